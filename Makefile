@@ -9,6 +9,9 @@ FUZZTIME ?= 30s
 # Flags for every go test below, such as -short, -v or -count=1.
 TESTFLAGS ?=
 
+# The tests that make standalone runs: all, or those that RUN matches.
+RUN ?=
+
 # Flags for the bench command, such as ARGS='-shapes A,B -threads 1'.
 ARGS ?=
 
@@ -77,17 +80,19 @@ vet: ## go vet of all modules for amd64, arm64 and purego
 	GOARCH=arm64 go vet work
 	go vet -tags purego work
 
-# Packages without goroutines are left out, and so are tests that count allocations or look for
-# accesses outside of slices: make test runs them, and they took half of the time here.
+# Packages without goroutines are left out, and so are tests that count allocations or the FMAs of a call,
+# look for accesses outside of slices, or make one call after the other on a cache: make test runs them,
+# and they took half of the time here.
 race: ## the short tests of packages with goroutines under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race -short -skip 'Alloc|^TestGuard' $(TESTFLAGS) ./kernel ./internal/engine ./internal/parallel ./kvcache ./linear ./norm ./rope ./numeric \
+	CGO_ENABLED=1 go test -race -short -skip 'Alloc|Guard|CallsAreShort|^TestCache$$' $(TESTFLAGS) ./kernel ./internal/engine ./internal/parallel ./kvcache ./linear ./norm ./rope ./numeric \
 		./activation ./layer ./loss ./optimize ./internal/racetest ./models/bert ./cluster/shard/... ./cluster/embed ./cluster/hub
 
 standalone: ## the root module's tests without go.work, as other modules see it
-	GOWORK=off go test $(TESTFLAGS) ./...
+	GOWORK=off go test -run '$(RUN)' $(TESTFLAGS) ./...
 
 # With GOAMD64=v3 the compiler may fuse x*y+z, as it does on arm64 and others. The tests of
-# the generic tier fail if it does so where the numeric contract forbids it.
+# the generic tier fail if it does so where the numeric contract forbids it. Tests of memory, of panics
+# and of arguments that are refused compute nothing that make test does not compute.
 V3_FEATURES = avx avx2 bmi1 bmi2 f16c fma abm movbe xsave
 
 v3: ## the tests of the generic tier with GOAMD64=v3, if the CPU can run that
@@ -99,7 +104,7 @@ v3: ## the tests of the generic tier with GOAMD64=v3, if the CPU can run that
 		done; \
 	fi; \
 	if test -n "$$missing"; then echo "NOT RUN: the tests with GOAMD64=v3, because the CPU lacks$$missing"; exit 0; fi; \
-	set -x; GOAMD64=v3 go test -tags purego $(TESTFLAGS) ./...
+	set -x; GOAMD64=v3 go test -tags purego -skip 'Alloc|Memory|Panic|Goexit|Bubbles|Hostile|Overlap|CallsAreShort' $(TESTFLAGS) ./...
 
 fuzz: ## fuzz every fuzz target of all modules for FUZZTIME (30s) each
 	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z]*' . | sort | sed 's/:func / /' | while read -r file target; do \

@@ -20038,14 +20038,14 @@ done:
 	VZEROUPPER
 	RET
 
-// func skinnyQKInt8AVX2(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
+// func skinnyQKInt8AVX2(a ukernel.QKInt8Args)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·skinnyQKInt8AVX2(SB), NOSPLIT, $256-200
 	PCALIGN $0x40
-	MOVQ    ldk+48(FP), AX
-	SHLQ    $0x02, lsc+80(FP)
-	MOVQ    far+192(FP), DX
-	MOVQ    d+136(FP), CX
+	MOVQ    a_Ldk+48(FP), AX
+	SHLQ    $0x02, a_Lsc+80(FP)
+	MOVQ    a_Far+192(FP), DX
+	MOVQ    a_D+136(FP), CX
 	XORQ    BX, BX
 	CMPQ    CX, AX
 	JE      dense
@@ -20061,11 +20061,11 @@ dense:
 	MOVQ $0x7fffffffffffffff, CX
 
 rows:
-	MOVQ CX, next_len+176(FP)
-	MOVQ BX, next_cap+184(FP)
-	MOVQ max_len+152(FP), SI
+	MOVQ CX, a_Next_len+176(FP)
+	MOVQ BX, a_Next_cap+184(FP)
+	MOVQ a_Max_len+152(FP), SI
 	SHLQ $0x02, SI
-	MOVQ k_base+24(FP), DI
+	MOVQ a_K_base+24(FP), DI
 	LEAQ (DI)(AX*1), R8
 	LEAQ (R8)(AX*1), R9
 	LEAQ (R9)(AX*1), R10
@@ -20074,15 +20074,15 @@ rows:
 
 	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
-	CMPQ  m+128(FP), $0x10
+	CMPQ  a_M+128(FP), $0x10
 	JGE   whole
-	CMPQ  m+128(FP), $0x00
+	CMPQ  a_M+128(FP), $0x00
 	JE    done
-	MOVQ  m+128(FP), CX
+	MOVQ  a_M+128(FP), CX
 	SUBQ  $0x10, CX
 	MOVQ  SI, BX
 	IMULQ CX, BX
-	ADDQ  BX, s_base+0(FP)
+	ADDQ  BX, a_S_base+0(FP)
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
@@ -20091,16 +20091,16 @@ tile:
 	ADDQ  BX, R9
 	ADDQ  BX, R10
 	SHLQ  $0x02, CX
-	ADDQ  CX, scales_base+56(FP)
-	MOVQ  $+16, m+128(FP)
+	ADDQ  CX, a_Scales_base+56(FP)
+	MOVQ  $+16, a_M+128(FP)
 
 whole:
-	MOVQ $+0, s_len+8(FP)
+	MOVQ $+0, a_S_len+8(FP)
 
 	// The largest group of queries that there is code for.
 group:
-	MOVQ n+120(FP), CX
-	SUBQ s_len+8(FP), CX
+	MOVQ a_N+120(FP), CX
+	SUBQ a_S_len+8(FP), CX
 	CMPQ CX, $0x04
 	JGE  group4
 	CMPQ CX, $0x03
@@ -20109,21 +20109,21 @@ group:
 	JGE  group2
 
 	// 16 keys by 1 queries.
-	MOVQ s_len+8(FP), R12
+	MOVQ a_S_len+8(FP), R12
 	SHLQ $0x02, R12
-	ADDQ q_base+96(FP), R12
-	MOVQ next_base+168(FP), CX
-	MOVQ next_len+176(FP), BX
-	MOVQ scales_base+56(FP), R13
-	MOVQ R13, scales_len+64(FP)
-	MOVQ group+88(FP), R13
-	MOVQ R13, scales_cap+72(FP)
-	MOVQ d+136(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
+	ADDQ a_Q_base+96(FP), R12
+	MOVQ a_Next_base+168(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+	MOVQ a_Scales_base+56(FP), R13
+	MOVQ R13, a_Scales_len+64(FP)
+	MOVQ a_Group+88(FP), R13
+	MOVQ R13, a_Scales_cap+72(FP)
+	MOVQ a_D+136(FP), R13
+	MOVQ R13, a_K_cap+40(FP)
+	MOVQ $0x00000000, a_S_cap+16(FP)
 
 group1segment:
-	MOVQ   k_cap+40(FP), R13
+	MOVQ   a_K_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	CMPQ   R13, $0x40
@@ -20131,9 +20131,9 @@ group1segment:
 	MOVQ   $0x00000040, R13
 
 group1columns:
-	SUBQ    R13, k_cap+40(FP)
+	SUBQ    R13, a_K_cap+40(FP)
 	LEAQ    (DI)(R13*1), R13
-	MOVQ    R13, k_len+32(FP)
+	MOVQ    R13, a_K_len+32(FP)
 	PCALIGN $0x40
 
 group1step:
@@ -20142,8 +20142,8 @@ group1step:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group1ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group1ahead0:
 	PREFETCHT0 (CX)
@@ -20151,8 +20151,8 @@ group1ahead0:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group1ahead1
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group1ahead1:
 	PREFETCHT0 (CX)
@@ -20160,8 +20160,8 @@ group1ahead1:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group1ahead2
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group1ahead2:
 	PREFETCHT0 (CX)
@@ -20169,8 +20169,8 @@ group1ahead2:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group1ahead3
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group1ahead3:
 	VBROADCASTF128 (DI), Y2
@@ -20189,7 +20189,7 @@ group1ahead3:
 	VUNPCKLPS      Y5, Y4, Y4
 	VUNPCKHPD      Y4, Y2, Y3
 	VUNPCKLPD      Y4, Y2, Y2
-	MOVQ           scales_len+64(FP), R13
+	MOVQ           a_Scales_len+64(FP), R13
 	VBROADCASTF128 (DI)(AX*2), Y4
 	VBROADCASTF128 (DI)(R11*1), Y5
 	VBLENDPS       $0xf0, Y5, Y4, Y4
@@ -20206,7 +20206,7 @@ group1ahead3:
 	VUNPCKLPS      Y7, Y6, Y6
 	VUNPCKHPD      Y6, Y4, Y5
 	VUNPCKLPD      Y6, Y4, Y4
-	MOVQ           scales_len+64(FP), R14
+	MOVQ           a_Scales_len+64(FP), R14
 	VPSLLD         $0x18, Y2, Y6
 	VPSRAD         $0x18, Y6, Y6
 	VCVTDQ2PS      Y6, Y6
@@ -20311,7 +20311,7 @@ group1ahead3:
 	VUNPCKHPS      Y5, Y4, Y4
 	VUNPCKHPD      Y4, Y2, Y3
 	VUNPCKLPD      Y4, Y2, Y2
-	MOVQ           scales_len+64(FP), R13
+	MOVQ           a_Scales_len+64(FP), R13
 	VBROADCASTF128 (DI)(AX*2), Y4
 	VBROADCASTF128 (DI)(R11*1), Y5
 	VBLENDPS       $0xf0, Y5, Y4, Y4
@@ -20328,7 +20328,7 @@ group1ahead3:
 	VUNPCKHPS      Y7, Y6, Y6
 	VUNPCKHPD      Y6, Y4, Y5
 	VUNPCKLPD      Y6, Y4, Y4
-	MOVQ           scales_len+64(FP), R14
+	MOVQ           a_Scales_len+64(FP), R14
 	VPSLLD         $0x18, Y2, Y6
 	VPSRAD         $0x18, Y6, Y6
 	VCVTDQ2PS      Y6, Y6
@@ -20421,27 +20421,27 @@ group1ahead3:
 	ADDQ           $0x10, R8
 	ADDQ           $0x10, R9
 	ADDQ           $0x10, R10
-	SUBQ           $0x10, scales_cap+72(FP)
+	SUBQ           $0x10, a_Scales_cap+72(FP)
 	JNZ            group1scale
-	MOVQ           lsc+80(FP), R13
-	ADDQ           R13, scales_len+64(FP)
-	MOVQ           group+88(FP), R13
-	MOVQ           R13, scales_cap+72(FP)
+	MOVQ           a_Lsc+80(FP), R13
+	ADDQ           R13, a_Scales_len+64(FP)
+	MOVQ           a_Group+88(FP), R13
+	MOVQ           R13, a_Scales_cap+72(FP)
 
 group1scale:
-	CMPQ   DI, k_len+32(FP)
+	CMPQ   DI, a_K_len+32(FP)
 	JNE    group1step
-	CMPQ   s_cap+16(FP), $0x00
+	CMPQ   a_S_cap+16(FP), $0x00
 	JE     group1added
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 
 group1added:
-	CMPQ    k_cap+40(FP), $0x00
+	CMPQ    a_K_cap+40(FP), $0x00
 	JE      group1store
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
-	MOVQ    $0x00000001, s_cap+16(FP)
+	MOVQ    $0x00000001, a_S_cap+16(FP)
 	JMP     group1segment
 
 group1store:
@@ -20455,21 +20455,21 @@ group1store:
 
 	// 16 keys by 2 queries.
 group2:
-	MOVQ s_len+8(FP), R12
+	MOVQ a_S_len+8(FP), R12
 	SHLQ $0x02, R12
-	ADDQ q_base+96(FP), R12
-	MOVQ next_base+168(FP), CX
-	MOVQ next_len+176(FP), BX
-	MOVQ scales_base+56(FP), R13
-	MOVQ R13, scales_len+64(FP)
-	MOVQ group+88(FP), R13
-	MOVQ R13, scales_cap+72(FP)
-	MOVQ d+136(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
+	ADDQ a_Q_base+96(FP), R12
+	MOVQ a_Next_base+168(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+	MOVQ a_Scales_base+56(FP), R13
+	MOVQ R13, a_Scales_len+64(FP)
+	MOVQ a_Group+88(FP), R13
+	MOVQ R13, a_Scales_cap+72(FP)
+	MOVQ a_D+136(FP), R13
+	MOVQ R13, a_K_cap+40(FP)
+	MOVQ $0x00000000, a_S_cap+16(FP)
 
 group2segment:
-	MOVQ   k_cap+40(FP), R13
+	MOVQ   a_K_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -20479,9 +20479,9 @@ group2segment:
 	MOVQ   $0x00000040, R13
 
 group2columns:
-	SUBQ    R13, k_cap+40(FP)
+	SUBQ    R13, a_K_cap+40(FP)
 	LEAQ    (DI)(R13*1), R13
-	MOVQ    R13, k_len+32(FP)
+	MOVQ    R13, a_K_len+32(FP)
 	PCALIGN $0x40
 
 group2step:
@@ -20490,8 +20490,8 @@ group2step:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group2ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group2ahead0:
 	PREFETCHT0 (CX)
@@ -20499,8 +20499,8 @@ group2ahead0:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group2ahead1
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group2ahead1:
 	PREFETCHT0 (CX)
@@ -20508,8 +20508,8 @@ group2ahead1:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group2ahead2
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group2ahead2:
 	PREFETCHT0 (CX)
@@ -20517,8 +20517,8 @@ group2ahead2:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group2ahead3
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group2ahead3:
 	VBROADCASTF128 (DI), Y4
@@ -20537,7 +20537,7 @@ group2ahead3:
 	VUNPCKLPS      Y7, Y6, Y6
 	VUNPCKHPD      Y6, Y4, Y5
 	VUNPCKLPD      Y6, Y4, Y4
-	MOVQ           scales_len+64(FP), R13
+	MOVQ           a_Scales_len+64(FP), R13
 	VBROADCASTF128 (DI)(AX*2), Y6
 	VBROADCASTF128 (DI)(R11*1), Y7
 	VBLENDPS       $0xf0, Y7, Y6, Y6
@@ -20554,7 +20554,7 @@ group2ahead3:
 	VUNPCKLPS      Y9, Y8, Y8
 	VUNPCKHPD      Y8, Y6, Y7
 	VUNPCKLPD      Y8, Y6, Y6
-	MOVQ           scales_len+64(FP), R14
+	MOVQ           a_Scales_len+64(FP), R14
 	VPSLLD         $0x18, Y4, Y8
 	VPSRAD         $0x18, Y8, Y8
 	VCVTDQ2PS      Y8, Y8
@@ -20683,7 +20683,7 @@ group2ahead3:
 	VUNPCKHPS      Y7, Y6, Y6
 	VUNPCKHPD      Y6, Y4, Y5
 	VUNPCKLPD      Y6, Y4, Y4
-	MOVQ           scales_len+64(FP), R13
+	MOVQ           a_Scales_len+64(FP), R13
 	VBROADCASTF128 (DI)(AX*2), Y6
 	VBROADCASTF128 (DI)(R11*1), Y7
 	VBLENDPS       $0xf0, Y7, Y6, Y6
@@ -20700,7 +20700,7 @@ group2ahead3:
 	VUNPCKHPS      Y9, Y8, Y8
 	VUNPCKHPD      Y8, Y6, Y7
 	VUNPCKLPD      Y8, Y6, Y6
-	MOVQ           scales_len+64(FP), R14
+	MOVQ           a_Scales_len+64(FP), R14
 	VPSLLD         $0x18, Y4, Y8
 	VPSRAD         $0x18, Y8, Y8
 	VCVTDQ2PS      Y8, Y8
@@ -20817,17 +20817,17 @@ group2ahead3:
 	ADDQ           $0x10, R8
 	ADDQ           $0x10, R9
 	ADDQ           $0x10, R10
-	SUBQ           $0x10, scales_cap+72(FP)
+	SUBQ           $0x10, a_Scales_cap+72(FP)
 	JNZ            group2scale
-	MOVQ           lsc+80(FP), R13
-	ADDQ           R13, scales_len+64(FP)
-	MOVQ           group+88(FP), R13
-	MOVQ           R13, scales_cap+72(FP)
+	MOVQ           a_Lsc+80(FP), R13
+	ADDQ           R13, a_Scales_len+64(FP)
+	MOVQ           a_Group+88(FP), R13
+	MOVQ           R13, a_Scales_cap+72(FP)
 
 group2scale:
-	CMPQ   DI, k_len+32(FP)
+	CMPQ   DI, a_K_len+32(FP)
 	JNE    group2step
-	CMPQ   s_cap+16(FP), $0x00
+	CMPQ   a_S_cap+16(FP), $0x00
 	JE     group2added
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
@@ -20835,13 +20835,13 @@ group2scale:
 	VADDPS 96(SP), Y3, Y3
 
 group2added:
-	CMPQ    k_cap+40(FP), $0x00
+	CMPQ    a_K_cap+40(FP), $0x00
 	JE      group2store
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	VMOVUPS Y2, 64(SP)
 	VMOVUPS Y3, 96(SP)
-	MOVQ    $0x00000001, s_cap+16(FP)
+	MOVQ    $0x00000001, a_S_cap+16(FP)
 	JMP     group2segment
 
 group2store:
@@ -20853,21 +20853,21 @@ group2store:
 
 	// 16 keys by 3 queries.
 group3:
-	MOVQ s_len+8(FP), R12
+	MOVQ a_S_len+8(FP), R12
 	SHLQ $0x02, R12
-	ADDQ q_base+96(FP), R12
-	MOVQ next_base+168(FP), CX
-	MOVQ next_len+176(FP), BX
-	MOVQ scales_base+56(FP), R13
-	MOVQ R13, scales_len+64(FP)
-	MOVQ group+88(FP), R13
-	MOVQ R13, scales_cap+72(FP)
-	MOVQ d+136(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
+	ADDQ a_Q_base+96(FP), R12
+	MOVQ a_Next_base+168(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+	MOVQ a_Scales_base+56(FP), R13
+	MOVQ R13, a_Scales_len+64(FP)
+	MOVQ a_Group+88(FP), R13
+	MOVQ R13, a_Scales_cap+72(FP)
+	MOVQ a_D+136(FP), R13
+	MOVQ R13, a_K_cap+40(FP)
+	MOVQ $0x00000000, a_S_cap+16(FP)
 
 group3segment:
-	MOVQ   k_cap+40(FP), R13
+	MOVQ   a_K_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -20879,9 +20879,9 @@ group3segment:
 	MOVQ   $0x00000040, R13
 
 group3columns:
-	SUBQ    R13, k_cap+40(FP)
+	SUBQ    R13, a_K_cap+40(FP)
 	LEAQ    (DI)(R13*1), R13
-	MOVQ    R13, k_len+32(FP)
+	MOVQ    R13, a_K_len+32(FP)
 	PCALIGN $0x40
 
 group3step:
@@ -20890,8 +20890,8 @@ group3step:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group3ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group3ahead0:
 	PREFETCHT0 (CX)
@@ -20899,8 +20899,8 @@ group3ahead0:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group3ahead1
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group3ahead1:
 	PREFETCHT0 (CX)
@@ -20908,8 +20908,8 @@ group3ahead1:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group3ahead2
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group3ahead2:
 	PREFETCHT0 (CX)
@@ -20917,8 +20917,8 @@ group3ahead2:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group3ahead3
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group3ahead3:
 	VBROADCASTF128 (DI), Y6
@@ -20937,7 +20937,7 @@ group3ahead3:
 	VUNPCKLPS      Y9, Y8, Y8
 	VUNPCKHPD      Y8, Y6, Y7
 	VUNPCKLPD      Y8, Y6, Y6
-	MOVQ           scales_len+64(FP), R13
+	MOVQ           a_Scales_len+64(FP), R13
 	VBROADCASTF128 (DI)(AX*2), Y8
 	VBROADCASTF128 (DI)(R11*1), Y9
 	VBLENDPS       $0xf0, Y9, Y8, Y8
@@ -20954,7 +20954,7 @@ group3ahead3:
 	VUNPCKLPS      Y11, Y10, Y10
 	VUNPCKHPD      Y10, Y8, Y9
 	VUNPCKLPD      Y10, Y8, Y8
-	MOVQ           scales_len+64(FP), R14
+	MOVQ           a_Scales_len+64(FP), R14
 	VPSLLD         $0x18, Y6, Y10
 	VPSRAD         $0x18, Y10, Y10
 	VCVTDQ2PS      Y10, Y10
@@ -21107,7 +21107,7 @@ group3ahead3:
 	VUNPCKHPS      Y9, Y8, Y8
 	VUNPCKHPD      Y8, Y6, Y7
 	VUNPCKLPD      Y8, Y6, Y6
-	MOVQ           scales_len+64(FP), R13
+	MOVQ           a_Scales_len+64(FP), R13
 	VBROADCASTF128 (DI)(AX*2), Y8
 	VBROADCASTF128 (DI)(R11*1), Y9
 	VBLENDPS       $0xf0, Y9, Y8, Y8
@@ -21124,7 +21124,7 @@ group3ahead3:
 	VUNPCKHPS      Y11, Y10, Y10
 	VUNPCKHPD      Y10, Y8, Y9
 	VUNPCKLPD      Y10, Y8, Y8
-	MOVQ           scales_len+64(FP), R14
+	MOVQ           a_Scales_len+64(FP), R14
 	VPSLLD         $0x18, Y6, Y10
 	VPSRAD         $0x18, Y10, Y10
 	VCVTDQ2PS      Y10, Y10
@@ -21265,17 +21265,17 @@ group3ahead3:
 	ADDQ           $0x10, R8
 	ADDQ           $0x10, R9
 	ADDQ           $0x10, R10
-	SUBQ           $0x10, scales_cap+72(FP)
+	SUBQ           $0x10, a_Scales_cap+72(FP)
 	JNZ            group3scale
-	MOVQ           lsc+80(FP), R13
-	ADDQ           R13, scales_len+64(FP)
-	MOVQ           group+88(FP), R13
-	MOVQ           R13, scales_cap+72(FP)
+	MOVQ           a_Lsc+80(FP), R13
+	ADDQ           R13, a_Scales_len+64(FP)
+	MOVQ           a_Group+88(FP), R13
+	MOVQ           R13, a_Scales_cap+72(FP)
 
 group3scale:
-	CMPQ   DI, k_len+32(FP)
+	CMPQ   DI, a_K_len+32(FP)
 	JNE    group3step
-	CMPQ   s_cap+16(FP), $0x00
+	CMPQ   a_S_cap+16(FP), $0x00
 	JE     group3added
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
@@ -21285,7 +21285,7 @@ group3scale:
 	VADDPS 160(SP), Y5, Y5
 
 group3added:
-	CMPQ    k_cap+40(FP), $0x00
+	CMPQ    a_K_cap+40(FP), $0x00
 	JE      group3store
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
@@ -21293,7 +21293,7 @@ group3added:
 	VMOVUPS Y3, 96(SP)
 	VMOVUPS Y4, 128(SP)
 	VMOVUPS Y5, 160(SP)
-	MOVQ    $0x00000001, s_cap+16(FP)
+	MOVQ    $0x00000001, a_S_cap+16(FP)
 	JMP     group3segment
 
 group3store:
@@ -21303,21 +21303,21 @@ group3store:
 
 	// 16 keys by 4 queries.
 group4:
-	MOVQ s_len+8(FP), R12
+	MOVQ a_S_len+8(FP), R12
 	SHLQ $0x02, R12
-	ADDQ q_base+96(FP), R12
-	MOVQ next_base+168(FP), CX
-	MOVQ next_len+176(FP), BX
-	MOVQ scales_base+56(FP), R13
-	MOVQ R13, scales_len+64(FP)
-	MOVQ group+88(FP), R13
-	MOVQ R13, scales_cap+72(FP)
-	MOVQ d+136(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
+	ADDQ a_Q_base+96(FP), R12
+	MOVQ a_Next_base+168(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+	MOVQ a_Scales_base+56(FP), R13
+	MOVQ R13, a_Scales_len+64(FP)
+	MOVQ a_Group+88(FP), R13
+	MOVQ R13, a_Scales_cap+72(FP)
+	MOVQ a_D+136(FP), R13
+	MOVQ R13, a_K_cap+40(FP)
+	MOVQ $0x00000000, a_S_cap+16(FP)
 
 group4segment:
-	MOVQ   k_cap+40(FP), R13
+	MOVQ   a_K_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -21331,9 +21331,9 @@ group4segment:
 	MOVQ   $0x00000040, R13
 
 group4columns:
-	SUBQ    R13, k_cap+40(FP)
+	SUBQ    R13, a_K_cap+40(FP)
 	LEAQ    (DI)(R13*1), R13
-	MOVQ    R13, k_len+32(FP)
+	MOVQ    R13, a_K_len+32(FP)
 	PCALIGN $0x40
 
 group4step:
@@ -21342,8 +21342,8 @@ group4step:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group4ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group4ahead0:
 	PREFETCHT0 (CX)
@@ -21351,8 +21351,8 @@ group4ahead0:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group4ahead1
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group4ahead1:
 	PREFETCHT0 (CX)
@@ -21360,8 +21360,8 @@ group4ahead1:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group4ahead2
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group4ahead2:
 	PREFETCHT0 (CX)
@@ -21369,8 +21369,8 @@ group4ahead2:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group4ahead3
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group4ahead3:
 	VBROADCASTF128 (DI), Y8
@@ -21389,7 +21389,7 @@ group4ahead3:
 	VUNPCKLPS      Y11, Y10, Y10
 	VUNPCKHPD      Y10, Y8, Y9
 	VUNPCKLPD      Y10, Y8, Y8
-	MOVQ           scales_len+64(FP), R13
+	MOVQ           a_Scales_len+64(FP), R13
 	VBROADCASTF128 (DI)(AX*2), Y10
 	VBROADCASTF128 (DI)(R11*1), Y11
 	VBLENDPS       $0xf0, Y11, Y10, Y10
@@ -21406,7 +21406,7 @@ group4ahead3:
 	VUNPCKLPS      Y13, Y12, Y12
 	VUNPCKHPD      Y12, Y10, Y11
 	VUNPCKLPD      Y12, Y10, Y10
-	MOVQ           scales_len+64(FP), R14
+	MOVQ           a_Scales_len+64(FP), R14
 	VPSLLD         $0x18, Y8, Y12
 	VPSRAD         $0x18, Y12, Y12
 	VCVTDQ2PS      Y12, Y12
@@ -21583,7 +21583,7 @@ group4ahead3:
 	VUNPCKHPS      Y11, Y10, Y10
 	VUNPCKHPD      Y10, Y8, Y9
 	VUNPCKLPD      Y10, Y8, Y8
-	MOVQ           scales_len+64(FP), R13
+	MOVQ           a_Scales_len+64(FP), R13
 	VBROADCASTF128 (DI)(AX*2), Y10
 	VBROADCASTF128 (DI)(R11*1), Y11
 	VBLENDPS       $0xf0, Y11, Y10, Y10
@@ -21600,7 +21600,7 @@ group4ahead3:
 	VUNPCKHPS      Y13, Y12, Y12
 	VUNPCKHPD      Y12, Y10, Y11
 	VUNPCKLPD      Y12, Y10, Y10
-	MOVQ           scales_len+64(FP), R14
+	MOVQ           a_Scales_len+64(FP), R14
 	VPSLLD         $0x18, Y8, Y12
 	VPSRAD         $0x18, Y12, Y12
 	VCVTDQ2PS      Y12, Y12
@@ -21765,17 +21765,17 @@ group4ahead3:
 	ADDQ           $0x10, R8
 	ADDQ           $0x10, R9
 	ADDQ           $0x10, R10
-	SUBQ           $0x10, scales_cap+72(FP)
+	SUBQ           $0x10, a_Scales_cap+72(FP)
 	JNZ            group4scale
-	MOVQ           lsc+80(FP), R13
-	ADDQ           R13, scales_len+64(FP)
-	MOVQ           group+88(FP), R13
-	MOVQ           R13, scales_cap+72(FP)
+	MOVQ           a_Lsc+80(FP), R13
+	ADDQ           R13, a_Scales_len+64(FP)
+	MOVQ           a_Group+88(FP), R13
+	MOVQ           R13, a_Scales_cap+72(FP)
 
 group4scale:
-	CMPQ   DI, k_len+32(FP)
+	CMPQ   DI, a_K_len+32(FP)
 	JNE    group4step
-	CMPQ   s_cap+16(FP), $0x00
+	CMPQ   a_S_cap+16(FP), $0x00
 	JE     group4added
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
@@ -21787,7 +21787,7 @@ group4scale:
 	VADDPS 224(SP), Y7, Y7
 
 group4added:
-	CMPQ    k_cap+40(FP), $0x00
+	CMPQ    a_K_cap+40(FP), $0x00
 	JE      group4store
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
@@ -21797,7 +21797,7 @@ group4added:
 	VMOVUPS Y5, 160(SP)
 	VMOVUPS Y6, 192(SP)
 	VMOVUPS Y7, 224(SP)
-	MOVQ    $0x00000001, s_cap+16(FP)
+	MOVQ    $0x00000001, a_S_cap+16(FP)
 	JMP     group4segment
 
 group4store:
@@ -21826,9 +21826,9 @@ store1:
 	VUNPCKHPD Y5, Y1, Y1
 
 store1lanes:
-	MOVQ         max_base+144(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
+	MOVQ         a_Max_base+144(FP), BX
+	MOVQ         a_S_len+8(FP), R12
+	MOVQ         a_S_base+0(FP), CX
 	LEAQ         (CX)(R12*4), CX
 	LEAQ         (BX)(R12*4), BX
 	VMOVUPS      (BX), X5
@@ -21889,22 +21889,22 @@ store1lanes:
 	VMAXPS       X5, X9, X5
 	ADDQ         SI, CX
 	VMOVUPS      X5, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+120(FP)
+	ADDQ         $0x04, a_S_len+8(FP)
+	MOVQ         a_S_len+8(FP), CX
+	CMPQ         CX, a_N+120(FP)
 	JL           store1end
 	SHLQ         $0x02, CX
 	CMPQ         CX, SI
 	JL           store1lanes
 
 store1end:
-	MOVQ d+136(FP), CX
+	MOVQ a_D+136(FP), CX
 	SUBQ CX, DI
 	SUBQ CX, R8
 	SUBQ CX, R9
 	SUBQ CX, R10
-	MOVQ s_len+8(FP), CX
-	CMPQ CX, n+120(FP)
+	MOVQ a_S_len+8(FP), CX
+	CMPQ CX, a_N+120(FP)
 	JL   group
 	LEAQ (DI)(AX*4), DI
 	LEAQ (R8)(AX*4), R8
@@ -21912,25 +21912,25 @@ store1end:
 	LEAQ (R10)(AX*4), R10
 	MOVQ SI, CX
 	SHLQ $0x04, CX
-	ADDQ CX, s_base+0(FP)
+	ADDQ CX, a_S_base+0(FP)
 	LEAQ (AX)(AX*1), CX
 	ADDQ CX, CX
-	ADDQ CX, next_base+168(FP)
-	ADDQ $0x40, scales_base+56(FP)
-	SUBQ $0x10, m+128(FP)
+	ADDQ CX, a_Next_base+168(FP)
+	ADDQ $0x40, a_Scales_base+56(FP)
+	SUBQ $0x10, a_M+128(FP)
 	JMP  tile
 
 done:
 	VZEROUPPER
 	RET
 
-// func skinnyPVInt8AVX2(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
+// func skinnyPVInt8AVX2(a ukernel.PVInt8Args)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·skinnyPVInt8AVX2(SB), NOSPLIT, $0-200
 	PCALIGN $0x40
-	MOVQ    ldv+56(FP), AX
-	MOVQ    far+192(FP), DX
-	MOVQ    dv+152(FP), CX
+	MOVQ    a_Ldv+56(FP), AX
+	MOVQ    a_Far+192(FP), DX
+	MOVQ    a_Dv+152(FP), CX
 	XORQ    BX, BX
 	CMPQ    CX, AX
 	JE      dense
@@ -21946,29 +21946,29 @@ dense:
 	MOVQ $0x7fffffffffffffff, CX
 
 rows:
-	MOVQ CX, next_len+176(FP)
-	MOVQ BX, next_cap+184(FP)
-	MOVQ v_base+32(FP), SI
-	MOVQ p_base+104(FP), DI
-	MOVQ ldp+128(FP), R8
+	MOVQ CX, a_Next_len+176(FP)
+	MOVQ BX, a_Next_cap+184(FP)
+	MOVQ a_V_base+32(FP), SI
+	MOVQ a_P_base+104(FP), DI
+	MOVQ a_Ldp+128(FP), R8
 	SHLQ $0x02, R8
-	SHLQ $0x02, lsc+88(FP)
+	SHLQ $0x02, a_Lsc+88(FP)
 
 turn:
-	MOVQ m+144(FP), CX
+	MOVQ a_M+144(FP), CX
 	CMPQ CX, $0x10
 	JLE  short
 	MOVQ $+16, CX
 
 short:
-	MOVQ CX, v_len+40(FP)
-	MOVQ next_base+168(FP), CX
-	MOVQ next_len+176(FP), BX
-	MOVQ scales_base+64(FP), R9
-	MOVQ R9, scales_len+72(FP)
-	MOVQ group+96(FP), R9
-	MOVQ R9, scales_cap+80(FP)
-	MOVQ dv+152(FP), R9
+	MOVQ CX, a_V_len+40(FP)
+	MOVQ a_Next_base+168(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+	MOVQ a_Scales_base+64(FP), R9
+	MOVQ R9, a_Scales_len+72(FP)
+	MOVQ a_Group+96(FP), R9
+	MOVQ R9, a_Scales_cap+80(FP)
+	MOVQ a_Dv+152(FP), R9
 	MOVQ R9, R13
 	XORQ R12, R12
 
@@ -21979,7 +21979,7 @@ line:
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVQ n+136(FP), R9
+	MOVQ a_N+136(FP), R9
 	SUBQ R14, R9
 	CMPQ R9, $0x04
 	JGE  linegroup4
@@ -21991,10 +21991,10 @@ linegroup:
 	// 16 columns of 1 queries.
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
-	CMPB    load+160(FP), $0x00
+	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup1zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	IMULQ   R14, R10
 	ADDQ    R10, R9
@@ -22005,8 +22005,8 @@ linegroup:
 linegroup1zero:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
-	MOVQ    scales_len+72(FP), R15
-	MOVQ    v_len+40(FP), R11
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup1fewer
 	PCALIGN $0x40
@@ -22021,7 +22021,7 @@ linegroup1turn:
 	VBROADCASTSS (R15), Y4
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
@@ -22034,7 +22034,7 @@ linegroup1turn:
 	VBROADCASTSS (R15), Y4
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
@@ -22047,7 +22047,7 @@ linegroup1turn:
 	VBROADCASTSS (R15), Y4
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
@@ -22060,7 +22060,7 @@ linegroup1turn:
 	VBROADCASTSS (R15), Y4
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
@@ -22069,8 +22069,8 @@ linegroup1turn:
 	ADDQ         $+64, CX
 	SUBQ         $+64, BX
 	JNZ          linegroup1ahead
-	ADDQ         next_cap+184(FP), CX
-	MOVQ         next_len+176(FP), BX
+	ADDQ         a_Next_cap+184(FP), CX
+	MOVQ         a_Next_len+176(FP), BX
 
 linegroup1ahead:
 	SUBQ $0x04, R11
@@ -22088,7 +22088,7 @@ linegroup1step:
 	VBROADCASTSS (R15), Y4
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
@@ -22098,8 +22098,8 @@ linegroup1step:
 	JNZ          linegroup1step
 
 linegroup1store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	IMULQ   R14, R10
 	ADDQ    R10, R9
@@ -22115,10 +22115,10 @@ linegroup2:
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
-	CMPB    load+160(FP), $0x00
+	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup2zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -22133,8 +22133,8 @@ linegroup2:
 linegroup2zero:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
-	MOVQ    scales_len+72(FP), R15
-	MOVQ    v_len+40(FP), R11
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup2fewer
 	PCALIGN $0x40
@@ -22149,7 +22149,7 @@ linegroup2turn:
 	VBROADCASTSS (R15), Y6
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
@@ -22165,7 +22165,7 @@ linegroup2turn:
 	VBROADCASTSS (R15), Y6
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
@@ -22181,7 +22181,7 @@ linegroup2turn:
 	VBROADCASTSS (R15), Y6
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
@@ -22197,7 +22197,7 @@ linegroup2turn:
 	VBROADCASTSS (R15), Y6
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
@@ -22209,8 +22209,8 @@ linegroup2turn:
 	ADDQ         $+64, CX
 	SUBQ         $+64, BX
 	JNZ          linegroup2ahead
-	ADDQ         next_cap+184(FP), CX
-	MOVQ         next_len+176(FP), BX
+	ADDQ         a_Next_cap+184(FP), CX
+	MOVQ         a_Next_len+176(FP), BX
 
 linegroup2ahead:
 	SUBQ $0x04, R11
@@ -22228,7 +22228,7 @@ linegroup2step:
 	VBROADCASTSS (R15), Y6
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
@@ -22241,8 +22241,8 @@ linegroup2step:
 	JNZ          linegroup2step
 
 linegroup2store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -22264,10 +22264,10 @@ linegroup3:
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
-	CMPB    load+160(FP), $0x00
+	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup3zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -22285,8 +22285,8 @@ linegroup3:
 linegroup3zero:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
-	MOVQ    scales_len+72(FP), R15
-	MOVQ    v_len+40(FP), R11
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup3fewer
 	PCALIGN $0x40
@@ -22301,7 +22301,7 @@ linegroup3turn:
 	VBROADCASTSS (R15), Y8
 	VMULPS       Y8, Y6, Y6
 	VMULPS       Y8, Y7, Y7
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
@@ -22320,7 +22320,7 @@ linegroup3turn:
 	VBROADCASTSS (R15), Y8
 	VMULPS       Y8, Y6, Y6
 	VMULPS       Y8, Y7, Y7
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
@@ -22339,7 +22339,7 @@ linegroup3turn:
 	VBROADCASTSS (R15), Y8
 	VMULPS       Y8, Y6, Y6
 	VMULPS       Y8, Y7, Y7
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
@@ -22358,7 +22358,7 @@ linegroup3turn:
 	VBROADCASTSS (R15), Y8
 	VMULPS       Y8, Y6, Y6
 	VMULPS       Y8, Y7, Y7
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
@@ -22373,8 +22373,8 @@ linegroup3turn:
 	ADDQ         $+64, CX
 	SUBQ         $+64, BX
 	JNZ          linegroup3ahead
-	ADDQ         next_cap+184(FP), CX
-	MOVQ         next_len+176(FP), BX
+	ADDQ         a_Next_cap+184(FP), CX
+	MOVQ         a_Next_len+176(FP), BX
 
 linegroup3ahead:
 	SUBQ $0x04, R11
@@ -22392,7 +22392,7 @@ linegroup3step:
 	VBROADCASTSS (R15), Y8
 	VMULPS       Y8, Y6, Y6
 	VMULPS       Y8, Y7, Y7
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
@@ -22408,8 +22408,8 @@ linegroup3step:
 	JNZ          linegroup3step
 
 linegroup3store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -22436,10 +22436,10 @@ linegroup4:
 	VXORPS  Y5, Y5, Y5
 	VXORPS  Y6, Y6, Y6
 	VXORPS  Y7, Y7, Y7
-	CMPB    load+160(FP), $0x00
+	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup4zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -22460,8 +22460,8 @@ linegroup4:
 linegroup4zero:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
-	MOVQ    scales_len+72(FP), R15
-	MOVQ    v_len+40(FP), R11
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup4fewer
 	PCALIGN $0x40
@@ -22476,7 +22476,7 @@ linegroup4turn:
 	VBROADCASTSS (R15), Y10
 	VMULPS       Y10, Y8, Y8
 	VMULPS       Y10, Y9, Y9
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -22498,7 +22498,7 @@ linegroup4turn:
 	VBROADCASTSS (R15), Y10
 	VMULPS       Y10, Y8, Y8
 	VMULPS       Y10, Y9, Y9
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -22520,7 +22520,7 @@ linegroup4turn:
 	VBROADCASTSS (R15), Y10
 	VMULPS       Y10, Y8, Y8
 	VMULPS       Y10, Y9, Y9
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -22542,7 +22542,7 @@ linegroup4turn:
 	VBROADCASTSS (R15), Y10
 	VMULPS       Y10, Y8, Y8
 	VMULPS       Y10, Y9, Y9
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -22560,8 +22560,8 @@ linegroup4turn:
 	ADDQ         $+64, CX
 	SUBQ         $+64, BX
 	JNZ          linegroup4ahead
-	ADDQ         next_cap+184(FP), CX
-	MOVQ         next_len+176(FP), BX
+	ADDQ         a_Next_cap+184(FP), CX
+	MOVQ         a_Next_len+176(FP), BX
 
 linegroup4ahead:
 	SUBQ $0x04, R11
@@ -22579,7 +22579,7 @@ linegroup4step:
 	VBROADCASTSS (R15), Y10
 	VMULPS       Y10, Y8, Y8
 	VMULPS       Y10, Y9, Y9
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
@@ -22598,8 +22598,8 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -22619,31 +22619,31 @@ linegroup4store:
 	ADDQ    $0x04, R14
 
 linenext:
-	CMPQ R14, n+136(FP)
+	CMPQ R14, a_N+136(FP)
 	JL   linegroup
 	ADDQ $0x10, R12
-	SUBQ $0x10, scales_cap+80(FP)
+	SUBQ $0x10, a_Scales_cap+80(FP)
 	JNZ  line
-	ADDQ $0x04, scales_len+72(FP)
-	MOVQ group+96(FP), R9
-	MOVQ R9, scales_cap+80(FP)
+	ADDQ $0x04, a_Scales_len+72(FP)
+	MOVQ a_Group+96(FP), R9
+	MOVQ R9, a_Scales_cap+80(FP)
 	JMP  line
 
 lineend:
 	ADDQ $0x10, R13
-	MOVB $0x01, load+160(FP)
-	SUBQ $0x10, m+144(FP)
+	MOVB $0x01, a_Load+160(FP)
+	SUBQ $0x10, a_M+144(FP)
 	JLE  done
 	MOVQ AX, CX
 	SHLQ $0x04, CX
 	ADDQ CX, SI
-	ADDQ CX, next_base+168(FP)
+	ADDQ CX, a_Next_base+168(FP)
 	MOVQ R8, CX
 	SHLQ $0x04, CX
 	ADDQ CX, DI
-	MOVQ lsc+88(FP), CX
+	MOVQ a_Lsc+88(FP), CX
 	SHLQ $0x04, CX
-	ADDQ CX, scales_base+64(FP)
+	ADDQ CX, a_Scales_base+64(FP)
 	JMP  turn
 
 done:

@@ -43757,18 +43757,18 @@ done:
 	VZEROUPPER
 	RET
 
-// func skinnyQKInt8AVX512(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
+// func skinnyQKInt8AVX512(a ukernel.QKInt8Args)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·skinnyQKInt8AVX512(SB), NOSPLIT, $512-200
 	PCALIGN $0x40
-	MOVQ    ldk+48(FP), AX
+	MOVQ    a_Ldk+48(FP), AX
 	VMOVUPS const000000ffAVX512<>+0(SB), Z0
 	VMOVUPS const4b000080AVX512<>+0(SB), Z1
 	VMOVUPS const0000ff00AVX512<>+0(SB), Z2
 	VMOVUPS const47008000AVX512<>+0(SB), Z3
-	SHLQ    $0x02, lsc+80(FP)
-	MOVQ    far+192(FP), DX
-	MOVQ    d+136(FP), CX
+	SHLQ    $0x02, a_Lsc+80(FP)
+	MOVQ    a_Far+192(FP), DX
+	MOVQ    a_D+136(FP), CX
 	XORQ    BX, BX
 	CMPQ    CX, AX
 	JE      dense
@@ -43784,11 +43784,11 @@ dense:
 	MOVQ $0x7fffffffffffffff, CX
 
 rows:
-	MOVQ CX, next_len+176(FP)
-	MOVQ BX, next_cap+184(FP)
-	MOVQ max_len+152(FP), SI
+	MOVQ CX, a_Next_len+176(FP)
+	MOVQ BX, a_Next_cap+184(FP)
+	MOVQ a_Max_len+152(FP), SI
 	SHLQ $0x02, SI
-	MOVQ k_base+24(FP), DI
+	MOVQ a_K_base+24(FP), DI
 	LEAQ (DI)(AX*1), R8
 	LEAQ (R8)(AX*1), R9
 	LEAQ (R9)(AX*1), R10
@@ -43799,15 +43799,15 @@ rows:
 
 	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
-	CMPQ  m+128(FP), $0x10
+	CMPQ  a_M+128(FP), $0x10
 	JGE   whole
-	CMPQ  m+128(FP), $0x00
+	CMPQ  a_M+128(FP), $0x00
 	JE    done
-	MOVQ  m+128(FP), CX
+	MOVQ  a_M+128(FP), CX
 	SUBQ  $0x10, CX
 	MOVQ  SI, BX
 	IMULQ CX, BX
-	ADDQ  BX, s_base+0(FP)
+	ADDQ  BX, a_S_base+0(FP)
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
@@ -43816,16 +43816,16 @@ tile:
 	ADDQ  BX, R9
 	ADDQ  BX, R10
 	SHLQ  $0x02, CX
-	ADDQ  CX, scales_base+56(FP)
-	MOVQ  $+16, m+128(FP)
+	ADDQ  CX, a_Scales_base+56(FP)
+	MOVQ  $+16, a_M+128(FP)
 
 whole:
-	MOVQ $+0, s_len+8(FP)
+	MOVQ $+0, a_S_len+8(FP)
 
 	// Twice 16 keys, if all queries are one small group.
-	CMPQ m+128(FP), $0x20
+	CMPQ a_M+128(FP), $0x20
 	JL   group
-	MOVQ n+120(FP), CX
+	MOVQ a_N+120(FP), CX
 	CMPQ CX, $0x01
 	JE   double1
 	CMPQ CX, $0x02
@@ -43837,8 +43837,8 @@ whole:
 
 	// The largest group of queries that there is code for.
 group:
-	MOVQ n+120(FP), CX
-	SUBQ s_len+8(FP), CX
+	MOVQ a_N+120(FP), CX
+	SUBQ a_S_len+8(FP), CX
 	CMPQ CX, $0x08
 	JGE  group8
 	CMPQ CX, $0x07
@@ -43855,30 +43855,30 @@ group:
 	JGE  group2
 
 	// 16 keys by 1 queries.
-	MOVQ s_len+8(FP), R14
+	MOVQ a_S_len+8(FP), R14
 	SHLQ $0x02, R14
-	ADDQ q_base+96(FP), R14
-	MOVQ next_base+168(FP), CX
-	MOVQ next_len+176(FP), BX
-	MOVQ scales_base+56(FP), R15
-	MOVQ R15, scales_len+64(FP)
-	MOVQ group+88(FP), R15
-	MOVQ R15, scales_cap+72(FP)
-	MOVQ d+136(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
+	ADDQ a_Q_base+96(FP), R14
+	MOVQ a_Next_base+168(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+	MOVQ a_Scales_base+56(FP), R15
+	MOVQ R15, a_Scales_len+64(FP)
+	MOVQ a_Group+88(FP), R15
+	MOVQ R15, a_Scales_cap+72(FP)
+	MOVQ a_D+136(FP), R15
+	MOVQ R15, a_K_cap+40(FP)
+	MOVQ $0x00000000, a_S_cap+16(FP)
 
 group1segment:
-	MOVQ   k_cap+40(FP), R15
+	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	CMPQ   R15, $0x40
 	JLE    group1columns
 	MOVQ   $0x00000040, R15
 
 group1columns:
-	SUBQ         R15, k_cap+40(FP)
+	SUBQ         R15, a_K_cap+40(FP)
 	LEAQ         (DI)(R15*1), R15
-	MOVQ         R15, k_len+32(FP)
+	MOVQ         R15, a_K_len+32(FP)
 	VMOVUPS      (DI), X5
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z5, Z5
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z5, Z5
@@ -43913,8 +43913,8 @@ group1step:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group1ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group1ahead0:
 	PREFETCHT0 (CX)
@@ -43922,8 +43922,8 @@ group1ahead0:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group1ahead1
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group1ahead1:
 	PREFETCHT0 (CX)
@@ -43931,8 +43931,8 @@ group1ahead1:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group1ahead2
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group1ahead2:
 	PREFETCHT0 (CX)
@@ -43940,17 +43940,17 @@ group1ahead2:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group1ahead3
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group1ahead3:
 	ADDQ             $0x10, DI
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
-	CMPQ             DI, k_len+32(FP)
+	CMPQ             DI, a_K_len+32(FP)
 	JE               group1last
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z16
 	VMOVAPS          Z12, Z14
 	VMOVUPS          (DI), X7
@@ -44064,18 +44064,18 @@ group1ahead3:
 	VMOVAPS          Z14, Z6
 	VMOVAPS          Z18, Z13
 	VMOVAPS          Z7, Z5
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              group1scale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 group1scale:
 	JMP group1step
 
 group1last:
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z7
 	VMOVAPS          Z12, Z14
 	VPTERNLOGD       $0x6a, Z1, Z0, Z14
@@ -44161,49 +44161,49 @@ group1last:
 	VFMADD231PS.BCST (R14), Z6, Z4
 	VFMADD231PS.BCST (R14)(SI*1), Z5, Z4
 	LEAQ             (R14)(SI*2), R14
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              group1lastscale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 group1lastscale:
-	CMPQ   s_cap+16(FP), $0x00
+	CMPQ   a_S_cap+16(FP), $0x00
 	JE     group1added
 	VADDPS (SP), Z4, Z4
 
 group1added:
-	CMPQ    k_cap+40(FP), $0x00
+	CMPQ    a_K_cap+40(FP), $0x00
 	JE      group1store
 	VMOVUPS Z4, (SP)
-	MOVQ    $0x00000001, s_cap+16(FP)
+	MOVQ    $0x00000001, a_S_cap+16(FP)
 	JMP     group1segment
 
 group1store:
 	VMOVAPS Z4, Z5
 	VMOVAPS Z4, Z6
 	VMOVAPS Z4, Z7
-	MOVQ    $0x00000000, q_len+104(FP)
+	MOVQ    $0x00000000, a_Q_len+104(FP)
 	JMP     store1
 
 	// 16 keys by 2 queries.
 group2:
-	MOVQ s_len+8(FP), R14
+	MOVQ a_S_len+8(FP), R14
 	SHLQ $0x02, R14
-	ADDQ q_base+96(FP), R14
-	MOVQ next_base+168(FP), CX
-	MOVQ next_len+176(FP), BX
-	MOVQ scales_base+56(FP), R15
-	MOVQ R15, scales_len+64(FP)
-	MOVQ group+88(FP), R15
-	MOVQ R15, scales_cap+72(FP)
-	MOVQ d+136(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
+	ADDQ a_Q_base+96(FP), R14
+	MOVQ a_Next_base+168(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+	MOVQ a_Scales_base+56(FP), R15
+	MOVQ R15, a_Scales_len+64(FP)
+	MOVQ a_Group+88(FP), R15
+	MOVQ R15, a_Scales_cap+72(FP)
+	MOVQ a_D+136(FP), R15
+	MOVQ R15, a_K_cap+40(FP)
+	MOVQ $0x00000000, a_S_cap+16(FP)
 
 group2segment:
-	MOVQ   k_cap+40(FP), R15
+	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	CMPQ   R15, $0x40
@@ -44211,9 +44211,9 @@ group2segment:
 	MOVQ   $0x00000040, R15
 
 group2columns:
-	SUBQ         R15, k_cap+40(FP)
+	SUBQ         R15, a_K_cap+40(FP)
 	LEAQ         (DI)(R15*1), R15
-	MOVQ         R15, k_len+32(FP)
+	MOVQ         R15, a_K_len+32(FP)
 	VMOVUPS      (DI), X6
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z6, Z6
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z6, Z6
@@ -44248,8 +44248,8 @@ group2step:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group2ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group2ahead0:
 	PREFETCHT0 (CX)
@@ -44257,8 +44257,8 @@ group2ahead0:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group2ahead1
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group2ahead1:
 	PREFETCHT0 (CX)
@@ -44266,8 +44266,8 @@ group2ahead1:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group2ahead2
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group2ahead2:
 	PREFETCHT0 (CX)
@@ -44275,17 +44275,17 @@ group2ahead2:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group2ahead3
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group2ahead3:
 	ADDQ             $0x10, DI
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
-	CMPQ             DI, k_len+32(FP)
+	CMPQ             DI, a_K_len+32(FP)
 	JE               group2last
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z17
 	VMOVAPS          Z13, Z15
 	VMOVUPS          (DI), X12
@@ -44415,18 +44415,18 @@ group2ahead3:
 	VMOVAPS          Z15, Z7
 	VMOVAPS          Z20, Z14
 	VMOVAPS          Z12, Z6
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              group2scale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 group2scale:
 	JMP group2step
 
 group2last:
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z12
 	VMOVAPS          Z13, Z15
 	VPTERNLOGD       $0x6a, Z1, Z0, Z15
@@ -44528,50 +44528,50 @@ group2last:
 	VFMADD231PS.BCST (R14)(SI*1), Z6, Z4
 	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z5
 	LEAQ             (R14)(SI*2), R14
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              group2lastscale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 group2lastscale:
-	CMPQ   s_cap+16(FP), $0x00
+	CMPQ   a_S_cap+16(FP), $0x00
 	JE     group2added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
 
 group2added:
-	CMPQ    k_cap+40(FP), $0x00
+	CMPQ    a_K_cap+40(FP), $0x00
 	JE      group2store
 	VMOVUPS Z4, (SP)
 	VMOVUPS Z5, 64(SP)
-	MOVQ    $0x00000001, s_cap+16(FP)
+	MOVQ    $0x00000001, a_S_cap+16(FP)
 	JMP     group2segment
 
 group2store:
 	VMOVAPS Z5, Z6
 	VMOVAPS Z5, Z7
-	MOVQ    $0x00000000, q_len+104(FP)
+	MOVQ    $0x00000000, a_Q_len+104(FP)
 	JMP     store1
 
 	// 16 keys by 3 queries.
 group3:
-	MOVQ s_len+8(FP), R14
+	MOVQ a_S_len+8(FP), R14
 	SHLQ $0x02, R14
-	ADDQ q_base+96(FP), R14
-	MOVQ next_base+168(FP), CX
-	MOVQ next_len+176(FP), BX
-	MOVQ scales_base+56(FP), R15
-	MOVQ R15, scales_len+64(FP)
-	MOVQ group+88(FP), R15
-	MOVQ R15, scales_cap+72(FP)
-	MOVQ d+136(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
+	ADDQ a_Q_base+96(FP), R14
+	MOVQ a_Next_base+168(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+	MOVQ a_Scales_base+56(FP), R15
+	MOVQ R15, a_Scales_len+64(FP)
+	MOVQ a_Group+88(FP), R15
+	MOVQ R15, a_Scales_cap+72(FP)
+	MOVQ a_D+136(FP), R15
+	MOVQ R15, a_K_cap+40(FP)
+	MOVQ $0x00000000, a_S_cap+16(FP)
 
 group3segment:
-	MOVQ   k_cap+40(FP), R15
+	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
@@ -44580,9 +44580,9 @@ group3segment:
 	MOVQ   $0x00000040, R15
 
 group3columns:
-	SUBQ         R15, k_cap+40(FP)
+	SUBQ         R15, a_K_cap+40(FP)
 	LEAQ         (DI)(R15*1), R15
-	MOVQ         R15, k_len+32(FP)
+	MOVQ         R15, a_K_len+32(FP)
 	VMOVUPS      (DI), X7
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z7, Z7
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z7, Z7
@@ -44617,8 +44617,8 @@ group3step:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group3ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group3ahead0:
 	PREFETCHT0 (CX)
@@ -44626,8 +44626,8 @@ group3ahead0:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group3ahead1
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group3ahead1:
 	PREFETCHT0 (CX)
@@ -44635,8 +44635,8 @@ group3ahead1:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group3ahead2
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group3ahead2:
 	PREFETCHT0 (CX)
@@ -44644,17 +44644,17 @@ group3ahead2:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group3ahead3
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group3ahead3:
 	ADDQ             $0x10, DI
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
-	CMPQ             DI, k_len+32(FP)
+	CMPQ             DI, a_K_len+32(FP)
 	JE               group3last
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z18
 	VMOVAPS          Z14, Z16
 	VPTERNLOGD       $0x6a, Z1, Z0, Z16
@@ -44800,18 +44800,18 @@ group3ahead3:
 	VMOVAPS          Z12, Z12
 	VMOVAPS          Z20, Z15
 	VMOVAPS          Z13, Z7
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              group3scale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 group3scale:
 	JMP group3step
 
 group3last:
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z13
 	VMOVAPS          Z14, Z16
 	VPTERNLOGD       $0x6a, Z1, Z0, Z16
@@ -44929,51 +44929,51 @@ group3last:
 	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z5
 	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z6
 	LEAQ             (R14)(SI*2), R14
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              group3lastscale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 group3lastscale:
-	CMPQ   s_cap+16(FP), $0x00
+	CMPQ   a_S_cap+16(FP), $0x00
 	JE     group3added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
 	VADDPS 128(SP), Z6, Z6
 
 group3added:
-	CMPQ    k_cap+40(FP), $0x00
+	CMPQ    a_K_cap+40(FP), $0x00
 	JE      group3store
 	VMOVUPS Z4, (SP)
 	VMOVUPS Z5, 64(SP)
 	VMOVUPS Z6, 128(SP)
-	MOVQ    $0x00000001, s_cap+16(FP)
+	MOVQ    $0x00000001, a_S_cap+16(FP)
 	JMP     group3segment
 
 group3store:
 	VMOVAPS Z6, Z7
-	MOVQ    $0x00000000, q_len+104(FP)
+	MOVQ    $0x00000000, a_Q_len+104(FP)
 	JMP     store1
 
 	// 16 keys by 4 queries.
 group4:
-	MOVQ s_len+8(FP), R14
+	MOVQ a_S_len+8(FP), R14
 	SHLQ $0x02, R14
-	ADDQ q_base+96(FP), R14
-	MOVQ next_base+168(FP), CX
-	MOVQ next_len+176(FP), BX
-	MOVQ scales_base+56(FP), R15
-	MOVQ R15, scales_len+64(FP)
-	MOVQ group+88(FP), R15
-	MOVQ R15, scales_cap+72(FP)
-	MOVQ d+136(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
+	ADDQ a_Q_base+96(FP), R14
+	MOVQ a_Next_base+168(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+	MOVQ a_Scales_base+56(FP), R15
+	MOVQ R15, a_Scales_len+64(FP)
+	MOVQ a_Group+88(FP), R15
+	MOVQ R15, a_Scales_cap+72(FP)
+	MOVQ a_D+136(FP), R15
+	MOVQ R15, a_K_cap+40(FP)
+	MOVQ $0x00000000, a_S_cap+16(FP)
 
 group4segment:
-	MOVQ   k_cap+40(FP), R15
+	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
@@ -44983,9 +44983,9 @@ group4segment:
 	MOVQ   $0x00000040, R15
 
 group4columns:
-	SUBQ         R15, k_cap+40(FP)
+	SUBQ         R15, a_K_cap+40(FP)
 	LEAQ         (DI)(R15*1), R15
-	MOVQ         R15, k_len+32(FP)
+	MOVQ         R15, a_K_len+32(FP)
 	VMOVUPS      (DI), X12
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z12, Z12
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z12, Z12
@@ -45020,8 +45020,8 @@ group4step:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group4ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group4ahead0:
 	PREFETCHT0 (CX)
@@ -45029,8 +45029,8 @@ group4ahead0:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group4ahead1
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group4ahead1:
 	PREFETCHT0 (CX)
@@ -45038,8 +45038,8 @@ group4ahead1:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group4ahead2
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group4ahead2:
 	PREFETCHT0 (CX)
@@ -45047,17 +45047,17 @@ group4ahead2:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group4ahead3
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group4ahead3:
 	ADDQ             $0x10, DI
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
-	CMPQ             DI, k_len+32(FP)
+	CMPQ             DI, a_K_len+32(FP)
 	JE               group4last
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z19
 	VMOVAPS          Z15, Z17
 	VPTERNLOGD       $0x6a, Z1, Z0, Z17
@@ -45219,18 +45219,18 @@ group4ahead3:
 	VMOVAPS          Z13, Z13
 	VMOVAPS          Z21, Z16
 	VMOVAPS          Z14, Z12
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              group4scale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 group4scale:
 	JMP group4step
 
 group4last:
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z14
 	VMOVAPS          Z15, Z17
 	VPTERNLOGD       $0x6a, Z1, Z0, Z17
@@ -45364,15 +45364,15 @@ group4last:
 	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
 	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z7
 	LEAQ             (R14)(SI*2), R14
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              group4lastscale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 group4lastscale:
-	CMPQ   s_cap+16(FP), $0x00
+	CMPQ   a_S_cap+16(FP), $0x00
 	JE     group4added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
@@ -45380,36 +45380,36 @@ group4lastscale:
 	VADDPS 192(SP), Z7, Z7
 
 group4added:
-	CMPQ    k_cap+40(FP), $0x00
+	CMPQ    a_K_cap+40(FP), $0x00
 	JE      group4store
 	VMOVUPS Z4, (SP)
 	VMOVUPS Z5, 64(SP)
 	VMOVUPS Z6, 128(SP)
 	VMOVUPS Z7, 192(SP)
-	MOVQ    $0x00000001, s_cap+16(FP)
+	MOVQ    $0x00000001, a_S_cap+16(FP)
 	JMP     group4segment
 
 group4store:
-	MOVQ $0x00000000, q_len+104(FP)
+	MOVQ $0x00000000, a_Q_len+104(FP)
 	JMP  store1
 
 	// 16 keys by 5 queries.
 group5:
-	MOVQ s_len+8(FP), R14
+	MOVQ a_S_len+8(FP), R14
 	SHLQ $0x02, R14
-	ADDQ q_base+96(FP), R14
-	MOVQ next_base+168(FP), CX
-	MOVQ next_len+176(FP), BX
-	MOVQ scales_base+56(FP), R15
-	MOVQ R15, scales_len+64(FP)
-	MOVQ group+88(FP), R15
-	MOVQ R15, scales_cap+72(FP)
-	MOVQ d+136(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
+	ADDQ a_Q_base+96(FP), R14
+	MOVQ a_Next_base+168(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+	MOVQ a_Scales_base+56(FP), R15
+	MOVQ R15, a_Scales_len+64(FP)
+	MOVQ a_Group+88(FP), R15
+	MOVQ R15, a_Scales_cap+72(FP)
+	MOVQ a_D+136(FP), R15
+	MOVQ R15, a_K_cap+40(FP)
+	MOVQ $0x00000000, a_S_cap+16(FP)
 
 group5segment:
-	MOVQ   k_cap+40(FP), R15
+	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
@@ -45420,9 +45420,9 @@ group5segment:
 	MOVQ   $0x00000040, R15
 
 group5columns:
-	SUBQ         R15, k_cap+40(FP)
+	SUBQ         R15, a_K_cap+40(FP)
 	LEAQ         (DI)(R15*1), R15
-	MOVQ         R15, k_len+32(FP)
+	MOVQ         R15, a_K_len+32(FP)
 	VMOVUPS      (DI), X9
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z9, Z9
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z9, Z9
@@ -45457,8 +45457,8 @@ group5step:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group5ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group5ahead0:
 	PREFETCHT0 (CX)
@@ -45466,8 +45466,8 @@ group5ahead0:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group5ahead1
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group5ahead1:
 	PREFETCHT0 (CX)
@@ -45475,8 +45475,8 @@ group5ahead1:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group5ahead2
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group5ahead2:
 	PREFETCHT0 (CX)
@@ -45484,17 +45484,17 @@ group5ahead2:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group5ahead3
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group5ahead3:
 	ADDQ             $0x10, DI
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
-	CMPQ             DI, k_len+32(FP)
+	CMPQ             DI, a_K_len+32(FP)
 	JE               group5last
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z16
 	VMOVAPS          Z12, Z14
 	VPTERNLOGD       $0x6a, Z1, Z0, Z14
@@ -45672,18 +45672,18 @@ group5ahead3:
 	VMOVAPS          Z10, Z10
 	VMOVAPS          Z18, Z13
 	VMOVAPS          Z11, Z9
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              group5scale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 group5scale:
 	JMP group5step
 
 group5last:
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z11
 	VMOVAPS          Z12, Z14
 	VPTERNLOGD       $0x6a, Z1, Z0, Z14
@@ -45833,15 +45833,15 @@ group5last:
 	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z7
 	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z8
 	LEAQ             (R14)(SI*2), R14
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              group5lastscale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 group5lastscale:
-	CMPQ   s_cap+16(FP), $0x00
+	CMPQ   a_S_cap+16(FP), $0x00
 	JE     group5added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
@@ -45850,40 +45850,40 @@ group5lastscale:
 	VADDPS 256(SP), Z8, Z8
 
 group5added:
-	CMPQ    k_cap+40(FP), $0x00
+	CMPQ    a_K_cap+40(FP), $0x00
 	JE      group5store
 	VMOVUPS Z4, (SP)
 	VMOVUPS Z5, 64(SP)
 	VMOVUPS Z6, 128(SP)
 	VMOVUPS Z7, 192(SP)
 	VMOVUPS Z8, 256(SP)
-	MOVQ    $0x00000001, s_cap+16(FP)
+	MOVQ    $0x00000001, a_S_cap+16(FP)
 	JMP     group5segment
 
 group5store:
 	VMOVAPS Z8, Z9
 	VMOVAPS Z8, Z10
 	VMOVAPS Z8, Z11
-	MOVQ    $0x00000001, q_len+104(FP)
+	MOVQ    $0x00000001, a_Q_len+104(FP)
 	JMP     store1
 
 	// 16 keys by 6 queries.
 group6:
-	MOVQ s_len+8(FP), R14
+	MOVQ a_S_len+8(FP), R14
 	SHLQ $0x02, R14
-	ADDQ q_base+96(FP), R14
-	MOVQ next_base+168(FP), CX
-	MOVQ next_len+176(FP), BX
-	MOVQ scales_base+56(FP), R15
-	MOVQ R15, scales_len+64(FP)
-	MOVQ group+88(FP), R15
-	MOVQ R15, scales_cap+72(FP)
-	MOVQ d+136(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
+	ADDQ a_Q_base+96(FP), R14
+	MOVQ a_Next_base+168(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+	MOVQ a_Scales_base+56(FP), R15
+	MOVQ R15, a_Scales_len+64(FP)
+	MOVQ a_Group+88(FP), R15
+	MOVQ R15, a_Scales_cap+72(FP)
+	MOVQ a_D+136(FP), R15
+	MOVQ R15, a_K_cap+40(FP)
+	MOVQ $0x00000000, a_S_cap+16(FP)
 
 group6segment:
-	MOVQ   k_cap+40(FP), R15
+	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
@@ -45895,9 +45895,9 @@ group6segment:
 	MOVQ   $0x00000040, R15
 
 group6columns:
-	SUBQ         R15, k_cap+40(FP)
+	SUBQ         R15, a_K_cap+40(FP)
 	LEAQ         (DI)(R15*1), R15
-	MOVQ         R15, k_len+32(FP)
+	MOVQ         R15, a_K_len+32(FP)
 	VMOVUPS      (DI), X10
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z10, Z10
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z10, Z10
@@ -45932,8 +45932,8 @@ group6step:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group6ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group6ahead0:
 	PREFETCHT0 (CX)
@@ -45941,8 +45941,8 @@ group6ahead0:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group6ahead1
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group6ahead1:
 	PREFETCHT0 (CX)
@@ -45950,8 +45950,8 @@ group6ahead1:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group6ahead2
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group6ahead2:
 	PREFETCHT0 (CX)
@@ -45959,17 +45959,17 @@ group6ahead2:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group6ahead3
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group6ahead3:
 	ADDQ             $0x10, DI
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
-	CMPQ             DI, k_len+32(FP)
+	CMPQ             DI, a_K_len+32(FP)
 	JE               group6last
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z17
 	VMOVAPS          Z13, Z15
 	VPTERNLOGD       $0x6a, Z1, Z0, Z15
@@ -46163,18 +46163,18 @@ group6ahead3:
 	VMOVAPS          Z11, Z11
 	VMOVAPS          Z19, Z14
 	VMOVAPS          Z12, Z10
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              group6scale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 group6scale:
 	JMP group6step
 
 group6last:
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z12
 	VMOVAPS          Z13, Z15
 	VPTERNLOGD       $0x6a, Z1, Z0, Z15
@@ -46340,15 +46340,15 @@ group6last:
 	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z8
 	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z9
 	LEAQ             (R14)(SI*2), R14
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              group6lastscale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 group6lastscale:
-	CMPQ   s_cap+16(FP), $0x00
+	CMPQ   a_S_cap+16(FP), $0x00
 	JE     group6added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
@@ -46358,7 +46358,7 @@ group6lastscale:
 	VADDPS 320(SP), Z9, Z9
 
 group6added:
-	CMPQ    k_cap+40(FP), $0x00
+	CMPQ    a_K_cap+40(FP), $0x00
 	JE      group6store
 	VMOVUPS Z4, (SP)
 	VMOVUPS Z5, 64(SP)
@@ -46366,32 +46366,32 @@ group6added:
 	VMOVUPS Z7, 192(SP)
 	VMOVUPS Z8, 256(SP)
 	VMOVUPS Z9, 320(SP)
-	MOVQ    $0x00000001, s_cap+16(FP)
+	MOVQ    $0x00000001, a_S_cap+16(FP)
 	JMP     group6segment
 
 group6store:
 	VMOVAPS Z9, Z10
 	VMOVAPS Z9, Z11
-	MOVQ    $0x00000001, q_len+104(FP)
+	MOVQ    $0x00000001, a_Q_len+104(FP)
 	JMP     store1
 
 	// 16 keys by 7 queries.
 group7:
-	MOVQ s_len+8(FP), R14
+	MOVQ a_S_len+8(FP), R14
 	SHLQ $0x02, R14
-	ADDQ q_base+96(FP), R14
-	MOVQ next_base+168(FP), CX
-	MOVQ next_len+176(FP), BX
-	MOVQ scales_base+56(FP), R15
-	MOVQ R15, scales_len+64(FP)
-	MOVQ group+88(FP), R15
-	MOVQ R15, scales_cap+72(FP)
-	MOVQ d+136(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
+	ADDQ a_Q_base+96(FP), R14
+	MOVQ a_Next_base+168(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+	MOVQ a_Scales_base+56(FP), R15
+	MOVQ R15, a_Scales_len+64(FP)
+	MOVQ a_Group+88(FP), R15
+	MOVQ R15, a_Scales_cap+72(FP)
+	MOVQ a_D+136(FP), R15
+	MOVQ R15, a_K_cap+40(FP)
+	MOVQ $0x00000000, a_S_cap+16(FP)
 
 group7segment:
-	MOVQ   k_cap+40(FP), R15
+	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
@@ -46404,9 +46404,9 @@ group7segment:
 	MOVQ   $0x00000040, R15
 
 group7columns:
-	SUBQ         R15, k_cap+40(FP)
+	SUBQ         R15, a_K_cap+40(FP)
 	LEAQ         (DI)(R15*1), R15
-	MOVQ         R15, k_len+32(FP)
+	MOVQ         R15, a_K_len+32(FP)
 	VMOVUPS      (DI), X11
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z11, Z11
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z11, Z11
@@ -46441,8 +46441,8 @@ group7step:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group7ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group7ahead0:
 	PREFETCHT0 (CX)
@@ -46450,8 +46450,8 @@ group7ahead0:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group7ahead1
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group7ahead1:
 	PREFETCHT0 (CX)
@@ -46459,8 +46459,8 @@ group7ahead1:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group7ahead2
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group7ahead2:
 	PREFETCHT0 (CX)
@@ -46468,17 +46468,17 @@ group7ahead2:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group7ahead3
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group7ahead3:
 	ADDQ             $0x10, DI
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
-	CMPQ             DI, k_len+32(FP)
+	CMPQ             DI, a_K_len+32(FP)
 	JE               group7last
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z18
 	VMOVAPS          Z14, Z16
 	VPTERNLOGD       $0x6a, Z1, Z0, Z16
@@ -46688,18 +46688,18 @@ group7ahead3:
 	VMOVAPS          Z12, Z12
 	VMOVAPS          Z20, Z15
 	VMOVAPS          Z13, Z11
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              group7scale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 group7scale:
 	JMP group7step
 
 group7last:
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z13
 	VMOVAPS          Z14, Z16
 	VPTERNLOGD       $0x6a, Z1, Z0, Z16
@@ -46881,15 +46881,15 @@ group7last:
 	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z9
 	VFMADD231PS.BCST 24(R14)(SI*1), Z11, Z10
 	LEAQ             (R14)(SI*2), R14
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              group7lastscale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 group7lastscale:
-	CMPQ   s_cap+16(FP), $0x00
+	CMPQ   a_S_cap+16(FP), $0x00
 	JE     group7added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
@@ -46900,7 +46900,7 @@ group7lastscale:
 	VADDPS 384(SP), Z10, Z10
 
 group7added:
-	CMPQ    k_cap+40(FP), $0x00
+	CMPQ    a_K_cap+40(FP), $0x00
 	JE      group7store
 	VMOVUPS Z4, (SP)
 	VMOVUPS Z5, 64(SP)
@@ -46909,31 +46909,31 @@ group7added:
 	VMOVUPS Z8, 256(SP)
 	VMOVUPS Z9, 320(SP)
 	VMOVUPS Z10, 384(SP)
-	MOVQ    $0x00000001, s_cap+16(FP)
+	MOVQ    $0x00000001, a_S_cap+16(FP)
 	JMP     group7segment
 
 group7store:
 	VMOVAPS Z10, Z11
-	MOVQ    $0x00000001, q_len+104(FP)
+	MOVQ    $0x00000001, a_Q_len+104(FP)
 	JMP     store1
 
 	// 16 keys by 8 queries.
 group8:
-	MOVQ s_len+8(FP), R14
+	MOVQ a_S_len+8(FP), R14
 	SHLQ $0x02, R14
-	ADDQ q_base+96(FP), R14
-	MOVQ next_base+168(FP), CX
-	MOVQ next_len+176(FP), BX
-	MOVQ scales_base+56(FP), R15
-	MOVQ R15, scales_len+64(FP)
-	MOVQ group+88(FP), R15
-	MOVQ R15, scales_cap+72(FP)
-	MOVQ d+136(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
+	ADDQ a_Q_base+96(FP), R14
+	MOVQ a_Next_base+168(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+	MOVQ a_Scales_base+56(FP), R15
+	MOVQ R15, a_Scales_len+64(FP)
+	MOVQ a_Group+88(FP), R15
+	MOVQ R15, a_Scales_cap+72(FP)
+	MOVQ a_D+136(FP), R15
+	MOVQ R15, a_K_cap+40(FP)
+	MOVQ $0x00000000, a_S_cap+16(FP)
 
 group8segment:
-	MOVQ   k_cap+40(FP), R15
+	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
@@ -46947,9 +46947,9 @@ group8segment:
 	MOVQ   $0x00000040, R15
 
 group8columns:
-	SUBQ         R15, k_cap+40(FP)
+	SUBQ         R15, a_K_cap+40(FP)
 	LEAQ         (DI)(R15*1), R15
-	MOVQ         R15, k_len+32(FP)
+	MOVQ         R15, a_K_len+32(FP)
 	VMOVUPS      (DI), X12
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z12, Z12
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z12, Z12
@@ -46984,8 +46984,8 @@ group8step:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group8ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group8ahead0:
 	PREFETCHT0 (CX)
@@ -46993,8 +46993,8 @@ group8ahead0:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group8ahead1
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group8ahead1:
 	PREFETCHT0 (CX)
@@ -47002,8 +47002,8 @@ group8ahead1:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group8ahead2
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group8ahead2:
 	PREFETCHT0 (CX)
@@ -47011,17 +47011,17 @@ group8ahead2:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        group8ahead3
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 group8ahead3:
 	ADDQ             $0x10, DI
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
-	CMPQ             DI, k_len+32(FP)
+	CMPQ             DI, a_K_len+32(FP)
 	JE               group8last
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z19
 	VMOVAPS          Z15, Z17
 	VPTERNLOGD       $0x6a, Z1, Z0, Z17
@@ -47247,18 +47247,18 @@ group8ahead3:
 	VMOVAPS          Z13, Z13
 	VMOVAPS          Z21, Z16
 	VMOVAPS          Z14, Z12
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              group8scale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 group8scale:
 	JMP group8step
 
 group8last:
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z14
 	VMOVAPS          Z15, Z17
 	VPTERNLOGD       $0x6a, Z1, Z0, Z17
@@ -47456,15 +47456,15 @@ group8last:
 	VFMADD231PS.BCST 24(R14)(SI*1), Z12, Z10
 	VFMADD231PS.BCST 28(R14)(SI*1), Z12, Z11
 	LEAQ             (R14)(SI*2), R14
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              group8lastscale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 group8lastscale:
-	CMPQ   s_cap+16(FP), $0x00
+	CMPQ   a_S_cap+16(FP), $0x00
 	JE     group8added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
@@ -47476,7 +47476,7 @@ group8lastscale:
 	VADDPS 448(SP), Z11, Z11
 
 group8added:
-	CMPQ    k_cap+40(FP), $0x00
+	CMPQ    a_K_cap+40(FP), $0x00
 	JE      group8store
 	VMOVUPS Z4, (SP)
 	VMOVUPS Z5, 64(SP)
@@ -47486,30 +47486,30 @@ group8added:
 	VMOVUPS Z9, 320(SP)
 	VMOVUPS Z10, 384(SP)
 	VMOVUPS Z11, 448(SP)
-	MOVQ    $0x00000001, s_cap+16(FP)
+	MOVQ    $0x00000001, a_S_cap+16(FP)
 	JMP     group8segment
 
 group8store:
-	MOVQ $0x00000001, q_len+104(FP)
+	MOVQ $0x00000001, a_Q_len+104(FP)
 	JMP  store1
 
 	// 32 keys by 1 queries.
 double1:
-	MOVQ s_len+8(FP), R14
+	MOVQ a_S_len+8(FP), R14
 	SHLQ $0x02, R14
-	ADDQ q_base+96(FP), R14
-	MOVQ next_base+168(FP), CX
-	MOVQ next_len+176(FP), BX
-	MOVQ scales_base+56(FP), R15
-	MOVQ R15, scales_len+64(FP)
-	MOVQ group+88(FP), R15
-	MOVQ R15, scales_cap+72(FP)
-	MOVQ d+136(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
+	ADDQ a_Q_base+96(FP), R14
+	MOVQ a_Next_base+168(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+	MOVQ a_Scales_base+56(FP), R15
+	MOVQ R15, a_Scales_len+64(FP)
+	MOVQ a_Group+88(FP), R15
+	MOVQ R15, a_Scales_cap+72(FP)
+	MOVQ a_D+136(FP), R15
+	MOVQ R15, a_K_cap+40(FP)
+	MOVQ $0x00000000, a_S_cap+16(FP)
 
 double1segment:
-	MOVQ   k_cap+40(FP), R15
+	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	CMPQ   R15, $0x40
@@ -47517,9 +47517,9 @@ double1segment:
 	MOVQ   $0x00000040, R15
 
 double1columns:
-	SUBQ         R15, k_cap+40(FP)
+	SUBQ         R15, a_K_cap+40(FP)
 	LEAQ         (DI)(R15*1), R15
-	MOVQ         R15, k_len+32(FP)
+	MOVQ         R15, a_K_len+32(FP)
 	VMOVUPS      (DI), X6
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z6, Z6
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z6, Z6
@@ -47554,8 +47554,8 @@ double1step:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double1ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double1ahead0:
 	PREFETCHT0 (CX)
@@ -47563,8 +47563,8 @@ double1ahead0:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double1ahead1
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double1ahead1:
 	PREFETCHT0 (CX)
@@ -47572,8 +47572,8 @@ double1ahead1:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double1ahead2
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double1ahead2:
 	PREFETCHT0 (CX)
@@ -47581,8 +47581,8 @@ double1ahead2:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double1ahead3
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double1ahead3:
 	PREFETCHT0 (CX)
@@ -47590,8 +47590,8 @@ double1ahead3:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double1ahead4
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double1ahead4:
 	PREFETCHT0 (CX)
@@ -47599,8 +47599,8 @@ double1ahead4:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double1ahead5
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double1ahead5:
 	PREFETCHT0 (CX)
@@ -47608,8 +47608,8 @@ double1ahead5:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double1ahead6
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double1ahead6:
 	PREFETCHT0 (CX)
@@ -47617,11 +47617,11 @@ double1ahead6:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double1ahead7
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double1ahead7:
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z17
 	MOVQ             R14, R15
 	VMOVUPS          (DI)(AX*4), X12
@@ -47736,9 +47736,9 @@ double1ahead7:
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
-	CMPQ             DI, k_len+32(FP)
+	CMPQ             DI, a_K_len+32(FP)
 	JE               double1last
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          64(R15), Z16
 	VMOVAPS          Z13, Z12
 	VMOVUPS          (DI), X6
@@ -47852,18 +47852,18 @@ double1ahead7:
 	VMOVAPS          Z12, Z7
 	VMOVAPS          Z19, Z14
 	VMOVAPS          Z6, Z6
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              double1scale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 double1scale:
 	JMP double1step
 
 double1last:
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          64(R15), Z6
 	VMOVAPS          Z13, Z12
 	VPTERNLOGD       $0x6a, Z1, Z0, Z12
@@ -47949,25 +47949,25 @@ double1last:
 	VFMADD231PS.BCST (R14), Z12, Z5
 	VFMADD231PS.BCST (R14)(SI*1), Z7, Z5
 	LEAQ             (R14)(SI*2), R14
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              double1lastscale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 double1lastscale:
-	CMPQ   s_cap+16(FP), $0x00
+	CMPQ   a_S_cap+16(FP), $0x00
 	JE     double1added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
 
 double1added:
-	CMPQ    k_cap+40(FP), $0x00
+	CMPQ    a_K_cap+40(FP), $0x00
 	JE      double1store
 	VMOVUPS Z4, (SP)
 	VMOVUPS Z5, 64(SP)
-	MOVQ    $0x00000001, s_cap+16(FP)
+	MOVQ    $0x00000001, a_S_cap+16(FP)
 	JMP     double1segment
 
 double1store:
@@ -47981,21 +47981,21 @@ double1store:
 
 	// 32 keys by 2 queries.
 double2:
-	MOVQ s_len+8(FP), R14
+	MOVQ a_S_len+8(FP), R14
 	SHLQ $0x02, R14
-	ADDQ q_base+96(FP), R14
-	MOVQ next_base+168(FP), CX
-	MOVQ next_len+176(FP), BX
-	MOVQ scales_base+56(FP), R15
-	MOVQ R15, scales_len+64(FP)
-	MOVQ group+88(FP), R15
-	MOVQ R15, scales_cap+72(FP)
-	MOVQ d+136(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
+	ADDQ a_Q_base+96(FP), R14
+	MOVQ a_Next_base+168(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+	MOVQ a_Scales_base+56(FP), R15
+	MOVQ R15, a_Scales_len+64(FP)
+	MOVQ a_Group+88(FP), R15
+	MOVQ R15, a_Scales_cap+72(FP)
+	MOVQ a_D+136(FP), R15
+	MOVQ R15, a_K_cap+40(FP)
+	MOVQ $0x00000000, a_S_cap+16(FP)
 
 double2segment:
-	MOVQ   k_cap+40(FP), R15
+	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
@@ -48005,9 +48005,9 @@ double2segment:
 	MOVQ   $0x00000040, R15
 
 double2columns:
-	SUBQ         R15, k_cap+40(FP)
+	SUBQ         R15, a_K_cap+40(FP)
 	LEAQ         (DI)(R15*1), R15
-	MOVQ         R15, k_len+32(FP)
+	MOVQ         R15, a_K_len+32(FP)
 	VMOVUPS      (DI), X12
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z12, Z12
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z12, Z12
@@ -48042,8 +48042,8 @@ double2step:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double2ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double2ahead0:
 	PREFETCHT0 (CX)
@@ -48051,8 +48051,8 @@ double2ahead0:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double2ahead1
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double2ahead1:
 	PREFETCHT0 (CX)
@@ -48060,8 +48060,8 @@ double2ahead1:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double2ahead2
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double2ahead2:
 	PREFETCHT0 (CX)
@@ -48069,8 +48069,8 @@ double2ahead2:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double2ahead3
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double2ahead3:
 	PREFETCHT0 (CX)
@@ -48078,8 +48078,8 @@ double2ahead3:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double2ahead4
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double2ahead4:
 	PREFETCHT0 (CX)
@@ -48087,8 +48087,8 @@ double2ahead4:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double2ahead5
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double2ahead5:
 	PREFETCHT0 (CX)
@@ -48096,8 +48096,8 @@ double2ahead5:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double2ahead6
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double2ahead6:
 	PREFETCHT0 (CX)
@@ -48105,11 +48105,11 @@ double2ahead6:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double2ahead7
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double2ahead7:
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z19
 	MOVQ             R14, R15
 	VMOVUPS          (DI)(AX*4), X14
@@ -48240,9 +48240,9 @@ double2ahead7:
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
-	CMPQ             DI, k_len+32(FP)
+	CMPQ             DI, a_K_len+32(FP)
 	JE               double2last
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          64(R15), Z18
 	VMOVAPS          Z20, Z14
 	VMOVUPS          (DI), X12
@@ -48372,18 +48372,18 @@ double2ahead7:
 	VMOVAPS          Z14, Z13
 	VMOVAPS          Z20, Z16
 	VMOVAPS          Z12, Z12
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              double2scale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 double2scale:
 	JMP double2step
 
 double2last:
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          64(R15), Z12
 	VMOVAPS          Z20, Z14
 	VPTERNLOGD       $0x6a, Z1, Z0, Z14
@@ -48485,15 +48485,15 @@ double2last:
 	VFMADD231PS.BCST (R14)(SI*1), Z13, Z5
 	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z7
 	LEAQ             (R14)(SI*2), R14
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              double2lastscale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 double2lastscale:
-	CMPQ   s_cap+16(FP), $0x00
+	CMPQ   a_S_cap+16(FP), $0x00
 	JE     double2added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
@@ -48501,13 +48501,13 @@ double2lastscale:
 	VADDPS 192(SP), Z7, Z7
 
 double2added:
-	CMPQ    k_cap+40(FP), $0x00
+	CMPQ    a_K_cap+40(FP), $0x00
 	JE      double2store
 	VMOVUPS Z4, (SP)
 	VMOVUPS Z5, 64(SP)
 	VMOVUPS Z6, 128(SP)
 	VMOVUPS Z7, 192(SP)
-	MOVQ    $0x00000001, s_cap+16(FP)
+	MOVQ    $0x00000001, a_S_cap+16(FP)
 	JMP     double2segment
 
 double2store:
@@ -48519,21 +48519,21 @@ double2store:
 
 	// 32 keys by 3 queries.
 double3:
-	MOVQ s_len+8(FP), R14
+	MOVQ a_S_len+8(FP), R14
 	SHLQ $0x02, R14
-	ADDQ q_base+96(FP), R14
-	MOVQ next_base+168(FP), CX
-	MOVQ next_len+176(FP), BX
-	MOVQ scales_base+56(FP), R15
-	MOVQ R15, scales_len+64(FP)
-	MOVQ group+88(FP), R15
-	MOVQ R15, scales_cap+72(FP)
-	MOVQ d+136(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
+	ADDQ a_Q_base+96(FP), R14
+	MOVQ a_Next_base+168(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+	MOVQ a_Scales_base+56(FP), R15
+	MOVQ R15, a_Scales_len+64(FP)
+	MOVQ a_Group+88(FP), R15
+	MOVQ R15, a_Scales_cap+72(FP)
+	MOVQ a_D+136(FP), R15
+	MOVQ R15, a_K_cap+40(FP)
+	MOVQ $0x00000000, a_S_cap+16(FP)
 
 double3segment:
-	MOVQ   k_cap+40(FP), R15
+	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
@@ -48545,9 +48545,9 @@ double3segment:
 	MOVQ   $0x00000040, R15
 
 double3columns:
-	SUBQ         R15, k_cap+40(FP)
+	SUBQ         R15, a_K_cap+40(FP)
 	LEAQ         (DI)(R15*1), R15
-	MOVQ         R15, k_len+32(FP)
+	MOVQ         R15, a_K_len+32(FP)
 	VMOVUPS      (DI), X14
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z14, Z14
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z14, Z14
@@ -48582,8 +48582,8 @@ double3step:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double3ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double3ahead0:
 	PREFETCHT0 (CX)
@@ -48591,8 +48591,8 @@ double3ahead0:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double3ahead1
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double3ahead1:
 	PREFETCHT0 (CX)
@@ -48600,8 +48600,8 @@ double3ahead1:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double3ahead2
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double3ahead2:
 	PREFETCHT0 (CX)
@@ -48609,8 +48609,8 @@ double3ahead2:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double3ahead3
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double3ahead3:
 	PREFETCHT0 (CX)
@@ -48618,8 +48618,8 @@ double3ahead3:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double3ahead4
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double3ahead4:
 	PREFETCHT0 (CX)
@@ -48627,8 +48627,8 @@ double3ahead4:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double3ahead5
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double3ahead5:
 	PREFETCHT0 (CX)
@@ -48636,8 +48636,8 @@ double3ahead5:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double3ahead6
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double3ahead6:
 	PREFETCHT0 (CX)
@@ -48645,11 +48645,11 @@ double3ahead6:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double3ahead7
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double3ahead7:
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z21
 	MOVQ             R14, R15
 	VMOVAPS          Z17, Z19
@@ -48796,9 +48796,9 @@ double3ahead7:
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
-	CMPQ             DI, k_len+32(FP)
+	CMPQ             DI, a_K_len+32(FP)
 	JE               double3last
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          64(R15), Z20
 	VMOVAPS          Z22, Z16
 	VPTERNLOGD       $0x6a, Z1, Z0, Z16
@@ -48944,18 +48944,18 @@ double3ahead7:
 	VMOVAPS          Z16, Z15
 	VMOVAPS          Z22, Z18
 	VMOVAPS          Z14, Z14
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              double3scale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 double3scale:
 	JMP double3step
 
 double3last:
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          64(R15), Z14
 	VMOVAPS          Z22, Z16
 	VPTERNLOGD       $0x6a, Z1, Z0, Z16
@@ -49073,15 +49073,15 @@ double3last:
 	VFMADD231PS.BCST 4(R14)(SI*1), Z15, Z7
 	VFMADD231PS.BCST 8(R14)(SI*1), Z15, Z13
 	LEAQ             (R14)(SI*2), R14
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              double3lastscale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 double3lastscale:
-	CMPQ   s_cap+16(FP), $0x00
+	CMPQ   a_S_cap+16(FP), $0x00
 	JE     double3added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
@@ -49091,7 +49091,7 @@ double3lastscale:
 	VADDPS 320(SP), Z13, Z13
 
 double3added:
-	CMPQ    k_cap+40(FP), $0x00
+	CMPQ    a_K_cap+40(FP), $0x00
 	JE      double3store
 	VMOVUPS Z4, (SP)
 	VMOVUPS Z5, 64(SP)
@@ -49099,7 +49099,7 @@ double3added:
 	VMOVUPS Z7, 192(SP)
 	VMOVUPS Z12, 256(SP)
 	VMOVUPS Z13, 320(SP)
-	MOVQ    $0x00000001, s_cap+16(FP)
+	MOVQ    $0x00000001, a_S_cap+16(FP)
 	JMP     double3segment
 
 double3store:
@@ -49109,21 +49109,21 @@ double3store:
 
 	// 32 keys by 4 queries.
 double4:
-	MOVQ s_len+8(FP), R14
+	MOVQ a_S_len+8(FP), R14
 	SHLQ $0x02, R14
-	ADDQ q_base+96(FP), R14
-	MOVQ next_base+168(FP), CX
-	MOVQ next_len+176(FP), BX
-	MOVQ scales_base+56(FP), R15
-	MOVQ R15, scales_len+64(FP)
-	MOVQ group+88(FP), R15
-	MOVQ R15, scales_cap+72(FP)
-	MOVQ d+136(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
+	ADDQ a_Q_base+96(FP), R14
+	MOVQ a_Next_base+168(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+	MOVQ a_Scales_base+56(FP), R15
+	MOVQ R15, a_Scales_len+64(FP)
+	MOVQ a_Group+88(FP), R15
+	MOVQ R15, a_Scales_cap+72(FP)
+	MOVQ a_D+136(FP), R15
+	MOVQ R15, a_K_cap+40(FP)
+	MOVQ $0x00000000, a_S_cap+16(FP)
 
 double4segment:
-	MOVQ   k_cap+40(FP), R15
+	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
@@ -49137,9 +49137,9 @@ double4segment:
 	MOVQ   $0x00000040, R15
 
 double4columns:
-	SUBQ         R15, k_cap+40(FP)
+	SUBQ         R15, a_K_cap+40(FP)
 	LEAQ         (DI)(R15*1), R15
-	MOVQ         R15, k_len+32(FP)
+	MOVQ         R15, a_K_len+32(FP)
 	VMOVUPS      (DI), X16
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z16, Z16
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z16, Z16
@@ -49174,8 +49174,8 @@ double4step:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double4ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double4ahead0:
 	PREFETCHT0 (CX)
@@ -49183,8 +49183,8 @@ double4ahead0:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double4ahead1
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double4ahead1:
 	PREFETCHT0 (CX)
@@ -49192,8 +49192,8 @@ double4ahead1:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double4ahead2
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double4ahead2:
 	PREFETCHT0 (CX)
@@ -49201,8 +49201,8 @@ double4ahead2:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double4ahead3
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double4ahead3:
 	PREFETCHT0 (CX)
@@ -49210,8 +49210,8 @@ double4ahead3:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double4ahead4
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double4ahead4:
 	PREFETCHT0 (CX)
@@ -49219,8 +49219,8 @@ double4ahead4:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double4ahead5
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double4ahead5:
 	PREFETCHT0 (CX)
@@ -49228,8 +49228,8 @@ double4ahead5:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double4ahead6
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double4ahead6:
 	PREFETCHT0 (CX)
@@ -49237,11 +49237,11 @@ double4ahead6:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        double4ahead7
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 double4ahead7:
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z23
 	MOVQ             R14, R15
 	VMOVAPS          Z19, Z21
@@ -49404,9 +49404,9 @@ double4ahead7:
 	ADDQ             $0x10, R8
 	ADDQ             $0x10, R9
 	ADDQ             $0x10, R10
-	CMPQ             DI, k_len+32(FP)
+	CMPQ             DI, a_K_len+32(FP)
 	JE               double4last
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          64(R15), Z22
 	VMOVAPS          Z24, Z20
 	VPTERNLOGD       $0x6a, Z1, Z0, Z20
@@ -49568,18 +49568,18 @@ double4ahead7:
 	VMOVAPS          Z17, Z17
 	VMOVAPS          Z24, Z20
 	VMOVAPS          Z16, Z16
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              double4scale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 double4scale:
 	JMP double4step
 
 double4last:
-	MOVQ             scales_len+64(FP), R15
+	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          64(R15), Z16
 	VMOVAPS          Z24, Z20
 	VPTERNLOGD       $0x6a, Z1, Z0, Z20
@@ -49713,15 +49713,15 @@ double4last:
 	VFMADD231PS.BCST 8(R14)(SI*1), Z18, Z13
 	VFMADD231PS.BCST 12(R14)(SI*1), Z18, Z15
 	LEAQ             (R14)(SI*2), R14
-	SUBQ             $0x10, scales_cap+72(FP)
+	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              double4lastscale
-	MOVQ             lsc+80(FP), R15
-	ADDQ             R15, scales_len+64(FP)
-	MOVQ             group+88(FP), R15
-	MOVQ             R15, scales_cap+72(FP)
+	MOVQ             a_Lsc+80(FP), R15
+	ADDQ             R15, a_Scales_len+64(FP)
+	MOVQ             a_Group+88(FP), R15
+	MOVQ             R15, a_Scales_cap+72(FP)
 
 double4lastscale:
-	CMPQ   s_cap+16(FP), $0x00
+	CMPQ   a_S_cap+16(FP), $0x00
 	JE     double4added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
@@ -49733,7 +49733,7 @@ double4lastscale:
 	VADDPS 448(SP), Z15, Z15
 
 double4added:
-	CMPQ    k_cap+40(FP), $0x00
+	CMPQ    a_K_cap+40(FP), $0x00
 	JE      double4store
 	VMOVUPS Z4, (SP)
 	VMOVUPS Z5, 64(SP)
@@ -49743,7 +49743,7 @@ double4added:
 	VMOVUPS Z13, 320(SP)
 	VMOVUPS Z14, 384(SP)
 	VMOVUPS Z15, 448(SP)
-	MOVQ    $0x00000001, s_cap+16(FP)
+	MOVQ    $0x00000001, a_S_cap+16(FP)
 	JMP     double4segment
 
 double4store:
@@ -49772,9 +49772,9 @@ store2:
 	VUNPCKHPD Z13, Z5, Z5
 
 store2lanes:
-	MOVQ          max_base+144(FP), BX
-	MOVQ          s_len+8(FP), R14
-	MOVQ          s_base+0(FP), CX
+	MOVQ          a_Max_base+144(FP), BX
+	MOVQ          a_S_len+8(FP), R14
+	MOVQ          a_S_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X13
@@ -49899,9 +49899,9 @@ store2lanes:
 	VMAXPS        X13, X17, X13
 	ADDQ          SI, CX
 	VMOVUPS       X13, (BX)
-	ADDQ          $0x04, s_len+8(FP)
-	MOVQ          s_len+8(FP), CX
-	CMPQ          CX, n+120(FP)
+	ADDQ          $0x04, a_S_len+8(FP)
+	MOVQ          a_S_len+8(FP), CX
+	CMPQ          CX, a_N+120(FP)
 	JL            store2end
 	SHLQ          $0x02, CX
 	CMPQ          CX, SI
@@ -49914,12 +49914,12 @@ store2end:
 	LEAQ (R10)(AX*4), R10
 	MOVQ SI, CX
 	SHLQ $0x04, CX
-	ADDQ CX, s_base+0(FP)
+	ADDQ CX, a_S_base+0(FP)
 	LEAQ (AX)(AX*1), CX
 	ADDQ CX, CX
-	ADDQ CX, next_base+168(FP)
-	ADDQ $0x40, scales_base+56(FP)
-	SUBQ $0x10, m+128(FP)
+	ADDQ CX, a_Next_base+168(FP)
+	ADDQ $0x40, a_Scales_base+56(FP)
+	SUBQ $0x10, a_M+128(FP)
 	JMP  next
 
 	// Store 4 lanes.
@@ -49935,9 +49935,9 @@ store1:
 	VUNPCKHPD Z6, Z4, Z4
 
 store1lanes:
-	MOVQ          max_base+144(FP), BX
-	MOVQ          s_len+8(FP), R14
-	MOVQ          s_base+0(FP), CX
+	MOVQ          a_Max_base+144(FP), BX
+	MOVQ          a_S_len+8(FP), R14
+	MOVQ          a_S_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
 	VMOVUPS       (BX), X6
@@ -50002,10 +50002,10 @@ store1lanes:
 	VMAXPS        X6, X13, X6
 	ADDQ          SI, CX
 	VMOVUPS       X6, (BX)
-	ADDQ          $0x04, s_len+8(FP)
-	CMPQ          q_len+104(FP), $0x00
+	ADDQ          $0x04, a_S_len+8(FP)
+	CMPQ          a_Q_len+104(FP), $0x00
 	JE            store1last
-	MOVQ          $0x00000000, q_len+104(FP)
+	MOVQ          $0x00000000, a_Q_len+104(FP)
 	VMOVAPS       Z8, Z4
 	VMOVAPS       Z9, Z5
 	VMOVAPS       Z10, Z6
@@ -50013,8 +50013,8 @@ store1lanes:
 	JMP           store1
 
 store1last:
-	MOVQ s_len+8(FP), CX
-	CMPQ CX, n+120(FP)
+	MOVQ a_S_len+8(FP), CX
+	CMPQ CX, a_N+120(FP)
 	JL   store1end
 	SHLQ $0x02, CX
 	CMPQ CX, SI
@@ -50022,13 +50022,13 @@ store1last:
 
 store1end:
 next:
-	MOVQ d+136(FP), CX
+	MOVQ a_D+136(FP), CX
 	SUBQ CX, DI
 	SUBQ CX, R8
 	SUBQ CX, R9
 	SUBQ CX, R10
-	MOVQ s_len+8(FP), CX
-	CMPQ CX, n+120(FP)
+	MOVQ a_S_len+8(FP), CX
+	CMPQ CX, a_N+120(FP)
 	JL   group
 	LEAQ (DI)(AX*4), DI
 	LEAQ (R8)(AX*4), R8
@@ -50036,12 +50036,12 @@ next:
 	LEAQ (R10)(AX*4), R10
 	MOVQ SI, CX
 	SHLQ $0x04, CX
-	ADDQ CX, s_base+0(FP)
+	ADDQ CX, a_S_base+0(FP)
 	LEAQ (AX)(AX*1), CX
 	ADDQ CX, CX
-	ADDQ CX, next_base+168(FP)
-	ADDQ $0x40, scales_base+56(FP)
-	SUBQ $0x10, m+128(FP)
+	ADDQ CX, a_Next_base+168(FP)
+	ADDQ $0x40, a_Scales_base+56(FP)
+	SUBQ $0x10, a_M+128(FP)
 	JMP  tile
 
 done:
@@ -50102,13 +50102,13 @@ DATA const47008000AVX512<>+56(SB)/4, $0x47008000
 DATA const47008000AVX512<>+60(SB)/4, $0x47008000
 GLOBL const47008000AVX512<>(SB), RODATA|NOPTR, $64
 
-// func skinnyPVInt8AVX512(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
+// func skinnyPVInt8AVX512(a ukernel.PVInt8Args)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·skinnyPVInt8AVX512(SB), NOSPLIT, $0-200
 	PCALIGN $0x40
-	MOVQ    ldv+56(FP), AX
-	MOVQ    far+192(FP), DX
-	MOVQ    dv+152(FP), CX
+	MOVQ    a_Ldv+56(FP), AX
+	MOVQ    a_Far+192(FP), DX
+	MOVQ    a_Dv+152(FP), CX
 	XORQ    BX, BX
 	CMPQ    CX, AX
 	JE      dense
@@ -50124,44 +50124,44 @@ dense:
 	MOVQ $0x7fffffffffffffff, CX
 
 rows:
-	MOVQ CX, next_len+176(FP)
-	MOVQ BX, next_cap+184(FP)
-	MOVQ v_base+32(FP), SI
-	MOVQ p_base+104(FP), DI
-	MOVQ ldp+128(FP), R8
+	MOVQ CX, a_Next_len+176(FP)
+	MOVQ BX, a_Next_cap+184(FP)
+	MOVQ a_V_base+32(FP), SI
+	MOVQ a_P_base+104(FP), DI
+	MOVQ a_Ldp+128(FP), R8
 	SHLQ $0x02, R8
-	SHLQ $0x02, lsc+88(FP)
+	SHLQ $0x02, a_Lsc+88(FP)
 
 turn:
-	MOVQ m+144(FP), CX
+	MOVQ a_M+144(FP), CX
 	CMPQ CX, $0x10
 	JLE  short
 	MOVQ $+16, CX
 
 short:
-	MOVQ CX, v_len+40(FP)
-	MOVQ next_base+168(FP), CX
-	MOVQ next_len+176(FP), BX
-	MOVQ scales_base+64(FP), R9
-	MOVQ R9, scales_len+72(FP)
-	MOVQ group+96(FP), R9
-	MOVQ R9, scales_cap+80(FP)
-	MOVQ dv+152(FP), R9
+	MOVQ CX, a_V_len+40(FP)
+	MOVQ a_Next_base+168(FP), CX
+	MOVQ a_Next_len+176(FP), BX
+	MOVQ a_Scales_base+64(FP), R9
+	MOVQ R9, a_Scales_len+72(FP)
+	MOVQ a_Group+96(FP), R9
+	MOVQ R9, a_Scales_cap+80(FP)
+	MOVQ a_Dv+152(FP), R9
 	MOVQ R9, R13
 	XORQ R12, R12
 
 quad:
 	SUBQ $0x40, R13
 	JL   quadend
-	CMPQ n+136(FP), $0x06
+	CMPQ a_N+136(FP), $0x06
 	JG   quadend
-	CMPQ scales_cap+80(FP), $0x40
+	CMPQ a_Scales_cap+80(FP), $0x40
 	JL   quadend
 	XORQ R14, R14
 
 	// The largest group of queries that there is code for.
 quadgroup:
-	MOVQ n+136(FP), R9
+	MOVQ a_N+136(FP), R9
 	SUBQ R14, R9
 	CMPQ R9, $0x06
 	JGE  quadgroup6
@@ -50179,10 +50179,10 @@ quadgroup:
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
-	CMPB    load+160(FP), $0x00
+	CMPB    a_Load+160(FP), $0x00
 	JE      quadgroup1zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	IMULQ   R14, R10
 	ADDQ    R10, R9
@@ -50195,8 +50195,8 @@ quadgroup:
 quadgroup1zero:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
-	MOVQ    scales_len+72(FP), R15
-	MOVQ    v_len+40(FP), R11
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
 	TESTQ   R11, R11
 	JZ      quadgroup1store
 	PCALIGN $0x40
@@ -50207,8 +50207,8 @@ quadgroup1turn:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        quadgroup1ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 quadgroup1ahead0:
 	VPMOVSXBD    (R9), Z4
@@ -50223,7 +50223,7 @@ quadgroup1ahead0:
 	VMULPS.BCST  (R15), Z5, Z5
 	VMULPS.BCST  (R15), Z6, Z6
 	VMULPS.BCST  (R15), Z7, Z7
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Z8
 	VFMADD231PS  Z4, Z8, Z0
 	VFMADD231PS  Z5, Z8, Z1
@@ -50235,8 +50235,8 @@ quadgroup1ahead0:
 	JNZ          quadgroup1turn
 
 quadgroup1store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	IMULQ   R14, R10
 	ADDQ    R10, R9
@@ -50258,10 +50258,10 @@ quadgroup2:
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z7, Z7, Z7
-	CMPB    load+160(FP), $0x00
+	CMPB    a_Load+160(FP), $0x00
 	JE      quadgroup2zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -50280,8 +50280,8 @@ quadgroup2:
 quadgroup2zero:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
-	MOVQ    scales_len+72(FP), R15
-	MOVQ    v_len+40(FP), R11
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
 	TESTQ   R11, R11
 	JZ      quadgroup2store
 	PCALIGN $0x40
@@ -50292,8 +50292,8 @@ quadgroup2turn:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        quadgroup2ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 quadgroup2ahead0:
 	VPMOVSXBD    (R9), Z8
@@ -50308,7 +50308,7 @@ quadgroup2ahead0:
 	VMULPS.BCST  (R15), Z9, Z9
 	VMULPS.BCST  (R15), Z10, Z10
 	VMULPS.BCST  (R15), Z11, Z11
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Z12
 	VFMADD231PS  Z8, Z12, Z0
 	VFMADD231PS  Z9, Z12, Z1
@@ -50325,8 +50325,8 @@ quadgroup2ahead0:
 	JNZ          quadgroup2turn
 
 quadgroup2store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -50358,10 +50358,10 @@ quadgroup3:
 	VXORPS  Z9, Z9, Z9
 	VXORPS  Z10, Z10, Z10
 	VXORPS  Z11, Z11, Z11
-	CMPB    load+160(FP), $0x00
+	CMPB    a_Load+160(FP), $0x00
 	JE      quadgroup3zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -50385,8 +50385,8 @@ quadgroup3:
 quadgroup3zero:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
-	MOVQ    scales_len+72(FP), R15
-	MOVQ    v_len+40(FP), R11
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
 	TESTQ   R11, R11
 	JZ      quadgroup3store
 	PCALIGN $0x40
@@ -50397,8 +50397,8 @@ quadgroup3turn:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        quadgroup3ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 quadgroup3ahead0:
 	VPMOVSXBD    (R9), Z12
@@ -50413,7 +50413,7 @@ quadgroup3ahead0:
 	VMULPS.BCST  (R15), Z13, Z13
 	VMULPS.BCST  (R15), Z14, Z14
 	VMULPS.BCST  (R15), Z15, Z15
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Z16
 	VFMADD231PS  Z12, Z16, Z0
 	VFMADD231PS  Z13, Z16, Z1
@@ -50435,8 +50435,8 @@ quadgroup3ahead0:
 	JNZ          quadgroup3turn
 
 quadgroup3store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -50477,10 +50477,10 @@ quadgroup4:
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
-	CMPB    load+160(FP), $0x00
+	CMPB    a_Load+160(FP), $0x00
 	JE      quadgroup4zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -50509,8 +50509,8 @@ quadgroup4:
 quadgroup4zero:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
-	MOVQ    scales_len+72(FP), R15
-	MOVQ    v_len+40(FP), R11
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
 	TESTQ   R11, R11
 	JZ      quadgroup4store
 	PCALIGN $0x40
@@ -50521,8 +50521,8 @@ quadgroup4turn:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        quadgroup4ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 quadgroup4ahead0:
 	VPMOVSXBD    (R9), Z16
@@ -50537,7 +50537,7 @@ quadgroup4ahead0:
 	VMULPS.BCST  (R15), Z17, Z17
 	VMULPS.BCST  (R15), Z18, Z18
 	VMULPS.BCST  (R15), Z19, Z19
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Z20
 	VFMADD231PS  Z16, Z20, Z0
 	VFMADD231PS  Z17, Z20, Z1
@@ -50564,8 +50564,8 @@ quadgroup4ahead0:
 	JNZ          quadgroup4turn
 
 quadgroup4store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -50615,10 +50615,10 @@ quadgroup5:
 	VXORPS  Z17, Z17, Z17
 	VXORPS  Z18, Z18, Z18
 	VXORPS  Z19, Z19, Z19
-	CMPB    load+160(FP), $0x00
+	CMPB    a_Load+160(FP), $0x00
 	JE      quadgroup5zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -50652,8 +50652,8 @@ quadgroup5:
 quadgroup5zero:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
-	MOVQ    scales_len+72(FP), R15
-	MOVQ    v_len+40(FP), R11
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
 	TESTQ   R11, R11
 	JZ      quadgroup5store
 	PCALIGN $0x40
@@ -50664,8 +50664,8 @@ quadgroup5turn:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        quadgroup5ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 quadgroup5ahead0:
 	VPMOVSXBD    (R9), Z20
@@ -50680,7 +50680,7 @@ quadgroup5ahead0:
 	VMULPS.BCST  (R15), Z21, Z21
 	VMULPS.BCST  (R15), Z22, Z22
 	VMULPS.BCST  (R15), Z23, Z23
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Z24
 	VFMADD231PS  Z20, Z24, Z0
 	VFMADD231PS  Z21, Z24, Z1
@@ -50712,8 +50712,8 @@ quadgroup5ahead0:
 	JNZ          quadgroup5turn
 
 quadgroup5store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -50772,10 +50772,10 @@ quadgroup6:
 	VXORPS  Z21, Z21, Z21
 	VXORPS  Z22, Z22, Z22
 	VXORPS  Z23, Z23, Z23
-	CMPB    load+160(FP), $0x00
+	CMPB    a_Load+160(FP), $0x00
 	JE      quadgroup6zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -50814,8 +50814,8 @@ quadgroup6:
 quadgroup6zero:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
-	MOVQ    scales_len+72(FP), R15
-	MOVQ    v_len+40(FP), R11
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
 	TESTQ   R11, R11
 	JZ      quadgroup6store
 	PCALIGN $0x40
@@ -50826,8 +50826,8 @@ quadgroup6turn:
 	ADDQ       $+64, CX
 	SUBQ       $+64, BX
 	JNZ        quadgroup6ahead0
-	ADDQ       next_cap+184(FP), CX
-	MOVQ       next_len+176(FP), BX
+	ADDQ       a_Next_cap+184(FP), CX
+	MOVQ       a_Next_len+176(FP), BX
 
 quadgroup6ahead0:
 	VPMOVSXBD    (R9), Z24
@@ -50842,7 +50842,7 @@ quadgroup6ahead0:
 	VMULPS.BCST  (R15), Z25, Z25
 	VMULPS.BCST  (R15), Z26, Z26
 	VMULPS.BCST  (R15), Z27, Z27
-	ADDQ         lsc+88(FP), R15
+	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
@@ -50879,8 +50879,8 @@ quadgroup6ahead0:
 	JNZ          quadgroup6turn
 
 quadgroup6store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -50918,14 +50918,14 @@ quadgroup6store:
 	ADDQ    $0x06, R14
 
 quadnext:
-	CMPQ R14, n+136(FP)
+	CMPQ R14, a_N+136(FP)
 	JL   quadgroup
 	ADDQ $0x40, R12
-	SUBQ $0x40, scales_cap+80(FP)
+	SUBQ $0x40, a_Scales_cap+80(FP)
 	JNZ  quad
-	ADDQ $0x04, scales_len+72(FP)
-	MOVQ group+96(FP), R9
-	MOVQ R9, scales_cap+80(FP)
+	ADDQ $0x04, a_Scales_len+72(FP)
+	MOVQ a_Group+96(FP), R9
+	MOVQ R9, a_Scales_cap+80(FP)
 	JMP  quad
 
 quadend:
@@ -50938,7 +50938,7 @@ line:
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVQ n+136(FP), R9
+	MOVQ a_N+136(FP), R9
 	SUBQ R14, R9
 	CMPQ R9, $0x08
 	JGE  linegroup8
@@ -50957,10 +50957,10 @@ linegroup:
 
 	// 16 columns of 1 queries.
 	VXORPS  Z0, Z0, Z0
-	CMPB    load+160(FP), $0x00
+	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup1zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	IMULQ   R14, R10
 	ADDQ    R10, R9
@@ -50970,8 +50970,8 @@ linegroup:
 linegroup1zero:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
-	MOVQ    scales_len+72(FP), R15
-	MOVQ    v_len+40(FP), R11
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup1fewer
 	PCALIGN $0x40
@@ -50982,36 +50982,36 @@ linegroup1turn:
 	VPMOVSXBD        (R9), Z1
 	VCVTDQ2PS        Z1, Z1
 	VMULPS.BCST      (R15), Z1, Z1
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	VPMOVSXBD        (R9), Z1
 	VCVTDQ2PS        Z1, Z1
 	VMULPS.BCST      (R15), Z1, Z1
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	VPMOVSXBD        (R9), Z1
 	VCVTDQ2PS        Z1, Z1
 	VMULPS.BCST      (R15), Z1, Z1
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	VPMOVSXBD        (R9), Z1
 	VCVTDQ2PS        Z1, Z1
 	VMULPS.BCST      (R15), Z1, Z1
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+64, CX
 	SUBQ             $+64, BX
 	JNZ              linegroup1ahead
-	ADDQ             next_cap+184(FP), CX
-	MOVQ             next_len+176(FP), BX
+	ADDQ             a_Next_cap+184(FP), CX
+	MOVQ             a_Next_len+176(FP), BX
 
 linegroup1ahead:
 	SUBQ $0x04, R11
@@ -51025,7 +51025,7 @@ linegroup1step:
 	VPMOVSXBD        (R9), Z1
 	VCVTDQ2PS        Z1, Z1
 	VMULPS.BCST      (R15), Z1, Z1
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
@@ -51033,8 +51033,8 @@ linegroup1step:
 	JNZ              linegroup1step
 
 linegroup1store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	IMULQ   R14, R10
 	ADDQ    R10, R9
@@ -51047,10 +51047,10 @@ linegroup1store:
 linegroup2:
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
-	CMPB    load+160(FP), $0x00
+	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup2zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -51063,8 +51063,8 @@ linegroup2:
 linegroup2zero:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
-	MOVQ    scales_len+72(FP), R15
-	MOVQ    v_len+40(FP), R11
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup2fewer
 	PCALIGN $0x40
@@ -51075,7 +51075,7 @@ linegroup2turn:
 	VPMOVSXBD        (R9), Z2
 	VCVTDQ2PS        Z2, Z2
 	VMULPS.BCST      (R15), Z2, Z2
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z2, Z0
 	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
@@ -51083,7 +51083,7 @@ linegroup2turn:
 	VPMOVSXBD        (R9), Z2
 	VCVTDQ2PS        Z2, Z2
 	VMULPS.BCST      (R15), Z2, Z2
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z2, Z0
 	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
@@ -51091,7 +51091,7 @@ linegroup2turn:
 	VPMOVSXBD        (R9), Z2
 	VCVTDQ2PS        Z2, Z2
 	VMULPS.BCST      (R15), Z2, Z2
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z2, Z0
 	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
@@ -51099,7 +51099,7 @@ linegroup2turn:
 	VPMOVSXBD        (R9), Z2
 	VCVTDQ2PS        Z2, Z2
 	VMULPS.BCST      (R15), Z2, Z2
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z2, Z0
 	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
@@ -51107,8 +51107,8 @@ linegroup2turn:
 	ADDQ             $+64, CX
 	SUBQ             $+64, BX
 	JNZ              linegroup2ahead
-	ADDQ             next_cap+184(FP), CX
-	MOVQ             next_len+176(FP), BX
+	ADDQ             a_Next_cap+184(FP), CX
+	MOVQ             a_Next_len+176(FP), BX
 
 linegroup2ahead:
 	SUBQ $0x04, R11
@@ -51122,7 +51122,7 @@ linegroup2step:
 	VPMOVSXBD        (R9), Z2
 	VCVTDQ2PS        Z2, Z2
 	VMULPS.BCST      (R15), Z2, Z2
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z2, Z0
 	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
@@ -51131,8 +51131,8 @@ linegroup2step:
 	JNZ              linegroup2step
 
 linegroup2store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -51149,10 +51149,10 @@ linegroup3:
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
-	CMPB    load+160(FP), $0x00
+	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup3zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -51167,8 +51167,8 @@ linegroup3:
 linegroup3zero:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
-	MOVQ    scales_len+72(FP), R15
-	MOVQ    v_len+40(FP), R11
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup3fewer
 	PCALIGN $0x40
@@ -51179,7 +51179,7 @@ linegroup3turn:
 	VPMOVSXBD        (R9), Z3
 	VCVTDQ2PS        Z3, Z3
 	VMULPS.BCST      (R15), Z3, Z3
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z3, Z0
 	VFMADD231PS.BCST 4(R10), Z3, Z1
 	VFMADD231PS.BCST 8(R10), Z3, Z2
@@ -51188,7 +51188,7 @@ linegroup3turn:
 	VPMOVSXBD        (R9), Z3
 	VCVTDQ2PS        Z3, Z3
 	VMULPS.BCST      (R15), Z3, Z3
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z3, Z0
 	VFMADD231PS.BCST 4(R10), Z3, Z1
 	VFMADD231PS.BCST 8(R10), Z3, Z2
@@ -51197,7 +51197,7 @@ linegroup3turn:
 	VPMOVSXBD        (R9), Z3
 	VCVTDQ2PS        Z3, Z3
 	VMULPS.BCST      (R15), Z3, Z3
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z3, Z0
 	VFMADD231PS.BCST 4(R10), Z3, Z1
 	VFMADD231PS.BCST 8(R10), Z3, Z2
@@ -51206,7 +51206,7 @@ linegroup3turn:
 	VPMOVSXBD        (R9), Z3
 	VCVTDQ2PS        Z3, Z3
 	VMULPS.BCST      (R15), Z3, Z3
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z3, Z0
 	VFMADD231PS.BCST 4(R10), Z3, Z1
 	VFMADD231PS.BCST 8(R10), Z3, Z2
@@ -51215,8 +51215,8 @@ linegroup3turn:
 	ADDQ             $+64, CX
 	SUBQ             $+64, BX
 	JNZ              linegroup3ahead
-	ADDQ             next_cap+184(FP), CX
-	MOVQ             next_len+176(FP), BX
+	ADDQ             a_Next_cap+184(FP), CX
+	MOVQ             a_Next_len+176(FP), BX
 
 linegroup3ahead:
 	SUBQ $0x04, R11
@@ -51230,7 +51230,7 @@ linegroup3step:
 	VPMOVSXBD        (R9), Z3
 	VCVTDQ2PS        Z3, Z3
 	VMULPS.BCST      (R15), Z3, Z3
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z3, Z0
 	VFMADD231PS.BCST 4(R10), Z3, Z1
 	VFMADD231PS.BCST 8(R10), Z3, Z2
@@ -51240,8 +51240,8 @@ linegroup3step:
 	JNZ              linegroup3step
 
 linegroup3store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -51261,10 +51261,10 @@ linegroup4:
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
-	CMPB    load+160(FP), $0x00
+	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup4zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -51281,8 +51281,8 @@ linegroup4:
 linegroup4zero:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
-	MOVQ    scales_len+72(FP), R15
-	MOVQ    v_len+40(FP), R11
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup4fewer
 	PCALIGN $0x40
@@ -51293,7 +51293,7 @@ linegroup4turn:
 	VPMOVSXBD        (R9), Z4
 	VCVTDQ2PS        Z4, Z4
 	VMULPS.BCST      (R15), Z4, Z4
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z4, Z0
 	VFMADD231PS.BCST 4(R10), Z4, Z1
 	VFMADD231PS.BCST 8(R10), Z4, Z2
@@ -51303,7 +51303,7 @@ linegroup4turn:
 	VPMOVSXBD        (R9), Z4
 	VCVTDQ2PS        Z4, Z4
 	VMULPS.BCST      (R15), Z4, Z4
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z4, Z0
 	VFMADD231PS.BCST 4(R10), Z4, Z1
 	VFMADD231PS.BCST 8(R10), Z4, Z2
@@ -51313,7 +51313,7 @@ linegroup4turn:
 	VPMOVSXBD        (R9), Z4
 	VCVTDQ2PS        Z4, Z4
 	VMULPS.BCST      (R15), Z4, Z4
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z4, Z0
 	VFMADD231PS.BCST 4(R10), Z4, Z1
 	VFMADD231PS.BCST 8(R10), Z4, Z2
@@ -51323,7 +51323,7 @@ linegroup4turn:
 	VPMOVSXBD        (R9), Z4
 	VCVTDQ2PS        Z4, Z4
 	VMULPS.BCST      (R15), Z4, Z4
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z4, Z0
 	VFMADD231PS.BCST 4(R10), Z4, Z1
 	VFMADD231PS.BCST 8(R10), Z4, Z2
@@ -51333,8 +51333,8 @@ linegroup4turn:
 	ADDQ             $+64, CX
 	SUBQ             $+64, BX
 	JNZ              linegroup4ahead
-	ADDQ             next_cap+184(FP), CX
-	MOVQ             next_len+176(FP), BX
+	ADDQ             a_Next_cap+184(FP), CX
+	MOVQ             a_Next_len+176(FP), BX
 
 linegroup4ahead:
 	SUBQ $0x04, R11
@@ -51348,7 +51348,7 @@ linegroup4step:
 	VPMOVSXBD        (R9), Z4
 	VCVTDQ2PS        Z4, Z4
 	VMULPS.BCST      (R15), Z4, Z4
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z4, Z0
 	VFMADD231PS.BCST 4(R10), Z4, Z1
 	VFMADD231PS.BCST 8(R10), Z4, Z2
@@ -51359,8 +51359,8 @@ linegroup4step:
 	JNZ              linegroup4step
 
 linegroup4store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -51383,10 +51383,10 @@ linegroup5:
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
-	CMPB    load+160(FP), $0x00
+	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup5zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -51405,8 +51405,8 @@ linegroup5:
 linegroup5zero:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
-	MOVQ    scales_len+72(FP), R15
-	MOVQ    v_len+40(FP), R11
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup5fewer
 	PCALIGN $0x40
@@ -51417,7 +51417,7 @@ linegroup5turn:
 	VPMOVSXBD        (R9), Z5
 	VCVTDQ2PS        Z5, Z5
 	VMULPS.BCST      (R15), Z5, Z5
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z5, Z0
 	VFMADD231PS.BCST 4(R10), Z5, Z1
 	VFMADD231PS.BCST 8(R10), Z5, Z2
@@ -51428,7 +51428,7 @@ linegroup5turn:
 	VPMOVSXBD        (R9), Z5
 	VCVTDQ2PS        Z5, Z5
 	VMULPS.BCST      (R15), Z5, Z5
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z5, Z0
 	VFMADD231PS.BCST 4(R10), Z5, Z1
 	VFMADD231PS.BCST 8(R10), Z5, Z2
@@ -51439,7 +51439,7 @@ linegroup5turn:
 	VPMOVSXBD        (R9), Z5
 	VCVTDQ2PS        Z5, Z5
 	VMULPS.BCST      (R15), Z5, Z5
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z5, Z0
 	VFMADD231PS.BCST 4(R10), Z5, Z1
 	VFMADD231PS.BCST 8(R10), Z5, Z2
@@ -51450,7 +51450,7 @@ linegroup5turn:
 	VPMOVSXBD        (R9), Z5
 	VCVTDQ2PS        Z5, Z5
 	VMULPS.BCST      (R15), Z5, Z5
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z5, Z0
 	VFMADD231PS.BCST 4(R10), Z5, Z1
 	VFMADD231PS.BCST 8(R10), Z5, Z2
@@ -51461,8 +51461,8 @@ linegroup5turn:
 	ADDQ             $+64, CX
 	SUBQ             $+64, BX
 	JNZ              linegroup5ahead
-	ADDQ             next_cap+184(FP), CX
-	MOVQ             next_len+176(FP), BX
+	ADDQ             a_Next_cap+184(FP), CX
+	MOVQ             a_Next_len+176(FP), BX
 
 linegroup5ahead:
 	SUBQ $0x04, R11
@@ -51476,7 +51476,7 @@ linegroup5step:
 	VPMOVSXBD        (R9), Z5
 	VCVTDQ2PS        Z5, Z5
 	VMULPS.BCST      (R15), Z5, Z5
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z5, Z0
 	VFMADD231PS.BCST 4(R10), Z5, Z1
 	VFMADD231PS.BCST 8(R10), Z5, Z2
@@ -51488,8 +51488,8 @@ linegroup5step:
 	JNZ              linegroup5step
 
 linegroup5store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -51515,10 +51515,10 @@ linegroup6:
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
-	CMPB    load+160(FP), $0x00
+	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup6zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -51539,8 +51539,8 @@ linegroup6:
 linegroup6zero:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
-	MOVQ    scales_len+72(FP), R15
-	MOVQ    v_len+40(FP), R11
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup6fewer
 	PCALIGN $0x40
@@ -51551,7 +51551,7 @@ linegroup6turn:
 	VPMOVSXBD        (R9), Z6
 	VCVTDQ2PS        Z6, Z6
 	VMULPS.BCST      (R15), Z6, Z6
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z6, Z0
 	VFMADD231PS.BCST 4(R10), Z6, Z1
 	VFMADD231PS.BCST 8(R10), Z6, Z2
@@ -51563,7 +51563,7 @@ linegroup6turn:
 	VPMOVSXBD        (R9), Z6
 	VCVTDQ2PS        Z6, Z6
 	VMULPS.BCST      (R15), Z6, Z6
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z6, Z0
 	VFMADD231PS.BCST 4(R10), Z6, Z1
 	VFMADD231PS.BCST 8(R10), Z6, Z2
@@ -51575,7 +51575,7 @@ linegroup6turn:
 	VPMOVSXBD        (R9), Z6
 	VCVTDQ2PS        Z6, Z6
 	VMULPS.BCST      (R15), Z6, Z6
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z6, Z0
 	VFMADD231PS.BCST 4(R10), Z6, Z1
 	VFMADD231PS.BCST 8(R10), Z6, Z2
@@ -51587,7 +51587,7 @@ linegroup6turn:
 	VPMOVSXBD        (R9), Z6
 	VCVTDQ2PS        Z6, Z6
 	VMULPS.BCST      (R15), Z6, Z6
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z6, Z0
 	VFMADD231PS.BCST 4(R10), Z6, Z1
 	VFMADD231PS.BCST 8(R10), Z6, Z2
@@ -51599,8 +51599,8 @@ linegroup6turn:
 	ADDQ             $+64, CX
 	SUBQ             $+64, BX
 	JNZ              linegroup6ahead
-	ADDQ             next_cap+184(FP), CX
-	MOVQ             next_len+176(FP), BX
+	ADDQ             a_Next_cap+184(FP), CX
+	MOVQ             a_Next_len+176(FP), BX
 
 linegroup6ahead:
 	SUBQ $0x04, R11
@@ -51614,7 +51614,7 @@ linegroup6step:
 	VPMOVSXBD        (R9), Z6
 	VCVTDQ2PS        Z6, Z6
 	VMULPS.BCST      (R15), Z6, Z6
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z6, Z0
 	VFMADD231PS.BCST 4(R10), Z6, Z1
 	VFMADD231PS.BCST 8(R10), Z6, Z2
@@ -51627,8 +51627,8 @@ linegroup6step:
 	JNZ              linegroup6step
 
 linegroup6store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -51657,10 +51657,10 @@ linegroup7:
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
-	CMPB    load+160(FP), $0x00
+	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup7zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -51683,8 +51683,8 @@ linegroup7:
 linegroup7zero:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
-	MOVQ    scales_len+72(FP), R15
-	MOVQ    v_len+40(FP), R11
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup7fewer
 	PCALIGN $0x40
@@ -51695,7 +51695,7 @@ linegroup7turn:
 	VPMOVSXBD        (R9), Z7
 	VCVTDQ2PS        Z7, Z7
 	VMULPS.BCST      (R15), Z7, Z7
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z7, Z0
 	VFMADD231PS.BCST 4(R10), Z7, Z1
 	VFMADD231PS.BCST 8(R10), Z7, Z2
@@ -51708,7 +51708,7 @@ linegroup7turn:
 	VPMOVSXBD        (R9), Z7
 	VCVTDQ2PS        Z7, Z7
 	VMULPS.BCST      (R15), Z7, Z7
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z7, Z0
 	VFMADD231PS.BCST 4(R10), Z7, Z1
 	VFMADD231PS.BCST 8(R10), Z7, Z2
@@ -51721,7 +51721,7 @@ linegroup7turn:
 	VPMOVSXBD        (R9), Z7
 	VCVTDQ2PS        Z7, Z7
 	VMULPS.BCST      (R15), Z7, Z7
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z7, Z0
 	VFMADD231PS.BCST 4(R10), Z7, Z1
 	VFMADD231PS.BCST 8(R10), Z7, Z2
@@ -51734,7 +51734,7 @@ linegroup7turn:
 	VPMOVSXBD        (R9), Z7
 	VCVTDQ2PS        Z7, Z7
 	VMULPS.BCST      (R15), Z7, Z7
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z7, Z0
 	VFMADD231PS.BCST 4(R10), Z7, Z1
 	VFMADD231PS.BCST 8(R10), Z7, Z2
@@ -51747,8 +51747,8 @@ linegroup7turn:
 	ADDQ             $+64, CX
 	SUBQ             $+64, BX
 	JNZ              linegroup7ahead
-	ADDQ             next_cap+184(FP), CX
-	MOVQ             next_len+176(FP), BX
+	ADDQ             a_Next_cap+184(FP), CX
+	MOVQ             a_Next_len+176(FP), BX
 
 linegroup7ahead:
 	SUBQ $0x04, R11
@@ -51762,7 +51762,7 @@ linegroup7step:
 	VPMOVSXBD        (R9), Z7
 	VCVTDQ2PS        Z7, Z7
 	VMULPS.BCST      (R15), Z7, Z7
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z7, Z0
 	VFMADD231PS.BCST 4(R10), Z7, Z1
 	VFMADD231PS.BCST 8(R10), Z7, Z2
@@ -51776,8 +51776,8 @@ linegroup7step:
 	JNZ              linegroup7step
 
 linegroup7store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -51809,10 +51809,10 @@ linegroup8:
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z7, Z7, Z7
-	CMPB    load+160(FP), $0x00
+	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup8zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -51837,8 +51837,8 @@ linegroup8:
 linegroup8zero:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
-	MOVQ    scales_len+72(FP), R15
-	MOVQ    v_len+40(FP), R11
+	MOVQ    a_Scales_len+72(FP), R15
+	MOVQ    a_V_len+40(FP), R11
 	SUBQ    $0x04, R11
 	JL      linegroup8fewer
 	PCALIGN $0x40
@@ -51849,7 +51849,7 @@ linegroup8turn:
 	VPMOVSXBD        (R9), Z8
 	VCVTDQ2PS        Z8, Z8
 	VMULPS.BCST      (R15), Z8, Z8
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z8, Z0
 	VFMADD231PS.BCST 4(R10), Z8, Z1
 	VFMADD231PS.BCST 8(R10), Z8, Z2
@@ -51863,7 +51863,7 @@ linegroup8turn:
 	VPMOVSXBD        (R9), Z8
 	VCVTDQ2PS        Z8, Z8
 	VMULPS.BCST      (R15), Z8, Z8
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z8, Z0
 	VFMADD231PS.BCST 4(R10), Z8, Z1
 	VFMADD231PS.BCST 8(R10), Z8, Z2
@@ -51877,7 +51877,7 @@ linegroup8turn:
 	VPMOVSXBD        (R9), Z8
 	VCVTDQ2PS        Z8, Z8
 	VMULPS.BCST      (R15), Z8, Z8
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z8, Z0
 	VFMADD231PS.BCST 4(R10), Z8, Z1
 	VFMADD231PS.BCST 8(R10), Z8, Z2
@@ -51891,7 +51891,7 @@ linegroup8turn:
 	VPMOVSXBD        (R9), Z8
 	VCVTDQ2PS        Z8, Z8
 	VMULPS.BCST      (R15), Z8, Z8
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z8, Z0
 	VFMADD231PS.BCST 4(R10), Z8, Z1
 	VFMADD231PS.BCST 8(R10), Z8, Z2
@@ -51905,8 +51905,8 @@ linegroup8turn:
 	ADDQ             $+64, CX
 	SUBQ             $+64, BX
 	JNZ              linegroup8ahead
-	ADDQ             next_cap+184(FP), CX
-	MOVQ             next_len+176(FP), BX
+	ADDQ             a_Next_cap+184(FP), CX
+	MOVQ             a_Next_len+176(FP), BX
 
 linegroup8ahead:
 	SUBQ $0x04, R11
@@ -51920,7 +51920,7 @@ linegroup8step:
 	VPMOVSXBD        (R9), Z8
 	VCVTDQ2PS        Z8, Z8
 	VMULPS.BCST      (R15), Z8, Z8
-	ADDQ             lsc+88(FP), R15
+	ADDQ             a_Lsc+88(FP), R15
 	VFMADD231PS.BCST (R10), Z8, Z0
 	VFMADD231PS.BCST 4(R10), Z8, Z1
 	VFMADD231PS.BCST 8(R10), Z8, Z2
@@ -51935,8 +51935,8 @@ linegroup8step:
 	JNZ              linegroup8step
 
 linegroup8store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
 	MOVQ    R10, R11
 	IMULQ   R14, R11
@@ -51960,31 +51960,31 @@ linegroup8store:
 	ADDQ    $0x08, R14
 
 linenext:
-	CMPQ R14, n+136(FP)
+	CMPQ R14, a_N+136(FP)
 	JL   linegroup
 	ADDQ $0x10, R12
-	SUBQ $0x10, scales_cap+80(FP)
+	SUBQ $0x10, a_Scales_cap+80(FP)
 	JNZ  line
-	ADDQ $0x04, scales_len+72(FP)
-	MOVQ group+96(FP), R9
-	MOVQ R9, scales_cap+80(FP)
+	ADDQ $0x04, a_Scales_len+72(FP)
+	MOVQ a_Group+96(FP), R9
+	MOVQ R9, a_Scales_cap+80(FP)
 	JMP  line
 
 lineend:
 	ADDQ $0x10, R13
-	MOVB $0x01, load+160(FP)
-	SUBQ $0x10, m+144(FP)
+	MOVB $0x01, a_Load+160(FP)
+	SUBQ $0x10, a_M+144(FP)
 	JLE  done
 	MOVQ AX, CX
 	SHLQ $0x04, CX
 	ADDQ CX, SI
-	ADDQ CX, next_base+168(FP)
+	ADDQ CX, a_Next_base+168(FP)
 	MOVQ R8, CX
 	SHLQ $0x04, CX
 	ADDQ CX, DI
-	MOVQ lsc+88(FP), CX
+	MOVQ a_Lsc+88(FP), CX
 	SHLQ $0x04, CX
-	ADDQ CX, scales_base+64(FP)
+	ADDQ CX, a_Scales_base+64(FP)
 	JMP  turn
 
 done:

@@ -4,6 +4,8 @@
 
 package asm
 
+import "github.com/attn-go/attn/internal/ukernel"
+
 // tileProduct1NEON is Gemm, GemmMax or GemmMerge, which jump to it.
 //
 //go:noescape
@@ -237,12 +239,12 @@ func skinnyPVBF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ld
 // skinnyQKInt8NEON is SkinnyKernels.QKInt8, see package ukernel.
 //
 //go:noescape
-func skinnyQKInt8NEON(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
+func skinnyQKInt8NEON(a ukernel.QKInt8Args)
 
 // skinnyPVInt8NEON is SkinnyKernels.PVInt8, see package ukernel.
 //
 //go:noescape
-func skinnyPVInt8NEON(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
+func skinnyPVInt8NEON(a ukernel.PVInt8Args)
 
 // skinnySoftmaxNEON is SkinnyKernels.Softmax, see package ukernel.
 //

@@ -19754,7 +19754,7 @@ halfend:
 done:
 	RET
 
-// func skinnyQKInt8NEON(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
+// func skinnyQKInt8NEON(a ukernel.QKInt8Args)
 TEXT ·skinnyQKInt8NEON(SB), NOSPLIT, $256-200
 	MOVD $0x80808080, R0
 	VDUP R0, V0.S4
@@ -19762,13 +19762,13 @@ TEXT ·skinnyQKInt8NEON(SB), NOSPLIT, $256-200
 	VDUP R0, V1.S4
 	MOVD $0x4b4b4b80, R0
 	VDUP R0, V2.S4
-	MOVD ldk+48(FP), R0
-	MOVD m+128(FP), R1
-	MOVD s_base+0(FP), R2
-	MOVD max_len+152(FP), R3
-	MOVD next_base+168(FP), R13
-	MOVD d+136(FP), R14
-	MOVD far+192(FP), R15
+	MOVD a_Ldk+48(FP), R0
+	MOVD a_M+128(FP), R1
+	MOVD a_S_base+0(FP), R2
+	MOVD a_Max_len+152(FP), R3
+	MOVD a_Next_base+168(FP), R13
+	MOVD a_D+136(FP), R14
+	MOVD a_Far+192(FP), R15
 	ADD R15, R13, R12
 	CMP R0, R14
 	BEQ dense
@@ -19784,9 +19784,9 @@ dense:
 	MOVD $0, R11
 
 rows:
-	MOVD scales_base+56(FP), R15
+	MOVD a_Scales_base+56(FP), R15
 	LSL $2, R3, R3
-	MOVD k_base+24(FP), R19
+	MOVD a_K_base+24(FP), R19
 	ADD R0, R19, R20
 	LSL $2, R0, R21
 	ADD R0, R20, R22
@@ -19815,7 +19815,7 @@ whole:
 
 	// A group of up to 4 queries.
 group:
-	MOVD n+120(FP), R7
+	MOVD a_N+120(FP), R7
 	SUB R5, R7, R7
 	CMP $4, R7
 	BGE group4
@@ -19825,16 +19825,16 @@ group:
 	BGE group2
 
 	// 16 keys by 1 queries.
-	MOVD q_base+96(FP), R4
+	MOVD a_Q_base+96(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
 	MOVD R12, R9
 	MOVD R14, R10
 	MOVD R15, R16
-	MOVD group+88(FP), R17
-	MOVD d+136(FP), R7
+	MOVD a_Group+88(FP), R17
+	MOVD a_D+136(FP), R7
 	MOVD $0, R6
-	MOVD R6, s_cap+16(FP)
+	MOVD R6, a_S_cap+16(FP)
 
 group1segment:
 	VMOVI $0, V3.B16
@@ -19845,7 +19845,7 @@ group1segment:
 	CMP R7, R6
 	CSEL LT, R6, R7, R6
 	SUB R6, R7, R7
-	MOVD R7, k_cap+40(FP)
+	MOVD R7, a_K_cap+40(FP)
 	LSR $4, R6, R6
 	PCALIGN $32
 
@@ -20329,14 +20329,14 @@ group1ahead3:
 	ADD $16, R24, R24
 	SUBS $16, R17, R17
 	BNE group1scale
-	MOVD lsc+80(FP), R17
+	MOVD a_Lsc+80(FP), R17
 	ADD R17<<2, R16, R16
-	MOVD group+88(FP), R17
+	MOVD a_Group+88(FP), R17
 
 group1scale:
 	SUBS $1, R6, R6
 	BNE group1step
-	MOVD s_cap+16(FP), R7
+	MOVD a_S_cap+16(FP), R7
 	CBZ R7, group1first
 	FMOVQ local-256(SP), F4
 	WORD $0x4e23d483 // fadd v3.4s, v4.4s, v3.4s
@@ -20348,14 +20348,14 @@ group1scale:
 	WORD $0x4e2fd50f // fadd v15.4s, v8.4s, v15.4s
 
 group1first:
-	MOVD k_cap+40(FP), R7
+	MOVD a_K_cap+40(FP), R7
 	CBZ R7, group1store
 	FMOVQ F3, local-256(SP)
 	FMOVQ F7, local-240(SP)
 	FMOVQ F11, local-224(SP)
 	FMOVQ F15, local-208(SP)
 	MOVD $1, R6
-	MOVD R6, s_cap+16(FP)
+	MOVD R6, a_S_cap+16(FP)
 	B group1segment
 
 group1store:
@@ -20375,16 +20375,16 @@ group1store:
 
 	// 16 keys by 2 queries.
 group2:
-	MOVD q_base+96(FP), R4
+	MOVD a_Q_base+96(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
 	MOVD R12, R9
 	MOVD R14, R10
 	MOVD R15, R16
-	MOVD group+88(FP), R17
-	MOVD d+136(FP), R7
+	MOVD a_Group+88(FP), R17
+	MOVD a_D+136(FP), R7
 	MOVD $0, R6
-	MOVD R6, s_cap+16(FP)
+	MOVD R6, a_S_cap+16(FP)
 
 group2segment:
 	VMOVI $0, V3.B16
@@ -20399,7 +20399,7 @@ group2segment:
 	CMP R7, R6
 	CSEL LT, R6, R7, R6
 	SUB R6, R7, R7
-	MOVD R7, k_cap+40(FP)
+	MOVD R7, a_K_cap+40(FP)
 	LSR $4, R6, R6
 	PCALIGN $32
 
@@ -20947,14 +20947,14 @@ group2ahead3:
 	ADD $16, R24, R24
 	SUBS $16, R17, R17
 	BNE group2scale
-	MOVD lsc+80(FP), R17
+	MOVD a_Lsc+80(FP), R17
 	ADD R17<<2, R16, R16
-	MOVD group+88(FP), R17
+	MOVD a_Group+88(FP), R17
 
 group2scale:
 	SUBS $1, R6, R6
 	BNE group2step
-	MOVD s_cap+16(FP), R7
+	MOVD a_S_cap+16(FP), R7
 	CBZ R7, group2first
 	FMOVQ local-256(SP), F5
 	WORD $0x4e23d4a3 // fadd v3.4s, v5.4s, v3.4s
@@ -20974,7 +20974,7 @@ group2scale:
 	WORD $0x4e30d550 // fadd v16.4s, v10.4s, v16.4s
 
 group2first:
-	MOVD k_cap+40(FP), R7
+	MOVD a_K_cap+40(FP), R7
 	CBZ R7, group2store
 	FMOVQ F3, local-256(SP)
 	FMOVQ F4, local-240(SP)
@@ -20985,7 +20985,7 @@ group2first:
 	FMOVQ F15, local-160(SP)
 	FMOVQ F16, local-144(SP)
 	MOVD $1, R6
-	MOVD R6, s_cap+16(FP)
+	MOVD R6, a_S_cap+16(FP)
 	B group2segment
 
 group2store:
@@ -21001,16 +21001,16 @@ group2store:
 
 	// 16 keys by 3 queries.
 group3:
-	MOVD q_base+96(FP), R4
+	MOVD a_Q_base+96(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
 	MOVD R12, R9
 	MOVD R14, R10
 	MOVD R15, R16
-	MOVD group+88(FP), R17
-	MOVD d+136(FP), R7
+	MOVD a_Group+88(FP), R17
+	MOVD a_D+136(FP), R7
 	MOVD $0, R6
-	MOVD R6, s_cap+16(FP)
+	MOVD R6, a_S_cap+16(FP)
 
 group3segment:
 	VMOVI $0, V3.B16
@@ -21029,7 +21029,7 @@ group3segment:
 	CMP R7, R6
 	CSEL LT, R6, R7, R6
 	SUB R6, R7, R7
-	MOVD R7, k_cap+40(FP)
+	MOVD R7, a_K_cap+40(FP)
 	LSR $4, R6, R6
 	PCALIGN $32
 
@@ -21707,14 +21707,14 @@ group3ahead3:
 	ADD $16, R24, R24
 	SUBS $16, R17, R17
 	BNE group3scale
-	MOVD lsc+80(FP), R17
+	MOVD a_Lsc+80(FP), R17
 	ADD R17<<2, R16, R16
-	MOVD group+88(FP), R17
+	MOVD a_Group+88(FP), R17
 
 group3scale:
 	SUBS $1, R6, R6
 	BNE group3step
-	MOVD s_cap+16(FP), R7
+	MOVD a_S_cap+16(FP), R7
 	CBZ R7, group3first
 	FMOVQ local-256(SP), F6
 	WORD $0x4e23d4c3 // fadd v3.4s, v6.4s, v3.4s
@@ -21742,7 +21742,7 @@ group3scale:
 	WORD $0x4e31d651 // fadd v17.4s, v18.4s, v17.4s
 
 group3first:
-	MOVD k_cap+40(FP), R7
+	MOVD a_K_cap+40(FP), R7
 	CBZ R7, group3store
 	FMOVQ F3, local-256(SP)
 	FMOVQ F4, local-240(SP)
@@ -21757,7 +21757,7 @@ group3first:
 	FMOVQ F16, local-96(SP)
 	FMOVQ F17, local-80(SP)
 	MOVD $1, R6
-	MOVD R6, s_cap+16(FP)
+	MOVD R6, a_S_cap+16(FP)
 	B group3segment
 
 group3store:
@@ -21769,16 +21769,16 @@ group3store:
 
 	// 16 keys by 4 queries.
 group4:
-	MOVD q_base+96(FP), R4
+	MOVD a_Q_base+96(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
 	MOVD R12, R9
 	MOVD R14, R10
 	MOVD R15, R16
-	MOVD group+88(FP), R17
-	MOVD d+136(FP), R7
+	MOVD a_Group+88(FP), R17
+	MOVD a_D+136(FP), R7
 	MOVD $0, R6
-	MOVD R6, s_cap+16(FP)
+	MOVD R6, a_S_cap+16(FP)
 
 group4segment:
 	VMOVI $0, V3.B16
@@ -21801,7 +21801,7 @@ group4segment:
 	CMP R7, R6
 	CSEL LT, R6, R7, R6
 	SUB R6, R7, R7
-	MOVD R7, k_cap+40(FP)
+	MOVD R7, a_K_cap+40(FP)
 	LSR $4, R6, R6
 	PCALIGN $32
 
@@ -22543,14 +22543,14 @@ group4ahead3:
 	ADD $16, R24, R24
 	SUBS $16, R17, R17
 	BNE group4scale
-	MOVD lsc+80(FP), R17
+	MOVD a_Lsc+80(FP), R17
 	ADD R17<<2, R16, R16
-	MOVD group+88(FP), R17
+	MOVD a_Group+88(FP), R17
 
 group4scale:
 	SUBS $1, R6, R6
 	BNE group4step
-	MOVD s_cap+16(FP), R7
+	MOVD a_S_cap+16(FP), R7
 	CBZ R7, group4first
 	FMOVQ local-256(SP), F19
 	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
@@ -22586,7 +22586,7 @@ group4scale:
 	WORD $0x4e32d6d2 // fadd v18.4s, v22.4s, v18.4s
 
 group4first:
-	MOVD k_cap+40(FP), R7
+	MOVD a_K_cap+40(FP), R7
 	CBZ R7, group4store
 	FMOVQ F3, local-256(SP)
 	FMOVQ F4, local-240(SP)
@@ -22605,7 +22605,7 @@ group4first:
 	FMOVQ F17, local-32(SP)
 	FMOVQ F18, local-16(SP)
 	MOVD $1, R6
-	MOVD R6, s_cap+16(FP)
+	MOVD R6, a_S_cap+16(FP)
 	B group4segment
 
 group4store:
@@ -22655,7 +22655,7 @@ store:
 
 lanes:
 	ADD R5<<2, R2, R4
-	MOVD max_base+144(FP), R7
+	MOVD a_Max_base+144(FP), R7
 	ADD R5<<2, R7, R7
 	FMOVQ (R7), F19
 	FMOVQ F3, (R4)
@@ -22724,20 +22724,20 @@ lanes:
 	ADD R3, R4, R4
 	FMOVQ F19, (R7)
 	ADD $4, R5, R5
-	MOVD n+120(FP), R7
+	MOVD a_N+120(FP), R7
 	CMP R7, R5
 	BLT next
 	CMP R5<<2, R3
 	BGT lanes
 
 next:
-	MOVD d+136(FP), R7
+	MOVD a_D+136(FP), R7
 	LSL $0, R7, R7
 	SUB R7, R19, R19
 	SUB R7, R20, R20
 	SUB R7, R22, R22
 	SUB R7, R24, R24
-	MOVD n+120(FP), R7
+	MOVD a_N+120(FP), R7
 	CMP R7, R5
 	BLT group
 	LSL $4, R0, R7
@@ -22755,7 +22755,7 @@ next:
 done:
 	RET
 
-// func skinnyPVInt8NEON(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
+// func skinnyPVInt8NEON(a ukernel.PVInt8Args)
 TEXT ·skinnyPVInt8NEON(SB), NOSPLIT, $0-200
 	MOVD $0x80808080, R0
 	VDUP R0, V0.S4
@@ -22763,16 +22763,16 @@ TEXT ·skinnyPVInt8NEON(SB), NOSPLIT, $0-200
 	VDUP R0, V1.S4
 	MOVD $0x4b4b4b80, R0
 	VDUP R0, V2.S4
-	MOVD v_base+32(FP), R0
-	MOVD ldv+56(FP), R1
-	MOVD p_base+104(FP), R2
-	MOVD ldp+128(FP), R3
+	MOVD a_V_base+32(FP), R0
+	MOVD a_Ldv+56(FP), R1
+	MOVD a_P_base+104(FP), R2
+	MOVD a_Ldp+128(FP), R3
 	LSL $2, R3, R3
-	MOVD m+144(FP), R4
-	MOVBU load+160(FP), R5
-	MOVD next_base+168(FP), R19
-	MOVD dv+152(FP), R20
-	MOVD far+192(FP), R21
+	MOVD a_M+144(FP), R4
+	MOVBU a_Load+160(FP), R5
+	MOVD a_Next_base+168(FP), R19
+	MOVD a_Dv+152(FP), R20
+	MOVD a_Far+192(FP), R21
 	ADD R21, R19, R17
 	CMP R1, R20
 	BEQ dense
@@ -22788,8 +22788,8 @@ dense:
 	MOVD $0, R16
 
 rows:
-	MOVD scales_base+64(FP), R21
-	MOVD lsc+88(FP), R24
+	MOVD a_Scales_base+64(FP), R21
+	MOVD a_Lsc+88(FP), R24
 	LSL $2, R24, R24
 
 turn:
@@ -22803,10 +22803,10 @@ short:
 	MOVD R17, R14
 	MOVD R20, R15
 	MOVD R21, R22
-	MOVD group+96(FP), R25
-	MOVD dv+152(FP), R11
+	MOVD a_Group+96(FP), R25
+	MOVD a_Dv+152(FP), R11
 	MOVD $0, R10
-	MOVD n+136(FP), R8
+	MOVD a_N+136(FP), R8
 	CMP $4, R8
 	BGT half
 
@@ -22817,7 +22817,7 @@ line:
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVD n+136(FP), R8
+	MOVD a_N+136(FP), R8
 	SUB R12, R8, R8
 	CMP $4, R8
 	BGE linegroup4
@@ -22832,10 +22832,10 @@ linegroup:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	CBZ R5, linegroup1zero
-	MOVD ldo+24(FP), R7
+	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
+	MOVD a_O_base+0(FP), R8
 	ADD R6<<2, R8, R6
 	FMOVQ (R6), F3
 	FMOVQ 16(R6), F4
@@ -23003,10 +23003,10 @@ linegroup1step:
 
 linegroup1stepend:
 	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
+	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
+	MOVD a_O_base+0(FP), R8
 	ADD R6<<2, R8, R6
 	FMOVQ F3, (R6)
 	FMOVQ F4, 16(R6)
@@ -23026,10 +23026,10 @@ linegroup2:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	CBZ R5, linegroup2zero
-	MOVD ldo+24(FP), R7
+	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
+	MOVD a_O_base+0(FP), R8
 	ADD R6<<2, R8, R6
 	FMOVQ (R6), F3
 	FMOVQ 16(R6), F4
@@ -23222,10 +23222,10 @@ linegroup2step:
 
 linegroup2stepend:
 	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
+	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
+	MOVD a_O_base+0(FP), R8
 	ADD R6<<2, R8, R6
 	FMOVQ F3, (R6)
 	FMOVQ F4, 16(R6)
@@ -23254,10 +23254,10 @@ linegroup3:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	CBZ R5, linegroup3zero
-	MOVD ldo+24(FP), R7
+	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
+	MOVD a_O_base+0(FP), R8
 	ADD R6<<2, R8, R6
 	FMOVQ (R6), F3
 	FMOVQ 16(R6), F4
@@ -23475,10 +23475,10 @@ linegroup3step:
 
 linegroup3stepend:
 	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
+	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
+	MOVD a_O_base+0(FP), R8
 	ADD R6<<2, R8, R6
 	FMOVQ F3, (R6)
 	FMOVQ F4, 16(R6)
@@ -23516,10 +23516,10 @@ linegroup4:
 	VMOVI $0, V17.B16
 	VMOVI $0, V18.B16
 	CBZ R5, linegroup4zero
-	MOVD ldo+24(FP), R7
+	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
+	MOVD a_O_base+0(FP), R8
 	ADD R6<<2, R8, R6
 	FMOVQ (R6), F3
 	FMOVQ 16(R6), F4
@@ -23762,10 +23762,10 @@ linegroup4step:
 
 linegroup4stepend:
 	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
+	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
+	MOVD a_O_base+0(FP), R8
 	ADD R6<<2, R8, R6
 	FMOVQ F3, (R6)
 	FMOVQ F4, 16(R6)
@@ -23790,14 +23790,14 @@ linegroup4stepend:
 	B linenext
 
 linenext:
-	MOVD n+136(FP), R8
+	MOVD a_N+136(FP), R8
 	CMP R8, R12
 	BLT linegroup
 	ADD $16, R10, R10
 	SUBS $16, R25, R25
 	BNE line
 	ADD $4, R22, R22
-	MOVD group+96(FP), R25
+	MOVD a_Group+96(FP), R25
 	B line
 
 lineend:
@@ -23810,7 +23810,7 @@ half:
 
 	// The largest group of queries that there is code for.
 halfgroup:
-	MOVD n+136(FP), R8
+	MOVD a_N+136(FP), R8
 	SUB R12, R8, R8
 	CMP $8, R8
 	BGE halfgroup8
@@ -23825,10 +23825,10 @@ halfgroup:
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	CBZ R5, halfgroup1zero
-	MOVD ldo+24(FP), R7
+	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
+	MOVD a_O_base+0(FP), R8
 	ADD R6<<2, R8, R6
 	FMOVQ (R6), F3
 	FMOVQ 16(R6), F4
@@ -24013,10 +24013,10 @@ halfgroup1step:
 
 halfgroup1stepend:
 	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
+	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
+	MOVD a_O_base+0(FP), R8
 	ADD R6<<2, R8, R6
 	FMOVQ F3, (R6)
 	FMOVQ F4, 16(R6)
@@ -24036,10 +24036,10 @@ halfgroup5:
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	CBZ R5, halfgroup5zero
-	MOVD ldo+24(FP), R7
+	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
+	MOVD a_O_base+0(FP), R8
 	ADD R6<<2, R8, R6
 	FMOVQ (R6), F3
 	FMOVQ 16(R6), F4
@@ -24317,10 +24317,10 @@ halfgroup5step:
 
 halfgroup5stepend:
 	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
+	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
+	MOVD a_O_base+0(FP), R8
 	ADD R6<<2, R8, R6
 	FMOVQ F3, (R6)
 	FMOVQ F4, 16(R6)
@@ -24354,10 +24354,10 @@ halfgroup6:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	CBZ R5, halfgroup6zero
-	MOVD ldo+24(FP), R7
+	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
+	MOVD a_O_base+0(FP), R8
 	ADD R6<<2, R8, R6
 	FMOVQ (R6), F3
 	FMOVQ 16(R6), F4
@@ -24656,10 +24656,10 @@ halfgroup6step:
 
 halfgroup6stepend:
 	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
+	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
+	MOVD a_O_base+0(FP), R8
 	ADD R6<<2, R8, R6
 	FMOVQ F3, (R6)
 	FMOVQ F4, 16(R6)
@@ -24698,10 +24698,10 @@ halfgroup7:
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
 	CBZ R5, halfgroup7zero
-	MOVD ldo+24(FP), R7
+	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
+	MOVD a_O_base+0(FP), R8
 	ADD R6<<2, R8, R6
 	FMOVQ (R6), F3
 	FMOVQ 16(R6), F4
@@ -25021,10 +25021,10 @@ halfgroup7step:
 
 halfgroup7stepend:
 	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
+	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
+	MOVD a_O_base+0(FP), R8
 	ADD R6<<2, R8, R6
 	FMOVQ F3, (R6)
 	FMOVQ F4, 16(R6)
@@ -25068,10 +25068,10 @@ halfgroup8:
 	VMOVI $0, V17.B16
 	VMOVI $0, V18.B16
 	CBZ R5, halfgroup8zero
-	MOVD ldo+24(FP), R7
+	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
+	MOVD a_O_base+0(FP), R8
 	ADD R6<<2, R8, R6
 	FMOVQ (R6), F3
 	FMOVQ 16(R6), F4
@@ -25412,10 +25412,10 @@ halfgroup8step:
 
 halfgroup8stepend:
 	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
+	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
+	MOVD a_O_base+0(FP), R8
 	ADD R6<<2, R8, R6
 	FMOVQ F3, (R6)
 	FMOVQ F4, 16(R6)
@@ -25444,14 +25444,14 @@ halfgroup8stepend:
 	B halfnext
 
 halfnext:
-	MOVD n+136(FP), R8
+	MOVD a_N+136(FP), R8
 	CMP R8, R12
 	BLT halfgroup
 	ADD $8, R10, R10
 	SUBS $8, R25, R25
 	BNE half
 	ADD $4, R22, R22
-	MOVD group+96(FP), R25
+	MOVD a_Group+96(FP), R25
 	B half
 
 halfend:

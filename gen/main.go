@@ -20,7 +20,7 @@ import (
 type architecture struct {
 	name  string
 	isas  []isa
-	pause generator
+	pause generator // of Pause, nil for none
 }
 
 // An isa is an instruction set: the first part of the names of its files, and its
@@ -74,7 +74,11 @@ func generate(source string) (map[string][]byte, error) {
 	var without []string
 	for _, a := range architectures {
 		var outputs []spec.Output
-		for _, i := range append([]isa{{"pause", a.pause}}, a.isas...) {
+		isas := a.isas
+		if a.pause != nil {
+			isas = append([]isa{{"pause", a.pause}}, isas...)
+		}
+		for _, i := range isas {
 			out, err := i.build(contracts)
 			if err != nil {
 				return nil, err

@@ -78,7 +78,7 @@ func TestAdditive(t *testing.T) {
 			"modified":    {Softcap: 1.5, ALiBi: testutil.Filled(c.H, .01), Sinks: testutil.Filled(c.H, .5), Dropout: kernel.Dropout{Rate: .1}},
 			"bias":        {Bias: kernel.BHLD(testutil.Filled(c.Lk, .25), 1, 1, 1, c.Lk)},
 		} {
-			if c.Lk == 0 && name == "bias" || testutil.Quick() && c.Lq*c.Lk > 10000 && name != "modified" {
+			if c.Lk == 0 && name == "bias" || testutil.Thin() && c.Lq*c.Lk > 10000 && name != "modified" {
 				continue
 			}
 			run := func(opts kernel.Options, call func(out kernel.Tensor, opts kernel.Options) error) (list [3]kernel.Tensor) {

@@ -203,6 +203,9 @@ func TestBackwardPairs(t *testing.T) {
 		"window":    {B: 2, H: 2, HKV: 1, Lq: 400, Lk: 400, D: 4, Dv: 4, Mask: contracttest.Causal(0).And(contracttest.Window(140, 0))},
 		"many keys": {B: 2, H: 4, HKV: 2, Lq: 130, Lk: 8600, D: 3, Dv: 2, Mask: contracttest.Causal(8470)},
 	} {
+		if c.Lk > 8000 && testutil.Thin() {
+			continue // takes most of the time; TestBackwardManyKeys has as many keys on one segment
+		}
 		t.Run(name, func(t *testing.T) {
 			from := &optionCase{Case: c, r: testutil.Rand(5), levels: make([]int, len(factors))}
 			compare(t, makeBackwardCall(t, from, c.Options(kernel.Options{})), 1, 2)

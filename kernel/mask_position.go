@@ -30,11 +30,11 @@ var causal = mask.Kind{
 // limit. Window(255, 0) is a causal sliding window of 256 keys. (FlashAttention and
 // ONNX count windows in this way.)
 func Window(left, right int) Mask {
-	var flaw *check.Failure
+	var failure *check.Failure
 	if left < -1 || right < -1 {
-		flaw = &check.Failure{Arg: mask.Arg, Got: fmt.Sprintf("a window of %d keys left and %d right", left, right), Want: "0 or more, or -1 for no limit"}
+		failure = &check.Failure{Arg: mask.Arg, Got: fmt.Sprintf("a window of %d keys left and %d right", left, right), Want: "0 or more, or -1 for no limit"}
 	}
-	return Mask(mask.OfRule(mask.Rule{Kind: &window, Left: left, Right: right}, flaw))
+	return Mask(mask.OfRule(mask.Rule{Kind: &window, Left: left, Right: right}, failure))
 }
 
 var window = mask.Kind{

@@ -171,7 +171,7 @@ func TestSplitKV(t *testing.T) {
 			want := c.Contract(q, k, v)
 			contracttest.EachTier(t, func(t *testing.T, tier string) {
 				step := 1
-				if testutil.Quick() {
+				if testutil.Thin() {
 					step = 3
 				}
 				for threads := 1; threads <= 9; threads += step {

@@ -26,7 +26,7 @@ func TestTypes(t *testing.T) {
 	for n, types := range contracttest.AllTypes() {
 		c := shapes[n%len(shapes)]
 		c.Types, c.Seed = types, uint64(n)
-		if testing.Short() && n%4 != 0 {
+		if !testutil.Every(n, 5, 11) {
 			continue
 		}
 		t.Run(fmt.Sprintf("%v/%v", types, c), func(t *testing.T) {
@@ -55,8 +55,9 @@ func TestTypes(t *testing.T) {
 // TestDecodeNarrow compares few rows on keys and values of narrow types with the
 // contract, where they are widened in registers and where they cannot be: sizes that 16
 // does not divide, scales for any number of columns, side by side or not, one for all
-// keys, and pages that do not hold 16 keys. Short tests have every fifth combination of
-// types, quick ones also a third of the scales and page sizes for each.
+// keys, and pages that do not hold 16 keys. Each pair of types of keys and values
+// has each type of queries, with one of outputs. Short tests, and those under the race detector, have
+// every second of these, and a third of the scales and page sizes for each.
 func TestDecodeNarrow(t *testing.T) {
 	contracttest.ForceThreads(t)
 	shapes := []contracttest.Case{
@@ -68,9 +69,10 @@ func TestDecodeNarrow(t *testing.T) {
 		{B: 1, H: 2, HKV: 1, Lq: 1, Lk: 273, D: 32, Dv: 24},
 	}
 	for n, types := range contracttest.AllTypes() {
-		c := shapes[n%len(shapes)]
+		vType, kType, qType := n/3, n/18, n/108 // the order of AllTypes
+		c := shapes[(vType+kType+2*qType)%len(shapes)]
 		c.Types, c.Seed = types, uint64(n)
-		if types.K == kernel.Float32 && types.V == kernel.Float32 || testutil.Thin() && n%5 != 0 {
+		if types.K == kernel.Float32 && types.V == kernel.Float32 || (n+vType+kType+qType)%3 != 0 || testutil.Thin() && (vType+kType+qType)%2 != 0 {
 			continue
 		}
 		t.Run(fmt.Sprintf("%v/%v", types, c), func(t *testing.T) {
@@ -83,7 +85,7 @@ func TestDecodeNarrow(t *testing.T) {
 				if form >= 3 && types.K != kernel.Int8 && types.V != kernel.Int8 {
 					break // all page sizes were there
 				}
-				if testutil.Quick() && form%3 != n/20%3 {
+				if testutil.Thin() && form%3 != n/20%3 {
 					continue
 				}
 				tq, tk, tv := c.Typed(q, k, v)
@@ -168,7 +170,7 @@ func TestTypesBroadcast(t *testing.T) {
 // only hidden values are NaN or infinite and rows are computed again.
 func TestTypesNaN(t *testing.T) {
 	for n, types := range contracttest.AllTypes() {
-		if testing.Short() && n%3 != 0 {
+		if !testutil.Every(n, 5, 23) {
 			continue
 		}
 		c := contracttest.Case{B: 1, H: 2, HKV: 1, Lq: 30, Lk: 290, D: 8, Dv: 12, Mask: contracttest.Causal(260), Types: types, Seed: uint64(n), Layout: contracttest.Layout(n) % contracttest.Layouts}

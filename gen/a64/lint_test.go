@@ -173,7 +173,14 @@ func TestSignature(t *testing.T) {
 	if s, err := parseSignature("(n int, load bool)"); err != nil || s.size != 9 {
 		t.Errorf("%d bytes, %v; want 9", s.size, err)
 	}
-	for _, bad := range []string{"(x string)", "(n int", "(n int) (x, y int)"} {
+	s, err = parseSignature("(a struct{C []float32; M, K int; Load bool}) uint64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := s.params[1]; m.name != "a_M" || m.offset != 24 || s.result.offset != 48 {
+		t.Errorf("field %s at %d, result at %d; want a_M at 24, and 48", m.name, m.offset, s.result.offset)
+	}
+	for _, bad := range []string{"(x string)", "(n int", "(n int) (x, y int)", "(a struct{N int}, m int)"} {
 		if _, err := parseSignature(bad); err == nil {
 			t.Errorf("%s: no error", bad)
 		}

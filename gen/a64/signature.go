@@ -13,7 +13,8 @@ import (
 type signature struct {
 	params []param
 	result *param
-	size   int // of all, with the result
+	size   int    // of all, with the result
+	text   string // in Go, if it has a struct
 }
 
 type param struct {
@@ -38,14 +39,11 @@ func parseSignature(s string) (signature, error) {
 		return signature{}, fmt.Errorf("signature %s: not one", s)
 	}
 	var sig signature
-	for _, field := range fn.Params.List {
-		for _, name := range field.Names {
-			p, err := sig.place(name.Name, types.ExprString(field.Type))
-			if err != nil {
-				return signature{}, err
-			}
-			sig.params = append(sig.params, p)
-		}
+	if err := sig.placeAll(fn.Params.List, ""); err != nil {
+		return signature{}, err
+	}
+	if len(fn.Params.List) == 1 && strings.HasPrefix(types.ExprString(fn.Params.List[0].Type), "struct") {
+		sig.text = s
 	}
 	if fn.Results == nil {
 		return sig, nil
@@ -57,6 +55,31 @@ func parseSignature(s string) (signature, error) {
 	p, err := sig.place("ret", types.ExprString(fn.Results.List[0].Type))
 	sig.result = &p
 	return sig, err
+}
+
+// placeAll appends parameters, or the fields of a struct, which lie as parameters do and whose names
+// begin with the struct's. A struct is the only parameter, as its size need not be a multiple of 8.
+func (s *signature) placeAll(list []*ast.Field, prefix string) error {
+	for _, field := range list {
+		for _, name := range field.Names {
+			if x, ok := field.Type.(*ast.StructType); ok {
+				if len(list) > 1 {
+					return fmt.Errorf("parameter %s: a struct beside others", name.Name)
+				}
+				if err := s.placeAll(x.Fields.List, name.Name+"_"); err != nil {
+					return err
+				}
+				s.size = align(s.size, 8)
+				continue
+			}
+			p, err := s.place(prefix+name.Name, types.ExprString(field.Type))
+			if err != nil {
+				return err
+			}
+			s.params = append(s.params, p)
+		}
+	}
+	return nil
 }
 
 // place appends a value.
@@ -78,6 +101,9 @@ func align(n, to int) int { return (n + to - 1) / to * to }
 
 // String is the signature in Go.
 func (s signature) String() string {
+	if s.text != "" {
+		return s.text
+	}
 	var texts []string
 	for _, p := range s.params {
 		texts = append(texts, p.name+" "+p.typ)
@@ -100,7 +126,8 @@ type Param struct {
 
 func (p Param) String() string { return fmt.Sprintf("%s+%d(FP)", p.name, p.offset) }
 
-// Param is a parameter that is not a slice. An unknown name is an error of the function.
+// Param is a parameter that is not a slice, or such a field of a struct called a, the only parameter.
+// The field's name may begin with a lower-case letter. An unknown name is an error of the function.
 func (f *Func) Param(name string) Param { return f.param(name, "", 0) }
 
 // Base is the pointer of a slice parameter.
@@ -130,13 +157,13 @@ func (p Param) Local() Param {
 
 func (f *Func) param(name, part string, offset int) Param {
 	for _, p := range f.sig.params {
-		if p.name != name {
+		if p.name != name && p.name != "a_"+strings.ToUpper(name[:1])+name[1:] {
 			continue
 		}
 		if slice := strings.HasPrefix(p.typ, "[]"); slice != (part != "") {
 			break
 		}
-		return Param{name + part, p.offset + offset, p.typ, false, false}
+		return Param{p.name + part, p.offset + offset, p.typ, false, false}
 	}
 	f.fail("no parameter %s%s", name, part)
 	return Param{}

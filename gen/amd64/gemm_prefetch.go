@@ -71,7 +71,7 @@ func (t *gemmer) prefetchRows(rows int, name string) {
 // added up in memory, take 2 to 4% less time on Emerald Rapids with 2048 keys of 128 numbers. AVX2's
 // smaller tiles have no register left for it.
 func (t *gemmer) fetchSums(acc [][]reg.VecVirtual, name string) {
-	if t.weights || len(acc)*t.vectors < busy {
+	if t.weights || len(acc)*t.vectors < manyFMAs {
 		return
 	}
 	t.g.CMPQ(t.mode, operand.Imm(storeMore))

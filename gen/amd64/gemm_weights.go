@@ -11,7 +11,7 @@ import (
 // Weights often come from memory, and few rows of A do not compute for long with them. So products
 // with packed panels prefetch in two ways.
 //
-// Ahead: a register tile prefetches the panel some steps before it needs it. A step of busy FMAs
+// Ahead: a register tile prefetches the panel some steps before it needs it. A step of manyFMAs
 // or more takes so long that the processor, which looks ahead by some hundred instructions, asks
 // memory for little meanwhile. On Zen 4 products with 8 rows gain a fifth by that, those with up to
 // 4 rows would lose. On Emerald Rapids all gain, up to a third; a single row of float32 would lose
@@ -26,15 +26,15 @@ import (
 // of float32 gain 25 to 30%, of float16 10 to 40%, and 48 rows 13 and 3%.
 
 const (
-	busy       = 18   // FMAs of a step
+	manyFMAs   = 18   // of a step
 	panelAhead = 4096 // bytes
 	nextRows   = 16   // of A, with which all of the next part is asked for
 )
 
-// isLow reports whether a tile's steps are not busy.
-func (t *gemmer) isLow(rows int) bool { return rows*t.vectors < busy }
+// isLow reports whether a tile's steps have few FMAs.
+func (t *gemmer) isLow(rows int) bool { return rows*t.vectors < manyFMAs }
 
-// prefetchPanel emits the prefetches of a step of a busy register tile: the lines that begin in the
+// prefetchPanel emits the prefetches of a step of a register tile that is not low: the lines that begin in the
 // row of B that is panelAhead bytes after b.
 func (t *gemmer) prefetchPanel(rows int) {
 	if t.weights && !t.isLow(rows) {

@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"go/ast"
+	"go/format"
 	"go/parser"
 	"go/token"
 	"go/types"
@@ -12,18 +13,31 @@ import (
 )
 
 // Contracts are the signatures of the micro-kernels as package ukernel has them, where each contract
-// is written: by "Type.Field", or by "Type" if the type
-// itself is a function, and without the word func.
-type Contracts map[string]string
+// is written.
+type Contracts struct {
+	signatures map[string]string // by "Type.Field", or by "Type" if the type itself is a function; without the word func
+	structs    map[string]*ast.StructType
+	expanded   map[string]string // the structs that signatures have, written out, to their names
+}
 
 // ReadContracts reads package ukernel below the repository's root.
 func ReadContracts(root string) (Contracts, error) {
 	dir := filepath.Join(root, "internal", "ukernel")
 	pkgs, err := parser.ParseDir(token.NewFileSet(), dir, func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
 	if err != nil {
-		return nil, err
+		return Contracts{}, err
 	}
-	c := Contracts{}
+	c := Contracts{map[string]string{}, map[string]*ast.StructType{}, map[string]string{}}
+	for _, pkg := range pkgs {
+		ast.Inspect(pkg, func(n ast.Node) bool {
+			if t, ok := n.(*ast.TypeSpec); ok {
+				if x, ok := t.Type.(*ast.StructType); ok {
+					c.structs[t.Name.Name] = x
+				}
+			}
+			return true
+		})
+	}
 	for _, pkg := range pkgs {
 		ast.Inspect(pkg, func(n ast.Node) bool {
 			if t, ok := n.(*ast.TypeSpec); ok {
@@ -37,8 +51,8 @@ func ReadContracts(root string) (Contracts, error) {
 			return true
 		})
 	}
-	if len(c) == 0 {
-		return nil, fmt.Errorf("%s: no kernels", dir)
+	if len(c.signatures) == 0 {
+		return Contracts{}, fmt.Errorf("%s: no kernels", dir)
 	}
 	return c, nil
 }
@@ -54,15 +68,67 @@ func (c Contracts) addFields(name string, s *ast.StructType) {
 	}
 }
 
+// add adds a signature. A struct that is the only argument is written out.
 func (c Contracts) add(name string, f *ast.FuncType) {
-	c[name] = strings.TrimPrefix(types.ExprString(f), "func")
+	text := strings.TrimPrefix(types.ExprString(f), "func")
+	if f.Params.NumFields() == 1 {
+		of := types.ExprString(f.Params.List[0].Type)
+		if s, ok := c.structs[of]; ok {
+			written := writtenOut(s)
+			c.expanded[written], c.expanded[formatted(written)] = of, of
+			text = strings.Replace(text, of, written, 1)
+		}
+	}
+	c.signatures[name] = text
+}
+
+// writtenOut returns a struct as a type without a name, a name and a type for each field.
+func writtenOut(s *ast.StructType) string {
+	var fields []string
+	for _, f := range s.Fields.List {
+		for _, name := range f.Names {
+			fields = append(fields, name.Name+" "+types.ExprString(f.Type))
+		}
+	}
+	return "struct{" + strings.Join(fields, "; ") + "}"
+}
+
+// formatted returns a type as gofmt writes it in the signature of a function.
+func formatted(written string) string {
+	const before, after = "package x\n\nfunc f(a ", ")\n"
+	text, err := format.Source([]byte(before + written + after))
+	if err != nil {
+		panic(err)
+	}
+	return string(text[len(before) : len(text)-len(after)])
 }
 
 // Signature returns the signature of a function.
 func (c Contracts) Signature(f *Function) string {
-	s, ok := c[f.contract()]
+	s, ok := c.signatures[f.contract()]
 	if !ok {
 		panic("package ukernel has no " + f.contract())
 	}
 	return s
 }
+
+const ukernel = "ukernel"
+
+// NameStructs replaces the structs in the signatures of a generated file by their names, for which a Go
+// file needs an import.
+func (c Contracts) NameStructs(file []byte) []byte {
+	text := string(file)
+	for written, name := range c.expanded {
+		text = strings.ReplaceAll(text, written, ukernel+"."+name)
+	}
+	if text != string(file) {
+		text = strings.Replace(text, "\npackage asm\n", "\npackage asm\n\nimport \"github.com/attn-go/attn/internal/"+ukernel+"\"\n", 1)
+	}
+	return []byte(text)
+}
+
+// Field is the name of a struct's field for a kernel's argument.
+func Field(argument string) string { return strings.ToUpper(argument[:1]) + argument[1:] }
+
+// TakesStruct reports whether the only argument of a signature is a struct.
+func TakesStruct(signature string) bool { return strings.HasPrefix(signature, "(a struct{") }

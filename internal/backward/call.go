@@ -92,7 +92,7 @@ func (j *Job) Run(t *tier.Tier, threads int, parallelFor func(n int, task func(i
 	if j.scale = j.Call.Forward.Scale; j.scale == 0 {
 		j.scale = float32(1 / math.Sqrt(float64(j.d())))
 	}
-	j.makePlan(threads)
+	j.plan = j.makePlan(threads)
 	j.begin(parallelFor)
 	finishing := j.kvHeads() * j.keyTasks()
 	if j.turns.isAlone {

@@ -13,8 +13,8 @@ type plan struct {
 	segments int // row segments of a KV head, at most
 
 	headsPerTask    int // KV heads in a task; more than 1 only if they add to the same biases
-	segmentsPerTask int // all, if these add to the same biases, too, and else as many as together
-	together        int // segments that go through the keys side by side, block by block
+	segmentsPerTask int // all, if these add to the same biases, too, and else as many as side by side
+	sideBySide      int // segments that go through the keys side by side, block by block
 
 	threads, mostThreads int
 	shape                shape
@@ -26,10 +26,10 @@ const (
 	// 7 products more.
 	keptKeys = 8192
 
-	// mostTogether is how many segments go through the keys side by side, if Tuning.PairBytes says so:
+	// mostSideBySide is how many segments go through the keys side by side, if Tuning.PairBytes says so:
 	// a block of K, V, dK and dV then comes once for both from beyond L2. Four would take 1% less time
 	// than two, for twice the memory.
-	mostTogether = 2
+	mostSideBySide = 2
 
 	// pairsPerThread is how many pairs a thread gets at least, so that all have about as many.
 	pairsPerThread = 4
@@ -42,48 +42,51 @@ const (
 	productsD, productsDv = 3, 2
 )
 
-func (j *Job) makePlan(threads int) {
+// makePlan returns the plan of a call on so many threads at most.
+func (j *Job) makePlan(threads int) (p plan) {
 	f := &j.Call.Forward
-	j.plan = plan{maxRows: j.scores.Group() * f.Q.Dim(2)}
-	j.plan.segments = max(1, ints.CeilDiv(j.plan.maxRows, RowSegment)) // without rows, dK and dV are zeros
+	p.maxRows = j.scores.Group() * f.Q.Dim(2)
+	p.segments = max(1, ints.CeilDiv(p.maxRows, RowSegment)) // without rows, dK and dV are zeros
 	for _, start := range f.QueryStart {
-		if start*j.scores.Group()%RowSegment != 0 && j.plan.maxRows > 0 {
-			j.plan.segments++ // the first one is shorter
+		if start*j.scores.Group()%RowSegment != 0 && p.maxRows > 0 {
+			p.segments++ // the first one is shorter
 			break
 		}
 	}
-	j.plan.headsPerTask, j.plan.segmentsPerTask = j.shared()
-	fmas := float64(j.kvHeads()) * float64(j.plan.maxRows) * float64(f.K.Dim(2)) * float64(productsD*j.d()+productsDv*j.dv())
+	fmas := float64(j.kvHeads()) * float64(p.maxRows) * float64(f.K.Dim(2)) * float64(productsD*j.d()+productsDv*j.dv())
 	work := fmas / float64(j.tier.ThreadFMAs)
 	limit := parallel.LimitFor(threads, 1+parallel.WarmGain*work)
-	j.plan.threads, j.plan.mostThreads, _ = parallel.Threads(limit, 1+work, 1+parallel.WarmGain*work)
-	j.plan.together = j.sideBySide()
-	j.plan.segmentsPerTask = max(j.plan.segmentsPerTask, j.plan.together)
-	j.plan.shape = j.findShape()
+	p.threads, p.mostThreads, _ = parallel.Threads(limit, 1+work, 1+parallel.WarmGain*work)
+	p.sideBySide = j.sideBySide(p.segments, p.mostThreads)
+	p.headsPerTask, p.segmentsPerTask = j.shared(p.segments)
+	p.segmentsPerTask = max(p.segmentsPerTask, p.sideBySide)
+	p.shape = j.findShape(p.sideBySide)
+	return p
 }
 
-// sideBySide returns how many segments go through the keys side by side.
-func (j *Job) sideBySide() int {
+// sideBySide returns how many of a KV head's segments go through the keys side by side, on so many
+// threads.
+func (j *Job) sideBySide(segments, threads int) int {
 	const elementBytes = 4
 	limit := j.tier.PairBytes
 	if limit == 0 || j.Call.Forward.K.Dim(2)*(j.d()+j.dv()) <= limit/elementBytes {
 		return 1
 	}
-	if j.plan.segments*j.kvHeads() < mostTogether*pairsPerThread*j.plan.mostThreads {
+	if segments*j.kvHeads() < mostSideBySide*pairsPerThread*threads {
 		return 1
 	}
-	return min(j.plan.segments, mostTogether)
+	return min(segments, mostSideBySide)
 }
 
-// shared returns how many neighbouring KV heads add to the same biases, and how many
+// shared returns how many neighbouring KV heads add to the same biases, and how many of their
 // segments then share a task, so that the sums have their order. Segments of one KV head keep
 // their order anyway.
-func (j *Job) shared() (heads, segments int) {
+func (j *Job) shared(segments int) (heads, perTask int) {
 	if !j.Call.DBias.IsSet() {
 		return 1, 1
 	}
 	f := &j.Call.Forward
-	heads, segments = 1, 1
+	heads, perTask = 1, 1
 	switch {
 	case j.Call.DBias.Dim(0) < f.K.Dim(0):
 		heads = max(1, j.kvHeads())
@@ -91,9 +94,9 @@ func (j *Job) shared() (heads, segments int) {
 		heads = max(1, f.K.Dim(1))
 	}
 	if heads > 1 && !j.queriesHaveSegments() {
-		segments = max(1, j.plan.segments)
+		perTask = segments
 	}
-	return heads, segments
+	return heads, perTask
 }
 
 // queriesHaveSegments reports whether everything that is added to one row of the biases lies in
@@ -145,16 +148,16 @@ func (j *Job) segment(b, x int) (row, n int) {
 
 // A shape is all that the size of scratch memory depends on.
 type shape struct {
-	together, lanes, d, dv, keys int
-	qType, kType, vType          view.DType
-	dOutType                     view.DType
-	kPaged, vPaged, isCap        bool
+	sideBySide, lanes, d, dv, keys int
+	qType, kType, vType            view.DType
+	dOutType                       view.DType
+	kPaged, vPaged, isCap          bool
 }
 
-func (j *Job) findShape() shape {
+func (j *Job) findShape(sideBySide int) shape {
 	f := &j.Call.Forward
 	return shape{
-		together: j.plan.together, lanes: j.scores.Lanes(), d: j.d(), dv: j.dv(), keys: min(ints.CeilDiv(f.K.Dim(2), KeyBlock)+1, keptKeys/KeyBlock) * KeyBlock,
+		sideBySide: sideBySide, lanes: j.scores.Lanes(), d: j.d(), dv: j.dv(), keys: min(ints.CeilDiv(f.K.Dim(2), KeyBlock)+1, keptKeys/KeyBlock) * KeyBlock,
 		qType: f.Q.DType(), kType: f.K.DType(), vType: f.V.DType(), dOutType: j.Call.DOut.DType(),
 		kPaged: f.K.IsPaged(), vPaged: f.V.IsPaged(), isCap: f.Softcap != 0,
 	}

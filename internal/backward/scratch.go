@@ -12,7 +12,7 @@ import (
 // A scratch is the memory of one goroutine of a call. It grows to what calls need and is
 // recycled.
 type scratch struct {
-	segments [mostTogether]segment
+	segments [mostSideBySide]segment
 	memory   parallel.Memory
 }
 
@@ -53,7 +53,7 @@ type segment struct {
 
 // fit makes the scratch large enough for the tasks of j.
 func (s *scratch) fit(j *Job) {
-	for i := range j.plan.together {
+	for i := range j.plan.sideBySide {
 		s.segments[i].fit(j, &s.memory)
 	}
 }

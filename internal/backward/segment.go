@@ -15,8 +15,8 @@ func (j *Job) doTask(s *scratch, i int) {
 	x, group := j.place(i)
 	first, end := group*j.plan.headsPerTask, min(x+j.plan.segmentsPerTask, j.plan.segments)
 	for kv := first; kv < min(first+j.plan.headsPerTask, j.kvHeads()); kv++ {
-		for lo := x; lo < end; lo += j.plan.together {
-			if !j.doSegments(s.segments[:min(j.plan.together, end-lo)], kv, lo) {
+		for lo := x; lo < end; lo += j.plan.sideBySide {
+			if !j.doSegments(s.segments[:min(j.plan.sideBySide, end-lo)], kv, lo) {
 				return
 			}
 		}

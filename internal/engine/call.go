@@ -60,14 +60,14 @@ type kvHead struct{ batch, head int }
 
 // derived is what the engine derives from a Call before it plans.
 type derived struct {
-	group    int     // query heads per KV head
-	scale    float32 // the contract's c
-	mods     scoreMods
-	additive []float32                         // padded weights in the unit of exp2, or nil
-	philox   [2 * contract.PhiloxRounds]uint32 // round keys of the dropout generator
-	keyRange mask.Span                         // tile coordinates of the keys that the call covers: all, or one block (Partial)
-	extras   bool                              // LSE, Weights or Scores are wanted
-	biased   bool
+	group        int     // query heads per KV head
+	scale        float32 // the contract's c
+	mods         scoreMods
+	additive     []float32                         // padded weights in the unit of exp2, or nil
+	philox       [2 * contract.PhiloxRounds]uint32 // round keys of the dropout generator
+	keyRange     mask.Span                         // tile coordinates of the keys that the call covers: all, or one block (Partial)
+	otherOutputs bool                              // LSE, Weights or Scores are wanted
+	biased       bool
 
 	sameKeys bool // all rows of the call see the same keys, those of frame
 	frame    keyFrame
@@ -89,7 +89,7 @@ func (j *Job) derive() {
 	if j.Call.Dropout.Rate != 0 {
 		j.derived.philox = scalar.PhiloxKeys(j.Call.Dropout.Seed)
 	}
-	j.derived.extras = j.Call.LSE.IsSet() || j.Call.Weights.IsSet() || j.Call.Scores.IsSet()
+	j.derived.otherOutputs = j.Call.LSE.IsSet() || j.Call.Weights.IsSet() || j.Call.Scores.IsSet()
 	j.setScoreMods()
 	j.derived.sameKeys = !j.Call.Mask.IsSet && !j.Call.K.IsRagged() && !j.Call.K.IsPaged() && len(j.Call.KeyStart) <= 1
 	if j.derived.sameKeys {

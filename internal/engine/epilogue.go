@@ -22,7 +22,7 @@ func (t *tile) finish() {
 	if j.Call.Sinks != nil {
 		t.mergeSinks()
 	}
-	if j.derived.extras && !t.exact { // the first tile of the row has written them
+	if j.derived.otherOutputs && !t.exact { // the first tile of the row has written them
 		t.finishOutputs()
 	}
 	t.finishNaNs(t.unpack())
@@ -59,7 +59,7 @@ func (t *tile) finishOutputs() {
 			t.rowOf(&t.job.Call.LSE, lane)[0] = lse(t.max[lane], t.sum[lane])
 		}
 	}
-	if t.job.Call.Weights.IsSet() && !t.weighed {
+	if t.job.Call.Weights.IsSet() && !t.weightsWritten {
 		t.writeWeights()
 	}
 	if t.job.Call.Scores.IsSet() {

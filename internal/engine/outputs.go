@@ -35,7 +35,7 @@ func (t *tile) storeOnlyBlock() {
 	t.storeWeights()
 	t.clearWeights(keys.Hi-t.phase, t.job.Call.Weights.Dim(3))
 	t.markNaNs()
-	t.weighed = true
+	t.weightsWritten = true
 }
 
 // keepsScores tells whether the rows of Weights hold the tile's scores until it is finished.

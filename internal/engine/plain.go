@@ -28,7 +28,7 @@ func (j *Job) hasPlainTensors() bool {
 // hasPlainOutput tells whether weights are neither dropped nor joined by sinks, and nothing but
 // Out is wanted.
 func (j *Job) hasPlainOutput() bool {
-	return j.Call.Dropout.Rate == 0 && j.Call.Sinks == nil && !j.derived.extras && !j.Call.Partial.isSet()
+	return j.Call.Dropout.Rate == 0 && j.Call.Sinks == nil && !j.derived.otherOutputs && !j.Call.Partial.isSet()
 }
 
 // isOneCallEach tells whether the keys are one block, and so few that each stage of a tile is

@@ -25,7 +25,7 @@ type plan struct {
 	// mostThreads is the most threads that the same call may get another time.
 	mostThreads int
 	split       splitPlan
-	room        struct{ threads, tiles int } // that the ring must have room for, now and another time
+	ring        struct{ threads, tiles int } // that the ring has memory for, in this call and later ones
 }
 
 // A bucket is a range of KV heads with equal numbers of rows and of keys. One of its
@@ -95,7 +95,7 @@ func (p *plan) make(j *Job, limit int) {
 		p.mostThreads = p.threads
 	}
 	if tiles := p.split.tiles; tiles > 0 {
-		p.room.threads, p.room.tiles = max(p.room.threads, p.threads), max(p.room.tiles, tiles)
+		p.ring.threads, p.ring.tiles = max(p.ring.threads, p.threads), max(p.ring.tiles, tiles)
 	}
 	p.shape = j.shapeOf(p.lanes, p.maxTiles)
 	p.plain = j.isPlain(p.lanes, p.shape.skinny)
@@ -177,7 +177,7 @@ func (p *plan) cut(j *Job, total float64) {
 	}
 }
 
-// reserve raises maxTiles and room to what is needed if the same call is made on any number of
+// reserve raises maxTiles and ring to what is needed if the same call is made on any number of
 // threads up to mostThreads.
 func (p *plan) reserve(j *Job, total float64) {
 	for x := range p.buckets {
@@ -185,8 +185,8 @@ func (p *plan) reserve(j *Job, total float64) {
 		p.maxTiles = max(p.maxTiles, min(p.sharedTiles(j), b.heads*b.tiles))
 		parts := j.headWork(b) / total * float64(tasksPerThread*p.mostThreads)
 		if j.canSplit(b) && (parts > float64(b.tiles) || j.isSkinny(b.rows) && 2*parts > float64(b.tiles)) {
-			p.room.threads = p.mostThreads
-			p.room.tiles += b.heads * b.tiles
+			p.ring.threads = p.mostThreads
+			p.ring.tiles += b.heads * b.tiles
 		}
 	}
 }

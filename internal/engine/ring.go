@@ -64,8 +64,8 @@ func ringSlots(threads, tiles int) int {
 // prepare makes room for the split tiles of a call and of those to come, and begins the call.
 func (r *ring) prepare(j *Job) {
 	p := &j.plan
-	if p.room.tiles > 0 {
-		r.fit(j, p.room.threads, p.room.tiles)
+	if p.ring.tiles > 0 {
+		r.fit(j, p.ring.threads, p.ring.tiles)
 	}
 	if p.split.tiles > 0 {
 		r.begin(p.threads, p.split.tiles)

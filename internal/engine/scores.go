@@ -44,21 +44,21 @@ func (t *tile) score() {
 // scoreSpan computes part of S. Keys that all rows see need no mask; those before and
 // after them do.
 func (t *tile) scoreSpan(part mask.Span, top []float32) {
-	open := t.visibleToAll.And(part)
-	if open == part {
-		t.scoreOpen(part, top)
+	seen := t.visibleToAll.And(part)
+	if seen == part {
+		t.scoreForAll(part, top)
 		return
 	}
-	if open.Lo == open.Hi {
-		open = mask.Span{Lo: part.Hi, Hi: part.Hi}
+	if seen.Lo == seen.Hi {
+		seen = mask.Span{Lo: part.Hi, Hi: part.Hi}
 	}
-	t.scoreEdge(mask.Span{Lo: part.Lo, Hi: open.Lo}, top)
-	t.scoreOpen(open, top)
-	t.scoreEdge(mask.Span{Lo: open.Hi, Hi: part.Hi}, top)
+	t.scoreSeenBySome(mask.Span{Lo: part.Lo, Hi: seen.Lo}, top)
+	t.scoreForAll(seen, top)
+	t.scoreSeenBySome(mask.Span{Lo: seen.Hi, Hi: part.Hi}, top)
 }
 
-// scoreOpen computes the scores of keys that all rows see.
-func (t *tile) scoreOpen(part mask.Span, top []float32) {
+// scoreForAll computes the scores of keys as if all rows saw them.
+func (t *tile) scoreForAll(part mask.Span, top []float32) {
 	if t.job.derived.mods.n == 0 {
 		t.products(part, top)
 		return
@@ -71,8 +71,8 @@ func (t *tile) scoreOpen(part mask.Span, top []float32) {
 	}
 }
 
-// scoreEdge computes the scores of keys that some rows do not see.
-func (t *tile) scoreEdge(part mask.Span, top []float32) {
+// scoreSeenBySome computes the scores of keys that some rows do not see.
+func (t *tile) scoreSeenBySome(part mask.Span, top []float32) {
 	if part.Lo == part.Hi {
 		return
 	}
@@ -86,7 +86,7 @@ func (t *tile) scoreMasked(part mask.Span, lo, hi []int32, top []float32) {
 	if t.job.derived.mods.n == 0 {
 		t.products(part, nil)
 	} else {
-		t.scoreOpen(part, t.ignored())
+		t.scoreForAll(part, t.ignored())
 	}
 	t.kern.MaskSpan(t.scoresFrom(part), t.kern.Lanes, part.Lo-t.block.lo, part.Len(), lo, hi, top)
 }

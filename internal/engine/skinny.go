@@ -177,7 +177,7 @@ func (t *tile) narrowProducts(s []float32, lo, rows int, top []float32) int {
 			return 0
 		}
 		scales := t.scratch.keys.keyScales(x, t.head, lo, n)
-		kernels.QKInt8(s, k, x.Stride(2), scales, n, x.Group(), t.q, t.n, n, d, top, next, far)
+		kernels.QKInt8(ukernel.QKInt8Args{S: s, K: k, Ldk: x.Stride(2), Scales: scales, Lsc: n, Group: x.Group(), Q: t.q, N: t.n, M: n, D: d, Max: top, Next: next, Far: far})
 		return n
 	}
 	var qk func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, next []uint16, far int)
@@ -210,7 +210,7 @@ func (t *tile) narrowPV(o []float32, lo, rows int, p []float32, load bool) int {
 	if x.DType() == view.Int8 && kernels.PVInt8 != nil {
 		v, n, next, far := withHints(tier, x, t.head, lo, rows, x.I8())
 		scales, lsc := x.RowScales(t.head.batch, t.head.head, lo, n)
-		kernels.PVInt8(o, dv, v, x.Stride(2), scales, lsc, x.Group(), p, lanes, t.n, n, dv, load, next, far)
+		kernels.PVInt8(ukernel.PVInt8Args{O: o, Ldo: dv, V: v, Ldv: x.Stride(2), Scales: scales, Lsc: lsc, Group: x.Group(), P: p, Ldp: lanes, N: t.n, M: n, Dv: dv, Load: load, Next: next, Far: far})
 		return n
 	}
 	var pv func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)

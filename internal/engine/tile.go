@@ -33,12 +33,12 @@ type tile struct {
 	keyFrame
 	rowSpans []mask.Span // keys that each row sees; unused if all see the same
 
-	skinny  bool // see skinny.go
-	packed  bool // q is filled in
-	started bool // a block has been merged
-	weighed bool // its weights are written
-	exact   bool // hidden values may not even be multiplied by 0, see nanpath.go
-	whole   bool // computes all of its blocks itself, from the first to the last
+	skinny         bool // see skinny.go
+	packed         bool // q is filled in
+	started        bool // a block has been merged
+	weightsWritten bool // Weights has its rows
+	exact          bool // hidden values may not even be multiplied by 0, see nanpath.go
+	whole          bool // computes all of its blocks itself, from the first to the last
 
 	block block
 }
@@ -91,7 +91,7 @@ func (t *tile) place(s *scratch, h kvHead, row, n int, kern *ukernel.TileKernels
 	if group := t.job.derived.group; group > 1 {
 		t.query, t.groupHead = row/group, row%group
 	}
-	t.packed, t.started, t.weighed, t.exact, t.whole = false, false, false, false, false
+	t.packed, t.started, t.weightsWritten, t.exact, t.whole = false, false, false, false, false
 	if n := kern.Lanes; len(t.max) != n {
 		s := t.stats
 		t.max, t.sum, t.blockMax = s[:n], s[n:2*n], s[2*n:3*n]

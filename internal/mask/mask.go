@@ -23,17 +23,17 @@ const (
 
 // Mask is an intersection of masks. The zero Mask hides nothing.
 type Mask struct {
-	rules  [MaxRules]Rule
-	n      int
-	bools  [MaxBools]BoolView
-	nBools int
-	sparse BlockSparse
-	flaw   *check.Failure // of a constructor or And, reported by Check
+	rules   [MaxRules]Rule
+	n       int
+	bools   [MaxBools]BoolView
+	nBools  int
+	sparse  BlockSparse
+	failure *check.Failure // of a constructor or And, reported by Check
 }
 
-// OfRule returns the mask of one rule. A flaw is reported by the call that uses it.
-func OfRule(r Rule, flaw *check.Failure) Mask {
-	m := Mask{n: 1, flaw: flaw}
+// OfRule returns the mask of one rule. The call that uses it reports a failure.
+func OfRule(r Rule, failure *check.Failure) Mask {
+	m := Mask{n: 1, failure: failure}
 	m.rules[0] = r
 	return m
 }
@@ -51,10 +51,10 @@ func OfBlocks(s BlockSparse) Mask {
 	return Mask{sparse: s}
 }
 
-// And returns the mask that hides what m or n hides. Too many parts are a flaw.
+// And returns the mask that hides what m or n hides. Too many parts are a failure.
 func (m Mask) And(n *Mask) Mask {
-	if m.flaw == nil {
-		m.flaw = n.flaw
+	if m.failure == nil {
+		m.failure = n.failure
 	}
 	for _, r := range n.rules[:n.n] {
 		if m.n == MaxRules {
@@ -80,23 +80,23 @@ func (m Mask) And(n *Mask) Mask {
 }
 
 func (m Mask) tooMany(limit int, what string) Mask {
-	m.flaw = &check.Failure{Arg: Arg, Got: fmt.Sprintf("an intersection of more than %d %s", limit, what), Want: "fewer"}
+	m.failure = &check.Failure{Arg: Arg, Got: fmt.Sprintf("an intersection of more than %d %s", limit, what), Want: "fewer"}
 	return m
 }
 
 // IsSet tells whether the mask may hide a key.
 func (m *Mask) IsSet() bool { return m.n > 0 || m.nBools > 0 || m.sparse.set }
 
-// IsZero tells whether the mask hides nothing and has no flaw.
-func (m *Mask) IsZero() bool { return !m.IsSet() && m.flaw == nil }
+// IsZero tells whether the mask hides nothing and has not failed.
+func (m *Mask) IsZero() bool { return !m.IsSet() && m.failure == nil }
 
 // Arg is the argument that failures of masks name.
 const Arg = "Options.Mask"
 
 // Check reports a mask that does not fit scores of shape c.
 func (m *Mask) Check(c *view.Scores) *check.Failure {
-	if m.flaw != nil {
-		return m.flaw
+	if m.failure != nil {
+		return m.failure
 	}
 	for x := range m.rules[:m.n] {
 		if r := &m.rules[x]; r.Kind.Check != nil {

@@ -261,11 +261,13 @@ func benchSkinny(w int) (list []benchmark) {
 			}
 			add("Skinny.QKF16", func(p *kernelSet) { p.Skinny.QKF16(s, halves, d, q, n, blockKeys, d, top, halves, 16*d) })
 			add("Skinny.QKBF16", func(p *kernelSet) { p.Skinny.QKBF16(s, halves, d, q, n, blockKeys, d, top, halves, 16*d) })
-			add("Skinny.QKInt8", func(p *kernelSet) { p.Skinny.QKInt8(s, ints, d, scales, 0, d, q, n, blockKeys, d, top, ints, 16*d) })
+			add("Skinny.QKInt8", func(p *kernelSet) {
+				p.Skinny.QKInt8(ukernel.QKInt8Args{S: s, K: ints, Ldk: d, Scales: scales, Group: d, Q: q, N: n, M: blockKeys, D: d, Max: top, Next: ints, Far: 16 * d})
+			})
 			add("Skinny.PVF16", func(p *kernelSet) { p.Skinny.PVF16(o, d, halves, d, s, w, n, blockKeys, d, false, halves, 16*d) })
 			add("Skinny.PVBF16", func(p *kernelSet) { p.Skinny.PVBF16(o, d, halves, d, s, w, n, blockKeys, d, false, halves, 16*d) })
 			add("Skinny.PVInt8", func(p *kernelSet) {
-				p.Skinny.PVInt8(o, d, ints, d, scales, 1, d, s, w, n, blockKeys, d, false, ints, 16*d)
+				p.Skinny.PVInt8(ukernel.PVInt8Args{O: o, Ldo: d, V: ints, Ldv: d, Scales: scales, Lsc: 1, Group: d, P: s, Ldp: w, N: n, M: blockKeys, Dv: d, Next: ints, Far: 16 * d})
 			})
 		}
 	}

@@ -30,19 +30,19 @@ func referenceNarrow(f ukernel.SkinnyKernels) ukernel.SkinnyKernels {
 	widen := &ref.Convert.Widen
 	f.QKF16, f.PVF16 = scores(widen[ukernel.Float16]), values(widen[ukernel.Float16])
 	f.QKBF16, f.PVBF16 = scores(widen[ukernel.BFloat16]), values(widen[ukernel.BFloat16])
-	f.QKInt8 = func(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []float32, n, m, d int, max []float32, _ []int8, _ int) {
-		wide := make([]float32, m*d)
-		for j := range m {
-			for x := range d {
-				wide[j*d+x] = float32(float32(k[j*ldk+x]) * scales[x/group*lsc+j])
+	f.QKInt8 = func(a ukernel.QKInt8Args) {
+		wide := make([]float32, a.M*a.D)
+		for j := range a.M {
+			for x := range a.D {
+				wide[j*a.D+x] = float32(float32(a.K[j*a.Ldk+x]) * a.Scales[x/a.Group*a.Lsc+j])
 			}
 		}
-		f.QK(s, wide, d, q, n, m, d, max, nil, 0)
+		f.QK(a.S, wide, a.D, a.Q, a.N, a.M, a.D, a.Max, nil, 0)
 	}
-	f.PVInt8 = func(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc, group int, p []float32, ldp, n, m, dv int, load bool, _ []int8, _ int) {
-		wide := make([]float32, m*dv)
-		ref.Convert.WidenInt8(wide, dv, v, ldv, scales, lsc, group, m, dv)
-		f.PV(o, ldo, wide, dv, p, ldp, n, m, dv, load, nil, 0)
+	f.PVInt8 = func(a ukernel.PVInt8Args) {
+		wide := make([]float32, a.M*a.Dv)
+		ref.Convert.WidenInt8(wide, a.Dv, a.V, a.Ldv, a.Scales, a.Lsc, a.Group, a.M, a.Dv)
+		f.PV(a.O, a.Ldo, wide, a.Dv, a.P, a.Ldp, a.N, a.M, a.Dv, a.Load, nil, 0)
 	}
 	return f
 }
@@ -143,7 +143,7 @@ func (c narrowQKCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *k
 		case bf16:
 			p.Skinny.QKBF16(s, k.u16, ldk, q, c.n, c.m, c.d, top, k.u16, 16*ldk)
 		default:
-			p.Skinny.QKInt8(s, k.i8, ldk, k.scales, lsc, c.group, q, c.n, c.m, c.d, top, k.i8, 16*ldk)
+			p.Skinny.QKInt8(ukernel.QKInt8Args{S: s, K: k.i8, Ldk: ldk, Scales: k.scales, Lsc: lsc, Group: c.group, Q: q, N: c.n, M: c.m, D: c.d, Max: top, Next: k.i8, Far: 16 * ldk})
 		}
 	}
 }
@@ -186,7 +186,7 @@ func (c narrowPVCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *k
 		case bf16:
 			k.Skinny.PVBF16(o, ldo, v.u16, ldv, p, w, c.n, c.m, c.dv, c.load, v.u16, 16*ldv)
 		default:
-			k.Skinny.PVInt8(o, ldo, v.i8, ldv, v.scales, lsc, c.group, p, w, c.n, c.m, c.dv, c.load, v.i8, 16*ldv)
+			k.Skinny.PVInt8(ukernel.PVInt8Args{O: o, Ldo: ldo, V: v.i8, Ldv: ldv, Scales: v.scales, Lsc: lsc, Group: c.group, P: p, Ldp: w, N: c.n, M: c.m, Dv: c.dv, Load: c.load, Next: v.i8, Far: 16 * ldv})
 		}
 	}
 }
@@ -229,7 +229,7 @@ func (k narrowRows) scores(p *kernelSet, typ element, d int) []float32 {
 		case bf16:
 			p.Skinny.QKBF16(s, u16, d, q, 1, blockKeys, d, top, u16, 0)
 		default:
-			p.Skinny.QKInt8(s, i8, d, k.scales[j:], blockKeys, d, q, 1, blockKeys, d, top, i8, 0)
+			p.Skinny.QKInt8(ukernel.QKInt8Args{S: s, K: i8, Ldk: d, Scales: k.scales[j:], Lsc: blockKeys, Group: d, Q: q, N: 1, M: blockKeys, D: d, Max: top, Next: i8})
 		}
 	}
 	return s
@@ -247,7 +247,7 @@ func (v narrowRows) accumulate(p *kernelSet, typ element) []float32 {
 		case bf16:
 			p.Skinny.PVBF16(o, dv, u16, dv, one, 1, 1, 1, dv, false, u16, 0)
 		default:
-			p.Skinny.PVInt8(o, dv, i8, dv, v.scales[at/group:], 0, group, one, 1, 1, 1, dv, false, i8, 0)
+			p.Skinny.PVInt8(ukernel.PVInt8Args{O: o, Ldo: dv, V: i8, Ldv: dv, Scales: v.scales[at/group:], Group: group, P: one, Ldp: 1, N: 1, M: 1, Dv: dv, Next: i8})
 		}
 	}
 	return o
@@ -268,24 +268,27 @@ var narrowMutants = []mutant{
 	}},
 	{"Skinny.QKInt8", "the scale comes after the sum", func(p *kernelSet) {
 		f := p.Skinny.QKInt8
-		p.Skinny.QKInt8 = func(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []float32, n, m, d int, max []float32, next []int8, far int) {
-			if group < d {
-				f(s, k, ldk, scales, lsc, group, q, n, m, d, max, next, far)
+		p.Skinny.QKInt8 = func(a ukernel.QKInt8Args) {
+			if a.Group < a.D {
+				f(a)
 				return
 			}
-			f(s, k, ldk, testutil.Filled(m, 1), 0, group, q, n, m, d, testutil.Filled(len(max), testutil.Inf), next, far)
-			for j := range m {
+			b := a
+			b.Scales, b.Lsc, b.Max = testutil.Filled(a.M, 1), 0, testutil.Filled(len(a.Max), testutil.Inf)
+			f(b)
+			for j := range a.M {
 				for lane := range p.Lanes {
-					s[j*p.Lanes+lane] *= scales[j]
+					a.S[j*p.Lanes+lane] *= a.Scales[j]
 				}
 			}
-			ref.MaskSpan(s, p.Lanes, 0, m, make([]int32, p.Lanes), filledInt32(p.Lanes, int32(m)), max)
+			ref.MaskSpan(a.S, p.Lanes, 0, a.M, make([]int32, p.Lanes), filledInt32(p.Lanes, int32(a.M)), a.Max)
 		}
 	}},
 	{"Skinny.PVInt8", "all of a row has the first scale", func(p *kernelSet) {
 		f := p.Skinny.PVInt8
-		p.Skinny.PVInt8 = func(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc, group int, w []float32, ldp, n, m, dv int, load bool, next []int8, far int) {
-			f(o, ldo, v, ldv, scales, lsc, dv, w, ldp, n, m, dv, load, next, far)
+		p.Skinny.PVInt8 = func(a ukernel.PVInt8Args) {
+			a.Group = a.Dv
+			f(a)
 		}
 	}},
 	{"Skinny.PVBF16", "a half is rounded to 7 bits", func(p *kernelSet) {

@@ -47,8 +47,8 @@ type SkinnyKernels struct {
 	//
 	//	k[j·ldk+x] stands for float32(k[j·ldk+x])·scales[x/group·lsc+j]
 	//	v[j·ldv+e] stands for float32(v[j·ldv+e])·scales[j·lsc+e/group]
-	QKInt8 func(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []float32, n, m, d int, max []float32, next []int8, far int)
-	PVInt8 func(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc, group int, p []float32, ldp, n, m, dv int, load bool, next []int8, far int)
+	QKInt8 func(a QKInt8Args)
+	PVInt8 func(a PVInt8Args)
 
 	// Softmax is LaneKernels.Softmax for the first lanes of a tile: max and sum have
 	// SkinnyLanes elements. The elements between these lanes and the next row may hold
@@ -81,6 +81,44 @@ type SkinnyKernels struct {
 	// from +0. len(weights) is a multiple of 16. next is a prefetch hint as in
 	// SkinnyKernels.
 	Additive func(s []float32, ld int, q []float32, ldq int, k []float32, ldk, n, m int, weights, next []float32)
+}
+
+// PVInt8Args are the arguments of SkinnyKernels.PVInt8. Their names are those of its contract and of
+// PV's.
+type PVInt8Args struct {
+	O      []float32
+	Ldo    int
+	V      []int8
+	Ldv    int
+	Scales []float32
+	Lsc    int // floats from the scales of a row to those of the next
+	Group  int // columns that share a scale
+	P      []float32
+	Ldp    int
+	N      int    // lanes of P, rows of O
+	M      int    // rows of P and V
+	Dv     int    // columns of V and O
+	Load   bool   // whether to add to O
+	Next   []int8 // prefetch hint
+	Far    int    // prefetch hint
+}
+
+// QKInt8Args are the arguments of SkinnyKernels.QKInt8. Their names are those of its contract and of
+// QK's.
+type QKInt8Args struct {
+	S      []float32
+	K      []int8
+	Ldk    int
+	Scales []float32
+	Lsc    int // floats from the scales of a group of columns to those of the next
+	Group  int // columns that share a scale
+	Q      []float32
+	N      int // queries
+	M      int // rows of K and S
+	D      int // columns of K
+	Max    []float32
+	Next   []int8 // prefetch hint
+	Far    int    // prefetch hint
 }
 
 // The lengths of the contract's segments, in steps of a product.

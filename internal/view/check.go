@@ -38,7 +38,7 @@ func (t *Tensor) Check(arg string) *check.Failure {
 		all := t.storage()
 		g = &all
 	}
-	if want := g.flaw(t.Len()); want != "" {
+	if want := g.wanted(t.Len()); want != "" {
 		return t.failure(arg, want)
 	}
 	if t.IsPaged() {
@@ -86,7 +86,7 @@ func (t *Tensor) checkScales(arg string) *check.Failure {
 	if s.IsRagged() {
 		return wrong("a tensor that is not ragged, but of all rows")
 	}
-	if want := s.grid.flaw(s.Len()); want != "" {
+	if want := s.grid.wanted(s.Len()); want != "" {
 		return wrong(want)
 	}
 	if e := t.storage().Shape; s.grid.Shape[0] != e[0] || s.grid.Shape[1] != e[1] || s.grid.Shape[2] < e[2] {

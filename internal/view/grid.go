@@ -37,9 +37,9 @@ func (g *Grid) extent() int {
 	return n
 }
 
-// flaw returns what is wanted instead of a view that is not valid by itself, for a
+// wanted returns what is wanted instead of a view that is not valid by itself, for a
 // slice of so many elements, or "".
-func (g *Grid) flaw(elements int) string {
+func (g *Grid) wanted(elements int) string {
 	if min(g.Shape[0], g.Shape[1], g.Shape[2]) < 0 {
 		return "no negative dimension"
 	}

@@ -1,9 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // printLeftOut prints, below the table, patterns of the tests that the platforms leave out: first
 // of those that no platform runs, then of those that some leave out.
@@ -53,7 +50,7 @@ func (p *platform) leftOut(packages []testedPackage) (text string) {
 		switch {
 		case pkg.only == nil:
 			line(pkg.path, pkg.leftOut(p))
-		case len(pkg.only) > 0 && !slices.Contains(pkg.only, p.arch):
+		case len(pkg.only) > 0 && !pkg.runsOn(p):
 			line(pkg.path, "all")
 		case pkg.run != "" && len(pkg.only) > 0:
 			line(pkg.path, "all but "+pkg.run)

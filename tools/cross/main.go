@@ -7,11 +7,12 @@
 //
 //   - No emulated CPU runs tests of memory, of how threads share work, and of a few packages whose
 //     result depends on no CPU (skip and only in packages.go).
-//   - Brief platforms (platforms.go) leave out the sweeps over very many shapes and options. They
-//     run generic code of a kind that others run completely, or kernels that a machine with AVX2
-//     or the older arm64 CPU runs completely. They run the golden tests, with all options, and
-//     what depends on byte order and word size. Those with the generic tier alone also leave out
-//     the comparison of kernels with package fallback, as they would compare it with itself.
+//   - Brief platforms (platforms.go) leave out the sweeps over very many shapes and options, and
+//     the packages that are tested on some architectures alone. They run generic code of a kind
+//     that others run completely, or kernels that a machine with AVX2 or the older arm64 CPU runs
+//     completely. They run the golden tests, with all options, and what depends on byte order and
+//     word size. Those with the generic tier alone also leave out the comparison of kernels with
+//     package fallback, as they would compare it with itself.
 //   - The machine with AVX-512 runs the list of bochsTests: all kernels over all remainders, and
 //     the golden tests.
 //

@@ -28,6 +28,11 @@ var known = []testedPackage{
 		must:    []string{"TestKernels", "TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestNarrowAll", "TestChoose"},
 		skip:    "Mutants",
 		kernels: "TestKernels|TestGuard",
+
+		// TestGuard makes the calls of TestKernels, but for the kernels that Haswell skips. And tier
+		// generic would be compared with itself.
+		sweeps: "TestKernels/kernel=([^SNEA]|S[^k]|E[^l]|A[^c]|Skinny.[^H]|Elementwise.[^A]|Activations.([^G]|G[^R]))|" +
+			"TestKernels/./tier=generic|TestGuard$/./tier=generic",
 	},
 	{
 		path: "internal/engine",
@@ -44,6 +49,10 @@ var known = []testedPackage{
 		must: []string{"TestMake"}, only: []string{"arm64", "386"},
 	},
 	{
+		path: "docs", // draws charts
+		only: []string{},
+	},
+	{
 		path: "internal/layering", // reads source files
 		only: []string{},
 	},
@@ -56,12 +65,20 @@ var known = []testedPackage{
 		only: []string{},
 	},
 	{
+		path: "internal/testutil", // counts allocations
+		only: []string{},
+	},
+	{
+		path: "tuning", // lists numbers and kernels
+		only: []string{},
+	},
+	{
 		path: "kernel",
 		must: []string{"TestGolden", "TestContract", "TestAdditiveBackward", "TestBackward", "TestHiddenNeverMatters", "TestGuardOptions", "TestDefaultTierErrors"},
 		skip: "Alloc|LateTask|Concurrent|Types$|TypesNaN|SplitKV|ParallelFor|Threads|Partials|Pages$|ChunkedPrefill|Oracle|" +
 			"CausalIsLengths|BandedMask|NonFinite|LookAhead|ScorePanics|ScoreGoexit|DropoutMean|BadSpin|ScratchMemory|ReleaseMemory|Bubbles|ExampleExec$|" +
 			"TestBackward(Shapes|ManyKeys|UnseenKeys|Wanted|Batch|Panic|Differences)",
-		sweeps: "TestGuard|TestAdditive$|TestAdditiveBackward$|TestBackward$|TestBackwardRefs|TestContract$|TestDecode|TestAlone|" +
+		sweeps: "TestGuard|TestAdditive$|TestAdditiveBackward$|TestBackward$|TestBackwardPairs|TestBackwardRefs|TestContract$|TestDecode|TestAlone|" +
 			"TestOptions$|TestRagged$|TestHiddenNeverMatters|TestMaskPositions|TestNaNInPadding|TestScoreIsAsGoodAsOptions|TestPlainCalls|TestStreamedKeys|TestTunings|Fuzz",
 	},
 	{
@@ -132,9 +149,8 @@ var known = []testedPackage{
 	},
 	{
 		path: "examples/gobytes",
-		must: []string{"TestLogits", "TestSameBits", "TestTrainedWeights"}, only: []string{"arm64"},
-		skip:   "TestGreedy|TestGradients|TestLearns|OfDefaults", // OfDefaults starts programs
-		sweeps: "TestSameBits",
+		must: []string{"TestLogits", "TestTrainedWeights"}, only: []string{"arm64"},
+		skip: "TestSameBits|TestGreedy|TestGradients|TestLearns|OfDefaults", // OfDefaults starts programs
 	},
 	{
 		path: "examples/dates",
@@ -147,7 +163,7 @@ var known = []testedPackage{
 type testedPackage struct {
 	path string   // in the repository
 	must []string // tests that must pass, so that none is lost when it is renamed
-	only []string // architectures that it is tested on; nil: all, empty: none
+	only []string // architectures that it is tested on, but on no brief platform; nil: all, empty: none
 
 	// run matches the tests to run. "": all.
 	run string
@@ -196,13 +212,18 @@ func (p *platform) tests(all []testedPackage) []testedPackage {
 		return bochsTests
 	}
 	tests := slices.DeleteFunc(slices.Clone(all), func(pkg testedPackage) bool {
-		return pkg.only != nil && !slices.Contains(pkg.only, p.arch)
+		return !pkg.runsOn(p)
 	})
 	for i := range tests {
 		tests[i].leaveOut(p.skip)
 		tests[i].leaveOut(tests[i].leftOut(p))
 	}
 	return tests
+}
+
+// runsOn reports whether the package is tested on the platform.
+func (pkg *testedPackage) runsOn(p *platform) bool {
+	return pkg.only == nil || !p.brief && slices.Contains(pkg.only, p.arch)
 }
 
 // leftOut matches the tests of the package that a brief platform leaves out.

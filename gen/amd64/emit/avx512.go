@@ -213,7 +213,7 @@ func (AVX512) WidenWords(c *build.Context, x reg.VecVirtual, order operand.Op) [
 }
 
 // WordBytes returns constants for the lower two bytes: byte i with its sign flipped, i+128,
-// becomes the last bits of the mantissa of 2^23, or 2^15. The resulting number is that
+// becomes the last bits of the mantissa of 2^23, or 2^15. The result is the power of two
 // plus i+128.
 func (AVX512) WordBytes(g *Gen) []WordByte {
 	const sign0, sign1 = 0x4b000080, 0x47008000 // 2^23+128, 2^15+128

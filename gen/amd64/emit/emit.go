@@ -24,11 +24,12 @@ import (
 type Gen struct {
 	*build.Context
 	ISA
-	data      map[string]operand.Mem // vectors in read-only data, by name
-	contracts spec.Contracts
-	functions []spec.Function
-	frames    map[string]int    // sizes of stack frames, by function
-	jumps     map[string]string // the functions that functions jump to
+	data        map[string]operand.Mem // vectors in read-only data, by name
+	contracts   spec.Contracts
+	takesStruct bool // the function that is emitted takes a struct of its arguments
+	functions   []spec.Function
+	frames      map[string]int    // sizes of stack frames, by function
+	jumps       map[string]string // the functions that functions jump to
 }
 
 // New returns what emits the functions of an ISA.
@@ -43,7 +44,7 @@ func (g *Gen) Output() (spec.Output, error) {
 		g.findNeeds(file)
 		return errors.Join(lint(file, g.ISA, g.frames)...)
 	})
-	return spec.Output{ISA: g.Name(), Asm: asm, Stubs: stubs, Functions: g.functions}, err
+	return spec.Output{ISA: g.Name(), Asm: g.contracts.NameStructs(asm), Stubs: g.contracts.NameStructs(stubs), Functions: g.functions}, err
 }
 
 // findNeeds sets the CPU features that the kernels need: those of their instructions, and of the
@@ -119,10 +120,20 @@ func (g *Gen) Shared(name string, f spec.Function, what string) {
 func (g *Gen) start(name string, f spec.Function, doc string) {
 	g.Function(name)
 	g.Attributes(attr.NOSPLIT)
-	g.SignatureExpr("func" + g.contracts.Signature(&f))
+	signature := g.contracts.Signature(&f)
+	g.takesStruct = spec.TakesStruct(signature)
+	g.SignatureExpr("func" + signature)
 	g.Doc(doc)
 	g.Pragma("noescape")
 	g.AlignLoop() // so that no other function's size moves this one's loops in their lines
+}
+
+// Param is an argument, which may be a field of a struct of them.
+func (g *Gen) Param(name string) gotypes.Component {
+	if g.takesStruct {
+		return g.Context.Param("a").Field(spec.Field(name))
+	}
+	return g.Context.Param(name)
 }
 
 // TailJump ends a function with a jump to a shared one, which finds the same arguments.

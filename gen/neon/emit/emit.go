@@ -42,7 +42,7 @@ func (g *Gen) Output() (spec.Output, error) {
 	if err != nil {
 		return spec.Output{}, fmt.Errorf("NEON: %w", err)
 	}
-	return spec.Output{ISA: "NEON", Asm: asm, Stubs: stubs, Functions: g.functions}, nil
+	return spec.Output{ISA: "NEON", Asm: g.contracts.NameStructs(asm), Stubs: g.contracts.NameStructs(stubs), Functions: g.functions}, nil
 }
 
 // Kernel starts a function. Its name gets the ISA's suffix.
