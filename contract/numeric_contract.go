@@ -231,7 +231,7 @@
 // Quantized weights have a scale d for every 32 inputs of an output, and Q4_1 has a minimum m,
 // both binary16. With the integer q, -128 to 127 in Q8_0 and 0 to 15 in the others, a weight is
 //
-//	Q8_0:  w = fma(d, q+128, -128d)  exactly, if d is finite; a zero is +0
+//	Q8_0:  w = fma(d, q+128, -128d)  exactly, NaN if d is infinite; a zero is +0
 //	Q4_0:  w = fma(d, q, -8d)        the same
 //	Q4_1:  w = fma(d, q, m)          rounded to binary32; the product is exact
 //

@@ -4,20 +4,24 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// Products of quantized rows with quantized weights, see Options.Int8. A task quantizes its rows of x once, for all of its
-// panels. That takes as long as the product with some 10 outputs, so that tasks with few panels
-// lose little.
+// Products of quantized rows with quantized weights, see Options.Int8. A task quantizes its rows of x
+// once, for all of its panels. That takes as long as the product with some 25 outputs, half of a panel.
 
 const (
 	// int8Bytes is the size of the quantized rows of a task: they stay in L2 while panels pass by.
 	int8Bytes = 256 << 10
 
 	// int8Least is the fewest rows of a task if there are more: with fewer, weights are fetched too often.
-	// It is a multiple of the rows of all tiles.
 	int8Least = 48
+
+	// int8TileRows is a multiple of the rows of every kernel's highest tile.
+	int8TileRows = 24
 
 	// int8Steps is how many inputs of a panel a call of a kernel takes: so many stay in L1 for all rows.
 	int8Steps = 1024
+
+	// int8Speed is how many times as many products as FMAs a thread computes in some time, about.
+	int8Speed = 2
 )
 
 // rowWords is the number of words of a quantized row of k inputs.
@@ -43,6 +47,9 @@ func (s *scratch) int8Task(j *job, rows, panels interval) {
 			blocks, codes := l.stepBlocks(p, steps), s.codes[rowWords(k):]
 			for lo := 0; lo < rows.len(); {
 				m := ukernel.RowsPerCall(rows.len()-lo, lanes*steps.len())
+				if m > int8TileRows && lo+m < rows.len() {
+					m -= m % int8TileRows
+				}
 				product(c[lo*ldc:], ldc, codes[lo*words:], words, blocks, lanes, m, steps.len(), k > 0)
 				lo += m
 			}

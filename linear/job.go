@@ -183,8 +183,11 @@ func (l *Linear) bytes() int {
 // usefulThreads returns the thread count of the job, the most that it may be the next time,
 // and whether it may vary. option is Options.Threads.
 func (j *job) usefulThreads(option int) (n, most int, vary bool) {
-	weights := float64(j.linear.n) * float64(j.linear.k)
-	work := weights*float64(j.out.rows)/float64(threadShares*j.tier.ThreadFMAs) + float64(j.linear.bytes())/threadBytes
+	fmas := float64(j.linear.n) * float64(j.linear.k) * float64(j.out.rows)
+	if j.int8 {
+		fmas /= int8Speed
+	}
+	work := fmas/float64(threadShares*j.tier.ThreadFMAs) + float64(j.linear.bytes())/threadBytes
 	// Cold, not even the second thread is free: below 2 units of work it makes a call slower.
 	warm := 1 + parallel.WarmGain*work
 	return parallel.Threads(parallel.LimitFor(option, warm), work, warm)
