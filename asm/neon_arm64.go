@@ -101,6 +101,26 @@ func weightPackHalvesNEON(dst []uint16, ld int, src []uint16, lds int, n int, d 
 //go:noescape
 func weightGemmQ8_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
+// weightInt8LongNEON is GemmInt8 of all formats, which jump to it.
+//
+//go:noescape
+func weightInt8LongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8Q8_0NEON is BlockKernels.GemmInt8, see package ukernel. The format is Q8_0.
+//
+//go:noescape
+func weightGemmInt8Q8_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightInt8DotNEON is GemmInt8 of all formats, which jump to it.
+//
+//go:noescape
+func weightInt8DotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8DotQ8_0NEON is BlockKernels.GemmInt8, see package ukernel. The format is Q8_0.
+//
+//go:noescape
+func weightGemmInt8DotQ8_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenQ8_0NEON is BlockKernels.Widen, see package ukernel. The format is Q8_0.
 //
 //go:noescape
@@ -110,6 +130,16 @@ func weightWidenQ8_0NEON(dst []float32, b []byte, lanes int, k int)
 //
 //go:noescape
 func weightGemmQ4_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightGemmInt8Q4_0NEON is BlockKernels.GemmInt8, see package ukernel. The format is Q4_0.
+//
+//go:noescape
+func weightGemmInt8Q4_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8DotQ4_0NEON is BlockKernels.GemmInt8, see package ukernel. The format is Q4_0.
+//
+//go:noescape
+func weightGemmInt8DotQ4_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightWidenQ4_0NEON is BlockKernels.Widen, see package ukernel. The format is Q4_0.
 //
@@ -121,10 +151,25 @@ func weightWidenQ4_0NEON(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmQ4_1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
+// weightGemmInt8Q4_1NEON is BlockKernels.GemmInt8, see package ukernel. The format is Q4_1.
+//
+//go:noescape
+func weightGemmInt8Q4_1NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8DotQ4_1NEON is BlockKernels.GemmInt8, see package ukernel. The format is Q4_1.
+//
+//go:noescape
+func weightGemmInt8DotQ4_1NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenQ4_1NEON is BlockKernels.Widen, see package ukernel. The format is Q4_1.
 //
 //go:noescape
 func weightWidenQ4_1NEON(dst []float32, b []byte, lanes int, k int)
+
+// weightQuantizeNEON is WeightKernels.Quantize, see package ukernel.
+//
+//go:noescape
+func weightQuantizeNEON(dst []uint32, src []float32)
 
 // skinnyAdditiveNEON is SkinnyKernels.Additive, see package ukernel.
 //

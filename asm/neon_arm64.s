@@ -7788,6 +7788,1770 @@ store:
 done:
 	RET
 
+// func weightInt8LongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightInt8LongNEON(SB), NOSPLIT, $32-113
+	MOVD c_base+0(FP), R0
+	MOVD ldc+24(FP), R1
+	LSL $2, R1, R1
+	MOVD ldx+56(FP), R2
+	LSL $2, R2, R2
+	MOVD lanes+88(FP), R3
+	MOVD m+96(FP), R4
+	MOVD x_base+32(FP), R5
+	MOVBU load+112(FP), R16
+	CBNZ R16, cleared
+	CBZ R4, cleared
+	VMOVI $0, V0.B16
+	MOVD R0, R14
+	MOVD R4, R17
+
+clear:
+	MOVD R14, R15
+	MOVD R3, R16
+
+clearlanes:
+	FMOVQ.P F0, 16(R15)
+	SUBS $4, R16, R16
+	BNE clearlanes
+	ADD R1, R14, R14
+	SUBS $1, R17, R17
+	BNE clear
+
+cleared:
+	MOVD c_len+8(FP), R16
+	VDUP R16, V0.B16
+	MOVD $1262485504, R17
+	VDUP R17, V1.S4
+	MOVD c_cap+16(FP), R19
+	MOVD x_len+40(FP), R20
+	MOVD x_cap+48(FP), R21
+	LSL $2, R3, R8
+	ADD $2, R21, R9
+	MUL R3, R9, R9
+	ADD $4, R19, R10
+	MADD R8, R9, R10, R10
+
+	// Tiles of 2 × 2 vectors.
+rows2:
+	CMP $2, R4
+	BLT rows2done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows2block:
+	MOVD R6, R14
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R20, R17, R16, R16
+	VDUP R16, V2.S4
+	FMOVQ F2, local-32(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R20, R17, R16, R16
+	VDUP R16, V2.S4
+	FMOVQ F2, local-16(SP)
+	MOVD $0, R11
+
+rows2lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	CBZ R19, rows2four
+	MOVD R6, R22
+	VMOVI $0, V6.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V3.B16
+	ADD R2, R22, R23
+	VMOVI $0, V8.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V5.B16
+	ADD R8, R12, R14
+	MOVD $4, R16
+	PCALIGN $32
+
+rows2eight:
+	VLD1R.P 4(R22), [V10.S4]
+	VLD1R.P 4(R22), [V12.S4]
+	VLD1R.P 4(R23), [V11.S4]
+	VLD1R.P 4(R23), [V13.S4]
+	FLDPQ (R12), (F14, F15)
+	FLDPQ (R14), (F16, F17)
+	VEOR V0.B16, V14.B16, V14.B16
+	VEOR V0.B16, V16.B16, V16.B16
+	WORD $0x0e2ac1d2 // smull v18.8h, v14.8b, v10.8b
+	WORD $0x4e2ac1d3 // smull2 v19.8h, v14.16b, v10.16b
+	WORD $0x0e2c8212 // smlal v18.8h, v16.8b, v12.8b
+	WORD $0x4e2c8213 // smlal2 v19.8h, v16.16b, v12.16b
+	WORD $0x4e606a46 // sadalp v6.4s, v18.8h
+	WORD $0x4e606a62 // sadalp v2.4s, v19.8h
+	WORD $0x0e2bc1d2 // smull v18.8h, v14.8b, v11.8b
+	WORD $0x4e2bc1d3 // smull2 v19.8h, v14.16b, v11.16b
+	WORD $0x0e2d8212 // smlal v18.8h, v16.8b, v13.8b
+	WORD $0x4e2d8213 // smlal2 v19.8h, v16.16b, v13.16b
+	WORD $0x4e606a48 // sadalp v8.4s, v18.8h
+	WORD $0x4e606a64 // sadalp v4.4s, v19.8h
+	VEOR V0.B16, V15.B16, V15.B16
+	VEOR V0.B16, V17.B16, V17.B16
+	WORD $0x0e2ac1f2 // smull v18.8h, v15.8b, v10.8b
+	WORD $0x4e2ac1f3 // smull2 v19.8h, v15.16b, v10.16b
+	WORD $0x0e2c8232 // smlal v18.8h, v17.8b, v12.8b
+	WORD $0x4e2c8233 // smlal2 v19.8h, v17.16b, v12.16b
+	WORD $0x4e606a47 // sadalp v7.4s, v18.8h
+	WORD $0x4e606a63 // sadalp v3.4s, v19.8h
+	WORD $0x0e2bc1f2 // smull v18.8h, v15.8b, v11.8b
+	WORD $0x4e2bc1f3 // smull2 v19.8h, v15.16b, v11.16b
+	WORD $0x0e2d8232 // smlal v18.8h, v17.8b, v13.8b
+	WORD $0x4e2d8233 // smlal2 v19.8h, v17.16b, v13.16b
+	WORD $0x4e606a49 // sadalp v9.4s, v18.8h
+	WORD $0x4e606a65 // sadalp v5.4s, v19.8h
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8<<1, R12, R12
+	ADD R8<<1, R14, R14
+	SUBS $1, R16, R16
+	BNE rows2eight
+	FMOVQ local-32(SP), F10
+	VADDP V2.S4, V6.S4, V2.S4
+	VADD V10.S4, V2.S4, V2.S4
+	VADDP V3.S4, V7.S4, V3.S4
+	VADD V10.S4, V3.S4, V3.S4
+	FMOVQ local-16(SP), F10
+	VADDP V4.S4, V8.S4, V4.S4
+	VADD V10.S4, V4.S4, V4.S4
+	VADDP V5.S4, V9.S4, V5.S4
+	VADD V10.S4, V5.S4, V5.S4
+	B rows2sums
+
+rows2four:
+	MOVD R6, R22
+	VMOVI $0, V6.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V3.B16
+	ADD R2, R22, R23
+	VMOVI $0, V8.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V5.B16
+	MOVD $4, R16
+	PCALIGN $32
+
+rows2word:
+	VLD1R.P 4(R22), [V10.S4]
+	ADD $12, R22, R14
+	VLD1R (R14), [V12.S4]
+	VLD1R.P 4(R23), [V11.S4]
+	ADD $12, R23, R14
+	VLD1R (R14), [V13.S4]
+	FLDPQ (R12), (F15, F16)
+	VAND V0.B16, V15.B16, V14.B16
+	VUSHR $4, V15.B16, V15.B16
+	WORD $0x0e2a81c6 // smlal v6.8h, v14.8b, v10.8b
+	WORD $0x4e2a81c2 // smlal2 v2.8h, v14.16b, v10.16b
+	WORD $0x0e2c81e6 // smlal v6.8h, v15.8b, v12.8b
+	WORD $0x4e2c81e2 // smlal2 v2.8h, v15.16b, v12.16b
+	WORD $0x0e2b81c8 // smlal v8.8h, v14.8b, v11.8b
+	WORD $0x4e2b81c4 // smlal2 v4.8h, v14.16b, v11.16b
+	WORD $0x0e2d81e8 // smlal v8.8h, v15.8b, v13.8b
+	WORD $0x4e2d81e4 // smlal2 v4.8h, v15.16b, v13.16b
+	VAND V0.B16, V16.B16, V14.B16
+	VUSHR $4, V16.B16, V16.B16
+	WORD $0x0e2a81c7 // smlal v7.8h, v14.8b, v10.8b
+	WORD $0x4e2a81c3 // smlal2 v3.8h, v14.16b, v10.16b
+	WORD $0x0e2c8207 // smlal v7.8h, v16.8b, v12.8b
+	WORD $0x4e2c8203 // smlal2 v3.8h, v16.16b, v12.16b
+	WORD $0x0e2b81c9 // smlal v9.8h, v14.8b, v11.8b
+	WORD $0x4e2b81c5 // smlal2 v5.8h, v14.16b, v11.16b
+	WORD $0x0e2d8209 // smlal v9.8h, v16.8b, v13.8b
+	WORD $0x4e2d8205 // smlal2 v5.8h, v16.16b, v13.16b
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	SUBS $1, R16, R16
+	BNE rows2word
+	VADDP V2.H8, V6.H8, V6.H8
+	FMOVQ local-32(SP), F2
+	WORD $0x4e6068c2 // sadalp v2.4s, v6.8h
+	VADDP V3.H8, V7.H8, V7.H8
+	FMOVQ local-32(SP), F3
+	WORD $0x4e6068e3 // sadalp v3.4s, v7.8h
+	VADDP V4.H8, V8.H8, V8.H8
+	FMOVQ local-16(SP), F4
+	WORD $0x4e606904 // sadalp v4.4s, v8.8h
+	VADDP V5.H8, V9.H8, V9.H8
+	FMOVQ local-16(SP), F5
+	WORD $0x4e606925 // sadalp v5.4s, v9.8h
+
+rows2sums:
+	ADD R11<<1, R7, R14
+	FMOVQ (R14), F6
+	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
+	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
+	CBZ R21, rows2scale
+	ADD R3<<1, R14, R14
+	FMOVQ (R14), F8
+	WORD $0x4e217909 // fcvtl2 v9.4s, v8.8h
+	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
+
+rows2scale:
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVQ 32(R14), F10
+	ADD R2, R14, R14
+	FLDPQ (R15), (F13, F14)
+	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
+	WORD $0x4f8a90cb // fmul v11.4s, v6.4s, v10.s[0]
+	VFMLA V11.S4, V2.S4, V13.S4
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4f8a90ec // fmul v12.4s, v7.4s, v10.s[0]
+	VFMLA V12.S4, V3.S4, V14.S4
+	CBZ R21, rows2row0
+	WORD $0x4faa110d // fmla v13.4s, v8.4s, v10.s[1]
+	WORD $0x4faa112e // fmla v14.4s, v9.4s, v10.s[1]
+
+rows2row0:
+	FSTPQ (F13, F14), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F10
+	ADD R2, R14, R14
+	FLDPQ (R15), (F13, F14)
+	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
+	WORD $0x4f8a90cb // fmul v11.4s, v6.4s, v10.s[0]
+	VFMLA V11.S4, V4.S4, V13.S4
+	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
+	WORD $0x4f8a90ec // fmul v12.4s, v7.4s, v10.s[0]
+	VFMLA V12.S4, V5.S4, V14.S4
+	CBZ R21, rows2row1
+	WORD $0x4faa110d // fmla v13.4s, v8.4s, v10.s[1]
+	WORD $0x4faa112e // fmla v14.4s, v9.4s, v10.s[1]
+
+rows2row1:
+	FSTPQ (F13, F14), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows2lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows2block
+
+	// Go on to the next rows.
+	MOVD $2, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $2, R4, R4
+	B rows2
+
+rows2done:
+
+	// Tiles of 1 × 2 vectors.
+rows1:
+	CMP $1, R4
+	BLT rows1done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows1block:
+	MOVD R6, R14
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R20, R17, R16, R16
+	VDUP R16, V2.S4
+	FMOVQ F2, local-32(SP)
+	MOVD $0, R11
+
+rows1lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	CBZ R19, rows1four
+	MOVD R6, R22
+	VMOVI $0, V4.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V3.B16
+	ADD R8, R12, R14
+	MOVD $4, R16
+	PCALIGN $32
+
+rows1eight:
+	VLD1R.P 4(R22), [V6.S4]
+	VLD1R.P 4(R22), [V7.S4]
+	FLDPQ (R12), (F8, F9)
+	FLDPQ (R14), (F10, F11)
+	VEOR V0.B16, V8.B16, V8.B16
+	VEOR V0.B16, V10.B16, V10.B16
+	WORD $0x0e26c10c // smull v12.8h, v8.8b, v6.8b
+	WORD $0x4e26c10d // smull2 v13.8h, v8.16b, v6.16b
+	WORD $0x0e27814c // smlal v12.8h, v10.8b, v7.8b
+	WORD $0x4e27814d // smlal2 v13.8h, v10.16b, v7.16b
+	WORD $0x4e606984 // sadalp v4.4s, v12.8h
+	WORD $0x4e6069a2 // sadalp v2.4s, v13.8h
+	VEOR V0.B16, V9.B16, V9.B16
+	VEOR V0.B16, V11.B16, V11.B16
+	WORD $0x0e26c12c // smull v12.8h, v9.8b, v6.8b
+	WORD $0x4e26c12d // smull2 v13.8h, v9.16b, v6.16b
+	WORD $0x0e27816c // smlal v12.8h, v11.8b, v7.8b
+	WORD $0x4e27816d // smlal2 v13.8h, v11.16b, v7.16b
+	WORD $0x4e606985 // sadalp v5.4s, v12.8h
+	WORD $0x4e6069a3 // sadalp v3.4s, v13.8h
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8<<1, R12, R12
+	ADD R8<<1, R14, R14
+	SUBS $1, R16, R16
+	BNE rows1eight
+	FMOVQ local-32(SP), F6
+	VADDP V2.S4, V4.S4, V2.S4
+	VADD V6.S4, V2.S4, V2.S4
+	VADDP V3.S4, V5.S4, V3.S4
+	VADD V6.S4, V3.S4, V3.S4
+	B rows1sums
+
+rows1four:
+	MOVD R6, R22
+	VMOVI $0, V4.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V3.B16
+	MOVD $4, R16
+	PCALIGN $32
+
+rows1word:
+	VLD1R.P 4(R22), [V6.S4]
+	ADD $12, R22, R14
+	VLD1R (R14), [V7.S4]
+	FLDPQ (R12), (F9, F10)
+	VAND V0.B16, V9.B16, V8.B16
+	VUSHR $4, V9.B16, V9.B16
+	WORD $0x0e268104 // smlal v4.8h, v8.8b, v6.8b
+	WORD $0x4e268102 // smlal2 v2.8h, v8.16b, v6.16b
+	WORD $0x0e278124 // smlal v4.8h, v9.8b, v7.8b
+	WORD $0x4e278122 // smlal2 v2.8h, v9.16b, v7.16b
+	VAND V0.B16, V10.B16, V8.B16
+	VUSHR $4, V10.B16, V10.B16
+	WORD $0x0e268105 // smlal v5.8h, v8.8b, v6.8b
+	WORD $0x4e268103 // smlal2 v3.8h, v8.16b, v6.16b
+	WORD $0x0e278145 // smlal v5.8h, v10.8b, v7.8b
+	WORD $0x4e278143 // smlal2 v3.8h, v10.16b, v7.16b
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	SUBS $1, R16, R16
+	BNE rows1word
+	VADDP V2.H8, V4.H8, V4.H8
+	FMOVQ local-32(SP), F2
+	WORD $0x4e606882 // sadalp v2.4s, v4.8h
+	VADDP V3.H8, V5.H8, V5.H8
+	FMOVQ local-32(SP), F3
+	WORD $0x4e6068a3 // sadalp v3.4s, v5.8h
+
+rows1sums:
+	ADD R11<<1, R7, R14
+	FMOVQ (R14), F4
+	WORD $0x4e217885 // fcvtl2 v5.4s, v4.8h
+	WORD $0x0e217884 // fcvtl v4.4s, v4.4h
+	CBZ R21, rows1scale
+	ADD R3<<1, R14, R14
+	FMOVQ (R14), F6
+	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
+	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
+
+rows1scale:
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVQ 32(R14), F8
+	ADD R2, R14, R14
+	FLDPQ (R15), (F11, F12)
+	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
+	WORD $0x4f889089 // fmul v9.4s, v4.4s, v8.s[0]
+	VFMLA V9.S4, V2.S4, V11.S4
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4f8890aa // fmul v10.4s, v5.4s, v8.s[0]
+	VFMLA V10.S4, V3.S4, V12.S4
+	CBZ R21, rows1row0
+	WORD $0x4fa810cb // fmla v11.4s, v6.4s, v8.s[1]
+	WORD $0x4fa810ec // fmla v12.4s, v7.4s, v8.s[1]
+
+rows1row0:
+	FSTPQ (F11, F12), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows1lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows1block
+
+	// Go on to the next rows.
+	MOVD $1, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $1, R4, R4
+	B rows1
+
+rows1done:
+	RET
+
+// func weightGemmInt8Q8_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8Q8_0NEON(SB), NOSPLIT, $0-113
+	MOVD $128, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $0, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $4, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $0, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8LongNEON(SB)
+
+// func weightInt8DotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightInt8DotNEON(SB), NOSPLIT, $128-113
+	MOVD c_base+0(FP), R0
+	MOVD ldc+24(FP), R1
+	LSL $2, R1, R1
+	MOVD ldx+56(FP), R2
+	LSL $2, R2, R2
+	MOVD lanes+88(FP), R3
+	MOVD m+96(FP), R4
+	MOVD x_base+32(FP), R5
+	MOVBU load+112(FP), R16
+	CBNZ R16, cleared
+	CBZ R4, cleared
+	VMOVI $0, V0.B16
+	MOVD R0, R14
+	MOVD R4, R17
+
+clear:
+	MOVD R14, R15
+	MOVD R3, R16
+
+clearlanes:
+	FMOVQ.P F0, 16(R15)
+	SUBS $4, R16, R16
+	BNE clearlanes
+	ADD R1, R14, R14
+	SUBS $1, R17, R17
+	BNE clear
+
+cleared:
+	MOVD c_len+8(FP), R16
+	VDUP R16, V0.B16
+	MOVD $1262485504, R17
+	VDUP R17, V1.S4
+	MOVD c_cap+16(FP), R19
+	MOVD x_len+40(FP), R20
+	MOVD x_cap+48(FP), R21
+	LSL $2, R3, R8
+	ADD $2, R21, R9
+	MUL R3, R9, R9
+	ADD $4, R19, R10
+	MADD R8, R9, R10, R10
+
+	// Tiles of 8 × 2 vectors.
+rows8:
+	CMP $8, R4
+	BLT rows8done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows8block:
+	MOVD R6, R14
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R20, R17, R16, R16
+	VDUP R16, V2.S4
+	FMOVQ F2, local-128(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R20, R17, R16, R16
+	VDUP R16, V2.S4
+	FMOVQ F2, local-112(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R20, R17, R16, R16
+	VDUP R16, V2.S4
+	FMOVQ F2, local-96(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R20, R17, R16, R16
+	VDUP R16, V2.S4
+	FMOVQ F2, local-80(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R20, R17, R16, R16
+	VDUP R16, V2.S4
+	FMOVQ F2, local-64(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R20, R17, R16, R16
+	VDUP R16, V2.S4
+	FMOVQ F2, local-48(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R20, R17, R16, R16
+	VDUP R16, V2.S4
+	FMOVQ F2, local-32(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R20, R17, R16, R16
+	VDUP R16, V2.S4
+	FMOVQ F2, local-16(SP)
+	MOVD $0, R11
+
+rows8lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	CBZ R19, rows8four
+	FMOVQ local-128(SP), F2
+	FMOVQ local-128(SP), F3
+	FMOVQ local-112(SP), F4
+	FMOVQ local-112(SP), F5
+	FMOVQ local-96(SP), F6
+	FMOVQ local-96(SP), F7
+	FMOVQ local-80(SP), F8
+	FMOVQ local-80(SP), F9
+	FMOVQ local-64(SP), F10
+	FMOVQ local-64(SP), F11
+	FMOVQ local-48(SP), F12
+	FMOVQ local-48(SP), F13
+	FMOVQ local-32(SP), F14
+	FMOVQ local-32(SP), F15
+	FMOVQ local-16(SP), F16
+	FMOVQ local-16(SP), F17
+	MOVD $2, R16
+	MOVD R6, R15
+	PCALIGN $32
+
+rows8eight:
+	MOVD R15, R14
+	ADD $16, R15, R15
+	FMOVQ (R14), F18
+	ADD R2, R14, R14
+	FMOVQ (R14), F19
+	ADD R2, R14, R14
+	FMOVQ (R14), F20
+	ADD R2, R14, R14
+	FMOVQ (R14), F21
+	ADD R2, R14, R14
+	FMOVQ (R14), F22
+	ADD R2, R14, R14
+	FMOVQ (R14), F23
+	ADD R2, R14, R14
+	FMOVQ (R14), F24
+	ADD R2, R14, R14
+	FMOVQ (R14), F25
+	FLDPQ (R12), (F26, F27)
+	VEOR V0.B16, V26.B16, V26.B16
+	VEOR V0.B16, V27.B16, V27.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f92e342 // sdot v2.4s, v26.16b, v18.4b[0]
+	WORD $0x4f92e363 // sdot v3.4s, v27.16b, v18.4b[0]
+	WORD $0x4f93e344 // sdot v4.4s, v26.16b, v19.4b[0]
+	WORD $0x4f93e365 // sdot v5.4s, v27.16b, v19.4b[0]
+	WORD $0x4f94e346 // sdot v6.4s, v26.16b, v20.4b[0]
+	WORD $0x4f94e367 // sdot v7.4s, v27.16b, v20.4b[0]
+	WORD $0x4f95e348 // sdot v8.4s, v26.16b, v21.4b[0]
+	WORD $0x4f95e369 // sdot v9.4s, v27.16b, v21.4b[0]
+	WORD $0x4f96e34a // sdot v10.4s, v26.16b, v22.4b[0]
+	WORD $0x4f96e36b // sdot v11.4s, v27.16b, v22.4b[0]
+	WORD $0x4f97e34c // sdot v12.4s, v26.16b, v23.4b[0]
+	WORD $0x4f97e36d // sdot v13.4s, v27.16b, v23.4b[0]
+	WORD $0x4f98e34e // sdot v14.4s, v26.16b, v24.4b[0]
+	WORD $0x4f98e36f // sdot v15.4s, v27.16b, v24.4b[0]
+	WORD $0x4f99e350 // sdot v16.4s, v26.16b, v25.4b[0]
+	WORD $0x4f99e371 // sdot v17.4s, v27.16b, v25.4b[0]
+	FLDPQ (R12), (F28, F29)
+	VEOR V0.B16, V28.B16, V28.B16
+	VEOR V0.B16, V29.B16, V29.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fb2e382 // sdot v2.4s, v28.16b, v18.4b[1]
+	WORD $0x4fb2e3a3 // sdot v3.4s, v29.16b, v18.4b[1]
+	WORD $0x4fb3e384 // sdot v4.4s, v28.16b, v19.4b[1]
+	WORD $0x4fb3e3a5 // sdot v5.4s, v29.16b, v19.4b[1]
+	WORD $0x4fb4e386 // sdot v6.4s, v28.16b, v20.4b[1]
+	WORD $0x4fb4e3a7 // sdot v7.4s, v29.16b, v20.4b[1]
+	WORD $0x4fb5e388 // sdot v8.4s, v28.16b, v21.4b[1]
+	WORD $0x4fb5e3a9 // sdot v9.4s, v29.16b, v21.4b[1]
+	WORD $0x4fb6e38a // sdot v10.4s, v28.16b, v22.4b[1]
+	WORD $0x4fb6e3ab // sdot v11.4s, v29.16b, v22.4b[1]
+	WORD $0x4fb7e38c // sdot v12.4s, v28.16b, v23.4b[1]
+	WORD $0x4fb7e3ad // sdot v13.4s, v29.16b, v23.4b[1]
+	WORD $0x4fb8e38e // sdot v14.4s, v28.16b, v24.4b[1]
+	WORD $0x4fb8e3af // sdot v15.4s, v29.16b, v24.4b[1]
+	WORD $0x4fb9e390 // sdot v16.4s, v28.16b, v25.4b[1]
+	WORD $0x4fb9e3b1 // sdot v17.4s, v29.16b, v25.4b[1]
+	FLDPQ (R12), (F26, F27)
+	VEOR V0.B16, V26.B16, V26.B16
+	VEOR V0.B16, V27.B16, V27.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f92eb42 // sdot v2.4s, v26.16b, v18.4b[2]
+	WORD $0x4f92eb63 // sdot v3.4s, v27.16b, v18.4b[2]
+	WORD $0x4f93eb44 // sdot v4.4s, v26.16b, v19.4b[2]
+	WORD $0x4f93eb65 // sdot v5.4s, v27.16b, v19.4b[2]
+	WORD $0x4f94eb46 // sdot v6.4s, v26.16b, v20.4b[2]
+	WORD $0x4f94eb67 // sdot v7.4s, v27.16b, v20.4b[2]
+	WORD $0x4f95eb48 // sdot v8.4s, v26.16b, v21.4b[2]
+	WORD $0x4f95eb69 // sdot v9.4s, v27.16b, v21.4b[2]
+	WORD $0x4f96eb4a // sdot v10.4s, v26.16b, v22.4b[2]
+	WORD $0x4f96eb6b // sdot v11.4s, v27.16b, v22.4b[2]
+	WORD $0x4f97eb4c // sdot v12.4s, v26.16b, v23.4b[2]
+	WORD $0x4f97eb6d // sdot v13.4s, v27.16b, v23.4b[2]
+	WORD $0x4f98eb4e // sdot v14.4s, v26.16b, v24.4b[2]
+	WORD $0x4f98eb6f // sdot v15.4s, v27.16b, v24.4b[2]
+	WORD $0x4f99eb50 // sdot v16.4s, v26.16b, v25.4b[2]
+	WORD $0x4f99eb71 // sdot v17.4s, v27.16b, v25.4b[2]
+	FLDPQ (R12), (F28, F29)
+	VEOR V0.B16, V28.B16, V28.B16
+	VEOR V0.B16, V29.B16, V29.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fb2eb82 // sdot v2.4s, v28.16b, v18.4b[3]
+	WORD $0x4fb2eba3 // sdot v3.4s, v29.16b, v18.4b[3]
+	WORD $0x4fb3eb84 // sdot v4.4s, v28.16b, v19.4b[3]
+	WORD $0x4fb3eba5 // sdot v5.4s, v29.16b, v19.4b[3]
+	WORD $0x4fb4eb86 // sdot v6.4s, v28.16b, v20.4b[3]
+	WORD $0x4fb4eba7 // sdot v7.4s, v29.16b, v20.4b[3]
+	WORD $0x4fb5eb88 // sdot v8.4s, v28.16b, v21.4b[3]
+	WORD $0x4fb5eba9 // sdot v9.4s, v29.16b, v21.4b[3]
+	WORD $0x4fb6eb8a // sdot v10.4s, v28.16b, v22.4b[3]
+	WORD $0x4fb6ebab // sdot v11.4s, v29.16b, v22.4b[3]
+	WORD $0x4fb7eb8c // sdot v12.4s, v28.16b, v23.4b[3]
+	WORD $0x4fb7ebad // sdot v13.4s, v29.16b, v23.4b[3]
+	WORD $0x4fb8eb8e // sdot v14.4s, v28.16b, v24.4b[3]
+	WORD $0x4fb8ebaf // sdot v15.4s, v29.16b, v24.4b[3]
+	WORD $0x4fb9eb90 // sdot v16.4s, v28.16b, v25.4b[3]
+	WORD $0x4fb9ebb1 // sdot v17.4s, v29.16b, v25.4b[3]
+	SUBS $1, R16, R16
+	BNE rows8eight
+	B rows8sums
+
+rows8four:
+	FMOVQ local-128(SP), F2
+	FMOVQ local-128(SP), F3
+	FMOVQ local-112(SP), F4
+	FMOVQ local-112(SP), F5
+	FMOVQ local-96(SP), F6
+	FMOVQ local-96(SP), F7
+	FMOVQ local-80(SP), F8
+	FMOVQ local-80(SP), F9
+	FMOVQ local-64(SP), F10
+	FMOVQ local-64(SP), F11
+	FMOVQ local-48(SP), F12
+	FMOVQ local-48(SP), F13
+	FMOVQ local-32(SP), F14
+	FMOVQ local-32(SP), F15
+	FMOVQ local-16(SP), F16
+	FMOVQ local-16(SP), F17
+	MOVD R6, R14
+	FMOVQ (R14), F18
+	ADD R2, R14, R14
+	FMOVQ (R14), F19
+	ADD R2, R14, R14
+	FMOVQ (R14), F20
+	ADD R2, R14, R14
+	FMOVQ (R14), F21
+	ADD R2, R14, R14
+	FMOVQ (R14), F22
+	ADD R2, R14, R14
+	FMOVQ (R14), F23
+	ADD R2, R14, R14
+	FMOVQ (R14), F24
+	ADD R2, R14, R14
+	FMOVQ (R14), F25
+	FLDPQ (R12), (F26, F27)
+	VAND V0.B16, V26.B16, V26.B16
+	VAND V0.B16, V27.B16, V27.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f92e342 // sdot v2.4s, v26.16b, v18.4b[0]
+	WORD $0x4f92e363 // sdot v3.4s, v27.16b, v18.4b[0]
+	WORD $0x4f93e344 // sdot v4.4s, v26.16b, v19.4b[0]
+	WORD $0x4f93e365 // sdot v5.4s, v27.16b, v19.4b[0]
+	WORD $0x4f94e346 // sdot v6.4s, v26.16b, v20.4b[0]
+	WORD $0x4f94e367 // sdot v7.4s, v27.16b, v20.4b[0]
+	WORD $0x4f95e348 // sdot v8.4s, v26.16b, v21.4b[0]
+	WORD $0x4f95e369 // sdot v9.4s, v27.16b, v21.4b[0]
+	WORD $0x4f96e34a // sdot v10.4s, v26.16b, v22.4b[0]
+	WORD $0x4f96e36b // sdot v11.4s, v27.16b, v22.4b[0]
+	WORD $0x4f97e34c // sdot v12.4s, v26.16b, v23.4b[0]
+	WORD $0x4f97e36d // sdot v13.4s, v27.16b, v23.4b[0]
+	WORD $0x4f98e34e // sdot v14.4s, v26.16b, v24.4b[0]
+	WORD $0x4f98e36f // sdot v15.4s, v27.16b, v24.4b[0]
+	WORD $0x4f99e350 // sdot v16.4s, v26.16b, v25.4b[0]
+	WORD $0x4f99e371 // sdot v17.4s, v27.16b, v25.4b[0]
+	FLDPQ (R12), (F28, F29)
+	VAND V0.B16, V28.B16, V28.B16
+	VAND V0.B16, V29.B16, V29.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fb2e382 // sdot v2.4s, v28.16b, v18.4b[1]
+	WORD $0x4fb2e3a3 // sdot v3.4s, v29.16b, v18.4b[1]
+	WORD $0x4fb3e384 // sdot v4.4s, v28.16b, v19.4b[1]
+	WORD $0x4fb3e3a5 // sdot v5.4s, v29.16b, v19.4b[1]
+	WORD $0x4fb4e386 // sdot v6.4s, v28.16b, v20.4b[1]
+	WORD $0x4fb4e3a7 // sdot v7.4s, v29.16b, v20.4b[1]
+	WORD $0x4fb5e388 // sdot v8.4s, v28.16b, v21.4b[1]
+	WORD $0x4fb5e3a9 // sdot v9.4s, v29.16b, v21.4b[1]
+	WORD $0x4fb6e38a // sdot v10.4s, v28.16b, v22.4b[1]
+	WORD $0x4fb6e3ab // sdot v11.4s, v29.16b, v22.4b[1]
+	WORD $0x4fb7e38c // sdot v12.4s, v28.16b, v23.4b[1]
+	WORD $0x4fb7e3ad // sdot v13.4s, v29.16b, v23.4b[1]
+	WORD $0x4fb8e38e // sdot v14.4s, v28.16b, v24.4b[1]
+	WORD $0x4fb8e3af // sdot v15.4s, v29.16b, v24.4b[1]
+	WORD $0x4fb9e390 // sdot v16.4s, v28.16b, v25.4b[1]
+	WORD $0x4fb9e3b1 // sdot v17.4s, v29.16b, v25.4b[1]
+	FLDPQ (R12), (F26, F27)
+	VAND V0.B16, V26.B16, V26.B16
+	VAND V0.B16, V27.B16, V27.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f92eb42 // sdot v2.4s, v26.16b, v18.4b[2]
+	WORD $0x4f92eb63 // sdot v3.4s, v27.16b, v18.4b[2]
+	WORD $0x4f93eb44 // sdot v4.4s, v26.16b, v19.4b[2]
+	WORD $0x4f93eb65 // sdot v5.4s, v27.16b, v19.4b[2]
+	WORD $0x4f94eb46 // sdot v6.4s, v26.16b, v20.4b[2]
+	WORD $0x4f94eb67 // sdot v7.4s, v27.16b, v20.4b[2]
+	WORD $0x4f95eb48 // sdot v8.4s, v26.16b, v21.4b[2]
+	WORD $0x4f95eb69 // sdot v9.4s, v27.16b, v21.4b[2]
+	WORD $0x4f96eb4a // sdot v10.4s, v26.16b, v22.4b[2]
+	WORD $0x4f96eb6b // sdot v11.4s, v27.16b, v22.4b[2]
+	WORD $0x4f97eb4c // sdot v12.4s, v26.16b, v23.4b[2]
+	WORD $0x4f97eb6d // sdot v13.4s, v27.16b, v23.4b[2]
+	WORD $0x4f98eb4e // sdot v14.4s, v26.16b, v24.4b[2]
+	WORD $0x4f98eb6f // sdot v15.4s, v27.16b, v24.4b[2]
+	WORD $0x4f99eb50 // sdot v16.4s, v26.16b, v25.4b[2]
+	WORD $0x4f99eb71 // sdot v17.4s, v27.16b, v25.4b[2]
+	FLDPQ (R12), (F28, F29)
+	VAND V0.B16, V28.B16, V28.B16
+	VAND V0.B16, V29.B16, V29.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fb2eb82 // sdot v2.4s, v28.16b, v18.4b[3]
+	WORD $0x4fb2eba3 // sdot v3.4s, v29.16b, v18.4b[3]
+	WORD $0x4fb3eb84 // sdot v4.4s, v28.16b, v19.4b[3]
+	WORD $0x4fb3eba5 // sdot v5.4s, v29.16b, v19.4b[3]
+	WORD $0x4fb4eb86 // sdot v6.4s, v28.16b, v20.4b[3]
+	WORD $0x4fb4eba7 // sdot v7.4s, v29.16b, v20.4b[3]
+	WORD $0x4fb5eb88 // sdot v8.4s, v28.16b, v21.4b[3]
+	WORD $0x4fb5eba9 // sdot v9.4s, v29.16b, v21.4b[3]
+	WORD $0x4fb6eb8a // sdot v10.4s, v28.16b, v22.4b[3]
+	WORD $0x4fb6ebab // sdot v11.4s, v29.16b, v22.4b[3]
+	WORD $0x4fb7eb8c // sdot v12.4s, v28.16b, v23.4b[3]
+	WORD $0x4fb7ebad // sdot v13.4s, v29.16b, v23.4b[3]
+	WORD $0x4fb8eb8e // sdot v14.4s, v28.16b, v24.4b[3]
+	WORD $0x4fb8ebaf // sdot v15.4s, v29.16b, v24.4b[3]
+	WORD $0x4fb9eb90 // sdot v16.4s, v28.16b, v25.4b[3]
+	WORD $0x4fb9ebb1 // sdot v17.4s, v29.16b, v25.4b[3]
+	SUB R8<<2, R12, R12
+	ADD $16, R6, R14
+	FMOVQ (R14), F18
+	ADD R2, R14, R14
+	FMOVQ (R14), F19
+	ADD R2, R14, R14
+	FMOVQ (R14), F20
+	ADD R2, R14, R14
+	FMOVQ (R14), F21
+	ADD R2, R14, R14
+	FMOVQ (R14), F22
+	ADD R2, R14, R14
+	FMOVQ (R14), F23
+	ADD R2, R14, R14
+	FMOVQ (R14), F24
+	ADD R2, R14, R14
+	FMOVQ (R14), F25
+	FLDPQ (R12), (F26, F27)
+	VUSHR $4, V26.B16, V26.B16
+	VUSHR $4, V27.B16, V27.B16
+	ADD R8, R12, R12
+	WORD $0x4f92e342 // sdot v2.4s, v26.16b, v18.4b[0]
+	WORD $0x4f92e363 // sdot v3.4s, v27.16b, v18.4b[0]
+	WORD $0x4f93e344 // sdot v4.4s, v26.16b, v19.4b[0]
+	WORD $0x4f93e365 // sdot v5.4s, v27.16b, v19.4b[0]
+	WORD $0x4f94e346 // sdot v6.4s, v26.16b, v20.4b[0]
+	WORD $0x4f94e367 // sdot v7.4s, v27.16b, v20.4b[0]
+	WORD $0x4f95e348 // sdot v8.4s, v26.16b, v21.4b[0]
+	WORD $0x4f95e369 // sdot v9.4s, v27.16b, v21.4b[0]
+	WORD $0x4f96e34a // sdot v10.4s, v26.16b, v22.4b[0]
+	WORD $0x4f96e36b // sdot v11.4s, v27.16b, v22.4b[0]
+	WORD $0x4f97e34c // sdot v12.4s, v26.16b, v23.4b[0]
+	WORD $0x4f97e36d // sdot v13.4s, v27.16b, v23.4b[0]
+	WORD $0x4f98e34e // sdot v14.4s, v26.16b, v24.4b[0]
+	WORD $0x4f98e36f // sdot v15.4s, v27.16b, v24.4b[0]
+	WORD $0x4f99e350 // sdot v16.4s, v26.16b, v25.4b[0]
+	WORD $0x4f99e371 // sdot v17.4s, v27.16b, v25.4b[0]
+	FLDPQ (R12), (F28, F29)
+	VUSHR $4, V28.B16, V28.B16
+	VUSHR $4, V29.B16, V29.B16
+	ADD R8, R12, R12
+	WORD $0x4fb2e382 // sdot v2.4s, v28.16b, v18.4b[1]
+	WORD $0x4fb2e3a3 // sdot v3.4s, v29.16b, v18.4b[1]
+	WORD $0x4fb3e384 // sdot v4.4s, v28.16b, v19.4b[1]
+	WORD $0x4fb3e3a5 // sdot v5.4s, v29.16b, v19.4b[1]
+	WORD $0x4fb4e386 // sdot v6.4s, v28.16b, v20.4b[1]
+	WORD $0x4fb4e3a7 // sdot v7.4s, v29.16b, v20.4b[1]
+	WORD $0x4fb5e388 // sdot v8.4s, v28.16b, v21.4b[1]
+	WORD $0x4fb5e3a9 // sdot v9.4s, v29.16b, v21.4b[1]
+	WORD $0x4fb6e38a // sdot v10.4s, v28.16b, v22.4b[1]
+	WORD $0x4fb6e3ab // sdot v11.4s, v29.16b, v22.4b[1]
+	WORD $0x4fb7e38c // sdot v12.4s, v28.16b, v23.4b[1]
+	WORD $0x4fb7e3ad // sdot v13.4s, v29.16b, v23.4b[1]
+	WORD $0x4fb8e38e // sdot v14.4s, v28.16b, v24.4b[1]
+	WORD $0x4fb8e3af // sdot v15.4s, v29.16b, v24.4b[1]
+	WORD $0x4fb9e390 // sdot v16.4s, v28.16b, v25.4b[1]
+	WORD $0x4fb9e3b1 // sdot v17.4s, v29.16b, v25.4b[1]
+	FLDPQ (R12), (F26, F27)
+	VUSHR $4, V26.B16, V26.B16
+	VUSHR $4, V27.B16, V27.B16
+	ADD R8, R12, R12
+	WORD $0x4f92eb42 // sdot v2.4s, v26.16b, v18.4b[2]
+	WORD $0x4f92eb63 // sdot v3.4s, v27.16b, v18.4b[2]
+	WORD $0x4f93eb44 // sdot v4.4s, v26.16b, v19.4b[2]
+	WORD $0x4f93eb65 // sdot v5.4s, v27.16b, v19.4b[2]
+	WORD $0x4f94eb46 // sdot v6.4s, v26.16b, v20.4b[2]
+	WORD $0x4f94eb67 // sdot v7.4s, v27.16b, v20.4b[2]
+	WORD $0x4f95eb48 // sdot v8.4s, v26.16b, v21.4b[2]
+	WORD $0x4f95eb69 // sdot v9.4s, v27.16b, v21.4b[2]
+	WORD $0x4f96eb4a // sdot v10.4s, v26.16b, v22.4b[2]
+	WORD $0x4f96eb6b // sdot v11.4s, v27.16b, v22.4b[2]
+	WORD $0x4f97eb4c // sdot v12.4s, v26.16b, v23.4b[2]
+	WORD $0x4f97eb6d // sdot v13.4s, v27.16b, v23.4b[2]
+	WORD $0x4f98eb4e // sdot v14.4s, v26.16b, v24.4b[2]
+	WORD $0x4f98eb6f // sdot v15.4s, v27.16b, v24.4b[2]
+	WORD $0x4f99eb50 // sdot v16.4s, v26.16b, v25.4b[2]
+	WORD $0x4f99eb71 // sdot v17.4s, v27.16b, v25.4b[2]
+	FLDPQ (R12), (F28, F29)
+	VUSHR $4, V28.B16, V28.B16
+	VUSHR $4, V29.B16, V29.B16
+	ADD R8, R12, R12
+	WORD $0x4fb2eb82 // sdot v2.4s, v28.16b, v18.4b[3]
+	WORD $0x4fb2eba3 // sdot v3.4s, v29.16b, v18.4b[3]
+	WORD $0x4fb3eb84 // sdot v4.4s, v28.16b, v19.4b[3]
+	WORD $0x4fb3eba5 // sdot v5.4s, v29.16b, v19.4b[3]
+	WORD $0x4fb4eb86 // sdot v6.4s, v28.16b, v20.4b[3]
+	WORD $0x4fb4eba7 // sdot v7.4s, v29.16b, v20.4b[3]
+	WORD $0x4fb5eb88 // sdot v8.4s, v28.16b, v21.4b[3]
+	WORD $0x4fb5eba9 // sdot v9.4s, v29.16b, v21.4b[3]
+	WORD $0x4fb6eb8a // sdot v10.4s, v28.16b, v22.4b[3]
+	WORD $0x4fb6ebab // sdot v11.4s, v29.16b, v22.4b[3]
+	WORD $0x4fb7eb8c // sdot v12.4s, v28.16b, v23.4b[3]
+	WORD $0x4fb7ebad // sdot v13.4s, v29.16b, v23.4b[3]
+	WORD $0x4fb8eb8e // sdot v14.4s, v28.16b, v24.4b[3]
+	WORD $0x4fb8ebaf // sdot v15.4s, v29.16b, v24.4b[3]
+	WORD $0x4fb9eb90 // sdot v16.4s, v28.16b, v25.4b[3]
+	WORD $0x4fb9ebb1 // sdot v17.4s, v29.16b, v25.4b[3]
+
+rows8sums:
+	ADD R11<<1, R7, R14
+	FMOVQ (R14), F18
+	WORD $0x4e217a53 // fcvtl2 v19.4s, v18.8h
+	WORD $0x0e217a52 // fcvtl v18.4s, v18.4h
+	CBZ R21, rows8scale
+	ADD R3<<1, R14, R14
+	FMOVQ (R14), F20
+	WORD $0x4e217a95 // fcvtl2 v21.4s, v20.8h
+	WORD $0x0e217a94 // fcvtl v20.4s, v20.4h
+
+rows8scale:
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVQ 32(R14), F22
+	ADD R2, R14, R14
+	FLDPQ (R15), (F25, F26)
+	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
+	WORD $0x4f969257 // fmul v23.4s, v18.4s, v22.s[0]
+	VFMLA V23.S4, V2.S4, V25.S4
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4f969278 // fmul v24.4s, v19.4s, v22.s[0]
+	VFMLA V24.S4, V3.S4, V26.S4
+	CBZ R21, rows8row0
+	WORD $0x4fb61299 // fmla v25.4s, v20.4s, v22.s[1]
+	WORD $0x4fb612ba // fmla v26.4s, v21.4s, v22.s[1]
+
+rows8row0:
+	FSTPQ (F25, F26), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F22
+	ADD R2, R14, R14
+	FLDPQ (R15), (F25, F26)
+	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
+	WORD $0x4f969257 // fmul v23.4s, v18.4s, v22.s[0]
+	VFMLA V23.S4, V4.S4, V25.S4
+	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
+	WORD $0x4f969278 // fmul v24.4s, v19.4s, v22.s[0]
+	VFMLA V24.S4, V5.S4, V26.S4
+	CBZ R21, rows8row1
+	WORD $0x4fb61299 // fmla v25.4s, v20.4s, v22.s[1]
+	WORD $0x4fb612ba // fmla v26.4s, v21.4s, v22.s[1]
+
+rows8row1:
+	FSTPQ (F25, F26), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F22
+	ADD R2, R14, R14
+	FLDPQ (R15), (F25, F26)
+	WORD $0x4ea1d4c6 // fsub v6.4s, v6.4s, v1.4s
+	WORD $0x4f969257 // fmul v23.4s, v18.4s, v22.s[0]
+	VFMLA V23.S4, V6.S4, V25.S4
+	WORD $0x4ea1d4e7 // fsub v7.4s, v7.4s, v1.4s
+	WORD $0x4f969278 // fmul v24.4s, v19.4s, v22.s[0]
+	VFMLA V24.S4, V7.S4, V26.S4
+	CBZ R21, rows8row2
+	WORD $0x4fb61299 // fmla v25.4s, v20.4s, v22.s[1]
+	WORD $0x4fb612ba // fmla v26.4s, v21.4s, v22.s[1]
+
+rows8row2:
+	FSTPQ (F25, F26), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F22
+	ADD R2, R14, R14
+	FLDPQ (R15), (F25, F26)
+	WORD $0x4ea1d508 // fsub v8.4s, v8.4s, v1.4s
+	WORD $0x4f969257 // fmul v23.4s, v18.4s, v22.s[0]
+	VFMLA V23.S4, V8.S4, V25.S4
+	WORD $0x4ea1d529 // fsub v9.4s, v9.4s, v1.4s
+	WORD $0x4f969278 // fmul v24.4s, v19.4s, v22.s[0]
+	VFMLA V24.S4, V9.S4, V26.S4
+	CBZ R21, rows8row3
+	WORD $0x4fb61299 // fmla v25.4s, v20.4s, v22.s[1]
+	WORD $0x4fb612ba // fmla v26.4s, v21.4s, v22.s[1]
+
+rows8row3:
+	FSTPQ (F25, F26), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F22
+	ADD R2, R14, R14
+	FLDPQ (R15), (F25, F26)
+	WORD $0x4ea1d54a // fsub v10.4s, v10.4s, v1.4s
+	WORD $0x4f969257 // fmul v23.4s, v18.4s, v22.s[0]
+	VFMLA V23.S4, V10.S4, V25.S4
+	WORD $0x4ea1d56b // fsub v11.4s, v11.4s, v1.4s
+	WORD $0x4f969278 // fmul v24.4s, v19.4s, v22.s[0]
+	VFMLA V24.S4, V11.S4, V26.S4
+	CBZ R21, rows8row4
+	WORD $0x4fb61299 // fmla v25.4s, v20.4s, v22.s[1]
+	WORD $0x4fb612ba // fmla v26.4s, v21.4s, v22.s[1]
+
+rows8row4:
+	FSTPQ (F25, F26), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F22
+	ADD R2, R14, R14
+	FLDPQ (R15), (F25, F26)
+	WORD $0x4ea1d58c // fsub v12.4s, v12.4s, v1.4s
+	WORD $0x4f969257 // fmul v23.4s, v18.4s, v22.s[0]
+	VFMLA V23.S4, V12.S4, V25.S4
+	WORD $0x4ea1d5ad // fsub v13.4s, v13.4s, v1.4s
+	WORD $0x4f969278 // fmul v24.4s, v19.4s, v22.s[0]
+	VFMLA V24.S4, V13.S4, V26.S4
+	CBZ R21, rows8row5
+	WORD $0x4fb61299 // fmla v25.4s, v20.4s, v22.s[1]
+	WORD $0x4fb612ba // fmla v26.4s, v21.4s, v22.s[1]
+
+rows8row5:
+	FSTPQ (F25, F26), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F22
+	ADD R2, R14, R14
+	FLDPQ (R15), (F25, F26)
+	WORD $0x4ea1d5ce // fsub v14.4s, v14.4s, v1.4s
+	WORD $0x4f969257 // fmul v23.4s, v18.4s, v22.s[0]
+	VFMLA V23.S4, V14.S4, V25.S4
+	WORD $0x4ea1d5ef // fsub v15.4s, v15.4s, v1.4s
+	WORD $0x4f969278 // fmul v24.4s, v19.4s, v22.s[0]
+	VFMLA V24.S4, V15.S4, V26.S4
+	CBZ R21, rows8row6
+	WORD $0x4fb61299 // fmla v25.4s, v20.4s, v22.s[1]
+	WORD $0x4fb612ba // fmla v26.4s, v21.4s, v22.s[1]
+
+rows8row6:
+	FSTPQ (F25, F26), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F22
+	ADD R2, R14, R14
+	FLDPQ (R15), (F25, F26)
+	WORD $0x4ea1d610 // fsub v16.4s, v16.4s, v1.4s
+	WORD $0x4f969257 // fmul v23.4s, v18.4s, v22.s[0]
+	VFMLA V23.S4, V16.S4, V25.S4
+	WORD $0x4ea1d631 // fsub v17.4s, v17.4s, v1.4s
+	WORD $0x4f969278 // fmul v24.4s, v19.4s, v22.s[0]
+	VFMLA V24.S4, V17.S4, V26.S4
+	CBZ R21, rows8row7
+	WORD $0x4fb61299 // fmla v25.4s, v20.4s, v22.s[1]
+	WORD $0x4fb612ba // fmla v26.4s, v21.4s, v22.s[1]
+
+rows8row7:
+	FSTPQ (F25, F26), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows8lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows8block
+
+	// Go on to the next rows.
+	MOVD $8, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $8, R4, R4
+	B rows8
+
+rows8done:
+
+	// Tiles of 4 × 2 vectors.
+rows4:
+	CMP $4, R4
+	BLT rows4done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows4block:
+	MOVD R6, R14
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R20, R17, R16, R16
+	VDUP R16, V2.S4
+	FMOVQ F2, local-128(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R20, R17, R16, R16
+	VDUP R16, V2.S4
+	FMOVQ F2, local-112(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R20, R17, R16, R16
+	VDUP R16, V2.S4
+	FMOVQ F2, local-96(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R20, R17, R16, R16
+	VDUP R16, V2.S4
+	FMOVQ F2, local-80(SP)
+	MOVD $0, R11
+
+rows4lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	CBZ R19, rows4four
+	FMOVQ local-128(SP), F2
+	FMOVQ local-128(SP), F3
+	FMOVQ local-112(SP), F4
+	FMOVQ local-112(SP), F5
+	FMOVQ local-96(SP), F6
+	FMOVQ local-96(SP), F7
+	FMOVQ local-80(SP), F8
+	FMOVQ local-80(SP), F9
+	MOVD $2, R16
+	MOVD R6, R15
+	PCALIGN $32
+
+rows4eight:
+	MOVD R15, R14
+	ADD $16, R15, R15
+	FMOVQ (R14), F10
+	ADD R2, R14, R14
+	FMOVQ (R14), F11
+	ADD R2, R14, R14
+	FMOVQ (R14), F12
+	ADD R2, R14, R14
+	FMOVQ (R14), F13
+	FLDPQ (R12), (F14, F15)
+	VEOR V0.B16, V14.B16, V14.B16
+	VEOR V0.B16, V15.B16, V15.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f8ae1c2 // sdot v2.4s, v14.16b, v10.4b[0]
+	WORD $0x4f8ae1e3 // sdot v3.4s, v15.16b, v10.4b[0]
+	WORD $0x4f8be1c4 // sdot v4.4s, v14.16b, v11.4b[0]
+	WORD $0x4f8be1e5 // sdot v5.4s, v15.16b, v11.4b[0]
+	WORD $0x4f8ce1c6 // sdot v6.4s, v14.16b, v12.4b[0]
+	WORD $0x4f8ce1e7 // sdot v7.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8de1c8 // sdot v8.4s, v14.16b, v13.4b[0]
+	WORD $0x4f8de1e9 // sdot v9.4s, v15.16b, v13.4b[0]
+	FLDPQ (R12), (F16, F17)
+	VEOR V0.B16, V16.B16, V16.B16
+	VEOR V0.B16, V17.B16, V17.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4faae202 // sdot v2.4s, v16.16b, v10.4b[1]
+	WORD $0x4faae223 // sdot v3.4s, v17.16b, v10.4b[1]
+	WORD $0x4fabe204 // sdot v4.4s, v16.16b, v11.4b[1]
+	WORD $0x4fabe225 // sdot v5.4s, v17.16b, v11.4b[1]
+	WORD $0x4face206 // sdot v6.4s, v16.16b, v12.4b[1]
+	WORD $0x4face227 // sdot v7.4s, v17.16b, v12.4b[1]
+	WORD $0x4fade208 // sdot v8.4s, v16.16b, v13.4b[1]
+	WORD $0x4fade229 // sdot v9.4s, v17.16b, v13.4b[1]
+	FLDPQ (R12), (F14, F15)
+	VEOR V0.B16, V14.B16, V14.B16
+	VEOR V0.B16, V15.B16, V15.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f8ae9c2 // sdot v2.4s, v14.16b, v10.4b[2]
+	WORD $0x4f8ae9e3 // sdot v3.4s, v15.16b, v10.4b[2]
+	WORD $0x4f8be9c4 // sdot v4.4s, v14.16b, v11.4b[2]
+	WORD $0x4f8be9e5 // sdot v5.4s, v15.16b, v11.4b[2]
+	WORD $0x4f8ce9c6 // sdot v6.4s, v14.16b, v12.4b[2]
+	WORD $0x4f8ce9e7 // sdot v7.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8de9c8 // sdot v8.4s, v14.16b, v13.4b[2]
+	WORD $0x4f8de9e9 // sdot v9.4s, v15.16b, v13.4b[2]
+	FLDPQ (R12), (F16, F17)
+	VEOR V0.B16, V16.B16, V16.B16
+	VEOR V0.B16, V17.B16, V17.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4faaea02 // sdot v2.4s, v16.16b, v10.4b[3]
+	WORD $0x4faaea23 // sdot v3.4s, v17.16b, v10.4b[3]
+	WORD $0x4fabea04 // sdot v4.4s, v16.16b, v11.4b[3]
+	WORD $0x4fabea25 // sdot v5.4s, v17.16b, v11.4b[3]
+	WORD $0x4facea06 // sdot v6.4s, v16.16b, v12.4b[3]
+	WORD $0x4facea27 // sdot v7.4s, v17.16b, v12.4b[3]
+	WORD $0x4fadea08 // sdot v8.4s, v16.16b, v13.4b[3]
+	WORD $0x4fadea29 // sdot v9.4s, v17.16b, v13.4b[3]
+	SUBS $1, R16, R16
+	BNE rows4eight
+	B rows4sums
+
+rows4four:
+	FMOVQ local-128(SP), F2
+	FMOVQ local-128(SP), F3
+	FMOVQ local-112(SP), F4
+	FMOVQ local-112(SP), F5
+	FMOVQ local-96(SP), F6
+	FMOVQ local-96(SP), F7
+	FMOVQ local-80(SP), F8
+	FMOVQ local-80(SP), F9
+	MOVD R6, R14
+	FMOVQ (R14), F10
+	ADD R2, R14, R14
+	FMOVQ (R14), F11
+	ADD R2, R14, R14
+	FMOVQ (R14), F12
+	ADD R2, R14, R14
+	FMOVQ (R14), F13
+	FLDPQ (R12), (F14, F15)
+	VAND V0.B16, V14.B16, V14.B16
+	VAND V0.B16, V15.B16, V15.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f8ae1c2 // sdot v2.4s, v14.16b, v10.4b[0]
+	WORD $0x4f8ae1e3 // sdot v3.4s, v15.16b, v10.4b[0]
+	WORD $0x4f8be1c4 // sdot v4.4s, v14.16b, v11.4b[0]
+	WORD $0x4f8be1e5 // sdot v5.4s, v15.16b, v11.4b[0]
+	WORD $0x4f8ce1c6 // sdot v6.4s, v14.16b, v12.4b[0]
+	WORD $0x4f8ce1e7 // sdot v7.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8de1c8 // sdot v8.4s, v14.16b, v13.4b[0]
+	WORD $0x4f8de1e9 // sdot v9.4s, v15.16b, v13.4b[0]
+	FLDPQ (R12), (F16, F17)
+	VAND V0.B16, V16.B16, V16.B16
+	VAND V0.B16, V17.B16, V17.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4faae202 // sdot v2.4s, v16.16b, v10.4b[1]
+	WORD $0x4faae223 // sdot v3.4s, v17.16b, v10.4b[1]
+	WORD $0x4fabe204 // sdot v4.4s, v16.16b, v11.4b[1]
+	WORD $0x4fabe225 // sdot v5.4s, v17.16b, v11.4b[1]
+	WORD $0x4face206 // sdot v6.4s, v16.16b, v12.4b[1]
+	WORD $0x4face227 // sdot v7.4s, v17.16b, v12.4b[1]
+	WORD $0x4fade208 // sdot v8.4s, v16.16b, v13.4b[1]
+	WORD $0x4fade229 // sdot v9.4s, v17.16b, v13.4b[1]
+	FLDPQ (R12), (F14, F15)
+	VAND V0.B16, V14.B16, V14.B16
+	VAND V0.B16, V15.B16, V15.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f8ae9c2 // sdot v2.4s, v14.16b, v10.4b[2]
+	WORD $0x4f8ae9e3 // sdot v3.4s, v15.16b, v10.4b[2]
+	WORD $0x4f8be9c4 // sdot v4.4s, v14.16b, v11.4b[2]
+	WORD $0x4f8be9e5 // sdot v5.4s, v15.16b, v11.4b[2]
+	WORD $0x4f8ce9c6 // sdot v6.4s, v14.16b, v12.4b[2]
+	WORD $0x4f8ce9e7 // sdot v7.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8de9c8 // sdot v8.4s, v14.16b, v13.4b[2]
+	WORD $0x4f8de9e9 // sdot v9.4s, v15.16b, v13.4b[2]
+	FLDPQ (R12), (F16, F17)
+	VAND V0.B16, V16.B16, V16.B16
+	VAND V0.B16, V17.B16, V17.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4faaea02 // sdot v2.4s, v16.16b, v10.4b[3]
+	WORD $0x4faaea23 // sdot v3.4s, v17.16b, v10.4b[3]
+	WORD $0x4fabea04 // sdot v4.4s, v16.16b, v11.4b[3]
+	WORD $0x4fabea25 // sdot v5.4s, v17.16b, v11.4b[3]
+	WORD $0x4facea06 // sdot v6.4s, v16.16b, v12.4b[3]
+	WORD $0x4facea27 // sdot v7.4s, v17.16b, v12.4b[3]
+	WORD $0x4fadea08 // sdot v8.4s, v16.16b, v13.4b[3]
+	WORD $0x4fadea29 // sdot v9.4s, v17.16b, v13.4b[3]
+	SUB R8<<2, R12, R12
+	ADD $16, R6, R14
+	FMOVQ (R14), F10
+	ADD R2, R14, R14
+	FMOVQ (R14), F11
+	ADD R2, R14, R14
+	FMOVQ (R14), F12
+	ADD R2, R14, R14
+	FMOVQ (R14), F13
+	FLDPQ (R12), (F14, F15)
+	VUSHR $4, V14.B16, V14.B16
+	VUSHR $4, V15.B16, V15.B16
+	ADD R8, R12, R12
+	WORD $0x4f8ae1c2 // sdot v2.4s, v14.16b, v10.4b[0]
+	WORD $0x4f8ae1e3 // sdot v3.4s, v15.16b, v10.4b[0]
+	WORD $0x4f8be1c4 // sdot v4.4s, v14.16b, v11.4b[0]
+	WORD $0x4f8be1e5 // sdot v5.4s, v15.16b, v11.4b[0]
+	WORD $0x4f8ce1c6 // sdot v6.4s, v14.16b, v12.4b[0]
+	WORD $0x4f8ce1e7 // sdot v7.4s, v15.16b, v12.4b[0]
+	WORD $0x4f8de1c8 // sdot v8.4s, v14.16b, v13.4b[0]
+	WORD $0x4f8de1e9 // sdot v9.4s, v15.16b, v13.4b[0]
+	FLDPQ (R12), (F16, F17)
+	VUSHR $4, V16.B16, V16.B16
+	VUSHR $4, V17.B16, V17.B16
+	ADD R8, R12, R12
+	WORD $0x4faae202 // sdot v2.4s, v16.16b, v10.4b[1]
+	WORD $0x4faae223 // sdot v3.4s, v17.16b, v10.4b[1]
+	WORD $0x4fabe204 // sdot v4.4s, v16.16b, v11.4b[1]
+	WORD $0x4fabe225 // sdot v5.4s, v17.16b, v11.4b[1]
+	WORD $0x4face206 // sdot v6.4s, v16.16b, v12.4b[1]
+	WORD $0x4face227 // sdot v7.4s, v17.16b, v12.4b[1]
+	WORD $0x4fade208 // sdot v8.4s, v16.16b, v13.4b[1]
+	WORD $0x4fade229 // sdot v9.4s, v17.16b, v13.4b[1]
+	FLDPQ (R12), (F14, F15)
+	VUSHR $4, V14.B16, V14.B16
+	VUSHR $4, V15.B16, V15.B16
+	ADD R8, R12, R12
+	WORD $0x4f8ae9c2 // sdot v2.4s, v14.16b, v10.4b[2]
+	WORD $0x4f8ae9e3 // sdot v3.4s, v15.16b, v10.4b[2]
+	WORD $0x4f8be9c4 // sdot v4.4s, v14.16b, v11.4b[2]
+	WORD $0x4f8be9e5 // sdot v5.4s, v15.16b, v11.4b[2]
+	WORD $0x4f8ce9c6 // sdot v6.4s, v14.16b, v12.4b[2]
+	WORD $0x4f8ce9e7 // sdot v7.4s, v15.16b, v12.4b[2]
+	WORD $0x4f8de9c8 // sdot v8.4s, v14.16b, v13.4b[2]
+	WORD $0x4f8de9e9 // sdot v9.4s, v15.16b, v13.4b[2]
+	FLDPQ (R12), (F16, F17)
+	VUSHR $4, V16.B16, V16.B16
+	VUSHR $4, V17.B16, V17.B16
+	ADD R8, R12, R12
+	WORD $0x4faaea02 // sdot v2.4s, v16.16b, v10.4b[3]
+	WORD $0x4faaea23 // sdot v3.4s, v17.16b, v10.4b[3]
+	WORD $0x4fabea04 // sdot v4.4s, v16.16b, v11.4b[3]
+	WORD $0x4fabea25 // sdot v5.4s, v17.16b, v11.4b[3]
+	WORD $0x4facea06 // sdot v6.4s, v16.16b, v12.4b[3]
+	WORD $0x4facea27 // sdot v7.4s, v17.16b, v12.4b[3]
+	WORD $0x4fadea08 // sdot v8.4s, v16.16b, v13.4b[3]
+	WORD $0x4fadea29 // sdot v9.4s, v17.16b, v13.4b[3]
+
+rows4sums:
+	ADD R11<<1, R7, R14
+	FMOVQ (R14), F10
+	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
+	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
+	CBZ R21, rows4scale
+	ADD R3<<1, R14, R14
+	FMOVQ (R14), F12
+	WORD $0x4e21798d // fcvtl2 v13.4s, v12.8h
+	WORD $0x0e21798c // fcvtl v12.4s, v12.4h
+
+rows4scale:
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVQ 32(R14), F14
+	ADD R2, R14, R14
+	FLDPQ (R15), (F17, F18)
+	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
+	WORD $0x4f8e914f // fmul v15.4s, v10.4s, v14.s[0]
+	VFMLA V15.S4, V2.S4, V17.S4
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4f8e9170 // fmul v16.4s, v11.4s, v14.s[0]
+	VFMLA V16.S4, V3.S4, V18.S4
+	CBZ R21, rows4row0
+	WORD $0x4fae1191 // fmla v17.4s, v12.4s, v14.s[1]
+	WORD $0x4fae11b2 // fmla v18.4s, v13.4s, v14.s[1]
+
+rows4row0:
+	FSTPQ (F17, F18), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F14
+	ADD R2, R14, R14
+	FLDPQ (R15), (F17, F18)
+	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
+	WORD $0x4f8e914f // fmul v15.4s, v10.4s, v14.s[0]
+	VFMLA V15.S4, V4.S4, V17.S4
+	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
+	WORD $0x4f8e9170 // fmul v16.4s, v11.4s, v14.s[0]
+	VFMLA V16.S4, V5.S4, V18.S4
+	CBZ R21, rows4row1
+	WORD $0x4fae1191 // fmla v17.4s, v12.4s, v14.s[1]
+	WORD $0x4fae11b2 // fmla v18.4s, v13.4s, v14.s[1]
+
+rows4row1:
+	FSTPQ (F17, F18), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F14
+	ADD R2, R14, R14
+	FLDPQ (R15), (F17, F18)
+	WORD $0x4ea1d4c6 // fsub v6.4s, v6.4s, v1.4s
+	WORD $0x4f8e914f // fmul v15.4s, v10.4s, v14.s[0]
+	VFMLA V15.S4, V6.S4, V17.S4
+	WORD $0x4ea1d4e7 // fsub v7.4s, v7.4s, v1.4s
+	WORD $0x4f8e9170 // fmul v16.4s, v11.4s, v14.s[0]
+	VFMLA V16.S4, V7.S4, V18.S4
+	CBZ R21, rows4row2
+	WORD $0x4fae1191 // fmla v17.4s, v12.4s, v14.s[1]
+	WORD $0x4fae11b2 // fmla v18.4s, v13.4s, v14.s[1]
+
+rows4row2:
+	FSTPQ (F17, F18), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F14
+	ADD R2, R14, R14
+	FLDPQ (R15), (F17, F18)
+	WORD $0x4ea1d508 // fsub v8.4s, v8.4s, v1.4s
+	WORD $0x4f8e914f // fmul v15.4s, v10.4s, v14.s[0]
+	VFMLA V15.S4, V8.S4, V17.S4
+	WORD $0x4ea1d529 // fsub v9.4s, v9.4s, v1.4s
+	WORD $0x4f8e9170 // fmul v16.4s, v11.4s, v14.s[0]
+	VFMLA V16.S4, V9.S4, V18.S4
+	CBZ R21, rows4row3
+	WORD $0x4fae1191 // fmla v17.4s, v12.4s, v14.s[1]
+	WORD $0x4fae11b2 // fmla v18.4s, v13.4s, v14.s[1]
+
+rows4row3:
+	FSTPQ (F17, F18), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows4lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows4block
+
+	// Go on to the next rows.
+	MOVD $4, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $4, R4, R4
+	B rows4
+
+rows4done:
+
+	// Tiles of 2 × 2 vectors.
+rows2:
+	CMP $2, R4
+	BLT rows2done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows2block:
+	MOVD R6, R14
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R20, R17, R16, R16
+	VDUP R16, V2.S4
+	FMOVQ F2, local-128(SP)
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R20, R17, R16, R16
+	VDUP R16, V2.S4
+	FMOVQ F2, local-112(SP)
+	MOVD $0, R11
+
+rows2lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	CBZ R19, rows2four
+	FMOVQ local-128(SP), F2
+	FMOVQ local-128(SP), F3
+	FMOVQ local-112(SP), F4
+	FMOVQ local-112(SP), F5
+	MOVD $2, R16
+	MOVD R6, R15
+	PCALIGN $32
+
+rows2eight:
+	MOVD R15, R14
+	ADD $16, R15, R15
+	FMOVQ (R14), F6
+	ADD R2, R14, R14
+	FMOVQ (R14), F7
+	FLDPQ (R12), (F8, F9)
+	VEOR V0.B16, V8.B16, V8.B16
+	VEOR V0.B16, V9.B16, V9.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f86e102 // sdot v2.4s, v8.16b, v6.4b[0]
+	WORD $0x4f86e123 // sdot v3.4s, v9.16b, v6.4b[0]
+	WORD $0x4f87e104 // sdot v4.4s, v8.16b, v7.4b[0]
+	WORD $0x4f87e125 // sdot v5.4s, v9.16b, v7.4b[0]
+	FLDPQ (R12), (F10, F11)
+	VEOR V0.B16, V10.B16, V10.B16
+	VEOR V0.B16, V11.B16, V11.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fa6e142 // sdot v2.4s, v10.16b, v6.4b[1]
+	WORD $0x4fa6e163 // sdot v3.4s, v11.16b, v6.4b[1]
+	WORD $0x4fa7e144 // sdot v4.4s, v10.16b, v7.4b[1]
+	WORD $0x4fa7e165 // sdot v5.4s, v11.16b, v7.4b[1]
+	FLDPQ (R12), (F8, F9)
+	VEOR V0.B16, V8.B16, V8.B16
+	VEOR V0.B16, V9.B16, V9.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f86e902 // sdot v2.4s, v8.16b, v6.4b[2]
+	WORD $0x4f86e923 // sdot v3.4s, v9.16b, v6.4b[2]
+	WORD $0x4f87e904 // sdot v4.4s, v8.16b, v7.4b[2]
+	WORD $0x4f87e925 // sdot v5.4s, v9.16b, v7.4b[2]
+	FLDPQ (R12), (F10, F11)
+	VEOR V0.B16, V10.B16, V10.B16
+	VEOR V0.B16, V11.B16, V11.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fa6e942 // sdot v2.4s, v10.16b, v6.4b[3]
+	WORD $0x4fa6e963 // sdot v3.4s, v11.16b, v6.4b[3]
+	WORD $0x4fa7e944 // sdot v4.4s, v10.16b, v7.4b[3]
+	WORD $0x4fa7e965 // sdot v5.4s, v11.16b, v7.4b[3]
+	SUBS $1, R16, R16
+	BNE rows2eight
+	B rows2sums
+
+rows2four:
+	FMOVQ local-128(SP), F2
+	FMOVQ local-128(SP), F3
+	FMOVQ local-112(SP), F4
+	FMOVQ local-112(SP), F5
+	MOVD R6, R14
+	FMOVQ (R14), F6
+	ADD R2, R14, R14
+	FMOVQ (R14), F7
+	FLDPQ (R12), (F8, F9)
+	VAND V0.B16, V8.B16, V8.B16
+	VAND V0.B16, V9.B16, V9.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f86e102 // sdot v2.4s, v8.16b, v6.4b[0]
+	WORD $0x4f86e123 // sdot v3.4s, v9.16b, v6.4b[0]
+	WORD $0x4f87e104 // sdot v4.4s, v8.16b, v7.4b[0]
+	WORD $0x4f87e125 // sdot v5.4s, v9.16b, v7.4b[0]
+	FLDPQ (R12), (F10, F11)
+	VAND V0.B16, V10.B16, V10.B16
+	VAND V0.B16, V11.B16, V11.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fa6e142 // sdot v2.4s, v10.16b, v6.4b[1]
+	WORD $0x4fa6e163 // sdot v3.4s, v11.16b, v6.4b[1]
+	WORD $0x4fa7e144 // sdot v4.4s, v10.16b, v7.4b[1]
+	WORD $0x4fa7e165 // sdot v5.4s, v11.16b, v7.4b[1]
+	FLDPQ (R12), (F8, F9)
+	VAND V0.B16, V8.B16, V8.B16
+	VAND V0.B16, V9.B16, V9.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f86e902 // sdot v2.4s, v8.16b, v6.4b[2]
+	WORD $0x4f86e923 // sdot v3.4s, v9.16b, v6.4b[2]
+	WORD $0x4f87e904 // sdot v4.4s, v8.16b, v7.4b[2]
+	WORD $0x4f87e925 // sdot v5.4s, v9.16b, v7.4b[2]
+	FLDPQ (R12), (F10, F11)
+	VAND V0.B16, V10.B16, V10.B16
+	VAND V0.B16, V11.B16, V11.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fa6e942 // sdot v2.4s, v10.16b, v6.4b[3]
+	WORD $0x4fa6e963 // sdot v3.4s, v11.16b, v6.4b[3]
+	WORD $0x4fa7e944 // sdot v4.4s, v10.16b, v7.4b[3]
+	WORD $0x4fa7e965 // sdot v5.4s, v11.16b, v7.4b[3]
+	SUB R8<<2, R12, R12
+	ADD $16, R6, R14
+	FMOVQ (R14), F6
+	ADD R2, R14, R14
+	FMOVQ (R14), F7
+	FLDPQ (R12), (F8, F9)
+	VUSHR $4, V8.B16, V8.B16
+	VUSHR $4, V9.B16, V9.B16
+	ADD R8, R12, R12
+	WORD $0x4f86e102 // sdot v2.4s, v8.16b, v6.4b[0]
+	WORD $0x4f86e123 // sdot v3.4s, v9.16b, v6.4b[0]
+	WORD $0x4f87e104 // sdot v4.4s, v8.16b, v7.4b[0]
+	WORD $0x4f87e125 // sdot v5.4s, v9.16b, v7.4b[0]
+	FLDPQ (R12), (F10, F11)
+	VUSHR $4, V10.B16, V10.B16
+	VUSHR $4, V11.B16, V11.B16
+	ADD R8, R12, R12
+	WORD $0x4fa6e142 // sdot v2.4s, v10.16b, v6.4b[1]
+	WORD $0x4fa6e163 // sdot v3.4s, v11.16b, v6.4b[1]
+	WORD $0x4fa7e144 // sdot v4.4s, v10.16b, v7.4b[1]
+	WORD $0x4fa7e165 // sdot v5.4s, v11.16b, v7.4b[1]
+	FLDPQ (R12), (F8, F9)
+	VUSHR $4, V8.B16, V8.B16
+	VUSHR $4, V9.B16, V9.B16
+	ADD R8, R12, R12
+	WORD $0x4f86e902 // sdot v2.4s, v8.16b, v6.4b[2]
+	WORD $0x4f86e923 // sdot v3.4s, v9.16b, v6.4b[2]
+	WORD $0x4f87e904 // sdot v4.4s, v8.16b, v7.4b[2]
+	WORD $0x4f87e925 // sdot v5.4s, v9.16b, v7.4b[2]
+	FLDPQ (R12), (F10, F11)
+	VUSHR $4, V10.B16, V10.B16
+	VUSHR $4, V11.B16, V11.B16
+	ADD R8, R12, R12
+	WORD $0x4fa6e942 // sdot v2.4s, v10.16b, v6.4b[3]
+	WORD $0x4fa6e963 // sdot v3.4s, v11.16b, v6.4b[3]
+	WORD $0x4fa7e944 // sdot v4.4s, v10.16b, v7.4b[3]
+	WORD $0x4fa7e965 // sdot v5.4s, v11.16b, v7.4b[3]
+
+rows2sums:
+	ADD R11<<1, R7, R14
+	FMOVQ (R14), F6
+	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
+	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
+	CBZ R21, rows2scale
+	ADD R3<<1, R14, R14
+	FMOVQ (R14), F8
+	WORD $0x4e217909 // fcvtl2 v9.4s, v8.8h
+	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
+
+rows2scale:
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVQ 32(R14), F10
+	ADD R2, R14, R14
+	FLDPQ (R15), (F13, F14)
+	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
+	WORD $0x4f8a90cb // fmul v11.4s, v6.4s, v10.s[0]
+	VFMLA V11.S4, V2.S4, V13.S4
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4f8a90ec // fmul v12.4s, v7.4s, v10.s[0]
+	VFMLA V12.S4, V3.S4, V14.S4
+	CBZ R21, rows2row0
+	WORD $0x4faa110d // fmla v13.4s, v8.4s, v10.s[1]
+	WORD $0x4faa112e // fmla v14.4s, v9.4s, v10.s[1]
+
+rows2row0:
+	FSTPQ (F13, F14), (R15)
+	ADD R1, R15, R15
+	FMOVQ 32(R14), F10
+	ADD R2, R14, R14
+	FLDPQ (R15), (F13, F14)
+	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
+	WORD $0x4f8a90cb // fmul v11.4s, v6.4s, v10.s[0]
+	VFMLA V11.S4, V4.S4, V13.S4
+	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
+	WORD $0x4f8a90ec // fmul v12.4s, v7.4s, v10.s[0]
+	VFMLA V12.S4, V5.S4, V14.S4
+	CBZ R21, rows2row1
+	WORD $0x4faa110d // fmla v13.4s, v8.4s, v10.s[1]
+	WORD $0x4faa112e // fmla v14.4s, v9.4s, v10.s[1]
+
+rows2row1:
+	FSTPQ (F13, F14), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows2lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows2block
+
+	// Go on to the next rows.
+	MOVD $2, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $2, R4, R4
+	B rows2
+
+rows2done:
+
+	// Tiles of 1 × 2 vectors.
+rows1:
+	CMP $1, R4
+	BLT rows1done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows1block:
+	MOVD R6, R14
+	MOVW 40(R14), R16
+	ADD R2, R14, R14
+	MADD R20, R17, R16, R16
+	VDUP R16, V2.S4
+	FMOVQ F2, local-128(SP)
+	MOVD $0, R11
+
+rows1lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	CBZ R19, rows1four
+	FMOVQ local-128(SP), F2
+	FMOVQ local-128(SP), F3
+	MOVD $2, R16
+	MOVD R6, R15
+	PCALIGN $32
+
+rows1eight:
+	MOVD R15, R14
+	ADD $16, R15, R15
+	FMOVQ (R14), F4
+	FLDPQ (R12), (F5, F6)
+	VEOR V0.B16, V5.B16, V5.B16
+	VEOR V0.B16, V6.B16, V6.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f84e0a2 // sdot v2.4s, v5.16b, v4.4b[0]
+	WORD $0x4f84e0c3 // sdot v3.4s, v6.16b, v4.4b[0]
+	FLDPQ (R12), (F7, F8)
+	VEOR V0.B16, V7.B16, V7.B16
+	VEOR V0.B16, V8.B16, V8.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fa4e0e2 // sdot v2.4s, v7.16b, v4.4b[1]
+	WORD $0x4fa4e103 // sdot v3.4s, v8.16b, v4.4b[1]
+	FLDPQ (R12), (F5, F6)
+	VEOR V0.B16, V5.B16, V5.B16
+	VEOR V0.B16, V6.B16, V6.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f84e8a2 // sdot v2.4s, v5.16b, v4.4b[2]
+	WORD $0x4f84e8c3 // sdot v3.4s, v6.16b, v4.4b[2]
+	FLDPQ (R12), (F7, F8)
+	VEOR V0.B16, V7.B16, V7.B16
+	VEOR V0.B16, V8.B16, V8.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fa4e8e2 // sdot v2.4s, v7.16b, v4.4b[3]
+	WORD $0x4fa4e903 // sdot v3.4s, v8.16b, v4.4b[3]
+	SUBS $1, R16, R16
+	BNE rows1eight
+	B rows1sums
+
+rows1four:
+	FMOVQ local-128(SP), F2
+	FMOVQ local-128(SP), F3
+	MOVD R6, R14
+	FMOVQ (R14), F4
+	FLDPQ (R12), (F5, F6)
+	VAND V0.B16, V5.B16, V5.B16
+	VAND V0.B16, V6.B16, V6.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f84e0a2 // sdot v2.4s, v5.16b, v4.4b[0]
+	WORD $0x4f84e0c3 // sdot v3.4s, v6.16b, v4.4b[0]
+	FLDPQ (R12), (F7, F8)
+	VAND V0.B16, V7.B16, V7.B16
+	VAND V0.B16, V8.B16, V8.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fa4e0e2 // sdot v2.4s, v7.16b, v4.4b[1]
+	WORD $0x4fa4e103 // sdot v3.4s, v8.16b, v4.4b[1]
+	FLDPQ (R12), (F5, F6)
+	VAND V0.B16, V5.B16, V5.B16
+	VAND V0.B16, V6.B16, V6.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4f84e8a2 // sdot v2.4s, v5.16b, v4.4b[2]
+	WORD $0x4f84e8c3 // sdot v3.4s, v6.16b, v4.4b[2]
+	FLDPQ (R12), (F7, F8)
+	VAND V0.B16, V7.B16, V7.B16
+	VAND V0.B16, V8.B16, V8.B16
+	PRFM 2048(R12), PLDL1KEEP
+	ADD R8, R12, R12
+	WORD $0x4fa4e8e2 // sdot v2.4s, v7.16b, v4.4b[3]
+	WORD $0x4fa4e903 // sdot v3.4s, v8.16b, v4.4b[3]
+	SUB R8<<2, R12, R12
+	ADD $16, R6, R14
+	FMOVQ (R14), F4
+	FLDPQ (R12), (F5, F6)
+	VUSHR $4, V5.B16, V5.B16
+	VUSHR $4, V6.B16, V6.B16
+	ADD R8, R12, R12
+	WORD $0x4f84e0a2 // sdot v2.4s, v5.16b, v4.4b[0]
+	WORD $0x4f84e0c3 // sdot v3.4s, v6.16b, v4.4b[0]
+	FLDPQ (R12), (F7, F8)
+	VUSHR $4, V7.B16, V7.B16
+	VUSHR $4, V8.B16, V8.B16
+	ADD R8, R12, R12
+	WORD $0x4fa4e0e2 // sdot v2.4s, v7.16b, v4.4b[1]
+	WORD $0x4fa4e103 // sdot v3.4s, v8.16b, v4.4b[1]
+	FLDPQ (R12), (F5, F6)
+	VUSHR $4, V5.B16, V5.B16
+	VUSHR $4, V6.B16, V6.B16
+	ADD R8, R12, R12
+	WORD $0x4f84e8a2 // sdot v2.4s, v5.16b, v4.4b[2]
+	WORD $0x4f84e8c3 // sdot v3.4s, v6.16b, v4.4b[2]
+	FLDPQ (R12), (F7, F8)
+	VUSHR $4, V7.B16, V7.B16
+	VUSHR $4, V8.B16, V8.B16
+	ADD R8, R12, R12
+	WORD $0x4fa4e8e2 // sdot v2.4s, v7.16b, v4.4b[3]
+	WORD $0x4fa4e903 // sdot v3.4s, v8.16b, v4.4b[3]
+
+rows1sums:
+	ADD R11<<1, R7, R14
+	FMOVQ (R14), F4
+	WORD $0x4e217885 // fcvtl2 v5.4s, v4.8h
+	WORD $0x0e217884 // fcvtl v4.4s, v4.4h
+	CBZ R21, rows1scale
+	ADD R3<<1, R14, R14
+	FMOVQ (R14), F6
+	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
+	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
+
+rows1scale:
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVQ 32(R14), F8
+	ADD R2, R14, R14
+	FLDPQ (R15), (F11, F12)
+	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
+	WORD $0x4f889089 // fmul v9.4s, v4.4s, v8.s[0]
+	VFMLA V9.S4, V2.S4, V11.S4
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4f8890aa // fmul v10.4s, v5.4s, v8.s[0]
+	VFMLA V10.S4, V3.S4, V12.S4
+	CBZ R21, rows1row0
+	WORD $0x4fa810cb // fmla v11.4s, v6.4s, v8.s[1]
+	WORD $0x4fa810ec // fmla v12.4s, v7.4s, v8.s[1]
+
+rows1row0:
+	FSTPQ (F11, F12), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows1lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows1block
+
+	// Go on to the next rows.
+	MOVD $1, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $1, R4, R4
+	B rows1
+
+rows1done:
+	RET
+
+// func weightGemmInt8DotQ8_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotQ8_0NEON(SB), NOSPLIT, $0-113
+	MOVD $128, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $0, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $4, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $0, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8DotNEON(SB)
+
 // func weightWidenQ8_0NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenQ8_0NEON(SB), NOSPLIT, $0-64
 	MOVD dst_base+0(FP), R0
@@ -8559,6 +10323,30 @@ store:
 done:
 	RET
 
+// func weightGemmInt8Q4_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8Q4_0NEON(SB), NOSPLIT, $0-113
+	MOVD $15, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $8, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $0, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $0, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8LongNEON(SB)
+
+// func weightGemmInt8DotQ4_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotQ4_0NEON(SB), NOSPLIT, $0-113
+	MOVD $15, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $8, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $0, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $0, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8DotNEON(SB)
+
 // func weightWidenQ4_0NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenQ4_0NEON(SB), NOSPLIT, $0-64
 	MOVD dst_base+0(FP), R0
@@ -9183,6 +10971,30 @@ store:
 done:
 	RET
 
+// func weightGemmInt8Q4_1NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8Q4_1NEON(SB), NOSPLIT, $0-113
+	MOVD $15, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $0, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $0, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $2, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8LongNEON(SB)
+
+// func weightGemmInt8DotQ4_1NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotQ4_1NEON(SB), NOSPLIT, $0-113
+	MOVD $15, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $0, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $0, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $2, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8DotNEON(SB)
+
 // func weightWidenQ4_1NEON(dst []float32, b []byte, lanes int, k int)
 TEXT ·weightWidenQ4_1NEON(SB), NOSPLIT, $0-64
 	MOVD dst_base+0(FP), R0
@@ -9377,6 +11189,125 @@ step3:
 
 done:
 	RET
+
+// func weightQuantizeNEON(dst []uint32, src []float32)
+TEXT ·weightQuantizeNEON(SB), NOSPLIT, $0-48
+	MOVD dst_base+0(FP), R0
+	MOVD src_base+24(FP), R1
+	MOVD src_len+32(FP), R2
+	MOVD $0x42fe0000, R7
+	VDUP R7, V0.S4
+	MOVD $0x3c010204, R7
+	VDUP R7, V1.S4
+	MOVD $2139095040, R4
+	MOVD $226492416, R5
+	CBZ R2, done
+
+block:
+	FMOVQ (R1), F6
+	WORD $0x4ea0f8ce // fabs v14.4s, v6.4s
+	FMOVQ 16(R1), F7
+	WORD $0x4ea0f8ef // fabs v15.4s, v7.4s
+	FMOVQ 32(R1), F8
+	WORD $0x4ea0f910 // fabs v16.4s, v8.4s
+	FMOVQ 48(R1), F9
+	WORD $0x4ea0f931 // fabs v17.4s, v9.4s
+	FMOVQ 64(R1), F10
+	WORD $0x4ea0f952 // fabs v18.4s, v10.4s
+	FMOVQ 80(R1), F11
+	WORD $0x4ea0f973 // fabs v19.4s, v11.4s
+	FMOVQ 96(R1), F12
+	WORD $0x4ea0f994 // fabs v20.4s, v12.4s
+	FMOVQ 112(R1), F13
+	WORD $0x4ea0f9b5 // fabs v21.4s, v13.4s
+	VUMAX V18.S4, V14.S4, V14.S4
+	VUMAX V19.S4, V15.S4, V15.S4
+	VUMAX V20.S4, V16.S4, V16.S4
+	VUMAX V21.S4, V17.S4, V17.S4
+	VUMAX V16.S4, V14.S4, V14.S4
+	VUMAX V17.S4, V15.S4, V15.S4
+	VUMAX V15.S4, V14.S4, V14.S4
+	WORD $0x6eb0a9c2 // umaxv s2, v14.4s
+	FMOVS F2, R3
+	CMPW R4, R3
+	BHS infinite
+	CMPW R5, R3
+	BLO zeros
+	FDIVS F2, F0, F4
+	WORD $0x4f8490c6 // fmul v6.4s, v6.4s, v4.s[0]
+	WORD $0x4e21a8c6 // fcvtns v6.4s, v6.4s
+	VMOV V6.B16, V14.B16
+	WORD $0x4f8490e7 // fmul v7.4s, v7.4s, v4.s[0]
+	WORD $0x4e21a8e7 // fcvtns v7.4s, v7.4s
+	VMOV V7.B16, V15.B16
+	WORD $0x4f849108 // fmul v8.4s, v8.4s, v4.s[0]
+	WORD $0x4e21a908 // fcvtns v8.4s, v8.4s
+	VMOV V8.B16, V16.B16
+	WORD $0x4f849129 // fmul v9.4s, v9.4s, v4.s[0]
+	WORD $0x4e21a929 // fcvtns v9.4s, v9.4s
+	VMOV V9.B16, V17.B16
+	WORD $0x4f84914a // fmul v10.4s, v10.4s, v4.s[0]
+	WORD $0x4e21a94a // fcvtns v10.4s, v10.4s
+	VMOV V10.B16, V18.B16
+	WORD $0x4f84916b // fmul v11.4s, v11.4s, v4.s[0]
+	WORD $0x4e21a96b // fcvtns v11.4s, v11.4s
+	VMOV V11.B16, V19.B16
+	WORD $0x4f84918c // fmul v12.4s, v12.4s, v4.s[0]
+	WORD $0x4e21a98c // fcvtns v12.4s, v12.4s
+	VMOV V12.B16, V20.B16
+	WORD $0x4f8491ad // fmul v13.4s, v13.4s, v4.s[0]
+	WORD $0x4e21a9ad // fcvtns v13.4s, v13.4s
+	VMOV V13.B16, V21.B16
+	VSLI $8, V8.S4, V6.S4
+	VSLI $8, V9.S4, V7.S4
+	VSLI $16, V10.S4, V6.S4
+	VSLI $16, V11.S4, V7.S4
+	VSLI $24, V12.S4, V6.S4
+	VSLI $24, V13.S4, V7.S4
+	FMOVQ F6, (R0)
+	FMOVQ F7, 16(R0)
+	VADD V18.S4, V14.S4, V14.S4
+	VADD V19.S4, V15.S4, V15.S4
+	VADD V20.S4, V16.S4, V16.S4
+	VADD V21.S4, V17.S4, V17.S4
+	VADD V16.S4, V14.S4, V14.S4
+	VADD V17.S4, V15.S4, V15.S4
+	VADD V15.S4, V14.S4, V14.S4
+	WORD $0x4eb1b9c5 // addv s5, v14.4s
+	WORD $0x4e21d8a4 // scvtf v4.4s, v5.4s
+	FMULS F1, F2, F3
+	FMULS F3, F4, F4
+	FMOVS F5, R6
+	NEGW R6, R6
+	FMOVS F3, 32(R0)
+	FMOVS F4, 36(R0)
+
+	// With a zero above.
+	MOVD R6, 40(R0)
+
+next:
+	ADD $128, R1, R1
+	ADD $48, R0, R0
+	SUBS $32, R2, R2
+	BNE block
+
+done:
+	RET
+
+infinite:
+	MOVD $9205357640488583168, R6
+	B fill
+
+zeros:
+	MOVD $0, R6
+
+fill:
+	VMOVI $0, V5.B16
+	FMOVQ F5, (R0)
+	FMOVQ F5, 16(R0)
+	FMOVQ F5, 32(R0)
+	MOVD R6, 32(R0)
+	B next
 
 // func skinnyAdditiveNEON(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 TEXT ·skinnyAdditiveNEON(SB), NOSPLIT, $0-160

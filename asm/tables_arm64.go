@@ -102,16 +102,33 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 		PackHalves: weightPackHalvesNEON,
 		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
 			ukernel.Q8_0: {
-				Gemm:  weightGemmQ8_0NEON,
-				Widen: weightWidenQ8_0NEON,
+				Gemm:     weightGemmQ8_0NEON,
+				GemmInt8: weightGemmInt8Q8_0NEON,
+				Widen:    weightWidenQ8_0NEON,
 			},
 			ukernel.Q4_0: {
-				Gemm:  weightGemmQ4_0NEON,
-				Widen: weightWidenQ4_0NEON,
+				Gemm:     weightGemmQ4_0NEON,
+				GemmInt8: weightGemmInt8Q4_0NEON,
+				Widen:    weightWidenQ4_0NEON,
 			},
 			ukernel.Q4_1: {
-				Gemm:  weightGemmQ4_1NEON,
-				Widen: weightWidenQ4_1NEON,
+				Gemm:     weightGemmQ4_1NEON,
+				GemmInt8: weightGemmInt8Q4_1NEON,
+				Widen:    weightWidenQ4_1NEON,
+			},
+		},
+		Quantize: weightQuantizeNEON,
+	}},
+	{ISA: "neon", Needs: []string{"ASIMDDP"}, Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
+			ukernel.Q8_0: {
+				GemmInt8: weightGemmInt8DotQ8_0NEON,
+			},
+			ukernel.Q4_0: {
+				GemmInt8: weightGemmInt8DotQ4_0NEON,
+			},
+			ukernel.Q4_1: {
+				GemmInt8: weightGemmInt8DotQ4_1NEON,
 			},
 		},
 	}},

@@ -14,6 +14,7 @@ const (
 	bytes3              // name vd.16b, vn.16b, vm.16b
 	zero2               // name vd.4s, vn.4s, #0.0
 	element             // name vd.4s, vn.4s, vm.s[lane]
+	dot                 // name vd.4s, vn.16b, vm.4b[lane]
 	loadQ               // name qd, [xn, xm]
 	pair                // the name is the whole text, with places for d and n
 	triple              // the same with places for d, n and m
@@ -27,6 +28,8 @@ type encoding struct {
 
 var (
 	fmlaElement = encoding{"fmla", 0x4f801000, element}
+	fmulElement = encoding{"fmul", 0x4f809000, element}
+	sdotElement = encoding{"sdot", 0x4f80e000, dot}
 	fadd        = encoding{"fadd", 0x4e20d400, same3}
 	fsub        = encoding{"fsub", 0x4ea0d400, same3}
 	fmul        = encoding{"fmul", 0x6e20dc00, same3}
@@ -59,13 +62,36 @@ var (
 	sxtl2       = encoding{"sxtl2 v%d.4s, v%d.8h", 0x4f10a400, pair}
 	abs         = encoding{"abs v%d.4s, v%d.4s", 0x4ea0b800, pair}
 	scvtf       = encoding{"scvtf v%d.4s, v%d.4s", 0x4e21d800, pair}
+	fcvtns      = encoding{"fcvtns v%d.4s, v%d.4s", 0x4e21a800, pair}
+	umaxv       = encoding{"umaxv s%d, v%d.4s", 0x6eb0a800, pair}
+	addv        = encoding{"addv s%d, v%d.4s", 0x4eb1b800, pair}
+	smull       = encoding{"smull v%d.8h, v%d.8b, v%d.8b", 0x0e20c000, triple}
+	smull2      = encoding{"smull2 v%d.8h, v%d.16b, v%d.16b", 0x4e20c000, triple}
+	smlal       = encoding{"smlal v%d.8h, v%d.8b, v%d.8b", 0x0e208000, triple}
+	smlal2      = encoding{"smlal2 v%d.8h, v%d.16b, v%d.16b", 0x4e208000, triple}
+	sadalp      = encoding{"sadalp v%d.4s, v%d.8h", 0x4e606800, pair}
 )
 
 // table lists them for the tests.
 var table = []encoding{
 	fmlaElement, fadd, fsub, fmul, fdiv, fsqrt, fcmgt, fcmeq, fcmeqZero, cmgt, cmge, cmhs, umull, umull2, bic, ldrOffset,
 	fcvtl, fcvtl2, fcvtn, fcvtn2, shll, shll2, shrn, shrn2, sxtlBytes, sxtl, sxtl2, abs, scvtf, fmin, fmax, mla, fabs,
+	fmulElement, sdotElement, fcvtns, umaxv, addv, smull, smull2, smlal, smlal2, sadalp,
 }
+
+// DotProduct is the CPU feature that SDOT needs. All other instructions are part of ARMv8.0.
+const DotProduct = "ASIMDDP"
+
+// needs is the CPU feature that an instruction needs, "" for none.
+func (e encoding) needs() string {
+	if e.form == dot {
+		return DotProduct
+	}
+	return ""
+}
+
+// hasLanes reports that the last operand is a lane.
+func (e encoding) hasLanes() bool { return e.form == element || e.form == dot }
 
 // encode returns the instruction's word and its text. m and lane are ignored if the form has
 // none.
@@ -83,9 +109,13 @@ func (e encoding) encode(d, n, m, lane int) (word uint32, text string) {
 		return word, fmt.Sprintf(e.name, d, n, m)
 	case bytes3:
 		return word, fmt.Sprintf("%s v%d.16b, v%d.16b, v%d.16b", e.name, d, n, m)
-	case element: // the lane's low bit is L, bit 21, its high bit H, bit 11
+	case element, dot: // the lane's low bit is L, bit 21, its high bit H, bit 11
 		word |= uint32(lane&1)<<21 | uint32(lane>>1)<<11
-		return word, fmt.Sprintf("%s v%d.4s, v%d.4s, v%d.s[%d]", e.name, d, n, m, lane)
+		text = "%s v%d.4s, v%d.4s, v%d.s[%d]"
+		if e.form == dot {
+			text = "%s v%d.4s, v%d.16b, v%d.4b[%d]"
+		}
+		return word, fmt.Sprintf(text, e.name, d, n, m, lane)
 	case loadQ:
 		return word, fmt.Sprintf("%s q%d, [x%d, x%d]", e.name, d, n, m)
 	}
@@ -95,6 +125,9 @@ func (e encoding) encode(d, n, m, lane int) (word uint32, text string) {
 // word emits an encoded instruction.
 func (f *Func) word(e encoding, d, n, m, lane int) {
 	word, text := e.encode(d, n, m, lane)
+	if e.needs() != "" {
+		f.needs[e.needs()] = true
+	}
 	f.lines = append(f.lines, fmt.Sprintf("\tWORD $0x%08x // %s", word, text))
 }
 
@@ -110,14 +143,19 @@ func (f *Func) vec2(e encoding, d, n Vec) {
 
 // The encoded instructions, in the manufacturer's order: the destination first.
 
-// FMLALane is d += n·m, m a single lane.
-func (f *Func) FMLALane(d, n Vec, m Lane) {
-	f.check("fmla", d, n, m)
+func (f *Func) byLane(e encoding, d, n Vec, m Lane) {
+	f.check(e.name, d, n, m)
 	if m.lane < 0 || m.lane > 3 {
-		f.fail("fmla: lane %d", m.lane)
+		f.fail("%s: lane %d", e.name, m.lane)
 	}
-	f.word(fmlaElement, d.n, n.n, m.v.n, m.lane)
+	f.word(e, d.n, n.n, m.v.n, m.lane)
 }
+
+// Products with a single lane m. SDOTLane adds to every lane of d the products of the four int8 of
+// the same lane of n and those of m.
+func (f *Func) FMLALane(d, n Vec, m Lane) { f.byLane(fmlaElement, d, n, m) } // d += n · m
+func (f *Func) FMULLane(d, n Vec, m Lane) { f.byLane(fmulElement, d, n, m) } // d = n · m
+func (f *Func) SDOTLane(d, n Vec, m Lane) { f.byLane(sdotElement, d, n, m) }
 
 func (f *Func) FADD(d, n, m Vec)  { f.vec3(fadd, d, n, m) }  // d = n + m
 func (f *Func) FSUB(d, n, m Vec)  { f.vec3(fsub, d, n, m) }  // d = n - m
@@ -134,6 +172,9 @@ func (f *Func) FCMEQZero(d, n Vec) { // d = n == 0
 	f.vec2(fcmeqZero, d, n)
 }
 func (f *Func) SCVTF(d, n Vec)   { f.vec2(scvtf, d, n) }   // d = float32(n), n int32
+func (f *Func) FCVTNS(d, n Vec)  { f.vec2(fcvtns, d, n) }  // d = int32(n), rounded to even
+func (f *Func) UMAXV(d, n Vec)   { f.vec2(umaxv, d, n) }   // d = the largest lane of n, uint32, in one lane
+func (f *Func) ADDV(d, n Vec)    { f.vec2(addv, d, n) }    // d = the sum of the lanes of n, int32, in one lane
 func (f *Func) CMGT(d, n, m Vec) { f.vec3(cmgt, d, n, m) } // d = n > m, int32
 func (f *Func) CMGE(d, n, m Vec) { f.vec3(cmge, d, n, m) } // d = n ≥ m, int32
 func (f *Func) CMHS(d, n, m Vec) { f.vec3(cmhs, d, n, m) } // d = n ≥ m, uint32
@@ -144,6 +185,16 @@ func (f *Func) BIC(d, n, m Vec)  { f.vec3(bic, d, n, m) }  // d = n AND NOT m
 // upper halves.
 func (f *Func) UMULL(d, n, m Vec)  { f.vec3(umull, d, n, m) }
 func (f *Func) UMULL2(d, n, m Vec) { f.vec3(umull2, d, n, m) }
+
+// Products of the int8 in the lower halves of n and m, or in the upper halves, with 16 bits: d is the
+// products, or they are added to it.
+func (f *Func) SMULL(d, n, m Vec)  { f.vec3(smull, d, n, m) }
+func (f *Func) SMULL2(d, n, m Vec) { f.vec3(smull2, d, n, m) }
+func (f *Func) SMLAL(d, n, m Vec)  { f.vec3(smlal, d, n, m) }
+func (f *Func) SMLAL2(d, n, m Vec) { f.vec3(smlal2, d, n, m) }
+
+// SADALP adds pairs of neighbouring int16 of n to the int32 of d.
+func (f *Func) SADALP(d, n Vec) { f.vec2(sadalp, d, n) }
 
 // Half of a vector to a whole one, and back. The names with a 2 read the upper half of n, or
 // write the upper half of d and leave the lower one unchanged.

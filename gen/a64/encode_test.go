@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,14 +18,24 @@ type encoded struct {
 	text string
 }
 
-// all returns instructions of all encodings in the table: every register in every place,
-// with registers in the other places that differ from 0 or 31 in one bit, and every lane.
-func all() (list []encoded) {
-	few := []int{0, 1, 2, 4, 8, 15, 16, 31}
+// base returns the encodings in the table of instructions of ARMv8.0. arm64asm knows no others.
+func base() (list []encoding) {
 	for _, e := range table {
+		if e.needs() == "" {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// all returns instructions of encodings: every register in every place,
+// with registers in the other places that differ from 0 or 31 in one bit, and every lane.
+func all(encodings []encoding) (list []encoded) {
+	few := []int{0, 1, 2, 4, 8, 15, 16, 31}
+	for _, e := range encodings {
 		add := func(d, n, m int) {
 			for lane := range 4 {
-				if lane > 0 && e.form != element {
+				if lane > 0 && !e.hasLanes() {
 					break
 				}
 				word, text := e.encode(d, n, m, lane)
@@ -59,13 +70,13 @@ func plain(s string) string {
 }
 
 func TestEncodings(t *testing.T) {
-	list := all()
+	list := all(base())
 	for _, e := range list {
 		if err := decode(e); err != nil {
 			t.Error(err)
 		}
 	}
-	t.Logf("%d encodings of %d instructions", len(list), len(table))
+	t.Logf("%d encodings of %d instructions", len(list), len(base()))
 }
 
 // decode compares the text of an instruction with its decoded word.
@@ -80,13 +91,28 @@ func decode(e encoded) error {
 	return nil
 }
 
-// TestEncodingsLLVM is TestEncodings with another disassembler.
+// TestEncodingsLLVM is TestEncodings with another disassembler, and with all instructions.
 func TestEncodingsLLVM(t *testing.T) {
+	mc := llvm(t)
+	if err := decodeLLVM(mc, "+v8a", all(base())); err != nil {
+		t.Error(err)
+	}
+	if err := decodeLLVM(mc, "+v8a,+dotprod", all(table)); err != nil {
+		t.Error(err)
+	}
+}
+
+// llvm returns LLVM's disassembler, or skips the test.
+func llvm(t *testing.T) string {
 	mc, err := exec.LookPath("llvm-mc-19")
 	if err != nil {
 		t.Skip("NOT RUN: the encodings were not checked by LLVM, as llvm-mc-19 is missing (apt-get install llvm-19)")
 	}
-	list := all()
+	return mc
+}
+
+// decodeLLVM is decode for a list, on a CPU with some features.
+func decodeLLVM(mc, features string, list []encoded) error {
 	var in bytes.Buffer
 	for _, e := range list {
 		for _, b := range binary.LittleEndian.AppendUint32(nil, e.word) {
@@ -94,12 +120,11 @@ func TestEncodingsLLVM(t *testing.T) {
 		}
 		in.WriteByte('\n')
 	}
-	// ARMv8.0 without extensions.
-	cmd := exec.Command(mc, "-disassemble", "-triple=aarch64", "-mattr=+v8a")
+	cmd := exec.Command(mc, "-disassemble", "-triple=aarch64", "-mattr="+features)
 	cmd.Stdin = &in
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v: %.500s", err, out)
+		return fmt.Errorf("%v: %.500s", err, out)
 	}
 	var lines []string
 	for line := range strings.Lines(string(out)) {
@@ -108,18 +133,31 @@ func TestEncodingsLLVM(t *testing.T) {
 		}
 	}
 	if len(lines) != len(list) {
-		t.Fatalf("%d instructions from %d words; the first lines are %q", len(lines), len(list), lines[:min(5, len(lines))])
+		return fmt.Errorf("%d instructions from %d words; the first lines are %q", len(lines), len(list), lines[:min(5, len(lines))])
 	}
 	for i, e := range list {
 		if plain(lines[i]) != plain(e.text) {
-			t.Errorf("%#08x is %s, not %s", e.word, lines[i], e.text)
+			return fmt.Errorf("%#08x is %s, not %s", e.word, lines[i], e.text)
 		}
 	}
+	return nil
 }
 
 // TestEncodingsCatch changes single bits in the table: the tests must notice each.
 func TestEncodingsCatch(t *testing.T) {
-	for _, e := range table {
+	catch(t, base(), decode)
+}
+
+// TestEncodingsCatchLLVM does the same for the encodings that arm64asm does not know.
+func TestEncodingsCatchLLVM(t *testing.T) {
+	mc := llvm(t)
+	catch(t, slices.DeleteFunc(slices.Clone(table), func(e encoding) bool { return e.needs() == "" }), func(e encoded) error {
+		return decodeLLVM(mc, "+v8a,+dotprod", []encoded{e})
+	})
+}
+
+func catch(t *testing.T, encodings []encoding, decode func(encoded) error) {
+	for _, e := range encodings {
 		word, text := e.encode(1, 2, 3, 2)
 		for bit := range 32 {
 			if decode(encoded{word ^ 1<<bit, text}) == nil {

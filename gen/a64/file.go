@@ -8,6 +8,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -45,7 +47,7 @@ func (f *File) Func(name, sig, doc string) *Func {
 	if err != nil {
 		f.errs = append(f.errs, fmt.Errorf("%s: %w", name, err))
 	}
-	fn := &Func{name: name, doc: doc, sig: s, labels: map[string]int{}, jumps: map[string]bool{}, globals: map[string]bool{}}
+	fn := &Func{name: name, doc: doc, sig: s, labels: map[string]int{}, jumps: map[string]bool{}, globals: map[string]bool{}, needs: map[string]bool{}}
 	for n := range fn.vecs.free {
 		fn.vecs.free[n] = true
 		fn.gps.free[n] = forbidden[n] == ""
@@ -55,6 +57,20 @@ func (f *File) Func(name, sig, doc string) *Func {
 	}
 	f.funcs = append(f.funcs, fn)
 	return fn
+}
+
+// Needs returns the CPU features that a function needs: those of its instructions, and of the
+// functions that it jumps to.
+func (f *File) Needs(name string) []string {
+	needs := map[string]bool{}
+	for i := 0; i >= 0; {
+		i = slices.IndexFunc(f.funcs, func(fn *Func) bool { return fn.name == name })
+		if i >= 0 {
+			maps.Copy(needs, f.funcs[i].needs)
+			name = f.funcs[i].next
+		}
+	}
+	return slices.Sorted(maps.Keys(needs))
 }
 
 // Build returns the assembly and the stubs if there are no errors in them.

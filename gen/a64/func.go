@@ -21,6 +21,9 @@ type Func struct {
 	jumps   map[string]bool // labels that are jumped to
 	ended   bool            // execution does not continue after the last instruction
 	globals map[string]bool // of the file
+
+	needs map[string]bool // CPU features of its instructions
+	next  string          // the function that it ends with a jump to
 }
 
 // Label sets a label. Labels are local to the function.
@@ -148,6 +151,7 @@ func (f *Func) Jump(name, label string, regs ...GP) {
 // parameters.
 func (f *Func) TailJump(function string) {
 	f.lines = append(f.lines, "\tB ·"+function+"(SB)")
+	f.next = function
 	f.ended = true
 }
 

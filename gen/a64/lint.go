@@ -36,6 +36,9 @@ func (f *Func) check(instruction string, operands ...any) {
 			f.checkVec(instruction, o.v)
 		case Lane:
 			f.checkVec(instruction, o.v)
+		case Pair:
+			f.checkVec(instruction, o.First)
+			f.checkVec(instruction, o.Second)
 		case []Arr:
 			for _, a := range o {
 				f.checkVec(instruction, a.v)

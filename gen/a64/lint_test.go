@@ -36,6 +36,10 @@ func TestLintCatches(t *testing.T) {
 			f.FADD(v, v, v)
 			f.Ret()
 		}},
+		{"a vector of a pair that was not allocated", "V7 is not allocated", func(f *Func) {
+			f.Op("FLDPQ", At(f.GP(), 0), Pair{f.Vec(), Vec{7}})
+			f.Ret()
+		}},
 		{"a write to a parameter", "writes parameter n+24(FP)", func(f *Func) {
 			r := f.GP()
 			f.Op("MOVD", 0, r)

@@ -48,6 +48,11 @@ type Lane struct {
 	lane int
 }
 
+// A Pair is two vector registers, which FLDPQ and FSTPQ move together.
+type Pair struct{ First, Second Vec }
+
+func (p Pair) String() string { return fmt.Sprintf("(%v, %v)", p.First, p.Second) }
+
 // Whole is the register without an arrangement.
 func (v Vec) Whole() Arr { return Arr{v, ""} }
 

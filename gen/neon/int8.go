@@ -1,6 +1,325 @@
 package neon
 
-import "github.com/attn-go/attn/gen/spec"
+import (
+	"fmt"
+	"math"
 
-func (g *neon) WeightGemmInt8(q spec.BlockFormat) {}
-func (g *neon) WeightQuantize()                   {}
+	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/neon/emit"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// Products of quantized rows with quantized weights, see amd64/int8.go: block by block of the panel, and in
+// a block one group of vectors after the other, with the sums over the blocks in C. How a block is summed
+// up depends on the CPU: files int8_dot.go and int8_long.go. Each has one function for all formats, which
+// differ in one loop and in the minima. The kernels write down their format and jump there.
+//
+// SCVTF takes as long as 4 products on Neoverse N1. So the sums of a block begin with an integer that is
+// the bits of 1.5·2^23, plus what makes up for the offset. Read as a float32 they are 1.5·2^23 plus
+// the sum, whose magnitude is below 2^22, and a subtraction gives the sum, exactly. What they begin with is
+// a vector on the stack for each row, made once for all lanes of a block: to load it takes no vector unit.
+// 8-bit numbers need nothing that makes up for their offset: with their highest bit flipped they are signed.
+//
+// General registers: x and its current block, ldx, c, ldc, the block, the lanes, the bytes of a word of all
+// lanes, of the headers and of the block, the first lane of the group, its numbers, the inputs and the rows
+// left, four for the format and what sums begin with, three scratch, and three for a loop over words.
+//
+// Vector registers: a mask and 1.5·2^23; while a block is summed up accumulators, words of the rows and
+// weights; at its end accumulators, two scales, two minima, the scale and the sum of a row, two products
+// of scales and two vectors of C.
+
+// int8Vectors is the width of tiles. It divides the lanes of all panels.
+const int8Vectors = 2
+
+// An int8Gemmer emits the products of one int8Dot.
+type int8Gemmer struct {
+	*neon
+	rows   int // of a tile
+	acc    [][]a64.Vec
+	starts []a64.Local // by rows
+
+	x, xb, ldx, c, ldc, block     a64.GP // distances in bytes
+	lanes, word, head, size, lane a64.GP
+	numbers, left, m              a64.GP
+	eight, minima                 a64.GP // not 0 for 8-bit numbers, for formats with minima
+	offset, bias                  a64.GP // bias: the bits of 1.5·2^23
+	p, q, t                       a64.GP // scratch
+	mask, magic                   a64.Vec
+}
+
+// An int8Dot is how the numbers of a block are summed up.
+type int8Dot interface {
+	// heights are those of tiles, the largest first and 1 last.
+	heights() []int
+
+	// eight and four emit sums of numbers of 8 and 4 bits, on top of the starts, into acc.
+	eight(t *int8Gemmer, name string)
+	four(t *int8Gemmer, name string)
+}
+
+// WeightGemmInt8 emits two kernels: for CPUs with SDOT and without.
+func (g *neon) WeightGemmInt8(q spec.BlockFormat) {
+	g.gemmInt8("weightInt8Long", spec.WeightGemmInt8(q), q, longDot{})
+	g.gemmInt8("weightInt8Dot", spec.WeightGemmInt8Dot(q), q, sdot{})
+}
+
+// format are the places of arguments where a kernel writes down what its format is.
+func (g *neon) format() (mask, eight, offset, minima a64.Param) {
+	return g.Len("c").Local(), g.Cap("c").Local(), g.Len("x").Local(), g.Cap("x").Local()
+}
+
+func (g *neon) gemmInt8(shared string, f spec.Function, q spec.BlockFormat, dot int8Dot) {
+	if q == spec.BlockFormats[0] {
+		g.Shared(shared, f, "is GemmInt8 of all formats, which jump to it.")
+		(&int8Gemmer{neon: g}).emit(dot)
+	}
+	g.Kernel(f)
+	r := g.GP()
+	set := func(to a64.Param, n int) {
+		g.Op("MOVD", n, r)
+		g.Op("MOVD", r, to)
+	}
+	mask, eight, offset, minima := g.format()
+	if q.Bits() == 8 {
+		set(mask, 0x80)
+		set(offset, 0)
+	} else {
+		set(mask, 0x0f)
+		set(offset, q.Offset())
+	}
+	set(eight, q.Bits()-4)
+	set(minima, q.HeaderBytes()-2)
+	g.TailJump(shared)
+}
+
+func (t *int8Gemmer) emit(dot int8Dot) {
+	g := t.neon
+	mask, eight, offset, minima := g.format()
+	t.c, t.ldc, t.ldx, t.lanes, t.m, t.x = g.Slice("c"), g.Stride("ldc"), g.Stride("ldx"), g.Num("lanes"), g.Num("m"), g.Slice("x")
+	t.xb, t.block, t.word, t.head, t.size, t.lane, t.numbers, t.left = g.GP(), g.GP(), g.GP(), g.GP(), g.GP(), g.GP(), g.GP(), g.GP()
+	t.p, t.q, t.t = g.GP(), g.GP(), g.GP()
+	t.starts = g.Frame(dot.heights()[0])
+	t.clear()
+	t.mask, t.magic, t.bias = g.Vec(), g.Vec(), g.GP()
+	g.Load(mask, t.t)
+	g.Op("VDUP", t.t, t.mask.B16())
+	g.Op("MOVD", spec.RoundMagic, t.bias)
+	g.Op("VDUP", t.bias, t.magic.S4())
+	t.eight, t.offset, t.minima = g.LoadParam(eight), g.LoadParam(offset), g.LoadParam(minima)
+	g.Op("LSL", 2, t.lanes, t.word)
+	g.Op("ADD", 2, t.minima, t.head)
+	g.Op("MUL", t.lanes, t.head, t.head)
+	g.Op("ADD", 4, t.eight, t.size)
+	g.Op("MADD", t.word, t.head, t.size, t.size)
+	for _, t.rows = range dot.heights() {
+		t.tile(dot)
+	}
+	g.Ret()
+}
+
+// clear sets C to zeros unless it is loaded.
+func (t *int8Gemmer) clear() {
+	t.Scope(func() {
+		zero, m := t.Vec(), t.GP()
+		t.Load(t.Param("load"), t.t)
+		t.Jump("CBNZ", "cleared", t.t)
+		t.Jump("CBZ", "cleared", t.m)
+		t.Zero(zero)
+		t.Op("MOVD", t.c, t.p)
+		t.Op("MOVD", t.m, m)
+		t.Label("clear")
+		t.Op("MOVD", t.p, t.q)
+		t.Op("MOVD", t.lanes, t.t)
+		t.Label("clearlanes")
+		t.Op("FMOVQ.P", zero, a64.At(t.q, emit.VecBytes))
+		t.CountDown(t.t, emit.VecLanes, "clearlanes")
+		t.Op("ADD", t.ldc, t.p, t.p)
+		t.CountDown(m, 1, "clear")
+		t.Label("cleared")
+	})
+}
+
+// tile emits the loop over tiles of a height.
+func (t *int8Gemmer) tile(dot int8Dot) {
+	name := func(part string) string { return fmt.Sprintf("rows%d%s", t.rows, part) }
+	t.Commentf("Tiles of %d × %d vectors.", t.rows, int8Vectors)
+	t.Label(name(""))
+	t.Op("CMP", t.rows, t.m)
+	t.Jump("BLT", name("done"))
+	t.Op("MOVD", t.x, t.xb)
+	t.Load(t.Base("b"), t.block)
+	t.Load(t.Param("k"), t.left)
+	t.Label(name("block"))
+	t.begin()
+	t.Op("MOVD", 0, t.lane)
+	t.Label(name("lanes"))
+	t.Op("ADD", t.head, t.block, t.numbers)
+	t.Op("ADD", t.lane.Shl(2), t.numbers, t.numbers)
+	t.Scope(func() {
+		t.acc = make([][]a64.Vec, t.rows)
+		for i := range t.acc {
+			t.acc[i] = t.Vecs(int8Vectors)
+		}
+		t.Jump("CBZ", name("four"), t.eight)
+		t.Scope(func() { dot.eight(t, name("eight")) })
+		t.Jump("B", name("sums"))
+		t.Label(name("four"))
+		t.Scope(func() { dot.four(t, name("word")) })
+		t.Label(name("sums"))
+		t.addToC(name)
+	})
+	t.Op("ADD", int8Vectors*emit.VecLanes, t.lane, t.lane)
+	t.Op("CMP", t.lanes, t.lane)
+	t.Jump("BLT", name("lanes"))
+	t.Op("ADD", t.size, t.block, t.block)
+	t.Op("ADD", spec.RowBytes, t.xb, t.xb)
+	t.CountDown(t.left, spec.BlockSteps, name("block"))
+
+	t.Commentf("Go on to the next rows.")
+	t.Op("MOVD", t.rows, t.t)
+	t.Op("MADD", t.t, t.c, t.ldc, t.c)
+	t.Op("MADD", t.t, t.x, t.ldx, t.x)
+	t.Op("SUB", t.rows, t.m, t.m)
+	t.Jump("B", name(""))
+	t.Label(name("done"))
+}
+
+// begin stores what the sums of a block begin with.
+func (t *int8Gemmer) begin() {
+	t.Scope(func() {
+		v := t.Vec()
+		t.Op("MOVD", t.xb, t.p)
+		for i := range t.rows {
+			t.Op("MOVW", a64.At(t.p, spec.RowMinusSum), t.t)
+			t.Op("ADD", t.ldx, t.p, t.p)
+			t.Op("MADD", t.offset, t.bias, t.t, t.t)
+			t.Op("VDUP", t.t, v.S4())
+			t.Op("FMOVQ", v, t.starts[i])
+		}
+	})
+}
+
+// start loads what the sums of a row begin with.
+func (t *int8Gemmer) start(row int, v a64.Vec) { t.Op("FMOVQ", t.starts[row], v) }
+
+// codes loads 16 bytes of codes of every row. Those of the first row are at p.
+func (t *int8Gemmer) codes(xs []a64.Vec) {
+	for i, x := range xs {
+		if i > 0 {
+			t.Op("ADD", t.ldx, t.p, t.p)
+		}
+		t.LoadFrom(a64.At(t.p, 0), x)
+	}
+}
+
+// prefetch prefetches what is blockAhead of a word of the group.
+func (t *int8Gemmer) prefetch(word a64.GP) {
+	t.Op("PRFM", a64.At(word, blockAhead), emit.Hint("PLDL1KEEP"))
+}
+
+// addToC scales the sums and adds them to C, and then the minima.
+func (t *int8Gemmer) addToC(name func(part string) string) {
+	t.Op("ADD", t.lane.Shl(1), t.block, t.p)
+	scales := t.halves(t.p, 0, int8Vectors)
+	t.Jump("CBZ", name("scale"), t.minima)
+	t.Op("ADD", t.lanes.Shl(1), t.p, t.p)
+	minima := t.halves(t.p, 0, int8Vectors)
+	t.Label(name("scale"))
+	x, products, cs := t.Vec(), t.Vecs(int8Vectors), t.Vecs(int8Vectors)
+	t.Op("MOVD", t.xb, t.p)
+	t.Op("ADD", t.lane.Shl(2), t.c, t.q)
+	for i, row := range t.acc {
+		done := name(fmt.Sprintf("row%d", i))
+		t.LoadFrom(a64.At(t.p, spec.RowScale), x)
+		t.Op("ADD", t.ldx, t.p, t.p)
+		t.LoadVecs(t.q, cs)
+		for v, acc := range row {
+			t.FSUB(acc, acc, t.magic)
+			t.FMULLane(products[v], scales[v], x.S(0))
+			t.Op("VFMLA", products[v].S4(), acc.S4(), cs[v].S4())
+		}
+		t.Jump("CBZ", done, t.minima)
+		for v, c := range cs {
+			t.FMLALane(c, minima[v], x.S((spec.RowSum-spec.RowScale)/4))
+		}
+		t.Label(done)
+		t.StoreVecs(cs, t.q)
+		t.Op("ADD", t.ldc, t.q, t.q)
+	}
+}
+
+// WeightQuantize follows amd64/int8.go, with 8 vectors. SLI puts the bytes of a word together: it inserts
+// a number, shifted, and leaves the bits below.
+func (g *neon) WeightQuantize() {
+	g.Kernel(spec.WeightQuantize)
+	dst, src, n := g.Slice("dst"), g.Slice("src"), g.LoadParam(g.Len("src"))
+	largest, infinity, least, sum := g.GP(), g.GP(), g.GP(), g.GP()
+	most, unit, a, d, inverse, s := g.Broadcast(math.Float32bits(spec.MostCode)), g.Broadcast(spec.PerCode), g.Vec(), g.Vec(), g.Vec(), g.Vec()
+	const vectors = spec.BlockSteps / emit.VecLanes
+	xs, ts := g.Vecs(vectors), g.Vecs(vectors)
+	g.Op("MOVD", spec.MinusInf&^spec.SignBit, infinity)
+	g.Op("MOVD", spec.LeastOfBlock, least)
+	g.JumpIfZero(n, "done")
+	g.Label("block")
+	for i, x := range xs {
+		g.LoadFrom(a64.At(src, i*emit.VecBytes), x)
+		g.FABS(ts[i], x)
+	}
+	// tree combines the vectors in place, the result in the first one.
+	tree := func(vs []a64.Vec, op string) {
+		for step := len(vs) / 2; step > 0; step /= 2 {
+			for i := range step {
+				g.Op(op, vs[i+step].S4(), vs[i].S4(), vs[i].S4())
+			}
+		}
+	}
+	tree(ts, "VUMAX")
+	g.UMAXV(a, ts[0])
+	g.Op("FMOVS", a, largest)
+	g.Op("CMPW", infinity, largest)
+	g.Jump("BHS", "infinite")
+	g.Op("CMPW", least, largest)
+	g.Jump("BLO", "zeros")
+
+	g.Op("FDIVS", a, most, inverse)
+	for i, x := range xs {
+		g.FMULLane(x, x, inverse.S(0))
+		g.FCVTNS(x, x)
+		g.Op("VMOV", x.B16(), ts[i].B16())
+	}
+	for i := 2; i < vectors; i++ {
+		g.Op("VSLI", i/2*8, xs[i].S4(), xs[i%2].S4())
+	}
+	g.StoreTo(xs[0], a64.At(dst, 0))
+	g.StoreTo(xs[1], a64.At(dst, emit.VecBytes))
+	tree(ts, "VADD")
+	g.ADDV(s, ts[0])
+	g.SCVTF(inverse, s)
+	g.Op("FMULS", unit, a, d)
+	g.Op("FMULS", d, inverse, inverse)
+	g.Op("FMOVS", s, sum)
+	g.Op("NEGW", sum, sum)
+	g.Op("FMOVS", d, a64.At(dst, spec.RowScale))
+	g.Op("FMOVS", inverse, a64.At(dst, spec.RowSum))
+	g.Commentf("With a zero above.")
+	g.Op("MOVD", sum, a64.At(dst, spec.RowMinusSum))
+	g.Label("next")
+	g.Advance(4*spec.BlockSteps, src)
+	g.Advance(spec.RowBytes, dst)
+	g.CountDown(n, spec.BlockSteps, "block")
+	g.Label("done")
+	g.Ret()
+
+	g.Label("infinite")
+	g.Op("MOVD", spec.NaN<<32|spec.NaN, sum)
+	g.Jump("B", "fill")
+	g.Label("zeros")
+	g.Op("MOVD", 0, sum)
+	g.Label("fill")
+	g.Zero(s)
+	for i := range spec.RowBytes / emit.VecBytes {
+		g.StoreTo(s, a64.At(dst, i*emit.VecBytes))
+	}
+	g.Op("MOVD", sum, a64.At(dst, spec.RowScale))
+	g.Jump("B", "next")
+}

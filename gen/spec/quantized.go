@@ -63,6 +63,13 @@ func WeightGemmQ(q BlockFormat) Function { return block(q, "Gemm") }
 // WeightGemmInt8 is the product of quantized rows with such a panel.
 func WeightGemmInt8(q BlockFormat) Function { return block(q, "GemmInt8") }
 
+// WeightGemmInt8Dot is the same with instructions that not all CPUs of an ISA have, beside one without.
+func WeightGemmInt8Dot(q BlockFormat) Function {
+	f := WeightGemmInt8(q)
+	f.Name = "WeightGemmInt8Dot" + q.String()
+	return f
+}
+
 // WeightWidenQ widens a packed panel of quantized weights.
 func WeightWidenQ(q BlockFormat) Function { return block(q, "Widen") }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // TestFeatures takes CPU features away, one at a time: the kernels that need it come from another
-// instruction set or run in Go, and pass their tests.
+// instruction set, or are others of the same one, or run in Go, and pass their tests.
 func TestFeatures(t *testing.T) {
 	before := lacks
 	defer func() { lacks = before }()
@@ -23,7 +23,7 @@ func TestFeatures(t *testing.T) {
 				if slices.Contains(k.Needs, feature) {
 					t.Fatalf("tier %s without %s has %s of %s", tier.Name, feature, k.Name, k.ISA)
 				}
-				if k.ISA != all[x].ISA {
+				if k.ISA != all[x].ISA || !slices.Equal(k.Needs, all[x].Needs) {
 					testAlone(t, &tier, k, feature)
 				}
 			}

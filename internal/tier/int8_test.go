@@ -50,22 +50,25 @@ const (
 	most              // all codes 127, all numbers the largest: sums of 16 bits would overflow
 	least             // all codes -127, all numbers the largest
 	signsDiffer       // the largest numbers; codes ±127, so that pairs of a word cancel out or add up
+	zeros             // all codes -127, all numbers 0, which are the lowest with their offset
 	codeKinds
 )
 
-func (c codes) String() string { return [...]string{"any", "most", "least", "signs differ"}[c] }
+func (c codes) String() string {
+	return [...]string{"any", "most", "least", "signs differ", "zeros"}[c]
+}
 
 // code returns the code of a step.
 func (c codes) code(r *testutil.Rand, step int) int8 {
 	switch c {
 	case most:
 		return 127
-	case least:
+	case least, zeros:
 		return -127
 	case signsDiffer:
 		return int8(127 - 254*(step/8%2))
 	}
-	return int8(r.Uint64() >> 40)
+	return int8(r.Uint64()>>40%255 - 127)
 }
 
 // An int8Case is a call of a product of quantized rows with a packed panel of quantized weights.
@@ -108,12 +111,15 @@ func (c int8Case) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *ker
 		}
 	}
 	b := randomBlocks(mem, r, c.format, c.scales, c.lanes, c.k)
-	if c.codes != anyCodes {
+	if number := byte(255); c.codes != anyCodes {
+		if c.codes == zeros {
+			number = 0
+		}
 		q := quantized.Of(c.format)
 		header := q.Bytes(1) - ukernel.BlockSteps*q.Bits/8
 		for block := b; len(block) > 0; block = block[q.Bytes(c.lanes):] {
 			for i := header * c.lanes; i < q.Bytes(c.lanes); i++ {
-				block[i] = 255
+				block[i] = number
 			}
 		}
 	}

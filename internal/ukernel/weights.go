@@ -50,9 +50,9 @@ type BlockKernels struct {
 	// Gemm is WeightKernels.Gemm with a B of blocks. k is not 0.
 	Gemm func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool)
 
-	// GemmInt8 multiplies m quantized rows x, see WeightKernels.Quantize, which lie ldx words apart,
-	// with a B of blocks of some lanes, a multiple of PanelStep up to PanelLanes. For each row, lane
-	// and block, in ascending order of the blocks,
+	// GemmInt8 multiplies m quantized rows x, see WeightKernels.Quantize, which lie ldx words apart and
+	// have no code -128, with a B of blocks of some lanes, a multiple of PanelStep up to PanelLanes. For
+	// each row, lane and block, in ascending order of the blocks,
 	//
 	//	acc = fma(float(q[0]·(w[0]-o) + ... + q[31]·(w[31]-o)), d·dw, acc)
 	//	acc = fma(m, s, acc)                    if the format has minima

@@ -42,6 +42,10 @@ func (g *Gen) Output() (spec.Output, error) {
 	if err != nil {
 		return spec.Output{}, fmt.Errorf("NEON: %w", err)
 	}
+	for i := range g.functions {
+		f := &g.functions[i]
+		f.Needs = g.file.Needs(f.Symbol("NEON"))
+	}
 	return spec.Output{ISA: "NEON", Asm: g.contracts.NameStructs(asm), Stubs: g.contracts.NameStructs(stubs), Functions: g.functions}, nil
 }
 
@@ -97,6 +101,19 @@ func (g *Gen) StrideOf(name string, e spec.Element) a64.GP {
 // LoadFrom and StoreTo move whole vectors.
 func (g *Gen) LoadFrom(m a64.Mem, v a64.Vec) { g.Op("FMOVQ", m, v) }
 func (g *Gen) StoreTo(v a64.Vec, m a64.Mem)  { g.Op("FMOVQ", v, m) }
+
+// LoadVecs and StoreVecs move an even number of whole vectors from p on, in pairs.
+func (g *Gen) LoadVecs(p a64.GP, vs []a64.Vec) {
+	for i := 0; i < len(vs); i += 2 {
+		g.Op("FLDPQ", a64.At(p, i*VecBytes), a64.Pair{First: vs[i], Second: vs[i+1]})
+	}
+}
+
+func (g *Gen) StoreVecs(vs []a64.Vec, p a64.GP) {
+	for i := 0; i < len(vs); i += 2 {
+		g.Op("FSTPQ", a64.Pair{First: vs[i], Second: vs[i+1]}, a64.At(p, i*VecBytes))
+	}
+}
 
 // Zero does not wait for the old value of v, as VEOR would on many cores.
 func (g *Gen) Zero(v a64.Vec) { g.Op("VMOVI", 0, v.B16()) }
