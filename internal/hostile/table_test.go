@@ -272,6 +272,9 @@ var table = []entry{
 	{name: "linear.New", f: linear.New, args: func(w *world) []any {
 		return []any{linear.DenseMatrix(w.floats(15), 5, 3), w.floats(5)}
 	}},
+	{name: "linear.NewInt8", f: linear.NewInt8, args: func(w *world) []any {
+		return []any{linear.DenseMatrix(w.floats(160), 5, 32), w.floats(5)}
+	}},
 	{name: "linear.Product", f: linear.Product, args: func(w *world) []any {
 		return []any{linear.DenseMatrix(w.floats(20), 4, 5), linear.DenseMatrix(w.floats(12), 4, 3), linear.DenseMatrix(w.floats(15), 5, 3), linear.ProductOptions{Accumulate: true, Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
 	}},

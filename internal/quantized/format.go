@@ -96,10 +96,13 @@ func (f *Format) Weight(block []byte, lanes, step, lane int) float32 {
 // gaps. k is a multiple of contract.WeightBlock.
 func (f *Format) Widen(dst []float32, n int, panel []byte, first, lanes, k int) {
 	size := f.Bytes(lanes)
-	for x := range k {
-		block, row := panel[x/contract.WeightBlock*size:][:size], dst[x*n:][:n]
-		for lane := range row {
-			row[lane] = f.Weight(block, lanes, x%contract.WeightBlock, first+lane)
+	for x := 0; x < k; x += contract.WeightBlock {
+		block, rows := panel[x/contract.WeightBlock*size:][:size], dst[x*n:][:contract.WeightBlock*n]
+		for lane := range n {
+			d, m := f.Scale(block, lanes, first+lane)
+			for step := range contract.WeightBlock {
+				rows[step*n+lane] = float32(float32(f.Number(block, lanes, step, first+lane))*d) + m
+			}
 		}
 	}
 }

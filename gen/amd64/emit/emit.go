@@ -44,7 +44,10 @@ func (g *Gen) Output() (spec.Output, error) {
 		g.findNeeds(file)
 		return errors.Join(lint(file, g.ISA, g.frames)...)
 	})
-	return spec.Output{ISA: g.Name(), Asm: g.contracts.NameStructs(asm), Stubs: g.contracts.NameStructs(stubs), Functions: g.functions}, err
+	if err != nil {
+		return spec.Output{}, err
+	}
+	return spec.Output{ISA: g.Name(), Asm: g.contracts.NameStructs(asm), Stubs: g.contracts.NameStructs(stubs), Functions: g.functions}, nil
 }
 
 // findNeeds sets the CPU features that the kernels need: those of their instructions, and of the
