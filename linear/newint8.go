@@ -13,15 +13,17 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// NewInt8 is [New] for weights that it rounds to [Q8_0], so that calls can have Options.Int8. w has a type
-// as in New, and K is a positive multiple of 32. With the largest magnitude a of a block of 32 inputs of an output,
+// NewInt8 is [New] for weights that it rounds to [Q8_0], so that calls can have Options.Int8. w has a
+// type as in New, and K is a positive multiple of 32. With the largest magnitude a of a block of 32
+// inputs of an output,
 //
 //	d = a/127 rounded to binary16
 //	q = w/d rounded to an integer, ties to even, and at most 127 in magnitude; 0 if d is 0
 //
 // Both quotients are those of float32. The layer takes 34 bytes for 32 weights.
 //
-// Errors are those of New. A weight that is NaN, infinite or larger than d can be, some 8·10⁶, is an error too.
+// Errors are those of New. A weight that is NaN or infinite, or whose d would be (from some 8.3·10⁶ on),
+// is an error, too.
 func NewInt8(w Matrix, bias []float32) (*Linear, error) {
 	if f := checkInt8(&w, bias); f != nil {
 		return nil, (*kernel.ArgumentError)(f)

@@ -12,16 +12,16 @@ import (
 )
 
 // Products of quantized rows with quantized weights. A tile has some rows of x and some vectors of a
-// panel. It goes through the panel block by block, and in a block through all lanes, one group of vectors
-// after the other: so weights come from memory in their order. The sums of a block are integers in
-// registers, of 16 or 32 bits. The sums over the blocks are float32 and stay in C, which is in L1. They
-// cost a load and a store for some 17 to 70 instructions.
+// panel. It goes through the panel block by block, and in a block through all lanes, one group of
+// vectors after the other: so weights come from memory in their order. The sums of a block are integers
+// in registers, of 16 or 32 bits. Those over the blocks are float32 and stay in C, which is in L1: for
+// a vector and a row a block takes one load and one store of C beside 8 to 34 instructions on integers.
 //
-// What a word of weights is multiplied with and how is the ISA's: file int8_avx2.go and int8_vnni.go.
+// How integers are multiplied is in int8_avx2.go and int8_vnni.go.
 //
-// General registers: x, ldx, c, ldc, the block, twice the lanes; in a group of vectors twice its first lane, the
-// numbers, the row of x and that three and six rows below, a count; at its end as many rows of C.
-// m, k and x are in memory, in the place of arguments.
+// General registers: x, ldx, c, ldc, the block, twice the lanes; in a group of vectors twice its first
+// lane, the numbers, the first row of x, the fourth and the seventh, a count; at its end as many rows of
+// C. m, k and x are in memory, in the place of arguments.
 
 // An int8Gemmer emits one product.
 type int8Gemmer struct {
@@ -54,10 +54,9 @@ func (g *gen) WeightGemmInt8(q spec.BlockFormat) {
 	if g.EVEX() {
 		dot = vnniDot{}
 	}
-	b, x, c := g.Param("b"), g.Param("x"), g.Param("c")
+	b, x := g.Param("b"), g.Param("x")
 	t := &int8Gemmer{g: g, format: q, xArg: g.Memory(x.Base()), kArg: g.Argument("k"), mArg: g.Argument("m"),
 		blocks: g.Memory(b.Base()), size: g.Memory(b.Len()), left: g.Memory(x.Len())}
-	_ = c
 	t.c, t.ldc, t.ldx, t.lanes2 = g.Slice("c"), g.Stride("ldc"), g.Stride("ldx"), g.Num("lanes")
 	size := g.GP64()
 	g.IMUL3Q(operand.I32(q.BlockBytes(1)), t.lanes2, size)
@@ -245,8 +244,8 @@ func (t *int8Gemmer) broadcastOffset(x rowPointers, i int, v reg.VecVirtual) {
 	t.g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset())))), v, v)
 }
 
-// WeightQuantize takes a block in four vectors of 8. Vector i has the steps 8i to 8i+7, which are the bytes i of
-// the 8 words of codes: so no lane moves. With AVX-512 it is the kernel of AVX2.
+// WeightQuantize takes a block in four vectors of 8. Vector i has the steps 8i to 8i+7, which are the
+// bytes i of the 8 words of codes: so no lane moves. With AVX-512 it is the kernel of AVX2.
 func (g *gen) WeightQuantize() {
 	if g.EVEX() {
 		return

@@ -7,8 +7,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// avx2Dot multiplies bytes by VPMADDUBSW and words of 16 bits by VPMADDWD, both of which add
-// pairs of products. Twelve accumulators leave four registers: two vectors of weights, a number of x and a product.
+// avx2Dot multiplies bytes by VPMADDUBSW and words of 16 bits by VPMADDWD, both of which add pairs of
+// products. Twelve accumulators leave four registers: two vectors of weights, a number of x and a
+// product.
 //
 // 4-bit numbers: VPMADDUBSW. A pair of products is at most 2·15·127 = 3810, and the 8 pairs that a
 // 16-bit lane sums up in a block 30480: no sum saturates. At the end VPMADDWD with ones adds two of

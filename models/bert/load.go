@@ -30,11 +30,11 @@ func Load(model string) (*Encoder, error) { return LoadWith(model, LoadOptions{}
 
 // LoadOptions are settings of a model that change its results.
 type LoadOptions struct {
-	// Int8 rounds the weights of all linear layers to 8 bits when they are read, and their inputs to 8 bits in
-	// every call, in blocks of 32, see [linear.NewInt8] and [linear.Options]. The weights take a quarter of
-	// the memory, and embeddings about half of the time. They have the same bits on every CPU, but others
-	// than without Int8: for MiniLM the cosine of both is 0.9992 or more for texts of 10 tokens, 0.998
-	// for single words. The model's width and that of its inner layers must be multiples of 32.
+	// Int8 rounds the weights of all linear layers to 8 bits when they are read, and their inputs in
+	// every call, in blocks of 32, see [linear.NewInt8] and [linear.Options]. The weights take a quarter
+	// of the memory, and embeddings about half of the time. They have the same bits on every CPU, but
+	// others than without Int8: for MiniLM the cosine of both is 0.9993 or more from 10 tokens on, and
+	// 0.998 for single words. The model's width and that of its inner layers are multiples of 32.
 	Int8 bool
 }
 

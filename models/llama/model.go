@@ -27,9 +27,9 @@ type Options struct {
 	// half or a quarter of the memory, and change logits a little.
 	CacheType kernel.DType
 
-	// Int8 rounds the inputs of layers with quantized weights (Q8_0, Q4_0 or Q4_1) to 8 bits, in blocks of
-	// 32, see [linear.Options]. That takes less time, a prompt several times less, and changes logits; they
-	// have the same bits on every CPU all the same. A model none of whose layers has such weights refuses it.
+	// Int8 rounds the inputs of layers with quantized weights (Q8_0, Q4_0 or Q4_1) to 8 bits, in blocks
+	// of 32, see [linear.Options]. A prompt takes half of the time or less then. Logits change, and have
+	// the same bits on every CPU, too. A model none of whose layers has such weights refuses it.
 	Int8 bool
 
 	// PageSize is the number of tokens of a page of the cache; 0 means 64.
