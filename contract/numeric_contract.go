@@ -226,7 +226,8 @@
 //	y    = a[0] + a[1] + a[2] + ..., from left to right; +0 if K is 0
 //	out[m][n] = y + b[n], or y if there is no bias
 //
-// An output that is NaN is 7fc00000. An activation, if there is one, follows.
+// An output that is NaN is 7fc00000. An activation, if there is one, follows. Both hold for what comes
+// below, too.
 //
 // Quantized weights have a scale d for every 32 inputs of an output, and Q4_1 has a minimum m,
 // both binary16. With the integer q, -128 to 127 in Q8_0 and 0 to 15 in the others, a weight is

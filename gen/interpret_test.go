@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// An interpreter runs functions of generated assembly of amd64 that few CPUs can run, and no emulator in
-// Debian but Bochs. It knows the instructions that these functions have and panics at any other. Memory is one
-// slice; addresses are indices.
+// An interpreter runs functions of generated assembly of amd64 that few CPUs can run. It knows the
+// instructions that these functions have and panics at any other. Memory is one slice, and addresses
+// are indices.
 type interpreter struct {
 	lines  [][]string     // of the function: the opcode, and its operands
 	labels map[string]int // indices of lines
@@ -133,7 +133,8 @@ func (in *interpreter) value(op string) int64 {
 	if x, ok := in.gp[op]; ok {
 		return x
 	}
-	return int64(binary.LittleEndian.Uint64(in.mem[in.address(op):]))
+	at := in.address(op)
+	return int64(binary.LittleEndian.Uint64(in.mem[at:]))
 }
 
 // vector returns a vector operand.
@@ -171,7 +172,8 @@ func (in *interpreter) step(opcode string, ops []string) string {
 	set := func(x int64) {
 		in.zero = x == 0
 		if strings.HasSuffix(last, ")") {
-			binary.LittleEndian.PutUint64(in.mem[in.address(last):], uint64(x))
+			at := in.address(last)
+			binary.LittleEndian.PutUint64(in.mem[at:], uint64(x))
 		} else {
 			in.gp[last] = x
 		}
@@ -287,5 +289,5 @@ func (in *interpreter) step(opcode string, ops []string) string {
 	return ""
 }
 
-// fma rounds twice, as the interpreter's results are compared with those of fma itself.
+// fma may round twice. What the results are compared with does so, too.
 func fma(x, y, z float32) float32 { return float32(math.FMA(float64(x), float64(y), float64(z))) }

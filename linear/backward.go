@@ -111,7 +111,7 @@ func checkGradient(arg string, out *Matrix, inArg string, in *Matrix, dy Matrix)
 		return out.failure(arg, "[%d %d]", dy.rows, in.cols)
 	}
 	b := in.T()
-	if f := checkWeights(inArg, &b); f != nil {
+	if f := checkWeights(inArg, &b, b.dtype.Size()); f != nil {
 		return f
 	}
 	return out.checkOutput(arg)

@@ -8,7 +8,8 @@ import (
 // once, for all of its panels. That takes as long as the product with some 25 outputs, half of a panel.
 
 const (
-	// int8Bytes is the size of the quantized rows of a task: they stay in L2 while panels pass by.
+	// int8Bytes is the size of the quantized rows of a task: they stay in L2 while panels pass by, unless
+	// int8Least of them are larger.
 	int8Bytes = 256 << 10
 
 	// int8Least is the fewest rows of a task if there are more: with fewer, weights are fetched too often.
@@ -29,7 +30,7 @@ func rowWords(k int) int { return k / ukernel.BlockSteps * ukernel.RowWords }
 
 // int8Rows is the most rows of a task.
 func (j *job) int8Rows() int {
-	return min(maxRows, max(int8Least, int8Bytes/(4*rowWords(j.linear.k))/int8Least*int8Least))
+	return min(maxRows/int8Least*int8Least, max(int8Least, int8Bytes/(4*rowWords(j.linear.k))/int8Least*int8Least))
 }
 
 // int8Task computes a block of rows times some panels.

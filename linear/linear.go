@@ -83,18 +83,19 @@ func checkNew(w *Matrix, bias []float32) *check.Failure {
 	if f := checkBias(bias, w.rows); f != nil {
 		return f
 	}
-	return checkWeights("w", w)
+	return checkWeights("w", w, w.dtype.Size())
 }
 
-// checkWeights reports a matrix that does not fit memory once it is packed.
-func checkWeights(arg string, w *Matrix) *check.Failure {
+// checkWeights reports a matrix that does not fit memory once it is packed, with at most so many bytes
+// a weight.
+func checkWeights(arg string, w *Matrix, size int) *check.Failure {
 	// A row or column that stands for many, or rows without inputs, take no memory. Only this
 	// limit finds a wrong number of them before the packed weights exhaust memory.
 	if n := ints.MulSat(w.rows, max(w.cols, 1)); n > max(mostShared, w.len()) {
 		return w.failure(arg, "at most %d elements that take no memory of their own", mostShared)
 	}
 	lanes := ints.AddSat(w.rows, ukernel.PanelStep-1)
-	if !hugepages.Fits(ints.AddSat(ints.MulSat(ints.MulSat(lanes, w.cols), w.dtype.Size()), ints.MulSat(lanes, 4)), 1) {
+	if !hugepages.Fits(ints.AddSat(ints.MulSat(ints.MulSat(lanes, w.cols), size), ints.MulSat(lanes, 4)), 1) {
 		return w.failure(arg, "a size that fits memory and the memory limit of the program")
 	}
 	return nil

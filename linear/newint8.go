@@ -33,28 +33,40 @@ func NewInt8(w Matrix, bias []float32) (*Linear, error) {
 	}
 	l := &Linear{n: w.rows, k: w.cols, format: Q8_0}
 	l.blocks = hugepages.Make[byte](l.blockBytes(l.lanes()))
-	var unfit atomic.Pointer[check.Failure]
+	var unfit atomic.Int64 // the first row that does not fit, counted from the end
 	l.eachPanel(func(p int) {
 		first := p * ukernel.PanelLanes
 		n := min(ukernel.PanelLanes, l.n-first)
 		rows := make([]byte, n*l.blockBytes(1))
 		for i := range n {
 			if !roundRow(rows[i*l.blockBytes(1):][:l.blockBytes(1)], &w, first+i) {
-				unfit.Store(w.failure("w", "finite weights up to %g; row %d has another", float32(127*largestF16), first+i))
+				raise(&unfit, int64(l.n-first-i))
 			}
 		}
 		l.format.layout().Pack(l.panelBlocks(p), rows, l.panelWidth(p), l.k)
 	})
-	if f := unfit.Load(); f != nil {
-		return nil, (*kernel.ArgumentError)(f)
+	if last := unfit.Load(); last > 0 {
+		return nil, (*kernel.ArgumentError)(w.failure("w", "finite weights up to %g in row %d", float32(127*largestF16), int64(l.n)-last))
 	}
 	l.bias = l.paddedBias(bias)
 	return l, nil
 }
 
+// raise sets x to at least y.
+func raise(x *atomic.Int64, y int64) {
+	for old := x.Load(); old < y && !x.CompareAndSwap(old, y); old = x.Load() {
+	}
+}
+
 // checkInt8 reports the first argument of NewInt8 that does not fit.
 func checkInt8(w *Matrix, bias []float32) *check.Failure {
-	if f := checkNew(w, bias); f != nil {
+	if f := w.check("w"); f != nil {
+		return f
+	}
+	if f := checkBias(bias, w.rows); f != nil {
+		return f
+	}
+	if f := checkWeights("w", w, 2); f != nil { // 34 bytes for 32 weights
 		return f
 	}
 	if w.cols <= 0 || w.cols%ukernel.BlockSteps != 0 {

@@ -73,7 +73,7 @@ func checkProduct(out, a, b *Matrix, opts *ProductOptions) *check.Failure {
 	case out.rows != a.rows || out.cols != b.rows:
 		return out.failure("out", "[%d %d], the rows of a and those of b", a.rows, b.rows)
 	}
-	if f := checkWeights("b", b); f != nil {
+	if f := checkWeights("b", b, b.dtype.Size()); f != nil {
 		return f
 	}
 	if f := out.checkOutput("out"); f != nil {

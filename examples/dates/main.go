@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/attn-go/attn/examples/internal/outputs"
 	"github.com/attn-go/attn/examples/internal/pictures"
 	"github.com/attn-go/attn/examples/internal/train"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
 )
 
@@ -69,8 +71,9 @@ func parse(args []string, help io.Writer) (*config, error) {
 		return nil, command.Usage(fmt.Errorf("-steps is %d and -batch is %d, want at least 1", c.schedule.Steps, c.schedule.Batch))
 	case c.resumes && !c.trains:
 		return nil, command.Usage(errors.New("-resume without -train"))
-	case c.settings.threads < 0:
-		return nil, command.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.threads))
+	}
+	if err := command.CheckExec(kernel.Exec{Tier: c.settings.tier, Threads: c.settings.threads}); err != nil {
+		return nil, err
 	}
 	if c.trains && c.weights == "" {
 		c.weights = defaultWeights()
@@ -106,6 +109,9 @@ func (c *config) model() (*model, error) {
 // read reads the dates.
 func (c *config) read(stdin io.Reader, report io.Writer) (err error) {
 	if err := c.inputs.Check(report); err != nil {
+		return err
+	}
+	if err := cmp.Or(c.inputs.CheckOutput("-svg", c.pictures.SVG), c.inputs.CheckOutput("-png", c.pictures.PNG)); err != nil {
 		return err
 	}
 	if c.texts, err = c.inputs.Lines(stdin); err == nil && len(c.texts) == 0 {

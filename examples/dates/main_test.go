@@ -110,12 +110,12 @@ func TestUsage(t *testing.T) {
 	none := func(args ...string) error {
 		return run(append([]string{"-svg", "", "-png", ""}, args...), new(bytes.Buffer), new(bytes.Buffer))
 	}
-	for _, args := range [][]string{{}, {"-threads", "-1", "-text", "1.1.2000"}, {"-unknown"}, {"-train", "-text", "1.1.2000"}} {
+	for _, args := range [][]string{{}, {"-threads", "-1", "-text", "1.1.2000"}, {"-unknown"}, {"-train", "-text", "1.1.2000"}, {"-tier", "none", "-text", "1.1.2000"}} {
 		if err := none(args...); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want a usage error", args, err)
 		}
 	}
-	for _, args := range [][]string{{"-tier", "none", "-text", "1.1.2000"}, {"-text", ""}, {"-text", "€"}, {"-svg", "x.jpg", "-text", "1.1.2000"}, {"1.1.2000"}} {
+	for _, args := range [][]string{{"-text", ""}, {"-text", "€"}, {"-svg", "x.jpg", "-text", "1.1.2000"}, {"1.1.2000"}} {
 		if err := none(args...); err == nil || errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want an error that is no usage error", args, err)
 		}

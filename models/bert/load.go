@@ -31,10 +31,10 @@ func Load(model string) (*Encoder, error) { return LoadWith(model, LoadOptions{}
 // LoadOptions are settings of a model that change its results.
 type LoadOptions struct {
 	// Int8 rounds the weights of all linear layers to 8 bits when they are read, and their inputs in
-	// every call, in blocks of 32, see [linear.NewInt8] and [linear.Options]. The weights take a quarter
-	// of the memory, and embeddings about half of the time. They have the same bits on every CPU, but
-	// others than without Int8: for MiniLM the cosine of both is 0.9993 or more from 10 tokens on, and
-	// 0.998 for single words. The model's width and that of its inner layers are multiples of 32.
+	// every call, in blocks of 32, see [linear.NewInt8] and [linear.Options]. These weights take a
+	// quarter of the memory, and texts less time. Embeddings have the same bits on every CPU, but others
+	// than without Int8: for MiniLM the cosine of both is 0.9993 or more from 10 tokens on, and 0.998 or
+	// more below. The model's width and that of its inner layers are multiples of 32.
 	Int8 bool
 }
 

@@ -51,6 +51,21 @@ func (in *Inputs) Check(report io.Writer) error {
 	return nil
 }
 
+// CheckOutput returns a usage error if the file that a flag names is one of those that are read: writing it
+// would destroy an input. Links to one file are that file.
+func (in *Inputs) CheckOutput(flag, output string) error {
+	out, err := os.Stat(output)
+	if err != nil {
+		return nil // there is no such file, or whoever opens it says what is wrong
+	}
+	for _, name := range in.Files {
+		if info, err := os.Stat(name); err == nil && name != "-" && os.SameFile(info, out) {
+			return Usage(fmt.Errorf("%s is %s, which is read: want another file", flag, output))
+		}
+	}
+	return nil
+}
+
 // checkFile returns an error if there is no file of this name.
 func checkFile(name string) error {
 	if name == "-" {

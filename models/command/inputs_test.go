@@ -60,6 +60,29 @@ func TestInputsCheck(t *testing.T) {
 	}
 }
 
+// TestOutputIsInput: an output that is an input is refused, by whatever name.
+func TestOutputIsInput(t *testing.T) {
+	folder := t.TempDir()
+	file, link := filepath.Join(folder, "a.jsonl"), filepath.Join(folder, "b.jsonl")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(file, link); err != nil {
+		link = file // not all systems let a test make one
+	}
+	in := parsed(t, "-", file)
+	for _, output := range []string{file, link} {
+		if err := in.CheckOutput("-o", output); !errors.As(err, new(UsageError)) || !strings.Contains(err.Error(), "-o is "+output) {
+			t.Errorf("%s: %v", output, err)
+		}
+	}
+	for _, output := range []string{"", "-", folder, filepath.Join(folder, "new.jsonl")} {
+		if err := in.CheckOutput("-o", output); err != nil {
+			t.Errorf("%q: %v", output, err)
+		}
+	}
+}
+
 func parsed(t *testing.T, args ...string) *Inputs {
 	t.Helper()
 	fs := flag.NewFlagSet("test", flag.ContinueOnError)

@@ -48,7 +48,7 @@ const usage = `usage: embed [flags] [FILE...]               vectors of the lines
        embed [flags] -text TEXT              a vector of the text
        embed [flags] -query TEXT [FILE...]   the lines that are nearest to TEXT in meaning
 
-A FILE that is - stands for standard input, and so does no FILE. Flags may follow files.
+A FILE that is - stands for standard input, as does leaving it out. Flags may follow files.
 
 Vectors have the length 1, so that the scalar product of two is the cosine of their texts. They go
 to standard output as JSON lines: {"file", "line", "last_line", "text", "tokens", "cut", "embedding"}.
@@ -65,7 +65,7 @@ The model sees the first tokens of a long text only: 256 with all-MiniLM-L6-v2, 
 text that has more has "cut": true and gets a warning, or is an error with -long error.
 Bytes that are not UTF-8 are left out for the model and written as U+FFFD.
 
-After an interrupt (^C) or SIGTERM what is done is written, and the status is 128 and the number of
+After an interrupt (^C) or SIGTERM what is done is written, and the status is 128 plus the number of
 the signal.
 
 `
@@ -93,7 +93,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.StringVar(&c.cache, "cache-dir", "", "with -query: `folder` of the vectors that are kept (default attn/vectors in the user's cache folder)")
 	fs.BoolVar(&c.noCache, "no-cache", false, "with -query: compute all vectors, and keep none")
 	fs.IntVar(&c.top, "top", 10, "with -query: how many lines to show")
-	fs.BoolVar(&c.load.Int8, "int8", false, "compute with weights and activations of 8 bits, in about half of the time; vectors change a little,\nand have the same bits on every CPU, too")
+	fs.BoolVar(&c.load.Int8, "int8", false, "compute with weights and activations of 8 bits, which takes less time; vectors change a little, and\nhave the same bits on every CPU, too")
 	command.ExecFlags(fs, &c.settings.Exec)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
@@ -137,6 +137,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 		return err
 	}
 	if err := c.inputs.Check(report); err != nil {
+		return err
+	}
+	if err := c.inputs.CheckOutput("-o", c.out); err != nil {
 		return err
 	}
 	if slices.Contains(c.inputs.Files, "-") && isTerminal(stdin) {

@@ -342,7 +342,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"-query", "x", "-o", "y.npy"}, "-o", true},
 		{[]string{"-tier", "mmx"}, `-tier is "mmx", want one of `, true},
 		{[]string{"The cat sits."}, "The cat sits.: no such file or directory: arguments are files, and -text gives a text", false},
-		{[]string{"-unit", "word"}, "-unit: got the unit \"word\", want line, paragraph, window", true},
+		{[]string{"-unit", "word"}, "-unit: got \"word\", want line, paragraph, window", true},
 		{[]string{"-context", "-1"}, "-context is -1", true},
 		{[]string{"-context", "1"}, "-context is for -query", true},
 		{[]string{"-color", "red"}, "-color is \"red\"", true},
@@ -356,6 +356,14 @@ func TestErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, new(command.UsageError)) != c.usage {
 			t.Errorf("%q: got %v, want an error with %q", c.args, err, c.want)
 		}
+	}
+	input := filepath.Join(folder, "in.jsonl")
+	if err := os.WriteFile(input, []byte("a line\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	err := run(t.Context(), []string{input, "-o", input}, nil, io.Discard, io.Discard)
+	if data, e := os.ReadFile(input); !errors.As(err, new(command.UsageError)) || e != nil || string(data) != "a line\n" {
+		t.Errorf("an output that is an input: got %v, and the file has %q", err, data)
 	}
 	t.Setenv("ATTN_MODELS", folder)
 	if err := run(t.Context(), []string{"-text", "x"}, nil, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "make models") {

@@ -12,7 +12,7 @@ import (
 	"github.com/attn-go/attn/rope"
 )
 
-// Options are the settings of a model. Only Context and CacheType change results.
+// Options are the settings of a model. Only Context, CacheType and Int8 change results.
 type Options struct {
 	// Exec says which tier computes, and with how many threads.
 	kernel.Exec
