@@ -63,7 +63,7 @@ var bochsTests = []testedPackage{
 	{
 		path: "kernel",
 		must: []string{"TestContract", "TestGolden", "TestTunings"},
-		run:  "TestContract|TestGolden$/./tier=avx512|TestTunings/tier=avx512",
+		run:  "TestContract$|TestGolden$/./tier=avx512|TestTunings/tier=avx512",
 		skip: "TestGolden/range",
 	},
 
@@ -72,7 +72,7 @@ var bochsTests = []testedPackage{
 	{
 		path: "internal/tier",
 		must: []string{"TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestActivations", "TestWidenAll"},
-		run:  "TestGuard$/kernel=([^GWS]|S[^k]|Gradients|Weights.(AddBias|Pack|Blocks.*Widen)|Skinny.[SMUHA])/tier=avx512|TestAllKernels|TestExp2$|TestFunctions|TestActivations|TestWidenAll",
+		run:  "TestGuard$/kernel=([^GWS]|S[^k]|Gradients|Weights.(AddBias|Pack|Quantize|Blocks.*Widen)|Skinny.[SMUHA])/tier=avx512|TestAllKernels|TestExp2$|TestFunctions|TestActivations|TestWidenAll",
 		skip: "TestGuard/kernel=Convert.Narrow.float16",
 	},
 	{
