@@ -6396,7 +6396,7 @@ vectors2rows6word:
 	VPMADDWD     Y14, Y13, Y12
 	VPADDD       Y12, Y11, Y11
 	ADDQ         $0x04, R10
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows6word
@@ -6615,7 +6615,7 @@ vectors2rows4word:
 	VPMADDWD     Y10, Y9, Y8
 	VPADDD       Y8, Y7, Y7
 	ADDQ         $0x04, R10
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows4word
@@ -6786,7 +6786,7 @@ vectors2rows3word:
 	VPMADDWD     Y8, Y7, Y6
 	VPADDD       Y6, Y5, Y5
 	ADDQ         $0x04, R10
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows3word
@@ -6919,7 +6919,7 @@ vectors2rows2word:
 	VPMADDWD     Y6, Y5, Y4
 	VPADDD       Y4, Y3, Y3
 	ADDQ         $0x04, R10
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows2word
@@ -7020,7 +7020,7 @@ vectors2rows1word:
 	VPMADDWD     Y4, Y3, Y2
 	VPADDD       Y2, Y1, Y1
 	ADDQ         $0x04, R10
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows1word
@@ -8280,7 +8280,7 @@ vectors2rows6word:
 	VPADDW       Y12, Y11, Y11
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors2rows6word
@@ -8489,7 +8489,7 @@ vectors2rows4word:
 	VPADDW       Y8, Y7, Y7
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors2rows4word
@@ -8651,7 +8651,7 @@ vectors2rows3word:
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y5, Y5
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows3word
@@ -8779,7 +8779,7 @@ vectors2rows2word:
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows2word
@@ -8879,7 +8879,7 @@ vectors2rows1word:
 	VPMADDUBSW   Y4, Y3, Y2
 	VPADDW       Y2, Y1, Y1
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows1word
@@ -10080,7 +10080,7 @@ vectors2rows6word:
 	VPADDW       Y12, Y11, Y11
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors2rows6word
@@ -10284,7 +10284,7 @@ vectors2rows4word:
 	VPADDW       Y8, Y7, Y7
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors2rows4word
@@ -10443,7 +10443,7 @@ vectors2rows3word:
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y5, Y5
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows3word
@@ -10571,7 +10571,7 @@ vectors2rows2word:
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows2word
@@ -10672,7 +10672,7 @@ vectors2rows1word:
 	VPMADDUBSW   Y4, Y3, Y2
 	VPADDW       Y2, Y1, Y1
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows1word

@@ -10407,9 +10407,9 @@ vectors3rows8word:
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
 	ADDQ         $0x00000004, R12
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	PREFETCHT0   4224(R9)
+	PREFETCHT0   8192(R9)
+	PREFETCHT0   8256(R9)
+	PREFETCHT0   8320(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R13
 	JNZ          vectors3rows8word
@@ -10613,9 +10613,9 @@ vectors3rows4word:
 	VPDPBUSD     Z15, Z14, Z11
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	PREFETCHT0   4224(R9)
+	PREFETCHT0   8192(R9)
+	PREFETCHT0   8256(R9)
+	PREFETCHT0   8320(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors3rows4word
@@ -10740,9 +10740,9 @@ vectors3rows2word:
 	VPDPBUSD     Z9, Z7, Z4
 	VPDPBUSD     Z9, Z8, Z5
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	PREFETCHT0   4224(R9)
+	PREFETCHT0   8192(R9)
+	PREFETCHT0   8256(R9)
+	PREFETCHT0   8320(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors3rows2word
@@ -10827,9 +10827,9 @@ vectors3rows1word:
 	VPDPBUSD     Z6, Z4, Z1
 	VPDPBUSD     Z6, Z5, Z2
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	PREFETCHT0   4224(R9)
+	PREFETCHT0   8192(R9)
+	PREFETCHT0   8256(R9)
+	PREFETCHT0   8320(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors3rows1word
@@ -10929,7 +10929,7 @@ vectors1rows8word:
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
 	ADDQ         $0x00000004, R12
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R13
 	JNZ          vectors1rows8word
@@ -11038,7 +11038,7 @@ vectors1rows2word:
 	VPBROADCASTD (R10)(DX*1), Z3
 	VPDPBUSD     Z3, Z2, Z1
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors1rows2word
@@ -11099,7 +11099,7 @@ vectors1rows1word:
 	VPBROADCASTD (R10), Z2
 	VPDPBUSD     Z2, Z1, Z0
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors1rows1word
@@ -12275,9 +12275,9 @@ vectors3rows8word:
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
 	ADDQ         $0x00000004, R12
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	PREFETCHT0   4224(R9)
+	PREFETCHT0   8192(R9)
+	PREFETCHT0   8256(R9)
+	PREFETCHT0   8320(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R13
 	JNZ          vectors3rows8word
@@ -12504,9 +12504,9 @@ vectors3rows4word:
 	VPDPBUSD     Z16, Z15, Z11
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	PREFETCHT0   4224(R9)
+	PREFETCHT0   8192(R9)
+	PREFETCHT0   8256(R9)
+	PREFETCHT0   8320(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors3rows4word
@@ -12646,9 +12646,9 @@ vectors3rows2word:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	PREFETCHT0   4224(R9)
+	PREFETCHT0   8192(R9)
+	PREFETCHT0   8256(R9)
+	PREFETCHT0   8320(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors3rows2word
@@ -12744,9 +12744,9 @@ vectors3rows1word:
 	VPDPBUSD     Z7, Z5, Z1
 	VPDPBUSD     Z7, Z6, Z2
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	PREFETCHT0   4224(R9)
+	PREFETCHT0   8192(R9)
+	PREFETCHT0   8256(R9)
+	PREFETCHT0   8320(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors3rows1word
@@ -12865,7 +12865,7 @@ vectors1rows8word:
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
 	ADDQ         $0x00000004, R12
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R13
 	JNZ          vectors1rows8word
@@ -12981,7 +12981,7 @@ vectors1rows2word:
 	VPBROADCASTD 16(R10)(DX*1), Z4
 	VPDPBUSD     Z4, Z3, Z1
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors1rows2word
@@ -13047,7 +13047,7 @@ vectors1rows1word:
 	VPBROADCASTD 16(R10), Z3
 	VPDPBUSD     Z3, Z2, Z0
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors1rows1word
@@ -14166,9 +14166,9 @@ vectors3rows8word:
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
 	ADDQ         $0x00000004, R12
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	PREFETCHT0   4224(R9)
+	PREFETCHT0   8192(R9)
+	PREFETCHT0   8256(R9)
+	PREFETCHT0   8320(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R13
 	JNZ          vectors3rows8word
@@ -14428,9 +14428,9 @@ vectors3rows4word:
 	VPDPBUSD     Z16, Z15, Z11
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	PREFETCHT0   4224(R9)
+	PREFETCHT0   8192(R9)
+	PREFETCHT0   8256(R9)
+	PREFETCHT0   8320(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors3rows4word
@@ -14589,9 +14589,9 @@ vectors3rows2word:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	PREFETCHT0   4224(R9)
+	PREFETCHT0   8192(R9)
+	PREFETCHT0   8256(R9)
+	PREFETCHT0   8320(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors3rows2word
@@ -14699,9 +14699,9 @@ vectors3rows1word:
 	VPDPBUSD     Z7, Z5, Z1
 	VPDPBUSD     Z7, Z6, Z2
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	PREFETCHT0   4224(R9)
+	PREFETCHT0   8192(R9)
+	PREFETCHT0   8256(R9)
+	PREFETCHT0   8320(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors3rows1word
@@ -14821,7 +14821,7 @@ vectors1rows8word:
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
 	ADDQ         $0x00000004, R12
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R13
 	JNZ          vectors1rows8word
@@ -14954,7 +14954,7 @@ vectors1rows2word:
 	VPBROADCASTD 16(R10)(DX*1), Z4
 	VPDPBUSD     Z4, Z3, Z1
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors1rows2word
@@ -15026,7 +15026,7 @@ vectors1rows1word:
 	VPBROADCASTD 16(R10), Z3
 	VPDPBUSD     Z3, Z2, Z0
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   4096(R9)
+	PREFETCHT0   8192(R9)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors1rows1word

@@ -138,6 +138,10 @@ func (avx2Dot) sums8(t *int8Gemmer, name string) {
 	})
 }
 
+// int8Ahead is the distance of prefetches in bytes. With one row of Q8_0 from L3 and memory on Zen 3, 8192
+// reads 19.9 GB/s, 4096 15.1 and 16384 18.0; with 4-bit numbers it makes no difference.
+const int8Ahead = 8192
+
 // eachWord emits the loop over the words of a lane. Each iteration prefetches as much as it reads.
 func (t *int8Gemmer) eachWord(name string, words int, body func()) {
 	g, count := t.g, t.g.GP64()
@@ -146,7 +150,7 @@ func (t *int8Gemmer) eachWord(name string, words int, body func()) {
 	g.Label(name)
 	body()
 	for line := 0; line < len(t.acc[0])*g.VecBytes(); line += spec.LineBytes {
-		g.PREFETCHT0(emit.At(t.numbers, blockAhead+line))
+		g.PREFETCHT0(emit.At(t.numbers, int8Ahead+line))
 	}
 	g.LEAQ(emit.Indexed(t.numbers, t.lanes2, 2), t.numbers)
 	g.DECQ(count)
