@@ -13,10 +13,10 @@ type Options struct {
 	kernel.Exec // changes no bit of the result
 
 	// Int8 quantizes the rows of x to 8 bits, in blocks of 32 inputs, so that products with quantized
-	// weights are sums of integers. That takes half of the time or less, and changes the result: each
-	// input has an error of up to a 254th of the largest magnitude in its block. The result has the
-	// same bits on every CPU, too, see [Linear.Apply]. The layer must have quantized weights, see
-	// [NewQuantized] and [NewInt8]; others are a [*kernel.ArgumentError].
+	// weights are sums of integers. That takes less time, about half with weights of 4 bits, and changes
+	// the result: each input has an error of up to a 254th of the largest magnitude in its block. The
+	// result has the same bits on every CPU, too, see [Linear.Apply]. The layer must have quantized
+	// weights, see [NewQuantized] and [NewInt8]; others are a [*kernel.ArgumentError].
 	Int8 bool
 
 	// Activation is applied to the outputs while they are in cache. The result has the bits

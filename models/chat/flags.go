@@ -80,7 +80,7 @@ func (c *config) define(fs *flag.FlagSet) (f choices) {
 	fs.IntVar(&c.generate.Draft, "draft", 0, "most tokens to guess from earlier ones and check together; changes the speed, not the text")
 	fs.IntVar(&c.options.Context, "ctx", 0, "most `tokens` of a conversation (default what the model was trained for, at most 4096)")
 	f.cache = fs.String("cache", "f32", "type of the keys and values that are kept: f32, f16, bf16 or int8")
-	f.activations = fs.String("activations", "f32", "what layers with weights of 8 or 4 bits compute with: f32, or int8, with which a prompt takes half of\nthe time or less, and the text is another one, but still the same on every CPU")
+	f.activations = fs.String("activations", "f32", "what layers with weights of 8 or 4 bits compute with: f32, or int8, with which a prompt takes about half of\nthe time, and the text is another one, but still the same on every CPU")
 	command.ExecFlags(fs, &c.options.Exec)
 	return f
 }

@@ -28,7 +28,7 @@ type Options struct {
 	CacheType kernel.DType
 
 	// Int8 rounds the inputs of layers with quantized weights (Q8_0, Q4_0 or Q4_1) to 8 bits, in blocks
-	// of 32, see [linear.Options]. A prompt takes half of the time or less then. Logits change, and have
+	// of 32, see [linear.Options]. A prompt takes about half of the time then. Logits change, and have
 	// the same bits on every CPU, too. A model none of whose layers has such weights refuses it.
 	Int8 bool
 
