@@ -3,7 +3,7 @@ package linear
 import (
 	"encoding/binary"
 	"math"
-	"sync/atomic"
+	"slices"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/hugepages"
@@ -33,29 +33,24 @@ func NewInt8(w Matrix, bias []float32) (*Linear, error) {
 	}
 	l := &Linear{n: w.rows, k: w.cols, format: Q8_0}
 	l.blocks = hugepages.Make[byte](l.blockBytes(l.lanes()))
-	var unfit atomic.Int64 // the first row that does not fit, counted from the end
+	unfit := make([]int, l.panels()) // of each panel, 1 + the first row that does not fit, or 0
 	l.eachPanel(func(p int) {
 		first := p * ukernel.PanelLanes
 		n := min(ukernel.PanelLanes, l.n-first)
 		rows := make([]byte, n*l.blockBytes(1))
 		for i := range n {
 			if !roundRow(rows[i*l.blockBytes(1):][:l.blockBytes(1)], &w, first+i) {
-				raise(&unfit, int64(l.n-first-i))
+				unfit[p] = 1 + first + i
+				return
 			}
 		}
 		l.format.layout().Pack(l.panelBlocks(p), rows, l.panelWidth(p), l.k)
 	})
-	if last := unfit.Load(); last > 0 {
-		return nil, (*kernel.ArgumentError)(w.failure("w", "finite weights up to %g in row %d", float32(127*largestF16), int64(l.n)-last))
+	if p := slices.IndexFunc(unfit, func(row int) bool { return row > 0 }); p >= 0 {
+		return nil, (*kernel.ArgumentError)(w.failure("w", "finite weights up to %g in row %d", float32(127*largestF16), unfit[p]-1))
 	}
 	l.bias = l.paddedBias(bias)
 	return l, nil
-}
-
-// raise sets x to at least y.
-func raise(x *atomic.Int64, y int64) {
-	for old := x.Load(); old < y && !x.CompareAndSwap(old, y); old = x.Load() {
-	}
 }
 
 // checkInt8 reports the first argument of NewInt8 that does not fit.

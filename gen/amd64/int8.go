@@ -237,6 +237,41 @@ func (t *int8Gemmer) addToC(vectors int) {
 	}
 }
 
+// eachProduct emits the products of a word. part makes a vector of weights from the word in memory, number
+// is where the word of a row is, and multiply adds a product to its sum.
+func (t *int8Gemmer) eachProduct(part func(from operand.Mem, w reg.VecVirtual), number func(i int) operand.Mem, multiply func(number, w, acc reg.VecVirtual)) {
+	ws := t.g.Vecs(len(t.acc[0]))
+	for v, w := range ws {
+		part(emit.At(t.numbers, v*t.g.VecBytes()), w)
+	}
+	for i, row := range t.acc {
+		x := t.g.Vec()
+		t.g.VPBROADCASTD(number(i), x)
+		for v, acc := range row {
+			multiply(x, ws[v], acc)
+		}
+	}
+}
+
+// int8Ahead is the distance of prefetches in bytes. With one row of Q8_0 from L3 and memory on Zen 3, 8192
+// reads 19.9 GB/s, 4096 15.1 and 16384 18.0; with 4-bit numbers it makes no difference.
+const int8Ahead = 8192
+
+// eachWord emits the loop over the words of a lane. Each iteration prefetches as much as it reads.
+func (t *int8Gemmer) eachWord(name string, words int, body func()) {
+	g, count := t.g, t.g.GP64()
+	g.MOVQ(operand.U32(words), count)
+	g.AlignLoop()
+	g.Label(name)
+	body()
+	for line := 0; line < len(t.acc[0])*g.VecBytes(); line += spec.LineBytes {
+		g.PREFETCHT0(emit.At(t.numbers, int8Ahead+line))
+	}
+	g.LEAQ(emit.Indexed(t.numbers, t.lanes2, 2), t.numbers)
+	g.DECQ(count)
+	g.JNZ(operand.LabelRef(name))
+}
+
 // broadcastOffset sets v to what makes up for the offset of the numbers in row i: minus the sum of its
 // codes, times the offset, which is a power of two.
 func (t *int8Gemmer) broadcastOffset(x rowPointers, i int, v reg.VecVirtual) {

@@ -1,7 +1,6 @@
 package amd64
 
 import (
-	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -43,17 +42,7 @@ func (d vnniDot) sums(t *int8Gemmer, name string) {
 		}
 	}
 	dot := func(disp int, part func(from operand.Mem, w reg.VecVirtual)) {
-		ws := g.Vecs(len(t.acc[0]))
-		for v, w := range ws {
-			part(emit.At(t.numbers, v*g.VecBytes()), w)
-		}
-		for i, row := range t.acc {
-			number := g.Vec()
-			g.VPBROADCASTD(x.at(i, disp), number)
-			for v, acc := range row {
-				g.VPDPBUSD(number, ws[v], acc)
-			}
-		}
+		t.eachProduct(part, func(i int) operand.Mem { return x.at(i, disp) }, func(number, w, acc reg.VecVirtual) { g.VPDPBUSD(number, w, acc) })
 	}
 	if t.format.Bits() == 8 {
 		t.eachWord(name, 8, func() {

@@ -85,12 +85,15 @@ func (f *Format) Words(block []byte, lanes, lane int) (words [8]uint32) {
 	return words
 }
 
-// Weight returns one weight of a block of lanes: d·q + m, rounded once, as the product is exact.
-// Without a minimum the sum is exact, too.
+// Weight returns one weight of a block of lanes.
 func (f *Format) Weight(block []byte, lanes, step, lane int) float32 {
 	d, m := f.Scale(block, lanes, lane)
-	return float32(float32(f.Number(block, lanes, step, lane))*d) + m
+	return weight(f.Number(block, lanes, step, lane), d, m)
 }
+
+// weight returns d·q + m, rounded once, as the product is exact. If m is that of an offset, the sum is exact,
+// too.
+func weight(q uint32, d, m float32) float32 { return float32(float32(q)*d) + m }
 
 // Widen converts k rows of n lanes of a packed panel, from lane first on, to rows of dst without
 // gaps. k is a multiple of contract.WeightBlock.
@@ -101,7 +104,7 @@ func (f *Format) Widen(dst []float32, n int, panel []byte, first, lanes, k int) 
 		for lane := range n {
 			d, m := f.Scale(block, lanes, first+lane)
 			for step := range contract.WeightBlock {
-				rows[step*n+lane] = float32(float32(f.Number(block, lanes, step, first+lane))*d) + m
+				rows[step*n+lane] = weight(f.Number(block, lanes, step, first+lane), d, m)
 			}
 		}
 	}
