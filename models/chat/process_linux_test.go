@@ -5,13 +5,14 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/attn-go/attn/models/internal/signals"
 )
 
 // asCommand is the environment variable that makes the test binary the command.
@@ -87,7 +88,7 @@ func TestNoPrompt(t *testing.T) {
 
 // A signal ends -lines with all answers as far as they are, also those that only begin to be printed.
 func TestLinesSignals(t *testing.T) {
-	for _, signal := range notIgnored(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) {
+	for _, signal := range signals.NotIgnored(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) {
 		c := process(t, "-model", tiny(t), "-lines", "-temp", "1", "-max", "500")
 		c.Stdin = strings.NewReader(strings.Repeat("good morning\n", 20000)) // more than is ever answered
 		stdout, err := c.StdoutPipe()
@@ -189,15 +190,4 @@ func (s *screen) until(t *testing.T, want string) {
 		}
 		s.text += string(b[:n])
 	}
-}
-
-// notIgnored returns the signals that this process does not ignore, as it does SIGHUP under nohup: the
-// commands that it starts ignore them, too.
-func notIgnored(signals ...syscall.Signal) (list []syscall.Signal) {
-	for _, s := range signals {
-		if !signal.Ignored(s) {
-			list = append(list, s)
-		}
-	}
-	return list
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/attn-go/attn/models/internal/signals"
 )
 
 // A SignalError says that a signal ended what a program did. errors.Is takes it for a
@@ -25,23 +27,21 @@ func (e *SignalError) status() int {
 	return 1
 }
 
-// signals are those that end a program: ^C, what kill and service managers send, and the end of
+// ending are those that end a program: ^C, what kill and service managers send, and the end of
 // the terminal.
-var signals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+var ending = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 
 // Context returns a context that ends when a signal asks the program to end: SIGINT (^C), SIGTERM
 // or SIGHUP, unless the program was started with that one ignored. Its cause is a [*SignalError].
 // A second signal ends the program at once.
-func Context() (ctx context.Context, stop func()) { return Signals(context.Background(), signals...) }
+func Context() (ctx context.Context, stop func()) { return Signals(context.Background(), ending...) }
 
 // Signals is [Context] for other signals, and for a context that may end before.
 func Signals(parent context.Context, which ...os.Signal) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	c := make(chan os.Signal, 1)
-	for _, s := range which {
-		if !signal.Ignored(s) {
-			signal.Notify(c, s)
-		}
+	for _, s := range signals.NotIgnored(which...) {
+		signal.Notify(c, s)
 	}
 	go func() {
 		select {

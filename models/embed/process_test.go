@@ -4,13 +4,14 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/attn-go/attn/models/internal/signals"
 )
 
 // asCommand is the environment variable that makes the test binary the command.
@@ -51,7 +52,7 @@ func TestSignals(t *testing.T) {
 		t.Skip("a process cannot send these signals")
 	}
 	model := tinyModel(t)
-	for _, signal := range notIgnored(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) {
+	for _, signal := range signals.NotIgnored(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) {
 		folder := t.TempDir()
 		c, stdin, report := start(t, "-model", model, "-o", filepath.Join(folder, "x.npy"))
 		if _, err := io.WriteString(stdin, "a\n"); err != nil {
@@ -80,15 +81,4 @@ func TestSignals(t *testing.T) {
 			t.Errorf("%v: report %q", signal, report)
 		}
 	}
-}
-
-// notIgnored returns the signals that this process does not ignore, as it does SIGHUP under nohup: the
-// commands that it starts ignore them, too.
-func notIgnored(signals ...syscall.Signal) (list []syscall.Signal) {
-	for _, s := range signals {
-		if !signal.Ignored(s) {
-			list = append(list, s)
-		}
-	}
-	return list
 }
