@@ -12635,15 +12635,15 @@ chunk2row:
 	VMOVUPS 32(R8), Y5
 	VSUBPS  Y3, Y5, Y5
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCVTPS2DQ Y4, Y6
 	VCVTDQ2PS Y6, Y8
 	VSUBPS    Y8, Y4, Y8
-	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y4, Y4
+	VCMPPS    $0x15, constc2c80000AVX2<>+0(SB), Y4, Y4
 	VCVTPS2DQ Y5, Y7
 	VCVTDQ2PS Y7, Y9
 	VSUBPS    Y9, Y5, Y9
-	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y5, Y5
+	VCMPPS    $0x15, constc2c80000AVX2<>+0(SB), Y5, Y5
 
 	// The polynomial in r, by Horner's rule.
 	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y10
@@ -12704,11 +12704,11 @@ chunk1row:
 	VMOVUPS (R8), Y2
 	VSUBPS  Y1, Y2, Y2
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCVTPS2DQ Y2, Y3
 	VCVTDQ2PS Y3, Y4
 	VSUBPS    Y4, Y2, Y4
-	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y2, Y2
+	VCMPPS    $0x15, constc2c80000AVX2<>+0(SB), Y2, Y2
 
 	// The polynomial in r, by Horner's rule.
 	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y5
@@ -12797,15 +12797,15 @@ DATA const3920b5aeAVX2<>+24(SB)/4, $0x3920b5ae
 DATA const3920b5aeAVX2<>+28(SB)/4, $0x3920b5ae
 GLOBL const3920b5aeAVX2<>(SB), RODATA|NOPTR, $32
 
-DATA constc2fc0000AVX2<>+0(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX2<>+4(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX2<>+8(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX2<>+12(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX2<>+16(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX2<>+20(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX2<>+24(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX2<>+28(SB)/4, $0xc2fc0000
-GLOBL constc2fc0000AVX2<>(SB), RODATA|NOPTR, $32
+DATA constc2c80000AVX2<>+0(SB)/4, $0xc2c80000
+DATA constc2c80000AVX2<>+4(SB)/4, $0xc2c80000
+DATA constc2c80000AVX2<>+8(SB)/4, $0xc2c80000
+DATA constc2c80000AVX2<>+12(SB)/4, $0xc2c80000
+DATA constc2c80000AVX2<>+16(SB)/4, $0xc2c80000
+DATA constc2c80000AVX2<>+20(SB)/4, $0xc2c80000
+DATA constc2c80000AVX2<>+24(SB)/4, $0xc2c80000
+DATA constc2c80000AVX2<>+28(SB)/4, $0xc2c80000
+GLOBL constc2c80000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func dropoutAVX2(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
 // Requires: AVX, AVX2
@@ -13166,15 +13166,15 @@ columns:
 	VSUBPS  Y3, Y0, Y0
 	VSUBPS  Y3, Y1, Y1
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCVTPS2DQ Y0, Y2
 	VCVTDQ2PS Y2, Y4
 	VSUBPS    Y4, Y0, Y4
-	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y0, Y0
+	VCMPPS    $0x15, constc2c80000AVX2<>+0(SB), Y0, Y0
 	VCVTPS2DQ Y1, Y3
 	VCVTDQ2PS Y3, Y5
 	VSUBPS    Y5, Y1, Y5
-	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y1, Y1
+	VCMPPS    $0x15, constc2c80000AVX2<>+0(SB), Y1, Y1
 
 	// The polynomial in r, by Horner's rule.
 	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y6
@@ -22680,15 +22680,15 @@ turn:
 	VSUBPS   Y1, Y2, Y2
 	VSUBPS   Y1, Y3, Y3
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCVTPS2DQ Y2, Y4
 	VCVTDQ2PS Y4, Y6
 	VSUBPS    Y6, Y2, Y6
-	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y2, Y2
+	VCMPPS    $0x15, constc2c80000AVX2<>+0(SB), Y2, Y2
 	VCVTPS2DQ Y3, Y5
 	VCVTDQ2PS Y5, Y7
 	VSUBPS    Y7, Y3, Y7
-	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y3, Y3
+	VCMPPS    $0x15, constc2c80000AVX2<>+0(SB), Y3, Y3
 
 	// The polynomial in r, by Horner's rule.
 	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y8
@@ -22736,11 +22736,11 @@ row:
 	VMOVUPS (AX), X2
 	VSUBPS  Y1, Y2, Y2
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCVTPS2DQ Y2, Y3
 	VCVTDQ2PS Y3, Y4
 	VSUBPS    Y4, Y2, Y4
-	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y2, Y2
+	VCMPPS    $0x15, constc2c80000AVX2<>+0(SB), Y2, Y2
 
 	// The polynomial in r, by Horner's rule.
 	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y5
@@ -24510,7 +24510,7 @@ TEXT ·exp2AVX2(SB), NOSPLIT, $0-48
 	VMOVUPS (CX)(SI*4), Y1
 	VMINPS  Y1, Y0, Y1
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCVTPS2DQ Y1, Y2
 	VCVTDQ2PS Y2, Y3
 	VSUBPS    Y3, Y1, Y3
@@ -24536,7 +24536,7 @@ vector:
 	VMOVUPS (CX)(BX*4), Y1
 	VMINPS  Y1, Y0, Y1
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCVTPS2DQ Y1, Y2
 	VCVTDQ2PS Y2, Y3
 	VSUBPS    Y3, Y1, Y3
@@ -24571,7 +24571,7 @@ single:
 	VMOVSS (CX)(BX*4), X1
 	VMINPS Y1, Y0, Y1
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCVTPS2DQ Y1, Y2
 	VCVTDQ2PS Y2, Y3
 	VSUBPS    Y3, Y1, Y3
@@ -24597,6 +24597,16 @@ single:
 done:
 	VZEROUPPER
 	RET
+
+DATA constc2fc0000AVX2<>+0(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX2<>+4(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX2<>+8(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX2<>+12(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX2<>+16(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX2<>+20(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX2<>+24(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX2<>+28(SB)/4, $0xc2fc0000
+GLOBL constc2fc0000AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const43000000AVX2<>+0(SB)/4, $0x43000000
 DATA const43000000AVX2<>+4(SB)/4, $0x43000000
@@ -26062,7 +26072,7 @@ vector:
 	VORPS   Y0, Y3, Y5
 	VMULPS  const3fb8aa3bAVX2<>+0(SB), Y5, Y5
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCVTPS2DQ Y4, Y6
 	VCVTDQ2PS Y6, Y8
 	VSUBPS    Y8, Y4, Y8
@@ -26172,7 +26182,7 @@ last:
 	VORPS      Y0, Y3, Y5
 	VMULPS     const3fb8aa3bAVX2<>+0(SB), Y5, Y5
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCVTPS2DQ Y4, Y6
 	VCVTDQ2PS Y6, Y8
 	VSUBPS    Y8, Y4, Y8
@@ -26433,15 +26443,15 @@ chunk2row:
 	VSUBPS  Y1, Y7, Y7
 	VMINPS  Y7, Y8, Y7
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCVTPS2DQ Y6, Y8
 	VCVTDQ2PS Y8, Y10
 	VSUBPS    Y10, Y6, Y10
-	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y6, Y6
+	VCMPPS    $0x15, constc2c80000AVX2<>+0(SB), Y6, Y6
 	VCVTPS2DQ Y7, Y9
 	VCVTDQ2PS Y9, Y11
 	VSUBPS    Y11, Y7, Y11
-	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y7, Y7
+	VCMPPS    $0x15, constc2c80000AVX2<>+0(SB), Y7, Y7
 
 	// The polynomial in r, by Horner's rule.
 	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y12
@@ -26518,11 +26528,11 @@ chunk1row:
 	VSUBPS  Y0, Y3, Y3
 	VMINPS  Y3, Y4, Y3
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCVTPS2DQ Y3, Y4
 	VCVTDQ2PS Y4, Y5
 	VSUBPS    Y5, Y3, Y5
-	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y3, Y3
+	VCMPPS    $0x15, constc2c80000AVX2<>+0(SB), Y3, Y3
 
 	// The polynomial in r, by Horner's rule.
 	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y6

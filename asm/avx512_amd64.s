@@ -17346,7 +17346,7 @@ TEXT ·softmaxAVX512(SB), NOSPLIT, $0-88
 	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z4
 	VMOVUPS const3aaf8418AVX512<>+0(SB), Z5
 	VMOVUPS const3920b5aeAVX512<>+0(SB), Z6
-	VMOVUPS constc2fc0000AVX512<>+0(SB), Z7
+	VMOVUPS constc2c80000AVX512<>+0(SB), Z7
 
 	// The widest chunk of lanes that is left.
 columns:
@@ -17405,7 +17405,7 @@ chunk4row:
 	VMOVUPS 192(R8), Z19
 	VSUBPS  Z15, Z19, Z19
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCMPPS      $0x15, Z7, Z16, K1
 	VRNDSCALEPS $0x00, Z16, Z20
 	VSUBPS      Z20, Z16, Z21
@@ -17505,7 +17505,7 @@ chunk2row:
 	VMOVUPS 64(R8), Z13
 	VSUBPS  Z11, Z13, Z13
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCMPPS      $0x15, Z7, Z12, K1
 	VRNDSCALEPS $0x00, Z12, Z14
 	VSUBPS      Z14, Z12, Z15
@@ -17568,7 +17568,7 @@ chunk1row:
 	VMOVUPS (R8), Z10
 	VSUBPS  Z9, Z10, Z10
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCMPPS      $0x15, Z7, Z10, K1
 	VRNDSCALEPS $0x00, Z10, Z11
 	VSUBPS      Z11, Z10, Z10
@@ -17706,23 +17706,23 @@ DATA const3920b5aeAVX512<>+56(SB)/4, $0x3920b5ae
 DATA const3920b5aeAVX512<>+60(SB)/4, $0x3920b5ae
 GLOBL const3920b5aeAVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constc2fc0000AVX512<>+0(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX512<>+4(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX512<>+8(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX512<>+12(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX512<>+16(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX512<>+20(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX512<>+24(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX512<>+28(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX512<>+32(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX512<>+36(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX512<>+40(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX512<>+44(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX512<>+48(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX512<>+52(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX512<>+56(SB)/4, $0xc2fc0000
-DATA constc2fc0000AVX512<>+60(SB)/4, $0xc2fc0000
-GLOBL constc2fc0000AVX512<>(SB), RODATA|NOPTR, $64
+DATA constc2c80000AVX512<>+0(SB)/4, $0xc2c80000
+DATA constc2c80000AVX512<>+4(SB)/4, $0xc2c80000
+DATA constc2c80000AVX512<>+8(SB)/4, $0xc2c80000
+DATA constc2c80000AVX512<>+12(SB)/4, $0xc2c80000
+DATA constc2c80000AVX512<>+16(SB)/4, $0xc2c80000
+DATA constc2c80000AVX512<>+20(SB)/4, $0xc2c80000
+DATA constc2c80000AVX512<>+24(SB)/4, $0xc2c80000
+DATA constc2c80000AVX512<>+28(SB)/4, $0xc2c80000
+DATA constc2c80000AVX512<>+32(SB)/4, $0xc2c80000
+DATA constc2c80000AVX512<>+36(SB)/4, $0xc2c80000
+DATA constc2c80000AVX512<>+40(SB)/4, $0xc2c80000
+DATA constc2c80000AVX512<>+44(SB)/4, $0xc2c80000
+DATA constc2c80000AVX512<>+48(SB)/4, $0xc2c80000
+DATA constc2c80000AVX512<>+52(SB)/4, $0xc2c80000
+DATA constc2c80000AVX512<>+56(SB)/4, $0xc2c80000
+DATA constc2c80000AVX512<>+60(SB)/4, $0xc2c80000
+GLOBL constc2c80000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func dropoutAVX512(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
 // Requires: AVX, AVX512DQ, AVX512F
@@ -18013,7 +18013,7 @@ TEXT ·mergeStatsAVX512(SB), NOSPLIT, $0-144
 	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z4
 	VMOVUPS const3aaf8418AVX512<>+0(SB), Z5
 	VMOVUPS const3920b5aeAVX512<>+0(SB), Z6
-	VMOVUPS constc2fc0000AVX512<>+0(SB), Z7
+	VMOVUPS constc2c80000AVX512<>+0(SB), Z7
 
 	// One vector of lanes: m' = max(blockMax, max).
 columns:
@@ -18031,7 +18031,7 @@ columns:
 	VSUBPS    Z11, Z8, Z8
 	VSUBPS    Z11, Z9, Z9
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCMPPS      $0x15, Z7, Z8, K1
 	VRNDSCALEPS $0x00, Z8, Z10
 	VSUBPS      Z10, Z8, Z11
@@ -52014,7 +52014,7 @@ TEXT ·skinnySoftmaxAVX512(SB), NOSPLIT, $0-88
 	VMOVUPS   const3c1d96f0AVX512<>+0(SB), Z6
 	VMOVUPS   const3aaf8418AVX512<>+0(SB), Z7
 	VMOVUPS   const3920b5aeAVX512<>+0(SB), Z8
-	VMOVUPS   constc2fc0000AVX512<>+0(SB), Z9
+	VMOVUPS   constc2c80000AVX512<>+0(SB), Z9
 	MOVL      $0x0000f0f0, BX
 	KMOVW     BX, K1
 	CMPQ      CX, $0x20
@@ -52028,7 +52028,7 @@ turn:
 	VBLENDMPS 48(AX), Z10, K1, Z10
 	VSUBPS    Z1, Z10, Z10
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCMPPS      $0x15, Z9, Z10, K2
 	VRNDSCALEPS $0x00, Z10, Z11
 	VSUBPS      Z11, Z10, Z10
@@ -52065,7 +52065,7 @@ row:
 	VMOVUPS (AX), X10
 	VSUBPS  Z1, Z10, Z10
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCMPPS      $0x15, Z9, Z10, K1
 	VRNDSCALEPS $0x00, Z10, Z11
 	VSUBPS      Z11, Z10, Z10
@@ -53948,7 +53948,7 @@ TEXT ·exp2AVX512(SB), NOSPLIT, $0-48
 	VMOVUPS (CX)(SI*4), Z9
 	VMINPS  Z9, Z0, Z9
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCMPPS      $0x15, Z8, Z9, K1
 	VRNDSCALEPS $0x00, Z9, Z10
 	VSUBPS      Z10, Z9, Z9
@@ -53971,7 +53971,7 @@ vector:
 	VMOVUPS (CX)(BX*4), Z9
 	VMINPS  Z9, Z0, Z9
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCMPPS      $0x15, Z8, Z9, K1
 	VRNDSCALEPS $0x00, Z9, Z10
 	VSUBPS      Z10, Z9, Z9
@@ -54003,7 +54003,7 @@ single:
 	VMOVSS (CX)(BX*4), X9
 	VMINPS Z9, Z0, Z9
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCMPPS      $0x15, Z8, Z9, K1
 	VRNDSCALEPS $0x00, Z9, Z10
 	VSUBPS      Z10, Z9, Z11
@@ -54026,6 +54026,24 @@ single:
 done:
 	VZEROUPPER
 	RET
+
+DATA constc2fc0000AVX512<>+0(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX512<>+4(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX512<>+8(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX512<>+12(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX512<>+16(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX512<>+20(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX512<>+24(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX512<>+28(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX512<>+32(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX512<>+36(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX512<>+40(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX512<>+44(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX512<>+48(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX512<>+52(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX512<>+56(SB)/4, $0xc2fc0000
+DATA constc2fc0000AVX512<>+60(SB)/4, $0xc2fc0000
+GLOBL constc2fc0000AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA const43000000AVX512<>+0(SB)/4, $0x43000000
 DATA const43000000AVX512<>+4(SB)/4, $0x43000000
@@ -55790,7 +55808,7 @@ vector:
 	VORPS   Z0, Z20, Z22
 	VMULPS  const3fb8aa3bAVX512<>+0(SB), Z22, Z22
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCMPPS      $0x15, Z18, Z21, K1
 	VRNDSCALEPS $0x00, Z21, Z23
 	VSUBPS      Z23, Z21, Z25
@@ -55899,7 +55917,7 @@ last:
 	VORPS     Z0, Z20, Z22
 	VMULPS    const3fb8aa3bAVX512<>+0(SB), Z22, Z22
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCMPPS      $0x15, Z18, Z21, K1
 	VRNDSCALEPS $0x00, Z21, Z23
 	VSUBPS      Z23, Z21, Z21
@@ -56150,7 +56168,7 @@ TEXT ·backwardWeightsAVX512(SB), NOSPLIT, $0-136
 	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z4
 	VMOVUPS const3aaf8418AVX512<>+0(SB), Z5
 	VMOVUPS const3920b5aeAVX512<>+0(SB), Z6
-	VMOVUPS constc2fc0000AVX512<>+0(SB), Z7
+	VMOVUPS constc2c80000AVX512<>+0(SB), Z7
 
 	// The widest chunk of lanes that is left.
 columns:
@@ -56197,7 +56215,7 @@ chunk4row:
 	VSUBPS  Z11, Z23, Z23
 	VMINPS  Z23, Z24, Z23
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCMPPS      $0x15, Z7, Z20, K1
 	VRNDSCALEPS $0x00, Z20, Z24
 	VSUBPS      Z24, Z20, Z25
@@ -56326,7 +56344,7 @@ chunk2row:
 	VSUBPS  Z9, Z15, Z15
 	VMINPS  Z15, Z16, Z15
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCMPPS      $0x15, Z7, Z14, K1
 	VRNDSCALEPS $0x00, Z14, Z16
 	VSUBPS      Z16, Z14, Z17
@@ -56405,7 +56423,7 @@ chunk1row:
 	VSUBPS  Z8, Z11, Z11
 	VMINPS  Z11, Z12, Z11
 
-	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	// exp2: x = n + r, n an integer; lanes below the limit are not kept.
 	VCMPPS      $0x15, Z7, Z11, K1
 	VRNDSCALEPS $0x00, Z11, Z12
 	VSUBPS      Z12, Z11, Z11

@@ -12584,7 +12584,7 @@ TEXT ·softmaxNEON(SB), NOSPLIT, $0-88
 	FMOVQ 96(R5), F0
 	MOVD $0x4b400080, R6
 	VDUP R6, V1.S4
-	MOVD $0xc2fc0000, R6
+	MOVD $0xc2c80000, R6
 	VDUP R6, V2.S4
 	MOVD $0xff800000, R6
 	VDUP R6, V3.S4
@@ -12626,7 +12626,7 @@ chunk3row:
 	FMOVQ 32(R6), F12
 	WORD $0x4ea6d58c // fsub v12.4s, v12.4s, v6.4s
 
-	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
 	WORD $0x4e21d54d // fadd v13.4s, v10.4s, v1.4s
 	WORD $0x4ea1d5b0 // fsub v16.4s, v13.4s, v1.4s
 	WORD $0x4eb0d550 // fsub v16.4s, v10.4s, v16.4s
@@ -12729,7 +12729,7 @@ chunk2row:
 	FMOVQ 16(R6), F9
 	WORD $0x4ea5d529 // fsub v9.4s, v9.4s, v5.4s
 
-	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
 	WORD $0x4e21d50a // fadd v10.4s, v8.4s, v1.4s
 	WORD $0x4ea1d54c // fsub v12.4s, v10.4s, v1.4s
 	WORD $0x4eacd50c // fsub v12.4s, v8.4s, v12.4s
@@ -12804,7 +12804,7 @@ chunk1row:
 	FMOVQ (R6), F6
 	WORD $0x4ea4d4c6 // fsub v6.4s, v6.4s, v4.4s
 
-	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
 	WORD $0x4e21d4c7 // fadd v7.4s, v6.4s, v1.4s
 	WORD $0x4ea1d4e8 // fsub v8.4s, v7.4s, v1.4s
 	WORD $0x4ea8d4c8 // fsub v8.4s, v6.4s, v8.4s
@@ -13102,7 +13102,7 @@ TEXT ·mergeStatsNEON(SB), NOSPLIT, $0-144
 	FMOVQ 96(R7), F0
 	MOVD $0x4b400080, R8
 	VDUP R8, V1.S4
-	MOVD $0xc2fc0000, R8
+	MOVD $0xc2c80000, R8
 	VDUP R8, V2.S4
 	MOVD $0xff800000, R8
 	VDUP R8, V3.S4
@@ -13121,7 +13121,7 @@ columns:
 	WORD $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
 	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
 
-	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
 	WORD $0x4e21d488 // fadd v8.4s, v4.4s, v1.4s
 	WORD $0x4ea1d50a // fsub v10.4s, v8.4s, v1.4s
 	WORD $0x4eaad48a // fsub v10.4s, v4.4s, v10.4s
@@ -27411,7 +27411,7 @@ TEXT ·skinnySoftmaxNEON(SB), NOSPLIT, $0-88
 	FMOVQ 96(R5), F2
 	MOVD $0x4b400080, R6
 	VDUP R6, V3.S4
-	MOVD $0xc2fc0000, R6
+	MOVD $0xc2c80000, R6
 	VDUP R6, V4.S4
 	MOVD $0xff800000, R6
 	VDUP R6, V5.S4
@@ -27438,7 +27438,7 @@ turn:
 	ADD R1, R0, R0
 	WORD $0x4ea0d529 // fsub v9.4s, v9.4s, v0.4s
 
-	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
 	WORD $0x4e23d4ca // fadd v10.4s, v6.4s, v3.4s
 	WORD $0x4ea3d54e // fsub v14.4s, v10.4s, v3.4s
 	WORD $0x4eaed4ce // fsub v14.4s, v6.4s, v14.4s
@@ -27544,7 +27544,7 @@ row:
 	ADD R1, R0, R0
 	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
 
-	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
 	WORD $0x4e23d4c7 // fadd v7.4s, v6.4s, v3.4s
 	WORD $0x4ea3d4e8 // fsub v8.4s, v7.4s, v3.4s
 	WORD $0x4ea8d4c8 // fsub v8.4s, v6.4s, v8.4s
@@ -29796,7 +29796,7 @@ TEXT ·exp2NEON(SB), NOSPLIT, $0-48
 	FMOVQ (R4), F6
 	WORD $0x4ea0f4c6 // fmin v6.4s, v6.4s, v0.4s
 
-	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
 	WORD $0x4e22d4c7 // fadd v7.4s, v6.4s, v2.4s
 	WORD $0x4ea2d4e8 // fsub v8.4s, v7.4s, v2.4s
 	WORD $0x4ea8d4c8 // fsub v8.4s, v6.4s, v8.4s
@@ -29830,7 +29830,7 @@ vector:
 	FMOVQ.P 16(R2), F5
 	WORD $0x4ea0f4a5 // fmin v5.4s, v5.4s, v0.4s
 
-	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
 	WORD $0x4e22d4a7 // fadd v7.4s, v5.4s, v2.4s
 	WORD $0x4ea2d4e8 // fsub v8.4s, v7.4s, v2.4s
 	WORD $0x4ea8d4a8 // fsub v8.4s, v5.4s, v8.4s
@@ -29869,7 +29869,7 @@ single:
 	FMOVS.P 4(R2), F5
 	WORD $0x4ea0f4a5 // fmin v5.4s, v5.4s, v0.4s
 
-	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
 	WORD $0x4e22d4a7 // fadd v7.4s, v5.4s, v2.4s
 	WORD $0x4ea2d4e8 // fsub v8.4s, v7.4s, v2.4s
 	WORD $0x4ea8d4a8 // fsub v8.4s, v5.4s, v8.4s
@@ -31380,7 +31380,7 @@ vector:
 	VORR V7.B16, V19.B16, V21.B16
 	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
 
-	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
 	WORD $0x4e2ed6b7 // fadd v23.4s, v21.4s, v14.4s
 	WORD $0x4eaed6f8 // fsub v24.4s, v23.4s, v14.4s
 	WORD $0x4eb8d6b8 // fsub v24.4s, v21.4s, v24.4s
@@ -31418,7 +31418,7 @@ vector:
 	VORR V7.B16, V20.B16, V21.B16
 	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
 
-	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
 	WORD $0x4e2ed6b7 // fadd v23.4s, v21.4s, v14.4s
 	WORD $0x4eaed6f8 // fsub v24.4s, v23.4s, v14.4s
 	WORD $0x4eb8d6b8 // fsub v24.4s, v21.4s, v24.4s
@@ -31502,7 +31502,7 @@ single:
 	VORR V7.B16, V19.B16, V21.B16
 	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
 
-	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
 	WORD $0x4e2ed6b7 // fadd v23.4s, v21.4s, v14.4s
 	WORD $0x4eaed6f8 // fsub v24.4s, v23.4s, v14.4s
 	WORD $0x4eb8d6b8 // fsub v24.4s, v21.4s, v24.4s
@@ -31540,7 +31540,7 @@ single:
 	VORR V7.B16, V20.B16, V21.B16
 	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
 
-	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
 	WORD $0x4e2ed6b7 // fadd v23.4s, v21.4s, v14.4s
 	WORD $0x4eaed6f8 // fsub v24.4s, v23.4s, v14.4s
 	WORD $0x4eb8d6b8 // fsub v24.4s, v21.4s, v24.4s
@@ -31738,7 +31738,7 @@ TEXT ·backwardWeightsNEON(SB), NOSPLIT, $0-136
 	FMOVQ 96(R7), F0
 	MOVD $0x4b400080, R8
 	VDUP R8, V1.S4
-	MOVD $0xc2fc0000, R8
+	MOVD $0xc2c80000, R8
 	VDUP R8, V2.S4
 	MOVD $0xff800000, R8
 	VDUP R8, V3.S4
@@ -31775,7 +31775,7 @@ chunk2row:
 	WORD $0x4ea6d58c // fsub v12.4s, v12.4s, v6.4s
 	WORD $0x4ea4f58c // fmin v12.4s, v12.4s, v4.4s
 
-	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
 	WORD $0x4e21d56f // fadd v15.4s, v11.4s, v1.4s
 	WORD $0x4ea1d5f1 // fsub v17.4s, v15.4s, v1.4s
 	WORD $0x4eb1d571 // fsub v17.4s, v11.4s, v17.4s
@@ -31868,7 +31868,7 @@ chunk1row:
 	WORD $0x4ea5d508 // fsub v8.4s, v8.4s, v5.4s
 	WORD $0x4ea4f508 // fmin v8.4s, v8.4s, v4.4s
 
-	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
 	WORD $0x4e21d50a // fadd v10.4s, v8.4s, v1.4s
 	WORD $0x4ea1d54b // fsub v11.4s, v10.4s, v1.4s
 	WORD $0x4eabd50b // fsub v11.4s, v8.4s, v11.4s

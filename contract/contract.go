@@ -33,6 +33,11 @@ const (
 	LeastOfBlock = 0x0d800000
 )
 
+// LeastWeight is -100: a weight 2^x of a key, or a factor that merges blocks, is 0 below. Products of larger
+// ones with values of at least 2^-26 are normal numbers; with subnormal ones an FMA takes 100 times as
+// long on some CPUs.
+const LeastWeight = 0xc2c80000
+
 // RoundMagic is 1.5·2^23. Added to a number of magnitude below 2^22 it rounds that to an integer,
 // ties to even, which is in the low bits of the sum.
 const RoundMagic = 0x4b400000

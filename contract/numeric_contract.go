@@ -1,8 +1,9 @@
 // # The numeric contract
 //
-// This is version 2 of the contract. The constant kernel.Contract is its number. Version 1, in
-// which a score was one chain over all columns and an output of a linear layer one over all
-// inputs, has the same bits for heads of up to 64 columns and layers of up to 128 inputs.
+// This is version 3 of the contract. The constant kernel.Contract is its number. In version 2 the
+// weights of attention were 0 below 2^-126 instead of 2^-100. In version 1 a score was one chain over
+// all columns and an output of a linear layer one over all inputs, which has the same bits for heads of
+// up to 64 columns and layers of up to 128 inputs.
 //
 // The result of a row is a function of that row of q, of the keys and values that it
 // may see, of their positions and of the options, down to the last bit. This text
@@ -66,14 +67,14 @@
 // visible key:
 //
 //	m    = the largest s[j] of a visible key; a NaN is passed over; -Inf if there is no other
-//	p[j] = exp2(s[j]-z), +0 for hidden keys; z is m, or 0 if m is -Inf
+//	p[j] = weight(s[j]-z), +0 for hidden keys; z is m, or 0 if m is -Inf
 //	l    = sum of p[j], j ascending, from +0
 //	o[e] = fma chain over j, ascending, from +0: acc = fma(p[j], v[j][e], acc)
 //
 // The blocks are merged from left to right. The first block is taken as it is. Every
 // further block, with its mb, lb and ob, is merged into m, l and o:
 //
-//	m' = max(m, mb); a = exp2(m-z); b = exp2(mb-z); z is m', or 0 if m' is -Inf
+//	m' = max(m, mb); a = weight(m-z); b = weight(mb-z); z is m', or 0 if m' is -Inf
 //	l  = fma(lb, b, l·a)
 //	o[e] = fma(ob[e], b, o[e]·a)
 //	m  = m'
@@ -85,7 +86,7 @@
 //	inv    = 1/l
 //	out[e] = o[e]·inv + (+0)
 //	LSE    = (m + log2(l))·LN2 + (+0)
-//	w[j]   = p·inv + (+0), p = exp2(s[j]-z), or +0 for hidden keys
+//	w[j]   = p·inv + (+0), p = weight(s[j]-z), or +0 for hidden keys
 //
 // Every step rounds: there is no fma here. w are the weights, if they are wanted; m, z, l
 // and inv are those of all blocks.
@@ -163,7 +164,7 @@
 // kernel.AttentionBackward computes the scores s of visible keys again, as above, and takes LSE and
 // dout. For every row, with L = LSE·LOG2E:
 //
-//	p[j]  = exp2(the smaller of s[j]-L and +0)
+//	p[j]  = weight(the smaller of s[j]-L and +0)
 //	dp[j] = a[0] + a[1] + ..., a[n] = fma chain over e = 64n..min(64n+63, Dv-1), from +0: acc = fma(v[j][e], dout[e], acc)
 //
 // Dropout replaces dp[j] as it does with a weight. Keys that are not visible do not count from
@@ -288,8 +289,12 @@
 //	r = x-n, which is exact
 //	c0..c6 = 3f800000 3f317218 3e75fdee 3d6357be 3c1d96f0 3aaf8418 3920b5ae
 //
-// with the polynomial by Horner's rule. The product with 2^n is exact. Attention needs
-// exp2 for x ≤ 0 alone. Over all floats its error is at most 0.80 ulp.
+// with the polynomial by Horner's rule. The product with 2^n is exact. Over all floats its
+// error is at most 0.80 ulp.
+//
+// weight(x) of attention, for x ≤ 0, is exactly 0 below -100 and else exp2(x). With weights down to
+// 2^-126 the products of far keys would be subnormal, and on some CPUs an fma of these takes 100 times
+// as long as others. With 2^-100 they are not, but for values below 2^-26.
 //
 // tanh(x) has the sign of x and the magnitude t + q, where
 //

@@ -8,7 +8,7 @@ import "github.com/attn-go/attn/internal/scalar"
 // backwardWeights turns n rows of len(lse) scores into weights that are not yet normalised, in
 // place, and adds them up, and their products with their gradients dp:
 //
-//	p         = exp2(min(s - lse[lane], 0)), +0 where s is -Inf
+//	p         = weight(min(s - lse[lane], 0)), +0 where s is -Inf
 //	sum[lane] = sum of p, j ascending, from +0
 //	dot[lane] = fma chain over j ascending, from +0: acc = fma(p, dp, acc), 0 for dp where p is ±0
 func backwardWeights(s, dp []float32, ld, n int, lse, sum, dot []float32) {

@@ -8,7 +8,7 @@ import (
 
 var negInf = float32(math.Inf(-1))
 
-// softmax turns n rows of len(max) scores into weights in place, exp2(s - max[lane]), and
+// softmax turns n rows of len(max) scores into weights in place, weight(s - max[lane]), and
 // writes their sums, from +0 in the order of the rows. In a lane whose max is -Inf all
 // weights are 0 except those of NaN.
 func softmax(s []float32, ld, n int, max, sum []float32) {
@@ -17,7 +17,7 @@ func softmax(s []float32, ld, n int, max, sum []float32) {
 	for j := range n {
 		row := window(s, j*ld, len(max))
 		for lane, m := range max {
-			p := scalar.Exp2(row[lane] - orZero(m))
+			p := scalar.Weight(row[lane] - orZero(m))
 			row[lane] = p
 			sum[lane] += p
 		}
@@ -28,7 +28,7 @@ func softmax(s []float32, ld, n int, max, sum []float32) {
 // alpha and beta the factors that merge the outputs. Per lane:
 //
 //	m = max(blockMax, max), z = m with 0 for -Inf
-//	alpha = exp2(max - z), beta = exp2(blockMax - z)
+//	alpha = weight(max - z), beta = weight(blockMax - z)
 //	sum = fma(blockSum, beta, sum·alpha), max = m
 //
 // A side that has seen no key (-Inf, sum 0) changes nothing in the other.
@@ -36,7 +36,7 @@ func mergeStats(max, sum, blockMax, blockSum, alpha, beta []float32) {
 	for lane, old := range max {
 		m := scalar.Larger(blockMax[lane], old)
 		z := orZero(m)
-		al, be := scalar.Exp2(old-z), scalar.Exp2(blockMax[lane]-z)
+		al, be := scalar.Weight(old-z), scalar.Weight(blockMax[lane]-z)
 		alpha[lane], beta[lane] = al, be
 		sum[lane] = scalar.FMA(blockSum[lane], be, float32(sum[lane]*al))
 		max[lane] = m
@@ -44,7 +44,7 @@ func mergeStats(max, sum, blockMax, blockSum, alpha, beta []float32) {
 }
 
 // orZero replaces the maximum -Inf of a lane that has seen no key by 0: -Inf - -Inf
-// would be NaN, while exp2(-Inf - 0) is the weight 0.
+// would be NaN, while weight(-Inf - 0) is 0.
 func orZero(m float32) float32 {
 	if m == negInf {
 		return 0

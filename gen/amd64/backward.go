@@ -20,7 +20,7 @@ func (g *gen) BackwardWeights() {
 	s, other := g.Slice("s"), g.distance("dp", "s")
 	ld, n, left := g.Stride("ld"), g.Num("n"), g.SliceLen("lse")
 	lse, sum, dot := g.Slice("lse"), g.Slice("sum"), g.Slice("dot")
-	ops, inf := g.Exp2Operands(), g.Constant(spec.MinusInf)
+	ops, inf := g.Exp2Operands(spec.LeastWeight), g.Constant(spec.MinusInf)
 	zeros := g.Constant(0)
 	loop.Chunks(g, g.chunkWidths(), left, func(vectors int, name string) {
 		g.Label(name)

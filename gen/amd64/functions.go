@@ -64,7 +64,7 @@ func (g *gen) Exp2() {
 	var ops []operand.Op
 	limit := g.Vec()
 	g.each(spec.Exp2, func() {
-		ops = g.Exp2Operands()
+		ops = g.Exp2Operands(spec.Minus126)
 		g.VMOVUPS(g.Constant(spec.Plus128), limit)
 	}, func(x reg.VecVirtual) reg.VecVirtual {
 		g.VMINPS(x, limit, x) // a NaN stays

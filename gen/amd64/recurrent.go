@@ -61,7 +61,7 @@ func (g *gen) GRU() {
 	g.Kernel(spec.GRU)
 	r := &recurrent{g: g, n: g.SliceLen("state")}
 	state, gates, in, hidden := g.Slice("state"), g.Slice("gates"), g.Slice("in"), g.Slice("hidden")
-	tanh, ops := g.tanhOperands(), g.Exp2Operands()
+	tanh, ops := g.tanhOperands(), g.Exp2Operands(spec.Minus126)
 	r.eachUnit([]reg.GPVirtual{state, gates, in, hidden}, func() {
 		xs, sums := g.Vecs(2), g.Vecs(2)
 		for i, x := range xs {

@@ -19,7 +19,7 @@ func (g *gen) Softmax() {
 	g.Kernel(spec.Softmax)
 	s, ld, n := g.Slice("s"), g.Stride("ld"), g.Num("n")
 	max, sum, left := g.Slice("max"), g.Slice("sum"), g.SliceLen("max")
-	ops := g.Exp2Operands()
+	ops := g.Exp2Operands(spec.LeastWeight)
 	loop.Chunks(g, g.chunkWidths(), left, func(vectors int, name string) {
 		g.softmaxChunk(vectors, name, s, ld, n, max, sum, ops)
 	})
@@ -67,7 +67,7 @@ func (g *gen) MergeStats() {
 		p[n] = g.Slice(n)
 	}
 	left := g.SliceLen("max")
-	ops := g.Exp2Operands()
+	ops := g.Exp2Operands(spec.LeastWeight)
 	g.Comment("One vector of lanes: m' = max(blockMax, max).")
 	g.Label("columns")
 	g.JumpIfZero(left, "done")

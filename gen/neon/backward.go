@@ -12,7 +12,7 @@ func (g *neon) BackwardWeights() {
 	g.Kernel(spec.BackwardWeights)
 	s, dp, ld, lse := g.Slice("s"), g.Slice("dp"), g.Stride("ld"), g.Slice("lse")
 	sum, dot, left := g.Slice("sum"), g.Slice("dot"), g.LoadParam(g.Len("lse"))
-	e, zero := g.NewExp2(emit.NotPositive), g.Vec()
+	e, zero := g.NewExp2(emit.NotPositive, spec.LeastWeight), g.Vec()
 	g.Zero(zero)
 	loop.Chunks(g, []int{2, 1}, left, func(vectors int, name string) {
 		g.Label(name)

@@ -69,7 +69,7 @@ func (g *neon) elementwise(of, factor string, compute func(x a64.Vec)) {
 // Exp2 is exp2 for all x, see softmax.go. Beyond 128 x is replaced by 128.
 func (g *neon) Exp2() {
 	g.Kernel(spec.Exp2)
-	limit, e := g.Broadcast(spec.Plus128), g.NewExp2(emit.AllNumbers)
+	limit, e := g.Broadcast(spec.Plus128), g.NewExp2(emit.AllNumbers, spec.Minus126)
 	g.each(func(x a64.Vec) {
 		g.FMIN(x, x, limit)
 		g.Exp2Vectors(e, []a64.Vec{x})

@@ -22,7 +22,7 @@ func (g *neon) GRU() {
 	left, size, state := g.LoadParam(g.Len("state")), g.GP(), g.Slice("state")
 	g.Op("LSL", 2, left, size)
 	gates, in, hidden := g.thirds("gates", size), g.thirds("in", size), g.thirds("hidden", size)
-	exp, one, log2E := g.NewExp2(emit.NotPositive), g.Broadcast(spec.One), g.Broadcast(spec.Log2E)
+	exp, one, log2E := g.NewExp2(emit.NotPositive, spec.Minus126), g.Broadcast(spec.One), g.Broadcast(spec.Log2E)
 	reset, update := g.Vec(), g.Vec()
 	g.EachColumn(left, func(op string, bytes int) {
 		op += ".P"

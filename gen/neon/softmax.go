@@ -11,7 +11,7 @@ import (
 func (g *neon) Softmax() {
 	g.Kernel(spec.Softmax)
 	p := softmaxer{neon: g, s: g.Slice("s"), ld: g.Stride("ld"), max: g.Slice("max"), sum: g.Slice("sum"), left: g.LoadParam(g.Len("max"))}
-	e := g.NewExp2(emit.NotPositive)
+	e := g.NewExp2(emit.NotPositive, spec.LeastWeight)
 	loop.Chunks(g, chunkWidths, p.left, func(vectors int, name string) { p.chunk(vectors, name, e) })
 }
 
@@ -54,7 +54,7 @@ func (g *neon) MergeStats() {
 	g.Kernel(spec.MergeStats)
 	max, sum, blockMax, blockSum := g.Slice("max"), g.Slice("sum"), g.Slice("blockMax"), g.Slice("blockSum")
 	alpha, beta, left := g.Slice("alpha"), g.Slice("beta"), g.LoadParam(g.Len("max"))
-	e := g.NewExp2(emit.NotPositive)
+	e := g.NewExp2(emit.NotPositive, spec.LeastWeight)
 	g.Jump("CBZ", "done", left)
 	g.Commentf("One vector of lanes: m' = max(blockMax, max).")
 	g.Label("columns")

@@ -4,9 +4,10 @@ import "github.com/attn-go/attn/contract"
 
 // Numbers of the numeric contract, from package contract, as float32 bits unless they are counts.
 const (
-	NaN        = contract.Canonical // narrowed to binary16 or bfloat16 it is the NaN that the contract wants there
-	Log2E      = contract.Log2E
-	RoundMagic = contract.RoundMagic
+	NaN         = contract.Canonical // narrowed to binary16 or bfloat16 it is the NaN that the contract wants there
+	Log2E       = contract.Log2E
+	LeastWeight = contract.LeastWeight
+	RoundMagic  = contract.RoundMagic
 
 	MostCode     = contract.MostCode
 	PerCode      = contract.PerCode

@@ -102,7 +102,7 @@ func (w *BackwardModel) weight(b, h, i int, s float32) float32 {
 	if x > 0 {
 		x = 0
 	}
-	return scalar.Exp2(x)
+	return scalar.Weight(x)
 }
 
 // pair returns a pair, or nil if the key is hidden or its weight 0.

@@ -198,7 +198,7 @@ func (m *Model) block(b, h, i, lo int, s []float32) ModelBlock {
 		if s == NegInf {
 			continue
 		}
-		p := scalar.Exp2(s - z)
+		p := scalar.Weight(s - z)
 		x.Sum += p
 		p = m.dropped(p, b, h, i, lo+j)
 		for e, v := range Row(&m.v, b, h/m.group, lo+j) {
@@ -256,7 +256,7 @@ func (m *Model) merge(row *ModelRow, b, h, i int, s []float32) {
 		if z == NegInf {
 			z = 0
 		}
-		alpha, beta := scalar.Exp2(top-z), scalar.Exp2(x.Max-z)
+		alpha, beta := scalar.Weight(top-z), scalar.Weight(x.Max-z)
 		l = scalar.FMA(x.Sum, beta, float32(l*alpha))
 		for e := range o {
 			o[e] = scalar.FMA(x.Out[e], beta, float32(o[e]*alpha))
@@ -276,7 +276,7 @@ func (m *Model) merge(row *ModelRow, b, h, i int, s []float32) {
 		case l != l:
 			row.Weights[j] = CanonicalNaN
 		case s[j] != NegInf:
-			row.Weights[j] = float32(m.dropped(scalar.Exp2(s[j]-top), b, h, i, j)*(1/l)) + 0
+			row.Weights[j] = float32(m.dropped(scalar.Weight(s[j]-top), b, h, i, j)*(1/l)) + 0
 		}
 	}
 	if nan {

@@ -152,7 +152,7 @@ func (s *mergeScratch) merge(kern *ukernel.TileKernels, max, sum float32, o []fl
 	if z == negInf {
 		z = 0
 	}
-	a, b := scalar.Exp2(s.max-z), scalar.Exp2(max-z)
+	a, b := scalar.Weight(s.max-z), scalar.Weight(max-z)
 	s.sum = scalar.FMA(sum, b, float32(s.sum*a))
 	s.max = top
 	lanes := kern.Lanes

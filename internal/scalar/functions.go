@@ -23,7 +23,7 @@ var log2E = math.Float32frombits(contract.Log2E)
 const roundMagic = 0x1.8p23
 
 // Exp2 returns 2^x as the contract defines it: within 0.80 ulp, exactly 0 below -126,
-// +Inf from 128 on, NaN for NaN. Attention needs it only for x ≤ 0.
+// +Inf from 128 on, NaN for NaN.
 func Exp2(x float32) float32 {
 	if !(x >= -126 && x < 128) {
 		switch {
@@ -49,6 +49,18 @@ func Exp2(x float32) float32 {
 	// number. So n can be added to the exponent. The shift keeps only the low bits of n in
 	// t.
 	return math.Float32frombits(math.Float32bits(p) + math.Float32bits(t)<<23)
+}
+
+// leastWeight is -100.
+var leastWeight = math.Float32frombits(contract.LeastWeight)
+
+// Weight returns the weight of a key whose score is x ≤ 0 from the maximum: Exp2(x), and exactly 0
+// below -100. So are the factors that merge blocks.
+func Weight(x float32) float32 {
+	if x < leastWeight {
+		return 0
+	}
+	return Exp2(x)
 }
 
 // twoThirds are the bits of the smallest float32 above 2/3.

@@ -23,7 +23,7 @@ func Canonical(x float32) float32 {
 	return x
 }
 
-// BackwardWeight returns the weight of a score, not yet normalised: exp2(min(s - lse, 0)), or +0 if
+// BackwardWeight returns the weight of a score, not yet normalised: Weight(min(s - lse, 0)), or +0 if
 // s is -Inf. A NaN stays.
 func BackwardWeight(s, lse float32) float32 {
 	switch x := s - lse; {
@@ -32,6 +32,6 @@ func BackwardWeight(s, lse float32) float32 {
 	case x > 0:
 		return 1
 	default:
-		return Exp2(x)
+		return Weight(x)
 	}
 }

@@ -98,7 +98,7 @@ func TestExp2Mutant(t *testing.T) {
 		}
 	}
 	x := testutil.Filled(20000, -1.25)
-	if err := checkExp2(p, x, testutil.Filled(len(x), scalar.Exp2(-1.25))); err == nil {
+	if err := checkExp2(p, x, testutil.Filled(len(x), scalar.Weight(-1.25))); err == nil {
 		t.Error("a wrong bit went unnoticed")
 	}
 }

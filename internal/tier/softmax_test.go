@@ -22,7 +22,7 @@ type scoreKind int
 const (
 	closeScores   scoreKind = iota // weights of all sizes
 	farScores                      // most weights 0
-	edgeScores                     // around exp2's cut-off and its ties, from a maximum of 0
+	edgeScores                     // around the cut-offs of weights and exp2, and its ties, from a maximum of 0
 	shiftedEdges                   // the same from another maximum
 	someHidden                     // -Inf among them
 	allHidden                      // nothing but -Inf
@@ -34,10 +34,11 @@ const (
 	mixedKinds = scoreKinds // every lane its own
 )
 
-// exp2Edges are arguments around the ties and cut-offs of exp2.
+// exp2Edges are arguments around the ties of exp2, and the cut-offs of weights and exp2.
 var exp2Edges = []float32{
 	0, float32(math.Copysign(0, -1)), -0x1p-149, -0x1.fffffcp-127, -0x1p-126, -0x1p-30, -0x1p-24, -0x1p-23,
 	-0.49999997, -0.5, -0.50000006, -1, -1.4999999, -1.5, -1.5000001, -2.5, -3.5, -64.5,
+	-99.5, -99.99999, -100, -100.00001, -100.5, -101,
 	-124.5, -125, -125.49999, -125.5, -125.50001, -125.99999, -126, -126.00001, -126.5, -127, -127.5,
 	-149, -149.5, -150, -151, -255.5, -256, -1e4, -0x1p22, -0x1.8p23, -0x1p31, -1e30, -math.MaxFloat32, -testutil.Inf,
 }
@@ -173,7 +174,7 @@ func someSum(r *testutil.Rand, i int) float32 {
 
 var exp2All = flag.Bool("exp2all", false, "try all arguments of exp2 from -130 to -0 (a minute)")
 
-// TestExp2 compares the exp2 in every softmax with scalar.Exp2 on arguments
+// TestExp2 compares the exp2 in every softmax with scalar.Weight on arguments
 // from -130 to -0: some millions of them, or all.
 func TestExp2(t *testing.T) {
 	const (
@@ -187,7 +188,7 @@ func TestExp2(t *testing.T) {
 	for bits := first; bits <= last; bits += chunk * step {
 		for i := range x {
 			x[i] = math.Float32frombits(uint32(min(bits+uint64(i)*step, last)))
-			want[i] = scalar.Exp2(x[i])
+			want[i] = scalar.Weight(x[i])
 		}
 		eachTile(func(tier *Tier, p *kernelSet) {
 			name := fmt.Sprintf("tier=%s/lanes=%d", tier.Name, p.Lanes)
@@ -234,14 +235,14 @@ var softmaxMutants = []mutant{
 		}
 		return sum[0] + sum[1]
 	})},
-	{"Softmax", "the weight at exp2's cut-off is 0", spoilWeight(func(x, p float32) float32 {
-		if x == -126 {
+	{"Softmax", "the weight at the cut-off is 0", spoilWeight(func(x, p float32) float32 {
+		if x == -100 {
 			return 0
 		}
 		return p
 	})},
-	{"Softmax", "weights below exp2's cut-off", spoilWeight(func(x, p float32) float32 {
-		if x < -126 && x > -126.1 {
+	{"Softmax", "weights below the cut-off", spoilWeight(func(x, p float32) float32 {
+		if x < -100 && x > -100.1 {
 			return math.Float32frombits(1)
 		}
 		return p

@@ -6,7 +6,7 @@ type Gradients struct {
 	// BackwardWeights turns n rows of scores into weights that are not yet
 	// normalised, in place, and adds them up, and their products with their gradients dp:
 	//
-	//	p         = exp2(min(s - lse[lane], 0)); +0, by select, where s is -Inf
+	//	p         = weight(min(s - lse[lane], 0)); +0, by select, where s is -Inf
 	//	sum[lane] = sum of p, j ascending, from +0
 	//	dot[lane] = fma chain over j ascending, from +0: acc = fma(p, dp, acc)
 	//

@@ -65,8 +65,8 @@ type LaneKernels struct {
 	// and -Inf by select where the bias is -Inf. Lanes may share a row of src.
 	Bias func(s []float32, ld, n int, src []float32, off []int, max []float32)
 
-	// Softmax turns n rows of scores into weights in place: p = exp2(s - z), where
-	// z = max[lane], or 0 if that is -Inf (then hidden scores give 0, and a NaN stays
+	// Softmax turns n rows of scores into weights in place: p = weight(s - z), where
+	// z = max[lane], or 0 if that is -Inf, and weight(x) is scalar.Weight (then hidden scores give 0, and a NaN stays
 	// one). It sets sum[lane] to the sum of p, j ascending, from +0.
 	Softmax func(s []float32, ld, n int, max, sum []float32)
 
@@ -81,7 +81,7 @@ type LaneKernels struct {
 	// the factors for the output, per lane:
 	//
 	//	m' = max(blockMax, max), z = m' with 0 for -Inf
-	//	alpha = exp2(max - z), beta = exp2(blockMax - z)
+	//	alpha = weight(max - z), beta = weight(blockMax - z)
 	//	sum = fma(blockSum, beta, sum·alpha), max = m'
 	//
 	// A side that has seen no key (-Inf, sum 0) changes nothing in the other.

@@ -8,11 +8,11 @@ import (
 
 const exp2Numbers = len(spec.Exp2Coefficients) + 1
 
-// Exp2Operands returns the coefficients and then -126, each in a register if the ISA has
-// enough of them, else in memory.
-func (g *Gen) Exp2Operands() []operand.Op {
+// Exp2Operands returns the coefficients and then the limit below which 2^x is 0, -126 or -100, each
+// in a register if the ISA has enough of them, else in memory.
+func (g *Gen) Exp2Operands(limit uint32) []operand.Op {
 	ops := make([]operand.Op, 0, exp2Numbers)
-	for _, bits := range append(spec.Exp2Coefficients[:], spec.Minus126) {
+	for _, bits := range append(spec.Exp2Coefficients[:], limit) {
 		ops = append(ops, g.AtHand(g.Constant(bits)))
 	}
 	return ops
@@ -23,7 +23,7 @@ func (g *Gen) Exp2Operands() []operand.Op {
 func (g *Gen) Exp2Vectors(ops []operand.Op, xs []reg.VecVirtual) []reg.VecVirtual {
 	ns, rs, ps := g.Vecs(len(xs)), g.Vecs(len(xs)), g.Vecs(len(xs))
 	keep := make([]reg.Register, len(xs))
-	g.Comment("exp2: x = n + r, n an integer; lanes below -126 are not kept.")
+	g.Comment("exp2: x = n + r, n an integer; lanes below the limit are not kept.")
 	for i := range xs {
 		keep[i] = g.Split(g.Context, xs[i], ns[i], rs[i], ops[7])
 	}

@@ -37,7 +37,7 @@ func (g *gen) SkinnySoftmax() {
 	g.RepeatQuarter(g.Context, emit.At(g.Slice("max"), 0), m)
 	f.z = g.FiniteMax(m)
 	g.VXORPS(f.sum, f.sum, f.sum)
-	f.ops, f.odd = g.Exp2Operands(), g.OddQuarters(g.Context)
+	f.ops, f.odd = g.Exp2Operands(spec.LeastWeight), g.OddQuarters(g.Context)
 	g.CMPQ(ld, operand.Imm(softmaxRow))
 	g.JNE(operand.LabelRef("rows"))
 	g.SUBQ(operand.Imm(4), left)

@@ -58,15 +58,16 @@ type Exp2Regs struct {
 	Coefficients a64.GP
 	Highest      a64.Vec // coefficient
 	round        a64.Vec
-	limit        a64.Vec // -126
+	limit        a64.Vec // below it 2^x is 0
 	MinusInf     a64.Vec
 }
 
-func (g *Gen) NewExp2(d domain) Exp2Regs {
+// NewExp2 loads the constants of an exp2 that is 0 below limit, -126 or -100.
+func (g *Gen) NewExp2(d domain, limit uint32) Exp2Regs {
 	e := Exp2Regs{Domain: d, Coefficients: g.GP(), Highest: g.Vec()}
 	g.Op("MOVD", g.Exp2Consts[d], e.Coefficients)
 	g.LoadFrom(a64.At(e.Coefficients, 6*VecBytes), e.Highest)
-	e.round, e.limit, e.MinusInf = g.Broadcast(d.round()), g.Broadcast(spec.Minus126), g.Broadcast(spec.MinusInf)
+	e.round, e.limit, e.MinusInf = g.Broadcast(d.round()), g.Broadcast(limit), g.Broadcast(spec.MinusInf)
 	return e
 }
 
@@ -74,7 +75,7 @@ func (g *Gen) NewExp2(d domain) Exp2Regs {
 func (g *Gen) Exp2Vectors(e Exp2Regs, xs []a64.Vec) {
 	g.Scope(func() {
 		ns, rs, ts, drop := g.Vecs(len(xs)), g.Vecs(len(xs)), g.Vecs(len(xs)), g.Vecs(len(xs))
-		g.Commentf("exp2: x = n + r, n an integer; lanes below -126 are dropped.")
+		g.Commentf("exp2: x = n + r, n an integer; lanes below the limit are dropped.")
 		for i, x := range xs {
 			g.FADD(ns[i], x, e.round)
 			g.FSUB(rs[i], ns[i], e.round)
