@@ -75,6 +75,9 @@ func (g *ggufFile) byteLevel() (c config, err error) {
 		return c, err
 	}
 	g.start, g.sep = rule.start, rule.sep
+	if rule.nfc {
+		c.normalize, _ = normalize.Form("NFC")
+	}
 	x := bpe.Config{Unknown: -1, Bytes: true, Whole: rule.whole}
 	x.IDs = g.normal(func(text string) string {
 		bytes, _ := alphabet.Bytes(text)
@@ -193,27 +196,23 @@ func (g *ggufFile) unigram() (c config, err error) {
 	m := unigram.New(x)
 	c.model = func() appender { return m.Encoder() }
 	c.tokens = g.tokens
-	if c.normalize, err = g.rules(); err != nil {
-		return c, err
-	}
 	prefix, err := g.bool("tokenizer.ggml.add_space_prefix", true)
 	if err != nil {
 		return c, err
 	}
-	scheme := pretokenize.Never
-	if prefix {
-		scheme = pretokenize.Always
+	if c.normalize, err = g.rules(prefix); err != nil {
+		return c, err
 	}
-	c.split = pretokenize.Metaspace(space, scheme, true)
+	c.split = pretokenize.Sequence(nil)
 	c.added, err = g.added()
 	c.decoder = []decode.Maker{decode.Metaspace(space, prefix)}
 	return c, err
 }
 
 // rules returns how SentencePiece normalizes texts.
-func (g *ggufFile) rules() (normalize.Func, error) {
+func (g *ggufFile) rules(prefix bool) (normalize.Func, error) {
 	const key = "tokenizer.ggml.precompiled_charsmap"
-	all := []normalize.Func{func(text string) string { return text }}
+	var all []normalize.Func
 	if _, ok := g.Value(key); ok {
 		ints, err := g.Ints(key)
 		if err != nil {
@@ -227,11 +226,18 @@ func (g *ggufFile) rules() (normalize.Func, error) {
 		if err != nil {
 			return nil, &ConfigError{key, err.Error(), "rules that SentencePiece has compiled"}
 		}
-		all[0] = m.Prefixes
+		all = append(all, m.Prefixes)
 	}
 	merge, err := g.bool("tokenizer.ggml.remove_extra_whitespaces", false)
 	if merge {
 		all = append(all, mergeSpaces)
+	}
+	all = append(all, normalize.Replace(" ", space))
+	if merge {
+		all = append(all, func(text string) string { return strings.TrimRight(text, space) })
+	}
+	if prefix {
+		all = append(all, normalize.Prepend(space))
 	}
 	return normalize.Sequence(all), err
 }
