@@ -205,7 +205,9 @@ func (b *jsonBuilder) preTokenizer(data json.RawMessage) error {
 		}
 		b.byteLevel = b.byteLevel || p.Type == "ByteLevel"
 		step, err := p.preTokenizer(item)
-		all = append(all, step)
+		if step != nil {
+			all = append(all, step)
+		}
 		return err
 	})
 	b.split = pretokenize.Sequence(all)

@@ -252,28 +252,31 @@ func (re *Regex) Match(text string) int {
 	}
 }
 
+// Next returns the first part of a text, which is not empty: a match, or what is before one.
+func (re *Regex) Next(text string) (part string, match bool) {
+	for i := 0; i < len(text); {
+		n := re.Match(text[i:])
+		switch {
+		case n > 0 && i == 0:
+			return text[:n], true
+		case n >= 0 && i > 0: // an empty match divides, too
+			return text[:i], false
+		}
+		_, size := utf8.DecodeRuneInString(text[i:])
+		i += size
+	}
+	return text, false
+}
+
 // Split calls yield with the parts of a text in their order: matches, and what is between them. It
 // ends when yield returns false. No part is empty.
 func (re *Regex) Split(text string, yield func(part string, match bool) bool) bool {
-	begin := 0 // of what is not yet in a part
-	for i := 0; i < len(text); {
-		n := re.Match(text[i:])
-		if n <= 0 {
-			if n == 0 && begin < i { // an empty match divides
-				if !yield(text[begin:i], false) {
-					return false
-				}
-				begin = i
-			}
-			_, size := utf8.DecodeRuneInString(text[i:])
-			i += size
-			continue
-		}
-		if begin < i && !yield(text[begin:i], false) || !yield(text[i:i+n], true) {
+	for text != "" {
+		part, match := re.Next(text)
+		if !yield(part, match) {
 			return false
 		}
-		i += n
-		begin = i
+		text = text[len(part):]
 	}
-	return begin == len(text) || yield(text[begin:], false)
+	return true
 }
