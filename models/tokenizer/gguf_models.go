@@ -53,7 +53,6 @@ func (g *ggufFile) bert() (c config, err error) {
 			g.roles[role] = id
 		}
 	}
-	c.tokens = pieces
 	return c, nil
 }
 
@@ -96,7 +95,7 @@ func (g *ggufFile) byteLevel() (c config, err error) {
 	m := bpe.New(x, len(g.tokens))
 	c.model = func() appender { return m.Encoder() }
 	c.bytes = true
-	c.tokens = g.tokens
+	c.tokens, c.ids = g.tokens, g.ids
 	c.added, err = g.added()
 	c.decoder = []decode.Maker{decode.Each(g.bytes()), decode.Bytes()}
 	return c, err
@@ -120,16 +119,12 @@ func (g *ggufFile) bytes() func(token string) string {
 }
 
 func (g *ggufFile) merges(list []string) ([]bpe.Merge, error) {
-	ids := make(map[string]int32, len(g.tokens))
-	for i, text := range g.tokens {
-		ids[text] = int32(i)
-	}
 	out := make([]bpe.Merge, len(list))
 	for i, text := range list {
 		left, right, _ := strings.Cut(text, " ")
-		l, ok1 := ids[left]
-		r, ok2 := ids[right]
-		to, ok3 := ids[left+right]
+		l, ok1 := g.ids[left]
+		r, ok2 := g.ids[right]
+		to, ok3 := g.ids[left+right]
 		if !ok1 || !ok2 || !ok3 {
 			return nil, &ConfigError{fmt.Sprintf("merge %d", i), fmt.Sprintf("%q", text), "two tokens with a space between them that together are a token"}
 		}
@@ -148,7 +143,7 @@ func (g *ggufFile) sentencePiece() (c config, err error) {
 	if err != nil {
 		return c, err
 	}
-	x := bpe.Config{Unknown: -1, FuseUnknown: true, ByteFallback: true, ByteIDs: g.bytesOf(), Scores: make([]float32, len(scores))}
+	x := bpe.Config{Unknown: -1, FuseUnknown: true, ByteFallback: true, ByteIDs: byteTokens(g.ids), Scores: make([]float32, len(scores))}
 	for i, s := range scores {
 		x.Scores[i] = float32(s)
 	}
@@ -158,7 +153,7 @@ func (g *ggufFile) sentencePiece() (c config, err error) {
 	x.IDs = g.normal(func(text string) string { return text })
 	m := bpe.New(x, len(g.tokens))
 	c.model = func() appender { return m.Encoder() }
-	c.tokens = g.tokens
+	c.tokens, c.ids = g.tokens, g.ids
 	c.split = pretokenize.Sequence(nil)
 	c.normalize = normalize.Replace(" ", space)
 	if prefix {
@@ -195,7 +190,7 @@ func (g *ggufFile) unigram() (c config, err error) {
 	}
 	m := unigram.New(x)
 	c.model = func() appender { return m.Encoder() }
-	c.tokens = g.tokens
+	c.tokens, c.ids = g.tokens, g.ids
 	prefix, err := g.bool("tokenizer.ggml.add_space_prefix", true)
 	if err != nil {
 		return c, err

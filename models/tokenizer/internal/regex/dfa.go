@@ -113,19 +113,33 @@ type tables struct {
 
 // fill sets the class of the characters from from to to, the next ones.
 func (t *tables) fill(from, to rune, class uint8) {
-	for r := from; r < to; r++ {
-		t.page[r&255] = class
-		if r&255 < 255 {
+	for r := from; r < to; {
+		if r&255 == 0 && r+256 <= to {
+			for i := range t.page {
+				t.page[i] = class
+			}
+			i := t.index()
+			for ; r+256 <= to; r += 256 {
+				t.pages = append(t.pages, i)
+			}
 			continue
 		}
-		i, ok := t.known[t.page]
-		if !ok {
-			i = uint16(len(t.classes))
-			t.known[t.page] = i
-			t.classes = append(t.classes, t.page)
+		t.page[r&255] = class
+		if r++; r&255 == 0 {
+			t.pages = append(t.pages, t.index())
 		}
-		t.pages = append(t.pages, i)
 	}
+}
+
+// index returns the number of the page.
+func (t *tables) index() uint16 {
+	i, ok := t.known[t.page]
+	if !ok {
+		i = uint16(len(t.classes))
+		t.known[t.page] = i
+		t.classes = append(t.classes, t.page)
+	}
+	return i
 }
 
 func (re *Regex) class(r rune) uint8 { return re.classes[re.pages[r>>8]][r&255] }
