@@ -44,6 +44,8 @@ func TestErrors(t *testing.T) {
 		{`{"normalizer":{"type":"Precompiled","precompiled_charsmap":"AQAAAA=="},"model":` + tinyModel + `}`, "precompiled_charsmap", "size"},
 		{`{"normalizer":{"type":"Replace","pattern":{"String":""},"content":""},"model":` + tinyModel + `}`, "normalizer.pattern", "neither"},
 		{`{"normalizer":{"type":"Replace","pattern":{"Regex":"(?<=a)b"},"content":""},"model":` + tinyModel + `}`, "normalizer.pattern", "(?<"},
+		{`{"normalizer":{"type":"Sequence","normalizers":[{"type":"Replace","pattern":{"String":"a"},"content":"` + strings.Repeat("a", 40) + `"},{"type":"Replace","pattern":{"String":"a"},"content":"` + strings.Repeat("a", 40) + `"}]},"model":` + tinyModel + `}`, "normalizers[1]", "times as long"},
+		{`{"normalizer":{"type":"Prepend","prepend":"` + strings.Repeat("a", 257) + `"},"model":` + tinyModel + `}`, "normalizer", "Prepend"},
 		{`{"pre_tokenizer":{"type":"UnicodeScripts"},"model":` + tinyModel + `}`, "pre_tokenizer.type", "UnicodeScripts"},
 		{`{"pre_tokenizer":{"type":"ByteLevel"},"model":` + tinyModel + `}`, "model.type", "ByteLevel"},
 		{`{"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"ByteLevel"},{"type":"Digits"}]},"model":` + tinyModel + `}`, "pretokenizers[0].type", "ByteLevel"},
@@ -131,6 +133,24 @@ func TestErrorsOfGGUF(t *testing.T) {
 		_, err := FromGGUF(m.file(t))
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("got error %v, want one with %q", err, name)
+		}
+	}
+}
+
+// Texts on which quadratic time would show, as this test would then take minutes, have ids of every
+// kind.
+func TestLongTexts(t *testing.T) {
+	texts := map[string]string{
+		"letters": strings.Repeat("ab", 1<<17), "spaces": strings.Repeat(" ", 1<<18), "marks": "a" + strings.Repeat("\u0301\u0323", 1<<16),
+		"lines": strings.Repeat("\n", 1<<18), "special": strings.Repeat("[SEP", 1<<16), "broken": strings.Repeat("\xf0\x9f", 1<<17),
+	}
+	for _, name := range []string{"bert", "steps", "gpt2", "llama3", "gpt4o", "deepseek", "unigram", "unigram-whole", "charsmap", "llama2", "gemma"} {
+		tok := fromFile(t, name)
+		for what, text := range texts {
+			ids := tok.Encode(text, Options{})
+			if len(ids) == 0 && name != "steps" && what != "spaces" || len(ids) > 2*len(text)+8 {
+				t.Errorf("%s: %s: %d ids of %d bytes", name, what, len(ids), len(text))
+			}
 		}
 	}
 }
