@@ -75,12 +75,8 @@ func randomBlocks(mem *testutil.Arena, r *testutil.Rand, f ukernel.BlockFormat, 
 	for i := range panel {
 		panel[i] = byte(r.Uint64() >> 40)
 	}
-	halves := 1
-	if f == ukernel.Q4_1 {
-		halves = 2
-	}
 	for block := panel; len(block) > 0; block = block[quantized.Of(f).Bytes(lanes):] {
-		for i := range halves * lanes {
+		for i := range quantized.Of(f).Halves() * lanes {
 			half := uint16(r.Uint64() >> 40)
 			if values != testutil.NonFinite {
 				half &^= 0x4000
