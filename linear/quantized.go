@@ -64,10 +64,11 @@ func (f Format) layout() *quantized.Format  { return quantized.Of(f.index()) }
 // A weight is fma(d, q, m), rounded to float32 once, where q is an integer of the block as an unsigned
 // one and m makes up for that: -8d for Q4_0, and for Q8_0, whose q are 128 too large, -128d. It is
 // exact without minima, and NaN if d is infinite. The layer has the bits of [New] on these weights as float32, with any
-// number of rows. It takes as
-// much memory as data with Q8_0, Q4_0 and Q4_1, 7 bits a weight with Q5_0, Q5_1, Q5_K and Q6_K, and 6 with Q2_K, Q3_K and
-// Q4_K. A call with few rows mostly waits for
-// that memory. A call with many rows takes as long as with float32.
+// number of rows. A call with many rows takes as long as with float32.
+//
+// Layers of Q8_0, Q4_0 and Q4_1 take as much memory as data, and a call with few rows mostly waits for it. The others
+// take 7 bits a weight, Q2_K, Q3_K and Q4_K 6. They are widened for each call, without AVX2 by Go code, and
+// Options.Int8 with them runs in Go: use it for its bits, not for its speed.
 //
 // Bad input is a [*kernel.ArgumentError]. So are weights that do not fit memory or the memory
 // limit of the program (GOMEMLIMIT) once they are packed.

@@ -251,6 +251,17 @@ var int8Mutants = []mutant{
 			referenceGemmInt8(ukernel.Q4_1)(c, ldc, x, ldx, b, lanes, m, k, load)
 		}
 	}},
+	{"Weights.Blocks.K6.GemmInt8", "the second group has the scale of the first", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.K6].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+			b = slices.Clone(b)
+			for block := b; len(block) > 0; block = block[quantized.Of(ukernel.K6).Bytes(lanes):] {
+				for lane := range lanes {
+					block[2*lanes+2*lane+1] = block[2*lanes+2*lane]
+				}
+			}
+			referenceGemmInt8(ukernel.K6)(c, ldc, x, ldx, b, lanes, m, k, load)
+		}
+	}},
 	{"Weights.Quantize", "ties are rounded away from 0", func(p *kernelSet) {
 		p.Weights.Quantize = func(dst []uint32, src []float32) {
 			referenceQuantize(dst, src)

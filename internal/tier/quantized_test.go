@@ -159,6 +159,25 @@ var blockMutants = []mutant{
 			widen(dst, b, lanes, k)
 		}
 	}},
+	{"Weights.Blocks.K4.Gemm", "what c holds does not count", func(p *kernelSet) { ignoreC(&p.Weights.Blocks[ukernel.K4].Gemm) }},
+	{"Weights.Blocks.K5.Widen", "fifth bits are left out", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.K5].Widen = withoutNumbers(ukernel.K5, 4)
+	}},
+	{"Weights.Blocks.K6.Widen", "sixth bits are left out", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.K6].Widen = withoutNumbers(ukernel.K6, 5)
+	}},
+}
+
+// withoutNumbers widens a panel of one whose words of numbers from a word on are zeros.
+func withoutNumbers(f ukernel.BlockFormat, word int) blockWiden {
+	return func(dst []float32, b []byte, lanes, k int) {
+		q := quantized.Of(f)
+		b = bytes.Clone(b)
+		for block := b; len(block) > 0; block = block[q.Bytes(lanes):] {
+			clear(block[q.Bytes(lanes)-4*lanes*(q.Bits-word) : q.Bytes(lanes)])
+		}
+		referenceWiden(f)(dst, b, lanes, k)
+	}
 }
 
 func ignoreC(gemm *blockGemm) {
