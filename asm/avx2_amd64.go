@@ -141,6 +141,21 @@ func weightGemmInt8Q4_1AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte,
 //go:noescape
 func weightWidenQ4_1AVX2(dst []float32, b []byte, lanes int, k int)
 
+// weightWidenK4AVX2 is BlockKernels.Widen, see package ukernel. The format is K4.
+//
+//go:noescape
+func weightWidenK4AVX2(dst []float32, b []byte, lanes int, k int)
+
+// weightWidenK5AVX2 is BlockKernels.Widen, see package ukernel. The format is K5.
+//
+//go:noescape
+func weightWidenK5AVX2(dst []float32, b []byte, lanes int, k int)
+
+// weightWidenK6AVX2 is BlockKernels.Widen, see package ukernel. The format is K6.
+//
+//go:noescape
+func weightWidenK6AVX2(dst []float32, b []byte, lanes int, k int)
+
 // weightQuantizeAVX2 is WeightKernels.Quantize, see package ukernel.
 //
 //go:noescape

@@ -263,6 +263,15 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 				GemmInt8: weightGemmInt8Q4_1AVX2,
 				Widen:    weightWidenQ4_1AVX2,
 			},
+			ukernel.K4: {
+				Widen: weightWidenK4AVX2,
+			},
+			ukernel.K5: {
+				Widen: weightWidenK5AVX2,
+			},
+			ukernel.K6: {
+				Widen: weightWidenK6AVX2,
+			},
 		},
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Variant: "Weight=P0", Kernels: ukernel.WeightKernels{

@@ -230,12 +230,22 @@
 // An output that is NaN is 7fc00000. An activation, if there is one, follows. Both hold for what comes
 // below, too.
 //
-// Quantized weights have a scale d for every 32 inputs of an output, and Q4_1 has a minimum m,
-// both binary16. With the integer q, -128 to 127 in Q8_0 and 0 to 15 in the others, a weight is
+// Quantized weights of Q8_0, Q4_0 and Q4_1 have a scale d for every 32 inputs of an output, and Q4_1 has a
+// minimum m, both binary16. With the integer q, -128 to 127 in Q8_0 and 0 to 15 in the others, a weight is
 //
 //	Q8_0:  w = fma(d, q+128, -128d)  exactly, NaN if d is infinite; a zero is +0
 //	Q4_0:  w = fma(d, q, -8d)        the same
 //	Q4_1:  w = fma(d, q, m)          rounded to binary32; the product is exact
+//
+// The other formats have, beside d and a minimum c in binary16, an integer s for every 16 inputs, and an integer
+// t. The products d·s and c·t are exact, and so is that of d·s and q:
+//
+//	Q6_K:  w = fma(d·s, q, -32(d·s)) exactly, q is 0 to 63
+//	other: w = fma(d·s, q, -(c·t))   rounded to binary32; q has 2 to 5 bits
+//
+// In Q2_K, Q4_K and Q5_K c, s and t are those of the file, in Q4_K and Q5_K for every 32 inputs. In Q3_K, with
+// the file's scale less 32 as s, c is d and t is 4s. In Q5_0 s is 1, c is d and t is 16; in Q5_1 s is 1, c is
+// the minimum of the file and t is -1.
 //
 // With Options.Int8 the rows of x are quantized, too, in blocks of 32 inputs. With the largest
 // magnitude a of a block, every operation rounded and 1/127 as binary32, its scale and integers are
@@ -248,6 +258,11 @@
 //	acc = fma(S, d'·d, acc)              S = sum of q'[k]·(q[k]-o), an integer, which is exact; d'·d is rounded
 //	acc = fma(m, d'·T, acc)              for Q4_1; T = sum of q'[k], exact; d'·T is rounded
 //	out[m][n] = acc + b[n], or acc if there is no bias
+//
+// In formats with s the chain has for each block, where o is 32 in Q6_K and else 0, with exact sums:
+//
+//	acc = fma(S, d'·d, acc)              S = sum of q'[k]·s·(q[k]-o)
+//	acc = fma(-T, d'·c, acc)             T = sum of q'[k]·t; not in Q6_K
 //
 // norm.RMS and norm.Layer normalise a row x of D numbers, with weights w and biases b:
 //

@@ -64,13 +64,25 @@ func gemmInt8(f *quantized.Format, c []float32, ldc int, x []uint32, ldx int, b 
 		for lane := range lanes {
 			words := f.Words(b, lanes, lane)
 			dw, min := f.Scale(b, lanes, lane)
+			var s, t [2]int32
+			if f.Grouped {
+				s, t = f.Groups(b, lanes, lane)
+			}
 			for i := range m {
 				row := (*[ukernel.RowWords]uint32)(x[i*ldx:])
+				d, acc := math.Float32frombits(row[8]), &c[i*ldc+lane]
+				if f.Grouped {
+					sum, minima := groupSums(f, row, &words, s, t)
+					*acc = scalar.FMA(float32(sum), float32(d*dw), *acc)
+					if f.Offset == 0 {
+						*acc = scalar.FMA(float32(-minima), float32(d*min), *acc)
+					}
+					continue
+				}
 				sum := int32(row[10]) * int32(f.Offset)
 				for g, w := range words {
 					sum += dot4(w, row[g])
 				}
-				d, acc := math.Float32frombits(row[8]), &c[i*ldc+lane]
 				*acc = scalar.FMA(float32(sum), float32(d*dw), *acc)
 				if f.Offset == 0 {
 					*acc = scalar.FMA(min, math.Float32frombits(row[9]), *acc)
@@ -78,6 +90,24 @@ func gemmInt8(f *quantized.Format, c []float32, ldc int, x []uint32, ldx int, b 
 			}
 		}
 	}
+}
+
+// groupSums returns the sums of a block of a grouped format: those of the products, times s, and those of the
+// codes, times t.
+func groupSums(f *quantized.Format, row *[ukernel.RowWords]uint32, words *[8]uint32, s, t [2]int32) (sum, minima int32) {
+	const ones = 0x01010101
+	for i := range s {
+		var products, codes int32 // of bytes 0 and 1, or 2 and 3
+		for g, w := range words {
+			const half = 0xffff
+			q := row[g] & (half << (16 * i))
+			products += dot4(w, q)
+			codes += dot4(ones, q)
+		}
+		sum += s[i] * (products - int32(f.Offset)*codes)
+		minima += t[i] * codes
+	}
+	return sum, minima
 }
 
 // dot4 is the sum of the products of four bytes: those of w are unsigned, those of q are not.

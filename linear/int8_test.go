@@ -17,11 +17,15 @@ import (
 // int8Sum computes an output of a call with Options.Int8 before the bias, as the contract has it, from
 // the blocks as GGUF files have them.
 func (c testCase) int8Sum(x, w *matrix, m, n int) (acc float32) {
-	size := blockSize(c.format)
+	size, weights := blockSize(c.format), fileBlocks[c.format].weights
 	half := func(b []byte) float32 { return kernel.F16(binary.LittleEndian.Uint16(b)).Float32() }
 	for b := range c.k / 32 {
-		block := w.blocks[(n*c.k/32+b)*size:][:size]
+		block := w.blocks[(n*c.k+32*b)/weights*size:][:size]
 		d, codes, total := int8Block(x, m, 32*b)
+		if c.format > linear.Q4_1 {
+			acc = groupedSum(c.format, block, 32*b%weights, d, &codes, acc)
+			continue
+		}
 		sum := 0
 		for i, q := range codes {
 			switch c.format {

@@ -165,7 +165,7 @@ func (j *job) limits() (rows, panels int) {
 func (l *Linear) widens(t *tier.Tier, m int) bool {
 	switch {
 	case l.format != 0:
-		return m > t.QuantizedRows
+		return m > t.QuantizedRows || l.format.layout().Grouped // no ISA has products of grouped formats
 	case l.dtype != view.Float32:
 		return t.WidenRows > 0 && m > t.WidenRows
 	}

@@ -44,7 +44,7 @@ func NewInt8(w Matrix, bias []float32) (*Linear, error) {
 				return
 			}
 		}
-		l.format.layout().Pack(l.panelBlocks(p), rows, l.panelWidth(p), l.k)
+		l.format.source().Pack(l.panelBlocks(p), rows, l.panelWidth(p), l.k)
 	})
 	if p := slices.IndexFunc(unfit, func(row int) bool { return row > 0 }); p >= 0 {
 		return nil, (*kernel.ArgumentError)(w.failure("w", "finite weights up to %g in row %d", float32(127*largestF16), unfit[p]-1))

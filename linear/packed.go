@@ -20,7 +20,7 @@ import (
 //
 //	 0  the 8 bytes "attnlin\x00"
 //	 8  uint32  version, 2: panels of 48 lanes, the last one as narrow as steps of 16 allow
-//	12  uint32  type of the weights: 0 float32, 1 float16, 2 bfloat16, 16 Q8_0, 17 Q4_0, 18 Q4_1
+//	12  uint32  type of the weights: 0 float32, 1 float16, 2 bfloat16, 16 and more the Formats, from Q8_0 on
 //	16  uint64  outputs N
 //	24  uint64  inputs K
 //	32  zeros
@@ -182,7 +182,7 @@ func parsePacked(data []byte) (*Linear, *check.Failure) {
 	default:
 		return nil, packedFailure("weights of type %d", typ)
 	}
-	if n > math.MaxInt/64 || k > math.MaxInt/64 || l.format != 0 && (k == 0 || k%ukernel.BlockSteps != 0) {
+	if n > math.MaxInt/64 || k > math.MaxInt/64 || l.format != 0 && (k == 0 || k%uint64(l.format.source().Steps) != 0) {
 		return nil, packedFailure("%d outputs and %d inputs", n, k)
 	}
 	l.n, l.k = int(n), int(k)

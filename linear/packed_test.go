@@ -21,6 +21,7 @@ import (
 var packedCases = []testCase{
 	{n: 48, k: 70, bias: true}, {n: 101, k: 33, dtype: kernel.Float16}, {n: 7, k: 300, dtype: kernel.BFloat16, bias: true}, {n: 0, k: 5}, {n: 5, k: 0, bias: true},
 	{n: 100, k: 64, format: linear.Q8_0, bias: true}, {n: 49, k: 96, format: linear.Q4_0}, {n: 16, k: 160, format: linear.Q4_1, bias: true},
+	{n: 49, k: 96, format: linear.Q5_0, bias: true}, {n: 33, k: 256, format: linear.Q3_K}, {n: 50, k: 512, format: linear.Q6_K},
 }
 
 // packed returns the packed form of a layer.
@@ -131,7 +132,7 @@ func TestFromPackedErrors(t *testing.T) {
 		{"an older version", edited(data, func(h []byte) { h[8] = 1 }), "version 1"},
 		{"a newer version", edited(data, func(h []byte) { h[8] = 3 }), "version 3"},
 		{"an unknown type", edited(data, func(h []byte) { h[12] = 3 }), "type 3"},
-		{"an unknown format", edited(data, func(h []byte) { h[12] = 19 }), "type 19"},
+		{"an unknown format", edited(data, func(h []byte) { h[12] = 99 }), "type 99"},
 		{"half a block", edited(data, func(h []byte) { put.PutUint64(h[24:], 48) }), "48 inputs"},
 		// These have the lengths that the headers stand for, but for overflows.
 		{"no inputs", edited(data[:64+4*32], func(h []byte) { put.PutUint64(h[24:], 0) }), "0 inputs"},

@@ -15,7 +15,7 @@ import (
 )
 
 // A Format is a format of quantized weights: integers with a scale d, and perhaps a minimum
-// m, for every 32 neighbouring inputs of an output. They are those of the [GGUF] file format.
+// m, for some neighbouring inputs of an output. They are those of the [GGUF] file format.
 //
 // [GGUF]: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 type Format int
@@ -26,6 +26,19 @@ const (
 	Q8_0 Format = 1 + iota // 34 bytes: d, 32 int8; a weight is d·q
 	Q4_0                   // 18 bytes: d, 16 bytes; a weight is d·q - 8d
 	Q4_1                   // 20 bytes: d, m, 16 bytes; a weight is d·q + m
+	Q5_0                   // 22 bytes: as Q4_0, with 4 bytes of fifth bits after d; a weight is d·q - 16d
+	Q5_1                   // 24 bytes: as Q4_1, with 4 bytes of fifth bits after m; a weight is d·q + m
+
+	// Blocks of 256 weights: d, and m in all but Q3_K and Q6_K, as binary16, with an integer s, and t, for
+	// each 16 or 32 weights. A weight is (d·s)·q - m·t, of Q3_K (d·s)·(q-4), of Q6_K (d·s)·(q-32). The
+	// places of the bits are those of [ggml].
+	//
+	// [ggml]: https://github.com/ggml-org/llama.cpp/blob/master/ggml/src/ggml-common.h
+	Q2_K // 84 bytes: q of 2 bits, s and t of 4 for each 16
+	Q3_K // 110 bytes: q of 3 bits, s of 6 for each 16
+	Q4_K // 144 bytes: q of 4 bits, s and t of 6 for each 32
+	Q5_K // 176 bytes: q of 5 bits, s and t of 6 for each 32
+	Q6_K // 210 bytes: q of 6 bits, s of 8 for each 16
 )
 
 // String returns the format's name in GGUF files.
@@ -33,25 +46,29 @@ func (f Format) String() string {
 	if !f.isValid() {
 		return fmt.Sprintf("Format(%d)", int(f))
 	}
-	return f.layout().Name
+	return f.source().Name
 }
 
-func (f Format) isValid() bool { return f >= Q8_0 && f.index() < ukernel.BlockFormats }
+func (f Format) isValid() bool { return f >= Q8_0 && int(f-Q8_0) < len(quantized.Sources) }
 
-// index is the format as the kernels know it, and layout what is known of it.
-func (f Format) index() ukernel.BlockFormat { return ukernel.BlockFormat(f - Q8_0) }
+// source is the format in files, index that of packed panels, and layout what is known of that.
+func (f Format) source() *quantized.Source  { return &quantized.Sources[f-Q8_0] }
+func (f Format) index() ukernel.BlockFormat { return f.source().Layout }
 func (f Format) layout() *quantized.Format  { return quantized.Of(f.index()) }
 
 // NewQuantized packs quantized weights, [N, K] for N outputs and K inputs, and the bias, N
 // numbers or nil for none. data has the blocks of one output after those of another, K/32 of
-// them each; K is a positive multiple of 32. All is copied, on as many goroutines as
+// them each, or K/256; K is a positive multiple of 32 or 256. All is copied, on as many goroutines as
 // GOMAXPROCS allows, and data is not needed any more.
 //
 // A weight is fma(d, q, m), rounded to float32 once, where q is an integer of the block as an unsigned
 // one and m makes up for that: -8d for Q4_0, and for Q8_0, whose q are 128 too large, -128d. It is
-// exact but for Q4_1, and NaN if d is infinite. The layer has the bits of [New] on these weights as float32, with any
-// number of rows. It takes as much memory as data. A call with few rows mostly waits for
-// that memory. A call with many rows takes as long as with float32.
+// exact without minima, and NaN if d is infinite. The layer has the bits of [New] on these weights as float32, with any
+// number of rows. A call with many rows takes as long as with float32.
+//
+// Layers of Q8_0, Q4_0 and Q4_1 take as much memory as data, and a call with few rows mostly waits for it. The others
+// take 7 bits a weight, Q2_K, Q3_K and Q4_K 6. They are widened for each call, without AVX2 by Go code, and
+// Options.Int8 with them runs in Go: use it for its bits, not for its speed.
 //
 // Bad input is a [*kernel.ArgumentError]. So are weights that do not fit memory or the memory
 // limit of the program (GOMEMLIMIT) once they are packed.
@@ -61,10 +78,10 @@ func NewQuantized(format Format, data []byte, n, k int, bias []float32) (*Linear
 	}
 	l := &Linear{n: n, k: k, format: format}
 	l.blocks = hugepages.Make[byte](l.blockBytes(l.lanes()))
-	row := l.blockBytes(1)
+	row := k / format.source().Steps * format.source().Bytes
 	l.eachPanel(func(p int) {
 		first := p * ukernel.PanelLanes
-		format.layout().Pack(l.panelBlocks(p), data[first*row:min(first+ukernel.PanelLanes, n)*row], l.panelWidth(p), k)
+		format.source().Pack(l.panelBlocks(p), data[first*row:min(first+ukernel.PanelLanes, n)*row], l.panelWidth(p), k)
 	})
 	l.bias = l.paddedBias(bias)
 	return l, nil
@@ -73,21 +90,23 @@ func NewQuantized(format Format, data []byte, n, k int, bias []float32) (*Linear
 // checkQuantized reports the first argument of NewQuantized that does not fit.
 func checkQuantized(format Format, data []byte, n, k int, bias []float32) *check.Failure {
 	if !format.isValid() {
-		return &check.Failure{Arg: "format", Got: format.String(), Want: "Q8_0, Q4_0 or Q4_1"}
+		return &check.Failure{Arg: "format", Got: format.String(), Want: "one of the formats of package linear, such as Q8_0"}
 	}
 	if n < 0 {
 		return &check.Failure{Arg: "n", Got: fmt.Sprint(n), Want: "at least 0"}
 	}
-	if k <= 0 || k%ukernel.BlockSteps != 0 {
-		return &check.Failure{Arg: "k", Got: fmt.Sprint(k), Want: "a positive multiple of 32, the weights of a block"}
+	source := format.source()
+	if k <= 0 || k%source.Steps != 0 {
+		return &check.Failure{Arg: "k", Got: fmt.Sprint(k), Want: fmt.Sprintf("a positive multiple of %d, the weights of a block", source.Steps)}
 	}
-	if want := ints.MulSat(n, ints.MulSat(k/ukernel.BlockSteps, format.layout().Bytes(1))); len(data) != want {
+	if want := ints.MulSat(n, ints.MulSat(k/source.Steps, source.Bytes)); len(data) != want {
 		return &check.Failure{Arg: "data", Got: fmt.Sprintf("%d bytes", len(data)), Want: fmt.Sprintf("%d, for [%d %d] weights of %v", want, n, k, format)}
 	}
 	if f := checkBias(bias, n); f != nil {
 		return f
 	}
-	if !hugepages.Fits(ints.AddSat(len(data), ints.MulSat(ukernel.PanelStep, k)), 1) {
+	packed := ints.MulSat(ints.AddSat(n, ukernel.PanelStep), ints.MulSat(k/ukernel.BlockSteps, format.layout().Bytes(1)))
+	if !hugepages.Fits(packed, 1) {
 		return &check.Failure{Arg: "data", Got: fmt.Sprintf("%d bytes", len(data)), Want: "a size that fits memory and the memory limit of the program"}
 	}
 	return nil

@@ -14,29 +14,26 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// blockSize is the size of a block of 32 weights.
-func blockSize(f linear.Format) int {
-	return map[linear.Format]int{linear.Q8_0: 34, linear.Q4_0: 18, linear.Q4_1: 20}[f]
-}
+// blockSize is the size of a block of a file.
+func blockSize(f linear.Format) int { return fileBlocks[f].bytes }
 
 // quantizedWeights makes random blocks. Their scales and minima are below 2, or any binary16
 // if kind has numbers that are not finite.
 func quantizedWeights(r *testutil.Rand, f linear.Format, n, k int, kind testutil.Kind) matrix {
-	size := blockSize(f)
+	size, weights := blockSize(f), fileBlocks[f].weights
 	m := newMatrix(make([]float32, n*k), n, k, k, 1)
-	m.format, m.blocks = f, make([]byte, n*k/32*size)
+	m.format, m.blocks = f, make([]byte, n*k/weights*size)
 	for i := range m.blocks {
 		m.blocks[i] = byte(r.Uint64() >> 40)
 	}
-	for b := range n * k / 32 {
+	for b := range n * k / weights {
 		block := m.blocks[b*size:][:size]
 		if kind != testutil.NonFinite {
-			block[1] &^= 0x40
-			if f == linear.Q4_1 {
-				block[3] &^= 0x40
+			for _, at := range fileBlocks[f].halves {
+				block[at+1] &^= 0x40
 			}
 		}
-		dequantize(f, m.numbers[32*b:][:32], block)
+		dequantize(f, m.numbers[weights*b:][:weights], block)
 	}
 	return m
 }
@@ -44,6 +41,20 @@ func quantizedWeights(r *testutil.Rand, f linear.Format, n, k int, kind testutil
 // dequantize computes the weights of a block as the documentation of NewQuantized defines
 // them. In float64 the sums are exact.
 func dequantize(f linear.Format, dst []float32, block []byte) {
+	if f > linear.Q4_1 {
+		for i := range dst {
+			w := grouped(f, block, i)
+			product := float64(w.d) * float64(w.s) * float64(w.q)
+			if f == linear.Q6_K { // NaN if d is infinite
+				product = float64(w.d)*float64(w.s)*float64(w.q+32) - 32*float64(w.d)*float64(w.s)
+			}
+			if f != linear.Q6_K {
+				product -= float64(float64(w.c) * float64(w.t))
+			}
+			dst[i] = float32(product)
+		}
+		return
+	}
 	half := func(i int) float64 { return float64(kernel.F16(binary.LittleEndian.Uint16(block[i:])).Float32()) }
 	d := half(0)
 	for i := range dst {
@@ -139,12 +150,13 @@ func TestNewQuantizedErrors(t *testing.T) {
 		bias      []float32
 		arg, want string
 	}{
-		{"no format", 0, data, 1, 32, nil, "format", "Q8_0, Q4_0 or Q4_1"},
-		{"unknown format", 4, data, 1, 32, nil, "format", "Q8_0, Q4_0 or Q4_1"},
+		{"no format", 0, data, 1, 32, nil, "format", "one of the formats"},
+		{"unknown format", 11, data, 1, 32, nil, "format", "one of the formats"},
 		{"negative outputs", linear.Q8_0, data, -1, 32, nil, "n", "at least 0"},
 		{"no inputs", linear.Q8_0, nil, 1, 0, nil, "k", "multiple of 32"},
 		{"negative inputs", linear.Q8_0, nil, 1, -32, nil, "k", "multiple of 32"},
 		{"half a block", linear.Q8_0, data, 1, 48, nil, "k", "multiple of 32"},
+		{"a part of a block", linear.Q4_K, data, 1, 288, nil, "k", "multiple of 256"},
 		{"short", linear.Q8_0, data[:339], 5, 64, nil, "data", "340, for [5 64] weights of Q8_0"},
 		{"long", linear.Q4_0, data, 5, 64, nil, "data", "180"},
 		{"overflow", linear.Q4_1, data, math.MaxInt, math.MaxInt &^ 31, nil, "data", "Q4_1"},

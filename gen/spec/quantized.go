@@ -13,10 +13,16 @@ const (
 	Q8_0 BlockFormat = iota
 	Q4_0
 	Q4_1
+	K4
+	K5
+	K6
 )
 
-// BlockFormats lists all of them.
-var BlockFormats = []BlockFormat{Q8_0, Q4_0, Q4_1}
+// BlockFormats lists those with one scale a block, GroupedFormats the others.
+var (
+	BlockFormats   = []BlockFormat{Q8_0, Q4_0, Q4_1}
+	GroupedFormats = []BlockFormat{K4, K5, K6}
+)
 
 // PanelLanes is the width of a packed panel of weights.
 const PanelLanes = 48
@@ -24,24 +30,28 @@ const PanelLanes = 48
 // BlockSteps is the number of steps of a block.
 const BlockSteps = contract.WeightBlock
 
-func (q BlockFormat) String() string { return [...]string{"Q8_0", "Q4_0", "Q4_1"}[q] }
+func (q BlockFormat) String() string { return [...]string{"Q8_0", "Q4_0", "Q4_1", "K4", "K5", "K6"}[q] }
 
 // Bits is the size of a number. So many words has a lane in a block, and so far are the steps of the
 // numbers of a word apart.
-func (q BlockFormat) Bits() int { return [...]int{8, 4, 4}[q] }
+func (q BlockFormat) Bits() int { return [...]int{8, 4, 4, 4, 5, 6}[q] }
 
 // Positions is how many numbers a word has.
 func (q BlockFormat) Positions() int { return 32 / q.Bits() }
 
 // Offset is taken off the numbers; with 0 a block has minima.
-func (q BlockFormat) Offset() int { return [...]int{128, 8, 0}[q] }
+func (q BlockFormat) Offset() int { return [...]int{128, 8, 0, 0, 0, 32}[q] }
 
 // HeaderBytes is the size of the scales and minima of a lane in a block.
 func (q BlockFormat) HeaderBytes() int {
-	if q.Offset() == 0 {
-		return 4
+	bytes := 2
+	if q >= K4 {
+		bytes = 4
 	}
-	return 2
+	if q.Offset() == 0 {
+		bytes *= 2
+	}
+	return bytes
 }
 
 // The places in a block of a quantized row, in bytes, see ukernel.WeightKernels.Quantize, and its size.
@@ -85,6 +95,7 @@ type BlockEmitter interface {
 	WeightGemmQ(q BlockFormat)
 	WeightGemmInt8(q BlockFormat)
 	WeightWidenQ(q BlockFormat)
+	WeightWidenGrouped(q BlockFormat)
 	WeightQuantize()
 }
 
@@ -93,6 +104,9 @@ func emitBlocks(e BlockEmitter) {
 		e.WeightGemmQ(q)
 		e.WeightGemmInt8(q)
 		e.WeightWidenQ(q)
+	}
+	for _, q := range GroupedFormats {
+		e.WeightWidenGrouped(q)
 	}
 	e.WeightQuantize()
 }

@@ -6,22 +6,57 @@ import (
 	"github.com/attn-go/attn/contract"
 )
 
-// Pack writes the blocks of some rows into those of a packed panel. rows has one row of
-// k/contract.WeightBlock blocks for each of the first lanes, as GGUF files have them: d, then m if the
-// format has one, then 32 bytes, or 16 of which byte i holds the numbers i (the lower half)
-// and i+16. The other lanes stay as they are.
-func (f *Format) Pack(panel, rows []byte, lanes, k int) {
-	from, to, blocks := f.Bytes(1), f.Bytes(lanes), k/contract.WeightBlock
+// Pack writes the blocks of some rows into those of a packed panel. rows has one row of k/Steps blocks
+// for each of the first lanes, as GGUF files have them. The other lanes stay as they are.
+func (s *Source) Pack(panel, rows []byte, lanes, k int) {
+	f := Of(s.Layout)
+	to, blocks, parts := f.Bytes(lanes), k/s.Steps, s.Steps/contract.WeightBlock
 	for block := range blocks {
-		for row := range len(rows) / (blocks * from) {
-			f.packBlock(panel[block*to:][:to], rows[(row*blocks+block)*from:][:from], lanes, row)
+		for row := range len(rows) / (blocks * s.Bytes) {
+			from := rows[(row*blocks+block)*s.Bytes:][:s.Bytes]
+			for part := range parts {
+				at := panel[(block*parts+part)*to:][:to]
+				if s.read == nil {
+					f.packBlock(at, from, lanes, row)
+					continue
+				}
+				var g group
+				s.read(&g, from, part)
+				f.packGroup(at, &g, lanes, row)
+			}
 		}
 	}
 }
 
-// packBlock writes a block of one row into lane of a panel's.
+// packGroup writes a block of a grouped format.
+func (f *Format) packGroup(to []byte, g *group, lanes, lane int) {
+	put := func(i int, x uint16) { binary.LittleEndian.PutUint16(to[2*(i*lanes+lane):], x) }
+	pair := func(x [2]int8) uint16 { return uint16(uint8(x[0])) | uint16(uint8(x[1]))<<8 }
+	put(0, g.d)
+	if f.Offset == 0 {
+		put(1, g.m)
+		put(3, pair(g.t))
+	}
+	put(f.Halves(), pair(g.s))
+	var words [8]uint32
+	more := f.Bits - 4
+	for step, q := range g.q {
+		i, g, upper := step/8*8, step%4, step%8/4*4
+		words[g] |= uint32(q&15) << (i + upper)
+		if more > 0 {
+			words[4+g*more/4] |= uint32(q>>4) << (i + g*more%4 + upper)
+		}
+	}
+	numbers := to[f.header()*lanes:]
+	for i, word := range words[:f.Bits] {
+		binary.LittleEndian.PutUint32(numbers[4*(i*lanes+lane):], word)
+	}
+}
+
+// packBlock writes a block of one row into lane of a panel's, of a format that is no grouped one: d, then m
+// if the format has one, then 32 bytes, or 16 of which byte i holds the numbers i (the lower half) and i+16.
 func (f *Format) packBlock(to, from []byte, lanes, lane int) {
-	halves := f.halves()
+	halves := f.Halves()
 	for i := range halves {
 		copy(to[2*(i*lanes+lane):][:2], from[2*i:])
 	}

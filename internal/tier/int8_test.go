@@ -25,12 +25,23 @@ func referenceGemmInt8(f ukernel.BlockFormat) blockGemmInt8 {
 				}
 				for block := range k / ukernel.BlockSteps {
 					row, b := x[i*ldx+block*ukernel.RowWords:], b[block*q.Bytes(lanes):]
-					sum := 0
+					var sums, totals [2]int
 					for step := range ukernel.BlockSteps {
 						code := int8(row[step%8] >> (step / 8 * 8))
-						sum += int(code) * (int(q.Number(b, lanes, step, lane)) - q.Offset)
+						sums[step/16] += int(code) * (int(q.Number(b, lanes, step, lane)) - q.Offset)
+						totals[step/16] += int(code)
 					}
 					dw, min := q.Scale(b, lanes, lane)
+					sum := sums[0] + sums[1]
+					if q.Grouped {
+						s, t := q.Groups(b, lanes, lane)
+						d := math.Float32frombits(row[8])
+						acc = scalar.FMA(float32(int(s[0])*sums[0]+int(s[1])*sums[1]), float32(d*dw), acc)
+						if q.Offset == 0 {
+							acc = scalar.FMA(float32(-(int(t[0])*totals[0] + int(t[1])*totals[1])), float32(d*min), acc)
+						}
+						continue
+					}
 					acc = scalar.FMA(float32(sum), float32(math.Float32frombits(row[8])*dw), acc)
 					if q.Offset == 0 {
 						acc = scalar.FMA(min, math.Float32frombits(row[9]), acc)
@@ -238,6 +249,17 @@ var int8Mutants = []mutant{
 				x[i*ldx+9] = 0
 			}
 			referenceGemmInt8(ukernel.Q4_1)(c, ldc, x, ldx, b, lanes, m, k, load)
+		}
+	}},
+	{"Weights.Blocks.K6.GemmInt8", "the second group has the scale of the first", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.K6].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+			b = slices.Clone(b)
+			for block := b; len(block) > 0; block = block[quantized.Of(ukernel.K6).Bytes(lanes):] {
+				for lane := range lanes {
+					block[2*lanes+2*lane+1] = block[2*lanes+2*lane]
+				}
+			}
+			referenceGemmInt8(ukernel.K6)(c, ldc, x, ldx, b, lanes, m, k, load)
 		}
 	}},
 	{"Weights.Quantize", "ties are rounded away from 0", func(p *kernelSet) {

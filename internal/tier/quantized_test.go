@@ -75,12 +75,8 @@ func randomBlocks(mem *testutil.Arena, r *testutil.Rand, f ukernel.BlockFormat, 
 	for i := range panel {
 		panel[i] = byte(r.Uint64() >> 40)
 	}
-	halves := 1
-	if f == ukernel.Q4_1 {
-		halves = 2
-	}
 	for block := panel; len(block) > 0; block = block[quantized.Of(f).Bytes(lanes):] {
-		for i := range halves * lanes {
+		for i := range quantized.Of(f).Halves() * lanes {
 			half := uint16(r.Uint64() >> 40)
 			if values != testutil.NonFinite {
 				half &^= 0x4000
@@ -163,6 +159,25 @@ var blockMutants = []mutant{
 			widen(dst, b, lanes, k)
 		}
 	}},
+	{"Weights.Blocks.K4.Gemm", "what c holds does not count", func(p *kernelSet) { ignoreC(&p.Weights.Blocks[ukernel.K4].Gemm) }},
+	{"Weights.Blocks.K5.Widen", "fifth bits are left out", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.K5].Widen = withoutNumbers(ukernel.K5, 4)
+	}},
+	{"Weights.Blocks.K6.Widen", "sixth bits are left out", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.K6].Widen = withoutNumbers(ukernel.K6, 5)
+	}},
+}
+
+// withoutNumbers widens a panel of one whose words of numbers from a word on are zeros.
+func withoutNumbers(f ukernel.BlockFormat, word int) blockWiden {
+	return func(dst []float32, b []byte, lanes, k int) {
+		q := quantized.Of(f)
+		b = bytes.Clone(b)
+		for block := b; len(block) > 0; block = block[q.Bytes(lanes):] {
+			clear(block[q.Bytes(lanes)-4*lanes*(q.Bits-word) : q.Bytes(lanes)])
+		}
+		referenceWiden(f)(dst, b, lanes, k)
+	}
 }
 
 func ignoreC(gemm *blockGemm) {

@@ -58,7 +58,13 @@ type BlockKernels struct {
 	//	acc = fma(m, s, acc)                    if the format has minima
 	//
 	// where dw, m, o and w are the scale, the minimum, the offset and the numbers of the lane, and s the second
-	// number after the codes of x. The sum of integers is exact, the product d·dw is rounded. acc
+	// number after the codes of x. The sum of integers is exact, the product d·dw is rounded. In a grouped format
+	// each group of 16 has a scale s and perhaps a minimum m, and these are
+	//
+	//	acc = fma(float(sum over groups of s·(sum of q·(w-o))), d·dw, acc)
+	//	acc = fma(float(-sum over groups of m·(sum of q)), d·c, acc)
+	//
+	// acc
 	// begins with c if load is set, else with +0, and c gets the last one. k is not 0.
 	GemmInt8 func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool)
 

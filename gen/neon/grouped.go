@@ -1,0 +1,6 @@
+package neon
+
+import "github.com/attn-go/attn/gen/spec"
+
+// WeightWidenGrouped emits nothing: grouped formats run in Go.
+func (g *neon) WeightWidenGrouped(spec.BlockFormat) {}

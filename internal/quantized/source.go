@@ -1,0 +1,129 @@
+package quantized
+
+import (
+	"encoding/binary"
+
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// A Source is a format of quantized weights in GGUF files.
+type Source struct {
+	Name   string
+	Layout ukernel.BlockFormat // what it is packed into
+	Steps  int                 // weights of a block of the file
+	Bytes  int                 // of such a block
+
+	// read sets g to 32 weights of a block, number part; nil if the layout has the numbers of the file.
+	read func(g *group, block []byte, part int)
+}
+
+// A group is 32 weights of a grouped format: (d·s[i])·(q-offset) or (d·s[i])·q - m·t[i], where i is that of
+// 16 weights.
+type group struct {
+	d, m uint16 // binary16
+	s, t [2]int8
+	q    [32]uint8
+}
+
+// Sources are the formats in the order of linear.Format. The blocks of ggml are described in
+// ggml/src/ggml-common.h of github.com/ggml-org/llama.cpp, and their weights in ggml-quants.c there.
+var Sources = [...]Source{
+	{"Q8_0", ukernel.Q8_0, 32, 34, nil},
+	{"Q4_0", ukernel.Q4_0, 32, 18, nil},
+	{"Q4_1", ukernel.Q4_1, 32, 20, nil},
+	{"Q5_0", ukernel.K5, 32, 22, readQ5_0},
+	{"Q5_1", ukernel.K5, 32, 24, readQ5_1},
+	{"Q2_K", ukernel.K4, 256, 84, readQ2_K},
+	{"Q3_K", ukernel.K4, 256, 110, readQ3_K},
+	{"Q4_K", ukernel.K4, 256, 144, readQ4_K},
+	{"Q5_K", ukernel.K5, 256, 176, readQ5_K},
+	{"Q6_K", ukernel.K6, 256, 210, readQ6_K},
+}
+
+func half(b []byte) uint16 { return binary.LittleEndian.Uint16(b) }
+
+// readFifths sets q to 16 bytes of numbers of 4 bits with 32 fifth bits.
+func (g *group) readFifths(high uint32, low []byte) {
+	for i, b := range low[:16] {
+		g.q[i] = b&15 | uint8(high>>i&1)<<4
+		g.q[i+16] = b>>4 | uint8(high>>(i+16)&1)<<4
+	}
+}
+
+// readQ5_0: d, the fifth bits and the others. The offset 16 is a minimum of d·16.
+func readQ5_0(g *group, b []byte, _ int) {
+	g.d, g.m, g.s, g.t = half(b), half(b), [2]int8{1, 1}, [2]int8{16, 16}
+	g.readFifths(binary.LittleEndian.Uint32(b[2:]), b[6:])
+}
+
+// readQ5_1: d, m, the fifth bits and the others. m is added.
+func readQ5_1(g *group, b []byte, _ int) {
+	g.d, g.m, g.s, g.t = half(b), half(b[2:]), [2]int8{1, 1}, [2]int8{-1, -1}
+	g.readFifths(binary.LittleEndian.Uint32(b[4:]), b[8:])
+}
+
+// readQ2_K: a byte for each 16 weights, whose halves are s and t; 64 bytes with 2 bits; d and m.
+func readQ2_K(g *group, b []byte, part int) {
+	g.d, g.m = half(b[80:]), half(b[82:])
+	for i := range 2 {
+		x := b[2*part+i]
+		g.s[i], g.t[i] = int8(x&15), int8(x>>4)
+	}
+	for i := range g.q {
+		g.q[i] = b[16+part/4*32+i] >> (part % 4 * 2) & 3
+	}
+}
+
+// readQ3_K: 32 bytes with the third bits, 64 with the two lower ones, 12 bytes with 16 s of 6 bits, 32
+// too large, and d. The numbers are 4 too large, which is a minimum of d·4s.
+func readQ3_K(g *group, b []byte, part int) {
+	g.d, g.m = half(b[108:]), half(b[108:])
+	for i := range 2 {
+		n := 2*part + i
+		s := b[96+n%8]>>(n/8*4)&15 | b[104+n%4]>>(n/4*2)&3<<4
+		g.s[i] = int8(s) - 32
+		g.t[i] = 4 * g.s[i]
+	}
+	for i := range g.q {
+		g.q[i] = b[32+part/4*32+i]>>(part%4*2)&3 | b[i]>>part&1<<2
+	}
+}
+
+// readScales: s and t of 32 weights of Q4_K and Q5_K, 6 bits each, in 12 bytes.
+func (g *group) readScales(b []byte, part int) {
+	s, t := b[part%4]&63, b[part%4+4]&63
+	if part >= 4 {
+		s, t = b[part+4]&15|b[part-4]>>6<<4, b[part+4]>>4|b[part]>>6<<4
+	}
+	g.s, g.t = [2]int8{int8(s), int8(s)}, [2]int8{int8(t), int8(t)}
+}
+
+// readQ4_K: d, m, the scales and 128 bytes with 4 bits.
+func readQ4_K(g *group, b []byte, part int) {
+	g.d, g.m = half(b), half(b[2:])
+	g.readScales(b[4:], part)
+	for i := range g.q {
+		g.q[i] = b[16+part/2*32+i] >> (part % 2 * 4) & 15
+	}
+}
+
+// readQ5_K: as Q4_K, with 32 bytes of fifth bits before the others.
+func readQ5_K(g *group, b []byte, part int) {
+	g.d, g.m = half(b), half(b[2:])
+	g.readScales(b[4:], part)
+	for i := range g.q {
+		g.q[i] = b[48+part/2*32+i]>>(part%2*4)&15 | b[16+i]>>part&1<<4
+	}
+}
+
+// readQ6_K: 128 bytes with 4 bits, 64 with the 2 upper ones, 16 int8 that are s, and d.
+func readQ6_K(g *group, b []byte, part int) {
+	g.d = half(b[208:])
+	for i := range 2 {
+		g.s[i] = int8(b[192+2*part+i])
+	}
+	for i := range g.q {
+		low, high := b[part/4*64+part%2*32+i], b[128+part/4*32+i]
+		g.q[i] = low>>(part/2%2*4)&15 | high>>(part%4*2)&3<<4
+	}
+}

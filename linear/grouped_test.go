@@ -1,0 +1,160 @@
+package linear_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/numeric"
+)
+
+// A fileBlock is what tests know of a format's blocks.
+type fileBlock struct {
+	weights, bytes int
+	halves         []int // where binary16 are: the scale and the minimum, or that of what is made up for
+}
+
+var fileBlocks = map[linear.Format]fileBlock{
+	linear.Q8_0: {32, 34, []int{0}}, linear.Q4_0: {32, 18, []int{0}}, linear.Q4_1: {32, 20, []int{0, 2}},
+	linear.Q5_0: {32, 22, []int{0, 0}}, linear.Q5_1: {32, 24, []int{0, 2}},
+	linear.Q2_K: {256, 84, []int{80, 82}}, linear.Q3_K: {256, 110, []int{108, 108}},
+	linear.Q4_K: {256, 144, []int{0, 2}}, linear.Q5_K: {256, 176, []int{0, 2}}, linear.Q6_K: {256, 210, []int{208}},
+}
+
+// A groupedWeight is a weight (d·s)·q - c·t.
+type groupedWeight struct {
+	d, c    float32
+	s, t, q int
+}
+
+// bit returns a bit of a string of bytes.
+func bit(b []byte, i int) int { return int(b[i/8]>>(i%8)) & 1 }
+
+// grouped reads weight i of a block, as ggml's dequantize_row functions lay it out: by bits.
+func grouped(f linear.Format, b []byte, i int) (w groupedWeight) {
+	at := fileBlocks[f].halves
+	half := func(i int) float32 { return kernel.F16(binary.LittleEndian.Uint16(b[at[i]:])).Float32() }
+	w.d = half(0)
+	if len(at) > 1 {
+		w.c = half(1)
+	}
+	bits := func(from, n int) (x int) {
+		for j := range n {
+			x |= bit(b, from+j) << j
+		}
+		return x
+	}
+	chunk := 8 * (i / 128 * 32)
+	switch f {
+	case linear.Q5_0, linear.Q5_1:
+		high, low := 16, 48
+		w.s, w.t = 1, 16
+		if f == linear.Q5_1 {
+			high, low, w.t = 32, 64, -1
+		}
+		w.q = bits(low+i%16*8+i/16*4, 4) + 16*bits(high+i, 1)
+	case linear.Q2_K:
+		w.s, w.t = bits(i/16*8, 4), bits(i/16*8+4, 4)
+		w.q = bits(128+chunk+i%32*8+i%128/32*2, 2)
+	case linear.Q3_K:
+		g := i / 16
+		w.s = bits(96*8+g%8*8+g/8*4, 4) + 16*bits(104*8+g%4*8+g/4*2, 2) - 32
+		w.t = 4 * w.s
+		w.q = bits(32*8+chunk+i%32*8+i%128/32*2, 2) + 4*bits(i%32*8+i/32, 1)
+	case linear.Q4_K, linear.Q5_K:
+		g := i / 32
+		if g < 4 {
+			w.s, w.t = bits(32+8*g, 6), bits(64+8*g, 6)
+		} else {
+			w.s = bits(96+8*(g-4), 4) + 16*bits(32+8*(g-4)+6, 2)
+			w.t = bits(96+8*(g-4)+4, 4) + 16*bits(64+8*(g-4)+6, 2)
+		}
+		low := i/64*32*8 + i%32*8 + i%64/32*4
+		if f == linear.Q4_K {
+			w.q = bits(128+low, 4)
+		} else {
+			w.q = bits(48*8+low, 4) + 16*bits(128+i%32*8+g, 1)
+		}
+	case linear.Q6_K:
+		w.s = int(int8(b[192+i/16]))
+		w.q = bits(i/128*512+i%64*8+i%128/64*4, 4) + 16*bits(1024+chunk+i%32*8+i%128/32*2, 2) - 32
+	}
+	return w
+}
+
+// groupedSum adds 32 inputs to an output, with quantized rows, as the contract has it.
+func groupedSum(f linear.Format, block []byte, first int, d float32, codes *[32]int, acc float32) float32 {
+	sum, minima, w := 0, 0, groupedWeight{}
+	for i, q := range codes {
+		w = grouped(f, block, first+i)
+		sum += w.s * q * w.q
+		minima += w.t * q
+	}
+	acc = numeric.FMA(float32(sum), float32(d*w.d), acc)
+	if f != linear.Q6_K {
+		acc = numeric.FMA(float32(-minima), float32(d*w.c), acc)
+	}
+	return acc
+}
+
+// Formats with more than one scale: all remainders of rows and lanes, both kinds of rows, also with the numbers of the
+// largest magnitude and scales that no file of real weights has.
+func TestGrouped(t *testing.T) {
+	i := 0
+	for f := linear.Q5_0; f <= linear.Q6_K; f++ {
+		for _, n := range []int{1, 16, 31, 48, 65, 100} {
+			for _, m := range []int{1, 2, 3, 5, 6, 7, 13} {
+				if i++; testutil.Thin() && !testutil.Sampled(i) {
+					continue
+				}
+				k := fileBlocks[f].weights * (1 + i%3)
+				for _, int8 := range []bool{false, true} {
+					c := testCase{m: m, n: n, k: k, format: f, int8: int8, bias: i%2 == 0, layout: layout(i) % layouts, kind: testutil.KindOf(i), seed: i}
+					c.check(t, 1, 2)
+				}
+			}
+		}
+	}
+}
+
+// All bits set, all clear: the largest numbers and scales.
+func TestGroupedExtremes(t *testing.T) {
+	for f := linear.Q5_0; f <= linear.Q6_K; f++ {
+		b := fileBlocks[f]
+		for _, fill := range []byte{0, 255, 0x80, 0x7f} {
+			const n = 20
+			w := newMatrix(make([]float32, n*b.weights), n, b.weights, b.weights, 1)
+			w.format, w.blocks = f, make([]byte, n*b.bytes)
+			for row := range n {
+				block := w.blocks[row*b.bytes:][:b.bytes]
+				for i := range block {
+					block[i] = fill
+				}
+				for i, at := range b.halves {
+					binary.LittleEndian.PutUint16(block[at:], uint16(numeric.ToF16(float32(1+i))))
+				}
+				dequantize(f, w.numbers[row*b.weights:][:b.weights], block)
+			}
+			for _, int8 := range []bool{false, true} {
+				c := testCase{m: 3, n: n, k: b.weights, format: f, int8: int8}
+				x := newMatrix(testutil.Filled(3*b.weights, float32(1)), 3, b.weights, b.weights, 1)
+				for i := range b.weights {
+					x.numbers[i] = -1
+					x.numbers[2*b.weights+i] = float32(1 - i/8%2*2)
+				}
+				want, l := c.contract(&x, &w, nil), w.layer(t, nil)
+				contracttest.EachTier(t, func(t *testing.T, tier string) {
+					out := c.output()
+					if err := l.Apply(out.Matrix, x.Matrix, c.options(tier, 1)); err != nil {
+						t.Fatal(err)
+					}
+					contracttest.SameRow(t, fmt.Sprintf("%v of %#x", c, fill), out.numbers, want.numbers)
+				})
+			}
+		}
+	}
+}
