@@ -10,7 +10,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
-	"github.com/attn-go/attn/models/llama"
+	"github.com/attn-go/attn/models/decoder"
 )
 
 // config is a parsed command line.
@@ -21,8 +21,8 @@ type config struct {
 	raw      bool
 	lines    bool
 	n        int
-	options  llama.Options
-	generate llama.GenerateOptions
+	options  decoder.Options
+	generate decoder.GenerateOptions
 }
 
 // cacheTypes are the values of -cache.
@@ -107,7 +107,7 @@ func (c *config) finish(f choices) error {
 	return nil
 }
 
-// flagOf are the flags that set the options of package llama.
+// flagOf are the flags that set the options of package decoder.
 var flagOf = map[string]string{
 	"Options.Context": "-ctx", "Options.Int8": "-activations int8", "GenerateOptions.MaxTokens": "-max", "GenerateOptions.Draft": "-draft", "Sampler.Temperature": "-temp",
 	"Sampler.TopK": "-top-k", "Sampler.TopP": "-top-p", "Sampler.RepetitionPenalty": "-penalty",
@@ -115,7 +115,7 @@ var flagOf = map[string]string{
 
 // inFlags returns an error about an option as one about the flag that sets it.
 func inFlags(err error) error {
-	var bad *llama.OptionError
+	var bad *decoder.OptionError
 	if errors.As(err, &bad) && flagOf[bad.Option] != "" {
 		return command.Usage(fmt.Errorf("%s is %s, want %s", flagOf[bad.Option], bad.Got, bad.Want))
 	}

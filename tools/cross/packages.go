@@ -143,7 +143,7 @@ var known = []testedPackage{
 		run: "TestGolden|TestSmall",
 	},
 	{
-		path: "models/llama",
+		path: "models/decoder",
 		must: []string{"TestGolden"}, only: []string{"arm64"},
 		run: "TestGolden$",
 	},

@@ -1,4 +1,4 @@
-package llama
+package decoder
 
 import (
 	"errors"
@@ -69,7 +69,7 @@ func Load(model string, o Options) (*Model, error) {
 	}
 	path, err := weights.Resolve(model)
 	if err != nil {
-		return nil, fmt.Errorf("llama: %w", err)
+		return nil, fmt.Errorf("decoder: %w", err)
 	}
 	f, err := gguf.Open(path)
 	if err != nil {

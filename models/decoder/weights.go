@@ -1,4 +1,4 @@
-package llama
+package decoder
 
 import (
 	"encoding/binary"
@@ -58,7 +58,7 @@ func (l *loader) floats(name string, shape ...int) []float32 {
 	}
 	x, err := t.Float32()
 	if err != nil {
-		l.fail(fmt.Errorf("llama: tensor %q: %w", name, err))
+		l.fail(fmt.Errorf("decoder: tensor %q: %w", name, err))
 	}
 	return x
 }
@@ -94,7 +94,7 @@ func (l *loader) projection(k int, sources ...source) (p projection) {
 		if len(tensors) > 0 && l.err == nil {
 			part, err := l.newLinear(tensors, k, bias)
 			if err != nil {
-				l.fail(fmt.Errorf("llama: tensor %q: %w", tensors[0].Name, err))
+				l.fail(fmt.Errorf("decoder: tensor %q: %w", tensors[0].Name, err))
 			}
 			p.parts = append(p.parts, part)
 		}

@@ -1,4 +1,4 @@
-package llama
+package decoder
 
 import "fmt"
 
@@ -10,9 +10,9 @@ type TensorError struct {
 	Want   string // what was expected
 }
 
-// Error returns "llama: tensor NAME: got GOT, want WANT".
+// Error returns "decoder: tensor NAME: got GOT, want WANT".
 func (e *TensorError) Error() string {
-	return fmt.Sprintf("llama: tensor %q: got %s, want %s", e.Tensor, e.Got, e.Want)
+	return fmt.Sprintf("decoder: tensor %q: got %s, want %s", e.Tensor, e.Got, e.Want)
 }
 
 // A TokenError reports a token that the model's vocabulary does not have.
@@ -25,7 +25,7 @@ type TokenError struct {
 
 // Error says which token it is and which ones there are.
 func (e *TokenError) Error() string {
-	return fmt.Sprintf("llama: text %d: token %d: got id %d, want 0 to %d", e.Text, e.Index, e.Token, e.Vocab-1)
+	return fmt.Sprintf("decoder: text %d: token %d: got id %d, want 0 to %d", e.Text, e.Index, e.Token, e.Vocab-1)
 }
 
 // A ContextError reports a text that would be longer than the context. The text has not
@@ -38,7 +38,7 @@ type ContextError struct {
 
 // Error returns both lengths.
 func (e *ContextError) Error() string {
-	return fmt.Sprintf("llama: the context is full: text %d would have %d tokens, want at most %d", e.Text, e.Length, e.Context)
+	return fmt.Sprintf("decoder: the context is full: text %d would have %d tokens, want at most %d", e.Text, e.Length, e.Context)
 }
 
 // An OptionError reports an option that is out of range.
@@ -48,7 +48,7 @@ type OptionError struct {
 	Want   string
 }
 
-// Error returns "llama: OPTION: got GOT, want WANT".
+// Error returns "decoder: OPTION: got GOT, want WANT".
 func (e *OptionError) Error() string {
-	return fmt.Sprintf("llama: %s: got %s, want %s", e.Option, e.Got, e.Want)
+	return fmt.Sprintf("decoder: %s: got %s, want %s", e.Option, e.Got, e.Want)
 }

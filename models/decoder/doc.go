@@ -1,9 +1,9 @@
-// Package llama runs language models of the Llama family from GGUF files: it reads the file,
+// Package decoder runs language models of the Llama family from GGUF files: it reads the file,
 // keeps keys and values of many texts in one paged cache, and generates text.
 //
-//	m, err := llama.Load("SmolLM2-135M-Instruct", llama.Options{})
+//	m, err := decoder.Load("SmolLM2-135M-Instruct", decoder.Options{})
 //	prompt, err := m.EncodeChat(ctx, []chattemplate.Message{{Role: "user", Content: "Why is the sky blue?"}})
-//	for token, err := range m.Generate(ctx, prompt, llama.GenerateOptions{MaxTokens: 100}) {
+//	for token, err := range m.Generate(ctx, prompt, decoder.GenerateOptions{MaxTokens: 100}) {
 //		if err != nil { ... }
 //		fmt.Print(token.Text)
 //	}
@@ -32,4 +32,4 @@
 // and are computed from as they are. Those of other types (Q5_0, Q5_1, Q2_K to Q6_K) are
 // converted to float32 when the file is loaded, which takes 4 bytes a weight. The bits are
 // those of float32 weights in both cases. The file is not needed after it is loaded.
-package llama
+package decoder

@@ -1,4 +1,4 @@
-package llama
+package decoder
 
 import (
 	"fmt"
@@ -48,7 +48,7 @@ func (m *Model) newSession(pages int) (*Session, error) {
 		Layers: c.Layers, Heads: c.KVHeads, HeadSize: c.HeadSize, Type: m.options.CacheType, PageSize: m.options.PageSize, Pages: pages,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("llama: cache: %w", err)
+		return nil, fmt.Errorf("decoder: cache: %w", err)
 	}
 	s := &Session{model: m, cache: cache}
 	s.batch, err = cache.NewBatch()

@@ -1,4 +1,4 @@
-package llama
+package decoder
 
 import (
 	"cmp"
@@ -81,7 +81,7 @@ func (c *chooser) next(logits []float32, tokens []int32) (int32, error) {
 	}
 	best := numeric.Argmax(logits)
 	if best < 0 {
-		return 0, fmt.Errorf("llama: all %d logits are NaN", len(logits))
+		return 0, fmt.Errorf("decoder: all %d logits are NaN", len(logits))
 	}
 	if c.Temperature == 0 {
 		return int32(best), nil
@@ -197,7 +197,7 @@ func sum(p []float32) (total float64) {
 func (c *chooser) draw() (int32, error) {
 	total := sum(c.p)
 	if !(total > 0 && total <= math.MaxFloat32) {
-		return 0, fmt.Errorf("llama: the probabilities add up to %v: there are NaN or infinite logits", total)
+		return 0, fmt.Errorf("decoder: the probabilities add up to %v: there are NaN or infinite logits", total)
 	}
 	// 53 random bits are exactly a float64 from 0 to below 1.
 	at := float64(float64(c.random.Uint64()>>11) * 0x1p-53 * total)
