@@ -1,23 +1,10 @@
-// Package tokenizer has what its subpackages share: wordpiece for models of the type of BERT, bpe
-// for those that generate text.
 package tokenizer
 
-import "strings"
+import "github.com/attn-go/attn/models/tokenizer/internal/part"
 
-// Part is a part of a text for a model.
-type Part struct {
-	Text string
-
-	// Special says that special tokens written in Text, such as <|im_end|>, are meant as such. It
-	// is set for what a program writes and not for what a user has written.
-	Special bool
-}
+// Part is a part of a text for a model, of which special tokens that are written in it are meant as
+// such or not.
+type Part = part.Part
 
 // Join returns the text of all parts.
-func Join(parts []Part) string {
-	var b strings.Builder
-	for _, p := range parts {
-		b.WriteString(p.Text)
-	}
-	return b.String()
-}
+func Join(parts []Part) string { return part.Join(parts) }

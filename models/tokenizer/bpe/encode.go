@@ -3,7 +3,7 @@ package bpe
 import (
 	"strings"
 
-	"github.com/attn-go/attn/models/tokenizer"
+	"github.com/attn-go/attn/models/tokenizer/internal/part"
 )
 
 // Encode returns the ids of a text. If special is set, special tokens that are written in it, such
@@ -13,13 +13,13 @@ import (
 // A byte without a token, as rare control characters have none in some vocabularies, is left out.
 // Bytes that are not UTF-8 are encoded like others.
 func (t *Tokenizer) Encode(text string, special bool) []int32 {
-	return t.EncodeParts([]tokenizer.Part{{Text: text, Special: special}})
+	return t.EncodeParts([]part.Part{{Text: text, Special: special}})
 }
 
 // EncodeParts returns the ids of a text of which only some parts may have special tokens, as
 // package chattemplate makes it of a conversation. Between special tokens all parts are one text,
 // so that the ids are those of Encode for texts in which no special tokens are written.
-func (t *Tokenizer) EncodeParts(parts []tokenizer.Part) []int32 {
+func (t *Tokenizer) EncodeParts(parts []part.Part) []int32 {
 	size := 0
 	for _, p := range parts {
 		size += len(p.Text)
