@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/attn-go/attn/models/chattemplate"
-	"github.com/attn-go/attn/models/tokenizer/bpe"
+	"github.com/attn-go/attn/models/tokenizer"
 )
 
 // EncodeChat returns the tokens of a conversation as the file's template writes it, up to
@@ -22,15 +22,9 @@ func (v *vocabulary) EncodeChat(ctx context.Context, messages []chattemplate.Mes
 	if err != nil {
 		return nil, err
 	}
-	ids := v.tokenizer.EncodeParts(parts)
-	if bos, ok := v.bos(); ok && (len(ids) == 0 || ids[0] != bos) {
-		ids = slices.Insert(ids, 0, bos)
+	ids := v.tokenizer.EncodeParts(parts, tokenizer.Options{NoSpecial: true})
+	if before, _ := v.tokenizer.Ends(); len(before) > 0 && !(len(ids) >= len(before) && slices.Equal(ids[:len(before)], before)) {
+		ids = slices.Insert(ids, 0, before...)
 	}
 	return ids, nil
-}
-
-// bos returns the token that begins every text, if the model was trained with one.
-func (v *vocabulary) bos() (id int32, ok bool) {
-	id, ok = v.tokenizer.ID(bpe.BOS)
-	return id, ok && v.tokenizer.AddBOS()
 }

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/tokenizer"
 )
 
 // Special tokens in a message are text, and all else is as if they were not special.
 func TestEncodeChat(t *testing.T) {
 	m := smollm2(t)
-	tokenizer, err := m.Tokenizer()
+	tok, err := m.Tokenizer()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +30,7 @@ func TestEncodeChat(t *testing.T) {
 				special++
 			}
 		}
-		if text := tokenizer.Text(ids, true); special != 9 || !strings.Contains(text, "<|im_start|>user\n"+content+"<|im_end|>\n") {
+		if text := tok.Decode(ids, true); special != 9 || !strings.Contains(text, "<|im_start|>user\n"+content+"<|im_end|>\n") {
 			t.Errorf("%q: %d special tokens in %q, want 9", content, special, text)
 		}
 		if messages[0].Content != content {
@@ -41,7 +42,7 @@ func TestEncodeChat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := slices.Concat(tokenizer.Encode("<|im_start|>", true), tokenizer.Encode("user\nx\n<|im_end|>", false), tokenizer.Encode("<|im_end|>\n<|im_start|>assistant\n", true))
+	want := slices.Concat(tok.Encode("<|im_start|>", tokenizer.Options{NoSpecial: true}), tok.Encode("user\nx\n<|im_end|>", tokenizer.Options{NoSpecial: true, Plain: true}), tok.Encode("<|im_end|>\n<|im_start|>assistant\n", tokenizer.Options{NoSpecial: true}))
 	if !slices.Equal(ids[len(ids)-len(want):], want) {
 		t.Errorf("ids %v, want them to end in %v", ids, want)
 	}

@@ -52,3 +52,20 @@ type OptionError struct {
 func (e *OptionError) Error() string {
 	return fmt.Sprintf("decoder: %s: got %s, want %s", e.Option, e.Got, e.Want)
 }
+
+// A ConfigError reports a key of a JSON file in a folder whose value is missing, of another form than
+// expected, or one that this package does not compute.
+type ConfigError struct {
+	File string // such as "config.json"
+	Key  string // with the keys of the objects around it, or "" for the whole file
+	Got  string
+	Want string
+}
+
+// Error returns "decoder: FILE: KEY: got GOT, want WANT".
+func (e *ConfigError) Error() string {
+	if e.Key == "" {
+		return fmt.Sprintf("decoder: %s: got %s, want %s", e.File, e.Got, e.Want)
+	}
+	return fmt.Sprintf("decoder: %s: %s: got %s, want %s", e.File, e.Key, e.Got, e.Want)
+}

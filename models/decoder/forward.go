@@ -7,6 +7,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
+	"github.com/attn-go/attn/rope"
 )
 
 // A Step is what one text reads in a call of [Session.Forward].
@@ -49,10 +50,25 @@ const chunk = 512
 // that is in two steps, a kvcache.CapacityError if the cache has too few free pages, or
 // ctx.Err().
 func (s *Session) Forward(ctx context.Context, steps ...Step) ([][]float32, error) {
+	return s.run(ctx, steps, false)
+}
+
+// Hidden is Forward for hidden states in place of logits: those after the last norm, of which
+// logits are products with the output matrix, [rows, Width]. Embeddings of texts are made of them.
+func (s *Session) Hidden(ctx context.Context, steps ...Step) ([][]float32, error) {
+	return s.run(ctx, steps, true)
+}
+
+// run is Forward or Hidden.
+func (s *Session) run(ctx context.Context, steps []Step, hidden bool) ([][]float32, error) {
 	if err := s.check(steps); err != nil {
 		return nil, err
 	}
-	s.startLogits(steps)
+	s.hidden, s.width = hidden, s.model.config.Vocab
+	if hidden {
+		s.width = s.model.config.Width
+	}
+	s.startResults(steps)
 	for i := range steps {
 		s.done[i] = 0
 	}
@@ -111,17 +127,17 @@ func (s *Session) checkTexts(steps []Step) (err error) {
 	return err
 }
 
-// startLogits makes room for the logits of all steps.
-func (s *Session) startLogits(steps []Step) {
-	n, vocab := 0, s.model.config.Vocab
+// startResults makes room for the results of all steps.
+func (s *Session) startResults(steps []Step) {
+	n := 0
 	for i := range steps {
 		n += steps[i].Logits.count(len(steps[i].Tokens))
 	}
-	s.logits = resized(s.logits, n*vocab)
+	s.logits = resized(s.logits, n*s.width)
 	s.results, s.done = resized(s.results, len(steps)), resized(s.done, len(steps))
 	rest := s.logits
 	for i := range steps {
-		n := steps[i].Logits.count(len(steps[i].Tokens)) * vocab
+		n := steps[i].Logits.count(len(steps[i].Tokens)) * s.width
 		s.results[i], rest = rest[:n:n], rest[n:]
 	}
 	s.ready = 0
@@ -169,6 +185,8 @@ type scratch struct {
 	results [][]float32
 	done    []int // tokens of each step that passes have taken
 	ready   int   // rows of logits that are computed
+	hidden  bool  // hidden states are wanted in place of logits
+	width   int   // of a row of them
 
 	// Of a pass, whose rows are the tokens of all its texts, one text after the other.
 	sequences []*kvcache.Sequence
@@ -184,6 +202,9 @@ type scratch struct {
 	qkv      []float32 // [rows, (Heads + 2·KVHeads)·HeadSize]
 	attended []float32 // [rows, Heads·HeadSize]
 	gateUp   []float32 // [rows, 2·FFN]
+
+	rope *rope.Rope // of the layer
+	mix
 }
 
 // fit makes room for the rows of a pass.
@@ -193,6 +214,7 @@ func (s *Session) fit(rows int) {
 	s.x, s.delta, s.normed = resized(s.x, rows*c.Width), resized(s.delta, rows*c.Width), resized(s.normed, rows*c.Width)
 	s.qkv = resized(s.qkv, rows*(queries+2*c.KVHeads*c.HeadSize))
 	s.attended, s.gateUp = resized(s.attended, rows*queries), resized(s.gateUp, rows*2*c.FFN)
+	s.mix.fit(c, rows)
 }
 
 func resized[E any](x []E, n int) []E {

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/attn-go/attn/models/tokenizer/bpe"
+	"github.com/attn-go/attn/models/tokenizer"
 )
 
 // GenerateOptions are the settings of generating text.
@@ -168,7 +168,7 @@ type stream struct {
 	left    int     // tokens that may be added, negative for no limit
 	ended   bool
 	chooser *chooser
-	decoder *bpe.Stream // nil without a tokenizer
+	decoder *tokenizer.Stream // nil without a tokenizer
 }
 
 func (s *Session) newGeneration(o *GenerateOptions, steps []Step) (*generation, error) {

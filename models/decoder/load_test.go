@@ -119,12 +119,12 @@ func TestConvertedTypes(t *testing.T) {
 			f.Tensors[i].Shape = []int{w.Shape[0] * w.Shape[1] / 256, 256}
 		}
 	}
-	file, err := gguf.New(f.Bytes())
+	parsed, err := gguf.New(f.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &loader{f: file, used: map[string]bool{}}
-	w, _ := file.Tensor("blk.0.attn_q.weight")
+	l := &loader{store: file{parsed}, used: map[string]bool{}}
+	w, _ := parsed.Tensor("blk.0.attn_q.weight")
 	p := l.projection(256, source{"blk.0.attn_q", w.Shape[0]})
 	if l.err != nil || len(p.parts) != 1 {
 		t.Fatalf("%d layers, %v", len(p.parts), l.err)
@@ -153,7 +153,7 @@ func TestLoadErrors(t *testing.T) {
 		change func(f *tinyllama.File)
 		want   error // nil: only that there is a *gguf.KeyError
 	}{
-		{"architecture", set("general.architecture", "qwen2"), key("general.architecture", `"qwen2"`, `"llama"`)},
+		{"architecture", set("general.architecture", "qwen9"), key("general.architecture", `"qwen9"`, "one of llama, qwen2, qwen3, qwen3moe, phi3, gemma2, gemma3")},
 		{"no architecture", set("general.architecture", nil), nil},
 		{"no layers", set("llama.block_count", nil), nil},
 		{"layers of text", set("llama.block_count", "three"), nil},
@@ -171,10 +171,10 @@ func TestLoadErrors(t *testing.T) {
 		{"rotated, odd", set("llama.rope.dimension_count", uint32(7)), key("llama.rope.dimension_count", "7", "an even number up to the head size 16")},
 		{"base", set("llama.rope.freq_base", float32(0.5)), key("llama.rope.freq_base", "0.5", "1 to 1.8446744073709552e+19")},
 		{"base NaN", set("llama.rope.freq_base", float32(math.NaN())), key("llama.rope.freq_base", "NaN", "1 to 1.8446744073709552e+19")},
-		{"scaling", set("llama.rope.scaling.type", "yarn"), key("llama.rope.scaling.type", `"yarn"`, `"none" or "linear"; others are not supported`)},
+		{"scaling", set("llama.rope.scaling.type", "dynamic"), key("llama.rope.scaling.type", `"dynamic"`, `"none", "linear", "yarn" or "longrope"; others are not supported`)},
 		{"epsilon", set("llama.attention.layer_norm_rms_epsilon", float32(-1)), key("llama.attention.layer_norm_rms_epsilon", "-1", "0 to 1")},
-		{"experts", set("llama.expert_count", uint32(8)), key("llama.expert_count", "8", "none: it is not supported")},
-		{"scale", set("llama.attention.scale", float32(1)), key("llama.attention.scale", "1", "none: it is not supported")},
+		{"experts", set("llama.expert_count", uint32(8)), key("llama.expert_count", "8", "none: llama with experts is not supported")},
+		{"residual scale", set("llama.residual_scale", float32(2)), key("llama.residual_scale", "2", "none: it is not supported")},
 		{"vocabulary", set("llama.vocab_size", uint32(200)), key("llama.vocab_size", "200", `211, the rows of "token_embd.weight"`)},
 		{"end", set("tokenizer.ggml.eos_token_id", uint32(211)), key("tokenizer.ggml.eos_token_id", "211", "0 to 210")},
 		{"no embedding", func(f *tinyllama.File) { f.Remove("token_embd.weight") }, &TensorError{"token_embd.weight", "none", "a matrix [vocabulary, width]"}},
@@ -241,7 +241,7 @@ func TestLoad(t *testing.T) {
 
 // Frequencies have the bits of exact powers, rounded.
 func TestFrequencies(t *testing.T) {
-	ones := make([]float32, 64)
+	ones := make([]float64, 64)
 	for i := range ones {
 		ones[i] = 1
 	}

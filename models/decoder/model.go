@@ -3,6 +3,7 @@ package decoder
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/attn-go/attn/kernel"
@@ -45,24 +46,28 @@ const (
 type Model struct {
 	*network
 	options Options
+	rope    *rope.Rope
 }
 
 // A network is what models with different options share.
 type network struct {
+	*architecture
 	config    Config
 	embedding *linear.Linear // whose rows are looked up
 	blocks    []block
 	norm      []float32
 	head      projection
-	rope      *rope.Rope
+	pairing   rope.Pairing
+	localRope *rope.Rope // of layers with a window, if it is another one
 	vocabulary
 }
 
-// Load reads a model from a GGUF file, of which nothing is used afterwards: one with this path, or
-// one that [weights.Resolve] finds by its name, such as SmolLM2-135M-Instruct. The error is an
-// [*OptionError], or it names the file and is that of the system, one of package gguf if the file
-// is damaged, or a [*gguf.KeyError] or a [*TensorError] if it does not have what the model needs
-// or has more than this package computes.
+// Load reads a model from a GGUF file or a folder as Hugging Face has it, of which nothing is used
+// afterwards: one with this path, or one that [weights.Resolve] finds by its name, such as
+// SmolLM2-135M-Instruct. The error is an [*OptionError], or it names the path and is that of the
+// system, one of package gguf or safetensors if a file is damaged, or a [*gguf.KeyError], a
+// [*ConfigError] or a [*TensorError] if there is not what the model needs or more than this package
+// computes.
 func Load(model string, o Options) (*Model, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -71,77 +76,117 @@ func Load(model string, o Options) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decoder: %w", err)
 	}
-	f, err := gguf.Open(path)
+	m, err := loadPath(path, o)
 	if err != nil {
-		return nil, err
-	}
-	m, err := New(f, o)
-	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil
 }
 
-// New is [Load] for a file that is open. The file may be closed afterwards.
-func New(f *gguf.File, o Options) (*Model, error) {
-	c, err := readConfig(f)
+// loadPath loads a file or a folder.
+func loadPath(path string, o Options) (*Model, error) {
+	if info, err := os.Stat(path); err != nil || info.IsDir() {
+		if err != nil {
+			return nil, err
+		}
+		return loadFolder(path, o)
+	}
+	f, err := gguf.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	n := &network{config: c}
-	if err := n.load(f); err != nil {
+	m, err := New(f, o)
+	return m, errors.Join(err, f.Close())
+}
+
+// New is [Load] for a file that is open. The file may be closed afterwards.
+func New(f *gguf.File, o Options) (*Model, error) {
+	a, c, err := readConfig(f)
+	if err != nil {
+		return nil, err
+	}
+	n := &network{architecture: a, config: c, pairing: rope.RotateHalf}
+	if a.interleaved {
+		n.pairing = rope.Interleaved
+	}
+	if n.config.Vocab, err = vocabularySize(f, a); err != nil {
+		return nil, err
+	}
+	if err := n.vocabulary.fromGGUF(f, n.config.Vocab); err != nil {
+		return nil, err
+	}
+	return n.model(&loader{store: file{f}, used: map[string]bool{}}, false, o)
+}
+
+// loadFolder loads the model of a folder.
+func loadFolder(dir string, o Options) (_ *Model, err error) {
+	a, c, tied, err := readFolderConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	d, err := openFolder(dir, a)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	shape, ok := d.shape(embeddingName)
+	if !ok || len(shape) != 2 || shape[0] < 1 || shape[0] > most {
+		return nil, tensorError(d.name(embeddingName), fmt.Sprintf("shape %v", shape), fmt.Sprintf("[vocabulary, width] with 1 to %d rows", most))
+	}
+	n := &network{architecture: a, config: c}
+	n.config.Vocab = shape[0]
+	if err := n.vocabulary.fromFolder(dir, n.config.Vocab); err != nil {
+		return nil, err
+	}
+	return n.model(&loader{store: d, used: map[string]bool{}, lessOne: a.lessOne}, tied, o)
+}
+
+// model reads the weights.
+func (n *network) model(l *loader, tied bool, o Options) (*Model, error) {
+	c := &n.config
+	n.embedding, n.head = l.ends(c, tied)
+	n.norm = l.norm("output_norm", c.Width)
+	for i := 0; i < c.Layers && l.err == nil; i++ {
+		n.blocks = append(n.blocks, l.block(n.architecture, c, i))
+	}
+	l.factors(c)
+	if l.err != nil {
+		return nil, l.err
+	}
+	if c.localBase != 0 && c.localBase != c.RopeBase || c.localBase != 0 && (c.RopeScaling != 1 || c.scaling.of(c, 0) != nil) {
+		var err error
+		if n.localRope, err = n.rotation(0, true); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.unused(); err != nil {
 		return nil, err
 	}
 	return (&Model{network: n}).With(o)
 }
 
-// load reads what belongs to the tokens, and the weights.
-func (n *network) load(f *gguf.File) (err error) {
-	if n.config.Vocab, err = vocabularySize(f); err != nil {
-		return err
-	}
-	if err := n.vocabulary.load(f, n.config.Vocab); err != nil {
-		return err
-	}
-	return n.loadTensors(f)
-}
-
-// loadTensors reads the weights.
-func (n *network) loadTensors(f *gguf.File) (err error) {
-	l, c := &loader{f: f, used: map[string]bool{}}, &n.config
-	n.embedding, n.head = l.ends(c)
-	n.norm = l.floats("output_norm.weight", c.Width)
-	for i := 0; i < c.Layers && l.err == nil; i++ {
-		n.blocks = append(n.blocks, l.block(c, i))
-	}
-	rotation := rope.Config{
-		Dims: c.RopeDims, Base: c.RopeBase, Scaling: c.RopeScaling, Pairing: rope.Interleaved,
-		Positions: min(c.Context, 1<<14, ropeTable/(4*c.RopeDims)),
-	}
-	if l.has(factorsName) {
-		if x := l.floats(factorsName, c.RopeDims/2); l.err == nil {
-			rotation.Frequencies = frequencies(c.RopeBase, c.RopeDims, x)
+// factors loads the tensors of divisors of the frequencies, one for each pair.
+func (l *loader) factors(c *Config) {
+	for name, to := range map[string]*[]float64{factorsName: &c.scaling.factors, "rope_factors_short.weight": &c.scaling.short, "rope_factors_long.weight": &c.scaling.long} {
+		if !l.has(name) {
+			continue
+		}
+		for _, x := range l.floats(name, c.RopeDims/2) {
+			*to = append(*to, float64(x))
 		}
 	}
-	if l.err != nil {
-		return l.err
-	}
-	if n.rope, err = rope.New(rotation); err != nil {
-		return err
-	}
-	return l.unused()
 }
 
 // ropeTable is the most bytes of the table of cosines and sines. Those of positions that it has
 // no room for are computed when they are used.
 const ropeTable = 1 << 25
 
-// factorsName is the tensor of divisors of the frequencies, one for each pair, that models
-// have whose context was extended as that of Llama 3.1.
+// factorsName is the tensor of divisors of the frequencies that models have whose context was
+// extended as that of Llama 3.1.
 const factorsName = "rope_freqs.weight"
 
-// vocabularySize returns the number of tokens: the rows of the embedding.
-func vocabularySize(f *gguf.File) (int, error) {
+// vocabularySize returns the number of tokens of a GGUF file: the rows of the embedding.
+func vocabularySize(f *gguf.File, a *architecture) (int, error) {
 	t, ok := f.Tensor(embeddingName)
 	if !ok {
 		return 0, tensorError(embeddingName, "none", "a matrix [vocabulary, width]")
@@ -149,7 +194,7 @@ func vocabularySize(f *gguf.File) (int, error) {
 	if len(t.Shape) != 2 || t.Shape[0] < 1 || t.Shape[0] > most {
 		return 0, tensorError(embeddingName, fmt.Sprintf("shape %v", t.Shape), fmt.Sprintf("[vocabulary, width] with 1 to %d rows", most))
 	}
-	const key = "llama.vocab_size"
+	key := a.name + ".vocab_size"
 	if _, ok := f.Value(key); ok {
 		if n, err := f.Int(key); err != nil {
 			return 0, err
@@ -175,14 +220,21 @@ func (m *Model) With(o Options) (*Model, error) {
 	if o.PageSize == 0 {
 		o.PageSize = 64
 	}
-	return &Model{m.network, o}, nil
+	r, err := m.rotation(o.Context, false)
+	if err != nil {
+		return nil, err
+	}
+	return &Model{m.network, o, r}, nil
 }
 
 // hasQuantized reports whether a layer has quantized weights.
 func (n *network) hasQuantized() bool {
 	projections := []projection{n.head}
 	for _, b := range n.blocks {
-		projections = append(projections, b.qkv, b.output, b.gateUp, b.down)
+		projections = append(projections, b.qkv, b.output, b.gateUp, b.down, b.router)
+		for _, e := range b.experts {
+			projections = append(projections, e.gateUp, e.down)
+		}
 	}
 	return slices.ContainsFunc(projections, func(p projection) bool {
 		return slices.ContainsFunc(p.parts, func(l *linear.Linear) bool { return l.Format() != 0 })

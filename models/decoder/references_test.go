@@ -20,6 +20,7 @@ import (
 	"github.com/attn-go/attn/models/internal/references"
 	"github.com/attn-go/attn/models/internal/testweights"
 	"github.com/attn-go/attn/models/safetensors"
+	"github.com/attn-go/attn/models/tokenizer"
 	"github.com/attn-go/attn/numeric"
 )
 
@@ -57,8 +58,16 @@ func TestReferences(t *testing.T) {
 	if dir := references.Folder(""); dir != "" {
 		folders = append(folders, dir)
 	}
-	for _, folder := range folders {
+	tiny, err := filepath.Glob(tinyFolders)
+	if err != nil {
+		t.Fatalf("no folders %s: %v", tinyFolders, err)
+	}
+	for _, folder := range append(folders, tiny...) {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
+			if _, err := os.Stat(filepath.Join(folder, "refs.json")); err == nil {
+				checkTinyFolder(t, folder)
+				return
+			}
 			if references.IsMiniLM(folder) {
 				t.Skipf("%s has references of sentence embeddings, which package bert tests", folder)
 			}
@@ -441,12 +450,12 @@ func (r *refsFolder) checkGreedy(t *testing.T, m *Model) {
 		got[token.Index] = append(got[token.Index], token.ID)
 		texts[token.Index] += token.Text
 	}
-	tokenizer, err := m.Tokenizer()
+	tok, err := m.Tokenizer()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, p := range r.prompts {
-		if want := tokenizer.Text(got[i], false); !strings.HasPrefix(want, texts[i]) || len(want) > len(texts[i])+len("\uFFFD") {
+		if want := tok.Decode(got[i], false); !strings.HasPrefix(want, texts[i]) || len(want) > len(texts[i])+len("\uFFFD") {
 			t.Errorf("%s: the texts of its tokens are %q, want %q", p.Name, texts[i], want)
 		}
 		for step, want := range p.Greedy[:min(most, len(p.Greedy))] {
@@ -494,7 +503,7 @@ func (r *refsFolder) checkWeights(t *testing.T) {
 
 // checkTokens compares the ids of texts and the texts of ids.
 func (r *refsFolder) checkTokens(t *testing.T, m *Model) {
-	tokenizer, err := m.Tokenizer()
+	tok, err := m.Tokenizer()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -505,17 +514,17 @@ func (r *refsFolder) checkTokens(t *testing.T, m *Model) {
 		}
 	}
 	for _, s := range r.tokens.Strings {
-		same(fmt.Sprintf("%q", s.Text), tokenizer.Encode(s.Text, true), s.IDs)
-		same(fmt.Sprintf("%q, plain", s.Text), tokenizer.Encode(s.Text, false), s.Plain)
-		if got := tokenizer.Text(s.Plain, true); got != s.Decoded {
+		same(fmt.Sprintf("%q", s.Text), tok.Encode(s.Text, tokenizer.Options{NoSpecial: true}), s.IDs)
+		same(fmt.Sprintf("%q, plain", s.Text), tok.Encode(s.Text, tokenizer.Options{NoSpecial: true, Plain: true}), s.Plain)
+		if got := tok.Decode(s.Plain, true); got != s.Decoded {
 			t.Errorf("decoded %q, want %q", got, s.Decoded)
 		}
 	}
 	for _, d := range r.tokens.Decode {
-		if got := hex.EncodeToString(tokenizer.Decode(d.IDs)); got != d.Bytes {
-			t.Errorf("%v: bytes %s, want %s", d.IDs, got, d.Bytes)
+		if b, err := hex.DecodeString(d.Bytes); err != nil || tok.Decode(d.IDs, true) != strings.ToValidUTF8(string(b), "\uFFFD") {
+			t.Errorf("%v: %q, want that of the bytes %s", d.IDs, tok.Decode(d.IDs, true), d.Bytes)
 		}
-		if with, without := tokenizer.Text(d.IDs, true), tokenizer.Text(d.IDs, false); with != d.Text || without != d.Visible {
+		if with, without := tok.Decode(d.IDs, true), tok.Decode(d.IDs, false); with != d.Text || without != d.Visible {
 			t.Errorf("%v: %q and %q, want %q and %q", d.IDs, with, without, d.Text, d.Visible)
 		}
 	}
@@ -531,7 +540,7 @@ func (r *refsFolder) checkTokens(t *testing.T, m *Model) {
 			}
 			same(p.Name+", messages", ids, p.IDs)
 		}
-		if got := tokenizer.Text(p.Greedy, true); got != p.GreedyText {
+		if got := tok.Decode(p.Greedy, true); got != p.GreedyText {
 			t.Errorf("%s: greedy text %q, want %q", p.Name, got, p.GreedyText)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
@@ -13,10 +12,20 @@ import (
 
 // loader takes tensors out of a file. The first error stays; after it, results are not used.
 type loader struct {
-	f      *gguf.File
-	used   map[string]bool
-	joined []byte // the tensors of a layer, one after the other
-	err    error
+	store
+	used    map[string]bool
+	lessOne bool   // norms lack 1
+	joined  []byte // the tensors of a layer, one after the other
+	err     error
+}
+
+// A store has the tensors of a model, by their names in GGUF files: a [file] or a [folder].
+type store interface {
+	name(name string) string // what the store calls a tensor
+	has(name string) bool
+	tensor(name string) (t gguf.Tensor, ok bool, err error)
+	shape(name string) (shape []int, ok bool)
+	tensors() []gguf.Tensor // all, by name and shape, as the store calls them
 }
 
 // fail records an error.
@@ -26,22 +35,21 @@ func (l *loader) fail(err error) {
 	}
 }
 
-// has tells whether the file has a tensor.
-func (l *loader) has(name string) bool {
-	_, ok := l.f.Tensor(name)
-	return ok
-}
-
 // tensor returns a tensor of a shape.
 func (l *loader) tensor(name string, shape ...int) (gguf.Tensor, bool) {
-	l.used[name] = true
-	t, ok := l.f.Tensor(name)
-	switch {
+	theirs := l.name(name)
+	l.used[theirs] = true
+	switch have, ok := l.shape(name); {
 	case !ok:
-		l.fail(tensorError(name, "none", fmt.Sprintf("one of shape %v", shape)))
-	case !slices.Equal(t.Shape, shape):
-		l.fail(tensorError(name, fmt.Sprintf("shape %v", t.Shape), fmt.Sprint(shape)))
-		ok = false
+		l.fail(tensorError(theirs, "none", fmt.Sprintf("one of shape %v", shape)))
+		return gguf.Tensor{}, false
+	case !slices.Equal(have, shape):
+		l.fail(tensorError(theirs, fmt.Sprintf("shape %v", have), fmt.Sprint(shape)))
+		return gguf.Tensor{}, false
+	}
+	t, ok, err := l.store.tensor(name)
+	if err != nil {
+		l.fail(err)
 	}
 	return t, ok
 }
@@ -58,14 +66,25 @@ func (l *loader) floats(name string, shape ...int) []float32 {
 	}
 	x, err := t.Float32()
 	if err != nil {
-		l.fail(fmt.Errorf("decoder: tensor %q: %w", name, err))
+		l.fail(fmt.Errorf("decoder: tensor %q: %w", l.name(name), err))
+	}
+	return x
+}
+
+// norm returns the weights of a norm.
+func (l *loader) norm(name string, n int) []float32 {
+	x := l.floats(name+".weight", n)
+	if l.lessOne {
+		for i := range x {
+			x[i]++
+		}
 	}
 	return x
 }
 
 // unused reports a tensor that nothing has asked for: the model would not be the file's.
 func (l *loader) unused() error {
-	for _, t := range l.f.Tensors() {
+	for _, t := range l.tensors() {
 		if !l.used[t.Name] {
 			return tensorError(t.Name, fmt.Sprintf("shape %v", t.Shape), "no such tensor: what it is for is not known")
 		}
@@ -85,9 +104,32 @@ type projection struct {
 	n     int // outputs of all parts
 }
 
-// projection joins layers with k inputs. Those of one type become one layer, as one large
+// A matrix is the weights of a layer, and its bias if there is one.
+type matrix struct {
+	tensor gguf.Tensor
+	bias   []float32
+}
+
+// projection loads layers with k inputs and joins them.
+func (l *loader) projection(k int, sources ...source) projection {
+	var all []matrix
+	for _, s := range sources {
+		t, ok := l.tensor(s.name+".weight", s.n, k)
+		if !ok {
+			return projection{}
+		}
+		w := matrix{tensor: t}
+		if l.has(s.name + ".bias") {
+			w.bias = l.floats(s.name+".bias", s.n)
+		}
+		all = append(all, w)
+	}
+	return l.join(k, all...)
+}
+
+// join makes a projection of layers with k inputs. Those of one type become one layer, as one large
 // product is faster than several.
-func (l *loader) projection(k int, sources ...source) (p projection) {
+func (l *loader) join(k int, all ...matrix) (p projection) {
 	var tensors []gguf.Tensor
 	var bias []float32
 	flush := func() {
@@ -100,20 +142,13 @@ func (l *loader) projection(k int, sources ...source) (p projection) {
 		}
 		tensors, bias = nil, nil
 	}
-	for _, s := range sources {
-		t, ok := l.tensor(s.name+".weight", s.n, k)
-		if !ok {
-			return p
-		}
-		biased := l.has(s.name + ".bias")
-		if len(tensors) > 0 && (storage(t.Type) != storage(tensors[0].Type) || biased != (bias != nil)) {
+	for _, w := range all {
+		if len(tensors) > 0 && (storage(w.tensor.Type) != storage(tensors[0].Type) || (w.bias != nil) != (bias != nil)) {
 			flush()
 		}
-		tensors = append(tensors, t)
-		if biased {
-			bias = append(bias, l.floats(s.name+".bias", s.n)...)
-		}
-		p.n += s.n
+		tensors = append(tensors, w.tensor)
+		bias = append(bias, w.bias...)
+		p.n += w.tensor.Shape[0]
 	}
 	flush()
 	return p
@@ -189,39 +224,3 @@ func newHalf[E kernel.F16 | kernel.BF16](tensors []gguf.Tensor, k int, bias []fl
 	}
 	return linear.New(linear.DenseMatrix(all, len(all)/k, k), bias)
 }
-
-// A block is the weights of a layer of the decoder.
-type block struct {
-	attnNorm, ffnNorm []float32
-	qkv, output       projection // queries, keys and values side by side
-	gateUp, down      projection
-}
-
-// block loads layer i.
-func (l *loader) block(c *Config, i int) block {
-	at := func(name string) string { return fmt.Sprintf("blk.%d.%s", i, name) }
-	queries, keys := c.Heads*c.HeadSize, c.KVHeads*c.HeadSize
-	return block{
-		attnNorm: l.floats(at("attn_norm.weight"), c.Width),
-		ffnNorm:  l.floats(at("ffn_norm.weight"), c.Width),
-		qkv:      l.projection(c.Width, source{at("attn_q"), queries}, source{at("attn_k"), keys}, source{at("attn_v"), keys}),
-		output:   l.projection(queries, source{at("attn_output"), c.Width}),
-		gateUp:   l.projection(c.Width, source{at("ffn_gate"), c.FFN}, source{at("ffn_up"), c.FFN}),
-		down:     l.projection(c.FFN, source{at("ffn_down"), c.Width}),
-	}
-}
-
-// ends loads the embedding, and the output matrix: that of the file, or the embedding again.
-func (l *loader) ends(c *Config) (embedding *linear.Linear, head projection) {
-	p := l.projection(c.Width, source{strings.TrimSuffix(embeddingName, ".weight"), c.Vocab})
-	head = p
-	if l.has("output.weight") {
-		head = l.projection(c.Width, source{"output", c.Vocab})
-	}
-	if l.err != nil {
-		return nil, head
-	}
-	return p.parts[0], head
-}
-
-const embeddingName = "token_embd.weight"
