@@ -102,7 +102,7 @@ func (l *loader) ends(c *Config, tied bool) (embedding *linear.Linear, head proj
 	head = p
 	switch {
 	case tied:
-		l.used[l.name("output.weight")] = true // the same again, if it is there
+		l.skip("output.weight") // the same again, if it is there
 	case l.has("output.weight"):
 		head = l.projection(c.Width, source{"output", c.Vocab})
 	}

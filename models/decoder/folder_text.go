@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
@@ -25,7 +26,7 @@ func (v *vocabulary) fromFolder(dir string, size int) (err error) {
 		return &ConfigError{"tokenizer.json", "model.vocab", fmt.Sprintf("%d tokens", v.tokenizer.Len()), fmt.Sprintf("at most %d, the rows of the embedding", size)}
 	}
 	var s tokenizerConfig
-	if err := readJSON(filepath.Join(dir, tokenizerFile), &s); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := folder.ReadJSON(filepath.Join(dir, tokenizerFile), &s); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if v.stop, err = v.folderStop(dir, s.EOS.text, size); err != nil {
@@ -91,7 +92,7 @@ func (v *vocabulary) folderStop(dir, eos string, size int) (stop []int32, err er
 		var c struct {
 			EOS json.RawMessage `json:"eos_token_id"`
 		}
-		if err := readJSON(filepath.Join(dir, name), &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := folder.ReadJSON(filepath.Join(dir, name), &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 		if stop, err = idsOf(name, c.EOS, size); err != nil || len(stop) > 0 {

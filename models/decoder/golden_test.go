@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math"
+	"path/filepath"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
@@ -58,6 +59,46 @@ func TestGolden(t *testing.T) {
 		logits := forward(t, s, Step{Text: s.NewText(), Tokens: prompt(300, 1), Logits: All})[0]
 		if got := hash(logits); got != x.want {
 			t.Errorf("%s: logits have the hash %s, want %s", x.name, got, x.want)
+		}
+	}
+}
+
+// So are those of every architecture, on every tier: of the texts of testdata/tiny.
+func TestGoldenArchitectures(t *testing.T) {
+	for name, want := range map[string]string{
+		"gemma2-2":          "f635715369af66fd400447ec71b9844ec6afe10e5d3041a3116a6f9946e4dfef",
+		"gemma3-6":          "9a82b9ee29ff4c2685d634b04786fa96645dda1f87e126bb5e18f2e5829aea9d",
+		"gemma3-whole-2":    "4978bbebc10e22c7b6b06844f96cf90c5290362bdd7cb78d796d90206d26b020",
+		"llama-2":           "7fea667870aa9ba99b3aa789b3a0ef1175470f2a11cfa3b4083adebb412f2274",
+		"llama-linear-2":    "8d5316a4443f68d2d5cfb3145f41feb36de8229af59a2c50af7583bc65e7ec0b",
+		"llama-llama3-2":    "209f940222c8f5c0de46e8cbbe6a94df2f967b091d9859f864251df2e1738062",
+		"mistral-2":         "04eee37608b1382144b79e525812f73703724f8c9a4656a3015e360ade662db1",
+		"phi3-2":            "bed6a4f5855c54e8f06a088cd68db627954e975fde6e8b7ea07512667398b662",
+		"phi3-long-2":       "0b4542ce6e8c1817542e32a7a9295103a5e7658c0066547f1f9229235abb2530",
+		"phi3-short-2":      "671946ddf42d982ec68bd9dba5ccc2803592171a75b9be0d893251f1b1d75417",
+		"qwen2-2":           "2438d8d89a8846c8db4e5200d3e0ee7134c10d44303e00fccc0b55172f736708",
+		"qwen3-2":           "c7c79bb24bbb3db70e027e2316c7c0a28c86aee1c9652097e36ef5ed5eceb962",
+		"qwen3-embedding-2": "86fb1a36a506ec8e862c6610c3f57373f8836e20721dc53fc6533b039f4caea4",
+		"qwen3-yarn-2":      "1910f4cd5838e0457d8fb15c3d46dbc3ac8c308c09386021e6914ef43790412c",
+		"qwen3_moe-2":       "21e1164853c441e7f5567588328b9ee36050a606ab69d78e0fffe210b55ca66c",
+	} {
+		model, err := Load(filepath.Join(filepath.Dir(tinyFolders), name), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tier := range kernel.Tiers() {
+			if !tier.Runs {
+				continue
+			}
+			m, err := model.With(Options{Exec: kernel.Exec{Tier: tier.Name}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := session(t, m, 1, 100)
+			ids := prompt(100, 1)
+			if got := hash(forward(t, s, Step{Text: s.NewText(), Tokens: ids, Logits: All})[0]); got != want {
+				t.Errorf("%s, %s: logits have the hash %s, want %s", name, tier.Name, got, want)
+			}
 		}
 	}
 }

@@ -189,7 +189,12 @@ func (k *keys) windows(a *architecture, c *Config) {
 	if k.has("attention.sliding_window") {
 		window = k.integer("attention.sliding_window", 0, most)
 	}
-	c.Windows = windows(c.Layers, window, a.whole)
+	whole := a.whole
+	if k.has("attention.sliding_window_pattern") {
+		period := k.integer("attention.sliding_window_pattern", 1, most)
+		whole = func(layer int) bool { return (layer+1)%period == 0 }
+	}
+	c.Windows = windows(c.Layers, window, whole)
 	if a.localBase != 0 && c.Windows != nil {
 		c.localBase = k.number("rope.freq_base_swa", a.localBase, 1, 0x1p64)
 	}

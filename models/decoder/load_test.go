@@ -123,7 +123,7 @@ func TestConvertedTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &loader{store: file{parsed}, used: map[string]bool{}}
+	l := &loader{store: &file{parsed, map[string]bool{}}}
 	w, _ := parsed.Tensor("blk.0.attn_q.weight")
 	p := l.projection(256, source{"blk.0.attn_q", w.Shape[0]})
 	if l.err != nil || len(p.parts) != 1 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
@@ -66,7 +67,7 @@ type network struct {
 // afterwards: one with this path, or one that [weights.Resolve] finds by its name, such as
 // SmolLM2-135M-Instruct. The error is an [*OptionError], or it names the path and is that of the
 // system, one of package gguf or safetensors if a file is damaged, or a [*gguf.KeyError], a
-// [*ConfigError] or a [*TensorError] if there is not what the model needs or more than this package
+// [*ConfigError], a [*TensorError] or a [*folder.Error] if there is not what the model needs or more than this package
 // computes.
 func Load(model string, o Options) (*Model, error) {
 	if err := o.Check(); err != nil {
@@ -76,27 +77,31 @@ func Load(model string, o Options) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decoder: %w", err)
 	}
-	m, err := loadPath(path, o)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return m, nil
+	return loadPath(path, o)
 }
 
-// loadPath loads a file or a folder.
+// loadPath loads a file or a folder. Errors name it once.
 func loadPath(path string, o Options) (*Model, error) {
-	if info, err := os.Stat(path); err != nil || info.IsDir() {
-		if err != nil {
-			return nil, err
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		m, err := loadFolder(path, o)
+		if err != nil && !strings.Contains(err.Error(), path) {
+			err = fmt.Errorf("%s: %w", path, err)
 		}
-		return loadFolder(path, o)
+		return m, err
 	}
 	f, err := gguf.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	m, err := New(f, o)
-	return m, errors.Join(err, f.Close())
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
 }
 
 // New is [Load] for a file that is open. The file may be closed afterwards.
@@ -115,7 +120,7 @@ func New(f *gguf.File, o Options) (*Model, error) {
 	if err := n.vocabulary.fromGGUF(f, n.config.Vocab); err != nil {
 		return nil, err
 	}
-	return n.model(&loader{store: file{f}, used: map[string]bool{}}, false, o)
+	return n.model(&loader{store: &file{f, map[string]bool{}}}, false, o)
 }
 
 // loadFolder loads the model of a folder.
@@ -124,21 +129,21 @@ func loadFolder(dir string, o Options) (_ *Model, err error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := openFolder(dir, a)
+	d, err := openCheckpoint(dir, a)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, d.close()) }()
-	shape, ok := d.shape(embeddingName)
-	if !ok || len(shape) != 2 || shape[0] < 1 || shape[0] > most {
-		return nil, tensorError(d.name(embeddingName), fmt.Sprintf("shape %v", shape), fmt.Sprintf("[vocabulary, width] with 1 to %d rows", most))
+	defer func() { err = errors.Join(err, d.Close()) }()
+	info, ok := d.Info(d.name(embeddingName))
+	if !ok || len(info.Shape) != 2 || info.Shape[0] < 1 || info.Shape[0] > most {
+		return nil, tensorError(d.name(embeddingName), fmt.Sprintf("shape %v", info.Shape), fmt.Sprintf("[vocabulary, width] with 1 to %d rows", most))
 	}
 	n := &network{architecture: a, config: c}
-	n.config.Vocab = shape[0]
+	n.config.Vocab = info.Shape[0]
 	if err := n.vocabulary.fromFolder(dir, n.config.Vocab); err != nil {
 		return nil, err
 	}
-	return n.model(&loader{store: d, used: map[string]bool{}, lessOne: a.lessOne}, tied, o)
+	return n.model(&loader{store: d, lessOne: a.lessOne}, tied, o)
 }
 
 // model reads the weights.

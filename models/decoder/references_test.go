@@ -59,7 +59,7 @@ func TestReferences(t *testing.T) {
 		folders = append(folders, dir)
 	}
 	tiny, err := filepath.Glob(tinyFolders)
-	if err != nil {
+	if err != nil || len(tiny) == 0 {
 		t.Fatalf("no folders %s: %v", tinyFolders, err)
 	}
 	for _, folder := range append(folders, tiny...) {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/attn-go/attn/models/folder"
 )
 
 // settings reads an object of a JSON file. The first error stays, also that of objects in it.
@@ -31,7 +33,7 @@ var ignored = []string{
 func readSettings(dir, name string, err *error) *settings {
 	s := &settings{file: name, asked: map[string]bool{}, err: err}
 	if *err == nil {
-		*err = readJSON(filepath.Join(dir, name), &s.keys)
+		*err = folder.ReadJSON(filepath.Join(dir, name), &s.keys)
 	}
 	return s
 }

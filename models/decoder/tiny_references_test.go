@@ -37,8 +37,9 @@ type tinyReferences struct {
 	model   *Model
 }
 
-// checkTinyFolder compares the model of a folder with the references in it.
-func checkTinyFolder(t *testing.T, folder string) {
+// readTiny reads the references of a folder.
+func readTiny(t *testing.T, folder string) *tinyReferences {
+	t.Helper()
 	data, err := os.ReadFile(filepath.Join(folder, "refs.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -47,6 +48,16 @@ func checkTinyFolder(t *testing.T, folder string) {
 	if err := json.Unmarshal(data, r); err != nil {
 		t.Fatal(err)
 	}
+	if r.tensors, err = safetensors.Open(filepath.Join(folder, "refs.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.tensors.Close() })
+	return r
+}
+
+// checkTinyFolder compares the model of a folder with the references in it.
+func checkTinyFolder(t *testing.T, folder string) {
+	r := readTiny(t, folder)
 	switch r.Kind {
 	case "decoder", "embedder":
 	case "encoder", "reranker":
@@ -54,10 +65,7 @@ func checkTinyFolder(t *testing.T, folder string) {
 	default:
 		t.Fatalf("kind %q is not known", r.Kind)
 	}
-	if r.tensors, err = safetensors.Open(filepath.Join(folder, "refs.safetensors")); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { r.tensors.Close() })
+	var err error
 	if r.model, err = Load(folder, Options{}); err != nil {
 		t.Fatal(err)
 	}

@@ -10,22 +10,20 @@ import (
 	"github.com/attn-go/attn/models/gguf"
 )
 
-// loader takes tensors out of a file. The first error stays; after it, results are not used.
+// loader takes tensors out of a store. The first error stays; after it, results are not used.
 type loader struct {
 	store
-	used    map[string]bool
 	lessOne bool   // norms lack 1
 	joined  []byte // the tensors of a layer, one after the other
 	err     error
 }
 
-// A store has the tensors of a model, by their names in GGUF files: a [file] or a [folder].
+// A store has the tensors of a model, by their names in GGUF files: a [file] or a [checkpoint].
 type store interface {
-	name(name string) string // what the store calls a tensor
 	has(name string) bool
-	tensor(name string) (t gguf.Tensor, ok bool, err error)
-	shape(name string) (shape []int, ok bool)
-	tensors() []gguf.Tensor // all, by name and shape, as the store calls them
+	tensor(name string, shape ...int) (gguf.Tensor, error)
+	skip(name string) // it is not needed
+	unused() error    // reports a tensor that nothing has asked for
 }
 
 // fail records an error.
@@ -37,21 +35,11 @@ func (l *loader) fail(err error) {
 
 // tensor returns a tensor of a shape.
 func (l *loader) tensor(name string, shape ...int) (gguf.Tensor, bool) {
-	theirs := l.name(name)
-	l.used[theirs] = true
-	switch have, ok := l.shape(name); {
-	case !ok:
-		l.fail(tensorError(theirs, "none", fmt.Sprintf("one of shape %v", shape)))
-		return gguf.Tensor{}, false
-	case !slices.Equal(have, shape):
-		l.fail(tensorError(theirs, fmt.Sprintf("shape %v", have), fmt.Sprint(shape)))
-		return gguf.Tensor{}, false
-	}
-	t, ok, err := l.store.tensor(name)
+	t, err := l.store.tensor(name, shape...)
 	if err != nil {
 		l.fail(err)
 	}
-	return t, ok
+	return t, err == nil
 }
 
 func tensorError(name, got, want string) error {
@@ -66,7 +54,7 @@ func (l *loader) floats(name string, shape ...int) []float32 {
 	}
 	x, err := t.Float32()
 	if err != nil {
-		l.fail(fmt.Errorf("decoder: tensor %q: %w", l.name(name), err))
+		l.fail(fmt.Errorf("decoder: tensor %q: %w", t.Name, err))
 	}
 	return x
 }
@@ -80,16 +68,6 @@ func (l *loader) norm(name string, n int) []float32 {
 		}
 	}
 	return x
-}
-
-// unused reports a tensor that nothing has asked for: the model would not be the file's.
-func (l *loader) unused() error {
-	for _, t := range l.tensors() {
-		if !l.used[t.Name] {
-			return tensorError(t.Name, fmt.Sprintf("shape %v", t.Shape), "no such tensor: what it is for is not known")
-		}
-	}
-	return nil
 }
 
 // A source is the weights, and the bias if there is one, of a layer with n outputs.

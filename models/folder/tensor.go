@@ -121,6 +121,17 @@ func (f *Folder) Float32(name string, shape ...int) ([]float32, error) {
 	return x, nil
 }
 
+// Raw reads the bytes of a tensor of the given shape and of one of the types as they lie in the
+// file, and marks it as used. A tensor that is missing or does not fit is an [*Error].
+func (f *Folder) Raw(name string, types []string, shape ...int) ([]byte, error) {
+	if err := f.Check(name, types, shape...); err != nil {
+		return nil, err
+	}
+	s := f.tensors[name]
+	x, err := f.files[s.file].Raw(s.name)
+	return x, f.wrap(name, err)
+}
+
 // Uint16 reads the bits of a tensor of the type F16 or BF16 and of the given shape, and marks it as
 // used. A tensor that is missing or does not fit is an [*Error].
 func (f *Folder) Uint16(name string, shape ...int) ([]uint16, error) {

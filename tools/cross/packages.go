@@ -144,8 +144,8 @@ var known = []testedPackage{
 	},
 	{
 		path: "models/decoder",
-		must: []string{"TestGolden"}, only: []string{"arm64"},
-		run: "TestGolden$",
+		must: []string{"TestGolden", "TestGoldenArchitectures"}, only: []string{"arm64"},
+		run: "TestGolden$|TestGoldenArchitectures",
 	},
 	{
 		path: "examples/gobytes",
