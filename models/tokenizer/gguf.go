@@ -3,7 +3,6 @@ package tokenizer
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/attn-go/attn/models/gguf"
 )
@@ -24,6 +23,7 @@ type ggufFile struct {
 	tokens []string
 	types  []int64 // nil for none
 	roles  map[string]int32
+	ids    map[string]int32
 	start  bool // BOS before a text
 	end    bool // EOS after it
 	sep    bool // SEP after it
@@ -85,15 +85,15 @@ func (g *ggufFile) read() (err error) {
 	if g.types, err = g.ints("tokenizer.ggml.token_type"); err != nil {
 		return err
 	}
-	seen := make(map[string]int, len(tokens))
+	g.ids = make(map[string]int32, len(tokens))
 	for i, text := range tokens {
 		if text == "" {
 			return &ConfigError{fmt.Sprintf("token %d", i), "an empty one", "at least one character"}
 		}
-		if first, ok := seen[text]; ok {
+		if first, ok := g.ids[text]; ok {
 			return &ConfigError{fmt.Sprintf("token %d", i), fmt.Sprintf("%q as token %d", text, first), "no token twice"}
 		}
-		seen[text] = i
+		g.ids[text] = int32(i)
 		if t := g.kind(i); t < typeNormal || t > typeByte {
 			return &ConfigError{fmt.Sprintf("type of token %d", i), fmt.Sprint(t), "1 to 6"}
 		}
@@ -222,15 +222,4 @@ func (g *ggufFile) normal(change func(text string) string) map[string]int32 {
 		}
 	}
 	return ids
-}
-
-// bytesOf returns the tokens of bytes, such as <0xE2>, or -1.
-func (g *ggufFile) bytesOf() [256]int32 {
-	ids := map[string]int32{}
-	for i, text := range g.tokens {
-		if strings.HasPrefix(text, "<0x") {
-			ids[text] = int32(i)
-		}
-	}
-	return byteTokens(ids)
 }

@@ -53,7 +53,6 @@ func (g *ggufFile) bert() (c config, err error) {
 			g.roles[role] = id
 		}
 	}
-	c.tokens = pieces
 	return c, nil
 }
 
@@ -75,6 +74,9 @@ func (g *ggufFile) byteLevel() (c config, err error) {
 		return c, err
 	}
 	g.start, g.sep = rule.start, rule.sep
+	if rule.nfc {
+		c.normalize, _ = normalize.Form("NFC")
+	}
 	x := bpe.Config{Unknown: -1, Bytes: true, Whole: rule.whole}
 	x.IDs = g.normal(func(text string) string {
 		bytes, _ := alphabet.Bytes(text)
@@ -93,7 +95,7 @@ func (g *ggufFile) byteLevel() (c config, err error) {
 	m := bpe.New(x, len(g.tokens))
 	c.model = func() appender { return m.Encoder() }
 	c.bytes = true
-	c.tokens = g.tokens
+	c.tokens, c.ids = g.tokens, g.ids
 	c.added, err = g.added()
 	c.decoder = []decode.Maker{decode.Each(g.bytes()), decode.Bytes()}
 	return c, err
@@ -117,16 +119,12 @@ func (g *ggufFile) bytes() func(token string) string {
 }
 
 func (g *ggufFile) merges(list []string) ([]bpe.Merge, error) {
-	ids := make(map[string]int32, len(g.tokens))
-	for i, text := range g.tokens {
-		ids[text] = int32(i)
-	}
 	out := make([]bpe.Merge, len(list))
 	for i, text := range list {
 		left, right, _ := strings.Cut(text, " ")
-		l, ok1 := ids[left]
-		r, ok2 := ids[right]
-		to, ok3 := ids[left+right]
+		l, ok1 := g.ids[left]
+		r, ok2 := g.ids[right]
+		to, ok3 := g.ids[left+right]
 		if !ok1 || !ok2 || !ok3 {
 			return nil, &ConfigError{fmt.Sprintf("merge %d", i), fmt.Sprintf("%q", text), "two tokens with a space between them that together are a token"}
 		}
@@ -145,7 +143,7 @@ func (g *ggufFile) sentencePiece() (c config, err error) {
 	if err != nil {
 		return c, err
 	}
-	x := bpe.Config{Unknown: -1, FuseUnknown: true, ByteFallback: true, ByteIDs: g.bytesOf(), Scores: make([]float32, len(scores))}
+	x := bpe.Config{Unknown: -1, FuseUnknown: true, ByteFallback: true, ByteIDs: byteTokens(g.ids), Scores: make([]float32, len(scores))}
 	for i, s := range scores {
 		x.Scores[i] = float32(s)
 	}
@@ -155,7 +153,7 @@ func (g *ggufFile) sentencePiece() (c config, err error) {
 	x.IDs = g.normal(func(text string) string { return text })
 	m := bpe.New(x, len(g.tokens))
 	c.model = func() appender { return m.Encoder() }
-	c.tokens = g.tokens
+	c.tokens, c.ids = g.tokens, g.ids
 	c.split = pretokenize.Sequence(nil)
 	c.normalize = normalize.Replace(" ", space)
 	if prefix {
@@ -192,28 +190,24 @@ func (g *ggufFile) unigram() (c config, err error) {
 	}
 	m := unigram.New(x)
 	c.model = func() appender { return m.Encoder() }
-	c.tokens = g.tokens
-	if c.normalize, err = g.rules(); err != nil {
-		return c, err
-	}
+	c.tokens, c.ids = g.tokens, g.ids
 	prefix, err := g.bool("tokenizer.ggml.add_space_prefix", true)
 	if err != nil {
 		return c, err
 	}
-	scheme := pretokenize.Never
-	if prefix {
-		scheme = pretokenize.Always
+	if c.normalize, err = g.rules(prefix); err != nil {
+		return c, err
 	}
-	c.split = pretokenize.Metaspace(space, scheme, true)
+	c.split = pretokenize.Sequence(nil)
 	c.added, err = g.added()
 	c.decoder = []decode.Maker{decode.Metaspace(space, prefix)}
 	return c, err
 }
 
 // rules returns how SentencePiece normalizes texts.
-func (g *ggufFile) rules() (normalize.Func, error) {
+func (g *ggufFile) rules(prefix bool) (normalize.Func, error) {
 	const key = "tokenizer.ggml.precompiled_charsmap"
-	all := []normalize.Func{func(text string) string { return text }}
+	var all []normalize.Func
 	if _, ok := g.Value(key); ok {
 		ints, err := g.Ints(key)
 		if err != nil {
@@ -227,11 +221,18 @@ func (g *ggufFile) rules() (normalize.Func, error) {
 		if err != nil {
 			return nil, &ConfigError{key, err.Error(), "rules that SentencePiece has compiled"}
 		}
-		all[0] = m.Prefixes
+		all = append(all, m.Prefixes)
 	}
 	merge, err := g.bool("tokenizer.ggml.remove_extra_whitespaces", false)
 	if merge {
 		all = append(all, mergeSpaces)
+	}
+	all = append(all, normalize.Replace(" ", space))
+	if merge {
+		all = append(all, func(text string) string { return strings.TrimRight(text, space) })
+	}
+	if prefix {
+		all = append(all, normalize.Prepend(space))
 	}
 	return normalize.Sequence(all), err
 }

@@ -15,6 +15,7 @@ type ggufRule struct {
 	whole bool     // a piece that is a token is that token
 	start bool     // BOS before a text, unless the file says otherwise
 	sep   bool     // SEP after it
+	nfc   bool     // texts are normalized to NFC
 }
 
 // Parts of the expressions. The models' own tokenizer.json files have them.
@@ -46,7 +47,8 @@ var ggufRules = func() map[string]ggufRule {
 		{exprs: digits}: {"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"},
 		{exprs: []string{llama3}, whole: true, start: true}: {"llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral", "lfm2"},
 		{exprs: []string{llama3}}:                           {"dbrx", "smaug-bpe", "glm4", "chatglm-bpe"},
-		{exprs: []string{qwen2}}:                            {"qwen2", "deepseek-r1-qwen", "stablelm2", "megrez", "hunyuan", "grok-2"},
+		{exprs: []string{qwen2}, nfc: true}:                 {"qwen2", "deepseek-r1-qwen"},
+		{exprs: []string{qwen2}}:                            {"stablelm2", "megrez", "hunyuan", "grok-2"},
 		{exprs: []string{gpt4o}}:                            {"gpt-4o", "llama4"},
 	} {
 		for _, name := range names {

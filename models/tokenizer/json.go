@@ -64,6 +64,7 @@ func (f *file) config() (c config, err error) {
 			return c, err
 		}
 	}
+	c.ids = b.names
 	c.chunks = b.bert && b.words
 	for _, a := range c.added {
 		c.chunks = c.chunks && !strings.Contains(a.text, " ")
@@ -205,7 +206,9 @@ func (b *jsonBuilder) preTokenizer(data json.RawMessage) error {
 		}
 		b.byteLevel = b.byteLevel || p.Type == "ByteLevel"
 		step, err := p.preTokenizer(item)
-		all = append(all, step)
+		if step != nil {
+			all = append(all, step)
+		}
 		return err
 	})
 	b.split = pretokenize.Sequence(all)
@@ -248,10 +251,6 @@ func (c *config) readRoles(data []byte) error {
 	if err := json.Unmarshal(data, &all); err != nil {
 		return &ConfigError{"tokenizer_config.json", err.Error(), "the settings of a tokenizer"}
 	}
-	ids := map[string]int32{}
-	for id, text := range c.tokens {
-		ids[text] = int32(id)
-	}
 	for key, role := range map[string]string{"bos_token": BOS, "eos_token": EOS, "unk_token": Unknown, "pad_token": Padding, "cls_token": Class, "sep_token": Sep, "mask_token": Mask} {
 		var text string
 		var long struct {
@@ -260,7 +259,7 @@ func (c *config) readRoles(data []byte) error {
 		if json.Unmarshal(all[key], &text) != nil && json.Unmarshal(all[key], &long) == nil {
 			text = long.Content
 		}
-		if id, ok := ids[text]; ok && text != "" {
+		if id, ok := c.ids[text]; ok && text != "" {
 			c.roles[role] = id
 		}
 	}

@@ -86,13 +86,18 @@ func (p *jsonPart) regex(item string) (*regex.Regex, error) {
 	return re, nil
 }
 
+// preTokenizer returns the step of a pre-tokenizer, nil if it changes nothing.
 func (p *jsonPart) preTokenizer(item string) (pretokenize.Step, error) {
 	switch p.Type {
 	case "BertPreTokenizer":
 		return pretokenize.Bert(), nil
 	case "ByteLevel":
 		prefix, err := p.addPrefix(item)
-		return pretokenize.ByteLevel(prefix, p.UseRegex == nil || *p.UseRegex), err
+		split := p.UseRegex == nil || *p.UseRegex
+		if !prefix && !split {
+			return nil, err
+		}
+		return pretokenize.ByteLevel(prefix, split), err
 	case "Digits":
 		return pretokenize.Digits(p.Single), nil
 	case "Metaspace":

@@ -43,7 +43,7 @@ func bertConfig(item string, tokens, pieces []string, n normalize.Bert) (c confi
 		return c, &ConfigError{item, fmt.Sprintf("%d tokens", len(tokens)), "at most 2147483647"}
 	}
 	ids := make(map[string]int32, len(tokens))
-	c = config{tokens: tokens, normalize: n.Normalize, split: pretokenize.Bert(), chunks: true, roles: map[string]int32{}}
+	c = config{tokens: pieces, ids: ids, normalize: n.Normalize, split: pretokenize.Bert(), chunks: true, roles: map[string]int32{}}
 	for i, text := range pieces {
 		if first, ok := ids[text]; ok || text == "" {
 			return c, &ConfigError{fmt.Sprintf("%s: token %d", item, i), fmt.Sprintf("%q after token %d", text, first), "no empty token and none twice"}

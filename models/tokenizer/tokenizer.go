@@ -11,7 +11,6 @@ import (
 // Tokenizer is a vocabulary with its rules. It does not change and is safe for concurrent use.
 type Tokenizer struct {
 	config
-	ids     map[string]int32
 	special map[int32]bool
 	changed map[int32]string // added tokens that normalizing changes, as decoders see them
 	exact   *finder          // added tokens as they are written
@@ -22,7 +21,8 @@ type Tokenizer struct {
 
 // config is what the files say.
 type config struct {
-	tokens    []string // by id; "" where there is none
+	tokens    []string         // by id; "" where there is none
+	ids       map[string]int32 // of all tokens
 	added     []addedToken
 	normalize normalize.Func // nil for none
 	split     pretokenize.Step
@@ -42,12 +42,7 @@ type appender interface {
 
 // newTokenizer returns the tokenizer of what files say.
 func newTokenizer(c config) (*Tokenizer, error) {
-	t := &Tokenizer{config: c, ids: make(map[string]int32, len(c.tokens)), special: map[int32]bool{}, changed: map[int32]string{}}
-	for id, text := range c.tokens {
-		if text != "" {
-			t.ids[text] = int32(id)
-		}
-	}
+	t := &Tokenizer{config: c, special: map[int32]bool{}, changed: map[int32]string{}}
 	var exact, normal, marks []addedToken
 	for _, a := range c.added {
 		if a.special {

@@ -86,17 +86,18 @@ XLM = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 def unigram(normalizer, split, **k):
     t = Tokenizer(models.Unigram()); t.normalizer = normalizer; t.pre_tokenizer = split; t.decoder = decoders.Metaspace()
     train(t, trainers.UnigramTrainer(vocab_size=500, special_tokens=XLM, unk_token="<unk>", **k)); t.post_processor = processors.TemplateProcessing(single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]); return t
-def charsmap():
-    """Rules that SentencePiece compiles: NFKC of the characters of the corpus and of some more, and spaces for control characters."""
-    sys.path.append(os.environ.get("SENTENCEPIECE", "")); import sentencepiece as sp
+def charsmap_rules():
+    """Rules for SentencePiece to compile: NFKC of the characters of the corpus and of some more, and spaces for control characters."""
     rules = {(c,): [" "] for c in "\t\n\r\u00a0\u3000\u200b\ufeff"} | {(c,): [] for c in "\x07\x7f"}
     for c in map(chr, list(range(0xa0, 0x250)) + list(range(0x2100, 0x2200)) + list(range(0x2460, 0x24c0)) + list(range(0xff00, 0xffa0)) + list(range(0xfb00, 0xfb07))):
         n = unicodedata.normalize("NFKC", c)
         if n != c and (c,) not in rules: rules[(c,)] = list(n)
         d = tuple(unicodedata.normalize("NFD", c))
         if len(d) > 1: rules[d] = list(unicodedata.normalize("NFC", c))
-    path = os.path.join(tempfile.mkdtemp(), "rules.tsv")
-    with open(path, "w") as f: f.writelines("%s\t%s\n" % (" ".join("%X" % ord(c) for c in a), " ".join("%X" % ord(c) for c in b)) for a, b in sorted(rules.items()))
+    return "".join("%s\t%s\n" % (" ".join("%X" % ord(c) for c in a), " ".join("%X" % ord(c) for c in b)) for a, b in sorted(rules.items()))
+def charsmap():
+    sys.path.append(os.environ.get("SENTENCEPIECE", "")); import sentencepiece as sp
+    path = os.path.join(tempfile.mkdtemp(), "rules.tsv"); open(path, "w").write(charsmap_rules())
     model = io.BytesIO(); sp.SentencePieceTrainer.train(sentence_iterator=iter(corpus()), model_writer=model, vocab_size=400, hard_vocab_limit=False, normalization_rule_tsv=path, minloglevel=2)
     data = model.getvalue(); i = 0  # protobuf: field 3 of the model is its normalizer, field 2 of that the rules
     def fields(b):
@@ -112,6 +113,13 @@ def charsmap():
             elif w == 0: varint()
             else: i += 4 if w == 5 else 8
     return next(v for k, v in fields(next(v for k, v in fields(data) if k == 3)) if k == 2)
+def sentencepiece(kind, lines, **k):
+    """A vocabulary of SentencePiece in the words of GGUF files, and its ids of the lines."""
+    sys.path.append(os.environ.get("SENTENCEPIECE", "")); import sentencepiece as sp
+    model = io.BytesIO(); sp.SentencePieceTrainer.train(sentence_iterator=iter(corpus()), model_writer=model, model_type=kind, hard_vocab_limit=False, minloglevel=2, **k)
+    m = sp.SentencePieceProcessor(model_proto=model.getvalue()); n = range(m.vocab_size())
+    kinds = [2 if m.is_unknown(i) else 3 if m.is_control(i) else 6 if m.is_byte(i) else 5 if m.is_unused(i) else 1 for i in n]
+    return {"tokens": [m.id_to_piece(i) for i in n], "scores": [m.get_score(i) for i in n], "types": kinds}, [m.encode(x) for x in lines], [m.decode(m.encode(x)).encode() for x in lines]
 def xlm_charsmap():
     old = os.path.join(HERE, "charsmap.json")  # kept, as SentencePiece is not needed for anything else
     m = base64.b64decode(json.load(open(old))["normalizer"]["normalizers"][0]["precompiled_charsmap"]) if os.path.exists(old) else charsmap()
@@ -180,5 +188,12 @@ def main():
         refs[name] = {k: hashes(v) for k, v in rows.items()}
         if len(sys.argv) > 1: os.makedirs(sys.argv[1], exist_ok=True); json.dump({k: [r.decode() if isinstance(r, bytes) else r for r in v] for k, v in rows.items()}, open(f"{sys.argv[1]}/{name}.json", "w"), ensure_ascii=False)
         print(name, t.get_vocab_size(), sum(map(len, rows["ids"])), flush=True)
+    path = os.path.join(tempfile.mkdtemp(), "rules.tsv"); open(path, "w").write(charsmap_rules())
+    spaced = [x.replace("\0", "") for x in lines]  # SentencePiece ends a text at a zero
+    vocabularies = {}
+    for name, (v, ids, texts) in {"llama": sentencepiece("bpe", spaced, vocab_size=700, byte_fallback=True, normalization_rule_name="identity", remove_extra_whitespaces=False), "t5": sentencepiece("unigram", spaced, vocab_size=400, normalization_rule_tsv=path)}.items():
+        vocabularies[name] = v | {"ids": hashes(ids), "text": hashes(texts)}
+        if len(sys.argv) > 1: json.dump({"ids": ids, "text": [x.decode() for x in texts]}, open(f"{sys.argv[1]}/{name}.json", "w"), ensure_ascii=False)
+    json.dump(vocabularies, open(f"{HERE}/sentencepiece.json", "w"), ensure_ascii=False, separators=(",", ":"))
     json.dump(refs, open(f"{HERE}/references.json", "w"), indent=0)
 if __name__ == "__main__": main()

@@ -84,10 +84,8 @@ func (e *Encoder) merge(at int32) merge {
 // candidate is a pair that can be merged, unless one of its symbols has been merged meanwhile.
 type candidate struct {
 	merge
-	at       int32 // index of the left symbol
-	end      int32 // of the text of both
-	pair     pair
-	leftSize int32
+	at  int32 // index of the left symbol
+	key pair  // what it is made of, see Encoder.key
 }
 
 func (c *candidate) before(d *candidate) bool {
@@ -115,12 +113,18 @@ func (e *Encoder) mergeLong() {
 
 // current returns whether the pair is still there.
 func (e *Encoder) current(c *candidate) bool {
-	left := &e.symbols[c.at]
-	if left.size != c.leftSize || left.next < 0 || left.id != c.pair.left {
-		return false
-	}
+	return e.symbols[c.at].size >= 0 && e.symbols[c.at].next >= 0 && e.key(c.at) == c.key
+}
+
+// key tells apart the pairs that can begin at a symbol: by the ids of both, or, without a list of
+// merges, by the end of the text of both.
+func (e *Encoder) key(at int32) pair {
+	left := &e.symbols[at]
 	right := &e.symbols[left.next]
-	return right.id == c.pair.right && right.from+right.size == c.end
+	if e.m.merges != nil {
+		return pair{left.id, right.id}
+	}
+	return pair{right.from, right.size + right.from}
 }
 
 // push adds the pair that begins at a symbol to the candidates, if it can be merged.
@@ -129,9 +133,7 @@ func (e *Encoder) push(at int32) {
 	if !ok {
 		return
 	}
-	left := &e.symbols[at]
-	right := &e.symbols[left.next]
-	e.heap = append(e.heap, candidate{to, at, right.from + right.size, pair{left.id, right.id}, left.size})
+	e.heap = append(e.heap, candidate{to, at, e.key(at)})
 	for i := len(e.heap) - 1; i > 0; {
 		parent := (i - 1) / 2
 		if !e.heap[i].before(&e.heap[parent]) {

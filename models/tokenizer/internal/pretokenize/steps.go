@@ -10,7 +10,21 @@ import (
 )
 
 // Regex splits at the matches of an expression, or, if invert is set, at what is between them.
-func Regex(re *regex.Regex, b Behavior, invert bool) Step { return splitBy(re.Split, b, invert) }
+func Regex(re *regex.Regex, b Behavior, invert bool) Step {
+	if b != Isolated {
+		return splitBy(re.Split, b, invert)
+	}
+	return func(text string, start bool, yield Yield) bool { // without a closure for every text
+		for text != "" {
+			part, _ := re.Next(text)
+			if !yield(part, start) {
+				return false
+			}
+			text, start = text[len(part):], false
+		}
+		return true
+	}
+}
 
 // Text splits at the occurrences of a text, which is not empty.
 func Text(at string, b Behavior, invert bool) Step {

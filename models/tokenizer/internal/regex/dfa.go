@@ -113,19 +113,33 @@ type tables struct {
 
 // fill sets the class of the characters from from to to, the next ones.
 func (t *tables) fill(from, to rune, class uint8) {
-	for r := from; r < to; r++ {
-		t.page[r&255] = class
-		if r&255 < 255 {
+	for r := from; r < to; {
+		if r&255 == 0 && r+256 <= to {
+			for i := range t.page {
+				t.page[i] = class
+			}
+			i := t.index()
+			for ; r+256 <= to; r += 256 {
+				t.pages = append(t.pages, i)
+			}
 			continue
 		}
-		i, ok := t.known[t.page]
-		if !ok {
-			i = uint16(len(t.classes))
-			t.known[t.page] = i
-			t.classes = append(t.classes, t.page)
+		t.page[r&255] = class
+		if r++; r&255 == 0 {
+			t.pages = append(t.pages, t.index())
 		}
-		t.pages = append(t.pages, i)
 	}
+}
+
+// index returns the number of the page.
+func (t *tables) index() uint16 {
+	i, ok := t.known[t.page]
+	if !ok {
+		i = uint16(len(t.classes))
+		t.known[t.page] = i
+		t.classes = append(t.classes, t.page)
+	}
+	return i
 }
 
 func (re *Regex) class(r rune) uint8 { return re.classes[re.pages[r>>8]][r&255] }
@@ -252,28 +266,31 @@ func (re *Regex) Match(text string) int {
 	}
 }
 
+// Next returns the first part of a text, which is not empty: a match, or what is before one.
+func (re *Regex) Next(text string) (part string, match bool) {
+	for i := 0; i < len(text); {
+		n := re.Match(text[i:])
+		switch {
+		case n > 0 && i == 0:
+			return text[:n], true
+		case n >= 0 && i > 0: // an empty match divides, too
+			return text[:i], false
+		}
+		_, size := utf8.DecodeRuneInString(text[i:])
+		i += size
+	}
+	return text, false
+}
+
 // Split calls yield with the parts of a text in their order: matches, and what is between them. It
 // ends when yield returns false. No part is empty.
 func (re *Regex) Split(text string, yield func(part string, match bool) bool) bool {
-	begin := 0 // of what is not yet in a part
-	for i := 0; i < len(text); {
-		n := re.Match(text[i:])
-		if n <= 0 {
-			if n == 0 && begin < i { // an empty match divides
-				if !yield(text[begin:i], false) {
-					return false
-				}
-				begin = i
-			}
-			_, size := utf8.DecodeRuneInString(text[i:])
-			i += size
-			continue
-		}
-		if begin < i && !yield(text[begin:i], false) || !yield(text[i:i+n], true) {
+	for text != "" {
+		part, match := re.Next(text)
+		if !yield(part, match) {
 			return false
 		}
-		i += n
-		begin = i
+		text = text[len(part):]
 	}
-	return begin == len(text) || yield(text[begin:], false)
+	return true
 }
