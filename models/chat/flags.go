@@ -54,7 +54,7 @@ func usage(fs *flag.FlagSet) {
 	fmt.Fprint(fs.Output(), "usage: chat [flags] -text PROMPT         answers a prompt\n"+
 		"       chat [flags] [-text PROMPT] FILE  answers what a file has, below the prompt if there is one\n"+
 		"       chat [flags]                      holds a conversation at a terminal, or answers the standard input\n\n"+
-		"The answers are those of a language model of the Llama family. Text goes to standard output, the\n"+
+		"The answers are those of a language model. Text goes to standard output, the\n"+
 		"speed to standard error. ^C ends an answer. Flags may follow files.\n\n")
 	fs.PrintDefaults()
 }
@@ -65,7 +65,7 @@ type choices struct{ cache, activations *string }
 // define defines the flags. It returns those that need more than a variable of the config.
 func (c *config) define(fs *flag.FlagSet) (f choices) {
 	sampler := &c.generate.Sampler
-	fs.StringVar(&c.model, "model", "SmolLM2-135M-Instruct", "GGUF `file` of a Llama-type model, or the name of one that make models fetches")
+	fs.StringVar(&c.model, "model", "SmolLM2-135M-Instruct", "GGUF `file` or folder of a model, or the name of one that make models fetches")
 	c.inputs.Flag(fs, "the `prompt`; may be repeated, and files follow it")
 	fs.StringVar(&c.system, "system", "", "`text` that tells the model how to answer (default what the file's template says)")
 	fs.BoolVar(&c.raw, "raw", false, "continue the prompt as it is, without the file's template; special tokens in it are parsed")

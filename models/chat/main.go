@@ -1,4 +1,4 @@
-// Command chat talks with a language model of the Llama family, out of a GGUF file. The text
+// Command chat talks with a language model, out of a GGUF file or a folder of safetensors. The text
 // is the same on every CPU and with any number of threads.
 //
 //	go run ./models/chat                                            a conversation

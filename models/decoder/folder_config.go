@@ -226,7 +226,11 @@ func (s *settings) long(x *scaling, c *Config) {
 		x.factor = float64(c.Context) / x.original
 	}
 	x.magnitude = s.number("attention_factor", longMagnitude(x.factor, x.original), 0x1p-16, 0x1p16)
-	for key, to := range map[string]*[]float64{"short_factor": &x.short, "long_factor": &x.long} {
+	for _, list := range []struct {
+		key string
+		to  *[]float64
+	}{{"short_factor", &x.short}, {"long_factor", &x.long}} {
+		key, to := list.key, list.to
 		want := fmt.Sprintf("a list of %d numbers above 0", c.RopeDims/2)
 		if !s.read(key, want, to) {
 			s.fail(key, "none", want)

@@ -36,11 +36,14 @@ func (n *network) rotation(context int, local bool) (*rope.Rope, error) {
 	}
 	if local {
 		r.Base, r.Scaling = c.localBase, 1
-	} else if factors := c.scaling.of(c, context); factors != nil {
+	} else if factors := c.scaling.of(c, context); factors != nil && c.RopeDims <= mostRopeDims {
 		r.Frequencies = frequencies(c.RopeBase, c.RopeDims, factors)
 	}
 	return rope.New(r)
 }
+
+// mostRopeDims is the limit of rope.New, before which no frequencies are worth the time.
+const mostRopeDims = 1 << 16
 
 // of returns what the frequencies are divided by, nil for nothing.
 func (s *scaling) of(c *Config, context int) []float64 {

@@ -172,12 +172,15 @@ func (n *network) model(l *loader, tied bool, o Options) (*Model, error) {
 
 // factors loads the tensors of divisors of the frequencies, one for each pair.
 func (l *loader) factors(c *Config) {
-	for name, to := range map[string]*[]float64{factorsName: &c.scaling.factors, "rope_factors_short.weight": &c.scaling.short, "rope_factors_long.weight": &c.scaling.long} {
-		if !l.has(name) {
+	for _, list := range []struct {
+		name string
+		to   *[]float64
+	}{{factorsName, &c.scaling.factors}, {"rope_factors_short.weight", &c.scaling.short}, {"rope_factors_long.weight", &c.scaling.long}} {
+		if !l.has(list.name) {
 			continue
 		}
-		for _, x := range l.floats(name, c.RopeDims/2) {
-			*to = append(*to, float64(x))
+		for _, x := range l.floats(list.name, c.RopeDims/2) {
+			*list.to = append(*list.to, float64(x))
 		}
 	}
 }
