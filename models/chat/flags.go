@@ -75,6 +75,7 @@ func (c *config) define(fs *flag.FlagSet) (f choices) {
 	fs.Float64Var(&sampler.Temperature, "temp", 0.2, "temperature: 1 draws tokens by the model's probabilities, less prefers probable ones,\n0 always takes the most probable one")
 	fs.IntVar(&sampler.TopK, "top-k", 40, "draw from this many most probable tokens; 0 means all")
 	fs.Float64Var(&sampler.TopP, "top-p", 0.9, "draw from the most probable tokens with this share of the probability; 0 or 1 means all")
+	fs.Float64Var(&sampler.MinP, "min-p", 0, "draw from the tokens that are at least this many times as probable as the most probable one; 0 means all")
 	fs.Float64Var(&sampler.RepetitionPenalty, "penalty", 1, "divides what speaks for tokens that the text already has; 1 changes nothing")
 	fs.Uint64Var(&sampler.Seed, "seed", 1, "seed of the random draws; the same seed gives the same text on every CPU")
 	fs.IntVar(&c.generate.Draft, "draft", 0, "most tokens to guess from earlier ones and check together; changes the speed, not the text")
@@ -110,7 +111,7 @@ func (c *config) finish(f choices) error {
 // flagOf are the flags that set the options of package decoder.
 var flagOf = map[string]string{
 	"Options.Context": "-ctx", "Options.Int8": "-activations int8", "GenerateOptions.MaxTokens": "-max", "GenerateOptions.Draft": "-draft", "Sampler.Temperature": "-temp",
-	"Sampler.TopK": "-top-k", "Sampler.TopP": "-top-p", "Sampler.RepetitionPenalty": "-penalty",
+	"Sampler.TopK": "-top-k", "Sampler.TopP": "-top-p", "Sampler.MinP": "-min-p", "Sampler.RepetitionPenalty": "-penalty",
 }
 
 // inFlags returns an error about an option as one about the flag that sets it.

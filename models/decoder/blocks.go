@@ -30,9 +30,9 @@ func (l *loader) block(a *architecture, c *Config, i int) block {
 	b := block{
 		attnNorm: l.norm(at("attn_norm"), c.Width),
 		ffnNorm:  l.norm(at("ffn_norm"), c.Width),
+		qkv:      l.qkv(c, at),
 		output:   l.projection(c.Heads*c.HeadSize, source{at("attn_output"), c.Width}),
 	}
-	b.qkv = l.qkv(c, at)
 	if a.headNorms {
 		b.queryNorm, b.keyNorm = l.norm(at("attn_q_norm"), c.HeadSize), l.norm(at("attn_k_norm"), c.HeadSize)
 	}

@@ -13,7 +13,7 @@ import (
 // A Sampler says how the next token is chosen from the logits. The zero value always takes
 // the most probable one. The same settings choose the same tokens on every CPU.
 //
-// The order is: RepetitionPenalty, Temperature, TopK, TopP; then one of the tokens that are
+// The order is: RepetitionPenalty, Temperature, TopK, TopP, MinP; then one of the tokens that are
 // left is drawn by its probability among them.
 type Sampler struct {
 	// Temperature divides the logits. With 1 the probabilities are the model's; the lower it
@@ -28,6 +28,10 @@ type Sampler struct {
 	// TopP, if not 0, leaves the fewest most probable tokens whose probabilities, of those
 	// that TopK has left, add up to at least TopP (nucleus sampling). It is up to 1.
 	TopP float64
+
+	// MinP, if not 0, leaves the tokens that are at least MinP times as probable as the most
+	// probable one, by the model's probabilities, before Temperature. It is up to 1.
+	MinP float64
 
 	// RepetitionPenalty, if not 0, divides the positive logits of all tokens that the text
 	// already has, and multiplies the negative ones. It is from 0.1 to 10; 1 changes nothing.
@@ -50,6 +54,8 @@ func (s *Sampler) Check() error {
 		return bad("TopK", s.TopK, "0 or more")
 	case s.TopP != 0 && !(s.TopP > 0 && s.TopP <= 1):
 		return bad("TopP", s.TopP, "0 to 1")
+	case s.MinP != 0 && !(s.MinP >= 1e-30 && s.MinP <= 1):
+		return bad("MinP", s.MinP, "0, or 1e-30 to 1")
 	case s.RepetitionPenalty != 0 && !(s.RepetitionPenalty >= 0.1 && s.RepetitionPenalty <= 10):
 		return bad("RepetitionPenalty", s.RepetitionPenalty, "0, or 0.1 to 10")
 	}
@@ -141,7 +147,25 @@ func (c *chooser) filter(logits []float32, top float32) error {
 	if c.TopP > 0 && c.TopP < 1 {
 		c.nucleus()
 	}
+	if c.MinP > 0 {
+		c.leaveProbable(logits, top)
+	}
 	return nil
+}
+
+// leaveProbable takes the probability of those tokens whose logits are further below the largest
+// one than the logarithm of MinP allows.
+func (c *chooser) leaveProbable(logits []float32, top float32) {
+	least := min(float32(logarithm(c.MinP)), 0) // of 1 it is 0 but for rounding
+	for i := range c.p {
+		id := i
+		if len(c.ids) > 0 {
+			id = c.ids[i]
+		}
+		if float32(logits[id]-top) < least { // a NaN stays, and is an error
+			c.p[i] = 0
+		}
+	}
 }
 
 // sort leaves the TopK most probable of all tokens, the most probable first. Without a TopK

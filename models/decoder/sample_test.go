@@ -44,6 +44,15 @@ func left(logits []float32, s Sampler) (ids []int, p []float64) {
 			}
 		}
 	}
+	for i, id := range ids {
+		if math.Exp(float64(logits[id]-logits[ids[0]])) < s.MinP {
+			ids, p, total = ids[:i], p[:i], 0
+			for _, x := range p {
+				total += x
+			}
+			break
+		}
+	}
 	for i := range p {
 		p[i] /= total
 	}
@@ -58,6 +67,7 @@ func TestDraw(t *testing.T) {
 		{Temperature: 1, TopK: 1}, {Temperature: 2, TopK: 7}, {Temperature: 3, TopK: 300}, {Temperature: 2, TopK: 1000},
 		{Temperature: 1, TopP: 0.5}, {Temperature: 3, TopP: 0.95}, {Temperature: 1, TopP: 1e-9}, {Temperature: 1, TopP: 1},
 		{Temperature: 3, TopK: 20, TopP: 0.8}, {Temperature: 3, TopK: 400, TopP: 0.8},
+		{Temperature: 3, MinP: 0.05}, {Temperature: 1, MinP: 1}, {Temperature: 2, TopK: 7, MinP: 0.5}, {Temperature: 3, TopP: 0.95, MinP: 0.02},
 	} {
 		if err := s.Check(); err != nil {
 			t.Fatal(err)
@@ -72,7 +82,7 @@ func TestDraw(t *testing.T) {
 			}
 			counts[id]++
 		}
-		if len(c.ids) > 0 && !slices.Equal(c.ids, ids) {
+		if len(c.ids) > 0 && s.MinP == 0 && !slices.Equal(c.ids, ids) {
 			t.Errorf("%+v leaves %v, want %v", s, c.ids, ids)
 		}
 		total := 0
@@ -139,6 +149,8 @@ func TestBadLogits(t *testing.T) {
 		{Sampler{Temperature: 1, TopP: 0.5}, []float32{1, nan}},
 		{Sampler{Temperature: 1, TopK: 2}, []float32{1, inf, 2}},
 		{Sampler{Temperature: 1, TopP: 0.5}, []float32{1, inf, 2}},
+		{Sampler{Temperature: 1, MinP: 0.5}, []float32{nan, 1}},
+		{Sampler{Temperature: 1, MinP: 0.5}, []float32{1, inf, 2}},
 	} {
 		if id, err := newChooser(x.s, 0).next(x.logits, nil); err == nil {
 			t.Errorf("%+v chooses %d from %v", x.s, id, x.logits)
