@@ -19,7 +19,7 @@ var benchTexts = map[string]string{
 
 func BenchmarkEncode(b *testing.B) {
 	all := map[string]*Tokenizer{"minilm": miniLM(b), "smollm2": smolLM2File(b)}
-	for _, name := range []string{"llama2", "unigram", "charsmap"} {
+	for _, name := range []string{"gpt2", "llama2", "unigram", "charsmap"} {
 		all[name] = fromFile(b, name)
 	}
 	for name, tok := range all {

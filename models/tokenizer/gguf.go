@@ -200,7 +200,7 @@ func (g *ggufFile) templates() (single, pair template, err error) {
 }
 
 // added returns the special tokens and those that were added.
-func (g *ggufFile) added() (all []addedToken, err error) {
+func (g *ggufFile) added() (all []addedToken) {
 	for i, text := range g.tokens {
 		switch g.kind(i) {
 		case typeControl, typeUnknown:
@@ -209,7 +209,7 @@ func (g *ggufFile) added() (all []addedToken, err error) {
 			all = append(all, addedToken{text: text, id: int32(i)})
 		}
 	}
-	return all, nil
+	return all
 }
 
 // normal returns the tokens that a text may have by being merged, by what change makes of them.

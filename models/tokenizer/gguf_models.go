@@ -96,7 +96,7 @@ func (g *ggufFile) byteLevel() (c config, err error) {
 	c.model = func() appender { return m.Encoder() }
 	c.bytes = true
 	c.tokens, c.ids = g.tokens, g.ids
-	c.added, err = g.added()
+	c.added = g.added()
 	c.decoder = []decode.Maker{decode.Each(g.bytes()), decode.Bytes()}
 	return c, err
 }
@@ -159,7 +159,7 @@ func (g *ggufFile) sentencePiece() (c config, err error) {
 	if prefix {
 		c.normalize = normalize.Sequence([]normalize.Func{normalize.Prepend(space), c.normalize})
 	}
-	c.added, err = g.added()
+	c.added = g.added()
 	c.decoder = []decode.Maker{decode.Each(func(token string) string { return strings.ReplaceAll(token, space, " ") }), decode.ByteFallback()}
 	if prefix {
 		c.decoder = append(c.decoder, decode.StripText(" ", 1, 0))
@@ -199,7 +199,7 @@ func (g *ggufFile) unigram() (c config, err error) {
 		return c, err
 	}
 	c.split = pretokenize.Sequence(nil)
-	c.added, err = g.added()
+	c.added = g.added()
 	c.decoder = []decode.Maker{decode.Metaspace(space, prefix)}
 	return c, err
 }

@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -181,15 +182,40 @@ func (b *jsonBuilder) normalizer(data json.RawMessage) error {
 	}
 	b.bert = p.Type == "BertNormalizer"
 	var all []normalize.Func
+	growth := 1
 	err = sequence("normalizer", p, 0, func(item string, p *jsonPart, _ bool) error {
 		f, err := p.normalizer(item)
 		all = append(all, f)
-		return err
+		return errors.Join(err, p.grow(item, &growth))
 	})
 	if len(all) > 0 {
 		b.normalize = normalize.Sequence(all)
 	}
 	return err
+}
+
+// maxGrowth is how much longer all normalizers, or all decoders, of a file may make a text. Without
+// such a limit, each of a sequence could make it hundreds of times as long.
+const maxGrowth = 1024
+
+// grow counts how much longer the part can make a text.
+func (p *jsonPart) grow(item string, growth *int) error {
+	factor := 1
+	switch {
+	case p.Type == "Precompiled":
+		factor = 128
+	case p.Type == "Replace" && p.Pattern != nil && p.Pattern.String != nil:
+		factor = len(p.Content) / max(len(*p.Pattern.String), 1)
+	case p.Type == "Replace":
+		factor = len(p.Content)
+	}
+	if factor > 1 {
+		*growth *= min(factor, maxGrowth+1)
+	}
+	if *growth > maxGrowth || len(p.Prepend) > maxAdded {
+		return unexpected(item, fmt.Sprintf("%s that makes a text %d times as long", p.Type, *growth), fmt.Sprintf("%d times at most", maxGrowth))
+	}
+	return nil
 }
 
 func (b *jsonBuilder) preTokenizer(data json.RawMessage) error {

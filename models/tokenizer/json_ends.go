@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -176,11 +177,11 @@ func (b *jsonBuilder) decoder(data json.RawMessage) error {
 		b.config.decoder = []decode.Maker{decode.Join()}
 		return nil
 	}
-	fused := false
+	fused, growth := false, 1
 	return sequence("decoder", p, 0, func(item string, p *jsonPart, _ bool) error {
 		makers, err := p.decoder(item, &fused)
 		b.config.decoder = append(b.config.decoder, makers...)
-		return err
+		return errors.Join(err, p.grow(item, &growth))
 	})
 }
 

@@ -73,8 +73,9 @@ func (m *Map) prefix(text string, longest bool) (to string, length int, ok bool)
 	return "", 0, false
 }
 
-// maxText bounds the text of a rule. Those of known rules are far shorter.
-const maxText = 256
+// maxText bounds the text of a rule with the zero behind it, and so how much longer a text can
+// become. The longest one of NFKC has 33 bytes.
+const maxText = 128
 
 func offset(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
 

@@ -12,6 +12,9 @@ const MaxAhead = 1024
 // maxStates bounds the automaton: its table has a column for each class.
 const maxStates = 4096
 
+// maxWork bounds the time to make it. Those of known models take some ten thousand steps.
+const maxWork = 1 << 23
+
 // Regex is a compiled expression. It does not change and is safe for concurrent use.
 type Regex struct {
 	ascii   [utf8.RuneSelf]uint8 // the class of a character
@@ -56,6 +59,7 @@ type builder struct {
 	lists   [][]int
 	seen    []int // by state of the other automaton: the closure that has it
 	closure int
+	work    int // states that closures have visited
 }
 
 // partition makes classes of the characters that are in the same sets.
@@ -173,6 +177,9 @@ func (b *builder) closed(list []int, class int) (next []int, match bool) {
 				continue
 			}
 			b.seen[at] = b.closure
+			if b.work++; b.work > maxWork {
+				panic(&Error{What: "an expression of too many states"})
+			}
 			switch i := &b.insts[at]; i.op {
 			case opMatch:
 				return next, true // what has less preference does not matter
@@ -214,13 +221,9 @@ func (b *builder) explore(start int) {
 	width := b.re.end + 1
 	b.lists = [][]int{nil}
 	b.state([]int{start})
-	work := 0
 	for s := 0; s < len(b.lists); s++ {
 		row := make([]uint16, width)
 		for class := range width {
-			if work += len(b.lists[s]); work > 1<<24 {
-				panic(&Error{What: "an expression of too many states"})
-			}
 			list, match := b.closed(b.lists[s], class)
 			row[class] = uint16(2 * b.state(unique(list)))
 			if match {
