@@ -27,7 +27,7 @@ const (
 func TestReferences(t *testing.T) {
 	dir := references.Folder(testdata)
 	if references.IsSmolLM2(dir) {
-		t.Skipf("%s has references of text generation: the test of package llama reads them", dir)
+		t.Skipf("%s has references of text generation: the test of package decoder reads them", dir)
 	}
 	r, err := references.ReadMiniLM(dir)
 	if err != nil {

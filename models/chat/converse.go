@@ -11,14 +11,14 @@ import (
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/command"
-	"github.com/attn-go/attn/models/llama"
+	"github.com/attn-go/attn/models/decoder"
 )
 
 // A conversation is a text that stays in the cache: of every turn the model reads what is new.
 type conversation struct {
 	*program
-	session  *llama.Session
-	text     *llama.Text
+	session  *decoder.Session
+	text     *decoder.Text
 	messages []chattemplate.Message
 	pending  string // a line that the context had no room for
 }
@@ -69,12 +69,12 @@ func (c *conversation) turn(ctx context.Context, line string) error {
 		return err
 	}
 	answer, speed := &ordered{w: c.stdout, texts: make([]strings.Builder, 1)}, startSpeed([][]int32{rest})
-	for token, err := range c.session.Generate(answering, c.generate, llama.Step{Text: c.text, Tokens: rest}) {
+	for token, err := range c.session.Generate(answering, c.generate, decoder.Step{Text: c.text, Tokens: rest}) {
 		switch {
 		case err == nil:
 			speed.token()
 			answer.add(0, token.Text)
-		case errors.As(err, new(*llama.ContextError)) || errors.As(err, new(*kvcache.CapacityError)):
+		case errors.As(err, new(*decoder.ContextError)) || errors.As(err, new(*kvcache.CapacityError)):
 			c.full(line, speed.tokens > 0)
 		default:
 			if err := c.ended(ctx, answering, err); err != nil {

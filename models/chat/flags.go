@@ -10,7 +10,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
-	"github.com/attn-go/attn/models/llama"
+	"github.com/attn-go/attn/models/decoder"
 )
 
 // config is a parsed command line.
@@ -21,8 +21,8 @@ type config struct {
 	raw      bool
 	lines    bool
 	n        int
-	options  llama.Options
-	generate llama.GenerateOptions
+	options  decoder.Options
+	generate decoder.GenerateOptions
 }
 
 // cacheTypes are the values of -cache.
@@ -54,7 +54,7 @@ func usage(fs *flag.FlagSet) {
 	fmt.Fprint(fs.Output(), "usage: chat [flags] -text PROMPT         answers a prompt\n"+
 		"       chat [flags] [-text PROMPT] FILE  answers what a file has, below the prompt if there is one\n"+
 		"       chat [flags]                      holds a conversation at a terminal, or answers the standard input\n\n"+
-		"The answers are those of a language model of the Llama family. Text goes to standard output, the\n"+
+		"The answers are those of a language model. Text goes to standard output, the\n"+
 		"speed to standard error. ^C ends an answer. Flags may follow files.\n\n")
 	fs.PrintDefaults()
 }
@@ -65,7 +65,7 @@ type choices struct{ cache, activations *string }
 // define defines the flags. It returns those that need more than a variable of the config.
 func (c *config) define(fs *flag.FlagSet) (f choices) {
 	sampler := &c.generate.Sampler
-	fs.StringVar(&c.model, "model", "SmolLM2-135M-Instruct", "GGUF `file` of a Llama-type model, or the name of one that make models fetches")
+	fs.StringVar(&c.model, "model", "SmolLM2-135M-Instruct", "GGUF `file` or folder of a model, or the name of one that make models fetches")
 	c.inputs.Flag(fs, "the `prompt`; may be repeated, and files follow it")
 	fs.StringVar(&c.system, "system", "", "`text` that tells the model how to answer (default what the file's template says)")
 	fs.BoolVar(&c.raw, "raw", false, "continue the prompt as it is, without the file's template; special tokens in it are parsed")
@@ -75,6 +75,7 @@ func (c *config) define(fs *flag.FlagSet) (f choices) {
 	fs.Float64Var(&sampler.Temperature, "temp", 0.2, "temperature: 1 draws tokens by the model's probabilities, less prefers probable ones,\n0 always takes the most probable one")
 	fs.IntVar(&sampler.TopK, "top-k", 40, "draw from this many most probable tokens; 0 means all")
 	fs.Float64Var(&sampler.TopP, "top-p", 0.9, "draw from the most probable tokens with this share of the probability; 0 or 1 means all")
+	fs.Float64Var(&sampler.MinP, "min-p", 0, "draw from the tokens that are at least this many times as probable as the most probable one; 0 means all")
 	fs.Float64Var(&sampler.RepetitionPenalty, "penalty", 1, "divides what speaks for tokens that the text already has; 1 changes nothing")
 	fs.Uint64Var(&sampler.Seed, "seed", 1, "seed of the random draws; the same seed gives the same text on every CPU")
 	fs.IntVar(&c.generate.Draft, "draft", 0, "most tokens to guess from earlier ones and check together; changes the speed, not the text")
@@ -107,15 +108,15 @@ func (c *config) finish(f choices) error {
 	return nil
 }
 
-// flagOf are the flags that set the options of package llama.
+// flagOf are the flags that set the options of package decoder.
 var flagOf = map[string]string{
 	"Options.Context": "-ctx", "Options.Int8": "-activations int8", "GenerateOptions.MaxTokens": "-max", "GenerateOptions.Draft": "-draft", "Sampler.Temperature": "-temp",
-	"Sampler.TopK": "-top-k", "Sampler.TopP": "-top-p", "Sampler.RepetitionPenalty": "-penalty",
+	"Sampler.TopK": "-top-k", "Sampler.TopP": "-top-p", "Sampler.MinP": "-min-p", "Sampler.RepetitionPenalty": "-penalty",
 }
 
 // inFlags returns an error about an option as one about the flag that sets it.
 func inFlags(err error) error {
-	var bad *llama.OptionError
+	var bad *decoder.OptionError
 	if errors.As(err, &bad) && flagOf[bad.Option] != "" {
 		return command.Usage(fmt.Errorf("%s is %s, want %s", flagOf[bad.Option], bad.Got, bad.Want))
 	}

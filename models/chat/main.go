@@ -1,4 +1,4 @@
-// Command chat talks with a language model of the Llama family, out of a GGUF file. The text
+// Command chat talks with a language model, out of a GGUF file or a folder of safetensors. The text
 // is the same on every CPU and with any number of threads.
 //
 //	go run ./models/chat                                            a conversation
@@ -21,7 +21,7 @@ import (
 
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/command"
-	"github.com/attn-go/attn/models/llama"
+	"github.com/attn-go/attn/models/decoder"
 	"golang.org/x/term"
 )
 
@@ -35,7 +35,7 @@ func main() {
 // A program is a run of the command.
 type program struct {
 	*config
-	model  *llama.Model
+	model  *decoder.Model
 	stdin  io.Reader
 	stdout io.Writer
 	stderr io.Writer
@@ -87,8 +87,8 @@ func (c *config) input(stdin io.Reader, report io.Writer) (text string, talks bo
 }
 
 // load loads the model and makes sure that it can do what is asked for.
-func (c *config) load() (*llama.Model, error) {
-	m, err := llama.Load(c.model, c.options)
+func (c *config) load() (*decoder.Model, error) {
+	m, err := decoder.Load(c.model, c.options)
 	if err != nil {
 		return nil, inFlags(err)
 	}
@@ -188,7 +188,7 @@ func (p *program) answer(ctx context.Context, prompts [][]int32, titles []string
 	speed := startSpeed(prompts)
 	var failure error
 	for token, err := range p.model.GenerateBatch(ctx, prompts, p.generate) {
-		var full *llama.ContextError
+		var full *decoder.ContextError
 		switch {
 		case err == nil:
 			speed.token()

@@ -240,7 +240,7 @@ func TestUsage(t *testing.T) {
 	}
 	// All of it is said before a model is loaded, in words of the command line.
 	for args, want := range map[string]string{
-		"-temp -1": "-temp is -1, want", "-top-k -1": "-top-k is -1", "-top-p 2": "-top-p is 2", "-penalty 99": "-penalty is 99",
+		"-temp -1": "-temp is -1, want", "-top-k -1": "-top-k is -1", "-top-p 2": "-top-p is 2", "-min-p 2": "-min-p is 2", "-penalty 99": "-penalty is 99",
 		"-max -1": "-max is -1", "-draft -1": "-draft is -1", "-ctx -1": "-ctx is -1", "-tier mmx": `-tier is "mmx", want one of`,
 	} {
 		_, _, err := try(t.Context(), strings.NewReader("a"), append(strings.Fields(args), "-model", "none")...)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/attn-go/attn/models/llama"
+	"github.com/attn-go/attn/models/decoder"
 )
 
 // ordered prints texts that grow side by side one after the other: the first one as it grows,
@@ -68,7 +68,7 @@ type speed struct {
 // startSpeed starts to measure, before the model reads prompts.
 func startSpeed(prompts [][]int32) *speed {
 	s := &speed{start: time.Now()}
-	shared := llama.Shared(prompts)
+	shared := decoder.Shared(prompts)
 	s.read = shared
 	for _, p := range prompts {
 		s.read += len(p) - shared

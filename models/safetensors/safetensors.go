@@ -201,6 +201,9 @@ func (f *File) Uint16(name string) ([]uint16, error) {
 // Bytes reads a tensor of dtype U8.
 func (f *File) Bytes(name string) ([]byte, error) { return f.read(name, "U8") }
 
+// Raw reads a tensor of any dtype and returns its bytes as they lie in the file.
+func (f *File) Raw(name string) ([]byte, error) { return f.read(name, f.tensors[name].DType) }
+
 // Int64 reads a tensor of dtype I32 or I64.
 func (f *File) Int64(name string) ([]int64, error) {
 	raw, err := f.read(name, "I32", "I64")

@@ -143,9 +143,9 @@ var known = []testedPackage{
 		run: "TestGolden|TestSmall",
 	},
 	{
-		path: "models/llama",
-		must: []string{"TestGolden"}, only: []string{"arm64"},
-		run: "TestGolden$",
+		path: "models/decoder",
+		must: []string{"TestGolden", "TestGoldenArchitectures"}, only: []string{"arm64"},
+		run: "TestGolden$|TestGoldenArchitectures",
 	},
 	{
 		path: "examples/gobytes",

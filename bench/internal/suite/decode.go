@@ -53,7 +53,7 @@ func (c *Config) decodeTiers() []string {
 }
 
 // decodeRows appends the rows of a decoder for all tiers and numbers of threads.
-func (c *Config) decodeRows(ctx context.Context, d *decoder, tiers []string, numbersOfThreads []int, rows *[]results.Decode) error {
+func (c *Config) decodeRows(ctx context.Context, d *stepDecoder, tiers []string, numbersOfThreads []int, rows *[]results.Decode) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/bert"
-	"github.com/attn-go/attn/models/llama"
+	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/weights"
 )
 
@@ -54,7 +54,7 @@ var (
 		return &encoder{e}, err
 	}}
 	smolLM2 = &model{"SmolLM2-135M-Instruct", weights.SmolLM2, "", func(path string) (loaded, error) {
-		m, err := llama.Load(path, llama.Options{})
+		m, err := decoder.Load(path, decoder.Options{})
 		return &generator{m}, err
 	}}
 )
@@ -161,13 +161,13 @@ func (e *encoder) prepare(ctx context.Context, t modelTask, exec kernel.Exec) (f
 }
 
 // A generator reads prompts and continues texts.
-type generator struct{ *llama.Model }
+type generator struct{ *decoder.Model }
 
 // promptTokens is the length of the prompt before what is generated.
 const promptTokens = 8
 
 func (g *generator) prepare(ctx context.Context, t modelTask, exec kernel.Exec) (func() (any, error), error) {
-	m, err := g.With(llama.Options{Exec: exec})
+	m, err := g.With(decoder.Options{Exec: exec})
 	if err != nil {
 		return nil, err
 	}
@@ -183,11 +183,11 @@ func (g *generator) prepare(ctx context.Context, t modelTask, exec kernel.Exec) 
 		return func() (any, error) {
 			text := s.NewText()
 			defer text.Free()
-			return s.Forward(ctx, llama.Step{Text: text, Tokens: ids})
+			return s.Forward(ctx, decoder.Step{Text: text, Tokens: ids})
 		}, nil
 	}
 	prompt := s.NewText()
-	if _, err := s.Forward(ctx, llama.Step{Text: prompt, Tokens: ids[:promptTokens-1], Logits: llama.None}); err != nil {
+	if _, err := s.Forward(ctx, decoder.Step{Text: prompt, Tokens: ids[:promptTokens-1], Logits: decoder.None}); err != nil {
 		return nil, err
 	}
 	return func() (any, error) {
@@ -197,7 +197,7 @@ func (g *generator) prepare(ctx context.Context, t modelTask, exec kernel.Exec) 
 		}
 		defer text.Free()
 		var tokens []int32
-		for token, err := range s.Generate(ctx, llama.GenerateOptions{MaxTokens: t.tokens, Stop: []int32{}}, llama.Step{Text: text, Tokens: ids[promptTokens-1 : promptTokens]}) {
+		for token, err := range s.Generate(ctx, decoder.GenerateOptions{MaxTokens: t.tokens, Stop: []int32{}}, decoder.Step{Text: text, Tokens: ids[promptTokens-1 : promptTokens]}) {
 			if err != nil {
 				return nil, err
 			}

@@ -68,7 +68,7 @@ var raggedTypes = []raggedType{
 }
 
 // newRaggedDecoder makes a batch whose keys and values take so many bytes.
-func newRaggedDecoder(bytes int, t raggedType) *decoder {
+func newRaggedDecoder(bytes int, t raggedType) *stepDecoder {
 	sum := 0
 	for _, n := range raggedLengths {
 		sum += n
@@ -79,7 +79,7 @@ func newRaggedDecoder(bytes int, t raggedType) *decoder {
 	}
 	batch, heads := len(raggedLengths), raggedHeads*decodeGroup
 	keyValues := func() []float32 { return numbers.Huge(starts[batch] * raggedHeads * decodeSize) }
-	return &decoder{
+	return &stepDecoder{
 		q:   kernel.BHLD(numbers.Normals(batch*heads*decodeSize), batch, heads, 1, decodeSize),
 		out: kernel.BHLD(make([]float32, batch*heads*decodeSize), batch, heads, 1, decodeSize),
 		k:   []kernel.Tensor{t.ragged(keyValues(), starts)},
@@ -89,7 +89,7 @@ func newRaggedDecoder(bytes int, t raggedType) *decoder {
 
 // speedup returns the time of a call on one thread, and how many times as fast it is on
 // several threads.
-func (d *decoder) speedup(ctx context.Context, c *Config, tier string, threads int) (one, speedup float64, err error) {
+func (d *stepDecoder) speedup(ctx context.Context, c *Config, tier string, threads int) (one, speedup float64, err error) {
 	d.opts = kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}}
 	parallel := *d
 	parallel.opts.Threads = threads

@@ -1,0 +1,115 @@
+package decoder
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/gguf"
+)
+
+// A block is the weights of a layer of the decoder. What the architecture does not have is nil.
+type block struct {
+	attnNorm, ffnNorm  []float32
+	queryNorm, keyNorm []float32  // of every head
+	postAttn, postFFN  []float32  // norms of the outputs
+	qkv, output        projection // queries, keys and values side by side
+	gated                         // if there are no experts
+	router             projection
+	experts            []gated
+}
+
+// A gated is the weights of a gated feed-forward network.
+type gated struct {
+	gateUp, down projection // gate and up side by side
+}
+
+// block loads layer i.
+func (l *loader) block(a *architecture, c *Config, i int) block {
+	at := func(name string) string { return fmt.Sprintf("blk.%d.%s", i, name) }
+	b := block{
+		attnNorm: l.norm(at("attn_norm"), c.Width),
+		ffnNorm:  l.norm(at("ffn_norm"), c.Width),
+		qkv:      l.qkv(c, at),
+		output:   l.projection(c.Heads*c.HeadSize, source{at("attn_output"), c.Width}),
+	}
+	if a.headNorms {
+		b.queryNorm, b.keyNorm = l.norm(at("attn_q_norm"), c.HeadSize), l.norm(at("attn_k_norm"), c.HeadSize)
+	}
+	if a.postNorms {
+		b.postAttn, b.postFFN = l.norm(at("post_attention_norm"), c.Width), l.norm(at("post_ffw_norm"), c.Width)
+	}
+	if !a.experts {
+		b.gated = l.gated(c, at)
+		return b
+	}
+	b.router = l.projection(c.Width, source{at("ffn_gate_inp"), c.Experts})
+	l.experts(c, at, &b)
+	return b
+}
+
+// qkv loads queries, keys and values, which some models have in one matrix.
+func (l *loader) qkv(c *Config, at func(string) string) projection {
+	queries, keys := c.Heads*c.HeadSize, c.KVHeads*c.HeadSize
+	if l.has(at("attn_qkv.weight")) {
+		return l.projection(c.Width, source{at("attn_qkv"), queries + 2*keys})
+	}
+	return l.projection(c.Width, source{at("attn_q"), queries}, source{at("attn_k"), keys}, source{at("attn_v"), keys})
+}
+
+// gated loads a feed-forward network. Some models have gate and up in one matrix, which GGUF
+// files call ffn_up.
+func (l *loader) gated(c *Config, at func(string) string) (n gated) {
+	switch {
+	case l.has(at("ffn_gate_up.weight")):
+		n.gateUp = l.projection(c.Width, source{at("ffn_gate_up"), 2 * c.FFN})
+	case l.has(at("ffn_gate.weight")) || !l.has(at("ffn_up.weight")):
+		n.gateUp = l.projection(c.Width, source{at("ffn_gate"), c.FFN}, source{at("ffn_up"), c.FFN})
+	default:
+		n.gateUp = l.projection(c.Width, source{at("ffn_up"), 2 * c.FFN})
+	}
+	n.down = l.projection(c.FFN, source{at("ffn_down"), c.Width})
+	return n
+}
+
+// experts loads the experts of a layer: a tensor each, or all in one tensor.
+func (l *loader) experts(c *Config, at func(string) string, b *block) {
+	if !l.has(at("ffn_gate_exps.weight")) {
+		for e := 0; e < c.Experts && l.err == nil; e++ {
+			gate, up, down := fmt.Sprintf("ffn_gate.%d", e), fmt.Sprintf("ffn_up.%d", e), fmt.Sprintf("ffn_down.%d", e)
+			b.experts = append(b.experts, gated{
+				l.projection(c.Width, source{at(gate), c.FFN}, source{at(up), c.FFN}),
+				l.projection(c.FFN, source{at(down), c.Width}),
+			})
+		}
+		return
+	}
+	gate, ok1 := l.tensor(at("ffn_gate_exps.weight"), c.Experts, c.FFN, c.Width)
+	up, ok2 := l.tensor(at("ffn_up_exps.weight"), c.Experts, c.FFN, c.Width)
+	down, ok3 := l.tensor(at("ffn_down_exps.weight"), c.Experts, c.Width, c.FFN)
+	for e := 0; e < c.Experts && ok1 && ok2 && ok3 && l.err == nil; e++ {
+		one := func(t gguf.Tensor) matrix {
+			n := len(t.Data) / c.Experts
+			return matrix{gguf.Tensor{Name: t.Name, Type: t.Type, Shape: t.Shape[1:], Data: t.Data[e*n:][:n]}, nil}
+		}
+		b.experts = append(b.experts, gated{l.join(c.Width, one(gate), one(up)), l.join(c.FFN, one(down))})
+	}
+}
+
+// ends loads the embedding, and the output matrix: that of the store, or the embedding again.
+func (l *loader) ends(c *Config, tied bool) (embedding *linear.Linear, head projection) {
+	p := l.projection(c.Width, source{strings.TrimSuffix(embeddingName, ".weight"), c.Vocab})
+	head = p
+	switch {
+	case tied:
+		l.skip("output.weight") // the same again, if it is there
+	case l.has("output.weight"):
+		head = l.projection(c.Width, source{"output", c.Vocab})
+	}
+	if l.err != nil {
+		return nil, head
+	}
+	return p.parts[0], head
+}
+
+const embeddingName = "token_embd.weight"

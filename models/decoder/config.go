@@ -1,0 +1,69 @@
+package decoder
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/kernel"
+)
+
+// A Config has the sizes and constants of a model, as its file or folder gives them.
+type Config struct {
+	Architecture string // as GGUF files call it
+
+	Layers   int
+	Width    int // of the hidden states
+	Heads    int // of queries
+	KVHeads  int // of keys and values; divides Heads
+	HeadSize int
+	FFN      int // width of the feed-forward networks; of each expert if there are any
+	Vocab    int // rows of the embedding: tokens, and rows without a token in some models
+	Context  int // tokens that the model was trained for
+
+	Epsilon float32 // of the norms
+
+	RopeDims    int     // elements of a head that are rotated
+	RopeBase    float64 // of the frequencies
+	RopeScaling float64 // divides the frequencies, if they are scaled alike; 1 otherwise
+
+	Experts      int  // feed-forward networks of a layer; 0 means one, without a choice
+	ExpertsUsed  int  // of which a token takes so many
+	ExpertShares bool // the shares of those add up to 1
+
+	// Windows has, for each layer, how many keys a query sees, its own included; 0 means all. nil
+	// means all in every layer.
+	Windows []int
+
+	EmbeddingScale float32 // multiplies embeddings, if not 0
+	ScoreScale     float32 // of scores, if not 0, which means 1/√HeadSize
+	ScoreSoftcap   float32 // limits scores, if not 0
+	LogitSoftcap   float32 // limits logits, if not 0
+
+	scaling   scaling // of the frequencies, beyond RopeScaling
+	localBase float64 // of the frequencies of layers with a window; 0 means as the others
+}
+
+// window returns how many keys a query of a layer sees, 0 for all.
+func (c *Config) window(layer int) int {
+	if c.Windows == nil {
+		return 0
+	}
+	return c.Windows[layer]
+}
+
+// attention returns the options of attention in a layer, which have a mask that is causal.
+func (c *Config) attention(layer int, o kernel.Options) kernel.Options {
+	o.Scale, o.Softcap = c.ScoreScale, c.ScoreSoftcap
+	if n := c.window(layer); n > 0 {
+		o.Mask = kernel.Window(n-1, 0)
+	}
+	return o
+}
+
+// most bounds every size: beyond it products of two sizes and a number of bytes could overflow.
+const most = 1 << 24
+
+// mostLayers is the largest number of layers.
+const mostLayers = 1 << 16
+
+// rootInverse returns 1/√x as a scale of scores.
+func rootInverse(x float64) float32 { return float32(1 / math.Sqrt(x)) }

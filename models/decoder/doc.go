@@ -1,0 +1,52 @@
+// Package decoder runs language models, decoders, from GGUF files and from folders: it reads the weights,
+// keeps keys and values of many texts in one paged cache, and generates text.
+//
+//	m, err := decoder.Load("SmolLM2-135M-Instruct", decoder.Options{})
+//	prompt, err := m.EncodeChat(ctx, []chattemplate.Message{{Role: "user", Content: "Why is the sky blue?"}})
+//	for token, err := range m.Generate(ctx, prompt, decoder.GenerateOptions{MaxTokens: 100}) {
+//		if err != nil { ... }
+//		fmt.Print(token.Text)
+//	}
+//
+// [Model.Generate] and [Model.GenerateBatch] make a cache for one call. A program that keeps
+// texts, forks them or reads logits makes a [Session] and calls [Session.Forward].
+//
+// # Bits
+//
+// All arithmetic is that of the numeric contract of attn, package contract. The logits after a token
+// have the same bits on every CPU, tier and number of threads, whether the text was read at
+// once, in chunks or token by token, alone or beside others, with or without forks: for every
+// type of cache, as a prompt also reads its keys and values as they are stored. So a seed
+// gives one text everywhere.
+//
+// # Models
+//
+// A model comes as a GGUF file, or as a folder as Hugging Face has it: config.json, tokenizer.json,
+// model.safetensors or its shards.
+//
+//	general.architecture   model_type       models
+//	llama                  llama, mistral   Llama 1 to 3, SmolLM, Mistral, TinyLlama and others
+//	qwen2                  qwen2            Qwen 2 and 2.5
+//	qwen3                  qwen3            Qwen 3, also as embedder
+//	qwen3moe               qwen3_moe        Qwen 3 with experts
+//	phi3                   phi3             Phi 3, Phi 3.5 and Phi 4 mini
+//	gemma2                 gemma2           Gemma 2
+//	gemma3                 gemma3_text      Gemma 3, texts only
+//
+// Each may have grouped-query attention, biases, layers whose queries see a window of keys, an output
+// matrix of its own or none (then it is that of the embedding), and scaled rotations: linear, YaRN,
+// LongRoPE, and that of Llama 3.1. The factors of LongRoPE for long texts are taken if Options.Context is
+// more than the model was first trained with, those for short ones otherwise, whatever the length of a
+// text: they could not change within it. A cache keeps all tokens, also those that no window reaches
+// any more.
+//
+// What a file or folder has beyond that is an error that names it, not ignored: a tensor, a key of the
+// architecture, a key of config.json, a kind of rotation. The queries and keys of GGUF files of
+// the architecture llama are expected in the order in which llama.cpp's converter writes them:
+// rotary positions on neighbours. Files do not say some constants, which are then those of llama.cpp.
+//
+// Weights of F32, F16, BF16, Q8_0, Q4_0 and Q4_1 take the memory that they take in the file,
+// and are computed from as they are. Those of other types (Q5_0, Q5_1, Q2_K to Q6_K) are
+// converted to float32 when the file is loaded, which takes 4 bytes a weight. The bits are
+// those of float32 weights in both cases. The file is not needed after it is loaded.
+package decoder

@@ -1,0 +1,252 @@
+package decoder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
+	"github.com/attn-go/attn/rope"
+)
+
+// A Step is what one text reads in a call of [Session.Forward].
+type Step struct {
+	Text   *Text
+	Tokens []int32 // new tokens at the end of the text
+	Logits Rows    // the tokens after which logits are wanted
+}
+
+// Rows says after which of the new tokens logits are wanted.
+type Rows uint8
+
+const (
+	Last Rows = iota // after the last one
+	All              // after each
+	None             // after none
+)
+
+// count returns the number of rows of logits that a step with n tokens gets.
+func (r Rows) count(n int) int {
+	switch r {
+	case Last:
+		return min(n, 1)
+	case All:
+		return n
+	}
+	return 0
+}
+
+// chunk is the most tokens that are computed at once: enough to keep matrix products busy,
+// and few enough that activations stay small.
+const chunk = 512
+
+// Forward lets every text of the steps read its new tokens, any number of them, and returns
+// the logits of the tokens that could follow: for each step the wanted rows, [rows, Vocab],
+// one after the other. They are valid until the next call. Long steps are computed in chunks.
+//
+// ctx is checked before each layer. After any error all texts are as they were. It is a
+// [*TokenError], a [*ContextError], an [*OptionError] for a text of another session or one
+// that is in two steps, a kvcache.CapacityError if the cache has too few free pages, or
+// ctx.Err().
+func (s *Session) Forward(ctx context.Context, steps ...Step) ([][]float32, error) {
+	return s.run(ctx, steps, false)
+}
+
+// Hidden is Forward for hidden states in place of logits: those after the last norm, of which
+// logits are products with the output matrix, [rows, Width]. Embeddings of texts are made of them.
+func (s *Session) Hidden(ctx context.Context, steps ...Step) ([][]float32, error) {
+	return s.run(ctx, steps, true)
+}
+
+// run is Forward or Hidden.
+func (s *Session) run(ctx context.Context, steps []Step, hidden bool) ([][]float32, error) {
+	if err := s.check(steps); err != nil {
+		return nil, err
+	}
+	s.hidden, s.width = hidden, s.model.config.Vocab
+	if hidden {
+		s.width = s.model.config.Width
+	}
+	s.startResults(steps)
+	for i := range steps {
+		s.done[i] = 0
+	}
+	for s.nextPass(steps) {
+		if err := s.pass(ctx); err != nil {
+			return nil, errors.Join(err, s.undo(steps))
+		}
+	}
+	for i := range steps {
+		t := &steps[i]
+		t.Text.tokens = append(t.Text.tokens, t.Tokens...)
+	}
+	return s.results, nil
+}
+
+// check reports steps that cannot be computed.
+func (s *Session) check(steps []Step) error {
+	if err := s.checkTexts(steps); err != nil {
+		return err
+	}
+	for i := range steps {
+		t := &steps[i]
+		if n := t.Text.Len() + len(t.Tokens); n > s.model.options.Context {
+			return &ContextError{Text: i, Length: n, Context: s.model.options.Context}
+		}
+		for j, id := range t.Tokens {
+			if id < 0 || int(id) >= s.model.config.Vocab {
+				return &TokenError{Text: i, Index: j, Token: id, Vocab: s.model.config.Vocab}
+			}
+		}
+		if t.Logits > None {
+			return &OptionError{fmt.Sprintf("Step %d: Logits", i), fmt.Sprint(t.Logits), "Last, All or None"}
+		}
+	}
+	return nil
+}
+
+// checkTexts reports a text of another session, one that is freed, and one that is in two
+// steps.
+func (s *Session) checkTexts(steps []Step) (err error) {
+	for i := range steps {
+		switch t := steps[i].Text; {
+		case t == nil || t.session != s:
+			err = &OptionError{fmt.Sprintf("Step %d: Text", i), "no text of this session", "a text that this session made and that is not freed"}
+		case t.marked:
+			err = &OptionError{fmt.Sprintf("Step %d: Text", i), "a text that another step has", "each text once"}
+		default:
+			t.marked = true
+		}
+	}
+	for i := range steps {
+		if t := steps[i].Text; t != nil && t.session == s {
+			t.marked = false
+		}
+	}
+	return err
+}
+
+// startResults makes room for the results of all steps.
+func (s *Session) startResults(steps []Step) {
+	n := 0
+	for i := range steps {
+		n += steps[i].Logits.count(len(steps[i].Tokens))
+	}
+	s.logits = resized(s.logits, n*s.width)
+	s.results, s.done = resized(s.results, len(steps)), resized(s.done, len(steps))
+	rest := s.logits
+	for i := range steps {
+		n := steps[i].Logits.count(len(steps[i].Tokens)) * s.width
+		s.results[i], rest = rest[:n:n], rest[n:]
+	}
+	s.ready = 0
+}
+
+// nextPass chooses the tokens of the next pass, in the order of the steps, and tells whether
+// there are any. s.done counts the tokens of each step that earlier passes have computed.
+func (s *Session) nextPass(steps []Step) bool {
+	s.sequences, s.counts, s.starts = s.sequences[:0], s.counts[:0], append(s.starts[:0], 0)
+	s.positions, s.tokens, s.wanted = s.positions[:0], s.tokens[:0], s.wanted[:0]
+	for i := range steps {
+		t, done := &steps[i], s.done[i]
+		n := min(len(t.Tokens)-done, chunk-len(s.tokens))
+		if n == 0 {
+			continue
+		}
+		s.sequences, s.counts = append(s.sequences, t.Text.kv), append(s.counts, n)
+		for j := done; j < done+n; j++ {
+			if t.Logits == All || t.Logits == Last && j == len(t.Tokens)-1 {
+				s.wanted = append(s.wanted, len(s.tokens))
+			}
+			s.tokens = append(s.tokens, t.Tokens[j])
+			s.positions = append(s.positions, t.Text.Len()+j)
+		}
+		s.starts = append(s.starts, len(s.tokens))
+		s.done[i] += n
+	}
+	return len(s.tokens) > 0
+}
+
+// undo takes back what the texts have grown by.
+func (s *Session) undo(steps []Step) (err error) {
+	for i := range steps {
+		if t := steps[i].Text; t.kv.Len() > t.Len() {
+			err = errors.Join(err, t.kv.Truncate(t.Len()))
+		}
+	}
+	return err
+}
+
+// scratch is the memory of one call. Its slices are as long as the call needs.
+type scratch struct {
+	// Of a call.
+	logits  []float32
+	results [][]float32
+	done    []int // tokens of each step that passes have taken
+	ready   int   // rows of logits that are computed
+	hidden  bool  // hidden states are wanted in place of logits
+	width   int   // of a row of them
+
+	// Of a pass, whose rows are the tokens of all its texts, one text after the other.
+	sequences []*kvcache.Sequence
+	counts    []int
+	starts    []int   // row of the first token of each text, and the number of rows
+	tokens    []int32 // of each row
+	positions []int   // of each row
+	wanted    []int   // rows whose logits are wanted
+
+	x        []float32 // [rows, Width] hidden states, without what delta will add to them
+	delta    []float32 // [rows, Width] the output of the last attention or feed-forward network
+	normed   []float32 // [rows, Width]
+	qkv      []float32 // [rows, (Heads + 2·KVHeads)·HeadSize]
+	attended []float32 // [rows, Heads·HeadSize]
+	gateUp   []float32 // [rows, 2·FFN]
+
+	rope *rope.Rope // of the layer
+	mix
+}
+
+// fit makes room for the rows of a pass.
+func (s *Session) fit(rows int) {
+	c := &s.model.config
+	queries := c.Heads * c.HeadSize
+	s.x, s.delta, s.normed = resized(s.x, rows*c.Width), resized(s.delta, rows*c.Width), resized(s.normed, rows*c.Width)
+	s.qkv = resized(s.qkv, rows*(queries+2*c.KVHeads*c.HeadSize))
+	s.attended, s.gateUp = resized(s.attended, rows*queries), resized(s.gateUp, rows*2*c.FFN)
+	s.mix.fit(c, rows)
+}
+
+func resized[E any](x []E, n int) []E {
+	if cap(x) < n {
+		return make([]E, n)
+	}
+	return x[:n]
+}
+
+// even tells whether all texts of the pass have as many tokens as the first one.
+func (s *Session) even() bool {
+	for _, n := range s.counts {
+		if n != s.counts[0] {
+			return false
+		}
+	}
+	return true
+}
+
+// heads returns the view of heads that lie in rows of width numbers, from offset on, as
+// attention takes them: one batch row for each text.
+func (s *Session) heads(x []float32, offset, heads, width int) kernel.Tensor {
+	d := s.model.config.HeadSize
+	if s.even() {
+		n := s.counts[0]
+		return kernel.Strided(x[offset:], [4]int{len(s.counts), heads, n, d}, [3]int{n * width, d, width})
+	}
+	return s.rows(x, offset, heads, width).Ragged(s.starts)
+}
+
+// rows is heads with all rows in one batch row.
+func (s *Session) rows(x []float32, offset, heads, width int) kernel.Tensor {
+	n, d := len(s.tokens), s.model.config.HeadSize
+	return kernel.Strided(x[offset:], [4]int{1, heads, n, d}, [3]int{n * width, d, width})
+}

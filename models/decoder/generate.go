@@ -1,0 +1,327 @@
+package decoder
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/attn-go/attn/models/tokenizer"
+)
+
+// GenerateOptions are the settings of generating text.
+type GenerateOptions struct {
+	// MaxTokens is the most tokens that are added to each text; 0 means no limit but the
+	// context.
+	MaxTokens int
+
+	// Sampler says how tokens are chosen. The zero value always takes the most probable one.
+	Sampler Sampler
+
+	// Stop are tokens that end a text; they are not returned. nil means those that the file
+	// names as ends of a text or of a turn, and an empty slice means none.
+	Stop []int32
+
+	// Draft is the most tokens that are guessed and computed together with the next one:
+	// those that followed the last tokens where these occur earlier in the text. Right
+	// guesses save steps, wrong ones cost time. The tokens are the same as without.
+	Draft int
+}
+
+// Check returns an [*OptionError] if an option is out of range, as generating would.
+func (o *GenerateOptions) Check() error {
+	switch {
+	case o.MaxTokens < 0:
+		return &OptionError{"GenerateOptions.MaxTokens", fmt.Sprint(o.MaxTokens), "0 or more"}
+	case o.Draft < 0 || o.Draft > chunk:
+		return &OptionError{"GenerateOptions.Draft", fmt.Sprint(o.Draft), fmt.Sprintf("0 to %d", chunk)}
+	}
+	return o.Sampler.Check()
+}
+
+// A Token is a token that was added to a text.
+type Token struct {
+	Index int   // the number of the text or prompt in the call
+	ID    int32 // in the vocabulary
+
+	// Text is what the text grows by. It is empty for a special token, for a token that ends
+	// within a character, which then comes with a later one, and for all tokens of a
+	// model without a tokenizer, see Model.Tokenizer.
+	Text string
+}
+
+// Generate continues a prompt, token by token, in a cache of its own. Leaving the loop ends
+// the generation. An error ends it too: those of [Session.Generate] and [Model.NewSession].
+func (m *Model) Generate(ctx context.Context, prompt []int32, o GenerateOptions) iter.Seq2[Token, error] {
+	return m.GenerateBatch(ctx, [][]int32{prompt}, o)
+}
+
+// GenerateBatch continues several prompts side by side in one cache: in every step, each of
+// them gets a token, which takes little longer than for one. What they have in common at
+// their start is read once. Token.Index is the number of the prompt.
+func (m *Model) GenerateBatch(ctx context.Context, prompts [][]int32, o GenerateOptions) iter.Seq2[Token, error] {
+	return func(yield func(Token, error) bool) {
+		s, steps, err := m.begin(ctx, prompts, &o)
+		if err != nil {
+			yield(Token{}, err)
+			return
+		}
+		for token, err := range s.Generate(ctx, o, steps...) {
+			if !yield(token, err) {
+				return
+			}
+		}
+	}
+}
+
+// begin makes a session for prompts and lets the texts share what they have in common.
+func (m *Model) begin(ctx context.Context, prompts [][]int32, o *GenerateOptions) (*Session, []Step, error) {
+	longest, shared := 0, Shared(prompts)
+	for i, p := range prompts {
+		longest = max(longest, len(p))
+		if len(p) > m.options.Context {
+			return nil, nil, &ContextError{Text: i, Length: len(p), Context: m.options.Context}
+		}
+	}
+	tokens := m.options.Context
+	if o.MaxTokens > 0 {
+		tokens = min(tokens, longest+min(o.MaxTokens, tokens))
+	}
+	// The last page of what is shared, if it is partly filled, is copied by every text.
+	s, err := m.newSession(1 + len(prompts)*m.pages(tokens))
+	if err != nil || len(prompts) == 0 {
+		return s, nil, err
+	}
+	prefix := s.NewText()
+	defer prefix.Free()
+	if shared > 0 {
+		if _, err := s.Forward(ctx, Step{Text: prefix, Tokens: prompts[0][:shared], Logits: None}); err != nil {
+			return nil, nil, err
+		}
+	}
+	steps := make([]Step, len(prompts))
+	for i, p := range prompts {
+		t, err := prefix.Fork(prefix.Len())
+		if err != nil {
+			return nil, nil, err
+		}
+		steps[i] = Step{Text: t, Tokens: p[t.Len():]}
+	}
+	return s, steps, nil
+}
+
+// Generate lets each text read the tokens of its step, at least one, and then continues all
+// of them side by side until each has ended: with a token of Stop, after MaxTokens, or because
+// its context is full. In the last case the error is a [*ContextError], and if the loop goes
+// on, so do the other texts. Any other error ends the generation: those of [Session.Forward],
+// and an [*OptionError].
+//
+// A text then has all tokens but the last one that it got, which nothing has read yet, and the
+// token of Stop. [Text.Keep] finds out what is missing. The texts stay the caller's; meanwhile
+// nothing else may use the session.
+func (s *Session) Generate(ctx context.Context, o GenerateOptions, steps ...Step) iter.Seq2[Token, error] {
+	return func(yield func(Token, error) bool) {
+		g, err := s.newGeneration(&o, steps)
+		if err != nil {
+			yield(Token{}, err)
+			return
+		}
+		for len(g.streams) > 0 {
+			if err := g.step(ctx, yield); err != nil {
+				yield(Token{}, err)
+				return
+			}
+		}
+	}
+}
+
+// Shared returns the number of tokens that [Model.GenerateBatch] reads once for all prompts:
+// those that they have in common at their start, without the last one of any prompt. It is 0
+// for a single prompt.
+func Shared(prompts [][]int32) int {
+	if len(prompts) < 2 {
+		return 0
+	}
+	shared := len(prompts[0])
+	for _, p := range prompts {
+		shared = min(shared, len(p)-1, common(p, prompts[0]))
+	}
+	return max(0, shared)
+}
+
+// A generation is a call of Generate.
+type generation struct {
+	s       *Session
+	o       *GenerateOptions
+	stop    []int32
+	streams []*stream // that have not ended
+	steps   []Step
+	left    bool // the loop
+}
+
+// A stream is a text that grows.
+type stream struct {
+	index   int
+	text    *Text
+	next    []int32 // tokens to read: the prompt, or the last token and the guesses after it
+	guesses int     // at the end of next
+	left    int     // tokens that may be added, negative for no limit
+	ended   bool
+	chooser *chooser
+	decoder *tokenizer.Stream // nil without a tokenizer
+}
+
+func (s *Session) newGeneration(o *GenerateOptions, steps []Step) (*generation, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	g := &generation{s: s, o: o, stop: o.Stop}
+	if g.stop == nil {
+		g.stop = s.model.Stop()
+	}
+	for i, t := range steps {
+		if len(t.Tokens) == 0 {
+			return nil, &OptionError{fmt.Sprintf("Step %d: Tokens", i), "none", "at least one token to read"}
+		}
+		left := o.MaxTokens
+		if left == 0 {
+			left = -1
+		}
+		g.streams = append(g.streams, &stream{
+			index: i, text: t.Text, next: slices.Clone(t.Tokens), left: left, chooser: newChooser(o.Sampler, i), decoder: s.model.decoder(),
+		})
+	}
+	return g, nil
+}
+
+// step lets every stream read what it has, and choose a token, or several if guesses were
+// right.
+func (g *generation) step(ctx context.Context, yield func(Token, error) bool) error {
+	g.steps = g.steps[:0]
+	for _, t := range g.streams {
+		step := Step{Text: t.text, Tokens: t.next}
+		if t.guesses > 0 {
+			step.Logits = All
+		}
+		g.steps = append(g.steps, step)
+	}
+	logits, err := g.s.Forward(ctx, g.steps...)
+	if err != nil {
+		return g.numbered(err)
+	}
+	going := g.streams[:0]
+	for i, t := range g.streams {
+		if err := g.advance(t, logits[i], yield); err != nil {
+			return err
+		}
+		if g.left {
+			g.streams = nil
+			return nil
+		}
+		if !t.ended {
+			going = append(going, t)
+		}
+	}
+	clear(g.streams[len(going):])
+	g.streams = going
+	for _, t := range g.streams {
+		g.guess(t)
+	}
+	return nil
+}
+
+// numbered gives an error the number of the text in the call.
+func (g *generation) numbered(err error) error {
+	switch e := err.(type) {
+	case *TokenError:
+		e.Text = g.streams[e.Text].index
+	case *ContextError:
+		e.Text = g.streams[e.Text].index
+	}
+	return err
+}
+
+// advance chooses the token after those that the stream has read, and as long as that is
+// what was guessed, the one after it.
+func (g *generation) advance(t *stream, logits []float32, yield func(Token, error) bool) error {
+	vocab := g.s.model.config.Vocab
+	guesses := t.next[len(t.next)-t.guesses:]
+	read := t.text.Len() - len(guesses) // tokens that are certain
+	for i := 0; ; i++ {
+		id, err := t.chooser.next(logits[i*vocab:][:vocab], t.text.tokens[:read+i])
+		if err != nil {
+			return err
+		}
+		if t.ended = slices.Contains(g.stop, id); !t.ended {
+			t.left--
+			t.ended = t.left == 0
+			if g.left = !yield(Token{Index: t.index, ID: id, Text: t.textOf(id)}, nil); g.left {
+				t.ended = true
+			}
+		}
+		if !t.ended && i < len(guesses) && guesses[i] == id {
+			continue
+		}
+		t.next, t.guesses = append(t.next[:0], id), 0
+		if err := t.text.Truncate(read + i); err != nil || t.ended {
+			return err
+		}
+		return g.full(t, yield)
+	}
+}
+
+// textOf returns what the text grows by with a token.
+func (t *stream) textOf(id int32) string {
+	if t.decoder == nil {
+		return ""
+	}
+	return t.decoder.Next(id)
+}
+
+// full ends a stream that has no room for the token that it would read next.
+func (g *generation) full(t *stream, yield func(Token, error) bool) error {
+	if n, most := t.text.Len()+1, g.s.model.options.Context; n > most {
+		t.ended = true
+		g.left = !yield(Token{Index: t.index}, &ContextError{Text: t.index, Length: n, Context: most})
+	}
+	return nil
+}
+
+// guess adds guesses to what a stream reads next. They follow the latest earlier place of its
+// last three tokens, or else two, the next one included; where the text ends, they go on at
+// that place, as if the text were periodic. There is no guess where the cache might be too small
+// for it, as its pages may be those that another text needs.
+func (g *generation) guess(t *stream) {
+	n := min(g.o.Draft, g.s.model.options.Context-t.text.Len()-1)
+	if t.left > 0 {
+		n = min(n, t.left-1)
+	}
+	if n <= 0 || g.s.Room() < len(g.streams)*(g.o.Draft+1+2*g.s.cache.PageSize()) {
+		return
+	}
+	tokens := append(t.text.tokens, t.next[0]) // may write beyond the text's length, which is free
+	for length := 3; length >= 2; length-- {
+		if at := latest(tokens, length); at >= 0 {
+			for i := range n {
+				t.next = append(t.next, tokens[at+i%(len(tokens)-at)])
+			}
+			t.guesses = n
+			return
+		}
+	}
+}
+
+// latest returns the index after the latest place, but for the end, where the last n tokens
+// occur, or -1.
+func latest(tokens []int32, n int) int {
+	if n > len(tokens) {
+		return -1
+	}
+	last := tokens[len(tokens)-n:]
+	for at := len(tokens) - 1; at >= n; at-- {
+		if slices.Equal(tokens[at-n:at], last) {
+			return at
+		}
+	}
+	return -1
+}

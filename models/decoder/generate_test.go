@@ -1,0 +1,393 @@
+package decoder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
+	"github.com/attn-go/attn/models/internal/tinyllama"
+)
+
+// collect returns the tokens that each text gets.
+func collect(t testing.TB, texts int, tokens iter.Seq2[Token, error]) [][]int32 {
+	t.Helper()
+	got := make([][]int32, texts)
+	for token, err := range tokens {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[token.Index] = append(got[token.Index], token.ID)
+	}
+	return got
+}
+
+// samplers are settings that take all paths.
+var samplers = []Sampler{
+	{},
+	{RepetitionPenalty: 1.3},
+	{Temperature: 1, Seed: 3},
+	{Temperature: 0.7, TopK: 10, TopP: 0.8, Seed: 4},
+	{Temperature: 2, TopP: 0.9, RepetitionPenalty: 1.1, Seed: 5},
+}
+
+// prompts are some that have a beginning in common, and two that are the same.
+func prompts() [][]int32 {
+	p := prompt(90, 8)
+	return [][]int32{append(p[:70:70], 1, 2, 3), p[:60:60], p, slices.Clone(p)}
+}
+
+// Prompts side by side get the tokens that each gets alone, with its seed, on every tier,
+// with and without guesses.
+func TestGenerateBatch(t *testing.T) {
+	m := tiny(t, Options{Exec: kernel.Exec{Threads: 1}})
+	const n = 60
+	for i, sampler := range samplers {
+		o := GenerateOptions{MaxTokens: n, Sampler: sampler, Stop: []int32{}}
+		var want [][]int32
+		for i, p := range prompts() {
+			alone := o
+			alone.Sampler.Seed += uint64(i)
+			got := collect(t, 1, m.Generate(t.Context(), p, alone))[0]
+			if len(got) != n {
+				t.Fatalf("%+v: %d tokens, want %d", sampler, len(got), n)
+			}
+			want = append(want, got)
+		}
+		if sampler.Temperature > 0 && slices.Equal(want[2], want[3]) {
+			t.Errorf("%+v: two seeds draw the same tokens", sampler)
+		}
+		for _, tier := range kernel.Tiers() {
+			if !tier.Runs {
+				continue
+			}
+			other, err := m.With(Options{Exec: kernel.Exec{Tier: tier.Name, Threads: 2}, PageSize: 16})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Draft = 5 * (i % 2)
+			for j, got := range collect(t, 4, other.GenerateBatch(t.Context(), prompts(), o)) {
+				if !slices.Equal(got, want[j]) {
+					t.Errorf("%+v on %s, text %d: tokens %v, want %v", sampler, tier.Name, j, got, want[j])
+				}
+			}
+		}
+	}
+}
+
+// Prompts that fit one page, which they share, have room.
+func TestShortPrompts(t *testing.T) {
+	m := tiny(t, Options{PageSize: 64})
+	p := prompt(4, 9)
+	o := GenerateOptions{MaxTokens: 60, Stop: []int32{}}
+	want := collect(t, 1, m.Generate(t.Context(), p, o))[0]
+	for i, got := range collect(t, 3, m.GenerateBatch(t.Context(), [][]int32{p, p, p}, o)) {
+		if !slices.Equal(got, want) {
+			t.Errorf("text %d: %v, want %v", i, got, want)
+		}
+	}
+	for _, x := range []struct {
+		prompts [][]int32
+		want    int
+	}{{nil, 0}, {[][]int32{p}, 0}, {[][]int32{p, p}, 3}, {[][]int32{p, p[:2], p}, 1}, {[][]int32{p, {}}, 0}, {[][]int32{p, p[1:]}, 0}} {
+		if got := Shared(x.prompts); got != x.want {
+			t.Errorf("%v share %d tokens, want %d", x.prompts, got, x.want)
+		}
+	}
+}
+
+// Guesses change no token, and save steps where a text repeats itself: without attention the
+// most probable token follows from the one before.
+func TestDraft(t *testing.T) {
+	file := tinyllama.New(nil)
+	for _, w := range file.Tensors {
+		if strings.Contains(w.Name, "attn_output") {
+			clear(w.Data)
+		}
+	}
+	m, err := loadTiny(file, Options{Exec: kernel.Exec{Threads: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 150
+	for _, sampler := range samplers {
+		var want []int32
+		for _, draft := range []int{0, 1, 7, 40} {
+			s := session(t, m, 1, tinyContext)
+			passes := 0
+			s.observe = func(name string, _ int, _ []float32) {
+				if name == "embd" {
+					passes++
+				}
+			}
+			x := s.NewText()
+			o := GenerateOptions{MaxTokens: n, Sampler: sampler, Stop: []int32{}, Draft: draft}
+			got := collect(t, 1, s.Generate(t.Context(), o, Step{Text: x, Tokens: prompt(30, 2)}))[0]
+			if want == nil {
+				want = got
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%+v, %d guesses: tokens %v, want %v", sampler, draft, got, want)
+			}
+			if all := append(prompt(30, 2), got[:n-1]...); !slices.Equal(x.Tokens(), all) || x.kv.Len() != len(all) {
+				t.Errorf("%+v, %d guesses: the text has %d tokens, want %d", sampler, draft, x.Len(), len(all))
+			}
+			if sampler == (Sampler{}) && draft >= 7 && passes > n/3 {
+				t.Errorf("%d guesses: %d passes for %d tokens", draft, passes, n)
+			}
+		}
+	}
+}
+
+// A text ends with a stop token, which is not returned, and the others go on.
+func TestStop(t *testing.T) {
+	m := tiny(t, Options{})
+	o := GenerateOptions{MaxTokens: 40, Stop: []int32{}}
+	all := collect(t, 4, m.GenerateBatch(t.Context(), prompts(), o))
+	o.Stop = []int32{all[1][20], all[0][30]}
+	for i, got := range collect(t, 4, m.GenerateBatch(t.Context(), prompts(), o)) {
+		end := slices.IndexFunc(all[i], func(id int32) bool { return slices.Contains(o.Stop, id) })
+		if end < 0 {
+			end = len(all[i])
+		}
+		if !slices.Equal(got, all[i][:end]) {
+			t.Errorf("text %d: %v, want %v", i, got, all[i][:end])
+		}
+	}
+	if stop := m.Stop(); !slices.Equal(stop, []int32{2}) {
+		t.Errorf("the file's stop tokens are %v, want 2", stop)
+	}
+}
+
+// A text whose context is full ends with an error, and the others go on.
+func TestContextFull(t *testing.T) {
+	m := tiny(t, Options{Context: 100, PageSize: 16})
+	for _, draft := range []int{0, 6} {
+		counts, full := [4]int{}, [4]bool{}
+		for token, err := range m.GenerateBatch(t.Context(), prompts(), GenerateOptions{Stop: []int32{}, Draft: draft}) {
+			var e *ContextError
+			switch {
+			case err == nil:
+				counts[token.Index]++
+			case errors.As(err, &e) && e.Text == token.Index && e.Length == 101 && e.Context == 100 && !full[token.Index]:
+				full[token.Index] = true
+			default:
+				t.Fatal(err)
+			}
+		}
+		for i, p := range prompts() {
+			if want := 101 - len(p); counts[i] != want || !full[i] {
+				t.Errorf("text %d has got %d tokens, and an error: %v; want %d and one", i, counts[i], full[i], want)
+			}
+		}
+	}
+	for _, err := range m.Generate(t.Context(), prompt(101, 1), GenerateOptions{}) {
+		checkError(t, "a prompt that is too long", err, &ContextError{Text: 0, Length: 101, Context: 100})
+	}
+}
+
+// Who leaves the loop finds the texts in order.
+func TestLeave(t *testing.T) {
+	m := tiny(t, Options{})
+	want := collect(t, 1, m.Generate(t.Context(), prompt(20, 3), GenerateOptions{MaxTokens: 30, Stop: []int32{}}))[0]
+	s := session(t, m, 2, 100)
+	free := s.Room()
+	x, got := s.NewText(), []int32(nil)
+	for len(got) < 30 {
+		rest, err := x.Keep(append(prompt(20, 3), got...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := len(got) + 4
+		for token, err := range s.Generate(t.Context(), GenerateOptions{Stop: []int32{}, Draft: 3}, Step{Text: x, Tokens: rest}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got = append(got, token.ID); len(got) == n {
+				break
+			}
+		}
+	}
+	if !slices.Equal(got[:30], want) {
+		t.Errorf("tokens %v, want %v", got, want)
+	}
+	if x.Free(); s.Room() != free {
+		t.Errorf("room for %d tokens in the end, want %d", s.Room(), free)
+	}
+}
+
+// A canceled context ends a step within a layer, and a generation; the texts are as before.
+func TestCancel(t *testing.T) {
+	m := tiny(t, Options{})
+	s := session(t, m, 1, tinyContext)
+	x := s.NewText()
+	forward(t, s, Step{Text: x, Tokens: prompt(20, 1)})
+	for layer := range tinyLayers {
+		ctx, cancel := context.WithCancel(t.Context())
+		s.observe = func(name string, at int, _ []float32) {
+			if name == "layer.norm" && at > layer {
+				t.Errorf("layer %d runs after a cancellation in layer %d", at, layer)
+			}
+			if at == layer && name == "layer.qkv" {
+				cancel()
+			}
+		}
+		tokens := prompt(600, 2) // two passes
+		if _, err := s.Forward(ctx, Step{Text: x, Tokens: tokens}); !errors.Is(err, context.Canceled) {
+			t.Errorf("canceled in layer %d: %v", layer, err)
+		}
+		if x.Len() != 20 || x.kv.Len() != 20 {
+			t.Errorf("canceled in layer %d: the text has %d tokens, want 20", layer, x.kv.Len())
+		}
+		cancel()
+	}
+	s.observe = nil
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	n := 0
+	var last error
+	for _, err := range s.Generate(ctx, GenerateOptions{Stop: []int32{}}, Step{Text: x, Tokens: prompt(5, 1)}) {
+		if last = err; err == nil {
+			n++
+		}
+		if n == 7 {
+			cancel()
+		}
+	}
+	if n != 7 || !errors.Is(last, context.Canceled) {
+		t.Errorf("%d tokens and the error %v, want 7 and a cancellation", n, last)
+	}
+}
+
+// A model generates for many goroutines at once.
+func TestConcurrent(t *testing.T) {
+	m := tiny(t, Options{Exec: kernel.Exec{Threads: 2}})
+	o := GenerateOptions{MaxTokens: 25, Stop: []int32{}, Sampler: Sampler{Temperature: 1, TopK: 50}}
+	want := collect(t, 4, m.GenerateBatch(t.Context(), prompts(), o))
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			mine := o
+			mine.Sampler.Seed = uint64(i)
+			n := 0
+			for token, err := range m.Generate(t.Context(), prompts()[i], mine) {
+				if err != nil || token.ID != want[i][n] {
+					t.Errorf("text %d: token %d is %d, %v, want %d", i, n, token.ID, err, want[i][n])
+					return
+				}
+				n++
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A cache that is full is an error that leaves the texts as they were.
+func TestCapacity(t *testing.T) {
+	m := tiny(t, Options{PageSize: 16})
+	s := session(t, m, 1, 64)
+	x := s.NewText()
+	forward(t, s, Step{Text: x, Tokens: prompt(40, 1)})
+	var full *kvcache.CapacityError
+	if _, err := s.Forward(t.Context(), Step{Text: x, Tokens: prompt(40, 2)}); !errors.As(err, &full) || full.Need != 2 || full.Free != 1 {
+		t.Errorf("error %v, want one that 2 pages are needed and 1 is free", err)
+	}
+	want := forward(t, s, Step{Text: x, Tokens: prompt(24, 2)})[0]
+	alone := session(t, m, 1, 64)
+	sameBits(t, "after an error", want, forward(t, alone, Step{Text: alone.NewText(), Tokens: append(prompt(40, 1), prompt(24, 2)...)})[0])
+}
+
+// checkError fails the test unless err has the type of want, and its fields.
+func checkError[E interface {
+	comparable
+	error
+}](t testing.TB, what string, err error, want E) {
+	t.Helper()
+	var got E
+	if !errors.As(err, &got) || got.Error() != want.Error() {
+		t.Errorf("%s: error %v (%T), want %v", what, err, err, want)
+	}
+}
+
+func TestGenerateErrors(t *testing.T) {
+	m := tiny(t, Options{})
+	for _, x := range []struct {
+		prompt []int32
+		o      GenerateOptions
+		want   string
+	}{
+		{nil, GenerateOptions{}, "Step 0: Tokens: got none"},
+		{[]int32{1}, GenerateOptions{MaxTokens: -1}, "GenerateOptions.MaxTokens: got -1"},
+		{[]int32{1}, GenerateOptions{Draft: 513}, "GenerateOptions.Draft: got 513"},
+		{[]int32{1}, GenerateOptions{Sampler: Sampler{Temperature: -1}}, "Sampler.Temperature: got -1"},
+		{[]int32{1}, GenerateOptions{Sampler: Sampler{TopK: -1}}, "Sampler.TopK: got -1"},
+		{[]int32{1}, GenerateOptions{Sampler: Sampler{TopP: 1.5}}, "Sampler.TopP: got 1.5"},
+		{[]int32{1}, GenerateOptions{Sampler: Sampler{RepetitionPenalty: 11}}, "Sampler.RepetitionPenalty: got 11"},
+	} {
+		n := 0
+		for _, err := range m.Generate(t.Context(), x.prompt, x.o) {
+			n++
+			if e := (*OptionError)(nil); !errors.As(err, &e) || fmt.Sprintf("%s: got %s", e.Option, e.Got) != x.want {
+				t.Errorf("error %v, want one of %s", err, x.want)
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s: %d rounds of the loop, want 1", x.want, n)
+		}
+	}
+	for _, err := range m.GenerateBatch(t.Context(), [][]int32{{1}, {2, tinyVocab}}, GenerateOptions{}) {
+		checkError(t, "unknown token", err, &TokenError{Text: 1, Index: 1, Token: tinyVocab, Vocab: tinyVocab})
+	}
+	for range m.GenerateBatch(t.Context(), nil, GenerateOptions{}) {
+		t.Error("no prompts give a token or an error")
+	}
+}
+
+func TestForwardErrors(t *testing.T) {
+	m := tiny(t, Options{Context: 50})
+	s, other := session(t, m, 2, 50), session(t, m, 1, 50)
+	x, freed := s.NewText(), s.NewText()
+	freed.Free()
+	for what, y := range map[string]struct {
+		steps []Step
+		want  error
+	}{
+		"unknown":  {[]Step{{Text: x, Tokens: []int32{3, -1}}}, &TokenError{0, 1, -1, tinyVocab}},
+		"too long": {[]Step{{Text: x, Tokens: prompt(51, 1)}}, &ContextError{0, 51, 50}},
+		"foreign":  {[]Step{{Text: x}, {Text: other.NewText()}}, &OptionError{"Step 1: Text", "no text of this session", "a text that this session made and that is not freed"}},
+		"freed":    {[]Step{{Text: freed}}, &OptionError{"Step 0: Text", "no text of this session", "a text that this session made and that is not freed"}},
+		"nil":      {[]Step{{}}, &OptionError{"Step 0: Text", "no text of this session", "a text that this session made and that is not freed"}},
+		"twice":    {[]Step{{Text: x}, {Text: x}}, &OptionError{"Step 1: Text", "a text that another step has", "each text once"}},
+		"rows":     {[]Step{{Text: x, Logits: 3}}, &OptionError{"Step 0: Logits", "3", "Last, All or None"}},
+	} {
+		if _, err := s.Forward(t.Context(), y.steps...); err == nil || err.Error() != y.want.Error() || fmt.Sprintf("%T", err) != fmt.Sprintf("%T", y.want) {
+			t.Errorf("%s: error %v, want %v", what, err, y.want)
+		}
+	}
+	if logits := forward(t, s, Step{Text: x}); len(logits) != 1 || len(logits[0]) != 0 {
+		t.Errorf("a step without tokens gives %v", logits)
+	}
+	if _, err := m.NewSession(0, 5); !errors.As(err, new(*OptionError)) {
+		t.Errorf("no texts: %v", err)
+	}
+	for _, o := range []Options{{Context: -1}, {PageSize: -1}, {CacheType: 9}, {Exec: kernel.Exec{Threads: -1}}} {
+		if _, err := m.With(o); !errors.As(err, new(*OptionError)) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	none, err := m.With(Options{Exec: kernel.Exec{Tier: "mmx"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range none.Generate(t.Context(), []int32{1}, GenerateOptions{}) {
+		if !errors.As(err, new(*kernel.TierError)) {
+			t.Errorf("unknown tier: %v", err)
+		}
+	}
+}

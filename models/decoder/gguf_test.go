@@ -1,0 +1,225 @@
+package decoder
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/ggufwriter"
+)
+
+// A converter writes the GGUF file of a folder as llama.cpp's convert_hf_to_gguf.py does.
+type converter struct {
+	t *testing.T
+	c Config
+	a *architecture
+	d *checkpoint
+	ggufwriter.File
+}
+
+// convert returns the GGUF file of a folder.
+func convert(t *testing.T, dir string) (*converter, *gguf.File) {
+	a, c, _, err := readFolderConfig(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := openCheckpoint(dir, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	v := &converter{t: t, c: c, a: a, d: d}
+	v.metadata()
+	v.tensors()
+	f, err := gguf.New(v.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v, f
+}
+
+// metadata writes the keys.
+func (v *converter) metadata() {
+	c := &v.c
+	v.set("general.architecture", v.a.name)
+	for key, n := range map[string]int{
+		"block_count": c.Layers, "embedding_length": c.Width, "attention.head_count": c.Heads, "attention.head_count_kv": c.KVHeads,
+		"attention.key_length": c.HeadSize, "attention.value_length": c.HeadSize, "feed_forward_length": c.FFN, "context_length": c.Context,
+		"rope.dimension_count": c.RopeDims,
+	} {
+		v.set(v.a.name+"."+key, uint32(n))
+	}
+	for key, x := range map[string]float64{
+		"attention.layer_norm_rms_epsilon": float64(c.Epsilon), "rope.freq_base": c.RopeBase, "attention.scale": float64(c.ScoreScale),
+		"attn_logit_softcapping": float64(c.ScoreSoftcap), "final_logit_softcapping": float64(c.LogitSoftcap),
+	} {
+		if x != 0 {
+			v.set(v.a.name+"."+key, float32(x))
+		}
+	}
+	if c.Windows != nil {
+		v.set(v.a.name+".attention.sliding_window", uint32(slices.Max(c.Windows)))
+	}
+	if at := slices.Index(c.Windows, 0); at >= 0 && at+1 != v.a.period {
+		v.set(v.a.name+".attention.sliding_window_pattern", uint32(at+1))
+	}
+	if c.Experts > 0 {
+		v.set(v.a.name+".expert_count", uint32(c.Experts))
+		v.set(v.a.name+".expert_used_count", uint32(c.ExpertsUsed))
+		v.set(v.a.name+".expert_feed_forward_length", uint32(c.FFN))
+	}
+	v.scaling()
+}
+
+func (v *converter) set(key string, value any) {
+	v.Metadata = append(v.Metadata, ggufwriter.Entry{Key: key, Value: value})
+}
+
+// scaling writes how positions are scaled: of Llama 3 and LongRoPE as tensors.
+func (v *converter) scaling() {
+	s, key := &v.c.scaling, v.a.name+".rope.scaling."
+	floats := func(name string, factors []float64) {
+		x := make([]float32, len(factors))
+		for i, f := range factors {
+			x[i] = float32(f)
+		}
+		v.AddFloats(name, x, len(x))
+	}
+	switch {
+	case v.c.RopeScaling != 1:
+		v.set(key+"type", "linear")
+		v.set(key+"factor", float32(v.c.RopeScaling))
+	case s.yarn:
+		v.set(key+"type", "yarn")
+		v.set(key+"factor", float32(s.factor))
+		v.set(key+"original_context_length", uint32(s.original))
+	case s.llama3:
+		floats(factorsName, s.of(&v.c, 0))
+	case s.long != nil:
+		v.set(key+"original_context_length", uint32(s.original))
+		v.set(key+"attn_factor", float32(s.magnitude))
+		floats("rope_factors_short.weight", s.short)
+		floats("rope_factors_long.weight", s.long)
+	}
+}
+
+// tensors writes the weights by their other names.
+func (v *converter) tensors() {
+	names := map[string]string{}
+	for _, list := range []map[string]string{folderNames, v.a.names} {
+		for ours, theirs := range list {
+			names[theirs] = ours
+		}
+	}
+	delete(names, "model.layers.%d.post_attention_layernorm")
+	names[v.d.arch.folderName("blk.%d.ffn_norm")] = "blk.%d.ffn_norm"
+	if v.a.postNorms {
+		names[v.a.names["blk.%d.post_attention_norm"]] = "blk.%d.post_attention_norm"
+	}
+	experts := map[string][]float32{}
+	for _, theirs := range v.d.Names() {
+		info, _ := v.d.Info(theirs)
+		x, err := v.d.Float32(theirs, info.Shape...)
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		stem, kind := theirs[:strings.LastIndexByte(theirs, '.')], filepath.Ext(theirs)
+		if !v.d.whole {
+			stem = "model." + stem
+		}
+		numbers := digits.FindAllString(stem, -1)
+		for _, place := range []string{"%d", "%e"} {
+			if at := digits.FindStringIndex(stem); at != nil {
+				stem = stem[:at[0]] + place + stem[at[1]:]
+			}
+		}
+		ours, ok := names[stem]
+		if !ok {
+			v.t.Fatalf("no name for %q", theirs)
+		}
+		for i, n := range numbers {
+			ours = strings.Replace(ours, []string{"%d", "%e"}[i], n, 1)
+		}
+		switch {
+		case len(numbers) == 2: // an expert: all of a layer become one tensor, in ascending order
+			ours = strings.TrimSuffix(ours, "."+numbers[1]) + "_exps"
+			experts[ours] = append(experts[ours], x...)
+			if n := fmt.Sprint(v.c.Experts - 1); numbers[1] == n {
+				v.AddFloats(ours+".weight", experts[ours], v.c.Experts, info.Shape[0], info.Shape[1])
+			}
+			continue
+		case v.a.lessOne && strings.HasSuffix(ours, "_norm"):
+			for i := range x {
+				x[i]++
+			}
+		case v.a.interleaved && (strings.HasSuffix(ours, "attn_q") || strings.HasSuffix(ours, "attn_k")):
+			x = interleave(x, v.c.HeadSize, len(x)/info.Shape[0])
+		case strings.HasSuffix(ours, "ffn_gate_up"):
+			ours = strings.Replace(ours, "ffn_gate_up", "ffn_up", 1)
+		}
+		v.AddFloats(ours+kind, x, info.Shape...)
+	}
+}
+
+// folderName returns the name of a tensor in folders.
+func (a *architecture) folderName(name string) string {
+	if theirs, ok := a.names[name]; ok {
+		return theirs
+	}
+	return folderNames[name]
+}
+
+// interleave puts row i of the first half of each head before row i of the second half.
+func interleave(x []float32, head, width int) []float32 {
+	y := make([]float32, 0, len(x))
+	for at := 0; at < len(x)/width; at += head {
+		for i := range head / 2 {
+			y = append(y, x[(at+i)*width:][:width]...)
+			y = append(y, x[(at+i+head/2)*width:][:width]...)
+		}
+	}
+	return y
+}
+
+// The GGUF file of a folder is the model of the folder: its numbers are those of the references, and
+// have the same bits but for architectures whose heads have their elements in another order.
+func TestGGUF(t *testing.T) {
+	folders, err := filepath.Glob(tinyFolders)
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("%d folders, %v", len(folders), err)
+	}
+	for _, dir := range folders {
+		if r := readTiny(t, dir); r.Kind == "decoder" || r.Kind == "embedder" {
+			t.Run(filepath.Base(dir), func(t *testing.T) { checkGGUF(t, dir, r) })
+		}
+	}
+}
+
+func checkGGUF(t *testing.T, dir string, r *tinyReferences) {
+	v, f := convert(t, dir)
+	m, err := New(f, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := Load(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.model = m
+	r.checkNumbers(t)
+	if r.Kind == "decoder" {
+		r.checkGreedy(t)
+	}
+	if v.a.interleaved {
+		return
+	}
+	ids := prompt(40, 3)
+	run := func(m *Model) []float32 {
+		s := session(t, m, 1, len(ids))
+		return forward(t, s, Step{Text: s.NewText(), Tokens: ids, Logits: All})[0]
+	}
+	sameBits(t, "logits", run(m), run(want))
+}

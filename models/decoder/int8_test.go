@@ -1,0 +1,87 @@
+package decoder
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/tinyllama"
+)
+
+// With 8-bit activations, too, a text gives the same logits in whatever way it is read.
+func TestReadingsInt8(t *testing.T) {
+	const n = 90
+	for _, kind := range []gguf.Type{gguf.Q8_0, gguf.Q4_0, gguf.Q4_1} {
+		m, err := loadTiny(tinyllama.New(func(string) gguf.Type { return kind }), Options{Int8: true, Exec: kernel.Exec{Threads: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens := prompt(n, 5)
+		want := oneByOne(t, m, tokens)
+		for _, tier := range kernel.Tiers() {
+			if !tier.Runs {
+				continue
+			}
+			for _, threads := range []int{1, 3} {
+				with, err := m.With(Options{Int8: true, Exec: kernel.Exec{Tier: tier.Name, Threads: threads}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := session(t, with, 1, n)
+				logits := forward(t, s, Step{Text: s.NewText(), Tokens: tokens, Logits: All})[0]
+				sameBits(t, fmt.Sprintf("%v at once, %s, %d threads", kind, tier.Name, threads), logits, want)
+			}
+		}
+	}
+}
+
+// The perplexity of the references with 8-bit activations is within 0.5% of that with float32.
+func TestInt8Perplexity(t *testing.T) {
+	r, m := readReferences(t, testdata), smollm2(t)
+	rounded, err := m.With(Options{Int8: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for i, in := range r.inputs.Prompts {
+		if !in.Perplexity {
+			continue
+		}
+		ids := r.prompts[i].IDs
+		if testing.Short() {
+			ids = ids[:min(len(ids), 128)]
+		}
+		exact, got := perplexity(t, m, ids), perplexity(t, rounded, ids)
+		t.Logf("%s, %d tokens: perplexity %.4f with int8, %.4f with float32", in.Name, len(ids), got, exact)
+		if !(math.Abs(got/exact-1) <= 0.005) || got == exact {
+			t.Errorf("%s: perplexity %v, want within 0.5%% of %v, but another one", in.Name, got, exact)
+		}
+		compared++
+	}
+	if compared == 0 {
+		t.Error("no text has a perplexity")
+	}
+}
+
+// perplexity returns the exponential of minus the mean logarithm of the tokens' probabilities.
+func perplexity(t *testing.T, m *Model, ids []int32) float64 {
+	total := 0.0
+	eachRow(t, m, ids, func(i int, row []float32) {
+		if i+1 < len(ids) {
+			total += logProbability(row, ids[i+1])
+		}
+	})
+	return math.Exp(-total / float64(len(ids)-1))
+}
+
+// A model whose weights are not quantized has nothing that Int8 could mean.
+func TestInt8Errors(t *testing.T) {
+	m := tiny(t, Options{})
+	var option *OptionError
+	if _, err := m.With(Options{Int8: true}); !errors.As(err, &option) || option.Option != "Options.Int8" {
+		t.Errorf("got %v, want an OptionError of Options.Int8", err)
+	}
+}

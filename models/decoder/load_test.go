@@ -1,0 +1,258 @@
+package decoder
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/tinyllama"
+)
+
+// variants are files with what a Llama-type model may have.
+var variants = []struct {
+	name    string
+	of      func(name string) gguf.Type
+	change  func(f *tinyllama.File)
+	factors func(i int) float64 // that divide the frequencies; nil means 1
+}{
+	{name: "plain"},
+	{name: "F16", of: only(gguf.F16, "")},
+	{name: "BF16", of: only(gguf.BF16, "")},
+	{name: "Q8_0", of: only(gguf.Q8_0, "")},
+	{name: "Q4_0", of: only(gguf.Q4_0, "")},
+	{name: "Q4_1", of: only(gguf.Q4_1, "")},
+	{name: "values of another type", of: only(gguf.F16, "attn_v")},
+	{name: "output matrix", change: func(f *tinyllama.File) { f.Matrix("output.weight", tinyVocab, tinyWidth) }},
+	{name: "biases", change: func(f *tinyllama.File) {
+		for name, n := range map[string]int{
+			"0.attn_q": tinyHeads * tinyHeadSize, "0.attn_k": tinyKVHeads * tinyHeadSize, "0.attn_v": tinyKVHeads * tinyHeadSize,
+			"1.attn_v": tinyKVHeads * tinyHeadSize, "1.attn_output": tinyWidth, "2.ffn_gate": tinyFFN, "2.ffn_down": tinyWidth,
+		} {
+			f.Vector("blk."+name+".bias", n)
+		}
+	}},
+	{name: "linear scaling", change: func(f *tinyllama.File) {
+		f.Set("llama.rope.scaling.type", "linear")
+		f.Set("llama.rope.scaling.factor", float32(4))
+	}, factors: func(int) float64 { return 4 }},
+	{name: "older linear scaling", change: func(f *tinyllama.File) { f.Set("llama.rope.scale_linear", float32(2)) }, factors: func(int) float64 { return 2 }},
+	{name: "no scaling", change: func(f *tinyllama.File) {
+		f.Set("llama.rope.scaling.type", "none")
+		f.Set("llama.expert_count", uint32(0))
+	}},
+	{name: "factors of frequencies", change: func(f *tinyllama.File) {
+		f.AddFloats(factorsName, []float32{1, 1, 1.5, 2, 3, 8, 8, 8}, 8)
+	}, factors: func(i int) float64 { return []float64{1, 1, 1.5, 2, 3, 8, 8, 8}[i] }},
+	{name: "half of a head is rotated", change: func(f *tinyllama.File) { f.Set("llama.rope.dimension_count", uint32(8)) }},
+	{name: "heads of another size", change: func(f *tinyllama.File) {
+		f.Set("llama.attention.head_count", uint32(8))
+		f.Set("llama.attention.head_count_kv", uint32(4))
+		f.Set("llama.attention.key_length", uint32(8))
+		f.Set("llama.attention.value_length", uint32(8))
+	}},
+	{name: "another base", change: func(f *tinyllama.File) { f.Set("llama.rope.freq_base", nil) }},
+}
+
+// only returns a function that names a type for tensors whose names contain a text, and F32
+// for others.
+func only(kind gguf.Type, text string) func(string) gguf.Type {
+	return func(name string) gguf.Type {
+		if strings.Contains(name, text) {
+			return kind
+		}
+		return gguf.F32
+	}
+}
+
+// All variants give the logits of the formulas.
+func TestVariants(t *testing.T) {
+	seen := map[string]string{}
+	for _, v := range variants {
+		t.Run(v.name, func(t *testing.T) {
+			file := tinyllama.New(v.of)
+			if v.change != nil {
+				v.change(file)
+			}
+			f, err := gguf.New(file.Bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := New(f, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := &plain{t: t, f: f, c: m.Config(), read: map[string][]float32{}}
+			for i := range tinyHeadSize / 2 {
+				factor := 1.0
+				if v.factors != nil {
+					factor = v.factors(i)
+				}
+				p.factors = append(p.factors, factor)
+			}
+			s := session(t, m, 1, 30)
+			got, worst := forward(t, s, Step{Text: s.NewText(), Tokens: prompt(30, 4), Logits: All})[0], 0.0
+			for i, want := range p.logits(prompt(30, 4)) {
+				worst = max(worst, math.Abs(float64(got[i])-want))
+			}
+			if !(worst < 1e-4) {
+				t.Errorf("logits differ by %v from the formulas", worst)
+			}
+			if other, ok := seen[hash(got)]; ok && v.name != "no scaling" {
+				t.Errorf("the logits are those of %q", other)
+			}
+			seen[hash(got)] = v.name
+		})
+	}
+}
+
+// The K types have blocks of 256 weights.
+func TestConvertedTypes(t *testing.T) {
+	f := tinyllama.New(only(gguf.Q6_K, "attn_q"))
+	for i, w := range f.Tensors {
+		if w.Type == gguf.Q6_K { // rows of 64 are no whole block
+			f.Tensors[i].Shape = []int{w.Shape[0] * w.Shape[1] / 256, 256}
+		}
+	}
+	parsed, err := gguf.New(f.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &loader{store: &file{parsed, map[string]bool{}}}
+	w, _ := parsed.Tensor("blk.0.attn_q.weight")
+	p := l.projection(256, source{"blk.0.attn_q", w.Shape[0]})
+	if l.err != nil || len(p.parts) != 1 {
+		t.Fatalf("%d layers, %v", len(p.parts), l.err)
+	}
+	x, err := w.Float32()
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := make([]float32, 256)
+	one[3] = 1
+	out := make([]float32, w.Shape[0])
+	s := &Session{model: tiny(t, Options{})}
+	if err := s.apply(p, out, one, 1, 256); err != nil || out[1] != x[256+3] {
+		t.Errorf("weight [1, 3] is %v, %v, want %v", out[1], err, x[256+3])
+	}
+}
+
+// Bad files get typed errors that say what and where.
+func TestLoadErrors(t *testing.T) {
+	key := func(name, found, want string) error { return &gguf.KeyError{Key: name, Found: found, Want: want} }
+	set := func(name string, value any) func(*tinyllama.File) {
+		return func(f *tinyllama.File) { f.Set(name, value) }
+	}
+	for _, x := range []struct {
+		name   string
+		change func(f *tinyllama.File)
+		want   error // nil: only that there is a *gguf.KeyError
+	}{
+		{"architecture", set("general.architecture", "qwen9"), key("general.architecture", `"qwen9"`, "one of llama, qwen2, qwen3, qwen3moe, phi3, gemma2, gemma3")},
+		{"no architecture", set("general.architecture", nil), nil},
+		{"no layers", set("llama.block_count", nil), nil},
+		{"layers of text", set("llama.block_count", "three"), nil},
+		{"zero layers", set("llama.block_count", uint32(0)), key("llama.block_count", "0", "1 to 16777216")},
+		{"too many layers", set("llama.block_count", uint32(70000)), key("llama.block_count", "70000", "1 to 65536")},
+		{"more layers than tensors", set("llama.block_count", uint32(4)), &TensorError{"blk.3.attn_norm.weight", "none", "one of shape [64]"}},
+		{"fewer layers", set("llama.block_count", uint32(2)), &TensorError{"blk.2.attn_norm.weight", "shape [64]", "no such tensor: what it is for is not known"}},
+		{"width", set("llama.embedding_length", uint32(32)), &TensorError{"token_embd.weight", "shape [211 64]", "[211 32]"}},
+		{"huge width", set("llama.embedding_length", uint32(1<<31)), key("llama.embedding_length", "2147483648", "1 to 16777216")},
+		{"heads", set("llama.attention.head_count_kv", uint32(3)), key("llama.attention.head_count_kv", "3", "a divisor of the 4 query heads")},
+		{"odd heads", set("llama.attention.head_count", uint32(6)), key("llama.attention.head_count", "6", "a divisor of the width 64")},
+		{"huge heads", set("llama.attention.key_length", uint32(1<<24)), key("llama.attention.key_length", "16777216", "at most 16777216 for all 4 heads together")},
+		{"values", set("llama.attention.value_length", uint32(8)), key("llama.attention.value_length", "8", "16 as key_length")},
+		{"rotated", set("llama.rope.dimension_count", uint32(18)), key("llama.rope.dimension_count", "18", "an even number up to the head size 16")},
+		{"rotated, odd", set("llama.rope.dimension_count", uint32(7)), key("llama.rope.dimension_count", "7", "an even number up to the head size 16")},
+		{"base", set("llama.rope.freq_base", float32(0.5)), key("llama.rope.freq_base", "0.5", "1 to 1.8446744073709552e+19")},
+		{"base NaN", set("llama.rope.freq_base", float32(math.NaN())), key("llama.rope.freq_base", "NaN", "1 to 1.8446744073709552e+19")},
+		{"scaling", set("llama.rope.scaling.type", "dynamic"), key("llama.rope.scaling.type", `"dynamic"`, `"none", "linear", "yarn" or "longrope"; others are not supported`)},
+		{"epsilon", set("llama.attention.layer_norm_rms_epsilon", float32(-1)), key("llama.attention.layer_norm_rms_epsilon", "-1", "0 to 1")},
+		{"experts", set("llama.expert_count", uint32(8)), key("llama.expert_count", "8", "none: llama with experts is not supported")},
+		{"residual scale", set("llama.residual_scale", float32(2)), key("llama.residual_scale", "2", "none: it is not supported")},
+		{"vocabulary", set("llama.vocab_size", uint32(200)), key("llama.vocab_size", "200", `211, the rows of "token_embd.weight"`)},
+		{"end", set("tokenizer.ggml.eos_token_id", uint32(211)), key("tokenizer.ggml.eos_token_id", "211", "0 to 210")},
+		{"no embedding", func(f *tinyllama.File) { f.Remove("token_embd.weight") }, &TensorError{"token_embd.weight", "none", "a matrix [vocabulary, width]"}},
+		{"no down", func(f *tinyllama.File) { f.Remove("blk.1.ffn_down.weight") }, &TensorError{"blk.1.ffn_down.weight", "none", "one of shape [64 96]"}},
+		{"embedding", func(f *tinyllama.File) { f.Tensors[0].Shape = []int{tinyVocab * tinyWidth} }, &TensorError{"token_embd.weight", "shape [13504]", "[vocabulary, width] with 1 to 16777216 rows"}},
+		{"unknown", func(f *tinyllama.File) { f.Vector("blk.0.attn_q_norm.weight", 16) }, &TensorError{"blk.0.attn_q_norm.weight", "shape [16]", "no such tensor: what it is for is not known"}},
+		{"bias", func(f *tinyllama.File) { f.Vector("blk.0.attn_q.bias", 16) }, &TensorError{"blk.0.attn_q.bias", "shape [16]", "[64]"}},
+		{"factors", func(f *tinyllama.File) { f.Vector(factorsName, 16) }, &TensorError{factorsName, "shape [16]", "[8]"}},
+		{"output", func(f *tinyllama.File) { f.Matrix("output.weight", 200, tinyWidth) }, &TensorError{"output.weight", "shape [200 64]", "[211 64]"}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			f := tinyllama.New(nil)
+			x.change(f)
+			_, err := loadTiny(f, Options{})
+			switch want := x.want.(type) {
+			case *TensorError:
+				checkError(t, x.name, err, want)
+			case *gguf.KeyError:
+				checkError(t, x.name, err, want)
+			default:
+				if !errors.As(err, new(*gguf.KeyError)) {
+					t.Errorf("error %v (%T), want a *gguf.KeyError", err, err)
+				}
+			}
+		})
+	}
+}
+
+// Load reads what New reads, and reports files that are none.
+func TestLoad(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tiny.gguf")
+	data := tinyllama.New(nil).Bytes()
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Load(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(m *Model) []float32 {
+		s := session(t, m, 1, 5)
+		return forward(t, s, Step{Text: s.NewText(), Tokens: prompt(5, 1)})[0]
+	}
+	sameBits(t, "from a file", run(m), run(tiny(t, Options{})))
+	if o := m.Options(); o.Context != tinyContext || o.PageSize != 64 {
+		t.Errorf("options %+v", o)
+	}
+	if _, err := m.Tokenizer(); err == nil {
+		t.Error("a file without tokens has a tokenizer")
+	}
+	if _, err := Load(path+"x", Options{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	if err := os.WriteFile(path, bytes.Replace(data, []byte("GGUF"), []byte("GGML"), 1), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path, Options{}); !errors.As(err, new(*gguf.FormatError)) {
+		t.Errorf("no GGUF file: %v", err)
+	}
+	if _, err := loadTiny(tinyllama.New(nil), Options{Context: -1}); !errors.As(err, new(*OptionError)) {
+		t.Errorf("bad option: %v", err)
+	}
+}
+
+// Frequencies have the bits of exact powers, rounded.
+func TestFrequencies(t *testing.T) {
+	ones := make([]float64, 64)
+	for i := range ones {
+		ones[i] = 1
+	}
+	for i, x := range frequencies(1<<32, 64, ones) { // powers of 2
+		if want := math.Ldexp(1, -i); x != want {
+			t.Errorf("frequency %d is %v, want %v", i, x, want)
+		}
+	}
+	for i, x := range frequencies(500000, 128, ones) {
+		if want := math.Pow(500000, -float64(i)/64); math.Abs(x/want-1) > 1e-15 {
+			t.Errorf("frequency %d is %v, want %v", i, x, want)
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package decoder
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/weights"
+	"github.com/attn-go/attn/rope"
+)
+
+// Options are the settings of a model. Only Context, CacheType and Int8 change results.
+type Options struct {
+	// Exec says which tier computes, and with how many threads.
+	kernel.Exec
+
+	// Context is the number of tokens that a text may have, prompt included. It may be more
+	// than the model was trained for, which rarely gives sense. The default, 0, is what it
+	// was trained for, but at most 4096.
+	Context int
+
+	// CacheType is the type of the keys and values that are kept: kernel.Float32, which is
+	// the default, Float16, BFloat16 or Int8 with a scale for each row. The others take a
+	// half or a quarter of the memory, and change logits a little.
+	CacheType kernel.DType
+
+	// Int8 rounds the inputs of layers with quantized weights (Q8_0, Q4_0 or Q4_1) to 8 bits, in blocks
+	// of 32, see [linear.Options]. A prompt takes about half of the time then. Logits change, and have
+	// the same bits on every CPU, too. A model none of whose layers has such weights refuses it.
+	Int8 bool
+
+	// PageSize is the number of tokens of a page of the cache; 0 means 64.
+	PageSize int
+}
+
+const (
+	defaultContext = 4096
+	mostContext    = 1 << 24
+)
+
+// A Model is a language model. It is immutable: any number of goroutines may use it at once.
+type Model struct {
+	*network
+	options Options
+	rope    *rope.Rope
+}
+
+// A network is what models with different options share.
+type network struct {
+	*architecture
+	config    Config
+	embedding *linear.Linear // whose rows are looked up
+	blocks    []block
+	norm      []float32
+	head      projection
+	pairing   rope.Pairing
+	localRope *rope.Rope // of layers with a window, if it is another one
+	vocabulary
+}
+
+// Load reads a model from a GGUF file or a folder as Hugging Face has it, of which nothing is used
+// afterwards: one with this path, or one that [weights.Resolve] finds by its name, such as
+// SmolLM2-135M-Instruct. The error is an [*OptionError], or it names the path and is that of the
+// system, one of package gguf or safetensors if a file is damaged, or a [*gguf.KeyError], a
+// [*ConfigError], a [*TensorError] or a [*folder.Error] if there is not what the model needs or more than this package
+// computes.
+func Load(model string, o Options) (*Model, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	path, err := weights.Resolve(model)
+	if err != nil {
+		return nil, fmt.Errorf("decoder: %w", err)
+	}
+	return loadPath(path, o)
+}
+
+// loadPath loads a file or a folder. Errors name it once.
+func loadPath(path string, o Options) (*Model, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		m, err := loadFolder(path, o)
+		if err != nil && !strings.Contains(err.Error(), path) {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+		return m, err
+	}
+	f, err := gguf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	m, err := New(f, o)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// New is [Load] for a file that is open. The file may be closed afterwards.
+func New(f *gguf.File, o Options) (*Model, error) {
+	a, c, err := readConfig(f)
+	if err != nil {
+		return nil, err
+	}
+	n := &network{architecture: a, config: c, pairing: rope.RotateHalf}
+	if a.interleaved {
+		n.pairing = rope.Interleaved
+	}
+	if n.config.Vocab, err = vocabularySize(f, a); err != nil {
+		return nil, err
+	}
+	if err := n.vocabulary.fromGGUF(f, n.config.Vocab); err != nil {
+		return nil, err
+	}
+	return n.model(&loader{store: &file{f, map[string]bool{}}}, false, o)
+}
+
+// loadFolder loads the model of a folder.
+func loadFolder(dir string, o Options) (_ *Model, err error) {
+	a, c, tied, err := readFolderConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	d, err := openCheckpoint(dir, a)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	info, ok := d.Info(d.name(embeddingName))
+	if !ok || len(info.Shape) != 2 || info.Shape[0] < 1 || info.Shape[0] > most {
+		return nil, tensorError(d.name(embeddingName), fmt.Sprintf("shape %v", info.Shape), fmt.Sprintf("[vocabulary, width] with 1 to %d rows", most))
+	}
+	n := &network{architecture: a, config: c}
+	n.config.Vocab = info.Shape[0]
+	if err := n.vocabulary.fromFolder(dir, n.config.Vocab); err != nil {
+		return nil, err
+	}
+	return n.model(&loader{store: d, lessOne: a.lessOne}, tied, o)
+}
+
+// model reads the weights.
+func (n *network) model(l *loader, tied bool, o Options) (*Model, error) {
+	c := &n.config
+	n.embedding, n.head = l.ends(c, tied)
+	n.norm = l.norm("output_norm", c.Width)
+	for i := 0; i < c.Layers && l.err == nil; i++ {
+		n.blocks = append(n.blocks, l.block(n.architecture, c, i))
+	}
+	l.factors(c)
+	if l.err != nil {
+		return nil, l.err
+	}
+	if c.localBase != 0 && c.localBase != c.RopeBase || c.localBase != 0 && (c.RopeScaling != 1 || c.scaling.of(c, 0) != nil) {
+		var err error
+		if n.localRope, err = n.rotation(0, true); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.unused(); err != nil {
+		return nil, err
+	}
+	return (&Model{network: n}).With(o)
+}
+
+// factors loads the tensors of divisors of the frequencies, one for each pair.
+func (l *loader) factors(c *Config) {
+	for _, list := range []struct {
+		name string
+		to   *[]float64
+	}{{factorsName, &c.scaling.factors}, {"rope_factors_short.weight", &c.scaling.short}, {"rope_factors_long.weight", &c.scaling.long}} {
+		if !l.has(list.name) {
+			continue
+		}
+		for _, x := range l.floats(list.name, c.RopeDims/2) {
+			*list.to = append(*list.to, float64(x))
+		}
+	}
+}
+
+// ropeTable is the most bytes of the table of cosines and sines. Those of positions that it has
+// no room for are computed when they are used.
+const ropeTable = 1 << 25
+
+// factorsName is the tensor of divisors of the frequencies that models have whose context was
+// extended as that of Llama 3.1.
+const factorsName = "rope_freqs.weight"
+
+// vocabularySize returns the number of tokens of a GGUF file: the rows of the embedding.
+func vocabularySize(f *gguf.File, a *architecture) (int, error) {
+	t, ok := f.Tensor(embeddingName)
+	if !ok {
+		return 0, tensorError(embeddingName, "none", "a matrix [vocabulary, width]")
+	}
+	if len(t.Shape) != 2 || t.Shape[0] < 1 || t.Shape[0] > most {
+		return 0, tensorError(embeddingName, fmt.Sprintf("shape %v", t.Shape), fmt.Sprintf("[vocabulary, width] with 1 to %d rows", most))
+	}
+	key := a.name + ".vocab_size"
+	if _, ok := f.Value(key); ok {
+		if n, err := f.Int(key); err != nil {
+			return 0, err
+		} else if n != int64(t.Shape[0]) {
+			return 0, keyError(key, fmt.Sprint(n), fmt.Sprintf("%d, the rows of %q", t.Shape[0], embeddingName))
+		}
+	}
+	return t.Shape[0], nil
+}
+
+// With returns the model with other options. The weights are shared. The error is an
+// [*OptionError].
+func (m *Model) With(o Options) (*Model, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	if o.Int8 && !m.hasQuantized() {
+		return nil, &OptionError{"Options.Int8", "a model without layers of quantized weights", "one with weights of Q8_0, Q4_0 or Q4_1"}
+	}
+	if o.Context == 0 {
+		o.Context = min(m.config.Context, defaultContext)
+	}
+	if o.PageSize == 0 {
+		o.PageSize = 64
+	}
+	r, err := m.rotation(o.Context, false)
+	if err != nil {
+		return nil, err
+	}
+	return &Model{m.network, o, r}, nil
+}
+
+// hasQuantized reports whether a layer has quantized weights.
+func (n *network) hasQuantized() bool {
+	projections := []projection{n.head}
+	for _, b := range n.blocks {
+		projections = append(projections, b.qkv, b.output, b.gateUp, b.down, b.router)
+		for _, e := range b.experts {
+			projections = append(projections, e.gateUp, e.down)
+		}
+	}
+	return slices.ContainsFunc(projections, func(p projection) bool {
+		return slices.ContainsFunc(p.parts, func(l *linear.Linear) bool { return l.Format() != 0 })
+	})
+}
+
+// Check returns an [*OptionError] if an option is out of range, as [Load] would. Whether there is
+// such a Tier is not checked.
+func (o *Options) Check() error {
+	switch {
+	case o.Context < 0 || o.Context > mostContext:
+		return &OptionError{"Options.Context", fmt.Sprint(o.Context), fmt.Sprintf("1 to %d, or 0", mostContext)}
+	case o.PageSize < 0 || o.PageSize > mostContext:
+		return &OptionError{"Options.PageSize", fmt.Sprint(o.PageSize), fmt.Sprintf("1 to %d, or 0", mostContext)}
+	case o.CacheType > kernel.Int8:
+		return &OptionError{"Options.CacheType", o.CacheType.String(), "float32, float16, bfloat16 or int8"}
+	case o.Threads < 0:
+		return &OptionError{"Options.Threads", fmt.Sprint(o.Threads), "0 or more"}
+	}
+	return nil
+}
+
+// Config returns the sizes and constants of the model.
+func (m *Model) Config() Config { return m.config }
+
+// Options returns the options of the model, with defaults filled in.
+func (m *Model) Options() Options { return m.options }

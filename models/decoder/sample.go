@@ -1,0 +1,242 @@
+package decoder
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/attn-go/attn/numeric"
+)
+
+// A Sampler says how the next token is chosen from the logits. The zero value always takes
+// the most probable one. The same settings choose the same tokens on every CPU.
+//
+// The order is: RepetitionPenalty, Temperature, TopK, TopP, MinP; then one of the tokens that are
+// left is drawn by its probability among them.
+type Sampler struct {
+	// Temperature divides the logits. With 1 the probabilities are the model's; the lower it
+	// is, the more the probable tokens are preferred. With 0 the most probable token is
+	// taken, the first of several, and what follows here does not matter but for the penalty.
+	// Otherwise it is from 0.001 to 1000.
+	Temperature float64
+
+	// TopK, if not 0, leaves the TopK most probable tokens. Up to 256 it costs next to no time.
+	TopK int
+
+	// TopP, if not 0, leaves the fewest most probable tokens whose probabilities, of those
+	// that TopK has left, add up to at least TopP (nucleus sampling). It is up to 1.
+	TopP float64
+
+	// MinP, if not 0, leaves the tokens that are at least MinP times as probable as the most
+	// probable one, by the model's probabilities, before Temperature. It is up to 1.
+	MinP float64
+
+	// RepetitionPenalty, if not 0, divides the positive logits of all tokens that the text
+	// already has, and multiplies the negative ones. It is from 0.1 to 10; 1 changes nothing.
+	RepetitionPenalty float64
+
+	// Seed is that of the random numbers. In a call with several texts, text i is drawn with
+	// Seed + i: it is the text that this seed gives alone.
+	Seed uint64
+}
+
+// Check returns an [*OptionError] if a field is out of range.
+func (s *Sampler) Check() error {
+	bad := func(field string, got any, want string) error {
+		return &OptionError{"Sampler." + field, fmt.Sprint(got), want}
+	}
+	switch {
+	case s.Temperature != 0 && !(s.Temperature >= 1e-3 && s.Temperature <= 1e3):
+		return bad("Temperature", s.Temperature, "0, or 0.001 to 1000")
+	case s.TopK < 0:
+		return bad("TopK", s.TopK, "0 or more")
+	case s.TopP != 0 && !(s.TopP > 0 && s.TopP <= 1):
+		return bad("TopP", s.TopP, "0 to 1")
+	case s.MinP != 0 && !(s.MinP >= 1e-30 && s.MinP <= 1):
+		return bad("MinP", s.MinP, "0, or 1e-30 to 1")
+	case s.RepetitionPenalty != 0 && !(s.RepetitionPenalty >= 0.1 && s.RepetitionPenalty <= 10):
+		return bad("RepetitionPenalty", s.RepetitionPenalty, "0, or 0.1 to 10")
+	}
+	return nil
+}
+
+// fewTokens is the largest TopK that numeric.TopK is used for.
+const fewTokens = 256
+
+// A chooser chooses the tokens of one text.
+type chooser struct {
+	Sampler
+	random *rand.PCG
+	p      []float32 // scores and probabilities: of all tokens, or of those in ids
+	ids    []int     // tokens that are left, the most probable first
+	sorted []float32 // scratch memory of sort
+	seen   []bool    // of each token, for the penalty
+}
+
+// newChooser returns a chooser for text number i.
+func newChooser(s Sampler, i int) *chooser {
+	return &chooser{Sampler: s, random: rand.NewPCG(s.Seed+uint64(i), 0)}
+}
+
+// next chooses the token that follows tokens. It may change the logits.
+func (c *chooser) next(logits []float32, tokens []int32) (int32, error) {
+	if c.RepetitionPenalty != 0 && c.RepetitionPenalty != 1 {
+		c.penalize(logits, tokens)
+	}
+	best := numeric.Argmax(logits)
+	if best < 0 {
+		return 0, fmt.Errorf("decoder: all %d logits are NaN", len(logits))
+	}
+	if c.Temperature == 0 {
+		return int32(best), nil
+	}
+	if err := c.filter(logits, logits[best]); err != nil {
+		return 0, err
+	}
+	return c.draw()
+}
+
+// penalize changes the logits of tokens, of each once.
+func (c *chooser) penalize(logits []float32, tokens []int32) {
+	c.seen = resized(c.seen, len(logits))
+	penalty := float32(c.RepetitionPenalty)
+	for _, id := range tokens {
+		if c.seen[id] {
+			continue
+		}
+		c.seen[id] = true
+		if x := logits[id]; x > 0 {
+			logits[id] = x / penalty
+		} else {
+			logits[id] = float32(x * penalty)
+		}
+	}
+	for _, id := range tokens {
+		c.seen[id] = false
+	}
+}
+
+// filter leaves the tokens that may be drawn in ids, and their probabilities, not normalised,
+// in p. If all of them may, ids is empty.
+func (c *chooser) filter(logits []float32, top float32) error {
+	c.ids = c.ids[:0]
+	if k := min(c.TopK, len(logits)); k > 0 && k <= fewTokens {
+		c.ids = resized(c.ids, k)
+		if err := numeric.TopK(c.ids, logits); err != nil {
+			return err
+		}
+		c.p = resized(c.p, k)
+		for i, id := range c.ids {
+			c.p[i] = logits[id]
+		}
+	} else {
+		c.p = append(c.p[:0], logits...)
+	}
+	scale := float32(math.Log2E / c.Temperature)
+	for i, x := range c.p {
+		c.p[i] = float32((x - top) * scale)
+	}
+	if err := numeric.Exp2Slice(c.p, c.p); err != nil {
+		return err
+	}
+	if len(c.ids) == 0 && (c.TopK > 0 && c.TopK < len(logits) || c.TopP > 0 && c.TopP < 1) {
+		c.sort()
+	}
+	if c.TopP > 0 && c.TopP < 1 {
+		c.nucleus()
+	}
+	if c.MinP > 0 {
+		c.leaveProbable(logits, top)
+	}
+	return nil
+}
+
+// leaveProbable takes the probability of those tokens whose logits are further below the largest
+// one than the logarithm of MinP allows.
+func (c *chooser) leaveProbable(logits []float32, top float32) {
+	least := min(float32(logarithm(c.MinP)), 0) // of 1 it is 0 but for rounding
+	for i := range c.p {
+		id := i
+		if len(c.ids) > 0 {
+			id = c.ids[i]
+		}
+		if float32(logits[id]-top) < least { // a NaN stays, and is an error
+			c.p[i] = 0
+		}
+	}
+}
+
+// sort leaves the TopK most probable of all tokens, the most probable first. Without a TopK
+// it may leave out tokens that cannot be in the nucleus: all that are less probable than
+// (1-TopP)/n have together less than what the nucleus lacks.
+func (c *chooser) sort() {
+	least := float32(0)
+	if c.TopK == 0 {
+		least = float32((1 - c.TopP) * sum(c.p) / float64(len(c.p)))
+	}
+	for id, p := range c.p {
+		if p >= least {
+			c.ids = append(c.ids, id)
+		}
+	}
+	slices.SortFunc(c.ids, func(a, b int) int {
+		return cmp.Or(cmp.Compare(c.p[b], c.p[a]), cmp.Compare(a, b))
+	})
+	if c.TopK > 0 {
+		c.ids = c.ids[:min(c.TopK, len(c.ids))]
+	}
+	c.sorted = c.sorted[:0]
+	for _, id := range c.ids {
+		c.sorted = append(c.sorted, c.p[id])
+	}
+	if c.TopK == 0 { // what is left out counts for TopP
+		c.sorted = append(c.sorted, float32(max(0, sum(c.p)-sum(c.sorted))))
+	}
+	c.p, c.sorted = c.sorted, c.p
+}
+
+// nucleus leaves the first tokens whose probabilities add up to TopP.
+func (c *chooser) nucleus() {
+	want, have := float64(c.TopP*sum(c.p)), 0.0
+	for i := range c.ids {
+		if have += float64(c.p[i]); have >= want {
+			c.ids = c.ids[:i+1]
+			break
+		}
+	}
+	c.p = c.p[:len(c.ids)]
+}
+
+// sum returns the sum in ascending order.
+func sum(p []float32) (total float64) {
+	for _, x := range p {
+		total += float64(x)
+	}
+	return total
+}
+
+// draw draws one of the tokens that are left.
+func (c *chooser) draw() (int32, error) {
+	total := sum(c.p)
+	if !(total > 0 && total <= math.MaxFloat32) {
+		return 0, fmt.Errorf("decoder: the probabilities add up to %v: there are NaN or infinite logits", total)
+	}
+	// 53 random bits are exactly a float64 from 0 to below 1.
+	at := float64(float64(c.random.Uint64()>>11) * 0x1p-53 * total)
+	have, last := 0.0, 0
+	for i, x := range c.p {
+		if x == 0 {
+			continue
+		}
+		last = i
+		if have += float64(x); at < have {
+			break
+		}
+	}
+	if len(c.ids) > 0 {
+		last = c.ids[last]
+	}
+	return int32(last), nil
+}

@@ -1,0 +1,127 @@
+package decoder
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/attn-go/attn/kvcache"
+)
+
+// A Session keeps texts of a model: a paged cache of keys and values, and the memory that a
+// step computes in. It is for one goroutine at a time. A program that serves many runs one
+// Session and puts the texts that take a step together into one call of [Session.Forward].
+type Session struct {
+	model *Model
+	cache *kvcache.Cache
+	batch *kvcache.Batch
+	scratch
+
+	// observe, if not nil, sees intermediate rows. It is for tests.
+	observe func(name string, layer int, x []float32)
+}
+
+// NewSession returns a session without texts, whose cache has room for so many texts of so
+// many tokens each. tokens 0 means Options.Context. Texts of other lengths share the same
+// room, and tokens that texts have in common by [Text.Fork] take it once, but for a
+// page that each of them copies to go on in it. The error is an
+// [*OptionError], or a kernel.ArgumentError if the cache does not fit memory.
+func (m *Model) NewSession(texts, tokens int) (*Session, error) {
+	if tokens == 0 {
+		tokens = m.options.Context
+	}
+	if texts < 1 || tokens < 1 || tokens > mostContext || texts > math.MaxInt32/m.pages(tokens) {
+		return nil, &OptionError{"NewSession", fmt.Sprintf("%d texts of %d tokens", texts, tokens), fmt.Sprintf("at least one text of 1 to %d tokens, and at most %d pages", mostContext, math.MaxInt32)}
+	}
+	return m.newSession(texts * m.pages(tokens))
+}
+
+// pages returns the number of pages that a text of so many tokens takes.
+func (m *Model) pages(tokens int) int {
+	return (tokens + m.options.PageSize - 1) / m.options.PageSize
+}
+
+// newSession returns a session with a cache of so many pages.
+func (m *Model) newSession(pages int) (*Session, error) {
+	c := &m.config
+	cache, err := kvcache.New(kvcache.Config{
+		Layers: c.Layers, Heads: c.KVHeads, HeadSize: c.HeadSize, Type: m.options.CacheType, PageSize: m.options.PageSize, Pages: pages,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("decoder: cache: %w", err)
+	}
+	s := &Session{model: m, cache: cache}
+	s.batch, err = cache.NewBatch()
+	return s, err
+}
+
+// Model returns the model of the session.
+func (s *Session) Model() *Model { return s.model }
+
+// Room returns the number of tokens that fit into pages of the cache that no text uses.
+func (s *Session) Room() int { return s.cache.FreePages() * s.cache.PageSize() }
+
+// A Text is a text in a [Session]: tokens with their keys and values.
+type Text struct {
+	session *Session
+	kv      *kvcache.Sequence
+	tokens  []int32
+	marked  bool // while steps are checked
+}
+
+// NewText returns a text without tokens.
+func (s *Session) NewText() *Text { return &Text{session: s, kv: s.cache.NewSequence()} }
+
+// Len returns the number of tokens.
+func (t *Text) Len() int { return len(t.tokens) }
+
+// Tokens returns the tokens. The slice belongs to the text.
+func (t *Text) Tokens() []int32 { return t.tokens }
+
+// Fork returns a new text of the first n tokens, which shares their keys and values. n is 0 to
+// Len; otherwise the error is a kernel.ArgumentError.
+func (t *Text) Fork(n int) (*Text, error) {
+	kv, err := t.kv.Fork(n)
+	if err != nil {
+		return nil, err
+	}
+	return &Text{session: t.session, kv: kv, tokens: slices.Clone(t.tokens[:n])}, nil
+}
+
+// Truncate removes the tokens after the first n. n is 0 to Len; otherwise the error is a
+// kernel.ArgumentError.
+func (t *Text) Truncate(n int) error {
+	err := t.kv.Truncate(n)
+	if err == nil {
+		t.tokens = t.tokens[:n]
+	}
+	return err
+}
+
+// Keep truncates the text to the tokens that it has in common with wanted, less one if that
+// is all of them, and returns the rest of wanted: what [Session.Forward] has to read next so
+// that the text is wanted. So a conversation that grows is not read again.
+func (t *Text) Keep(wanted []int32) (rest []int32, err error) {
+	n := common(t.tokens, wanted)
+	if n == len(wanted) && n > 0 {
+		n--
+	}
+	return wanted[n:], t.Truncate(n)
+}
+
+// common returns the length of the prefix that a and b have in common.
+func common(a, b []int32) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// Free gives the text's pages back. The text must not be used afterwards.
+func (t *Text) Free() {
+	t.kv.Free()
+	t.session, t.tokens = nil, nil
+}

@@ -1,0 +1,126 @@
+package decoder
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/gguf"
+)
+
+// A checkpoint is the tensors of a folder as Hugging Face has it.
+type checkpoint struct {
+	*folder.Folder
+	arch  *architecture
+	whole bool // the names begin with "model."
+}
+
+// openCheckpoint opens the weights of a folder.
+func openCheckpoint(dir string, a *architecture) (*checkpoint, error) {
+	f, err := folder.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	_, whole := f.Info(folderNames["token_embd"] + ".weight")
+	for _, name := range f.Names() {
+		if strings.HasSuffix(name, ".rotary_emb.inv_freq") { // of older checkpoints: config.json says it
+			f.Use(name)
+		}
+	}
+	return &checkpoint{f, a, whole}, nil
+}
+
+var digits = regexp.MustCompile(`\d+`)
+
+// name returns what the folder calls a tensor that GGUF files call so.
+func (d *checkpoint) name(name string) string {
+	stem, kind := name, ""
+	if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		stem, kind = name[:i], name[i:]
+	}
+	numbers := digits.FindAllString(stem, -1)
+	for _, place := range []string{"%d", "%e"} {
+		if at := digits.FindStringIndex(stem); at != nil {
+			stem = stem[:at[0]] + place + stem[at[1]:]
+		}
+	}
+	theirs, ok := d.arch.names[stem]
+	if !ok {
+		if theirs, ok = folderNames[stem]; !ok {
+			return name
+		}
+	}
+	for i, place := range []string{"%d", "%e"} {
+		if i < len(numbers) {
+			theirs = strings.Replace(theirs, place, numbers[i], 1)
+		}
+	}
+	if !d.whole {
+		theirs = strings.TrimPrefix(theirs, "model.")
+	}
+	return theirs + kind
+}
+
+// has tells whether the folder has a tensor.
+func (d *checkpoint) has(name string) bool {
+	_, ok := d.Info(d.name(name))
+	return ok
+}
+
+// types are those of the tensors that are kept as they are.
+var types = map[string]gguf.Type{"F32": gguf.F32, "F16": gguf.F16, "BF16": gguf.BF16}
+
+// tensor reads a tensor of a shape.
+func (d *checkpoint) tensor(name string, shape ...int) (t gguf.Tensor, err error) {
+	name = d.name(name)
+	info, _ := d.Info(name)
+	t = gguf.Tensor{Name: name, Type: types[info.DType], Shape: shape}
+	t.Data, err = d.Raw(name, folder.Floats, shape...)
+	return t, err
+}
+
+// skip marks a tensor as used.
+func (d *checkpoint) skip(name string) { d.Use(d.name(name)) }
+
+// unused reports a tensor that nothing has asked for.
+func (d *checkpoint) unused() error { return d.Unused() }
+
+// A file is the tensors of a GGUF file.
+type file struct {
+	*gguf.File
+	used map[string]bool
+}
+
+// has tells whether the file has a tensor.
+func (f *file) has(name string) bool {
+	_, ok := f.Tensor(name)
+	return ok
+}
+
+// tensor returns a tensor of a shape.
+func (f *file) tensor(name string, shape ...int) (gguf.Tensor, error) {
+	f.used[name] = true
+	t, ok := f.Tensor(name)
+	switch {
+	case !ok:
+		return t, tensorError(name, "none", fmt.Sprintf("one of shape %v", shape))
+	case !slices.Equal(t.Shape, shape):
+		return t, tensorError(name, fmt.Sprintf("shape %v", t.Shape), fmt.Sprint(shape))
+	}
+	return t, nil
+}
+
+// skip marks a tensor as used.
+func (f *file) skip(name string) { f.used[name] = true }
+
+// unused reports a tensor that nothing has asked for: the model would not be the file's.
+func (f *file) unused() error {
+	for _, t := range f.Tensors() {
+		if !f.used[t.Name] {
+			return tensorError(t.Name, fmt.Sprintf("shape %v", t.Shape), "no such tensor: what it is for is not known")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package decoder
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/tokenizer"
+)
+
+// A vocabulary is what a file or a folder says about tokens and texts.
+type vocabulary struct {
+	stop         []int32
+	tokenizer    *tokenizer.Tokenizer
+	tokenizerErr error // why there is none
+	template     *chattemplate.Template
+	templateErr  error // why there is none
+}
+
+// Stop returns the tokens that the model names as ends of a text or of a turn. The slice
+// belongs to the model.
+func (v *vocabulary) Stop() []int32 { return v.stop }
+
+// Tokenizer returns the tokenizer of the model, or the error why there is none: package tokenizer
+// does not have every kind. A model without one works with token ids alone.
+func (v *vocabulary) Tokenizer() (*tokenizer.Tokenizer, error) { return v.tokenizer, v.tokenizerErr }
+
+// Template returns the chat template of the model, or the error why there is none that can be read.
+// A model without one continues texts, see Model.Encode, and has no conversations.
+func (v *vocabulary) Template() (*chattemplate.Template, error) { return v.template, v.templateErr }
+
+// fromGGUF reads the tokens of a file.
+func (v *vocabulary) fromGGUF(f *gguf.File, size int) (err error) {
+	if v.stop, err = stopTokens(f, size); err != nil {
+		return err
+	}
+	if v.tokenizer, v.tokenizerErr = tokenizer.FromGGUF(f); v.tokenizerErr == nil && v.tokenizer.Len() != size {
+		return keyError("tokenizer.ggml.tokens", fmt.Sprintf("%d tokens", v.tokenizer.Len()), fmt.Sprintf("%d, the rows of %q", size, embeddingName))
+	}
+	v.template, v.templateErr = chattemplate.FromGGUF(f, chattemplate.Options{})
+	return nil
+}
+
+// stopTokens reads the tokens that end a text.
+func stopTokens(f *gguf.File, vocab int) (stop []int32, err error) {
+	for _, key := range []string{"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"} {
+		if _, ok := f.Value(key); !ok {
+			continue
+		}
+		id, err := f.Int(key)
+		if err != nil {
+			return nil, err
+		}
+		if id < 0 || id >= int64(vocab) {
+			return nil, keyError(key, fmt.Sprint(id), fmt.Sprintf("0 to %d", vocab-1))
+		}
+		stop = append(stop, int32(id))
+	}
+	return stop, nil
+}
+
+// Encode returns the tokens of a text, after the token that begins a text if the model
+// was trained with one. special says whether special tokens that are written in the text, such
+// as <|im_end|>, become those tokens; otherwise they are text like all other. The error is
+// that of [Model.Tokenizer].
+func (v *vocabulary) Encode(text string, special bool) ([]int32, error) {
+	if v.tokenizerErr != nil {
+		return nil, v.tokenizerErr
+	}
+	before, _ := v.tokenizer.Ends()
+	return append(slices.Clone(before), v.tokenizer.Encode(text, tokenizer.Options{NoSpecial: true, Plain: !special})...), nil
+}
+
+// decoder returns a stream that makes text of tokens, nil if the model has no tokenizer.
+func (v *vocabulary) decoder() *tokenizer.Stream {
+	if v.tokenizerErr != nil {
+		return nil
+	}
+	return v.tokenizer.Stream(false)
+}

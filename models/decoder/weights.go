@@ -1,0 +1,204 @@
+package decoder
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/gguf"
+)
+
+// loader takes tensors out of a store. The first error stays; after it, results are not used.
+type loader struct {
+	store
+	lessOne bool   // norms lack 1
+	joined  []byte // the tensors of a layer, one after the other
+	err     error
+}
+
+// A store has the tensors of a model, by their names in GGUF files: a [file] or a [checkpoint].
+type store interface {
+	has(name string) bool
+	tensor(name string, shape ...int) (gguf.Tensor, error)
+	skip(name string) // it is not needed
+	unused() error    // reports a tensor that nothing has asked for
+}
+
+// fail records an error.
+func (l *loader) fail(err error) {
+	if l.err == nil {
+		l.err = err
+	}
+}
+
+// tensor returns a tensor of a shape.
+func (l *loader) tensor(name string, shape ...int) (gguf.Tensor, bool) {
+	t, err := l.store.tensor(name, shape...)
+	if err != nil {
+		l.fail(err)
+	}
+	return t, err == nil
+}
+
+func tensorError(name, got, want string) error {
+	return &TensorError{Tensor: name, Got: got, Want: want}
+}
+
+// floats returns the numbers of a tensor.
+func (l *loader) floats(name string, shape ...int) []float32 {
+	t, ok := l.tensor(name, shape...)
+	if !ok {
+		return nil
+	}
+	x, err := t.Float32()
+	if err != nil {
+		l.fail(fmt.Errorf("decoder: tensor %q: %w", t.Name, err))
+	}
+	return x
+}
+
+// norm returns the weights of a norm.
+func (l *loader) norm(name string, n int) []float32 {
+	x := l.floats(name+".weight", n)
+	if l.lessOne {
+		for i := range x {
+			x[i]++
+		}
+	}
+	return x
+}
+
+// A source is the weights, and the bias if there is one, of a layer with n outputs.
+type source struct {
+	name string // without .weight and .bias
+	n    int
+}
+
+// A projection is linear layers of one input, whose outputs lie side by side.
+type projection struct {
+	parts []*linear.Linear
+	n     int // outputs of all parts
+}
+
+// A matrix is the weights of a layer, and its bias if there is one.
+type matrix struct {
+	tensor gguf.Tensor
+	bias   []float32
+}
+
+// projection loads layers with k inputs and joins them.
+func (l *loader) projection(k int, sources ...source) projection {
+	var all []matrix
+	for _, s := range sources {
+		t, ok := l.tensor(s.name+".weight", s.n, k)
+		if !ok {
+			return projection{}
+		}
+		w := matrix{tensor: t}
+		if l.has(s.name + ".bias") {
+			w.bias = l.floats(s.name+".bias", s.n)
+		}
+		all = append(all, w)
+	}
+	return l.join(k, all...)
+}
+
+// join makes a projection of layers with k inputs. Those of one type become one layer, as one large
+// product is faster than several.
+func (l *loader) join(k int, all ...matrix) (p projection) {
+	var tensors []gguf.Tensor
+	var bias []float32
+	flush := func() {
+		if len(tensors) > 0 && l.err == nil {
+			part, err := l.newLinear(tensors, k, bias)
+			if err != nil {
+				l.fail(fmt.Errorf("decoder: tensor %q: %w", tensors[0].Name, err))
+			}
+			p.parts = append(p.parts, part)
+		}
+		tensors, bias = nil, nil
+	}
+	for _, w := range all {
+		if len(tensors) > 0 && (storage(w.tensor.Type) != storage(tensors[0].Type) || (w.bias != nil) != (bias != nil)) {
+			flush()
+		}
+		tensors = append(tensors, w.tensor)
+		bias = append(bias, w.bias...)
+		p.n += w.tensor.Shape[0]
+	}
+	flush()
+	return p
+}
+
+// formats are the types of quantized weights that are computed from as they are.
+var formats = map[gguf.Type]linear.Format{gguf.Q8_0: linear.Q8_0, gguf.Q4_0: linear.Q4_0, gguf.Q4_1: linear.Q4_1}
+
+// storage returns the type in which weights of a type are kept.
+func storage(t gguf.Type) gguf.Type {
+	if _, ok := formats[t]; ok || t == gguf.F16 || t == gguf.BF16 {
+		return t
+	}
+	return gguf.F32
+}
+
+// newLinear makes one layer with k inputs of weights of one storage type, one tensor below
+// the other.
+func (l *loader) newLinear(tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
+	switch kind := storage(tensors[0].Type); kind {
+	case gguf.F16:
+		return newHalf[kernel.F16](tensors, k, bias)
+	case gguf.BF16:
+		return newHalf[kernel.BF16](tensors, k, bias)
+	case gguf.F32:
+		return newFloat(tensors, k, bias)
+	default:
+		return l.newQuantized(formats[kind], tensors, k, bias)
+	}
+}
+
+// newQuantized is newLinear for weights of 8 or 4 bits.
+func (l *loader) newQuantized(format linear.Format, tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
+	n := 0
+	for _, t := range tensors {
+		n += t.Shape[0]
+	}
+	if len(tensors) == 1 {
+		return linear.NewQuantized(format, tensors[0].Data, n, k, bias)
+	}
+	l.joined = l.joined[:0]
+	for _, t := range tensors {
+		l.joined = append(l.joined, t.Data...)
+	}
+	return linear.NewQuantized(format, l.joined, n, k, bias)
+}
+
+// newFloat is newLinear for weights of float32 and all that are converted to it.
+func newFloat(tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
+	var all []float32
+	for _, t := range tensors {
+		x, err := t.Float32()
+		if err != nil {
+			return nil, err
+		}
+		if all == nil {
+			all = x
+		} else {
+			all = append(all, x...)
+		}
+	}
+	return linear.New(linear.DenseMatrix(all, len(all)/k, k), bias)
+}
+
+// newHalf is newLinear for weights of 16 bits.
+func newHalf[E kernel.F16 | kernel.BF16](tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
+	var all []E
+	for _, t := range tensors {
+		all = slices.Grow(all, len(t.Data)/2)
+		for at := 0; at+1 < len(t.Data); at += 2 {
+			all = append(all, E(binary.LittleEndian.Uint16(t.Data[at:])))
+		}
+	}
+	return linear.New(linear.DenseMatrix(all, len(all)/k, k), bias)
+}

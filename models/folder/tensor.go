@@ -1,0 +1,151 @@
+package folder
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/safetensors"
+)
+
+// Names returns the names of all tensors, sorted.
+func (f *Folder) Names() []string { return slices.Sorted(maps.Keys(f.tensors)) }
+
+// Info returns the type and shape of a tensor, and whether the folder has it.
+func (f *Folder) Info(name string) (safetensors.Info, bool) {
+	s, ok := f.tensors[name]
+	if !ok {
+		return safetensors.Info{}, false
+	}
+	return f.files[s.file].Info(s.name)
+}
+
+// Use marks a tensor as used: [Folder.Unused] does not report it. It is for tensors whose values
+// can be told without reading them, or have no part in a result. It returns whether there is such a
+// tensor.
+func (f *Folder) Use(name string) bool {
+	_, ok := f.tensors[name]
+	if ok {
+		f.used[name] = true
+	}
+	return ok
+}
+
+// Unused reports the first tensor that nothing has asked for, as an [*Error]: a model without it
+// would not be that of the folder.
+func (f *Folder) Unused() error {
+	var rest []string
+	for _, name := range f.Names() {
+		if !f.used[name] {
+			rest = append(rest, name)
+		}
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	info, _ := f.Info(rest[0])
+	got := fmt.Sprintf("%s %v", info.DType, info.Shape)
+	if len(rest) > 1 {
+		got += fmt.Sprintf(" and %d more tensors", len(rest)-1)
+	}
+	return &Error{f.pathOf(rest[0]), rest[0], got, "only tensors that this architecture is known to have"}
+}
+
+// pathOf returns the path of the file that has a tensor, or should have it.
+func (f *Folder) pathOf(name string) string {
+	if s, ok := f.tensors[name]; ok {
+		return f.files[s.file].path
+	}
+	if len(f.files) == 1 {
+		return f.files[0].path
+	}
+	return f.Path(index)
+}
+
+// Check marks a tensor as used and reports, as an [*Error], if it is missing, has another shape or
+// has none of the types.
+func (f *Folder) Check(name string, types []string, shape ...int) error {
+	info, ok := f.Info(name)
+	got := "nothing"
+	if ok {
+		got = fmt.Sprintf("%s %v", info.DType, info.Shape)
+	}
+	if !ok || !slices.Equal(info.Shape, shape) || !slices.Contains(types, info.DType) {
+		return &Error{f.pathOf(name), name, got, fmt.Sprintf("%s %v", orList(types), shape)}
+	}
+	f.used[name] = true
+	return nil
+}
+
+func orList(words []string) string {
+	s := words[0]
+	for i, w := range words[1:] {
+		if i == len(words)-2 {
+			s += " or " + w
+		} else {
+			s += ", " + w
+		}
+	}
+	return s
+}
+
+// Floats are the types of tensors that [Folder.Float32] reads.
+var Floats = []string{"F32", "F16", "BF16"}
+
+// Float32 reads a tensor of the given shape, and marks it as used. Numbers of 16 bits are widened,
+// which is exact. A tensor that is missing or does not fit is an [*Error].
+func (f *Folder) Float32(name string, shape ...int) ([]float32, error) {
+	if err := f.Check(name, Floats, shape...); err != nil {
+		return nil, err
+	}
+	s := f.tensors[name]
+	w := f.files[s.file]
+	info, _ := w.Info(s.name)
+	if info.DType == "F32" {
+		x, err := w.Float32(s.name)
+		return x, f.wrap(name, err)
+	}
+	words, err := w.Uint16(s.name)
+	if err != nil {
+		return nil, f.wrap(name, err)
+	}
+	x := make([]float32, len(words))
+	for i, word := range words {
+		if info.DType == "F16" {
+			x[i] = kernel.F16(word).Float32()
+		} else {
+			x[i] = kernel.BF16(word).Float32()
+		}
+	}
+	return x, nil
+}
+
+// Raw reads the bytes of a tensor of the given shape and of one of the types as they lie in the
+// file, and marks it as used. A tensor that is missing or does not fit is an [*Error].
+func (f *Folder) Raw(name string, types []string, shape ...int) ([]byte, error) {
+	if err := f.Check(name, types, shape...); err != nil {
+		return nil, err
+	}
+	s := f.tensors[name]
+	x, err := f.files[s.file].Raw(s.name)
+	return x, f.wrap(name, err)
+}
+
+// Uint16 reads the bits of a tensor of the type F16 or BF16 and of the given shape, and marks it as
+// used. A tensor that is missing or does not fit is an [*Error].
+func (f *Folder) Uint16(name string, shape ...int) ([]uint16, error) {
+	if err := f.Check(name, []string{"F16", "BF16"}, shape...); err != nil {
+		return nil, err
+	}
+	s := f.tensors[name]
+	x, err := f.files[s.file].Uint16(s.name)
+	return x, f.wrap(name, err)
+}
+
+func (f *Folder) wrap(name string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.pathOf(name), err)
+	}
+	return nil
+}

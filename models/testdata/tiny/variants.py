@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""make.py for models with what its seeds do not have: scaled rotations, and layers of Gemma 3 that see all tokens.
+
+usage: variants.py VARIANT SEED OUTDIR        `variants.py list` prints the variants
+"""
+import os
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "make.py")) as f: source = f.read()
+exec(source.removesuffix("main()\n").removesuffix("main()"))
+
+def like(arch, change):
+    kind, tok, conf, cls = ARCHS[arch]
+    def changed(s, v):
+        c = conf(s, v); change(c); return c
+    return kind, tok, changed, cls
+def rope(**k):
+    def change(c): c.rope_parameters = dict({"rope_theta": 10000.0}, **k)
+    return change
+def gemma(c):
+    c.layer_types = [["sliding_attention", "full_attention"][i % 2] for i in range(c.num_hidden_layers)]
+    c.rope_parameters = {"full_attention": {"rope_theta": 1000000.0, "rope_type": "linear", "factor": 8.0}, "sliding_attention": {"rope_theta": 10000.0, "rope_type": "default"}}
+def longrope(original):
+    def change(c):
+        n = int(.75 * c.hidden_size // c.num_attention_heads) // 2
+        c.original_max_position_embeddings = original
+        c.rope_parameters = {"rope_theta": 10000.0, "rope_type": "longrope", "partial_rotary_factor": .75, "original_max_position_embeddings": original,
+            "short_factor": [1 + i / 8 for i in range(n)], "long_factor": [1.5 + i for i in range(n)]}
+    return change
+ARCHS = {
+ "gemma3-whole": like("gemma3", gemma),
+ "llama-linear": like("llama", rope(rope_type="linear", factor=4.0)),
+ "llama-llama3": like("llama", rope(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)),
+ "qwen3-yarn": like("qwen3", rope(rope_type="yarn", factor=4.0, original_max_position_embeddings=64)),
+ "phi3-short": like("phi3", longrope(512)),   # longer than the context: always short_factor
+ "phi3-long": like("phi3", longrope(8)),      # long_factor in texts of more than 8 tokens
+}
+main()
