@@ -1,4 +1,4 @@
-package bert
+package encoder
 
 import (
 	"fmt"
@@ -42,7 +42,7 @@ type LoadOptions struct {
 func LoadWith(model string, o LoadOptions) (*Encoder, error) {
 	dir, err := weights.Resolve(model)
 	if err != nil {
-		return nil, fmt.Errorf("bert: %w", err)
+		return nil, fmt.Errorf("encoder: %w", err)
 	}
 	c, err := readConfig(dir)
 	if err != nil {
@@ -63,7 +63,7 @@ func LoadWith(model string, o LoadOptions) (*Encoder, error) {
 func readTokenizer(dir string, c *config) (*wordpiece.Tokenizer, error) {
 	t, err := wordpiece.Load(dir)
 	if err != nil {
-		return nil, fmt.Errorf("bert: %s: %w", dir, err)
+		return nil, fmt.Errorf("encoder: %s: %w", dir, err)
 	}
 	if t.Len() > c.Vocab {
 		return nil, &ModelError{filepath.Join(dir, "config.json"), "vocab_size", strconv.Itoa(c.Vocab), fmt.Sprintf("at least %d, the tokens of the tokenizer", t.Len())}
@@ -110,7 +110,7 @@ func readModel(dir string, c *config, o LoadOptions) (*model, error) {
 	r := &reader{path: filepath.Join(dir, "model.safetensors"), int8: o.Int8}
 	var err error
 	if r.file, err = safetensors.Open(r.path); err != nil {
-		return nil, fmt.Errorf("bert: %w", err)
+		return nil, fmt.Errorf("encoder: %w", err)
 	}
 	defer r.file.Close()
 	if _, ok := r.file.Info("bert." + wordsName); ok {
@@ -169,7 +169,7 @@ func (r *reader) linear(n, k int, names ...string) *linear.Linear {
 	}
 	l, err := pack(linear.DenseMatrix(w, n*len(names), k), bias)
 	if err != nil {
-		r.err = fmt.Errorf("bert: %s: %s%s: %w", r.path, r.prefix, names[0], err)
+		r.err = fmt.Errorf("encoder: %s: %s%s: %w", r.path, r.prefix, names[0], err)
 	}
 	return l
 }
@@ -191,7 +191,7 @@ func (r *reader) floats(name string, shape ...int) []float32 {
 	}
 	x, err := r.widened(name, info.DType)
 	if err != nil {
-		r.err = fmt.Errorf("bert: %s: %w", r.path, err)
+		r.err = fmt.Errorf("encoder: %s: %w", r.path, err)
 	}
 	return x
 }

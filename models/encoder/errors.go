@@ -1,4 +1,4 @@
-package bert
+package encoder
 
 import "fmt"
 
@@ -10,9 +10,9 @@ type ModelError struct {
 	Want string // what was expected
 }
 
-// Error returns "bert: PATH: NAME: got GOT, want WANT".
+// Error returns "encoder: PATH: NAME: got GOT, want WANT".
 func (e *ModelError) Error() string {
-	return fmt.Sprintf("bert: %s: %s: got %s, want %s", e.Path, e.Name, e.Got, e.Want)
+	return fmt.Sprintf("encoder: %s: %s: got %s, want %s", e.Path, e.Name, e.Got, e.Want)
 }
 
 // LengthError reports a text that has more tokens than the model sees. Find it with errors.As.
@@ -24,5 +24,5 @@ type LengthError struct {
 
 // Error says how many tokens the text has and how many the model sees.
 func (e *LengthError) Error() string {
-	return fmt.Sprintf("bert: text %d: got %d tokens, want at most %d", e.Text, e.Tokens, e.Max)
+	return fmt.Sprintf("encoder: text %d: got %d tokens, want at most %d", e.Text, e.Tokens, e.Max)
 }

@@ -1,4 +1,4 @@
-package bert
+package encoder
 
 import (
 	"encoding/json"
@@ -67,10 +67,10 @@ func readConfig(dir string) (*config, error) {
 func readJSON(path string, into any) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("bert: %w", err)
+		return fmt.Errorf("encoder: %w", err)
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("bert: %s: %w", path, err)
+		return fmt.Errorf("encoder: %s: %w", path, err)
 	}
 	return nil
 }

@@ -1,10 +1,10 @@
-package bert
+package encoder
 
 import (
 	"fmt"
 	"math"
 
-	"github.com/attn-go/attn/models/bert/berttest"
+	"github.com/attn-go/attn/models/encoder/berttest"
 )
 
 // embed computes an embedding in float64, step by step.

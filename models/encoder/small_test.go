@@ -1,4 +1,4 @@
-package bert
+package encoder
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/bert/berttest"
+	"github.com/attn-go/attn/models/encoder/berttest"
 	"github.com/attn-go/attn/models/internal/race"
 	"github.com/attn-go/attn/models/weights"
 	"github.com/attn-go/attn/numeric"

@@ -1,4 +1,4 @@
-package bert
+package encoder
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/bert/berttest"
+	"github.com/attn-go/attn/models/encoder/berttest"
 	"github.com/attn-go/attn/models/tokenizer/wordpiece"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/weights"
 )
 
@@ -24,13 +24,13 @@ func Folder(t testing.TB) string {
 }
 
 // Load returns the model, with one thread. If the weights are missing, the test is skipped.
-func Load(t testing.TB) *bert.Encoder {
+func Load(t testing.TB) *encoder.Encoder {
 	t.Helper()
-	e, err := bert.Load(Folder(t))
+	e, err := encoder.Load(Folder(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e.With(bert.Options{Exec: kernel.Exec{Threads: 1}})
+	return e.With(encoder.Options{Exec: kernel.Exec{Threads: 1}})
 }
 
 // Texts returns all passages of the references, whose folder is models/testdata/minilm in the
@@ -53,7 +53,7 @@ func Texts(t testing.TB, references string) (texts []string) {
 
 // WholeTexts returns the first n of Texts that have fewer tokens than the model reads. It cuts
 // longer ones, which other programs do not. The test fails if there are fewer than n.
-func WholeTexts(t testing.TB, references string, e *bert.Encoder, n int) (texts []string) {
+func WholeTexts(t testing.TB, references string, e *encoder.Encoder, n int) (texts []string) {
 	t.Helper()
 	for _, text := range Texts(t, references) {
 		if len(texts) < n && len(e.Tokens(text)) < e.MaxTokens() {

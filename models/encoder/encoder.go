@@ -4,7 +4,7 @@
 //
 // An embedding has the same bits on every CPU, with any number of threads, and whatever other
 // texts are in the call. The texts of a batch follow one another without padding.
-package bert
+package encoder
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package bert
+package encoder
 
 import (
 	"crypto/sha256"
@@ -25,7 +25,7 @@ func Digest(model string) (d [sha256.Size]byte, err error) { return DigestWith(m
 func DigestWith(model string, o LoadOptions) (d [sha256.Size]byte, err error) {
 	dir, err := weights.Resolve(model)
 	if err != nil {
-		return d, fmt.Errorf("bert: %w", err)
+		return d, fmt.Errorf("encoder: %w", err)
 	}
 	h := sha256.New()
 	names := slices.Clone(files)
@@ -38,7 +38,7 @@ func DigestWith(model string, o LoadOptions) (d [sha256.Size]byte, err error) {
 			continue
 		}
 		if err != nil {
-			return d, fmt.Errorf("bert: %w", err)
+			return d, fmt.Errorf("encoder: %w", err)
 		}
 		fmt.Fprintf(h, "%s %x\n", name, sum)
 	}
