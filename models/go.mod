@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/attn-go/attn v0.0.0
+	github.com/rivo/uniseg v0.4.7
 	github.com/schollz/progressbar/v3 v3.19.1
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
@@ -13,7 +14,6 @@ require (
 require (
 	github.com/klauspost/cpuid/v2 v2.4.2 // indirect
 	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
-	github.com/rivo/uniseg v0.4.7 // indirect
 )
 
 replace github.com/attn-go/attn => ../

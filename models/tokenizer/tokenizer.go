@@ -1,74 +1,125 @@
 package tokenizer
 
+import (
+	"sync"
+
+	"github.com/attn-go/attn/models/tokenizer/internal/decode"
+	"github.com/attn-go/attn/models/tokenizer/internal/normalize"
+	"github.com/attn-go/attn/models/tokenizer/internal/pretokenize"
+)
+
 // Tokenizer is a vocabulary with its rules. It does not change and is safe for concurrent use.
-type Tokenizer struct{ engine }
-
-// engine is what a kind of tokenizer does.
-type engine interface {
-	encode(parts []Part, limit int) []int32 // without the tokens around it
-	ends() (before, after []int32)
-	Len() int
-	Token(id int32) string
-	ID(text string) (id int32, ok bool)
-	Role(role string) (id int32, ok bool)
-	Special(id int32) bool
-	Stream(special bool) *Stream
+type Tokenizer struct {
+	config
+	special map[int32]bool
+	changed map[int32]string // added tokens that normalizing changes, as decoders see them
+	exact   *finder          // added tokens as they are written
+	normal  *finder          // added tokens after normalizing
+	marks   *finder          // special tokens of any kind as they are written, for EncodeParts
+	free    sync.Pool
 }
 
-// Encode returns the ids of a text, with those of the tokens that the model expects around it.
-func (t *Tokenizer) Encode(text string, o Options) []int32 {
-	return t.EncodeParts([]Part{{Text: text, Special: !o.Plain}}, o)
+// config is what the files say.
+type config struct {
+	tokens    []string         // by id; "" where there is none
+	ids       map[string]int32 // of all tokens
+	added     []addedToken
+	normalize normalize.Func // nil for none
+	split     pretokenize.Step
+	model     func() appender
+	bytes     bool // texts need not be UTF-8
+	chunks    bool // a text can be cut between a space and a letter of ASCII
+	single    template
+	pair      template
+	decoder   []decode.Maker
+	roles     map[string]int32
 }
 
-// EncodeParts returns the ids of a text of which only some parts may have special tokens. Between
-// special tokens all parts are one text. Options.Plain has no effect.
-func (t *Tokenizer) EncodeParts(parts []Part, o Options) []int32 {
-	before, after := t.Ends()
-	if o.NoSpecial {
-		before, after = nil, nil
-	}
-	ids := t.encode(parts, o.Limit)
-	if o.Limit > 0 {
-		ids = ids[:min(len(ids), max(o.Limit-len(before)-len(after), 0))]
-	}
-	return append(append(append([]int32(nil), before...), ids...), after...)
+// appender appends the ids of a piece. One goroutine at a time uses it.
+type appender interface {
+	Append(ids []int32, piece string) []int32
 }
 
-// EncodePair returns the ids of two texts, as cross-encoders take them, and for every id the type
-// that the model expects there: with BERT 0 for the first text and 1 for the second one.
-func (t *Tokenizer) EncodePair(a, b string, o Options) (ids, types []int32) {
-	x, y := t.Encode(a, Options{NoSpecial: true, Plain: o.Plain}), t.Encode(b, Options{NoSpecial: true, Plain: o.Plain})
-	before, after := t.Ends()
-	if o.NoSpecial {
-		before, after = nil, nil
-	}
-	if o.Limit > 0 {
-		n := max(o.Limit-len(before)-2*len(after), 0)
-		for len(x)+len(y) > n {
-			if len(x) > len(y) {
-				x = x[:len(x)-1]
-			} else {
-				y = y[:len(y)-1]
+// newTokenizer returns the tokenizer of what files say.
+func newTokenizer(c config) (*Tokenizer, error) {
+	t := &Tokenizer{config: c, special: map[int32]bool{}, changed: map[int32]string{}}
+	var exact, normal, marks []addedToken
+	for _, a := range c.added {
+		if a.special {
+			t.special[a.id] = true
+			marks = append(marks, a)
+		}
+		if !a.normalized {
+			exact = append(exact, a)
+			continue
+		}
+		if c.normalize != nil {
+			written := a.text
+			if a.text = c.normalize(written); a.text != written {
+				t.changed[a.id] = a.text
 			}
 		}
+		if a.text != "" {
+			normal = append(normal, a)
+		}
 	}
-	ids = append(append(append(ids, before...), x...), after...)
-	types = make([]int32, len(ids))
-	ids = append(append(ids, y...), after...)
-	for len(types) < len(ids) {
-		types = append(types, 1)
+	var err error
+	for _, f := range []struct {
+		to  **finder
+		all []addedToken
+	}{{&t.exact, exact}, {&t.normal, normal}, {&t.marks, marks}} {
+		if *f.to, err = newFinder(f.all); err != nil {
+			return nil, err
+		}
 	}
-	return ids, types
+	t.free.New = func() any { return &run{t: t, model: c.model()} }
+	return t, nil
 }
 
-// Ends returns the ids that Encode puts before and after a text. Do not change them.
-func (t *Tokenizer) Ends() (before, after []int32) { return t.ends() }
+// Len returns the number of ids: every id is below it. Some may have no token.
+func (t *Tokenizer) Len() int { return len(t.tokens) }
+
+// Token returns the token with an id as the vocabulary has it, or "" if there is none.
+func (t *Tokenizer) Token(id int32) string {
+	if id < 0 || int(id) >= len(t.tokens) {
+		return ""
+	}
+	return t.tokens[id]
+}
+
+// ID returns the id of a token as the vocabulary has it, such as <|im_end|>, and whether there is one.
+func (t *Tokenizer) ID(token string) (id int32, ok bool) {
+	id, ok = t.ids[token]
+	return id, ok
+}
+
+// Role returns the id of the token with a role, such as BOS, and whether the files name one.
+func (t *Tokenizer) Role(role string) (id int32, ok bool) {
+	id, ok = t.roles[role]
+	return id, ok
+}
+
+// Special returns whether an id is that of a special token: a mark between texts, such as <|im_end|>.
+func (t *Tokenizer) Special(id int32) bool { return t.special[id] }
+
+// Ends returns the ids that Encode puts before and after a text.
+func (t *Tokenizer) Ends() (before, after []int32) {
+	to := &before
+	for _, p := range t.single {
+		if p.text {
+			to = &after
+			continue
+		}
+		*to = append(*to, p.ids...)
+	}
+	return before, after
+}
 
 // Count returns the number of ids of a text, with those of the tokens around it.
 func (t *Tokenizer) Count(text string) int { return len(t.Encode(text, Options{})) }
 
-// Decode returns the text of ids, with or without special tokens. It is UTF-8: what a Stream gives
-// for all of them.
+// Decode returns the text of ids, with or without special tokens. It is UTF-8: what a Stream gives for
+// all of them. An id without a token is left out.
 func (t *Tokenizer) Decode(ids []int32, special bool) string {
 	s := t.Stream(special)
 	var out []byte
@@ -78,15 +129,31 @@ func (t *Tokenizer) Decode(ids []int32, special bool) string {
 	return string(append(out, s.Flush()...))
 }
 
-// Stream turns ids into text one by one, as a model generates them. One goroutine at a time may use
-// it.
+// Stream turns ids into text one by one, as a model generates them. It holds back what the next id
+// may change: the bytes of a character that is not complete. One goroutine at a time may use it.
 type Stream struct {
-	next  func(id int32) string
-	flush func() string
+	t       *Tokenizer
+	special bool
+	chain   *decode.Chain
+}
+
+// Stream returns a stream. If special is not set, it leaves special tokens out.
+func (t *Tokenizer) Stream(special bool) *Stream {
+	return &Stream{t, special, decode.New(t.decoder)}
 }
 
 // Next takes an id and returns the text that is complete with it, which may be empty.
-func (s *Stream) Next(id int32) string { return s.next(id) }
+func (s *Stream) Next(id int32) string {
+	text := s.t.Token(id)
+	if text == "" || !s.special && s.t.special[id] {
+		return ""
+	}
+	if changed, ok := s.t.changed[id]; ok {
+		text = changed
+	}
+	return s.chain.Next(text)
+}
 
-// Flush returns what is left. The stream can then be used for another text.
-func (s *Stream) Flush() string { return s.flush() }
+// Flush returns what is left: U+FFFD for a character that is not complete. The stream can then be used
+// for another text.
+func (s *Stream) Flush() string { return s.chain.Flush() }

@@ -34,9 +34,9 @@ func config(t *testing.T, pre string) bpe.Config {
 }
 
 // The ids of random strings, with characters of all categories, are those of the reference
-// implementation by every rule, see testdata/strings.py.
+// implementation by every rule, see ../testdata/strings-bpe.py.
 func TestStrings(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("testdata", "strings.json"))
+	data, err := os.ReadFile(filepath.Join("..", "testdata", "strings-bpe.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // The ids of random strings, with characters of all categories, are those of the reference
-// implementation, see testdata/strings.py.
+// implementation, see ../testdata/strings-wordpiece.py.
 func TestStrings(t *testing.T) {
-	checkTexts(t, load(t), filepath.Join("testdata", "strings.json"))
+	checkTexts(t, load(t), filepath.Join("..", "testdata", "strings-wordpiece.json"))
 }

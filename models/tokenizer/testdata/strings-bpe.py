@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes strings.json: random strings and their token ids with Hugging Face's tokenizers, for the splitting rules of package bpe.
+"""Makes strings-bpe.json: random strings and their token ids with Hugging Face's tokenizers, for the splitting rules of GGUF files.
 
-usage: strings.py SmolLM2-135M-Instruct.Q4_1.gguf [NUMBER] > strings.json   NUMBER of strings by rule: 150
+usage: strings-bpe.py SmolLM2-135M-Instruct.Q4_1.gguf [NUMBER] > strings-bpe.json   NUMBER of strings by rule: 150
 needs: pip install gguf==0.19.0 tokenizers==0.23.3, Python 3.12 (its Unicode version is that of Go 1.26)
 The vocabulary is that of the file for all rules.
 """

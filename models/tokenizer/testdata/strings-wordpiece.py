@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes strings.json: random strings and their token ids with Hugging Face's tokenizers.
+"""Makes strings-wordpiece.json: random strings and their token ids with Hugging Face's tokenizers.
 
-usage: strings.py FOLDER [NUMBER] > strings.json   FOLDER has the tokenizer.json of all-MiniLM-L6-v2; NUMBER of strings: 400
+usage: strings-wordpiece.py FOLDER [NUMBER] > strings-wordpiece.json   FOLDER has the tokenizer.json of all-MiniLM-L6-v2; NUMBER of strings: 400
 needs: pip install tokenizers==0.23.3, Python 3.12 (its Unicode version is that of Go 1.26)
 Left out are characters that have another category in the library's older tables than in Unicode 15.0 (568 of them).
 """

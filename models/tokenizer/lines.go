@@ -1,0 +1,93 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/attn-go/attn/models/tokenizer/internal/decode"
+	"github.com/attn-go/attn/models/tokenizer/internal/normalize"
+	"github.com/attn-go/attn/models/tokenizer/internal/pretokenize"
+	"github.com/attn-go/attn/models/tokenizer/internal/wordpiece"
+)
+
+// Special tokens of BERT's vocabularies.
+var bertRoles = map[string]string{"[UNK]": Unknown, "[CLS]": Class, "[SEP]": Sep, "[PAD]": Padding, "[MASK]": Mask}
+
+// fromLines returns the tokenizer of vocab.txt and of tokenizer_config.json, which may be nil.
+func fromLines(data, settings []byte) (*Tokenizer, error) {
+	if !utf8.Valid(data) {
+		return nil, &ConfigError{"vocab.txt", "bytes that are not UTF-8", "text"}
+	}
+	n, err := bertSettings(settings)
+	if err != nil {
+		return nil, err
+	}
+	tokens := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+	for i, line := range tokens {
+		tokens[i] = strings.TrimSuffix(line, "\r")
+	}
+	c, err := bertConfig("vocab.txt", tokens, tokens, n)
+	if err != nil {
+		return nil, err
+	}
+	return newTokenizer(c)
+}
+
+// bertConfig returns the config of BERT's tokenizers with a vocabulary, which is written as the
+// special tokens are in tokens, and as WordPiece has them in pieces.
+func bertConfig(item string, tokens, pieces []string, n normalize.Bert) (c config, err error) {
+	if len(tokens) > math.MaxInt32 {
+		return c, &ConfigError{item, fmt.Sprintf("%d tokens", len(tokens)), "at most 2147483647"}
+	}
+	ids := make(map[string]int32, len(tokens))
+	c = config{tokens: pieces, ids: ids, normalize: n.Normalize, split: pretokenize.Bert(), chunks: true, roles: map[string]int32{}}
+	for i, text := range pieces {
+		if first, ok := ids[text]; ok || text == "" {
+			return c, &ConfigError{fmt.Sprintf("%s: token %d", item, i), fmt.Sprintf("%q after token %d", text, first), "no empty token and none twice"}
+		}
+		ids[text] = int32(i)
+		if role, ok := bertRoles[tokens[i]]; ok {
+			c.roles[role] = int32(i)
+			c.added = append(c.added, addedToken{text: tokens[i], id: int32(i), special: true})
+		}
+	}
+	for _, role := range [...]string{Unknown, Class, Sep} {
+		if _, ok := c.roles[role]; !ok {
+			return c, &ConfigError{item, "no token [" + strings.ToUpper(role) + "]", "one, for the ends of texts and unknown words"}
+		}
+	}
+	w := wordpiece.New(ids, "##", c.roles[Unknown], 100)
+	c.model = func() appender { return w }
+	first, last := []int32{c.roles[Class]}, []int32{c.roles[Sep]}
+	c.single = around(first, last)
+	c.pair = template{{ids: first}, {text: true}, {ids: last}, {text: true, second: true, kind: 1}, {ids: last, kind: 1}}
+	c.decoder = []decode.Maker{decode.WordPiece("##", true)}
+	return c, nil
+}
+
+// bertSettings reads tokenizer_config.json. Unless it is said whether accents are stripped, they go
+// with the case.
+func bertSettings(data []byte) (normalize.Bert, error) {
+	s := struct {
+		Lower   bool  `json:"do_lower_case"`
+		Accents *bool `json:"strip_accents"`
+		CJK     bool  `json:"tokenize_chinese_chars"`
+		Split   bool  `json:"do_basic_tokenize"`
+	}{Lower: true, CJK: true, Split: true}
+	if data != nil {
+		if err := json.Unmarshal(data, &s); err != nil {
+			return normalize.Bert{}, &ConfigError{"tokenizer_config.json", err.Error(), "the settings of a tokenizer"}
+		}
+	}
+	if !s.Split {
+		return normalize.Bert{}, &ConfigError{"tokenizer_config.json: do_basic_tokenize", "false", "true"}
+	}
+	accents := s.Lower
+	if s.Accents != nil {
+		accents = *s.Accents
+	}
+	return normalize.Bert{Clean: true, CJK: s.CJK, Accents: accents, Lower: s.Lower}, nil
+}
