@@ -16,7 +16,7 @@ func BenchmarkEmbed(b *testing.B) {
 	for _, s := range []struct{ texts, tokens int }{{1, 16}, {8, 64}, {32, 128}} {
 		for _, threads := range []int{1, 0} {
 			b.Run(fmt.Sprintf("%dx%d/threads=%d", s.texts, s.tokens, threads), func(b *testing.B) {
-				benchmarkEmbed(b, e.With(Options{Exec: kernel.Exec{Threads: threads}}), randomTokens(s.texts, s.tokens, e.Vocab))
+				benchmarkEmbed(b, e.With(Options{Exec: kernel.Exec{Threads: threads}}), randomTokens(s.texts, s.tokens, e.Vocab()))
 			})
 		}
 	}
@@ -40,7 +40,7 @@ func benchmarkEmbed(b *testing.B, e *Encoder, ids [][]int32) {
 
 // flop returns the number of floating-point operations in the matrix products of a text.
 func (m *model) flop(tokens int) float64 {
-	n, w := float64(tokens), float64(m.config.Width)
+	n, w := float64(tokens), float64(m.Width)
 	linear := 2 * n * w * (4*w + 2*float64(m.Inner))
 	return float64(m.Layers) * (linear + 4*n*n*w)
 }

@@ -1,148 +1,182 @@
 package encoder
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
 	"math"
-	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
-	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/folder"
 )
-
-// config are the keys of config.json that matter to an encoder. The tags are the names that
-// Hugging Face gives them.
-type config struct {
-	ModelType string  `json:"model_type"`
-	Decoder   bool    `json:"is_decoder"`
-	Width     int     `json:"hidden_size"`
-	Inner     int     `json:"intermediate_size"`
-	Layers    int     `json:"num_hidden_layers"`
-	Heads     int     `json:"num_attention_heads"`
-	Positions int     `json:"max_position_embeddings"`
-	Types     int     `json:"type_vocab_size"`
-	Vocab     int     `json:"vocab_size"`
-	Epsilon   float64 `json:"layer_norm_eps"`
-	Act       string  `json:"hidden_act"`
-	Position  string  `json:"position_embedding_type"`
-
-	maxTokens int // of a text, from sentence_bert_config.json, else Positions
-}
 
 // mostOf is the largest number that a key of config.json may have. Products of three of them
 // do not overflow.
 const mostOf = 1 << 20
 
-// activations are the functions of hidden_act by the names of the transformers library.
-var activations = map[string]linear.Activation{
-	"gelu":              linear.GELU,
-	"gelu_new":          linear.GELUTanh,
-	"gelu_fast":         linear.GELUTanh,
-	"gelu_tanh":         linear.GELUTanh,
-	"gelu_pytorch_tanh": linear.GELUTanh,
+// A number is a key of config.json.
+type number struct {
+	key string
+	n   int
 }
 
-// readConfig reads and checks the JSON files of a model's folder. Keys that are missing have
-// the defaults of the transformers library.
-func readConfig(dir string) (*config, error) {
-	c := &config{Epsilon: 1e-12, Act: "gelu", Position: "absolute", Types: 2}
-	path := filepath.Join(dir, "config.json")
-	if err := readJSON(path, c); err != nil {
-		return nil, err
-	}
-	if err := c.check(path); err != nil {
-		return nil, err
-	}
-	c.maxTokens = c.Positions
-	if err := c.readMaxTokens(filepath.Join(dir, "sentence_bert_config.json")); err != nil {
-		return nil, err
-	}
-	return c, checkPooling(filepath.Join(dir, "1_Pooling", "config.json"))
+// common are keys that BERT, RoBERTa, MPNet, nomic and ModernBERT share. The tags are the names of Hugging Face.
+type common struct {
+	Decoder  bool    `json:"is_decoder"`
+	Width    int     `json:"hidden_size"`
+	Inner    int     `json:"intermediate_size"`
+	Layers   int     `json:"num_hidden_layers"`
+	Heads    int     `json:"num_attention_heads"`
+	Posns    int     `json:"max_position_embeddings"`
+	Types    int     `json:"type_vocab_size"`
+	Vocab    int     `json:"vocab_size"`
+	Epsilon  float64 `json:"layer_norm_eps"`
+	Act      string  `json:"hidden_act"`
+	Position string  `json:"position_embedding_type"`
+	Padding  *int    `json:"pad_token_id"`
 }
 
-// readJSON reads a file that must exist.
-func readJSON(path string, into any) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("encoder: %w", err)
+const configName = "config.json"
+
+// readSpec reads config.json of a folder.
+func readSpec(f *folder.Folder) (*spec, error) {
+	var c struct {
+		Type string `json:"model_type"`
 	}
-	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("encoder: %s: %w", path, err)
+	if err := f.JSON(configName, &c); err != nil {
+		return nil, err
 	}
-	return nil
+	read, ok := families[c.Type]
+	if !ok {
+		return nil, &folder.Error{Path: f.Path(configName), Name: "model_type", Got: strconv.Quote(c.Type), Want: "an encoder: " + strings.Join(slices.Sorted(maps.Keys(families)), ", ")}
+	}
+	return read(f)
 }
+
+// KnownArchitecture returns whether config.json's model_type is one that this package reads.
+func KnownArchitecture(modelType string) bool { return families[modelType] != nil }
 
 // check reports the first key that does not fit.
-func (c *config) check(path string) error {
-	for _, f := range [...]struct {
-		key string
-		n   int
-	}{
+func (c *common) check(f *folder.Folder) error {
+	bad := func(key, got, want string) error {
+		return &folder.Error{Path: f.Path(configName), Name: key, Got: got, Want: want}
+	}
+	for _, x := range []number{
 		{"hidden_size", c.Width}, {"intermediate_size", c.Inner}, {"num_hidden_layers", c.Layers}, {"num_attention_heads", c.Heads},
-		{"max_position_embeddings", c.Positions}, {"type_vocab_size", c.Types}, {"vocab_size", c.Vocab},
+		{"max_position_embeddings", c.Posns}, {"type_vocab_size", c.Types}, {"vocab_size", c.Vocab},
 	} {
-		if f.n < 1 || f.n > mostOf {
-			return &ModelError{path, f.key, strconv.Itoa(f.n), fmt.Sprintf("1 to %d", mostOf)}
+		if x.n < 1 || x.n > mostOf {
+			return bad(x.key, strconv.Itoa(x.n), fmt.Sprintf("1 to %d", mostOf))
 		}
 	}
 	switch {
-	case c.ModelType != "bert":
-		return &ModelError{path, "model_type", strconv.Quote(c.ModelType), `"bert"`}
 	case c.Decoder:
-		return &ModelError{path, "is_decoder", "true", "an encoder"}
+		return bad("is_decoder", "true", "an encoder")
 	case c.Width%c.Heads != 0:
-		return &ModelError{path, "num_attention_heads", strconv.Itoa(c.Heads), fmt.Sprintf("a divisor of the hidden_size %d", c.Width)}
-	case c.Positions < 2:
-		return &ModelError{path, "max_position_embeddings", "1", "2 or more, for [CLS] and [SEP]"}
-	case c.Position != "absolute":
-		return &ModelError{path, "position_embedding_type", strconv.Quote(c.Position), `"absolute"`}
-	case activations[c.Act] == linear.None:
-		return &ModelError{path, "hidden_act", strconv.Quote(c.Act), `"gelu", "gelu_new", "gelu_fast", "gelu_tanh" or "gelu_pytorch_tanh"`}
+		return bad("num_attention_heads", strconv.Itoa(c.Heads), fmt.Sprintf("a divisor of the hidden_size %d", c.Width))
+	case c.Posns < 2:
+		return bad("max_position_embeddings", "1", "2 or more, for the tokens around a text")
+	case c.Position != "" && c.Position != "absolute":
+		return bad("position_embedding_type", strconv.Quote(c.Position), `"absolute"`)
+	case !known(c.Act):
+		return bad("hidden_act", strconv.Quote(c.Act), strings.Join(slices.Sorted(maps.Keys(activations)), ", "))
 	case !(c.Epsilon >= 0 && c.Epsilon <= math.MaxFloat32):
-		return &ModelError{path, "layer_norm_eps", fmt.Sprint(c.Epsilon), "a float32 of 0 or more"}
+		return bad("layer_norm_eps", fmt.Sprint(c.Epsilon), "a float32 of 0 or more")
 	}
 	return nil
 }
 
-// readMaxTokens reads the file of sentence-transformers that limits the length of texts, if
-// there is one.
-func (c *config) readMaxTokens(path string) error {
-	var f struct {
-		Max *int `json:"max_seq_length"`
+func known(act string) bool { _, ok := activations[act]; return ok }
+
+// spec returns a spec of BERT's kind.
+func (c *common) spec(n names) *spec {
+	return &spec{
+		sizes:   sizes{c.Width, c.Inner, c.Layers, c.Heads, c.Posns, c.Types, c.Vocab},
+		epsilon: c.Epsilon, activation: activations[c.Act], normBias: true, attnBias: true, mlpBias: true, padding: -1,
+		kinds: make([]int, c.Layers), windows: []int{-1}, names: n,
 	}
-	if err := readJSON(path, &f); errors.Is(err, fs.ErrNotExist) || err == nil && f.Max == nil {
-		return nil
-	} else if err != nil {
+}
+
+// readCommon reads keys whose defaults are those of the transformers library.
+func readCommon(f *folder.Folder, c *common) error {
+	if err := f.JSON(configName, c); err != nil {
 		return err
 	}
-	if *f.Max < 2 || *f.Max > c.Positions {
-		return &ModelError{path, "max_seq_length", strconv.Itoa(*f.Max), fmt.Sprintf("2 to %d, the max_position_embeddings", c.Positions)}
+	return c.check(f)
+}
+
+func readBERT(f *folder.Folder) (*spec, error) {
+	c := &common{Epsilon: 1e-12, Act: "gelu", Types: 2}
+	if err := readCommon(f, c); err != nil {
+		return nil, err
 	}
-	c.maxTokens = *f.Max
+	s := c.spec(bertNames)
+	s.headsOf(bertHeads)
+	return s, nil
+}
+
+func (s *spec) headsOf(h []head) { s.heads = h }
+
+func readRoBERTa(f *folder.Folder) (*spec, error) {
+	one := 1
+	c := &common{Epsilon: 1e-12, Act: "gelu", Types: 2, Padding: &one}
+	if err := readCommon(f, c); err != nil {
+		return nil, err
+	}
+	s := c.spec(bertNames)
+	s.headsOf(robertaHeads)
+	return s, s.pad(f, c)
+}
+
+// pad makes positions begin after the id of padding.
+func (s *spec) pad(f *folder.Folder, c *common) error {
+	if c.Padding == nil || *c.Padding < 0 || *c.Padding+3 > c.Posns {
+		return &folder.Error{Path: f.Path(configName), Name: "pad_token_id", Got: "none, or one without positions after it", Want: fmt.Sprintf("0 to %d", c.Posns-3)}
+	}
+	s.padding = *c.Padding
 	return nil
 }
 
-// checkPooling checks that the file of sentence-transformers that describes the pooling, if
-// there is one, asks for the mean of all tokens.
-func checkPooling(path string) error {
-	modes := map[string]any{}
-	if err := readJSON(path, &modes); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return err
+func readMPNet(f *folder.Folder) (*spec, error) {
+	one := 1
+	c := &struct {
+		common
+		Buckets int `json:"relative_attention_num_buckets"`
+	}{common{Epsilon: 1e-12, Act: "gelu", Types: 1, Padding: &one}, buckets}
+	if err := f.JSON(configName, c); err != nil {
+		return nil, err
 	}
-	const mean = "pooling_mode_mean_tokens"
-	for key, v := range modes {
-		on, isMode := v.(bool)
-		if isMode && on && key != mean && key != "include_prompt" {
-			return &ModelError{path, key, "true", mean + " alone"}
-		}
+	if err := c.check(f); err != nil {
+		return nil, err
 	}
-	if modes[mean] != true {
-		return &ModelError{path, mean, fmt.Sprint(modes[mean]), "true"}
+	if c.Buckets != buckets {
+		return nil, &folder.Error{Path: f.Path(configName), Name: "relative_attention_num_buckets", Got: fmt.Sprint(c.Buckets), Want: fmt.Sprint(buckets)}
 	}
-	return nil
+	s := c.spec(mpnetNames)
+	s.relative = buckets
+	s.headsOf(robertaHeads)
+	return s, s.pad(f, &c.common)
+}
+
+func readDistilBERT(f *folder.Folder) (*spec, error) {
+	c := struct {
+		Width     int    `json:"dim"`
+		Inner     int    `json:"hidden_dim"`
+		Layers    int    `json:"n_layers"`
+		Heads     int    `json:"n_heads"`
+		Positions int    `json:"max_position_embeddings"`
+		Vocab     int    `json:"vocab_size"`
+		Act       string `json:"activation"`
+	}{Act: "gelu"}
+	if err := f.JSON(configName, &c); err != nil {
+		return nil, err
+	}
+	all := &common{Width: c.Width, Inner: c.Inner, Layers: c.Layers, Heads: c.Heads, Posns: c.Positions, Types: 1, Vocab: c.Vocab, Act: c.Act, Epsilon: 1e-12}
+	if err := all.check(f); err != nil {
+		return nil, err
+	}
+	s := all.spec(distilNames)
+	s.headsOf(distilHeads)
+	return s, nil
 }

@@ -1,30 +1,27 @@
 package encoder
 
 import (
+	"errors"
 	"fmt"
-	"path/filepath"
-	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
-	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/linear"
-	"github.com/attn-go/attn/models/safetensors"
-	"github.com/attn-go/attn/models/tokenizer/wordpiece"
+	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/tokenizer"
 	"github.com/attn-go/attn/models/weights"
 )
 
-// Load reads a model from a folder as Hugging Face and sentence-transformers have it, or from one
+// Load reads an embedding model from a folder as Hugging Face and sentence-transformers have it, or from one
 // that [weights.Resolve] finds by its name, such as all-MiniLM-L6-v2 where make models puts it:
 //
-//	config.json                 model_type bert, an activation of the GELU kind, absolute positions
-//	model.safetensors           float32, float16 or bfloat16, which are widened; names with "bert." or without
-//	vocab.txt, tokenizer.json   see package wordpiece
-//	sentence_bert_config.json   max_seq_length; without it the model's number of positions counts
-//	1_Pooling/config.json       must ask for the mean of all tokens; without it that is assumed
+//	config.json          model_type bert, distilbert, roberta, xlm-roberta, mpnet, nomic_bert or modernbert
+//	model.safetensors    or shards, see [folder.Open]: float32, float16 or bfloat16, which are widened
+//	tokenizer.json       or vocab.txt, see package tokenizer
+//	modules.json         and what it names, see [folder.Modules]; without it a vector is the pooling divided by its L2 norm
 //
-// If a key or a tensor is missing or does not fit, the error is a [*ModelError], or a
-// [*wordpiece.ConfigError] for the tokenizer. If the folder or one of the
+// Every tensor and module is used, or the error is a [*folder.Error] that names it, as it is if one is
+// missing or does not fit. Errors of the tokenizer are those of package tokenizer. If the folder or one of the
 // first two files is missing, errors.Is finds [fs.ErrNotExist] in it.
 func Load(model string) (*Encoder, error) { return LoadWith(model, LoadOptions{}) }
 
@@ -36,178 +33,132 @@ type LoadOptions struct {
 	// than without Int8: for MiniLM the cosine of both is 0.9993 or more from 10 tokens on, and 0.998 or
 	// more below. The model's width and that of its inner layers are multiples of 32.
 	Int8 bool
+
+	// Unit divides vectors by their L2 norms also if modules.json does not ask for that.
+	Unit bool
 }
 
 // LoadWith is [Load] with options.
 func LoadWith(model string, o LoadOptions) (*Encoder, error) {
+	e, f, err := open(model, o)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for _, name := range f.Names() {
+		if strings.HasPrefix(name, "classifier.") {
+			info, _ := f.Info(name)
+			return nil, &folder.Error{Path: f.Dir(), Name: name, Got: fmt.Sprintf("%s %v", info.DType, info.Shape), Want: "an embedding model; this one is for LoadReranker"}
+		}
+	}
+	if err := f.Unused(); err != nil {
+		return nil, err
+	}
+	return e, e.readAfter(o)
+}
+
+// open reads a model and its tokenizer. The caller closes the folder, and sees to it that all
+// tensors are used.
+func open(model string, o LoadOptions) (*Encoder, *folder.Folder, error) {
 	dir, err := weights.Resolve(model)
 	if err != nil {
-		return nil, fmt.Errorf("encoder: %w", err)
+		return nil, nil, fmt.Errorf("encoder: %w", err)
 	}
-	c, err := readConfig(dir)
+	modules, err := folder.ReadModules(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	if modules.Root != "" && modules.Root != "." {
+		return nil, nil, &folder.Error{Path: dir, Name: "modules.json", Got: "a transformer in the folder " + modules.Root, Want: "one in the folder itself"}
+	}
+	f, err := folder.Open(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := read(f, modules, o)
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return e, f, nil
+}
+
+func read(f *folder.Folder, modules *folder.Modules, o LoadOptions) (*Encoder, error) {
+	s, err := readSpec(f)
 	if err != nil {
 		return nil, err
 	}
-	m, err := readModel(dir, c, o)
-	if err != nil {
-		return nil, err
-	}
-	tokenizer, err := readTokenizer(dir, c)
-	if err != nil {
-		return nil, err
-	}
-	return &Encoder{model: m, tokenizer: tokenizer, free: &sync.Pool{New: func() any { return &scratch{} }}}, nil
-}
-
-// readTokenizer reads a tokenizer whose ids are those of the model.
-func readTokenizer(dir string, c *config) (*wordpiece.Tokenizer, error) {
-	t, err := wordpiece.Load(dir)
-	if err != nil {
-		return nil, fmt.Errorf("encoder: %s: %w", dir, err)
-	}
-	if t.Len() > c.Vocab {
-		return nil, &ModelError{filepath.Join(dir, "config.json"), "vocab_size", strconv.Itoa(c.Vocab), fmt.Sprintf("at least %d, the tokens of the tokenizer", t.Len())}
-	}
-	return t, nil
-}
-
-// model are the weights, which never change.
-type model struct {
-	config
-	activation linear.Activation
-	int8       bool // see LoadOptions
-
-	words     []float32 // [Vocab, Width], the embedding of token type 0 added
-	positions []float32 // [Positions, Width]
-	norm      affine
-	layers    []layer
-}
-
-// affine are the weights of a norm.
-type affine struct{ weight, bias []float32 }
-
-// A layer is one block of the encoder: attention and a feed-forward network.
-type layer struct {
-	qkv, out    *linear.Linear // [3·Width, Width]: queries, keys, values; [Width, Width]
-	attention   affine
-	up, down    *linear.Linear // [Inner, Width], [Width, Inner]
-	feedforward affine
-}
-
-// A reader reads the tensors of a model. After the first error it returns nothing.
-type reader struct {
-	file   *safetensors.File
-	path   string
-	prefix string // of all names
-	int8   bool   // weights of linear layers are rounded
-	err    error
-}
-
-const wordsName = "embeddings.word_embeddings.weight"
-
-// readModel reads model.safetensors of a folder.
-func readModel(dir string, c *config, o LoadOptions) (*model, error) {
-	r := &reader{path: filepath.Join(dir, "model.safetensors"), int8: o.Int8}
-	var err error
-	if r.file, err = safetensors.Open(r.path); err != nil {
-		return nil, fmt.Errorf("encoder: %w", err)
-	}
-	defer r.file.Close()
-	if _, ok := r.file.Info("bert." + wordsName); ok {
-		r.prefix = "bert."
-	}
-	m := &model{config: *c, activation: activations[c.Act], int8: o.Int8}
-	m.words = r.floats(wordsName, c.Vocab, c.Width)
-	m.positions = r.floats("embeddings.position_embeddings.weight", c.Positions, c.Width)
-	types := r.floats("embeddings.token_type_embeddings.weight", c.Types, c.Width)
-	m.norm = r.affine("embeddings.LayerNorm", c.Width)
-	for i := 0; i < c.Layers && r.err == nil; i++ {
-		m.layers = append(m.layers, r.layer(fmt.Sprintf("encoder.layer.%d.", i), c))
-	}
+	m, r := readModel(f, s, o)
 	if r.err != nil {
 		return nil, r.err
 	}
-	// All tokens are of type 0. PyTorch adds its embedding to that of the word, too, before
-	// that of the position.
-	for row := range slices.Chunk(m.words, c.Width) {
-		for i, x := range types[:c.Width] {
-			row[i] += x
-		}
-	}
-	return m, nil
-}
-
-func (r *reader) layer(name string, c *config) layer {
-	return layer{
-		qkv:         r.linear(c.Width, c.Width, name+"attention.self.query", name+"attention.self.key", name+"attention.self.value"),
-		out:         r.linear(c.Width, c.Width, name+"attention.output.dense"),
-		attention:   r.affine(name+"attention.output.LayerNorm", c.Width),
-		up:          r.linear(c.Inner, c.Width, name+"intermediate.dense"),
-		down:        r.linear(c.Width, c.Inner, name+"output.dense"),
-		feedforward: r.affine(name+"output.LayerNorm", c.Width),
-	}
-}
-
-func (r *reader) affine(name string, n int) affine {
-	return affine{r.floats(name+".weight", n), r.floats(name+".bias", n)}
-}
-
-// linear reads layers of n outputs and k inputs and makes one layer of them, whose outputs
-// follow one another.
-func (r *reader) linear(n, k int, names ...string) *linear.Linear {
-	var w, bias []float32
-	for _, name := range names {
-		w = append(w, r.floats(name+".weight", n, k)...)
-		bias = append(bias, r.floats(name+".bias", n)...)
-	}
-	if r.err != nil {
-		return nil
-	}
-	pack := linear.New
-	if r.int8 {
-		pack = linear.NewInt8
-	}
-	l, err := pack(linear.DenseMatrix(w, n*len(names), k), bias)
+	t, err := tokenizer.Load(f.Dir())
 	if err != nil {
-		r.err = fmt.Errorf("encoder: %s: %s%s: %w", r.path, r.prefix, names[0], err)
+		return nil, fmt.Errorf("encoder: %s: %w", f.Dir(), err)
 	}
-	return l
+	if t.Len() > s.Vocab {
+		return nil, &folder.Error{Path: f.Path(configName), Name: "vocab_size", Got: strconv.Itoa(s.Vocab), Want: fmt.Sprintf("at least %d, the tokens of the tokenizer", t.Len())}
+	}
+	e := &Encoder{model: m, tokenizer: t, modules: modules, dir: f.Dir(), free: &sync.Pool{New: func() any { return &scratch{} }}}
+	e.maxTokens = s.longest()
+	if n := modules.MaxTokens; n > e.maxTokens && s.names.positions != "" {
+		return nil, &folder.Error{Path: f.Path("sentence_bert_config.json"), Name: "max_seq_length", Got: strconv.Itoa(n), Want: fmt.Sprintf("2 to %d, the positions of the model", e.maxTokens)}
+	} else if n > 0 {
+		e.maxTokens = min(n, e.maxTokens)
+	}
+	return e, nil
 }
 
-// floats reads a tensor of the given shape. Numbers of 16 bits are widened, which is exact.
-func (r *reader) floats(name string, shape ...int) []float32 {
-	if r.err != nil {
-		return nil
-	}
-	name = r.prefix + name
-	info, ok := r.file.Info(name)
-	got := "nothing"
-	if ok {
-		got = fmt.Sprintf("%s %v", info.DType, info.Shape)
-	}
-	if !ok || !slices.Equal(info.Shape, shape) || info.DType != "F32" && info.DType != "F16" && info.DType != "BF16" {
-		r.err = &ModelError{r.path, name, got, fmt.Sprintf("F32, F16 or BF16 %v", shape)}
-		return nil
-	}
-	x, err := r.widened(name, info.DType)
-	if err != nil {
-		r.err = fmt.Errorf("encoder: %s: %w", r.path, err)
-	}
-	return x
+// longest returns the most tokens that a text may have.
+func (s *spec) longest() int { return s.Positions - s.padding - 1 }
+
+// An after is a step that follows the pooling: a linear layer, or the division by the L2 norm.
+type after struct {
+	dense      *dense
+	activation activation
 }
 
-func (r *reader) widened(name, dtype string) ([]float32, error) {
-	if dtype == "F32" {
-		return r.file.Float32(name)
-	}
-	words, err := r.file.Uint16(name)
-	x := make([]float32, len(words))
-	for i, w := range words {
-		if dtype == "F16" {
-			x[i] = kernel.F16(w).Float32()
-		} else {
-			x[i] = kernel.BF16(w).Float32()
+// readAfter reads the modules that follow the pooling.
+func (e *Encoder) readAfter(o LoadOptions) error {
+	e.width = e.model.Width
+	normalised := false
+	for _, m := range e.modules.After {
+		normalised = m.Dense == nil
+		if normalised {
+			e.after = append(e.after, after{})
+			continue
 		}
+		a, err := e.readDense(m.Dense, o)
+		if err != nil {
+			return err
+		}
+		e.after = append(e.after, a)
 	}
-	return x, err
+	if !normalised && (o.Unit || !e.modules.Listed) {
+		e.after = append(e.after, after{})
+	}
+	return nil
+}
+
+func (e *Encoder) readDense(d *folder.Dense, o LoadOptions) (after, error) {
+	act, ok := ofModules[d.Activation]
+	if !ok || d.In != e.width {
+		return after{}, &folder.Error{Path: e.dir, Name: d.Folder, Got: fmt.Sprintf("%d inputs and the activation %q", d.In, d.Activation), Want: fmt.Sprintf("%d inputs, and Identity, Tanh, ReLU, GELU or SiLU", e.width)}
+	}
+	at, err := weights.Resolve(e.dir + "/" + d.Folder)
+	if err != nil {
+		return after{}, err
+	}
+	f, err := folder.Open(at)
+	if err != nil {
+		return after{}, err
+	}
+	defer f.Close()
+	r := &reader{Folder: f, int8: o.Int8}
+	l := r.linear(d.Out, d.In, d.Bias, 0, "linear")
+	if err := errors.Join(r.err, f.Unused()); err != nil {
+		return after{}, err
+	}
+	e.width = d.Out
+	return after{&dense{l, d.Out}, act}, nil
 }

@@ -25,6 +25,9 @@ const (
 // TestReferences compares ids, embeddings, cosines, layers and retrieval with PyTorch's: those
 // of testdata, or of the folder of the flag -refs.
 func TestReferences(t *testing.T) {
+	if testTiny(t) {
+		return
+	}
 	dir := references.Folder(testdata)
 	if references.IsSmolLM2(dir) {
 		t.Skipf("%s has references of text generation: the test of package llama reads them", dir)

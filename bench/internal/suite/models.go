@@ -154,7 +154,7 @@ func (e *sentences) prepare(ctx context.Context, t modelTask, exec kernel.Exec) 
 	for i := range ids {
 		ids[i] = make([]int32, t.tokens)
 		for j := range ids[i] {
-			ids[i][j] = rng.Int32N(int32(e.Vocab))
+			ids[i][j] = rng.Int32N(int32(e.Vocab()))
 		}
 	}
 	return func() (any, error) { return with.EmbedTokens(ctx, ids) }, nil
