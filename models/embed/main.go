@@ -72,13 +72,13 @@ the signal.
 
 // parse parses the command line. If it asks for help, help gets it.
 func parse(args []string, help io.Writer) (*config, error) {
-	c := &config{}
+	c := &config{load: encoder.LoadOptions{Unit: true}}
 	fs := flag.NewFlagSet("embed", flag.ContinueOnError)
 	fs.Usage = func() {
 		fmt.Fprint(fs.Output(), usage)
 		fs.PrintDefaults()
 	}
-	fs.StringVar(&c.model, "model", "all-MiniLM-L6-v2", "`folder` of a BERT model as Hugging Face has it, or the name of one that make models fetches")
+	fs.StringVar(&c.model, "model", "all-MiniLM-L6-v2", "`folder` of an encoder as Hugging Face has it, or the name of one that make models fetches")
 	c.inputs.Flag(fs, "a `text` itself, also of several lines, before the lines of all files; may be repeated")
 	fs.StringVar(&c.out, "o", "", "`file` to write instead of standard output, overwritten if it exists: .jsonl, or the vectors alone as\n"+
 		".npy [texts, width] or .safetensors (tensor embeddings)")

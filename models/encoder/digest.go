@@ -2,20 +2,30 @@ package encoder
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
 	"github.com/attn-go/attn/models/weights"
 )
 
-// files are the files of a folder that the bits of embeddings depend on. Without a tokenizer.json,
-// tokenizer_config.json is one of them.
-var files = []string{"config.json", "model.safetensors", "sentence_bert_config.json", "tokenizer.json", "vocab.txt", "1_Pooling/config.json"}
+// kinds are the ends of the names of files that the bits of embeddings may depend on.
+var kinds = []string{".json", ".txt", ".safetensors"}
+
+// files returns the names of these files, also in the folders of modules, sorted and with slashes.
+func files(dir string) (names []string, err error) {
+	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && slices.Contains(kinds, path.Ext(name)) {
+			names = append(names, name)
+		}
+		return err
+	})
+	return names, err
+}
 
 // Digest returns a SHA-256 of the files of a model that the bits of embeddings depend on: two copies
 // of a model have the same. The model is a folder or a name, as for [Load].
@@ -28,15 +38,12 @@ func DigestWith(model string, o LoadOptions) (d [sha256.Size]byte, err error) {
 		return d, fmt.Errorf("encoder: %w", err)
 	}
 	h := sha256.New()
-	names := slices.Clone(files)
-	if _, err := os.Stat(filepath.Join(dir, "tokenizer.json")); err != nil {
-		names = append(names, "tokenizer_config.json")
+	names, err := files(dir)
+	if err != nil {
+		return d, fmt.Errorf("encoder: %w", err)
 	}
 	for _, name := range names {
 		sum, err := fileDigest(filepath.Join(dir, filepath.FromSlash(name)))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
 		if err != nil {
 			return d, fmt.Errorf("encoder: %w", err)
 		}
@@ -44,6 +51,9 @@ func DigestWith(model string, o LoadOptions) (d [sha256.Size]byte, err error) {
 	}
 	if o.Int8 {
 		fmt.Fprintln(h, "int8")
+	}
+	if o.Unit {
+		fmt.Fprintln(h, "unit")
 	}
 	h.Sum(d[:0])
 	return d, nil

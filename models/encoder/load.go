@@ -3,6 +3,8 @@ package encoder
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -70,6 +72,9 @@ func open(model string, o LoadOptions) (*Encoder, *folder.Folder, error) {
 	}
 	if modules.Root != "" && modules.Root != "." {
 		return nil, nil, &folder.Error{Path: dir, Name: "modules.json", Got: "a transformer in the folder " + modules.Root, Want: "one in the folder itself"}
+	}
+	if _, err := os.Stat(filepath.Join(dir, configName)); err != nil {
+		return nil, nil, fmt.Errorf("encoder: %w", err)
 	}
 	f, err := folder.Open(dir)
 	if err != nil {

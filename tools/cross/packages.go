@@ -139,8 +139,8 @@ var known = []testedPackage{
 	},
 	{
 		path: "models/encoder", // TestGolden needs the real weights
-		must: []string{"TestSmall"}, only: []string{"arm64"},
-		run: "TestGolden|TestSmall",
+		must: []string{"TestSmall", "TestTinyGolden"}, only: []string{"arm64"},
+		run: "TestGolden|TestSmall|TestTinyGolden",
 	},
 	{
 		path: "models/llama",
