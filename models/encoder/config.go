@@ -54,9 +54,6 @@ func readSpec(f *folder.Folder) (*spec, error) {
 	return read(f)
 }
 
-// KnownArchitecture returns whether config.json's model_type is one that this package reads.
-func KnownArchitecture(modelType string) bool { return families[modelType] != nil }
-
 // check reports the first key that does not fit.
 func (c *common) check(f *folder.Folder) error {
 	bad := func(key, got, want string) error {
