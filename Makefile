@@ -85,7 +85,7 @@ vet: ## go vet of all modules for amd64, arm64 and purego
 # and they took half of the time here.
 race: ## the short tests of packages with goroutines under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race -short -skip 'Alloc|Guard|CallsAreShort|^TestCache$$' $(TESTFLAGS) ./kernel ./internal/engine ./internal/parallel ./kvcache ./linear ./norm ./rope ./numeric \
-		./activation ./layer ./loss ./optimize ./internal/racetest ./models/bert ./cluster/shard/... ./cluster/embed ./cluster/hub
+		./activation ./layer ./loss ./optimize ./internal/racetest ./models/encoder ./cluster/shard/... ./cluster/embed ./cluster/hub
 
 standalone: ## the root module's tests without go.work, as other modules see it
 	GOWORK=off go test -run '$(RUN)' $(TESTFLAGS) ./...

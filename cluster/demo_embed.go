@@ -12,7 +12,7 @@ import (
 
 	"github.com/attn-go/attn/cluster/embed"
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/encoder"
 )
 
 // demoTexts is how many lines are embedded.
@@ -26,7 +26,7 @@ func (d *demo) embed(ctx context.Context) error {
 		fmt.Fprintf(d.out, "\nNOT RUN: embedding, as %v.\n", err)
 		return nil
 	}
-	model, err := embed.LoadModel(folder, bert.Options{})
+	model, err := embed.LoadModel(folder, encoder.Options{})
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (d *demo) embedder(ctx context.Context, name, tier string, model *embed.Mod
 	if err != nil {
 		return err
 	}
-	encoder := model.Embedder.(*bert.Encoder).With(bert.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}})
+	encoder := model.Embedder.(*encoder.Encoder).With(encoder.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}})
 	w := embed.Worker{Conn: conn, Name: name, Model: &embed.Model{Embedder: encoder, Digest: model.Digest}, AckWait: 3 * time.Second}
 	go w.Run(ctx)
 	fmt.Fprintf(d.out, "Worker %s embeds with tier %s.\n", name, tier)

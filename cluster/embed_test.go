@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/attn-go/attn/models/bert"
-	"github.com/attn-go/attn/models/bert/berttest"
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/encoder/berttest"
 )
 
 // embedWorker starts a worker that embeds with a small model.
@@ -72,7 +72,7 @@ func TestEmbed(t *testing.T) {
 // checkVectors compares a file of vectors with those of a model in this process.
 func checkVectors(t *testing.T, name, folder string, texts []string) {
 	t.Helper()
-	e, err := bert.Load(folder)
+	e, err := encoder.Load(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/cluster/embed"
-	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/weights"
 )
 
@@ -35,7 +35,7 @@ func embedRole() role {
 			if err != nil {
 				return err
 			}
-			if worker.Model, err = embed.LoadModel(dir, bert.Options{Exec: w.exec}); err != nil {
+			if worker.Model, err = embed.LoadModel(dir, encoder.Options{Exec: w.exec}); err != nil {
 				return err
 			}
 			worker.Conn, worker.Name = w.conn, w.name

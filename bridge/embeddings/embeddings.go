@@ -13,7 +13,7 @@ package embeddings
 import (
 	"context"
 
-	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/encoder"
 	"github.com/philippgille/chromem-go"
 	"github.com/tmc/langchaingo/embeddings"
 )
@@ -21,8 +21,8 @@ import (
 // Func returns the embedding function of a model for chromem-go. It may be called by several
 // goroutines at once. chromem-go calls it from as many as the concurrency that
 // Collection.AddDocuments is given: then one thread for each call is best, see
-// bert.Options.
-func Func(e *bert.Encoder) chromem.EmbeddingFunc {
+// encoder.Options.
+func Func(e *encoder.Encoder) chromem.EmbeddingFunc {
 	return func(ctx context.Context, text string) ([]float32, error) {
 		vectors, err := e.Embed(ctx, []string{text})
 		if err != nil {
@@ -34,11 +34,11 @@ func Func(e *bert.Encoder) chromem.EmbeddingFunc {
 
 // A Client is a client for langchaingo: embeddings.NewEmbedder makes an Embedder of it. It
 // may be used by several goroutines at once.
-type Client struct{ Encoder *bert.Encoder }
+type Client struct{ Encoder *encoder.Encoder }
 
 var _ embeddings.EmbedderClient = Client{}
 
-// CreateEmbedding returns the embeddings of texts, as bert.Encoder.Embed does.
+// CreateEmbedding returns the embeddings of texts, as encoder.Encoder.Embed does.
 func (c Client) CreateEmbedding(ctx context.Context, texts []string) ([][]float32, error) {
 	return c.Encoder.Embed(ctx, texts)
 }

@@ -10,22 +10,22 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/bridge/embeddings"
-	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/weights"
 	"github.com/philippgille/chromem-go"
 	langchain "github.com/tmc/langchaingo/embeddings"
 )
 
-var load = sync.OnceValues(func() (*bert.Encoder, error) {
+var load = sync.OnceValues(func() (*encoder.Encoder, error) {
 	path, err := weights.Find(weights.MiniLM)
 	if err != nil {
 		return nil, err
 	}
-	return bert.Load(path)
+	return encoder.Load(path)
 })
 
 // miniLM loads the model. If it is missing, the test is skipped.
-func miniLM(t testing.TB) *bert.Encoder {
+func miniLM(t testing.TB) *encoder.Encoder {
 	t.Helper()
 	if _, err := weights.Find(weights.MiniLM); err != nil {
 		t.Skipf("NOT RUN: %v", err)

@@ -6,7 +6,7 @@ import (
 	"log"
 
 	"github.com/attn-go/attn/bridge/embeddings"
-	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/weights"
 	"github.com/philippgille/chromem-go"
 	langchain "github.com/tmc/langchaingo/embeddings"
@@ -19,7 +19,7 @@ func Example_chromem() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	encoder, err := bert.Load(folder)
+	encoder, err := encoder.Load(folder)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func Example_langchaingo() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	encoder, err := bert.Load(folder)
+	encoder, err := encoder.Load(folder)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/attn-go/attn/bridge/gomlx"
 	"github.com/attn-go/attn/bridge/gomlx/internal/hook"
-	"github.com/attn-go/attn/models/bert/minilmtest"
+	"github.com/attn-go/attn/models/encoder/minilmtest"
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/gobackend"

@@ -6,8 +6,8 @@ import (
 
 	"github.com/attn-go/attn/bridge/gomlx/internal/hook"
 	"github.com/attn-go/attn/bridge/gomlx/internal/minilm"
-	"github.com/attn-go/attn/models/bert"
-	"github.com/attn-go/attn/models/bert/minilmtest"
+	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/encoder/minilmtest"
 )
 
 // references is the folder of the texts.
@@ -15,7 +15,7 @@ const references = "../../models/testdata/minilm"
 
 // models loads MiniLM for GoMLX, and for attn with one thread. If it is missing, the test is
 // skipped.
-func models(t testing.TB) (*minilm.Model, *bert.Encoder) {
+func models(t testing.TB) (*minilm.Model, *encoder.Encoder) {
 	t.Helper()
 	m, err := minilm.Load(minilmtest.Folder(t))
 	if err != nil {

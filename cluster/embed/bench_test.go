@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/attn-go/attn/models/bert"
-	"github.com/attn-go/attn/models/bert/minilmtest"
+	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/encoder/minilmtest"
 )
 
 // benchJob is how many texts of BenchmarkWorkers are a job, so that workers end at about the
@@ -23,7 +23,7 @@ const benchJob = 16
 func BenchmarkWorkers(b *testing.B) {
 	folder, texts := minilmtest.Folder(b), slices.Repeat(minilmtest.Texts(b, "../../models/testdata/minilm"), 3)
 	b.Run("alone", func(b *testing.B) {
-		e, err := bert.Load(folder)
+		e, err := encoder.Load(folder)
 		if err != nil {
 			b.Fatal(err)
 		}

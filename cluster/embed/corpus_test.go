@@ -17,8 +17,8 @@ import (
 	"github.com/attn-go/attn/cluster/embed/internal/vectors"
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/bert"
-	"github.com/attn-go/attn/models/bert/berttest"
+	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/encoder/berttest"
 )
 
 // outputs are the names of the files that a run writes.
@@ -100,7 +100,7 @@ func newCorpus(t *testing.T, url string, n int) *bench {
 // rejected have no vector, for the given reason.
 func (b *bench) expect(t *testing.T, rejected map[string]string) map[string][]byte {
 	t.Helper()
-	e, err := bert.Load(tinyModel())
+	e, err := encoder.Load(tinyModel())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func (b *bench) role() role {
 // work runs a worker in this process until the test ends or stop is called.
 func (b *bench) work(t *testing.T, tier string, change func(w *Worker)) (stop func()) {
 	t.Helper()
-	m, err := LoadModel(tinyModel(), bert.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}})
+	m, err := LoadModel(tinyModel(), encoder.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

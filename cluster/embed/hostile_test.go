@@ -15,10 +15,10 @@ import (
 	"github.com/attn-go/attn/cluster/embed/internal/wire"
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/encoder"
 )
 
-var bertOptions = bert.Options{Exec: kernel.Exec{Threads: 1}}
+var bertOptions = encoder.Options{Exec: kernel.Exec{Threads: 1}}
 
 // answerTo sends a message as a job and returns the result.
 func (b *bench) answerTo(t *testing.T, q *queues, n int64, data []byte, header nats.Header) *wire.Result {

@@ -6,11 +6,11 @@ import (
 	"encoding/hex"
 
 	"github.com/attn-go/attn/cluster/embed/internal/wire"
-	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/encoder"
 )
 
 // An Embedder computes the embeddings of texts, each of the same number of numbers. It must
-// be a function of each text alone, to the bit. A [*bert.Encoder] is one.
+// be a function of each text alone, to the bit. A [*encoder.Encoder] is one.
 type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 	Width() int
@@ -22,13 +22,13 @@ type Model struct {
 	Digest [sha256.Size]byte
 }
 
-// LoadModel loads a BERT model, see [bert.Load]. Its digest is that of [bert.Digest].
-func LoadModel(model string, opts bert.Options) (*Model, error) {
-	e, err := bert.Load(model)
+// LoadModel loads a BERT model, see [encoder.Load]. Its digest is that of [encoder.Digest].
+func LoadModel(model string, opts encoder.Options) (*Model, error) {
+	e, err := encoder.Load(model)
 	if err != nil {
 		return nil, err
 	}
-	digest, err := bert.Digest(model)
+	digest, err := encoder.Digest(model)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/encoder"
 )
 
 // The environment variable with which the test binary becomes a server, a worker or a client.
@@ -89,7 +89,7 @@ func (r *role) run(ctx context.Context) error {
 
 // worker returns the worker of a role.
 func (r *role) worker(conn *hub.Conn) (*Worker, error) {
-	m, err := LoadModel(r.Model, bert.Options{Exec: kernel.Exec{Tier: r.Tier, Threads: 1}})
+	m, err := LoadModel(r.Model, encoder.Options{Exec: kernel.Exec{Tier: r.Tier, Threads: 1}})
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/attn-go/attn/models/bert"
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/passage"
 )
 
@@ -40,8 +40,8 @@ type config struct {
 	cache    string // folder; "" keeps no vectors
 	noCache  bool
 	passages passage.Options
-	load     bert.LoadOptions
-	settings bert.Options
+	load     encoder.LoadOptions
+	settings encoder.Options
 }
 
 const usage = `usage: embed [flags] [FILE...]               vectors of the lines of files
@@ -72,13 +72,13 @@ the signal.
 
 // parse parses the command line. If it asks for help, help gets it.
 func parse(args []string, help io.Writer) (*config, error) {
-	c := &config{}
+	c := &config{load: encoder.LoadOptions{Unit: true}}
 	fs := flag.NewFlagSet("embed", flag.ContinueOnError)
 	fs.Usage = func() {
 		fmt.Fprint(fs.Output(), usage)
 		fs.PrintDefaults()
 	}
-	fs.StringVar(&c.model, "model", "all-MiniLM-L6-v2", "`folder` of a BERT model as Hugging Face has it, or the name of one that make models fetches")
+	fs.StringVar(&c.model, "model", "all-MiniLM-L6-v2", "`folder` of an encoder as Hugging Face has it, or the name of one that make models fetches")
 	c.inputs.Flag(fs, "a `text` itself, also of several lines, before the lines of all files; may be repeated")
 	fs.StringVar(&c.out, "o", "", "`file` to write instead of standard output, overwritten if it exists: .jsonl, or the vectors alone as\n"+
 		".npy [texts, width] or .safetensors (tensor embeddings)")
@@ -172,7 +172,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 }
 
 // store returns where vectors are found that need not be computed.
-func (c *config) store(e *bert.Encoder, report io.Writer) store {
+func (c *config) store(e *encoder.Encoder, report io.Writer) store {
 	s := store{width: e.Width(), unit: c.passages.Unit.String(), report: report}
 	if !c.isQuery || c.noCache {
 		return s
@@ -182,7 +182,7 @@ func (c *config) store(e *bert.Encoder, report io.Writer) store {
 		s.folder, err = cacheFolder()
 	}
 	if err == nil {
-		s.model, err = bert.DigestWith(c.model, c.load)
+		s.model, err = encoder.DigestWith(c.model, c.load)
 	}
 	if err != nil {
 		s.folder = ""
@@ -198,8 +198,8 @@ func (c *config) showsBar(out io.Writer) bool {
 }
 
 // encoder loads the model.
-func (c *config) encoder() (*bert.Encoder, error) {
-	e, err := bert.LoadWith(c.model, c.load)
+func (c *config) encoder() (*encoder.Encoder, error) {
+	e, err := encoder.LoadWith(c.model, c.load)
 	if err != nil {
 		return nil, err
 	}

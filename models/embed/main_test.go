@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/models/bert"
-	"github.com/attn-go/attn/models/bert/berttest"
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/encoder/berttest"
 	"github.com/attn-go/attn/models/internal/testweights"
 	"github.com/attn-go/attn/models/safetensors"
 )
@@ -54,7 +54,7 @@ func records(t *testing.T, out string) (all []record) {
 // embeddings returns what package bert computes.
 func embeddings(t *testing.T, texts ...string) [][]float32 {
 	t.Helper()
-	e, err := bert.Load(testweights.Path(t, testweights.MiniLM))
+	e, err := encoder.Load(testweights.Path(t, testweights.MiniLM))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestInterrupt(t *testing.T) {
 // TestInterruptFile expects files with the vectors that were done.
 func TestInterruptFile(t *testing.T) {
 	want := embeddings(t, "a")[0]
-	e, err := bert.Load(testweights.Path(t, testweights.MiniLM))
+	e, err := encoder.Load(testweights.Path(t, testweights.MiniLM))
 	if err != nil {
 		t.Fatal(err)
 	}

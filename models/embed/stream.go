@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/encoder"
 )
 
 // chunkLines is how many lines are embedded together. After an interrupt those of the current
@@ -17,7 +17,7 @@ const chunkLines = 128
 
 // A stream embeds the lines of an input chunk by chunk.
 type stream struct {
-	encoder   *bert.Encoder
+	encoder   *encoder.Encoder
 	in        *input
 	skipBlank bool
 	bar       *progress

@@ -138,9 +138,9 @@ var known = []testedPackage{
 		must: []string{"TestRead", "TestLargeDimension", "TestWrite"}, only: []string{"s390x", "386"},
 	},
 	{
-		path: "models/bert", // TestGolden needs the real weights
-		must: []string{"TestSmall"}, only: []string{"arm64"},
-		run: "TestGolden|TestSmall",
+		path: "models/encoder", // TestGolden needs the real weights
+		must: []string{"TestSmall", "TestTinyGolden"}, only: []string{"arm64"},
+		run: "TestGolden|TestSmall|TestTinyGolden",
 	},
 	{
 		path: "models/decoder",

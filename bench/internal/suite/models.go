@@ -14,8 +14,8 @@ import (
 
 	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/bert"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/weights"
 )
 
@@ -50,8 +50,8 @@ type model struct {
 
 var (
 	miniLM = &model{"all-MiniLM-L6-v2", weights.MiniLM, "model.safetensors", func(path string) (loaded, error) {
-		e, err := bert.Load(path)
-		return &encoder{e}, err
+		e, err := encoder.Load(path)
+		return &sentences{e}, err
 	}}
 	smolLM2 = &model{"SmolLM2-135M-Instruct", weights.SmolLM2, "", func(path string) (loaded, error) {
 		m, err := decoder.Load(path, decoder.Options{})
@@ -144,17 +144,17 @@ func (t modelTask) rows(ctx context.Context, c *Config, l loaded, sum string, f 
 	return nil
 }
 
-// An encoder turns texts into vectors.
-type encoder struct{ *bert.Encoder }
+// A sentences turns texts into vectors.
+type sentences struct{ *encoder.Encoder }
 
-func (e *encoder) prepare(ctx context.Context, t modelTask, exec kernel.Exec) (func() (any, error), error) {
-	with := e.With(bert.Options{Exec: exec})
+func (e *sentences) prepare(ctx context.Context, t modelTask, exec kernel.Exec) (func() (any, error), error) {
+	with := e.With(encoder.Options{Exec: exec})
 	rng := rand.New(rand.NewPCG(1, 2))
 	ids := make([][]int32, t.texts)
 	for i := range ids {
 		ids[i] = make([]int32, t.tokens)
 		for j := range ids[i] {
-			ids[i][j] = rng.Int32N(int32(e.Vocab))
+			ids[i][j] = rng.Int32N(int32(e.Vocab()))
 		}
 	}
 	return func() (any, error) { return with.EmbedTokens(ctx, ids) }, nil

@@ -6,8 +6,8 @@ import (
 
 	"github.com/attn-go/attn/bridge/embeddings/hugot"
 	"github.com/attn-go/attn/bridge/embeddings/hugot/internal/export"
-	"github.com/attn-go/attn/models/bert"
-	"github.com/attn-go/attn/models/bert/minilmtest"
+	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/encoder/minilmtest"
 )
 
 // references is the folder of the texts.
@@ -15,7 +15,7 @@ const references = "../../../models/testdata/minilm"
 
 // models loads MiniLM for attn, with one thread, and for hugot. If it is missing, the test
 // is skipped.
-func models(t testing.TB) (*bert.Encoder, *hugot.Model) {
+func models(t testing.TB) (*encoder.Encoder, *hugot.Model) {
 	t.Helper()
 	onnx := t.TempDir()
 	if err := export.Folder(onnx, minilmtest.Folder(t)); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/attn-go/attn/bridge/embeddings"
 	"github.com/attn-go/attn/bridge/embeddings/semantic"
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/bert"
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/encoder"
 )
 
 func main() {
@@ -24,9 +24,9 @@ func main() {
 
 // load loads a model for package bert.
 func load(_ context.Context, model string, threads int) (func(ctx context.Context, texts []string) ([][]float32, error), error) {
-	e, err := bert.Load(model)
+	e, err := encoder.Load(model)
 	if err != nil {
 		return nil, err
 	}
-	return embeddings.Client{Encoder: e.With(bert.Options{Exec: kernel.Exec{Threads: threads}})}.CreateEmbedding, nil
+	return embeddings.Client{Encoder: e.With(encoder.Options{Exec: kernel.Exec{Threads: threads}})}.CreateEmbedding, nil
 }

@@ -1,0 +1,47 @@
+package encoder
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"testing"
+)
+
+// TestDigest: copies of a model have one digest, and each file that vectors depend on changes it.
+func TestDigest(t *testing.T) {
+	digest := func(change func(s *small)) [32]byte {
+		t.Helper()
+		s := newSmall("")
+		change(s)
+		d, err := Digest(s.write(t, "F32"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	seen := map[[32]byte]string{digest(func(*small) {}): "unchanged"}
+	if _, ok := seen[digest(func(s *small) { s.Extra["README.md"] = "text" })]; !ok {
+		t.Error("a file that does not matter changes the digest")
+	}
+	for what, change := range map[string]func(s *small){
+		"weights":               func(s *small) { s.Tensors["embeddings.LayerNorm.bias"].Data[0]++ },
+		"config.json":           func(s *small) { s.Config["layer_norm_eps"] = 1e-11 },
+		"vocab.txt":             func(s *small) { s.Vocab[4], s.Vocab[5] = s.Vocab[5], s.Vocab[4] },
+		"tokenizer_config.json": func(s *small) { s.Extra["tokenizer_config.json"] = `{"do_lower_case": false}` },
+		"sentence_bert_config":  func(s *small) { s.Extra["sentence_bert_config.json"] = `{"max_seq_length": 7}` },
+		"tokenizer.json":        func(s *small) { s.Extra["tokenizer.json"] = `{}` },
+	} {
+		d := digest(change)
+		if other, ok := seen[d]; ok {
+			t.Errorf("%s has the digest of %s", what, other)
+		}
+		seen[d] = what
+	}
+	d, err := DigestWith(newSmall("").write(t, "F32"), LoadOptions{Int8: true})
+	if other, ok := seen[d]; err != nil || ok {
+		t.Errorf("8 bits: the digest of %s, error %v", other, err)
+	}
+	if _, err := Digest(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no folder: %v", err)
+	}
+}

@@ -1,0 +1,128 @@
+package encoder
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/attn-go/attn/models/safetensors"
+)
+
+// tinyTolerance is how much larger our rms error against float64 may be than that of transformers in
+// float32, and tinyFloor an rms error that counts as none: half a unit in the last place of 1, which one
+// rounding may have.
+const (
+	tinyTolerance = 1.5
+	tinyFloor     = 3e-8
+)
+
+// tinyRefs is refs.json, which testdata/tiny/make.py writes.
+type tinyRefs struct {
+	Arch, Kind string
+	Texts      []string
+	Pairs      [][2]string
+	IDs        [][]int32
+}
+
+// readTiny returns the references of a folder of make.py's form, or nil if it has another form.
+func readTiny(t *testing.T, dir string) *tinyRefs {
+	data, err := os.ReadFile(filepath.Join(dir, "refs.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	r := &tinyRefs{}
+	if err == nil {
+		err = json.Unmarshal(data, r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestTiny compares the models of testdata/tiny with transformers.
+func TestTiny(t *testing.T) {
+	folders, err := filepath.Glob("../testdata/tiny/*/refs.json")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no references: %v", err)
+	}
+	for _, path := range folders {
+		dir := filepath.Dir(path)
+		if r := readTiny(t, dir); r.Kind == "encoder" || r.Kind == "reranker" {
+			t.Run(filepath.Base(dir), func(t *testing.T) { r.compare(t, dir) })
+		}
+	}
+}
+
+// compare compares ids, and what the model computes.
+func (r *tinyRefs) compare(t *testing.T, dir string) {
+	f, err := safetensors.Open(filepath.Join(dir, "refs.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	c := &comparison{t, f, 0, 0}
+	switch r.Kind {
+	case "encoder":
+		r.compareEncoder(c, dir)
+	case "reranker":
+		r.compareReranker(c, dir)
+	default:
+		t.Fatalf("%s: references of the kind %q, want encoder or reranker", dir, r.Kind)
+	}
+	if want := len(f.Names()) / 2; c.count != want || want == 0 {
+		t.Errorf("%d of %d references were compared", c.count, want)
+	}
+	t.Logf("%d references, the largest rms error is %.3g times that of transformers", c.count, c.worst)
+}
+
+func (r *tinyRefs) compareEncoder(c *comparison, dir string) {
+	e, err := Load(dir)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	vectors, err := e.EmbedTokens(c.t.Context(), r.IDs)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for i, ids := range r.IDs {
+		if got := e.tokenizer.Encode(r.Texts[i], limit128); !slices.Equal(got, ids) {
+			c.t.Errorf("%q: ids %d, want %d", r.Texts[i], got, ids)
+		}
+		states, err := e.HiddenStates(c.t.Context(), ids)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		c.check(i, "hidden", slices.Concat(states...))
+		c.check(i, "embedding", vectors[i])
+	}
+}
+
+func (r *tinyRefs) compareReranker(c *comparison, dir string) {
+	m, err := LoadReranker(dir)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var scores []float32
+	for i, pair := range r.Pairs {
+		ids, types := m.encoder.tokenizer.EncodePair(pair[0], pair[1], limit128)
+		if !slices.Equal(ids, r.IDs[i]) {
+			c.t.Errorf("%q: ids %d, want %d", pair, ids, r.IDs[i])
+		}
+		got, err := m.scoreTokens(c.t.Context(), [][]int32{r.IDs[i]}, [][]int32{types})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if m.CountTokens(pair[0], pair[1]) <= 128 {
+			if again, err := m.Score(c.t.Context(), pair[0], []string{"a", pair[1]}); err != nil || !equalBits(again[1:], got) {
+				c.t.Errorf("%q: beside another passage the score is %v, want %v (%v)", pair, again, got, err)
+			}
+		}
+		scores = append(scores, got...)
+	}
+	c.checkScores(scores)
+}

@@ -1,0 +1,174 @@
+package encoder
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/rope"
+)
+
+// model are the weights, which never change.
+type model struct {
+	spec
+	int8 bool // see LoadOptions
+
+	words, positions, types []float32 // [Vocab, Width], [Positions, Width], [Types, Width]; the last two may be nil
+	norm, first             affine    // after the embeddings; with preNorm also before the first layer, if it has one
+	layers                  []layer
+	ropes                   []*rope.Rope // by the kind of a layer
+	relative                []float32    // [buckets, Heads]
+}
+
+// affine are the weights of a norm. Its bias may be nil.
+type affine struct{ weight, bias []float32 }
+
+// A layer is one block of the encoder: attention and a feed-forward network. With preNorm the norms
+// that follow are those of the next part.
+type layer struct {
+	kind        int
+	qkv, out    *linear.Linear // [3·Width, Width]: queries, keys, values; [Width, Width]
+	attention   affine
+	gate        *linear.Linear // [Inner, Width], or nil
+	up, down    *linear.Linear // [Inner, Width], [Width, Inner]
+	feedforward affine
+}
+
+// A reader reads the tensors of a model. After the first error it returns nothing.
+type reader struct {
+	*folder.Folder
+	prefix string // of all names
+	int8   bool   // weights of linear layers are rounded
+	err    error
+}
+
+// readModel reads the tensors of a folder.
+func readModel(f *folder.Folder, s *spec, o LoadOptions) (*model, *reader) {
+	r := &reader{Folder: f, prefix: s.prefixOf(f), int8: o.Int8}
+	m := &model{spec: *s, int8: o.Int8}
+	n := &s.names
+	m.words = r.floats(n.words+".weight", s.Vocab, s.Width)
+	if n.positions != "" {
+		m.positions = r.floats(n.positions+".weight", s.Positions, s.Width)
+	}
+	if n.types != "" {
+		m.types = r.floats(n.types+".weight", s.Types, s.Width)
+	}
+	if s.relative > 0 {
+		m.relative = r.floats(n.relative+".weight", s.relative, s.Heads)
+	}
+	m.norm = r.affine(n.norm, s)
+	for i := 0; i < s.Layers && r.err == nil; i++ {
+		m.layers = append(m.layers, r.layer(i, s))
+	}
+	for _, base := range s.bases {
+		p, err := rope.New(rope.Config{Dims: s.Width / s.Heads, Base: base, Positions: min(s.Positions, 8192)})
+		if err != nil && r.err == nil {
+			r.err = fmt.Errorf("encoder: %s: %w", f.Dir(), err)
+		}
+		m.ropes = append(m.ropes, p)
+	}
+	for _, name := range f.Names() {
+		for _, begin := range n.unused {
+			if strings.HasPrefix(name, begin) || strings.HasPrefix(name, r.prefix+begin) {
+				f.Use(name)
+			}
+		}
+	}
+	return m, r
+}
+
+func (r *reader) layer(i int, s *spec) layer {
+	n, w := &s.names, s.Width
+	l := layer{kind: s.kinds[i]}
+	each := w
+	if len(n.qkv) == 1 {
+		each = 3 * w
+	}
+	l.qkv = r.linear(each, w, s.attnBias, i, n.qkv...)
+	l.out = r.linear(w, w, s.attnBias, i, n.out)
+	switch {
+	case !s.gated:
+		l.up = r.linear(s.Inner, w, s.mlpBias, i, n.up...)
+	case len(n.up) == 2:
+		l.gate, l.up = r.linear(s.Inner, w, s.mlpBias, i, n.up[0]), r.linear(s.Inner, w, s.mlpBias, i, n.up[1])
+	default:
+		l.gate, l.up = r.halves(s.Inner, w, s.mlpBias, at(n.up[0], i))
+	}
+	l.down = r.linear(w, s.Inner, s.mlpBias, i, n.down)
+	if !s.preNorm {
+		l.attention, l.feedforward = r.affine(at(n.attentionNorm, i), s), r.affine(at(n.mlpNorm, i), s)
+		return l
+	}
+	l.attention = r.affine(at(n.mlpNorm, i), s)
+	if i+1 < s.Layers {
+		l.feedforward = r.affine(at(n.attentionNorm, i+1), s)
+	} else {
+		l.feedforward = r.affine(n.last, s)
+	}
+	return l
+}
+
+func (r *reader) affine(name string, s *spec) (a affine) {
+	a.weight = r.floats(name+".weight", s.Width)
+	if s.normBias {
+		a.bias = r.floats(name+".bias", s.Width)
+	}
+	return a
+}
+
+// linear reads layers of n outputs and k inputs and makes one layer of them, whose outputs
+// follow one another.
+func (r *reader) linear(n, k int, biased bool, i int, names ...string) *linear.Linear {
+	var w, bias []float32
+	for _, name := range names {
+		w = append(w, r.floats(at(name, i)+".weight", n, k)...)
+		if biased {
+			bias = append(bias, r.floats(at(name, i)+".bias", n)...)
+		}
+	}
+	return r.pack(at(names[0], i), w, bias, k)
+}
+
+// halves reads one layer of 2·n outputs as two.
+func (r *reader) halves(n, k int, biased bool, name string) (first, second *linear.Linear) {
+	w := r.floats(name+".weight", 2*n, k)
+	bias := make([][]float32, 2)
+	if biased {
+		b := r.floats(name+".bias", 2*n)
+		if r.err == nil {
+			bias = [][]float32{b[:n], b[n:]}
+		}
+	}
+	if r.err != nil {
+		return nil, nil
+	}
+	return r.pack(name, w[:n*k], bias[0], k), r.pack(name, w[n*k:], bias[1], k)
+}
+
+func (r *reader) pack(name string, w, bias []float32, k int) *linear.Linear {
+	if r.err != nil {
+		return nil
+	}
+	pack := linear.New
+	if r.int8 {
+		pack = linear.NewInt8
+	}
+	l, err := pack(linear.DenseMatrix(w, len(w)/k, k), bias)
+	if err != nil {
+		r.err = fmt.Errorf("encoder: %s: %s%s: %w", r.Dir(), r.prefix, name, err)
+	}
+	return l
+}
+
+func (r *reader) floats(name string, shape ...int) []float32 {
+	if r.err != nil {
+		return nil
+	}
+	x, err := r.Float32(r.prefix+name, shape...)
+	if r.err = err; err != nil {
+		return nil
+	}
+	return x
+}
