@@ -100,10 +100,10 @@ func BackwardLines(f *results.File) (lines []string) {
 // DecodeLines returns the times of decoding in Go's benchmark format.
 func DecodeLines(f *results.File) (lines []string) {
 	for _, d := range f.Decode {
-		lines = append(lines, line(d.Samples, d.Ns, append(append([]value{{d.GBs, "GB/s"}}, share("%read", d.ReadShare)...), value{d.Tokens, "tokens/s"}), "Decode/from=%s/type=%s/tier=%s/threads=%d", d.Level, d.Type, d.Tier, d.Threads))
+		lines = append(lines, line(d.Samples, d.Ns, append(append([]value{{d.GBs, "GB/s"}}, append(share("%read", d.ReadShare), share("%bound", d.BoundShare)...)...), value{d.Tokens, "tokens/s"}), "Decode/from=%s/type=%s/tier=%s/threads=%d", d.Level, d.Type, d.Tier, d.Threads))
 	}
 	for _, d := range f.Groups {
-		lines = append(lines, line(d.Samples, d.Ns, append([]value{{d.GBs, "GB/s"}}, share("%peak", d.PeakShare)...), "Groups/group=%d/from=%s/type=%s/tier=%s/threads=%d", d.Group, d.Level, d.Type, d.Tier, d.Threads))
+		lines = append(lines, line(d.Samples, d.Ns, append(append([]value{{d.GBs, "GB/s"}}, share("%peak", d.PeakShare)...), share("%bound", d.BoundShare)...), "Groups/group=%d/from=%s/type=%s/tier=%s/threads=%d", d.Group, d.Level, d.Type, d.Tier, d.Threads))
 	}
 	for _, q := range f.Queries {
 		lines = append(lines, line(1, q.Ns, nil, "Queries/queries=%d/tier=%s", q.Queries, q.Tier))

@@ -92,20 +92,20 @@ func Backward(w io.Writer, f *results.File) {
 
 // Decode prints the speed of decoding.
 func Decode(w io.Writer, f *results.File) {
-	rows := []string{"from\tKV heads × keys\ttype\ttier\tthreads\t    time\t  GB/s\t  read\t% of read\t% of FMA\ttokens/s"}
+	rows := []string{"from\tKV heads × keys\ttype\ttier\tthreads\t    time\t  GB/s\t  read\t% of read\t% of FMA\t bound\t% of bound\ttokens/s"}
 	for _, d := range f.Decode {
-		rows = append(rows, fmt.Sprintf("%s\t%d × %d\t%s\t%s\t%7d\t%8s\t%6.1f\t%6.1f\t%9s\t%8s\t%8.0f", d.Level, d.KVHeads, d.Keys, d.Type, d.Tier, d.Threads,
-			table.Duration(d.Ns), d.GBs, d.Read, Share(d.ReadShare())(0), Share(d.PeakShare())(0), d.Tokens))
+		rows = append(rows, fmt.Sprintf("%s\t%d × %d\t%s\t%s\t%7d\t%8s\t%6.1f\t%6.1f\t%9s\t%8s\t%s\t%8.0f", d.Level, d.KVHeads, d.Keys, d.Type, d.Tier, d.Threads,
+			table.Duration(d.Ns), d.GBs, d.Read, Share(d.ReadShare())(0), Share(d.PeakShare())(0), bound(&d), d.Tokens))
 	}
 	if len(f.Decode) > 0 {
 		d := f.Decode[0]
 		write(w, fmt.Sprintf("Decoding: %d query heads for each KV head of size %d, one query per head. Medians.\nread: GB/s that the same threads reached right before, when they only read as much memory.\n"+
-			"%% of FMA: share of the FMA peak of as many threads. The higher one of the two shares limits a call.\ntokens/s: of one such layer.", d.Group, d.Size), rows)
+			"%% of FMA: share of the FMA peak of as many threads.\nbound: GB/s that reading or the FMAs alone would allow, the smaller of the two, and which it is.\ntokens/s: of one such layer.", d.Group, d.Size), rows)
 	}
-	rows = []string{"query heads\tfrom\ttype\ttier\t    time\t  GB/s\t% of read\t% of FMA\tper query head"}
+	rows = []string{"query heads\tfrom\ttype\ttier\t    time\t  GB/s\t% of read\t% of FMA\t bound\t% of bound\tper query head"}
 	for _, d := range f.Groups {
-		rows = append(rows, fmt.Sprintf("%11d\t%s\t%s\t%s\t%8s\t%6.1f\t%9s\t%8s\t%14s", d.Group, d.Level, d.Type, d.Tier,
-			table.Duration(d.Ns), d.GBs, Share(d.ReadShare())(0), Share(d.PeakShare())(0), table.Duration(d.Ns/float64(d.Group*d.KVHeads))))
+		rows = append(rows, fmt.Sprintf("%11d\t%s\t%s\t%s\t%8s\t%6.1f\t%9s\t%8s\t%s\t%14s", d.Group, d.Level, d.Type, d.Tier,
+			table.Duration(d.Ns), d.GBs, Share(d.ReadShare())(0), Share(d.PeakShare())(0), bound(&d), table.Duration(d.Ns/float64(d.Group*d.KVHeads))))
 	}
 	write(w, "Decoding with groups of several sizes: query heads for each KV head, one thread", rows)
 	rows = []string{"queries\trows per KV head\ttier\ttime for each\t% of 1"}
@@ -120,6 +120,13 @@ func Decode(w io.Writer, f *results.File) {
 		rows = append(rows, fmt.Sprintf("%s\t%6.1f\t%s\t%s\t%10s\t%7d\t%6.2f×\t%6.2f×", r.Level, float64(r.Bytes)/1e6, r.Type, r.Tier, table.Duration(r.One), r.Threads, r.Speedup, r.Reading))
 	}
 	write(w, "Ragged batches of sequences of 1 to 12000 parts of one length: the speedup by threads,\nand that by as many threads that only read as much memory", rows)
+}
+
+// bound returns two columns: the bound of decoding with what sets it, and the share of it.
+func bound(d *results.Decode) string {
+	gbs, limit := d.Bound()
+	name := map[string]string{results.LimitRead: "read", results.LimitPeak: "FMA"}[limit]
+	return fmt.Sprintf("%6.1f %s\t%10s", gbs, name, Share(d.BoundShare())(0))
 }
 
 // Models prints the speed of whole models.

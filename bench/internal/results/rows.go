@@ -101,10 +101,10 @@ type Option struct {
 	Runs []float64 `json:"runs_ns,omitempty"` // With of each repetition (-count)
 }
 
-// Limits of a linear layer.
+// Limits of a linear layer, and of decoding.
 const (
 	LimitPeak = "peak" // GFLOP/s of FMAs
-	LimitRead = "read" // GB/s of reading the weights
+	LimitRead = "read" // GB/s of reading the weights, or keys and values
 )
 
 // A Linear is the speed of a linear layer.
