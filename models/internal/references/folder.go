@@ -4,14 +4,14 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/attn-go/attn/models/internal/testweights"
+	"github.com/attn-go/attn/models/internal/refs"
 )
 
 // Folder returns the folder of the flag -refs, or fallback if the flag is not set. go test runs
 // a test in the folder of its package, so a relative path counts from there or, if it leads
 // nowhere, from the nearest folder above from which it leads somewhere.
 func Folder(fallback string) string {
-	dir := *testweights.Refs
+	dir := *refs.Dir
 	if dir == "" {
 		return fallback
 	}

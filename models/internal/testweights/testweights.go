@@ -2,9 +2,9 @@
 package testweights
 
 import (
-	"flag"
 	"testing"
 
+	_ "github.com/attn-go/attn/models/internal/refs" // for tests of packages that know no references
 	"github.com/attn-go/attn/models/weights"
 )
 
@@ -13,10 +13,6 @@ const (
 	MiniLM  = weights.MiniLM
 	SmolLM2 = weights.SmolLM2
 )
-
-// Refs is the flag -refs of every test of this module: a folder with further references for
-// TestReferences. All test binaries have it, so that go test ./models/... -args -refs DIR works.
-var Refs = flag.String("refs", "", "a `folder` with further references for TestReferences")
 
 // Path returns the path of a model. If it is missing, the test is skipped.
 func Path(t testing.TB, model string) string {

@@ -1,0 +1,3 @@
+package folder
+
+import _ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
