@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"bytes"
 	"context"
 	"io"
@@ -157,7 +158,7 @@ func TestReport(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, err)
 	}
-	for _, want := range []string{"contract 2", runtime.Version(), "generic", "layer1", "189ae3e7", "PyTorch", "% of peak", "12 heads 4×4 D64"} {
+	for _, want := range []string{fmt.Sprintf("contract %d", kernel.Contract), runtime.Version(), "generic", "layer1", "189ae3e7", "PyTorch", "% of peak", "12 heads 4×4 D64"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the report lacks %q:\n%s", want, out)
 		}
@@ -215,7 +216,7 @@ func TestDifferenceFails(t *testing.T) {
 func TestWrongContractFails(t *testing.T) {
 	damage(t, func(kernel.Options) bool { return true })
 	code, _, err := runCommand("-shapes", "none")
-	if code != 1 || !strings.Contains(err, "contract 2 gives 189ae3e7") {
+	if code != 1 || !strings.Contains(err, fmt.Sprintf("contract %d gives 189ae3e7", kernel.Contract)) {
 		t.Errorf("exit code %d, %q", code, err)
 	}
 }

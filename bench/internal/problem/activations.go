@@ -18,7 +18,7 @@ var embeddedFiles = []struct {
 	path   string
 	name   string // of the problem whose tensors have no prefix
 	causal bool
-	sha256 map[string]string // of each problem's result by contract 2
+	sha256 map[string]string // of each problem's result by the contract
 }{
 	{"testdata/activations/reference/activations.safetensors", "gobytes", true, map[string]string{
 		"layer1": "189ae3e7b88e7b3825d4287874aa44bea4e30a86cb2d8b1b13398c5913419257",

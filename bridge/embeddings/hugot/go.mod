@@ -3,9 +3,13 @@ module github.com/attn-go/attn/bridge/embeddings/hugot
 go 1.26.0
 
 require (
-	github.com/attn-go/attn v0.0.0
 	github.com/attn-go/attn/bridge/embeddings v0.0.0
 	github.com/knights-analytics/hugot v0.7.5
+)
+
+require (
+	github.com/attn-go/attn v0.0.0 // indirect
+	github.com/rivo/uniseg v0.4.7 // indirect
 )
 
 require (
