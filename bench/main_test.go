@@ -1,9 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"path/filepath"
 	"regexp"
