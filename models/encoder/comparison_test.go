@@ -13,65 +13,77 @@ import (
 
 var limit128 = tokenizer.Options{Limit: 128} // as make.py cuts texts
 
-// A comparison counts what was compared with a file of references.
+// tinyTolerance is how much larger our rms error against float64 may be than that of transformers in float32.
+const tinyTolerance = 1.5
+
+// aloneFrom is the size of a reference that is judged alone. The rms error of few numbers is chance: that of
+// 8 numbers was up to 2.1 times that of transformers for one text of 15 with seeds 1 to 6 of make.py,
+// 0.8 to 1.05 times for all texts together; that of 1000 numbers or more was never above 1.15 times.
+const aloneFrom = 1000
+
+// A comparison sums up the errors of what was compared with a file of references.
 type comparison struct {
 	t     *testing.T
 	f     *safetensors.File
 	count int
-	worst float64
+	sums  map[string]*errorSum
 }
+
+// An errorSum has the mean squares of the errors of all texts. Texts count alike, so that a wrong short one shows.
+type errorSum struct{ ours, theirs float64 }
 
 // check compares numbers with reference i of a name.
 func (c *comparison) check(i int, name string, got []float32) {
 	c.t.Helper()
-	name = fmt.Sprintf("%d.%s", i, name)
-	want, err := c.f.Float32(name)
+	ours, theirs := c.meanSquares(i, name, got)
+	if len(got) >= aloneFrom && !(ours <= tinyTolerance*tinyTolerance*theirs) {
+		c.t.Errorf("%d.%s: rms error %.3g, that of transformers in float32 is %.3g", i, name, math.Sqrt(ours), math.Sqrt(theirs))
+	}
+}
+
+// meanSquares returns the mean squares of our errors and of those of transformers, and adds them to the sums.
+func (c *comparison) meanSquares(i int, name string, got []float32) (ours, theirs float64) {
+	c.t.Helper()
+	tensor := fmt.Sprintf("%d.%s", i, name)
+	want, err := c.f.Float32(tensor)
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	theirs, err := c.f.Float32(name + ".error") // the largest, the rms
+	errors, err := c.f.Float32(tensor + ".error") // the largest, the rms
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	if len(got) != len(want) {
-		c.t.Fatalf("%s: %d numbers, want %d", name, len(got), len(want))
+		c.t.Fatalf("%s: %d numbers, want %d", tensor, len(got), len(want))
 	}
-	squares := 0.0
 	for j := range want {
 		d := float64(got[j]) - float64(want[j])
-		squares += d * d
+		ours += d * d / float64(len(want))
 	}
-	rms := math.Sqrt(squares / float64(len(want)))
-	if !(rms <= max(tinyTolerance*float64(theirs[1]), tinyFloor)) {
-		c.t.Errorf("%s: rms error %.3g, that of transformers in float32 is %.3g", name, rms, theirs[1])
+	theirs = float64(errors[1]) * float64(errors[1])
+	sum := c.sums[name]
+	if sum == nil {
+		sum = &errorSum{}
+		c.sums[name] = sum
 	}
-	if rms > tinyFloor {
-		c.worst = max(c.worst, rms/float64(theirs[1]))
-	}
+	sum.ours += ours
+	sum.theirs += theirs
 	c.count++
+	return ours, theirs
 }
 
-// checkScores compares the scores of all pairs together: the error of one number is chance.
-func (c *comparison) checkScores(got []float32) {
+// finish judges the sums of all texts. least has mean squares that are allowed whatever those of transformers are.
+func (c *comparison) finish(least map[string]float64) {
 	c.t.Helper()
-	ours, theirs := 0.0, 0.0
-	for i, x := range got {
-		want, err := c.f.Float32(fmt.Sprintf("%d.score", i))
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		errors, err := c.f.Float32(fmt.Sprintf("%d.score.error", i))
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		d, n := float64(x)-float64(want[0]), float64(len(got))
-		ours += d * d / n
-		theirs += float64(errors[1]) * float64(errors[1]) / n
-		c.count++
+	if want := len(c.f.Names()) / 2; c.count != want || want == 0 {
+		c.t.Errorf("%d of %d references were compared", c.count, want)
 	}
-	c.worst = math.Sqrt(ours / theirs)
-	if !(math.Sqrt(ours) <= max(tinyTolerance*math.Sqrt(theirs), tinyFloor)) {
-		c.t.Errorf("scores: rms error %.3g, that of transformers in float32 is %.3g", math.Sqrt(ours), math.Sqrt(theirs))
+	for name, sum := range c.sums {
+		ratio := math.Sqrt(sum.ours / sum.theirs)
+		c.t.Logf("%s: the rms error is %.3g times that of transformers", name, ratio)
+		if !(sum.ours <= max(tinyTolerance*tinyTolerance*sum.theirs, least[name])) {
+			c.t.Errorf("%s: the rms error is %.3g times that of transformers in float32, want at most %g", name, ratio, tinyTolerance)
+		}
 	}
 }
 
