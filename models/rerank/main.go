@@ -1,0 +1,149 @@
+// Command rerank ranks the passages of files by how well they answer a query, with a cross-encoder: a
+// model that reads the query and a passage together.
+//
+//	go run ./models/rerank -model DIR -query 'How do I close a file?' notes.txt
+//	go run ./models/rerank -model DIR -query 'my own threads' docs/*.md -unit paragraph -top 3
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/passage"
+)
+
+func main() {
+	ctx, stop := command.Context()
+	defer stop()
+	command.Exit("rerank", run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// config is a parsed command line.
+type config struct {
+	model    string
+	inputs   command.Inputs
+	query    string
+	isQuery  bool
+	top      int
+	long     string // cut or error
+	passages passage.Options
+	settings encoder.Options
+}
+
+const usage = `usage: rerank -model DIR -query TEXT [flags] [FILE...]
+
+A FILE that is - stands for standard input, as does leaving it out. Flags may follow files.
+
+The passages that answer TEXT best go to standard output, best first, as JSON lines: {"score", "file",
+"line", "last_line", "text", "tokens", "cut"}. A score is the output of the model's classifier: the
+higher, the better, and 1/(1+e^-score) is what sentence-transformers prints. Of equal scores the passage
+that was read first comes first.
+
+A passage is a line, or with -unit paragraph the lines between blank ones, or with -unit window as many
+words as the model sees beside the query, a quarter of which are those of the window before. Blank
+lines do not count, and binary files are skipped.
+
+Tokens are those of the query and the passage together. If these are more than the model sees, tokens at
+the end of the longer one are left out: the passage has "cut": true and gets a warning, or is an error with
+-long error. Bytes that are not UTF-8 are left out for the model and written as U+FFFD.
+
+All passages are scored before the first is written. After an interrupt (^C) or SIGTERM nothing is, and the
+status is 128 plus the number of the signal.
+
+`
+
+// parse parses the command line. If it asks for help, help gets it.
+func parse(args []string, help io.Writer) (*config, error) {
+	c := &config{}
+	fs := flag.NewFlagSet("rerank", flag.ContinueOnError)
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), usage)
+		fs.PrintDefaults()
+	}
+	fs.StringVar(&c.model, "model", "", "`folder` of a cross-encoder with one label, as Hugging Face has it")
+	fs.Func("query", "`text` that passages answer", func(s string) error {
+		c.query, c.isQuery = s, true
+		return nil
+	})
+	c.inputs.Flag(fs, "a passage `text` itself, also of several lines, before those of all files; may be repeated")
+	fs.IntVar(&c.top, "top", 10, "how many passages to write")
+	fs.StringVar(&c.long, "long", "cut", "`what` is done with a passage that the model does not see whole: cut or error")
+	unit := fs.String("unit", "line", "`what` a passage of a file is: line, paragraph or window")
+	command.ExecFlags(fs, &c.settings.Exec)
+	if err := command.Parse(fs, args, help); err != nil {
+		return nil, err
+	}
+	c.inputs.Take(fs)
+	var err error
+	if c.passages.Unit, err = passage.ParseUnit(*unit); err != nil {
+		return nil, command.Usage(fmt.Errorf("-unit: %w", err))
+	}
+	return c, c.check()
+}
+
+// check reports settings that are missing or wrong.
+func (c *config) check() error {
+	switch {
+	case c.model == "":
+		return command.Usage(errors.New("-model is missing: want the folder of a cross-encoder"))
+	case !c.isQuery:
+		return command.Usage(errors.New("-query is missing: want the text that passages answer"))
+	case c.long != "cut" && c.long != "error":
+		return command.Usage(fmt.Errorf("-long is %q, want cut or error", c.long))
+	case c.top < 1:
+		return command.Usage(fmt.Errorf("-top is %d, want 1 or more", c.top))
+	}
+	return command.CheckExec(c.settings.Exec)
+}
+
+// run runs the command. Results go to out, and everything else to report.
+func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Writer) error {
+	c, err := parse(args, out)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.inputs.Check(report); err != nil {
+		return err
+	}
+	if slices.Contains(c.inputs.Files, "-") && isTerminal(stdin) {
+		fmt.Fprintln(report, "rerank: reading lines of the standard input, which ^D ends")
+	}
+	r, err := encoder.LoadReranker(c.model)
+	if err != nil {
+		return err
+	}
+	r = r.With(c.settings)
+	c.passages.Tokens, c.passages.Count = r.MaxTokens(), func(text string) int { return r.CountTokens(c.query, text) }
+	if n := r.CountTokens(c.query, ""); c.passages.Unit == passage.Window && n >= r.MaxTokens() {
+		return fmt.Errorf("-query has %d tokens with those around it, which leaves no room for windows in the %d that the model sees", n, r.MaxTokens())
+	}
+	all, err := c.read(stdin, report)
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	if err := c.score(ctx, r, all, report); err != nil {
+		return err
+	}
+	fmt.Fprintf(report, "%d passages in %.3g s\n", len(all), time.Since(begin).Seconds())
+	return write(out, best(all, c.top))
+}
+
+// isTerminal returns whether a reader is a terminal.
+func isTerminal(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/encoder/berttest"
+	"github.com/attn-go/attn/models/folder"
+)
+
+const (
+	model = "../testdata/tiny/reranker-bert-1"
+	query = "The cat sits on the mat."
+)
+
+// rerank runs the command with a small model.
+func rerank(t *testing.T, stdin string, args ...string) (all []result, report string, err error) {
+	t.Helper()
+	var o, r bytes.Buffer
+	err = run(t.Context(), append([]string{"-model", model, "-query", query}, args...), strings.NewReader(stdin), &o, &r)
+	for line := range strings.Lines(o.String()) {
+		var x result
+		if err := json.Unmarshal([]byte(line), &x); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		all = append(all, x)
+	}
+	return all, r.String(), err
+}
+
+func writeFile(t *testing.T, name, text string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// scored returns passages with the scores and tokens of package encoder, best first.
+func scored(t *testing.T, passages ...result) []result {
+	t.Helper()
+	r, err := encoder.LoadReranker(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range passages {
+		p := &passages[i]
+		s, err := r.Score(t.Context(), query, []string{p.Text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Score, p.Tokens = s[0], r.CountTokens(query, p.Text)
+		p.Cut = p.Tokens > r.MaxTokens()
+	}
+	slices.SortStableFunc(passages, func(a, b result) int { return cmp.Compare(b.Score, a.Score) })
+	return passages
+}
+
+// TestRank: passages of all sources have the scores of package encoder, to the bit, and where they are; best first.
+func TestRank(t *testing.T) {
+	path := writeFile(t, "a.txt", "a cat\n\nwhat is <attention>?\na mat\r\n")
+	for _, c := range []struct {
+		args  []string
+		stdin string
+		want  []result
+	}{
+		{[]string{path}, "", []result{{File: path, Line: 1, Text: "a cat"}, {File: path, Line: 3, Text: "what is <attention>?"}, {File: path, Line: 4, Text: "a mat"}}},
+		{[]string{path, "-unit", "paragraph"}, "", []result{{File: path, Line: 1, Text: "a cat"}, {File: path, Line: 3, Last: 4, Text: "what is <attention>?\na mat"}}},
+		{[]string{path, "-unit", "window"}, "", []result{{File: path, Line: 1, Last: 4, Text: "a cat\n\nwhat is <attention>?\na mat"}}},
+		{[]string{"-text", "dogs", "-text", "cats\nrun", "-", "-threads", "1"}, "one\ntwo", []result{{Line: 1, Text: "dogs"}, {Line: 2, Text: "cats\nrun"}, {Line: 1, Text: "one"}, {Line: 2, Text: "two"}}},
+		{nil, "one\none\n \ntwo\n", []result{{Line: 1, Text: "one"}, {Line: 2, Text: "one"}, {Line: 4, Text: "two"}}},
+		{nil, "\n", nil},
+	} {
+		got, report, err := rerank(t, c.stdin, c.args...)
+		if want := scored(t, c.want...); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %+v, %v, want %+v", c.args, got, err, want)
+		}
+		if !strings.Contains(report, " passages in ") {
+			t.Errorf("%q: report %q", c.args, report)
+		}
+	}
+	all, _, err := rerank(t, "", path)
+	top, _, err2 := rerank(t, "", path, "-top", "2")
+	if err := errors.Join(err, err2); err != nil || !slices.Equal(top, all[:2]) {
+		t.Errorf("-top 2: %+v, %v, want the first two of %+v", top, err, all)
+	}
+}
+
+// TestLong: a passage that is too long is cut with a warning, or refused.
+func TestLong(t *testing.T) {
+	long := strings.Repeat("cat ", 200)
+	got, report, err := rerank(t, "", "-text", "a", "-text", long)
+	if want := scored(t, result{Line: 1, Text: "a"}, result{Line: 2, Text: long}); err != nil || !slices.Equal(got, want) || !want[0].Cut && !want[1].Cut {
+		t.Errorf("%+v, %v, want %+v, one of them cut", got, err, want)
+	}
+	if !strings.Contains(report, "warning: with the query, 1 of 2 passages") || !strings.Contains(report, "-text:2") {
+		t.Errorf("report %q", report)
+	}
+	if got, _, err := rerank(t, "a", "-query", long, "-unit", "window"); got != nil || err == nil || !strings.Contains(err.Error(), "no room for windows") {
+		t.Errorf("a query without room for windows: %v, %v", got, err)
+	}
+	if got, _, err := rerank(t, "", "-text", long, "-long", "error"); got != nil || err == nil || !strings.Contains(err.Error(), "-text:1 and the query have") {
+		t.Errorf("-long error: %v, %v", got, err)
+	}
+}
+
+// TestErrors: wrong usage, files that are not there, binary ones, and models that rank nothing.
+func TestErrors(t *testing.T) {
+	for _, args := range [][]string{{"-top", "0"}, {"-unit", "word"}, {"-long", "no"}, {"-threads", "-1"}, {"-tier", "none"}, {"-model", ""}, {"-m", "x"}} {
+		if _, _, err := rerank(t, "", args...); !errors.As(err, new(command.UsageError)) {
+			t.Errorf("%q: %v, want a usage error", args, err)
+		}
+	}
+	if err := run(t.Context(), []string{"-model", model}, nil, nil, nil); !errors.As(err, new(command.UsageError)) || !strings.Contains(err.Error(), "-query") {
+		t.Errorf("no query: %v", err)
+	}
+	if _, _, err := rerank(t, "", "none.txt"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	got, report, err := rerank(t, "", writeFile(t, "b", "a\x00b"))
+	if got != nil || err != nil || !strings.HasPrefix(report, "skipped ") {
+		t.Errorf("binary: %v, %q, %v", got, report, err)
+	}
+	dir := t.TempDir()
+	if err := berttest.New("bert.").Write(dir, "F32"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := rerank(t, "", "-model", dir); !errors.As(err, new(*folder.Error)) || !strings.Contains(err.Error(), "classifier") && !strings.Contains(err.Error(), "pooler") {
+		t.Errorf("a model without a classifier: %v", err)
+	}
+	var help bytes.Buffer
+	if err := run(t.Context(), []string{"-h"}, nil, &help, nil); err != nil || !strings.Contains(help.String(), "usage: rerank") || !strings.Contains(help.String(), "-unit") {
+		t.Errorf("help: %q, %v", &help, err)
+	}
+}
+
+// TestInterrupt: a command whose context has ended writes nothing and says why.
+func TestInterrupt(t *testing.T) {
+	cause := errors.New("cause")
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(cause)
+	var out, report bytes.Buffer
+	if err := run(ctx, []string{"-model", model, "-query", query, "-text", "a"}, nil, &out, &report); !errors.Is(err, cause) || out.Len() > 0 {
+		t.Errorf("%v and %q, want the cause and nothing", err, &out)
+	}
+}

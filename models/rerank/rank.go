@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/attn-go/attn/models/encoder"
+)
+
+// score sets the scores of all passages, which it computes in one call.
+func (c *config) score(ctx context.Context, r *encoder.Reranker, all []result, report io.Writer) error {
+	texts := make([]string, len(all))
+	for i := range all {
+		texts[i] = all[i].Text
+	}
+	if err := c.measure(r, all, report); err != nil {
+		return err
+	}
+	scores, err := r.Score(ctx, c.query, texts)
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("nothing is ranked: %w", context.Cause(ctx))
+	}
+	for i := range scores {
+		all[i].Score = scores[i]
+	}
+	return err
+}
+
+// measure counts the tokens of all passages, and warns of those that the model does not see whole or refuses them.
+func (c *config) measure(r *encoder.Reranker, all []result, report io.Writer) error {
+	var cut []string
+	for i := range all {
+		p := &all[i]
+		p.Tokens = r.CountTokens(c.query, p.Text)
+		p.Cut = p.Tokens > r.MaxTokens()
+		where := fmt.Sprintf("%s:%d", p.source, p.Line)
+		switch {
+		case p.Cut && c.long == "error":
+			return fmt.Errorf("%s and the query have %d tokens, and the model sees %d; -long cut leaves out tokens at the end of the longer one", where, p.Tokens, r.MaxTokens())
+		case p.Cut:
+			cut = append(cut, where)
+		}
+	}
+	if len(cut) > 0 {
+		fmt.Fprintf(report, "warning: with the query, %d of %d passages have more than the %d tokens that the model sees; the first of them is %s\n", len(cut), len(all), r.MaxTokens(), cut[0])
+	}
+	return nil
+}
+
+// best returns the top results, best first.
+func best(all []result, top int) []result {
+	slices.SortStableFunc(all, func(a, b result) int { return cmp.Compare(b.Score, a.Score) })
+	return all[:min(top, len(all))]
+}
+
+// write writes results as JSON lines.
+func write(out io.Writer, all []result) error {
+	w := bufio.NewWriter(out)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	for _, r := range all {
+		if err := e.Encode(r); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
