@@ -146,15 +146,30 @@ func weightWidenQ4_1AVX2(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightWidenK4AVX2(dst []float32, b []byte, lanes int, k int)
 
+// weightGemmInt8K4AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is K4.
+//
+//go:noescape
+func weightGemmInt8K4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenK5AVX2 is BlockKernels.Widen, see package ukernel. The format is K5.
 //
 //go:noescape
 func weightWidenK5AVX2(dst []float32, b []byte, lanes int, k int)
 
+// weightGemmInt8K5AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is K5.
+//
+//go:noescape
+func weightGemmInt8K5AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenK6AVX2 is BlockKernels.Widen, see package ukernel. The format is K6.
 //
 //go:noescape
 func weightWidenK6AVX2(dst []float32, b []byte, lanes int, k int)
+
+// weightGemmInt8K6AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is K6.
+//
+//go:noescape
+func weightGemmInt8K6AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightQuantizeAVX2 is WeightKernels.Quantize, see package ukernel.
 //

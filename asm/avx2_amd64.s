@@ -10922,6 +10922,1179 @@ done:
 	VZEROUPPER
 	RET
 
+// func weightGemmInt8K4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·weightGemmInt8K4AVX2(SB), NOSPLIT, $416-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+24, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
+	JNZ     cleared
+	VXORPS  Y0, Y0, Y0
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
+	JZ      cleared
+	MOVQ    AX, DI
+
+clear:
+	XORQ R8, R8
+
+clearlanes:
+	VMOVUPS Y0, (DI)(R8*2)
+	ADDQ    $0x00000010, R8
+	CMPQ    R8, BX
+	JL      clearlanes
+	ADDQ    CX, DI
+	DECQ    SI
+	JNZ     clear
+
+cleared:
+	// Tiles of 6 × 2 vectors.
+vectors2rows6:
+	CMPQ m+96(FP), $+6
+	JL   vectors2rows6done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows6block:
+	MOVQ         SI, R8
+	LEAQ         (R8)(DX*2), R9
+	ADDQ         DX, R9
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 4(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*2), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 8(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R9), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 12(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R9)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 16(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R9)(DX*2), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 20(SP)
+	XORQ         R8, R8
+
+vectors2rows6lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
+	VPXOR   Y9, Y9, Y9
+	VPXOR   Y10, Y10, Y10
+	VPXOR   Y11, Y11, Y11
+	MOVQ    SI, R10
+	LEAQ    (R10)(DX*2), R11
+	ADDQ    DX, R11
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
+
+vectors2rows6word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y12
+	VPAND        (R9), Y12, Y12
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y13
+	VPAND        32(R9), Y13, Y13
+	VPBROADCASTD (R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD (R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD (R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD (R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	VMOVDQU      (R9), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y12, Y12
+	VMOVDQU      32(R9), Y13
+	VPSRLW       $0x04, Y13, Y13
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y13, Y13
+	VPBROADCASTD 16(R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 16(R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 16(R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 16(R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors2rows6word
+	LEAQ         (DI)(R8*1), R9
+	ADDQ         BX, R9
+	VPMOVSXBW    (R9)(BX*1), Y12
+	VPMADDWD     Y12, Y0, Y0
+	VPMADDWD     Y12, Y2, Y2
+	VPMADDWD     Y12, Y4, Y4
+	VPMADDWD     Y12, Y6, Y6
+	VPMADDWD     Y12, Y8, Y8
+	VPMADDWD     Y12, Y10, Y10
+	VPMOVSXBW    16(R9)(BX*1), Y12
+	VPMADDWD     Y12, Y1, Y1
+	VPMADDWD     Y12, Y3, Y3
+	VPMADDWD     Y12, Y5, Y5
+	VPMADDWD     Y12, Y7, Y7
+	VPMADDWD     Y12, Y9, Y9
+	VPMADDWD     Y12, Y11, Y11
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (AX)(R8*2), R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	VCVTPH2PS    (DI)(R8*1), Y12
+	VCVTPH2PS    16(DI)(R8*1), Y13
+	VBROADCASTSS 32(R9), Y14
+	VMULPS       Y14, Y12, Y15
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R11), Y15, Y0
+	VMOVUPS      Y0, (R11)
+	VMULPS       Y14, Y13, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R11)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R11)(CX*1)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R11)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R11)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R11)(CX*2)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R11)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  (R12), Y1, Y6
+	VMOVUPS      Y6, (R12)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  32(R12), Y0, Y7
+	VMOVUPS      Y7, 32(R12)
+	VBROADCASTSS 32(R10)(DX*1), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y8, Y8
+	VFMADD213PS  (R12)(CX*1), Y1, Y8
+	VMOVUPS      Y8, (R12)(CX*1)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y9, Y9
+	VFMADD213PS  32(R12)(CX*1), Y0, Y9
+	VMOVUPS      Y9, 32(R12)(CX*1)
+	VBROADCASTSS 32(R10)(DX*2), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y10, Y10
+	VFMADD213PS  (R12)(CX*2), Y1, Y10
+	VMOVUPS      Y10, (R12)(CX*2)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y11, Y11
+	VFMADD213PS  32(R12)(CX*2), Y0, Y11
+	VMOVUPS      Y11, 32(R12)(CX*2)
+	LEAQ         (DI)(R8*1), R13
+	LEAQ         (DI)(R8*1), R14
+	ADDQ         BX, R14
+	ADDQ         BX, R14
+	VCVTPH2PS    (R13)(BX*1), Y0
+	VPMOVSXBW    (R14)(BX*1), Y2
+	VCVTPH2PS    16(R13)(BX*1), Y1
+	VPMOVSXBW    16(R14)(BX*1), Y3
+	VBROADCASTSS 32(R9), Y4
+	VPBROADCASTD (SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R11), Y7, Y6
+	VMOVUPS      Y6, (R11)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R11), Y4, Y5
+	VMOVUPS      Y5, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y4
+	VPBROADCASTD 4(SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R11)(CX*1), Y7, Y6
+	VMOVUPS      Y6, (R11)(CX*1)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R11)(CX*1), Y4, Y5
+	VMOVUPS      Y5, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y4
+	VPBROADCASTD 8(SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R11)(CX*2), Y7, Y6
+	VMOVUPS      Y6, (R11)(CX*2)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R11)(CX*2), Y4, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y4
+	VPBROADCASTD 12(SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R12), Y7, Y6
+	VMOVUPS      Y6, (R12)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R12), Y4, Y5
+	VMOVUPS      Y5, 32(R12)
+	VBROADCASTSS 32(R10)(DX*1), Y4
+	VPBROADCASTD 16(SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R12)(CX*1), Y7, Y6
+	VMOVUPS      Y6, (R12)(CX*1)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R12)(CX*1), Y4, Y5
+	VMOVUPS      Y5, 32(R12)(CX*1)
+	VBROADCASTSS 32(R10)(DX*2), Y4
+	VPBROADCASTD 20(SP), Y5
+	VPMADDWD     Y5, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y0, Y0
+	VFMADD213PS  (R12)(CX*2), Y0, Y2
+	VMOVUPS      Y2, (R12)(CX*2)
+	VPMADDWD     Y5, Y3, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VFMADD213PS  32(R12)(CX*2), Y1, Y0
+	VMOVUPS      Y0, 32(R12)(CX*2)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows6lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows6block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+6, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+6, m+96(FP)
+	JMP    vectors2rows6
+
+vectors2rows6done:
+	// Tiles of 4 × 2 vectors.
+vectors2rows4:
+	CMPQ m+96(FP), $+4
+	JL   vectors2rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows4block:
+	MOVQ         SI, R8
+	LEAQ         (R8)(DX*2), R9
+	ADDQ         DX, R9
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 4(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*2), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 8(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R9), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 12(SP)
+	XORQ         R8, R8
+
+vectors2rows4lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	MOVQ    SI, R10
+	LEAQ    (R10)(DX*2), R11
+	ADDQ    DX, R11
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
+
+vectors2rows4word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y8
+	VPAND        (R9), Y8, Y8
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y9
+	VPAND        32(R9), Y9, Y9
+	VPBROADCASTD (R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD (R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VPBROADCASTD 16(R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 16(R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors2rows4word
+	LEAQ         (DI)(R8*1), R9
+	ADDQ         BX, R9
+	VPMOVSXBW    (R9)(BX*1), Y8
+	VPMADDWD     Y8, Y0, Y0
+	VPMADDWD     Y8, Y2, Y2
+	VPMADDWD     Y8, Y4, Y4
+	VPMADDWD     Y8, Y6, Y6
+	VPMOVSXBW    16(R9)(BX*1), Y8
+	VPMADDWD     Y8, Y1, Y1
+	VPMADDWD     Y8, Y3, Y3
+	VPMADDWD     Y8, Y5, Y5
+	VPMADDWD     Y8, Y7, Y7
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (AX)(R8*2), R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	VCVTPH2PS    (DI)(R8*1), Y8
+	VCVTPH2PS    16(DI)(R8*1), Y9
+	VBROADCASTSS 32(R9), Y10
+	VMULPS       Y10, Y8, Y11
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R11), Y11, Y0
+	VMOVUPS      Y0, (R11)
+	VMULPS       Y10, Y9, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R11)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R11)(CX*1)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R11)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R11)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R11)(CX*2)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R11)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  (R12), Y1, Y6
+	VMOVUPS      Y6, (R12)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  32(R12), Y0, Y7
+	VMOVUPS      Y7, 32(R12)
+	LEAQ         (DI)(R8*1), R13
+	LEAQ         (DI)(R8*1), R14
+	ADDQ         BX, R14
+	ADDQ         BX, R14
+	VCVTPH2PS    (R13)(BX*1), Y0
+	VPMOVSXBW    (R14)(BX*1), Y2
+	VCVTPH2PS    16(R13)(BX*1), Y1
+	VPMOVSXBW    16(R14)(BX*1), Y3
+	VBROADCASTSS 32(R9), Y4
+	VPBROADCASTD (SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R11), Y7, Y6
+	VMOVUPS      Y6, (R11)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R11), Y4, Y5
+	VMOVUPS      Y5, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y4
+	VPBROADCASTD 4(SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R11)(CX*1), Y7, Y6
+	VMOVUPS      Y6, (R11)(CX*1)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R11)(CX*1), Y4, Y5
+	VMOVUPS      Y5, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y4
+	VPBROADCASTD 8(SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R11)(CX*2), Y7, Y6
+	VMOVUPS      Y6, (R11)(CX*2)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R11)(CX*2), Y4, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y4
+	VPBROADCASTD 12(SP), Y5
+	VPMADDWD     Y5, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y0, Y0
+	VFMADD213PS  (R12), Y0, Y2
+	VMOVUPS      Y2, (R12)
+	VPMADDWD     Y5, Y3, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VFMADD213PS  32(R12), Y1, Y0
+	VMOVUPS      Y0, 32(R12)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows4lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows4block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors2rows4
+
+vectors2rows4done:
+	// Tiles of 3 × 2 vectors.
+vectors2rows3:
+	CMPQ m+96(FP), $+3
+	JL   vectors2rows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows3block:
+	MOVQ         SI, R8
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 4(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*2), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 8(SP)
+	XORQ         R8, R8
+
+vectors2rows3lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	MOVQ    SI, R10
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors2rows3word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y6
+	VPAND        (R9), Y6, Y6
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y7
+	VPAND        32(R9), Y7, Y7
+	VPBROADCASTD (R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD 16(R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows3word
+	LEAQ         (DI)(R8*1), R9
+	ADDQ         BX, R9
+	VPMOVSXBW    (R9)(BX*1), Y6
+	VPMADDWD     Y6, Y0, Y0
+	VPMADDWD     Y6, Y2, Y2
+	VPMADDWD     Y6, Y4, Y4
+	VPMOVSXBW    16(R9)(BX*1), Y6
+	VPMADDWD     Y6, Y1, Y1
+	VPMADDWD     Y6, Y3, Y3
+	VPMADDWD     Y6, Y5, Y5
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y6
+	VCVTPH2PS    16(DI)(R8*1), Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y8, Y6, Y9
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y9, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y8, Y7, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y6, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VMULPS       Y0, Y7, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y6, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R10)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R10)(CX*2)
+	VMULPS       Y0, Y7, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R10)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R10)(CX*2)
+	LEAQ         (DI)(R8*1), R11
+	LEAQ         (DI)(R8*1), R12
+	ADDQ         BX, R12
+	ADDQ         BX, R12
+	VCVTPH2PS    (R11)(BX*1), Y0
+	VPMOVSXBW    (R12)(BX*1), Y2
+	VCVTPH2PS    16(R11)(BX*1), Y1
+	VPMOVSXBW    16(R12)(BX*1), Y3
+	VBROADCASTSS 32(R9), Y4
+	VPBROADCASTD (SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R10), Y7, Y6
+	VMOVUPS      Y6, (R10)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R10), Y4, Y5
+	VMOVUPS      Y5, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y4
+	VPBROADCASTD 4(SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R10)(CX*1), Y7, Y6
+	VMOVUPS      Y6, (R10)(CX*1)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R10)(CX*1), Y4, Y5
+	VMOVUPS      Y5, 32(R10)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y4
+	VPBROADCASTD 8(SP), Y5
+	VPMADDWD     Y5, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y0, Y0
+	VFMADD213PS  (R10)(CX*2), Y0, Y2
+	VMOVUPS      Y2, (R10)(CX*2)
+	VPMADDWD     Y5, Y3, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VFMADD213PS  32(R10)(CX*2), Y1, Y0
+	VMOVUPS      Y0, 32(R10)(CX*2)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows3lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows3block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+3, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+3, m+96(FP)
+	JMP    vectors2rows3
+
+vectors2rows3done:
+	// Tiles of 2 × 2 vectors.
+vectors2rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors2rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows2block:
+	MOVQ         SI, R8
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 4(SP)
+	XORQ         R8, R8
+
+vectors2rows2lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	MOVQ    SI, R10
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors2rows2word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y4
+	VPAND        (R9), Y4, Y4
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y5
+	VPAND        32(R9), Y5, Y5
+	VPBROADCASTD (R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
+	VPBROADCASTD 16(R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows2word
+	LEAQ         (DI)(R8*1), R9
+	ADDQ         BX, R9
+	VPMOVSXBW    (R9)(BX*1), Y4
+	VPMADDWD     Y4, Y0, Y0
+	VPMADDWD     Y4, Y2, Y2
+	VPMOVSXBW    16(R9)(BX*1), Y4
+	VPMADDWD     Y4, Y1, Y1
+	VPMADDWD     Y4, Y3, Y3
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y4
+	VCVTPH2PS    16(DI)(R8*1), Y5
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y6, Y4, Y7
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y7, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y6, Y5, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y4, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VMULPS       Y0, Y5, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	LEAQ         (DI)(R8*1), R11
+	LEAQ         (DI)(R8*1), R12
+	ADDQ         BX, R12
+	ADDQ         BX, R12
+	VCVTPH2PS    (R11)(BX*1), Y0
+	VPMOVSXBW    (R12)(BX*1), Y2
+	VCVTPH2PS    16(R11)(BX*1), Y1
+	VPMOVSXBW    16(R12)(BX*1), Y3
+	VBROADCASTSS 32(R9), Y4
+	VPBROADCASTD (SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R10), Y7, Y6
+	VMOVUPS      Y6, (R10)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R10), Y4, Y5
+	VMOVUPS      Y5, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y4
+	VPBROADCASTD 4(SP), Y5
+	VPMADDWD     Y5, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y0, Y0
+	VFMADD213PS  (R10)(CX*1), Y0, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VPMADDWD     Y5, Y3, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VFMADD213PS  32(R10)(CX*1), Y1, Y0
+	VMOVUPS      Y0, 32(R10)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows2lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors2rows2
+
+vectors2rows2done:
+	// Tiles of 1 × 2 vectors.
+vectors2rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors2rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows1block:
+	MOVQ         SI, R8
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	XORQ         R8, R8
+
+vectors2rows1lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	MOVQ    SI, R10
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors2rows1word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y2
+	VPAND        (R9), Y2, Y2
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y3
+	VPAND        32(R9), Y3, Y3
+	VPBROADCASTD (R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	VMOVDQU      (R9), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y2, Y2
+	VMOVDQU      32(R9), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y3, Y3
+	VPBROADCASTD 16(R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows1word
+	LEAQ         (DI)(R8*1), R9
+	ADDQ         BX, R9
+	VPMOVSXBW    (R9)(BX*1), Y2
+	VPMADDWD     Y2, Y0, Y0
+	VPMOVSXBW    16(R9)(BX*1), Y2
+	VPMADDWD     Y2, Y1, Y1
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y2
+	VCVTPH2PS    16(DI)(R8*1), Y3
+	VBROADCASTSS 32(R9), Y4
+	VMULPS       Y4, Y2, Y2
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y2, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y4, Y3, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	LEAQ         (DI)(R8*1), R11
+	LEAQ         (DI)(R8*1), R12
+	ADDQ         BX, R12
+	ADDQ         BX, R12
+	VCVTPH2PS    (R11)(BX*1), Y0
+	VPMOVSXBW    (R12)(BX*1), Y2
+	VCVTPH2PS    16(R11)(BX*1), Y1
+	VPMOVSXBW    16(R12)(BX*1), Y3
+	VBROADCASTSS 32(R9), Y4
+	VPBROADCASTD (SP), Y5
+	VPMADDWD     Y5, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y0, Y0
+	VFMADD213PS  (R10), Y0, Y2
+	VMOVUPS      Y2, (R10)
+	VPMADDWD     Y5, Y3, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VFMADD213PS  32(R10), Y1, Y0
+	VMOVUPS      Y0, 32(R10)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors2rows1
+
+vectors2rows1done:
+	VZEROUPPER
+	RET
+
+DATA const01010101AVX2<>+0(SB)/4, $0x01010101
+DATA const01010101AVX2<>+4(SB)/4, $0x01010101
+DATA const01010101AVX2<>+8(SB)/4, $0x01010101
+DATA const01010101AVX2<>+12(SB)/4, $0x01010101
+DATA const01010101AVX2<>+16(SB)/4, $0x01010101
+DATA const01010101AVX2<>+20(SB)/4, $0x01010101
+DATA const01010101AVX2<>+24(SB)/4, $0x01010101
+DATA const01010101AVX2<>+28(SB)/4, $0x01010101
+GLOBL const01010101AVX2<>(SB), RODATA|NOPTR, $32
+
 // func weightWidenK5AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·weightWidenK5AVX2(SB), NOSPLIT, $0-64
@@ -11086,6 +12259,2275 @@ DATA const00000010AVX2<>+20(SB)/4, $0x00000010
 DATA const00000010AVX2<>+24(SB)/4, $0x00000010
 DATA const00000010AVX2<>+28(SB)/4, $0x00000010
 GLOBL const00000010AVX2<>(SB), RODATA|NOPTR, $32
+
+// func weightGemmInt8K5AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·weightGemmInt8K5AVX2(SB), NOSPLIT, $416-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+28, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
+	JNZ     cleared
+	VXORPS  Y0, Y0, Y0
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
+	JZ      cleared
+	MOVQ    AX, DI
+
+clear:
+	XORQ R8, R8
+
+clearlanes:
+	VMOVUPS Y0, (DI)(R8*2)
+	ADDQ    $0x00000010, R8
+	CMPQ    R8, BX
+	JL      clearlanes
+	ADDQ    CX, DI
+	DECQ    SI
+	JNZ     clear
+
+cleared:
+	// Tiles of 6 × 2 vectors.
+vectors2rows6:
+	CMPQ m+96(FP), $+6
+	JL   vectors2rows6done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows6block:
+	MOVQ         SI, R8
+	LEAQ         (R8)(DX*2), R9
+	ADDQ         DX, R9
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 4(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*2), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 8(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R9), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 12(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R9)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 16(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R9)(DX*2), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 20(SP)
+	XORQ         R8, R8
+
+vectors2rows6lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
+	VPXOR   Y9, Y9, Y9
+	VPXOR   Y10, Y10, Y10
+	VPXOR   Y11, Y11, Y11
+	MOVQ    SI, R10
+	LEAQ    (R10)(DX*2), R11
+	ADDQ    DX, R11
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
+
+vectors2rows6word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y12
+	VPAND        (R9), Y12, Y12
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y13
+	VPAND        32(R9), Y13, Y13
+	VPBROADCASTD (R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD (R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD (R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD (R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	VMOVDQU      (R9), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y12, Y12
+	VMOVDQU      32(R9), Y13
+	VPSRLW       $0x04, Y13, Y13
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y13, Y13
+	VPBROADCASTD 16(R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 16(R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 16(R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 16(R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors2rows6word
+	LEAQ         (DI)(R8*1), R10
+	ADDQ         BX, R10
+	VPMOVSXBW    (R10)(BX*1), Y12
+	VPMADDWD     Y12, Y0, Y0
+	VPMADDWD     Y12, Y2, Y2
+	VPMADDWD     Y12, Y4, Y4
+	VPMADDWD     Y12, Y6, Y6
+	VPMADDWD     Y12, Y8, Y8
+	VPMADDWD     Y12, Y10, Y10
+	VPMOVSXBW    16(R10)(BX*1), Y12
+	VPMADDWD     Y12, Y1, Y1
+	VPMADDWD     Y12, Y3, Y3
+	VPMADDWD     Y12, Y5, Y5
+	VPMADDWD     Y12, Y7, Y7
+	VPMADDWD     Y12, Y9, Y9
+	VPMADDWD     Y12, Y11, Y11
+	VMOVDQU      Y0, 32(SP)
+	VMOVDQU      Y1, 64(SP)
+	VMOVDQU      Y2, 96(SP)
+	VMOVDQU      Y3, 128(SP)
+	VMOVDQU      Y4, 160(SP)
+	VMOVDQU      Y5, 192(SP)
+	VMOVDQU      Y6, 224(SP)
+	VMOVDQU      Y7, 256(SP)
+	VMOVDQU      Y8, 288(SP)
+	VMOVDQU      Y9, 320(SP)
+	VMOVDQU      Y10, 352(SP)
+	VMOVDQU      Y11, 384(SP)
+	VPXOR        Y0, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	VPXOR        Y8, Y8, Y8
+	VPXOR        Y9, Y9, Y9
+	VPXOR        Y10, Y10, Y10
+	VPXOR        Y11, Y11, Y11
+	MOVQ         SI, R10
+	LEAQ         (R10)(DX*2), R11
+	ADDQ         DX, R11
+	MOVQ         $0x00000001, R12
+	PCALIGN      $0x40
+
+vectors2rows6wordupper:
+	VMOVDQU      (R9), Y12
+	VPAND        const01010101AVX2<>+0(SB), Y12, Y12
+	VMOVDQU      32(R9), Y13
+	VPAND        const01010101AVX2<>+0(SB), Y13, Y13
+	VPBROADCASTD (R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD (R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD (R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD (R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	VMOVDQU      (R9), Y12
+	VPSRLW       $0x01, Y12, Y12
+	VPAND        const01010101AVX2<>+0(SB), Y12, Y12
+	VMOVDQU      32(R9), Y13
+	VPSRLW       $0x01, Y13, Y13
+	VPAND        const01010101AVX2<>+0(SB), Y13, Y13
+	VPBROADCASTD 4(R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 4(R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 4(R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 4(R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 4(R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 4(R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	VMOVDQU      (R9), Y12
+	VPSRLW       $0x02, Y12, Y12
+	VPAND        const01010101AVX2<>+0(SB), Y12, Y12
+	VMOVDQU      32(R9), Y13
+	VPSRLW       $0x02, Y13, Y13
+	VPAND        const01010101AVX2<>+0(SB), Y13, Y13
+	VPBROADCASTD 8(R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 8(R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 8(R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 8(R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 8(R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 8(R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	VMOVDQU      (R9), Y12
+	VPSRLW       $0x03, Y12, Y12
+	VPAND        const01010101AVX2<>+0(SB), Y12, Y12
+	VMOVDQU      32(R9), Y13
+	VPSRLW       $0x03, Y13, Y13
+	VPAND        const01010101AVX2<>+0(SB), Y13, Y13
+	VPBROADCASTD 12(R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 12(R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 12(R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 12(R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 12(R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 12(R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	VMOVDQU      (R9), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        const01010101AVX2<>+0(SB), Y12, Y12
+	VMOVDQU      32(R9), Y13
+	VPSRLW       $0x04, Y13, Y13
+	VPAND        const01010101AVX2<>+0(SB), Y13, Y13
+	VPBROADCASTD 16(R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 16(R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 16(R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 16(R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	VMOVDQU      (R9), Y12
+	VPSRLW       $0x05, Y12, Y12
+	VPAND        const01010101AVX2<>+0(SB), Y12, Y12
+	VMOVDQU      32(R9), Y13
+	VPSRLW       $0x05, Y13, Y13
+	VPAND        const01010101AVX2<>+0(SB), Y13, Y13
+	VPBROADCASTD 20(R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 20(R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 20(R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 20(R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 20(R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 20(R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	VMOVDQU      (R9), Y12
+	VPSRLW       $0x06, Y12, Y12
+	VPAND        const01010101AVX2<>+0(SB), Y12, Y12
+	VMOVDQU      32(R9), Y13
+	VPSRLW       $0x06, Y13, Y13
+	VPAND        const01010101AVX2<>+0(SB), Y13, Y13
+	VPBROADCASTD 24(R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 24(R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 24(R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 24(R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 24(R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 24(R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	VMOVDQU      (R9), Y12
+	VPSRLW       $0x07, Y12, Y12
+	VPAND        const01010101AVX2<>+0(SB), Y12, Y12
+	VMOVDQU      32(R9), Y13
+	VPSRLW       $0x07, Y13, Y13
+	VPAND        const01010101AVX2<>+0(SB), Y13, Y13
+	VPBROADCASTD 28(R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 28(R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 28(R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 28(R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 28(R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 28(R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	ADDQ         $0x00000010, R10
+	ADDQ         $0x00000010, R11
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors2rows6wordupper
+	LEAQ         (DI)(R8*1), R9
+	ADDQ         BX, R9
+	VPMOVSXBW    (R9)(BX*1), Y12
+	VPMADDWD     Y12, Y0, Y0
+	VPMADDWD     Y12, Y2, Y2
+	VPMADDWD     Y12, Y4, Y4
+	VPMADDWD     Y12, Y6, Y6
+	VPMADDWD     Y12, Y8, Y8
+	VPMADDWD     Y12, Y10, Y10
+	VPMOVSXBW    16(R9)(BX*1), Y12
+	VPMADDWD     Y12, Y1, Y1
+	VPMADDWD     Y12, Y3, Y3
+	VPMADDWD     Y12, Y5, Y5
+	VPMADDWD     Y12, Y7, Y7
+	VPMADDWD     Y12, Y9, Y9
+	VPMADDWD     Y12, Y11, Y11
+	VPSLLD       $0x04, Y0, Y0
+	VPADDD       32(SP), Y0, Y0
+	VPSLLD       $0x04, Y1, Y1
+	VPADDD       64(SP), Y1, Y1
+	VPSLLD       $0x04, Y2, Y2
+	VPADDD       96(SP), Y2, Y2
+	VPSLLD       $0x04, Y3, Y3
+	VPADDD       128(SP), Y3, Y3
+	VPSLLD       $0x04, Y4, Y4
+	VPADDD       160(SP), Y4, Y4
+	VPSLLD       $0x04, Y5, Y5
+	VPADDD       192(SP), Y5, Y5
+	VPSLLD       $0x04, Y6, Y6
+	VPADDD       224(SP), Y6, Y6
+	VPSLLD       $0x04, Y7, Y7
+	VPADDD       256(SP), Y7, Y7
+	VPSLLD       $0x04, Y8, Y8
+	VPADDD       288(SP), Y8, Y8
+	VPSLLD       $0x04, Y9, Y9
+	VPADDD       320(SP), Y9, Y9
+	VPSLLD       $0x04, Y10, Y10
+	VPADDD       352(SP), Y10, Y10
+	VPSLLD       $0x04, Y11, Y11
+	VPADDD       384(SP), Y11, Y11
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (AX)(R8*2), R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	VCVTPH2PS    (DI)(R8*1), Y12
+	VCVTPH2PS    16(DI)(R8*1), Y13
+	VBROADCASTSS 32(R9), Y14
+	VMULPS       Y14, Y12, Y15
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R11), Y15, Y0
+	VMOVUPS      Y0, (R11)
+	VMULPS       Y14, Y13, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R11)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R11)(CX*1)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R11)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R11)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R11)(CX*2)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R11)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  (R12), Y1, Y6
+	VMOVUPS      Y6, (R12)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  32(R12), Y0, Y7
+	VMOVUPS      Y7, 32(R12)
+	VBROADCASTSS 32(R10)(DX*1), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y8, Y8
+	VFMADD213PS  (R12)(CX*1), Y1, Y8
+	VMOVUPS      Y8, (R12)(CX*1)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y9, Y9
+	VFMADD213PS  32(R12)(CX*1), Y0, Y9
+	VMOVUPS      Y9, 32(R12)(CX*1)
+	VBROADCASTSS 32(R10)(DX*2), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y10, Y10
+	VFMADD213PS  (R12)(CX*2), Y1, Y10
+	VMOVUPS      Y10, (R12)(CX*2)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y11, Y11
+	VFMADD213PS  32(R12)(CX*2), Y0, Y11
+	VMOVUPS      Y11, 32(R12)(CX*2)
+	LEAQ         (DI)(R8*1), R13
+	LEAQ         (DI)(R8*1), R14
+	ADDQ         BX, R14
+	ADDQ         BX, R14
+	VCVTPH2PS    (R13)(BX*1), Y0
+	VPMOVSXBW    (R14)(BX*1), Y2
+	VCVTPH2PS    16(R13)(BX*1), Y1
+	VPMOVSXBW    16(R14)(BX*1), Y3
+	VBROADCASTSS 32(R9), Y4
+	VPBROADCASTD (SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R11), Y7, Y6
+	VMOVUPS      Y6, (R11)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R11), Y4, Y5
+	VMOVUPS      Y5, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y4
+	VPBROADCASTD 4(SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R11)(CX*1), Y7, Y6
+	VMOVUPS      Y6, (R11)(CX*1)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R11)(CX*1), Y4, Y5
+	VMOVUPS      Y5, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y4
+	VPBROADCASTD 8(SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R11)(CX*2), Y7, Y6
+	VMOVUPS      Y6, (R11)(CX*2)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R11)(CX*2), Y4, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y4
+	VPBROADCASTD 12(SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R12), Y7, Y6
+	VMOVUPS      Y6, (R12)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R12), Y4, Y5
+	VMOVUPS      Y5, 32(R12)
+	VBROADCASTSS 32(R10)(DX*1), Y4
+	VPBROADCASTD 16(SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R12)(CX*1), Y7, Y6
+	VMOVUPS      Y6, (R12)(CX*1)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R12)(CX*1), Y4, Y5
+	VMOVUPS      Y5, 32(R12)(CX*1)
+	VBROADCASTSS 32(R10)(DX*2), Y4
+	VPBROADCASTD 20(SP), Y5
+	VPMADDWD     Y5, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y0, Y0
+	VFMADD213PS  (R12)(CX*2), Y0, Y2
+	VMOVUPS      Y2, (R12)(CX*2)
+	VPMADDWD     Y5, Y3, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VFMADD213PS  32(R12)(CX*2), Y1, Y0
+	VMOVUPS      Y0, 32(R12)(CX*2)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows6lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows6block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+6, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+6, m+96(FP)
+	JMP    vectors2rows6
+
+vectors2rows6done:
+	// Tiles of 4 × 2 vectors.
+vectors2rows4:
+	CMPQ m+96(FP), $+4
+	JL   vectors2rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows4block:
+	MOVQ         SI, R8
+	LEAQ         (R8)(DX*2), R9
+	ADDQ         DX, R9
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 4(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*2), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 8(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R9), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 12(SP)
+	XORQ         R8, R8
+
+vectors2rows4lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	MOVQ    SI, R10
+	LEAQ    (R10)(DX*2), R11
+	ADDQ    DX, R11
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
+
+vectors2rows4word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y8
+	VPAND        (R9), Y8, Y8
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y9
+	VPAND        32(R9), Y9, Y9
+	VPBROADCASTD (R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD (R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VPBROADCASTD 16(R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 16(R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors2rows4word
+	LEAQ         (DI)(R8*1), R10
+	ADDQ         BX, R10
+	VPMOVSXBW    (R10)(BX*1), Y8
+	VPMADDWD     Y8, Y0, Y0
+	VPMADDWD     Y8, Y2, Y2
+	VPMADDWD     Y8, Y4, Y4
+	VPMADDWD     Y8, Y6, Y6
+	VPMOVSXBW    16(R10)(BX*1), Y8
+	VPMADDWD     Y8, Y1, Y1
+	VPMADDWD     Y8, Y3, Y3
+	VPMADDWD     Y8, Y5, Y5
+	VPMADDWD     Y8, Y7, Y7
+	VMOVDQU      Y0, 32(SP)
+	VMOVDQU      Y1, 64(SP)
+	VMOVDQU      Y2, 96(SP)
+	VMOVDQU      Y3, 128(SP)
+	VMOVDQU      Y4, 160(SP)
+	VMOVDQU      Y5, 192(SP)
+	VMOVDQU      Y6, 224(SP)
+	VMOVDQU      Y7, 256(SP)
+	VPXOR        Y0, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPXOR        Y5, Y5, Y5
+	VPXOR        Y6, Y6, Y6
+	VPXOR        Y7, Y7, Y7
+	MOVQ         SI, R10
+	LEAQ         (R10)(DX*2), R11
+	ADDQ         DX, R11
+	MOVQ         $0x00000001, R12
+	PCALIGN      $0x40
+
+vectors2rows4wordupper:
+	VMOVDQU      (R9), Y8
+	VPAND        const01010101AVX2<>+0(SB), Y8, Y8
+	VMOVDQU      32(R9), Y9
+	VPAND        const01010101AVX2<>+0(SB), Y9, Y9
+	VPBROADCASTD (R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD (R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x01, Y8, Y8
+	VPAND        const01010101AVX2<>+0(SB), Y8, Y8
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x01, Y9, Y9
+	VPAND        const01010101AVX2<>+0(SB), Y9, Y9
+	VPBROADCASTD 4(R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD 4(R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 4(R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 4(R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x02, Y8, Y8
+	VPAND        const01010101AVX2<>+0(SB), Y8, Y8
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x02, Y9, Y9
+	VPAND        const01010101AVX2<>+0(SB), Y9, Y9
+	VPBROADCASTD 8(R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD 8(R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 8(R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 8(R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x03, Y8, Y8
+	VPAND        const01010101AVX2<>+0(SB), Y8, Y8
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x03, Y9, Y9
+	VPAND        const01010101AVX2<>+0(SB), Y9, Y9
+	VPBROADCASTD 12(R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD 12(R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 12(R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 12(R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        const01010101AVX2<>+0(SB), Y8, Y8
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        const01010101AVX2<>+0(SB), Y9, Y9
+	VPBROADCASTD 16(R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 16(R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x05, Y8, Y8
+	VPAND        const01010101AVX2<>+0(SB), Y8, Y8
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x05, Y9, Y9
+	VPAND        const01010101AVX2<>+0(SB), Y9, Y9
+	VPBROADCASTD 20(R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD 20(R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 20(R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 20(R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x06, Y8, Y8
+	VPAND        const01010101AVX2<>+0(SB), Y8, Y8
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x06, Y9, Y9
+	VPAND        const01010101AVX2<>+0(SB), Y9, Y9
+	VPBROADCASTD 24(R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD 24(R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 24(R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 24(R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x07, Y8, Y8
+	VPAND        const01010101AVX2<>+0(SB), Y8, Y8
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x07, Y9, Y9
+	VPAND        const01010101AVX2<>+0(SB), Y9, Y9
+	VPBROADCASTD 28(R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD 28(R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 28(R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 28(R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	ADDQ         $0x00000010, R10
+	ADDQ         $0x00000010, R11
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors2rows4wordupper
+	LEAQ         (DI)(R8*1), R9
+	ADDQ         BX, R9
+	VPMOVSXBW    (R9)(BX*1), Y8
+	VPMADDWD     Y8, Y0, Y0
+	VPMADDWD     Y8, Y2, Y2
+	VPMADDWD     Y8, Y4, Y4
+	VPMADDWD     Y8, Y6, Y6
+	VPMOVSXBW    16(R9)(BX*1), Y8
+	VPMADDWD     Y8, Y1, Y1
+	VPMADDWD     Y8, Y3, Y3
+	VPMADDWD     Y8, Y5, Y5
+	VPMADDWD     Y8, Y7, Y7
+	VPSLLD       $0x04, Y0, Y0
+	VPADDD       32(SP), Y0, Y0
+	VPSLLD       $0x04, Y1, Y1
+	VPADDD       64(SP), Y1, Y1
+	VPSLLD       $0x04, Y2, Y2
+	VPADDD       96(SP), Y2, Y2
+	VPSLLD       $0x04, Y3, Y3
+	VPADDD       128(SP), Y3, Y3
+	VPSLLD       $0x04, Y4, Y4
+	VPADDD       160(SP), Y4, Y4
+	VPSLLD       $0x04, Y5, Y5
+	VPADDD       192(SP), Y5, Y5
+	VPSLLD       $0x04, Y6, Y6
+	VPADDD       224(SP), Y6, Y6
+	VPSLLD       $0x04, Y7, Y7
+	VPADDD       256(SP), Y7, Y7
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (AX)(R8*2), R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	VCVTPH2PS    (DI)(R8*1), Y8
+	VCVTPH2PS    16(DI)(R8*1), Y9
+	VBROADCASTSS 32(R9), Y10
+	VMULPS       Y10, Y8, Y11
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R11), Y11, Y0
+	VMOVUPS      Y0, (R11)
+	VMULPS       Y10, Y9, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R11)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R11)(CX*1)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R11)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R11)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R11)(CX*2)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R11)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  (R12), Y1, Y6
+	VMOVUPS      Y6, (R12)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  32(R12), Y0, Y7
+	VMOVUPS      Y7, 32(R12)
+	LEAQ         (DI)(R8*1), R13
+	LEAQ         (DI)(R8*1), R14
+	ADDQ         BX, R14
+	ADDQ         BX, R14
+	VCVTPH2PS    (R13)(BX*1), Y0
+	VPMOVSXBW    (R14)(BX*1), Y2
+	VCVTPH2PS    16(R13)(BX*1), Y1
+	VPMOVSXBW    16(R14)(BX*1), Y3
+	VBROADCASTSS 32(R9), Y4
+	VPBROADCASTD (SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R11), Y7, Y6
+	VMOVUPS      Y6, (R11)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R11), Y4, Y5
+	VMOVUPS      Y5, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y4
+	VPBROADCASTD 4(SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R11)(CX*1), Y7, Y6
+	VMOVUPS      Y6, (R11)(CX*1)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R11)(CX*1), Y4, Y5
+	VMOVUPS      Y5, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y4
+	VPBROADCASTD 8(SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R11)(CX*2), Y7, Y6
+	VMOVUPS      Y6, (R11)(CX*2)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R11)(CX*2), Y4, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y4
+	VPBROADCASTD 12(SP), Y5
+	VPMADDWD     Y5, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y0, Y0
+	VFMADD213PS  (R12), Y0, Y2
+	VMOVUPS      Y2, (R12)
+	VPMADDWD     Y5, Y3, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VFMADD213PS  32(R12), Y1, Y0
+	VMOVUPS      Y0, 32(R12)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows4lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows4block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors2rows4
+
+vectors2rows4done:
+	// Tiles of 3 × 2 vectors.
+vectors2rows3:
+	CMPQ m+96(FP), $+3
+	JL   vectors2rows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows3block:
+	MOVQ         SI, R8
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 4(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*2), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 8(SP)
+	XORQ         R8, R8
+
+vectors2rows3lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	MOVQ    SI, R10
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors2rows3word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y6
+	VPAND        (R9), Y6, Y6
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y7
+	VPAND        32(R9), Y7, Y7
+	VPBROADCASTD (R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD 16(R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows3word
+	LEAQ         (DI)(R8*1), R10
+	ADDQ         BX, R10
+	VPMOVSXBW    (R10)(BX*1), Y6
+	VPMADDWD     Y6, Y0, Y0
+	VPMADDWD     Y6, Y2, Y2
+	VPMADDWD     Y6, Y4, Y4
+	VPMOVSXBW    16(R10)(BX*1), Y6
+	VPMADDWD     Y6, Y1, Y1
+	VPMADDWD     Y6, Y3, Y3
+	VPMADDWD     Y6, Y5, Y5
+	VMOVDQU      Y0, 32(SP)
+	VMOVDQU      Y1, 64(SP)
+	VMOVDQU      Y2, 96(SP)
+	VMOVDQU      Y3, 128(SP)
+	VMOVDQU      Y4, 160(SP)
+	VMOVDQU      Y5, 192(SP)
+	VPXOR        Y0, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+	VPXOR        Y5, Y5, Y5
+	MOVQ         SI, R10
+	MOVQ         $0x00000001, R11
+	PCALIGN      $0x40
+
+vectors2rows3wordupper:
+	VMOVDQU      (R9), Y6
+	VPAND        const01010101AVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y7
+	VPAND        const01010101AVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD (R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x01, Y6, Y6
+	VPAND        const01010101AVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x01, Y7, Y7
+	VPAND        const01010101AVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD 4(R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD 4(R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD 4(R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x02, Y6, Y6
+	VPAND        const01010101AVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x02, Y7, Y7
+	VPAND        const01010101AVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD 8(R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD 8(R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD 8(R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x03, Y6, Y6
+	VPAND        const01010101AVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x03, Y7, Y7
+	VPAND        const01010101AVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD 12(R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD 12(R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD 12(R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        const01010101AVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        const01010101AVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD 16(R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x05, Y6, Y6
+	VPAND        const01010101AVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x05, Y7, Y7
+	VPAND        const01010101AVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD 20(R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD 20(R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD 20(R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x06, Y6, Y6
+	VPAND        const01010101AVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x06, Y7, Y7
+	VPAND        const01010101AVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD 24(R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD 24(R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD 24(R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x07, Y6, Y6
+	VPAND        const01010101AVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x07, Y7, Y7
+	VPAND        const01010101AVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD 28(R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD 28(R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD 28(R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	ADDQ         $0x00000010, R10
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows3wordupper
+	LEAQ         (DI)(R8*1), R9
+	ADDQ         BX, R9
+	VPMOVSXBW    (R9)(BX*1), Y6
+	VPMADDWD     Y6, Y0, Y0
+	VPMADDWD     Y6, Y2, Y2
+	VPMADDWD     Y6, Y4, Y4
+	VPMOVSXBW    16(R9)(BX*1), Y6
+	VPMADDWD     Y6, Y1, Y1
+	VPMADDWD     Y6, Y3, Y3
+	VPMADDWD     Y6, Y5, Y5
+	VPSLLD       $0x04, Y0, Y0
+	VPADDD       32(SP), Y0, Y0
+	VPSLLD       $0x04, Y1, Y1
+	VPADDD       64(SP), Y1, Y1
+	VPSLLD       $0x04, Y2, Y2
+	VPADDD       96(SP), Y2, Y2
+	VPSLLD       $0x04, Y3, Y3
+	VPADDD       128(SP), Y3, Y3
+	VPSLLD       $0x04, Y4, Y4
+	VPADDD       160(SP), Y4, Y4
+	VPSLLD       $0x04, Y5, Y5
+	VPADDD       192(SP), Y5, Y5
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y6
+	VCVTPH2PS    16(DI)(R8*1), Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y8, Y6, Y9
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y9, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y8, Y7, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y6, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VMULPS       Y0, Y7, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y6, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R10)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R10)(CX*2)
+	VMULPS       Y0, Y7, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R10)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R10)(CX*2)
+	LEAQ         (DI)(R8*1), R11
+	LEAQ         (DI)(R8*1), R12
+	ADDQ         BX, R12
+	ADDQ         BX, R12
+	VCVTPH2PS    (R11)(BX*1), Y0
+	VPMOVSXBW    (R12)(BX*1), Y2
+	VCVTPH2PS    16(R11)(BX*1), Y1
+	VPMOVSXBW    16(R12)(BX*1), Y3
+	VBROADCASTSS 32(R9), Y4
+	VPBROADCASTD (SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R10), Y7, Y6
+	VMOVUPS      Y6, (R10)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R10), Y4, Y5
+	VMOVUPS      Y5, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y4
+	VPBROADCASTD 4(SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R10)(CX*1), Y7, Y6
+	VMOVUPS      Y6, (R10)(CX*1)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R10)(CX*1), Y4, Y5
+	VMOVUPS      Y5, 32(R10)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y4
+	VPBROADCASTD 8(SP), Y5
+	VPMADDWD     Y5, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y0, Y0
+	VFMADD213PS  (R10)(CX*2), Y0, Y2
+	VMOVUPS      Y2, (R10)(CX*2)
+	VPMADDWD     Y5, Y3, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VFMADD213PS  32(R10)(CX*2), Y1, Y0
+	VMOVUPS      Y0, 32(R10)(CX*2)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows3lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows3block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+3, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+3, m+96(FP)
+	JMP    vectors2rows3
+
+vectors2rows3done:
+	// Tiles of 2 × 2 vectors.
+vectors2rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors2rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows2block:
+	MOVQ         SI, R8
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 4(SP)
+	XORQ         R8, R8
+
+vectors2rows2lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	MOVQ    SI, R10
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors2rows2word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y4
+	VPAND        (R9), Y4, Y4
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y5
+	VPAND        32(R9), Y5, Y5
+	VPBROADCASTD (R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
+	VPBROADCASTD 16(R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows2word
+	LEAQ         (DI)(R8*1), R10
+	ADDQ         BX, R10
+	VPMOVSXBW    (R10)(BX*1), Y4
+	VPMADDWD     Y4, Y0, Y0
+	VPMADDWD     Y4, Y2, Y2
+	VPMOVSXBW    16(R10)(BX*1), Y4
+	VPMADDWD     Y4, Y1, Y1
+	VPMADDWD     Y4, Y3, Y3
+	VMOVDQU      Y0, 32(SP)
+	VMOVDQU      Y1, 64(SP)
+	VMOVDQU      Y2, 96(SP)
+	VMOVDQU      Y3, 128(SP)
+	VPXOR        Y0, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	MOVQ         SI, R10
+	MOVQ         $0x00000001, R11
+	PCALIGN      $0x40
+
+vectors2rows2wordupper:
+	VMOVDQU      (R9), Y4
+	VPAND        const01010101AVX2<>+0(SB), Y4, Y4
+	VMOVDQU      32(R9), Y5
+	VPAND        const01010101AVX2<>+0(SB), Y5, Y5
+	VPBROADCASTD (R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x01, Y4, Y4
+	VPAND        const01010101AVX2<>+0(SB), Y4, Y4
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x01, Y5, Y5
+	VPAND        const01010101AVX2<>+0(SB), Y5, Y5
+	VPBROADCASTD 4(R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD 4(R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x02, Y4, Y4
+	VPAND        const01010101AVX2<>+0(SB), Y4, Y4
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x02, Y5, Y5
+	VPAND        const01010101AVX2<>+0(SB), Y5, Y5
+	VPBROADCASTD 8(R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD 8(R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x03, Y4, Y4
+	VPAND        const01010101AVX2<>+0(SB), Y4, Y4
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x03, Y5, Y5
+	VPAND        const01010101AVX2<>+0(SB), Y5, Y5
+	VPBROADCASTD 12(R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD 12(R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        const01010101AVX2<>+0(SB), Y4, Y4
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        const01010101AVX2<>+0(SB), Y5, Y5
+	VPBROADCASTD 16(R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x05, Y4, Y4
+	VPAND        const01010101AVX2<>+0(SB), Y4, Y4
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x05, Y5, Y5
+	VPAND        const01010101AVX2<>+0(SB), Y5, Y5
+	VPBROADCASTD 20(R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD 20(R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x06, Y4, Y4
+	VPAND        const01010101AVX2<>+0(SB), Y4, Y4
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x06, Y5, Y5
+	VPAND        const01010101AVX2<>+0(SB), Y5, Y5
+	VPBROADCASTD 24(R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD 24(R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x07, Y4, Y4
+	VPAND        const01010101AVX2<>+0(SB), Y4, Y4
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x07, Y5, Y5
+	VPAND        const01010101AVX2<>+0(SB), Y5, Y5
+	VPBROADCASTD 28(R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD 28(R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	ADDQ         $0x00000010, R10
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows2wordupper
+	LEAQ         (DI)(R8*1), R9
+	ADDQ         BX, R9
+	VPMOVSXBW    (R9)(BX*1), Y4
+	VPMADDWD     Y4, Y0, Y0
+	VPMADDWD     Y4, Y2, Y2
+	VPMOVSXBW    16(R9)(BX*1), Y4
+	VPMADDWD     Y4, Y1, Y1
+	VPMADDWD     Y4, Y3, Y3
+	VPSLLD       $0x04, Y0, Y0
+	VPADDD       32(SP), Y0, Y0
+	VPSLLD       $0x04, Y1, Y1
+	VPADDD       64(SP), Y1, Y1
+	VPSLLD       $0x04, Y2, Y2
+	VPADDD       96(SP), Y2, Y2
+	VPSLLD       $0x04, Y3, Y3
+	VPADDD       128(SP), Y3, Y3
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y4
+	VCVTPH2PS    16(DI)(R8*1), Y5
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y6, Y4, Y7
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y7, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y6, Y5, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y4, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VMULPS       Y0, Y5, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	LEAQ         (DI)(R8*1), R11
+	LEAQ         (DI)(R8*1), R12
+	ADDQ         BX, R12
+	ADDQ         BX, R12
+	VCVTPH2PS    (R11)(BX*1), Y0
+	VPMOVSXBW    (R12)(BX*1), Y2
+	VCVTPH2PS    16(R11)(BX*1), Y1
+	VPMOVSXBW    16(R12)(BX*1), Y3
+	VBROADCASTSS 32(R9), Y4
+	VPBROADCASTD (SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R10), Y7, Y6
+	VMOVUPS      Y6, (R10)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R10), Y4, Y5
+	VMOVUPS      Y5, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y4
+	VPBROADCASTD 4(SP), Y5
+	VPMADDWD     Y5, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y0, Y0
+	VFMADD213PS  (R10)(CX*1), Y0, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VPMADDWD     Y5, Y3, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VFMADD213PS  32(R10)(CX*1), Y1, Y0
+	VMOVUPS      Y0, 32(R10)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows2lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors2rows2
+
+vectors2rows2done:
+	// Tiles of 1 × 2 vectors.
+vectors2rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors2rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows1block:
+	MOVQ         SI, R8
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	XORQ         R8, R8
+
+vectors2rows1lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	MOVQ    SI, R10
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors2rows1word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y2
+	VPAND        (R9), Y2, Y2
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y3
+	VPAND        32(R9), Y3, Y3
+	VPBROADCASTD (R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	VMOVDQU      (R9), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y2, Y2
+	VMOVDQU      32(R9), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y3, Y3
+	VPBROADCASTD 16(R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows1word
+	LEAQ         (DI)(R8*1), R10
+	ADDQ         BX, R10
+	VPMOVSXBW    (R10)(BX*1), Y2
+	VPMADDWD     Y2, Y0, Y0
+	VPMOVSXBW    16(R10)(BX*1), Y2
+	VPMADDWD     Y2, Y1, Y1
+	VMOVDQU      Y0, 32(SP)
+	VMOVDQU      Y1, 64(SP)
+	VPXOR        Y0, Y0, Y0
+	VPXOR        Y1, Y1, Y1
+	MOVQ         SI, R10
+	MOVQ         $0x00000001, R11
+	PCALIGN      $0x40
+
+vectors2rows1wordupper:
+	VMOVDQU      (R9), Y2
+	VPAND        const01010101AVX2<>+0(SB), Y2, Y2
+	VMOVDQU      32(R9), Y3
+	VPAND        const01010101AVX2<>+0(SB), Y3, Y3
+	VPBROADCASTD (R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	VMOVDQU      (R9), Y2
+	VPSRLW       $0x01, Y2, Y2
+	VPAND        const01010101AVX2<>+0(SB), Y2, Y2
+	VMOVDQU      32(R9), Y3
+	VPSRLW       $0x01, Y3, Y3
+	VPAND        const01010101AVX2<>+0(SB), Y3, Y3
+	VPBROADCASTD 4(R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	VMOVDQU      (R9), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        const01010101AVX2<>+0(SB), Y2, Y2
+	VMOVDQU      32(R9), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        const01010101AVX2<>+0(SB), Y3, Y3
+	VPBROADCASTD 8(R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	VMOVDQU      (R9), Y2
+	VPSRLW       $0x03, Y2, Y2
+	VPAND        const01010101AVX2<>+0(SB), Y2, Y2
+	VMOVDQU      32(R9), Y3
+	VPSRLW       $0x03, Y3, Y3
+	VPAND        const01010101AVX2<>+0(SB), Y3, Y3
+	VPBROADCASTD 12(R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	VMOVDQU      (R9), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        const01010101AVX2<>+0(SB), Y2, Y2
+	VMOVDQU      32(R9), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        const01010101AVX2<>+0(SB), Y3, Y3
+	VPBROADCASTD 16(R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	VMOVDQU      (R9), Y2
+	VPSRLW       $0x05, Y2, Y2
+	VPAND        const01010101AVX2<>+0(SB), Y2, Y2
+	VMOVDQU      32(R9), Y3
+	VPSRLW       $0x05, Y3, Y3
+	VPAND        const01010101AVX2<>+0(SB), Y3, Y3
+	VPBROADCASTD 20(R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	VMOVDQU      (R9), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        const01010101AVX2<>+0(SB), Y2, Y2
+	VMOVDQU      32(R9), Y3
+	VPSRLW       $0x06, Y3, Y3
+	VPAND        const01010101AVX2<>+0(SB), Y3, Y3
+	VPBROADCASTD 24(R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	VMOVDQU      (R9), Y2
+	VPSRLW       $0x07, Y2, Y2
+	VPAND        const01010101AVX2<>+0(SB), Y2, Y2
+	VMOVDQU      32(R9), Y3
+	VPSRLW       $0x07, Y3, Y3
+	VPAND        const01010101AVX2<>+0(SB), Y3, Y3
+	VPBROADCASTD 28(R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	ADDQ         $0x00000010, R10
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows1wordupper
+	LEAQ         (DI)(R8*1), R9
+	ADDQ         BX, R9
+	VPMOVSXBW    (R9)(BX*1), Y2
+	VPMADDWD     Y2, Y0, Y0
+	VPMOVSXBW    16(R9)(BX*1), Y2
+	VPMADDWD     Y2, Y1, Y1
+	VPSLLD       $0x04, Y0, Y0
+	VPADDD       32(SP), Y0, Y0
+	VPSLLD       $0x04, Y1, Y1
+	VPADDD       64(SP), Y1, Y1
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y2
+	VCVTPH2PS    16(DI)(R8*1), Y3
+	VBROADCASTSS 32(R9), Y4
+	VMULPS       Y4, Y2, Y2
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y2, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y4, Y3, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	LEAQ         (DI)(R8*1), R11
+	LEAQ         (DI)(R8*1), R12
+	ADDQ         BX, R12
+	ADDQ         BX, R12
+	VCVTPH2PS    (R11)(BX*1), Y0
+	VPMOVSXBW    (R12)(BX*1), Y2
+	VCVTPH2PS    16(R11)(BX*1), Y1
+	VPMOVSXBW    16(R12)(BX*1), Y3
+	VBROADCASTSS 32(R9), Y4
+	VPBROADCASTD (SP), Y5
+	VPMADDWD     Y5, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y0, Y0
+	VFMADD213PS  (R10), Y0, Y2
+	VMOVUPS      Y2, (R10)
+	VPMADDWD     Y5, Y3, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VFMADD213PS  32(R10), Y1, Y0
+	VMOVUPS      Y0, 32(R10)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors2rows1
+
+vectors2rows1done:
+	VZEROUPPER
+	RET
 
 // func weightWidenK6AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
@@ -11255,6 +14697,1609 @@ DATA const00000030AVX2<>+20(SB)/4, $0x00000030
 DATA const00000030AVX2<>+24(SB)/4, $0x00000030
 DATA const00000030AVX2<>+28(SB)/4, $0x00000030
 GLOBL const00000030AVX2<>(SB), RODATA|NOPTR, $32
+
+// func weightGemmInt8K6AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·weightGemmInt8K6AVX2(SB), NOSPLIT, $416-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+28, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
+	JNZ     cleared
+	VXORPS  Y0, Y0, Y0
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
+	JZ      cleared
+	MOVQ    AX, DI
+
+clear:
+	XORQ R8, R8
+
+clearlanes:
+	VMOVUPS Y0, (DI)(R8*2)
+	ADDQ    $0x00000010, R8
+	CMPQ    R8, BX
+	JL      clearlanes
+	ADDQ    CX, DI
+	DECQ    SI
+	JNZ     clear
+
+cleared:
+	// Tiles of 6 × 2 vectors.
+vectors2rows6:
+	CMPQ m+96(FP), $+6
+	JL   vectors2rows6done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows6block:
+	MOVQ         SI, R8
+	LEAQ         (R8)(DX*2), R9
+	ADDQ         DX, R9
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VPSLLW       $0x01, X0, X0
+	VMOVD        X0, (SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VPSLLW       $0x01, X0, X0
+	VMOVD        X0, 4(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*2), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VPSLLW       $0x01, X0, X0
+	VMOVD        X0, 8(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R9), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VPSLLW       $0x01, X0, X0
+	VMOVD        X0, 12(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R9)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VPSLLW       $0x01, X0, X0
+	VMOVD        X0, 16(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R9)(DX*2), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VPSLLW       $0x01, X0, X0
+	VMOVD        X0, 20(SP)
+	XORQ         R8, R8
+
+vectors2rows6lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
+	VPXOR   Y9, Y9, Y9
+	VPXOR   Y10, Y10, Y10
+	VPXOR   Y11, Y11, Y11
+	MOVQ    SI, R10
+	LEAQ    (R10)(DX*2), R11
+	ADDQ    DX, R11
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
+
+vectors2rows6word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y12
+	VPAND        (R9), Y12, Y12
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y13
+	VPAND        32(R9), Y13, Y13
+	VPBROADCASTD (R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD (R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD (R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD (R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	VMOVDQU      (R9), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y12, Y12
+	VMOVDQU      32(R9), Y13
+	VPSRLW       $0x04, Y13, Y13
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y13, Y13
+	VPBROADCASTD 16(R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 16(R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 16(R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 16(R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors2rows6word
+	LEAQ         (DI)(R8*1), R10
+	VPMOVSXBW    (R10)(BX*1), Y12
+	VPMADDWD     Y12, Y0, Y0
+	VPMADDWD     Y12, Y2, Y2
+	VPMADDWD     Y12, Y4, Y4
+	VPMADDWD     Y12, Y6, Y6
+	VPMADDWD     Y12, Y8, Y8
+	VPMADDWD     Y12, Y10, Y10
+	VPMOVSXBW    16(R10)(BX*1), Y12
+	VPMADDWD     Y12, Y1, Y1
+	VPMADDWD     Y12, Y3, Y3
+	VPMADDWD     Y12, Y5, Y5
+	VPMADDWD     Y12, Y7, Y7
+	VPMADDWD     Y12, Y9, Y9
+	VPMADDWD     Y12, Y11, Y11
+	VMOVDQU      Y0, 32(SP)
+	VMOVDQU      Y1, 64(SP)
+	VMOVDQU      Y2, 96(SP)
+	VMOVDQU      Y3, 128(SP)
+	VMOVDQU      Y4, 160(SP)
+	VMOVDQU      Y5, 192(SP)
+	VMOVDQU      Y6, 224(SP)
+	VMOVDQU      Y7, 256(SP)
+	VMOVDQU      Y8, 288(SP)
+	VMOVDQU      Y9, 320(SP)
+	VMOVDQU      Y10, 352(SP)
+	VMOVDQU      Y11, 384(SP)
+	VPBROADCASTD (SP), Y0
+	VPBROADCASTD (SP), Y1
+	VPBROADCASTD 4(SP), Y2
+	VPBROADCASTD 4(SP), Y3
+	VPBROADCASTD 8(SP), Y4
+	VPBROADCASTD 8(SP), Y5
+	VPBROADCASTD 12(SP), Y6
+	VPBROADCASTD 12(SP), Y7
+	VPBROADCASTD 16(SP), Y8
+	VPBROADCASTD 16(SP), Y9
+	VPBROADCASTD 20(SP), Y10
+	VPBROADCASTD 20(SP), Y11
+	MOVQ         SI, R10
+	LEAQ         (R10)(DX*2), R11
+	ADDQ         DX, R11
+	MOVQ         $0x00000002, R12
+	PCALIGN      $0x40
+
+vectors2rows6wordupper:
+	VMOVDQU      (R9), Y12
+	VPAND        const03030303AVX2<>+0(SB), Y12, Y12
+	VMOVDQU      32(R9), Y13
+	VPAND        const03030303AVX2<>+0(SB), Y13, Y13
+	VPBROADCASTD (R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD (R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD (R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD (R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	VMOVDQU      (R9), Y12
+	VPSRLW       $0x02, Y12, Y12
+	VPAND        const03030303AVX2<>+0(SB), Y12, Y12
+	VMOVDQU      32(R9), Y13
+	VPSRLW       $0x02, Y13, Y13
+	VPAND        const03030303AVX2<>+0(SB), Y13, Y13
+	VPBROADCASTD 4(R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 4(R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 4(R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 4(R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 4(R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 4(R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	VMOVDQU      (R9), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        const03030303AVX2<>+0(SB), Y12, Y12
+	VMOVDQU      32(R9), Y13
+	VPSRLW       $0x04, Y13, Y13
+	VPAND        const03030303AVX2<>+0(SB), Y13, Y13
+	VPBROADCASTD 16(R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 16(R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 16(R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 16(R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	VMOVDQU      (R9), Y12
+	VPSRLW       $0x06, Y12, Y12
+	VPAND        const03030303AVX2<>+0(SB), Y12, Y12
+	VMOVDQU      32(R9), Y13
+	VPSRLW       $0x06, Y13, Y13
+	VPAND        const03030303AVX2<>+0(SB), Y13, Y13
+	VPBROADCASTD 20(R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 20(R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 20(R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 20(R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 20(R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 20(R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	ADDQ         $0x00000008, R10
+	ADDQ         $0x00000008, R11
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors2rows6wordupper
+	LEAQ         (DI)(R8*1), R9
+	VPMOVSXBW    (R9)(BX*1), Y12
+	VPMADDWD     Y12, Y0, Y0
+	VPMADDWD     Y12, Y2, Y2
+	VPMADDWD     Y12, Y4, Y4
+	VPMADDWD     Y12, Y6, Y6
+	VPMADDWD     Y12, Y8, Y8
+	VPMADDWD     Y12, Y10, Y10
+	VPMOVSXBW    16(R9)(BX*1), Y12
+	VPMADDWD     Y12, Y1, Y1
+	VPMADDWD     Y12, Y3, Y3
+	VPMADDWD     Y12, Y5, Y5
+	VPMADDWD     Y12, Y7, Y7
+	VPMADDWD     Y12, Y9, Y9
+	VPMADDWD     Y12, Y11, Y11
+	VPSLLD       $0x04, Y0, Y0
+	VPADDD       32(SP), Y0, Y0
+	VPSLLD       $0x04, Y1, Y1
+	VPADDD       64(SP), Y1, Y1
+	VPSLLD       $0x04, Y2, Y2
+	VPADDD       96(SP), Y2, Y2
+	VPSLLD       $0x04, Y3, Y3
+	VPADDD       128(SP), Y3, Y3
+	VPSLLD       $0x04, Y4, Y4
+	VPADDD       160(SP), Y4, Y4
+	VPSLLD       $0x04, Y5, Y5
+	VPADDD       192(SP), Y5, Y5
+	VPSLLD       $0x04, Y6, Y6
+	VPADDD       224(SP), Y6, Y6
+	VPSLLD       $0x04, Y7, Y7
+	VPADDD       256(SP), Y7, Y7
+	VPSLLD       $0x04, Y8, Y8
+	VPADDD       288(SP), Y8, Y8
+	VPSLLD       $0x04, Y9, Y9
+	VPADDD       320(SP), Y9, Y9
+	VPSLLD       $0x04, Y10, Y10
+	VPADDD       352(SP), Y10, Y10
+	VPSLLD       $0x04, Y11, Y11
+	VPADDD       384(SP), Y11, Y11
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (AX)(R8*2), R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	VCVTPH2PS    (DI)(R8*1), Y12
+	VCVTPH2PS    16(DI)(R8*1), Y13
+	VBROADCASTSS 32(R9), Y14
+	VMULPS       Y14, Y12, Y15
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R11), Y15, Y0
+	VMOVUPS      Y0, (R11)
+	VMULPS       Y14, Y13, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R11)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R11)(CX*1)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R11)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R11)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R11)(CX*2)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R11)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  (R12), Y1, Y6
+	VMOVUPS      Y6, (R12)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  32(R12), Y0, Y7
+	VMOVUPS      Y7, 32(R12)
+	VBROADCASTSS 32(R10)(DX*1), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y8, Y8
+	VFMADD213PS  (R12)(CX*1), Y1, Y8
+	VMOVUPS      Y8, (R12)(CX*1)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y9, Y9
+	VFMADD213PS  32(R12)(CX*1), Y0, Y9
+	VMOVUPS      Y9, 32(R12)(CX*1)
+	VBROADCASTSS 32(R10)(DX*2), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y10, Y10
+	VFMADD213PS  (R12)(CX*2), Y1, Y10
+	VMOVUPS      Y10, (R12)(CX*2)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y11, Y11
+	VFMADD213PS  32(R12)(CX*2), Y0, Y11
+	VMOVUPS      Y11, 32(R12)(CX*2)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows6lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows6block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+6, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+6, m+96(FP)
+	JMP    vectors2rows6
+
+vectors2rows6done:
+	// Tiles of 4 × 2 vectors.
+vectors2rows4:
+	CMPQ m+96(FP), $+4
+	JL   vectors2rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows4block:
+	MOVQ         SI, R8
+	LEAQ         (R8)(DX*2), R9
+	ADDQ         DX, R9
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VPSLLW       $0x01, X0, X0
+	VMOVD        X0, (SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VPSLLW       $0x01, X0, X0
+	VMOVD        X0, 4(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*2), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VPSLLW       $0x01, X0, X0
+	VMOVD        X0, 8(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R9), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VPSLLW       $0x01, X0, X0
+	VMOVD        X0, 12(SP)
+	XORQ         R8, R8
+
+vectors2rows4lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	MOVQ    SI, R10
+	LEAQ    (R10)(DX*2), R11
+	ADDQ    DX, R11
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
+
+vectors2rows4word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y8
+	VPAND        (R9), Y8, Y8
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y9
+	VPAND        32(R9), Y9, Y9
+	VPBROADCASTD (R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD (R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VPBROADCASTD 16(R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 16(R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors2rows4word
+	LEAQ         (DI)(R8*1), R10
+	VPMOVSXBW    (R10)(BX*1), Y8
+	VPMADDWD     Y8, Y0, Y0
+	VPMADDWD     Y8, Y2, Y2
+	VPMADDWD     Y8, Y4, Y4
+	VPMADDWD     Y8, Y6, Y6
+	VPMOVSXBW    16(R10)(BX*1), Y8
+	VPMADDWD     Y8, Y1, Y1
+	VPMADDWD     Y8, Y3, Y3
+	VPMADDWD     Y8, Y5, Y5
+	VPMADDWD     Y8, Y7, Y7
+	VMOVDQU      Y0, 32(SP)
+	VMOVDQU      Y1, 64(SP)
+	VMOVDQU      Y2, 96(SP)
+	VMOVDQU      Y3, 128(SP)
+	VMOVDQU      Y4, 160(SP)
+	VMOVDQU      Y5, 192(SP)
+	VMOVDQU      Y6, 224(SP)
+	VMOVDQU      Y7, 256(SP)
+	VPBROADCASTD (SP), Y0
+	VPBROADCASTD (SP), Y1
+	VPBROADCASTD 4(SP), Y2
+	VPBROADCASTD 4(SP), Y3
+	VPBROADCASTD 8(SP), Y4
+	VPBROADCASTD 8(SP), Y5
+	VPBROADCASTD 12(SP), Y6
+	VPBROADCASTD 12(SP), Y7
+	MOVQ         SI, R10
+	LEAQ         (R10)(DX*2), R11
+	ADDQ         DX, R11
+	MOVQ         $0x00000002, R12
+	PCALIGN      $0x40
+
+vectors2rows4wordupper:
+	VMOVDQU      (R9), Y8
+	VPAND        const03030303AVX2<>+0(SB), Y8, Y8
+	VMOVDQU      32(R9), Y9
+	VPAND        const03030303AVX2<>+0(SB), Y9, Y9
+	VPBROADCASTD (R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD (R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x02, Y8, Y8
+	VPAND        const03030303AVX2<>+0(SB), Y8, Y8
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x02, Y9, Y9
+	VPAND        const03030303AVX2<>+0(SB), Y9, Y9
+	VPBROADCASTD 4(R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD 4(R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 4(R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 4(R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        const03030303AVX2<>+0(SB), Y8, Y8
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        const03030303AVX2<>+0(SB), Y9, Y9
+	VPBROADCASTD 16(R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 16(R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x06, Y8, Y8
+	VPAND        const03030303AVX2<>+0(SB), Y8, Y8
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x06, Y9, Y9
+	VPAND        const03030303AVX2<>+0(SB), Y9, Y9
+	VPBROADCASTD 20(R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD 20(R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 20(R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 20(R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	ADDQ         $0x00000008, R10
+	ADDQ         $0x00000008, R11
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors2rows4wordupper
+	LEAQ         (DI)(R8*1), R9
+	VPMOVSXBW    (R9)(BX*1), Y8
+	VPMADDWD     Y8, Y0, Y0
+	VPMADDWD     Y8, Y2, Y2
+	VPMADDWD     Y8, Y4, Y4
+	VPMADDWD     Y8, Y6, Y6
+	VPMOVSXBW    16(R9)(BX*1), Y8
+	VPMADDWD     Y8, Y1, Y1
+	VPMADDWD     Y8, Y3, Y3
+	VPMADDWD     Y8, Y5, Y5
+	VPMADDWD     Y8, Y7, Y7
+	VPSLLD       $0x04, Y0, Y0
+	VPADDD       32(SP), Y0, Y0
+	VPSLLD       $0x04, Y1, Y1
+	VPADDD       64(SP), Y1, Y1
+	VPSLLD       $0x04, Y2, Y2
+	VPADDD       96(SP), Y2, Y2
+	VPSLLD       $0x04, Y3, Y3
+	VPADDD       128(SP), Y3, Y3
+	VPSLLD       $0x04, Y4, Y4
+	VPADDD       160(SP), Y4, Y4
+	VPSLLD       $0x04, Y5, Y5
+	VPADDD       192(SP), Y5, Y5
+	VPSLLD       $0x04, Y6, Y6
+	VPADDD       224(SP), Y6, Y6
+	VPSLLD       $0x04, Y7, Y7
+	VPADDD       256(SP), Y7, Y7
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (AX)(R8*2), R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	VCVTPH2PS    (DI)(R8*1), Y8
+	VCVTPH2PS    16(DI)(R8*1), Y9
+	VBROADCASTSS 32(R9), Y10
+	VMULPS       Y10, Y8, Y11
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R11), Y11, Y0
+	VMOVUPS      Y0, (R11)
+	VMULPS       Y10, Y9, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R11)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R11)(CX*1)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R11)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R11)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R11)(CX*2)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R11)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  (R12), Y1, Y6
+	VMOVUPS      Y6, (R12)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  32(R12), Y0, Y7
+	VMOVUPS      Y7, 32(R12)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows4lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows4block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors2rows4
+
+vectors2rows4done:
+	// Tiles of 3 × 2 vectors.
+vectors2rows3:
+	CMPQ m+96(FP), $+3
+	JL   vectors2rows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows3block:
+	MOVQ         SI, R8
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VPSLLW       $0x01, X0, X0
+	VMOVD        X0, (SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VPSLLW       $0x01, X0, X0
+	VMOVD        X0, 4(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*2), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VPSLLW       $0x01, X0, X0
+	VMOVD        X0, 8(SP)
+	XORQ         R8, R8
+
+vectors2rows3lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	MOVQ    SI, R10
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors2rows3word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y6
+	VPAND        (R9), Y6, Y6
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y7
+	VPAND        32(R9), Y7, Y7
+	VPBROADCASTD (R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD 16(R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows3word
+	LEAQ         (DI)(R8*1), R10
+	VPMOVSXBW    (R10)(BX*1), Y6
+	VPMADDWD     Y6, Y0, Y0
+	VPMADDWD     Y6, Y2, Y2
+	VPMADDWD     Y6, Y4, Y4
+	VPMOVSXBW    16(R10)(BX*1), Y6
+	VPMADDWD     Y6, Y1, Y1
+	VPMADDWD     Y6, Y3, Y3
+	VPMADDWD     Y6, Y5, Y5
+	VMOVDQU      Y0, 32(SP)
+	VMOVDQU      Y1, 64(SP)
+	VMOVDQU      Y2, 96(SP)
+	VMOVDQU      Y3, 128(SP)
+	VMOVDQU      Y4, 160(SP)
+	VMOVDQU      Y5, 192(SP)
+	VPBROADCASTD (SP), Y0
+	VPBROADCASTD (SP), Y1
+	VPBROADCASTD 4(SP), Y2
+	VPBROADCASTD 4(SP), Y3
+	VPBROADCASTD 8(SP), Y4
+	VPBROADCASTD 8(SP), Y5
+	MOVQ         SI, R10
+	MOVQ         $0x00000002, R11
+	PCALIGN      $0x40
+
+vectors2rows3wordupper:
+	VMOVDQU      (R9), Y6
+	VPAND        const03030303AVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y7
+	VPAND        const03030303AVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD (R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x02, Y6, Y6
+	VPAND        const03030303AVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x02, Y7, Y7
+	VPAND        const03030303AVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD 4(R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD 4(R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD 4(R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        const03030303AVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        const03030303AVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD 16(R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x06, Y6, Y6
+	VPAND        const03030303AVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x06, Y7, Y7
+	VPAND        const03030303AVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD 20(R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD 20(R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD 20(R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	ADDQ         $0x00000008, R10
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows3wordupper
+	LEAQ         (DI)(R8*1), R9
+	VPMOVSXBW    (R9)(BX*1), Y6
+	VPMADDWD     Y6, Y0, Y0
+	VPMADDWD     Y6, Y2, Y2
+	VPMADDWD     Y6, Y4, Y4
+	VPMOVSXBW    16(R9)(BX*1), Y6
+	VPMADDWD     Y6, Y1, Y1
+	VPMADDWD     Y6, Y3, Y3
+	VPMADDWD     Y6, Y5, Y5
+	VPSLLD       $0x04, Y0, Y0
+	VPADDD       32(SP), Y0, Y0
+	VPSLLD       $0x04, Y1, Y1
+	VPADDD       64(SP), Y1, Y1
+	VPSLLD       $0x04, Y2, Y2
+	VPADDD       96(SP), Y2, Y2
+	VPSLLD       $0x04, Y3, Y3
+	VPADDD       128(SP), Y3, Y3
+	VPSLLD       $0x04, Y4, Y4
+	VPADDD       160(SP), Y4, Y4
+	VPSLLD       $0x04, Y5, Y5
+	VPADDD       192(SP), Y5, Y5
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y6
+	VCVTPH2PS    16(DI)(R8*1), Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y8, Y6, Y9
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y9, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y8, Y7, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y6, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VMULPS       Y0, Y7, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y6, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R10)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R10)(CX*2)
+	VMULPS       Y0, Y7, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R10)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R10)(CX*2)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows3lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows3block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+3, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+3, m+96(FP)
+	JMP    vectors2rows3
+
+vectors2rows3done:
+	// Tiles of 2 × 2 vectors.
+vectors2rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors2rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows2block:
+	MOVQ         SI, R8
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VPSLLW       $0x01, X0, X0
+	VMOVD        X0, (SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VPSLLW       $0x01, X0, X0
+	VMOVD        X0, 4(SP)
+	XORQ         R8, R8
+
+vectors2rows2lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	MOVQ    SI, R10
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors2rows2word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y4
+	VPAND        (R9), Y4, Y4
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y5
+	VPAND        32(R9), Y5, Y5
+	VPBROADCASTD (R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
+	VPBROADCASTD 16(R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows2word
+	LEAQ         (DI)(R8*1), R10
+	VPMOVSXBW    (R10)(BX*1), Y4
+	VPMADDWD     Y4, Y0, Y0
+	VPMADDWD     Y4, Y2, Y2
+	VPMOVSXBW    16(R10)(BX*1), Y4
+	VPMADDWD     Y4, Y1, Y1
+	VPMADDWD     Y4, Y3, Y3
+	VMOVDQU      Y0, 32(SP)
+	VMOVDQU      Y1, 64(SP)
+	VMOVDQU      Y2, 96(SP)
+	VMOVDQU      Y3, 128(SP)
+	VPBROADCASTD (SP), Y0
+	VPBROADCASTD (SP), Y1
+	VPBROADCASTD 4(SP), Y2
+	VPBROADCASTD 4(SP), Y3
+	MOVQ         SI, R10
+	MOVQ         $0x00000002, R11
+	PCALIGN      $0x40
+
+vectors2rows2wordupper:
+	VMOVDQU      (R9), Y4
+	VPAND        const03030303AVX2<>+0(SB), Y4, Y4
+	VMOVDQU      32(R9), Y5
+	VPAND        const03030303AVX2<>+0(SB), Y5, Y5
+	VPBROADCASTD (R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x02, Y4, Y4
+	VPAND        const03030303AVX2<>+0(SB), Y4, Y4
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x02, Y5, Y5
+	VPAND        const03030303AVX2<>+0(SB), Y5, Y5
+	VPBROADCASTD 4(R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD 4(R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        const03030303AVX2<>+0(SB), Y4, Y4
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        const03030303AVX2<>+0(SB), Y5, Y5
+	VPBROADCASTD 16(R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x06, Y4, Y4
+	VPAND        const03030303AVX2<>+0(SB), Y4, Y4
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x06, Y5, Y5
+	VPAND        const03030303AVX2<>+0(SB), Y5, Y5
+	VPBROADCASTD 20(R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD 20(R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	ADDQ         $0x00000008, R10
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows2wordupper
+	LEAQ         (DI)(R8*1), R9
+	VPMOVSXBW    (R9)(BX*1), Y4
+	VPMADDWD     Y4, Y0, Y0
+	VPMADDWD     Y4, Y2, Y2
+	VPMOVSXBW    16(R9)(BX*1), Y4
+	VPMADDWD     Y4, Y1, Y1
+	VPMADDWD     Y4, Y3, Y3
+	VPSLLD       $0x04, Y0, Y0
+	VPADDD       32(SP), Y0, Y0
+	VPSLLD       $0x04, Y1, Y1
+	VPADDD       64(SP), Y1, Y1
+	VPSLLD       $0x04, Y2, Y2
+	VPADDD       96(SP), Y2, Y2
+	VPSLLD       $0x04, Y3, Y3
+	VPADDD       128(SP), Y3, Y3
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y4
+	VCVTPH2PS    16(DI)(R8*1), Y5
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y6, Y4, Y7
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y7, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y6, Y5, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y4, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VMULPS       Y0, Y5, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows2lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors2rows2
+
+vectors2rows2done:
+	// Tiles of 1 × 2 vectors.
+vectors2rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors2rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows1block:
+	MOVQ         SI, R8
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VPSLLW       $0x01, X0, X0
+	VMOVD        X0, (SP)
+	XORQ         R8, R8
+
+vectors2rows1lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	MOVQ    SI, R10
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors2rows1word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y2
+	VPAND        (R9), Y2, Y2
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y3
+	VPAND        32(R9), Y3, Y3
+	VPBROADCASTD (R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	VMOVDQU      (R9), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y2, Y2
+	VMOVDQU      32(R9), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y3, Y3
+	VPBROADCASTD 16(R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows1word
+	LEAQ         (DI)(R8*1), R10
+	VPMOVSXBW    (R10)(BX*1), Y2
+	VPMADDWD     Y2, Y0, Y0
+	VPMOVSXBW    16(R10)(BX*1), Y2
+	VPMADDWD     Y2, Y1, Y1
+	VMOVDQU      Y0, 32(SP)
+	VMOVDQU      Y1, 64(SP)
+	VPBROADCASTD (SP), Y0
+	VPBROADCASTD (SP), Y1
+	MOVQ         SI, R10
+	MOVQ         $0x00000002, R11
+	PCALIGN      $0x40
+
+vectors2rows1wordupper:
+	VMOVDQU      (R9), Y2
+	VPAND        const03030303AVX2<>+0(SB), Y2, Y2
+	VMOVDQU      32(R9), Y3
+	VPAND        const03030303AVX2<>+0(SB), Y3, Y3
+	VPBROADCASTD (R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	VMOVDQU      (R9), Y2
+	VPSRLW       $0x02, Y2, Y2
+	VPAND        const03030303AVX2<>+0(SB), Y2, Y2
+	VMOVDQU      32(R9), Y3
+	VPSRLW       $0x02, Y3, Y3
+	VPAND        const03030303AVX2<>+0(SB), Y3, Y3
+	VPBROADCASTD 4(R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	VMOVDQU      (R9), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        const03030303AVX2<>+0(SB), Y2, Y2
+	VMOVDQU      32(R9), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        const03030303AVX2<>+0(SB), Y3, Y3
+	VPBROADCASTD 16(R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	VMOVDQU      (R9), Y2
+	VPSRLW       $0x06, Y2, Y2
+	VPAND        const03030303AVX2<>+0(SB), Y2, Y2
+	VMOVDQU      32(R9), Y3
+	VPSRLW       $0x06, Y3, Y3
+	VPAND        const03030303AVX2<>+0(SB), Y3, Y3
+	VPBROADCASTD 20(R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	ADDQ         $0x00000008, R10
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows1wordupper
+	LEAQ         (DI)(R8*1), R9
+	VPMOVSXBW    (R9)(BX*1), Y2
+	VPMADDWD     Y2, Y0, Y0
+	VPMOVSXBW    16(R9)(BX*1), Y2
+	VPMADDWD     Y2, Y1, Y1
+	VPSLLD       $0x04, Y0, Y0
+	VPADDD       32(SP), Y0, Y0
+	VPSLLD       $0x04, Y1, Y1
+	VPADDD       64(SP), Y1, Y1
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y2
+	VCVTPH2PS    16(DI)(R8*1), Y3
+	VBROADCASTSS 32(R9), Y4
+	VMULPS       Y4, Y2, Y2
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y2, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y4, Y3, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors2rows1
+
+vectors2rows1done:
+	VZEROUPPER
+	RET
+
+DATA const03030303AVX2<>+0(SB)/4, $0x03030303
+DATA const03030303AVX2<>+4(SB)/4, $0x03030303
+DATA const03030303AVX2<>+8(SB)/4, $0x03030303
+DATA const03030303AVX2<>+12(SB)/4, $0x03030303
+DATA const03030303AVX2<>+16(SB)/4, $0x03030303
+DATA const03030303AVX2<>+20(SB)/4, $0x03030303
+DATA const03030303AVX2<>+24(SB)/4, $0x03030303
+DATA const03030303AVX2<>+28(SB)/4, $0x03030303
+GLOBL const03030303AVX2<>(SB), RODATA|NOPTR, $32
 
 // func weightQuantizeAVX2(dst []uint32, src []float32)
 // Requires: AVX, AVX2

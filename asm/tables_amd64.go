@@ -264,13 +264,16 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 				Widen:    weightWidenQ4_1AVX2,
 			},
 			ukernel.K4: {
-				Widen: weightWidenK4AVX2,
+				Widen:    weightWidenK4AVX2,
+				GemmInt8: weightGemmInt8K4AVX2,
 			},
 			ukernel.K5: {
-				Widen: weightWidenK5AVX2,
+				Widen:    weightWidenK5AVX2,
+				GemmInt8: weightGemmInt8K5AVX2,
 			},
 			ukernel.K6: {
-				Widen: weightWidenK6AVX2,
+				Widen:    weightWidenK6AVX2,
+				GemmInt8: weightGemmInt8K6AVX2,
 			},
 		},
 	}},

@@ -34,12 +34,14 @@ type int8Gemmer struct {
 	lanes2, lane2, numbers   reg.GPVirtual
 	xArg, kArg, mArg, blocks operand.Mem // x of the tile, inputs left, rows left, the first block
 	size, left               operand.Mem // of a block, in bytes; inputs left of the tile
-	frame                    operand.Mem // if rows are prepared, see prepare
+	frame                    operand.Mem // on the stack, see prepare
 }
 
 // An int8Dot is what an ISA does with the numbers of a block.
 type int8Dot interface {
 	tiles() [][]spec.TileShape // by the number of vectors, the largest first; the last has 1 row
+
+	frameBytes(q spec.BlockFormat) int // on the stack
 
 	// prepare emits what is done once for a block of the rows.
 	prepare(t *int8Gemmer)
@@ -49,11 +51,22 @@ type int8Dot interface {
 }
 
 func (g *gen) WeightGemmInt8(q spec.BlockFormat) {
-	g.Kernel(spec.WeightGemmInt8(q))
-	var dot int8Dot = avx2Dot{}
 	if g.EVEX() {
-		dot = vnniDot{}
+		g.gemmInt8(q, vnniDot{})
+	} else {
+		g.gemmInt8(q, avx2Dot{})
 	}
+}
+
+// WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats. With AVX-512 it is the kernel of AVX2.
+func (g *gen) WeightGemmInt8Grouped(q spec.BlockFormat) {
+	if !g.EVEX() {
+		g.gemmInt8(q, avx2Grouped{})
+	}
+}
+
+func (g *gen) gemmInt8(q spec.BlockFormat, dot int8Dot) {
+	g.Kernel(spec.WeightGemmInt8(q))
 	b, x := g.Param("b"), g.Param("x")
 	t := &int8Gemmer{g: g, format: q, xArg: g.Memory(x.Base()), kArg: g.Argument("k"), mArg: g.Argument("m"),
 		blocks: g.Memory(b.Base()), size: g.Memory(b.Len()), left: g.Memory(x.Len())}
@@ -62,8 +75,8 @@ func (g *gen) WeightGemmInt8(q spec.BlockFormat) {
 	g.IMUL3Q(operand.I32(q.BlockBytes(1)), t.lanes2, size)
 	g.MOVQ(size, t.size)
 	g.SHLQ(operand.Imm(1), t.lanes2)
-	if q.Bits() == 8 && !g.EVEX() {
-		t.frame = g.Frame(2 * spec.BlockSteps * dot.tiles()[0][0].Rows)
+	if n := dot.frameBytes(q); n > 0 {
+		t.frame = g.Frame(n)
 	}
 	t.clear()
 	groups := dot.tiles()
@@ -200,9 +213,7 @@ func (t *int8Gemmer) addToC(vectors int) {
 	c := g.rowsFrom(first, t.ldc, t.rows)
 	scales := g.Vecs(vectors)
 	for v, d := range scales {
-		m := emit.Indexed(t.block, t.lane2, 1)
-		m.Disp = v * g.VecBytes() / 2
-		g.VCVTPH2PS(m, d)
+		g.VCVTPH2PS(t.header(0).Offset(v*g.VecBytes()/2), d)
 	}
 	for i, row := range t.acc {
 		d := g.Vec()
@@ -212,20 +223,48 @@ func (t *int8Gemmer) addToC(vectors int) {
 			g.VMULPS(d, scales[v], p)
 			g.VCVTDQ2PS(acc, acc)
 			g.VFMADD213PS(c.at(i, v*g.VecBytes()), p, acc)
-			if t.format.Offset() != 0 {
+			if t.format.Offset() != 0 || t.format.Grouped() {
 				g.VMOVUPS(acc, c.at(i, v*g.VecBytes()))
 			}
 		}
 	}
-	if t.format.Offset() != 0 {
-		return
+	switch {
+	case t.format.Offset() != 0:
+	case t.format.Grouped():
+		t.addGroupMinima(x, c, vectors)
+	default:
+		t.addMinima(x, c, vectors)
 	}
-	place, minima := g.GP64(), g.Vecs(vectors)
-	g.LEAQ(emit.Indexed(t.block, t.lane2, 1), place)
+}
+
+// header is where the lanes begin in part n of a block's header, which has 2 bytes of each lane.
+func (t *int8Gemmer) header(n int) operand.Mem {
+	m := emit.Indexed(t.block, t.lane2, 1)
+	if n > 0 {
+		p := t.g.GP64()
+		t.g.LEAQ(m, p)
+		for range n - 1 {
+			t.g.ADDQ(t.lanes2, p)
+		}
+		m = emit.Indexed(p, t.lanes2, 1)
+	}
+	return m
+}
+
+// eachAcc calls f for every accumulator.
+func (t *int8Gemmer) eachAcc(f func(row, vector int, acc reg.VecVirtual)) {
+	for i, row := range t.acc {
+		for v, acc := range row {
+			f(i, v, acc)
+		}
+	}
+}
+
+// addMinima adds the minima to the accumulators, which become C.
+func (t *int8Gemmer) addMinima(x, c rowPointers, vectors int) {
+	g, from, minima := t.g, t.header(1), t.g.Vecs(vectors)
 	for v, m := range minima {
-		from := emit.Indexed(place, t.lanes2, 1)
-		from.Disp = v * g.VecBytes() / 2
-		g.VCVTPH2PS(from, m)
+		g.VCVTPH2PS(from.Offset(v*g.VecBytes()/2), m)
 	}
 	for i, row := range t.acc {
 		s := g.Vec()

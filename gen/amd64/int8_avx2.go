@@ -24,6 +24,13 @@ func (avx2Dot) tiles() [][]spec.TileShape {
 	return [][]spec.TileShape{{{Vectors: 2, Rows: 6}, {Vectors: 2, Rows: 4}, {Vectors: 2, Rows: 3}, {Vectors: 2, Rows: 2}, {Vectors: 2, Rows: 1}}}
 }
 
+func (d avx2Dot) frameBytes(q spec.BlockFormat) int {
+	if q.Bits() == 4 {
+		return 0
+	}
+	return 2 * spec.BlockSteps * d.tiles()[0][0].Rows
+}
+
 // prepare stores the codes of 8-bit products as 16-bit words: for each row the even bytes of all words
 // of codes, then the odd ones.
 func (avx2Dot) prepare(t *int8Gemmer) {
@@ -77,11 +84,7 @@ func (avx2Dot) sums4(t *int8Gemmer, name string) {
 	g := t.g
 	x, mask := g.rowsFrom(t.x, t.ldx, t.rows), g.Constant(0x0f0f0f0f)
 	halves := func(disp int, half func(from operand.Mem, w reg.VecVirtual)) {
-		t.eachProduct(half, func(i int) operand.Mem { return x.at(i, disp) }, func(number, w, acc reg.VecVirtual) {
-			p := g.Vec()
-			g.VPMADDUBSW(number, w, p)
-			g.VPADDW(p, acc, acc)
-		})
+		t.addPairs(half, func(i int) operand.Mem { return x.at(i, disp) })
 	}
 	t.eachWord(name, 4, func() {
 		halves(0, func(from operand.Mem, w reg.VecVirtual) {
@@ -94,6 +97,15 @@ func (avx2Dot) sums4(t *int8Gemmer, name string) {
 			g.VPAND(mask, w, w)
 		})
 		x.advance(g, 4)
+	})
+}
+
+// addPairs is eachProduct by VPMADDUBSW: sums have 16 bits.
+func (t *int8Gemmer) addPairs(part func(from operand.Mem, w reg.VecVirtual), number func(i int) operand.Mem) {
+	t.eachProduct(part, number, func(number, w, acc reg.VecVirtual) {
+		p := t.g.Vec()
+		t.g.VPMADDUBSW(number, w, p)
+		t.g.VPADDW(p, acc, acc)
 	})
 }
 

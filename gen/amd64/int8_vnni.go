@@ -24,6 +24,8 @@ func (vnniDot) tiles() [][]spec.TileShape {
 	}
 }
 
+func (vnniDot) frameBytes(spec.BlockFormat) int { return 0 }
+
 func (vnniDot) prepare(*int8Gemmer) {}
 
 func (d vnniDot) sums(t *int8Gemmer, name string) {

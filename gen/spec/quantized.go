@@ -42,16 +42,23 @@ func (q BlockFormat) Positions() int { return 32 / q.Bits() }
 // Offset is taken off the numbers; with 0 a block has minima.
 func (q BlockFormat) Offset() int { return [...]int{128, 8, 0, 0, 0, 32}[q] }
 
+// Grouped formats have an integer for each 16 steps of a block, and another one if there are minima.
+func (q BlockFormat) Grouped() bool { return q >= K4 }
+
+// Halves is the number of binary16 of a lane at the start of a block: a scale, and perhaps a minimum.
+func (q BlockFormat) Halves() int {
+	if q.Offset() == 0 {
+		return 2
+	}
+	return 1
+}
+
 // HeaderBytes is the size of the scales and minima of a lane in a block.
 func (q BlockFormat) HeaderBytes() int {
-	bytes := 2
-	if q >= K4 {
-		bytes = 4
+	if q.Grouped() {
+		return 4 * q.Halves()
 	}
-	if q.Offset() == 0 {
-		bytes *= 2
-	}
-	return bytes
+	return 2 * q.Halves()
 }
 
 // The places in a block of a quantized row, in bytes, see ukernel.WeightKernels.Quantize, and its size.
@@ -96,6 +103,7 @@ type BlockEmitter interface {
 	WeightGemmInt8(q BlockFormat)
 	WeightWidenQ(q BlockFormat)
 	WeightWidenGrouped(q BlockFormat)
+	WeightGemmInt8Grouped(q BlockFormat)
 	WeightQuantize()
 }
 
@@ -107,6 +115,7 @@ func emitBlocks(e BlockEmitter) {
 	}
 	for _, q := range GroupedFormats {
 		e.WeightWidenGrouped(q)
+		e.WeightGemmInt8Grouped(q)
 	}
 	e.WeightQuantize()
 }

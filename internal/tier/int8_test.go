@@ -251,6 +251,24 @@ var int8Mutants = []mutant{
 			referenceGemmInt8(ukernel.Q4_1)(c, ldc, x, ldx, b, lanes, m, k, load)
 		}
 	}},
+	{"Weights.Blocks.K4.GemmInt8", "minima have the integers of the scales", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.K4].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+			b = slices.Clone(b)
+			for block := b; len(block) > 0; block = block[quantized.Of(ukernel.K4).Bytes(lanes):] {
+				copy(block[6*lanes:8*lanes], block[4*lanes:])
+			}
+			referenceGemmInt8(ukernel.K4)(c, ldc, x, ldx, b, lanes, m, k, load)
+		}
+	}},
+	{"Weights.Blocks.K5.GemmInt8", "fifth bits are left out", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.K5].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+			b = slices.Clone(b)
+			for block := b; len(block) > 0; block = block[quantized.Of(ukernel.K5).Bytes(lanes):] {
+				clear(block[(8+16)*lanes : (8+20)*lanes])
+			}
+			referenceGemmInt8(ukernel.K5)(c, ldc, x, ldx, b, lanes, m, k, load)
+		}
+	}},
 	{"Weights.Blocks.K6.GemmInt8", "the second group has the scale of the first", func(p *kernelSet) {
 		p.Weights.Blocks[ukernel.K6].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
 			b = slices.Clone(b)

@@ -69,7 +69,7 @@ func TestReferences(t *testing.T) {
 				return
 			}
 			if references.IsMiniLM(folder) {
-				t.Skipf("%s has references of sentence embeddings, which package bert tests", folder)
+				t.Skipf("%s has references of sentence embeddings, which package encoder tests", folder)
 			}
 			r := readReferences(t, folder)
 			m := smollm2(t)

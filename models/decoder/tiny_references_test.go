@@ -61,7 +61,7 @@ func checkTinyFolder(t *testing.T, folder string) {
 	switch r.Kind {
 	case "decoder", "embedder":
 	case "encoder", "reranker":
-		t.Skipf("%s is an %s, which package bert tests", folder, r.Kind)
+		t.Skipf("%s is an %s, which package encoder tests", folder, r.Kind)
 	default:
 		t.Fatalf("kind %q is not known", r.Kind)
 	}

@@ -51,7 +51,7 @@ func records(t *testing.T, out string) (all []record) {
 	return all
 }
 
-// embeddings returns what package bert computes.
+// embeddings returns what package encoder computes.
 func embeddings(t *testing.T, texts ...string) [][]float32 {
 	t.Helper()
 	e, err := encoder.Load(testweights.Path(t, testweights.MiniLM))
