@@ -16,42 +16,16 @@ func (g *gen) WeightWidenGrouped(q spec.BlockFormat) {
 	if g.EVEX() {
 		return
 	}
-	g.Kernel(spec.WeightWidenQ(q))
-	dst, block, lanes, k := g.Slice("dst"), g.Slice("b"), g.Num("lanes"), g.Num("k")
-	g.JumpIfZero(k, "done")
-	row, rows, size := g.GP64(), g.GP64(), g.GP64() // in bytes: a row of dst, those of a block, a block
-	g.MOVQ(lanes, row)
-	g.SHLQ(operand.Imm(2), row)
-	g.MOVQ(row, rows)
-	g.SHLQ(operand.Imm(5), rows) // BlockSteps
-	g.IMUL3Q(operand.I32(q.BlockBytes(1)), lanes, size)
-	g.Label("block")
-	lane := g.GP64()
-	g.XORQ(lane, lane)
-	g.Label("vector")
-	w := &groupWidener{g: g, format: q, row: row, lanes: lanes, numbers: g.GP64(), to: g.GP64()}
-	w.header(block, lane)
-	g.LEAQ(emit.Indexed(dst, lane, 4), w.to)
-	w.steps()
-	g.ADDQ(operand.U32(g.Lanes()), lane)
-	g.CMPQ(lane, lanes)
-	g.JLT(operand.LabelRef("vector"))
-	g.ADDQ(rows, dst)
-	g.ADDQ(size, block)
-	g.SUBQ(operand.U32(spec.BlockSteps), k)
-	g.JNZ(operand.LabelRef("block"))
-	g.Label("done")
-	g.Return()
+	g.widenBlocks(q, func(r rowCursor) widener { return &groupWidener{rowCursor: r, g: g, format: q} })
 }
 
-// A groupWidener converts a vector of lanes of a block. A weight is d·q - m, with the d and m of its half of
+// A groupWidener is the widener of a grouped format. A weight is d·q - m, with the d and m of its half of
 // the steps.
 type groupWidener struct {
-	g           *gen
-	format      spec.BlockFormat
-	row, lanes  reg.GPVirtual
-	d, m        [2]reg.VecVirtual // by halves of the steps
-	numbers, to reg.GPVirtual     // pointers
+	rowCursor
+	g      *gen
+	format spec.BlockFormat
+	d, m   [2]reg.VecVirtual // by halves of the steps
 }
 
 // header makes the scales and minima of some lanes, and sets numbers to theirs.

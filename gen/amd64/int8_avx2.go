@@ -51,18 +51,10 @@ func (avx2Dot) prepare(t *int8Gemmer) {
 
 func (d avx2Dot) sums(t *int8Gemmer, name string) {
 	g := t.g
-	for _, row := range t.acc {
-		for _, v := range row {
-			g.VPXOR(v, v, v)
-		}
-	}
+	t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.VPXOR(acc, acc, acc) })
 	if t.format.Bits() == 4 {
 		d.sums4(t, name)
-		for _, row := range t.acc {
-			for _, v := range row {
-				g.VPMADDWD(g.Constant(1<<16|1), v, v)
-			}
-		}
+		t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.VPMADDWD(g.Constant(1<<16|1), acc, acc) })
 	} else {
 		d.sums8(t, name)
 	}

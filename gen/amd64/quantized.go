@@ -366,6 +366,23 @@ func (t *blockGemmer) lookUpBits(name string) {
 
 // WeightWidenQ converts block by block, and in a block one vector of lanes after the other.
 func (g *gen) WeightWidenQ(q spec.BlockFormat) {
+	g.widenBlocks(q, func(r rowCursor) widener { return &blockWidener{rowCursor: r, g: g, format: q, d: g.Vec(), m: g.Vec()} })
+}
+
+// A widener converts a vector of lanes of a block.
+type widener interface {
+	header(block, lane reg.GPVirtual) // loads the scales and minima of some lanes, and sets numbers to theirs
+	steps()                           // converts the numbers
+}
+
+// A rowCursor is where a widener reads and writes.
+type rowCursor struct {
+	row, lanes  reg.GPVirtual // a row of dst in bytes, the lanes of a block
+	numbers, to reg.GPVirtual // pointers
+}
+
+// widenBlocks emits the kernel of a format.
+func (g *gen) widenBlocks(q spec.BlockFormat, newWidener func(rowCursor) widener) {
 	g.Kernel(spec.WeightWidenQ(q))
 	dst, block, lanes, k := g.Slice("dst"), g.Slice("b"), g.Num("lanes"), g.Num("k")
 	g.JumpIfZero(k, "done")
@@ -375,14 +392,14 @@ func (g *gen) WeightWidenQ(q spec.BlockFormat) {
 	g.MOVQ(row, rows)
 	g.SHLQ(operand.Imm(5), rows) // BlockSteps
 	g.IMUL3Q(operand.I32(q.BlockBytes(1)), lanes, size)
-
 	g.Label("block")
 	lane := g.GP64()
 	g.XORQ(lane, lane)
 	g.Label("vector")
-	w := &blockWidener{g: g, format: q, row: row, lanes: lanes, d: g.Vec(), m: g.Vec(), numbers: g.GP64(), to: g.GP64()}
+	r := rowCursor{row: row, lanes: lanes, numbers: g.GP64(), to: g.GP64()}
+	w := newWidener(r)
 	w.header(block, lane)
-	g.LEAQ(emit.Indexed(dst, lane, 4), w.to)
+	g.LEAQ(emit.Indexed(dst, lane, 4), r.to)
 	w.steps()
 	g.ADDQ(operand.U32(g.Lanes()), lane)
 	g.CMPQ(lane, lanes)
@@ -395,16 +412,14 @@ func (g *gen) WeightWidenQ(q spec.BlockFormat) {
 	g.Return()
 }
 
-// A blockWidener converts a vector of lanes of a block.
+// A blockWidener is the widener of a format with one scale, and perhaps a minimum, for a block.
 type blockWidener struct {
-	g           *gen
-	format      spec.BlockFormat
-	row, lanes  reg.GPVirtual
-	d, m        reg.VecVirtual
-	numbers, to reg.GPVirtual // pointers
+	rowCursor
+	g      *gen
+	format spec.BlockFormat
+	d, m   reg.VecVirtual
 }
 
-// header loads the scales and minima of some lanes, and sets numbers to theirs.
 func (w *blockWidener) header(block, lane reg.GPVirtual) {
 	h := w.g.GP64()
 	w.g.LEAQ(emit.Indexed(block, lane, 2), h)

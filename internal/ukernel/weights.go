@@ -59,13 +59,12 @@ type BlockKernels struct {
 	//
 	// where dw, m, o and w are the scale, the minimum, the offset and the numbers of the lane, and s the second
 	// number after the codes of x. The sum of integers is exact, the product d·dw is rounded. In a grouped format
-	// each group of 16 has a scale s and perhaps a minimum m, and these are
+	// each group of 16 inputs has integers, u for the scale and t for the minimum, and a block adds
 	//
-	//	acc = fma(float(sum over groups of s·(sum of q·(w-o))), d·dw, acc)
-	//	acc = fma(float(-sum over groups of m·(sum of q)), d·c, acc)
+	//	acc = fma(float(sum over groups of u·(sum of q·(w-o))), d·dw, acc)
+	//	acc = fma(float(-sum over groups of t·(sum of q)), d·m, acc)     if the format has minima
 	//
-	// acc
-	// begins with c if load is set, else with +0, and c gets the last one. k is not 0.
+	// acc begins with c if load is set, else with +0, and c gets the last one. k is not 0.
 	GemmInt8 func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool)
 
 	// Widen converts k rows of a B of any number of lanes, a multiple of PanelStep, to float32
