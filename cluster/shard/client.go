@@ -46,7 +46,7 @@ type Config struct {
 // Client places sequences on workers and calls attention. It is for any number of
 // goroutines.
 type Client struct {
-	conn     *hub.Conn
+	messenger
 	config   Config
 	geometry wire.Geometry
 	underWay int64               // bytes of messages and answers that may be under way
@@ -68,11 +68,12 @@ const underWay = 32 << 20
 // connection stays the caller's. The error is a [*kernel.ArgumentError], [ErrNoWorkers], which
 // may come with a [*hub.VersionError], or that of NATS or ctx.
 func New(ctx context.Context, conn *hub.Conn, config Config) (*Client, error) {
-	c := &Client{conn: conn, config: config, suspect: map[string]time.Time{}}
+	c := &Client{messenger: messenger{conn: conn}, config: config, suspect: map[string]time.Time{}}
 	c.limit(underWay)
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
+	c.patience = c.config.Patience
 	if err := c.Refresh(ctx); err != nil {
 		return nil, err
 	}

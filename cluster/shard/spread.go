@@ -225,27 +225,3 @@ func (m *putter) put(ctx context.Context) ([]wire.Status, error) {
 	}
 	return statuses, err
 }
-
-// put sends rows to a worker.
-func (c *Client) put(ctx context.Context, worker string, p *wire.Put) ([]wire.Status, error) {
-	data, err := c.request(ctx, worker, "put", p.Append(nil))
-	if err != nil {
-		return nil, err
-	}
-	statuses, err := wire.ParseStatuses(data, len(p.Items))
-	if err != nil {
-		return nil, malformed(worker, err)
-	}
-	return statuses, nil
-}
-
-// statusError returns what the status of an item means, nil if it is stored.
-func statusError(worker string, s wire.Status) error {
-	switch s {
-	case wire.OK:
-		return nil
-	case wire.Full:
-		return &WorkerError{worker, CodeFull, s.String(), nil}
-	}
-	return &WorkerError{worker, CodeRefused, s.String(), nil}
-}

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -42,6 +43,9 @@ type Worker struct {
 	store   *store.Store
 	service micro.Service
 	slots   chan struct{} // one element for every message at work
+	sends   chan struct{} // one for every message that has the worker send rows and wait for another worker
+	ctx     context.Context
+	cancel  context.CancelFunc
 	cores   sync.Mutex    // held by the message whose arithmetic runs: it uses all threads
 	done    chan struct{} // closed when the worker ends
 	closed  sync.Once
@@ -62,7 +66,8 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	w := &Worker{config: c, conn: conn, store: store.New(c.Memory), slots: make(chan struct{}, c.Concurrent), done: make(chan struct{})}
+	w := &Worker{config: c, conn: conn, store: store.New(c.Memory), slots: make(chan struct{}, c.Concurrent), sends: make(chan struct{}, atOnce), done: make(chan struct{})}
+	w.ctx, w.cancel = context.WithCancel(context.Background())
 	var err error
 	w.service, err = micro.AddService(conn.Conn, micro.Config{
 		Name:               service,
@@ -74,8 +79,12 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
-	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "fetch": w.fetch, "free": w.free, "drop": w.drop} {
-		err := w.service.AddEndpoint(name, w.handler(answer),
+	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "send": w.send, "free": w.free, "drop": w.drop} {
+		slots := w.slots
+		if name == "send" { // two workers that wait for each other must not keep each other from answering
+			slots = w.sends
+		}
+		err := w.service.AddEndpoint(name, w.handler(answer, slots),
 			micro.WithEndpointSubject(w.subject(name)), micro.WithEndpointPendingLimits(maxWaiting, maxWaitingBytes))
 		if err != nil {
 			w.Close()
@@ -138,8 +147,11 @@ func (w *Worker) Close() {
 	w.closed.Do(func() {
 		w.service.Stop()
 		close(w.done)
-		for range cap(w.slots) {
-			w.slots <- struct{}{}
+		w.cancel()
+		for _, slots := range [...]chan struct{}{w.slots, w.sends} {
+			for range cap(slots) {
+				slots <- struct{}{}
+			}
 		}
 	})
 }
@@ -147,9 +159,10 @@ func (w *Worker) Close() {
 // handler makes an answer of a message.
 type handler func(data []byte) ([]byte, error)
 
-// handler returns a handler that checks the version of messages and answers them, some at a
-// time. The goroutine of a subscription waits for a slot, so that messages wait in NATS.
-func (w *Worker) handler(answer handler) micro.Handler {
+// handler returns a handler that checks the version of messages and answers them, as many at a
+// time as there are slots. The goroutine of a subscription waits for one, so that messages wait
+// in NATS.
+func (w *Worker) handler(answer handler, slots chan struct{}) micro.Handler {
 	return micro.HandlerFunc(func(r micro.Request) {
 		select {
 		case <-w.done:
@@ -158,9 +171,9 @@ func (w *Worker) handler(answer handler) micro.Handler {
 		}
 		select {
 		case <-w.done:
-		case w.slots <- struct{}{}:
+		case slots <- struct{}{}:
 			go func() {
-				defer func() { <-w.slots }()
+				defer func() { <-slots }()
 				w.reply(r, answer)
 			}()
 		}

@@ -13,6 +13,7 @@ type Entry struct {
 	Replicas       int        // workers that should hold a block
 	Writer         string     // whose changes count
 	Epoch          uint64     // of the last change
+	Cut            uint64     // epoch of the last change that took keys away, so that later ones may replace them
 	Length         int        // keys
 	Blocks         [][]string // workers that hold each block
 }
@@ -25,7 +26,8 @@ func (e *Entry) Append(b []byte) []byte {
 	b = appendU32(appendU32(b, e.Wire), e.Contract)
 	b = e.Geometry.append(appendText(b, e.ID))
 	b = appendText(append(b, byte(e.Replicas)), e.Writer)
-	b = appendU32(binary.LittleEndian.AppendUint64(b, e.Epoch), e.Length)
+	b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, e.Epoch), e.Cut)
+	b = appendU32(b, e.Length)
 	var names []string
 	index := map[string]int{}
 	for _, block := range e.Blocks {
@@ -57,7 +59,7 @@ func EntryVersion(data []byte) (wire, contract int) {
 func ParseEntry(data []byte) (*Entry, error) {
 	r := &reader{message: "entry", data: data}
 	e := &Entry{Wire: r.i31("the version"), Contract: r.i31("the contract"), ID: r.name(), Geometry: r.geometry(),
-		Replicas: r.u8(), Writer: r.name(), Epoch: r.u64(), Length: r.i31("the length")}
+		Replicas: r.u8(), Writer: r.name(), Epoch: r.u64(), Cut: r.u64(), Length: r.i31("the length")}
 	var names []string
 	known := map[string]bool{}
 	for range r.count("names", 2) {
