@@ -52,8 +52,9 @@ func (c *Client) repair(ctx context.Context, sequences []*Sequence) (*repair, er
 
 // repair is a call of Repair.
 type repair struct {
-	client *Client
-	live   []string
+	client  *Client
+	live    []string // workers that may hold blocks
+	leaving string   // worker from which blocks are copied, and which no longer counts; "" if there is none
 
 	mu     sync.Mutex // of what follows
 	load   map[string]int
@@ -116,7 +117,6 @@ func (r *repair) numbers(s *Sequence, left []*blockRepair, all bool) []int {
 			numbers = append(numbers, b.block)
 		}
 	}
-	r.load = maps.Clone(s.load)
 	return numbers
 }
 
@@ -135,7 +135,11 @@ func (r *repair) giveUp(b *blockRepair) {
 func (r *repair) examine(ctx context.Context, s *Sequence, numbers []int) []*blockRepair {
 	var blocks []*blockRepair
 	s.mu.Lock()
+	r.load = maps.Clone(s.load)
 	for _, i := range numbers {
+		if i >= len(s.blocks) {
+			continue // it was cut off
+		}
 		blocks = append(blocks, &blockRepair{repair: r, name: s.name, block: i, epoch: s.readEpoch(),
 			rows: min(s.length-i*wire.BlockKeys, wire.BlockKeys), before: slices.Clone(s.blocks[i].workers)})
 	}
@@ -187,23 +191,20 @@ type blockRepair struct {
 
 // run finds out which workers hold the block, and copies it to as many as are missing.
 func (b *blockRepair) run(ctx context.Context) {
+	held := false
 	for _, w := range b.before {
-		if !slices.Contains(b.live, w) {
+		if w != b.leaving && !slices.Contains(b.live, w) {
 			b.causes = append(b.causes, &WorkerError{w, CodeSilent, "it is gone", nil})
 		} else if err := b.check(ctx, w); err != nil {
 			b.causes = append(b.causes, err)
-		} else {
+		} else if held = true; w != b.leaving {
 			b.after = append(b.after, w)
 		}
 	}
-	if len(b.after) == 0 {
+	if !held {
 		return
 	}
-	b.mu.Lock()
-	others := slices.DeleteFunc(slices.Clone(b.live), func(w string) bool { return slices.Contains(b.after, w) })
-	candidates := place(others, b.load, b.name, b.block, len(others))
-	b.mu.Unlock()
-	for _, w := range candidates {
+	for _, w := range b.candidates() {
 		if len(b.after) >= b.client.config.Replicas {
 			break
 		}
@@ -211,6 +212,14 @@ func (b *blockRepair) run(ctx context.Context) {
 			b.after = append(b.after, w)
 		}
 	}
+}
+
+// candidates returns the workers that could hold the block too, best first.
+func (b *blockRepair) candidates() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	others := slices.DeleteFunc(slices.Clone(b.live), func(w string) bool { return slices.Contains(b.after, w) })
+	return place(others, b.load, b.name, b.block, len(others))
 }
 
 // copyTo copies the block to a worker, and counts it.

@@ -84,6 +84,8 @@ func statusError(worker string, s wire.Status) error {
 		return nil
 	case wire.Full:
 		return &WorkerError{worker, CodeFull, s.String(), nil}
+	case wire.Leaving:
+		return &WorkerError{worker, CodeLeaving, s.String(), nil}
 	}
 	return &WorkerError{worker, CodeRefused, s.String(), nil}
 }

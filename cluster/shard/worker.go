@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -29,6 +31,12 @@ type WorkerConfig struct {
 	// wait, and beyond 1024 of them or 256 MiB they are dropped, which clients take for silence.
 	Concurrent int
 
+	// Repair is after how long without an answer a worker counts as gone, so that the others copy
+	// the blocks of the directory that it held to where they are missing. 0 means 10 s, and a
+	// negative time that this worker makes no copies by itself, but see [Client.Repair]. Each
+	// worker looks for others four times in it.
+	Repair time.Duration
+
 	// Exec says how calls are executed. Its Threads share the blocks of a message.
 	kernel.Exec
 
@@ -49,10 +57,17 @@ type Worker struct {
 	cores   sync.Mutex    // held by the message whose arithmetic runs: it uses all threads
 	done    chan struct{} // closed when the worker ends
 	closed  sync.Once
+	bucket  bucket
+	keepers sync.WaitGroup
+	leaving atomic.Bool
+	notice  micro.Service // that says so
 }
 
 // service is the name by which workers are found.
-const service = "attn-shard"
+const (
+	service        = "attn-shard"
+	serviceVersion = "1.0.0"
+)
 
 // Limits of what waits for a worker.
 const (
@@ -71,9 +86,9 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	var err error
 	w.service, err = micro.AddService(conn.Conn, micro.Config{
 		Name:               service,
-		Version:            "1.0.0",
+		Version:            serviceVersion,
 		Description:        "holds keys and values, and computes attention over them",
-		Metadata:           map[string]string{"worker": c.Name, "prefix": conn.Prefix(), hub.VersionHeader: hub.Own.String()},
+		Metadata:           w.metadata(),
 		QueueGroupDisabled: true,
 	})
 	if err != nil {
@@ -95,7 +110,16 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 		w.Close()
 		return nil, fmt.Errorf("shard: %w", err)
 	}
+	if c.Repair > 0 {
+		k := &keeper{worker: w, gone: c.Repair, seen: map[string]time.Time{}, start: time.Now()}
+		w.keepers.Go(func() { k.keep(w.ctx) })
+	}
 	return w, nil
+}
+
+// metadata is what the worker says of itself to those who look for workers.
+func (w *Worker) metadata() map[string]string {
+	return map[string]string{"worker": w.config.Name, "prefix": w.conn.Prefix(), hub.VersionHeader: hub.Own.String()}
 }
 
 // complete sets defaults and checks the configuration.
@@ -105,6 +129,9 @@ func (c *WorkerConfig) complete() error {
 	}
 	if c.Concurrent == 0 {
 		c.Concurrent = 2
+	}
+	if c.Repair == 0 {
+		c.Repair = 10 * time.Second
 	}
 	if c.Threads == 0 {
 		c.Threads = runtime.GOMAXPROCS(0)
@@ -142,12 +169,17 @@ type Usage struct {
 // Usage returns what the worker holds.
 func (w *Worker) Usage() Usage { return Usage(w.store.Usage()) }
 
-// Close ends the worker after the messages that it works on. Its blocks are gone.
+// Close ends the worker after the messages that it works on. Its blocks are gone, see
+// [Worker.Leave]. It is not for use beside Leave.
 func (w *Worker) Close() {
 	w.closed.Do(func() {
 		w.service.Stop()
+		if w.notice != nil {
+			w.notice.Stop()
+		}
 		close(w.done)
 		w.cancel()
+		w.keepers.Wait()
 		for _, slots := range [...]chan struct{}{w.slots, w.sends} {
 			for range cap(slots) {
 				slots <- struct{}{}
