@@ -21,6 +21,8 @@ func code(err error) string {
 	switch {
 	case errors.As(err, &version):
 		return CodeVersion
+	case errors.Is(err, hub.ErrDamaged):
+		return CodeDamaged
 	case errors.As(err, &other): // to which this one was to send rows
 		return other.Code
 	case errors.As(err, &argument):

@@ -19,13 +19,32 @@ type messenger struct {
 	patience time.Duration // after which it looks whether the worker is still there
 }
 
+// sends is how often a message is sent that arrives damaged, or whose answer does.
+const sends = 4
+
 // request sends a message to a worker and returns its answer. The error is a [*WorkerError];
 // it wraps a [*hub.VersionError] if the worker is of another version, and ctx's if that has
 // ended.
-func (m *messenger) request(ctx context.Context, worker, name string, data []byte) ([]byte, error) {
+func (m *messenger) request(ctx context.Context, worker, name string, data []byte) (answer []byte, err error) {
+	for range sends {
+		answer, err = m.requestOnce(ctx, worker, name, data)
+		if !damaged(err) {
+			break
+		}
+	}
+	return answer, err
+}
+
+// damaged tells whether a message may not be what was sent. A version may be damaged too.
+func damaged(err error) bool {
+	var e *WorkerError
+	return errors.As(err, &e) && (e.Code == CodeDamaged || e.Code == CodeVersion)
+}
+
+func (m *messenger) requestOnce(ctx context.Context, worker, name string, data []byte) ([]byte, error) {
 	msg := nats.NewMsg(m.conn.Subject("shard", worker, name))
 	msg.Data = data
-	hub.Stamp(msg)
+	hub.Seal(msg, worker+"."+name)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer time.AfterFunc(m.patience, func() { m.watch(ctx, worker, cancel) }).Stop()
@@ -38,7 +57,10 @@ func (m *messenger) request(ctx context.Context, worker, name string, data []byt
 	case err != nil:
 		return nil, &WorkerError{worker, CodeSilent, err.Error(), err}
 	}
-	if err := hub.CheckHeader(reply.Header, "worker "+worker); err != nil {
+	switch err := hub.CheckSeal(reply.Header, reply.Data, msg.Header.Get(hub.SumHeader), "worker "+worker); {
+	case errors.Is(err, hub.ErrDamaged):
+		return nil, &WorkerError{worker, CodeDamaged, "its answer: " + err.Error(), err}
+	case err != nil:
 		return nil, &WorkerError{worker, CodeVersion, err.Error(), err}
 	}
 	if code := reply.Header.Get(micro.ErrorCodeHeader); code != "" {
@@ -52,7 +74,7 @@ func (m *messenger) request(ctx context.Context, worker, name string, data []byt
 func (m *messenger) watch(ctx context.Context, worker string, cancel context.CancelCauseFunc) {
 	nothing := nats.NewMsg(m.conn.Subject("shard", worker, "free"))
 	nothing.Data = wire.AppendNames(nil, nil)
-	hub.Stamp(nothing)
+	hub.Seal(nothing, worker+".free")
 	for ctx.Err() == nil {
 		if _, err := m.conn.RequestMsgWithContext(ctx, nothing); errors.Is(err, nats.ErrNoResponders) {
 			cancel(err)

@@ -99,7 +99,7 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 		if name == "send" { // two workers that wait for each other must not keep each other from answering
 			slots = w.sends
 		}
-		err := w.service.AddEndpoint(name, w.handler(answer, slots),
+		err := w.service.AddEndpoint(name, w.handler(name, answer, slots),
 			micro.WithEndpointSubject(w.subject(name)), micro.WithEndpointPendingLimits(maxWaiting, maxWaitingBytes))
 		if err != nil {
 			w.Close()
@@ -191,10 +191,10 @@ func (w *Worker) Close() {
 // handler makes an answer of a message.
 type handler func(data []byte) ([]byte, error)
 
-// handler returns a handler that checks the version of messages and answers them, as many at a
+// handler returns a handler that checks the seal of messages and answers them, as many at a
 // time as there are slots. The goroutine of a subscription waits for one, so that messages wait
 // in NATS.
-func (w *Worker) handler(answer handler, slots chan struct{}) micro.Handler {
+func (w *Worker) handler(name string, answer handler, slots chan struct{}) micro.Handler {
 	return micro.HandlerFunc(func(r micro.Request) {
 		select {
 		case <-w.done:
@@ -206,15 +206,15 @@ func (w *Worker) handler(answer handler, slots chan struct{}) micro.Handler {
 		case slots <- struct{}{}:
 			go func() {
 				defer func() { <-slots }()
-				w.reply(r, answer)
+				w.reply(r, name, answer)
 			}()
 		}
 	})
 }
 
-func (w *Worker) reply(r micro.Request, answer handler) {
+func (w *Worker) reply(r micro.Request, name string, answer handler) {
 	header := nats.Header(r.Headers())
-	err := hub.CheckHeader(header, "the sender")
+	err := hub.CheckSeal(header, r.Data(), w.config.Name+"."+name, "the sender")
 	var data []byte
 	if err == nil {
 		data, err = answer(r.Data())
@@ -223,13 +223,13 @@ func (w *Worker) reply(r micro.Request, answer handler) {
 	// they leave in the request.
 	reply := nats.NewMsg(r.Reply())
 	reply.Data = data
-	hub.Stamp(reply)
 	if err != nil {
 		w.config.Log.Warn("refused", "subject", r.Subject(), "error", err)
 		reply.Data = nil
 		reply.Header.Set(micro.ErrorCodeHeader, code(err))
 		reply.Header.Set(micro.ErrorHeader, err.Error())
 	}
+	hub.Seal(reply, header.Get(hub.SumHeader))
 	if reply.Subject == "" {
 		return // nobody wants an answer
 	}
