@@ -60,12 +60,13 @@ func parseEmbed(server *hub.Config, s streams, args []string) (*embed.Options, e
 	o := &embed.Options{Stdin: s.in}
 	fs := newFlags("embed", embedUsage)
 	server.Flags(fs)
-	fs.Func("o", "`file` to write, overwritten if it exists: .jsonl, .npy or .parquet; may be repeated", func(name string) error {
+	fs.Func("o", "`file` to write: .jsonl, .npy or .parquet; may be repeated", func(name string) error {
 		o.Outputs = append(o.Outputs, name)
 		return nil
 	})
 	fs.StringVar(&o.Format, "format", "auto", "where texts begin and end: jsonl, lines, whole (a text a file) or auto")
 	fs.StringVar(&o.Rejected, "rejected", "", "`file` for the texts without a vector (default the first -o with .rejected.jsonl)")
+	fs.BoolVar(&o.Overwrite, "overwrite", false, "replace files of -o and -rejected that are there already")
 	fs.StringVar(&o.Journal, "journal", "", "`file` of results until the end (default the first -o with .journal)")
 	fs.StringVar(&o.Model, "digest", "", "digest of the model in `hexadecimal`, as its workers report it (default the one model that all workers have)")
 	fs.IntVar(&o.MaxText, "max-text", embed.DefaultMaxText, "most `bytes` of a text; a larger one is rejected")

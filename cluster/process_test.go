@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -78,6 +79,29 @@ func (p *process) signal(t testing.TB, s syscall.Signal) {
 	if err := p.Process.Signal(s); err != nil {
 		t.Fatal(err)
 	}
+	for s == syscall.SIGSTOP && !p.isStopped() {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// interrupt has the process end by itself.
+func (p *process) interrupt(t testing.TB) {
+	t.Helper()
+	p.signal(t, os.Interrupt.(syscall.Signal))
+	p.Wait()
+	if !p.ProcessState.Success() {
+		t.Errorf("after an interrupt: %v", p.ProcessState)
+	}
+}
+
+// isStopped tells whether the process stands still. Where there is no /proc it takes that for granted.
+func (p *process) isStopped() bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Process.Pid))
+	if err != nil {
+		return true
+	}
+	after := stat[bytes.LastIndexByte(stat, ')')+1:] // the name of the program may have anything in it
+	return bytes.HasPrefix(after, []byte(" T"))
 }
 
 // processes is a server and workers in processes of their own.

@@ -131,6 +131,9 @@ func (r *run) begin(ctx context.Context) error {
 	r.journal, err = journal.Open(r.options.Journal, journal.Header{
 		Run: nuid.Next(), Version: hub.Own.String(), Model: r.summary.Model, Width: r.summary.Width, MaxText: r.options.MaxText,
 	}, r.replay)
+	if err == nil && r.journal.Lost() > 0 {
+		r.report("%s: its last %d bytes, after %d texts, are dropped: a crash or damage has left no whole entry there; their texts are computed again", r.options.Journal, r.journal.Lost(), r.summary.Resumed)
+	}
 	if err == nil && r.summary.Resumed > 0 {
 		r.report("going on after %d texts", r.summary.Resumed)
 	}

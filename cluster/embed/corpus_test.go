@@ -156,7 +156,7 @@ func (b *bench) expect(t *testing.T, rejected map[string]string) map[string][]by
 
 // options returns small jobs of the corpus.
 func (b *bench) options() Options {
-	o := Options{Inputs: []string{b.input}, JobTexts: 8, Window: 16, Retry: 2 * time.Second, Patience: time.Minute}
+	o := Options{Inputs: []string{b.input}, Overwrite: true, JobTexts: 8, Window: 16, Retry: 2 * time.Second, Patience: time.Minute}
 	for _, name := range outputs[:3] {
 		o.Outputs = append(o.Outputs, filepath.Join(b.dir, name))
 	}

@@ -55,16 +55,16 @@ func TestOptions(t *testing.T) {
 		b.run(t, o)
 	}
 	for field, change := range map[string]func(o *Options){
-		"Inputs and Outputs":            func(o *Options) { o.Outputs = nil },
-		"Outputs":                       func(o *Options) { o.Outputs = []string{"x.csv"} },
-		"MaxText":                       func(o *Options) { o.MaxText = 1 << 20 },
-		"JobTexts":                      func(o *Options) { o.JobTexts = -1 },
-		"JobBytes":                      func(o *Options) { o.JobBytes = 1 << 20 },
-		"Window":                        func(o *Options) { o.Window = 1 << 17 },
-		"Retry":                         func(o *Options) { o.Retry = -1 },
-		"Patience":                      func(o *Options) { o.Patience = -1 },
-		"Outputs, Rejected and Journal": func(o *Options) { o.Rejected = filepath.Join(b.dir, "none", "x") },
-		"Format":                        func(o *Options) { o.Format = "csv" },
+		"Inputs and Outputs": func(o *Options) { o.Outputs = nil },
+		"Outputs":            func(o *Options) { o.Outputs = []string{"x.csv"} },
+		"MaxText":            func(o *Options) { o.MaxText = 1 << 20 },
+		"JobTexts":           func(o *Options) { o.JobTexts = -1 },
+		"JobBytes":           func(o *Options) { o.JobBytes = 1 << 20 },
+		"Window":             func(o *Options) { o.Window = 1 << 17 },
+		"Retry":              func(o *Options) { o.Retry = -1 },
+		"Patience":           func(o *Options) { o.Patience = -1 },
+		"Rejected":           func(o *Options) { o.Rejected = filepath.Join(b.dir, "none", "x") },
+		"Format":             func(o *Options) { o.Format = "csv" },
 	} {
 		o := b.options()
 		change(&o)

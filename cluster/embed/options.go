@@ -3,8 +3,6 @@ package embed
 import (
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -37,9 +35,12 @@ type Options struct {
 
 	// Outputs are files of vectors, .jsonl, .npy or .parquet. Row n is record n of the input;
 	// a text without a vector has null or NaN. Rejected lists those texts with their reasons,
-	// as JSON lines, if there are any; "" is the first output with ".rejected.jsonl".
-	Outputs  []string
-	Rejected string
+	// as JSON lines, if there are any; "" is the first output with ".rejected.jsonl". No
+	// file is written that is an input, or below one; and none that is there already, unless a run
+	// with the journal has made it or Overwrite says that it may be replaced.
+	Outputs   []string
+	Rejected  string
+	Overwrite bool
 
 	// Journal has the results until the outputs are written: 4 bytes a number and some 100
 	// for each text. A run that ended early goes on where its journal ends. "" is the first
@@ -75,10 +76,8 @@ func (o Options) complete(conn *hub.Conn) (Options, error) {
 	if o.Journal == "" {
 		o.Journal = o.Outputs[0] + ".journal"
 	}
-	for _, name := range append([]string{o.Rejected, o.Journal}, o.Outputs...) {
-		if info, err := os.Stat(filepath.Dir(name)); err != nil || !info.IsDir() {
-			return o, &OptionError{"Outputs, Rejected and Journal", fmt.Sprintf("%q", name), "files in folders that exist"}
-		}
+	if err := o.checkPaths(); err != nil {
+		return o, err
 	}
 	payload := int(min(conn.MaxPayload(), wire.MaxBytes)) - headerBytes
 	for _, x := range []struct {

@@ -16,10 +16,15 @@ import (
 // code returns the Code constant that tells a client about an error of a worker.
 func code(err error) string {
 	var version *hub.VersionError
+	var other *WorkerError
 	var argument *kernel.ArgumentError
 	switch {
 	case errors.As(err, &version):
 		return CodeVersion
+	case errors.Is(err, hub.ErrDamaged):
+		return CodeDamaged
+	case errors.As(err, &other): // to which this one was to send rows
+		return other.Code
 	case errors.As(err, &argument):
 		return CodeArgument
 	case errors.Is(err, errLarge):
@@ -46,23 +51,6 @@ func (w *Worker) put(data []byte) ([]byte, error) {
 		s[i] = w.store.Put(&p.Geometry, &p.Items[i])
 	}
 	return wire.AppendStatuses(nil, s), nil
-}
-
-// fetch returns rows that the worker holds.
-func (w *Worker) fetch(data []byte) ([]byte, error) {
-	f, err := wire.ParseFetch(data)
-	if err != nil {
-		return nil, err
-	}
-	size := (f.Hi - f.Lo) * f.Geometry.RowBytes()
-	if size > answerLimit(w.conn) {
-		return nil, errLarge
-	}
-	k, v, ok := w.store.Get(&f.Geometry, f.Sequence, f.Epoch, f.Block, f.Rows)
-	if !ok {
-		return nil, errMissing
-	}
-	return wire.AppendPair(make([]byte, 0, size), k, v, 0, f.Lo, f.Hi), nil
 }
 
 // free forgets sequences.

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -43,7 +44,14 @@ func (c *Client) Append(ctx context.Context, sequences []*Sequence, k, v kernel.
 		known := movesOf(sequences)
 		err := a.run(ctx)
 		if err == nil {
-			return a.commit(ctx)
+			err = a.commit(ctx)
+			if !errors.Is(err, errMoved) {
+				return err
+			}
+			if err := each(sequences, func(s *Sequence) error { return s.look(ctx) }); err != nil {
+				return err
+			}
+			continue
 		}
 		if err := lookAgain(ctx, err, sequences, known); err != nil {
 			return err
@@ -73,11 +81,14 @@ func movesOf(sequences []*Sequence) []int {
 	return moves
 }
 
-// commit notes the new rows, and tells the directory. If that fails, no sequence has them.
+// commit notes the new rows, and tells the directory. If that fails, no sequence has them. The
+// error is errMoved if the rows are to be sent again, to new holders too.
 func (a *spread) commit(ctx context.Context) error {
 	undo := make([]func(), 0, len(a.sequences))
+	resend := map[*Sequence]bool{}
 	for _, s := range a.sequences {
 		undo = append(undo, s.snapshot())
+		resend[s] = s.shared != nil && s.length == s.shared.committed
 	}
 	a.record()
 	err := each(a.sequences, func(s *Sequence) error {
@@ -87,7 +98,7 @@ func (a *spread) commit(ctx context.Context) error {
 		if !due {
 			return nil
 		}
-		return s.write(ctx)
+		return s.write(ctx, resend[s])
 	})
 	if err != nil {
 		for _, f := range undo {

@@ -46,7 +46,7 @@ type Config struct {
 // Client places sequences on workers and calls attention. It is for any number of
 // goroutines.
 type Client struct {
-	conn     *hub.Conn
+	messenger
 	config   Config
 	geometry wire.Geometry
 	underWay int64               // bytes of messages and answers that may be under way
@@ -54,10 +54,11 @@ type Client struct {
 	bucket   bucket
 	memory   sync.Pool // of *kernel.Partials that calls have left
 
-	mu      sync.Mutex
-	workers []string             // that answered last, sorted
-	refused []error              // of those of another version
-	suspect map[string]time.Time // workers that failed to answer, until when others are preferred
+	mu       sync.Mutex
+	workers  []string             // that answered last, sorted
+	refused  []error              // of those of another version
+	searched time.Time            // when
+	suspect  map[string]time.Time // workers that failed to answer, until when others are preferred
 }
 
 // underWay is the most bytes of messages and answers of a client that are under way at a time.
@@ -68,14 +69,24 @@ const underWay = 32 << 20
 // connection stays the caller's. The error is a [*kernel.ArgumentError], [ErrNoWorkers], which
 // may come with a [*hub.VersionError], or that of NATS or ctx.
 func New(ctx context.Context, conn *hub.Conn, config Config) (*Client, error) {
-	c := &Client{conn: conn, config: config, suspect: map[string]time.Time{}}
-	c.limit(underWay)
-	if err := c.complete(); err != nil {
+	c, err := newClient(conn, config)
+	if err != nil {
 		return nil, err
 	}
 	if err := c.Refresh(ctx); err != nil {
 		return nil, err
 	}
+	return c, nil
+}
+
+// newClient returns a client that knows no workers.
+func newClient(conn *hub.Conn, config Config) (*Client, error) {
+	c := &Client{messenger: messenger{conn: conn}, config: config, suspect: map[string]time.Time{}}
+	c.limit(underWay)
+	if err := c.complete(); err != nil {
+		return nil, err
+	}
+	c.patience = c.config.Patience
 	return c, nil
 }
 
@@ -135,6 +146,13 @@ func (c *Client) Workers() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.workers)
+}
+
+// mayRefresh tells whether the last search for workers is some time ago.
+func (c *Client) mayRefresh() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Since(c.searched) >= searchAgain
 }
 
 // Refused returns a [*hub.VersionError] for each worker of another version that

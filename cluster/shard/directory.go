@@ -175,27 +175,39 @@ const listTime = time.Minute
 func List(ctx context.Context, conn *hub.Conn) ([]Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	kv, err := new(bucket).open(ctx, conn)
+	var all []Info
+	err := new(bucket).each(ctx, conn, func(name string, e *wire.Entry, err error) {
+		if err != nil {
+			all = append(all, Info{Name: name, Err: err})
+		} else {
+			all = append(all, describe(name, e))
+		}
+	})
+	return sortedByName(all), err
+}
+
+// each calls f for every entry of the directory, or with the error why it cannot be read. The
+// error is a [*DirectoryError].
+func (b *bucket) each(ctx context.Context, conn *hub.Conn, f func(name string, e *wire.Entry, err error)) error {
+	kv, err := b.open(ctx, conn)
 	if err != nil {
-		return nil, &DirectoryError{"", err}
+		return &DirectoryError{"", err}
 	}
 	names, err := kv.Keys(ctx)
 	if errors.Is(err, jetstream.ErrNoKeysFound) {
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, &DirectoryError{"", err}
+		return &DirectoryError{"", err}
 	}
-	var all []Info
 	for _, name := range names {
 		e, _, err := readEntry(ctx, kv, name)
-		switch {
-		case errors.Is(err, ErrNotFound): // removed meanwhile
-		case err != nil:
-			all = append(all, Info{Name: name, Err: err})
-		default:
-			all = append(all, describe(name, e))
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !errors.Is(err, ErrNotFound) { // removed meanwhile
+			f(name, e, err)
 		}
 	}
-	return sortedByName(all), ctx.Err()
+	return nil
 }

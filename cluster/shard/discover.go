@@ -22,26 +22,21 @@ const (
 	searchTime  = 3 * time.Second
 )
 
+// leaving is the key of the metadata of a worker that takes no more blocks.
+const leaving = "leaving"
+
 // Refresh looks for workers. New blocks are placed on those that it finds; blocks that are
-// placed stay where they are. It returns [ErrNoWorkers] if there are none, joined with what
+// placed stay where they are. [Client.Append] does so by itself if it knows fewer workers that
+// answer than a block should have. It returns [ErrNoWorkers] if there are none, joined with what
 // [Client.Refused] returns.
 func (c *Client) Refresh(ctx context.Context) error {
 	found, err := search(ctx, c.conn)
 	if err != nil {
 		return err
 	}
-	var workers []string
-	var refused []error
-	for _, w := range found {
-		if err := w.version.Check("worker " + w.name); err != nil {
-			refused = append(refused, err)
-		} else {
-			workers = append(workers, w.name)
-		}
-	}
-	slices.Sort(workers)
+	workers, refused := choose(found)
 	c.mu.Lock()
-	c.workers, c.refused = slices.Compact(workers), refused
+	c.workers, c.refused, c.searched = workers, refused, time.Now()
 	c.mu.Unlock()
 	if len(workers) == 0 {
 		return errors.Join(append([]error{ErrNoWorkers}, refused...)...)
@@ -49,10 +44,44 @@ func (c *Client) Refresh(ctx context.Context) error {
 	return nil
 }
 
+// lookForMore adds workers that have come. Others stay: that one search does not find them may
+// be chance.
+func (c *Client) lookForMore(ctx context.Context) {
+	found, err := search(ctx, c.conn)
+	if err != nil {
+		return // the call goes on with those that there are
+	}
+	workers, _ := choose(found)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	workers = append(workers, c.workers...)
+	slices.Sort(workers)
+	c.workers, c.searched = slices.Compact(workers), time.Now()
+}
+
 // peer is a worker as it describes itself.
 type peer struct {
 	name    string
 	version hub.Version
+	leaving bool // it takes no more blocks
+}
+
+// choose returns the names of the workers that may hold blocks, sorted, and a [*hub.VersionError]
+// for each of another version.
+func choose(found []peer) (workers []string, refused []error) {
+	leaving := map[string]bool{}
+	for _, p := range found {
+		leaving[p.name] = leaving[p.name] || p.leaving
+	}
+	for _, p := range found {
+		if err := p.version.Check("worker " + p.name); err != nil {
+			refused = append(refused, err)
+		} else if !leaving[p.name] {
+			workers = append(workers, p.name)
+		}
+	}
+	slices.Sort(workers)
+	return slices.Compact(workers), refused
 }
 
 // search asks all services of the name of workers what they are.
@@ -101,5 +130,5 @@ func parsePeer(data []byte, prefix string) (peer, bool) {
 	if json.Unmarshal(data, &info) != nil || info.Metadata["prefix"] != prefix || !hub.IsToken(info.Metadata["worker"]) {
 		return peer{}, false
 	}
-	return peer{info.Metadata["worker"], hub.ParseVersion(info.Metadata[hub.VersionHeader])}, true
+	return peer{info.Metadata["worker"], hub.ParseVersion(info.Metadata[hub.VersionHeader]), info.Metadata[leaving] != ""}, true
 }

@@ -96,8 +96,10 @@ const (
 	CodeArgument = "argument"  // the kernel refuses the arguments
 	CodeLimit    = "limit"     // the answer would be larger than a message may be
 	CodeFull     = "full"      // the worker has no memory left for blocks
+	CodeLeaving  = "leaving"   // the worker is about to end, and takes no more blocks
 	CodeRefused  = "refused"   // it holds other rows than those before the ones that were sent
 	CodeMissing  = "missing"   // it does not hold the block
+	CodeDamaged  = "damaged"   // a message did not arrive as it was sent, several times
 	CodeVersion  = "version"   // it is of another version, see hub.VersionError
 	CodeSilent   = "no answer" // it is late, or gone
 )

@@ -52,9 +52,8 @@ func TestHostileMessages(t *testing.T) {
 	} {
 		msg := nats.NewMsg(conn.Subject("shard", "a", m.endpoint))
 		msg.Data = m.data
-		if m.version != "" {
-			msg.Header.Set(hub.VersionHeader, m.version)
-		}
+		hub.Seal(msg, "a."+m.endpoint)
+		msg.Header.Set(hub.VersionHeader, m.version)
 		reply, err := conn.RequestMsg(msg, 5*time.Second)
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
@@ -76,6 +75,8 @@ func TestHostileAnswers(t *testing.T) {
 	conn := x.connect()
 	for what, answer := range map[string]func(*nats.Msg){
 		"no version": func(m *nats.Msg) { m.Header = nil },
+		"damaged":    func(m *nats.Msg) { m.Data[17] ^= 4 },
+		"astray":     func(m *nats.Msg) { hub.Seal(m, "00000000") },
 		"too short":  func(m *nats.Msg) { m.Data = m.Data[:7] },
 		"too long":   func(m *nats.Msg) {},
 		"contract": func(m *nats.Msg) {
@@ -85,7 +86,7 @@ func TestHostileAnswers(t *testing.T) {
 		sub, err := conn.Subscribe(conn.Subject("shard", "a", "*"), func(m *nats.Msg) {
 			reply := nats.NewMsg(m.Reply)
 			reply.Data = make([]byte, 10_000)
-			hub.Stamp(reply)
+			hub.Seal(reply, m.Header.Get(hub.SumHeader))
 			answer(reply)
 			m.RespondMsg(reply)
 		})

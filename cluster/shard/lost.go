@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"maps"
 	"slices"
 )
 
@@ -9,11 +8,6 @@ import (
 type lostBlocks struct {
 	names  []string
 	blocks map[string][]int
-}
-
-// clone returns a copy that does not change with l.
-func (l *lostBlocks) clone() lostBlocks {
-	return lostBlocks{slices.Clone(l.names), maps.Clone(l.blocks)}
 }
 
 func (l *lostBlocks) add(name string, block int) {

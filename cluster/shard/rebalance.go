@@ -21,7 +21,7 @@ import (
 //
 // A block is copied, then all who read are told of the new holder, and only then the old one
 // forgets it: calls at any time give the same bits. A worker that cannot take a block leaves it
-// where it is.
+// where it is, and so does another client that changes the block meanwhile.
 //
 // The errors are those of Repair; then no block was moved, or what was moved is in order.
 func (c *Client) Rebalance(ctx context.Context, sequences ...*Sequence) (copies int, err error) {
@@ -38,35 +38,76 @@ func (c *Client) Rebalance(ctx context.Context, sequences ...*Sequence) (copies 
 	return r.copies, errors.Join(err, ctx.Err())
 }
 
-// move is a block that goes from one worker to another.
-type move struct {
-	block    int
-	from, to string
-	done     bool
-}
-
 // balance moves blocks of a sequence.
 func (r *repair) balance(ctx context.Context, s *Sequence) error {
 	s.mu.Lock()
 	full := s.blocks[:s.length/wire.BlockKeys] // the writer may be sending rows of the rest
 	moves := planMoves(full, r.live, s.name)
 	epoch := s.readEpoch()
+	r.load = maps.Clone(s.load)
 	s.mu.Unlock()
-	if len(moves) == 0 {
-		return nil
-	}
-	r.copyAll(ctx, s, moves, epoch)
-	undo := s.relocate(moves)
-	if s.shared != nil {
-		if err := s.Commit(ctx); err != nil {
-			if !errors.As(err, new(*DirectoryError)) { // otherwise it may have been stored
-				undo()
-			}
+	for len(moves) > 0 && ctx.Err() == nil {
+		var some []*move
+		some, moves = take(moves)
+		moved, err := r.move(ctx, s, some, epoch)
+		if err != nil {
 			return err
 		}
+		r.dropAll(ctx, s, moved)
 	}
-	r.dropAll(ctx, s, moves)
 	return nil
+}
+
+// take returns some moves of different blocks, and the rest.
+func take(moves []*move) (some, rest []*move) {
+	blocks := map[int]bool{}
+	for _, m := range moves {
+		if len(some) < perCommit && !blocks[m.block] {
+			blocks[m.block] = true
+			some = append(some, m)
+		} else {
+			rest = append(rest, m)
+		}
+	}
+	return some, rest
+}
+
+// move is a block that goes from one worker to another.
+type move struct {
+	block    int
+	from, to string
+}
+
+// move copies blocks and notes their new holders. It returns the moves that were done.
+func (r *repair) move(ctx context.Context, s *Sequence, moves []*move, epoch uint64) ([]*move, error) {
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	blocks := make([]*blockRepair, len(moves))
+	for i, m := range moves {
+		b := &blockRepair{repair: r, name: s.name, block: m.block, epoch: epoch, rows: wire.BlockKeys}
+		s.mu.Lock()
+		b.before = slices.Clone(s.blocks[m.block].workers)
+		s.mu.Unlock()
+		s.touch([]string{m.to})
+		blocks[i] = b
+		group.Go(func() error {
+			at := slices.Index(b.before, m.from)
+			if at >= 0 && !slices.Contains(b.before, m.to) && b.copyTo(ctx, m.to) {
+				b.after = slices.Clone(b.before)
+				b.after[at] = m.to
+			}
+			return nil
+		})
+	}
+	group.Wait()
+	left, err := r.settle(ctx, s, blocks)
+	var done []*move
+	for i, b := range blocks {
+		if !slices.Contains(left, b) {
+			done = append(done, moves[i])
+		}
+	}
+	return done, err
 }
 
 // planMoves returns the fewest moves after which each of the workers holds its share of
@@ -105,60 +146,12 @@ func planMoves(blocks []placed, workers []string, name string) []*move {
 	return moves
 }
 
-// copyAll copies the blocks of moves to their new holders.
-func (r *repair) copyAll(ctx context.Context, s *Sequence, moves []*move, epoch uint64) {
-	var group errgroup.Group
-	group.SetLimit(atOnce)
-	for _, m := range moves {
-		b := &blockRepair{repair: r, name: s.name, block: m.block, epoch: epoch, rows: wire.BlockKeys}
-		s.mu.Lock()
-		holders := slices.Clone(s.blocks[m.block].workers)
-		s.mu.Unlock()
-		s.touch([]string{m.to})
-		group.Go(func() error {
-			m.done = b.copy(ctx, holders, m.to) == nil
-			return nil
-		})
-	}
-	group.Wait()
-	for _, m := range moves {
-		if m.done {
-			r.copies++
-		}
-	}
-}
-
-// relocate notes the new holders. It returns a function that notes the old ones again.
-func (s *Sequence) relocate(moves []*move) (undo func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old := slices.Clone(s.blocks)
-	for _, m := range moves {
-		workers := slices.Clone(s.blocks[m.block].workers)
-		if i := slices.Index(workers, m.from); m.done && i >= 0 {
-			workers[i] = m.to
-			s.blocks[m.block].workers = workers
-			s.change()
-			s.moves++
-		}
-	}
-	s.recount()
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.blocks = old
-		s.recount()
-	}
-}
-
 // dropAll asks the old holders to forget the blocks. Those that do not hear it keep them until
 // the sequence is freed.
 func (r *repair) dropAll(ctx context.Context, s *Sequence, moves []*move) {
 	blocks := map[string][]int{}
 	for _, m := range moves {
-		if m.done {
-			blocks[m.from] = append(blocks[m.from], m.block)
-		}
+		blocks[m.from] = append(blocks[m.from], m.block)
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.client.config.Timeout)
 	defer cancel()

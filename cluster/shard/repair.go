@@ -2,7 +2,6 @@ package shard
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -17,8 +16,9 @@ import (
 // gone, or have lost their blocks, no longer count as holders. Call it after a worker has
 // failed, or come; for a sequence it counts as appending. [Client.Rebalance] also moves blocks.
 //
-// A sequence of the directory may have another writer. Repair then reads it again first, and
-// the writer goes on undisturbed.
+// A sequence of the directory may have another writer, which goes on undisturbed. Repair reads
+// the sequence again first, and tells the directory of some blocks at a time: what was copied
+// counts, whatever is appended meanwhile and however Repair ends.
 //
 // The error is a [*BlocksError] if there are blocks that no worker holds, or that of
 // [Client.Refresh], or one of the directory. What could be copied is copied.
@@ -40,7 +40,7 @@ func (c *Client) repair(ctx context.Context, sequences []*Sequence) (*repair, er
 	}
 	r := &repair{client: c, live: c.Workers()}
 	for _, s := range sequences {
-		if err := r.shared(ctx, s); err != nil {
+		if err := r.sequence(ctx, s); err != nil {
 			return r, err
 		}
 	}
@@ -50,187 +50,199 @@ func (c *Client) repair(ctx context.Context, sequences []*Sequence) (*repair, er
 	return r, r.lost.err(r.causes)
 }
 
-// shared repairs a sequence, and tells the directory if it is there. If another client changes
-// the sequence at the same time, it begins again.
-func (r *repair) shared(ctx context.Context, s *Sequence) error {
-	if s.shared == nil {
-		r.sequence(ctx, s)
-		return nil
-	}
-	for range tries {
-		if err := s.follow(ctx); err != nil {
-			return err
-		}
-		lost := r.lost.clone()
-		r.sequence(ctx, s)
-		err := s.Commit(ctx)
-		if !errors.As(err, new(*ConflictError)) {
-			return err
-		}
-		r.lost = lost
-	}
-	return &ConflictError{s.shared.name}
-}
-
-// follow makes ready for blocks to be moved: the writer of a sequence commits what it has, and
-// others read it again.
-func (s *Sequence) follow(ctx context.Context) error {
-	s.mu.Lock()
-	writer := s.shared.claimed
-	s.mu.Unlock()
-	if writer {
-		err := s.Commit(ctx)
-		if !errors.As(err, new(*ConflictError)) {
-			return err
-		}
-	}
-	return s.Reload(ctx)
-}
-
 // repair is a call of Repair.
 type repair struct {
-	client *Client
-	live   []string
+	client  *Client
+	live    []string // workers that may hold blocks
+	leaving string   // worker from which blocks are copied, and which no longer counts; "" if there is none
 
-	mu     sync.Mutex // of what follows, and of load
+	mu     sync.Mutex // of what follows
 	load   map[string]int
 	copies int
 	lost   lostBlocks
 	causes []error
 }
 
-// atOnce is how many blocks are repaired side by side.
-const atOnce = 8
+// Blocks are repaired some at a time, side by side. Then the directory is told.
+const (
+	atOnce    = 8
+	perCommit = 64
+)
 
-// sequence repairs the blocks of a sequence.
-func (r *repair) sequence(ctx context.Context, s *Sequence) {
-	s.mu.Lock()
-	blocks, length, epoch := slices.Clone(s.blocks), s.length, s.readEpoch()
-	r.load = maps.Clone(s.load)
-	s.mu.Unlock()
-	var group errgroup.Group
-	group.SetLimit(atOnce)
-	for i := range blocks {
-		b := &blockRepair{repair: r, name: s.name, block: i, epoch: epoch, rows: min(length-i*wire.BlockKeys, wire.BlockKeys)}
-		group.Go(func() error {
-			blocks[i].workers = b.run(ctx, blocks[i].workers)
+// sequence repairs a sequence. What the directory refuses, as others have changed the block
+// meanwhile, is looked at again.
+func (r *repair) sequence(ctx context.Context, s *Sequence) error {
+	var left []*blockRepair
+	for try := range tries {
+		if err := s.follow(ctx); err != nil {
+			return err
+		}
+		numbers := r.numbers(s, left, try == 0)
+		left = nil
+		for chunk := range slices.Chunk(numbers, perCommit) {
+			blocks := r.examine(ctx, s, chunk)
+			refused, err := r.settle(ctx, s, blocks)
+			if err != nil {
+				return err
+			}
+			left = append(left, refused...)
+		}
+		if len(left) == 0 || ctx.Err() != nil {
 			return nil
-		})
-	}
-	group.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for w := range r.load {
-		s.load[w] = 0 // it may hold something
-	}
-	for i, b := range blocks {
-		if !slices.Equal(s.blocks[i].workers, b.workers) {
-			s.change()
-			s.moves++
 		}
 	}
-	s.blocks = blocks
-	s.recount()
-}
-
-// blockRepair repairs a block.
-type blockRepair struct {
-	*repair
-	name  string
-	block int
-	epoch uint64
-	rows  int
-}
-
-// run returns the workers that hold the block afterwards. If none does, it is those that did,
-// which may come back.
-func (b *blockRepair) run(ctx context.Context, owners []string) []string {
-	var holders []string
-	var errs []error
-	for _, w := range owners {
-		if !slices.Contains(b.live, w) {
-			errs = append(errs, &WorkerError{w, CodeSilent, "it is gone", nil})
-		} else if _, err := b.fetch(ctx, w, b.rows-1, b.rows); err != nil {
-			errs = append(errs, err)
-		} else {
-			holders = append(holders, w)
-		}
-	}
-	b.mu.Lock()
-	if len(holders) == 0 {
-		b.lost.add(b.name, b.block)
-		b.causes = append(b.causes, errs...)
-		b.mu.Unlock()
-		return owners
-	}
-	others := slices.DeleteFunc(slices.Clone(b.live), func(w string) bool { return slices.Contains(holders, w) })
-	candidates := place(others, b.load, b.name, b.block, len(others))
-	b.mu.Unlock()
-	for _, w := range candidates {
-		if len(holders) >= b.client.config.Replicas {
-			break
-		}
-		if b.copy(ctx, holders, w) == nil {
-			holders = append(holders, w)
-			b.mu.Lock()
-			b.load[w]++
-			b.copies++
-			b.mu.Unlock()
-		}
-	}
-	return holders
-}
-
-// copy copies the block from one of the holders to a worker.
-func (b *blockRepair) copy(ctx context.Context, holders []string, to string) error {
-	g := &b.client.geometry
-	most := (answerLimit(b.client.conn) - wire.PutOverhead - wire.KeysOverhead) / g.RowBytes()
-	for lo := 0; lo < b.rows; lo += most {
-		hi := min(b.rows, lo+most)
-		rows, err := b.fetchAny(ctx, holders, lo, hi)
-		if err != nil {
-			return err
-		}
-		put := wire.Put{Geometry: *g, Items: []wire.Keys{{Sequence: b.name, Block: b.block, Epoch: b.epoch, Offset: lo, Count: hi - lo, Rows: rows}}}
-		if err := b.put(ctx, to, &put); err != nil {
-			return err
-		}
+	for _, b := range left {
+		r.giveUp(b)
 	}
 	return nil
 }
 
-// put sends rows to a worker.
-func (b *blockRepair) put(ctx context.Context, worker string, p *wire.Put) error {
-	ctx, cancel := context.WithTimeout(ctx, b.client.config.Timeout)
-	defer cancel()
-	statuses, err := b.client.put(ctx, worker, p)
-	if err != nil {
-		return err
-	}
-	return statusError(worker, statuses[0])
-}
-
-// fetchAny fetches rows from the first holder that has them.
-func (b *blockRepair) fetchAny(ctx context.Context, holders []string, lo, hi int) ([]byte, error) {
-	var errs []error
-	for _, w := range holders {
-		rows, err := b.fetch(ctx, w, lo, hi)
-		if err == nil {
-			return rows, nil
+// numbers returns the blocks to look at: all at first, and then those that are left and that
+// others have changed. It gives up the rest.
+func (r *repair) numbers(s *Sequence, left []*blockRepair, all bool) []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var numbers []int
+	if all {
+		for i := range s.blocks {
+			numbers = append(numbers, i)
 		}
-		errs = append(errs, err)
 	}
-	return nil, errors.Join(errs...)
+	for _, b := range left {
+		switch {
+		case b.block >= len(s.blocks): // it was cut off
+		case b.after == nil && slices.Equal(s.blocks[b.block].workers, b.before) && !s.cutSince(b.epoch):
+			r.giveUp(b)
+		default:
+			numbers = append(numbers, b.block)
+		}
+	}
+	return numbers
 }
 
-// fetch fetches rows from a worker.
-func (b *blockRepair) fetch(ctx context.Context, worker string, lo, hi int) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.client.config.Timeout)
-	defer cancel()
-	f := wire.Fetch{Geometry: b.client.geometry, Sequence: b.name, Epoch: b.epoch, Block: b.block, Rows: b.rows, Lo: lo, Hi: hi}
-	data, err := b.client.request(ctx, worker, "fetch", f.Append(nil))
-	if err == nil && len(data) != (hi-lo)*b.client.geometry.RowBytes() {
-		err = malformed(worker, errors.New("rows of another size"))
+// cutSince tells whether rows may have been replaced after an epoch.
+func (s *Sequence) cutSince(epoch uint64) bool { return s.shared != nil && s.shared.cut > epoch }
+
+// giveUp counts a block as lost if no worker has it.
+func (r *repair) giveUp(b *blockRepair) {
+	if b.after == nil {
+		r.lost.add(b.name, b.block)
+		r.causes = append(r.causes, b.causes...)
 	}
-	return data, err
+}
+
+// examine looks at blocks of a sequence, and copies those that have too few holders.
+func (r *repair) examine(ctx context.Context, s *Sequence, numbers []int) []*blockRepair {
+	var blocks []*blockRepair
+	s.mu.Lock()
+	r.load = maps.Clone(s.load)
+	for _, i := range numbers {
+		if i >= len(s.blocks) {
+			continue // it was cut off
+		}
+		blocks = append(blocks, &blockRepair{repair: r, name: s.name, block: i, epoch: s.readEpoch(),
+			rows: min(s.length-i*wire.BlockKeys, wire.BlockKeys), before: slices.Clone(s.blocks[i].workers)})
+	}
+	s.mu.Unlock()
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for _, b := range blocks {
+		group.Go(func() error {
+			b.run(ctx)
+			s.touch(b.added)
+			return nil
+		})
+	}
+	group.Wait()
+	return blocks
+}
+
+// settle notes the new holders of blocks, and tells the directory. It returns the blocks that
+// are left: those that nobody holds, and those that others have changed meanwhile.
+func (r *repair) settle(ctx context.Context, s *Sequence, blocks []*blockRepair) (left []*blockRepair, err error) {
+	var changed []*blockRepair
+	for _, b := range blocks {
+		if b.after == nil {
+			left = append(left, b)
+		} else if !slices.Equal(b.before, b.after) {
+			changed = append(changed, b)
+		}
+	}
+	if s.shared == nil {
+		s.relocate(changed)
+		return left, nil
+	}
+	refused, err := s.publish(ctx, changed)
+	return append(left, refused...), err
+}
+
+// blockRepair repairs or moves a block.
+type blockRepair struct {
+	*repair
+	name   string
+	block  int
+	epoch  uint64   // in which rows are read
+	rows   int      // that were copied
+	before []string // holders
+	after  []string // holders then, nil if there is none left
+	added  []string // workers that it was copied to
+	causes []error  // why others do not hold it
+}
+
+// run finds out which workers hold the block, and copies it to as many as are missing.
+func (b *blockRepair) run(ctx context.Context) {
+	held := false
+	for _, w := range b.before {
+		if w != b.leaving && !slices.Contains(b.live, w) {
+			b.causes = append(b.causes, &WorkerError{w, CodeSilent, "it is gone", nil})
+		} else if err := b.check(ctx, w); err != nil {
+			b.causes = append(b.causes, err)
+		} else if held = true; w != b.leaving {
+			b.after = append(b.after, w)
+		}
+	}
+	if !held {
+		return
+	}
+	for _, w := range b.candidates() {
+		if len(b.after) >= b.client.config.Replicas {
+			break
+		}
+		if b.copyTo(ctx, w) {
+			b.after = append(b.after, w)
+		}
+	}
+}
+
+// candidates returns the workers that could hold the block too, best first.
+func (b *blockRepair) candidates() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	others := slices.DeleteFunc(slices.Clone(b.live), func(w string) bool { return slices.Contains(b.after, w) })
+	return place(others, b.load, b.name, b.block, len(others))
+}
+
+// copyTo copies the block to a worker, and counts it.
+func (b *blockRepair) copyTo(ctx context.Context, worker string) bool {
+	if b.copy(ctx, worker, 0, b.rows) != nil {
+		return false
+	}
+	b.added = append(b.added, worker)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.load[worker]++
+	b.copies++
+	return true
+}
+
+// extend copies rows that were appended meanwhile, up to so many of the block.
+func (b *blockRepair) extend(ctx context.Context, epoch uint64, rows int) error {
+	from := b.rows
+	b.epoch, b.rows = epoch, rows
+	for _, w := range b.added {
+		if err := b.copy(ctx, w, from, rows); err != nil {
+			return err
+		}
+	}
+	return nil
 }

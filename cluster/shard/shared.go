@@ -27,6 +27,8 @@ type shared struct {
 	revision  uint64   // of the entry that was read or written last
 	base      uint64   // its epoch
 	committed int      // its length
+	reach     int      // the most keys that an entry has, if the last write is counted as stored
+	cut       uint64   // epoch of the last entry with fewer keys than one before
 	known     []placed // its blocks, or of a later entry as far as their holders are adopted
 	changed   bool     // since then
 	unsure    bool     // the last write may have been stored or not
@@ -54,7 +56,7 @@ func (s *Sequence) readEpoch() uint64 {
 // entry returns the sequence as the directory should have it.
 func (s *Sequence) entry() *wire.Entry {
 	e := &wire.Entry{Wire: hub.Own.Wire, Contract: hub.Own.Contract, ID: s.name, Geometry: s.client.geometry,
-		Replicas: s.client.config.Replicas, Writer: s.shared.writer, Epoch: s.readEpoch(), Length: s.length}
+		Replicas: s.client.config.Replicas, Writer: s.shared.writer, Epoch: s.readEpoch(), Cut: s.shared.cut, Length: s.length}
 	for _, b := range s.blocks {
 		e.Blocks = append(e.Blocks, b.workers)
 	}
@@ -65,6 +67,7 @@ func (s *Sequence) entry() *wire.Entry {
 func (s *Sequence) synced() {
 	x := s.shared
 	x.base, x.committed, x.known, x.changed, x.unsure, x.stale = s.readEpoch(), s.length, slices.Clone(s.blocks), false, false, false
+	x.reach = s.length
 }
 
 // adopt makes the sequence what an entry says.
@@ -79,13 +82,17 @@ func (s *Sequence) adopt(e *wire.Entry, revision uint64) {
 	}
 	s.recount()
 	s.synced()
-	x.base = e.Epoch
+	x.base, x.cut = e.Epoch, e.Cut
 }
 
 // adoptHolders takes the holders of blocks from a later entry, but not of those that this
-// client has moved itself.
+// client has moved itself, nor of a block with rows that only this client knows: a new holder
+// does not have them.
 func (s *Sequence) adoptHolders(e *wire.Entry) {
 	known := s.shared.known
+	if s.hasTail() {
+		known = known[:s.tail()]
+	}
 	for i := range min(len(s.blocks), len(e.Blocks), len(known)) {
 		if slices.Equal(e.Blocks[i], known[i].workers) {
 			continue
@@ -97,6 +104,20 @@ func (s *Sequence) adoptHolders(e *wire.Entry) {
 		known[i].workers = e.Blocks[i]
 	}
 	s.recount()
+}
+
+// tail is the block that the directory has in part.
+func (s *Sequence) tail() int { return s.shared.committed / wire.BlockKeys }
+
+// hasTail tells whether this client has appended to a block that the directory has in part.
+func (s *Sequence) hasTail() bool {
+	return s.shared.committed%wire.BlockKeys > 0 && s.length > s.shared.committed
+}
+
+// tailMoved tells whether an entry has other holders of the tail than this client knows.
+func (s *Sequence) tailMoved(e *wire.Entry) bool {
+	i := s.tail()
+	return s.hasTail() && i < len(e.Blocks) && !slices.Equal(e.Blocks[i], s.shared.known[i].workers)
 }
 
 // recount counts the blocks of each worker. Workers that have none stay, as they may hold
@@ -143,7 +164,7 @@ func (s *Sequence) Commit(ctx context.Context) error {
 	if !due {
 		return nil
 	}
-	return s.write(ctx)
+	return s.write(ctx, false)
 }
 
 // prepareChange is prepare if the client has cut off keys that the directory has.
@@ -172,7 +193,7 @@ func (s *Sequence) prepare(ctx context.Context) error {
 		x.writer, x.claimed = x.claim, true
 	}
 	s.mu.Unlock()
-	err := s.write(ctx)
+	err := s.write(ctx, false)
 	if err != nil && !claimed {
 		s.mu.Lock()
 		s.epoch, x.writer, x.claimed = before, writer, false
@@ -184,11 +205,23 @@ func (s *Sequence) prepare(ctx context.Context) error {
 // tries is how often a write is tried again after other clients have moved blocks.
 const tries = 10
 
-// write writes the entry of the sequence in place of the one that this client knows.
-func (s *Sequence) write(ctx context.Context) error {
-	return s.replace(ctx, func(ctx context.Context, kv jetstream.KeyValue) error {
+// errMoved reports that another client has given the block that an append goes on in to other
+// workers. They lack its rows.
+var errMoved = errors.New("shard: a block has other holders")
+
+// write writes the entry of the sequence in place of the one that this client knows. resend
+// says that the rows that the directory does not know are at hand: if they belong to a block
+// that has got other holders, the error is errMoved. Otherwise the holders of that block are
+// those that this client knows.
+func (s *Sequence) write(ctx context.Context, resend bool) error {
+	return s.replace(ctx, resend, func(ctx context.Context, kv jetstream.KeyValue) error {
 		x := s.shared
 		s.mu.Lock()
+		if s.length < x.reach {
+			s.epoch++ // so that it is later than that of any entry with more keys
+			x.cut = s.epoch
+		}
+		x.reach = max(x.reach, s.length)
 		data, last := s.entry().Append(nil), x.revision
 		s.mu.Unlock()
 		revision, err := kv.Update(ctx, x.name, data, last)
@@ -206,8 +239,8 @@ func (s *Sequence) write(ctx context.Context) error {
 }
 
 // replace has change replace the entry that this client knows. If another client has only moved
-// blocks since, it takes over where they are and tries again.
-func (s *Sequence) replace(ctx context.Context, change func(ctx context.Context, kv jetstream.KeyValue) error) error {
+// blocks since, it takes over where they are and tries again. For resend see write.
+func (s *Sequence) replace(ctx context.Context, resend bool, change func(ctx context.Context, kv jetstream.KeyValue) error) error {
 	name := s.shared.name
 	kv, ctx, cancel, err := s.client.directory(ctx, name)
 	if err != nil {
@@ -226,7 +259,7 @@ func (s *Sequence) replace(ctx context.Context, change func(ctx context.Context,
 		if err != nil {
 			return err
 		}
-		if err := s.rebase(e, revision); err != nil {
+		if err := s.rebase(e, revision, resend); err != nil {
 			return err
 		}
 	}
@@ -234,7 +267,7 @@ func (s *Sequence) replace(ctx context.Context, change func(ctx context.Context,
 }
 
 // rebase prepares another try to write the entry, after that in the directory has changed.
-func (s *Sequence) rebase(e *wire.Entry, revision uint64) error {
+func (s *Sequence) rebase(e *wire.Entry, revision uint64, resend bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := s.shared
@@ -242,7 +275,11 @@ func (s *Sequence) rebase(e *wire.Entry, revision uint64) error {
 		x.claimed = false
 		return &ConflictError{x.name}
 	}
+	if resend && s.tailMoved(e) {
+		return errMoved
+	}
 	s.adoptHolders(e)
+	x.reach = max(x.reach, e.Length)
 	x.revision = revision
 	return nil
 }
@@ -301,7 +338,7 @@ func (s *Sequence) isStale() bool {
 
 // remove removes the sequence from the directory.
 func (s *Sequence) remove(ctx context.Context) error {
-	return s.replace(ctx, func(ctx context.Context, kv jetstream.KeyValue) error {
+	return s.replace(ctx, false, func(ctx context.Context, kv jetstream.KeyValue) error {
 		s.mu.Lock()
 		last := s.shared.revision
 		s.mu.Unlock()

@@ -15,6 +15,7 @@ type spread struct {
 	parts     []*part
 	encode    func(dst []byte, p *part, lo, hi int) []byte // appends rows lo to hi-1 of a part
 	causes    []error
+	searched  bool // for more workers, as nobody was left
 }
 
 // part is the rows of one block.
@@ -55,7 +56,7 @@ func (a *spread) run(ctx context.Context) error {
 	for {
 		for _, p := range a.parts {
 			if p.fresh {
-				a.choose(p, load[p.sequence])
+				a.choose(ctx, p, load[p.sequence])
 			}
 		}
 		if !slices.ContainsFunc(a.parts, func(p *part) bool { return len(p.wanted) > 0 }) {
@@ -68,24 +69,41 @@ func (a *spread) run(ctx context.Context) error {
 	}
 }
 
+// searchAgain is how long a client with too few workers waits before it looks for more.
+const searchAgain = 5 * time.Second
+
 // choose sets the workers that a new block goes to next: as many as replicas are missing.
-func (a *spread) choose(p *part, load map[string]int) {
+func (a *spread) choose(ctx context.Context, p *part, load map[string]int) {
 	missing := a.client.config.Replicas - len(p.holders)
 	if missing <= 0 {
 		return
 	}
-	all, trusted := a.client.trusted()
-	untried := func(workers []string) []string {
-		return slices.DeleteFunc(workers, func(w string) bool { return slices.Contains(p.tried, w) })
+	_, trusted := a.client.trusted()
+	if len(trusted) < a.client.config.Replicas && a.client.mayRefresh() {
+		a.client.lookForMore(ctx)
 	}
-	workers := untried(trusted)
-	if len(workers) == 0 && len(p.holders) == 0 {
-		workers = untried(all)
+	workers := a.untried(p)
+	if len(workers) == 0 && len(p.holders) == 0 && !a.searched {
+		a.searched = true
+		a.client.lookForMore(ctx)
+		workers = a.untried(p)
 	}
 	p.wanted = place(workers, load, p.name, p.block, missing)
 	for _, w := range p.wanted {
 		load[w]++
 	}
+}
+
+// untried returns the workers to which a part has not been sent: suspects only if nobody else is
+// left and nobody holds it.
+func (a *spread) untried(p *part) []string {
+	all, trusted := a.client.trusted()
+	tried := func(w string) bool { return slices.Contains(p.tried, w) }
+	workers := slices.DeleteFunc(trusted, tried)
+	if len(workers) == 0 && len(p.holders) == 0 {
+		workers = slices.DeleteFunc(all, tried)
+	}
+	return workers
 }
 
 // lost returns an error if there are parts that nobody holds.
@@ -224,28 +242,4 @@ func (m *putter) put(ctx context.Context) ([]wire.Status, error) {
 		m.gone = err
 	}
 	return statuses, err
-}
-
-// put sends rows to a worker.
-func (c *Client) put(ctx context.Context, worker string, p *wire.Put) ([]wire.Status, error) {
-	data, err := c.request(ctx, worker, "put", p.Append(nil))
-	if err != nil {
-		return nil, err
-	}
-	statuses, err := wire.ParseStatuses(data, len(p.Items))
-	if err != nil {
-		return nil, malformed(worker, err)
-	}
-	return statuses, nil
-}
-
-// statusError returns what the status of an item means, nil if it is stored.
-func statusError(worker string, s wire.Status) error {
-	switch s {
-	case wire.OK:
-		return nil
-	case wire.Full:
-		return &WorkerError{worker, CodeFull, s.String(), nil}
-	}
-	return &WorkerError{worker, CodeRefused, s.String(), nil}
 }

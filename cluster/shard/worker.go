@@ -1,10 +1,13 @@
 package shard
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -28,6 +31,12 @@ type WorkerConfig struct {
 	// wait, and beyond 1024 of them or 256 MiB they are dropped, which clients take for silence.
 	Concurrent int
 
+	// Repair is after how long without an answer a worker counts as gone, so that the others copy
+	// the blocks of the directory that it held to where they are missing. 0 means 10 s, and a
+	// negative time that this worker makes no copies by itself, but see [Client.Repair]. Each
+	// worker looks for others four times in it.
+	Repair time.Duration
+
 	// Exec says how calls are executed. Its Threads share the blocks of a message.
 	kernel.Exec
 
@@ -42,13 +51,23 @@ type Worker struct {
 	store   *store.Store
 	service micro.Service
 	slots   chan struct{} // one element for every message at work
+	sends   chan struct{} // one for every message that has the worker send rows and wait for another worker
+	ctx     context.Context
+	cancel  context.CancelFunc
 	cores   sync.Mutex    // held by the message whose arithmetic runs: it uses all threads
 	done    chan struct{} // closed when the worker ends
 	closed  sync.Once
+	bucket  bucket
+	keepers sync.WaitGroup
+	leaving atomic.Bool
+	notice  micro.Service // that says so
 }
 
 // service is the name by which workers are found.
-const service = "attn-shard"
+const (
+	service        = "attn-shard"
+	serviceVersion = "1.0.0"
+)
 
 // Limits of what waits for a worker.
 const (
@@ -62,20 +81,25 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	w := &Worker{config: c, conn: conn, store: store.New(c.Memory), slots: make(chan struct{}, c.Concurrent), done: make(chan struct{})}
+	w := &Worker{config: c, conn: conn, store: store.New(c.Memory), slots: make(chan struct{}, c.Concurrent), sends: make(chan struct{}, atOnce), done: make(chan struct{})}
+	w.ctx, w.cancel = context.WithCancel(context.Background())
 	var err error
 	w.service, err = micro.AddService(conn.Conn, micro.Config{
 		Name:               service,
-		Version:            "1.0.0",
+		Version:            serviceVersion,
 		Description:        "holds keys and values, and computes attention over them",
-		Metadata:           map[string]string{"worker": c.Name, "prefix": conn.Prefix(), hub.VersionHeader: hub.Own.String()},
+		Metadata:           w.metadata(),
 		QueueGroupDisabled: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
-	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "fetch": w.fetch, "free": w.free, "drop": w.drop} {
-		err := w.service.AddEndpoint(name, w.handler(answer),
+	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "send": w.send, "free": w.free, "drop": w.drop} {
+		slots := w.slots
+		if name == "send" { // two workers that wait for each other must not keep each other from answering
+			slots = w.sends
+		}
+		err := w.service.AddEndpoint(name, w.handler(name, answer, slots),
 			micro.WithEndpointSubject(w.subject(name)), micro.WithEndpointPendingLimits(maxWaiting, maxWaitingBytes))
 		if err != nil {
 			w.Close()
@@ -86,7 +110,16 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 		w.Close()
 		return nil, fmt.Errorf("shard: %w", err)
 	}
+	if c.Repair > 0 {
+		k := &keeper{worker: w, gone: c.Repair, seen: map[string]time.Time{}, start: time.Now()}
+		w.keepers.Go(func() { k.keep(w.ctx) })
+	}
 	return w, nil
+}
+
+// metadata is what the worker says of itself to those who look for workers.
+func (w *Worker) metadata() map[string]string {
+	return map[string]string{"worker": w.config.Name, "prefix": w.conn.Prefix(), hub.VersionHeader: hub.Own.String()}
 }
 
 // complete sets defaults and checks the configuration.
@@ -96,6 +129,9 @@ func (c *WorkerConfig) complete() error {
 	}
 	if c.Concurrent == 0 {
 		c.Concurrent = 2
+	}
+	if c.Repair == 0 {
+		c.Repair = 10 * time.Second
 	}
 	if c.Threads == 0 {
 		c.Threads = runtime.GOMAXPROCS(0)
@@ -133,13 +169,21 @@ type Usage struct {
 // Usage returns what the worker holds.
 func (w *Worker) Usage() Usage { return Usage(w.store.Usage()) }
 
-// Close ends the worker after the messages that it works on. Its blocks are gone.
+// Close ends the worker after the messages that it works on. Its blocks are gone, see
+// [Worker.Leave]. It is not for use beside Leave.
 func (w *Worker) Close() {
 	w.closed.Do(func() {
 		w.service.Stop()
+		if w.notice != nil {
+			w.notice.Stop()
+		}
 		close(w.done)
-		for range cap(w.slots) {
-			w.slots <- struct{}{}
+		w.cancel()
+		w.keepers.Wait()
+		for _, slots := range [...]chan struct{}{w.slots, w.sends} {
+			for range cap(slots) {
+				slots <- struct{}{}
+			}
 		}
 	})
 }
@@ -147,9 +191,10 @@ func (w *Worker) Close() {
 // handler makes an answer of a message.
 type handler func(data []byte) ([]byte, error)
 
-// handler returns a handler that checks the version of messages and answers them, some at a
-// time. The goroutine of a subscription waits for a slot, so that messages wait in NATS.
-func (w *Worker) handler(answer handler) micro.Handler {
+// handler returns a handler that checks the seal of messages and answers them, as many at a
+// time as there are slots. The goroutine of a subscription waits for one, so that messages wait
+// in NATS.
+func (w *Worker) handler(name string, answer handler, slots chan struct{}) micro.Handler {
 	return micro.HandlerFunc(func(r micro.Request) {
 		select {
 		case <-w.done:
@@ -158,18 +203,18 @@ func (w *Worker) handler(answer handler) micro.Handler {
 		}
 		select {
 		case <-w.done:
-		case w.slots <- struct{}{}:
+		case slots <- struct{}{}:
 			go func() {
-				defer func() { <-w.slots }()
-				w.reply(r, answer)
+				defer func() { <-slots }()
+				w.reply(r, name, answer)
 			}()
 		}
 	})
 }
 
-func (w *Worker) reply(r micro.Request, answer handler) {
+func (w *Worker) reply(r micro.Request, name string, answer handler) {
 	header := nats.Header(r.Headers())
-	err := hub.CheckHeader(header, "the sender")
+	err := hub.CheckSeal(header, r.Data(), w.config.Name+"."+name, "the sender")
 	var data []byte
 	if err == nil {
 		data, err = answer(r.Data())
@@ -178,13 +223,13 @@ func (w *Worker) reply(r micro.Request, answer handler) {
 	// they leave in the request.
 	reply := nats.NewMsg(r.Reply())
 	reply.Data = data
-	hub.Stamp(reply)
 	if err != nil {
 		w.config.Log.Warn("refused", "subject", r.Subject(), "error", err)
 		reply.Data = nil
 		reply.Header.Set(micro.ErrorCodeHeader, code(err))
 		reply.Header.Set(micro.ErrorHeader, err.Error())
 	}
+	hub.Seal(reply, header.Get(hub.SumHeader))
 	if reply.Subject == "" {
 		return // nobody wants an answer
 	}

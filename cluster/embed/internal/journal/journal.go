@@ -3,7 +3,7 @@
 //
 // A journal is a sequence of frames: the length of the payload and its CRC-32C, 4 bytes each,
 // little endian, then the payload. The first frame is the [Header] as JSON, each other one an
-// [Entry]. What follows the last whole frame, as after a loss of power, is cut off.
+// [Entry]. What follows the last whole frame, as after a loss of power, is cut off, see [Journal.Lost].
 package journal
 
 import (
@@ -53,13 +53,17 @@ type Journal struct {
 	w      *bufio.Writer
 	dirty  bool
 	buf    []byte
+	lost   int64
 }
+
+// LockPath returns the name of the file that a process holds while it uses a journal.
+func LockPath(path string) string { return path + ".lock" }
 
 // Open opens the journal of a run, or begins it if there is none. A journal that exists has
 // its own Run, and must equal h in all other fields: otherwise the error is a
 // [*MismatchError]. replay is called with each entry that exists, in order; it may keep it.
 func Open(path string, h Header, replay func(Entry) error) (*Journal, error) {
-	lock := flock.New(path + ".lock")
+	lock := flock.New(LockPath(path))
 	if ok, err := lock.TryLock(); err != nil || !ok {
 		return nil, errors.Join(fmt.Errorf("%w: %s", ErrLocked, path), err)
 	}
@@ -78,18 +82,23 @@ func (j *Journal) open(path string, replay func(Entry) error) error {
 	if j.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644); err != nil {
 		return err
 	}
+	info, err := j.file.Stat()
+	if err != nil {
+		return err
+	}
 	r, err := newReader(j.file)
 	whole := int64(0)
 	switch {
-	case errors.Is(err, errTorn): // a new file, or the process ended while it wrote the header
+	case info.Size() == 0: // a new file
 		err = nil
-	case errors.Is(err, errDamaged):
-		err = fmt.Errorf("%s is no journal", path)
+	case errors.Is(err, errTorn), errors.Is(err, errDamaged): // perhaps a stranger's
+		err = fmt.Errorf("%s is no journal: remove it to start anew", path)
 	case err == nil:
 		if err = r.header.match(path, j.header); err == nil {
 			j.header = r.header
 			err = r.each(replay)
 			whole = r.offset
+			j.lost = info.Size() - whole
 		}
 	}
 	if err != nil {
@@ -132,6 +141,10 @@ func (h Header) match(path string, want Header) error {
 
 // Header returns the header of the journal, with the Run with which it began.
 func (j *Journal) Header() Header { return j.header }
+
+// Lost returns how many bytes of the journal were dropped when it was opened, as they do not begin with a
+// frame that is whole: a process was killed while it wrote them, or the file was damaged there.
+func (j *Journal) Lost() int64 { return j.lost }
 
 // Append adds an entry. It is safe after the next Sync.
 func (j *Journal) Append(e Entry) error {

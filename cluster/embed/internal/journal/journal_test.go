@@ -73,7 +73,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestTorn cuts a journal at every byte, and damages every byte after the header. What
+// TestTorn cuts a journal at every byte after the header, and damages every one of these. What
 // precedes the damage stays.
 func TestTorn(t *testing.T) {
 	whole, err := os.ReadFile(write(t))
@@ -100,6 +100,9 @@ func TestTorn(t *testing.T) {
 		if n == len(entries) {
 			t.Errorf("byte %d %s: all entries are there", at, what)
 		}
+		if kept, _ := os.Stat(path); j.Lost() != int64(len(data))-kept.Size() || what == "is damaged" && j.Lost() == 0 {
+			t.Errorf("byte %d %s: %d bytes lost", at, what, j.Lost())
+		}
 		j.Close()
 	}
 	step := 1
@@ -107,11 +110,8 @@ func TestTorn(t *testing.T) {
 		step = 7
 	}
 	first := 8 + int(whole[0]) // the end of the header
-	for at := 0; at < len(whole); at += step {
+	for at := first; at < len(whole); at += step {
 		check(whole[:at], "is the end", at)
-		if at < first {
-			continue
-		}
 		bad := append([]byte{}, whole...)
 		bad[at] ^= 0x10
 		check(bad, "is damaged", at)
@@ -121,15 +121,16 @@ func TestTorn(t *testing.T) {
 // TestNoJournal expects that a file of another kind is left alone.
 func TestNoJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notes.txt")
-	const text = "These are the notes of a long day.\n"
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Open(path, header, nil); err == nil {
-		t.Error("no error")
-	}
-	if got, _ := os.ReadFile(path); string(got) != text {
-		t.Errorf("the file is %q", got)
+	for _, text := range []string{"x", "buy milk", "These are the notes of a long day.\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(path, header, nil); err == nil {
+			t.Error("no error")
+		}
+		if got, _ := os.ReadFile(path); string(got) != text {
+			t.Errorf("the file is %q", got)
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ type Store struct {
 	mu        sync.Mutex
 	limit     int64
 	used      int64
+	refuses   bool // new blocks
 	sequences map[string]*sequence
 	dropped   map[uint64]bool // messages by which blocks were dropped
 }
@@ -54,6 +55,8 @@ func (s *Store) Put(g *wire.Geometry, k *wire.Keys) wire.Status {
 	switch {
 	case k.Offset > 0:
 		return wire.Gap
+	case s.refuses:
+		return wire.Leaving
 	case s.used+cost(g) > s.limit:
 		return wire.Full
 	case seq == nil:
@@ -64,6 +67,13 @@ func (s *Store) Put(g *wire.Geometry, k *wire.Keys) wire.Status {
 	seq.blocks[k.Block] = b
 	s.used += cost(g)
 	return b.put(g, k)
+}
+
+// Refuse has the store take no more blocks. Those that it has still grow.
+func (s *Store) Refuse() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuses = true
 }
 
 // Get returns the first rows of a block as they are in an epoch: keys and values of [1, Heads,

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"hash/crc32"
 	"slices"
 )
 
@@ -13,6 +14,7 @@ type Entry struct {
 	Replicas       int        // workers that should hold a block
 	Writer         string     // whose changes count
 	Epoch          uint64     // of the last change
+	Cut            uint64     // epoch of the last change that took keys away, so that later ones may replace them
 	Length         int        // keys
 	Blocks         [][]string // workers that hold each block
 }
@@ -20,12 +22,14 @@ type Entry struct {
 // MaxReplicas is the most workers that an [Entry] has for a block.
 const MaxReplicas = 255
 
-// Append appends the entry to b. Names of workers are written once.
+// Append appends the entry to b, with its CRC-32C at the end. Names of workers are written once.
 func (e *Entry) Append(b []byte) []byte {
+	start := len(b)
 	b = appendU32(appendU32(b, e.Wire), e.Contract)
 	b = e.Geometry.append(appendText(b, e.ID))
 	b = appendText(append(b, byte(e.Replicas)), e.Writer)
-	b = appendU32(binary.LittleEndian.AppendUint64(b, e.Epoch), e.Length)
+	b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, e.Epoch), e.Cut)
+	b = appendU32(b, e.Length)
 	var names []string
 	index := map[string]int{}
 	for _, block := range e.Blocks {
@@ -43,8 +47,11 @@ func (e *Entry) Append(b []byte) []byte {
 			b = binary.LittleEndian.AppendUint16(b, uint16(index[w]))
 		}
 	}
-	return b
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
 }
+
+// castagnoli is the polynomial of CRC-32C (RFC 3720, appendix B.4).
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // EntryVersion returns the version at the start of an entry, of whatever form the rest is, or
 // zeros.
@@ -55,9 +62,14 @@ func EntryVersion(data []byte) (wire, contract int) {
 
 // ParseEntry reads an [Entry].
 func ParseEntry(data []byte) (*Entry, error) {
-	r := &reader{message: "entry", data: data}
+	body := data[:max(len(data)-4, 0)]
+	r := &reader{message: "entry", data: data, at: len(body)}
+	if sum := r.bytes(4); r.err == nil && binary.LittleEndian.Uint32(sum) != crc32.Checksum(body, castagnoli) {
+		r.fail("the checksum is that of other bytes")
+	}
+	r.data, r.at = body, 0
 	e := &Entry{Wire: r.i31("the version"), Contract: r.i31("the contract"), ID: r.name(), Geometry: r.geometry(),
-		Replicas: r.u8(), Writer: r.name(), Epoch: r.u64(), Length: r.i31("the length")}
+		Replicas: r.u8(), Writer: r.name(), Epoch: r.u64(), Cut: r.u64(), Length: r.i31("the length")}
 	var names []string
 	known := map[string]bool{}
 	for range r.count("names", 2) {

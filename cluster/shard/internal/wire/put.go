@@ -83,13 +83,14 @@ const (
 	Stale           // of an epoch that is over
 	Full            // the worker's limit of bytes is reached
 	Misfit          // the sequence has another geometry
+	Leaving         // the worker takes no more blocks
 	statuses
 )
 
 // String says what the status means.
 func (s Status) String() string {
 	return [...]string{"ok", "rows before these are missing", "other rows are there", "a later writer was there",
-		"the worker's memory limit is reached", "the sequence has other head sizes or elements", "unknown"}[min(s, statuses)]
+		"the worker's memory limit is reached", "the sequence has other head sizes or elements", "it takes no more blocks", "unknown"}[min(s, statuses)]
 }
 
 // AppendStatuses appends the answer to a [Put].

@@ -70,8 +70,8 @@ func TestRoundTrip(t *testing.T) {
 	if got, err := ParseNames(AppendNames(nil, names)); err != nil || !slices.Equal(got, names) {
 		t.Error(got, err)
 	}
-	fetch := &Fetch{geometries[3], "x", 5, 7, 200, 3, 200}
-	if got, err := ParseFetch(fetch.Append(nil)); err != nil || !reflect.DeepEqual(got, fetch) {
+	send := &Send{geometries[3], "x", 5, 7, 200, 3, 200, "b"}
+	if got, err := ParseSend(send.Append(nil)); err != nil || !reflect.DeepEqual(got, send) {
 		t.Error(got, err)
 	}
 	drop := &Drop{9, "x", []int{0, MaxBlock}}
@@ -132,13 +132,13 @@ func TestHostile(t *testing.T) {
 		"put":    func(b []byte) error { _, err := ParsePut(b); return err },
 		"attend": func(b []byte) error { _, err := ParseAttend(b); return err },
 		"free":   func(b []byte) error { _, err := ParseNames(b); return err },
-		"fetch":  func(b []byte) error { _, err := ParseFetch(b); return err },
+		"send":   func(b []byte) error { _, err := ParseSend(b); return err },
 		"drop":   func(b []byte) error { _, err := ParseDrop(b); return err },
 		"entry":  func(b []byte) error { _, err := ParseEntry(b); return err },
 	}
 	messages := map[string][]byte{"free": AppendNames(nil, []string{"x", "yz"})}
 	messages["put"], messages["attend"] = putOf(geometries[3]).Append(nil), attendOf(geometries[3]).Append(nil)
-	messages["fetch"] = (&Fetch{geometries[3], "x", 5, 7, 200, 3, 200}).Append(nil)
+	messages["send"] = (&Send{geometries[3], "x", 5, 7, 200, 3, 200, "b"}).Append(nil)
 	messages["drop"], messages["entry"] = (&Drop{9, "x", []int{0, 5}}).Append(nil), entryOf(geometries[3]).Append(nil)
 	var e *FormatError
 	for name, b := range messages {
@@ -152,9 +152,9 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	g := geometries[0]
-	for _, f := range []Fetch{{g, "x", 0, 0, 257, 0, 1}, {g, "x", 0, 0, 5, 0, 6}, {g, "x", 0, 0, 5, 3, 3}, {g, "", 0, 0, 5, 0, 1}, {g, "x", 0, -1, 5, 0, 1}} {
-		if _, err := ParseFetch(f.Append(nil)); !errors.As(err, &e) {
-			t.Errorf("fetch %+v: %v", f, err)
+	for _, f := range []Send{{g, "x", 0, 0, 257, 0, 1, "b"}, {g, "x", 0, 0, 5, 0, 6, "b"}, {g, "x", 0, 0, 5, 3, 3, "b"}, {g, "x", 0, 0, 0, 0, 0, ""}, {g, "", 0, 0, 5, 0, 1, "b"}, {g, "x", 0, -1, 5, 0, 1, "b"}} {
+		if _, err := ParseSend(f.Append(nil)); !errors.As(err, &e) {
+			t.Errorf("send %+v: %v", f, err)
 		}
 	}
 	for what, change := range map[string]func(e *Entry){
@@ -225,7 +225,7 @@ func FuzzParse(f *testing.F) {
 	f.Add((&Drop{9, "x", []int{0, 5}}).Append(nil))
 	f.Add(entryOf(geometries[0]).Append(nil))
 	f.Add(AppendNames(nil, []string{"x", "yz"}))
-	f.Add((&Fetch{geometries[3], "x", 5, 7, 200, 3, 200}).Append(nil))
+	f.Add((&Send{geometries[3], "x", 5, 7, 200, 3, 200, "b"}).Append(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		check := func(what string, written []byte, err error) {
 			if err == nil && !bytes.Equal(written, data) {
@@ -240,8 +240,8 @@ func FuzzParse(f *testing.F) {
 		check("attend", a.Append(nil), err)
 		names, err := ParseNames(data)
 		check("free", AppendNames(nil, names), err)
-		fetch, err := ParseFetch(data)
-		check("fetch", fetch.Append(nil), err)
+		send, err := ParseSend(data)
+		check("send", send.Append(nil), err)
 		drop, err := ParseDrop(data)
 		check("drop", drop.Append(nil), err)
 		entry, err := ParseEntry(data)

@@ -1,0 +1,151 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/attn-go/attn/cluster/shard/internal/wire"
+)
+
+// A keeper makes copies of blocks of the directory again after workers are gone. Each worker has
+// one. A block is for the keeper of the first of its holders that are left, so keepers need not
+// agree on anything, and two that see different workers at worst copy a block twice.
+type keeper struct {
+	worker *Worker
+	gone   time.Duration        // after which a worker that does not answer counts as gone
+	seen   map[string]time.Time // when each worker has answered last
+	start  time.Time            // stands for workers that have never answered
+	rest   int                  // rounds until the directory is read again if nothing changes
+	live   []string             // workers of the last round
+}
+
+// The directory is read in each round while blocks lack holders, and otherwise only now and
+// then: for entries that other programs have written meanwhile.
+const (
+	roundsPerGone = 4
+	restRounds    = 24
+)
+
+// keep looks after the blocks until ctx ends.
+func (k *keeper) keep(ctx context.Context) {
+	tick := time.NewTicker(max(k.gone/roundsPerGone, 10*time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := k.round(ctx); err != nil && ctx.Err() == nil {
+			k.rest = 0
+			k.worker.config.Log.Warn("repair", "error", err)
+		}
+	}
+}
+
+// round finds out who is there, and repairs sequences whose blocks lack holders.
+func (k *keeper) round(ctx context.Context) error {
+	found, err := search(ctx, k.worker.conn)
+	if err != nil {
+		return err
+	}
+	live, _ := choose(found)
+	for _, w := range live {
+		k.seen[w] = time.Now()
+	}
+	if !slices.Contains(live, k.worker.config.Name) {
+		return nil // it is cut off, or leaves
+	}
+	if k.rest > 0 && slices.Equal(live, k.live) {
+		k.rest--
+		return nil
+	}
+	k.live, k.rest = live, restRounds
+	var errs []error
+	err = k.worker.bucket.each(ctx, k.worker.conn, func(name string, e *wire.Entry, err error) {
+		if err == nil {
+			err = k.repair(ctx, name, e)
+		}
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			errs = append(errs, err)
+		}
+	})
+	if hasNoDirectory(err) {
+		return nil
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+// hasNoDirectory tells whether an error is that of a server without JetStream.
+func hasNoDirectory(err error) bool {
+	return errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount)
+}
+
+// repair makes the copies of blocks of a sequence that are for this worker to make.
+func (k *keeper) repair(ctx context.Context, name string, e *wire.Entry) error {
+	var mine []int
+	for i, holders := range e.Blocks {
+		switch is, waits := k.isMine(holders, e.Replicas); {
+		case waits:
+			k.rest = 0
+		case is:
+			mine = append(mine, i)
+		}
+	}
+	if len(mine) == 0 {
+		return nil
+	}
+	k.rest = 0
+	copies, err := k.worker.settle(ctx, name, e, mine, &repair{live: k.live})
+	k.worker.config.Log.Info("copied blocks that have lost a holder", "sequence", name, "copies", copies)
+	return err
+}
+
+// isMine tells whether this worker is to make copies of a block with the given holders, or
+// whether it waits until a holder has been gone for long enough.
+func (k *keeper) isMine(holders []string, replicas int) (is, waits bool) {
+	var left, missing []string
+	for _, w := range holders {
+		if slices.Contains(k.live, w) {
+			left = append(left, w)
+		} else {
+			missing = append(missing, w)
+		}
+	}
+	if len(left) >= min(replicas, len(k.live)) || len(left) == 0 || left[0] != k.worker.config.Name {
+		return false, false
+	}
+	waits = slices.ContainsFunc(missing, func(w string) bool { return !k.isGone(w) })
+	return !waits, waits
+}
+
+// isGone tells whether a worker has not answered for long enough.
+func (k *keeper) isGone(worker string) bool {
+	last, ok := k.seen[worker]
+	if !ok {
+		last = k.start
+	}
+	return time.Since(last) >= k.gone
+}
+
+// settle has r look at blocks of a sequence of the directory as it is now, and copy those that
+// lack holders. It returns the number of copies.
+func (w *Worker) settle(ctx context.Context, name string, e *wire.Entry, numbers []int, r *repair) (copies int, err error) {
+	if r.client, err = newClient(w.conn, describe(name, e).Config); err != nil {
+		return 0, err
+	}
+	s, err := r.client.Open(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	for chunk := range slices.Chunk(numbers, perCommit) {
+		if _, err := r.settle(ctx, s, r.examine(ctx, s, chunk)); err != nil {
+			return r.copies, err
+		}
+	}
+	return r.copies, ctx.Err()
+}

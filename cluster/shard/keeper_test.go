@@ -1,0 +1,92 @@
+package shard
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/cluster/internal/testutil"
+)
+
+// waitFor waits until every block of a sequence of the directory is on two workers, without one of that
+// name. It ends with the test: how long that takes is not for the test to say.
+func (x *cluster) waitFor(name, without string) {
+	x.t.Helper()
+	c := x.client(quick(small))
+	for x.t.Context().Err() == nil {
+		s, err := c.Open(x.t.Context(), name)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		if !slices.ContainsFunc(s.blocks, func(b placed) bool { return len(b.workers) != 2 || slices.Contains(b.workers, without) }) {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// Workers copy what those that are gone have held, one after the other, while a client appends.
+// Keys are lost if they do not.
+func TestKeepers(t *testing.T) {
+	x := start(t, hub.ServerConfig{})
+	for _, name := range []string{"a", "b", "c"} {
+		x.work(WorkerConfig{Name: name, Repair: 400 * time.Millisecond})
+	}
+	r := testutil.Rand(50)
+	a := x.client(quick(small))
+	s := x.create(a, "s")
+	grow(t, s, &r, 256*6+30)
+	for i, old := range []string{"a", "b", "c"} {
+		x.kill(old)
+		x.work(WorkerConfig{Name: string(rune('d' + i)), Repair: 400 * time.Millisecond})
+		grow(t, s, &r, 300)
+		x.waitFor("s", old)
+		if err := s.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkBits(t, a, &r, 2, 1, Options{}, s)
+	grow(t, s, &r, 300)
+	u := x.open(x.client(quick(small)), "s", s)
+	checkBits(t, u.client, &r, 2, 1, Options{}, u)
+}
+
+// A worker that leaves hands over what it holds, so that nothing is lost even without replicas, while others
+// append and read. It takes no new blocks.
+func TestLeave(t *testing.T) {
+	x := start(t, hub.ServerConfig{}, "", "", "")
+	r := testutil.Rand(51)
+	config := quick(small)
+	config.Replicas = 1
+	a := x.client(config)
+	s := x.create(a, "s")
+	grow(t, s, &r, 256*9+30)
+	done := make(chan error)
+	go func() { done <- x.workers["b"].Leave(t.Context()) }()
+	for ended := false; !ended; {
+		grow(t, s, &r, 1)
+		select {
+		case err := <-done:
+			if ended = true; err != nil {
+				t.Error(err)
+			}
+		default:
+		}
+	}
+	x.kill("b")
+	grow(t, s, &r, 256*9)
+	if err := s.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(s.blocks, func(p placed) bool { return slices.Contains(p.workers, "b") }) {
+		t.Errorf("b holds something: %v", s.blocks)
+	}
+	checkBits(t, a, &r, 2, 1, Options{}, s)
+	x.kill("c")
+	var lost *BlocksError
+	if err := x.workers["a"].Leave(t.Context()); !errors.As(err, &lost) || len(lost.Blocks) != 1 {
+		t.Errorf("the last worker leaves: %v", err)
+	}
+}
