@@ -101,7 +101,7 @@ func weightPackHalvesNEON(dst []uint16, ld int, src []uint16, lds int, n int, d 
 //go:noescape
 func weightGemmQ8_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightInt8LongNEON is GemmInt8 of all formats, which jump to it.
+// weightInt8LongNEON is GemmInt8 of several formats, which jump to it.
 //
 //go:noescape
 func weightInt8LongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -111,7 +111,7 @@ func weightInt8LongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lan
 //go:noescape
 func weightGemmInt8Q8_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightInt8DotNEON is GemmInt8 of all formats, which jump to it.
+// weightInt8DotNEON is GemmInt8 of several formats, which jump to it.
 //
 //go:noescape
 func weightInt8DotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
@@ -165,6 +165,61 @@ func weightGemmInt8DotQ4_1NEON(c []float32, ldc int, x []uint32, ldx int, b []by
 //
 //go:noescape
 func weightWidenQ4_1NEON(dst []float32, b []byte, lanes int, k int)
+
+// weightWidenK4NEON is BlockKernels.Widen, see package ukernel. The format is K4.
+//
+//go:noescape
+func weightWidenK4NEON(dst []float32, b []byte, lanes int, k int)
+
+// weightInt8GroupedLongNEON is GemmInt8 of several formats, which jump to it.
+//
+//go:noescape
+func weightInt8GroupedLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8K4NEON is BlockKernels.GemmInt8, see package ukernel. The format is K4.
+//
+//go:noescape
+func weightGemmInt8K4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightInt8GroupedDotNEON is GemmInt8 of several formats, which jump to it.
+//
+//go:noescape
+func weightInt8GroupedDotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8DotK4NEON is BlockKernels.GemmInt8, see package ukernel. The format is K4.
+//
+//go:noescape
+func weightGemmInt8DotK4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightWidenK5NEON is BlockKernels.Widen, see package ukernel. The format is K5.
+//
+//go:noescape
+func weightWidenK5NEON(dst []float32, b []byte, lanes int, k int)
+
+// weightGemmInt8K5NEON is BlockKernels.GemmInt8, see package ukernel. The format is K5.
+//
+//go:noescape
+func weightGemmInt8K5NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8DotK5NEON is BlockKernels.GemmInt8, see package ukernel. The format is K5.
+//
+//go:noescape
+func weightGemmInt8DotK5NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightWidenK6NEON is BlockKernels.Widen, see package ukernel. The format is K6.
+//
+//go:noescape
+func weightWidenK6NEON(dst []float32, b []byte, lanes int, k int)
+
+// weightGemmInt8K6NEON is BlockKernels.GemmInt8, see package ukernel. The format is K6.
+//
+//go:noescape
+func weightGemmInt8K6NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8DotK6NEON is BlockKernels.GemmInt8, see package ukernel. The format is K6.
+//
+//go:noescape
+func weightGemmInt8DotK6NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightQuantizeNEON is WeightKernels.Quantize, see package ukernel.
 //

@@ -116,6 +116,18 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 				GemmInt8: weightGemmInt8Q4_1NEON,
 				Widen:    weightWidenQ4_1NEON,
 			},
+			ukernel.K4: {
+				Widen:    weightWidenK4NEON,
+				GemmInt8: weightGemmInt8K4NEON,
+			},
+			ukernel.K5: {
+				Widen:    weightWidenK5NEON,
+				GemmInt8: weightGemmInt8K5NEON,
+			},
+			ukernel.K6: {
+				Widen:    weightWidenK6NEON,
+				GemmInt8: weightGemmInt8K6NEON,
+			},
 		},
 		Quantize: weightQuantizeNEON,
 	}},
@@ -129,6 +141,15 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 			},
 			ukernel.Q4_1: {
 				GemmInt8: weightGemmInt8DotQ4_1NEON,
+			},
+			ukernel.K4: {
+				GemmInt8: weightGemmInt8DotK4NEON,
+			},
+			ukernel.K5: {
+				GemmInt8: weightGemmInt8DotK5NEON,
+			},
+			ukernel.K6: {
+				GemmInt8: weightGemmInt8DotK6NEON,
 			},
 		},
 	}},

@@ -67,7 +67,7 @@ func (f Format) layout() *quantized.Format  { return quantized.Of(f.index()) }
 // number of rows. A call with many rows takes as long as with float32.
 //
 // Layers of Q8_0, Q4_0 and Q4_1 take as much memory as data, and a call with few rows mostly waits for it. The others
-// take 7 bits a weight, Q2_K, Q3_K and Q4_K 6, and are widened for each call. On CPUs without AVX2, and on arm64, that is
+// take 7 bits a weight, Q2_K, Q3_K and Q4_K 6, and are widened for each call. On CPUs with neither AVX2 nor NEON that is
 // Go code, and so are products with Options.Int8: both are slow there.
 //
 // Bad input is a [*kernel.ArgumentError]. So are weights that do not fit memory or the memory

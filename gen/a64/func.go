@@ -119,6 +119,14 @@ func (f *Func) Frame(vecs int) []Local {
 
 func (l Local) String() string { return fmt.Sprintf("local-%d(SP)", l.disp) }
 
+// Addr is the address of l, an operand of MOVD.
+func (l Local) Addr() Address { return Address{l} }
+
+// An Address is that of a Local.
+type Address struct{ l Local }
+
+func (a Address) String() string { return "$" + a.l.String() }
+
 // A Shifted is a general register shifted left, as the first operand of ADD.
 type Shifted struct {
 	r  GP

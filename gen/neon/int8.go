@@ -11,8 +11,9 @@ import (
 
 // Products of quantized rows with quantized weights, see amd64/int8.go: block by block of the panel, and in
 // a block one group of vectors after the other, with the sums over the blocks in C. How a block is summed
-// up depends on the CPU: files int8_dot.go and int8_long.go. Each has one function for all formats, which
-// differ in one loop and in the minima. The kernels write down their format and jump there.
+// up depends on the CPU: files int8_dot.go and int8_long.go. Each has one function for all formats with
+// one scale, which differ in one loop and in the minima, and one for grouped formats (int8_grouped.go). The
+// kernels write down their format and jump there.
 //
 // SCVTF takes as long as 4 products on Neoverse N1. So the sums of a block begin with an integer that is
 // the bits of 1.5·2^23, plus what makes up for the offset. Read as a float32 they are 1.5·2^23 plus
@@ -22,7 +23,7 @@ import (
 //
 // General registers: x and its current block, ldx, c, ldc, the block, the lanes, the bytes of a word of all
 // lanes, of the headers and of the block, the first lane of the group, its numbers, the inputs and the rows
-// left, four for the format and what sums begin with, three scratch, and three for a loop over words.
+// left, three for the format, three scratch, and up to four for a loop over words.
 //
 // Vector registers: a mask and 1.5·2^23; while a block is summed up accumulators, words of the rows and
 // weights; at its end accumulators, two scales, two minima, the scale and the sum of a row, two products
@@ -34,22 +35,42 @@ const int8Vectors = 2
 // An int8Gemmer emits the products of one int8Dot.
 type int8Gemmer struct {
 	*neon
-	rows   int // of a tile
-	acc    [][]a64.Vec
-	starts []a64.Local // by rows
+	rows  int // of a tile
+	acc   [][]a64.Vec
+	frame []a64.Local // on the stack, see int8Blocks
 
 	x, xb, ldx, c, ldc, block     a64.GP // distances in bytes
 	lanes, word, head, size, lane a64.GP
 	numbers, left, m              a64.GP
-	eight, minima                 a64.GP // not 0 for 8-bit numbers, for formats with minima
-	offset, bias                  a64.GP // bias: the bits of 1.5·2^23
+	more, minima, offset          a64.GP // more: bits beyond 4; minima: not 0 if there are some
 	p, q, t                       a64.GP // scratch
-	mask, magic                   a64.Vec
+	mask                          a64.Vec
+	constant                      a64.Vec // see int8Blocks.constants
+}
+
+// int8Blocks is what a kernel does with blocks.
+type int8Blocks interface {
+	// heights are those of tiles, the largest first and 1 last.
+	heights() []int
+
+	// rowVectors is how many vectors on the stack each row of a tile has.
+	rowVectors() int
+
+	// header is how many bytes of a lane precede its numbers if the format has no minima.
+	header() int
+
+	// constants loads what all tiles need, beside the mask.
+	constants(t *int8Gemmer)
+
+	// begin emits what is done once for a block of the rows.
+	begin(t *int8Gemmer, name string)
+
+	// group emits the sums of a block for a group of vectors, and adds them to C.
+	group(t *int8Gemmer, name func(part string) string)
 }
 
 // An int8Dot is how the numbers of a block are summed up.
 type int8Dot interface {
-	// heights are those of tiles, the largest first and 1 last.
 	heights() []int
 
 	// eight and four emit sums of numbers of 8 and 4 bits, on top of the starts, into acc.
@@ -59,19 +80,21 @@ type int8Dot interface {
 
 // WeightGemmInt8 emits two kernels: for CPUs with SDOT and without.
 func (g *neon) WeightGemmInt8(q spec.BlockFormat) {
-	g.gemmInt8("weightInt8Long", spec.WeightGemmInt8(q), q, longDot{})
-	g.gemmInt8("weightInt8Dot", spec.WeightGemmInt8Dot(q), q, sdot{})
+	first := q == spec.BlockFormats[0]
+	g.gemmInt8("weightInt8Long", first, spec.WeightGemmInt8(q), q, singleBlocks{longDot{}})
+	g.gemmInt8("weightInt8Dot", first, spec.WeightGemmInt8Dot(q), q, singleBlocks{sdot{}})
 }
 
 // format are the places of arguments where a kernel writes down what its format is.
-func (g *neon) format() (mask, eight, offset, minima a64.Param) {
+func (g *neon) format() (mask, more, offset, minima a64.Param) {
 	return g.Len("c").Local(), g.Cap("c").Local(), g.Len("x").Local(), g.Cap("x").Local()
 }
 
-func (g *neon) gemmInt8(shared string, f spec.Function, q spec.BlockFormat, dot int8Dot) {
-	if q == spec.BlockFormats[0] {
-		g.Shared(shared, f, "is GemmInt8 of all formats, which jump to it.")
-		(&int8Gemmer{neon: g}).emit(dot)
+// gemmInt8 emits the kernel of a format, and before the first one that which all of them jump to.
+func (g *neon) gemmInt8(shared string, first bool, f spec.Function, q spec.BlockFormat, blocks int8Blocks) {
+	if first {
+		g.Shared(shared, f, "is GemmInt8 of several formats, which jump to it.")
+		(&int8Gemmer{neon: g}).emit(blocks)
 	}
 	g.Kernel(f)
 	r := g.GP()
@@ -79,40 +102,43 @@ func (g *neon) gemmInt8(shared string, f spec.Function, q spec.BlockFormat, dot 
 		g.Op("MOVD", n, r)
 		g.Op("MOVD", r, to)
 	}
-	mask, eight, offset, minima := g.format()
-	if q.Bits() == 8 {
+	mask, more, offset, minima := g.format()
+	switch {
+	case q.Grouped():
+		set(mask, (1<<(q.Bits()-4)-1)<<4)
+		set(offset, q.Offset())
+	case q.Bits() == 8:
 		set(mask, 0x80)
 		set(offset, 0)
-	} else {
+	default:
 		set(mask, 0x0f)
 		set(offset, q.Offset())
 	}
-	set(eight, q.Bits()-4)
-	set(minima, q.HeaderBytes()-2)
+	set(more, q.Bits()-4)
+	set(minima, q.HeaderBytes()-blocks.header())
 	g.TailJump(shared)
 }
 
-func (t *int8Gemmer) emit(dot int8Dot) {
+func (t *int8Gemmer) emit(blocks int8Blocks) {
 	g := t.neon
-	mask, eight, offset, minima := g.format()
+	mask, more, offset, minima := g.format()
 	t.c, t.ldc, t.ldx, t.lanes, t.m, t.x = g.Slice("c"), g.Stride("ldc"), g.Stride("ldx"), g.Num("lanes"), g.Num("m"), g.Slice("x")
 	t.xb, t.block, t.word, t.head, t.size, t.lane, t.numbers, t.left = g.GP(), g.GP(), g.GP(), g.GP(), g.GP(), g.GP(), g.GP(), g.GP()
 	t.p, t.q, t.t = g.GP(), g.GP(), g.GP()
-	t.starts = g.Frame(dot.heights()[0])
+	t.frame = g.Frame(blocks.heights()[0] * blocks.rowVectors())
 	t.clear()
-	t.mask, t.magic, t.bias = g.Vec(), g.Vec(), g.GP()
+	t.mask = g.Vec()
 	g.Load(mask, t.t)
 	g.Op("VDUP", t.t, t.mask.B16())
-	g.Op("MOVD", spec.RoundMagic, t.bias)
-	g.Op("VDUP", t.bias, t.magic.S4())
-	t.eight, t.offset, t.minima = g.LoadParam(eight), g.LoadParam(offset), g.LoadParam(minima)
+	blocks.constants(t)
+	t.more, t.offset, t.minima = g.LoadParam(more), g.LoadParam(offset), g.LoadParam(minima)
 	g.Op("LSL", 2, t.lanes, t.word)
-	g.Op("ADD", 2, t.minima, t.head)
+	g.Op("ADD", blocks.header(), t.minima, t.head)
 	g.Op("MUL", t.lanes, t.head, t.head)
-	g.Op("ADD", 4, t.eight, t.size)
+	g.Op("ADD", 4, t.more, t.size)
 	g.Op("MADD", t.word, t.head, t.size, t.size)
-	for _, t.rows = range dot.heights() {
-		t.tile(dot)
+	for _, t.rows = range blocks.heights() {
+		t.tile(blocks)
 	}
 	g.Ret()
 }
@@ -140,7 +166,7 @@ func (t *int8Gemmer) clear() {
 }
 
 // tile emits the loop over tiles of a height.
-func (t *int8Gemmer) tile(dot int8Dot) {
+func (t *int8Gemmer) tile(blocks int8Blocks) {
 	name := func(part string) string { return fmt.Sprintf("rows%d%s", t.rows, part) }
 	t.Commentf("Tiles of %d × %d vectors.", t.rows, int8Vectors)
 	t.Label(name(""))
@@ -150,24 +176,12 @@ func (t *int8Gemmer) tile(dot int8Dot) {
 	t.Load(t.Base("b"), t.block)
 	t.Load(t.Param("k"), t.left)
 	t.Label(name("block"))
-	t.begin()
+	t.Scope(func() { blocks.begin(t, name("begin")) })
 	t.Op("MOVD", 0, t.lane)
 	t.Label(name("lanes"))
 	t.Op("ADD", t.head, t.block, t.numbers)
 	t.Op("ADD", t.lane.Shl(2), t.numbers, t.numbers)
-	t.Scope(func() {
-		t.acc = make([][]a64.Vec, t.rows)
-		for i := range t.acc {
-			t.acc[i] = t.Vecs(int8Vectors)
-		}
-		t.Jump("CBZ", name("four"), t.eight)
-		t.Scope(func() { dot.eight(t, name("eight")) })
-		t.Jump("B", name("sums"))
-		t.Label(name("four"))
-		t.Scope(func() { dot.four(t, name("word")) })
-		t.Label(name("sums"))
-		t.addToC(name)
-	})
+	t.Scope(func() { blocks.group(t, name) })
 	t.Op("ADD", int8Vectors*emit.VecLanes, t.lane, t.lane)
 	t.Op("CMP", t.lanes, t.lane)
 	t.Jump("BLT", name("lanes"))
@@ -184,23 +198,50 @@ func (t *int8Gemmer) tile(dot int8Dot) {
 	t.Label(name("done"))
 }
 
+// newAcc allocates n vectors for each row.
+func (t *int8Gemmer) newAcc(n int) (acc [][]a64.Vec) {
+	for range t.rows {
+		acc = append(acc, t.Vecs(n))
+	}
+	return acc
+}
+
+// singleBlocks have one scale, and perhaps a minimum.
+type singleBlocks struct{ int8Dot }
+
+func (singleBlocks) rowVectors() int { return 1 }
+
+func (singleBlocks) header() int { return 2 }
+
+func (singleBlocks) constants(t *int8Gemmer) { t.constant = t.Broadcast(spec.RoundMagic) }
+
 // begin stores what the sums of a block begin with.
-func (t *int8Gemmer) begin() {
-	t.Scope(func() {
-		v := t.Vec()
-		t.Op("MOVD", t.xb, t.p)
-		for i := range t.rows {
-			t.Op("MOVW", a64.At(t.p, spec.RowMinusSum), t.t)
-			t.Op("ADD", t.ldx, t.p, t.p)
-			t.Op("MADD", t.offset, t.bias, t.t, t.t)
-			t.Op("VDUP", t.t, v.S4())
-			t.Op("FMOVQ", v, t.starts[i])
-		}
-	})
+func (singleBlocks) begin(t *int8Gemmer, _ string) {
+	v, bias := t.Vec(), t.q
+	t.Op("MOVD", spec.RoundMagic, bias)
+	t.Op("MOVD", t.xb, t.p)
+	for i := range t.rows {
+		t.Op("MOVW", a64.At(t.p, spec.RowMinusSum), t.t)
+		t.Op("ADD", t.ldx, t.p, t.p)
+		t.Op("MADD", t.offset, bias, t.t, t.t)
+		t.Op("VDUP", t.t, v.S4())
+		t.Op("FMOVQ", v, t.frame[i])
+	}
+}
+
+func (b singleBlocks) group(t *int8Gemmer, name func(part string) string) {
+	t.acc = t.newAcc(int8Vectors)
+	t.Jump("CBZ", name("four"), t.more)
+	t.Scope(func() { b.eight(t, name("eight")) })
+	t.Jump("B", name("sums"))
+	t.Label(name("four"))
+	t.Scope(func() { b.four(t, name("word")) })
+	t.Label(name("sums"))
+	t.addToC(name)
 }
 
 // start loads what the sums of a row begin with.
-func (t *int8Gemmer) start(row int, v a64.Vec) { t.Op("FMOVQ", t.starts[row], v) }
+func (t *int8Gemmer) start(row int, v a64.Vec) { t.Op("FMOVQ", t.frame[row], v) }
 
 // codes loads 16 bytes of codes of every row. Those of the first row are at p.
 func (t *int8Gemmer) codes(xs []a64.Vec) {
@@ -234,7 +275,7 @@ func (t *int8Gemmer) addToC(name func(part string) string) {
 		t.Op("ADD", t.ldx, t.p, t.p)
 		t.LoadVecs(t.q, cs)
 		for v, acc := range row {
-			t.FSUB(acc, acc, t.magic)
+			t.FSUB(acc, acc, t.constant)
 			t.FMULLane(products[v], scales[v], x.S(0))
 			t.Op("VFMLA", products[v].S4(), acc.S4(), cs[v].S4())
 		}

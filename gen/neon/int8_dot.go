@@ -87,3 +87,78 @@ func (sdot) words(t *int8Gemmer, xs []a64.Vec, prefetch bool, prepare func(w a64
 		}
 	})
 }
+
+// groupedSDOT is sdot for grouped formats. The four bytes of a lane should be those of one group. So of two words
+// the halves with the bytes of a group are put together, in the weights and once in the codes. The sums of both
+// groups have accumulators of their own, and a tile of 4 rows as many as one of sdot.
+type groupedSDOT struct {
+	codes []a64.Vec // by rows: words p and p+1, and then p+4 and p+5, each of the first group and of the second
+	from  a64.GP    // the codes of the first row on the stack
+}
+
+func (*groupedSDOT) heights() []int { return []int{4, 2, 1} }
+
+func (*groupedSDOT) rowVectors() int { return 2 }
+
+// arrange writes the codes for both iterations.
+func (*groupedSDOT) arrange(t *int8Gemmer, xs []a64.Vec, p a64.GP) {
+	first, second := t.Vec(), t.Vec()
+	t.Op("VUZP1", xs[1].H8(), xs[0].H8(), first.H8())
+	t.Op("VUZP2", xs[1].H8(), xs[0].H8(), second.H8())
+	t.Op("VTRN1", second.S4(), first.S4(), xs[0].S4())
+	t.Op("VTRN2", second.S4(), first.S4(), xs[1].S4())
+	t.StoreVecs(xs, p)
+}
+
+// clear: the sums of a row are those of the first group by vectors, then those of the second.
+func (*groupedSDOT) clear(t *int8Gemmer, start func(row int) a64.Local) {
+	t.acc = t.newAcc(2 * int8Vectors)
+	t.Scope(func() {
+		pair := t.Vec()
+		for i, row := range t.acc {
+			t.Op("FMOVQ", start(i), pair)
+			for v, acc := range row {
+				t.Op("VDUP", pair.S(v/int8Vectors), acc.S4())
+			}
+		}
+	})
+}
+
+func (d *groupedSDOT) enter(t *int8Gemmer) {
+	d.codes, d.from = t.Vecs(t.rows), t.q
+	t.Op("MOVD", t.frame[0].Addr(), d.from)
+}
+
+func (d *groupedSDOT) load(t *int8Gemmer) {
+	for i, x := range d.codes {
+		t.LoadFrom(a64.At(d.from, i*(d.rowVectors()+rowPairs)*emit.VecBytes), x)
+	}
+	t.Op("ADD", emit.VecBytes, d.from, d.from)
+}
+
+func (d *groupedSDOT) multiply(t *int8Gemmer, a, b a64.Vec, v, half int) {
+	t.Scope(func() {
+		first := t.Vec()
+		t.Op("VTRN1", b.H8(), a.H8(), first.H8())
+		t.Op("VTRN2", b.H8(), a.H8(), b.H8())
+		for group, w := range []a64.Vec{first, b} {
+			for i, row := range t.acc {
+				t.SDOTLane(row[group*int8Vectors+v], w, d.codes[i].S(2*half+group))
+			}
+		}
+	})
+}
+
+func (*groupedSDOT) scale(t *int8Gemmer, s []a64.Vec) {
+	t.Scope(func() {
+		first, second := t.Vec(), t.Vec()
+		for v := range int8Vectors {
+			t.Op("VUZP1", s[2*v+1].S4(), s[2*v].S4(), first.S4())
+			t.Op("VUZP2", s[2*v+1].S4(), s[2*v].S4(), second.S4())
+			for _, row := range t.acc {
+				t.MUL(row[v], row[v], first)
+				t.MLA(row[v], row[int8Vectors+v], second)
+			}
+		}
+	})
+}

@@ -122,3 +122,81 @@ func (d longDot) four(t *int8Gemmer, name string) {
 		}
 	}
 }
+
+// groupedLong is longDot for grouped formats. A product is at most 63·127, and the sum of the 4 words of an
+// iteration 32004, which fits in 16 bits. SADALP adds pairs, of which each is of one group, to those of earlier
+// iterations. So a vector has the sums of both groups of two lanes.
+type groupedLong struct {
+	rows []a64.GP    // pointers to the codes
+	xs   [][]a64.Vec // by rows: words p, p+1, p+4 and p+5 of the codes
+	sums [][]a64.Vec // by rows: of 16 bits, of lanes 0 and 1 of a vector, and of lanes 2 and 3
+}
+
+func (*groupedLong) heights() []int { return []int{2, 1} }
+
+func (*groupedLong) rowVectors() int { return 0 }
+
+func (*groupedLong) arrange(*int8Gemmer, []a64.Vec, a64.GP) {}
+
+// clear: a row has the lower lanes of a vector, and the upper ones, vector by vector.
+func (*groupedLong) clear(t *int8Gemmer, start func(row int) a64.Local) {
+	t.acc = t.newAcc(2 * int8Vectors)
+	for i, row := range t.acc {
+		t.Op("FMOVQ", start(i), row[0])
+		for _, acc := range row[1:] {
+			t.Op("VMOV", row[0].B16(), acc.B16())
+		}
+	}
+}
+
+func (d *groupedLong) enter(t *int8Gemmer) {
+	d.rows, d.xs, d.sums = nil, t.newAcc(4), t.newAcc(2)
+	for i := range t.rows {
+		d.rows = append(d.rows, t.GP())
+		if i == 0 {
+			t.Op("MOVD", t.xb, d.rows[0])
+		} else {
+			t.Op("ADD", t.ldx, d.rows[i-1], d.rows[i])
+		}
+	}
+}
+
+func (d *groupedLong) load(t *int8Gemmer) {
+	word := func(p a64.GP, x a64.Vec) { t.Op("VLD1R.P", a64.At(p, 4), []a64.Arr{x.S4()}) }
+	for i, row := range d.rows {
+		t.Op("ADD", emit.VecBytes, row, t.q)
+		word(row, d.xs[i][0])
+		word(row, d.xs[i][1])
+		word(t.q, d.xs[i][2])
+		word(t.q, d.xs[i][3])
+	}
+}
+
+func (d *groupedLong) multiply(t *int8Gemmer, a, b a64.Vec, v, half int) {
+	for i, sums := range d.sums {
+		x := d.xs[i][2*half:]
+		if half == 0 {
+			t.SMULL(sums[0], a, x[0])
+			t.SMULL2(sums[1], a, x[0])
+		} else {
+			t.SMLAL(sums[0], a, x[0])
+			t.SMLAL2(sums[1], a, x[0])
+		}
+		t.SMLAL(sums[0], b, x[1])
+		t.SMLAL2(sums[1], b, x[1])
+		if half == 1 {
+			t.SADALP(t.acc[i][2*v], sums[0])
+			t.SADALP(t.acc[i][2*v+1], sums[1])
+		}
+	}
+}
+
+func (*groupedLong) scale(t *int8Gemmer, s []a64.Vec) {
+	for _, row := range t.acc {
+		for v := range int8Vectors {
+			t.MUL(row[2*v], row[2*v], s[2*v])
+			t.MUL(row[2*v+1], row[2*v+1], s[2*v+1])
+			t.Op("VADDP", row[2*v+1].S4(), row[2*v].S4(), row[v].S4())
+		}
+	}
+}

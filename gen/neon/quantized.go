@@ -195,41 +195,52 @@ func (t *blockGemmer) positions() {
 
 // WeightWidenQ converts block by block, and in a block 16 lanes after the other.
 func (g *neon) WeightWidenQ(q spec.BlockFormat) {
+	g.widenBlocks(q, 16, func(b *blockCursor) {
+		(&blockWidener{b}).lanes16()
+	})
+}
+
+// A blockCursor is where a part of a block is read and written. Registers that are not used any more may be
+// overwritten, but for block, lane, lanes and row.
+type blockCursor struct {
+	*neon
+	format                     spec.BlockFormat
+	block, lane, lanes, row    a64.GP // the first lane of the part, the lanes of a block, a row of dst in bytes
+	scales, numbers, to, count a64.GP // scales: those of lane
+}
+
+// widenBlocks emits the kernel of a format: convert is for so many lanes of a block.
+func (g *neon) widenBlocks(q spec.BlockFormat, width int, convert func(b *blockCursor)) {
 	g.Kernel(spec.WeightWidenQ(q))
 	dst, block, lanes, k := g.Slice("dst"), g.Slice("b"), g.Num("lanes"), g.Num("k")
-	row, lane := g.GP(), g.GP()
-	w := &blockWidener{neon: g, format: q, row: row, lanes: lanes, numbers: g.GP(), to: g.GP(), count: g.GP(), scales: g.GP()}
+	b := &blockCursor{neon: g, format: q, block: block, lane: g.GP(), lanes: lanes, row: g.GP(),
+		scales: g.GP(), numbers: g.GP(), to: g.GP(), count: g.GP()}
 	g.JumpIfZero(k, "done")
-	g.Op("LSL", 2, lanes, row)
+	g.Op("LSL", 2, lanes, b.row)
 	g.Label("block")
-	g.Op("MOVD", 0, lane)
+	g.Op("MOVD", 0, b.lane)
 	g.Label("lanes")
-	g.Op("ADD", lane.Shl(1), block, w.scales)
-	g.Op("ADD", lane.Shl(2), dst, w.to)
-	g.Scope(func() { w.lanes16(block, lane) })
-	g.Op("ADD", 16, lane, lane)
-	g.Op("CMP", lanes, lane)
+	g.Op("ADD", b.lane.Shl(1), block, b.scales)
+	g.Op("ADD", b.lane.Shl(2), dst, b.to)
+	g.Scope(func() { convert(b) })
+	g.Op("ADD", width, b.lane, b.lane)
+	g.Op("CMP", lanes, b.lane)
 	g.Jump("BLT", "lanes")
-	g.Op("ADD", row.Shl(5), dst, dst) // BlockSteps rows
-	g.Op("MOVD", q.BlockBytes(1), w.count)
-	g.Op("MUL", lanes, w.count, w.count)
-	g.Op("ADD", w.count, block, block)
+	g.Op("ADD", b.row.Shl(5), dst, dst) // BlockSteps rows
+	g.Op("MOVD", q.BlockBytes(1), b.count)
+	g.Op("MUL", lanes, b.count, b.count)
+	g.Op("ADD", b.count, block, block)
 	g.CountDown(k, spec.BlockSteps, "block")
 	g.Label("done")
 	g.Return()
 }
 
 // A blockWidener converts 16 lanes of a block.
-type blockWidener struct {
-	*neon
-	format                     spec.BlockFormat
-	row, lanes                 a64.GP // row in bytes
-	scales, numbers, to, count a64.GP
-}
+type blockWidener struct{ *blockCursor }
 
-func (w *blockWidener) lanes16(block, lane a64.GP) {
+func (w *blockWidener) lanes16() {
 	d := w.halves(w.scales, 0, 4)
-	w.Op("ADD", w.lanes.Shl(1), block, w.numbers)
+	w.Op("ADD", w.lanes.Shl(1), w.block, w.numbers)
 	var m []a64.Vec
 	if w.format.Offset() == 0 {
 		w.Op("ADD", w.lanes.Shl(1), w.numbers, w.numbers)
@@ -238,7 +249,7 @@ func (w *blockWidener) lanes16(block, lane a64.GP) {
 	} else {
 		m = w.minima(w.format, d)
 	}
-	w.Op("ADD", lane.Shl(2), w.numbers, w.numbers)
+	w.Op("ADD", w.lane.Shl(2), w.numbers, w.numbers)
 	w.steps(d, m)
 }
 

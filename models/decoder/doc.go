@@ -45,8 +45,8 @@
 // the architecture llama are expected in the order in which llama.cpp's converter writes them:
 // rotary positions on neighbours. Files do not say some constants, which are then those of llama.cpp.
 //
-// Weights of F32, F16, BF16, Q8_0, Q4_0 and Q4_1 take the memory that they take in the file,
-// and are computed from as they are. Those of other types (Q5_0, Q5_1, Q2_K to Q6_K) are
-// converted to float32 when the file is loaded, which takes 4 bytes a weight. The bits are
-// those of float32 weights in both cases. The file is not needed after it is loaded.
+// Weights of F32, F16, BF16, Q8_0, Q4_0 and Q4_1 take the memory that they take in the file. Those
+// of Q2_K, Q3_K and Q4_K take 6 bits each, those of Q5_0, Q5_1, Q5_K and Q6_K 7, see
+// [linear.NewQuantized]. The bits are those of float32 weights in all cases. The file is not needed after
+// it is loaded.
 package decoder

@@ -14,7 +14,7 @@ import (
 // With 8-bit activations, too, a text gives the same logits in whatever way it is read.
 func TestReadingsInt8(t *testing.T) {
 	const n = 90
-	for _, kind := range []gguf.Type{gguf.Q8_0, gguf.Q4_0, gguf.Q4_1} {
+	for _, kind := range []gguf.Type{gguf.Q8_0, gguf.Q4_0, gguf.Q4_1, gguf.Q5_0} {
 		m, err := loadTiny(tinyllama.New(func(string) gguf.Type { return kind }), Options{Int8: true, Exec: kernel.Exec{Threads: 1}})
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/tinyllama"
 )
@@ -111,35 +112,41 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// The K types have blocks of 256 weights.
-func TestConvertedTypes(t *testing.T) {
-	f := tinyllama.New(only(gguf.Q6_K, "attn_q"))
-	for i, w := range f.Tensors {
-		if w.Type == gguf.Q6_K { // rows of 64 are no whole block
-			f.Tensors[i].Shape = []int{w.Shape[0] * w.Shape[1] / 256, 256}
+// Layers keep quantized weights as they are, and their weights are those of the tensors.
+func TestQuantizedTypes(t *testing.T) {
+	const rows, k = 20, 512
+	for kind, format := range formats {
+		w := gguf.Tensor{Name: "w", Type: kind, Shape: []int{rows, k}, Data: make([]byte, rows*k/256*blockBytes[kind])}
+		for i := range w.Data {
+			w.Data[i] = byte(i * i % 59) // at any place of a block, two of them are a number below 1
+		}
+		want, err := w.Float32()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := (&loader{}).join(k, matrix{tensor: w})
+		if len(p.parts) != 1 || p.parts[0].Format() != format {
+			t.Fatalf("%v: %d layers, want one of this format", kind, len(p.parts))
+		}
+		got, all := make([]float32, rows*k), make([]int32, rows)
+		for i := range all {
+			all[i] = int32(i)
+		}
+		if err := p.parts[0].Rows(linear.DenseMatrix(got, rows, k), all); err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range want {
+			if got[i] != x {
+				t.Fatalf("%v: weight [%d %d] is %v, want %v", kind, i/k, i%k, got[i], x)
+			}
 		}
 	}
-	parsed, err := gguf.New(f.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &loader{store: &file{parsed, map[string]bool{}}}
-	w, _ := parsed.Tensor("blk.0.attn_q.weight")
-	p := l.projection(256, source{"blk.0.attn_q", w.Shape[0]})
-	if l.err != nil || len(p.parts) != 1 {
-		t.Fatalf("%d layers, %v", len(p.parts), l.err)
-	}
-	x, err := w.Float32()
-	if err != nil {
-		t.Fatal(err)
-	}
-	one := make([]float32, 256)
-	one[3] = 1
-	out := make([]float32, w.Shape[0])
-	s := &Session{model: tiny(t, Options{})}
-	if err := s.apply(p, out, one, 1, 256); err != nil || out[1] != x[256+3] {
-		t.Errorf("weight [1, 3] is %v, %v, want %v", out[1], err, x[256+3])
-	}
+}
+
+// blockBytes is the size of 256 weights.
+var blockBytes = map[gguf.Type]int{
+	gguf.Q8_0: 8 * 34, gguf.Q4_0: 8 * 18, gguf.Q4_1: 8 * 20, gguf.Q5_0: 8 * 22, gguf.Q5_1: 8 * 24,
+	gguf.Q2_K: 84, gguf.Q3_K: 110, gguf.Q4_K: 144, gguf.Q5_K: 176, gguf.Q6_K: 210,
 }
 
 // Bad files get typed errors that say what and where.

@@ -29,7 +29,7 @@ type Options struct {
 	// half or a quarter of the memory, and change logits a little.
 	CacheType kernel.DType
 
-	// Int8 rounds the inputs of layers with quantized weights (Q8_0, Q4_0 or Q4_1) to 8 bits, in blocks
+	// Int8 rounds the inputs of layers with quantized weights (Q2_K to Q8_0) to 8 bits, in blocks
 	// of 32, see [linear.Options]. A prompt takes about half of the time then. Logits change, and have
 	// the same bits on every CPU, too. A model none of whose layers has such weights refuses it.
 	Int8 bool
@@ -220,7 +220,7 @@ func (m *Model) With(o Options) (*Model, error) {
 		return nil, err
 	}
 	if o.Int8 && !m.hasQuantized() {
-		return nil, &OptionError{"Options.Int8", "a model without layers of quantized weights", "one with weights of Q8_0, Q4_0 or Q4_1"}
+		return nil, &OptionError{"Options.Int8", "a model without layers of quantized weights", "one with weights of Q8_0, Q4_0 or another type with blocks"}
 	}
 	if o.Context == 0 {
 		o.Context = min(m.config.Context, defaultContext)

@@ -133,7 +133,10 @@ func (l *loader) join(k int, all ...matrix) (p projection) {
 }
 
 // formats are the types of quantized weights that are computed from as they are.
-var formats = map[gguf.Type]linear.Format{gguf.Q8_0: linear.Q8_0, gguf.Q4_0: linear.Q4_0, gguf.Q4_1: linear.Q4_1}
+var formats = map[gguf.Type]linear.Format{
+	gguf.Q8_0: linear.Q8_0, gguf.Q4_0: linear.Q4_0, gguf.Q4_1: linear.Q4_1, gguf.Q5_0: linear.Q5_0, gguf.Q5_1: linear.Q5_1,
+	gguf.Q2_K: linear.Q2_K, gguf.Q3_K: linear.Q3_K, gguf.Q4_K: linear.Q4_K, gguf.Q5_K: linear.Q5_K, gguf.Q6_K: linear.Q6_K,
+}
 
 // storage returns the type in which weights of a type are kept.
 func storage(t gguf.Type) gguf.Type {
@@ -158,7 +161,7 @@ func (l *loader) newLinear(tensors []gguf.Tensor, k int, bias []float32) (*linea
 	}
 }
 
-// newQuantized is newLinear for weights of 8 or 4 bits.
+// newQuantized is newLinear for weights in blocks.
 func (l *loader) newQuantized(format linear.Format, tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
 	n := 0
 	for _, t := range tensors {
@@ -174,7 +177,7 @@ func (l *loader) newQuantized(format linear.Format, tensors []gguf.Tensor, k int
 	return linear.NewQuantized(format, l.joined, n, k, bias)
 }
 
-// newFloat is newLinear for weights of float32 and all that are converted to it.
+// newFloat is newLinear for weights of float32. Types that cannot be computed from are errors.
 func newFloat(tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
 	var all []float32
 	for _, t := range tensors {

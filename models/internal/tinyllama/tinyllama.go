@@ -124,10 +124,10 @@ func (f *File) packed(kind gguf.Type, n int) (data []byte) {
 			half(-0.2 + float32(f.Next()*0.05))
 			noise(16)
 		}
-	case gguf.Q6_K: // for blocks of 256
-		for range n / 256 {
-			noise(128 + 64 + 16)
-			half(0.0002 + float32(f.Next()*0.0001))
+	case gguf.Q5_0:
+		for range n / 32 {
+			half(0.015 + float32(f.Next()*0.005))
+			noise(4 + 16)
 		}
 	default:
 		panic(fmt.Sprintf("no random weights of type %v", kind))

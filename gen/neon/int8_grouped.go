@@ -1,0 +1,262 @@
+package neon
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/loop"
+	"github.com/attn-go/attn/gen/neon/emit"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// groupedBlocks are those of grouped formats, with two sums for each lane. Bytes 0 and 1 of a word belong to
+// the first group of steps, bytes 2 and 3 to the second. How products are summed up depends on the CPU.
+//
+// The bits of a number beyond 4 are put above the others, which makes bytes of up to 63. A format without them
+// jumps over that. A loop of two iterations takes words p and p+1 of the lower bits, p = 0 and 2, in their lower
+// halves and then in the upper ones, which are words of bytes p, p+1, p+4 and p+5. In these halves, the further
+// bits begin at bit s of words 4 to 5:
+//
+//	        p   word   s    s of word p+1
+//	1 bit   0      4   0                1
+//	        2      4   2                3
+//	2 bits  0      4   0                2
+//	        2      5   0                2
+//
+// On the stack each row has, in this order, what arrange writes; what sums begin with; and minus the
+// sums of its codes: both as pairs of words, for both groups, twice.
+type groupedBlocks struct{ groupedDot }
+
+// A groupedDot is how the bytes of a block are multiplied.
+type groupedDot interface {
+	heights() []int
+	rowVectors() int
+
+	// arrange writes to p, for one row, the codes in xs as the loop needs them.
+	arrange(t *int8Gemmer, xs []a64.Vec, p a64.GP)
+
+	// clear allocates the sums, which begin with the numbers at place rowStart.
+	clear(t *int8Gemmer, start func(row int) a64.Local)
+
+	// enter allocates what the loop needs.
+	enter(t *int8Gemmer)
+
+	// load loads the codes of an iteration.
+	load(t *int8Gemmer)
+
+	// multiply adds the products of bytes a and b of two words to the sums of vector v. Half is 1 for words p+4
+	// and p+5. The bytes may be changed.
+	multiply(t *int8Gemmer, a, b a64.Vec, v, half int)
+
+	// scale sets the first vectors of the sums to sums over both groups, times their integers in s, which are
+	// pairs of int32 in two vectors for each vector of lanes.
+	scale(t *int8Gemmer, s []a64.Vec)
+}
+
+// Where the vectors of a row are, after those of the dot.
+const (
+	rowStart = iota
+	rowMinus
+	rowPairs
+)
+
+func (b groupedBlocks) rowVectors() int { return b.groupedDot.rowVectors() + rowPairs }
+
+func (groupedBlocks) header() int { return 4 }
+
+// constants is the mask of lower halves.
+func (groupedBlocks) constants(t *int8Gemmer) { t.constant = t.Broadcast(0x0f0f0f0f) }
+
+// place is the memory of a vector of a row.
+func (b groupedBlocks) place(t *int8Gemmer, row, vector int) a64.Local {
+	return t.frame[row*b.rowVectors()+b.groupedDot.rowVectors()+vector]
+}
+
+// WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats.
+func (g *neon) WeightGemmInt8Grouped(q spec.BlockFormat) {
+	first := q == spec.GroupedFormats[0]
+	g.gemmInt8("weightInt8GroupedLong", first, spec.WeightGemmInt8(q), q, groupedBlocks{&groupedLong{}})
+	g.gemmInt8("weightInt8GroupedDot", first, spec.WeightGemmInt8Dot(q), q, groupedBlocks{&groupedSDOT{}})
+}
+
+// begin goes through the rows.
+func (b groupedBlocks) begin(t *int8Gemmer, name string) {
+	xs, sums, ones, start := t.Vecs(2), t.Vec(), t.Broadcast(0xffffffff), t.Vec()
+	row, to := t.p, t.q
+	t.Op("MOVD", t.xb, row)
+	t.Op("MOVD", t.frame[0].Addr(), to)
+	t.Op("MOVD", t.rows, t.t)
+	loop.Times(t.neon, t.t, name, func() {
+		t.LoadVecs(row, xs)
+		t.Op("ADD", t.ldx, row, row)
+		t.SMULL(start, xs[0], ones)
+		t.SMLAL2(start, xs[0], ones)
+		t.SMLAL(start, xs[1], ones)
+		t.SMLAL2(start, xs[1], ones)
+		t.Zero(sums)
+		t.SADALP(sums, start)
+		t.Op("VEXT", 8, sums.B16(), sums.B16(), start.B16())
+		t.Op("VADD", start.S4(), sums.S4(), sums.S4())
+		t.Scope(func() {
+			offset := t.Vec()
+			t.Op("VDUP", t.offset, offset.S4())
+			t.MUL(start, sums, offset)
+		})
+		at := b.groupedDot.rowVectors() * emit.VecBytes
+		t.StoreTo(start, a64.At(to, at+rowStart*emit.VecBytes))
+		t.StoreTo(sums, a64.At(to, at+rowMinus*emit.VecBytes))
+		t.Scope(func() { b.arrange(t, xs, to) })
+		t.Op("ADD", b.rowVectors()*emit.VecBytes, to, to)
+	})
+}
+
+func (b groupedBlocks) group(t *int8Gemmer, name func(part string) string) {
+	b.clear(t, func(row int) a64.Local { return b.place(t, row, rowStart) })
+	t.Scope(func() { b.words(t, name) })
+	t.Scope(func() { b.addToC(t) })
+	t.Jump("CBZ", name("next"), t.minima)
+	b.takeMinima(t, name("minima"))
+	t.Label(name("next"))
+}
+
+// words emits the loop over the words.
+func (b groupedBlocks) words(t *int8Gemmer, name func(part string) string) {
+	w := &wordPair{far: t.GP(), next: t.p, shift: t.GP()}
+	w.low, w.bytes, w.shifts, w.far8, w.bits = t.Vecs(2), t.Vecs(2), t.Vecs(2), t.Vec(), t.Vec()
+	t.Op("ADD", t.word.Shl(2), t.numbers, w.far)
+	t.Op("MOVD", 0, w.shift)
+	t.Op("MOVD", 2, t.t)
+	b.enter(t)
+	t.AlignLoop()
+	loop.Times(t.neon, t.t, name("words"), func() {
+		b.load(t)
+		t.Op("VDUP", w.shift, w.shifts[0].B16())
+		t.Op("SUB", t.more, w.shift, w.shift)
+		t.Op("VDUP", w.shift, w.shifts[1].B16())
+		t.Op("ADD", t.word, t.numbers, w.next)
+		for v := range int8Vectors {
+			t.LoadFrom(a64.At(t.numbers, v*emit.VecBytes), w.low[0])
+			t.LoadFrom(a64.At(w.next, v*emit.VecBytes), w.low[1])
+			for half := range 2 {
+				w.make(t, v, half, name(fmt.Sprintf("vector%d%d", v, half)))
+				b.multiply(t, w.bytes[0], w.bytes[1], v, half)
+			}
+		}
+		t.prefetch(t.numbers)
+		t.prefetch(w.next)
+		t.Op("ADD", t.word, w.next, t.numbers)
+		t.Op("ADD", t.more.Shl(1), w.shift, w.shift)
+		t.Op("ADD", t.more, w.shift, w.shift)
+		t.Op("SUB", 4, w.shift, w.shift)
+		t.Op("LSR", 1, t.more, w.next)
+		t.Op("MADD", w.next, w.far, t.word, w.far)
+	})
+}
+
+// A wordPair is the registers that make bytes of two words.
+type wordPair struct {
+	far, next, shift   a64.GP    // the words with further bits, word p+1, -s
+	low, bytes, shifts []a64.Vec // of words p and p+1
+	far8, bits         a64.Vec
+}
+
+// make sets bytes to those of vector v.
+func (w *wordPair) make(t *int8Gemmer, v, half int, done string) {
+	for i, low := range w.low {
+		if half == 0 {
+			t.Op("VAND", t.constant.B16(), low.B16(), w.bytes[i].B16())
+		} else {
+			t.Op("VUSHR", 4, low.B16(), w.bytes[i].B16())
+		}
+	}
+	t.Jump("CBZ", done, t.more)
+	t.LoadFrom(a64.At(w.far, v*emit.VecBytes), w.far8)
+	if half == 0 {
+		t.Op("VSHL", 4, w.far8.B16(), w.far8.B16())
+	}
+	for i, x := range w.bytes {
+		t.USHL(w.bits, w.far8, w.shifts[i])
+		t.Op("VAND", t.mask.B16(), w.bits.B16(), w.bits.B16())
+		t.Op("VORR", w.bits.B16(), x.B16(), x.B16())
+	}
+	t.Label(done)
+}
+
+// pairs loads the integers of the groups of 8 lanes, at p, as int32.
+func (t *int8Gemmer) pairs(p a64.GP) []a64.Vec {
+	xs := t.Vecs(2 * int8Vectors)
+	t.Scope(func() {
+		bytes, halves := t.Vec(), t.Vec()
+		t.LoadFrom(a64.At(p, 0), bytes)
+		for i := 0; i < len(xs); i += 2 {
+			if i > 0 {
+				t.Op("VEXT", 8, bytes.B16(), bytes.B16(), bytes.B16())
+			}
+			t.SXTLBytes(halves, bytes)
+			t.SXTL(xs[i], halves)
+			t.SXTL2(xs[i+1], halves)
+		}
+	})
+	return xs
+}
+
+// addToC scales the sums and adds them to C.
+func (b groupedBlocks) addToC(t *int8Gemmer) {
+	t.Op("ADD", t.lane.Shl(1), t.block, t.p)
+	t.Scope(func() {
+		// The integers lie where the header of formats without minima ends.
+		t.Op("LSR", 1, t.minima, t.q)
+		t.Op("ADD", 2, t.q, t.q)
+		t.Op("MADD", t.q, t.p, t.lanes, t.q)
+		b.scale(t, t.pairs(t.q))
+	})
+	scales, x, cs := t.halves(t.p, 0, int8Vectors), t.Vec(), t.Vecs(int8Vectors)
+	product := t.Vec()
+	t.Op("MOVD", t.xb, t.p)
+	t.Op("ADD", t.lane.Shl(2), t.c, t.q)
+	for _, row := range t.acc {
+		t.Op("FMOVS", a64.At(t.p, spec.RowScale), x)
+		t.Op("ADD", t.ldx, t.p, t.p)
+		t.LoadVecs(t.q, cs)
+		for v, c := range cs {
+			t.SCVTF(row[v], row[v])
+			t.FMULLane(product, scales[v], x.S(0))
+			t.Op("VFMLA", product.S4(), row[v].S4(), c.S4())
+		}
+		t.StoreVecs(cs, t.q)
+		t.Op("ADD", t.ldc, t.q, t.q)
+	}
+}
+
+// takeMinima takes the minima off C, row by row.
+func (b groupedBlocks) takeMinima(t *int8Gemmer, name string) {
+	from, count := t.GP(), t.t
+	t.Op("ADD", t.lane.Shl(1), t.block, t.p)
+	t.Op("ADD", t.lanes.Shl(1), t.p, t.p)
+	minima := t.halves(t.p, 0, int8Vectors)
+	t.Op("ADD", t.lanes.Shl(2), t.p, t.p)
+	integers := t.pairs(t.p)
+	minus, sums, x, cs := t.Vec(), t.Vecs(2), t.Vec(), t.Vecs(int8Vectors)
+	t.Op("MOVD", t.xb, t.p)
+	t.Op("ADD", t.lane.Shl(2), t.c, t.q)
+	t.Op("MOVD", b.place(t, 0, rowMinus).Addr(), from)
+	t.Op("MOVD", t.rows, count)
+	loop.Times(t.neon, count, name, func() {
+		t.LoadFrom(a64.At(from, 0), minus)
+		t.Op("ADD", b.rowVectors()*emit.VecBytes, from, from)
+		t.Op("FMOVS", a64.At(t.p, spec.RowScale), x)
+		t.Op("ADD", t.ldx, t.p, t.p)
+		t.LoadVecs(t.q, cs)
+		for v, c := range cs {
+			for i, sum := range sums {
+				t.MUL(sum, integers[2*v+i], minus)
+			}
+			t.Op("VADDP", sums[1].S4(), sums[0].S4(), sums[0].S4())
+			t.SCVTF(sums[0], sums[0])
+			t.FMULLane(sums[1], minima[v], x.S(0))
+			t.Op("VFMLA", sums[1].S4(), sums[0].S4(), c.S4())
+		}
+		t.StoreVecs(cs, t.q)
+		t.Op("ADD", t.ldc, t.q, t.q)
+	})
+}
