@@ -215,6 +215,25 @@
 //
 // Everything after the scores is as above.
 //
+// # Contract: steps of attention
+//
+// layer.Dot is attention with a scale of 1 by default. layer.Cosine is layer.Dot of the rows x/|x| of
+// q and k, with the elements
+//
+//	x[i]·inv, rounded to binary32; inv = 1/sqrt(sum of x[i]²), or 0 if the sum is 0
+//
+// in binary64, with the sum in ascending order from 0 and each operation rounded.
+//
+// layer.Softmax computes for a row of scores x, with top the largest x[j], or NaN if one is NaN,
+//
+//	p[j] = exp2((x[j]-top)·LOG2E), the difference and the product rounded to binary32
+//	y[j] = p[j]/(sum of p[j]), in binary64 with the sum in ascending order from 0, rounded to binary32
+//
+// with exp2 as it is below, not cut at -100. The row is +0 if top is -Inf or there are no scores, and
+// 7fc00000 as a whole if the sum is NaN. layer.WeightedSum adds up the products of weights and values
+// in binary64, where they are exact, over the keys whose weight is not 0, in ascending order from 0, and
+// rounds to binary32. A NaN is 7fc00000.
+//
 // # Contract: linear layers, norms and rotary positions
 //
 // The operations around attention in a model make the same promise.
@@ -468,13 +487,13 @@
 // kernel.AttentionBackward or kernel.AdditiveBackward and of those of linear layers, as its
 // documentation says. The rows of General and Additive are numbered as in [B, H, L], those of MultiHead
 // as in [B, L]. Gradients of query, key and value that are one tensor are added up in this order, by
-// Accumulate. For layer.Cosine, with x/|x| rounded to binary32 as in the forward pass and dy the
-// gradient of that by layer.Dot, it is
+// Accumulate. For layer.Cosine, with dy the gradient of x/|x| by layer.Dot, see "Contract: steps of
+// attention", it is
 //
 //	dx[i] = (dy[i] - x[i]·(sum(x[i]·dy[i])/sum(x[i]²)))·(1/sqrt(sum(x[i]²)))
 //
-// in binary64, with sums in ascending order, each operation rounded, and the result rounded once. It
-// is 0 where the sum of squares or all of dy is 0.
+// in binary64, with sums in ascending order from 0, in which products are exact, each operation
+// rounded, and the result rounded once. It is +0 where the sum of squares or all of dy is 0.
 //
 // The gradients of activations are dy·s, rounded, with the slope s, which is 0 for x < -100 and 1 for
 // x > 100. In between, with y/x = 1/2 for x = 0 and each operation rounded, it is
