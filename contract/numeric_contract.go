@@ -457,7 +457,8 @@
 // and a block of queries adds to the gradients, in the order of query heads and of blocks, to those of
 // K and V only for keys that one of its queries sees
 //
-//	V[j][e] = fma chain over all of its queries i from +0: acc = fma(p[i][j], dout[i][e], acc)
+//	V[j][e] = fma chain over all of its queries i from +0: acc = fma(p[i][j], dout[i][e], acc), where a
+//	          dout that is NaN or infinite counts as +0 if p is 0
 //	K[j][d] = weights[d]·(sum of x[j]·u over the queries that see the key, from +0, each product rounded)
 //	Weights[d] = sum of h[d] over the queries, from +0; these sums are added up for each key head, from
 //	          +0, and then those of the key heads
