@@ -428,7 +428,9 @@
 // # Contract: gradients of layers
 //
 // Every gradient is a function of the arguments of its call alone, down to the last bit. A result
-// that accumulates starts from what its memory holds, any other one from +0. (To start from the first
+// that accumulates starts from what its memory holds, and any other one from +0. Where there is nothing to
+// add, because there are no rows or no query sees a key, +0 is added: so no result that accumulates keeps a
+// NaN that is not 7fc00000, nor -0 without a summand of -0. (To start from the first
 // summand instead would change nothing but -0 into +0.) A NaN in a result is 7fc00000, except in
 // those of package activation.
 //
@@ -454,7 +456,7 @@
 //	h[d]  = the same with t in the place of u
 //	Q[d]  = g[d]·weights[d]
 //
-// and a block of queries adds to the gradients, in the order of query heads and of blocks, to those of
+// To each gradient, +0 is added first. A block of queries adds to the gradients, in the order of query heads and of blocks, to those of
 // K and V only for keys that one of its queries sees
 //
 //	V[j][e] = fma chain over all of its queries i from +0: acc = fma(p[i][j], dout[i][e], acc), where a

@@ -440,3 +440,26 @@ func TestGuardAdditiveBackward(t *testing.T) {
 		}
 	}
 }
+
+// TestAdditiveBackwardAddsZero: with Accumulate, a gradient that no pair adds to gets +0 added.
+func TestAdditiveBackwardAddsZero(t *testing.T) {
+	before := []float32{float32(math.Copysign(0, -1)), math.Float32frombits(0xffc00123), 3, 0}
+	want := []float32{0, math.Float32frombits(0x7fc00000), 3, 0}
+	x := kernel.BHLD([]float32{1, 2, 3, 4}, 1, 1, 1, 4)
+	unseen := kernel.BHLD([]float32{0}, 1, 1, 1, 1)
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		var held [4][]float32
+		for i := range held {
+			held[i] = append([]float32(nil), before...)
+		}
+		of := func(i int) kernel.Tensor { return kernel.BHLD(held[i], 1, 1, 1, 4) }
+		err := kernel.AdditiveBackward(kernel.AdditiveGradients{Q: of(0), K: of(1), V: of(2), Weights: held[3]}, x, x, x, x, unseen, []float32{1, 1, 1, 1},
+			kernel.AdditiveBackwardOptions{Exec: kernel.Exec{Tier: tier}, Accumulate: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range held {
+			testutil.CheckBits(t, [...]string{"Q", "K", "V", "Weights"}[i], got, want)
+		}
+	})
+}

@@ -25,7 +25,7 @@ type BackwardOptions struct {
 	// the forward pass, the gradient that the sum has got elsewhere.
 	Direct kernel.Tensor
 
-	// Accumulate adds the gradients of weight and bias to what is there.
+	// Accumulate adds the gradients of weight and bias to what is there: +0, if there are no rows.
 	Accumulate bool
 }
 

@@ -76,8 +76,8 @@ func (s *additiveScratch) fit(a *Additive) {
 func (s *additiveScratch) kv(a *Additive, batch, kvHead int) {
 	s.batch, s.kvHead = batch, kvHead
 	for _, g := range [...]*view.Tensor{&a.DK, &a.DV} {
-		for j := 0; !a.Accumulate && g.IsSet() && j < g.Dim(2); j++ {
-			clear(g.Row(batch, kvHead, j))
+		for j := 0; g.IsSet() && j < g.Dim(2); j++ {
+			a.start(g.Row(batch, kvHead, j))
 		}
 	}
 	group, queries := a.Q.Dim(1)/a.K.Dim(1), a.Q.Dim(2)
