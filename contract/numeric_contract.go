@@ -164,7 +164,7 @@
 // kernel.AttentionBackward computes the scores s of visible keys again, as above, and takes LSE and
 // dout. For every row, with L = LSE·LOG2E:
 //
-//	p[j]  = weight(the smaller of s[j]-L and +0)
+//	p[j]  = weight(the smaller of s[j]-L and +0), NaN if s[j]-L is, or +0 if s[j] is -Inf
 //	dp[j] = a[0] + a[1] + ..., a[n] = fma chain over e = 64n..min(64n+63, Dv-1), from +0: acc = fma(v[j][e], dout[e], acc)
 //
 // Dropout replaces dp[j] as it does with a weight. Keys that are not visible do not count from
@@ -187,15 +187,16 @@
 //	dk[d] = a·scale + (+0), a the sum of chains over 64 rows by number: acc = fma(g, q[d], acc)
 //	dv[e] = a + (+0), a the sum of chains over 64 rows by number: acc = fma(p, dout[e], acc)
 //
-// Chains are from +0, in ascending order, and added from left to right, beginning with +0. The
-// rows of a key head are those of all queries of the G query heads that share it. The number of
-// a row is i·G + g: i is the position of the query, and g the number of its head among the G.
+// Chains are from +0, in ascending order, and added from left to right, beginning with +0. The rows
+// of a key head are those of all queries of the G query heads that share it. Chains of 64 rows begin
+// at the multiples of 64, also at -64 and below. The number of a row is i·G + g: i is the position
+// of the query, and g the number of its head among the G.
 //
-// The gradient of an element of the bias is the sum of b of all pairs that it is added to, in
-// the order of batch rows, key heads and numbers of rows, from +0. That of the sink of a head
-// is the sum of -(p·inv)·mean of its rows, where p is that of the sink, p·inv is rounded, and the
-// products and their sum, in the order of batch rows and queries, are binary64, rounded at the
-// end.
+// The gradient of an element of the bias is the sum of b of all pairs that it is added to, in the
+// order of batch rows, key heads and numbers of rows, from +0. That of the sink of a head is the sum
+// of -(p·inv)·mean of its rows, where p is that of the sink, p·inv is rounded, and the products and
+// their sum, in the order of batch rows and queries, are binary64. The sum is rounded to binary32,
+// and +0 is added.
 //
 // Every NaN in a gradient is 7fc00000.
 //
@@ -306,8 +307,22 @@
 //	y0 = x0·cos - x1·sin
 //	y1 = x1·cos + x0·sin
 //
-// Every product is rounded before the sum. The cosine and the sine are those of the
-// exact angle, rounded. The documentation of rope.Rope has the steps.
+// Every product is rounded before the sum. A NaN is 7fc00000. The cosine and the sine are those of
+// the exact angle, rounded, in these steps:
+//
+//	f = frequency/(2π), in turns per position, rounded to a multiple of 2^-128, halves upwards
+//	t = position·f modulo 1, which is exact
+//	k = floor(4·t + 1/2), the nearest quarter of a turn
+//	a = the magnitude of t - k/4, cut to its first 53 significant bits
+//	x = a·401921fb54442d18 in binary64, with the sign of t - k/4
+//	z = x·x
+//	c = 1 - z/2! + z²/4! - ... + z⁸/16!
+//	s = x·(1 - z/3! + z²/5! - ... + z⁸/17!)
+//
+// The two series go by Horner's rule in binary64, with the coefficients rounded, and with a rounded
+// product and a rounded sum in each step, not an fma. The cosine and the sine are c and s for k mod
+// 4 = 0, -s and c for 1, -c and -s for 2, and s and -c for 3, rounded to binary32. The frequency of
+// pair i is Base^(-2i/Dims)/Scaling, or a given one divided by Scaling, exactly.
 //
 // # Contract: exp2, tanh and log2
 //
@@ -323,8 +338,8 @@
 //	r = x-n, which is exact
 //	c0..c6 = 3f800000 3f317218 3e75fdee 3d6357be 3c1d96f0 3aaf8418 3920b5ae
 //
-// with the polynomial by Horner's rule. The product with 2^n is exact. Over all floats its
-// error is at most 0.80 ulp.
+// with the polynomial by Horner's rule. The product with 2^n is exact. From -126 on its error is at
+// most 0.80 ulp.
 //
 // weight(x) of attention, for x ≤ 0, is exactly 0 below -100 and else exp2(x). With weights down to
 // 2^-126 the products of far keys would be subnormal, and on some CPUs an fma of these takes 100 times
@@ -468,14 +483,14 @@
 // norm.RMSBackward and norm.LayerBackward compute for a row, with size = D and each operation
 // rounded to binary32 where nothing else is said
 //
-//	mean   = sum(x)/size for LayerBackward, else 0; the sum and the quotient in binary64
+//	mean   = sum(x)/size for LayerBackward, else 0; the sum and the quotient in binary64, then rounded
 //	y[i]   = x[i]-mean
-//	inv    = 1/sqrt(sum(y[i]·y[i])/size + eps), all in binary64
+//	inv    = 1/sqrt(sum(y[i]·y[i])/size + eps), all in binary64, then rounded
 //	y[i]   = y[i]·inv
 //	g[i]   = dy[i]·weight[i]
-//	center = sum(g)/size for LayerBackward, else 0; the sum and the quotient in binary64
-//	slope  = sum(g[i]·y[i])/size, in binary64
-//	X[i]   = ((g[i]-center) - y[i]·slope)·inv, and then + Direct[i]
+//	center = sum(g)/size for LayerBackward, else 0; the sum and the quotient in binary64, then rounded
+//	slope  = sum(g[i]·y[i])/size, in binary64, then rounded
+//	X[i]   = ((g[i]-center) - y[i]·slope)·inv, and then + Direct[i], if there is one
 //
 // These sums are in binary64, where the products are exact, in 8 chains: chain r takes the elements i
 // with i mod 8 = r, in ascending order, and then the sums of halves. The gradients of weight and bias
@@ -535,7 +550,9 @@
 // rate = Rate/(1-Beta1^step). A power is the product of repeated squares of its base, in the order of
 // the bits of the exponent, the lowest first.
 //
-// optimize.Clip sums up squares in binary64, where they are exact: for each slice in 8 chains,
-// chain r taking the elements i with i mod 8 = r, then the sums of halves as in a norm, then those of
-// the slices. The factor of the gradients is most/sqrt(sum), rounded once.
+// optimize.Clip sums up squares in binary64, where they are exact: for each slice in 8 chains, chain
+// r taking the elements i with i mod 8 = r, then the sums of halves as in a norm, then those of the
+// slices. root is the square root of that. The norm is root, rounded to binary32. If it is finite
+// and root, not rounded, is above most, each gradient is multiplied by most/root, which is rounded
+// once. Else the gradients stay as they are.
 package contract
