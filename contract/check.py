@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Checks the second implementation of the numeric contract, in reference/, against the vectors.
+
+usage: check.py [SUBJECT...]    without a subject all files of vectors/
+
+It prints a line for each file. The exit status is 0 if every vector has every bit, and 1 if one has not, if a
+function is not implemented, or if a file is not the one that SHA256SUMS names. It needs numpy.
+"""
+
+import hashlib
+import importlib
+import json
+import pathlib
+import sys
+
+import numpy as np
+
+from reference import numbers
+
+HERE = pathlib.Path(__file__).resolve().parent
+CONTRACT = 3
+WORDS = {"f64": ">u8", "f32": ">u4", "i32": ">u4", "u64": ">u8", "f16": ">u2", "bf16": ">u2", "f8e4m3": ">u1", "f8e5m2": ">u1", "i8": ">u1", "u8": ">u1", "bool": ">u1"}
+
+
+def words(t):
+    """The bits of the numbers of a tensor."""
+    x = np.frombuffer(bytes.fromhex(t["bits"]), WORDS[t["type"]])
+    return x.astype(x.dtype.newbyteorder("=")).reshape(t["shape"])
+
+
+def argument(x):
+    """An argument as Python has it: floats of fewer bits are widened, a single number is a scalar."""
+    if not isinstance(x, dict):
+        return x
+    w = words(x)
+    kinds = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i8": np.int8}
+    if x["type"] in kinds:
+        w = w.view(kinds[x["type"]])
+    elif x["type"] in numbers.WIDEN:
+        w = numbers.WIDEN[x["type"]](w)
+    elif x["type"] == "bool":
+        w = w != 0
+    return w if x["shape"] else w[()]
+
+
+def differences(got, want):
+    """What is wrong with the results of a vector."""
+    for name in sorted(set(got) | set(want)):
+        if name not in got or name not in want:
+            yield f"{name} is " + ("not wanted" if name in got else "missing")
+            continue
+        w, g = words(want[name]), np.asarray(got[name])
+        if g.dtype in (np.float32, np.float64):
+            if g.dtype.itemsize != w.dtype.itemsize:
+                yield f"{name} has {g.dtype}, want {want[name]['type']}"
+                continue
+            g = np.ascontiguousarray(g).view(f"u{g.dtype.itemsize}").reshape(g.shape)
+        g = g.astype(np.int64) & (1 << 8 * w.dtype.itemsize) - 1
+        if g.shape != w.shape:
+            yield f"{name} has the shape {g.shape}, want {w.shape}"
+        elif (g != w.astype(np.int64)).any():
+            wrong = np.flatnonzero(g != w.astype(np.int64))
+            i = wrong[0]
+            yield f"{name}: {len(wrong)} of {w.size} differ, the first is number {i}: {int(g.flat[i]):x}, want {int(w.flat[i]):x}"
+
+
+def check(subject, sums):
+    """Checks the file of a subject and returns how many vectors it has and how many have failed."""
+    data = (HERE / "vectors" / f"{subject}.json").read_bytes()
+    if hashlib.sha256(data).hexdigest() != sums[f"{subject}.json"]:
+        print(f"{subject}: the file is not the one that SHA256SUMS names")
+        return 1, 1
+    content = json.loads(data)
+    if content["contract"] != CONTRACT:
+        print(f"{subject}: the vectors are of contract {content['contract']}, this implements {CONTRACT}")
+        return 1, 1
+    functions = importlib.import_module(f"reference.{subject}").FUNCTIONS
+    failed = 0
+    for v in content["vectors"]:
+        f = functions.get(v["function"])
+        if f is None:
+            wrong = [f"{v['function']} is not implemented"]
+        else:
+            with np.errstate(all="ignore"):
+                got = f({name: argument(x) for name, x in v["in"].items()})
+            wrong = list(differences(got, v["out"]))
+            # A bit that is another one must be found, or the check would be worth nothing.
+            t = dict(next(iter(v["out"].values())))
+            if not t["bits"]:
+                pass
+            elif not list(differences({"x": np.zeros(1)}, {"x": t})):
+                wrong.append("a wrong result is not found")
+        for w in wrong:
+            print(f"{subject}/{v['name']}: {w}")
+        failed += bool(wrong)
+    return len(content["vectors"]), failed
+
+
+def main():
+    sums = {name: digest for digest, name in (line.split() for line in (HERE / "vectors/SHA256SUMS").read_text().splitlines())}
+    known = sorted(name.removesuffix(".json") for name in sums)
+    subjects = sys.argv[1:] or known
+    for s in subjects:
+        if s not in known:
+            sys.exit(f"check.py: no subject {s!r}; there are {', '.join(known)}")
+    all_failed = 0
+    for s in subjects:
+        count, failed = check(s, sums)
+        all_failed += failed
+        print(f"{s}: {count - failed} of {count} vectors have every bit")
+    return 1 if all_failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
