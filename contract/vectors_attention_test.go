@@ -35,7 +35,7 @@ func (c *call) options() kernel.Options {
 	}
 	if c.has("dropout_rate") {
 		o.Dropout.Rate, o.Dropout.Seed = c.float("dropout_rate"), numbers[uint64](c, "dropout_seed")[0]
-		for _, s := range c.ints("dropout_sequences") {
+		for _, s := range numbers[int32](c, "dropout_sequences") {
 			o.Dropout.Sequences = append(o.Dropout.Sequences, uint32(s))
 		}
 	}
@@ -173,7 +173,7 @@ func attentionOptions() map[string]map[string]any {
 		"visible":           {"visible": causal(z.lq, z.lk, -1)},
 		"lengths":           {"key_lengths": []int{0, 5}},
 		"dropout":           {"dropout_rate": single(float32(.4)), "dropout_seed": single(uint64(0x123456789abcdef)), "query_start": []int{-7}, "key_start": []int{250, 3}},
-		"dropout-sequences": {"dropout_rate": single(float32(.1)), "dropout_seed": single(uint64(7)), "dropout_sequences": []int{9, 4000000000}},
+		"dropout-sequences": {"dropout_rate": single(float32(.1)), "dropout_seed": single(uint64(7)), "dropout_sequences": encode([]int32{9, -294967296})},
 		"all": {
 			"scale": single(float32(.7)), "softcap": single(float32(2)), "alibi": encode([]float32{.125, .75}), "sinks": encode([]float32{-1, .5}), "bias": bias,
 			"visible": causal(z.lq, z.lk, 2), "key_lengths": []int{6, 4}, "query_start": []int{254, 1}, "key_start": []int{252, 0},

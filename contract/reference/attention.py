@@ -99,12 +99,12 @@ class Call:
             return None
         rate, mask = f64(self.a["dropout_rate"]), 0xFFFFFFFF
         below, keep = int(np.rint(rate * 2.0**32)), f32(1 / (1 - rate))
-        sequences = self.a.get("dropout_sequences") or range(self.batch)
+        sequences = self.a.get("dropout_sequences", range(self.batch))
         factor = np.zeros((self.queries, self.keys), f32)
         i, j = self.positions(b)
         for x in range(self.queries):
             for y in range(self.keys):
-                c = philox(int(self.a["dropout_seed"]), [sequences[b] & mask, h, int(i[x]) & mask, int(j[y]) // 4 & mask])
+                c = philox(int(self.a["dropout_seed"]), [int(sequences[b]) & mask, h, int(i[x]) & mask, int(j[y]) // 4 & mask])
                 factor[x, y] = ZERO if c[j[y] % 4] < below else keep
         return factor
 
