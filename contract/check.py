@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Checks the second implementation of the numeric contract, in reference/, against the vectors.
 
-usage: check.py [SUBJECT...]    without a subject all files of vectors/
+usage: check.py [-vectors FOLDER] [SUBJECT...]
 
-It prints a line for each file. The exit status is 0 if every vector has every bit, and 1 if one has not, if a
+Without a subject it checks all files of the folder, by default vectors/. It prints a line for each file. The exit status is 0 if every vector has every bit, and 1 if one has not, if a
 function is not implemented, or if a file is not the one that SHA256SUMS names. It needs numpy.
 """
 
+import argparse
 import hashlib
 import importlib
 import json
@@ -17,7 +18,6 @@ import numpy as np
 
 from reference import numbers
 
-HERE = pathlib.Path(__file__).resolve().parent
 CONTRACT = 3
 WORDS = {"f64": ">u8", "f32": ">u4", "i32": ">u4", "u64": ">u8", "f16": ">u2", "bf16": ">u2", "f8e4m3": ">u1", "f8e5m2": ">u1", "i8": ">u1", "u8": ">u1", "bool": ">u1"}
 
@@ -64,9 +64,9 @@ def differences(got, want):
             yield f"{name}: {len(wrong)} of {w.size} differ, the first is number {i}: {int(g.flat[i]):x}, want {int(w.flat[i]):x}"
 
 
-def check(subject, sums):
+def check(folder, subject, sums):
     """Checks the file of a subject and returns how many vectors it has and how many have failed."""
-    data = (HERE / "vectors" / f"{subject}.json").read_bytes()
+    data = (folder / f"{subject}.json").read_bytes()
     if hashlib.sha256(data).hexdigest() != sums[f"{subject}.json"]:
         print(f"{subject}: the file is not the one that SHA256SUMS names")
         return 1, 1
@@ -97,15 +97,18 @@ def check(subject, sums):
 
 
 def main():
-    sums = {name: digest for digest, name in (line.split() for line in (HERE / "vectors/SHA256SUMS").read_text().splitlines())}
+    parser = argparse.ArgumentParser(description="Checks the second implementation of the numeric contract against test vectors.")
+    parser.add_argument("-vectors", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent / "vectors", help="the folder with the files")
+    parser.add_argument("subject", nargs="*", help="a file without .json; all by default")
+    args = parser.parse_args()
+    sums = {name: digest for digest, name in (line.split() for line in (args.vectors / "SHA256SUMS").read_text().splitlines())}
     known = sorted(name.removesuffix(".json") for name in sums)
-    subjects = sys.argv[1:] or known
-    for s in subjects:
+    for s in args.subject:
         if s not in known:
-            sys.exit(f"check.py: no subject {s!r}; there are {', '.join(known)}")
+            parser.error(f"no subject {s!r}; there are {', '.join(known)}")
     all_failed = 0
-    for s in subjects:
-        count, failed = check(s, sums)
+    for s in args.subject or known:
+        count, failed = check(args.vectors, s, sums)
         all_failed += failed
         print(f"{s}: {count - failed} of {count} vectors have every bit")
     return 1 if all_failed else 0

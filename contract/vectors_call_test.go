@@ -284,9 +284,14 @@ func dense[E kernel.Element](x []E, s [4]int) kernel.Tensor {
 	return kernel.BHLD(x, s[0], s[1], s[2], s[3])
 }
 
-// floats are float32 of a kind, whose seed is the length and n.
+// shift is added to the seed of all numbers.
+var shift int
+
+func randOf(seed int) testutil.Rand { return testutil.Rand(seed + shift) }
+
+// random returns n float32 of a kind.
 func random(kind testutil.Kind, seed, n int) []float32 {
-	r := testutil.Rand(seed)
+	r := randOf(seed)
 	x := make([]float32, n)
 	kind.Fill(&r, x, 1, n, n)
 	return x
@@ -294,7 +299,7 @@ func random(kind testutil.Kind, seed, n int) []float32 {
 
 // normal is random with numbers of about 1: sums of both signs, with all bits of the mantissa.
 func normal(seed, n int) []float32 {
-	r := testutil.Rand(seed)
+	r := randOf(seed)
 	x := make([]float32, n)
 	for i := range x {
 		sum := int32(0)

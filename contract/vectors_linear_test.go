@@ -139,7 +139,7 @@ func (c *call) apply(l *linear.Linear) error {
 // blocks returns random blocks of a format for n outputs and k inputs. Scales are of either sign and about 2^-6.
 func blocks(name string, seed, n, k int) tensor {
 	f := formats[name]
-	r := testutil.Rand(seed)
+	r := randOf(seed)
 	data := make([]uint8, n*k/f.weights*f.bytes)
 	for i := range data {
 		data[i] = uint8(r.Uint64() >> 32)

@@ -110,7 +110,7 @@ func around(x ...float32) (list []float32) {
 
 // spread are n floats from lo to hi, with all bits of the mantissa.
 func spread(seed, n int, lo, hi float32) []float32 {
-	r := testutil.Rand(seed)
+	r := randOf(seed)
 	x := make([]float32, n)
 	for i := range x {
 		x[i] = lo + float32((hi-lo)*(float32(r.Uint64()>>40)/(1<<24)))
@@ -147,7 +147,7 @@ func numberCases() (list []vector) {
 		add(name, name, map[string]any{"x": narrow})
 	}
 	halves := make([]kernel.F16, 0, 150)
-	r := testutil.Rand(23)
+	r := randOf(23)
 	for _, b := range []uint16{0, 0x8000, 1, 0x8001, 0x03ff, 0x0400, 0x7bff, 0x7c00, 0xfc00, 0x7e00, 0xfe01, 0x7c01, 0x3c00} {
 		halves = append(halves, kernel.F16(b))
 	}

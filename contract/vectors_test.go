@@ -3,7 +3,6 @@ package contract_test
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -19,7 +18,11 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-var update = flag.Bool("update", false, "write vectors/ anew, with generic")
+var (
+	update = flag.Bool("update", false, "write vectors/ anew, with generic")
+	more   = flag.String("more", "", "write other vectors to this folder: the same calls with other numbers, see -seed")
+	seed   = flag.Int("seed", 1, "which numbers -more takes")
+)
 
 const folder = "vectors"
 
@@ -97,19 +100,61 @@ func (s *subject) computed(t *testing.T) []byte {
 // path returns where the file of a subject lies.
 func (s *subject) path() string { return filepath.Join(folder, s.name+".json") }
 
+// TestMoreVectors writes vectors for check.py, if it is asked to, and computes them on every tier: as many as
+// one likes, where those of the folder must be few.
+func TestMoreVectors(t *testing.T) {
+	shift = *seed << 20
+	defer func() { shift = 0 }()
+	var sums strings.Builder
+	for i := range subjects {
+		s := &subjects[i]
+		data := s.computed(t)
+		contracttest.EachDefault(t, func(t *testing.T) { s.check(t, parse(t, s.name, data).Vectors) })
+		if *more != "" {
+			if err := os.WriteFile(filepath.Join(*more, s.name+".json"), data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fmt.Fprintf(&sums, "%x  %s.json\n", sha256.Sum256(data), s.name)
+	}
+	if *more != "" {
+		if err := os.WriteFile(filepath.Join(*more, "SHA256SUMS"), []byte(sums.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // read returns the vectors of a subject from its file.
 func (s *subject) read(t *testing.T) file {
 	data, err := os.ReadFile(s.path())
 	if err != nil {
 		t.Fatal(err)
 	}
-	var f file
+	return parse(t, s.path(), data)
+}
+
+func parse(t *testing.T, name string, data []byte) (f file) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	if err := d.Decode(&f); err != nil {
-		t.Fatalf("%s: %v", s.path(), err)
+		t.Fatalf("%s: %v", name, err)
 	}
 	return f
+}
+
+// check compares the results of vectors on the default tier.
+func (s *subject) check(t *testing.T, list []vector) {
+	for k := range list {
+		v := &list[k]
+		got, err := s.run(v)
+		if err != nil {
+			t.Errorf("%s: %v", v.Name, err)
+			continue
+		}
+		for _, what := range differences(got, v.Out) {
+			t.Errorf("%s: %s", v.Name, what)
+		}
+	}
 }
 
 // TestVectorFiles: the committed files are what the generic tier computes, and SHA256SUMS has their hashes. With
@@ -128,8 +173,7 @@ func TestVectorFiles(t *testing.T) {
 		if err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is not what the generic tier computes (error: %v); -update writes it, if the contract has changed", s.path(), err)
 		}
-		hash := sha256.Sum256(got)
-		sums += hex.EncodeToString(hash[:]) + "  " + s.name + ".json\n"
+		sums += fmt.Sprintf("%x  %s.json\n", sha256.Sum256(got), s.name)
 	}
 	path := filepath.Join(folder, "SHA256SUMS")
 	if *update {
@@ -169,19 +213,7 @@ func TestVectors(t *testing.T) {
 			}
 		}
 		t.Run(s.name, func(t *testing.T) {
-			contracttest.EachDefault(t, func(t *testing.T) {
-				for k := range f.Vectors {
-					v := &f.Vectors[k]
-					got, err := s.run(v)
-					if err != nil {
-						t.Errorf("%s: %v", v.Name, err)
-						continue
-					}
-					for _, what := range differences(got, v.Out) {
-						t.Errorf("%s: %s", v.Name, what)
-					}
-				}
-			})
+			contracttest.EachDefault(t, func(t *testing.T) { s.check(t, f.Vectors) })
 		})
 	}
 }
