@@ -19,12 +19,18 @@
 // Constants are given as bits, in hexadecimal. Derived constants are computed in
 // binary64, with log2 e = 3ff71547652b82fe, and rounded to binary32 once.
 //
-// Elements of q, k, v and a bias that are binary16 or bfloat16 are widened, which is
-// exact. So are elements of k and v that are E4M3 or E5M2 of the OCP 8-bit Floating Point
-// Specification. An element of int8 becomes float32(element)·scale, rounded. The last step of
-// all rounds out to its own type: to nearest, ties to even, and to infinity beyond the
-// largest number. What rounds to E4M3 or E5M2 rounds to nearest, ties to even, and beyond the
-// largest number, 448 or 57344, to that number; a NaN becomes 7f or 7e.
+// Elements of q, k, v and a bias that are binary16 or bfloat16 are widened, which is exact. So are
+// elements of k and v that are E4M3 or E5M2 of the OCP 8-bit Floating Point Specification. An
+// element of int8 becomes float32(element)·scale, rounded. The last step of all rounds out to its
+// own type: to nearest, ties to even, and to infinity beyond the largest number. What rounds to E4M3
+// or E5M2 rounds to nearest, ties to even, and beyond the largest number, 448 or 57344, to that
+// number; a NaN becomes 7f or 7e, in binary16 7e00 and in bfloat16 7fc0.
+//
+// numeric.QuantizeInt8 makes int8 of the numbers x of a group, the largest of whose magnitudes is a,
+// with both quotients rounded:
+//
+//	scale = a/127
+//	code  = x/scale, rounded to an integer, ties to even, and then limited to ±127; 0 if scale is 0
 //
 // # Contract: scores
 //
@@ -266,6 +272,11 @@
 // In Q2_K, Q4_K and Q5_K c, s and t are those of the file, in Q4_K and Q5_K for every 32 inputs. In Q3_K, with
 // the file's scale less 32 as s, c is d and t is 4s. In Q5_0 s is 1, c is d and t is 16; in Q5_1 s is 1, c is
 // the minimum of the file and t is -1.
+//
+// linear.NewInt8 makes Q8_0 of weights, with the largest magnitude a of a block:
+//
+//	d = a/127   rounded to binary32 and then to binary16
+//	q = w/d     rounded to binary32 and then to an integer, ties to even, and limited to ±127; 0 if d is 0
 //
 // With Options.Int8 the rows of x are quantized, too, in blocks of 32 inputs. With the largest
 // magnitude a of a block, every operation rounded and 1/127 as binary32, its scale and integers are
@@ -524,8 +535,22 @@
 // activation.TanhBackward is dy·((1-y)·(1+y)) and SigmoidBackward dy·((1-y)·y), each operation
 // rounded.
 //
-// activation.GRU and GRUBackward round each operation of their formulas, with sigmoid(x) = 1/(1+e) for
-// x ≥ 0 and e/(1+e) for x < 0, e = exp2(-|x|·LOG2E).
+// activation.GRU and GRUBackward round each operation of
+//
+//	r     = sigmoid(in_r + hidden_r)
+//	z     = sigmoid(in_z + hidden_z)
+//	c     = tanh(in_c + r·hidden_c)
+//	state = c + (state - c)·z
+//
+// and, with d the gradient of the state after it and before the state before it, of
+//
+//	dc = (d·(1 - z))·((1 - c)·(1 + c))
+//	dz = (d·(before - c))·((1 - z)·z)
+//	dr = (dc·hidden_c)·((1 - r)·r)
+//	d  = d·z
+//
+// The gradient of in is dr, dz and dc, and that of hidden is dr, dz and dc·r. In these, sigmoid(x) =
+// 1/(1+e) for x ≥ 0 and e/(1+e) for x < 0, e = exp2(-|x|·LOG2E).
 //
 // # Contract: training
 //
@@ -537,7 +562,9 @@
 //	d[j] = (p[j]·inv)·g, or (p[j]·inv - 1)·g for j = t, with inv = 1/S and g = 1/float32(n)
 //	loss = (top - x[t]) + log2(S)·LN2
 //
-// The mean is that of the losses in binary64, added up in the order of the rows, and rounded.
+// If S is NaN, all d[j] and the loss are 7fc00000. Of a row that does not count, d is +0. The mean
+// is that of the losses in binary64, added up in the order of the rows from 0 and divided by n, and
+// rounded. Without a row that counts it is 0, and a NaN is 7fc00000.
 //
 // optimize.AdamW.Step rounds each operation of
 //
