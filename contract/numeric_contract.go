@@ -231,6 +231,10 @@
 //
 // in binary64, with the sum in ascending order from 0 and each operation rounded.
 //
+// layer.General is layer.Dot of the rows q·W and k, layer.Additive is kernel.Additive of Query(q) and Key(k)
+// with its V as the weights, and layer.MultiHead projects tokens, cuts them into heads side by side, and
+// projects the outputs of the heads side by side: all projections are linear layers.
+//
 // layer.Softmax computes for a row of scores x, with top the largest x[j], or NaN if one is NaN,
 //
 //	p[j] = exp2((x[j]-top)·LOG2E), the difference and the product rounded to binary32

@@ -42,6 +42,7 @@ var subjects = []subject{
 	{"linear", linearFunctions, linearCases},
 	{"layers", layerFunctions, layerCases},
 	{"training", trainingFunctions, trainingCases},
+	{"modules", moduleFunctions, moduleCases},
 }
 
 // A vector is a call of a function: its arguments, and what it must return.
