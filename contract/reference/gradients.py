@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from .attention import COLUMNS, INF, LOG2E, ONE, Call, dropped, segments
-from .numbers import LOG2E64, NAN, ZERO, canonical, f32, f64, fma, tanh, weight
+from .attention import COLUMNS, LOG2E, ONE, Call, dropped, segments
+from .numbers import LOG2E64, ZERO, canonical, f32, f64, fma, tanh, weight
 
 
 def gradient_weight(s, L):

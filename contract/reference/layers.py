@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from .numbers import EXP2, INF, LOG2E, NAN, ONE, ZERO, bits, canonical, exp2, f32, f64, fma, halves, horner, power_of_2, tanh
+from .numbers import EXP2, LOG2E, NAN, ONE, ZERO, bits, canonical, exp2, f32, f64, fma, halves, horner, power_of_2, tanh
 
 CHAINS = 64
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .layers import ACTIVATIONS
-from .numbers import NAN, ONE, WIDEN, ZERO, bits, canonical, f32, f64, fma, to_f16
+from .numbers import NAN, WIDEN, ZERO, bits, canonical, f32, fma, to_f16
 
 INPUTS = 128
 

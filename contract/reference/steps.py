@@ -4,7 +4,7 @@ import numpy as np
 
 from .attention import attention
 from .gradients import attention_backward
-from .numbers import LOG2E, NAN, ONE, ZERO, canonical, exp2, f32, f64
+from .numbers import LOG2E, NAN, ONE, canonical, exp2, f32, f64
 
 
 def ordered(terms):

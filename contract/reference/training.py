@@ -3,7 +3,7 @@
 import numpy as np
 
 from .layers import CHAINS, chains, sum_of_products
-from .numbers import INF, LN2, LOG2E, NAN, ONE, ZERO, canonical, exp2, f32, f64, log2
+from .numbers import INF, LN2, LOG2E, NAN, ONE, canonical, exp2, f32, f64, log2
 
 
 def cross_entropy(a):
