@@ -1,7 +1,7 @@
 # make test needs only Go and make. What other targets need is said in their help texts.
 
 .DEFAULT_GOAL := help
-.PHONY: help test three bridges models bench report peers mca generate drift lint vet fmt race v3 standalone fuzz soak cross build-all
+.PHONY: help test contract three bridges models bench report peers mca generate drift lint vet fmt race v3 standalone fuzz soak cross build-all
 
 GOFMT     = $(shell go env GOROOT)/bin/gofmt
 FUZZTIME ?= 30s
@@ -27,6 +27,18 @@ test: ## all tests of all modules (needs only Go and make)
 	@go test -C internal/tier -run '^$$' -count=1 | grep '^attn:'
 	@go run ./models/fetch -check
 	go test $(TESTFLAGS) work
+
+# Without numpy, or pip and a network to get it, nothing can be checked.
+NUMPY = "$${XDG_CACHE_HOME:-$$HOME/.cache}/attn/numpy"
+
+contract: ## the second implementation of the numeric contract, in Python, against its test vectors (needs python3; without numpy also pip, which gets it into the user's cache folder)
+	@if ! python3 -c 'import numpy' 2>/dev/null; then \
+		export PYTHONPATH=$(NUMPY); \
+		python3 -c 'import numpy' 2>/dev/null || \
+			python3 -m pip install -q --disable-pip-version-check --upgrade --target $(NUMPY) -r contract/requirements.txt || \
+			{ echo 'NOT RUN: the second implementation of the contract, because numpy cannot be had'; exit 0; }; \
+	fi; \
+	python3 contract/check.py
 
 three: ## the short tests of kernel, linear and norm on a tier of three assembly kernels
 	go test $(TESTFLAGS) -short ./kernel ./linear ./norm -args -three

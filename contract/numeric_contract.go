@@ -19,12 +19,18 @@
 // Constants are given as bits, in hexadecimal. Derived constants are computed in
 // binary64, with log2 e = 3ff71547652b82fe, and rounded to binary32 once.
 //
-// Elements of q, k, v and a bias that are binary16 or bfloat16 are widened, which is
-// exact. So are elements of k and v that are E4M3 or E5M2 of the OCP 8-bit Floating Point
-// Specification. An element of int8 becomes float32(element)·scale, rounded. The last step of
-// all rounds out to its own type: to nearest, ties to even, and to infinity beyond the
-// largest number. What rounds to E4M3 or E5M2 rounds to nearest, ties to even, and beyond the
-// largest number, 448 or 57344, to that number; a NaN becomes 7f or 7e.
+// Elements of q, k, v and a bias that are binary16 or bfloat16 are widened, which is exact. So are
+// elements of k and v that are E4M3 or E5M2 of the OCP 8-bit Floating Point Specification. An
+// element of int8 becomes float32(element)·scale, rounded. The last step of all rounds out to its
+// own type: to nearest, ties to even, and to infinity beyond the largest number. What rounds to E4M3
+// or E5M2 rounds to nearest, ties to even, and beyond the largest number, 448 or 57344, to that
+// number; a NaN becomes 7f or 7e, in binary16 7e00 and in bfloat16 7fc0.
+//
+// numeric.QuantizeInt8 makes int8 of the numbers x of a group, the largest of whose magnitudes is a,
+// with both quotients rounded:
+//
+//	scale = a/127
+//	code  = x/scale, rounded to an integer, ties to even, and then limited to ±127; 0 if scale is 0
 //
 // # Contract: scores
 //
@@ -164,7 +170,7 @@
 // kernel.AttentionBackward computes the scores s of visible keys again, as above, and takes LSE and
 // dout. For every row, with L = LSE·LOG2E:
 //
-//	p[j]  = weight(the smaller of s[j]-L and +0)
+//	p[j]  = weight(the smaller of s[j]-L and +0), NaN if s[j]-L is, or +0 if s[j] is -Inf
 //	dp[j] = a[0] + a[1] + ..., a[n] = fma chain over e = 64n..min(64n+63, Dv-1), from +0: acc = fma(v[j][e], dout[e], acc)
 //
 // Dropout replaces dp[j] as it does with a weight. Keys that are not visible do not count from
@@ -187,15 +193,16 @@
 //	dk[d] = a·scale + (+0), a the sum of chains over 64 rows by number: acc = fma(g, q[d], acc)
 //	dv[e] = a + (+0), a the sum of chains over 64 rows by number: acc = fma(p, dout[e], acc)
 //
-// Chains are from +0, in ascending order, and added from left to right, beginning with +0. The
-// rows of a key head are those of all queries of the G query heads that share it. The number of
-// a row is i·G + g: i is the position of the query, and g the number of its head among the G.
+// Chains are from +0, in ascending order, and added from left to right, beginning with +0. The rows
+// of a key head are those of all queries of the G query heads that share it. Chains of 64 rows begin
+// at the multiples of 64, also at -64 and below. The number of a row is i·G + g: i is the position
+// of the query, and g the number of its head among the G.
 //
-// The gradient of an element of the bias is the sum of b of all pairs that it is added to, in
-// the order of batch rows, key heads and numbers of rows, from +0. That of the sink of a head
-// is the sum of -(p·inv)·mean of its rows, where p is that of the sink, p·inv is rounded, and the
-// products and their sum, in the order of batch rows and queries, are binary64, rounded at the
-// end.
+// The gradient of an element of the bias is the sum of b of all pairs that it is added to, in the
+// order of batch rows, key heads and numbers of rows, from +0. That of the sink of a head is the sum
+// of -(p·inv)·mean of its rows, where p is that of the sink, p·inv is rounded, and the products and
+// their sum, in the order of batch rows and queries, are binary64. The sum is rounded to binary32,
+// and +0 is added.
 //
 // Every NaN in a gradient is 7fc00000.
 //
@@ -214,6 +221,29 @@
 //	s[j]   = acc[0] + acc[1]
 //
 // Everything after the scores is as above.
+//
+// # Contract: steps of attention
+//
+// layer.Dot is attention with a scale of 1 by default. layer.Cosine is layer.Dot of the rows x/|x| of
+// q and k, with the elements
+//
+//	x[i]·inv, rounded to binary32; inv = 1/sqrt(sum of x[i]²), or 0 if the sum is 0
+//
+// in binary64, with the sum in ascending order from 0 and each operation rounded.
+//
+// layer.General is layer.Dot of the rows q·W and k, layer.Additive is kernel.Additive of Query(q) and Key(k)
+// with its V as the weights, and layer.MultiHead projects tokens, cuts them into heads side by side, and
+// projects the outputs of the heads side by side: all projections are linear layers.
+//
+// layer.Softmax computes for a row of scores x, with top the largest x[j], or NaN if one is NaN,
+//
+//	p[j] = exp2((x[j]-top)·LOG2E), the difference and the product rounded to binary32
+//	y[j] = p[j]/(sum of p[j]), in binary64 with the sum in ascending order from 0, rounded to binary32
+//
+// with exp2 as it is below, not cut at -100. The row is +0 if top is -Inf or there are no scores, and
+// 7fc00000 as a whole if the sum is NaN. layer.WeightedSum adds up the products of weights and values
+// in binary64, where they are exact, over the keys whose weight is not 0, in ascending order from 0, and
+// rounds to binary32. A NaN is 7fc00000.
 //
 // # Contract: linear layers, norms and rotary positions
 //
@@ -246,6 +276,11 @@
 // In Q2_K, Q4_K and Q5_K c, s and t are those of the file, in Q4_K and Q5_K for every 32 inputs. In Q3_K, with
 // the file's scale less 32 as s, c is d and t is 4s. In Q5_0 s is 1, c is d and t is 16; in Q5_1 s is 1, c is
 // the minimum of the file and t is -1.
+//
+// linear.NewInt8 makes Q8_0 of weights, with the largest magnitude a of a block:
+//
+//	d = a/127   rounded to binary32 and then to binary16
+//	q = w/d     rounded to binary32 and then to an integer, ties to even, and limited to ±127; 0 if d is 0
 //
 // With Options.Int8 the rows of x are quantized, too, in blocks of 32 inputs. With the largest
 // magnitude a of a block, every operation rounded and 1/127 as binary32, its scale and integers are
@@ -287,8 +322,22 @@
 //	y0 = x0·cos - x1·sin
 //	y1 = x1·cos + x0·sin
 //
-// Every product is rounded before the sum. The cosine and the sine are those of the
-// exact angle, rounded. The documentation of rope.Rope has the steps.
+// Every product is rounded before the sum. A NaN is 7fc00000. The cosine and the sine are those of
+// the exact angle, rounded, in these steps:
+//
+//	f = frequency/(2π), in turns per position, rounded to a multiple of 2^-128, halves upwards
+//	t = position·f modulo 1, which is exact
+//	k = floor(4·t + 1/2), the nearest quarter of a turn
+//	a = the magnitude of t - k/4, cut to its first 53 significant bits
+//	x = a·401921fb54442d18 in binary64, with the sign of t - k/4
+//	z = x·x
+//	c = 1 - z/2! + z²/4! - ... + z⁸/16!
+//	s = x·(1 - z/3! + z²/5! - ... + z⁸/17!)
+//
+// The two series go by Horner's rule in binary64, with the coefficients rounded, and with a rounded
+// product and a rounded sum in each step, not an fma. The cosine and the sine are c and s for k mod
+// 4 = 0, -s and c for 1, -c and -s for 2, and s and -c for 3, rounded to binary32. The frequency of
+// pair i is Base^(-2i/Dims)/Scaling, or a given one divided by Scaling, exactly.
 //
 // # Contract: exp2, tanh and log2
 //
@@ -304,8 +353,8 @@
 //	r = x-n, which is exact
 //	c0..c6 = 3f800000 3f317218 3e75fdee 3d6357be 3c1d96f0 3aaf8418 3920b5ae
 //
-// with the polynomial by Horner's rule. The product with 2^n is exact. Over all floats its
-// error is at most 0.80 ulp.
+// with the polynomial by Horner's rule. The product with 2^n is exact. From -126 on its error is at
+// most 0.80 ulp.
 //
 // weight(x) of attention, for x ≤ 0, is exactly 0 below -100 and else exp2(x). With weights down to
 // 2^-126 the products of far keys would be subnormal, and on some CPUs an fma of these takes 100 times
@@ -409,7 +458,9 @@
 // # Contract: gradients of layers
 //
 // Every gradient is a function of the arguments of its call alone, down to the last bit. A result
-// that accumulates starts from what its memory holds, any other one from +0. (To start from the first
+// that accumulates starts from what its memory holds, and any other one from +0. Where there is nothing to
+// add, because there are no rows or no query sees a key, +0 is added: so no result that accumulates keeps a
+// NaN that is not 7fc00000, nor -0 without a summand of -0. (To start from the first
 // summand instead would change nothing but -0 into +0.) A NaN in a result is 7fc00000, except in
 // those of package activation.
 //
@@ -435,10 +486,11 @@
 //	h[d]  = the same with t in the place of u
 //	Q[d]  = g[d]·weights[d]
 //
-// and a block of queries adds to the gradients, in the order of query heads and of blocks, to those of
+// To each gradient, +0 is added first. A block of queries adds to the gradients, in the order of query heads and of blocks, to those of
 // K and V only for keys that one of its queries sees
 //
-//	V[j][e] = fma chain over all of its queries i from +0: acc = fma(p[i][j], dout[i][e], acc)
+//	V[j][e] = fma chain over all of its queries i from +0: acc = fma(p[i][j], dout[i][e], acc), where a
+//	          dout that is NaN or infinite counts as +0 if p is 0
 //	K[j][d] = weights[d]·(sum of x[j]·u over the queries that see the key, from +0, each product rounded)
 //	Weights[d] = sum of h[d] over the queries, from +0; these sums are added up for each key head, from
 //	          +0, and then those of the key heads
@@ -446,14 +498,14 @@
 // norm.RMSBackward and norm.LayerBackward compute for a row, with size = D and each operation
 // rounded to binary32 where nothing else is said
 //
-//	mean   = sum(x)/size for LayerBackward, else 0; the sum and the quotient in binary64
+//	mean   = sum(x)/size for LayerBackward, else 0; the sum and the quotient in binary64, then rounded
 //	y[i]   = x[i]-mean
-//	inv    = 1/sqrt(sum(y[i]·y[i])/size + eps), all in binary64
+//	inv    = 1/sqrt(sum(y[i]·y[i])/size + eps), all in binary64, then rounded
 //	y[i]   = y[i]·inv
 //	g[i]   = dy[i]·weight[i]
-//	center = sum(g)/size for LayerBackward, else 0; the sum and the quotient in binary64
-//	slope  = sum(g[i]·y[i])/size, in binary64
-//	X[i]   = ((g[i]-center) - y[i]·slope)·inv, and then + Direct[i]
+//	center = sum(g)/size for LayerBackward, else 0; the sum and the quotient in binary64, then rounded
+//	slope  = sum(g[i]·y[i])/size, in binary64, then rounded
+//	X[i]   = ((g[i]-center) - y[i]·slope)·inv, and then + Direct[i], if there is one
 //
 // These sums are in binary64, where the products are exact, in 8 chains: chain r takes the elements i
 // with i mod 8 = r, in ascending order, and then the sums of halves. The gradients of weight and bias
@@ -468,13 +520,13 @@
 // kernel.AttentionBackward or kernel.AdditiveBackward and of those of linear layers, as its
 // documentation says. The rows of General and Additive are numbered as in [B, H, L], those of MultiHead
 // as in [B, L]. Gradients of query, key and value that are one tensor are added up in this order, by
-// Accumulate. For layer.Cosine, with x/|x| rounded to binary32 as in the forward pass and dy the
-// gradient of that by layer.Dot, it is
+// Accumulate. For layer.Cosine, with dy the gradient of x/|x| by layer.Dot, see "Contract: steps of
+// attention", it is
 //
 //	dx[i] = (dy[i] - x[i]·(sum(x[i]·dy[i])/sum(x[i]²)))·(1/sqrt(sum(x[i]²)))
 //
-// in binary64, with sums in ascending order, each operation rounded, and the result rounded once. It
-// is 0 where the sum of squares or all of dy is 0.
+// in binary64, with sums in ascending order from 0, in which products are exact, each operation
+// rounded, and the result rounded once. It is +0 where the sum of squares or all of dy is 0.
 //
 // The gradients of activations are dy·s, rounded, with the slope s, which is 0 for x < -100 and 1 for
 // x > 100. In between, with y/x = 1/2 for x = 0 and each operation rounded, it is
@@ -487,8 +539,22 @@
 // activation.TanhBackward is dy·((1-y)·(1+y)) and SigmoidBackward dy·((1-y)·y), each operation
 // rounded.
 //
-// activation.GRU and GRUBackward round each operation of their formulas, with sigmoid(x) = 1/(1+e) for
-// x ≥ 0 and e/(1+e) for x < 0, e = exp2(-|x|·LOG2E).
+// activation.GRU and GRUBackward round each operation of
+//
+//	r     = sigmoid(in_r + hidden_r)
+//	z     = sigmoid(in_z + hidden_z)
+//	c     = tanh(in_c + r·hidden_c)
+//	state = c + (state - c)·z
+//
+// and, with d the gradient of the state after it and before the state before it, of
+//
+//	dc = (d·(1 - z))·((1 - c)·(1 + c))
+//	dz = (d·(before - c))·((1 - z)·z)
+//	dr = (dc·hidden_c)·((1 - r)·r)
+//	d  = d·z
+//
+// The gradient of in is dr, dz and dc, and that of hidden is dr, dz and dc·r. In these, sigmoid(x) =
+// 1/(1+e) for x ≥ 0 and e/(1+e) for x < 0, e = exp2(-|x|·LOG2E).
 //
 // # Contract: training
 //
@@ -500,7 +566,9 @@
 //	d[j] = (p[j]·inv)·g, or (p[j]·inv - 1)·g for j = t, with inv = 1/S and g = 1/float32(n)
 //	loss = (top - x[t]) + log2(S)·LN2
 //
-// The mean is that of the losses in binary64, added up in the order of the rows, and rounded.
+// If S is NaN, all d[j] and the loss are 7fc00000. Of a row that does not count, d is +0. The mean
+// is that of the losses in binary64, added up in the order of the rows from 0 and divided by n, and
+// rounded. Without a row that counts it is 0, and a NaN is 7fc00000.
 //
 // optimize.AdamW.Step rounds each operation of
 //
@@ -513,7 +581,9 @@
 // rate = Rate/(1-Beta1^step). A power is the product of repeated squares of its base, in the order of
 // the bits of the exponent, the lowest first.
 //
-// optimize.Clip sums up squares in binary64, where they are exact: for each slice in 8 chains,
-// chain r taking the elements i with i mod 8 = r, then the sums of halves as in a norm, then those of
-// the slices. The factor of the gradients is most/sqrt(sum), rounded once.
+// optimize.Clip sums up squares in binary64, where they are exact: for each slice in 8 chains, chain
+// r taking the elements i with i mod 8 = r, then the sums of halves as in a norm, then those of the
+// slices. root is the square root of that. The norm is root, rounded to binary32. If it is finite
+// and root, not rounded, is above most, each gradient is multiplied by most/root, which is rounded
+// once. Else the gradients stay as they are.
 package contract

@@ -26,7 +26,7 @@ type AdditiveBackwardOptions struct {
 	Scale float32
 
 	// Accumulate adds the gradients to what the outputs hold: in a decoder, the steps add to the
-	// gradients of the same keys and values.
+	// gradients of the same keys and values. Keys that no query sees get +0 added.
 	Accumulate bool
 }
 

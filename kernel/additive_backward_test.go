@@ -108,7 +108,11 @@ func (a *additiveData) block(c additiveCase, b, g, h, lo, hi int, scale float32,
 			}
 			acc := float32(0)
 			for i := lo; i < hi; i++ {
-				acc = numeric.FMA(row(&a.p, b, h, i)[j], row(&a.dout, b, h, i)[e], acc)
+				p, x := row(&a.p, b, h, i)[j], row(&a.dout, b, h, i)[e]
+				if p == 0 && (math.IsNaN(float64(x)) || math.IsInf(float64(x), 0)) {
+					x = 0
+				}
+				acc = numeric.FMA(p, x, acc)
 			}
 			addTo(&row(&a.dv, b, g, j)[e], acc)
 		}
@@ -245,6 +249,38 @@ func TestAdditiveBackwardHidden(t *testing.T) {
 		})
 	}
 	testutil.CheckBits(t, "Weights", a.dw, want.dw)
+}
+
+// TestAdditiveBackwardNotFinite: what a query holds in dout, even NaN or an infinity, reaches no value that it
+// does not see. Others have the bits of the contract.
+func TestAdditiveBackwardNotFinite(t *testing.T) {
+	c := additiveCase{b: 1, h: 2, hkv: 1, lq: 9, lk: 60, d: 8, dv: 10, kind: testutil.Mantissas, seed: 5}
+	data := func() additiveData {
+		a := c.data(t)
+		for i := range c.lq {
+			row := contracttest.Row(&a.p, 0, 1, i)
+			clear(row[min(len(row), 7*i):]) // causal, seven keys at a time
+			contracttest.Row(&a.dout, 0, 1, i)[i%c.dv] = [...]float32{testutil.NaN, testutil.Inf, -testutil.Inf}[i%3]
+		}
+		return a
+	}
+	want := data()
+	want.contract(c)
+	if x := contracttest.Row(&want.dv, 0, 0, 55); x[0] != x[0] || x[8] != -testutil.Inf {
+		t.Fatalf("value 55, which only the last query of head 1 sees, has the gradient %v", x)
+	}
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		a := data()
+		a.exec.Tier = tier
+		if err := a.run(c); err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range [][2]*kernel.Tensor{{&a.dq, &want.dq}, {&a.dk, &want.dk}, {&a.dv, &want.dv}} {
+			contracttest.EachRow(x[0], func(b, h, l int, row []float32) {
+				testutil.CheckBits(t, fmt.Sprint("QKV"[i:i+1], b, h, l), row, contracttest.Row(x[1], b, h, l))
+			})
+		}
+	})
 }
 
 // TestAdditiveBackwardDifferences compares with finite differences of the formula in float64.
@@ -403,4 +439,27 @@ func TestGuardAdditiveBackward(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestAdditiveBackwardAddsZero: with Accumulate, a gradient that no pair adds to gets +0 added.
+func TestAdditiveBackwardAddsZero(t *testing.T) {
+	before := []float32{float32(math.Copysign(0, -1)), math.Float32frombits(0xffc00123), 3, 0}
+	want := []float32{0, math.Float32frombits(0x7fc00000), 3, 0}
+	x := kernel.BHLD([]float32{1, 2, 3, 4}, 1, 1, 1, 4)
+	unseen := kernel.BHLD([]float32{0}, 1, 1, 1, 1)
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		var held [4][]float32
+		for i := range held {
+			held[i] = append([]float32(nil), before...)
+		}
+		of := func(i int) kernel.Tensor { return kernel.BHLD(held[i], 1, 1, 1, 4) }
+		err := kernel.AdditiveBackward(kernel.AdditiveGradients{Q: of(0), K: of(1), V: of(2), Weights: held[3]}, x, x, x, x, unseen, []float32{1, 1, 1, 1},
+			kernel.AdditiveBackwardOptions{Exec: kernel.Exec{Tier: tier}, Accumulate: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range held {
+			testutil.CheckBits(t, [...]string{"Q", "K", "V", "Weights"}[i], got, want)
+		}
+	})
 }

@@ -3,6 +3,8 @@ package layer
 import (
 	"math"
 
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -10,52 +12,67 @@ import (
 // them is all zeros (Graves, Wayne, Danihelka: "Neural Turing Machines"). It lies between
 // -1 and 1, so the weights differ little with the default Scale of 1: Options.Scale sets
 // how sharp they are. Queries and keys are float32.
+//
+// It is [Dot] of the rows x/|x| of q and k. Such a row is x[i]·inv, rounded to float32, with inv =
+// 1/√(x[0]² + x[1]² + ...) in float64, where the sum is in ascending order and each operation
+// rounds; inv is 0 if the sum is.
 type Cosine struct{}
 
-// Attend implements [Similarity]. It copies the queries to memory that is recycled.
+// Attend implements [Similarity]. It copies queries and keys to memory that is recycled.
 func (Cosine) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
-	if err := checkFloats("q", &q); err != nil {
-		return err
+	for i, t := range [...]*kernel.Tensor{&q, &k} {
+		if err := checkFloats("qk"[i:i+1], t); err != nil {
+			return err
+		}
 	}
 	if err := checkMemory(&out, &opts, qkv[:], &q, &k, &v); err != nil {
 		return err
 	}
-	shape := q.Shape()
-	n := product(shape[:]...)
-	if opts.Scale == 0 {
-		opts.Scale = 1
+	if err := checkMask(&opts.Mask, &q, &k); err != nil {
+		return err
 	}
-	s := getScratch(n)
+	shapeQ, shapeK := q.Shape(), k.Shape()
+	s := getScratch(product(shapeQ[:]...), product(shapeK[:]...))
 	if s == nil {
-		return tensorError("q", &q, "fewer queries: memory for a copy of them")
+		return tensorError("q", &q, "fewer queries and keys: memory for copies of them")
 	}
 	defer s.release()
-	normalised := kernel.BHLD(s.takeFloats(n), shape[0], shape[1], shape[2], shape[3])
-	normalise(&normalised, &q)
-	s.custom.compute = (*customScore).divideByKeyNorms
-	return s.custom.attend(out, normalised, k, v, opts)
+	unitQ, unitK := s.units(&q, &k, &opts.Mask)
+	return Dot{}.Attend(out, unitQ, unitK, v, opts)
 }
 
-// normalise sets every row of dst to x/|x|, x being the same row of src.
-func normalise(dst, src *kernel.Tensor) {
-	eachRow(src.Shape(), func(b, h, l int) {
-		x, y := row(src, b, h, l), row(dst, b, h, l)
-		inv := inverseNorm(x)
-		for i := range y {
-			y[i] = float32(float64(x[i]) * inv)
+// checkMask reports a mask that does not fit q and k.
+func checkMask(m *kernel.Mask, q, k *kernel.Tensor) error {
+	c := scoresOf(q, k)
+	return argumentError((*mask.Mask)(m).Check(&c))
+}
+
+// scoresOf returns the shape of the scores of q and k.
+func scoresOf(q, k *kernel.Tensor) view.Scores {
+	shape := q.Shape()
+	return view.Scores{Batch: shape[0], Heads: shape[1], Queries: shape[2], Keys: k.Shape()[2]}
+}
+
+// units returns copies of q and k with all rows normalised, but for keys beyond a length, which are not
+// read. The mask has passed checkMask.
+func (s *scratch) units(q, k *kernel.Tensor, m *kernel.Mask) (unitQ, unitK kernel.Tensor) {
+	unitQ, unitK = s.denseLike(q, q.Shape()[3]), s.denseLike(k, k.Shape()[3])
+	c := scoresOf(q, k)
+	s.visible.Resolve((*mask.Mask)(m), &c)
+	eachRow(q.Shape(), func(b, h, l int) { normalise(row(&unitQ, b, h, l), row(q, b, h, l)) })
+	eachRow(k.Shape(), func(b, h, l int) {
+		if b >= c.Batch || l < s.visible.Length(b, c.Keys) {
+			normalise(row(&unitK, b, h, l), row(k, b, h, l))
 		}
 	})
+	return unitQ, unitK
 }
 
-// divideByKeyNorms divides the scores of every key by the norm of the key. The queries
-// have been normalised.
-func (c *customScore) divideByKeyNorms(t *kernel.ScoreTile) {
-	for x := range t.Keys {
-		inv := inverseNorm(c.key(t, x))
-		scores := t.Scores[x*t.Stride:][:len(t.Rows)]
-		for r, score := range scores {
-			scores[r] = float32(float64(score) * inv)
-		}
+// normalise sets y to x/|x|.
+func normalise(y, x []float32) {
+	inv := inverseNorm(x)
+	for i := range y {
+		y[i] = float32(float64(x[i]) * inv)
 	}
 }
 

@@ -6,16 +6,14 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A customScore is a call of kernel.Attention whose scores are computed here: its method
+// A customScore is a call of kernel.Attention whose scores a Func computes: its method
 // modify is the call's Options.Score.
 type customScore struct {
 	q, k  kernel.Tensor
 	group int // query heads per key head
 
-	// compute sets the scores of a tile, which holds the scaled products of q and k.
-	compute func(c *customScore, t *kernel.ScoreTile)
-	pair    Func    // for Func.compute: the user's function,
-	factor  float32 // and what its results are multiplied by
+	pair   Func    // the user's function,
+	factor float32 // and what its results are multiplied by
 
 	userScore func(*kernel.ScoreTile) // the caller's own Options.Score, or nil
 
@@ -38,7 +36,7 @@ func (c *customScore) attend(out, q, k, v kernel.Tensor, opts kernel.Options) er
 
 // modify sets the scores of a tile, and then calls the caller's own Options.Score.
 func (c *customScore) modify(t *kernel.ScoreTile) {
-	c.compute(c, t)
+	c.callPairs(t)
 	if c.userScore != nil {
 		c.userScore(t)
 	}

@@ -20,15 +20,15 @@ func (f Func) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 	s := getScratch()
 	defer s.release()
 	c := &s.custom
-	c.compute, c.pair, c.factor = (*customScore).callPair, f, log2Units(1)
+	c.pair, c.factor = f, log2Units(1)
 	if opts.Scale != 0 {
 		c.factor = log2Units(opts.Scale)
 	}
 	return c.attend(out, q, k, v, opts)
 }
 
-// callPair calls the user's function for every pair of a tile.
-func (c *customScore) callPair(t *kernel.ScoreTile) {
+// callPairs calls the user's function for every pair of a tile.
+func (c *customScore) callPairs(t *kernel.ScoreTile) {
 	for x := range t.Keys {
 		k := c.key(t, x)
 		for r, to := range t.Rows {

@@ -3,6 +3,7 @@ package layer
 import (
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 )
 
@@ -14,6 +15,7 @@ type scratch struct {
 	used    int // number of floats that the call has taken
 	doubles []float64
 	custom  customScore
+	visible mask.Visibility // for Cosine: a pointer to it passes through func values
 
 	floatsUsage, doublesUsage parallel.Usage
 	memory                    parallel.Memory
@@ -50,6 +52,7 @@ func getScratch(sizes ...int) *scratch {
 // release ends the call that s was made for.
 func (s *scratch) release() {
 	s.custom.reset()
+	s.visible = mask.Visibility{}
 	scratches.Put(s)
 }
 

@@ -54,9 +54,7 @@ func (Cosine) Backward(g kernel.Gradients, dout, q, k, v kernel.Tensor, opts ker
 		return tensorError("q", &q, "fewer queries and keys: memory for copies of them")
 	}
 	defer s.release()
-	unitQ, unitK := s.denseLike(&q, shapeQ[3]), s.denseLike(&k, shapeK[3])
-	normalise(&unitQ, &q)
-	normalise(&unitK, &k)
+	unitQ, unitK := s.units(&q, &k, &opts.Mask)
 	units := g
 	if viewOf(&g.Q).IsSet() {
 		units.Q = s.denseLike(&q, shapeQ[3])
@@ -87,6 +85,9 @@ func checkCosineBackward(g *kernel.Gradients, dout, q, k, v *kernel.Tensor, o *k
 		return err
 	}
 	if err := checkGradient("Gradients.K", &g.K, "k", k); err != nil {
+		return err
+	}
+	if err := checkMask(&o.Mask, q, k); err != nil {
 		return err
 	}
 	return checkAttentionMemory(g, dout, q, k, v, o)

@@ -153,6 +153,19 @@ func TestCosineRange(t *testing.T) {
 	near(t, "scores", all(&scores), 3e-7, .96, .8, -1, .96, .8, -1)
 }
 
+// TestCosineOfAnyLength: scores are those of the definition for keys and queries of any length, from the
+// least number to the largest.
+func TestCosineOfAnyLength(t *testing.T) {
+	const least, most = math.SmallestNonzeroFloat32, math.MaxFloat32
+	q := rows([]float32{least, least}, []float32{0, 1}, []float32{most, most})
+	k := rows([]float32{0, least}, []float32{most, most}, []float32{3e38, 0}, []float32{-2 * least, 0})
+	scores := newTensor(1, 1, 3, 4)
+	must(t, Scores(scores, q, k, Cosine{}, kernel.Options{}))
+	checkScores(t, "cosine", &scores, &q, &k, 1, func(q, k []float32) float64 {
+		return dotOf(q, k) / math.Sqrt(dotOf(q, q)*dotOf(k, k))
+	})
+}
+
 func TestSimilarityErrors(t *testing.T) {
 	out, q, k, v := newCanaries(1, 2, 3, 2), newTensor(1, 2, 3, 4), newTensor(1, 1, 5, 4), newTensor(1, 1, 5, 2)
 	halfQ, halfK := kernel.BHLD(make([]kernel.F16, 24), 1, 2, 3, 4), kernel.BHLD(make([]kernel.F16, 20), 1, 1, 5, 4)

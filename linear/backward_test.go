@@ -397,3 +397,24 @@ func TestBackwardGuard(t *testing.T) {
 		}
 	}
 }
+
+// TestAccumulateWithoutRows: where there is nothing to add, +0 is added to what a gradient holds.
+func TestAccumulateWithoutRows(t *testing.T) {
+	before := []float32{float32(math.Copysign(0, -1)), math.Float32frombits(0xffc00123), 3, 0}
+	want := []float32{0, math.Float32frombits(0x7fc00000), 3, 0}
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		held := func() []float32 { return append([]float32(nil), before...) }
+		dx, dw, db := held(), held(), held()
+		o := linear.ProductOptions{Exec: kernel.Exec{Tier: tier}, Accumulate: true}
+		noRows, noOutputs := linear.DenseMatrix([]float32{}, 0, 2), linear.DenseMatrix([]float32{}, 2, 0)
+		if err := linear.Backward(linear.Gradients{W: linear.DenseMatrix(dw, 2, 2), Bias: db[:2]}, noRows, noRows, linear.Matrix{}, o); err != nil {
+			t.Fatal(err)
+		}
+		if err := linear.Backward(linear.Gradients{X: linear.DenseMatrix(dx, 2, 2)}, noOutputs, linear.Matrix{}, noRows, o); err != nil {
+			t.Fatal(err)
+		}
+		testutil.CheckBits(t, "W", dw, want)
+		testutil.CheckBits(t, "X", dx, want)
+		testutil.CheckBits(t, "Bias", db[:2], want[:2])
+	})
+}

@@ -22,10 +22,10 @@ type BackwardOptions struct {
 	kernel.Exec // changes no bit of the result
 
 	// Direct, if set, is a tensor like x that is added to Gradients.X: with Options.Residual in
-	// the forward pass, the gradient that the sum has got elsewhere.
+	// the forward pass, the gradient that the sum has got elsewhere. It is an error if Gradients.X is not set.
 	Direct kernel.Tensor
 
-	// Accumulate adds the gradients of weight and bias to what is there.
+	// Accumulate adds the gradients of weight and bias to what is there: +0, if there are no rows.
 	Accumulate bool
 }
 

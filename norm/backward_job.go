@@ -99,6 +99,9 @@ func (j *backwardJob) addUp(t *tier.Tier, gradient, sums []float32, blocks int) 
 	if !j.accumulate {
 		clear(gradient)
 	}
+	for i, x := range gradient { // +0 is the first summand, and the only one without rows
+		gradient[i] = scalar.Canonical(x + 0)
+	}
 	of := func(block int) []float32 { return sums[block*len(gradient):][:len(gradient)] }
 	for group := 0; group < blocks; group += groupBlocks {
 		first := of(group)

@@ -313,3 +313,19 @@ func TestBackwardErrors(t *testing.T) {
 	}
 	testutil.CheckBits(t, "after errors", memory, testutil.Filled(1000, 7))
 }
+
+// TestAccumulateWithoutRows: where there are no rows, +0 is added to what a gradient holds.
+func TestAccumulateWithoutRows(t *testing.T) {
+	none := kernel.BHLD([]float32{}, 1, 1, 0, 4)
+	before := []float32{float32(math.Copysign(0, -1)), math.Float32frombits(0xffc00123), 3, 0}
+	want := []float32{0, math.Float32frombits(0x7fc00000), 3, 0}
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		dw, db := append([]float32(nil), before...), append([]float32(nil), before...)
+		err := norm.LayerBackward(norm.Gradients{Weight: dw, Bias: db}, none, none, nil, 1e-5, norm.BackwardOptions{Exec: kernel.Exec{Tier: tier}, Accumulate: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		testutil.CheckBits(t, "Weight", dw, want)
+		testutil.CheckBits(t, "Bias", db, want)
+	})
+}

@@ -13,7 +13,7 @@ import (
 //
 //	norm = the root of the sum of all squares
 //
-// and, if norm is above most, multiplies every element by most/norm. gradients are the
+// rounded, and, if the root is above most before it is rounded, multiplies every element by most/root. gradients are the
 // slices of the model in a fixed order, since the sum depends on it; they share no
 // memory. If the norm is NaN or +Inf, the gradients are left as they are: a step with them would
 // spoil the weights.

@@ -23,7 +23,7 @@ type AdamW struct {
 	Rate         float64 // the learning rate, 0 or more
 	Beta1, Beta2 float64 // how much of the means is kept in a step, from 0 to below 1
 	Epsilon      float64 // is added to the root of the mean square, above 0
-	WeightDecay  float64 // a step multiplies weights by 1 - Rate·WeightDecay; 0 or more
+	WeightDecay  float64 // a step multiplies weights by 1 - Rate·WeightDecay; 0 or more, and Rate·WeightDecay at most 1
 }
 
 // Options are the settings of one call of [AdamW.Step]. None of them changes a bit.

@@ -24,16 +24,9 @@ import (
 // in float32, where both products and then their sum are rounded. A result that is NaN
 // is the NaN 0x7FC00000.
 //
-// The cosine and the sine have the same bits on every CPU, as they are computed in these
-// steps:
-//
-//   - The frequency, in turns per position, is rounded to a multiple of 2^-128 and
-//     multiplied by the position in integers, modulo whole turns.
-//   - The nearest quarter of a turn is subtracted. What remains is cut to 53 bits and
-//     multiplied by 2π in float64.
-//   - The cosine and the sine of that angle x are Taylor's series up to x^16 and x^17:
-//     by Horner's rule in x², with coefficients rounded to float64.
-//   - They are rounded to float32.
+// The cosine and the sine have the same bits on every CPU. The numeric contract, package contract, has
+// the steps: the angle is reduced in integers, modulo whole turns, and then goes through Taylor's series
+// in float64.
 //
 // For positions up to ±2^31 the results are the floats nearest to the true cosine and
 // sine, except for one in some 10^8, which is the neighbouring float.

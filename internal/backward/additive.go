@@ -2,6 +2,7 @@ package backward
 
 import (
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -86,10 +87,15 @@ func (a *Additive) scores() bool {
 	return a.DQ.IsSet() || a.DK.IsSet() || a.DWeights != nil
 }
 
-// start clears a row of a gradient, unless the call accumulates.
+// start clears a row of a gradient. If the call accumulates, it adds +0: that is the first summand, and the only
+// one of a key that no query sees.
 func (a *Additive) start(row []float32) {
 	if !a.Accumulate {
 		clear(row)
+		return
+	}
+	for i, x := range row {
+		row[i] = scalar.Canonical(x + 0)
 	}
 }
 

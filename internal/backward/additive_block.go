@@ -4,6 +4,7 @@ import (
 	"github.com/attn-go/attn/internal/engine"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -75,8 +76,8 @@ func (s *additiveScratch) fit(a *Additive) {
 func (s *additiveScratch) kv(a *Additive, batch, kvHead int) {
 	s.batch, s.kvHead = batch, kvHead
 	for _, g := range [...]*view.Tensor{&a.DK, &a.DV} {
-		for j := 0; !a.Accumulate && g.IsSet() && j < g.Dim(2); j++ {
-			clear(g.Row(batch, kvHead, j))
+		for j := 0; g.IsSet() && j < g.Dim(2); j++ {
+			a.start(g.Row(batch, kvHead, j))
 		}
 	}
 	group, queries := a.Q.Dim(1)/a.K.Dim(1), a.Q.Dim(2)
@@ -151,11 +152,39 @@ func (s *additiveScratch) values(a *Additive, lo, n int) {
 		a.tier.Skinny().PV(s.sumsV, dv, dout, stride, s.p[j:], s.ldp, m, n, dv, false, dout, 0)
 		for k := range m {
 			if s.seen[j+k] {
+				sums := s.sumsV[k*dv:][:dv]
+				if hasNaN(sums) {
+					s.exactValue(a, sums, lo, n, j+k)
+				}
 				row := a.DV.Row(s.batch, s.kvHead, j+k)
-				a.tier.Elementwise().Add(row, row, s.sumsV[k*dv:][:dv])
+				a.tier.Elementwise().Add(row, row, sums)
 			}
 		}
 	}
+}
+
+// exactValue computes the sums of a value again, in which a dout of a query that does not see key j counts as
+// +0 where it is not finite: 0 times NaN or infinity would be NaN.
+func (s *additiveScratch) exactValue(a *Additive, sums []float32, lo, n, j int) {
+	clear(sums)
+	for i := range n {
+		p := s.p[i*s.ldp+j]
+		for e, x := range a.DOut.Row(s.batch, s.head, lo+i) {
+			if p == 0 && x-x != 0 {
+				x = 0
+			}
+			sums[e] = scalar.FMA(p, x, sums[e])
+		}
+	}
+}
+
+func hasNaN(x []float32) bool {
+	for _, x := range x {
+		if x != x {
+			return true
+		}
+	}
+	return false
 }
 
 // products sets dp to the products of the visible values with dout of n queries, from lo on.

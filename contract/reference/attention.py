@@ -1,0 +1,239 @@
+"""Attention: "Contract: scores" to "Contract: dropout", and "additive scores"."""
+
+import numpy as np
+
+from .numbers import INF, LN2, LOG2E, LOG2E64, NAN, ONE, ZERO, canonical, f32, f64, fma, log2, philox, tanh, to_bf16, to_f16, weight
+
+BLOCK, COLUMNS = 256, 64
+
+
+def segments(x, y, n, size, like):
+    """The sum of x[d]·y[d] in fma chains over segments of so many d, added from left to right."""
+    total = np.zeros(np.shape(like), f32)
+    for first in range(0, n, size):
+        acc = np.zeros(np.shape(like), f32)
+        for d in range(first, min(first + size, n)):
+            acc = fma(x[..., d], y[..., d], acc)
+        total = acc if first == 0 else total + acc
+    return total
+
+
+class Call:
+    """A call of attention: its arguments, and what follows from them for a query head of a batch row."""
+
+    def __init__(self, a, additive=False):
+        self.a, self.additive = a, additive
+        self.q, self.k, self.v = a["q"], self.scaled("k"), self.scaled("v")
+        self.batch, self.heads, self.queries, self.size = self.q.shape
+        self.kv_heads, self.keys = self.k.shape[1:3]
+        self.group = self.heads // self.kv_heads
+        self.scale = a.get("scale", ONE if additive else f32(1 / np.sqrt(f64(self.size))))
+        if self.scale == 0:
+            self.scale = ONE if additive else f32(1 / np.sqrt(f64(self.size)))
+
+    def scaled(self, name):
+        """k or v; float32(element)·scale of int8, where a scale belongs to neighbouring elements of a row."""
+        x = self.a[name]
+        if x.dtype != np.int8:
+            return x
+        scales = self.a[name + "_scales"]
+        return x.astype(f32) * np.repeat(scales, x.shape[3] // scales.shape[3], 3)
+
+    def positions(self, b):
+        """The positions of the queries and of the keys of a batch row."""
+        start = lambda name: (lambda s: s[b] if len(s) > 1 else s[0] if s else 0)(self.a.get(name) or [])
+        return np.arange(self.queries) + start("query_start"), np.arange(self.keys) + start("key_start")
+
+    def of(self, name, b, h):
+        """The part [Lq, Lk or less] of a broadcast argument."""
+        x = self.a[name]
+        return np.broadcast_to(x[min(b, x.shape[0] - 1), min(h, x.shape[1] - 1)], (self.queries, x.shape[3]))
+
+    def products(self, b, h):
+        """The scores of a head before all options, [Lq, Lk]."""
+        q, k = self.q[b, h], self.k[b, h // self.group]
+        shape = (self.queries, self.keys)
+        if not self.additive:
+            c = f32(f64(self.scale) * LOG2E64)
+            return segments((q * c)[:, None], k[None], self.size, COLUMNS, np.zeros(shape))
+        w = (self.a["weights"].astype(f64) * f64(self.scale) * LOG2E64).astype(f32)
+        pad = -self.size % 16
+        q, k, w = np.pad(q, ((0, 0), (0, pad))), np.pad(k, ((0, 0), (0, pad))), np.pad(w, (0, pad))
+        acc = np.zeros(shape + (16,), f32)
+        for d in range(0, len(w), 16):
+            acc = fma(w[d : d + 16], tanh(q[:, None, d : d + 16] + k[None, :, d : d + 16]), acc)
+        for n in (8, 4, 2, 1):
+            acc = acc[..., :n] + acc[..., n : 2 * n]
+        return acc[..., 0]
+
+    def scores(self, b, h):
+        """The scores of a head at the stages scaled, capped and final, and what is visible, all [Lq, Lk]."""
+        a, s = self.a, self.products(b, h)
+        i, j = self.positions(b)
+        stages = {"scaled": s}
+        if "softcap" in a:
+            C, inverse = f32(f64(a["softcap"]) * LOG2E64), f32(1 / (f64(a["softcap"]) * LOG2E64))
+            s = C * tanh(s * inverse)
+        stages["capped"] = s
+        if "alibi" in a:
+            s = fma(f32(f64(a["alibi"][h]) * LOG2E64), -np.abs(i[:, None] - j).astype(f32), s)
+        exists = np.arange(self.keys) < (a["key_lengths"][b] if "key_lengths" in a else self.keys)
+        visible = np.broadcast_to(exists, s.shape).copy()
+        if "bias" in a:
+            bias = self.of("bias", b, h)
+            n = bias.shape[1]
+            visible[:, n:] = False
+            visible[:, :n] &= bias != -INF
+            s = np.concatenate([fma(bias, LOG2E, s[:, :n]), s[:, n:]], 1)
+        if "visible" in a:
+            visible &= self.of("visible", b, h)
+        visible &= s != -INF
+        stages["masked"] = np.where(visible, s, -INF).astype(f32)
+        for name in ("scaled", "capped"):
+            stages[name] = np.where(exists, stages[name], -INF).astype(f32)
+        return stages, visible
+
+    def dropout(self, b, h):
+        """By what a weight is multiplied, or 0 if it is dropped; None without dropout. [Lq, Lk]"""
+        if "dropout_rate" not in self.a:
+            return None
+        rate, mask = f64(self.a["dropout_rate"]), 0xFFFFFFFF
+        below, keep = int(np.rint(rate * 2.0**32)), f32(1 / (1 - rate))
+        sequences = self.a.get("dropout_sequences", range(self.batch))
+        factor = np.zeros((self.queries, self.keys), f32)
+        i, j = self.positions(b)
+        for x in range(self.queries):
+            for y in range(self.keys):
+                c = philox(int(self.a["dropout_seed"]), [int(sequences[b]) & mask, h, int(i[x]) & mask, int(j[y]) // 4 & mask])
+                factor[x, y] = ZERO if c[j[y] % 4] < below else keep
+        return factor
+
+    def sink(self, h):
+        return f32(f64(self.a["sinks"][h]) * LOG2E64) if "sinks" in self.a else None
+
+
+def dropped(p, factor):
+    """Weights after dropout: +0 or the product."""
+    return p if factor is None else np.where(factor == 0, ZERO, p * factor).astype(f32)
+
+
+def reference_of(m):
+    return ZERO if m == -INF else m
+
+
+def block(s, visible, v, factor):
+    """m, l and o of a block that has a visible key, for one row."""
+    seen = np.flatnonzero(visible)
+    finite = s[seen][~np.isnan(s[seen])]
+    m = finite.max() if len(finite) else -INF
+    p = weight(s[seen] - reference_of(m))
+    l, o = ZERO, np.zeros(v.shape[1], f32)
+    used = dropped(p, None if factor is None else factor[seen])
+    for x, j in enumerate(seen):
+        l = f32(l + p[x])
+        o = fma(used[x], v[j], o)
+    return m, l, o
+
+
+def merge(state, other):
+    if state is None:
+        return other
+    (m, l, o), (mb, lb, ob) = state, other
+    top = max(m, mb)
+    a, b = weight(m - reference_of(top)), weight(mb - reference_of(top))
+    return top, fma(lb, b, l * a), fma(ob, b, o * a)
+
+
+def blocks(call, b, h, stages, visible, factor):
+    """For each block of keys, by position, and each row its (m, l, o), or None if it has no visible key."""
+    _, j = call.positions(b)
+    v = call.v[b, h // call.group]
+    number = j // BLOCK
+    for n in range(number[0], number[-1] + 1):
+        part = np.flatnonzero(number == n)
+        yield [
+            block(stages["masked"][i, part], visible[i, part], v[part], None if factor is None else factor[i, part]) if visible[i, part].any() else None
+            for i in range(call.queries)
+        ]
+
+
+def finish(state, sees, sink, size):
+    """out and LSE of a row, and its m, l and inv, or None without a key and a sink."""
+    if sink is not None and not np.isneginf(sink):
+        state = merge(state, (sink, ONE, np.zeros(size, f32)))
+    if state is None:
+        return np.zeros(size, f32), -INF, None
+    m, l, o = state
+    inv = ONE / l
+    out, lse = o * inv + ZERO, f32(f32(f32(m + log2(l)) * LN2) + ZERO)
+    if not sees:
+        return np.zeros(size, f32), lse, None
+    if np.isnan(out).any() or np.isnan(lse):
+        out, lse = np.full(size, NAN), NAN
+    return out, lse, (m, l, inv)
+
+
+def attention(a, additive=False):
+    call = Call(a, additive)
+    size = call.v.shape[3]
+    row = (call.batch, call.heads, call.queries)
+    out, lse = np.zeros(row + (size,), f32), np.zeros(row + (1,), f32)
+    weights = np.zeros(row + (call.keys,), f32)
+    scores = {name: np.zeros(row + (call.keys,), f32) for name in ("scaled", "capped", "masked")}
+    for b in range(call.batch):
+        for h in range(call.heads):
+            stages, visible = call.scores(b, h)
+            for name in scores:
+                scores[name][b, h] = canonical(stages[name] * LN2 + ZERO)
+            factor = call.dropout(b, h)
+            state = [None] * call.queries
+            for rows in blocks(call, b, h, stages, visible, factor):
+                state = [s if r is None else merge(s, r) for s, r in zip(state, rows)]
+            for i in range(call.queries):
+                out[b, h, i], lse[b, h, i, 0], whole = finish(state[i], visible[i].any(), call.sink(h), size)
+                if whole is None:
+                    continue
+                m, l, inv = whole
+                p = dropped(weight(stages["masked"][i] - reference_of(m)), None if factor is None else factor[i])
+                weights[b, h, i] = NAN if np.isnan(l) else np.where(visible[i], canonical(p * inv + ZERO), ZERO)
+    out = {"f16": to_f16, "bf16": to_bf16}.get(a.get("out_type"), canonical)(out)
+    return {"out": out, "lse": lse, "weights": weights, **{"scores_" + name: x for name, x in scores.items()}}
+
+
+def partials(a):
+    call = Call(a)
+    result = {}
+    for b in range(call.batch):
+        for h in range(call.heads):
+            stages, visible = call.scores(b, h)
+            for n, rows in enumerate(blocks(call, b, h, stages, visible, call.dropout(b, h))):
+                for i, r in enumerate(rows):
+                    result[n, b, h, i] = (-INF, ZERO, np.zeros(call.v.shape[3], f32)) if r is None else r
+    shape = tuple(max(key[d] for key in result) + 1 for d in range(4))
+    parts = [np.zeros(shape + like.shape, f32) for like in map(np.asarray, result[0, 0, 0, 0])]
+    for at, r in result.items():
+        for part, x in zip(parts, r):
+            part[at] = canonical(x + ZERO)
+    return dict(zip(("max", "sum", "out"), parts))
+
+
+def merge_partials(a):
+    count, batch, heads, queries, size = a["out"].shape
+    out, lse = np.zeros((batch, heads, queries, size), f32), np.zeros((batch, heads, queries, 1), f32)
+    for at in np.ndindex(batch, heads, queries):
+        state = None
+        for n in range(count):
+            m, l, o = (a[name][(n,) + at] for name in ("max", "sum", "out"))
+            if not (m == -INF and l == 0):
+                state = merge(state, (m, l, o))
+        sink = f32(f64(a["sinks"][at[1]]) * LOG2E64) if "sinks" in a else None
+        out[at], lse[at + (0,)], _ = finish(state, state is not None, sink, size)
+    return {"out": out, "lse": lse}
+
+
+FUNCTIONS = {
+    "attention": attention,
+    "additive": lambda a: attention(a, additive=True),
+    "partials": partials,
+    "merge": merge_partials,
+}

@@ -1,0 +1,210 @@
+"""Linear layers and their gradients. The places of bits in blocks are those of ggml-common.h of ggml."""
+
+import numpy as np
+
+from .layers import ACTIVATIONS
+from .numbers import NAN, WIDEN, ZERO, bits, canonical, f32, fma, to_f16
+
+INPUTS = 128
+
+
+def product(a, b, held=None):
+    """[M, N] of a [M, K] and b [N, K]: fma chains over segments of K, added from left to right, to what is held."""
+    m, n, k = len(a), len(b), a.shape[1]
+    total = np.zeros((m, n), f32) if held is None else held
+    for first in range(0, max(k, 1), INPUTS):
+        acc = np.zeros((m, n), f32)
+        for x in range(first, min(first + INPUTS, k)):
+            acc = fma(a[:, x, None], b[None, :, x], acc)
+        total = acc if first == 0 and held is None else total + acc
+    return canonical(total)
+
+
+def finish(a, y):
+    """Adds the bias and applies the activation."""
+    if "bias" in a:
+        y = y + a["bias"]
+    y = canonical(y)
+    return {"out": ACTIVATIONS[a["activation"]](y) if a.get("activation") else y}
+
+
+def linear_backward(a):
+    dy, x, w = a["dy"], a["x"], a["w"]
+    bias = a.get("dbias", np.zeros(dy.shape[1], f32))
+    for group in range(0, max(len(dy), 1), 1024):
+        total = np.zeros(dy.shape[1], f32)
+        for segment in range(group, min(group + 1024, len(dy)), 32):
+            acc = np.zeros(dy.shape[1], f32)
+            for row in dy[segment : segment + 32]:
+                acc = acc + row
+            total = acc if segment == group else total + acc
+        bias = bias + total
+    return {"dx": product(dy, w.T, a.get("dx")), "dw": product(dy.T, x.T, a.get("dw")), "dbias": canonical(bias)}
+
+
+def add_rows(a):
+    out = a["out"].copy()
+    for i, row in enumerate(a["rows"]):
+        out[row] = canonical(out[row] + a["x"][i])
+    return {"out": out}
+
+
+def half(block, at):
+    return WIDEN["f16"](np.array(int(block[at]) | int(block[at + 1]) << 8))[()]
+
+
+def nibbles(b):
+    return np.concatenate([b & 15, b >> 4])
+
+
+def fifths(b, high):
+    word = int.from_bytes(bytes(high.tolist()), "little")
+    return nibbles(b) | np.array([(word >> i & 1) << 4 for i in range(32)])
+
+
+def scales_of_6_bits(x):
+    """The 8 s and 8 t of Q4_K and Q5_K."""
+    s = [int(x[i] & 63) if i < 4 else int(x[i + 4] & 15 | x[i - 4] >> 6 << 4) for i in range(8)]
+    t = [int(x[i + 4] & 63) if i < 4 else int(x[i + 4] >> 4 | x[i] >> 6 << 4) for i in range(8)]
+    return s, t
+
+
+class Block:
+    """32 weights: their integers q, d, a minimum c, and for each of the two halves the integers s and t."""
+
+    def __init__(self, q, d, c=None, s=(1, 1), t=None):
+        self.q, self.d, self.c, self.s, self.t = np.asarray(q, int), d, c, s, t
+
+
+def read(name, b):
+    """The blocks of 32 weights of a block of a file."""
+    b = b.astype(int)
+    if name == "Q8_0":
+        return [Block(b[2:34].astype(np.uint8).view(np.int8), half(b, 0))]
+    if name == "Q4_0":
+        return [Block(nibbles(b[2:18]), half(b, 0))]
+    if name == "Q4_1":
+        return [Block(nibbles(b[4:20]), half(b, 0), half(b, 2))]
+    if name == "Q5_0":
+        return [Block(fifths(b[6:22], b[2:6]), half(b, 0), half(b, 0), t=(16, 16))]
+    if name == "Q5_1":
+        return [Block(fifths(b[8:24], b[4:8]), half(b, 0), half(b, 2), t=(-1, -1))]
+    return [K_BLOCKS[name](b, part) for part in range(8)]
+
+
+def read_q2(b, part):
+    q = b[16 + part // 4 * 32 :][:32] >> part % 4 * 2 & 3
+    return Block(q, half(b, 80), half(b, 82), [b[2 * part + i] & 15 for i in (0, 1)], [b[2 * part + i] >> 4 for i in (0, 1)])
+
+
+def read_q3(b, part):
+    q = (b[32 + part // 4 * 32 :][:32] >> part % 4 * 2 & 3) | (b[:32] >> part & 1) << 2
+    s = [(b[96 + n % 8] >> n // 8 * 4 & 15 | (b[104 + n % 4] >> n // 4 * 2 & 3) << 4) - 32 for n in (2 * part, 2 * part + 1)]
+    return Block(q, half(b, 108), half(b, 108), s, [4 * x for x in s])
+
+
+def read_q4(b, part):
+    s, t = scales_of_6_bits(b[4:16])
+    q = b[16 + part // 2 * 32 :][:32] >> part % 2 * 4 & 15
+    return Block(q, half(b, 0), half(b, 2), [s[part]] * 2, [t[part]] * 2)
+
+
+def read_q5(b, part):
+    s, t = scales_of_6_bits(b[4:16])
+    q = (b[48 + part // 2 * 32 :][:32] >> part % 2 * 4 & 15) | (b[16:48] >> part & 1) << 4
+    return Block(q, half(b, 0), half(b, 2), [s[part]] * 2, [t[part]] * 2)
+
+
+def read_q6(b, part):
+    low = b[part // 4 * 64 + part % 2 * 32 :][:32] >> part % 4 // 2 * 4 & 15
+    high = b[128 + part // 4 * 32 :][:32] >> part % 4 * 2 & 3
+    s = b[192:208].astype(np.uint8).view(np.int8).astype(int)
+    return Block(low | high << 4, half(b, 208), s=s[2 * part : 2 * part + 2])
+
+
+K_BLOCKS = {"Q2_K": read_q2, "Q3_K": read_q3, "Q4_K": read_q4, "Q5_K": read_q5, "Q6_K": read_q6}
+BYTES = {"Q8_0": 34, "Q4_0": 18, "Q4_1": 20, "Q5_0": 22, "Q5_1": 24, "Q2_K": 84, "Q3_K": 110, "Q4_K": 144, "Q5_K": 176, "Q6_K": 210}
+
+
+def rows_of_blocks(a):
+    """The blocks of 32 weights of each output."""
+    size = BYTES[a["format"]]
+    return [[x for at in range(0, len(row), size) for x in read(a["format"], row[at : at + size])] for row in a["blocks"]]
+
+
+def weights(name, x):
+    """The 32 weights of a block as float32."""
+    q = x.q.astype(f32)
+    if name == "Q8_0":
+        return fma(x.d, q + 128, -128 * x.d)
+    if name == "Q4_0":
+        return fma(x.d, q, -8 * x.d)
+    if name == "Q4_1":
+        return fma(x.d, q, x.c)
+    ds = np.repeat(np.array([f32(x.d * f32(s)) for s in x.s], f32), 16)
+    if name == "Q6_K":
+        return fma(ds, q, f32(-32) * ds)
+    ct = np.repeat(np.array([f32(x.c * f32(t)) for t in x.t], f32), 16)
+    return fma(ds, q, -ct)
+
+
+def widened(a):
+    w = [np.concatenate([weights(a["format"], x) for x in row]) for row in rows_of_blocks(a)]
+    return canonical(np.array(w))
+
+
+def quantized_rows(x):
+    """d' of the blocks of 32 inputs of a row, and the integers q'."""
+    x = x.reshape(-1, 32)
+    a = np.abs(x).max(1)
+    finite = np.isfinite(x).all(1)
+    used = finite & (a >= f32(2.0**-100))
+    d = np.where(finite, np.where(used, a * bits(0x3C010204), ZERO), NAN).astype(f32)
+    q = np.zeros(x.shape, int)
+    q[used] = np.rint(x[used] * (f32(127) / a[used])[:, None])
+    return d, q
+
+
+def integer_output(name, blocks, d1, q1):
+    """An output of quantized rows."""
+    acc = ZERO
+    for x, d, q in zip(blocks, d1, q1):
+        if name in ("Q8_0", "Q4_0", "Q4_1"):
+            acc = fma(f32(q @ (x.q - {"Q4_0": 8}.get(name, 0))), d * x.d, acc)[()]
+            if name == "Q4_1":
+                acc = fma(x.c, f32(d * f32(q.sum())), acc)[()]
+            continue
+        s = np.repeat(np.asarray(x.s, int), 16)
+        acc = fma(f32(q @ (s * (x.q - {"Q6_K": 32}.get(name, 0)))), d * x.d, acc)[()]
+        if name != "Q6_K":
+            acc = fma(f32(-(q @ np.repeat(np.asarray(x.t, int), 16))), d * x.c, acc)[()]
+    return acc
+
+
+def linear_quantized(a):
+    if not a.get("int8"):
+        return finish(a, product(a["x"], widened(a)))
+    rows = rows_of_blocks(a)
+    y = [[integer_output(a["format"], blocks, *quantized_rows(x)) for blocks in rows] for x in a["x"]]
+    return finish(a, np.array(y, f32))
+
+
+def to_q8_0(a):
+    w = a["w"]
+    x = w.reshape(-1, 32)
+    d = WIDEN["f16"](to_f16(np.abs(x).max(1) / f32(127)))
+    used = d != 0
+    q = np.zeros(x.shape, f32)
+    q[used] = np.clip(np.rint(x[used] / d[used, None]), -127, 127)
+    return {"w": canonical(fma(d[:, None], q + 128, -128 * d[:, None])).reshape(w.shape)}
+
+
+FUNCTIONS = {
+    "linear": lambda a: finish(a, product(a["x"], a["w"])),
+    "linear_quantized": linear_quantized,
+    "weights_quantized": lambda a: {"w": widened(a)},
+    "weights_to_q8_0": to_q8_0,
+    "product": lambda a: {"out": product(a["a"], a["b"], a.get("out"))},
+    "linear_backward": linear_backward,
+    "add_rows": add_rows,
+}

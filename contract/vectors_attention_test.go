@@ -1,0 +1,289 @@
+package contract_test
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
+)
+
+var attentionFunctions = map[string]func(c *call) error{
+	"attention": func(c *call) error {
+		return c.attention(func(out, q, k, v kernel.Tensor, o kernel.Options) error { return kernel.Attention(out, q, k, v, o) })
+	},
+	"additive": func(c *call) error {
+		return c.attention(func(out, q, k, v kernel.Tensor, o kernel.Options) error {
+			return kernel.Additive(out, q, k, v, c.floats("weights"), o)
+		})
+	},
+	"partials": partials,
+	"merge":    merge,
+}
+
+// options returns the options of a call of attention.
+func (c *call) options() kernel.Options {
+	o := kernel.Options{
+		Scale: c.float("scale"), Softcap: c.float("softcap"), ALiBi: c.floats("alibi"), Sinks: c.floats("sinks"), Bias: c.tensor("bias"),
+		QueryStart: c.ints("query_start"), KeyStart: c.ints("key_start"),
+	}
+	if c.has("visible") {
+		o.Mask = o.Mask.And(kernel.Visible(numbers[bool](c, "visible"), c.shape("visible")))
+	}
+	if c.has("key_lengths") {
+		o.Mask = o.Mask.And(kernel.KeyLengths(c.ints("key_lengths")))
+	}
+	if c.has("dropout_rate") {
+		o.Dropout.Rate, o.Dropout.Seed = c.float("dropout_rate"), numbers[uint64](c, "dropout_seed")[0]
+		for _, s := range numbers[int32](c, "dropout_sequences") {
+			o.Dropout.Sequences = append(o.Dropout.Sequences, uint32(s))
+		}
+	}
+	return o
+}
+
+// attention makes a call with all outputs, three times: the scores are those of one stage each.
+func (c *call) attention(attend func(out, q, k, v kernel.Tensor, o kernel.Options) error) error {
+	q, k, v, o := c.tensor("q"), c.tensor("k"), c.tensor("v"), c.options()
+	if c.err != nil {
+		return c.err
+	}
+	s := q.Shape()
+	keys, size := k.Shape()[2], v.Shape()[3]
+	row := func(n int) ([]float32, kernel.Tensor) {
+		x := testutil.Filled(s[0]*s[1]*s[2]*n, 77)
+		return x, kernel.BHLD(x, s[0], s[1], s[2], n)
+	}
+	for stage, name := range map[kernel.ScoreStage]string{kernel.ScoresScaled: "scaled", kernel.ScoresCapped: "capped", kernel.ScoresMasked: "masked"} {
+		_, out := row(size)
+		lse, lseTensor := row(1)
+		weights, weightsTensor := row(keys)
+		scores, scoresTensor := row(keys)
+		o.LSE, o.Weights, o.Scores, o.ScoreStage = lseTensor, weightsTensor, scoresTensor, stage
+		if err := attend(out, q, k, v, o); err != nil {
+			return err
+		}
+		c.out["scores_"+name] = encode(scores, s[0], s[1], s[2], keys)
+		c.out["lse"] = encode(lse, s[0], s[1], s[2], 1)
+		c.out["weights"] = encode(weights, s[0], s[1], s[2], keys)
+	}
+	o.Weights, o.Scores, o.LSE = kernel.Tensor{}, kernel.Tensor{}, kernel.Tensor{}
+	shape := []int{s[0], s[1], s[2], size}
+	switch n := count(shape); c.text("out_type") {
+	case "f16":
+		return into(c, make([]kernel.F16, n), shape, func(out kernel.Tensor) error { return attend(out, q, k, v, o) })
+	case "bf16":
+		return into(c, make([]kernel.BF16, n), shape, func(out kernel.Tensor) error { return attend(out, q, k, v, o) })
+	default:
+		return into(c, testutil.Filled(n, 77), shape, func(out kernel.Tensor) error { return attend(out, q, k, v, o) })
+	}
+}
+
+// into makes a call whose result out has the type of x.
+func into[E interface {
+	kernel.Float
+	number
+}](c *call, x []E, shape []int, attend func(out kernel.Tensor) error) error {
+	err := attend(kernel.BHLD(x, shape[0], shape[1], shape[2], shape[3]))
+	c.out["out"] = encode(x, shape...)
+	return err
+}
+
+// partials computes those of all blocks.
+func partials(c *call) error {
+	q, k, v, o := c.tensor("q"), c.tensor("k"), c.tensor("v"), c.options()
+	if c.err != nil {
+		return c.err
+	}
+	s, size := q.Shape(), v.Shape()[3]
+	p := kernel.NewPartials((k.Shape()[2]+255)/256, s[0], s[1], s[2], size)
+	if err := kernel.AttentionPartials(p, q, k, v, o); err != nil {
+		return err
+	}
+	c.out["max"], c.out["sum"] = encode(p.Max, p.Blocks, s[0], s[1], s[2]), encode(p.Sum, p.Blocks, s[0], s[1], s[2])
+	c.out["out"] = encode(p.Out, p.Blocks, s[0], s[1], s[2], size)
+	return nil
+}
+
+// merge merges blocks.
+func merge(c *call) error {
+	s := c.raw("out").Shape
+	p := kernel.Partials{Blocks: s[0], Batch: s[1], Heads: s[2], Queries: s[3], HeadSize: s[4], Max: c.floats("max"), Sum: c.floats("sum"), Out: c.floats("out")}
+	if c.err != nil {
+		return c.err
+	}
+	out, lse := testutil.Filled(count(s[1:]), 77), testutil.Filled(count(s[1:4]), 77)
+	err := kernel.MergePartials(kernel.BHLD(out, s[1], s[2], s[3], s[4]), []kernel.Partials{p},
+		kernel.MergeOptions{Sinks: c.floats("sinks"), LSE: kernel.BHLD(lse, s[1], s[2], s[3], 1)})
+	c.out["out"], c.out["lse"] = encode(out, s[1:]...), encode(lse, s[1], s[2], s[3], 1)
+	return err
+}
+
+// A sizes4 are the sizes of a call of attention.
+type sizes4 struct{ b, h, hkv, lq, lk, d, dv int }
+
+// inputs returns q, k and v of these sizes, with more arguments.
+func (z sizes4) inputs(seed int, more map[string]any) map[string]any {
+	in := map[string]any{
+		"q": array(seed, z.b, z.h, z.lq, z.d), "k": array(seed+1, z.b, z.hkv, z.lk, z.d), "v": array(seed+2, z.b, z.hkv, z.lk, z.dv),
+	}
+	for name, x := range more {
+		in[name] = x
+	}
+	return in
+}
+
+// causal returns what a causal mask leaves visible, if query i sits at position past+i.
+func causal(lq, lk, past int) tensor {
+	x := make([]bool, lq*lk)
+	for i := range lq {
+		for j := range lk {
+			x[i*lk+j] = j <= past+i
+		}
+	}
+	return encode(x, 1, 1, lq, lk)
+}
+
+// replaced returns a tensor of float32 with other numbers at some places.
+func replaced(t tensor, at map[int]float32) tensor {
+	x, err := decode[float32](t)
+	if err != nil {
+		panic(err) // of the vectors' own arguments
+	}
+	for i, y := range at {
+		x[i] = y
+	}
+	return encode(x, t.Shape...)
+}
+
+var nan, inf = math.Float32frombits(0xffc00001), float32(math.Inf(1))
+
+// attentionOptions are calls with each option, and with all of them.
+func attentionOptions() map[string]map[string]any {
+	z := optionSizes
+	bias := replaced(array(50, 1, z.h, z.lq, z.lk), map[int]float32{3: -inf, 17: -inf, 40: nan})
+	return map[string]map[string]any{
+		"scale":             {"scale": single(float32(-0.3))},
+		"softcap":           {"softcap": single(float32(1.5))},
+		"alibi":             {"alibi": encode([]float32{.5, -.25}), "query_start": []int{4}},
+		"sinks":             {"sinks": encode([]float32{1.25, -inf})},
+		"bias":              {"bias": bias},
+		"bias-f16":          {"bias": narrowed(51, numeric.ToF16, z.b, 1, z.lq, z.lk)},
+		"bias-short":        {"bias": array(52, 1, 1, z.lq, z.lk-3)},
+		"visible":           {"visible": causal(z.lq, z.lk, -1)},
+		"lengths":           {"key_lengths": []int{0, 5}},
+		"dropout":           {"dropout_rate": single(float32(.4)), "dropout_seed": single(uint64(0x123456789abcdef)), "query_start": []int{-7}, "key_start": []int{250, 3}},
+		"dropout-sequences": {"dropout_rate": single(float32(.1)), "dropout_seed": single(uint64(7)), "dropout_sequences": encode([]int32{9, -294967296})},
+		"all": {
+			"scale": single(float32(.7)), "softcap": single(float32(2)), "alibi": encode([]float32{.125, .75}), "sinks": encode([]float32{-1, .5}), "bias": bias,
+			"visible": causal(z.lq, z.lk, 2), "key_lengths": []int{6, 4}, "query_start": []int{254, 1}, "key_start": []int{252, 0},
+			"dropout_rate": single(float32(.3)), "dropout_seed": single(uint64(3)),
+		},
+	}
+}
+
+var optionSizes = sizes4{b: 2, h: 2, hkv: 1, lq: 3, lk: 7, d: 5, dv: 3}
+
+func attentionCases() (list []vector) {
+	add := func(name, function string, in map[string]any) {
+		list = append(list, vector{Name: name, Function: function, In: in})
+	}
+	for i, z := range []sizes4{{1, 1, 1, 1, 1, 1, 1}, {1, 2, 2, 3, 5, 8, 4}, {1, 4, 2, 2, 3, 63, 3}, {1, 1, 1, 2, 3, 64, 3}, {1, 2, 1, 1, 4, 65, 2}, {1, 1, 1, 2, 3, 130, 1}, {1, 1, 1, 2, 256, 2, 2}, {1, 1, 1, 1, 257, 2, 2}, {1, 2, 1, 1, 530, 3, 2}} {
+		add("plain-"+string(rune('a'+i)), "attention", z.inputs(100*i, nil))
+	}
+	options := attentionOptions()
+	for i, name := range sortedKeys(options) {
+		add(name, "attention", optionSizes.inputs(1000+10*i, options[name]))
+	}
+	list = append(list, attentionTypeCases()...)
+	list = append(list, specialCases()...)
+	blocks := sizes4{1, 2, 1, 2, 300, 3, 2}
+	add("blocks-from-position-200", "attention", blocks.inputs(2000, map[string]any{"key_start": []int{200}, "query_start": []int{499}}))
+	add("blocks-hidden", "attention", sizes4{1, 1, 1, 2, 520, 2, 2}.inputs(2010, map[string]any{"visible": onlyBeyond(2, 520, 512)}))
+	add("blocks-far-apart", "attention", farApart())
+	add("additive", "additive", sizes4{2, 2, 1, 3, 5, 19, 3}.inputs(2030, map[string]any{"weights": array(2033, 19)}))
+	add("additive-options", "additive", sizes4{1, 2, 2, 3, 5, 16, 3}.inputs(2040, map[string]any{
+		"weights": array(2043, 16), "scale": single(float32(.75)), "visible": causal(3, 5, 1), "alibi": encode([]float32{.5, .25}), "sinks": encode([]float32{0, 1}), "softcap": single(float32(3)),
+	}))
+	add("partials", "partials", sizes4{1, 2, 1, 2, 300, 3, 2}.inputs(2050, map[string]any{"visible": onlyBeyond(2, 300, 256)}))
+	add("partials-nan", "partials", sizes4{1, 1, 1, 1, 4, 1, 2}.inputs(2060, map[string]any{"k": encode([]float32{nan, 1, 2, -3}, 1, 1, 4, 1)}))
+	add("merge", "merge", merged(map[int]float32{}))
+	add("merge-sinks", "merge", merged(nil))
+	return list
+}
+
+// merged are the arguments of a merge of three blocks, the second of which no row sees; at is nil for one with
+// a sink.
+func merged(at map[int]float32) map[string]any {
+	max, sum, out := normal(1, 12), random(testutil.Mantissas, 2, 12), normal(3, 24)
+	for i := 4; i < 8; i++ {
+		max[i], sum[i], out[2*i], out[2*i+1] = -inf, 0, 0, 0
+	}
+	for i := range sum {
+		sum[i] = float32(math.Abs(float64(sum[i])))
+	}
+	in := map[string]any{"max": encode(max, 3, 1, 2, 2), "sum": encode(sum, 3, 1, 2, 2), "out": encode(out, 3, 1, 2, 2, 2)}
+	if at == nil {
+		in["sinks"] = encode([]float32{.5, 3})
+	}
+	return in
+}
+
+// onlyBeyond hides the keys below first from the second query.
+func onlyBeyond(lq, lk, first int) tensor {
+	x := make([]bool, lq*lk)
+	for i := range x {
+		x[i] = i < lk || i%lk >= first
+	}
+	return encode(x, 1, 1, lq, lk)
+}
+
+// farApart has weights and factors of merges below 2^-100 and around it.
+func farApart() map[string]any {
+	in := sizes4{1, 1, 1, 2, 260, 1, 2}.inputs(2020, map[string]any{"scale": single(float32(1))})
+	k := testutil.Filled(260, -80)
+	for j := range k {
+		k[j] -= float32(j%50) / 4
+	}
+	k[0], k[257] = 0, -69.31472
+	in["q"], in["k"] = encode([]float32{1, .25}, 1, 1, 2, 1), encode(k, 1, 1, 260, 1)
+	return in
+}
+
+// attentionTypeCases has all types of elements.
+func attentionTypeCases() (list []vector) {
+	z := sizes4{1, 2, 1, 2, 6, 6, 4}
+	add := func(name string, more map[string]any) {
+		list = append(list, vector{Name: name, Function: "attention", In: z.inputs(3000, more)})
+	}
+	add("f16", map[string]any{"q": narrowed(1, numeric.ToF16, 1, 2, 2, 6), "k": narrowed(2, numeric.ToF16, 1, 1, 6, 6), "v": narrowed(3, numeric.ToF16, 1, 1, 6, 4), "out_type": "f16"})
+	add("bf16", map[string]any{"q": narrowed(1, numeric.ToBF16, 1, 2, 2, 6), "k": narrowed(2, numeric.ToBF16, 1, 1, 6, 6), "v": narrowed(3, numeric.ToBF16, 1, 1, 6, 4), "out_type": "bf16"})
+	add("fp8", map[string]any{"k": narrowed(2, numeric.ToF8E4M3, 1, 1, 6, 6), "v": narrowed(3, numeric.ToF8E5M2, 1, 1, 6, 4)})
+	int8s := func(seed int, shape ...int) tensor {
+		return narrowed(seed, func(x float32) int8 { return int8(x * 30) }, shape...)
+	}
+	add("int8", map[string]any{"k": int8s(2, 1, 1, 6, 6), "k_scales": array(4, 1, 1, 6, 1), "v": int8s(3, 1, 1, 6, 4), "v_scales": array(5, 1, 1, 6, 2)})
+	return list
+}
+
+// specialCases has numbers that are not finite, subnormal, or zeros of both signs.
+func specialCases() (list []vector) {
+	z := sizes4{1, 1, 1, 3, 6, 4, 3}
+	add := func(name string, more map[string]any) {
+		list = append(list, vector{Name: "special-" + name, Function: "attention", In: z.inputs(4000, more)})
+	}
+	q, k, v := array(4000, 1, 1, 3, 4), array(4001, 1, 1, 6, 4), array(4002, 1, 1, 6, 3)
+	hides := encode([]bool{true, false, true, true, true, true}, 1, 1, 1, 6)
+	add("nan-query", map[string]any{"q": replaced(q, map[int]float32{5: nan})})
+	add("nan-key-hidden", map[string]any{"k": replaced(k, map[int]float32{4: nan, 5: inf}), "v": replaced(v, map[int]float32{3: nan, 4: -inf}), "visible": hides})
+	add("nan-key-seen", map[string]any{"k": replaced(k, map[int]float32{4: nan}), "visible": causal(3, 6, 0)})
+	add("inf-key-seen", map[string]any{"k": replaced(k, map[int]float32{8: inf}), "visible": causal(3, 6, 0)})
+	add("inf-value", map[string]any{"v": replaced(v, map[int]float32{0: inf, 4: -inf, 7: inf, 10: -inf})})
+	add("overflow", map[string]any{"q": encode(random(testutil.Specials, 1, 12), 1, 1, 3, 4), "k": encode(random(testutil.Specials, 2, 24), 1, 1, 6, 4)})
+	add("tiny", map[string]any{"q": encode(random(testutil.Tinies, 1, 12), 1, 1, 3, 4), "k": encode(random(testutil.Tinies, 2, 24), 1, 1, 6, 4), "v": encode(random(testutil.Tinies, 3, 18), 1, 1, 6, 3)})
+	add("zeros", map[string]any{"q": encode(random(testutil.Zeros, 1, 12), 1, 1, 3, 4), "v": encode(random(testutil.Zeros, 3, 18), 1, 1, 6, 3)})
+	add("all-hidden", map[string]any{"visible": encode(make([]bool, 6), 1, 1, 1, 6)})
+	add("all-hidden-sink", map[string]any{"visible": encode(make([]bool, 6), 1, 1, 1, 6), "sinks": encode([]float32{.5})})
+	add("not-finite", map[string]any{"q": encode(random(testutil.NonFinite, 1, 12), 1, 1, 3, 4), "k": encode(random(testutil.NonFinite, 2, 24), 1, 1, 6, 4), "v": encode(random(testutil.NonFinite, 3, 18), 1, 1, 6, 3)})
+	return list
+}

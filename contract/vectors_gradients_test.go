@@ -1,0 +1,165 @@
+package contract_test
+
+import (
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/kernel"
+)
+
+var gradientFunctions = map[string]func(c *call) error{
+	"attention_backward": func(c *call) error {
+		q, k, v, dout, o := c.tensor("q"), c.tensor("k"), c.tensor("v"), c.tensor("dout"), c.options()
+		o.LSE = c.tensor("lse")
+		var g kernel.Gradients
+		for name, t := range map[string]*kernel.Tensor{"q": &g.Q, "k": &g.K, "v": &g.V, "bias": &g.Bias} {
+			if c.has(name) {
+				*t = c.gradient("d"+name, c.shape(name))
+			}
+		}
+		if c.has("sinks") {
+			g.Sinks = make([]float32, len(c.floats("sinks")))
+		}
+		if c.err != nil {
+			return c.err
+		}
+		err := kernel.AttentionBackward(g, dout, q, k, v, o)
+		c.results("q", g.Q, "k", g.K, "v", g.V)
+		if c.has("bias") {
+			c.results("bias", g.Bias)
+		}
+		if g.Sinks != nil {
+			c.out["dsinks"] = encode(g.Sinks)
+		}
+		return err
+	},
+	"additive_backward": func(c *call) error {
+		g := kernel.AdditiveGradients{Q: c.gradient("dq", c.shape("q")), K: c.gradient("dk", c.shape("k")), V: c.gradient("dv", c.shape("v"))}
+		weights := c.floats("weights")
+		g.Weights = c.held("dweights", len(weights))
+		o := kernel.AdditiveBackwardOptions{Scale: c.float("scale"), Accumulate: c.has("dq")}
+		if c.err != nil {
+			return c.err
+		}
+		err := kernel.AdditiveBackward(g, c.tensor("dout"), c.tensor("q"), c.tensor("k"), c.tensor("v"), c.tensor("p"), weights, o)
+		c.results("q", g.Q, "k", g.K, "v", g.V)
+		c.out["dweights"] = encode(g.Weights)
+		return err
+	},
+}
+
+// gradient returns memory for a gradient, which holds what the argument of its name holds, if there is one.
+func (c *call) gradient(name string, shape [4]int) kernel.Tensor {
+	return dense(c.held(name, count(shape[:])), shape)
+}
+
+// results sets the results d… to contiguous gradients, given as names and tensors.
+func (c *call) results(pairs ...any) {
+	for i := 0; i < len(pairs); i += 2 {
+		t := pairs[i+1].(kernel.Tensor)
+		c.out["d"+pairs[i].(string)] = encode(elements(t), shapeOf(t)...)
+	}
+}
+
+func shapeOf(t kernel.Tensor) []int {
+	s := t.Shape()
+	return s[:]
+}
+
+// elements returns those of a float32 tensor.
+func elements(t kernel.Tensor) (x []float32) {
+	s := t.Shape()
+	for b := range s[0] {
+		for h := range s[1] {
+			for l := range s[2] {
+				x = append(x, kernel.Row[float32](t, b, h, l)...)
+			}
+		}
+	}
+	return x
+}
+
+// afterForward returns the arguments of a gradient: those of the forward call, and some of its results.
+func afterForward(function func(c *call) error, in map[string]any, results map[string]string) map[string]any {
+	c := &call{in: in, out: map[string]any{}}
+	if err := function(c); err != nil {
+		panic(err) // of the vectors' own arguments
+	}
+	all := map[string]any{}
+	for name, x := range in {
+		all[name] = x
+	}
+	for from, to := range results {
+		all[to] = c.out[from]
+	}
+	return all
+}
+
+// backwardOf returns the arguments of attention_backward.
+func backwardOf(z sizes4, seed int, more map[string]any) map[string]any {
+	in := afterForward(attentionFunctions["attention"], z.inputs(seed, more), map[string]string{"lse": "lse"})
+	in["dout"] = array(seed+9, z.b, z.h, z.lq, z.dv)
+	return in
+}
+
+// additiveBackwardOf returns the arguments of additive_backward.
+func additiveBackwardOf(z sizes4, seed int, more map[string]any) map[string]any {
+	in := z.inputs(seed, more)
+	in["weights"] = array(seed+4, z.d)
+	in = afterForward(attentionFunctions["additive"], in, map[string]string{"weights": "p"})
+	in["dout"] = array(seed+9, z.b, z.h, z.lq, z.dv)
+	delete(in, "visible")
+	return in
+}
+
+func gradientCases() (list []vector) {
+	add := func(name, function string, in map[string]any) {
+		list = append(list, vector{Name: name, Function: function, In: in})
+	}
+	for i, z := range []sizes4{{1, 1, 1, 1, 1, 1, 1}, {1, 2, 2, 3, 5, 8, 4}, {1, 4, 2, 3, 4, 70, 66}, {1, 1, 1, 2, 140, 2, 2}, {1, 3, 1, 45, 3, 2, 2}} {
+		add("plain-"+string(rune('a'+i)), "attention_backward", backwardOf(z, 100*i, nil))
+	}
+	options := attentionOptions()
+	for i, name := range sortedKeys(options) {
+		if name != "bias" { // whose NaN spreads far: see special-bias
+			add(name, "attention_backward", backwardOf(optionSizes, 1000+10*i, options[name]))
+		}
+	}
+	add("special-bias", "attention_backward", backwardOf(optionSizes, 1500, options["bias"]))
+	add("rows-from-below-0", "attention_backward", backwardOf(sizes4{1, 3, 1, 30, 3, 2, 2}, 2000, map[string]any{"query_start": []int{-10}}))
+	add("keys-from-position-20", "attention_backward", backwardOf(sizes4{1, 1, 1, 2, 150, 2, 2}, 2010, map[string]any{"key_start": []int{20}}))
+	add("special-dout", "attention_backward", specialDout())
+	add("special-lse", "attention_backward", specialLSE())
+	z := sizes4{1, 2, 1, 3, 6, 5, 3}
+	add("additive", "additive_backward", additiveBackwardOf(z, 3000, nil))
+	add("additive-segments", "additive_backward", additiveBackwardOf(sizes4{2, 2, 2, 2, 5, 3, 66}, 3010, map[string]any{"scale": single(float32(.5))}))
+	add("additive-blocks-of-keys", "additive_backward", additiveBackwardOf(sizes4{1, 1, 1, 2, 260, 2, 1}, 3020, nil))
+	add("additive-blocks-of-queries", "additive_backward", additiveBackwardOf(sizes4{1, 1, 1, 258, 3, 2, 1}, 3030, nil))
+	for name, dout := range map[string]float32{"finite": 1, "nan": nan, "inf": inf} {
+		in := additiveBackwardOf(z, 3040, map[string]any{"visible": causal(3, 6, 1)})
+		in["dout"] = replaced(in["dout"].(tensor), map[int]float32{7: dout})
+		for i, g := range []string{"q", "k", "v"} {
+			shape := in[g].(tensor).Shape
+			in["d"+g] = replaced(array(3050+i, shape...), map[int]float32{0: nan, 1: bits(0x80000000)[0]})
+		}
+		k := in["dk"].(tensor)
+		last := count(k.Shape) - 1 // of a key that no query sees
+		in["dk"] = replaced(k, map[int]float32{last: nan, last - 1: bits(0x80000000)[0]})
+		in["dweights"] = array(3053, 5)
+		list = append(list, vector{Name: "additive-accumulate-" + name, Function: "additive_backward", In: in})
+	}
+	return sortedVectors(list)
+}
+
+// specialDout has a NaN and an infinity in rows that do not see all keys.
+func specialDout() map[string]any {
+	in := backwardOf(sizes4{1, 2, 1, 3, 5, 4, 3}, 2020, map[string]any{"visible": causal(3, 5, 0)})
+	in["dout"] = replaced(in["dout"].(tensor), map[int]float32{1: inf, 5: nan})
+	return in
+}
+
+// specialLSE has scores above LSE, and an LSE of NaN and of infinity.
+func specialLSE() map[string]any {
+	in := backwardOf(sizes4{1, 1, 1, 5, 4, 2, 2}, 2030, nil)
+	in["lse"] = replaced(in["lse"].(tensor), map[int]float32{0: -3, 1: nan, 2: -inf, 3: inf})
+	in["k"] = encode(random(testutil.Mantissas, 5, 8), 1, 1, 4, 2)
+	return in
+}

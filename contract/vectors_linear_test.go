@@ -1,0 +1,200 @@
+package contract_test
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/numeric"
+)
+
+var linearFunctions = map[string]func(c *call) error{
+	"linear": func(c *call) error {
+		l, err := linear.New(c.matrix("w"), c.floats("bias"))
+		if err != nil {
+			return err
+		}
+		return c.apply(l)
+	},
+	"linear_quantized": func(c *call) error {
+		l, err := c.quantized()
+		if err != nil {
+			return err
+		}
+		return c.apply(l)
+	},
+	"weights_quantized": func(c *call) error {
+		l, err := c.quantized()
+		if err != nil {
+			return err
+		}
+		return c.weightsOf(l)
+	},
+	"weights_to_q8_0": func(c *call) error {
+		l, err := linear.NewInt8(c.matrix("w"), nil)
+		if err != nil {
+			return err
+		}
+		return c.weightsOf(l)
+	},
+	"product": func(c *call) error {
+		a, b := c.matrix("a"), c.matrix("b")
+		m, _ := a.Shape()
+		n, _ := b.Shape()
+		out := c.held("out", m*n)
+		err := linear.Product(linear.DenseMatrix(out, m, n), a, b, linear.ProductOptions{Accumulate: c.has("out")})
+		c.out["out"] = encode(out, m, n)
+		return err
+	},
+	"linear_backward": func(c *call) error {
+		dy, x, w := c.matrix("dy"), c.matrix("x"), c.matrix("w")
+		m, k := x.Shape()
+		n, _ := w.Shape()
+		dx, dw, db := c.held("dx", m*k), c.held("dw", n*k), c.held("dbias", n)
+		err := linear.Backward(linear.Gradients{X: linear.DenseMatrix(dx, m, k), W: linear.DenseMatrix(dw, n, k), Bias: db}, dy, x, w, linear.ProductOptions{Accumulate: c.has("dw")})
+		c.out["dx"], c.out["dw"], c.out["dbias"] = encode(dx, m, k), encode(dw, n, k), encode(db)
+		return err
+	},
+	"add_rows": func(c *call) error {
+		out := c.floats("out")
+		shape := c.raw("out").Shape
+		err := linear.AddRows(linear.DenseMatrix(out, shape[0], shape[1]), c.matrix("x"), numbers[int32](c, "rows"))
+		c.out["out"] = encode(out, shape...)
+		return err
+	},
+}
+
+// matrix returns an argument with two dimensions.
+func (c *call) matrix(name string) linear.Matrix {
+	t := c.raw(name)
+	if len(t.Shape) != 2 {
+		c.fail(name, fmt.Errorf("shape %v, want two dimensions", t.Shape))
+		return linear.Matrix{}
+	}
+	switch t.Type {
+	case "f16":
+		return linear.DenseMatrix(numbers[kernel.F16](c, name), t.Shape[0], t.Shape[1])
+	case "bf16":
+		return linear.DenseMatrix(numbers[kernel.BF16](c, name), t.Shape[0], t.Shape[1])
+	}
+	return linear.DenseMatrix(c.floats(name), t.Shape[0], t.Shape[1])
+}
+
+// formats are the formats of quantized weights by name, with the bytes of a block, its weights and the places of
+// its binary16.
+var formats = map[string]struct {
+	format         linear.Format
+	bytes, weights int
+	halves         []int
+}{
+	"Q8_0": {linear.Q8_0, 34, 32, []int{0}},
+	"Q4_0": {linear.Q4_0, 18, 32, []int{0}},
+	"Q4_1": {linear.Q4_1, 20, 32, []int{0, 2}},
+	"Q5_0": {linear.Q5_0, 22, 32, []int{0}},
+	"Q5_1": {linear.Q5_1, 24, 32, []int{0, 2}},
+	"Q2_K": {linear.Q2_K, 84, 256, []int{80, 82}},
+	"Q3_K": {linear.Q3_K, 110, 256, []int{108}},
+	"Q4_K": {linear.Q4_K, 144, 256, []int{0, 2}},
+	"Q5_K": {linear.Q5_K, 176, 256, []int{0, 2}},
+	"Q6_K": {linear.Q6_K, 210, 256, []int{208}},
+}
+
+// quantized makes the layer of the blocks of a file.
+func (c *call) quantized() (*linear.Linear, error) {
+	f, ok := formats[c.text("format")]
+	data := c.raw("blocks")
+	if !ok || len(data.Shape) != 2 {
+		return nil, fmt.Errorf("format %q, blocks of shape %v", c.text("format"), data.Shape)
+	}
+	return linear.NewQuantized(f.format, numbers[uint8](c, "blocks"), data.Shape[0], data.Shape[1]/f.bytes*f.weights, c.floats("bias"))
+}
+
+// weightsOf has the weights of a layer as float32 as its result.
+func (c *call) weightsOf(l *linear.Linear) error {
+	n, k := l.Shape()
+	w, rows := testutil.Filled(n*k, 77), make([]int32, n)
+	for i := range rows {
+		rows[i] = int32(i)
+	}
+	err := l.Rows(linear.DenseMatrix(w, n, k), rows)
+	c.out["w"] = encode(w, n, k)
+	return err
+}
+
+// apply applies a layer to x.
+func (c *call) apply(l *linear.Linear) error {
+	x := c.matrix("x")
+	m, _ := x.Shape()
+	n, _ := l.Shape()
+	o := linear.Options{Int8: c.int("int8") != 0}
+	o.Activation = map[string]linear.Activation{"": linear.None, "silu": linear.SiLU, "gelu": linear.GELU, "gelu_tanh": linear.GELUTanh}[c.text("activation")]
+	out := testutil.Filled(m*n, 77)
+	err := l.Apply(linear.DenseMatrix(out, m, n), x, o)
+	c.out["out"] = encode(out, m, n)
+	return err
+}
+
+// blocks returns random blocks of a format for n outputs and k inputs. Scales are of either sign and about 2^-6.
+func blocks(name string, seed, n, k int) tensor {
+	f := formats[name]
+	r := randOf(seed)
+	data := make([]uint8, n*k/f.weights*f.bytes)
+	for i := range data {
+		data[i] = uint8(r.Uint64() >> 32)
+	}
+	for at := 0; at < len(data); at += f.bytes {
+		for _, h := range f.halves {
+			x := r.Float32() / 64
+			binary.LittleEndian.PutUint16(data[at+h:], uint16(numeric.ToF16(x)))
+		}
+	}
+	return encode(data, n, len(data)/n)
+}
+
+func linearCases() (list []vector) {
+	add := func(name, function string, in map[string]any) {
+		list = append(list, vector{Name: name, Function: function, In: in})
+	}
+	for i, k := range []int{0, 1, 31, 128, 129, 300} {
+		in := map[string]any{"x": array(10*i, 2, k), "w": array(10*i+1, 3, k)}
+		if k%2 == 1 {
+			in["bias"] = array(10*i+2, 3)
+		}
+		add(fmt.Sprintf("linear-%03d", k), "linear", in)
+	}
+	add("linear-f16", "linear", map[string]any{"x": array(1, 2, 9), "w": narrowed(2, numeric.ToF16, 4, 9), "activation": "silu"})
+	add("linear-bf16", "linear", map[string]any{"x": array(1, 2, 9), "w": narrowed(2, numeric.ToBF16, 4, 9), "activation": "gelu"})
+	add("linear-special", "linear", map[string]any{"x": encode(random(testutil.Specials, 1, 30), 2, 15), "w": encode(random(testutil.Specials, 2, 60), 4, 15), "bias": encode([]float32{0, nan, inf, bits(0x80000000)[0]})})
+	add("linear-gelu-tanh", "linear", map[string]any{"x": array(1, 3, 9), "w": array(2, 4, 9), "activation": "gelu_tanh"})
+	add("product", "product", map[string]any{"a": array(3, 2, 131), "b": array(4, 3, 131)})
+	add("product-accumulate", "product", map[string]any{"a": array(3, 2, 131), "b": array(4, 3, 131), "out": replaced(array(5, 2, 3), map[int]float32{1: nan})})
+	add("product-accumulate-nothing", "product", map[string]any{"a": array(3, 1, 0), "b": array(4, 3, 0), "out": encode([]float32{bits(0x80000000)[0], nan, 2}, 1, 3)})
+	add("linear-backward", "linear_backward", map[string]any{"dy": array(6, 35, 3), "x": array(7, 35, 2), "w": array(8, 3, 2)})
+	add("linear-backward-segments", "linear_backward", map[string]any{"dy": array(6, 131, 1), "x": array(7, 131, 1), "w": array(8, 1, 1)})
+	add("linear-backward-groups", "linear_backward", map[string]any{"dy": array(6, 1060, 1), "x": array(7, 1060, 0), "w": array(8, 1, 0)})
+	add("linear-backward-wide", "linear_backward", map[string]any{"dy": array(6, 1, 131), "x": array(7, 1, 1), "w": array(8, 131, 1)})
+	add("linear-backward-accumulate", "linear_backward", map[string]any{"dy": array(6, 3, 2), "x": array(7, 3, 4), "w": array(8, 2, 4), "dx": array(9, 3, 4), "dw": array(10, 2, 4), "dbias": array(11, 2)})
+	add("linear-backward-no-rows", "linear_backward", map[string]any{"dy": array(6, 0, 2), "x": array(7, 0, 2), "w": array(8, 2, 2), "dx": array(9, 0, 2), "dw": encode([]float32{nan, bits(0x80000000)[0], 1, 0}, 2, 2), "dbias": encode([]float32{bits(0x80000000)[0], nan})})
+	add("add-rows", "add_rows", map[string]any{"out": replaced(array(12, 4, 3), map[int]float32{0: nan, 6: nan}), "x": array(13, 5, 3), "rows": encode([]int32{3, 1, 1, 3, 1})})
+	for i, name := range sortedKeys(formats) {
+		n, k := 2, max(96, formats[name].weights)
+		x := replaced(array(20*i, 2, k), map[int]float32{5: 100})
+		add("quantized-"+name, "linear_quantized", map[string]any{"format": name, "blocks": blocks(name, i, n, k), "x": x, "bias": array(20*i+3, n)})
+		add("quantized-"+name+"-int8", "linear_quantized", map[string]any{"format": name, "blocks": blocks(name, i+100, n, k), "x": x, "int8": 1})
+		add("weights-"+name, "weights_quantized", map[string]any{"format": name, "blocks": blocks(name, i+200, 1, formats[name].weights)})
+	}
+	special := random(testutil.Specials, 1, 128)
+	copy(special[32:], make([]float32, 32))
+	copy(special[64:], random(testutil.Tinies, 2, 32))
+	special[96], special[127] = nan, bits(0x80000000)[0]
+	add("quantized-int8-special", "linear_quantized", map[string]any{"format": "Q4_1", "blocks": blocks("Q4_1", 9, 3, 64), "x": encode(special, 2, 64), "int8": 1})
+	infinite := blocks("Q8_0", 10, 3, 32)
+	infinite.Bits = "007c" + infinite.Bits[4:68] + "0080" + infinite.Bits[72:136] + "0100" + infinite.Bits[140:]
+	add("quantized-special-scale", "weights_quantized", map[string]any{"format": "Q8_0", "blocks": infinite})
+	q8 := replaced(array(14, 2, 64), map[int]float32{3: 100, 40: 0})
+	add("to-q8_0", "weights_to_q8_0", map[string]any{"w": q8})
+	add("to-q8_0-tiny", "weights_to_q8_0", map[string]any{"w": encode(append(make([]float32, 32), random(testutil.Tinies, 3, 32)...), 2, 32)})
+	return list
+}

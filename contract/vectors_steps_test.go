@@ -1,0 +1,88 @@
+package contract_test
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/layer"
+)
+
+// sortedVectors sorts vectors by name.
+func sortedVectors(list []vector) []vector {
+	slices.SortStableFunc(list, func(x, y vector) int { return strings.Compare(x.Name, y.Name) })
+	return list
+}
+
+var stepFunctions = map[string]func(c *call) error{
+	"cosine": func(c *call) error {
+		return c.attention(func(out, q, k, v kernel.Tensor, o kernel.Options) error {
+			return layer.Cosine{}.Attend(out, q, k, v, o)
+		})
+	},
+	"cosine_backward": func(c *call) error {
+		o := c.options()
+		o.LSE = c.tensor("lse")
+		g := kernel.Gradients{Q: c.gradient("dq", c.shape("q")), K: c.gradient("dk", c.shape("k")), V: c.gradient("dv", c.shape("v"))}
+		err := layer.Cosine{}.Backward(g, c.tensor("dout"), c.tensor("q"), c.tensor("k"), c.tensor("v"), o)
+		c.results("q", g.Q, "k", g.K, "v", g.V)
+		return err
+	},
+	"softmax": func(c *call) error {
+		x := c.floats("x")
+		y := testutil.Filled(len(x), 77)
+		err := layer.Softmax(y, x, c.int("n"), c.ints("lengths"))
+		c.out["y"] = encode(y)
+		return err
+	},
+	"softmax_backward": func(c *call) error {
+		y := c.floats("y")
+		dx := testutil.Filled(len(y), 77)
+		err := layer.SoftmaxBackward(dx, y, c.floats("dy"), c.int("n"))
+		c.out["dx"] = encode(dx)
+		return err
+	},
+	"weighted_sum": func(c *call) error {
+		w, v := c.shape("weights"), c.shape("v")
+		out := c.gradient("out", [4]int{w[0], w[1], w[2], v[3]})
+		err := layer.WeightedSum(out, c.tensor("weights"), c.tensor("v"))
+		c.out["out"] = encode(elements(out), shapeOf(out)...)
+		return err
+	},
+	"weighted_sum_backward": func(c *call) error {
+		g := layer.WeightedSumGradients{Weights: c.gradient("dweights", c.shape("weights")), V: c.gradient("dv", c.shape("v"))}
+		err := layer.WeightedSumBackward(g, c.tensor("dout"), c.tensor("weights"), c.tensor("v"))
+		c.results("weights", g.Weights, "v", g.V)
+		return err
+	},
+}
+
+func stepCases() (list []vector) {
+	add := func(name, function string, in map[string]any) {
+		list = append(list, vector{Name: name, Function: function, In: in})
+	}
+	z := sizes4{1, 2, 1, 3, 5, 7, 3}
+	keys := replaced(array(1, 1, 1, 5, 7), map[int]float32{0: 3e38, 1: -3e38, 7: 0, 8: 0, 9: 0, 10: 0, 11: 0, 12: 0, 13: 0})
+	least := testutil.Filled(35, 0)
+	least[3], least[7], least[8], least[20], least[30] = bits(1)[0], 3e38, 3e38, -2, bits(0x80000001)[0]
+	add("cosine", "cosine", z.inputs(10, nil))
+	add("cosine-options", "cosine", z.inputs(20, map[string]any{"scale": single(float32(10)), "visible": causal(3, 5, 1)}))
+	add("cosine-large", "cosine", z.inputs(30, map[string]any{"k": keys}))
+	add("cosine-least", "cosine", z.inputs(40, map[string]any{"k": encode(least, 1, 1, 5, 7), "scale": single(float32(4))}))
+	for name, more := range map[string]map[string]any{"plain": nil, "options": {"scale": single(float32(3)), "visible": causal(3, 5, 1)}, "large": {"k": keys}} {
+		in := afterForward(stepFunctions["cosine"], z.inputs(50, more), map[string]string{"lse": "lse"})
+		in["dout"] = array(59, 1, 2, 3, 3)
+		add("cosine-backward-"+name, "cosine_backward", in)
+	}
+	add("softmax", "softmax", map[string]any{"x": array(1, 20), "n": 5})
+	add("softmax-special", "softmax", map[string]any{"x": encode([]float32{-inf, -inf, -inf, 1, nan, 2, 1, inf, 2, -inf, 0, -200, 3e38, -3e38, 3e38}), "n": 3})
+	add("softmax-lengths", "softmax", map[string]any{"x": array(2, 24), "n": 4, "lengths": []int{0, 3, 4}})
+	add("softmax-backward", "softmax_backward", map[string]any{"y": array(3, 20), "dy": array(4, 20), "n": 5})
+	add("softmax-backward-zeros", "softmax_backward", map[string]any{"y": encode([]float32{0, .5, .5, .25, 0, .75}), "dy": encode([]float32{nan, 1, 2, 3, inf, nan}), "n": 3})
+	weights := replaced(array(5, 1, 2, 3, 4), map[int]float32{1: 0, 5: 0, 9: 0})
+	add("weighted-sum", "weighted_sum", map[string]any{"weights": weights, "v": replaced(array(6, 1, 1, 4, 5), map[int]float32{7: nan, 16: inf})})
+	add("weighted-sum-backward", "weighted_sum_backward", map[string]any{"weights": weights, "v": array(7, 1, 1, 4, 5), "dout": array(8, 1, 2, 3, 5)})
+	add("weighted-sum-backward-nan", "weighted_sum_backward", map[string]any{"weights": weights, "v": replaced(array(7, 1, 1, 4, 5), map[int]float32{7: nan}), "dout": replaced(array(8, 1, 2, 3, 5), map[int]float32{2: nan})})
+	return sortedVectors(list)
+}
