@@ -19248,9 +19248,9 @@ linegroup1zero:
 	ADD R10<<1, R0, R6
 	ADD R12<<2, R2, R7
 	MOVD R9, R8
-	SUBS $2, R8, R8
-	BLT linegroup1turnend
-	PCALIGN $32
+	CBZ R8, linegroup1end
+	TST $1, R8
+	BNE linegroup1step
 
 linegroup1turn:
 	PRFM (R13), PLDL1KEEP
@@ -19264,39 +19264,6 @@ linegroup1turn:
 	MOVD R20, R15
 
 linegroup1ahead:
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVS (R7), F12
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217886 // fcvtl v6.4s, v4.4h
-	WORD $0x4e217887 // fcvtl2 v7.4s, v4.8h
-	WORD $0x0e2178a8 // fcvtl v8.4s, v5.4h
-	WORD $0x4e2178a9 // fcvtl2 v9.4s, v5.8h
-	WORD $0x4f8c10c0 // fmla v0.4s, v6.4s, v12.s[0]
-	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
-	WORD $0x4f8c1102 // fmla v2.4s, v8.4s, v12.s[0]
-	WORD $0x4f8c1123 // fmla v3.4s, v9.4s, v12.s[0]
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVS (R7), F12
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217886 // fcvtl v6.4s, v4.4h
-	WORD $0x4e217887 // fcvtl2 v7.4s, v4.8h
-	WORD $0x0e2178a8 // fcvtl v8.4s, v5.4h
-	WORD $0x4e2178a9 // fcvtl2 v9.4s, v5.8h
-	WORD $0x4f8c10c0 // fmla v0.4s, v6.4s, v12.s[0]
-	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
-	WORD $0x4f8c1102 // fmla v2.4s, v8.4s, v12.s[0]
-	WORD $0x4f8c1123 // fmla v3.4s, v9.4s, v12.s[0]
-	SUBS $2, R8, R8
-	BGE linegroup1turn
-
-linegroup1turnend:
-	ADD $2, R8, R8
-	SUBS $1, R8, R8
-	BLT linegroup1stepend
 	PCALIGN $32
 
 linegroup1step:
@@ -19313,11 +19280,12 @@ linegroup1step:
 	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
 	WORD $0x4f8c1102 // fmla v2.4s, v8.4s, v12.s[0]
 	WORD $0x4f8c1123 // fmla v3.4s, v9.4s, v12.s[0]
-	SUBS $1, R8, R8
-	BGE linegroup1step
+	SUB $1, R8, R8
+	TST $1, R8
+	BNE linegroup1step
+	CBNZ R8, linegroup1turn
 
-linegroup1stepend:
-	ADD $1, R8, R8
+linegroup1end:
 	MOVD ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -19360,9 +19328,9 @@ linegroup2zero:
 	ADD R10<<1, R0, R6
 	ADD R12<<2, R2, R7
 	MOVD R9, R8
-	SUBS $2, R8, R8
-	BLT linegroup2turnend
-	PCALIGN $32
+	CBZ R8, linegroup2end
+	TST $1, R8
+	BNE linegroup2step
 
 linegroup2turn:
 	PRFM (R13), PLDL1KEEP
@@ -19376,47 +19344,6 @@ linegroup2turn:
 	MOVD R20, R15
 
 linegroup2ahead:
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	FMOVQ (R7), F16
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e21790a // fcvtl v10.4s, v8.4h
-	WORD $0x4e21790b // fcvtl2 v11.4s, v8.8h
-	WORD $0x0e21792c // fcvtl v12.4s, v9.4h
-	WORD $0x4e21792d // fcvtl2 v13.4s, v9.8h
-	WORD $0x4f901140 // fmla v0.4s, v10.4s, v16.s[0]
-	WORD $0x4f901161 // fmla v1.4s, v11.4s, v16.s[0]
-	WORD $0x4f901182 // fmla v2.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a3 // fmla v3.4s, v13.4s, v16.s[0]
-	WORD $0x4fb01144 // fmla v4.4s, v10.4s, v16.s[1]
-	WORD $0x4fb01165 // fmla v5.4s, v11.4s, v16.s[1]
-	WORD $0x4fb01186 // fmla v6.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a7 // fmla v7.4s, v13.4s, v16.s[1]
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	FMOVQ (R7), F16
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e21790a // fcvtl v10.4s, v8.4h
-	WORD $0x4e21790b // fcvtl2 v11.4s, v8.8h
-	WORD $0x0e21792c // fcvtl v12.4s, v9.4h
-	WORD $0x4e21792d // fcvtl2 v13.4s, v9.8h
-	WORD $0x4f901140 // fmla v0.4s, v10.4s, v16.s[0]
-	WORD $0x4f901161 // fmla v1.4s, v11.4s, v16.s[0]
-	WORD $0x4f901182 // fmla v2.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a3 // fmla v3.4s, v13.4s, v16.s[0]
-	WORD $0x4fb01144 // fmla v4.4s, v10.4s, v16.s[1]
-	WORD $0x4fb01165 // fmla v5.4s, v11.4s, v16.s[1]
-	WORD $0x4fb01186 // fmla v6.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a7 // fmla v7.4s, v13.4s, v16.s[1]
-	SUBS $2, R8, R8
-	BGE linegroup2turn
-
-linegroup2turnend:
-	ADD $2, R8, R8
-	SUBS $1, R8, R8
-	BLT linegroup2stepend
 	PCALIGN $32
 
 linegroup2step:
@@ -19437,11 +19364,12 @@ linegroup2step:
 	WORD $0x4fb01165 // fmla v5.4s, v11.4s, v16.s[1]
 	WORD $0x4fb01186 // fmla v6.4s, v12.4s, v16.s[1]
 	WORD $0x4fb011a7 // fmla v7.4s, v13.4s, v16.s[1]
-	SUBS $1, R8, R8
-	BGE linegroup2step
+	SUB $1, R8, R8
+	TST $1, R8
+	BNE linegroup2step
+	CBNZ R8, linegroup2turn
 
-linegroup2stepend:
-	ADD $1, R8, R8
+linegroup2end:
 	MOVD ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -19498,9 +19426,9 @@ linegroup3zero:
 	ADD R10<<1, R0, R6
 	ADD R12<<2, R2, R7
 	MOVD R9, R8
-	SUBS $2, R8, R8
-	BLT linegroup3turnend
-	PCALIGN $32
+	CBZ R8, linegroup3end
+	TST $1, R8
+	BNE linegroup3step
 
 linegroup3turn:
 	PRFM (R13), PLDL1KEEP
@@ -19514,55 +19442,6 @@ linegroup3turn:
 	MOVD R20, R15
 
 linegroup3ahead:
-	FMOVQ (R6), F12
-	FMOVQ 16(R6), F13
-	FMOVQ (R7), F20
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e21798e // fcvtl v14.4s, v12.4h
-	WORD $0x4e21798f // fcvtl2 v15.4s, v12.8h
-	WORD $0x0e2179b0 // fcvtl v16.4s, v13.4h
-	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
-	WORD $0x4f9411c0 // fmla v0.4s, v14.4s, v20.s[0]
-	WORD $0x4f9411e1 // fmla v1.4s, v15.4s, v20.s[0]
-	WORD $0x4f941202 // fmla v2.4s, v16.4s, v20.s[0]
-	WORD $0x4f941223 // fmla v3.4s, v17.4s, v20.s[0]
-	WORD $0x4fb411c4 // fmla v4.4s, v14.4s, v20.s[1]
-	WORD $0x4fb411e5 // fmla v5.4s, v15.4s, v20.s[1]
-	WORD $0x4fb41206 // fmla v6.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41227 // fmla v7.4s, v17.4s, v20.s[1]
-	WORD $0x4f9419c8 // fmla v8.4s, v14.4s, v20.s[2]
-	WORD $0x4f9419e9 // fmla v9.4s, v15.4s, v20.s[2]
-	WORD $0x4f941a0a // fmla v10.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a2b // fmla v11.4s, v17.4s, v20.s[2]
-	FMOVQ (R6), F12
-	FMOVQ 16(R6), F13
-	FMOVQ (R7), F20
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e21798e // fcvtl v14.4s, v12.4h
-	WORD $0x4e21798f // fcvtl2 v15.4s, v12.8h
-	WORD $0x0e2179b0 // fcvtl v16.4s, v13.4h
-	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
-	WORD $0x4f9411c0 // fmla v0.4s, v14.4s, v20.s[0]
-	WORD $0x4f9411e1 // fmla v1.4s, v15.4s, v20.s[0]
-	WORD $0x4f941202 // fmla v2.4s, v16.4s, v20.s[0]
-	WORD $0x4f941223 // fmla v3.4s, v17.4s, v20.s[0]
-	WORD $0x4fb411c4 // fmla v4.4s, v14.4s, v20.s[1]
-	WORD $0x4fb411e5 // fmla v5.4s, v15.4s, v20.s[1]
-	WORD $0x4fb41206 // fmla v6.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41227 // fmla v7.4s, v17.4s, v20.s[1]
-	WORD $0x4f9419c8 // fmla v8.4s, v14.4s, v20.s[2]
-	WORD $0x4f9419e9 // fmla v9.4s, v15.4s, v20.s[2]
-	WORD $0x4f941a0a // fmla v10.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a2b // fmla v11.4s, v17.4s, v20.s[2]
-	SUBS $2, R8, R8
-	BGE linegroup3turn
-
-linegroup3turnend:
-	ADD $2, R8, R8
-	SUBS $1, R8, R8
-	BLT linegroup3stepend
 	PCALIGN $32
 
 linegroup3step:
@@ -19587,11 +19466,12 @@ linegroup3step:
 	WORD $0x4f9419e9 // fmla v9.4s, v15.4s, v20.s[2]
 	WORD $0x4f941a0a // fmla v10.4s, v16.4s, v20.s[2]
 	WORD $0x4f941a2b // fmla v11.4s, v17.4s, v20.s[2]
-	SUBS $1, R8, R8
-	BGE linegroup3step
+	SUB $1, R8, R8
+	TST $1, R8
+	BNE linegroup3step
+	CBNZ R8, linegroup3turn
 
-linegroup3stepend:
-	ADD $1, R8, R8
+linegroup3end:
 	MOVD ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -19662,9 +19542,9 @@ linegroup4zero:
 	ADD R10<<1, R0, R6
 	ADD R12<<2, R2, R7
 	MOVD R9, R8
-	SUBS $2, R8, R8
-	BLT linegroup4turnend
-	PCALIGN $32
+	CBZ R8, linegroup4end
+	TST $1, R8
+	BNE linegroup4step
 
 linegroup4turn:
 	PRFM (R13), PLDL1KEEP
@@ -19678,63 +19558,6 @@ linegroup4turn:
 	MOVD R20, R15
 
 linegroup4ahead:
-	FMOVQ (R6), F16
-	FMOVQ 16(R6), F17
-	FMOVQ (R7), F24
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217a12 // fcvtl v18.4s, v16.4h
-	WORD $0x4e217a13 // fcvtl2 v19.4s, v16.8h
-	WORD $0x0e217a34 // fcvtl v20.4s, v17.4h
-	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f981240 // fmla v0.4s, v18.4s, v24.s[0]
-	WORD $0x4f981261 // fmla v1.4s, v19.4s, v24.s[0]
-	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812a3 // fmla v3.4s, v21.4s, v24.s[0]
-	WORD $0x4fb81244 // fmla v4.4s, v18.4s, v24.s[1]
-	WORD $0x4fb81265 // fmla v5.4s, v19.4s, v24.s[1]
-	WORD $0x4fb81286 // fmla v6.4s, v20.4s, v24.s[1]
-	WORD $0x4fb812a7 // fmla v7.4s, v21.4s, v24.s[1]
-	WORD $0x4f981a48 // fmla v8.4s, v18.4s, v24.s[2]
-	WORD $0x4f981a69 // fmla v9.4s, v19.4s, v24.s[2]
-	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
-	WORD $0x4f981aab // fmla v11.4s, v21.4s, v24.s[2]
-	WORD $0x4fb81a4c // fmla v12.4s, v18.4s, v24.s[3]
-	WORD $0x4fb81a6d // fmla v13.4s, v19.4s, v24.s[3]
-	WORD $0x4fb81a8e // fmla v14.4s, v20.4s, v24.s[3]
-	WORD $0x4fb81aaf // fmla v15.4s, v21.4s, v24.s[3]
-	FMOVQ (R6), F16
-	FMOVQ 16(R6), F17
-	FMOVQ (R7), F24
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217a12 // fcvtl v18.4s, v16.4h
-	WORD $0x4e217a13 // fcvtl2 v19.4s, v16.8h
-	WORD $0x0e217a34 // fcvtl v20.4s, v17.4h
-	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f981240 // fmla v0.4s, v18.4s, v24.s[0]
-	WORD $0x4f981261 // fmla v1.4s, v19.4s, v24.s[0]
-	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812a3 // fmla v3.4s, v21.4s, v24.s[0]
-	WORD $0x4fb81244 // fmla v4.4s, v18.4s, v24.s[1]
-	WORD $0x4fb81265 // fmla v5.4s, v19.4s, v24.s[1]
-	WORD $0x4fb81286 // fmla v6.4s, v20.4s, v24.s[1]
-	WORD $0x4fb812a7 // fmla v7.4s, v21.4s, v24.s[1]
-	WORD $0x4f981a48 // fmla v8.4s, v18.4s, v24.s[2]
-	WORD $0x4f981a69 // fmla v9.4s, v19.4s, v24.s[2]
-	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
-	WORD $0x4f981aab // fmla v11.4s, v21.4s, v24.s[2]
-	WORD $0x4fb81a4c // fmla v12.4s, v18.4s, v24.s[3]
-	WORD $0x4fb81a6d // fmla v13.4s, v19.4s, v24.s[3]
-	WORD $0x4fb81a8e // fmla v14.4s, v20.4s, v24.s[3]
-	WORD $0x4fb81aaf // fmla v15.4s, v21.4s, v24.s[3]
-	SUBS $2, R8, R8
-	BGE linegroup4turn
-
-linegroup4turnend:
-	ADD $2, R8, R8
-	SUBS $1, R8, R8
-	BLT linegroup4stepend
 	PCALIGN $32
 
 linegroup4step:
@@ -19763,11 +19586,12 @@ linegroup4step:
 	WORD $0x4fb81a6d // fmla v13.4s, v19.4s, v24.s[3]
 	WORD $0x4fb81a8e // fmla v14.4s, v20.4s, v24.s[3]
 	WORD $0x4fb81aaf // fmla v15.4s, v21.4s, v24.s[3]
-	SUBS $1, R8, R8
-	BGE linegroup4step
+	SUB $1, R8, R8
+	TST $1, R8
+	BNE linegroup4step
+	CBNZ R8, linegroup4turn
 
-linegroup4stepend:
-	ADD $1, R8, R8
+linegroup4end:
 	MOVD ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -19839,9 +19663,9 @@ halfgroup1zero:
 	ADD R10<<1, R0, R6
 	ADD R12<<2, R2, R7
 	MOVD R9, R8
-	SUBS $4, R8, R8
-	BLT halfgroup1turnend
-	PCALIGN $32
+	CBZ R8, halfgroup1end
+	TST $3, R8
+	BNE halfgroup1step
 
 halfgroup1turn:
 	PRFM (R13), PLDL1KEEP
@@ -19855,45 +19679,6 @@ halfgroup1turn:
 	MOVD R20, R15
 
 halfgroup1ahead:
-	FMOVQ (R6), F2
-	FMOVS (R7), F7
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217843 // fcvtl v3.4s, v2.4h
-	WORD $0x4e217844 // fcvtl2 v4.4s, v2.8h
-	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
-	WORD $0x4f871081 // fmla v1.4s, v4.4s, v7.s[0]
-	FMOVQ (R6), F2
-	FMOVS (R7), F7
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217843 // fcvtl v3.4s, v2.4h
-	WORD $0x4e217844 // fcvtl2 v4.4s, v2.8h
-	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
-	WORD $0x4f871081 // fmla v1.4s, v4.4s, v7.s[0]
-	FMOVQ (R6), F2
-	FMOVS (R7), F7
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217843 // fcvtl v3.4s, v2.4h
-	WORD $0x4e217844 // fcvtl2 v4.4s, v2.8h
-	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
-	WORD $0x4f871081 // fmla v1.4s, v4.4s, v7.s[0]
-	FMOVQ (R6), F2
-	FMOVS (R7), F7
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217843 // fcvtl v3.4s, v2.4h
-	WORD $0x4e217844 // fcvtl2 v4.4s, v2.8h
-	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
-	WORD $0x4f871081 // fmla v1.4s, v4.4s, v7.s[0]
-	SUBS $4, R8, R8
-	BGE halfgroup1turn
-
-halfgroup1turnend:
-	ADD $4, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup1stepend
 	PCALIGN $32
 
 halfgroup1step:
@@ -19905,11 +19690,12 @@ halfgroup1step:
 	WORD $0x4e217844 // fcvtl2 v4.4s, v2.8h
 	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
 	WORD $0x4f871081 // fmla v1.4s, v4.4s, v7.s[0]
-	SUBS $1, R8, R8
-	BGE halfgroup1step
+	SUB $1, R8, R8
+	TST $3, R8
+	BNE halfgroup1step
+	CBNZ R8, halfgroup1turn
 
-halfgroup1stepend:
-	ADD $1, R8, R8
+halfgroup1end:
 	MOVD ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -19957,9 +19743,9 @@ halfgroup5zero:
 	ADD R10<<1, R0, R6
 	ADD R12<<2, R2, R7
 	MOVD R9, R8
-	SUBS $4, R8, R8
-	BLT halfgroup5turnend
-	PCALIGN $32
+	CBZ R8, halfgroup5end
+	TST $3, R8
+	BNE halfgroup5step
 
 halfgroup5turn:
 	PRFM (R13), PLDL1KEEP
@@ -19973,81 +19759,6 @@ halfgroup5turn:
 	MOVD R20, R15
 
 halfgroup5ahead:
-	FMOVQ (R6), F10
-	FMOVQ (R7), F15
-	FMOVQ 16(R7), F16
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e21794b // fcvtl v11.4s, v10.4h
-	WORD $0x4e21794c // fcvtl2 v12.4s, v10.8h
-	WORD $0x4f8f1160 // fmla v0.4s, v11.4s, v15.s[0]
-	WORD $0x4f8f1181 // fmla v1.4s, v12.4s, v15.s[0]
-	WORD $0x4faf1162 // fmla v2.4s, v11.4s, v15.s[1]
-	WORD $0x4faf1183 // fmla v3.4s, v12.4s, v15.s[1]
-	WORD $0x4f8f1964 // fmla v4.4s, v11.4s, v15.s[2]
-	WORD $0x4f8f1985 // fmla v5.4s, v12.4s, v15.s[2]
-	WORD $0x4faf1966 // fmla v6.4s, v11.4s, v15.s[3]
-	WORD $0x4faf1987 // fmla v7.4s, v12.4s, v15.s[3]
-	WORD $0x4f901168 // fmla v8.4s, v11.4s, v16.s[0]
-	WORD $0x4f901189 // fmla v9.4s, v12.4s, v16.s[0]
-	FMOVQ (R6), F10
-	FMOVQ (R7), F15
-	FMOVQ 16(R7), F16
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e21794b // fcvtl v11.4s, v10.4h
-	WORD $0x4e21794c // fcvtl2 v12.4s, v10.8h
-	WORD $0x4f8f1160 // fmla v0.4s, v11.4s, v15.s[0]
-	WORD $0x4f8f1181 // fmla v1.4s, v12.4s, v15.s[0]
-	WORD $0x4faf1162 // fmla v2.4s, v11.4s, v15.s[1]
-	WORD $0x4faf1183 // fmla v3.4s, v12.4s, v15.s[1]
-	WORD $0x4f8f1964 // fmla v4.4s, v11.4s, v15.s[2]
-	WORD $0x4f8f1985 // fmla v5.4s, v12.4s, v15.s[2]
-	WORD $0x4faf1966 // fmla v6.4s, v11.4s, v15.s[3]
-	WORD $0x4faf1987 // fmla v7.4s, v12.4s, v15.s[3]
-	WORD $0x4f901168 // fmla v8.4s, v11.4s, v16.s[0]
-	WORD $0x4f901189 // fmla v9.4s, v12.4s, v16.s[0]
-	FMOVQ (R6), F10
-	FMOVQ (R7), F15
-	FMOVQ 16(R7), F16
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e21794b // fcvtl v11.4s, v10.4h
-	WORD $0x4e21794c // fcvtl2 v12.4s, v10.8h
-	WORD $0x4f8f1160 // fmla v0.4s, v11.4s, v15.s[0]
-	WORD $0x4f8f1181 // fmla v1.4s, v12.4s, v15.s[0]
-	WORD $0x4faf1162 // fmla v2.4s, v11.4s, v15.s[1]
-	WORD $0x4faf1183 // fmla v3.4s, v12.4s, v15.s[1]
-	WORD $0x4f8f1964 // fmla v4.4s, v11.4s, v15.s[2]
-	WORD $0x4f8f1985 // fmla v5.4s, v12.4s, v15.s[2]
-	WORD $0x4faf1966 // fmla v6.4s, v11.4s, v15.s[3]
-	WORD $0x4faf1987 // fmla v7.4s, v12.4s, v15.s[3]
-	WORD $0x4f901168 // fmla v8.4s, v11.4s, v16.s[0]
-	WORD $0x4f901189 // fmla v9.4s, v12.4s, v16.s[0]
-	FMOVQ (R6), F10
-	FMOVQ (R7), F15
-	FMOVQ 16(R7), F16
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e21794b // fcvtl v11.4s, v10.4h
-	WORD $0x4e21794c // fcvtl2 v12.4s, v10.8h
-	WORD $0x4f8f1160 // fmla v0.4s, v11.4s, v15.s[0]
-	WORD $0x4f8f1181 // fmla v1.4s, v12.4s, v15.s[0]
-	WORD $0x4faf1162 // fmla v2.4s, v11.4s, v15.s[1]
-	WORD $0x4faf1183 // fmla v3.4s, v12.4s, v15.s[1]
-	WORD $0x4f8f1964 // fmla v4.4s, v11.4s, v15.s[2]
-	WORD $0x4f8f1985 // fmla v5.4s, v12.4s, v15.s[2]
-	WORD $0x4faf1966 // fmla v6.4s, v11.4s, v15.s[3]
-	WORD $0x4faf1987 // fmla v7.4s, v12.4s, v15.s[3]
-	WORD $0x4f901168 // fmla v8.4s, v11.4s, v16.s[0]
-	WORD $0x4f901189 // fmla v9.4s, v12.4s, v16.s[0]
-	SUBS $4, R8, R8
-	BGE halfgroup5turn
-
-halfgroup5turnend:
-	ADD $4, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup5stepend
 	PCALIGN $32
 
 halfgroup5step:
@@ -20068,11 +19779,12 @@ halfgroup5step:
 	WORD $0x4faf1987 // fmla v7.4s, v12.4s, v15.s[3]
 	WORD $0x4f901168 // fmla v8.4s, v11.4s, v16.s[0]
 	WORD $0x4f901189 // fmla v9.4s, v12.4s, v16.s[0]
-	SUBS $1, R8, R8
-	BGE halfgroup5step
+	SUB $1, R8, R8
+	TST $3, R8
+	BNE halfgroup5step
+	CBNZ R8, halfgroup5turn
 
-halfgroup5stepend:
-	ADD $1, R8, R8
+halfgroup5end:
 	MOVD ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -20137,9 +19849,9 @@ halfgroup6zero:
 	ADD R10<<1, R0, R6
 	ADD R12<<2, R2, R7
 	MOVD R9, R8
-	SUBS $4, R8, R8
-	BLT halfgroup6turnend
-	PCALIGN $32
+	CBZ R8, halfgroup6end
+	TST $3, R8
+	BNE halfgroup6step
 
 halfgroup6turn:
 	PRFM (R13), PLDL1KEEP
@@ -20153,89 +19865,6 @@ halfgroup6turn:
 	MOVD R20, R15
 
 halfgroup6ahead:
-	FMOVQ (R6), F12
-	FMOVQ (R7), F17
-	FMOVQ 16(R7), F18
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e21798d // fcvtl v13.4s, v12.4h
-	WORD $0x4e21798e // fcvtl2 v14.4s, v12.8h
-	WORD $0x4f9111a0 // fmla v0.4s, v13.4s, v17.s[0]
-	WORD $0x4f9111c1 // fmla v1.4s, v14.4s, v17.s[0]
-	WORD $0x4fb111a2 // fmla v2.4s, v13.4s, v17.s[1]
-	WORD $0x4fb111c3 // fmla v3.4s, v14.4s, v17.s[1]
-	WORD $0x4f9119a4 // fmla v4.4s, v13.4s, v17.s[2]
-	WORD $0x4f9119c5 // fmla v5.4s, v14.4s, v17.s[2]
-	WORD $0x4fb119a6 // fmla v6.4s, v13.4s, v17.s[3]
-	WORD $0x4fb119c7 // fmla v7.4s, v14.4s, v17.s[3]
-	WORD $0x4f9211a8 // fmla v8.4s, v13.4s, v18.s[0]
-	WORD $0x4f9211c9 // fmla v9.4s, v14.4s, v18.s[0]
-	WORD $0x4fb211aa // fmla v10.4s, v13.4s, v18.s[1]
-	WORD $0x4fb211cb // fmla v11.4s, v14.4s, v18.s[1]
-	FMOVQ (R6), F12
-	FMOVQ (R7), F17
-	FMOVQ 16(R7), F18
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e21798d // fcvtl v13.4s, v12.4h
-	WORD $0x4e21798e // fcvtl2 v14.4s, v12.8h
-	WORD $0x4f9111a0 // fmla v0.4s, v13.4s, v17.s[0]
-	WORD $0x4f9111c1 // fmla v1.4s, v14.4s, v17.s[0]
-	WORD $0x4fb111a2 // fmla v2.4s, v13.4s, v17.s[1]
-	WORD $0x4fb111c3 // fmla v3.4s, v14.4s, v17.s[1]
-	WORD $0x4f9119a4 // fmla v4.4s, v13.4s, v17.s[2]
-	WORD $0x4f9119c5 // fmla v5.4s, v14.4s, v17.s[2]
-	WORD $0x4fb119a6 // fmla v6.4s, v13.4s, v17.s[3]
-	WORD $0x4fb119c7 // fmla v7.4s, v14.4s, v17.s[3]
-	WORD $0x4f9211a8 // fmla v8.4s, v13.4s, v18.s[0]
-	WORD $0x4f9211c9 // fmla v9.4s, v14.4s, v18.s[0]
-	WORD $0x4fb211aa // fmla v10.4s, v13.4s, v18.s[1]
-	WORD $0x4fb211cb // fmla v11.4s, v14.4s, v18.s[1]
-	FMOVQ (R6), F12
-	FMOVQ (R7), F17
-	FMOVQ 16(R7), F18
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e21798d // fcvtl v13.4s, v12.4h
-	WORD $0x4e21798e // fcvtl2 v14.4s, v12.8h
-	WORD $0x4f9111a0 // fmla v0.4s, v13.4s, v17.s[0]
-	WORD $0x4f9111c1 // fmla v1.4s, v14.4s, v17.s[0]
-	WORD $0x4fb111a2 // fmla v2.4s, v13.4s, v17.s[1]
-	WORD $0x4fb111c3 // fmla v3.4s, v14.4s, v17.s[1]
-	WORD $0x4f9119a4 // fmla v4.4s, v13.4s, v17.s[2]
-	WORD $0x4f9119c5 // fmla v5.4s, v14.4s, v17.s[2]
-	WORD $0x4fb119a6 // fmla v6.4s, v13.4s, v17.s[3]
-	WORD $0x4fb119c7 // fmla v7.4s, v14.4s, v17.s[3]
-	WORD $0x4f9211a8 // fmla v8.4s, v13.4s, v18.s[0]
-	WORD $0x4f9211c9 // fmla v9.4s, v14.4s, v18.s[0]
-	WORD $0x4fb211aa // fmla v10.4s, v13.4s, v18.s[1]
-	WORD $0x4fb211cb // fmla v11.4s, v14.4s, v18.s[1]
-	FMOVQ (R6), F12
-	FMOVQ (R7), F17
-	FMOVQ 16(R7), F18
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e21798d // fcvtl v13.4s, v12.4h
-	WORD $0x4e21798e // fcvtl2 v14.4s, v12.8h
-	WORD $0x4f9111a0 // fmla v0.4s, v13.4s, v17.s[0]
-	WORD $0x4f9111c1 // fmla v1.4s, v14.4s, v17.s[0]
-	WORD $0x4fb111a2 // fmla v2.4s, v13.4s, v17.s[1]
-	WORD $0x4fb111c3 // fmla v3.4s, v14.4s, v17.s[1]
-	WORD $0x4f9119a4 // fmla v4.4s, v13.4s, v17.s[2]
-	WORD $0x4f9119c5 // fmla v5.4s, v14.4s, v17.s[2]
-	WORD $0x4fb119a6 // fmla v6.4s, v13.4s, v17.s[3]
-	WORD $0x4fb119c7 // fmla v7.4s, v14.4s, v17.s[3]
-	WORD $0x4f9211a8 // fmla v8.4s, v13.4s, v18.s[0]
-	WORD $0x4f9211c9 // fmla v9.4s, v14.4s, v18.s[0]
-	WORD $0x4fb211aa // fmla v10.4s, v13.4s, v18.s[1]
-	WORD $0x4fb211cb // fmla v11.4s, v14.4s, v18.s[1]
-	SUBS $4, R8, R8
-	BGE halfgroup6turn
-
-halfgroup6turnend:
-	ADD $4, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup6stepend
 	PCALIGN $32
 
 halfgroup6step:
@@ -20258,11 +19887,12 @@ halfgroup6step:
 	WORD $0x4f9211c9 // fmla v9.4s, v14.4s, v18.s[0]
 	WORD $0x4fb211aa // fmla v10.4s, v13.4s, v18.s[1]
 	WORD $0x4fb211cb // fmla v11.4s, v14.4s, v18.s[1]
-	SUBS $1, R8, R8
-	BGE halfgroup6step
+	SUB $1, R8, R8
+	TST $3, R8
+	BNE halfgroup6step
+	CBNZ R8, halfgroup6turn
 
-halfgroup6stepend:
-	ADD $1, R8, R8
+halfgroup6end:
 	MOVD ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -20335,9 +19965,9 @@ halfgroup7zero:
 	ADD R10<<1, R0, R6
 	ADD R12<<2, R2, R7
 	MOVD R9, R8
-	SUBS $4, R8, R8
-	BLT halfgroup7turnend
-	PCALIGN $32
+	CBZ R8, halfgroup7end
+	TST $3, R8
+	BNE halfgroup7step
 
 halfgroup7turn:
 	PRFM (R13), PLDL1KEEP
@@ -20351,97 +19981,6 @@ halfgroup7turn:
 	MOVD R20, R15
 
 halfgroup7ahead:
-	FMOVQ (R6), F14
-	FMOVQ (R7), F19
-	FMOVQ 16(R7), F20
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e2179cf // fcvtl v15.4s, v14.4h
-	WORD $0x4e2179d0 // fcvtl2 v16.4s, v14.8h
-	WORD $0x4f9311e0 // fmla v0.4s, v15.4s, v19.s[0]
-	WORD $0x4f931201 // fmla v1.4s, v16.4s, v19.s[0]
-	WORD $0x4fb311e2 // fmla v2.4s, v15.4s, v19.s[1]
-	WORD $0x4fb31203 // fmla v3.4s, v16.4s, v19.s[1]
-	WORD $0x4f9319e4 // fmla v4.4s, v15.4s, v19.s[2]
-	WORD $0x4f931a05 // fmla v5.4s, v16.4s, v19.s[2]
-	WORD $0x4fb319e6 // fmla v6.4s, v15.4s, v19.s[3]
-	WORD $0x4fb31a07 // fmla v7.4s, v16.4s, v19.s[3]
-	WORD $0x4f9411e8 // fmla v8.4s, v15.4s, v20.s[0]
-	WORD $0x4f941209 // fmla v9.4s, v16.4s, v20.s[0]
-	WORD $0x4fb411ea // fmla v10.4s, v15.4s, v20.s[1]
-	WORD $0x4fb4120b // fmla v11.4s, v16.4s, v20.s[1]
-	WORD $0x4f9419ec // fmla v12.4s, v15.4s, v20.s[2]
-	WORD $0x4f941a0d // fmla v13.4s, v16.4s, v20.s[2]
-	FMOVQ (R6), F14
-	FMOVQ (R7), F19
-	FMOVQ 16(R7), F20
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e2179cf // fcvtl v15.4s, v14.4h
-	WORD $0x4e2179d0 // fcvtl2 v16.4s, v14.8h
-	WORD $0x4f9311e0 // fmla v0.4s, v15.4s, v19.s[0]
-	WORD $0x4f931201 // fmla v1.4s, v16.4s, v19.s[0]
-	WORD $0x4fb311e2 // fmla v2.4s, v15.4s, v19.s[1]
-	WORD $0x4fb31203 // fmla v3.4s, v16.4s, v19.s[1]
-	WORD $0x4f9319e4 // fmla v4.4s, v15.4s, v19.s[2]
-	WORD $0x4f931a05 // fmla v5.4s, v16.4s, v19.s[2]
-	WORD $0x4fb319e6 // fmla v6.4s, v15.4s, v19.s[3]
-	WORD $0x4fb31a07 // fmla v7.4s, v16.4s, v19.s[3]
-	WORD $0x4f9411e8 // fmla v8.4s, v15.4s, v20.s[0]
-	WORD $0x4f941209 // fmla v9.4s, v16.4s, v20.s[0]
-	WORD $0x4fb411ea // fmla v10.4s, v15.4s, v20.s[1]
-	WORD $0x4fb4120b // fmla v11.4s, v16.4s, v20.s[1]
-	WORD $0x4f9419ec // fmla v12.4s, v15.4s, v20.s[2]
-	WORD $0x4f941a0d // fmla v13.4s, v16.4s, v20.s[2]
-	FMOVQ (R6), F14
-	FMOVQ (R7), F19
-	FMOVQ 16(R7), F20
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e2179cf // fcvtl v15.4s, v14.4h
-	WORD $0x4e2179d0 // fcvtl2 v16.4s, v14.8h
-	WORD $0x4f9311e0 // fmla v0.4s, v15.4s, v19.s[0]
-	WORD $0x4f931201 // fmla v1.4s, v16.4s, v19.s[0]
-	WORD $0x4fb311e2 // fmla v2.4s, v15.4s, v19.s[1]
-	WORD $0x4fb31203 // fmla v3.4s, v16.4s, v19.s[1]
-	WORD $0x4f9319e4 // fmla v4.4s, v15.4s, v19.s[2]
-	WORD $0x4f931a05 // fmla v5.4s, v16.4s, v19.s[2]
-	WORD $0x4fb319e6 // fmla v6.4s, v15.4s, v19.s[3]
-	WORD $0x4fb31a07 // fmla v7.4s, v16.4s, v19.s[3]
-	WORD $0x4f9411e8 // fmla v8.4s, v15.4s, v20.s[0]
-	WORD $0x4f941209 // fmla v9.4s, v16.4s, v20.s[0]
-	WORD $0x4fb411ea // fmla v10.4s, v15.4s, v20.s[1]
-	WORD $0x4fb4120b // fmla v11.4s, v16.4s, v20.s[1]
-	WORD $0x4f9419ec // fmla v12.4s, v15.4s, v20.s[2]
-	WORD $0x4f941a0d // fmla v13.4s, v16.4s, v20.s[2]
-	FMOVQ (R6), F14
-	FMOVQ (R7), F19
-	FMOVQ 16(R7), F20
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e2179cf // fcvtl v15.4s, v14.4h
-	WORD $0x4e2179d0 // fcvtl2 v16.4s, v14.8h
-	WORD $0x4f9311e0 // fmla v0.4s, v15.4s, v19.s[0]
-	WORD $0x4f931201 // fmla v1.4s, v16.4s, v19.s[0]
-	WORD $0x4fb311e2 // fmla v2.4s, v15.4s, v19.s[1]
-	WORD $0x4fb31203 // fmla v3.4s, v16.4s, v19.s[1]
-	WORD $0x4f9319e4 // fmla v4.4s, v15.4s, v19.s[2]
-	WORD $0x4f931a05 // fmla v5.4s, v16.4s, v19.s[2]
-	WORD $0x4fb319e6 // fmla v6.4s, v15.4s, v19.s[3]
-	WORD $0x4fb31a07 // fmla v7.4s, v16.4s, v19.s[3]
-	WORD $0x4f9411e8 // fmla v8.4s, v15.4s, v20.s[0]
-	WORD $0x4f941209 // fmla v9.4s, v16.4s, v20.s[0]
-	WORD $0x4fb411ea // fmla v10.4s, v15.4s, v20.s[1]
-	WORD $0x4fb4120b // fmla v11.4s, v16.4s, v20.s[1]
-	WORD $0x4f9419ec // fmla v12.4s, v15.4s, v20.s[2]
-	WORD $0x4f941a0d // fmla v13.4s, v16.4s, v20.s[2]
-	SUBS $4, R8, R8
-	BGE halfgroup7turn
-
-halfgroup7turnend:
-	ADD $4, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup7stepend
 	PCALIGN $32
 
 halfgroup7step:
@@ -20466,11 +20005,12 @@ halfgroup7step:
 	WORD $0x4fb4120b // fmla v11.4s, v16.4s, v20.s[1]
 	WORD $0x4f9419ec // fmla v12.4s, v15.4s, v20.s[2]
 	WORD $0x4f941a0d // fmla v13.4s, v16.4s, v20.s[2]
-	SUBS $1, R8, R8
-	BGE halfgroup7step
+	SUB $1, R8, R8
+	TST $3, R8
+	BNE halfgroup7step
+	CBNZ R8, halfgroup7turn
 
-halfgroup7stepend:
-	ADD $1, R8, R8
+halfgroup7end:
 	MOVD ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -20551,9 +20091,9 @@ halfgroup8zero:
 	ADD R10<<1, R0, R6
 	ADD R12<<2, R2, R7
 	MOVD R9, R8
-	SUBS $4, R8, R8
-	BLT halfgroup8turnend
-	PCALIGN $32
+	CBZ R8, halfgroup8end
+	TST $3, R8
+	BNE halfgroup8step
 
 halfgroup8turn:
 	PRFM (R13), PLDL1KEEP
@@ -20567,105 +20107,6 @@ halfgroup8turn:
 	MOVD R20, R15
 
 halfgroup8ahead:
-	FMOVQ (R6), F16
-	FMOVQ (R7), F21
-	FMOVQ 16(R7), F22
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217a11 // fcvtl v17.4s, v16.4h
-	WORD $0x4e217a12 // fcvtl2 v18.4s, v16.8h
-	WORD $0x4f951220 // fmla v0.4s, v17.4s, v21.s[0]
-	WORD $0x4f951241 // fmla v1.4s, v18.4s, v21.s[0]
-	WORD $0x4fb51222 // fmla v2.4s, v17.4s, v21.s[1]
-	WORD $0x4fb51243 // fmla v3.4s, v18.4s, v21.s[1]
-	WORD $0x4f951a24 // fmla v4.4s, v17.4s, v21.s[2]
-	WORD $0x4f951a45 // fmla v5.4s, v18.4s, v21.s[2]
-	WORD $0x4fb51a26 // fmla v6.4s, v17.4s, v21.s[3]
-	WORD $0x4fb51a47 // fmla v7.4s, v18.4s, v21.s[3]
-	WORD $0x4f961228 // fmla v8.4s, v17.4s, v22.s[0]
-	WORD $0x4f961249 // fmla v9.4s, v18.4s, v22.s[0]
-	WORD $0x4fb6122a // fmla v10.4s, v17.4s, v22.s[1]
-	WORD $0x4fb6124b // fmla v11.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
-	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
-	WORD $0x4fb61a2e // fmla v14.4s, v17.4s, v22.s[3]
-	WORD $0x4fb61a4f // fmla v15.4s, v18.4s, v22.s[3]
-	FMOVQ (R6), F16
-	FMOVQ (R7), F21
-	FMOVQ 16(R7), F22
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217a11 // fcvtl v17.4s, v16.4h
-	WORD $0x4e217a12 // fcvtl2 v18.4s, v16.8h
-	WORD $0x4f951220 // fmla v0.4s, v17.4s, v21.s[0]
-	WORD $0x4f951241 // fmla v1.4s, v18.4s, v21.s[0]
-	WORD $0x4fb51222 // fmla v2.4s, v17.4s, v21.s[1]
-	WORD $0x4fb51243 // fmla v3.4s, v18.4s, v21.s[1]
-	WORD $0x4f951a24 // fmla v4.4s, v17.4s, v21.s[2]
-	WORD $0x4f951a45 // fmla v5.4s, v18.4s, v21.s[2]
-	WORD $0x4fb51a26 // fmla v6.4s, v17.4s, v21.s[3]
-	WORD $0x4fb51a47 // fmla v7.4s, v18.4s, v21.s[3]
-	WORD $0x4f961228 // fmla v8.4s, v17.4s, v22.s[0]
-	WORD $0x4f961249 // fmla v9.4s, v18.4s, v22.s[0]
-	WORD $0x4fb6122a // fmla v10.4s, v17.4s, v22.s[1]
-	WORD $0x4fb6124b // fmla v11.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
-	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
-	WORD $0x4fb61a2e // fmla v14.4s, v17.4s, v22.s[3]
-	WORD $0x4fb61a4f // fmla v15.4s, v18.4s, v22.s[3]
-	FMOVQ (R6), F16
-	FMOVQ (R7), F21
-	FMOVQ 16(R7), F22
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217a11 // fcvtl v17.4s, v16.4h
-	WORD $0x4e217a12 // fcvtl2 v18.4s, v16.8h
-	WORD $0x4f951220 // fmla v0.4s, v17.4s, v21.s[0]
-	WORD $0x4f951241 // fmla v1.4s, v18.4s, v21.s[0]
-	WORD $0x4fb51222 // fmla v2.4s, v17.4s, v21.s[1]
-	WORD $0x4fb51243 // fmla v3.4s, v18.4s, v21.s[1]
-	WORD $0x4f951a24 // fmla v4.4s, v17.4s, v21.s[2]
-	WORD $0x4f951a45 // fmla v5.4s, v18.4s, v21.s[2]
-	WORD $0x4fb51a26 // fmla v6.4s, v17.4s, v21.s[3]
-	WORD $0x4fb51a47 // fmla v7.4s, v18.4s, v21.s[3]
-	WORD $0x4f961228 // fmla v8.4s, v17.4s, v22.s[0]
-	WORD $0x4f961249 // fmla v9.4s, v18.4s, v22.s[0]
-	WORD $0x4fb6122a // fmla v10.4s, v17.4s, v22.s[1]
-	WORD $0x4fb6124b // fmla v11.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
-	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
-	WORD $0x4fb61a2e // fmla v14.4s, v17.4s, v22.s[3]
-	WORD $0x4fb61a4f // fmla v15.4s, v18.4s, v22.s[3]
-	FMOVQ (R6), F16
-	FMOVQ (R7), F21
-	FMOVQ 16(R7), F22
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217a11 // fcvtl v17.4s, v16.4h
-	WORD $0x4e217a12 // fcvtl2 v18.4s, v16.8h
-	WORD $0x4f951220 // fmla v0.4s, v17.4s, v21.s[0]
-	WORD $0x4f951241 // fmla v1.4s, v18.4s, v21.s[0]
-	WORD $0x4fb51222 // fmla v2.4s, v17.4s, v21.s[1]
-	WORD $0x4fb51243 // fmla v3.4s, v18.4s, v21.s[1]
-	WORD $0x4f951a24 // fmla v4.4s, v17.4s, v21.s[2]
-	WORD $0x4f951a45 // fmla v5.4s, v18.4s, v21.s[2]
-	WORD $0x4fb51a26 // fmla v6.4s, v17.4s, v21.s[3]
-	WORD $0x4fb51a47 // fmla v7.4s, v18.4s, v21.s[3]
-	WORD $0x4f961228 // fmla v8.4s, v17.4s, v22.s[0]
-	WORD $0x4f961249 // fmla v9.4s, v18.4s, v22.s[0]
-	WORD $0x4fb6122a // fmla v10.4s, v17.4s, v22.s[1]
-	WORD $0x4fb6124b // fmla v11.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
-	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
-	WORD $0x4fb61a2e // fmla v14.4s, v17.4s, v22.s[3]
-	WORD $0x4fb61a4f // fmla v15.4s, v18.4s, v22.s[3]
-	SUBS $4, R8, R8
-	BGE halfgroup8turn
-
-halfgroup8turnend:
-	ADD $4, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup8stepend
 	PCALIGN $32
 
 halfgroup8step:
@@ -20692,11 +20133,12 @@ halfgroup8step:
 	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
 	WORD $0x4fb61a2e // fmla v14.4s, v17.4s, v22.s[3]
 	WORD $0x4fb61a4f // fmla v15.4s, v18.4s, v22.s[3]
-	SUBS $1, R8, R8
-	BGE halfgroup8step
+	SUB $1, R8, R8
+	TST $3, R8
+	BNE halfgroup8step
+	CBNZ R8, halfgroup8turn
 
-halfgroup8stepend:
-	ADD $1, R8, R8
+halfgroup8end:
 	MOVD ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -22886,9 +22328,9 @@ halfgroup1zero:
 	ADD R10<<1, R0, R6
 	ADD R12<<2, R2, R7
 	MOVD R9, R8
-	SUBS $4, R8, R8
-	BLT halfgroup1turnend
-	PCALIGN $32
+	CBZ R8, halfgroup1end
+	TST $3, R8
+	BNE halfgroup1step
 
 halfgroup1turn:
 	PRFM (R13), PLDL1KEEP
@@ -22902,45 +22344,6 @@ halfgroup1turn:
 	MOVD R20, R15
 
 halfgroup1ahead:
-	FMOVQ (R6), F3
-	FMOVS (R7), F8
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V3.H8, V0.H8, V4.H8
-	VZIP2 V3.H8, V0.H8, V5.H8
-	WORD $0x4f881081 // fmla v1.4s, v4.4s, v8.s[0]
-	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
-	FMOVQ (R6), F3
-	FMOVS (R7), F8
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V3.H8, V0.H8, V4.H8
-	VZIP2 V3.H8, V0.H8, V5.H8
-	WORD $0x4f881081 // fmla v1.4s, v4.4s, v8.s[0]
-	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
-	FMOVQ (R6), F3
-	FMOVS (R7), F8
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V3.H8, V0.H8, V4.H8
-	VZIP2 V3.H8, V0.H8, V5.H8
-	WORD $0x4f881081 // fmla v1.4s, v4.4s, v8.s[0]
-	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
-	FMOVQ (R6), F3
-	FMOVS (R7), F8
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V3.H8, V0.H8, V4.H8
-	VZIP2 V3.H8, V0.H8, V5.H8
-	WORD $0x4f881081 // fmla v1.4s, v4.4s, v8.s[0]
-	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
-	SUBS $4, R8, R8
-	BGE halfgroup1turn
-
-halfgroup1turnend:
-	ADD $4, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup1stepend
 	PCALIGN $32
 
 halfgroup1step:
@@ -22952,11 +22355,12 @@ halfgroup1step:
 	VZIP2 V3.H8, V0.H8, V5.H8
 	WORD $0x4f881081 // fmla v1.4s, v4.4s, v8.s[0]
 	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
-	SUBS $1, R8, R8
-	BGE halfgroup1step
+	SUB $1, R8, R8
+	TST $3, R8
+	BNE halfgroup1step
+	CBNZ R8, halfgroup1turn
 
-halfgroup1stepend:
-	ADD $1, R8, R8
+halfgroup1end:
 	MOVD ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -23004,9 +22408,9 @@ halfgroup5zero:
 	ADD R10<<1, R0, R6
 	ADD R12<<2, R2, R7
 	MOVD R9, R8
-	SUBS $4, R8, R8
-	BLT halfgroup5turnend
-	PCALIGN $32
+	CBZ R8, halfgroup5end
+	TST $3, R8
+	BNE halfgroup5step
 
 halfgroup5turn:
 	PRFM (R13), PLDL1KEEP
@@ -23020,81 +22424,6 @@ halfgroup5turn:
 	MOVD R20, R15
 
 halfgroup5ahead:
-	FMOVQ (R6), F11
-	FMOVQ (R7), F16
-	FMOVQ 16(R7), F17
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V11.H8, V0.H8, V12.H8
-	VZIP2 V11.H8, V0.H8, V13.H8
-	WORD $0x4f901181 // fmla v1.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a2 // fmla v2.4s, v13.4s, v16.s[0]
-	WORD $0x4fb01183 // fmla v3.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a4 // fmla v4.4s, v13.4s, v16.s[1]
-	WORD $0x4f901985 // fmla v5.4s, v12.4s, v16.s[2]
-	WORD $0x4f9019a6 // fmla v6.4s, v13.4s, v16.s[2]
-	WORD $0x4fb01987 // fmla v7.4s, v12.4s, v16.s[3]
-	WORD $0x4fb019a8 // fmla v8.4s, v13.4s, v16.s[3]
-	WORD $0x4f911189 // fmla v9.4s, v12.4s, v17.s[0]
-	WORD $0x4f9111aa // fmla v10.4s, v13.4s, v17.s[0]
-	FMOVQ (R6), F11
-	FMOVQ (R7), F16
-	FMOVQ 16(R7), F17
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V11.H8, V0.H8, V12.H8
-	VZIP2 V11.H8, V0.H8, V13.H8
-	WORD $0x4f901181 // fmla v1.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a2 // fmla v2.4s, v13.4s, v16.s[0]
-	WORD $0x4fb01183 // fmla v3.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a4 // fmla v4.4s, v13.4s, v16.s[1]
-	WORD $0x4f901985 // fmla v5.4s, v12.4s, v16.s[2]
-	WORD $0x4f9019a6 // fmla v6.4s, v13.4s, v16.s[2]
-	WORD $0x4fb01987 // fmla v7.4s, v12.4s, v16.s[3]
-	WORD $0x4fb019a8 // fmla v8.4s, v13.4s, v16.s[3]
-	WORD $0x4f911189 // fmla v9.4s, v12.4s, v17.s[0]
-	WORD $0x4f9111aa // fmla v10.4s, v13.4s, v17.s[0]
-	FMOVQ (R6), F11
-	FMOVQ (R7), F16
-	FMOVQ 16(R7), F17
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V11.H8, V0.H8, V12.H8
-	VZIP2 V11.H8, V0.H8, V13.H8
-	WORD $0x4f901181 // fmla v1.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a2 // fmla v2.4s, v13.4s, v16.s[0]
-	WORD $0x4fb01183 // fmla v3.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a4 // fmla v4.4s, v13.4s, v16.s[1]
-	WORD $0x4f901985 // fmla v5.4s, v12.4s, v16.s[2]
-	WORD $0x4f9019a6 // fmla v6.4s, v13.4s, v16.s[2]
-	WORD $0x4fb01987 // fmla v7.4s, v12.4s, v16.s[3]
-	WORD $0x4fb019a8 // fmla v8.4s, v13.4s, v16.s[3]
-	WORD $0x4f911189 // fmla v9.4s, v12.4s, v17.s[0]
-	WORD $0x4f9111aa // fmla v10.4s, v13.4s, v17.s[0]
-	FMOVQ (R6), F11
-	FMOVQ (R7), F16
-	FMOVQ 16(R7), F17
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V11.H8, V0.H8, V12.H8
-	VZIP2 V11.H8, V0.H8, V13.H8
-	WORD $0x4f901181 // fmla v1.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a2 // fmla v2.4s, v13.4s, v16.s[0]
-	WORD $0x4fb01183 // fmla v3.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a4 // fmla v4.4s, v13.4s, v16.s[1]
-	WORD $0x4f901985 // fmla v5.4s, v12.4s, v16.s[2]
-	WORD $0x4f9019a6 // fmla v6.4s, v13.4s, v16.s[2]
-	WORD $0x4fb01987 // fmla v7.4s, v12.4s, v16.s[3]
-	WORD $0x4fb019a8 // fmla v8.4s, v13.4s, v16.s[3]
-	WORD $0x4f911189 // fmla v9.4s, v12.4s, v17.s[0]
-	WORD $0x4f9111aa // fmla v10.4s, v13.4s, v17.s[0]
-	SUBS $4, R8, R8
-	BGE halfgroup5turn
-
-halfgroup5turnend:
-	ADD $4, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup5stepend
 	PCALIGN $32
 
 halfgroup5step:
@@ -23115,11 +22444,12 @@ halfgroup5step:
 	WORD $0x4fb019a8 // fmla v8.4s, v13.4s, v16.s[3]
 	WORD $0x4f911189 // fmla v9.4s, v12.4s, v17.s[0]
 	WORD $0x4f9111aa // fmla v10.4s, v13.4s, v17.s[0]
-	SUBS $1, R8, R8
-	BGE halfgroup5step
+	SUB $1, R8, R8
+	TST $3, R8
+	BNE halfgroup5step
+	CBNZ R8, halfgroup5turn
 
-halfgroup5stepend:
-	ADD $1, R8, R8
+halfgroup5end:
 	MOVD ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -23184,9 +22514,9 @@ halfgroup6zero:
 	ADD R10<<1, R0, R6
 	ADD R12<<2, R2, R7
 	MOVD R9, R8
-	SUBS $4, R8, R8
-	BLT halfgroup6turnend
-	PCALIGN $32
+	CBZ R8, halfgroup6end
+	TST $3, R8
+	BNE halfgroup6step
 
 halfgroup6turn:
 	PRFM (R13), PLDL1KEEP
@@ -23200,89 +22530,6 @@ halfgroup6turn:
 	MOVD R20, R15
 
 halfgroup6ahead:
-	FMOVQ (R6), F13
-	FMOVQ (R7), F18
-	FMOVQ 16(R7), F19
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V13.H8, V0.H8, V14.H8
-	VZIP2 V13.H8, V0.H8, V15.H8
-	WORD $0x4f9211c1 // fmla v1.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211e2 // fmla v2.4s, v15.4s, v18.s[0]
-	WORD $0x4fb211c3 // fmla v3.4s, v14.4s, v18.s[1]
-	WORD $0x4fb211e4 // fmla v4.4s, v15.4s, v18.s[1]
-	WORD $0x4f9219c5 // fmla v5.4s, v14.4s, v18.s[2]
-	WORD $0x4f9219e6 // fmla v6.4s, v15.4s, v18.s[2]
-	WORD $0x4fb219c7 // fmla v7.4s, v14.4s, v18.s[3]
-	WORD $0x4fb219e8 // fmla v8.4s, v15.4s, v18.s[3]
-	WORD $0x4f9311c9 // fmla v9.4s, v14.4s, v19.s[0]
-	WORD $0x4f9311ea // fmla v10.4s, v15.4s, v19.s[0]
-	WORD $0x4fb311cb // fmla v11.4s, v14.4s, v19.s[1]
-	WORD $0x4fb311ec // fmla v12.4s, v15.4s, v19.s[1]
-	FMOVQ (R6), F13
-	FMOVQ (R7), F18
-	FMOVQ 16(R7), F19
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V13.H8, V0.H8, V14.H8
-	VZIP2 V13.H8, V0.H8, V15.H8
-	WORD $0x4f9211c1 // fmla v1.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211e2 // fmla v2.4s, v15.4s, v18.s[0]
-	WORD $0x4fb211c3 // fmla v3.4s, v14.4s, v18.s[1]
-	WORD $0x4fb211e4 // fmla v4.4s, v15.4s, v18.s[1]
-	WORD $0x4f9219c5 // fmla v5.4s, v14.4s, v18.s[2]
-	WORD $0x4f9219e6 // fmla v6.4s, v15.4s, v18.s[2]
-	WORD $0x4fb219c7 // fmla v7.4s, v14.4s, v18.s[3]
-	WORD $0x4fb219e8 // fmla v8.4s, v15.4s, v18.s[3]
-	WORD $0x4f9311c9 // fmla v9.4s, v14.4s, v19.s[0]
-	WORD $0x4f9311ea // fmla v10.4s, v15.4s, v19.s[0]
-	WORD $0x4fb311cb // fmla v11.4s, v14.4s, v19.s[1]
-	WORD $0x4fb311ec // fmla v12.4s, v15.4s, v19.s[1]
-	FMOVQ (R6), F13
-	FMOVQ (R7), F18
-	FMOVQ 16(R7), F19
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V13.H8, V0.H8, V14.H8
-	VZIP2 V13.H8, V0.H8, V15.H8
-	WORD $0x4f9211c1 // fmla v1.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211e2 // fmla v2.4s, v15.4s, v18.s[0]
-	WORD $0x4fb211c3 // fmla v3.4s, v14.4s, v18.s[1]
-	WORD $0x4fb211e4 // fmla v4.4s, v15.4s, v18.s[1]
-	WORD $0x4f9219c5 // fmla v5.4s, v14.4s, v18.s[2]
-	WORD $0x4f9219e6 // fmla v6.4s, v15.4s, v18.s[2]
-	WORD $0x4fb219c7 // fmla v7.4s, v14.4s, v18.s[3]
-	WORD $0x4fb219e8 // fmla v8.4s, v15.4s, v18.s[3]
-	WORD $0x4f9311c9 // fmla v9.4s, v14.4s, v19.s[0]
-	WORD $0x4f9311ea // fmla v10.4s, v15.4s, v19.s[0]
-	WORD $0x4fb311cb // fmla v11.4s, v14.4s, v19.s[1]
-	WORD $0x4fb311ec // fmla v12.4s, v15.4s, v19.s[1]
-	FMOVQ (R6), F13
-	FMOVQ (R7), F18
-	FMOVQ 16(R7), F19
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V13.H8, V0.H8, V14.H8
-	VZIP2 V13.H8, V0.H8, V15.H8
-	WORD $0x4f9211c1 // fmla v1.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211e2 // fmla v2.4s, v15.4s, v18.s[0]
-	WORD $0x4fb211c3 // fmla v3.4s, v14.4s, v18.s[1]
-	WORD $0x4fb211e4 // fmla v4.4s, v15.4s, v18.s[1]
-	WORD $0x4f9219c5 // fmla v5.4s, v14.4s, v18.s[2]
-	WORD $0x4f9219e6 // fmla v6.4s, v15.4s, v18.s[2]
-	WORD $0x4fb219c7 // fmla v7.4s, v14.4s, v18.s[3]
-	WORD $0x4fb219e8 // fmla v8.4s, v15.4s, v18.s[3]
-	WORD $0x4f9311c9 // fmla v9.4s, v14.4s, v19.s[0]
-	WORD $0x4f9311ea // fmla v10.4s, v15.4s, v19.s[0]
-	WORD $0x4fb311cb // fmla v11.4s, v14.4s, v19.s[1]
-	WORD $0x4fb311ec // fmla v12.4s, v15.4s, v19.s[1]
-	SUBS $4, R8, R8
-	BGE halfgroup6turn
-
-halfgroup6turnend:
-	ADD $4, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup6stepend
 	PCALIGN $32
 
 halfgroup6step:
@@ -23305,11 +22552,12 @@ halfgroup6step:
 	WORD $0x4f9311ea // fmla v10.4s, v15.4s, v19.s[0]
 	WORD $0x4fb311cb // fmla v11.4s, v14.4s, v19.s[1]
 	WORD $0x4fb311ec // fmla v12.4s, v15.4s, v19.s[1]
-	SUBS $1, R8, R8
-	BGE halfgroup6step
+	SUB $1, R8, R8
+	TST $3, R8
+	BNE halfgroup6step
+	CBNZ R8, halfgroup6turn
 
-halfgroup6stepend:
-	ADD $1, R8, R8
+halfgroup6end:
 	MOVD ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -23382,9 +22630,9 @@ halfgroup7zero:
 	ADD R10<<1, R0, R6
 	ADD R12<<2, R2, R7
 	MOVD R9, R8
-	SUBS $4, R8, R8
-	BLT halfgroup7turnend
-	PCALIGN $32
+	CBZ R8, halfgroup7end
+	TST $3, R8
+	BNE halfgroup7step
 
 halfgroup7turn:
 	PRFM (R13), PLDL1KEEP
@@ -23398,97 +22646,6 @@ halfgroup7turn:
 	MOVD R20, R15
 
 halfgroup7ahead:
-	FMOVQ (R6), F15
-	FMOVQ (R7), F20
-	FMOVQ 16(R7), F21
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V15.H8, V0.H8, V16.H8
-	VZIP2 V15.H8, V0.H8, V17.H8
-	WORD $0x4f941201 // fmla v1.4s, v16.4s, v20.s[0]
-	WORD $0x4f941222 // fmla v2.4s, v17.4s, v20.s[0]
-	WORD $0x4fb41203 // fmla v3.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41224 // fmla v4.4s, v17.4s, v20.s[1]
-	WORD $0x4f941a05 // fmla v5.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a26 // fmla v6.4s, v17.4s, v20.s[2]
-	WORD $0x4fb41a07 // fmla v7.4s, v16.4s, v20.s[3]
-	WORD $0x4fb41a28 // fmla v8.4s, v17.4s, v20.s[3]
-	WORD $0x4f951209 // fmla v9.4s, v16.4s, v21.s[0]
-	WORD $0x4f95122a // fmla v10.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5120b // fmla v11.4s, v16.4s, v21.s[1]
-	WORD $0x4fb5122c // fmla v12.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a0d // fmla v13.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a2e // fmla v14.4s, v17.4s, v21.s[2]
-	FMOVQ (R6), F15
-	FMOVQ (R7), F20
-	FMOVQ 16(R7), F21
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V15.H8, V0.H8, V16.H8
-	VZIP2 V15.H8, V0.H8, V17.H8
-	WORD $0x4f941201 // fmla v1.4s, v16.4s, v20.s[0]
-	WORD $0x4f941222 // fmla v2.4s, v17.4s, v20.s[0]
-	WORD $0x4fb41203 // fmla v3.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41224 // fmla v4.4s, v17.4s, v20.s[1]
-	WORD $0x4f941a05 // fmla v5.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a26 // fmla v6.4s, v17.4s, v20.s[2]
-	WORD $0x4fb41a07 // fmla v7.4s, v16.4s, v20.s[3]
-	WORD $0x4fb41a28 // fmla v8.4s, v17.4s, v20.s[3]
-	WORD $0x4f951209 // fmla v9.4s, v16.4s, v21.s[0]
-	WORD $0x4f95122a // fmla v10.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5120b // fmla v11.4s, v16.4s, v21.s[1]
-	WORD $0x4fb5122c // fmla v12.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a0d // fmla v13.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a2e // fmla v14.4s, v17.4s, v21.s[2]
-	FMOVQ (R6), F15
-	FMOVQ (R7), F20
-	FMOVQ 16(R7), F21
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V15.H8, V0.H8, V16.H8
-	VZIP2 V15.H8, V0.H8, V17.H8
-	WORD $0x4f941201 // fmla v1.4s, v16.4s, v20.s[0]
-	WORD $0x4f941222 // fmla v2.4s, v17.4s, v20.s[0]
-	WORD $0x4fb41203 // fmla v3.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41224 // fmla v4.4s, v17.4s, v20.s[1]
-	WORD $0x4f941a05 // fmla v5.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a26 // fmla v6.4s, v17.4s, v20.s[2]
-	WORD $0x4fb41a07 // fmla v7.4s, v16.4s, v20.s[3]
-	WORD $0x4fb41a28 // fmla v8.4s, v17.4s, v20.s[3]
-	WORD $0x4f951209 // fmla v9.4s, v16.4s, v21.s[0]
-	WORD $0x4f95122a // fmla v10.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5120b // fmla v11.4s, v16.4s, v21.s[1]
-	WORD $0x4fb5122c // fmla v12.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a0d // fmla v13.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a2e // fmla v14.4s, v17.4s, v21.s[2]
-	FMOVQ (R6), F15
-	FMOVQ (R7), F20
-	FMOVQ 16(R7), F21
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V15.H8, V0.H8, V16.H8
-	VZIP2 V15.H8, V0.H8, V17.H8
-	WORD $0x4f941201 // fmla v1.4s, v16.4s, v20.s[0]
-	WORD $0x4f941222 // fmla v2.4s, v17.4s, v20.s[0]
-	WORD $0x4fb41203 // fmla v3.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41224 // fmla v4.4s, v17.4s, v20.s[1]
-	WORD $0x4f941a05 // fmla v5.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a26 // fmla v6.4s, v17.4s, v20.s[2]
-	WORD $0x4fb41a07 // fmla v7.4s, v16.4s, v20.s[3]
-	WORD $0x4fb41a28 // fmla v8.4s, v17.4s, v20.s[3]
-	WORD $0x4f951209 // fmla v9.4s, v16.4s, v21.s[0]
-	WORD $0x4f95122a // fmla v10.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5120b // fmla v11.4s, v16.4s, v21.s[1]
-	WORD $0x4fb5122c // fmla v12.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a0d // fmla v13.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a2e // fmla v14.4s, v17.4s, v21.s[2]
-	SUBS $4, R8, R8
-	BGE halfgroup7turn
-
-halfgroup7turnend:
-	ADD $4, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup7stepend
 	PCALIGN $32
 
 halfgroup7step:
@@ -23513,11 +22670,12 @@ halfgroup7step:
 	WORD $0x4fb5122c // fmla v12.4s, v17.4s, v21.s[1]
 	WORD $0x4f951a0d // fmla v13.4s, v16.4s, v21.s[2]
 	WORD $0x4f951a2e // fmla v14.4s, v17.4s, v21.s[2]
-	SUBS $1, R8, R8
-	BGE halfgroup7step
+	SUB $1, R8, R8
+	TST $3, R8
+	BNE halfgroup7step
+	CBNZ R8, halfgroup7turn
 
-halfgroup7stepend:
-	ADD $1, R8, R8
+halfgroup7end:
 	MOVD ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -23598,9 +22756,9 @@ halfgroup8zero:
 	ADD R10<<1, R0, R6
 	ADD R12<<2, R2, R7
 	MOVD R9, R8
-	SUBS $4, R8, R8
-	BLT halfgroup8turnend
-	PCALIGN $32
+	CBZ R8, halfgroup8end
+	TST $3, R8
+	BNE halfgroup8step
 
 halfgroup8turn:
 	PRFM (R13), PLDL1KEEP
@@ -23614,105 +22772,6 @@ halfgroup8turn:
 	MOVD R20, R15
 
 halfgroup8ahead:
-	FMOVQ (R6), F17
-	FMOVQ (R7), F22
-	FMOVQ 16(R7), F23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V17.H8, V0.H8, V18.H8
-	VZIP2 V17.H8, V0.H8, V19.H8
-	WORD $0x4f961241 // fmla v1.4s, v18.4s, v22.s[0]
-	WORD $0x4f961262 // fmla v2.4s, v19.4s, v22.s[0]
-	WORD $0x4fb61243 // fmla v3.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61264 // fmla v4.4s, v19.4s, v22.s[1]
-	WORD $0x4f961a45 // fmla v5.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a66 // fmla v6.4s, v19.4s, v22.s[2]
-	WORD $0x4fb61a47 // fmla v7.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a68 // fmla v8.4s, v19.4s, v22.s[3]
-	WORD $0x4f971249 // fmla v9.4s, v18.4s, v23.s[0]
-	WORD $0x4f97126a // fmla v10.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7124b // fmla v11.4s, v18.4s, v23.s[1]
-	WORD $0x4fb7126c // fmla v12.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a4d // fmla v13.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a6e // fmla v14.4s, v19.4s, v23.s[2]
-	WORD $0x4fb71a4f // fmla v15.4s, v18.4s, v23.s[3]
-	WORD $0x4fb71a70 // fmla v16.4s, v19.4s, v23.s[3]
-	FMOVQ (R6), F17
-	FMOVQ (R7), F22
-	FMOVQ 16(R7), F23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V17.H8, V0.H8, V18.H8
-	VZIP2 V17.H8, V0.H8, V19.H8
-	WORD $0x4f961241 // fmla v1.4s, v18.4s, v22.s[0]
-	WORD $0x4f961262 // fmla v2.4s, v19.4s, v22.s[0]
-	WORD $0x4fb61243 // fmla v3.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61264 // fmla v4.4s, v19.4s, v22.s[1]
-	WORD $0x4f961a45 // fmla v5.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a66 // fmla v6.4s, v19.4s, v22.s[2]
-	WORD $0x4fb61a47 // fmla v7.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a68 // fmla v8.4s, v19.4s, v22.s[3]
-	WORD $0x4f971249 // fmla v9.4s, v18.4s, v23.s[0]
-	WORD $0x4f97126a // fmla v10.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7124b // fmla v11.4s, v18.4s, v23.s[1]
-	WORD $0x4fb7126c // fmla v12.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a4d // fmla v13.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a6e // fmla v14.4s, v19.4s, v23.s[2]
-	WORD $0x4fb71a4f // fmla v15.4s, v18.4s, v23.s[3]
-	WORD $0x4fb71a70 // fmla v16.4s, v19.4s, v23.s[3]
-	FMOVQ (R6), F17
-	FMOVQ (R7), F22
-	FMOVQ 16(R7), F23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V17.H8, V0.H8, V18.H8
-	VZIP2 V17.H8, V0.H8, V19.H8
-	WORD $0x4f961241 // fmla v1.4s, v18.4s, v22.s[0]
-	WORD $0x4f961262 // fmla v2.4s, v19.4s, v22.s[0]
-	WORD $0x4fb61243 // fmla v3.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61264 // fmla v4.4s, v19.4s, v22.s[1]
-	WORD $0x4f961a45 // fmla v5.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a66 // fmla v6.4s, v19.4s, v22.s[2]
-	WORD $0x4fb61a47 // fmla v7.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a68 // fmla v8.4s, v19.4s, v22.s[3]
-	WORD $0x4f971249 // fmla v9.4s, v18.4s, v23.s[0]
-	WORD $0x4f97126a // fmla v10.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7124b // fmla v11.4s, v18.4s, v23.s[1]
-	WORD $0x4fb7126c // fmla v12.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a4d // fmla v13.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a6e // fmla v14.4s, v19.4s, v23.s[2]
-	WORD $0x4fb71a4f // fmla v15.4s, v18.4s, v23.s[3]
-	WORD $0x4fb71a70 // fmla v16.4s, v19.4s, v23.s[3]
-	FMOVQ (R6), F17
-	FMOVQ (R7), F22
-	FMOVQ 16(R7), F23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V17.H8, V0.H8, V18.H8
-	VZIP2 V17.H8, V0.H8, V19.H8
-	WORD $0x4f961241 // fmla v1.4s, v18.4s, v22.s[0]
-	WORD $0x4f961262 // fmla v2.4s, v19.4s, v22.s[0]
-	WORD $0x4fb61243 // fmla v3.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61264 // fmla v4.4s, v19.4s, v22.s[1]
-	WORD $0x4f961a45 // fmla v5.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a66 // fmla v6.4s, v19.4s, v22.s[2]
-	WORD $0x4fb61a47 // fmla v7.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a68 // fmla v8.4s, v19.4s, v22.s[3]
-	WORD $0x4f971249 // fmla v9.4s, v18.4s, v23.s[0]
-	WORD $0x4f97126a // fmla v10.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7124b // fmla v11.4s, v18.4s, v23.s[1]
-	WORD $0x4fb7126c // fmla v12.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a4d // fmla v13.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a6e // fmla v14.4s, v19.4s, v23.s[2]
-	WORD $0x4fb71a4f // fmla v15.4s, v18.4s, v23.s[3]
-	WORD $0x4fb71a70 // fmla v16.4s, v19.4s, v23.s[3]
-	SUBS $4, R8, R8
-	BGE halfgroup8turn
-
-halfgroup8turnend:
-	ADD $4, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup8stepend
 	PCALIGN $32
 
 halfgroup8step:
@@ -23739,11 +22798,12 @@ halfgroup8step:
 	WORD $0x4f971a6e // fmla v14.4s, v19.4s, v23.s[2]
 	WORD $0x4fb71a4f // fmla v15.4s, v18.4s, v23.s[3]
 	WORD $0x4fb71a70 // fmla v16.4s, v19.4s, v23.s[3]
-	SUBS $1, R8, R8
-	BGE halfgroup8step
+	SUB $1, R8, R8
+	TST $3, R8
+	BNE halfgroup8step
+	CBNZ R8, halfgroup8turn
 
-halfgroup8stepend:
-	ADD $1, R8, R8
+halfgroup8end:
 	MOVD ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -26889,9 +25949,9 @@ linegroup1zero:
 	ADD R12<<2, R2, R7
 	MOVD R22, R23
 	MOVD R9, R8
-	SUBS $4, R8, R8
-	BLT linegroup1turnend
-	PCALIGN $32
+	CBZ R8, linegroup1end
+	TST $3, R8
+	BNE linegroup1step
 
 linegroup1turn:
 	PRFM (R13), PLDL1KEEP
@@ -26905,113 +25965,6 @@ linegroup1turn:
 	MOVD R20, R15
 
 linegroup1ahead:
-	FMOVQ (R6), F7
-	FMOVS (R7), F14
-	VLD1R (R23), [V13.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V7.B16, V7.B16
-	VZIP1 V1.B16, V7.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V8.H8
-	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
-	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
-	VZIP2 V1.H8, V12.H8, V9.H8
-	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
-	VZIP2 V1.B16, V7.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V10.H8
-	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	VZIP2 V1.H8, V12.H8, V11.H8
-	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
-	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x4f8e1103 // fmla v3.4s, v8.4s, v14.s[0]
-	WORD $0x4f8e1124 // fmla v4.4s, v9.4s, v14.s[0]
-	WORD $0x4f8e1145 // fmla v5.4s, v10.4s, v14.s[0]
-	WORD $0x4f8e1166 // fmla v6.4s, v11.4s, v14.s[0]
-	FMOVQ (R6), F7
-	FMOVS (R7), F14
-	VLD1R (R23), [V13.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V7.B16, V7.B16
-	VZIP1 V1.B16, V7.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V8.H8
-	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
-	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
-	VZIP2 V1.H8, V12.H8, V9.H8
-	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
-	VZIP2 V1.B16, V7.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V10.H8
-	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	VZIP2 V1.H8, V12.H8, V11.H8
-	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
-	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x4f8e1103 // fmla v3.4s, v8.4s, v14.s[0]
-	WORD $0x4f8e1124 // fmla v4.4s, v9.4s, v14.s[0]
-	WORD $0x4f8e1145 // fmla v5.4s, v10.4s, v14.s[0]
-	WORD $0x4f8e1166 // fmla v6.4s, v11.4s, v14.s[0]
-	FMOVQ (R6), F7
-	FMOVS (R7), F14
-	VLD1R (R23), [V13.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V7.B16, V7.B16
-	VZIP1 V1.B16, V7.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V8.H8
-	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
-	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
-	VZIP2 V1.H8, V12.H8, V9.H8
-	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
-	VZIP2 V1.B16, V7.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V10.H8
-	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	VZIP2 V1.H8, V12.H8, V11.H8
-	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
-	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x4f8e1103 // fmla v3.4s, v8.4s, v14.s[0]
-	WORD $0x4f8e1124 // fmla v4.4s, v9.4s, v14.s[0]
-	WORD $0x4f8e1145 // fmla v5.4s, v10.4s, v14.s[0]
-	WORD $0x4f8e1166 // fmla v6.4s, v11.4s, v14.s[0]
-	FMOVQ (R6), F7
-	FMOVS (R7), F14
-	VLD1R (R23), [V13.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V7.B16, V7.B16
-	VZIP1 V1.B16, V7.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V8.H8
-	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
-	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
-	VZIP2 V1.H8, V12.H8, V9.H8
-	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
-	VZIP2 V1.B16, V7.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V10.H8
-	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	VZIP2 V1.H8, V12.H8, V11.H8
-	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
-	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x4f8e1103 // fmla v3.4s, v8.4s, v14.s[0]
-	WORD $0x4f8e1124 // fmla v4.4s, v9.4s, v14.s[0]
-	WORD $0x4f8e1145 // fmla v5.4s, v10.4s, v14.s[0]
-	WORD $0x4f8e1166 // fmla v6.4s, v11.4s, v14.s[0]
-	SUBS $4, R8, R8
-	BGE linegroup1turn
-
-linegroup1turnend:
-	ADD $4, R8, R8
-	SUBS $1, R8, R8
-	BLT linegroup1stepend
 	PCALIGN $32
 
 linegroup1step:
@@ -27040,11 +25993,12 @@ linegroup1step:
 	WORD $0x4f8e1124 // fmla v4.4s, v9.4s, v14.s[0]
 	WORD $0x4f8e1145 // fmla v5.4s, v10.4s, v14.s[0]
 	WORD $0x4f8e1166 // fmla v6.4s, v11.4s, v14.s[0]
-	SUBS $1, R8, R8
-	BGE linegroup1step
+	SUB $1, R8, R8
+	TST $3, R8
+	BNE linegroup1step
+	CBNZ R8, linegroup1turn
 
-linegroup1stepend:
-	ADD $1, R8, R8
+linegroup1end:
 	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -27088,9 +26042,9 @@ linegroup2zero:
 	ADD R12<<2, R2, R7
 	MOVD R22, R23
 	MOVD R9, R8
-	SUBS $4, R8, R8
-	BLT linegroup2turnend
-	PCALIGN $32
+	CBZ R8, linegroup2end
+	TST $3, R8
+	BNE linegroup2step
 
 linegroup2turn:
 	PRFM (R13), PLDL1KEEP
@@ -27104,129 +26058,6 @@ linegroup2turn:
 	MOVD R20, R15
 
 linegroup2ahead:
-	FMOVQ (R6), F11
-	FMOVQ (R7), F18
-	VLD1R (R23), [V17.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V11.B16, V11.B16
-	VZIP1 V1.B16, V11.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V12.H8
-	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V13.H8
-	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
-	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
-	VZIP2 V1.B16, V11.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	WORD $0x4f921183 // fmla v3.4s, v12.4s, v18.s[0]
-	WORD $0x4f9211a4 // fmla v4.4s, v13.4s, v18.s[0]
-	WORD $0x4f9211c5 // fmla v5.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211e6 // fmla v6.4s, v15.4s, v18.s[0]
-	WORD $0x4fb21187 // fmla v7.4s, v12.4s, v18.s[1]
-	WORD $0x4fb211a8 // fmla v8.4s, v13.4s, v18.s[1]
-	WORD $0x4fb211c9 // fmla v9.4s, v14.4s, v18.s[1]
-	WORD $0x4fb211ea // fmla v10.4s, v15.4s, v18.s[1]
-	FMOVQ (R6), F11
-	FMOVQ (R7), F18
-	VLD1R (R23), [V17.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V11.B16, V11.B16
-	VZIP1 V1.B16, V11.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V12.H8
-	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V13.H8
-	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
-	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
-	VZIP2 V1.B16, V11.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	WORD $0x4f921183 // fmla v3.4s, v12.4s, v18.s[0]
-	WORD $0x4f9211a4 // fmla v4.4s, v13.4s, v18.s[0]
-	WORD $0x4f9211c5 // fmla v5.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211e6 // fmla v6.4s, v15.4s, v18.s[0]
-	WORD $0x4fb21187 // fmla v7.4s, v12.4s, v18.s[1]
-	WORD $0x4fb211a8 // fmla v8.4s, v13.4s, v18.s[1]
-	WORD $0x4fb211c9 // fmla v9.4s, v14.4s, v18.s[1]
-	WORD $0x4fb211ea // fmla v10.4s, v15.4s, v18.s[1]
-	FMOVQ (R6), F11
-	FMOVQ (R7), F18
-	VLD1R (R23), [V17.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V11.B16, V11.B16
-	VZIP1 V1.B16, V11.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V12.H8
-	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V13.H8
-	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
-	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
-	VZIP2 V1.B16, V11.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	WORD $0x4f921183 // fmla v3.4s, v12.4s, v18.s[0]
-	WORD $0x4f9211a4 // fmla v4.4s, v13.4s, v18.s[0]
-	WORD $0x4f9211c5 // fmla v5.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211e6 // fmla v6.4s, v15.4s, v18.s[0]
-	WORD $0x4fb21187 // fmla v7.4s, v12.4s, v18.s[1]
-	WORD $0x4fb211a8 // fmla v8.4s, v13.4s, v18.s[1]
-	WORD $0x4fb211c9 // fmla v9.4s, v14.4s, v18.s[1]
-	WORD $0x4fb211ea // fmla v10.4s, v15.4s, v18.s[1]
-	FMOVQ (R6), F11
-	FMOVQ (R7), F18
-	VLD1R (R23), [V17.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V11.B16, V11.B16
-	VZIP1 V1.B16, V11.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V12.H8
-	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V13.H8
-	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
-	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
-	VZIP2 V1.B16, V11.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	WORD $0x4f921183 // fmla v3.4s, v12.4s, v18.s[0]
-	WORD $0x4f9211a4 // fmla v4.4s, v13.4s, v18.s[0]
-	WORD $0x4f9211c5 // fmla v5.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211e6 // fmla v6.4s, v15.4s, v18.s[0]
-	WORD $0x4fb21187 // fmla v7.4s, v12.4s, v18.s[1]
-	WORD $0x4fb211a8 // fmla v8.4s, v13.4s, v18.s[1]
-	WORD $0x4fb211c9 // fmla v9.4s, v14.4s, v18.s[1]
-	WORD $0x4fb211ea // fmla v10.4s, v15.4s, v18.s[1]
-	SUBS $4, R8, R8
-	BGE linegroup2turn
-
-linegroup2turnend:
-	ADD $4, R8, R8
-	SUBS $1, R8, R8
-	BLT linegroup2stepend
 	PCALIGN $32
 
 linegroup2step:
@@ -27259,11 +26090,12 @@ linegroup2step:
 	WORD $0x4fb211a8 // fmla v8.4s, v13.4s, v18.s[1]
 	WORD $0x4fb211c9 // fmla v9.4s, v14.4s, v18.s[1]
 	WORD $0x4fb211ea // fmla v10.4s, v15.4s, v18.s[1]
-	SUBS $1, R8, R8
-	BGE linegroup2step
+	SUB $1, R8, R8
+	TST $3, R8
+	BNE linegroup2step
+	CBNZ R8, linegroup2turn
 
-linegroup2stepend:
-	ADD $1, R8, R8
+linegroup2end:
 	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -27321,9 +26153,9 @@ linegroup3zero:
 	ADD R12<<2, R2, R7
 	MOVD R22, R23
 	MOVD R9, R8
-	SUBS $4, R8, R8
-	BLT linegroup3turnend
-	PCALIGN $32
+	CBZ R8, linegroup3end
+	TST $3, R8
+	BNE linegroup3step
 
 linegroup3turn:
 	PRFM (R13), PLDL1KEEP
@@ -27337,145 +26169,6 @@ linegroup3turn:
 	MOVD R20, R15
 
 linegroup3ahead:
-	FMOVQ (R6), F15
-	FMOVQ (R7), F22
-	VLD1R (R23), [V21.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V15.B16, V15.B16
-	VZIP1 V1.B16, V15.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V16.H8
-	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
-	WORD $0x6e35de10 // fmul v16.4s, v16.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V17.H8
-	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
-	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
-	VZIP2 V1.B16, V15.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V18.H8
-	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
-	WORD $0x4f961203 // fmla v3.4s, v16.4s, v22.s[0]
-	WORD $0x4f961224 // fmla v4.4s, v17.4s, v22.s[0]
-	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
-	WORD $0x4f961266 // fmla v6.4s, v19.4s, v22.s[0]
-	WORD $0x4fb61207 // fmla v7.4s, v16.4s, v22.s[1]
-	WORD $0x4fb61228 // fmla v8.4s, v17.4s, v22.s[1]
-	WORD $0x4fb61249 // fmla v9.4s, v18.4s, v22.s[1]
-	WORD $0x4fb6126a // fmla v10.4s, v19.4s, v22.s[1]
-	WORD $0x4f961a0b // fmla v11.4s, v16.4s, v22.s[2]
-	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
-	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a6e // fmla v14.4s, v19.4s, v22.s[2]
-	FMOVQ (R6), F15
-	FMOVQ (R7), F22
-	VLD1R (R23), [V21.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V15.B16, V15.B16
-	VZIP1 V1.B16, V15.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V16.H8
-	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
-	WORD $0x6e35de10 // fmul v16.4s, v16.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V17.H8
-	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
-	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
-	VZIP2 V1.B16, V15.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V18.H8
-	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
-	WORD $0x4f961203 // fmla v3.4s, v16.4s, v22.s[0]
-	WORD $0x4f961224 // fmla v4.4s, v17.4s, v22.s[0]
-	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
-	WORD $0x4f961266 // fmla v6.4s, v19.4s, v22.s[0]
-	WORD $0x4fb61207 // fmla v7.4s, v16.4s, v22.s[1]
-	WORD $0x4fb61228 // fmla v8.4s, v17.4s, v22.s[1]
-	WORD $0x4fb61249 // fmla v9.4s, v18.4s, v22.s[1]
-	WORD $0x4fb6126a // fmla v10.4s, v19.4s, v22.s[1]
-	WORD $0x4f961a0b // fmla v11.4s, v16.4s, v22.s[2]
-	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
-	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a6e // fmla v14.4s, v19.4s, v22.s[2]
-	FMOVQ (R6), F15
-	FMOVQ (R7), F22
-	VLD1R (R23), [V21.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V15.B16, V15.B16
-	VZIP1 V1.B16, V15.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V16.H8
-	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
-	WORD $0x6e35de10 // fmul v16.4s, v16.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V17.H8
-	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
-	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
-	VZIP2 V1.B16, V15.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V18.H8
-	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
-	WORD $0x4f961203 // fmla v3.4s, v16.4s, v22.s[0]
-	WORD $0x4f961224 // fmla v4.4s, v17.4s, v22.s[0]
-	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
-	WORD $0x4f961266 // fmla v6.4s, v19.4s, v22.s[0]
-	WORD $0x4fb61207 // fmla v7.4s, v16.4s, v22.s[1]
-	WORD $0x4fb61228 // fmla v8.4s, v17.4s, v22.s[1]
-	WORD $0x4fb61249 // fmla v9.4s, v18.4s, v22.s[1]
-	WORD $0x4fb6126a // fmla v10.4s, v19.4s, v22.s[1]
-	WORD $0x4f961a0b // fmla v11.4s, v16.4s, v22.s[2]
-	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
-	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a6e // fmla v14.4s, v19.4s, v22.s[2]
-	FMOVQ (R6), F15
-	FMOVQ (R7), F22
-	VLD1R (R23), [V21.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V15.B16, V15.B16
-	VZIP1 V1.B16, V15.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V16.H8
-	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
-	WORD $0x6e35de10 // fmul v16.4s, v16.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V17.H8
-	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
-	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
-	VZIP2 V1.B16, V15.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V18.H8
-	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
-	WORD $0x4f961203 // fmla v3.4s, v16.4s, v22.s[0]
-	WORD $0x4f961224 // fmla v4.4s, v17.4s, v22.s[0]
-	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
-	WORD $0x4f961266 // fmla v6.4s, v19.4s, v22.s[0]
-	WORD $0x4fb61207 // fmla v7.4s, v16.4s, v22.s[1]
-	WORD $0x4fb61228 // fmla v8.4s, v17.4s, v22.s[1]
-	WORD $0x4fb61249 // fmla v9.4s, v18.4s, v22.s[1]
-	WORD $0x4fb6126a // fmla v10.4s, v19.4s, v22.s[1]
-	WORD $0x4f961a0b // fmla v11.4s, v16.4s, v22.s[2]
-	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
-	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a6e // fmla v14.4s, v19.4s, v22.s[2]
-	SUBS $4, R8, R8
-	BGE linegroup3turn
-
-linegroup3turnend:
-	ADD $4, R8, R8
-	SUBS $1, R8, R8
-	BLT linegroup3stepend
 	PCALIGN $32
 
 linegroup3step:
@@ -27512,11 +26205,12 @@ linegroup3step:
 	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
 	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
 	WORD $0x4f961a6e // fmla v14.4s, v19.4s, v22.s[2]
-	SUBS $1, R8, R8
-	BGE linegroup3step
+	SUB $1, R8, R8
+	TST $3, R8
+	BNE linegroup3step
+	CBNZ R8, linegroup3turn
 
-linegroup3stepend:
-	ADD $1, R8, R8
+linegroup3end:
 	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -27588,9 +26282,9 @@ linegroup4zero:
 	ADD R12<<2, R2, R7
 	MOVD R22, R23
 	MOVD R9, R8
-	SUBS $4, R8, R8
-	BLT linegroup4turnend
-	PCALIGN $32
+	CBZ R8, linegroup4end
+	TST $3, R8
+	BNE linegroup4step
 
 linegroup4turn:
 	PRFM (R13), PLDL1KEEP
@@ -27604,161 +26298,6 @@ linegroup4turn:
 	MOVD R20, R15
 
 linegroup4ahead:
-	FMOVQ (R6), F19
-	FMOVQ (R7), F26
-	VLD1R (R23), [V25.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V19.B16, V19.B16
-	VZIP1 V1.B16, V19.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V20.H8
-	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
-	WORD $0x6e39de94 // fmul v20.4s, v20.4s, v25.4s
-	VZIP2 V1.H8, V24.H8, V21.H8
-	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
-	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
-	VZIP2 V1.B16, V19.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V22.H8
-	WORD $0x4ea2d6d6 // fsub v22.4s, v22.4s, v2.4s
-	WORD $0x6e39ded6 // fmul v22.4s, v22.4s, v25.4s
-	VZIP2 V1.H8, V24.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e39def7 // fmul v23.4s, v23.4s, v25.4s
-	WORD $0x4f9a1283 // fmla v3.4s, v20.4s, v26.s[0]
-	WORD $0x4f9a12a4 // fmla v4.4s, v21.4s, v26.s[0]
-	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
-	WORD $0x4f9a12e6 // fmla v6.4s, v23.4s, v26.s[0]
-	WORD $0x4fba1287 // fmla v7.4s, v20.4s, v26.s[1]
-	WORD $0x4fba12a8 // fmla v8.4s, v21.4s, v26.s[1]
-	WORD $0x4fba12c9 // fmla v9.4s, v22.4s, v26.s[1]
-	WORD $0x4fba12ea // fmla v10.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1a8b // fmla v11.4s, v20.4s, v26.s[2]
-	WORD $0x4f9a1aac // fmla v12.4s, v21.4s, v26.s[2]
-	WORD $0x4f9a1acd // fmla v13.4s, v22.4s, v26.s[2]
-	WORD $0x4f9a1aee // fmla v14.4s, v23.4s, v26.s[2]
-	WORD $0x4fba1a8f // fmla v15.4s, v20.4s, v26.s[3]
-	WORD $0x4fba1ab0 // fmla v16.4s, v21.4s, v26.s[3]
-	WORD $0x4fba1ad1 // fmla v17.4s, v22.4s, v26.s[3]
-	WORD $0x4fba1af2 // fmla v18.4s, v23.4s, v26.s[3]
-	FMOVQ (R6), F19
-	FMOVQ (R7), F26
-	VLD1R (R23), [V25.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V19.B16, V19.B16
-	VZIP1 V1.B16, V19.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V20.H8
-	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
-	WORD $0x6e39de94 // fmul v20.4s, v20.4s, v25.4s
-	VZIP2 V1.H8, V24.H8, V21.H8
-	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
-	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
-	VZIP2 V1.B16, V19.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V22.H8
-	WORD $0x4ea2d6d6 // fsub v22.4s, v22.4s, v2.4s
-	WORD $0x6e39ded6 // fmul v22.4s, v22.4s, v25.4s
-	VZIP2 V1.H8, V24.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e39def7 // fmul v23.4s, v23.4s, v25.4s
-	WORD $0x4f9a1283 // fmla v3.4s, v20.4s, v26.s[0]
-	WORD $0x4f9a12a4 // fmla v4.4s, v21.4s, v26.s[0]
-	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
-	WORD $0x4f9a12e6 // fmla v6.4s, v23.4s, v26.s[0]
-	WORD $0x4fba1287 // fmla v7.4s, v20.4s, v26.s[1]
-	WORD $0x4fba12a8 // fmla v8.4s, v21.4s, v26.s[1]
-	WORD $0x4fba12c9 // fmla v9.4s, v22.4s, v26.s[1]
-	WORD $0x4fba12ea // fmla v10.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1a8b // fmla v11.4s, v20.4s, v26.s[2]
-	WORD $0x4f9a1aac // fmla v12.4s, v21.4s, v26.s[2]
-	WORD $0x4f9a1acd // fmla v13.4s, v22.4s, v26.s[2]
-	WORD $0x4f9a1aee // fmla v14.4s, v23.4s, v26.s[2]
-	WORD $0x4fba1a8f // fmla v15.4s, v20.4s, v26.s[3]
-	WORD $0x4fba1ab0 // fmla v16.4s, v21.4s, v26.s[3]
-	WORD $0x4fba1ad1 // fmla v17.4s, v22.4s, v26.s[3]
-	WORD $0x4fba1af2 // fmla v18.4s, v23.4s, v26.s[3]
-	FMOVQ (R6), F19
-	FMOVQ (R7), F26
-	VLD1R (R23), [V25.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V19.B16, V19.B16
-	VZIP1 V1.B16, V19.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V20.H8
-	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
-	WORD $0x6e39de94 // fmul v20.4s, v20.4s, v25.4s
-	VZIP2 V1.H8, V24.H8, V21.H8
-	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
-	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
-	VZIP2 V1.B16, V19.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V22.H8
-	WORD $0x4ea2d6d6 // fsub v22.4s, v22.4s, v2.4s
-	WORD $0x6e39ded6 // fmul v22.4s, v22.4s, v25.4s
-	VZIP2 V1.H8, V24.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e39def7 // fmul v23.4s, v23.4s, v25.4s
-	WORD $0x4f9a1283 // fmla v3.4s, v20.4s, v26.s[0]
-	WORD $0x4f9a12a4 // fmla v4.4s, v21.4s, v26.s[0]
-	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
-	WORD $0x4f9a12e6 // fmla v6.4s, v23.4s, v26.s[0]
-	WORD $0x4fba1287 // fmla v7.4s, v20.4s, v26.s[1]
-	WORD $0x4fba12a8 // fmla v8.4s, v21.4s, v26.s[1]
-	WORD $0x4fba12c9 // fmla v9.4s, v22.4s, v26.s[1]
-	WORD $0x4fba12ea // fmla v10.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1a8b // fmla v11.4s, v20.4s, v26.s[2]
-	WORD $0x4f9a1aac // fmla v12.4s, v21.4s, v26.s[2]
-	WORD $0x4f9a1acd // fmla v13.4s, v22.4s, v26.s[2]
-	WORD $0x4f9a1aee // fmla v14.4s, v23.4s, v26.s[2]
-	WORD $0x4fba1a8f // fmla v15.4s, v20.4s, v26.s[3]
-	WORD $0x4fba1ab0 // fmla v16.4s, v21.4s, v26.s[3]
-	WORD $0x4fba1ad1 // fmla v17.4s, v22.4s, v26.s[3]
-	WORD $0x4fba1af2 // fmla v18.4s, v23.4s, v26.s[3]
-	FMOVQ (R6), F19
-	FMOVQ (R7), F26
-	VLD1R (R23), [V25.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V19.B16, V19.B16
-	VZIP1 V1.B16, V19.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V20.H8
-	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
-	WORD $0x6e39de94 // fmul v20.4s, v20.4s, v25.4s
-	VZIP2 V1.H8, V24.H8, V21.H8
-	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
-	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
-	VZIP2 V1.B16, V19.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V22.H8
-	WORD $0x4ea2d6d6 // fsub v22.4s, v22.4s, v2.4s
-	WORD $0x6e39ded6 // fmul v22.4s, v22.4s, v25.4s
-	VZIP2 V1.H8, V24.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e39def7 // fmul v23.4s, v23.4s, v25.4s
-	WORD $0x4f9a1283 // fmla v3.4s, v20.4s, v26.s[0]
-	WORD $0x4f9a12a4 // fmla v4.4s, v21.4s, v26.s[0]
-	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
-	WORD $0x4f9a12e6 // fmla v6.4s, v23.4s, v26.s[0]
-	WORD $0x4fba1287 // fmla v7.4s, v20.4s, v26.s[1]
-	WORD $0x4fba12a8 // fmla v8.4s, v21.4s, v26.s[1]
-	WORD $0x4fba12c9 // fmla v9.4s, v22.4s, v26.s[1]
-	WORD $0x4fba12ea // fmla v10.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1a8b // fmla v11.4s, v20.4s, v26.s[2]
-	WORD $0x4f9a1aac // fmla v12.4s, v21.4s, v26.s[2]
-	WORD $0x4f9a1acd // fmla v13.4s, v22.4s, v26.s[2]
-	WORD $0x4f9a1aee // fmla v14.4s, v23.4s, v26.s[2]
-	WORD $0x4fba1a8f // fmla v15.4s, v20.4s, v26.s[3]
-	WORD $0x4fba1ab0 // fmla v16.4s, v21.4s, v26.s[3]
-	WORD $0x4fba1ad1 // fmla v17.4s, v22.4s, v26.s[3]
-	WORD $0x4fba1af2 // fmla v18.4s, v23.4s, v26.s[3]
-	SUBS $4, R8, R8
-	BGE linegroup4turn
-
-linegroup4turnend:
-	ADD $4, R8, R8
-	SUBS $1, R8, R8
-	BLT linegroup4stepend
 	PCALIGN $32
 
 linegroup4step:
@@ -27799,11 +26338,12 @@ linegroup4step:
 	WORD $0x4fba1ab0 // fmla v16.4s, v21.4s, v26.s[3]
 	WORD $0x4fba1ad1 // fmla v17.4s, v22.4s, v26.s[3]
 	WORD $0x4fba1af2 // fmla v18.4s, v23.4s, v26.s[3]
-	SUBS $1, R8, R8
-	BGE linegroup4step
+	SUB $1, R8, R8
+	TST $3, R8
+	BNE linegroup4step
+	CBNZ R8, linegroup4turn
 
-linegroup4stepend:
-	ADD $1, R8, R8
+linegroup4end:
 	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -27880,9 +26420,9 @@ halfgroup1zero:
 	ADD R12<<2, R2, R7
 	MOVD R22, R23
 	MOVD R9, R8
-	SUBS $8, R8, R8
-	BLT halfgroup1turnend
-	PCALIGN $32
+	CBZ R8, halfgroup1end
+	TST $7, R8
+	BNE halfgroup1step
 
 halfgroup1turn:
 	PRFM (R13), PLDL1KEEP
@@ -27896,141 +26436,6 @@ halfgroup1turn:
 	MOVD R20, R15
 
 halfgroup1ahead:
-	FMOVD (R6), F5
-	FMOVS (R7), F10
-	VLD1R (R23), [V9.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V5.B16, V5.B16
-	VZIP1 V1.B16, V5.B16, V8.B16
-	VZIP1 V1.H8, V8.H8, V6.H8
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	VZIP2 V1.H8, V8.H8, V7.H8
-	WORD $0x4ea2d4e7 // fsub v7.4s, v7.4s, v2.4s
-	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
-	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
-	FMOVD (R6), F5
-	FMOVS (R7), F10
-	VLD1R (R23), [V9.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V5.B16, V5.B16
-	VZIP1 V1.B16, V5.B16, V8.B16
-	VZIP1 V1.H8, V8.H8, V6.H8
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	VZIP2 V1.H8, V8.H8, V7.H8
-	WORD $0x4ea2d4e7 // fsub v7.4s, v7.4s, v2.4s
-	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
-	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
-	FMOVD (R6), F5
-	FMOVS (R7), F10
-	VLD1R (R23), [V9.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V5.B16, V5.B16
-	VZIP1 V1.B16, V5.B16, V8.B16
-	VZIP1 V1.H8, V8.H8, V6.H8
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	VZIP2 V1.H8, V8.H8, V7.H8
-	WORD $0x4ea2d4e7 // fsub v7.4s, v7.4s, v2.4s
-	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
-	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
-	FMOVD (R6), F5
-	FMOVS (R7), F10
-	VLD1R (R23), [V9.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V5.B16, V5.B16
-	VZIP1 V1.B16, V5.B16, V8.B16
-	VZIP1 V1.H8, V8.H8, V6.H8
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	VZIP2 V1.H8, V8.H8, V7.H8
-	WORD $0x4ea2d4e7 // fsub v7.4s, v7.4s, v2.4s
-	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
-	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
-	FMOVD (R6), F5
-	FMOVS (R7), F10
-	VLD1R (R23), [V9.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V5.B16, V5.B16
-	VZIP1 V1.B16, V5.B16, V8.B16
-	VZIP1 V1.H8, V8.H8, V6.H8
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	VZIP2 V1.H8, V8.H8, V7.H8
-	WORD $0x4ea2d4e7 // fsub v7.4s, v7.4s, v2.4s
-	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
-	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
-	FMOVD (R6), F5
-	FMOVS (R7), F10
-	VLD1R (R23), [V9.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V5.B16, V5.B16
-	VZIP1 V1.B16, V5.B16, V8.B16
-	VZIP1 V1.H8, V8.H8, V6.H8
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	VZIP2 V1.H8, V8.H8, V7.H8
-	WORD $0x4ea2d4e7 // fsub v7.4s, v7.4s, v2.4s
-	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
-	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
-	FMOVD (R6), F5
-	FMOVS (R7), F10
-	VLD1R (R23), [V9.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V5.B16, V5.B16
-	VZIP1 V1.B16, V5.B16, V8.B16
-	VZIP1 V1.H8, V8.H8, V6.H8
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	VZIP2 V1.H8, V8.H8, V7.H8
-	WORD $0x4ea2d4e7 // fsub v7.4s, v7.4s, v2.4s
-	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
-	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
-	FMOVD (R6), F5
-	FMOVS (R7), F10
-	VLD1R (R23), [V9.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V5.B16, V5.B16
-	VZIP1 V1.B16, V5.B16, V8.B16
-	VZIP1 V1.H8, V8.H8, V6.H8
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	VZIP2 V1.H8, V8.H8, V7.H8
-	WORD $0x4ea2d4e7 // fsub v7.4s, v7.4s, v2.4s
-	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
-	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
-	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
-	SUBS $8, R8, R8
-	BGE halfgroup1turn
-
-halfgroup1turnend:
-	ADD $8, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup1stepend
 	PCALIGN $32
 
 halfgroup1step:
@@ -28050,11 +26455,12 @@ halfgroup1step:
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
 	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
 	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
-	SUBS $1, R8, R8
-	BGE halfgroup1step
+	SUB $1, R8, R8
+	TST $7, R8
+	BNE halfgroup1step
+	CBNZ R8, halfgroup1turn
 
-halfgroup1stepend:
-	ADD $1, R8, R8
+halfgroup1end:
 	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -28103,9 +26509,9 @@ halfgroup5zero:
 	ADD R12<<2, R2, R7
 	MOVD R22, R23
 	MOVD R9, R8
-	SUBS $8, R8, R8
-	BLT halfgroup5turnend
-	PCALIGN $32
+	CBZ R8, halfgroup5end
+	TST $7, R8
+	BNE halfgroup5step
 
 halfgroup5turn:
 	PRFM (R13), PLDL1KEEP
@@ -28119,213 +26525,6 @@ halfgroup5turn:
 	MOVD R20, R15
 
 halfgroup5ahead:
-	FMOVD (R6), F13
-	FMOVQ (R7), F18
-	FMOVQ 16(R7), F19
-	VLD1R (R23), [V17.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V13.B16, V13.B16
-	VZIP1 V1.B16, V13.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211e4 // fmla v4.4s, v15.4s, v18.s[0]
-	WORD $0x4fb211c5 // fmla v5.4s, v14.4s, v18.s[1]
-	WORD $0x4fb211e6 // fmla v6.4s, v15.4s, v18.s[1]
-	WORD $0x4f9219c7 // fmla v7.4s, v14.4s, v18.s[2]
-	WORD $0x4f9219e8 // fmla v8.4s, v15.4s, v18.s[2]
-	WORD $0x4fb219c9 // fmla v9.4s, v14.4s, v18.s[3]
-	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
-	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
-	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
-	FMOVD (R6), F13
-	FMOVQ (R7), F18
-	FMOVQ 16(R7), F19
-	VLD1R (R23), [V17.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V13.B16, V13.B16
-	VZIP1 V1.B16, V13.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211e4 // fmla v4.4s, v15.4s, v18.s[0]
-	WORD $0x4fb211c5 // fmla v5.4s, v14.4s, v18.s[1]
-	WORD $0x4fb211e6 // fmla v6.4s, v15.4s, v18.s[1]
-	WORD $0x4f9219c7 // fmla v7.4s, v14.4s, v18.s[2]
-	WORD $0x4f9219e8 // fmla v8.4s, v15.4s, v18.s[2]
-	WORD $0x4fb219c9 // fmla v9.4s, v14.4s, v18.s[3]
-	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
-	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
-	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
-	FMOVD (R6), F13
-	FMOVQ (R7), F18
-	FMOVQ 16(R7), F19
-	VLD1R (R23), [V17.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V13.B16, V13.B16
-	VZIP1 V1.B16, V13.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211e4 // fmla v4.4s, v15.4s, v18.s[0]
-	WORD $0x4fb211c5 // fmla v5.4s, v14.4s, v18.s[1]
-	WORD $0x4fb211e6 // fmla v6.4s, v15.4s, v18.s[1]
-	WORD $0x4f9219c7 // fmla v7.4s, v14.4s, v18.s[2]
-	WORD $0x4f9219e8 // fmla v8.4s, v15.4s, v18.s[2]
-	WORD $0x4fb219c9 // fmla v9.4s, v14.4s, v18.s[3]
-	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
-	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
-	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
-	FMOVD (R6), F13
-	FMOVQ (R7), F18
-	FMOVQ 16(R7), F19
-	VLD1R (R23), [V17.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V13.B16, V13.B16
-	VZIP1 V1.B16, V13.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211e4 // fmla v4.4s, v15.4s, v18.s[0]
-	WORD $0x4fb211c5 // fmla v5.4s, v14.4s, v18.s[1]
-	WORD $0x4fb211e6 // fmla v6.4s, v15.4s, v18.s[1]
-	WORD $0x4f9219c7 // fmla v7.4s, v14.4s, v18.s[2]
-	WORD $0x4f9219e8 // fmla v8.4s, v15.4s, v18.s[2]
-	WORD $0x4fb219c9 // fmla v9.4s, v14.4s, v18.s[3]
-	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
-	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
-	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
-	FMOVD (R6), F13
-	FMOVQ (R7), F18
-	FMOVQ 16(R7), F19
-	VLD1R (R23), [V17.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V13.B16, V13.B16
-	VZIP1 V1.B16, V13.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211e4 // fmla v4.4s, v15.4s, v18.s[0]
-	WORD $0x4fb211c5 // fmla v5.4s, v14.4s, v18.s[1]
-	WORD $0x4fb211e6 // fmla v6.4s, v15.4s, v18.s[1]
-	WORD $0x4f9219c7 // fmla v7.4s, v14.4s, v18.s[2]
-	WORD $0x4f9219e8 // fmla v8.4s, v15.4s, v18.s[2]
-	WORD $0x4fb219c9 // fmla v9.4s, v14.4s, v18.s[3]
-	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
-	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
-	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
-	FMOVD (R6), F13
-	FMOVQ (R7), F18
-	FMOVQ 16(R7), F19
-	VLD1R (R23), [V17.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V13.B16, V13.B16
-	VZIP1 V1.B16, V13.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211e4 // fmla v4.4s, v15.4s, v18.s[0]
-	WORD $0x4fb211c5 // fmla v5.4s, v14.4s, v18.s[1]
-	WORD $0x4fb211e6 // fmla v6.4s, v15.4s, v18.s[1]
-	WORD $0x4f9219c7 // fmla v7.4s, v14.4s, v18.s[2]
-	WORD $0x4f9219e8 // fmla v8.4s, v15.4s, v18.s[2]
-	WORD $0x4fb219c9 // fmla v9.4s, v14.4s, v18.s[3]
-	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
-	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
-	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
-	FMOVD (R6), F13
-	FMOVQ (R7), F18
-	FMOVQ 16(R7), F19
-	VLD1R (R23), [V17.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V13.B16, V13.B16
-	VZIP1 V1.B16, V13.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211e4 // fmla v4.4s, v15.4s, v18.s[0]
-	WORD $0x4fb211c5 // fmla v5.4s, v14.4s, v18.s[1]
-	WORD $0x4fb211e6 // fmla v6.4s, v15.4s, v18.s[1]
-	WORD $0x4f9219c7 // fmla v7.4s, v14.4s, v18.s[2]
-	WORD $0x4f9219e8 // fmla v8.4s, v15.4s, v18.s[2]
-	WORD $0x4fb219c9 // fmla v9.4s, v14.4s, v18.s[3]
-	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
-	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
-	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
-	FMOVD (R6), F13
-	FMOVQ (R7), F18
-	FMOVQ 16(R7), F19
-	VLD1R (R23), [V17.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V13.B16, V13.B16
-	VZIP1 V1.B16, V13.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211e4 // fmla v4.4s, v15.4s, v18.s[0]
-	WORD $0x4fb211c5 // fmla v5.4s, v14.4s, v18.s[1]
-	WORD $0x4fb211e6 // fmla v6.4s, v15.4s, v18.s[1]
-	WORD $0x4f9219c7 // fmla v7.4s, v14.4s, v18.s[2]
-	WORD $0x4f9219e8 // fmla v8.4s, v15.4s, v18.s[2]
-	WORD $0x4fb219c9 // fmla v9.4s, v14.4s, v18.s[3]
-	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
-	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
-	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
-	SUBS $8, R8, R8
-	BGE halfgroup5turn
-
-halfgroup5turnend:
-	ADD $8, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup5stepend
 	PCALIGN $32
 
 halfgroup5step:
@@ -28354,11 +26553,12 @@ halfgroup5step:
 	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
 	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
 	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
-	SUBS $1, R8, R8
-	BGE halfgroup5step
+	SUB $1, R8, R8
+	TST $7, R8
+	BNE halfgroup5step
+	CBNZ R8, halfgroup5turn
 
-halfgroup5stepend:
-	ADD $1, R8, R8
+halfgroup5end:
 	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -28424,9 +26624,9 @@ halfgroup6zero:
 	ADD R12<<2, R2, R7
 	MOVD R22, R23
 	MOVD R9, R8
-	SUBS $8, R8, R8
-	BLT halfgroup6turnend
-	PCALIGN $32
+	CBZ R8, halfgroup6end
+	TST $7, R8
+	BNE halfgroup6step
 
 halfgroup6turn:
 	PRFM (R13), PLDL1KEEP
@@ -28440,229 +26640,6 @@ halfgroup6turn:
 	MOVD R20, R15
 
 halfgroup6ahead:
-	FMOVD (R6), F15
-	FMOVQ (R7), F20
-	FMOVQ 16(R7), F21
-	VLD1R (R23), [V19.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V15.B16, V15.B16
-	VZIP1 V1.B16, V15.B16, V18.B16
-	VZIP1 V1.H8, V18.H8, V16.H8
-	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
-	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
-	VZIP2 V1.H8, V18.H8, V17.H8
-	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
-	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
-	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
-	WORD $0x4f941224 // fmla v4.4s, v17.4s, v20.s[0]
-	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41226 // fmla v6.4s, v17.4s, v20.s[1]
-	WORD $0x4f941a07 // fmla v7.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a28 // fmla v8.4s, v17.4s, v20.s[2]
-	WORD $0x4fb41a09 // fmla v9.4s, v16.4s, v20.s[3]
-	WORD $0x4fb41a2a // fmla v10.4s, v17.4s, v20.s[3]
-	WORD $0x4f95120b // fmla v11.4s, v16.4s, v21.s[0]
-	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
-	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
-	FMOVD (R6), F15
-	FMOVQ (R7), F20
-	FMOVQ 16(R7), F21
-	VLD1R (R23), [V19.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V15.B16, V15.B16
-	VZIP1 V1.B16, V15.B16, V18.B16
-	VZIP1 V1.H8, V18.H8, V16.H8
-	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
-	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
-	VZIP2 V1.H8, V18.H8, V17.H8
-	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
-	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
-	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
-	WORD $0x4f941224 // fmla v4.4s, v17.4s, v20.s[0]
-	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41226 // fmla v6.4s, v17.4s, v20.s[1]
-	WORD $0x4f941a07 // fmla v7.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a28 // fmla v8.4s, v17.4s, v20.s[2]
-	WORD $0x4fb41a09 // fmla v9.4s, v16.4s, v20.s[3]
-	WORD $0x4fb41a2a // fmla v10.4s, v17.4s, v20.s[3]
-	WORD $0x4f95120b // fmla v11.4s, v16.4s, v21.s[0]
-	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
-	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
-	FMOVD (R6), F15
-	FMOVQ (R7), F20
-	FMOVQ 16(R7), F21
-	VLD1R (R23), [V19.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V15.B16, V15.B16
-	VZIP1 V1.B16, V15.B16, V18.B16
-	VZIP1 V1.H8, V18.H8, V16.H8
-	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
-	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
-	VZIP2 V1.H8, V18.H8, V17.H8
-	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
-	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
-	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
-	WORD $0x4f941224 // fmla v4.4s, v17.4s, v20.s[0]
-	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41226 // fmla v6.4s, v17.4s, v20.s[1]
-	WORD $0x4f941a07 // fmla v7.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a28 // fmla v8.4s, v17.4s, v20.s[2]
-	WORD $0x4fb41a09 // fmla v9.4s, v16.4s, v20.s[3]
-	WORD $0x4fb41a2a // fmla v10.4s, v17.4s, v20.s[3]
-	WORD $0x4f95120b // fmla v11.4s, v16.4s, v21.s[0]
-	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
-	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
-	FMOVD (R6), F15
-	FMOVQ (R7), F20
-	FMOVQ 16(R7), F21
-	VLD1R (R23), [V19.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V15.B16, V15.B16
-	VZIP1 V1.B16, V15.B16, V18.B16
-	VZIP1 V1.H8, V18.H8, V16.H8
-	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
-	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
-	VZIP2 V1.H8, V18.H8, V17.H8
-	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
-	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
-	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
-	WORD $0x4f941224 // fmla v4.4s, v17.4s, v20.s[0]
-	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41226 // fmla v6.4s, v17.4s, v20.s[1]
-	WORD $0x4f941a07 // fmla v7.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a28 // fmla v8.4s, v17.4s, v20.s[2]
-	WORD $0x4fb41a09 // fmla v9.4s, v16.4s, v20.s[3]
-	WORD $0x4fb41a2a // fmla v10.4s, v17.4s, v20.s[3]
-	WORD $0x4f95120b // fmla v11.4s, v16.4s, v21.s[0]
-	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
-	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
-	FMOVD (R6), F15
-	FMOVQ (R7), F20
-	FMOVQ 16(R7), F21
-	VLD1R (R23), [V19.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V15.B16, V15.B16
-	VZIP1 V1.B16, V15.B16, V18.B16
-	VZIP1 V1.H8, V18.H8, V16.H8
-	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
-	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
-	VZIP2 V1.H8, V18.H8, V17.H8
-	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
-	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
-	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
-	WORD $0x4f941224 // fmla v4.4s, v17.4s, v20.s[0]
-	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41226 // fmla v6.4s, v17.4s, v20.s[1]
-	WORD $0x4f941a07 // fmla v7.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a28 // fmla v8.4s, v17.4s, v20.s[2]
-	WORD $0x4fb41a09 // fmla v9.4s, v16.4s, v20.s[3]
-	WORD $0x4fb41a2a // fmla v10.4s, v17.4s, v20.s[3]
-	WORD $0x4f95120b // fmla v11.4s, v16.4s, v21.s[0]
-	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
-	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
-	FMOVD (R6), F15
-	FMOVQ (R7), F20
-	FMOVQ 16(R7), F21
-	VLD1R (R23), [V19.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V15.B16, V15.B16
-	VZIP1 V1.B16, V15.B16, V18.B16
-	VZIP1 V1.H8, V18.H8, V16.H8
-	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
-	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
-	VZIP2 V1.H8, V18.H8, V17.H8
-	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
-	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
-	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
-	WORD $0x4f941224 // fmla v4.4s, v17.4s, v20.s[0]
-	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41226 // fmla v6.4s, v17.4s, v20.s[1]
-	WORD $0x4f941a07 // fmla v7.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a28 // fmla v8.4s, v17.4s, v20.s[2]
-	WORD $0x4fb41a09 // fmla v9.4s, v16.4s, v20.s[3]
-	WORD $0x4fb41a2a // fmla v10.4s, v17.4s, v20.s[3]
-	WORD $0x4f95120b // fmla v11.4s, v16.4s, v21.s[0]
-	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
-	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
-	FMOVD (R6), F15
-	FMOVQ (R7), F20
-	FMOVQ 16(R7), F21
-	VLD1R (R23), [V19.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V15.B16, V15.B16
-	VZIP1 V1.B16, V15.B16, V18.B16
-	VZIP1 V1.H8, V18.H8, V16.H8
-	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
-	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
-	VZIP2 V1.H8, V18.H8, V17.H8
-	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
-	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
-	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
-	WORD $0x4f941224 // fmla v4.4s, v17.4s, v20.s[0]
-	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41226 // fmla v6.4s, v17.4s, v20.s[1]
-	WORD $0x4f941a07 // fmla v7.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a28 // fmla v8.4s, v17.4s, v20.s[2]
-	WORD $0x4fb41a09 // fmla v9.4s, v16.4s, v20.s[3]
-	WORD $0x4fb41a2a // fmla v10.4s, v17.4s, v20.s[3]
-	WORD $0x4f95120b // fmla v11.4s, v16.4s, v21.s[0]
-	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
-	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
-	FMOVD (R6), F15
-	FMOVQ (R7), F20
-	FMOVQ 16(R7), F21
-	VLD1R (R23), [V19.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V15.B16, V15.B16
-	VZIP1 V1.B16, V15.B16, V18.B16
-	VZIP1 V1.H8, V18.H8, V16.H8
-	WORD $0x4ea2d610 // fsub v16.4s, v16.4s, v2.4s
-	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
-	VZIP2 V1.H8, V18.H8, V17.H8
-	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
-	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
-	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
-	WORD $0x4f941224 // fmla v4.4s, v17.4s, v20.s[0]
-	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41226 // fmla v6.4s, v17.4s, v20.s[1]
-	WORD $0x4f941a07 // fmla v7.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a28 // fmla v8.4s, v17.4s, v20.s[2]
-	WORD $0x4fb41a09 // fmla v9.4s, v16.4s, v20.s[3]
-	WORD $0x4fb41a2a // fmla v10.4s, v17.4s, v20.s[3]
-	WORD $0x4f95120b // fmla v11.4s, v16.4s, v21.s[0]
-	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
-	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
-	SUBS $8, R8, R8
-	BGE halfgroup6turn
-
-halfgroup6turnend:
-	ADD $8, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup6stepend
 	PCALIGN $32
 
 halfgroup6step:
@@ -28693,11 +26670,12 @@ halfgroup6step:
 	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
 	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
 	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
-	SUBS $1, R8, R8
-	BGE halfgroup6step
+	SUB $1, R8, R8
+	TST $7, R8
+	BNE halfgroup6step
+	CBNZ R8, halfgroup6turn
 
-halfgroup6stepend:
-	ADD $1, R8, R8
+halfgroup6end:
 	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -28771,9 +26749,9 @@ halfgroup7zero:
 	ADD R12<<2, R2, R7
 	MOVD R22, R23
 	MOVD R9, R8
-	SUBS $8, R8, R8
-	BLT halfgroup7turnend
-	PCALIGN $32
+	CBZ R8, halfgroup7end
+	TST $7, R8
+	BNE halfgroup7step
 
 halfgroup7turn:
 	PRFM (R13), PLDL1KEEP
@@ -28787,245 +26765,6 @@ halfgroup7turn:
 	MOVD R20, R15
 
 halfgroup7ahead:
-	FMOVD (R6), F17
-	FMOVQ (R7), F22
-	FMOVQ 16(R7), F23
-	VLD1R (R23), [V21.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V17.B16, V17.B16
-	VZIP1 V1.B16, V17.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V18.H8
-	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
-	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
-	WORD $0x4f961264 // fmla v4.4s, v19.4s, v22.s[0]
-	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61266 // fmla v6.4s, v19.4s, v22.s[1]
-	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a68 // fmla v8.4s, v19.4s, v22.s[2]
-	WORD $0x4fb61a49 // fmla v9.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a6a // fmla v10.4s, v19.4s, v22.s[3]
-	WORD $0x4f97124b // fmla v11.4s, v18.4s, v23.s[0]
-	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7124d // fmla v13.4s, v18.4s, v23.s[1]
-	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
-	FMOVD (R6), F17
-	FMOVQ (R7), F22
-	FMOVQ 16(R7), F23
-	VLD1R (R23), [V21.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V17.B16, V17.B16
-	VZIP1 V1.B16, V17.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V18.H8
-	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
-	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
-	WORD $0x4f961264 // fmla v4.4s, v19.4s, v22.s[0]
-	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61266 // fmla v6.4s, v19.4s, v22.s[1]
-	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a68 // fmla v8.4s, v19.4s, v22.s[2]
-	WORD $0x4fb61a49 // fmla v9.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a6a // fmla v10.4s, v19.4s, v22.s[3]
-	WORD $0x4f97124b // fmla v11.4s, v18.4s, v23.s[0]
-	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7124d // fmla v13.4s, v18.4s, v23.s[1]
-	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
-	FMOVD (R6), F17
-	FMOVQ (R7), F22
-	FMOVQ 16(R7), F23
-	VLD1R (R23), [V21.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V17.B16, V17.B16
-	VZIP1 V1.B16, V17.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V18.H8
-	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
-	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
-	WORD $0x4f961264 // fmla v4.4s, v19.4s, v22.s[0]
-	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61266 // fmla v6.4s, v19.4s, v22.s[1]
-	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a68 // fmla v8.4s, v19.4s, v22.s[2]
-	WORD $0x4fb61a49 // fmla v9.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a6a // fmla v10.4s, v19.4s, v22.s[3]
-	WORD $0x4f97124b // fmla v11.4s, v18.4s, v23.s[0]
-	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7124d // fmla v13.4s, v18.4s, v23.s[1]
-	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
-	FMOVD (R6), F17
-	FMOVQ (R7), F22
-	FMOVQ 16(R7), F23
-	VLD1R (R23), [V21.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V17.B16, V17.B16
-	VZIP1 V1.B16, V17.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V18.H8
-	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
-	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
-	WORD $0x4f961264 // fmla v4.4s, v19.4s, v22.s[0]
-	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61266 // fmla v6.4s, v19.4s, v22.s[1]
-	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a68 // fmla v8.4s, v19.4s, v22.s[2]
-	WORD $0x4fb61a49 // fmla v9.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a6a // fmla v10.4s, v19.4s, v22.s[3]
-	WORD $0x4f97124b // fmla v11.4s, v18.4s, v23.s[0]
-	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7124d // fmla v13.4s, v18.4s, v23.s[1]
-	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
-	FMOVD (R6), F17
-	FMOVQ (R7), F22
-	FMOVQ 16(R7), F23
-	VLD1R (R23), [V21.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V17.B16, V17.B16
-	VZIP1 V1.B16, V17.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V18.H8
-	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
-	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
-	WORD $0x4f961264 // fmla v4.4s, v19.4s, v22.s[0]
-	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61266 // fmla v6.4s, v19.4s, v22.s[1]
-	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a68 // fmla v8.4s, v19.4s, v22.s[2]
-	WORD $0x4fb61a49 // fmla v9.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a6a // fmla v10.4s, v19.4s, v22.s[3]
-	WORD $0x4f97124b // fmla v11.4s, v18.4s, v23.s[0]
-	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7124d // fmla v13.4s, v18.4s, v23.s[1]
-	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
-	FMOVD (R6), F17
-	FMOVQ (R7), F22
-	FMOVQ 16(R7), F23
-	VLD1R (R23), [V21.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V17.B16, V17.B16
-	VZIP1 V1.B16, V17.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V18.H8
-	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
-	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
-	WORD $0x4f961264 // fmla v4.4s, v19.4s, v22.s[0]
-	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61266 // fmla v6.4s, v19.4s, v22.s[1]
-	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a68 // fmla v8.4s, v19.4s, v22.s[2]
-	WORD $0x4fb61a49 // fmla v9.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a6a // fmla v10.4s, v19.4s, v22.s[3]
-	WORD $0x4f97124b // fmla v11.4s, v18.4s, v23.s[0]
-	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7124d // fmla v13.4s, v18.4s, v23.s[1]
-	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
-	FMOVD (R6), F17
-	FMOVQ (R7), F22
-	FMOVQ 16(R7), F23
-	VLD1R (R23), [V21.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V17.B16, V17.B16
-	VZIP1 V1.B16, V17.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V18.H8
-	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
-	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
-	WORD $0x4f961264 // fmla v4.4s, v19.4s, v22.s[0]
-	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61266 // fmla v6.4s, v19.4s, v22.s[1]
-	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a68 // fmla v8.4s, v19.4s, v22.s[2]
-	WORD $0x4fb61a49 // fmla v9.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a6a // fmla v10.4s, v19.4s, v22.s[3]
-	WORD $0x4f97124b // fmla v11.4s, v18.4s, v23.s[0]
-	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7124d // fmla v13.4s, v18.4s, v23.s[1]
-	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
-	FMOVD (R6), F17
-	FMOVQ (R7), F22
-	FMOVQ 16(R7), F23
-	VLD1R (R23), [V21.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V17.B16, V17.B16
-	VZIP1 V1.B16, V17.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V18.H8
-	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
-	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
-	WORD $0x4f961264 // fmla v4.4s, v19.4s, v22.s[0]
-	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61266 // fmla v6.4s, v19.4s, v22.s[1]
-	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a68 // fmla v8.4s, v19.4s, v22.s[2]
-	WORD $0x4fb61a49 // fmla v9.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a6a // fmla v10.4s, v19.4s, v22.s[3]
-	WORD $0x4f97124b // fmla v11.4s, v18.4s, v23.s[0]
-	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7124d // fmla v13.4s, v18.4s, v23.s[1]
-	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
-	SUBS $8, R8, R8
-	BGE halfgroup7turn
-
-halfgroup7turnend:
-	ADD $8, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup7stepend
 	PCALIGN $32
 
 halfgroup7step:
@@ -29058,11 +26797,12 @@ halfgroup7step:
 	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
 	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
 	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
-	SUBS $1, R8, R8
-	BGE halfgroup7step
+	SUB $1, R8, R8
+	TST $7, R8
+	BNE halfgroup7step
+	CBNZ R8, halfgroup7turn
 
-halfgroup7stepend:
-	ADD $1, R8, R8
+halfgroup7end:
 	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6
@@ -29144,9 +26884,9 @@ halfgroup8zero:
 	ADD R12<<2, R2, R7
 	MOVD R22, R23
 	MOVD R9, R8
-	SUBS $8, R8, R8
-	BLT halfgroup8turnend
-	PCALIGN $32
+	CBZ R8, halfgroup8end
+	TST $7, R8
+	BNE halfgroup8step
 
 halfgroup8turn:
 	PRFM (R13), PLDL1KEEP
@@ -29160,261 +26900,6 @@ halfgroup8turn:
 	MOVD R20, R15
 
 halfgroup8ahead:
-	FMOVD (R6), F19
-	FMOVQ (R7), F24
-	FMOVQ 16(R7), F25
-	VLD1R (R23), [V23.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V19.B16, V19.B16
-	VZIP1 V1.B16, V19.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V20.H8
-	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
-	WORD $0x6e37de94 // fmul v20.4s, v20.4s, v23.4s
-	VZIP2 V1.H8, V22.H8, V21.H8
-	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
-	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
-	WORD $0x4f981283 // fmla v3.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812a4 // fmla v4.4s, v21.4s, v24.s[0]
-	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
-	WORD $0x4fb812a6 // fmla v6.4s, v21.4s, v24.s[1]
-	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
-	WORD $0x4f981aa8 // fmla v8.4s, v21.4s, v24.s[2]
-	WORD $0x4fb81a89 // fmla v9.4s, v20.4s, v24.s[3]
-	WORD $0x4fb81aaa // fmla v10.4s, v21.4s, v24.s[3]
-	WORD $0x4f99128b // fmla v11.4s, v20.4s, v25.s[0]
-	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
-	WORD $0x4fb9128d // fmla v13.4s, v20.4s, v25.s[1]
-	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
-	WORD $0x4f991a8f // fmla v15.4s, v20.4s, v25.s[2]
-	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
-	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
-	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
-	FMOVD (R6), F19
-	FMOVQ (R7), F24
-	FMOVQ 16(R7), F25
-	VLD1R (R23), [V23.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V19.B16, V19.B16
-	VZIP1 V1.B16, V19.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V20.H8
-	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
-	WORD $0x6e37de94 // fmul v20.4s, v20.4s, v23.4s
-	VZIP2 V1.H8, V22.H8, V21.H8
-	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
-	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
-	WORD $0x4f981283 // fmla v3.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812a4 // fmla v4.4s, v21.4s, v24.s[0]
-	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
-	WORD $0x4fb812a6 // fmla v6.4s, v21.4s, v24.s[1]
-	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
-	WORD $0x4f981aa8 // fmla v8.4s, v21.4s, v24.s[2]
-	WORD $0x4fb81a89 // fmla v9.4s, v20.4s, v24.s[3]
-	WORD $0x4fb81aaa // fmla v10.4s, v21.4s, v24.s[3]
-	WORD $0x4f99128b // fmla v11.4s, v20.4s, v25.s[0]
-	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
-	WORD $0x4fb9128d // fmla v13.4s, v20.4s, v25.s[1]
-	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
-	WORD $0x4f991a8f // fmla v15.4s, v20.4s, v25.s[2]
-	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
-	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
-	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
-	FMOVD (R6), F19
-	FMOVQ (R7), F24
-	FMOVQ 16(R7), F25
-	VLD1R (R23), [V23.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V19.B16, V19.B16
-	VZIP1 V1.B16, V19.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V20.H8
-	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
-	WORD $0x6e37de94 // fmul v20.4s, v20.4s, v23.4s
-	VZIP2 V1.H8, V22.H8, V21.H8
-	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
-	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
-	WORD $0x4f981283 // fmla v3.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812a4 // fmla v4.4s, v21.4s, v24.s[0]
-	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
-	WORD $0x4fb812a6 // fmla v6.4s, v21.4s, v24.s[1]
-	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
-	WORD $0x4f981aa8 // fmla v8.4s, v21.4s, v24.s[2]
-	WORD $0x4fb81a89 // fmla v9.4s, v20.4s, v24.s[3]
-	WORD $0x4fb81aaa // fmla v10.4s, v21.4s, v24.s[3]
-	WORD $0x4f99128b // fmla v11.4s, v20.4s, v25.s[0]
-	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
-	WORD $0x4fb9128d // fmla v13.4s, v20.4s, v25.s[1]
-	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
-	WORD $0x4f991a8f // fmla v15.4s, v20.4s, v25.s[2]
-	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
-	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
-	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
-	FMOVD (R6), F19
-	FMOVQ (R7), F24
-	FMOVQ 16(R7), F25
-	VLD1R (R23), [V23.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V19.B16, V19.B16
-	VZIP1 V1.B16, V19.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V20.H8
-	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
-	WORD $0x6e37de94 // fmul v20.4s, v20.4s, v23.4s
-	VZIP2 V1.H8, V22.H8, V21.H8
-	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
-	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
-	WORD $0x4f981283 // fmla v3.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812a4 // fmla v4.4s, v21.4s, v24.s[0]
-	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
-	WORD $0x4fb812a6 // fmla v6.4s, v21.4s, v24.s[1]
-	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
-	WORD $0x4f981aa8 // fmla v8.4s, v21.4s, v24.s[2]
-	WORD $0x4fb81a89 // fmla v9.4s, v20.4s, v24.s[3]
-	WORD $0x4fb81aaa // fmla v10.4s, v21.4s, v24.s[3]
-	WORD $0x4f99128b // fmla v11.4s, v20.4s, v25.s[0]
-	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
-	WORD $0x4fb9128d // fmla v13.4s, v20.4s, v25.s[1]
-	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
-	WORD $0x4f991a8f // fmla v15.4s, v20.4s, v25.s[2]
-	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
-	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
-	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
-	FMOVD (R6), F19
-	FMOVQ (R7), F24
-	FMOVQ 16(R7), F25
-	VLD1R (R23), [V23.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V19.B16, V19.B16
-	VZIP1 V1.B16, V19.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V20.H8
-	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
-	WORD $0x6e37de94 // fmul v20.4s, v20.4s, v23.4s
-	VZIP2 V1.H8, V22.H8, V21.H8
-	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
-	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
-	WORD $0x4f981283 // fmla v3.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812a4 // fmla v4.4s, v21.4s, v24.s[0]
-	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
-	WORD $0x4fb812a6 // fmla v6.4s, v21.4s, v24.s[1]
-	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
-	WORD $0x4f981aa8 // fmla v8.4s, v21.4s, v24.s[2]
-	WORD $0x4fb81a89 // fmla v9.4s, v20.4s, v24.s[3]
-	WORD $0x4fb81aaa // fmla v10.4s, v21.4s, v24.s[3]
-	WORD $0x4f99128b // fmla v11.4s, v20.4s, v25.s[0]
-	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
-	WORD $0x4fb9128d // fmla v13.4s, v20.4s, v25.s[1]
-	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
-	WORD $0x4f991a8f // fmla v15.4s, v20.4s, v25.s[2]
-	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
-	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
-	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
-	FMOVD (R6), F19
-	FMOVQ (R7), F24
-	FMOVQ 16(R7), F25
-	VLD1R (R23), [V23.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V19.B16, V19.B16
-	VZIP1 V1.B16, V19.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V20.H8
-	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
-	WORD $0x6e37de94 // fmul v20.4s, v20.4s, v23.4s
-	VZIP2 V1.H8, V22.H8, V21.H8
-	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
-	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
-	WORD $0x4f981283 // fmla v3.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812a4 // fmla v4.4s, v21.4s, v24.s[0]
-	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
-	WORD $0x4fb812a6 // fmla v6.4s, v21.4s, v24.s[1]
-	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
-	WORD $0x4f981aa8 // fmla v8.4s, v21.4s, v24.s[2]
-	WORD $0x4fb81a89 // fmla v9.4s, v20.4s, v24.s[3]
-	WORD $0x4fb81aaa // fmla v10.4s, v21.4s, v24.s[3]
-	WORD $0x4f99128b // fmla v11.4s, v20.4s, v25.s[0]
-	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
-	WORD $0x4fb9128d // fmla v13.4s, v20.4s, v25.s[1]
-	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
-	WORD $0x4f991a8f // fmla v15.4s, v20.4s, v25.s[2]
-	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
-	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
-	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
-	FMOVD (R6), F19
-	FMOVQ (R7), F24
-	FMOVQ 16(R7), F25
-	VLD1R (R23), [V23.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V19.B16, V19.B16
-	VZIP1 V1.B16, V19.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V20.H8
-	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
-	WORD $0x6e37de94 // fmul v20.4s, v20.4s, v23.4s
-	VZIP2 V1.H8, V22.H8, V21.H8
-	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
-	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
-	WORD $0x4f981283 // fmla v3.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812a4 // fmla v4.4s, v21.4s, v24.s[0]
-	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
-	WORD $0x4fb812a6 // fmla v6.4s, v21.4s, v24.s[1]
-	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
-	WORD $0x4f981aa8 // fmla v8.4s, v21.4s, v24.s[2]
-	WORD $0x4fb81a89 // fmla v9.4s, v20.4s, v24.s[3]
-	WORD $0x4fb81aaa // fmla v10.4s, v21.4s, v24.s[3]
-	WORD $0x4f99128b // fmla v11.4s, v20.4s, v25.s[0]
-	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
-	WORD $0x4fb9128d // fmla v13.4s, v20.4s, v25.s[1]
-	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
-	WORD $0x4f991a8f // fmla v15.4s, v20.4s, v25.s[2]
-	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
-	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
-	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
-	FMOVD (R6), F19
-	FMOVQ (R7), F24
-	FMOVQ 16(R7), F25
-	VLD1R (R23), [V23.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V19.B16, V19.B16
-	VZIP1 V1.B16, V19.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V20.H8
-	WORD $0x4ea2d694 // fsub v20.4s, v20.4s, v2.4s
-	WORD $0x6e37de94 // fmul v20.4s, v20.4s, v23.4s
-	VZIP2 V1.H8, V22.H8, V21.H8
-	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
-	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
-	WORD $0x4f981283 // fmla v3.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812a4 // fmla v4.4s, v21.4s, v24.s[0]
-	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
-	WORD $0x4fb812a6 // fmla v6.4s, v21.4s, v24.s[1]
-	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
-	WORD $0x4f981aa8 // fmla v8.4s, v21.4s, v24.s[2]
-	WORD $0x4fb81a89 // fmla v9.4s, v20.4s, v24.s[3]
-	WORD $0x4fb81aaa // fmla v10.4s, v21.4s, v24.s[3]
-	WORD $0x4f99128b // fmla v11.4s, v20.4s, v25.s[0]
-	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
-	WORD $0x4fb9128d // fmla v13.4s, v20.4s, v25.s[1]
-	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
-	WORD $0x4f991a8f // fmla v15.4s, v20.4s, v25.s[2]
-	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
-	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
-	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
-	SUBS $8, R8, R8
-	BGE halfgroup8turn
-
-halfgroup8turnend:
-	ADD $8, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup8stepend
 	PCALIGN $32
 
 halfgroup8step:
@@ -29449,11 +26934,12 @@ halfgroup8step:
 	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
 	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
 	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
-	SUBS $1, R8, R8
-	BGE halfgroup8step
+	SUB $1, R8, R8
+	TST $7, R8
+	BNE halfgroup8step
+	CBNZ R8, halfgroup8turn
 
-halfgroup8stepend:
-	ADD $1, R8, R8
+halfgroup8end:
 	MOVD a_Ldo+24(FP), R7
 	MUL R7, R12, R6
 	ADD R10, R6, R6

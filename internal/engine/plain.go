@@ -77,15 +77,20 @@ func (j *Job) plainTask(s *scratch, b *bucket, first, n, count int) {
 	}
 }
 
-// placePlain makes t the tile of the rows of h from row on, of which there are so many.
+// placePlain makes t the tile of the rows of h from row on, of which there are so many. (To ask the
+// tier for the kernels of every tile takes 1% of a call.)
 func (t *tile) placePlain(s *scratch, h kvHead, row, rows int) {
-	n := min(t.job.plan.width, rows-row)
-	t.place(s, h, row, n, t.job.tier.Tile(n), t.job.plan.shape.skinny)
+	plan := &t.job.plan
+	n, kern := min(plan.width, rows-row), plan.kern
+	if n < plan.rows {
+		kern = t.job.tier.Tile(n)
+	}
+	t.place(s, h, row, n, kern, plan.shape.skinny)
 }
 
 // plainBatch computes the tiles, whose queries are packed.
 func (s *scratch) plainBatch(j *Job, tiles []tile) {
-	keys, d := j.keys(), j.d()
+	keys, d, skinny := j.keys(), j.d(), j.tier.Skinny()
 	all, ld := j.Call.K.F32(), j.Call.K.Stride(2)
 	size := (keys-1)*ld + d
 	for x := range tiles {
@@ -97,10 +102,10 @@ func (s *scratch) plainBatch(j *Job, tiles []tile) {
 		tiles[x].exponentiate(keys, tiles[x].max, tiles[x].sum)
 	}
 	for x := range tiles {
-		tiles[x].valuesPlain()
+		tiles[x].valuesPlain(skinny)
 	}
 	for x := range tiles {
-		tiles[x].unpackPlain()
+		tiles[x].unpackPlain(skinny)
 	}
 }
 
@@ -119,14 +124,14 @@ func (t *tile) usesHeadValues() bool {
 }
 
 // valuesPlain multiplies the weights with the values, unless unpackPlain does it.
-func (t *tile) valuesPlain() {
+func (t *tile) valuesPlain(skinny *ukernel.SkinnyKernels) {
 	if t.usesHeadValues() {
 		return
 	}
-	j, keys, dv := t.job, t.job.keys(), t.job.dv()
+	keys, dv := t.job.keys(), t.job.dv()
 	v, ld := t.plainValues()
 	if t.skinny {
-		j.tier.Skinny().PV(t.o, dv, v, ld, t.block.scores, t.kern.Lanes, t.n, keys, dv, false, v, 0)
+		skinny.PV(t.o, dv, v, ld, t.block.scores, t.kern.Lanes, t.n, keys, dv, false, v, 0)
 	} else {
 		t.kern.Gemm(t.o, t.kern.Lanes, v, 1, ld, t.block.scores, t.kern.Lanes, dv, keys, keys, false)
 	}
@@ -149,7 +154,7 @@ func (t *tile) packPlain() {
 }
 
 // unpackPlain writes the tile's rows to Out.
-func (t *tile) unpackPlain() {
+func (t *tile) unpackPlain(skinny *ukernel.SkinnyKernels) {
 	j, dv := t.job, t.job.dv()
 	at := j.Call.Out.At(t.head.batch, t.head.head*j.derived.group, t.query)
 	off := t.scratch.outRows.of(t, &j.Call.Out)
@@ -158,9 +163,9 @@ func (t *tile) unpackPlain() {
 	switch {
 	case t.usesHeadValues():
 		v, ld := t.plainValues()
-		nan = j.tier.Skinny().HeadValues(dst, off, v, sameRows[:len(off)], ld, t.block.scores, len(off), t.n, j.keys(), dv, t.sum)
+		nan = skinny.HeadValues(dst, off, v, sameRows[:len(off)], ld, t.block.scores, len(off), t.n, j.keys(), dv, t.sum)
 	case t.skinny:
-		nan = j.tier.Skinny().Unpack(dst, off, t.o, dv, t.n, dv, t.sum)
+		nan = skinny.Unpack(dst, off, t.o, dv, t.n, dv, t.sum)
 	default:
 		nan = t.kern.Unpack(dst, off, t.o, len(off), t.n, dv, t.sum)
 	}

@@ -8,19 +8,23 @@ import (
 
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // A plan cuts a call into query tiles, and these into tasks of about the same work.
 // It decides about speed alone: no cut changes a bit.
 type plan struct {
 	width    int      // lanes of a full tile; the last one of a KV head may be narrower
-	lanes    int      // most lanes of a tile of this call
+	rows     int      // most rows of a tile of this call
+	lanes    int      // most lanes of one
 	buckets  []bucket // ordered by their tasks
 	maxTiles int      // most tiles of a task
 	tasks    int
 	threads  int
 	shape    shape
 	plain    bool // see plain.go
+
+	kern *ukernel.TileKernels // of the tiles with the most rows
 
 	// mostThreads is the most threads that the same call may get another time.
 	mostThreads int
@@ -74,7 +78,9 @@ const (
 // copy takes 3% of a short call.)
 func (p *plan) make(j *Job, limit int) {
 	*p = plan{width: j.tileWidth(), threads: limit, buckets: p.buckets[:0]}
-	p.lanes = j.tier.Tile(min(p.width, max(1, j.rows()))).Lanes
+	p.rows = min(p.width, max(1, j.rows()))
+	p.kern = j.tier.Tile(p.rows)
+	p.lanes = p.kern.Lanes
 	p.findBuckets(j, limit > 1)
 	total := j.totalWork(p.buckets)
 	vary := false

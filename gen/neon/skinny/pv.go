@@ -184,6 +184,44 @@ func (f *pvEmitter) group(s columnBlock, size int) {
 	f.Op("ADD", f.lane.Shl(2), f.p, f.pj)
 	f.scales.startGroup()
 	f.Op("MOVD", f.keys, f.steps)
+	if s.keyByKey() {
+		f.byKeys(s, acc, name)
+	} else {
+		f.byLines(s, acc, name)
+	}
+	f.eachRow(acc, func(x a64.Vec, m a64.Mem) { f.Op(move, x, m) })
+	f.Op("ADD", size, f.lane, f.lane)
+	f.Jump("B", s.name+"next")
+}
+
+// keyByKey reports whether the loop over keys is not unrolled to whole lines of memory. To count keys
+// takes three instructions for each. Conversions, or products for many queries, keep the vector units
+// busy meanwhile: llvm-mca predicts up to 1% more cycles on Neoverse N1 and V2, and for 8 queries 3% with
+// int8 and 7% with binary16. Lines of bfloat16 for few queries would take a tenth more.
+func (s columnBlock) keyByKey() bool {
+	return s.unrolled() > 1 && (s.element != spec.BF16 || s.sizes[len(s.sizes)-1] > skinnyRows)
+}
+
+// byKeys emits the loop over keys, one by one, with the prefetches of a line before those that fill it.
+// The last of them come first if they fill none.
+func (f *pvEmitter) byKeys(s columnBlock, acc [][]a64.Vec, name string) {
+	f.Jump("CBZ", name+"end", f.steps)
+	f.Op("TST", s.unrolled()-1, f.steps)
+	f.Jump("BNE", name+"step")
+	f.Label(name + "turn")
+	f.prefetch.Step(name + "ahead")
+	f.Align(32)
+	f.Label(name + "step")
+	f.step(s, acc)
+	f.Op("SUB", 1, f.steps, f.steps)
+	f.Op("TST", s.unrolled()-1, f.steps)
+	f.Jump("BNE", name+"step")
+	f.Jump("CBNZ", name+"turn", f.steps)
+	f.Label(name + "end")
+}
+
+// byLines emits the loop over keys, as many at once as fill a line of memory, and then one by one.
+func (f *pvEmitter) byLines(s columnBlock, acc [][]a64.Vec, name string) {
 	f.loop(name+"turn", s.unrolled(), func() {
 		if s.prefetches() {
 			f.prefetch.Step(name + "ahead")
@@ -195,9 +233,6 @@ func (f *pvEmitter) group(s columnBlock, size int) {
 	if s.unrolled() > 1 {
 		f.loop(name+"step", 1, func() { f.step(s, acc) })
 	}
-	f.eachRow(acc, func(x a64.Vec, m a64.Mem) { f.Op(move, x, m) })
-	f.Op("ADD", size, f.lane, f.lane)
-	f.Jump("B", s.name+"next")
 }
 
 // loop emits a loop over steps, steps of them per iteration, and leaves the number of the
