@@ -48,6 +48,8 @@ var (
 	GRUBackward      = kernel(ActivationTable, "GRUBackward")
 	WidenInt8        = kernel(ConvertTable, "WidenInt8")
 	QuantizeInt8     = kernel(ConvertTable, "QuantizeInt8")
+	WidenInt4        = kernel(ConvertTable, "WidenInt4")
+	QuantizeInt4     = kernel(ConvertTable, "QuantizeInt4")
 	Finite           = kernel(ConvertTable, "Finite")
 	Read             = kernel(MachineTable, "Read")
 	Peak             = kernel(MachineTable, "Peak")

@@ -63,7 +63,7 @@ func withHints[E any](t *tier.Tier, x *view.Tensor, h kvHead, lo, n int, all []E
 
 // rowsAhead returns how many rows ahead x is prefetched, a multiple of SkinnyKeys.
 func rowsAhead(t *tier.Tier, x *view.Tensor) int {
-	return max(ukernel.SkinnyKeys, t.PrefetchBytes/(x.DType().Size()*x.Dim(3))&^(ukernel.SkinnyKeys-1))
+	return max(ukernel.SkinnyKeys, t.PrefetchBytes/x.DType().Bytes(x.Dim(3))&^(ukernel.SkinnyKeys-1))
 }
 
 // pagesWithHints is withHints for a tensor in pages, the next of which may lie
