@@ -341,6 +341,11 @@ func widenInt8AVX2(dst []float32, ldd int, src []int8, lds int, scales []float32
 //go:noescape
 func widenInt4AVX2(dst []float32, ldd int, src []byte, lds int, scales []float32, lsc int, group int, n int, d int)
 
+// unpackInt4AVX2 is Converters.UnpackInt4, see package ukernel.
+//
+//go:noescape
+func unpackInt4AVX2(dst []int8, ldd int, src []byte, lds int, n int, d int)
+
 // narrowF16AVX2 is NarrowRows, see package ukernel. The type is Float16.
 //
 //go:noescape

@@ -28847,6 +28847,79 @@ DATA nibblesAVX2<>+24(SB)/4, $0x00000004
 DATA nibblesAVX2<>+28(SB)/4, $0x00000000
 GLOBL nibblesAVX2<>(SB), RODATA|NOPTR, $32
 
+// func unpackInt4AVX2(dst []int8, ldd int, src []byte, lds int, n int, d int)
+// Requires: AVX, AVX2
+TEXT ·unpackInt4AVX2(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	SHRQ    $0x01, DI
+	JZ      end
+	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y0
+	VMOVDQU const08080808AVX2<>+0(SB), Y1
+
+row:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000010, R9
+	JL   single
+
+vector:
+	VPMOVZXBW (AX)(R8*1), Y2
+	VPSLLW    $0x04, Y2, Y3
+	VPOR      Y3, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VPXOR     Y1, Y2, Y2
+	VPSUBB    Y1, Y2, Y2
+	VMOVDQU   Y2, (CX)(R8*2)
+	ADDQ      $0x00000010, R8
+	CMPQ      R8, R9
+	JLE       vector
+	CMPQ      R8, DI
+	JE        done
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R9, R8
+	JMP  vector
+
+single:
+	MOVBLSX (AX)(R8*1), R10
+	MOVL    R10, R9
+	SHLL    $0x1c, R9
+	SARL    $0x1c, R9
+	SARL    $0x04, R10
+	MOVB    R9, (CX)(R8*2)
+	MOVB    R10, 1(CX)(R8*2)
+	INCQ    R8
+	CMPQ    R8, DI
+	JL      single
+
+done:
+	ADDQ DX, AX
+	ADDQ BX, CX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const08080808AVX2<>+0(SB)/4, $0x08080808
+DATA const08080808AVX2<>+4(SB)/4, $0x08080808
+DATA const08080808AVX2<>+8(SB)/4, $0x08080808
+DATA const08080808AVX2<>+12(SB)/4, $0x08080808
+DATA const08080808AVX2<>+16(SB)/4, $0x08080808
+DATA const08080808AVX2<>+20(SB)/4, $0x08080808
+DATA const08080808AVX2<>+24(SB)/4, $0x08080808
+DATA const08080808AVX2<>+28(SB)/4, $0x08080808
+GLOBL const08080808AVX2<>(SB), RODATA|NOPTR, $32
+
 // func narrowF16AVX2(dst []byte, ldd int, src []float32, lds int, n int, d int)
 // Requires: AVX, F16C
 TEXT ·narrowF16AVX2(SB), NOSPLIT, $0-80

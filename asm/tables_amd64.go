@@ -187,8 +187,9 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 		Widen: [ukernel.Elements]ukernel.WidenRows{
 			ukernel.BFloat16: widenBF16AVX2,
 		},
-		WidenInt8: widenInt8AVX2,
-		WidenInt4: widenInt4AVX2,
+		WidenInt8:  widenInt8AVX2,
+		WidenInt4:  widenInt4AVX2,
+		UnpackInt4: unpackInt4AVX2,
 		Narrow: [ukernel.Elements]ukernel.NarrowRows{
 			ukernel.BFloat16:   narrowBF16AVX2,
 			ukernel.Float8E4M3: narrowF8E4M3AVX2,

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -70,6 +71,48 @@ func (g *gen) WidenInt4() {
 	g.LEAQ(emit.Indexed(scales, g.Num("lsc"), 4), scales)
 	g.DECQ(n)
 	g.JNZ(operand.LabelRef("row"))
+	g.Label("end")
+	g.Return()
+}
+
+// UnpackInt4 makes words of 16 bytes, moves the second half of a byte above the first, and gives the bytes
+// the sign of their four bits: (x xor 8) - 8.
+func (g *gen) UnpackInt4() {
+	if g.EVEX() {
+		return
+	}
+	g.Kernel(spec.UnpackInt4)
+	src, dst, lds, ldd := g.Slice("src"), g.Slice("dst"), g.Num("lds"), g.Num("ldd")
+	n, pairs := g.Num("n"), g.Num("d")
+	g.JumpIfZero(n, "end")
+	g.SHRQ(operand.Imm(1), pairs)
+	g.JZ(operand.LabelRef("end"))
+	low, sign := g.Vec(), g.Vec()
+	g.VMOVDQU(g.Constant(0x0f0f0f0f), low)
+	g.VMOVDQU(g.Constant(0x08080808), sign)
+	loop.Times(g, n, "row", func() {
+		g.elementsBy(16, "", pairs, func(i reg.Register) {
+			v, second := g.Vec(), g.Vec()
+			g.VPMOVZXBW(emit.Indexed(src, i, 1), v)
+			g.VPSLLW(operand.Imm(4), v, second)
+			g.VPOR(second, v, v)
+			g.VPAND(low, v, v)
+			g.VPXOR(sign, v, v)
+			g.VPSUBB(sign, v, v)
+			g.VMOVDQU(v, emit.Indexed(dst, i, 2))
+		}, func(i reg.Register) {
+			first, second := g.GP32(), g.GP32()
+			g.MOVBLSX(emit.Indexed(src, i, 1), second)
+			g.MOVL(second, first)
+			g.SHLL(operand.Imm(28), first)
+			g.SARL(operand.Imm(28), first)
+			g.SARL(operand.Imm(4), second)
+			g.MOVB(first.As8(), emit.Indexed(dst, i, 2))
+			g.MOVB(second.As8(), emit.Indexed(dst, i, 2).Offset(1))
+		})
+		g.ADDQ(lds, src)
+		g.ADDQ(ldd, dst)
+	})
 	g.Label("end")
 	g.Return()
 }

@@ -7,6 +7,7 @@ type Converter interface {
 	Widen(from Element)
 	WidenInt8()
 	WidenInt4()
+	UnpackInt4()
 	Narrow(to Element)
 	QuantizeInt8()
 	QuantizeInt4()
@@ -33,6 +34,7 @@ func emitConversions(c Converter) {
 	}
 	c.WidenInt8()
 	c.WidenInt4()
+	c.UnpackInt4()
 	for _, e := range []Element{F16, BF16, E4M3, E5M2} {
 		c.Narrow(e)
 	}

@@ -49,6 +49,7 @@ var (
 	WidenInt8        = kernel(ConvertTable, "WidenInt8")
 	QuantizeInt8     = kernel(ConvertTable, "QuantizeInt8")
 	WidenInt4        = kernel(ConvertTable, "WidenInt4")
+	UnpackInt4       = kernel(ConvertTable, "UnpackInt4")
 	QuantizeInt4     = kernel(ConvertTable, "QuantizeInt4")
 	Finite           = kernel(ConvertTable, "Finite")
 	Read             = kernel(MachineTable, "Read")

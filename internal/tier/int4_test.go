@@ -39,6 +39,35 @@ func (c widenInt4Case) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *
 	return func(p *kernelSet) { p.Convert.WidenInt4(dst, ldd, src, lds, scales, lsc, c.group, c.n, c.d) }
 }
 
+// An unpackInt4Case is a call of UnpackInt4.
+type unpackInt4Case struct{ n, d, gapS, gapD int }
+
+func (c unpackInt4Case) String() string {
+	return fmt.Sprintf("n=%d d=%d lds=d/2+%d ldd=d+%d", c.n, c.d, c.gapS, c.gapD)
+}
+
+func unpackInt4Cases(int) (list []kernelCase) {
+	converterShapes(func(n, d, gapS, gapD int) {
+		if d%2 == 0 {
+			list = append(list, unpackInt4Case{n, d, gapS, gapD})
+		}
+	})
+	return list
+}
+
+func (c unpackInt4Case) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	lds, ldd := c.d/2+c.gapS, c.d+c.gapD
+	src := testutil.Rows[byte](a, "src", c.n, c.d/2, lds)
+	for i := range src {
+		src[i] = byte(r.Uint64())
+	}
+	dst := testutil.Rows[int8](a, "dst", c.n, c.d, ldd)
+	for i := range dst {
+		dst[i] = 99
+	}
+	return func(p *kernelSet) { p.Convert.UnpackInt4(dst, ldd, src, lds, c.n, c.d) }
+}
+
 // A quantizeInt4Case is a call of QuantizeInt4.
 type quantizeInt4Case quantizeCase
 
@@ -130,6 +159,15 @@ var int4Mutants = []mutant{
 			for i := range n * d / 2 {
 				at := i/(d/2)*ldd + i%(d/2)*2
 				dst[at], dst[at+1] = dst[at+1], dst[at]
+			}
+		}
+	}},
+	{"Convert.UnpackInt4", "there are no negative numbers", func(p *kernelSet) {
+		unpack := p.Convert.UnpackInt4
+		p.Convert.UnpackInt4 = func(dst []int8, ldd int, src []byte, lds, n, d int) {
+			unpack(dst, ldd, src, lds, n, d)
+			for i := range n * d {
+				dst[i/d*ldd+i%d] &= 15
 			}
 		}
 	}},

@@ -119,6 +119,7 @@ var kernelTests = []struct {
 	{"Convert.Widen.float8_e5m2", widenCases(ukernel.Float8E5M2)},
 	{"Convert.WidenInt8", widenInt8Cases},
 	{"Convert.WidenInt4", widenInt4Cases},
+	{"Convert.UnpackInt4", unpackInt4Cases},
 	{"Convert.Narrow.float16", narrowCases(ukernel.Float16)},
 	{"Convert.Narrow.bfloat16", narrowCases(ukernel.BFloat16)},
 	{"Convert.Narrow.float8_e4m3", narrowCases(ukernel.Float8E4M3)},

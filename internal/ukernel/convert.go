@@ -40,6 +40,9 @@ type Converters struct {
 	// counts bytes; d and group are even.
 	WidenInt4 func(dst []float32, ldd int, src []byte, lds int, scales []float32, lsc, group, n, d int)
 
+	// UnpackInt4 makes int8 of n rows of d integers of 4 bits, as WidenInt4 takes them; lds counts bytes.
+	UnpackInt4 func(dst []int8, ldd int, src []byte, lds, n, d int)
+
 	// QuantizeInt4 is QuantizeInt8 for integers of 4 bits, as WidenInt4 takes them; ldd counts bytes.
 	// With m the number of largest magnitude in a group, the positive one of two,
 	//
