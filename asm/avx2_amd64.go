@@ -336,6 +336,16 @@ func widenF8E5M2AVX2(dst []float32, ldd int, src []byte, lds int, n int, d int)
 //go:noescape
 func widenInt8AVX2(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
 
+// widenInt4AVX2 is Converters.WidenInt4, see package ukernel.
+//
+//go:noescape
+func widenInt4AVX2(dst []float32, ldd int, src []byte, lds int, scales []float32, lsc int, group int, n int, d int)
+
+// unpackInt4AVX2 is Converters.UnpackInt4, see package ukernel.
+//
+//go:noescape
+func unpackInt4AVX2(dst []int8, ldd int, src []byte, lds int, n int, d int)
+
 // narrowF16AVX2 is NarrowRows, see package ukernel. The type is Float16.
 //
 //go:noescape
@@ -360,6 +370,11 @@ func narrowF8E5M2AVX2(dst []byte, ldd int, src []float32, lds int, n int, d int)
 //
 //go:noescape
 func quantizeInt8AVX2(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+
+// quantizeInt4AVX2 is Converters.QuantizeInt4, see package ukernel.
+//
+//go:noescape
+func quantizeInt4AVX2(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
 
 // finiteAVX2 is Converters.Finite, see package ukernel.
 //

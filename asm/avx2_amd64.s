@@ -28756,6 +28756,170 @@ end:
 	VZEROUPPER
 	RET
 
+// func widenInt4AVX2(dst []float32, ldd int, src []byte, lds int, scales []float32, lsc int, group int, n int, d int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·widenInt4AVX2(SB), NOSPLIT, $0-120
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    scales_base+64(FP), DX
+	MOVQ    group+96(FP), BX
+	MOVQ    n+104(FP), SI
+	SHRQ    $0x01, BX
+	TESTQ   SI, SI
+	JZ      end
+	VMOVDQU nibblesAVX2<>+0(SB), Y0
+
+row:
+	MOVQ d+112(FP), R10
+	SHRQ $0x01, R10
+	JZ   end
+	MOVQ AX, DI
+	MOVQ CX, R8
+	MOVQ DX, R9
+
+group:
+	VBROADCASTSS (R9), Y1
+	ADDQ         $0x04, R9
+	MOVQ         BX, R11
+	CMPQ         R10, R11
+	CMOVQLT      R10, R11
+	XORQ         R12, R12
+	MOVQ         R11, R13
+	SUBQ         $0x00000004, R13
+	JL           single
+
+vector:
+	VPBROADCASTD (DI)(R12*1), Y2
+	VPSLLVD      Y0, Y2, Y2
+	VPSRAD       $0x1c, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R8)(R12*8)
+	ADDQ         $0x00000004, R12
+	CMPQ         R12, R13
+	JLE          vector
+	CMPQ         R12, R11
+	JE           done
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R13, R12
+	JMP  vector
+
+single:
+	MOVBLSX      (DI)(R12*1), R13
+	VMOVD        R13, X2
+	VPBROADCASTD X2, X2
+	VPSLLVD      X0, X2, X2
+	VPSRAD       $0x1c, X2, X2
+	VCVTDQ2PS    X2, X2
+	VMULPS       X1, X2, X2
+	VMOVLPS      X2, (R8)(R12*8)
+	INCQ         R12
+	CMPQ         R12, R11
+	JL           single
+
+done:
+	ADDQ R11, DI
+	LEAQ (R8)(R11*8), R8
+	SUBQ R11, R10
+	JNZ  group
+	MOVQ lds+56(FP), DI
+	ADDQ DI, AX
+	MOVQ ldd+24(FP), DI
+	LEAQ (CX)(DI*4), CX
+	MOVQ lsc+88(FP), DI
+	LEAQ (DX)(DI*4), DX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
+
+DATA nibblesAVX2<>+0(SB)/4, $0x0000001c
+DATA nibblesAVX2<>+4(SB)/4, $0x00000018
+DATA nibblesAVX2<>+8(SB)/4, $0x00000014
+DATA nibblesAVX2<>+12(SB)/4, $0x00000010
+DATA nibblesAVX2<>+16(SB)/4, $0x0000000c
+DATA nibblesAVX2<>+20(SB)/4, $0x00000008
+DATA nibblesAVX2<>+24(SB)/4, $0x00000004
+DATA nibblesAVX2<>+28(SB)/4, $0x00000000
+GLOBL nibblesAVX2<>(SB), RODATA|NOPTR, $32
+
+// func unpackInt4AVX2(dst []int8, ldd int, src []byte, lds int, n int, d int)
+// Requires: AVX, AVX2
+TEXT ·unpackInt4AVX2(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	SHRQ    $0x01, DI
+	JZ      end
+	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y0
+	VMOVDQU const08080808AVX2<>+0(SB), Y1
+
+row:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000010, R9
+	JL   single
+
+vector:
+	VPMOVZXBW (AX)(R8*1), Y2
+	VPSLLW    $0x04, Y2, Y3
+	VPOR      Y3, Y2, Y2
+	VPAND     Y0, Y2, Y2
+	VPXOR     Y1, Y2, Y2
+	VPSUBB    Y1, Y2, Y2
+	VMOVDQU   Y2, (CX)(R8*2)
+	ADDQ      $0x00000010, R8
+	CMPQ      R8, R9
+	JLE       vector
+	CMPQ      R8, DI
+	JE        done
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R9, R8
+	JMP  vector
+
+single:
+	MOVBLSX (AX)(R8*1), R10
+	MOVL    R10, R9
+	SHLL    $0x1c, R9
+	SARL    $0x1c, R9
+	SARL    $0x04, R10
+	MOVB    R9, (CX)(R8*2)
+	MOVB    R10, 1(CX)(R8*2)
+	INCQ    R8
+	CMPQ    R8, DI
+	JL      single
+
+done:
+	ADDQ DX, AX
+	ADDQ BX, CX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const08080808AVX2<>+0(SB)/4, $0x08080808
+DATA const08080808AVX2<>+4(SB)/4, $0x08080808
+DATA const08080808AVX2<>+8(SB)/4, $0x08080808
+DATA const08080808AVX2<>+12(SB)/4, $0x08080808
+DATA const08080808AVX2<>+16(SB)/4, $0x08080808
+DATA const08080808AVX2<>+20(SB)/4, $0x08080808
+DATA const08080808AVX2<>+24(SB)/4, $0x08080808
+DATA const08080808AVX2<>+28(SB)/4, $0x08080808
+GLOBL const08080808AVX2<>(SB), RODATA|NOPTR, $32
+
 // func narrowF16AVX2(dst []byte, ldd int, src []float32, lds int, n int, d int)
 // Requires: AVX, F16C
 TEXT ·narrowF16AVX2(SB), NOSPLIT, $0-80
@@ -29336,6 +29500,227 @@ DATA constc2fe0000AVX2<>+20(SB)/4, $0xc2fe0000
 DATA constc2fe0000AVX2<>+24(SB)/4, $0xc2fe0000
 DATA constc2fe0000AVX2<>+28(SB)/4, $0xc2fe0000
 GLOBL constc2fe0000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func quantizeInt4AVX2(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+// Requires: AVX, AVX2
+TEXT ·quantizeInt4AVX2(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    src_base+64(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    scales_base+32(FP), DX
+	MOVQ    group+96(FP), BX
+	MOVQ    n+104(FP), SI
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y0
+	VMOVUPS constffffffffAVX2<>+0(SB), Y1
+	VMOVUPS const40e00000AVX2<>+0(SB), Y2
+	VMOVUPS constc1000000AVX2<>+0(SB), Y3
+	TESTQ   SI, SI
+	JZ      finite
+
+row:
+	MOVQ  d+112(FP), R10
+	TESTQ R10, R10
+	JZ    finite
+	MOVQ  AX, DI
+	MOVQ  CX, R8
+	MOVQ  DX, R9
+
+group:
+	VXORPS Y4, Y4, Y4
+	XORQ   R11, R11
+	MOVQ   BX, R12
+	SUBQ   $0x00000008, R12
+	JL     magnitudesingle
+
+magnitudevector:
+	VANDPS  (DI)(R11*4), Y0, Y5
+	VPMAXSD Y5, Y4, Y4
+	ADDQ    $0x00000008, R11
+	CMPQ    R11, R12
+	JLE     magnitudevector
+	CMPQ    R11, BX
+	JE      magnitudedone
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R12, R11
+	JMP  magnitudevector
+
+magnitudesingle:
+	VMOVSS  (DI)(R11*4), X5
+	VANDPS  X0, X5, X5
+	VPMAXSD X5, X4, X4
+	INCQ    R11
+	CMPQ    R11, BX
+	JL      magnitudesingle
+
+magnitudedone:
+	VEXTRACTF128 $0x01, Y4, X5
+	VPMAXSD      X5, X4, X4
+	VPSHUFD      $0x4e, X4, X5
+	VPMAXSD      X5, X4, X4
+	VPSHUFD      $0xb1, X4, X5
+	VPMAXSD      X5, X4, X4
+	VMOVD        X4, R11
+	CMPL         R11, $0x7f800000
+	JGE          infinite
+	VXORPS       Y4, Y4, Y4
+	XORQ         R12, R12
+	MOVQ         BX, R13
+	SUBQ         $0x00000008, R13
+	JL           topsingle
+
+topvector:
+	VANDPS  (DI)(R12*4), Y1, Y5
+	VPMAXSD Y5, Y4, Y4
+	ADDQ    $0x00000008, R12
+	CMPQ    R12, R13
+	JLE     topvector
+	CMPQ    R12, BX
+	JE      topdone
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R13, R12
+	JMP  topvector
+
+topsingle:
+	VMOVSS  (DI)(R12*4), X5
+	VANDPS  X1, X5, X5
+	VPMAXSD X5, X4, X4
+	INCQ    R12
+	CMPQ    R12, BX
+	JL      topsingle
+
+topdone:
+	VEXTRACTF128 $0x01, Y4, X5
+	VPMAXSD      X5, X4, X4
+	VPSHUFD      $0x4e, X4, X5
+	VPMAXSD      X5, X4, X4
+	VPSHUFD      $0xb1, X4, X5
+	VPMAXSD      X5, X4, X4
+	VMOVD        X4, R12
+	VMOVD        R11, X4
+	VMULSS       const3e000000AVX2<>+0(SB), X4, X4
+	VXORPS       X5, X5, X5
+	CMPL         R12, R11
+	JNE          negative
+	VSUBSS       X4, X5, X4
+
+negative:
+	VMOVSS X4, (R9)
+
+	// Divided by 1, numbers whose scale is 0 become 0.
+	VUCOMISS X5, X4
+	JNE      divisible
+	VMOVSS   const3f800000AVX2<>+0(SB), X4
+
+divisible:
+	VBROADCASTSS X4, Y4
+	MOVQ         BX, R11
+	SHRQ         $0x01, R11
+	XORQ         R12, R12
+	MOVQ         R11, R13
+	SUBQ         $0x00000004, R13
+	JL           quotientsingle
+
+quotientvector:
+	VMOVUPS   (DI)(R12*8), Y5
+	VDIVPS    Y4, Y5, Y5
+	VMINPS    Y2, Y5, Y5
+	VMAXPS    Y3, Y5, Y5
+	VCVTPS2DQ Y5, Y5
+	VPAND     const0000000fAVX2<>+0(SB), Y5, Y5
+
+	// The second of a pair, 28 bits down, is above the first. The pair is the low byte of 64 bits.
+	VPSRLQ       $0x1c, Y5, Y6
+	VPOR         Y6, Y5, Y5
+	VEXTRACTI128 $0x01, Y5, X6
+	VSHUFPS      $0x88, X6, X5, X6
+	VPAND        const000000ffAVX2<>+0(SB), X6, X6
+	VPACKUSDW    X6, X6, X6
+	VPACKUSWB    X6, X6, X6
+	VMOVD        X6, (R8)(R12*1)
+	ADDQ         $0x00000004, R12
+	CMPQ         R12, R13
+	JLE          quotientvector
+	CMPQ         R12, R11
+	JE           quotientdone
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R13, R12
+	JMP  quotientvector
+
+quotientsingle:
+	VMOVSD    (DI)(R12*8), X5
+	VDIVPS    X4, X5, X5
+	VMINPS    X2, X5, X5
+	VMAXPS    X3, X5, X5
+	VCVTPS2DQ X5, X5
+	VMOVD     X5, R13
+	VPEXTRD   $0x01, X5, R14
+	ANDL      $0x0f, R13
+	SHLL      $0x04, R14
+	ORL       R14, R13
+	MOVB      R13, (R8)(R12*1)
+	INCQ      R12
+	CMPQ      R12, R11
+	JL        quotientsingle
+
+quotientdone:
+	LEAQ (DI)(BX*4), DI
+	ADDQ R11, R8
+	ADDQ $0x04, R9
+	SUBQ BX, R10
+	JNZ  group
+	MOVQ lds+88(FP), DI
+	LEAQ (AX)(DI*4), AX
+	MOVQ ldd+24(FP), DI
+	ADDQ DI, CX
+	MOVQ lsc+56(FP), DI
+	LEAQ (DX)(DI*4), DX
+	DECQ SI
+	JNZ  row
+
+finite:
+	MOVB $0x01, AL
+	MOVB AL, ret+120(FP)
+	VZEROUPPER
+	RET
+
+infinite:
+	MOVB $0x00, AL
+	MOVB AL, ret+120(FP)
+	VZEROUPPER
+	RET
+
+DATA constffffffffAVX2<>+0(SB)/4, $0xffffffff
+DATA constffffffffAVX2<>+4(SB)/4, $0xffffffff
+DATA constffffffffAVX2<>+8(SB)/4, $0xffffffff
+DATA constffffffffAVX2<>+12(SB)/4, $0xffffffff
+DATA constffffffffAVX2<>+16(SB)/4, $0xffffffff
+DATA constffffffffAVX2<>+20(SB)/4, $0xffffffff
+DATA constffffffffAVX2<>+24(SB)/4, $0xffffffff
+DATA constffffffffAVX2<>+28(SB)/4, $0xffffffff
+GLOBL constffffffffAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const40e00000AVX2<>+0(SB)/4, $0x40e00000
+DATA const40e00000AVX2<>+4(SB)/4, $0x40e00000
+DATA const40e00000AVX2<>+8(SB)/4, $0x40e00000
+DATA const40e00000AVX2<>+12(SB)/4, $0x40e00000
+DATA const40e00000AVX2<>+16(SB)/4, $0x40e00000
+DATA const40e00000AVX2<>+20(SB)/4, $0x40e00000
+DATA const40e00000AVX2<>+24(SB)/4, $0x40e00000
+DATA const40e00000AVX2<>+28(SB)/4, $0x40e00000
+GLOBL const40e00000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3e000000AVX2<>+0(SB)/4, $0x3e000000
+DATA const3e000000AVX2<>+4(SB)/4, $0x3e000000
+DATA const3e000000AVX2<>+8(SB)/4, $0x3e000000
+DATA const3e000000AVX2<>+12(SB)/4, $0x3e000000
+DATA const3e000000AVX2<>+16(SB)/4, $0x3e000000
+DATA const3e000000AVX2<>+20(SB)/4, $0x3e000000
+DATA const3e000000AVX2<>+24(SB)/4, $0x3e000000
+DATA const3e000000AVX2<>+28(SB)/4, $0x3e000000
+GLOBL const3e000000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func finiteAVX2(src []float32) bool
 // Requires: AVX, AVX2

@@ -386,6 +386,16 @@ func widenF8E5M2NEON(dst []float32, ldd int, src []byte, lds int, n int, d int)
 //go:noescape
 func widenInt8NEON(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
 
+// widenInt4NEON is Converters.WidenInt4, see package ukernel.
+//
+//go:noescape
+func widenInt4NEON(dst []float32, ldd int, src []byte, lds int, scales []float32, lsc int, group int, n int, d int)
+
+// unpackInt4NEON is Converters.UnpackInt4, see package ukernel.
+//
+//go:noescape
+func unpackInt4NEON(dst []int8, ldd int, src []byte, lds int, n int, d int)
+
 // narrowF16NEON is NarrowRows, see package ukernel. The type is Float16.
 //
 //go:noescape

@@ -27643,6 +27643,176 @@ done:
 end:
 	RET
 
+// func widenInt4NEON(dst []float32, ldd int, src []byte, lds int, scales []float32, lsc int, group int, n int, d int)
+TEXT ·widenInt4NEON(SB), NOSPLIT, $0-120
+	MOVD src_base+32(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD lds+56(FP), R2
+	MOVD ldd+24(FP), R3
+	MOVD n+104(FP), R4
+	MOVD d+112(FP), R5
+	LSL $2, R3, R3
+	MOVD scales_base+64(FP), R9
+	MOVD lsc+88(FP), R10
+	LSL $2, R10, R10
+	MOVD group+96(FP), R11
+	MOVD $0x0f0f0f0f, R16
+	VDUP R16, V0.S4
+	MOVD $0x08080808, R16
+	VDUP R16, V1.S4
+	LSR $1, R5, R5
+	LSR $1, R11, R11
+	CBZ R4, end
+	CBZ R5, end
+
+row:
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R9, R12
+	ADD R10, R9, R9
+	MOVD R5, R13
+
+group:
+	MOVWU.P 4(R12), R14
+	VDUP R14, V3.S4
+	MOVD R11, R8
+	CMP R11, R13
+	BGE whole
+	MOVD R13, R8
+
+whole:
+	SUB R8, R13, R13
+	CMP $8, R8
+	BLT single
+
+vector:
+	FMOVD.P 8(R6), F4
+	VUSHR $4, V4.B16, V2.B16
+	VZIP1 V2.B16, V4.B16, V4.B16
+	VAND V0.B16, V4.B16, V4.B16
+	VEOR V1.B16, V4.B16, V4.B16
+	VSUB V1.B16, V4.B16, V4.B16
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	WORD $0x0f08a484 // sxtl v4.8h, v4.8b
+	WORD $0x4f10a485 // sxtl2 v5.4s, v4.8h
+	WORD $0x0f10a484 // sxtl v4.4s, v4.4h
+	WORD $0x0f08a4c6 // sxtl v6.8h, v6.8b
+	WORD $0x4f10a4c7 // sxtl2 v7.4s, v6.8h
+	WORD $0x0f10a4c6 // sxtl v6.4s, v6.4h
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVQ F4, (R7)
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
+	FMOVQ F5, 16(R7)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x6e23dcc6 // fmul v6.4s, v6.4s, v3.4s
+	FMOVQ F6, 32(R7)
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e23dce7 // fmul v7.4s, v7.4s, v3.4s
+	FMOVQ F7, 48(R7)
+	ADD $64, R7, R7
+	SUBS $8, R8, R8
+	BEQ done
+	CMP $8, R8
+	BGE vector
+
+	// Less than 8 elements are left: convert the last 8.
+	SUB $8, R8, R8
+	ADD R8<<0, R6, R6
+	ADD R8<<3, R7, R7
+	MOVD $8, R8
+	B vector
+
+single:
+	MOVB.P 1(R6), R15
+	LSL $60, R15, R14
+	ASR $60, R14, R14
+	ASR $4, R15, R15
+	FMOVS R14, F4
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	FMOVS.P F4, 4(R7)
+	FMOVS R15, F5
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
+	FMOVS.P F5, 4(R7)
+	SUBS $1, R8, R8
+	BNE single
+
+done:
+	CBNZ R13, group
+	ADD R2, R0, R0
+	ADD R3, R1, R1
+	SUBS $1, R4, R4
+	BNE row
+
+end:
+	RET
+
+// func unpackInt4NEON(dst []int8, ldd int, src []byte, lds int, n int, d int)
+TEXT ·unpackInt4NEON(SB), NOSPLIT, $0-80
+	MOVD src_base+32(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD lds+56(FP), R2
+	MOVD ldd+24(FP), R3
+	MOVD n+64(FP), R4
+	MOVD d+72(FP), R5
+	MOVD $0x0f0f0f0f, R9
+	VDUP R9, V0.S4
+	MOVD $0x08080808, R9
+	VDUP R9, V1.S4
+	LSR $1, R5, R5
+	CBZ R4, end
+	CBZ R5, end
+
+row:
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R5, R8
+	CMP $8, R8
+	BLT single
+
+vector:
+	FMOVD.P 8(R6), F3
+	VUSHR $4, V3.B16, V2.B16
+	VZIP1 V2.B16, V3.B16, V3.B16
+	VAND V0.B16, V3.B16, V3.B16
+	VEOR V1.B16, V3.B16, V3.B16
+	VSUB V1.B16, V3.B16, V3.B16
+	FMOVQ F3, (R7)
+	ADD $16, R7, R7
+	SUBS $8, R8, R8
+	BEQ done
+	CMP $8, R8
+	BGE vector
+
+	// Less than 8 elements are left: convert the last 8.
+	SUB $8, R8, R8
+	ADD R8<<0, R6, R6
+	ADD R8<<1, R7, R7
+	MOVD $8, R8
+	B vector
+
+single:
+	MOVB.P 1(R6), R10
+	LSL $60, R10, R9
+	ASR $60, R9, R9
+	ASR $4, R10, R10
+	MOVB.P R9, 1(R7)
+	MOVB.P R10, 1(R7)
+	SUBS $1, R8, R8
+	BNE single
+
+done:
+	ADD R2, R0, R0
+	ADD R3, R1, R1
+	SUBS $1, R4, R4
+	BNE row
+
+end:
+	RET
+
 // func narrowF16NEON(dst []byte, ldd int, src []float32, lds int, n int, d int)
 TEXT ·narrowF16NEON(SB), NOSPLIT, $0-80
 	MOVD src_base+32(FP), R0

@@ -187,13 +187,16 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 		Widen: [ukernel.Elements]ukernel.WidenRows{
 			ukernel.BFloat16: widenBF16AVX2,
 		},
-		WidenInt8: widenInt8AVX2,
+		WidenInt8:  widenInt8AVX2,
+		WidenInt4:  widenInt4AVX2,
+		UnpackInt4: unpackInt4AVX2,
 		Narrow: [ukernel.Elements]ukernel.NarrowRows{
 			ukernel.BFloat16:   narrowBF16AVX2,
 			ukernel.Float8E4M3: narrowF8E4M3AVX2,
 			ukernel.Float8E5M2: narrowF8E5M2AVX2,
 		},
 		QuantizeInt8: quantizeInt8AVX2,
+		QuantizeInt4: quantizeInt4AVX2,
 		Finite:       finiteAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F", "F16C"}, Kernels: ukernel.Converters{

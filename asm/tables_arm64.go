@@ -79,7 +79,9 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 			ukernel.Float8E4M3: widenF8E4M3NEON,
 			ukernel.Float8E5M2: widenF8E5M2NEON,
 		},
-		WidenInt8: widenInt8NEON,
+		WidenInt8:  widenInt8NEON,
+		WidenInt4:  widenInt4NEON,
+		UnpackInt4: unpackInt4NEON,
 		Narrow: [ukernel.Elements]ukernel.NarrowRows{
 			ukernel.Float16:    narrowF16NEON,
 			ukernel.BFloat16:   narrowBF16NEON,

@@ -21,7 +21,7 @@
 //
 // Elements of q, k, v and a bias that are binary16 or bfloat16 are widened, which is exact. So are
 // elements of k and v that are E4M3 or E5M2 of the OCP 8-bit Floating Point Specification. An
-// element of int8 becomes float32(element)·scale, rounded. The last step of all rounds out to its
+// element of int8, or of int4 from -8 to 7, becomes float32(element)·scale, rounded. The last step of all rounds out to its
 // own type: to nearest, ties to even, and to infinity beyond the largest number. What rounds to E4M3
 // or E5M2 rounds to nearest, ties to even, and beyond the largest number, 448 or 57344, to that
 // number; a NaN becomes 7f or 7e, in binary16 7e00 and in bfloat16 7fc0.

@@ -54,6 +54,32 @@ func narrowWords(bits func(float32) uint16) ukernel.NarrowRows {
 	}
 }
 
+// widenInt4 is widenInt8 for integers of 4 bits, two in a byte, the first in its low half. d and group
+// are even, and lds counts bytes.
+func widenInt4(dst []float32, ldd int, src []byte, lds int, scales []float32, lsc, group, n, d int) {
+	for r := range n {
+		to, from := window(dst, r*ldd, d), window(src, r*lds, d/2)
+		for g, at := 0, 0; at < d; g, at = g+1, at+group {
+			scale := scales[r*lsc+g]
+			for x := at; x < min(at+group, d); x += 2 {
+				b := from[x/2]
+				to[x], to[x+1] = float32(float32(int8(b<<4)>>4)*scale), float32(float32(int8(b)>>4)*scale)
+			}
+		}
+	}
+}
+
+// unpackInt4 makes int8 of n rows of d integers of 4 bits, two in a byte, the first in its low half. d is
+// even, and lds counts bytes.
+func unpackInt4(dst []int8, ldd int, src []byte, lds, n, d int) {
+	for r := range n {
+		to := window(dst, r*ldd, d)
+		for x, b := range window(src, r*lds, d/2) {
+			to[2*x], to[2*x+1] = int8(b<<4)>>4, int8(b)>>4
+		}
+	}
+}
+
 // widenInt8 converts n rows of d scaled integers. In a row, group neighbours share a
 // scale: dst[r·ldd+x] = float32(src[r·lds+x])·scales[r·lsc+x/group].
 func widenInt8(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc, group, n, d int) {

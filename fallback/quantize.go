@@ -1,6 +1,9 @@
 package fallback
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 const infBits = 0x7f800000
 
@@ -27,6 +30,42 @@ func quantizeInt8(dst []int8, ldd int, scales []float32, lsc int, src []float32,
 			scale := math.Float32frombits(m) / limit127
 			scales[r*lsc+g] = scale
 			quantize(to[at:at+group], from[at:at+group], scale)
+		}
+	}
+	return true
+}
+
+// quantizeInt4 is quantizeInt8 for integers of 4 bits, two in a byte, the first in its low half. group is
+// even, and ldd counts bytes. With m the number of largest magnitude in a group, the positive one of two,
+//
+//	scales[r·lsc+g] = m/-8 + (+0)
+//	number x of dst = src[r·lds+x]/scale, rounded to an integer, ties to even, -8 to 7
+//
+// So the number that is farthest from 0 is exact, unless the scale is subnormal.
+func quantizeInt4(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool {
+	const least, most = -8, 7
+	for r := range n {
+		to, from := window(dst, r*ldd, d/2), window(src, r*lds, d)
+		for g, at := 0, 0; at < d; g, at = g+1, at+group {
+			from := from[at : at+group]
+			if !finite(from) {
+				return false
+			}
+			high, low := slices.Max(from), slices.Min(from)
+			if high < -low {
+				high = low
+			}
+			scale := high/least + 0
+			scales[r*lsc+g] = scale
+			code := func(x float32) byte {
+				if scale == 0 {
+					return 0
+				}
+				return byte(math.Float32bits(max(min(x/scale, most), least)+0x1.8p23)) & 15
+			}
+			for x := 0; x < group; x += 2 {
+				to[(at+x)/2] = code(from[x]) | code(from[x+1])<<4
+			}
 		}
 	}
 	return true

@@ -23,6 +23,7 @@ const (
 	Int8       = DType(ukernel.Int8)       // integers with scales, see Tensor.Scaled
 	Float8E4M3 = DType(ukernel.Float8E4M3) // 8 bits with 3 of fraction, see F8E4M3
 	Float8E5M2 = DType(ukernel.Float8E5M2) // 8 bits with 2 of fraction, see F8E5M2
+	Int4       = DType(ukernel.Int4)       // integers of 4 bits with scales, see Int4x2
 )
 
 // String returns the type's name, such as "float32", or "unknown".
@@ -33,9 +34,9 @@ type Float interface {
 	float32 | F16 | BF16
 }
 
-// Element is a type that the elements of a Tensor may have.
+// Element is a type that the elements of a Tensor may have. An Int4x2 is two of them.
 type Element interface {
-	Float | int8 | F8E4M3 | F8E5M2
+	Float | int8 | F8E4M3 | F8E5M2 | Int4x2
 }
 
 // F16 is an IEEE-754 binary16, as bits: 11 bits of precision, magnitudes from 2^-24
@@ -59,6 +60,17 @@ type F8E4M3 uint8
 // F8E5M2 is the other float of 8 bits of that specification, with 5 of exponent and 2 of fraction: the
 // upper half of an [F16], magnitudes from 2^-16 to 57344, infinity and NaN. For the rest see [F8E4M3].
 type F8E5M2 uint8
+
+// Int4x2 is two neighbouring elements of 4 bits, integers from -8 to 7 in two's complement, the first in
+// the low half of the byte, as ONNX's INT4 has them. A [Tensor] of them counts numbers, in its shape and
+// in its strides: a row of D numbers takes D/2 bytes. So D and all strides are even, and so is the number
+// of elements that share a scale, see [Tensor.Scaled]. [numeric.QuantizeInt4] makes them.
+//
+// [numeric.QuantizeInt4]: https://pkg.go.dev/github.com/attn-go/attn/numeric#QuantizeInt4
+type Int4x2 uint8
+
+// Numbers returns the two integers, -8 to 7, in the order of a row.
+func (x Int4x2) Numbers() (first, second int8) { return int8(x<<4) >> 4, int8(x) >> 4 }
 
 // Float32 returns the same number as a float32. A NaN stays a NaN.
 func (x F16) Float32() float32 { return scalar.F16(uint16(x)) }
@@ -87,6 +99,8 @@ func viewOf[E Element](data []E, shape [4]int, strides [3]int) view.Tensor {
 		return view.Other(ukernel.Float8E4M3, data, shape, strides)
 	case []F8E5M2:
 		return view.Other(ukernel.Float8E5M2, data, shape, strides)
+	case []Int4x2:
+		return view.Other(view.Int4, data, shape, strides)
 	}
 	panic("attn: unknown element type") // Element allows no other
 }

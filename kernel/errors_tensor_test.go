@@ -12,7 +12,7 @@ import (
 // TestTypeErrors: what does not fit is named, and nothing is written.
 func TestTypeErrors(t *testing.T) {
 	shared := make([]float32, 400)
-	ints, halves, eights := make([]int8, 400), make([]kernel.F16, 400), make([]kernel.F8E4M3, 400)
+	ints, halves, eights, pairs := make([]int8, 400), make([]kernel.F16, 400), make([]kernel.F8E4M3, 400), make([]kernel.Int4x2, 200)
 	fit := func() kernel.Tensor { return kernel.BHLD(shared, 2, 2, 7, 1) }
 	for _, test := range []struct {
 		name, arg, want string
@@ -39,7 +39,7 @@ func TestTypeErrors(t *testing.T) {
 		{"bias of int8", "Options.Bias", "bfloat16", func(_, _, _, _ *kernel.Tensor, o *kernel.Options) { o.Bias = kernel.BHLD(ints, 1, 1, 3, 7) }},
 		{"LSE of float16", "Options.LSE", "float32", func(_, _, _, _ *kernel.Tensor, o *kernel.Options) { o.LSE = kernel.BHLD(halves, 2, 4, 3, 1) }},
 		{"no scales", "k", "Tensor.Scaled", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { *k = kernel.BHLD(ints, 2, 2, 7, 6) }},
-		{"scales for float16", "k", "int8, as it has scales", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) {
+		{"scales for float16", "k", "int8 or int4, as it has scales", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) {
 			s := fit()
 			*k = kernel.BHLD(halves, 2, 2, 7, 6).Scaled(&s)
 		}},
@@ -81,6 +81,23 @@ func TestTypeErrors(t *testing.T) {
 		{"scales with a negative stride", "the scales of k", "negative stride", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) {
 			s := kernel.Strided(shared, [4]int{2, 2, 7, 1}, [3]int{14, 7, -1})
 			*k = kernel.BHLD(ints, 2, 2, 7, 6).Scaled(&s)
+		}},
+		{"odd rows of int4", "v", "multiples of 2, as so many elements share a byte", func(_, _, _, v *kernel.Tensor, _ *kernel.Options) {
+			s := fit()
+			*v = kernel.Strided(pairs, [4]int{2, 2, 7, 5}, [3]int{84, 42, 6}).Scaled(&s)
+		}},
+		{"odd strides of int4", "k", "multiples of 2, as so many elements share a byte", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) {
+			s := fit()
+			*k = kernel.Strided(pairs, [4]int{2, 2, 7, 6}, [3]int{98, 49, 7}).Scaled(&s)
+		}},
+		{"odd groups of int4", "the scales of k", "groups of a multiple of 2 elements", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) {
+			s := kernel.BHLD(shared, 2, 2, 7, 2)
+			*k = kernel.BHLD(pairs, 2, 2, 7, 6).Scaled(&s)
+		}},
+		{"int4 without scales", "k", "scales with it", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { *k = kernel.BHLD(pairs, 2, 2, 7, 6) }},
+		{"int4 too short", "k", "168 elements", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) {
+			s := fit()
+			*k = kernel.BHLD(pairs[:83], 2, 2, 7, 6).Scaled(&s)
 		}},
 		{"int8 too short", "k", "168 elements", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) {
 			s := fit()

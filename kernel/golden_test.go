@@ -55,6 +55,9 @@ func goldenCases() map[string]contracttest.Case {
 		"int8-rows": {B: 2, H: 2, HKV: 1, Lq: 33, Lk: 40, D: 13, Dv: 7, Seed: 123, Types: contracttest.TypesOf(kernel.BFloat16, kernel.Int8, kernel.Int8, kernel.Float16)},
 		"mixed":     {B: 1, H: 2, HKV: 2, Lq: 1, Lk: 777, D: 20, Dv: 36, Seed: 124, Types: contracttest.TypesOf(kernel.Float16, kernel.Int8, kernel.BFloat16, kernel.BFloat16)},
 
+		"int4":        {B: 1, H: 4, HKV: 2, Lq: 33, Lk: 515, D: 64, Dv: 24, Mask: contracttest.Causal(482), Seed: 147, Types: contracttest.TypesOf(kernel.Float32, kernel.Int4, kernel.Int4, kernel.Float32)},
+		"decode-int4": {B: 2, H: 8, HKV: 2, Lq: 1, Lk: 333, D: 128, Dv: 64, Seed: 148, Types: contracttest.TypesOf(kernel.Float32, kernel.Int4, kernel.Int4, kernel.Float32)},
+
 		"fp8-e4m3":        {B: 1, H: 4, HKV: 2, Lq: 70, Lk: 300, D: 32, Dv: 24, Mask: contracttest.Causal(230), Seed: 143, Types: contracttest.TypesOf(kernel.Float16, kernel.Float8E4M3, kernel.Float8E4M3, kernel.Float16)},
 		"fp8-e5m2":        {B: 1, H: 4, HKV: 2, Lq: 33, Lk: 515, D: 19, Dv: 30, Seed: 144, Types: contracttest.TypesOf(kernel.Float32, kernel.Float8E5M2, kernel.Float8E5M2, kernel.Float32)},
 		"decode-fp8-e4m3": {B: 2, H: 8, HKV: 2, Lq: 1, Lk: 333, D: 128, Dv: 64, Seed: 145, Types: contracttest.TypesOf(kernel.Float32, kernel.Float8E4M3, kernel.Float8E4M3, kernel.Float32)},

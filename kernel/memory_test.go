@@ -31,7 +31,15 @@ func put(a *testutil.Arena, name string, t kernel.Tensor) kernel.Tensor {
 		scales := put(a, "the scales of "+name, kernel.Tensor(*v.Scales()))
 		return kernel.Strided(copied(a, name, v.I8()[:n]), t.Shape(), t.Strides()).Scaled(&scales)
 	}
-	return kernel.Tensor(view.Other(view.DType(t.DType()), copied(a, name, v.U16()[:n]), t.Shape(), t.Strides()))
+	if v.DType().Size() == 2 {
+		return kernel.Tensor(view.Other(v.DType(), copied(a, name, v.U16()[:n]), t.Shape(), t.Strides()))
+	}
+	x := kernel.Tensor(view.OfBytes(v.DType(), copied(a, name, v.Bytes()[:v.DType().Bytes(n)]), t.Shape(), t.Strides()))
+	if v.Scales() == nil {
+		return x
+	}
+	scales := put(a, "the scales of "+name, kernel.Tensor(*v.Scales()))
+	return x.Scaled(&scales)
 }
 
 // elements returns how many elements there are from the first of t to the last.
@@ -83,7 +91,7 @@ func TestGuardAttention(t *testing.T) {
 				continue
 			}
 			if c.Seed%4 == 0 {
-				c.Types = contracttest.AllTypes()[int(c.Seed/4*31)%len(contracttest.AllTypes())]
+				c = c.With(contracttest.AllTypes()[int(c.Seed/4*31)%len(contracttest.AllTypes())])
 			}
 			a.Reset(0)
 			q, k, v := c.Typed(c.Inputs())
@@ -218,7 +226,8 @@ func TestGuardKeyLengths(t *testing.T) {
 // a page itself as untouchable.
 func fenced[E kernel.Element](t *testing.T, pages, h, size, d int, layout string, p testutil.Placement) (memory kernel.Tensor, close func(page int)) {
 	unit := os.Getpagesize()
-	bytes := h * size * d * int(unsafe.Sizeof(*new(E)))
+	elem, per := int(unsafe.Sizeof(*new(E))), perSlice[E]()
+	bytes := h * size * d * elem / per
 	used := (bytes + unit - 1) / unit * unit
 	slot := used + unit
 	mem := testutil.GuardedRegion(t, pages*slot)
@@ -229,12 +238,18 @@ func fenced[E kernel.Element](t *testing.T, pages, h, size, d int, layout string
 	for i := range pages {
 		testutil.Fence(t, mem[i*slot+used:(i+1)*slot])
 	}
-	data := unsafe.Slice((*E)(unsafe.Pointer(&mem[base])), ((pages-1)*slot+bytes)/int(unsafe.Sizeof(*new(E))))
-	strides := [3]int{slot / int(unsafe.Sizeof(*new(E))), size * d, d}
+	data := unsafe.Slice((*E)(unsafe.Pointer(&mem[base])), ((pages-1)*slot+bytes)/elem)
+	strides := [3]int{slot / elem * per, size * d, d}
 	if layout == "NHD" {
 		strides[1], strides[2] = d, h*d
 	}
 	return kernel.Strided(data, [4]int{pages, h, size, d}, strides), func(page int) { testutil.Fence(t, mem[page*slot:page*slot+used]) }
+}
+
+// perSlice returns how many elements of a tensor an element of its slice holds.
+func perSlice[E kernel.Element]() int {
+	x := kernel.BHLD[E](nil, 0, 0, 0, 0)
+	return contracttest.View(&x).DType().PerByte()
 }
 
 // fencedOf is fenced for any type. The pages of scales are fenced, too.
@@ -252,6 +267,10 @@ func fencedOf(t *testing.T, dtype kernel.DType, pages, h, size, d int, layout st
 		scales, closeScales := fenced[float32](t, pages, h, size, 2, layout, p)
 		memory, closePages := fenced[int8](t, pages, h, size, d, layout, p)
 		return memory.Scaled(&scales), func(page int) { closeScales(page); closePages(page) }
+	case kernel.Int4:
+		scales, closeScales := fenced[float32](t, pages, h, size, 2, layout, p)
+		memory, closePages := fenced[kernel.Int4x2](t, pages, h, size, d, layout, p)
+		return memory.Scaled(&scales), func(page int) { closeScales(page); closePages(page) }
 	}
 	return fenced[float32](t, pages, h, size, d, layout, p)
 }
@@ -265,7 +284,7 @@ func TestGuardPages(t *testing.T) {
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	n := 0
-	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Float8E4M3, kernel.Float8E5M2} {
+	for _, dtype := range contracttest.KeyTypes() {
 		for _, size := range []int{16, 32, 64, 128, 256} {
 			for _, p := range []testutil.Placement{testutil.AtStart, testutil.AtEnd} {
 				if n++; testing.Short() && n%4 != 0 {
@@ -286,6 +305,9 @@ func guardPages(t *testing.T, dtype kernel.DType, size int, layout string, p tes
 	c := contracttest.Case{B: 3, H: 4, HKV: 2, Lq: queries, Lk: 540, D: 12, Dv: 8, Seed: 3}
 	if dtype == kernel.Int8 {
 		c.D, c.Dv = 10, 10 // 2 scales each
+	}
+	if dtype == kernel.Int4 {
+		c.D, c.Dv = 28, 28 // likewise
 	}
 	c.Mask = contracttest.Causal(0).And(contracttest.Window(window, 0)).And(contracttest.KeyLengths(lengths))
 	q, k, v := c.Inputs()
@@ -420,7 +442,7 @@ func TestKeyStartsChangeDuringCall(t *testing.T) {
 			continue
 		}
 		for _, queries := range []int{1, 100} {
-			for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Float8E4M3, kernel.Float8E5M2} {
+			for _, dtype := range contracttest.KeyTypes() {
 				starts := []int{0, keys / 2, keys}
 				kv := changedKeys(dtype, (keys+beyond)*d, keys*d, starts, d)
 				q, out := testutil.Floats(2*queries*d), make([]float32, 2*queries*d)
@@ -459,6 +481,9 @@ func changedKeys(dtype kernel.DType, n, visible int, starts []int, d int) kernel
 	case kernel.Int8:
 		scales := kernel.BHLD(testutil.Filled(visible/d, 1), 1, 1, visible/d, 1)
 		return kernel.BHLD(make([]int8, n)[:visible:visible], 1, 1, visible/d, d).Scaled(&scales).Ragged(starts)
+	case kernel.Int4:
+		scales := kernel.BHLD(testutil.Filled(visible/d, 1), 1, 1, visible/d, 1)
+		return kernel.BHLD(make([]kernel.Int4x2, n/2)[:visible/2:visible/2], 1, 1, visible/d, d).Scaled(&scales).Ragged(starts)
 	}
 	return kernel.Ragged(make([]float32, n)[:visible:visible], starts, 1, d)
 }

@@ -3,7 +3,7 @@ package kernel
 import "unsafe"
 
 // Row returns row (b, h, l) of t, which may lie in a page or among those of other batch rows:
-// D elements of the slice that t is a view of. It is nil if t has no such row, or elements
+// D elements of the slice that t is a view of, or D/2 of Int4x2. It is nil if t has no such row, or elements
 // of another type than E.
 func Row[E Element](t Tensor, b, h, l int) []E {
 	v, like := t.view(), viewOf[E](nil, [4]int{}, [3]int{})
@@ -11,14 +11,14 @@ func Row[E Element](t Tensor, b, h, l int) []E {
 	if !ok || v.DType() != like.DType() {
 		return nil
 	}
-	return unsafe.Slice((*E)(v.Address(at)), v.Dim(3))
+	return unsafe.Slice((*E)(v.Address(at)), v.Dim(3)/v.DType().PerByte())
 }
 
 // Length returns the number of rows of batch row b, at most that of Shape: fewer if t is
 // paged or ragged and another batch row is longer. It is 0 if there is no batch row b.
 func (t Tensor) Length(b int) int { return t.view().CountRows(b) }
 
-// Scales returns the scales of int8 elements as a tensor [B, H, L, G] with the rows of t, also
+// Scales returns the scales of int8 or int4 elements as a tensor [B, H, L, G] with the rows of t, also
 // if these lie in pages or follow one another. It is the zero Tensor if t has no scales.
 func (t Tensor) Scales() Tensor { return Tensor(t.view().ScaleRows()) }
 

@@ -35,6 +35,13 @@ func widenedRow(t kernel.Tensor, b, h, l int) (row []float32) {
 		for _, x := range kernel.Row[kernel.F8E5M2](t, b, h, l) {
 			row = append(row, x.Float32())
 		}
+	case kernel.Int4:
+		pairs, scales := kernel.Row[kernel.Int4x2](t, b, h, l), kernel.Row[float32](t.Scales(), b, h, l)
+		for e, x := range pairs {
+			scale := scales[e*len(scales)/len(pairs)]
+			first, second := x.Numbers()
+			row = append(row, float32(first)*scale, float32(second)*scale)
+		}
 	case kernel.Int8:
 		elements, scales := kernel.Row[int8](t, b, h, l), kernel.Row[float32](t.Scales(), b, h, l)
 		for e, x := range elements {
@@ -48,7 +55,7 @@ func widenedRow(t kernel.Tensor, b, h, l int) (row []float32) {
 // elements, and there are no others.
 func TestRow(t *testing.T) {
 	lengths := []int{5, 0, 11}
-	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Float8E4M3, kernel.Float8E5M2} {
+	for _, dtype := range contracttest.KeyTypes() {
 		for name, layout := range map[string]func(x kernel.Tensor) kernel.Tensor{
 			"gaps": func(x kernel.Tensor) kernel.Tensor { return contracttest.As(x, dtype) },
 			"ragged": func(x kernel.Tensor) kernel.Tensor {
@@ -66,7 +73,7 @@ func TestRow(t *testing.T) {
 				if err := x.Check("x"); err != nil {
 					t.Fatal(err)
 				}
-				if (x.DType() == kernel.Int8) == x.Scales().IsZero() || x.IsPaged() != (name == "pages") {
+				if (x.DType() == kernel.Int8 || x.DType() == kernel.Int4) == x.Scales().IsZero() || x.IsPaged() != (name == "pages") {
 					t.Errorf("scales: %v, in pages: %v", !x.Scales().IsZero(), x.IsPaged())
 				}
 				contracttest.EachRow(&x, func(b, h, l int, want []float32) {

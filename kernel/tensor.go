@@ -12,7 +12,7 @@ import (
 // stride, so that a part of a larger tensor or of a cache needs no copy.
 //
 // The elements are float32, [F16] or [BF16], those of keys and values also [F8E4M3], [F8E5M2],
-// or int8 with scales, see Tensor.Scaled.
+// or int8 or [Int4x2] with scales, see Tensor.Scaled.
 // Keys and values may lie in pages, see Tensor.Paged. Batch rows of different lengths
 // may follow one another, see Tensor.Ragged.
 //
@@ -51,24 +51,24 @@ func PackedQKV[E Element](data []E, b, l, heads, kvHeads, d int) (q, k, v Tensor
 }
 
 // Strided is a view with any strides. shape is [B, H, L, D]; strides are the distances
-// between neighbours along B, H and L, in elements of data; element (0, 0, 0, 0) is
-// data[0]. A stride of 0 broadcasts an input along its dimension. The elements of an
+// between neighbours along B, H and L, in elements, which are those of data unless these are
+// [Int4x2]; element (0, 0, 0, 0) is the first of data[0]. A stride of 0 broadcasts an input along its dimension. The elements of an
 // output must not overlap.
 func Strided[E Element](data []E, shape [4]int, strides [3]int) Tensor {
 	return Tensor(viewOf(data, shape, strides))
 }
 
-// Scaled returns the view of int8 elements with scales: element (b, h, l, d) is the
+// Scaled returns the view of int8 or int4 elements with scales: element (b, h, l, d) is the
 // number float32(element)·scale, rounded once. The scales are a float32 tensor
 // [B, H, L or longer, G]. G divides D, and each of the G scales of a row belongs to
 // D/G neighbouring elements:
 //
 //	G = 1      one scale per row
-//	G = D/32   one per 32 elements, as in ggml's Q8_0
+//	G = D/32   one per 32 elements, as in ggml's Q8_0 and Q4_0
 //
 // Scales may have any strides; with strides of 0, a head or the whole tensor has one
-// scale. Any float32 is a valid scale. numeric.QuantizeInt8 makes elements and scales
-// from float32. The tensor of the scales is not copied: for a cache it can be made
+// scale. Any float32 is a valid scale. numeric.QuantizeInt8 and QuantizeInt4 make elements and
+// scales from float32. The tensor of the scales is not copied: for a cache it can be made
 // once, for all that the cache has room for.
 func (t Tensor) Scaled(scales *Tensor) Tensor {
 	return Tensor(view.Tensor(t).Scaled((*view.Tensor)(scales)))

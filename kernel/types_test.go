@@ -24,8 +24,8 @@ func TestTypes(t *testing.T) {
 		{B: 1, H: 2, HKV: 2, Lq: 33, Lk: 40, D: 64, Dv: 128},
 	}
 	for n, types := range contracttest.AllTypes() {
-		c := shapes[n%len(shapes)]
-		c.Types, c.Seed = types, uint64(n)
+		c := shapes[n%len(shapes)].With(types)
+		c.Seed = uint64(n)
 		if !testutil.Every(n, 5, 11) {
 			continue
 		}
@@ -69,7 +69,8 @@ func TestDecodeNarrow(t *testing.T) {
 		{B: 1, H: 2, HKV: 1, Lq: 1, Lk: 273, D: 32, Dv: 24},
 	}
 	for n, types := range contracttest.AllTypes() {
-		vType, kType, qType := n/3, n/18, n/108 // the order of AllTypes
+		perK := 3 * len(contracttest.KeyTypes())
+		vType, kType, qType := n/3, n/perK, n/perK/len(contracttest.KeyTypes()) // the order of AllTypes
 		c := shapes[(vType+kType+2*qType)%len(shapes)]
 		c.Types, c.Seed = types, uint64(n)
 		if types.K == kernel.Float32 && types.V == kernel.Float32 || (n+vType+kType+qType)%3 != 0 || testutil.Thin() && (vType+kType+qType)%2 != 0 {
@@ -82,7 +83,7 @@ func TestDecodeNarrow(t *testing.T) {
 				sprinkle(&r, &q, &k, &v)
 			}
 			for form := range scaleForms {
-				if form >= 3 && types.K != kernel.Int8 && types.V != kernel.Int8 {
+				if form >= 3 && !hasScales(types) {
 					break // all page sizes were there
 				}
 				if testutil.Thin() && form%3 != n/20%3 {
@@ -99,7 +100,7 @@ func TestDecodeNarrow(t *testing.T) {
 				pk, pv, table := inPages(contracttest.Widened(tk), contracttest.Widened(tv), lengths, size, pageLayouts[n%2], 3, 5)
 				pk, pv = contracttest.As(pk, types.K).Paged(table), contracttest.As(pv, types.V).Paged(table)
 				pages := want
-				if types.K == kernel.Int8 || types.V == kernel.Int8 { // the pages have other scales
+				if hasScales(types) { // the pages have other scales
 					pages = c.Contract(tq, pk, pv)
 				}
 				contracttest.EachTier(t, func(t *testing.T, tier string) {
@@ -115,13 +116,18 @@ func TestDecodeNarrow(t *testing.T) {
 	}
 }
 
+// hasScales tells whether keys or values have scales.
+func hasScales(t contracttest.Types) bool {
+	return t.K == kernel.Int8 || t.V == kernel.Int8 || t.K == kernel.Int4 || t.V == kernel.Int4
+}
+
 // scaleForms is how many ways scaledAs knows.
 const scaleForms = 6
 
-// scaledAs gives an Int8 tensor other scales: one for a row, side by side or not; one
+// scaledAs gives an Int8 or Int4 tensor other scales: one for a row, side by side or not; one
 // for 8, 16 or 32 columns where they divide a row; one for all rows of a head.
 func scaledAs(t kernel.Tensor, form int) kernel.Tensor {
-	if t.DType() != kernel.Int8 {
+	if t.DType() != kernel.Int8 && t.DType() != kernel.Int4 {
 		return t
 	}
 	b, h, l, groups, row := t.Shape()[0], t.Shape()[1], t.Shape()[2], 1, 1

@@ -58,7 +58,7 @@ func BenchmarkAppend(b *testing.B) {
 			}
 			report(b)
 		})
-		for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Float8E4M3, kernel.Float8E5M2} {
+		for _, dtype := range contracttest.KeyTypes() {
 			for _, layout := range []kvcache.PageLayout{kvcache.HND, kvcache.NHD} {
 				for _, size := range []int{16, 64, 4096} {
 					b.Run(fmt.Sprintf("tokens=%d/type=%v/layout=%s/pages=%d", n, dtype, layoutNames[layout], size), func(b *testing.B) {

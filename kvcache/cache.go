@@ -78,7 +78,7 @@ func New(c Config) (*Cache, error) {
 	}
 	keys, values := make([]kernel.Tensor, c.Layers), make([]kernel.Tensor, c.Layers)
 	for layer := range keys {
-		keys[layer], values[layer] = c.allocate(c.HeadSize), c.allocate(c.ValueSize)
+		keys[layer], values[layer] = c.allocate(c.keys()), c.allocate(c.values())
 	}
 	return NewOver(keys, values, c.Window)
 }

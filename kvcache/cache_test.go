@@ -22,7 +22,7 @@ func threads(n int) kernel.Exec { return kernel.Exec{Threads: n} }
 // element type, layout and page size, on every tier.
 func TestCache(t *testing.T) {
 	n := 0
-	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Float8E4M3, kernel.Float8E5M2} {
+	for _, dtype := range contracttest.KeyTypes() {
 		for _, layout := range []kvcache.PageLayout{kvcache.HND, kvcache.NHD} {
 			for _, size := range []int{1, 5, 16, 32, 64, 128, 256, 600} {
 				if n++; testing.Short() && n%13 != 0 {
@@ -30,7 +30,7 @@ func TestCache(t *testing.T) {
 				}
 				c := smallConfig()
 				c.Type, c.Layout, c.PageSize, c.Pages = dtype, layout, size, 1400/size+12
-				if dtype == kernel.Int8 && n%2 == 0 {
+				if (dtype == kernel.Int8 || dtype == kernel.Int4) && n%2 == 0 {
 					c.Group = 4
 				}
 				t.Run(fmt.Sprintf("%v/layout=%d/size=%d", dtype, layout, size), func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestDrop(t *testing.T) {
 // Tokens that are dropped before they are stored are not stored anywhere, above all not
 // in pages that other sequences have got since.
 func TestDropBeforeStore(t *testing.T) {
-	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.Int8, kernel.Float8E4M3, kernel.Float8E5M2} {
+	for _, dtype := range contracttest.KeyTypes() {
 		for _, x := range []struct{ grow, drop, pages int }{
 			{90, 70, 4}, // pages of the step before, and of this one
 			{20, 20, 1}, // of new tokens less than a page
@@ -182,6 +182,21 @@ func TestDropBeforeStore(t *testing.T) {
 			h.attend(2, threads(1), a, b)
 			h.check()
 		}
+	}
+}
+
+// Values may have another type than keys, with groups of their own, as those of 4 bits have by default.
+func TestValueType(t *testing.T) {
+	for _, x := range []struct {
+		keys, values kernel.DType
+		size, group  int
+	}{
+		{kernel.Int8, kernel.Int4, 64, 0}, {kernel.Int8, kernel.Int4, 8, 4}, {kernel.Float16, kernel.Int4, 40, 0},
+		{kernel.Int4, kernel.Float8E4M3, 7, 6}, {kernel.Float32, kernel.Int8, 9, 3}, {kernel.BFloat16, kernel.Float32, 8, 0},
+	} {
+		c := smallConfig()
+		c.Type, c.ValueType, c.ValueSize, c.Group = x.keys, x.values, x.size, x.group
+		t.Run(fmt.Sprintf("%v,%v", x.keys, x.values), func(t *testing.T) { useCache(newHarness(t, c), threads(1)) })
 	}
 }
 
@@ -206,7 +221,7 @@ func testValuesInKeys[E kernel.Float](t *testing.T, dtype kernel.DType) {
 	for _, counts := range [][]int{{40, 15}, {1, 1}, {3, 20}} {
 		numbers := []int{a, b}
 		h.extend(numbers, counts)
-		k := h.tokens(numbers, c.HeadSize, func(m *model) *[]float32 { return &m.k[0] })
+		k := h.tokens(numbers, c.HeadSize, dtype, func(m *model) *[]float32 { return &m.k[0] })
 		h.must(h.batch.Store(0, k, kernel.Tensor{}))
 		for _, x := range numbers {
 			m := h.models[x]

@@ -95,7 +95,7 @@ func TestViewsAreReadConcurrently(t *testing.T) {
 
 // Steps of a warm cache with a window allocate nothing.
 func TestStepsAllocateNothing(t *testing.T) {
-	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Float8E4M3, kernel.Float8E5M2} {
+	for _, dtype := range contracttest.KeyTypes() {
 		c := smallConfig()
 		c.Layers, c.Type, c.Window, c.Pages = 1, dtype, 50, 40
 		h := newHarness(t, c)

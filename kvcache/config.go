@@ -22,8 +22,14 @@ type Config struct {
 	ValueSize int          // head size of the values; 0 means HeadSize
 	Type      kernel.DType // of the elements
 
-	// Group is the number of Int8 elements that share a scale. It divides the head
-	// sizes; 0 means all elements of a row.
+	// ValueType is the type of the values. 0, which is kernel.Float32, means Type. Values bear a
+	// coarser type than keys, such as Int4 with keys of Int8. (NewOver also takes values of float32
+	// with other keys.)
+	ValueType kernel.DType
+
+	// Group is the number of Int8 or Int4 elements that share a scale, which takes 4 bytes. It
+	// divides the head sizes and is even for Int4. 0 means all elements of a row for Int8, and 32
+	// for Int4, as in ggml's Q4_0, or all if 32 does not divide the head size.
 	Group int
 
 	// PageSize is the number of tokens of a page; 0 means 64. With small pages, sequences
@@ -52,6 +58,9 @@ const (
 	NHD                   // [page size, heads, D]: the heads of a token lie together
 )
 
+// int4Group is the default of Config.Group for Int4: with a scale for a whole row, 4 bits are too coarse.
+const int4Group = 32
+
 func (c *Config) setDefaults() {
 	if c.Layers == 0 {
 		c.Layers = 1
@@ -62,6 +71,32 @@ func (c *Config) setDefaults() {
 	if c.PageSize == 0 {
 		c.PageSize = 64
 	}
+	if c.ValueType == 0 {
+		c.ValueType = c.Type
+	}
+}
+
+// A part is the keys or the values of a layer: their type, their head size, and how many elements share a
+// scale, if the type has scales.
+type part struct {
+	dtype       view.DType
+	size, group int
+}
+
+func (c *Config) keys() part { return c.part(c.Type, c.HeadSize) }
+
+func (c *Config) values() part { return c.part(c.ValueType, c.ValueSize) }
+
+func (c *Config) part(t kernel.DType, size int) part {
+	group := c.Group
+	switch {
+	case group > 0:
+	case t == kernel.Int4 && size%int4Group == 0:
+		group = int4Group
+	default:
+		group = size
+	}
+	return part{view.DType(t), size, group}
 }
 
 // check reports the first field that does not fit.
@@ -73,14 +108,20 @@ func (c *Config) check() *check.Failure {
 		{"Layers", c.Layers, 1, 1 << 16}, {"Heads", c.Heads, 1, math.MaxInt32},
 		{"HeadSize", c.HeadSize, 1, math.MaxInt32}, {"ValueSize", c.ValueSize, 1, math.MaxInt32},
 		{"PageSize", c.PageSize, 1, position.Max}, {"Pages", c.Pages, 0, math.MaxInt32},
-		{"Type", int(c.Type), 0, ukernel.Elements - 1}, {"Layout", int(c.Layout), 0, int(NHD)}, {"Window", c.Window, 0, position.Max - 1},
+		{"Type", int(c.Type), 0, ukernel.Elements - 1}, {"ValueType", int(c.ValueType), 0, ukernel.Elements - 1}, {"Layout", int(c.Layout), 0, int(NHD)}, {"Window", c.Window, 0, position.Max - 1},
 	} {
 		if f.n < f.least || f.n > f.most {
 			return &check.Failure{Arg: "Config." + f.name, Got: fmt.Sprint(f.n), Want: fmt.Sprintf("%d to %d", f.least, f.most)}
 		}
 	}
-	if g := c.Group; g < 0 || g > 0 && (!c.dtype().IsScaled() || c.HeadSize%g != 0 || c.ValueSize%g != 0) {
-		return &check.Failure{Arg: "Config.Group", Got: fmt.Sprint(g), Want: "for Int8 a number that divides the head sizes, or 0"}
+	keys, values := c.keys(), c.values()
+	for i, p := range [...]part{keys, values} {
+		if n := p.dtype.PerByte(); p.size%n != 0 {
+			return &check.Failure{Arg: "Config." + [...]string{"HeadSize", "ValueSize"}[i], Got: fmt.Sprintf("%d with elements of %v", p.size, p.dtype), Want: fmt.Sprintf("a multiple of %d, as so many elements share a byte", n)}
+		}
+	}
+	if c.Group != 0 && (c.Group < 0 || !keys.dtype.IsScaled() && !values.dtype.IsScaled() || !keys.fits() || !values.fits()) {
+		return &check.Failure{Arg: "Config.Group", Got: fmt.Sprint(c.Group), Want: "for Int8 a number that divides the head sizes, for Int4 an even one, or 0"}
 	}
 	if !hugepages.Fits(c.bytes(), 1) {
 		return &check.Failure{Arg: "Config", Got: fmt.Sprintf("%d layers of %d pages of %d tokens", c.Layers, c.Pages, c.PageSize), Want: "a size that fits memory and the memory limit of the program"}
@@ -88,19 +129,25 @@ func (c *Config) check() *check.Failure {
 	return nil
 }
 
+// fits tells whether the group divides the rows, if there are scales.
+func (p part) fits() bool {
+	return !p.dtype.IsScaled() || p.size%p.group == 0 && p.group%p.dtype.PerByte() == 0
+}
+
 // bytes returns the memory that the cache takes, at most math.MaxInt.
 func (c *Config) bytes() int {
-	row := ints.MulSat(ints.AddSat(c.HeadSize, c.ValueSize), c.dtype().Size())
-	if c.dtype().IsScaled() {
-		scales := 2 // of a key and a value
-		if c.Group > 0 {
-			scales = c.HeadSize/c.Group + c.ValueSize/c.Group
-		}
-		row = ints.AddSat(row, ints.MulSat(scales, 4))
-	}
-	page := ints.MulSat(ints.MulSat(c.PageSize, c.Heads), row)
+	page := ints.MulSat(ints.MulSat(c.PageSize, c.Heads), ints.AddSat(c.keys().bytes(), c.values().bytes()))
 	layer := ints.AddSat(ints.MulSat(c.Pages, page), layerBytes)
 	return ints.AddSat(ints.MulSat(c.Layers, layer), ints.MulSat(c.Pages, pageBytes))
+}
+
+// bytes returns the memory of a row with its scales.
+func (p part) bytes() int {
+	n := p.dtype.Bytes(p.size)
+	if p.dtype.IsScaled() {
+		n = ints.AddSat(n, ints.MulSat(p.size/p.group, 4))
+	}
+	return n
 }
 
 const (
@@ -108,19 +155,13 @@ const (
 	pageBytes  = 8                                                                  // in a pagePool
 )
 
-func (c *Config) dtype() view.DType { return view.DType(c.Type) }
-
 // allocate returns memory for the keys or the values of a layer.
-func (c *Config) allocate(size int) kernel.Tensor {
-	elements := c.pages(c.dtype(), size)
-	if !c.dtype().IsScaled() {
+func (c *Config) allocate(p part) kernel.Tensor {
+	elements := c.pages(p.dtype, p.size)
+	if !p.dtype.IsScaled() {
 		return elements
 	}
-	group := c.Group
-	if group == 0 {
-		group = size
-	}
-	scales := c.pages(view.Float32, size/group)
+	scales := c.pages(view.Float32, p.size/p.group)
 	return elements.Scaled(&scales)
 }
 
@@ -131,7 +172,7 @@ func (c *Config) pages(t view.DType, size int) kernel.Tensor {
 	if c.Layout == NHD {
 		strides = [3]int{c.PageSize * row, size, row}
 	}
-	bytes := c.Pages * c.PageSize * row * t.Size()
+	bytes := t.Bytes(c.Pages * c.PageSize * row)
 	data := view.BytesOf(hugepages.Make[float32]((bytes + 3) / 4)) // at an address for every type
 	return kernel.Tensor(view.OfBytes(t, data[:bytes], shape, strides))
 }

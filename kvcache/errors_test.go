@@ -27,7 +27,7 @@ func TestNewErrors(t *testing.T) {
 		{"Config.PageSize", "-16, want 1 to", func(c *kvcache.Config) { c.PageSize = -16 }},
 		{"Config.PageSize", "want 1 to", func(c *kvcache.Config) { c.PageSize = position.Max + 1 }},
 		{"Config.Pages", "-1, want 0 to", func(c *kvcache.Config) { c.Pages = -1 }},
-		{"Config.Type", "6, want 0 to 5", func(c *kvcache.Config) { c.Type = 6 }},
+		{"Config.Type", "7, want 0 to 6", func(c *kvcache.Config) { c.Type = 7 }},
 		{"Config.Layout", "2, want 0 to 1", func(c *kvcache.Config) { c.Layout = 2 }},
 		{"Config.Window", "-1, want 0 to", func(c *kvcache.Config) { c.Window = -1 }},
 		{"Config.Window", "want 0 to", func(c *kvcache.Config) { c.Window = position.Max }},
@@ -35,6 +35,11 @@ func TestNewErrors(t *testing.T) {
 		{"Config.Group", "3, want for Int8", func(c *kvcache.Config) { c.Type, c.Group = kernel.Float8E4M3, 3 }},
 		{"Config.Group", "8, want for Int8", func(c *kvcache.Config) { c.Type, c.Group = kernel.Int8, 8 }},
 		{"Config.Group", "-1, want for Int8", func(c *kvcache.Config) { c.Type, c.Group = kernel.Int8, -1 }},
+		{"Config.Group", "3, want for Int8", func(c *kvcache.Config) { c.Type, c.Group, c.ValueSize = kernel.Int4, 3, 12 }},
+		{"Config.ValueSize", "7 with elements of int4, want a multiple of 2", func(c *kvcache.Config) { c.Type, c.ValueSize = kernel.Int4, 7 }},
+		{"Config.HeadSize", "13 with elements of int4, want a multiple of 2", func(c *kvcache.Config) { c.Type, c.HeadSize = kernel.Int4, 13 }},
+		{"Config.ValueType", "7, want 0 to 6", func(c *kvcache.Config) { c.ValueType = 7 }},
+		{"Config.Group", "3, want for Int8", func(c *kvcache.Config) { c.Group, c.ValueType, c.ValueSize = 3, kernel.Int4, 12 }},
 		{"Config", "a size that fits memory", func(c *kvcache.Config) { c.Pages, c.PageSize = math.MaxInt32, position.Max }},
 	} {
 		c := smallConfig()

@@ -16,12 +16,16 @@ func FuzzCache(f *testing.F) {
 	f.Add(uint8(5), uint8(3), uint8(20), []byte{0, 0, 0, 0, 1, 70, 2, 60, 1, 2, 4, 9, 1, 9, 6, 1, 5, 0, 1, 3, 6, 7})
 	f.Add(uint8(3), uint8(64), uint8(0), []byte{0, 0, 1, 255, 1, 200, 2, 255, 2, 100, 3, 50, 1, 1, 6, 3, 5, 1, 1, 30, 6, 2})
 	f.Add(uint8(5), uint8(3), uint8(20), []byte("\x00\x00\xf6\xf6\xf6\xf6\xf6\xf6\x00\x00\x01'A000000000000000"))
+	f.Add(uint8(16), uint8(5), uint8(0), []byte{0, 0, 1, 40, 6, 0, 2, 30, 1, 5, 3, 12, 1, 1, 6, 0, 5, 9, 6, 1})
 	f.Fuzz(func(t *testing.T, kind, size, window uint8, ops []byte) {
 		if len(ops) > 60 {
 			t.Skip("too long for a fuzz step")
 		}
 		c := kvcache.Config{Layers: 1 + int(kind>>3&1), Heads: 2, HeadSize: 6, ValueSize: 3, Type: kernel.DType(kind & 3),
 			Layout: kvcache.PageLayout(kind >> 2 & 1), PageSize: max(1, int(size)), Window: int(window)}
+		if kind>>4&1 == 1 {
+			c.Type, c.ValueSize = kernel.Int4, 4
+		}
 		c.Pages = 60 + 1500/c.PageSize
 		h := newHarness(t, c)
 		for i := 0; i+1 < len(ops); i += 2 {

@@ -21,7 +21,9 @@ import (
 func fenced[E kernel.Element](t *testing.T, pages, h, size, d int, layout kvcache.PageLayout, place testutil.Placement) (memory kernel.Tensor, closePage func(page int)) {
 	var e E
 	elem, unit := int(unsafe.Sizeof(e)), os.Getpagesize()
-	bytes := h * size * d * elem
+	x := kernel.BHLD[E](nil, 0, 0, 0, 0)
+	per := contracttest.View(&x).DType().PerByte()
+	bytes := h * size * d * elem / per
 	used := (bytes + unit - 1) / unit * unit
 	slot := used + unit
 	mem := testutil.GuardedRegion(t, pages*slot)
@@ -33,7 +35,7 @@ func fenced[E kernel.Element](t *testing.T, pages, h, size, d int, layout kvcach
 		testutil.Fence(t, mem[i*slot+used:(i+1)*slot])
 	}
 	data := testutil.Typed[E](mem[base : base+(pages-1)*slot+bytes])
-	strides := [3]int{slot / elem, size * d, d}
+	strides := [3]int{slot / elem * per, size * d, d}
 	if layout == kvcache.NHD {
 		strides[1], strides[2] = d, h*d
 	}
@@ -61,6 +63,13 @@ func fencedOf(t *testing.T, dtype kernel.DType, pages, h, size, d int, layout kv
 			closeScales(page)
 			closeElements(page)
 		}
+	case kernel.Int4:
+		scales, closeScales := fenced[float32](t, pages, h, size, 2, layout, place)
+		memory, closeElements := fenced[kernel.Int4x2](t, pages, h, size, d, layout, place)
+		return memory.Scaled(&scales), func(page int) {
+			closeScales(page)
+			closeElements(page)
+		}
 	}
 	return fenced[float32](t, pages, h, size, d, layout, place)
 }
@@ -73,7 +82,7 @@ func TestGuardPages(t *testing.T) {
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	n := 0
-	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Float8E4M3, kernel.Float8E5M2} {
+	for _, dtype := range contracttest.KeyTypes() {
 		for _, size := range []int{16, 32, 64, 128, 256} {
 			for _, place := range []testutil.Placement{testutil.AtStart, testutil.AtEnd} {
 				if n++; testing.Short() && n%4 != 0 {
@@ -93,6 +102,9 @@ func testGuardPages(t *testing.T, dtype kernel.DType, size int, layout kvcache.P
 	c.Layers, c.PageSize, c.Type, c.Pages = 1, size, dtype, 1000/size+8
 	if dtype == kernel.Int8 {
 		c.HeadSize, c.ValueSize, c.Group = 10, 10, 5
+	}
+	if dtype == kernel.Int4 {
+		c.HeadSize, c.ValueSize, c.Group = 12, 12, 6
 	}
 	k, closeK := fencedOf(t, dtype, c.Pages, c.Heads, size, c.HeadSize, layout, place)
 	v, closeV := fencedOf(t, dtype, c.Pages, c.Heads, size, c.ValueSize, layout, place)

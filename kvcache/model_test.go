@@ -1,6 +1,7 @@
 package kvcache_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -106,7 +107,7 @@ func poisonPage(memory *kernel.Tensor, page int) {
 			switch memory.DType() {
 			case kernel.Float32:
 				contracttest.Fill(t.F32()[at:at+d], testutil.NaN)
-			case kernel.Int8:
+			case kernel.Int8, kernel.Int4:
 				contracttest.Fill(t.Scales().Row(page, h, l), testutil.NaN)
 			default: // ones are NaN in all formats
 				size := t.DType().Size()
@@ -164,15 +165,15 @@ func (h *harness) store(numbers []int) {
 	h.t.Helper()
 	h.set(numbers...)
 	for layer := range h.config.Layers {
-		k := h.tokens(numbers, h.config.HeadSize, func(m *model) *[]float32 { return &m.k[layer] })
-		v := h.tokens(numbers, h.config.ValueSize, func(m *model) *[]float32 { return &m.v[layer] })
+		k := h.tokens(numbers, h.config.HeadSize, h.config.Type, func(m *model) *[]float32 { return &m.k[layer] })
+		v := h.tokens(numbers, h.config.ValueSize, cmp.Or(h.config.ValueType, h.config.Type), func(m *model) *[]float32 { return &m.v[layer] })
 		h.must(h.batch.Store(layer, k, v))
 	}
 }
 
 // tokens draws rows for new tokens, [B, Hkv, n, d] in one of several layouts, and adds to
 // the models what they are stored as.
-func (h *harness) tokens(numbers []int, d int, list func(m *model) *[]float32) kernel.Tensor {
+func (h *harness) tokens(numbers []int, d int, dtype kernel.DType, list func(m *model) *[]float32) kernel.Tensor {
 	counts, heads := h.fresh(numbers), h.config.Heads
 	b, n := len(counts), slices.Max(counts)
 	x := kernel.BLHD(make([]float32, b*n*heads*d), b, n, heads, d)
@@ -187,7 +188,7 @@ func (h *harness) tokens(numbers []int, d int, list func(m *model) *[]float32) k
 		rows := list(h.models[number])
 		for l := range counts[i] {
 			for head := range heads {
-				*rows = append(*rows, h.stored(contracttest.Row(&x, i, head, l))...)
+				*rows = append(*rows, h.stored(contracttest.Row(&x, i, head, l), dtype)...)
 			}
 		}
 	}
@@ -211,10 +212,10 @@ func raggedRows(counts []int, heads, d int) kernel.Tensor {
 	return kernel.Ragged(make([]float32, starts[len(counts)]*heads*d), starts, heads, d)
 }
 
-// stored returns the numbers that the cache stores for a row.
-func (h *harness) stored(row []float32) []float32 {
+// stored returns the numbers that the cache stores for a row of keys or values of a type.
+func (h *harness) stored(row []float32, dtype kernel.DType) []float32 {
 	row = slices.Clone(row)
-	switch h.config.Type {
+	switch dtype {
 	case kernel.Int8:
 		group := h.config.Group
 		if group == 0 {
@@ -224,6 +225,19 @@ func (h *harness) stored(row []float32) []float32 {
 		h.must(numeric.QuantizeInt8(q, scales, row, group))
 		for i := range row {
 			row[i] = float32(q[i]) * scales[i/group]
+		}
+	case kernel.Int4:
+		group := h.config.Group
+		if group == 0 && len(row)%32 == 0 {
+			group = 32
+		} else if group == 0 {
+			group = len(row)
+		}
+		q, scales := make([]kernel.Int4x2, len(row)/2), make([]float32, len(row)/group)
+		h.must(numeric.QuantizeInt4(q, scales, row, group))
+		for i, x := range q {
+			first, second := x.Numbers()
+			row[2*i], row[2*i+1] = float32(first)*scales[2*i/group], float32(second)*scales[2*i/group]
 		}
 	case kernel.Float16:
 		for i, x := range row {

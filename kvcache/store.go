@@ -17,8 +17,8 @@ import (
 // k or v lies between the first and the last element that is stored in a page.
 //
 // The numbers are rounded to the cache's type as by [numeric.ToF16], [numeric.ToBF16],
-// [numeric.ToF8E4M3] and [numeric.ToF8E5M2], or quantized as by [numeric.QuantizeInt8]. NaN and
-// infinity cannot be quantized: after that error the tokens of the layer are undefined, until
+// [numeric.ToF8E4M3] and [numeric.ToF8E5M2], or quantized as by [numeric.QuantizeInt8] and
+// [numeric.QuantizeInt4]. NaN and infinity cannot be quantized: after that error the tokens of the layer are undefined, until
 // they are stored again.
 //
 // Keys are stored as attention uses them. If the model rotates them, do so before, with
@@ -228,28 +228,36 @@ func narrowRows(t *tier.Tier, dst *view.Tensor, to, ldd int, src []float32, lds,
 	}
 }
 
-// quantizeRows is storeRows for Int8. It reports whether all numbers are finite.
+// quantizeRows is storeRows for types with scales. It reports whether all numbers are finite.
 func quantizeRows(t *tier.Tier, dst *view.Tensor, page, row int, src *view.Tensor, b, l, n int) bool {
 	s, d, heads := dst.Scales(), dst.Dim(3), dst.Dim(1)
 	from := src.F32()
 	if n == 1 { // the heads of a token are the rows of one call
-		to, scales := dst.I8()[dst.At(page, 0, row):], s.F32()[s.At(page, 0, row):]
-		return quantize(t, to, dst.Stride(1), scales, s.Stride(1), from[src.Index(b, 0, l):], src.Stride(1), dst.Group(), heads, d)
+		scales := s.F32()[s.At(page, 0, row):]
+		return quantize(t, dst, dst.At(page, 0, row), dst.Stride(1), scales, s.Stride(1), from[src.Index(b, 0, l):], src.Stride(1), heads, d)
 	}
 	for h := range heads {
-		to, scales := dst.I8()[dst.At(page, h, row):], s.F32()[s.At(page, h, row):]
-		if !quantize(t, to, dst.Stride(2), scales, s.Stride(2), from[src.Index(b, h, l):], src.Stride(2), dst.Group(), n, d) {
+		scales := s.F32()[s.At(page, h, row):]
+		if !quantize(t, dst, dst.At(page, h, row), dst.Stride(2), scales, s.Stride(2), from[src.Index(b, h, l):], src.Stride(2), n, d) {
 			return false
 		}
 	}
 	return true
 }
 
-// quantize quantizes n rows, as many per call as do not take long.
-func quantize(t *tier.Tier, dst []int8, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool {
+// quantize quantizes n rows to element to of dst and what is ldd, 2·ldd, ... behind it, as many per call
+// as do not take long.
+func quantize(t *tier.Tier, dst *view.Tensor, to, ldd int, scales []float32, lsc int, src []float32, lds, n, d int) (ok bool) {
+	convert, group, bytes := t.Convert(), dst.Group(), dst.DType().Bytes
 	for r := 0; r < n; {
 		m := min(n-r, max(1, rows.MaxConvert/d))
-		if !t.Convert().QuantizeInt8(dst[r*ldd:], ldd, scales[r*lsc:], lsc, src[r*lds:], lds, group, m, d) {
+		at, scales, src := to+r*ldd, scales[r*lsc:], src[r*lds:]
+		if dst.DType() == view.Int4 {
+			ok = convert.QuantizeInt4(dst.Bytes()[bytes(at):], bytes(ldd), scales, lsc, src, lds, group, m, d)
+		} else {
+			ok = convert.QuantizeInt8(dst.I8()[at:], ldd, scales, lsc, src, lds, group, m, d)
+		}
+		if !ok {
 			return false
 		}
 		r += m
@@ -273,13 +281,13 @@ func notFinite(arg string, src *view.Tensor, b, l, n int) error {
 
 // copyPage copies the first n rows of a page to another one, with their scales.
 func copyPage(t *view.Tensor, to, from, n int) {
-	data, size, heads, d := t.Bytes(), t.DType().Size(), t.Dim(1), t.Dim(3)
+	data, bytes, heads, d := t.Bytes(), t.DType().Bytes, t.Dim(1), t.Dim(3)
 	if t.Stride(1) == d {
 		heads, d = 1, heads*d
 	}
 	for h := range heads {
-		ld := t.Stride(2) * size
-		rows.Copy(data[t.At(to, h, 0)*size:], ld, data[t.At(from, h, 0)*size:], ld, n, d*size)
+		ld := bytes(t.Stride(2))
+		rows.Copy(data[bytes(t.At(to, h, 0)):], ld, data[bytes(t.At(from, h, 0)):], ld, n, bytes(d))
 	}
 	if s := t.Scales(); s != nil {
 		copyPage(s, to, from, n)

@@ -31,7 +31,38 @@ func QuantizeInt8(dst []int8, scales, src []float32, group int) error {
 	if unavailable != nil {
 		return (*kernel.TierError)(unavailable)
 	}
-	if err := checkQuantize(t, dst, scales, src, group); err != nil {
+	return quantize(t, dst, 1, scales, src, group, func(g, n int) {
+		t.Convert().QuantizeInt8(dst[g*group:], group, scales[g:], 1, src[g*group:], group, group, n, group)
+	})
+}
+
+// QuantizeInt4 makes int4 elements and scales for [kernel.Tensor.Scaled] from float32, as [QuantizeInt8]
+// makes int8. Each group of neighbouring elements of src has one scale. With m the number of largest
+// magnitude in the group, the positive one if there are two,
+//
+//	scale   = m/-8 + (+0)
+//	element = src/scale, rounded to an integer, ties to even, and limited to -8 to 7
+//
+// where each operation is rounded to float32. If the scale is 0, the elements are 0. So m is exact, and a
+// number of the other sign that is as large becomes 7/8 of it, as in ggml's Q4_0. The bits are the same on
+// every CPU.
+//
+// dst has half as many elements as src, each of which holds two, group is even and divides the length of
+// src, and the rest is as in QuantizeInt8.
+func QuantizeInt4(dst []kernel.Int4x2, scales, src []float32, group int) error {
+	t, unavailable := tier.Default()
+	if unavailable != nil {
+		return (*kernel.TierError)(unavailable)
+	}
+	return quantize(t, dst, 2, scales, src, group, func(g, n int) {
+		t.Convert().QuantizeInt4(view.BytesOf(dst)[g*group/2:], group/2, scales[g:], 1, src[g*group:], group, group, n, group)
+	})
+}
+
+// quantize checks the arguments of a quantization, to elements of which per share one of dst, and calls
+// convert for n groups, from group g on, until all are converted.
+func quantize[E any](t *tier.Tier, dst []E, per int, scales, src []float32, group int, convert func(g, n int)) error {
+	if err := checkQuantize(t, dst, per, scales, src, group); err != nil {
 		return err
 	}
 	if view.Races {
@@ -41,20 +72,24 @@ func QuantizeInt8(dst []int8, scales, src []float32, group int) error {
 	}
 	for g := 0; g < len(scales); {
 		n := min(len(scales)-g, max(1, rows.MaxConvert/group))
-		t.Convert().QuantizeInt8(dst[g*group:], group, scales[g:], 1, src[g*group:], group, group, n, group)
+		convert(g, n)
 		g += n
 	}
 	return nil
 }
 
-func checkQuantize(t *tier.Tier, dst []int8, scales, src []float32, group int) error {
+func checkQuantize[E any](t *tier.Tier, dst []E, per int, scales, src []float32, group int) error {
 	switch {
 	case group < 1:
 		return &kernel.ArgumentError{Arg: "group", Got: fmt.Sprint(group), Want: "at least 1"}
+	case group%per != 0:
+		return &kernel.ArgumentError{Arg: "group", Got: fmt.Sprint(group), Want: fmt.Sprintf("a multiple of %d", per)}
 	case len(src)%group != 0:
 		return &kernel.ArgumentError{Arg: "src", Got: fmt.Sprintf("%d elements", len(src)), Want: fmt.Sprintf("a multiple of the group, %d", group)}
-	case len(dst) != len(src):
+	case per == 1 && len(dst) != len(src):
 		return &kernel.ArgumentError{Arg: "dst", Got: fmt.Sprintf("%d elements", len(dst)), Want: fmt.Sprintf("as many as src has: %d", len(src))}
+	case len(dst) != len(src)/per:
+		return &kernel.ArgumentError{Arg: "dst", Got: fmt.Sprintf("%d elements", len(dst)), Want: fmt.Sprintf("%d, one for each %d of src", len(src)/per, per)}
 	case len(scales) != len(src)/group:
 		return &kernel.ArgumentError{Arg: "scales", Got: fmt.Sprintf("%d elements", len(scales)), Want: fmt.Sprintf("one for each group: %d", len(src)/group)}
 	}

@@ -16,14 +16,19 @@ import (
 // elements emits the loop over count ≥ 1 elements. i is the index of the element, or of the
 // first one of a vector. name begins its labels.
 func (g *gen) elements(name string, count reg.Register, vector, single func(i reg.Register)) {
+	g.elementsBy(g.Lanes(), name, count, vector, single)
+}
+
+// elementsBy is elements with so many elements in a vector.
+func (g *gen) elementsBy(lanes int, name string, count reg.Register, vector, single func(i reg.Register)) {
 	i, last := g.GP64(), g.GP64()
 	g.XORQ(i, i)
 	g.MOVQ(count, last)
-	g.SUBQ(operand.U32(g.Lanes()), last)
+	g.SUBQ(operand.U32(lanes), last)
 	g.JL(operand.LabelRef(name + "single"))
 	g.Label(name + "vector")
 	vector(i)
-	g.ADDQ(operand.U32(g.Lanes()), i)
+	g.ADDQ(operand.U32(lanes), i)
 	g.CMPQ(i, last)
 	g.JLE(operand.LabelRef(name + "vector"))
 	g.CMPQ(i, count)

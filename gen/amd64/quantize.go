@@ -103,9 +103,14 @@ func (g *gen) returnFinite() {
 // largest returns the bits of the largest magnitude of count ≥ 1 numbers at from. Magnitudes
 // are ordered like their bits.
 func (g *gen) largest(from, count reg.Register, magnitude reg.VecVirtual) reg.GPVirtual {
+	return g.largestNamed("magnitude", from, count, magnitude)
+}
+
+// largestNamed is largest of the bits under a mask, as integers, and at least 0. name begins its labels.
+func (g *gen) largestNamed(name string, from, count reg.Register, magnitude reg.VecVirtual) reg.GPVirtual {
 	most := g.Vec()
 	g.Zero(g.Context, most)
-	g.elements("magnitude", count, func(i reg.Register) {
+	g.elements(name, count, func(i reg.Register) {
 		x := g.Vec()
 		g.VANDPS(emit.Indexed(from, i, 4), magnitude, x)
 		g.VPMAXSD(x, most, most)

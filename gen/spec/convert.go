@@ -6,8 +6,11 @@ import "fmt"
 type Converter interface {
 	Widen(from Element)
 	WidenInt8()
+	WidenInt4()
+	UnpackInt4()
 	Narrow(to Element)
 	QuantizeInt8()
+	QuantizeInt4()
 	Finite()
 }
 
@@ -30,9 +33,12 @@ func emitConversions(c Converter) {
 		c.Widen(e)
 	}
 	c.WidenInt8()
+	c.WidenInt4()
+	c.UnpackInt4()
 	for _, e := range []Element{F16, BF16, E4M3, E5M2} {
 		c.Narrow(e)
 	}
 	c.QuantizeInt8()
+	c.QuantizeInt4()
 	c.Finite()
 }

@@ -39,10 +39,27 @@ func Uniform(t kernel.DType) Types { return Types{t, t, t, t} }
 
 func (c Types) String() string { return fmt.Sprintf("%v,%v,%v→%v", c.Q, c.K, c.V, c.Out) }
 
+// KeyTypes returns the types that keys and values may have.
+func KeyTypes() []kernel.DType {
+	return []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Float8E4M3, kernel.Float8E5M2, kernel.Int4}
+}
+
+// With returns the case with types, and with head sizes that they can have.
+func (c Case) With(t Types) Case {
+	c.Types = t
+	if t.K == kernel.Int4 {
+		c.D += c.D % 2
+	}
+	if t.V == kernel.Int4 {
+		c.Dv += c.Dv % 2
+	}
+	return c
+}
+
 // AllTypes returns all that a call may have.
 func AllTypes() (list []Types) {
 	floats := []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16}
-	all := append(floats[:3:3], kernel.Int8, kernel.Float8E4M3, kernel.Float8E5M2)
+	all := KeyTypes()
 	for _, q := range floats {
 		for _, k := range all {
 			for _, v := range all {

@@ -48,8 +48,8 @@ func Packed(t kernel.Tensor, lengths []int, start int) (to kernel.Tensor, starts
 func CopyRow(to *kernel.Tensor, b, h, l int, from *kernel.Tensor, fromB, fromH, fromL int) {
 	v, w := View(to), View(from)
 	d, at, src := v.Dim(3), v.At(b, h, l), w.At(fromB, fromH, fromL)
-	size := v.DType().Size()
-	copy(v.Bytes()[at*size:(at+d)*size], w.Bytes()[src*size:])
+	bytes := v.DType().Bytes
+	copy(v.Bytes()[bytes(at):bytes(at+d)], w.Bytes()[bytes(src):])
 	if v.Scales() != nil {
 		scales, fromScales := kernel.Tensor(*v.Scales()), kernel.Tensor(*w.Scales())
 		CopyRow(&scales, b, h, l, &fromScales, fromB, fromH, fromL)

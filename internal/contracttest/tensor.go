@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/internal/testutil"
@@ -46,6 +47,9 @@ func Row(t *kernel.Tensor, b, h, l int) []float32 {
 		case view.Int8:
 			scales, _ := v.RowScales(b, h, l, 1)
 			row[e] = float32(int8(Bits(t, at+e))) * scales[e*v.Scales().Dim(3)/len(row)]
+		case view.Int4:
+			scales, _ := v.RowScales(b, h, l, 1)
+			row[e] = float32(int8(Bits(t, at+e)<<4)>>4) * scales[e*v.Scales().Dim(3)/len(row)]
 		case ukernel.Float8E4M3:
 			row[e] = kernel.F8E4M3(Bits(t, at+e)).Float32()
 		case ukernel.Float8E5M2:
@@ -87,7 +91,8 @@ func Widened(t kernel.Tensor) kernel.Tensor {
 }
 
 // As converts a float32 tensor, neither paged nor ragged, with all of its memory, gaps
-// included. Int8 is not the nearest number but one that keeps what is NaN or infinite.
+// included. Int8 and Int4 are not the nearest number but one that keeps what is NaN or infinite, and
+// those of Int4 lie in other places if their strides would be odd.
 func As(t kernel.Tensor, dtype kernel.DType) kernel.Tensor {
 	switch dtype {
 	case kernel.Float32:
@@ -98,6 +103,8 @@ func As(t kernel.Tensor, dtype kernel.DType) kernel.Tensor {
 		return rounded(t, numeric.ToBF16)
 	case kernel.Int8:
 		return asInt8(t)
+	case kernel.Int4:
+		return asInt4(t)
 	case kernel.Float8E4M3:
 		return rounded(t, numeric.ToF8E4M3)
 	case kernel.Float8E5M2:
@@ -118,31 +125,62 @@ func rounded[E kernel.Element](t kernel.Tensor, round func(float32) E) kernel.Te
 // asInt8 gives every row as many scales as divide it, with a gap behind them.
 func asInt8(t kernel.Tensor) kernel.Tensor {
 	shape := t.Shape()
-	b, h, l, d := shape[0], shape[1], shape[2], shape[3]
 	groups := 1
 	for _, n := range []int{2, 3, 4} {
-		if d%n == 0 {
+		if shape[3]%n == 0 {
 			groups = n
 		}
 	}
-	data := make([]int8, len(Floats(t)))
-	for i := range data {
-		data[i] = 0x55
+	data := slices.Repeat([]int8{0x55}, len(Floats(t)))
+	scales := quantized(&t, groups, 0x1.9p-6, func(b, h, l, e int, x float32) {
+		data[View(&t).At(b, h, l)+e] = int8(min(max(math.RoundToEven(float64(x)*40), -128), 127))
+	})
+	return kernel.Strided(data, shape, t.Strides()).Scaled(&scales)
+}
+
+// asInt4 is asInt8 with groups of an even number of elements.
+func asInt4(t kernel.Tensor) kernel.Tensor {
+	shape, strides := t.Shape(), t.Strides()
+	groups := 1
+	for _, n := range []int{2, 3, 4} {
+		if shape[3]%(2*n) == 0 {
+			groups = n
+		}
 	}
+	n := len(Floats(t))
+	if strides[0]|strides[1]|strides[2]|n != (strides[0]|strides[1]|strides[2]|n)&^1 {
+		row := shape[3] + 2
+		head := shape[2]*row + 6
+		strides, n = [3]int{shape[1] * head, head, row}, shape[0]*shape[1]*head
+	}
+	data := slices.Repeat([]kernel.Int4x2{0x5a}, n/2)
+	scales := quantized(&t, groups, 0x1.9p-3, func(b, h, l, e int, x float32) {
+		at := b*strides[0] + h*strides[1] + l*strides[2] + e
+		code := kernel.Int4x2(int8(min(max(math.RoundToEven(float64(x)*5), -8), 7))) & 15
+		data[at/2] = data[at/2]&(0xf0>>(at%2*4)) | code<<(at%2*4)
+	})
+	return kernel.Strided(data, shape, strides).Scaled(&scales)
+}
+
+// quantized returns scales near one, so many for a row of t, with a gap behind them. It calls code for
+// each element that is a number; what is not becomes the scale.
+func quantized(t *kernel.Tensor, groups int, scale float32, code func(b, h, l, e int, x float32)) kernel.Tensor {
+	shape := t.Shape()
+	b, h, l, d := shape[0], shape[1], shape[2], shape[3]
 	rows := groups + 2
 	scales := kernel.Strided(testutil.Filled(b*h*l*rows, testutil.NaN), [4]int{b, h, l, groups}, [3]int{h * l * rows, l * rows, rows})
-	EachRow(&t, func(b, h, l int, row []float32) {
-		at, s := View(&t).At(b, h, l), Row(&scales, b, h, l)
-		Fill(s, 0x1.9p-6+0x1p-20*float32(at%1000))
+	EachRow(t, func(b, h, l int, row []float32) {
+		s := Row(&scales, b, h, l)
+		Fill(s, scale+0x1p-20*float32(View(t).At(b, h, l)%1000))
 		for e, x := range row {
-			if scale := &s[e*groups/d]; x-x != 0 {
-				*scale = x
+			if x-x != 0 {
+				s[e*groups/d] = x
 			} else {
-				data[at+e] = int8(min(max(math.RoundToEven(float64(x)*40), -128), 127))
+				code(b, h, l, e, x)
 			}
 		}
 	})
-	return kernel.Strided(data, shape, t.Strides()).Scaled(&scales)
+	return scales
 }
 
 // Fill sets every element of s to x.
@@ -158,7 +196,7 @@ func Rows(t kernel.Tensor, lo, hi int) kernel.Tensor {
 	v := View(&t)
 	shape, at := t.Shape(), v.At(0, 0, lo)
 	shape[2] = hi - lo
-	part := kernel.Tensor(view.OfBytes(v.DType(), v.Bytes()[at*v.DType().Size():], shape, t.Strides()))
+	part := kernel.Tensor(view.OfBytes(v.DType(), v.Bytes()[v.DType().Bytes(at):], shape, t.Strides()))
 	if v.Scales() == nil {
 		return part
 	}
@@ -170,6 +208,8 @@ func Rows(t kernel.Tensor, lo, hi int) kernel.Tensor {
 func Bits(t *kernel.Tensor, at int) uint32 {
 	v := View(t)
 	switch v.DType().Size() {
+	case 0:
+		return uint32(v.Bytes()[at/2]) >> (at % 2 * 4) & 15
 	case 1:
 		return uint32(v.Bytes()[at])
 	case 2:

@@ -22,6 +22,9 @@ type floatRows struct {
 	usage  parallel.Usage
 	head   kvHead
 	cached mask.Span // the rows in memory, the first one at its start
+
+	codes      []int8 // rows of 4 bits for skinny tiles, see int4.go
+	codesUsage parallel.Usage
 }
 
 // forget empties the cache.
@@ -33,6 +36,9 @@ func (f *floatRows) fit(m *parallel.Memory, t *view.Tensor, gather bool) {
 	f.copies = t.DType() != view.Float32 || t.IsPaged() && gather
 	if f.copies {
 		parallel.Fit(m, &f.usage, &f.memory, BlockKeys*t.Dim(3), rows.Aligned)
+	}
+	if t.DType() == view.Int4 {
+		parallel.Fit(m, &f.codesUsage, &f.codes, int4Piece*t.Dim(3), parallel.Make[int8])
 	}
 }
 

@@ -63,7 +63,7 @@ func withHints[E any](t *tier.Tier, x *view.Tensor, h kvHead, lo, n int, all []E
 
 // rowsAhead returns how many rows ahead x is prefetched, a multiple of SkinnyKeys.
 func rowsAhead(t *tier.Tier, x *view.Tensor) int {
-	return max(ukernel.SkinnyKeys, t.PrefetchBytes/(x.DType().Size()*x.Dim(3))&^(ukernel.SkinnyKeys-1))
+	return max(ukernel.SkinnyKeys, t.PrefetchBytes/x.DType().Bytes(x.Dim(3))&^(ukernel.SkinnyKeys-1))
 }
 
 // pagesWithHints is withHints for a tensor in pages, the next of which may lie
@@ -170,6 +170,9 @@ func (t *tile) narrowProducts(s []float32, lo, rows int, top []float32) int {
 	if x.DType() == view.Float32 || !fitsGroups(x) {
 		return 0
 	}
+	if x.DType() == view.Int4 {
+		return t.int4Products(s, lo, rows, top)
+	}
 	kernels := tier.Skinny()
 	if x.DType() == view.Int8 && kernels.QKInt8 != nil {
 		k, n, next, far := withHints(tier, x, t.head, lo, rows, x.I8())
@@ -205,6 +208,9 @@ func (t *tile) narrowPV(o []float32, lo, rows int, p []float32, load bool) int {
 	x, tier := &t.job.Call.V, t.job.tier
 	if x.DType() == view.Float32 || !fitsGroups(x) {
 		return 0
+	}
+	if x.DType() == view.Int4 {
+		return t.int4PV(o, lo, rows, p, load)
 	}
 	kernels, dv, lanes := tier.Skinny(), t.job.dv(), t.kern.Lanes
 	if x.DType() == view.Int8 && kernels.PVInt8 != nil {

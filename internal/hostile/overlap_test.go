@@ -248,6 +248,7 @@ var writers = []struct {
 	}},
 	{"numeric.Exp2Slice", func(p *place) error { return numeric.Exp2Slice(p.out(9), p.in(9)) }},
 	{"numeric.TanhSlice", func(p *place) error { return numeric.TanhSlice(p.out(9), p.in(9)) }},
+	{"numeric.QuantizeInt4", func(p *place) error { return numeric.QuantizeInt4(make([]kernel.Int4x2, 6), p.out(3), p.in(12), 4) }},
 	{"numeric.QuantizeInt8", func(p *place) error { return numeric.QuantizeInt8(make([]int8, 12), p.out(3), p.in(12), 4) }},
 	{"rope.Rope.CosSin", func(p *place) error { return must(rope.New(rope.Config{Dims: 8})).CosSin(3, p.out(4), p.out(4)) }},
 	{"kvcache.Batch.Store", func(p *place) error {

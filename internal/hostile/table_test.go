@@ -218,6 +218,7 @@ var table = []entry{
 	{name: "kernel.F16.Float32", f: kernel.F16.Float32, args: list(kernel.F16(1))},
 	{name: "kernel.BF16.Float32", f: kernel.BF16.Float32, args: list(kernel.BF16(1))},
 	{name: "kernel.F8E4M3.Float32", f: kernel.F8E4M3.Float32, args: list(kernel.F8E4M3(1))},
+	{name: "kernel.Int4x2.Numbers", f: kernel.Int4x2.Numbers, args: list(kernel.Int4x2(0x8f))},
 	{name: "kernel.F8E5M2.Float32", f: kernel.F8E5M2.Float32, args: list(kernel.F8E5M2(1))},
 	{name: "kernel.ArgumentError.Error", f: (*kernel.ArgumentError).Error, args: list(&kernel.ArgumentError{Arg: "q"})},
 	{name: "kernel.TierError.Error", f: (*kernel.TierError).Error, args: list(&kernel.TierError{Tier: "x"})},
@@ -385,6 +386,7 @@ var table = []entry{
 	{name: "numeric.AddSlice", f: numeric.AddSlice, args: threeSlices},
 	{name: "numeric.Argmax", f: numeric.Argmax, args: func(w *world) []any { return []any{w.floats(7)} }},
 	{name: "numeric.TopK", f: numeric.TopK, args: func(w *world) []any { return []any{make([]int, 3), w.floats(7)} }},
+	{name: "numeric.QuantizeInt4", f: numeric.QuantizeInt4, args: func(w *world) []any { return []any{make([]kernel.Int4x2, 6), w.floats(3), w.floats(12), 4} }},
 	{name: "numeric.QuantizeInt8", f: numeric.QuantizeInt8, args: func(w *world) []any { return []any{make([]int8, 12), w.floats(3), w.floats(12), 4} }},
 
 	{name: "layer.Hide", f: layer.Hide[bool], args: list(make([]bool, 168), shape4())},

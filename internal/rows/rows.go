@@ -18,7 +18,7 @@ func Widen(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int) {
 	d := x.Dim(3)
 	for stop := l + n; l < stop; l += n {
 		n = x.Run(l, min(stop-l, max(1, MaxConvert/d)))
-		at, size := x.Index(b, h, l), x.DType().Size()
+		at, bytes := x.Index(b, h, l), x.DType().Bytes
 		end := at + (n-1)*x.Stride(2) + d // no change of page tables or starts during a call leads assembly beyond
 		switch x.DType() {
 		case view.Float32:
@@ -26,8 +26,11 @@ func Widen(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int) {
 		case view.Int8:
 			scales, stride := x.RowScales(b, h, l, n)
 			t.Convert().WidenInt8(dst, d, x.I8()[at:end], x.Stride(2), scales, stride, x.Group(), n, d)
+		case view.Int4:
+			scales, stride := x.RowScales(b, h, l, n)
+			t.Convert().WidenInt4(dst, d, x.Bytes()[bytes(at):bytes(end)], bytes(x.Stride(2)), scales, stride, x.Group(), n, d)
 		default:
-			t.Convert().Widen[x.DType()](dst, d, x.Bytes()[at*size:end*size], x.Stride(2)*size, n, d)
+			t.Convert().Widen[x.DType()](dst, d, x.Bytes()[bytes(at):bytes(end)], bytes(x.Stride(2)), n, d)
 		}
 		dst = dst[n*d:]
 	}

@@ -298,6 +298,13 @@ func benchConverters() (list []benchmark) {
 	list = append(list, benchmark{"Convert.WidenInt8", "n=256/d=128/group=32", 0, blockKeys * d, func(p *kernelSet) {
 		p.Convert.WidenInt8(floats, d, ints, d, scales, d/32, 32, blockKeys, d)
 	}})
+	list = append(list, benchmark{"Convert.WidenInt4", "n=256/d=128/group=32", 0, blockKeys * d, func(p *kernelSet) {
+		p.Convert.WidenInt4(floats, d, bits, d/2, scales, d/32, 32, blockKeys, d)
+	}})
+	add("Convert.UnpackInt4", func(p *kernelSet) { p.Convert.UnpackInt4(ints, d, bits, d/2, blockKeys, d) })
+	list = append(list, benchmark{"Convert.QuantizeInt4", "n=256/d=128/group=32", 0, blockKeys * d, func(p *kernelSet) {
+		p.Convert.QuantizeInt4(bits, d/2, scales, d/32, floats, d, 32, blockKeys, d)
+	}})
 	add("Convert.QuantizeInt8", func(p *kernelSet) { p.Convert.QuantizeInt8(ints, d, scales, 1, floats, d, d, blockKeys, d) })
 	add("Convert.Finite", func(p *kernelSet) { p.Convert.Finite(floats) })
 	return list

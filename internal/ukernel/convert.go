@@ -36,6 +36,20 @@ type Converters struct {
 	// finite it returns false, and has written neither the number's group nor those after it.
 	QuantizeInt8 func(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool
 
+	// WidenInt4 is WidenInt8 for integers of 4 bits, two in a byte, the first in its low half. lds
+	// counts bytes; d and group are even.
+	WidenInt4 func(dst []float32, ldd int, src []byte, lds int, scales []float32, lsc, group, n, d int)
+
+	// UnpackInt4 makes int8 of n rows of d integers of 4 bits, as WidenInt4 takes them; lds counts bytes.
+	UnpackInt4 func(dst []int8, ldd int, src []byte, lds, n, d int)
+
+	// QuantizeInt4 is QuantizeInt8 for integers of 4 bits, as WidenInt4 takes them; ldd counts bytes.
+	// With m the number of largest magnitude in a group, the positive one of two,
+	//
+	//	scales[r·lsc+g] = m/-8 + (+0)
+	//	dst[r·ldd+x]    = src[r·lds+x]/scale, rounded to an integer, ties to even, at least -8 and at most 7
+	QuantizeInt4 func(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool
+
 	// Finite tells whether all of src is finite.
 	Finite func(src []float32) bool
 }

@@ -70,8 +70,8 @@ func (t *Tensor) AnnounceRows(a Access, b, lo, hi int) {
 		page, row := t.Locate(b, lo)
 		for _, x := range [...]*Tensor{t, t.scales} {
 			if x != nil {
-				g := &x.grid
-				announceGrid(a, x.element(g.At(page, 0, row)), x.dtype.Size(), g.Shape[3], Dim{t.grid.Shape[1], g.Stride[1]}, Dim{n, g.Stride[2]})
+				g, bytes := &x.grid, x.dtype.Bytes
+				announceGrid(a, x.element(g.At(page, 0, row)), 1, bytes(g.Shape[3]), Dim{t.grid.Shape[1], bytes(g.Stride[1])}, Dim{n, bytes(g.Stride[2])})
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func (t *Tensor) AnnounceRows(a Access, b, lo, hi int) {
 // AnnouncePart announces an access to elements lo to hi-1 of a row.
 func (t *Tensor) AnnouncePart(a Access, b, h, l, lo, hi int) {
 	if lo < hi {
-		announce(a, t.element(t.Index(b, h, l)+lo), (hi-lo)*t.dtype.Size())
+		announce(a, t.element(t.Index(b, h, l)+lo), t.dtype.Bytes(hi-lo))
 	}
 }
 
@@ -89,5 +89,5 @@ func (t *Tensor) element(i int) unsafe.Pointer {
 	if t.dtype == Float32 {
 		return unsafe.Pointer(&t.f32[i])
 	}
-	return unsafe.Add(t.other.data, i*t.dtype.Size())
+	return unsafe.Add(t.other.data, t.dtype.Bytes(i))
 }

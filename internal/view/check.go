@@ -41,6 +41,9 @@ func (t *Tensor) Check(arg string) *check.Failure {
 	if want := g.wanted(t.Len()); want != "" {
 		return t.failure(arg, want)
 	}
+	if n := t.dtype.PerByte(); !g.isMultiple(n) {
+		return t.failure(arg, fmt.Sprintf("a head size and strides that are multiples of %d, as so many elements share a byte", n))
+	}
 	if t.IsPaged() {
 		if f := t.checkPages(arg); f != nil {
 			return f
@@ -57,7 +60,7 @@ func (t *Tensor) Check(arg string) *check.Failure {
 	case t.dtype.IsScaled():
 		return t.checkScales(arg)
 	case t.scales != nil:
-		return t.failure(arg, "int8, as it has scales")
+		return t.failure(arg, "int8 or int4, as it has scales")
 	}
 	return nil
 }
@@ -94,6 +97,9 @@ func (t *Tensor) checkScales(arg string) *check.Failure {
 	}
 	if d%s.grid.Shape[3] != 0 {
 		return wrong(fmt.Sprintf("a number of groups that divides the head size %d", d))
+	}
+	if n := t.dtype.PerByte(); t.Group()%n != 0 {
+		return wrong(fmt.Sprintf("groups of a multiple of %d elements, as so many share a byte", n))
 	}
 	return nil
 }

@@ -46,11 +46,11 @@ func (t *Tensor) Address(at int) unsafe.Pointer {
 	if t.dtype == Float32 {
 		return unsafe.Pointer(&t.f32[at])
 	}
-	return unsafe.Add(t.other.data, at*t.dtype.Size())
+	return unsafe.Add(t.other.data, t.dtype.Bytes(at))
 }
 
-// ScaleRows returns the scales of an Int8 tensor as a tensor with the rows that it has, and
-// the zero Tensor for another one.
+// ScaleRows returns the scales of an Int8 or Int4 tensor as a tensor with the rows that it has,
+// and the zero Tensor for another one.
 func (t *Tensor) ScaleRows() Tensor {
 	if t.scales == nil {
 		return Tensor{}

@@ -65,6 +65,19 @@ func WantElements(n int) string {
 	return fmt.Sprintf("a slice of at least %d elements", n)
 }
 
+// isMultiple tells whether n divides the size of a row and the distance of any two.
+func (g *Grid) isMultiple(n int) bool {
+	if n == 1 {
+		return true
+	}
+	for i, s := range g.Stride {
+		if g.Shape[i] > 1 && s%n != 0 {
+			return false
+		}
+	}
+	return g.Shape[3]%n == 0
+}
+
 // nests tells whether no two elements of the grid share an address: sorted, each
 // stride reaches beyond all that lies inside it.
 func (g *Grid) nests() bool {

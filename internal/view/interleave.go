@@ -13,7 +13,7 @@ func (t *Tensor) IsApartFrom(u *Tensor) bool {
 	for _, x := range [...]*Tensor{t, u} {
 		g := x.storage()
 		for i, stride := range g.Stride {
-			period := stride * x.dtype.Size()
+			period := x.dtype.Bytes(stride)
 			if g.Shape[i] < 2 || period == 0 {
 				continue
 			}
@@ -34,13 +34,13 @@ func (t *Tensor) IsApartFrom(u *Tensor) bool {
 // these are not the same in every period.
 func (t *Tensor) within(period int) int {
 	g := t.storage()
-	size := t.dtype.Size()
-	n := g.Shape[3] * size
+	bytes := t.dtype.Bytes
+	n := bytes(g.Shape[3])
 	for i, stride := range g.Stride {
-		if g.Shape[i] < 2 || stride*size%period == 0 {
+		if g.Shape[i] < 2 || bytes(stride)%period == 0 {
 			continue
 		}
-		n += (g.Shape[i] - 1) * stride * size
+		n += (g.Shape[i] - 1) * bytes(stride)
 	}
 	if n > period {
 		return 0

@@ -24,7 +24,7 @@ func (t *Tensor) Memory() Memory {
 	if t.dtype == Float32 {
 		return MemoryOf(t.f32[:n])
 	}
-	return memoryAt(t.other.data, n*t.dtype.Size())
+	return memoryAt(t.other.data, t.dtype.Bytes(n))
 }
 
 // MemoryOfRows returns the range from the first element to the last of n ≥ 1 rows, from l
@@ -35,8 +35,7 @@ func (t *Tensor) MemoryOfRows(b, l, n int) Memory {
 	if t.dtype == Float32 {
 		return MemoryOf(t.f32[at : at+count])
 	}
-	size := t.dtype.Size()
-	return memoryAt(unsafe.Add(t.other.data, at*size), count*size)
+	return memoryAt(unsafe.Add(t.other.data, t.dtype.Bytes(at)), t.dtype.Bytes(count))
 }
 
 // Overlaps tells whether two ranges share an address.
@@ -53,8 +52,8 @@ func (t *Tensor) IsPartOf(u *Tensor) bool {
 	if t.dtype != u.dtype || t.grid.Stride != u.grid.Stride || t.Len() == 0 || u.Len() == 0 {
 		return false
 	}
-	offset := int(t.Memory().lo-u.Memory().lo) / t.dtype.Size()
-	return offset >= 0 && offset+t.grid.Shape[3] <= u.grid.Shape[3]
+	offset := int(t.Memory().lo - u.Memory().lo)
+	return offset >= 0 && offset+t.dtype.Bytes(t.grid.Shape[3]) <= t.dtype.Bytes(u.grid.Shape[3])
 }
 
 // IsSame tells whether t and u are the same rows of the same memory.

@@ -21,6 +21,7 @@ const (
 	Float16  = ukernel.Float16
 	BFloat16 = ukernel.BFloat16
 	Int8     = ukernel.Int8
+	Int4     = ukernel.Int4
 )
 
 // Tensor is a strided view [B, H, L, D] of a slice. See kernel.Tensor.
@@ -29,7 +30,7 @@ type Tensor struct {
 	other  raw       // the slice of another type
 	dtype  DType
 	grid   Grid
-	scales *Tensor // of Int8
+	scales *Tensor // of a type that has some
 	rows   rows    // of a paged or ragged tensor
 }
 
@@ -47,12 +48,13 @@ func Floats(data []float32, shape [4]int, strides [3]int) Tensor {
 
 // Other returns a view of elements of type t, which is not Float32.
 func Other[E ~uint16 | ~int8 | ~uint8](t DType, data []E, shape [4]int, strides [3]int) Tensor {
-	return Tensor{dtype: t, other: raw{unsafe.Pointer(unsafe.SliceData(data)), len(data)}, grid: Grid{shape, strides}}
+	n := len(data) * t.PerByte() // an E may hold several
+	return Tensor{dtype: t, other: raw{unsafe.Pointer(unsafe.SliceData(data)), n}, grid: Grid{shape, strides}}
 }
 
 // OfBytes returns a view of elements of any type in memory that begins at a multiple of their size.
 func OfBytes(t DType, data []byte, shape [4]int, strides [3]int) Tensor {
-	first, n := unsafe.Pointer(unsafe.SliceData(data)), len(data)/t.Size()
+	first, n := unsafe.Pointer(unsafe.SliceData(data)), len(data)*t.PerByte()/max(1, t.Size())
 	if t == Float32 {
 		return Floats(unsafe.Slice((*float32)(first), n), shape, strides)
 	}
@@ -70,7 +72,7 @@ func Contiguous(shape [4]int) [3]int {
 	return [3]int{ints.MulSat(shape[1], ints.MulSat(shape[2], d)), ints.MulSat(shape[2], d), d}
 }
 
-// Scaled returns the view with the scales of its int8 elements.
+// Scaled returns the view with the scales of its int8 or int4 elements.
 func (t Tensor) Scaled(scales *Tensor) Tensor {
 	t.scales = scales
 	return t
@@ -84,7 +86,7 @@ func (t *Tensor) Bytes() []byte {
 	if t.dtype == Float32 {
 		return BytesOf(t.f32)
 	}
-	return unsafe.Slice((*byte)(t.other.data), t.other.n*t.dtype.Size())
+	return unsafe.Slice((*byte)(t.other.data), t.dtype.Bytes(t.other.n))
 }
 
 // U16 returns the bits of a Float16 or BFloat16 tensor.
@@ -108,10 +110,10 @@ func (t *Tensor) Strides() [3]int { return t.grid.Stride }
 // Stride returns stride i.
 func (t *Tensor) Stride(i int) int { return t.grid.Stride[i] }
 
-// Scales returns the scales of an Int8 tensor, or nil.
+// Scales returns the scales of an Int8 or Int4 tensor, or nil.
 func (t *Tensor) Scales() *Tensor { return t.scales }
 
-// Group returns the number of neighbours in a row of Int8 that share a scale.
+// Group returns the number of neighbours in a row of a type with scales that share one.
 func (t *Tensor) Group() int { return t.grid.Shape[3] / t.scales.grid.Shape[3] }
 
 // IsSet distinguishes a tensor from the zero Tensor.

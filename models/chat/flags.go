@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
@@ -29,7 +28,7 @@ type config struct {
 var cacheTypes = []struct {
 	name string
 	kind kernel.DType
-}{{"f32", kernel.Float32}, {"f16", kernel.Float16}, {"bf16", kernel.BFloat16}, {"int8", kernel.Int8}}
+}{{"f32", kernel.Float32}, {"f16", kernel.Float16}, {"bf16", kernel.BFloat16}, {"int8", kernel.Int8}, {"int4", kernel.Int4}}
 
 // parse parses the command line. If it asks for help, help gets it.
 func parse(args []string, help io.Writer) (*config, error) {
@@ -60,7 +59,7 @@ func usage(fs *flag.FlagSet) {
 }
 
 // choices are the values of flags of which each takes some words.
-type choices struct{ cache, activations *string }
+type choices struct{ cache, values, activations *string }
 
 // define defines the flags. It returns those that need more than a variable of the config.
 func (c *config) define(fs *flag.FlagSet) (f choices) {
@@ -80,7 +79,8 @@ func (c *config) define(fs *flag.FlagSet) (f choices) {
 	fs.Uint64Var(&sampler.Seed, "seed", 1, "seed of the random draws; the same seed gives the same text on every CPU")
 	fs.IntVar(&c.generate.Draft, "draft", 0, "most tokens to guess from earlier ones and check together; changes the speed, not the text")
 	fs.IntVar(&c.options.Context, "ctx", 0, "most `tokens` of a conversation (default what the model was trained for, at most 4096)")
-	f.cache = fs.String("cache", "f32", "type of the keys and values that are kept: f32, f16, bf16 or int8")
+	f.cache = fs.String("cache", "f32", "type of the keys and values that are kept: f32, f16, bf16, int8 or int4, which takes the least memory and costs the most accuracy")
+	f.values = fs.String("cache-values", "", "type of the values alone, of which int4 costs less than of keys (default that of -cache)")
 	f.activations = fs.String("activations", "f32", "what layers with weights of 8 or 4 bits compute with: f32, or int8, with which a prompt takes about half of\nthe time, and the text is another one, but still the same on every CPU")
 	command.ExecFlags(fs, &c.options.Exec)
 	return f
@@ -88,15 +88,13 @@ func (c *config) define(fs *flag.FlagSet) (f choices) {
 
 // finish checks what the flag package does not.
 func (c *config) finish(f choices) error {
-	i := slices.IndexFunc(cacheTypes[:], func(x struct {
-		name string
-		kind kernel.DType
-	}) bool {
-		return x.name == *f.cache
-	})
+	keys, ok := cacheType(*f.cache)
+	values, alone := cacheType(cmp.Or(*f.values, *f.cache))
 	switch {
-	case i < 0:
-		return fmt.Errorf("-cache is %q, want f32, f16, bf16 or int8", *f.cache)
+	case !ok:
+		return fmt.Errorf("-cache is %q, want f32, f16, bf16, int8 or int4", *f.cache)
+	case !alone || values == kernel.Float32 && keys != values:
+		return fmt.Errorf("-cache-values is %q, want f16, bf16, int8 or int4", *f.values)
 	case *f.activations != "f32" && *f.activations != "int8":
 		return fmt.Errorf("-activations is %q, want f32 or int8", *f.activations)
 	case c.n < 1 || c.n > 1024:
@@ -104,8 +102,18 @@ func (c *config) finish(f choices) error {
 	case c.raw && c.system != "":
 		return errors.New("-system is a part of the template, which -raw leaves out")
 	}
-	c.options.CacheType, c.options.Int8 = cacheTypes[i].kind, *f.activations == "int8"
+	c.options.CacheType, c.options.CacheValueType, c.options.Int8 = keys, values, *f.activations == "int8"
 	return nil
+}
+
+// cacheType returns the type with a name of cacheTypes.
+func cacheType(name string) (kind kernel.DType, ok bool) {
+	for _, x := range cacheTypes {
+		if x.name == name {
+			return x.kind, true
+		}
+	}
+	return 0, false
 }
 
 // flagOf are the flags that set the options of package decoder.

@@ -376,7 +376,7 @@ func TestForwardErrors(t *testing.T) {
 	if _, err := m.NewSession(0, 5); !errors.As(err, new(*OptionError)) {
 		t.Errorf("no texts: %v", err)
 	}
-	for _, o := range []Options{{Context: -1}, {PageSize: -1}, {CacheType: 9}, {Exec: kernel.Exec{Threads: -1}}} {
+	for _, o := range []Options{{Context: -1}, {PageSize: -1}, {CacheType: 9}, {CacheType: kernel.Float8E4M3}, {CacheValueType: kernel.Float8E5M2}, {Exec: kernel.Exec{Threads: -1}}} {
 		if _, err := m.With(o); !errors.As(err, new(*OptionError)) {
 			t.Errorf("%+v: %v", o, err)
 		}

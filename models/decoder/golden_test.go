@@ -37,6 +37,7 @@ func TestGolden(t *testing.T) {
 	}{
 		{"F32", nil, kernel.Float32, false, "43f20eb2743c4a81d8dfad5e6e4dc64c6682a093db74ac4375c3bf5d750abbc7"},
 		{"F32, cache of int8", nil, kernel.Int8, false, "e7e0c37974094d7dfe550c2e63aa9f15a7e418c07227d21b005a934605602f7a"},
+		{"F32, cache of int4", nil, kernel.Int4, false, "1d4b5087451df39ef1c5f6d9e9e050c0ff2d0d2732bd3bcbe99897e3e3486a39"},
 		{"F16, cache of float16", all(gguf.F16), kernel.Float16, false, "9786b88656869cf220dad974c5b8b821ada715d058517389d034935aa020fece"},
 		{"BF16, cache of bfloat16", all(gguf.BF16), kernel.BFloat16, false, "578ec9e1896ee2c4c254b529b7f611c1c4ffbbec39a808737e4fb3d1253bb2a8"},
 		{"Q8_0", all(gguf.Q8_0), kernel.Float32, false, "b7c33ffd2f8699067314e5b041775d748c1f6df324a45bf881d3135c3b4a13dd"},

@@ -14,7 +14,7 @@ import (
 	"github.com/attn-go/attn/rope"
 )
 
-// Options are the settings of a model. Only Context, CacheType and Int8 change results.
+// Options are the settings of a model. Only Context, CacheType, CacheValueType and Int8 change results.
 type Options struct {
 	// Exec says which tier computes, and with how many threads.
 	kernel.Exec
@@ -25,9 +25,15 @@ type Options struct {
 	Context int
 
 	// CacheType is the type of the keys and values that are kept: kernel.Float32, which is
-	// the default, Float16, BFloat16 or Int8 with a scale for each row. The others take a
-	// half or a quarter of the memory, and change logits a little.
+	// the default, Float16, BFloat16, Int8 with a scale for each row, or Int4 with one for 32
+	// numbers, as with llama.cpp's -ctk q4_0. The others take a half, little more than a quarter
+	// and 5/32 of the memory, and change logits a little, keys of Int4 more than a little in small
+	// models.
 	CacheType kernel.DType
+
+	// CacheValueType is the type of the values that are kept, if they have another one than the
+	// keys. 0, which is kernel.Float32, means CacheType.
+	CacheValueType kernel.DType
 
 	// Int8 rounds the inputs of layers with quantized weights (Q2_K to Q8_0) to 8 bits, in blocks
 	// of 32, see [linear.Options]. A prompt takes about half of the time then. Logits change, and have
@@ -249,6 +255,9 @@ func (n *network) hasQuantized() bool {
 	})
 }
 
+// cacheTypes are the types of caches.
+var cacheTypes = []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Int4}
+
 // Check returns an [*OptionError] if an option is out of range, as [Load] would. Whether there is
 // such a Tier is not checked.
 func (o *Options) Check() error {
@@ -257,8 +266,10 @@ func (o *Options) Check() error {
 		return &OptionError{"Options.Context", fmt.Sprint(o.Context), fmt.Sprintf("1 to %d, or 0", mostContext)}
 	case o.PageSize < 0 || o.PageSize > mostContext:
 		return &OptionError{"Options.PageSize", fmt.Sprint(o.PageSize), fmt.Sprintf("1 to %d, or 0", mostContext)}
-	case o.CacheType > kernel.Int8:
-		return &OptionError{"Options.CacheType", o.CacheType.String(), "float32, float16, bfloat16 or int8"}
+	case !slices.Contains(cacheTypes, o.CacheType):
+		return &OptionError{"Options.CacheType", o.CacheType.String(), "float32, float16, bfloat16, int8 or int4"}
+	case !slices.Contains(cacheTypes, o.CacheValueType):
+		return &OptionError{"Options.CacheValueType", o.CacheValueType.String(), "float16, bfloat16, int8 or int4, or 0"}
 	case o.Threads < 0:
 		return &OptionError{"Options.Threads", fmt.Sprint(o.Threads), "0 or more"}
 	}

@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/gguf"
 	_ "github.com/attn-go/attn/models/internal/testweights" // the flag -refs
 	"github.com/attn-go/attn/models/internal/tinyllama"
@@ -78,5 +77,3 @@ func sameBits(t testing.TB, what string, got, want []float32) {
 		}
 	}
 }
-
-var cacheTypes = []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8}

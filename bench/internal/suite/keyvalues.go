@@ -72,6 +72,7 @@ var elementTypes = []elementType{
 		return repeatSets(numbers.Convert(x, numeric.ToBF16), sets, heads, keys)
 	}},
 	{"int8", 1 + 4.0/decodeSize, int8Sets},
+	{"int4", 0.5 + 4.0/int4Group, int4Sets},
 }
 
 // repeatSets returns tensors of the same numbers, each with its own memory.
@@ -92,9 +93,26 @@ func int8Sets(x []float32, sets, heads, keys int) []kernel.Tensor {
 	if err := numeric.QuantizeInt8(q, scales, x, decodeSize); err != nil {
 		panic(err) // impossible: the numbers are finite
 	}
+	return scaledSets(q, scales, sets, heads, keys)
+}
+
+// int4Group is the number of int4 that share a scale.
+const int4Group = 32
+
+// int4Sets quantises the numbers to 4 bits.
+func int4Sets(x []float32, sets, heads, keys int) []kernel.Tensor {
+	q, scales := make([]kernel.Int4x2, len(x)/2), make([]float32, len(x)/int4Group)
+	if err := numeric.QuantizeInt4(q, scales, x, int4Group); err != nil {
+		panic(err) // impossible, as above
+	}
+	return scaledSets(q, scales, sets, heads, keys)
+}
+
+// scaledSets is repeatSets with scales, as many for each row.
+func scaledSets[E kernel.Element](q []E, scales []float32, sets, heads, keys int) []kernel.Tensor {
 	ts := repeatSets(q, sets, heads, keys)
 	for i := range ts {
-		s := kernel.BHLD(slices.Clone(scales), 1, heads, keys, 1)
+		s := kernel.BHLD(slices.Clone(scales), 1, heads, keys, len(scales)/(heads*keys))
 		ts[i] = ts[i].Scaled(&s)
 	}
 	return ts

@@ -1,0 +1,207 @@
+package amd64
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/loop"
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// The conversions of integers of 4 bits, two in a byte. With AVX-512 they are the kernels of AVX2: a row
+// is read from memory at a quarter of the bytes that it is written to cache with.
+
+// pairsOfVector are the bytes of a vector of widened numbers.
+const pairsOfVector = 4
+
+// WidenInt4 works group by group within a row, as WidenInt8 does. The four bytes of a vector are in all
+// of its lanes; each lane moves its four bits to the top, and from there down again with their sign.
+func (g *gen) WidenInt4() {
+	if g.EVEX() {
+		return
+	}
+	g.Kernel(spec.WidenInt4)
+	src, dst, scales := g.Slice("src"), g.Slice("dst"), g.Slice("scales")
+	group, n := g.Num("group"), g.Num("n")
+	g.SHRQ(operand.Imm(1), group)
+	g.JumpIfZero(n, "end")
+	up := g.Vec()
+	g.VMOVDQU(g.Repeated("nibbles", 28, 24, 20, 16, 12, 8, 4, 0), up)
+	g.Label("row")
+	from, to, s, left := g.GP64(), g.GP64(), g.GP64(), g.Num("d")
+	g.SHRQ(operand.Imm(1), left)
+	g.JZ(operand.LabelRef("end"))
+	g.MOVQ(src, from)
+	g.MOVQ(dst, to)
+	g.MOVQ(scales, s)
+	g.Label("group")
+	count, scale := g.GP64(), g.Vec()
+	g.VBROADCASTSS(emit.At(s, 0), scale)
+	g.ADDQ(operand.Imm(4), s)
+	g.MOVQ(group, count)
+	g.CMPQ(left, count)
+	g.CMOVQLT(left, count)
+	g.elementsBy(pairsOfVector, "", count, func(i reg.Register) {
+		v := g.Vec()
+		g.VPBROADCASTD(emit.Indexed(from, i, 1), v)
+		g.VPSLLVD(up, v, v)
+		g.VPSRAD(operand.Imm(28), v, v)
+		g.VCVTDQ2PS(v, v)
+		g.VMULPS(scale, v, v)
+		g.VMOVUPS(v, emit.Indexed(to, i, 8))
+	}, func(i reg.Register) {
+		number, x := g.GP32(), g.XMM()
+		g.MOVBLSX(emit.Indexed(from, i, 1), number)
+		g.VMOVD(number, x)
+		g.VPBROADCASTD(x, x)
+		g.VPSLLVD(up.AsX(), x, x)
+		g.VPSRAD(operand.Imm(28), x, x)
+		g.VCVTDQ2PS(x, x)
+		g.VMULPS(scale.AsX(), x, x)
+		g.VMOVLPS(x, emit.Indexed(to, i, 8))
+	})
+	g.ADDQ(count, from)
+	g.LEAQ(emit.Indexed(to, count, 8), to)
+	g.SUBQ(count, left)
+	g.JNZ(operand.LabelRef("group"))
+	g.ADDQ(g.Num("lds"), src)
+	g.LEAQ(emit.Indexed(dst, g.Num("ldd"), 4), dst)
+	g.LEAQ(emit.Indexed(scales, g.Num("lsc"), 4), scales)
+	g.DECQ(n)
+	g.JNZ(operand.LabelRef("row"))
+	g.Label("end")
+	g.Return()
+}
+
+// UnpackInt4 makes words of 16 bytes, moves the second half of a byte above the first, and gives the bytes
+// the sign of their four bits: (x xor 8) - 8.
+func (g *gen) UnpackInt4() {
+	if g.EVEX() {
+		return
+	}
+	g.Kernel(spec.UnpackInt4)
+	src, dst, lds, ldd := g.Slice("src"), g.Slice("dst"), g.Num("lds"), g.Num("ldd")
+	n, pairs := g.Num("n"), g.Num("d")
+	g.JumpIfZero(n, "end")
+	g.SHRQ(operand.Imm(1), pairs)
+	g.JZ(operand.LabelRef("end"))
+	low, sign := g.Vec(), g.Vec()
+	g.VMOVDQU(g.Constant(0x0f0f0f0f), low)
+	g.VMOVDQU(g.Constant(0x08080808), sign)
+	loop.Times(g, n, "row", func() {
+		g.elementsBy(16, "", pairs, func(i reg.Register) {
+			v, second := g.Vec(), g.Vec()
+			g.VPMOVZXBW(emit.Indexed(src, i, 1), v)
+			g.VPSLLW(operand.Imm(4), v, second)
+			g.VPOR(second, v, v)
+			g.VPAND(low, v, v)
+			g.VPXOR(sign, v, v)
+			g.VPSUBB(sign, v, v)
+			g.VMOVDQU(v, emit.Indexed(dst, i, 2))
+		}, func(i reg.Register) {
+			first, second := g.GP32(), g.GP32()
+			g.MOVBLSX(emit.Indexed(src, i, 1), second)
+			g.MOVL(second, first)
+			g.SHLL(operand.Imm(28), first)
+			g.SARL(operand.Imm(28), first)
+			g.SARL(operand.Imm(4), second)
+			g.MOVB(first.As8(), emit.Indexed(dst, i, 2))
+			g.MOVB(second.As8(), emit.Indexed(dst, i, 2).Offset(1))
+		})
+		g.ADDQ(lds, src)
+		g.ADDQ(ldd, dst)
+	})
+	g.Label("end")
+	g.Return()
+}
+
+// QuantizeInt4 follows QuantizeInt8. The scale is an eighth of the largest magnitude, negative if a
+// number of it is positive: as bits, such a number is the largest of all.
+func (g *gen) QuantizeInt4() {
+	if g.EVEX() {
+		return
+	}
+	g.Kernel(spec.QuantizeInt4)
+	src, dst, scales := g.Slice("src"), g.Slice("dst"), g.Slice("scales")
+	group, n := g.Num("group"), g.Num("n")
+	magnitude, all, high, low := g.Vec(), g.Vec(), g.Vec(), g.Vec()
+	g.VMOVUPS(g.Constant(^uint32(spec.SignBit)), magnitude)
+	g.VMOVUPS(g.Constant(1<<32-1), all)
+	g.VMOVUPS(g.Constant(math.Float32bits(7)), high)
+	g.VMOVUPS(g.Constant(math.Float32bits(-8)), low)
+	g.JumpIfZero(n, "finite")
+	g.Label("row")
+	from, to, s, left := g.GP64(), g.GP64(), g.GP64(), g.Num("d")
+	g.JumpIfZero(left, "finite")
+	g.MOVQ(src, from)
+	g.MOVQ(dst, to)
+	g.MOVQ(scales, s)
+	g.Label("group")
+	m, scale, none := g.largest(from, group, magnitude), g.XMM(), g.XMM()
+	g.CMPL(m, operand.U32(infinity))
+	g.JGE(operand.LabelRef("infinite"))
+	top := g.largestNamed("top", from, group, all)
+	g.VMOVD(m, scale)
+	g.VMULSS(g.Constant(math.Float32bits(0.125)), scale, scale)
+	g.VXORPS(none, none, none)
+	g.CMPL(top, m)
+	g.JNE(operand.LabelRef("negative"))
+	g.VSUBSS(scale, none, scale)
+	g.Label("negative")
+	g.VMOVSS(scale, emit.At(s, 0))
+	g.Comment("Divided by 1, numbers whose scale is 0 become 0.")
+	g.VUCOMISS(none, scale)
+	g.JNE(operand.LabelRef("divisible"))
+	g.VMOVSS(g.Constant(math.Float32bits(1)), scale)
+	g.Label("divisible")
+	divisor, pairs := g.Vec(), g.GP64()
+	g.VBROADCASTSS(scale, divisor)
+	g.MOVQ(group, pairs)
+	g.SHRQ(operand.Imm(1), pairs)
+	low4 := g.Constant(15)
+	g.elementsBy(pairsOfVector, "quotient", pairs, func(i reg.Register) {
+		x, second := g.Vec(), g.Vec()
+		g.VMOVUPS(emit.Indexed(from, i, 8), x)
+		g.VDIVPS(divisor, x, x)
+		g.VMINPS(high, x, x)
+		g.VMAXPS(low, x, x)
+		g.VCVTPS2DQ(x, x)
+		g.VPAND(low4, x, x)
+		g.Comment("The second of a pair, 28 bits down, is above the first. The pair is the low byte of 64 bits.")
+		g.VPSRLQ(operand.Imm(28), x, second)
+		g.VPOR(second, x, x)
+		y := g.XMM()
+		g.VEXTRACTI128(operand.Imm(1), x, y)
+		g.VSHUFPS(operand.U8(0x88), y, x.AsX(), y)
+		g.VPAND(g.Constant(255), y, y)
+		g.VPACKUSDW(y, y, y)
+		g.VPACKUSWB(y, y, y)
+		g.VMOVD(y, emit.Indexed(to, i, 1))
+	}, func(i reg.Register) {
+		x, first, second := g.XMM(), g.GP32(), g.GP32()
+		g.VMOVSD(emit.Indexed(from, i, 8), x)
+		g.VDIVPS(divisor.AsX(), x, x)
+		g.VMINPS(high.AsX(), x, x)
+		g.VMAXPS(low.AsX(), x, x)
+		g.VCVTPS2DQ(x, x)
+		g.VMOVD(x, first)
+		g.VPEXTRD(operand.Imm(1), x, second)
+		g.ANDL(operand.Imm(15), first)
+		g.SHLL(operand.Imm(4), second)
+		g.ORL(second, first)
+		g.MOVB(first.As8(), emit.Indexed(to, i, 1))
+	})
+	g.LEAQ(emit.Indexed(from, group, 4), from)
+	g.ADDQ(pairs, to)
+	g.ADDQ(operand.Imm(4), s)
+	g.SUBQ(group, left)
+	g.JNZ(operand.LabelRef("group"))
+	g.LEAQ(emit.Indexed(src, g.Num("lds"), 4), src)
+	g.ADDQ(g.Num("ldd"), dst)
+	g.LEAQ(emit.Indexed(scales, g.Num("lsc"), 4), scales)
+	g.DECQ(n)
+	g.JNZ(operand.LabelRef("row"))
+	g.returnFinite()
+}

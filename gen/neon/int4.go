@@ -1,0 +1,106 @@
+package neon
+
+import (
+	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/neon/emit"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// The conversions of integers of 4 bits follow amd64/int4.go, with 8 bytes per iteration. A rowConverter
+// counts bytes here, of which each is two numbers.
+
+// A nibbler has the constants that unpack takes.
+type nibbler struct {
+	*neon
+	low, sign, second a64.Vec
+}
+
+func (g *neon) nibbler() nibbler {
+	return nibbler{g, g.Broadcast(0x0f0f0f0f), g.Broadcast(0x08080808), g.Vec()}
+}
+
+// unpack makes 16 int8 of the 8 bytes of x.
+func (n nibbler) unpack(x a64.Vec) {
+	n.Op("VUSHR", 4, x.B16(), n.second.B16())
+	n.Op("VZIP1", n.second.B16(), x.B16(), x.B16())
+	n.Op("VAND", n.low.B16(), x.B16(), x.B16())
+	n.Op("VEOR", n.sign.B16(), x.B16(), x.B16())
+	n.Op("VSUB", n.sign.B16(), x.B16(), x.B16())
+}
+
+// split makes two integers of the byte at from: the first and the second.
+func (n nibbler) split(from, first, second a64.GP) {
+	n.Op("MOVB.P", a64.At(from, 1), second)
+	n.Op("LSL", 60, second, first)
+	n.Op("ASR", 60, first, first)
+	n.Op("ASR", 4, second, second)
+}
+
+// WidenInt4 works group by group within a row, as WidenInt8 does.
+func (g *neon) WidenInt4() {
+	c := g.rows(spec.WidenInt4, 0, 2)
+	c.toSize = 3 // bytes of two numbers, as a logarithm
+	scales, lsc, group := g.Slice("scales"), g.Stride("lsc"), g.Num("group")
+	s, rest, first, second := g.GP(), g.GP(), g.GP(), g.GP()
+	n, scale, v := g.nibbler(), g.Vec(), g.Vecs(4)
+	g.Op("LSR", 1, c.d, c.d)
+	g.Op("LSR", 1, group, group)
+	c.each(func() {
+		g.Op("MOVD", scales, s)
+		g.Op("ADD", lsc, scales, scales)
+		g.Op("MOVD", c.d, rest)
+		g.Label("group")
+		g.Op("MOVWU.P", a64.At(s, 4), first)
+		g.Op("VDUP", first, scale.S4())
+		g.Op("MOVD", group, c.left)
+		g.Op("CMP", group, rest)
+		g.Jump("BGE", "whole")
+		g.Op("MOVD", rest, c.left)
+		g.Label("whole")
+		g.Op("SUB", c.left, rest, rest)
+		c.elements("", func() {
+			g.Op("FMOVD.P", a64.At(c.from, convertStep), v[0])
+			n.unpack(v[0])
+			g.Op("VEXT", 8, v[0].B16(), v[0].B16(), v[2].B16())
+			for i := 0; i < len(v); i += 2 {
+				g.SXTLBytes(v[i], v[i])
+				g.SXTL2(v[i+1], v[i])
+				g.SXTL(v[i], v[i])
+			}
+			for i, x := range v {
+				g.SCVTF(x, x)
+				g.FMUL(x, x, scale)
+				g.StoreTo(x, a64.At(c.to, i*emit.VecBytes))
+			}
+			g.Advance(len(v)*emit.VecBytes, c.to)
+		}, func() {
+			n.split(c.from, first, second)
+			for i, number := range []a64.GP{first, second} {
+				g.Op("FMOVS", number, v[i])
+				g.SCVTF(v[i], v[i])
+				g.FMUL(v[i], v[i], scale)
+				g.Op("FMOVS.P", v[i], a64.At(c.to, 4))
+			}
+		})
+		g.Jump("CBNZ", "group", rest)
+	})
+}
+
+func (g *neon) UnpackInt4() {
+	c := g.rows(spec.UnpackInt4, 0, 1)
+	n, v, first, second := g.nibbler(), g.Vec(), g.GP(), g.GP()
+	g.Op("LSR", 1, c.d, c.d)
+	c.convert(func() {
+		g.Op("FMOVD.P", a64.At(c.from, convertStep), v)
+		n.unpack(v)
+		g.StoreTo(v, a64.At(c.to, 0))
+		g.Advance(emit.VecBytes, c.to)
+	}, func() {
+		n.split(c.from, first, second)
+		g.Op("MOVB.P", first, a64.At(c.to, 1))
+		g.Op("MOVB.P", second, a64.At(c.to, 1))
+	})
+}
+
+// QuantizeInt4 emits nothing: it runs in Go.
+func (g *neon) QuantizeInt4() {}
