@@ -32,6 +32,12 @@
 //	scale = a/127
 //	code  = x/scale, rounded to an integer, ties to even, and then limited to ±127; 0 if scale is 0
 //
+// numeric.QuantizeInt4 makes int4 of them, where m is the number whose magnitude is a, the positive one if
+// there are two, with both quotients rounded:
+//
+//	scale = m/-8 + (+0)
+//	code  = x/scale, rounded to an integer, ties to even, and then limited to -8 to 7; 0 if scale is 0
+//
 // # Contract: scores
 //
 // For a query q and every key k[j]:
