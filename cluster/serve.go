@@ -31,6 +31,9 @@ func runServe(ctx context.Context, s streams, args []string) error {
 	}
 	defer server.Close()
 	fmt.Fprintf(s.report, "cluster: listening on %s\n", server.URL())
+	if c.StoreDir == "" {
+		fmt.Fprintln(s.report, "cluster: without -store, the queue and the directory of sequences are lost when this command ends")
+	}
 	<-server.Done()
 	if ctx.Err() == nil {
 		return errors.New("the server ended by itself")

@@ -79,6 +79,7 @@ func (w *workConfig) parse(args []string) ([]role, error) {
 	}
 	fs := newFlags("work", usage)
 	w.server.Flags(fs)
+	fs.DurationVar(&w.server.Wait, "wait", -1, "how long to wait for a server that does not answer; a negative time means as long as it takes")
 	fs.StringVar(&w.name, "name", "", "`name` of the worker, which no other one has: letters, digits, - and _ (default one that is made up)")
 	fs.StringVar(&w.exec.Tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
 	fs.IntVar(&w.exec.Threads, "threads", 0, "most threads to use; 0 means all")

@@ -42,7 +42,7 @@ type Config struct {
 	Log *slog.Logger
 
 	// Wait is how long [Connect] waits for a server that does not answer yet. 0 means
-	// 5 seconds.
+	// 5 seconds, and a negative time that it waits until its context ends.
 	Wait time.Duration
 }
 
@@ -93,8 +93,6 @@ func (c *Config) check() error {
 		return &ConfigError{"User", `"" with a password`, "a name"}
 	case (c.CertFile == "") != (c.KeyFile == ""):
 		return &ConfigError{"CertFile and KeyFile", fmt.Sprintf("%q and %q", c.CertFile, c.KeyFile), "both or none"}
-	case c.Wait < 0:
-		return &ConfigError{"Wait", c.Wait.String(), "0 or more"}
 	}
 	return checkPrefix(c.Prefix)
 }

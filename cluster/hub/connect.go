@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"time"
 
@@ -18,8 +19,9 @@ type Conn struct {
 }
 
 const (
-	defaultWait = 5 * time.Second
-	retryPause  = 100 * time.Millisecond
+	defaultWait  = 5 * time.Second
+	retryPause   = 100 * time.Millisecond
+	longestPause = 5 * time.Second
 )
 
 // Connect connects to the server that c names. It tries again for c.Wait while no server
@@ -37,22 +39,34 @@ func Connect(ctx context.Context, c Config) (*Conn, error) {
 	if wait == 0 {
 		wait = defaultWait
 	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	for {
+	if wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, wait)
+		defer cancel()
+	}
+	for pause := retryPause; ; pause = min(2*pause, longestPause) {
 		nc, err := nats.Connect(c.url(), options...)
 		if err == nil {
 			return &Conn{Conn: nc, prefix: c.prefix()}, nil
 		}
-		if !errors.Is(err, nats.ErrNoServers) && !errors.Is(err, nats.ErrTimeout) {
+		if !isAway(err) {
 			return nil, fmt.Errorf("hub: %s: %w", c.url(), err)
+		}
+		if pause == longestPause && c.Log != nil {
+			c.Log.Warn("nats: no server answers yet", "server", c.url(), "error", err)
 		}
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("hub: %s: %w (%w)", c.url(), err, ctx.Err())
-		case <-time.After(retryPause):
+		case <-time.After(pause):
 		}
 	}
+}
+
+// isAway tells whether an error is that no server answers, which may pass.
+func isAway(err error) bool {
+	var e net.Error
+	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.As(err, &e) && e.Timeout()
 }
 
 func (c *Config) url() string {

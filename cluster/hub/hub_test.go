@@ -203,7 +203,7 @@ func TestAnonymous(t *testing.T) {
 func TestConfigErrors(t *testing.T) {
 	var e *ConfigError
 	for _, c := range []Config{
-		{User: "u", NKeySeedFile: "f"}, {Password: "p"}, {CertFile: "c"}, {Wait: -1}, {Prefix: "a..b"}, {Prefix: "a.*"}, {Prefix: "ä"},
+		{User: "u", NKeySeedFile: "f"}, {Password: "p"}, {CertFile: "c"}, {Prefix: "a..b"}, {Prefix: "a.*"}, {Prefix: "ä"},
 	} {
 		if _, err := Connect(t.Context(), c); !errors.As(err, &e) {
 			t.Errorf("%+v: %v", c, err)
@@ -247,7 +247,7 @@ func TestStore(t *testing.T) {
 		s.Close()
 	}
 	s := serve(t, ServerConfig{})
-	temp := s.temp
+	temp := s.store.dir
 	s.Close()
 	if _, err := os.Stat(temp); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"os"
 	"sync"
 	"time"
 
@@ -18,17 +17,19 @@ import (
 // to write a stream for good once that has failed; connections come back by themselves.
 type Server struct {
 	config ServerConfig
-	temp   string        // folder to remove in the end, or ""
+	store  *store        // nil if it could not be opened
 	full   chan struct{} // gets an element when the disk is full
 	done   chan struct{} // closed when the server has ended
 
-	mu     sync.Mutex
-	server *server.Server
-	closed bool
+	mu         sync.Mutex
+	server     *server.Server
+	closed     bool
+	closeStore sync.Once
 }
 
 // Serve starts a server. It ends when ctx ends or [Server.Close] is called. The error is a
-// [*ConfigError], an [*AnonymousError], or that of NATS, such as a port that is in use.
+// [*ConfigError], an [*AnonymousError], or that of NATS, such as a port that is in
+// use, or [ErrLocked].
 func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -82,15 +83,12 @@ func (s *Server) start(ctx context.Context, options *server.Options) error {
 	return nil
 }
 
-// options translates the configuration. Without a folder it makes a temporary one.
+// options translates the configuration.
 func (s *Server) options() (*server.Options, error) {
 	c := &s.config
-	if c.StoreDir == "" {
-		dir, err := os.MkdirTemp("", "attn-jetstream")
-		if err != nil {
-			return nil, err
-		}
-		s.temp = dir
+	var err error
+	if s.store, err = openStore(c.StoreDir); err != nil {
+		return nil, err
 	}
 	o := &server.Options{
 		ServerName:         "attn",
@@ -99,7 +97,7 @@ func (s *Server) options() (*server.Options, error) {
 		NoSigs:             true,
 		NoLog:              true, // see newLog
 		JetStream:          true,
-		StoreDir:           c.StoreDir + s.temp, // one of them is ""
+		StoreDir:           s.store.dir,
 		SyncAlways:         c.SyncAlways,
 		MaxPayload:         int32(orDefault(int64(c.MaxPayload), DefaultMaxPayload)),
 		MaxConn:            int(orDefault(int64(c.MaxConnections), DefaultMaxConnections)),
@@ -178,8 +176,8 @@ func (s *Server) Close() {
 		running.WaitForShutdown()
 		<-s.done
 	}
-	if s.temp != "" {
-		os.RemoveAll(s.temp)
+	if s.store != nil {
+		s.closeStore.Do(s.store.close)
 	}
 }
 

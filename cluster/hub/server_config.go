@@ -22,8 +22,9 @@ type ServerConfig struct {
 	Host string // address to listen on; "" is 127.0.0.1
 	Port int    // 0 is 4222, -1 any that is free
 
-	// StoreDir is the folder of JetStream's streams, which a later server can go on with.
-	// "" is a temporary folder, which is removed when the server ends.
+	// StoreDir is the folder of JetStream's streams, which a later server can go on with, one at a time.
+	// "" is a temporary folder, which is removed when the server ends, or by the next one that has a
+	// temporary folder if this one is killed.
 	StoreDir   string
 	SyncAlways bool // writes reach the disk before they are acknowledged
 

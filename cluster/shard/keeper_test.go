@@ -90,3 +90,15 @@ func TestLeave(t *testing.T) {
 		t.Errorf("the last worker leaves: %v", err)
 	}
 }
+
+// A name is for one worker, and free again when that ends.
+func TestNameTaken(t *testing.T) {
+	x := start(t, hub.ServerConfig{}, "")
+	conn := x.connect()
+	var e *NameError
+	if _, err := NewWorker(conn, WorkerConfig{Name: "a"}); !errors.As(err, &e) || e.Name != "a" {
+		t.Errorf("got %v", err)
+	}
+	x.workers["a"].Close()
+	x.work(WorkerConfig{Name: "a"})
+}

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/shard/internal/store"
+	"github.com/attn-go/attn/cluster/shard/internal/wire"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -76,10 +78,13 @@ const (
 )
 
 // NewWorker starts a worker on a connection that stays the caller's. The error is a
-// [*kernel.ArgumentError], a [*kernel.TierError] or that of NATS.
+// [*kernel.ArgumentError], a [*kernel.TierError], a [*NameError] or that of NATS.
 func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
+	}
+	if isTaken(conn, c.Name) {
+		return nil, &NameError{c.Name}
 	}
 	w := &Worker{config: c, conn: conn, store: store.New(c.Memory), slots: make(chan struct{}, c.Concurrent), sends: make(chan struct{}, atOnce), done: make(chan struct{})}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
@@ -115,6 +120,19 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 		w.keepers.Go(func() { k.keep(w.ctx) })
 	}
 	return w, nil
+}
+
+// nameTime is how long a worker of the same name may take to answer. One that is cut off or stands still
+// counts as gone.
+const nameTime = time.Second
+
+// isTaken tells whether a worker of a name answers.
+func isTaken(conn *hub.Conn, name string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), nameTime)
+	defer cancel()
+	var e *WorkerError
+	_, err := (&messenger{conn, nameTime}).request(ctx, name, "free", wire.AppendNames(nil, nil))
+	return err == nil || errors.As(err, &e) && e.Code != CodeSilent
 }
 
 // metadata is what the worker says of itself to those who look for workers.
