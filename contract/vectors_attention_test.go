@@ -199,6 +199,14 @@ func attentionCases() (list []vector) {
 	list = append(list, specialCases()...)
 	blocks := sizes4{1, 2, 1, 2, 300, 3, 2}
 	add("blocks-from-position-200", "attention", blocks.inputs(2000, map[string]any{"key_start": []int{200}, "query_start": []int{499}}))
+	wild := wildOptions(wildSizes)
+	for i, name := range sortedKeys(wild) {
+		add("not-finite-"+name, "attention", wildSizes.wildInputs(testutil.NonFinite, 2100+10*i, wild[name]))
+		add("extreme-"+name, "attention", wildSizes.wildInputs(testutil.Specials, 2200+10*i, wild[name]))
+	}
+	add("additive-not-finite", "additive", wildSizes.wildInputs(testutil.NonFinite, 2300, map[string]any{"weights": array(2303, 3), "visible": causal(4, 6, 1)}))
+	add("partials-not-finite", "partials", wildSizes.wildInputs(testutil.NonFinite, 2310, map[string]any{"dropout_rate": single(float32(.5)), "dropout_seed": single(uint64(6))}))
+	add("blocks-not-finite", "attention", sizes4{1, 1, 1, 2, 258, 1, 2}.wildInputs(testutil.NonFinite, 2320, nil))
 	add("blocks-hidden", "attention", sizes4{1, 1, 1, 2, 520, 2, 2}.inputs(2010, map[string]any{"visible": onlyBeyond(2, 520, 512)}))
 	add("blocks-far-apart", "attention", farApart())
 	add("additive", "additive", sizes4{2, 2, 1, 3, 5, 19, 3}.inputs(2030, map[string]any{"weights": array(2033, 19)}))
@@ -265,6 +273,25 @@ func attentionTypeCases() (list []vector) {
 	add("int8", map[string]any{"k": int8s(2, 1, 1, 6, 6), "k_scales": array(4, 1, 1, 6, 1), "v": int8s(3, 1, 1, 6, 4), "v_scales": array(5, 1, 1, 6, 2)})
 	return list
 }
+
+// wildInputs returns q, k and v of a kind, with more arguments.
+func (z sizes4) wildInputs(kind testutil.Kind, seed int, more map[string]any) map[string]any {
+	in := z.inputs(seed, more)
+	in["q"], in["k"], in["v"] = wild(kind, seed, z.b, z.h, z.lq, z.d), wild(kind, seed+1, z.b, z.hkv, z.lk, z.d), wild(kind, seed+2, z.b, z.hkv, z.lk, z.dv)
+	return in
+}
+
+// wildOptions are some options that numbers which are not finite go through, and a mask.
+func wildOptions(z sizes4) map[string]map[string]any {
+	return map[string]map[string]any{
+		"causal":  {"visible": causal(z.lq, z.lk, 1)},
+		"softcap": {"softcap": single(float32(20)), "visible": causal(z.lq, z.lk, 1)},
+		"dropout": {"dropout_rate": single(float32(.5)), "dropout_seed": single(uint64(5)), "sinks": encode([]float32{1, -inf})},
+		"bias":    {"bias": wild(testutil.NonFinite, 60, 1, 1, z.lq, z.lk), "alibi": encode([]float32{1, 2})},
+	}
+}
+
+var wildSizes = sizes4{1, 2, 1, 4, 6, 3, 2}
 
 // specialCases has numbers that are not finite, subnormal, or zeros of both signs.
 func specialCases() (list []vector) {

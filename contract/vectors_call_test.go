@@ -297,6 +297,11 @@ func random(kind testutil.Kind, seed, n int) []float32 {
 	return x
 }
 
+// wild is a tensor with numbers of a kind, such as those that are not finite.
+func wild(kind testutil.Kind, seed int, shape ...int) tensor {
+	return encode(random(kind, seed, count(shape)), shape...)
+}
+
 // normal is random with numbers of about 1: sums of both signs, with all bits of the mantissa.
 func normal(seed, n int) []float32 {
 	r := randOf(seed)

@@ -127,9 +127,22 @@ func gradientCases() (list []vector) {
 	add("rows-from-below-0", "attention_backward", backwardOf(sizes4{1, 3, 1, 30, 3, 2, 2}, 2000, map[string]any{"query_start": []int{-10}}))
 	add("keys-from-position-20", "attention_backward", backwardOf(sizes4{1, 1, 1, 2, 150, 2, 2}, 2010, map[string]any{"key_start": []int{20}}))
 	add("special-dout", "attention_backward", specialDout())
+	wild := wildOptions(wildSizes)
+	for i, name := range sortedKeys(wild) {
+		for k, kind := range []testutil.Kind{testutil.NonFinite, testutil.Specials} {
+			in := afterForward(attentionFunctions["attention"], wildSizes.wildInputs(kind, 2100+20*i+10*k, wild[name]), map[string]string{"lse": "lse"})
+			in["dout"] = encode(random(kind, 2400+10*i+k, 16), 1, 2, 4, 2)
+			add([]string{"not-finite-", "extreme-"}[k]+name, "attention_backward", in)
+		}
+	}
 	add("special-lse", "attention_backward", specialLSE())
 	z := sizes4{1, 2, 1, 3, 6, 5, 3}
 	add("additive", "additive_backward", additiveBackwardOf(z, 3000, nil))
+	in := wildSizes.wildInputs(testutil.NonFinite, 3040, map[string]any{"weights": array(3043, 3), "visible": causal(4, 6, 1)})
+	in = afterForward(attentionFunctions["additive"], in, map[string]string{"weights": "p"})
+	in["dout"] = encode(random(testutil.NonFinite, 3044, 16), 1, 2, 4, 2)
+	delete(in, "visible")
+	add("additive-not-finite", "additive_backward", in)
 	add("additive-segments", "additive_backward", additiveBackwardOf(sizes4{2, 2, 2, 2, 5, 3, 66}, 3010, map[string]any{"scale": single(float32(.5))}))
 	add("additive-blocks-of-keys", "additive_backward", additiveBackwardOf(sizes4{1, 1, 1, 2, 260, 2, 1}, 3020, nil))
 	add("additive-blocks-of-queries", "additive_backward", additiveBackwardOf(sizes4{1, 1, 1, 258, 3, 2, 1}, 3030, nil))

@@ -172,6 +172,8 @@ func layerCases() (list []vector) {
 		add(f+"-backward-accumulate", f+"_backward", map[string]any{"x": replaced(array(30, 2, 3), map[int]float32{0: nan}), "dy": array(31, 2, 3), "eps": eps, "dweight": held(32), "dbias": held(33)})
 		nothing := encode([]float32{nan, bits(0x80000000)[0], 5})
 		add(f+"-backward-no-rows", f+"_backward", map[string]any{"x": array(34, 0, 3), "dy": array(35, 0, 3), "eps": eps, "dweight": nothing, "dbias": nothing})
+		add(f+"-not-finite", f, map[string]any{"x": wild(testutil.NonFinite, 9, 5, 12), "weight": wild(testutil.Specials, 10, 12), "eps": eps})
+		add(f+"-backward-not-finite", f+"_backward", map[string]any{"x": wild(testutil.NonFinite, 11, 5, 12), "dy": wild(testutil.NonFinite, 12, 5, 12), "eps": eps})
 		add(f+"-backward-special", f+"_backward", map[string]any{"x": encode(random(testutil.Specials, 7, 40), 4, 10), "dy": encode(random(testutil.Specials, 8, 40), 4, 10), "eps": eps})
 	}
 	add("layer_norm-bias", "layer_norm", map[string]any{"x": array(40, 2, 9), "weight": array(41, 9), "bias": array(42, 9), "eps": eps})
@@ -212,6 +214,10 @@ func activationCases() (list []vector) {
 	results := append(spread(5, n-20, -1, 1), specials[:20]...)
 	add("tanh-backward", "tanh_backward", map[string]any{"y": encode(results), "dy": dy})
 	add("sigmoid-backward", "sigmoid_backward", map[string]any{"y": encode(results), "dy": up})
+	for i, f := range []string{"silu", "gelu", "gelu_tanh"} {
+		add(f+"-mantissas", f, map[string]any{"x": wild(testutil.Mantissas, 14+i, 40)})
+		add(f+"-backward-mantissas", f+"_backward", map[string]any{"x": wild(testutil.Mantissas, 17+i, 40), "dy": wild(testutil.Specials, 20+i, 40)})
+	}
 	const rows, size = 3, 7
 	gru := map[string]any{"state": array(7, rows*size), "in": replaced(array(8, 3*rows*size), map[int]float32{0: inf, 3: -200, 4: 200, 30: nan, 33: -inf}), "hidden": array(9, 3*rows*size), "size": size}
 	add("gru", "gru", gru)

@@ -75,6 +75,18 @@ func stepCases() (list []vector) {
 		in["dout"] = array(59, 1, 2, 3, 3)
 		add("cosine-backward-"+name, "cosine_backward", in)
 	}
+	for i, kind := range []testutil.Kind{testutil.NonFinite, testutil.Specials, testutil.Tinies} {
+		more := map[string]any{"visible": causal(4, 6, 1), "scale": single(float32(5))}
+		in := wildSizes.wildInputs(kind, 60+10*i, more)
+		add("cosine-"+kind.String(), "cosine", in)
+		back := afterForward(stepFunctions["cosine"], in, map[string]string{"lse": "lse"})
+		back["dout"] = wild(kind, 64+10*i, 1, 2, 4, 2)
+		add("cosine-backward-"+kind.String(), "cosine_backward", back)
+		add("softmax-"+kind.String(), "softmax", map[string]any{"x": wild(kind, 90+i, 40), "n": 8})
+		add("softmax-backward-"+kind.String(), "softmax_backward", map[string]any{"y": wild(kind, 93+i, 20), "dy": wild(kind, 96+i, 20), "n": 5})
+		add("weighted-sum-"+kind.String(), "weighted_sum", map[string]any{"weights": wild(kind, 100+i, 1, 2, 2, 4), "v": wild(kind, 103+i, 1, 1, 4, 3)})
+		add("weighted-sum-backward-"+kind.String(), "weighted_sum_backward", map[string]any{"weights": wild(kind, 100+i, 1, 2, 2, 4), "v": wild(kind, 103+i, 1, 1, 4, 3), "dout": wild(kind, 106+i, 1, 2, 2, 3)})
+	}
 	add("softmax", "softmax", map[string]any{"x": array(1, 20), "n": 5})
 	add("softmax-special", "softmax", map[string]any{"x": encode([]float32{-inf, -inf, -inf, 1, nan, 2, 1, inf, 2, -inf, 0, -200, 3e38, -3e38, 3e38}), "n": 3})
 	add("softmax-lengths", "softmax", map[string]any{"x": array(2, 24), "n": 4, "lengths": []int{0, 3, 4}})

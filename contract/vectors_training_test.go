@@ -41,6 +41,8 @@ func trainingCases() (list []vector) {
 	add("cross-entropy-none", "cross_entropy", map[string]any{"logits": array(5, 8), "n": 4, "targets": encode([]int32{-1, -1})})
 	add("cross-entropy-infinite", "cross_entropy", map[string]any{"logits": encode([]float32{-inf, 1, 2, 3, 400, -300}), "n": 3, "targets": encode([]int32{0, 1})})
 	add("cross-entropy-nan", "cross_entropy", map[string]any{"logits": encode([]float32{nan, 1, 2, inf, 4, 3, -inf, -inf, -inf, 1, 2, 3}), "n": 3, "targets": encode([]int32{1, 1, 1, 1})})
+	add("cross-entropy-not-finite", "cross_entropy", map[string]any{"logits": wild(testutil.NonFinite, 6, 48), "n": 12, "targets": encode([]int32{0, 3, 6, 9})})
+	add("cross-entropy-extreme", "cross_entropy", map[string]any{"logits": wild(testutil.Specials, 7, 48), "n": 12, "targets": encode([]int32{0, 3, 6, 9})})
 	for i, step := range []int{1, 2, 10, 1000, 123457} {
 		n := 20
 		in := map[string]any{
