@@ -60,8 +60,12 @@ func (g *gen) WeightGemmInt8(q spec.BlockFormat) {
 
 // WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats. With AVX-512 it is the kernel of AVX2.
 func (g *gen) WeightGemmInt8Grouped(q spec.BlockFormat) {
-	if !g.EVEX() {
+	switch {
+	case g.EVEX():
+	case q.Bits() == 4:
 		g.gemmInt8(q, avx2Grouped{})
+	default:
+		g.gemmInt8(q, avx2GroupedBytes{})
 	}
 }
 

@@ -3,43 +3,34 @@ package amd64
 import (
 	"math/bits"
 
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// avx2Grouped is for grouped formats. Bytes 0 and 1 of a word belong to the first 16 steps, bytes 2 and 3 to
-// the others: so the two halves of a lane of VPMADDUBSW are the sums of two groups, and VPMADDWD with the
-// integers of the groups, in the place of the ones of avx2Dot, makes that of the block.
-//
-// Numbers of more than 4 bits are q = lower + 16·upper, and an offset, a multiple of 16, is taken off the
-// upper bits. The sum with the lower bits waits on the stack for that with the others.
+// avx2Grouped is for grouped formats with 4 bits. Bytes 0 and 1 of a word belong to the first 16 steps, bytes 2
+// and 3 to the others: so the two halves of a lane of VPMADDUBSW are the sums of two groups, and VPMADDWD with
+// the integers of the groups, in the place of the ones of avx2Dot, makes that of the block.
 //
 // No sum is inexact, as codes are at most 127 and the integers of groups at least -128:
 //
-//	lower bits, in 16     8 pairs, each at most 2·15·127           30480
-//	upper bits, in 16     8 pairs, each at most 2·3·127             6096
-//	  with the offset     2, times 16 codes                        10160
-//	lower, in 32          2·30480·128                          7,802,880
-//	upper, in 32          2·10160·128, times 16               41,615,360
-//	codes, in 16          16 of them                                2032
+//	numbers of 4 bits, in 16    8 pairs, each at most 2·15·127           30480
+//	of 5 and 6 bits, in 16      2 pairs, each at most 2·63·127           32004
+//	codes, in 16                16 of them                                2032
+//	4 bits, in 32               2·30480·128                          7,802,880
+//	6 bits, in 32               4 sums, 2 groups, times 128         32,772,096
+//	  with the offset           2·2032·32·128 more                  49,418,240
 type avx2Grouped struct{ avx2Dot }
 
-// upperBits is the number of bits of the numbers beyond 4.
-func (avx2Grouped) upperBits(t *int8Gemmer) int { return t.format.Bits() - 4 }
+// The frame has a word for each row, which is minus the sums of the codes of both groups, 16 bits each, and then
+// the integers of the groups of some lanes, 16 bits each.
+const groupIntegers = 32
 
-// The frame has a word for each row, which is minus the sums of the codes of both groups, 16 bits each,
-// times what is taken off the upper bits. The accumulators follow, by row and vector.
-const groupedAcc = 32
+func (avx2Grouped) frameBytes(spec.BlockFormat) int { return groupIntegers + 2*32 }
 
-func (d avx2Grouped) frameBytes(spec.BlockFormat) int {
-	largest := d.tiles()[0][0]
-	return groupedAcc + 32*largest.Rows*largest.Vectors
-}
-
-// waiting is the place of an accumulator on the stack.
-func (avx2Grouped) waiting(t *int8Gemmer, row, vector int) operand.Mem {
-	return t.frame.Offset(groupedAcc + 32*(row*len(t.acc[row])+vector))
+func (avx2Grouped) tiles() [][]spec.TileShape {
+	return [][]spec.TileShape{{{Vectors: 2, Rows: 6}, {Vectors: 2, Rows: 2}, {Vectors: 2, Rows: 1}}}
 }
 
 // prepare stores the sums of the codes.
@@ -53,9 +44,6 @@ func (avx2Grouped) prepare(t *int8Gemmer) {
 		total := g.acrossLanes(sums, g.VPADDW)
 		g.VPXOR(minus, minus, minus)
 		g.VPSUBW(total, minus, minus)
-		if offset := t.format.Offset() / 16; offset > 1 {
-			g.VPSLLW(operand.Imm(uint64(bits.TrailingZeros(uint(offset)))), minus, minus)
-		}
 		g.VMOVD(minus, t.frame.Offset(4*i))
 	}
 }
@@ -64,56 +52,132 @@ func (d avx2Grouped) sums(t *int8Gemmer, name string) {
 	g := t.g
 	t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.VPXOR(acc, acc, acc) })
 	d.sums4(t, name)
-	d.scale(t)
-	if d.upperBits(t) == 0 {
-		return
-	}
-	t.eachAcc(func(i, v int, acc reg.VecVirtual) { g.VMOVDQU(acc, d.waiting(t, i, v)) })
-	t.eachAcc(func(i, _ int, acc reg.VecVirtual) {
-		if t.format.Offset() == 0 {
-			g.VPXOR(acc, acc, acc)
-		} else {
-			g.VPBROADCASTD(t.frame.Offset(4*i), acc)
-		}
-	})
-	d.upper(t, name+"upper")
-	d.scale(t)
-	t.eachAcc(func(i, v int, acc reg.VecVirtual) {
-		g.VPSLLD(operand.Imm(4), acc, acc)
-		g.VPADDD(d.waiting(t, i, v), acc, acc)
-	})
-}
-
-// upper adds the products of the upper bits. The words with them follow the others; a word has those of
-// some steps in the lower halves of its bytes, and in the upper ones those of the steps 4 words of codes on.
-func (d avx2Grouped) upper(t *int8Gemmer, name string) {
-	g, n := t.g, d.upperBits(t)
-	x, mask := g.rowsFrom(t.x, t.ldx, t.rows), g.Constant(uint32(1<<n-1)*0x01010101)
-	t.eachWord(name, n, func() {
-		for bit := 0; bit < 8; bit += n {
-			disp := bit/4*16 + bit%4/n*4
-			t.addPairs(func(from operand.Mem, w reg.VecVirtual) {
-				g.VMOVDQU(from, w)
-				if bit > 0 {
-					g.VPSRLW(operand.Imm(uint64(bit)), w, w)
-				}
-				g.VPAND(mask, w, w)
-			}, func(i int) operand.Mem { return x.at(i, disp) })
-		}
-		x.advance(g, 16/n)
-	})
-}
-
-// scale multiplies the sums of the groups by their integers and adds them.
-func (avx2Grouped) scale(t *int8Gemmer) {
-	g, from := t.g, t.header(t.format.Halves())
-	for v := range t.acc[0] {
-		s := g.Vec()
-		g.VPMOVSXBW(from.Offset(v*g.VecBytes()/2), s)
+	t.eachInteger(func(v int, s reg.VecVirtual) {
 		for _, row := range t.acc {
 			g.VPMADDWD(s, row[v], row[v])
 		}
+	})
+}
+
+// eachInteger loads the integers of the groups, vector by vector.
+func (t *int8Gemmer) eachInteger(f func(v int, s reg.VecVirtual)) {
+	from := t.header(t.format.Halves())
+	for v := range t.acc[0] {
+		s := t.g.Vec()
+		t.g.VPMOVSXBW(from.Offset(v*t.g.VecBytes()/2), s)
+		f(v, s)
 	}
+}
+
+// avx2GroupedBytes is for grouped formats with more than 4 bits. The further bits are put above the others, and
+// the products of 2 words go through VPMADDWD at once. That takes registers for 4 vectors of weights, so a tile has
+// 4 rows.
+type avx2GroupedBytes struct{ avx2Grouped }
+
+func (avx2GroupedBytes) tiles() [][]spec.TileShape {
+	return [][]spec.TileShape{{{Vectors: 2, Rows: 4}, {Vectors: 2, Rows: 2}, {Vectors: 2, Rows: 1}}}
+}
+
+func (d avx2GroupedBytes) sums(t *int8Gemmer, name string) {
+	g := t.g
+	t.eachInteger(func(v int, s reg.VecVirtual) {
+		g.VMOVDQU(s, t.groupIntegers(v))
+		for i, row := range t.acc {
+			if t.format.Offset() == 0 {
+				g.VPXOR(row[v], row[v], row[v])
+				continue
+			}
+			g.VPBROADCASTD(t.frame.Offset(4*i), row[v])
+			g.VPMADDWD(s, row[v], row[v])
+			g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset())))), row[v], row[v])
+		}
+	})
+	x, first, far := g.rowsFrom(t.x, t.ldx, t.rows), g.GP64(), g.GP64()
+	g.LEAQ(emit.Indexed(t.numbers, t.lanes2, 8), far)
+	g.XORQ(first, first)
+	g.AlignLoop()
+	g.Label(name)
+	d.pair(t, x, first, far, 0)
+	d.pair(t, x, first, far, 4)
+	for _, p := range []reg.GPVirtual{t.numbers, far} {
+		g.PREFETCHT0(emit.At(p, int8Ahead))
+	}
+	second := emit.Indexed(t.numbers, t.lanes2, 2)
+	second.Disp = int8Ahead
+	g.PREFETCHT0(second)
+	g.LEAQ(emit.Indexed(t.numbers, t.lanes2, 4), t.numbers)
+	if t.format.Bits() == 6 {
+		g.LEAQ(emit.Indexed(far, t.lanes2, 2), far)
+	}
+	x.advance(g, 8)
+	g.ADDQ(operand.Imm(2), first)
+	g.CMPQ(first, operand.Imm(4))
+	g.JNE(operand.LabelRef(name))
+}
+
+// groupIntegers is where those of a vector are.
+func (t *int8Gemmer) groupIntegers(v int) operand.Mem { return t.frame.Offset(groupIntegers + 32*v) }
+
+// pair adds the products of the lower halves of words first and first+1, bit 0, or of the upper halves, bit 4,
+// which are the numbers of words 4 further on. Their further bits are at far: with 1 bit, from bit first on.
+func (avx2GroupedBytes) pair(t *int8Gemmer, x rowPointers, first, far reg.GPVirtual, bit int) {
+	g := t.g
+	var ws [2][]reg.VecVirtual
+	for i := range ws {
+		ws[i] = g.Vecs(len(t.acc[0]))
+	}
+	for v := range t.acc[0] {
+		high := g.Vec()
+		g.VMOVDQU(emit.At(far, v*g.VecBytes()), high)
+		if t.format.Bits() == 5 {
+			count := g.XMM()
+			g.VMOVQ(first, count)
+			g.VPSRLD(count, high, high)
+		}
+		for i := range ws {
+			from := emit.At(t.numbers, v*g.VecBytes())
+			if i == 1 {
+				from = emit.Indexed(t.numbers, t.lanes2, 2)
+				from.Disp = v * g.VecBytes()
+			}
+			g.numberBytes(from, high, ws[i][v], bit, i*(t.format.Bits()-4), t.format.Bits()-4)
+		}
+	}
+	for i, row := range t.acc {
+		a, b := g.Vec(), g.Vec()
+		g.VPBROADCASTD(x.at(i, 4*bit), a)
+		g.VPBROADCASTD(x.at(i, 4*bit+4), b)
+		for v, acc := range row {
+			p, q := g.Vec(), g.Vec()
+			g.VPMADDUBSW(a, ws[0][v], p)
+			g.VPMADDUBSW(b, ws[1][v], q)
+			g.VPADDW(q, p, p)
+			g.VPMADDWD(t.groupIntegers(v), p, p)
+			g.VPADDD(p, acc, acc)
+		}
+	}
+}
+
+// numberBytes sets w to numbers: the lower or upper halves of the bytes at from, and above them the bits of high
+// that begin at a bit of the same half.
+func (g *gen) numberBytes(from operand.Mem, high, w reg.VecVirtual, half, bit, more int) {
+	g.VMOVDQU(from, w)
+	if half > 0 {
+		g.VPSRLW(operand.Imm(4), w, w)
+	}
+	g.VPAND(g.Constant(0x0f0f0f0f), w, w)
+	t := high
+	if left := 4 - half - bit; left != 0 {
+		t = g.Vec()
+		if left > 0 {
+			g.VPSLLD(operand.Imm(uint64(left)), high, t)
+		} else {
+			g.VPSRLD(operand.Imm(uint64(-left)), high, t)
+		}
+	}
+	upper := g.Vec()
+	g.VPAND(g.Constant((1<<more-1)<<4*0x01010101), t, upper)
+	g.VPOR(upper, w, w)
 }
 
 // addGroupMinima takes the minima off C: d·m, times the sums of the codes of the groups, times their integers.
