@@ -153,11 +153,16 @@ func TestPrefetchHints(t *testing.T) {
 			}
 			memory := make([]float32, 256*2*d)
 			x := view.Floats(memory, [4]int{256 / test.size, 2, test.size, d}, [3]int{test.size * 2 * d, d, 2 * d}).Paged(&table)
-			tier := &tier.Tier{Tuning: tier.Tuning{PrefetchBytes: 16 * d * 4}}
+			tier := &tier.Tier{Tuning: tier.Tuning{PrefetchBytes: 16 * d * 4, FarPrefetch: 1}}
 			near, more := x.Index(0, 1, test.near), x.Index(0, 1, test.more)
 			_, run, next, far := withHints(tier, &x, kvHead{0, 1}, test.lo, test.n, memory)
 			if got := len(memory) - len(next); got != near || far != more-near || run != test.run {
 				t.Errorf("next at %d, far %d, %d rows; want %d, %d", got, far, run, near, more-near)
+			}
+			tier.FarPrefetch = 0
+			_, alone, next, far := withHints(tier, &x, kvHead{0, 1}, test.lo, test.n, memory)
+			if got := len(memory) - len(next); got != near || far != 0 || alone < test.run {
+				t.Errorf("without far prefetches: next at %d, far %d, %d rows; want %d, 0, %d or more", got, far, alone, near, test.run)
 			}
 		})
 	}

@@ -55,10 +55,10 @@ func withHints[E any](t *tier.Tier, x *view.Tensor, h kvHead, lo, n int, all []E
 		return rows, n, rows, 0
 	}
 	ahead := rowsAhead(t, x)
-	if far = ahead * stride; ahead < (len(all)-at)/max(1, stride) {
-		return rows, n, all[at+far:], far
+	if next = rows; ahead < (len(all)-at)/max(1, stride) {
+		next = all[at+ahead*stride:]
 	}
-	return rows, n, rows, far
+	return rows, n, next, t.FarPrefetch * ahead * stride
 }
 
 // rowsAhead returns how many rows ahead x is prefetched, a multiple of SkinnyKeys.
@@ -68,7 +68,7 @@ func rowsAhead(t *tier.Tier, x *view.Tensor) int {
 
 // pagesWithHints is withHints for a tensor in pages, the next of which may lie
 // anywhere. The rows at next and at next+far must lie at equal distances, too. So the rows
-// end where the first of these three pages ends, unless that leaves fewer than SkinnyKeys
+// end where the first of these pages ends, two or three, unless that leaves fewer than SkinnyKeys
 // rows.
 func pagesWithHints[E any](t *tier.Tier, x *view.Tensor, h kvHead, lo, n int, all []E) (rows []E, got int, next []E, far int) {
 	ahead := rowsAhead(t, x)
@@ -77,7 +77,7 @@ func pagesWithHints[E any](t *tier.Tier, x *view.Tensor, h kvHead, lo, n int, al
 	run := min(n, size-row)
 	left := x.Length(h.batch) - lo
 	var at [3]int // of the rows, of those needed soon, of those after them
-	for i := range at {
+	for i := range 2 + t.FarPrefetch {
 		if i > 0 && left > ahead {
 			left -= ahead
 			if row += ahead; row >= size {
@@ -90,7 +90,10 @@ func pagesWithHints[E any](t *tier.Tier, x *view.Tensor, h kvHead, lo, n int, al
 		at[i] = x.At(int(pages[page]), h.head, row)
 	}
 	rows = all[at[0] : at[0]+(run-1)*x.Stride(2)+x.Dim(3)]
-	return rows, run, all[at[1]:], at[2] - at[1]
+	if t.FarPrefetch > 0 {
+		far = at[2] - at[1]
+	}
+	return rows, run, all[at[1]:], far
 }
 
 // skinnyProducts is products with the skinny kernels.

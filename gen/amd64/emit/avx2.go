@@ -35,7 +35,15 @@ func (AVX2) BlockTiles() []spec.TileShape {
 // leaves registers for a transpose.
 func (AVX2) SkinnyRows() int  { return 4 }
 func (AVX2) SkinnyWords() int { return 4 }
-func (AVX2) SkinnyParts() int { return 2 }
+
+// SkinnyKept: 4 queries take 8 accumulators. Two vectors of 4 words are the other 8 registers, so some
+// of the words wait on the stack. A word of a narrow type becomes a column in one more register.
+func (AVX2) SkinnyKept(e spec.Element) int {
+	if e == spec.Float32 {
+		return 2
+	}
+	return 1
+}
 
 // SkinnyVariants: with two segments at a time, which 2 queries leave registers for, one query
 // took 5% longer on Zen 3, and two 11%.
@@ -180,14 +188,14 @@ func (AVX2) LoadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) oper
 	c.VINSERTF128(operand.Imm(1), addr(1), v, v)
 }
 
-// KeyWords makes half of the words. For the other half, the other part, it loads the rows
-// once more: two vectors of words and the registers of the FMAs are all registers. The
-// halves of binary16 are transposed as such: in every quarter the even halves of 4 rows come
-// before the odd ones.
-func (i AVX2) KeyWords(g *Gen, e spec.Element, row func(i int) operand.Mem, v, part int) []reg.VecVirtual {
-	unpack := [][]func(...operand.Op){{g.VUNPCKLPS, g.VUNPCKHPS}, {g.VUNPCKLPD, g.VUNPCKHPD}}
+// KeyWords transposes in place, which takes one more register than the words. The halves of binary16
+// are transposed as such: in every quarter the even halves of 4 rows come before the odd ones.
+func (i AVX2) KeyWords(g *Gen, e spec.Element, row func(i int) operand.Mem, v int) []reg.VecVirtual {
+	low, high := g.VUNPCKLPS, g.VUNPCKHPS
+	low2, high2 := g.VUNPCKLPD, g.VUNPCKHPD
 	if e == spec.F16 {
-		unpack = [][]func(...operand.Op){{g.VPUNPCKLWD, g.VPUNPCKHWD}, {g.VPUNPCKLDQ, g.VPUNPCKHDQ}}
+		low, high = g.VPUNPCKLWD, g.VPUNPCKHWD
+		low2, high2 = g.VPUNPCKLDQ, g.VPUNPCKHDQ
 	}
 	load := i.LoadQuarters
 	if e == spec.F16 || e == spec.Int8 {
@@ -197,11 +205,17 @@ func (i AVX2) KeyWords(g *Gen, e spec.Element, row func(i int) operand.Mem, v, p
 	for x := range rows {
 		load(g.Context, rows[x], func(q int) operand.Mem { return row(8*v + 4*q + x) })
 	}
-	unpack[0][part](rows[1], rows[0], rows[0])
-	unpack[0][part](rows[3], rows[2], rows[2])
-	unpack[1][1](rows[2], rows[0], rows[1])
-	unpack[1][0](rows[2], rows[0], rows[0])
-	return rows[:2]
+	pairs := func(low, high func(...operand.Op), a, b reg.VecVirtual) (reg.VecVirtual, reg.VecVirtual) {
+		first := g.Vec()
+		low(b, a, first)
+		high(b, a, a)
+		return first, a
+	}
+	a, b := pairs(low, high, rows[0], rows[1])
+	c, d := pairs(low, high, rows[2], rows[3])
+	t0, t1 := pairs(low2, high2, a, c)
+	t2, t3 := pairs(low2, high2, b, d)
+	return []reg.VecVirtual{t0, t1, t2, t3}
 }
 
 // LoadHalves is LoadQuarters with a second load and a blend instead of an insertion, which

@@ -36,7 +36,8 @@ func (AVX512) BlockTiles() []spec.TileShape {
 // SkinnyRows are as many as a query tile of 8 lanes has.
 func (AVX512) SkinnyRows() int  { return 8 }
 func (AVX512) SkinnyWords() int { return 8 }
-func (AVX512) SkinnyParts() int { return 1 }
+
+func (AVX512) SkinnyKept(spec.Element) int { return 8 }
 
 // SkinnyVariants: loads ahead are in the variant that Emerald Rapids uses and no other CPU, as
 // one segment for 3 queries or more has just enough chains of FMAs for its two units. A decoding
@@ -171,7 +172,7 @@ func (AVX512) LoadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) op
 // KeyWords loads 8 words of two rows into each vector, which takes the fewest loads: FMAs
 // need loads, too. After the 4×4 transposes every vector has two columns of 8 rows. Then the
 // quarters are exchanged with those of the other 8 rows.
-func (AVX512) KeyWords(g *Gen, e spec.Element, row func(i int) operand.Mem, v, _ int) []reg.VecVirtual {
+func (AVX512) KeyWords(g *Gen, e spec.Element, row func(i int) operand.Mem, v int) []reg.VecVirtual {
 	half := func(first int) []reg.VecVirtual {
 		rows := g.Vecs(4)
 		for x := range rows {

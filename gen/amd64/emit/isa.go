@@ -18,9 +18,9 @@ type ISA interface {
 	// WeightVariants are those of WeightGemm, none if there is one kernel.
 	WeightVariants() []spec.WeightVariant
 
-	SkinnyRows() int  // queries in a tile of SkinnyQK, rows in one of SkinnyPV
-	SkinnyWords() int // words of 32 bits of a key in a step of SkinnyQK
-	SkinnyParts() int // number of parts in which they are loaded
+	SkinnyRows() int               // queries in a tile of SkinnyQK, rows in one of SkinnyPV
+	SkinnyWords() int              // words of 32 bits of a key in a step of SkinnyQK
+	SkinnyKept(e spec.Element) int // those of the first vector of keys that stay in registers until they are used
 
 	// SkinnyVariants are those of SkinnyQK and SkinnyPV for float32.
 	SkinnyVariants() ([]spec.QKVariant, []spec.PVVariant)
@@ -98,9 +98,9 @@ type ISA interface {
 	// that addr returns for the quarter's number.
 	LoadQuarters(c *build.Context, v reg.VecVirtual, addr func(quarter int) operand.Mem)
 
-	// KeyWords loads a part of the words of vector v of 16 rows, those from v·lanes on, and
-	// transposes them. It returns a vector for each word. There are SkinnyParts parts.
-	KeyWords(g *Gen, e spec.Element, row func(i int) operand.Mem, v, part int) []reg.VecVirtual
+	// KeyWords loads the words of vector v of 16 rows, those from v·lanes on, and transposes them.
+	// It returns a vector for each word.
+	KeyWords(g *Gen, e spec.Element, row func(i int) operand.Mem, v int) []reg.VecVirtual
 
 	// WidenWords widens the lower and the upper halves of 32-bit lanes, which are binary16.
 	// x is overwritten. HalvesOrder returns its operand order.

@@ -22,6 +22,9 @@ import (
 // from memory, and 3% more from L3; on Zen 5 and Emerald Rapids it takes more from both. Types
 // that take longer to widen than to read, and AVX2, would lose 3 to 6% on Zen 4.
 //
+// The further prefetches of AVX2 are skipped if they have no distance. On Zen 3, whose 24 buffers for lines that
+// are under way hold prefetches into both levels, decoding float32 from memory takes 6 to 12% less without them.
+//
 // Its registers are an address, the distance of the further address and the bytes left in
 // the row. What is needed once per row or less is in memory, in the place of the argument
 // next: its base is the start of the part for the current keys, its length the bytes of a
@@ -90,6 +93,11 @@ func (p *Prefetch) Lines(name string, lines ...int) {
 		near(p.PREFETCHT0)
 	case 2:
 		near(p.PREFETCHT1)
+	}
+	if !p.EVEX() {
+		p.TESTQ(p.far, p.far)
+		p.JZ(operand.LabelRef(name + "only"))
+		defer p.Label(name + "only")
 	}
 	for _, i := range lines {
 		further := Indexed(p.address, p.far, 1)

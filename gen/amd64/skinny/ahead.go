@@ -27,7 +27,7 @@ func (f *qkEmitter) ahead(queries int) bool {
 // are loaded in the step before it, so the last step ends early.
 func (f *qkEmitter) stepsAhead(acc [][]reg.VecVirtual, name string) {
 	last := len(acc[0]) - 1
-	first := f.words.load(f.row(0), 0, 0)
+	first := f.words.load(f.row(0), 0)
 	f.g.AlignLoop()
 	f.g.Label(name + "step")
 	f.prefetchStep(f.words.n, f.times(acc), name)
@@ -52,7 +52,7 @@ func (f *qkEmitter) stepsAhead(acc [][]reg.VecVirtual, name string) {
 // vectorBeside emits the products of vector v of keys, interleaved with the loads of the
 // next vector. It returns the words of that.
 func (f *qkEmitter) vectorBeside(acc [][]reg.VecVirtual, words []reg.VecVirtual, v, next int) (loaded []reg.VecVirtual) {
-	f.g.Interleave(func() { f.vectorProducts(acc, words, v) }, func() { loaded = f.words.load(f.row(0), next, 0) })
+	f.g.Interleave(func() { f.vectorProducts(acc, words, v) }, func() { loaded = f.words.load(f.row(0), next) })
 	return loaded
 }
 

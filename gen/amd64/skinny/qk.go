@@ -375,16 +375,12 @@ func (f *qkEmitter) row(disp int) func(i int) operand.Mem {
 // eachColumn emits the loads of a step, disp bytes from the current one, and calls do for
 // every column. products emits its products.
 func (f *qkEmitter) eachColumn(acc [][]reg.VecVirtual, disp int, do func(x int, products func(q operand.Mem))) {
-	x := 0
-	for part := range f.g.SkinnyParts() {
-		columns := make([][]emit.KeyColumn, len(acc[0]))
-		for v := range columns {
-			columns[v] = f.words.columns(f.words.load(f.row(disp), v, part), v)
-		}
-		for c := range columns[0] {
-			do(x, func(q operand.Mem) { f.products(acc, columns, c, q) })
-			x++
-		}
+	columns := make([][]emit.KeyColumn, len(acc[0]))
+	for v := range columns {
+		columns[v] = f.words.columns(f.words.load(f.row(disp), v), v)
+	}
+	for x := range columns[0] {
+		do(x, func(q operand.Mem) { f.products(acc, columns, x, q) })
 	}
 }
 

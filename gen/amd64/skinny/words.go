@@ -22,7 +22,9 @@ import (
 type keyWidener struct {
 	g       *gen
 	element spec.Element
-	n       int // words of a row in a step
+	n       int         // words of a row in a step
+	kept    int         // words of the first vector of keys that stay in registers
+	waiting operand.Mem // the others, until they are used
 
 	aux        operand.Op      // binary16: the order of the halves; bfloat16: a mask of the upper half
 	bytesOf    []emit.WordByte // int8: the bytes of a word
@@ -45,6 +47,9 @@ func (g *gen) newKeyWidener(e spec.Element) *keyWidener {
 		w.first, w.at, w.left = g.Memory(scales.Base()), g.Memory(scales.Len()), g.Memory(scales.Cap())
 		w.lsc, w.group = g.Argument("lsc"), g.Argument("group")
 		g.SHLQ(operand.Imm(2), w.lsc)
+	}
+	if w.kept = g.SkinnyKept(e); w.kept < w.n {
+		w.waiting = g.Frame((w.n - w.kept) * g.VecBytes())
 	}
 	return w
 }
@@ -88,10 +93,10 @@ func (w *keyWidener) next(name string) {
 	w.g.Label(name)
 }
 
-// load loads the words of a part of a step, of vector v of keys.
-func (w *keyWidener) load(row func(i int) operand.Mem, v, part int) []reg.VecVirtual {
+// load loads the words of a step, of vector v of keys.
+func (w *keyWidener) load(row func(i int) operand.Mem, v int) []reg.VecVirtual {
 	if w.n == w.g.SkinnyWords() {
-		return w.g.KeyWords(w.g.Gen, w.element, row, v, part)
+		return w.g.KeyWords(w.g.Gen, w.element, row, v)
 	}
 	return w.g.Transpose4(w.g.KeyRows(row, v))
 }
@@ -104,8 +109,25 @@ func (w *keyWidener) columns(words []reg.VecVirtual, v int) (columns []emit.KeyC
 		w.g.MOVQ(w.at, p)
 		scales = w.g.AtHand(emit.At(p, v*w.g.VecBytes()))
 	}
-	for _, t := range words {
-		columns = append(columns, w.split(t, scales)...)
+	for i, t := range words {
+		if v == 0 && i >= w.kept {
+			columns = append(columns, w.wait(i-w.kept, t, scales)...)
+		} else {
+			columns = append(columns, w.split(t, scales)...)
+		}
+	}
+	return columns
+}
+
+// wait stores a word on the stack, and returns its columns, the first of which loads it again.
+func (w *keyWidener) wait(place int, t reg.VecVirtual, scales operand.Op) []emit.KeyColumn {
+	m, again := w.waiting.Offset(place*w.g.VecBytes()), w.g.Vec()
+	w.g.VMOVUPS(t, m)
+	columns := w.split(again, scales)
+	first := columns[0]
+	columns[0] = func() reg.VecVirtual {
+		w.g.VMOVUPS(m, again)
+		return first()
 	}
 	return columns
 }
