@@ -76,6 +76,13 @@ func readDense(dir string, d *folder.Dense, width int, o LoadOptions) (Step, err
 	return Step{l, d.Out, o.Int8, act}, errors.Join(err, f.Unused())
 }
 
+// Dense returns the step of a linear layer with weights w, [n, k], whose outputs are n numbers. The
+// error is that of [linear.New].
+func Dense(w []float32, n, k int) (Step, error) {
+	l, err := linear.New(linear.DenseMatrix(w, n, k), nil)
+	return Step{linear: l, width: n}, err
+}
+
 // finish writes the embedding of a text with some states: the pooling and what follows it. v has
 // room for a state.
 func (e *Embedder) finish(out, states []float32, v []float64) error {

@@ -127,8 +127,8 @@ func openFolder(dir string) (*origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	if modules.Root != "" && modules.Root != "." {
-		return nil, &folder.Error{Path: dir, Name: "modules.json", Got: "a transformer in the folder " + modules.Root, Want: "one in the folder itself"}
+	if err := modules.CheckRoot(dir); err != nil {
+		return nil, err
 	}
 	if _, err := os.Stat(filepath.Join(dir, configName)); err != nil {
 		return nil, fmt.Errorf("encoder: %w", err)
