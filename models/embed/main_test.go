@@ -314,7 +314,7 @@ func TestInterruptFile(t *testing.T) {
 		}
 		path := filepath.Join(t.TempDir(), "vectors."+format)
 		var report bytes.Buffer
-		s := &stream{encoder: e, in: &input{lines: make(chan line)}, bar: &progress{}, lengths: lengthCheck{max: e.MaxTokens(), count: e.CountTokens}}
+		s := &stream{embedder: e.Embedder, kind: "f32", in: &input{lines: make(chan line)}, bar: &progress{}, lengths: lengthCheck{max: e.MaxTokens(), count: e.CountTokens}}
 		go func() { // two chunks of a line, then an interrupt
 			s.in.lines <- <-in.lines
 			s.in.lines <- <-in.lines

@@ -67,6 +67,9 @@ func (e *Embedder) With(opts Options) *Embedder {
 	return &f
 }
 
+// Options returns the settings.
+func (e *Embedder) Options() Options { return e.opts }
+
 // Width returns the number of elements of an embedding: what the model has, or Options.Dimensions.
 func (e *Embedder) Width() int {
 	if e.opts.Dimensions > 0 {
