@@ -346,7 +346,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"-context", "-1"}, "-context is -1", true},
 		{[]string{"-context", "1"}, "-context is for -query", true},
 		{[]string{"-color", "red"}, "-color is \"red\"", true},
-		{[]string{"-long", "split"}, "-long is \"split\"", true},
+		{[]string{"-long", "half"}, "-long is \"half\"", true},
 		{[]string{"-top", "0"}, "-top is 0", true},
 		{[]string{"-threads", "-1"}, "-threads is -1", true},
 		{[]string{"-o", "x.csv"}, ".jsonl, .npy or .safetensors", true},
