@@ -114,6 +114,10 @@ func (l *loader) dense(f *gguf.File, c *Config) (steps []embedding.Step, err err
 		if l.err != nil {
 			return nil, l.err
 		}
+		if l.dry != nil {
+			width = t.Shape[0]
+			continue
+		}
 		s, err := embedding.Dense(w, t.Shape[0], width)
 		if err != nil {
 			return nil, fmt.Errorf("decoder: tensor %q: %w", t.Name, err)

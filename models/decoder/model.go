@@ -113,27 +113,17 @@ func New(f *gguf.File, o Options) (*Model, error) {
 
 // newModel is New, or LoadEmbedder with the layers that follow the pooling.
 func newModel(f *gguf.File, o Options, embedder bool) (*Model, []embedding.Step, error) {
-	a, c, err := readConfig(f)
+	n, err := networkOfFile(f)
 	if err != nil {
 		return nil, nil, err
 	}
-	if c.Bidirectional && !embedder {
-		return nil, nil, keyError("general.architecture", fmt.Sprintf("%q, a model of embeddings", a.name), "one that generates text; LoadEmbedder is for this one")
-	}
-	n := &network{architecture: a, config: c, pairing: rope.RotateHalf}
-	if a.interleaved {
-		n.pairing = rope.Interleaved
-	}
-	if n.config.Vocab, err = vocabularySize(f, a); err != nil {
-		return nil, nil, err
-	}
-	if err := n.vocabulary.fromGGUF(f, n.config.Vocab); err != nil {
-		return nil, nil, err
+	if n.config.Bidirectional && !embedder {
+		return nil, nil, keyError("general.architecture", fmt.Sprintf("%q, a model of embeddings", n.architecture.name), "one that generates text; LoadEmbedder is for this one")
 	}
 	l := &loader{store: &file{f, map[string]bool{}}}
 	var dense []embedding.Step
-	if c.Bidirectional {
-		if dense, err = l.dense(f, &c); err != nil {
+	if n.config.Bidirectional {
+		if dense, err = l.dense(f, &n.config); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -141,30 +131,59 @@ func newModel(f *gguf.File, o Options, embedder bool) (*Model, []embedding.Step,
 	return m, dense, err
 }
 
-// loadFolder loads the model of a folder.
-func loadFolder(dir string, o Options, embedder bool) (_ *Model, err error) {
-	a, c, tied, err := readFolderConfig(dir)
+// networkOfFile reads what a file says, without the weights.
+func networkOfFile(f *gguf.File) (*network, error) {
+	a, c, err := readConfig(f)
 	if err != nil {
 		return nil, err
 	}
-	if c.Bidirectional && !embedder {
-		return nil, &ConfigError{configFile, "use_bidirectional_attention", "true, a model of embeddings", "false; LoadEmbedder is for this one"}
+	n := &network{architecture: a, config: c, pairing: rope.RotateHalf}
+	if a.interleaved {
+		n.pairing = rope.Interleaved
 	}
-	d, err := openCheckpoint(dir, a)
+	if n.config.Vocab, err = vocabularySize(f, a); err != nil {
+		return nil, err
+	}
+	return n, n.vocabulary.fromGGUF(f, n.config.Vocab)
+}
+
+// loadFolder loads the model of a folder.
+func loadFolder(dir string, o Options, embedder bool) (_ *Model, err error) {
+	n, d, tied, err := networkOfFolder(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	info, ok := d.Info(d.name(embeddingName))
-	if !ok || len(info.Shape) != 2 || info.Shape[0] < 1 || info.Shape[0] > most {
-		return nil, tensorError(d.name(embeddingName), fmt.Sprintf("shape %v", info.Shape), fmt.Sprintf("[vocabulary, width] with 1 to %d rows", most))
+	if n.config.Bidirectional && !embedder {
+		return nil, &ConfigError{configFile, "use_bidirectional_attention", "true, a model of embeddings", "false; LoadEmbedder is for this one"}
+	}
+	return n.model(&loader{store: d, lessOne: n.lessOne}, tied, o)
+}
+
+// networkOfFolder reads what a folder says, without the weights. The caller closes the checkpoint.
+func networkOfFolder(dir string) (_ *network, d *checkpoint, tied bool, err error) {
+	a, c, tied, err := readFolderConfig(dir)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	if d, err = openCheckpoint(dir, a); err != nil {
+		return nil, nil, false, err
 	}
 	n := &network{architecture: a, config: c}
-	n.config.Vocab = info.Shape[0]
-	if err := n.vocabulary.fromFolder(dir, n.config.Vocab); err != nil {
-		return nil, err
+	if err := n.readVocabulary(dir, d); err != nil {
+		return nil, nil, false, errors.Join(err, d.Close())
 	}
-	return n.model(&loader{store: d, lessOne: a.lessOne}, tied, o)
+	return n, d, tied, nil
+}
+
+// readVocabulary reads the tokens of a folder, of which the embedding has as many or more.
+func (n *network) readVocabulary(dir string, d *checkpoint) error {
+	info, ok := d.Info(d.name(embeddingName))
+	if !ok || len(info.Shape) != 2 || info.Shape[0] < 1 || info.Shape[0] > most {
+		return tensorError(d.name(embeddingName), fmt.Sprintf("shape %v", info.Shape), fmt.Sprintf("[vocabulary, width] with 1 to %d rows", most))
+	}
+	n.config.Vocab = info.Shape[0]
+	return n.vocabulary.fromFolder(dir, n.config.Vocab)
 }
 
 // model reads the weights.
@@ -178,6 +197,9 @@ func (n *network) model(l *loader, tied bool, o Options) (*Model, error) {
 	l.factors(c)
 	if l.err != nil {
 		return nil, l.err
+	}
+	if l.dry != nil {
+		return nil, errDry
 	}
 	if c.localBase != 0 && c.localBase != c.RopeBase || c.localBase != 0 && (c.RopeScaling != 1 || c.scaling.of(c, 0) != nil) {
 		var err error

@@ -74,16 +74,25 @@ func (f *ggufSource) describe(name string) string {
 
 // Float32 reads a tensor of the given shape.
 func (f *ggufSource) Float32(name string, shape ...int) ([]float32, error) {
-	t, ok := f.Tensor(name)
-	if !ok || !slices.Equal(t.Shape, shape) {
-		return nil, &folder.Error{Path: f.path, Name: name, Got: f.describe(name), Want: fmt.Sprintf("shape %v", shape)}
+	if err := f.check(name, shape...); err != nil {
+		return nil, err
 	}
-	f.used[name] = true
+	t, _ := f.Tensor(name)
 	x, err := t.Float32()
 	if err != nil {
 		err = fmt.Errorf("%s: %w", f.path, err)
 	}
 	return x, err
+}
+
+// check marks a tensor as used, and reports one that does not fit.
+func (f *ggufSource) check(name string, shape ...int) error {
+	t, ok := f.Tensor(name)
+	if !ok || !slices.Equal(t.Shape, shape) || !t.Type.Converts() {
+		return &folder.Error{Path: f.path, Name: name, Got: f.describe(name), Want: fmt.Sprintf("shape %v, of a type that can be converted to float32", shape)}
+	}
+	f.used[name] = true
+	return nil
 }
 
 // Use marks a tensor as used.

@@ -88,8 +88,9 @@ type source interface {
 	Has(name string) bool
 	describe(name string) string // its type and shape
 	Float32(name string, shape ...int) ([]float32, error)
-	Use(name string) bool // marks a tensor as used
-	Unused() error        // reports a tensor that is not used
+	check(name string, shape ...int) error // is Float32 without reading anything
+	Use(name string) bool                  // marks a tensor as used
+	Unused() error                         // reports a tensor that is not used
 }
 
 // open reads what the files of a model say about it. The caller closes the origin.
@@ -120,6 +121,10 @@ func (f folderSource) Has(name string) bool {
 func (f folderSource) describe(name string) string {
 	info, _ := f.Info(name)
 	return fmt.Sprintf("%s %v", info.DType, info.Shape)
+}
+
+func (f folderSource) check(name string, shape ...int) error {
+	return f.Check(name, folder.Floats, shape...)
 }
 
 func openFolder(dir string) (*origin, error) {
