@@ -2,6 +2,7 @@ package models
 
 import (
 	"cmp"
+	"path/filepath"
 	"slices"
 
 	"github.com/attn-go/attn/models/decoder"
@@ -9,6 +10,7 @@ import (
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/inventory"
+	"github.com/attn-go/attn/models/static"
 )
 
 // A Report is what [Inspect] finds.
@@ -49,8 +51,11 @@ func Inspect(model string) (*Report, error) {
 }
 
 func (d *Description) inventory() (*inventory.Inventory, error) {
-	if d.family == decoders {
+	switch d.family {
+	case decoders:
 		return decoder.Inspect(d.Path, d.Kind == Embedder)
+	case tables:
+		return static.Inspect(d.Path)
 	}
 	return encoder.Inspect(d.Path, d.Kind == Reranker)
 }
@@ -73,7 +78,7 @@ func (r *Report) types() error {
 	if r.GGUF {
 		each = eachOfFile
 	}
-	if err := each(r.Path, add); err != nil {
+	if err := each(filepath.Join(r.Path, filepath.FromSlash(r.table)), add); err != nil {
 		return err
 	}
 	for _, t := range all {

@@ -14,6 +14,7 @@ import (
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/static"
 	"github.com/attn-go/attn/models/weights"
 )
 
@@ -37,6 +38,7 @@ type Description struct {
 	Architecture string // general.architecture or model_type
 	Kind         Kind
 	family       family
+	table        string // of a family of tables: the folder of the weights in that of the model
 }
 
 // A family is a package that computes models.
@@ -45,6 +47,7 @@ type family int
 const (
 	encoders family = iota
 	decoders
+	tables
 )
 
 // Look finds a model as [weights.Resolve] does, reads the beginning of its files and says what it is. An
@@ -69,7 +72,7 @@ func Look(model string) (*Description, error) {
 // family sets the family of an architecture. known are those of its format, of each family.
 func (d *Description) setFamily(file, key string, known map[family][]string) error {
 	var all []string
-	for _, f := range []family{encoders, decoders} {
+	for _, f := range []family{encoders, decoders, tables} {
 		if slices.Contains(known[f], d.Architecture) {
 			d.family = f
 			return nil
@@ -115,7 +118,9 @@ func (d *Description) lookAtFolder() error {
 		Type          string   `json:"model_type"`
 		Architectures []string `json:"architectures"`
 	}
-	if err := folder.ReadJSON(path, &c); errors.Is(err, fs.ErrNotExist) {
+	if err := folder.ReadJSON(path, &c); errors.Is(err, fs.ErrNotExist) && d.isTable() {
+		return nil
+	} else if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("models: want a GGUF file, or a folder as Hugging Face has it with %s and %s: %w", configName, "model.safetensors", err)
 	} else if err != nil {
 		return err
@@ -123,7 +128,7 @@ func (d *Description) lookAtFolder() error {
 	d.Architecture = c.Type
 	ofEncoders, _ := encoder.Architectures()
 	ofDecoders, _ := decoder.Architectures()
-	if err := d.setFamily(path, "model_type", map[family][]string{encoders: ofEncoders, decoders: ofDecoders}); err != nil {
+	if err := d.setFamily(path, "model_type", map[family][]string{encoders: ofEncoders, decoders: ofDecoders, tables: {static.Model2Vec}}); err != nil {
 		return err
 	}
 	classifies := slices.ContainsFunc(c.Architectures, func(class string) bool { return strings.HasSuffix(class, "ForSequenceClassification") }) || d.hasClassifier()
@@ -131,12 +136,23 @@ func (d *Description) lookAtFolder() error {
 	switch {
 	case d.family == encoders && classifies:
 		d.Kind = Reranker
-	case d.family == encoders || err == nil:
+	case d.family != decoders || err == nil:
 		d.Kind = Embedder
 	default:
 		d.Kind = Generator
 	}
 	return nil
+}
+
+// isTable tells whether a folder is that of a StaticEmbedding of sentence-transformers, and describes it.
+func (d *Description) isTable() bool {
+	var list []struct{ Path, Type string }
+	if err := folder.ReadJSON(filepath.Join(d.Path, modulesName), &list); err != nil || len(list) == 0 || !strings.HasSuffix(list[0].Type, "."+static.StaticEmbedding) {
+		return false
+	}
+	d.table = list[0].Path
+	d.Architecture, d.Kind, d.family = static.StaticEmbedding, Embedder, tables
+	return true
 }
 
 // hasClassifier tells whether a folder has the tensors of a classifier. Weights that cannot be read are found
@@ -197,6 +213,8 @@ func (d *Description) open(o Options) (m *Model, err error) {
 		m.Reranker, err = encoder.LoadRerankerWith(d.Path, o.Embedding)
 	case d.Kind == Generator:
 		m.Generator, err = decoder.Load(d.Path, o.Generator)
+	case d.family == tables:
+		m.Embedder, err = static.Load(d.Path, o.Embedding)
 	case d.family == decoders:
 		m.Embedder, err = decoder.LoadEmbedder(d.Path, o.Embedding)
 	default:

@@ -63,8 +63,8 @@ func checkTinyFolder(t *testing.T, folder string) {
 	r := readTiny(t, folder)
 	switch r.Kind {
 	case "decoder", "embedder":
-	case "encoder", "reranker":
-		t.Skipf("%s is an %s, which package encoder tests", folder, r.Kind)
+	case "encoder", "reranker", "static":
+		t.Skipf("%s is of the kind %s, which another package tests", folder, r.Kind)
 	default:
 		t.Fatalf("kind %q is not known", r.Kind)
 	}

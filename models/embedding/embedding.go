@@ -137,13 +137,9 @@ func (e *Embedder) Tokens(text string) []int32 { return e.encode(text, e.p.MaxTo
 // encode returns the ids of a text with its prompt, at most limit of them if that is not 0.
 func (e *Embedder) encode(text string, limit int) []int32 {
 	text = e.prompt() + text
-	if e.p.Drop < 0 {
-		return e.p.Tokenizer.Encode(text, tokenizer.Options{Limit: limit, NoSpecial: e.p.NoSpecial})
-	}
-	ids := e.p.Tokenizer.Encode(text, tokenizer.Options{NoSpecial: e.p.NoSpecial})
-	ids = slices.DeleteFunc(ids, func(id int32) bool { return id == e.p.Drop })
-	if limit > 0 {
-		ids = ids[:min(limit, len(ids))]
+	ids := e.p.Tokenizer.Encode(text, tokenizer.Options{Limit: limit, NoSpecial: e.p.NoSpecial})
+	if e.p.Drop >= 0 {
+		ids = slices.DeleteFunc(ids, func(id int32) bool { return id == e.p.Drop })
 	}
 	return ids
 }

@@ -41,14 +41,14 @@ func TestInspect(t *testing.T) {
 			t.Errorf("%s: %v, %v: %s", path, err, decoded, out)
 			continue
 		}
-		if len(r.Problems) > 0 || r.Tokenizer != "" || r.Kind == "" || r.Architecture == "" || r.Sizes["layers"] < 2 {
+		if len(r.Problems) > 0 || r.Tokenizer != "" || r.Kind == "" || r.Architecture == "" || r.Sizes["width"] < 1 {
 			t.Errorf("%s: %s", path, out)
 		}
 		if r.Memory < r.FileBytes*3/4 || r.Memory > r.FileBytes*11/10 { // poolers and the like are left out
 			t.Errorf("%s: memory %d, file %d", path, r.Memory, r.FileBytes)
 		}
 		text, err := inspect(t, path)
-		for _, want := range []string{r.Architecture, string(r.Kind), "layers", "F32", "memory", "missing       nothing"} {
+		for _, want := range []string{r.Architecture, string(r.Kind), "width", "F32", "memory", "missing       nothing"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: no %q in %s (%v)", path, want, text, err)
 			}
