@@ -89,7 +89,7 @@ func (l *loader) experts(c *Config, at func(string) string, b *block) {
 	down, ok3 := l.tensor(at("ffn_down_exps.weight"), c.Experts, c.Width, c.FFN)
 	for e := 0; e < c.Experts && ok1 && ok2 && ok3 && l.err == nil; e++ {
 		one := func(t gguf.Tensor) matrix {
-			n := len(t.Data) / c.Experts
+			n := len(t.Data) / c.Experts // 0 if nothing is read
 			return matrix{gguf.Tensor{Name: t.Name, Type: t.Type, Shape: t.Shape[1:], Data: t.Data[e*n:][:n]}, nil}
 		}
 		b.experts = append(b.experts, gated{l.join(c.Width, one(gate), one(up)), l.join(c.FFN, one(down))})
@@ -106,7 +106,7 @@ func (l *loader) ends(c *Config, tied bool) (embedding *linear.Linear, head proj
 	case l.has("output.weight"):
 		head = l.projection(c.Width, source{"output", c.Vocab})
 	}
-	if l.err != nil {
+	if l.err != nil || l.dry != nil {
 		return nil, head
 	}
 	return p.parts[0], head

@@ -9,6 +9,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/weights"
 	"github.com/attn-go/attn/rope"
@@ -93,7 +94,7 @@ func loadPath(path string, o Options) (*Model, error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		m, err := loadFolder(path, o)
+		m, err := loadFolder(path, o, false)
 		if err != nil && !strings.Contains(err.Error(), path) {
 			err = fmt.Errorf("%s: %w", path, err)
 		}
@@ -112,6 +113,32 @@ func loadPath(path string, o Options) (*Model, error) {
 
 // New is [Load] for a file that is open. The file may be closed afterwards.
 func New(f *gguf.File, o Options) (*Model, error) {
+	m, _, err := newModel(f, o, false)
+	return m, err
+}
+
+// newModel is New, or LoadEmbedder with the layers that follow the pooling.
+func newModel(f *gguf.File, o Options, embedder bool) (*Model, []embedding.Step, error) {
+	n, err := networkOfFile(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	if n.config.Bidirectional && !embedder {
+		return nil, nil, keyError("general.architecture", fmt.Sprintf("%q, a model of embeddings", n.architecture.name), "one that generates text; LoadEmbedder is for this one")
+	}
+	l := &loader{store: &file{f, map[string]bool{}}}
+	var dense []embedding.Step
+	if n.config.Bidirectional {
+		if dense, err = l.dense(f, &n.config); err != nil {
+			return nil, nil, err
+		}
+	}
+	m, err := n.model(l, false, o)
+	return m, dense, err
+}
+
+// networkOfFile reads what a file says, without the weights.
+func networkOfFile(f *gguf.File) (*network, error) {
 	a, c, err := readConfig(f)
 	if err != nil {
 		return nil, err
@@ -123,33 +150,46 @@ func New(f *gguf.File, o Options) (*Model, error) {
 	if n.config.Vocab, err = vocabularySize(f, a); err != nil {
 		return nil, err
 	}
-	if err := n.vocabulary.fromGGUF(f, n.config.Vocab); err != nil {
-		return nil, err
-	}
-	return n.model(&loader{store: &file{f, map[string]bool{}}}, false, o)
+	return n, n.vocabulary.fromGGUF(f, n.config.Vocab)
 }
 
 // loadFolder loads the model of a folder.
-func loadFolder(dir string, o Options) (_ *Model, err error) {
-	a, c, tied, err := readFolderConfig(dir)
-	if err != nil {
-		return nil, err
-	}
-	d, err := openCheckpoint(dir, a)
+func loadFolder(dir string, o Options, embedder bool) (_ *Model, err error) {
+	n, d, tied, err := networkOfFolder(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	info, ok := d.Info(d.name(embeddingName))
-	if !ok || len(info.Shape) != 2 || info.Shape[0] < 1 || info.Shape[0] > most {
-		return nil, tensorError(d.name(embeddingName), fmt.Sprintf("shape %v", info.Shape), fmt.Sprintf("[vocabulary, width] with 1 to %d rows", most))
+	if n.config.Bidirectional && !embedder {
+		return nil, &ConfigError{configFile, "use_bidirectional_attention", "true, a model of embeddings", "false; LoadEmbedder is for this one"}
+	}
+	return n.model(&loader{store: d, lessOne: n.lessOne}, tied, o)
+}
+
+// networkOfFolder reads what a folder says, without the weights. The caller closes the checkpoint.
+func networkOfFolder(dir string) (_ *network, d *checkpoint, tied bool, err error) {
+	a, c, tied, err := readFolderConfig(dir)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	if d, err = openCheckpoint(dir, a); err != nil {
+		return nil, nil, false, err
 	}
 	n := &network{architecture: a, config: c}
-	n.config.Vocab = info.Shape[0]
-	if err := n.vocabulary.fromFolder(dir, n.config.Vocab); err != nil {
-		return nil, err
+	if err := n.readVocabulary(dir, d); err != nil {
+		return nil, nil, false, errors.Join(err, d.Close())
 	}
-	return n.model(&loader{store: d, lessOne: a.lessOne}, tied, o)
+	return n, d, tied, nil
+}
+
+// readVocabulary reads the tokens of a folder, of which the embedding has as many or more.
+func (n *network) readVocabulary(dir string, d *checkpoint) error {
+	info, ok := d.Info(d.name(embeddingName))
+	if !ok || len(info.Shape) != 2 || info.Shape[0] < 1 || info.Shape[0] > most {
+		return tensorError(d.name(embeddingName), fmt.Sprintf("shape %v", info.Shape), fmt.Sprintf("[vocabulary, width] with 1 to %d rows", most))
+	}
+	n.config.Vocab = info.Shape[0]
+	return n.vocabulary.fromFolder(dir, n.config.Vocab)
 }
 
 // model reads the weights.
@@ -163,6 +203,9 @@ func (n *network) model(l *loader, tied bool, o Options) (*Model, error) {
 	l.factors(c)
 	if l.err != nil {
 		return nil, l.err
+	}
+	if l.dry != nil {
+		return nil, errDry
 	}
 	if c.localBase != 0 && c.localBase != c.RopeBase || c.localBase != 0 && (c.RopeScaling != 1 || c.scaling.of(c, 0) != nil) {
 		var err error

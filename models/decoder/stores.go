@@ -15,6 +15,7 @@ type checkpoint struct {
 	*folder.Folder
 	arch  *architecture
 	whole bool // the names begin with "model."
+	dry   bool // tensors are checked, and not read
 }
 
 // openCheckpoint opens the weights of a folder.
@@ -29,7 +30,7 @@ func openCheckpoint(dir string, a *architecture) (*checkpoint, error) {
 			f.Use(name)
 		}
 	}
-	return &checkpoint{f, a, whole}, nil
+	return &checkpoint{Folder: f, arch: a, whole: whole}, nil
 }
 
 var digits = regexp.MustCompile(`\d+`)
@@ -77,6 +78,11 @@ func (d *checkpoint) tensor(name string, shape ...int) (t gguf.Tensor, err error
 	name = d.name(name)
 	info, _ := d.Info(name)
 	t = gguf.Tensor{Name: name, Type: types[info.DType], Shape: shape}
+	if d.dry {
+		err := d.Check(name, folder.Floats, shape...)
+		d.Use(name) // so that it is reported once
+		return t, err
+	}
 	t.Data, err = d.Raw(name, folder.Floats, shape...)
 	return t, err
 }

@@ -8,13 +8,15 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/inventory"
 )
 
 // loader takes tensors out of a store. The first error stays; after it, results are not used.
 type loader struct {
 	store
-	lessOne bool   // norms lack 1
-	joined  []byte // the tensors of a layer, one after the other
+	lessOne bool                 // norms lack 1
+	joined  []byte               // the tensors of a layer, one after the other
+	dry     *inventory.Inventory // if not nil, nothing is read, and this notes what would be
 	err     error
 }
 
@@ -28,7 +30,9 @@ type store interface {
 
 // fail records an error.
 func (l *loader) fail(err error) {
-	if l.err == nil {
+	if l.dry != nil && l.err == nil {
+		l.err = l.dry.Problem(err)
+	} else if l.err == nil {
 		l.err = err
 	}
 }
@@ -50,6 +54,10 @@ func tensorError(name, got, want string) error {
 func (l *loader) floats(name string, shape ...int) []float32 {
 	t, ok := l.tensor(name, shape...)
 	if !ok {
+		return nil
+	}
+	if l.dry != nil {
+		l.dry.Floats(shape...)
 		return nil
 	}
 	x, err := t.Float32()
@@ -111,7 +119,9 @@ func (l *loader) join(k int, all ...matrix) (p projection) {
 	var tensors []gguf.Tensor
 	var bias []float32
 	flush := func() {
-		if len(tensors) > 0 && l.err == nil {
+		if l.dry != nil {
+			l.note(tensors)
+		} else if len(tensors) > 0 && l.err == nil {
 			part, err := l.newLinear(tensors, k, bias)
 			if err != nil {
 				l.fail(fmt.Errorf("decoder: tensor %q: %w", tensors[0].Name, err))

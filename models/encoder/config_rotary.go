@@ -28,13 +28,15 @@ func readNomic(f *folder.Folder) (*spec, error) {
 		common
 		Rotary   rotary `json:"rope_parameters"`
 		HeadSize *int   `json:"head_dim"`
-		Old      *int   `json:"n_embd"`
+		publishedNomic
 	}{common: common{Epsilon: 1e-12, Act: "silu", Types: 2}, Rotary: rotary{Base: 1000}}
 	if err := f.JSON(configName, c); err != nil {
 		return nil, err
 	}
-	if c.Old != nil {
-		return nil, &folder.Error{Path: f.Path(configName), Name: "n_embd", Got: strconv.Itoa(*c.Old), Want: "the keys of transformers 5, such as hidden_size"}
+	if c.NEmbd != 0 {
+		if err := c.publishedNomic.into(f, &c.common, &c.Rotary); err != nil {
+			return nil, err
+		}
 	}
 	if err := c.check(f); err != nil {
 		return nil, err

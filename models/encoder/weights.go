@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/linear"
-	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/inventory"
 	"github.com/attn-go/attn/rope"
 )
 
@@ -37,16 +37,22 @@ type layer struct {
 
 // A reader reads the tensors of a model. After the first error it returns nothing.
 type reader struct {
-	*folder.Folder
-	prefix string // of all names
-	int8   bool   // weights of linear layers are rounded
+	source
+	path   string               // of the model
+	prefix string               // of all names
+	int8   bool                 // weights of linear layers are rounded
+	dry    *inventory.Inventory // if not nil, nothing is read, and this notes what would be
 	err    error
 }
 
-// readModel reads the tensors of a folder.
-func readModel(f *folder.Folder, s *spec, o LoadOptions) (*model, *reader) {
-	r := &reader{Folder: f, prefix: s.prefixOf(f), int8: o.Int8}
-	m := &model{spec: *s, int8: o.Int8}
+// readModel reads the tensors of a model.
+func readModel(x *origin, o LoadOptions) (*model, *reader) {
+	return readModelOf(x, &reader{source: x.source, path: x.path, prefix: x.spec.prefixOf(x.source), int8: o.Int8})
+}
+
+func readModelOf(x *origin, r *reader) (*model, *reader) {
+	s := x.spec
+	m := &model{spec: *s, int8: r.int8}
 	n := &s.names
 	m.words = r.floats(n.words+".weight", s.Vocab, s.Width)
 	if n.positions != "" {
@@ -63,16 +69,19 @@ func readModel(f *folder.Folder, s *spec, o LoadOptions) (*model, *reader) {
 		m.layers = append(m.layers, r.layer(i, s))
 	}
 	for _, base := range s.bases {
+		if r.err != nil || r.dry != nil { // only then the file has tensors as large as a table of rotations
+			break
+		}
 		p, err := rope.New(rope.Config{Dims: s.Width / s.Heads, Base: base, Positions: min(s.Positions, 8192)})
-		if err != nil && r.err == nil {
-			r.err = fmt.Errorf("encoder: %s: %w", f.Dir(), err)
+		if err != nil {
+			r.err = fmt.Errorf("encoder: %s: %w", x.path, err)
 		}
 		m.ropes = append(m.ropes, p)
 	}
-	for _, name := range f.Names() {
+	for _, name := range x.Names() {
 		for _, begin := range n.unused {
 			if strings.HasPrefix(name, begin) || strings.HasPrefix(name, r.prefix+begin) {
-				f.Use(name)
+				x.Use(name)
 			}
 		}
 	}
@@ -137,18 +146,18 @@ func (r *reader) halves(n, k int, biased bool, name string) (first, second *line
 	bias := make([][]float32, 2)
 	if biased {
 		b := r.floats(name+".bias", 2*n)
-		if r.err == nil {
+		if r.err == nil && r.dry == nil {
 			bias = [][]float32{b[:n], b[n:]}
 		}
 	}
-	if r.err != nil {
+	if r.err != nil || r.dry != nil {
 		return nil, nil
 	}
 	return r.pack(name, w[:n*k], bias[0], k), r.pack(name, w[n*k:], bias[1], k)
 }
 
 func (r *reader) pack(name string, w, bias []float32, k int) *linear.Linear {
-	if r.err != nil {
+	if r.err != nil || r.dry != nil {
 		return nil
 	}
 	pack := linear.New
@@ -157,13 +166,17 @@ func (r *reader) pack(name string, w, bias []float32, k int) *linear.Linear {
 	}
 	l, err := pack(linear.DenseMatrix(w, len(w)/k, k), bias)
 	if err != nil {
-		r.err = fmt.Errorf("encoder: %s: %s%s: %w", r.Dir(), r.prefix, name, err)
+		r.err = fmt.Errorf("encoder: %s: %s%s: %w", r.path, r.prefix, name, err)
 	}
 	return l
 }
 
 func (r *reader) floats(name string, shape ...int) []float32 {
 	if r.err != nil {
+		return nil
+	}
+	if r.dry != nil {
+		r.checked(r.prefix+name, shape)
 		return nil
 	}
 	x, err := r.Float32(r.prefix+name, shape...)

@@ -98,6 +98,18 @@ func (t Type) layout() layout {
 	return layouts[t]
 }
 
+// Size returns the bytes of so many elements, which are whole blocks; 0 for a type that is not defined.
+func (t Type) Size(elements int) int64 {
+	l := t.layout()
+	if l.elements == 0 {
+		return 0
+	}
+	return int64(elements) / int64(l.elements) * int64(l.bytes)
+}
+
+// Converts tells whether [Tensor.Float32] converts the type.
+func (t Type) Converts() bool { return t.layout().convert != nil }
+
 // String returns the name of the type, or its number if the format does not define it.
 func (t Type) String() string {
 	if l := t.layout(); l.name != "" {

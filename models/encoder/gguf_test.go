@@ -1,0 +1,106 @@
+package encoder
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/gguf"
+)
+
+// ggufFolder has GGUF files of models of testdata/tiny, with weights of float32; see gguf.py there.
+const ggufFolder = "../testdata/tiny/gguf"
+
+// TestGGUF: a file has the ids and the bits of the folder that it was made of.
+func TestGGUF(t *testing.T) {
+	for _, name := range []string{"bert-1", "nomic_bert-1", "xlm-roberta-1"} {
+		dir := "../testdata/tiny/" + name
+		want, err := Load(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Load(filepath.Join(ggufFolder, name+".gguf"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.MaxTokens() != want.MaxTokens() || got.Width() != want.Width() || got.Vocab() != want.Vocab() {
+			t.Errorf("%s: %d tokens, width %d, %d ids; want %d, %d, %d", name, got.MaxTokens(), got.Width(), got.Vocab(), want.MaxTokens(), want.Width(), want.Vocab())
+		}
+		r := readTiny(t, dir)
+		a, err := got.EmbedTokens(t.Context(), r.IDs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := want.EmbedTokens(t.Context(), r.IDs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, text := range r.Texts {
+			// A GGUF file cannot say that a tokenizer normalises with NFKC, as that of this xlm-roberta does.
+			if ids := got.Tokens(text); name != "xlm-roberta-1" && !slices.Equal(ids, r.IDs[i]) {
+				t.Errorf("%s: %q: ids %d, want %d", name, text, ids, r.IDs[i])
+			}
+			if !equalBits(a[i], b[i]) {
+				t.Errorf("%s: text %d has other bits", name, i)
+			}
+		}
+	}
+}
+
+// TestGGUFReranker: so have rerankers, whose classifier is in the file.
+func TestGGUFReranker(t *testing.T) {
+	for _, name := range []string{"reranker-bert-1", "reranker-xlm-roberta-1"} {
+		want, err := LoadReranker("../testdata/tiny/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(ggufFolder, name+".gguf")
+		got, err := LoadReranker(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.types = want.types // GGUF files do not say it: of BERT they have types, but the tokenizer of this folder gives none
+		passages := []string{"Hello, world!", "a b c", ""}
+		a, err := got.Score(t.Context(), "The cat sits.", passages)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := want.Score(t.Context(), "The cat sits.", passages)
+		if err != nil || !equalBits(a, b) {
+			t.Errorf("%s: scores %v, want %v (%v)", name, a, b, err)
+		}
+		var bad *folder.Error
+		if _, err := Load(path); !errors.As(err, &bad) || bad.Want != "an embedding model; this one is for LoadReranker" {
+			t.Errorf("%s as a model of embeddings: %v", name, err)
+		}
+	}
+	var bad *folder.Error
+	if _, err := LoadReranker(filepath.Join(ggufFolder, "bert-1.gguf")); !errors.As(err, &bad) {
+		t.Errorf("a model without a classifier: %v", err)
+	}
+}
+
+// FuzzGGUF: a file that is changed is a model or an error, with memory of its size.
+func FuzzGGUF(f *testing.F) {
+	for _, name := range []string{"bert-1", "nomic_bert-1"} {
+		data, err := os.ReadFile(filepath.Join(ggufFolder, name+".gguf"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data[:len(data)-len(data)%64])
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := gguf.New(data)
+		if err != nil {
+			return
+		}
+		x := &origin{source: &ggufSource{file, "f", map[string]bool{}}, path: "f"}
+		if x.readGGUF(file) != nil {
+			return
+		}
+		x.read(LoadOptions{})
+	})
+}

@@ -1,0 +1,48 @@
+package encoder
+
+import (
+	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/inventory"
+)
+
+// Inspect says what [Load] or, if it has a classifier, [LoadReranker] would read of a model, without reading the
+// weights: all that is missing or does not fit, and the memory that is taken. The error is that of
+// files that say too little for that.
+func Inspect(model string, reranker bool) (*inventory.Inventory, error) {
+	x, err := open(model)
+	if err != nil {
+		return nil, err
+	}
+	defer x.close()
+	v := &inventory.Inventory{}
+	s := x.spec
+	v.Size("layers", s.Layers)
+	v.Size("width", s.Width)
+	v.Size("heads", s.Heads)
+	v.Size("inner width", s.Inner)
+	v.Size("tokens of a text", x.maxTokens)
+	v.Size("vocabulary", s.Vocab)
+	m, r := readModelOf(x, &reader{source: x.source, path: x.path, prefix: s.prefixOf(x.source), dry: v})
+	if reranker && len(s.heads) > 0 {
+		head := &reader{source: x.source, path: x.path, dry: v}
+		head.matrix(s.heads[0].dense, s.Width, s.Width)
+		head.matrix(s.heads[0].out, 1, s.Width)
+	} else if !reranker {
+		_, err = embedding.ReadSteps(x.path, x.modules, m.Width, LoadOptions{})
+	}
+	v.Problem(err)
+	if r.err == nil { // otherwise not all tensors have been asked for
+		v.Problem(x.Unused())
+	}
+	return v, nil
+}
+
+// checked notes a tensor, without reading it.
+func (r *reader) checked(name string, shape []int) {
+	if err := r.check(name, shape...); err != nil {
+		r.err = r.dry.Problem(err)
+		r.Use(name) // so that it is reported once
+		return
+	}
+	r.dry.Floats(shape...)
+}

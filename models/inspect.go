@@ -1,0 +1,118 @@
+package models
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/inventory"
+	"github.com/attn-go/attn/models/static"
+)
+
+// A Report is what [Inspect] finds.
+type Report struct {
+	Description
+	Types     []Type // of the tensors, the one with most bytes first
+	FileBytes int64  // of the tensors in the files
+	*inventory.Inventory
+}
+
+// A Type is a type of tensors of a model.
+type Type struct {
+	Name     string
+	Tensors  int
+	Elements int64
+	Bytes    int64
+}
+
+// Inspect says what a model is, and what loading it would need and lack, without reading its weights. The
+// error is that of [Look]; what else is wrong is in Problems.
+func Inspect(model string) (*Report, error) {
+	d, err := Look(model)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Description: *d, Inventory: &inventory.Inventory{}}
+	if err := r.types(); err != nil {
+		r.Problem(err)
+		return r, nil
+	}
+	v, err := d.inventory()
+	if err != nil {
+		r.Problem(err)
+		return r, nil
+	}
+	r.Inventory = v
+	return r, nil
+}
+
+func (d *Description) inventory() (*inventory.Inventory, error) {
+	switch d.family {
+	case decoders:
+		return decoder.Inspect(d.Path, d.Kind == Embedder)
+	case tables:
+		return static.Inspect(d.Path)
+	}
+	return encoder.Inspect(d.Path, d.Kind == Reranker)
+}
+
+// types adds up the tensors of the files.
+func (r *Report) types() error {
+	all := map[string]*Type{}
+	add := func(name string, elements, bytes int64) {
+		t := all[name]
+		if t == nil {
+			t = &Type{Name: name}
+			all[name] = t
+		}
+		t.Tensors++
+		t.Elements += elements
+		t.Bytes += bytes
+		r.FileBytes += bytes
+	}
+	each := eachOfFolder
+	if r.GGUF {
+		each = eachOfFile
+	}
+	if err := each(filepath.Join(r.Path, filepath.FromSlash(r.table)), add); err != nil {
+		return err
+	}
+	for _, t := range all {
+		r.Types = append(r.Types, *t)
+	}
+	slices.SortFunc(r.Types, func(a, b Type) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name)) })
+	return nil
+}
+
+func eachOfFile(path string, add func(name string, elements, bytes int64)) error {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, t := range f.Tensors() {
+		add(t.Type.String(), int64(inventory.Elements(t.Shape)), int64(len(t.Data)))
+	}
+	return nil
+}
+
+// dtypes are the bytes of an element of a safetensors file.
+var dtypes = map[string]int64{"F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2}
+
+func eachOfFolder(dir string, add func(name string, elements, bytes int64)) error {
+	f, err := folder.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, name := range f.Names() {
+		info, _ := f.Info(name)
+		n := int64(inventory.Elements(info.Shape))
+		add(info.DType, n, n*max(1, dtypes[info.DType]))
+	}
+	return nil
+}

@@ -1,0 +1,293 @@
+// Package static makes embeddings of texts with tables of vectors, without a transformer: a vector is the
+// mean of those of the tokens. It reads the folders of model2vec and of sentence-transformers' StaticEmbedding.
+package static
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/inventory"
+	"github.com/attn-go/attn/models/tokenizer"
+	"github.com/attn-go/attn/models/weights"
+)
+
+// The architectures: model_type of model2vec's config.json, and the module of sentence-transformers.
+const (
+	Model2Vec       = "model2vec"
+	StaticEmbedding = "StaticEmbedding"
+)
+
+const (
+	maxTokens = 512 // as model2vec cuts texts
+	most      = 1 << 24
+)
+
+// Load reads a table of vectors from a folder, found as [weights.Resolve] does:
+//
+//	config.json        of model2vec: normalize says whether vectors are divided by their L2 norm
+//	modules.json       of sentence-transformers: StaticEmbedding, in the folder itself or one of its own, and Normalize
+//	model.safetensors  embeddings or embedding.weight [rows, width], of float32, float16 or bfloat16; mapping [tokens], the
+//	                   row of each token if it is not the id; weights [tokens], which rows are multiplied with
+//	tokenizer.json     see package tokenizer
+//
+// Texts get no tokens around them, and those of model2vec lose the tokens that stand for unknown words. A text
+// without tokens has a vector of zeros. Every tensor is used, or the error is a [*folder.Error] that names it.
+func Load(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
+	m, err := read(model)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	if err := m.load(); err != nil {
+		return nil, err
+	}
+	t, err := tokenizer.Load(m.Dir())
+	if err != nil {
+		return nil, fmt.Errorf("static: %s: %w", m.Dir(), err)
+	}
+	if t.Len() > m.vocab {
+		return nil, &folder.Error{Path: m.Dir(), Name: "tokenizer.json", Got: fmt.Sprintf("%d tokens", t.Len()), Want: fmt.Sprintf("at most %d, which have vectors", m.vocab)}
+	}
+	steps, err := embedding.ReadSteps(m.Dir(), m.modules, m.width, o)
+	if err != nil {
+		return nil, err
+	}
+	p := embedding.Parts{
+		Model: &m.table, Tokenizer: t, NoSpecial: true, Drop: -1, Modules: m.modules, Steps: steps,
+		Vocab: m.vocab, Width: m.width, MaxTokens: maxTokens, Positions: most, Empty: true,
+	}
+	if id, ok := t.Role(tokenizer.Unknown); ok && m.dropUnknown {
+		p.Drop = id
+	}
+	return embedding.New(p), nil
+}
+
+// A table has the vectors of tokens.
+type table struct {
+	rows    []float32 // [_, width]
+	mapping []int32   // of each id; nil if the rows are those of the ids
+	weights []float32 // of each id, or nil
+	width   int
+}
+
+// States copies the vectors of the tokens of each text.
+func (t *table) States(ctx context.Context, ids [][]int32, _ *embedding.Options, _ folder.Pooling, each func(text int, states []float32) error) error {
+	var x []float32
+	for i, text := range ids {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		x = x[:0]
+		for _, id := range text {
+			row := id
+			if t.mapping != nil {
+				row = t.mapping[id]
+			}
+			x = append(x, t.rows[int(row)*t.width:][:t.width]...)
+			if t.weights != nil {
+				for j, y := range x[len(x)-t.width:] {
+					x[len(x)-t.width+j] = float32(y * t.weights[id])
+				}
+			}
+		}
+		if err := each(i, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A model is the files of a table.
+type model struct {
+	*folder.Folder
+	table
+	name        string // of the tensor
+	count       int    // of rows
+	vocab       int    // of ids
+	dropUnknown bool
+	modules     *folder.Modules
+}
+
+// read reads what a folder says, without the vectors. The caller closes it.
+func read(name string) (*model, error) {
+	dir, err := weights.Resolve(name)
+	if err != nil {
+		return nil, fmt.Errorf("static: %w", err)
+	}
+	m := &model{modules: &folder.Modules{Listed: true, Pooling: folder.Mean}}
+	at, err := m.readModules(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.readConfig(dir); err != nil {
+		return nil, err
+	}
+	if m.Folder, err = folder.Open(at); err != nil {
+		return nil, err
+	}
+	if err := m.sizes(); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return m, nil
+}
+
+// readModules reads modules.json, if there is one, and returns the folder of the table.
+func (m *model) readModules(dir string) (string, error) {
+	path := filepath.Join(dir, "modules.json")
+	var list []struct{ Path, Type string }
+	if err := folder.ReadJSON(path, &list); errors.Is(err, fs.ErrNotExist) {
+		return dir, nil
+	} else if err != nil {
+		return "", err
+	}
+	at := dir
+	for i, x := range list {
+		kind := x.Type[strings.LastIndex(x.Type, ".")+1:]
+		switch {
+		case i == 0 && kind == StaticEmbedding && (x.Path == "" || filepath.IsLocal(filepath.FromSlash(x.Path))):
+			at = filepath.Join(dir, filepath.FromSlash(x.Path))
+		case i > 0 && kind == "Normalize":
+			m.modules.After = []folder.Module{{}}
+		default:
+			return "", &folder.Error{Path: path, Name: fmt.Sprintf("module %d", i), Got: fmt.Sprintf("%q", x.Type), Want: "StaticEmbedding, and then Normalize or nothing"}
+		}
+	}
+	return at, nil
+}
+
+// readConfig reads config.json of model2vec.
+func (m *model) readConfig(dir string) error {
+	var c struct {
+		Type      string `json:"model_type"`
+		Normalize *bool  `json:"normalize"`
+	}
+	if err := folder.ReadJSON(filepath.Join(dir, "config.json"), &c); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	m.dropUnknown = c.Type == Model2Vec
+	if c.Normalize != nil { // what model2vec goes by
+		if m.modules.After = nil; *c.Normalize {
+			m.modules.After = []folder.Module{{}}
+		}
+	}
+	return nil
+}
+
+// sizes finds the table and how large it is.
+func (m *model) sizes() error {
+	m.name = "embeddings"
+	if _, ok := m.Info(m.name); !ok {
+		m.name = "embedding.weight"
+	}
+	info, ok := m.Info(m.name)
+	if !ok || len(info.Shape) != 2 || info.Shape[0] < 1 || info.Shape[1] < 1 || info.Shape[0] > most || info.Shape[1] > 1<<20 {
+		return &folder.Error{Path: m.Dir(), Name: m.name, Got: fmt.Sprintf("%s %v", info.DType, info.Shape), Want: "a matrix [rows, width]"}
+	}
+	m.count, m.width = info.Shape[0], info.Shape[1]
+	m.vocab = m.count
+	for _, name := range []string{"mapping", "weights"} {
+		if info, ok := m.Info(name); ok && len(info.Shape) == 1 && info.Shape[0] >= 1 && info.Shape[0] <= most {
+			m.vocab = info.Shape[0]
+			break
+		}
+	}
+	return nil
+}
+
+// load reads the tensors.
+func (m *model) load() (err error) {
+	if m.rows, err = m.Float32(m.name, m.count, m.width); err != nil {
+		return err
+	}
+	if err := m.loadMapping(); err != nil {
+		return err
+	}
+	if m.mapping == nil && m.vocab != m.count {
+		return &folder.Error{Path: m.Dir(), Name: "weights", Got: fmt.Sprintf("%d", m.vocab), Want: fmt.Sprintf("%d, as there are rows", m.count)}
+	}
+	if err := m.loadWeights(); err != nil {
+		return err
+	}
+	return m.Unused()
+}
+
+func (m *model) loadMapping() error {
+	info, ok := m.Info("mapping")
+	if !ok {
+		return nil
+	}
+	data, err := m.Raw("mapping", []string{"I64", "I32"}, m.vocab)
+	if err != nil {
+		return err
+	}
+	m.mapping = make([]int32, m.vocab)
+	size := len(data) / m.vocab
+	for i := range m.mapping {
+		row := int64(int32(binary.LittleEndian.Uint32(data[i*size:])))
+		if info.DType == "I64" {
+			row = int64(binary.LittleEndian.Uint64(data[i*size:]))
+		}
+		if row < 0 || row >= int64(m.count) {
+			return &folder.Error{Path: m.Dir(), Name: "mapping", Got: fmt.Sprintf("row %d for token %d", row, i), Want: fmt.Sprintf("0 to %d", m.count-1)}
+		}
+		m.mapping[i] = int32(row)
+	}
+	return nil
+}
+
+func (m *model) loadWeights() (err error) {
+	info, ok := m.Info("weights")
+	if !ok {
+		return nil
+	}
+	if info.DType != "F64" {
+		m.weights, err = m.Float32("weights", m.vocab)
+		return err
+	}
+	data, err := m.Raw("weights", []string{"F64"}, m.vocab)
+	if err != nil {
+		return err
+	}
+	m.weights = make([]float32, m.vocab)
+	for i := range m.weights {
+		m.weights[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:])))
+	}
+	return nil
+}
+
+// Inspect says what [Load] would read of a model, without reading the vectors. The error is that of files that
+// say too little for that.
+func Inspect(name string) (*inventory.Inventory, error) {
+	m, err := read(name)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	v := &inventory.Inventory{}
+	v.Size("width", m.width)
+	v.Size("rows", m.count)
+	v.Size("vocabulary", m.vocab)
+	v.Problem(m.Check(m.name, folder.Floats, m.count, m.width))
+	v.Floats(m.count, m.width)
+	if _, ok := m.Info("mapping"); ok {
+		v.Problem(m.Check("mapping", []string{"I64", "I32"}, m.vocab))
+		v.Floats(m.vocab)
+	}
+	if _, ok := m.Info("weights"); ok {
+		v.Problem(m.Check("weights", append([]string{"F64"}, folder.Floats...), m.vocab))
+		v.Floats(m.vocab)
+	}
+	v.Problem(m.Unused())
+	_, v.Tokenizer = tokenizer.Load(m.Dir())
+	return v, nil
+}
