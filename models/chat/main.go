@@ -188,13 +188,13 @@ func (p *program) answer(ctx context.Context, prompts [][]int32, titles []string
 	speed := startSpeed(prompts)
 	var failure error
 	for token, err := range p.model.GenerateBatch(ctx, prompts, p.generate) {
-		var full *decoder.ContextError
 		switch {
 		case err == nil:
-			speed.token()
+			speed.token(token)
 			w.add(token.Index, token.Text)
-		case errors.As(err, &full) && speed.tokens > 0:
-			fmt.Fprintf(p.stderr, "\nchat: text %d ends: the context of %d tokens is full, -ctx makes it larger\n", token.Index+1, full.Context)
+			if token.End == decoder.EndContext {
+				fmt.Fprintf(p.stderr, "\nchat: text %d ends: the context of %d tokens is full, -ctx makes it larger\n", token.Index+1, p.model.Options().Context)
+			}
 		case ctx.Err() != nil:
 			failure = context.Cause(ctx)
 		default:
