@@ -19,6 +19,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/decoder"
@@ -88,7 +89,7 @@ func (c *config) input(stdin io.Reader, report io.Writer) (text string, talks bo
 
 // load loads the model and makes sure that it can do what is asked for.
 func (c *config) load() (*decoder.Model, error) {
-	m, err := decoder.Load(c.model, c.options)
+	m, err := models.OpenGenerator(c.model, c.options)
 	if err != nil {
 		return nil, inFlags(err)
 	}

@@ -19,6 +19,8 @@ type architecture struct {
 	lessOne         bool // folders have the weights of norms less 1
 	scaledEmbedding bool // by the root of the width
 	experts         bool // feed-forward networks are mixtures of experts
+	bidirectional   bool // tokens see those after them, in GGUF files of the architecture
+	eitherWay       bool // or if config.json of a folder says so
 	gate            func(dst, gate, up []float32) error
 
 	// Every period-th layer, counted from 1, sees all keys if the model has a window; 0 means none
@@ -45,8 +47,12 @@ var architectures = []architecture{
 		period: 2, scoreLayers: 46, names: gemmaNames,
 	},
 	{
-		name: "gemma3", folder: []string{"gemma3_text"}, headNorms: true, postNorms: true, lessOne: true, scaledEmbedding: true, gate: activation.GeGLUTanh,
+		name: "gemma3", folder: []string{"gemma3_text"}, eitherWay: true, headNorms: true, postNorms: true, lessOne: true, scaledEmbedding: true, gate: activation.GeGLUTanh,
 		period: 6, localBase: 10000, scoreLayers: 62, names: gemmaNames,
+	},
+	{
+		name: "gemma-embedding", headNorms: true, postNorms: true, lessOne: true, scaledEmbedding: true, bidirectional: true, gate: activation.GeGLUTanh,
+		period: 6, localBase: 10000, names: gemmaNames,
 	},
 }
 
@@ -120,3 +126,15 @@ func windows(layers, window int, whole func(i int) bool) []int {
 
 // whole tells whether a layer sees all keys where the model does not say it.
 func (a *architecture) whole(layer int) bool { return a.period > 0 && (layer+1)%a.period == 0 }
+
+// Architectures lists what [Load] and [LoadEmbedder] take: model_type of a config.json and
+// general.architecture of a GGUF file.
+func Architectures() (folders, files []string) {
+	for i := range architectures {
+		folders = append(folders, architectures[i].folder...)
+		files = append(files, architectures[i].name)
+	}
+	slices.Sort(folders)
+	slices.Sort(files)
+	return folders, files
+}

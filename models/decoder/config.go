@@ -33,6 +33,10 @@ type Config struct {
 	// means all in every layer.
 	Windows []int
 
+	// Bidirectional says that tokens also see those after them, and with a window as many after
+	// them as before: a model of embeddings, see [LoadEmbedder], which generates no text.
+	Bidirectional bool
+
 	EmbeddingScale float32 // multiplies embeddings, if not 0
 	ScoreScale     float32 // of scores, if not 0, which means 1/√HeadSize
 	ScoreSoftcap   float32 // limits scores, if not 0
@@ -53,8 +57,14 @@ func (c *Config) window(layer int) int {
 // attention returns the options of attention in a layer, which have a mask that is causal.
 func (c *Config) attention(layer int, o kernel.Options) kernel.Options {
 	o.Scale, o.Softcap = c.ScoreScale, c.ScoreSoftcap
-	if n := c.window(layer); n > 0 {
+	n := c.window(layer)
+	switch {
+	case n > 0 && c.Bidirectional:
+		o.Mask = kernel.Window(n-1, n-1)
+	case n > 0:
 		o.Mask = kernel.Window(n-1, 0)
+	case c.Bidirectional:
+		o.Mask = kernel.Mask{}
 	}
 	return o
 }

@@ -51,7 +51,11 @@ func (s *settings) config(a *architecture) Config {
 	s.activation(a)
 	s.yes("attention_bias") // the biases are there or not
 	s.yes("mlp_bias")
-	s.only("use_bidirectional_attention", false)
+	if a.eitherWay {
+		c.Bidirectional = s.yes("use_bidirectional_attention")
+	} else {
+		s.only("use_bidirectional_attention", false)
+	}
 	s.expertKeys(a, &c)
 	s.check(&c)
 	if *s.err == nil {
@@ -143,6 +147,9 @@ func (s *settings) windows(a *architecture, c *Config) {
 	} else if s.yes("use_sliding_window") { // Qwen 2 and 3: from a layer on
 		first := s.integer("max_window_layers", 28, 0, most)
 		whole = func(i int) bool { return i < first }
+	}
+	if c.Bidirectional && window > 0 {
+		window = window/2 + 1 // a half of it to each side
 	}
 	c.Windows = windows(c.Layers, window, whole)
 }

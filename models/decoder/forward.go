@@ -150,7 +150,7 @@ func (s *Session) nextPass(steps []Step) bool {
 	s.positions, s.tokens, s.wanted = s.positions[:0], s.tokens[:0], s.wanted[:0]
 	for i := range steps {
 		t, done := &steps[i], s.done[i]
-		n := min(len(t.Tokens)-done, chunk-len(s.tokens))
+		n := min(len(t.Tokens)-done, s.chunk-len(s.tokens))
 		if n == 0 {
 			continue
 		}

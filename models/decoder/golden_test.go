@@ -6,9 +6,11 @@ import (
 	"encoding/hex"
 	"math"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/tinyllama"
 )
@@ -98,6 +100,32 @@ func TestGoldenArchitectures(t *testing.T) {
 			ids := prompt(100, 1)
 			if got := hash(forward(t, s, Step{Text: s.NewText(), Tokens: ids, Logits: All})[0]); got != want {
 				t.Errorf("%s, %s: logits have the hash %s, want %s", name, tier.Name, got, want)
+			}
+		}
+	}
+}
+
+// So are the vectors of models of embeddings.
+func TestGoldenEmbedders(t *testing.T) {
+	for name, want := range map[string]string{
+		"embeddinggemma-2":  "78190b354895ba5382446be17c454b04a11a05ad50730d9b300399ab6a20390a",
+		"qwen3-embedding-2": "c6ecde409f7af6428ba32ee3b3f60117082f73d7cc430cea1e5e120f01b61d50",
+	} {
+		dir := filepath.Join(filepath.Dir(tinyFolders), name)
+		e, err := LoadEmbedder(dir, embedding.LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tier := range kernel.Tiers() {
+			if !tier.Runs {
+				continue
+			}
+			vectors, err := e.With(embedding.Options{Exec: kernel.Exec{Tier: tier.Name}}).EmbedTokens(t.Context(), readTiny(t, dir).IDs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := hash(slices.Concat(vectors...)); got != want {
+				t.Errorf("%s, %s: vectors have the hash %s, want %s", name, tier.Name, got, want)
 			}
 		}
 	}

@@ -18,7 +18,9 @@ type keys struct {
 
 // unused are keys without the architecture that change nothing here.
 var unusedKeys = []string{
-	"vocab_size", // checked with the embedding
+	"vocab_size",                                                                 // checked with the embedding
+	"pooling_type",                                                               // LoadEmbedder reads it
+	"dense_2_feat_in", "dense_2_feat_out", "dense_3_feat_in", "dense_3_feat_out", // the tensors say it
 	"rope.scaling.finetuned", "tensor_data_layout", "attention.layer_norm_epsilon", "expert_feed_forward_length",
 }
 
@@ -193,6 +195,9 @@ func (k *keys) windows(a *architecture, c *Config) {
 	if k.has("attention.sliding_window_pattern") {
 		period := k.integer("attention.sliding_window_pattern", 1, most)
 		whole = func(layer int) bool { return (layer+1)%period == 0 }
+	}
+	if c.Bidirectional = a.bidirectional; c.Bidirectional && window > 0 {
+		window = window/2 + 1 // a half of it to each side
 	}
 	c.Windows = windows(c.Layers, window, whole)
 	if a.localBase != 0 && c.Windows != nil {

@@ -153,7 +153,7 @@ func TestLoadErrors(t *testing.T) {
 		change func(f *tinyllama.File)
 		want   error // nil: only that there is a *gguf.KeyError
 	}{
-		{"architecture", set("general.architecture", "qwen9"), key("general.architecture", `"qwen9"`, "one of llama, qwen2, qwen3, qwen3moe, phi3, gemma2, gemma3")},
+		{"architecture", set("general.architecture", "qwen9"), key("general.architecture", `"qwen9"`, "one of llama, qwen2, qwen3, qwen3moe, phi3, gemma2, gemma3, gemma-embedding")},
 		{"no architecture", set("general.architecture", nil), nil},
 		{"no layers", set("llama.block_count", nil), nil},
 		{"layers of text", set("llama.block_count", "three"), nil},

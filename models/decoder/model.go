@@ -9,6 +9,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/weights"
 	"github.com/attn-go/attn/rope"
@@ -87,7 +88,7 @@ func loadPath(path string, o Options) (*Model, error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		m, err := loadFolder(path, o)
+		m, err := loadFolder(path, o, false)
 		if err != nil && !strings.Contains(err.Error(), path) {
 			err = fmt.Errorf("%s: %w", path, err)
 		}
@@ -106,28 +107,48 @@ func loadPath(path string, o Options) (*Model, error) {
 
 // New is [Load] for a file that is open. The file may be closed afterwards.
 func New(f *gguf.File, o Options) (*Model, error) {
+	m, _, err := newModel(f, o, false)
+	return m, err
+}
+
+// newModel is New, or LoadEmbedder with the layers that follow the pooling.
+func newModel(f *gguf.File, o Options, embedder bool) (*Model, []embedding.Step, error) {
 	a, c, err := readConfig(f)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if c.Bidirectional && !embedder {
+		return nil, nil, keyError("general.architecture", fmt.Sprintf("%q, a model of embeddings", a.name), "one that generates text; LoadEmbedder is for this one")
 	}
 	n := &network{architecture: a, config: c, pairing: rope.RotateHalf}
 	if a.interleaved {
 		n.pairing = rope.Interleaved
 	}
 	if n.config.Vocab, err = vocabularySize(f, a); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := n.vocabulary.fromGGUF(f, n.config.Vocab); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return n.model(&loader{store: &file{f, map[string]bool{}}}, false, o)
+	l := &loader{store: &file{f, map[string]bool{}}}
+	var dense []embedding.Step
+	if c.Bidirectional {
+		if dense, err = l.dense(f, &c); err != nil {
+			return nil, nil, err
+		}
+	}
+	m, err := n.model(l, false, o)
+	return m, dense, err
 }
 
 // loadFolder loads the model of a folder.
-func loadFolder(dir string, o Options) (_ *Model, err error) {
+func loadFolder(dir string, o Options, embedder bool) (_ *Model, err error) {
 	a, c, tied, err := readFolderConfig(dir)
 	if err != nil {
 		return nil, err
+	}
+	if c.Bidirectional && !embedder {
+		return nil, &ConfigError{configFile, "use_bidirectional_attention", "true, a model of embeddings", "false; LoadEmbedder is for this one"}
 	}
 	d, err := openCheckpoint(dir, a)
 	if err != nil {

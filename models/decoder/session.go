@@ -15,6 +15,7 @@ type Session struct {
 	model *Model
 	cache *kvcache.Cache
 	batch *kvcache.Batch
+	chunk int // the most tokens of a pass
 	scratch
 
 	// observe, if not nil, sees intermediate rows. It is for tests.
@@ -50,7 +51,7 @@ func (m *Model) newSession(pages int) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decoder: cache: %w", err)
 	}
-	s := &Session{model: m, cache: cache}
+	s := &Session{model: m, cache: cache, chunk: chunk}
 	s.batch, err = cache.NewBatch()
 	return s, err
 }

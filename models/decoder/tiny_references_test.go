@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/safetensors"
 	"github.com/attn-go/attn/models/tokenizer"
 	"github.com/attn-go/attn/numeric"
@@ -35,6 +36,8 @@ type tinyReferences struct {
 
 	tensors *safetensors.File
 	model   *Model
+
+	embedder *embedding.Embedder
 }
 
 // readTiny reads the references of a folder.
@@ -66,21 +69,30 @@ func checkTinyFolder(t *testing.T, folder string) {
 		t.Fatalf("kind %q is not known", r.Kind)
 	}
 	var err error
-	if r.model, err = Load(folder, Options{}); err != nil {
+	if r.model, err = loadFolder(folder, Options{}, r.Kind == "embedder"); err != nil {
 		t.Fatal(err)
+	}
+	if r.Kind == "embedder" {
+		if r.embedder, err = LoadEmbedder(folder, embedding.LoadOptions{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if len(r.IDs) != len(r.Texts) || r.Kind == "decoder" && len(r.Greedy) != len(r.Texts) {
 		t.Fatalf("%d texts, %d lists of ids, %d greedy ones", len(r.Texts), len(r.IDs), len(r.Greedy))
 	}
 	t.Run("ids", r.checkIDs)
 	t.Run("numbers", r.checkNumbers)
-	t.Run("bits", r.checkBits)
-	if r.Kind == "decoder" {
+	if !r.model.config.Bidirectional {
+		t.Run("bits", r.checkBits)
+	}
+	if r.Kind == "embedder" {
+		t.Run("vectors", r.checkVectors)
+	} else {
 		t.Run("greedy", r.checkGreedy)
 	}
 }
 
-// checkIDs compares the tokens of the texts. Embedders get one more, which make.py appends.
+// checkIDs compares the tokens of the texts. qwen3-embedding gets one more, which make.py appends.
 func (r *tinyReferences) checkIDs(t *testing.T) {
 	tok, err := r.model.Tokenizer()
 	if err != nil {
@@ -88,7 +100,7 @@ func (r *tinyReferences) checkIDs(t *testing.T) {
 	}
 	for i, text := range r.Texts {
 		want := r.IDs[i]
-		if r.Kind == "embedder" {
+		if r.Arch == "qwen3-embedding" {
 			want = want[:len(want)-1]
 		}
 		if got := tok.Encode(text, tokenizer.Options{Limit: 128}); !slices.Equal(got, want) {
@@ -165,7 +177,11 @@ func (r *tinyReferences) checkNumbers(t *testing.T) {
 		hidden.add(t, fmt.Sprintf("text %d, hidden states", i), all, want, theirs)
 		if r.Kind == "embedder" {
 			want, theirs = r.floats(t, fmt.Sprint(i, ".embedding"))
-			embeddings.add(t, fmt.Sprintf("text %d, embedding", i), normalised(seen["norm0"][(len(ids)-1)*c.Width:]), want, theirs)
+			vectors, err := r.embedder.EmbedTokens(t.Context(), [][]int32{ids})
+			if err != nil {
+				t.Fatal(err)
+			}
+			embeddings.add(t, fmt.Sprintf("text %d, embedding", i), vectors[0], want, theirs)
 			continue
 		}
 		want, theirs = r.floats(t, fmt.Sprint(i, ".logits"))
@@ -182,17 +198,31 @@ func (r *tinyReferences) checkNumbers(t *testing.T) {
 	}
 }
 
-// normalised returns x with the length 1.
-func normalised(x []float32) []float32 {
-	total := 0.0
-	for _, v := range x {
-		total += float64(v) * float64(v)
+// checkVectors compares the bits of vectors that are computed alone, beside all others, with several
+// threads and on every tier.
+func (r *tinyReferences) checkVectors(t *testing.T) {
+	var want [][]float32
+	for _, ids := range r.IDs {
+		alone, err := r.embedder.With(embedding.Options{Exec: kernel.Exec{Threads: 1}}).EmbedTokens(t.Context(), [][]int32{ids})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, alone[0])
 	}
-	y := make([]float32, len(x))
-	for i, v := range x {
-		y[i] = float32(float64(v) / math.Sqrt(total))
+	for _, tier := range kernel.Tiers() {
+		if !tier.Runs {
+			continue
+		}
+		for _, tokens := range []int{1, 100, 1000} {
+			got, err := r.embedder.With(embedding.Options{Exec: kernel.Exec{Tier: tier.Name, Threads: 2}, BatchTokens: tokens}).EmbedTokens(t.Context(), r.IDs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range got {
+				sameBits(t, fmt.Sprintf("text %d, %s, batches of %d tokens", i, tier.Name, tokens), got[i], want[i])
+			}
+		}
 	}
-	return y
 }
 
 // checkGreedy compares what the model continues the texts with.

@@ -8,6 +8,7 @@ import (
 // A lengthCheck counts the tokens of texts and knows which ones the model does not see whole.
 type lengthCheck struct {
 	refuse bool // such a text is an error
+	split  bool // the model sees all pieces of it
 
 	max   int // tokens that the model sees
 	count func(text string) int
@@ -20,7 +21,7 @@ type lengthCheck struct {
 // add counts the tokens of a text.
 func (c *lengthCheck) add(l *line) error {
 	l.tokens = c.count(l.text)
-	if l.tokens <= c.max {
+	if l.tokens <= c.max || c.split {
 		return nil
 	}
 	if c.refuse {

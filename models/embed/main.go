@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
@@ -16,7 +17,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/passage"
 )
@@ -36,12 +39,14 @@ type config struct {
 	isQuery  bool
 	top      int
 	colour   string // auto, always or never
-	long     string // cut or error
+	long     string // cut, error or split
+	prompt   string // the name of the one of -query; that of the texts is in settings
+	kind     string // of the numbers that are written
 	cache    string // folder; "" keeps no vectors
 	noCache  bool
 	passages passage.Options
-	load     encoder.LoadOptions
-	settings encoder.Options
+	load     embedding.LoadOptions
+	settings embedding.Options
 }
 
 const usage = `usage: embed [flags] [FILE...]               vectors of the lines of files
@@ -58,11 +63,15 @@ not count.
 A text is a line, or with -unit paragraph the lines between blank ones, or with -unit window as many
 words as the model sees, a quarter of which are those of the window before.
 
+-model is a model of any architecture that models.Open takes: BERT and its kin, Qwen3-Embedding,
+EmbeddingGemma; go run ./models/inspect PATH tells.
+
 With -query vectors are kept in the user's cache folder, so that a second search over the same files
 computes only what is new; the results are the same. Binary files are skipped.
 
 The model sees the first tokens of a long text only: 256 with all-MiniLM-L6-v2, some 200 words. A
-text that has more has "cut": true and gets a warning, or is an error with -long error.
+text that has more has "cut": true and gets a warning, or is an error with -long error, or becomes the
+mean of the vectors of its pieces with -long split.
 Bytes that are not UTF-8 are left out for the model and written as U+FFFD.
 
 After an interrupt (^C) or SIGTERM what is done is written, and the status is 128 plus the number of
@@ -72,13 +81,13 @@ the signal.
 
 // parse parses the command line. If it asks for help, help gets it.
 func parse(args []string, help io.Writer) (*config, error) {
-	c := &config{load: encoder.LoadOptions{Unit: true}}
+	c := &config{load: embedding.LoadOptions{Unit: true}}
 	fs := flag.NewFlagSet("embed", flag.ContinueOnError)
 	fs.Usage = func() {
 		fmt.Fprint(fs.Output(), usage)
 		fs.PrintDefaults()
 	}
-	fs.StringVar(&c.model, "model", "all-MiniLM-L6-v2", "`folder` of an encoder as Hugging Face has it, or the name of one that make models fetches")
+	fs.StringVar(&c.model, "model", "all-MiniLM-L6-v2", "`path` of a model of embeddings: a folder as Hugging Face has it, a GGUF file, or the name of one that make models fetches")
 	c.inputs.Flag(fs, "a `text` itself, also of several lines, before the lines of all files; may be repeated")
 	fs.StringVar(&c.out, "o", "", "`file` to write instead of standard output, overwritten if it exists: .jsonl, or the vectors alone as\n"+
 		".npy [texts, width] or .safetensors (tensor embeddings)")
@@ -86,7 +95,12 @@ func parse(args []string, help io.Writer) (*config, error) {
 		c.query, c.isQuery = s, true
 		return nil
 	})
-	fs.StringVar(&c.long, "long", "cut", "`what` is done with a text of more tokens than the model sees: cut or error")
+	fs.StringVar(&c.long, "long", "cut", "`what` is done with a text of more tokens than the model sees: cut, error, or split, which pools its pieces")
+	fs.IntVar(&c.settings.Overlap, "overlap", 0, "with -long split: how many `tokens` neighbouring pieces have in common")
+	fs.IntVar(&c.settings.Dimensions, "dimensions", 0, "how many numbers of a vector are kept, for models that were trained for that; 0 keeps all")
+	fs.StringVar(&c.settings.Prompt, "prompt", "", "`name` of the model's prompt before every text (default that of the model; with -query document or passage, if it has one)")
+	fs.StringVar(&c.prompt, "query-prompt", "", "`name` of the model's prompt before the text of -query (default query, if the model has it)")
+	fs.StringVar(&c.kind, "type", "f32", "`type` of the numbers of .npy and .safetensors: f32, f16, or int8 with a tensor of scales, for .safetensors alone")
 	unit := fs.String("unit", "line", "`what` a text of a file is: line, paragraph or window")
 	fs.IntVar(&c.passages.Context, "context", 0, "with -query: how many `lines` to show before and after a result")
 	fs.StringVar(&c.colour, "color", "auto", "with -query: `when` results have colours: always, never or auto, which is at a terminal")
@@ -117,12 +131,22 @@ func (c *config) check() error {
 		return command.Usage(errors.New("-context is for -query, which shows lines"))
 	case c.colour != "auto" && c.colour != "always" && c.colour != "never":
 		return command.Usage(fmt.Errorf("-color is %q, want auto, always or never", c.colour))
-	case c.long != "cut" && c.long != "error":
-		return command.Usage(fmt.Errorf("-long is %q, want cut or error", c.long))
+	case c.long != "cut" && c.long != "error" && c.long != "split":
+		return command.Usage(fmt.Errorf("-long is %q, want cut, error or split", c.long))
+	case c.settings.Overlap != 0 && c.long != "split":
+		return command.Usage(errors.New("-overlap is for -long split"))
+	case c.prompt != "" && !c.isQuery:
+		return command.Usage(errors.New("-query-prompt is for -query"))
+	case !fitsFile(c.kind, filepath.Ext(c.out)):
+		return command.Usage(fmt.Errorf("-type is %q, want f32, or f16 for -o .npy and .safetensors, or int8 for .safetensors", c.kind))
 	case c.top < 1:
 		return command.Usage(fmt.Errorf("-top is %d, want 1 or more", c.top))
 	case c.out != "" && formats[filepath.Ext(c.out)] == nil:
 		return command.Usage(fmt.Errorf("-o is %s, want a name that ends in .jsonl, .npy or .safetensors", c.out))
+	}
+	c.settings.Split = c.long == "split"
+	if err := c.settings.Check(); err != nil {
+		return command.Usage(err)
 	}
 	return command.CheckExec(c.settings.Exec)
 }
@@ -145,7 +169,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if slices.Contains(c.inputs.Files, "-") && isTerminal(stdin) {
 		fmt.Fprintln(report, "embed: reading lines of the standard input, which ^D ends")
 	}
-	e, err := c.encoder()
+	e, err := c.embedder()
 	if err != nil {
 		return err
 	}
@@ -156,11 +180,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	}
 	defer in.close()
 	s := &stream{
-		encoder: e, in: in, skipBlank: c.isQuery, store: c.store(e, report), bar: newProgress(report, in.bytes, c.showsBar(out)),
-		lengths: lengthCheck{refuse: c.long == "error", max: e.MaxTokens(), count: e.CountTokens},
+		embedder: e, in: in, skipBlank: c.isQuery, store: c.store(e, report), bar: newProgress(report, in.bytes, c.showsBar(out)),
+		lengths: lengthCheck{refuse: c.long == "error", split: c.settings.Split, max: e.MaxTokens(), count: e.CountTokens}, kind: c.kind,
 	}
 	if c.isQuery {
-		err = s.rank(ctx, c.query, c.top, out, painter{wantsColours(c.colour, out), c.passages.Context > 0})
+		err = s.rank(ctx, c.asker(e), c.query, c.top, out, painter{wantsColours(c.colour, out), c.passages.Context > 0})
 	} else {
 		err = s.write(ctx, c.out, out, report)
 	}
@@ -172,7 +196,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 }
 
 // store returns where vectors are found that need not be computed.
-func (c *config) store(e *encoder.Encoder, report io.Writer) store {
+func (c *config) store(e *embedding.Embedder, report io.Writer) store {
 	s := store{width: e.Width(), unit: c.passages.Unit.String(), report: report}
 	if !c.isQuery || c.noCache {
 		return s
@@ -183,6 +207,9 @@ func (c *config) store(e *encoder.Encoder, report io.Writer) store {
 	}
 	if err == nil {
 		s.model, err = encoder.DigestWith(c.model, c.load)
+	}
+	if o := e.Options(); o.Dimensions != 0 || o.Split || o.Prompt != "" { // vectors depend on these, too
+		s.model = sha256.Sum256(fmt.Appendf(s.model[:], " %d %t %d %q", o.Dimensions, o.Split, o.Overlap, o.Prompt))
 	}
 	if err != nil {
 		s.folder = ""
@@ -197,11 +224,35 @@ func (c *config) showsBar(out io.Writer) bool {
 	return len(c.inputs.Files) > 0 && (c.isQuery || c.out != "" || !isTerminal(out))
 }
 
-// encoder loads the model.
-func (c *config) encoder() (*encoder.Encoder, error) {
-	e, err := encoder.LoadWith(c.model, c.load)
+// embedder loads the model.
+func (c *config) embedder() (*embedding.Embedder, error) {
+	e, err := models.OpenEmbedder(c.model, c.load)
 	if err != nil {
 		return nil, err
 	}
-	return e.With(c.settings), nil
+	o := c.settings
+	if o.Prompt == "" && c.isQuery {
+		o.Prompt = firstOf(e.Prompts(), "document", "passage", "corpus") // as sentence-transformers' encode_document
+	}
+	return e.With(o), nil
+}
+
+// asker returns the model with the prompt of -query: that of the flag, or else query, as
+// sentence-transformers' encode_query takes it, or else that of the model.
+func (c *config) asker(e *embedding.Embedder) *embedding.Embedder {
+	o := c.settings
+	if o.Prompt = c.prompt; o.Prompt == "" {
+		o.Prompt = firstOf(e.Prompts(), "query")
+	}
+	return e.With(o)
+}
+
+// firstOf returns the first name that a model has a prompt for, "" if there is none.
+func firstOf(prompts map[string]string, names ...string) string {
+	for _, name := range names {
+		if _, ok := prompts[name]; ok {
+			return name
+		}
+	}
+	return ""
 }

@@ -314,7 +314,7 @@ func TestInterruptFile(t *testing.T) {
 		}
 		path := filepath.Join(t.TempDir(), "vectors."+format)
 		var report bytes.Buffer
-		s := &stream{encoder: e, in: &input{lines: make(chan line)}, bar: &progress{}, lengths: lengthCheck{max: e.MaxTokens(), count: e.CountTokens}}
+		s := &stream{embedder: e.Embedder, kind: "f32", in: &input{lines: make(chan line)}, bar: &progress{}, lengths: lengthCheck{max: e.MaxTokens(), count: e.CountTokens}}
 		go func() { // two chunks of a line, then an interrupt
 			s.in.lines <- <-in.lines
 			s.in.lines <- <-in.lines
@@ -346,7 +346,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"-context", "-1"}, "-context is -1", true},
 		{[]string{"-context", "1"}, "-context is for -query", true},
 		{[]string{"-color", "red"}, "-color is \"red\"", true},
-		{[]string{"-long", "split"}, "-long is \"split\"", true},
+		{[]string{"-long", "half"}, "-long is \"half\"", true},
 		{[]string{"-top", "0"}, "-top is 0", true},
 		{[]string{"-threads", "-1"}, "-threads is -1", true},
 		{[]string{"-o", "x.csv"}, ".jsonl, .npy or .safetensors", true},

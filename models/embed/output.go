@@ -19,12 +19,21 @@ type sink interface {
 }
 
 // formats make sinks by the ending of the file's name. The writer is also an io.Seeker.
-var formats = map[string]func(w io.WriteSeeker, width int) sink{
-	".jsonl": func(w io.WriteSeeker, _ int) sink { return newJSONLines(w) },
-	".npy":   func(w io.WriteSeeker, width int) sink { return &tensorFile{w: w, width: width, header: npyHeader} },
-	".safetensors": func(w io.WriteSeeker, width int) sink {
-		return &tensorFile{w: w, width: width, header: safetensorsHeader}
+var formats = map[string]func(w io.WriteSeeker, width int, kind string) sink{
+	".jsonl": func(w io.WriteSeeker, _ int, _ string) sink { return newJSONLines(w) },
+	".npy": func(w io.WriteSeeker, width int, kind string) sink {
+		return &tensorFile{w: w, width: width, numbers: numbers[kind], header: npyHeader}
 	},
+	".safetensors": func(w io.WriteSeeker, width int, kind string) sink {
+		return &tensorFile{w: w, width: width, numbers: numbers[kind], header: safetensorsHeader}
+	},
+}
+
+// fitsFile tells whether numbers of a type can be written to a file with an ending: JSON has one type, and
+// .npy no place for scales.
+func fitsFile(kind, ending string) bool {
+	n, ok := numbers[kind]
+	return kind == "f32" || ok && (ending == ".safetensors" || ending == ".npy" && !n.scaled)
 }
 
 // write writes the embeddings to a file, or to out if name is empty. A file appears when it
@@ -38,7 +47,7 @@ func (s *stream) write(ctx context.Context, name string, out, report io.Writer) 
 		return err
 	}
 	defer os.Remove(f.Name()) // fails if all went well
-	err = s.fill(ctx, formats[filepath.Ext(name)](f, s.encoder.Width()))
+	err = s.fill(ctx, formats[filepath.Ext(name)](f, s.embedder.Width(), s.kind))
 	if closed := errors.Join(f.Chmod(0o644), f.Close()); closed != nil {
 		return errors.Join(err, closed)
 	}
@@ -48,7 +57,7 @@ func (s *stream) write(ctx context.Context, name string, out, report io.Writer) 
 	if renamed := os.Rename(f.Name(), name); renamed != nil {
 		return errors.Join(err, renamed)
 	}
-	fmt.Fprintf(report, "wrote %s: %d vectors of %d numbers\n", name, s.texts, s.encoder.Width())
+	fmt.Fprintf(report, "wrote %s: %d vectors of %d numbers\n", name, s.texts, s.embedder.Width())
 	return err
 }
 

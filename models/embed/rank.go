@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"slices"
+
+	"github.com/attn-go/attn/models/embedding"
 )
 
 // A hit is a line with its cosine to the query.
@@ -16,11 +18,11 @@ type hit struct {
 
 // rank writes the top lines that are nearest to the query, best first. Of equal lines the one
 // that was read first comes first. After an interrupt they are those of the lines so far.
-func (s *stream) rank(ctx context.Context, query string, top int, out io.Writer, p painter) error {
+func (s *stream) rank(ctx context.Context, asker *embedding.Embedder, query string, top int, out io.Writer, p painter) error {
 	if err := s.lengths.add(&line{file: "-query", text: query}); err != nil {
 		return err
 	}
-	q, err := s.encoder.Embed(ctx, []string{query})
+	q, err := asker.Embed(ctx, []string{query})
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/embedding"
 )
 
 // chunkLines is how many lines are embedded together. After an interrupt those of the current
@@ -17,12 +17,13 @@ const chunkLines = 128
 
 // A stream embeds the lines of an input chunk by chunk.
 type stream struct {
-	encoder   *encoder.Encoder
+	embedder  *embedding.Embedder
 	in        *input
 	skipBlank bool
 	bar       *progress
 	lengths   lengthCheck
 	store     store
+	kind      string // of the numbers that are written
 
 	texts int
 	took  time.Duration // for the embeddings alone
@@ -84,7 +85,7 @@ func (s *stream) embed(ctx context.Context, lines []line) ([][]float32, error) {
 			texts = append(texts, l.text)
 		}
 	}
-	computed, err := s.encoder.Embed(ctx, texts)
+	computed, err := s.embedder.Embed(ctx, texts)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ func BenchmarkEmbed(b *testing.B) {
 func benchmarkEmbed(b *testing.B, e *Encoder, ids [][]int32) {
 	flop := 0.0
 	for _, text := range ids {
-		flop += e.flop(len(text))
+		flop += e.net.flop(len(text))
 	}
 	begin := time.Now()
 	for b.Loop() {

@@ -178,7 +178,7 @@ func TestCancel(t *testing.T) {
 	e := miniLM(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	layers := 0
-	_, err := e.forward(ctx, &scratch{}, []int{0}, [][]int32{{101, 102}}, nil, func([]float32) {
+	_, err := (&runner{model: e.net.model}).forward(ctx, &scratch{}, []int{0}, [][]int32{{101, 102}}, nil, func([]float32) {
 		if layers++; layers == 3 {
 			cancel()
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/activations"
 )
 
 // mostOf is the largest number that a key of config.json may have. Products of three of them
@@ -77,20 +78,21 @@ func (c *common) check(f *folder.Folder) error {
 	case c.Position != "" && c.Position != "absolute":
 		return bad("position_embedding_type", strconv.Quote(c.Position), `"absolute"`)
 	case !known(c.Act):
-		return bad("hidden_act", strconv.Quote(c.Act), strings.Join(slices.Sorted(maps.Keys(activations)), ", "))
+		return bad("hidden_act", strconv.Quote(c.Act), activations.HiddenNames())
 	case !(c.Epsilon >= 0 && c.Epsilon <= math.MaxFloat32):
 		return bad("layer_norm_eps", fmt.Sprint(c.Epsilon), "a float32 of 0 or more")
 	}
 	return nil
 }
 
-func known(act string) bool { _, ok := activations[act]; return ok }
+func known(act string) bool { _, ok := activations.Hidden(act); return ok }
 
 // spec returns a spec of BERT's kind.
 func (c *common) spec(n names) *spec {
+	act, _ := activations.Hidden(c.Act)
 	return &spec{
 		sizes:   sizes{c.Width, c.Inner, c.Layers, c.Heads, c.Posns, c.Types, c.Vocab},
-		epsilon: c.Epsilon, activation: activations[c.Act], normBias: true, attnBias: true, mlpBias: true, padding: -1,
+		epsilon: c.Epsilon, activation: act, normBias: true, attnBias: true, mlpBias: true, padding: -1,
 		kinds: make([]int, c.Layers), windows: []int{-1}, names: n,
 	}
 }

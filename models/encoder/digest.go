@@ -16,8 +16,12 @@ import (
 // kinds are the ends of the names of files that the bits of embeddings may depend on.
 var kinds = []string{".json", ".txt", ".safetensors"}
 
-// files returns the names of these files, also in the folders of modules, sorted and with slashes.
+// files returns the names of these files, also in the folders of modules, sorted and with slashes. That
+// of a GGUF file is ".".
 func files(dir string) (names []string, err error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return []string{"."}, nil
+	}
 	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && slices.Contains(kinds, path.Ext(name)) {
 			names = append(names, name)
@@ -28,7 +32,8 @@ func files(dir string) (names []string, err error) {
 }
 
 // Digest returns a SHA-256 of the files of a model that the bits of embeddings depend on: two copies
-// of a model have the same. The model is a folder or a name, as for [Load].
+// of a model have the same. The model is a folder, a GGUF file or a name, as for [Load], and may be of any
+// architecture.
 func Digest(model string) (d [sha256.Size]byte, err error) { return DigestWith(model, LoadOptions{}) }
 
 // DigestWith is [Digest] for a model that is loaded with options, which the bits of embeddings depend on, too.

@@ -16,7 +16,6 @@ type scratch struct {
 	wide     []float32 // [rows, 3·Width, Inner or 2·Inner]
 	narrow   []float32 // [rows, Width]
 	at       []int     // the position of each row, for rotary positions
-	mean     []float64 // [Width]
 	bias     []float32 // [Heads, biasRows, biasRows]: of relative positions
 	biasRows int
 }
@@ -44,7 +43,6 @@ func (s *scratch) lay(batch []int, ids [][]int32, m *model) (rows int) {
 	s.x = grown(s.x, rows*m.Width)
 	s.wide = grown(s.wide, rows*max(3*m.Width, inner))
 	s.narrow = grown(s.narrow, rows*m.Width)
-	s.mean = grown(s.mean, m.Width)
 	if m.preNorm {
 		s.h = grown(s.h, rows*m.Width)
 	}
@@ -63,7 +61,7 @@ func grown[E any](x []E, n int) []E {
 }
 
 // input returns what the parts of a layer read.
-func (e *Encoder) input(s *scratch) []float32 {
+func (e *runner) input(s *scratch) []float32 {
 	if e.preNorm {
 		return s.h
 	}
@@ -73,7 +71,7 @@ func (e *Encoder) input(s *scratch) []float32 {
 // forward computes the outputs of the last layer for the texts of a batch, [rows, Width] in
 // the memory of s: one text after the other, see s.starts. types are the types of tokens, or nil if all are 0. If
 // each is not nil, it sees the states after the embedding block and after each layer.
-func (e *Encoder) forward(ctx context.Context, s *scratch, batch []int, ids, types [][]int32, each func(x []float32)) ([]float32, error) {
+func (e *runner) forward(ctx context.Context, s *scratch, batch []int, ids, types [][]int32, each func(x []float32)) ([]float32, error) {
 	rows := s.lay(batch, ids, e.model)
 	for i, text := range batch {
 		var t []int32
@@ -110,8 +108,8 @@ func (e *Encoder) forward(ctx context.Context, s *scratch, batch []int, ids, typ
 }
 
 // attend computes x = norm(x + out(attention(qkv(x)))), or x + out(attention(qkv(norm(x)))).
-func (e *Encoder) attend(l *layer, s *scratch, rows int) error {
-	w, heads, opts := e.model.Width, e.Heads, linear.Options{Exec: e.opts.Exec, Int8: e.int8}
+func (e *runner) attend(l *layer, s *scratch, rows int) error {
+	w, heads, opts := e.model.Width, e.Heads, linear.Options{Exec: e.exec, Int8: e.int8}
 	qkv := s.wide[:rows*3*w]
 	if err := l.qkv.Apply(linear.DenseMatrix(qkv, rows, 3*w), linear.DenseMatrix(e.input(s), rows, w), opts); err != nil {
 		return err
@@ -124,7 +122,7 @@ func (e *Encoder) attend(l *layer, s *scratch, rows int) error {
 			}
 		}
 	}
-	a := kernel.Options{Exec: e.opts.Exec}
+	a := kernel.Options{Exec: e.exec}
 	if n := e.windows[l.kind]; n >= 0 {
 		a.Mask = kernel.Window(n, n)
 	}
@@ -143,12 +141,12 @@ func (e *Encoder) attend(l *layer, s *scratch, rows int) error {
 }
 
 // feed computes x = norm(x + down(activation(up(x)))), or that of a gated network or with a norm before it.
-func (e *Encoder) feed(l *layer, s *scratch, rows int) error {
+func (e *runner) feed(l *layer, s *scratch, rows int) error {
 	w := e.model.Width
 	x := linear.DenseMatrix(e.input(s), rows, w)
-	plain := linear.Options{Exec: e.opts.Exec, Int8: e.int8}
+	plain := linear.Options{Exec: e.exec, Int8: e.int8}
 	fused := plain
-	fused.Activation = e.activation.fused
+	fused.Activation = e.activation.Fused
 	inner := s.wide[:rows*e.Inner]
 	first := l.up
 	if l.gate != nil {
@@ -157,8 +155,8 @@ func (e *Encoder) feed(l *layer, s *scratch, rows int) error {
 	if err := first.Apply(linear.DenseMatrix(inner, rows, e.Inner), x, fused); err != nil {
 		return err
 	}
-	if e.activation.after != nil {
-		if err := e.activation.after(inner); err != nil {
+	if e.activation.After != nil {
+		if err := e.activation.After(inner); err != nil {
 			return err
 		}
 	}
@@ -178,10 +176,10 @@ func (e *Encoder) feed(l *layer, s *scratch, rows int) error {
 }
 
 // join computes out = norm(y + x), or norm(y) if x is nil. With preNorm x becomes the sum.
-func (e *Encoder) join(out, y []float32, a affine, x []float32) error {
+func (e *runner) join(out, y []float32, a affine, x []float32) error {
 	w := e.model.Width
 	tokens := func(data []float32) kernel.Tensor { return kernel.BLHD(data, 1, len(out)/w, 1, w) }
-	opts := norm.Options{Exec: e.opts.Exec}
+	opts := norm.Options{Exec: e.exec}
 	if x != nil {
 		opts.Residual = tokens(x)
 		if e.preNorm {

@@ -25,7 +25,7 @@ func TestLong(t *testing.T) {
 		t.Errorf("a text that fits: %v", err)
 	}
 	var bad *LengthError
-	if _, err := strict.Embed(t.Context(), []string{fits, long}); !errors.As(err, &bad) || *bad != (LengthError{1, 10, 8}) {
+	if _, err := strict.Embed(t.Context(), []string{fits, long}); !errors.As(err, &bad) || *bad != (LengthError{Text: 1, Tokens: 10, Max: 8}) {
 		t.Errorf("a text that is too long: %v", err)
 	}
 }

@@ -5,68 +5,82 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/activations"
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
 // A Reranker is a cross-encoder: a model that reads a query and a passage together and says how well
 // they fit. It is immutable: any number of goroutines may use it at once.
 type Reranker struct {
-	encoder    *Encoder
+	net        *network
+	tokenizer  *tokenizer.Tokenizer
+	maxTokens  int
+	opts       Options
 	dense, out matrix // [Width, Width], [1, Width]
-	activation activation
+	activation activations.Function
 	types      bool // a passage has tokens of another type than the query
 }
 
-// LoadReranker reads a cross-encoder from a folder as Hugging Face has it, with one label:
-// BertForSequenceClassification, and the same of DistilBERT, RoBERTa, XLM-RoBERTa and MPNet. Everything else is as with [Load].
+// LoadReranker reads a cross-encoder with one label: from a folder as Hugging Face has it
+// BertForSequenceClassification, and the same of DistilBERT, RoBERTa, XLM-RoBERTa and MPNet; from a GGUF
+// file the architecture bert with pooling_type 4. Everything else is as with [Load].
 func LoadReranker(model string) (*Reranker, error) { return LoadRerankerWith(model, LoadOptions{}) }
 
 // LoadRerankerWith is [LoadReranker] with options. Unit has no effect.
 func LoadRerankerWith(model string, o LoadOptions) (*Reranker, error) {
-	e, f, err := open(model, o)
+	x, err := open(model)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	r := &Reranker{encoder: e}
-	if err := r.readHead(f, o); err != nil {
+	defer x.close()
+	if len(x.spec.heads) == 0 {
+		return nil, &folder.Error{Path: x.path, Name: "the architecture", Got: "one without a known classifier", Want: "a folder of bert, distilbert, roberta, xlm-roberta or mpnet"}
+	}
+	m, err := x.read(o)
+	if err != nil {
 		return nil, err
 	}
-	return r, f.Unused()
+	r := &Reranker{net: &network{model: m}, tokenizer: x.tokenizer, maxTokens: x.maxTokens}
+	if err := r.readHead(x); err != nil {
+		return nil, err
+	}
+	return r, x.Unused()
 }
 
 // readHead reads the classifier.
-func (r *Reranker) readHead(f *folder.Folder, o LoadOptions) error {
-	w := r.encoder.model.Width
-	if len(r.encoder.heads) == 0 {
-		return &folder.Error{Path: f.Path(configName), Name: "model_type", Got: "an architecture without a known classifier", Want: "bert, distilbert, roberta, xlm-roberta or mpnet"}
-	}
-	h := r.encoder.heads[0]
-	from := &reader{Folder: f}
+func (r *Reranker) readHead(x *origin) error {
+	w, h := r.net.Width, x.spec.heads[0]
+	from := &reader{source: x.source, path: x.path}
 	r.dense, r.activation = from.matrix(h.dense, w, w), h.activation
 	r.out = from.matrix(h.out, 1, w)
 	if from.err != nil {
 		return from.err
 	}
-	return r.readTypes(f)
+	if _, ok := x.source.(*ggufSource); ok {
+		r.types = r.net.Types > 1 // which the tokenizer of BERT gives, and those of others have no second one
+		return nil
+	}
+	return r.readTypes(x.path)
 }
 
 // readTypes tells whether the model is given types of tokens: transformers takes them from the
 // tokenizer if its model_input_names have them, as they do unless the tokenizer is of no model's own class.
-func (r *Reranker) readTypes(f *folder.Folder) error {
+func (r *Reranker) readTypes(dir string) error {
 	var c struct {
 		Class  string   `json:"tokenizer_class"`
 		Inputs []string `json:"model_input_names"`
 	}
-	if err := f.JSON("tokenizer_config.json", &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := folder.ReadJSON(filepath.Join(dir, "tokenizer_config.json"), &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	r.types = r.encoder.Types > 1 && c.Class != "TokenizersBackend"
+	r.types = r.net.Types > 1 && c.Class != "TokenizersBackend"
 	if c.Inputs != nil {
-		r.types = r.encoder.Types > 1 && slices.Contains(c.Inputs, "token_type_ids")
+		r.types = r.net.Types > 1 && slices.Contains(c.Inputs, "token_type_ids")
 	}
 	return nil
 }
@@ -95,42 +109,41 @@ func (m matrix) apply(x []float32) []float32 {
 // With returns a Reranker with other settings that shares the weights. Options.RefuseLong has no effect.
 func (r *Reranker) With(opts Options) *Reranker {
 	s := *r
-	s.encoder = r.encoder.With(opts)
+	s.opts = opts
 	return &s
 }
 
 // MaxTokens returns the number of tokens to which a query and a passage together are cut.
-func (r *Reranker) MaxTokens() int { return r.encoder.maxTokens }
+func (r *Reranker) MaxTokens() int { return r.maxTokens }
 
 // CountTokens returns how many tokens a query and a passage have together. If these are more than
 // [Reranker.MaxTokens], tokens at the end of the longer one are left out.
 func (r *Reranker) CountTokens(query, passage string) int {
-	ids, _ := r.encoder.tokenizer.EncodePair(query, passage, tokenizer.Options{})
+	ids, _ := r.tokenizer.EncodePair(query, passage, tokenizer.Options{})
 	return len(ids)
 }
 
 // Score returns a number for every passage: the higher, the better it answers the query. It is the
 // output of the classifier; 1/(1+e^-score) is what sentence-transformers' CrossEncoder prints. A
-// score has the same bits whatever other passages are in the call. Errors are those of [Encoder.Embed].
+// score has the same bits whatever other passages are in the call. Errors are those of [embedding.Embedder.Embed].
 func (r *Reranker) Score(ctx context.Context, query string, passages []string) ([]float32, error) {
 	ids, types := make([][]int32, len(passages)), make([][]int32, len(passages))
 	for i, p := range passages {
 		if i%64 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		ids[i], types[i] = r.encoder.tokenizer.EncodePair(query, p, tokenizer.Options{Limit: r.encoder.maxTokens})
+		ids[i], types[i] = r.tokenizer.EncodePair(query, p, tokenizer.Options{Limit: r.maxTokens})
 	}
 	return r.scoreTokens(ctx, ids, types)
 }
 
 // scoreTokens is Score for pairs that are tokens. Types do not count if the model is given none.
 func (r *Reranker) scoreTokens(ctx context.Context, ids, types [][]int32) ([]float32, error) {
-	e := r.encoder
-	if err := e.opts.check(); err != nil {
+	if err := r.opts.Check(); err != nil {
 		return nil, err
 	}
 	for i := range ids {
-		if bad := e.checkTokens(ids[i]); bad != nil {
+		if bad := embedding.CheckTokens(ids[i], r.net.Vocab, r.net.longest(), false); bad != nil {
 			bad.Arg = fmt.Sprintf("pair %d", i) + bad.Arg
 			return nil, bad
 		}
@@ -139,31 +152,26 @@ func (r *Reranker) scoreTokens(ctx context.Context, ids, types [][]int32) ([]flo
 	if !r.types {
 		types = nil
 	}
-	s := e.free.Get().(*scratch)
-	defer e.free.Put(s)
-	for batch := range batches(ids, e.opts.batchTokens()) {
-		x, err := e.forward(ctx, s, batch, ids, types, nil)
-		if err != nil {
-			return nil, err
-		}
-		scores, err := r.classify(x, s.starts)
-		if err != nil {
-			return nil, err
-		}
-		for i, pair := range batch {
+	err := r.net.batches(ctx, ids, types, &r.opts, func(batch []int, x []float32, starts []int) error {
+		scores, err := r.classify(x, starts)
+		for i, pair := range batch[:len(scores)] {
 			out[pair] = scores[i]
 		}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	return out, nil
 }
 
 // classify returns the scores of the texts of a batch from the states of their first tokens.
 func (r *Reranker) classify(x []float32, starts []int) ([]float32, error) {
-	w := r.encoder.model.Width
+	w := r.net.Width
 	var scores []float32
 	for _, at := range starts[:len(starts)-1] {
 		y := r.dense.apply(x[at*w:][:w])
-		if err := r.activation.after(y); err != nil {
+		if err := r.activation.After(y); err != nil {
 			return nil, err
 		}
 		scores = append(scores, r.out.apply(y)[0])

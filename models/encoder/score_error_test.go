@@ -27,13 +27,13 @@ func gradient(t *testing.T, m *Reranker, ids, types []int32) float64 {
 	if m.types {
 		of = [][]int32{types}
 	}
-	x, err := m.encoder.forward(t.Context(), &scratch{}, []int{0}, [][]int32{ids}, of, nil)
+	x, err := (&runner{model: m.net.model}).forward(t.Context(), &scratch{}, []int{0}, [][]int32{ids}, of, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := m.encoder.model.Width
+	w := m.net.Width
 	y := m.dense.apply(x[:w])
-	if err := m.activation.after(y); err != nil {
+	if err := m.activation.After(y); err != nil {
 		t.Fatal(err)
 	}
 	g := make([]float64, w)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/activations"
 )
 
 // A spec describes an encoder as data: what its layers compute, and the names of its tensors. An
@@ -13,7 +13,7 @@ import (
 type spec struct {
 	sizes
 	epsilon    float64
-	activation activation
+	activation activations.Function
 	gated      bool  // the feed-forward network is down(activation(gate(x))·up(x))
 	preNorm    bool  // x + f(norm(x)); otherwise norm(x + f(x))
 	normBias   bool  // norms have biases
@@ -50,13 +50,7 @@ type names struct {
 // A head turns the state of the first token into a score: out(activation(dense(x))).
 type head struct {
 	dense, out string // whole names
-	activation activation
-}
-
-// An activation is one of linear's, or a function that follows the layer.
-type activation struct {
-	fused linear.Activation
-	after func(x []float32) error
+	activation activations.Function
 }
 
 // families are the architectures, by model_type of config.json.
@@ -113,18 +107,18 @@ var modernNames = names{
 
 // bertHeads and robertaHeads are the classifiers of rerankers.
 var (
-	bertHeads    = []head{{"bert.pooler.dense", "classifier", tanh}}
-	robertaHeads = []head{{"classifier.dense", "classifier.out_proj", tanh}}
-	distilHeads  = []head{{"pre_classifier", "classifier", relu}}
+	bertHeads    = []head{{"bert.pooler.dense", "classifier", activations.Tanh}}
+	robertaHeads = []head{{"classifier.dense", "classifier.out_proj", activations.Tanh}}
+	distilHeads  = []head{{"pre_classifier", "classifier", activations.ReLU}}
 )
 
 // prefixes are what the names of a model's tensors may begin with.
 var prefixes = []string{"", "bert.", "roberta.", "distilbert.", "mpnet.", "nomic_bert.", "model."}
 
-// prefixOf returns the prefix that the names of a folder have.
-func (s *spec) prefixOf(f *folder.Folder) string {
+// prefixOf returns the prefix that the names of tensors have.
+func (s *spec) prefixOf(f source) string {
 	for _, p := range prefixes {
-		if _, ok := f.Info(p + s.names.words + ".weight"); ok {
+		if f.Has(p + s.names.words + ".weight") {
 			return p
 		}
 	}

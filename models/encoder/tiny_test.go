@@ -78,7 +78,7 @@ func (r *tinyRefs) compareEncoder(c *comparison, dir string) {
 		c.t.Fatal(err)
 	}
 	for i, ids := range r.IDs {
-		if got := e.tokenizer.Encode(r.Texts[i], limit128); !slices.Equal(got, ids) {
+		if got := e.Tokenizer().Encode(r.Texts[i], limit128); !slices.Equal(got, ids) {
 			c.t.Errorf("%q: ids %d, want %d", r.Texts[i], got, ids)
 		}
 		states, err := e.HiddenStates(c.t.Context(), ids)
@@ -98,7 +98,7 @@ func (r *tinyRefs) compareReranker(c *comparison, dir string) {
 	}
 	least := 0.0
 	for i, pair := range r.Pairs {
-		ids, types := m.encoder.tokenizer.EncodePair(pair[0], pair[1], limit128)
+		ids, types := m.tokenizer.EncodePair(pair[0], pair[1], limit128)
 		if !slices.Equal(ids, r.IDs[i]) {
 			c.t.Errorf("%q: ids %d, want %d", pair, ids, r.IDs[i])
 		}

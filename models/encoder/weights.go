@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/linear"
-	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/rope"
 )
 
@@ -37,15 +36,17 @@ type layer struct {
 
 // A reader reads the tensors of a model. After the first error it returns nothing.
 type reader struct {
-	*folder.Folder
+	source
+	path   string // of the model
 	prefix string // of all names
 	int8   bool   // weights of linear layers are rounded
 	err    error
 }
 
-// readModel reads the tensors of a folder.
-func readModel(f *folder.Folder, s *spec, o LoadOptions) (*model, *reader) {
-	r := &reader{Folder: f, prefix: s.prefixOf(f), int8: o.Int8}
+// readModel reads the tensors of a model.
+func readModel(x *origin, o LoadOptions) (*model, *reader) {
+	s := x.spec
+	r := &reader{source: x.source, path: x.path, prefix: s.prefixOf(x.source), int8: o.Int8}
 	m := &model{spec: *s, int8: o.Int8}
 	n := &s.names
 	m.words = r.floats(n.words+".weight", s.Vocab, s.Width)
@@ -65,14 +66,14 @@ func readModel(f *folder.Folder, s *spec, o LoadOptions) (*model, *reader) {
 	for _, base := range s.bases {
 		p, err := rope.New(rope.Config{Dims: s.Width / s.Heads, Base: base, Positions: min(s.Positions, 8192)})
 		if err != nil && r.err == nil {
-			r.err = fmt.Errorf("encoder: %s: %w", f.Dir(), err)
+			r.err = fmt.Errorf("encoder: %s: %w", x.path, err)
 		}
 		m.ropes = append(m.ropes, p)
 	}
-	for _, name := range f.Names() {
+	for _, name := range x.Names() {
 		for _, begin := range n.unused {
 			if strings.HasPrefix(name, begin) || strings.HasPrefix(name, r.prefix+begin) {
-				f.Use(name)
+				x.Use(name)
 			}
 		}
 	}
@@ -157,7 +158,7 @@ func (r *reader) pack(name string, w, bias []float32, k int) *linear.Linear {
 	}
 	l, err := pack(linear.DenseMatrix(w, len(w)/k, k), bias)
 	if err != nil {
-		r.err = fmt.Errorf("encoder: %s: %s%s: %w", r.Dir(), r.prefix, name, err)
+		r.err = fmt.Errorf("encoder: %s: %s%s: %w", r.path, r.prefix, name, err)
 	}
 	return l
 }

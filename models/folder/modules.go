@@ -46,6 +46,14 @@ type Dense struct {
 // what sentence-transformers takes then. A module or setting that is not known is an [*Error].
 func (f *Folder) Modules() (*Modules, error) { return ReadModules(f.dir) }
 
+// CheckRoot returns an [*Error] if the transformer is not in the folder of the model itself.
+func (m *Modules) CheckRoot(dir string) error {
+	if m.Root != "" && m.Root != "." {
+		return &Error{dir, "modules.json", "a transformer in the folder " + m.Root, "one in the folder itself"}
+	}
+	return nil
+}
+
 // ReadModules is [Folder.Modules] without weights.
 func ReadModules(dir string) (*Modules, error) {
 	f := &Folder{dir: dir}

@@ -17,8 +17,9 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/command"
-	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/passage"
 )
 
@@ -37,7 +38,7 @@ type config struct {
 	top      int
 	long     string // cut or error
 	passages passage.Options
-	settings encoder.Options
+	settings embedding.Options
 }
 
 const usage = `usage: rerank -model DIR -query TEXT [flags] [FILE...]
@@ -70,7 +71,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 		fmt.Fprint(fs.Output(), usage)
 		fs.PrintDefaults()
 	}
-	fs.StringVar(&c.model, "model", "", "`folder` of a cross-encoder with one label, as Hugging Face has it")
+	fs.StringVar(&c.model, "model", "", "`path` of a cross-encoder with one label: a folder as Hugging Face has it, or a GGUF file")
 	fs.Func("query", "`text` that passages answer", func(s string) error {
 		c.query, c.isQuery = s, true
 		return nil
@@ -121,7 +122,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if slices.Contains(c.inputs.Files, "-") && isTerminal(stdin) {
 		fmt.Fprintln(report, "rerank: reading lines of the standard input, which ^D ends")
 	}
-	r, err := encoder.LoadReranker(c.model)
+	r, err := models.OpenReranker(c.model, embedding.LoadOptions{})
 	if err != nil {
 		return err
 	}

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/encoder/berttest"
-	"github.com/attn-go/attn/models/folder"
 )
 
 const (
@@ -137,7 +137,7 @@ func TestErrors(t *testing.T) {
 	if err := berttest.New("bert.").Write(dir, "F32"); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := rerank(t, "", "-model", dir); !errors.As(err, new(*folder.Error)) || !strings.Contains(err.Error(), "classifier") && !strings.Contains(err.Error(), "pooler") {
+	if _, _, err := rerank(t, "", "-model", dir); !errors.As(err, new(*models.KindError)) || !strings.Contains(err.Error(), "go run ./models/embed") {
 		t.Errorf("a model without a classifier: %v", err)
 	}
 	var help bytes.Buffer

@@ -1,4 +1,4 @@
-package encoder
+package embedding
 
 import "fmt"
 
@@ -11,5 +11,5 @@ type LengthError struct {
 
 // Error says how many tokens the text has and how many the model sees.
 func (e *LengthError) Error() string {
-	return fmt.Sprintf("encoder: text %d: got %d tokens, want at most %d", e.Text, e.Tokens, e.Max)
+	return fmt.Sprintf("embedding: text %d: got %d tokens, want at most %d", e.Text, e.Tokens, e.Max)
 }

@@ -1,4 +1,4 @@
-package encoder
+package embedding
 
 import (
 	"cmp"
@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// batches yields the indices of texts that are computed together: longest texts first, of
+// Batches yields the indices of texts that are computed together: longest texts first, of
 // similar length, with at most tokens tokens unless a text alone has more.
-func batches(ids [][]int32, tokens int) iter.Seq[[]int] {
+func Batches(ids [][]int32, tokens int) iter.Seq[[]int] {
 	order := make([]int, len(ids))
 	for i := range order {
 		order[i] = i

@@ -1,18 +1,11 @@
-package encoder
+package embedding
 
 import (
 	"math"
 	"slices"
 
-	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/folder"
 )
-
-// A dense is a layer that follows the pooling.
-type dense struct {
-	*linear.Linear
-	width int
-}
 
 // pool writes the pooling of a text's rows x, [tokens, width], to v. All sums are of float64: those
 // of a column from the first token to the last.
@@ -70,51 +63,4 @@ func normalise(v []float64) {
 	for i := range v {
 		v[i] /= length
 	}
-}
-
-// finish writes the embedding of a text with the rows x: the pooling and what follows it.
-func (e *Encoder) finish(out, x []float32, s *scratch) error {
-	v := s.mean[:e.model.Width]
-	pool(v, x, e.modules.Pooling)
-	for _, a := range e.after {
-		if a.dense == nil {
-			normalise(v)
-			continue
-		}
-		var err error
-		if v, err = e.dense(a, v); err != nil {
-			return err
-		}
-	}
-	for i, y := range v {
-		out[i] = float32(y)
-	}
-	return nil
-}
-
-// dense computes a layer of one row, whose numbers are rounded to float32.
-func (e *Encoder) dense(a after, v []float64) ([]float64, error) {
-	x, y := make([]float32, len(v)), make([]float32, a.dense.width)
-	for i := range v {
-		x[i] = float32(v[i])
-	}
-	if err := e.rowOf(y, x, a.dense.Linear, a.activation); err != nil {
-		return nil, err
-	}
-	v = make([]float64, len(y))
-	widen(v, y)
-	return v, nil
-}
-
-// rowOf computes y = activation(l(x)) of any number of rows.
-func (e *Encoder) rowOf(y, x []float32, l *linear.Linear, act activation) error {
-	n, k := l.Shape()
-	opts := linear.Options{Exec: e.opts.Exec, Int8: e.int8, Activation: act.fused}
-	if err := l.Apply(linear.DenseMatrix(y, len(y)/n, n), linear.DenseMatrix(x, len(x)/k, k), opts); err != nil {
-		return err
-	}
-	if act.after != nil {
-		return act.after(y)
-	}
-	return nil
 }

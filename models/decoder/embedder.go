@@ -1,0 +1,203 @@
+package decoder
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/weights"
+)
+
+// LoadEmbedder reads a decoder as a model of embeddings, such as Qwen3-Embedding or EmbeddingGemma: from a
+// folder with modules.json, see [folder.Modules], or from a GGUF file whose pooling_type says how the
+// states of tokens become a vector, which is divided by its L2 norm. The tokens around a text, such as the last
+// one, whose state is that of the text for Qwen3-Embedding, are those of the tokenizer. The path is found as with
+// [Load], and the errors are the same.
+func LoadEmbedder(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
+	options := Options{Int8: o.Int8, Context: o.Context}
+	if err := options.Check(); err != nil {
+		return nil, err
+	}
+	path, err := weights.Resolve(model)
+	if err != nil {
+		return nil, fmt.Errorf("decoder: %w", err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	load := embedderOfFile
+	if info.IsDir() {
+		load = embedderOfFolder
+	}
+	p, err := load(path, options, o)
+	if err != nil {
+		if !strings.Contains(err.Error(), path) {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+		return nil, err
+	}
+	return embedding.New(*p), nil
+}
+
+func embedderOfFolder(dir string, options Options, o embedding.LoadOptions) (*embedding.Parts, error) {
+	modules, err := folder.ReadModules(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := modules.CheckRoot(dir); err != nil {
+		return nil, err
+	}
+	if !modules.Listed {
+		return nil, &ConfigError{"modules.json", "the pooling", "no such file", "the modules of a model of embeddings; this is a model that generates text"}
+	}
+	m, err := loadFolder(dir, options, true)
+	if err != nil {
+		return nil, err
+	}
+	p, err := m.parts(modules)
+	if err != nil {
+		return nil, err
+	}
+	p.Steps, err = embedding.ReadSteps(dir, modules, p.Width, embedding.LoadOptions{Unit: o.Unit})
+	return p, err
+}
+
+// poolings are the values of pooling_type in GGUF files.
+var poolings = map[int64]folder.Pooling{1: folder.Mean, 2: folder.First, 3: folder.Last}
+
+func embedderOfFile(path string, options Options, _ embedding.LoadOptions) (*embedding.Parts, error) {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	m, dense, err := newModel(f, options, true)
+	if err != nil {
+		return nil, err
+	}
+	key := m.config.Architecture + ".pooling_type"
+	n, err := f.Int(key)
+	if err != nil {
+		return nil, err
+	}
+	how, ok := poolings[n]
+	if !ok {
+		return nil, keyError(key, fmt.Sprint(n), "1 (mean), 2 (cls) or 3 (last token)")
+	}
+	p, err := m.parts(&folder.Modules{Pooling: how})
+	if err != nil {
+		return nil, err
+	}
+	p.Steps = append(dense, embedding.Step{})
+	return p, nil
+}
+
+// dense loads the layers that follow the pooling in GGUF files of EmbeddingGemma, if they are there:
+// dense_2 and dense_3, without bias and activation.
+func (l *loader) dense(f *gguf.File, c *Config) (steps []embedding.Step, err error) {
+	width := c.Width
+	for _, name := range []string{"dense_2", "dense_3"} {
+		t, ok := f.Tensor(name + ".weight")
+		if !ok {
+			continue
+		}
+		if len(t.Shape) != 2 || t.Shape[0] < 1 || t.Shape[0] > most {
+			return nil, tensorError(t.Name, fmt.Sprintf("shape %v", t.Shape), fmt.Sprintf("[outputs, %d]", width))
+		}
+		w := l.floats(t.Name, t.Shape[0], width)
+		if l.err != nil {
+			return nil, l.err
+		}
+		s, err := embedding.Dense(w, t.Shape[0], width)
+		if err != nil {
+			return nil, fmt.Errorf("decoder: tensor %q: %w", t.Name, err)
+		}
+		steps, width = append(steps, s), t.Shape[0]
+	}
+	return steps, nil
+}
+
+// parts returns what an embedder of the model has, without the steps after the pooling.
+func (m *Model) parts(modules *folder.Modules) (*embedding.Parts, error) {
+	t, err := m.Tokenizer()
+	if err != nil {
+		return nil, err
+	}
+	p := &embedding.Parts{
+		Model: &embedder{model: m}, Tokenizer: t, Drop: -1, Modules: modules,
+		Vocab: m.config.Vocab, Width: m.config.Width, MaxTokens: min(m.options.Context, m.config.Context), Positions: m.options.Context,
+	}
+	if n := modules.MaxTokens; n > 0 {
+		p.MaxTokens = min(n, p.MaxTokens)
+	}
+	return p, nil
+}
+
+// An embedder computes states of texts, each in a session of its own or beside others.
+type embedder struct {
+	model *Model
+	free  sync.Pool // of *Session
+}
+
+// States computes the states after the last norm, of the last token alone if the pooling is that. See [embedding.Model].
+func (e *embedder) States(ctx context.Context, ids [][]int32, o *embedding.Options, how folder.Pooling, each func(text int, states []float32) error) error {
+	m := *e.model
+	m.options.Exec = o.Exec
+	rows := All
+	if how == folder.Last {
+		rows = Last
+	}
+	for batch := range embedding.Batches(ids, o.Tokens()) {
+		if err := e.batch(ctx, &m, batch, ids, rows, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batch computes the states of the texts of a batch.
+func (e *embedder) batch(ctx context.Context, m *Model, batch []int, ids [][]int32, rows Rows, each func(text int, states []float32) error) error {
+	pages, tokens := 0, 0
+	for _, text := range batch {
+		tokens += len(ids[text])
+		pages += m.pages(len(ids[text]))
+	}
+	s, err := e.session(m, pages)
+	if err != nil {
+		return err
+	}
+	defer e.free.Put(s)
+	if s.chunk = chunk; m.config.Bidirectional { // a token sees those after it: all are computed at once
+		s.chunk = max(tokens, chunk)
+	}
+	steps := make([]Step, len(batch))
+	for i, text := range batch {
+		steps[i] = Step{Text: s.NewText(), Tokens: ids[text], Logits: rows}
+		defer steps[i].Text.Free()
+	}
+	states, err := s.Hidden(ctx, steps...)
+	if err != nil {
+		return err
+	}
+	for i, text := range batch {
+		if err := each(text, states[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// session returns a session without texts whose cache has so many pages.
+func (e *embedder) session(m *Model, pages int) (*Session, error) {
+	if s, ok := e.free.Get().(*Session); ok && s.cache.FreePages() >= pages {
+		s.model = m
+		return s, nil
+	}
+	return m.newSession(pages)
+}

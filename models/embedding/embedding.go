@@ -1,0 +1,234 @@
+// Package embedding makes vectors of texts: it has what comes before and after a model of states of
+// tokens, the same for encoders, decoders and tables of vectors. Before it come the prompt and the
+// tokenizer; after it the pooling, the modules of sentence-transformers (Dense, Normalize), and
+// the cut to fewer dimensions.
+//
+// An [Embedder] is made by package encoder, decoder or static, or by package open, which finds out
+// which of them a model needs. [Float16] and [Int8] make smaller numbers of vectors.
+package embedding
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/tokenizer"
+)
+
+// A Model computes the states of tokens. It is for any number of goroutines at once.
+type Model interface {
+	// States calls each with the states of every text, [tokens, width], in any order. They are valid during
+	// the call alone. The ids are checked. It may leave out rows that the pooling does not look at.
+	// An error of each ends it, and so does ctx, with its error.
+	States(ctx context.Context, ids [][]int32, o *Options, how folder.Pooling, each func(text int, states []float32) error) error
+}
+
+// Parts are what an [Embedder] consists of.
+type Parts struct {
+	Model     Model
+	Tokenizer *tokenizer.Tokenizer
+	NoSpecial bool            // texts get no tokens around them
+	Drop      int32           // a token that is left out of texts, or -1
+	Modules   *folder.Modules // what else is done with a text
+	Steps     []Step          // the modules after the pooling, see [ReadSteps]
+	Vocab     int             // ids that tokens may have
+	Width     int             // of a state
+	MaxTokens int             // to which a text is cut
+	Positions int             // the most tokens that the model can take
+	Empty     bool            // a text may be without tokens: its vector is that of no states, zeros
+}
+
+// An Embedder is an embedding model that is loaded. It is immutable: any number of goroutines may
+// use it at once.
+type Embedder struct {
+	p     *Parts
+	width int // of a vector, without Options.Dimensions
+	opts  Options
+}
+
+// New returns the Embedder of its parts.
+func New(p Parts) *Embedder {
+	e := &Embedder{p: &p, width: p.Width}
+	for _, s := range p.Steps {
+		if s.linear != nil {
+			e.width = s.width
+		}
+	}
+	return e
+}
+
+// With returns an Embedder with other settings that shares the weights.
+func (e *Embedder) With(opts Options) *Embedder {
+	f := *e
+	f.opts = opts
+	return &f
+}
+
+// Options returns the settings.
+func (e *Embedder) Options() Options { return e.opts }
+
+// Width returns the number of elements of an embedding: what the model has, or Options.Dimensions.
+func (e *Embedder) Width() int {
+	if e.opts.Dimensions > 0 {
+		return min(e.opts.Dimensions, e.width)
+	}
+	return e.width
+}
+
+// MaxTokens returns the number of tokens to which a text is cut, those around it included.
+func (e *Embedder) MaxTokens() int { return e.p.MaxTokens }
+
+// Vocab returns the number of ids that tokens may have.
+func (e *Embedder) Vocab() int { return e.p.Vocab }
+
+// Tokenizer returns the tokenizer of the model.
+func (e *Embedder) Tokenizer() *tokenizer.Tokenizer { return e.p.Tokenizer }
+
+// Prompts returns the texts that may be put before a text, by their names, as
+// config_sentence_transformers.json has them. Do not change them.
+func (e *Embedder) Prompts() map[string]string { return e.p.Modules.Prompts }
+
+// Embed returns the embeddings of texts, each of [Embedder.Width]: the pooling of the states of all
+// tokens of a text, those around it included, and what modules.json has after it. Of a text of more than
+// [Embedder.MaxTokens] only the beginning counts, unless Options.Split pools all of it or Options.RefuseLong makes it an error:
+// [Embedder.CountTokens] tells. Without texts the result is empty. Bytes that are not UTF-8
+// are left out.
+//
+// If ctx ends, its error is returned soon, without any embedding. Other errors are those of
+// Options: a [*kernel.ArgumentError], a [*kernel.TierError] or a [*LengthError].
+func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if err := e.checkOptions(); err != nil {
+		return nil, err
+	}
+	var all pieces
+	for i, text := range texts {
+		if i%64 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if e.opts.RefuseLong && !e.opts.Split {
+			if n := e.CountTokens(text); n > e.p.MaxTokens {
+				return nil, &LengthError{Text: i, Tokens: n, Max: e.p.MaxTokens}
+			}
+		}
+		if e.opts.Split {
+			all.add(e.pieces(text)...)
+		} else {
+			all.add(e.Tokens(text))
+		}
+	}
+	vectors, err := e.vectors(ctx, all.ids)
+	if err != nil {
+		return nil, err
+	}
+	return e.joined(&all, vectors), nil
+}
+
+// CountTokens returns how many tokens a text has, those around it included. If these are more than
+// [Embedder.MaxTokens], the model sees the first of them only, unless Options.Split is set.
+func (e *Embedder) CountTokens(text string) int { return len(e.encode(text, 0)) }
+
+// Tokens returns the ids of a text, those around it included. If these were more than
+// [Embedder.MaxTokens], tokens at the text's end are left out: [Embedder.CountTokens] tells.
+func (e *Embedder) Tokens(text string) []int32 { return e.encode(text, e.p.MaxTokens) }
+
+// encode returns the ids of a text with its prompt, at most limit of them if that is not 0.
+func (e *Embedder) encode(text string, limit int) []int32 {
+	text = e.prompt() + text
+	if e.p.Drop < 0 {
+		return e.p.Tokenizer.Encode(text, tokenizer.Options{Limit: limit, NoSpecial: e.p.NoSpecial})
+	}
+	ids := e.p.Tokenizer.Encode(text, tokenizer.Options{NoSpecial: e.p.NoSpecial})
+	ids = slices.DeleteFunc(ids, func(id int32) bool { return id == e.p.Drop })
+	if limit > 0 {
+		ids = ids[:min(limit, len(ids))]
+	}
+	return ids
+}
+
+// EmbedTokens is [Embedder.Embed] for texts that are tokens already. Their ids are those of the
+// vocabulary, and a text has at least one of them and at most as many as the model has
+// positions, which may be more than MaxTokens. Otherwise the error is a
+// [*kernel.ArgumentError].
+func (e *Embedder) EmbedTokens(ctx context.Context, ids [][]int32) ([][]float32, error) {
+	if err := e.checkOptions(); err != nil {
+		return nil, err
+	}
+	return e.vectors(ctx, ids)
+}
+
+// vectors computes the embeddings of texts.
+func (e *Embedder) vectors(ctx context.Context, ids [][]int32) ([][]float32, error) {
+	for i, text := range ids {
+		if bad := e.CheckTokens(text); bad != nil {
+			bad.Arg = fmt.Sprintf("ids[%d]", i) + bad.Arg
+			return nil, bad
+		}
+	}
+	width := e.Width()
+	all := make([]float32, len(ids)*width)
+	out := make([][]float32, len(ids))
+	for i := range out {
+		out[i] = all[i*width : (i+1)*width : (i+1)*width]
+	}
+	v := make([]float64, e.p.Width)
+	err := e.p.Model.States(ctx, ids, &e.opts, e.p.Modules.Pooling, func(text int, states []float32) error {
+		return e.finish(out[text], states, v)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// CheckTokens reports what is wrong with the tokens of a text, or returns nil. Its Arg is what follows the name
+// of the text.
+func (e *Embedder) CheckTokens(ids []int32) *kernel.ArgumentError {
+	return CheckTokens(ids, e.p.Vocab, e.p.Positions, e.p.Empty)
+}
+
+// CheckTokens reports tokens beyond a vocabulary and texts of more tokens than positions, or without
+// any, or returns nil. Its Arg is what follows the name of the text.
+func CheckTokens(ids []int32, vocab, positions int, empty bool) *kernel.ArgumentError {
+	if len(ids) < 1 && !empty || len(ids) > positions {
+		return &kernel.ArgumentError{Got: fmt.Sprintf("%d tokens", len(ids)), Want: fmt.Sprintf("1 to %d", positions)}
+	}
+	for i, id := range ids {
+		if id < 0 || int(id) >= vocab {
+			return &kernel.ArgumentError{Arg: fmt.Sprintf("[%d]", i), Got: fmt.Sprint(id), Want: fmt.Sprintf("0 to %d", vocab-1)}
+		}
+	}
+	return nil
+}
+
+// prompt returns the text that is put before every text.
+func (e *Embedder) prompt() string {
+	name := e.opts.Prompt
+	if name == "" {
+		name = e.p.Modules.DefaultPrompt
+	}
+	return e.p.Modules.Prompts[name]
+}
+
+// checkOptions reports the first option that does not fit.
+func (e *Embedder) checkOptions() error {
+	o := &e.opts
+	if err := o.Check(); err != nil {
+		return err
+	}
+	bad := func(arg, got, want string) error {
+		return &kernel.ArgumentError{Arg: "Options." + arg, Got: got, Want: want}
+	}
+	if _, ok := e.p.Modules.Prompts[o.Prompt]; !ok && o.Prompt != "" {
+		return bad("Prompt", fmt.Sprintf("%q", o.Prompt), fmt.Sprintf("one of %q", slices.Sorted(maps.Keys(e.p.Modules.Prompts))))
+	}
+	if o.Dimensions > e.width {
+		return bad("Dimensions", fmt.Sprint(o.Dimensions), fmt.Sprintf("0 to %d", e.width))
+	}
+	if room := e.room(); o.Split && o.Overlap >= room {
+		return bad("Overlap", fmt.Sprint(o.Overlap), fmt.Sprintf("less than %d, the tokens of a piece without those around it", room))
+	}
+	return nil
+}

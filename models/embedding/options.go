@@ -1,0 +1,79 @@
+package embedding
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/kernel"
+)
+
+// Options are the settings of an [Embedder]. None but Prompt, Dimensions and Split with Overlap changes a bit of a result.
+type Options struct {
+	// Exec says how every call of a kernel is executed: on which tier, with how many threads.
+	kernel.Exec
+
+	// BatchTokens is how many tokens texts have that are computed together; 0 means 512. A
+	// longer text is computed alone. With more tokens threads find more work, with fewer the
+	// activations stay in the cache: a token of MiniLM takes 9 KiB.
+	BatchTokens int
+
+	// RefuseLong makes [Embedder.Embed] return a [*LengthError] for a text of more than
+	// [Embedder.MaxTokens]. Otherwise it sees only the beginning of such a text.
+	RefuseLong bool
+
+	// Prompt is the name of a text of [Embedder.Prompts] that is put before every text, such as
+	// query. "" means the default of the model, which may be none.
+	Prompt string
+
+	// Dimensions is how many numbers of a vector are kept, the first ones, which then are
+	// divided by their L2 norm again if the model does so; 0 means all. Models that were trained for that
+	// (Matryoshka representation learning, Kusupati et al. 2022) lose little by it.
+	Dimensions int
+
+	// Split cuts a text of more than [Embedder.MaxTokens] into pieces of so many tokens, each with the
+	// prompt and the tokens around a text. Its vector is the mean of those of the pieces, each with the number
+	// of its tokens as weight, divided by its L2 norm if the model does so. RefuseLong has no effect then.
+	Split bool
+
+	// Overlap is how many tokens of a piece are those at the end of the one before, with Split: 0 or
+	// more, and fewer than a piece has.
+	Overlap int
+}
+
+// Tokens returns BatchTokens with its default.
+func (o *Options) Tokens() int {
+	if o.BatchTokens == 0 {
+		return 512
+	}
+	return o.BatchTokens
+}
+
+// Check returns a [*kernel.ArgumentError] for an option that no model takes.
+func (o *Options) Check() error {
+	for _, x := range []struct {
+		name string
+		n    int
+	}{{"BatchTokens", o.BatchTokens}, {"Dimensions", o.Dimensions}, {"Overlap", o.Overlap}} {
+		if x.n < 0 {
+			return &kernel.ArgumentError{Arg: "Options." + x.name, Got: fmt.Sprint(x.n), Want: "0 or more"}
+		}
+	}
+	return nil
+}
+
+// LoadOptions are settings of a model that change its results.
+type LoadOptions struct {
+	// Int8 rounds the weights of all linear layers to 8 bits when they are read, and their inputs in
+	// every call, in blocks of 32, see [linear.NewInt8] and [linear.Options]. These weights take a
+	// quarter of the memory, and texts less time. Embeddings have the same bits on every CPU, but others
+	// than without Int8: for MiniLM the cosine of both is 0.9993 or more from 10 tokens on, and 0.998 or
+	// more below. The model's width and that of its inner layers are multiples of 32. Of decoders it
+	// rounds inputs alone, and these have quantized weights, see the Options of package decoder.
+	Int8 bool
+
+	// Unit divides vectors by their L2 norms also if modules.json does not ask for that.
+	Unit bool
+
+	// Context is the most tokens of a text for a decoder; 0 means what it was trained for, but at
+	// most 4096, as its cache of keys and values has room for them. Encoders ignore it.
+	Context int
+}

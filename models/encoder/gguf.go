@@ -1,0 +1,309 @@
+package encoder
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/activations"
+	"github.com/attn-go/attn/models/tokenizer"
+)
+
+// ggufFamilies are the architectures of GGUF files. What a file does not say is as in the models that
+// llama.cpp's convert_hf_to_gguf.py makes such files of.
+var ggufFamilies = map[string]func(s *spec){
+	"bert": func(s *spec) { s.activation, _ = activations.Hidden("gelu") }, // also RoBERTa and XLM-RoBERTa, whose positions are cut to those of texts
+	"nomic-bert": func(s *spec) {
+		s.activation, _ = activations.Hidden("silu")
+		s.gated = true
+	},
+}
+
+// ggufNames are the names of tensors in GGUF files.
+var ggufNames = names{
+	words: "token_embd", norm: "token_embd_norm",
+	qkv: []string{"blk.%d.attn_q", "blk.%d.attn_k", "blk.%d.attn_v"},
+	out: "blk.%d.attn_output", attentionNorm: "blk.%d.attn_output_norm",
+	up: []string{"blk.%d.ffn_up"}, down: "blk.%d.ffn_down", mlpNorm: "blk.%d.layer_output_norm",
+}
+
+// ggufHeads are the classifiers of rerankers.
+var ggufHeads = []head{{"cls", "cls.output", activations.Tanh}}
+
+// poolings are the values of pooling_type, see [ggufRank].
+var poolings = map[int64]folder.Pooling{1: folder.Mean, 2: folder.First, 3: folder.Last}
+
+// ggufRank is the pooling_type of rerankers.
+const ggufRank = 4
+
+// A ggufSource is the tensors of a GGUF file.
+type ggufSource struct {
+	*gguf.File
+	path string
+	used map[string]bool
+}
+
+// Names returns the names of all tensors, sorted.
+func (f *ggufSource) Names() []string {
+	var all []string
+	for _, t := range f.Tensors() {
+		all = append(all, t.Name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Has tells whether the file has a tensor.
+func (f *ggufSource) Has(name string) bool {
+	_, ok := f.Tensor(name)
+	return ok
+}
+
+func (f *ggufSource) describe(name string) string {
+	t, ok := f.Tensor(name)
+	if !ok {
+		return "nothing"
+	}
+	return fmt.Sprintf("%s %v", t.Type, t.Shape)
+}
+
+// Float32 reads a tensor of the given shape.
+func (f *ggufSource) Float32(name string, shape ...int) ([]float32, error) {
+	t, ok := f.Tensor(name)
+	if !ok || !slices.Equal(t.Shape, shape) {
+		return nil, &folder.Error{Path: f.path, Name: name, Got: f.describe(name), Want: fmt.Sprintf("shape %v", shape)}
+	}
+	f.used[name] = true
+	x, err := t.Float32()
+	if err != nil {
+		err = fmt.Errorf("%s: %w", f.path, err)
+	}
+	return x, err
+}
+
+// Use marks a tensor as used.
+func (f *ggufSource) Use(name string) bool {
+	f.used[name] = true
+	return f.Has(name)
+}
+
+// Unused reports a tensor that is not used.
+func (f *ggufSource) Unused() error {
+	for _, name := range f.Names() {
+		if !f.used[name] {
+			return &folder.Error{Path: f.path, Name: name, Got: f.describe(name), Want: "only tensors that this architecture is known to have"}
+		}
+	}
+	return nil
+}
+
+// openGGUF opens the model of a GGUF file.
+func openGGUF(path string) (*origin, error) {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	x := &origin{source: &ggufSource{f, path, map[string]bool{}}, path: path, close: f.Close}
+	if err := x.readGGUF(f); err != nil {
+		if !strings.Contains(err.Error(), path) {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+		return nil, errors.Join(err, f.Close())
+	}
+	return x, nil
+}
+
+// readGGUF reads the spec, the pooling and the tokenizer of a file.
+func (x *origin) readGGUF(f *gguf.File) error {
+	k := &ggufKeys{path: x.path, f: f, known: map[string]bool{}}
+	arch, err := f.String("general.architecture")
+	if err != nil {
+		return err
+	}
+	family, ok := ggufFamilies[arch]
+	if !ok {
+		return k.bad("general.architecture", fmt.Sprintf("%q", arch), "an encoder: "+strings.Join(slices.Sorted(maps.Keys(ggufFamilies)), ", "))
+	}
+	k.arch = arch
+	if x.spec, err = k.spec(); err != nil {
+		return err
+	}
+	family(x.spec)
+	x.spec.parts(f)
+	x.maxTokens = min(x.spec.longest(), k.context)
+	pooling, err := k.pooling()
+	if err != nil {
+		return err
+	}
+	x.modules = &folder.Modules{Pooling: pooling}
+	if pooling == "" {
+		x.spec.heads = ggufHeads
+	}
+	if err := k.unknown(); err != nil {
+		return err
+	}
+	if x.tokenizer, err = tokenizer.FromGGUF(f); err != nil {
+		return err
+	}
+	if n := x.tokenizer.Len(); n > x.spec.Vocab {
+		return k.bad("token_embd.weight", fmt.Sprintf("%d rows", x.spec.Vocab), fmt.Sprintf("at least %d, the tokens of the tokenizer", n))
+	}
+	return nil
+}
+
+// A ggufKeys reads keys of the architecture of a file.
+type ggufKeys struct {
+	path    string
+	arch    string
+	f       *gguf.File
+	known   map[string]bool
+	context int
+	err     error // the first one
+}
+
+func (k *ggufKeys) bad(name, got, want string) error {
+	return &folder.Error{Path: k.path, Name: name, Got: got, Want: want}
+}
+
+// has marks a key as known and tells whether the file has it.
+func (k *ggufKeys) has(name string) (key string, ok bool) {
+	key = k.arch + "." + name
+	k.known[key] = true
+	_, ok = k.f.Value(key)
+	return key, ok
+}
+
+// size reads a number from 1 on.
+func (k *ggufKeys) size(name string) int {
+	key, _ := k.has(name)
+	n, err := k.f.Int(key)
+	if err == nil && (n < 1 || n > mostOf) {
+		err = k.bad(key, fmt.Sprint(n), fmt.Sprintf("1 to %d", mostOf))
+	}
+	if k.err == nil {
+		k.err = err
+	}
+	return int(n)
+}
+
+// number reads a number, if there is one.
+func (k *ggufKeys) number(name string, missing, least, most float64) float64 {
+	key, ok := k.has(name)
+	if !ok {
+		return missing
+	}
+	x, err := k.f.Float(key)
+	if err == nil && !(x >= least && x <= most) {
+		err = k.bad(key, fmt.Sprint(x), fmt.Sprintf("%g to %g", least, most))
+	}
+	if k.err == nil {
+		k.err = err
+	}
+	return x
+}
+
+// spec reads the sizes of the model.
+func (k *ggufKeys) spec() (*spec, error) {
+	s := &spec{
+		sizes: sizes{
+			Width: k.size("embedding_length"), Inner: k.size("feed_forward_length"), Layers: k.size("block_count"), Heads: k.size("attention.head_count"),
+			Positions: k.size("context_length"), Vocab: k.rows("token_embd.weight"),
+		},
+		epsilon: k.number("attention.layer_norm_epsilon", 1e-12, 0, math.MaxFloat32), normBias: true, padding: -1, windows: []int{-1}, names: ggufNames,
+	}
+	k.context = s.Positions
+	base := k.number("rope.freq_base", 10000, 1, 0x1p64)
+	if k.err != nil {
+		return nil, k.err
+	}
+	s.kinds = make([]int, s.Layers)
+	if k.arch == "nomic-bert" {
+		s.bases = []float64{base}
+	} else {
+		s.names.positions, s.Positions = "position_embd", k.rows("position_embd.weight")
+	}
+	if _, ok := k.f.Tensor("token_types.weight"); ok {
+		s.names.types, s.Types = "token_types", k.rows("token_types.weight")
+	}
+	switch {
+	case k.err != nil:
+	case s.Width%s.Heads != 0:
+		k.err = k.bad(k.arch+".attention.head_count", fmt.Sprint(s.Heads), fmt.Sprintf("a divisor of the embedding_length %d", s.Width))
+	case s.Positions < 2:
+		k.err = k.bad("position_embd.weight", fmt.Sprintf("%d rows", s.Positions), "2 or more, for the tokens around a text")
+	}
+	return s, k.err
+}
+
+// rows returns the rows of a matrix.
+func (k *ggufKeys) rows(name string) int {
+	t, ok := k.f.Tensor(name)
+	if ok && len(t.Shape) == 2 && t.Shape[0] >= 1 && t.Shape[0] <= mostOf {
+		return t.Shape[0]
+	}
+	if k.err == nil {
+		got := "nothing"
+		if ok {
+			got = fmt.Sprintf("shape %v", t.Shape)
+		}
+		k.err = k.bad(name, got, fmt.Sprintf("a matrix of 1 to %d rows", mostOf))
+	}
+	return 1
+}
+
+// parts sets which tensors the layers have, by those of the first one.
+func (s *spec) parts(f *gguf.File) {
+	has := func(name string) bool {
+		_, ok := f.Tensor("blk.0." + name)
+		return ok
+	}
+	if has("attn_qkv.weight") {
+		s.names.qkv = []string{"blk.%d.attn_qkv"}
+	}
+	s.attnBias, s.mlpBias = has("attn_output.bias"), has("ffn_down.bias")
+	if s.gated {
+		s.names.up = []string{"blk.%d.ffn_gate", "blk.%d.ffn_up"}
+	}
+}
+
+// pooling reads the pooling; "" is that of rerankers.
+func (k *ggufKeys) pooling() (folder.Pooling, error) {
+	key, ok := k.has("pooling_type")
+	if !ok {
+		return "", k.bad(key, "nothing", "1 (mean), 2 (cls), 3 (last token) or 4 (the classifier of a reranker)")
+	}
+	n, err := k.f.Int(key)
+	if err != nil {
+		return "", err
+	}
+	if p, ok := poolings[n]; ok || n == ggufRank {
+		return p, nil
+	}
+	return "", k.bad(key, fmt.Sprint(n), "1 (mean), 2 (cls), 3 (last token) or 4 (the classifier of a reranker)")
+}
+
+// unknown reports a key of the architecture that is not known, or that says what is not computed.
+func (k *ggufKeys) unknown() error {
+	for _, name := range []string{"vocab_size", "attention.head_count_kv"} {
+		key, ok := k.has(name)
+		n, err := k.f.Int(key)
+		if heads, _ := k.f.Int(k.arch + ".attention.head_count"); ok && (err != nil || name != "vocab_size" && n != heads) {
+			return k.bad(key, fmt.Sprint(n), fmt.Sprint(heads))
+		}
+	}
+	for _, key := range k.f.Keys() {
+		if !strings.HasPrefix(key, k.arch+".") || k.known[key] {
+			continue
+		}
+		v, _ := k.f.Value(key)
+		if text := fmt.Sprint(v); text != "false" && text != "0" && text != "none" {
+			return k.bad(key, text, "none: it is not supported")
+		}
+	}
+	return nil
+}

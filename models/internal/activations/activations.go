@@ -1,0 +1,63 @@
+// Package activations has the activation functions of encoders and of the modules that follow a
+// pooling, by the names that files have for them.
+package activations
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/numeric"
+)
+
+// A Function is one of linear's activations, or a function that follows the layer. The zero value is
+// the identity.
+type Function struct {
+	Fused linear.Activation
+	After func(x []float32) error // nil for none
+}
+
+var (
+	// ReLU is max(x, 0).
+	ReLU = Function{After: func(x []float32) error {
+		for i, y := range x {
+			if y < 0 {
+				x[i] = 0
+			}
+		}
+		return nil
+	}}
+	// Tanh is the hyperbolic tangent.
+	Tanh = Function{After: func(x []float32) error { return numeric.TanhSlice(x, x) }}
+)
+
+// hidden are the functions of hidden_act by the names of the transformers library.
+var hidden = map[string]Function{
+	"gelu":              {Fused: linear.GELU},
+	"gelu_new":          {Fused: linear.GELUTanh},
+	"gelu_fast":         {Fused: linear.GELUTanh},
+	"gelu_tanh":         {Fused: linear.GELUTanh},
+	"gelu_pytorch_tanh": {Fused: linear.GELUTanh},
+	"silu":              {Fused: linear.SiLU},
+	"swish":             {Fused: linear.SiLU},
+	"relu":              ReLU,
+}
+
+// Hidden returns the function of hidden_act in a config.json, and whether there is one of this name.
+func Hidden(name string) (Function, bool) {
+	f, ok := hidden[name]
+	return f, ok
+}
+
+// HiddenNames lists the names that [Hidden] knows.
+func HiddenNames() string { return strings.Join(slices.Sorted(maps.Keys(hidden)), ", ") }
+
+// modules are the functions of Dense modules, by their classes in PyTorch.
+var modules = map[string]Function{"": {}, "Tanh": Tanh, "ReLU": ReLU, "GELU": {Fused: linear.GELU}, "SiLU": {Fused: linear.SiLU}}
+
+// Module returns the function of a class of PyTorch, "" for none, and whether there is one of this name.
+func Module(class string) (Function, bool) {
+	f, ok := modules[class]
+	return f, ok
+}

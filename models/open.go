@@ -1,0 +1,239 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/weights"
+)
+
+// A Kind is what a model is for.
+type Kind string
+
+// The kinds.
+const (
+	Embedder  Kind = "embedder"  // makes vectors of texts
+	Reranker  Kind = "reranker"  // scores passages for a query
+	Generator Kind = "generator" // continues texts, and answers if it has a chat template
+)
+
+// commands are those that take models of a kind.
+var commands = map[Kind]string{Embedder: "embed", Reranker: "rerank", Generator: "chat"}
+
+// A Description says what the files of a model are.
+type Description struct {
+	Path         string // of the folder or the GGUF file
+	GGUF         bool   // a GGUF file; otherwise a folder as Hugging Face has it
+	Architecture string // general.architecture or model_type
+	Kind         Kind
+	family       family
+}
+
+// A family is a package that computes models.
+type family int
+
+const (
+	encoders family = iota
+	decoders
+)
+
+// Look finds a model as [weights.Resolve] does, reads the beginning of its files and says what it is. An
+// architecture that no package computes is a [*folder.Error] that lists those that are, and a file or folder of
+// another kind is an error that says what is expected.
+func Look(model string) (*Description, error) {
+	path, err := weights.Resolve(model)
+	if err != nil {
+		return nil, fmt.Errorf("models: %w", err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	d := &Description{Path: path, GGUF: !info.IsDir()}
+	if d.GGUF {
+		return d, d.lookAtFile()
+	}
+	return d, d.lookAtFolder()
+}
+
+// family sets the family of an architecture. known are those of its format, of each family.
+func (d *Description) setFamily(file, key string, known map[family][]string) error {
+	var all []string
+	for _, f := range []family{encoders, decoders} {
+		if slices.Contains(known[f], d.Architecture) {
+			d.family = f
+			return nil
+		}
+		all = append(all, known[f]...)
+	}
+	slices.Sort(all)
+	return &folder.Error{Path: file, Name: key, Got: fmt.Sprintf("%q", d.Architecture), Want: "one of " + strings.Join(all, ", ")}
+}
+
+func (d *Description) lookAtFile() error {
+	f, err := gguf.Open(d.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	const key = "general.architecture"
+	if d.Architecture, err = f.String(key); err != nil {
+		return fmt.Errorf("%s: %w", d.Path, err)
+	}
+	_, ofEncoders := encoder.Architectures()
+	_, ofDecoders := decoder.Architectures()
+	if err := d.setFamily(d.Path, key, map[family][]string{encoders: ofEncoders, decoders: ofDecoders}); err != nil {
+		return err
+	}
+	pooling, err := f.Int(d.Architecture + ".pooling_type")
+	switch {
+	case err == nil && pooling == 4:
+		d.Kind = Reranker
+	case err == nil || d.family == encoders || d.Architecture == "gemma-embedding":
+		d.Kind = Embedder
+	default:
+		d.Kind = Generator
+	}
+	return nil
+}
+
+const configName, modulesName = "config.json", "modules.json"
+
+func (d *Description) lookAtFolder() error {
+	path := filepath.Join(d.Path, configName)
+	var c struct {
+		Type          string   `json:"model_type"`
+		Architectures []string `json:"architectures"`
+	}
+	if err := folder.ReadJSON(path, &c); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("models: want a GGUF file, or a folder as Hugging Face has it with %s and %s: %w", configName, "model.safetensors", err)
+	} else if err != nil {
+		return err
+	}
+	d.Architecture = c.Type
+	ofEncoders, _ := encoder.Architectures()
+	ofDecoders, _ := decoder.Architectures()
+	if err := d.setFamily(path, "model_type", map[family][]string{encoders: ofEncoders, decoders: ofDecoders}); err != nil {
+		return err
+	}
+	classifies := slices.ContainsFunc(c.Architectures, func(class string) bool { return strings.HasSuffix(class, "ForSequenceClassification") }) || d.hasClassifier()
+	_, err := os.Stat(filepath.Join(d.Path, modulesName))
+	switch {
+	case d.family == encoders && classifies:
+		d.Kind = Reranker
+	case d.family == encoders || err == nil:
+		d.Kind = Embedder
+	default:
+		d.Kind = Generator
+	}
+	return nil
+}
+
+// hasClassifier tells whether a folder has the tensors of a classifier. Weights that cannot be read are found
+// when they are loaded.
+func (d *Description) hasClassifier() bool {
+	f, err := folder.Open(d.Path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return slices.ContainsFunc(f.Names(), func(name string) bool { return strings.HasPrefix(name, "classifier.") })
+}
+
+// A KindError reports a model of another kind than is wanted.
+type KindError struct {
+	Description
+	Want Kind
+}
+
+// Error says what the model is and which command takes it.
+func (e *KindError) Error() string {
+	return fmt.Sprintf("%[1]s: got a %[2]s model of the kind %[3]s, want the kind %[4]s; go run ./models/%[5]s takes it", e.Path, e.Architecture, e.Kind, e.Want, commands[e.Kind])
+}
+
+// Options are the settings of loading a model.
+type Options struct {
+	Embedding embedding.LoadOptions // of embedders, and Int8 of rerankers
+	Generator decoder.Options       // of generators
+}
+
+// A Model is a model that is loaded: one of the three is not nil, that of Kind.
+type Model struct {
+	Description
+	Embedder  *embedding.Embedder
+	Reranker  *encoder.Reranker
+	Generator *decoder.Model
+}
+
+// Open loads a model of any kind. Errors are those of [Look], and of [encoder.Load],
+// [encoder.LoadReranker], [decoder.LoadEmbedder] or [decoder.Load].
+func Open(model string, o Options) (*Model, error) {
+	d, err := Look(model)
+	if err != nil {
+		return nil, err
+	}
+	m, err := d.open(o)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// open loads the model. After an error it has nothing in it, but is not nil.
+func (d *Description) open(o Options) (m *Model, err error) {
+	m = &Model{Description: *d}
+	switch {
+	case d.Kind == Reranker:
+		m.Reranker, err = encoder.LoadRerankerWith(d.Path, o.Embedding)
+	case d.Kind == Generator:
+		m.Generator, err = decoder.Load(d.Path, o.Generator)
+	case d.family == decoders:
+		m.Embedder, err = decoder.LoadEmbedder(d.Path, o.Embedding)
+	default:
+		var e *encoder.Encoder
+		if e, err = encoder.LoadWith(d.Path, o.Embedding); err == nil {
+			m.Embedder = e.Embedder
+		}
+	}
+	return m, err
+}
+
+// openKind is Open for a kind. The model is never nil.
+func openKind(model string, kind Kind, o Options) (*Model, error) {
+	d, err := Look(model)
+	if err == nil && d.Kind != kind {
+		err = &KindError{*d, kind}
+	}
+	if err != nil {
+		return &Model{}, err
+	}
+	return d.open(o)
+}
+
+// OpenEmbedder is [Open] for a model that must be an embedder, or else the error is a [*KindError].
+func OpenEmbedder(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
+	m, err := openKind(model, Embedder, Options{Embedding: o})
+	return m.Embedder, err
+}
+
+// OpenReranker is [Open] for a model that must be a reranker, or else the error is a [*KindError].
+func OpenReranker(model string, o embedding.LoadOptions) (*encoder.Reranker, error) {
+	m, err := openKind(model, Reranker, Options{Embedding: o})
+	return m.Reranker, err
+}
+
+// OpenGenerator is [Open] for a model that must be a generator, or else the error is a [*KindError].
+func OpenGenerator(model string, o decoder.Options) (*decoder.Model, error) {
+	m, err := openKind(model, Generator, Options{Generator: o})
+	return m.Generator, err
+}

@@ -1,0 +1,85 @@
+package models_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/models"
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/folder"
+	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
+)
+
+// TestOpen: every folder of testdata/tiny is found out and loaded.
+func TestOpen(t *testing.T) {
+	folders, err := filepath.Glob("testdata/tiny/*/config.json")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no models: %v", err)
+	}
+	for _, path := range folders {
+		dir := filepath.Dir(path)
+		name := filepath.Base(dir)
+		want := models.Generator
+		switch {
+		case strings.HasPrefix(name, "reranker-"):
+			want = models.Reranker
+		case strings.Contains(name, "bert") || strings.HasPrefix(name, "mpnet") || strings.HasPrefix(name, "xlm") || strings.Contains(name, "embedding") || strings.Contains(name, "embeddinggemma"):
+			want = models.Embedder
+		}
+		m, err := models.Open(dir, models.Options{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if m.Kind != want || (m.Embedder != nil) != (want == models.Embedder) || (m.Reranker != nil) != (want == models.Reranker) || (m.Generator != nil) != (want == models.Generator) {
+			t.Errorf("%s: got %+v, want a model of the kind %s", name, m.Description, want)
+		}
+		checkKinds(t, dir, want)
+	}
+}
+
+// checkKinds: what a model is not for is an error that says what it is.
+func checkKinds(t *testing.T, dir string, kind models.Kind) {
+	_, embeds := models.OpenEmbedder(dir, embedding.LoadOptions{})
+	_, ranks := models.OpenReranker(dir, embedding.LoadOptions{})
+	_, generates := models.OpenGenerator(dir, decoder.Options{})
+	for k, err := range map[models.Kind]error{models.Embedder: embeds, models.Reranker: ranks, models.Generator: generates} {
+		var bad *models.KindError
+		if k == kind && err != nil || k != kind && (!errors.As(err, &bad) || bad.Kind != kind || bad.Want != k || !strings.Contains(err.Error(), "go run ./models/")) {
+			t.Errorf("%s as a %s: %v", dir, k, err)
+		}
+	}
+}
+
+// TestOpenErrors: errors name what is not supported, and what is.
+func TestOpenErrors(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := models.Open(dir, models.Options{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "GGUF") {
+		t.Errorf("an empty folder: %v", err)
+	}
+	if _, err := models.Open(filepath.Join(dir, "none"), models.Options{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing: %v", err)
+	}
+	path := filepath.Join(dir, "config.json")
+	if err := os.WriteFile(path, []byte(`{"model_type": "t5"}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var bad *folder.Error
+	if _, err := models.Open(dir, models.Options{}); !errors.As(err, &bad) || bad.Name != "model_type" || bad.Got != `"t5"` || !strings.Contains(bad.Want, "modernbert") || !strings.Contains(bad.Want, "qwen3") {
+		t.Errorf("an architecture that is not known: %v", err)
+	}
+	if err := os.WriteFile(path, []byte(`{`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := models.Open(dir, models.Options{}); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("no JSON: %v", err)
+	}
+	if _, err := models.Open(path, models.Options{}); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("a file that is no GGUF file: %v", err)
+	}
+}
