@@ -126,7 +126,7 @@ func completionLogprobsOf(c *choice) *completionLogprobs {
 	at := c.offset
 	for _, t := range c.logprobs.tokens {
 		top := map[string]float32{}
-		for _, other := range t.Top {
+		for _, other := range *t.Top {
 			if _, ok := top[other.Token]; !ok {
 				top[other.Token] = other.Logprob
 			}

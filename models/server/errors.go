@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strconv"
 
 	"github.com/attn-go/attn/models/chattemplate"
@@ -91,6 +92,8 @@ func failureOf(err error) *failure {
 		return busy(http.StatusTooManyRequests, "too many of your requests wait")
 	case errors.Is(err, batch.ErrClosed):
 		return busy(http.StatusServiceUnavailable, "the server is shutting down")
+	case errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, context.DeadlineExceeded):
+		return fail(http.StatusRequestTimeout, "invalid_request_error", "", "the request did not come in time")
 	case errors.Is(err, context.DeadlineExceeded):
 		return fail(http.StatusGatewayTimeout, "timeout_error", "", "the request took longer than it may")
 	case errors.Is(err, context.Canceled):

@@ -1,11 +1,12 @@
 package server
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"os"
+	"reflect"
 	"strings"
 )
 
@@ -17,10 +18,37 @@ func decode(body io.Reader, to any) error {
 		return decodeError(err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		if tooBig := (*http.MaxBytesError)(nil); errors.As(err, &tooBig) {
+		if err != nil && !isSyntax(err) {
 			return err
 		}
 		return bad("the body goes on after its JSON object")
+	}
+	return refuse(reflect.ValueOf(to).Elem())
+}
+
+// refuse reports the first field, also within structs and lists, that asks for what is not there.
+func refuse(v reflect.Value) error {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			return refuse(v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if err := refuse(v.Index(i)); err != nil {
+				return err
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			field := v.Type().Field(i)
+			if got := v.Field(i); field.Type == reflect.TypeFor[absent]() && got.Len() > 0 {
+				return badParam(field.Tag.Get("json"), "%s: got %.80s, which is not supported", field.Tag.Get("json"), got.String())
+			}
+			if err := refuse(v.Field(i)); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -31,10 +59,11 @@ func decodeError(err error) error {
 	var f *failure
 	var tooBig *http.MaxBytesError
 	switch {
-	case errors.As(err, &tooBig), errors.As(err, &f):
+	case errors.As(err, &tooBig), errors.As(err, &f), errors.Is(err, os.ErrDeadlineExceeded):
 		return err
 	case errors.As(err, &wrong):
-		return badParam(wrong.Field, "%s: got %s, want %s", wrong.Field, wrong.Value, wrong.Type)
+		field := strings.TrimPrefix(wrong.Field, "sampling.") // fields that several requests have
+		return badParam(field, "%s: got %s, want %s", field, wrong.Value, wrong.Type)
 	}
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	if name, ok := strings.CutPrefix(text, "unknown field "); ok {
@@ -42,6 +71,12 @@ func decodeError(err error) error {
 		return badParam(name, "the field %q is not known or not supported", name)
 	}
 	return bad("the body is not JSON as expected: %s", text)
+}
+
+// isSyntax tells whether an error is about JSON, not about reading it.
+func isSyntax(err error) bool {
+	var syntax *json.SyntaxError
+	return errors.As(err, &syntax)
 }
 
 // isNull tells whether a value is null.
@@ -52,15 +87,17 @@ type unused struct{}
 
 func (*unused) UnmarshalJSON([]byte) error { return nil }
 
-// absent is a field whose feature is not there: null, false, 0, and what is empty are accepted.
-type absent struct{}
+// absent is a field whose feature is not there. null, false, 0, and what is empty say that it is not
+// wanted; any other value is kept for refuse.
+type absent string
 
-func (*absent) UnmarshalJSON(data []byte) error {
-	switch string(bytes.TrimSpace(data)) {
+func (a *absent) UnmarshalJSON(data []byte) error {
+	switch string(data) {
 	case "null", "false", "0", "{}", "[]", `""`, `"none"`, `"auto"`:
-		return nil
+	default:
+		*a = absent(data)
 	}
-	return bad("a feature is asked for that is not supported: %.80s", data)
+	return nil
 }
 
 // texts is a string or a list of strings.

@@ -299,10 +299,10 @@ type logprobs struct {
 
 // tokenLogprob is a token with its logarithm, as OpenAI's chat API has it.
 type tokenLogprob struct {
-	Token   string         `json:"token"`
-	Logprob float32        `json:"logprob"`
-	Bytes   []int          `json:"bytes"` // null for a token that is no complete text
-	Top     []tokenLogprob `json:"top_logprobs,omitempty"`
+	Token   string          `json:"token"`
+	Logprob float32         `json:"logprob"`
+	Bytes   []int           `json:"bytes"`                  // null for a token that is no complete text
+	Top     *[]tokenLogprob `json:"top_logprobs,omitempty"` // nil for one of top_logprobs
 }
 
 // addLogprobs adds the logarithms of a choice's tokens, if the request asks for them.
@@ -313,10 +313,11 @@ func (g *generation) addLogprobs(c *choice) {
 	c.logprobs = &logprobs{tokens: []tokenLogprob{}}
 	for _, t := range c.tokens {
 		l := g.tokenLogprob(t.ID, t.Logprob)
-		l.Top = []tokenLogprob{}
-		for _, top := range t.Top {
-			l.Top = append(l.Top, g.tokenLogprob(top.ID, top.Logprob))
+		list := make([]tokenLogprob, len(t.Top))
+		for i, top := range t.Top {
+			list[i] = g.tokenLogprob(top.ID, top.Logprob)
 		}
+		l.Top = &list
 		c.logprobs.tokens = append(c.logprobs.tokens, l)
 	}
 }
