@@ -127,6 +127,7 @@ func (c *config) defineLimits(fs *flag.FlagSet) {
 	}
 	megabytes("cache-memory", &s.CacheBytes, 1024, "of memory for keys and values of each language model; at least what a text of -ctx tokens takes")
 	megabytes("body", &s.BodyBytes, 4, "that a request may have")
+	megabytes("bodies", &s.BodiesBytes, 64, "that all requests which are being answered may have")
 	fs.IntVar(&s.Running, "running", 32, "texts that a language model continues at once")
 	fs.IntVar(&s.Waiting, "waiting", 256, "requests that may wait for a model; others get status 503")
 	fs.IntVar(&s.WaitingPerKey, "waiting-per-key", 128, "requests of one key, or without keys of one address, that may wait; others get status 429")

@@ -139,6 +139,18 @@ func TestTooMany(t *testing.T) {
 	}
 	<-s.slots
 	settings = fixed()
+	settings.BodyBytes, settings.BodiesBytes = 100, 100
+	s = newServer(t, settings)
+	s.bytes.Add(-70) // of another request
+	for body, status := range map[string]int{`{"model": "tiny", "content": "` + strings.Repeat("a", 30) + `"}`: 503, `{"model":"tiny","content":"a"}`: 200} {
+		if w := post(s, "/tokenize", body); w.Code != status {
+			t.Errorf("%s: status %d, want %d", body, w.Code, status)
+		}
+	}
+	if n := s.bytes.Load(); n != 30 {
+		t.Errorf("%d bytes are left, want 30", n)
+	}
+	settings = fixed()
 	settings.Timeout = 1
 	s = newServer(t, settings)
 	if w := post(s, "/v1/completions", `{"model": "tiny", "prompt": "a"}`); w.Code != 504 {

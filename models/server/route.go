@@ -168,6 +168,11 @@ func (x *exchange) limited(h handler) (err error) {
 	default:
 		return busy(http.StatusServiceUnavailable, "too many requests are being answered")
 	}
+	size := x.bodySize()
+	defer x.bytes.Add(size)
+	if x.bytes.Add(-size) < 0 {
+		return busy(http.StatusServiceUnavailable, "the requests that are being answered are too large together")
+	}
 	ctx, cancel := context.WithTimeout(x.r.Context(), x.s.Timeout)
 	defer cancel()
 	defer context.AfterFunc(x.Server.ctx, cancel)()
@@ -176,6 +181,14 @@ func (x *exchange) limited(h handler) (err error) {
 		return batch.ErrClosed
 	}
 	return err
+}
+
+// bodySize returns the most bytes that the body will have.
+func (x *exchange) bodySize() int64 {
+	if n := x.r.ContentLength; n >= 0 && n < x.s.BodyBytes {
+		return n
+	}
+	return x.s.BodyBytes
 }
 
 // failed writes an error, if nothing has been written.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/attn-go/attn/models/server/internal/batch"
@@ -17,6 +18,7 @@ type Server struct {
 	hosts   []*host
 	keys    keys
 	slots   chan struct{} // a token for each request
+	bytes   atomic.Int64  // of bodies that may still come
 	metrics *metrics
 	mux     *http.ServeMux
 	created time.Time
@@ -38,6 +40,7 @@ func New(s Settings, models ...*Model) (*Server, error) {
 		return nil, err
 	}
 	srv := &Server{s: s, keys: newKeys(s.Keys), slots: make(chan struct{}, s.Requests), created: s.Now(), empty: make(chan struct{})}
+	srv.bytes.Store(srv.s.BodiesBytes)
 	srv.ctx, srv.stop = context.WithCancelCause(context.Background())
 	if len(models) == 0 {
 		return nil, &SettingError{"models", "none", "at least one"}

@@ -24,9 +24,10 @@ type Settings struct {
 	StepTokens  int // most tokens of prompts in a step while no answer runs; default 512
 	ChunkTokens int // most tokens of prompts in a step beside answers; default 64
 
-	BodyBytes int64 // of a request; default 4 MiB
-	Texts     int   // in a request for embeddings or ranks, and prompts of one for completions; default 2048
-	Choices   int   // of a request: prompts times n; default 16
+	BodyBytes   int64 // of a request; default 4 MiB
+	BodiesBytes int64 // of all requests that are being answered; default 64 MiB; others get status 503
+	Texts       int   // in a request for embeddings or ranks, and prompts of one for completions; default 2048
+	Choices     int   // of a request: prompts times n; default 16
 
 	// MaxTokens is the most tokens of an answer if the request does not say; default 512. A request may
 	// have more, as far as the context goes.
@@ -110,13 +111,16 @@ func (s *Settings) completeRest() error {
 		name    string
 		to      *int64
 		missing int64
-	}{{"CacheBytes", &s.CacheBytes, 1 << 30}, {"BodyBytes", &s.BodyBytes, 4 << 20}} {
+	}{{"CacheBytes", &s.CacheBytes, 1 << 30}, {"BodyBytes", &s.BodyBytes, 4 << 20}, {"BodiesBytes", &s.BodiesBytes, 64 << 20}} {
 		if *n.to == 0 {
 			*n.to = n.missing
 		}
 		if *n.to < 0 {
 			return &SettingError{"Settings." + n.name, fmt.Sprint(*n.to), "0 or more"}
 		}
+	}
+	if s.BodiesBytes < s.BodyBytes {
+		return &SettingError{"Settings.BodiesBytes", fmt.Sprint(s.BodiesBytes), fmt.Sprintf("%d or more, BodyBytes", s.BodyBytes)}
 	}
 	for i, k := range s.Keys {
 		if len(k.Secret) < leastSecret || strings.ContainsAny(k.Secret, " \t\r\n") {
