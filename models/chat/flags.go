@@ -6,12 +6,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/grammar"
 )
 
 // config is a parsed command line.
@@ -22,6 +24,8 @@ type config struct {
 	raw      bool
 	lines    bool
 	n        int
+	schema   string // a file
+	grammar  string // a file
 	options  decoder.Options
 	generate decoder.GenerateOptions
 }
@@ -84,6 +88,8 @@ func (c *config) define(fs *flag.FlagSet) (f choices) {
 	f.window = fs.Int("repeat-last-n", 64, "number of last tokens, prompt included, in which the penalties look; -1 means all, 0 no penalties")
 	fs.Float64Var(&sampler.PresencePenalty, "presence-penalty", 0, "taken off the logit of a token that the last ones have")
 	fs.Float64Var(&sampler.FrequencyPenalty, "frequency-penalty", 0, "taken off the logit of a token for each time that the last ones have it")
+	fs.StringVar(&c.schema, "json-schema", "", "`file` of a JSON Schema that answers satisfy, see package grammar")
+	fs.StringVar(&c.grammar, "grammar", "", "`file` of a grammar in llama.cpp's form (GBNF) that answers are texts of")
 	fs.Func("stop", "`text` that ends an answer, and is no part of it; may be repeated", func(s string) error {
 		c.generate.StopText = append(c.generate.StopText, s)
 		return nil
@@ -114,6 +120,8 @@ func (c *config) finish(f choices) error {
 		return fmt.Errorf("-n is %d, want 1 to 1024", c.n)
 	case *f.window < -1:
 		return fmt.Errorf("-repeat-last-n is %d, want -1 or more", *f.window)
+	case c.schema != "" && c.grammar != "":
+		return errors.New("-json-schema and -grammar are one or the other")
 	case c.raw && c.system != "":
 		return errors.New("-system is a part of the template, which -raw leaves out")
 	}
@@ -122,6 +130,25 @@ func (c *config) finish(f choices) error {
 	if *f.window == 0 {
 		s := &c.generate.Sampler
 		s.RepetitionPenalty, s.PresencePenalty, s.FrequencyPenalty = 1, 0, 0
+	}
+	return nil
+}
+
+// readGrammar reads the file of -json-schema or -grammar.
+func (c *config) readGrammar() error {
+	name, read := c.schema, grammar.FromSchema
+	if c.grammar != "" {
+		name, read = c.grammar, func(data []byte) (*grammar.Grammar, error) { return grammar.Parse(string(data)) }
+	}
+	if name == "" {
+		return nil
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if c.generate.Grammar, err = read(data); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }

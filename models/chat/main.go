@@ -6,6 +6,7 @@
 //	go run ./models/chat -text 'Write a line of verse.' -n 4        four answers, side by side
 //	go run ./models/chat -text 'Summarize in one sentence:' a.txt   a prompt with a file below it
 //	go run ./models/chat -raw -text 'Once upon a time'              a text continued
+//	go run ./models/chat -json-schema person.json -text 'Anna is 12.'  an answer in JSON of a schema
 //	go run ./models/chat -lines questions.txt                       an answer to every line
 package main
 
@@ -51,6 +52,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	text, talks, err := c.input(stdin, stderr)
 	if err != nil {
+		return err
+	}
+	if err := c.readGrammar(); err != nil {
 		return err
 	}
 	m, err := c.load()

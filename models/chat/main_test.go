@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -347,5 +348,37 @@ func TestSmolLM2(t *testing.T) {
 	}
 	if got, _ := text(t, "", "-text", "Rewrite in the past tense: She buys bread."); got != "She bought bread.\n" {
 		t.Errorf("the prompt of README.md: %q", got)
+	}
+}
+
+// Answers are texts of a grammar, or JSON of a schema, of which each is one.
+func TestGrammar(t *testing.T) {
+	write := func(text string) string {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "grammar")
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	args := []string{"-model", tiny(t), "-temp", "2", "-text", "hello"}
+	schema, rules := write(`{"type":"array","items":{"type":"integer"},"minItems":1,"maxItems":5}`), write("root ::= [a-c]{4} \"!\"")
+	out, _ := text(t, "", append(args, "-json-schema", schema)...)
+	var list []int64
+	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) < 1 || len(list) > 5 {
+		t.Errorf("%q: %v", out, err)
+	}
+	if out, _ = text(t, "", append(args, "-grammar", rules)...); !regexp.MustCompile(`^[a-c]{4}!\n$`).MatchString(out) {
+		t.Errorf("%q, want four letters", out)
+	}
+	if _, _, err := try(t.Context(), strings.NewReader(""), append(args, "-grammar", rules, "-json-schema", schema)...); !errors.As(err, new(command.UsageError)) {
+		t.Errorf("both: %v, want a usage error", err)
+	}
+	bad := write("root ::=\n  b")
+	if _, _, err := try(t.Context(), strings.NewReader(""), append(args, "-grammar", bad)...); err == nil || !strings.HasPrefix(err.Error(), bad+": grammar: line 2: ") {
+		t.Errorf("a bad file: %v", err)
+	}
+	if _, _, err := try(t.Context(), strings.NewReader(""), append(args, "-grammar", bad+"x")...); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
 	}
 }

@@ -2,8 +2,10 @@ package decoder
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
+	"github.com/attn-go/attn/models/grammar"
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
@@ -15,13 +17,14 @@ const (
 	Going        End = iota // it does not end
 	EndToken                // a token of GenerateOptions.Stop
 	EndText                 // a string of GenerateOptions.StopText
+	EndGrammar              // the text is one of GenerateOptions.Grammar, and none of it goes on
 	EndMaxTokens            // GenerateOptions.MaxTokens are added
 	EndContext              // the context has no room for another token, see Options.Context
 )
 
-// String returns "going", "stop token", "stop text", "max tokens" or "context".
+// String returns "going", "stop token", "stop text", "grammar", "max tokens" or "context".
 func (e End) String() string {
-	names := [...]string{"going", "stop token", "stop text", "max tokens", "context"}
+	names := [...]string{"going", "stop token", "stop text", "grammar", "max tokens", "context"}
 	return names[min(int(e), len(names)-1)]
 }
 
@@ -60,11 +63,13 @@ type Continuation struct {
 	logprobs logprobs
 	decoder  *tokenizer.Stream // nil without a tokenizer
 	stopText *stopText         // nil without strings
+	matcher  *grammar.Matcher  // nil without a grammar
+	ends     []tokenScore      // scratch memory of limit
 	end      End
 }
 
 // Continue returns a continuation of a text, with the tokens of o.Sampler.Seed. o.Draft does not
-// matter. The error is an [*OptionError].
+// matter. The error is an [*OptionError], or a [*grammar.LimitError].
 func (m *Model) Continue(o GenerateOptions) (*Continuation, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -82,13 +87,66 @@ func (m *Model) Continue(o GenerateOptions) (*Continuation, error) {
 	if c.stopText != nil && c.decoder == nil {
 		return nil, &OptionError{"GenerateOptions.StopText", "strings for a model without a tokenizer", "none"}
 	}
+	if o.Grammar != nil {
+		if c.decoder == nil {
+			return nil, &OptionError{"GenerateOptions.Grammar", "a grammar for a model without a tokenizer", "none"}
+		}
+		var err error
+		if c.matcher, err = o.Grammar.Matcher(m.grammarVocabulary(m.config.Vocab)); err != nil {
+			return nil, err
+		}
+		c.chooser.limit = c.limit
+	}
 	return c, nil
+}
+
+// limit leaves the tokens that the grammar lets follow, and those of Stop where the text may end.
+func (c *Continuation) limit(scores []float32) error {
+	words, err := c.matcher.Mask()
+	if err != nil {
+		return err
+	}
+	ends := c.ends[:0]
+	if c.matcher.MayEnd() {
+		for _, id := range c.stop {
+			if uint32(id) < uint32(len(scores)) {
+				ends = append(ends, tokenScore{id, scores[id]})
+			}
+		}
+	}
+	c.ends = ends
+	left := len(ends)
+	for i := range scores {
+		if words[i>>6]>>(i&63)&1 == 0 {
+			scores[i] = float32(math.Inf(-1))
+		} else {
+			left++
+		}
+	}
+	for _, id := range c.stop {
+		if uint32(id) < uint32(len(scores)) {
+			scores[id] = float32(math.Inf(-1))
+		}
+	}
+	for _, e := range ends {
+		scores[e.id] = e.score
+	}
+	if left == 0 {
+		return &OptionError{"GenerateOptions.Grammar", "a text after which no token of the vocabulary may follow", "a grammar whose bytes the vocabulary has"}
+	}
+	return nil
+}
+
+// tokenScore is the score of a token.
+type tokenScore struct {
+	id    int32
+	score float32
 }
 
 // Next chooses the token that follows tokens, all of the text, from the logits after the last of them,
 // which it leaves as they are. Token.Index is 0. The error is an [*OptionError] for logits of
 // another number than the vocabulary's or for a text that has ended, a [*TokenError], or one about
-// logits from which nothing can be chosen.
+// logits from which nothing can be chosen, or one of package grammar.
 func (c *Continuation) Next(tokens []int32, logits []float32) (Token, error) {
 	if err := c.check(len(logits)); err != nil {
 		return Token{}, err
@@ -106,7 +164,9 @@ func (c *Continuation) Next(tokens []int32, logits []float32) (Token, error) {
 			return Token{}, err
 		}
 	}
-	c.add(&token, len(tokens)+1)
+	if err := c.add(&token, len(tokens)+1); err != nil {
+		return Token{}, err
+	}
 	return token, nil
 }
 
@@ -124,7 +184,9 @@ func (c *Continuation) Skip(prompt int, ids []int32) (text string, err error) {
 		}
 		token := Token{ID: id}
 		c.chooser.skip()
-		c.add(&token, prompt+i+1)
+		if err := c.add(&token, prompt+i+1); err != nil {
+			return "", err
+		}
 		text += token.Text
 	}
 	return text, nil
@@ -142,16 +204,23 @@ func (c *Continuation) check(logits int) error {
 }
 
 // add sets what a token adds to the text, which then has so many tokens, and whether it ends.
-func (c *Continuation) add(token *Token, length int) {
+func (c *Continuation) add(token *Token, length int) error {
 	if slices.Contains(c.stop, token.ID) {
 		c.end = EndToken
 	} else {
+		if c.matcher != nil {
+			if err := c.matcher.Accept(token.ID); err != nil {
+				return err
+			}
+		}
 		c.left--
 		var stopped bool
 		token.Text, stopped = c.stopText.add(c.textOf(token.ID))
 		switch {
 		case stopped:
 			c.end = EndText
+		case c.matcher != nil && c.matcher.MustEnd():
+			c.end = EndGrammar
 		case c.left == 0:
 			c.end = EndMaxTokens
 		case length > c.context:
@@ -162,6 +231,7 @@ func (c *Continuation) add(token *Token, length int) {
 		token.Text += c.rest()
 	}
 	token.End = c.end
+	return nil
 }
 
 // textOf returns what the text grows by with a token.

@@ -6,6 +6,8 @@ import (
 	"iter"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/attn-go/attn/models/grammar"
 )
 
 // GenerateOptions are the settings of generating text.
@@ -26,6 +28,14 @@ type GenerateOptions struct {
 	// are complete at once the longest counts. They are looked for in what is generated, where special
 	// tokens have no text. There are up to 256, of 1 to 1024 bytes of UTF-8 each.
 	StopText []string
+
+	// Grammar, if not nil, limits what is generated: only tokens may follow after which some text of
+	// the grammar goes on, and tokens of Stop only where a text may end. A text that is complete and
+	// cannot go on ends with EndGrammar. So it is one of the grammar if it ends with EndToken or
+	// EndGrammar; after MaxTokens, at the end of the context or at a string of StopText it is the
+	// beginning of one. Logprobs are those of the model without it. Bytes count as they are within a text:
+	// where a tokenizer leaves out a space at the beginning, as SentencePiece's do, that one counts.
+	Grammar *grammar.Grammar
 
 	// Logprobs says that Token.Logprob is wanted: the natural logarithm of the probability that
 	// the model gives the token, by its logits as they are, before anything that Sampler does.

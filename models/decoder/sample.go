@@ -94,8 +94,11 @@ type chooser struct {
 	p      []float32 // scores and probabilities: of all tokens, or of those in ids
 	ids    []int     // tokens that are left, the most probable first
 	sorted []float32 // scratch memory of sort
-	scores []float32 // a copy of the logits, for penalties
+	scores []float32 // a copy of the logits, for penalties and limit
 	counts []int32   // of each token, for penalties
+
+	// limit, if not nil, makes the scores of tokens that may not follow -Inf.
+	limit func(scores []float32) error
 }
 
 // newChooser returns a chooser.
@@ -105,14 +108,24 @@ func newChooser(s Sampler) *chooser {
 
 // next chooses the token that follows tokens.
 func (c *chooser) next(logits []float32, tokens []int32) (int32, error) {
-	if c.penalizes() {
+	if c.penalizes() || c.limit != nil {
 		c.scores = append(c.scores[:0], logits...)
-		c.penalize(c.scores, tokens)
 		logits = c.scores
+	}
+	if c.penalizes() {
+		c.penalize(logits, tokens)
+	}
+	if c.limit != nil {
+		if err := c.limit(logits); err != nil {
+			return 0, err
+		}
 	}
 	best := numeric.Argmax(logits)
 	if best < 0 {
 		return 0, fmt.Errorf("decoder: all %d logits are NaN", len(logits))
+	}
+	if c.limit != nil && math.IsInf(float64(logits[best]), -1) {
+		return 0, fmt.Errorf("decoder: the logits of all tokens that the grammar lets follow are -Inf")
 	}
 	if c.Temperature == 0 {
 		return int32(best), nil
