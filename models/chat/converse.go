@@ -72,10 +72,13 @@ func (c *conversation) turn(ctx context.Context, line string) error {
 	for token, err := range c.session.Generate(answering, c.generate, decoder.Step{Text: c.text, Tokens: rest}) {
 		switch {
 		case err == nil:
-			speed.token()
+			speed.token(token)
 			answer.add(0, token.Text)
+			if token.End == decoder.EndContext {
+				c.full(line, true)
+			}
 		case errors.As(err, new(*decoder.ContextError)) || errors.As(err, new(*kvcache.CapacityError)):
-			c.full(line, speed.tokens > 0)
+			c.full(line, false)
 		default:
 			if err := c.ended(ctx, answering, err); err != nil {
 				return err

@@ -6,10 +6,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"strings"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/grammar"
 )
 
 // config is a parsed command line.
@@ -20,6 +23,8 @@ type config struct {
 	raw      bool
 	lines    bool
 	n        int
+	schema   string // a file
+	grammar  string // a file
 	options  decoder.Options
 	generate decoder.GenerateOptions
 }
@@ -58,8 +63,11 @@ func usage(fs *flag.FlagSet) {
 	fs.PrintDefaults()
 }
 
-// choices are the values of flags of which each takes some words.
-type choices struct{ cache, values, activations *string }
+// choices are the values of flags that are not variables of the config as they are.
+type choices struct {
+	cache, values, activations *string
+	window                     *int
+}
 
 // define defines the flags. It returns those that need more than a variable of the config.
 func (c *config) define(fs *flag.FlagSet) (f choices) {
@@ -75,7 +83,16 @@ func (c *config) define(fs *flag.FlagSet) (f choices) {
 	fs.IntVar(&sampler.TopK, "top-k", 40, "draw from this many most probable tokens; 0 means all")
 	fs.Float64Var(&sampler.TopP, "top-p", 0.9, "draw from the most probable tokens with this share of the probability; 0 or 1 means all")
 	fs.Float64Var(&sampler.MinP, "min-p", 0, "draw from the tokens that are at least this many times as probable as the most probable one; 0 means all")
-	fs.Float64Var(&sampler.RepetitionPenalty, "penalty", 1, "divides what speaks for tokens that the text already has; 1 changes nothing")
+	fs.Float64Var(&sampler.RepetitionPenalty, "repeat-penalty", 1, "divides positive logits of tokens that the last ones have, and multiplies others; 1 changes nothing")
+	f.window = fs.Int("repeat-last-n", 64, "number of last tokens, prompt included, in which the penalties look; -1 means all, 0 no penalties")
+	fs.Float64Var(&sampler.PresencePenalty, "presence-penalty", 0, "taken off the logit of a token that the last ones have")
+	fs.Float64Var(&sampler.FrequencyPenalty, "frequency-penalty", 0, "taken off the logit of a token for each time that the last ones have it")
+	fs.StringVar(&c.schema, "json-schema", "", "`file` of a JSON Schema that answers satisfy, see package grammar")
+	fs.StringVar(&c.grammar, "grammar", "", "`file` of a grammar in llama.cpp's form (GBNF) that answers are texts of")
+	fs.Func("stop", "`text` that ends an answer, and is no part of it; may be repeated", func(s string) error {
+		c.generate.StopText = append(c.generate.StopText, s)
+		return nil
+	})
 	fs.Uint64Var(&sampler.Seed, "seed", 1, "seed of the random draws; the same seed gives the same text on every CPU")
 	fs.IntVar(&c.generate.Draft, "draft", 0, "most tokens to guess from earlier ones and check together; changes the speed, not the text")
 	fs.IntVar(&c.options.Context, "ctx", 0, "most `tokens` of a conversation (default what the model was trained for, at most 4096)")
@@ -99,10 +116,38 @@ func (c *config) finish(f choices) error {
 		return fmt.Errorf("-activations is %q, want f32 or int8", *f.activations)
 	case c.n < 1 || c.n > 1024:
 		return fmt.Errorf("-n is %d, want 1 to 1024", c.n)
+	case *f.window < -1:
+		return fmt.Errorf("-repeat-last-n is %d, want -1 or more", *f.window)
+	case c.schema != "" && c.grammar != "":
+		return errors.New("-json-schema and -grammar are one or the other")
 	case c.raw && c.system != "":
 		return errors.New("-system is a part of the template, which -raw leaves out")
 	}
 	c.options.CacheType, c.options.CacheValueType, c.options.Int8 = keys, values, *f.activations == "int8"
+	c.generate.Sampler.PenaltyWindow = max(0, *f.window)
+	if *f.window == 0 {
+		s := &c.generate.Sampler
+		s.RepetitionPenalty, s.PresencePenalty, s.FrequencyPenalty = 1, 0, 0
+	}
+	return nil
+}
+
+// readGrammar reads the file of -json-schema or -grammar.
+func (c *config) readGrammar() error {
+	name, read := c.schema, grammar.FromSchema
+	if c.grammar != "" {
+		name, read = c.grammar, func(data []byte) (*grammar.Grammar, error) { return grammar.Parse(string(data)) }
+	}
+	if name == "" {
+		return nil
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if c.generate.Grammar, err = read(data); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
 	return nil
 }
 
@@ -118,15 +163,20 @@ func cacheType(name string) (kind kernel.DType, ok bool) {
 
 // flagOf are the flags that set the options of package decoder.
 var flagOf = map[string]string{
-	"Options.Context": "-ctx", "Options.Int8": "-activations int8", "GenerateOptions.MaxTokens": "-max", "GenerateOptions.Draft": "-draft", "Sampler.Temperature": "-temp",
-	"Sampler.TopK": "-top-k", "Sampler.TopP": "-top-p", "Sampler.MinP": "-min-p", "Sampler.RepetitionPenalty": "-penalty",
+	"Options.Context": "-ctx", "Options.Int8": "-activations int8", "GenerateOptions.MaxTokens": "-max", "GenerateOptions.Draft": "-draft", "GenerateOptions.StopText": "-stop", "Sampler.Temperature": "-temp",
+	"Sampler.TopK": "-top-k", "Sampler.TopP": "-top-p", "Sampler.MinP": "-min-p", "Sampler.RepetitionPenalty": "-repeat-penalty",
+	"Sampler.PresencePenalty": "-presence-penalty", "Sampler.FrequencyPenalty": "-frequency-penalty",
 }
 
 // inFlags returns an error about an option as one about the flag that sets it.
 func inFlags(err error) error {
 	var bad *decoder.OptionError
-	if errors.As(err, &bad) && flagOf[bad.Option] != "" {
-		return command.Usage(fmt.Errorf("%s is %s, want %s", flagOf[bad.Option], bad.Got, bad.Want))
+	if !errors.As(err, &bad) {
+		return err
+	}
+	name, _, _ := strings.Cut(bad.Option, "[") // of one of several texts
+	if flagOf[name] != "" {
+		return command.Usage(fmt.Errorf("%s is %s, want %s", flagOf[name], bad.Got, bad.Want))
 	}
 	return err
 }

@@ -6,6 +6,7 @@
 //	go run ./models/chat -text 'Write a line of verse.' -n 4        four answers, side by side
 //	go run ./models/chat -text 'Summarize in one sentence:' a.txt   a prompt with a file below it
 //	go run ./models/chat -raw -text 'Once upon a time'              a text continued
+//	go run ./models/chat -json-schema person.json -text 'Anna is 12.'  an answer in JSON of a schema
 //	go run ./models/chat -lines questions.txt                       an answer to every line
 package main
 
@@ -51,6 +52,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	text, talks, err := c.input(stdin, stderr)
 	if err != nil {
+		return err
+	}
+	if err := c.readGrammar(); err != nil {
 		return err
 	}
 	m, err := c.load()
@@ -189,13 +193,13 @@ func (p *program) answer(ctx context.Context, prompts [][]int32, titles []string
 	speed := startSpeed(prompts)
 	var failure error
 	for token, err := range p.model.GenerateBatch(ctx, prompts, p.generate) {
-		var full *decoder.ContextError
 		switch {
 		case err == nil:
-			speed.token()
+			speed.token(token)
 			w.add(token.Index, token.Text)
-		case errors.As(err, &full) && speed.tokens > 0:
-			fmt.Fprintf(p.stderr, "\nchat: text %d ends: the context of %d tokens is full, -ctx makes it larger\n", token.Index+1, full.Context)
+			if token.End == decoder.EndContext {
+				fmt.Fprintf(p.stderr, "\nchat: text %d ends: the context of %d tokens is full, -ctx makes it larger\n", token.Index+1, p.model.Options().Context)
+			}
 		case ctx.Err() != nil:
 			failure = context.Cause(ctx)
 		default:

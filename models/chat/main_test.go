@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -99,10 +100,19 @@ func TestAnswer(t *testing.T) {
 			check(tier.Name, got)
 		}
 	}
-	for _, other := range [][]string{{"-seed", "2"}, {"-temp", "0"}, {"-system", "Be short."}, {"-penalty", "2"}, {"-raw"}} {
+	for _, other := range [][]string{{"-seed", "2"}, {"-temp", "0"}, {"-system", "Be short."}, {"-repeat-penalty", "2"}, {"-presence-penalty", "20"}, {"-frequency-penalty", "9"}, {"-raw"}} {
 		if got, _ = text(t, "", append(append(args, other...), "-text", "good morning all")...); got == want {
 			t.Errorf("%q changes nothing", other)
 		}
+	}
+	for _, same := range [][]string{{"-repeat-penalty", "2", "-repeat-last-n", "0"}, {"-repeat-penalty", "1", "-repeat-last-n", "-1"}} {
+		got, _ = text(t, "", append(append(args, same...), "-text", "good morning all")...)
+		check(fmt.Sprint(same), got)
+	}
+	stop := want[10:14]
+	got, _ = text(t, "", append(args, "-stop", "never", "-stop", stop, "-text", "good morning all")...)
+	if before, _, _ := strings.Cut(want, stop); got != strings.TrimSuffix(before, "\n")+"\n" {
+		t.Errorf("-stop %q: %q of %q", stop, got, want)
 	}
 	for _, cache := range cacheTypes {
 		if got, _ = text(t, "", append(args, "-cache", cache.name, "-text", "good morning all")...); len(got) < 30 {
@@ -240,7 +250,8 @@ func TestUsage(t *testing.T) {
 	}
 	// All of it is said before a model is loaded, in words of the command line.
 	for args, want := range map[string]string{
-		"-temp -1": "-temp is -1, want", "-top-k -1": "-top-k is -1", "-top-p 2": "-top-p is 2", "-min-p 2": "-min-p is 2", "-penalty 99": "-penalty is 99",
+		"-temp -1": "-temp is -1, want", "-top-k -1": "-top-k is -1", "-top-p 2": "-top-p is 2", "-min-p 2": "-min-p is 2", "-repeat-penalty 99": "-repeat-penalty is 99", "-repeat-last-n -2": "-repeat-last-n is -2",
+		"-presence-penalty 200": "-presence-penalty is 200", "-frequency-penalty 200": "-frequency-penalty is 200", "-stop=": "-stop is 0 bytes",
 		"-max -1": "-max is -1", "-draft -1": "-draft is -1", "-ctx -1": "-ctx is -1", "-tier mmx": `-tier is "mmx", want one of`,
 	} {
 		_, _, err := try(t.Context(), strings.NewReader("a"), append(strings.Fields(args), "-model", "none")...)
@@ -337,5 +348,37 @@ func TestSmolLM2(t *testing.T) {
 	}
 	if got, _ := text(t, "", "-text", "Rewrite in the past tense: She buys bread."); got != "She bought bread.\n" {
 		t.Errorf("the prompt of README.md: %q", got)
+	}
+}
+
+// Answers are texts of a grammar, or JSON of a schema, of which each is one.
+func TestGrammar(t *testing.T) {
+	write := func(text string) string {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "grammar")
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	args := []string{"-model", tiny(t), "-temp", "2", "-text", "hello"}
+	schema, rules := write(`{"type":"array","items":{"type":"integer"},"minItems":1,"maxItems":5}`), write("root ::= [a-c]{4} \"!\"")
+	out, _ := text(t, "", append(args, "-json-schema", schema)...)
+	var list []int64
+	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) < 1 || len(list) > 5 {
+		t.Errorf("%q: %v", out, err)
+	}
+	if out, _ = text(t, "", append(args, "-grammar", rules)...); !regexp.MustCompile(`^[a-c]{4}!\n$`).MatchString(out) {
+		t.Errorf("%q, want four letters", out)
+	}
+	if _, _, err := try(t.Context(), strings.NewReader(""), append(args, "-grammar", rules, "-json-schema", schema)...); !errors.As(err, new(command.UsageError)) {
+		t.Errorf("both: %v, want a usage error", err)
+	}
+	bad := write("root ::=\n  b")
+	if _, _, err := try(t.Context(), strings.NewReader(""), append(args, "-grammar", bad)...); err == nil || !strings.HasPrefix(err.Error(), bad+": grammar: line 2: ") {
+		t.Errorf("a bad file: %v", err)
+	}
+	if _, _, err := try(t.Context(), strings.NewReader(""), append(args, "-grammar", bad+"x")...); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
 	}
 }

@@ -76,8 +76,11 @@ func startSpeed(prompts [][]int32) *speed {
 	return s
 }
 
-// token counts a token.
-func (s *speed) token() {
+// token counts a token, but not one that only ends a text.
+func (s *speed) token(t decoder.Token) {
+	if t.End == decoder.EndToken {
+		return
+	}
 	if s.tokens == 0 {
 		s.first = time.Now()
 	}

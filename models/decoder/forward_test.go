@@ -150,7 +150,7 @@ func TestForwardAllocatesNothing(t *testing.T) {
 		steps := []Step{{Text: a, Tokens: prompt(10, 1)}, {Text: b, Tokens: prompt(20, 2)}}
 		forward(t, s, steps...)
 		steps[0].Tokens, steps[1].Tokens = []int32{5}, []int32{6}
-		c := newChooser(Sampler{Temperature: 1, TopK: 40, TopP: 0.9, RepetitionPenalty: 1.1}, 0)
+		c := newChooser(Sampler{Temperature: 1, TopK: 40, TopP: 0.9, RepetitionPenalty: 1.1})
 		got := testing.AllocsPerRun(1, func() { // of 20 calls together: an average would be rounded down
 			for range 20 {
 				logits, err := s.Forward(t.Context(), steps...)

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"unicode/utf8"
 
-	"github.com/attn-go/attn/models/tokenizer"
+	"github.com/attn-go/attn/models/grammar"
 )
 
 // GenerateOptions are the settings of generating text.
@@ -18,9 +19,30 @@ type GenerateOptions struct {
 	// Sampler says how tokens are chosen. The zero value always takes the most probable one.
 	Sampler Sampler
 
-	// Stop are tokens that end a text; they are not returned. nil means those that the file
+	// Stop are tokens that end a text; they are no part of it. nil means those that the file
 	// names as ends of a text or of a turn, and an empty slice means none.
 	Stop []int32
+
+	// StopText are strings that end a text as soon as one of them is complete, wherever tokens
+	// begin and end. The text before it is returned, nothing of it or after it. Of several that
+	// are complete at once the longest counts. They are looked for in what is generated, where special
+	// tokens have no text. There are up to 256, of 1 to 1024 bytes of UTF-8 each.
+	StopText []string
+
+	// Grammar, if not nil, limits what is generated: only tokens may follow after which some text of
+	// the grammar goes on, and tokens of Stop only where a text may end. A text that is complete and
+	// cannot go on ends with EndGrammar. So it is one of the grammar if it ends with EndToken or
+	// EndGrammar; after MaxTokens, at the end of the context or at a string of StopText it is the
+	// beginning of one. Logprobs are those of the model without it. Bytes count as they are within a text:
+	// where a tokenizer leaves out a space at the beginning, as SentencePiece's do, that one counts.
+	Grammar *grammar.Grammar
+
+	// Logprobs says that Token.Logprob is wanted: the natural logarithm of the probability that
+	// the model gives the token, by its logits as they are, before anything that Sampler does.
+	// TopLogprobs is the number of most probable tokens of Token.Top, up to 256. The logarithms are the
+	// cross-entropy of package contract with the other sign, so they have the same bits on every CPU.
+	Logprobs    bool
+	TopLogprobs int
 
 	// Draft is the most tokens that are guessed and computed together with the next one:
 	// those that followed the last tokens where these occur earlier in the text. Right
@@ -33,22 +55,28 @@ func (o *GenerateOptions) Check() error {
 	switch {
 	case o.MaxTokens < 0:
 		return &OptionError{"GenerateOptions.MaxTokens", fmt.Sprint(o.MaxTokens), "0 or more"}
+	case o.TopLogprobs < 0 || o.TopLogprobs > fewTokens:
+		return &OptionError{"GenerateOptions.TopLogprobs", fmt.Sprint(o.TopLogprobs), fmt.Sprintf("0 to %d", fewTokens)}
+	case o.TopLogprobs > 0 && !o.Logprobs:
+		return &OptionError{"GenerateOptions.TopLogprobs", fmt.Sprintf("%d without Logprobs", o.TopLogprobs), "0, or Logprobs"}
+	case len(o.StopText) > mostStrings:
+		return &OptionError{"GenerateOptions.StopText", fmt.Sprintf("%d strings", len(o.StopText)), fmt.Sprintf("at most %d", mostStrings)}
 	case o.Draft < 0 || o.Draft > chunk:
 		return &OptionError{"GenerateOptions.Draft", fmt.Sprint(o.Draft), fmt.Sprintf("0 to %d", chunk)}
+	}
+	for i, text := range o.StopText {
+		if n := len(text); n < 1 || n > longestString || !utf8.ValidString(text) {
+			return &OptionError{fmt.Sprintf("GenerateOptions.StopText[%d]", i), fmt.Sprintf("%d bytes: %.20q", n, text), fmt.Sprintf("1 to %d bytes of UTF-8", longestString)}
+		}
 	}
 	return o.Sampler.Check()
 }
 
-// A Token is a token that was added to a text.
-type Token struct {
-	Index int   // the number of the text or prompt in the call
-	ID    int32 // in the vocabulary
-
-	// Text is what the text grows by. It is empty for a special token, for a token that ends
-	// within a character, which then comes with a later one, and for all tokens of a
-	// model without a tokenizer, see Model.Tokenizer.
-	Text string
-}
+// The most and the longest strings of StopText: more would take longer than the model.
+const (
+	mostStrings   = 256
+	longestString = 1024
+)
 
 // Generate continues a prompt, token by token, in a cache of its own. Leaving the loop ends
 // the generation. An error ends it too: those of [Session.Generate] and [Model.NewSession].
@@ -111,12 +139,10 @@ func (m *Model) begin(ctx context.Context, prompts [][]int32, o *GenerateOptions
 }
 
 // Generate lets each text read the tokens of its step, at least one, and then continues all
-// of them side by side until each has ended: with a token of Stop, after MaxTokens, or because
-// its context is full. In the last case the error is a [*ContextError], and if the loop goes
-// on, so do the other texts. Any other error ends the generation: those of [Session.Forward],
-// and an [*OptionError].
+// of them side by side until each has ended, as Token.End says. An error ends the generation: those
+// of [Session.Forward], and an [*OptionError].
 //
-// A text then has all tokens but the last one that it got, which nothing has read yet, and the
+// A text then has all tokens but the last one that it got, which nothing has read yet, or the
 // token of Stop. [Text.Keep] finds out what is missing. The texts stay the caller's; meanwhile
 // nothing else may use the session.
 func (s *Session) Generate(ctx context.Context, o GenerateOptions, steps ...Step) iter.Seq2[Token, error] {
@@ -152,8 +178,7 @@ func Shared(prompts [][]int32) int {
 // A generation is a call of Generate.
 type generation struct {
 	s       *Session
-	o       *GenerateOptions
-	stop    []int32
+	draft   int
 	streams []*stream // that have not ended
 	steps   []Step
 	left    bool // the loop
@@ -161,35 +186,29 @@ type generation struct {
 
 // A stream is a text that grows.
 type stream struct {
+	*Continuation
 	index   int
 	text    *Text
 	next    []int32 // tokens to read: the prompt, or the last token and the guesses after it
 	guesses int     // at the end of next
-	left    int     // tokens that may be added, negative for no limit
-	ended   bool
-	chooser *chooser
-	decoder *tokenizer.Stream // nil without a tokenizer
 }
 
 func (s *Session) newGeneration(o *GenerateOptions, steps []Step) (*generation, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	g := &generation{s: s, o: o, stop: o.Stop}
-	if g.stop == nil {
-		g.stop = s.model.Stop()
-	}
+	g := &generation{s: s, draft: o.Draft}
 	for i, t := range steps {
 		if len(t.Tokens) == 0 {
 			return nil, &OptionError{fmt.Sprintf("Step %d: Tokens", i), "none", "at least one token to read"}
 		}
-		left := o.MaxTokens
-		if left == 0 {
-			left = -1
+		mine := *o
+		mine.Sampler.Seed += uint64(i)
+		c, err := s.model.Continue(mine)
+		if err != nil {
+			return nil, err
 		}
-		g.streams = append(g.streams, &stream{
-			index: i, text: t.Text, next: slices.Clone(t.Tokens), left: left, chooser: newChooser(o.Sampler, i), decoder: s.model.decoder(),
-		})
+		g.streams = append(g.streams, &stream{Continuation: c, index: i, text: t.Text, next: slices.Clone(t.Tokens)})
 	}
 	return g, nil
 }
@@ -218,7 +237,7 @@ func (g *generation) step(ctx context.Context, yield func(Token, error) bool) er
 			g.streams = nil
 			return nil
 		}
-		if !t.ended {
+		if t.end == Going {
 			going = append(going, t)
 		}
 	}
@@ -248,43 +267,18 @@ func (g *generation) advance(t *stream, logits []float32, yield func(Token, erro
 	guesses := t.next[len(t.next)-t.guesses:]
 	read := t.text.Len() - len(guesses) // tokens that are certain
 	for i := 0; ; i++ {
-		id, err := t.chooser.next(logits[i*vocab:][:vocab], t.text.tokens[:read+i])
+		token, err := t.Next(t.text.tokens[:read+i], logits[i*vocab:][:vocab])
 		if err != nil {
 			return err
 		}
-		if t.ended = slices.Contains(g.stop, id); !t.ended {
-			t.left--
-			t.ended = t.left == 0
-			if g.left = !yield(Token{Index: t.index, ID: id, Text: t.textOf(id)}, nil); g.left {
-				t.ended = true
-			}
-		}
-		if !t.ended && i < len(guesses) && guesses[i] == id {
+		token.Index = t.index
+		g.left = !yield(token, nil)
+		if !g.left && token.End == Going && i < len(guesses) && guesses[i] == token.ID {
 			continue
 		}
-		t.next, t.guesses = append(t.next[:0], id), 0
-		if err := t.text.Truncate(read + i); err != nil || t.ended {
-			return err
-		}
-		return g.full(t, yield)
+		t.next, t.guesses = append(t.next[:0], token.ID), 0
+		return t.text.Truncate(read + i)
 	}
-}
-
-// textOf returns what the text grows by with a token.
-func (t *stream) textOf(id int32) string {
-	if t.decoder == nil {
-		return ""
-	}
-	return t.decoder.Next(id)
-}
-
-// full ends a stream that has no room for the token that it would read next.
-func (g *generation) full(t *stream, yield func(Token, error) bool) error {
-	if n, most := t.text.Len()+1, g.s.model.options.Context; n > most {
-		t.ended = true
-		g.left = !yield(Token{Index: t.index}, &ContextError{Text: t.index, Length: n, Context: most})
-	}
-	return nil
 }
 
 // guess adds guesses to what a stream reads next. They follow the latest earlier place of its
@@ -292,11 +286,11 @@ func (g *generation) full(t *stream, yield func(Token, error) bool) error {
 // that place, as if the text were periodic. There is no guess where the cache might be too small
 // for it, as its pages may be those that another text needs.
 func (g *generation) guess(t *stream) {
-	n := min(g.o.Draft, g.s.model.options.Context-t.text.Len()-1)
+	n := min(g.draft, g.s.model.options.Context-t.text.Len()-1)
 	if t.left > 0 {
 		n = min(n, t.left-1)
 	}
-	if n <= 0 || g.s.Room() < len(g.streams)*(g.o.Draft+1+2*g.s.cache.PageSize()) {
+	if n <= 0 || g.s.Room() < len(g.streams)*(g.draft+1+2*g.s.cache.PageSize()) {
 		return
 	}
 	tokens := append(t.text.tokens, t.next[0]) // may write beyond the text's length, which is free

@@ -13,8 +13,14 @@ import (
 // A Sampler says how the next token is chosen from the logits. The zero value always takes
 // the most probable one. The same settings choose the same tokens on every CPU.
 //
-// The order is: RepetitionPenalty, Temperature, TopK, TopP, MinP; then one of the tokens that are
-// left is drawn by its probability among them.
+// The order is: penalties, Temperature, TopK, TopP, MinP; then one of the tokens that are left is
+// drawn by its probability among them. All of it works on a copy: the logits keep their bits.
+//
+// The penalties are those of llama.cpp, in float32. A token that occurs n > 0 times among the last
+// PenaltyWindow tokens, prompt included, gets the logit
+//
+//	x' = x/RepetitionPenalty if x > 0, otherwise x·RepetitionPenalty
+//	x" = x' - (n·FrequencyPenalty + PresencePenalty)
 type Sampler struct {
 	// Temperature divides the logits. With 1 the probabilities are the model's; the lower it
 	// is, the more the probable tokens are preferred. With 0 the most probable token is
@@ -33,12 +39,22 @@ type Sampler struct {
 	// probable one, by the model's probabilities, before Temperature. It is up to 1.
 	MinP float64
 
-	// RepetitionPenalty, if not 0, divides the positive logits of all tokens that the text
-	// already has, and multiplies the negative ones. It is from 0.1 to 10; 1 changes nothing.
+	// RepetitionPenalty, if not 0, divides the positive logits of tokens that the text already
+	// has, and multiplies the others. It is from 0.1 to 10; 1 changes nothing.
 	RepetitionPenalty float64
 
+	// FrequencyPenalty is taken off the logit of a token once for each time that the text has it,
+	// and PresencePenalty once if the text has it. Both are from -100 to 100.
+	FrequencyPenalty, PresencePenalty float64
+
+	// PenaltyWindow is the number of last tokens in which the penalties look for a token, prompt
+	// included; 0 means all of the text. It is llama.cpp's repeat_last_n, where -1 means all, 0 turns
+	// the penalties off, and the default is 64.
+	PenaltyWindow int
+
 	// Seed is that of the random numbers. In a call with several texts, text i is drawn with
-	// Seed + i: it is the text that this seed gives alone.
+	// Seed + i: it is the text that this seed gives alone. So several answers to one prompt
+	// have the seeds Seed, Seed+1, Seed+2 and so on.
 	Seed uint64
 }
 
@@ -58,6 +74,12 @@ func (s *Sampler) Check() error {
 		return bad("MinP", s.MinP, "0, or 1e-30 to 1")
 	case s.RepetitionPenalty != 0 && !(s.RepetitionPenalty >= 0.1 && s.RepetitionPenalty <= 10):
 		return bad("RepetitionPenalty", s.RepetitionPenalty, "0, or 0.1 to 10")
+	case !(math.Abs(s.FrequencyPenalty) <= mostPenalty):
+		return bad("FrequencyPenalty", s.FrequencyPenalty, "-100 to 100")
+	case !(math.Abs(s.PresencePenalty) <= mostPenalty):
+		return bad("PresencePenalty", s.PresencePenalty, "-100 to 100")
+	case s.PenaltyWindow < 0:
+		return bad("PenaltyWindow", s.PenaltyWindow, "0 or more")
 	}
 	return nil
 }
@@ -72,22 +94,38 @@ type chooser struct {
 	p      []float32 // scores and probabilities: of all tokens, or of those in ids
 	ids    []int     // tokens that are left, the most probable first
 	sorted []float32 // scratch memory of sort
-	seen   []bool    // of each token, for the penalty
+	scores []float32 // a copy of the logits, for penalties and limit
+	counts []int32   // of each token, for penalties
+
+	// limit, if not nil, makes the scores of tokens that may not follow -Inf.
+	limit func(scores []float32) error
 }
 
-// newChooser returns a chooser for text number i.
-func newChooser(s Sampler, i int) *chooser {
-	return &chooser{Sampler: s, random: rand.NewPCG(s.Seed+uint64(i), 0)}
+// newChooser returns a chooser.
+func newChooser(s Sampler) *chooser {
+	return &chooser{Sampler: s, random: rand.NewPCG(s.Seed, 0)}
 }
 
-// next chooses the token that follows tokens. It may change the logits.
+// next chooses the token that follows tokens.
 func (c *chooser) next(logits []float32, tokens []int32) (int32, error) {
-	if c.RepetitionPenalty != 0 && c.RepetitionPenalty != 1 {
+	if c.penalizes() || c.limit != nil {
+		c.scores = append(c.scores[:0], logits...)
+		logits = c.scores
+	}
+	if c.penalizes() {
 		c.penalize(logits, tokens)
+	}
+	if c.limit != nil {
+		if err := c.limit(logits); err != nil {
+			return 0, err
+		}
 	}
 	best := numeric.Argmax(logits)
 	if best < 0 {
 		return 0, fmt.Errorf("decoder: all %d logits are NaN", len(logits))
+	}
+	if c.limit != nil && math.IsInf(float64(logits[best]), -1) {
+		return 0, fmt.Errorf("decoder: the logits of all tokens that the grammar lets follow are -Inf")
 	}
 	if c.Temperature == 0 {
 		return int32(best), nil
@@ -98,23 +136,10 @@ func (c *chooser) next(logits []float32, tokens []int32) (int32, error) {
 	return c.draw()
 }
 
-// penalize changes the logits of tokens, of each once.
-func (c *chooser) penalize(logits []float32, tokens []int32) {
-	c.seen = resized(c.seen, len(logits))
-	penalty := float32(c.RepetitionPenalty)
-	for _, id := range tokens {
-		if c.seen[id] {
-			continue
-		}
-		c.seen[id] = true
-		if x := logits[id]; x > 0 {
-			logits[id] = x / penalty
-		} else {
-			logits[id] = float32(x * penalty)
-		}
-	}
-	for _, id := range tokens {
-		c.seen[id] = false
+// skip leaves the random number of a token out.
+func (c *chooser) skip() {
+	if c.Temperature != 0 {
+		c.random.Uint64()
 	}
 }
 

@@ -74,7 +74,7 @@ func TestDraw(t *testing.T) {
 		}
 		logits := logitsOf(n)
 		ids, p := left(logits, s)
-		c, counts := newChooser(s, 0), make([]int, n)
+		c, counts := newChooser(s), make([]int, n)
 		for range draws {
 			id, err := c.next(logits, nil)
 			if err != nil {
@@ -109,7 +109,7 @@ func TestSeed(t *testing.T) {
 		{Sampler{Temperature: 2, TopK: 40, TopP: 0.9, Seed: 1}, []int32{319, 65, 8, 475, 119, 24, 156, 319}},
 		{Sampler{Temperature: 2, TopP: 0.9, Seed: 1 << 63}, []int32{499, 492, 65, 60, 424, 8, 509, 284}},
 	} {
-		c, got := newChooser(x.s, 0), []int32(nil)
+		c, got := newChooser(x.s), []int32(nil)
 		for range 8 {
 			id, err := c.next(logitsOf(600), nil)
 			if err != nil {
@@ -123,15 +123,30 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// A token of the text is penalised once, however often it occurs.
+// The penalties are those of llama.cpp: its formula, for the tokens of a window.
 func TestPenalty(t *testing.T) {
-	logits := []float32{4, 3, -1, 2.5}
-	c := newChooser(Sampler{RepetitionPenalty: 2}, 0)
-	for range 2 { // nothing is left over from the first call
-		x := slices.Clone(logits)
-		id, err := c.next(x, []int32{0, 2, 0, 1, 2})
-		if want := []float32{2, 1.5, -2, 2.5}; err != nil || id != 3 || !slices.Equal(x, want) {
-			t.Errorf("token %d of %v, %v, want 3 of %v", id, x, err, want)
+	logits := []float32{4, 3, -1, 2.5, 0, -2}
+	tokens := []int32{1, 1, 0, 2, 0, 5, 0}
+	for _, x := range []struct {
+		s    Sampler
+		want []float32
+	}{
+		{Sampler{RepetitionPenalty: 2}, []float32{2, 1.5, -2, 2.5, 0, -4}},
+		{Sampler{RepetitionPenalty: 2, PenaltyWindow: 5}, []float32{2, 3, -2, 2.5, 0, -4}},
+		{Sampler{RepetitionPenalty: 0.5, PenaltyWindow: 1}, []float32{8, 3, -1, 2.5, 0, -2}},
+		{Sampler{FrequencyPenalty: 0.5}, []float32{2.5, 2, -1.5, 2.5, 0, -2.5}},
+		{Sampler{PresencePenalty: 0.5}, []float32{3.5, 2.5, -1.5, 2.5, 0, -2.5}},
+		{Sampler{RepetitionPenalty: 2, FrequencyPenalty: 0.5, PresencePenalty: -1, PenaltyWindow: 6}, []float32{1.5, 2, -1.5, 2.5, 0, -3.5}},
+	} {
+		c, given := newChooser(x.s), slices.Clone(logits)
+		for range 2 { // nothing is left over from the first call
+			id, err := c.next(given, tokens)
+			if want := slices.Index(x.want, slices.Max(x.want)); err != nil || int(id) != want || !slices.Equal(c.scores, x.want) {
+				t.Errorf("%+v: token %d of %v, %v, want %d of %v", x.s, id, c.scores, err, want, x.want)
+			}
+			if !slices.Equal(given, logits) {
+				t.Errorf("%+v changes the logits to %v", x.s, given)
+			}
 		}
 	}
 }
@@ -152,11 +167,11 @@ func TestBadLogits(t *testing.T) {
 		{Sampler{Temperature: 1, MinP: 0.5}, []float32{nan, 1}},
 		{Sampler{Temperature: 1, MinP: 0.5}, []float32{1, inf, 2}},
 	} {
-		if id, err := newChooser(x.s, 0).next(x.logits, nil); err == nil {
+		if id, err := newChooser(x.s).next(x.logits, nil); err == nil {
 			t.Errorf("%+v chooses %d from %v", x.s, id, x.logits)
 		}
 	}
-	if id, err := newChooser(Sampler{}, 0).next([]float32{nan, 1, nan}, nil); err != nil || id != 1 {
+	if id, err := newChooser(Sampler{}).next([]float32{nan, 1, nan}, nil); err != nil || id != 1 {
 		t.Errorf("the most probable token is %d, %v, want 1", id, err)
 	}
 }

@@ -3,9 +3,11 @@ package decoder
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/grammar"
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
@@ -16,6 +18,25 @@ type vocabulary struct {
 	tokenizerErr error // why there is none
 	template     *chattemplate.Template
 	templateErr  error // why there is none
+	trie         struct {
+		sync.Once
+		*grammar.Vocabulary
+	}
+}
+
+// grammarVocabulary returns the tokens that grammars let follow by their bytes, of so many ids: all but
+// special ones. The model must have a tokenizer.
+func (v *vocabulary) grammarVocabulary(size int) *grammar.Vocabulary {
+	v.trie.Do(func() {
+		list := make([][]byte, size)
+		for id := range min(size, v.tokenizer.Len()) {
+			if !v.tokenizer.Special(int32(id)) {
+				list[id] = v.tokenizer.TokenBytes(int32(id))
+			}
+		}
+		v.trie.Vocabulary = grammar.NewVocabulary(list)
+	})
+	return v.trie.Vocabulary
 }
 
 // Stop returns the tokens that the model names as ends of a text or of a turn. The slice

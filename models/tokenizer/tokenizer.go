@@ -17,6 +17,7 @@ type Tokenizer struct {
 	normal  *finder          // added tokens after normalizing
 	marks   *finder          // special tokens of any kind as they are written, for EncodeParts
 	free    sync.Pool
+	first   func() []string // by id: what decoders see, after the steps that change each token by itself
 }
 
 // config is what the files say.
@@ -72,6 +73,15 @@ func newTokenizer(c config) (*Tokenizer, error) {
 			return nil, err
 		}
 	}
+	t.first = sync.OnceValue(func() []string {
+		chain, all := decode.New(t.decoder), make([]string, t.Len())
+		for id := range all {
+			if text := t.written(int32(id)); text != "" {
+				all[id] = chain.First(text)
+			}
+		}
+		return all
+	})
 	t.free.New = func() any { return &run{t: t, model: c.model()} }
 	return t, nil
 }
@@ -85,6 +95,25 @@ func (t *Tokenizer) Token(id int32) string {
 		return ""
 	}
 	return t.tokens[id]
+}
+
+// written returns a token as decoders see it, "" if there is none.
+func (t *Tokenizer) written(id int32) string {
+	if changed, ok := t.changed[id]; ok {
+		return changed
+	}
+	return t.Token(id)
+}
+
+// TokenBytes returns the bytes that a token adds within a text, which may be a part of a character, or none
+// for an id without a token. Special tokens have those of their names. Decoders may change more at
+// the beginning of a text, as SentencePiece's, which leave out a space there.
+func (t *Tokenizer) TokenBytes(id int32) []byte {
+	text := t.written(id)
+	if text == "" {
+		return nil
+	}
+	return []byte(decode.New(t.decoder).Within(text))
 }
 
 // ID returns the id of a token as the vocabulary has it, such as <|im_end|>, and whether there is one.
@@ -135,23 +164,20 @@ type Stream struct {
 	t       *Tokenizer
 	special bool
 	chain   *decode.Chain
+	first   []string
 }
 
 // Stream returns a stream. If special is not set, it leaves special tokens out.
 func (t *Tokenizer) Stream(special bool) *Stream {
-	return &Stream{t, special, decode.New(t.decoder)}
+	return &Stream{t, special, decode.New(t.decoder), t.first()}
 }
 
 // Next takes an id and returns the text that is complete with it, which may be empty.
 func (s *Stream) Next(id int32) string {
-	text := s.t.Token(id)
-	if text == "" || !s.special && s.t.special[id] {
+	if id < 0 || int(id) >= len(s.first) || s.t.tokens[id] == "" || !s.special && s.t.special[id] {
 		return ""
 	}
-	if changed, ok := s.t.changed[id]; ok {
-		text = changed
-	}
-	return s.chain.Next(text)
+	return s.chain.Next(s.first[id])
 }
 
 // Flush returns what is left: U+FFFD for a character that is not complete. The stream can then be used

@@ -13,6 +13,7 @@ type each func(token string) string
 
 func (f each) next(token string, out func(string)) { out(f(token)) }
 func (f each) flush(func(string))                  {}
+func (f each) within(token string) string          { return f(token) }
 
 // Each makes a step that changes each token by itself.
 func Each(f func(token string) string) Maker { return func() Step { return each(f) } }
@@ -28,7 +29,8 @@ func (f *first) next(token string, out func(string)) {
 	f.later = true
 }
 
-func (f *first) flush(func(string)) { f.later = false }
+func (f *first) flush(func(string))         { f.later = false }
+func (f *first) within(token string) string { return f.change(token, false) }
 
 // Metaspace makes spaces of a character. If drop is set, those of the first token are left out.
 func Metaspace(space string, drop bool) Maker {
@@ -134,7 +136,8 @@ func (s *stripText) next(token string, out func(string)) {
 	}
 }
 
-func (s *stripText) flush(func(string)) { s.left, s.held = s.start, 0 }
+func (s *stripText) flush(func(string))         { s.left, s.held = s.start, 0 }
+func (s *stripText) within(token string) string { return token }
 
 // bytes is a step for tokens that are bytes. It holds back those of a character until the character
 // is complete.
@@ -144,7 +147,15 @@ type bytes struct{ pending []byte }
 // character that is broken off and each byte that begins none.
 func Bytes() Maker { return func() Step { return &bytes{} } }
 
+func (b *bytes) within(token string) string { return token }
+
 func (b *bytes) next(token string, out func(string)) {
+	if len(b.pending) == 0 && utf8.ValidString(token) {
+		if token != "" {
+			out(token)
+		}
+		return
+	}
 	b.pending = append(b.pending, token...)
 	b.take(false, out)
 }
@@ -191,6 +202,13 @@ func (b *byteFallback) next(token string, out func(string)) {
 	}
 	b.flush(out)
 	out(token)
+}
+
+func (b *byteFallback) within(token string) string {
+	if c, ok := Byte(token); ok {
+		return string([]byte{c})
+	}
+	return token
 }
 
 func (b *byteFallback) flush(out func(string)) {

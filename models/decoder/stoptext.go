@@ -1,0 +1,90 @@
+package decoder
+
+// A stopText finds the first of some strings that is complete in a text which comes in pieces, and
+// holds back what may be the beginning of one. Its work is in proportion to the text times the number
+// of strings (Knuth, Morris and Pratt's automata).
+type stopText struct {
+	strings []stopString
+	held    []byte // what no piece has given yet
+}
+
+// A stopString is a string with the automaton that finds it.
+type stopString struct {
+	text string
+	// border[n] is the length of the longest string that the first n+1 bytes begin and end with, less
+	// themselves.
+	border []int
+	have   int // the bytes of the string that the text ends with
+}
+
+// newStopText returns nil if there are no strings.
+func newStopText(strings []string) *stopText {
+	if len(strings) == 0 {
+		return nil
+	}
+	s := &stopText{}
+	for _, text := range strings {
+		x := stopString{text: text, border: make([]int, len(text))}
+		for i := 1; i < len(text); i++ {
+			x.have = x.next(text[i])
+			x.border[i] = x.have
+		}
+		x.have = 0
+		s.strings = append(s.strings, x)
+	}
+	return s
+}
+
+// next returns how many bytes of the string the text ends with after another byte.
+func (s *stopString) next(c byte) int {
+	n := s.have
+	for n > 0 && (n == len(s.text) || s.text[n] != c) {
+		n = s.border[n-1]
+	}
+	if s.text[n] == c {
+		n++
+	}
+	return n
+}
+
+// add takes a piece and returns the text that cannot be part of a string any more. If a string is
+// complete, that is the text before it; of several that are complete at the same byte the longest
+// counts.
+func (s *stopText) add(piece string) (text string, stopped bool) {
+	if s == nil {
+		return piece, false
+	}
+	for i := range len(piece) {
+		s.held = append(s.held, piece[i])
+		longest := 0
+		for j := range s.strings {
+			x := &s.strings[j]
+			if x.have = x.next(piece[i]); x.have == len(x.text) {
+				longest = max(longest, len(x.text))
+			}
+		}
+		if longest > 0 {
+			return string(s.held[:len(s.held)-longest]), true
+		}
+	}
+	keep := 0
+	for _, x := range s.strings {
+		keep = max(keep, x.have)
+	}
+	return s.take(len(s.held) - keep), false
+}
+
+// rest returns what is held back. No string follows.
+func (s *stopText) rest() string {
+	if s == nil {
+		return ""
+	}
+	return s.take(len(s.held))
+}
+
+// take takes the first n bytes of what is held back.
+func (s *stopText) take(n int) string {
+	text := string(s.held[:n])
+	s.held = append(s.held[:0], s.held[n:]...)
+	return text
+}

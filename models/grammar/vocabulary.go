@@ -1,0 +1,149 @@
+package grammar
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+)
+
+// longestToken is the most bytes of a token that may follow. Longer ones never may.
+const longestToken = 512
+
+// A Vocabulary has the bytes of tokens as a trie, so that one walk finds all tokens that may follow. It
+// is immutable.
+type Vocabulary struct {
+	size  int
+	nodes []node  // the root first, each before those below it
+	ids   []int32 // of all tokens in the trie, by their bytes
+	at    []int32 // the node of each token, 0 if it has none
+	depth int     // of the deepest node
+}
+
+// A node of the trie is what some tokens begin with.
+type node struct {
+	c          byte  // the last byte
+	depth      int32 // the number of bytes
+	parent     int32
+	after      int32 // the first node that is not below it
+	first, end int32 // of the ids of the tokens that are its bytes
+}
+
+// NewVocabulary returns the trie of tokens: tokens[i] are the bytes of the token with id i. One without
+// bytes never may follow, and neither may one of more than 512 bytes.
+func NewVocabulary(tokens [][]byte) *Vocabulary {
+	v := &Vocabulary{size: len(tokens), at: make([]int32, len(tokens)), nodes: []node{{parent: -1}}}
+	for id, t := range tokens {
+		if len(t) > 0 && len(t) <= longestToken {
+			v.ids = append(v.ids, int32(id))
+		}
+	}
+	slices.SortFunc(v.ids, func(a, b int32) int {
+		return cmp.Or(bytes.Compare(tokens[a], tokens[b]), cmp.Compare(a, b))
+	})
+	path := []int32{0} // nodes of the token before
+	for i, id := range v.ids {
+		t := tokens[id]
+		same := 0
+		for same < len(path)-1 && same < len(t) && v.nodes[path[same+1]].c == t[same] {
+			same++
+		}
+		for _, at := range path[same+1:] {
+			v.nodes[at].after = int32(len(v.nodes))
+		}
+		path = path[:same+1]
+		for _, c := range t[same:] {
+			at := int32(len(v.nodes))
+			v.nodes = append(v.nodes, node{c: c, depth: int32(len(path)), parent: path[len(path)-1], first: int32(i), end: int32(i)})
+			path = append(path, at)
+		}
+		v.nodes[path[len(path)-1]].end = int32(i + 1)
+		v.at[id] = path[len(path)-1]
+		v.depth = max(v.depth, len(t))
+	}
+	for _, at := range path {
+		v.nodes[at].after = int32(len(v.nodes))
+	}
+	return v
+}
+
+// Len returns the number of tokens.
+func (v *Vocabulary) Len() int { return v.size }
+
+// A mask is a set of tokens.
+type mask struct {
+	bits []uint64
+	open []int32 // nodes at which it depends on more than the tops of stacks
+}
+
+// walker finds the tokens that may follow.
+type walker struct {
+	*machine
+	v    *Vocabulary
+	path []*set // of the node that is visited
+}
+
+// mask returns the tokens that may follow.
+func (w *walker) mask(s *set) *mask {
+	if s.mask != nil {
+		return s.mask
+	}
+	m := &mask{}
+	if local := w.locally(s); local == s {
+		m.bits = make([]uint64, (w.v.size+63)/64)
+		w.walk(m, 0, s)
+	} else {
+		known := w.mask(local)
+		m.bits = slices.Clone(known.bits)
+		for _, at := range known.open {
+			if after := w.at(at, s); after != w.dead {
+				w.walk(m, at, after)
+			}
+		}
+	}
+	w.kept += len(m.bits) + len(m.open)
+	s.mask = m
+	return m
+}
+
+// at returns the set at a node of the trie, if s is that of its root.
+func (w *walker) at(at int32, s *set) *set {
+	if at == 0 {
+		return s
+	}
+	n := &w.v.nodes[at]
+	if s = w.at(n.parent, s); s == w.dead {
+		return s
+	}
+	return w.step(s, n.c)
+}
+
+// walk adds the tokens at a node and below it, where s is the set after its bytes. Where nothing is
+// known of a stack, the node is open.
+func (w *walker) walk(m *mask, at int32, s *set) {
+	nodes, path := w.v.nodes, w.path
+	base := nodes[at].depth
+	path[base] = s
+	m.add(w.v, &nodes[at])
+	for i, end := at+1, nodes[at].after; i < end; {
+		n := &nodes[i]
+		s := w.step(path[n.depth-1], n.c)
+		switch {
+		case s == w.dead:
+			i = n.after
+		case s.flags&unknown != 0:
+			m.open = append(m.open, i)
+			i = n.after
+		default:
+			path[n.depth] = s
+			m.add(w.v, n)
+			i++
+		}
+	}
+}
+
+// add adds the tokens of a node.
+func (m *mask) add(v *Vocabulary, n *node) {
+	for _, id := range v.ids[n.first:n.end] {
+		m.bits[id>>6] |= 1 << (id & 63)
+	}
+}

@@ -1,0 +1,122 @@
+// Command load measures package server with models that are there, and prints a table: a language model
+// alone and behind HTTP with several clients, the time to the first token while a long prompt comes, and
+// sentence embeddings of clients against those of one batch.
+//
+//	go run ./models/serve/load -clients 1,8,32
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/server"
+)
+
+func main() {
+	ctx, stop := command.Context()
+	defer stop()
+	command.Exit("load", run(ctx, os.Args[1:], os.Stdout))
+}
+
+// config is a parsed command line.
+type config struct {
+	options     server.LoadOptions
+	chat, embed string
+	clients     []int
+	answers     int // of each client
+	max         int // tokens of an answer
+	sentences   int
+}
+
+// parse parses the command line.
+func parse(args []string, help io.Writer) (*config, error) {
+	c := &config{}
+	fs := flag.NewFlagSet("load", flag.ContinueOnError)
+	fs.StringVar(&c.chat, "chat", "SmolLM2-135M-Instruct", "language `model`")
+	fs.StringVar(&c.embed, "embed", "all-MiniLM-L6-v2", "`model` of embeddings")
+	clients := fs.String("clients", "1,8,32", "numbers of clients")
+	fs.IntVar(&c.answers, "answers", 2, "answers that each client asks for")
+	fs.IntVar(&c.max, "max", 64, "most tokens of an answer")
+	fs.IntVar(&c.sentences, "sentences", 512, "sentences to embed")
+	command.ExecFlags(fs, &c.options.Exec)
+	if err := command.Parse(fs, args, help); err != nil {
+		return nil, err
+	}
+	for _, text := range strings.Split(*clients, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return nil, command.Usage(fmt.Errorf("-clients is %q, want numbers from 1 on, with commas between them", *clients))
+		}
+		c.clients = append(c.clients, n)
+	}
+	if c.answers < 1 || c.max < 2 || c.sentences < 1 {
+		return nil, command.Usage(errors.New("-answers, -max and -sentences: want 1 or more, and 2 tokens"))
+	}
+	return c, command.CheckExec(c.options.Exec)
+}
+
+// run measures and prints.
+func run(ctx context.Context, args []string, out io.Writer) error {
+	c, err := parse(args, out)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	url, done, err := c.serve()
+	if err != nil {
+		return err
+	}
+	defer done()
+	fmt.Fprintln(out, "| | tokens/s | time to first token, median | 99% |\n|---|---|---|---|")
+	if err := c.alone(ctx, out); err != nil {
+		return err
+	}
+	for _, n := range c.clients {
+		if err := c.together(ctx, out, url, n); err != nil {
+			return err
+		}
+	}
+	if err := c.besideLong(ctx, out, url); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "\n| | sentences/s |\n|---|---|")
+	return c.vectors(ctx, out, url)
+}
+
+// serve serves both models at a free port.
+func (c *config) serve() (url string, done func(), err error) {
+	var list []*server.Model
+	for _, name := range []string{c.chat, c.embed} {
+		m, err := server.Load(name, c.options)
+		if err != nil {
+			return "", nil, err
+		}
+		list = append(list, m)
+	}
+	s, err := server.New(server.Settings{Logger: slog.New(slog.DiscardHandler)}, list...)
+	if err != nil {
+		return "", nil, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	web := &http.Server{Handler: s}
+	go web.Serve(l)
+	return "http://" + l.Addr().String(), func() {
+		web.Close()
+		s.Close(context.Background())
+	}, nil
+}

@@ -1,0 +1,325 @@
+package server
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/decoder"
+)
+
+// chatAnswer is an answer as a client reads it.
+type chatAnswer struct {
+	ID, Object, Model string
+	Created           int64
+	Fingerprint       string `json:"system_fingerprint"`
+	Choices           []struct {
+		Index   int
+		Message struct{ Role, Content string }
+		Delta   struct {
+			Role    string
+			Content *string
+		}
+		Text     string
+		Logprobs *struct {
+			Content []struct {
+				Token   string
+				Logprob float32
+				Bytes   []byte
+				Top     []struct{ Token string } `json:"top_logprobs"`
+			}
+		}
+		Reason *string `json:"finish_reason"`
+	}
+	Usage *struct {
+		Prompt     int `json:"prompt_tokens"`
+		Completion int `json:"completion_tokens"`
+		Total      int `json:"total_tokens"`
+	}
+}
+
+// wanted returns what Model.Generate makes of a prompt: its texts, ends and logarithms.
+func wanted(t *testing.T, m *decoder.Model, prompt []int32, o decoder.GenerateOptions) (text string, tokens []decoder.Token) {
+	t.Helper()
+	for token, err := range m.Generate(t.Context(), prompt, o) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += token.Text
+		tokens = append(tokens, token)
+	}
+	return text, tokens
+}
+
+// TestChat: an answer is that of Model.Generate, whole and as a stream, with its counts and logarithms.
+func TestChat(t *testing.T) {
+	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
+	s := serverOf(t, fixed(), models...)
+	m := models[0].generate
+	prompt, err := m.EncodeChat(t.Context(), []chattemplate.Message{{Role: "system", Content: "be brief"}, {Role: "user", Content: "hello there"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := `{"model": "tiny", "messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": [{"type": "text", "text": "hello "}, {"type": "text", "text": "there"}]}],
+		"max_completion_tokens": 30, "temperature": 1.2, "top_p": 0.95, "top_k": 50, "seed": 7, "n": 2, "logprobs": true, "top_logprobs": 2, "user": "someone"`
+	whole := answerOf[chatAnswer](t, post(s, "/v1/chat/completions", body+"}"))
+	if whole.ID != "chatcmpl-ID" || whole.Object != "chat.completion" || whole.Model != "tiny" || whole.Created != 1 || whole.Fingerprint != s.Fingerprint("tiny") || len(whole.Choices) != 2 {
+		t.Fatalf("%+v", whole)
+	}
+	made := 0
+	for i, c := range whole.Choices {
+		text, tokens := wanted(t, m, prompt, decoder.GenerateOptions{MaxTokens: 30, Logprobs: true, TopLogprobs: 2, Sampler: decoder.Sampler{Temperature: 1.2, TopP: 0.95, TopK: 50, Seed: 7 + uint64(i)}})
+		last := tokens[len(tokens)-1]
+		made += len(tokens)
+		if last.End == decoder.EndToken {
+			tokens = tokens[:len(tokens)-1]
+		}
+		if c.Index != i || c.Message.Role != "assistant" || c.Message.Content != text || *c.Reason != reasons[last.End] || len(c.Logprobs.Content) != len(tokens) {
+			t.Errorf("choice %d: %+v, want %q, %d tokens", i, c, text, len(tokens))
+		}
+		for k, l := range c.Logprobs.Content {
+			if l.Logprob != tokens[k].Logprob || len(l.Top) != 2 {
+				t.Errorf("choice %d, token %d: %+v, want %v", i, k, l, tokens[k])
+			}
+		}
+	}
+	if u := whole.Usage; u.Prompt != len(prompt) || u.Completion != made || u.Total != u.Prompt+u.Completion {
+		t.Errorf("usage %+v, want %d and %d", u, len(prompt), made)
+	}
+	streamed := post(s, "/v1/chat/completions", body+`, "stream": true, "stream_options": {"include_usage": true}}`)
+	if kind := streamed.Header().Get("Content-Type"); kind != "text/event-stream" {
+		t.Errorf("the type of a stream is %q", kind)
+	}
+	list := events(t, streamed.Body)
+	if list[len(list)-1] != "[DONE]" {
+		t.Fatalf("a stream ends with %q", list[len(list)-1])
+	}
+	texts, ends := make([]string, 2), make([]string, 2)
+	for i, text := range list[:len(list)-1] {
+		var e chatAnswer
+		if err := json.Unmarshal([]byte(text), &e); err != nil || e.ID != "chatcmpl-ID" || e.Object != "chat.completion.chunk" {
+			t.Fatalf("%v: %s", err, text)
+		}
+		if i == len(list)-2 {
+			if len(e.Choices) != 0 || *e.Usage != *whole.Usage {
+				t.Errorf("the last event is %s", text)
+			}
+			continue
+		}
+		c := e.Choices[0]
+		if c.Delta.Content != nil {
+			texts[c.Index] += *c.Delta.Content
+		}
+		if c.Reason != nil {
+			ends[c.Index] = *c.Reason
+		}
+	}
+	for i, c := range whole.Choices {
+		if texts[i] != c.Message.Content || ends[i] != *c.Reason {
+			t.Errorf("choice %d of the stream: %q, %q, want %q, %q", i, texts[i], ends[i], c.Message.Content, *c.Reason)
+		}
+	}
+}
+
+// TestCompletions: prompts as texts and as tokens, several choices of each, a stop string, and the end of
+// the context.
+func TestCompletions(t *testing.T) {
+	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
+	s := serverOf(t, fixed(), models...)
+	m := models[0].generate
+	ids, err := m.Encode("the weather is", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := decoder.GenerateOptions{MaxTokens: 20, Sampler: decoder.Sampler{Temperature: 1, Seed: 1}}
+	text, _ := wanted(t, m, ids, o)
+	if len(text) < 8 {
+		t.Fatalf("the answer is too short for the test: %q", text)
+	}
+	o.Sampler.Seed = 2
+	second, _ := wanted(t, m, ids, o)
+	tokens, _ := json.Marshal(ids)
+	sampling := `"model": "tiny", "max_tokens": 20, "temperature": 1, "top_p": 1, "top_k": 0`
+	for _, prompt := range []string{`"the weather is"`, `["the weather is"]`, string(tokens), "[" + string(tokens) + "]"} {
+		a := answerOf[chatAnswer](t, post(s, "/v1/completions", `{"prompt": `+prompt+`, "n": 2, `+sampling+`}`))
+		if len(a.Choices) != 2 || a.Choices[0].Text != text || a.Choices[1].Text != second || a.Object != "text_completion" || a.ID != "cmpl-ID" {
+			t.Errorf("prompt %s: %+v, want %q and %q", prompt, a, text, second)
+		}
+	}
+	stop, _ := json.Marshal(text[3:5])
+	a := answerOf[chatAnswer](t, post(s, "/v1/completions", `{"prompt": "the weather is", "stop": `+string(stop)+`, `+sampling+`}`))
+	if want := text[:strings.Index(text, text[3:5])]; a.Choices[0].Text != want || *a.Choices[0].Reason != "stop" {
+		t.Errorf("with a stop string: %+v, want %q", a.Choices[0], want)
+	}
+	full := fmt.Sprint(slices.Repeat([]int{100}, 400))
+	a = answerOf[chatAnswer](t, post(s, "/v1/completions", `{"prompt": `+strings.ReplaceAll(full, " ", ",")+`, `+sampling+`}`))
+	if a.Usage.Completion != 1 || *a.Choices[0].Reason != "length" && *a.Choices[0].Reason != "stop" {
+		t.Errorf("at the end of the context: %+v", a)
+	}
+}
+
+// TestEmbeddings: vectors are those of Embed, as numbers and in base64, of fewer dimensions, and of tokens.
+func TestEmbeddings(t *testing.T) {
+	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
+	s := serverOf(t, fixed(), models...)
+	e := models[1].embed
+	input := []string{"the cat", "a dog runs"}
+	want, err := e.Embed(t.Context(), input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type answer struct {
+		Data []struct {
+			Index     int
+			Embedding json.RawMessage
+		}
+		Usage struct {
+			Prompt int `json:"prompt_tokens"`
+			Total  int `json:"total_tokens"`
+		}
+	}
+	tokens, _ := json.Marshal([][]int32{e.Tokens(input[0]), e.Tokens(input[1])})
+	for _, body := range []string{`"input": ["the cat", "a dog runs"]`, `"input": ` + string(tokens)} {
+		a := answerOf[answer](t, post(s, "/v1/embeddings", `{"model": "bert-1", `+body+`}`))
+		for i, d := range a.Data {
+			var v []float32
+			if err := json.Unmarshal(d.Embedding, &v); err != nil || d.Index != i || !slices.Equal(v, want[i]) {
+				t.Errorf("%s: vector %d is %v, want %v", body, i, v, want[i])
+			}
+		}
+		if n := len(e.Tokens(input[0])) + len(e.Tokens(input[1])); len(a.Data) != 2 || a.Usage.Prompt != n || a.Usage.Total != n {
+			t.Errorf("%s: %d vectors, usage %+v, want %d tokens", body, len(a.Data), a.Usage, n)
+		}
+	}
+	a := answerOf[answer](t, post(s, "/v1/embeddings", `{"model": "bert-1", "input": "the cat", "encoding_format": "base64", "dimensions": 10}`))
+	o := e.Options()
+	o.Dimensions = 10
+	short, err := e.With(o).Embed(t.Context(), input[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text string
+	if err := json.Unmarshal(a.Data[0].Embedding, &text); err != nil {
+		t.Fatal(err)
+	}
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(data) != 40 {
+		t.Fatalf("%v: %d bytes, want 40", err, len(data))
+	}
+	for i, x := range short[0] {
+		if math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])) != x {
+			t.Errorf("number %d differs", i)
+		}
+	}
+	long := strings.Repeat("cat ", 500)
+	a = answerOf[answer](t, post(s, "/v1/embeddings", `{"model": "bert-1", "truncate": true, "input": "`+long+`"}`))
+	if a.Usage.Prompt != e.MaxTokens() {
+		t.Errorf("a long text has %d tokens, want %d", a.Usage.Prompt, e.MaxTokens())
+	}
+}
+
+// TestRerank: scores are the logistic function of those of Score, best first.
+func TestRerank(t *testing.T) {
+	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
+	s := serverOf(t, fixed(), models...)
+	documents := []string{"the cat sits", "a dog runs", "rain"}
+	want, err := models[2].rerank.Score(t.Context(), "a cat", documents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type answer struct {
+		Results []struct {
+			Index    int
+			Score    float32 `json:"relevance_score"`
+			Document *struct{ Text string }
+		}
+	}
+	a := answerOf[answer](t, post(s, "/v1/rerank", `{"model": "reranker-bert-1", "query": "a cat", "documents": ["the cat sits", {"text": "a dog runs"}, "rain"], "return_documents": true}`))
+	if len(a.Results) != 3 {
+		t.Fatalf("%+v", a)
+	}
+	for i, r := range a.Results {
+		if r.Score != logistic(want[r.Index]) || r.Document.Text != documents[r.Index] || i > 0 && r.Score > a.Results[i-1].Score {
+			t.Errorf("rank %d: %+v, want the score %v", i, r, logistic(want[r.Index]))
+		}
+	}
+	a = answerOf[answer](t, post(s, "/v2/rerank", `{"model": "reranker-bert-1", "query": "a cat", "documents": ["the cat sits", "a dog runs"], "top_n": 1}`))
+	if len(a.Results) != 1 || a.Results[0].Document != nil {
+		t.Errorf("%+v, want the best alone", a)
+	}
+	for _, x := range []float32{-200, -3, -0.5, 0, 0.5, 3, 200} {
+		if got, want := float64(logistic(x)), 1/(1+math.Exp(-float64(x))); math.Abs(got-want) > 2e-7*want+1e-38 {
+			t.Errorf("logistic(%v) is %v, want %v", x, got, want) // four roundings, of which that of the exponent counts up to |x| times
+		}
+	}
+}
+
+// TestTokens: /tokenize and /detokenize, with the names of llama.cpp and vLLM.
+func TestTokens(t *testing.T) {
+	s := newServer(t, fixed())
+	type answer struct {
+		Count   int
+		Tokens  []int32
+		Content string
+	}
+	a := answerOf[answer](t, post(s, "/tokenize", `{"model": "tiny", "content": "the cat"}`))
+	if a.Count == 0 || len(a.Tokens) != a.Count {
+		t.Fatalf("%+v", a)
+	}
+	list, _ := json.Marshal(a.Tokens)
+	if b := answerOf[answer](t, post(s, "/detokenize", `{"model": "tiny", "tokens": `+string(list)+`}`)); b.Content != "the cat" {
+		t.Errorf("back: %q", b.Content)
+	}
+	plain := answerOf[answer](t, post(s, "/tokenize", `{"model": "bert-1", "content": "the cat"}`))
+	around := answerOf[answer](t, post(s, "/tokenize", `{"model": "bert-1", "prompt": "the cat"}`))
+	if around.Count != plain.Count+2 {
+		t.Errorf("%d and %d tokens, want two around a prompt", plain.Count, around.Count)
+	}
+}
+
+// TestModels: the list, and one of it.
+func TestModels(t *testing.T) {
+	s := newServer(t, fixed())
+	type entry struct {
+		ID, Object, Kind string
+		Fingerprint      string `json:"system_fingerprint"`
+	}
+	list := answerOf[struct{ Data []entry }](t, get(s, "/v1/models"))
+	if len(list.Data) != 3 || list.Data[0].Kind != "generator" || list.Data[1].Kind != "embedder" || list.Data[2].Kind != "reranker" {
+		t.Errorf("%+v", list)
+	}
+	if e := answerOf[entry](t, get(s, "/v1/models/bert-1")); e != list.Data[1] || e.Fingerprint != s.Fingerprint("bert-1") {
+		t.Errorf("%+v, want %+v", e, list.Data[1])
+	}
+	if s.Fingerprint("bert-1") == s.Fingerprint("tiny") || s.Fingerprint("none") != "" {
+		t.Error("fingerprints are those of other models")
+	}
+}
+
+// TestFingerprint: it says whether bytes may differ.
+func TestFingerprint(t *testing.T) {
+	m := tinyModels(t, kernel.Exec{Threads: 1}, 16)[0]
+	s := fixed()
+	if err := s.complete(); err != nil {
+		t.Fatal(err)
+	}
+	first := m.fingerprint(&s)
+	same := tinyModels(t, kernel.Exec{Threads: 2, Tier: "generic"}, 64)[0]
+	quiet := s
+	quiet.Running, quiet.CacheBytes = 3, 5
+	if got := same.fingerprint(&quiet); got != first {
+		t.Errorf("%s, want %s: no answer differs", got, first)
+	}
+	other := s
+	other.MaxTokens = 9
+	if m.fingerprint(&other) == first || (&Model{name: "tiny", digest: "other", generate: m.generate}).fingerprint(&s) == first {
+		t.Error("answers differ, and the fingerprint does not")
+	}
+}

@@ -1,0 +1,38 @@
+package server
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+)
+
+// BenchmarkOverhead: what HTTP, JSON and the queue take. Embed is the model alone, which is tiny, HTTP a
+// request for the same over the loopback interface.
+func BenchmarkOverhead(b *testing.B) {
+	models := tinyModels(b, kernel.Exec{Threads: 1}, 16)
+	b.Run("Embed", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := models[1].embed.Embed(b.Context(), []string{"the cat"}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("HTTP", func(b *testing.B) {
+		web := httptest.NewServer(serverOf(b, fixed(), models...))
+		defer web.Close()
+		for b.Loop() {
+			response, err := http.Post(web.URL+"/v1/embeddings", "application/json", strings.NewReader(`{"model": "bert-1", "input": "the cat"}`))
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != 200 {
+				b.Fatal(err, response.StatusCode)
+			}
+			response.Body.Close()
+		}
+	})
+}

@@ -1,0 +1,182 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/attn-go/attn/models/chattemplate"
+)
+
+// mostTop is the most tokens of top_logprobs, as in OpenAI's API.
+const mostTop = 20
+
+// chatRequest is a request for the next message of a conversation.
+type chatRequest struct {
+	sampling
+	Messages            []message       `json:"messages"`
+	MaxCompletionTokens *int            `json:"max_completion_tokens"`
+	Logprobs            bool            `json:"logprobs"`
+	TopLogprobs         *int            `json:"top_logprobs"`
+	ResponseFormat      *responseFormat `json:"response_format"`
+
+	Tools             absent `json:"tools"`
+	ToolChoice        absent `json:"tool_choice"`
+	Functions         absent `json:"functions"`
+	FunctionCall      absent `json:"function_call"`
+	Audio             absent `json:"audio"`
+	Prediction        absent `json:"prediction"`
+	WebSearchOptions  absent `json:"web_search_options"`
+	Modalities        unused `json:"modalities"`
+	ParallelToolCalls unused `json:"parallel_tool_calls"`
+}
+
+type responseFormat struct {
+	Type       string `json:"type"`
+	JSONSchema absent `json:"json_schema"`
+}
+
+// A message is one of a conversation.
+type message struct {
+	Role    string  `json:"role"`
+	Content content `json:"content"`
+
+	Name         unused `json:"name"`
+	Refusal      unused `json:"refusal"`
+	Annotations  unused `json:"annotations"`
+	Audio        absent `json:"audio"`
+	ToolCalls    absent `json:"tool_calls"`
+	ToolCallID   absent `json:"tool_call_id"`
+	FunctionCall absent `json:"function_call"`
+}
+
+// chat answers /v1/chat/completions.
+func (x *exchange) chat() error {
+	var q chatRequest
+	if err := x.read(&q); err != nil {
+		return err
+	}
+	h, err := x.generator(q.Model)
+	if err != nil {
+		return err
+	}
+	if q.MaxCompletionTokens != nil {
+		q.MaxTokens = q.MaxCompletionTokens
+	}
+	o, err := q.options(&x.s)
+	if err != nil {
+		return err
+	}
+	if o.Logprobs = q.Logprobs; q.TopLogprobs != nil {
+		if o.TopLogprobs = *q.TopLogprobs; o.TopLogprobs < 0 || o.TopLogprobs > mostTop || !q.Logprobs {
+			return badParam("top_logprobs", "top_logprobs: got %d, want 0 to %d, with logprobs", o.TopLogprobs, mostTop)
+		}
+	}
+	if q.ResponseFormat != nil && q.ResponseFormat.Type != "text" {
+		return badParam("response_format", "response_format: got %.40q, want text: others are not supported", q.ResponseFormat.Type)
+	}
+	n, err := q.choices(1, x.s.Choices)
+	if err != nil {
+		return err
+	}
+	prompt, err := x.conversation(h, q.Messages)
+	if err != nil {
+		return err
+	}
+	g := &generation{exchange: x, h: h, prompts: [][]int32{prompt}, n: n, o: o, stream: q.Stream, usage: q.StreamOptions != nil && q.StreamOptions.IncludeUsage, form: chatForm{}}
+	return g.answerAll()
+}
+
+// generator returns the host of a language model.
+func (x *exchange) generator(name string) (*host, error) {
+	h, err := x.host(name)
+	if err == nil && h.generate == nil {
+		return nil, badParam("model", "%q is %s, want a language model", h.name, h.kind())
+	}
+	return h, err
+}
+
+// conversation returns the tokens of a conversation.
+func (x *exchange) conversation(h *host, messages []message) ([]int32, error) {
+	if len(messages) == 0 {
+		return nil, badParam("messages", "messages: got none, want at least one")
+	}
+	if _, err := h.generate.Template(); err != nil {
+		return nil, badParam("model", "%q has no chat template, so that it has no conversations; /v1/completions continues texts", h.name)
+	}
+	list := make([]chattemplate.Message, len(messages))
+	for i, m := range messages {
+		if m.Role == "developer" { // what newer models of OpenAI call it
+			m.Role = "system"
+		}
+		if m.Role != "system" && m.Role != "user" && m.Role != "assistant" {
+			return nil, badParam("messages", "messages[%d].role: got %.40q, want system, user or assistant", i, m.Role)
+		}
+		list[i] = chattemplate.Message{Role: m.Role, Content: string(m.Content)}
+	}
+	prompt, err := h.generate.EncodeChat(x.ctx, list)
+	if err == nil && len(prompt) == 0 {
+		err = fail(http.StatusBadRequest, "invalid_request_error", "", "the conversation has no token")
+	}
+	return prompt, err
+}
+
+// chatForm is how answers of a conversation are written.
+type chatForm struct{}
+
+func (chatForm) id() string { return "chatcmpl-" }
+
+func (chatForm) object(stream bool) string {
+	if stream {
+		return "chat.completion.chunk"
+	}
+	return "chat.completion"
+}
+
+// chatDelta is what a part of a stream adds.
+type chatDelta struct {
+	Role    string  `json:"role,omitempty"`
+	Content *string `json:"content,omitempty"`
+}
+
+// chatLogprobs are the logarithms of a choice.
+type chatLogprobs struct {
+	Content []tokenLogprob `json:"content"`
+	Refusal []tokenLogprob `json:"refusal"`
+}
+
+type chatEvent struct {
+	Delta    chatDelta     `json:"delta"`
+	Logprobs *chatLogprobs `json:"logprobs"`
+	Reason   *string       `json:"finish_reason"`
+}
+
+func (chatForm) begin() any {
+	empty := ""
+	return chatEvent{Delta: chatDelta{Role: "assistant", Content: &empty}}
+}
+
+func (chatForm) delta(c *choice) any {
+	return chatEvent{Delta: chatDelta{Content: &c.text}, Logprobs: chatLogprobsOf(c)}
+}
+
+func (chatForm) end(reason string) any { return chatEvent{Reason: &reason} }
+
+func chatLogprobsOf(c *choice) *chatLogprobs {
+	if c.logprobs == nil {
+		return nil
+	}
+	return &chatLogprobs{Content: c.logprobs.tokens}
+}
+
+func (chatForm) whole(c *choice) any {
+	type answer struct {
+		Role    string  `json:"role"`
+		Content string  `json:"content"`
+		Refusal *string `json:"refusal"`
+	}
+	return struct {
+		Index    int           `json:"index"`
+		Message  answer        `json:"message"`
+		Logprobs *chatLogprobs `json:"logprobs"`
+		Reason   string        `json:"finish_reason"`
+	}{c.index, answer{"assistant", c.text, nil}, chatLogprobsOf(c), c.reason}
+}

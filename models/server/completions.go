@@ -1,0 +1,138 @@
+package server
+
+// mostCompletionTop is the most tokens of logprobs of a completion, as in OpenAI's API.
+const mostCompletionTop = 5
+
+// completionRequest is a request for texts that go on.
+type completionRequest struct {
+	sampling
+	Prompt   inputs `json:"prompt"`
+	Logprobs *int   `json:"logprobs"`
+	BestOf   *int   `json:"best_of"`
+	Echo     absent `json:"echo"`
+	Suffix   absent `json:"suffix"`
+}
+
+// completions answers /v1/completions.
+func (x *exchange) completions() error {
+	var q completionRequest
+	if err := x.read(&q); err != nil {
+		return err
+	}
+	h, err := x.generator(q.Model)
+	if err != nil {
+		return err
+	}
+	o, err := q.options(&x.s)
+	if err != nil {
+		return err
+	}
+	if q.Logprobs != nil {
+		if o.Logprobs, o.TopLogprobs = true, *q.Logprobs; *q.Logprobs < 0 || *q.Logprobs > mostCompletionTop {
+			return badParam("logprobs", "logprobs: got %d, want 0 to %d", *q.Logprobs, mostCompletionTop)
+		}
+	}
+	prompts, err := x.prompts(h, &q.Prompt)
+	if err != nil {
+		return err
+	}
+	n, err := q.choices(len(prompts), x.s.Choices)
+	if err != nil {
+		return err
+	}
+	if q.BestOf != nil && *q.BestOf != n {
+		return badParam("best_of", "best_of: got %d, want n: choosing among more is not supported", *q.BestOf)
+	}
+	g := &generation{exchange: x, h: h, prompts: prompts, n: n, o: o, stream: q.Stream, usage: q.StreamOptions != nil && q.StreamOptions.IncludeUsage, form: completionForm{}}
+	return g.answerAll()
+}
+
+// prompts returns the tokens of prompts. Special tokens that are written in a text count as such, as a
+// completion is a text as the model sees it.
+func (x *exchange) prompts(h *host, in *inputs) ([][]int32, error) {
+	if in.len() == 0 {
+		return nil, badParam("prompt", "prompt: got none, want at least one")
+	}
+	if in.len() > x.s.Choices {
+		return nil, badParam("prompt", "prompt: got %d, want at most %d", in.len(), x.s.Choices)
+	}
+	prompts := in.tokens
+	for _, text := range in.texts {
+		ids, err := h.generate.Encode(text, true)
+		if err != nil {
+			return nil, badParam("prompt", "the model has no tokenizer, so that it takes tokens alone: %v", err)
+		}
+		prompts = append(prompts, ids)
+	}
+	vocab := h.generate.Config().Vocab
+	for i, ids := range prompts {
+		if len(ids) == 0 {
+			return nil, badParam("prompt", "prompt %d has no token, want at least one", i)
+		}
+		if bad := outside(ids, vocab); bad >= 0 {
+			return nil, badParam("prompt", "prompt %d: token %d: got %d, want 0 to %d", i, bad, ids[bad], vocab-1)
+		}
+	}
+	return prompts, nil
+}
+
+// outside returns the index of the first token that a vocabulary does not have, or -1.
+func outside(ids []int32, vocab int) int {
+	for i, id := range ids {
+		if id < 0 || int(id) >= vocab {
+			return i
+		}
+	}
+	return -1
+}
+
+// completionForm is how texts that go on are written.
+type completionForm struct{}
+
+func (completionForm) id() string         { return "cmpl-" }
+func (completionForm) object(bool) string { return "text_completion" }
+func (completionForm) begin() any         { return nil }
+
+type completionLogprobs struct {
+	Tokens   []string             `json:"tokens"`
+	Logprobs []float32            `json:"token_logprobs"`
+	Top      []map[string]float32 `json:"top_logprobs"`
+	Offsets  []int                `json:"text_offset"`
+}
+
+type completionEvent struct {
+	Text     string              `json:"text"`
+	Logprobs *completionLogprobs `json:"logprobs"`
+	Reason   *string             `json:"finish_reason"`
+}
+
+func (completionForm) delta(c *choice) any {
+	return completionEvent{Text: c.text, Logprobs: completionLogprobsOf(c)}
+}
+
+func (completionForm) end(reason string) any { return completionEvent{Reason: &reason} }
+
+func (completionForm) whole(c *choice) any {
+	return withIndex{c.index, completionEvent{c.text, completionLogprobsOf(c), &c.reason}}
+}
+
+// completionLogprobsOf returns the logarithms of a choice. Of tokens of the same text the most probable
+// one counts.
+func completionLogprobsOf(c *choice) *completionLogprobs {
+	if c.logprobs == nil {
+		return nil
+	}
+	l := &completionLogprobs{Tokens: []string{}, Logprobs: []float32{}, Top: []map[string]float32{}, Offsets: []int{}}
+	at := c.offset
+	for _, t := range c.logprobs.tokens {
+		top := map[string]float32{}
+		for _, other := range *t.Top {
+			if _, ok := top[other.Token]; !ok {
+				top[other.Token] = other.Logprob
+			}
+		}
+		l.Tokens, l.Logprobs, l.Top, l.Offsets = append(l.Tokens, t.Token), append(l.Logprobs, t.Logprob), append(l.Top, top), append(l.Offsets, at)
+		at += len([]rune(t.Token))
+	}
+	return l
+}

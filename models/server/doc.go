@@ -1,0 +1,34 @@
+// Package server answers HTTP requests with models of this module, in the form of OpenAI's API, so that
+// clients for that work as they are.
+//
+//	m, err := server.Load("SmolLM2-135M-Instruct", server.LoadOptions{})
+//	s, err := server.New(server.Settings{}, m)
+//	defer s.Close(ctx)
+//	http.ListenAndServe("127.0.0.1:8080", s)
+//
+// Command serve is this with flags, TLS, signals and limits for connections.
+//
+// # The answer does not depend on the load
+//
+// A body has the same bytes whether the request comes alone or beside others, in whatever order, on any
+// CPU, with any number of threads, and if the cache was too small and a part of it was computed twice.
+// Its id and created are what differs. Streams have one event for each token that adds text, those of
+// several choices in turn. A request without a seed has the seed 1.
+//
+// system_fingerprint is a hash of what the bytes depend on: the numeric contract, the files of the
+// model, the settings that change results, and the version of this package's answers.
+//
+// # Paths
+//
+//	GET  /v1/models, /v1/models/{model}
+//	POST /v1/chat/completions, /v1/completions    of language models, also as a stream
+//	POST /v1/embeddings                           of encoders
+//	POST /v1/rerank, /v2/rerank, /rerank          of cross-encoders, in Cohere's and Jina's form
+//	POST /tokenize, /detokenize                   in llama.cpp's and vLLM's form
+//	GET  /healthz, /readyz, /metrics              for whoever runs it
+//	GET  /debug/pprof/                            if Settings.Pprof is set
+//
+// A field of a request that is not known, or whose value is not supported, is an error, as an answer
+// that ignores it would be another one than was asked for. Fields that change no answer, such as user,
+// are accepted.
+package server

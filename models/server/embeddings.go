@@ -1,0 +1,120 @@
+package server
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"math"
+)
+
+// embeddingsRequest is a request for vectors of texts.
+type embeddingsRequest struct {
+	Model          string `json:"model"`
+	Input          inputs `json:"input"`
+	EncodingFormat string `json:"encoding_format"`
+	Dimensions     *int   `json:"dimensions"`
+	User           unused `json:"user"`
+
+	// Truncate leaves out the end of a text that is too long, which otherwise is an error.
+	Truncate bool `json:"truncate"`
+}
+
+type vector struct {
+	Object    string `json:"object"`
+	Index     int    `json:"index"`
+	Embedding any    `json:"embedding"` // []float32, or a string of base64
+}
+
+// embeddings answers /v1/embeddings.
+func (x *exchange) embeddings() error {
+	var q embeddingsRequest
+	if err := x.read(&q); err != nil {
+		return err
+	}
+	h, err := x.host(q.Model)
+	if err != nil {
+		return err
+	}
+	if h.embed == nil {
+		return badParam("model", "%q is %s, want a model of embeddings", h.name, h.kind())
+	}
+	if q.EncodingFormat != "" && q.EncodingFormat != "float" && q.EncodingFormat != "base64" {
+		return badParam("encoding_format", "encoding_format: got %.40q, want float or base64", q.EncodingFormat)
+	}
+	dimensions := h.embed.Options().Dimensions
+	if q.Dimensions != nil {
+		if dimensions = *q.Dimensions; dimensions < 1 || dimensions > h.embed.Width() {
+			return badParam("dimensions", "dimensions: got %d, want 1 to %d", dimensions, h.embed.Width())
+		}
+	}
+	items, err := x.items(h, &q, dimensions)
+	if err != nil {
+		return err
+	}
+	vectors, err := h.vectors.Do(x.ctx, x.key, items)
+	if err != nil {
+		return err
+	}
+	data := make([]vector, len(vectors))
+	for i, v := range vectors {
+		data[i] = vector{"embedding", i, v}
+		if q.EncodingFormat == "base64" {
+			data[i].Embedding = inBase64(v)
+		}
+	}
+	return x.reply(struct {
+		Object string   `json:"object"`
+		Data   []vector `json:"data"`
+		Model  string   `json:"model"`
+		Usage  any      `json:"usage"`
+
+		Fingerprint string `json:"system_fingerprint"`
+	}{"list", data, h.name, inputUsage{x.prompt, x.prompt}, h.fingerprint})
+}
+
+// inputUsage counts the tokens of a request whose answer has none.
+type inputUsage struct {
+	Prompt int `json:"prompt_tokens"`
+	Total  int `json:"total_tokens"`
+}
+
+// items returns the tokens of the texts of a request.
+func (x *exchange) items(h *host, q *embeddingsRequest, dimensions int) ([]text, error) {
+	if n := q.Input.len(); n < 1 || n > x.s.Texts {
+		return nil, badParam("input", "input: got %d texts, want 1 to %d", n, x.s.Texts)
+	}
+	items := make([]text, q.Input.len())
+	for i, s := range q.Input.texts {
+		ids := h.embed.Tokens(s)
+		if most := h.embed.MaxTokens(); len(ids) >= most && !q.Truncate {
+			if n := h.embed.CountTokens(s); n > most {
+				return nil, tooLong("input", n, most)
+			}
+		}
+		items[i] = text{ids, dimensions}
+	}
+	for i, ids := range q.Input.tokens {
+		if most := h.embed.MaxTokens(); len(ids) > most {
+			if !q.Truncate {
+				return nil, tooLong("input", len(ids), most)
+			}
+			ids = ids[:most]
+		}
+		items[i] = text{ids, dimensions}
+	}
+	for i, item := range items {
+		if bad := h.embed.CheckTokens(item.ids); bad != nil {
+			return nil, badParam("input", "input[%d]%s: got %s, want %s", i, bad.Arg, bad.Got, bad.Want)
+		}
+		x.prompt += len(item.ids)
+	}
+	return items, nil
+}
+
+// inBase64 returns the bytes of float32 numbers, the low ones first.
+func inBase64(v []float32) string {
+	data := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
+	}
+	return base64.StdEncoding.EncodeToString(data)
+}

@@ -1,0 +1,207 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/server/internal/batch"
+)
+
+// A host runs a model for all requests.
+type host struct {
+	*Model
+	fingerprint string
+
+	texts    *batch.Scheduler              // of a language model
+	vectors  *batch.Pool[text, []float32]  // of an encoder
+	passages *batch.Pool[passage, float32] // of a cross-encoder
+}
+
+// A text is what an embedder makes a vector of so many numbers of.
+type text struct {
+	ids        []int32
+	dimensions int
+}
+
+// A passage is what a cross-encoder scores.
+type passage struct {
+	query, text string
+	tokens      int // of both together
+}
+
+// batchTokens is how many tokens encoders compute at once.
+const batchTokens = 512
+
+// newHost makes what runs a model. It begins with run.
+func newHost(m *Model, s *Settings, turns *batch.Turns) (*host, error) {
+	h := &host{Model: m, fingerprint: m.fingerprint(s)}
+	switch {
+	case m.generate != nil:
+		o, err := chatOptions(m.generate, s)
+		if err != nil {
+			return nil, err
+		}
+		o.Turn = turns.Join()
+		h.texts, err = batch.New(o)
+		return h, err
+	case m.embed != nil:
+		h.vectors = batch.NewPool(batch.PoolOptions[text, []float32]{
+			Work: h.vector, Cost: func(t text) int { return len(t.ids) }, Most: batchTokens,
+			Waiting: s.Waiting, PerKey: s.WaitingPerKey, Turn: turns.Join(),
+		})
+	case m.rerank != nil:
+		h.passages = batch.NewPool(batch.PoolOptions[passage, float32]{
+			Work: h.score, Cost: func(p passage) int { return p.tokens }, Most: batchTokens,
+			Waiting: s.Waiting, PerKey: s.WaitingPerKey, Turn: turns.Join(),
+		})
+	}
+	return h, nil
+}
+
+// chatOptions returns the settings of a language model's scheduler.
+func chatOptions(m *decoder.Model, s *Settings) (batch.Options, error) {
+	o, c := m.Options(), m.Config()
+	row := int64(c.HeadSize)
+	switch o.CacheType {
+	case kernel.Float32:
+		row *= 4
+	case kernel.Float16, kernel.BFloat16:
+		row *= 2
+	default:
+		row += 4 // the scale
+	}
+	page := int64(o.PageSize) * row * 2 * int64(c.Layers) * int64(c.KVHeads)
+	// A text of the whole context, and a page for a copy of one that is shared.
+	least := int64((o.Context+o.PageSize-1)/o.PageSize + 1)
+	pages := max(least, s.CacheBytes/page)
+	return batch.Options{
+		Open: func() (batch.Session, error) {
+			session, err := m.NewSession(int(pages), o.PageSize)
+			return &chatSession{Session: session, page: o.PageSize}, err
+		},
+		Pages: int(pages), Running: s.Running, Step: s.StepTokens, Chunk: s.ChunkTokens, Waiting: s.Waiting, PerKey: s.WaitingPerKey,
+	}, nil
+}
+
+// run computes until ctx ends.
+func (h *host) run(ctx context.Context) {
+	switch {
+	case h.texts != nil:
+		h.texts.Run(ctx)
+	case h.vectors != nil:
+		h.vectors.Run(ctx)
+	case h.passages != nil:
+		h.passages.Run(ctx)
+	}
+}
+
+// vector makes vectors, those of as many dimensions in one call.
+func (h *host) vector(ctx context.Context, items []text) ([][]float32, error) {
+	return grouped(items, func(t text) int { return t.dimensions }, func(dimensions int, group []text) ([][]float32, error) {
+		ids := make([][]int32, len(group))
+		for i, t := range group {
+			ids[i] = t.ids
+		}
+		o := h.embed.Options()
+		o.Dimensions = dimensions
+		return h.embed.With(o).EmbedTokens(ctx, ids)
+	})
+}
+
+// score scores passages, those of one query in one call.
+func (h *host) score(ctx context.Context, items []passage) ([]float32, error) {
+	return grouped(items, func(p passage) string { return p.query }, func(query string, group []passage) ([]float32, error) {
+		texts := make([]string, len(group))
+		for i, p := range group {
+			texts[i] = p.text
+		}
+		return h.rerank.Score(ctx, query, texts)
+	})
+}
+
+// grouped calls work with the items of each key, and returns the results in the order of items.
+func grouped[In, Out any, Key comparable](items []In, key func(In) Key, work func(Key, []In) ([]Out, error)) ([]Out, error) {
+	outs := make([]Out, len(items))
+	places := map[Key][]int{}
+	for i, item := range items {
+		places[key(item)] = append(places[key(item)], i)
+	}
+	for k, list := range places {
+		group := make([]In, len(list))
+		for i, at := range list {
+			group[i] = items[at]
+		}
+		results, err := work(k, group)
+		if err != nil {
+			return nil, err
+		}
+		for i, at := range list {
+			outs[at] = results[i]
+		}
+	}
+	return outs, nil
+}
+
+// A chatSession is a session of a language model as the scheduler takes it.
+type chatSession struct {
+	*decoder.Session
+	page  int
+	steps []decoder.Step
+}
+
+type chatText struct{ *decoder.Text }
+
+func (s *chatSession) NewText() batch.Text { return chatText{s.Session.NewText()} }
+func (s *chatSession) PageSize() int       { return s.page }
+func (s *chatSession) FreePages() int      { return s.Room() / s.page }
+
+func (t chatText) Fork(n int) (batch.Text, error) {
+	text, err := t.Text.Fork(n)
+	return chatText{text}, err
+}
+
+func (s *chatSession) Forward(ctx context.Context, steps []batch.Step) ([][]float32, error) {
+	s.steps = s.steps[:0]
+	for _, step := range steps {
+		rows := decoder.None
+		if step.Logits {
+			rows = decoder.Last
+		}
+		s.steps = append(s.steps, decoder.Step{Text: step.Text.(chatText).Text, Tokens: step.Tokens, Logits: rows})
+	}
+	return s.Session.Forward(ctx, s.steps...)
+}
+
+// start lets a text wait for its turn.
+func (h *host) start(ctx context.Context, key string, prompt []int32, o decoder.GenerateOptions) (*answer, error) {
+	c, err := h.generate.Continue(o)
+	if err != nil {
+		return nil, err
+	}
+	a := newAnswer()
+	return a, h.texts.Submit(&batch.Request{
+		Context: ctx, Key: key, Prompt: prompt, Most: min(len(prompt)+o.MaxTokens, h.generate.Options().Context+1),
+		Next: func(logits []float32, tokens []int32) (int32, bool, error) {
+			t, err := c.Next(tokens, logits)
+			if err != nil {
+				return 0, false, err
+			}
+			a.add(t)
+			return t.ID, t.End != decoder.Going, nil
+		},
+		Done: a.finish,
+	})
+}
+
+// errEnds says that a text has ended although no token says so.
+var errEnds = errors.New("server: the text has ended without a reason")
+
+// poolStats returns the numbers of a model that does not continue texts.
+func (h *host) poolStats() batch.PoolStats {
+	if h.vectors != nil {
+		return h.vectors.Stats()
+	}
+	return h.passages.Stats()
+}

@@ -1,0 +1,100 @@
+package batch
+
+import "slices"
+
+// A fair queue holds what waits, in a line for each key. The key comes next that has had the least
+// work; of equal ones, the one that was first. A key that comes back after a pause begins where the
+// others are: it has not saved anything up.
+type fair[T any] struct {
+	lines []*line[T] // of the keys that were seen, in their order
+	count int        // of what waits
+}
+
+// A line is what waits of one key.
+type line[T any] struct {
+	key   string
+	work  int // that the key has had
+	items []T
+	users int // items that were taken and whose work is not over
+}
+
+// mostIdle is how many keys without work the queue remembers.
+const mostIdle = 1024
+
+// line returns the line of a key, which begins with the least work of those that are active.
+func (q *fair[T]) line(key string) *line[T] {
+	var found *line[T]
+	least, active := 0, false
+	for _, l := range q.lines {
+		if l.key == key {
+			found = l
+		}
+		if l.active() && (!active || l.work < least) {
+			least, active = l.work, true
+		}
+	}
+	if found == nil {
+		if len(q.lines) >= mostIdle {
+			q.lines = slices.DeleteFunc(q.lines, func(l *line[T]) bool { return !l.active() })
+		}
+		found = &line[T]{key: key}
+		q.lines = append(q.lines, found)
+	}
+	if active && !found.active() {
+		found.work = max(found.work, least)
+	}
+	return found
+}
+
+// active tells whether a key has work.
+func (l *line[T]) active() bool { return len(l.items) > 0 || l.users > 0 }
+
+// waiting returns how many items of a key wait.
+func (q *fair[T]) waiting(key string) int {
+	for _, l := range q.lines {
+		if l.key == key {
+			return len(l.items)
+		}
+	}
+	return 0
+}
+
+// add puts an item at the end of its key's line, or at the front.
+func (q *fair[T]) add(key string, item T, front bool) {
+	l := q.line(key)
+	at := len(l.items)
+	if front {
+		at = 0
+	}
+	l.items = slices.Insert(l.items, at, item)
+	q.count++
+}
+
+// take removes the first item, in fair order, that is wanted, and returns it with its line.
+func (q *fair[T]) take(wanted func(T) bool) (item T, from *line[T], ok bool) {
+	if q.count == 0 {
+		return item, nil, false
+	}
+	order := slices.Clone(q.lines)
+	slices.SortStableFunc(order, func(a, b *line[T]) int { return a.work - b.work })
+	for _, l := range order {
+		for i, item := range l.items {
+			if wanted(item) {
+				l.items = slices.Delete(l.items, i, i+1)
+				l.users++
+				q.count--
+				return item, l, true
+			}
+		}
+	}
+	return item, nil, false
+}
+
+// remove takes away what is to go.
+func (q *fair[T]) remove(gone func(T) bool) {
+	q.count = 0
+	for _, l := range q.lines {
+		l.items = slices.DeleteFunc(l.items, gone)
+		q.count += len(l.items)
+	}
+}

@@ -1,0 +1,330 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync"
+)
+
+// Errors of [Scheduler.Submit] and of requests.
+var (
+	ErrFull    = errors.New("batch: too many requests wait")
+	ErrKeyFull = errors.New("batch: too many requests of this key wait")
+	ErrClosed  = errors.New("batch: closed")
+	ErrLong    = errors.New("batch: the text would not fit into the cache")
+	ErrEmpty   = errors.New("batch: the prompt has no token")
+)
+
+// A PanicError is the error of requests in whose step there was a panic.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+// Error returns the value of the panic.
+func (e *PanicError) Error() string { return fmt.Sprintf("batch: panic: %v", e.Value) }
+
+// A Request is a text that is to be continued.
+type Request struct {
+	// Context ends the request, whose error Done gets then.
+	Context context.Context
+
+	// Key says whose request it is. Keys share the model fairly.
+	Key string
+
+	// Prompt are the tokens to begin with, at least one. They do not change.
+	Prompt []int32
+
+	// Most is the number of tokens that the text may have in the end, the last of which no step reads.
+	Most int
+
+	// Next chooses the token that follows tokens, and says whether the text ends with it or before it.
+	// It must not block, or change or keep its arguments. Done follows it if the text has ended.
+	Next func(logits []float32, tokens []int32) (id int32, end bool, err error)
+
+	// Done is called once after Submit has returned nil, with nil if the text has ended by itself. It
+	// must not block.
+	Done func(error)
+}
+
+// Options are the settings of a [Scheduler].
+type Options struct {
+	// Open makes the session, at first and after a panic.
+	Open func() (Session, error)
+
+	Pages   int // of the session
+	Running int // most requests at once; others wait
+	Step    int // most tokens of prompts in a step in which no answer gets a token
+	Chunk   int // most tokens of prompts in other steps
+	Waiting int // most requests that wait
+	PerKey  int // most requests of one key that wait
+
+	// Turn is the scheduler's share of the cores; nil means that it has them alone.
+	Turn *Turn
+}
+
+// A Scheduler runs the requests of a model. Submit and Stats are for any number of goroutines.
+type Scheduler struct {
+	o       Options
+	session Session
+	tree    *tree
+	running []*task // in the order in which they began
+	steps   []Step
+	stepped []*task // those of steps
+
+	mu      sync.Mutex
+	waiting fair[*task]
+	fresh   []*task // submitted since the last step
+	closed  bool
+	stats   Stats
+	wake    chan struct{}
+}
+
+// Stats are numbers of what a Scheduler does.
+type Stats struct {
+	Running, Waiting       int
+	Free, Kept, Pages      int    // pages: free, of prefixes that are kept and not in use, all
+	Steps                  uint64 // that were computed
+	Read, Generated        uint64 // tokens of prompts that were computed, tokens of answers
+	Shared                 uint64 // tokens of prompts that were not computed, as another text had them
+	Preempted, Done, Ended uint64 // requests: dropped to be computed again, finished, ended otherwise
+	Panics                 uint64
+}
+
+// A task is a request on its way.
+type task struct {
+	*Request
+	tokens []int32 // prompt and answer
+	done   int     // tokens that text has read
+	text   Text    // nil while it waits
+	shared *node   // pages that text shares with the tree
+	line   *line[*task]
+	answer bool // it has chosen a token
+}
+
+// New returns a scheduler, which does nothing before Run.
+func New(o Options) (*Scheduler, error) {
+	s := &Scheduler{o: o, wake: make(chan struct{}, 1)}
+	return s, s.open()
+}
+
+// open begins with a new session.
+func (s *Scheduler) open() (err error) {
+	if s.session, err = s.o.Open(); err != nil {
+		return err
+	}
+	s.tree = newTree(s.session.PageSize())
+	return nil
+}
+
+// Submit lets a request wait for its turn.
+func (s *Scheduler) Submit(r *Request) error {
+	switch {
+	case len(r.Prompt) == 0:
+		return ErrEmpty
+	case r.Most <= len(r.Prompt) || s.pages(r.Most-1) >= s.o.Pages:
+		return ErrLong // one page is left for the copy of a page that is shared
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waiting := 0
+	for _, t := range s.fresh {
+		if t.Key == r.Key {
+			waiting++
+		}
+	}
+	switch {
+	case s.closed:
+		return ErrClosed
+	case s.waiting.count+len(s.fresh) >= s.o.Waiting:
+		return ErrFull
+	case s.waiting.waiting(r.Key)+waiting >= s.o.PerKey:
+		return ErrKeyFull
+	}
+	s.fresh = append(s.fresh, &task{Request: r, tokens: slices.Clone(r.Prompt)})
+	s.notify()
+	return nil
+}
+
+func (s *Scheduler) notify() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Stats returns the numbers as they were after the last step.
+func (s *Scheduler) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stats := s.stats
+	stats.Waiting = s.waiting.count + len(s.fresh)
+	return stats
+}
+
+// Run computes steps until ctx ends. What has not ended then ends with ErrClosed, as does what
+// is submitted later.
+func (s *Scheduler) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if s.step(ctx) {
+			continue
+		}
+		s.o.Turn.Rest()
+		select {
+		case <-ctx.Done():
+		case <-s.wake:
+		}
+	}
+	s.o.Turn.Rest()
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.endAll(ErrClosed)
+}
+
+// step computes one step, and tells whether there was something to do. After a panic, the requests
+// of the step end, and a new session begins.
+func (s *Scheduler) step(ctx context.Context) (worked bool) {
+	defer func() {
+		if x := recover(); x != nil {
+			worked = true
+			s.recovered(&PanicError{x, debug.Stack()})
+		}
+		s.count()
+	}()
+	s.welcome()
+	s.part()
+	s.admit()
+	if len(s.running) == 0 {
+		return false
+	}
+	s.o.Turn.Do(func() bool {
+		s.compute(ctx)
+		return len(s.running) > 0
+	})
+	return true
+}
+
+// recovered ends all running requests and begins with a new session, as nobody knows what state the
+// old one is in. Without one, nothing goes on.
+func (s *Scheduler) recovered(err error) {
+	s.mu.Lock()
+	s.stats.Panics++
+	s.mu.Unlock()
+	for len(s.running) > 0 {
+		t := s.running[0]
+		s.running = s.running[1:]
+		t.text, t.shared = nil, nil
+		t.line.users--
+		s.ended(t, err)
+	}
+	s.session, s.tree = nil, nil
+	runtime.GC() // the cache of the new session must not lie beside that of the old one
+	if err := s.open(); err != nil {
+		s.mu.Lock()
+		s.closed = true
+		s.mu.Unlock()
+		s.endAll(err)
+	}
+}
+
+// count brings the numbers up to date.
+func (s *Scheduler) count() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Running, s.stats.Pages, s.stats.Free, s.stats.Kept = len(s.running), s.o.Pages, 0, 0
+	if s.session != nil {
+		s.stats.Free, s.stats.Kept = s.session.FreePages(), s.tree.idle()
+	}
+}
+
+// welcome puts what was submitted into the queue.
+func (s *Scheduler) welcome() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.fresh {
+		s.waiting.add(t.Key, t, false)
+	}
+	clear(s.fresh)
+	s.fresh = s.fresh[:0]
+}
+
+// part ends the requests whose contexts have ended.
+func (s *Scheduler) part() {
+	for _, t := range slices.Clone(s.running) {
+		if err := t.Context.Err(); err != nil {
+			s.end(t, err)
+		}
+	}
+	var gone []*task
+	s.mu.Lock()
+	s.waiting.remove(func(t *task) bool {
+		if t.Context.Err() != nil {
+			gone = append(gone, t)
+			return true
+		}
+		return false
+	})
+	s.mu.Unlock()
+	for _, t := range gone {
+		s.ended(t, t.Context.Err())
+	}
+}
+
+// endAll ends all requests.
+func (s *Scheduler) endAll(err error) {
+	s.welcome()
+	for len(s.running) > 0 {
+		s.end(s.running[0], err)
+	}
+	for {
+		s.mu.Lock()
+		t, _, ok := s.waiting.take(func(*task) bool { return true })
+		s.mu.Unlock()
+		if !ok {
+			break
+		}
+		s.ended(t, err)
+	}
+	s.count()
+}
+
+// end ends a running request. The pages of an answer that is complete stay as a prefix.
+func (s *Scheduler) end(t *task, err error) {
+	if err == nil {
+		err = s.tree.keep(t.text, t.tokens[:t.done])
+	}
+	s.stop(t)
+	s.ended(t, err)
+}
+
+// stop takes a request out of those that run and gives its pages back.
+func (s *Scheduler) stop(t *task) {
+	s.running = slices.DeleteFunc(s.running, func(u *task) bool { return u == t })
+	t.text.Free()
+	s.tree.unpin(t.shared)
+	t.text, t.shared, t.done = nil, nil, 0
+	t.line.users--
+}
+
+// ended counts a request that has ended and tells it.
+func (s *Scheduler) ended(t *task, err error) {
+	s.mu.Lock()
+	if err == nil {
+		s.stats.Done++
+	} else {
+		s.stats.Ended++
+	}
+	s.mu.Unlock()
+	t.Done(err)
+}
+
+// pages returns the number of pages of so many tokens.
+func (s *Scheduler) pages(tokens int) int {
+	page := s.tree.page
+	return (tokens + page - 1) / page
+}

@@ -1,0 +1,337 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Whatever comes together, with or without room for all, each request gets the answer that it gets
+// alone, and all pages come back.
+func TestAnswersDoNotDependOnLoad(t *testing.T) {
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			page, pages := 1+r.IntN(8), 20+r.IntN(60)
+			s, f := newScheduler(t, pages, page, func(o *Options) {
+				o.Running, o.Chunk, o.Step = 1+r.IntN(12), 1+r.IntN(20), 20+r.IntN(60)
+			})
+			stems := [][]int32{tokensOf(r, 3), tokensOf(r, 20), tokensOf(r, 40)}
+			room := page * (pages - 1)
+			var calls, left []*call
+			for i := range 60 {
+				prompt := append(slices.Clone(stems[r.IntN(3)]), tokensOf(r, r.IntN(10))...)
+				prompt = prompt[:min(len(prompt), room)]
+				ctx, cancel := context.WithCancel(t.Context())
+				c := newCall(ctx, fmt.Sprint(r.IntN(3)), prompt, 1+r.IntN(1+room-len(prompt)))
+				submit(t, s, c)
+				for range r.IntN(5) {
+					s.step(t.Context())
+				}
+				if i%7 == 3 {
+					cancel()
+					left = append(left, c)
+				} else {
+					defer cancel()
+					calls = append(calls, c)
+				}
+			}
+			finish(t, s)
+			check(t, calls...)
+			for _, c := range left {
+				if !c.ended || c.err != nil && !errors.Is(c.err, context.Canceled) {
+					t.Errorf("a request that was given up: ended %v, %v", c.ended, c.err)
+				}
+			}
+			stats := s.Stats()
+			if stats.Free+stats.Kept > pages || stats.Running != 0 || stats.Waiting != 0 || s.tree.used != 0 {
+				t.Errorf("in the end: %+v, want nothing of %d pages in use", stats, pages)
+			}
+			for s.tree.drop() {
+			}
+			if f.FreePages() != pages {
+				t.Errorf("%d of %d pages are free", f.FreePages(), pages)
+			}
+		})
+	}
+}
+
+// Requests join a running batch at the next step, and every answer gets a token in every step, also
+// while a long prompt is read in chunks.
+func TestRunningAnswersDoNotStall(t *testing.T) {
+	s, f := newScheduler(t, 100, 4, nil)
+	r := rand.New(rand.NewPCG(1, 1))
+	a, b := newCall(t.Context(), "", []int32{1, 2}, 40), newCall(t.Context(), "", []int32{3, 4, 5}, 40)
+	submit(t, s, a)
+	s.step(t.Context())
+	submit(t, s, b)
+	s.step(t.Context())
+	long := newCall(t.Context(), "", tokensOf(r, 100), 2)
+	submit(t, s, long)
+	for !long.ended {
+		had := len(a.got) + len(b.got)
+		s.step(t.Context())
+		running := 0
+		for _, c := range []*call{a, b} {
+			if !c.ended {
+				running++
+			}
+		}
+		if n := len(a.got) + len(b.got) - had; n < running {
+			t.Fatalf("in step %d answers got %d tokens, want %d", len(f.steps), n, running)
+		}
+		for _, step := range f.steps[len(f.steps)-1] {
+			if len(step.Tokens) > s.o.Chunk {
+				t.Fatalf("a chunk has %d tokens, want at most %d", len(step.Tokens), s.o.Chunk)
+			}
+		}
+	}
+	if len(f.steps[1]) != 2 {
+		t.Errorf("the second step has %d texts, want 2", len(f.steps[1]))
+	}
+	finish(t, s)
+	check(t, a, b, long)
+}
+
+// A short prompt is read beside a long one, not after it.
+func TestShortPromptsDoNotWaitForLongOnes(t *testing.T) {
+	s, _ := newScheduler(t, 200, 4, nil)
+	r := rand.New(rand.NewPCG(1, 2))
+	long, short := newCall(t.Context(), "", tokensOf(r, 500), 1), newCall(t.Context(), "", tokensOf(r, 20), 1)
+	submit(t, s, long, short)
+	s.step(t.Context())
+	if !short.ended || long.ended {
+		t.Errorf("after a step the short one has ended: %v, the long one: %v", short.ended, long.ended)
+	}
+	finish(t, s)
+	check(t, long, short)
+}
+
+// What several requests have in common is computed once: at the same time, and later.
+func TestSharedPrefixesAreComputedOnce(t *testing.T) {
+	s, _ := newScheduler(t, 100, 4, nil)
+	r := rand.New(rand.NewPCG(1, 3))
+	stem := tokensOf(r, 101)
+	var calls []*call
+	for i := range 6 {
+		calls = append(calls, newCall(t.Context(), "", append(slices.Clone(stem), int32(i+1)), 5))
+	}
+	submit(t, s, calls...)
+	finish(t, s)
+	check(t, calls...)
+	if got, want := s.Stats().Read, uint64(101+6); got != want {
+		t.Errorf("%d tokens of prompts were computed, want %d", got, want)
+	}
+	// A page is what stays: 100 of the 101 tokens.
+	again := newCall(t.Context(), "", append(slices.Clone(stem), 60), 5)
+	submit(t, s, again)
+	finish(t, s)
+	check(t, again)
+	if got, want := s.Stats().Read, uint64(101+6+2); got != want {
+		t.Errorf("%d tokens of prompts were computed, want %d", got, want)
+	}
+	// A conversation goes on: its answer is part of the next prompt.
+	next := newCall(t.Context(), "", slices.Concat(again.Prompt, again.got, []int32{7}), 5)
+	submit(t, s, next)
+	before := s.Stats().Shared
+	finish(t, s)
+	check(t, next)
+	if got := s.Stats().Shared - before; got != 104 {
+		t.Errorf("%d tokens of a conversation were shared, want the full pages, 104", got)
+	}
+}
+
+// If the request that others wait for goes away, they do not.
+func TestPromiseOfARequestThatGoes(t *testing.T) {
+	s, _ := newScheduler(t, 100, 4, nil)
+	r := rand.New(rand.NewPCG(1, 4))
+	stem := tokensOf(r, 200)
+	ctx, cancel := context.WithCancel(t.Context())
+	a, b := newCall(ctx, "", stem, 5), newCall(t.Context(), "", append(slices.Clone(stem), 1), 5)
+	submit(t, s, a, b)
+	s.step(t.Context())
+	if len(s.running) != 1 {
+		t.Fatalf("%d requests run, want the first one", len(s.running))
+	}
+	cancel()
+	finish(t, s)
+	check(t, b)
+}
+
+// The pages of a request whose client is gone are free after one step.
+func TestCancelledPagesAreFree(t *testing.T) {
+	s, f := newScheduler(t, 100, 4, nil)
+	r := rand.New(rand.NewPCG(1, 5))
+	ctx, cancel := context.WithCancel(t.Context())
+	gone, stays, waits := newCall(ctx, "", tokensOf(r, 60), 100), newCall(t.Context(), "", tokensOf(r, 8), 1), newCall(ctx, "", tokensOf(r, 360), 20)
+	submit(t, s, gone, waits)
+	for range 3 {
+		s.step(t.Context())
+	}
+	if f.FreePages() > 85 {
+		t.Fatalf("%d of 100 pages are free", f.FreePages())
+	}
+	cancel()
+	submit(t, s, stays)
+	s.step(t.Context())
+	if stats := s.Stats(); stats.Free+stats.Kept != 100 || !gone.ended || !errors.Is(gone.err, context.Canceled) || !errors.Is(waits.err, context.Canceled) {
+		t.Errorf("after a step: %+v, %v, %v", stats, gone.err, waits.err)
+	}
+	check(t, stays)
+}
+
+// If pages run out, the request that began last is computed again, and the first one goes on.
+func TestPreemption(t *testing.T) {
+	s, _ := newScheduler(t, 12, 4, nil)
+	first, last := newCall(t.Context(), "", []int32{1, 1, 3}, 40), newCall(t.Context(), "", []int32{4, 5, 9}, 40)
+	if len(first.alone()) < 25 || len(last.alone()) < 25 {
+		t.Fatalf("the answers have %d and %d tokens, which is too few for the test", len(first.alone()), len(last.alone()))
+	}
+	submit(t, s, first, last)
+	for !first.ended {
+		if !s.step(t.Context()) {
+			t.Fatal("nothing runs")
+		}
+	}
+	if s.Stats().Preempted == 0 || last.ended {
+		t.Errorf("%d requests were stopped, and the last one has ended: %v", s.Stats().Preempted, last.ended)
+	}
+	finish(t, s)
+	check(t, first, last)
+}
+
+// Keys take turns, by the tokens that they had, however many requests one of them has.
+func TestKeysShareFairly(t *testing.T) {
+	s, _ := newScheduler(t, 100, 4, func(o *Options) { o.Running = 1 })
+	var order []string
+	add := func(key string, n int) {
+		c := newCall(t.Context(), key, []int32{int32(len(order)), 9, int32(n)}, 3)
+		next := c.Next
+		first := true
+		c.Next = func(l []float32, tokens []int32) (int32, bool, error) {
+			if first {
+				order, first = append(order, key), false
+			}
+			return next(l, tokens)
+		}
+		submit(t, s, c)
+	}
+	for i := range 4 {
+		add("many", i)
+	}
+	add("one", 1)
+	add("two", 1)
+	finish(t, s)
+	if want := []string{"many", "one", "two", "many", "many", "many"}; !slices.Equal(order, want) {
+		t.Errorf("the order is %q, want %q", order, want)
+	}
+}
+
+func TestSubmitErrors(t *testing.T) {
+	s, _ := newScheduler(t, 10, 4, func(o *Options) { o.Waiting, o.PerKey = 3, 2 })
+	for i, c := range []struct {
+		key    string
+		prompt []int32
+		n      int
+		want   error
+	}{
+		{"a", nil, 1, ErrEmpty},
+		{"a", make([]int32, 36), 2, ErrLong},
+		{"a", []int32{1}, 0, ErrLong},
+		{"a", make([]int32, 36), 1, nil},
+		{"a", []int32{1}, 1, nil},
+		{"a", []int32{1}, 1, ErrKeyFull},
+		{"b", []int32{1}, 1, nil},
+		{"c", []int32{1}, 1, ErrFull},
+	} {
+		r := newCall(t.Context(), c.key, c.prompt, c.n)
+		if err := s.Submit(&r.Request); !errors.Is(err, c.want) {
+			t.Errorf("%d: %v, want %v", i, err, c.want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.Run(ctx)
+	if err := s.Submit(&newCall(t.Context(), "", []int32{1}, 1).Request); !errors.Is(err, ErrClosed) {
+		t.Errorf("after the end: %v, want %v", err, ErrClosed)
+	}
+	if stats := s.Stats(); stats.Ended != 3 || stats.Waiting != 0 {
+		t.Errorf("after the end: %+v, want three requests to have ended", stats)
+	}
+}
+
+// A panic of a step ends its requests, one of a choice its request, and others go on.
+func TestPanics(t *testing.T) {
+	s, f := newScheduler(t, 20, 4, nil)
+	s.o.Open = func() (Session, error) { f = newFake(t, 20, 4); return f, nil }
+	f.fail = func(call int) error {
+		if call == 2 {
+			panic("lost")
+		}
+		return nil
+	}
+	a := newCall(t.Context(), "", []int32{1, 2, 3}, 5)
+	submit(t, s, a)
+	s.step(t.Context())
+	s.step(t.Context())
+	if p := new(PanicError); !errors.As(a.err, &p) || p.Value != "lost" {
+		t.Fatalf("the request ends with %v", a.err)
+	}
+	b, c := newCall(t.Context(), "", []int32{1, 2, 3}, 5), newCall(t.Context(), "", []int32{6, 2, 3}, 5)
+	b.Next = func([]float32, []int32) (int32, bool, error) { panic("mine") }
+	submit(t, s, b, c)
+	finish(t, s)
+	check(t, c)
+	if p := new(PanicError); !errors.As(b.err, &p) || p.Value != "mine" {
+		t.Errorf("the request ends with %v", b.err)
+	}
+	if stats := s.Stats(); stats.Free+stats.Kept != 20 || stats.Panics != 1 {
+		t.Errorf("in the end: %+v", stats)
+	}
+}
+
+// An error of a step ends its requests with it.
+func TestErrors(t *testing.T) {
+	s, f := newScheduler(t, 20, 4, nil)
+	bad := errors.New("bad")
+	f.fail = func(call int) error {
+		if call == 2 {
+			return bad
+		}
+		return nil
+	}
+	a := newCall(t.Context(), "", []int32{1, 2, 3}, 5)
+	submit(t, s, a)
+	finish(t, s)
+	if !errors.Is(a.err, bad) {
+		t.Errorf("the request ends with %v, want %v", a.err, bad)
+	}
+	if stats := s.Stats(); stats.Free != 20 || stats.Ended != 1 {
+		t.Errorf("in the end: %+v", stats)
+	}
+}
+
+// Run computes what comes while it runs, and ends what has not ended.
+func TestRun(t *testing.T) {
+	s, _ := newScheduler(t, 100, 4, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	go func() {
+		s.Run(ctx)
+		close(over)
+	}()
+	for i := range 20 {
+		c := newCall(t.Context(), "", []int32{int32(i), 7}, 20)
+		ended := make(chan error, 1)
+		done := c.Done
+		c.Done = func(err error) { done(err); ended <- err }
+		submit(t, s, c)
+		<-ended
+		check(t, c)
+	}
+	cancel()
+	<-over
+}

@@ -1,0 +1,151 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+
+	"github.com/attn-go/attn/kvcache"
+)
+
+// compute lets the running requests read tokens, and choose one after the last.
+func (s *Scheduler) compute(ctx context.Context) {
+	for len(s.running) > 0 {
+		s.plan()
+		logits, err := s.session.Forward(ctx, s.steps)
+		if err == nil {
+			s.advance(logits)
+			return
+		}
+		var full *kvcache.CapacityError
+		switch {
+		case errors.As(err, &full) && s.makeRoom(full.Need-full.Free):
+		case ctx.Err() != nil:
+			return // Run ends
+		default:
+			// One of the requests cannot be computed. Which one is not known.
+			for _, t := range s.stepped {
+				s.end(t, err)
+			}
+			return
+		}
+	}
+}
+
+// next chooses a token. A panic there is the request's alone.
+func (t *task) next(logits []float32) (id int32, end bool, err error) {
+	defer func() {
+		if x := recover(); x != nil {
+			err = &PanicError{x, debug.Stack()}
+		}
+	}()
+	return t.Next(logits, t.tokens)
+}
+
+// plan chooses the tokens of a step: one for every answer, and shares of the prompts.
+func (s *Scheduler) plan() {
+	answers, prompts := 0, 0
+	for _, t := range s.running {
+		if len(t.tokens)-t.done == 1 {
+			answers++
+		} else {
+			prompts++
+		}
+	}
+	budget := s.o.Step
+	if answers > 0 {
+		budget = s.o.Chunk
+	}
+	s.steps, s.stepped = s.steps[:0], s.stepped[:0]
+	shares := s.shares(budget, prompts)
+	for _, t := range s.running {
+		n := 1
+		if left := len(t.tokens) - t.done; left > 1 {
+			n, shares = shares[0], shares[1:]
+		}
+		if n > 0 {
+			s.steps = append(s.steps, Step{t.text, t.tokens[t.done : t.done+n], t.done+n == len(t.tokens)})
+			s.stepped = append(s.stepped, t)
+		}
+	}
+}
+
+// shares divides a budget of tokens among prompts that are being read: short ones are read at once,
+// long ones get equal parts of what is left. The first one gets at least one token.
+func (s *Scheduler) shares(budget, prompts int) []int {
+	shares := make([]int, 0, prompts)
+	wants := make([]int, 0, prompts)
+	for _, t := range s.running {
+		if left := len(t.tokens) - t.done; left > 1 {
+			wants, shares = append(wants, left), append(shares, 0)
+		}
+	}
+	for open := prompts; open > 0 && budget > 0; {
+		part := max(1, budget/open)
+		open = 0
+		for i, want := range wants {
+			n := min(part, want-shares[i], budget)
+			shares[i] += n
+			budget -= n
+			if shares[i] < want {
+				open++
+			}
+		}
+	}
+	return shares
+}
+
+// makeRoom gives back pages of prefixes that nobody uses, or stops the request that began last. It
+// tells whether a step could fit now.
+func (s *Scheduler) makeRoom(pages int) bool {
+	dropped := false
+	for range pages {
+		if !s.tree.drop() {
+			break
+		}
+		dropped = true
+	}
+	if dropped {
+		return true
+	}
+	if len(s.running) < 2 {
+		return false
+	}
+	t := s.running[len(s.running)-1]
+	s.stop(t)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting.add(t.Key, t, true)
+	s.stats.Preempted++
+	return true
+}
+
+// advance counts what a step has computed and lets requests choose their next token.
+func (s *Scheduler) advance(logits [][]float32) {
+	var read, chosen uint64
+	for i, t := range s.stepped {
+		n := len(s.steps[i].Tokens)
+		if t.done += n; !t.answer || n > 1 {
+			read += uint64(n)
+		}
+		s.mu.Lock()
+		t.line.work += n
+		s.mu.Unlock()
+		if t.done < len(t.tokens) {
+			continue
+		}
+		chosen++
+		t.answer = true
+		id, end, err := t.next(logits[i])
+		if err != nil || end || len(t.tokens)+1 >= t.Most {
+			s.end(t, err)
+			continue
+		}
+		t.tokens = append(t.tokens, id)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Steps++
+	s.stats.Read += read
+	s.stats.Generated += chosen
+}

@@ -1,0 +1,316 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/server/internal/batch"
+)
+
+// TestBadRequests: each has a status and an error in OpenAI's form that names the field.
+func TestBadRequests(t *testing.T) {
+	settings := fixed()
+	settings.BodyBytes, settings.Choices, settings.Texts = 5000, 4, 3
+	s := newServer(t, settings)
+	user := `"messages": [{"role": "user", "content": "hi"}]`
+	for _, c := range []struct {
+		path, body string
+		status     int
+		param      string
+	}{
+		{"/v1/chat/completions", ``, 400, ""},
+		{"/v1/chat/completions", `[]`, 400, ""},
+		{"/v1/chat/completions", `{"model": "tiny", ` + user + `} {}`, 400, ""},
+		{"/v1/chat/completions", `{"model": "none", ` + user + `}`, 404, "model"},
+		{"/v1/chat/completions", `{` + user + `}`, 404, "model"},
+		{"/v1/chat/completions", `{"model": "bert-1", ` + user + `}`, 400, "model"},
+		{"/v1/chat/completions", `{"model": "tiny"}`, 400, "messages"},
+		{"/v1/chat/completions", `{"model": "tiny", "messages": [{"role": "tool", "content": "x"}]}`, 400, "messages"},
+		{"/v1/chat/completions", `{"model": "tiny", "messages": [{"role": "user", "content": [{"type": "image_url"}]}]}`, 400, "messages"},
+		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "temprature": 1}`, 400, "temprature"},
+		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "temperature": -1}`, 400, ""},
+		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "temperature": "hot"}`, 400, "temperature"},
+		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "n": 5}`, 400, "n"},
+		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "max_tokens": 0}`, 400, "max_tokens"},
+		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "top_logprobs": 3}`, 400, "top_logprobs"},
+		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "logprobs": true, "top_logprobs": 21}`, 400, "top_logprobs"},
+		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "response_format": {"type": "json_object"}}`, 400, "response_format"},
+		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "tools": [{"type": "function"}]}`, 400, "tools"},
+		{"/v1/chat/completions", `{"model": "tiny", "messages": [{"role": "assistant", "content": null, "tool_calls": [{}]}]}`, 400, "tool_calls"},
+		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "logit_bias": {"5": 1}}`, 400, "logit_bias"},
+		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "stream_options": {}}`, 400, "stream_options"},
+		{"/v1/chat/completions", `{"model": "tiny", "messages": [{"role": "user", "content": "` + strings.Repeat("1", 600) + `"}]}`, 400, "messages"},
+		{"/v1/chat/completions", `{"model": "` + strings.Repeat("a", 6000) + `"}`, 413, ""},
+		{"/v1/completions", `{"model": "tiny", "prompt": []}`, 400, "prompt"},
+		{"/v1/completions", `{"model": "tiny", "prompt": ""}`, 400, "prompt"},
+		{"/v1/completions", `{"model": "tiny", "prompt": [211]}`, 400, "prompt"},
+		{"/v1/completions", `{"model": "tiny", "prompt": [-1]}`, 400, "prompt"},
+		{"/v1/completions", `{"model": "tiny", "prompt": {"a": 1}}`, 400, ""},
+		{"/v1/completions", `{"model": "tiny", "prompt": "a", "echo": true}`, 400, "echo"},
+		{"/v1/completions", `{"model": "tiny", "prompt": "a", "best_of": 3}`, 400, "best_of"},
+		{"/v1/completions", `{"model": "tiny", "prompt": ["a", "b", "c"], "n": 2}`, 400, "n"},
+		{"/v1/embeddings", `{"model": "bert-1", "input": []}`, 400, "input"},
+		{"/v1/embeddings", `{"model": "bert-1", "input": ["a", "b", "c", "d"]}`, 400, "input"},
+		{"/v1/embeddings", `{"model": "bert-1", "input": [[99999]]}`, 400, "input"},
+		{"/v1/embeddings", `{"model": "bert-1", "input": "a", "dimensions": 0}`, 400, "dimensions"},
+		{"/v1/embeddings", `{"model": "bert-1", "input": "a", "encoding_format": "hex"}`, 400, "encoding_format"},
+		{"/v1/embeddings", `{"model": "bert-1", "input": "` + strings.Repeat("cat ", 500) + `"}`, 400, "input"},
+		{"/v1/embeddings", `{"model": "tiny", "input": "a"}`, 400, "model"},
+		{"/v1/rerank", `{"model": "reranker-bert-1", "query": "a", "documents": []}`, 400, "documents"},
+		{"/v1/rerank", `{"model": "reranker-bert-1", "query": "a", "documents": [3]}`, 400, "documents"},
+		{"/v1/rerank", `{"model": "reranker-bert-1", "query": "a", "documents": ["b"], "top_n": 0}`, 400, "top_n"},
+		{"/v1/rerank", `{"model": "tiny", "query": "a", "documents": ["b"]}`, 400, "model"},
+		{"/tokenize", `{"model": "tiny"}`, 400, "content"},
+		{"/tokenize", `{"model": "reranker-bert-1", "content": "a"}`, 400, "model"},
+		{"/detokenize", `{"model": "tiny", "tokens": [211]}`, 400, "tokens"},
+		{"/v1/images", `{}`, 404, ""},
+	} {
+		w := post(s, c.path, c.body)
+		var e struct {
+			Error struct {
+				Message, Type string
+				Param         *string
+			}
+		}
+		err := json.Unmarshal(w.Body.Bytes(), &e)
+		param := ""
+		if e.Error.Param != nil {
+			param = *e.Error.Param
+		}
+		if err != nil || w.Code != c.status || e.Error.Message == "" || e.Error.Type == "" || param != c.param {
+			t.Errorf("%s %.200s: status %d, %s, want %d and the field %q", c.path, c.body, w.Code, w.Body, c.status, c.param)
+		}
+	}
+}
+
+// TestKeys: requests without a key that is accepted get status 401, but for those of /healthz and /readyz.
+func TestKeys(t *testing.T) {
+	settings := fixed()
+	settings.Keys = []Key{{"a", "secret-of-a-long-enough"}, {"b", "secret-of-b-long-enough"}}
+	s := newServer(t, settings)
+	for path, status := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 401, "/v1/models": 401} {
+		if w := get(s, path); w.Code != status {
+			t.Errorf("%s without a key: status %d, want %d", path, w.Code, status)
+		}
+	}
+	for header, status := range map[string]int{
+		"Bearer secret-of-a-long-enough": 200, "bearer secret-of-b-long-enough": 200, "Bearer secret-of-a-long-enoug": 401, "Bearer": 401,
+		"Basic secret-of-a-long-enough": 401, "Bearer secret-of-a-long-enough x": 401, "Bearer ": 401,
+	} {
+		if w := get(s, "/v1/models", "Authorization", header); w.Code != status {
+			t.Errorf("%q: status %d, want %d", header, w.Code, status)
+		}
+	}
+	settings.Keys = []Key{{"a", "short"}}
+	var bad *SettingError
+	if _, err := New(settings, tinyModels(t, kernel.Exec{}, 16)...); !errors.As(err, &bad) {
+		t.Errorf("a short key: %v", err)
+	}
+}
+
+// TestTooMany: what does not fit gets 503 or 429 with Retry-After.
+func TestTooMany(t *testing.T) {
+	for err, status := range map[error]int{batch.ErrFull: 503, batch.ErrKeyFull: 429, batch.ErrClosed: 503, context.DeadlineExceeded: 504, errors.New("x"): 500} {
+		f := failureOf(fmt.Errorf("wrapped: %w", err))
+		w := httptest.NewRecorder()
+		f.write(w, 7)
+		if w.Code != status || (w.Header().Get("Retry-After") == "7") != (status == 503 || status == 429) || strings.Contains(w.Body.String(), "wrapped") {
+			t.Errorf("%v: status %d, %v, %s", err, w.Code, w.Header(), w.Body)
+		}
+	}
+	settings := fixed()
+	settings.Requests = 1
+	s := newServer(t, settings)
+	s.slots <- struct{}{}
+	if w := get(s, "/v1/models"); w.Code != 503 || w.Header().Get("Retry-After") == "" {
+		t.Errorf("with all slots taken: status %d", w.Code)
+	}
+	<-s.slots
+	settings = fixed()
+	settings.BodyBytes, settings.BodiesBytes = 100, 100
+	s = newServer(t, settings)
+	s.bytes.Add(-70) // of another request
+	for body, status := range map[string]int{`{"model": "tiny", "content": "` + strings.Repeat("a", 30) + `"}`: 503, `{"model":"tiny","content":"a"}`: 200} {
+		if w := post(s, "/tokenize", body); w.Code != status {
+			t.Errorf("%s: status %d, want %d", body, w.Code, status)
+		}
+	}
+	if n := s.bytes.Load(); n != 30 {
+		t.Errorf("%d bytes are left, want 30", n)
+	}
+	settings = fixed()
+	settings.Timeout = 1
+	s = newServer(t, settings)
+	if w := post(s, "/v1/completions", `{"model": "tiny", "prompt": "a"}`); w.Code != 504 {
+		t.Errorf("without time: status %d, %s", w.Code, w.Body)
+	}
+}
+
+// A long answer, whose request is never over by itself within a test.
+const longBody = `{"model": "tiny", "prompt": "a", "max_tokens": 399, "n": 8, "temperature": 1.5, "top_k": 0, "top_p": 1, "stream": true}`
+
+// TestClientGoes: if a client goes away, what it has begun is gone soon, and all pages come back.
+func TestClientGoes(t *testing.T) {
+	s := newServer(t, fixed())
+	web := httptest.NewServer(s)
+	defer web.Close()
+	for range 5 {
+		ctx, cancel := context.WithCancel(t.Context())
+		r, err := http.NewRequestWithContext(ctx, "POST", web.URL+"/v1/completions", strings.NewReader(longBody))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bufio.NewReader(response.Body).ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		response.Body.Close()
+	}
+	waitUntil(t, "requests are gone", func() bool {
+		stats := s.find(chatModel).texts.Stats()
+		return stats.Running == 0 && stats.Waiting == 0
+	})
+	if stats := s.find(chatModel).texts.Stats(); stats.Free+stats.Kept > stats.Pages || stats.Free == 0 {
+		t.Errorf("in the end: %+v", stats)
+	}
+}
+
+// waitUntil waits for something that happens at some time.
+func waitUntil(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	for !happened() {
+		if t.Context().Err() != nil {
+			t.Fatalf("never: %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestClose: what is open is answered, and what comes later gets 503; without time it ends with an error.
+func TestClose(t *testing.T) {
+	for _, patient := range []bool{true, false} {
+		s := newServer(t, fixed())
+		web := httptest.NewServer(s)
+		defer web.Close()
+		response, err := http.Post(web.URL+"/v1/completions", "application/json", strings.NewReader(longBody))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		if !patient {
+			cancel()
+		}
+		closed := make(chan error)
+		go func() { closed <- s.Close(ctx) }()
+		waitUntil(t, "it is not ready", func() bool { return get(s, "/readyz").Code == 503 })
+		if w := post(s, "/v1/completions", longBody); w.Code != 503 || w.Header().Get("Retry-After") == "" {
+			t.Errorf("a request after the end: status %d", w.Code)
+		}
+		data, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		complete := bytes.HasSuffix(data, []byte("data: [DONE]\n\n"))
+		if patient && !complete {
+			t.Errorf("an open answer ends with %.300s", data[max(0, len(data)-300):])
+		}
+		if !complete && !bytes.Contains(data, []byte(`data: {"error":{`)) {
+			t.Errorf("an answer that was given up ends with %.300s", data[max(0, len(data)-300):])
+		}
+		if err := <-closed; patient != (err == nil) {
+			t.Errorf("patient %v: %v", patient, err)
+		}
+		cancel()
+	}
+}
+
+// TestPanic: a panic of a handler is an answer of status 500, a line of the log, and no end of the process.
+func TestPanic(t *testing.T) {
+	var log bytes.Buffer
+	settings := fixed()
+	settings.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	s := newServer(t, settings)
+	s.mux.Handle("GET /panic", s.answering("GET /panic", func(*exchange) error { panic("lost") }))
+	if w := get(s, "/panic", "X-Request-Id", "mine"); w.Code != 500 || w.Header().Get("X-Request-Id") != "mine" || strings.Contains(w.Body.String(), "lost") {
+		t.Errorf("status %d, %v, %s", w.Code, w.Header(), w.Body)
+	}
+	if !strings.Contains(log.String(), "value=lost") || !strings.Contains(log.String(), "id=mine") {
+		t.Errorf("the log has %s", &log)
+	}
+	if w := get(s, "/metrics"); !strings.Contains(w.Body.String(), "attn_panics_total 1") {
+		t.Error("the panic is not counted")
+	}
+	if w := get(s, "/v1/models"); w.Code != 200 {
+		t.Errorf("after it: status %d", w.Code)
+	}
+}
+
+// TestSlowClient: a client that does not send its request, or does not read its answer, is given up.
+func TestSlowClient(t *testing.T) {
+	settings := fixed()
+	settings.BodyTimeout, settings.WriteTimeout = 10*time.Millisecond, 10*time.Millisecond
+	s := newServer(t, settings)
+	web := httptest.NewServer(s)
+	defer web.Close()
+	body, w := io.Pipe()
+	defer w.Close()
+	response, err := http.Post(web.URL+"/v1/completions", "application/json", body)
+	if err == nil {
+		if response.StatusCode != 408 {
+			t.Errorf("a body that does not come: status %d", response.StatusCode)
+		}
+		response.Body.Close()
+	}
+	waitUntil(t, "the slow request is over", func() bool { return len(s.slots) == 0 })
+}
+
+// TestPprof: profiles are there if they are asked for.
+func TestPprof(t *testing.T) {
+	settings := fixed()
+	if w := get(newServer(t, settings), "/debug/pprof/cmdline"); w.Code != 404 {
+		t.Errorf("without the setting: status %d", w.Code)
+	}
+	settings.Pprof = true
+	if w := get(newServer(t, settings), "/debug/pprof/cmdline"); w.Code != 200 {
+		t.Errorf("with the setting: status %d", w.Code)
+	}
+}
+
+// FuzzRequests: no body does harm, and every answer is JSON or a stream.
+func FuzzRequests(f *testing.F) {
+	paths := []string{"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/rerank", "/tokenize", "/detokenize"}
+	for i, r := range mix(20) {
+		f.Add(uint8(i), r.body)
+		for k, p := range paths {
+			if p == r.path {
+				f.Add(uint8(k), r.body)
+			}
+		}
+	}
+	settings := fixed()
+	settings.BodyBytes, settings.Timeout = 4096, time.Second
+	s := newServer(f, settings)
+	f.Fuzz(func(t *testing.T, path uint8, body string) {
+		w := post(s, paths[int(path)%len(paths)], body)
+		stream := w.Header().Get("Content-Type") == "text/event-stream"
+		if w.Code == 500 || !stream && !json.Valid(w.Body.Bytes()) {
+			t.Errorf("status %d: %s", w.Code, w.Body)
+		}
+	})
+}

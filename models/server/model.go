@@ -1,0 +1,101 @@
+package server
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models"
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/tokenizer"
+)
+
+// A Model is a model that a [Server] serves, by a name. See [models.Model] for the kinds.
+type Model struct {
+	name     string
+	digest   string // of its files
+	generate *decoder.Model
+	embed    *embedding.Embedder
+	rerank   *encoder.Reranker
+}
+
+// LoadOptions are the settings of a model.
+type LoadOptions struct {
+	kernel.Exec // never changes an answer
+
+	Name string // by which requests name the model; default the base name of its path, without .gguf
+
+	// Of generators, see [decoder.Options].
+	Context   int
+	CacheType kernel.DType
+
+	// Int8 rounds what linear layers compute with to 8 bits, see [decoder.Options] and
+	// [embedding.LoadOptions].
+	Int8 bool
+}
+
+// Load opens a model with [models.Open], whose errors it returns, and computes the hash of its files.
+func Load(model string, o LoadOptions) (*Model, error) {
+	opened, err := models.Open(model, models.Options{
+		Embedding: embedding.LoadOptions{Int8: o.Int8},
+		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, Int8: o.Int8},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if o.Name == "" {
+		o.Name = strings.TrimSuffix(filepath.Base(filepath.Clean(model)), ".gguf")
+	}
+	digest, err := digestOf(opened.Path)
+	if o.Int8 {
+		digest += " int8"
+	}
+	m := NewModel(o.Name, opened, digest)
+	m.exec(o.Exec)
+	return m, err
+}
+
+// NewModel returns a model that is open. digest stands for its files, and for options that change its
+// results, in the fingerprint.
+func NewModel(name string, m *models.Model, digest string) *Model {
+	return &Model{name: name, digest: digest, generate: m.Generator, embed: m.Embedder, rerank: m.Reranker}
+}
+
+// exec sets how encoders compute.
+func (m *Model) exec(e kernel.Exec) {
+	if m.embed != nil {
+		o := m.embed.Options()
+		o.Exec = e
+		m.embed = m.embed.With(o)
+	}
+	if m.rerank != nil {
+		m.rerank = m.rerank.With(embedding.Options{Exec: e})
+	}
+}
+
+// Name returns the name of the model in requests.
+func (m *Model) Name() string { return m.name }
+
+// kind says what the model is.
+func (m *Model) kind() string {
+	switch {
+	case m.generate != nil:
+		return "a language model"
+	case m.embed != nil:
+		return "a model of embeddings"
+	}
+	return "a reranker"
+}
+
+// tokenizer returns the tokenizer of the model, or an error if it has none.
+func (m *Model) tokenizer() (*tokenizer.Tokenizer, error) {
+	switch {
+	case m.generate != nil:
+		return m.generate.Tokenizer()
+	case m.embed != nil:
+		return m.embed.Tokenizer(), nil
+	}
+	return nil, badParam("model", "%q is a reranker, whose tokens are those of pairs", m.name)
+}

@@ -1,0 +1,127 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/attn-go/attn/models/tokenizer"
+)
+
+// modelEntry is a model in a list.
+type modelEntry struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Created int64  `json:"created"`
+	OwnedBy string `json:"owned_by"`
+
+	Kind        string `json:"kind"` // generator, embedder or reranker
+	Context     int    `json:"max_model_len,omitempty"`
+	Dimensions  int    `json:"dimensions,omitempty"`
+	Fingerprint string `json:"system_fingerprint"`
+}
+
+func (x *exchange) entry(h *host) modelEntry {
+	e := modelEntry{ID: h.name, Object: "model", Created: x.created.Unix(), OwnedBy: "attn", Fingerprint: h.fingerprint}
+	switch {
+	case h.generate != nil:
+		e.Kind, e.Context = "generator", h.generate.Options().Context
+	case h.embed != nil:
+		e.Kind, e.Context, e.Dimensions = "embedder", h.embed.MaxTokens(), h.embed.Width()
+	default:
+		e.Kind, e.Context = "reranker", h.Model.rerank.MaxTokens()
+	}
+	return e
+}
+
+// models answers /v1/models.
+func (x *exchange) models() error {
+	list := []modelEntry{}
+	for _, h := range x.hosts {
+		list = append(list, x.entry(h))
+	}
+	return x.reply(struct {
+		Object string       `json:"object"`
+		Data   []modelEntry `json:"data"`
+	}{"list", list})
+}
+
+// model answers /v1/models/NAME.
+func (x *exchange) model() error {
+	h, err := x.host(x.r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return x.reply(x.entry(h))
+}
+
+// tokenizeRequest has a text as llama.cpp's server calls it, or as vLLM does.
+type tokenizeRequest struct {
+	Model            string  `json:"model"`
+	Content          *string `json:"content"`
+	Prompt           *string `json:"prompt"`
+	AddSpecial       *bool   `json:"add_special"`        // default false
+	AddSpecialTokens *bool   `json:"add_special_tokens"` // default true
+}
+
+// tokenize answers /tokenize.
+func (x *exchange) tokenize() error {
+	var q tokenizeRequest
+	if err := x.read(&q); err != nil {
+		return err
+	}
+	h, err := x.host(q.Model)
+	if err != nil {
+		return err
+	}
+	text, special := q.Content, false
+	if q.Content == nil {
+		text, special = q.Prompt, true
+	}
+	if text == nil || q.Content != nil && q.Prompt != nil {
+		return badParam("content", "want one of content and prompt")
+	}
+	set(&special, q.AddSpecial)
+	set(&special, q.AddSpecialTokens)
+	tok, err := h.tokenizer()
+	if err != nil {
+		return badParam("model", "%v", err)
+	}
+	ids := tok.Encode(*text, tokenizer.Options{NoSpecial: !special})
+	if ids == nil {
+		ids = []int32{}
+	}
+	x.prompt = len(ids)
+	return x.reply(struct {
+		Count  int     `json:"count"`
+		Most   int     `json:"max_model_len"`
+		Tokens []int32 `json:"tokens"`
+	}{len(ids), x.entry(h).Context, ids})
+}
+
+// detokenize answers /detokenize.
+func (x *exchange) detokenize() error {
+	var q struct {
+		Model  string  `json:"model"`
+		Tokens []int32 `json:"tokens"`
+	}
+	if err := x.read(&q); err != nil {
+		return err
+	}
+	h, err := x.host(q.Model)
+	if err != nil {
+		return err
+	}
+	tok, err := h.tokenizer()
+	if err != nil {
+		return badParam("model", "%v", err)
+	}
+	if i := outside(q.Tokens, tok.Len()); i >= 0 {
+		f := badParam("tokens", "tokens[%d]: got %d, want 0 to %d", i, q.Tokens[i], tok.Len()-1)
+		f.status = http.StatusBadRequest
+		return f
+	}
+	text := tok.Decode(q.Tokens, true)
+	return x.reply(struct {
+		Content string `json:"content"`
+		Prompt  string `json:"prompt"`
+	}{text, text})
+}

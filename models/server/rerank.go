@@ -1,0 +1,109 @@
+package server
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"slices"
+
+	"github.com/attn-go/attn/numeric"
+)
+
+// rerankRequest is a request to rank documents, with the fields of Cohere's and Jina's APIs.
+type rerankRequest struct {
+	Model           string     `json:"model"`
+	Query           string     `json:"query"`
+	Documents       []document `json:"documents"`
+	TopN            *int       `json:"top_n"`
+	ReturnDocuments bool       `json:"return_documents"`
+	User            unused     `json:"user"`
+	Priority        unused     `json:"priority"`
+	MaxTokensPerDoc absent     `json:"max_tokens_per_doc"`
+	RankFields      absent     `json:"rank_fields"`
+}
+
+// A document is a string, or an object with a text.
+type document string
+
+func (d *document) UnmarshalJSON(data []byte) error {
+	var object struct{ Text *string }
+	switch {
+	case json.Unmarshal(data, (*string)(d)) == nil && !isNull(data):
+		return nil
+	case json.Unmarshal(data, &object) == nil && object.Text != nil:
+		*d = document(*object.Text)
+		return nil
+	}
+	return badParam("documents", "documents: got %.40s, want strings or objects with a text", data)
+}
+
+type documentText struct {
+	Text string `json:"text"`
+}
+
+type rank struct {
+	Index    int           `json:"index"`
+	Score    float32       `json:"relevance_score"`
+	Document *documentText `json:"document,omitempty"`
+}
+
+// rerank answers /v1/rerank. Of a document that does not fit beside the query, only the beginning counts.
+func (x *exchange) rerank() error {
+	var q rerankRequest
+	if err := x.read(&q); err != nil {
+		return err
+	}
+	h, err := x.host(q.Model)
+	if err != nil {
+		return err
+	}
+	if h.passages == nil {
+		return badParam("model", "%q is %s, want a reranker", h.name, h.kind())
+	}
+	if n := len(q.Documents); n < 1 || n > x.s.Texts {
+		return badParam("documents", "documents: got %d, want 1 to %d", n, x.s.Texts)
+	}
+	top := len(q.Documents)
+	if q.TopN != nil {
+		if *q.TopN < 1 {
+			return badParam("top_n", "top_n: got %d, want 1 or more", *q.TopN)
+		}
+		top = min(top, *q.TopN)
+	}
+	items := make([]passage, len(q.Documents))
+	for i, d := range q.Documents {
+		items[i] = passage{q.Query, string(d), min(h.Model.rerank.CountTokens(q.Query, string(d)), h.Model.rerank.MaxTokens())}
+		x.prompt += items[i].tokens
+	}
+	scores, err := h.passages.Do(x.ctx, x.key, items)
+	if err != nil {
+		return err
+	}
+	ranks := make([]rank, len(scores))
+	for i, s := range scores {
+		ranks[i] = rank{Index: i, Score: logistic(s)}
+		if q.ReturnDocuments {
+			ranks[i].Document = &documentText{string(q.Documents[i])}
+		}
+	}
+	slices.SortStableFunc(ranks, func(a, b rank) int { return cmp.Compare(scores[b.Index], scores[a.Index]) })
+	return x.reply(struct {
+		ID          string     `json:"id"`
+		Object      string     `json:"object"`
+		Model       string     `json:"model"`
+		Fingerprint string     `json:"system_fingerprint"`
+		Usage       inputUsage `json:"usage"`
+		Results     []rank     `json:"results"`
+	}{"rerank-" + x.s.NewID(), "list", h.name, h.fingerprint, inputUsage{x.prompt, x.prompt}, ranks[:top]})
+}
+
+// logistic returns 1/(1+e^-x) with the bits of the contract's exponential on every CPU, every operation
+// rounded to float32.
+func logistic(x float32) float32 {
+	const log2E = float32(math.Log2E)
+	e := numeric.Exp2(-float32(max(x, -x) * log2E))
+	if x < 0 {
+		return e / (1 + e)
+	}
+	return 1 / (1 + e)
+}

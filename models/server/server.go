@@ -1,0 +1,137 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/attn-go/attn/models/server/internal/batch"
+)
+
+// A Server answers requests. It is an [http.Handler].
+type Server struct {
+	s       Settings
+	hosts   []*host
+	keys    keys
+	slots   chan struct{} // a token for each request
+	bytes   atomic.Int64  // of bodies that may still come
+	metrics *metrics
+	mux     *http.ServeMux
+	created time.Time
+
+	ctx  context.Context // ends all work
+	stop context.CancelCauseFunc
+	run  sync.WaitGroup // of hosts
+
+	mu      sync.Mutex
+	open    int           // requests that are being answered
+	closing bool          // no more are taken
+	empty   chan struct{} // closed when closing and none is open
+}
+
+// New returns a server of models, whose caches it allocates. Close ends it. The error is a
+// [*SettingError], a decoder.OptionError, or says that a cache does not fit memory.
+func New(s Settings, models ...*Model) (*Server, error) {
+	if err := s.complete(); err != nil {
+		return nil, err
+	}
+	srv := &Server{s: s, keys: newKeys(s.Keys), slots: make(chan struct{}, s.Requests), created: s.Now(), empty: make(chan struct{})}
+	srv.bytes.Store(srv.s.BodiesBytes)
+	srv.ctx, srv.stop = context.WithCancelCause(context.Background())
+	if len(models) == 0 {
+		return nil, &SettingError{"models", "none", "at least one"}
+	}
+	turns := &batch.Turns{}
+	for i, m := range models {
+		if srv.find(m.name) != nil {
+			return nil, &SettingError{fmt.Sprintf("models[%d]", i), fmt.Sprintf("a second one of the name %q", m.name), "names that differ"}
+		}
+		h, err := newHost(m, &srv.s, turns)
+		if err != nil {
+			return nil, err
+		}
+		srv.hosts = append(srv.hosts, h)
+	}
+	srv.metrics = newMetrics(srv.hosts)
+	srv.routes()
+	for _, h := range srv.hosts {
+		srv.run.Go(func() { h.run(srv.ctx) })
+	}
+	return srv, nil
+}
+
+// find returns the host of a name, or nil.
+func (s *Server) find(name string) *host {
+	for _, h := range s.hosts {
+		if h.name == name {
+			return h
+		}
+	}
+	return nil
+}
+
+// Fingerprint returns the system_fingerprint of a model, or "" if there is none of that name.
+func (s *Server) Fingerprint(model string) string {
+	if h := s.find(model); h != nil {
+		return h.fingerprint
+	}
+	return ""
+}
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.serve(w, r) }
+
+// enter counts a request in, or reports that the server is closing.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return false
+	}
+	s.open++
+	return true
+}
+
+// leave counts a request out.
+func (s *Server) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open--; s.open == 0 && s.closing {
+		close(s.empty)
+	}
+}
+
+// Close takes no more requests, waits until those that are open are answered, and ends. If ctx ends
+// before that, it gives them up, and they end with an error. Then that of ctx is returned.
+// A response that a client does not read ends with its connection, which is the caller's.
+func (s *Server) Close(ctx context.Context) (err error) {
+	s.mu.Lock()
+	if !s.closing {
+		if s.closing = true; s.open == 0 {
+			close(s.empty)
+		}
+	}
+	s.mu.Unlock()
+	select {
+	case <-s.empty:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	s.stop(batch.ErrClosed)
+	s.run.Wait()
+	return err
+}
+
+// ready reports whether requests are taken.
+func (s *Server) ready() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return errors.New("closing")
+	}
+	return nil
+}
