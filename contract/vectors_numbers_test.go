@@ -81,6 +81,17 @@ var numberFunctions = map[string]func(c *call) error{
 		c.out["codes"], c.out["scales"] = encode(codes), encode(scales)
 		return err
 	},
+	"quantize_int4": func(c *call) error {
+		x, group := c.floats("x"), c.int("group")
+		pairs, scales := make([]kernel.Int4x2, len(x)/2), make([]float32, len(x)/group)
+		err := numeric.QuantizeInt4(pairs, scales, x, group)
+		codes := make([]int8, len(x))
+		for i, p := range pairs {
+			codes[2*i], codes[2*i+1] = p.Numbers()
+		}
+		c.out["codes"], c.out["scales"] = encode(codes), encode(scales)
+		return err
+	},
 	"philox": func(c *call) error {
 		keys := scalar.PhiloxKeys(numbers[uint64](c, "seed")[0])
 		var counter [4]uint32
@@ -168,6 +179,7 @@ func numberCases() (list []vector) {
 	add("from_f8e5m2", "from_f8e5m2", map[string]any{"x": encode(e5m2)})
 	for i, kind := range []testutil.Kind{testutil.Mantissas, testutil.Specials, testutil.Tinies, testutil.Zeros, testutil.Dyadics} {
 		add("quantize_int8-"+kind.String(), "quantize_int8", map[string]any{"x": encode(random(kind, 30+i, 48)), "group": 16})
+		add("quantize_int4-"+kind.String(), "quantize_int4", map[string]any{"x": encode(random(kind, 40+i, 48)), "group": 16})
 	}
 	add("philox-zeros", "philox", map[string]any{"seed": single(uint64(0)), "counter": encode(make([]int32, 4))})
 	add("philox", "philox", map[string]any{"seed": single(uint64(0x299f31d0a4093822)), "counter": encode([]int32{0x243f6a88, -0x7a5cf72d, 0x13198a2e, 0x03707344})})

@@ -167,6 +167,17 @@ def quantize_int8(x, group):
     return codes.ravel(), scales
 
 
+def quantize_int4(x, group):
+    x = x.reshape(-1, group)
+    largest = np.maximum(x.max(1), -x.min(1))
+    largest = np.where(x.max(1) == largest, largest, -largest)  # the positive one if there are two
+    scales = (largest / f32(-8) + f32(0)).astype(f32)
+    codes = np.zeros(x.shape, np.int8)
+    used = scales != 0
+    codes[used] = np.clip(np.rint(x[used] / scales[used, None]), -8, 7)
+    return codes.ravel(), scales
+
+
 def philox(seed, counter):
     """Philox4x32-10."""
     mask = 0xFFFFFFFF
@@ -200,6 +211,7 @@ FUNCTIONS = {
     "from_bf16": unary(lambda x: x),
     "from_f8e4m3": unary(lambda x: x),
     "from_f8e5m2": unary(lambda x: x),
+    "quantize_int4": lambda a: dict(zip(("codes", "scales"), quantize_int4(a["x"], a["group"]))),
     "quantize_int8": lambda a: dict(zip(("codes", "scales"), quantize_int8(a["x"], a["group"]))),
     "philox": lambda a: {"words": np.array(philox(int(a["seed"]), [int(x) & 0xFFFFFFFF for x in a["counter"]]), np.uint32)},
 }
