@@ -46,6 +46,7 @@ type blockGemmer struct {
 	adds   operand.Mem // not 0 if the sum of the segment is added to C
 	lane   operand.Mem // first lane of the tile
 	count  operand.Mem // of iterations
+	words  operand.Mem // of iterations within a position
 	ldc    operand.Mem // in bytes
 	minima operand.Mem // on the stack, if there are not enough registers
 
@@ -59,7 +60,7 @@ func (g *gen) WeightGemmQ(q spec.BlockFormat) {
 	g.Kernel(spec.WeightGemmQ(q))
 	a, b, c := g.Param("a"), g.Param("b"), g.Param("c")
 	t := &blockGemmer{g: g, format: q, a: g.Memory(a.Base()), m: g.Argument("m"), ldc: g.Argument("ldc"),
-		rest: g.Memory(a.Len()), steps: g.Memory(a.Cap()), adds: g.Memory(b.Len()), lane: g.Memory(b.Cap()), count: g.Memory(c.Cap())}
+		rest: g.Memory(a.Len()), steps: g.Memory(a.Cap()), adds: g.Memory(b.Len()), lane: g.Memory(b.Cap()), count: g.Memory(c.Cap()), words: g.Memory(c.Len())}
 	t.minima = g.Frame(4 * spec.PanelLanes)
 	g.SHLQ(operand.Imm(2), t.ldc)
 	t.c, t.cs, t.rs, t.rs3 = g.Slice("c"), g.Stride("cs"), g.Stride("rs"), g.GP64()
@@ -249,13 +250,35 @@ func (t *blockGemmer) step(weight func(v int) reg.VecVirtual) {
 }
 
 // times emits a loop, with the count of iterations in memory.
-func (t *blockGemmer) times(n int, name string, body func()) {
-	t.g.MOVQ(operand.U32(n), t.count)
+func (t *blockGemmer) times(n int, count operand.Mem, name string, body func()) {
+	t.g.MOVQ(operand.U32(n), count)
 	t.g.AlignLoop()
 	t.g.Label(name)
 	body()
-	t.g.DECQ(t.count)
+	t.g.DECQ(count)
 	t.g.JNZ(operand.LabelRef(name))
+}
+
+// unrolledWords are the words of a position that are taken without a loop.
+const unrolledWords = 4
+
+// eachWord emits the steps of a position, in a loop if it has more words. name is the name of a label.
+func (t *blockGemmer) eachWord(name string, step func(i int)) {
+	some := func() {
+		for i := range unrolledWords {
+			step(i)
+		}
+	}
+	bits := t.format.Bits()
+	if bits == unrolledWords {
+		some()
+		return
+	}
+	t.times(bits/unrolledWords, t.words, name, func() {
+		some()
+		t.g.ADDQ(operand.U32(4*unrolledWords*spec.PanelLanes), t.numbers)
+	})
+	t.g.SUBQ(operand.U32(4*bits*spec.PanelLanes), t.numbers)
 }
 
 // blockAhead is the distance of prefetches in bytes.
@@ -288,8 +311,8 @@ func (t *blockGemmer) maskBits(name string) {
 	bits, positions := t.format.Bits(), t.format.Positions()
 	t.g.VMOVUPS(t.g.Constant(1<<bits-1), mask)
 	t.g.MOVQ(t.numbers, far)
-	position := func(number func(m operand.Mem, w reg.VecVirtual)) {
-		for i := range bits {
+	position := func(name string, number func(m operand.Mem, w reg.VecVirtual)) {
+		t.eachWord(name, func(i int) {
 			t.step(func(v int) reg.VecVirtual {
 				w := t.g.Vec()
 				number(t.word(i, v), w)
@@ -297,7 +320,7 @@ func (t *blockGemmer) maskBits(name string) {
 				t.g.VFMADD213PS(t.min[v], t.d[v], w)
 				return w
 			})
-		}
+		})
 		if t.first == 0 {
 			t.prefetch(far)
 		}
@@ -308,14 +331,14 @@ func (t *blockGemmer) maskBits(name string) {
 		}
 	}
 	step := float32(int(1) << bits)
-	t.times(positions-1, name, func() {
-		position(func(m operand.Mem, w reg.VecVirtual) { t.g.and(m, mask, w) })
+	t.times(positions-1, t.count, name, func() {
+		position(name+"words", func(m operand.Mem, w reg.VecVirtual) { t.g.and(m, mask, w) })
 		t.nextPosition(far)
 		t.g.VPSLLD(operand.Imm(uint64(bits)), mask, mask)
 		scale(1 / step)
 	})
 	scale(float32(math.Pow(float64(step), float64(positions-1))))
-	position(func(m operand.Mem, w reg.VecVirtual) {
+	position(name+"last", func(m operand.Mem, w reg.VecVirtual) {
 		t.g.VMOVUPS(m, w)
 		t.g.VPSRLD(operand.Imm(uint64(32-bits)), w, w)
 	})
@@ -354,7 +377,7 @@ func (t *blockGemmer) lookUpBits(name string) {
 	position(func(m operand.Mem, w reg.VecVirtual) { t.g.VMOVDQU32(m, w) })
 	four := t.g.AtHand(t.g.Constant(4))
 	t.g.VMOVDQA32(four, shift)
-	t.times(t.format.Positions()-1, name, func() {
+	t.times(t.format.Positions()-1, t.count, name, func() {
 		t.nextPosition(far)
 		position(func(m operand.Mem, w reg.VecVirtual) {
 			t.g.VMOVDQU32(m, w)

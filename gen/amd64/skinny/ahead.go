@@ -13,14 +13,17 @@ import (
 // that, least of all if two threads share a core. On Zen 4 it gains up to a fifth for two
 // threads on a core, else up to a tenth.
 
-// ahead reports whether steps do that, for a number of queries. On Zen 4 float32 would gain
-// 4% with 2 queries and lose as much with 8, so its variant says. bfloat16 with one query,
-// which takes the least time, would then wait for memory and read a seventh less per second.
-func (f *qkEmitter) ahead(queries int) bool {
+// ahead reports whether steps do that. On Zen 4 float32 would gain 4% with 2 queries and lose as much
+// with 8, so its variant says. bfloat16 with one query, which takes the least time, would then wait for
+// memory and read a seventh less per second. Where there is a tile of twice as many keys for the queries,
+// one of 16 keys is for the last 16 to 31 keys alone, and for the queries that groups of 8 leave over.
+func (f *qkEmitter) ahead(acc [][]reg.VecVirtual) bool {
+	queries := len(acc)
 	if f.words.element == spec.Float32 {
 		return f.variant.Ahead > 0 && queries >= f.variant.Ahead
 	}
-	return f.g.EVEX() && !(f.words.element == spec.BF16 && queries == 1)
+	isLargest := f.times(acc) == f.most() || queries > doubledQueries
+	return f.g.EVEX() && isLargest && !(f.words.element == spec.BF16 && queries == 1)
 }
 
 // stepsAhead emits the loop over steps in that way. The words of the first vector of a step

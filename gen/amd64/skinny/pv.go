@@ -283,9 +283,12 @@ func (f *pvEmitter) group(s columnBlock, size int) {
 		f.g.MOVQ(f.scale, f.sj)
 	}
 	f.g.MOVQ(f.keys, f.steps)
-	if s.lines > 1 {
+	switch {
+	case s.lines > 1:
 		f.keyByKey(s, acc, name)
-	} else {
+	case s.lines == 1 && f.g.EVEX() && f.element != spec.Float32 && size > countedQueries:
+		f.keysOfLines(s, acc, name)
+	default:
 		f.someKeys(s, acc, name)
 	}
 	f.g.Label(name + "store")
@@ -307,6 +310,31 @@ func (f *pvEmitter) keyByKey(s columnBlock, acc [][]reg.VecVirtual, name string)
 	}
 	f.step(s, acc)
 	f.g.DECQ(f.steps)
+	f.g.JNZ(operand.LabelRef(name + "turn"))
+}
+
+// countedQueries is the number of queries above which keysOfLines takes no longer than someKeys: the FMAs
+// and conversions of a key then take longer than its instructions.
+const countedQueries = 4
+
+// keysOfLines emits the loop over the keys of a pass, one by one, for a line of a narrow type with
+// AVX-512: the prefetches of some lines, then the keys until their number is a multiple of that again. (Go's
+// assembler does not end if the label after the prefetches is aligned.)
+func (f *pvEmitter) keysOfLines(s columnBlock, acc [][]reg.VecVirtual, name string) {
+	unrolled := f.unrolled()
+	f.g.TESTQ(f.steps, f.steps)
+	f.g.JZ(operand.LabelRef(name + "store"))
+	f.g.TESTQ(operand.I32(unrolled-1), f.steps)
+	f.g.JNZ(operand.LabelRef(name + "step"))
+	f.g.Label(name + "turn")
+	f.prefetch.Lines(name+"near", upTo(unrolled)...)
+	f.prefetch.Advance(name + "ahead")
+	f.g.Label(name + "step")
+	f.step(s, acc)
+	f.g.DECQ(f.steps)
+	f.g.TESTQ(operand.I32(unrolled-1), f.steps)
+	f.g.JNZ(operand.LabelRef(name + "step"))
+	f.g.TESTQ(f.steps, f.steps)
 	f.g.JNZ(operand.LabelRef(name + "turn"))
 }
 

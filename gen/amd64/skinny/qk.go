@@ -262,7 +262,7 @@ func (f *qkEmitter) segments(acc [][]reg.VecVirtual, name string) {
 	}
 	f.g.LEAQ(emit.Indexed(f.k[0], columns, 1<<f.words.element.Shift()), columns)
 	f.g.MOVQ(columns, f.end)
-	if f.ahead(len(acc)) {
+	if f.ahead(acc) {
 		f.stepsAhead(acc, name)
 	} else {
 		f.steps(acc, name)
