@@ -10819,6 +10819,274 @@ vectors2rows6word:
 	JMP    vectors2rows6
 
 vectors2rows6done:
+	// Tiles of 4 × 2 vectors.
+vectors2rows4:
+	CMPQ m+96(FP), $+4
+	JL   vectors2rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows4block:
+	MOVQ         SI, R8
+	LEAQ         (R8)(DX*2), R9
+	ADDQ         DX, R9
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 4(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*2), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 8(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R9), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 12(SP)
+	XORQ         R8, R8
+
+vectors2rows4lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	MOVQ    SI, R10
+	LEAQ    (R10)(DX*2), R11
+	ADDQ    DX, R11
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
+
+vectors2rows4word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y8
+	VPAND        (R9), Y8, Y8
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y9
+	VPAND        32(R9), Y9, Y9
+	VPBROADCASTD (R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD (R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VPBROADCASTD 16(R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 16(R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	PREFETCHT0   8192(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors2rows4word
+	LEAQ         (DI)(R8*1), R9
+	ADDQ         BX, R9
+	VPMOVSXBW    (R9)(BX*1), Y8
+	VPMADDWD     Y8, Y0, Y0
+	VPMADDWD     Y8, Y2, Y2
+	VPMADDWD     Y8, Y4, Y4
+	VPMADDWD     Y8, Y6, Y6
+	VPMOVSXBW    16(R9)(BX*1), Y8
+	VPMADDWD     Y8, Y1, Y1
+	VPMADDWD     Y8, Y3, Y3
+	VPMADDWD     Y8, Y5, Y5
+	VPMADDWD     Y8, Y7, Y7
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (AX)(R8*2), R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	VCVTPH2PS    (DI)(R8*1), Y8
+	VCVTPH2PS    16(DI)(R8*1), Y9
+	VBROADCASTSS 32(R9), Y10
+	VMULPS       Y10, Y8, Y11
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R11), Y11, Y0
+	VMOVUPS      Y0, (R11)
+	VMULPS       Y10, Y9, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R11)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R11)(CX*1)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R11)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R11)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R11)(CX*2)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R11)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  (R12), Y1, Y6
+	VMOVUPS      Y6, (R12)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  32(R12), Y0, Y7
+	VMOVUPS      Y7, 32(R12)
+	LEAQ         (DI)(R8*1), R13
+	LEAQ         (DI)(R8*1), R14
+	ADDQ         BX, R14
+	ADDQ         BX, R14
+	VCVTPH2PS    (R13)(BX*1), Y0
+	VPMOVSXBW    (R14)(BX*1), Y2
+	VCVTPH2PS    16(R13)(BX*1), Y1
+	VPMOVSXBW    16(R14)(BX*1), Y3
+	VBROADCASTSS 32(R9), Y4
+	VPBROADCASTD (SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R11), Y7, Y6
+	VMOVUPS      Y6, (R11)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R11), Y4, Y5
+	VMOVUPS      Y5, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y4
+	VPBROADCASTD 4(SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R11)(CX*1), Y7, Y6
+	VMOVUPS      Y6, (R11)(CX*1)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R11)(CX*1), Y4, Y5
+	VMOVUPS      Y5, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y4
+	VPBROADCASTD 8(SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R11)(CX*2), Y7, Y6
+	VMOVUPS      Y6, (R11)(CX*2)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R11)(CX*2), Y4, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y4
+	VPBROADCASTD 12(SP), Y5
+	VPMADDWD     Y5, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y0, Y0
+	VFMADD213PS  (R12), Y0, Y2
+	VMOVUPS      Y2, (R12)
+	VPMADDWD     Y5, Y3, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VFMADD213PS  32(R12), Y1, Y0
+	VMOVUPS      Y0, 32(R12)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows4lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows4block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors2rows4
+
+vectors2rows4done:
 	// Tiles of 2 × 2 vectors.
 vectors2rows2:
 	CMPQ m+96(FP), $+2

@@ -273,8 +273,9 @@
 //	Q4_0:  w = fma(d, q, -8d)        the same
 //	Q4_1:  w = fma(d, q, m)          rounded to binary32; the product is exact
 //
-// The other formats have, beside d and a minimum c in binary16, an integer s for every 16 inputs, and an integer
-// t. The products d·s and c·t are exact, and so is that of d·s and q:
+// IQ4_NL is Q8_0, here and below, with the 16 values of q that linear.Format lists. The other formats have,
+// beside d and a minimum c in binary16, an integer s for every 16 inputs, and an integer t. The products d·s
+// and c·t are exact, and so is that of d·s and q:
 //
 //	Q6_K:  w = fma(d·s, q, -32(d·s)) exactly, q is 0 to 63
 //	other: w = fma(d·s, q, -(c·t))   rounded to binary32; q has 2 to 5 bits

@@ -42,7 +42,7 @@ func smallCases() (list []testCase) {
 			add(m, 49, k)
 		}
 	}
-	for f := linear.Q8_0; f <= linear.Q4_1; f++ {
+	for _, f := range singleFormats {
 		for _, k := range []int{32, 96, 128, 288} {
 			for m := range 12 {
 				for _, n := range []int{5, 16, 48, 53, 96} {

@@ -31,7 +31,7 @@ func eachType(c testCase) (list []testCase) {
 		list = append(list, c)
 	}
 	c.dtype = kernel.Float32
-	for c.format = linear.Q8_0; c.format <= linear.Q4_1; c.format++ {
+	for _, c.format = range singleFormats {
 		c.int8 = false
 		list = append(list, c)
 		c.int8 = true

@@ -23,7 +23,14 @@ var fileBlocks = map[linear.Format]fileBlock{
 	linear.Q5_0: {32, 22, []int{0, 0}}, linear.Q5_1: {32, 24, []int{0, 2}},
 	linear.Q2_K: {256, 84, []int{80, 82}}, linear.Q3_K: {256, 110, []int{108, 108}},
 	linear.Q4_K: {256, 144, []int{0, 2}}, linear.Q5_K: {256, 176, []int{0, 2}}, linear.Q6_K: {256, 210, []int{208}},
+	linear.IQ4_NL: {32, 18, []int{0}},
 }
+
+// singleFormats have one scale for each 32 weights, and perhaps a minimum.
+var singleFormats = []linear.Format{linear.Q8_0, linear.Q4_0, linear.Q4_1, linear.IQ4_NL}
+
+// iq4Values are what the numbers of IQ4_NL stand for.
+var iq4Values = [16]int{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
 
 // A groupedWeight is a weight (d·s)·q - c·t.
 type groupedWeight struct {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
@@ -22,7 +23,7 @@ func (c testCase) int8Sum(x, w *matrix, m, n int) (acc float32) {
 	for b := range c.k / 32 {
 		block := w.blocks[(n*c.k+32*b)/weights*size:][:size]
 		d, codes, total := int8Block(x, m, 32*b)
-		if c.format > linear.Q4_1 {
+		if !slices.Contains(singleFormats, c.format) {
 			acc = groupedSum(c.format, block, 32*b%weights, d, &codes, acc)
 			continue
 		}
@@ -31,6 +32,8 @@ func (c testCase) int8Sum(x, w *matrix, m, n int) (acc float32) {
 			switch c.format {
 			case linear.Q8_0:
 				sum += q * int(int8(block[2+i]))
+			case linear.IQ4_NL:
+				sum += q * iq4Values[nibble(block[2:], i)]
 			case linear.Q4_0:
 				sum += q * (int(nibble(block[2:], i)) - 8)
 			case linear.Q4_1:
@@ -68,7 +71,7 @@ func int8Block(x *matrix, m, k int) (d float32, codes [32]int, total int) {
 // Every format, all remainders of rows and lanes, all layouts and kinds of numbers.
 func TestInt8(t *testing.T) {
 	i := 0
-	for f := linear.Q8_0; f <= linear.Q4_1; f++ {
+	for _, f := range singleFormats {
 		for _, n := range []int{1, 16, 31, 40, 48, 65, 100} {
 			for _, m := range []int{1, 2, 3, 5, 6, 7, 8, 13, 20} {
 				if i++; testutil.Thin() && !testutil.Sampled(i) {

@@ -22,6 +22,7 @@ var packedCases = []testCase{
 	{n: 48, k: 70, bias: true}, {n: 101, k: 33, dtype: kernel.Float16}, {n: 7, k: 300, dtype: kernel.BFloat16, bias: true}, {n: 0, k: 5}, {n: 5, k: 0, bias: true},
 	{n: 100, k: 64, format: linear.Q8_0, bias: true}, {n: 49, k: 96, format: linear.Q4_0}, {n: 16, k: 160, format: linear.Q4_1, bias: true},
 	{n: 49, k: 96, format: linear.Q5_0, bias: true}, {n: 33, k: 256, format: linear.Q3_K}, {n: 50, k: 512, format: linear.Q6_K},
+	{n: 17, k: 64, format: linear.IQ4_NL},
 }
 
 // packed returns the packed form of a layer.

@@ -39,6 +39,10 @@ const (
 	Q4_K // 144 bytes: q of 4 bits, s and t of 6 for each 32
 	Q5_K // 176 bytes: q of 5 bits, s and t of 6 for each 32
 	Q6_K // 210 bytes: q of 6 bits, s of 8 for each 16
+
+	// IQ4_NL is 18 bytes, as Q4_0, whose numbers 0 to 15 stand for the q -127, -104, -83, -65, -49, -35, -22,
+	// -10, 1, 13, 25, 38, 53, 69, 89 and 113; a weight is d·q.
+	IQ4_NL
 )
 
 // String returns the format's name in GGUF files.
@@ -62,13 +66,14 @@ func (f Format) layout() *quantized.Format  { return quantized.Of(f.index()) }
 // GOMAXPROCS allows, and data is not needed any more.
 //
 // A weight is fma(d, q, m), rounded to float32 once, where q is an integer of the block as an unsigned
-// one and m makes up for that: -8d for Q4_0, and for Q8_0, whose q are 128 too large, -128d. It is
+// one and m makes up for that: -8d for Q4_0, and for Q8_0 and IQ4_NL, whose q are 128 too large, -128d. It is
 // exact without minima, and NaN if d is infinite. The layer has the bits of [New] on these weights as float32, with any
 // number of rows. A call with many rows takes as long as with float32.
 //
-// Layers of Q8_0, Q4_0 and Q4_1 take as much memory as data, and a call with few rows mostly waits for it. The others
-// take 7 bits a weight, Q2_K, Q3_K and Q4_K 6, and are widened for each call. On CPUs with neither AVX2 nor NEON that is
-// Go code, and so are products with Options.Int8: both are slow there.
+// Layers of Q8_0, Q4_0 and Q4_1 take as much memory as data, and a call with few rows mostly waits for it. IQ4_NL
+// is packed as Q8_0, which takes twice as much. The others take 7 bits a weight, Q2_K, Q3_K and Q4_K 6, and are widened
+// for each call. On CPUs with neither AVX2 nor NEON that is Go code, and so are products with Options.Int8: both
+// are slow there.
 //
 // Bad input is a [*kernel.ArgumentError]. So are weights that do not fit memory or the memory
 // limit of the program (GOMEMLIMIT) once they are packed.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
@@ -41,7 +42,7 @@ func quantizedWeights(r *testutil.Rand, f linear.Format, n, k int, kind testutil
 // dequantize computes the weights of a block as the documentation of NewQuantized defines
 // them. In float64 the sums are exact.
 func dequantize(f linear.Format, dst []float32, block []byte) {
-	if f > linear.Q4_1 {
+	if !slices.Contains(singleFormats, f) {
 		for i := range dst {
 			w := grouped(f, block, i)
 			product := float64(w.d) * float64(w.s) * float64(w.q)
@@ -61,6 +62,8 @@ func dequantize(f linear.Format, dst []float32, block []byte) {
 		switch f {
 		case linear.Q8_0:
 			dst[i] = float32(float64(d*float64(int(int8(block[2+i]))+128)) - float64(128*d)) // NaN if d is infinite
+		case linear.IQ4_NL:
+			dst[i] = float32(float64(d*float64(iq4Values[nibble(block[2:], i)]+128)) - float64(128*d))
 		case linear.Q4_0:
 			dst[i] = float32(float64(d*float64(nibble(block[2:], i))) - float64(8*d)) // fused, a zero could be -0
 		case linear.Q4_1:
@@ -80,7 +83,7 @@ func nibble(bytes []byte, i int) byte {
 // A quantized layer has the bits of one with its weights as float32, which Rows returns.
 func TestRows(t *testing.T) {
 	for i, c := range []testCase{
-		{n: 5, k: 32, format: linear.Q8_0}, {n: 100, k: 288, format: linear.Q4_0}, {n: 48, k: 96, format: linear.Q4_1}, {n: 70, k: 64, format: linear.Q4_1, kind: testutil.NonFinite},
+		{n: 5, k: 32, format: linear.Q8_0}, {n: 100, k: 288, format: linear.Q4_0}, {n: 48, k: 96, format: linear.Q4_1}, {n: 70, k: 64, format: linear.Q4_1, kind: testutil.NonFinite}, {n: 50, k: 96, format: linear.IQ4_NL},
 		{n: 70, k: 31}, {n: 3, k: 50, dtype: kernel.Float16, layout: scattered}, {n: 130, k: 9, dtype: kernel.BFloat16}, {n: 20, k: 3, kind: testutil.NonFinite}, {n: 7, k: 0},
 	} {
 		c.seed = i
@@ -151,7 +154,7 @@ func TestNewQuantizedErrors(t *testing.T) {
 		arg, want string
 	}{
 		{"no format", 0, data, 1, 32, nil, "format", "one of the formats"},
-		{"unknown format", 11, data, 1, 32, nil, "format", "one of the formats"},
+		{"unknown format", 12, data, 1, 32, nil, "format", "one of the formats"},
 		{"negative outputs", linear.Q8_0, data, -1, 32, nil, "n", "at least 0"},
 		{"no inputs", linear.Q8_0, nil, 1, 0, nil, "k", "multiple of 32"},
 		{"negative inputs", linear.Q8_0, nil, 1, -32, nil, "k", "multiple of 32"},
@@ -208,7 +211,7 @@ func TestRowsErrors(t *testing.T) {
 // It does not matter whether quantized weights are widened on the way or before.
 func TestQuantizedRows(t *testing.T) {
 	contracttest.ForceThreads(t)
-	for f := linear.Q8_0; f <= linear.Q4_1; f++ {
+	for _, f := range singleFormats {
 		for _, rows := range []int{0, 100} {
 			t.Run(fmt.Sprintf("%v/QuantizedRows=%d", f, rows), func(t *testing.T) {
 				tune(t, func(x *tier.Tuning) { x.QuantizedRows = rows })

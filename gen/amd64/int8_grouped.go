@@ -30,7 +30,7 @@ const groupIntegers = 32
 func (avx2Grouped) frameBytes(spec.BlockFormat) int { return groupIntegers + 2*32 }
 
 func (avx2Grouped) tiles() [][]spec.TileShape {
-	return [][]spec.TileShape{{{Vectors: 2, Rows: 6}, {Vectors: 2, Rows: 2}, {Vectors: 2, Rows: 1}}}
+	return [][]spec.TileShape{{{Vectors: 2, Rows: 6}, {Vectors: 2, Rows: 4}, {Vectors: 2, Rows: 2}, {Vectors: 2, Rows: 1}}}
 }
 
 // prepare stores the sums of the codes.

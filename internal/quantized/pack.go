@@ -11,9 +11,14 @@ import (
 func (s *Source) Pack(panel, rows []byte, lanes, k int) {
 	f := Of(s.Layout)
 	to, blocks, parts := f.Bytes(lanes), k/s.Steps, s.Steps/contract.WeightBlock
+	var bytes [34]byte
 	for block := range blocks {
 		for row := range len(rows) / (blocks * s.Bytes) {
 			from := rows[(row*blocks+block)*s.Bytes:][:s.Bytes]
+			if s.values != nil {
+				s.lookUp(bytes[:], from)
+				from = bytes[:]
+			}
 			for part := range parts {
 				at := panel[(block*parts+part)*to:][:to]
 				if s.read == nil {

@@ -13,8 +13,11 @@ type Source struct {
 	Steps  int                 // weights of a block of the file
 	Bytes  int                 // of such a block
 
-	// read sets g to 32 weights of a block, number part; nil if the layout has the numbers of the file.
+	// read sets g to 32 weights of a block, number part; nil if the layout is none of grouped formats.
 	read func(g *group, block []byte, part int)
+
+	// values, if not nil, are what the numbers of the file stand for: 4 bits for 8.
+	values *[16]int8
 }
 
 // A group is 32 weights of a grouped format: (d·s[i])·(q-offset) or (d·s[i])·q - m·t[i], where i is that of
@@ -28,16 +31,28 @@ type group struct {
 // Sources are the formats in the order of linear.Format. The blocks of ggml are described in
 // ggml/src/ggml-common.h of github.com/ggml-org/llama.cpp, and their weights in ggml-quants.c there.
 var Sources = [...]Source{
-	{"Q8_0", ukernel.Q8_0, 32, 34, nil},
-	{"Q4_0", ukernel.Q4_0, 32, 18, nil},
-	{"Q4_1", ukernel.Q4_1, 32, 20, nil},
-	{"Q5_0", ukernel.K5, 32, 22, readQ5_0},
-	{"Q5_1", ukernel.K5, 32, 24, readQ5_1},
-	{"Q2_K", ukernel.K4, 256, 84, readQ2_K},
-	{"Q3_K", ukernel.K4, 256, 110, readQ3_K},
-	{"Q4_K", ukernel.K4, 256, 144, readQ4_K},
-	{"Q5_K", ukernel.K5, 256, 176, readQ5_K},
-	{"Q6_K", ukernel.K6, 256, 210, readQ6_K},
+	{"Q8_0", ukernel.Q8_0, 32, 34, nil, nil},
+	{"Q4_0", ukernel.Q4_0, 32, 18, nil, nil},
+	{"Q4_1", ukernel.Q4_1, 32, 20, nil, nil},
+	{"Q5_0", ukernel.K5, 32, 22, readQ5_0, nil},
+	{"Q5_1", ukernel.K5, 32, 24, readQ5_1, nil},
+	{"Q2_K", ukernel.K4, 256, 84, readQ2_K, nil},
+	{"Q3_K", ukernel.K4, 256, 110, readQ3_K, nil},
+	{"Q4_K", ukernel.K4, 256, 144, readQ4_K, nil},
+	{"Q5_K", ukernel.K5, 256, 176, readQ5_K, nil},
+	{"Q6_K", ukernel.K6, 256, 210, readQ6_K, nil},
+	{"IQ4_NL", ukernel.Q8_0, 32, 18, nil, &iq4Values},
+}
+
+// iq4Values are those of IQ4_NL: kvalues_iq4nl in ggml-common.h.
+var iq4Values = [16]int8{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
+
+// lookUp sets to, a block of 34 bytes, to one of the file with what its numbers stand for.
+func (s *Source) lookUp(to, from []byte) {
+	copy(to[:2], from)
+	for i, b := range from[2:18] {
+		to[2+i], to[18+i] = byte(s.values[b&15]), byte(s.values[b>>4])
+	}
 }
 
 func half(b []byte) uint16 { return binary.LittleEndian.Uint16(b) }

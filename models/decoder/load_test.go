@@ -147,6 +147,7 @@ func TestQuantizedTypes(t *testing.T) {
 var blockBytes = map[gguf.Type]int{
 	gguf.Q8_0: 8 * 34, gguf.Q4_0: 8 * 18, gguf.Q4_1: 8 * 20, gguf.Q5_0: 8 * 22, gguf.Q5_1: 8 * 24,
 	gguf.Q2_K: 84, gguf.Q3_K: 110, gguf.Q4_K: 144, gguf.Q5_K: 176, gguf.Q6_K: 210,
+	gguf.IQ4_NL: 8 * 18,
 }
 
 // Bad files get typed errors that say what and where.

@@ -82,3 +82,16 @@ func fromQ5_1(dst []float32, b []byte) {
 
 // fifthBit returns element i of low bits q with its bit of high.
 func fifthBit(q byte, high uint32, i int) byte { return q | byte(high>>i&1)<<4 }
+
+// iq4Values are what the 4 bits of IQ4_NL stand for: kvalues_iq4nl in ggml/src/ggml-common.h of
+// github.com/ggml-org/llama.cpp.
+var iq4Values = [16]float32{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
+
+// fromIQ4_NL: a scale, and 16 bytes as in Q4_0, whose elements are looked up.
+func fromIQ4_NL(dst []float32, b []byte) {
+	d := half(b)
+	for i, q := range b[2:18] {
+		dst[i] = d * iq4Values[q&15]
+		dst[i+16] = d * iq4Values[q>>4]
+	}
+}

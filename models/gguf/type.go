@@ -72,7 +72,7 @@ var layouts = [...]layout{
 	IQ2_XS:  {"IQ2_XS", 256, 74, nil},
 	IQ3_XXS: {"IQ3_XXS", 256, 98, nil},
 	IQ1_S:   {"IQ1_S", 256, 50, nil},
-	IQ4_NL:  {"IQ4_NL", 32, 18, nil},
+	IQ4_NL:  {"IQ4_NL", 32, 18, fromIQ4_NL},
 	IQ3_S:   {"IQ3_S", 256, 110, nil},
 	IQ2_S:   {"IQ2_S", 256, 82, nil},
 	IQ4_XS:  {"IQ4_XS", 256, 136, nil},

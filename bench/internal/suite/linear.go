@@ -38,7 +38,7 @@ func (s linearShape) isSkinny() bool { return s.rows < 16 }
 func Linear(ctx context.Context, c *Config, f *results.File) error {
 	probes := machine.NewProbes()
 	for _, s := range chosen(c, linearShapes) {
-		for _, w := range linearWeights {
+		for _, w := range s.weights() {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -81,23 +81,38 @@ func (c *Config) linearRows(ctx context.Context, l *linearLayer, probes machine.
 
 // linearWeights are the types of weights that are measured.
 var linearWeights = []linearType{
-	{"float32", 4, false, floatLayer},
-	{"float16", 2, false, halfLayer},
-	{"Q8_0", 34.0 / 32, false, quantizedLayer(linear.Q8_0, 34)},
-	{"Q8_0 × int8", 34.0 / 32, true, quantizedLayer(linear.Q8_0, 34)},
-	{"Q4_0", 18.0 / 32, false, quantizedLayer(linear.Q4_0, 18)},
-	{"Q4_0 × int8", 18.0 / 32, true, quantizedLayer(linear.Q4_0, 18)},
-	{"Q4_1", 20.0 / 32, false, quantizedLayer(linear.Q4_1, 20)},
-	{"Q4_1 × int8", 20.0 / 32, true, quantizedLayer(linear.Q4_1, 20)},
+	{"float32", 4, 1, false, floatLayer},
+	{"float16", 2, 1, false, halfLayer},
+	{"Q8_0", 34.0 / 32, 32, false, quantizedLayer(linear.Q8_0, 32, 34, 0)},
+	{"Q8_0 × int8", 34.0 / 32, 32, true, quantizedLayer(linear.Q8_0, 32, 34, 0)},
+	{"Q4_0", 18.0 / 32, 32, false, quantizedLayer(linear.Q4_0, 32, 18, 0)},
+	{"Q4_0 × int8", 18.0 / 32, 32, true, quantizedLayer(linear.Q4_0, 32, 18, 0)},
+	{"Q4_1", 20.0 / 32, 32, false, quantizedLayer(linear.Q4_1, 32, 20, 0, 2)},
+	{"Q4_1 × int8", 20.0 / 32, 32, true, quantizedLayer(linear.Q4_1, 32, 20, 0, 2)},
+	{"Q4_K", 24.0 / 32, 256, false, quantizedLayer(linear.Q4_K, 256, 144, 0, 2)},
+	{"Q4_K × int8", 24.0 / 32, 256, true, quantizedLayer(linear.Q4_K, 256, 144, 0, 2)},
+	{"Q6_K", 28.0 / 32, 256, false, quantizedLayer(linear.Q6_K, 256, 210, 208)},
+	{"Q6_K × int8", 28.0 / 32, 256, true, quantizedLayer(linear.Q6_K, 256, 210, 208)},
 }
 
-// A linearType is a type of weights, its bytes per weight, whether the rows of x are quantized, and how to make a
-// layer of it.
+// A linearType is a type of weights, its bytes per weight in memory, of which number inputs are a multiple, whether
+// the rows of x are quantized, and how to make a layer of it.
 type linearType struct {
 	name  string
 	bytes float64
+	block int
 	int8  bool
 	layer func(n, k int, bias []float32) (*linear.Linear, error)
+}
+
+// weights are the types of weights that have whole blocks in a row.
+func (s linearShape) weights() (list []linearType) {
+	for _, w := range linearWeights {
+		if s.k%w.block == 0 {
+			list = append(list, w)
+		}
+	}
+	return list
 }
 
 func floatLayer(n, k int, bias []float32) (*linear.Linear, error) {
@@ -112,18 +127,17 @@ func halfLayer(n, k int, bias []float32) (*linear.Linear, error) {
 	return linear.New(linear.DenseMatrix(halves, n, k), bias)
 }
 
-// quantizedLayer returns a function that makes a layer of blocks with arbitrary integers and
-// small scales.
-func quantizedLayer(f linear.Format, blockBytes int) func(n, k int, bias []float32) (*linear.Linear, error) {
+// quantizedLayer returns a function that makes a layer of blocks of so many weights and bytes, with arbitrary
+// integers and small scales. The scales and minima in binary16 are at the places of halves.
+func quantizedLayer(f linear.Format, weights, bytes int, halves ...int) func(n, k int, bias []float32) (*linear.Linear, error) {
 	return func(n, k int, bias []float32) (*linear.Linear, error) {
-		data := make([]byte, n*k/32*blockBytes)
+		data := make([]byte, n*k/weights*bytes)
 		for i := range data {
 			data[i] = byte(i * 167 >> 3)
 		}
-		for i := 0; i < len(data); i += blockBytes {
-			data[i+1] = byte(numeric.ToF16(0x1p-7) >> 8)
-			if f == linear.Q4_1 {
-				data[i+3] = data[i+1]
+		for i := 0; i < len(data); i += bytes {
+			for _, at := range halves {
+				data[i+at+1] = byte(numeric.ToF16(0x1p-7) >> 8)
 			}
 		}
 		return linear.NewQuantized(f, data, n, k, bias)

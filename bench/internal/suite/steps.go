@@ -22,7 +22,7 @@ func linearSteps(c *Config) (n int) {
 	for _, s := range chosen(c, linearShapes) {
 		for _, tier := range c.Tiers {
 			if c.timesLinear(s, tier) {
-				n += len(linearWeights) * len(c.Threads)
+				n += len(s.weights()) * len(c.Threads)
 			}
 		}
 	}

@@ -60,9 +60,9 @@ func allTiers() *Config {
 }
 
 func TestLinear(t *testing.T) {
-	replace(t, &linearShapes, []linearShape{{17, 20, 32}, {1, 50, 64}})
+	replace(t, &linearShapes, []linearShape{{17, 20, 32}, {1, 50, 256}})
 	replace(t, &limitTime, time.Millisecond)
-	run(t, "linear", allTiers(), "17 × 32 → 20", "1 × 64 → 50", "float16", "generic", "% of peak", "% of read")
+	run(t, "linear", allTiers(), "17 × 32 → 20", "1 × 256 → 50", "float16", "Q6_K × int8", "generic", "% of peak", "% of read")
 }
 
 func TestLayer(t *testing.T) {

@@ -11,7 +11,8 @@ BYTES = 600  # about, for each type
 
 # Where the numbers in binary16 lie in a block.
 HALVES = {T.F16: [0], T.Q8_0: [0], T.Q4_0: [0], T.Q4_1: [0, 2], T.Q5_0: [0], T.Q5_1: [0, 2], T.Q2_K: [80, 82],
-          T.Q3_K: [108], T.Q4_K: [0, 2], T.Q5_K: [0, 2], T.Q6_K: [208], T.F32: [], T.BF16: []}
+          T.Q3_K: [108], T.Q4_K: [0, 2], T.Q5_K: [0, 2], T.Q6_K: [208], T.F32: [], T.BF16: [],
+          T.IQ4_NL: [0]}
 
 def blocks(r, kind):
     size = GGML_QUANT_SIZES[kind][1]
