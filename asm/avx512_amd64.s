@@ -19541,26 +19541,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// The largest group of queries that there is code for.
 group:
-	MOVQ n+80(FP), CX
-	SUBQ s_len+8(FP), CX
-	CMPQ CX, $0x08
-	JGE  group8
-	CMPQ CX, $0x07
-	JGE  group7
-	CMPQ CX, $0x06
-	JGE  group6
-	CMPQ CX, $0x05
-	JGE  group5
-	CMPQ CX, $0x04
-	JGE  group4
-	CMPQ CX, $0x03
-	JGE  group3
-	CMPQ CX, $0x02
-	JGE  group2
-
-	// 16 keys by 1 queries.
 	MOVQ s_len+8(FP), R12
 	SHLQ $0x02, R12
 	ADDQ q_base+56(FP), R12
@@ -19570,6 +19551,25 @@ group:
 	MOVQ R13, k_cap+40(FP)
 	MOVQ $0x00000000, s_cap+16(FP)
 
+	// The largest group of queries that there is code for.
+	MOVQ n+80(FP), R13
+	SUBQ s_len+8(FP), R13
+	CMPQ R13, $0x08
+	JGE  group8
+	CMPQ R13, $0x07
+	JGE  group7
+	CMPQ R13, $0x06
+	JGE  group6
+	CMPQ R13, $0x05
+	JGE  group5
+	CMPQ R13, $0x04
+	JGE  group4
+	CMPQ R13, $0x03
+	JGE  group3
+	CMPQ R13, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
 group1segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -19672,10 +19672,10 @@ group1ahead4:
 	VFMADD231PS.BCST (R12), Z16, Z0
 	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group1step
 
@@ -19709,15 +19709,6 @@ group1store:
 
 	// 16 keys by 2 queries.
 group2:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group2segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -19829,10 +19820,10 @@ group2ahead4:
 	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
 	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group2step
 
@@ -19867,15 +19858,6 @@ group2store:
 
 	// 16 keys by 3 queries.
 group3:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group3segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -19996,10 +19978,10 @@ group3ahead4:
 	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
 	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group3step
 
@@ -20035,15 +20017,6 @@ group3store:
 
 	// 16 keys by 4 queries.
 group4:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group4segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -20173,10 +20146,10 @@ group4ahead4:
 	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
 	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z3
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group4step
 
@@ -20213,15 +20186,6 @@ group4store:
 
 	// 16 keys by 5 queries.
 group5:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group5segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -20360,10 +20324,10 @@ group5ahead4:
 	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z3
 	VFMADD231PS.BCST 16(R12)(SI*1), Z8, Z4
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group5step
 
@@ -20405,15 +20369,6 @@ group5store:
 
 	// 16 keys by 6 queries.
 group6:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group6segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -20561,10 +20516,10 @@ group6ahead4:
 	VFMADD231PS.BCST 16(R12)(SI*1), Z8, Z4
 	VFMADD231PS.BCST 20(R12)(SI*1), Z8, Z5
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group6step
 
@@ -20607,15 +20562,6 @@ group6store:
 
 	// 16 keys by 7 queries.
 group7:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group7segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -20772,10 +20718,10 @@ group7ahead4:
 	VFMADD231PS.BCST 20(R12)(SI*1), Z8, Z5
 	VFMADD231PS.BCST 24(R12)(SI*1), Z8, Z6
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group7step
 
@@ -20819,15 +20765,6 @@ group7store:
 
 	// 16 keys by 8 queries.
 group8:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group8segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -20993,10 +20930,10 @@ group8ahead4:
 	VFMADD231PS.BCST 24(R12)(SI*1), Z8, Z6
 	VFMADD231PS.BCST 28(R12)(SI*1), Z8, Z7
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group8step
 
@@ -21497,26 +21434,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// The largest group of queries that there is code for.
 group:
-	MOVQ n+80(FP), CX
-	SUBQ s_len+8(FP), CX
-	CMPQ CX, $0x08
-	JGE  group8
-	CMPQ CX, $0x07
-	JGE  group7
-	CMPQ CX, $0x06
-	JGE  group6
-	CMPQ CX, $0x05
-	JGE  group5
-	CMPQ CX, $0x04
-	JGE  group4
-	CMPQ CX, $0x03
-	JGE  group3
-	CMPQ CX, $0x02
-	JGE  group2
-
-	// 16 keys by 1 queries.
 	MOVQ s_len+8(FP), R12
 	SHLQ $0x02, R12
 	ADDQ q_base+56(FP), R12
@@ -21526,6 +21444,25 @@ group:
 	MOVQ R13, k_cap+40(FP)
 	MOVQ $0x00000000, s_cap+16(FP)
 
+	// The largest group of queries that there is code for.
+	MOVQ n+80(FP), R13
+	SUBQ s_len+8(FP), R13
+	CMPQ R13, $0x08
+	JGE  group8
+	CMPQ R13, $0x07
+	JGE  group7
+	CMPQ R13, $0x06
+	JGE  group6
+	CMPQ R13, $0x05
+	JGE  group5
+	CMPQ R13, $0x04
+	JGE  group4
+	CMPQ R13, $0x03
+	JGE  group3
+	CMPQ R13, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
 group1segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -21628,10 +21565,10 @@ group1ahead4:
 	VFMADD231PS.BCST (R12), Z16, Z0
 	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group1step
 
@@ -21665,15 +21602,6 @@ group1store:
 
 	// 16 keys by 2 queries.
 group2:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group2segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -21785,10 +21713,10 @@ group2ahead4:
 	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
 	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group2step
 
@@ -21823,15 +21751,6 @@ group2store:
 
 	// 16 keys by 3 queries.
 group3:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group3segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -21924,10 +21843,10 @@ group3ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group3ahead4:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group3last
 	VFMADD231PS.BCST (R12), Z14, Z0
@@ -22070,15 +21989,6 @@ group3store:
 
 	// 16 keys by 4 queries.
 group4:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group4segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -22172,10 +22082,10 @@ group4ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group4ahead4:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group4last
 	VFMADD231PS.BCST (R12), Z14, Z0
@@ -22335,15 +22245,6 @@ group4store:
 
 	// 16 keys by 5 queries.
 group5:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group5segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -22438,10 +22339,10 @@ group5ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group5ahead4:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group5last
 	VFMADD231PS.BCST (R12), Z14, Z0
@@ -22622,15 +22523,6 @@ group5store:
 
 	// 16 keys by 6 queries.
 group6:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group6segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -22726,10 +22618,10 @@ group6ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group6ahead4:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group6last
 	VFMADD231PS.BCST (R12), Z14, Z0
@@ -22927,15 +22819,6 @@ group6store:
 
 	// 16 keys by 7 queries.
 group7:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group7segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -23032,10 +22915,10 @@ group7ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group7ahead4:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group7last
 	VFMADD231PS.BCST (R12), Z14, Z0
@@ -23250,15 +23133,6 @@ group7store:
 
 	// 16 keys by 8 queries.
 group8:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group8segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -23356,10 +23230,10 @@ group8ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group8ahead4:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group8last
 	VFMADD231PS.BCST (R12), Z14, Z0
@@ -24047,26 +23921,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// The largest group of queries that there is code for.
 group:
-	MOVQ n+80(FP), CX
-	SUBQ s_len+8(FP), CX
-	CMPQ CX, $0x08
-	JGE  group8
-	CMPQ CX, $0x07
-	JGE  group7
-	CMPQ CX, $0x06
-	JGE  group6
-	CMPQ CX, $0x05
-	JGE  group5
-	CMPQ CX, $0x04
-	JGE  group4
-	CMPQ CX, $0x03
-	JGE  group3
-	CMPQ CX, $0x02
-	JGE  group2
-
-	// 16 keys by 1 queries.
 	MOVQ s_len+8(FP), R12
 	SHLQ $0x02, R12
 	ADDQ q_base+56(FP), R12
@@ -24076,6 +23931,25 @@ group:
 	MOVQ R13, k_cap+40(FP)
 	MOVQ $0x00000000, s_cap+16(FP)
 
+	// The largest group of queries that there is code for.
+	MOVQ n+80(FP), R13
+	SUBQ s_len+8(FP), R13
+	CMPQ R13, $0x08
+	JGE  group8
+	CMPQ R13, $0x07
+	JGE  group7
+	CMPQ R13, $0x06
+	JGE  group6
+	CMPQ R13, $0x05
+	JGE  group5
+	CMPQ R13, $0x04
+	JGE  group4
+	CMPQ R13, $0x03
+	JGE  group3
+	CMPQ R13, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
 group1segment:
 	MOVQ k_cap+40(FP), R13
 	CMPQ R13, $+128
@@ -24265,10 +24139,10 @@ group1pairahead12:
 	VFMADD231PS.BCST (R13), Z17, Z8
 	VFMADD231PS.BCST (R13)(SI*1), Z9, Z8
 	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group1pairstep
 	ADDQ             $+256, DI
@@ -24385,10 +24259,10 @@ group1ahead4:
 	VFMADD231PS.BCST (R12), Z16, Z0
 	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group1step
 
@@ -24422,15 +24296,6 @@ group1store:
 
 	// 16 keys by 2 queries.
 group2:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group2segment:
 	MOVQ k_cap+40(FP), R13
 	CMPQ R13, $+128
@@ -24638,10 +24503,10 @@ group2pairahead12:
 	VFMADD231PS.BCST (R13)(SI*1), Z10, Z8
 	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z9
 	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group2pairstep
 	ADDQ             $+256, DI
@@ -24769,10 +24634,10 @@ group2ahead4:
 	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
 	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group2step
 
@@ -24807,15 +24672,6 @@ group2store:
 
 	// 16 keys by 3 queries.
 group3:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group3segment:
 	MOVQ k_cap+40(FP), R13
 	CMPQ R13, $+128
@@ -25041,10 +24897,10 @@ group3pairahead12:
 	VFMADD231PS.BCST 4(R13)(SI*1), Z11, Z9
 	VFMADD231PS.BCST 8(R13)(SI*1), Z11, Z10
 	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group3pairstep
 	ADDQ             $+256, DI
@@ -25183,10 +25039,10 @@ group3ahead4:
 	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
 	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group3step
 
@@ -25222,15 +25078,6 @@ group3store:
 
 	// 16 keys by 4 queries.
 group4:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group4segment:
 	MOVQ k_cap+40(FP), R13
 	CMPQ R13, $+128
@@ -25474,10 +25321,10 @@ group4pairahead12:
 	VFMADD231PS.BCST 8(R13)(SI*1), Z12, Z10
 	VFMADD231PS.BCST 12(R13)(SI*1), Z12, Z11
 	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group4pairstep
 	ADDQ             $+256, DI
@@ -25627,10 +25474,10 @@ group4ahead4:
 	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
 	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z3
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group4step
 
@@ -25667,15 +25514,6 @@ group4store:
 
 	// 16 keys by 5 queries.
 group5:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group5segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -25814,10 +25652,10 @@ group5ahead4:
 	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z3
 	VFMADD231PS.BCST 16(R12)(SI*1), Z8, Z4
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group5step
 
@@ -25859,15 +25697,6 @@ group5store:
 
 	// 16 keys by 6 queries.
 group6:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group6segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -26015,10 +25844,10 @@ group6ahead4:
 	VFMADD231PS.BCST 16(R12)(SI*1), Z8, Z4
 	VFMADD231PS.BCST 20(R12)(SI*1), Z8, Z5
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group6step
 
@@ -26061,15 +25890,6 @@ group6store:
 
 	// 16 keys by 7 queries.
 group7:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group7segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -26226,10 +26046,10 @@ group7ahead4:
 	VFMADD231PS.BCST 20(R12)(SI*1), Z8, Z5
 	VFMADD231PS.BCST 24(R12)(SI*1), Z8, Z6
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group7step
 
@@ -26273,15 +26093,6 @@ group7store:
 
 	// 16 keys by 8 queries.
 group8:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group8segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -26447,10 +26258,10 @@ group8ahead4:
 	VFMADD231PS.BCST 24(R12)(SI*1), Z8, Z6
 	VFMADD231PS.BCST 28(R12)(SI*1), Z8, Z7
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group8step
 
@@ -29204,39 +29015,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// Twice 16 keys, if all queries are one small group.
-	CMPQ m+88(FP), $0x20
-	JL   group
-	MOVQ n+80(FP), CX
-	CMPQ CX, $0x01
-	JE   double1
-	CMPQ CX, $0x02
-	JE   double2
-	CMPQ CX, $0x03
-	JE   double3
-	CMPQ CX, $0x04
-	JE   double4
-
-	// The largest group of queries that there is code for.
 group:
-	MOVQ n+80(FP), CX
-	SUBQ s_len+8(FP), CX
-	CMPQ CX, $0x08
-	JGE  group8
-	CMPQ CX, $0x07
-	JGE  group7
-	CMPQ CX, $0x06
-	JGE  group6
-	CMPQ CX, $0x05
-	JGE  group5
-	CMPQ CX, $0x04
-	JGE  group4
-	CMPQ CX, $0x03
-	JGE  group3
-	CMPQ CX, $0x02
-	JGE  group2
-
-	// 16 keys by 1 queries.
 	MOVQ s_len+8(FP), R14
 	SHLQ $0x02, R14
 	ADDQ q_base+56(FP), R14
@@ -29246,6 +29025,39 @@ group:
 	MOVQ R15, k_cap+40(FP)
 	MOVQ $0x00000000, s_cap+16(FP)
 
+	// Twice 16 keys, if all queries are one small group.
+	CMPQ m+88(FP), $0x20
+	JL   fewer
+	MOVQ n+80(FP), R15
+	CMPQ R15, $0x01
+	JE   double1
+	CMPQ R15, $0x02
+	JE   double2
+	CMPQ R15, $0x03
+	JE   double3
+	CMPQ R15, $0x04
+	JE   double4
+
+fewer:
+	// The largest group of queries that there is code for.
+	MOVQ n+80(FP), R15
+	SUBQ s_len+8(FP), R15
+	CMPQ R15, $0x08
+	JGE  group8
+	CMPQ R15, $0x07
+	JGE  group7
+	CMPQ R15, $0x06
+	JGE  group6
+	CMPQ R15, $0x05
+	JGE  group5
+	CMPQ R15, $0x04
+	JGE  group4
+	CMPQ R15, $0x03
+	JGE  group3
+	CMPQ R15, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
 group1segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -29348,10 +29160,10 @@ group1ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group1ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group1last
 	VPERMW           Z12, Z0, Z12
@@ -29537,15 +29349,6 @@ group1store:
 
 	// 16 keys by 2 queries.
 group2:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group2segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -29649,10 +29452,10 @@ group2ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group2ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group2last
 	VPERMW           Z13, Z0, Z13
@@ -29871,15 +29674,6 @@ group2store:
 
 	// 16 keys by 3 queries.
 group3:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group3segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -29984,10 +29778,10 @@ group3ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group3ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group3last
 	VPERMW           Z14, Z0, Z14
@@ -30239,15 +30033,6 @@ group3store:
 
 	// 16 keys by 4 queries.
 group4:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group4segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -30353,10 +30138,10 @@ group4ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group4ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group4last
 	VPERMW           Z15, Z0, Z15
@@ -30641,15 +30426,6 @@ group4store:
 
 	// 16 keys by 5 queries.
 group5:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group5segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -30756,10 +30532,10 @@ group5ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group5ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group5last
 	VPERMW           Z12, Z0, Z12
@@ -31081,15 +30857,6 @@ group5store:
 
 	// 16 keys by 6 queries.
 group6:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group6segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -31197,10 +30964,10 @@ group6ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group6ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group6last
 	VPERMW           Z13, Z0, Z13
@@ -31555,15 +31322,6 @@ group6store:
 
 	// 16 keys by 7 queries.
 group7:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group7segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -31672,10 +31430,10 @@ group7ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group7ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group7last
 	VPERMW           Z14, Z0, Z14
@@ -32063,15 +31821,6 @@ group7store:
 
 	// 16 keys by 8 queries.
 group8:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group8segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -32181,10 +31930,10 @@ group8ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group8ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group8last
 	VPERMW           Z15, Z0, Z15
@@ -32605,15 +32354,6 @@ group8store:
 
 	// 32 keys by 1 queries.
 double1:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 double1segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -32858,10 +32598,10 @@ double1ahead14:
 	VFMADD231PS.BCST (R15), Z12, Z1
 	VFMADD231PS.BCST (R15)(SI*1), Z3, Z1
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               double1last
 	VPERMW           Z14, Z0, Z14
@@ -33051,15 +32791,6 @@ double1store:
 
 	// 32 keys by 2 queries.
 double2:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 double2segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -33322,10 +33053,10 @@ double2ahead14:
 	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
 	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z3
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               double2last
 	VPERMW           Z16, Z0, Z16
@@ -33549,15 +33280,6 @@ double2store:
 
 	// 32 keys by 3 queries.
 double3:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 double3segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -33838,10 +33560,10 @@ double3ahead14:
 	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z3
 	VFMADD231PS.BCST 8(R15)(SI*1), Z11, Z9
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               double3last
 	VPERMW           Z18, Z0, Z18
@@ -34099,15 +33821,6 @@ double3store:
 
 	// 32 keys by 4 queries.
 double4:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 double4segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -34406,10 +34119,10 @@ double4ahead14:
 	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z9
 	VFMADD231PS.BCST 12(R15)(SI*1), Z13, Z11
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               double4last
 	VPERMW           Z20, Z0, Z20
@@ -36789,39 +36502,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// Twice 16 keys, if all queries are one small group.
-	CMPQ m+88(FP), $0x20
-	JL   group
-	MOVQ n+80(FP), CX
-	CMPQ CX, $0x01
-	JE   double1
-	CMPQ CX, $0x02
-	JE   double2
-	CMPQ CX, $0x03
-	JE   double3
-	CMPQ CX, $0x04
-	JE   double4
-
-	// The largest group of queries that there is code for.
 group:
-	MOVQ n+80(FP), CX
-	SUBQ s_len+8(FP), CX
-	CMPQ CX, $0x08
-	JGE  group8
-	CMPQ CX, $0x07
-	JGE  group7
-	CMPQ CX, $0x06
-	JGE  group6
-	CMPQ CX, $0x05
-	JGE  group5
-	CMPQ CX, $0x04
-	JGE  group4
-	CMPQ CX, $0x03
-	JGE  group3
-	CMPQ CX, $0x02
-	JGE  group2
-
-	// 16 keys by 1 queries.
 	MOVQ s_len+8(FP), R14
 	SHLQ $0x02, R14
 	ADDQ q_base+56(FP), R14
@@ -36831,6 +36512,39 @@ group:
 	MOVQ R15, k_cap+40(FP)
 	MOVQ $0x00000000, s_cap+16(FP)
 
+	// Twice 16 keys, if all queries are one small group.
+	CMPQ m+88(FP), $0x20
+	JL   fewer
+	MOVQ n+80(FP), R15
+	CMPQ R15, $0x01
+	JE   double1
+	CMPQ R15, $0x02
+	JE   double2
+	CMPQ R15, $0x03
+	JE   double3
+	CMPQ R15, $0x04
+	JE   double4
+
+fewer:
+	// The largest group of queries that there is code for.
+	MOVQ n+80(FP), R15
+	SUBQ s_len+8(FP), R15
+	CMPQ R15, $0x08
+	JGE  group8
+	CMPQ R15, $0x07
+	JGE  group7
+	CMPQ R15, $0x06
+	JGE  group6
+	CMPQ R15, $0x05
+	JGE  group5
+	CMPQ R15, $0x04
+	JGE  group4
+	CMPQ R15, $0x03
+	JGE  group3
+	CMPQ R15, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
 group1segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -36973,10 +36687,10 @@ group1ahead6:
 	VANDPS           Z0, Z2, Z2
 	VFMADD231PS.BCST (R14)(SI*1), Z2, Z1
 	LEAQ             (R14)(SI*2), R14
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group1step
 	CMPQ             s_cap+16(FP), $0x00
@@ -36999,15 +36713,6 @@ group1store:
 
 	// 16 keys by 2 queries.
 group2:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group2segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -37111,10 +36816,10 @@ group2ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group2ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group2last
 	VPSLLD           $0x10, Z13, Z17
@@ -37301,15 +37006,6 @@ group2store:
 
 	// 16 keys by 3 queries.
 group3:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group3segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -37414,10 +37110,10 @@ group3ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group3ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group3last
 	VPSLLD           $0x10, Z14, Z18
@@ -37637,15 +37333,6 @@ group3store:
 
 	// 16 keys by 4 queries.
 group4:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group4segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -37751,10 +37438,10 @@ group4ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group4ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group4last
 	VPSLLD           $0x10, Z15, Z19
@@ -38007,15 +37694,6 @@ group4store:
 
 	// 16 keys by 5 queries.
 group5:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group5segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -38122,10 +37800,10 @@ group5ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group5ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group5last
 	VPSLLD           $0x10, Z12, Z16
@@ -38415,15 +38093,6 @@ group5store:
 
 	// 16 keys by 6 queries.
 group6:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group6segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -38531,10 +38200,10 @@ group6ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group6ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group6last
 	VPSLLD           $0x10, Z13, Z17
@@ -38857,15 +38526,6 @@ group6store:
 
 	// 16 keys by 7 queries.
 group7:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group7segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -38974,10 +38634,10 @@ group7ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group7ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group7last
 	VPSLLD           $0x10, Z14, Z18
@@ -39333,15 +38993,6 @@ group7store:
 
 	// 16 keys by 8 queries.
 group8:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group8segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -39451,10 +39102,10 @@ group8ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group8ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group8last
 	VPSLLD           $0x10, Z15, Z19
@@ -39843,15 +39494,6 @@ group8store:
 
 	// 32 keys by 1 queries.
 double1:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 double1segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -40131,10 +39773,10 @@ double1ahead14:
 	VFMADD231PS  Z3, Z4, Z1
 	VFMADD231PS  Z9, Z4, Z2
 	LEAQ         (R14)(SI*2), R14
-	ADDQ         $0x20, DI
-	ADDQ         $0x20, R8
-	ADDQ         $0x20, R9
-	ADDQ         $0x20, R10
+	ADDQ         $+32, DI
+	ADDQ         $+32, R8
+	ADDQ         $+32, R9
+	ADDQ         $+32, R10
 	CMPQ         DI, k_len+32(FP)
 	JNE          double1step
 	CMPQ         s_cap+16(FP), $0x00
@@ -40161,15 +39803,6 @@ double1store:
 
 	// 32 keys by 2 queries.
 double2:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 double2segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -40416,10 +40049,10 @@ double2ahead14:
 	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
 	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z3
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               double2last
 	VPSLLD           $0x10, Z18, Z14
@@ -40611,15 +40244,6 @@ double2store:
 
 	// 32 keys by 3 queries.
 double3:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 double3segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -40884,10 +40508,10 @@ double3ahead14:
 	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z3
 	VFMADD231PS.BCST 8(R15)(SI*1), Z11, Z9
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               double3last
 	VPSLLD           $0x10, Z20, Z16
@@ -41113,15 +40737,6 @@ double3store:
 
 	// 32 keys by 4 queries.
 double4:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 double4segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -41404,10 +41019,10 @@ double4ahead14:
 	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z9
 	VFMADD231PS.BCST 12(R15)(SI*1), Z13, Z11
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               double4last
 	VPSLLD           $0x10, Z22, Z18
@@ -43822,39 +43437,7 @@ tile:
 whole:
 	MOVQ $+0, a_S_len+8(FP)
 
-	// Twice 16 keys, if all queries are one small group.
-	CMPQ a_M+128(FP), $0x20
-	JL   group
-	MOVQ a_N+120(FP), CX
-	CMPQ CX, $0x01
-	JE   double1
-	CMPQ CX, $0x02
-	JE   double2
-	CMPQ CX, $0x03
-	JE   double3
-	CMPQ CX, $0x04
-	JE   double4
-
-	// The largest group of queries that there is code for.
 group:
-	MOVQ a_N+120(FP), CX
-	SUBQ a_S_len+8(FP), CX
-	CMPQ CX, $0x08
-	JGE  group8
-	CMPQ CX, $0x07
-	JGE  group7
-	CMPQ CX, $0x06
-	JGE  group6
-	CMPQ CX, $0x05
-	JGE  group5
-	CMPQ CX, $0x04
-	JGE  group4
-	CMPQ CX, $0x03
-	JGE  group3
-	CMPQ CX, $0x02
-	JGE  group2
-
-	// 16 keys by 1 queries.
 	MOVQ a_S_len+8(FP), R14
 	SHLQ $0x02, R14
 	ADDQ a_Q_base+96(FP), R14
@@ -43868,6 +43451,39 @@ group:
 	MOVQ R15, a_K_cap+40(FP)
 	MOVQ $0x00000000, a_S_cap+16(FP)
 
+	// Twice 16 keys, if all queries are one small group.
+	CMPQ a_M+128(FP), $0x20
+	JL   fewer
+	MOVQ a_N+120(FP), R15
+	CMPQ R15, $0x01
+	JE   double1
+	CMPQ R15, $0x02
+	JE   double2
+	CMPQ R15, $0x03
+	JE   double3
+	CMPQ R15, $0x04
+	JE   double4
+
+fewer:
+	// The largest group of queries that there is code for.
+	MOVQ a_N+120(FP), R15
+	SUBQ a_S_len+8(FP), R15
+	CMPQ R15, $0x08
+	JGE  group8
+	CMPQ R15, $0x07
+	JGE  group7
+	CMPQ R15, $0x06
+	JGE  group6
+	CMPQ R15, $0x05
+	JGE  group5
+	CMPQ R15, $0x04
+	JGE  group4
+	CMPQ R15, $0x03
+	JGE  group3
+	CMPQ R15, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
 group1segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -43944,10 +43560,10 @@ group1ahead2:
 	MOVQ       a_Next_len+176(FP), BX
 
 group1ahead3:
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	CMPQ             DI, a_K_len+32(FP)
 	JE               group1last
 	MOVQ             a_Scales_len+64(FP), R15
@@ -44189,19 +43805,6 @@ group1store:
 
 	// 16 keys by 2 queries.
 group2:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 group2segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -44279,10 +43882,10 @@ group2ahead2:
 	MOVQ       a_Next_len+176(FP), BX
 
 group2ahead3:
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	CMPQ             DI, a_K_len+32(FP)
 	JE               group2last
 	MOVQ             a_Scales_len+64(FP), R15
@@ -44557,19 +44160,6 @@ group2store:
 
 	// 16 keys by 3 queries.
 group3:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 group3segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -44648,10 +44238,10 @@ group3ahead2:
 	MOVQ       a_Next_len+176(FP), BX
 
 group3ahead3:
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	CMPQ             DI, a_K_len+32(FP)
 	JE               group3last
 	MOVQ             a_Scales_len+64(FP), R15
@@ -44959,19 +44549,6 @@ group3store:
 
 	// 16 keys by 4 queries.
 group4:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 group4segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -45051,10 +44628,10 @@ group4ahead2:
 	MOVQ       a_Next_len+176(FP), BX
 
 group4ahead3:
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	CMPQ             DI, a_K_len+32(FP)
 	JE               group4last
 	MOVQ             a_Scales_len+64(FP), R15
@@ -45395,19 +44972,6 @@ group4store:
 
 	// 16 keys by 5 queries.
 group5:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 group5segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -45488,10 +45052,10 @@ group5ahead2:
 	MOVQ       a_Next_len+176(FP), BX
 
 group5ahead3:
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	CMPQ             DI, a_K_len+32(FP)
 	JE               group5last
 	MOVQ             a_Scales_len+64(FP), R15
@@ -45869,19 +45433,6 @@ group5store:
 
 	// 16 keys by 6 queries.
 group6:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 group6segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -45963,10 +45514,10 @@ group6ahead2:
 	MOVQ       a_Next_len+176(FP), BX
 
 group6ahead3:
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	CMPQ             DI, a_K_len+32(FP)
 	JE               group6last
 	MOVQ             a_Scales_len+64(FP), R15
@@ -46377,19 +45928,6 @@ group6store:
 
 	// 16 keys by 7 queries.
 group7:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 group7segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -46472,10 +46010,10 @@ group7ahead2:
 	MOVQ       a_Next_len+176(FP), BX
 
 group7ahead3:
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	CMPQ             DI, a_K_len+32(FP)
 	JE               group7last
 	MOVQ             a_Scales_len+64(FP), R15
@@ -46919,19 +46457,6 @@ group7store:
 
 	// 16 keys by 8 queries.
 group8:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 group8segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -47015,10 +46540,10 @@ group8ahead2:
 	MOVQ       a_Next_len+176(FP), BX
 
 group8ahead3:
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	CMPQ             DI, a_K_len+32(FP)
 	JE               group8last
 	MOVQ             a_Scales_len+64(FP), R15
@@ -47495,19 +47020,6 @@ group8store:
 
 	// 32 keys by 1 queries.
 double1:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 double1segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -47732,10 +47244,10 @@ double1ahead7:
 	VFMADD231PS.BCST (R15), Z12, Z4
 	VFMADD231PS.BCST (R15)(SI*1), Z6, Z4
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	CMPQ             DI, a_K_len+32(FP)
 	JE               double1last
 	MOVQ             a_Scales_len+64(FP), R15
@@ -47981,19 +47493,6 @@ double1store:
 
 	// 32 keys by 2 queries.
 double2:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 double2segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -48236,10 +47735,10 @@ double2ahead7:
 	VFMADD231PS.BCST (R15)(SI*1), Z12, Z4
 	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z6
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	CMPQ             DI, a_K_len+32(FP)
 	JE               double2last
 	MOVQ             a_Scales_len+64(FP), R15
@@ -48519,19 +48018,6 @@ double2store:
 
 	// 32 keys by 3 queries.
 double3:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 double3segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -48792,10 +48278,10 @@ double3ahead7:
 	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z6
 	VFMADD231PS.BCST 8(R15)(SI*1), Z14, Z12
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	CMPQ             DI, a_K_len+32(FP)
 	JE               double3last
 	MOVQ             a_Scales_len+64(FP), R15
@@ -49109,19 +48595,6 @@ double3store:
 
 	// 32 keys by 4 queries.
 double4:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 double4segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -49400,10 +48873,10 @@ double4ahead7:
 	VFMADD231PS.BCST 8(R15)(SI*1), Z16, Z12
 	VFMADD231PS.BCST 12(R15)(SI*1), Z16, Z14
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	CMPQ             DI, a_K_len+32(FP)
 	JE               double4last
 	MOVQ             a_Scales_len+64(FP), R15
