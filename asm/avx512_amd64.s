@@ -19089,26 +19089,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// The largest group of queries that there is code for.
 group:
-	MOVQ n+80(FP), CX
-	SUBQ s_len+8(FP), CX
-	CMPQ CX, $0x08
-	JGE  group8
-	CMPQ CX, $0x07
-	JGE  group7
-	CMPQ CX, $0x06
-	JGE  group6
-	CMPQ CX, $0x05
-	JGE  group5
-	CMPQ CX, $0x04
-	JGE  group4
-	CMPQ CX, $0x03
-	JGE  group3
-	CMPQ CX, $0x02
-	JGE  group2
-
-	// 16 keys by 1 queries.
 	MOVQ s_len+8(FP), R12
 	SHLQ $0x02, R12
 	ADDQ q_base+56(FP), R12
@@ -19118,6 +19099,25 @@ group:
 	MOVQ R13, k_cap+40(FP)
 	MOVQ $0x00000000, s_cap+16(FP)
 
+	// The largest group of queries that there is code for.
+	MOVQ n+80(FP), R13
+	SUBQ s_len+8(FP), R13
+	CMPQ R13, $0x08
+	JGE  group8
+	CMPQ R13, $0x07
+	JGE  group7
+	CMPQ R13, $0x06
+	JGE  group6
+	CMPQ R13, $0x05
+	JGE  group5
+	CMPQ R13, $0x04
+	JGE  group4
+	CMPQ R13, $0x03
+	JGE  group3
+	CMPQ R13, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
 group1segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -19220,10 +19220,10 @@ group1ahead4:
 	VFMADD231PS.BCST (R12), Z16, Z0
 	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group1step
 
@@ -19257,15 +19257,6 @@ group1store:
 
 	// 16 keys by 2 queries.
 group2:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group2segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -19377,10 +19368,10 @@ group2ahead4:
 	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
 	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group2step
 
@@ -19415,15 +19406,6 @@ group2store:
 
 	// 16 keys by 3 queries.
 group3:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group3segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -19544,10 +19526,10 @@ group3ahead4:
 	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
 	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group3step
 
@@ -19583,15 +19565,6 @@ group3store:
 
 	// 16 keys by 4 queries.
 group4:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group4segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -19721,10 +19694,10 @@ group4ahead4:
 	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
 	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z3
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group4step
 
@@ -19761,15 +19734,6 @@ group4store:
 
 	// 16 keys by 5 queries.
 group5:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group5segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -19908,10 +19872,10 @@ group5ahead4:
 	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z3
 	VFMADD231PS.BCST 16(R12)(SI*1), Z8, Z4
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group5step
 
@@ -19953,15 +19917,6 @@ group5store:
 
 	// 16 keys by 6 queries.
 group6:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group6segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -20109,10 +20064,10 @@ group6ahead4:
 	VFMADD231PS.BCST 16(R12)(SI*1), Z8, Z4
 	VFMADD231PS.BCST 20(R12)(SI*1), Z8, Z5
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group6step
 
@@ -20155,15 +20110,6 @@ group6store:
 
 	// 16 keys by 7 queries.
 group7:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group7segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -20320,10 +20266,10 @@ group7ahead4:
 	VFMADD231PS.BCST 20(R12)(SI*1), Z8, Z5
 	VFMADD231PS.BCST 24(R12)(SI*1), Z8, Z6
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group7step
 
@@ -20367,15 +20313,6 @@ group7store:
 
 	// 16 keys by 8 queries.
 group8:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group8segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -20541,10 +20478,10 @@ group8ahead4:
 	VFMADD231PS.BCST 24(R12)(SI*1), Z8, Z6
 	VFMADD231PS.BCST 28(R12)(SI*1), Z8, Z7
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group8step
 
@@ -21045,26 +20982,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// The largest group of queries that there is code for.
 group:
-	MOVQ n+80(FP), CX
-	SUBQ s_len+8(FP), CX
-	CMPQ CX, $0x08
-	JGE  group8
-	CMPQ CX, $0x07
-	JGE  group7
-	CMPQ CX, $0x06
-	JGE  group6
-	CMPQ CX, $0x05
-	JGE  group5
-	CMPQ CX, $0x04
-	JGE  group4
-	CMPQ CX, $0x03
-	JGE  group3
-	CMPQ CX, $0x02
-	JGE  group2
-
-	// 16 keys by 1 queries.
 	MOVQ s_len+8(FP), R12
 	SHLQ $0x02, R12
 	ADDQ q_base+56(FP), R12
@@ -21074,6 +20992,25 @@ group:
 	MOVQ R13, k_cap+40(FP)
 	MOVQ $0x00000000, s_cap+16(FP)
 
+	// The largest group of queries that there is code for.
+	MOVQ n+80(FP), R13
+	SUBQ s_len+8(FP), R13
+	CMPQ R13, $0x08
+	JGE  group8
+	CMPQ R13, $0x07
+	JGE  group7
+	CMPQ R13, $0x06
+	JGE  group6
+	CMPQ R13, $0x05
+	JGE  group5
+	CMPQ R13, $0x04
+	JGE  group4
+	CMPQ R13, $0x03
+	JGE  group3
+	CMPQ R13, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
 group1segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -21176,10 +21113,10 @@ group1ahead4:
 	VFMADD231PS.BCST (R12), Z16, Z0
 	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group1step
 
@@ -21213,15 +21150,6 @@ group1store:
 
 	// 16 keys by 2 queries.
 group2:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group2segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -21333,10 +21261,10 @@ group2ahead4:
 	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
 	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group2step
 
@@ -21371,15 +21299,6 @@ group2store:
 
 	// 16 keys by 3 queries.
 group3:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group3segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -21472,10 +21391,10 @@ group3ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group3ahead4:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group3last
 	VFMADD231PS.BCST (R12), Z14, Z0
@@ -21618,15 +21537,6 @@ group3store:
 
 	// 16 keys by 4 queries.
 group4:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group4segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -21720,10 +21630,10 @@ group4ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group4ahead4:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group4last
 	VFMADD231PS.BCST (R12), Z14, Z0
@@ -21883,15 +21793,6 @@ group4store:
 
 	// 16 keys by 5 queries.
 group5:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group5segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -21986,10 +21887,10 @@ group5ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group5ahead4:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group5last
 	VFMADD231PS.BCST (R12), Z14, Z0
@@ -22170,15 +22071,6 @@ group5store:
 
 	// 16 keys by 6 queries.
 group6:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group6segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -22274,10 +22166,10 @@ group6ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group6ahead4:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group6last
 	VFMADD231PS.BCST (R12), Z14, Z0
@@ -22475,15 +22367,6 @@ group6store:
 
 	// 16 keys by 7 queries.
 group7:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group7segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -22580,10 +22463,10 @@ group7ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group7ahead4:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group7last
 	VFMADD231PS.BCST (R12), Z14, Z0
@@ -22798,15 +22681,6 @@ group7store:
 
 	// 16 keys by 8 queries.
 group8:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group8segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -22904,10 +22778,10 @@ group8ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group8ahead4:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group8last
 	VFMADD231PS.BCST (R12), Z14, Z0
@@ -23595,26 +23469,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// The largest group of queries that there is code for.
 group:
-	MOVQ n+80(FP), CX
-	SUBQ s_len+8(FP), CX
-	CMPQ CX, $0x08
-	JGE  group8
-	CMPQ CX, $0x07
-	JGE  group7
-	CMPQ CX, $0x06
-	JGE  group6
-	CMPQ CX, $0x05
-	JGE  group5
-	CMPQ CX, $0x04
-	JGE  group4
-	CMPQ CX, $0x03
-	JGE  group3
-	CMPQ CX, $0x02
-	JGE  group2
-
-	// 16 keys by 1 queries.
 	MOVQ s_len+8(FP), R12
 	SHLQ $0x02, R12
 	ADDQ q_base+56(FP), R12
@@ -23624,6 +23479,25 @@ group:
 	MOVQ R13, k_cap+40(FP)
 	MOVQ $0x00000000, s_cap+16(FP)
 
+	// The largest group of queries that there is code for.
+	MOVQ n+80(FP), R13
+	SUBQ s_len+8(FP), R13
+	CMPQ R13, $0x08
+	JGE  group8
+	CMPQ R13, $0x07
+	JGE  group7
+	CMPQ R13, $0x06
+	JGE  group6
+	CMPQ R13, $0x05
+	JGE  group5
+	CMPQ R13, $0x04
+	JGE  group4
+	CMPQ R13, $0x03
+	JGE  group3
+	CMPQ R13, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
 group1segment:
 	MOVQ k_cap+40(FP), R13
 	CMPQ R13, $+128
@@ -23813,10 +23687,10 @@ group1pairahead12:
 	VFMADD231PS.BCST (R13), Z17, Z8
 	VFMADD231PS.BCST (R13)(SI*1), Z9, Z8
 	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group1pairstep
 	ADDQ             $+256, DI
@@ -23933,10 +23807,10 @@ group1ahead4:
 	VFMADD231PS.BCST (R12), Z16, Z0
 	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group1step
 
@@ -23970,15 +23844,6 @@ group1store:
 
 	// 16 keys by 2 queries.
 group2:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group2segment:
 	MOVQ k_cap+40(FP), R13
 	CMPQ R13, $+128
@@ -24186,10 +24051,10 @@ group2pairahead12:
 	VFMADD231PS.BCST (R13)(SI*1), Z10, Z8
 	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z9
 	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group2pairstep
 	ADDQ             $+256, DI
@@ -24317,10 +24182,10 @@ group2ahead4:
 	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
 	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group2step
 
@@ -24355,15 +24220,6 @@ group2store:
 
 	// 16 keys by 3 queries.
 group3:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group3segment:
 	MOVQ k_cap+40(FP), R13
 	CMPQ R13, $+128
@@ -24589,10 +24445,10 @@ group3pairahead12:
 	VFMADD231PS.BCST 4(R13)(SI*1), Z11, Z9
 	VFMADD231PS.BCST 8(R13)(SI*1), Z11, Z10
 	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group3pairstep
 	ADDQ             $+256, DI
@@ -24731,10 +24587,10 @@ group3ahead4:
 	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
 	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group3step
 
@@ -24770,15 +24626,6 @@ group3store:
 
 	// 16 keys by 4 queries.
 group4:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group4segment:
 	MOVQ k_cap+40(FP), R13
 	CMPQ R13, $+128
@@ -25022,10 +24869,10 @@ group4pairahead12:
 	VFMADD231PS.BCST 8(R13)(SI*1), Z12, Z10
 	VFMADD231PS.BCST 12(R13)(SI*1), Z12, Z11
 	LEAQ             (R13)(SI*2), R13
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group4pairstep
 	ADDQ             $+256, DI
@@ -25175,10 +25022,10 @@ group4ahead4:
 	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
 	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z3
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group4step
 
@@ -25215,15 +25062,6 @@ group4store:
 
 	// 16 keys by 5 queries.
 group5:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group5segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -25362,10 +25200,10 @@ group5ahead4:
 	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z3
 	VFMADD231PS.BCST 16(R12)(SI*1), Z8, Z4
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group5step
 
@@ -25407,15 +25245,6 @@ group5store:
 
 	// 16 keys by 6 queries.
 group6:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group6segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -25563,10 +25392,10 @@ group6ahead4:
 	VFMADD231PS.BCST 16(R12)(SI*1), Z8, Z4
 	VFMADD231PS.BCST 20(R12)(SI*1), Z8, Z5
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group6step
 
@@ -25609,15 +25438,6 @@ group6store:
 
 	// 16 keys by 7 queries.
 group7:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group7segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -25774,10 +25594,10 @@ group7ahead4:
 	VFMADD231PS.BCST 20(R12)(SI*1), Z8, Z5
 	VFMADD231PS.BCST 24(R12)(SI*1), Z8, Z6
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group7step
 
@@ -25821,15 +25641,6 @@ group7store:
 
 	// 16 keys by 8 queries.
 group8:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group8segment:
 	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
@@ -25995,10 +25806,10 @@ group8ahead4:
 	VFMADD231PS.BCST 24(R12)(SI*1), Z8, Z6
 	VFMADD231PS.BCST 28(R12)(SI*1), Z8, Z7
 	LEAQ             (R12)(SI*2), R12
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group8step
 
@@ -28752,39 +28563,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// Twice 16 keys, if all queries are one small group.
-	CMPQ m+88(FP), $0x20
-	JL   group
-	MOVQ n+80(FP), CX
-	CMPQ CX, $0x01
-	JE   double1
-	CMPQ CX, $0x02
-	JE   double2
-	CMPQ CX, $0x03
-	JE   double3
-	CMPQ CX, $0x04
-	JE   double4
-
-	// The largest group of queries that there is code for.
 group:
-	MOVQ n+80(FP), CX
-	SUBQ s_len+8(FP), CX
-	CMPQ CX, $0x08
-	JGE  group8
-	CMPQ CX, $0x07
-	JGE  group7
-	CMPQ CX, $0x06
-	JGE  group6
-	CMPQ CX, $0x05
-	JGE  group5
-	CMPQ CX, $0x04
-	JGE  group4
-	CMPQ CX, $0x03
-	JGE  group3
-	CMPQ CX, $0x02
-	JGE  group2
-
-	// 16 keys by 1 queries.
 	MOVQ s_len+8(FP), R14
 	SHLQ $0x02, R14
 	ADDQ q_base+56(FP), R14
@@ -28794,6 +28573,39 @@ group:
 	MOVQ R15, k_cap+40(FP)
 	MOVQ $0x00000000, s_cap+16(FP)
 
+	// Twice 16 keys, if all queries are one small group.
+	CMPQ m+88(FP), $0x20
+	JL   fewer
+	MOVQ n+80(FP), R15
+	CMPQ R15, $0x01
+	JE   double1
+	CMPQ R15, $0x02
+	JE   double2
+	CMPQ R15, $0x03
+	JE   double3
+	CMPQ R15, $0x04
+	JE   double4
+
+fewer:
+	// The largest group of queries that there is code for.
+	MOVQ n+80(FP), R15
+	SUBQ s_len+8(FP), R15
+	CMPQ R15, $0x08
+	JGE  group8
+	CMPQ R15, $0x07
+	JGE  group7
+	CMPQ R15, $0x06
+	JGE  group6
+	CMPQ R15, $0x05
+	JGE  group5
+	CMPQ R15, $0x04
+	JGE  group4
+	CMPQ R15, $0x03
+	JGE  group3
+	CMPQ R15, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
 group1segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -28952,10 +28764,10 @@ group1ahead6:
 	VCVTPH2PS        Y2, Z2
 	VFMADD231PS.BCST (R14)(SI*1), Z2, Z1
 	LEAQ             (R14)(SI*2), R14
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group1step
 	CMPQ             s_cap+16(FP), $0x00
@@ -28978,15 +28790,6 @@ group1store:
 
 	// 16 keys by 2 queries.
 group2:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group2segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -29162,10 +28965,10 @@ group2ahead6:
 	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
 	VFMADD231PS.BCST 4(R14)(SI*1), Z3, Z2
 	LEAQ             (R14)(SI*2), R14
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group2step
 	CMPQ             s_cap+16(FP), $0x00
@@ -29189,15 +28992,6 @@ group2store:
 
 	// 16 keys by 3 queries.
 group3:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group3segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -29390,10 +29184,10 @@ group3ahead6:
 	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
 	VFMADD231PS.BCST 8(R14)(SI*1), Z4, Z3
 	LEAQ             (R14)(SI*2), R14
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group3step
 	CMPQ             s_cap+16(FP), $0x00
@@ -29418,15 +29212,6 @@ group3store:
 
 	// 16 keys by 4 queries.
 group4:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group4segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -29636,10 +29421,10 @@ group4ahead6:
 	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
 	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
 	LEAQ             (R14)(SI*2), R14
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group4step
 	CMPQ             s_cap+16(FP), $0x00
@@ -29665,15 +29450,6 @@ group4store:
 
 	// 16 keys by 5 queries.
 group5:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group5segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -29780,10 +29556,10 @@ group5ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group5ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group5last
 	VPERMW           Z12, Z0, Z12
@@ -30105,15 +29881,6 @@ group5store:
 
 	// 16 keys by 6 queries.
 group6:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group6segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -30221,10 +29988,10 @@ group6ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group6ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group6last
 	VPERMW           Z13, Z0, Z13
@@ -30579,15 +30346,6 @@ group6store:
 
 	// 16 keys by 7 queries.
 group7:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group7segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -30696,10 +30454,10 @@ group7ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group7ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group7last
 	VPERMW           Z14, Z0, Z14
@@ -31087,15 +30845,6 @@ group7store:
 
 	// 16 keys by 8 queries.
 group8:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group8segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -31205,10 +30954,10 @@ group8ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group8ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group8last
 	VPERMW           Z15, Z0, Z15
@@ -31629,15 +31378,6 @@ group8store:
 
 	// 32 keys by 1 queries.
 double1:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 double1segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -31882,10 +31622,10 @@ double1ahead14:
 	VFMADD231PS.BCST (R15), Z12, Z1
 	VFMADD231PS.BCST (R15)(SI*1), Z3, Z1
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               double1last
 	VPERMW           Z14, Z0, Z14
@@ -32075,15 +31815,6 @@ double1store:
 
 	// 32 keys by 2 queries.
 double2:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 double2segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -32346,10 +32077,10 @@ double2ahead14:
 	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
 	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z3
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               double2last
 	VPERMW           Z16, Z0, Z16
@@ -32573,15 +32304,6 @@ double2store:
 
 	// 32 keys by 3 queries.
 double3:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 double3segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -32862,10 +32584,10 @@ double3ahead14:
 	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z3
 	VFMADD231PS.BCST 8(R15)(SI*1), Z11, Z9
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               double3last
 	VPERMW           Z18, Z0, Z18
@@ -33123,15 +32845,6 @@ double3store:
 
 	// 32 keys by 4 queries.
 double4:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 double4segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -33430,10 +33143,10 @@ double4ahead14:
 	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z9
 	VFMADD231PS.BCST 12(R15)(SI*1), Z13, Z11
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               double4last
 	VPERMW           Z20, Z0, Z20
@@ -35649,39 +35362,7 @@ tile:
 whole:
 	MOVQ $+0, s_len+8(FP)
 
-	// Twice 16 keys, if all queries are one small group.
-	CMPQ m+88(FP), $0x20
-	JL   group
-	MOVQ n+80(FP), CX
-	CMPQ CX, $0x01
-	JE   double1
-	CMPQ CX, $0x02
-	JE   double2
-	CMPQ CX, $0x03
-	JE   double3
-	CMPQ CX, $0x04
-	JE   double4
-
-	// The largest group of queries that there is code for.
 group:
-	MOVQ n+80(FP), CX
-	SUBQ s_len+8(FP), CX
-	CMPQ CX, $0x08
-	JGE  group8
-	CMPQ CX, $0x07
-	JGE  group7
-	CMPQ CX, $0x06
-	JGE  group6
-	CMPQ CX, $0x05
-	JGE  group5
-	CMPQ CX, $0x04
-	JGE  group4
-	CMPQ CX, $0x03
-	JGE  group3
-	CMPQ CX, $0x02
-	JGE  group2
-
-	// 16 keys by 1 queries.
 	MOVQ s_len+8(FP), R14
 	SHLQ $0x02, R14
 	ADDQ q_base+56(FP), R14
@@ -35691,6 +35372,39 @@ group:
 	MOVQ R15, k_cap+40(FP)
 	MOVQ $0x00000000, s_cap+16(FP)
 
+	// Twice 16 keys, if all queries are one small group.
+	CMPQ m+88(FP), $0x20
+	JL   fewer
+	MOVQ n+80(FP), R15
+	CMPQ R15, $0x01
+	JE   double1
+	CMPQ R15, $0x02
+	JE   double2
+	CMPQ R15, $0x03
+	JE   double3
+	CMPQ R15, $0x04
+	JE   double4
+
+fewer:
+	// The largest group of queries that there is code for.
+	MOVQ n+80(FP), R15
+	SUBQ s_len+8(FP), R15
+	CMPQ R15, $0x08
+	JGE  group8
+	CMPQ R15, $0x07
+	JGE  group7
+	CMPQ R15, $0x06
+	JGE  group6
+	CMPQ R15, $0x05
+	JGE  group5
+	CMPQ R15, $0x04
+	JGE  group4
+	CMPQ R15, $0x03
+	JGE  group3
+	CMPQ R15, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
 group1segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -35833,10 +35547,10 @@ group1ahead6:
 	VANDPS           Z0, Z2, Z2
 	VFMADD231PS.BCST (R14)(SI*1), Z2, Z1
 	LEAQ             (R14)(SI*2), R14
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group1step
 	CMPQ             s_cap+16(FP), $0x00
@@ -35859,15 +35573,6 @@ group1store:
 
 	// 16 keys by 2 queries.
 group2:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group2segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -36027,10 +35732,10 @@ group2ahead6:
 	VFMADD231PS.BCST (R14)(SI*1), Z3, Z1
 	VFMADD231PS.BCST 4(R14)(SI*1), Z3, Z2
 	LEAQ             (R14)(SI*2), R14
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group2step
 	CMPQ             s_cap+16(FP), $0x00
@@ -36054,15 +35759,6 @@ group2store:
 
 	// 16 keys by 3 queries.
 group3:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group3segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -36239,10 +35935,10 @@ group3ahead6:
 	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z2
 	VFMADD231PS.BCST 8(R14)(SI*1), Z4, Z3
 	LEAQ             (R14)(SI*2), R14
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group3step
 	CMPQ             s_cap+16(FP), $0x00
@@ -36267,15 +35963,6 @@ group3store:
 
 	// 16 keys by 4 queries.
 group4:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group4segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -36469,10 +36156,10 @@ group4ahead6:
 	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z3
 	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z4
 	LEAQ             (R14)(SI*2), R14
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JNE              group4step
 	CMPQ             s_cap+16(FP), $0x00
@@ -36498,15 +36185,6 @@ group4store:
 
 	// 16 keys by 5 queries.
 group5:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group5segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -36613,10 +36291,10 @@ group5ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group5ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group5last
 	VPSLLD           $0x10, Z12, Z16
@@ -36906,15 +36584,6 @@ group5store:
 
 	// 16 keys by 6 queries.
 group6:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group6segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -37022,10 +36691,10 @@ group6ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group6ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group6last
 	VPSLLD           $0x10, Z13, Z17
@@ -37348,15 +37017,6 @@ group6store:
 
 	// 16 keys by 7 queries.
 group7:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group7segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -37465,10 +37125,10 @@ group7ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group7ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group7last
 	VPSLLD           $0x10, Z14, Z18
@@ -37824,15 +37484,6 @@ group7store:
 
 	// 16 keys by 8 queries.
 group8:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 group8segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -37942,10 +37593,10 @@ group8ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group8ahead6:
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               group8last
 	VPSLLD           $0x10, Z15, Z19
@@ -38334,15 +37985,6 @@ group8store:
 
 	// 32 keys by 1 queries.
 double1:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 double1segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -38622,10 +38264,10 @@ double1ahead14:
 	VFMADD231PS  Z3, Z4, Z1
 	VFMADD231PS  Z9, Z4, Z2
 	LEAQ         (R14)(SI*2), R14
-	ADDQ         $0x20, DI
-	ADDQ         $0x20, R8
-	ADDQ         $0x20, R9
-	ADDQ         $0x20, R10
+	ADDQ         $+32, DI
+	ADDQ         $+32, R8
+	ADDQ         $+32, R9
+	ADDQ         $+32, R10
 	CMPQ         DI, k_len+32(FP)
 	JNE          double1step
 	CMPQ         s_cap+16(FP), $0x00
@@ -38652,15 +38294,6 @@ double1store:
 
 	// 32 keys by 2 queries.
 double2:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 double2segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -38907,10 +38540,10 @@ double2ahead14:
 	VFMADD231PS.BCST (R15)(SI*1), Z9, Z1
 	VFMADD231PS.BCST 4(R15)(SI*1), Z9, Z3
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               double2last
 	VPSLLD           $0x10, Z18, Z14
@@ -39102,15 +38735,6 @@ double2store:
 
 	// 32 keys by 3 queries.
 double3:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 double3segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -39375,10 +38999,10 @@ double3ahead14:
 	VFMADD231PS.BCST 4(R15)(SI*1), Z11, Z3
 	VFMADD231PS.BCST 8(R15)(SI*1), Z11, Z9
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               double3last
 	VPSLLD           $0x10, Z20, Z16
@@ -39604,15 +39228,6 @@ double3store:
 
 	// 32 keys by 4 queries.
 double4:
-	MOVQ s_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ q_base+56(FP), R14
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 double4segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
@@ -39895,10 +39510,10 @@ double4ahead14:
 	VFMADD231PS.BCST 8(R15)(SI*1), Z13, Z9
 	VFMADD231PS.BCST 12(R15)(SI*1), Z13, Z11
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x20, DI
-	ADDQ             $0x20, R8
-	ADDQ             $0x20, R9
-	ADDQ             $0x20, R10
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	CMPQ             DI, k_len+32(FP)
 	JE               double4last
 	VPSLLD           $0x10, Z22, Z18
@@ -42133,39 +41748,7 @@ tile:
 whole:
 	MOVQ $+0, a_S_len+8(FP)
 
-	// Twice 16 keys, if all queries are one small group.
-	CMPQ a_M+128(FP), $0x20
-	JL   group
-	MOVQ a_N+120(FP), CX
-	CMPQ CX, $0x01
-	JE   double1
-	CMPQ CX, $0x02
-	JE   double2
-	CMPQ CX, $0x03
-	JE   double3
-	CMPQ CX, $0x04
-	JE   double4
-
-	// The largest group of queries that there is code for.
 group:
-	MOVQ a_N+120(FP), CX
-	SUBQ a_S_len+8(FP), CX
-	CMPQ CX, $0x08
-	JGE  group8
-	CMPQ CX, $0x07
-	JGE  group7
-	CMPQ CX, $0x06
-	JGE  group6
-	CMPQ CX, $0x05
-	JGE  group5
-	CMPQ CX, $0x04
-	JGE  group4
-	CMPQ CX, $0x03
-	JGE  group3
-	CMPQ CX, $0x02
-	JGE  group2
-
-	// 16 keys by 1 queries.
 	MOVQ a_S_len+8(FP), R14
 	SHLQ $0x02, R14
 	ADDQ a_Q_base+96(FP), R14
@@ -42179,6 +41762,39 @@ group:
 	MOVQ R15, a_K_cap+40(FP)
 	MOVQ $0x00000000, a_S_cap+16(FP)
 
+	// Twice 16 keys, if all queries are one small group.
+	CMPQ a_M+128(FP), $0x20
+	JL   fewer
+	MOVQ a_N+120(FP), R15
+	CMPQ R15, $0x01
+	JE   double1
+	CMPQ R15, $0x02
+	JE   double2
+	CMPQ R15, $0x03
+	JE   double3
+	CMPQ R15, $0x04
+	JE   double4
+
+fewer:
+	// The largest group of queries that there is code for.
+	MOVQ a_N+120(FP), R15
+	SUBQ a_S_len+8(FP), R15
+	CMPQ R15, $0x08
+	JGE  group8
+	CMPQ R15, $0x07
+	JGE  group7
+	CMPQ R15, $0x06
+	JGE  group6
+	CMPQ R15, $0x05
+	JGE  group5
+	CMPQ R15, $0x04
+	JGE  group4
+	CMPQ R15, $0x03
+	JGE  group3
+	CMPQ R15, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
 group1segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -42341,10 +41957,10 @@ group1ahead3:
 	VMULPS           Z7, Z5, Z5
 	VFMADD231PS.BCST (R14)(SI*1), Z5, Z4
 	LEAQ             (R14)(SI*2), R14
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              group1scale
 	MOVQ             a_Lsc+80(FP), R15
@@ -42375,19 +41991,6 @@ group1store:
 
 	// 16 keys by 2 queries.
 group2:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 group2segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -42567,10 +42170,10 @@ group2ahead3:
 	VFMADD231PS.BCST (R14)(SI*1), Z6, Z4
 	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z5
 	LEAQ             (R14)(SI*2), R14
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              group2scale
 	MOVQ             a_Lsc+80(FP), R15
@@ -42602,19 +42205,6 @@ group2store:
 
 	// 16 keys by 3 queries.
 group3:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 group3segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -42811,10 +42401,10 @@ group3ahead3:
 	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z5
 	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z6
 	LEAQ             (R14)(SI*2), R14
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              group3scale
 	MOVQ             a_Lsc+80(FP), R15
@@ -42847,19 +42437,6 @@ group3store:
 
 	// 16 keys by 4 queries.
 group4:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 group4segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -43073,10 +42650,10 @@ group4ahead3:
 	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z6
 	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z7
 	LEAQ             (R14)(SI*2), R14
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	SUBQ             $0x10, a_Scales_cap+72(FP)
 	JNZ              group4scale
 	MOVQ             a_Lsc+80(FP), R15
@@ -43110,19 +42687,6 @@ group4store:
 
 	// 16 keys by 5 queries.
 group5:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 group5segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -43203,10 +42767,10 @@ group5ahead2:
 	MOVQ       a_Next_len+176(FP), BX
 
 group5ahead3:
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	CMPQ             DI, a_K_len+32(FP)
 	JE               group5last
 	MOVQ             a_Scales_len+64(FP), R15
@@ -43584,19 +43148,6 @@ group5store:
 
 	// 16 keys by 6 queries.
 group6:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 group6segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -43678,10 +43229,10 @@ group6ahead2:
 	MOVQ       a_Next_len+176(FP), BX
 
 group6ahead3:
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	CMPQ             DI, a_K_len+32(FP)
 	JE               group6last
 	MOVQ             a_Scales_len+64(FP), R15
@@ -44092,19 +43643,6 @@ group6store:
 
 	// 16 keys by 7 queries.
 group7:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 group7segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -44187,10 +43725,10 @@ group7ahead2:
 	MOVQ       a_Next_len+176(FP), BX
 
 group7ahead3:
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	CMPQ             DI, a_K_len+32(FP)
 	JE               group7last
 	MOVQ             a_Scales_len+64(FP), R15
@@ -44634,19 +44172,6 @@ group7store:
 
 	// 16 keys by 8 queries.
 group8:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 group8segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -44730,10 +44255,10 @@ group8ahead2:
 	MOVQ       a_Next_len+176(FP), BX
 
 group8ahead3:
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	CMPQ             DI, a_K_len+32(FP)
 	JE               group8last
 	MOVQ             a_Scales_len+64(FP), R15
@@ -45210,19 +44735,6 @@ group8store:
 
 	// 32 keys by 1 queries.
 double1:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 double1segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -45447,10 +44959,10 @@ double1ahead7:
 	VFMADD231PS.BCST (R15), Z12, Z4
 	VFMADD231PS.BCST (R15)(SI*1), Z6, Z4
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	CMPQ             DI, a_K_len+32(FP)
 	JE               double1last
 	MOVQ             a_Scales_len+64(FP), R15
@@ -45696,19 +45208,6 @@ double1store:
 
 	// 32 keys by 2 queries.
 double2:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 double2segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -45951,10 +45450,10 @@ double2ahead7:
 	VFMADD231PS.BCST (R15)(SI*1), Z12, Z4
 	VFMADD231PS.BCST 4(R15)(SI*1), Z12, Z6
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	CMPQ             DI, a_K_len+32(FP)
 	JE               double2last
 	MOVQ             a_Scales_len+64(FP), R15
@@ -46234,19 +45733,6 @@ double2store:
 
 	// 32 keys by 3 queries.
 double3:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 double3segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -46507,10 +45993,10 @@ double3ahead7:
 	VFMADD231PS.BCST 4(R15)(SI*1), Z14, Z6
 	VFMADD231PS.BCST 8(R15)(SI*1), Z14, Z12
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	CMPQ             DI, a_K_len+32(FP)
 	JE               double3last
 	MOVQ             a_Scales_len+64(FP), R15
@@ -46824,19 +46310,6 @@ double3store:
 
 	// 32 keys by 4 queries.
 double4:
-	MOVQ a_S_len+8(FP), R14
-	SHLQ $0x02, R14
-	ADDQ a_Q_base+96(FP), R14
-	MOVQ a_Next_base+168(FP), CX
-	MOVQ a_Next_len+176(FP), BX
-	MOVQ a_Scales_base+56(FP), R15
-	MOVQ R15, a_Scales_len+64(FP)
-	MOVQ a_Group+88(FP), R15
-	MOVQ R15, a_Scales_cap+72(FP)
-	MOVQ a_D+136(FP), R15
-	MOVQ R15, a_K_cap+40(FP)
-	MOVQ $0x00000000, a_S_cap+16(FP)
-
 double4segment:
 	MOVQ   a_K_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
@@ -47115,10 +46588,10 @@ double4ahead7:
 	VFMADD231PS.BCST 8(R15)(SI*1), Z16, Z12
 	VFMADD231PS.BCST 12(R15)(SI*1), Z16, Z14
 	LEAQ             (R15)(SI*2), R15
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
-	ADDQ             $0x10, R9
-	ADDQ             $0x10, R10
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	CMPQ             DI, a_K_len+32(FP)
 	JE               double4last
 	MOVQ             a_Scales_len+64(FP), R15

@@ -228,31 +228,6 @@ func (AVX2) LoadHalves(c *build.Context, v reg.VecVirtual, addr func(int) operan
 	c.VBLENDPS(operand.U8(0xf0), high, v, v)
 }
 
-func (AVX2) HalvesOrder(*Gen) operand.Op { return nil }
-
-// WidenWords sorts the 64-bit quarters: those of even halves come first.
-func (AVX2) WidenWords(c *build.Context, x reg.VecVirtual, _ operand.Op) []KeyColumn {
-	return []KeyColumn{func() reg.VecVirtual {
-		even := c.YMM()
-		c.VPERMQ(operand.Imm(0xd8), x, x)
-		c.VCVTPH2PS(x.AsX(), even)
-		return even
-	}, func() reg.VecVirtual {
-		high, odd := c.XMM(), c.YMM()
-		c.VEXTRACTI128(operand.Imm(1), x, high)
-		c.VCVTPH2PS(high, odd)
-		return odd
-	}}
-}
-
-func (AVX2) WordBytes(*Gen) []WordByte {
-	return []WordByte{{number: 0}, {number: 1}, {number: 2}, {number: 3}}
-}
-
-func (AVX2) WidenByte(g *Gen, words reg.VecVirtual, b WordByte) reg.VecVirtual {
-	return g.shiftByte(words, b)
-}
-
 func (AVX2) RepeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual) {
 	c.VBROADCASTF128(m, v)
 }

@@ -190,55 +190,6 @@ func (AVX512) KeyWords(g *Gen, e spec.Element, row func(i int) operand.Mem, v in
 	return columns
 }
 
-func (AVX512) HalvesOrder(g *Gen) operand.Op {
-	words := make([]uint32, 16)
-	for i := range words {
-		first := uint32(i%8*4 + i/8) // the lower halves first, then the upper ones
-		words[i] = (first+2)<<16 | first
-	}
-	return g.AtHand(g.Repeated("halves", words...))
-}
-
-func (AVX512) WidenWords(c *build.Context, x reg.VecVirtual, order operand.Op) []KeyColumn {
-	return []KeyColumn{func() reg.VecVirtual {
-		lower := c.ZMM()
-		c.VPERMW(x, order, x)
-		c.VCVTPH2PS(x.AsY(), lower)
-		return lower
-	}, func() reg.VecVirtual {
-		high, upper := c.YMM(), c.ZMM()
-		c.VEXTRACTI64X4(operand.Imm(1), x, high)
-		c.VCVTPH2PS(high, upper)
-		return upper
-	}}
-}
-
-// WordBytes returns constants for the lower two bytes: byte i with its sign flipped, i+128,
-// becomes the last bits of the mantissa of 2^23, or 2^15. The result is the power of two
-// plus i+128.
-func (AVX512) WordBytes(g *Gen) []WordByte {
-	const sign0, sign1 = 0x4b000080, 0x47008000 // 2^23+128, 2^15+128
-	return []WordByte{
-		{0, g.AtHand(g.Constant(0xff)), g.AtHand(g.Constant(sign0))},
-		{1, g.AtHand(g.Constant(0xff00)), g.AtHand(g.Constant(sign1))},
-		{number: 2}, {number: 3},
-	}
-}
-
-// WidenByte shifts the upper two bytes, which need a shift anyway. On Zen 4 shifts and the
-// conversion are executed on ports without FMAs, logical instructions are not.
-func (AVX512) WidenByte(g *Gen, words reg.VecVirtual, b WordByte) reg.VecVirtual {
-	if b.mask == nil {
-		return g.shiftByte(words, b)
-	}
-	const aAndBXorC = 0x6a
-	x := g.Vec()
-	g.VMOVAPS(words, x)
-	g.VPTERNLOGD(operand.U8(aAndBXorC), b.sign, b.mask, x)
-	g.VSUBPS(b.sign, x, x)
-	return x
-}
-
 func (AVX512) RepeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual) {
 	c.VBROADCASTF32X4(m, v)
 }

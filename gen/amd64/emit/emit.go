@@ -147,9 +147,16 @@ func (g *Gen) TailJump(name string) {
 	g.Instruction(&ir.Instruction{Opcode: "JMP", Operands: []operand.Op{to}, IsTerminal: true})
 }
 
+// mostUnchecked is the largest stack frame of a function that does not check whether the stack has room
+// for it. Go's linker bounds it together with the frame of the caller.
+const mostUnchecked = 512
+
 // Frame reserves a part of the stack for the current function.
 func (g *Gen) Frame(bytes int) operand.Mem {
 	g.frames[g.current().Name] += bytes
+	if g.frames[g.current().Name] > mostUnchecked {
+		g.Attributes(0)
+	}
 	return g.AllocLocal(bytes)
 }
 

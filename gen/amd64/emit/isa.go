@@ -102,16 +102,6 @@ type ISA interface {
 	// It returns a vector for each word.
 	KeyWords(g *Gen, e spec.Element, row func(i int) operand.Mem, v int) []reg.VecVirtual
 
-	// WidenWords widens the lower and the upper halves of 32-bit lanes, which are binary16.
-	// x is overwritten. HalvesOrder returns its operand order.
-	HalvesOrder(g *Gen) operand.Op
-	WidenWords(c *build.Context, x reg.VecVirtual, order operand.Op) []KeyColumn
-
-	// WidenByte returns a byte of words, an int8, as float32. For the highest byte it may
-	// overwrite words. WordBytes returns the four bytes, each with its constants.
-	WordBytes(g *Gen) []WordByte
-	WidenByte(g *Gen, words reg.VecVirtual, b WordByte) reg.VecVirtual
-
 	// RepeatQuarter loads the 16 bytes at m into every quarter of v.
 	RepeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual)
 

@@ -32,9 +32,60 @@ type WordByte struct {
 	mask, sign operand.Op // AVX-512, the lower two
 }
 
-// shiftByte returns byte b of words as float32. It shifts it up and then, with its sign,
-// down. For the highest byte it overwrites words.
-func (g *Gen) shiftByte(words reg.VecVirtual, b WordByte) reg.VecVirtual {
+// HalvesOrder is the operand order of WidenWords.
+func (g *Gen) HalvesOrder() operand.Op {
+	words := make([]uint32, 16)
+	for i := range words {
+		first := uint32(i%8*4 + i/8) // the lower halves first, then the upper ones
+		words[i] = (first+2)<<16 | first
+	}
+	return g.AtHand(g.Repeated("halves", words...))
+}
+
+// WidenWords widens the lower and the upper halves of 32-bit lanes, which are binary16, with AVX-512.
+// It overwrites x.
+func (g *Gen) WidenWords(x reg.VecVirtual, order operand.Op) []KeyColumn {
+	return []KeyColumn{func() reg.VecVirtual {
+		lower := g.ZMM()
+		g.VPERMW(x, order, x)
+		g.VCVTPH2PS(x.AsY(), lower)
+		return lower
+	}, func() reg.VecVirtual {
+		high, upper := g.YMM(), g.ZMM()
+		g.VEXTRACTI64X4(operand.Imm(1), x, high)
+		g.VCVTPH2PS(high, upper)
+		return upper
+	}}
+}
+
+// WordBytes returns the four bytes of a word. With 32 registers the lower two have constants: the byte
+// with its sign flipped, i+128, becomes the last bits of the mantissa of 2^23, or 2^15. The result is
+// the power of two plus i+128.
+func (g *Gen) WordBytes() []WordByte {
+	if !g.EVEX() {
+		return []WordByte{{number: 0}, {number: 1}, {number: 2}, {number: 3}}
+	}
+	const sign0, sign1 = 0x4b000080, 0x47008000 // 2^23+128, 2^15+128
+	return []WordByte{
+		{0, g.AtHand(g.Constant(0xff)), g.AtHand(g.Constant(sign0))},
+		{1, g.AtHand(g.Constant(0xff00)), g.AtHand(g.Constant(sign1))},
+		{number: 2}, {number: 3},
+	}
+}
+
+// WidenByte returns a byte of words, an int8, as float32. For the highest byte it may overwrite words.
+// Without constants it shifts the byte up and then, with its sign, down; the upper two need a shift
+// anyway. On Zen 4 shifts and the conversion are executed on ports without FMAs, logical instructions
+// are not.
+func (g *Gen) WidenByte(words reg.VecVirtual, b WordByte) reg.VecVirtual {
+	if b.mask != nil {
+		const aAndBXorC = 0x6a
+		x := g.Vec()
+		g.VMOVAPS(words, x)
+		g.VPTERNLOGD(operand.U8(aAndBXorC), b.sign, b.mask, x)
+		g.VSUBPS(b.sign, x, x)
+		return x
+	}
 	x := words
 	if b.number < 3 {
 		x = g.Vec()

@@ -37,7 +37,7 @@ import (
 // length of s), whether there is a sum (the capacity of s), the rows left (m), the end of
 // the current segment of row 0 (the length of k), the columns after that (the capacity of k),
 // the queries of the tile (the capacity of q), and whether there are 4 more to store (the
-// length of q).
+// length of q). Types with slots, see slots.go, have 2 registers more, and 2 numbers in the place of max.
 func (g *gen) SkinnyQK(k spec.Element) {
 	if variants, _ := g.SkinnyVariants(); k == spec.Float32 {
 		for _, v := range variants {
@@ -71,6 +71,7 @@ func (g *gen) skinnyQK(k spec.Element, fn spec.Function, v spec.QKVariant) {
 		g.LEAQ(emit.Indexed(f.odd[i-1], f.ld4, 2), f.odd[i])
 	}
 	f.q = g.GP64()
+	f.placeWords()
 	f.second, f.size = g.Memory(g.Param("q").Len()), g.Memory(g.Param("q").Cap())
 	f.acc[1] = f.accumulators(g.SkinnyRows(), 1)
 	if f.most() > 1 {
@@ -84,6 +85,7 @@ type qkEmitter struct {
 	variant  spec.QKVariant
 	words    *keyWidener
 	prefetch *emit.Prefetch
+	slots    *slots // nil for types without
 
 	s    operand.Mem      // scores of the tile
 	w    reg.GPVirtual    // bytes of a row of scores, and of q̂
@@ -93,7 +95,7 @@ type qkEmitter struct {
 	q    reg.GPVirtual    // q̂ at the current column
 	lane operand.Mem      // first query of the current group
 	left operand.Mem      // keys, from the tile on
-	end  operand.Mem      // k[0] after the last whole step of the segment
+	end  operand.Mem      // k[0] after the last whole step of the segment; with stepsBeside q̂ there
 
 	columns operand.Mem // columns after the segment
 	adds    operand.Mem // not 0 if there is a sum of the segments before it
@@ -150,19 +152,21 @@ func (f *qkEmitter) tiles() {
 	f.g.Label("whole")
 	f.g.MOVQ(operand.I32(0), f.lane)
 
+	f.g.Label("group")
+	f.startGroup()
 	if f.most() > 1 {
 		f.g.Comment("Twice 16 keys, if all queries are one small group.")
 		f.g.CMPQ(f.left, operand.Imm(2*spec.SkinnyKeys))
-		f.g.JL(operand.LabelRef("group"))
+		f.g.JL(operand.LabelRef("fewer"))
 		n := f.g.Num("n")
 		for size := 1; size <= doubledQueries; size++ {
 			f.g.CMPQ(n, operand.Imm(uint64(size)))
 			f.g.JE(operand.LabelRef(doubleLabel(size)))
 		}
+		f.g.Label("fewer")
 	}
 
 	f.g.Comment("The largest group of queries that there is code for.")
-	f.g.Label("group")
 	n := f.g.Num("n")
 	f.g.SUBQ(f.lane, n)
 	for size := f.g.SkinnyRows(); size > 1; size-- {
@@ -227,20 +231,26 @@ func doubleLabel(size int) string { return fmt.Sprintf("double%d", size) }
 func (f *qkEmitter) group(name string, size, times int) {
 	f.g.Commentf("%d keys by %d queries.", times*spec.SkinnyKeys, size)
 	f.g.Label(name)
-	acc := f.acc[times][:size]
+	f.segments(f.acc[times][:size], name)
+	f.toStore(size, times)
+}
+
+// startGroup goes to the first column of a group of queries.
+func (f *qkEmitter) startGroup() {
 	f.g.MOVQ(f.lane, f.q)
 	f.g.SHLQ(operand.Imm(2), f.q)
 	f.g.ADDQ(f.g.Memory(f.g.Param("q").Base()), f.q)
 	f.prefetch.Start()
 	f.words.start()
-	f.segments(acc, name)
-	f.toStore(size, times)
+	if f.slots != nil {
+		f.startSlots()
+	}
+	f.g.Move(f.g.Argument("d"), f.columns)
+	f.g.MOVQ(operand.U32(0), f.adds)
 }
 
 // segments emits the loop over the segments. It leaves the scores in the accumulators.
 func (f *qkEmitter) segments(acc [][]reg.VecVirtual, name string) {
-	f.g.Move(f.g.Argument("d"), f.columns)
-	f.g.MOVQ(operand.U32(0), f.adds)
 	f.g.Label(name + "segment")
 	columns := f.g.GP64()
 	f.g.MOVQ(f.columns, columns)
@@ -260,11 +270,19 @@ func (f *qkEmitter) segments(acc [][]reg.VecVirtual, name string) {
 		f.g.ANDQ(operand.I32(-f.words.width()), columns)
 		f.g.JZ(operand.LabelRef(name + "rest"))
 	}
-	f.g.LEAQ(emit.Indexed(f.k[0], columns, 1<<f.words.element.Shift()), columns)
-	f.g.MOVQ(columns, f.end)
-	if f.ahead(acc) {
-		f.stepsAhead(acc, name)
+	if f.beside(len(acc)) {
+		f.g.IMULQ(f.w, columns)
+		f.g.ADDQ(f.q, columns)
 	} else {
+		f.g.LEAQ(emit.Indexed(f.k[0], columns, 1<<f.words.element.Shift()), columns)
+	}
+	f.g.MOVQ(columns, f.end)
+	switch {
+	case f.beside(len(acc)):
+		f.stepsBeside(acc, name)
+	case f.ahead(acc):
+		f.stepsAhead(acc, name)
+	default:
 		f.steps(acc, name)
 	}
 	if f.words.element == spec.Float32 {
@@ -326,9 +344,12 @@ func (f *qkEmitter) times(acc [][]reg.VecVirtual) int {
 }
 
 // advance goes on to the next step.
-func (f *qkEmitter) advance() {
+func (f *qkEmitter) advance() { f.move(1) }
+
+// move goes on by a number of steps, or back.
+func (f *qkEmitter) move(steps int) {
 	for i := range f.k {
-		f.g.ADDQ(operand.Imm(uint64(4*f.words.n)), f.k[i])
+		f.g.ADDQ(operand.I32(4*steps*f.words.n), f.k[i])
 	}
 }
 

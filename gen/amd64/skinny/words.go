@@ -12,7 +12,7 @@ import (
 // keys in the lanes. A word is one column, or 2 or 4 of a narrow type:
 //
 //	bfloat16   the lower half is shifted up, the upper half is masked
-//	binary16   words are sorted into even and odd halves, which are converted
+//	binary16   words are sorted into even and odd halves, which are converted; on AVX2 see slots.go
 //	int8       bytes are converted one by one, see WidenByte, and multiplied by the keys' scales
 //
 // The scales lie side by side, as the keys in the lanes. Those of the next group of columns
@@ -37,20 +37,20 @@ func (g *gen) newKeyWidener(e spec.Element) *keyWidener {
 	w := &keyWidener{g: g, element: e, n: g.SkinnyWords()}
 	switch e {
 	case spec.F16:
-		w.aux = g.HalvesOrder(g.Gen)
+		if g.EVEX() {
+			w.aux = g.HalvesOrder()
+		}
 	case spec.BF16:
 		w.aux = g.AtHand(g.Constant(0xffff0000))
 	case spec.Int8:
 		w.n = 4 // are 16 columns
-		w.bytesOf = g.WordBytes(g.Gen)
+		w.bytesOf = g.WordBytes()
 		scales := g.Param("scales")
 		w.first, w.at, w.left = g.Memory(scales.Base()), g.Memory(scales.Len()), g.Memory(scales.Cap())
 		w.lsc, w.group = g.Argument("lsc"), g.Argument("group")
 		g.SHLQ(operand.Imm(2), w.lsc)
 	}
-	if w.kept = g.SkinnyKept(e); w.kept < w.n {
-		w.waiting = g.Frame((w.n - w.kept) * g.VecBytes())
-	}
+	w.kept = g.SkinnyKept(e)
 	return w
 }
 
@@ -93,6 +93,13 @@ func (w *keyWidener) next(name string) {
 	w.g.Label(name)
 }
 
+// scales returns the current scales of the tile's keys.
+func (w *keyWidener) scales() operand.Mem {
+	p := w.g.GP64()
+	w.g.MOVQ(w.at, p)
+	return emit.At(p, 0)
+}
+
 // load loads the words of a step, of vector v of keys.
 func (w *keyWidener) load(row func(i int) operand.Mem, v int) []reg.VecVirtual {
 	if w.n == w.g.SkinnyWords() {
@@ -105,9 +112,7 @@ func (w *keyWidener) load(row func(i int) operand.Mem, v int) []reg.VecVirtual {
 func (w *keyWidener) columns(words []reg.VecVirtual, v int) (columns []emit.KeyColumn) {
 	var scales operand.Op
 	if w.element == spec.Int8 {
-		p := w.g.GP64()
-		w.g.MOVQ(w.at, p)
-		scales = w.g.AtHand(emit.At(p, v*w.g.VecBytes()))
+		scales = w.g.AtHand(w.scales().Offset(v * w.g.VecBytes()))
 	}
 	for i, t := range words {
 		if v == 0 && i >= w.kept {
@@ -138,7 +143,7 @@ func (w *keyWidener) split(t reg.VecVirtual, scales operand.Op) []emit.KeyColumn
 	case spec.Float32:
 		return []emit.KeyColumn{func() reg.VecVirtual { return t }}
 	case spec.F16:
-		return w.g.WidenWords(w.g.Context, t, w.aux)
+		return w.g.WidenWords(t, w.aux)
 	case spec.BF16:
 		return []emit.KeyColumn{func() reg.VecVirtual {
 			even := w.g.Vec()
@@ -152,7 +157,7 @@ func (w *keyWidener) split(t reg.VecVirtual, scales operand.Op) []emit.KeyColumn
 	var columns []emit.KeyColumn
 	for _, b := range w.bytesOf {
 		columns = append(columns, func() reg.VecVirtual {
-			x := w.g.WidenByte(w.g.Gen, t, b)
+			x := w.g.WidenByte(t, b)
 			w.g.VMULPS(scales, x, x)
 			return x
 		})
