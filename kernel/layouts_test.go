@@ -178,6 +178,23 @@ func TestRagged(t *testing.T) {
 	})
 }
 
+// Joint rows of 4 bits begin where their numbers do, two of which share a byte.
+func TestPackedInt4(t *testing.T) {
+	data := make([]kernel.Int4x2, 3*6*4/2)
+	for i := range data {
+		data[i] = kernel.Int4x2(i)
+	}
+	q, k, v := kernel.PackedQKV(data, 1, 3, 2, 2, 4)
+	for i, x := range []kernel.Tensor{q, k, v} {
+		for l := range 3 {
+			row := kernel.Row[kernel.Int4x2](x, 0, 1, l)
+			if want := kernel.Int4x2(l*12 + i*4 + 2); len(row) != 2 || row[0] != want || row[1] != want+1 {
+				t.Errorf("tensor %d, token %d: %v, want %d and the next", i, l, row, want)
+			}
+		}
+	}
+}
+
 // TestRaggedViews: a joint projection and any strides can be ragged.
 func TestRaggedViews(t *testing.T) {
 	data := testutil.Floats(9 * 6 * 4)

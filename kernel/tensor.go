@@ -43,8 +43,9 @@ func BLHD[E Element](data []E, b, l, h, d int) Tensor {
 func PackedQKV[E Element](data []E, b, l, heads, kvHeads, d int) (q, k, v Tensor) {
 	token := ints.MulSat(ints.AddSat(heads, ints.MulSat(2, kvHeads)), d)
 	strides := [3]int{ints.MulSat(l, token), d, token}
+	like := viewOf[E](nil, [4]int{}, [3]int{})
 	part := func(first, n int) Tensor {
-		at := min(max(ints.MulSat(first, d), 0), len(data))
+		at := min(max(ints.MulSat(first, d)/like.DType().PerByte(), 0), len(data))
 		return Strided(data[at:], [4]int{b, n, l, d}, strides)
 	}
 	return part(0, heads), part(heads, kvHeads), part(ints.AddSat(heads, kvHeads), kvHeads)
