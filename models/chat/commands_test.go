@@ -8,7 +8,7 @@ import (
 // converse runs a conversation of some lines.
 func converse(t *testing.T, lines []string, args ...string) (out, report string) {
 	t.Helper()
-	out, report, err := try(t.Context(), terminal{strings.NewReader(strings.Join(lines, "\n") + "\n")}, args...)
+	out, report, err := try(t.Context(), keyboard{strings.NewReader(strings.Join(lines, "\n") + "\n")}, args...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/decoder"
-	"golang.org/x/term"
+	"github.com/attn-go/attn/models/internal/terminal"
 )
 
 func main() {
@@ -76,7 +76,7 @@ func (c *config) input(stdin io.Reader, report io.Writer) (text string, talks bo
 	if err := c.inputs.Check(report); err != nil {
 		return "", false, err
 	}
-	if !c.lines && len(c.inputs.Texts) == 0 && slices.Equal(c.inputs.Files, []string{"-"}) && isTerminal(stdin) {
+	if !c.lines && len(c.inputs.Texts) == 0 && slices.Equal(c.inputs.Files, []string{"-"}) && terminal.Is(stdin) {
 		if c.raw || c.n != 1 {
 			return "", false, command.Usage(errors.New("-raw and -n need a prompt"))
 		}
@@ -104,18 +104,6 @@ func (c *config) load() (*decoder.Model, error) {
 		return nil, fmt.Errorf("%s has no template for conversations: %w; -raw continues a text without one", c.model, err)
 	}
 	return m, nil
-}
-
-// isTerminal tells whether a reader is a terminal, whose user can be talked with. Tests have
-// readers that say so.
-func isTerminal(r io.Reader) bool {
-	switch f := r.(type) {
-	case interface{ Terminal() bool }:
-		return f.Terminal()
-	case *os.File:
-		return term.IsTerminal(int(f.Fd()))
-	}
-	return false
 }
 
 // encode returns the tokens of a prompt: the text itself, or a conversation of one question.

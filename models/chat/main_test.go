@@ -164,15 +164,15 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// A terminal is a reader that the command takes for one.
-type terminal struct{ io.Reader }
+// A keyboard is a reader that the command takes for a terminal.
+type keyboard struct{ io.Reader }
 
-func (terminal) Terminal() bool { return true }
+func (keyboard) Terminal() bool { return true }
 
 // Of every turn only what is new is read, and a new conversation begins anew.
 func TestConversation(t *testing.T) {
 	args := []string{"-model", tiny(t), "-max", "6", "-temp", "0"}
-	out, report, err := try(t.Context(), terminal{strings.NewReader("hello there\n\nhow are you\n/clear\nhello there\n/quit\nnever read\n")}, args...)
+	out, report, err := try(t.Context(), keyboard{strings.NewReader("hello there\n\nhow are you\n/clear\nhello there\n/quit\nnever read\n")}, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestConversation(t *testing.T) {
 func TestConversationContext(t *testing.T) {
 	args := []string{"-model", tiny(t), "-max", "20", "-temp", "0", "-ctx", "64"}
 	long := strings.Repeat("word ", 20)
-	out, report, err := try(t.Context(), terminal{strings.NewReader(long + "\nhello\n" + long + "\n/clear\nhello\n")}, args...)
+	out, report, err := try(t.Context(), keyboard{strings.NewReader(long + "\nhello\n" + long + "\n/clear\nhello\n")}, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"-n", "2"}, {"-raw"}} {
-		if _, _, err := try(t.Context(), terminal{strings.NewReader("")}, append(args, "-model", "none")...); !errors.As(err, new(command.UsageError)) {
+		if _, _, err := try(t.Context(), keyboard{strings.NewReader("")}, append(args, "-model", "none")...); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q in a conversation: %v", args, err)
 		}
 	}

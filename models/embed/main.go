@@ -21,6 +21,7 @@ import (
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/internal/terminal"
 	"github.com/attn-go/attn/models/passage"
 )
 
@@ -166,7 +167,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if err := c.inputs.CheckOutput("-o", c.out); err != nil {
 		return err
 	}
-	if slices.Contains(c.inputs.Files, "-") && isTerminal(stdin) {
+	if slices.Contains(c.inputs.Files, "-") && terminal.Is(stdin) {
 		fmt.Fprintln(report, "embed: reading lines of the standard input, which ^D ends")
 	}
 	e, err := c.embedder()
@@ -221,7 +222,7 @@ func (c *config) store(e *embedding.Embedder, report io.Writer) store {
 // showsBar returns whether a progress bar makes sense: for files, unless vectors appear on the
 // same terminal.
 func (c *config) showsBar(out io.Writer) bool {
-	return len(c.inputs.Files) > 0 && (c.isQuery || c.out != "" || !isTerminal(out))
+	return len(c.inputs.Files) > 0 && (c.isQuery || c.out != "" || !terminal.Is(out))
 }
 
 // embedder loads the model.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/attn-go/attn/models/internal/terminal"
 	"github.com/attn-go/attn/models/passage"
 )
 
@@ -81,5 +82,5 @@ func wantsColours(flag string, out io.Writer) bool {
 	if flag != "auto" {
 		return flag == "always"
 	}
-	return isTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return terminal.Is(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }

@@ -2,11 +2,11 @@ package main
 
 import (
 	"io"
-	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
+
+	"github.com/attn-go/attn/models/internal/terminal"
 )
 
 // A progress shows how much of the input is done.
@@ -15,7 +15,7 @@ type progress struct{ bar *progressbar.ProgressBar }
 // newProgress shows a bar on w if it is wanted and w is a terminal. bytes is the size of the
 // input, -1 if it is unknown.
 func newProgress(w io.Writer, bytes int64, wanted bool) *progress {
-	if !wanted || !isTerminal(w) {
+	if !wanted || !terminal.Is(w) {
 		return &progress{}
 	}
 	return &progress{progressbar.NewOptions64(bytes,
@@ -40,10 +40,4 @@ func (p *progress) close() {
 		p.bar.Finish()
 		p.bar.Clear()
 	}
-}
-
-// isTerminal returns whether f, a reader or a writer, is a terminal.
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -15,11 +15,10 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/internal/terminal"
 	"github.com/attn-go/attn/models/passage"
 )
 
@@ -119,7 +118,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if err := c.inputs.Check(report); err != nil {
 		return err
 	}
-	if slices.Contains(c.inputs.Files, "-") && isTerminal(stdin) {
+	if slices.Contains(c.inputs.Files, "-") && terminal.Is(stdin) {
 		fmt.Fprintln(report, "rerank: reading lines of the standard input, which ^D ends")
 	}
 	r, err := models.OpenReranker(c.model, embedding.LoadOptions{})
@@ -141,10 +140,4 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	}
 	fmt.Fprintf(report, "%d passages in %.3g s\n", len(all), time.Since(begin).Seconds())
 	return write(out, best(all, c.top))
-}
-
-// isTerminal returns whether a reader is a terminal.
-func isTerminal(r io.Reader) bool {
-	f, ok := r.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
