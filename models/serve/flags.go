@@ -136,6 +136,7 @@ func (c *config) defineLimits(fs *flag.FlagSet) {
 	fs.IntVar(&s.StepTokens, "step", 512, "most tokens of prompts in a step while no answer runs")
 	fs.IntVar(&s.ChunkTokens, "chunk", 64, "most tokens of prompts in a step beside answers: with fewer, answers run more evenly and prompts take longer")
 	fs.IntVar(&s.Texts, "texts", 2048, "most texts of a request for embeddings or ranks")
+	fs.IntVar(&s.Grammars, "grammars", 8, "requests with a response_format at once, of which each may take 128 MiB; others get status 503")
 	fs.IntVar(&s.Choices, "choices", 16, "most choices of a request")
 	fs.DurationVar(&s.Timeout, "timeout", 10*time.Minute, "most time of a request, waiting included")
 	fs.DurationVar(&s.BodyTimeout, "read-timeout", 30*time.Second, "most time for reading a request")
@@ -162,7 +163,7 @@ func (c *config) check() error {
 		n    int
 	}{
 		{"-running", c.settings.Running}, {"-waiting", c.settings.Waiting}, {"-waiting-per-key", c.settings.WaitingPerKey}, {"-requests", c.settings.Requests}, {"-max", c.settings.MaxTokens},
-		{"-step", c.settings.StepTokens}, {"-chunk", c.settings.ChunkTokens}, {"-texts", c.settings.Texts}, {"-choices", c.settings.Choices},
+		{"-step", c.settings.StepTokens}, {"-chunk", c.settings.ChunkTokens}, {"-texts", c.settings.Texts}, {"-choices", c.settings.Choices}, {"-grammars", c.settings.Grammars},
 	} {
 		if n.n < 1 {
 			return command.Usage(fmt.Errorf("%s is %d, want 1 or more", n.flag, n.n))

@@ -128,6 +128,31 @@ func TestChat(t *testing.T) {
 	}
 }
 
+// TestResponseFormat: a text is JSON of the schema, or any object.
+func TestResponseFormat(t *testing.T) {
+	s := newServer(t, fixed())
+	user := `{"model": "tiny", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 100, "seed": 5, "temperature": 1, "response_format": `
+	a := answerOf[chatAnswer](t, post(s, "/v1/chat/completions", user+`{"type": "json_schema", "json_schema": {"name": "a", "strict": true,
+		"schema": {"type": "object", "properties": {"a": {"enum": ["x", "yes"]}, "b": {"type": "boolean"}}, "required": ["a", "b"], "additionalProperties": false}}}}`))
+	var got struct {
+		A string
+		B *bool
+	}
+	if err := json.Unmarshal([]byte(a.Choices[0].Message.Content), &got); err != nil || got.A != "x" && got.A != "yes" || got.B == nil || *a.Choices[0].Reason != "stop" {
+		t.Errorf("%v: %+v", err, a.Choices[0])
+	}
+	a = answerOf[chatAnswer](t, post(s, "/v1/chat/completions", user+`{"type": "json_object"}}`))
+	if text := a.Choices[0].Message.Content; !strings.HasPrefix(text, "{") || *a.Choices[0].Reason == "stop" && !json.Valid([]byte(text)) {
+		t.Errorf("any object is %q", text)
+	}
+	for range cap(s.grammars) {
+		s.grammars <- struct{}{}
+	}
+	if w := post(s, "/v1/chat/completions", user+`{"type": "json_object"}}`); w.Code != 503 {
+		t.Errorf("with all grammars in use: status %d", w.Code)
+	}
+}
+
 // TestCompletions: prompts as texts and as tokens, several choices of each, a stop string, and the end of
 // the context.
 func TestCompletions(t *testing.T) {

@@ -29,11 +29,6 @@ type chatRequest struct {
 	ParallelToolCalls unused `json:"parallel_tool_calls"`
 }
 
-type responseFormat struct {
-	Type       string `json:"type"`
-	JSONSchema absent `json:"json_schema"`
-}
-
 // A message is one of a conversation.
 type message struct {
 	Role    string  `json:"role"`
@@ -70,9 +65,11 @@ func (x *exchange) chat() error {
 			return badParam("top_logprobs", "top_logprobs: got %d, want 0 to %d, with logprobs", o.TopLogprobs, mostTop)
 		}
 	}
-	if q.ResponseFormat != nil && q.ResponseFormat.Type != "text" {
-		return badParam("response_format", "response_format: got %.40q, want text: others are not supported", q.ResponseFormat.Type)
+	release, err := x.limit(&o, q.ResponseFormat)
+	if err != nil {
+		return err
 	}
+	defer release()
 	n, err := q.choices(1, x.s.Choices)
 	if err != nil {
 		return err

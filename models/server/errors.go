@@ -11,6 +11,7 @@ import (
 
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/grammar"
 	"github.com/attn-go/attn/models/server/internal/batch"
 )
 
@@ -73,6 +74,7 @@ func failureOf(err error) *failure {
 	var tooBig *http.MaxBytesError
 	var refused *chattemplate.RefusedError
 	var render *chattemplate.RenderError
+	var limit *grammar.LimitError
 	switch {
 	case errors.As(err, &f):
 		return f
@@ -84,6 +86,8 @@ func failureOf(err error) *failure {
 		return badParam("messages", "%v", render)
 	case errors.As(err, &tooBig):
 		return fail(http.StatusRequestEntityTooLarge, "invalid_request_error", "", "the request has more than %d bytes", tooBig.Limit)
+	case errors.As(err, &limit):
+		return badParam("response_format", "%v", limit)
 	case errors.Is(err, batch.ErrLong):
 		return fail(http.StatusBadRequest, "invalid_request_error", "context_length_exceeded", "the text does not fit into the cache")
 	case errors.Is(err, batch.ErrFull):

@@ -69,6 +69,9 @@ func mix(n int) (list []request) {
 			if r.IntN(3) == 0 {
 				body["logprobs"], body["top_logprobs"] = true, 3
 			}
+			if r.IntN(6) == 0 {
+				body["response_format"] = json.RawMessage(`{"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object", "properties": {"a": {"enum": ["x", "yes"]}, "b": {"type": "integer"}}, "required": ["a", "b"]}}}`)
+			}
 			add("/v1/chat/completions", body)
 		}
 	}
@@ -137,6 +140,7 @@ func TestBodiesDoNotDependOnLoad(t *testing.T) {
 		t.Run(v.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(i), 2))
 			s := fixed()
+			s.Grammars = 32
 			if v.change != nil {
 				v.change(&s)
 			}

@@ -14,14 +14,16 @@ import (
 
 // A Server answers requests. It is an [http.Handler].
 type Server struct {
-	s       Settings
-	hosts   []*host
-	keys    keys
-	slots   chan struct{} // a token for each request
-	bytes   atomic.Int64  // of bodies that may still come
-	metrics *metrics
-	mux     *http.ServeMux
-	created time.Time
+	s     Settings
+	hosts []*host
+	keys  keys
+	slots chan struct{} // a token for each request
+	bytes atomic.Int64  // of bodies that may still come
+
+	grammars chan struct{} // a token for each request that has one
+	metrics  *metrics
+	mux      *http.ServeMux
+	created  time.Time
 
 	ctx  context.Context // ends all work
 	stop context.CancelCauseFunc
@@ -39,7 +41,7 @@ func New(s Settings, models ...*Model) (*Server, error) {
 	if err := s.complete(); err != nil {
 		return nil, err
 	}
-	srv := &Server{s: s, keys: newKeys(s.Keys), slots: make(chan struct{}, s.Requests), created: s.Now(), empty: make(chan struct{})}
+	srv := &Server{s: s, keys: newKeys(s.Keys), slots: make(chan struct{}, s.Requests), grammars: make(chan struct{}, s.Grammars), created: s.Now(), empty: make(chan struct{})}
 	srv.bytes.Store(srv.s.BodiesBytes)
 	srv.ctx, srv.stop = context.WithCancelCause(context.Background())
 	if len(models) == 0 {

@@ -26,8 +26,9 @@ type Settings struct {
 
 	BodyBytes   int64 // of a request; default 4 MiB
 	BodiesBytes int64 // of all requests that are being answered; default 64 MiB; others get status 503
-	Texts       int   // in a request for embeddings or ranks, and prompts of one for completions; default 2048
-	Choices     int   // of a request: prompts times n; default 16
+	Texts       int   // in a request for embeddings or ranks; default 2048
+	Grammars    int   // requests with a response_format at once; others get status 503; default 8
+	Choices     int   // of a request for texts: prompts times n; default 16
 
 	// MaxTokens is the most tokens of an answer if the request does not say; default 512. A request may
 	// have more, as far as the context goes.
@@ -77,7 +78,7 @@ func (s *Settings) complete() error {
 		missing int
 	}{
 		{"Running", &s.Running, 32}, {"Waiting", &s.Waiting, 256}, {"WaitingPerKey", &s.WaitingPerKey, 128}, {"Requests", &s.Requests, 512},
-		{"StepTokens", &s.StepTokens, 512}, {"ChunkTokens", &s.ChunkTokens, 64}, {"Texts", &s.Texts, 2048}, {"Choices", &s.Choices, 16},
+		{"StepTokens", &s.StepTokens, 512}, {"ChunkTokens", &s.ChunkTokens, 64}, {"Texts", &s.Texts, 2048}, {"Choices", &s.Choices, 16}, {"Grammars", &s.Grammars, 8},
 		{"MaxTokens", &s.MaxTokens, 512},
 	} {
 		if *n.to == 0 {

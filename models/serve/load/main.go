@@ -31,6 +31,7 @@ func main() {
 // config is a parsed command line.
 type config struct {
 	options     server.LoadOptions
+	settings    server.Settings
 	chat, embed string
 	clients     []int
 	answers     int // of each client
@@ -48,6 +49,9 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.IntVar(&c.answers, "answers", 2, "answers that each client asks for")
 	fs.IntVar(&c.max, "max", 64, "most tokens of an answer")
 	fs.IntVar(&c.sentences, "sentences", 512, "sentences to embed")
+	fs.IntVar(&c.options.Context, "ctx", 0, "most `tokens` of a text, as in serve")
+	fs.IntVar(&c.settings.StepTokens, "step", 0, "most tokens of prompts in a step while no answer runs, as in serve")
+	fs.IntVar(&c.settings.ChunkTokens, "chunk", 0, "most tokens of prompts in a step beside answers, as in serve")
 	command.ExecFlags(fs, &c.options.Exec)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
@@ -79,6 +83,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer done()
+	if a := c.ask(ctx, url, "Hello.", 2); a.err != nil { // memory that is used for the first time
+		return a.err
+	}
 	fmt.Fprintln(out, "| | tokens/s | time to first token, median | 99% |\n|---|---|---|---|")
 	if err := c.alone(ctx, out); err != nil {
 		return err
@@ -99,13 +106,16 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 func (c *config) serve() (url string, done func(), err error) {
 	var list []*server.Model
 	for _, name := range []string{c.chat, c.embed} {
-		m, err := server.Load(name, c.options)
+		o := c.options
+		o.Name = name // requests name a model as the command line does
+		m, err := server.Load(name, o)
 		if err != nil {
 			return "", nil, err
 		}
 		list = append(list, m)
 	}
-	s, err := server.New(server.Settings{Logger: slog.New(slog.DiscardHandler)}, list...)
+	c.settings.Logger = slog.New(slog.DiscardHandler)
+	s, err := server.New(c.settings, list...)
 	if err != nil {
 		return "", nil, err
 	}

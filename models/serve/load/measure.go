@@ -31,6 +31,8 @@ func (c *config) alone(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	var firsts []time.Duration
+	for range m.Generate(ctx, []int32{0}, decoder.GenerateOptions{MaxTokens: 2}) { // memory that is used for the first time
+	}
 	begin, tokens := time.Now(), 0
 	for i := range 4 {
 		start := time.Now()
