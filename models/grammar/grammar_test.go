@@ -230,7 +230,7 @@ func TestHostile(t *testing.T) {
 			continue
 		}
 		x, err := g.Matcher(NewVocabulary([][]byte{[]byte("a"), []byte("aaaaaaaa"), []byte("b")}))
-		for i := 0; i < 300 && err == nil; i++ {
+		for i := 0; i < 100 && err == nil; i++ {
 			if _, err = x.Mask(); err == nil {
 				err = x.Accept(int32(i % 2))
 			}

@@ -51,6 +51,9 @@ func readValue(d *json.Decoder, depth int) (*value, error) {
 	case string:
 		return &value{kind: "string", text: x}, nil
 	case json.Number:
+		if _, err := x.Float64(); err != nil {
+			return nil, err // no reader could have it
+		}
 		return &value{kind: "number", text: x.String()}, nil
 	case bool:
 		return &value{kind: "boolean", text: strconv.FormatBool(x)}, nil

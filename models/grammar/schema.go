@@ -56,6 +56,11 @@ type schema struct {
 	rules  []rule
 	refs   map[string]ref // rules of parts, by pointer
 	common map[string]ref // rules of every schema, by name
+
+	// What is limited, so that a schema takes no longer than its length accounts for.
+	compared int // pairs of schemas of oneOf
+	ranges   int // of characters in expressions
+	named    int // bytes of names beside additionalProperties
 }
 
 // annotations are keywords that say nothing of values, or are read elsewhere.

@@ -2,9 +2,15 @@ package grammar
 
 import "slices"
 
+// mostCompared is the most pairs of schemas that are compared. More are not clear.
+const mostCompared = 1 << 16
+
 // apart tells whether it is clear that no text of either schema satisfies the other. It looks at
 // types, constants, and required properties.
 func (s *schema) apart(a, b *value, depth int) bool {
+	if s.compared++; s.compared > mostCompared {
+		return false
+	}
 	a, b = s.target(a), s.target(b)
 	if a == nil || b == nil || depth > 8 || a.kind != "object" || b.kind != "object" {
 		return false

@@ -12,6 +12,12 @@ import (
 // plainChar are the characters of a JSON string that need no escape.
 var plainChar = chars("\"\\").not().and(class{{0x20, unicode.MaxRune}})
 
+// escaped are the others: all characters but the surrogates, of which there are none in UTF-8.
+var escaped = plainChar.not()
+
+// mostRanges is the most ranges of characters that expressions may have, which bounds the time for them.
+const mostRanges = 1 << 17
+
 // formats are expressions of values of format. Days are those of every year.
 var formats = map[string]string{
 	"date":      "^" + datePattern + "$",
@@ -77,7 +83,7 @@ func (s *schema) pattern(expression, path string) (expr, error) {
 		return nil, &SchemaError{path, err.Error(), "a regular expression as package regexp has them"}
 	}
 	p := &pattern{s: s, path: path}
-	e, err := p.whole(re.Simplify(), true, true)
+	e, err := p.whole(re, true, true)
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +145,9 @@ func (p *pattern) whole(re *syntax.Regexp, before, after bool) (expr, error) {
 
 // convert returns an expression that is not bound to an end.
 func (p *pattern) convert(re *syntax.Regexp) (expr, error) {
+	if p.s.ranges += 1 + len(re.Rune)/2; p.s.ranges > mostRanges {
+		return nil, &LimitError{"ranges of characters in expressions", mostRanges}
+	}
 	switch re.Op {
 	case syntax.OpEmptyMatch:
 		return literal(""), nil
@@ -193,14 +202,10 @@ func (p *pattern) convert(re *syntax.Regexp) (expr, error) {
 // backslash.
 func (p *pattern) class(c class) expr {
 	all := choice{c.and(plainChar)}
-	for r := rune(0); r < 0x20; r++ {
-		if len(c.and(class{{r, r}})) > 0 {
-			all = append(all, literal(strings.Trim(quote(string(r)), `"`)))
-		}
-	}
-	for _, r := range `"\` {
-		if len(c.and(class{{r, r}})) > 0 {
-			all = append(all, literal(`\`+string(r)))
+	for _, s := range c.and(escaped) {
+		for r := s.lo; r <= s.hi; r++ {
+			text := quote(string(r))
+			all = append(all, literal(text[1:len(text)-1]))
 		}
 	}
 	if len(all) == 1 {

@@ -227,6 +227,9 @@ func (s *schema) additional(v *value, path string, depth int, names []string) (e
 	return s.add("further property", sequence{literal(`"`), key, literal(`"`), s.space(), literal(":"), s.space(), e}), nil
 }
 
+// mostNamed is the most bytes of names of which keys must differ: each becomes some positions.
+const mostNamed = 1 << 13
+
 // otherKey returns the inside of a string that is none of some names, without escapes.
 func (s *schema) otherKey(names []string) (expr, error) {
 	rest := repeat{plainChar, 0, -1}
@@ -235,8 +238,8 @@ func (s *schema) otherKey(names []string) (expr, error) {
 	}
 	root := &nameNode{}
 	for _, name := range names {
-		if len(name) > longestToken {
-			return nil, &LimitError{"bytes of a property beside additionalProperties", longestToken}
+		if s.named += len(name); s.named > mostNamed {
+			return nil, &LimitError{"bytes of properties beside additionalProperties", mostNamed}
 		}
 		root.add([]rune(name))
 	}

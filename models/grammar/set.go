@@ -173,7 +173,7 @@ func (m *machine) step(s *set, b byte) *set {
 func (m *machine) advance(s *set, b byte) *set {
 	m.clear()
 	for _, i := range s.items {
-		m.spend(1)
+		m.spend(1 + len(m.positions[i.at].edges)/8)
 		for _, e := range m.positions[i.at].edges {
 			if e.lo <= b && b <= e.hi {
 				m.visit(item{e.to, i.up})

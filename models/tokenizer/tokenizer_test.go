@@ -97,6 +97,36 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// The bytes of the tokens of a text are the text, but for the space that SentencePiece's begin with. A stream
+// allocates nothing for tokens that are complete.
+func TestTokenBytes(t *testing.T) {
+	for _, name := range []string{"smollm", "gpt2", "llama3", "llama2"} {
+		tok := fromFile(t, name)
+		const text = "The naïve 猫 sits: 😀 on 12 mats\n"
+		ids := tok.Encode(text, Options{NoSpecial: true})
+		var got []byte
+		for _, id := range ids {
+			got = append(got, tok.TokenBytes(id)...)
+		}
+		if strings.TrimPrefix(string(got), " ") != text {
+			t.Errorf("%s: %q, want %q", name, got, text)
+		}
+		if tok.TokenBytes(-1) != nil || tok.TokenBytes(int32(tok.Len())) != nil {
+			t.Errorf("%s: ids without a token have bytes", name)
+		}
+	}
+	tok := fromFile(t, "smollm")
+	s, ids := tok.Stream(false), tok.Encode("The cat sits on the mat.", Options{NoSpecial: true})
+	n := testing.AllocsPerRun(10, func() {
+		for _, id := range ids {
+			s.Next(id)
+		}
+	})
+	if n != 0 {
+		t.Errorf("%v allocations for %d tokens", n, len(ids))
+	}
+}
+
 // Any number of goroutines get the same ids.
 func TestConcurrent(t *testing.T) {
 	all, _ := testLines(t)
