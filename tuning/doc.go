@@ -17,6 +17,7 @@
 //	SkinnyRows     up to so many rows of a KV head the kernels for decoding are used
 //	FullRows       from so many rows on a tile is faster than these if the rows fill it and
 //	               there is one block of keys; 0: never
+//	FullHalfRows   the same for keys of 16 bits
 //	HeadKeys       up to so many keys one kernel multiplies with the values and transposes;
 //	               0: it is not used
 //	QKSegments     so many segments of the columns of keys the kernel for scores of decoding

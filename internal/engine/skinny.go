@@ -26,7 +26,11 @@ func (j *Job) isSkinny(rows int) bool {
 // little of the time.
 func (j *Job) fillsTile() bool {
 	t, rows := j.tier, j.rows()
-	return t.FullRows > 0 && rows >= t.FullRows && j.keys() <= BlockKeys && t.Tile(rows).Lanes == rows
+	least := t.FullRows
+	if x := j.Call.K.DType(); x == view.Float16 || x == view.BFloat16 {
+		least = t.FullHalfRows
+	}
+	return least > 0 && rows >= least && j.keys() <= BlockKeys && t.Tile(rows).Lanes == rows
 }
 
 // getSkinny is get with the prefetch hints of ukernel.SkinnyKernels: next are rows that

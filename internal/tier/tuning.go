@@ -26,8 +26,8 @@ type Tuning struct {
 
 	// FullRows is the least number of rows for which a tile is faster than the skinny
 	// kernels if they fill it and there is at most one block of keys; 0 if none is
-	// known.
-	FullRows int
+	// known. FullHalfRows is the same for keys of 16 bits, which tiles widen in memory.
+	FullRows, FullHalfRows int
 
 	// HeadKeys, if not 0, is the largest number of keys for which HeadValues is faster than a
 	// product and Unpack if V has ColumnSegment columns. The engine knows what holds for others.
@@ -101,6 +101,8 @@ func (t *Tier) Check(x *Tuning) error {
 		return fmt.Errorf("SkinnyRows=%d: want 0 to %d", x.SkinnyRows, ukernel.MaxLanes)
 	case x.FullRows < 0:
 		return fmt.Errorf("FullRows=%d: want 0 or more", x.FullRows)
+	case x.FullHalfRows < 0:
+		return fmt.Errorf("FullHalfRows=%d: want 0 or more", x.FullHalfRows)
 	case x.HeadKeys < 0:
 		return fmt.Errorf("HeadKeys=%d: want 0 or more", x.HeadKeys)
 	case t.lacksVariant(x) != "":

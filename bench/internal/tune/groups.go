@@ -26,6 +26,7 @@ var groups = []group{
 	{"far", []string{"FarPrefetch"}, values("FarPrefetch", 0, 1), decode},
 	{"skinny", []string{"SkinnyRows"}, values("SkinnyRows", 0, 4, 6, 8, 12, 16, 24, 32, 44, 64), draft},
 	{"full", []string{"FullRows"}, values("FullRows", 0, 4, 8, 16, 32), fullTiles},
+	{"halves", []string{"FullHalfRows"}, values("FullHalfRows", 0, 4, 8, 16, 32), fullHalfTiles},
 	{"heads", []string{"HeadKeys"}, values("HeadKeys", 0, 128, 256), plainCalls},
 	{"pairs", []string{"PairBytes"}, values("PairBytes", 0, 256<<10, 512<<10, 1<<20, 2<<20), gradients},
 	{"threads", []string{"ThreadFMAs"}, values("ThreadFMAs", 1<<18, 1<<19, 1<<20, 1<<21, 1<<22, 1<<23), threads},

@@ -22,7 +22,11 @@ type workload struct {
 // attention returns a call on one thread with the next of sets different keys and values each
 // time, so that they come from memory if they are many.
 func attention(name, tier string, heads, kvHeads, lq, lk, d, sets, threads int) workload {
-	x := numbers.Huge(sets * kvHeads * lk * d)
+	return attentionOn(numbers.Huge(sets*kvHeads*lk*d), name, tier, heads, kvHeads, lq, lk, d, sets, threads)
+}
+
+// attentionOn is attention with the memory of the keys and values.
+func attentionOn[E kernel.Element](x []E, name, tier string, heads, kvHeads, lq, lk, d, sets, threads int) workload {
 	var k []kernel.Tensor
 	for i := range sets {
 		k = append(k, kernel.BHLD(x[i*kvHeads*lk*d:][:kvHeads*lk*d], 1, kvHeads, lk, d))
@@ -68,6 +72,15 @@ func draft(tier string) (w []workload, err error) {
 func fullTiles(tier string) (w []workload, err error) {
 	for _, rows := range []int{8, 16, 24, 32} {
 		w = append(w, attention(fmt.Sprint(rows), tier, 8, 8, rows, 256, 64, 1, 1))
+	}
+	return w, nil
+}
+
+// fullHalfTiles are fullTiles with keys and values in float16.
+func fullHalfTiles(tier string) (w []workload, err error) {
+	for _, rows := range []int{8, 16, 24, 32} {
+		x := numbers.Convert(numbers.Huge(8*256*64), numeric.ToF16)
+		w = append(w, attentionOn(x, fmt.Sprint(rows), tier, 8, 8, rows, 256, 64, 1, 1))
 	}
 	return w, nil
 }
