@@ -50,6 +50,8 @@ func TestGolden(t *testing.T) {
 			}
 			return gguf.Q4_1
 		}, kernel.Float32, false, "c8183f6aaf38139db73eba32e7fd76cbc8d79556d99189242759f1b03c904308"},
+		{"Q5_0", all(gguf.Q5_0), kernel.Float32, false, "24fe8ad8bc76035fafa8ff9ca092654e29a1f846ce360100d21e828e4e933657"},
+		{"Q5_0, int8", all(gguf.Q5_0), kernel.Float32, true, "ad03d23dc6cc739262ee6d5d6c2c9e267b4eafd1c20d5429d41fabecdded4747"},
 		{"Q8_0, int8", all(gguf.Q8_0), kernel.Float32, true, "b5defab6314b965fd9bb93e48aefea2ebce491f2091000eaabe8bdcd60201bf7"},
 		{"Q4_0, int8", all(gguf.Q4_0), kernel.Float32, true, "844258a35942728d399cfe1a5332246e126ea2237a50c4f4bc61a486f2dd1a35"},
 		{"Q4_1, int8", all(gguf.Q4_1), kernel.Float32, true, "808f29e22a8d6d9a421a28f1abfa3538171123ab3debab31fe83608ed10f65f3"},
