@@ -133,7 +133,7 @@ func (c *config) defineLimits(fs *flag.FlagSet) {
 	fs.IntVar(&s.WaitingPerKey, "waiting-per-key", 128, "requests of one key, or without keys of one address, that may wait; others get status 429")
 	fs.IntVar(&s.Requests, "requests", 512, "requests that are read and answered at once; others get status 503")
 	fs.IntVar(&c.connections, "connections", 1024, "connections that are open at once; others wait")
-	fs.IntVar(&s.StepTokens, "step", 512, "most tokens of prompts in a step while no answer runs")
+	fs.IntVar(&s.StepTokens, "step", 128, "most tokens of prompts in a step while no answer runs: with more, long prompts take less time and others wait longer")
 	fs.IntVar(&s.ChunkTokens, "chunk", 64, "most tokens of prompts in a step beside answers: with fewer, answers run more evenly and prompts take longer")
 	fs.IntVar(&s.Texts, "texts", 2048, "most texts of a request for embeddings or ranks")
 	fs.IntVar(&s.Grammars, "grammars", 8, "requests with a response_format at once, of which each may take 128 MiB; others get status 503")

@@ -11,7 +11,8 @@ import (
 )
 
 // BenchmarkOverhead: what HTTP, JSON and the queue take. Embed is the model alone, which is tiny, HTTP a
-// request for the same over the loopback interface.
+// request for the same over the loopback interface, and Healthz one that needs no model. Both have Go's
+// client, which runs on the same cores.
 func BenchmarkOverhead(b *testing.B) {
 	models := tinyModels(b, kernel.Exec{Threads: 1}, 16)
 	b.Run("Embed", func(b *testing.B) {
@@ -21,18 +22,27 @@ func BenchmarkOverhead(b *testing.B) {
 			}
 		}
 	})
+	web := httptest.NewServer(serverOf(b, fixed(), models...))
+	defer web.Close()
+	read := func(b *testing.B, response *http.Response, err error) {
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != 200 {
+			b.Fatal(err, response.StatusCode)
+		}
+		response.Body.Close()
+	}
 	b.Run("HTTP", func(b *testing.B) {
-		web := httptest.NewServer(serverOf(b, fixed(), models...))
-		defer web.Close()
 		for b.Loop() {
 			response, err := http.Post(web.URL+"/v1/embeddings", "application/json", strings.NewReader(`{"model": "bert-1", "input": "the cat"}`))
-			if err != nil {
-				b.Fatal(err)
-			}
-			if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != 200 {
-				b.Fatal(err, response.StatusCode)
-			}
-			response.Body.Close()
+			read(b, response, err)
+		}
+	})
+	b.Run("Healthz", func(b *testing.B) {
+		for b.Loop() {
+			response, err := http.Get(web.URL + "/healthz")
+			read(b, response, err)
 		}
 	})
 }

@@ -21,7 +21,7 @@ type Settings struct {
 	WaitingPerKey int // of which as many may be of one key; default 128
 	Requests      int // requests at once whose bodies are read or whose answers are made; default 512
 
-	StepTokens  int // most tokens of prompts in a step while no answer runs; default 512
+	StepTokens  int // most tokens of prompts in a step while no answer runs; default 128
 	ChunkTokens int // most tokens of prompts in a step beside answers; default 64
 
 	BodyBytes   int64 // of a request; default 4 MiB
@@ -78,7 +78,7 @@ func (s *Settings) complete() error {
 		missing int
 	}{
 		{"Running", &s.Running, 32}, {"Waiting", &s.Waiting, 256}, {"WaitingPerKey", &s.WaitingPerKey, 128}, {"Requests", &s.Requests, 512},
-		{"StepTokens", &s.StepTokens, 512}, {"ChunkTokens", &s.ChunkTokens, 64}, {"Texts", &s.Texts, 2048}, {"Choices", &s.Choices, 16}, {"Grammars", &s.Grammars, 8},
+		{"StepTokens", &s.StepTokens, 128}, {"ChunkTokens", &s.ChunkTokens, 64}, {"Texts", &s.Texts, 2048}, {"Choices", &s.Choices, 16}, {"Grammars", &s.Grammars, 8},
 		{"MaxTokens", &s.MaxTokens, 512},
 	} {
 		if *n.to == 0 {
