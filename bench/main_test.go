@@ -119,11 +119,11 @@ func TestSuiteBenchFormat(t *testing.T) {
 		name, _, _ := strings.Cut(l, "/")
 		count[name]++
 	}
-	if count["BenchmarkLinear"] != 24 || count["BenchmarkNorm"] != 12 {
+	if count["BenchmarkLinear"] != 36 || count["BenchmarkNorm"] != 12 {
 		t.Errorf("%v in\n%s", count, out)
 	}
 	f, e := results.Read(path)
-	if e != nil || len(f.Linear) != 8 || len(f.Norms) != 4 || len(f.Linear[0].Runs) != 3 {
+	if e != nil || len(f.Linear) != 12 || len(f.Norms) != 4 || len(f.Linear[0].Runs) != 3 {
 		t.Errorf("%+v, %v", f, e)
 	}
 }
