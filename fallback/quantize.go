@@ -55,7 +55,7 @@ func quantizeInt4(dst []byte, ldd int, scales []float32, lsc int, src []float32,
 			if high < -low {
 				high = low
 			}
-			scale := high/least + 0
+			scale := float32(high/least) + 0 // not fused to a product and a sum in one
 			scales[r*lsc+g] = scale
 			code := func(x float32) byte {
 				if scale == 0 {
