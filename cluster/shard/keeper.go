@@ -56,7 +56,7 @@ func (k *keeper) round(ctx context.Context) error {
 	}
 	live, _ := choose(found)
 	now := time.Now()
-	if now.Sub(k.looked) > k.gone/2 { // a long round: who was there is given the whole time again
+	if now.Sub(k.looked) > max(k.gone, searchTime) { // a long round: who was there is given the whole time again
 		for w, last := range k.seen {
 			k.seen[w] = last.Add(now.Sub(k.looked))
 		}
