@@ -12,9 +12,13 @@ import (
 // ErrLocked is the error of [Serve] if another server uses its StoreDir.
 var ErrLocked = errors.New("another server uses it")
 
-// lockName is a file in each folder of a server, which the server holds. So two servers do not write one
-// folder, and what a server has left that was killed is told from what one uses.
-const lockName = "attn.lock"
+// A server holds a file in its folder, so that two do not write one folder, and so that what a server has
+// left that was killed is told from what one uses. In temporary folders it has a name of its own:
+// nothing else is ever removed.
+const (
+	lockName     = "attn.lock"
+	tempLockName = "attn-temporary.lock"
+)
 
 // tempPattern is the form of the names of temporary folders.
 const tempPattern = "attn-jetstream*"
@@ -29,21 +33,35 @@ type store struct {
 // openStore opens a folder, which it makes if need be. "" is a temporary one; those that servers have left
 // that were killed are removed then.
 func openStore(dir string) (*store, error) {
-	s := &store{dir: dir}
-	var err error
 	if dir == "" {
 		removeLeft()
-		s.temporary = true
-		s.dir, err = os.MkdirTemp("", tempPattern)
-	} else {
-		err = os.MkdirAll(dir, 0o750)
+		return openTemporary()
 	}
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return nil, fmt.Errorf("hub: %w", err)
+	}
+	s := &store{dir: dir, lock: flock.New(filepath.Join(dir, lockName))}
+	if ok, err := s.lock.TryLock(); err != nil || !ok {
+		return nil, errors.Join(fmt.Errorf("hub: %s: %w", dir, ErrLocked), err)
+	}
+	return s, nil
+}
+
+// openTemporary makes a temporary folder. It holds the lock before the folder has it under the name by
+// which others look for it, so that they never take the folder for one that was left.
+func openTemporary() (*store, error) {
+	dir, err := os.MkdirTemp("", tempPattern)
 	if err != nil {
 		return nil, fmt.Errorf("hub: %w", err)
 	}
-	s.lock = flock.New(filepath.Join(s.dir, lockName))
-	if ok, err := s.lock.TryLock(); err != nil || !ok {
-		return nil, errors.Join(fmt.Errorf("hub: %s: %w", s.dir, ErrLocked), err)
+	s := &store{dir: dir, temporary: true, lock: flock.New(filepath.Join(dir, tempLockName+".new"))}
+	ok, err := s.lock.TryLock()
+	if err == nil && ok {
+		err = os.Rename(s.lock.Path(), filepath.Join(dir, tempLockName))
+	}
+	if err != nil || !ok {
+		s.close()
+		return nil, fmt.Errorf("hub: %s: %w", dir, err)
 	}
 	return s, nil
 }
@@ -61,7 +79,7 @@ func (s *store) close() {
 func removeLeft() {
 	left, _ := filepath.Glob(filepath.Join(os.TempDir(), tempPattern)) // the pattern is right
 	for _, dir := range left {
-		name := filepath.Join(dir, lockName)
+		name := filepath.Join(dir, tempLockName)
 		if _, err := os.Stat(name); err != nil {
 			continue
 		}

@@ -33,22 +33,27 @@ func TestTemporaryStores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left, strange := filepath.Join(dir, "attn-jetstream1"), filepath.Join(dir, "attn-jetstream2")
-	if err := errors.Join(os.Mkdir(left, 0o700), os.Mkdir(strange, 0o700), os.WriteFile(filepath.Join(left, lockName), nil, 0o600)); err != nil {
+	left, strange, named := filepath.Join(dir, "attn-jetstream1"), filepath.Join(dir, "attn-jetstream2"), filepath.Join(dir, "attn-jetstream")
+	if err := errors.Join(os.Mkdir(left, 0o700), os.Mkdir(strange, 0o700), os.WriteFile(filepath.Join(left, tempLockName), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
+	old, err := openStore(named)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.close()
 	next, err := openStore("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]bool{running.dir: true, next.dir: true, strange: true, left: false} {
+	for name, want := range map[string]bool{running.dir: true, next.dir: true, strange: true, named: true, left: false} {
 		if _, err := os.Stat(name); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	next.close()
 	running.close()
-	if all, _ := os.ReadDir(dir); len(all) != 1 {
+	if all, _ := os.ReadDir(dir); len(all) != 2 {
 		t.Errorf("%v", all)
 	}
 }

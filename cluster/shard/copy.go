@@ -3,6 +3,9 @@ package shard
 import (
 	"context"
 	"errors"
+	"slices"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
 )
@@ -29,13 +32,11 @@ func (b *blockRepair) send(ctx context.Context, from, to string, lo, hi int) err
 	return b.ask(ctx, from, wire.Send{Lo: lo, Hi: hi, To: to})
 }
 
-// check returns an error if a worker does not hold the block.
-func (b *blockRepair) check(ctx context.Context, worker string) error {
-	return b.ask(ctx, worker, wire.Send{Lo: b.rows, Hi: b.rows})
-}
-
-// ask sends a message about the block.
+// ask sends a message about the block to one of the workers that are there.
 func (b *blockRepair) ask(ctx context.Context, worker string, m wire.Send) error {
+	if worker != b.leaving && !slices.Contains(b.live, worker) {
+		return &WorkerError{worker, CodeSilent, "it is gone", nats.ErrNoResponders}
+	}
 	m.Geometry, m.Sequence, m.Epoch, m.Block, m.Rows = b.client.geometry, b.name, b.epoch, b.block, b.rows
 	ctx, cancel := context.WithTimeout(ctx, b.client.config.Timeout)
 	defer cancel()

@@ -19,6 +19,7 @@ type keeper struct {
 	gone   time.Duration        // after which a worker that does not answer counts as gone
 	seen   map[string]time.Time // when each worker has answered last
 	start  time.Time            // stands for workers that have never answered
+	looked time.Time            // of the last search
 	rest   int                  // rounds until the directory is read again if nothing changes
 	live   []string             // workers of the last round
 }
@@ -54,8 +55,16 @@ func (k *keeper) round(ctx context.Context) error {
 		return err
 	}
 	live, _ := choose(found)
+	now := time.Now()
+	if now.Sub(k.looked) > max(k.gone, searchTime) { // a long round: who was there is given the whole time again
+		for w, last := range k.seen {
+			k.seen[w] = last.Add(now.Sub(k.looked))
+		}
+		k.start = k.start.Add(now.Sub(k.looked))
+	}
+	k.looked = now
 	for _, w := range live {
-		k.seen[w] = time.Now()
+		k.seen[w] = now
 	}
 	if !slices.Contains(live, k.worker.config.Name) {
 		return nil // it is cut off, or leaves

@@ -57,6 +57,7 @@ func (w *Worker) announce() error {
 	w.notice, err = micro.AddService(w.conn.Conn, micro.Config{Name: service, Version: serviceVersion,
 		Description: "says that a worker leaves", Metadata: metadata, QueueGroupDisabled: true})
 	if err != nil {
+		w.leaving.Store(false)
 		return fmt.Errorf("shard: %w", err)
 	}
 	return w.conn.Flush()

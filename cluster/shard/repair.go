@@ -2,10 +2,12 @@ package shard
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
 
+	"github.com/nats-io/nats.go"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
@@ -192,18 +194,25 @@ type blockRepair struct {
 // run finds out which workers hold the block, and copies it to as many as are missing.
 func (b *blockRepair) run(ctx context.Context) {
 	held := false
+	var left []string
 	for _, w := range b.before {
-		if w != b.leaving && !slices.Contains(b.live, w) {
-			b.causes = append(b.causes, &WorkerError{w, CodeSilent, "it is gone", nil})
-		} else if err := b.check(ctx, w); err != nil {
+		err := b.ask(ctx, w, wire.Send{Lo: b.rows, Hi: b.rows})
+		if err != nil {
 			b.causes = append(b.causes, err)
-		} else if held = true; w != b.leaving {
-			b.after = append(b.after, w)
+		}
+		held = held || err == nil
+		if w != b.leaving && (err == nil || isBusy(err)) {
+			left = append(left, w)
 		}
 	}
-	if !held {
+	switch {
+	case !held: // or nobody says so
+		return
+	case ctx.Err() != nil: // nothing is known of some of them
+		b.after = b.before
 		return
 	}
+	b.after = left
 	for _, w := range b.candidates() {
 		if len(b.after) >= b.client.config.Replicas {
 			break
@@ -213,6 +222,9 @@ func (b *blockRepair) run(ctx context.Context) {
 		}
 	}
 }
+
+// isBusy tells whether a worker is there and has not answered: it may hold what it held.
+func isBusy(err error) bool { return silent(err) && !errors.Is(err, nats.ErrNoResponders) }
 
 // candidates returns the workers that could hold the block too, best first.
 func (b *blockRepair) candidates() []string {
@@ -237,12 +249,13 @@ func (b *blockRepair) copyTo(ctx context.Context, worker string) bool {
 
 // extend copies rows that were appended meanwhile, up to so many of the block.
 func (b *blockRepair) extend(ctx context.Context, epoch uint64, rows int) error {
-	from := b.rows
-	b.epoch, b.rows = epoch, rows
+	more := *b
+	more.epoch, more.rows = epoch, rows
 	for _, w := range b.added {
-		if err := b.copy(ctx, w, from, rows); err != nil {
+		if err := more.copy(ctx, w, b.rows, rows); err != nil {
 			return err
 		}
 	}
+	b.epoch, b.rows = epoch, rows
 	return nil
 }

@@ -51,7 +51,7 @@ func (m *messenger) requestOnce(ctx context.Context, worker, name string, data [
 	reply, err := m.conn.RequestMsgWithContext(ctx, msg)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders) || errors.Is(context.Cause(ctx), nats.ErrNoResponders):
-		return nil, &WorkerError{worker, CodeSilent, "it is gone", err}
+		return nil, &WorkerError{worker, CodeSilent, "it is gone", nats.ErrNoResponders}
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, &WorkerError{worker, CodeSilent, "it took too long", err}
 	case err != nil:

@@ -116,7 +116,8 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
 	if c.Repair > 0 {
-		k := &keeper{worker: w, gone: c.Repair, seen: map[string]time.Time{}, start: time.Now()}
+		now := time.Now()
+		k := &keeper{worker: w, gone: c.Repair, seen: map[string]time.Time{}, start: now, looked: now}
 		w.keepers.Go(func() { k.keep(w.ctx) })
 	}
 	return w, nil
