@@ -61,11 +61,7 @@ type builder struct {
 func compile(rules []rule, root int) (a *automata, err error) {
 	b := &builder{rules: rules}
 	b.root = int32(root)
-	defer func() {
-		if limit, ok := recover().(*LimitError); ok {
-			a, err = nil, limit
-		}
-	}()
+	defer limited(&err)
 	for i := 0; i < len(b.rules); i++ { // building adds rules
 		end := b.add(position{end: true})
 		b.starts = append(b.starts, b.build(b.rules[i].is, end))

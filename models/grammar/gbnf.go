@@ -181,7 +181,10 @@ func (p *parser) sequence() (expr, error) {
 			return all, nil
 		}
 		p.space(p.nesting > 0)
-		for p.at < len(p.text) && strings.IndexByte("*+?{", p.text[p.at]) >= 0 {
+		for n := 1; p.at < len(p.text) && strings.IndexByte("*+?{", p.text[p.at]) >= 0; n++ {
+			if n > mostNesting { // each is an expression around the one before
+				return nil, &LimitError{"repetitions of one item within each other", mostNesting}
+			}
 			if e, err = p.repeat(e); err != nil {
 				return nil, err
 			}

@@ -206,12 +206,24 @@ func TestParseErrors(t *testing.T) {
 		"root ::= \xff":                        "bytes that are not UTF-8",
 		"root ::= " + strings.Repeat("(", 300): "more than 200 groups",
 		"root ::= [a-z]{131072} \"a\"":         "more than 131072 states",
+		"root ::= \"a\"" + strings.Repeat("?", mostNesting+1): "more than 200 repetitions of one item",
 	} {
 		g, err := Parse(text)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.50q: %v, %v, want %q", text, g, err, want)
 		}
 	}
+}
+
+// A defect of this package is a panic of its own, not a grammar that is nil.
+func TestCompilePanics(t *testing.T) {
+	defer func() {
+		if r := recover(); r == nil {
+			t.Error("an expression of no known kind compiles")
+		}
+	}()
+	a, err := compile([]rule{{"root", struct{}{}}}, 0)
+	t.Errorf("%v, %v", a, err)
 }
 
 // Grammars whose readings multiply take bounded time, or are an error.
