@@ -230,6 +230,31 @@ func TestKeysShareFairly(t *testing.T) {
 	}
 }
 
+// A key that begins while nobody works has not saved up what others had before.
+func TestKeysShareAfterPause(t *testing.T) {
+	s, _ := newScheduler(t, 100, 4, func(o *Options) { o.Running = 1 })
+	submit(t, s, newCall(t.Context(), "old", tokensOf(rand.New(rand.NewPCG(1, 5)), 300), 2))
+	finish(t, s)
+	var order []string
+	add := func(key string, n int) {
+		c := newCall(t.Context(), key, []int32{int32(n), 9, 8}, 2)
+		done := c.Done
+		c.Done = func(err error) { order = append(order, key); done(err) }
+		submit(t, s, c)
+	}
+	for i := range 4 {
+		add("new", i)
+	}
+	s.step(t.Context())
+	for i := range 4 {
+		add("old", 10+i)
+	}
+	finish(t, s)
+	if want := []string{"new", "old", "new", "old", "new", "old", "new", "old"}; !slices.Equal(order, want) {
+		t.Errorf("the order is %q, want %q", order, want)
+	}
+}
+
 func TestSubmitErrors(t *testing.T) {
 	s, _ := newScheduler(t, 10, 4, func(o *Options) { o.Waiting, o.PerKey = 3, 2 })
 	for i, c := range []struct {
