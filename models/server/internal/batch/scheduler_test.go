@@ -318,6 +318,28 @@ func TestPanics(t *testing.T) {
 	}
 }
 
+// If there is no new session after a panic, what comes later is refused.
+func TestPanicWithoutNewSession(t *testing.T) {
+	s, f := newScheduler(t, 20, 4, nil)
+	if err := s.Ready(); err != nil {
+		t.Errorf("at first: %v", err)
+	}
+	lost := errors.New("no memory")
+	s.o.Open = func() (Session, error) { return (*fake)(nil), lost }
+	f.fail = func(int) error { panic("lost") }
+	submit(t, s, newCall(t.Context(), "", []int32{1, 2, 3}, 5))
+	finish(t, s)
+	if err := s.Submit(&newCall(t.Context(), "", []int32{1, 2, 3}, 5).Request); !errors.Is(err, ErrClosed) {
+		t.Errorf("a request after it: %v, want %v", err, ErrClosed)
+	}
+	if err := s.Submit(&newCall(t.Context(), "", nil, 5).Request); !errors.Is(err, ErrClosed) {
+		t.Errorf("a bad request after it: %v, want %v", err, ErrClosed)
+	}
+	if err := s.Ready(); !errors.Is(err, ErrClosed) {
+		t.Errorf("after it: %v, want %v", err, ErrClosed)
+	}
+}
+
 // An error of a step ends its requests with it.
 func TestErrors(t *testing.T) {
 	s, f := newScheduler(t, 20, 4, nil)
