@@ -316,3 +316,26 @@ func FuzzRequests(f *testing.F) {
 		}
 	})
 }
+
+// TestReady: a language model that takes no more requests is not ready.
+func TestReady(t *testing.T) {
+	s := newServer(t, fixed())
+	if w := get(s, "/readyz"); w.Code != 200 {
+		t.Errorf("at first: status %d", w.Code)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	o, err := chatOptions(s.find(chatModel).generate, &s.s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, err := batch.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended.Run(ctx)
+	s.hosts = append(s.hosts, &host{Model: &Model{name: "ended"}, texts: ended})
+	if w := get(s, "/readyz"); w.Code != 503 || !strings.Contains(w.Body.String(), "ended") {
+		t.Errorf("with a model that has ended: status %d, %s", w.Code, w.Body)
+	}
+}

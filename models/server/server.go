@@ -128,12 +128,19 @@ func (s *Server) Close(ctx context.Context) (err error) {
 	return err
 }
 
-// ready reports whether requests are taken.
+// ready reports whether requests are taken, by the server and by every language model.
 func (s *Server) ready() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closing {
 		return errors.New("closing")
+	}
+	for _, h := range s.hosts {
+		if h.texts != nil {
+			if err := h.texts.Ready(); err != nil {
+				return fmt.Errorf("%s: %w", h.name, err)
+			}
+		}
 	}
 	return nil
 }

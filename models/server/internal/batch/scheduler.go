@@ -70,6 +70,7 @@ type Options struct {
 // A Scheduler runs the requests of a model. Submit and Stats are for any number of goroutines.
 type Scheduler struct {
 	o       Options
+	page    int // tokens of a page, never changed: Submit reads it while Run works
 	session Session
 	tree    *tree
 	running []*task // in the order in which they began
@@ -109,28 +110,35 @@ type task struct {
 // New returns a scheduler, which does nothing before Run.
 func New(o Options) (*Scheduler, error) {
 	s := &Scheduler{o: o, wake: make(chan struct{}, 1)}
-	return s, s.open()
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	s.page = s.session.PageSize()
+	return s, nil
 }
 
 // open begins with a new session.
-func (s *Scheduler) open() (err error) {
-	if s.session, err = s.o.Open(); err != nil {
-		return err
+func (s *Scheduler) open() error {
+	session, err := s.o.Open()
+	if err != nil {
+		return err // and whatever came with it is no session
 	}
-	s.tree = newTree(s.session.PageSize())
+	s.session, s.tree = session, newTree(session.PageSize())
 	return nil
 }
 
 // Submit lets a request wait for its turn.
 func (s *Scheduler) Submit(r *Request) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
+	case s.closed:
+		return ErrClosed
 	case len(r.Prompt) == 0:
 		return ErrEmpty
 	case r.Most <= len(r.Prompt) || s.pages(r.Most-1) >= s.o.Pages:
 		return ErrLong // one page is left for the copy of a page that is shared
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	waiting := 0
 	for _, t := range s.fresh {
 		if t.Key == r.Key {
@@ -138,8 +146,6 @@ func (s *Scheduler) Submit(r *Request) error {
 		}
 	}
 	switch {
-	case s.closed:
-		return ErrClosed
 	case s.waiting.count+len(s.fresh) >= s.o.Waiting:
 		return ErrFull
 	case s.waiting.waiting(r.Key)+waiting >= s.o.PerKey:
@@ -147,6 +153,16 @@ func (s *Scheduler) Submit(r *Request) error {
 	}
 	s.fresh = append(s.fresh, &task{Request: r, tokens: slices.Clone(r.Prompt)})
 	s.notify()
+	return nil
+}
+
+// Ready returns nil if requests are taken, and ErrClosed otherwise.
+func (s *Scheduler) Ready() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
 	return nil
 }
 
@@ -325,6 +341,5 @@ func (s *Scheduler) ended(t *task, err error) {
 
 // pages returns the number of pages of so many tokens.
 func (s *Scheduler) pages(tokens int) int {
-	page := s.tree.page
-	return (tokens + page - 1) / page
+	return (tokens + s.page - 1) / s.page
 }

@@ -230,6 +230,31 @@ func TestKeysShareFairly(t *testing.T) {
 	}
 }
 
+// A key that begins while nobody works has not saved up what others had before.
+func TestKeysShareAfterPause(t *testing.T) {
+	s, _ := newScheduler(t, 100, 4, func(o *Options) { o.Running = 1 })
+	submit(t, s, newCall(t.Context(), "old", tokensOf(rand.New(rand.NewPCG(1, 5)), 300), 2))
+	finish(t, s)
+	var order []string
+	add := func(key string, n int) {
+		c := newCall(t.Context(), key, []int32{int32(n), 9, 8}, 2)
+		done := c.Done
+		c.Done = func(err error) { order = append(order, key); done(err) }
+		submit(t, s, c)
+	}
+	for i := range 4 {
+		add("new", i)
+	}
+	s.step(t.Context())
+	for i := range 4 {
+		add("old", 10+i)
+	}
+	finish(t, s)
+	if want := []string{"new", "old", "new", "old", "new", "old", "new", "old"}; !slices.Equal(order, want) {
+		t.Errorf("the order is %q, want %q", order, want)
+	}
+}
+
 func TestSubmitErrors(t *testing.T) {
 	s, _ := newScheduler(t, 10, 4, func(o *Options) { o.Waiting, o.PerKey = 3, 2 })
 	for i, c := range []struct {
@@ -290,6 +315,28 @@ func TestPanics(t *testing.T) {
 	}
 	if stats := s.Stats(); stats.Free+stats.Kept != 20 || stats.Panics != 1 {
 		t.Errorf("in the end: %+v", stats)
+	}
+}
+
+// If there is no new session after a panic, what comes later is refused.
+func TestPanicWithoutNewSession(t *testing.T) {
+	s, f := newScheduler(t, 20, 4, nil)
+	if err := s.Ready(); err != nil {
+		t.Errorf("at first: %v", err)
+	}
+	lost := errors.New("no memory")
+	s.o.Open = func() (Session, error) { return (*fake)(nil), lost }
+	f.fail = func(int) error { panic("lost") }
+	submit(t, s, newCall(t.Context(), "", []int32{1, 2, 3}, 5))
+	finish(t, s)
+	if err := s.Submit(&newCall(t.Context(), "", []int32{1, 2, 3}, 5).Request); !errors.Is(err, ErrClosed) {
+		t.Errorf("a request after it: %v, want %v", err, ErrClosed)
+	}
+	if err := s.Submit(&newCall(t.Context(), "", nil, 5).Request); !errors.Is(err, ErrClosed) {
+		t.Errorf("a bad request after it: %v, want %v", err, ErrClosed)
+	}
+	if err := s.Ready(); !errors.Is(err, ErrClosed) {
+		t.Errorf("after it: %v, want %v", err, ErrClosed)
 	}
 }
 

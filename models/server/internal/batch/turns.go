@@ -12,6 +12,7 @@ type Turns struct {
 	mu      sync.Mutex
 	holder  *Turn // that computes, or will soon
 	waiting []*Turn
+	clock   time.Duration // the largest Turn.used at which a turn began
 }
 
 // A Turn is the share of one model. It is for one goroutine at a time. nil means all cores.
@@ -44,22 +45,24 @@ func (t *Turn) Rest() {
 	}
 }
 
-// enter waits for a turn. Who comes after a pause has not saved any time up.
+// enter waits for a turn. Who comes after a pause has not saved any time up: its time begins at the clock.
 func (t *Turns) enter(w *Turn) {
 	t.mu.Lock()
+	w.used = max(w.used, t.clock)
 	if t.holder == nil || t.holder == w {
-		t.holder = w
+		t.begin(w)
 		t.mu.Unlock()
 		return
 	}
-	least := t.holder.used
-	for _, other := range t.waiting {
-		least = min(least, other.used)
-	}
-	w.used = max(w.used, least)
 	t.waiting = append(t.waiting, w)
 	t.mu.Unlock()
 	<-w.ready
+}
+
+// begin gives the turn to w.
+func (t *Turns) begin(w *Turn) {
+	t.holder = w
+	t.clock = max(t.clock, w.used)
 }
 
 // leave ends a turn and begins the next one.
@@ -81,6 +84,6 @@ func (t *Turns) leave(w *Turn, took time.Duration, more bool) {
 		return
 	}
 	t.waiting = slices.DeleteFunc(t.waiting, func(u *Turn) bool { return u == next })
-	t.holder = next
+	t.begin(next)
 	next.ready <- struct{}{}
 }

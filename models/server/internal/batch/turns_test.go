@@ -46,3 +46,33 @@ func TestTurns(t *testing.T) {
 		}
 	})
 }
+
+// Who begins while another one rests has not saved its time up: the other one gets every second turn.
+func TestTurnsAfterRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var turns Turns
+		a, b := turns.Join(), turns.Join()
+		step := func(more bool) func() bool {
+			return func() bool { time.Sleep(time.Second); return more }
+		}
+		for i := range 3600 {
+			a.Do(step(i < 3599))
+		}
+		b.Do(step(true))
+		came := make(chan struct{})
+		go func() {
+			a.Do(step(false))
+			close(came)
+		}()
+		synctest.Wait() // a waits
+		steps := 0
+		for ; len(turns.waiting) > 0; steps++ {
+			b.Do(step(true))
+		}
+		b.Rest()
+		<-came
+		if steps > 2 {
+			t.Errorf("the one that worked before waits for %d steps of the other one, want at most 2", steps)
+		}
+	})
+}
