@@ -136,7 +136,7 @@ func (e *Embedder) Tokens(text string) []int32 { return e.encode(text, e.p.MaxTo
 
 // encode returns the ids of a text with its prompt, at most limit of them if that is not 0.
 func (e *Embedder) encode(text string, limit int) []int32 {
-	text = e.prompt() + text
+	text = e.Prompt() + text
 	ids := e.p.Tokenizer.Encode(text, tokenizer.Options{Limit: limit, NoSpecial: e.p.NoSpecial})
 	if e.p.Drop >= 0 {
 		ids = slices.DeleteFunc(ids, func(id int32) bool { return id == e.p.Drop })
@@ -199,8 +199,9 @@ func CheckTokens(ids []int32, vocab, positions int, empty bool) *kernel.Argument
 	return nil
 }
 
-// prompt returns the text that is put before every text.
-func (e *Embedder) prompt() string {
+// Prompt returns the text that is put before every text: that of Options.Prompt, or else the default of the model,
+// which may be "".
+func (e *Embedder) Prompt() string {
 	name := e.opts.Prompt
 	if name == "" {
 		name = e.p.Modules.DefaultPrompt

@@ -31,7 +31,7 @@ func (e *Embedder) pieces(text string) [][]int32 {
 		return [][]int32{whole}
 	}
 	plain := tokenizer.Options{NoSpecial: true}
-	ids := e.p.Tokenizer.Encode(e.prompt()+text, plain)
+	ids := e.p.Tokenizer.Encode(e.Prompt()+text, plain)
 	if e.p.Drop >= 0 {
 		ids = slices.DeleteFunc(ids, func(id int32) bool { return id == e.p.Drop })
 	}
@@ -41,7 +41,7 @@ func (e *Embedder) pieces(text string) [][]int32 {
 	}
 	// The tokens of the prompt are those that it has alone and before the text: its last one may be
 	// another before the text.
-	prompt := e.p.Tokenizer.Encode(e.prompt(), plain)
+	prompt := e.p.Tokenizer.Encode(e.Prompt(), plain)
 	n := 0
 	for n < len(prompt) && n < len(ids) && prompt[n] == ids[n] {
 		n++

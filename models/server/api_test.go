@@ -328,6 +328,48 @@ func TestModels(t *testing.T) {
 	}
 }
 
+// TestFacts: what a client may know of each model, and the defaults of this server.
+func TestFacts(t *testing.T) {
+	settings := fixed()
+	settings.MaxTokens, settings.Sampler = 77, &decoder.Sampler{Temperature: 0.5, TopK: 4, TopP: 0.75, Seed: 6}
+	models := tinyModels(t, kernel.Exec{Threads: 1}, 16)
+	s := serverOf(t, settings, models...)
+	list := answerOf[struct{ Data []modelEntry }](t, get(s, "/v1/models")).Data
+	for i, tasks := range [][]string{{"chat", "completion"}, {"embedding"}, {"rerank"}} {
+		if !slices.Equal(list[i].Tasks, tasks) || list[i].Contract != kernel.Contract {
+			t.Errorf("%+v, want the tasks %q", list[i], tasks)
+		}
+	}
+	chat, embed := list[0], list[1]
+	if c := models[0].generate.Config(); chat.Architecture != c.Architecture || chat.Layers != c.Layers || chat.Vocabulary != c.Vocab || chat.Context != 400 || chat.CacheType != "float32" || chat.Activations != "float32" {
+		t.Errorf("%+v, want that of %+v", chat, c)
+	}
+	if want := (modelDefaults{77, 0.5, 4, 0.75, 6}); *chat.Defaults != want {
+		t.Errorf("defaults %+v, want %+v", *chat.Defaults, want)
+	}
+	if e := models[1].embed; embed.Architecture != "bert" || embed.Dimensions != e.Width() || embed.Context != e.MaxTokens() || embed.Vocabulary != e.Vocab() {
+		t.Errorf("%+v", embed)
+	}
+}
+
+// TestPage: the page is at / alone, and needs no key, as it has none of the server's facts.
+func TestPage(t *testing.T) {
+	settings := fixed()
+	settings.Keys = []Key{{"test", "the-key-of-this-test"}}
+	s := newServer(t, settings)
+	if w := get(s, "/"); w.Code != 200 || !strings.HasPrefix(w.Body.String(), "<!doctype html>") || w.Header().Get("Content-Security-Policy") == "" {
+		t.Errorf("status %d, header %v: %.40s", w.Code, w.Header(), w.Body)
+	}
+	for _, path := range []string{"/index.html", "/page.html", "/api.js", "/favicon.ico", "/v1", "/v1/"} {
+		if w := get(s, path); w.Code != 404 {
+			t.Errorf("%s: status %d, want 404", path, w.Code)
+		}
+	}
+	if w := post(s, "/", "{}"); w.Code != 404 || !json.Valid(w.Body.Bytes()) {
+		t.Errorf("POST: status %d: %s", w.Code, w.Body)
+	}
+}
+
 // TestFingerprint: it says whether bytes may differ.
 func TestFingerprint(t *testing.T) {
 	m := tinyModels(t, kernel.Exec{Threads: 1}, 16)[0]

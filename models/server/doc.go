@@ -20,6 +20,7 @@
 //
 // # Paths
 //
+//	GET  /                                        a page: chats, semantic search, the models
 //	GET  /v1/models, /v1/models/{model}
 //	POST /v1/chat/completions, /v1/completions    of language models, also as a stream
 //	POST /v1/embeddings                           of encoders

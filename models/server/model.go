@@ -14,11 +14,12 @@ import (
 
 // A Model is a model that a [Server] serves, by a name. See [models.Model] for the kinds.
 type Model struct {
-	name     string
-	digest   string // of its files
-	generate *decoder.Model
-	embed    *embedding.Embedder
-	rerank   *encoder.Reranker
+	name         string
+	digest       string // of its files
+	architecture string
+	generate     *decoder.Model
+	embed        *embedding.Embedder
+	rerank       *encoder.Reranker
 }
 
 // LoadOptions are the settings of a model.
@@ -60,7 +61,7 @@ func Load(model string, o LoadOptions) (*Model, error) {
 // NewModel returns a model that is open. digest stands for its files, and for options that change its
 // results, in the fingerprint.
 func NewModel(name string, m *models.Model, digest string) *Model {
-	return &Model{name: name, digest: digest, generate: m.Generator, embed: m.Embedder, rerank: m.Reranker}
+	return &Model{name: name, digest: digest, architecture: m.Architecture, generate: m.Generator, embed: m.Embedder, rerank: m.Reranker}
 }
 
 // exec sets how encoders compute.

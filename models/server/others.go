@@ -6,32 +6,6 @@ import (
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
-// modelEntry is a model in a list.
-type modelEntry struct {
-	ID      string `json:"id"`
-	Object  string `json:"object"`
-	Created int64  `json:"created"`
-	OwnedBy string `json:"owned_by"`
-
-	Kind        string `json:"kind"` // generator, embedder or reranker
-	Context     int    `json:"max_model_len,omitempty"`
-	Dimensions  int    `json:"dimensions,omitempty"`
-	Fingerprint string `json:"system_fingerprint"`
-}
-
-func (x *exchange) entry(h *host) modelEntry {
-	e := modelEntry{ID: h.name, Object: "model", Created: x.created.Unix(), OwnedBy: "attn", Fingerprint: h.fingerprint}
-	switch {
-	case h.generate != nil:
-		e.Kind, e.Context = "generator", h.generate.Options().Context
-	case h.embed != nil:
-		e.Kind, e.Context, e.Dimensions = "embedder", h.embed.MaxTokens(), h.embed.Width()
-	default:
-		e.Kind, e.Context = "reranker", h.Model.rerank.MaxTokens()
-	}
-	return e
-}
-
 // models answers /v1/models.
 func (x *exchange) models() error {
 	list := []modelEntry{}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/models/server/internal/batch"
+	"github.com/attn-go/attn/models/server/internal/page"
 )
 
 // routes sets what answers which path.
@@ -40,6 +41,7 @@ func (s *Server) routes() {
 	} {
 		s.mux.Handle(path, s.answering(path, h))
 	}
+	s.mux.Handle("GET /{$}", page.Handler()) // without a key, as it holds nothing: it asks for one
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		fail(http.StatusNotFound, "invalid_request_error", "", "there is no %s %s", r.Method, r.URL.Path).write(w, 0)
 	})

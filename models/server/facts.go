@@ -1,0 +1,75 @@
+package server
+
+import (
+	"github.com/attn-go/attn/kernel"
+)
+
+// modelEntry is a model in a list. The fields after OwnedBy are not in OpenAI's API.
+type modelEntry struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Created int64  `json:"created"`
+	OwnedBy string `json:"owned_by"`
+
+	Kind         string            `json:"kind"`  // generator, embedder or reranker
+	Tasks        []string          `json:"tasks"` // of chat, completion, embedding and rerank
+	Architecture string            `json:"architecture,omitempty"`
+	Layers       int               `json:"layers,omitempty"`
+	Context      int               `json:"max_model_len,omitempty"`
+	Dimensions   int               `json:"dimensions,omitempty"`
+	Vocabulary   int               `json:"vocab_size,omitempty"`
+	CacheType    string            `json:"cache_type,omitempty"`
+	Activations  string            `json:"activations,omitempty"` // float32 or int8
+	Defaults     *modelDefaults    `json:"defaults,omitempty"`
+	Prompts      map[string]string `json:"prompts,omitempty"` // for a client to put before texts, by their names
+	Contract     int               `json:"contract"`
+	Fingerprint  string            `json:"system_fingerprint"`
+}
+
+// modelDefaults are what a language model takes for fields that a request lacks.
+type modelDefaults struct {
+	MaxTokens   int     `json:"max_tokens"`
+	Temperature float64 `json:"temperature"`
+	TopK        int     `json:"top_k"`
+	TopP        float64 `json:"top_p"`
+	Seed        uint64  `json:"seed"`
+}
+
+// entry returns what a model is.
+func (x *exchange) entry(h *host) modelEntry {
+	e := modelEntry{ID: h.name, Object: "model", Created: x.created.Unix(), OwnedBy: "attn", Architecture: h.architecture, Contract: kernel.Contract, Fingerprint: h.fingerprint}
+	switch {
+	case h.generate != nil:
+		h.generatorFacts(&e, &x.s)
+	case h.embed != nil:
+		e.Kind, e.Tasks = "embedder", []string{"embedding"}
+		e.Context, e.Dimensions, e.Vocabulary = h.embed.MaxTokens(), h.embed.Width(), h.embed.Vocab()
+		if h.embed.Prompt() == "" { // otherwise each text has one, and would get a second
+			e.Prompts = h.embed.Prompts()
+		}
+	default:
+		e.Kind, e.Tasks, e.Context = "reranker", []string{"rerank"}, h.Model.rerank.MaxTokens()
+	}
+	return e
+}
+
+// generatorFacts adds what a language model is. One without a tokenizer continues tokens alone, which is
+// no task for texts.
+func (h *host) generatorFacts(e *modelEntry, s *Settings) {
+	o, c := h.generate.Options(), h.generate.Config()
+	e.Kind, e.Tasks, e.Context, e.Layers, e.Vocabulary = "generator", []string{}, o.Context, c.Layers, c.Vocab
+	if e.Architecture == "" {
+		e.Architecture = c.Architecture
+	}
+	if _, err := h.generate.Tokenizer(); err == nil {
+		if _, err := h.generate.Template(); err == nil {
+			e.Tasks = append(e.Tasks, "chat")
+		}
+		e.Tasks = append(e.Tasks, "completion")
+	}
+	e.CacheType, e.Activations = o.CacheType.String(), "float32"
+	if o.Int8 {
+		e.Activations = "int8"
+	}
+	e.Defaults = &modelDefaults{s.MaxTokens, s.Sampler.Temperature, s.Sampler.TopK, s.Sampler.TopP, s.Sampler.Seed}
+}
