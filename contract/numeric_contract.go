@@ -467,7 +467,8 @@
 // Every gradient is a function of the arguments of its call alone, down to the last bit. A result
 // that accumulates starts from what its memory holds, and any other one from +0. Where there is nothing to
 // add, because there are no rows or no query sees a key, +0 is added: so no result that accumulates keeps a
-// NaN that is not 7fc00000, nor -0 without a summand of -0. (To start from the first
+// NaN that is not 7fc00000, nor -0 without a summand of -0. linear.AddRows alone leaves the rows that it does
+// not name as they are. (To start from the first
 // summand instead would change nothing but -0 into +0.) A NaN in a result is 7fc00000, except in
 // those of package activation.
 //
