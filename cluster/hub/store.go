@@ -47,31 +47,33 @@ func openStore(dir string) (*store, error) {
 	return s, nil
 }
 
-// openTemporary makes a temporary folder. It holds the lock before the folder has it under the name by
-// which others look for it, so that they never take the folder for one that was left.
+// openTemporary makes a temporary folder. Until this server has the lock, the start of another one may take
+// the folder for one that was left, and remove it.
 func openTemporary() (*store, error) {
-	dir, err := os.MkdirTemp("", tempPattern)
-	if err != nil {
-		return nil, fmt.Errorf("hub: %w", err)
-	}
-	s := &store{dir: dir, temporary: true, lock: flock.New(filepath.Join(dir, tempLockName+".new"))}
-	ok, err := s.lock.TryLock()
-	if err == nil && ok {
-		err = os.Rename(s.lock.Path(), filepath.Join(dir, tempLockName))
-	}
-	if err != nil || !ok {
+	for {
+		dir, err := os.MkdirTemp("", tempPattern)
+		if err != nil {
+			return nil, fmt.Errorf("hub: %w", err)
+		}
+		s := &store{dir: dir, temporary: true, lock: flock.New(filepath.Join(dir, tempLockName))}
+		ok, err := s.lock.TryLock()
+		_, missing := os.Stat(dir)
+		if ok && missing == nil {
+			return s, nil
+		}
 		s.close()
-		return nil, fmt.Errorf("hub: %s: %w", dir, err)
+		if err != nil && missing == nil {
+			return nil, fmt.Errorf("hub: %s: %w", dir, err)
+		}
 	}
-	return s, nil
 }
 
-// close lets other servers use the folder, or removes it.
+// close lets other servers use the folder, or removes it. Some systems remove no file that is open.
 func (s *store) close() {
+	s.lock.Unlock()
 	if s.temporary {
 		os.RemoveAll(s.dir)
 	}
-	s.lock.Unlock()
 }
 
 // removeLeft removes temporary folders whose server has ended without removing them. Folders without the
@@ -79,14 +81,12 @@ func (s *store) close() {
 func removeLeft() {
 	left, _ := filepath.Glob(filepath.Join(os.TempDir(), tempPattern)) // the pattern is right
 	for _, dir := range left {
-		name := filepath.Join(dir, tempLockName)
-		if _, err := os.Stat(name); err != nil {
+		s := &store{dir: dir, temporary: true, lock: flock.New(filepath.Join(dir, tempLockName))}
+		if _, err := os.Stat(s.lock.Path()); err != nil {
 			continue
 		}
-		lock := flock.New(name)
-		if ok, err := lock.TryLock(); err == nil && ok {
-			os.RemoveAll(dir)
-			lock.Unlock()
+		if ok, err := s.lock.TryLock(); err == nil && ok {
+			s.close()
 		}
 	}
 }
