@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/attn-go/attn/cluster/internal/testutil"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/encoder/berttest"
@@ -38,9 +39,9 @@ func TestEmbed(t *testing.T) {
 		fmt.Fprintln(&input, strings.Repeat("a b", i%4), strings.Repeat("c", i%5))
 	}
 	p := startProcesses(t)
-	network := startProxy(t, p.url)
+	var far network
 	embedWorker(t, folder, p.url, "near")
-	embedWorker(t, folder, network.url(), "far")
+	embedWorker(t, folder, testutil.Proxy(t, p.url, far.pass), "far")
 	name := filepath.Join(dir, "v.jsonl")
 	done := make(chan error, 1)
 	var report bytes.Buffer
@@ -50,13 +51,13 @@ func TestEmbed(t *testing.T) {
 	}()
 	var err error
 	for ended := false; !ended; {
-		network.mu.Lock()
+		far.Lock()
 		select {
 		case err = <-done:
 			ended = true
 		case <-time.After(700 * time.Millisecond): // longer than the acknowledgement wait
 		}
-		network.mu.Unlock()
+		far.Unlock()
 		time.Sleep(100 * time.Millisecond)
 	}
 	if err != nil || !strings.Contains(report.String(), "4000 texts of which 0 are rejected") {

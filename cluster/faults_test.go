@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/cluster/internal/testutil"
 	"github.com/attn-go/attn/cluster/shard"
 	"github.com/attn-go/attn/models/command"
 )
@@ -96,13 +97,13 @@ func TestPartition(t *testing.T) {
 	long(t)
 	for range faultRuns() {
 		p := startProcesses(t, "a")
-		cut := startProxy(t, p.url)
-		p.work("b", cut.url())
+		var far network
+		p.work("b", testutil.Proxy(t, p.url, far.pass))
 		x := p.texts(2, 3000, 700)
 		during(t, x, 20, func() {
-			cut.mu.Lock()
+			far.Lock()
 			time.Sleep(time.Second)
-			cut.mu.Unlock()
+			far.Unlock()
 		})
 		x.steps(t, 5)
 	}
