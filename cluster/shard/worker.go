@@ -52,12 +52,11 @@ type Worker struct {
 	conn    *hub.Conn
 	store   *store.Store
 	service micro.Service
-	slots   chan struct{} // one element for every message at work
-	sends   chan struct{} // one for every message that has the worker send rows and wait for another worker
-	ctx     context.Context
+	slots   chan struct{}   // one element for every message at work
+	sends   chan struct{}   // one for every message that has the worker send rows and wait for another worker
+	ctx     context.Context // of all that the worker does; it ends with the worker
 	cancel  context.CancelFunc
-	cores   sync.Mutex    // held by the message whose arithmetic runs: it uses all threads
-	done    chan struct{} // closed when the worker ends
+	cores   sync.Mutex // held by the message whose arithmetic runs: it uses all threads
 	closed  sync.Once
 	bucket  bucket
 	keepers sync.WaitGroup
@@ -86,7 +85,7 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	if isTaken(conn, c.Name) {
 		return nil, &NameError{c.Name}
 	}
-	w := &Worker{config: c, conn: conn, store: store.New(c.Memory), slots: make(chan struct{}, c.Concurrent), sends: make(chan struct{}, atOnce), done: make(chan struct{})}
+	w := &Worker{config: c, conn: conn, store: store.New(c.Memory), slots: make(chan struct{}, c.Concurrent), sends: make(chan struct{}, atOnce)}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	var err error
 	w.service, err = micro.AddService(conn.Conn, micro.Config{
@@ -196,7 +195,6 @@ func (w *Worker) Close() {
 		if w.notice != nil {
 			w.notice.Stop()
 		}
-		close(w.done)
 		w.cancel()
 		w.keepers.Wait()
 		for _, slots := range [...]chan struct{}{w.slots, w.sends} {
@@ -216,12 +214,12 @@ type handler func(data []byte) ([]byte, error)
 func (w *Worker) handler(name string, answer handler, slots chan struct{}) micro.Handler {
 	return micro.HandlerFunc(func(r micro.Request) {
 		select {
-		case <-w.done:
+		case <-w.ctx.Done():
 			return
 		default:
 		}
 		select {
-		case <-w.done:
+		case <-w.ctx.Done():
 		case slots <- struct{}{}:
 			go func() {
 				defer func() { <-slots }()
