@@ -26529,14 +26529,14 @@ magnitudedone:
 	VMOVD        R11, X3
 	VDIVSS       const42fe0000AVX2<>+0(SB), X3, X3
 	VMOVSS       X3, (R9)
+	VXORPS       X4, X4, X4
 
 	// Divided by 1, numbers whose scale is 0 become 0.
-	VXORPS   X4, X4, X4
 	VUCOMISS X4, X3
-	JNE      positive
+	JNE      divisible
 	VMOVSS   const3f800000AVX2<>+0(SB), X3
 
-positive:
+divisible:
 	VBROADCASTSS X3, Y3
 	XORQ         R11, R11
 	MOVQ         BX, R12

@@ -158,40 +158,66 @@ func (g *gen) widenBF16(src, dst operand.Mem) {
 // WidenInt8 works group by group within a row.
 func (g *gen) WidenInt8() {
 	g.Kernel(spec.WidenInt8)
+	g.widenGroups(1, func() {}, func(r groupRow, scale reg.VecVirtual) {
+		g.elements("", r.count, func(i reg.Register) {
+			v := g.Vec()
+			g.LoadWide(spec.Int8, emit.Indexed(r.from, i, 1), v)
+			g.VMULPS(scale, v, v)
+			g.VMOVUPS(v, emit.Indexed(r.to, i, 4))
+		}, func(i reg.Register) {
+			number, x := g.GP32(), g.XMM()
+			g.MOVBLSX(emit.Indexed(r.from, i, 1), number)
+			g.VMOVD(number, x)
+			g.VCVTDQ2PS(x, x)
+			g.VMULSS(scale.AsX(), x, x)
+			g.VMOVSS(x, emit.Indexed(r.to, i, 4))
+		})
+	})
+}
+
+// A groupRow is where a kernel of integers with scales stands in a row: at a group.
+type groupRow struct {
+	from, to, s reg.GPVirtual // the numbers of the group in both forms, and its scale
+	count       reg.GPVirtual // bytes of integers of the group
+}
+
+// widenGroups emits the loops over rows and their groups around convert, which widens the r.count bytes of a
+// group, each of so many integers. start comes before the loops, if there are rows.
+func (g *gen) widenGroups(perByte int, start func(), convert func(r groupRow, scale reg.VecVirtual)) {
 	src, dst, scales := g.Slice("src"), g.Slice("dst"), g.Slice("scales")
 	group, n := g.Num("group"), g.Num("n")
-	g.TESTQ(n, n)
-	g.JZ(operand.LabelRef("end"))
+	bytes := func(numbers reg.Register) { // sets the zero flag
+		if perByte == 1 {
+			g.TESTQ(numbers, numbers)
+		} else {
+			g.SHRQ(operand.Imm(1), numbers)
+		}
+	}
+	if perByte > 1 {
+		bytes(group)
+	}
+	g.JumpIfZero(n, "end")
+	start()
 	g.Label("row")
-	from, to, s, left := g.GP64(), g.GP64(), g.GP64(), g.Num("d")
-	g.TESTQ(left, left)
+	r := groupRow{from: g.GP64(), to: g.GP64(), s: g.GP64()}
+	left := g.Num("d")
+	bytes(left)
 	g.JZ(operand.LabelRef("end"))
-	g.MOVQ(src, from)
-	g.MOVQ(dst, to)
-	g.MOVQ(scales, s)
+	g.MOVQ(src, r.from)
+	g.MOVQ(dst, r.to)
+	g.MOVQ(scales, r.s)
 	g.Label("group")
-	count, scale := g.GP64(), g.Vec()
-	g.VBROADCASTSS(emit.At(s, 0), scale)
-	g.ADDQ(operand.Imm(4), s)
-	g.MOVQ(group, count)
-	g.CMPQ(left, count)
-	g.CMOVQLT(left, count)
-	g.elements("", count, func(i reg.Register) {
-		v := g.Vec()
-		g.LoadWide(spec.Int8, emit.Indexed(from, i, 1), v)
-		g.VMULPS(scale, v, v)
-		g.VMOVUPS(v, emit.Indexed(to, i, 4))
-	}, func(i reg.Register) {
-		number, x := g.GP32(), g.XMM()
-		g.MOVBLSX(emit.Indexed(from, i, 1), number)
-		g.VMOVD(number, x)
-		g.VCVTDQ2PS(x, x)
-		g.VMULSS(scale.AsX(), x, x)
-		g.VMOVSS(x, emit.Indexed(to, i, 4))
-	})
-	g.ADDQ(count, from)
-	g.LEAQ(emit.Indexed(to, count, 4), to)
-	g.SUBQ(count, left)
+	r.count = g.GP64()
+	scale := g.Vec()
+	g.VBROADCASTSS(emit.At(r.s, 0), scale)
+	g.ADDQ(operand.Imm(4), r.s)
+	g.MOVQ(group, r.count)
+	g.CMPQ(left, r.count)
+	g.CMOVQLT(left, r.count)
+	convert(r, scale)
+	g.ADDQ(r.count, r.from)
+	g.LEAQ(emit.Indexed(r.to, r.count, uint8(4*perByte)), r.to)
+	g.SUBQ(r.count, left)
 	g.JNZ(operand.LabelRef("group"))
 	g.ADDQ(g.Num("lds"), src)
 	g.LEAQ(emit.Indexed(dst, g.Num("ldd"), 4), dst)

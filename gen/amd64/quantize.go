@@ -14,55 +14,61 @@ import (
 // another number.
 func (g *gen) QuantizeInt8() {
 	g.Kernel(spec.QuantizeInt8)
+	most := math.Float32bits(127)
+	magnitude, high, low := g.Vec(), g.Vec(), g.Vec()
+	g.quantizeGroups(func() {
+		g.VMOVUPS(g.Constant(^uint32(spec.SignBit)), magnitude)
+		g.VMOVUPS(g.Constant(most), high)
+		g.VMOVUPS(g.Constant(most|spec.SignBit), low)
+	}, func(r groupRow, group reg.GPVirtual) reg.GPVirtual {
+		m, scale, none := g.largest(r.from, group, magnitude), g.XMM(), g.XMM()
+		g.CMPL(m, operand.U32(infinity))
+		g.JGE(operand.LabelRef("infinite"))
+		g.VMOVD(m, scale)
+		g.VDIVSS(g.Constant(most), scale, scale)
+		g.VMOVSS(scale, emit.At(r.s, 0))
+		g.VXORPS(none, none, none)
+		divisor := g.divisor(scale, none)
+		g.elements("quotient", group, func(i reg.Register) {
+			x := g.Vec()
+			g.VMOVUPS(emit.Indexed(r.from, i, 4), x)
+			g.VDIVPS(divisor, x, x)
+			g.VMINPS(high, x, x)
+			g.VMAXPS(low, x, x)
+			g.VCVTPS2DQ(x, x)
+			g.StoreBytes(g.Context, x, emit.Indexed(r.to, i, 1))
+		}, func(i reg.Register) {
+			x, number := g.XMM(), g.GP32()
+			g.VMOVSS(emit.Indexed(r.from, i, 4), x)
+			g.VDIVSS(divisor.AsX(), x, x)
+			g.VMINSS(high.AsX(), x, x)
+			g.VMAXSS(low.AsX(), x, x)
+			g.VCVTSS2SI(x, number)
+			g.MOVB(number.As8(), emit.Indexed(r.to, i, 1))
+		})
+		return group
+	})
+}
+
+// quantizeGroups emits the loops over rows and their groups around convert, which quantizes a group and returns the
+// bytes of its integers. start comes before the loops.
+func (g *gen) quantizeGroups(start func(), convert func(r groupRow, group reg.GPVirtual) (bytes reg.GPVirtual)) {
 	src, dst, scales := g.Slice("src"), g.Slice("dst"), g.Slice("scales")
 	group, n := g.Num("group"), g.Num("n")
-	one, most := math.Float32bits(1), math.Float32bits(127)
-	magnitude, high, low := g.Vec(), g.Vec(), g.Vec()
-	g.VMOVUPS(g.Constant(^uint32(spec.SignBit)), magnitude)
-	g.VMOVUPS(g.Constant(most), high)
-	g.VMOVUPS(g.Constant(most|spec.SignBit), low)
+	start()
 	g.JumpIfZero(n, "finite")
 	g.Label("row")
-	from, to, s, left := g.GP64(), g.GP64(), g.GP64(), g.Num("d")
+	r := groupRow{from: g.GP64(), to: g.GP64(), s: g.GP64()}
+	left := g.Num("d")
 	g.JumpIfZero(left, "finite")
-	g.MOVQ(src, from)
-	g.MOVQ(dst, to)
-	g.MOVQ(scales, s)
+	g.MOVQ(src, r.from)
+	g.MOVQ(dst, r.to)
+	g.MOVQ(scales, r.s)
 	g.Label("group")
-	m, scale, none := g.largest(from, group, magnitude), g.XMM(), g.XMM()
-	g.CMPL(m, operand.U32(infinity))
-	g.JGE(operand.LabelRef("infinite"))
-	g.VMOVD(m, scale)
-	g.VDIVSS(g.Constant(most), scale, scale)
-	g.VMOVSS(scale, emit.At(s, 0))
-	g.Comment("Divided by 1, numbers whose scale is 0 become 0.")
-	g.VXORPS(none, none, none)
-	g.VUCOMISS(none, scale)
-	g.JNE(operand.LabelRef("positive"))
-	g.VMOVSS(g.Constant(one), scale)
-	g.Label("positive")
-	divisor := g.Vec()
-	g.VBROADCASTSS(scale, divisor)
-	g.elements("quotient", group, func(i reg.Register) {
-		x := g.Vec()
-		g.VMOVUPS(emit.Indexed(from, i, 4), x)
-		g.VDIVPS(divisor, x, x)
-		g.VMINPS(high, x, x)
-		g.VMAXPS(low, x, x)
-		g.VCVTPS2DQ(x, x)
-		g.StoreBytes(g.Context, x, emit.Indexed(to, i, 1))
-	}, func(i reg.Register) {
-		x, number := g.XMM(), g.GP32()
-		g.VMOVSS(emit.Indexed(from, i, 4), x)
-		g.VDIVSS(divisor.AsX(), x, x)
-		g.VMINSS(high.AsX(), x, x)
-		g.VMAXSS(low.AsX(), x, x)
-		g.VCVTSS2SI(x, number)
-		g.MOVB(number.As8(), emit.Indexed(to, i, 1))
-	})
-	g.LEAQ(emit.Indexed(from, group, 4), from)
-	g.ADDQ(group, to)
-	g.ADDQ(operand.Imm(4), s)
+	bytes := convert(r, group)
+	g.LEAQ(emit.Indexed(r.from, group, 4), r.from)
+	g.ADDQ(bytes, r.to)
+	g.ADDQ(operand.Imm(4), r.s)
 	g.SUBQ(group, left)
 	g.JNZ(operand.LabelRef("group"))
 	g.LEAQ(emit.Indexed(src, g.Num("lds"), 4), src)
@@ -71,6 +77,18 @@ func (g *gen) QuantizeInt8() {
 	g.DECQ(n)
 	g.JNZ(operand.LabelRef("row"))
 	g.returnFinite()
+}
+
+// divisor returns the scale of a group in all lanes, or 1 if it is none, which is 0.
+func (g *gen) divisor(scale, none reg.VecVirtual) reg.VecVirtual {
+	g.Comment("Divided by 1, numbers whose scale is 0 become 0.")
+	g.VUCOMISS(none, scale)
+	g.JNE(operand.LabelRef("divisible"))
+	g.VMOVSS(g.Constant(math.Float32bits(1)), scale)
+	g.Label("divisible")
+	divisor := g.Vec()
+	g.VBROADCASTSS(scale, divisor)
+	return divisor
 }
 
 func (g *gen) Finite() {

@@ -184,40 +184,51 @@ func (g *neon) widenBF16() {
 // WidenInt8 works group by group within a row.
 func (g *neon) WidenInt8() {
 	c := g.rows(spec.WidenInt8, 0, 2)
-	scales, lsc, group := g.Slice("scales"), g.Stride("lsc"), g.Num("group")
-	s, rest, number := g.GP(), g.GP(), g.GP()
 	scale, v := g.Vec(), g.Vecs(2)
+	c.eachGroup(1, scale, func() {
+		g.Op("FMOVD.P", a64.At(c.from, convertStep), v[0])
+		g.SXTLBytes(v[0], v[0])
+		g.SXTL2(v[1], v[0])
+		g.SXTL(v[0], v[0])
+		for _, x := range v {
+			g.SCVTF(x, x)
+			g.FMUL(x, x, scale)
+		}
+		c.storeTwo(v)
+	}, func(number a64.GP) {
+		g.Op("MOVB.P", a64.At(c.from, 1), number)
+		g.Op("FMOVS", number, v[0])
+		g.SCVTF(v[0], v[0])
+		g.FMUL(v[0], v[0], scale)
+		g.Op("FMOVS.P", v[0], a64.At(c.to, 4))
+	})
+}
+
+// eachGroup emits the loops over rows and over groups of a row, whose scale is in all lanes of scale then. vector
+// converts a vector of the bytes of a group, each of so many integers, and single one of them, with a register
+// of scratch.
+func (c *rowConverter) eachGroup(perByte int, scale a64.Vec, vector func(), single func(scratch a64.GP)) {
+	scales, lsc, group := c.Slice("scales"), c.Stride("lsc"), c.Num("group")
+	s, rest, number := c.GP(), c.GP(), c.GP()
+	if perByte == 2 {
+		c.Op("LSR", 1, c.d, c.d)
+		c.Op("LSR", 1, group, group)
+	}
 	c.each(func() {
-		g.Op("MOVD", scales, s)
-		g.Op("ADD", lsc, scales, scales)
-		g.Op("MOVD", c.d, rest)
-		g.Label("group")
-		g.Op("MOVWU.P", a64.At(s, 4), number)
-		g.Op("VDUP", number, scale.S4())
-		g.Op("MOVD", group, c.left)
-		g.Op("CMP", group, rest)
-		g.Jump("BGE", "whole")
-		g.Op("MOVD", rest, c.left)
-		g.Label("whole")
-		g.Op("SUB", c.left, rest, rest)
-		c.elements("", func() {
-			g.Op("FMOVD.P", a64.At(c.from, convertStep), v[0])
-			g.SXTLBytes(v[0], v[0])
-			g.SXTL2(v[1], v[0])
-			g.SXTL(v[0], v[0])
-			for _, x := range v {
-				g.SCVTF(x, x)
-				g.FMUL(x, x, scale)
-			}
-			c.storeTwo(v)
-		}, func() {
-			g.Op("MOVB.P", a64.At(c.from, 1), number)
-			g.Op("FMOVS", number, v[0])
-			g.SCVTF(v[0], v[0])
-			g.FMUL(v[0], v[0], scale)
-			g.Op("FMOVS.P", v[0], a64.At(c.to, 4))
-		})
-		g.Jump("CBNZ", "group", rest)
+		c.Op("MOVD", scales, s)
+		c.Op("ADD", lsc, scales, scales)
+		c.Op("MOVD", c.d, rest)
+		c.Label("group")
+		c.Op("MOVWU.P", a64.At(s, 4), number)
+		c.Op("VDUP", number, scale.S4())
+		c.Op("MOVD", group, c.left)
+		c.Op("CMP", group, rest)
+		c.Jump("BGE", "whole")
+		c.Op("MOVD", rest, c.left)
+		c.Label("whole")
+		c.Op("SUB", c.left, rest, rest)
+		c.elements("", vector, func() { single(number) })
+		c.Jump("CBNZ", "group", rest)
 	})
 }
 

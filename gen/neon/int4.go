@@ -40,49 +40,31 @@ func (n nibbler) split(from, first, second a64.GP) {
 func (g *neon) WidenInt4() {
 	c := g.rows(spec.WidenInt4, 0, 2)
 	c.toSize = 3 // bytes of two numbers, as a logarithm
-	scales, lsc, group := g.Slice("scales"), g.Stride("lsc"), g.Num("group")
-	s, rest, first, second := g.GP(), g.GP(), g.GP(), g.GP()
 	n, scale, v := g.nibbler(), g.Vec(), g.Vecs(4)
-	g.Op("LSR", 1, c.d, c.d)
-	g.Op("LSR", 1, group, group)
-	c.each(func() {
-		g.Op("MOVD", scales, s)
-		g.Op("ADD", lsc, scales, scales)
-		g.Op("MOVD", c.d, rest)
-		g.Label("group")
-		g.Op("MOVWU.P", a64.At(s, 4), first)
-		g.Op("VDUP", first, scale.S4())
-		g.Op("MOVD", group, c.left)
-		g.Op("CMP", group, rest)
-		g.Jump("BGE", "whole")
-		g.Op("MOVD", rest, c.left)
-		g.Label("whole")
-		g.Op("SUB", c.left, rest, rest)
-		c.elements("", func() {
-			g.Op("FMOVD.P", a64.At(c.from, convertStep), v[0])
-			n.unpack(v[0])
-			g.Op("VEXT", 8, v[0].B16(), v[0].B16(), v[2].B16())
-			for i := 0; i < len(v); i += 2 {
-				g.SXTLBytes(v[i], v[i])
-				g.SXTL2(v[i+1], v[i])
-				g.SXTL(v[i], v[i])
-			}
-			for i, x := range v {
-				g.SCVTF(x, x)
-				g.FMUL(x, x, scale)
-				g.StoreTo(x, a64.At(c.to, i*emit.VecBytes))
-			}
-			g.Advance(len(v)*emit.VecBytes, c.to)
-		}, func() {
-			n.split(c.from, first, second)
-			for i, number := range []a64.GP{first, second} {
-				g.Op("FMOVS", number, v[i])
-				g.SCVTF(v[i], v[i])
-				g.FMUL(v[i], v[i], scale)
-				g.Op("FMOVS.P", v[i], a64.At(c.to, 4))
-			}
-		})
-		g.Jump("CBNZ", "group", rest)
+	c.eachGroup(2, scale, func() {
+		g.Op("FMOVD.P", a64.At(c.from, convertStep), v[0])
+		n.unpack(v[0])
+		g.Op("VEXT", 8, v[0].B16(), v[0].B16(), v[2].B16())
+		for i := 0; i < len(v); i += 2 {
+			g.SXTLBytes(v[i], v[i])
+			g.SXTL2(v[i+1], v[i])
+			g.SXTL(v[i], v[i])
+		}
+		for i, x := range v {
+			g.SCVTF(x, x)
+			g.FMUL(x, x, scale)
+			g.StoreTo(x, a64.At(c.to, i*emit.VecBytes))
+		}
+		g.Advance(len(v)*emit.VecBytes, c.to)
+	}, func(first a64.GP) {
+		second := g.GP()
+		n.split(c.from, first, second)
+		for i, number := range []a64.GP{first, second} {
+			g.Op("FMOVS", number, v[i])
+			g.SCVTF(v[i], v[i])
+			g.FMUL(v[i], v[i], scale)
+			g.Op("FMOVS.P", v[i], a64.At(c.to, 4))
+		}
 	})
 }
 
