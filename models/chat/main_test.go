@@ -29,11 +29,7 @@ func tiny(t *testing.T) string {
 	t.Helper()
 	f := tinyllama.New(nil)
 	f.AddVocabulary()
-	path := filepath.Join(t.TempDir(), "tiny.gguf")
-	if err := os.WriteFile(path, f.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return f.Write(t)
 }
 
 // try runs the command.

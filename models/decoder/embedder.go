@@ -3,14 +3,11 @@ package decoder
 import (
 	"context"
 	"fmt"
-	"os"
-	"strings"
 	"sync"
 
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
-	"github.com/attn-go/attn/models/weights"
 )
 
 // LoadEmbedder reads a decoder as a model of embeddings, such as Qwen3-Embedding or EmbeddingGemma: from a
@@ -23,24 +20,17 @@ func LoadEmbedder(model string, o embedding.LoadOptions) (*embedding.Embedder, e
 	if err := options.Check(); err != nil {
 		return nil, err
 	}
-	path, err := weights.Resolve(model)
-	if err != nil {
-		return nil, fmt.Errorf("decoder: %w", err)
-	}
-	info, err := os.Stat(path)
+	path, isFolder, err := find(model)
 	if err != nil {
 		return nil, err
 	}
 	load := embedderOfFile
-	if info.IsDir() {
+	if isFolder {
 		load = embedderOfFolder
 	}
 	p, err := load(path, options, o)
 	if err != nil {
-		if !strings.Contains(err.Error(), path) {
-			err = fmt.Errorf("%s: %w", path, err)
-		}
-		return nil, err
+		return nil, naming(path, err)
 	}
 	return embedding.New(*p), nil
 }
@@ -48,9 +38,6 @@ func LoadEmbedder(model string, o embedding.LoadOptions) (*embedding.Embedder, e
 func embedderOfFolder(dir string, options Options, o embedding.LoadOptions) (*embedding.Parts, error) {
 	modules, err := folder.ReadModules(dir)
 	if err != nil {
-		return nil, err
-	}
-	if err := modules.CheckRoot(dir); err != nil {
 		return nil, err
 	}
 	if !modules.Listed {

@@ -3,28 +3,22 @@ package decoder
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/inventory"
-	"github.com/attn-go/attn/models/weights"
 )
 
 // Inspect says what [Load] or, for a model of embeddings, [LoadEmbedder] would read of a model, without reading the
 // weights: all that is missing or does not fit, and the memory that is taken. The error is that of
 // files that say too little for that.
 func Inspect(model string, embedder bool) (*inventory.Inventory, error) {
-	path, err := weights.Resolve(model)
-	if err != nil {
-		return nil, fmt.Errorf("decoder: %w", err)
-	}
-	info, err := os.Stat(path)
+	path, isFolder, err := find(model)
 	if err != nil {
 		return nil, err
 	}
-	if info.IsDir() {
+	if isFolder {
 		return inspectFolder(path, embedder)
 	}
 	f, err := gguf.Open(path)
@@ -54,9 +48,6 @@ func inspectFolder(dir string, embedder bool) (*inventory.Inventory, error) {
 	v := &inventory.Inventory{}
 	if embedder {
 		modules, err := folder.ReadModules(dir)
-		if err == nil {
-			err = modules.CheckRoot(dir)
-		}
 		if err == nil {
 			_, err = embedding.ReadSteps(dir, modules, n.config.Width, embedding.LoadOptions{})
 		}

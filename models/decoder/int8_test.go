@@ -45,6 +45,13 @@ func TestInt8Perplexity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.comparePerplexity(t, m, rounded, "int8", 0.005)
+}
+
+// comparePerplexity expects the perplexity of the references with other settings within a share of that with
+// float32, but another one.
+func (r *refsFolder) comparePerplexity(t *testing.T, m, other *Model, what string, most float64) {
+	t.Helper()
 	compared := 0
 	for i, in := range r.inputs.Prompts {
 		if !in.Perplexity {
@@ -54,10 +61,10 @@ func TestInt8Perplexity(t *testing.T) {
 		if testing.Short() {
 			ids = ids[:min(len(ids), 128)]
 		}
-		exact, got := perplexity(t, m, ids), perplexity(t, rounded, ids)
-		t.Logf("%s, %d tokens: perplexity %.4f with int8, %.4f with float32", in.Name, len(ids), got, exact)
-		if !(math.Abs(got/exact-1) <= 0.005) || got == exact {
-			t.Errorf("%s: perplexity %v, want within 0.5%% of %v, but another one", in.Name, got, exact)
+		exact, got := perplexity(t, m, ids), perplexity(t, other, ids)
+		t.Logf("%s, %d tokens: perplexity %.4f with %s, %.4f with float32", in.Name, len(ids), got, what, exact)
+		if !(math.Abs(got/exact-1) <= most) || got == exact {
+			t.Errorf("%s: perplexity %v with %s, want within %v%% of %v, but another one", in.Name, got, what, 100*most, exact)
 		}
 		compared++
 	}
@@ -78,25 +85,7 @@ func TestCachePerplexity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		compared := 0
-		for i, in := range r.inputs.Prompts {
-			if !in.Perplexity {
-				continue
-			}
-			ids := r.prompts[i].IDs
-			if testing.Short() {
-				ids = ids[:min(len(ids), 128)]
-			}
-			exact, got := perplexity(t, m, ids), perplexity(t, narrow, ids)
-			t.Logf("%s, %d tokens: perplexity %.4f with keys of %v and values of %v, %.4f with float32", in.Name, len(ids), got, x.keys, x.values, exact)
-			if !(math.Abs(got/exact-1) <= x.most) || got == exact {
-				t.Errorf("%s: perplexity %v with keys of %v and values of %v, want within %v%% of %v, but another one", in.Name, got, x.keys, x.values, 100*x.most, exact)
-			}
-			compared++
-		}
-		if compared == 0 {
-			t.Error("no text has a perplexity")
-		}
+		r.comparePerplexity(t, m, narrow, fmt.Sprintf("keys of %v and values of %v", x.keys, x.values), x.most)
 	}
 }
 

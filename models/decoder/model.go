@@ -80,25 +80,13 @@ func Load(model string, o Options) (*Model, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	path, err := weights.Resolve(model)
-	if err != nil {
-		return nil, fmt.Errorf("decoder: %w", err)
-	}
-	return loadPath(path, o)
-}
-
-// loadPath loads a file or a folder. Errors name it once.
-func loadPath(path string, o Options) (*Model, error) {
-	info, err := os.Stat(path)
+	path, isFolder, err := find(model)
 	if err != nil {
 		return nil, err
 	}
-	if info.IsDir() {
+	if isFolder {
 		m, err := loadFolder(path, o, false)
-		if err != nil && !strings.Contains(err.Error(), path) {
-			err = fmt.Errorf("%s: %w", path, err)
-		}
-		return m, err
+		return m, naming(path, err)
 	}
 	f, err := gguf.Open(path)
 	if err != nil {
@@ -109,6 +97,26 @@ func loadPath(path string, o Options) (*Model, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil
+}
+
+// find returns where a model is, and whether that is a folder.
+func find(model string) (path string, isFolder bool, err error) {
+	if path, err = weights.Resolve(model); err != nil {
+		return "", false, fmt.Errorf("decoder: %w", err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", false, err
+	}
+	return path, info.IsDir(), nil
+}
+
+// naming returns an error that names a path, once.
+func naming(path string, err error) error {
+	if err == nil || strings.Contains(err.Error(), path) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path, err)
 }
 
 // New is [Load] for a file that is open. The file may be closed afterwards.

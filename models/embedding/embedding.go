@@ -3,7 +3,7 @@
 // tokenizer; after it the pooling, the modules of sentence-transformers (Dense, Normalize), and
 // the cut to fewer dimensions.
 //
-// An [Embedder] is made by package encoder, decoder or static, or by package open, which finds out
+// An [Embedder] is made by package encoder, decoder or static, or by models.OpenEmbedder, which finds out
 // which of them a model needs. [Float16] and [Int8] make smaller numbers of vectors.
 package embedding
 

@@ -132,9 +132,6 @@ func openFolder(dir string) (*origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := modules.CheckRoot(dir); err != nil {
-		return nil, err
-	}
 	if _, err := os.Stat(filepath.Join(dir, configName)); err != nil {
 		return nil, fmt.Errorf("encoder: %w", err)
 	}

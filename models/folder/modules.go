@@ -9,8 +9,7 @@ import (
 
 // Modules are what sentence-transformers does with a text beside the transformer itself.
 type Modules struct {
-	Listed  bool   // the folder has modules.json
-	Root    string // the folder of the transformer in that of the model, with slashes; often ""
+	Listed  bool // the folder has modules.json
 	Pooling Pooling
 	After   []Module // of the pooling, in order
 
@@ -40,21 +39,11 @@ type Dense struct {
 	Activation string // "" for none, or Tanh, ReLU, GELU ...: the name of the class in PyTorch
 }
 
-// Modules reads modules.json and what it names, sentence_bert_config.json and
+// ReadModules reads modules.json and what it names, sentence_bert_config.json and
 // config_sentence_transformers.json, as far as they are there. Without modules.json there is one
 // module, a pooling as 1_Pooling/config.json has it or, if that is missing too, the mean, which is
-// what sentence-transformers takes then. A module or setting that is not known is an [*Error].
-func (f *Folder) Modules() (*Modules, error) { return ReadModules(f.dir) }
-
-// CheckRoot returns an [*Error] if the transformer is not in the folder of the model itself.
-func (m *Modules) CheckRoot(dir string) error {
-	if m.Root != "" && m.Root != "." {
-		return &Error{dir, "modules.json", "a transformer in the folder " + m.Root, "one in the folder itself"}
-	}
-	return nil
-}
-
-// ReadModules is [Folder.Modules] without weights.
+// what sentence-transformers takes then. A module or setting that is not known is an [*Error], and so is a
+// transformer in another folder than that of the model.
 func ReadModules(dir string) (*Modules, error) {
 	f := &Folder{dir: dir}
 	m := &Modules{Pooling: Mean}
@@ -90,7 +79,9 @@ func (f *Folder) readList(m *Modules) error {
 		var err error
 		switch kind {
 		case "Transformer":
-			m.Root = x.Path
+			if x.Path != "" && x.Path != "." {
+				err = &Error{f.dir, "modules.json", "a transformer in the folder " + x.Path, "one in the folder itself"}
+			}
 		case "Pooling":
 			m.Pooling, err = f.pooling(x.Path)
 		case "Normalize":
@@ -147,10 +138,7 @@ func (f *Folder) dense(at string) (*Dense, error) {
 
 // readLength reads sentence_bert_config.json.
 func (f *Folder) readLength(m *Modules) error {
-	name := "sentence_bert_config.json"
-	if m.Root != "" {
-		name = m.Root + "/" + name
-	}
+	const name = "sentence_bert_config.json"
 	var c struct {
 		Max   *int `json:"max_seq_length"`
 		Lower bool `json:"do_lower_case"`

@@ -32,11 +32,7 @@ func tiny(t *testing.T) string {
 	t.Helper()
 	f := tinyllama.New(nil)
 	f.AddVocabulary()
-	path := filepath.Join(t.TempDir(), "tiny.gguf")
-	if err := os.WriteFile(path, f.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return f.Write(t)
 }
 
 // A running is a server that a test has started.

@@ -1,10 +1,6 @@
 package server
 
-import (
-	"net/http"
-
-	"github.com/attn-go/attn/models/tokenizer"
-)
+import "github.com/attn-go/attn/models/tokenizer"
 
 // models answers /v1/models.
 func (x *exchange) models() error {
@@ -89,9 +85,7 @@ func (x *exchange) detokenize() error {
 		return badParam("model", "%v", err)
 	}
 	if i := outside(q.Tokens, tok.Len()); i >= 0 {
-		f := badParam("tokens", "tokens[%d]: got %d, want 0 to %d", i, q.Tokens[i], tok.Len()-1)
-		f.status = http.StatusBadRequest
-		return f
+		return badParam("tokens", "tokens[%d]: got %d, want 0 to %d", i, q.Tokens[i], tok.Len()-1)
 	}
 	text := tok.Decode(q.Tokens, true)
 	return x.reply(struct {

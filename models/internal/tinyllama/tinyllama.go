@@ -5,6 +5,9 @@ package tinyllama
 import (
 	"encoding/binary"
 	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
 
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
@@ -23,6 +26,16 @@ type File struct {
 	ggufwriter.File
 	Random uint64                      // state of the random numbers
 	of     func(name string) gguf.Type // of matrices; nil means F32
+}
+
+// Write writes the file into a folder of the test and returns its path.
+func (f *File) Write(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tiny.gguf")
+	if err := os.WriteFile(path, f.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // New returns a file with all tensors, the matrices of the types that of says, F32 if it is

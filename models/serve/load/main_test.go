@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,10 +17,7 @@ func TestLoad(t *testing.T) {
 	f := tinyllama.New(nil)
 	f.AddVocabulary()
 	f.Set("llama.context_length", uint32(8000)) // for the long prompt, whose letters are tokens
-	path := filepath.Join(t.TempDir(), "tiny.gguf")
-	if err := os.WriteFile(path, f.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	path := f.Write(t)
 	var out bytes.Buffer
 	if err := run(t.Context(), []string{"-chat", path, "-embed", "../../testdata/tiny/bert-1", "-clients", "1,3", "-answers", "1", "-max", "4", "-sentences", "40", "-ctx", "8000"}, &out); err != nil {
 		t.Fatal(err)
