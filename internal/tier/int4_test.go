@@ -88,31 +88,13 @@ func quantizeInt4Cases(int) (list []kernelCase) {
 }
 
 func (c quantizeInt4Case) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
-	lds, ldd, groups := c.d+c.gapS, c.d/2+c.gapD, c.d/max(1, c.group)
-	src := a.Matrix("src", c.n, c.d, lds, testutil.NaN)
-	for i := range c.n {
-		for g := range groups {
-			c.values.fill(r, src[i*lds+g*c.group:][:c.group])
-			if c.values == ties {
-				tiesOf8(r, src[i*lds+g*c.group:][:c.group])
-			}
+	fill := func(group []float32) {
+		c.values.fill(r, group)
+		if c.values == ties {
+			tiesOf8(r, group)
 		}
 	}
-	if c.values == notFinite && c.n > 0 && c.d > 0 {
-		src[r.IntN(c.n)*lds+r.IntN(c.d)] = [...]float32{testutil.NaN, testutil.Inf, -testutil.Inf}[r.IntN(3)]
-	}
-	dst := testutil.Rows[byte](a, "dst", c.n, c.d/2, ldd)
-	for i := range dst {
-		dst[i] = 99
-	}
-	lsc := groups + c.gapD
-	scales, finite := a.Matrix("scales", c.n, groups, lsc, testutil.Canary), testutil.Rows[int8](a, "finite", 1, 1, 1)
-	return func(p *kernelSet) {
-		finite[0] = 0
-		if p.Convert.QuantizeInt4(dst, ldd, scales, lsc, src, lds, c.group, c.n, c.d) {
-			finite[0] = 1
-		}
-	}
+	return quantizeCall(quantizeCase(c), a, r, 2, fill, func(p *kernelSet) quantizeKernel[byte] { return p.Convert.QuantizeInt4 })
 }
 
 // tiesOf8 fills a group with halves of a scale, and with 8 of them, of one sign or of both.

@@ -44,17 +44,26 @@ func quantizeCases(int) (list []kernelCase) {
 }
 
 func (c quantizeCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
-	lds, ldd, groups := c.d+c.gapS, c.d+c.gapD, c.d/max(1, c.group)
+	return quantizeCall(c, a, r, 1, func(group []float32) { c.values.fill(r, group) },
+		func(p *kernelSet) quantizeKernel[int8] { return p.Convert.QuantizeInt8 })
+}
+
+// A quantizeKernel quantizes rows.
+type quantizeKernel[E byte | int8] func(dst []E, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool
+
+// quantizeCall makes the arguments of a call, with groups as fill fills them and so many numbers in an element.
+func quantizeCall[E byte | int8](c quantizeCase, a *testutil.Arena, r *testutil.Rand, perElement int, fill func(group []float32), kernel func(p *kernelSet) quantizeKernel[E]) func(p *kernelSet) {
+	lds, ldd, groups := c.d+c.gapS, c.d/perElement+c.gapD, c.d/max(1, c.group)
 	src := a.Matrix("src", c.n, c.d, lds, testutil.NaN)
 	for i := range c.n {
 		for g := range groups {
-			c.values.fill(r, src[i*lds+g*c.group:][:c.group])
+			fill(src[i*lds+g*c.group:][:c.group])
 		}
 	}
 	if c.values == notFinite && c.n > 0 && c.d > 0 {
 		src[r.IntN(c.n)*lds+r.IntN(c.d)] = [...]float32{testutil.NaN, testutil.Inf, -testutil.Inf}[r.IntN(3)]
 	}
-	dst := testutil.Rows[int8](a, "dst", c.n, c.d, ldd)
+	dst := testutil.Rows[E](a, "dst", c.n, c.d/perElement, ldd)
 	for i := range dst {
 		dst[i] = 99
 	}
@@ -62,7 +71,7 @@ func (c quantizeCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *k
 	scales, finite := a.Matrix("scales", c.n, groups, lsc, testutil.Canary), testutil.Rows[int8](a, "finite", 1, 1, 1)
 	return func(p *kernelSet) {
 		finite[0] = 0
-		if p.Convert.QuantizeInt8(dst, ldd, scales, lsc, src, lds, c.group, c.n, c.d) {
+		if kernel(p)(dst, ldd, scales, lsc, src, lds, c.group, c.n, c.d) {
 			finite[0] = 1
 		}
 	}
@@ -127,7 +136,7 @@ func (c finiteCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *ker
 	}
 }
 
-type quantizer = func(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool
+type quantizer = quantizeKernel[int8]
 
 // quantizeMutant is a mutant that quantizes and then changes what spoil is given.
 func quantizeMutant(mistake string, spoil func(quantize quantizer) quantizer) mutant {
