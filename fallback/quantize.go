@@ -57,10 +57,11 @@ func quantizeInt4(dst []byte, ldd int, scales []float32, lsc int, src []float32,
 			}
 			scale := float32(high/least) + 0 // not fused to a product and a sum in one
 			scales[r*lsc+g] = scale
+			if scale == 0 {
+				clear(to[at/2 : (at+group)/2])
+				continue
+			}
 			code := func(x float32) byte {
-				if scale == 0 {
-					return 0
-				}
 				return byte(math.Float32bits(max(min(x/scale, most), least)+0x1.8p23)) & 15
 			}
 			for x := 0; x < group; x += 2 {
