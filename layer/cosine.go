@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -15,7 +16,7 @@ import (
 //
 // It is [Dot] of the rows x/|x| of q and k. Such a row is x[i]·inv, rounded to float32, with inv =
 // 1/√(x[0]² + x[1]² + ...) in float64, where the sum is in ascending order and each operation
-// rounds; inv is 0 if the sum is.
+// rounds; inv is 0 if the sum is. Keys that no query sees are not read.
 type Cosine struct{}
 
 // Attend implements [Similarity]. It copies queries and keys to memory that is recycled.
@@ -37,7 +38,7 @@ func (Cosine) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 		return tensorError("q", &q, "fewer queries and keys: memory for copies of them")
 	}
 	defer s.release()
-	unitQ, unitK := s.units(&q, &k, &opts.Mask)
+	unitQ, unitK := s.units(&q, &k, &opts)
 	return Dot{}.Attend(out, unitQ, unitK, v, opts)
 }
 
@@ -53,19 +54,58 @@ func scoresOf(q, k *kernel.Tensor) view.Scores {
 	return view.Scores{Batch: shape[0], Heads: shape[1], Queries: shape[2], Keys: k.Shape()[2]}
 }
 
-// units returns copies of q and k with all rows normalised, but for keys beyond a length, which are not
-// read. The mask has passed checkMask.
-func (s *scratch) units(q, k *kernel.Tensor, m *kernel.Mask) (unitQ, unitK kernel.Tensor) {
+// units returns copies of q and k with all rows normalised, but for keys that no query sees. Those
+// are not read. The mask has passed checkMask.
+func (s *scratch) units(q, k *kernel.Tensor, o *kernel.Options) (unitQ, unitK kernel.Tensor) {
 	unitQ, unitK = s.denseLike(q, q.Shape()[3]), s.denseLike(k, k.Shape()[3])
-	c := scoresOf(q, k)
-	s.visible.Resolve((*mask.Mask)(m), &c)
 	eachRow(q.Shape(), func(b, h, l int) { normalise(row(&unitQ, b, h, l), row(q, b, h, l)) })
-	eachRow(k.Shape(), func(b, h, l int) {
-		if b >= c.Batch || l < s.visible.Length(b, c.Keys) {
-			normalise(row(&unitK, b, h, l), row(k, b, h, l))
+	c, shape := scoresOf(q, k), k.Shape()
+	if shape[0] != c.Batch || !fits(o.QueryStart, c.Batch) || !fits(o.KeyStart, c.Batch) {
+		return unitQ, unitK // the call reports it
+	}
+	s.visible.Resolve((*mask.Mask)(&o.Mask), &c)
+	for b := range c.Batch {
+		seen := s.seenKeys(b, &c, o)
+		for j := seen.Lo; j < seen.Hi; j++ {
+			if s.isSkipped(j, &c, o) {
+				continue
+			}
+			for h := range shape[1] {
+				normalise(row(&unitK, b, h, j), row(k, b, h, j))
+			}
 		}
-	})
+	}
 	return unitQ, unitK
+}
+
+// fits tells whether there is one value for all batch rows or one for each.
+func fits(values []int, batch int) bool { return len(values) <= 1 || len(values) == batch }
+
+// seenKeys returns a span of all keys of batch row b that a query sees, or whose score is asked for.
+func (s *scratch) seenKeys(b int, c *view.Scores, o *kernel.Options) mask.Span {
+	if !s.visible.IsSet || scoresHidden(o) {
+		return mask.Span{Hi: s.visible.Length(b, c.Keys)}
+	}
+	start, seen := position.Of(o.KeyStart, b), mask.Nothing
+	offset := position.Of(o.QueryStart, b) - start
+	for i := range c.Queries {
+		seen = seen.Union(s.visible.Span(mask.Query{Batch: b, Index: i, Keys: c.Keys, KeyStart: start, Diagonal: i + offset}))
+	}
+	return seen
+}
+
+// isSkipped tells whether a block-sparse mask hides key j from all queries, and no score of it is asked for.
+func (s *scratch) isSkipped(j int, c *view.Scores, o *kernel.Options) bool {
+	if !s.visible.Sparse.IsSet() || c.Queries == 0 || scoresHidden(o) {
+		return false
+	}
+	coverage, _ := s.visible.Sparse.Coverage(0, c.Queries-1, j)
+	return coverage == mask.None
+}
+
+// scoresHidden tells whether the call returns scores of hidden keys.
+func scoresHidden(o *kernel.Options) bool {
+	return viewOf(&o.Scores).IsSet() && o.ScoreStage != kernel.ScoresMasked
 }
 
 // normalise sets y to x/|x|.

@@ -54,7 +54,7 @@ func (Cosine) Backward(g kernel.Gradients, dout, q, k, v kernel.Tensor, opts ker
 		return tensorError("q", &q, "fewer queries and keys: memory for copies of them")
 	}
 	defer s.release()
-	unitQ, unitK := s.units(&q, &k, &opts.Mask)
+	unitQ, unitK := s.units(&q, &k, &opts)
 	units := g
 	if viewOf(&g.Q).IsSet() {
 		units.Q = s.denseLike(&q, shapeQ[3])
@@ -118,25 +118,43 @@ func (f *footprint) inputTensors(dout, q, k, v *kernel.Tensor) {
 	f.add("v", viewOf(v).Memory())
 }
 
-// normaliseBackward sets dx to the gradients of the rows of x, of which those of x/|x| are dy.
+// normaliseBackward sets dx to the gradients of the rows of x, of which those of x/|x| are dy. A row
+// without a gradient is not read: it may be a key that no query sees.
 func normaliseBackward(dx, x, dy *kernel.Tensor) {
 	eachRow(x.Shape(), func(b, h, l int) {
-		x, dy, dx := row(x, b, h, l), row(dy, b, h, l), row(dx, b, h, l)
-		dot, squares, used := 0.0, 0.0, false
-		for i, e := range dy {
-			dot += float64(x[i]) * float64(e) // a product is exact
-			squares += float64(x[i]) * float64(x[i])
-			used = used || e != 0
-		}
-		if squares == 0 || !used {
+		dx, dy := row(dx, b, h, l), row(dy, b, h, l)
+		if isZero(dy) {
 			clear(dx)
 			return
 		}
-		inv, along := 1/math.Sqrt(squares), dot/squares
-		for i, e := range dy {
-			if dx[i] = float32((float64(e) - float64(float64(x[i])*along)) * inv); dx[i] != dx[i] {
-				dx[i] = nan
-			}
-		}
+		normaliseRowBackward(dx, row(x, b, h, l), dy)
 	})
+}
+
+// isZero tells whether all elements are 0 or -0.
+func isZero(x []float32) bool {
+	for _, e := range x {
+		if e != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func normaliseRowBackward(dx, x, dy []float32) {
+	dot, squares := 0.0, 0.0
+	for i, e := range dy {
+		dot += float64(x[i]) * float64(e) // a product is exact
+		squares += float64(x[i]) * float64(x[i])
+	}
+	if squares == 0 {
+		clear(dx)
+		return
+	}
+	inv, along := 1/math.Sqrt(squares), dot/squares
+	for i, e := range dy {
+		if dx[i] = float32((float64(e) - float64(float64(x[i])*along)) * inv); dx[i] != dx[i] {
+			dx[i] = nan
+		}
+	}
 }

@@ -2,7 +2,10 @@ package layer
 
 import (
 	"math"
+	"os"
+	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
@@ -201,4 +204,52 @@ func TestSimilaritiesNoAllocations(t *testing.T) {
 		must(t, Softmax(row(&scores, 0, 0, 0), row(&scores, 0, 0, 0), 50, nil))
 		must(t, WeightedSum(out, scores, v))
 	})
+}
+
+// TestGuardCosine: keys that no query sees are not read, neither by the call nor by its gradients.
+func TestGuardCosine(t *testing.T) {
+	if !testutil.Guards {
+		t.Skip("guard pages are not available here")
+	}
+	const d, queries = 8, 5
+	page := os.Getpagesize()
+	n := page / (4 * d) // keys in a page
+	for name, o := range map[string]kernel.Options{
+		"Window":      {Mask: kernel.Window(n-queries, 0), QueryStart: []int{2*n - queries}},
+		"BlockSparse": {Mask: kernel.BlockSparse([]bool{false, true, false}, queries, n)},
+		"scores":      {Mask: kernel.Window(n-queries, 0), QueryStart: []int{2*n - queries}, Scores: newTensor(1, 1, queries, 3*n), ScoreStage: kernel.ScoresMasked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			memory := testutil.GuardedRegion(t, 3*page)
+			k := kernel.BHLD(unsafe.Slice((*float32)(unsafe.Pointer(&memory[0])), 3*n*d), 1, 1, 3*n, d)
+			for j := range 3 * n {
+				copy(row(&k, 0, 0, j), normals(uint64(4+j), d))
+			}
+			q, v, dout := normalTensor(1, 1, 1, queries, d), normalTensor(2, 1, 1, 3*n, d), normalTensor(3, 1, 1, queries, d)
+			attend := func() []float32 {
+				out, o := newTensor(1, 1, queries, d), o
+				o.LSE = newTensor(1, 1, queries, 1)
+				must(t, Cosine{}.Attend(out, q, k, v, o))
+				o.Scores, o.ScoreStage = kernel.Tensor{}, 0
+				g := kernel.Gradients{Q: newTensor(1, 1, queries, d), K: newTensor(1, 1, 3*n, d)}
+				must(t, Cosine{}.Backward(g, dout, q, k, v, o))
+				return slices.Concat(all(&out), all(&g.Q), all(&g.K))
+			}
+			want := attend()
+			testutil.Fence(t, memory[:page])
+			testutil.Fence(t, memory[2*page:])
+			testutil.CheckBits(t, "results", attend(), want)
+		})
+	}
+}
+
+// TestCosineHiddenScores: scores of hidden keys are those of the definition if the call asks for them.
+func TestCosineHiddenScores(t *testing.T) {
+	q, k, v := normalTensor(1, 1, 1, 3, 4), normalTensor(2, 1, 1, 20, 4), normalTensor(3, 1, 1, 20, 4)
+	var scores [2]kernel.Tensor
+	for x, m := range []kernel.Mask{{}, kernel.Window(2, 0).And(kernel.BlockSparse(make([]bool, 5), 3, 4))} {
+		scores[x] = newTensor(1, 1, 3, 20)
+		must(t, Cosine{}.Attend(newTensor(1, 1, 3, 4), q, k, v, kernel.Options{Mask: m, Scores: scores[x]}))
+	}
+	equal(t, "scores", &scores[1], &scores[0])
 }
