@@ -38,7 +38,7 @@
 //     [Segments]
 //   - large tensors in huge pages: [Alloc]
 //   - half precision: [F16], [BF16]; package numeric converts
-//   - int8 keys and values: [Tensor.Scaled]; package numeric quantizes
+//   - keys and values of 8 and 4 bits: int8 or [Int4x2] with [Tensor.Scaled]; package numeric quantizes
 //   - keys and values as floats of 8 bits (fp8): [F8E4M3], [F8E5M2]; package numeric converts
 //   - functions of my own on tensors: [Row], [Tensor.Length] and [Tensor.Scales] find the
 //     rows, [Tensor.Check] and [Tensor.CheckOutput] check arguments

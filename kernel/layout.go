@@ -22,7 +22,7 @@ type PageTable struct {
 //	BLHD(data, pages, size, heads, d)   FlashInfer's NHD
 //	Strided                             anything else, such as pages of keys and values in turn
 //
-// The scales of int8 lie in pages like the elements. The view is [B, H, L, D], where B
+// The scales of int8 and of 4 bits lie in pages like the elements. The view is [B, H, L, D], where B
 // is the number of batch rows of table and L the largest of their lengths. A query of
 // batch row b sees at most Lengths[b] keys, as under [KeyLengths].
 //
@@ -52,7 +52,7 @@ func Ragged[E Element](data []E, starts []int, heads, d int) Tensor {
 // Ragged returns a view of sequences of different lengths that follow one another in
 // t, [1, H, rows, D], of any element type and with any strides. Batch row b is rows
 // starts[b] up to starts[b+1], so starts has one entry more than there are batch
-// rows. The scales of int8 have the rows of the elements. The slice is not copied: it
+// rows. Scales have the rows of the elements. The slice is not copied: it
 // must not change during the call.
 //
 // The view is [B, H, L, D], where L is the largest length. Every batch row is a

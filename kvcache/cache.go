@@ -85,8 +85,8 @@ func New(c Config) (*Cache, error) {
 
 // NewOver makes a cache over memory that stays the program's. keys[i] and values[i] are
 // the pages of layer i as [kernel.Tensor.Paged] takes them: [pages, heads, page size, D],
-// with at least one head, of any element type and with any strides, int8 with scales. The
-// number of pages and the page size are the same for all; the rest may differ from layer to
+// with at least one head, of any element type and with any strides, int8 and 4 bits with scales.
+// The number of pages and the page size are the same for all; the rest may differ from layer to
 // layer. window is Config.Window.
 //
 // No two elements may share memory, with one exception: the values of a layer may be a

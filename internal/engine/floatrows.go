@@ -11,7 +11,7 @@ import (
 // Keys, values and queries of other types than float32 are widened row by row where
 // they are used, and the engine computes with float32 alone, except for skinny
 // tiles (skinny.go). Keys and values of a block go into scratch memory that
-// all tiles of a KV head share. Widening is exact, or for int8 one rounded product:
+// all tiles of a KV head share. Widening is exact, or with scales one rounded product:
 // it does not matter how often and where it is done. Rows in pages are gathered in
 // the same way.
 
