@@ -99,7 +99,13 @@ var formats = map[string]struct {
 	"Q4_K": {linear.Q4_K, 144, 256, []int{0, 2}},
 	"Q5_K": {linear.Q5_K, 176, 256, []int{0, 2}},
 	"Q6_K": {linear.Q6_K, 210, 256, []int{208}},
+
+	"IQ4_NL": {linear.IQ4_NL, 18, 32, []int{0}},
+	"MXFP4":  {linear.MXFP4, 17, 32, nil},
 }
+
+// formatNames are those of formats. The numbers in vectors follow from their places, so new ones come last.
+var formatNames = []string{"Q2_K", "Q3_K", "Q4_0", "Q4_1", "Q4_K", "Q5_0", "Q5_1", "Q5_K", "Q6_K", "Q8_0", "IQ4_NL", "MXFP4"}
 
 // quantized makes the layer of the blocks of a file.
 func (c *call) quantized() (*linear.Linear, error) {
@@ -145,6 +151,9 @@ func blocks(name string, seed, n, k int) tensor {
 		data[i] = uint8(r.Uint64() >> 32)
 	}
 	for at := 0; at < len(data); at += f.bytes {
+		if f.format == linear.MXFP4 {
+			data[at] = 112 + data[at]%16
+		}
 		for _, h := range f.halves {
 			x := r.Float32() / 64
 			binary.LittleEndian.PutUint16(data[at+h:], uint16(numeric.ToF16(x)))
@@ -182,7 +191,7 @@ func linearCases() (list []vector) {
 	add("linear-backward-accumulate", "linear_backward", map[string]any{"dy": array(6, 3, 2), "x": array(7, 3, 4), "w": array(8, 2, 4), "dx": array(9, 3, 4), "dw": array(10, 2, 4), "dbias": array(11, 2)})
 	add("linear-backward-no-rows", "linear_backward", map[string]any{"dy": array(6, 0, 2), "x": array(7, 0, 2), "w": array(8, 2, 2), "dx": array(9, 0, 2), "dw": encode([]float32{nan, bits(0x80000000)[0], 1, 0}, 2, 2), "dbias": encode([]float32{bits(0x80000000)[0], nan})})
 	add("add-rows", "add_rows", map[string]any{"out": replaced(array(12, 4, 3), map[int]float32{0: nan, 6: nan}), "x": array(13, 5, 3), "rows": encode([]int32{3, 1, 1, 3, 1})})
-	for i, name := range sortedKeys(formats) {
+	for i, name := range formatNames {
 		n, k := 2, max(96, formats[name].weights)
 		x := replaced(array(20*i, 2, k), map[int]float32{5: 100})
 		add("quantized-"+name, "linear_quantized", map[string]any{"format": name, "blocks": blocks(name, i, n, k), "x": x, "bias": array(20*i+3, n)})

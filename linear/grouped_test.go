@@ -3,6 +3,7 @@ package linear_test
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
@@ -23,11 +24,14 @@ var fileBlocks = map[linear.Format]fileBlock{
 	linear.Q5_0: {32, 22, []int{0, 0}}, linear.Q5_1: {32, 24, []int{0, 2}},
 	linear.Q2_K: {256, 84, []int{80, 82}}, linear.Q3_K: {256, 110, []int{108, 108}},
 	linear.Q4_K: {256, 144, []int{0, 2}}, linear.Q5_K: {256, 176, []int{0, 2}}, linear.Q6_K: {256, 210, []int{208}},
-	linear.IQ4_NL: {32, 18, []int{0}},
+	linear.IQ4_NL: {32, 18, []int{0}}, linear.MXFP4: {32, 17, nil},
 }
 
 // singleFormats have one scale for each 32 weights, and perhaps a minimum.
 var singleFormats = []linear.Format{linear.Q8_0, linear.Q4_0, linear.Q4_1, linear.IQ4_NL}
+
+// groupedFormats have integers beside the scale.
+var groupedFormats = []linear.Format{linear.Q5_0, linear.Q5_1, linear.Q2_K, linear.Q3_K, linear.Q4_K, linear.Q5_K, linear.Q6_K, linear.MXFP4}
 
 // iq4Values are what the numbers of IQ4_NL stand for.
 var iq4Values = [16]int{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
@@ -45,7 +49,9 @@ func bit(b []byte, i int) int { return int(b[i/8]>>(i%8)) & 1 }
 func grouped(f linear.Format, b []byte, i int) (w groupedWeight) {
 	at := fileBlocks[f].halves
 	half := func(i int) float32 { return kernel.F16(binary.LittleEndian.Uint16(b[at[i]:])).Float32() }
-	w.d = half(0)
+	if len(at) > 0 {
+		w.d = half(0)
+	}
 	if len(at) > 1 {
 		w.c = half(1)
 	}
@@ -64,6 +70,10 @@ func grouped(f linear.Format, b []byte, i int) (w groupedWeight) {
 			high, low, w.t = 32, 64, -1
 		}
 		w.q = bits(low+i%16*8+i/16*4, 4) + 16*bits(high+i, 1)
+	case linear.MXFP4:
+		w.d = float32(math.Ldexp(1, int(b[0])-128))
+		w.c, w.s, w.t = w.d, 1, 16
+		w.q = 16 + []int{0, 1, 2, 3, 4, 6, 8, 12}[bits(8+i%16*8+i/16*4, 3)]*(1-2*bits(8+i%16*8+i/16*4+3, 1))
 	case linear.Q2_K:
 		w.s, w.t = bits(i/16*8, 4), bits(i/16*8+4, 4)
 		w.q = bits(128+chunk+i%32*8+i%128/32*2, 2)
@@ -112,7 +122,7 @@ func groupedSum(f linear.Format, block []byte, first int, d float32, codes *[32]
 // largest magnitude and scales that no file of real weights has.
 func TestGrouped(t *testing.T) {
 	i := 0
-	for f := linear.Q5_0; f <= linear.Q6_K; f++ {
+	for _, f := range groupedFormats {
 		for _, n := range []int{1, 16, 31, 48, 65, 100} {
 			for _, m := range []int{1, 2, 3, 5, 6, 7, 13} {
 				if i++; testutil.Thin() && !testutil.Sampled(i) {
@@ -130,7 +140,7 @@ func TestGrouped(t *testing.T) {
 
 // All bits set, all clear: the largest numbers and scales.
 func TestGroupedExtremes(t *testing.T) {
-	for f := linear.Q5_0; f <= linear.Q6_K; f++ {
+	for _, f := range groupedFormats {
 		b := fileBlocks[f]
 		for _, fill := range []byte{0, 255, 0x80, 0x7f} {
 			const n = 20
@@ -140,6 +150,9 @@ func TestGroupedExtremes(t *testing.T) {
 				block := w.blocks[row*b.bytes:][:b.bytes]
 				for i := range block {
 					block[i] = fill
+				}
+				if f == linear.MXFP4 {
+					block[0] = 128
 				}
 				for i, at := range b.halves {
 					binary.LittleEndian.PutUint16(block[at:], uint16(numeric.ToF16(float32(1+i))))

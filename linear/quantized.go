@@ -43,6 +43,11 @@ const (
 	// IQ4_NL is 18 bytes, as Q4_0, whose numbers 0 to 15 stand for the q -127, -104, -83, -65, -49, -35, -22,
 	// -10, 1, 13, 25, 38, 53, 69, 89 and 113; a weight is d·q.
 	IQ4_NL
+
+	// MXFP4 is 17 bytes: e, and 16 bytes as in Q4_0, whose numbers 0 to 7 stand for the v 0, 0.5, 1, 1.5, 2, 3, 4 and
+	// 6, and 8 to 15 for those negated; a weight is 2^(e-127)·v, and +0 if v is -0 (Open Compute Project: "OCP
+	// Microscaling Formats (MX) Specification", version 1.0). e is from 104 to 143, or any if all 32 weights are zeros.
+	MXFP4
 )
 
 // String returns the format's name in GGUF files.
@@ -107,12 +112,30 @@ func checkQuantized(format Format, data []byte, n, k int, bias []float32) *check
 	if want := ints.MulSat(n, ints.MulSat(k/source.Steps, source.Bytes)); len(data) != want {
 		return &check.Failure{Arg: "data", Got: fmt.Sprintf("%d bytes", len(data)), Want: fmt.Sprintf("%d, for [%d %d] weights of %v", want, n, k, format)}
 	}
+	if f := checkBlocks(source, data, k); f != nil {
+		return f
+	}
 	if f := checkBias(bias, n); f != nil {
 		return f
 	}
 	packed := ints.MulSat(ints.AddSat(n, ukernel.PanelStep), ints.MulSat(k/ukernel.BlockSteps, format.layout().Bytes(1)))
 	if !hugepages.Fits(packed, 1) {
 		return &check.Failure{Arg: "data", Got: fmt.Sprintf("%d bytes", len(data)), Want: "a size that fits memory and the memory limit of the program"}
+	}
+	return nil
+}
+
+// checkBlocks reports a block that cannot be packed.
+func checkBlocks(source *quantized.Source, data []byte, k int) *check.Failure {
+	if source.Fits == nil {
+		return nil
+	}
+	for at := 0; at < len(data); at += source.Bytes {
+		if block := data[at:][:source.Bytes]; !source.Fits(block) {
+			x := at / source.Bytes * source.Steps
+			return &check.Failure{Arg: "data", Got: fmt.Sprintf("the scale 2^%d of weights [%d, %d] and following", int(block[0])-127, x/k, x%k),
+				Want: fmt.Sprintf("scales of %s from 2^-23 to 2^16", source.Name)}
+		}
 	}
 	return nil
 }

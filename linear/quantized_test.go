@@ -29,6 +29,9 @@ func quantizedWeights(r *testutil.Rand, f linear.Format, n, k int, kind testutil
 	}
 	for b := range n * k / weights {
 		block := m.blocks[b*size:][:size]
+		if f == linear.MXFP4 {
+			block[0] = 104 + block[0]%40 // scales that are binary16
+		}
 		if kind != testutil.NonFinite {
 			for _, at := range fileBlocks[f].halves {
 				block[at+1] &^= 0x40
@@ -83,7 +86,7 @@ func nibble(bytes []byte, i int) byte {
 // A quantized layer has the bits of one with its weights as float32, which Rows returns.
 func TestRows(t *testing.T) {
 	for i, c := range []testCase{
-		{n: 5, k: 32, format: linear.Q8_0}, {n: 100, k: 288, format: linear.Q4_0}, {n: 48, k: 96, format: linear.Q4_1}, {n: 70, k: 64, format: linear.Q4_1, kind: testutil.NonFinite}, {n: 50, k: 96, format: linear.IQ4_NL},
+		{n: 5, k: 32, format: linear.Q8_0}, {n: 100, k: 288, format: linear.Q4_0}, {n: 48, k: 96, format: linear.Q4_1}, {n: 70, k: 64, format: linear.Q4_1, kind: testutil.NonFinite}, {n: 50, k: 96, format: linear.IQ4_NL}, {n: 50, k: 96, format: linear.MXFP4},
 		{n: 70, k: 31}, {n: 3, k: 50, dtype: kernel.Float16, layout: scattered}, {n: 130, k: 9, dtype: kernel.BFloat16}, {n: 20, k: 3, kind: testutil.NonFinite}, {n: 7, k: 0},
 	} {
 		c.seed = i
@@ -154,7 +157,7 @@ func TestNewQuantizedErrors(t *testing.T) {
 		arg, want string
 	}{
 		{"no format", 0, data, 1, 32, nil, "format", "one of the formats"},
-		{"unknown format", 12, data, 1, 32, nil, "format", "one of the formats"},
+		{"unknown format", 13, data, 1, 32, nil, "format", "one of the formats"},
 		{"negative outputs", linear.Q8_0, data, -1, 32, nil, "n", "at least 0"},
 		{"no inputs", linear.Q8_0, nil, 1, 0, nil, "k", "multiple of 32"},
 		{"negative inputs", linear.Q8_0, nil, 1, -32, nil, "k", "multiple of 32"},
@@ -163,10 +166,45 @@ func TestNewQuantizedErrors(t *testing.T) {
 		{"short", linear.Q8_0, data[:339], 5, 64, nil, "data", "340, for [5 64] weights of Q8_0"},
 		{"long", linear.Q4_0, data, 5, 64, nil, "data", "180"},
 		{"overflow", linear.Q4_1, data, math.MaxInt, math.MaxInt &^ 31, nil, "data", "Q4_1"},
+		{"small scale", linear.MXFP4, mx4Block(103, 1), 1, 64, nil, "data", "from 2^-23 to 2^16"},
+		{"large scale", linear.MXFP4, mx4Block(144, 0x80|0x40), 1, 64, nil, "data", "from 2^-23"},
+		{"no scale", linear.MXFP4, mx4Block(255, 7), 2, 32, nil, "data", "the scale 2^128 of weights [1, 0]"},
 		{"bias", linear.Q8_0, data, 5, 64, make([]float32, 4), "bias", "5, one per output"},
 	} {
 		_, err := linear.NewQuantized(c.format, c.data, c.n, c.k, c.bias)
 		contracttest.CheckArgument(t, c.what, err, c.arg, c.want)
+	}
+}
+
+// mx4Block returns two blocks of MXFP4, the second one with a scale and a last byte.
+func mx4Block(e, last byte) []byte {
+	b := make([]byte, 34)
+	b[0], b[17], b[33] = 127, e, last
+	return b
+}
+
+// TestMXFP4: all values, with the least and the largest scale, and zeros with scales that no other block may have.
+func TestMXFP4(t *testing.T) {
+	values := []float32{0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6}
+	for e, scale := range map[byte]float32{0: 0, 103: 0, 104: 0x1p-23, 117: 0x1p-10, 127: 1, 143: 0x1p16, 144: 0, 255: 0} {
+		block, want := []byte{e}, make([]float32, 32)
+		for i := range 16 {
+			b := byte(i | (15-i)<<4)
+			if scale == 0 { // zeros of both signs
+				b = byte(i%2*8 | i%3*8<<4)
+			}
+			block = append(block, b)
+			want[i], want[i+16] = scale*values[b&15], scale*values[b>>4]
+		}
+		l, err := linear.NewQuantized(linear.MXFP4, block, 1, 32, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]float32, 32)
+		if err := l.Rows(linear.DenseMatrix(got, 1, 32), []int32{0}); err != nil {
+			t.Fatal(err)
+		}
+		contracttest.SameRow(t, fmt.Sprintf("the scale 2^%d", int(e)-127), got, want)
 	}
 }
 

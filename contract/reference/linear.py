@@ -89,6 +89,11 @@ def read(name, b):
         return [Block(fifths(b[6:22], b[2:6]), half(b, 0), half(b, 0), t=(16, 16))]
     if name == "Q5_1":
         return [Block(fifths(b[8:24], b[4:8]), half(b, 0), half(b, 2), t=(-1, -1))]
+    if name == "IQ4_NL":
+        return [Block(IQ4_VALUES[nibbles(b[2:18])], half(b, 0))]
+    if name == "MXFP4":
+        d = f32(2.0 ** (int(b[0]) - 128))
+        return [Block(MX4_VALUES[nibbles(b[1:17])] + 16, d, d, t=(16, 16))]
     return [K_BLOCKS[name](b, part) for part in range(8)]
 
 
@@ -123,7 +128,9 @@ def read_q6(b, part):
 
 
 K_BLOCKS = {"Q2_K": read_q2, "Q3_K": read_q3, "Q4_K": read_q4, "Q5_K": read_q5, "Q6_K": read_q6}
-BYTES = {"Q8_0": 34, "Q4_0": 18, "Q4_1": 20, "Q5_0": 22, "Q5_1": 24, "Q2_K": 84, "Q3_K": 110, "Q4_K": 144, "Q5_K": 176, "Q6_K": 210}
+BYTES = {"Q8_0": 34, "Q4_0": 18, "Q4_1": 20, "Q5_0": 22, "Q5_1": 24, "Q2_K": 84, "Q3_K": 110, "Q4_K": 144, "Q5_K": 176, "Q6_K": 210, "IQ4_NL": 18, "MXFP4": 17}
+IQ4_VALUES = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113])
+MX4_VALUES = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12])  # doubled
 
 
 def rows_of_blocks(a):
@@ -135,7 +142,7 @@ def rows_of_blocks(a):
 def weights(name, x):
     """The 32 weights of a block as float32."""
     q = x.q.astype(f32)
-    if name == "Q8_0":
+    if name in ("Q8_0", "IQ4_NL"):
         return fma(x.d, q + 128, -128 * x.d)
     if name == "Q4_0":
         return fma(x.d, q, -8 * x.d)
@@ -169,7 +176,7 @@ def integer_output(name, blocks, d1, q1):
     """An output of quantized rows."""
     acc = ZERO
     for x, d, q in zip(blocks, d1, q1):
-        if name in ("Q8_0", "Q4_0", "Q4_1"):
+        if name in ("Q8_0", "IQ4_NL", "Q4_0", "Q4_1"):
             acc = fma(f32(q @ (x.q - {"Q4_0": 8}.get(name, 0))), d * x.d, acc)[()]
             if name == "Q4_1":
                 acc = fma(x.c, f32(d * f32(q.sum())), acc)[()]

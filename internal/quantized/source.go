@@ -18,6 +18,9 @@ type Source struct {
 
 	// values, if not nil, are what the numbers of the file stand for: 4 bits for 8.
 	values *[16]int8
+
+	// Fits tells whether a block can be packed; nil if all can.
+	Fits func(block []byte) bool
 }
 
 // A group is 32 weights of a grouped format: (d·s[i])·(q-offset) or (d·s[i])·q - m·t[i], where i is that of
@@ -31,17 +34,18 @@ type group struct {
 // Sources are the formats in the order of linear.Format. The blocks of ggml are described in
 // ggml/src/ggml-common.h of github.com/ggml-org/llama.cpp, and their weights in ggml-quants.c there.
 var Sources = [...]Source{
-	{"Q8_0", ukernel.Q8_0, 32, 34, nil, nil},
-	{"Q4_0", ukernel.Q4_0, 32, 18, nil, nil},
-	{"Q4_1", ukernel.Q4_1, 32, 20, nil, nil},
-	{"Q5_0", ukernel.K5, 32, 22, readQ5_0, nil},
-	{"Q5_1", ukernel.K5, 32, 24, readQ5_1, nil},
-	{"Q2_K", ukernel.K4, 256, 84, readQ2_K, nil},
-	{"Q3_K", ukernel.K4, 256, 110, readQ3_K, nil},
-	{"Q4_K", ukernel.K4, 256, 144, readQ4_K, nil},
-	{"Q5_K", ukernel.K5, 256, 176, readQ5_K, nil},
-	{"Q6_K", ukernel.K6, 256, 210, readQ6_K, nil},
-	{"IQ4_NL", ukernel.Q8_0, 32, 18, nil, &iq4Values},
+	{"Q8_0", ukernel.Q8_0, 32, 34, nil, nil, nil},
+	{"Q4_0", ukernel.Q4_0, 32, 18, nil, nil, nil},
+	{"Q4_1", ukernel.Q4_1, 32, 20, nil, nil, nil},
+	{"Q5_0", ukernel.K5, 32, 22, readQ5_0, nil, nil},
+	{"Q5_1", ukernel.K5, 32, 24, readQ5_1, nil, nil},
+	{"Q2_K", ukernel.K4, 256, 84, readQ2_K, nil, nil},
+	{"Q3_K", ukernel.K4, 256, 110, readQ3_K, nil, nil},
+	{"Q4_K", ukernel.K4, 256, 144, readQ4_K, nil, nil},
+	{"Q5_K", ukernel.K5, 256, 176, readQ5_K, nil, nil},
+	{"Q6_K", ukernel.K6, 256, 210, readQ6_K, nil, nil},
+	{"IQ4_NL", ukernel.Q8_0, 32, 18, nil, &iq4Values, nil},
+	{"MXFP4", ukernel.K5, 32, 17, readMXFP4, nil, fitsMXFP4},
 }
 
 // iq4Values are those of IQ4_NL: kvalues_iq4nl in ggml-common.h.
@@ -75,6 +79,44 @@ func readQ5_0(g *group, b []byte, _ int) {
 func readQ5_1(g *group, b []byte, _ int) {
 	g.d, g.m, g.s, g.t = half(b), half(b[2:]), [2]int8{1, 1}, [2]int8{-1, -1}
 	g.readFifths(binary.LittleEndian.Uint32(b[4:]), b[8:])
+}
+
+// mx4Numbers are the 16 values of MXFP4, doubled, plus 16: those of OCP's E2M1 are 0, 0.5, 1, 1.5, 2, 3, 4 and 6
+// (Open Compute Project: "OCP Microscaling Formats (MX) Specification", version 1.0). Number 8, -0, is 0.
+var mx4Numbers = [16]uint8{16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4}
+
+// readMXFP4: the exponent of the scale, 127 too large, and 16 bytes as in Q4_0. The scale is half of that, as the
+// values are doubled; it is 0 if binary16 has no such number. The offset 16 is a minimum of d·16.
+func readMXFP4(g *group, b []byte, _ int) {
+	g.d = powerOf2(int(b[0]) - 128)
+	g.m, g.s, g.t = g.d, [2]int8{1, 1}, [2]int8{16, 16}
+	for i, x := range b[1:17] {
+		g.q[i], g.q[i+16] = mx4Numbers[x&15], mx4Numbers[x>>4]
+	}
+}
+
+// fitsMXFP4: the scale is a binary16, or all values are zeros, which have any.
+func fitsMXFP4(b []byte) bool {
+	if powerOf2(int(b[0])-128) != 0 {
+		return true
+	}
+	for _, x := range b[1:17] {
+		if x&0x77 != 0 { // the magnitudes
+			return false
+		}
+	}
+	return true
+}
+
+// powerOf2 returns 2^x as binary16, or 0 if that has no such number.
+func powerOf2(x int) uint16 {
+	switch {
+	case x < -24 || x > 15:
+		return 0
+	case x < -14: // subnormal
+		return 1 << (x + 24)
+	}
+	return uint16(x+15) << 10
 }
 
 // readQ2_K: a byte for each 16 weights, whose halves are s and t; 64 bytes with 2 bits; d and m.

@@ -119,6 +119,9 @@ func TestQuantizedTypes(t *testing.T) {
 		w := gguf.Tensor{Name: "w", Type: kind, Shape: []int{rows, k}, Data: make([]byte, rows*k/256*blockBytes[kind])}
 		for i := range w.Data {
 			w.Data[i] = byte(i * i % 59) // at any place of a block, two of them are a number below 1
+			if kind == gguf.MXFP4 && i%17 == 0 {
+				w.Data[i] = 104 + byte(i%40) // a scale that layers take
+			}
 		}
 		want, err := w.Float32()
 		if err != nil {
@@ -147,7 +150,7 @@ func TestQuantizedTypes(t *testing.T) {
 var blockBytes = map[gguf.Type]int{
 	gguf.Q8_0: 8 * 34, gguf.Q4_0: 8 * 18, gguf.Q4_1: 8 * 20, gguf.Q5_0: 8 * 22, gguf.Q5_1: 8 * 24,
 	gguf.Q2_K: 84, gguf.Q3_K: 110, gguf.Q4_K: 144, gguf.Q5_K: 176, gguf.Q6_K: 210,
-	gguf.IQ4_NL: 8 * 18,
+	gguf.IQ4_NL: 8 * 18, gguf.MXFP4: 8 * 17,
 }
 
 // Bad files get typed errors that say what and where.

@@ -146,7 +146,7 @@ func (l *loader) join(k int, all ...matrix) (p projection) {
 var formats = map[gguf.Type]linear.Format{
 	gguf.Q8_0: linear.Q8_0, gguf.Q4_0: linear.Q4_0, gguf.Q4_1: linear.Q4_1, gguf.Q5_0: linear.Q5_0, gguf.Q5_1: linear.Q5_1,
 	gguf.Q2_K: linear.Q2_K, gguf.Q3_K: linear.Q3_K, gguf.Q4_K: linear.Q4_K, gguf.Q5_K: linear.Q5_K, gguf.Q6_K: linear.Q6_K,
-	gguf.IQ4_NL: linear.IQ4_NL,
+	gguf.IQ4_NL: linear.IQ4_NL, gguf.MXFP4: linear.MXFP4,
 }
 
 // storage returns the type in which weights of a type are kept.

@@ -83,6 +83,20 @@ func fromQ5_1(dst []float32, b []byte) {
 // fifthBit returns element i of low bits q with its bit of high.
 func fifthBit(q byte, high uint32, i int) byte { return q | byte(high>>i&1)<<4 }
 
+// mx4Values are what the 4 bits of MXFP4 stand for, doubled: kvalues_mxfp4 in ggml/src/ggml-common.h of
+// github.com/ggml-org/llama.cpp. It has no -0.
+var mx4Values = [16]float32{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}
+
+// fromMXFP4: the exponent of the scale, 127 too large, and 16 bytes as in Q4_0, whose elements are looked up. The
+// scale is half of that, as they are doubled.
+func fromMXFP4(dst []float32, b []byte) {
+	d := float32(math.Ldexp(1, int(b[0])-128))
+	for i, q := range b[1:17] {
+		dst[i] = d * mx4Values[q&15]
+		dst[i+16] = d * mx4Values[q>>4]
+	}
+}
+
 // iq4Values are what the 4 bits of IQ4_NL stand for: kvalues_iq4nl in ggml/src/ggml-common.h of
 // github.com/ggml-org/llama.cpp.
 var iq4Values = [16]float32{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}

@@ -16,7 +16,7 @@ func TestLinearFormats(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer refs.Close()
-	for f := linear.Q8_0; f <= linear.IQ4_NL; f++ {
+	for f := linear.Q8_0; f <= linear.MXFP4; f++ {
 		blocks, err := refs.Bytes(f.String() + ".blocks")
 		if err != nil {
 			t.Fatal(err)

@@ -34,7 +34,7 @@ func (f *File) Tensor(name string) (Tensor, bool) {
 }
 
 // Float32 returns the elements as float32, row after row. It converts F32, F16, BF16, Q8_0,
-// Q4_0, Q4_1, Q5_0, Q5_1, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K and IQ4_NL. The bits are those of the gguf
+// Q4_0, Q4_1, Q5_0, Q5_1, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL and MXFP4. The bits are those of the gguf
 // package of the ggml project, on every machine, except that a NaN may have others. An error
 // is a *TensorError.
 func (t Tensor) Float32() ([]float32, error) {

@@ -85,7 +85,7 @@ var layouts = [...]layout{
 	BF16:    {"BF16", 1, 2, fromBF16},
 	TQ1_0:   {"TQ1_0", 256, 54, nil},
 	TQ2_0:   {"TQ2_0", 256, 66, nil},
-	MXFP4:   {"MXFP4", 32, 17, nil},
+	MXFP4:   {"MXFP4", 32, 17, fromMXFP4},
 	NVFP4:   {"NVFP4", 64, 36, nil},
 	Q1_0:    {"Q1_0", 128, 18, nil},
 }
