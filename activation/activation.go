@@ -8,8 +8,9 @@
 //   - what follows the linear layers of a gated recurrent unit, and its gradients, [GRU] and
 //     [GRUBackward]
 //
-// All of them use the vector instructions of the CPU. The numeric contract, package
-// contract, defines their bits. Relative to the exact values the errors are small everywhere,
+// All of them use the vector instructions of the CPU, and several goroutines if there is enough to
+// do. Their last argument, exec, says how a call is computed; the zero Exec is the default. It changes no
+// bit: the numeric contract, package contract, defines them. Relative to the exact values the errors are small everywhere,
 // also where a result is tiny:
 //
 //	SiLU      within 2.39 ulp
@@ -21,46 +22,56 @@
 package activation
 
 import (
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/elementwise"
+	"github.com/attn-go/attn/kernel"
 )
 
-// SiLU computes dst[i] = x/(1+e^-x), x = src[i], on the default tier. It is also called
-// swish. dst may be src. If they overlap in part or their lengths differ, the error is a
-// [*kernel.ArgumentError]. If ATTN_TIER names a tier that cannot run, it is a
-// [*kernel.TierError]. An error leaves dst untouched.
-func SiLU(dst, src []float32) error {
-	return onSlice(dst, src, func(a *ukernel.Activations) func(dst, src []float32) { return a.SiLU })
-}
+// SiLU computes dst[i] = x/(1+e^-x), x = src[i]. It is also called swish. dst may be src. If they
+// overlap in part or their lengths differ, the error is a [*kernel.ArgumentError]. If exec or
+// ATTN_TIER names a tier that cannot run, it is a [*kernel.TierError]. An error leaves dst untouched.
+func SiLU(dst, src []float32, exec kernel.Exec) error { return onSlice(dst, src, &exec, &silu) }
 
 // GELU computes dst[i] = x·Φ(x) = x/2·(1 + erf(x/sqrt(2))), x = src[i]. Φ is the normal
-// distribution function. dst, src and the errors are those of [SiLU].
-func GELU(dst, src []float32) error {
-	return onSlice(dst, src, func(a *ukernel.Activations) func(dst, src []float32) { return a.GELU })
-}
+// distribution function. The arguments and the errors are those of [SiLU].
+func GELU(dst, src []float32, exec kernel.Exec) error { return onSlice(dst, src, &exec, &gelu) }
 
 // GELUTanh computes dst[i] = x/2·(1 + tanh(sqrt(2/π)·(x + 0.044715·x³))), x = src[i], which
-// many models use in the place of [GELU]. dst, src and the errors are those of [SiLU].
-func GELUTanh(dst, src []float32) error {
-	return onSlice(dst, src, func(a *ukernel.Activations) func(dst, src []float32) { return a.GELUTanh })
+// many models use in the place of [GELU]. The arguments and the errors are those of [SiLU].
+func GELUTanh(dst, src []float32, exec kernel.Exec) error {
+	return onSlice(dst, src, &exec, &geluTanh)
 }
 
-// SwiGLU computes dst[i] = SiLU(gate[i])·up[i] on the default tier. The bits are those of
-// [SiLU] and a product that is rounded. dst may be gate or up, and these may overlap. If
-// dst overlaps a part of one of them or the lengths differ, the error is a
-// [*kernel.ArgumentError]. If ATTN_TIER names a tier that cannot run, it is a
-// [*kernel.TierError]. An error leaves dst untouched.
-func SwiGLU(dst, gate, up []float32) error {
-	return onPair(dst, gate, up, func(a *ukernel.Activations) func(dst, gate, up []float32) { return a.SwiGLU })
+// SwiGLU computes dst[i] = SiLU(gate[i])·up[i]. The bits are those of [SiLU] and a product that is
+// rounded. dst may be gate or up, and these may overlap. If dst overlaps a part of one of them or
+// the lengths differ, the error is a [*kernel.ArgumentError]. If exec or ATTN_TIER names a tier that
+// cannot run, it is a [*kernel.TierError]. An error leaves dst untouched.
+func SwiGLU(dst, gate, up []float32, exec kernel.Exec) error {
+	return onPair(dst, gate, up, &exec, &swiglu)
 }
 
-// GeGLU computes dst[i] = GELU(gate[i])·up[i], with [GELU]. The slices and the errors are
+// GeGLU computes dst[i] = GELU(gate[i])·up[i], with [GELU]. The arguments and the errors are
 // those of [SwiGLU].
-func GeGLU(dst, gate, up []float32) error {
-	return onPair(dst, gate, up, func(a *ukernel.Activations) func(dst, gate, up []float32) { return a.GeGLU })
+func GeGLU(dst, gate, up []float32, exec kernel.Exec) error {
+	return onPair(dst, gate, up, &exec, &geglu)
 }
 
-// GeGLUTanh computes dst[i] = GELUTanh(gate[i])·up[i], with [GELUTanh]. The slices and the
+// GeGLUTanh computes dst[i] = GELUTanh(gate[i])·up[i], with [GELUTanh]. The arguments and the
 // errors are those of [SwiGLU].
-func GeGLUTanh(dst, gate, up []float32) error {
-	return onPair(dst, gate, up, func(a *ukernel.Activations) func(dst, gate, up []float32) { return a.GeGLUTanh })
+func GeGLUTanh(dst, gate, up []float32, exec kernel.Exec) error {
+	return onPair(dst, gate, up, &exec, &gegluTanh)
 }
+
+// An element takes as long as so many FMAs of a product, as measured with avx2.
+const (
+	functionFMAs = 40
+	slopeFMAs    = 200
+)
+
+var (
+	silu      = elementwise.Function{Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().SiLU(c.Slices[0], c.Slices[1]) }}
+	gelu      = elementwise.Function{Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().GELU(c.Slices[0], c.Slices[1]) }}
+	geluTanh  = elementwise.Function{Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().GELUTanh(c.Slices[0], c.Slices[1]) }}
+	swiglu    = elementwise.Function{Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().SwiGLU(c.Slices[0], c.Slices[1], c.Slices[2]) }}
+	geglu     = elementwise.Function{Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().GeGLU(c.Slices[0], c.Slices[1], c.Slices[2]) }}
+	gegluTanh = elementwise.Function{Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Activations().GeGLUTanh(c.Slices[0], c.Slices[1], c.Slices[2]) }}
+)

@@ -16,8 +16,8 @@ import (
 // made of.
 var functions = []struct {
 	name  string
-	plain func(dst, src []float32) error
-	gated func(dst, gate, up []float32) error
+	plain func(dst, src []float32, exec kernel.Exec) error
+	gated func(dst, gate, up []float32, exec kernel.Exec) error
 	want  func(x float32) float32
 }{
 	{"SiLU", activation.SiLU, activation.SwiGLU, scalar.SiLU},
@@ -45,7 +45,7 @@ func TestActivations(t *testing.T) {
 					want[i] = f.want(x)
 				}
 				for _, to := range [][]float32{dst, src} {
-					if err := f.plain(to, src); err != nil {
+					if err := f.plain(to, src, kernel.Exec{}); err != nil {
 						t.Fatalf("%s: %v", f.name, err)
 					}
 					testutil.CheckBits(t, f.name, to, want)
@@ -70,7 +70,7 @@ func TestGated(t *testing.T) {
 						want[i] = float32(f.want(x) * up[i])
 					}
 					dst := [][]float32{make([]float32, n), gate, up, gate}[place]
-					if err := f.gated(dst, gate, up); err != nil {
+					if err := f.gated(dst, gate, up, kernel.Exec{}); err != nil {
 						t.Fatalf("%s: %v", f.name, err)
 					}
 					testutil.CheckBits(t, f.name+", gated", dst, want)
@@ -85,7 +85,7 @@ func TestGatedIsActivationAndProduct(t *testing.T) {
 	for _, f := range functions {
 		gate, up := random(1000, 1, testutil.Mantissas), random(1000, 2, testutil.Mantissas)
 		got, want := make([]float32, 1000), make([]float32, 1000)
-		if err := errors.Join(f.gated(got, gate, up), f.plain(want, gate)); err != nil {
+		if err := errors.Join(f.gated(got, gate, up, kernel.Exec{}), f.plain(want, gate, kernel.Exec{})); err != nil {
 			t.Fatal(err)
 		}
 		for i := range want {
@@ -110,7 +110,7 @@ func TestErrors(t *testing.T) {
 		{"the last element", x[19:29], x[10:20], "src itself, or memory of its own"},
 	} {
 		for _, f := range functions {
-			contracttest.CheckArgument(t, c.what, f.plain(c.dst, c.src), "dst", c.want)
+			contracttest.CheckArgument(t, c.what, f.plain(c.dst, c.src, kernel.Exec{}), "dst", c.want)
 		}
 	}
 	for _, c := range []struct {
@@ -128,12 +128,12 @@ func TestErrors(t *testing.T) {
 		{"dst is gate and overlaps up", x[50:60], x[50:60], x[55:65], "dst", "up itself, or memory of its own"},
 	} {
 		for _, f := range functions {
-			contracttest.CheckArgument(t, c.what, f.gated(c.dst, c.gate, c.up), c.arg, c.want)
+			contracttest.CheckArgument(t, c.what, f.gated(c.dst, c.gate, c.up, kernel.Exec{}), c.arg, c.want)
 		}
 	}
 	contracttest.SetDefault(t, nil, &tier.Unavailable{Tier: "mmx", Source: "ATTN_TIER", Reason: "unknown"})
 	for _, f := range functions {
-		for _, err := range []error{f.plain(x[:10], x[20:30]), f.gated(x[:10], x[20:30], x[40:50])} {
+		for _, err := range []error{f.plain(x[:10], x[20:30], kernel.Exec{}), f.gated(x[:10], x[20:30], x[40:50], kernel.Exec{})} {
 			var tier *kernel.TierError
 			if !errors.As(err, &tier) || tier.Tier != "mmx" || tier.Source != "ATTN_TIER" {
 				t.Errorf("ATTN_TIER names a tier that does not exist: got %v, want a TierError", err)
@@ -151,7 +151,7 @@ func TestErrors(t *testing.T) {
 func TestAcceptsNeighbours(t *testing.T) {
 	x := testutil.Filled(100, 7)
 	for _, f := range functions {
-		if err := errors.Join(f.plain(x[10:20], x[20:30]), f.gated(x[10:20], x[20:30], x[:10]), f.gated(x[10:20], x[20:30], x[25:35])); err != nil {
+		if err := errors.Join(f.plain(x[10:20], x[20:30], kernel.Exec{}), f.gated(x[10:20], x[20:30], x[:10], kernel.Exec{}), f.gated(x[10:20], x[20:30], x[25:35], kernel.Exec{})); err != nil {
 			t.Error(err)
 		}
 	}
@@ -161,7 +161,7 @@ func TestAllocateNothing(t *testing.T) {
 	x, y := make([]float32, 1000), make([]float32, 1000)
 	for _, f := range functions {
 		testutil.CheckNoMallocs(t, f.name, 100, func() {
-			if f.plain(x, x) != nil || f.gated(x, x, y) != nil {
+			if f.plain(x, x, kernel.Exec{}) != nil || f.gated(x, x, y, kernel.Exec{}) != nil {
 				t.Fatal("refused")
 			}
 		})

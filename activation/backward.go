@@ -1,67 +1,80 @@
 package activation
 
 import (
-	"cmp"
 	"math"
 
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/tier"
-	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
-// SiLUBackward computes the gradient of [SiLU] from its argument x and the gradient dy of its
-// result. With s = 1/(1+e^-x) it is
+// SiLUBackward computes the gradient of [SiLU] from the gradient dy of its result and from its
+// argument x. With s = 1/(1+e^-x) it is
 //
 //	dx[i] = dy[i]·s·(1 + x·(1-s))
 //
 // dx may be x or dy, and these may overlap. If dx overlaps a part of one of them or the lengths
-// differ, the error is a [*kernel.ArgumentError]. If ATTN_TIER names a tier that cannot run, it
-// is a [*kernel.TierError]. An error leaves dx untouched. The numeric contract, package contract,
+// differ, the error is a [*kernel.ArgumentError]. If exec or ATTN_TIER names a tier that cannot run,
+// it is a [*kernel.TierError]. An error leaves dx untouched. The numeric contract, package contract,
 // defines the bits.
-func SiLUBackward(dx, x, dy []float32) error { return slopes(dx, x, dy, siluSlope) }
+func SiLUBackward(dx, dy, x []float32, exec kernel.Exec) error {
+	return onGradient(dx, dy, "x", x, &exec, &siluBackward)
+}
 
 // GELUBackward computes the gradient of [GELU]. With the normal distribution function Φ and its
 // density φ it is
 //
 //	dx[i] = dy[i]·(Φ(x) + x·φ(x))
 //
-// The slices and the errors are those of [SiLUBackward].
-func GELUBackward(dx, x, dy []float32) error { return slopes(dx, x, dy, geluSlope) }
+// The arguments and the errors are those of [SiLUBackward].
+func GELUBackward(dx, dy, x []float32, exec kernel.Exec) error {
+	return onGradient(dx, dy, "x", x, &exec, &geluBackward)
+}
 
 // GELUTanhBackward computes the gradient of [GELUTanh]. With s = (1 + tanh(u))/2 and u =
 // sqrt(2/π)·(x + 0.044715·x³) it is
 //
 //	dx[i] = dy[i]·(s + 2·x·s·(1-s)·sqrt(2/π)·(1 + 0.134145·x²))
 //
-// The slices and the errors are those of [SiLUBackward].
-func GELUTanhBackward(dx, x, dy []float32) error { return slopes(dx, x, dy, geluTanhSlope) }
+// The arguments and the errors are those of [SiLUBackward].
+func GELUTanhBackward(dx, dy, x []float32, exec kernel.Exec) error {
+	return onGradient(dx, dy, "x", x, &exec, &geluTanhBackward)
+}
 
-// SwiGLUBackward computes the gradients of [SwiGLU] from its arguments and the gradient dy of its
-// result:
+// SwiGLUBackward computes the gradients of [SwiGLU] from the gradient dy of its result and from its
+// arguments:
 //
 //	dgate[i] = (dy[i]·up[i])·slope of SiLU at gate[i], as in SiLUBackward
 //	dup[i]   = dy[i]·SiLU(gate[i])
 //
 // dgate and dup may each be gate, up or dy, but not the same. If one of them overlaps another slice
-// in part or the lengths differ, the error is a [*kernel.ArgumentError]. If ATTN_TIER names a
+// in part or the lengths differ, the error is a [*kernel.ArgumentError]. If exec or ATTN_TIER names a
 // tier that cannot run, it is a [*kernel.TierError]. An error leaves dgate and dup untouched.
-func SwiGLUBackward(dgate, dup, gate, up, dy []float32) error {
-	return gatedSlopes(dgate, dup, gate, up, dy, siluSlope)
+func SwiGLUBackward(dgate, dup, dy, gate, up []float32, exec kernel.Exec) error {
+	return onGatedGradients(dgate, dup, dy, gate, up, &exec, &swigluBackward)
 }
 
-// GeGLUBackward computes the gradients of [GeGLU], with [GELU]. The slices and the errors are
+// GeGLUBackward computes the gradients of [GeGLU], with [GELU]. The arguments and the errors are
 // those of [SwiGLUBackward].
-func GeGLUBackward(dgate, dup, gate, up, dy []float32) error {
-	return gatedSlopes(dgate, dup, gate, up, dy, geluSlope)
+func GeGLUBackward(dgate, dup, dy, gate, up []float32, exec kernel.Exec) error {
+	return onGatedGradients(dgate, dup, dy, gate, up, &exec, &gegluBackward)
 }
 
-// GeGLUTanhBackward computes the gradients of [GeGLUTanh], with [GELUTanh]. The slices and the
+// GeGLUTanhBackward computes the gradients of [GeGLUTanh], with [GELUTanh]. The arguments and the
 // errors are those of [SwiGLUBackward].
-func GeGLUTanhBackward(dgate, dup, gate, up, dy []float32) error {
-	return gatedSlopes(dgate, dup, gate, up, dy, geluTanhSlope)
+func GeGLUTanhBackward(dgate, dup, dy, gate, up []float32, exec kernel.Exec) error {
+	return onGatedGradients(dgate, dup, dy, gate, up, &exec, &gegluTanhBackward)
 }
+
+var (
+	siluBackward      = elementwise.Function{Outputs: 1, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { slopes(c, siluSlope) }}
+	geluBackward      = elementwise.Function{Outputs: 1, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { slopes(c, geluSlope) }}
+	geluTanhBackward  = elementwise.Function{Outputs: 1, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { slopes(c, geluTanhSlope) }}
+	swigluBackward    = elementwise.Function{Outputs: 2, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { gatedSlopes(c, siluSlope) }}
+	gegluBackward     = elementwise.Function{Outputs: 2, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { gatedSlopes(c, geluSlope) }}
+	gegluTanhBackward = elementwise.Function{Outputs: 2, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { gatedSlopes(c, geluTanhSlope) }}
+)
 
 // chunkElements is how many elements are computed at a time: they stay in L1.
 const chunkElements = 1024
@@ -152,68 +165,32 @@ func geluTanhSlope(s *chunk, t *tier.Tier, x []float32) (f, slope []float32) {
 }
 
 // slopes multiplies dy by the slopes of a function.
-func slopes(dx, x, dy []float32, function slope) error {
-	if f := cmp.Or(
-		elementwise.CheckLength("dx", dx, "x", x), elementwise.CheckLength("dy", dy, "x", x),
-		elementwise.CheckOutput("dx", dx, "x", x), elementwise.CheckOutput("dx", dx, "dy", dy),
-	); f != nil {
-		return (*kernel.ArgumentError)(f)
-	}
-	t, unavailable := tier.Default()
-	if unavailable != nil {
-		return (*kernel.TierError)(unavailable)
-	}
-	announce(view.Read, x, dy)
-	announce(view.Write, dx)
+func slopes(c *elementwise.Call, function slope) {
+	dx, dy, x := c.Slices[0], c.Slices[1], c.Slices[2]
 	s := chunks.Get()
 	for len(x) > 0 {
 		n := min(len(x), chunkElements)
-		_, slope := function(s, t, x[:n])
+		_, slope := function(s, c.Tier, x[:n])
 		for i, k := range slope {
 			dx[i] = dy[i] * k
 		}
-		dx, x, dy = dx[n:], x[n:], dy[n:]
+		dx, dy, x = dx[n:], dy[n:], x[n:]
 	}
 	chunks.Put(s)
-	return nil
 }
 
 // gatedSlopes computes the gradients of a function of gate times up.
-func gatedSlopes(dgate, dup, gate, up, dy []float32, function slope) error {
-	if f := cmp.Or(
-		elementwise.CheckLength("dgate", dgate, "gate", gate), elementwise.CheckLength("dup", dup, "gate", gate),
-		elementwise.CheckLength("up", up, "gate", gate), elementwise.CheckLength("dy", dy, "gate", gate),
-		elementwise.CheckApart("dgate", dgate, "dup", dup),
-		elementwise.CheckOutput("dgate", dgate, "gate", gate), elementwise.CheckOutput("dgate", dgate, "up", up), elementwise.CheckOutput("dgate", dgate, "dy", dy),
-		elementwise.CheckOutput("dup", dup, "gate", gate), elementwise.CheckOutput("dup", dup, "up", up), elementwise.CheckOutput("dup", dup, "dy", dy),
-	); f != nil {
-		return (*kernel.ArgumentError)(f)
-	}
-	t, unavailable := tier.Default()
-	if unavailable != nil {
-		return (*kernel.TierError)(unavailable)
-	}
-	announce(view.Read, gate, up, dy)
-	announce(view.Write, dgate, dup)
+func gatedSlopes(c *elementwise.Call, function slope) {
+	dgate, dup, dy, gate, up := c.Slices[0], c.Slices[1], c.Slices[2], c.Slices[3], c.Slices[4]
 	s := chunks.Get()
 	for len(gate) > 0 {
 		n := min(len(gate), chunkElements)
-		f, slope := function(s, t, gate[:n])
+		f, slope := function(s, c.Tier, gate[:n])
 		for i, k := range slope {
 			g, u := dy[i], up[i]
 			dgate[i], dup[i] = float32(g*u)*k, g*f[i]
 		}
-		dgate, dup, gate, up, dy = dgate[n:], dup[n:], gate[n:], up[n:], dy[n:]
+		dgate, dup, dy, gate, up = dgate[n:], dup[n:], dy[n:], gate[n:], up[n:]
 	}
 	chunks.Put(s)
-	return nil
-}
-
-// announce tells the race detector what a call reads or writes.
-func announce(a view.Access, slices ...[]float32) {
-	if view.Races {
-		for _, x := range slices {
-			view.Announce(a, x)
-		}
-	}
 }

@@ -7,13 +7,14 @@ import (
 	"github.com/attn-go/attn/activation"
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/kernel"
 )
 
 // TestGradients compares the gradients that start from a result with their formula, and with finite
 // differences in float64.
 func TestGradients(t *testing.T) {
 	for name, c := range map[string]struct {
-		f        func(dx, y, dy []float32) error
+		f        func(dx, dy, y []float32, exec kernel.Exec) error
 		function func(x float64) float64
 		contract func(y, dy float32) float32
 	}{
@@ -33,7 +34,7 @@ func TestGradients(t *testing.T) {
 			y[i] = float32(c.function(x))
 		}
 		dx := make([]float32, len(x))
-		if err := c.f(dx, y, dy); err != nil {
+		if err := c.f(dx, dy, y, kernel.Exec{}); err != nil {
 			t.Fatal(err)
 		}
 		for i, x := range x {
@@ -44,16 +45,16 @@ func TestGradients(t *testing.T) {
 			}
 		}
 		inY, inDY := append([]float32(nil), y...), append([]float32(nil), dy...)
-		if err := c.f(inY, inY, dy); err != nil {
+		if err := c.f(inY, dy, inY, kernel.Exec{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.f(inDY, y, inDY); err != nil {
+		if err := c.f(inDY, inDY, y, kernel.Exec{}); err != nil {
 			t.Fatal(err)
 		}
 		testutil.CheckBits(t, name+" in y", inY, dx)
 		testutil.CheckBits(t, name+" in dy", inDY, dx)
-		contracttest.CheckArgument(t, name, c.f(dx, y[1:], dy), "dx", "length 600")
-		contracttest.CheckArgument(t, name, c.f(dx, y, dy[1:]), "dy", "length 601")
-		contracttest.CheckArgument(t, name, c.f(y[1:], y[:600], dy[1:]), "dx", "y itself")
+		contracttest.CheckArgument(t, name, c.f(dx, dy, y[1:], kernel.Exec{}), "dx", "length 600")
+		contracttest.CheckArgument(t, name, c.f(dx, dy[1:], y, kernel.Exec{}), "dy", "length 601")
+		contracttest.CheckArgument(t, name, c.f(y[1:], dy[1:], y[:600], kernel.Exec{}), "dx", "y itself")
 	}
 }

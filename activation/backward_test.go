@@ -10,6 +10,7 @@ import (
 	"github.com/attn-go/attn/activation"
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )
 
@@ -17,9 +18,9 @@ import (
 // contract.
 type gradient struct {
 	name     string
-	forward  func(dst, src []float32) error
-	backward func(dx, x, dy []float32) error
-	gated    func(dgate, dup, gate, up, dy []float32) error
+	forward  func(dst, src []float32, exec kernel.Exec) error
+	backward func(dx, dy, x []float32, exec kernel.Exec) error
+	gated    func(dgate, dup, dy, gate, up []float32, exec kernel.Exec) error
 	exact    func(x float64) float64
 	slope    func(x, f, minus float32) float32 // f is the function of x, minus that of -x
 }
@@ -69,7 +70,7 @@ func TestSlopes(t *testing.T) {
 	for _, g := range gradients {
 		contracttest.EachDefault(t, func(t *testing.T) {
 			f, m := make([]float32, len(x)), make([]float32, len(x))
-			for _, err := range []error{g.forward(f, x), g.forward(m, minus)} {
+			for _, err := range []error{g.forward(f, x, kernel.Exec{}), g.forward(m, minus, kernel.Exec{})} {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -94,21 +95,21 @@ func TestSlopes(t *testing.T) {
 				}
 			}
 			dx, dgate, dup := make([]float32, len(x)), make([]float32, len(x)), make([]float32, len(x))
-			if err := g.backward(dx, x, dy); err != nil {
+			if err := g.backward(dx, dy, x, kernel.Exec{}); err != nil {
 				t.Fatal(err)
 			}
 			testutil.CheckBits(t, g.name, dx, want)
-			if err := g.gated(dgate, dup, x, up, dy); err != nil {
+			if err := g.gated(dgate, dup, dy, x, up, kernel.Exec{}); err != nil {
 				t.Fatal(err)
 			}
 			testutil.CheckBits(t, g.name+" of gate", dgate, wantGate)
 			testutil.CheckBits(t, g.name+" of up", dup, wantUp)
 			// In place: dx in x or dy, and the gated ones in each pair of slices.
 			inX, inDY := append([]float32(nil), x...), append([]float32(nil), dy...)
-			if err := g.backward(inX, inX, dy); err != nil {
+			if err := g.backward(inX, dy, inX, kernel.Exec{}); err != nil {
 				t.Fatal(err)
 			}
-			if err := g.backward(inDY, x, inDY); err != nil {
+			if err := g.backward(inDY, inDY, x, kernel.Exec{}); err != nil {
 				t.Fatal(err)
 			}
 			testutil.CheckBits(t, g.name+" in x", inX, want)
@@ -119,7 +120,7 @@ func TestSlopes(t *testing.T) {
 						continue
 					}
 					s := [3][]float32{append([]float32(nil), x...), append([]float32(nil), up...), append([]float32(nil), dy...)}
-					if err := g.gated(s[a], s[b], s[0], s[1], s[2]); err != nil {
+					if err := g.gated(s[a], s[b], s[2], s[0], s[1], kernel.Exec{}); err != nil {
 						t.Fatal(err)
 					}
 					testutil.CheckBits(t, g.name+" in place, of gate", s[a], wantGate)
@@ -141,7 +142,7 @@ func TestSlopesGolden(t *testing.T) {
 		}
 		dx := make([]float32, len(x))
 		for _, g := range gradients {
-			if err := g.backward(dx, x, x); err != nil {
+			if err := g.backward(dx, x, x, kernel.Exec{}); err != nil {
 				t.Fatal(err)
 			}
 			for _, y := range dx {
@@ -158,12 +159,12 @@ func TestSlopeErrors(t *testing.T) {
 	memory := testutil.Filled(100, 7)
 	part := func(at int) []float32 { return memory[at : at+9] }
 	for _, g := range gradients {
-		contracttest.CheckArgument(t, g.name, g.backward(memory[:8], part(10), part(20)), "dx", "length 9")
-		contracttest.CheckArgument(t, g.name, g.backward(part(0), part(10), memory[20:28]), "dy", "length 9")
-		contracttest.CheckArgument(t, g.name, g.backward(part(11), part(10), part(20)), "dx", "x itself")
-		contracttest.CheckArgument(t, g.name, g.gated(part(0), part(0), part(20), part(30), part(40)), "dgate", "memory of its own")
-		contracttest.CheckArgument(t, g.name, g.gated(part(0), part(10), part(20), part(30), memory[40:48]), "dy", "length 9")
-		contracttest.CheckArgument(t, g.name, g.gated(part(0), part(29), part(20), part(30), part(40)), "dup", "up itself")
+		contracttest.CheckArgument(t, g.name, g.backward(memory[:8], part(20), part(10), kernel.Exec{}), "dx", "length 9")
+		contracttest.CheckArgument(t, g.name, g.backward(part(0), memory[20:28], part(10), kernel.Exec{}), "dy", "length 9")
+		contracttest.CheckArgument(t, g.name, g.backward(part(11), part(20), part(10), kernel.Exec{}), "dx", "x itself")
+		contracttest.CheckArgument(t, g.name, g.gated(part(0), part(0), part(40), part(20), part(30), kernel.Exec{}), "dgate", "memory of its own")
+		contracttest.CheckArgument(t, g.name, g.gated(part(0), part(10), memory[40:48], part(20), part(30), kernel.Exec{}), "dy", "length 9")
+		contracttest.CheckArgument(t, g.name, g.gated(part(0), part(29), part(40), part(20), part(30), kernel.Exec{}), "dup", "up itself")
 	}
 	testutil.CheckBits(t, "after errors", memory, testutil.Filled(100, 7))
 }
@@ -172,10 +173,10 @@ func TestSlopesAllocateNothing(t *testing.T) {
 	x, dx, dup := testutil.Floats(3000), make([]float32, 3000), make([]float32, 3000)
 	for _, g := range gradients {
 		testutil.CheckNoMallocs(t, g.name, 20, func() {
-			if err := g.backward(dx, x, x); err != nil {
+			if err := g.backward(dx, x, x, kernel.Exec{}); err != nil {
 				t.Fatal(err)
 			}
-			if err := g.gated(dx, dup, x, x, x); err != nil {
+			if err := g.gated(dx, dup, x, x, x, kernel.Exec{}); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -188,7 +189,7 @@ func BenchmarkSlopes(b *testing.B) {
 	for _, g := range gradients {
 		b.Run(g.name, func(b *testing.B) {
 			for b.Loop() {
-				if err := g.backward(dx, x, x); err != nil {
+				if err := g.backward(dx, x, x, kernel.Exec{}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -6,8 +6,6 @@ import (
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
-	"github.com/attn-go/attn/internal/tier"
-	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -27,9 +25,9 @@ import (
 // exp2(-|x|·log2 e), and e/(1+e) for negative x; exp2 and tanh are those of package numeric.
 //
 // The rows lie without gaps. size is at least 1. state and gates share no memory with each other or
-// with in and hidden. An error is a [*kernel.ArgumentError] or, if ATTN_TIER names a tier that
+// with in and hidden. An error is a [*kernel.ArgumentError] or, if exec or ATTN_TIER names a tier that
 // cannot run, a [*kernel.TierError], and leaves state and gates untouched.
-func GRU(state, gates, in, hidden []float32, size int) error {
+func GRU(state, gates, in, hidden []float32, size int, exec kernel.Exec) error {
 	if f := cmp.Or(
 		checkSize("state", state, size), checkParts("gates", gates, "state", state),
 		checkParts("in", in, "state", state), checkParts("hidden", hidden, "state", state),
@@ -37,56 +35,52 @@ func GRU(state, gates, in, hidden []float32, size int) error {
 	); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
-	t, unavailable := tier.Default()
-	if unavailable != nil {
-		return (*kernel.TierError)(unavailable)
-	}
-	announce(view.Read, in, hidden)
-	announce(view.Write, state, gates)
-	for at := 0; at < len(state); at += size {
-		t.Activations().GRU(state[at:at+size], gates[3*at:3*(at+size)], in[3*at:3*(at+size)], hidden[3*at:3*(at+size)])
-	}
-	return nil
+	return gru.Run(&exec, elementwise.Call{Rows: len(state) / size, Slices: [6][]float32{state, gates, in, hidden}})
 }
 
-// GRUBackward computes the gradients of [GRU] for rows of size elements from d, the gradient of the
+// GRUBackward computes the gradients of [GRU] for rows of size elements from dstate, the gradient of the
 // next states, and from what GRU was given and wrote:
 //
-//	dc = (d·(1 - z))·((1 - c)·(1 + c))        dIn     = dr, dz, dc
-//	dz = (d·(before - c))·((1 - z)·z)         dHidden = dr, dz, dc·r
-//	dr = (dc·hidden_c)·((1 - r)·r)            d       = d·z
+//	dc = (dstate·(1 - z))·((1 - c)·(1 + c))      din     = dr, dz, dc
+//	dz = (dstate·(before - c))·((1 - z)·z)       dhidden = dr, dz, dc·r
+//	dr = (dc·hidden_c)·((1 - r)·r)               dstate  = dstate·z
 //
-//	d        [rows, size]     read, and replaced by the gradient of the states before, as far as it
-//	                          does not go through hidden: dHidden·W_hidden is still to be added
-//	dIn      [rows, 3·size]   receives the gradient of in
-//	dHidden  [rows, 3·size]   receives the gradient of hidden
+//	dstate   [rows, size]     read, and replaced by the gradient of the states before, as far as it
+//	                          does not go through hidden: dhidden·W_hidden is still to be added
+//	din      [rows, 3·size]   receives the gradient of in
+//	dhidden  [rows, 3·size]   receives the gradient of hidden
 //	gates    [rows, 3·size]   as GRU wrote them
 //	hidden   [rows, 3·size]   as GRU had it
 //	before   [rows, size]     the states before
 //
-// Each operation is rounded. d, dIn and dHidden share no memory with each other or with another
+// Each operation is rounded. dstate, din and dhidden share no memory with each other or with another
 // slice. An error is a [*kernel.ArgumentError] or a [*kernel.TierError] as with GRU, and leaves them
 // untouched.
-func GRUBackward(d, dIn, dHidden, gates, hidden, before []float32, size int) error {
+func GRUBackward(dstate, din, dhidden, gates, hidden, before []float32, size int, exec kernel.Exec) error {
 	if f := cmp.Or(
-		checkSize("d", d, size), checkParts("dIn", dIn, "d", d), checkParts("dHidden", dHidden, "d", d),
-		checkParts("gates", gates, "d", d), checkParts("hidden", hidden, "d", d), elementwise.CheckLength("before", before, "d", d),
-		checkOutputs([]named{{"d", d}, {"dIn", dIn}, {"dHidden", dHidden}}, []named{{"gates", gates}, {"hidden", hidden}, {"before", before}}),
+		checkSize("dstate", dstate, size), checkParts("din", din, "dstate", dstate), checkParts("dhidden", dhidden, "dstate", dstate),
+		checkParts("gates", gates, "dstate", dstate), checkParts("hidden", hidden, "dstate", dstate), elementwise.CheckLength("before", before, "dstate", dstate),
+		checkOutputs([]named{{"dstate", dstate}, {"din", din}, {"dhidden", dhidden}}, []named{{"gates", gates}, {"hidden", hidden}, {"before", before}}),
 	); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
-	t, unavailable := tier.Default()
-	if unavailable != nil {
-		return (*kernel.TierError)(unavailable)
-	}
-	announce(view.Read, gates, hidden, before)
-	announce(view.Write, d, dIn, dHidden)
-	for at := 0; at < len(d); at += size {
-		lo, hi := 3*at, 3*(at+size)
-		t.Activations().GRUBackward(d[at:at+size], dIn[lo:hi], dHidden[lo:hi], gates[lo:hi], hidden[lo:hi], before[at:at+size])
-	}
-	return nil
+	return gruBackward.Run(&exec, elementwise.Call{Rows: len(dstate) / size, Slices: [6][]float32{dstate, din, dhidden, gates, hidden, before}})
 }
+
+var (
+	gru = elementwise.Function{Outputs: 2, ElementFMAs: 3 * functionFMAs, Do: func(c *elementwise.Call) {
+		a := c.Tier.Activations()
+		for r := range c.Rows {
+			a.GRU(c.Row(0, r), c.Row(1, r), c.Row(2, r), c.Row(3, r))
+		}
+	}}
+	gruBackward = elementwise.Function{Outputs: 3, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) {
+		a := c.Tier.Activations()
+		for r := range c.Rows {
+			a.GRUBackward(c.Row(0, r), c.Row(1, r), c.Row(2, r), c.Row(3, r), c.Row(4, r), c.Row(5, r))
+		}
+	}}
+)
 
 // checkSize reports rows that are not of size elements each.
 func checkSize(arg string, x []float32, size int) *check.Failure {

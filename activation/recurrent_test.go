@@ -7,13 +7,14 @@ import (
 	"github.com/attn-go/attn/activation"
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )
 
 // sigmoid is that of the contract.
 func sigmoid(x float32) float32 {
 	e := []float32{float32(-float32(math.Abs(float64(x))) * math.Log2E)}
-	if err := numeric.Exp2Slice(e, e); err != nil {
+	if err := numeric.Exp2Slice(e, e, kernel.Exec{}); err != nil {
 		panic(err)
 	}
 	if x < 0 {
@@ -32,13 +33,13 @@ func TestGRU(t *testing.T) {
 	}
 	contracttest.EachDefault(t, func(t *testing.T) {
 		state, gates := append([]float32(nil), before...), make([]float32, 3*rows*size)
-		if err := activation.GRU(state, gates, in, hidden, size); err != nil {
+		if err := activation.GRU(state, gates, in, hidden, size, kernel.Exec{}); err != nil {
 			t.Fatal(err)
 		}
 		d := testutil.Floats(rows * size)
 		dIn, dHidden := make([]float32, 3*rows*size), make([]float32, 3*rows*size)
 		dBefore := append([]float32(nil), d...)
-		if err := activation.GRUBackward(dBefore, dIn, dHidden, gates, hidden, before, size); err != nil {
+		if err := activation.GRUBackward(dBefore, dIn, dHidden, gates, hidden, before, size, kernel.Exec{}); err != nil {
 			t.Fatal(err)
 		}
 		for i, s := range before {
@@ -89,21 +90,21 @@ func TestGRUErrors(t *testing.T) {
 		arg, text string
 		err       error
 	}{
-		{"size", "0", activation.GRU(x(6), x(18), x(18), x(18), 0)},
-		{"state", "length 7", activation.GRU(x(7), x(18), x(18), x(18), 3)},
-		{"gates", "length 17", activation.GRU(x(6), x(17), x(18), x(18), 3)},
-		{"in", "length 21", activation.GRU(x(6), x(18), x(21), x(18), 3)},
-		{"hidden", "length 0", activation.GRU(x(6), x(18), x(18), nil, 3)},
-		{"size", "-1", activation.GRUBackward(x(6), x(18), x(18), x(18), x(18), x(6), -1)},
-		{"d", "length 5", activation.GRUBackward(x(5), x(18), x(18), x(18), x(18), x(6), 3)},
-		{"dIn", "length 6", activation.GRUBackward(x(6), x(6), x(18), x(18), x(18), x(6), 3)},
-		{"dHidden", "length 6", activation.GRUBackward(x(6), x(18), x(6), x(18), x(18), x(6), 3)},
-		{"gates", "length 6", activation.GRUBackward(x(6), x(18), x(18), x(6), x(18), x(6), 3)},
-		{"hidden", "length 6", activation.GRUBackward(x(6), x(18), x(18), x(18), x(6), x(6), 3)},
-		{"before", "length 3", activation.GRUBackward(x(6), x(18), x(18), x(18), x(18), x(3), 3)},
+		{"size", "0", activation.GRU(x(6), x(18), x(18), x(18), 0, kernel.Exec{})},
+		{"state", "length 7", activation.GRU(x(7), x(18), x(18), x(18), 3, kernel.Exec{})},
+		{"gates", "length 17", activation.GRU(x(6), x(17), x(18), x(18), 3, kernel.Exec{})},
+		{"in", "length 21", activation.GRU(x(6), x(18), x(21), x(18), 3, kernel.Exec{})},
+		{"hidden", "length 0", activation.GRU(x(6), x(18), x(18), nil, 3, kernel.Exec{})},
+		{"size", "-1", activation.GRUBackward(x(6), x(18), x(18), x(18), x(18), x(6), -1, kernel.Exec{})},
+		{"dstate", "length 5", activation.GRUBackward(x(5), x(18), x(18), x(18), x(18), x(6), 3, kernel.Exec{})},
+		{"din", "length 6", activation.GRUBackward(x(6), x(6), x(18), x(18), x(18), x(6), 3, kernel.Exec{})},
+		{"dhidden", "length 6", activation.GRUBackward(x(6), x(18), x(6), x(18), x(18), x(6), 3, kernel.Exec{})},
+		{"gates", "length 6", activation.GRUBackward(x(6), x(18), x(18), x(6), x(18), x(6), 3, kernel.Exec{})},
+		{"hidden", "length 6", activation.GRUBackward(x(6), x(18), x(18), x(18), x(6), x(6), 3, kernel.Exec{})},
+		{"before", "length 3", activation.GRUBackward(x(6), x(18), x(18), x(18), x(18), x(3), 3, kernel.Exec{})},
 	} {
 		contracttest.CheckArgument(t, c.arg, c.err, c.arg, c.text)
 	}
 	both := x(24)
-	contracttest.CheckArgument(t, "overlap", activation.GRU(both[:6], both[5:23], x(18), x(18), 3), "gates", "overlaps state")
+	contracttest.CheckArgument(t, "overlap", activation.GRU(both[:6], both[5:23], x(18), x(18), 3, kernel.Exec{}), "gates", "overlaps state")
 }

@@ -4,36 +4,49 @@ import (
 	"cmp"
 
 	"github.com/attn-go/attn/internal/elementwise"
-	"github.com/attn-go/attn/internal/tier"
-	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/kernel"
 )
 
 // onSlice computes a function of one slice.
-func onSlice(dst, src []float32, function func(a *ukernel.Activations) func(dst, src []float32)) error {
+func onSlice(dst, src []float32, exec *kernel.Exec, function *elementwise.Function) error {
 	if f := cmp.Or(elementwise.CheckLength("dst", dst, "src", src), elementwise.CheckPlace(dst, "src", src)); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
-	t, unavailable := tier.Default()
-	if unavailable != nil {
-		return (*kernel.TierError)(unavailable)
-	}
-	elementwise.Unary(dst, src, function(t.Activations()))
-	return nil
+	return function.Run(exec, elementwise.Call{Rows: len(dst), Slices: [6][]float32{dst, src}})
 }
 
 // onPair computes a function of two slices.
-func onPair(dst, gate, up []float32, function func(a *ukernel.Activations) func(dst, gate, up []float32)) error {
+func onPair(dst, gate, up []float32, exec *kernel.Exec, function *elementwise.Function) error {
 	if f := cmp.Or(
 		elementwise.CheckLength("dst", dst, "gate", gate), elementwise.CheckLength("up", up, "gate", gate),
 		elementwise.CheckPlace(dst, "gate", gate), elementwise.CheckPlace(dst, "up", up),
 	); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
-	t, unavailable := tier.Default()
-	if unavailable != nil {
-		return (*kernel.TierError)(unavailable)
+	return function.Run(exec, elementwise.Call{Rows: len(dst), Slices: [6][]float32{dst, gate, up}})
+}
+
+// onGradient computes the gradient of x, the argument or the result of a function.
+func onGradient(dx, dy []float32, name string, x []float32, exec *kernel.Exec, function *elementwise.Function) error {
+	if f := cmp.Or(
+		elementwise.CheckLength("dx", dx, name, x), elementwise.CheckLength("dy", dy, name, x),
+		elementwise.CheckOutput("dx", dx, name, x), elementwise.CheckOutput("dx", dx, "dy", dy),
+	); f != nil {
+		return (*kernel.ArgumentError)(f)
 	}
-	elementwise.Binary(dst, gate, up, function(t.Activations()))
-	return nil
+	return function.Run(exec, elementwise.Call{Rows: len(dx), Slices: [6][]float32{dx, dy, x}})
+}
+
+// onGatedGradients computes the gradients of a function of gate times up.
+func onGatedGradients(dgate, dup, dy, gate, up []float32, exec *kernel.Exec, function *elementwise.Function) error {
+	if f := cmp.Or(
+		elementwise.CheckLength("dgate", dgate, "gate", gate), elementwise.CheckLength("dup", dup, "gate", gate),
+		elementwise.CheckLength("dy", dy, "gate", gate), elementwise.CheckLength("up", up, "gate", gate),
+		elementwise.CheckApart("dgate", dgate, "dup", dup),
+		elementwise.CheckOutput("dgate", dgate, "dy", dy), elementwise.CheckOutput("dgate", dgate, "gate", gate), elementwise.CheckOutput("dgate", dgate, "up", up),
+		elementwise.CheckOutput("dup", dup, "dy", dy), elementwise.CheckOutput("dup", dup, "gate", gate), elementwise.CheckOutput("dup", dup, "up", up),
+	); f != nil {
+		return (*kernel.ArgumentError)(f)
+	}
+	return function.Run(exec, elementwise.Call{Rows: len(dgate), Slices: [6][]float32{dgate, dup, dy, gate, up}})
 }

@@ -70,7 +70,7 @@ func convert(x []float32, kind kernel.DType) (kernel.Tensor, error) {
 		return view(mapped(x, numeric.ToBF16), tokens, sample.HeadSize), nil
 	case kernel.Int8:
 		elements, scales := make([]int8, len(x)), make([]float32, len(x)/sample.HeadSize)
-		err := numeric.QuantizeInt8(elements, scales, x, sample.HeadSize)
+		err := numeric.QuantizeInt8(elements, scales, x, sample.HeadSize, kernel.Exec{})
 		s := view(scales, tokens, 1)
 		return view(elements, tokens, sample.HeadSize).Scaled(&s), err
 	}

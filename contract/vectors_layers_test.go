@@ -62,33 +62,33 @@ func normalisesBackward(isLayer bool) func(c *call) error {
 }
 
 // gates is a gated activation.
-func gates(f func(dst, gate, up []float32) error) func(c *call) error {
+func gates(f func(dst, gate, up []float32, exec kernel.Exec) error) func(c *call) error {
 	return func(c *call) error {
 		gate := c.floats("gate")
 		y := testutil.Filled(len(gate), 77)
-		err := f(y, gate, c.floats("up"))
+		err := f(y, gate, c.floats("up"), kernel.Exec{})
 		c.out["y"] = encode(canonical(y))
 		return err
 	}
 }
 
 // slopes is the gradient of an activation from x, or from its result.
-func slopes(from string, f func(dx, x, dy []float32) error) func(c *call) error {
+func slopes(from string, f func(dx, dy, x []float32, exec kernel.Exec) error) func(c *call) error {
 	return func(c *call) error {
 		x := c.floats(from)
 		dx := testutil.Filled(len(x), 77)
-		err := f(dx, x, c.floats("dy"))
+		err := f(dx, c.floats("dy"), x, kernel.Exec{})
 		c.out["dx"] = encode(canonical(dx))
 		return err
 	}
 }
 
 // gateSlopes is the gradient of a gated activation.
-func gateSlopes(f func(dgate, dup, gate, up, dy []float32) error) func(c *call) error {
+func gateSlopes(f func(dgate, dup, dy, gate, up []float32, exec kernel.Exec) error) func(c *call) error {
 	return func(c *call) error {
 		gate := c.floats("gate")
 		dgate, dup := testutil.Filled(len(gate), 77), testutil.Filled(len(gate), 77)
-		err := f(dgate, dup, gate, c.floats("up"), c.floats("dy"))
+		err := f(dgate, dup, c.floats("dy"), gate, c.floats("up"), kernel.Exec{})
 		c.out["dgate"], c.out["dup"] = encode(canonical(dgate)), encode(canonical(dup))
 		return err
 	}
@@ -113,14 +113,14 @@ var layerFunctions = map[string]func(c *call) error{
 	"gru": func(c *call) error {
 		state := c.floats("state")
 		gates := testutil.Filled(3*len(state), 77)
-		err := activation.GRU(state, gates, c.floats("in"), c.floats("hidden"), c.int("size"))
+		err := activation.GRU(state, gates, c.floats("in"), c.floats("hidden"), c.int("size"), kernel.Exec{})
 		c.out["state"], c.out["gates"] = encode(canonical(state)), encode(canonical(gates))
 		return err
 	},
 	"gru_backward": func(c *call) error {
 		d := c.floats("d")
 		dIn, dHidden := testutil.Filled(3*len(d), 77), testutil.Filled(3*len(d), 77)
-		err := activation.GRUBackward(d, dIn, dHidden, c.floats("gates"), c.floats("hidden"), c.floats("before"), c.int("size"))
+		err := activation.GRUBackward(d, dIn, dHidden, c.floats("gates"), c.floats("hidden"), c.floats("before"), c.int("size"), kernel.Exec{})
 		c.out["d"], c.out["d_in"], c.out["d_hidden"] = encode(canonical(d)), encode(canonical(dIn)), encode(canonical(dHidden))
 		return err
 	},

@@ -14,11 +14,11 @@ import (
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // onSlice is a function of the elements of x.
-func onSlice(f func(dst, src []float32) error) func(c *call) error {
+func onSlice(f func(dst, src []float32, exec kernel.Exec) error) func(c *call) error {
 	return func(c *call) error {
 		x := c.floats("x")
 		dst := testutil.Filled(len(x), 77)
-		err := f(dst, x)
+		err := f(dst, x, kernel.Exec{})
 		c.out["y"] = encode(canonical(dst))
 		return err
 	}
@@ -62,7 +62,7 @@ var numberFunctions = map[string]func(c *call) error{
 	},
 	"add": func(c *call) error {
 		x := c.floats("x")
-		err := numeric.AddSlice(x, x, c.floats("y"))
+		err := numeric.AddSlice(x, x, c.floats("y"), kernel.Exec{})
 		c.out["y"] = encode(x)
 		return err
 	},
@@ -77,14 +77,14 @@ var numberFunctions = map[string]func(c *call) error{
 	"quantize_int8": func(c *call) error {
 		x, group := c.floats("x"), c.int("group")
 		codes, scales := make([]int8, len(x)), make([]float32, len(x)/group)
-		err := numeric.QuantizeInt8(codes, scales, x, group)
+		err := numeric.QuantizeInt8(codes, scales, x, group, kernel.Exec{})
 		c.out["codes"], c.out["scales"] = encode(codes), encode(scales)
 		return err
 	},
 	"quantize_int4": func(c *call) error {
 		x, group := c.floats("x"), c.int("group")
 		pairs, scales := make([]kernel.Int4x2, len(x)/2), make([]float32, len(x)/group)
-		err := numeric.QuantizeInt4(pairs, scales, x, group)
+		err := numeric.QuantizeInt4(pairs, scales, x, group, kernel.Exec{})
 		codes := make([]int8, len(x))
 		for i, p := range pairs {
 			codes[2*i], codes[2*i+1] = p.Numbers()

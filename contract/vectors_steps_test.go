@@ -32,14 +32,14 @@ var stepFunctions = map[string]func(c *call) error{
 	"softmax": func(c *call) error {
 		x := c.floats("x")
 		y := testutil.Filled(len(x), 77)
-		err := layer.Softmax(y, x, c.int("n"), c.ints("lengths"))
+		err := layer.Softmax(y, x, c.int("n"), c.ints("lengths"), kernel.Exec{})
 		c.out["y"] = encode(y)
 		return err
 	},
 	"softmax_backward": func(c *call) error {
 		y := c.floats("y")
 		dx := testutil.Filled(len(y), 77)
-		err := layer.SoftmaxBackward(dx, y, c.floats("dy"), c.int("n"))
+		err := layer.SoftmaxBackward(dx, c.floats("dy"), y, c.int("n"), kernel.Exec{})
 		c.out["dx"] = encode(dx)
 		return err
 	},

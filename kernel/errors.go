@@ -58,7 +58,7 @@ func (e *ArgumentError) Error() string {
 // call has changed nothing: no other tier takes over silently.
 type TierError struct {
 	Tier   string // the name asked for
-	Source string // "Options.Tier", "ATTN_TIER", "ATTN_TUNING" or "package tuning"
+	Source string // "Options.Tier", "exec.Tier", "ATTN_TIER", "ATTN_TUNING" or "package tuning"
 	Reason string // "unknown", with the tiers of this build, what the CPU lacks, or the bad number
 }
 

@@ -76,8 +76,8 @@ func ExampleTensor_Scaled() {
 	const length = 2
 	k := []float32{0, 0, 0, 0, 8, 0, 0, 0}
 	v := []float32{1, 2, 3, 4, 127, 64, -127, 0}
-	fmt.Println(numeric.QuantizeInt8(keys[:length*d], keyScale[:length], k, d))
-	fmt.Println(numeric.QuantizeInt8(values[:length*d], valueScale[:length], v, d))
+	fmt.Println(numeric.QuantizeInt8(keys[:length*d], keyScale[:length], k, d, kernel.Exec{}))
+	fmt.Println(numeric.QuantizeInt8(values[:length*d], valueScale[:length], v, d, kernel.Exec{}))
 
 	q := []kernel.F16{numeric.ToF16(900), 0, 0, 0}
 	out := make([]kernel.F16, d)

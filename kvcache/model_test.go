@@ -222,7 +222,7 @@ func (h *harness) stored(row []float32, dtype kernel.DType) []float32 {
 			group = len(row)
 		}
 		q, scales := make([]int8, len(row)), make([]float32, len(row)/group)
-		h.must(numeric.QuantizeInt8(q, scales, row, group))
+		h.must(numeric.QuantizeInt8(q, scales, row, group, kernel.Exec{}))
 		for i := range row {
 			row[i] = float32(q[i]) * scales[i/group]
 		}
@@ -234,7 +234,7 @@ func (h *harness) stored(row []float32, dtype kernel.DType) []float32 {
 			group = len(row)
 		}
 		q, scales := make([]kernel.Int4x2, len(row)/2), make([]float32, len(row)/group)
-		h.must(numeric.QuantizeInt4(q, scales, row, group))
+		h.must(numeric.QuantizeInt4(q, scales, row, group, kernel.Exec{}))
 		for i, x := range q {
 			first, second := x.Numbers()
 			row[2*i], row[2*i+1] = float32(first)*scales[2*i/group], float32(second)*scales[2*i/group]

@@ -60,6 +60,9 @@ func (s *scratch) units(q, k *kernel.Tensor, o *kernel.Options) (unitQ, unitK ke
 	unitQ, unitK = s.denseLike(q, q.Shape()[3]), s.denseLike(k, k.Shape()[3])
 	eachRow(q.Shape(), func(b, h, l int) { normalise(row(&unitQ, b, h, l), row(q, b, h, l)) })
 	c, shape := scoresOf(q, k), k.Shape()
+	if isEmpty(shape) || isEmpty(q.Shape()) {
+		return unitQ, unitK // other dimensions may be any numbers
+	}
 	if shape[0] != c.Batch || !fits(o.QueryStart, c.Batch) || !fits(o.KeyStart, c.Batch) {
 		return unitQ, unitK // the call reports it
 	}

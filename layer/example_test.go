@@ -51,7 +51,7 @@ func Example_fourSteps() {
 
 	// 3. The scores of a query become weights that sum to 1.
 	weights := make([]float32, tokens*tokens)
-	check(layer.Softmax(weights, scores, tokens, nil))
+	check(layer.Softmax(weights, scores, tokens, nil, kernel.Exec{}))
 	show("weights", weights, tokens)
 
 	// 4. The values are added up, each times its weight.
@@ -87,7 +87,7 @@ func ExampleSoftmax() {
 		0, 0, 9,
 	}
 	weights := make([]float32, 6)
-	err := layer.Softmax(weights, scores, 3, []int{3, 2})
+	err := layer.Softmax(weights, scores, 3, []int{3, 2}, kernel.Exec{})
 	fmt.Printf("%.2f %.2f %v\n", weights[:3], weights[3:], err)
 
 	// Output: [0.33 0.33 0.33] [0.50 0.50 0.00] <nil>

@@ -201,7 +201,7 @@ func TestSimilaritiesNoAllocations(t *testing.T) {
 	scores := newTensor(1, 2, 3, 50)
 	testutil.CheckNoMallocs(t, "the steps", 20, func() {
 		must(t, Scores(scores, q, k, ScaledDot{}, kernel.Options{Exec: kernel.Exec{Threads: 1}}))
-		must(t, Softmax(row(&scores, 0, 0, 0), row(&scores, 0, 0, 0), 50, nil))
+		must(t, Softmax(row(&scores, 0, 0, 0), row(&scores, 0, 0, 0), 50, nil, kernel.Exec{}))
 		must(t, WeightedSum(out, scores, v))
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/layer"
 )
 
@@ -16,7 +17,7 @@ func TestSoftmaxBackward(t *testing.T) {
 	lengths := []int{7, 4, 0}
 	x, dy := testutil.Floats(rows*n), testutil.Floats(rows*n + 1)[1:]
 	y := make([]float32, len(x))
-	if err := layer.Softmax(y, x, n, lengths); err != nil {
+	if err := layer.Softmax(y, x, n, lengths, kernel.Exec{}); err != nil {
 		t.Fatal(err)
 	}
 	for r, valid := range lengths {
@@ -53,7 +54,7 @@ func TestSoftmaxBackward(t *testing.T) {
 	for _, place := range []string{"own", "y", "dy"} {
 		y, dy := append([]float32(nil), y...), append([]float32(nil), dy...)
 		dx := map[string][]float32{"own": make([]float32, len(y)), "y": y, "dy": dy}[place]
-		if err := layer.SoftmaxBackward(dx, y, dy, n); err != nil {
+		if err := layer.SoftmaxBackward(dx, dy, y, n, kernel.Exec{}); err != nil {
 			t.Fatal(err)
 		}
 		for i, x := range dx {
@@ -82,7 +83,7 @@ func TestSoftmaxBackwardErrors(t *testing.T) {
 		{memory[21:33], memory[20:32], memory[40:52], 4, "dx", "y or dy itself"},
 		{memory[41:53], memory[20:32], memory[40:52], 4, "dx", "y or dy itself"},
 	} {
-		contracttest.CheckArgument(t, c.want, layer.SoftmaxBackward(c.dx, c.y, c.dy, c.n), c.arg, c.want)
+		contracttest.CheckArgument(t, c.want, layer.SoftmaxBackward(c.dx, c.dy, c.y, c.n, kernel.Exec{}), c.arg, c.want)
 	}
 	testutil.CheckBits(t, "after errors", memory, testutil.Filled(100, 7))
 }

@@ -5,8 +5,8 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/numeric"
 )
 
 // Scores is step 2 of attention: in every head it compares each query with each key,
@@ -82,48 +82,46 @@ func checkDst(dst *kernel.Tensor) error {
 //
 // The largest score of a row is subtracted first, so that no exponential overflows. Sums
 // and quotients are computed in float64 and rounded at the end.
-func Softmax(dst, src []float32, n int, lengths []int) error {
+//
+// exec says how the call is computed; the zero Exec is the default. An error is a
+// [*kernel.ArgumentError] or, if exec or ATTN_TIER names a tier that cannot run, a [*kernel.TierError],
+// and leaves dst untouched.
+func Softmax(dst, src []float32, n int, lengths []int, exec kernel.Exec) error {
 	if err := checkSoftmax(dst, src, n, lengths); err != nil {
 		return err
 	}
-	// The tier must run: after the first row dst would not be untouched any more.
-	if err := numeric.Exp2Slice(nil, nil); err != nil {
-		return err
-	}
-	if len(src) == 0 {
-		return nil
-	}
-	rows := len(src) / n
-	for r := range rows {
-		valid := n
-		if lengths != nil {
-			valid = lengths[r/(rows/len(lengths))]
-		}
-		from, to := src[r*n:(r+1)*n], dst[r*n:(r+1)*n]
-		clear(to[valid:])
-		if err := softmaxRow(to[:valid], from[:valid]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return softmax.Run(&exec, elementwise.Call{Rows: len(src) / n, Slices: [6][]float32{dst, src}, Ints: lengths})
 }
 
+// softmaxFMAs is how many FMAs of a product take as long as an element.
+const softmaxFMAs = 150
+
+var softmax = elementwise.Function{Outputs: 1, ElementFMAs: softmaxFMAs, Do: func(c *elementwise.Call) {
+	for r := range c.Rows {
+		dst, src := c.Row(0, r), c.Row(1, r)
+		valid := len(src)
+		if c.Ints != nil {
+			valid = c.Ints[(c.First+r)/(c.All/len(c.Ints))]
+		}
+		clear(dst[valid:])
+		softmaxRow(c, dst[:valid], src[:valid])
+	}
+}}
+
 // softmaxRow turns the scores of one row into weights.
-func softmaxRow(dst, src []float32) error {
+func softmaxRow(c *elementwise.Call, dst, src []float32) {
 	top := float32(math.Inf(-1))
 	for _, s := range src {
 		top = max(top, s) // NaN if one is
 	}
 	if math.IsInf(float64(top), -1) {
 		clear(dst)
-		return nil
+		return
 	}
 	for i, s := range src {
 		dst[i] = (s - top) * math.Log2E
 	}
-	if err := numeric.Exp2Slice(dst, dst); err != nil {
-		return err
-	}
+	c.Tier.Elementwise().Exp2(dst, dst)
 	sum := 0.0
 	for _, p := range dst {
 		sum += float64(p)
@@ -136,7 +134,6 @@ func softmaxRow(dst, src []float32) error {
 			dst[i] = nan
 		}
 	}
-	return nil
 }
 
 // checkSoftmax reports the first argument of Softmax that does not fit.

@@ -17,12 +17,12 @@ func TestSoftmaxLargeScores(t *testing.T) {
 		t.Fatalf("e^89 is %v in float32", naive)
 	}
 	weights := make([]float32, 3)
-	must(t, Softmax(weights, scores, 3, nil))
+	must(t, Softmax(weights, scores, 3, nil, kernel.Exec{}))
 	near(t, "weights", weights, 5e-8, .7310586, .2689414, 0)
 	if weights[2] != 0 {
 		t.Errorf("the last weight is %v, want 0", weights[2])
 	}
-	must(t, Softmax(scores, scores, 3, nil))
+	must(t, Softmax(scores, scores, 3, nil, kernel.Exec{}))
 	if !slices.Equal(scores, weights) {
 		t.Errorf("in place %v, want %v", scores, weights)
 	}
@@ -45,7 +45,7 @@ var (
 // Given scores give the weights and the context of the introduction.
 func TestSentenceFromScores(t *testing.T) {
 	weights := newTensor(1, 1, 1, 6)
-	must(t, Softmax(row(&weights, 0, 0, 0), []float32{.3, -2.1, 5.5, -1.2, 3.2, -.5}, 6, nil))
+	must(t, Softmax(row(&weights, 0, 0, 0), []float32{.3, -2.1, 5.5, -1.2, 3.2, -.5}, 6, nil, kernel.Exec{}))
 	near(t, "weights", all(&weights), 5e-5, .0050, .0005, .9009, .0011, .0903, .0022)
 	context := newTensor(1, 1, 1, 4)
 	must(t, WeightedSum(context, weights, sentenceValues))
@@ -70,7 +70,7 @@ func TestSentence(t *testing.T) {
 		if c.scores != nil {
 			near(t, "scores", all(&scores), 4e-6, c.scores...)
 		}
-		must(t, Softmax(row(&scores, 0, 0, 0), row(&scores, 0, 0, 0), 6, nil))
+		must(t, Softmax(row(&scores, 0, 0, 0), row(&scores, 0, 0, 0), 6, nil, kernel.Exec{}))
 		must(t, WeightedSum(context, scores, sentenceValues))
 		near(t, "context", all(&context), c.tol, c.context...)
 		must(t, c.similarity.Attend(fused, query, sentenceKeys, sentenceValues, kernel.Options{}))
@@ -99,7 +99,7 @@ func TestStepsGiveResultOfAttend(t *testing.T) {
 			tol := 2e-7 * max(1, largest(&weights)/2)
 			eachRow(weights.Shape(), func(b, h, l int) {
 				row := row(&weights, b, h, l)
-				must(t, Softmax(row, row, lk, nil))
+				must(t, Softmax(row, row, lk, nil, kernel.Exec{}))
 			})
 			must(t, WeightedSum(staged, weights, v))
 			if d := distance(&staged, &fused) / max(1, largest(&fused)); d > tol {
@@ -143,7 +143,7 @@ func TestSoftmaxLengths(t *testing.T) {
 		0, 0, 0,
 	}
 	dst := slices.Repeat([]float32{canary}, len(src))
-	must(t, Softmax(dst, src, 3, []int{2, 3, 0, 3, 3, 3, 3, 1}))
+	must(t, Softmax(dst, src, 3, []int{2, 3, 0, 3, 3, 3, 3, 1}, kernel.Exec{}))
 	third := 1 / (1 + math.Exp(-1) + math.Exp(-2))
 	want := []float64{.5, .5, 0, math.Exp(-2) * third, math.Exp(-1) * third, third, 0, 0, 0, 0, 1, 0, 0, 0, 0}
 	near(t, "weights", dst[:15], 6e-8, want...)
@@ -156,22 +156,22 @@ func TestSoftmaxLengths(t *testing.T) {
 
 	// In place, with one length for two rows.
 	x := []float32{1, 1, 1, 1, 1, 1, 1, 1}
-	must(t, Softmax(x, x, 2, []int{1, 2}))
+	must(t, Softmax(x, x, 2, []int{1, 2}, kernel.Exec{}))
 	near(t, "weights", x, 0, 1, 0, 1, 0, .5, .5, .5, .5)
-	must(t, Softmax(nil, nil, 2, nil))
+	must(t, Softmax(nil, nil, 2, nil, kernel.Exec{}))
 }
 
 func TestSoftmaxErrors(t *testing.T) {
 	out := newCanaries(1, 1, 1, 8)
 	dst, src := row(&out, 0, 0, 0), make([]float32, 8)
-	refused(t, Softmax(dst, src, 0, nil), "n", &out)
-	refused(t, Softmax(dst, src, 3, nil), "n", &out)
-	refused(t, Softmax(dst[:4], src, 4, nil), "dst", &out)
-	refused(t, Softmax(dst[:7], dst[1:], 7, nil), "dst", &out)
-	refused(t, Softmax(dst, src, 4, []int{}), "lengths", &out)
-	refused(t, Softmax(dst, src, 4, []int{1, 2, 3}), "lengths", &out)
-	refused(t, Softmax(dst, src, 4, []int{1, 5}), "lengths", &out)
-	refused(t, Softmax(dst, src, 4, []int{-1, 4}), "lengths", &out)
+	refused(t, Softmax(dst, src, 0, nil, kernel.Exec{}), "n", &out)
+	refused(t, Softmax(dst, src, 3, nil, kernel.Exec{}), "n", &out)
+	refused(t, Softmax(dst[:4], src, 4, nil, kernel.Exec{}), "dst", &out)
+	refused(t, Softmax(dst[:7], dst[1:], 7, nil, kernel.Exec{}), "dst", &out)
+	refused(t, Softmax(dst, src, 4, []int{}, kernel.Exec{}), "lengths", &out)
+	refused(t, Softmax(dst, src, 4, []int{1, 2, 3}, kernel.Exec{}), "lengths", &out)
+	refused(t, Softmax(dst, src, 4, []int{1, 5}, kernel.Exec{}), "lengths", &out)
+	refused(t, Softmax(dst, src, 4, []int{-1, 4}, kernel.Exec{}), "lengths", &out)
 }
 
 func TestScoresErrors(t *testing.T) {

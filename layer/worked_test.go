@@ -27,7 +27,7 @@ func TestShapesOfSelfAttention(t *testing.T) {
 	weights := scores
 	for i := range 5 {
 		row := row(&weights, 0, 0, i)
-		must(t, Softmax(row, row, 5, nil))
+		must(t, Softmax(row, row, 5, nil, kernel.Exec{}))
 		sum := float32(0)
 		for _, w := range row {
 			sum += w

@@ -6,13 +6,14 @@ import (
 	"github.com/attn-go/attn/activation"
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
 
 // A call with an activation has the bits of one without it and a call of package activation.
 func TestActivation(t *testing.T) {
 	contracttest.ForceThreads(t)
-	functions := map[linear.Activation]func(dst, src []float32) error{
+	functions := map[linear.Activation]func(dst, src []float32, exec kernel.Exec) error{
 		linear.SiLU: activation.SiLU, linear.GELU: activation.GELU, linear.GELUTanh: activation.GELUTanh,
 	}
 	for a, f := range functions {
@@ -25,7 +26,7 @@ func TestActivation(t *testing.T) {
 			l, want := w.layer(t, bias), c.contract(&x, &w, bias)
 			for row := range c.m {
 				at := want.numbers[row*want.rowStride:][:c.n]
-				if err := f(at, at); err != nil {
+				if err := f(at, at, kernel.Exec{}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )
 
@@ -14,7 +15,7 @@ func BenchmarkQuantizeInt8(b *testing.B) {
 	x, q, scales := testutil.Floats(heads*size), make([]int8, heads*size), make([]float32, heads)
 	b.Run("QuantizeInt8", func(b *testing.B) {
 		for b.Loop() {
-			if err := numeric.QuantizeInt8(q, scales, x, size); err != nil {
+			if err := numeric.QuantizeInt8(q, scales, x, size, kernel.Exec{}); err != nil {
 				b.Fatal(err)
 			}
 		}

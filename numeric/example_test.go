@@ -24,7 +24,7 @@ func ExampleFMA() {
 // Scores in units of log2 become weights.
 func ExampleExp2Slice() {
 	scores := []float32{0, -1, -3}
-	err := numeric.Exp2Slice(scores, scores)
+	err := numeric.Exp2Slice(scores, scores, kernel.Exec{})
 	fmt.Println(scores, err)
 
 	// Output: [1 0.5 0.125] <nil>
@@ -47,7 +47,7 @@ func ExampleToF16() {
 func ExampleQuantizeInt8() {
 	src := []float32{1.27, -0.5, 0, 254}
 	q, scales := make([]int8, 4), make([]float32, 2)
-	err := numeric.QuantizeInt8(q, scales, src, 2)
+	err := numeric.QuantizeInt8(q, scales, src, 2, kernel.Exec{})
 	fmt.Println(q, scales, err)
 
 	s := kernel.BHLD(scales, 1, 1, 1, 2)

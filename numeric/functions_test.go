@@ -19,7 +19,7 @@ func TestSliceFunctions(t *testing.T) {
 	contracttest.EachDefault(t, func(t *testing.T) {
 		for _, f := range []struct {
 			name  string
-			slice func(dst, src []float32) error
+			slice func(dst, src []float32, exec kernel.Exec) error
 			want  func(x float32) float32
 		}{{"Exp2Slice", numeric.Exp2Slice, numeric.Exp2}, {"TanhSlice", numeric.TanhSlice, numeric.Tanh}} {
 			for _, n := range []int{0, 1, 17, call, 2*call + 3} {
@@ -30,7 +30,7 @@ func TestSliceFunctions(t *testing.T) {
 					want[i] = f.want(x)
 				}
 				for _, to := range [][]float32{dst, src} {
-					if err := f.slice(to, src); err != nil {
+					if err := f.slice(to, src, kernel.Exec{}); err != nil {
 						t.Fatalf("%s: %v", f.name, err)
 					}
 					testutil.CheckBits(t, f.name, to, want)
@@ -41,7 +41,7 @@ func TestSliceFunctions(t *testing.T) {
 }
 
 func TestSliceFunctionErrors(t *testing.T) {
-	functions := []func(dst, src []float32) error{numeric.Exp2Slice, numeric.TanhSlice}
+	functions := []func(dst, src []float32, exec kernel.Exec) error{numeric.Exp2Slice, numeric.TanhSlice}
 	x := testutil.Filled(100, 7)
 	for _, c := range []struct {
 		what     string
@@ -56,13 +56,13 @@ func TestSliceFunctionErrors(t *testing.T) {
 		{"the last element", x[19:29], x[10:20], "memory of its own"},
 	} {
 		for _, f := range functions {
-			contracttest.CheckArgument(t, c.what, f(c.dst, c.src), "dst", c.want)
+			contracttest.CheckArgument(t, c.what, f(c.dst, c.src, kernel.Exec{}), "dst", c.want)
 		}
 	}
 	contracttest.SetDefault(t, nil, &tier.Unavailable{Tier: "mmx", Source: "ATTN_TIER", Reason: "unknown"})
 	for _, f := range functions {
 		var tier *kernel.TierError
-		if err := f(x[:10], x[20:30]); !errors.As(err, &tier) || tier.Tier != "mmx" || tier.Source != "ATTN_TIER" {
+		if err := f(x[:10], x[20:30], kernel.Exec{}); !errors.As(err, &tier) || tier.Tier != "mmx" || tier.Source != "ATTN_TIER" {
 			t.Errorf("ATTN_TIER names a tier that does not exist: got %v, want a TierError", err)
 		}
 	}
@@ -84,28 +84,28 @@ func TestAddSlice(t *testing.T) {
 			for i := range x {
 				want[i] = x[i] + y[i]
 			}
-			if err := numeric.AddSlice(dst, x, y); err != nil {
+			if err := numeric.AddSlice(dst, x, y, kernel.Exec{}); err != nil {
 				t.Fatal(err)
 			}
 			testutil.CheckBits(t, "apart", dst, want)
-			if err := numeric.AddSlice(x, x, y); err != nil {
+			if err := numeric.AddSlice(x, x, y, kernel.Exec{}); err != nil {
 				t.Fatal(err)
 			}
 			testutil.CheckBits(t, "in place", x, want)
 		}
 	})
 	x := make([]float32, 30)
-	contracttest.CheckArgument(t, "shorter", numeric.AddSlice(x[:9], x[10:19], x[20:30]), "dst", "length 10, that of y")
-	contracttest.CheckArgument(t, "overlap", numeric.AddSlice(x[:9], x[10:19], x[8:17]), "dst", "y itself, or memory of its own")
+	contracttest.CheckArgument(t, "shorter", numeric.AddSlice(x[:9], x[10:19], x[20:30], kernel.Exec{}), "dst", "length 10, that of y")
+	contracttest.CheckArgument(t, "overlap", numeric.AddSlice(x[:9], x[10:19], x[8:17], kernel.Exec{}), "dst", "y itself, or memory of its own")
 }
 
 // Neighbouring slices do not overlap.
 func TestSliceFunctionsAcceptNeighbours(t *testing.T) {
 	x := testutil.Filled(100, 7)
-	if err := numeric.TanhSlice(x[10:20], x[20:30]); err != nil {
+	if err := numeric.TanhSlice(x[10:20], x[20:30], kernel.Exec{}); err != nil {
 		t.Error(err)
 	}
-	if err := numeric.Exp2Slice(x[20:30], x[10:20]); err != nil {
+	if err := numeric.Exp2Slice(x[20:30], x[10:20], kernel.Exec{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -113,7 +113,7 @@ func TestSliceFunctionsAcceptNeighbours(t *testing.T) {
 func TestSliceFunctionsAllocateNothing(t *testing.T) {
 	x := make([]float32, 1000)
 	testutil.CheckNoMallocs(t, "Exp2Slice, TanhSlice", 100, func() {
-		if numeric.Exp2Slice(x, x) != nil || numeric.TanhSlice(x, x) != nil {
+		if numeric.Exp2Slice(x, x, kernel.Exec{}) != nil || numeric.TanhSlice(x, x, kernel.Exec{}) != nil {
 			t.Fatal("refused")
 		}
 	})

@@ -37,8 +37,6 @@ import (
 
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/scalar"
-	"github.com/attn-go/attn/internal/tier"
-	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -58,48 +56,44 @@ func Tanh(x float32) float32 { return scalar.Tanh(x) }
 // 1.66 ulp, also around 1. It is -Inf for ±0, +Inf for +Inf, and NaN for NaN and below 0.
 func Log2(x float32) float32 { return scalar.Log2(x) }
 
-// Exp2Slice computes dst[i] = Exp2(src[i]) on the default tier. dst may be src. If they
-// overlap in part or their lengths differ, the error is a [*kernel.ArgumentError]. If
-// ATTN_TIER names a tier that cannot run, it is a [*kernel.TierError]. An error leaves
-// dst untouched.
-func Exp2Slice(dst, src []float32) error {
-	return onSlices(dst, src, func(f *ukernel.Elementwise) func(dst, src []float32) { return f.Exp2 })
-}
+// Exp2Slice computes dst[i] = Exp2(src[i]). dst may be src. If they overlap in part or their lengths
+// differ, the error is a [*kernel.ArgumentError]. exec says how the call is computed; the zero Exec is
+// the default. If it or ATTN_TIER names a tier that cannot run, the error is a [*kernel.TierError]. An
+// error leaves dst untouched.
+func Exp2Slice(dst, src []float32, exec kernel.Exec) error { return onSlice(dst, src, &exec, &exp2) }
 
-// TanhSlice computes dst[i] = Tanh(src[i]) on the default tier. dst, src and the errors
-// are those of [Exp2Slice].
-func TanhSlice(dst, src []float32) error {
-	return onSlices(dst, src, func(f *ukernel.Elementwise) func(dst, src []float32) { return f.Tanh })
-}
+// TanhSlice computes dst[i] = Tanh(src[i]). The arguments and the errors are those of [Exp2Slice].
+func TanhSlice(dst, src []float32, exec kernel.Exec) error { return onSlice(dst, src, &exec, &tanh) }
 
-// AddSlice computes dst[i] = x[i] + y[i] on the default tier, and a NaN 0x7FC00000 where that is a
-// NaN: the residual connection of a model. dst may be x or y. The errors are those of
-// [Exp2Slice].
-func AddSlice(dst, x, y []float32) error {
+// AddSlice computes dst[i] = x[i] + y[i], and a NaN 0x7FC00000 where that is a NaN: the residual
+// connection of a model. dst may be x or y. exec and the errors are those of [Exp2Slice].
+func AddSlice(dst, x, y []float32, exec kernel.Exec) error {
 	if f := cmp.Or(
 		elementwise.CheckLength("dst", dst, "x", x), elementwise.CheckPlace(dst, "x", x),
 		elementwise.CheckLength("dst", dst, "y", y), elementwise.CheckPlace(dst, "y", y),
 	); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
-	t, unavailable := tier.Default()
-	if unavailable != nil {
-		return (*kernel.TierError)(unavailable)
-	}
-	elementwise.Binary(dst, x, y, t.Elementwise().Add)
-	return nil
+	return add.Run(&exec, elementwise.Call{Rows: len(dst), Slices: [6][]float32{dst, x, y}})
 }
 
-func onSlices(dst, src []float32, function func(f *ukernel.Elementwise) func(dst, src []float32)) error {
+// An element takes as long as so many FMAs of a product, as measured with avx2; a sum waits for memory.
+const (
+	functionFMAs = 30
+	sumFMAs      = 12
+)
+
+var (
+	exp2 = elementwise.Function{Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Elementwise().Exp2(c.Slices[0], c.Slices[1]) }}
+	tanh = elementwise.Function{Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Elementwise().Tanh(c.Slices[0], c.Slices[1]) }}
+	add  = elementwise.Function{Outputs: 1, ElementFMAs: sumFMAs, Do: func(c *elementwise.Call) { c.Tier.Elementwise().Add(c.Slices[0], c.Slices[1], c.Slices[2]) }}
+)
+
+func onSlice(dst, src []float32, exec *kernel.Exec, function *elementwise.Function) error {
 	if f := cmp.Or(elementwise.CheckLength("dst", dst, "src", src), elementwise.CheckPlace(dst, "src", src)); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
-	t, unavailable := tier.Default()
-	if unavailable != nil {
-		return (*kernel.TierError)(unavailable)
-	}
-	elementwise.Unary(dst, src, function(t.Elementwise()))
-	return nil
+	return function.Run(exec, elementwise.Call{Rows: len(dst), Slices: [6][]float32{dst, src}})
 }
 
 // ToF16 returns the F16 nearest to x, ties to even. It is infinite for magnitudes from

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
@@ -20,20 +21,14 @@ import (
 // where both quotients are rounded to float32. If the scale is 0, as for zeros, dst is 0.
 // The bits are the same on every CPU.
 //
-// The default tier computes it. If ATTN_TIER names a tier that cannot run, the error is a
-// [*kernel.TierError], and nothing is written.
+// exec says how the call is computed; the zero Exec is the default. If it or ATTN_TIER names a tier that
+// cannot run, the error is a [*kernel.TierError], and nothing is written.
 //
 // dst is as long as src, and group divides that length. scales has one element per group
 // and shares no memory with src. All numbers in src are finite. Otherwise the error is a
 // [*kernel.ArgumentError], and nothing is written.
-func QuantizeInt8(dst []int8, scales, src []float32, group int) error {
-	t, unavailable := tier.Default()
-	if unavailable != nil {
-		return (*kernel.TierError)(unavailable)
-	}
-	return quantize(t, dst, 1, scales, src, group, func(g, n int) {
-		t.Convert().QuantizeInt8(dst[g*group:], group, scales[g:], 1, src[g*group:], group, group, n, group)
-	})
+func QuantizeInt8(dst []int8, scales, src []float32, group int, exec kernel.Exec) error {
+	return quantize(view.BytesOf(dst), 1, scales, src, group, &exec, &quantizeInt8)
 }
 
 // QuantizeInt4 makes int4 elements and scales for [kernel.Tensor.Scaled] from float32, as [QuantizeInt8]
@@ -49,36 +44,38 @@ func QuantizeInt8(dst []int8, scales, src []float32, group int) error {
 //
 // dst has half as many elements as src, each of which holds two, group is even and divides the length of
 // src, and the rest is as in QuantizeInt8.
-func QuantizeInt4(dst []kernel.Int4x2, scales, src []float32, group int) error {
-	t, unavailable := tier.Default()
-	if unavailable != nil {
-		return (*kernel.TierError)(unavailable)
-	}
-	return quantize(t, dst, 2, scales, src, group, func(g, n int) {
-		t.Convert().QuantizeInt4(view.BytesOf(dst)[g*group/2:], group/2, scales[g:], 1, src[g*group:], group, group, n, group)
-	})
+func QuantizeInt4(dst []kernel.Int4x2, scales, src []float32, group int, exec kernel.Exec) error {
+	return quantize(view.BytesOf(dst), 2, scales, src, group, &exec, &quantizeInt4)
 }
 
-// quantize checks the arguments of a quantization, to elements of which per share one of dst, and calls
-// convert for n groups, from group g on, until all are converted.
-func quantize[E any](t *tier.Tier, dst []E, per int, scales, src []float32, group int, convert func(g, n int)) error {
+// quantizeFMAs is how many FMAs of a product take as long as an element.
+const quantizeFMAs = 12
+
+// The rows are groups.
+var (
+	quantizeInt8 = elementwise.Function{Outputs: 1, ElementFMAs: quantizeFMAs, Do: func(c *elementwise.Call) {
+		group := len(c.Slices[1]) / c.Rows
+		c.Tier.Convert().QuantizeInt8(view.Int8Of(c.Bytes), group, c.Slices[0], 1, c.Slices[1], group, group, c.Rows, group)
+	}}
+	quantizeInt4 = elementwise.Function{Outputs: 1, ElementFMAs: quantizeFMAs, Do: func(c *elementwise.Call) {
+		group := len(c.Slices[1]) / c.Rows
+		c.Tier.Convert().QuantizeInt4(c.Bytes, group/2, c.Slices[0], 1, c.Slices[1], group, group, c.Rows, group)
+	}}
+)
+
+// quantize quantizes to elements of which per share a byte of dst.
+func quantize(dst []byte, per int, scales, src []float32, group int, exec *kernel.Exec, function *elementwise.Function) error {
+	t, err := elementwise.Tier(exec)
+	if err != nil {
+		return err
+	}
 	if err := checkQuantize(t, dst, per, scales, src, group); err != nil {
 		return err
 	}
-	if view.Races {
-		view.Announce(view.Read, src)
-		view.Announce(view.Write, dst)
-		view.Announce(view.Write, scales)
-	}
-	for g := 0; g < len(scales); {
-		n := min(len(scales)-g, max(1, rows.MaxConvert/group))
-		convert(g, n)
-		g += n
-	}
-	return nil
+	return function.Run(exec, elementwise.Call{Rows: len(scales), Slices: [6][]float32{scales, src}, Bytes: dst})
 }
 
-func checkQuantize[E any](t *tier.Tier, dst []E, per int, scales, src []float32, group int) error {
+func checkQuantize(t *tier.Tier, dst []byte, per int, scales, src []float32, group int) error {
 	switch {
 	case group < 1:
 		return &kernel.ArgumentError{Arg: "group", Got: fmt.Sprint(group), Want: "at least 1"}

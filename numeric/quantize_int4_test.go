@@ -27,7 +27,7 @@ func TestQuantizeInt4(t *testing.T) {
 			}
 		}
 		dst, scales := slices.Repeat([]kernel.Int4x2{0x99}, len(src)/2), testutil.Filled(groups, 99)
-		if err := numeric.QuantizeInt4(dst, scales, src, group); err != nil {
+		if err := numeric.QuantizeInt4(dst, scales, src, group, kernel.Exec{}); err != nil {
 			t.Fatal(err)
 		}
 		for i, x := range src {
@@ -70,7 +70,7 @@ func TestQuantizeInt4Errors(t *testing.T) {
 		{"src", 2, make([]float32, 2), []float32{1, 2, testutil.NaN, 4}, 2, "NaN as element 2"},
 	} {
 		dst := make([]kernel.Int4x2, c.dst)
-		err := numeric.QuantizeInt4(dst, c.scales, c.src, c.group)
+		err := numeric.QuantizeInt4(dst, c.scales, c.src, c.group, kernel.Exec{})
 		contracttest.CheckArgument(t, "", err, c.arg, c.want)
 		if slices.ContainsFunc(dst, func(x kernel.Int4x2) bool { return x != 0 }) {
 			t.Errorf("%v: something was written", err)
@@ -81,7 +81,7 @@ func TestQuantizeInt4Errors(t *testing.T) {
 func TestQuantizeInt4AllocatesNothing(t *testing.T) {
 	src, dst, scales := testutil.Floats(96), make([]kernel.Int4x2, 48), make([]float32, 3)
 	testutil.CheckNoMallocs(t, "QuantizeInt4", 100, func() {
-		if err := numeric.QuantizeInt4(dst, scales, src, 32); err != nil {
+		if err := numeric.QuantizeInt4(dst, scales, src, 32, kernel.Exec{}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )
 
@@ -31,7 +32,7 @@ func TestQuantizeInt8(t *testing.T) {
 			}
 		}
 		dst, scales := slices.Repeat([]int8{99}, len(src)), testutil.Filled(groups, 99)
-		if err := numeric.QuantizeInt8(dst, scales, src, group); err != nil {
+		if err := numeric.QuantizeInt8(dst, scales, src, group, kernel.Exec{}); err != nil {
 			t.Fatal(err)
 		}
 		for i, x := range src {
@@ -72,7 +73,7 @@ func TestQuantizeInt8Errors(t *testing.T) {
 		{"src", make([]int8, 4), make([]float32, 2), []float32{1, -testutil.Inf, 3, 4}, 2, "-Inf as element 1"},
 	} {
 		contracttest.Fill(src, 7)
-		err := numeric.QuantizeInt8(c.dst, c.scales, c.src, c.group)
+		err := numeric.QuantizeInt8(c.dst, c.scales, c.src, c.group, kernel.Exec{})
 		contracttest.CheckArgument(t, "", err, c.arg, c.want)
 		if slices.ContainsFunc(c.dst, func(x int8) bool { return x != 0 }) || slices.ContainsFunc(c.scales, func(x float32) bool { return x != 0 && x != 7 }) {
 			t.Errorf("%v: something was written", err)
@@ -83,7 +84,7 @@ func TestQuantizeInt8Errors(t *testing.T) {
 func TestQuantizeInt8AllocatesNothing(t *testing.T) {
 	src, dst, scales := testutil.Floats(96), make([]int8, 96), make([]float32, 3)
 	testutil.CheckNoMallocs(t, "QuantizeInt8", 100, func() {
-		if err := numeric.QuantizeInt8(dst, scales, src, 32); err != nil {
+		if err := numeric.QuantizeInt8(dst, scales, src, 32, kernel.Exec{}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -107,7 +107,7 @@ func tensor(t testing.TB, r *testutil.Rand, kind kernel.DType, group, b, h, l, d
 		return kernel.BHLD(y, b, h, l, d)
 	case kernel.Int8:
 		y, s := make([]int8, n), make([]float32, n/group)
-		if err := numeric.QuantizeInt8(y, s, x, group); err != nil {
+		if err := numeric.QuantizeInt8(y, s, x, group, kernel.Exec{}); err != nil {
 			t.Fatal(err)
 		}
 		scales := kernel.BHLD(s, b, h, l, d/group)

@@ -76,7 +76,7 @@ func (d *decoder) softmax() error {
 		largest := d.logits[text*n+d.likeliest(text)]
 		p[i] = float32((d.logits[i] - largest) * math.Log2E)
 	}
-	if err := numeric.Exp2Slice(p, p); err != nil {
+	if err := numeric.Exp2Slice(p, p, kernel.Exec{}); err != nil {
 		return err
 	}
 	for row := range slices.Chunk(p, n) {

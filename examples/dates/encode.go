@@ -6,6 +6,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )
 
@@ -123,5 +124,5 @@ func (e *encoding) prepare(m *model, last []float32, s settings) error {
 	if err := s.apply(m.start, e.start, last); err != nil {
 		return err
 	}
-	return numeric.TanhSlice(e.start, e.start)
+	return numeric.TanhSlice(e.start, e.start, kernel.Exec{})
 }

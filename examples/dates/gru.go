@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/attn-go/attn/activation"
 	"github.com/attn-go/attn/examples/internal/weights"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
 
@@ -54,14 +55,14 @@ func (c *recurrence) step(i []float32, active func(row int) bool) error {
 		return err
 	}
 	if active == nil {
-		return activation.GRU(c.state, c.gates, i, c.h, c.size)
+		return activation.GRU(c.state, c.gates, i, c.h, c.size, kernel.Exec{})
 	}
 	n := 3 * c.size
 	for row := range len(c.state) / c.size {
 		if !active(row) {
 			continue
 		}
-		if err := activation.GRU(c.row(row), c.gates[row*n:][:n], i[row*n:][:n], c.h[row*n:][:n], c.size); err != nil {
+		if err := activation.GRU(c.row(row), c.gates[row*n:][:n], i[row*n:][:n], c.h[row*n:][:n], c.size, kernel.Exec{}); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/attn-go/attn/activation"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/numeric"
 )
@@ -60,7 +61,7 @@ func (r *gruTrace) forwardStep(step int, i []float32) error {
 // those of h.
 func (r *gruTrace) backwardStep(step int, dInput []float32) error {
 	n, dHidden := r.rows(step)*r.size, r.of(r.dHidden, step)
-	err := activation.GRUBackward(r.dState[:n], dInput, dHidden, r.of(r.all.gates, step), r.of(r.all.h, step), r.of(r.before, step), r.size)
+	err := activation.GRUBackward(r.dState[:n], dInput, dHidden, r.of(r.all.gates, step), r.of(r.all.h, step), r.of(r.before, step), r.size, kernel.Exec{})
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (r *gruTrace) backwardStep(step int, dInput []float32) error {
 	if err := r.apply(r.back, previous, dHidden); err != nil {
 		return err
 	}
-	return numeric.AddSlice(r.dState[:n], r.dState[:n], previous)
+	return numeric.AddSlice(r.dState[:n], r.dState[:n], previous, kernel.Exec{})
 }
 
 // finish adds to the gradients of the weights of the states, when all steps are done.

@@ -183,7 +183,7 @@ func (b *batch) encode() error {
 	if err := t.apply(b.model.start, e.start, b.lastState); err != nil {
 		return err
 	}
-	if err := numeric.TanhSlice(e.start, e.start); err != nil {
+	if err := numeric.TanhSlice(e.start, e.start, kernel.Exec{}); err != nil {
 		return err
 	}
 	keys := t.memory.Floats(len(b.read) * hiddenSize)

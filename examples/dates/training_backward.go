@@ -23,7 +23,7 @@ func (b *batch) differentiate() error {
 		return err
 	}
 	// start = tanh(start·lastState + bias)
-	if err := activation.TanhBackward(d.start, e.start, d.start); err != nil {
+	if err := activation.TanhBackward(d.start, d.start, e.start, kernel.Exec{}); err != nil {
 		return err
 	}
 	g, w := t.gradients, t.weights
@@ -67,7 +67,7 @@ func (b *batch) differentiateHalf(half int, r *gruTrace, w, g *gruParameters, st
 	for step := b.source.longest - 1; step >= 0; step-- {
 		at := b.position(half, step)
 		dState, dInput := r.dState[:r.rows(at)*encoderSize], dInput[:r.rows(at)*n]
-		if err := numeric.AddSlice(dState, dState, r.of(dStates, at)); err != nil {
+		if err := numeric.AddSlice(dState, dState, r.of(dStates, at), kernel.Exec{}); err != nil {
 			return err
 		}
 		if err := r.backwardStep(at, dInput); err != nil {
@@ -128,7 +128,7 @@ func (b *batch) differentiateDecoder(d *stateGradients) error {
 	dInput, dQueries := t.memory.Floats(n*3*stateSize), t.memory.Floats(len(b.queries))
 	part := t.memory.Floats(b.texts * stateSize)
 	for step := dateSteps - 1; step >= 0; step-- {
-		if err := numeric.AddSlice(r.dState, r.dState, r.of(states, step)); err != nil {
+		if err := numeric.AddSlice(r.dState, r.dState, r.of(states, step), kernel.Exec{}); err != nil {
 			return err
 		}
 		if err := r.backwardStep(step, r.of(dInput, step)); err != nil {
@@ -176,7 +176,7 @@ func (s settings) applyAdd(l *linear.Linear, sum, x, part []float32) error {
 	if err := s.apply(l, part, x); err != nil {
 		return err
 	}
-	return numeric.AddSlice(sum, sum, part)
+	return numeric.AddSlice(sum, sum, part, kernel.Exec{})
 }
 
 // addRows adds each row to that of sums which is of its character.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )
 
@@ -44,7 +45,7 @@ func (s *Sampler) Next(logits []float32) (byte, error) {
 	for i, x := range logits {
 		p[i] = float32((x - top) / s.temperature * math.Log2E)
 	}
-	if err := numeric.Exp2Slice(p, p); err != nil {
+	if err := numeric.Exp2Slice(p, p, kernel.Exec{}); err != nil {
 		return 0, err
 	}
 	total := float32(0)

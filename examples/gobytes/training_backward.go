@@ -68,7 +68,7 @@ func (a *layerPass) backFeedForward(p *pass, w, g *layerParameters, dx []float32
 		return err
 	}
 	dGate := p.memory.Floats(len(a.gate))
-	if err := activation.SwiGLUBackward(dGate, dHidden, a.gate, a.up, dHidden); err != nil {
+	if err := activation.SwiGLUBackward(dGate, dHidden, dHidden, a.gate, a.up, kernel.Exec{}); err != nil {
 		return err
 	}
 	dInput := p.memory.Floats(len(a.ffnInput))

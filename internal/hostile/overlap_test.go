@@ -106,7 +106,7 @@ var writers = []struct {
 	{"kernel.Attention of int8", func(p *place) error {
 		return kernel.Attention(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.quantized(2, 2, 7, 6), p.quantized(2, 2, 7, 5), p.options(4))
 	}},
-	{"numeric.AddSlice", func(p *place) error { return numeric.AddSlice(p.out(7), p.in(7), p.in(7)) }},
+	{"numeric.AddSlice", func(p *place) error { return numeric.AddSlice(p.out(7), p.in(7), p.in(7), kernel.Exec{}) }},
 	{"norm.RMS", func(p *place) error {
 		return norm.RMS(p.output(2, 2, 3, 5), p.tensor(2, 2, 3, 5), p.in(5), 1e-5, norm.Options{})
 	}},
@@ -196,8 +196,8 @@ var writers = []struct {
 		g := layer.WeightedSumGradients{Weights: p.output(2, 4, 3, 7), V: p.output(2, 2, 7, 5)}
 		return layer.WeightedSumBackward(g, p.tensor(2, 4, 3, 5), p.tensor(2, 4, 3, 7), p.tensor(2, 2, 7, 5))
 	}},
-	{"layer.Softmax", func(p *place) error { return layer.Softmax(p.out(12), p.in(12), 4, nil) }},
-	{"layer.SoftmaxBackward", func(p *place) error { return layer.SoftmaxBackward(p.out(12), p.in(12), p.in(12), 4) }},
+	{"layer.Softmax", func(p *place) error { return layer.Softmax(p.out(12), p.in(12), 4, nil, kernel.Exec{}) }},
+	{"layer.SoftmaxBackward", func(p *place) error { return layer.SoftmaxBackward(p.out(12), p.in(12), p.in(12), 4, kernel.Exec{}) }},
 	{"linear.Linear.Apply", func(p *place) error {
 		return p.linear(5, 3).Apply(linear.DenseMatrix(p.out(20), 4, 5), linear.DenseMatrix(p.in(12), 4, 3), linear.Options{})
 	}},
@@ -214,25 +214,29 @@ var writers = []struct {
 	{"linear.Linear.Project", func(p *place) error {
 		return p.linear(5, 3).Project(p.output(2, 2, 3, 5), p.tensor(2, 2, 3, 3), linear.Options{})
 	}},
-	{"activation.SiLU", func(p *place) error { return activation.SiLU(p.out(9), p.in(9)) }},
-	{"activation.GELU", func(p *place) error { return activation.GELU(p.out(9), p.in(9)) }},
-	{"activation.GELUTanh", func(p *place) error { return activation.GELUTanh(p.out(9), p.in(9)) }},
-	{"activation.SwiGLU", func(p *place) error { return activation.SwiGLU(p.out(9), p.in(9), p.in(9)) }},
-	{"activation.GeGLU", func(p *place) error { return activation.GeGLU(p.out(9), p.in(9), p.in(9)) }},
-	{"activation.GeGLUTanh", func(p *place) error { return activation.GeGLUTanh(p.out(9), p.in(9), p.in(9)) }},
-	{"activation.SiLUBackward", func(p *place) error { return activation.SiLUBackward(p.out(9), p.in(9), p.in(9)) }},
-	{"activation.GELUBackward", func(p *place) error { return activation.GELUBackward(p.out(9), p.in(9), p.in(9)) }},
-	{"activation.GELUTanhBackward", func(p *place) error { return activation.GELUTanhBackward(p.out(9), p.in(9), p.in(9)) }},
-	{"activation.SwiGLUBackward", func(p *place) error { return activation.SwiGLUBackward(p.out(9), p.out(9), p.in(9), p.in(9), p.in(9)) }},
-	{"activation.GeGLUBackward", func(p *place) error { return activation.GeGLUBackward(p.out(9), p.out(9), p.in(9), p.in(9), p.in(9)) }},
-	{"activation.GeGLUTanhBackward", func(p *place) error {
-		return activation.GeGLUTanhBackward(p.out(9), p.out(9), p.in(9), p.in(9), p.in(9))
+	{"activation.SiLU", func(p *place) error { return activation.SiLU(p.out(9), p.in(9), kernel.Exec{}) }},
+	{"activation.GELU", func(p *place) error { return activation.GELU(p.out(9), p.in(9), kernel.Exec{}) }},
+	{"activation.GELUTanh", func(p *place) error { return activation.GELUTanh(p.out(9), p.in(9), kernel.Exec{}) }},
+	{"activation.SwiGLU", func(p *place) error { return activation.SwiGLU(p.out(9), p.in(9), p.in(9), kernel.Exec{}) }},
+	{"activation.GeGLU", func(p *place) error { return activation.GeGLU(p.out(9), p.in(9), p.in(9), kernel.Exec{}) }},
+	{"activation.GeGLUTanh", func(p *place) error { return activation.GeGLUTanh(p.out(9), p.in(9), p.in(9), kernel.Exec{}) }},
+	{"activation.SiLUBackward", func(p *place) error { return activation.SiLUBackward(p.out(9), p.in(9), p.in(9), kernel.Exec{}) }},
+	{"activation.GELUBackward", func(p *place) error { return activation.GELUBackward(p.out(9), p.in(9), p.in(9), kernel.Exec{}) }},
+	{"activation.GELUTanhBackward", func(p *place) error { return activation.GELUTanhBackward(p.out(9), p.in(9), p.in(9), kernel.Exec{}) }},
+	{"activation.SwiGLUBackward", func(p *place) error {
+		return activation.SwiGLUBackward(p.out(9), p.out(9), p.in(9), p.in(9), p.in(9), kernel.Exec{})
 	}},
-	{"activation.TanhBackward", func(p *place) error { return activation.TanhBackward(p.out(9), p.in(9), p.in(9)) }},
-	{"activation.SigmoidBackward", func(p *place) error { return activation.SigmoidBackward(p.out(9), p.in(9), p.in(9)) }},
-	{"activation.GRU", func(p *place) error { return activation.GRU(p.out(6), p.out(18), p.in(18), p.in(18), 3) }},
+	{"activation.GeGLUBackward", func(p *place) error {
+		return activation.GeGLUBackward(p.out(9), p.out(9), p.in(9), p.in(9), p.in(9), kernel.Exec{})
+	}},
+	{"activation.GeGLUTanhBackward", func(p *place) error {
+		return activation.GeGLUTanhBackward(p.out(9), p.out(9), p.in(9), p.in(9), p.in(9), kernel.Exec{})
+	}},
+	{"activation.TanhBackward", func(p *place) error { return activation.TanhBackward(p.out(9), p.in(9), p.in(9), kernel.Exec{}) }},
+	{"activation.SigmoidBackward", func(p *place) error { return activation.SigmoidBackward(p.out(9), p.in(9), p.in(9), kernel.Exec{}) }},
+	{"activation.GRU", func(p *place) error { return activation.GRU(p.out(6), p.out(18), p.in(18), p.in(18), 3, kernel.Exec{}) }},
 	{"activation.GRUBackward", func(p *place) error {
-		return activation.GRUBackward(p.out(6), p.out(18), p.out(18), p.in(18), p.in(18), p.in(6), 3)
+		return activation.GRUBackward(p.out(6), p.out(18), p.out(18), p.in(18), p.in(18), p.in(6), 3, kernel.Exec{})
 	}},
 	{"loss.CrossEntropy", func(p *place) error {
 		_, err := loss.CrossEntropy(p.out(12), p.in(12), 4, []int32{1, 0, 3}, loss.Options{})
@@ -246,10 +250,14 @@ var writers = []struct {
 		_, err := optimize.Clip(1, p.out(9), p.out(9))
 		return err
 	}},
-	{"numeric.Exp2Slice", func(p *place) error { return numeric.Exp2Slice(p.out(9), p.in(9)) }},
-	{"numeric.TanhSlice", func(p *place) error { return numeric.TanhSlice(p.out(9), p.in(9)) }},
-	{"numeric.QuantizeInt4", func(p *place) error { return numeric.QuantizeInt4(make([]kernel.Int4x2, 6), p.out(3), p.in(12), 4) }},
-	{"numeric.QuantizeInt8", func(p *place) error { return numeric.QuantizeInt8(make([]int8, 12), p.out(3), p.in(12), 4) }},
+	{"numeric.Exp2Slice", func(p *place) error { return numeric.Exp2Slice(p.out(9), p.in(9), kernel.Exec{}) }},
+	{"numeric.TanhSlice", func(p *place) error { return numeric.TanhSlice(p.out(9), p.in(9), kernel.Exec{}) }},
+	{"numeric.QuantizeInt4", func(p *place) error {
+		return numeric.QuantizeInt4(make([]kernel.Int4x2, 6), p.out(3), p.in(12), 4, kernel.Exec{})
+	}},
+	{"numeric.QuantizeInt8", func(p *place) error {
+		return numeric.QuantizeInt8(make([]int8, 12), p.out(3), p.in(12), 4, kernel.Exec{})
+	}},
 	{"rope.Rope.CosSin", func(p *place) error { return must(rope.New(rope.Config{Dims: 8})).CosSin(3, p.out(4), p.out(4)) }},
 	{"kvcache.Batch.Store", func(p *place) error {
 		keys, values := p.output(2, 2, 3, 4), p.output(2, 2, 3, 5)

@@ -44,11 +44,14 @@ func tensors(o func(w *world) kernel.Options) func(w *world) []any {
 	}
 }
 
-func twoSlices(w *world) []any   { return []any{w.floats(7), w.floats(7)} }
-func threeSlices(w *world) []any { return []any{w.floats(7), w.floats(7), w.floats(7)} }
+// someExec is that of calls over slices.
+var someExec = kernel.Exec{Threads: 2, ParallelFor: inOrder}
+
+func twoSlices(w *world) []any   { return []any{w.floats(7), w.floats(7), someExec} }
+func threeSlices(w *world) []any { return []any{w.floats(7), w.floats(7), w.floats(7), someExec} }
 
 func fiveSlices(w *world) []any {
-	return []any{w.floats(7), w.floats(7), w.floats(7), w.floats(7), w.floats(7)}
+	return []any{w.floats(7), w.floats(7), w.floats(7), w.floats(7), w.floats(7), someExec}
 }
 
 func noOptions(*world) kernel.Options { return kernel.Options{} }
@@ -358,10 +361,10 @@ var table = []entry{
 	{name: "activation.TanhBackward", f: activation.TanhBackward, args: threeSlices},
 	{name: "activation.SigmoidBackward", f: activation.SigmoidBackward, args: threeSlices},
 	{name: "activation.GRU", f: activation.GRU, args: func(w *world) []any {
-		return []any{w.floats(6), w.floats(18), w.floats(18), w.floats(18), 3}
+		return []any{w.floats(6), w.floats(18), w.floats(18), w.floats(18), 3, someExec}
 	}},
 	{name: "activation.GRUBackward", f: activation.GRUBackward, args: func(w *world) []any {
-		return []any{w.floats(6), w.floats(18), w.floats(18), w.floats(18), w.floats(18), w.floats(6), 3}
+		return []any{w.floats(6), w.floats(18), w.floats(18), w.floats(18), w.floats(18), w.floats(6), 3, someExec}
 	}},
 	{name: "loss.CrossEntropy", f: loss.CrossEntropy, args: func(w *world) []any {
 		return []any{w.floats(12), w.floats(12), 4, []int32{0, loss.Ignore, 3}, loss.Options{Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
@@ -386,8 +389,8 @@ var table = []entry{
 	{name: "numeric.AddSlice", f: numeric.AddSlice, args: threeSlices},
 	{name: "numeric.Argmax", f: numeric.Argmax, args: func(w *world) []any { return []any{w.floats(7)} }},
 	{name: "numeric.TopK", f: numeric.TopK, args: func(w *world) []any { return []any{make([]int, 3), w.floats(7)} }},
-	{name: "numeric.QuantizeInt4", f: numeric.QuantizeInt4, args: func(w *world) []any { return []any{make([]kernel.Int4x2, 6), w.floats(3), w.floats(12), 4} }},
-	{name: "numeric.QuantizeInt8", f: numeric.QuantizeInt8, args: func(w *world) []any { return []any{make([]int8, 12), w.floats(3), w.floats(12), 4} }},
+	{name: "numeric.QuantizeInt4", f: numeric.QuantizeInt4, args: func(w *world) []any { return []any{make([]kernel.Int4x2, 6), w.floats(3), w.floats(12), 4, someExec} }},
+	{name: "numeric.QuantizeInt8", f: numeric.QuantizeInt8, args: func(w *world) []any { return []any{make([]int8, 12), w.floats(3), w.floats(12), 4, someExec} }},
 
 	{name: "layer.Hide", f: layer.Hide[bool], args: list(make([]bool, 168), shape4())},
 	{name: "layer.Hide", f: layer.Hide[float32], args: list(make([]float32, 168), shape4())},
@@ -398,8 +401,8 @@ var table = []entry{
 		_, q, k, _ := w.attention()
 		return []any{w.tensor(2, 4, 3, 7), q, k, layer.Similarity(layer.ScaledDot{}), w.scoreOptions()}
 	}},
-	{name: "layer.Softmax", f: layer.Softmax, args: func(w *world) []any { return []any{w.floats(12), w.floats(12), 4, []int{4, 2, 0}} }},
-	{name: "layer.SoftmaxBackward", f: layer.SoftmaxBackward, args: func(w *world) []any { return []any{w.floats(12), w.floats(12), w.floats(12), 4} }},
+	{name: "layer.Softmax", f: layer.Softmax, args: func(w *world) []any { return []any{w.floats(12), w.floats(12), 4, []int{4, 2, 0}, someExec} }},
+	{name: "layer.SoftmaxBackward", f: layer.SoftmaxBackward, args: func(w *world) []any { return []any{w.floats(12), w.floats(12), w.floats(12), 4, someExec} }},
 	{name: "layer.WeightedSum", f: layer.WeightedSum, args: func(w *world) []any {
 		return []any{w.tensor(2, 4, 3, 5), w.tensor(2, 4, 3, 7), w.tensor(2, 2, 7, 5)}
 	}},

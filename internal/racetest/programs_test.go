@@ -206,11 +206,11 @@ var racy = []program{
 	}},
 	{"reads what a slice function writes", "numeric.Exp2Slice", func() {
 		x, y := make([]float32, 99), make([]float32, 99)
-		at(func() { must(numeric.Exp2Slice(y, x)) }, func() { sink = y[98] })
+		at(func() { must(numeric.Exp2Slice(y, x, kernel.Exec{})) }, func() { sink = y[98] })
 	}},
 	{"writes what a slice function reads", "numeric.TanhSlice", func() {
 		x, y := make([]float32, 99), make([]float32, 99)
-		at(func() { must(numeric.TanhSlice(y, x)) }, func() { x[0] = 1 })
+		at(func() { must(numeric.TanhSlice(y, x, kernel.Exec{})) }, func() { x[0] = 1 })
 	}},
 	{"reads a page that is stored", "kvcache.(*Batch).Store", func() {
 		memory, b := cache()
@@ -337,7 +337,7 @@ var correct = []program{
 	}},
 	{name: "slices side by side", run: func() {
 		x, y := make([]float32, 100), make([]float32, 100)
-		at(func() { must(numeric.Exp2Slice(y[:33], x[:33])) }, func() { must(numeric.TanhSlice(y[33:], x[33:])) })
+		at(func() { must(numeric.Exp2Slice(y[:33], x[:33], kernel.Exec{})) }, func() { must(numeric.TanhSlice(y[33:], x[33:], kernel.Exec{})) })
 	}},
 }
 

@@ -66,6 +66,11 @@ func BytesOf[E any](s []E) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(E))))
 }
 
+// Int8Of returns the memory as int8.
+func Int8Of(s []byte) []int8 {
+	return unsafe.Slice((*int8)(unsafe.Pointer(unsafe.SliceData(s))), len(s))
+}
+
 // Contiguous returns the strides of a contiguous [B, H, L, D].
 func Contiguous(shape [4]int) [3]int {
 	d := shape[3]

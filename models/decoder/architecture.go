@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/activation"
+	"github.com/attn-go/attn/kernel"
 )
 
 // An architecture is what all models of a kind have in common. Sizes and constants are those of a
@@ -21,7 +22,7 @@ type architecture struct {
 	experts         bool // feed-forward networks are mixtures of experts
 	bidirectional   bool // tokens see those after them, in GGUF files of the architecture
 	eitherWay       bool // or if config.json of a folder says so
-	gate            func(dst, gate, up []float32) error
+	gate            func(dst, gate, up []float32, exec kernel.Exec) error
 
 	// Every period-th layer, counted from 1, sees all keys if the model has a window; 0 means none
 	// does. Files may say it otherwise.

@@ -80,7 +80,7 @@ func (s *Session) capLogits(logits []float32) error {
 	for i, x := range logits {
 		logits[i] = x / most
 	}
-	if err := numeric.TanhSlice(logits, logits); err != nil {
+	if err := numeric.TanhSlice(logits, logits, s.model.options.Exec); err != nil {
 		return err
 	}
 	for i, x := range logits {
@@ -266,10 +266,11 @@ func (s *Session) gated(n *gated, out, x []float32, rows int) error {
 
 // activate applies the activation to some rows, in the place of the gate.
 func (s *Session) activate(lo, hi int) error {
-	n := s.model.config.FFN
+	n, exec := s.model.config.FFN, s.model.options.Exec
+	exec.Threads = 1 // one of several goroutines
 	for i := lo; i < hi; i++ {
 		gate, up := s.gateUp[2*i*n:][:n], s.gateUp[(2*i+1)*n:][:n]
-		if err := s.model.gate(gate, gate, up); err != nil {
+		if err := s.model.gate(gate, gate, up, exec); err != nil {
 			return err
 		}
 	}

@@ -66,7 +66,7 @@ func (s *Session) share(scores []float32) error {
 	for i, x := range scores {
 		scores[i] = float32((x - largest) * float32(math.Log2E))
 	}
-	if err := numeric.Exp2Slice(scores, scores); err != nil {
+	if err := numeric.Exp2Slice(scores, scores, s.model.options.Exec); err != nil {
 		return err
 	}
 	total := 0.0

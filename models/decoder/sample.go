@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )
 
@@ -163,7 +164,7 @@ func (c *chooser) filter(logits []float32, top float32) error {
 	for i, x := range c.p {
 		c.p[i] = float32((x - top) * scale)
 	}
-	if err := numeric.Exp2Slice(c.p, c.p); err != nil {
+	if err := numeric.Exp2Slice(c.p, c.p, kernel.Exec{Threads: 1}); err != nil {
 		return err
 	}
 	if len(c.ids) == 0 && (c.TopK > 0 && c.TopK < len(logits) || c.TopP > 0 && c.TopP < 1) {

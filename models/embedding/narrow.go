@@ -30,7 +30,7 @@ func Int8(vectors [][]float32) (out [][]int8, scales []float32, err error) {
 		if len(v) == 0 {
 			continue
 		}
-		if err := numeric.QuantizeInt8(out[i], scales[i:i+1], v, len(v)); err != nil {
+		if err := numeric.QuantizeInt8(out[i], scales[i:i+1], v, len(v), kernel.Exec{}); err != nil {
 			return nil, nil, fmt.Errorf("vector %d: %w", i, err)
 		}
 	}

@@ -123,7 +123,7 @@ func (s *Step) dense(v []float64, exec kernel.Exec) ([]float64, error) {
 		return nil, err
 	}
 	if s.activation.After != nil {
-		if err := s.activation.After(y); err != nil {
+		if err := s.activation.After(y, exec); err != nil {
 			return nil, err
 		}
 	}

@@ -156,7 +156,7 @@ func (e *runner) feed(l *layer, s *scratch, rows int) error {
 		return err
 	}
 	if e.activation.After != nil {
-		if err := e.activation.After(inner); err != nil {
+		if err := e.activation.After(inner, e.exec); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/activations"
@@ -171,7 +172,7 @@ func (r *Reranker) classify(x []float32, starts []int) ([]float32, error) {
 	var scores []float32
 	for _, at := range starts[:len(starts)-1] {
 		y := r.dense.apply(x[at*w:][:w])
-		if err := r.activation.After(y); err != nil {
+		if err := r.activation.After(y, kernel.Exec{Threads: 1}); err != nil {
 			return nil, err
 		}
 		scores = append(scores, r.out.apply(y)[0])

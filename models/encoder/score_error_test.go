@@ -3,6 +3,8 @@ package encoder
 import (
 	"math"
 	"testing"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // A folder has three scores, and the rms error of three numbers says little of what was computed: with
@@ -33,7 +35,7 @@ func gradient(t *testing.T, m *Reranker, ids, types []int32) float64 {
 	}
 	w := m.net.Width
 	y := m.dense.apply(x[:w])
-	if err := m.activation.After(y); err != nil {
+	if err := m.activation.After(y, kernel.Exec{}); err != nil {
 		t.Fatal(err)
 	}
 	g := make([]float64, w)

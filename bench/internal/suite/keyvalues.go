@@ -90,7 +90,7 @@ func repeatSets[E kernel.Element](x []E, sets, heads, keys int) []kernel.Tensor 
 // int8Sets quantises the numbers with one scale for each row.
 func int8Sets(x []float32, sets, heads, keys int) []kernel.Tensor {
 	q, scales := make([]int8, len(x)), make([]float32, len(x)/decodeSize)
-	if err := numeric.QuantizeInt8(q, scales, x, decodeSize); err != nil {
+	if err := numeric.QuantizeInt8(q, scales, x, decodeSize, kernel.Exec{}); err != nil {
 		panic(err) // impossible: the numbers are finite
 	}
 	return scaledSets(q, scales, sets, heads, keys)
@@ -102,7 +102,7 @@ const int4Group = 32
 // int4Sets quantises the numbers to 4 bits.
 func int4Sets(x []float32, sets, heads, keys int) []kernel.Tensor {
 	q, scales := make([]kernel.Int4x2, len(x)/2), make([]float32, len(x)/int4Group)
-	if err := numeric.QuantizeInt4(q, scales, x, int4Group); err != nil {
+	if err := numeric.QuantizeInt4(q, scales, x, int4Group, kernel.Exec{}); err != nil {
 		panic(err) // impossible, as above
 	}
 	return scaledSets(q, scales, sets, heads, keys)

@@ -6,6 +6,7 @@ package activation
 import (
 	"math"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )
 
@@ -40,5 +41,5 @@ func decay(x, scratch []float32) ([]float32, error) {
 	for i, x := range x {
 		e[i] = float32(-float32(math.Abs(float64(x))) * math.Log2E)
 	}
-	return e, numeric.Exp2Slice(e, e)
+	return e, numeric.Exp2Slice(e, e, kernel.Exec{})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/numeric"
 )
@@ -15,12 +16,12 @@ import (
 // the identity.
 type Function struct {
 	Fused linear.Activation
-	After func(x []float32) error // nil for none
+	After func(x []float32, exec kernel.Exec) error // nil for none
 }
 
 var (
 	// ReLU is max(x, 0).
-	ReLU = Function{After: func(x []float32) error {
+	ReLU = Function{After: func(x []float32, _ kernel.Exec) error {
 		for i, y := range x {
 			if y < 0 {
 				x[i] = 0
@@ -29,7 +30,7 @@ var (
 		return nil
 	}}
 	// Tanh is the hyperbolic tangent.
-	Tanh = Function{After: func(x []float32) error { return numeric.TanhSlice(x, x) }}
+	Tanh = Function{After: func(x []float32, exec kernel.Exec) error { return numeric.TanhSlice(x, x, exec) }}
 )
 
 // hidden are the functions of hidden_act by the names of the transformers library.

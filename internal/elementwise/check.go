@@ -37,34 +37,3 @@ func CheckApart(arg string, x []float32, other string, y []float32) *check.Failu
 	}
 	return &check.Failure{Arg: arg, Got: "memory that overlaps " + other, Want: "memory of its own"}
 }
-
-// callElements is the number of elements that one call of a kernel computes. That takes less
-// than 50 µs, in which the goroutine cannot be preempted.
-const callElements = 1 << 13
-
-// Unary computes dst from src, which is as long.
-func Unary(dst, src []float32, kernel func(dst, src []float32)) {
-	if view.Races {
-		view.Announce(view.Read, src)
-		view.Announce(view.Write, dst)
-	}
-	for len(dst) > 0 {
-		n := min(len(dst), callElements)
-		kernel(dst[:n], src[:n])
-		dst, src = dst[n:], src[n:]
-	}
-}
-
-// Binary computes dst from x and y, which are as long.
-func Binary(dst, x, y []float32, kernel func(dst, x, y []float32)) {
-	if view.Races {
-		view.Announce(view.Read, x)
-		view.Announce(view.Read, y)
-		view.Announce(view.Write, dst)
-	}
-	for len(dst) > 0 {
-		n := min(len(dst), callElements)
-		kernel(dst[:n], x[:n], y[:n])
-		dst, x, y = dst[n:], x[n:], y[n:]
-	}
-}
