@@ -145,7 +145,7 @@ var layerFunctions = map[string]func(c *call) error{
 			return err
 		}
 		x := c.rows("x")
-		err = r.Apply(x, c.ints("positions"))
+		err = r.Apply(x, c.ints("positions"), kernel.Exec{})
 		c.out["y"] = encode(elements(x), c.raw("x").Shape...)
 		return err
 	},

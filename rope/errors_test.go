@@ -59,7 +59,7 @@ func TestApplyErrors(t *testing.T) {
 		{"too few positions", kernel.BHLD(data, 2, 2, 3, 4), []int{1, 2}, "positions", "3, one per row, or 6"},
 		{"too many positions", kernel.BHLD(data, 2, 2, 3, 4), make([]int, 7), "positions", "3, one per row, or 6"},
 	} {
-		contracttest.CheckArgument(t, c.what, r.Apply(c.x, c.positions), c.arg, c.want)
+		contracttest.CheckArgument(t, c.what, r.Apply(c.x, c.positions, kernel.Exec{}), c.arg, c.want)
 	}
 	for _, y := range data {
 		if y != testutil.Canary {

@@ -20,7 +20,7 @@ func ExampleRope() {
 		1, 0, 0, 1, // position 0
 		1, 0, 0, 1, // position 3
 	}
-	err = r.Apply(kernel.BLHD(q, batch, tokens, heads, d), []int{0, 3})
+	err = r.Apply(kernel.BLHD(q, batch, tokens, heads, d), []int{0, 3}, kernel.Exec{})
 	fmt.Printf("%.3f %v\n", q, err)
 
 	// Output: [1.000 0.000 0.000 1.000 -0.990 0.141 -0.141 -0.990] <nil>
@@ -36,7 +36,7 @@ func ExamplePairing() {
 			return
 		}
 		x := []float32{1, 2, 3, 4, 5}
-		err = r.Apply(kernel.BHLD(x, 1, 1, 1, 5), []int{1})
+		err = r.Apply(kernel.BHLD(x, 1, 1, 1, 5), []int{1}, kernel.Exec{})
 		fmt.Printf("%.0f %v\n", x, err)
 	}
 

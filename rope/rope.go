@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/ints"
-	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -87,48 +87,32 @@ func (r *Rope) compute(position int, row []float32) {
 // Apply rotates x in place: a float32 tensor [B, H, L, D] with D ≥ Dims(), neither paged
 // nor ragged. All heads of a token have the same position. positions holds either L
 // positions, which are those of every batch row, or B·L, one batch row after the other.
-// Any int is a position. Rotating by -p undoes rotating by p, up to rounding.
+// Any int is a position. Rotating by -p undoes rotating by p, up to rounding. exec says how the call
+// is computed; the zero Exec is the default.
 //
 // In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. Calls that
-// share no row may run at once. An error is a [*kernel.ArgumentError] and leaves x
-// untouched.
-func (r *Rope) Apply(x kernel.Tensor, positions []int) error {
+// share no row may run at once. An error is a [*kernel.ArgumentError] or, if exec or ATTN_TIER names a
+// tier that cannot run, a [*kernel.TierError], and leaves x untouched.
+func (r *Rope) Apply(x kernel.Tensor, positions []int, exec kernel.Exec) error {
 	v := (*view.Tensor)(&x)
 	if f := r.check(v, positions); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
+	t, err := elementwise.Tier(&exec)
+	if err != nil {
+		return err
+	}
 	if shape := v.Shape(); min(shape[0], shape[1], shape[2]) == 0 {
 		return nil // the other dimensions may be any numbers
 	}
-	s := scratches.Get()
-	defer scratches.Put(s)
-	parallel.Fit(&s.memory, &s.usage, &s.row, r.Dims(), parallel.Make[float32])
-	length := v.Dim(2)
-	for b := range v.Dim(0) {
-		for l := range length {
-			i := l
-			if len(positions) > length {
-				i += b * length
-			}
-			row := r.row(positions[i], s.row)
-			for h := range v.Dim(1) {
-				r.rotate(v.Row(b, h, l)[:r.Dims()], row)
-			}
-		}
-	}
+	tokens := v.Dim(0) * v.Dim(2)
+	j := jobs.Get()
+	j.rope, j.x, j.positions = r, *v, positions
+	work := float64(tokens) * float64(v.Dim(1)*r.Dims()) * elementFMAs / float64(t.ThreadFMAs)
+	j.split.Run(tokens, work, r.Dims(), exec.Threads, exec.ParallelFor)
+	j.rope, j.x, j.positions = nil, view.Tensor{}, nil // the caller's memory
+	jobs.Put(j)
 	return nil
-}
-
-// scratch holds the cosines and sines of a position that is not in the table.
-type scratch struct {
-	row    []float32
-	usage  parallel.Usage
-	memory parallel.Memory
-}
-
-var scratches = parallel.FreeList[scratch]{
-	New:    func() *scratch { return new(scratch) },
-	Memory: func(s *scratch) *parallel.Memory { return &s.memory },
 }
 
 // row returns the cosines and sines of a position, from the table or computed into

@@ -176,6 +176,7 @@ func TestGolden(t *testing.T) {
 
 // Rows of every layout are rotated as the definition says, and nothing else changes.
 func TestApply(t *testing.T) {
+	contracttest.ForceThreads(t)
 	random := testutil.Rand(3)
 	for _, pairing := range []rope.Pairing{rope.RotateHalf, rope.Interleaved} {
 		for layout := range contracttest.Layouts {
@@ -197,7 +198,7 @@ func TestApply(t *testing.T) {
 						}
 						copy(row, rotated(t, r, contracttest.Row(&x, b, h, l), p, pairing))
 					})
-					if err := r.Apply(x, positions); err != nil {
+					if err := r.Apply(x, positions, kernel.Exec{Threads: 1 + int(layout)%3}); err != nil {
 						t.Fatal(err)
 					}
 					contracttest.CheckGaps(t, &x)
@@ -241,7 +242,7 @@ func mul32(x, y float32) float32 { return x * y }
 func TestNaN(t *testing.T) {
 	r := mustNew(t, rope.Config{Dims: 6})
 	row := []float32{math.Float32frombits(0xffc01234), 1, testutil.Inf, 2, 3, -testutil.Inf}
-	if err := r.Apply(kernel.BHLD(row, 1, 1, 1, 6), []int{1}); err != nil {
+	if err := r.Apply(kernel.BHLD(row, 1, 1, 1, 6), []int{1}, kernel.Exec{}); err != nil {
 		t.Fatal(err)
 	}
 	nan := uint32(0x7fc00000)
@@ -260,7 +261,7 @@ func TestApplyAllocatesNothing(t *testing.T) {
 	r := mustNew(t, rope.Config{Dims: 64, Positions: 3})
 	x, positions := kernel.BHLD(make([]float32, 2*5*64), 1, 2, 5, 64), []int{0, 1, 2, 3, 4}
 	testutil.CheckNoMallocs(t, "Apply", 100, func() {
-		if err := r.Apply(x, positions); err != nil {
+		if err := r.Apply(x, positions, kernel.Exec{}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -276,7 +277,7 @@ func TestConcurrent(t *testing.T) {
 			for p := range contracttest.Repeats(60) {
 				row := testutil.Filled(16, 1.5)
 				want := rotated(t, r, row, p, rope.RotateHalf)
-				if err := r.Apply(kernel.BHLD(row, 1, 1, 1, 16), []int{p}); err != nil {
+				if err := r.Apply(kernel.BHLD(row, 1, 1, 1, 16), []int{p}, kernel.Exec{}); err != nil {
 					t.Fatal(err)
 				}
 				contracttest.SameRow(t, fmt.Sprintf("position %d", p), row, want)
@@ -295,7 +296,7 @@ func BenchmarkRope(b *testing.B) {
 				x := kernel.BHLD(testutil.Floats(40*128), 1, 40, 1, 128)
 				at := []int{3000}
 				for b.Loop() {
-					if err := r.Apply(x, at); err != nil {
+					if err := r.Apply(x, at, kernel.Exec{}); err != nil {
 						b.Fatal(err)
 					}
 				}

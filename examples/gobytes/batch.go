@@ -196,10 +196,10 @@ func (b *Batch) project(l *layer) error {
 			return err
 		}
 	}
-	if err := b.rope.Apply(b.heads(b.q, b.Heads), b.cache.Positions()); err != nil {
+	if err := b.rope.Apply(b.heads(b.q, b.Heads), b.cache.Positions(), kernel.Exec{}); err != nil {
 		return err
 	}
-	return b.rope.Apply(b.heads(b.k, b.KVHeads), b.cache.Positions())
+	return b.rope.Apply(b.heads(b.k, b.KVHeads), b.cache.Positions(), kernel.Exec{})
 }
 
 // heads returns the view of rows that are heads side by side.

@@ -91,10 +91,10 @@ func (a *layerPass) forward(p *pass, l *layer, x []float32) ([]float32, error) {
 			return nil, err
 		}
 	}
-	if err := p.Trainer.rope.Apply(p.heads(a.q, p.Heads), p.positions); err != nil {
+	if err := p.Trainer.rope.Apply(p.heads(a.q, p.Heads), p.positions, kernel.Exec{}); err != nil {
 		return nil, err
 	}
-	if err := p.Trainer.rope.Apply(p.heads(a.k, p.KVHeads), p.positions); err != nil {
+	if err := p.Trainer.rope.Apply(p.heads(a.k, p.KVHeads), p.positions, kernel.Exec{}); err != nil {
 		return nil, err
 	}
 	a.lse = kernel.BHLD(floats(p.Heads), p.texts(), p.Heads, len(p.positions), 1)

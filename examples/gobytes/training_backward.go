@@ -48,7 +48,7 @@ func (a *layerPass) backward(p *pass, w, g *layerParameters, dx []float32) error
 		back[i] = -position
 	}
 	for _, x := range [...]kernel.Tensor{gradients.Q, gradients.K} {
-		if err := p.Trainer.rope.Apply(x, back); err != nil {
+		if err := p.Trainer.rope.Apply(x, back, kernel.Exec{}); err != nil {
 			return err
 		}
 	}

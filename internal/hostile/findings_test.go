@@ -77,28 +77,28 @@ func TestFindings(t *testing.T) {
 			return kernel.MergePartials(kernel.BHLD(one, huge, 1, 0, 1), nil, kernel.MergeOptions{})
 		}},
 		{"the zero Rope", "the Rope", "New", func() error {
-			return new(rope.Rope).Apply(kernel.BHLD(floats(4), 1, 1, 1, 4), []int{1})
+			return new(rope.Rope).Apply(kernel.BHLD(floats(4), 1, 1, 1, 4), []int{1}, kernel.Exec{})
 		}},
 		{"a rope for 2^62 batch rows without tokens", "", "", func() error {
 			r, err := rope.New(rope.Config{Dims: 2})
 			if err != nil {
 				return err
 			}
-			return r.Apply(kernel.BHLD(one, huge, 1, 0, 2), nil)
+			return r.Apply(kernel.BHLD(one, huge, 1, 0, 2), nil, kernel.Exec{})
 		}},
 		{"a rope for 2^62 tokens without heads", "positions", "one per row", func() error {
 			r, err := rope.New(rope.Config{Dims: 2})
 			if err != nil {
 				return err
 			}
-			return r.Apply(kernel.BHLD(one, huge, 0, 4, 2), nil)
+			return r.Apply(kernel.BHLD(one, huge, 0, 4, 2), nil, kernel.Exec{})
 		}},
 		{"a rope for 2^62 batch rows without heads", "", "", func() error {
 			r, err := rope.New(rope.Config{Dims: 2})
 			if err != nil {
 				return err
 			}
-			return r.Apply(kernel.BHLD(one, huge, 0, 4, 2), make([]int, 4))
+			return r.Apply(kernel.BHLD(one, huge, 0, 4, 2), make([]int, 4), kernel.Exec{})
 		}},
 		{"a weighted sum for 2^62 batch rows without queries", "", "", func() error {
 			return layer.WeightedSum(kernel.BHLD(one, huge, 1, 0, 1), kernel.BHLD(one, huge, 1, 0, 1), kernel.Strided(one, [4]int{huge, 1, 1, 1}, [3]int{}))

@@ -244,7 +244,7 @@ func use(result any) error {
 		try(kernel.Attention(x, x, x, x, kernel.Options{}))
 		try(layer.WeightedSum(x, x, x))
 		try(layer.Cosine{}.Attend(out, x, x, x, kernel.Options{}))
-		try(w.rope().Apply(x, []int{1, 2, 3}))
+		try(w.rope().Apply(x, []int{1, 2, 3}, kernel.Exec{}))
 		try(w.linear(7, 7).Project(x, x, linear.Options{}))
 	case kernel.Mask:
 		try(kernel.Attention(out, q, k, v, kernel.Options{Mask: x}))
@@ -287,7 +287,7 @@ func use(result any) error {
 			try(x.Apply(linear.DenseMatrix(w.floats(n), 1, n), linear.DenseMatrix(w.floats(3), 1, 3), linear.Options{}))
 		}
 	case *rope.Rope:
-		try(x.Apply(q, []int{1, 2, 3}))
+		try(x.Apply(q, []int{1, 2, 3}, kernel.Exec{}))
 		try(x.CosSin(1, w.floats(2), w.floats(2)))
 	case *layer.MultiHead:
 		y := w.tensor(2, 1, 3, 4)

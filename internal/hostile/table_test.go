@@ -326,7 +326,7 @@ var table = []entry{
 	{name: "rope.New", f: rope.New, args: list(rope.Config{Dims: 4, Base: 100, Scaling: 2, Positions: 3, Frequencies: []float64{1, 2}})},
 	{name: "rope.New", f: rope.New, args: list(rope.Config{Dims: 8, Pairing: rope.Interleaved})},
 	{name: "rope.Rope.Apply", f: (*rope.Rope).Apply, args: func(w *world) []any {
-		return []any{w.rope(), w.tensor(2, 2, 3, 5), []int{0, 1, 100, 4, -7, math.MaxInt}}
+		return []any{w.rope(), w.tensor(2, 2, 3, 5), []int{0, 1, 100, 4, -7, math.MaxInt}, someExec}
 	}},
 	{name: "rope.Rope.CosSin", f: (*rope.Rope).CosSin, args: func(w *world) []any { return []any{w.rope(), 3, w.floats(2), w.floats(2)} }},
 	{name: "rope.Rope.Dims", f: (*rope.Rope).Dims, args: func(w *world) []any { return []any{w.rope()} }},

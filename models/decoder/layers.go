@@ -204,12 +204,17 @@ func (m *Model) ropeOf(layer int) *rope.Rope {
 	return m.rope
 }
 
+// oneThread is how functions of some rows compute, of which several run at once.
+func (s *Session) oneThread() kernel.Exec {
+	return kernel.Exec{Tier: s.model.options.Tier, Threads: 1}
+}
+
 // rotate rotates the queries and keys of some rows.
 func (s *Session) rotate(lo, hi int) error {
 	c := &s.model.config
 	d, heads, width := c.HeadSize, c.Heads+c.KVHeads, c.Heads*c.HeadSize+2*c.KVHeads*c.HeadSize
 	rows := kernel.Strided(s.qkv[lo*width:], [4]int{1, heads, hi - lo, d}, [3]int{(hi - lo) * width, d, width})
-	if err := s.rope.Apply(rows, s.positions[lo:hi]); err != nil {
+	if err := s.rope.Apply(rows, s.positions[lo:hi], s.oneThread()); err != nil {
 		return err
 	}
 	if s.rope == s.model.rope && c.scaling.magnitude != 1 {
@@ -266,11 +271,10 @@ func (s *Session) gated(n *gated, out, x []float32, rows int) error {
 
 // activate applies the activation to some rows, in the place of the gate.
 func (s *Session) activate(lo, hi int) error {
-	n, exec := s.model.config.FFN, s.model.options.Exec
-	exec.Threads = 1 // one of several goroutines
+	n := s.model.config.FFN
 	for i := lo; i < hi; i++ {
 		gate, up := s.gateUp[2*i*n:][:n], s.gateUp[(2*i+1)*n:][:n]
-		if err := s.model.gate(gate, gate, up, exec); err != nil {
+		if err := s.model.gate(gate, gate, up, s.oneThread()); err != nil {
 			return err
 		}
 	}

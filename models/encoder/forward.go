@@ -117,7 +117,7 @@ func (e *runner) attend(l *layer, s *scratch, rows int) error {
 	q, k, v := kernel.PackedQKV(qkv, 1, rows, heads, heads, w/heads)
 	if e.ropes != nil {
 		for _, x := range [...]kernel.Tensor{q, k} {
-			if err := e.ropes[l.kind].Apply(x, s.at); err != nil {
+			if err := e.ropes[l.kind].Apply(x, s.at, e.exec); err != nil {
 				return err
 			}
 		}

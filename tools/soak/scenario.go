@@ -230,7 +230,7 @@ func rotary(r *rand.Rand, _ kernel.Exec) ([]float32, error) {
 	for i := range positions {
 		positions[i] = r.IntN(1 << 20)
 	}
-	return x, p.Apply(kernel.BHLD(x, 1, 2, 20, d), positions)
+	return x, p.Apply(kernel.BHLD(x, 1, 2, 20, d), positions, kernel.Exec{})
 }
 
 func multiHead(r *rand.Rand, e kernel.Exec) ([]float32, error) {
