@@ -12,7 +12,7 @@ import (
 
 var linearFunctions = map[string]func(c *call) error{
 	"linear": func(c *call) error {
-		l, err := linear.New(c.matrix("w"), c.floats("bias"))
+		l, err := linear.New(c.matrix("w"), c.floats("bias"), kernel.Exec{})
 		if err != nil {
 			return err
 		}
@@ -33,7 +33,7 @@ var linearFunctions = map[string]func(c *call) error{
 		return c.weightsOf(l)
 	},
 	"weights_to_q8_0": func(c *call) error {
-		l, err := linear.NewInt8(c.matrix("w"), nil)
+		l, err := linear.NewInt8(c.matrix("w"), nil, kernel.Exec{})
 		if err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (c *call) quantized() (*linear.Linear, error) {
 	if !ok || len(data.Shape) != 2 {
 		return nil, fmt.Errorf("format %q, blocks of shape %v", c.text("format"), data.Shape)
 	}
-	return linear.NewQuantized(f.format, numbers[uint8](c, "blocks"), data.Shape[0], data.Shape[1]/f.bytes*f.weights, c.floats("bias"))
+	return linear.NewQuantized(f.format, numbers[uint8](c, "blocks"), data.Shape[0], data.Shape[1]/f.bytes*f.weights, c.floats("bias"), kernel.Exec{})
 }
 
 // weightsOf has the weights of a layer as float32 as its result.

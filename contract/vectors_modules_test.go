@@ -14,7 +14,7 @@ func (c *call) projection(name string) (*linear.Linear, layer.Parameters) {
 		return nil, layer.Parameters{}
 	}
 	w := c.matrix("w" + name)
-	l, err := linear.New(w, c.floats("b"+name))
+	l, err := linear.New(w, c.floats("b"+name), kernel.Exec{})
 	c.fail("w"+name, err)
 	n, k := w.Shape()
 	p := layer.Parameters{Weight: testutil.Filled(n*k, 77)}

@@ -169,7 +169,7 @@ func Example_linear() {
 	weights := []float32{1, 2, 3, 4} // [2, 2]
 	x, out := []float32{1, 1}, make([]float32, 2)
 
-	layer, err := linear.New(linear.DenseMatrix(weights, 2, 2), nil) // where the model is loaded
+	layer, err := linear.New(linear.DenseMatrix(weights, 2, 2), nil, kernel.Exec{}) // where the model is loaded
 	if err != nil {
 		fmt.Println(err)
 		return

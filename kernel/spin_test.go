@@ -40,7 +40,7 @@ func TestBadSpin(t *testing.T) {
 	}
 	out, q, k, v := good()
 	x := linear.DenseMatrix([]float32{1}, 1, 1)
-	layer, err := linear.New(x, nil)
+	layer, err := linear.New(x, nil, kernel.Exec{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -138,7 +138,7 @@ func scoredCases(t *testing.T) []scored {
 	must(t, err)
 	wq, bq, wk, bk, scoring := drawn(32, hidden*other.d), drawn(33, hidden), drawn(34, hidden*other.dk), drawn(35, hidden), drawn(36, hidden)
 	layerOf := func(w, bias []float32, inputs int) *linear.Linear {
-		l, err := linear.New(linear.DenseMatrix(w, hidden, inputs), bias)
+		l, err := linear.New(linear.DenseMatrix(w, hidden, inputs), bias, kernel.Exec{})
 		must(t, err)
 		return l
 	}

@@ -118,7 +118,7 @@ func attention(seed int) *layer.MultiHead {
 
 // newLinear returns a linear layer.
 func newLinear(outputs, inputs, seed int) *linear.Linear {
-	l, err := linear.New(linear.DenseMatrix(numbers(outputs*inputs, seed), outputs, inputs), numbers(outputs, seed+1))
+	l, err := linear.New(linear.DenseMatrix(numbers(outputs*inputs, seed), outputs, inputs), numbers(outputs, seed+1), kernel.Exec{})
 	if err != nil {
 		panic(err)
 	}

@@ -34,7 +34,7 @@ func Example_fourSteps() {
 
 	// 1. Learned layers project every token to a query, a key and a value.
 	project := func(weights ...float32) []float32 {
-		l, err := linear.New(linear.DenseMatrix(weights, 2, 2), nil)
+		l, err := linear.New(linear.DenseMatrix(weights, 2, 2), nil, kernel.Exec{})
 		check(err)
 		y := make([]float32, tokens*2)
 		check(l.Project(view(y, 2), view(x, 2), linear.Options{}))
@@ -165,7 +165,7 @@ func ExampleGeneral() {
 // A decoder attends to the same three states in every step. Their keys are projected
 // once.
 func ExampleAdditive() {
-	l, err := linear.New(linear.DenseMatrix([]float32{1, 0, 0, 1}, 2, 2), nil)
+	l, err := linear.New(linear.DenseMatrix([]float32{1, 0, 0, 1}, 2, 2), nil, kernel.Exec{})
 	fmt.Println(err)
 	a := layer.Additive{Query: l, Key: l, V: []float32{10, 10}}
 

@@ -14,7 +14,7 @@ type General struct {
 
 // NewGeneral returns the similarity q·w·k. The matrix w is [size of q, size of k].
 func NewGeneral(w linear.Matrix) (General, error) {
-	l, err := linear.New(w.T(), nil)
+	l, err := linear.New(w.T(), nil, kernel.Exec{})
 	return General{l}, err
 }
 

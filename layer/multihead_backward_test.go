@@ -35,7 +35,7 @@ func newTrained(t testing.TB) *trained {
 		}
 		m.parameters[i] = Parameters{w, drawn(uint64(50+i), outputs[i])}
 		var err error
-		*l, err = linear.New(linear.DenseMatrix(w, outputs[i], inputs[i]), m.parameters[i].Bias)
+		*l, err = linear.New(linear.DenseMatrix(w, outputs[i], inputs[i]), m.parameters[i].Bias, kernel.Exec{})
 		must(t, err)
 	}
 	lengths := [...]int{m.lq, m.lk, m.lk}
@@ -194,7 +194,7 @@ func TestMultiHeadBackwardSelf(t *testing.T) {
 			}{{&m.Q, &w.Q}, {&m.K, &w.K}, {&m.V, &w.V}, {&m.O, &w.O}} {
 				*p.w = drawn(uint64(i), width*width)
 				var err error
-				*p.l, err = linear.New(linear.DenseMatrix(*p.w, width, width), nil)
+				*p.l, err = linear.New(linear.DenseMatrix(*p.w, width, width), nil, kernel.Exec{})
 				must(t, err)
 			}
 		}

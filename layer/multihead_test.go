@@ -17,7 +17,7 @@ func newLinear(t testing.TB, seed uint64, outputs, inputs int) *linear.Linear {
 	for i := range w {
 		w[i] /= float32(math.Sqrt(float64(inputs)))
 	}
-	l, err := linear.New(linear.DenseMatrix(w, outputs, inputs), normals(seed+1, outputs))
+	l, err := linear.New(linear.DenseMatrix(w, outputs, inputs), normals(seed+1, outputs), kernel.Exec{})
 	must(t, err)
 	return l
 }
@@ -28,7 +28,7 @@ func identity(t *testing.T, n int) *linear.Linear {
 	for i := range n {
 		w[i*n+i] = 1
 	}
-	l, err := linear.New(linear.DenseMatrix(w, n, n), nil)
+	l, err := linear.New(linear.DenseMatrix(w, n, n), nil, kernel.Exec{})
 	must(t, err)
 	return l
 }

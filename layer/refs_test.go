@@ -238,7 +238,7 @@ func packedProjection(t *testing.T, r *reference, tier string) map[string]kernel
 			columns = append(columns, row[first:first+n]...)
 		}
 		var err error
-		*l, err = linear.New(linear.DenseMatrix(columns, len(in.W), n).T(), in.B[first:first+n])
+		*l, err = linear.New(linear.DenseMatrix(columns, len(in.W), n).T(), in.B[first:first+n], kernel.Exec{})
 		must(t, err)
 		first += n
 	}
@@ -275,9 +275,9 @@ func identityHeads(t *testing.T, r *reference, tier string) map[string]kernel.Te
 		w[i*size+i%size] = 1
 		sums[i/size*heads*size+i] = 1
 	}
-	in, err := linear.New(linear.DenseMatrix(w, heads*size, size), nil)
+	in, err := linear.New(linear.DenseMatrix(w, heads*size, size), nil, kernel.Exec{})
 	must(t, err)
-	out, err := linear.New(linear.DenseMatrix(sums, heads, heads*size), nil)
+	out, err := linear.New(linear.DenseMatrix(sums, heads, heads*size), nil, kernel.Exec{})
 	must(t, err)
 	m := &MultiHead{Heads: heads, Q: in, K: in, V: in, O: out}
 	n := len(inputs.Query)

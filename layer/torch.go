@@ -45,7 +45,7 @@ func FromTorch(embed, heads int, w TorchWeights) (*MultiHead, error) {
 	m := &MultiHead{Heads: heads}
 	for i, l := range [...]**linear.Linear{&m.Q, &m.K, &m.V, &m.O} {
 		p := &parts[i]
-		if *l, err = linear.New(linear.DenseMatrix(p.weights, embed, len(p.weights)/embed), p.bias); err != nil {
+		if *l, err = linear.New(linear.DenseMatrix(p.weights, embed, len(p.weights)/embed), p.bias, kernel.Exec{}); err != nil {
 			return nil, err
 		}
 	}

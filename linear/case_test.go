@@ -226,7 +226,7 @@ func (m *matrix) layer(t testing.TB, bias []float32) *linear.Linear {
 	if m.format == 0 {
 		return mustNew(t, m.Matrix, bias)
 	}
-	l, err := linear.NewQuantized(m.format, m.blocks, m.rows, m.cols, bias)
+	l, err := linear.NewQuantized(m.format, m.blocks, m.rows, m.cols, bias, kernel.Exec{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func (m *matrix) layer(t testing.TB, bias []float32) *linear.Linear {
 
 func mustNew(t testing.TB, w linear.Matrix, bias []float32) *linear.Linear {
 	t.Helper()
-	l, err := linear.New(w, bias)
+	l, err := linear.New(w, bias, kernel.Exec{})
 	if err != nil {
 		t.Fatal(err)
 	}

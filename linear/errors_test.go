@@ -30,7 +30,7 @@ func TestNewErrors(t *testing.T) {
 		{"short bias", linear.DenseMatrix(data, 4, 4), data[:3], "bias", "4, one per output"},
 		{"empty bias", linear.DenseMatrix(data, 4, 4), []float32{}, "bias", "nil"},
 	} {
-		_, err := linear.New(c.w, c.bias)
+		_, err := linear.New(c.w, c.bias, kernel.Exec{})
 		contracttest.CheckArgument(t, c.what, err, c.arg, c.want)
 	}
 }

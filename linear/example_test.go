@@ -16,7 +16,7 @@ func ExampleLinear() {
 		1, 2, 3,
 		4, 5, 6,
 	}
-	layer, err := linear.New(linear.DenseMatrix(weights, 2, 3), []float32{100, 200})
+	layer, err := linear.New(linear.DenseMatrix(weights, 2, 3), []float32{100, 200}, kernel.Exec{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -43,7 +43,7 @@ func ExampleNewQuantized() {
 			data = append(data, byte(int8(10*n-k)))
 		}
 	}
-	layer, err := linear.NewQuantized(linear.Q8_0, data, outputs, inputs, nil)
+	layer, err := linear.NewQuantized(linear.Q8_0, data, outputs, inputs, nil, kernel.Exec{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -64,7 +64,7 @@ func ExampleNewQuantized() {
 // A packed layer in a file need not be packed again. A program that maps the file into memory
 // does not even read it until the layer is used.
 func ExampleFromPacked() {
-	layer, err := linear.New(linear.DenseMatrix([]float32{1, 2, 3, 4, 5, 6}, 2, 3), []float32{100, 200})
+	layer, err := linear.New(linear.DenseMatrix([]float32{1, 2, 3, 4, 5, 6}, 2, 3), []float32{100, 200}, kernel.Exec{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -91,7 +91,7 @@ func ExampleFromPacked() {
 // token, which attention reads as heads [B, heads, L, D], without a copy.
 func ExampleLinear_Project() {
 	const batch, tokens, inputs, heads, d = 1, 2, 1, 2, 2
-	layer, err := linear.New(linear.DenseMatrix([]float32{1, 2, 3, 4}, heads*d, inputs), nil)
+	layer, err := linear.New(linear.DenseMatrix([]float32{1, 2, 3, 4}, heads*d, inputs), nil, kernel.Exec{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -117,7 +117,7 @@ func ExampleMatrix_T() {
 	fmt.Println(weights)
 	fmt.Println(weights.T())
 
-	layer, err := linear.New(weights.T(), nil)
+	layer, err := linear.New(weights.T(), nil, kernel.Exec{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -138,7 +138,7 @@ func ExampleStridedMatrix() {
 		1, 2, -1, -1,
 		3, 4, -1, -1,
 	}
-	layer, err := linear.New(linear.DenseMatrix([]float32{1, 1}, 1, 2), nil)
+	layer, err := linear.New(linear.DenseMatrix([]float32{1, 1}, 1, 2), nil, kernel.Exec{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -152,7 +152,7 @@ func ExampleStridedMatrix() {
 
 // An argument that does not fit is an error that names it.
 func ExampleLinear_Apply_error() {
-	layer, err := linear.New(linear.DenseMatrix(make([]float32, 6), 2, 3), nil)
+	layer, err := linear.New(linear.DenseMatrix(make([]float32, 6), 2, 3), nil, kernel.Exec{})
 	if err != nil {
 		fmt.Println(err)
 		return

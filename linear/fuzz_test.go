@@ -64,7 +64,7 @@ func FuzzLinear(f *testing.F) {
 // leaves out as it is.
 func (c testCase) checkRefused(t *testing.T, threads int) {
 	data, out := make([]float32, 1<<12), testutil.Filled(1<<12, testutil.Canary)
-	l, err := linear.New(linear.DenseMatrix(data, c.n, c.k), nil)
+	l, err := linear.New(linear.DenseMatrix(data, c.n, c.k), nil, kernel.Exec{})
 	if err == nil && c.m < 1<<5 && c.n < 1<<6 && c.k < 1<<6 {
 		err = l.Apply(linear.DenseMatrix(out, c.m, c.n), linear.DenseMatrix(data, c.m, c.k), options("", threads))
 	} else if err == nil {

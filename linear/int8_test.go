@@ -174,11 +174,11 @@ func TestNewInt8(t *testing.T) {
 				}
 			}
 		}
-		want, err := linear.NewQuantized(linear.Q8_0, blocks, c.n, c.k, nil)
+		want, err := linear.NewQuantized(linear.Q8_0, blocks, c.n, c.k, nil, kernel.Exec{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := linear.NewInt8(w.Matrix, nil)
+		got, err := linear.NewInt8(w.Matrix, nil, kernel.Exec{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,10 +209,10 @@ func TestNewInt8Errors(t *testing.T) {
 		{"short", linear.DenseMatrix(make([]float32, 63), 2, 32), nil, "w", "64 elements"},
 		{"short bias", weights(1), make([]float32, 1), "bias", "2, one per output"},
 	} {
-		_, err := linear.NewInt8(c.w, c.bias)
+		_, err := linear.NewInt8(c.w, c.bias, kernel.Exec{})
 		contracttest.CheckArgument(t, c.what, err, c.arg, c.want)
 	}
-	if _, err := linear.NewInt8(weights(127*65504), nil); err != nil {
+	if _, err := linear.NewInt8(weights(127*65504), nil, kernel.Exec{}); err != nil {
 		t.Errorf("the largest weight: %v", err)
 	}
 }

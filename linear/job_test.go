@@ -11,6 +11,7 @@ import (
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
 )
 
 // Parts are as even as possible and leave nothing out.
@@ -116,7 +117,7 @@ func TestQuantizedKernels(t *testing.T) {
 		}
 		for f := Q8_0; f.isValid(); f++ {
 			k := f.source().Steps
-			l, err := NewQuantized(f, make([]byte, n*f.source().Bytes), n, k, nil)
+			l, err := NewQuantized(f, make([]byte, n*f.source().Bytes), n, k, nil, kernel.Exec{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -162,7 +163,7 @@ func TestThreadsShareTheWork(t *testing.T) {
 				weights.u16[i] = uint16(math.Float32bits(w[i])>>16) &^ 0x4000
 			}
 		}
-		l, err := New(weights, nil)
+		l, err := New(weights, nil, kernel.Exec{})
 		if err != nil {
 			t.Fatal(err)
 		}

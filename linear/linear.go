@@ -16,6 +16,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/tier"
@@ -38,8 +39,8 @@ type Linear struct {
 }
 
 // New packs the weights w, [N, K] for N outputs and K inputs, and the bias, N numbers
-// or nil for none. Both are copied, on as many goroutines as GOMAXPROCS allows. Weights that
-// lie as [K, N] are passed as their [Matrix.T].
+// or nil for none. Both are copied. Weights that lie as [K, N] are passed as their [Matrix.T]. exec says
+// how the call, not the layer, computes; the zero Exec is the default.
 //
 // The weights keep their type. Weights of 16 bits are widened, exactly, when they are
 // used. A call with many rows takes as long as with float32. A call with few rows, which
@@ -48,19 +49,24 @@ type Linear struct {
 //
 // Bad input is a [*kernel.ArgumentError]. So are weights that do not fit memory or the
 // memory limit of the program (GOMEMLIMIT) once they are packed, and more than 2^28
-// elements if several of them share memory.
-func New(w Matrix, bias []float32) (*Linear, error) {
+// elements if several of them share memory. If exec or ATTN_TIER names a tier that cannot run, the error
+// is a [*kernel.TierError].
+func New(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 	if f := checkNew(&w, bias); f != nil {
 		return nil, (*kernel.ArgumentError)(f)
+	}
+	t, err := elementwise.Tier(&exec)
+	if err != nil {
+		return nil, err
 	}
 	if view.Races {
 		w.announce(view.Read)
 	}
 	l := &Linear{n: w.rows, k: w.cols, dtype: w.dtype}
-	if floats, halves := packers(); w.dtype == view.Float32 {
-		l.f32 = pack(l, &w, w.f32, floats, tier.Reference().Weights().Pack)
+	if kernels, rest := t.Weights(), tier.Reference().Weights(); w.dtype == view.Float32 {
+		l.f32 = pack(l, &w, w.f32, t, &exec, kernels.Pack, rest.Pack)
 	} else {
-		l.u16 = pack(l, &w, w.u16, halves, tier.Reference().Weights().PackHalves)
+		l.u16 = pack(l, &w, w.u16, t, &exec, kernels.PackHalves, rest.PackHalves)
 	}
 	l.bias = l.paddedBias(bias)
 	return l, nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -24,9 +25,13 @@ import (
 //
 // Errors are those of New. A weight that is NaN or infinite, or whose d would be (from some 8.3·10⁶ on),
 // is an error, too.
-func NewInt8(w Matrix, bias []float32) (*Linear, error) {
+func NewInt8(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 	if f := checkInt8(&w, bias); f != nil {
 		return nil, (*kernel.ArgumentError)(f)
+	}
+	t, err := elementwise.Tier(&exec)
+	if err != nil {
+		return nil, err
 	}
 	if view.Races {
 		w.announce(view.Read)
@@ -34,7 +39,7 @@ func NewInt8(w Matrix, bias []float32) (*Linear, error) {
 	l := &Linear{n: w.rows, k: w.cols, format: Q8_0}
 	l.blocks = hugepages.Make[byte](l.blockBytes(l.lanes()))
 	unfit := make([]int, l.panels()) // of each panel, 1 + the first row that does not fit, or 0
-	l.eachPanel(func(p int) {
+	l.eachPanel(t, &exec, func(p int) {
 		first := p * ukernel.PanelLanes
 		n := min(ukernel.PanelLanes, l.n-first)
 		rows := make([]byte, n*l.blockBytes(1))

@@ -1,14 +1,12 @@
 package linear
 
 import (
-	"runtime"
-	"sync"
-	"sync/atomic"
-
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/kernel"
 )
 
 // The weights Wᵀ, with one column per output, are packed once into panels of 48
@@ -38,20 +36,10 @@ func (l *Linear) panelStart(p int) int { return p * ukernel.PanelLanes * l.k }
 // A packer is ukernel.WeightKernels.Pack or PackHalves.
 type packer[E any] func(dst []E, ld int, src []E, lds, n, d int)
 
-// packers returns those of the default tier. No tier changes a bit of a weight: so a name of one
-// that does not run, which calls report, does no harm here.
-func packers() (packer[float32], packer[uint16]) {
-	t, unavailable := tier.Default()
-	if unavailable != nil {
-		return tier.Reference().Weights().Pack, tier.Reference().Weights().PackHalves
-	}
-	return t.Weights().Pack, t.Weights().PackHalves
-}
-
 // pack returns the panels of the weights w, which lie in data.
-func pack[E any](l *Linear, w *Matrix, data []E, kernel, rest packer[E]) []E {
+func pack[E any](l *Linear, w *Matrix, data []E, t *tier.Tier, exec *kernel.Exec, pack, rest packer[E]) []E {
 	packed := hugepages.Make[E](l.lanes() * l.k)
-	l.eachPanel(func(p int) {
+	l.eachPanel(t, exec, func(p int) {
 		first, lanes := p*ukernel.PanelLanes, l.panelWidth(p)
 		panel := packed[l.panelStart(p):][:lanes*l.k]
 		rows := min(lanes, l.n-first)
@@ -65,7 +53,7 @@ func pack[E any](l *Linear, w *Matrix, data []E, kernel, rest packer[E]) []E {
 				copy(panel[k*lanes:][:rows], data[k*w.colStride:])
 			}
 		case w.colStride == 1:
-			transpose(panel, lanes, data, w.rowStride, rows, l.k, kernel, rest)
+			transpose(panel, lanes, data, w.rowStride, rows, l.k, pack, rest)
 		default:
 			for k := range l.k {
 				for lane := range rows {
@@ -104,26 +92,33 @@ func transpose[E any](panel []E, lanes int, data []E, stride, rows, k int, kerne
 // float32.
 const packSteps = 64
 
-// serialBytes is the size of weights that one goroutine packs in less time than it takes to
-// start others.
-const serialBytes = 1 << 18
+// packedFMAs is how many FMAs of a product take as long as packing a byte: it comes from memory.
+const packedFMAs = 6
 
-// eachPanel calls f for every panel, on as many goroutines as GOMAXPROCS allows.
-func (l *Linear) eachPanel(f func(p int)) {
-	if l.bytes() <= serialBytes {
-		for p := range l.panels() {
-			f(p)
-		}
-		return
-	}
-	var next atomic.Int64
-	var group sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), l.panels()) {
-		group.Go(func() {
-			for p := next.Add(1) - 1; p < int64(l.panels()); p = next.Add(1) - 1 {
-				f(int(p))
+// A packJob is the packing of a layer.
+type packJob struct {
+	pack  func(p int)
+	split parallel.Split[struct{}, struct{}]
+}
+
+var (
+	packJobs = parallel.FreeList[packJob]{New: func() *packJob {
+		j := new(packJob)
+		j.split.Init(&noScratch, nil, func(_ *struct{}, lo, hi int) {
+			for p := lo; p < hi; p++ {
+				j.pack(p)
 			}
-		})
-	}
-	group.Wait()
+		}, nil)
+		return j
+	}}
+	noScratch = parallel.FreeList[struct{}]{New: func() *struct{} { return new(struct{}) }}
+)
+
+// eachPanel calls f for every panel, on the goroutines that exec allows.
+func (l *Linear) eachPanel(t *tier.Tier, exec *kernel.Exec, f func(p int)) {
+	j := packJobs.Get()
+	j.pack = f
+	j.split.Run(l.panels(), float64(l.bytes())*packedFMAs/float64(t.ThreadFMAs), struct{}{}, exec.Threads, exec.ParallelFor)
+	j.pack = nil
+	packJobs.Put(j)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/quantized"
@@ -67,8 +68,8 @@ func (f Format) layout() *quantized.Format  { return quantized.Of(f.index()) }
 
 // NewQuantized packs quantized weights, [N, K] for N outputs and K inputs, and the bias, N
 // numbers or nil for none. data has the blocks of one output after those of another, K/32 of
-// them each, or K/256; K is a positive multiple of 32 or 256. All is copied, on as many goroutines as
-// GOMAXPROCS allows, and data is not needed any more.
+// them each, or K/256; K is a positive multiple of 32 or 256. All is copied, and data is not
+// needed any more. exec and its errors are those of New.
 //
 // A weight is fma(d, q, m), rounded to float32 once, where q is an integer of the block as an unsigned
 // one and m makes up for that: -8d for Q4_0, and for Q8_0 and IQ4_NL, whose q are 128 too large, -128d. It is
@@ -82,14 +83,18 @@ func (f Format) layout() *quantized.Format  { return quantized.Of(f.index()) }
 //
 // Bad input is a [*kernel.ArgumentError]. So are weights that do not fit memory or the memory
 // limit of the program (GOMEMLIMIT) once they are packed.
-func NewQuantized(format Format, data []byte, n, k int, bias []float32) (*Linear, error) {
+func NewQuantized(format Format, data []byte, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
 	if f := checkQuantized(format, data, n, k, bias); f != nil {
 		return nil, (*kernel.ArgumentError)(f)
+	}
+	t, err := elementwise.Tier(&exec)
+	if err != nil {
+		return nil, err
 	}
 	l := &Linear{n: n, k: k, format: format}
 	l.blocks = hugepages.Make[byte](l.blockBytes(l.lanes()))
 	row := k / format.source().Steps * format.source().Bytes
-	l.eachPanel(func(p int) {
+	l.eachPanel(t, &exec, func(p int) {
 		first := p * ukernel.PanelLanes
 		format.source().Pack(l.panelBlocks(p), data[first*row:min(first+ukernel.PanelLanes, n)*row], l.panelWidth(p), k)
 	})

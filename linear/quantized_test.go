@@ -131,7 +131,7 @@ func TestBlocks(t *testing.T) {
 	}
 	for i, data := range [][]byte{q8, q40, q41} {
 		format := linear.Q8_0 + linear.Format(i)
-		l, err := linear.NewQuantized(format, data, 1, 32, nil)
+		l, err := linear.NewQuantized(format, data, 1, 32, nil, kernel.Exec{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func TestNewQuantizedErrors(t *testing.T) {
 		{"no scale", linear.MXFP4, mx4Block(255, 7), 2, 32, nil, "data", "the scale 2^128 of weights [1, 0]"},
 		{"bias", linear.Q8_0, data, 5, 64, make([]float32, 4), "bias", "5, one per output"},
 	} {
-		_, err := linear.NewQuantized(c.format, c.data, c.n, c.k, c.bias)
+		_, err := linear.NewQuantized(c.format, c.data, c.n, c.k, c.bias, kernel.Exec{})
 		contracttest.CheckArgument(t, c.what, err, c.arg, c.want)
 	}
 }
@@ -196,7 +196,7 @@ func TestMXFP4(t *testing.T) {
 			block = append(block, b)
 			want[i], want[i+16] = scale*values[b&15], scale*values[b>>4]
 		}
-		l, err := linear.NewQuantized(linear.MXFP4, block, 1, 32, nil)
+		l, err := linear.NewQuantized(linear.MXFP4, block, 1, 32, nil, kernel.Exec{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestMXFP4(t *testing.T) {
 func TestNewQuantizedMemoryLimit(t *testing.T) {
 	const n, k = 1 << 20, 32
 	data := make([]byte, n*34)
-	_, err := allocatedBy(func() error { _, err := linear.NewQuantized(linear.Q8_0, data, n, k, nil); return err })
+	_, err := allocatedBy(func() error { _, err := linear.NewQuantized(linear.Q8_0, data, n, k, nil, kernel.Exec{}); return err })
 	contracttest.CheckArgument(t, "weights of 34 MB", err, "data", "the memory limit")
 }
 

@@ -54,7 +54,7 @@ func (b *Backend) Pack(layers ...*nn.Linear[*Backend]) error {
 	for _, l := range layers {
 		w := l.Weight().Tensor().Raw()
 		n, k := l.OutFeatures(), l.InFeatures()
-		layer, err := linear.New(linear.DenseMatrix(w.AsFloat32(), n, k), nil)
+		layer, err := linear.New(linear.DenseMatrix(w.AsFloat32(), n, k), nil, kernel.Exec{})
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/examples/internal/train"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
 
@@ -95,7 +96,7 @@ func (k *packer) pack(w, bias []float32, outputs, inputs int) *linear.Linear {
 }
 
 func (k *packer) matrix(w linear.Matrix, bias []float32) *linear.Linear {
-	l, err := linear.New(w, bias)
+	l, err := linear.New(w, bias, kernel.Exec{})
 	if k.err == nil {
 		k.err = err
 	}

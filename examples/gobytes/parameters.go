@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/examples/internal/train"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/rope"
 )
@@ -63,7 +64,7 @@ func (p *parameters) model(c *Config, r *rope.Rope) (*Model, error) {
 	m := &Model{Config: *c, embed: p.embed, norm: p.norm, rope: r}
 	var err error
 	pack := func(w []float32, outputs, inputs int) *linear.Linear {
-		l, e := linear.New(linear.DenseMatrix(w, outputs, inputs), nil)
+		l, e := linear.New(linear.DenseMatrix(w, outputs, inputs), nil, kernel.Exec{})
 		if err == nil {
 			err = e
 		}

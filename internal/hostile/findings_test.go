@@ -51,15 +51,15 @@ func TestFindings(t *testing.T) {
 			return b.Extend(1)
 		}},
 		{"a linear layer of 2^46 rows that are one", "w", "memory", func() error {
-			_, err := linear.New(linear.StridedMatrix(one, big(46), 1, 0, 1), nil)
+			_, err := linear.New(linear.StridedMatrix(one, big(46), 1, 0, 1), nil, kernel.Exec{})
 			return err
 		}},
 		{"a linear layer of 2^46 columns that are one", "w", "memory", func() error {
-			_, err := linear.New(linear.StridedMatrix(one, 1, big(46), 1, 0), nil)
+			_, err := linear.New(linear.StridedMatrix(one, 1, big(46), 1, 0), nil, kernel.Exec{})
 			return err
 		}},
 		{"a linear layer of 2^40 outputs without inputs", "w", "memory", func() error {
-			_, err := linear.New(linear.DenseMatrix(one, big(40), 0), nil)
+			_, err := linear.New(linear.DenseMatrix(one, big(40), 0), nil, kernel.Exec{})
 			return err
 		}},
 		{"partials of MaxInt blocks", "parts", "maxima", func() error {

@@ -272,9 +272,9 @@ func use(result any) error {
 		x.Free()
 	case linear.Matrix:
 		_ = x.String()
-		_, err := linear.New(x, nil)
+		_, err := linear.New(x, nil, kernel.Exec{})
 		try(err)
-		_, err = linear.New(x.T(), nil)
+		_, err = linear.New(x.T(), nil, kernel.Exec{})
 		try(err)
 		l := w.linear(3, 3)
 		try(l.Apply(x, x, linear.Options{}))

@@ -72,7 +72,7 @@ func (p *place) partials(x func(n int) []float32) kernel.Partials {
 }
 
 func (p *place) linear(outputs, inputs int) *linear.Linear {
-	return must(linear.New(linear.DenseMatrix(floats(outputs*inputs), outputs, inputs), nil))
+	return must(linear.New(linear.DenseMatrix(floats(outputs*inputs), outputs, inputs), nil, kernel.Exec{}))
 }
 
 func (p *place) attend(s layer.Similarity) error {

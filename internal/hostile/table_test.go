@@ -274,10 +274,10 @@ var table = []entry{
 	{name: "kernel.OfBits", f: kernel.OfBits[kernel.F16], args: list(make([]uint16, 5))},
 	{name: "kernel.OfBytes", f: kernel.OfBytes[float32], args: list(make([]byte, 8))},
 	{name: "linear.New", f: linear.New, args: func(w *world) []any {
-		return []any{linear.DenseMatrix(w.floats(15), 5, 3), w.floats(5)}
+		return []any{linear.DenseMatrix(w.floats(15), 5, 3), w.floats(5), someExec}
 	}},
 	{name: "linear.NewInt8", f: linear.NewInt8, args: func(w *world) []any {
-		return []any{linear.DenseMatrix(w.floats(160), 5, 32), w.floats(5)}
+		return []any{linear.DenseMatrix(w.floats(160), 5, 32), w.floats(5), someExec}
 	}},
 	{name: "linear.Product", f: linear.Product, args: func(w *world) []any {
 		return []any{linear.DenseMatrix(w.floats(20), 4, 5), linear.DenseMatrix(w.floats(12), 4, 3), linear.DenseMatrix(w.floats(15), 5, 3), linear.ProductOptions{Accumulate: true, Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
@@ -290,7 +290,7 @@ var table = []entry{
 		return []any{linear.DenseMatrix(w.floats(15), 5, 3), linear.DenseMatrix(w.floats(12), 4, 3), []int32{0, 4, 2, 4}}
 	}},
 	{name: "linear.NewQuantized", f: linear.NewQuantized, args: func(w *world) []any {
-		return []any{linear.Q4_1, make([]byte, 5*2*20), 5, 64, w.floats(5)}
+		return []any{linear.Q4_1, make([]byte, 5*2*20), 5, 64, w.floats(5), someExec}
 	}},
 	{name: "linear.FromPacked", f: linear.FromPacked, args: func(w *world) []any {
 		var b bytes.Buffer

@@ -59,13 +59,13 @@ func init() {
 	known[reflect.TypeFor[*linear.Linear]()] = []change{
 		constant("nil", (*linear.Linear)(nil)), constant("zero", new(linear.Linear)),
 		typed("no outputs", func(w *world, _ *linear.Linear) *linear.Linear {
-			return must(linear.New(linear.DenseMatrix([]float32{}, 0, 4), nil))
+			return must(linear.New(linear.DenseMatrix([]float32{}, 0, 4), nil, kernel.Exec{}))
 		}),
 		typed("no inputs", func(w *world, _ *linear.Linear) *linear.Linear {
-			return must(linear.New(linear.DenseMatrix([]float32{}, 4, 0), nil))
+			return must(linear.New(linear.DenseMatrix([]float32{}, 4, 0), nil, kernel.Exec{}))
 		}),
 		typed("quantized", func(w *world, _ *linear.Linear) *linear.Linear {
-			return must(linear.NewQuantized(linear.Q8_0, make([]byte, 5*34), 5, 32, nil))
+			return must(linear.NewQuantized(linear.Q8_0, make([]byte, 5*34), 5, 32, nil, kernel.Exec{}))
 		}),
 	}
 	known[reflect.TypeFor[*rope.Rope]()] = []change{constant("nil", (*rope.Rope)(nil)), constant("zero", new(rope.Rope))}

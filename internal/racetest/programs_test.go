@@ -160,7 +160,7 @@ var racy = []program{
 	{"writes weights that are packed", "linear.New", func() {
 		w := make([]kernel.F16, 60*48)
 		at(func() {
-			_, err := linear.New(linear.DenseMatrix(w, 60, 48), nil)
+			_, err := linear.New(linear.DenseMatrix(w, 60, 48), nil, kernel.Exec{})
 			must(err)
 		}, func() { w[60*48-1] = 1 })
 	}},
@@ -363,7 +363,7 @@ func ragged() *call {
 
 // layer returns a linear layer of 48 inputs and 60 outputs, and memory for 10 rows of both.
 func layer() (l *linear.Linear, x, out []float32) {
-	l, err := linear.New(linear.DenseMatrix(make([]float32, 60*48), 60, 48), nil)
+	l, err := linear.New(linear.DenseMatrix(make([]float32, 60*48), 60, 48), nil, kernel.Exec{})
 	must(err)
 	return l, make([]float32, 480), make([]float32, 600)
 }

@@ -134,7 +134,7 @@ func newModel(f *gguf.File, o Options, embedder bool) (*Model, []embedding.Step,
 	if n.config.Bidirectional && !embedder {
 		return nil, nil, keyError("general.architecture", fmt.Sprintf("%q, a model of embeddings", n.architecture.name), "one that generates text; LoadEmbedder is for this one")
 	}
-	l := &loader{store: &file{f, map[string]bool{}}}
+	l := &loader{store: &file{f, map[string]bool{}}, exec: o.Exec}
 	var dense []embedding.Step
 	if n.config.Bidirectional {
 		if dense, err = l.dense(f, &n.config); err != nil {
@@ -171,7 +171,7 @@ func loadFolder(dir string, o Options, embedder bool) (_ *Model, err error) {
 	if n.config.Bidirectional && !embedder {
 		return nil, &ConfigError{configFile, "use_bidirectional_attention", "true, a model of embeddings", "false; LoadEmbedder is for this one"}
 	}
-	return n.model(&loader{store: d, lessOne: n.lessOne}, tied, o)
+	return n.model(&loader{store: d, exec: o.Exec, lessOne: n.lessOne}, tied, o)
 }
 
 // networkOfFolder reads what a folder says, without the weights. The caller closes the checkpoint.

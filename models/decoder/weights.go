@@ -14,6 +14,7 @@ import (
 // loader takes tensors out of a store. The first error stays; after it, results are not used.
 type loader struct {
 	store
+	exec    kernel.Exec          // of the layers' packing
 	lessOne bool                 // norms lack 1
 	joined  []byte               // the tensors of a layer, one after the other
 	dry     *inventory.Inventory // if not nil, nothing is read, and this notes what would be
@@ -162,11 +163,11 @@ func storage(t gguf.Type) gguf.Type {
 func (l *loader) newLinear(tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
 	switch kind := storage(tensors[0].Type); kind {
 	case gguf.F16:
-		return newHalf[kernel.F16](tensors, k, bias)
+		return newHalf[kernel.F16](l, tensors, k, bias)
 	case gguf.BF16:
-		return newHalf[kernel.BF16](tensors, k, bias)
+		return newHalf[kernel.BF16](l, tensors, k, bias)
 	case gguf.F32:
-		return newFloat(tensors, k, bias)
+		return l.newFloat(tensors, k, bias)
 	default:
 		return l.newQuantized(formats[kind], tensors, k, bias)
 	}
@@ -179,17 +180,17 @@ func (l *loader) newQuantized(format linear.Format, tensors []gguf.Tensor, k int
 		n += t.Shape[0]
 	}
 	if len(tensors) == 1 {
-		return linear.NewQuantized(format, tensors[0].Data, n, k, bias)
+		return linear.NewQuantized(format, tensors[0].Data, n, k, bias, l.exec)
 	}
 	l.joined = l.joined[:0]
 	for _, t := range tensors {
 		l.joined = append(l.joined, t.Data...)
 	}
-	return linear.NewQuantized(format, l.joined, n, k, bias)
+	return linear.NewQuantized(format, l.joined, n, k, bias, l.exec)
 }
 
 // newFloat is newLinear for weights of float32. Types that cannot be computed from are errors.
-func newFloat(tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
+func (l *loader) newFloat(tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
 	var all []float32
 	for _, t := range tensors {
 		x, err := t.Float32()
@@ -202,11 +203,11 @@ func newFloat(tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, err
 			all = append(all, x...)
 		}
 	}
-	return linear.New(linear.DenseMatrix(all, len(all)/k, k), bias)
+	return linear.New(linear.DenseMatrix(all, len(all)/k, k), bias, l.exec)
 }
 
 // newHalf is newLinear for weights of 16 bits.
-func newHalf[E kernel.F16 | kernel.BF16](tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
+func newHalf[E kernel.F16 | kernel.BF16](l *loader, tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
 	var all []E
 	for _, t := range tensors {
 		all = slices.Grow(all, len(t.Data)/2)
@@ -214,5 +215,5 @@ func newHalf[E kernel.F16 | kernel.BF16](tensors []gguf.Tensor, k int, bias []fl
 			all = append(all, E(binary.LittleEndian.Uint16(t.Data[at:])))
 		}
 	}
-	return linear.New(linear.DenseMatrix(all, len(all)/k, k), bias)
+	return linear.New(linear.DenseMatrix(all, len(all)/k, k), bias, l.exec)
 }

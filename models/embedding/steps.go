@@ -69,7 +69,7 @@ func readDense(dir string, d *folder.Dense, width int, o LoadOptions) (Step, err
 	if o.Int8 {
 		pack = linear.NewInt8
 	}
-	l, err := pack(linear.DenseMatrix(w, d.Out, d.In), bias)
+	l, err := pack(linear.DenseMatrix(w, d.Out, d.In), bias, kernel.Exec{})
 	if err != nil {
 		err = fmt.Errorf("%s: linear: %w", f.Dir(), err)
 	}
@@ -79,7 +79,7 @@ func readDense(dir string, d *folder.Dense, width int, o LoadOptions) (Step, err
 // Dense returns the step of a linear layer with weights w, [n, k], whose outputs are n numbers. The
 // error is that of [linear.New].
 func Dense(w []float32, n, k int) (Step, error) {
-	l, err := linear.New(linear.DenseMatrix(w, n, k), nil)
+	l, err := linear.New(linear.DenseMatrix(w, n, k), nil, kernel.Exec{})
 	return Step{linear: l, width: n}, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/inventory"
 	"github.com/attn-go/attn/rope"
@@ -164,7 +165,7 @@ func (r *reader) pack(name string, w, bias []float32, k int) *linear.Linear {
 	if r.int8 {
 		pack = linear.NewInt8
 	}
-	l, err := pack(linear.DenseMatrix(w, len(w)/k, k), bias)
+	l, err := pack(linear.DenseMatrix(w, len(w)/k, k), bias, kernel.Exec{})
 	if err != nil {
 		r.err = fmt.Errorf("encoder: %s: %s%s: %w", r.path, r.prefix, name, err)
 	}

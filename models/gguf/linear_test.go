@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/safetensors"
 )
@@ -25,7 +26,7 @@ func TestLinearFormats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := linear.NewQuantized(f, blocks, 1, len(want), nil)
+		l, err := linear.NewQuantized(f, blocks, 1, len(want), nil, kernel.Exec{})
 		if err != nil {
 			t.Fatal(err)
 		}

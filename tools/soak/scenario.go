@@ -197,7 +197,7 @@ func cache(r *rand.Rand, e kernel.Exec) ([]float32, error) {
 
 func linearLayer(r *rand.Rand, e kernel.Exec) ([]float32, error) {
 	m, n, k := between(r, 1, 60), between(r, 1, 200), between(r, 1, 300)
-	l, err := linear.New(linear.DenseMatrix(floats(r, n*k), n, k), floats(r, n))
+	l, err := linear.New(linear.DenseMatrix(floats(r, n*k), n, k), floats(r, n), kernel.Exec{})
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +236,7 @@ func rotary(r *rand.Rand, _ kernel.Exec) ([]float32, error) {
 func multiHead(r *rand.Rand, e kernel.Exec) ([]float32, error) {
 	const width = 48
 	project := func() *linear.Linear {
-		l, err := linear.New(linear.DenseMatrix(floats(r, width*width), width, width), nil)
+		l, err := linear.New(linear.DenseMatrix(floats(r, width*width), width, width), nil, kernel.Exec{})
 		if err != nil {
 			panic(err) // the arguments are right
 		}

@@ -166,7 +166,7 @@ func (c accuracyCase) measure(tier string) (check.Error, error) {
 func (c accuracyCase) measureLinear(tier string) (check.Error, error) {
 	x, w := c.numbers(1, accuracyRows*c.width), c.numbers(2, accuracyOutputs*c.width)
 	got, want := make([]float32, accuracyRows*accuracyOutputs), make([]float64, accuracyRows*accuracyOutputs)
-	l, err := linear.New(linear.DenseMatrix(w, accuracyOutputs, c.width), nil)
+	l, err := linear.New(linear.DenseMatrix(w, accuracyOutputs, c.width), nil, kernel.Exec{})
 	if err != nil {
 		return check.Error{}, err
 	}

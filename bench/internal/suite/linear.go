@@ -116,7 +116,7 @@ func (s linearShape) weights() (list []linearType) {
 }
 
 func floatLayer(n, k int, bias []float32) (*linear.Linear, error) {
-	return linear.New(linear.DenseMatrix(numbers.Normals(n*k), n, k), bias)
+	return linear.New(linear.DenseMatrix(numbers.Normals(n*k), n, k), bias, kernel.Exec{})
 }
 
 func halfLayer(n, k int, bias []float32) (*linear.Linear, error) {
@@ -124,7 +124,7 @@ func halfLayer(n, k int, bias []float32) (*linear.Linear, error) {
 	for i, x := range numbers.Normals(n * k) {
 		halves[i] = numeric.ToF16(x)
 	}
-	return linear.New(linear.DenseMatrix(halves, n, k), bias)
+	return linear.New(linear.DenseMatrix(halves, n, k), bias, kernel.Exec{})
 }
 
 // quantizedLayer returns a function that makes a layer of blocks of so many weights and bytes, with arbitrary
@@ -140,7 +140,7 @@ func quantizedLayer(f linear.Format, weights, bytes int, halves ...int) func(n, 
 				data[i+at+1] = byte(numeric.ToF16(0x1p-7) >> 8)
 			}
 		}
-		return linear.NewQuantized(f, data, n, k, bias)
+		return linear.NewQuantized(f, data, n, k, bias, kernel.Exec{})
 	}
 }
 

@@ -138,7 +138,7 @@ const (
 )
 
 func weights(tier string) ([]workload, error) {
-	l, err := linear.New(linear.DenseMatrix(numbers.Normals(size*size), size, size), nil)
+	l, err := linear.New(linear.DenseMatrix(numbers.Normals(size*size), size, size), nil, kernel.Exec{})
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func fewRows(tier string) (w []workload, err error) {
 	for _, m := range []linear.Matrix{linear.DenseMatrix(x, size, size), linear.DenseMatrix(toF16(x), size, size)} {
 		layers := make([]*linear.Linear, manyLayers)
 		for i := range layers {
-			if layers[i], err = linear.New(m, nil); err != nil {
+			if layers[i], err = linear.New(m, nil, kernel.Exec{}); err != nil {
 				return nil, err
 			}
 		}
@@ -179,7 +179,7 @@ func toF16(x []float32) []kernel.F16 {
 }
 
 func halves(tier string) (w []workload, err error) {
-	l, err := linear.New(linear.DenseMatrix(toF16(numbers.Normals(size*size)), size, size), nil)
+	l, err := linear.New(linear.DenseMatrix(toF16(numbers.Normals(size*size)), size, size), nil, kernel.Exec{})
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func quantized(tier string) (w []workload, err error) {
 			data[i] = 0x20 // a small scale
 		}
 	}
-	l, err := linear.NewQuantized(linear.Q8_0, data, size, size, nil)
+	l, err := linear.NewQuantized(linear.Q8_0, data, size, size, nil, kernel.Exec{})
 	if err != nil {
 		return nil, err
 	}

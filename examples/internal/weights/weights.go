@@ -89,7 +89,7 @@ func (l *Loader) Linear(weight, bias string, outputs, inputs int) *linear.Linear
 	if l.err != nil {
 		return nil
 	}
-	layer, err := linear.New(w, b)
+	layer, err := linear.New(w, b, kernel.Exec{})
 	l.err = err
 	return layer
 }
