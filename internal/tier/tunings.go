@@ -65,6 +65,9 @@ var Tunings = []TuningEntry{
 		Tuning{MainLanes: 12, SkinnyRows: 8, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 1 << 20, WeightSteps: 128, QuantizedRows: 1, WidenRows: 2}},
 	{Apple, "neon", "those of Neoverse V2, as Apple's cores start 4 FMAs of 128 bits a cycle, too; not measured",
 		Tuning{MainLanes: 12, SkinnyRows: 8, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 1 << 20, WeightSteps: 128, QuantizedRows: 1, WidenRows: 2}},
+
+	{AnyCPU, "rvv", "not measured. tools/mca.sh predicts that tiles of two and of four registers run at the peak of SiFive's P670. The skinny kernels run in Go",
+		Tuning{SkinnyRows: 1, PrefetchBytes: 8 << 10, ThreadFMAs: 1 << 18, WeightSteps: 128, QuantizedRows: 1}},
 }
 
 // entryOf returns the entry of a tier with a CPU's name, nil if there is none.
@@ -83,6 +86,16 @@ func entryFor(tier, cpu string) *TuningEntry {
 		return e
 	}
 	return entryOf(tier, AnyCPU)
+}
+
+// numbersFor returns the numbers of the entry of t for a CPU. An entry without MainLanes is for a tier
+// whose widths depend on the CPU: its widest tile is the fastest.
+func (t *Tier) numbersFor(cpu string) Tuning {
+	x := entryFor(t.Name, cpu).Tuning
+	if x.MainLanes == 0 {
+		x.MainLanes = t.Widest()
+	}
+	return x
 }
 
 // cpus lists the CPUs that there are entries for.
