@@ -55,7 +55,7 @@ var (
 	Read             = kernel(MachineTable, "Read")
 	Peak             = kernel(MachineTable, "Peak")
 
-	VectorLanes      = kernel(MachineTable, "VectorLanes")
+	VectorLanes = kernel(MachineTable, "VectorLanes")
 
 	// Pause is not of an ISA but of an architecture.
 	Pause = kernel(MachineTable, "Pause")

@@ -151,7 +151,7 @@ func (t *Tier) override(x Tuning, changes string) (Tuning, error) {
 			if cpus := cpus(); !slices.Contains(cpus, name) {
 				return x, fmt.Errorf("%q: neither FIELD=NUMBER nor one of the CPUs %s", item, strings.Join(cpus, ", "))
 			}
-			x = t.numbersFor(name)
+			x = entryFor(t.Name, name).Tuning
 			continue
 		}
 		field := reflect.ValueOf(&x).Elem().FieldByName(name)
@@ -172,7 +172,8 @@ func (t *Tier) override(x Tuning, changes string) (Tuning, error) {
 func tuned(tiers []Tier, cpu, changes string) []Tier {
 	for i := range tiers {
 		t := &tiers[i]
-		err := t.Tune(t.numbersFor(cpu))
+		t.chooseWidest()
+		err := t.Tune(entryFor(t.Name, cpu).Tuning)
 		if err == nil && changes != "" {
 			var x Tuning
 			if x, err = t.override(t.Tuning, changes); err == nil {

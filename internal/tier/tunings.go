@@ -88,14 +88,14 @@ func entryFor(tier, cpu string) *TuningEntry {
 	return entryOf(tier, AnyCPU)
 }
 
-// numbersFor returns the numbers of the entry of t for a CPU. An entry without MainLanes is for a tier
-// whose widths depend on the CPU: its widest tile is the fastest.
-func (t *Tier) numbersFor(cpu string) Tuning {
-	x := entryFor(t.Name, cpu).Tuning
-	if x.MainLanes == 0 {
-		x.MainLanes = t.Widest()
+// chooseWidest completes the entries of t without MainLanes, which are for a tier whose widths depend on
+// the CPU: its widest tile is the fastest.
+func (t *Tier) chooseWidest() {
+	for i := range Tunings {
+		if e := &Tunings[i]; e.Tier == t.Name && e.MainLanes == 0 {
+			e.MainLanes = t.Widest()
+		}
 	}
-	return x
 }
 
 // cpus lists the CPUs that there are entries for.
