@@ -90,6 +90,7 @@ fmt: ## fail if gofmt would change a file
 vet: ## go vet of all modules for amd64, arm64 and purego
 	GOARCH=amd64 go vet work
 	GOARCH=arm64 go vet work
+	GOARCH=riscv64 go vet ./asm ./internal/tier
 	go vet -tags purego work
 
 # Packages without goroutines are left out, and so are tests that count allocations or the FMAs of a call,
