@@ -90,6 +90,7 @@ fmt: ## fail if gofmt would change a file
 vet: ## go vet of all modules for amd64, arm64 and purego
 	GOARCH=amd64 go vet work
 	GOARCH=arm64 go vet work
+	GOARCH=riscv64 go vet ./asm ./internal/tier
 	go vet -tags purego work
 
 # Packages without goroutines are left out, and so are tests that count allocations or the FMAs of a call,
@@ -129,7 +130,7 @@ soak: ## random calls in a program that misbehaves, for a minute; ARGS='-time 1h
 # Only on the emulated Haswell, an AVX2 kernel fails if it uses an instruction of AVX-512,
 # which itself needs no CPU that has it: Bochs emulates one. There are also big-endian and
 # 32-bit machines.
-cross: ## the short tests on 16 emulated CPUs of 13 architectures (needs Linux; installs qemu-user and Bochs by apt)
+cross: ## the short tests on 19 emulated CPUs of 13 architectures (needs Linux; installs qemu-user and Bochs by apt)
 	go run ./tools/cross $(ARGS)
 
 PLATFORMS = windows/amd64 windows/arm64 darwin/amd64 darwin/arm64 freebsd/amd64 freebsd/arm64 android/arm64 ios/arm64

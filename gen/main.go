@@ -13,6 +13,7 @@ import (
 	"github.com/attn-go/attn/gen/amd64"
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/neon"
+	"github.com/attn-go/attn/gen/rvv"
 	"github.com/attn-go/attn/gen/spec"
 )
 
@@ -38,6 +39,7 @@ type generator func(spec.Contracts) (spec.Output, error)
 var architectures = []architecture{
 	{"amd64", []isa{{"avx2", amd64.Generator(emit.AVX2{})}, {"avx512", amd64.Generator(emit.AVX512{})}}, amd64.Pause},
 	{"arm64", []isa{{"neon", neon.NEON}}, neon.Pause},
+	{"riscv64", []isa{{"rvv", rvv.RVV}}, nil},
 }
 
 func main() {

@@ -6,7 +6,7 @@ import "github.com/attn-go/attn/internal/tier"
 // use several threads. None of its fields changes a bit of the result. The zero
 // value is the best tier of this CPU on all its threads.
 type Exec struct {
-	// Tier names the implementation: "generic", "avx2", "avx512", "neon". The
+	// Tier names the implementation: "generic", "avx2", "avx512", "neon", "rvv". The
 	// default, "", is the tier that the environment variable ATTN_TIER names, or else
 	// the best one that runs on this CPU. See [Tiers].
 	Tier string

@@ -41,20 +41,23 @@ loops() {
 	[ ! -e "$work/$2.fmas" ] || return 0
 	binary "$1"
 	local loops=1
-	[ "$1" = amd64 ] || loops=2
-	$objdump -d --no-show-raw-insn --disassemble-symbols="github.com/attn-go/attn/asm.$2.abi0" "$work/$1" |
-		awk -v out="$work/$2." -v loops=$loops '
+	[ "$1" != arm64 ] || loops=2
+	local factor=1 attributes=
+	[ "$1" = riscv64 ] && attributes=--mattr=+v,+c,+f,+d
+	[[ $2 != product[124]RVV ]] || factor=${2:7:1} # an instruction is for so many registers
+	$objdump -d $attributes --no-show-raw-insn --disassemble-symbols="github.com/attn-go/attn/asm.$2.abi0" "$work/$1" |
+		awk -v out="$work/$2." -v loops=$loops -v factor=$factor -v attributes="$attributes" '
 		/^ *[0-9a-f]+:/ {
 			address = $1
 			sub(/:/, "", address)
 			text[++n] = $0
 			sub(/^ *[0-9a-f]+:[ \t]*/, "", text[n])
 			at[address] = n
-			fmas[n] = fmas[n-1] + (text[n] ~ /^(fmla|vfn?m(add|sub))/)
+			fmas[n] = fmas[n-1] + factor * (text[n] ~ /^(fmla|vfn?m(add|sub|acc))/)
 		}
 		END {
 			for (i = 1; i <= n; i++) {
-				if (text[i] !~ /^(b\.|b[ \t]|cbn?z|j[a-z]+)/ || !match(text[i], /0x[0-9a-f]+/)) continue
+				if (text[i] !~ /^(b\.|b[ \t]|cbn?z|j[a-z]+|b(nez|eqz|ge|lt|eq|ne)[ \t])/ || !match(text[i], /0x[0-9a-f]+/)) continue
 				start = at[substr(text[i], RSTART + 2, RLENGTH - 2)]
 				# last is where the previous loop starts. If this one starts before it, it
 				# contains the previous loop.
@@ -68,6 +71,7 @@ loops() {
 			for (l = 1; l <= count; l++) {
 				if (!most || in_loop[l] < most || found == loops) continue
 				file = out (++found)
+				if (attributes) print "vsetvli zero, zero, e32, m" factor ", ta, ma" > file
 				print "loop:" > file
 				for (i = first[l]; i <= end[l]; i++) {
 					line = text[i]
@@ -147,6 +151,7 @@ tier() {
 if [ "${1:-}" = show ]; then
 	arch=amd64
 	[[ $2 = *NEON ]] && arch=arm64
+	[[ $2 = *RVV ]] && arch=riscv64
 	loops "$arch" "$2"
 	cat "$work/$2".[0-9]*
 	exit
@@ -157,3 +162,7 @@ printf '%-15s %-17s %-8s %5s %8s %9s %7s %6s\n' CPU function 'A by' FMAs cycles 
 tier AVX2 amd64 x86_64 3 haswell skylake-avx512 alderlake sapphirerapids znver4
 tier AVX512 amd64 x86_64 4 skylake-avx512 sapphirerapids znver4
 tier NEON arm64 aarch64 3 neoverse-n1 neoverse-v1 neoverse-v2
+limit=2 # FMAs of a register a cycle, which the model of the P670 has two units for
+for name in product1RVV product2RVV product4RVV; do
+	row riscv64 riscv64 sifive-p670 $name $limit
+done

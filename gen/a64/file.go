@@ -11,6 +11,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/attn-go/attn/gen/abi0"
 )
 
 // A File is a file of assembly and its file of stubs.
@@ -43,7 +45,7 @@ func (f *File) Data(name string, words ...uint32) Global {
 // Func starts a function. The signature is written as in Go, without func. The doc comment is
 // one paragraph and begins with the name.
 func (f *File) Func(name, sig, doc string) *Func {
-	s, err := parseSignature(sig)
+	s, err := abi0.Parse(sig)
 	if err != nil {
 		f.errs = append(f.errs, fmt.Errorf("%s: %w", name, err))
 	}
@@ -98,7 +100,7 @@ func (f *File) asm() []byte {
 		fmt.Fprintf(&b, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", g.name, 4*len(g.words))
 	}
 	for _, fn := range f.funcs {
-		fmt.Fprintf(&b, "\n// func %s%v\nTEXT ·%s(SB), NOSPLIT, $%d-%d\n", fn.name, fn.sig, fn.name, fn.frame, fn.sig.size)
+		fmt.Fprintf(&b, "\n// func %s%v\nTEXT ·%s(SB), NOSPLIT, $%d-%d\n", fn.name, fn.sig, fn.name, fn.frame, fn.sig.Size)
 		b.WriteString(strings.Join(fn.lines, "\n"))
 		b.WriteString("\n")
 	}

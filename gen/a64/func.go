@@ -3,6 +3,8 @@ package a64
 import (
 	"fmt"
 	"strings"
+
+	"github.com/attn-go/attn/gen/abi0"
 )
 
 // A Func is a function under construction: its registers, its parameters and
@@ -10,7 +12,7 @@ import (
 type Func struct {
 	name  string
 	doc   string
-	sig   signature
+	sig   abi0.Signature
 	frame int // bytes of the stack
 	gps   pool
 	vecs  pool

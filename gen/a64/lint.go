@@ -44,7 +44,7 @@ func (f *Func) check(instruction string, operands ...any) {
 				f.checkVec(instruction, a.v)
 			}
 		case Param:
-			if i > 0 && i == len(operands)-1 && !o.result && !o.local {
+			if i > 0 && i == len(operands)-1 && o.IsReadOnly() {
 				f.fail("%s: writes parameter %v", instruction, o)
 			}
 		case Global:

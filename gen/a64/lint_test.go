@@ -160,37 +160,6 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-func TestSignature(t *testing.T) {
-	s, err := parseSignature("(c []float32, ldc, m int, scale float32, load bool, off []int, deep bool) uint64")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []int{0, 24, 32, 40, 44, 48, 72}
-	for i, p := range s.params {
-		if p.offset != want[i] {
-			t.Errorf("%s is at %d, want %d", p.name, p.offset, want[i])
-		}
-	}
-	if s.result.offset != 80 || s.size != 88 {
-		t.Errorf("result at %d, %d bytes in all; want 80 and 88", s.result.offset, s.size)
-	}
-	if s, err := parseSignature("(n int, load bool)"); err != nil || s.size != 9 {
-		t.Errorf("%d bytes, %v; want 9", s.size, err)
-	}
-	s, err = parseSignature("(a struct{C []float32; M, K int; Load bool}) uint64")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m := s.params[1]; m.name != "a_M" || m.offset != 24 || s.result.offset != 48 {
-		t.Errorf("field %s at %d, result at %d; want a_M at 24, and 48", m.name, m.offset, s.result.offset)
-	}
-	for _, bad := range []string{"(x string)", "(n int", "(n int) (x, y int)", "(a struct{N int}, m int)"} {
-		if _, err := parseSignature(bad); err == nil {
-			t.Errorf("%s: no error", bad)
-		}
-	}
-}
-
 // TestFile compares a whole file with the expected one.
 func TestFile(t *testing.T) {
 	file := NewFile("asm", "arm64 && !purego")

@@ -55,6 +55,8 @@ var (
 	Read             = kernel(MachineTable, "Read")
 	Peak             = kernel(MachineTable, "Peak")
 
+	VectorLanes = kernel(MachineTable, "VectorLanes")
+
 	// Pause is not of an ISA but of an architecture.
 	Pause = kernel(MachineTable, "Pause")
 )

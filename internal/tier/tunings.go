@@ -65,6 +65,9 @@ var Tunings = []TuningEntry{
 		Tuning{MainLanes: 12, SkinnyRows: 8, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 1 << 20, WeightSteps: 128, QuantizedRows: 1, WidenRows: 2}},
 	{Apple, "neon", "those of Neoverse V2, as Apple's cores start 4 FMAs of 128 bits a cycle, too; not measured",
 		Tuning{MainLanes: 12, SkinnyRows: 8, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 1 << 20, WeightSteps: 128, QuantizedRows: 1, WidenRows: 2}},
+
+	{AnyCPU, "rvv", "not measured. tools/mca.sh predicts that tiles of two and of four registers run at the peak of SiFive's P670. The skinny kernels run in Go",
+		Tuning{SkinnyRows: 1, PrefetchBytes: 8 << 10, ThreadFMAs: 1 << 18, WeightSteps: 128, QuantizedRows: 1}},
 }
 
 // entryOf returns the entry of a tier with a CPU's name, nil if there is none.
@@ -83,6 +86,16 @@ func entryFor(tier, cpu string) *TuningEntry {
 		return e
 	}
 	return entryOf(tier, AnyCPU)
+}
+
+// chooseWidest completes the entries of t without MainLanes, which are for a tier whose widths depend on
+// the CPU: its widest tile is the fastest.
+func (t *Tier) chooseWidest() {
+	for i := range Tunings {
+		if e := &Tunings[i]; e.Tier == t.Name && e.MainLanes == 0 {
+			e.MainLanes = t.Widest()
+		}
+	}
 }
 
 // cpus lists the CPUs that there are entries for.

@@ -12,4 +12,8 @@ type Machine struct {
 	// Read reads all of p but the remainder of less than 1024 bytes, to measure the bandwidth of
 	// caches and memory.
 	Read func(p []float32)
+
+	// VectorLanes returns how many float32 a vector register has, on architectures whose CPUs differ
+	// in that. It is 0 if the CPU's vectors are not those of the instruction set, but of a draft of it.
+	VectorLanes func() int
 }

@@ -11,6 +11,7 @@ type platform struct {
 	goos  string // "": linux
 	cpu   string // the model, by the emulator's name
 	qemu  string // the emulator's name, without qemu- and -static; "": none
+	model string // what qemu takes for the model, if it is not the name
 	bochs bool   // whether the emulator is Bochs, and the tests are those of bochsTests
 	vars  string // more environment variables for the build, such as GOARM=7
 
@@ -47,6 +48,9 @@ var platforms = []platform{
 	{arch: "arm", cpu: "cortex-a15", qemu: "arm", vars: "GOARM=7", brief: true, took: 60, bits: 32, tiers: "generic"},
 	{arch: "386", cpu: "native", took: 30, bits: 32, tiers: "generic"},
 	{arch: "riscv64", cpu: "rv64", qemu: "riscv64", brief: true, took: 45, bits: 64, tiers: "generic", fused: true},
+	{arch: "riscv64", cpu: "rv64-v128", model: vectors + "128", qemu: "riscv64", brief: true, took: 290, bits: 64, tiers: "rvv generic", fused: true},
+	{arch: "riscv64", cpu: "rv64-v256", model: vectors + "256", qemu: "riscv64", brief: true, took: 290, bits: 64, tiers: "rvv generic", fused: true},
+	{arch: "riscv64", cpu: "rv64-v1024", model: vectors + "1024", qemu: "riscv64", brief: true, took: 290, bits: 64, tiers: "rvv generic", fused: true},
 	{arch: "s390x", cpu: "max", qemu: "s390x", took: 110, bits: 64, big: true, tiers: "generic", fused: true},
 	{arch: "ppc64le", cpu: "power8", qemu: "ppc64le", brief: true, took: 60, bits: 64, tiers: "generic", fused: true},
 	{arch: "ppc64", cpu: "power8", qemu: "ppc64", brief: true, took: 60, bits: 64, big: true, tiers: "generic", fused: true},
@@ -56,6 +60,10 @@ var platforms = []platform{
 	{arch: "mips64le", cpu: "5KEf", qemu: "mips64el", brief: true, took: 65, bits: 64, tiers: "generic"},
 	{arch: "wasm", goos: "wasip1", cpu: "wazero", brief: true, took: 65, bits: 64, tiers: "generic"},
 }
+
+// vectors is a model of RISC-V with vectors, to which their length in bits is added. Lanes that an instruction
+// leaves to the CPU become ones, so that a kernel that reads them fails.
+const vectors = "rv64,v=true,vext_spec=v1.0,rvv_ta_all_1s=on,rvv_ma_all_1s=on,vlen="
 
 // target returns what the binaries are built for, such as linux-arm64.
 func (p *platform) target() string {

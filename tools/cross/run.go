@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -81,7 +82,7 @@ func (b *builder) runner(ctx context.Context, p *platform, timeout time.Duration
 func (p *platform) command(root, tmp, pkg, wazero, binary string) []string {
 	switch {
 	case p.qemu != "":
-		return []string{p.emulator(), "-cpu", p.cpu, binary}
+		return []string{p.emulator(), "-cpu", cmp.Or(p.model, p.cpu), binary}
 	case p.arch == "wasm":
 		return []string{wazero, "run", "-mount=" + root + ":/attn:ro", "-mount=" + tmp + ":/tmp", "-env=PWD=" + path.Join("/attn", pkg), binary}
 	}

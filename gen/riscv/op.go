@@ -1,0 +1,41 @@
+package riscv
+
+import "strings"
+
+// A form says which operands an instruction of vectors has, in the order of Go's assembler. m is a
+// group of the size in force, v a single register with a mask, f a floating-point register, x a general
+// one, p an address, i a number.
+type form string
+
+// vectorOps are the instructions of vectors that the kernels use, with the name and the order of
+// operands in the manual, by numbers of those in Go's order.
+var vectorOps = map[string]struct {
+	form   form
+	manual string
+	order  string
+}{
+	"VLE32V":     {"p m", "vle32.v", "10"},
+	"VSE32V":     {"m p", "vse32.v", "01"},
+	"VFMVVF":     {"f m", "vfmv.v.f", "10"},
+	"VMVVV":      {"m m", "vmv.v.v", "10"},
+	"VMVVX":      {"x m", "vmv.v.x", "10"},
+	"VMVVI":      {"i m", "vmv.v.i", "10"},
+	"VFADDVV":    {"m m m", "vfadd.vv", "210"},
+	"VFADDVF":    {"f m m", "vfadd.vf", "210"},
+	"VFSUBVV":    {"m m m", "vfsub.vv", "210"},
+	"VFSUBVF":    {"f m m", "vfsub.vf", "210"},
+	"VFMULVV":    {"m m m", "vfmul.vv", "210"},
+	"VFMACCVF":   {"m f m", "vfmacc.vf", "210"},
+	"VFMACCVV":   {"m m m", "vfmacc.vv", "210"},
+	"VFMADDVV":   {"m m m", "vfmadd.vv", "210"},
+	"VSLLVI":     {"i m m", "vsll.vi", "210"},
+	"VMFLTVV":    {"m m v", "vmflt.vv", "210"},
+	"VMFLTVF":    {"f m v", "vmflt.vf", "210"},
+	"VMFEQVF":    {"f m v", "vmfeq.vf", "210"},
+	"VMERGEVVM":  {"m m v m", "vmerge.vvm", "3102"},
+	"VMERGEVXM":  {"x m v m", "vmerge.vxm", "3102"},
+	"VFMERGEVFM": {"f m v m", "vfmerge.vfm", "3102"},
+}
+
+// kinds are those of the operands of an instruction.
+func (f form) kinds() []string { return strings.Fields(string(f)) }

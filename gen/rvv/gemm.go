@@ -1,0 +1,256 @@
+package rvv
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/attn-go/attn/gen/riscv"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// A product is for a query tile of a number of lanes, which a CPU holds in a group of 1, 2 or 4
+// registers, or in part of one. Gemm finds the size out, and there is a function for each: the register
+// tile, whose rows are accumulators of one group each. All take a number of A from a floating-point
+// register:
+//
+//	for each step x:  b = B[x];  for each row i:  f = a[i·rs+x·cs];  acc[i] = fma(f, b, acc[i])
+//
+// Vector registers: the group at V0 for masks, one for B, and one for each row. General registers: all strides
+// and counts of the product; 24 are enough, so that nothing is kept in memory.
+
+// widths are the lanes of query tiles. A tile of MaxLanes takes 4 registers of 512 bits, one of 4 lanes
+// a register of 128.
+var widths = []int{4, 8, 16, 32, 64}
+
+// A shape is a register tile: the size of a group, and the heights that rows are divided into, the
+// highest as often as it fits. 16 registers of accumulators are enough for two units of latency 8; with
+// rows of more of them B is loaded less often.
+type shape struct {
+	size    int
+	heights []int
+}
+
+var shapes = []shape{{1, []int{16, 8, 4, 2, 1}}, {2, []int{8, 4, 2, 1}}, {4, []int{6, 4, 2, 1}}}
+
+func (s shape) name() string { return fmt.Sprintf("product%d%s", s.size, isa) }
+
+// The modes of a product.
+const (
+	store = iota
+	storeMax
+	storeMerge
+)
+
+// Gemm emits the product for tiles of a number of lanes: it jumps to the register tile that the CPU needs
+// for them. Arguments that the tile does not need otherwise say what it is to do.
+func (g *gen) Gemm(lanes int, e spec.Epilogue) {
+	f := spec.Gemm(lanes, lanes, e)
+	f.Name = [...]string{"Gemm", "GemmMax", "GemmMerge"}[e] + fmt.Sprint(lanes)
+	g.kernel(f)
+	mode, avl, of, x := g.GP(), g.GP(), g.GP(), g.GP()
+	g.Op("MOV", int(e), mode)
+	g.Op("MOV", mode, g.Len("c").Local())
+	switch e {
+	case spec.StoreMax:
+		g.Op("MOV", g.Base("max"), x)
+		g.Op("MOV", x, g.Cap("c").Local())
+	case spec.StoreMerge:
+		g.Op("MOV", g.Base("alpha"), x)
+		g.Op("MOV", x, g.Cap("c").Local())
+		g.Op("MOV", g.Base("beta"), x)
+		g.Op("MOV", x, g.Len("b").Local())
+	}
+	g.Op("MOV", lanes, avl)
+	g.Op("MOV", avl, g.Len("a").Local())
+	for _, s := range shapes[:len(shapes)-1] {
+		g.SetLanes(avl, s.size, of)
+		g.Jump("BEQ", fmt.Sprintf("fits%d", s.size), of, avl)
+	}
+	g.TailJump(shapes[len(shapes)-1].name())
+	for _, s := range shapes[:len(shapes)-1] {
+		g.Label(fmt.Sprintf("fits%d", s.size))
+		g.TailJump(s.name())
+	}
+}
+
+// A tile is a register tile while it is emitted.
+type tile struct {
+	*gen
+	shape
+	c, ldc, a, rs, cs, b, ldb, m, k, seg riscv.GP // the arguments, strides in bytes
+	mode, max, beta, load                riscv.GP // max is alpha, too
+	p, column, row, steps, left, adds, x riscv.GP
+	fs                                   []riscv.FP
+	acc                                  []riscv.Vec
+	v                                    riscv.Vec
+}
+
+// product emits the function for a size of groups. It has the signature of Gemm; seg and load lie where
+// GemmMax has them, and GemmMerge neither.
+func (g *gen) product(s shape) {
+	f := spec.Gemm(s.size, s.size, spec.Store)
+	name := s.name()
+	g.Func = g.file.Func(name, g.contracts.Signature(&f), name+" is Gemm, GemmMax or GemmMerge for tiles in groups of "+
+		fmt.Sprintf("%d registers, which jump to it.", s.size))
+	t := &tile{gen: g, shape: s}
+	t.arguments()
+	t.fs = make([]riscv.FP, min(4, s.heights[0]))
+	for i := range t.fs {
+		t.fs[i] = g.FP()
+	}
+	t.v = g.Vec(s.size)
+	t.acc = g.Vecs(s.heights[0], s.size)
+	g.Label("rows")
+	for _, h := range s.heights {
+		t.Op("MOV", h, t.x)
+		t.Jump("BGE", fmt.Sprintf("tile%d", h), t.m, t.x)
+	}
+	t.Ret()
+	for _, h := range s.heights {
+		t.one(h)
+	}
+}
+
+// arguments loads all arguments and sets the vector type.
+func (t *tile) arguments() {
+	t.c, t.a, t.b = t.Load(t.Base("c")), t.Load(t.Base("a")), t.Load(t.Base("b"))
+	t.ldc, t.rs, t.cs, t.ldb = t.stride("ldc"), t.stride("rs"), t.stride("cs"), t.stride("ldb")
+	t.m, t.k, t.seg, t.load = t.Load(t.Param("m")), t.Load(t.Param("k")), t.GP(), t.GP()
+	t.mode, t.max, t.beta = t.Load(t.Len("c")), t.Load(t.Cap("c")), t.Load(t.Len("b"))
+	t.p, t.column, t.row, t.steps = t.GP(), t.GP(), t.GP(), t.GP()
+	t.left, t.adds, t.x = t.GP(), t.GP(), t.GP()
+	lanes := t.x
+	t.Op("MOV", t.Len("a"), lanes)
+	t.SetLanes(lanes, t.size, lanes)
+	t.Op("MOV", riscv.Zero, t.load)
+	t.Op("MOV", storeMerge, t.x)
+	t.Op("MOV", math.MaxInt64, t.seg) // GemmMerge has one segment
+	t.Jump("BEQ", "rows", t.mode, t.x)
+	t.Op("MOV", t.Param("seg"), t.seg)
+	t.Jump("BNEZ", "rows", t.mode)
+	t.Op("MOVBU", t.Param("load"), t.load)
+}
+
+// one emits the register tile of a number of rows.
+func (t *tile) one(rows int) {
+	acc := t.acc[:rows]
+	name := func(part string) string { return fmt.Sprintf("%s%d", part, rows) }
+	t.Commentf("%d rows.", rows)
+	t.Label(name("tile"))
+	t.Op("MOV", t.a, t.column)
+	t.Op("MOV", t.b, t.row)
+	t.Op("MOV", t.k, t.left)
+	t.Op("MOV", t.load, t.adds)
+
+	t.Label(name("segment"))
+	t.Op("MOV", t.left, t.steps)
+	t.Jump("BGE", name("short"), t.seg, t.left)
+	t.Op("MOV", t.seg, t.steps)
+	t.Label(name("short"))
+	t.Op("SUB", t.steps, t.left, t.left)
+	for _, v := range acc {
+		t.Op("VMVVI", 0, v)
+	}
+	t.Jump("BEQZ", name("sums"), t.steps)
+	t.Label(name("step"))
+	t.step(acc)
+	t.Jump("BNEZ", name("step"), t.steps)
+
+	t.Label(name("sums"))
+	t.Op("MOV", storeMerge, t.x)
+	t.Jump("BEQ", name("merge"), t.mode, t.x)
+	t.Jump("BEQZ", name("first"), t.adds)
+	t.eachRow(acc, func(v riscv.Vec) {
+		t.Op("VLE32V", riscv.At(t.p, 0), t.v)
+		t.Op("VFADDVV", v, t.v, v)
+	})
+	t.Label(name("first"))
+	t.Jump("BNEZ", name("more"), t.left)
+	t.Jump("BNEZ", name("max"), t.mode)
+	t.Label(name("more"))
+	t.eachRow(acc, t.store)
+	t.Op("MOV", 1, t.adds)
+	t.Jump("BNEZ", name("segment"), t.left)
+	t.next(rows)
+
+	t.Commentf("Store; max = C > max ? C : max.")
+	t.Label(name("max"))
+	t.Op("VLE32V", riscv.At(t.max, 0), t.v)
+	t.eachRow(acc, func(v riscv.Vec) {
+		t.store(v)
+		t.raise(t.v, v)
+	})
+	t.Op("VSE32V", t.v, riscv.At(t.max, 0))
+	t.next(rows)
+
+	t.Commentf("C = fma(sum, beta, C·alpha)")
+	t.Label(name("merge"))
+	t.eachRow(acc, t.merge)
+	t.next(rows)
+}
+
+// step emits one step of all chains. The numbers of A are loaded some rows ahead of their FMAs.
+func (t *tile) step(acc []riscv.Vec) {
+	t.Op("VLE32V", riscv.At(t.row, 0), t.v)
+	t.add(t.ldb, t.row)
+	t.Op("MOV", t.column, t.p)
+	load := func(i int) {
+		if i < len(acc) {
+			t.Op("MOVF", riscv.At(t.p, 0), t.fs[i%len(t.fs)])
+			if i+1 < len(acc) {
+				t.add(t.rs, t.p)
+			}
+		}
+	}
+	for i := range len(t.fs) - 1 {
+		load(i)
+	}
+	for i, v := range acc {
+		load(i + len(t.fs) - 1)
+		t.Op("VFMACCVF", t.v, t.fs[i%len(t.fs)], v)
+	}
+	t.add(t.cs, t.column)
+	t.Op("ADD", -1, t.steps, t.steps)
+}
+
+// eachRow calls f for each accumulator, with p at its row of C.
+func (t *tile) eachRow(acc []riscv.Vec, f func(riscv.Vec)) {
+	t.Op("MOV", t.c, t.p)
+	for i, v := range acc {
+		if i > 0 {
+			t.add(t.ldc, t.p)
+		}
+		f(v)
+	}
+}
+
+func (t *tile) store(v riscv.Vec) { t.Op("VSE32V", v, riscv.At(t.p, 0)) }
+
+// merge merges an accumulator into C. No group is left for alpha and beta of all rows, so each row loads
+// them, into that of the masks, which are not needed here.
+func (t *tile) merge(v riscv.Vec) {
+	t.Op("VLE32V", riscv.At(t.p, 0), t.v)
+	t.Scope(func() {
+		w := t.AtV0(t.size)
+		t.Op("VLE32V", riscv.At(t.max, 0), w)
+		t.Op("VFMULVV", w, t.v, t.v)
+		t.Op("VLE32V", riscv.At(t.beta, 0), w)
+		t.Op("VFMADDVV", t.v, w, v)
+	})
+	t.store(v)
+}
+
+// next goes on to the rows after a tile.
+func (t *tile) next(rows int) {
+	t.Op("ADD", -rows, t.m, t.m)
+	t.forward(rows, t.ldc, t.c)
+	t.forward(rows, t.rs, t.a)
+	t.Jump("JMP", "rows")
+}
+
+// forward adds a number of strides to a pointer.
+func (t *tile) forward(rows int, stride, p riscv.GP) {
+	t.Op("MOV", rows, t.x)
+	t.Op("MUL", stride, t.x, t.x)
+	t.add(t.x, p)
+}

@@ -1,0 +1,75 @@
+// Package rvv generates the micro-kernels of RISC-V's vectors (RVV 1.0) with the builder riscv. One
+// binary is for vectors of any length. Kernels of lanes take as many of them at a time as the CPU has. A
+// product is for a query tile of a number of lanes, see gemm.go; which of these tiles a CPU uses, package
+// tier says.
+package rvv
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/gen/riscv"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+const isa = "RVV"
+
+// gen emits functions.
+type gen struct {
+	file      *riscv.File
+	contracts spec.Contracts
+	functions []spec.Function
+	*riscv.Func
+}
+
+// RVV generates the functions of RVV. All others run in Go.
+func RVV(c spec.Contracts) (spec.Output, error) {
+	g := &gen{file: riscv.NewFile("asm", "riscv64 && !purego"), contracts: c}
+	for _, s := range shapes {
+		g.product(s)
+	}
+	for _, lanes := range widths {
+		for _, e := range []spec.Epilogue{spec.Store, spec.StoreMax, spec.StoreMerge} {
+			g.Gemm(lanes, e)
+		}
+	}
+	g.Softmax()
+	g.MergeStats()
+	g.VectorLanes()
+	asm, stubs, err := g.file.Build()
+	if err != nil {
+		return spec.Output{}, fmt.Errorf("%s: %w", isa, err)
+	}
+	return spec.Output{ISA: isa, Asm: c.NameStructs(asm), Stubs: c.NameStructs(stubs), Functions: g.functions}, nil
+}
+
+// VectorLanes asks for as many lanes as a register has. A draft of the instruction set, which some CPUs
+// have, does not know this vector type and answers 0.
+func (g *gen) VectorLanes() {
+	g.kernel(spec.VectorLanes)
+	n := g.GP()
+	g.SetLanes(riscv.Zero, 1, n)
+	g.Op("MOV", n, g.Result())
+	g.Ret()
+}
+
+// kernel starts a function. Its name gets the ISA's suffix.
+func (g *gen) kernel(f spec.Function) {
+	g.functions = append(g.functions, f)
+	g.Func = g.file.Func(f.Symbol(isa), g.contracts.Signature(&f), f.Doc(isa))
+}
+
+// stride loads an int parameter that counts float32 elements, in bytes.
+func (g *gen) stride(name string) riscv.GP {
+	r := g.Load(g.Param(name))
+	g.Op("SLLI", 2, r, r)
+	return r
+}
+
+// add adds to a register.
+func (g *gen) add(x, to riscv.GP) { g.Op("ADD", x, to, to) }
+
+// raise is max = x > max ? x : max. VFMAX would order zeros, and prefer a number to a NaN in max.
+func (g *gen) raise(max, x riscv.Vec) {
+	g.Op("VMFLTVV", x, max, riscv.V0)
+	g.Op("VMERGEVVM", x, max, riscv.V0, max)
+}

@@ -1,0 +1,46 @@
+//go:build riscv64 && !purego
+
+package tier
+
+import (
+	"github.com/attn-go/attn/asm"
+	"golang.org/x/sys/cpu"
+	"golang.org/x/sys/unix"
+)
+
+// lacks reports that this CPU or its operating system lacks a feature, or that no such is known.
+var lacks = func(feature string) bool { return feature != "V" || vectorLanes() == 0 }
+
+// lacking returns a function that names the feature if the CPU lacks it.
+func lacking(feature string) func() string {
+	reason := ""
+	if lacks(feature) {
+		reason = "the CPU lacks " + feature
+	}
+	return func() string { return reason }
+}
+
+// vectorLanes returns how many float32 a vector register has, 0 if there are no vectors. Package cpu asks
+// the kernel in a way that Linux has since 6.4. Others, and emulators of them, only have a bit that
+// vectors of a draft set as well, but then the CPU itself knows.
+func vectorLanes() int {
+	if cpu.RISCV64.HasV || hasVectorBit() {
+		return asm.Machine[0].Kernels.VectorLanes()
+	}
+	return 0
+}
+
+// hasVectorBit reports whether the kernel says at the start of a program that it may use vectors.
+func hasVectorBit() bool {
+	const (
+		hwcap = 16 // AT_HWCAP
+		v     = 1 << ('V' - 'A')
+	)
+	words, err := unix.Auxv()
+	for _, w := range words {
+		if err == nil && w[0] == hwcap {
+			return w[1]&v != 0
+		}
+	}
+	return false
+}
