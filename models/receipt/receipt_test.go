@@ -337,7 +337,7 @@ func TestCommitted(t *testing.T) {
 // A receipt of SmolLM2 that one tier makes holds on another, and takes at most 100 bytes a token.
 func TestSmolLM2(t *testing.T) {
 	model, m := load(t, testweights.Path(t, testweights.SmolLM2), decoder.Options{})
-	r := record(t, model, m, decoder.GenerateOptions{MaxTokens: 24, Stop: []int32{}, Sampler: sampler})
+	r := record(t, model, m, decoder.GenerateOptions{MaxTokens: 8, Stop: []int32{}, Sampler: sampler})
 	empty := *r
 	empty.Tokens, empty.Hashes, empty.Text = nil, nil, ""
 	whole, err := r.Bytes()
