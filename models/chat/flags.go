@@ -25,6 +25,8 @@ type config struct {
 	n        int
 	schema   string // a file
 	grammar  string // a file
+	receipt  string // a file to write
+	signer   string // a file: the key that signs receipts
 	options  decoder.Options
 	generate decoder.GenerateOptions
 }
@@ -93,6 +95,8 @@ func (c *config) define(fs *flag.FlagSet) (f choices) {
 		c.generate.StopText = append(c.generate.StopText, s)
 		return nil
 	})
+	fs.StringVar(&c.receipt, "receipt", "", "`file` to write receipts of all answers to, one a line, which go run ./models/verify checks")
+	fs.StringVar(&c.signer, "receipt-key", "", "`file` of a private key of Ed25519 in PEM that signs receipts")
 	fs.Uint64Var(&sampler.Seed, "seed", 1, "seed of the random draws; the same seed gives the same text on every CPU")
 	fs.IntVar(&c.generate.Draft, "draft", 0, "most tokens to guess from earlier ones and check together; changes the speed, not the text")
 	fs.IntVar(&c.options.Context, "ctx", 0, "most `tokens` of a conversation (default what the model was trained for, at most 4096)")
@@ -120,6 +124,10 @@ func (c *config) finish(f choices) error {
 		return fmt.Errorf("-repeat-last-n is %d, want -1 or more", *f.window)
 	case c.schema != "" && c.grammar != "":
 		return errors.New("-json-schema and -grammar are one or the other")
+	case c.receipt != "" && (c.schema != "" || c.grammar != ""):
+		return errors.New("-receipt cannot hold the grammar of -json-schema or -grammar")
+	case c.receipt == "" && c.signer != "":
+		return errors.New("-receipt-key signs the receipts of -receipt, which is missing")
 	case c.raw && c.system != "":
 		return errors.New("-system is a part of the template, which -raw leaves out")
 	}

@@ -41,11 +41,13 @@ type program struct {
 	stdin  io.Reader
 	stdout io.Writer
 	stderr io.Writer
+
+	receipts *receipts // nil without -receipt
 }
 
 // run runs the command: text goes to stdout, all else to stderr. After a signal its error is a
 // command.SignalError, when everything is written as after any end.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	c, err := parse(args, stderr)
 	if err != nil {
 		return err
@@ -62,6 +64,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return err
 	}
 	p := &program{config: c, model: m, stdin: stdin, stdout: stdout, stderr: stderr}
+	if p.receipts, err = c.openReceipts(m); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.receipts.close()) }()
 	switch {
 	case talks:
 		return p.converse(ctx)
@@ -77,8 +83,8 @@ func (c *config) input(stdin io.Reader, report io.Writer) (text string, talks bo
 		return "", false, err
 	}
 	if !c.lines && len(c.inputs.Texts) == 0 && slices.Equal(c.inputs.Files, []string{"-"}) && terminal.Is(stdin) {
-		if c.raw || c.n != 1 {
-			return "", false, command.Usage(errors.New("-raw and -n need a prompt"))
+		if c.raw || c.n != 1 || c.receipt != "" {
+			return "", false, command.Usage(errors.New("-raw, -n and -receipt need a prompt"))
 		}
 		return "", true, nil
 	}
@@ -179,10 +185,16 @@ func (p *program) answer(ctx context.Context, prompts [][]int32, titles []string
 	defer stop()
 	w := &ordered{w: p.stdout, titles: titles, prefix: prefix, texts: make([]strings.Builder, len(prompts))}
 	speed := startSpeed(prompts)
+	o := p.generate
+	records, err := p.receipts.begin(prompts, &o)
+	if err != nil {
+		return err
+	}
 	var failure error
-	for token, err := range p.model.GenerateBatch(ctx, prompts, p.generate) {
+	for token, err := range p.model.GenerateBatch(ctx, prompts, o) {
 		switch {
 		case err == nil:
+			records.add(token)
 			speed.token(token)
 			w.add(token.Index, token.Text)
 			if token.End == decoder.EndContext {
@@ -198,5 +210,5 @@ func (p *program) answer(ctx context.Context, prompts [][]int32, titles []string
 		w.finish()
 		speed.report(p.stderr)
 	}
-	return failure
+	return errors.Join(failure, p.receipts.write(records))
 }

@@ -154,6 +154,9 @@ func (c *Continuation) Next(tokens []int32, logits []float32) (Token, error) {
 	if i := slices.IndexFunc(tokens, func(id int32) bool { return uint32(id) >= uint32(c.vocab) }); i >= 0 {
 		return Token{}, &TokenError{Index: i, Token: tokens[i], Vocab: c.vocab}
 	}
+	if c.o.Logits != nil {
+		c.o.Logits(0, logits)
+	}
 	id, err := c.chooser.next(logits, tokens)
 	if err != nil {
 		return Token{}, err

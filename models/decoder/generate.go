@@ -44,6 +44,11 @@ type GenerateOptions struct {
 	Logprobs    bool
 	TopLogprobs int
 
+	// Logits, if not nil, is called with the logits that each token is chosen from, before the token is
+	// returned: those of the model, before anything that Sampler does. text is Token.Index. They are valid
+	// during the call alone, and must not be changed.
+	Logits func(text int, logits []float32)
+
 	// Draft is the most tokens that are guessed and computed together with the next one:
 	// those that followed the last tokens where these occur earlier in the text. Right
 	// guesses save steps, wrong ones cost time. The tokens are the same as without.
@@ -204,6 +209,9 @@ func (s *Session) newGeneration(o *GenerateOptions, steps []Step) (*generation, 
 		}
 		mine := *o
 		mine.Sampler.Seed += uint64(i)
+		if o.Logits != nil {
+			mine.Logits = func(_ int, logits []float32) { o.Logits(i, logits) }
+		}
 		c, err := s.model.Continue(mine)
 		if err != nil {
 			return nil, err

@@ -1,0 +1,140 @@
+package receipt
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+)
+
+// kinds are the ends of the names of files that results may depend on.
+var kinds = []string{".gguf", ".jinja", ".json", ".model", ".safetensors", ".txt"}
+
+// Files returns the SHA-256 of a GGUF file, or of each file of a folder that results may depend on. They
+// are kept beside each file, in NAME.sha256.json, or in the user's cache folder where that cannot be
+// written, and hold as long as the file has the same size and time of change. rehash computes them anyway.
+func Files(model string, rehash bool) ([]File, error) {
+	info, err := os.Stat(model)
+	if err != nil {
+		return nil, fmt.Errorf("receipt: %w", err)
+	}
+	names := []string{filepath.Base(model)}
+	dir := filepath.Dir(model)
+	if info.IsDir() {
+		if dir, names = model, nil; err == nil {
+			names, err = list(dir)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("receipt: %w", err)
+	}
+	files := make([]File, len(names))
+	for i, name := range names {
+		h, err := digest(filepath.Join(dir, filepath.FromSlash(name)), rehash)
+		if err != nil {
+			return nil, fmt.Errorf("receipt: %w", err)
+		}
+		files[i] = File{name, h}
+	}
+	return files, nil
+}
+
+// list returns the names of a folder's files, sorted.
+func list(dir string) (names []string, err error) {
+	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		kept, _ := path.Match("*"+suffix, path.Base(name))
+		if err == nil && !d.IsDir() && !kept && slices.Contains(kinds, path.Ext(name)) {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err == nil && len(names) == 0 {
+		err = fmt.Errorf("%s: %w: no file of a model", dir, fs.ErrNotExist)
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+const suffix = ".sha256.json"
+
+// A kept digest holds as long as size and time are those of the file.
+type kept struct {
+	Size   int64 `json:"size"`
+	Time   int64 `json:"modified_ns"`
+	SHA256 Hash  `json:"sha256"`
+}
+
+// digest returns the SHA-256 of a file.
+func digest(name string, rehash bool) (h Hash, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return h, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return h, err
+	}
+	places := keptAt(name)
+	if !rehash {
+		for _, at := range places {
+			var k kept
+			data, err := os.ReadFile(at)
+			if err == nil && json.Unmarshal(data, &k) == nil && k.Size == info.Size() && k.Time == info.ModTime().UnixNano() {
+				return k.SHA256, nil
+			}
+		}
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return h, err
+	}
+	sum.Sum(h[:0])
+	data, err := json.Marshal(kept{info.Size(), info.ModTime().UnixNano(), h})
+	for _, at := range places {
+		if err == nil && write(at, data) == nil {
+			break
+		}
+	}
+	return h, err
+}
+
+// keptAt returns where the digest of a file may be kept, the best place first.
+func keptAt(name string) []string {
+	places := []string{name + suffix}
+	cache, err := os.UserCacheDir()
+	if full, fail := filepath.Abs(name); err == nil && fail == nil {
+		key := sha256.Sum256([]byte(full))
+		places = append(places, filepath.Join(cache, "attn", "sha256", hex.EncodeToString(key[:16])+suffix))
+	}
+	return places
+}
+
+// write writes a file that is whole at any time.
+func write(name string, data []byte) error {
+	dir := filepath.Dir(name)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if fail := f.Close(); err == nil {
+		err = fail
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}

@@ -1,0 +1,274 @@
+// Package receipt proves what a model has answered. Results have the same bits on every CPU, and reading
+// an answer gives the bits of generating it. So whoever has the model can check an answer of n tokens by
+// reading n tokens.
+//
+// A [Receipt] names the version of the numeric contract, the SHA-256 of each file of the model, the settings,
+// the tokens read, the tokens generated, and for each of these a hash of the logits that it was chosen from:
+//
+//	h[i] = SHA-256(h[i-1] ‖ logits[i])
+//
+// where h[-1] is 32 zero bytes and logits are float32, little-endian. [Verify] computes the logits again,
+// compares the hashes, and repeats the choice of each token with the sampler and its seed. A file of receipts
+// has one JSON object a line. schema.json, the JSON Schema of it, is [Schema].
+package receipt
+
+import (
+	"bufio"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/decoder"
+)
+
+// Schema is the JSON Schema of a receipt.
+//
+//go:embed schema.json
+var Schema []byte
+
+// Version is that of the form of receipts.
+const Version = 1
+
+// A Receipt says what a model has generated, and lets others check it.
+type Receipt struct {
+	Version  int      `json:"version"`  // [Version]
+	Contract int      `json:"contract"` // kernel.Contract
+	Model    Model    `json:"model"`
+	Settings Settings `json:"settings"`
+	Sampler  Sampler  `json:"sampler"`
+
+	MaxTokens int      `json:"max_tokens"` // 0 is no limit but the context
+	Stop      []int32  `json:"stop"`       // tokens that end the text
+	StopText  []string `json:"stop_text,omitempty"`
+
+	// Messages is the conversation that Prompt is written from by the model's template. It is empty for
+	// prompts of other origin.
+	Messages []Message `json:"messages,omitempty"`
+
+	Prompt []int32 `json:"prompt"` // tokens read
+	Tokens []int32 `json:"tokens"` // tokens generated, with the token of Stop that ends them
+	Hashes []Hash  `json:"hashes"` // of each token's logits
+	Text   string  `json:"text"`   // of Tokens
+	End    string  `json:"end"`    // why the text ends, see [decoder.End]; "going" if it was left
+
+	Signature *Signature `json:"signature,omitempty"`
+}
+
+// A Model names a model by its files.
+type Model struct {
+	Name         string `json:"name"` // for people, and to find it; no path
+	Architecture string `json:"architecture"`
+	Files        []File `json:"files"` // weights, tokenizer and settings
+}
+
+// A File is a file that results depend on.
+type File struct {
+	Name   string `json:"name"` // below the model's folder, with slashes
+	SHA256 Hash   `json:"sha256"`
+}
+
+// Settings are the [decoder.Options] that change results.
+type Settings struct {
+	Context     int    `json:"context"`
+	Cache       string `json:"cache"` // type of the keys, such as float32
+	CacheValues string `json:"cache_values"`
+	Int8        bool   `json:"int8"`
+}
+
+// A Sampler is a [decoder.Sampler].
+type Sampler struct {
+	Temperature       float64 `json:"temperature"`
+	TopK              int     `json:"top_k"`
+	TopP              float64 `json:"top_p"`
+	MinP              float64 `json:"min_p"`
+	RepetitionPenalty float64 `json:"repetition_penalty"`
+	FrequencyPenalty  float64 `json:"frequency_penalty"`
+	PresencePenalty   float64 `json:"presence_penalty"`
+	PenaltyWindow     int     `json:"penalty_window"`
+	Seed              uint64  `json:"seed"`
+}
+
+// A Message is one of a conversation.
+type Message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// A Hash is a SHA-256, in JSON 64 hexadecimal digits.
+type Hash [32]byte
+
+// String returns the digits.
+func (h Hash) String() string { return fmt.Sprintf("%x", h[:]) }
+
+// MarshalText returns the digits.
+func (h Hash) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%x", h[:]), nil }
+
+// UnmarshalText reads 64 digits, a to f in lower case.
+func (h *Hash) UnmarshalText(text []byte) error { return unhex(h[:], text, "a SHA-256") }
+
+// The limits of a file of receipts.
+const (
+	MostBytes    = 64 << 20 // of a receipt
+	MostTokens   = 1 << 20  // of prompt and answer together
+	MostReceipts = 1 << 16  // of a file
+	mostFiles    = 1 << 12
+)
+
+// A FormatError reports a receipt that is not of the form of this package.
+type FormatError struct {
+	Field string // such as "tokens"
+	Got   string
+	Want  string
+}
+
+// Error returns "receipt: FIELD: got GOT, want WANT".
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("receipt: %s: got %s, want %s", e.Field, e.Got, e.Want)
+}
+
+// Read reads all receipts of a file, one a line, and checks their form. The error is a [*FormatError] or
+// that of r.
+func Read(r io.Reader) ([]*Receipt, error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, MostBytes)
+	var all []*Receipt
+	for lines.Scan() {
+		if len(strings.TrimSpace(lines.Text())) == 0 {
+			continue
+		}
+		if len(all) == MostReceipts {
+			return nil, &FormatError{"file", "more receipts", fmt.Sprintf("at most %d", MostReceipts)}
+		}
+		one, err := Parse(lines.Bytes())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, &FormatError{"file", "a longer line", fmt.Sprintf("at most %d bytes", MostBytes)}
+	case err != nil:
+		return nil, err
+	case len(all) == 0:
+		return nil, &FormatError{"file", "no receipt", "one a line"}
+	}
+	return all, nil
+}
+
+// Parse reads a receipt and checks its form. The error is a [*FormatError].
+func Parse(data []byte) (*Receipt, error) {
+	if len(data) > MostBytes {
+		return nil, &FormatError{"file", fmt.Sprintf("%d bytes", len(data)), fmt.Sprintf("at most %d", MostBytes)}
+	}
+	r := &Receipt{}
+	d := json.NewDecoder(strings.NewReader(string(data)))
+	d.DisallowUnknownFields()
+	if err := d.Decode(r); err != nil {
+		return nil, &FormatError{"file", err.Error(), "a JSON object of schema.json"}
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, &FormatError{"file", "more after the object", "one receipt a line"}
+	}
+	return r, r.check()
+}
+
+// Bytes returns the receipt as a line of a file.
+func (r *Receipt) Bytes() ([]byte, error) {
+	data, err := json.Marshal(r)
+	return append(data, '\n'), err
+}
+
+// check reports what is not of the form, or what this version cannot verify.
+func (r *Receipt) check() error {
+	bad := func(field string, got, want any) error {
+		return &FormatError{field, fmt.Sprint(got), fmt.Sprint(want)}
+	}
+	switch {
+	case r.Version != Version:
+		return bad("version", r.Version, Version)
+	case len(r.Prompt) < 1:
+		return bad("prompt", "no token", "at least one")
+	case len(r.Prompt) > MostTokens || len(r.Tokens) > MostTokens-len(r.Prompt):
+		return bad("tokens", fmt.Sprintf("%d after %d", len(r.Tokens), len(r.Prompt)), fmt.Sprintf("at most %d together", MostTokens))
+	case len(r.Tokens) < 1:
+		return bad("tokens", "none", "at least one")
+	case len(r.Hashes) != len(r.Tokens):
+		return bad("hashes", len(r.Hashes), fmt.Sprintf("%d, one for each token", len(r.Tokens)))
+	case len(r.Model.Files) < 1 || len(r.Model.Files) > mostFiles:
+		return bad("model.files", len(r.Model.Files), fmt.Sprintf("1 to %d", mostFiles))
+	case len(r.Stop) > mostFiles:
+		return bad("stop", len(r.Stop), fmt.Sprintf("at most %d", mostFiles))
+	case r.Settings.Context < 1:
+		return bad("settings.context", r.Settings.Context, "1 or more")
+	case len(r.Prompt)+len(r.Tokens) > r.Settings.Context+1:
+		return bad("tokens", fmt.Sprintf("%d after %d", len(r.Tokens), len(r.Prompt)), fmt.Sprintf("at most %d, the context and one", r.Settings.Context+1))
+	}
+	if _, err := r.Settings.Options(); err != nil {
+		return err
+	}
+	o := r.options()
+	if err := o.Check(); err != nil {
+		return &FormatError{"sampler", err.Error(), "settings of package decoder"}
+	}
+	return nil
+}
+
+var types = []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Int4}
+
+// Options returns the options to load the model with. The error is a [*FormatError].
+func (s *Settings) Options() (o decoder.Options, err error) {
+	kind := func(field, name string) (kernel.DType, error) {
+		for _, t := range types {
+			if t.String() == name {
+				return t, nil
+			}
+		}
+		return 0, &FormatError{field, fmt.Sprintf("%.20q", name), fmt.Sprint(types)}
+	}
+	o.Context, o.Int8 = s.Context, s.Int8
+	if o.CacheType, err = kind("settings.cache", s.Cache); err != nil {
+		return o, err
+	}
+	if o.CacheValueType, err = kind("settings.cache_values", s.CacheValues); err != nil {
+		return o, err
+	}
+	if err := o.Check(); err != nil {
+		return o, &FormatError{"settings", err.Error(), "options of package decoder"}
+	}
+	if settingsOf(&o) != *s {
+		return o, &FormatError{"settings.cache_values", s.CacheValues, s.Cache + ", as the keys are of another type"}
+	}
+	return o, nil
+}
+
+func settingsOf(o *decoder.Options) Settings {
+	values := o.CacheValueType
+	if values == kernel.Float32 {
+		values = o.CacheType
+	}
+	return Settings{o.Context, o.CacheType.String(), values.String(), o.Int8}
+}
+
+// options returns what the text was generated with.
+func (r *Receipt) options() decoder.GenerateOptions {
+	o := decoder.GenerateOptions{MaxTokens: r.MaxTokens, Stop: r.Stop, StopText: r.StopText, Sampler: decoder.Sampler(r.Sampler)}
+	if o.Stop == nil {
+		o.Stop = []int32{}
+	}
+	return o
+}
+
+// chat returns the conversation as package chattemplate has it.
+func (r *Receipt) chat() []chattemplate.Message {
+	list := make([]chattemplate.Message, len(r.Messages))
+	for i, m := range r.Messages {
+		list[i] = chattemplate.Message{Role: m.Role, Content: m.Content}
+	}
+	return list
+}

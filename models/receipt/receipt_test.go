@@ -1,0 +1,382 @@
+package receipt
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"flag"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/internal/testweights"
+	"github.com/attn-go/attn/models/internal/tinyllama"
+)
+
+var update = flag.Bool("update", false, "write testdata/tiny.json again")
+
+// sampler has all that decides about a token.
+var sampler = decoder.Sampler{Temperature: 0.9, TopK: 50, TopP: 0.95, MinP: 0.001, RepetitionPenalty: 1.1, FrequencyPenalty: 0.1, PresencePenalty: 0.2, PenaltyWindow: 20, Seed: 7}
+
+// tiny returns a tiny model.
+func tiny(t *testing.T, exec kernel.Exec) (Model, *decoder.Model) {
+	t.Helper()
+	f := tinyllama.New(nil)
+	f.AddVocabulary()
+	return load(t, f.Write(t), decoder.Options{Exec: exec})
+}
+
+func load(t testing.TB, path string, o decoder.Options) (Model, *decoder.Model) {
+	t.Helper()
+	m, err := decoder.Load(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	files, err := Files(path, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Model{"tiny", "llama", files}, m
+}
+
+// record returns the receipt of an answer.
+func record(t testing.TB, model Model, m *decoder.Model, o decoder.GenerateOptions) *Receipt {
+	t.Helper()
+	messages := []chattemplate.Message{{Role: "user", Content: "what is this?"}}
+	prompt, err := m.EncodeChat(t.Context(), messages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Record(model, m, prompt, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Conversation(messages)
+	o.Logits = func(_ int, logits []float32) { c.Logits(logits) }
+	for token, err := range m.Generate(t.Context(), prompt, o) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Add(token)
+	}
+	return c.Receipt()
+}
+
+// copied returns a receipt that was written and read.
+func copied(t testing.TB, r *Receipt) *Receipt {
+	t.Helper()
+	data, err := r.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := Read(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all[0]
+}
+
+// A receipt holds on every tier and number of threads, with guesses or without, whole or in part.
+func TestVerify(t *testing.T) {
+	model, m := tiny(t, kernel.Exec{})
+	for _, o := range []decoder.GenerateOptions{
+		{MaxTokens: 150, Sampler: sampler, Stop: []int32{}},
+		{MaxTokens: 30, Draft: 4},
+		{MaxTokens: 60, Sampler: decoder.Sampler{Temperature: 1, Seed: 1<<64 - 1}, StopText: []string{"a"}},
+	} {
+		r := copied(t, record(t, model, m, o))
+		for _, tier := range kernel.Tiers() {
+			if !tier.Runs {
+				continue
+			}
+			for _, threads := range []int{1, 3} {
+				other, err := m.With(decoder.Options{Exec: kernel.Exec{Tier: tier.Name, Threads: threads}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, spot := range []int{0, 1, 5} {
+					if err := Verify(t.Context(), model, other, r, Options{Spot: spot, Random: rand.New(rand.NewPCG(1, 2))}); err != nil {
+						t.Errorf("%s, %d threads, spot %d: %v", tier.Name, threads, spot, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Whatever is forged is found, at its place.
+func TestForged(t *testing.T) {
+	model, m := tiny(t, kernel.Exec{})
+	good := record(t, model, m, decoder.GenerateOptions{MaxTokens: 40, Sampler: sampler, Stop: []int32{}})
+	for name, c := range map[string]struct {
+		forge func(r *Receipt)
+		field string
+		token int
+	}{
+		"token":    {func(r *Receipt) { r.Tokens[9] ^= 1 }, "tokens", 9},
+		"seed":     {func(r *Receipt) { r.Sampler.Seed++ }, "tokens", -2},
+		"hash":     {func(r *Receipt) { r.Hashes[12][31] ^= 1 }, "hashes", 12},
+		"file":     {func(r *Receipt) { r.Model.Files[0].SHA256[0] ^= 1 }, "model.files", -1},
+		"files":    {func(r *Receipt) { r.Model.Files = append(r.Model.Files, File{Name: "x"}) }, "model.files", -1},
+		"model":    {func(r *Receipt) { r.Model.Architecture = "qwen2" }, "model.architecture", -1},
+		"contract": {func(r *Receipt) { r.Contract-- }, "contract", -1},
+		"settings": {func(r *Receipt) { r.Settings.CacheValues = "float16" }, "settings", -1},
+		"context":  {func(r *Receipt) { r.Settings.Context-- }, "settings", -1},
+		"penalty":  {func(r *Receipt) { r.Sampler.RepetitionPenalty = 5 }, "tokens", -2},
+		"message":  {func(r *Receipt) { r.Messages[0].Content = "what is that?" }, "prompt", -2},
+		"role":     {func(r *Receipt) { r.Messages[0].Role = "assistant" }, "prompt", -2},
+		"prompt":   {func(r *Receipt) { r.Messages = nil; r.Prompt[3] ^= 1 }, "hashes", 0},
+		"unknown":  {func(r *Receipt) { r.Tokens[0] = tinyllama.Vocab }, "tokens", 0},
+		"negative": {func(r *Receipt) { r.Prompt[1] = -1 }, "prompt", 1},
+		"short":    {func(r *Receipt) { r.Tokens, r.Hashes = r.Tokens[:20], r.Hashes[:20] }, "end", -1},
+		"max":      {func(r *Receipt) { r.MaxTokens = 20 }, "tokens", 20},
+		"stop":     {func(r *Receipt) { r.Stop = []int32{r.Tokens[0]} }, "tokens", 1},
+		"end":      {func(r *Receipt) { r.End = "stop token" }, "end", -1},
+		"text":     {func(r *Receipt) { r.Text += "!" }, "text", -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := copied(t, good)
+			c.forge(r)
+			err := Verify(t.Context(), model, m, copied(t, r), Options{})
+			var bad *Mismatch
+			if !errors.As(err, &bad) || bad.Field != c.field || c.token != -2 && bad.Token != c.token {
+				t.Errorf("%v, want a mismatch of %s[%d]", err, c.field, c.token)
+			}
+		})
+	}
+	if err := Verify(t.Context(), model, m, good, Options{}); err != nil {
+		t.Errorf("the true one: %v", err)
+	}
+	r := copied(t, good) // a spot check of all but one place finds that one of two is forged
+	r.Hashes[10][0] ^= 1
+	if err := Verify(t.Context(), model, m, r, Options{Spot: 39, Random: rand.New(rand.NewPCG(1, 2))}); !errors.As(err, new(*Mismatch)) {
+		t.Errorf("a spot check: %v", err)
+	}
+}
+
+// Receipts of another form are errors, and take no more memory than their bytes.
+func TestHostile(t *testing.T) {
+	model, m := tiny(t, kernel.Exec{})
+	good, err := record(t, model, m, decoder.GenerateOptions{MaxTokens: 4}).Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(f func(o map[string]any)) []byte {
+		var o map[string]any
+		if err := json.Unmarshal(good, &o); err != nil {
+			t.Fatal(err)
+		}
+		f(o)
+		data, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	for n := range len(good) - 2 {
+		if _, err := Read(bytes.NewReader(good[:n])); !errors.As(err, new(*FormatError)) {
+			t.Fatalf("the first %d bytes: %v", n, err)
+		}
+	}
+	for name, data := range map[string][]byte{
+		"twice":    append(good[:len(good)-1:len(good)-1], good...),
+		"huge":     bytes.Repeat([]byte("1"), MostBytes+1),
+		"deep":     bytes.Repeat([]byte("["), 1<<20),
+		"version":  change(func(o map[string]any) { o["version"] = 2 }),
+		"field":    change(func(o map[string]any) { o["more"] = 2 }),
+		"prompt":   change(func(o map[string]any) { o["prompt"] = []int{} }),
+		"hashes":   change(func(o map[string]any) { o["hashes"] = []string{} }),
+		"hash":     change(func(o map[string]any) { o["hashes"].([]any)[0] = strings.Repeat("AB", 32) }),
+		"tokens":   change(func(o map[string]any) { o["tokens"], o["hashes"] = []int{}, []string{} }),
+		"id":       change(func(o map[string]any) { o["tokens"].([]any)[0] = 1 << 40 }),
+		"many":     change(func(o map[string]any) { o["prompt"] = make([]int, MostTokens) }),
+		"context":  change(func(o map[string]any) { o["settings"].(map[string]any)["context"] = 1 << 40 }),
+		"less":     change(func(o map[string]any) { o["settings"].(map[string]any)["context"] = 3 }),
+		"cache":    change(func(o map[string]any) { o["settings"].(map[string]any)["cache"] = "f8" }),
+		"sampler":  change(func(o map[string]any) { o["sampler"].(map[string]any)["temperature"] = -1 }),
+		"seed":     change(func(o map[string]any) { o["sampler"].(map[string]any)["seed"] = -1 }),
+		"max":      change(func(o map[string]any) { o["max_tokens"] = -1 }),
+		"no files": change(func(o map[string]any) { o["model"].(map[string]any)["files"] = []int{} }),
+	} {
+		if _, err := Read(bytes.NewReader(data)); !errors.As(err, new(*FormatError)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The schema has the fields of a receipt.
+func TestSchema(t *testing.T) {
+	model, m := tiny(t, kernel.Exec{})
+	r := record(t, model, m, decoder.GenerateOptions{MaxTokens: 4, StopText: []string{"never."}})
+	if err := r.Sign(ed25519.NewKeyFromSeed(make([]byte, 32))); err != nil {
+		t.Fatal(err)
+	}
+	data, err := r.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type object struct {
+		Properties map[string]object `json:"properties"`
+	}
+	var schema object
+	var value map[string]any
+	if err := errors.Join(json.Unmarshal(Schema, &schema), json.Unmarshal(data, &value)); err != nil {
+		t.Fatal(err)
+	}
+	var compare func(at string, s object, v map[string]any)
+	compare = func(at string, s object, v map[string]any) {
+		if a, b := slices.Sorted(maps.Keys(s.Properties)), slices.Sorted(maps.Keys(v)); !slices.Equal(a, b) {
+			t.Errorf("%s: the schema has %q, a receipt %q", at, a, b)
+		}
+		for name, x := range v {
+			if x, ok := x.(map[string]any); ok {
+				compare(at+"."+name, s.Properties[name], x)
+			}
+		}
+	}
+	compare("receipt", schema, value)
+}
+
+func TestSign(t *testing.T) {
+	model, m := tiny(t, kernel.Exec{})
+	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, 32))
+	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{2}, 32))
+	public := key.Public().(ed25519.PublicKey)
+	r := record(t, model, m, decoder.GenerateOptions{MaxTokens: 4, Sampler: sampler})
+	if err := r.CheckKey(public); !errors.As(err, new(*Mismatch)) {
+		t.Errorf("without a signature: %v", err)
+	}
+	if err := r.Sign(key); err != nil {
+		t.Fatal(err)
+	}
+	if r = copied(t, r); r.CheckKey(public) != nil || Verify(t.Context(), model, m, r, Options{}) != nil {
+		t.Errorf("signed: %v", r.CheckKey(public))
+	}
+	if err := r.CheckKey(other.Public().(ed25519.PublicKey)); !errors.As(err, new(*Mismatch)) {
+		t.Errorf("another key: %v", err)
+	}
+	r.Model.Name = "larger"
+	if err := Verify(t.Context(), model, m, r, Options{}); !errors.As(err, new(*Mismatch)) {
+		t.Errorf("changed: %v", err)
+	}
+	if err := r.Sign(key[:3]); !errors.As(err, new(*FormatError)) {
+		t.Errorf("a short key: %v", err)
+	}
+}
+
+// A digest is computed once, and again if the size or the time of the file is another.
+func TestFiles(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	dir := t.TempDir()
+	name := filepath.Join(dir, "a.gguf")
+	put := func(text string, at int64) {
+		if err := errors.Join(os.WriteFile(name, []byte(text), 0o666), os.Chtimes(name, time.Unix(at, 0), time.Unix(at, 0))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sum := func(path string, rehash bool) Hash {
+		files, err := Files(path, rehash)
+		if err != nil || len(files) != 1 || files[0].Name != "a.gguf" {
+			t.Fatal(files, err)
+		}
+		return files[0].SHA256
+	}
+	put("one", 1e9)
+	one := sum(name, false)
+	put("two", 1e9)
+	if sum(name, false) != one {
+		t.Error("a file with the same size and time is read again")
+	}
+	two := sum(name, true)
+	if two == one || sum(dir, false) != two {
+		t.Error("rehash does not replace what is kept, or a folder has another digest")
+	}
+	put("six", 2e9)
+	if sum(name, false) == two {
+		t.Error("a file of another time is not read again")
+	}
+	if _, err := Files(filepath.Join(dir, "none"), false); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+// The committed receipt was made on amd64, with tier avx2. It holds everywhere.
+func TestCommitted(t *testing.T) {
+	model, m := tiny(t, kernel.Exec{})
+	const name = "testdata/tiny.json"
+	if *update {
+		data, err := record(t, model, m, decoder.GenerateOptions{MaxTokens: 24, Sampler: sampler, Stop: []int32{}}).Bytes()
+		if err := errors.Join(err, os.WriteFile(name, data, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all, err := Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Verify(t.Context(), model, m, all[0], Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A receipt of SmolLM2 that one tier makes holds on another, and takes at most 100 bytes a token.
+func TestSmolLM2(t *testing.T) {
+	model, m := load(t, testweights.Path(t, testweights.SmolLM2), decoder.Options{})
+	r := record(t, model, m, decoder.GenerateOptions{MaxTokens: 8, Stop: []int32{}, Sampler: sampler})
+	empty := *r
+	empty.Tokens, empty.Hashes, empty.Text = nil, nil, ""
+	whole, err := r.Bytes()
+	rest, err2 := empty.Bytes()
+	if n := (len(whole) - len(rest)) / len(r.Tokens); n > 100 || errors.Join(err, err2) != nil {
+		t.Errorf("%d bytes a token, want at most 100", n)
+	}
+	other, err := m.With(decoder.Options{Exec: kernel.Exec{Tier: "generic"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Verify(t.Context(), model, other, r, Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func BenchmarkSmolLM2(b *testing.B) {
+	model, m := load(b, testweights.Path(b, testweights.SmolLM2), decoder.Options{Exec: kernel.Exec{Threads: 1}})
+	o := decoder.GenerateOptions{MaxTokens: 128, Stop: []int32{}}
+	r := record(b, model, m, o)
+	b.Run("generate", func(b *testing.B) {
+		for b.Loop() {
+			for _, err := range m.Generate(b.Context(), r.Prompt, o) {
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
+	b.Run("record", func(b *testing.B) {
+		for b.Loop() {
+			record(b, model, m, o)
+		}
+	})
+	b.Run("verify", func(b *testing.B) {
+		for b.Loop() {
+			if err := Verify(b.Context(), model, m, r, Options{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

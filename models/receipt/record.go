@@ -1,0 +1,103 @@
+package receipt
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/decoder"
+)
+
+// A Recorder makes the receipt of one text. It is for one goroutine at a time.
+type Recorder struct {
+	r     Receipt
+	chain chain
+	text  strings.Builder
+}
+
+// Record returns a recorder of a text that m, which model names, continues after a prompt with options o,
+// with the tokens of o.Sampler.Seed. It refuses a grammar by a [*FormatError], since receipts have no place for one.
+// [Recorder.Logits] must get the logits that each token is chosen from, and then [Recorder.Add] the token:
+//
+//	r, err := receipt.Record(model, m, prompt, &o)
+//	o.Logits = func(_ int, logits []float32) { r.Logits(logits) }
+//	for token, err := range m.Generate(ctx, prompt, o) {
+//		r.Add(token)
+//	}
+func Record(model Model, m *decoder.Model, prompt []int32, o *decoder.GenerateOptions) (*Recorder, error) {
+	if o.Grammar != nil {
+		return nil, &FormatError{"grammar", "one", "none: a receipt cannot hold it yet"}
+	}
+	options := m.Options()
+	c := &Recorder{r: Receipt{
+		Version: Version, Contract: kernel.Contract, Model: model, Settings: settingsOf(&options),
+		Sampler: Sampler(o.Sampler), MaxTokens: o.MaxTokens, Stop: slices.Clone(o.Stop), StopText: slices.Clone(o.StopText),
+		Prompt: slices.Clone(prompt), End: decoder.Going.String(),
+	}}
+	if o.Stop == nil {
+		c.r.Stop = slices.Clone(m.Stop())
+	}
+	if c.r.Stop == nil {
+		c.r.Stop = []int32{}
+	}
+	return c, nil
+}
+
+// Conversation says that the prompt is a conversation as the model's template writes it, which Verify
+// checks, too. Templates that write the date are checked on that day only, so leave it out for them.
+func (c *Recorder) Conversation(messages []chattemplate.Message) {
+	for _, m := range messages {
+		c.r.Messages = append(c.r.Messages, Message{m.Role, m.Content})
+	}
+}
+
+// Logits adds the logits that the next token is chosen from.
+func (c *Recorder) Logits(logits []float32) { c.r.Hashes = append(c.r.Hashes, c.chain.add(logits)) }
+
+// Add adds the token that was chosen from them.
+func (c *Recorder) Add(t decoder.Token) {
+	c.r.Tokens = append(c.r.Tokens, t.ID)
+	c.text.WriteString(t.Text)
+	c.r.End = t.End.String()
+}
+
+// Receipt returns the receipt of what was added so far: without a token it is nil.
+func (c *Recorder) Receipt() *Receipt {
+	n := len(c.r.Tokens)
+	if n == 0 {
+		return nil
+	}
+	r := c.r
+	r.Tokens, r.Hashes, r.Text = slices.Clone(r.Tokens), slices.Clone(r.Hashes[:n]), c.text.String()
+	return &r
+}
+
+// A chain is the hash of rows of logits.
+type chain struct {
+	last Hash
+	hash hash.Hash
+	buf  [1 << 12]byte
+}
+
+// add adds a row and returns the hash of all so far.
+func (c *chain) add(logits []float32) Hash {
+	if c.hash == nil {
+		c.hash = sha256.New()
+	}
+	c.hash.Reset()
+	c.hash.Write(c.last[:])
+	for part := range slices.Chunk(logits, len(c.buf)/4) {
+		buf := c.buf[:4*len(part)]
+		for i, x := range part {
+			binary.LittleEndian.PutUint32(buf[4*i:], math.Float32bits(x))
+		}
+		c.hash.Write(buf)
+	}
+	c.hash.Sum(c.last[:0])
+	return c.last
+}

@@ -1,0 +1,261 @@
+package receipt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/decoder"
+)
+
+// A Mismatch is the first part of a receipt that does not hold.
+type Mismatch struct {
+	Field string // contract, model.files, settings, messages, prompt, hashes, tokens, text, end or signature
+	Token int    // the index in Tokens or Prompt, -1 if it is none
+	Got   string // what the receipt says
+	Want  string // what was computed
+}
+
+// Error returns "receipt: FIELD: got GOT, want WANT".
+func (e *Mismatch) Error() string {
+	at := ""
+	if e.Token >= 0 {
+		at = fmt.Sprintf("[%d]", e.Token)
+	}
+	return fmt.Sprintf("receipt: %s%s: got %s, want %s", e.Field, at, e.Got, e.Want)
+}
+
+// Options say how much of a receipt is verified.
+type Options struct {
+	// Spot, if not 0, is the number of tokens that are verified, each with all tokens before it and the
+	// hash before its own. Random chooses them: the maker must not know it before.
+	Spot   int
+	Random *rand.Rand
+}
+
+// chunk is the most tokens that are read at once for logits after each, and mostLogits the most of these.
+const (
+	chunk      = 128
+	mostLogits = 1 << 25
+)
+
+// CheckModel returns a [*Mismatch] if the receipt is one of another contract or of other files. A model of
+// one file may have another name.
+func (r *Receipt) CheckModel(model Model) error {
+	if r.Contract != kernel.Contract {
+		return &Mismatch{"contract", -1, fmt.Sprint(r.Contract), fmt.Sprint(kernel.Contract)}
+	}
+	if r.Model.Architecture != model.Architecture {
+		return &Mismatch{"model.architecture", -1, fmt.Sprintf("%.40q", r.Model.Architecture), fmt.Sprintf("%q", model.Architecture)}
+	}
+	if len(r.Model.Files) != len(model.Files) {
+		return &Mismatch{"model.files", -1, fmt.Sprintf("%d files", len(r.Model.Files)), fmt.Sprint(len(model.Files))}
+	}
+	for i, f := range model.Files {
+		switch got := r.Model.Files[i]; {
+		case len(model.Files) > 1 && got.Name != f.Name:
+			return &Mismatch{"model.files", -1, fmt.Sprintf("%.100q", got.Name), fmt.Sprintf("%q", f.Name)}
+		case got.SHA256 != f.SHA256:
+			return &Mismatch{"model.files", -1, fmt.Sprintf("%q with SHA-256 %v", path.Base(f.Name), got.SHA256), f.SHA256.String()}
+		}
+	}
+	return nil
+}
+
+// Verify computes a receipt again. nil says that all of it holds, or with Options.Spot what was chosen. A
+// [*Mismatch] is the first thing that does not. Other errors say that it could not be verified: those of
+// [decoder.Session.Forward], and ctx.Err(). m has the receipt's [Settings.Options]; model is what it was
+// loaded from, see [Files].
+//
+// A hash tells that logits differ, not by how much.
+func Verify(ctx context.Context, model Model, m *decoder.Model, r *Receipt, o Options) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	if err := r.CheckModel(model); err != nil {
+		return err
+	}
+	if err := r.CheckSignature(); err != nil {
+		return err
+	}
+	if o.Spot < 0 || o.Spot > 0 && o.Random == nil {
+		return &FormatError{"Options.Spot", fmt.Sprint(o.Spot), "0 or more, with Random"}
+	}
+	options := m.Options()
+	if s := settingsOf(&options); s != r.Settings {
+		return &Mismatch{"settings", -1, fmt.Sprintf("%+v", r.Settings), fmt.Sprintf("%+v, those of the model", s)}
+	}
+	if err := r.checkIDs(m.Config().Vocab); err != nil {
+		return err
+	}
+	if err := r.checkConversation(ctx, m); err != nil {
+		return err
+	}
+	v, err := newVerification(m, r)
+	if err != nil {
+		return err
+	}
+	if o.Spot > 0 && o.Spot < len(r.Tokens) {
+		places := o.Random.Perm(len(r.Tokens))[:o.Spot]
+		slices.Sort(places)
+		return v.spots(ctx, places)
+	}
+	return v.all(ctx)
+}
+
+// checkIDs reports a token that the model does not have.
+func (r *Receipt) checkIDs(vocab int) error {
+	for _, list := range []struct {
+		field string
+		ids   []int32
+	}{{"prompt", r.Prompt}, {"tokens", r.Tokens}} {
+		for i, id := range list.ids {
+			if id < 0 || int(id) >= vocab {
+				return &Mismatch{list.field, i, fmt.Sprint(id), fmt.Sprintf("0 to %d", vocab-1)}
+			}
+		}
+	}
+	return nil
+}
+
+// checkConversation writes the conversation again.
+func (r *Receipt) checkConversation(ctx context.Context, m *decoder.Model) error {
+	if len(r.Messages) == 0 {
+		return nil
+	}
+	ids, err := m.EncodeChat(ctx, r.chat())
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return &Mismatch{"messages", -1, "a conversation that the template refuses", err.Error()}
+	}
+	for i := range min(len(ids), len(r.Prompt)) {
+		if ids[i] != r.Prompt[i] {
+			return &Mismatch{"prompt", i, fmt.Sprint(r.Prompt[i]), fmt.Sprintf("%d, which the messages give", ids[i])}
+		}
+	}
+	if len(ids) != len(r.Prompt) {
+		return &Mismatch{"prompt", -1, fmt.Sprintf("%d tokens", len(r.Prompt)), fmt.Sprintf("%d, which the messages give", len(ids))}
+	}
+	return nil
+}
+
+// A verification is a call of Verify.
+type verification struct {
+	r      *Receipt
+	m      *decoder.Model
+	s      *decoder.Session
+	text   *decoder.Text
+	tokens []int32 // of prompt and answer
+	rows   int     // that are read at once
+}
+
+func newVerification(m *decoder.Model, r *Receipt) (*verification, error) {
+	v := &verification{r: r, m: m, tokens: slices.Concat(r.Prompt, r.Tokens)}
+	v.rows = min(chunk, max(1, mostLogits/m.Config().Vocab))
+	var err error
+	if v.s, err = m.NewSession(1, len(v.tokens)); err != nil {
+		return nil, err
+	}
+	v.text = v.s.NewText()
+	return v, nil
+}
+
+// read reads the tokens up to the one before n, and returns the logits that are wanted.
+func (v *verification) read(ctx context.Context, n int, rows decoder.Rows) ([]float32, error) {
+	if n == v.text.Len() {
+		return nil, nil
+	}
+	logits, err := v.s.Forward(ctx, decoder.Step{Text: v.text, Tokens: v.tokens[v.text.Len():n], Logits: rows})
+	if err != nil {
+		return nil, err
+	}
+	return logits[0], nil
+}
+
+// all verifies all tokens.
+func (v *verification) all(ctx context.Context) error {
+	c, err := v.m.Continue(v.r.options())
+	if err != nil {
+		return err
+	}
+	prompt, vocab := len(v.r.Prompt), v.m.Config().Vocab
+	if _, err := v.read(ctx, prompt-1, decoder.None); err != nil {
+		return err
+	}
+	var hashes chain
+	var text strings.Builder
+	for i := 0; i < len(v.r.Tokens); {
+		n := min(v.rows, len(v.r.Tokens)-i)
+		logits, err := v.read(ctx, prompt+i+n-1, decoder.All)
+		if err != nil {
+			return err
+		}
+		for ; n > 0; n-- {
+			grown, err := v.token(c, &hashes, i, logits[:vocab])
+			if err != nil {
+				return err
+			}
+			text.WriteString(grown)
+			logits, i = logits[vocab:], i+1
+		}
+	}
+	if text.String() != v.r.Text {
+		return &Mismatch{"text", -1, fmt.Sprintf("%.60q", v.r.Text), fmt.Sprintf("%.60q, which the tokens give", text.String())}
+	}
+	return nil
+}
+
+// spots verifies the tokens at some places, in ascending order.
+func (v *verification) spots(ctx context.Context, places []int) error {
+	for _, i := range places {
+		logits, err := v.read(ctx, len(v.r.Prompt)+i, decoder.Last)
+		if err != nil {
+			return err
+		}
+		c, err := v.m.Continue(v.r.options())
+		if err != nil {
+			return err
+		}
+		if _, err := c.Skip(len(v.r.Prompt), v.r.Tokens[:i]); err != nil {
+			return &Mismatch{"tokens", i, "a token after the end of the text", "none: " + err.Error()}
+		}
+		hashes := chain{}
+		if i > 0 {
+			hashes.last = v.r.Hashes[i-1]
+		}
+		if _, err := v.token(c, &hashes, i, logits); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// token verifies the token at a place, and returns what the text grows by.
+func (v *verification) token(c *decoder.Continuation, hashes *chain, i int, logits []float32) (string, error) {
+	if h := hashes.add(logits); h != v.r.Hashes[i] {
+		return "", &Mismatch{"hashes", i, v.r.Hashes[i].String(), h.String() + ", of the logits"}
+	}
+	t, err := c.Next(v.tokens[:len(v.r.Prompt)+i], logits)
+	if ended := new(decoder.OptionError); errors.As(err, &ended) {
+		return "", &Mismatch{"tokens", i, "a token after the end of the text", "none: " + err.Error()}
+	}
+	if err != nil {
+		return "", err
+	}
+	if t.ID != v.r.Tokens[i] {
+		return "", &Mismatch{"tokens", i, fmt.Sprint(v.r.Tokens[i]), fmt.Sprintf("%d, by the logits, the sampler and its seed", t.ID)}
+	}
+	if last := i == len(v.r.Tokens)-1; last && t.End.String() != v.r.End {
+		return "", &Mismatch{"end", -1, fmt.Sprintf("%.20q", v.r.End), fmt.Sprintf("%q", t.End)}
+	} else if !last && t.End != decoder.Going {
+		return "", &Mismatch{"tokens", i + 1, "a token after the end of the text", "none: " + t.End.String()}
+	}
+	return t.Text, nil
+}
