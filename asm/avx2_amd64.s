@@ -25520,6 +25520,1000 @@ done:
 	VZEROUPPER
 	RET
 
+// func roundAVX2(dst []float32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+// Requires: AVX, AVX2
+TEXT ·roundAVX2(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
+	MOVQ    s_base+24(FP), AX
+	MOVQ    ld+48(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    n+56(FP), DX
+	MOVQ    scales_base+64(FP), BX
+	MOVQ    lsc+88(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    unit_base+104(FP), DI
+	MOVQ    dst_base+0(FP), R8
+	MOVQ    unit_len+112(FP), R9
+
+	// One vector of lanes.
+lanes:
+	VPXOR   Y0, Y0, Y0
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y1
+	MOVQ    AX, R10
+	MOVQ    BX, R11
+	MOVQ    DX, R12
+
+largest:
+	VBROADCASTSS (R11), Y2
+	VMULPS       (R10), Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPMAXUD      Y2, Y0, Y0
+	ADDQ         CX, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          largest
+	MOVQ         bits+96(FP), R10
+	VMOVD        R10, X1
+	VPBROADCASTD X1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPAND        const7f800000AVX2<>+0(SB), Y0, Y3
+	VPSUBD       Y1, Y3, Y3
+	VPADDD       const0bc00000AVX2<>+0(SB), Y3, Y1
+	VPCMPGTD     const717fffffAVX2<>+0(SB), Y0, Y2
+	VPCMPGTD     const0d7fffffAVX2<>+0(SB), Y0, Y0
+	VPANDN       Y0, Y2, Y0
+	VPAND        const7fc00000AVX2<>+0(SB), Y2, Y2
+	VPAND        Y0, Y3, Y3
+	VPOR         Y2, Y3, Y3
+	VMOVUPS      Y3, (DI)
+	MOVQ         AX, R10
+	MOVQ         BX, R11
+	MOVQ         DX, R12
+	MOVQ         R8, R13
+
+row:
+	VBROADCASTSS (R11), Y3
+	VMULPS       (R10), Y3, Y3
+	VADDPS       Y1, Y3, Y3
+	VSUBPS       Y1, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPOR         Y2, Y3, Y3
+	VMOVUPS      Y3, (R13)
+	ADDQ         CX, R13
+	ADDQ         CX, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          row
+	ADDQ         $0x00000020, R8
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, DI
+	SUBQ         $0x00000008, R9
+	JNZ          lanes
+	VZEROUPPER
+	RET
+
+DATA const7f800000AVX2<>+0(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+4(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+8(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+12(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+16(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+20(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+24(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+28(SB)/4, $0x7f800000
+GLOBL const7f800000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const0bc00000AVX2<>+0(SB)/4, $0x0bc00000
+DATA const0bc00000AVX2<>+4(SB)/4, $0x0bc00000
+DATA const0bc00000AVX2<>+8(SB)/4, $0x0bc00000
+DATA const0bc00000AVX2<>+12(SB)/4, $0x0bc00000
+DATA const0bc00000AVX2<>+16(SB)/4, $0x0bc00000
+DATA const0bc00000AVX2<>+20(SB)/4, $0x0bc00000
+DATA const0bc00000AVX2<>+24(SB)/4, $0x0bc00000
+DATA const0bc00000AVX2<>+28(SB)/4, $0x0bc00000
+GLOBL const0bc00000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const717fffffAVX2<>+0(SB)/4, $0x717fffff
+DATA const717fffffAVX2<>+4(SB)/4, $0x717fffff
+DATA const717fffffAVX2<>+8(SB)/4, $0x717fffff
+DATA const717fffffAVX2<>+12(SB)/4, $0x717fffff
+DATA const717fffffAVX2<>+16(SB)/4, $0x717fffff
+DATA const717fffffAVX2<>+20(SB)/4, $0x717fffff
+DATA const717fffffAVX2<>+24(SB)/4, $0x717fffff
+DATA const717fffffAVX2<>+28(SB)/4, $0x717fffff
+GLOBL const717fffffAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const0d7fffffAVX2<>+0(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX2<>+4(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX2<>+8(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX2<>+12(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX2<>+16(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX2<>+20(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX2<>+24(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX2<>+28(SB)/4, $0x0d7fffff
+GLOBL const0d7fffffAVX2<>(SB), RODATA|NOPTR, $32
+
+// func scaleRowsAVX2(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
+// Requires: AVX, FMA3
+TEXT ·scaleRowsAVX2(SB), NOSPLIT, $0-136
+	PCALIGN $0x40
+	MOVQ    s_base+0(FP), AX
+	MOVQ    ld+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    a_base+32(FP), DX
+	MOVQ    lda+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+64(FP), SI
+	MOVQ    scales_base+72(FP), DI
+	MOVQ    lsc+96(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    max_base+112(FP), R9
+	MOVQ    max_len+120(FP), R10
+
+	// One vector of lanes.
+lanes:
+	VMOVUPS (R9), Y0
+	MOVQ    AX, R11
+	MOVQ    DX, R12
+	MOVQ    DI, R13
+	MOVQ    SI, R14
+	CMPB    load+104(FP), $0x00
+	JNE     loads
+	TESTQ   R14, R14
+	JZ      rowend
+
+row:
+	VBROADCASTSS (R13), Y1
+	VMULPS       (R12), Y1, Y1
+	VMOVUPS      Y1, (R11)
+	VMAXPS       Y0, Y1, Y0
+	ADDQ         CX, R11
+	ADDQ         BX, R12
+	ADDQ         R8, R13
+	DECQ         R14
+	JNZ          row
+
+rowend:
+	JMP done
+
+loads:
+	TESTQ R14, R14
+	JZ    sumend
+
+sum:
+	VBROADCASTSS (R13), Y1
+	VMOVUPS      (R12), Y2
+	VFMADD213PS  (R11), Y2, Y1
+	VMOVUPS      Y1, (R11)
+	VMAXPS       Y0, Y1, Y0
+	ADDQ         CX, R11
+	ADDQ         BX, R12
+	ADDQ         R8, R13
+	DECQ         R14
+	JNZ          sum
+
+sumend:
+done:
+	VMOVUPS Y0, (R9)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, R9
+	SUBQ    $0x00000008, R10
+	JNZ     lanes
+	VZEROUPPER
+	RET
+
+// func skinnyQKCodesAVX2(a ukernel.QKCodesArgs)
+// Requires: AVX, AVX2, MMX+
+TEXT ·skinnyQKCodesAVX2(SB), NOSPLIT, $0-208
+	PCALIGN $0x40
+	MOVQ    a_S_base+0(FP), AX
+	MOVQ    a_Max_len+168(FP), CX
+	MOVQ    a_K_base+24(FP), DX
+	MOVQ    a_Ldk+48(FP), BX
+	MOVQ    a_Scales_base+56(FP), SI
+	MOVQ    a_Lsc+80(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    a_D+152(FP), R9
+	MOVQ    a_Next_base+184(FP), R10
+	SHLQ    $0x02, CX
+
+keys:
+	// The second key, or the first one again if it is the last.
+	XORQ R12, R12
+	CMPQ a_M+144(FP), $0x01
+	JE   one
+	INCQ R12
+
+one:
+	PREFETCHT0 (R10)
+	PREFETCHT0 (R10)(BX*1)
+	CMPQ       R9, $0x40
+	JLE        narrow
+	PREFETCHT0 64(R10)
+	PREFETCHT0 64(R10)(BX*1)
+
+narrow:
+	LEAQ (R10)(BX*2), R10
+	MOVQ a_Q_base+88(FP), R8
+	XORQ R11, R11
+
+queries:
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	MOVQ    BX, R13
+	IMULQ   R12, R13
+	ADDQ    DX, R13
+	XORQ    R14, R14
+	PCALIGN $0x40
+
+columns:
+	VPMOVSXBW      (DX)(R14*1), Y8
+	VPMOVSXBW      (R13)(R14*1), Y9
+	VMOVDQU        (R8), Y10
+	VPMADDWD       Y10, Y8, Y11
+	VPADDD         Y11, Y0, Y0
+	VPMADDWD       Y10, Y9, Y10
+	VPADDD         Y10, Y4, Y4
+	VMOVDQU        32(R8), Y10
+	VPMADDWD       Y10, Y8, Y11
+	VPADDD         Y11, Y1, Y1
+	VPMADDWD       Y10, Y9, Y10
+	VPADDD         Y10, Y5, Y5
+	VMOVDQU        64(R8), Y10
+	VPMADDWD       Y10, Y8, Y11
+	VPADDD         Y11, Y2, Y2
+	VPMADDWD       Y10, Y9, Y10
+	VPADDD         Y10, Y6, Y6
+	VMOVDQU        96(R8), Y10
+	VPMADDWD       Y10, Y8, Y8
+	VPADDD         Y8, Y3, Y3
+	VPMADDWD       Y10, Y9, Y10
+	VPADDD         Y10, Y7, Y7
+	ADDQ           $0x80, R8
+	ADDQ           $0x10, R14
+	CMPQ           R14, R9
+	JL             columns
+	VPUNPCKLDQ     Y1, Y0, Y8
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPADDD         Y8, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPADDD         Y1, Y2, Y2
+	VPUNPCKLQDQ    Y2, Y0, Y1
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPADDD         Y1, Y0, Y0
+	VPUNPCKLDQ     Y5, Y4, Y1
+	VPUNPCKHDQ     Y5, Y4, Y4
+	VPADDD         Y1, Y4, Y4
+	VPUNPCKLDQ     Y7, Y6, Y1
+	VPUNPCKHDQ     Y7, Y6, Y6
+	VPADDD         Y1, Y6, Y6
+	VPUNPCKLQDQ    Y6, Y4, Y1
+	VPUNPCKHQDQ    Y6, Y4, Y4
+	VPADDD         Y1, Y4, Y4
+	VPERM2I128     $0x20, Y4, Y0, Y1
+	VPERM2I128     $0x31, Y4, Y0, Y0
+	VPADDD         Y0, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	MOVQ           a_Unit_base+112(FP), R13
+	VBROADCASTF128 (R13)(R11*4), Y0
+	VMULPS         Y0, Y1, Y1
+	MOVQ           DI, R13
+	IMULQ          R12, R13
+	VBROADCASTSS   (SI), Y0
+	VBROADCASTSS   (SI)(R13*1), Y2
+	VBLENDPS       $0xf0, Y2, Y0, Y0
+	VMULPS         Y0, Y1, Y1
+	MOVQ           CX, R13
+	IMULQ          R12, R13
+	ADDQ           AX, R13
+	VEXTRACTF128   $0x01, Y1, X0
+	VMOVUPS        X1, (AX)(R11*4)
+	VMOVUPS        X0, (R13)(R11*4)
+	MOVQ           a_Max_base+160(FP), R13
+	VMOVUPS        (R13)(R11*4), X2
+	VMAXPS         X2, X1, X2
+	VMAXPS         X2, X0, X2
+	VMOVUPS        X2, (R13)(R11*4)
+	ADDQ           $0x04, R11
+	CMPQ           R11, a_N+136(FP)
+	JL             queries
+	LEAQ           (DX)(BX*2), DX
+	LEAQ           (AX)(CX*2), AX
+	LEAQ           (SI)(DI*2), SI
+	SUBQ           $0x02, a_M+144(FP)
+	JG             keys
+	VZEROUPPER
+	RET
+
+// func skinnyPVWeightsAVX2(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, unit []float32)
+// Requires: AVX, AVX2
+TEXT ·skinnyPVWeightsAVX2(SB), NOSPLIT, $0-120
+	PCALIGN $0x40
+	MOVQ    s_base+24(FP), AX
+	MOVQ    ld+48(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    n+56(FP), DX
+	MOVQ    scales_base+64(FP), BX
+	MOVQ    lsc+88(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    unit_base+96(FP), DI
+	MOVQ    pairs_base+0(FP), R8
+	MOVQ    unit_len+104(FP), R9
+	SHLQ    $0x02, R9
+	MOVQ    unit_len+104(FP), R10
+
+	// One vector of lanes.
+lanes:
+	VPXOR   Y0, Y0, Y0
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y1
+	MOVQ    AX, R11
+	MOVQ    BX, R12
+	MOVQ    DX, R13
+
+largest:
+	VBROADCASTSS (R12), Y2
+	VMULPS       (R11), Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPMAXUD      Y2, Y0, Y0
+	ADDQ         CX, R11
+	ADDQ         SI, R12
+	DECQ         R13
+	JNZ          largest
+	VMOVDQU      const05800000AVX2<>+0(SB), Y1
+	VPAND        const7f800000AVX2<>+0(SB), Y0, Y3
+	VPSUBD       Y1, Y3, Y3
+	VPADDD       const0bc00000AVX2<>+0(SB), Y3, Y1
+	VPCMPGTD     const717fffffAVX2<>+0(SB), Y0, Y2
+	VPCMPGTD     const0d7fffffAVX2<>+0(SB), Y0, Y0
+	VPANDN       Y0, Y2, Y0
+	VPAND        const7fc00000AVX2<>+0(SB), Y2, Y2
+	VPAND        Y0, Y3, Y3
+	VPOR         Y2, Y3, Y3
+	VMOVUPS      Y3, (DI)
+	MOVQ         AX, R11
+	MOVQ         BX, R12
+	MOVQ         DX, R13
+	MOVQ         R8, R14
+	SUBQ         $0x02, R13
+	JL           single
+
+pair:
+	VBROADCASTSS (R12), Y2
+	VMULPS       (R11), Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	ADDQ         CX, R11
+	ADDQ         SI, R12
+	VBROADCASTSS (R12), Y3
+	VMULPS       (R11), Y3, Y3
+	VADDPS       Y1, Y3, Y3
+	ADDQ         CX, R11
+	ADDQ         SI, R12
+	VPSLLD       $0x10, Y3, Y3
+	VPBLENDW     $0xaa, Y3, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVDQU      Y2, (R14)
+	ADDQ         R9, R14
+	SUBQ         $0x02, R13
+	JGE          pair
+
+single:
+	ADDQ         $0x02, R13
+	JZ           end
+	VBROADCASTSS (R12), Y2
+	VMULPS       (R11), Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	ADDQ         CX, R11
+	ADDQ         SI, R12
+	VPAND        const0000ffffAVX2<>+0(SB), Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVDQU      Y2, (R14)
+
+end:
+	ADDQ $0x00000020, R8
+	ADDQ $0x00000020, AX
+	ADDQ $0x00000020, DI
+	SUBQ $0x00000008, R10
+	JNZ  lanes
+	VZEROUPPER
+	RET
+
+DATA const05800000AVX2<>+0(SB)/4, $0x05800000
+DATA const05800000AVX2<>+4(SB)/4, $0x05800000
+DATA const05800000AVX2<>+8(SB)/4, $0x05800000
+DATA const05800000AVX2<>+12(SB)/4, $0x05800000
+DATA const05800000AVX2<>+16(SB)/4, $0x05800000
+DATA const05800000AVX2<>+20(SB)/4, $0x05800000
+DATA const05800000AVX2<>+24(SB)/4, $0x05800000
+DATA const05800000AVX2<>+28(SB)/4, $0x05800000
+GLOBL const05800000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func skinnyPVCodesAVX2(a ukernel.PVCodesArgs)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·skinnyPVCodesAVX2(SB), NOSPLIT, $0-176
+	PCALIGN $0x40
+	MOVQ    a_O_base+0(FP), AX
+	MOVQ    a_Ldo+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    a_V_base+32(FP), DX
+	MOVQ    a_Ldv+56(FP), BX
+	MOVQ    a_Pairs_base+64(FP), SI
+	MOVQ    a_Ldp+88(FP), DI
+	SHLQ    $0x02, DI
+
+queries:
+	MOVQ a_N+120(FP), R8
+	CMPQ R8, $0x04
+	JGE  queries4
+	CMPQ R8, $0x03
+	JGE  queries3
+	CMPQ R8, $0x02
+	JGE  queries2
+
+	// 1 queries.
+	XORQ R8, R8
+
+queries1columns:
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	LEAQ    (DX)(R8*1), R9
+	MOVQ    SI, R10
+	MOVQ    R8, R12
+	SHRQ    $0x04, R12
+	ANDQ    $0x01, R12
+	IMULQ   BX, R12
+	MOVQ    R8, R11
+	ANDQ    $-64, R11
+	ADDQ    R12, R11
+	MOVQ    a_Next_base+152(FP), R12
+	ADDQ    R12, R11
+	MOVQ    a_M+128(FP), R13
+	MOVQ    BX, R12
+	SHRQ    $0x01, R13
+	JZ      queries1odd
+	PCALIGN $0x40
+
+queries1pair:
+	VMOVDQU      (R9), X2
+	VPUNPCKLBW   (R9)(R12*1), X2, X3
+	VPUNPCKHBW   (R9)(R12*1), X2, X2
+	VPMOVSXBW    X3, Y3
+	VPMOVSXBW    X2, Y2
+	VPBROADCASTD (R10), Y4
+	VPMADDWD     Y4, Y3, Y3
+	VPADDD       Y3, Y0, Y0
+	VPMADDWD     Y4, Y2, Y4
+	VPADDD       Y4, Y1, Y1
+	LEAQ         (R9)(BX*2), R9
+	ADDQ         DI, R10
+	PREFETCHT0   (R11)
+	LEAQ         (R11)(BX*2), R11
+	DECQ         R13
+	JNZ          queries1pair
+
+queries1odd:
+	MOVQ a_M+128(FP), R13
+	ANDQ $0x01, R13
+	JZ   queries1sums
+
+	// A last row, whose second has weights of 0.
+	XORQ         R12, R12
+	VMOVDQU      (R9), X2
+	VPUNPCKLBW   (R9)(R12*1), X2, X3
+	VPUNPCKHBW   (R9)(R12*1), X2, X2
+	VPMOVSXBW    X3, Y3
+	VPMOVSXBW    X2, Y2
+	VPBROADCASTD (R10), Y4
+	VPMADDWD     Y4, Y3, Y3
+	VPADDD       Y3, Y0, Y0
+	VPMADDWD     Y4, Y2, Y4
+	VPADDD       Y4, Y1, Y1
+	LEAQ         (R9)(BX*2), R9
+	ADDQ         DI, R10
+
+queries1sums:
+	CMPB         a_Load+144(FP), $0x00
+	JNE          queries1loads
+	LEAQ         (AX)(R8*4), R9
+	MOVQ         a_Unit_base+96(FP), R10
+	VBROADCASTSS (R10), Y2
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      Y0, (R9)
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	JMP          queries1stored
+
+queries1loads:
+	LEAQ         (AX)(R8*4), R9
+	MOVQ         a_Unit_base+96(FP), R10
+	VBROADCASTSS (R10), Y2
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R9), Y2, Y0
+	VMOVUPS      Y0, (R9)
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R9), Y2, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+
+queries1stored:
+	ADDQ $0x10, R8
+	CMPQ R8, a_Dv+136(FP)
+	JL   queries1columns
+	JMP  next
+
+	// 2 queries.
+queries2:
+	XORQ R8, R8
+
+queries2columns:
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	LEAQ    (DX)(R8*1), R9
+	MOVQ    SI, R10
+	MOVQ    R8, R12
+	SHRQ    $0x04, R12
+	ANDQ    $0x01, R12
+	IMULQ   BX, R12
+	MOVQ    R8, R11
+	ANDQ    $-64, R11
+	ADDQ    R12, R11
+	MOVQ    a_Next_base+152(FP), R12
+	ADDQ    R12, R11
+	MOVQ    a_M+128(FP), R13
+	MOVQ    BX, R12
+	SHRQ    $0x01, R13
+	JZ      queries2odd
+	PCALIGN $0x40
+
+queries2pair:
+	VMOVDQU      (R9), X4
+	VPUNPCKLBW   (R9)(R12*1), X4, X5
+	VPUNPCKHBW   (R9)(R12*1), X4, X4
+	VPMOVSXBW    X5, Y5
+	VPMOVSXBW    X4, Y4
+	VPBROADCASTD (R10), Y6
+	VPMADDWD     Y6, Y5, Y7
+	VPADDD       Y7, Y0, Y0
+	VPMADDWD     Y6, Y4, Y6
+	VPADDD       Y6, Y2, Y2
+	VPBROADCASTD 4(R10), Y6
+	VPMADDWD     Y6, Y5, Y5
+	VPADDD       Y5, Y1, Y1
+	VPMADDWD     Y6, Y4, Y6
+	VPADDD       Y6, Y3, Y3
+	LEAQ         (R9)(BX*2), R9
+	ADDQ         DI, R10
+	PREFETCHT0   (R11)
+	LEAQ         (R11)(BX*2), R11
+	DECQ         R13
+	JNZ          queries2pair
+
+queries2odd:
+	MOVQ a_M+128(FP), R13
+	ANDQ $0x01, R13
+	JZ   queries2sums
+
+	// A last row, whose second has weights of 0.
+	XORQ         R12, R12
+	VMOVDQU      (R9), X4
+	VPUNPCKLBW   (R9)(R12*1), X4, X5
+	VPUNPCKHBW   (R9)(R12*1), X4, X4
+	VPMOVSXBW    X5, Y5
+	VPMOVSXBW    X4, Y4
+	VPBROADCASTD (R10), Y6
+	VPMADDWD     Y6, Y5, Y7
+	VPADDD       Y7, Y0, Y0
+	VPMADDWD     Y6, Y4, Y6
+	VPADDD       Y6, Y2, Y2
+	VPBROADCASTD 4(R10), Y6
+	VPMADDWD     Y6, Y5, Y5
+	VPADDD       Y5, Y1, Y1
+	VPMADDWD     Y6, Y4, Y6
+	VPADDD       Y6, Y3, Y3
+	LEAQ         (R9)(BX*2), R9
+	ADDQ         DI, R10
+
+queries2sums:
+	CMPB         a_Load+144(FP), $0x00
+	JNE          queries2loads
+	LEAQ         (AX)(R8*4), R9
+	MOVQ         a_Unit_base+96(FP), R10
+	VBROADCASTSS (R10), Y4
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y0, Y0
+	VMOVUPS      Y0, (R9)
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y2, Y2
+	VMOVUPS      Y2, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (R9)
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 32(R9)
+	ADDQ         CX, R9
+	JMP          queries2stored
+
+queries2loads:
+	LEAQ         (AX)(R8*4), R9
+	MOVQ         a_Unit_base+96(FP), R10
+	VBROADCASTSS (R10), Y4
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R9), Y4, Y0
+	VMOVUPS      Y0, (R9)
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  32(R9), Y4, Y2
+	VMOVUPS      Y2, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  (R9), Y0, Y1
+	VMOVUPS      Y1, (R9)
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R9), Y0, Y3
+	VMOVUPS      Y3, 32(R9)
+	ADDQ         CX, R9
+
+queries2stored:
+	ADDQ $0x10, R8
+	CMPQ R8, a_Dv+136(FP)
+	JL   queries2columns
+	JMP  next
+
+	// 3 queries.
+queries3:
+	XORQ R8, R8
+
+queries3columns:
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	LEAQ    (DX)(R8*1), R9
+	MOVQ    SI, R10
+	MOVQ    R8, R12
+	SHRQ    $0x04, R12
+	ANDQ    $0x01, R12
+	IMULQ   BX, R12
+	MOVQ    R8, R11
+	ANDQ    $-64, R11
+	ADDQ    R12, R11
+	MOVQ    a_Next_base+152(FP), R12
+	ADDQ    R12, R11
+	MOVQ    a_M+128(FP), R13
+	MOVQ    BX, R12
+	SHRQ    $0x01, R13
+	JZ      queries3odd
+	PCALIGN $0x40
+
+queries3pair:
+	VMOVDQU      (R9), X6
+	VPUNPCKLBW   (R9)(R12*1), X6, X7
+	VPUNPCKHBW   (R9)(R12*1), X6, X6
+	VPMOVSXBW    X7, Y7
+	VPMOVSXBW    X6, Y6
+	VPBROADCASTD (R10), Y8
+	VPMADDWD     Y8, Y7, Y9
+	VPADDD       Y9, Y0, Y0
+	VPMADDWD     Y8, Y6, Y8
+	VPADDD       Y8, Y3, Y3
+	VPBROADCASTD 4(R10), Y8
+	VPMADDWD     Y8, Y7, Y9
+	VPADDD       Y9, Y1, Y1
+	VPMADDWD     Y8, Y6, Y8
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 8(R10), Y8
+	VPMADDWD     Y8, Y7, Y7
+	VPADDD       Y7, Y2, Y2
+	VPMADDWD     Y8, Y6, Y8
+	VPADDD       Y8, Y5, Y5
+	LEAQ         (R9)(BX*2), R9
+	ADDQ         DI, R10
+	PREFETCHT0   (R11)
+	LEAQ         (R11)(BX*2), R11
+	DECQ         R13
+	JNZ          queries3pair
+
+queries3odd:
+	MOVQ a_M+128(FP), R13
+	ANDQ $0x01, R13
+	JZ   queries3sums
+
+	// A last row, whose second has weights of 0.
+	XORQ         R12, R12
+	VMOVDQU      (R9), X6
+	VPUNPCKLBW   (R9)(R12*1), X6, X7
+	VPUNPCKHBW   (R9)(R12*1), X6, X6
+	VPMOVSXBW    X7, Y7
+	VPMOVSXBW    X6, Y6
+	VPBROADCASTD (R10), Y8
+	VPMADDWD     Y8, Y7, Y9
+	VPADDD       Y9, Y0, Y0
+	VPMADDWD     Y8, Y6, Y8
+	VPADDD       Y8, Y3, Y3
+	VPBROADCASTD 4(R10), Y8
+	VPMADDWD     Y8, Y7, Y9
+	VPADDD       Y9, Y1, Y1
+	VPMADDWD     Y8, Y6, Y8
+	VPADDD       Y8, Y4, Y4
+	VPBROADCASTD 8(R10), Y8
+	VPMADDWD     Y8, Y7, Y7
+	VPADDD       Y7, Y2, Y2
+	VPMADDWD     Y8, Y6, Y8
+	VPADDD       Y8, Y5, Y5
+	LEAQ         (R9)(BX*2), R9
+	ADDQ         DI, R10
+
+queries3sums:
+	CMPB         a_Load+144(FP), $0x00
+	JNE          queries3loads
+	LEAQ         (AX)(R8*4), R9
+	MOVQ         a_Unit_base+96(FP), R10
+	VBROADCASTSS (R10), Y6
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y6, Y0, Y0
+	VMOVUPS      Y0, (R9)
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y6, Y3, Y3
+	VMOVUPS      Y3, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (R9)
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      Y4, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 8(R10), Y0
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, (R9)
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVUPS      Y5, 32(R9)
+	ADDQ         CX, R9
+	JMP          queries3stored
+
+queries3loads:
+	LEAQ         (AX)(R8*4), R9
+	MOVQ         a_Unit_base+96(FP), R10
+	VBROADCASTSS (R10), Y6
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R9), Y6, Y0
+	VMOVUPS      Y0, (R9)
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R9), Y6, Y3
+	VMOVUPS      Y3, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  (R9), Y0, Y1
+	VMOVUPS      Y1, (R9)
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  32(R9), Y0, Y4
+	VMOVUPS      Y4, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 8(R10), Y0
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R9), Y0, Y2
+	VMOVUPS      Y2, (R9)
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R9), Y0, Y5
+	VMOVUPS      Y5, 32(R9)
+	ADDQ         CX, R9
+
+queries3stored:
+	ADDQ $0x10, R8
+	CMPQ R8, a_Dv+136(FP)
+	JL   queries3columns
+	JMP  next
+
+	// 4 queries.
+queries4:
+	XORQ R8, R8
+
+queries4columns:
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	LEAQ    (DX)(R8*1), R9
+	MOVQ    SI, R10
+	MOVQ    R8, R12
+	SHRQ    $0x04, R12
+	ANDQ    $0x01, R12
+	IMULQ   BX, R12
+	MOVQ    R8, R11
+	ANDQ    $-64, R11
+	ADDQ    R12, R11
+	MOVQ    a_Next_base+152(FP), R12
+	ADDQ    R12, R11
+	MOVQ    a_M+128(FP), R13
+	MOVQ    BX, R12
+	SHRQ    $0x01, R13
+	JZ      queries4odd
+	PCALIGN $0x40
+
+queries4pair:
+	VMOVDQU      (R9), X8
+	VPUNPCKLBW   (R9)(R12*1), X8, X9
+	VPUNPCKHBW   (R9)(R12*1), X8, X8
+	VPMOVSXBW    X9, Y9
+	VPMOVSXBW    X8, Y8
+	VPBROADCASTD (R10), Y10
+	VPMADDWD     Y10, Y9, Y11
+	VPADDD       Y11, Y0, Y0
+	VPMADDWD     Y10, Y8, Y10
+	VPADDD       Y10, Y4, Y4
+	VPBROADCASTD 4(R10), Y10
+	VPMADDWD     Y10, Y9, Y11
+	VPADDD       Y11, Y1, Y1
+	VPMADDWD     Y10, Y8, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 8(R10), Y10
+	VPMADDWD     Y10, Y9, Y11
+	VPADDD       Y11, Y2, Y2
+	VPMADDWD     Y10, Y8, Y10
+	VPADDD       Y10, Y6, Y6
+	VPBROADCASTD 12(R10), Y10
+	VPMADDWD     Y10, Y9, Y9
+	VPADDD       Y9, Y3, Y3
+	VPMADDWD     Y10, Y8, Y10
+	VPADDD       Y10, Y7, Y7
+	LEAQ         (R9)(BX*2), R9
+	ADDQ         DI, R10
+	PREFETCHT0   (R11)
+	LEAQ         (R11)(BX*2), R11
+	DECQ         R13
+	JNZ          queries4pair
+
+queries4odd:
+	MOVQ a_M+128(FP), R13
+	ANDQ $0x01, R13
+	JZ   queries4sums
+
+	// A last row, whose second has weights of 0.
+	XORQ         R12, R12
+	VMOVDQU      (R9), X8
+	VPUNPCKLBW   (R9)(R12*1), X8, X9
+	VPUNPCKHBW   (R9)(R12*1), X8, X8
+	VPMOVSXBW    X9, Y9
+	VPMOVSXBW    X8, Y8
+	VPBROADCASTD (R10), Y10
+	VPMADDWD     Y10, Y9, Y11
+	VPADDD       Y11, Y0, Y0
+	VPMADDWD     Y10, Y8, Y10
+	VPADDD       Y10, Y4, Y4
+	VPBROADCASTD 4(R10), Y10
+	VPMADDWD     Y10, Y9, Y11
+	VPADDD       Y11, Y1, Y1
+	VPMADDWD     Y10, Y8, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 8(R10), Y10
+	VPMADDWD     Y10, Y9, Y11
+	VPADDD       Y11, Y2, Y2
+	VPMADDWD     Y10, Y8, Y10
+	VPADDD       Y10, Y6, Y6
+	VPBROADCASTD 12(R10), Y10
+	VPMADDWD     Y10, Y9, Y9
+	VPADDD       Y9, Y3, Y3
+	VPMADDWD     Y10, Y8, Y10
+	VPADDD       Y10, Y7, Y7
+	LEAQ         (R9)(BX*2), R9
+	ADDQ         DI, R10
+
+queries4sums:
+	CMPB         a_Load+144(FP), $0x00
+	JNE          queries4loads
+	LEAQ         (AX)(R8*4), R9
+	MOVQ         a_Unit_base+96(FP), R10
+	VBROADCASTSS (R10), Y8
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y8, Y0, Y0
+	VMOVUPS      Y0, (R9)
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y8, Y4, Y4
+	VMOVUPS      Y4, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (R9)
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVUPS      Y5, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 8(R10), Y0
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, (R9)
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VMOVUPS      Y6, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 12(R10), Y0
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, (R9)
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VMOVUPS      Y7, 32(R9)
+	ADDQ         CX, R9
+	JMP          queries4stored
+
+queries4loads:
+	LEAQ         (AX)(R8*4), R9
+	MOVQ         a_Unit_base+96(FP), R10
+	VBROADCASTSS (R10), Y8
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R9), Y8, Y0
+	VMOVUPS      Y0, (R9)
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  32(R9), Y8, Y4
+	VMOVUPS      Y4, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  (R9), Y0, Y1
+	VMOVUPS      Y1, (R9)
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R9), Y0, Y5
+	VMOVUPS      Y5, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 8(R10), Y0
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R9), Y0, Y2
+	VMOVUPS      Y2, (R9)
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  32(R9), Y0, Y6
+	VMOVUPS      Y6, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 12(R10), Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  (R9), Y0, Y3
+	VMOVUPS      Y3, (R9)
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  32(R9), Y0, Y7
+	VMOVUPS      Y7, 32(R9)
+	ADDQ         CX, R9
+
+queries4stored:
+	ADDQ $0x10, R8
+	CMPQ R8, a_Dv+136(FP)
+	JL   queries4columns
+
+next:
+	// The next four queries.
+	MOVQ CX, R8
+	SHLQ $0x02, R8
+	ADDQ R8, AX
+	ADDQ $0x10, SI
+	ADDQ $0x10, a_Unit_base+96(FP)
+	SUBQ $0x04, a_N+120(FP)
+	JG   queries
+	VZEROUPPER
+	RET
+
 // func widenF16AVX2(dst []float32, ldd int, src []byte, lds int, n int, d int)
 // Requires: AVX, F16C
 TEXT ·widenF16AVX2(SB), NOSPLIT, $0-80
@@ -26300,16 +27294,6 @@ DATA const43f00000AVX2<>+20(SB)/4, $0x43f00000
 DATA const43f00000AVX2<>+24(SB)/4, $0x43f00000
 DATA const43f00000AVX2<>+28(SB)/4, $0x43f00000
 GLOBL const43f00000AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const7f800000AVX2<>+0(SB)/4, $0x7f800000
-DATA const7f800000AVX2<>+4(SB)/4, $0x7f800000
-DATA const7f800000AVX2<>+8(SB)/4, $0x7f800000
-DATA const7f800000AVX2<>+12(SB)/4, $0x7f800000
-DATA const7f800000AVX2<>+16(SB)/4, $0x7f800000
-DATA const7f800000AVX2<>+20(SB)/4, $0x7f800000
-DATA const7f800000AVX2<>+24(SB)/4, $0x7f800000
-DATA const7f800000AVX2<>+28(SB)/4, $0x7f800000
-GLOBL const7f800000AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const0a000000AVX2<>+0(SB)/4, $0x0a000000
 DATA const0a000000AVX2<>+4(SB)/4, $0x0a000000

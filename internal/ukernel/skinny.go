@@ -76,7 +76,8 @@ type SkinnyKernels struct {
 	// PVCodes is the product of n lanes of such integers with m rows of V, 1 ≤ m ≤ ValueSegment. dv
 	// is a multiple of SkinnyGroup.
 	//
-	//	o[i·ldo+e] = fma(float32(sum of p[j][i]·v[j·ldv+e], j < m), unit[i], o[i·ldo+e]), or unless load is true +0
+	//	x          = float32(sum of p[j][i]·v[j·ldv+e], j < m)
+	//	o[i·ldo+e] = x·unit[i], or with load fma(x, unit[i], o[i·ldo+e])
 	PVCodes func(a PVCodesArgs)
 
 	// Softmax is LaneKernels.Softmax for the first lanes of a tile: max and sum have
