@@ -299,12 +299,11 @@ func (f *keyCodes) tile() {
 	g.VPMOVSXBW(emit.Indexed(f.k, x, 1), k[0])
 	g.VPMOVSXBW(emit.Indexed(second, x, 1), k[1])
 	for i := range codeLanes {
-		q, p := g.Vec(), g.Vec()
-		g.VMOVDQU(emit.At(f.q, i*g.VecBytes()), q)
-		g.VPMADDWD(q, k[0], p)
-		g.VPADDD(p, acc[0][i], acc[0][i])
-		g.VPMADDWD(q, k[1], q)
-		g.VPADDD(q, acc[1][i], acc[1][i])
+		q, p := emit.At(f.q, i*g.VecBytes()), g.Vecs(2)
+		g.VPMADDWD(q, k[0], p[0])
+		g.VPMADDWD(q, k[1], p[1])
+		g.VPADDD(p[0], acc[0][i], acc[0][i])
+		g.VPADDD(p[1], acc[1][i], acc[1][i])
 	}
 	g.ADDQ(operand.Imm(uint64(codeLanes*g.VecBytes())), f.q)
 	g.ADDQ(operand.Imm(codeColumns), x)
@@ -363,8 +362,9 @@ func (f *keyCodes) store(x reg.VecVirtual) {
 	g.VMOVUPS(max, emit.Indexed(top, f.lane, 4))
 }
 
-// valueCodes takes 16 columns and up to four queries at a time, with columns in the lanes. Two rows of V lie
-// side by side, byte by byte, so that VPMADDWD adds their products.
+// valueCodes takes 16 columns and up to four queries at a time, with columns in the lanes. Words of two rows of V
+// are interleaved, so that VPMADDWD adds their products. Of each query one accumulator has columns 0-3
+// and 8-11 then, the other one the rest.
 func (g *gen) valueCodes() {
 	g.Kernel(spec.PVCodes)
 	f := &valueCodes{g: g, o: g.Slice("o"), ldo: g.Stride("ldo"), v: g.Slice("v"), ldv: g.Num("ldv"), pairs: g.Slice("pairs"), ldp: g.Stride("ldp"),
@@ -463,19 +463,17 @@ func (f *valueCodes) start() {
 // step emits the products of two rows.
 func (f *valueCodes) step(acc [2][]reg.VecVirtual) {
 	g := f.g
-	first, low, high := g.XMM(), g.XMM(), g.XMM()
-	g.VMOVDQU(emit.At(f.row, 0), first)
-	g.VPUNPCKLBW(emit.Indexed(f.row, f.second, 1), first, low)
-	g.VPUNPCKHBW(emit.Indexed(f.row, f.second, 1), first, high)
-	v := g.Vecs(2)
-	g.VPMOVSXBW(low, v[0])
-	g.VPMOVSXBW(high, v[1])
+	rows, v := g.Vecs(2), g.Vecs(2)
+	g.VPMOVSXBW(emit.At(f.row, 0), rows[0])
+	g.VPMOVSXBW(emit.Indexed(f.row, f.second, 1), rows[1])
+	g.VPUNPCKLWD(rows[1], rows[0], v[0])
+	g.VPUNPCKHWD(rows[1], rows[0], v[1])
 	for i := range acc[0] {
 		p, x := g.Vec(), g.Vec()
 		g.VPBROADCASTD(emit.At(f.pair, 4*i), p)
 		g.VPMADDWD(p, v[0], x)
-		g.VPADDD(x, acc[0][i], acc[0][i])
 		g.VPMADDWD(p, v[1], p)
+		g.VPADDD(x, acc[0][i], acc[0][i])
 		g.VPADDD(p, acc[1][i], acc[1][i])
 	}
 	g.LEAQ(emit.Indexed(f.row, f.ldv, 2), f.row)
@@ -492,8 +490,9 @@ func (f *valueCodes) store(acc [2][]reg.VecVirtual, name string) {
 		for i := range acc[0] {
 			u := g.Vec()
 			g.VBROADCASTSS(emit.At(unit, 4*i), u)
-			for half := range acc {
-				x := acc[half][i]
+			for half, order := range []uint64{0x20, 0x31} {
+				x := g.Vec()
+				g.VPERM2I128(operand.Imm(order), acc[1][i], acc[0][i], x)
 				m := emit.At(to, half*g.VecBytes())
 				g.VCVTDQ2PS(x, x)
 				do(u, x, m)
