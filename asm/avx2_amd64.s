@@ -25718,13 +25718,6 @@ TEXT ·skinnyQKCodesAVX2(SB), NOSPLIT, $0-208
 	SHLQ    $0x02, CX
 
 keys:
-	// The second key, or the first one again if it is the last.
-	XORQ R12, R12
-	CMPQ a_M+144(FP), $0x01
-	JE   one
-	INCQ R12
-
-one:
 	PREFETCHT0 (R10)
 	PREFETCHT0 (R10)(BX*1)
 	CMPQ       R9, $0x40
@@ -25734,47 +25727,63 @@ one:
 
 narrow:
 	LEAQ (R10)(BX*2), R10
+	CMPQ a_M+144(FP), $0x01
+	JNE  two
+
+	// A last key is the second one, too.
+	XORQ CX, CX
+	XORQ BX, BX
+	XORQ DI, DI
+
+two:
 	MOVQ a_Q_base+88(FP), R8
 	XORQ R11, R11
 
 queries:
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	VPXOR   Y6, Y6, Y6
-	VPXOR   Y7, Y7, Y7
-	MOVQ    BX, R13
-	IMULQ   R12, R13
-	ADDQ    DX, R13
-	XORQ    R14, R14
-	PCALIGN $0x40
+	LEAQ (DX)(BX*1), R12
+
+	// The first columns, then the others.
+	VPMOVSXBW (DX), Y3
+	VPMOVSXBW (R12), Y7
+	VPMADDWD  (R8), Y3, Y0
+	VPMADDWD  (R8), Y7, Y4
+	VPMADDWD  32(R8), Y3, Y1
+	VPMADDWD  32(R8), Y7, Y5
+	VPMADDWD  64(R8), Y3, Y2
+	VPMADDWD  64(R8), Y7, Y6
+	VPMADDWD  96(R8), Y3, Y3
+	VPMADDWD  96(R8), Y7, Y7
+	ADDQ      $0x80, R8
+	MOVQ      $0x00000010, R13
+	CMPQ      R13, R9
+	JGE       sums
+	PCALIGN   $0x40
 
 columns:
-	VPMOVSXBW      (DX)(R14*1), Y8
-	VPMOVSXBW      (R13)(R14*1), Y9
-	VPMADDWD       (R8), Y8, Y10
-	VPMADDWD       (R8), Y9, Y11
-	VPADDD         Y10, Y0, Y0
-	VPADDD         Y11, Y4, Y4
-	VPMADDWD       32(R8), Y8, Y10
-	VPMADDWD       32(R8), Y9, Y11
-	VPADDD         Y10, Y1, Y1
-	VPADDD         Y11, Y5, Y5
-	VPMADDWD       64(R8), Y8, Y10
-	VPMADDWD       64(R8), Y9, Y11
-	VPADDD         Y10, Y2, Y2
-	VPADDD         Y11, Y6, Y6
-	VPMADDWD       96(R8), Y8, Y8
-	VPMADDWD       96(R8), Y9, Y9
-	VPADDD         Y8, Y3, Y3
-	VPADDD         Y9, Y7, Y7
-	ADDQ           $0x80, R8
-	ADDQ           $0x10, R14
-	CMPQ           R14, R9
-	JL             columns
+	VPMOVSXBW (DX)(R13*1), Y8
+	VPMOVSXBW (R12)(R13*1), Y9
+	VPMADDWD  (R8), Y8, Y10
+	VPADDD    Y10, Y0, Y0
+	VPMADDWD  (R8), Y9, Y10
+	VPADDD    Y10, Y4, Y4
+	VPMADDWD  32(R8), Y8, Y10
+	VPADDD    Y10, Y1, Y1
+	VPMADDWD  32(R8), Y9, Y10
+	VPADDD    Y10, Y5, Y5
+	VPMADDWD  64(R8), Y8, Y10
+	VPADDD    Y10, Y2, Y2
+	VPMADDWD  64(R8), Y9, Y10
+	VPADDD    Y10, Y6, Y6
+	VPMADDWD  96(R8), Y8, Y8
+	VPADDD    Y8, Y3, Y3
+	VPMADDWD  96(R8), Y9, Y8
+	VPADDD    Y8, Y7, Y7
+	ADDQ      $0x80, R8
+	ADDQ      $0x10, R13
+	CMPQ      R13, R9
+	JL        columns
+
+sums:
 	VPUNPCKLDQ     Y1, Y0, Y8
 	VPUNPCKHDQ     Y1, Y0, Y0
 	VPADDD         Y8, Y0, Y0
@@ -25797,26 +25806,22 @@ columns:
 	VPERM2I128     $0x31, Y4, Y0, Y0
 	VPADDD         Y0, Y1, Y1
 	VCVTDQ2PS      Y1, Y1
-	MOVQ           a_Unit_base+112(FP), R13
-	VBROADCASTF128 (R13)(R11*4), Y0
+	MOVQ           a_Unit_base+112(FP), R12
+	VBROADCASTF128 (R12)(R11*4), Y0
 	VMULPS         Y0, Y1, Y1
-	MOVQ           DI, R13
-	IMULQ          R12, R13
 	VBROADCASTSS   (SI), Y0
-	VBROADCASTSS   (SI)(R13*1), Y2
+	VBROADCASTSS   (SI)(DI*1), Y2
 	VBLENDPS       $0xf0, Y2, Y0, Y0
 	VMULPS         Y0, Y1, Y1
-	MOVQ           CX, R13
-	IMULQ          R12, R13
-	ADDQ           AX, R13
+	LEAQ           (AX)(CX*1), R12
 	VEXTRACTF128   $0x01, Y1, X0
 	VMOVUPS        X1, (AX)(R11*4)
-	VMOVUPS        X0, (R13)(R11*4)
-	MOVQ           a_Max_base+160(FP), R13
-	VMOVUPS        (R13)(R11*4), X2
+	VMOVUPS        X0, (R12)(R11*4)
+	MOVQ           a_Max_base+160(FP), R12
+	VMOVUPS        (R12)(R11*4), X2
 	VMAXPS         X2, X1, X2
 	VMAXPS         X2, X0, X2
-	VMOVUPS        X2, (R13)(R11*4)
+	VMOVUPS        X2, (R12)(R11*4)
 	ADDQ           $0x04, R11
 	CMPQ           R11, a_N+136(FP)
 	JL             queries

@@ -228,16 +228,17 @@ func (g *gen) scaleRows() {
 func (g *gen) keyCodes() {
 	g.Kernel(spec.QKCodes)
 	f := &keyCodes{g: g, s: g.Slice("s"), w: g.SliceLen("max"), k: g.Slice("k"), ldk: g.Num("ldk"), scale: g.Slice("scales"), lsc: g.Stride("lsc"),
-		q: g.GP64(), d: g.Num("d"), next: g.Slice("next"), lane: g.GP64(), key1: g.GP64(), left: g.Argument("m")}
+		q: g.GP64(), d: g.Num("d"), next: g.Slice("next"), lane: g.GP64(), left: g.Argument("m")}
 	g.SHLQ(operand.Imm(2), f.w)
 	g.Label("keys")
-	g.Comment("The second key, or the first one again if it is the last.")
-	g.XORQ(f.key1, f.key1)
-	g.CMPQ(f.left, operand.Imm(1))
-	g.JE(operand.LabelRef("one"))
-	g.INCQ(f.key1)
-	g.Label("one")
 	f.prefetch()
+	g.CMPQ(f.left, operand.Imm(1))
+	g.JNE(operand.LabelRef("two"))
+	g.Comment("A last key is the second one, too.")
+	for _, stride := range []reg.GPVirtual{f.w, f.ldk, f.lsc} {
+		g.XORQ(stride, stride)
+	}
+	g.Label("two")
 	g.MOVQ(g.Memory(g.Param("q").Base()), f.q)
 	g.XORQ(f.lane, f.lane)
 	g.Label("queries")
@@ -262,7 +263,6 @@ type keyCodes struct {
 	q, d   reg.GPVirtual
 	next   reg.GPVirtual
 	lane   reg.GPVirtual // first query
-	key1   reg.GPVirtual // 0 if there is no key 1
 	left   operand.Mem
 }
 
@@ -283,34 +283,39 @@ func (f *keyCodes) prefetch() {
 func (f *keyCodes) tile() {
 	g := f.g
 	acc := [2][]reg.VecVirtual{g.Vecs(codeLanes), g.Vecs(codeLanes)}
-	for _, a := range acc {
-		for _, v := range a {
-			g.VPXOR(v, v, v)
-		}
-	}
 	second, x := g.GP64(), g.GP64()
-	g.MOVQ(f.ldk, second)
-	g.IMULQ(f.key1, second)
-	g.ADDQ(f.k, second)
-	g.XORQ(x, x)
+	g.LEAQ(emit.Indexed(f.k, f.ldk, 1), second)
+	g.Comment("The first columns, then the others.")
+	f.step(emit.At(f.k, 0), emit.At(second, 0), func(i, key int, q operand.Mem, k reg.VecVirtual) { g.VPMADDWD(q, k, acc[key][i]) })
+	g.MOVQ(operand.U32(codeColumns), x)
+	g.CMPQ(x, f.d)
+	g.JGE(operand.LabelRef("sums"))
 	g.AlignLoop()
 	g.Label("columns")
-	k := g.Vecs(2)
-	g.VPMOVSXBW(emit.Indexed(f.k, x, 1), k[0])
-	g.VPMOVSXBW(emit.Indexed(second, x, 1), k[1])
-	for i := range codeLanes {
-		q, p := emit.At(f.q, i*g.VecBytes()), g.Vecs(2)
-		g.VPMADDWD(q, k[0], p[0])
-		g.VPMADDWD(q, k[1], p[1])
-		g.VPADDD(p[0], acc[0][i], acc[0][i])
-		g.VPADDD(p[1], acc[1][i], acc[1][i])
-	}
-	g.ADDQ(operand.Imm(uint64(codeLanes*g.VecBytes())), f.q)
+	f.step(emit.Indexed(f.k, x, 1), emit.Indexed(second, x, 1), func(i, key int, q operand.Mem, k reg.VecVirtual) {
+		p := g.Vec()
+		g.VPMADDWD(q, k, p)
+		g.VPADDD(p, acc[key][i], acc[key][i])
+	})
 	g.ADDQ(operand.Imm(codeColumns), x)
 	g.CMPQ(x, f.d)
 	g.JL(operand.LabelRef("columns"))
+	g.Label("sums")
 	sums := f.sums(acc)
 	f.store(sums)
+}
+
+// step emits the products of some columns of two keys and four queries.
+func (f *keyCodes) step(key0, key1 operand.Mem, product func(i, key int, q operand.Mem, k reg.VecVirtual)) {
+	g, k := f.g, f.g.Vecs(2)
+	g.VPMOVSXBW(key0, k[0])
+	g.VPMOVSXBW(key1, k[1])
+	for i := range codeLanes {
+		q := emit.At(f.q, i*g.VecBytes())
+		product(i, 0, q, k[0])
+		product(i, 1, q, k[1])
+	}
+	g.ADDQ(operand.Imm(uint64(codeLanes*g.VecBytes())), f.q)
 }
 
 // sums adds up the lanes of accumulators.
@@ -342,15 +347,11 @@ func (f *keyCodes) store(x reg.VecVirtual) {
 	p, to := g.Slice("unit"), g.GP64()
 	g.VBROADCASTF128(emit.Indexed(p, f.lane, 4), unit)
 	g.VMULPS(unit, x, x)
-	g.MOVQ(f.lsc, to)
-	g.IMULQ(f.key1, to)
 	g.VBROADCASTSS(emit.At(f.scale, 0), scale)
-	g.VBROADCASTSS(emit.Indexed(f.scale, to, 1), other)
+	g.VBROADCASTSS(emit.Indexed(f.scale, f.lsc, 1), other)
 	g.VBLENDPS(operand.Imm(0xf0), other, scale, scale)
 	g.VMULPS(scale, x, x)
-	g.MOVQ(f.w, to)
-	g.IMULQ(f.key1, to)
-	g.ADDQ(f.s, to)
+	g.LEAQ(emit.Indexed(f.s, f.w, 1), to)
 	upper, max := g.XMM(), g.XMM()
 	g.VEXTRACTF128(operand.Imm(1), x, upper)
 	g.VMOVUPS(x.AsX(), emit.Indexed(f.s, f.lane, 4))
