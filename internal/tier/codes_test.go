@@ -101,11 +101,18 @@ func (c roundCase) arguments(a *testutil.Arena, r *testutil.Rand, w int) (s, sca
 	c.values.Fill(r, s, c.n, w, w+c.gap)
 	for j := range c.n {
 		for lane := range w {
-			s[j*(w+c.gap)+lane] *= c.far
+			x := &s[j*(w+c.gap)+lane]
+			if c.n%3 == 0 { // many ties
+				*x = float32(r.IntN(1<<13) - 1<<12)
+			}
+			*x *= c.far
 		}
 	}
 	scales = a.Vector("scales", (c.n-1)*c.lsc+1, 0)
 	testutil.Dyadics.Fill(r, scales, 1, len(scales), len(scales))
+	if c.n%3 == 0 {
+		copy(scales, testutil.Filled(len(scales), 0.5))
+	}
 	return s, scales, a.Vector("unit", w, testutil.NaN)
 }
 
