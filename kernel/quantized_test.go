@@ -59,3 +59,48 @@ func TestQuantized(t *testing.T) {
 		})
 	}
 }
+
+// TestQuantizedRagged: in a batch, a sequence of one query has the bits of a call of its own, beside one of many.
+func TestQuantizedRagged(t *testing.T) {
+	const heads, keys, d = 4, 70, 64
+	starts := []int{0, 20, 21}
+	r := testutil.Rand(1)
+	data := make([]float32, starts[2]*heads*d)
+	r.Fill(data)
+	codes, scales := make([]int8, 2*keys*d), make([]float32, 2*keys)
+	for i := range codes {
+		codes[i] = int8(r.Uint64())
+	}
+	r.Fill(scales)
+	kv := func(b, n int) kernel.Tensor {
+		s := kernel.BHLD(scales[b*keys:(b+n)*keys], n, 1, keys, 1)
+		return kernel.BHLD(codes[b*keys*d:(b+n)*keys*d], n, 1, keys, d).Scaled(&s)
+	}
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		o := kernel.Options{Exec: kernel.Exec{Tier: tier}, Quantized: true}
+		got, want := make([]float32, len(data)), make([]float32, len(data))
+		if err := kernel.Attention(kernel.Ragged(got, starts, heads, d), kernel.Ragged(data, starts, heads, d), kv(0, 2), kv(0, 2), o); err != nil {
+			t.Fatal(err)
+		}
+		for b, n := range []int{20, 1} {
+			part := func(x []float32) kernel.Tensor { return kernel.BLHD(x[starts[b]*heads*d:][:n*heads*d], 1, n, heads, d) }
+			if err := kernel.Attention(part(want), part(data), kv(b, 1), kv(b, 1), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		testutil.CheckBits(t, "out", got, want)
+	})
+}
+
+// TestQuantizedErrors: keys and values must be integers, scores products, and there are no gradients.
+func TestQuantizedErrors(t *testing.T) {
+	c := contracttest.Case{B: 1, H: 1, HKV: 1, Lq: 1, Lk: 3, D: 4, Dv: 4}
+	for _, types := range []contracttest.Types{contracttest.Uniform(kernel.Float32), contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Float16, kernel.Float32), contracttest.TypesOf(kernel.Float32, kernel.Float32, kernel.Int4, kernel.Float32)} {
+		c := c.With(types)
+		q, k, v := c.Typed(c.Inputs())
+		contracttest.CheckArgument(t, types.String(), kernel.Attention(c.Out(), q, k, v, kernel.Options{Quantized: true}), "Options.Quantized", "k and v of int8 or int4")
+	}
+	c = c.With(contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32))
+	q, k, v := c.Typed(c.Inputs())
+	contracttest.CheckArgument(t, "additive", kernel.Additive(c.Out(), q, k, v, make([]float32, c.D), kernel.Options{Quantized: true}), "Options.Quantized", "false")
+}

@@ -33,7 +33,7 @@ func hasRowCodes(x *view.Tensor) bool {
 
 // codesOfQueries returns the number of integers of a tile's queries.
 func (j *Job) codesOfQueries(lanes int) int {
-	if !j.fitsCodes() {
+	if !j.plan.shape.codes {
 		return 0
 	}
 	return ints.CeilDiv(lanes, codeLanes) * codeLanes * j.d()
@@ -46,7 +46,7 @@ const codeLanes, codeStep = 4, 16
 func (s *scratch) fitQuantized(j *Job) {
 	m, lanes := &s.memory, j.plan.lanes
 	parallel.Fit(m, &s.roundedUsage, &s.rounded, BlockKeys*lanes, rows.Aligned)
-	if j.plan.shape.skinny {
+	if j.plan.shape.codes { // also if only some batch rows have few queries
 		parallel.Fit(m, &s.pairsUsage, &s.pairs, contract.ValueSegment/2*lanes, parallel.Make[int32])
 		parallel.Fit(m, &s.values.codesUsage, &s.values.codes, contract.ValueSegment*j.dv(), parallel.Make[int8])
 	}

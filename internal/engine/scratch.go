@@ -105,6 +105,7 @@ type shape struct {
 	rows           bool // queries or outputs pass through scratch memory
 	scoreMod       bool
 	quantized      bool
+	codes          bool // tiles of few rows take kernels for integers, see quantized.go
 }
 
 // shapeOf returns the shape of the call, for tasks of at most so many tiles and lanes.
@@ -114,6 +115,6 @@ func (j *Job) shapeOf(lanes, tiles int) shape {
 		kType: j.Call.K.DType(), vType: j.Call.V.DType(), kPaged: j.Call.K.IsPaged(), vPaged: j.Call.V.IsPaged(),
 		skinny:   j.isSkinny(j.rows()),
 		rows:     j.Call.Q.DType() != view.Float32 || j.Call.Out.DType() != view.Float32 || j.Call.Partial.isSet(),
-		scoreMod: j.Call.ScoreMod != nil, quantized: j.Call.Quantized,
+		scoreMod: j.Call.ScoreMod != nil, quantized: j.Call.Quantized, codes: j.Call.Quantized && j.fitsCodes(),
 	}
 }
