@@ -2,11 +2,13 @@ package kernel_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
 )
 
 // quantizedShapes are calls of few rows and of many, on one block and several, with groups, masks that begin
@@ -103,4 +105,81 @@ func TestQuantizedErrors(t *testing.T) {
 	c = c.With(contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32))
 	q, k, v := c.Typed(c.Inputs())
 	contracttest.CheckArgument(t, "additive", kernel.Additive(c.Out(), q, k, v, make([]float32, c.D), kernel.Options{Quantized: true}), "Options.Quantized", "false")
+}
+
+// TestQuantizedAccuracy compares errors against float64, as shares of the root mean square of the outputs:
+// those of quantized calls with those of the same call in other types, and with queries and weights of 8
+// bits, as SageAttention has them (Zhang et al., arXiv:2410.02367: int8 queries with a scale, here one for each row,
+// and int8 weights in units of 1/127 of the largest). Keys with a mean in common lose by their own rounding.
+func TestQuantizedAccuracy(t *testing.T) {
+	c := contracttest.Case{B: 1, H: 4, HKV: 1, Lq: 16, Lk: 1024, D: 128, Dv: 128, Seed: 3}
+	for _, mean := range []float32{0, 4} {
+		q, k, v := c.Inputs()
+		contracttest.EachRow(&k, func(_, _, _ int, row []float32) {
+			for d := range row {
+				row[d] += mean
+			}
+		})
+		size := outputSize(c, q, k, v)
+		relative := func(q8, k8, v8 kernel.Tensor, quantized bool) float64 {
+			out := c.Run(t, q8, k8, v8, kernel.Options{Quantized: quantized})
+			_, rms := oracleError(c, &out, q, k, v)
+			return rms / size
+		}
+		half := func(x kernel.Tensor) kernel.Tensor { return contracttest.As(x, kernel.BFloat16) }
+		bytes := c.Output(c.Dv)
+		eightBits(c, &bytes, q, k, v)
+		_, rms := oracleError(c, &bytes, q, k, v)
+		float32s, bf16, int8s, all, sage := relative(q, k, v, false), relative(half(q), half(k), half(v), false), relative(q, int8Rows(k), int8Rows(v), false), relative(q, int8Rows(k), int8Rows(v), true), rms/size
+		t.Logf("keys with a mean of %v: error in float32 %.1e, bfloat16 %.1e, int8 keys and values %.2e, quantized %.2e, with queries and weights of 8 bits %.2e", mean, float32s, bf16, int8s, all, sage)
+		if !(all <= 1.05*int8s && all < sage) {
+			t.Errorf("keys with a mean of %v: the error of quantized calls is %v, want at most 1.05 times the %v of int8 keys and values, and less than the %v of 8 bits throughout", mean, all, int8s, sage)
+		}
+	}
+}
+
+// int8Rows returns a tensor whose rows lie side by side as int8 with a scale for each row.
+func int8Rows(x kernel.Tensor) kernel.Tensor {
+	shape, data := x.Shape(), contracttest.Floats(x)
+	codes, scales := make([]int8, len(data)), make([]float32, len(data)/shape[3])
+	if err := numeric.QuantizeInt8(codes, scales, data, shape[3]); err != nil {
+		panic(err) // the numbers are finite
+	}
+	s := kernel.BHLD(scales, shape[0], shape[1], shape[2], 1)
+	return kernel.BHLD(codes, shape[0], shape[1], shape[2], shape[3]).Scaled(&s)
+}
+
+// outputSize returns the root mean square of the outputs of a call.
+func outputSize(c contracttest.Case, q, k, v kernel.Tensor) float64 {
+	zero := c.Output(c.Dv)
+	contracttest.EachRow(&zero, func(_, _, _ int, row []float32) { clear(row) })
+	_, rms := oracleError(c, &zero, q, k, v)
+	return rms
+}
+
+// eightBits sets out to attention with integers of 8 bits throughout, each row of q, k and v with a scale.
+func eightBits(c contracttest.Case, out *kernel.Tensor, q, k, v kernel.Tensor) {
+	narrow := func(x kernel.Tensor) kernel.Tensor { return contracttest.Widened(int8Rows(x)) }
+	q, k, v = narrow(q), narrow(k), narrow(v)
+	contracttest.EachRow(out, func(b, h, i int, row []float32) {
+		s, top, l := make([]float64, c.Lk), math.Inf(-1), 0.0
+		for j := range s {
+			for d, x := range contracttest.Row(&q, b, h, i) {
+				s[j] += float64(x) * float64(contracttest.Row(&k, b, h/(c.H/c.HKV), j)[d]) / math.Sqrt(float64(c.D))
+			}
+			top = max(top, s[j])
+		}
+		o := make([]float64, c.Dv)
+		for j := range s {
+			p := math.Exp(s[j] - top)
+			l += p
+			p = math.RoundToEven(p*127) / 127
+			for e, x := range contracttest.Row(&v, b, h/(c.H/c.HKV), j) {
+				o[e] += p * float64(x)
+			}
+		}
+		for e := range row {
+			row[e] = float32(o[e] / l)
+		}
+	})
 }
