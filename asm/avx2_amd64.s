@@ -25716,16 +25716,331 @@ TEXT ·skinnyQKCodesAVX2(SB), NOSPLIT, $0-208
 	MOVQ    a_D+152(FP), R9
 	MOVQ    a_Next_base+184(FP), R10
 	SHLQ    $0x02, CX
+	MOVQ    a_N+136(FP), R8
+	CMPQ    R8, $0x01
+	JE      few1
+	CMPQ    R8, $0x02
+	JE      few2
+	JMP     keys
+
+	// 8 keys by 1 queries.
+few1:
+	CMPQ       a_M+144(FP), $0x08
+	JL         few1rest
+	PREFETCHT0 (R10)
+	PREFETCHT0 (R10)(BX*1)
+	CMPQ       R9, $0x40
+	JLE        few10narrow
+	PREFETCHT0 64(R10)
+	PREFETCHT0 64(R10)(BX*1)
+
+few10narrow:
+	LEAQ       (R10)(BX*2), R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 (R10)(BX*1)
+	CMPQ       R9, $0x40
+	JLE        few11narrow
+	PREFETCHT0 64(R10)
+	PREFETCHT0 64(R10)(BX*1)
+
+few11narrow:
+	LEAQ       (R10)(BX*2), R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 (R10)(BX*1)
+	CMPQ       R9, $0x40
+	JLE        few12narrow
+	PREFETCHT0 64(R10)
+	PREFETCHT0 64(R10)(BX*1)
+
+few12narrow:
+	LEAQ       (R10)(BX*2), R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 (R10)(BX*1)
+	CMPQ       R9, $0x40
+	JLE        few13narrow
+	PREFETCHT0 64(R10)
+	PREFETCHT0 64(R10)(BX*1)
+
+few13narrow:
+	LEAQ    (R10)(BX*2), R10
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	LEAQ    (BX)(BX*2), R11
+	MOVQ    DX, R13
+	LEAQ    (DX)(BX*4), R14
+	MOVQ    a_Q_base+88(FP), R8
+	MOVQ    R9, R12
+	PCALIGN $0x40
+
+few1columns:
+	VMOVDQU      (R8), Y8
+	VPMOVSXBW    (R13), Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y0, Y0
+	VPMOVSXBW    (R13)(BX*1), Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y1, Y1
+	VPMOVSXBW    (R13)(BX*2), Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y2, Y2
+	VPMOVSXBW    (R13)(R11*1), Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y3, Y3
+	VPMOVSXBW    (R14), Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y4, Y4
+	VPMOVSXBW    (R14)(BX*1), Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VPMOVSXBW    (R14)(BX*2), Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPMOVSXBW    (R14)(R11*1), Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y7, Y7
+	ADDQ         $0x80, R8
+	ADDQ         $0x00000010, R13
+	ADDQ         $0x00000010, R14
+	SUBQ         $0x10, R12
+	JNZ          few1columns
+	VPUNPCKLDQ   Y1, Y0, Y8
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPADDD       Y8, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPADDD       Y1, Y2, Y2
+	VPUNPCKLQDQ  Y2, Y0, Y1
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPADDD       Y1, Y0, Y0
+	VPUNPCKLDQ   Y5, Y4, Y1
+	VPUNPCKHDQ   Y5, Y4, Y4
+	VPADDD       Y1, Y4, Y4
+	VPUNPCKLDQ   Y7, Y6, Y1
+	VPUNPCKHDQ   Y7, Y6, Y6
+	VPADDD       Y1, Y6, Y6
+	VPUNPCKLQDQ  Y6, Y4, Y1
+	VPUNPCKHQDQ  Y6, Y4, Y4
+	VPADDD       Y1, Y4, Y4
+	VPERM2I128   $0x20, Y4, Y0, Y1
+	VPERM2I128   $0x31, Y4, Y0, Y0
+	VPADDD       Y0, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	MOVQ         a_Unit_base+112(FP), R8
+	VBROADCASTSS (R8), Y0
+	VMULPS       Y0, Y1, Y1
+	VBROADCASTSS (SI), Y0
+	ADDQ         DI, SI
+	VBROADCASTSS (SI), Y2
+	ADDQ         DI, SI
+	VBLENDPS     $0x02, Y2, Y0, Y0
+	VBROADCASTSS (SI), Y2
+	ADDQ         DI, SI
+	VBLENDPS     $0x04, Y2, Y0, Y0
+	VBROADCASTSS (SI), Y2
+	ADDQ         DI, SI
+	VBLENDPS     $0x08, Y2, Y0, Y0
+	VBROADCASTSS (SI), Y2
+	ADDQ         DI, SI
+	VBLENDPS     $0x10, Y2, Y0, Y0
+	VBROADCASTSS (SI), Y2
+	ADDQ         DI, SI
+	VBLENDPS     $0x20, Y2, Y0, Y0
+	VBROADCASTSS (SI), Y2
+	ADDQ         DI, SI
+	VBLENDPS     $0x40, Y2, Y0, Y0
+	VBROADCASTSS (SI), Y2
+	ADDQ         DI, SI
+	VBLENDPS     $0x80, Y2, Y0, Y0
+	VMULPS       Y0, Y1, Y1
+	MOVQ         a_Max_base+160(FP), R8
+	VEXTRACTF128 $0x01, Y1, X0
+	VMOVUPS      (R8), X2
+	VPERMILPS    $0x00, X1, X3
+	VMOVUPS      X3, (AX)
+	VMAXPS       X2, X3, X2
+	ADDQ         CX, AX
+	VPERMILPS    $0x55, X1, X3
+	VMOVUPS      X3, (AX)
+	VMAXPS       X2, X3, X2
+	ADDQ         CX, AX
+	VPERMILPS    $0xaa, X1, X3
+	VMOVUPS      X3, (AX)
+	VMAXPS       X2, X3, X2
+	ADDQ         CX, AX
+	VPERMILPS    $0xff, X1, X1
+	VMOVUPS      X1, (AX)
+	VMAXPS       X2, X1, X2
+	ADDQ         CX, AX
+	VPERMILPS    $0x00, X0, X1
+	VMOVUPS      X1, (AX)
+	VMAXPS       X2, X1, X2
+	ADDQ         CX, AX
+	VPERMILPS    $0x55, X0, X1
+	VMOVUPS      X1, (AX)
+	VMAXPS       X2, X1, X2
+	ADDQ         CX, AX
+	VPERMILPS    $0xaa, X0, X1
+	VMOVUPS      X1, (AX)
+	VMAXPS       X2, X1, X2
+	ADDQ         CX, AX
+	VPERMILPS    $0xff, X0, X0
+	VMOVUPS      X0, (AX)
+	VMAXPS       X2, X0, X2
+	ADDQ         CX, AX
+	VMOVUPS      X2, (R8)
+	LEAQ         (DX)(BX*8), DX
+	SUBQ         $0x08, a_M+144(FP)
+	JMP          few1
+
+few1rest:
+	CMPQ a_M+144(FP), $0x00
+	JE   done
+	JMP  keys
+
+	// 4 keys by 2 queries.
+few2:
+	CMPQ       a_M+144(FP), $0x04
+	JL         few2rest
+	PREFETCHT0 (R10)
+	PREFETCHT0 (R10)(BX*1)
+	CMPQ       R9, $0x40
+	JLE        few20narrow
+	PREFETCHT0 64(R10)
+	PREFETCHT0 64(R10)(BX*1)
+
+few20narrow:
+	LEAQ       (R10)(BX*2), R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 (R10)(BX*1)
+	CMPQ       R9, $0x40
+	JLE        few21narrow
+	PREFETCHT0 64(R10)
+	PREFETCHT0 64(R10)(BX*1)
+
+few21narrow:
+	LEAQ    (R10)(BX*2), R10
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	LEAQ    (BX)(BX*2), R11
+	MOVQ    DX, R13
+	LEAQ    (DX)(BX*4), R8
+	MOVQ    a_Q_base+88(FP), R8
+	MOVQ    R9, R12
+	PCALIGN $0x40
+
+few2columns:
+	VMOVDQU      (R8), Y8
+	VMOVDQU      32(R8), Y9
+	VPMOVSXBW    (R13), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y0, Y0
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y1, Y1
+	VPMOVSXBW    (R13)(BX*1), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y2, Y2
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y3, Y3
+	VPMOVSXBW    (R13)(BX*2), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y4, Y4
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPMOVSXBW    (R13)(R11*1), Y10
+	VPMADDWD     Y8, Y10, Y8
+	VPADDD       Y8, Y6, Y6
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	ADDQ         $0x80, R8
+	ADDQ         $0x00000010, R13
+	SUBQ         $0x10, R12
+	JNZ          few2columns
+	VPUNPCKLDQ   Y1, Y0, Y8
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPADDD       Y8, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPADDD       Y1, Y2, Y2
+	VPUNPCKLQDQ  Y2, Y0, Y1
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPADDD       Y1, Y0, Y0
+	VPUNPCKLDQ   Y5, Y4, Y1
+	VPUNPCKHDQ   Y5, Y4, Y4
+	VPADDD       Y1, Y4, Y4
+	VPUNPCKLDQ   Y7, Y6, Y1
+	VPUNPCKHDQ   Y7, Y6, Y6
+	VPADDD       Y1, Y6, Y6
+	VPUNPCKLQDQ  Y6, Y4, Y1
+	VPUNPCKHQDQ  Y6, Y4, Y4
+	VPADDD       Y1, Y4, Y4
+	VPERM2I128   $0x20, Y4, Y0, Y1
+	VPERM2I128   $0x31, Y4, Y0, Y0
+	VPADDD       Y0, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	MOVQ         a_Unit_base+112(FP), R8
+	VBROADCASTSD (R8), Y0
+	VMULPS       Y0, Y1, Y1
+	VBROADCASTSS (SI), Y0
+	ADDQ         DI, SI
+	VBROADCASTSS (SI), Y2
+	ADDQ         DI, SI
+	VBLENDPS     $0x0c, Y2, Y0, Y0
+	VBROADCASTSS (SI), Y2
+	ADDQ         DI, SI
+	VBLENDPS     $0x30, Y2, Y0, Y0
+	VBROADCASTSS (SI), Y2
+	ADDQ         DI, SI
+	VBLENDPS     $0xc0, Y2, Y0, Y0
+	VMULPS       Y0, Y1, Y1
+	MOVQ         a_Max_base+160(FP), R8
+	VEXTRACTF128 $0x01, Y1, X0
+	VMOVUPS      (R8), X2
+	VPERMILPS    $0x54, X1, X3
+	VMOVUPS      X3, (AX)
+	VMAXPS       X2, X3, X2
+	ADDQ         CX, AX
+	VPERMILPS    $0xfe, X1, X1
+	VMOVUPS      X1, (AX)
+	VMAXPS       X2, X1, X2
+	ADDQ         CX, AX
+	VPERMILPS    $0x54, X0, X1
+	VMOVUPS      X1, (AX)
+	VMAXPS       X2, X1, X2
+	ADDQ         CX, AX
+	VPERMILPS    $0xfe, X0, X0
+	VMOVUPS      X0, (AX)
+	VMAXPS       X2, X0, X2
+	ADDQ         CX, AX
+	VMOVUPS      X2, (R8)
+	LEAQ         (DX)(BX*4), DX
+	SUBQ         $0x04, a_M+144(FP)
+	JMP          few2
+
+few2rest:
+	CMPQ a_M+144(FP), $0x00
+	JE   done
 
 keys:
 	PREFETCHT0 (R10)
 	PREFETCHT0 (R10)(BX*1)
 	CMPQ       R9, $0x40
-	JLE        narrow
+	JLE        keysnarrow
 	PREFETCHT0 64(R10)
 	PREFETCHT0 64(R10)(BX*1)
 
-narrow:
+keysnarrow:
 	LEAQ (R10)(BX*2), R10
 	CMPQ a_M+144(FP), $0x01
 	JNE  two
@@ -25830,6 +26145,8 @@ sums:
 	LEAQ           (SI)(DI*2), SI
 	SUBQ           $0x02, a_M+144(FP)
 	JG             keys
+
+done:
 	VZEROUPPER
 	RET
 

@@ -230,8 +230,17 @@ func (g *gen) keyCodes() {
 	f := &keyCodes{g: g, s: g.Slice("s"), w: g.SliceLen("max"), k: g.Slice("k"), ldk: g.Num("ldk"), scale: g.Slice("scales"), lsc: g.Stride("lsc"),
 		q: g.GP64(), d: g.Num("d"), next: g.Slice("next"), lane: g.GP64(), left: g.Argument("m")}
 	g.SHLQ(operand.Imm(2), f.w)
+	n := g.Num("n")
+	for queries := 1; queries <= fewQueries; queries++ {
+		g.CMPQ(n, operand.Imm(uint64(queries)))
+		g.JE(operand.LabelRef(fmt.Sprintf("few%d", queries)))
+	}
+	g.JMP(operand.LabelRef("keys"))
+	for queries := 1; queries <= fewQueries; queries++ {
+		f.few(queries)
+	}
 	g.Label("keys")
-	f.prefetch()
+	f.prefetch("keys")
 	g.CMPQ(f.left, operand.Imm(1))
 	g.JNE(operand.LabelRef("two"))
 	g.Comment("A last key is the second one, too.")
@@ -251,6 +260,7 @@ func (g *gen) keyCodes() {
 	g.LEAQ(emit.Indexed(f.scale, f.lsc, 2), f.scale)
 	g.SUBQ(operand.Imm(2), f.left)
 	g.JG(operand.LabelRef("keys"))
+	g.Label("done")
 	g.Return()
 }
 
@@ -267,16 +277,117 @@ type keyCodes struct {
 }
 
 // prefetch emits the prefetches of two later keys.
-func (f *keyCodes) prefetch() {
+func (f *keyCodes) prefetch(name string) {
 	g, next := f.g, f.next
 	g.PREFETCHT0(emit.At(next, 0))
 	g.PREFETCHT0(emit.Indexed(next, f.ldk, 1))
 	g.CMPQ(f.d, operand.Imm(spec.LineBytes))
-	g.JLE(operand.LabelRef("narrow"))
+	g.JLE(operand.LabelRef(name + "narrow"))
 	g.PREFETCHT0(emit.At(next, spec.LineBytes))
 	g.PREFETCHT0(emit.Indexed(next, f.ldk, 1).Offset(spec.LineBytes))
-	g.Label("narrow")
+	g.Label(name + "narrow")
 	g.LEAQ(emit.Indexed(next, f.ldk, 2), next)
+}
+
+// fewQueries is the most queries for which a tile has more keys instead: one query and 8 keys, or two and 4. Keys that are
+// left over take the tile of four queries, two of which repeat another one.
+const fewQueries = 2
+
+// few emits the loop over such tiles.
+func (f *keyCodes) few(queries int) {
+	g, keys, name := f.g, 8/queries, fmt.Sprintf("few%d", queries)
+	g.Commentf("%d keys by %d queries.", keys, queries)
+	g.Label(name)
+	g.CMPQ(f.left, operand.Imm(uint64(keys)))
+	g.JL(operand.LabelRef(name + "rest"))
+	for i := range keys / 2 {
+		f.prefetch(fmt.Sprintf("%s%d", name, i))
+	}
+	acc := g.Vecs(8)
+	for _, v := range acc {
+		g.VPXOR(v, v, v)
+	}
+	ldk3, left := g.GP64(), g.GP64()
+	rows := []reg.GPVirtual{g.GP64(), g.GP64()}
+	g.LEAQ(emit.Indexed(f.ldk, f.ldk, 2), ldk3)
+	g.MOVQ(f.k, rows[0])
+	g.LEAQ(emit.Indexed(f.k, f.ldk, 4), rows[1])
+	g.MOVQ(g.Memory(g.Param("q").Base()), f.q)
+	g.MOVQ(f.d, left)
+	g.AlignLoop()
+	g.Label(name + "columns")
+	q := g.Vecs(queries)
+	for i, v := range q {
+		g.VMOVDQU(emit.At(f.q, i*g.VecBytes()), v)
+	}
+	for i := range keys {
+		row, k := rows[i/4], g.Vec()
+		g.VPMOVSXBW([]operand.Mem{emit.At(row, 0), emit.Indexed(row, f.ldk, 1), emit.Indexed(row, f.ldk, 2), emit.Indexed(row, ldk3, 1)}[i%4], k)
+		for j, v := range q {
+			p := k
+			if j+1 < queries {
+				p = g.Vec()
+			}
+			g.VPMADDWD(v, k, p)
+			g.VPADDD(p, acc[i*queries+j], acc[i*queries+j])
+		}
+	}
+	g.ADDQ(operand.Imm(uint64(codeLanes*g.VecBytes())), f.q)
+	g.Advance(codeColumns, rows[:(keys+3)/4]...)
+	g.SUBQ(operand.Imm(codeColumns), left)
+	g.JNZ(operand.LabelRef(name + "columns"))
+	f.storeFew(f.sums([2][]reg.VecVirtual{acc[:4], acc[4:]}), queries)
+	g.LEAQ(emit.Indexed(f.k, f.ldk, uint8(keys)), f.k)
+	g.SUBQ(operand.Imm(uint64(keys)), f.left)
+	g.JMP(operand.LabelRef(name))
+	g.Label(name + "rest")
+	g.CMPQ(f.left, operand.Imm(0))
+	g.JE(operand.LabelRef("done"))
+	g.JMP(operand.LabelRef("keys"))
+}
+
+// storeFew is store for the sums of several keys, with the queries of a key side by side. The lanes up to the
+// fourth repeat the last query. It goes on to the next scores and scales.
+func (f *keyCodes) storeFew(x reg.VecVirtual, queries int) {
+	g, keys := f.g, 8/queries
+	p, scale, unit := g.Slice("unit"), g.Vec(), g.Vec()
+	if queries == 1 {
+		g.VBROADCASTSS(emit.At(p, 0), unit)
+	} else {
+		g.VBROADCASTSD(emit.At(p, 0), unit)
+	}
+	g.VMULPS(unit, x, x)
+	for i := range keys {
+		to := scale
+		if i > 0 {
+			to = g.Vec()
+		}
+		g.VBROADCASTSS(emit.At(f.scale, 0), to)
+		g.ADDQ(f.lsc, f.scale)
+		if i > 0 {
+			g.VBLENDPS(operand.Imm(uint64((1<<queries-1)<<(i*queries))), to, scale, scale)
+		}
+	}
+	g.VMULPS(scale, x, x)
+	upper, max, top := g.XMM(), g.XMM(), g.Slice("max")
+	g.VEXTRACTF128(operand.Imm(1), x, upper)
+	g.VMOVUPS(emit.At(top, 0), max)
+	for i := range keys {
+		var from reg.Register = x.AsX()
+		if i >= keys/2 {
+			from = upper
+		}
+		first, lanes := i%(keys/2)*queries, g.XMM()
+		order := 0
+		for lane := range codeLanes {
+			order |= (first + min(lane, queries-1)) << (2 * lane)
+		}
+		g.VPERMILPS(operand.Imm(uint64(order)), from, lanes)
+		g.VMOVUPS(lanes, emit.At(f.s, 0))
+		g.VMAXPS(max, lanes, max)
+		g.ADDQ(f.w, f.s)
+	}
+	g.VMOVUPS(max, emit.At(top, 0))
 }
 
 // tile emits the scores of two keys and four queries.

@@ -193,7 +193,7 @@ func (c keyCodesCase) String() string {
 func keyCodesCases(w int) (list []kernelCase) {
 	for _, n := range skinnyRowCounts(w) {
 		for d := 16; d <= ukernel.CodesColumns; d += 16 {
-			for _, m := range []int{1, 2, 3, 8, 15, 16} {
+			for _, m := range []int{1, 2, 3, 4, 8, 15, 16, 19} {
 				i := len(list)
 				list = append(list, keyCodesCase{n, m, d, i % 2 * 3, i % 3, i%5 == 0, testutil.KindOf(i)})
 			}
