@@ -142,7 +142,7 @@ func TestQuantizedAccuracy(t *testing.T) {
 func int8Rows(x kernel.Tensor) kernel.Tensor {
 	shape, data := x.Shape(), contracttest.Floats(x)
 	codes, scales := make([]int8, len(data)), make([]float32, len(data)/shape[3])
-	if err := numeric.QuantizeInt8(codes, scales, data, shape[3]); err != nil {
+	if err := numeric.QuantizeInt8(codes, scales, data, shape[3], kernel.Exec{}); err != nil {
 		panic(err) // the numbers are finite
 	}
 	s := kernel.BHLD(scales, shape[0], shape[1], shape[2], 1)
