@@ -311,6 +311,31 @@ func skinnyMergeAVX2(o []float32, ldo int, part []float32, ldp int, n int, dv in
 //go:noescape
 func skinnyUnpackAVX2(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
 
+// roundAVX2 is LaneKernels.Round, see package ukernel.
+//
+//go:noescape
+func roundAVX2(dst []float32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+
+// scaleRowsAVX2 is LaneKernels.ScaleRows, see package ukernel.
+//
+//go:noescape
+func scaleRowsAVX2(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
+
+// skinnyQKCodesAVX2 is SkinnyKernels.QKCodes, see package ukernel.
+//
+//go:noescape
+func skinnyQKCodesAVX2(a ukernel.QKCodesArgs)
+
+// skinnyPVWeightsAVX2 is SkinnyKernels.PVWeights, see package ukernel.
+//
+//go:noescape
+func skinnyPVWeightsAVX2(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, unit []float32)
+
+// skinnyPVCodesAVX2 is SkinnyKernels.PVCodes, see package ukernel.
+//
+//go:noescape
+func skinnyPVCodesAVX2(a ukernel.PVCodesArgs)
+
 // widenF16AVX2 is WidenRows, see package ukernel. The type is Float16.
 //
 //go:noescape

@@ -25520,6 +25520,1350 @@ done:
 	VZEROUPPER
 	RET
 
+// func roundAVX2(dst []float32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+// Requires: AVX, AVX2
+TEXT ·roundAVX2(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
+	MOVQ    s_base+24(FP), AX
+	MOVQ    ld+48(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    n+56(FP), DX
+	MOVQ    scales_base+64(FP), BX
+	MOVQ    lsc+88(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    unit_base+104(FP), DI
+	MOVQ    dst_base+0(FP), R8
+	MOVQ    unit_len+112(FP), R9
+
+	// One vector of lanes.
+lanes:
+	VPXOR   Y0, Y0, Y0
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y1
+	MOVQ    AX, R10
+	MOVQ    BX, R11
+	MOVQ    DX, R12
+
+largest:
+	VBROADCASTSS (R11), Y2
+	VMULPS       (R10), Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPMAXUD      Y2, Y0, Y0
+	ADDQ         CX, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          largest
+	MOVQ         bits+96(FP), R10
+	VMOVD        R10, X1
+	VPBROADCASTD X1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VPAND        const7f800000AVX2<>+0(SB), Y0, Y3
+	VPSUBD       Y1, Y3, Y3
+	VPADDD       const0bc00000AVX2<>+0(SB), Y3, Y1
+	VPCMPGTD     const717fffffAVX2<>+0(SB), Y0, Y2
+	VPCMPGTD     const0d7fffffAVX2<>+0(SB), Y0, Y0
+	VPANDN       Y0, Y2, Y0
+	VPAND        const7fc00000AVX2<>+0(SB), Y2, Y2
+	VPAND        Y0, Y3, Y3
+	VPOR         Y2, Y3, Y3
+	VMOVUPS      Y3, (DI)
+	MOVQ         AX, R10
+	MOVQ         BX, R11
+	MOVQ         DX, R12
+	MOVQ         R8, R13
+
+row:
+	VBROADCASTSS (R11), Y3
+	VMULPS       (R10), Y3, Y3
+	VADDPS       Y1, Y3, Y3
+	VSUBPS       Y1, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPOR         Y2, Y3, Y3
+	VMOVUPS      Y3, (R13)
+	ADDQ         CX, R13
+	ADDQ         CX, R10
+	ADDQ         SI, R11
+	DECQ         R12
+	JNZ          row
+	ADDQ         $0x00000020, R8
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, DI
+	SUBQ         $0x00000008, R9
+	JNZ          lanes
+	VZEROUPPER
+	RET
+
+DATA const7f800000AVX2<>+0(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+4(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+8(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+12(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+16(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+20(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+24(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+28(SB)/4, $0x7f800000
+GLOBL const7f800000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const0bc00000AVX2<>+0(SB)/4, $0x0bc00000
+DATA const0bc00000AVX2<>+4(SB)/4, $0x0bc00000
+DATA const0bc00000AVX2<>+8(SB)/4, $0x0bc00000
+DATA const0bc00000AVX2<>+12(SB)/4, $0x0bc00000
+DATA const0bc00000AVX2<>+16(SB)/4, $0x0bc00000
+DATA const0bc00000AVX2<>+20(SB)/4, $0x0bc00000
+DATA const0bc00000AVX2<>+24(SB)/4, $0x0bc00000
+DATA const0bc00000AVX2<>+28(SB)/4, $0x0bc00000
+GLOBL const0bc00000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const717fffffAVX2<>+0(SB)/4, $0x717fffff
+DATA const717fffffAVX2<>+4(SB)/4, $0x717fffff
+DATA const717fffffAVX2<>+8(SB)/4, $0x717fffff
+DATA const717fffffAVX2<>+12(SB)/4, $0x717fffff
+DATA const717fffffAVX2<>+16(SB)/4, $0x717fffff
+DATA const717fffffAVX2<>+20(SB)/4, $0x717fffff
+DATA const717fffffAVX2<>+24(SB)/4, $0x717fffff
+DATA const717fffffAVX2<>+28(SB)/4, $0x717fffff
+GLOBL const717fffffAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const0d7fffffAVX2<>+0(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX2<>+4(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX2<>+8(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX2<>+12(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX2<>+16(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX2<>+20(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX2<>+24(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX2<>+28(SB)/4, $0x0d7fffff
+GLOBL const0d7fffffAVX2<>(SB), RODATA|NOPTR, $32
+
+// func scaleRowsAVX2(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
+// Requires: AVX, FMA3
+TEXT ·scaleRowsAVX2(SB), NOSPLIT, $0-136
+	PCALIGN $0x40
+	MOVQ    s_base+0(FP), AX
+	MOVQ    ld+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    a_base+32(FP), DX
+	MOVQ    lda+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+64(FP), SI
+	MOVQ    scales_base+72(FP), DI
+	MOVQ    lsc+96(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    max_base+112(FP), R9
+	MOVQ    max_len+120(FP), R10
+
+	// One vector of lanes.
+lanes:
+	VMOVUPS (R9), Y0
+	MOVQ    AX, R11
+	MOVQ    DX, R12
+	MOVQ    DI, R13
+	MOVQ    SI, R14
+	CMPB    load+104(FP), $0x00
+	JNE     loads
+	TESTQ   R14, R14
+	JZ      rowend
+
+row:
+	VBROADCASTSS (R13), Y1
+	VMULPS       (R12), Y1, Y1
+	VMOVUPS      Y1, (R11)
+	VMAXPS       Y0, Y1, Y0
+	ADDQ         CX, R11
+	ADDQ         BX, R12
+	ADDQ         R8, R13
+	DECQ         R14
+	JNZ          row
+
+rowend:
+	JMP done
+
+loads:
+	TESTQ R14, R14
+	JZ    sumend
+
+sum:
+	VBROADCASTSS (R13), Y1
+	VMOVUPS      (R12), Y2
+	VFMADD213PS  (R11), Y2, Y1
+	VMOVUPS      Y1, (R11)
+	VMAXPS       Y0, Y1, Y0
+	ADDQ         CX, R11
+	ADDQ         BX, R12
+	ADDQ         R8, R13
+	DECQ         R14
+	JNZ          sum
+
+sumend:
+done:
+	VMOVUPS Y0, (R9)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, R9
+	SUBQ    $0x00000008, R10
+	JNZ     lanes
+	VZEROUPPER
+	RET
+
+// func skinnyQKCodesAVX2(a ukernel.QKCodesArgs)
+// Requires: AVX, AVX2, MMX+
+TEXT ·skinnyQKCodesAVX2(SB), NOSPLIT, $0-208
+	PCALIGN $0x40
+	MOVQ    a_S_base+0(FP), AX
+	MOVQ    a_Max_len+168(FP), CX
+	MOVQ    a_K_base+24(FP), DX
+	MOVQ    a_Ldk+48(FP), BX
+	MOVQ    a_Scales_base+56(FP), SI
+	MOVQ    a_Lsc+80(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    a_D+152(FP), R9
+	MOVQ    a_Next_base+184(FP), R10
+	SHLQ    $0x02, CX
+	MOVQ    a_N+136(FP), R8
+	CMPQ    R8, $0x01
+	JE      few1
+	CMPQ    R8, $0x02
+	JE      few2
+	JMP     keys
+
+	// 8 keys by 1 queries.
+few1:
+	CMPQ       a_M+144(FP), $0x08
+	JL         few1rest
+	PREFETCHT0 (R10)
+	PREFETCHT0 (R10)(BX*1)
+	CMPQ       R9, $0x40
+	JLE        few10narrow
+	PREFETCHT0 64(R10)
+	PREFETCHT0 64(R10)(BX*1)
+
+few10narrow:
+	LEAQ       (R10)(BX*2), R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 (R10)(BX*1)
+	CMPQ       R9, $0x40
+	JLE        few11narrow
+	PREFETCHT0 64(R10)
+	PREFETCHT0 64(R10)(BX*1)
+
+few11narrow:
+	LEAQ       (R10)(BX*2), R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 (R10)(BX*1)
+	CMPQ       R9, $0x40
+	JLE        few12narrow
+	PREFETCHT0 64(R10)
+	PREFETCHT0 64(R10)(BX*1)
+
+few12narrow:
+	LEAQ       (R10)(BX*2), R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 (R10)(BX*1)
+	CMPQ       R9, $0x40
+	JLE        few13narrow
+	PREFETCHT0 64(R10)
+	PREFETCHT0 64(R10)(BX*1)
+
+few13narrow:
+	LEAQ    (R10)(BX*2), R10
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	LEAQ    (BX)(BX*2), R11
+	MOVQ    DX, R13
+	LEAQ    (DX)(BX*4), R14
+	MOVQ    a_Q_base+88(FP), R8
+	MOVQ    R9, R12
+	PCALIGN $0x40
+
+few1columns:
+	VMOVDQU      (R8), Y8
+	VPMOVSXBW    (R13), Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y0, Y0
+	VPMOVSXBW    (R13)(BX*1), Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y1, Y1
+	VPMOVSXBW    (R13)(BX*2), Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y2, Y2
+	VPMOVSXBW    (R13)(R11*1), Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y3, Y3
+	VPMOVSXBW    (R14), Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y4, Y4
+	VPMOVSXBW    (R14)(BX*1), Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y5, Y5
+	VPMOVSXBW    (R14)(BX*2), Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y6, Y6
+	VPMOVSXBW    (R14)(R11*1), Y9
+	VPMADDWD     Y8, Y9, Y9
+	VPADDD       Y9, Y7, Y7
+	ADDQ         $0x80, R8
+	ADDQ         $0x00000010, R13
+	ADDQ         $0x00000010, R14
+	SUBQ         $0x10, R12
+	JNZ          few1columns
+	VPUNPCKLDQ   Y1, Y0, Y8
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPADDD       Y8, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPADDD       Y1, Y2, Y2
+	VPUNPCKLQDQ  Y2, Y0, Y1
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPADDD       Y1, Y0, Y0
+	VPUNPCKLDQ   Y5, Y4, Y1
+	VPUNPCKHDQ   Y5, Y4, Y4
+	VPADDD       Y1, Y4, Y4
+	VPUNPCKLDQ   Y7, Y6, Y1
+	VPUNPCKHDQ   Y7, Y6, Y6
+	VPADDD       Y1, Y6, Y6
+	VPUNPCKLQDQ  Y6, Y4, Y1
+	VPUNPCKHQDQ  Y6, Y4, Y4
+	VPADDD       Y1, Y4, Y4
+	VPERM2I128   $0x20, Y4, Y0, Y1
+	VPERM2I128   $0x31, Y4, Y0, Y0
+	VPADDD       Y0, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	MOVQ         a_Unit_base+112(FP), R8
+	VBROADCASTSS (R8), Y0
+	VMULPS       Y0, Y1, Y1
+	VBROADCASTSS (SI), Y0
+	ADDQ         DI, SI
+	VBROADCASTSS (SI), Y2
+	ADDQ         DI, SI
+	VBLENDPS     $0x02, Y2, Y0, Y0
+	VBROADCASTSS (SI), Y2
+	ADDQ         DI, SI
+	VBLENDPS     $0x04, Y2, Y0, Y0
+	VBROADCASTSS (SI), Y2
+	ADDQ         DI, SI
+	VBLENDPS     $0x08, Y2, Y0, Y0
+	VBROADCASTSS (SI), Y2
+	ADDQ         DI, SI
+	VBLENDPS     $0x10, Y2, Y0, Y0
+	VBROADCASTSS (SI), Y2
+	ADDQ         DI, SI
+	VBLENDPS     $0x20, Y2, Y0, Y0
+	VBROADCASTSS (SI), Y2
+	ADDQ         DI, SI
+	VBLENDPS     $0x40, Y2, Y0, Y0
+	VBROADCASTSS (SI), Y2
+	ADDQ         DI, SI
+	VBLENDPS     $0x80, Y2, Y0, Y0
+	VMULPS       Y0, Y1, Y1
+	MOVQ         a_Max_base+160(FP), R8
+	VEXTRACTF128 $0x01, Y1, X0
+	VMOVUPS      (R8), X2
+	VPERMILPS    $0x00, X1, X3
+	VMOVUPS      X3, (AX)
+	VMAXPS       X2, X3, X2
+	ADDQ         CX, AX
+	VPERMILPS    $0x55, X1, X3
+	VMOVUPS      X3, (AX)
+	VMAXPS       X2, X3, X2
+	ADDQ         CX, AX
+	VPERMILPS    $0xaa, X1, X3
+	VMOVUPS      X3, (AX)
+	VMAXPS       X2, X3, X2
+	ADDQ         CX, AX
+	VPERMILPS    $0xff, X1, X1
+	VMOVUPS      X1, (AX)
+	VMAXPS       X2, X1, X2
+	ADDQ         CX, AX
+	VPERMILPS    $0x00, X0, X1
+	VMOVUPS      X1, (AX)
+	VMAXPS       X2, X1, X2
+	ADDQ         CX, AX
+	VPERMILPS    $0x55, X0, X1
+	VMOVUPS      X1, (AX)
+	VMAXPS       X2, X1, X2
+	ADDQ         CX, AX
+	VPERMILPS    $0xaa, X0, X1
+	VMOVUPS      X1, (AX)
+	VMAXPS       X2, X1, X2
+	ADDQ         CX, AX
+	VPERMILPS    $0xff, X0, X0
+	VMOVUPS      X0, (AX)
+	VMAXPS       X2, X0, X2
+	ADDQ         CX, AX
+	VMOVUPS      X2, (R8)
+	LEAQ         (DX)(BX*8), DX
+	SUBQ         $0x08, a_M+144(FP)
+	JMP          few1
+
+few1rest:
+	CMPQ a_M+144(FP), $0x00
+	JE   done
+	JMP  keys
+
+	// 4 keys by 2 queries.
+few2:
+	CMPQ       a_M+144(FP), $0x04
+	JL         few2rest
+	PREFETCHT0 (R10)
+	PREFETCHT0 (R10)(BX*1)
+	CMPQ       R9, $0x40
+	JLE        few20narrow
+	PREFETCHT0 64(R10)
+	PREFETCHT0 64(R10)(BX*1)
+
+few20narrow:
+	LEAQ       (R10)(BX*2), R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 (R10)(BX*1)
+	CMPQ       R9, $0x40
+	JLE        few21narrow
+	PREFETCHT0 64(R10)
+	PREFETCHT0 64(R10)(BX*1)
+
+few21narrow:
+	LEAQ    (R10)(BX*2), R10
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	LEAQ    (BX)(BX*2), R11
+	MOVQ    DX, R13
+	LEAQ    (DX)(BX*4), R8
+	MOVQ    a_Q_base+88(FP), R8
+	MOVQ    R9, R12
+	PCALIGN $0x40
+
+few2columns:
+	VMOVDQU      (R8), Y8
+	VMOVDQU      32(R8), Y9
+	VPMOVSXBW    (R13), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y0, Y0
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y1, Y1
+	VPMOVSXBW    (R13)(BX*1), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y2, Y2
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y3, Y3
+	VPMOVSXBW    (R13)(BX*2), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y4, Y4
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPMOVSXBW    (R13)(R11*1), Y10
+	VPMADDWD     Y8, Y10, Y8
+	VPADDD       Y8, Y6, Y6
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	ADDQ         $0x80, R8
+	ADDQ         $0x00000010, R13
+	SUBQ         $0x10, R12
+	JNZ          few2columns
+	VPUNPCKLDQ   Y1, Y0, Y8
+	VPUNPCKHDQ   Y1, Y0, Y0
+	VPADDD       Y8, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y1
+	VPUNPCKHDQ   Y3, Y2, Y2
+	VPADDD       Y1, Y2, Y2
+	VPUNPCKLQDQ  Y2, Y0, Y1
+	VPUNPCKHQDQ  Y2, Y0, Y0
+	VPADDD       Y1, Y0, Y0
+	VPUNPCKLDQ   Y5, Y4, Y1
+	VPUNPCKHDQ   Y5, Y4, Y4
+	VPADDD       Y1, Y4, Y4
+	VPUNPCKLDQ   Y7, Y6, Y1
+	VPUNPCKHDQ   Y7, Y6, Y6
+	VPADDD       Y1, Y6, Y6
+	VPUNPCKLQDQ  Y6, Y4, Y1
+	VPUNPCKHQDQ  Y6, Y4, Y4
+	VPADDD       Y1, Y4, Y4
+	VPERM2I128   $0x20, Y4, Y0, Y1
+	VPERM2I128   $0x31, Y4, Y0, Y0
+	VPADDD       Y0, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	MOVQ         a_Unit_base+112(FP), R8
+	VBROADCASTSD (R8), Y0
+	VMULPS       Y0, Y1, Y1
+	VBROADCASTSS (SI), Y0
+	ADDQ         DI, SI
+	VBROADCASTSS (SI), Y2
+	ADDQ         DI, SI
+	VBLENDPS     $0x0c, Y2, Y0, Y0
+	VBROADCASTSS (SI), Y2
+	ADDQ         DI, SI
+	VBLENDPS     $0x30, Y2, Y0, Y0
+	VBROADCASTSS (SI), Y2
+	ADDQ         DI, SI
+	VBLENDPS     $0xc0, Y2, Y0, Y0
+	VMULPS       Y0, Y1, Y1
+	MOVQ         a_Max_base+160(FP), R8
+	VEXTRACTF128 $0x01, Y1, X0
+	VMOVUPS      (R8), X2
+	VPERMILPS    $0x54, X1, X3
+	VMOVUPS      X3, (AX)
+	VMAXPS       X2, X3, X2
+	ADDQ         CX, AX
+	VPERMILPS    $0xfe, X1, X1
+	VMOVUPS      X1, (AX)
+	VMAXPS       X2, X1, X2
+	ADDQ         CX, AX
+	VPERMILPS    $0x54, X0, X1
+	VMOVUPS      X1, (AX)
+	VMAXPS       X2, X1, X2
+	ADDQ         CX, AX
+	VPERMILPS    $0xfe, X0, X0
+	VMOVUPS      X0, (AX)
+	VMAXPS       X2, X0, X2
+	ADDQ         CX, AX
+	VMOVUPS      X2, (R8)
+	LEAQ         (DX)(BX*4), DX
+	SUBQ         $0x04, a_M+144(FP)
+	JMP          few2
+
+few2rest:
+	CMPQ a_M+144(FP), $0x00
+	JE   done
+
+keys:
+	PREFETCHT0 (R10)
+	PREFETCHT0 (R10)(BX*1)
+	CMPQ       R9, $0x40
+	JLE        keysnarrow
+	PREFETCHT0 64(R10)
+	PREFETCHT0 64(R10)(BX*1)
+
+keysnarrow:
+	LEAQ (R10)(BX*2), R10
+	CMPQ a_M+144(FP), $0x01
+	JNE  two
+
+	// A last key is the second one, too.
+	XORQ CX, CX
+	XORQ BX, BX
+	XORQ DI, DI
+
+two:
+	MOVQ a_Q_base+88(FP), R8
+	XORQ R11, R11
+
+queries:
+	LEAQ (DX)(BX*1), R12
+
+	// The first columns, then the others.
+	VPMOVSXBW (DX), Y3
+	VPMOVSXBW (R12), Y7
+	VPMADDWD  (R8), Y3, Y0
+	VPMADDWD  (R8), Y7, Y4
+	VPMADDWD  32(R8), Y3, Y1
+	VPMADDWD  32(R8), Y7, Y5
+	VPMADDWD  64(R8), Y3, Y2
+	VPMADDWD  64(R8), Y7, Y6
+	VPMADDWD  96(R8), Y3, Y3
+	VPMADDWD  96(R8), Y7, Y7
+	ADDQ      $0x80, R8
+	MOVQ      $0x00000010, R13
+	CMPQ      R13, R9
+	JGE       sums
+	PCALIGN   $0x40
+
+columns:
+	VPMOVSXBW (DX)(R13*1), Y8
+	VPMOVSXBW (R12)(R13*1), Y9
+	VPMADDWD  (R8), Y8, Y10
+	VPADDD    Y10, Y0, Y0
+	VPMADDWD  (R8), Y9, Y10
+	VPADDD    Y10, Y4, Y4
+	VPMADDWD  32(R8), Y8, Y10
+	VPADDD    Y10, Y1, Y1
+	VPMADDWD  32(R8), Y9, Y10
+	VPADDD    Y10, Y5, Y5
+	VPMADDWD  64(R8), Y8, Y10
+	VPADDD    Y10, Y2, Y2
+	VPMADDWD  64(R8), Y9, Y10
+	VPADDD    Y10, Y6, Y6
+	VPMADDWD  96(R8), Y8, Y8
+	VPADDD    Y8, Y3, Y3
+	VPMADDWD  96(R8), Y9, Y8
+	VPADDD    Y8, Y7, Y7
+	ADDQ      $0x80, R8
+	ADDQ      $0x10, R13
+	CMPQ      R13, R9
+	JL        columns
+
+sums:
+	VPUNPCKLDQ     Y1, Y0, Y8
+	VPUNPCKHDQ     Y1, Y0, Y0
+	VPADDD         Y8, Y0, Y0
+	VPUNPCKLDQ     Y3, Y2, Y1
+	VPUNPCKHDQ     Y3, Y2, Y2
+	VPADDD         Y1, Y2, Y2
+	VPUNPCKLQDQ    Y2, Y0, Y1
+	VPUNPCKHQDQ    Y2, Y0, Y0
+	VPADDD         Y1, Y0, Y0
+	VPUNPCKLDQ     Y5, Y4, Y1
+	VPUNPCKHDQ     Y5, Y4, Y4
+	VPADDD         Y1, Y4, Y4
+	VPUNPCKLDQ     Y7, Y6, Y1
+	VPUNPCKHDQ     Y7, Y6, Y6
+	VPADDD         Y1, Y6, Y6
+	VPUNPCKLQDQ    Y6, Y4, Y1
+	VPUNPCKHQDQ    Y6, Y4, Y4
+	VPADDD         Y1, Y4, Y4
+	VPERM2I128     $0x20, Y4, Y0, Y1
+	VPERM2I128     $0x31, Y4, Y0, Y0
+	VPADDD         Y0, Y1, Y1
+	VCVTDQ2PS      Y1, Y1
+	MOVQ           a_Unit_base+112(FP), R12
+	VBROADCASTF128 (R12)(R11*4), Y0
+	VMULPS         Y0, Y1, Y1
+	VBROADCASTSS   (SI), Y0
+	VBROADCASTSS   (SI)(DI*1), Y2
+	VBLENDPS       $0xf0, Y2, Y0, Y0
+	VMULPS         Y0, Y1, Y1
+	LEAQ           (AX)(CX*1), R12
+	VEXTRACTF128   $0x01, Y1, X0
+	VMOVUPS        X1, (AX)(R11*4)
+	VMOVUPS        X0, (R12)(R11*4)
+	MOVQ           a_Max_base+160(FP), R12
+	VMOVUPS        (R12)(R11*4), X2
+	VMAXPS         X2, X1, X2
+	VMAXPS         X2, X0, X2
+	VMOVUPS        X2, (R12)(R11*4)
+	ADDQ           $0x04, R11
+	CMPQ           R11, a_N+136(FP)
+	JL             queries
+	LEAQ           (DX)(BX*2), DX
+	LEAQ           (AX)(CX*2), AX
+	LEAQ           (SI)(DI*2), SI
+	SUBQ           $0x02, a_M+144(FP)
+	JG             keys
+
+done:
+	VZEROUPPER
+	RET
+
+// func skinnyPVWeightsAVX2(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, unit []float32)
+// Requires: AVX, AVX2
+TEXT ·skinnyPVWeightsAVX2(SB), NOSPLIT, $0-120
+	PCALIGN $0x40
+	MOVQ    s_base+24(FP), AX
+	MOVQ    ld+48(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    n+56(FP), DX
+	MOVQ    scales_base+64(FP), BX
+	MOVQ    lsc+88(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    unit_base+96(FP), DI
+	MOVQ    pairs_base+0(FP), R8
+	MOVQ    unit_len+104(FP), R9
+	SHLQ    $0x02, R9
+	MOVQ    unit_len+104(FP), R10
+
+	// One vector of lanes.
+lanes:
+	VPXOR   Y0, Y0, Y0
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y1
+	MOVQ    AX, R11
+	MOVQ    BX, R12
+	MOVQ    DX, R13
+
+largest:
+	VBROADCASTSS (R12), Y2
+	VMULPS       (R11), Y2, Y2
+	VPAND        Y1, Y2, Y2
+	VPMAXUD      Y2, Y0, Y0
+	ADDQ         CX, R11
+	ADDQ         SI, R12
+	DECQ         R13
+	JNZ          largest
+	VMOVDQU      const05800000AVX2<>+0(SB), Y1
+	VPAND        const7f800000AVX2<>+0(SB), Y0, Y3
+	VPSUBD       Y1, Y3, Y3
+	VPADDD       const0bc00000AVX2<>+0(SB), Y3, Y1
+	VPCMPGTD     const717fffffAVX2<>+0(SB), Y0, Y2
+	VPCMPGTD     const0d7fffffAVX2<>+0(SB), Y0, Y0
+	VPANDN       Y0, Y2, Y0
+	VPAND        const7fc00000AVX2<>+0(SB), Y2, Y2
+	VPAND        Y0, Y3, Y3
+	VPOR         Y2, Y3, Y3
+	VMOVUPS      Y3, (DI)
+	MOVQ         AX, R11
+	MOVQ         BX, R12
+	MOVQ         DX, R13
+	MOVQ         R8, R14
+	SUBQ         $0x02, R13
+	JL           single
+
+pair:
+	VBROADCASTSS (R12), Y2
+	VMULPS       (R11), Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	ADDQ         CX, R11
+	ADDQ         SI, R12
+	VBROADCASTSS (R12), Y3
+	VMULPS       (R11), Y3, Y3
+	VADDPS       Y1, Y3, Y3
+	ADDQ         CX, R11
+	ADDQ         SI, R12
+	VPSLLD       $0x10, Y3, Y3
+	VPBLENDW     $0xaa, Y3, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVDQU      Y2, (R14)
+	ADDQ         R9, R14
+	SUBQ         $0x02, R13
+	JGE          pair
+
+single:
+	ADDQ         $0x02, R13
+	JZ           end
+	VBROADCASTSS (R12), Y2
+	VMULPS       (R11), Y2, Y2
+	VADDPS       Y1, Y2, Y2
+	ADDQ         CX, R11
+	ADDQ         SI, R12
+	VPAND        const0000ffffAVX2<>+0(SB), Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VMOVDQU      Y2, (R14)
+
+end:
+	ADDQ $0x00000020, R8
+	ADDQ $0x00000020, AX
+	ADDQ $0x00000020, DI
+	SUBQ $0x00000008, R10
+	JNZ  lanes
+	VZEROUPPER
+	RET
+
+DATA const05800000AVX2<>+0(SB)/4, $0x05800000
+DATA const05800000AVX2<>+4(SB)/4, $0x05800000
+DATA const05800000AVX2<>+8(SB)/4, $0x05800000
+DATA const05800000AVX2<>+12(SB)/4, $0x05800000
+DATA const05800000AVX2<>+16(SB)/4, $0x05800000
+DATA const05800000AVX2<>+20(SB)/4, $0x05800000
+DATA const05800000AVX2<>+24(SB)/4, $0x05800000
+DATA const05800000AVX2<>+28(SB)/4, $0x05800000
+GLOBL const05800000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func skinnyPVCodesAVX2(a ukernel.PVCodesArgs)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·skinnyPVCodesAVX2(SB), NOSPLIT, $0-176
+	PCALIGN $0x40
+	MOVQ    a_O_base+0(FP), AX
+	MOVQ    a_Ldo+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    a_V_base+32(FP), DX
+	MOVQ    a_Ldv+56(FP), BX
+	MOVQ    a_Pairs_base+64(FP), SI
+	MOVQ    a_Ldp+88(FP), DI
+	SHLQ    $0x02, DI
+
+queries:
+	MOVQ a_N+120(FP), R8
+	CMPQ R8, $0x04
+	JGE  queries4
+	CMPQ R8, $0x03
+	JGE  queries3
+	CMPQ R8, $0x02
+	JGE  queries2
+
+	// 1 queries.
+	XORQ R8, R8
+
+queries1columns:
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	LEAQ    (DX)(R8*1), R9
+	MOVQ    SI, R10
+	MOVQ    R8, R12
+	SHRQ    $0x04, R12
+	ANDQ    $0x01, R12
+	IMULQ   BX, R12
+	MOVQ    R8, R11
+	ANDQ    $-64, R11
+	ADDQ    R12, R11
+	MOVQ    a_Next_base+152(FP), R12
+	ADDQ    R12, R11
+	MOVQ    a_M+128(FP), R13
+	MOVQ    BX, R12
+	SHRQ    $0x01, R13
+	JZ      queries1odd
+	PCALIGN $0x40
+
+queries1pair:
+	VPMOVSXBW    (R9), Y2
+	VPMOVSXBW    (R9)(R12*1), Y3
+	VPUNPCKLWD   Y3, Y2, Y4
+	VPUNPCKHWD   Y3, Y2, Y2
+	VPBROADCASTD (R10), Y3
+	VPMADDWD     Y3, Y4, Y4
+	VPMADDWD     Y3, Y2, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y3, Y1, Y1
+	LEAQ         (R9)(BX*2), R9
+	ADDQ         DI, R10
+	PREFETCHT0   (R11)
+	LEAQ         (R11)(BX*2), R11
+	DECQ         R13
+	JNZ          queries1pair
+
+queries1odd:
+	MOVQ a_M+128(FP), R13
+	ANDQ $0x01, R13
+	JZ   queries1sums
+
+	// A last row, whose second has weights of 0.
+	XORQ         R12, R12
+	VPMOVSXBW    (R9), Y2
+	VPMOVSXBW    (R9)(R12*1), Y3
+	VPUNPCKLWD   Y3, Y2, Y4
+	VPUNPCKHWD   Y3, Y2, Y2
+	VPBROADCASTD (R10), Y3
+	VPMADDWD     Y3, Y4, Y4
+	VPMADDWD     Y3, Y2, Y3
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y3, Y1, Y1
+	LEAQ         (R9)(BX*2), R9
+	ADDQ         DI, R10
+
+queries1sums:
+	CMPB         a_Load+144(FP), $0x00
+	JNE          queries1loads
+	LEAQ         (AX)(R8*4), R9
+	MOVQ         a_Unit_base+96(FP), R10
+	VBROADCASTSS (R10), Y2
+	VPERM2I128   $0x20, Y1, Y0, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      Y3, (R9)
+	VPERM2I128   $0x31, Y1, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
+	JMP          queries1stored
+
+queries1loads:
+	LEAQ         (AX)(R8*4), R9
+	MOVQ         a_Unit_base+96(FP), R10
+	VBROADCASTSS (R10), Y2
+	VPERM2I128   $0x20, Y1, Y0, Y3
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  (R9), Y2, Y3
+	VMOVUPS      Y3, (R9)
+	VPERM2I128   $0x31, Y1, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  32(R9), Y2, Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
+
+queries1stored:
+	ADDQ $0x10, R8
+	CMPQ R8, a_Dv+136(FP)
+	JL   queries1columns
+	JMP  next
+
+	// 2 queries.
+queries2:
+	XORQ R8, R8
+
+queries2columns:
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	LEAQ    (DX)(R8*1), R9
+	MOVQ    SI, R10
+	MOVQ    R8, R12
+	SHRQ    $0x04, R12
+	ANDQ    $0x01, R12
+	IMULQ   BX, R12
+	MOVQ    R8, R11
+	ANDQ    $-64, R11
+	ADDQ    R12, R11
+	MOVQ    a_Next_base+152(FP), R12
+	ADDQ    R12, R11
+	MOVQ    a_M+128(FP), R13
+	MOVQ    BX, R12
+	SHRQ    $0x01, R13
+	JZ      queries2odd
+	PCALIGN $0x40
+
+queries2pair:
+	VPMOVSXBW    (R9), Y4
+	VPMOVSXBW    (R9)(R12*1), Y5
+	VPUNPCKLWD   Y5, Y4, Y6
+	VPUNPCKHWD   Y5, Y4, Y4
+	VPBROADCASTD (R10), Y5
+	VPMADDWD     Y5, Y6, Y7
+	VPMADDWD     Y5, Y4, Y5
+	VPADDD       Y7, Y0, Y0
+	VPADDD       Y5, Y2, Y2
+	VPBROADCASTD 4(R10), Y5
+	VPMADDWD     Y5, Y6, Y6
+	VPMADDWD     Y5, Y4, Y5
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y5, Y3, Y3
+	LEAQ         (R9)(BX*2), R9
+	ADDQ         DI, R10
+	PREFETCHT0   (R11)
+	LEAQ         (R11)(BX*2), R11
+	DECQ         R13
+	JNZ          queries2pair
+
+queries2odd:
+	MOVQ a_M+128(FP), R13
+	ANDQ $0x01, R13
+	JZ   queries2sums
+
+	// A last row, whose second has weights of 0.
+	XORQ         R12, R12
+	VPMOVSXBW    (R9), Y4
+	VPMOVSXBW    (R9)(R12*1), Y5
+	VPUNPCKLWD   Y5, Y4, Y6
+	VPUNPCKHWD   Y5, Y4, Y4
+	VPBROADCASTD (R10), Y5
+	VPMADDWD     Y5, Y6, Y7
+	VPMADDWD     Y5, Y4, Y5
+	VPADDD       Y7, Y0, Y0
+	VPADDD       Y5, Y2, Y2
+	VPBROADCASTD 4(R10), Y5
+	VPMADDWD     Y5, Y6, Y6
+	VPMADDWD     Y5, Y4, Y5
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y5, Y3, Y3
+	LEAQ         (R9)(BX*2), R9
+	ADDQ         DI, R10
+
+queries2sums:
+	CMPB         a_Load+144(FP), $0x00
+	JNE          queries2loads
+	LEAQ         (AX)(R8*4), R9
+	MOVQ         a_Unit_base+96(FP), R10
+	VBROADCASTSS (R10), Y4
+	VPERM2I128   $0x20, Y2, Y0, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y5, Y5
+	VMOVUPS      Y5, (R9)
+	VPERM2I128   $0x31, Y2, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y0, Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
+	VPERM2I128   $0x20, Y3, Y1, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, (R9)
+	VPERM2I128   $0x31, Y3, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	JMP          queries2stored
+
+queries2loads:
+	LEAQ         (AX)(R8*4), R9
+	MOVQ         a_Unit_base+96(FP), R10
+	VBROADCASTSS (R10), Y4
+	VPERM2I128   $0x20, Y2, Y0, Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  (R9), Y4, Y5
+	VMOVUPS      Y5, (R9)
+	VPERM2I128   $0x31, Y2, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  32(R9), Y4, Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
+	VPERM2I128   $0x20, Y3, Y1, Y2
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R9), Y0, Y2
+	VMOVUPS      Y2, (R9)
+	VPERM2I128   $0x31, Y3, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R9), Y0, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+
+queries2stored:
+	ADDQ $0x10, R8
+	CMPQ R8, a_Dv+136(FP)
+	JL   queries2columns
+	JMP  next
+
+	// 3 queries.
+queries3:
+	XORQ R8, R8
+
+queries3columns:
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	LEAQ    (DX)(R8*1), R9
+	MOVQ    SI, R10
+	MOVQ    R8, R12
+	SHRQ    $0x04, R12
+	ANDQ    $0x01, R12
+	IMULQ   BX, R12
+	MOVQ    R8, R11
+	ANDQ    $-64, R11
+	ADDQ    R12, R11
+	MOVQ    a_Next_base+152(FP), R12
+	ADDQ    R12, R11
+	MOVQ    a_M+128(FP), R13
+	MOVQ    BX, R12
+	SHRQ    $0x01, R13
+	JZ      queries3odd
+	PCALIGN $0x40
+
+queries3pair:
+	VPMOVSXBW    (R9), Y6
+	VPMOVSXBW    (R9)(R12*1), Y7
+	VPUNPCKLWD   Y7, Y6, Y8
+	VPUNPCKHWD   Y7, Y6, Y6
+	VPBROADCASTD (R10), Y7
+	VPMADDWD     Y7, Y8, Y9
+	VPMADDWD     Y7, Y6, Y7
+	VPADDD       Y9, Y0, Y0
+	VPADDD       Y7, Y3, Y3
+	VPBROADCASTD 4(R10), Y7
+	VPMADDWD     Y7, Y8, Y9
+	VPMADDWD     Y7, Y6, Y7
+	VPADDD       Y9, Y1, Y1
+	VPADDD       Y7, Y4, Y4
+	VPBROADCASTD 8(R10), Y7
+	VPMADDWD     Y7, Y8, Y8
+	VPMADDWD     Y7, Y6, Y7
+	VPADDD       Y8, Y2, Y2
+	VPADDD       Y7, Y5, Y5
+	LEAQ         (R9)(BX*2), R9
+	ADDQ         DI, R10
+	PREFETCHT0   (R11)
+	LEAQ         (R11)(BX*2), R11
+	DECQ         R13
+	JNZ          queries3pair
+
+queries3odd:
+	MOVQ a_M+128(FP), R13
+	ANDQ $0x01, R13
+	JZ   queries3sums
+
+	// A last row, whose second has weights of 0.
+	XORQ         R12, R12
+	VPMOVSXBW    (R9), Y6
+	VPMOVSXBW    (R9)(R12*1), Y7
+	VPUNPCKLWD   Y7, Y6, Y8
+	VPUNPCKHWD   Y7, Y6, Y6
+	VPBROADCASTD (R10), Y7
+	VPMADDWD     Y7, Y8, Y9
+	VPMADDWD     Y7, Y6, Y7
+	VPADDD       Y9, Y0, Y0
+	VPADDD       Y7, Y3, Y3
+	VPBROADCASTD 4(R10), Y7
+	VPMADDWD     Y7, Y8, Y9
+	VPMADDWD     Y7, Y6, Y7
+	VPADDD       Y9, Y1, Y1
+	VPADDD       Y7, Y4, Y4
+	VPBROADCASTD 8(R10), Y7
+	VPMADDWD     Y7, Y8, Y8
+	VPMADDWD     Y7, Y6, Y7
+	VPADDD       Y8, Y2, Y2
+	VPADDD       Y7, Y5, Y5
+	LEAQ         (R9)(BX*2), R9
+	ADDQ         DI, R10
+
+queries3sums:
+	CMPB         a_Load+144(FP), $0x00
+	JNE          queries3loads
+	LEAQ         (AX)(R8*4), R9
+	MOVQ         a_Unit_base+96(FP), R10
+	VBROADCASTSS (R10), Y6
+	VPERM2I128   $0x20, Y3, Y0, Y7
+	VCVTDQ2PS    Y7, Y7
+	VMULPS       Y6, Y7, Y7
+	VMOVUPS      Y7, (R9)
+	VPERM2I128   $0x31, Y3, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y6, Y0, Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
+	VPERM2I128   $0x20, Y4, Y1, Y3
+	VCVTDQ2PS    Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, (R9)
+	VPERM2I128   $0x31, Y4, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 8(R10), Y0
+	VPERM2I128   $0x20, Y5, Y2, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (R9)
+	VPERM2I128   $0x31, Y5, Y2, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	JMP          queries3stored
+
+queries3loads:
+	LEAQ         (AX)(R8*4), R9
+	MOVQ         a_Unit_base+96(FP), R10
+	VBROADCASTSS (R10), Y6
+	VPERM2I128   $0x20, Y3, Y0, Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  (R9), Y6, Y7
+	VMOVUPS      Y7, (R9)
+	VPERM2I128   $0x31, Y3, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  32(R9), Y6, Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
+	VPERM2I128   $0x20, Y4, Y1, Y3
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  (R9), Y0, Y3
+	VMOVUPS      Y3, (R9)
+	VPERM2I128   $0x31, Y4, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R9), Y0, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 8(R10), Y0
+	VPERM2I128   $0x20, Y5, Y2, Y1
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  (R9), Y0, Y1
+	VMOVUPS      Y1, (R9)
+	VPERM2I128   $0x31, Y5, Y2, Y1
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R9), Y0, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+
+queries3stored:
+	ADDQ $0x10, R8
+	CMPQ R8, a_Dv+136(FP)
+	JL   queries3columns
+	JMP  next
+
+	// 4 queries.
+queries4:
+	XORQ R8, R8
+
+queries4columns:
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	LEAQ    (DX)(R8*1), R9
+	MOVQ    SI, R10
+	MOVQ    R8, R12
+	SHRQ    $0x04, R12
+	ANDQ    $0x01, R12
+	IMULQ   BX, R12
+	MOVQ    R8, R11
+	ANDQ    $-64, R11
+	ADDQ    R12, R11
+	MOVQ    a_Next_base+152(FP), R12
+	ADDQ    R12, R11
+	MOVQ    a_M+128(FP), R13
+	MOVQ    BX, R12
+	SHRQ    $0x01, R13
+	JZ      queries4odd
+	PCALIGN $0x40
+
+queries4pair:
+	VPMOVSXBW    (R9), Y8
+	VPMOVSXBW    (R9)(R12*1), Y9
+	VPUNPCKLWD   Y9, Y8, Y10
+	VPUNPCKHWD   Y9, Y8, Y8
+	VPBROADCASTD (R10), Y9
+	VPMADDWD     Y9, Y10, Y11
+	VPMADDWD     Y9, Y8, Y9
+	VPADDD       Y11, Y0, Y0
+	VPADDD       Y9, Y4, Y4
+	VPBROADCASTD 4(R10), Y9
+	VPMADDWD     Y9, Y10, Y11
+	VPMADDWD     Y9, Y8, Y9
+	VPADDD       Y11, Y1, Y1
+	VPADDD       Y9, Y5, Y5
+	VPBROADCASTD 8(R10), Y9
+	VPMADDWD     Y9, Y10, Y11
+	VPMADDWD     Y9, Y8, Y9
+	VPADDD       Y11, Y2, Y2
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 12(R10), Y9
+	VPMADDWD     Y9, Y10, Y10
+	VPMADDWD     Y9, Y8, Y9
+	VPADDD       Y10, Y3, Y3
+	VPADDD       Y9, Y7, Y7
+	LEAQ         (R9)(BX*2), R9
+	ADDQ         DI, R10
+	PREFETCHT0   (R11)
+	LEAQ         (R11)(BX*2), R11
+	DECQ         R13
+	JNZ          queries4pair
+
+queries4odd:
+	MOVQ a_M+128(FP), R13
+	ANDQ $0x01, R13
+	JZ   queries4sums
+
+	// A last row, whose second has weights of 0.
+	XORQ         R12, R12
+	VPMOVSXBW    (R9), Y8
+	VPMOVSXBW    (R9)(R12*1), Y9
+	VPUNPCKLWD   Y9, Y8, Y10
+	VPUNPCKHWD   Y9, Y8, Y8
+	VPBROADCASTD (R10), Y9
+	VPMADDWD     Y9, Y10, Y11
+	VPMADDWD     Y9, Y8, Y9
+	VPADDD       Y11, Y0, Y0
+	VPADDD       Y9, Y4, Y4
+	VPBROADCASTD 4(R10), Y9
+	VPMADDWD     Y9, Y10, Y11
+	VPMADDWD     Y9, Y8, Y9
+	VPADDD       Y11, Y1, Y1
+	VPADDD       Y9, Y5, Y5
+	VPBROADCASTD 8(R10), Y9
+	VPMADDWD     Y9, Y10, Y11
+	VPMADDWD     Y9, Y8, Y9
+	VPADDD       Y11, Y2, Y2
+	VPADDD       Y9, Y6, Y6
+	VPBROADCASTD 12(R10), Y9
+	VPMADDWD     Y9, Y10, Y10
+	VPMADDWD     Y9, Y8, Y9
+	VPADDD       Y10, Y3, Y3
+	VPADDD       Y9, Y7, Y7
+	LEAQ         (R9)(BX*2), R9
+	ADDQ         DI, R10
+
+queries4sums:
+	CMPB         a_Load+144(FP), $0x00
+	JNE          queries4loads
+	LEAQ         (AX)(R8*4), R9
+	MOVQ         a_Unit_base+96(FP), R10
+	VBROADCASTSS (R10), Y8
+	VPERM2I128   $0x20, Y4, Y0, Y9
+	VCVTDQ2PS    Y9, Y9
+	VMULPS       Y8, Y9, Y9
+	VMOVUPS      Y9, (R9)
+	VPERM2I128   $0x31, Y4, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y8, Y0, Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
+	VPERM2I128   $0x20, Y5, Y1, Y4
+	VCVTDQ2PS    Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      Y4, (R9)
+	VPERM2I128   $0x31, Y5, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 8(R10), Y0
+	VPERM2I128   $0x20, Y6, Y2, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (R9)
+	VPERM2I128   $0x31, Y6, Y2, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 12(R10), Y0
+	VPERM2I128   $0x20, Y7, Y3, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (R9)
+	VPERM2I128   $0x31, Y7, Y3, Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	JMP          queries4stored
+
+queries4loads:
+	LEAQ         (AX)(R8*4), R9
+	MOVQ         a_Unit_base+96(FP), R10
+	VBROADCASTSS (R10), Y8
+	VPERM2I128   $0x20, Y4, Y0, Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD213PS  (R9), Y8, Y9
+	VMOVUPS      Y9, (R9)
+	VPERM2I128   $0x31, Y4, Y0, Y0
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  32(R9), Y8, Y0
+	VMOVUPS      Y0, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 4(R10), Y0
+	VPERM2I128   $0x20, Y5, Y1, Y4
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R9), Y0, Y4
+	VMOVUPS      Y4, (R9)
+	VPERM2I128   $0x31, Y5, Y1, Y1
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R9), Y0, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 8(R10), Y0
+	VPERM2I128   $0x20, Y6, Y2, Y1
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  (R9), Y0, Y1
+	VMOVUPS      Y1, (R9)
+	VPERM2I128   $0x31, Y6, Y2, Y1
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R9), Y0, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VBROADCASTSS 12(R10), Y0
+	VPERM2I128   $0x20, Y7, Y3, Y1
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  (R9), Y0, Y1
+	VMOVUPS      Y1, (R9)
+	VPERM2I128   $0x31, Y7, Y3, Y1
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R9), Y0, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+
+queries4stored:
+	ADDQ $0x10, R8
+	CMPQ R8, a_Dv+136(FP)
+	JL   queries4columns
+
+next:
+	// The next four queries.
+	MOVQ CX, R8
+	SHLQ $0x02, R8
+	ADDQ R8, AX
+	ADDQ $0x10, SI
+	ADDQ $0x10, a_Unit_base+96(FP)
+	SUBQ $0x04, a_N+120(FP)
+	JG   queries
+	VZEROUPPER
+	RET
+
 // func widenF16AVX2(dst []float32, ldd int, src []byte, lds int, n int, d int)
 // Requires: AVX, F16C
 TEXT ·widenF16AVX2(SB), NOSPLIT, $0-80
@@ -26300,16 +27644,6 @@ DATA const43f00000AVX2<>+20(SB)/4, $0x43f00000
 DATA const43f00000AVX2<>+24(SB)/4, $0x43f00000
 DATA const43f00000AVX2<>+28(SB)/4, $0x43f00000
 GLOBL const43f00000AVX2<>(SB), RODATA|NOPTR, $32
-
-DATA const7f800000AVX2<>+0(SB)/4, $0x7f800000
-DATA const7f800000AVX2<>+4(SB)/4, $0x7f800000
-DATA const7f800000AVX2<>+8(SB)/4, $0x7f800000
-DATA const7f800000AVX2<>+12(SB)/4, $0x7f800000
-DATA const7f800000AVX2<>+16(SB)/4, $0x7f800000
-DATA const7f800000AVX2<>+20(SB)/4, $0x7f800000
-DATA const7f800000AVX2<>+24(SB)/4, $0x7f800000
-DATA const7f800000AVX2<>+28(SB)/4, $0x7f800000
-GLOBL const7f800000AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const0a000000AVX2<>+0(SB)/4, $0x0a000000
 DATA const0a000000AVX2<>+4(SB)/4, $0x0a000000

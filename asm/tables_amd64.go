@@ -57,10 +57,12 @@ var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 		MaskSpan: maskSpanAVX2,
 		MaskBool: maskBoolAVX2,
 		Dropout:  dropoutAVX2,
+		Round:    roundAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"FMA3"}, Lanes: 8, Kernels: ukernel.LaneKernels{
 		Bias:       biasAVX2,
 		HeadScores: headScoresAVX2,
+		ScaleRows:  scaleRowsAVX2,
 	}},
 	{ISA: "avx2", Lanes: 8, Kernels: ukernel.LaneKernels{
 		Pack:   packAVX2,
@@ -113,6 +115,7 @@ var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 		QKInt8:   skinnyQKInt8AVX2,
 		PVInt8:   skinnyPVInt8AVX2,
 		Softmax:  skinnySoftmaxAVX2,
+		PVCodes:  skinnyPVCodesAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"FMA3"}, Kernels: ukernel.SkinnyKernels{
 		HeadValues: skinnyHeadValuesAVX2,
@@ -132,6 +135,10 @@ var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 	}},
 	{ISA: "avx2", Kernels: ukernel.SkinnyKernels{
 		Unpack: skinnyUnpackAVX2,
+	}},
+	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.SkinnyKernels{
+		QKCodes:   skinnyQKCodesAVX2,
+		PVWeights: skinnyPVWeightsAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.SkinnyKernels{
 		Additive: skinnyAdditiveAVX512,

@@ -33,6 +33,17 @@ const (
 	LeastOfBlock = 0x0d800000
 )
 
+// Numbers of attention on integers: keys in one sum of weights and codes of values, the bits of q̂ and of a
+// weight below the first one of the largest, and the magnitudes from which and below which they are rounded, as
+// float32 bits: 2^-100 and 2^100.
+const (
+	ValueSegment   = 32
+	QueryBits      = 10
+	WeightBits     = 11
+	LeastRounded   = 0x0d800000
+	BeyondRounding = 0x71800000
+)
+
 // LeastWeight is -100: a weight 2^x of a key, or a factor that merges blocks, is 0 below. Products of larger
 // ones with values of at least 2^-26 are normal numbers; with subnormal ones an FMA takes 100 times as
 // long on some CPUs.

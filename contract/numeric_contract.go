@@ -133,6 +133,38 @@
 //	c[0..3] = h1 xor c[1] xor k[0], l1, h0 xor c[3] xor k[1], l0
 //	k[0], k[1] = k[0] + 9e3779b9, k[1] + bb67ae85
 //
+// # Contract: attention on integers
+//
+// With Options.Quantized, k and v are int8 or int4. Their integers are used as they are, and not
+// multiplied by their scales. In their place numbers are rounded to few bits. To round numbers to b bits is,
+// with their largest magnitude a and 2^e ≤ a < 2^(e+1):
+//
+//	each becomes a multiple of 2^(e-b), the nearest, ties to even, and +0 where that is zero
+//	all become +0 if a is below 2^-100, and NaN if a is 2^100 or more or one of them is NaN
+//
+// The q̂[d] of a row are rounded to 10 bits. A group of D/G columns has one of the G scales of a key. With
+// the integers k[j][d] and the scale t[j][g] of group g, a score is
+//
+//	a[n] = sum of q̂[d]·k[j][d] over 64 columns of the group, the last of them fewer; it is exact
+//	A[g] = a[0] + a[1] + a[2] + ..., from left to right
+//	s[j] = A[0]·t[j][0], and then s[j] = fma(A[g], t[j][g], s[j]) for g = 1, 2, ...
+//
+// The product rounds. Everything up to the weights p[j] of a block and their sum l is as above, and so are
+// w. The values of a block are added up in segments of 32 keys by position, 0..31, 32..63, and so on. Of a
+// segment that has a key that is not hidden, with the integers v[j][e] and the scale t[j][g] of the group of
+// column e:
+//
+//	x[j] = p[j]·t[j][g], rounded, for the keys that are not hidden, and then rounded to 11 bits; p after dropout
+//	a[n] = sum of x[j]·v[j][e] over the keys of segment n that are not hidden; it is exact
+//	o[e] = a[0] + a[1] + a[2] + ..., from left to right
+//
+// Why the sums are exact: 64·2^11·2^7 and 32·2^12·2^7 are 2^24. So they are the same as chains of fma,
+// in any order, and as sums of integers of 32 bits that are converted once. For keys with one scale and at
+// most 128 columns A is the sum over all columns, rounded once. Two segments round as their sum does.
+//
+// A row of keys that have a large mean in common loses nothing by it: keys are not rounded again. They lose by it when
+// they are made int8, as the scale of a row is that of its largest number.
+//
 // # Contract: hidden keys, NaN and zeros
 //
 // Hidden keys and values never matter, even if they are NaN or Inf.

@@ -25,7 +25,7 @@ var attentionFunctions = map[string]func(c *call) error{
 func (c *call) options() kernel.Options {
 	o := kernel.Options{
 		Scale: c.float("scale"), Softcap: c.float("softcap"), ALiBi: c.floats("alibi"), Sinks: c.floats("sinks"), Bias: c.tensor("bias"),
-		QueryStart: c.ints("query_start"), KeyStart: c.ints("key_start"),
+		QueryStart: c.ints("query_start"), KeyStart: c.ints("key_start"), Quantized: c.int("quantized") != 0,
 	}
 	if c.has("visible") {
 		o.Mask = o.Mask.And(kernel.Visible(numbers[bool](c, "visible"), c.shape("visible")))
@@ -196,6 +196,7 @@ func attentionCases() (list []vector) {
 		add(name, "attention", optionSizes.inputs(1000+10*i, options[name]))
 	}
 	list = append(list, attentionTypeCases()...)
+	list = append(list, quantizedCases()...)
 	list = append(list, specialCases()...)
 	blocks := sizes4{1, 2, 1, 2, 300, 3, 2}
 	add("blocks-from-position-200", "attention", blocks.inputs(2000, map[string]any{"key_start": []int{200}, "query_start": []int{499}}))
@@ -271,6 +272,43 @@ func attentionTypeCases() (list []vector) {
 		return narrowed(seed, func(x float32) int8 { return int8(x * 30) }, shape...)
 	}
 	add("int8", map[string]any{"k": int8s(2, 1, 1, 6, 6), "k_scales": array(4, 1, 1, 6, 1), "v": int8s(3, 1, 1, 6, 4), "v_scales": array(5, 1, 1, 6, 2)})
+	return list
+}
+
+// quantizedCases are calls on integers: with one scale for each row and several, segments that are whole and
+// not, blocks, options, and queries and scales that are not finite or too small to be rounded.
+func quantizedCases() (list []vector) {
+	add := func(name string, z sizes4, groups int, more map[string]any) {
+		seed := 5000 + 10*len(list)
+		int8s := func(seed, d int) tensor {
+			return narrowed(seed, func(x float32) int8 { return int8(max(-128, min(127, x*60))) }, z.b, z.hkv, z.lk, d)
+		}
+		in := map[string]any{
+			"quantized": 1, "q": array(seed, z.b, z.h, z.lq, z.d), "k": int8s(seed+1, z.d), "v": int8s(seed+2, z.dv),
+			"k_scales": array(seed+3, z.b, z.hkv, z.lk, groups), "v_scales": array(seed+4, z.b, z.hkv, z.lk, groups),
+		}
+		for name, x := range more {
+			in[name] = x
+		}
+		list = append(list, vector{Name: "quantized-" + name, Function: "attention", In: in})
+	}
+	small := sizes4{1, 2, 1, 2, 6, 6, 4}
+	add("small", small, 1, nil)
+	add("groups", small, 2, map[string]any{"visible": causal(2, 6, 3)})
+	add("wide", sizes4{1, 1, 1, 1, 5, 208, 16}, 1, nil)
+	add("wide-groups", sizes4{1, 1, 1, 2, 3, 200, 8}, 2, nil)
+	add("blocks", sizes4{1, 1, 1, 2, 300, 4, 2}, 1, map[string]any{"visible": onlyBeyond(2, 300, 40)})
+	add("options", sizes4{2, 2, 1, 2, 40, 8, 4}, 1, map[string]any{
+		"scale": single(float32(.3)), "softcap": single(float32(2)), "alibi": encode([]float32{.125, .75}), "sinks": encode([]float32{-1, .5}),
+		"query_start": []int{254, 1}, "key_start": []int{235, 7}, "key_lengths": []int{40, 17}, "dropout_rate": single(float32(.3)), "dropout_seed": single(uint64(3)),
+	})
+	scales := array(6000, 1, 1, 6, 1)
+	hides := encode([]bool{true, false, true, true, true, true}, 1, 1, 1, 6)
+	add("nan-scale-hidden", small, 1, map[string]any{"k_scales": replaced(scales, map[int]float32{1: nan}), "v_scales": replaced(scales, map[int]float32{1: inf}), "visible": hides})
+	add("inf-scale", small, 1, map[string]any{"v_scales": replaced(scales, map[int]float32{2: inf})})
+	add("tiny", small, 1, map[string]any{"q": replaced(array(6001, 1, 2, 2, 6), map[int]float32{0: nan, 7: 0x1p99, 13: 0x1p-120}), "v_scales": replaced(scales, map[int]float32{0: 0x1p-110, 1: -0x1p-105})})
+	add("tiny-queries", small, 1, map[string]any{"q": encode(random(testutil.Tinies, 1, 24), 1, 2, 2, 6)})
+	add("not-finite", small, 1, map[string]any{"q": encode(random(testutil.NonFinite, 1, 24), 1, 2, 2, 6), "k_scales": encode(random(testutil.NonFinite, 2, 6), 1, 1, 6, 1), "v_scales": encode(random(testutil.NonFinite, 3, 6), 1, 1, 6, 1)})
 	return list
 }
 

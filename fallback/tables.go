@@ -13,7 +13,7 @@ func Lanes() ukernel.LaneKernels {
 	return ukernel.LaneKernels{
 		MaskSpan: maskSpan, MaskBool: maskBool, Softcap: softcap, ALiBi: alibi, Bias: bias,
 		Softmax: softmax, Dropout: dropout, MergeStats: mergeStats,
-		Pack: pack, Unpack: unpack, HeadScores: headScores,
+		Pack: pack, Unpack: unpack, Round: roundLanes, ScaleRows: scaleRows, HeadScores: headScores,
 	}
 }
 

@@ -50,8 +50,11 @@ func Additive(out, q, k, v Tensor, weights []float32, opts Options) error {
 	return nil
 }
 
-// checkWeights reports weights that do not fit the call.
+// checkWeights reports weights that do not fit the call, and an option that does not fit its scores.
 func (c *call) checkWeights(weights []float32, scale float64) *check.Failure {
+	if c.used.has(optionQuantized) {
+		return options[optionQuantized].fails("true", "false: additive scores are no products")
+	}
 	if d := c.q.Dim(3); len(weights) != d {
 		return &check.Failure{Arg: "weights", Got: fmt.Sprintf("%d numbers", len(weights)), Want: fmt.Sprintf("one for each of the %d of a query", d)}
 	}

@@ -45,6 +45,19 @@ func (c *call) checkOption(x option) *check.Failure {
 		return r.checkBias(c.bias(x), &c.scores)
 	case outputKind:
 		return r.checkOutput(c, x)
+	case integersKind:
+		return r.checkIntegers(c)
+	}
+	return nil
+}
+
+// checkIntegers reports keys or values that are no integers.
+func (r *optionRow) checkIntegers(c *call) *check.Failure {
+	names := [...]string{"k", "v"}
+	for i, t := range [...]*view.Tensor{c.k, c.v} {
+		if t.Scales() == nil {
+			return r.fails(fmt.Sprintf("true and %s of %v", names[i], t.DType()), "k and v of int8 or int4, or false")
+		}
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ const (
 	optionTier option = iota
 	optionParallelFor
 	optionScale
+	optionQuantized
 	optionSoftcap
 	optionDropoutRate
 	optionDropoutSeed
@@ -45,6 +46,7 @@ func (o *Options) used() (s optionSet) {
 	s = s.with(optionTier, o.Tier != "")
 	s = s.with(optionParallelFor, o.ParallelFor != nil)
 	s = s.with(optionScale, o.Scale != 0)
+	s = s.with(optionQuantized, o.Quantized)
 	s = s.with(optionSoftcap, o.Softcap != 0)
 	s = s.with(optionDropoutRate, o.Dropout.Rate != 0)
 	s = s.with(optionDropoutSeed, o.Dropout.Seed != 0)

@@ -36,6 +36,7 @@ const (
 	maskKind                        // a mask
 	biasKind                        // a tensor that is read
 	outputKind                      // a tensor that is written
+	integersKind                    // whether products are those of integers, which k and v must then be
 )
 
 // callKinds are kinds of calls that do not take every option.
@@ -54,6 +55,7 @@ var options = [numOptions]optionRow{
 	optionTier:             {arg: "Options.Tier", takes: allCalls}, // see selectTier
 	optionParallelFor:      {arg: "Options.ParallelFor", takes: allCalls},
 	optionScale:            {arg: "Options.Scale", kind: numberKind, takes: allCalls, isValid: isScore, want: "a finite number up to ±2^127, or 0 for 1/√D"},
+	optionQuantized:        {arg: "Options.Quantized", kind: integersKind, takes: partialCalls},
 	optionSoftcap:          {arg: "Options.Softcap", kind: numberKind, takes: mostCalls, isValid: isCap, want: "2^-126 to 2^127, or 0 for none"},
 	optionDropoutRate:      {arg: "Options.Dropout.Rate", kind: numberKind, takes: mostCalls, isValid: isRate, want: "0 to below 1"},
 	optionDropoutSeed:      {arg: "Options.Dropout.Seed", takes: mostCalls},

@@ -45,6 +45,8 @@ func (f *optionField) use(t *testing.T, o reflect.Value) {
 		v.Set(reflect.ValueOf(BHLD(make([]float32, 1), 1, 1, 1, 1)))
 	case f.typ.Kind() == reflect.String:
 		v.SetString("a name")
+	case f.typ.Kind() == reflect.Bool:
+		v.SetBool(true)
 	case v.CanInt():
 		v.SetInt(1)
 	case v.CanUint():

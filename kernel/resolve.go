@@ -21,6 +21,8 @@ func (c *call) resolveOption(x option, into *engine.Call) {
 	switch x {
 	case optionScale:
 		into.Scale = o.Scale
+	case optionQuantized:
+		into.Quantized = true
 	case optionSoftcap:
 		into.Softcap = o.Softcap
 	case optionDropoutRate:

@@ -4,7 +4,7 @@ import numpy as np
 
 from .numbers import INF, LN2, LOG2E, LOG2E64, NAN, ONE, ZERO, canonical, f32, f64, fma, log2, philox, tanh, to_bf16, to_f16, weight
 
-BLOCK, COLUMNS = 256, 64
+BLOCK, COLUMNS, KEYS = 256, 64, 32
 
 
 def segments(x, y, n, size, like):
@@ -16,6 +16,21 @@ def segments(x, y, n, size, like):
             acc = fma(x[..., d], y[..., d], acc)
         total = acc if first == 0 else total + acc
     return total
+
+
+def to_bits(x, bits):
+    """Numbers rounded to multiples of 2^(e-bits), 2^e the power of two of the largest magnitude, along the last axis."""
+    a = np.abs(x.astype(f64)).max(-1, keepdims=True)
+    unit = np.ldexp(1.0, np.frexp(np.where((a > 0) & (a < 2.0**100), a, 1))[1] - 1 - bits)
+    r = np.rint(x.astype(f64) / unit) * unit + 0.0
+    return np.where(a < 2.0**100, np.where(a < 2.0**-100, 0.0, r), np.nan).astype(f32)
+
+
+def exact(x, y):
+    """Sums of the products of numbers of to_bits and integers over the last axis: binary64 holds them, and binary32, too."""
+    s = (x.astype(f64) * y.astype(f64)).sum(-1)
+    assert np.array_equal(s, s.astype(f32), equal_nan=True)
+    return s.astype(f32) + ZERO
 
 
 class Call:
@@ -55,6 +70,8 @@ class Call:
         shape = (self.queries, self.keys)
         if not self.additive:
             c = f32(f64(self.scale) * LOG2E64)
+            if self.a.get("quantized"):
+                return self.integer_products(to_bits(q * c, 10), b, h // self.group)
             return segments((q * c)[:, None], k[None], self.size, COLUMNS, np.zeros(shape))
         w = (self.a["weights"].astype(f64) * f64(self.scale) * LOG2E64).astype(f32)
         pad = -self.size % 16
@@ -65,6 +82,31 @@ class Call:
         for n in (8, 4, 2, 1):
             acc = acc[..., :n] + acc[..., n : 2 * n]
         return acc[..., 0]
+
+    def integer_products(self, q, b, h):
+        """The scores of rounded queries and the integers of key head h, [Lq, Lk]."""
+        k, t = self.a["k"][b, h], self.a["k_scales"][b, h]
+        size, s = self.size // t.shape[1], None
+        for g in range(t.shape[1]):
+            total = None
+            for d in range(g * size, (g + 1) * size, COLUMNS):
+                part = slice(d, min(d + COLUMNS, (g + 1) * size))
+                a = exact(q[:, None, part], k[None, :, part])
+                total = a if total is None else total + a
+            s = total * t[:, g] if s is None else fma(total, t[:, g], s)
+        return s
+
+    def integer_values(self, p, seen, b, h):
+        """The sum of the values of the keys seen of a block, by position in segments, with weights p."""
+        v, t = self.a["v"][b, h], self.a["v_scales"][b, h]
+        size, o = v.shape[1] // t.shape[1], None
+        segment = self.positions(b)[1][seen] // KEYS
+        for n in sorted(set(segment)):
+            x, j = p[segment == n], seen[segment == n]
+            parts = [exact(to_bits(x * t[j, g], 11), v[j, g * size : (g + 1) * size].T) for g in range(t.shape[1])]
+            a = np.concatenate(parts)
+            o = a if o is None else o + a
+        return o
 
     def scores(self, b, h):
         """The scores of a head at the stages scaled, capped and final, and what is visible, all [Lq, Lk]."""
@@ -121,8 +163,8 @@ def reference_of(m):
     return ZERO if m == -INF else m
 
 
-def block(s, visible, v, factor):
-    """m, l and o of a block that has a visible key, for one row."""
+def block(s, visible, v, factor, values=None):
+    """m, l and o of a block that has a visible key, for one row. values, if given, makes o of weights and their keys."""
     seen = np.flatnonzero(visible)
     finite = s[seen][~np.isnan(s[seen])]
     m = finite.max() if len(finite) else -INF
@@ -131,8 +173,9 @@ def block(s, visible, v, factor):
     used = dropped(p, None if factor is None else factor[seen])
     for x, j in enumerate(seen):
         l = f32(l + p[x])
-        o = fma(used[x], v[j], o)
-    return m, l, o
+        if values is None:
+            o = fma(used[x], v[j], o)
+    return m, l, o if values is None else values(used, seen)
 
 
 def merge(state, other):
@@ -149,10 +192,12 @@ def blocks(call, b, h, stages, visible, factor):
     _, j = call.positions(b)
     v = call.v[b, h // call.group]
     number = j // BLOCK
+    integers = call.a.get("quantized")
     for n in range(number[0], number[-1] + 1):
         part = np.flatnonzero(number == n)
+        values = (lambda p, seen, part=part: call.integer_values(p, part[seen], b, h // call.group)) if integers else None
         yield [
-            block(stages["masked"][i, part], visible[i, part], v[part], None if factor is None else factor[i, part]) if visible[i, part].any() else None
+            block(stages["masked"][i, part], visible[i, part], v[part], None if factor is None else factor[i, part], values) if visible[i, part].any() else None
             for i in range(call.queries)
         ]
 

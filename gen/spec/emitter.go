@@ -44,6 +44,10 @@ type SkinnyEmitter interface {
 	SkinnyUnpack()
 }
 
+// A CodeEmitter emits the kernels of quantized attention, which an ISA may lack: Go rounds then, and the
+// products are those for float32.
+type CodeEmitter interface{ Codes() }
+
 // EmitAll emits the functions that every ISA has, in the order of the file. weights is
 // the register tile for packed panels of weights.
 func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
@@ -82,6 +86,9 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	e.SkinnySoftmax()
 	e.SkinnyMerge()
 	e.SkinnyUnpack()
+	if c, ok := e.(CodeEmitter); ok {
+		c.Codes()
+	}
 	emitConversions(e)
 	emitNorms(e)
 	e.Exp2()

@@ -25,7 +25,7 @@ var (
 // numbers in package fallback.
 type Model struct {
 	q, k, v, bias kernel.Tensor // widened
-	keys          kernel.Tensor // k as it is
+	keys, values  kernel.Tensor // k and v as they are
 	mask          Mask
 	o             *kernel.Options
 	group         int
@@ -48,7 +48,7 @@ type ModelBlock struct {
 // own Mask is not looked at.
 func NewModel(q, k, v kernel.Tensor, mask Mask, o *kernel.Options) *Model {
 	return &Model{
-		q: Widened(q), k: Widened(k), v: Widened(v), bias: Widened(o.Bias), keys: k,
+		q: Widened(q), k: Widened(k), v: Widened(v), bias: Widened(o.Bias), keys: k, values: v,
 		mask: mask, o: o, group: max(1, q.Shape()[1]) / max(1, k.Shape()[1]),
 	}
 }
@@ -111,7 +111,10 @@ func (m *Model) score(b, h, i, j int) (raw, capped float32) {
 	}
 	scale = log2Units(scale)
 	q, k := Row(&m.q, b, h, i), Row(&m.k, b, h/m.group, j)
-	for d := 0; d < len(q); d += 64 { // segments
+	if m.o.Quantized {
+		raw = m.quantizedScore(q, scale, b, h/m.group, j)
+	}
+	for d := 0; d < len(q) && !m.o.Quantized; d += 64 { // segments
 		acc := float32(0)
 		for x := d; x < min(d+64, len(q)); x++ {
 			acc = scalar.FMA(float32(q[x]*scale), k[x], acc)
@@ -194,6 +197,7 @@ func (m *Model) block(b, h, i, lo int, s []float32) ModelBlock {
 	if z == NegInf {
 		z = 0 // all hidden, or NaN
 	}
+	weights := make([]float32, len(s))
 	for j, s := range s {
 		if s == NegInf {
 			continue
@@ -201,9 +205,15 @@ func (m *Model) block(b, h, i, lo int, s []float32) ModelBlock {
 		p := scalar.Weight(s - z)
 		x.Sum += p
 		p = m.dropped(p, b, h, i, lo+j)
+		if weights[j] = p; m.o.Quantized {
+			continue
+		}
 		for e, v := range Row(&m.v, b, h/m.group, lo+j) {
 			x.Out[e] = scalar.FMA(p, v, x.Out[e])
 		}
+	}
+	if m.o.Quantized {
+		m.quantizedValues(x.Out, weights, s, b, h/m.group, lo)
 	}
 	return x
 }

@@ -16,6 +16,7 @@ type Call struct {
 
 	Mask                 mask.Visibility
 	Scale                float32 // 0 means float32(1/√D)
+	Quantized            bool    // queries and weights are rounded for products with integers, see quantized.go
 	QueryStart, KeyStart []int   // nil for 0, one for all batch rows, or one for each
 
 	Additive      []float32 // weights of additive scores, D numbers, instead of products

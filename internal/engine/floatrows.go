@@ -23,7 +23,9 @@ type floatRows struct {
 	head   kvHead
 	cached mask.Span // the rows in memory, the first one at its start
 
-	codes      []int8 // rows of 4 bits for skinny tiles, see int4.go
+	asCodes bool // memory has integers without their scales, see quantized.go
+
+	codes      []int8 // rows of 4 bits for skinny tiles, see int4.go; rows that are gathered, see quantized.go
 	codesUsage parallel.Usage
 }
 
@@ -56,7 +58,11 @@ func (f *floatRows) get(t *tier.Tier, x *view.Tensor, h kvHead, lo, n int) (data
 		f.head, f.cached = h, mask.Span{Lo: lo, Hi: lo}
 	}
 	if end := lo + n; end > f.cached.Hi {
-		rows.Widen(t, f.memory[f.cached.Len()*d:], x, h.batch, h.head, f.cached.Hi, end-f.cached.Hi)
+		widen := rows.Widen
+		if f.asCodes {
+			widen = rows.WidenCodes
+		}
+		widen(t, f.memory[f.cached.Len()*d:], x, h.batch, h.head, f.cached.Hi, end-f.cached.Hi)
 		f.cached.Hi = end
 	}
 	at := (lo - f.cached.Lo) * d

@@ -113,6 +113,8 @@ func (t *tile) accumulatePV() {
 	switch {
 	case t.block.keys.Len() == 0:
 		return
+	case t.job.Call.Quantized:
+		t.quantizedPV(nil)
 	case t.skinny:
 		t.skinnyPV()
 	default:

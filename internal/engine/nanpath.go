@@ -97,6 +97,11 @@ func (t *tile) visibleRuns() []mask.Span {
 // exactPV is accumulatePV with runs of keys of the current block alone. The skinny kernel
 // continues a chain from one run to the next.
 func (t *tile) exactPV(runs []mask.Span) {
+	if t.job.Call.Quantized {
+		t.quantizedPV(runs)
+		t.started = true
+		return
+	}
 	lanes, o := t.kern.Lanes, t.scratch.partial[:t.job.dv()]
 	clear(o)
 	for _, r := range runs {

@@ -20,9 +20,12 @@ func (t *tile) pack() {
 	}
 	if ukernel.IsOneCall(d, len(off)) { // small calls feel a loop
 		t.kern.Pack(t.q, len(off), data, off, t.n, d, j.derived.scale)
-		return
+	} else {
+		t.packTo(t.q, data, off, d, j.derived.scale)
 	}
-	t.packTo(t.q, data, off, d, j.derived.scale)
+	if j.Call.Quantized {
+		t.roundQueries()
+	}
 }
 
 // floatsOf returns the tile's rows of x as float32, and where they start.

@@ -12,7 +12,7 @@ import (
 
 // isPlain tells whether the call is plain, with tiles of at most so many lanes.
 func (j *Job) isPlain(lanes int, skinny bool) bool {
-	return j.derived.sameKeys && j.isOneProduct() && j.hasPlainTensors() && j.hasPlainOutput() && j.isOneCallEach(lanes, skinny)
+	return j.derived.sameKeys && !j.Call.Quantized && j.isOneProduct() && j.hasPlainTensors() && j.hasPlainOutput() && j.isOneCallEach(lanes, skinny)
 }
 
 // hasPlainTensors tells whether the elements of Q, V and Out are used as they lie in memory.

@@ -38,6 +38,8 @@ func TestPlainCallHasNoOptions(t *testing.T) {
 				*x = floats(1, heads, queries, keys)
 			case *mask.Visibility:
 				x.IsSet = true
+			case *bool:
+				*x = true
 			case *float32:
 				*x = 0.5
 			case *float64:

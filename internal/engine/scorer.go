@@ -44,6 +44,7 @@ func (s *Scorer) Fit(j *Job, m *parallel.Memory, widens bool) {
 	x := &s.scratch
 	x.keys.fit(m, &j.Call.K, true)
 	x.values.fit(m, &j.Call.V, true)
+	x.keys.asCodes, x.values.asCodes = false, false
 	x.keys.forget()
 	x.values.forget()
 	s.tile.fitScores(j, m, j.plan.lanes)

@@ -98,6 +98,10 @@ func (t *tile) products(part mask.Span, top []float32) {
 		t.additiveScores(part, top)
 		return
 	}
+	if t.job.Call.Quantized {
+		t.quantizedProducts(part, top)
+		return
+	}
 	if t.skinny && part.Len() >= ukernel.SkinnyKeys {
 		t.skinnyProducts(part, top)
 		return

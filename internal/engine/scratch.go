@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
@@ -24,17 +25,22 @@ type scratch struct {
 	capped       []float32 // of a Scorer
 
 	partial []float32   // output of one block, before it is merged
+	rounded []float32   // weights of a block, rounded, see quantized.go
+	pairs   []int32     // the same as integers, for skinny tiles
 	runs    []mask.Span // memory of tile.visibleRuns
 
 	shape                                             shape  // of the last call
 	epoch                                             uint32 // of the memory, then
 	memory                                            parallel.Memory
 	rowsUsage, paddedUsage, partialUsage, scoresUsage parallel.Usage
+	roundedUsage, pairsUsage                          parallel.Usage
 
 	// One element per lane: arguments of kernels.
 	lo, hi          [ukernel.MaxLanes]int32
 	off             [ukernel.MaxLanes]int
 	ignored, slopes [ukernel.MaxLanes]float32
+	units           [ukernel.MaxLanes]float32
+	valueScales     [contract.ValueSegment]float32
 	positions       [ukernel.MaxLanes]int32
 	dropHeads       [ukernel.MaxLanes]uint32
 	dropPositions   [ukernel.MaxLanes]uint32
@@ -55,6 +61,7 @@ func (s *scratch) fit(j *Job) {
 	}
 	s.keys.forget()
 	s.values.forget()
+	s.keys.asCodes, s.values.asCodes = j.Call.Quantized, j.Call.Quantized
 	for i := range s.tiles[:j.plan.maxTiles] {
 		s.tiles[i].job = j
 	}
@@ -64,6 +71,9 @@ func (s *scratch) fitAll(j *Job) {
 	m := &s.memory
 	s.keys.fit(m, &j.Call.K, false)
 	s.values.fit(m, &j.Call.V, !j.plan.shape.skinny)
+	if j.Call.Quantized {
+		s.fitQuantized(j)
+	}
 	for len(s.tiles) < j.plan.maxTiles {
 		s.tiles = append(s.tiles, tile{})
 	}
@@ -94,6 +104,8 @@ type shape struct {
 	skinny         bool
 	rows           bool // queries or outputs pass through scratch memory
 	scoreMod       bool
+	quantized      bool
+	codes          bool // tiles of few rows take kernels for integers, see quantized.go
 }
 
 // shapeOf returns the shape of the call, for tasks of at most so many tiles and lanes.
@@ -103,6 +115,6 @@ func (j *Job) shapeOf(lanes, tiles int) shape {
 		kType: j.Call.K.DType(), vType: j.Call.V.DType(), kPaged: j.Call.K.IsPaged(), vPaged: j.Call.V.IsPaged(),
 		skinny:   j.isSkinny(j.rows()),
 		rows:     j.Call.Q.DType() != view.Float32 || j.Call.Out.DType() != view.Float32 || j.Call.Partial.isSet(),
-		scoreMod: j.Call.ScoreMod != nil,
+		scoreMod: j.Call.ScoreMod != nil, quantized: j.Call.Quantized, codes: j.Call.Quantized && j.fitsCodes(),
 	}
 }

@@ -18,6 +18,9 @@ const (
 
 // isSkinny tells whether KV heads with so many rows use the skinny kernels.
 func (j *Job) isSkinny(rows int) bool {
+	if j.Call.Quantized {
+		return rows <= j.tier.SkinnyRows && j.fitsCodes()
+	}
 	return rows <= j.tier.SkinnyRows && j.d() >= ukernel.SkinnyColumns && max(j.d(), j.dv()) <= MaxSkinnyWidth && !j.fillsTile()
 }
 

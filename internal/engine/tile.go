@@ -26,9 +26,11 @@ type tile struct {
 	// Statistics of all blocks so far and of the current block, and the factors that
 	// merge them; one element per lane.
 	max, sum, blockMax, blockSum, alpha, beta []float32
+	unit                                      []float32 // of quantized queries
 	stats                                     []float32 // their memory
+	codes                                     []int16   // those queries in units, for skinny tiles, see ukernel.QKCodesArgs
 
-	qUsage, oUsage, spansUsage, statsUsage parallel.Usage
+	qUsage, oUsage, spansUsage, statsUsage, codesUsage parallel.Usage
 
 	keyFrame
 	rowSpans []mask.Span // keys that each row sees; unused if all see the same
@@ -62,8 +64,11 @@ func (t *tile) fitScores(j *Job, m *parallel.Memory, lanes int) {
 	t.job = j
 	parallel.Fit(m, &t.qUsage, &t.q, lanes*max(j.d(), len(j.derived.additive)), rows.Aligned)
 	parallel.Fit(m, &t.spansUsage, &t.rowSpans, lanes, parallel.Make[mask.Span])
-	if parallel.Fit(m, &t.statsUsage, &t.stats, 6*lanes, rows.Aligned); len(t.max) > 0 && &t.max[0] != &t.stats[0] {
+	if parallel.Fit(m, &t.statsUsage, &t.stats, 7*lanes, rows.Aligned); len(t.max) > 0 && &t.max[0] != &t.stats[0] {
 		t.max = nil // they lie in the old memory
+	}
+	if j.Call.Quantized {
+		parallel.Fit(m, &t.codesUsage, &t.codes, j.codesOfQueries(lanes), parallel.Make[int16])
 	}
 }
 
@@ -95,7 +100,7 @@ func (t *tile) place(s *scratch, h kvHead, row, n int, kern *ukernel.TileKernels
 	if n := kern.Lanes; len(t.max) != n {
 		s := t.stats
 		t.max, t.sum, t.blockMax = s[:n], s[n:2*n], s[2*n:3*n]
-		t.blockSum, t.alpha, t.beta = s[3*n:4*n], s[4*n:5*n], s[5*n:6*n]
+		t.blockSum, t.alpha, t.beta, t.unit = s[3*n:4*n], s[4*n:5*n], s[5*n:6*n], s[6*n:7*n]
 	}
 }
 

@@ -36,6 +36,25 @@ func Widen(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int) {
 	}
 }
 
+// one is the scale of integers without scales.
+var one = []float32{1}
+
+// WidenCodes is Widen for the integers of an Int8 or Int4 tensor without their scales.
+func WidenCodes(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int) {
+	d := x.Dim(3)
+	for stop := l + n; l < stop; l += n {
+		n = x.Run(l, min(stop-l, max(1, MaxConvert/d)))
+		at, bytes := x.Index(b, h, l), x.DType().Bytes
+		end := at + (n-1)*x.Stride(2) + d // as in Widen
+		if x.DType() == view.Int4 {
+			t.Convert().WidenInt4(dst, d, x.Bytes()[bytes(at):bytes(end)], bytes(x.Stride(2)), one, 0, d, n, d)
+		} else {
+			t.Convert().WidenInt8(dst, d, x.I8()[at:end], x.Stride(2), one, 0, d, n, d)
+		}
+		dst = dst[n*d:]
+	}
+}
+
 // WidenRow writes d elements of a tensor that is neither Float32 nor scaled, from index at on, to dst.
 func WidenRow(t *tier.Tier, dst []float32, x *view.Tensor, at, d int) {
 	size := x.DType().Size()

@@ -50,6 +50,36 @@ type SkinnyKernels struct {
 	QKInt8 func(a QKInt8Args)
 	PVInt8 func(a PVInt8Args)
 
+	// QKCodes, PVWeights and PVCodes are products of integers, with one scale for each row of K and V. In
+	// place of q̂ and the weights they take integers q and p and their units, those of LaneKernels.Round
+	// with 10 and 11 bits: q is at most 2^11 in magnitude and p at most 2^12. Where a tier has none,
+	// queries and weights are rounded as float32.
+	//
+	// QKCodes takes d ≤ CodesColumns columns, a multiple of SkinnyGroup, and m ≥ 1 keys:
+	//
+	//	s[j·w+lane] = (unit[lane]·float32(sum of q[lane][x]·k[j·ldk+x], x < d))·scales[j·lsc]
+	//
+	// with both products rounded, then max as in GemmMax. The lanes from n up to a multiple of 4 repeat lane
+	// n-1, those after them stay, and so do their maxima. q has the lanes in groups of 4, the columns of
+	// a group in steps of 16: number x of a lane is q[((lane/4·d/16 + x/16)·4 + lane%4)·16 + x%16].
+	QKCodes func(a QKCodesArgs)
+
+	// PVWeights makes the integers of n ≤ ValueSegment rows of weights, in pairs of rows, of which the last
+	// may lack its second:
+	//
+	//	pairs[j/2·w+lane] = the integer of row j in the low half for an even j, else in the high one
+	//
+	// where a row's integer is the rounded number of LaneKernels.Round divided by unit[lane], 0 for a unit
+	// of 0 or NaN.
+	PVWeights func(pairs []int32, s []float32, ld, n int, scales []float32, lsc int, unit []float32)
+
+	// PVCodes is the product of n lanes of such integers with m rows of V, 1 ≤ m ≤ ValueSegment. dv
+	// is a multiple of SkinnyGroup.
+	//
+	//	x          = float32(sum of p[j][i]·v[j·ldv+e], j < m)
+	//	o[i·ldo+e] = x·unit[i], or with load fma(x, unit[i], o[i·ldo+e])
+	PVCodes func(a PVCodesArgs)
+
 	// Softmax is LaneKernels.Softmax for the first lanes of a tile: max and sum have
 	// SkinnyLanes elements. The elements between these lanes and the next row may hold
 	// anything afterwards.
@@ -121,10 +151,43 @@ type QKInt8Args struct {
 	Far    int    // prefetch hint
 }
 
+// QKCodesArgs are the arguments of SkinnyKernels.QKCodes. Their names are those of its contract.
+type QKCodesArgs struct {
+	S      []float32
+	K      []int8
+	Ldk    int
+	Scales []float32
+	Lsc    int // floats from the scale of a row to that of the next
+	Q      []int16
+	Unit   []float32 // up to the multiple of 4 lanes
+	N      int       // queries
+	M      int       // rows of K and S
+	D      int       // columns of K
+	Max    []float32
+	Next   []int8 // prefetch hint
+}
+
+// PVCodesArgs are the arguments of SkinnyKernels.PVCodes. Their names are those of its contract.
+type PVCodesArgs struct {
+	O     []float32
+	Ldo   int
+	V     []int8
+	Ldv   int
+	Pairs []int32 // of PVWeights
+	Ldp   int     // from a pair of rows to the next
+	Unit  []float32
+	N     int // rows of O
+	M     int // rows of V
+	Dv    int // columns of V and O
+	Load  bool
+	Next  []int8 // prefetch hint
+}
+
 // The lengths of the contract's segments, in steps of a product.
 const (
 	ColumnSegment = contract.ColumnSegment // columns of a score
 	InputSegment  = contract.InputSegment  // inputs of a linear layer
+	ValueSegment  = contract.ValueSegment  // keys in a sum of quantized weights
 )
 
 const (
@@ -133,4 +196,6 @@ const (
 	HeadColumns   = 8  // divides the columns of HeadScores
 	SkinnyGroup   = 16 // divides the columns of the kernels for narrow types
 	SkinnyLanes   = 4  // lanes of SkinnyKernels.Softmax
+
+	CodesColumns = 2 * ColumnSegment // most columns of QKCodes: float32 rounds the sum of two segments as it does that of all columns
 )

@@ -101,6 +101,24 @@ type LaneKernels struct {
 	// bits from n on mean nothing.
 	Unpack func(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64
 
+	// Round makes numbers whose products with integers have exact sums, lane by lane: those of n rows,
+	// multiplied by a number of their row, become multiples of a power of two.
+	//
+	//	x              = s[j·ld+lane]·scales[j·lsc], rounded
+	//	unit[lane]     = 2^(e-bits), where 2^e ≤ a < 2^(e+1) for the largest magnitude a of the lane's x
+	//	dst[j·ld+lane] = x rounded to a multiple of unit[lane], ties to even, and +0 in the place of -0
+	//
+	// If a is below 2^-100 all of the lane are +0 and so is its unit; if it is 2^100 or more, or one x is
+	// NaN, all are 0x7fc00000. n ≥ 1, bits is 10 or 11. dst may be s. unit has w elements.
+	Round func(dst, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32)
+
+	// ScaleRows multiplies n rows of a by a number of their row, each product rounded:
+	//
+	//	s[j·ld+lane] = a[j·lda+lane]·scales[j·lsc], or with load fma(a[j·lda+lane], scales[j·lsc], s[j·ld+lane])
+	//
+	// a may be s.
+	ScaleRows func(s []float32, ld int, a []float32, lda, n int, scales []float32, lsc int, load bool, max []float32)
+
 	// HeadScores computes the scores of few keys for lanes that are rows of different KV heads, each
 	// with keys of its own. d is a multiple of HeadColumns and at most ColumnSegment:
 	//

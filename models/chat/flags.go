@@ -67,8 +67,8 @@ func usage(fs *flag.FlagSet) {
 
 // choices are the values of flags that are not variables of the config as they are.
 type choices struct {
-	cache, values, activations *string
-	window                     *int
+	cache, values, activations, attention *string
+	window                                *int
 }
 
 // define defines the flags. It returns those that need more than a variable of the config.
@@ -103,6 +103,7 @@ func (c *config) define(fs *flag.FlagSet) (f choices) {
 	f.cache = fs.String("cache", "f32", "type of the keys and values that are kept: f32, f16, bf16, int8 or int4, which takes the least memory and costs the most accuracy")
 	f.values = fs.String("cache-values", "", "type of the values alone, of which int4 costs less than of keys (default that of -cache)")
 	f.activations = fs.String("activations", "f32", "what layers with weights of 8 or 4 bits compute with: f32, or int8, with which a prompt takes about half of\nthe time, and the text is another one, but still the same on every CPU")
+	f.attention = fs.String("attention", "f32", "what attention computes with: f32, or integers, with which tokens after long texts take less time if\nthe cache is int8; the text is another one, but still the same on every CPU")
 	command.ExecFlags(fs, &c.options.Exec)
 	return f
 }
@@ -118,6 +119,10 @@ func (c *config) finish(f choices) error {
 		return fmt.Errorf("-cache-values is %q, want f16, bf16, int8 or int4", *f.values)
 	case *f.activations != "f32" && *f.activations != "int8":
 		return fmt.Errorf("-activations is %q, want f32 or int8", *f.activations)
+	case *f.attention != "f32" && *f.attention != "integers":
+		return fmt.Errorf("-attention is %q, want f32 or integers", *f.attention)
+	case *f.attention == "integers" && (keys != kernel.Int8 && keys != kernel.Int4 || values != kernel.Int8 && values != kernel.Int4):
+		return errors.New("-attention integers needs a -cache of int8 or int4")
 	case c.n < 1 || c.n > 1024:
 		return fmt.Errorf("-n is %d, want 1 to 1024", c.n)
 	case *f.window < -1:
@@ -132,6 +137,7 @@ func (c *config) finish(f choices) error {
 		return errors.New("-system is a part of the template, which -raw leaves out")
 	}
 	c.options.CacheType, c.options.CacheValueType, c.options.Int8 = keys, values, *f.activations == "int8"
+	c.options.Quantized = *f.attention == "integers"
 	c.generate.Sampler.PenaltyWindow = max(0, *f.window)
 	if *f.window == 0 {
 		s := &c.generate.Sampler

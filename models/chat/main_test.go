@@ -238,7 +238,7 @@ func (w *interrupting) Write(p []byte) (int, error) {
 func TestUsage(t *testing.T) {
 	model := tiny(t)
 	for _, args := range [][]string{
-		{"-n", "0"}, {"-n", "x"}, {"-cache", "f64"}, {"-cache-values", "f64"}, {"-cache", "f16", "-cache-values", "f32"}, {"-activations", "f16"}, {"-tier", "mmx"}, {"-threads", "-1"}, {"-raw", "-system", "a"}, {"-unknown"},
+		{"-n", "0"}, {"-n", "x"}, {"-cache", "f64"}, {"-cache-values", "f64"}, {"-cache", "f16", "-cache-values", "f32"}, {"-activations", "f16"}, {"-attention", "f16"}, {"-attention", "integers"}, {"-attention", "integers", "-cache", "int8", "-cache-values", "f16"}, {"-tier", "mmx"}, {"-threads", "-1"}, {"-raw", "-system", "a"}, {"-unknown"},
 	} {
 		if _, _, err := try(t.Context(), strings.NewReader(""), args...); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want a usage error", args, err)

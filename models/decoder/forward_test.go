@@ -26,10 +26,19 @@ func TestReadings(t *testing.T) {
 	const n = 600 // more than a chunk, and than two blocks of keys
 	m := tiny(t, Options{Exec: kernel.Exec{Threads: 1}})
 	tokens, other := prompt(n, 5), prompt(n, 6)
+	type setting struct {
+		dtype     kernel.DType
+		quantized bool
+	}
+	settings := []setting{{kernel.Int8, true}, {kernel.Int4, true}}
 	for _, dtype := range cacheTypes {
-		t.Run(dtype.String(), func(t *testing.T) {
+		settings = append(settings, setting{dtype, false})
+	}
+	for _, x := range settings {
+		dtype, quantized := x.dtype, x.quantized
+		t.Run(fmt.Sprintf("%v, quantized %v", dtype, quantized), func(t *testing.T) {
 			with := func(tier string, threads, page int) *Model {
-				m, err := m.With(Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, CacheType: dtype, PageSize: page})
+				m, err := m.With(Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, CacheType: dtype, Quantized: quantized, PageSize: page})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -51,7 +60,7 @@ func TestReadings(t *testing.T) {
 				}
 			}
 			calls := 0
-			own, err := m.With(Options{CacheType: dtype, Exec: kernel.Exec{Threads: 3, ParallelFor: func(n int, task func(int)) {
+			own, err := m.With(Options{CacheType: dtype, Quantized: quantized, Exec: kernel.Exec{Threads: 3, ParallelFor: func(n int, task func(int)) {
 				calls++
 				for i := range n {
 					task(i)

@@ -89,6 +89,17 @@ func TestCachePerplexity(t *testing.T) {
 	}
 }
 
+// With queries and weights of attention that are rounded, too, the perplexity is within 0.5% of that with
+// float32, as with a cache of int8 alone.
+func TestQuantizedPerplexity(t *testing.T) {
+	r, m := readReferences(t, testdata), smollm2(t)
+	quantized, err := m.With(Options{CacheType: kernel.Int8, Quantized: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.comparePerplexity(t, m, quantized, "quantized attention", 0.005)
+}
+
 // perplexity returns the exponential of minus the mean logarithm of the tokens' probabilities.
 func perplexity(t *testing.T, m *Model, ids []int32) float64 {
 	total := 0.0

@@ -242,7 +242,7 @@ func (s *Session) attend(layer int) error {
 	c := &s.model.config
 	k, v := s.batch.View(layer)
 	o := c.attention(layer, s.batch.Options())
-	o.Exec = s.model.options.Exec
+	o.Exec, o.Quantized = s.model.options.Exec, s.model.options.Quantized
 	queries := s.heads(s.qkv, 0, c.Heads, s.model.blocks[layer].qkv.n)
 	err := kernel.Attention(s.heads(s.attended, 0, c.Heads, c.Heads*c.HeadSize), queries, k, v, o)
 	s.see("layer.attn", layer, s.attended)

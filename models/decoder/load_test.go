@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/tinyllama"
@@ -244,6 +245,11 @@ func TestLoad(t *testing.T) {
 	}
 	if _, err := Load(path, Options{}); !errors.As(err, new(*gguf.FormatError)) {
 		t.Errorf("no GGUF file: %v", err)
+	}
+	for _, o := range []Options{{Quantized: true}, {Quantized: true, CacheType: kernel.Int8, CacheValueType: kernel.Float16}} {
+		if _, err := loadTiny(tinyllama.New(nil), o); !errors.As(err, new(*OptionError)) {
+			t.Errorf("%+v: got %v, want an OptionError", o, err)
+		}
 	}
 	if _, err := loadTiny(tinyllama.New(nil), Options{Context: -1}); !errors.As(err, new(*OptionError)) {
 		t.Errorf("bad option: %v", err)

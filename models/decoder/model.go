@@ -15,7 +15,7 @@ import (
 	"github.com/attn-go/attn/rope"
 )
 
-// Options are the settings of a model. Only Context, CacheType, CacheValueType and Int8 change results.
+// Options are the settings of a model. Only Context, CacheType, CacheValueType, Quantized and Int8 change results.
 type Options struct {
 	// Exec says which tier computes, and with how many threads.
 	kernel.Exec
@@ -35,6 +35,11 @@ type Options struct {
 	// CacheValueType is the type of the values that are kept, if they have another one than the
 	// keys. 0, which is kernel.Float32, means CacheType.
 	CacheValueType kernel.DType
+
+	// Quantized rounds queries and weights of attention, too, so that its products with a cache of Int8 or
+	// Int4, without which it is refused, are sums of integers, see [kernel.Options]. Logits change a
+	// little, and have the same bits on every CPU, too.
+	Quantized bool
 
 	// Int8 rounds the inputs of layers with quantized weights (Q2_K to Q8_0) to 8 bits, in blocks
 	// of 32, see [linear.Options]. A prompt takes about half of the time then. Logits change, and have
@@ -321,10 +326,18 @@ func (o *Options) Check() error {
 		return &OptionError{"Options.CacheType", o.CacheType.String(), "float32, float16, bfloat16, int8 or int4"}
 	case !slices.Contains(cacheTypes, o.CacheValueType):
 		return &OptionError{"Options.CacheValueType", o.CacheValueType.String(), "float16, bfloat16, int8 or int4, or 0"}
+	case o.Quantized && !o.cachesIntegers():
+		return &OptionError{"Options.Quantized", "true and a cache of " + o.CacheType.String(), "keys and values of int8 or int4, or false"}
 	case o.Threads < 0:
 		return &OptionError{"Options.Threads", fmt.Sprint(o.Threads), "0 or more"}
 	}
 	return nil
+}
+
+// cachesIntegers reports whether keys and values are integers.
+func (o *Options) cachesIntegers() bool {
+	integers := []kernel.DType{kernel.Int8, kernel.Int4}
+	return slices.Contains(integers, o.CacheType) && (o.CacheValueType == 0 || slices.Contains(integers, o.CacheValueType))
 }
 
 // Config returns the sizes and constants of the model.

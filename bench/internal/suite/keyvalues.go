@@ -61,18 +61,21 @@ type elementType struct {
 	name  string
 	bytes float64 // of an element, with its part of a scale
 	make  func(x []float32, sets, heads, keys int) []kernel.Tensor
+
+	quantized bool // see kernel.Options
 }
 
 var elementTypes = []elementType{
-	{"float32", 4, repeatSets[float32]},
-	{"float16", 2, func(x []float32, sets, heads, keys int) []kernel.Tensor {
+	{name: "float32", bytes: 4, make: repeatSets[float32]},
+	{name: "float16", bytes: 2, make: func(x []float32, sets, heads, keys int) []kernel.Tensor {
 		return repeatSets(numbers.Convert(x, numeric.ToF16), sets, heads, keys)
 	}},
-	{"bfloat16", 2, func(x []float32, sets, heads, keys int) []kernel.Tensor {
+	{name: "bfloat16", bytes: 2, make: func(x []float32, sets, heads, keys int) []kernel.Tensor {
 		return repeatSets(numbers.Convert(x, numeric.ToBF16), sets, heads, keys)
 	}},
-	{"int8", 1 + 4.0/decodeSize, int8Sets},
-	{"int4", 0.5 + 4.0/int4Group, int4Sets},
+	{name: "int8", bytes: 1 + 4.0/decodeSize, make: int8Sets},
+	{name: "int8, quantized", bytes: 1 + 4.0/decodeSize, make: int8Sets, quantized: true},
+	{name: "int4", bytes: 0.5 + 4.0/int4Group, make: int4Sets},
 }
 
 // repeatSets returns tensors of the same numbers, each with its own memory.

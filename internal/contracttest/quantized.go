@@ -1,0 +1,121 @@
+package contracttest
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/kernel"
+)
+
+// integers returns row (b, h, l) of an int8 or int4 tensor, and its scales.
+func integers(t *kernel.Tensor, b, h, l int) (codes []int, scales []float32) {
+	x := View(t)
+	at := x.Index(b, h, l)
+	for i := at; i < at+x.Dim(3); i++ {
+		if t.DType() == kernel.Int4 {
+			code := int(x.Bytes()[i/2]) >> (i % 2 * 4) & 15
+			codes = append(codes, (code^8)-8)
+		} else {
+			codes = append(codes, int(x.I8()[i]))
+		}
+	}
+	scales, _ = x.RowScales(b, h, l, 1)
+	return codes, scales
+}
+
+// toUnits rounds numbers to multiples of 2^(e-bits), where 2^e is the power of two of the largest magnitude. It
+// returns the integers and the unit, 0 if the magnitude is too small, NaN if it is too large or none.
+func toUnits(x []float32, bits int) (n []int, unit float64) {
+	largest := 0.0
+	for _, x := range x {
+		largest = max(largest, math.Abs(float64(x))) // NaN if one is
+	}
+	n = make([]int, len(x))
+	switch {
+	case !(largest < 0x1p100):
+		return n, math.NaN()
+	case largest < 0x1p-100:
+		return n, 0
+	}
+	_, e := math.Frexp(largest)
+	unit = math.Ldexp(1, e-1-bits)
+	for i, x := range x {
+		n[i] = int(math.RoundToEven(float64(x) / unit))
+	}
+	return n, unit
+}
+
+// quantizedScore is the score of a query and the key j of head kv if Options.Quantized is true.
+func (m *Model) quantizedScore(q []float32, scale float32, b, kv, j int) (s float32) {
+	scaled := make([]float32, len(q))
+	for d, x := range q {
+		scaled[d] = float32(x * scale)
+	}
+	n, unit := toUnits(scaled, 10)
+	codes, scales := integers(&m.keys, b, kv, j)
+	group := len(codes) / len(scales)
+	for g, d := range scales {
+		a := float32(0)
+		for lo := g * group; lo < (g+1)*group; lo += 64 {
+			sum := 0
+			for x := lo; x < min(lo+64, (g+1)*group); x++ {
+				sum += n[x] * codes[x]
+			}
+			if part := float32(float64(sum) * unit); lo == g*group {
+				a = part
+			} else {
+				a += part
+			}
+		}
+		if g == 0 {
+			s = float32(a * d)
+		} else {
+			s = scalar.FMA(a, d, s)
+		}
+	}
+	return s
+}
+
+// quantizedValues sets out to the sum of the values of a block, which begins with key lo, for its
+// weights. Keys whose score s is -Inf do not count.
+func (m *Model) quantizedValues(out, weights, s []float32, b, kv, lo int) {
+	start, first := perBatch(m.o.KeyStart, b), true
+	for j := 0; j < len(weights); first = false {
+		end := min(len(weights), j+32-(start+lo+j)%32)
+		m.quantizedSegment(out, weights[j:end], s[j:end], b, kv, lo+j, first)
+		j = end
+	}
+}
+
+func (m *Model) quantizedSegment(out, weights, s []float32, b, kv, lo int, first bool) {
+	codes, scales := make([][]int, len(weights)), make([][]float32, len(weights))
+	for j := range weights {
+		if s[j] != NegInf {
+			codes[j], scales[j] = integers(&m.values, b, kv, lo+j)
+		}
+	}
+	groups := View(&m.values).Scales().Dim(3)
+	size := len(out) / groups
+	for g := range groups {
+		w := make([]float32, len(weights))
+		for j, p := range weights {
+			if s[j] != NegInf {
+				w[j] = float32(p * scales[j][g])
+			}
+		}
+		n, unit := toUnits(w, 11)
+		for e := g * size; e < (g+1)*size; e++ {
+			sum := 0
+			for j := range n {
+				if s[j] != NegInf {
+					sum += n[j] * codes[j][e]
+				}
+			}
+			if part := float32(float64(sum) * unit); first {
+				out[e] = part
+			} else {
+				out[e] += part
+			}
+		}
+	}
+}

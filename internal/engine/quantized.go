@@ -1,0 +1,258 @@
+package engine
+
+import (
+	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// Quantized calls take keys and values as the integers that they are. Queries, and weights times the
+// scales of their values, are rounded to 11 and 12 bits, as multiples of a power of two. So a product of the
+// contract's segments is exact in float32, in any order:
+//
+//	64 columns · 2^11 · 2^7 = 32 keys · 2^12 · 2^7 = 2^24
+//
+// Tiles compute it by the products for float32, on integers as float32. Skinny tiles have kernels for
+// integers (ukernel.SkinnyKernels.QKCodes), which give the same bits.
+
+// fitsCodes tells whether skinny kernels for integers take the keys and values.
+func (j *Job) fitsCodes() bool {
+	k, v, kernels := &j.Call.K, &j.Call.V, j.tier.Skinny()
+	return kernels.QKCodes != nil && kernels.PVWeights != nil && kernels.PVCodes != nil && hasRowCodes(k) && hasRowCodes(v) &&
+		j.d() <= ukernel.CodesColumns && j.dv() <= MaxSkinnyWidth
+}
+
+// hasRowCodes tells whether x has int8 with one scale for each row, which kernels for integers take.
+func hasRowCodes(x *view.Tensor) bool {
+	return x.DType() == view.Int8 && x.Group() == x.Dim(3) && x.Dim(3)%ukernel.SkinnyGroup == 0
+}
+
+// codesOfQueries returns the number of integers of a tile's queries.
+func (j *Job) codesOfQueries(lanes int) int {
+	if !j.plan.shape.codes {
+		return 0
+	}
+	return ints.CeilDiv(lanes, codeLanes) * codeLanes * j.d()
+}
+
+// codeLanes are the lanes in a group of a quantized query panel, codeStep the columns in a step of it.
+const codeLanes, codeStep = 4, 16
+
+// fitQuantized makes room for quantized calls.
+func (s *scratch) fitQuantized(j *Job) {
+	m, lanes := &s.memory, j.plan.lanes
+	parallel.Fit(m, &s.roundedUsage, &s.rounded, BlockKeys*lanes, rows.Aligned)
+	if j.plan.shape.codes { // also if only some batch rows have few queries
+		parallel.Fit(m, &s.pairsUsage, &s.pairs, contract.ValueSegment/2*lanes, parallel.Make[int32])
+		parallel.Fit(m, &s.values.codesUsage, &s.values.codes, contract.ValueSegment*j.dv(), parallel.Make[int8])
+	}
+}
+
+// roundQueries rounds the packed panel.
+func (t *tile) roundQueries() {
+	d, lanes := t.job.d(), t.kern.Lanes
+	t.kern.Round(t.q, t.q, lanes, d, ones[:1], 0, contract.QueryBits, t.unit)
+	if !t.skinny {
+		return
+	}
+	for lane := range ints.CeilDiv(t.n, codeLanes) * codeLanes {
+		from := min(lane, t.n-1)
+		t.unit[lane] = t.unit[from]
+		inverse := float32(0)
+		if u := t.unit[lane]; u > 0 {
+			inverse = 1 / u // exact
+		}
+		to := t.codes[(lane/codeLanes*d*codeLanes)+lane%codeLanes*codeStep:]
+		for x := range d {
+			code := int16(0) // also of a NaN, whose unit makes the scores NaN
+			if inverse != 0 {
+				code = int16(t.q[x*lanes+from] * inverse)
+			}
+			to[x/codeStep*codeStep*codeLanes+x%codeStep] = code
+		}
+	}
+}
+
+// quantizedProducts is products for integers.
+func (t *tile) quantizedProducts(part mask.Span, top []float32) {
+	if top == nil {
+		top = t.ignored()
+	}
+	for part.Lo < part.Hi {
+		n := ukernel.RowsPerCall(part.Len(), t.kern.Lanes*t.job.d())
+		if t.skinny {
+			n = t.codeProducts(part.Lo, n, t.scoresFrom(part), top)
+		} else {
+			n = t.codesAsFloats(part.Lo, n, t.scoresFrom(part), top)
+		}
+		part.Lo += n
+	}
+}
+
+// codeProducts computes the scores s of up to n keys from tile coordinate lo on, and returns their number.
+func (t *tile) codeProducts(lo, n int, s, top []float32) int {
+	x, tier, d := &t.job.Call.K, t.job.tier, t.job.d()
+	k, got, next, _ := withHints(tier, x, t.head, lo-t.phase, n, x.I8())
+	scales, lsc := x.RowScales(t.head.batch, t.head.head, lo-t.phase, got)
+	tier.Skinny().QKCodes(ukernel.QKCodesArgs{S: s, K: k, Ldk: x.Stride(2), Scales: scales, Lsc: lsc, Q: t.codes, Unit: t.unit, N: t.n, M: got, D: d, Max: top, Next: next})
+	return got
+}
+
+// codesAsFloats is codeProducts on integers as float32, with any groups of columns that share a scale. The
+// products of later groups wait in the memory of rounded weights.
+func (t *tile) codesAsFloats(lo, n int, s, top []float32) int {
+	j, x, lanes := t.job, &t.job.Call.K, t.kern.Lanes
+	n = x.Run(lo-t.phase, n)
+	k, stride, _ := t.scratch.keys.get(j.tier, x, t.head, lo-t.phase, n)
+	scales, lsc := x.RowScales(t.head.batch, t.head.head, lo-t.phase, n)
+	group, d := x.Group(), j.d()
+	for at := 0; at < d; at += group {
+		a, max := s, t.ignored()
+		if at > 0 {
+			a = t.scratch.rounded[:n*lanes]
+		}
+		if at+group == d {
+			max = top
+		}
+		t.kern.Gemm(a, lanes, k[at:], stride, 1, t.q[at*lanes:], lanes, n, group, ukernel.ColumnSegment, false)
+		t.kern.ScaleRows(s, lanes, a, lanes, n, scales[at/group:], lsc, at > 0, max)
+	}
+	return n
+}
+
+// quantizedPV is tilePV, or skinnyPV, for integers. An exact tile gives the runs of keys that its row sees,
+// others nil.
+func (t *tile) quantizedPV(runs []mask.Span) {
+	o := t.o
+	if t.started {
+		o = t.scratch.partial
+	}
+	if t.skinny {
+		t.codesPV(o)
+		if t.started {
+			t.mergeRows(o, t.job.dv())
+		}
+		return
+	}
+	for at := 0; at < t.job.dv(); at += t.job.Call.V.Group() {
+		t.roundWeights(at/t.job.Call.V.Group(), runs)
+		t.floatsPV(o, at)
+	}
+	if t.started {
+		t.mergeColumns(o)
+	}
+}
+
+// eachSegment calls f with each of the contract's segments of keys of the current block.
+func (t *tile) eachSegment(f func(keys mask.Span)) {
+	for keys := t.block.keys; keys.Lo < keys.Hi; {
+		hi := min(keys.Hi, (keys.Lo+contract.ValueSegment)&^(contract.ValueSegment-1))
+		f(mask.Span{Lo: keys.Lo, Hi: hi})
+		keys.Lo = hi
+	}
+}
+
+// roundWeights sets the scratch's rounded weights to those of a group of columns. With runs, other keys do
+// not count, whatever their scales.
+func (t *tile) roundWeights(group int, runs []mask.Span) {
+	lanes := t.kern.Lanes
+	t.eachSegment(func(keys mask.Span) {
+		scales, lsc := t.scalesOf(keys, group)
+		if runs != nil {
+			scales, lsc = t.visibleScales(keys, runs, scales, lsc), 1
+		}
+		to := t.scratch.rounded[(keys.Lo-t.block.keys.Lo)*lanes:]
+		t.kern.Round(to, t.scoresFrom(keys), lanes, keys.Len(), scales, lsc, contract.WeightBits, t.scratch.units[:lanes])
+	})
+}
+
+// scalesOf returns the scales of a group of columns of the values of at most a segment of keys, and their
+// distance.
+func (t *tile) scalesOf(keys mask.Span, group int) (scales []float32, stride int) {
+	x, lo, n := &t.job.Call.V, keys.Lo-t.phase, keys.Len()
+	if x.Run(lo, n) == n {
+		scales, stride = x.RowScales(t.head.batch, t.head.head, lo, n)
+		return scales[group:], stride
+	}
+	scales = t.scratch.valueScales[:n]
+	for i := range scales {
+		of, _ := x.RowScales(t.head.batch, t.head.head, lo+i, 1)
+		scales[i] = of[group]
+	}
+	return scales, 1
+}
+
+// visibleScales replaces by 0 the scales of keys that are in none of the runs, which count from the block's
+// first key.
+func (t *tile) visibleScales(keys mask.Span, runs []mask.Span, scales []float32, stride int) []float32 {
+	var of [contract.ValueSegment]float32
+	for _, r := range runs {
+		seen := mask.Span{Lo: r.Lo + t.block.keys.Lo, Hi: r.Hi + t.block.keys.Lo}.And(keys)
+		for i := seen.Lo; i < seen.Hi; i++ {
+			of[i-keys.Lo] = scales[(i-keys.Lo)*stride]
+		}
+	}
+	return t.scratch.valueScales[:copy(t.scratch.valueScales[:], of[:keys.Len()])]
+}
+
+// floatsPV writes to o the products of the rounded weights and the group of columns of V that begins with
+// at, on integers as float32.
+func (t *tile) floatsPV(o []float32, at int) {
+	const seg = contract.ValueSegment
+	lanes, keys, group := t.kern.Lanes, t.block.keys, t.job.Call.V.Group()
+	n := keys.Len()
+	v, stride, _ := t.scratch.values.get(t.job.tier, &t.job.Call.V, t.head, keys.Lo-t.phase, n)
+	first := min(n, seg-keys.Lo%seg)
+	for e, end := at, at+group; e < end; {
+		m := min(ukernel.RowsPerCall(end-e, lanes*n), ukernel.ColumnsPerCall(end-e, lanes))
+		t.kern.Gemm(o[e*lanes:], lanes, v[e:], 1, stride, t.scratch.rounded, lanes, m, first, seg, false)
+		if first < n {
+			t.kern.Gemm(o[e*lanes:], lanes, v[first*stride+e:], 1, stride, t.scratch.rounded[first*lanes:], lanes, m, n-first, seg, true)
+		}
+		e += m
+	}
+}
+
+// mergeColumns merges the output of a block, as it lies in a tile, into the running one.
+func (t *tile) mergeColumns(part []float32) {
+	lanes := t.kern.Lanes
+	for e := range t.job.dv() {
+		t.kern.GemmMerge(t.o[e*lanes:], lanes, ones[:1], 1, 1, part[e*lanes:], lanes, 1, 1, t.alpha, t.beta)
+	}
+}
+
+// codesPV writes to o the products of a skinny tile's weights and the values of the current block.
+func (t *tile) codesPV(o []float32) {
+	j, s, lanes := t.job, t.scratch, t.kern.Lanes
+	x, kernels, dv := &j.Call.V, j.tier.Skinny(), j.dv()
+	units := s.units[:lanes]
+	load := false
+	t.eachSegment(func(keys mask.Span) {
+		n := keys.Len()
+		scales, lsc := t.scalesOf(keys, 0)
+		kernels.PVWeights(s.pairs, t.scoresFrom(keys), lanes, n, scales, lsc, units)
+		v, stride, next := t.segmentRows(x, keys.Lo-t.phase, n)
+		kernels.PVCodes(ukernel.PVCodesArgs{O: o, Ldo: dv, V: v, Ldv: stride, Pairs: s.pairs, Ldp: lanes, Unit: units, N: t.n, M: n, Dv: dv, Load: load, Next: next})
+		load = true
+	})
+}
+
+// segmentRows returns the rows of a segment of values, their distance and those that are needed soon. Rows
+// on several pages are gathered.
+func (t *tile) segmentRows(x *view.Tensor, lo, n int) (v []int8, stride int, next []int8) {
+	if x.Run(lo, n) == n {
+		v, _, next, _ = withHints(t.job.tier, x, t.head, lo, n, x.I8())
+		return v, x.Stride(2), next
+	}
+	d := x.Dim(3)
+	v = t.scratch.values.codes[:n*d]
+	for i := range n {
+		at := x.Index(t.head.batch, t.head.head, lo+i)
+		copy(v[i*d:(i+1)*d], x.I8()[at:at+d])
+	}
+	return v, d, v
+}

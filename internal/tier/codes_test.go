@@ -1,0 +1,359 @@
+package tier
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// referenceCodes adds the kernels for integers, straight from their definitions.
+func referenceCodes(f ukernel.SkinnyKernels) ukernel.SkinnyKernels {
+	f.QKCodes, f.PVWeights, f.PVCodes = keyCodes, valueWeights, valueCodes
+	return f
+}
+
+func keyCodes(a ukernel.QKCodesArgs) {
+	w := len(a.Max)
+	for j := range a.M {
+		for lane := range (a.N + 3) / 4 * 4 {
+			from, sum := min(lane, a.N-1), 0
+			for x := range a.D {
+				sum += int(a.Q[((lane/4*a.D/16+x/16)*4+lane%4)*16+x%16]) * int(a.K[j*a.Ldk+x])
+			}
+			s := float32(float32(float32(sum)*a.Unit[from]) * a.Scales[j*a.Lsc])
+			if a.S[j*w+lane] = s; s > a.Max[lane] {
+				a.Max[lane] = s
+			}
+		}
+	}
+}
+
+func valueWeights(pairs []int32, s []float32, ld, n int, scales []float32, lsc int, unit []float32) {
+	w, rounded := len(unit), make([]float32, n*ld)
+	ref.Round(rounded, s, ld, n, scales, lsc, 11, unit)
+	for lane, u := range unit {
+		for j := 0; j < n; j += 2 {
+			pair := [2]int32{}
+			for i := range pair {
+				if j+i < n && u > 0 {
+					pair[i] = int32(rounded[(j+i)*ld+lane] / u)
+				}
+			}
+			pairs[j/2*w+lane] = pair[0]&0xffff | pair[1]<<16
+		}
+	}
+}
+
+func valueCodes(a ukernel.PVCodesArgs) {
+	for i := range a.N {
+		for e := range a.Dv {
+			sum := int32(0)
+			for j := range a.M {
+				sum += int32(int16(a.Pairs[j/2*a.Ldp+i]>>(j%2*16))) * int32(a.V[j*a.Ldv+e])
+			}
+			o := &a.O[i*a.Ldo+e]
+			if a.Load {
+				*o = scalar.FMA(float32(sum), a.Unit[i], *o)
+			} else {
+				*o = float32(float32(sum) * a.Unit[i])
+			}
+		}
+	}
+}
+
+// A roundCase is a call of Round or PVWeights.
+type roundCase struct {
+	n, gap, lsc, bits int
+	values            testutil.Kind
+	far               float32 // factor of all numbers
+}
+
+func (c roundCase) String() string {
+	return fmt.Sprintf("n=%d ld=lanes+%d lsc=%d bits=%d of %v times %v", c.n, c.gap, c.lsc, c.bits, c.values, c.far)
+}
+
+func roundCases(int) (list []kernelCase) {
+	for _, n := range upTo(33, 64, 128) {
+		for kind := range 12 {
+			i := len(list)
+			if n > 0 {
+				list = append(list, roundCase{n, i % 2 * 3, i % 3, 10 + i%2, testutil.KindOf(kind), []float32{1, 0x1p-100, 0x1p98, 0x1p-104}[i/7%4]})
+			}
+		}
+	}
+	return list
+}
+
+func valueWeightsCases(w int) (list []kernelCase) {
+	for _, c := range roundCases(w) {
+		if c.(roundCase).n <= ukernel.ValueSegment {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+func (c roundCase) arguments(a *testutil.Arena, r *testutil.Rand, w int) (s, scales, unit []float32) {
+	s = a.Matrix("s", c.n, w, w+c.gap, testutil.Canary)
+	c.values.Fill(r, s, c.n, w, w+c.gap)
+	for j := range c.n {
+		for lane := range w {
+			x := &s[j*(w+c.gap)+lane]
+			if c.n%3 == 0 { // many ties
+				*x = float32(r.IntN(1<<13) - 1<<12)
+			}
+			*x *= c.far
+		}
+	}
+	scales = a.Vector("scales", (c.n-1)*c.lsc+1, 0)
+	testutil.Dyadics.Fill(r, scales, 1, len(scales), len(scales))
+	if c.n%3 == 0 {
+		copy(scales, testutil.Filled(len(scales), 0.5))
+	}
+	return s, scales, a.Vector("unit", w, testutil.NaN)
+}
+
+func (c roundCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
+	s, scales, unit := c.arguments(a, r, w)
+	ld := w + c.gap
+	if c.n%2 == 0 {
+		return func(p *kernelSet) { p.Round(s, s, ld, c.n, scales, c.lsc, c.bits, unit) }
+	}
+	dst := a.Matrix("dst", c.n, w, ld, testutil.Canary)
+	return func(p *kernelSet) { p.Round(dst, s, ld, c.n, scales, c.lsc, c.bits, unit) }
+}
+
+// A weightsCase is a call of PVWeights.
+type valueWeightsCase struct{ roundCase }
+
+func (c valueWeightsCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
+	s, scales, unit := c.arguments(a, r, w)
+	pairs := testutil.Slice[int32](a, "pairs", (c.n+1)/2*w)
+	return func(p *kernelSet) { p.Skinny.PVWeights(pairs, s, w+c.gap, c.n, scales, c.lsc, unit) }
+}
+
+func pvWeightsCases(w int) (list []kernelCase) {
+	for _, c := range valueWeightsCases(w) {
+		list = append(list, valueWeightsCase{c.(roundCase)})
+	}
+	return list
+}
+
+// A scaleRowsCase is a call of ScaleRows.
+type scaleRowsCase struct {
+	n, gap, lsc int
+	load, same  bool
+	values      testutil.Kind
+}
+
+func (c scaleRowsCase) String() string {
+	return fmt.Sprintf("n=%d ld=lanes+%d lsc=%d load=%v same=%v of %v", c.n, c.gap, c.lsc, c.load, c.same, c.values)
+}
+
+func scaleRowsCases(int) (list []kernelCase) {
+	for _, n := range upTo(20, 256) {
+		for kind := range 12 {
+			i := len(list)
+			list = append(list, scaleRowsCase{n, i % 2 * 3, i % 3, i/2%2 == 0, i/4%2 == 0, testutil.KindOf(kind)})
+		}
+	}
+	return list
+}
+
+func (c scaleRowsCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
+	ld := w + c.gap
+	s := a.Matrix("s", c.n, w, ld, testutil.Canary)
+	c.values.Fill(r, s, c.n, w, ld)
+	in, lda := s, ld
+	if !c.same {
+		in, lda = a.Matrix("a", c.n, w, w, testutil.Canary), w
+		c.values.Fill(r, in, c.n, w, w)
+	}
+	scales := a.Vector("scales", max(0, (c.n-1)*c.lsc+1), 0)
+	c.values.Fill(r, scales, 1, len(scales), len(scales))
+	top := a.Vector("max", w, 0)
+	maxima(r, top, c.values)
+	return func(p *kernelSet) { p.ScaleRows(s, ld, in, lda, c.n, scales, c.lsc, c.load, top) }
+}
+
+// A keyCodesCase is a call of QKCodes. Extreme numbers are the largest, with equal signs.
+type keyCodesCase struct {
+	n, m, d, gap, lsc int
+	extreme           bool
+	values            testutil.Kind
+}
+
+func (c keyCodesCase) String() string {
+	return fmt.Sprintf("n=%d m=%d d=%d ldk=d+%d lsc=%d extreme=%v of %v", c.n, c.m, c.d, c.gap, c.lsc, c.extreme, c.values)
+}
+
+func keyCodesCases(w int) (list []kernelCase) {
+	for _, n := range skinnyRowCounts(w) {
+		for d := 16; d <= ukernel.CodesColumns; d += 16 {
+			for _, m := range []int{1, 2, 3, 4, 8, 15, 16, 19} {
+				i := len(list)
+				list = append(list, keyCodesCase{n, m, d, i % 2 * 3, i % 3, i%5 == 0, testutil.KindOf(i)})
+			}
+		}
+	}
+	return list
+}
+
+func (c keyCodesCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
+	ldk, lanes := c.d+c.gap, (c.n+3)/4*4
+	k := testutil.Rows[int8](a, "k", c.m, c.d, ldk)
+	for i := range k {
+		if k[i] = int8(r.Uint64()); c.extreme {
+			k[i] = -128
+		}
+	}
+	unit := a.Vector("unit", lanes, testutil.NaN)
+	c.values.Fill(r, unit, 1, c.n, c.n)
+	for lane := c.n; lane < lanes; lane++ {
+		unit[lane] = unit[c.n-1]
+	}
+	q := testutil.Slice[int16](a, "q", lanes*c.d)
+	for lane := range lanes {
+		for x := range c.d {
+			at := func(lane int) *int16 { return &q[((lane/4*c.d/16+x/16)*4+lane%4)*16+x%16] }
+			switch {
+			case lane >= c.n:
+				*at(lane) = *at(c.n - 1)
+			case c.extreme:
+				*at(lane) = 1 << 11
+			default:
+				*at(lane) = int16(r.IntN(1<<12+1) - 1<<11)
+			}
+		}
+	}
+	scales := a.Vector("scales", (c.m-1)*c.lsc+1, 0)
+	c.values.Fill(r, scales, 1, len(scales), len(scales))
+	s, top := a.Matrix("s", c.m, w, w, testutil.NaN), a.Vector("max", w, 0)
+	maxima(r, top, c.values)
+	return func(p *kernelSet) {
+		p.Skinny.QKCodes(ukernel.QKCodesArgs{S: s, K: k, Ldk: ldk, Scales: scales, Lsc: c.lsc, Q: q, Unit: unit, N: c.n, M: c.m, D: c.d, Max: top, Next: k})
+	}
+}
+
+// A valueCodesCase is a call of PVCodes.
+type valueCodesCase struct {
+	n, m, dv, gap int
+	load, extreme bool
+	values        testutil.Kind
+}
+
+func (c valueCodesCase) String() string {
+	return fmt.Sprintf("n=%d m=%d dv=%d gaps=%d load=%v extreme=%v of %v", c.n, c.m, c.dv, c.gap, c.load, c.extreme, c.values)
+}
+
+func valueCodesCases(w int) (list []kernelCase) {
+	for _, n := range skinnyRowCounts(w) {
+		for _, dv := range []int{16, 32, 48, 64, 80, 128} {
+			for _, m := range []int{1, 2, 3, 8, 15, 16, 31, 32} {
+				i := len(list)
+				list = append(list, valueCodesCase{n, m, dv, i % 2 * 3, i%3 == 0, i%5 == 0, testutil.KindOf(i)})
+			}
+		}
+	}
+	return list
+}
+
+func (c valueCodesCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
+	ld := c.dv + c.gap
+	v := testutil.Rows[int8](a, "v", c.m, c.dv, ld)
+	pairs := testutil.Slice[int32](a, "pairs", (c.m+1)/2*w)
+	code := func() int32 {
+		if c.extreme {
+			return 1 << 12
+		}
+		return int32(r.IntN(1<<13+1) - 1<<12)
+	}
+	for i := range pairs {
+		if pairs[i] = code() & 0xffff; i/w*2+1 < c.m {
+			pairs[i] |= code() << 16
+		}
+	}
+	for i := range v {
+		if v[i] = int8(r.Uint64()); c.extreme {
+			v[i] = -128
+		}
+	}
+	// Units are powers of two, 0 or NaN.
+	unit := a.Vector("unit", c.n, 0)
+	for i := range unit {
+		unit[i] = []float32{1, 0x1p-11, 0x1p-20, 0, testutil.NaN}[r.IntN(5)]
+	}
+	o := a.Matrix("o", c.n, c.dv, ld, testutil.Canary)
+	testutil.Dyadics.Fill(r, o, c.n, c.dv, ld)
+	return func(p *kernelSet) {
+		p.Skinny.PVCodes(ukernel.PVCodesArgs{O: o, Ldo: ld, V: v, Ldv: ld, Pairs: pairs, Ldp: w, Unit: unit, N: c.n, M: c.m, Dv: c.dv, Load: c.load, Next: v})
+	}
+}
+
+var codesMutants = []mutant{
+	{"Round", "ties go away from 0", func(p *kernelSet) {
+		f := p.Round
+		p.Round = func(dst, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32) {
+			x := make([]float32, n*ld)
+			for j := range n {
+				for lane := range unit {
+					x[j*ld+lane] = float32(s[j*ld+lane] * scales[j*lsc])
+				}
+			}
+			f(dst, s, ld, n, scales, lsc, bits, unit)
+			for j := range n {
+				for lane, u := range unit {
+					if y := x[j*ld+lane] / u; math.Abs(float64(y)) < 1<<12 {
+						dst[j*ld+lane] = float32(math.Round(float64(y)))*u + 0
+					}
+				}
+			}
+		}
+	}},
+	{"ScaleRows", "a product is rounded before it is added", func(p *kernelSet) {
+		f := p.ScaleRows
+		p.ScaleRows = func(s []float32, ld int, a []float32, lda, n int, scales []float32, lsc int, load bool, max []float32) {
+			before := append([]float32(nil), s...)
+			f(s, ld, a, lda, n, scales, lsc, false, max)
+			for j := range n {
+				for lane := range max {
+					if i := j*ld + lane; load {
+						s[i] += before[i]
+					}
+				}
+			}
+		}
+	}},
+	{"Skinny.QKCodes", "a key is at most 127", func(p *kernelSet) {
+		f := p.Skinny.QKCodes
+		p.Skinny.QKCodes = func(a ukernel.QKCodesArgs) {
+			k := append([]int8(nil), a.K...)
+			for i := range k {
+				k[i] = max(k[i], -127)
+			}
+			a.K = k
+			f(a)
+		}
+	}},
+	{"Skinny.PVCodes", "the last of an odd number of rows is left out", func(p *kernelSet) {
+		f := p.Skinny.PVCodes
+		p.Skinny.PVCodes = func(a ukernel.PVCodesArgs) {
+			if a.M > 1 {
+				a.M &^= 1
+			}
+			f(a)
+		}
+	}},
+	{"Skinny.PVWeights", "the second of a pair is shifted with the sign of the first", func(p *kernelSet) {
+		f := p.Skinny.PVWeights
+		p.Skinny.PVWeights = func(pairs []int32, s []float32, ld, n int, scales []float32, lsc int, unit []float32) {
+			f(pairs, s, ld, n, scales, lsc, unit)
+			for i, x := range pairs[:(n+1)/2*len(unit)] {
+				pairs[i] = x + int32(int16(x))>>15<<16
+			}
+		}
+	}},
+}

@@ -1,0 +1,185 @@
+package kernel_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
+)
+
+// quantizedShapes are calls of few rows and of many, on one block and several, with groups, masks that begin
+// and end within segments of keys, and sizes for the kernels for integers and for others.
+var quantizedShapes = []contracttest.Case{
+	{B: 1, H: 4, HKV: 1, Lq: 1, Lk: 300, D: 64, Dv: 128},
+	{B: 2, H: 3, HKV: 3, Lq: 1, Lk: 261, D: 16, Dv: 16, Layout: contracttest.TokenMajor},
+	{B: 1, H: 10, HKV: 2, Lq: 2, Lk: 528, D: 48, Dv: 32, Mask: contracttest.Causal(526), Layout: contracttest.Gaps},
+	{B: 1, H: 9, HKV: 1, Lq: 1, Lk: 97, D: 128, Dv: 80},
+	{B: 1, H: 2, HKV: 1, Lq: 1, Lk: 273, D: 24, Dv: 36},
+	{B: 1, H: 2, HKV: 2, Lq: 70, Lk: 290, D: 128, Dv: 64, Mask: contracttest.Causal(220)},
+	{B: 1, H: 2, HKV: 1, Lq: 130, Lk: 530, D: 12, Dv: 4, Mask: contracttest.Window(90, -1).And(contracttest.Causal(400)), Layout: contracttest.Gaps},
+	{B: 3, H: 2, HKV: 1, Lq: 17, Lk: 260, D: 192, Dv: 96, Mask: contracttest.KeyLengths([]int{260, 0, 257})},
+	{B: 1, H: 2, HKV: 1, Lq: 1, Lk: 3, D: 128, Dv: 128},
+	{B: 1, H: 7, HKV: 1, Lq: 1, Lk: 40, D: 160, Dv: 16},
+}
+
+// TestQuantized compares quantized calls with the contract: with one scale for a row and several, in pages, from
+// a position on, with NaN and Inf, on every tier and on several threads.
+func TestQuantized(t *testing.T) {
+	contracttest.ForceThreads(t)
+	integers := []kernel.DType{kernel.Int8, kernel.Int4}
+	for n := range 4 * len(quantizedShapes) {
+		c := quantizedShapes[n%len(quantizedShapes)]
+		variant := n / len(quantizedShapes)
+		c = c.With(contracttest.TypesOf(kernel.DType(n%3), integers[variant/2], integers[variant%2], kernel.Float32))
+		c.Seed = uint64(n)
+		t.Run(fmt.Sprintf("%v/%v", c.Types, c), func(t *testing.T) {
+			q, k, v := c.Inputs()
+			if n%4 == 3 {
+				r := testutil.Rand(n)
+				sprinkle(&r, &q, &k, &v)
+			}
+			q, k, v = c.Typed(q, k, v)
+			opts := kernel.Options{Quantized: true, Scale: c.Scale}
+			if n%3 == 1 {
+				opts.KeyStart, opts.QueryStart = []int{47 * n}, []int{47 * n}
+			}
+			want := c.Output(c.Dv)
+			m := c.Model(q, k, v, &opts)
+			contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, m.Row(b, h, i).Out) })
+			contracttest.EachTier(t, func(t *testing.T, tier string) {
+				for _, threads := range []int{1, 3} {
+					o := opts
+					o.Tier, o.Threads = tier, threads
+					got := c.Run(t, q, k, v, o)
+					contracttest.Same(t, fmt.Sprintf("threads=%d", threads), &got, &want)
+				}
+			})
+		})
+	}
+}
+
+// TestQuantizedRagged: in a batch, a sequence of one query has the bits of a call of its own, beside one of many.
+func TestQuantizedRagged(t *testing.T) {
+	const heads, keys, d = 4, 70, 64
+	starts := []int{0, 20, 21}
+	r := testutil.Rand(1)
+	data := make([]float32, starts[2]*heads*d)
+	r.Fill(data)
+	codes, scales := make([]int8, 2*keys*d), make([]float32, 2*keys)
+	for i := range codes {
+		codes[i] = int8(r.Uint64())
+	}
+	r.Fill(scales)
+	kv := func(b, n int) kernel.Tensor {
+		s := kernel.BHLD(scales[b*keys:(b+n)*keys], n, 1, keys, 1)
+		return kernel.BHLD(codes[b*keys*d:(b+n)*keys*d], n, 1, keys, d).Scaled(&s)
+	}
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		o := kernel.Options{Exec: kernel.Exec{Tier: tier}, Quantized: true}
+		got, want := make([]float32, len(data)), make([]float32, len(data))
+		if err := kernel.Attention(kernel.Ragged(got, starts, heads, d), kernel.Ragged(data, starts, heads, d), kv(0, 2), kv(0, 2), o); err != nil {
+			t.Fatal(err)
+		}
+		for b, n := range []int{20, 1} {
+			part := func(x []float32) kernel.Tensor { return kernel.BLHD(x[starts[b]*heads*d:][:n*heads*d], 1, n, heads, d) }
+			if err := kernel.Attention(part(want), part(data), kv(b, 1), kv(b, 1), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		testutil.CheckBits(t, "out", got, want)
+	})
+}
+
+// TestQuantizedErrors: keys and values must be integers, scores products, and there are no gradients.
+func TestQuantizedErrors(t *testing.T) {
+	c := contracttest.Case{B: 1, H: 1, HKV: 1, Lq: 1, Lk: 3, D: 4, Dv: 4}
+	for _, types := range []contracttest.Types{contracttest.Uniform(kernel.Float32), contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Float16, kernel.Float32), contracttest.TypesOf(kernel.Float32, kernel.Float32, kernel.Int4, kernel.Float32)} {
+		c := c.With(types)
+		q, k, v := c.Typed(c.Inputs())
+		contracttest.CheckArgument(t, types.String(), kernel.Attention(c.Out(), q, k, v, kernel.Options{Quantized: true}), "Options.Quantized", "k and v of int8 or int4")
+	}
+	c = c.With(contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32))
+	q, k, v := c.Typed(c.Inputs())
+	contracttest.CheckArgument(t, "additive", kernel.Additive(c.Out(), q, k, v, make([]float32, c.D), kernel.Options{Quantized: true}), "Options.Quantized", "false")
+}
+
+// TestQuantizedAccuracy compares errors against float64, as shares of the root mean square of the outputs:
+// those of quantized calls with those of the same call in other types, and with queries and weights of 8
+// bits, as SageAttention has them (Zhang et al., arXiv:2410.02367: int8 queries with a scale, here one for each row,
+// and int8 weights in units of 1/127 of the largest). Keys with a mean in common lose by their own rounding.
+func TestQuantizedAccuracy(t *testing.T) {
+	c := contracttest.Case{B: 1, H: 4, HKV: 1, Lq: 16, Lk: 1024, D: 128, Dv: 128, Seed: 3}
+	for _, mean := range []float32{0, 4} {
+		q, k, v := c.Inputs()
+		contracttest.EachRow(&k, func(_, _, _ int, row []float32) {
+			for d := range row {
+				row[d] += mean
+			}
+		})
+		size := outputSize(c, q, k, v)
+		relative := func(q8, k8, v8 kernel.Tensor, quantized bool) float64 {
+			out := c.Run(t, q8, k8, v8, kernel.Options{Quantized: quantized})
+			_, rms := oracleError(c, &out, q, k, v)
+			return rms / size
+		}
+		half := func(x kernel.Tensor) kernel.Tensor { return contracttest.As(x, kernel.BFloat16) }
+		bytes := c.Output(c.Dv)
+		eightBits(c, &bytes, q, k, v)
+		_, rms := oracleError(c, &bytes, q, k, v)
+		float32s, bf16, int8s, all, sage := relative(q, k, v, false), relative(half(q), half(k), half(v), false), relative(q, int8Rows(k), int8Rows(v), false), relative(q, int8Rows(k), int8Rows(v), true), rms/size
+		t.Logf("keys with a mean of %v: error in float32 %.1e, bfloat16 %.1e, int8 keys and values %.2e, quantized %.2e, with queries and weights of 8 bits %.2e", mean, float32s, bf16, int8s, all, sage)
+		if !(all <= 1.05*int8s && all < sage) {
+			t.Errorf("keys with a mean of %v: the error of quantized calls is %v, want at most 1.05 times the %v of int8 keys and values, and less than the %v of 8 bits throughout", mean, all, int8s, sage)
+		}
+	}
+}
+
+// int8Rows returns a tensor whose rows lie side by side as int8 with a scale for each row.
+func int8Rows(x kernel.Tensor) kernel.Tensor {
+	shape, data := x.Shape(), contracttest.Floats(x)
+	codes, scales := make([]int8, len(data)), make([]float32, len(data)/shape[3])
+	if err := numeric.QuantizeInt8(codes, scales, data, shape[3], kernel.Exec{}); err != nil {
+		panic(err) // the numbers are finite
+	}
+	s := kernel.BHLD(scales, shape[0], shape[1], shape[2], 1)
+	return kernel.BHLD(codes, shape[0], shape[1], shape[2], shape[3]).Scaled(&s)
+}
+
+// outputSize returns the root mean square of the outputs of a call.
+func outputSize(c contracttest.Case, q, k, v kernel.Tensor) float64 {
+	zero := c.Output(c.Dv)
+	contracttest.EachRow(&zero, func(_, _, _ int, row []float32) { clear(row) })
+	_, rms := oracleError(c, &zero, q, k, v)
+	return rms
+}
+
+// eightBits sets out to attention with integers of 8 bits throughout, each row of q, k and v with a scale.
+func eightBits(c contracttest.Case, out *kernel.Tensor, q, k, v kernel.Tensor) {
+	narrow := func(x kernel.Tensor) kernel.Tensor { return contracttest.Widened(int8Rows(x)) }
+	q, k, v = narrow(q), narrow(k), narrow(v)
+	contracttest.EachRow(out, func(b, h, i int, row []float32) {
+		s, top, l := make([]float64, c.Lk), math.Inf(-1), 0.0
+		for j := range s {
+			for d, x := range contracttest.Row(&q, b, h, i) {
+				s[j] += float64(x) * float64(contracttest.Row(&k, b, h/(c.H/c.HKV), j)[d]) / math.Sqrt(float64(c.D))
+			}
+			top = max(top, s[j])
+		}
+		o := make([]float64, c.Dv)
+		for j := range s {
+			p := math.Exp(s[j] - top)
+			l += p
+			p = math.RoundToEven(p*127) / 127
+			for e, x := range contracttest.Row(&v, b, h/(c.H/c.HKV), j) {
+				o[e] += p * float64(x)
+			}
+		}
+		for e := range row {
+			row[e] = float32(o[e] / l)
+		}
+	})
+}
