@@ -121,6 +121,12 @@ func (q *queues) stream(ctx context.Context, name, token string, bytes int64) er
 	return hub.ParseVersion(s.CachedInfo().Config.Metadata[hub.VersionHeader]).Check("stream " + name)
 }
 
+// runOf returns the run that a subject of a job or a result names.
+func runOf(subject string) string {
+	tokens := strings.Split(subject, ".")
+	return tokens[max(len(tokens)-2, 0)]
+}
+
 // modelToken is how subjects name a model.
 func modelToken(model wire.Hash) string { return hex.EncodeToString(model[:8]) }
 
@@ -140,11 +146,10 @@ func (q *queues) jobSubject(model wire.Hash, p place) string {
 
 // resultSubject returns the subject for the answer to a job that came on the given subject.
 func (q *queues) resultSubject(jobSubject string) string {
-	tokens := strings.Split(jobSubject, ".")
-	return q.conn.Subject(append([]string{"embed", resultsToken}, tokens[len(tokens)-2:]...)...)
+	return q.conn.Subject("embed", resultsToken, runOf(jobSubject), resultPlace(jobSubject))
 }
 
-// resultPlace returns the last token of the subject of a result.
+// resultPlace returns the last token of the subject of a job or a result.
 func resultPlace(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
 // mostTexts returns how many vectors of a width fit into a message of the server.
