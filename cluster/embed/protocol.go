@@ -57,7 +57,7 @@ func newQueues(ctx context.Context, conn *hub.Conn, limits Limits) (*queues, err
 	if err != nil {
 		return nil, err
 	}
-	q := &queues{conn: conn, js: js, limits: limits, jobs: conn.StreamName("embed_" + jobsToken), results: conn.StreamName("embed_" + resultsToken)}
+	q := &queues{conn: conn, js: js, limits: limits, jobs: streamName(conn, jobsToken), results: streamName(conn, resultsToken)}
 	return q, q.reach(ctx)
 }
 
@@ -118,7 +118,7 @@ func (q *queues) stream(ctx context.Context, name, token string, bytes int64) er
 	if err != nil {
 		return fmt.Errorf("embed: stream %s: %w", name, err)
 	}
-	return hub.ParseVersion(s.CachedInfo().Config.Metadata[hub.VersionHeader]).Check("stream " + name)
+	return checkStream(s.CachedInfo())
 }
 
 // runOf returns the run that a subject of a job or a result names.
