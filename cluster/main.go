@@ -7,6 +7,7 @@
 //	go run ./cluster embed -o v.npy x.jsonl   embeds a corpus
 //	go run ./cluster attend                   decoding over keys that workers hold
 //	go run ./cluster sequences                lists, repairs and rebalances what workers hold
+//	go run ./cluster status                   what queues, workers and the directory have
 //	go run ./cluster simulate                 when several machines pay
 //
 // Each subcommand lists its flags with -h.
@@ -68,6 +69,7 @@ func subcommands() []subcommand {
 		{"work", "work for clients", runWork},
 		{"attend", "decode over keys and values that workers hold", runAttend},
 		{"sequences", "list, repair and rebalance the sequences of the directory", runSequences},
+		{"status", "say what queues, workers and the directory have, and of whom", runStatus},
 		{"embed", "compute the sentence embeddings of a corpus", runEmbed},
 		{"simulate", "forecast when several machines pay, from measured arithmetic and a stated network", runSimulate},
 	}

@@ -19,6 +19,7 @@ func shardRole() role {
 		flags: func(fs *flag.FlagSet) {
 			fs.Int64Var(&c.Memory, "memory", 0, "shard: most `bytes` of keys and values (default 1 GiB)")
 			fs.DurationVar(&c.Repair, "repair", 10*time.Second, "shard: after how long without an answer other workers count as gone, so that what they held is copied; a negative time means never")
+			fs.DurationVar(&c.Keep, "keep", time.Minute, "shard: how long blocks are kept that nobody can use, as their client has ended or the directory lacks their sequence; a negative time means until the worker ends")
 			fs.DurationVar(&leave, "leave", time.Minute, "shard: how long copying what this worker holds to others may take after an interrupt; 0 means that it is not copied")
 			fs.IntVar(&c.Concurrent, "concurrent", 0, "shard: most messages to work on at a time (default 2)")
 		},

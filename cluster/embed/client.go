@@ -129,15 +129,23 @@ func (r *run) begin(ctx context.Context) error {
 		return &OptionError{"MaxPayload of the server", fmt.Sprint(r.client.Conn.MaxPayload()), fmt.Sprintf("room for a vector of %d numbers", r.summary.Width)}
 	}
 	r.journal, err = journal.Open(r.options.Journal, journal.Header{
-		Run: nuid.Next(), Version: hub.Own.String(), Model: r.summary.Model, Width: r.summary.Width, MaxText: r.options.MaxText,
+		Run: nuid.Next(), Version: hub.Own.String(), Model: r.summary.Model, Width: r.summary.Width, MaxText: r.options.MaxText, Files: r.options.files(),
 	}, r.replay)
 	if err == nil && r.journal.Lost() > 0 {
-		r.report("%s: its last %d bytes, after %d texts, are dropped: a crash or damage has left no whole entry there; their texts are computed again", r.options.Journal, r.journal.Lost(), r.summary.Resumed)
+		r.report("%s: %s", r.options.Journal, lost(r.journal.Lost(), r.journal.Behind(), r.summary.Resumed))
 	}
 	if err == nil && r.summary.Resumed > 0 {
 		r.report("going on after %d texts", r.summary.Resumed)
 	}
 	return err
+}
+
+// lost says what a journal has lost after so many texts.
+func lost(bytes int64, behind int, after int64) string {
+	if behind > 0 {
+		return fmt.Sprintf("THE JOURNAL IS DAMAGED after %d texts: its last %d bytes are dropped, with the results of %d texts that are whole behind the damage; all of them are computed again", after, bytes, behind)
+	}
+	return fmt.Sprintf("its last %d bytes, after %d texts, are dropped: a crash or damage has left no whole entry there; their texts are computed again", bytes, after)
 }
 
 // replay expects the input to begin with the record of an entry of the journal.

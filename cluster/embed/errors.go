@@ -42,8 +42,9 @@ func (e *DifferenceError) Error() string {
 // A StalledError reports a run that made no progress for too long. It can be resumed.
 type StalledError struct {
 	For         time.Duration
-	Outstanding int   // jobs without a result
-	Last        error // of the last try to send or to receive, or nil: then no worker answered
+	Outstanding int    // jobs without a result
+	Last        error  // of the last try to send or to receive, or nil: then no worker answered
+	Queues      string // what the queues hold, and whose it is, as far as the server answers
 }
 
 // Error says for how long, and why as far as that is known.
@@ -51,6 +52,9 @@ func (e *StalledError) Error() string {
 	why := "no worker answered"
 	if e.Last != nil {
 		why = e.Last.Error()
+	}
+	if e.Queues != "" {
+		why += "; " + e.Queues
 	}
 	return fmt.Sprintf("embed: no result for %v, %d jobs are under way: %s", e.For.Round(time.Millisecond), e.Outstanding, why)
 }

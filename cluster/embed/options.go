@@ -36,8 +36,8 @@ type Options struct {
 	// Outputs are files of vectors, .jsonl, .npy or .parquet. Row n is record n of the input;
 	// a text without a vector has null or NaN. Rejected lists those texts with their reasons,
 	// as JSON lines, if there are any; "" is the first output with ".rejected.jsonl". No
-	// file is written that is an input, or below one; and none that is there already, unless a run
-	// with the journal has made it or Overwrite says that it may be replaced.
+	// file is written that is an input, or below one; and none that is there already, unless the
+	// journal says that its run makes it or Overwrite says that it may be replaced.
 	Outputs   []string
 	Rejected  string
 	Overwrite bool

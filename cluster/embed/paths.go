@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/cluster/embed/internal/journal"
@@ -45,20 +46,35 @@ func (o *Options) checkPaths() error {
 	return o.checkStrangers()
 }
 
-// checkStrangers returns an error if an output is there already. A run that has a journal may have made it.
+// checkStrangers returns an error if an output is there already, unless the run of the journal makes it.
 func (o *Options) checkStrangers() error {
-	if _, err := os.Stat(o.Journal); err == nil || o.Overwrite {
+	if o.Overwrite {
 		return nil
 	}
+	made, err := journal.Files(o.Journal)
+	if err != nil {
+		return &OptionError{"Journal", err.Error(), "another file, or one that an earlier run has left"}
+	}
 	for _, p := range o.paths() {
-		if p.option == "Journal" {
+		if p.option == "Journal" || slices.Contains(made, real(p.name)) {
 			continue
 		}
 		if _, err := os.Lstat(p.name); !errors.Is(err, fs.ErrNotExist) {
-			return &OptionError{p.option, fmt.Sprintf("%q, which is there", p.name), "another file, or Overwrite"}
+			return &OptionError{p.option, fmt.Sprintf("%q, which is there and which the run of the journal does not make", p.name), "another file, or Overwrite"}
 		}
 	}
 	return nil
+}
+
+// files returns what the header of the journal says of the files that the run makes.
+func (o *Options) files() []string {
+	var names []string
+	for _, p := range o.paths() {
+		if p.option != "Journal" {
+			names = append(names, real(p.name))
+		}
+	}
+	return names
 }
 
 // sameFile tells whether two names are those of one file, which need not exist.

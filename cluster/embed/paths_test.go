@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/attn-go/attn/cluster/embed/internal/journal"
 )
 
 // No file is destroyed that a run has not made.
@@ -18,6 +20,21 @@ func TestPaths(t *testing.T) {
 	}
 	if err := errors.Join(os.Mkdir(in("folder"), 0o700), os.Symlink(in("in.jsonl"), in("link.jsonl")), os.Symlink(in("folder"), in("other"))); err != nil {
 		t.Fatal(err)
+	}
+	if err := os.WriteFile(in("empty"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, makes := range map[string]Options{
+		"own.journal":   {Outputs: []string{in("old.npy")}, Rejected: in("r")},
+		"other.journal": {Outputs: []string{in("v.npy")}, Rejected: in("r")},
+	} {
+		j, err := journal.Open(in(name), journal.Header{Files: makes.files()}, nil)
+		if err == nil {
+			err = j.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	for what, x := range map[string]struct {
 		field string // "" if the files are right
@@ -38,6 +55,10 @@ func TestPaths(t *testing.T) {
 		"by another name":        {"Outputs", Options{Inputs: []string{in("folder")}, Outputs: []string{in("other/v.jsonl")}, Journal: in("j"), Rejected: in("r")}},
 		"a stranger's":           {"Outputs", Options{Inputs: []string{"-"}, Outputs: []string{in("old.npy")}, Rejected: in("r")}},
 		"a stranger's list":      {"Rejected", Options{Inputs: []string{"-"}, Outputs: []string{in("v.npy")}, Rejected: in("note.txt")}},
+		"an empty journal":       {"Outputs", Options{Inputs: []string{"-"}, Outputs: []string{in("old.npy")}, Rejected: in("r"), Journal: in("empty")}},
+		"a stranger's journal":   {"Journal", Options{Inputs: []string{"-"}, Outputs: []string{in("v.npy")}, Journal: in("note.txt")}},
+		"another run's journal":  {"Outputs", Options{Inputs: []string{"-"}, Outputs: []string{in("old.npy")}, Rejected: in("r"), Journal: in("other.journal")}},
+		"its own journal":        {"", Options{Inputs: []string{"-"}, Outputs: []string{in("old.npy")}, Rejected: in("r"), Journal: in("own.journal")}},
 		"no folder":              {"Journal", Options{Inputs: []string{"-"}, Outputs: []string{in("v.npy")}, Journal: in("none/j")}},
 	} {
 		o := x.o

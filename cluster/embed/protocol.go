@@ -57,7 +57,7 @@ func newQueues(ctx context.Context, conn *hub.Conn, limits Limits) (*queues, err
 	if err != nil {
 		return nil, err
 	}
-	q := &queues{conn: conn, js: js, limits: limits, jobs: conn.StreamName("embed_" + jobsToken), results: conn.StreamName("embed_" + resultsToken)}
+	q := &queues{conn: conn, js: js, limits: limits, jobs: streamName(conn, jobsToken), results: streamName(conn, resultsToken)}
 	return q, q.reach(ctx)
 }
 
@@ -118,7 +118,13 @@ func (q *queues) stream(ctx context.Context, name, token string, bytes int64) er
 	if err != nil {
 		return fmt.Errorf("embed: stream %s: %w", name, err)
 	}
-	return hub.ParseVersion(s.CachedInfo().Config.Metadata[hub.VersionHeader]).Check("stream " + name)
+	return checkStream(s.CachedInfo())
+}
+
+// runOf returns the run that a subject of a job or a result names.
+func runOf(subject string) string {
+	tokens := strings.Split(subject, ".")
+	return tokens[max(len(tokens)-2, 0)]
 }
 
 // modelToken is how subjects name a model.
@@ -140,11 +146,10 @@ func (q *queues) jobSubject(model wire.Hash, p place) string {
 
 // resultSubject returns the subject for the answer to a job that came on the given subject.
 func (q *queues) resultSubject(jobSubject string) string {
-	tokens := strings.Split(jobSubject, ".")
-	return q.conn.Subject(append([]string{"embed", resultsToken}, tokens[len(tokens)-2:]...)...)
+	return q.conn.Subject("embed", resultsToken, runOf(jobSubject), resultPlace(jobSubject))
 }
 
-// resultPlace returns the last token of the subject of a result.
+// resultPlace returns the last token of the subject of a job or a result.
 func resultPlace(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
 // mostTexts returns how many vectors of a width fit into a message of the server.

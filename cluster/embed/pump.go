@@ -39,6 +39,11 @@ type sent struct {
 
 // pump sends all jobs and returns when the journal has all results.
 func (r *run) pump(ctx context.Context) error {
+	release, err := r.client.Conn.Hold(r.journal.Header().Run) // before the first job is sent, see sweeper
+	if err != nil {
+		return err
+	}
+	defer release()
 	ctx, cancel := context.WithCancel(ctx)
 	p := &pump{
 		run:     r,
@@ -60,7 +65,7 @@ func (r *run) pump(ctx context.Context) error {
 		all.Go(func() { p.publish(ctx) })
 	}
 	all.Go(func() { p.receive(ctx) })
-	err := p.loop(ctx)
+	err = p.loop(ctx)
 	cancel()
 	all.Wait()
 	r.summary.Split, r.summary.Doubled = p.window.split, p.window.doubled
@@ -176,7 +181,7 @@ func (p *pump) tick() error {
 	if n := p.window.outstanding(); n == 0 {
 		p.last = now // slow input is no fault
 	} else if idle := now.Sub(p.last); idle > p.options.Patience {
-		return &StalledError{idle, n, p.cause}
+		return &StalledError{idle, n, p.cause, p.queues.describe(p.window.run)}
 	}
 	return p.journal.Sync()
 }

@@ -51,7 +51,9 @@ func (p *pump) store(ctx context.Context, job *part) {
 }
 
 // consumerName names what the results of this run are taken from.
-func (p *pump) consumerName() string { return "run-" + p.journal.Header().Run }
+func (p *pump) consumerName() string { return runConsumer(p.journal.Header().Run) }
+
+func runConsumer(run string) string { return "run-" + run }
 
 // resultWait is the time after which the server sends a result again that the client did not
 // acknowledge.
@@ -110,8 +112,5 @@ const cleanWait = 5 * time.Second
 func (p *pump) clean() {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanWait)
 	defer cancel()
-	run := p.journal.Header().Run
-	p.queues.purge(ctx, p.queues.jobs, p.client.Conn.Subject("embed", jobsToken, modelToken(p.model), run, ">"))
-	p.queues.purge(ctx, p.queues.results, p.client.Conn.Subject("embed", resultsToken, run, ">"))
-	p.queues.js.DeleteConsumer(ctx, p.queues.results, p.consumerName())
+	p.queues.drop(ctx, p.journal.Header().Run)
 }

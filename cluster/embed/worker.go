@@ -17,6 +17,7 @@ import (
 const (
 	DefaultAckWait    = 30 * time.Second
 	DefaultDeliveries = 5
+	DefaultLease      = 15 * time.Second
 )
 
 // A Worker does the jobs of all clients that want its model, one at a time.
@@ -35,6 +36,11 @@ type Worker struct {
 	// means [DefaultDeliveries].
 	Deliveries int
 
+	// Lease is after how long without its client a run's jobs and results are dropped. A client that
+	// comes back sends again what its journal lacks. 0 means [DefaultLease], and a negative time that this
+	// worker drops nothing.
+	Lease time.Duration
+
 	// Report is called with what a person might want to know. nil means silence.
 	Report func(message string)
 }
@@ -52,6 +58,13 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	defer service.Stop()
+	if w.Lease >= 0 {
+		var sweeping sync.WaitGroup
+		defer sweeping.Wait()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		sweeping.Go(func() { w.newSweeper(q).run(ctx) })
+	}
 	for ctx.Err() == nil {
 		if err := w.work(ctx, q); err != nil && ctx.Err() == nil {
 			w.report("%v; trying again", err)
@@ -140,7 +153,7 @@ func (w *Worker) do(ctx context.Context, q *queues, msg jetstream.Msg, ackWait t
 		if ctx.Err() != nil {
 			return
 		}
-		w.report("%s is not stored yet: %v", subject, err)
+		w.report("%s is not stored yet: %v", subject, q.explain(err, runOf(subject)))
 		if isLost(err) {
 			q.open(ctx)
 		}

@@ -99,6 +99,8 @@ func (s *Server) options() (*server.Options, error) {
 		JetStream:          true,
 		StoreDir:           s.store.dir,
 		SyncAlways:         c.SyncAlways,
+		PingInterval:       pingEvery,
+		MaxPingsOut:        pings,
 		MaxPayload:         int32(orDefault(int64(c.MaxPayload), DefaultMaxPayload)),
 		MaxConn:            int(orDefault(int64(c.MaxConnections), DefaultMaxConnections)),
 		JetStreamMaxMemory: orDefault(c.MaxMemory, DefaultMaxMemory),

@@ -54,6 +54,9 @@ type Client struct {
 	bucket   bucket
 	memory   sync.Pool // of *kernel.Partials that calls have left
 
+	holding sync.Once
+	id      string // by which the client holds its sequences, see newName; "" before the first one
+
 	mu       sync.Mutex
 	workers  []string             // that answered last, sorted
 	refused  []error              // of those of another version

@@ -39,6 +39,11 @@ type WorkerConfig struct {
 	// worker looks for others four times in it.
 	Repair time.Duration
 
+	// Keep is how long the worker keeps blocks that nobody can use: their client's connection has ended, or the
+	// directory no longer has the sequence. 0 means 1 minute, and a negative time that it keeps them until it ends.
+	// A server notices at once that a process has ended, and after 30 seconds that it is cut off silently.
+	Keep time.Duration
+
 	// Exec says how calls are executed. Its Threads share the blocks of a message.
 	kernel.Exec
 
@@ -98,7 +103,7 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
-	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "send": w.send, "free": w.free, "drop": w.drop} {
+	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "send": w.send, "free": w.free, "drop": w.drop, "report": w.report} {
 		slots := w.slots
 		if name == "send" { // two workers that wait for each other must not keep each other from answering
 			slots = w.sends
@@ -118,6 +123,10 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 		now := time.Now()
 		k := &keeper{worker: w, gone: c.Repair, seen: map[string]time.Time{}, start: now, looked: now}
 		w.keepers.Go(func() { k.keep(w.ctx) })
+	}
+	if c.Keep > 0 {
+		o := &orphans{worker: w, keep: c.Keep, since: map[string]time.Time{}}
+		w.keepers.Go(func() { o.run(w.ctx) })
 	}
 	return w, nil
 }
@@ -150,6 +159,9 @@ func (c *WorkerConfig) complete() error {
 	}
 	if c.Repair == 0 {
 		c.Repair = 10 * time.Second
+	}
+	if c.Keep == 0 {
+		c.Keep = time.Minute
 	}
 	if c.Threads == 0 {
 		c.Threads = runtime.GOMAXPROCS(0)

@@ -27,6 +27,9 @@ type Header struct {
 	Model   string `json:"model"`   // digest of the model, in hexadecimal
 	Width   int    `json:"width"`   // numbers of a vector
 	MaxText int    `json:"maxText"` // most bytes of a text
+
+	// Files are the absolute names of the files that the run makes. A file that is none of them is a stranger's.
+	Files []string `json:"files"`
 }
 
 // A MismatchError reports a journal that belongs to another run.
@@ -54,13 +57,43 @@ type Journal struct {
 	dirty  bool
 	buf    []byte
 	lost   int64
+	behind int // entries that are whole among what is lost
 }
 
 // LockPath returns the name of the file that a process holds while it uses a journal.
 func LockPath(path string) string { return path + ".lock" }
 
+// Files returns Header.Files of a journal, nil if there is none or if it is empty: a run that was killed
+// before it had a header has made no file. A file that is no journal is an error.
+func Files(path string) ([]string, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || info.Size() == 0 {
+		return nil, err
+	}
+	r, err := newReader(f)
+	if err != nil {
+		return nil, noJournal(path, err)
+	}
+	return r.header.Files, nil
+}
+
+// noJournal says what to do about a file that does not begin as a journal does.
+func noJournal(path string, err error) error {
+	if errors.Is(err, errTorn) || errors.Is(err, errDamaged) {
+		return fmt.Errorf("%s is no journal: remove it to start anew", path)
+	}
+	return err
+}
+
 // Open opens the journal of a run, or begins it if there is none. A journal that exists has
-// its own Run, and must equal h in all other fields: otherwise the error is a
+// its own Run and Files, and must equal h in all other fields: otherwise the error is a
 // [*MismatchError]. replay is called with each entry that exists, in order; it may keep it.
 func Open(path string, h Header, replay func(Entry) error) (*Journal, error) {
 	lock := flock.New(LockPath(path))
@@ -91,14 +124,17 @@ func (j *Journal) open(path string, replay func(Entry) error) error {
 	switch {
 	case info.Size() == 0: // a new file
 		err = nil
-	case errors.Is(err, errTorn), errors.Is(err, errDamaged): // perhaps a stranger's
-		err = fmt.Errorf("%s is no journal: remove it to start anew", path)
-	case err == nil:
+	case err != nil: // perhaps a stranger's
+		err = noJournal(path, err)
+	default:
 		if err = r.header.match(path, j.header); err == nil {
 			j.header = r.header
 			err = r.each(replay)
 			whole = r.offset
 			j.lost = info.Size() - whole
+			if err == nil && j.lost > 0 {
+				j.behind, err = wholeBehind(io.NewSectionReader(j.file, whole, j.lost), j.header.Width)
+			}
 		}
 	}
 	if err != nil {
@@ -146,6 +182,11 @@ func (j *Journal) Header() Header { return j.header }
 // frame that is whole: a process was killed while it wrote them, or the file was damaged there.
 func (j *Journal) Lost() int64 { return j.lost }
 
+// Behind returns how many entries that are whole were among the bytes of [Journal.Lost], behind others that are
+// not. They are 0 after a process was killed; otherwise the file was damaged. An entry says by its place which
+// record it is of, so that those behind damage are of no use.
+func (j *Journal) Behind() int { return j.behind }
+
 // Append adds an entry. It is safe after the next Sync.
 func (j *Journal) Append(e Entry) error {
 	j.buf = e.append(j.buf[:0])
@@ -154,7 +195,7 @@ func (j *Journal) Append(e Entry) error {
 
 func (j *Journal) write(payload []byte) error {
 	j.dirty = true
-	var head [8]byte
+	var head [frameHead]byte
 	binary.LittleEndian.PutUint32(head[:], uint32(len(payload)))
 	binary.LittleEndian.PutUint32(head[4:], crc32.Checksum(payload, castagnoli))
 	if _, err := j.w.Write(head[:]); err != nil {
@@ -208,8 +249,11 @@ var (
 	errDamaged = errors.New("journal: no frame")
 )
 
-// maxFrame is the largest payload that a reader accepts.
-const maxFrame = 1 << 20
+// maxFrame is the largest payload that a reader accepts, and frameHead what is before it.
+const (
+	maxFrame  = 1 << 20
+	frameHead = 8
+)
 
 // A reader reads the frames of a journal.
 type reader struct {
@@ -258,7 +302,7 @@ func (r *reader) each(f func(Entry) error) error {
 // frame returns the next payload, which the next call overwrites, errTorn or
 // errDamaged.
 func (r *reader) frame() ([]byte, error) {
-	var head [8]byte
+	var head [frameHead]byte
 	if _, err := io.ReadFull(r.r, head[:]); err != nil {
 		return nil, short(err)
 	}
@@ -278,6 +322,41 @@ func (r *reader) frame() ([]byte, error) {
 	}
 	r.offset += int64(len(head) + n)
 	return payload, nil
+}
+
+// wholeBehind counts the entries that are whole, in bytes that do not begin with one. It looks for one at every
+// byte, and goes on behind each that it finds.
+func wholeBehind(from io.Reader, width int) (n int, err error) {
+	r := bufio.NewReaderSize(from, frameHead+maxFrame)
+	for {
+		head, err := r.Peek(frameHead)
+		if err != nil {
+			return n, endOf(err)
+		}
+		skip := 1
+		if size := frameHead + int(binary.LittleEndian.Uint32(head)); size <= frameHead+maxFrame {
+			frame, err := r.Peek(size)
+			if err != nil && !errors.Is(err, io.EOF) {
+				return n, err
+			}
+			if err == nil && crc32.Checksum(frame[frameHead:], castagnoli) == binary.LittleEndian.Uint32(frame[4:]) {
+				if _, ok := parseEntry(frame[frameHead:], width); ok {
+					n, skip = n+1, size
+				}
+			}
+		}
+		if _, err := r.Discard(skip); err != nil {
+			return n, endOf(err)
+		}
+	}
+}
+
+// endOf makes the end of a file no error.
+func endOf(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 // short makes the end of the file within a frame errTorn.

@@ -55,7 +55,7 @@ func TestResume(t *testing.T) {
 	other := header
 	other.Run = "another"
 	j := reopen(t, path, other, entries)
-	if j.Header() != header {
+	if !reflect.DeepEqual(j.Header(), header) {
 		t.Errorf("header %+v, want %+v", j.Header(), header)
 	}
 	if err := errors.Join(j.Append(entries[1]), j.Sync()); err != nil {
@@ -74,7 +74,7 @@ func TestResume(t *testing.T) {
 }
 
 // TestTorn cuts a journal at every byte after the header, and damages every one of these. What
-// precedes the damage stays.
+// precedes the damage stays, and what is whole behind it is counted.
 func TestTorn(t *testing.T) {
 	whole, err := os.ReadFile(write(t))
 	if err != nil {
@@ -102,6 +102,13 @@ func TestTorn(t *testing.T) {
 		}
 		if kept, _ := os.Stat(path); j.Lost() != int64(len(data))-kept.Size() || what == "is damaged" && j.Lost() == 0 {
 			t.Errorf("byte %d %s: %d bytes lost", at, what, j.Lost())
+		}
+		behind := 0
+		if what == "is damaged" {
+			behind = len(entries) - n - 1
+		}
+		if j.Behind() != behind {
+			t.Errorf("byte %d %s: %d entries behind, want %d", at, what, j.Behind(), behind)
 		}
 		j.Close()
 	}

@@ -130,6 +130,23 @@ func (s *Store) Drop(d *wire.Drop) {
 	}
 }
 
+// Held is what a store holds of a sequence.
+type Held struct {
+	Blocks int
+	Bytes  int64
+}
+
+// Held returns what the store holds, by the names of the sequences.
+func (s *Store) Held() map[string]Held {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := make(map[string]Held, len(s.sequences))
+	for name, seq := range s.sequences {
+		held[name] = Held{len(seq.blocks), int64(len(seq.blocks)) * cost(&seq.geometry)}
+	}
+	return held
+}
+
 // Usage is what a store holds.
 type Usage struct {
 	Sequences, Blocks int

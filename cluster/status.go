@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/attn-go/attn/cluster/embed"
+	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/cluster/shard"
+	"github.com/attn-go/attn/models/command"
+)
+
+const statusUsage = `usage: cluster status [flags]
+
+Says what the queues of embedding have, and of which runs; what the workers of attention hold, and for whom;
+and what the directory has.
+`
+
+// status is what the subcommand says, as JSON with -json.
+type status struct {
+	Version   string               `json:"version"` // of messages and numeric contract
+	Queues    []embed.QueueReport  `json:"queues"`
+	Workers   []shard.WorkerReport `json:"workers"`
+	Sequences []sequenceStatus     `json:"sequences"`
+}
+
+// sequenceStatus is what the directory says of a sequence.
+type sequenceStatus struct {
+	Name     string `json:"name"`
+	Keys     int    `json:"keys"`
+	Copies   int    `json:"copies"`   // least number of workers that should hold a block
+	Replicas int    `json:"replicas"` // that are wanted
+	Error    string `json:"error,omitempty"`
+}
+
+// statusTime is how long the whole cluster may take to answer.
+const statusTime = 30 * time.Second
+
+// runStatus asks once and writes what it hears.
+func runStatus(ctx context.Context, s streams, args []string) error {
+	var server hub.Config
+	fs := newFlags("status", statusUsage)
+	server.Flags(fs)
+	asJSON := fs.Bool("json", false, "write JSON: an object with version, queues, workers and sequences")
+	if err := command.Parse(fs, args, s.out); err != nil {
+		return err
+	}
+	if err := noArguments(fs); err != nil {
+		return err
+	}
+	server.Name, server.Log = "attn status", s.log()
+	conn, err := connect(ctx, server)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	found, err := newStatus(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if *asJSON {
+		e := json.NewEncoder(s.out)
+		e.SetIndent("", "  ")
+		return e.Encode(found)
+	}
+	found.write(s)
+	return nil
+}
+
+// newStatus asks the server, the workers and the directory.
+func newStatus(ctx context.Context, conn *hub.Conn) (*status, error) {
+	x := &status{Version: hub.Own.String(), Sequences: []sequenceStatus{}}
+	var err error
+	if x.Queues, err = embed.Queues(ctx, conn); err != nil {
+		return nil, err
+	}
+	if x.Workers, err = shard.Report(ctx, conn); err != nil {
+		return nil, err
+	}
+	all, err := shard.List(ctx, conn)
+	for _, i := range all {
+		s := sequenceStatus{Name: i.Name, Keys: i.Keys, Copies: i.Copies, Replicas: i.Config.Replicas}
+		if i.Err != nil {
+			s.Error = i.Err.Error()
+		}
+		x.Sequences = append(x.Sequences, s)
+	}
+	return x, err
+}
+
+// write writes the status as text.
+func (x *status) write(s streams) {
+	fmt.Fprintf(s.out, "version %s (wire format.numeric contract)\n", x.Version)
+	for _, q := range x.Queues {
+		fmt.Fprintf(s.out, "queue %s: %d messages, %d of %d bytes%s\n", q.Name, q.Messages, q.Bytes, q.Limit, problem(q.Error))
+		for _, r := range q.Runs {
+			client := "its client is there"
+			if !r.Held {
+				client = "ITS CLIENT IS GONE"
+			}
+			fmt.Fprintf(s.out, "  run %s: %d messages, %s\n", r.Run, r.Messages, client)
+		}
+	}
+	for _, w := range x.Workers {
+		leaving := ""
+		if w.Leaving {
+			leaving = ", leaving"
+		}
+		fmt.Fprintf(s.out, "worker %s: version %s, %d threads on %d cores, %d of %d bytes%s%s\n", w.Name, w.Version, w.Threads, w.Cores, w.Used, w.Limit, leaving, problem(w.Error))
+		for _, h := range w.Holds {
+			fmt.Fprintf(s.out, "  for %s: %d blocks, %d bytes\n", h.For, h.Blocks, h.Bytes)
+		}
+	}
+	for _, i := range x.Sequences {
+		fmt.Fprintf(s.out, "sequence %s: %d keys, each block on %d of %d workers at least%s\n", i.Name, i.Keys, i.Copies, i.Replicas, problem(i.Error))
+	}
+}
+
+// problem returns an error as the end of a line.
+func problem(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}
