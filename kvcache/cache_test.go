@@ -306,3 +306,47 @@ func TestBatchesAndChunks(t *testing.T) {
 		contracttest.Same(t, fmt.Sprintf("chunks of %d", chunk), &got, &want)
 	}
 }
+
+// TestPageBytes: pages take what New allocates for them, with the scales.
+func TestPageBytes(t *testing.T) {
+	for _, c := range []kvcache.Config{
+		{Heads: 2, HeadSize: 64}, {Layers: 3, Heads: 2, HeadSize: 64, ValueSize: 32, Type: kernel.BFloat16, PageSize: 16},
+		{Layers: 2, Heads: 3, HeadSize: 64, Type: kernel.Int8}, {Layers: 2, Heads: 3, HeadSize: 64, Type: kernel.Int4},
+		{Layers: 2, Heads: 3, HeadSize: 128, Type: kernel.Int8, ValueType: kernel.Int4, Group: 16},
+	} {
+		got, err := c.PageBytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Pages = 5
+		cache, err := kvcache.New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 0
+		for layer := range max(1, c.Layers) {
+			keys, values := cache.Memory(layer)
+			for _, x := range []kernel.Tensor{keys, values} {
+				bits := map[kernel.DType]int{kernel.Float32: 32, kernel.BFloat16: 16, kernel.Int8: 8, kernel.Int4: 4}[x.DType()]
+				want += elements(x) * bits / 8
+				if scales := x.Scales(); !scales.IsZero() {
+					want += elements(scales) * 4
+				}
+			}
+		}
+		if got*c.Pages != want {
+			t.Errorf("%+v: a page takes %d bytes, want a fifth of %d", c, got, want)
+		}
+	}
+	if _, err := (kvcache.Config{Heads: -1}).PageBytes(); err == nil {
+		t.Error("no error for Heads: -1")
+	}
+}
+
+func elements(x kernel.Tensor) int {
+	n := 1
+	for _, side := range x.Shape() {
+		n *= side
+	}
+	return n
+}

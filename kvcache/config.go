@@ -134,10 +134,25 @@ func (p part) fits() bool {
 	return !p.dtype.IsScaled() || p.size%p.group == 0 && p.group%p.dtype.PerByte() == 0
 }
 
+// PageBytes returns the memory of a page: of the keys and values of PageSize tokens in all layers, with
+// their scales. Pages does not count. The error is a [*kernel.ArgumentError], as that of [New].
+func (c Config) PageBytes() (int, error) {
+	c.setDefaults()
+	c.Pages = 1
+	if f := c.check(); f != nil {
+		return 0, (*kernel.ArgumentError)(f)
+	}
+	return c.Layers * c.pageOfLayer(), nil
+}
+
+// pageOfLayer returns the memory of a page in one layer, at most math.MaxInt.
+func (c *Config) pageOfLayer() int {
+	return ints.MulSat(ints.MulSat(c.PageSize, c.Heads), ints.AddSat(c.keys().bytes(), c.values().bytes()))
+}
+
 // bytes returns the memory that the cache takes, at most math.MaxInt.
 func (c *Config) bytes() int {
-	page := ints.MulSat(ints.MulSat(c.PageSize, c.Heads), ints.AddSat(c.keys().bytes(), c.values().bytes()))
-	layer := ints.AddSat(ints.MulSat(c.Pages, page), layerBytes)
+	layer := ints.AddSat(ints.MulSat(c.Pages, c.pageOfLayer()), layerBytes)
 	return ints.AddSat(ints.MulSat(c.Layers, layer), ints.MulSat(c.Pages, pageBytes))
 }
 

@@ -3,9 +3,11 @@ package decoder
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime/debug"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/race"
@@ -176,6 +178,48 @@ func TestForwardAllocatesNothing(t *testing.T) {
 		})
 		if got != 0 && !race.Enabled {
 			t.Errorf("%v: %v allocations in 20 steps", dtype, got)
+		}
+	}
+}
+
+// Forks share the memory of tokens, and none sees what another one reads after them.
+func TestForksShareTokens(t *testing.T) {
+	s := session(t, tiny(t, Options{Exec: kernel.Exec{Threads: 1}}), 4, 100)
+	a := s.NewText()
+	forward(t, s, Step{Text: a, Tokens: prompt(40, 1)})
+	texts, wants := []*Text{a}, [][]int32{prompt(40, 1)}
+	fork := func(from, n int) {
+		x, err := texts[from].Fork(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n > 0 && unsafe.SliceData(x.Tokens()) != unsafe.SliceData(texts[from].Tokens()) {
+			t.Errorf("a fork of %d tokens copies them", n)
+		}
+		texts, wants = append(texts, x), append(wants, slices.Clone(wants[from][:n]))
+	}
+	fork(0, 30)
+	fork(1, 20)
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 200 {
+		i := r.IntN(len(texts))
+		switch n := r.IntN(texts[i].Len() + 1); {
+		case r.IntN(3) == 0 && len(texts) < 6:
+			fork(i, n)
+		case r.IntN(2) == 0:
+			if err := texts[i].Truncate(n); err != nil {
+				t.Fatal(err)
+			}
+			wants[i] = wants[i][:n]
+		case texts[i].Len() < 50:
+			more := prompt(1+r.IntN(5), r.IntN(1000))
+			forward(t, s, Step{Text: texts[i], Tokens: more, Logits: None})
+			wants[i] = append(wants[i], more...)
+		}
+		for k, x := range texts {
+			if !slices.Equal(x.Tokens(), wants[k]) {
+				t.Fatalf("text %d has the tokens %v, want %v", k, x.Tokens(), wants[k])
+			}
 		}
 	}
 }

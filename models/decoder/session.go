@@ -67,6 +67,7 @@ type Text struct {
 	session *Session
 	kv      *kvcache.Sequence
 	tokens  []int32
+	shared  int  // of the first tokens, so many may be in the memory of forks, where they never change
 	marked  bool // while steps are checked
 }
 
@@ -76,7 +77,7 @@ func (s *Session) NewText() *Text { return &Text{session: s, kv: s.cache.NewSequ
 // Len returns the number of tokens.
 func (t *Text) Len() int { return len(t.tokens) }
 
-// Tokens returns the tokens. The slice belongs to the text.
+// Tokens returns the tokens. The slice belongs to the text and to its forks: it must not be changed.
 func (t *Text) Tokens() []int32 { return t.tokens }
 
 // Fork returns a new text of the first n tokens, which shares their keys and values. n is 0 to
@@ -86,17 +87,20 @@ func (t *Text) Fork(n int) (*Text, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Text{session: t.session, kv: kv, tokens: slices.Clone(t.tokens[:n])}, nil
+	t.shared = max(t.shared, n)
+	return &Text{session: t.session, kv: kv, tokens: slices.Clip(t.tokens[:n]), shared: n}, nil
 }
 
 // Truncate removes the tokens after the first n. n is 0 to Len; otherwise the error is a
 // kernel.ArgumentError.
 func (t *Text) Truncate(n int) error {
-	err := t.kv.Truncate(n)
-	if err == nil {
-		t.tokens = t.tokens[:n]
+	if err := t.kv.Truncate(n); err != nil {
+		return err
 	}
-	return err
+	if t.tokens = t.tokens[:n]; n < t.shared {
+		t.tokens, t.shared = slices.Clip(t.tokens), n // the next ones go elsewhere
+	}
+	return nil
 }
 
 // Keep truncates the text to the tokens that it has in common with wanted, less one if that

@@ -128,12 +128,38 @@ func (r *Reranker) CountTokens(query, passage string) int {
 // output of the classifier; 1/(1+e^-score) is what sentence-transformers' CrossEncoder prints. A
 // score has the same bits whatever other passages are in the call. Errors are those of [embedding.Embedder.Embed].
 func (r *Reranker) Score(ctx context.Context, query string, passages []string) ([]float32, error) {
-	ids, types := make([][]int32, len(passages)), make([][]int32, len(passages))
+	pairs, err := r.Pairs(ctx, query, passages)
+	if err != nil {
+		return nil, err
+	}
+	return r.ScorePairs(ctx, pairs)
+}
+
+// A Pair is a query and a passage as tokens of a [Reranker].
+type Pair struct{ ids, types []int32 }
+
+// Len returns the number of tokens, at most [Reranker.MaxTokens].
+func (p Pair) Len() int { return len(p.ids) }
+
+// Pairs returns the tokens of a query with every passage, for which it encodes the query once. If ctx
+// ends, it returns its error.
+func (r *Reranker) Pairs(ctx context.Context, query string, passages []string) ([]Pair, error) {
+	with := r.tokenizer.PairsOf(query, tokenizer.Options{Limit: r.maxTokens})
+	pairs := make([]Pair, len(passages))
 	for i, p := range passages {
-		if i%64 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
-		ids[i], types[i] = r.tokenizer.EncodePair(query, p, tokenizer.Options{Limit: r.maxTokens})
+		pairs[i].ids, pairs[i].types = with(p)
+	}
+	return pairs, nil
+}
+
+// ScorePairs is [Reranker.Score] for pairs that [Reranker.Pairs] has made, of any queries.
+func (r *Reranker) ScorePairs(ctx context.Context, pairs []Pair) ([]float32, error) {
+	ids, types := make([][]int32, len(pairs)), make([][]int32, len(pairs))
+	for i, p := range pairs {
+		ids[i], types[i] = p.ids, p.types
 	}
 	return r.scoreTokens(ctx, ids, types)
 }

@@ -67,6 +67,9 @@ func parse(args []string, help io.Writer) (*config, error) {
 	return c, c.check()
 }
 
+// cacheTypes are the values of -cache.
+var cacheTypes = map[string]kernel.DType{"f32": kernel.Float32, "f16": kernel.Float16, "bf16": kernel.BFloat16, "int8": kernel.Int8, "int4": kernel.Int4}
+
 // defineModel defines the flags of models and of what they answer.
 func (c *config) defineModel(fs *flag.FlagSet) {
 	fs.Func("model", "`model` to serve; may be repeated", func(s string) error {
@@ -80,11 +83,17 @@ func (c *config) defineModel(fs *flag.FlagSet) {
 		return nil
 	})
 	fs.IntVar(&c.options.Context, "ctx", 0, "most `tokens` of a text; changes answers (default what the model was trained for, at most 4096)")
-	fs.Func("cache", "`type` of the keys and values that are kept: f32, f16, bf16 or int8; changes answers (default f32)", func(s string) error {
-		kinds := map[string]kernel.DType{"f32": kernel.Float32, "f16": kernel.Float16, "bf16": kernel.BFloat16, "int8": kernel.Int8}
-		kind, ok := kinds[s]
+	fs.Func("cache", "`type` of the keys and values that are kept: f32, f16, bf16, int8 or int4; changes answers (default f32)", func(s string) error {
+		kind, ok := cacheTypes[s]
 		if c.options.CacheType = kind; !ok {
-			return errors.New("want f32, f16, bf16 or int8")
+			return errors.New("want f32, f16, bf16, int8 or int4")
+		}
+		return nil
+	})
+	fs.Func("cache-values", "`type` of the values alone, of which int4 costs less than of keys: f16, bf16, int8 or int4; changes answers (default that of -cache)", func(s string) error {
+		kind, ok := cacheTypes[s]
+		if c.options.CacheValueType = kind; !ok || kind == kernel.Float32 {
+			return errors.New("want f16, bf16, int8 or int4")
 		}
 		return nil
 	})
@@ -135,6 +144,13 @@ func (c *config) defineLimits(fs *flag.FlagSet) {
 	fs.IntVar(&c.connections, "connections", 1024, "connections that are open at once; others wait")
 	fs.IntVar(&s.StepTokens, "step", 128, "most tokens of prompts in a step while no answer runs: with more, long prompts take less time and others wait longer")
 	fs.IntVar(&s.ChunkTokens, "chunk", 64, "most tokens of prompts in a step beside answers: with fewer, answers run more evenly and prompts take longer")
+	fs.Func("host", "`name` by which clients on this machine may call a server without keys, beside localhost; may be repeated", func(name string) error {
+		if s.Hosts = append(s.Hosts, name); name == "" || strings.ContainsAny(name, ":/ ") {
+			return errors.New("want a name without a port")
+		}
+		return nil
+	})
+	fs.IntVar(&s.Messages, "messages", 4096, "most messages of a conversation")
 	fs.IntVar(&s.Texts, "texts", 2048, "most texts of a request for embeddings or ranks")
 	fs.IntVar(&s.Grammars, "grammars", 8, "requests with a response_format at once, of which each may take 128 MiB; others get status 503")
 	fs.IntVar(&s.Choices, "choices", 16, "most choices of a request")

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -52,4 +53,30 @@ func (s *Server) who(r *http.Request) (string, error) {
 		}
 	}
 	return "", fail(http.StatusUnauthorized, "invalid_request_error", "invalid_api_key", "the API key is missing or wrong: want the header Authorization: Bearer KEY")
+}
+
+// foreign reports a request that a page of another site makes in the browser of somebody who may use the
+// server. With keys there is none, as such a page has no key.
+func (s *Server) foreign(r *http.Request) error {
+	if len(s.keys) > 0 {
+		return nil
+	}
+	if s.origins.Check(r) != nil {
+		return fail(http.StatusForbidden, "invalid_request_error", "", "the request is one of another site, of the origin %.100q", r.Header.Get("Origin"))
+	}
+	// A name that leads here by DNS makes every page a page of this site.
+	if to, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && to.IP.IsLoopback() && !s.known(r.Host) {
+		return fail(http.StatusForbidden, "invalid_request_error", "", "the header Host is %.100q, want localhost, an address of this machine, or one of Settings.Hosts", r.Host)
+	}
+	return nil
+}
+
+// known tells whether a header Host names this machine to itself, or is one of the settings.
+func (s *Server) known(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.Trim(host, "[]"))
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback() || slices.ContainsFunc(s.s.Hosts, func(name string) bool { return strings.EqualFold(name, host) })
 }

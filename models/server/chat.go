@@ -93,8 +93,8 @@ func (x *exchange) generator(name string) (*host, error) {
 
 // conversation returns the tokens of a conversation.
 func (x *exchange) conversation(h *host, messages []message) ([]int32, error) {
-	if len(messages) == 0 {
-		return nil, badParam("messages", "messages: got none, want at least one")
+	if n := len(messages); n < 1 || n > x.s.Messages {
+		return nil, badParam("messages", "messages: got %d, want 1 to %d", n, x.s.Messages)
 	}
 	if _, err := h.generate.Template(); err != nil {
 		return nil, badParam("model", "%q has no chat template, so that it has no conversations; /v1/completions continues texts", h.name)

@@ -11,19 +11,20 @@ type modelEntry struct {
 	Created int64  `json:"created"`
 	OwnedBy string `json:"owned_by"`
 
-	Kind         string            `json:"kind"`  // generator, embedder or reranker
-	Tasks        []string          `json:"tasks"` // of chat, completion, embedding and rerank
-	Architecture string            `json:"architecture,omitempty"`
-	Layers       int               `json:"layers,omitempty"`
-	Context      int               `json:"max_model_len,omitempty"`
-	Dimensions   int               `json:"dimensions,omitempty"`
-	Vocabulary   int               `json:"vocab_size,omitempty"`
-	CacheType    string            `json:"cache_type,omitempty"`
-	Activations  string            `json:"activations,omitempty"` // float32 or int8
-	Defaults     *modelDefaults    `json:"defaults,omitempty"`
-	Prompts      map[string]string `json:"prompts,omitempty"` // for a client to put before texts, by their names
-	Contract     int               `json:"contract"`
-	Fingerprint  string            `json:"system_fingerprint"`
+	Kind           string            `json:"kind"`  // generator, embedder or reranker
+	Tasks          []string          `json:"tasks"` // of chat, completion, embedding and rerank
+	Architecture   string            `json:"architecture,omitempty"`
+	Layers         int               `json:"layers,omitempty"`
+	Context        int               `json:"max_model_len,omitempty"`
+	Dimensions     int               `json:"dimensions,omitempty"`
+	Vocabulary     int               `json:"vocab_size,omitempty"`
+	CacheType      string            `json:"cache_type,omitempty"`
+	CacheValueType string            `json:"cache_value_type,omitempty"` // if it is another one
+	Activations    string            `json:"activations,omitempty"`      // float32 or int8
+	Defaults       *modelDefaults    `json:"defaults,omitempty"`
+	Prompts        map[string]string `json:"prompts,omitempty"` // for a client to put before texts, by their names
+	Contract       int               `json:"contract"`
+	Fingerprint    string            `json:"system_fingerprint"`
 }
 
 // modelDefaults are what a language model takes for fields that a request lacks.
@@ -68,6 +69,9 @@ func (h *host) generatorFacts(e *modelEntry, s *Settings) {
 		e.Tasks = append(e.Tasks, "completion")
 	}
 	e.CacheType, e.Activations = o.CacheType.String(), "float32"
+	if o.CacheValueType != 0 && o.CacheValueType != o.CacheType {
+		e.CacheValueType = o.CacheValueType.String()
+	}
 	if o.Int8 {
 		e.Activations = "int8"
 	}

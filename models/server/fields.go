@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -112,10 +113,34 @@ func (t *texts) UnmarshalJSON(data []byte) error {
 	case json.Unmarshal(data, &one) == nil:
 		*t = texts{one}
 		return nil
-	case json.Unmarshal(data, (*[]string)(t)) == nil:
+	case isList(data, (*[]string)(t)):
 		return nil
 	}
 	return bad("got %.40s, want a string or a list of strings", data)
+}
+
+// isList decodes a list of which no item is null, which to would have as an item that is zero, and tells
+// whether data is one.
+func isList[T any](data []byte, to *[]T) bool {
+	var items []*T
+	if json.Unmarshal(data, &items) != nil || slices.Contains(items, nil) {
+		return false
+	}
+	*to = make([]T, len(items))
+	for i, item := range items {
+		(*to)[i] = *item
+	}
+	return true
+}
+
+// tokens is a list of the ids of tokens.
+type tokens []int32
+
+func (t *tokens) UnmarshalJSON(data []byte) error {
+	if isNull(data) || !isList(data, (*[]int32)(t)) {
+		return bad("got %.40s, want a list of token ids", data)
+	}
+	return nil
 }
 
 // inputs are one or several texts, each as a string or as tokens.
@@ -128,20 +153,25 @@ func (in *inputs) len() int { return max(len(in.texts), len(in.tokens)) }
 
 func (in *inputs) UnmarshalJSON(data []byte) error {
 	var one string
-	var ids []int32
+	var several []string
+	var ids tokens
+	var lists []tokens
 	switch {
 	case isNull(data), string(data) == "[]":
 		return nil
 	case json.Unmarshal(data, &one) == nil:
 		in.texts = []string{one}
 		return nil
-	case json.Unmarshal(data, &in.texts) == nil:
+	case isList(data, &several):
+		in.texts = several
 		return nil
 	case json.Unmarshal(data, &ids) == nil:
-		in.texts, in.tokens = nil, [][]int32{ids}
+		in.tokens = [][]int32{ids}
 		return nil
-	case json.Unmarshal(data, &in.tokens) == nil:
-		in.texts = nil
+	case isList(data, &lists):
+		for _, ids := range lists {
+			in.tokens = append(in.tokens, ids)
+		}
 		return nil
 	}
 	return bad("got %.40s, want a string, a list of strings, a list of token ids, or a list of such lists", data)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -67,7 +68,7 @@ func (m *Model) fingerprint(s *Settings) string {
 	fmt.Fprintf(h, "answers %d\ncontract %d\nmodel %s\n", answers, kernel.Contract, m.digest)
 	if m.generate != nil {
 		o := m.generate.Options()
-		fmt.Fprintf(h, "context %d\ncache %v\nint8 %v\nmax %d\nsampler %+v\n", o.Context, o.CacheType, o.Int8, s.MaxTokens, *s.Sampler)
+		fmt.Fprintf(h, "context %d\ncache %v %v\nint8 %v\nmax %d\nsampler %+v\n", o.Context, o.CacheType, cmp.Or(o.CacheValueType, o.CacheType), o.Int8, s.MaxTokens, *s.Sampler)
 	}
 	return "fp_" + hex.EncodeToString(h.Sum(nil)[:8])
 }

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/server/internal/batch"
 )
 
@@ -14,21 +15,15 @@ type host struct {
 	*Model
 	fingerprint string
 
-	texts    *batch.Scheduler              // of a language model
-	vectors  *batch.Pool[text, []float32]  // of an encoder
-	passages *batch.Pool[passage, float32] // of a cross-encoder
+	texts    *batch.Scheduler                   // of a language model
+	vectors  *batch.Pool[text, []float32]       // of an encoder
+	passages *batch.Pool[encoder.Pair, float32] // of a cross-encoder
 }
 
 // A text is what an embedder makes a vector of so many numbers of.
 type text struct {
 	ids        []int32
 	dimensions int
-}
-
-// A passage is what a cross-encoder scores.
-type passage struct {
-	query, text string
-	tokens      int // of both together
 }
 
 // batchTokens is how many tokens encoders compute at once.
@@ -52,8 +47,8 @@ func newHost(m *Model, s *Settings, turns *batch.Turns) (*host, error) {
 			Waiting: s.Waiting, PerKey: s.WaitingPerKey, Turn: turns.Join(),
 		})
 	case m.rerank != nil:
-		h.passages = batch.NewPool(batch.PoolOptions[passage, float32]{
-			Work: h.score, Cost: func(p passage) int { return p.tokens }, Most: batchTokens,
+		h.passages = batch.NewPool(batch.PoolOptions[encoder.Pair, float32]{
+			Work: m.rerank.ScorePairs, Cost: encoder.Pair.Len, Most: batchTokens,
 			Waiting: s.Waiting, PerKey: s.WaitingPerKey, Turn: turns.Join(),
 		})
 	}
@@ -63,19 +58,15 @@ func newHost(m *Model, s *Settings, turns *batch.Turns) (*host, error) {
 // chatOptions returns the settings of a language model's scheduler.
 func chatOptions(m *decoder.Model, s *Settings) (batch.Options, error) {
 	o, c := m.Options(), m.Config()
-	row := int64(c.HeadSize)
-	switch o.CacheType {
-	case kernel.Float32:
-		row *= 4
-	case kernel.Float16, kernel.BFloat16:
-		row *= 2
-	default:
-		row += 4 // the scale
+	page, err := kvcache.Config{
+		Layers: c.Layers, Heads: c.KVHeads, HeadSize: c.HeadSize, Type: o.CacheType, ValueType: o.CacheValueType, PageSize: o.PageSize,
+	}.PageBytes()
+	if err != nil {
+		return batch.Options{}, err
 	}
-	page := int64(o.PageSize) * row * 2 * int64(c.Layers) * int64(c.KVHeads)
 	// A text of the whole context, and a page for a copy of one that is shared.
 	least := int64((o.Context+o.PageSize-1)/o.PageSize + 1)
-	pages := max(least, s.CacheBytes/page)
+	pages := max(least, s.CacheBytes/int64(page))
 	return batch.Options{
 		Open: func() (batch.Session, error) {
 			session, err := m.NewSession(int(pages), o.PageSize)
@@ -99,46 +90,24 @@ func (h *host) run(ctx context.Context) {
 
 // vector makes vectors, those of as many dimensions in one call.
 func (h *host) vector(ctx context.Context, items []text) ([][]float32, error) {
-	return grouped(items, func(t text) int { return t.dimensions }, func(dimensions int, group []text) ([][]float32, error) {
-		ids := make([][]int32, len(group))
-		for i, t := range group {
-			ids[i] = t.ids
+	outs := make([][]float32, len(items))
+	places := map[int][]int{} // of items, by their dimensions
+	for i, t := range items {
+		places[t.dimensions] = append(places[t.dimensions], i)
+	}
+	for dimensions, list := range places {
+		ids := make([][]int32, len(list))
+		for i, at := range list {
+			ids[i] = items[at].ids
 		}
 		o := h.embed.Options()
 		o.Dimensions = dimensions
-		return h.embed.With(o).EmbedTokens(ctx, ids)
-	})
-}
-
-// score scores passages, those of one query in one call.
-func (h *host) score(ctx context.Context, items []passage) ([]float32, error) {
-	return grouped(items, func(p passage) string { return p.query }, func(query string, group []passage) ([]float32, error) {
-		texts := make([]string, len(group))
-		for i, p := range group {
-			texts[i] = p.text
-		}
-		return h.rerank.Score(ctx, query, texts)
-	})
-}
-
-// grouped calls work with the items of each key, and returns the results in the order of items.
-func grouped[In, Out any, Key comparable](items []In, key func(In) Key, work func(Key, []In) ([]Out, error)) ([]Out, error) {
-	outs := make([]Out, len(items))
-	places := map[Key][]int{}
-	for i, item := range items {
-		places[key(item)] = append(places[key(item)], i)
-	}
-	for k, list := range places {
-		group := make([]In, len(list))
-		for i, at := range list {
-			group[i] = items[at]
-		}
-		results, err := work(k, group)
+		vectors, err := h.embed.With(o).EmbedTokens(ctx, ids)
 		if err != nil {
 			return nil, err
 		}
 		for i, at := range list {
-			outs[at] = results[i]
+			outs[at] = vectors[i]
 		}
 	}
 	return outs, nil

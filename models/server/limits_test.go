@@ -3,26 +3,31 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models"
+	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/server/internal/batch"
 )
 
 // TestBadRequests: each has a status and an error in OpenAI's form that names the field.
 func TestBadRequests(t *testing.T) {
 	settings := fixed()
-	settings.BodyBytes, settings.Choices, settings.Texts = 5000, 4, 3
+	settings.BodyBytes, settings.Choices, settings.Texts, settings.Messages = 5000, 4, 3, 5
 	s := newServer(t, settings)
 	user := `"messages": [{"role": "user", "content": "hi"}]`
 	for _, c := range []struct {
@@ -77,6 +82,15 @@ func TestBadRequests(t *testing.T) {
 		{"/tokenize", `{"model": "tiny"}`, 400, "content"},
 		{"/tokenize", `{"model": "reranker-bert-1", "content": "a"}`, 400, "model"},
 		{"/detokenize", `{"model": "tiny", "tokens": [211]}`, 400, "tokens"},
+		{"/v1/chat/completions", `{"model": "tiny", "messages": [` + strings.Repeat(`{}, `, 5) + `{}]}`, 400, "messages"},
+		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "repeat_last_n": -2}`, 400, "repeat_last_n"},
+		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "stop": [null]}`, 400, ""},
+		{"/v1/completions", `{"model": "tiny", "prompt": [1, null]}`, 400, ""},
+		{"/v1/completions", `{"model": "tiny", "prompt": [[1], null]}`, 400, ""},
+		{"/v1/completions", `{"model": "tiny", "prompt": ["a", null]}`, 400, ""},
+		{"/v1/embeddings", `{"model": "bert-1", "input": [[1, null]]}`, 400, ""},
+		{"/detokenize", `{"model": "tiny", "tokens": [1, null]}`, 400, ""},
+		{"/detokenize", `{"model": "tiny", "tokens": null}`, 400, ""},
 		{"/v1/images", `{}`, 404, ""},
 	} {
 		w := post(s, c.path, c.body)
@@ -280,6 +294,130 @@ func TestSlowClient(t *testing.T) {
 		response.Body.Close()
 	}
 	waitUntil(t, "the slow request is over", func() bool { return len(s.slots) == 0 })
+}
+
+// TestBodyThatNobodyReads: whatever answers, a connection ends whose client announces a body and does not
+// send it.
+func TestBodyThatNobodyReads(t *testing.T) {
+	settings := fixed()
+	settings.BodyTimeout, settings.Keys = 10*time.Millisecond, []Key{{"a", "secret-of-a-long-enough"}}
+	web := httptest.NewServer(newServer(t, settings))
+	defer web.Close()
+	for path, status := range map[string]string{"POST /v1/completions": "401", "POST /none": "404", "GET /healthz": "200", "GET /": "200"} {
+		for _, body := range []string{"Content-Length: 100\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n"} {
+			c, err := net.Dial("tcp", web.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if _, err := io.WriteString(c, path+" HTTP/1.1\r\nHost: localhost\r\n"+body); err != nil {
+				t.Fatal(err)
+			}
+			data, err := io.ReadAll(c) // until the server ends the connection
+			if err != nil && !errors.Is(err, syscall.ECONNRESET) || !bytes.HasPrefix(data, []byte("HTTP/1.1 "+status)) {
+				t.Errorf("%s: %v, %.100q, want status %s", path, err, data, status)
+			}
+		}
+	}
+}
+
+// TestForeignPages: without keys, no page of another site and no name that leads here by DNS reaches a
+// server at loopback.
+func TestForeignPages(t *testing.T) {
+	settings := fixed()
+	settings.Hosts = []string{"chat.example"}
+	open := httptest.NewServer(newServer(t, settings))
+	defer open.Close()
+	settings.Keys = []Key{{"a", "secret-of-a-long-enough"}}
+	keyed := httptest.NewServer(newServer(t, settings))
+	defer keyed.Close()
+	addr := open.Listener.Addr().String()
+	for _, c := range []struct {
+		web          *httptest.Server
+		host, origin string
+		status       int
+	}{
+		{open, "", "", 200}, {open, "localhost:80", "", 200}, {open, "a.localhost", "", 200}, {open, "[::1]:8080", "", 200}, {open, "127.0.0.2", "", 200},
+		{open, "Chat.Example:8080", "", 200}, {open, "evil.example", "", 403}, {open, "localhost.evil.example", "", 403}, {open, "10.0.0.1", "", 403},
+		{open, "", "http://" + addr, 200}, {open, "", "http://evil.example", 403}, {open, "", "http://localhost:1", 403}, {open, "", "null", 403},
+		{open, "evil.example", "http://evil.example", 403}, {keyed, "evil.example", "http://other.example", 200},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), "POST", c.web.URL+"/tokenize", strings.NewReader(`{"model": "tiny", "content": "a"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer secret-of-a-long-enough")
+		if r.Host = c.host; c.origin != "" {
+			r.Header.Set("Origin", c.origin)
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if response.StatusCode != c.status {
+			t.Errorf("Host %q, Origin %q, %d keys: status %d, want %d", c.host, c.origin, len(settings.Keys), response.StatusCode, c.status)
+		}
+	}
+}
+
+// TestRepeatLastN: -1 is the whole text, as in llama.cpp, whatever the server's own window is.
+func TestRepeatLastN(t *testing.T) {
+	settings := fixed()
+	settings.Sampler = &decoder.Sampler{RepetitionPenalty: 1.1, PenaltyWindow: 64}
+	if err := settings.complete(); err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range map[int]decoder.Sampler{-1: {RepetitionPenalty: 1.1}, 0: {}, 7: {RepetitionPenalty: 1.1, PenaltyWindow: 7}} {
+		o, err := (&sampling{RepeatLastN: &n}).options(&settings)
+		if err != nil || o.Sampler != want {
+			t.Errorf("repeat_last_n %d: %+v, %v, want %+v", n, o.Sampler, err, want)
+		}
+	}
+}
+
+// TestCacheTakesItsMemory: whatever the types of the cache, its pages fill the memory that the settings
+// give it, and each pair of types has a fingerprint of its own.
+func TestCacheTakesItsMemory(t *testing.T) {
+	settings := fixed()
+	settings.CacheBytes = 4 << 20
+	if err := settings.complete(); err != nil {
+		t.Fatal(err)
+	}
+	m := tinyModels(t, kernel.Exec{Threads: 1}, 16)[0]
+	c := m.generate.Config()
+	seen := map[string]bool{}
+	for _, types := range [][2]kernel.DType{{}, {kernel.Float16, 0}, {kernel.Int8, 0}, {kernel.Int4, 0}, {kernel.Int8, kernel.Int4}, {kernel.Float32, kernel.Int8}} {
+		narrow, err := m.generate.With(decoder.Options{Context: 100, PageSize: 16, CacheType: types[0], CacheValueType: types[1]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := chatOptions(narrow, &settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := 0 // of a key and a value
+		for _, kind := range []kernel.DType{types[0], cmp.Or(types[1], types[0])} {
+			switch kind {
+			case kernel.Float32:
+				row += 4 * c.HeadSize
+			case kernel.Float16:
+				row += 2 * c.HeadSize
+			case kernel.Int8:
+				row += c.HeadSize + 4
+			case kernel.Int4:
+				row += c.HeadSize/2 + 4*max(1, c.HeadSize/32)
+			}
+		}
+		if page := 16 * row * c.Layers * c.KVHeads; o.Pages != 4<<20/page {
+			t.Errorf("%v: %d pages of %d bytes, want %d in %d bytes", types, o.Pages, page, 4<<20/page, settings.CacheBytes)
+		}
+		print := NewModel("", &models.Model{Generator: narrow}, "").fingerprint(&settings)
+		if seen[print] {
+			t.Errorf("%v: the fingerprint of other types", types)
+		}
+		seen[print] = true
+	}
 }
 
 // TestPprof: profiles are there if they are asked for.

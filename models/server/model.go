@@ -29,8 +29,9 @@ type LoadOptions struct {
 	Name string // by which requests name the model; default the base name of its path, without .gguf
 
 	// Of generators, see [decoder.Options].
-	Context   int
-	CacheType kernel.DType
+	Context        int
+	CacheType      kernel.DType
+	CacheValueType kernel.DType
 
 	// Int8 rounds what linear layers compute with to 8 bits, see [decoder.Options] and
 	// [embedding.LoadOptions].
@@ -41,7 +42,7 @@ type LoadOptions struct {
 func Load(model string, o LoadOptions) (*Model, error) {
 	opened, err := models.Open(model, models.Options{
 		Embedding: embedding.LoadOptions{Int8: o.Int8},
-		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, Int8: o.Int8},
+		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Int8: o.Int8},
 	})
 	if err != nil {
 		return nil, err

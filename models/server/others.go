@@ -70,8 +70,8 @@ func (x *exchange) tokenize() error {
 // detokenize answers /detokenize.
 func (x *exchange) detokenize() error {
 	var q struct {
-		Model  string  `json:"model"`
-		Tokens []int32 `json:"tokens"`
+		Model  string `json:"model"`
+		Tokens tokens `json:"tokens"`
 	}
 	if err := x.read(&q); err != nil {
 		return err

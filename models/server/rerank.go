@@ -70,12 +70,18 @@ func (x *exchange) rerank() error {
 		}
 		top = min(top, *q.TopN)
 	}
-	items := make([]passage, len(q.Documents))
+	texts := make([]string, len(q.Documents))
 	for i, d := range q.Documents {
-		items[i] = passage{q.Query, string(d), min(h.Model.rerank.CountTokens(q.Query, string(d)), h.Model.rerank.MaxTokens())}
-		x.prompt += items[i].tokens
+		texts[i] = string(d)
 	}
-	scores, err := h.passages.Do(x.ctx, x.key, items)
+	pairs, err := h.Model.rerank.Pairs(x.ctx, q.Query, texts)
+	if err != nil {
+		return err
+	}
+	for _, p := range pairs {
+		x.prompt += p.Len()
+	}
+	scores, err := h.passages.Do(x.ctx, x.key, pairs)
 	if err != nil {
 		return err
 	}

@@ -118,6 +118,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("X-Request-Id", id)
 	rec := &recorder{ResponseWriter: w}
+	if r.ContentLength != 0 { // also that of a request whose body nobody reads, before the connection goes on
+		s.limitRead(http.NewResponseController(w))
+	}
 	defer func() {
 		if x := recover(); x != nil {
 			if x == http.ErrAbortHandler {
@@ -129,6 +132,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}()
+	if err := s.foreign(r); err != nil {
+		failureOf(err).write(rec, 0)
+		return
+	}
 	s.mux.ServeHTTP(rec, r.WithContext(context.WithValue(r.Context(), idKey{}, id)))
 }
 
@@ -226,12 +233,19 @@ func (s *Server) finished(path string, x *exchange, err error, took time.Duratio
 	}
 }
 
-// read reads the JSON object of the request.
+// limitRead gives a client time for the body of a request.
+func (s *Server) limitRead(c *http.ResponseController) {
+	_ = c.SetReadDeadline(time.Now().Add(s.s.BodyTimeout)) // a connection without deadlines is one of a test
+}
+
+// read reads the JSON object of the request. After an error the client has no more time than before for what
+// is left of the body.
 func (x *exchange) read(to any) error {
-	// A connection without deadlines is one of a test.
-	_ = x.control.SetReadDeadline(time.Now().Add(x.s.BodyTimeout))
+	x.limitRead(x.control)
 	err := decode(http.MaxBytesReader(x.w, x.r.Body, x.s.BodyBytes), to)
-	_ = x.control.SetReadDeadline(time.Time{})
+	if err == nil {
+		_ = x.control.SetReadDeadline(time.Time{})
+	}
 	return err
 }
 

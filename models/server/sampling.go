@@ -59,8 +59,11 @@ func (s *sampling) options(settings *Settings) (o decoder.GenerateOptions, err e
 	set(&p.MinP, s.MinP)
 	set(&p.RepetitionPenalty, s.RepetitionPenalty)
 	set(&p.RepetitionPenalty, s.RepeatPenalty)
-	if s.RepeatLastN != nil && *s.RepeatLastN >= 0 { // llama.cpp's -1 is all of the text
-		if p.PenaltyWindow = *s.RepeatLastN; p.PenaltyWindow == 0 {
+	if n := s.RepeatLastN; n != nil { // -1 is all of the text, as in llama.cpp, and 0 none of it
+		if *n < -1 {
+			return o, badParam("repeat_last_n", "repeat_last_n: got %d, want -1 or more", *n)
+		}
+		if p.PenaltyWindow = max(0, *n); *n == 0 {
 			p.RepetitionPenalty, p.FrequencyPenalty, p.PresencePenalty = 0, 0, 0
 		}
 	}

@@ -14,11 +14,12 @@ import (
 
 // A Server answers requests. It is an [http.Handler].
 type Server struct {
-	s     Settings
-	hosts []*host
-	keys  keys
-	slots chan struct{} // a token for each request
-	bytes atomic.Int64  // of bodies that may still come
+	s       Settings
+	hosts   []*host
+	keys    keys
+	origins http.CrossOriginProtection
+	slots   chan struct{} // a token for each request
+	bytes   atomic.Int64  // of bodies that may still come
 
 	grammars chan struct{} // a token for each request that has one
 	metrics  *metrics

@@ -27,6 +27,7 @@ type Settings struct {
 	BodyBytes   int64 // of a request; default 4 MiB
 	BodiesBytes int64 // of all requests that are being answered; default 64 MiB; others get status 503
 	Texts       int   // in a request for embeddings or ranks; default 2048
+	Messages    int   // in a conversation; default 4096
 	Grammars    int   // requests with a response_format at once; others get status 503; default 8
 	Choices     int   // of a request for texts: prompts times n; default 16
 
@@ -46,6 +47,10 @@ type Settings struct {
 	// Keys are the API keys that are accepted. Without any, all requests are, and each address is a
 	// key.
 	Keys []Key
+
+	// Hosts are names, without ports, by which clients on this machine may call a server without keys, beside
+	// localhost and the addresses of loopback. A proxy that hands the header Host on needs its name here.
+	Hosts []string
 
 	// Pprof serves profiles at /debug/pprof/, to whoever has a key.
 	Pprof bool
@@ -79,7 +84,7 @@ func (s *Settings) complete() error {
 	}{
 		{"Running", &s.Running, 32}, {"Waiting", &s.Waiting, 256}, {"WaitingPerKey", &s.WaitingPerKey, 128}, {"Requests", &s.Requests, 512},
 		{"StepTokens", &s.StepTokens, 128}, {"ChunkTokens", &s.ChunkTokens, 64}, {"Texts", &s.Texts, 2048}, {"Choices", &s.Choices, 16}, {"Grammars", &s.Grammars, 8},
-		{"MaxTokens", &s.MaxTokens, 512},
+		{"MaxTokens", &s.MaxTokens, 512}, {"Messages", &s.Messages, 4096},
 	} {
 		if *n.to == 0 {
 			*n.to = n.missing

@@ -40,14 +40,27 @@ func (t *Tokenizer) EncodeParts(parts []Part, o Options) []int32 {
 // EncodePair returns the ids of two texts, as cross-encoders take them, and for every id the type that
 // the model expects there: with BERT 0 for the first text and 1 for the second one.
 func (t *Tokenizer) EncodePair(a, b string, o Options) (ids, types []int32) {
+	return t.PairsOf(a, o)(b)
+}
+
+// PairsOf returns a function that is [Tokenizer.EncodePair] of a and another text. It encodes a once, not
+// for every text. The function is for one goroutine at a time.
+func (t *Tokenizer) PairsOf(a string, o Options) func(b string) (ids, types []int32) {
 	room := t.pair.room(o)
-	x, y := t.text(a, o.Plain, room), t.text(b, o.Plain, room)
-	if len(x) == room && len(y) == room && room%2 != 0 { // which of them is longer decides
-		x, y = t.text(a, o.Plain, math.MaxInt), t.text(b, o.Plain, math.MaxInt)
+	first := t.text(a, o.Plain, room)
+	var whole []int32 // first without a limit
+	return func(b string) (ids, types []int32) {
+		x, y := first, t.text(b, o.Plain, room)
+		if len(x) == room && len(y) == room && room%2 != 0 { // which of them is longer decides
+			if whole == nil {
+				whole = t.text(a, o.Plain, math.MaxInt)
+			}
+			x, y = whole, t.text(b, o.Plain, math.MaxInt)
+		}
+		x, y = cutPair(x, y, room)
+		ids = t.pair.apply([2][]int32{x, y}, o, &types)
+		return ids, types
 	}
-	x, y = cutPair(x, y, room)
-	ids = t.pair.apply([2][]int32{x, y}, o, &types)
-	return ids, types
 }
 
 // cutPair cuts two texts to a number of ids, the longer one first, then both to half of them, as the

@@ -182,3 +182,24 @@ func FuzzJSON(f *testing.F) {
 		}
 	})
 }
+
+// A first text that is encoded once gives the pairs that EncodePair gives, whatever came before.
+func TestPairsOf(t *testing.T) {
+	tok, err := FromJSON([]byte(`{"pre_tokenizer":{"type":"BertPreTokenizer"},"post_processor":{"type":"BertProcessing","cls":["[CLS]",1],"sep":["[SEP]",2]},"model":`+tinyModel+`}`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := []string{"", "a", "a b ab", strings.Repeat("ab ", 30), "b", strings.Repeat("a b ", 9)}
+	for limit := range 30 {
+		o := Options{Limit: limit}
+		for _, a := range texts {
+			with := tok.PairsOf(a, o)
+			for _, b := range append(texts, texts...) {
+				ids, types := with(b)
+				if want, wantTypes := tok.EncodePair(a, b, o); !slices.Equal(ids, want) || !slices.Equal(types, wantTypes) {
+					t.Fatalf("limit %d, %q, %q: %v of types %v, want %v, %v", limit, a, b, ids, types, want, wantTypes)
+				}
+			}
+		}
+	}
+}

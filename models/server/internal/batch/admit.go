@@ -21,8 +21,7 @@ func (s *Scheduler) admit() {
 			return !wait
 		})
 		if ok && !s.fits(t, from) {
-			line.users--
-			s.waiting.add(t.Key, t, true)
+			s.waiting.putBack(line, t)
 			ok = false
 		}
 		s.mu.Unlock()

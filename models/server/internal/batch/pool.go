@@ -81,7 +81,7 @@ func (p *Pool[In, Out]) submit(key string, j *job[In, Out]) error {
 	case p.waiting.waiting(key) >= p.o.PerKey:
 		return ErrKeyFull
 	}
-	p.waiting.add(key, j, false)
+	p.waiting.add(key, j)
 	select {
 	case p.wake <- struct{}{}:
 	default:

@@ -64,14 +64,10 @@ func (q *fair[T]) waiting(key string) int {
 	return 0
 }
 
-// add puts an item at the end of its key's line, or at the front.
-func (q *fair[T]) add(key string, item T, front bool) {
+// add puts an item at the end of its key's line.
+func (q *fair[T]) add(key string, item T) {
 	l := q.line(key)
-	at := len(l.items)
-	if front {
-		at = 0
-	}
-	l.items = slices.Insert(l.items, at, item)
+	l.items = append(l.items, item)
 	q.count++
 }
 
@@ -93,6 +89,13 @@ func (q *fair[T]) take(wanted func(T) bool) (item T, from *line[T], ok bool) {
 		}
 	}
 	return item, nil, false
+}
+
+// putBack undoes take. The key stays active meanwhile, so that it loses nothing of its turn.
+func (q *fair[T]) putBack(l *line[T], item T) {
+	l.items = slices.Insert(l.items, 0, item)
+	l.users--
+	q.count++
 }
 
 // remove takes away what is to go.

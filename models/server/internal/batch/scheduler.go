@@ -263,7 +263,7 @@ func (s *Scheduler) welcome() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.fresh {
-		s.waiting.add(t.Key, t, false)
+		s.waiting.add(t.Key, t)
 	}
 	clear(s.fresh)
 	s.fresh = s.fresh[:0]
@@ -314,17 +314,17 @@ func (s *Scheduler) end(t *task, err error) {
 	if err == nil {
 		err = s.tree.keep(t.text, t.tokens[:t.done])
 	}
-	s.stop(t)
+	s.release(t)
+	t.line.users--
 	s.ended(t, err)
 }
 
-// stop takes a request out of those that run and gives its pages back.
-func (s *Scheduler) stop(t *task) {
+// release takes a request out of those that run and gives its pages back.
+func (s *Scheduler) release(t *task) {
 	s.running = slices.DeleteFunc(s.running, func(u *task) bool { return u == t })
 	t.text.Free()
 	s.tree.unpin(t.shared)
 	t.text, t.shared, t.done = nil, nil, 0
-	t.line.users--
 }
 
 // ended counts a request that has ended and tells it.

@@ -382,3 +382,24 @@ func TestRun(t *testing.T) {
 	cancel()
 	<-over
 }
+
+// A request that is taken back, for want of pages, keeps its key's place: the key has not paused.
+func TestKeysKeepTheirTurn(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 1))
+	s, _ := newScheduler(t, 12, 4, nil)
+	a, b := newCall(t.Context(), "busy", tokensOf(r, 20), 20), newCall(t.Context(), "other", tokensOf(r, 30), 2)
+	submit(t, s, a)
+	s.step(t.Context())
+	submit(t, s, b)
+	s.welcome()
+	line := s.waiting.line("other")
+	line.work = 3 // which it had before, as had the busy one
+	for range 3 {
+		s.step(t.Context())
+		if b.ended || len(b.got) > 0 || line.work != 3 {
+			t.Fatalf("the request that does not fit has %d tokens, and its key the work %d, want 0 and 3", len(b.got), line.work)
+		}
+	}
+	finish(t, s)
+	check(t, a, b)
+}

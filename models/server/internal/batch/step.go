@@ -112,10 +112,10 @@ func (s *Scheduler) makeRoom(pages int) bool {
 		return false
 	}
 	t := s.running[len(s.running)-1]
-	s.stop(t)
+	s.release(t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.waiting.add(t.Key, t, true)
+	s.waiting.putBack(t.line, t)
 	s.stats.Preempted++
 	return true
 }
