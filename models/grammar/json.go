@@ -16,6 +16,7 @@ type value struct {
 	list   []*value
 	keys   []string
 	fields map[string]*value
+	texts  map[string]bool // of strings of list, once has has made it
 }
 
 // readJSON reads a value.
@@ -97,6 +98,19 @@ func readObject(d *json.Decoder, depth int) (*value, error) {
 // field returns a member of an object, nil if there is none.
 func (v *value) field(name string) *value { return v.fields[name] }
 
+// has tells whether a list has a string.
+func (v *value) has(text string) bool {
+	if v.texts == nil {
+		v.texts = map[string]bool{}
+		for _, x := range v.list {
+			if x.kind == "string" {
+				v.texts[x.text] = true
+			}
+		}
+	}
+	return v.texts[text]
+}
+
 // is tells whether a value is there and is this JSON.
 func (v *value) is(text string) bool { return v != nil && v.kind != "string" && v.text == text }
 
@@ -131,19 +145,20 @@ func quote(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// equal tells whether two values may be the same to a validator. Of numbers, arrays and objects it says so
-// if it does not know.
-func (v *value) equal(w *value) bool {
-	if v.kind != w.kind {
-		return false
-	}
+// An identity is what values have in common that may be the same to a validator. Of arrays and objects
+// nobody knows.
+type identity struct {
+	kind, text string
+	number     float64
+}
+
+func (v *value) identity() identity {
 	switch v.kind {
 	case "array", "object":
-		return true
+		return identity{kind: v.kind}
 	case "number":
-		a, err1 := strconv.ParseFloat(v.text, 64)
-		b, err2 := strconv.ParseFloat(w.text, 64)
-		return err1 != nil || err2 != nil || a == b
+		n, _ := strconv.ParseFloat(v.text, 64) // which readValue has checked
+		return identity{kind: v.kind, number: n}
 	}
-	return v.text == w.text
+	return identity{kind: v.kind, text: v.text}
 }

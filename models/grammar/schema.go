@@ -42,8 +42,8 @@ func FromSchema(data []byte) (*Grammar, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &schema{root: root, refs: map[string]ref{}, common: map[string]ref{}}
-	n, err := s.refer("#", "#", 0)
+	s := &schema{root: root, refs: map[*value]ref{}, targets: map[*value]*value{}, common: map[string]ref{}}
+	n, err := s.once(root, &place{name: "#"}, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -54,11 +54,13 @@ func FromSchema(data []byte) (*Grammar, error) {
 type schema struct {
 	root   *value
 	rules  []rule
-	refs   map[string]ref // rules of parts, by pointer
+	refs   map[*value]ref // rules of parts that are referred to
 	common map[string]ref // rules of every schema, by name
 
+	targets map[*value]*value // of schemas with $ref, what they lead to
+
 	// What is limited, so that a schema takes no longer than its length accounts for.
-	compared int // pairs of schemas of oneOf
+	compared int // pairs of schemas of oneOf, and their keys and constants
 	ranges   int // of characters in expressions
 	named    int // bytes of names beside additionalProperties
 }
@@ -73,7 +75,7 @@ var annotations = []string{
 var kinds []kind
 
 // A maker makes the expression of a schema.
-type maker func(s *schema, v *value, path string, depth int) (expr, error)
+type maker func(s *schema, v *value, path *place, depth int) (expr, error)
 
 type kind struct {
 	name     string
@@ -115,7 +117,7 @@ var bounds = []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximu
 
 // literally makes a choice of texts.
 func literally(texts ...string) maker {
-	return func(*schema, *value, string, int) (expr, error) {
+	return func(*schema, *value, *place, int) (expr, error) {
 		var all choice
 		for _, text := range texts {
 			all = append(all, literal(text))
@@ -131,15 +133,18 @@ func (s *schema) add(name string, e expr) ref {
 }
 
 // convert returns what a schema takes.
-func (s *schema) convert(v *value, path string, depth int) (expr, error) {
+func (s *schema) convert(v *value, path *place, depth int) (expr, error) {
 	if depth > mostNesting {
 		return nil, &LimitError{"schemas within each other", mostNesting}
+	}
+	if len(s.rules) > mostPositions { // each has a position at least
+		return nil, &LimitError{"rules of the schema", mostPositions}
 	}
 	if v.is("true") {
 		return s.any(), nil
 	}
 	if v.kind != "object" {
-		return nil, &SchemaError{path, short(v), "an object or true"}
+		return nil, fault(path, short(v), "an object or true")
 	}
 	for _, f := range forms {
 		if v.field(f.keyword) != nil {
@@ -153,19 +158,37 @@ func (s *schema) convert(v *value, path string, depth int) (expr, error) {
 }
 
 // only reports a keyword that is none of a list and no annotation.
-func only(v *value, path string, list []string) error {
+func only(v *value, path *place, list []string) error {
 	for _, key := range v.keys {
 		if !slices.Contains(list, key) && !slices.Contains(annotations, key) {
-			return &SchemaError{join(path, key), "a keyword that is not supported here", "none, or one that FromSchema names"}
+			return fault(join(path, key), "a keyword that is not supported here", "none, or one that FromSchema names")
 		}
 	}
 	return nil
 }
 
-// join adds a name to a pointer.
-func join(path, name string) string {
-	return path + "/" + url.PathEscape(strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1"))
+// A place is a part of a schema, by the names that lead there.
+type place struct {
+	in   *place // nil of one that begins with its name
+	name string
 }
+
+// join returns a place within another one.
+func join(in *place, name string) *place { return &place{in, name} }
+
+// pointer returns a JSON Pointer to the place, as in a URL.
+func (p *place) pointer() string {
+	var names []string
+	for ; p.in != nil; p = p.in {
+		names = append(names, url.PathEscape(strings.ReplaceAll(strings.ReplaceAll(p.name, "~", "~0"), "/", "~1")))
+	}
+	names = append(names, p.name)
+	slices.Reverse(names)
+	return strings.Join(names, "/")
+}
+
+// fault reports what is at a place.
+func fault(at *place, got, want string) *SchemaError { return &SchemaError{at.pointer(), got, want} }
 
 // short returns the JSON of a value for an error.
 func short(v *value) string {
@@ -176,7 +199,7 @@ func short(v *value) string {
 }
 
 // types returns what the types of a schema take.
-func (s *schema) types(v *value, path string, depth int) (expr, error) {
+func (s *schema) types(v *value, path *place, depth int) (expr, error) {
 	known := []string{"type"}
 	for _, k := range kinds {
 		known = append(known, k.keywords...)
@@ -209,7 +232,7 @@ func (s *schema) types(v *value, path string, depth int) (expr, error) {
 }
 
 // typesOf returns the types that a schema names or that its keywords are about, or none for all.
-func typesOf(v *value, path string) (names []string, err error) {
+func typesOf(v *value, path *place) (names []string, err error) {
 	t := v.field("type")
 	if t == nil {
 		for _, k := range kinds {
@@ -225,18 +248,18 @@ func typesOf(v *value, path string) (names []string, err error) {
 	}
 	for _, t := range list {
 		if !slices.ContainsFunc(kinds, func(k kind) bool { return t.kind == "string" && k.name == t.text }) {
-			return nil, &SchemaError{join(path, "type"), short(t), "null, boolean, integer, number, string, array or object"}
+			return nil, fault(join(path, "type"), short(t), "null, boolean, integer, number, string, array or object")
 		}
 		names = append(names, t.text)
 	}
 	if len(names) == 0 {
-		return nil, &SchemaError{join(path, "type"), "no type", "at least one"}
+		return nil, fault(join(path, "type"), "no type", "at least one")
 	}
 	return names, nil
 }
 
 // constants returns the values of const or enum, as far as they are of a type of the schema.
-func (s *schema) constants(v *value, path string, _ int) (expr, error) {
+func (s *schema) constants(v *value, path *place, _ int) (expr, error) {
 	list, err := constantsOf(v, path)
 	if err != nil {
 		return nil, err
@@ -248,12 +271,12 @@ func (s *schema) constants(v *value, path string, _ int) (expr, error) {
 	return all, nil
 }
 
-func constantsOf(v *value, path string) ([]*value, error) {
+func constantsOf(v *value, path *place) ([]*value, error) {
 	list := []*value{v.field("const")}
 	if list[0] == nil {
 		e := v.field("enum")
 		if e.kind != "array" {
-			return nil, &SchemaError{join(path, "enum"), short(e), "an array of values"}
+			return nil, fault(join(path, "enum"), short(e), "an array of values")
 		}
 		list = e.list
 	}
@@ -268,16 +291,16 @@ func constantsOf(v *value, path string) ([]*value, error) {
 		})
 	}
 	if len(list) == 0 {
-		return nil, &SchemaError{path, "no constant of its type", "at least one"}
+		return nil, fault(path, "no constant of its type", "at least one")
 	}
 	return list, nil
 }
 
 // alternatives returns what each of several schemas takes.
-func (s *schema) alternatives(v *value, path, keyword string, depth int) (choice, error) {
+func (s *schema) alternatives(v *value, path *place, keyword string, depth int) (choice, error) {
 	list := v.field(keyword)
 	if list.kind != "array" || len(list.list) == 0 {
-		return nil, &SchemaError{join(path, keyword), short(list), "an array of schemas"}
+		return nil, fault(join(path, keyword), short(list), "an array of schemas")
 	}
 	var all choice
 	for i, x := range list.list {
@@ -290,14 +313,14 @@ func (s *schema) alternatives(v *value, path, keyword string, depth int) (choice
 	return all, nil
 }
 
-func (s *schema) anyOf(v *value, path string, depth int) (expr, error) {
+func (s *schema) anyOf(v *value, path *place, depth int) (expr, error) {
 	if v.field("oneOf") != nil || v.field("allOf") != nil {
-		return nil, &SchemaError{path, "several of anyOf, oneOf and allOf", "one of them"}
+		return nil, fault(path, "several of anyOf, oneOf and allOf", "one of them")
 	}
 	return s.alternatives(v, path, "anyOf", depth)
 }
 
-func (s *schema) oneOf(v *value, path string, depth int) (expr, error) {
+func (s *schema) oneOf(v *value, path *place, depth int) (expr, error) {
 	all, err := s.alternatives(v, path, "oneOf", depth)
 	if err != nil {
 		return nil, err
@@ -308,46 +331,50 @@ func (s *schema) oneOf(v *value, path string, depth int) (expr, error) {
 	}
 	for i, a := range list {
 		for j, b := range list[:i] {
-			if !s.apart(a, b, 0) {
-				return nil, &SchemaError{join(path, "oneOf"), fmt.Sprintf("schemas %d and %d, which may take the same value", j, i), "schemas that differ in type, in a constant or in a required property; or anyOf"}
+			apart := s.apart(a, b, 0)
+			if s.compared > mostCompared {
+				return nil, &LimitError{"comparisons of schemas of oneOf", mostCompared}
+			}
+			if !apart {
+				return nil, fault(join(path, "oneOf"), fmt.Sprintf("schemas %d and %d, which may take the same value", j, i), "schemas that differ in type, in a constant or in a required property; or anyOf")
 			}
 		}
 	}
 	return all, nil
 }
 
-func (s *schema) allOf(v *value, path string, depth int) (expr, error) {
+func (s *schema) allOf(v *value, path *place, depth int) (expr, error) {
 	all, err := s.alternatives(v, path, "allOf", depth)
 	if err != nil {
 		return nil, err
 	}
 	if len(all) > 1 {
-		return nil, &SchemaError{join(path, "allOf"), fmt.Sprintf("%d schemas", len(all)), "one"}
+		return nil, fault(join(path, "allOf"), fmt.Sprintf("%d schemas", len(all)), "one")
 	}
 	return all[0], nil
 }
 
 // reference returns what the schema that $ref names takes.
-func (s *schema) reference(v *value, path string, depth int) (expr, error) {
+func (s *schema) reference(v *value, path *place, depth int) (expr, error) {
 	r := v.field("$ref")
 	if r.kind != "string" {
-		return nil, &SchemaError{join(path, "$ref"), short(r), "a string"}
+		return nil, fault(join(path, "$ref"), short(r), "a string")
 	}
-	return s.refer(r.text, join(path, "$ref"), depth)
+	to := s.resolve(r.text)
+	if to == nil {
+		return nil, fault(join(path, "$ref"), strconv.Quote(r.text), `"#" or a JSON Pointer to a part of this schema, such as "#/$defs/name"`)
+	}
+	return s.once(to, &place{name: r.text}, depth)
 }
 
-// refer returns the rule of a part of the schema.
-func (s *schema) refer(pointer, path string, depth int) (expr, error) {
-	if r, ok := s.refs[pointer]; ok {
+// once returns the rule of a part of the schema, which it makes the first time.
+func (s *schema) once(v *value, path *place, depth int) (expr, error) {
+	if r, ok := s.refs[v]; ok {
 		return r, nil
 	}
-	v := s.resolve(pointer)
-	if v == nil {
-		return nil, &SchemaError{path, strconv.Quote(pointer), `"#" or a JSON Pointer to a part of this schema, such as "#/$defs/name"`}
-	}
-	r := s.add(pointer, nil)
-	s.refs[pointer] = r
-	e, err := s.convert(v, pointer, depth+1)
+	r := s.add(path.pointer(), nil)
+	s.refs[v] = r
+	e, err := s.convert(v, path, depth+1)
 	s.rules[r].is = e
 	return r, err
 }
@@ -359,10 +386,11 @@ func (s *schema) resolve(pointer string) *value {
 		return nil
 	}
 	v := s.root
-	for rest != "" {
-		name, after, more := strings.Cut(rest[1:], "/")
-		if rest = ""; more {
-			rest = "/" + after
+	for more := rest != ""; more; {
+		var name string
+		name, rest, more = strings.Cut(rest[1:], "/")
+		if more {
+			rest = pointer[len(pointer)-len(rest)-1:] // with its slash
 		}
 		name, err := url.PathUnescape(name)
 		if err != nil {
@@ -371,7 +399,7 @@ func (s *schema) resolve(pointer string) *value {
 		name = strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~")
 		if v.kind == "array" {
 			i, err := strconv.Atoi(name)
-			if err != nil || i < 0 || i >= len(v.list) {
+			if err != nil || i < 0 || i >= len(v.list) || strconv.Itoa(i) != name {
 				return nil
 			}
 			v = v.list[i]

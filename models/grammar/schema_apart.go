@@ -2,16 +2,16 @@ package grammar
 
 import "slices"
 
-// mostCompared is the most pairs of schemas that are compared. More are not clear.
-const mostCompared = 1 << 16
+// mostCompared is the most pairs of schemas that are compared, with their keys and constants.
+const mostCompared = 1 << 20
 
 // apart tells whether it is clear that no text of either schema satisfies the other. It looks at
 // types, constants, and required properties.
 func (s *schema) apart(a, b *value, depth int) bool {
-	if s.compared++; s.compared > mostCompared {
+	a, b = s.target(a), s.target(b)
+	if s.compared += 1 + size(a) + size(b); s.compared > mostCompared {
 		return false
 	}
-	a, b = s.target(a), s.target(b)
 	if a == nil || b == nil || depth > 8 || a.kind != "object" || b.kind != "object" {
 		return false
 	}
@@ -23,7 +23,7 @@ func (s *schema) apart(a, b *value, depth int) bool {
 		return true
 	}
 	if ca, cb := fixed(a), fixed(b); ca != nil && cb != nil {
-		return !slices.ContainsFunc(ca, func(x *value) bool { return slices.ContainsFunc(cb, x.equal) })
+		return !share(ca, cb)
 	}
 	if len(ka) != 1 || ka[0] != "object" || len(kb) != 1 || fixed(a) != nil || fixed(b) != nil {
 		return false
@@ -31,15 +31,41 @@ func (s *schema) apart(a, b *value, depth int) bool {
 	return s.tellApart(a, b, depth) || lacks(a, b) && lacks(b, a)
 }
 
+// size returns how many keys and constants of a schema there are to compare.
+func size(v *value) (n int) {
+	for _, key := range []string{"enum", "properties", "required"} {
+		if v != nil && v.field(key) != nil {
+			n += len(v.field(key).list) + len(v.field(key).keys)
+		}
+	}
+	return n
+}
+
 // target follows references.
 func (s *schema) target(v *value) *value {
-	for range mostNesting {
-		if v == nil || v.field("$ref") == nil {
-			return v
-		}
-		v = s.resolve(v.field("$ref").text)
+	to, known := s.targets[v]
+	if known {
+		return to
 	}
+	to = v
+	for range mostNesting {
+		if to == nil || to.field("$ref") == nil {
+			s.targets[v] = to
+			return to
+		}
+		to = s.resolve(to.field("$ref").text)
+	}
+	s.targets[v] = nil
 	return nil
+}
+
+// share tells whether a value of a may be one of b to a validator.
+func share(a, b []*value) bool {
+	seen := map[identity]bool{}
+	for _, x := range a {
+		seen[x.identity()] = true
+	}
+	return slices.ContainsFunc(b, func(x *value) bool { return seen[x.identity()] })
 }
 
 // kindsOf returns the types of the values of a schema, nil if they are not clear. Integers are
@@ -59,7 +85,7 @@ func kindsOf(v *value) (names []string) {
 	if v.field("type") == nil {
 		return nil // keywords say nothing of values of other types
 	}
-	names, err := typesOf(v, "")
+	names, err := typesOf(v, &place{})
 	if err != nil {
 		return nil
 	}
@@ -76,7 +102,7 @@ func fixed(v *value) []*value {
 	if v.field("const") == nil && v.field("enum") == nil {
 		return nil
 	}
-	list, err := constantsOf(v, "")
+	list, err := constantsOf(v, &place{})
 	if err != nil {
 		return nil
 	}
@@ -112,5 +138,5 @@ func lacks(a, b *value) bool {
 // requires tells whether an object must have a property.
 func requires(v *value, key string) bool {
 	list := v.field("required")
-	return list != nil && slices.ContainsFunc(list.list, func(x *value) bool { return x.kind == "string" && x.text == key })
+	return list != nil && list.has(key)
 }

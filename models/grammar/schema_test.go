@@ -264,3 +264,132 @@ func TestSchemaErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestFloor: bounds are read exactly, also where float64 has no such number.
+func TestFloor(t *testing.T) {
+	for text, want := range map[string]struct {
+		n         int64
+		whole, ok bool
+	}{
+		"0": {0, true, true}, "-0": {0, true, true}, "0e5": {0, true, true}, "-0.0": {0, true, true}, "12": {12, true, true}, "-12": {-12, true, true}, "1.5": {1, false, true},
+		"-1.5": {-2, false, true}, "1.50e1": {15, true, true}, "120e-1": {12, true, true}, "125e-1": {12, false, true}, "1E+2": {100, true, true}, "-0.001": {-1, false, true},
+		"9007199254740992.5": {9007199254740992, false, true}, "9007199254740993": {9007199254740993, true, true}, "0.99999999999999999999": {0, false, true},
+		"-9007199254740992.5": {-9007199254740993, false, true}, "9007199254740993.0": {9007199254740993, true, true}, "999999999999999999": {999999999999999999, true, true},
+		"1e17": {100000000000000000, true, true}, "1e18": {0, false, false}, "1e99999999999999999999": {0, false, false}, "1e-99999999999999999999": {0, false, true}, "-1e-400": {-1, false, true},
+		"0." + strings.Repeat("0", 100000) + "12e100001": {1, false, true}, "1" + strings.Repeat("0", 100000) + "e-100000": {1, true, true},
+	} {
+		if n, whole, ok := floor(text); n != want.n || whole != want.whole || ok != want.ok {
+			t.Errorf("%.30s: %d, whole %v, ok %v, want %+v", text, n, whole, ok, want)
+		}
+	}
+	for schema, texts := range map[string]map[string]bool{
+		`{"type": "integer", "minimum": 9007199254740992.5}`:          {"9007199254740992": false, "9007199254740993": true},
+		`{"type": "integer", "maximum": 9007199254740992.5}`:          {"9007199254740992": true, "9007199254740993": false},
+		`{"type": "integer", "exclusiveMinimum": 9007199254740992.5}`: {"9007199254740992": false, "9007199254740993": true},
+		`{"type": "integer", "maximum": 0.99999999999999999999}`:      {"0": true, "1": false},
+	} {
+		g, err := FromSchema([]byte(schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for text, want := range texts {
+			if got, err := g.Match(text); got != want || err != nil {
+				t.Errorf("%s takes %s: %v, %v, want %v", schema, text, got, err, want)
+			}
+		}
+	}
+}
+
+// TestLargeSchemas: a schema of the greatest length takes no more time than its length accounts for. One with
+// work for each pair of its parts would not come to an end here.
+func TestLargeSchemas(t *testing.T) {
+	list := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	keys, numbers := list(90000, `"%d"`), list(40000, "%d")
+	half := list(40000, "1%05d")
+	long := strings.Repeat("k", 1<<19)
+	for name, schema := range map[string]string{
+		"required":                    `{"required": [` + keys + `], "type": "object"}`,
+		"required and properties":     `{"type": "object", "required": [` + list(40000, `"%d"`) + `], "properties": {` + list(40000, `"%d": {}`) + `}}`,
+		"required of a schema":        `{"required": [` + keys + `], "type": "object", "additionalProperties": {"enum": [` + list(30000, "%d") + `]}}`,
+		"a key twice":                 `{"required": [` + keys + `, "7"], "type": "object"}`,
+		"enums of oneOf":              `{"oneOf": [{"enum": [` + numbers + `]}, {"enum": [` + half + `]}]}`,
+		"keys of oneOf":               `{"oneOf": [{"type": "object", "required": [` + list(40000, `"a%d"`) + `]}, {"type": "object", "required": [` + list(40000, `"b%d"`) + `]}]}`,
+		"references to one schema":    `{"$defs": {"a": {"enum": [` + numbers + `]}}, "oneOf": [` + strings.TrimSuffix(strings.Repeat(`{"$ref": "#/$defs/a"},`, 150), ",") + `]}`,
+		"a long name above many":      `{"type": "object", "properties": {"` + long + `": {"anyOf": [` + list(30000, `{"const": %d}`) + `]}}}`,
+		"a long pointer":              `{"$ref": "#` + strings.Repeat("/a", 1<<18) + `"}`,
+		"pointers of other spellings": `{"$defs": {"ab": {"enum": [` + list(9000, "%d") + `]}}, "anyOf": [` + spellings("/$defs/ab", 9000) + `]}`,
+		"many rules":                  `{"prefixItems": [` + list(22000, `{"type": "array", "items": {"const": %d}}`) + `]}`,
+	} {
+		g, err := FromSchema([]byte(schema))
+		var limit *LimitError
+		var bad *SchemaError
+		if g == nil && !errors.As(err, &limit) && !errors.As(err, &bad) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// spellings returns references to a pointer, each with other characters escaped.
+func spellings(pointer string, n int) string {
+	var list []string
+	for i := range n {
+		text := "#/"
+		for k, c := range []byte(pointer[1:]) {
+			switch {
+			case c != '/' && i>>k&1 != 0:
+				text += fmt.Sprintf("%%%02x", c)
+			default:
+				text += string(rune(c))
+			}
+		}
+		list = append(list, `{"$ref": "`+text+`"}`)
+	}
+	return strings.Join(list, ",")
+}
+
+// TestPointers: other spellings of a pointer lead to the same rule, and an index has one spelling.
+func TestPointers(t *testing.T) {
+	s := &schema{refs: map[*value]ref{}, targets: map[*value]*value{}, common: map[string]ref{}}
+	var err error
+	if s.root, err = readJSON([]byte(`{"$defs": {"ab": {"const": 1}}, "list": [{"const": 2}, {"const": 3}], "": {"/": {"~": 5}}}`)); err != nil {
+		t.Fatal(err)
+	}
+	for pointer, want := range map[string]string{
+		"#/$defs/ab": `{"const":1}`, "#/$defs/%61%62": `{"const":1}`, "#/%24defs/ab": `{"const":1}`, "#/list/1": `{"const":3}`, "#/list/01": "", "#/list/+1": "", "#/list/-0": "", "#/list/2": "",
+		"#//~1/~0": "5", "#/": `{"/":{"~":5}}`, "#list": "", "/list": "", "#/list/0/": "", "#/$defs/%6": "",
+	} {
+		got := ""
+		if v := s.resolve(pointer); v != nil {
+			got = v.write()
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", pointer, got, want)
+		}
+	}
+	var first expr
+	for i, pointer := range []string{"#/$defs/ab", "#/$defs/%61b", "#/$defs/%61%62"} {
+		v, err := readJSON([]byte(`{"$ref": "` + pointer + `"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := s.convert(v, &place{name: "#"}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			first = e
+		}
+		if e != first || len(s.rules) != 1 {
+			t.Errorf("%s: rule %v of %d, want the one of the first spelling", pointer, e, len(s.rules))
+		}
+	}
+}

@@ -32,7 +32,7 @@ const (
 )
 
 // string returns what a string takes.
-func (s *schema) string(v *value, path string, _ int) (expr, error) {
+func (s *schema) string(v *value, path *place, _ int) (expr, error) {
 	least, err := count(v, path, "minLength", 0)
 	if err != nil {
 		return nil, err
@@ -42,22 +42,22 @@ func (s *schema) string(v *value, path string, _ int) (expr, error) {
 		return nil, err
 	}
 	if most >= 0 && most < least {
-		return nil, &SchemaError{path, "maxLength below minLength", "a string that can be"}
+		return nil, fault(path, "maxLength below minLength", "a string that can be")
 	}
 	pattern, format := v.field("pattern"), v.field("format")
 	switch {
 	case pattern == nil && format == nil:
 		return sequence{literal(`"`), repeat{s.char(), least, most}, literal(`"`)}, nil
 	case pattern != nil && format != nil || least > 0 || most >= 0:
-		return nil, &SchemaError{path, "several of pattern, format, and a length", "one of them"}
+		return nil, fault(path, "several of pattern, format, and a length", "one of them")
 	case format != nil:
 		expression, ok := formats[format.text]
 		if !ok {
-			return nil, &SchemaError{join(path, "format"), short(format), "date, time, date-time or uuid"}
+			return nil, fault(join(path, "format"), short(format), "date, time, date-time or uuid")
 		}
 		return s.pattern(expression, join(path, "format"))
 	case pattern.kind != "string":
-		return nil, &SchemaError{join(path, "pattern"), short(pattern), "a string"}
+		return nil, fault(join(path, "pattern"), short(pattern), "a string")
 	}
 	return s.pattern(pattern.text, join(path, "pattern"))
 }
@@ -77,10 +77,10 @@ func (s *schema) char() expr {
 }
 
 // pattern returns strings that a regular expression finds something in.
-func (s *schema) pattern(expression, path string) (expr, error) {
+func (s *schema) pattern(expression string, path *place) (expr, error) {
 	re, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
-		return nil, &SchemaError{path, err.Error(), "a regular expression as package regexp has them"}
+		return nil, fault(path, err.Error(), "a regular expression as package regexp has them")
 	}
 	p := &pattern{s: s, path: path}
 	e, err := p.whole(re, true, true)
@@ -93,7 +93,7 @@ func (s *schema) pattern(expression, path string) (expr, error) {
 // A pattern makes expressions of JSON of those of package regexp.
 type pattern struct {
 	s    *schema
-	path string
+	path *place
 }
 
 // whole returns an expression with any characters around it, where it is not bound to an end of the text. before
@@ -195,7 +195,7 @@ func (p *pattern) convert(re *syntax.Regexp) (expr, error) {
 		}
 		return choice(all), nil
 	}
-	return nil, &SchemaError{p.path, fmt.Sprintf("%.40q", re), "no ends of words or lines, and ends of the text only at the ends of the expression"}
+	return nil, fault(p.path, fmt.Sprintf("%.40q", re), "no ends of words or lines, and ends of the text only at the ends of the expression")
 }
 
 // class returns the characters of a class as JSON strings have them: as they are, or with a
@@ -218,7 +218,7 @@ func (p *pattern) class(c class) expr {
 const mostDigits = 18
 
 // number returns what a number takes.
-func (s *schema) number(v *value, path string, _ int) (expr, error) {
+func (s *schema) number(v *value, path *place, _ int) (expr, error) {
 	var sign expr = optional(literal("-"))
 	for _, key := range bounds {
 		switch x := v.field(key); {
@@ -226,7 +226,7 @@ func (s *schema) number(v *value, path string, _ int) (expr, error) {
 		case key == "minimum" && x.is("0"):
 			sign = literal("")
 		default:
-			return nil, &SchemaError{join(path, key), short(x) + " for numbers", `type "integer", or minimum 0`}
+			return nil, fault(join(path, key), short(x)+" for numbers", `type "integer", or minimum 0`)
 		}
 	}
 	digit := class{{'0', '9'}}
@@ -244,7 +244,7 @@ func (s *schema) whole() expr {
 }
 
 // integer returns what an integer takes.
-func (s *schema) integer(v *value, path string, _ int) (expr, error) {
+func (s *schema) integer(v *value, path *place, _ int) (expr, error) {
 	limit := int64(math.Pow10(mostDigits)) - 1
 	lo, hi, given := -limit, limit, false
 	for _, key := range bounds {
@@ -253,14 +253,9 @@ func (s *schema) integer(v *value, path string, _ int) (expr, error) {
 			continue
 		}
 		given = true
-		f, err := strconv.ParseFloat(x.text, 64)
-		if x.kind != "number" || err != nil || math.Abs(f) > float64(limit) {
-			return nil, &SchemaError{join(path, key), short(x), fmt.Sprintf("a number of up to %d digits", mostDigits)}
-		}
-		n, err := strconv.ParseInt(x.text, 10, 64)
-		whole := err == nil
-		if !whole {
-			n, whole = int64(math.Floor(f)), math.Floor(f) == f
+		n, whole, ok := floor(x.text)
+		if x.kind != "number" || !ok {
+			return nil, fault(join(path, key), short(x), fmt.Sprintf("a number of up to %d digits", mostDigits))
 		}
 		switch low := key == "minimum" || key == "exclusiveMinimum"; {
 		case low && (!whole || key == "exclusiveMinimum"):
@@ -277,7 +272,7 @@ func (s *schema) integer(v *value, path string, _ int) (expr, error) {
 		return sequence{optional(literal("-")), s.whole()}, nil
 	}
 	if lo > hi {
-		return nil, &SchemaError{path, "bounds without an integer between them", "an integer that can be"}
+		return nil, fault(path, "bounds without an integer between them", "an integer that can be")
 	}
 	all := choice{}
 	if lo < 0 {
@@ -287,6 +282,43 @@ func (s *schema) integer(v *value, path string, _ int) (expr, error) {
 		all = append(all, integers(max(0, lo), hi))
 	}
 	return all, nil
+}
+
+// floor returns the largest integer that is not above a number of JSON, and whether it is the number. ok is
+// false for one of more than mostDigits digits before the point.
+func floor(text string) (n int64, whole, ok bool) {
+	text, negative := strings.CutPrefix(text, "-")
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	before, behind, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimLeft(before+behind, "0")
+	point := len(before) - (len(before) + len(behind) - len(digits)) // of so many digits before it
+	if digits = strings.TrimRight(digits, "0"); digits == "" {
+		return 0, true, true
+	}
+	if exponent != "" {
+		e, err := strconv.Atoi(exponent)
+		if err != nil || max(e, -e) > 2*mostText { // more than the mantissa can make up for
+			e = 2 * mostText
+			if exponent[0] == '-' {
+				e = -e
+			}
+		}
+		point += e
+	}
+	if point > mostDigits {
+		return 0, false, false
+	}
+	if whole = len(digits) <= point; whole {
+		digits += strings.Repeat("0", point-len(digits))
+	}
+	n, _ = strconv.ParseInt("0"+digits[:max(0, point)], 10, 64) // which fits
+	switch {
+	case negative && !whole:
+		n = -n - 1
+	case negative:
+		n = -n
+	}
+	return n, whole, true
 }
 
 // integers returns the integers from lo to hi, of which lo is not below 0.

@@ -36,7 +36,7 @@ func (s *schema) any() expr {
 		var all choice
 		for _, k := range kinds {
 			if k.name != "integer" {
-				e, err := k.make(s, v, "", 0)
+				e, err := k.make(s, v, &place{}, 0)
 				if err != nil {
 					panic(err) // there is none without keywords
 				}
@@ -48,14 +48,14 @@ func (s *schema) any() expr {
 }
 
 // count returns a keyword that is a number from 0, or what it is if it is missing.
-func count(v *value, path, keyword string, missing int) (int, error) {
+func count(v *value, path *place, keyword string, missing int) (int, error) {
 	x := v.field(keyword)
 	if x == nil {
 		return missing, nil
 	}
 	n, err := strconv.Atoi(x.text)
 	if x.kind != "number" || err != nil || n < 0 {
-		return 0, &SchemaError{join(path, keyword), short(x), "an integer from 0"}
+		return 0, fault(join(path, keyword), short(x), "an integer from 0")
 	}
 	if n > mostPositions {
 		return 0, &LimitError{keyword, mostPositions}
@@ -64,7 +64,7 @@ func count(v *value, path, keyword string, missing int) (int, error) {
 }
 
 // array returns what an array of items takes.
-func (s *schema) array(v *value, path string, depth int) (expr, error) {
+func (s *schema) array(v *value, path *place, depth int) (expr, error) {
 	least, err := count(v, path, "minItems", 0)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (s *schema) array(v *value, path string, depth int) (expr, error) {
 		return nil, err
 	}
 	if most >= 0 && most < least {
-		return nil, &SchemaError{path, "maxItems below minItems", "an array that can be"}
+		return nil, fault(path, "maxItems below minItems", "an array that can be")
 	}
 	if v.field("prefixItems") != nil {
 		return s.tuple(v, path, depth, least, most)
@@ -83,7 +83,7 @@ func (s *schema) array(v *value, path string, depth int) (expr, error) {
 	if items := v.field("items"); items.is("false") {
 		most = 0
 		if least > 0 {
-			return nil, &SchemaError{join(path, "items"), "false", "a schema, as there is at least one item"}
+			return nil, fault(join(path, "items"), "false", "a schema, as there is at least one item")
 		}
 	} else if items != nil {
 		e, err := s.convert(items, join(path, "items"), depth+1)
@@ -107,10 +107,10 @@ func (s *schema) array(v *value, path string, depth int) (expr, error) {
 }
 
 // tuple returns what an array of prefixItems takes.
-func (s *schema) tuple(v *value, path string, depth, least, most int) (expr, error) {
+func (s *schema) tuple(v *value, path *place, depth, least, most int) (expr, error) {
 	list := v.field("prefixItems")
 	if n := len(list.list); n == 0 || least > n || most >= 0 && most < n {
-		return nil, &SchemaError{join(path, "prefixItems"), fmt.Sprintf("%d schemas", n), "as many as minItems and maxItems allow, and at least one"}
+		return nil, fault(join(path, "prefixItems"), fmt.Sprintf("%d schemas", n), "as many as minItems and maxItems allow, and at least one")
 	}
 	all := sequence{literal("["), s.space()}
 	for i, x := range list.list {
@@ -133,7 +133,7 @@ type property struct {
 }
 
 // object returns what an object of properties takes.
-func (s *schema) object(v *value, path string, depth int) (expr, error) {
+func (s *schema) object(v *value, path *place, depth int) (expr, error) {
 	list, names, err := s.properties(v, path, depth)
 	if err != nil {
 		return nil, err
@@ -163,60 +163,64 @@ func (s *schema) object(v *value, path string, depth int) (expr, error) {
 }
 
 // properties returns those that a schema names.
-func (s *schema) properties(v *value, path string, depth int) (list []property, names []string, err error) {
+func (s *schema) properties(v *value, path *place, depth int) (list []property, names []string, err error) {
 	of, required := v.field("properties"), v.field("required")
 	if of == nil {
 		of = &value{kind: "object"}
 	}
 	if of.kind != "object" {
-		return nil, nil, &SchemaError{join(path, "properties"), short(of), "an object"}
+		return nil, nil, fault(join(path, "properties"), short(of), "an object")
 	}
-	add := func(key string, x *value, path string) error {
-		e, err := s.convert(x, path, depth+1)
+	add := func(key string, e expr) {
 		pair := sequence{literal(quote(key)), s.space(), literal(":"), s.space(), e}
 		list = append(list, property{s.add("property", pair), requires(v, key)})
 		names = append(names, key)
-		return err
 	}
 	for _, key := range of.keys {
-		if err := add(key, of.fields[key], join(join(path, "properties"), key)); err != nil {
+		e, err := s.convert(of.fields[key], join(join(path, "properties"), key), depth+1)
+		if err != nil {
 			return nil, nil, err
 		}
+		add(key, e)
 	}
 	if required == nil {
 		return list, names, nil
 	}
 	if required.kind != "array" {
-		return nil, nil, &SchemaError{join(path, "required"), short(required), "an array of strings"}
+		return nil, nil, fault(join(path, "required"), short(required), "an array of strings")
 	}
 	others := v.field("additionalProperties")
 	if others == nil {
 		others = &value{kind: "boolean", text: "true"}
 	}
+	seen := map[string]bool{} // keys that are not of properties
 	for i, key := range required.list {
 		at := join(join(path, "required"), strconv.Itoa(i))
 		switch {
 		case key.kind != "string":
-			return nil, nil, &SchemaError{at, short(key), "a string"}
+			return nil, nil, fault(at, short(key), "a string")
 		case of.field(key.text) != nil:
-		case others.is("false") || slices.Contains(names, key.text):
-			return nil, nil, &SchemaError{at, short(key), "a key of properties, and each once"}
+		case others.is("false") || seen[key.text]:
+			return nil, nil, fault(at, short(key), "a key of properties, and each once")
 		default:
-			if err := add(key.text, others, join(path, "additionalProperties")); err != nil {
+			e, err := s.once(others, join(path, "additionalProperties"), depth)
+			if err != nil {
 				return nil, nil, err
 			}
+			add(key.text, e)
+			seen[key.text] = true
 		}
 	}
 	return list, names, nil
 }
 
 // additional returns a key and a value of additionalProperties, nil if there are none.
-func (s *schema) additional(v *value, path string, depth int, names []string) (expr, error) {
+func (s *schema) additional(v *value, path *place, depth int, names []string) (expr, error) {
 	of := v.field("additionalProperties")
 	if of == nil || of.is("false") {
 		return nil, nil
 	}
-	e, err := s.convert(of, join(path, "additionalProperties"), depth+1)
+	e, err := s.once(of, join(path, "additionalProperties"), depth)
 	if err != nil {
 		return nil, err
 	}
