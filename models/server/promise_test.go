@@ -1,6 +1,8 @@
 package server
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -179,4 +181,27 @@ func jsonField(t *testing.T, bodies []string, name string) any {
 	}
 	t.Fatal("no body is that of a chat")
 	return nil
+}
+
+// recorded is the SHA-256 of the bodies of the first requests of the mix. It changes with the contract, with answers
+// in fingerprint.go, and with nothing else: it is the same on every architecture and tier.
+const recorded = "5d3e9f492f5054fee687f4a2f047af1470770701d8010d5a05ff0b3990a68c7b"
+
+// TestRecordedMix: the bodies are those that were recorded on another CPU.
+func TestRecordedMix(t *testing.T) {
+	list := mix(16)
+	order := make([]int, len(list))
+	for i := range order {
+		order[i] = i
+	}
+	for _, tier := range []string{"", "generic"} {
+		srv := serverOf(t, fixed(), tinyModels(t, kernel.Exec{Threads: 1, Tier: tier}, 16)...)
+		h := sha256.New()
+		for _, body := range ask(t, srv, list, order, 8) {
+			fmt.Fprintf(h, "%d %s\n", len(body), body)
+		}
+		if got := hex.EncodeToString(h.Sum(nil)); got != recorded {
+			t.Errorf("tier %q: the bodies have the hash %s, want %s", tier, got, recorded)
+		}
+	}
 }

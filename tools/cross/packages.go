@@ -153,6 +153,11 @@ var known = []testedPackage{
 		run: "TestCommitted",
 	},
 	{
+		path: "models/server", // the bodies that another CPU has recorded
+		must: []string{"TestRecordedMix"}, only: []string{"arm64"},
+		run: "TestRecordedMix",
+	},
+	{
 		path: "examples/gobytes",
 		must: []string{"TestLogits", "TestTrainedWeights"}, only: []string{"arm64"},
 		skip: "TestSameBits|TestGreedy|TestGradients|TestLearns|OfDefaults", // OfDefaults starts programs
