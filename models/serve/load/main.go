@@ -17,6 +17,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/server"
@@ -37,6 +38,7 @@ type config struct {
 	answers     int // of each client
 	max         int // tokens of an answer
 	sentences   int
+	vanishing   time.Duration // of clients that vanish; 0 for none
 }
 
 // parse parses the command line.
@@ -52,6 +54,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.IntVar(&c.options.Context, "ctx", 0, "most `tokens` of a text, as in serve")
 	fs.IntVar(&c.settings.StepTokens, "step", 0, "most tokens of prompts in a step while no answer runs, as in serve")
 	fs.IntVar(&c.settings.ChunkTokens, "chunk", 0, "most tokens of prompts in a step beside answers, as in serve")
+	fs.DurationVar(&c.vanishing, "vanish", 0, "measure nothing but what the server holds before and after so much `time` with clients that vanish, as many as the last number of -clients")
 	command.ExecFlags(fs, &c.options.Exec)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
@@ -62,6 +65,9 @@ func parse(args []string, help io.Writer) (*config, error) {
 			return nil, command.Usage(fmt.Errorf("-clients is %q, want numbers from 1 on, with commas between them", *clients))
 		}
 		c.clients = append(c.clients, n)
+	}
+	if c.vanishing < 0 {
+		return nil, command.Usage(errors.New("-vanish: want 0 or more"))
 	}
 	if c.answers < 1 || c.max < 2 || c.sentences < 1 {
 		return nil, command.Usage(errors.New("-answers, -max and -sentences: want 1 or more, and 2 tokens"))
@@ -85,6 +91,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	defer done()
 	if a := c.ask(ctx, url, "Hello.", 2); a.err != nil { // memory that is used for the first time
 		return a.err
+	}
+	if c.vanishing > 0 {
+		return c.vanish(ctx, out, url)
 	}
 	fmt.Fprintln(out, "| | tokens/s | time to first token, median | 99% |\n|---|---|---|---|")
 	if err := c.alone(ctx, out); err != nil {

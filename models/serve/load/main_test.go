@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,7 +29,22 @@ func TestLoad(t *testing.T) {
 			t.Errorf("no row %q in\n%s", want, &out)
 		}
 	}
-	for _, args := range [][]string{{"-clients", "0"}, {"-max", "1"}, {"-tier", "none"}} {
+	out.Reset()
+	if err := run(t.Context(), []string{"-chat", path, "-embed", "../../testdata/tiny/bert-1", "-clients", "8", "-vanish", "300ms", "-ctx", "400"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	pages := regexp.MustCompile(`\| (\d+), (\d+), (\d+) \|\n`).FindAllStringSubmatch(out.String(), -1)
+	for _, m := range pages {
+		free, _ := strconv.Atoi(m[1])
+		kept, _ := strconv.Atoi(m[2])
+		if all, _ := strconv.Atoi(m[3]); free+kept != all || all == 0 {
+			t.Errorf("of %s pages %s are free and %s kept: some are lost", m[3], m[1], m[2])
+		}
+	}
+	if len(pages) != 2 {
+		t.Errorf("no rows before and after:\n%s", &out)
+	}
+	for _, args := range [][]string{{"-vanish", "-1s"}, {"-clients", "0"}, {"-max", "1"}, {"-tier", "none"}} {
 		if err := run(t.Context(), args, io.Discard); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want a usage error", args, err)
 		}

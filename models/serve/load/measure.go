@@ -110,11 +110,25 @@ func send(ctx context.Context, url string, body []byte) (*http.Response, error) 
 	if err != nil {
 		return nil, err
 	}
+	return do(r)
+}
+
+// get sends a request without a body.
+func get(ctx context.Context, url string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, "GET", url, nil)
+	if err != nil {
+		return nil, err
+	}
+	return do(r)
+}
+
+// do sends a request, and makes an error of a status that is not 200.
+func do(r *http.Request) (*http.Response, error) {
 	response, err := client.Do(r)
 	if err == nil && response.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(response.Body)
 		response.Body.Close()
-		return nil, fmt.Errorf("%s: status %d: %s", url, response.StatusCode, text)
+		return nil, fmt.Errorf("%s: status %d: %s", r.URL, response.StatusCode, text)
 	}
 	return response, err
 }
