@@ -66,7 +66,7 @@ func (s *Server) foreign(r *http.Request) error {
 	}
 	// A name that leads here by DNS makes every page a page of this site.
 	if to, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && to.IP.IsLoopback() && !s.known(r.Host) {
-		return fail(http.StatusForbidden, "invalid_request_error", "", "the header Host is %.100q, want localhost, an address of this machine, or one of Settings.Hosts", r.Host)
+		return fail(http.StatusForbidden, "invalid_request_error", "", "the header Host is %.100q, want localhost, a loopback address, or one of Settings.Hosts (serve -host)", r.Host)
 	}
 	return nil
 }
