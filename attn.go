@@ -1,0 +1,64 @@
+// Package attn is the front page of a library that computes attention on CPUs, without cgo:
+//
+//	out = softmax(q·kᵀ·scale, masked)·v
+//
+// It holds two promises. The bits of a result are the same on every CPU, on every tier, for
+// every number of threads and every batch. And a call runs near the limit of the machine.
+//
+// This package computes nothing. [Report] says what the library does on this machine. The
+// packages that compute are these:
+//
+//   - [github.com/attn-go/attn/kernel]: attention on the caller's memory, and its gradients. Begin here.
+//   - [github.com/attn-go/attn/kvcache]: keys and values of many sequences in pages
+//   - [github.com/attn-go/attn/layer]: attention in steps, similarities, the multi-head module
+//   - [github.com/attn-go/attn/linear]: linear layers, also with weights of 8 and 4 bits
+//   - [github.com/attn-go/attn/norm]: RMSNorm and LayerNorm
+//   - [github.com/attn-go/attn/rope]: rotary positions
+//   - [github.com/attn-go/attn/activation]: activation functions
+//   - [github.com/attn-go/attn/numeric]: conversions, quantization, the contract's functions
+//   - [github.com/attn-go/attn/loss] and [github.com/attn-go/attn/optimize]: training
+//   - [github.com/attn-go/attn/tuning]: the numbers that decide about speed
+//   - [github.com/attn-go/attn/contract]: the text that defines every bit of a result
+//
+// Whole models are in a module of their own, github.com/attn-go/attn/models.
+package attn
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/tuning"
+)
+
+// Contract is the version of the numeric contract. Two builds with the same number return
+// the same bits.
+const Contract = kernel.Contract
+
+// Report says in a few lines of text what the library does on this machine: the version of
+// the contract, the platform, the CPU as package tuning knows it, the largest number of
+// threads of a call, and each tier, best first, with the reason why it cannot run. The text
+// is for people, and for reports of bugs: its form may change.
+func Report() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "contract %d\n", Contract)
+	fmt.Fprintf(&b, "platform %s/%s, %s\n", runtime.GOOS, runtime.GOARCH, runtime.Version())
+	fmt.Fprintf(&b, "CPU      %s\n", tuning.CPU())
+	fmt.Fprintf(&b, "threads  %d\n", runtime.GOMAXPROCS(0))
+	for _, t := range kernel.Tiers() {
+		fmt.Fprintf(&b, "tier     %s\n", describe(t))
+	}
+	return b.String()
+}
+
+// describe returns the line of a report about a tier.
+func describe(t kernel.TierInfo) string {
+	switch {
+	case !t.Runs:
+		return t.Name + ": " + t.Reason
+	case t.Default:
+		return t.Name + ": runs, the default"
+	}
+	return t.Name + ": runs"
+}

@@ -1,0 +1,46 @@
+package attn_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn"
+	"github.com/attn-go/attn/kernel"
+)
+
+// TestReport: the report has one line for each tier, in the order of kernel.Tiers, with what
+// that says of it, and the number of threads.
+func TestReport(t *testing.T) {
+	threads := runtime.GOMAXPROCS(3)
+	report := attn.Report()
+	runtime.GOMAXPROCS(threads)
+	if !strings.Contains(report, "threads  3\n") {
+		t.Errorf("no 3 threads in\n%s", report)
+	}
+	_, report, _ = strings.Cut(report, "\ntier")
+	lines := strings.Split(strings.TrimSpace("tier"+report), "\n")
+	tiers := kernel.Tiers()
+	if len(lines) != len(tiers) {
+		t.Fatalf("%d lines, want %d, one for each tier: %q", len(lines), len(tiers), lines)
+	}
+	for i, tier := range tiers {
+		want := ": runs"
+		if !tier.Runs {
+			want = ": " + tier.Reason
+		} else if tier.Default {
+			want += ", the default"
+		}
+		if want = "tier     " + tier.Name + want; lines[i] != want {
+			t.Errorf("got %q, want %q", lines[i], want)
+		}
+	}
+}
+
+// The first line of a report is the same on every machine.
+func ExampleReport() {
+	first, _, _ := strings.Cut(attn.Report(), "\n")
+	fmt.Println(first)
+	// Output: contract 3
+}
