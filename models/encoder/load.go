@@ -19,7 +19,7 @@ import (
 // Load reads an embedding model from a folder as Hugging Face and sentence-transformers have it, from a GGUF
 // file, or from one that [weights.Resolve] finds by its name, such as all-MiniLM-L6-v2 where make models puts it. A folder has
 //
-//	config.json          model_type bert, distilbert, roberta, xlm-roberta, mpnet, nomic_bert or modernbert
+//	config.json          model_type bert, distilbert, roberta, xlm-roberta, mpnet, nomic_bert, modernbert or new
 //	model.safetensors    or shards, see [folder.Open]: float32, float16 or bfloat16, which are widened
 //	tokenizer.json       or vocab.txt, see package tokenizer
 //	modules.json         and what it names, see [folder.Modules]; without it a vector is the pooling divided by its L2 norm

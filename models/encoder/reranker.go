@@ -28,7 +28,7 @@ type Reranker struct {
 }
 
 // LoadReranker reads a cross-encoder with one label: from a folder as Hugging Face has it
-// BertForSequenceClassification, and the same of DistilBERT, RoBERTa, XLM-RoBERTa and MPNet; from a GGUF
+// BertForSequenceClassification, and the same of DistilBERT, RoBERTa, XLM-RoBERTa, MPNet and gte's new; from a GGUF
 // file the architecture bert with pooling_type 4. Everything else is as with [Load].
 func LoadReranker(model string) (*Reranker, error) { return LoadRerankerWith(model, LoadOptions{}) }
 
@@ -40,7 +40,7 @@ func LoadRerankerWith(model string, o LoadOptions) (*Reranker, error) {
 	}
 	defer x.close()
 	if len(x.spec.heads) == 0 {
-		return nil, &folder.Error{Path: x.path, Name: "the architecture", Got: "one without a known classifier", Want: "a folder of bert, distilbert, roberta, xlm-roberta or mpnet"}
+		return nil, &folder.Error{Path: x.path, Name: "the architecture", Got: "one without a known classifier", Want: "a folder of bert, distilbert, roberta, xlm-roberta, mpnet or new"}
 	}
 	m, err := x.read(o)
 	if err != nil {

@@ -19,11 +19,14 @@ type spec struct {
 	normBias   bool  // norms have biases
 	attnBias   bool  // and so have the linear layers of attention
 	mlpBias    bool  // and of the feed-forward network
+	downBias   bool  // and its last layer, if the others have none
+	upFirst    bool  // a layer of gate and up has up first
 	padding    int   // -1, or the id that takes no position; those of others begin after it (RoBERTa)
 	relative   int   // buckets of relative positions (MPNet), or 0
 	kinds      []int // of every layer: an index of windows and bases
 	windows    []int // keys to each side that a query sees, or -1 for all
 	bases      []float64
+	scaling    float64 // divides the frequencies; 0 means 1
 	names      names
 	heads      []head // of rerankers
 }
@@ -62,6 +65,7 @@ var families = map[string]func(f *folder.Folder) (*spec, error){
 	"mpnet":       readMPNet,
 	"nomic_bert":  readNomic,
 	"modernbert":  readModern,
+	"new":         readNew,
 }
 
 // bertNames are the names of BERT and RoBERTa.
@@ -98,6 +102,13 @@ var nomicNames = names{
 	unused: []string{"pooler.", "cls.predictions."},
 }
 
+var newNames = names{
+	words: "embeddings.word_embeddings", positions: "embeddings.position_embeddings", types: "embeddings.token_type_embeddings", norm: "embeddings.LayerNorm",
+	qkv: []string{"encoder.layer.%d.attention.qkv_proj"}, out: "encoder.layer.%d.attention.o_proj", attentionNorm: "encoder.layer.%d.attn_ln",
+	up: []string{"encoder.layer.%d.mlp.up_gate_proj"}, down: "encoder.layer.%d.mlp.down_proj", mlpNorm: "encoder.layer.%d.mlp_ln",
+	unused: []string{"embeddings.position_ids", "pooler.", "lm_head."},
+}
+
 var modernNames = names{
 	words: "embeddings.tok_embeddings", norm: "embeddings.norm",
 	qkv: []string{"layers.%d.attn.Wqkv"}, out: "layers.%d.attn.Wo", attentionNorm: "layers.%d.attn_norm",
@@ -109,11 +120,12 @@ var modernNames = names{
 var (
 	bertHeads    = []head{{"bert.pooler.dense", "classifier", activations.Tanh}}
 	robertaHeads = []head{{"classifier.dense", "classifier.out_proj", activations.Tanh}}
+	newHeads     = []head{{"new.pooler.dense", "classifier", activations.Tanh}}
 	distilHeads  = []head{{"pre_classifier", "classifier", activations.ReLU}}
 )
 
 // prefixes are what the names of a model's tensors may begin with.
-var prefixes = []string{"", "bert.", "roberta.", "distilbert.", "mpnet.", "nomic_bert.", "model."}
+var prefixes = []string{"", "bert.", "roberta.", "distilbert.", "mpnet.", "nomic_bert.", "new.", "model."}
 
 // prefixOf returns the prefix that the names of tensors have.
 func (s *spec) prefixOf(f source) string {

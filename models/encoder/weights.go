@@ -73,7 +73,7 @@ func readModelOf(x *origin, r *reader) (*model, *reader) {
 		if r.err != nil || r.dry != nil { // only then the file has tensors as large as a table of rotations
 			break
 		}
-		p, err := rope.New(rope.Config{Dims: s.Width / s.Heads, Base: base, Positions: min(s.Positions, 8192)})
+		p, err := rope.New(rope.Config{Dims: s.Width / s.Heads, Base: base, Scaling: s.scaling, Positions: min(s.Positions, 8192)})
 		if err != nil {
 			r.err = fmt.Errorf("encoder: %s: %w", x.path, err)
 		}
@@ -105,8 +105,11 @@ func (r *reader) layer(i int, s *spec) layer {
 		l.gate, l.up = r.linear(s.Inner, w, s.mlpBias, i, n.up[0]), r.linear(s.Inner, w, s.mlpBias, i, n.up[1])
 	default:
 		l.gate, l.up = r.halves(s.Inner, w, s.mlpBias, at(n.up[0], i))
+		if s.upFirst {
+			l.gate, l.up = l.up, l.gate
+		}
 	}
-	l.down = r.linear(w, s.Inner, s.mlpBias, i, n.down)
+	l.down = r.linear(w, s.Inner, s.mlpBias || s.downBias, i, n.down)
 	if !s.preNorm {
 		l.attention, l.feedforward = r.affine(at(n.attentionNorm, i), s), r.affine(at(n.mlpNorm, i), s)
 		return l

@@ -1,0 +1,48 @@
+package encoder
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/models/folder"
+)
+
+// TestNewErrors: keys of the model_type new that change results and are not computed are errors that name them.
+func TestNewErrors(t *testing.T) {
+	const from = "../testdata/tiny/gte-new-1/"
+	data, err := os.ReadFile(from + configName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		key   string
+		value any
+	}{
+		{"layer_norm_type", "rms_norm"}, {"logn_attention_scale", true}, {"position_embedding_type", "relative"}, {"type_vocab_size", -1}, {"rope_theta", 0.5},
+		{"rope_scaling.type", map[string]any{"type": "linear", "factor": 2}}, {"rope_scaling.factor", map[string]any{"type": "ntk", "factor": 0.5}},
+		{"rope_scaling.mixed_b", map[string]any{"type": "ntk", "factor": 2, "mixed_b": 0.6}}, {"hidden_act", "maxout"},
+	} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
+			t.Fatal(err)
+		}
+		config := map[string]any{}
+		if err := json.Unmarshal(data, &config); err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(config, map[string]any{strings.SplitN(c.key, ".", 2)[0]: c.value})
+		changed, _ := json.Marshal(config)
+		if err := os.WriteFile(filepath.Join(dir, configName), changed, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Load(dir)
+		if bad, ok := errors.AsType[*folder.Error](err); !ok || bad.Name != c.key {
+			t.Errorf("%s = %v: %v", c.key, c.value, err)
+		}
+	}
+}

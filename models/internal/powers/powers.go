@@ -1,0 +1,26 @@
+// Package powers computes roots with the same bits on every machine, which math.Pow does not have.
+package powers
+
+import (
+	"math"
+	"math/big"
+)
+
+// Number returns x with enough bits that rounding errors do not reach a float64.
+func Number(x float64) *big.Float { return new(big.Float).SetPrec(256).SetFloat64(x) }
+
+// Root returns the n-th root of x by Newton's method, for x of 1 or more and n of 1 or more. It begins with
+// some 40 bits, and each step doubles them.
+func Root(x float64, n int) *big.Float {
+	y := Number(math.Pow(x, 1/float64(n)))
+	for range 4 {
+		power := Number(1)
+		for range n - 1 {
+			power.Mul(power, y)
+		}
+		next := Number(0).Quo(Number(x), power) // x/y^(n-1)
+		next.Add(next, Number(0).Mul(y, Number(float64(n-1))))
+		y = next.Quo(next, Number(float64(n)))
+	}
+	return y
+}
