@@ -136,13 +136,13 @@
 // # Contract: attention on integers
 //
 // With Options.Quantized, k and v are int8 or int4. Their integers are used as they are, and not
-// multiplied by their scales. In their place numbers are rounded to few bits. To round numbers to b bits is,
-// with their largest magnitude a and 2^e ≤ a < 2^(e+1):
+// multiplied by their scales. In their place numbers are rounded to few bits. To round numbers to b bits
+// after the leading one is, with their largest magnitude a and 2^e ≤ a < 2^(e+1):
 //
 //	each becomes a multiple of 2^(e-b), the nearest, ties to even, and +0 where that is zero
 //	all become +0 if a is below 2^-100, and NaN if a is 2^100 or more or one of them is NaN
 //
-// The q̂[d] of a row are rounded to 10 bits. A group of D/G columns has one of the G scales of a key. With
+// The q̂[d] of a row are rounded to 10 bits after the leading one. A group of D/G columns has one of the G scales of a key. With
 // the integers k[j][d] and the scale t[j][g] of group g, a score is
 //
 //	a[n] = sum of q̂[d]·k[j][d] over 64 columns of the group, the last of them fewer; it is exact
@@ -154,7 +154,7 @@
 // segment that has a key that is not hidden, with the integers v[j][e] and the scale t[j][g] of the group of
 // column e:
 //
-//	x[j] = p[j]·t[j][g], rounded, for the keys that are not hidden, and then rounded to 11 bits; p after dropout
+//	x[j] = p[j]·t[j][g], rounded, for the keys that are not hidden, and then rounded to 11 bits after the leading one; p after dropout
 //	a[n] = sum of x[j]·v[j][e] over the keys of segment n that are not hidden; it is exact
 //	o[e] = a[0] + a[1] + a[2] + ..., from left to right
 //
