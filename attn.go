@@ -28,6 +28,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/tuning"
 )
@@ -38,14 +39,18 @@ const Contract = kernel.Contract
 
 // Report says in a few lines of text what the library does on this machine: the version of
 // the contract, the platform, the CPU as package tuning knows it, the largest number of
-// threads of a call, and each tier, best first, with the reason why it cannot run. The text
-// is for people, and for reports of bugs: its form may change.
+// threads of a call, and each tier, best first, with the reason why it cannot run; also a value of
+// ATTN_SPIN that is ignored, see [kernel.SetSpin]. The text is for people, and for reports of bugs: its
+// form may change.
 func Report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "contract %d\n", Contract)
 	fmt.Fprintf(&b, "platform %s/%s, %s\n", runtime.GOOS, runtime.GOARCH, runtime.Version())
 	fmt.Fprintf(&b, "CPU      %s\n", tuning.CPU())
 	fmt.Fprintf(&b, "threads  %d\n", runtime.GOMAXPROCS(0))
+	if parallel.IgnoredSpin != "" {
+		fmt.Fprintf(&b, "ignored  ATTN_SPIN=%q, want \"off\" or a duration such as \"50us\"\n", parallel.IgnoredSpin)
+	}
 	for _, t := range kernel.Tiers() {
 		fmt.Fprintf(&b, "tier     %s\n", describe(t))
 	}

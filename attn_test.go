@@ -2,6 +2,8 @@ package attn_test
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -35,6 +37,24 @@ func TestReport(t *testing.T) {
 		if want = "tier     " + tier.Name + want; lines[i] != want {
 			t.Errorf("got %q, want %q", lines[i], want)
 		}
+	}
+}
+
+// TestReportOfSpin: a bad ATTN_SPIN is named. It runs itself as another process with that environment.
+func TestReportOfSpin(t *testing.T) {
+	if os.Getenv("ATTN_SPIN") != "soon" {
+		test := exec.Command(os.Args[0], "-test.run=^TestReportOfSpin$")
+		test.Env = append(os.Environ(), "ATTN_SPIN=soon")
+		if text, err := test.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		if strings.Contains(attn.Report(), "ignored") {
+			t.Errorf("without ATTN_SPIN:\n%s", attn.Report())
+		}
+		return
+	}
+	if report := attn.Report(); !strings.Contains(report, "ignored  ATTN_SPIN=\"soon\"") {
+		t.Error(report)
 	}
 }
 

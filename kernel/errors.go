@@ -75,12 +75,8 @@ func argumentError(f *check.Failure) error {
 	return (*ArgumentError)(f)
 }
 
-// selectTier returns the tier that runs a call. It reports what is wrong with the
-// environment.
+// selectTier returns the tier that runs a call.
 func selectTier(e *Exec) (*tier.Tier, error) {
-	if f := parallel.CheckSpin(); f != nil {
-		return nil, argumentError(f)
-	}
 	t, u := tier.Select(e.Tier, "Options.Tier")
 	if u != nil {
 		return nil, (*TierError)(u)

@@ -22,8 +22,8 @@ func ReleaseMemory() { parallel.Release() }
 // of a call, as all calls share the pool, and may be made at any time.
 //
 // The default is 50 µs. The environment variable ATTN_SPIN is another one: "off", or a
-// duration as [time.ParseDuration] reads it. If it is anything else, calls return an
-// [*ArgumentError] until the program calls SetSpin.
+// duration as [time.ParseDuration] reads it. Anything else means the default, and attn.Report
+// names it.
 //
 // What it gains: waking a parked worker takes 5 µs, and on a virtual machine 50 µs and
 // more. Calls of 10 µs and more that follow each other within d find their workers awake

@@ -49,9 +49,6 @@ func Product(out, a, b Matrix, opts ProductOptions) error {
 
 // selectTier returns the tier of a call, or the error of a call that cannot run.
 func selectTier(name string) (*tier.Tier, error) {
-	if f := parallel.CheckSpin(); f != nil {
-		return nil, (*kernel.ArgumentError)(f)
-	}
 	t, unavailable := tier.Select(name, "Options.Tier")
 	if unavailable != nil {
 		return nil, (*kernel.TierError)(unavailable)

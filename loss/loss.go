@@ -9,7 +9,6 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/internal/check"
-	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -43,9 +42,6 @@ const Ignore = -1
 // In the steady state a call allocates nothing. An error is a [*kernel.ArgumentError] or a
 // [*kernel.TierError], and leaves dlogits untouched.
 func CrossEntropy(dlogits, logits []float32, n int, targets []int32, opts Options) (float32, error) {
-	if f := parallel.CheckSpin(); f != nil {
-		return 0, (*kernel.ArgumentError)(f)
-	}
 	t, unavailable := tier.Select(opts.Tier, "Options.Tier")
 	if unavailable != nil {
 		return 0, (*kernel.TierError)(unavailable)

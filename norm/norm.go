@@ -7,7 +7,6 @@ package norm
 
 import (
 	"github.com/attn-go/attn/internal/check"
-	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -85,9 +84,6 @@ func apply(c *call, opts *Options) error {
 
 // selectTier returns the tier of a call, or the error of a call that cannot run.
 func selectTier(name string) (*tier.Tier, error) {
-	if f := parallel.CheckSpin(); f != nil {
-		return nil, (*kernel.ArgumentError)(f)
-	}
 	t, unavailable := tier.Select(name, "Options.Tier")
 	if unavailable != nil {
 		return nil, (*kernel.TierError)(unavailable)

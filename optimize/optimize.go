@@ -10,7 +10,6 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/internal/check"
-	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -45,9 +44,6 @@ type Options struct {
 // rounded to float32. In the steady state a call allocates nothing. An error is a
 // [*kernel.ArgumentError] or a [*kernel.TierError], and leaves w, m and v untouched.
 func (a AdamW) Step(w, g, m, v []float32, step int, opts Options) error {
-	if f := parallel.CheckSpin(); f != nil {
-		return (*kernel.ArgumentError)(f)
-	}
 	t, unavailable := tier.Select(opts.Tier, "Options.Tier")
 	if unavailable != nil {
 		return (*kernel.TierError)(unavailable)

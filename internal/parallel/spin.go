@@ -1,12 +1,9 @@
 package parallel
 
 import (
-	"fmt"
 	"os"
 	"sync/atomic"
 	"time"
-
-	"github.com/attn-go/attn/internal/check"
 )
 
 // DefaultSpin is how long goroutines spin before they park, unless the host of the program
@@ -17,13 +14,12 @@ const DefaultSpin = 50 * time.Microsecond
 // spin is how long goroutines spin before they park, in nanoseconds.
 var spin atomic.Int64
 
-// badSpin is what the environment variable ATTN_SPIN holds, if that is no duration.
-var badSpin atomic.Pointer[string]
+// IgnoredSpin is what the environment variable ATTN_SPIN holds, if that is no duration, else "".
+var IgnoredSpin = readSpin(os.Getenv("ATTN_SPIN"))
 
-func init() { readSpin(os.Getenv("ATTN_SPIN")) }
-
-// readSpin sets spin to the value of ATTN_SPIN.
-func readSpin(value string) {
+// readSpin sets spin to the value of ATTN_SPIN. A bad one is returned, and means the default: a program
+// that computes must not fail because of how it waits.
+func readSpin(value string) (ignored string) {
 	spin.Store(int64(DefaultSpin))
 	switch d, err := time.ParseDuration(value); {
 	case value == "":
@@ -32,17 +28,9 @@ func readSpin(value string) {
 	case err == nil && d >= 0:
 		spin.Store(int64(d))
 	default:
-		badSpin.Store(&value)
+		return value
 	}
-}
-
-// CheckSpin reports a value of ATTN_SPIN that is no duration, unless SetSpin has been
-// called.
-func CheckSpin() *check.Failure {
-	if value := badSpin.Load(); value != nil {
-		return &check.Failure{Arg: "ATTN_SPIN", Got: fmt.Sprintf("%q", *value), Want: `"off" or a duration, such as "50us"`}
-	}
-	return nil
+	return ""
 }
 
 // SetSpin sets how long goroutines spin before they park, and returns how long it was. A
@@ -51,7 +39,6 @@ func SetSpin(d time.Duration) (previous time.Duration) {
 	if d < 0 {
 		return time.Duration(spin.Load())
 	}
-	badSpin.Store(nil)
 	return time.Duration(spin.Swap(int64(d)))
 }
 
