@@ -67,7 +67,11 @@ func (f *Function) Run(exec *kernel.Exec, c Call) error {
 	j := jobs.Get()
 	j.function, j.call = f, c
 	work := float64(c.longest()) * f.ElementFMAs / float64(t.ThreadFMAs)
-	j.split.Run(c.Rows, work, struct{}{}, exec.Threads, exec.ParallelFor)
+	if exec.ParallelFor == nil && (exec.Threads == 1 || work*parallel.WarmGain < 1) { // not worth a second thread
+		j.task(&j.part, 0, c.Rows)
+	} else {
+		j.split.Run(c.Rows, work, struct{}{}, exec.Threads, exec.ParallelFor)
+	}
 	j.function, j.call = nil, Call{} // the caller's memory
 	jobs.Put(j)
 	return nil
@@ -97,6 +101,7 @@ func (c *Call) longest() (n int) {
 type job struct {
 	function *Function
 	call     Call
+	part     Call // of calls on one goroutine
 	split    parallel.Split[Call, struct{}]
 }
 
