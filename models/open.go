@@ -118,9 +118,10 @@ func (d *Description) lookAtFolder() error {
 		Type          string   `json:"model_type"`
 		Architectures []string `json:"architectures"`
 	}
-	if err := folder.ReadJSON(path, &c); errors.Is(err, fs.ErrNotExist) && d.isTable() {
-		return nil
-	} else if errors.Is(err, fs.ErrNotExist) {
+	if err := folder.ReadJSON(path, &c); errors.Is(err, fs.ErrNotExist) {
+		if ok, bad := d.isTable(); ok {
+			return bad
+		}
 		return fmt.Errorf("models: want a GGUF file, or a folder as Hugging Face has it with %s and %s: %w", configName, "model.safetensors", err)
 	} else if err != nil {
 		return err
@@ -144,15 +145,19 @@ func (d *Description) lookAtFolder() error {
 	return nil
 }
 
-// isTable tells whether a folder is that of a StaticEmbedding of sentence-transformers, and describes it.
-func (d *Description) isTable() bool {
+// isTable tells whether a folder is that of a StaticEmbedding of sentence-transformers, and describes it. The error is
+// that of weights in another folder than that of the model or one below it.
+func (d *Description) isTable() (bool, error) {
 	var list []struct{ Path, Type string }
 	if err := folder.ReadJSON(filepath.Join(d.Path, modulesName), &list); err != nil || len(list) == 0 || !strings.HasSuffix(list[0].Type, "."+static.StaticEmbedding) {
-		return false
+		return false, nil
+	}
+	if at := list[0].Path; at != "" && !filepath.IsLocal(filepath.FromSlash(at)) {
+		return true, &folder.Error{Path: filepath.Join(d.Path, modulesName), Name: "module 0", Got: fmt.Sprintf("the path %q", at), Want: "the folder of the model, or one below it"}
 	}
 	d.table = list[0].Path
 	d.Architecture, d.Kind, d.family = static.StaticEmbedding, Embedder, tables
-	return true
+	return true, nil
 }
 
 // hasClassifier tells whether a folder has the tensors of a classifier. Weights that cannot be read are found

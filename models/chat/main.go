@@ -24,6 +24,7 @@ import (
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/internal/loadbar"
 	"github.com/attn-go/attn/models/internal/terminal"
 )
 
@@ -99,7 +100,11 @@ func (c *config) input(stdin io.Reader, report io.Writer) (text string, talks bo
 
 // load loads the model and makes sure that it can do what is asked for.
 func (c *config) load() (*decoder.Model, error) {
-	m, err := models.OpenGenerator(c.model, c.options)
+	o := c.options
+	var end func()
+	o.Progress, end = loadbar.New(os.Stderr)
+	m, err := models.OpenGenerator(c.model, o)
+	end()
 	if err != nil {
 		return nil, inFlags(err)
 	}

@@ -16,7 +16,7 @@ import (
 // one, whose state is that of the text for Qwen3-Embedding, are those of the tokenizer. The path is found as with
 // [Load], and the errors are the same.
 func LoadEmbedder(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
-	options := Options{Int8: o.Int8, Context: o.Context}
+	options := Options{Int8: o.Int8, Context: o.Context, Progress: o.Progress}
 	if err := options.Check(); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/loading"
 	"github.com/attn-go/attn/models/weights"
 	"github.com/attn-go/attn/rope"
 )
@@ -48,6 +49,10 @@ type Options struct {
 
 	// PageSize is the number of tokens of a page of the cache; 0 means 64.
 	PageSize int
+
+	// Progress, if not nil, is told how many bytes of the tensors are read while a model is loaded, from 0 to
+	// all of them, by the goroutine that loads.
+	Progress func(done, total int64)
 }
 
 const (
@@ -139,7 +144,7 @@ func newModel(f *gguf.File, o Options, embedder bool) (*Model, []embedding.Step,
 	if n.config.Bidirectional && !embedder {
 		return nil, nil, keyError("general.architecture", fmt.Sprintf("%q, a model of embeddings", n.architecture.name), "one that generates text; LoadEmbedder is for this one")
 	}
-	l := &loader{store: &file{f, map[string]bool{}}, exec: o.Exec}
+	l := &loader{store: &file{f, map[string]bool{}}, exec: o.Exec, meter: loading.New(fileBytes(f), o.Progress)}
 	var dense []embedding.Step
 	if n.config.Bidirectional {
 		if dense, err = l.dense(f, &n.config); err != nil {
@@ -176,7 +181,7 @@ func loadFolder(dir string, o Options, embedder bool) (_ *Model, err error) {
 	if n.config.Bidirectional && !embedder {
 		return nil, &ConfigError{configFile, "use_bidirectional_attention", "true, a model of embeddings", "false; LoadEmbedder is for this one"}
 	}
-	return n.model(&loader{store: d, exec: o.Exec, lessOne: n.lessOne}, tied, o)
+	return n.model(&loader{store: d, exec: o.Exec, lessOne: n.lessOne, meter: loading.New(d.Bytes(""), o.Progress)}, tied, o)
 }
 
 // networkOfFolder reads what a folder says, without the weights. The caller closes the checkpoint.
@@ -211,6 +216,7 @@ func (n *network) model(l *loader, tied bool, o Options) (*Model, error) {
 	n.embedding, n.head = l.ends(c, tied)
 	n.norm = l.norm("output_norm", c.Width)
 	for i := 0; i < c.Layers && l.err == nil; i++ {
+		l.done()
 		n.blocks = append(n.blocks, l.block(n.architecture, c, i))
 	}
 	l.factors(c)
@@ -229,6 +235,8 @@ func (n *network) model(l *loader, tied bool, o Options) (*Model, error) {
 	if err := l.unused(); err != nil {
 		return nil, err
 	}
+	l.done()
+	l.meter.End()
 	return (&Model{network: n}).With(o)
 }
 

@@ -90,6 +90,9 @@ func (d *checkpoint) tensor(name string, shape ...int) (t gguf.Tensor, err error
 // skip marks a tensor as used.
 func (d *checkpoint) skip(name string) { d.Use(d.name(name)) }
 
+// forget does nothing: the memory of a tensor is its own.
+func (d *checkpoint) forget(gguf.Tensor) {}
+
 // unused reports a tensor that nothing has asked for.
 func (d *checkpoint) unused() error { return d.Unused() }
 
@@ -120,6 +123,17 @@ func (f *file) tensor(name string, shape ...int) (gguf.Tensor, error) {
 
 // skip marks a tensor as used.
 func (f *file) skip(name string) { f.used[name] = true }
+
+// forget lets the pages of a tensor go.
+func (f *file) forget(t gguf.Tensor) { f.Forget(t) }
+
+// fileBytes returns the bytes of all tensors.
+func fileBytes(f *gguf.File) (n int64) {
+	for _, t := range f.Tensors() {
+		n += int64(len(t.Data))
+	}
+	return n
+}
 
 // unused reports a tensor that nothing has asked for: the model would not be the file's.
 func (f *file) unused() error {

@@ -8,6 +8,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/loading"
 	"github.com/attn-go/attn/models/inventory"
 )
 
@@ -17,6 +18,8 @@ type loader struct {
 	exec    kernel.Exec          // of the layers' packing
 	lessOne bool                 // norms lack 1
 	joined  []byte               // the tensors of a layer, one after the other
+	meter   *loading.Meter       // nil if nothing is read
+	passed  []gguf.Tensor        // that were taken since the last call of done
 	dry     *inventory.Inventory // if not nil, nothing is read, and this notes what would be
 	err     error
 }
@@ -25,8 +28,9 @@ type loader struct {
 type store interface {
 	has(name string) bool
 	tensor(name string, shape ...int) (gguf.Tensor, error)
-	skip(name string) // it is not needed
-	unused() error    // reports a tensor that nothing has asked for
+	skip(name string)     // it is not needed
+	forget(t gguf.Tensor) // it has been copied
+	unused() error        // reports a tensor that nothing has asked for
 }
 
 // fail records an error.
@@ -44,7 +48,20 @@ func (l *loader) tensor(name string, shape ...int) (gguf.Tensor, bool) {
 	if err != nil {
 		l.fail(err)
 	}
+	l.passed = append(l.passed, t)
 	return t, err == nil
+}
+
+// done tells that the tensors so far are copied.
+func (l *loader) done() {
+	bytes := int64(0)
+	for _, t := range l.passed {
+		bytes += int64(len(t.Data))
+		l.forget(t)
+	}
+	clear(l.passed)
+	l.passed = l.passed[:0]
+	l.meter.Add(bytes)
 }
 
 func tensorError(name, got, want string) error {

@@ -21,6 +21,7 @@ import (
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/internal/loadbar"
 	"github.com/attn-go/attn/models/internal/terminal"
 	"github.com/attn-go/attn/models/passage"
 )
@@ -227,7 +228,11 @@ func (c *config) showsBar(out io.Writer) bool {
 
 // embedder loads the model.
 func (c *config) embedder() (*embedding.Embedder, error) {
-	e, err := models.OpenEmbedder(c.model, c.load)
+	load := c.load
+	var end func()
+	load.Progress, end = loadbar.New(os.Stderr)
+	e, err := models.OpenEmbedder(c.model, load)
+	end()
 	if err != nil {
 		return nil, err
 	}

@@ -76,4 +76,8 @@ type LoadOptions struct {
 	// Context is the most tokens of a text for a decoder; 0 means what it was trained for, but at
 	// most 4096, as its cache of keys and values has room for them. Encoders ignore it.
 	Context int
+
+	// Progress, if not nil, is told how many bytes of the tensors are read, from 0 to all of them, by the
+	// goroutine that loads. It changes no result.
+	Progress func(done, total int64)
 }

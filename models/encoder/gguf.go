@@ -85,6 +85,23 @@ func (f *ggufSource) Float32(name string, shape ...int) ([]float32, error) {
 	return x, err
 }
 
+func (f *ggufSource) bytes(name string) (n int64) {
+	if name != "" {
+		t, _ := f.Tensor(name)
+		return int64(len(t.Data))
+	}
+	for _, t := range f.Tensors() {
+		n += int64(len(t.Data))
+	}
+	return n
+}
+
+// forget lets the pages of a tensor go.
+func (f *ggufSource) forget(name string) {
+	t, _ := f.Tensor(name)
+	f.Forget(t)
+}
+
 // check marks a tensor as used, and reports one that does not fit.
 func (f *ggufSource) check(name string, shape ...int) error {
 	t, ok := f.Tensor(name)

@@ -88,6 +88,8 @@ type source interface {
 	Has(name string) bool
 	describe(name string) string // its type and shape
 	Float32(name string, shape ...int) ([]float32, error)
+	bytes(name string) int64               // of a tensor, or of all for ""
+	forget(name string)                    // it has been copied
 	check(name string, shape ...int) error // is Float32 without reading anything
 	Use(name string) bool                  // marks a tensor as used
 	Unused() error                         // reports a tensor that is not used
@@ -122,6 +124,11 @@ func (f folderSource) describe(name string) string {
 	info, _ := f.Info(name)
 	return fmt.Sprintf("%s %v", info.DType, info.Shape)
 }
+
+func (f folderSource) bytes(name string) int64 { return f.Bytes(name) }
+
+// forget does nothing: the memory of a tensor is its own.
+func (f folderSource) forget(string) {}
 
 func (f folderSource) check(name string, shape ...int) error {
 	return f.Check(name, folder.Floats, shape...)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/internal/loading"
 	"github.com/attn-go/attn/models/inventory"
 	"github.com/attn-go/attn/rope"
 )
@@ -42,13 +43,14 @@ type reader struct {
 	path   string               // of the model
 	prefix string               // of all names
 	int8   bool                 // weights of linear layers are rounded
+	meter  *loading.Meter       // nil if nothing is read
 	dry    *inventory.Inventory // if not nil, nothing is read, and this notes what would be
 	err    error
 }
 
 // readModel reads the tensors of a model.
 func readModel(x *origin, o LoadOptions) (*model, *reader) {
-	return readModelOf(x, &reader{source: x.source, path: x.path, prefix: x.spec.prefixOf(x.source), int8: o.Int8})
+	return readModelOf(x, &reader{source: x.source, path: x.path, prefix: x.spec.prefixOf(x.source), int8: o.Int8, meter: loading.New(x.bytes(""), o.Progress)})
 }
 
 func readModelOf(x *origin, r *reader) (*model, *reader) {
@@ -85,6 +87,9 @@ func readModelOf(x *origin, r *reader) (*model, *reader) {
 				x.Use(name)
 			}
 		}
+	}
+	if r.err == nil {
+		r.meter.End()
 	}
 	return m, r
 }
@@ -135,8 +140,16 @@ func (r *reader) affine(name string, s *spec) (a affine) {
 // follow one another.
 func (r *reader) linear(n, k int, biased bool, i int, names ...string) *linear.Linear {
 	var w, bias []float32
-	for _, name := range names {
-		w = append(w, r.floats(at(name, i)+".weight", n, k)...)
+	for j, name := range names {
+		part := r.floats(at(name, i)+".weight", n, k)
+		if j == 0 && len(names) > 1 && part != nil {
+			w = make([]float32, 0, len(names)*n*k)
+		}
+		if len(names) == 1 {
+			w = part
+		} else {
+			w = append(w, part...)
+		}
 		if biased {
 			bias = append(bias, r.floats(at(name, i)+".bias", n)...)
 		}
@@ -187,5 +200,7 @@ func (r *reader) floats(name string, shape ...int) []float32 {
 	if r.err = err; err != nil {
 		return nil
 	}
+	r.forget(r.prefix + name)
+	r.meter.Add(r.bytes(r.prefix + name))
 	return x
 }

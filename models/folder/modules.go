@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strings"
 )
 
@@ -77,6 +78,9 @@ func (f *Folder) readList(m *Modules) error {
 			return &Error{path, fmt.Sprintf("module %d", i), fmt.Sprintf("%q", x.Type), "Transformer, Pooling, and then any of Dense and Normalize"}
 		}
 		var err error
+		if x.Path != "" && !filepath.IsLocal(filepath.FromSlash(x.Path)) {
+			return &Error{path, fmt.Sprintf("module %d", i), fmt.Sprintf("the path %q", x.Path), "the folder of the model, or one below it"}
+		}
 		switch kind {
 		case "Transformer":
 			if x.Path != "" && x.Path != "." {

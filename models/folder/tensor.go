@@ -21,6 +21,18 @@ func (f *Folder) Info(name string) (safetensors.Info, bool) {
 	return f.files[s.file].Info(s.name)
 }
 
+// Bytes returns the number of bytes of a tensor, 0 if there is none, or of all tensors for "".
+func (f *Folder) Bytes(name string) (n int64) {
+	if name == "" {
+		for name := range f.tensors {
+			n += f.Bytes(name)
+		}
+		return n
+	}
+	info, _ := f.Info(name)
+	return info.Bytes()
+}
+
 // Use marks a tensor as used: [Folder.Unused] does not report it. It is for tensors whose values
 // can be told without reading them, or have no part in a result. It returns whether there is such a
 // tensor.

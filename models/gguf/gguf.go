@@ -62,6 +62,15 @@ type File struct {
 	unmap func() error // nil if nothing is mapped
 }
 
+// Forget lets the pages of a tensor leave the memory of this program: they are read from the file
+// again if somebody looks at them. It is for tensors that have been copied, and does nothing if the
+// file is not mapped or the system is another one than Linux.
+func (f *File) Forget(t Tensor) {
+	if f.unmap != nil {
+		forget(t.Data)
+	}
+}
+
 // Open maps a file, or reads it where files cannot be mapped, and parses it as New does. The
 // caller closes it.
 //

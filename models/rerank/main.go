@@ -18,6 +18,7 @@ import (
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/internal/loadbar"
 	"github.com/attn-go/attn/models/internal/terminal"
 	"github.com/attn-go/attn/models/passage"
 )
@@ -121,7 +122,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if slices.Contains(c.inputs.Files, "-") && terminal.Is(stdin) {
 		fmt.Fprintln(report, "rerank: reading lines of the standard input, which ^D ends")
 	}
-	r, err := models.OpenReranker(c.model, embedding.LoadOptions{})
+	progress, end := loadbar.New(report)
+	r, err := models.OpenReranker(c.model, embedding.LoadOptions{Progress: progress})
+	end()
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,9 @@ type Info struct {
 	begin, end int64 // of the data, as offsets in the file
 }
 
+// Bytes returns the size of the tensor's data.
+func (i Info) Bytes() int64 { return i.end - i.begin }
+
 // A File is an open safetensors file.
 type File struct {
 	r        io.ReaderAt
@@ -174,28 +177,34 @@ func (f *File) Metadata(key string) string { return f.metadata[key] }
 
 // Float32 reads a tensor of dtype F32.
 func (f *File) Float32(name string) ([]float32, error) {
-	raw, err := f.read(name, "F32")
+	t, err := f.find(name, "F32")
 	if err != nil {
 		return nil, err
 	}
-	x := make([]float32, len(raw)/4)
-	for i := range x {
-		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-	}
-	return x, nil
+	x := make([]float32, (t.end-t.begin)/4)
+	err = f.pieces(name, t, func(at int64, raw []byte) {
+		part := x[at/4:][:len(raw)/4]
+		for i := range part {
+			part[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+		}
+	})
+	return x, err
 }
 
 // Uint16 reads a tensor of dtype F16, BF16 or U16. It returns the bits of F16 and BF16.
 func (f *File) Uint16(name string) ([]uint16, error) {
-	raw, err := f.read(name, "F16", "BF16", "U16")
+	t, err := f.find(name, "F16", "BF16", "U16")
 	if err != nil {
 		return nil, err
 	}
-	x := make([]uint16, len(raw)/2)
-	for i := range x {
-		x[i] = binary.LittleEndian.Uint16(raw[2*i:])
-	}
-	return x, nil
+	x := make([]uint16, (t.end-t.begin)/2)
+	err = f.pieces(name, t, func(at int64, raw []byte) {
+		part := x[at/2:][:len(raw)/2]
+		for i := range part {
+			part[i] = binary.LittleEndian.Uint16(raw[2*i:])
+		}
+	})
+	return x, err
 }
 
 // Bytes reads a tensor of dtype U8.
@@ -222,17 +231,40 @@ func (f *File) Int64(name string) ([]int64, error) {
 	return x, nil
 }
 
-// read returns the data of a tensor. It is an error if the dtype is none of these.
-func (f *File) read(name string, dtypes ...string) ([]byte, error) {
+// pieces reads the data of a tensor in pieces, so that they never lie in memory twice. at is where a
+// piece begins in them.
+func (f *File) pieces(name string, t Info, each func(at int64, raw []byte)) error {
+	buffer := make([]byte, min(t.end-t.begin, 1<<18))
+	for at := t.begin; at < t.end; at += int64(len(buffer)) {
+		raw := buffer[:min(t.end-at, int64(len(buffer)))]
+		if n, err := f.r.ReadAt(raw, at); n < len(raw) {
+			return fmt.Errorf("tensor %q: %w", name, err)
+		}
+		each(at-t.begin, raw)
+	}
+	return nil
+}
+
+// find returns a tensor. It is an error if the dtype is none of these.
+func (f *File) find(name string, dtypes ...string) (Info, error) {
 	t, ok := f.tensors[name]
 	if !ok {
-		return nil, fmt.Errorf("no tensor %q", name)
+		return t, fmt.Errorf("no tensor %q", name)
 	}
 	if !slices.Contains(dtypes, t.DType) {
-		return nil, fmt.Errorf("tensor %q: dtype %s, want %s", name, t.DType, orList(dtypes))
+		return t, fmt.Errorf("tensor %q: dtype %s, want %s", name, t.DType, orList(dtypes))
 	}
 	if t.end-t.begin > math.MaxInt {
-		return nil, fmt.Errorf("tensor %q: %d bytes are too many for this machine", name, t.end-t.begin)
+		return t, fmt.Errorf("tensor %q: %d bytes are too many for this machine", name, t.end-t.begin)
+	}
+	return t, nil
+}
+
+// read returns the data of a tensor. It is an error if the dtype is none of these.
+func (f *File) read(name string, dtypes ...string) ([]byte, error) {
+	t, err := f.find(name, dtypes...)
+	if err != nil {
+		return nil, err
 	}
 	raw := make([]byte, t.end-t.begin)
 	if n, err := f.r.ReadAt(raw, t.begin); n < len(raw) {

@@ -5,6 +5,7 @@ package static
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/loading"
 	"github.com/attn-go/attn/models/inventory"
 	"github.com/attn-go/attn/models/tokenizer"
 	"github.com/attn-go/attn/models/weights"
@@ -26,19 +28,22 @@ const (
 )
 
 const (
-	maxTokens = 512 // as model2vec cuts texts
-	most      = 1 << 24
+	defaultMax = 512 // tokens of a text, as in model2vec
+	most       = 1 << 24
 )
 
 // Load reads a table of vectors from a folder, found as [weights.Resolve] does:
 //
-//	config.json        of model2vec: normalize says whether vectors are divided by their L2 norm
+//	config.json        of model2vec: normalize says whether vectors are divided by their L2 norm, max_length to how many
+//	                   tokens texts are cut: 512 if it is missing, none if it is null
 //	modules.json       of sentence-transformers: StaticEmbedding, in the folder itself or one of its own, and Normalize
 //	model.safetensors  embeddings or embedding.weight [rows, width], of float32, float16 or bfloat16; mapping [tokens], the
 //	                   row of each token if it is not the id; weights [tokens], which rows are multiplied with
 //	tokenizer.json     see package tokenizer
 //
-// Texts get no tokens around them, and those of model2vec lose the tokens that stand for unknown words. A text
+// Texts get no tokens around them, and those of model2vec lose the tokens that stand for unknown words, after the cut as in
+// its version 0.10; that this version looks only at the first max_length times the median length of a token characters, for speed, is
+// not so here. A text
 // without tokens has a vector of zeros. Every tensor is used, or the error is a [*folder.Error] that names it.
 func Load(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
 	m, err := read(model)
@@ -46,9 +51,11 @@ func Load(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
 		return nil, err
 	}
 	defer m.Close()
-	if err := m.load(); err != nil {
+	meter := loading.New(m.Bytes(""), o.Progress)
+	if err := m.load(meter); err != nil {
 		return nil, err
 	}
+	meter.End()
 	t, err := tokenizer.Load(m.Dir())
 	if err != nil {
 		return nil, fmt.Errorf("static: %s: %w", m.Dir(), err)
@@ -62,7 +69,7 @@ func Load(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
 	}
 	p := embedding.Parts{
 		Model: &m.table, Tokenizer: t, NoSpecial: true, Drop: -1, Modules: m.modules, Steps: steps,
-		Vocab: m.vocab, Width: m.width, MaxTokens: maxTokens, Positions: most, Empty: true,
+		Vocab: m.vocab, Width: m.width, MaxTokens: m.maxTokens, Positions: most, Empty: true,
 	}
 	if id, ok := t.Role(tokenizer.Unknown); ok && m.dropUnknown {
 		p.Drop = id
@@ -113,6 +120,7 @@ type model struct {
 	count       int    // of rows
 	vocab       int    // of ids
 	dropUnknown bool
+	maxTokens   int // of a text, before the unknown ones are dropped
 	modules     *folder.Modules
 }
 
@@ -122,7 +130,7 @@ func read(name string) (*model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("static: %w", err)
 	}
-	m := &model{modules: &folder.Modules{Listed: true, Pooling: folder.Mean}}
+	m := &model{maxTokens: defaultMax, modules: &folder.Modules{Listed: true, Pooling: folder.Mean}}
 	at, err := m.readModules(dir)
 	if err != nil {
 		return nil, err
@@ -166,8 +174,9 @@ func (m *model) readModules(dir string) (string, error) {
 // readConfig reads config.json of model2vec.
 func (m *model) readConfig(dir string) error {
 	var c struct {
-		Type      string `json:"model_type"`
-		Normalize *bool  `json:"normalize"`
+		Type      string          `json:"model_type"`
+		Normalize *bool           `json:"normalize"`
+		Max       json.RawMessage `json:"max_length"`
 	}
 	if err := folder.ReadJSON(filepath.Join(dir, "config.json"), &c); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -175,6 +184,13 @@ func (m *model) readConfig(dir string) error {
 		return err
 	}
 	m.dropUnknown = c.Type == Model2Vec
+	if string(c.Max) == "null" { // texts are not cut
+		m.maxTokens = most
+	} else if c.Max != nil {
+		if err := json.Unmarshal(c.Max, &m.maxTokens); err != nil || m.maxTokens < 1 || m.maxTokens > most {
+			return &folder.Error{Path: filepath.Join(dir, "config.json"), Name: "max_length", Got: fmt.Sprintf("%.40s", c.Max), Want: fmt.Sprintf("1 to %d, or null", most)}
+		}
+	}
 	if c.Normalize != nil { // what model2vec goes by
 		if m.modules.After = nil; *c.Normalize {
 			m.modules.After = []folder.Module{{}}
@@ -205,10 +221,11 @@ func (m *model) sizes() error {
 }
 
 // load reads the tensors.
-func (m *model) load() (err error) {
+func (m *model) load(meter *loading.Meter) (err error) {
 	if m.rows, err = m.Float32(m.name, m.count, m.width); err != nil {
 		return err
 	}
+	meter.Add(m.Bytes(m.name))
 	if err := m.loadMapping(); err != nil {
 		return err
 	}

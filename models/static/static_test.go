@@ -215,3 +215,35 @@ func TestErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestMaxLength: texts are cut to max_length tokens before those of unknown words are dropped, as by model2vec 0.10, and
+// what is no length is an error.
+func TestMaxLength(t *testing.T) {
+	text := strings.Repeat("☃ ", 300) + strings.Repeat("the cat ", 400)
+	for value, want := range map[string]int{"": 512 - 300, "301": 1, "300": 0, "null": 800, "0": -1, `"x"`: -1, "1e9": -1} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS(tiny+"model2vec-2")); err != nil {
+			t.Fatal(err)
+		}
+		config := `{"model_type": "model2vec"}`
+		if value != "" {
+			config = fmt.Sprintf(`{"model_type": "model2vec", "max_length": %s}`, value)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		e, err := Load(dir, embedding.LoadOptions{})
+		if want < 0 {
+			if bad, ok := errors.AsType[*folder.Error](err); !ok || bad.Name != "max_length" {
+				t.Errorf("max_length %s: %v", value, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(e.Tokens(text)); got != want {
+			t.Errorf("max_length %s: %d tokens, want %d", value, got, want)
+		}
+	}
+}

@@ -52,6 +52,7 @@ func FromJSON(data, settings []byte) (*Tokenizer, error) {
 }
 
 func (f *file) config() (c config, err error) {
+	c.unknown = -1
 	b := jsonBuilder{config: &c}
 	for _, step := range []func() error{
 		func() error { return b.normalizer(f.Normalizer) },
@@ -267,9 +268,12 @@ func (b *jsonBuilder) added(list []jsonAdded) error {
 	return nil
 }
 
-// readRoles reads tokenizer_config.json.
+// readRoles reads tokenizer_config.json. The token of unknown words is that of tokenizer.json unless it says so.
 func (c *config) readRoles(data []byte) error {
 	c.roles = map[string]int32{}
+	if c.unknown >= 0 {
+		c.roles[Unknown] = c.unknown
+	}
 	if data == nil {
 		return nil
 	}

@@ -107,6 +107,7 @@ func (b *jsonBuilder) unknown(m *jsonModel) (int32, error) {
 	if !ok {
 		return -1, unexpected("model.unk_token", fmt.Sprintf("%q", *m.Unknown), "a token of the vocabulary")
 	}
+	b.config.unknown = id
 	return id, nil
 }
 
@@ -245,6 +246,7 @@ func (b *jsonBuilder) unigram(m *jsonModel) error {
 		}
 		return unexpected("model.unk_id", got, fmt.Sprintf("0 to %d", len(vocab)-1))
 	}
+	b.config.unknown = int32(*m.UnknownID)
 	c := unigram.Config{Unknown: int32(*m.UnknownID), ByteFallback: m.ByteFallback}
 	b.names = make(map[string]int32, len(vocab))
 	for i, v := range vocab {

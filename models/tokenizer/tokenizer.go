@@ -34,6 +34,7 @@ type config struct {
 	pair      template
 	decoder   []decode.Maker
 	roles     map[string]int32
+	unknown   int32 // the id of the token of unknown words in tokenizer.json, or -1
 }
 
 // appender appends the ids of a piece. One goroutine at a time uses it.

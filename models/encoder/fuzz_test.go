@@ -1,0 +1,41 @@
+package encoder
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+)
+
+// FuzzConfig reads any config.json beside the weights of a tiny model: the folder is a model that runs, or
+// gets an error.
+func FuzzConfig(f *testing.F) {
+	const tiny = "../testdata/tiny/"
+	var dirs []string
+	for _, name := range []string{"bert-1", "distilbert-1", "gte-new-1", "gte-new-2", "modernbert-1", "mpnet-1", "nomic_bert-1", "roberta-1", "xlm-roberta-1"} {
+		config, err := os.ReadFile(tiny + name + "/" + configName)
+		if err != nil {
+			f.Fatal(err)
+		}
+		dir := filepath.Join(f.TempDir(), name)
+		if err := os.CopyFS(dir, os.DirFS(tiny+name)); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(len(dirs), config)
+		dirs = append(dirs, dir)
+	}
+	f.Fuzz(func(t *testing.T, of int, config []byte) {
+		dir := dirs[uint(of)%uint(len(dirs))]
+		if err := os.WriteFile(filepath.Join(dir, configName), config, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		e, err := Load(dir)
+		if err != nil {
+			return
+		}
+		if _, err := e.With(Options{Exec: kernel.Exec{Threads: 1}}).Embed(t.Context(), []string{"a b"}); err != nil {
+			t.Errorf("a model that loads does not run: %v", err)
+		}
+	})
+}
