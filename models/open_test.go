@@ -83,3 +83,16 @@ func TestOpenErrors(t *testing.T) {
 		t.Errorf("a file that is no GGUF file: %v", err)
 	}
 }
+
+// TestTablePath: the weights of a StaticEmbedding lie in the folder of the model or below it.
+func TestTablePath(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "modules.json"), []byte(`[{"path":"../x","type":"sentence_transformers.models.StaticEmbedding"}]`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err := models.Inspect(dir)
+	var bad *folder.Error
+	if !errors.As(err, &bad) || bad.Name != "module 0" {
+		t.Errorf("a path outside of the folder: %v", err)
+	}
+}

@@ -168,3 +168,18 @@ func TestModulesErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestModulePaths: a module lies in the folder of the model or below it.
+func TestModulePaths(t *testing.T) {
+	for path, fits := range map[string]bool{"1_Pooling": true, "../1_Pooling": false, "/tmp": false, "1_Pooling/../../x": false} {
+		dir := t.TempDir()
+		list := `[{"path":"","type":"a.Transformer"},{"path":"` + path + `","type":"a.Pooling"}]`
+		if err := os.WriteFile(filepath.Join(dir, "modules.json"), []byte(list), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, err := ReadModules(dir)
+		if bad, ok := errors.AsType[*Error](err); (ok && bad.Name == "module 1") == fits {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
