@@ -32,10 +32,10 @@ var faults = []fault{
 	{"SIGSTOP of the client for 1.5 s", attention, stopClient},
 	{"the network of a worker is cut for 1.5 s", embedding, cut},
 	{"the network of a worker is cut for 1.5 s", attention, cut},
-	{"the network of a worker flips 20 bits", embedding, flip},
-	{"the network of a worker flips 20 bits", attention, flip},
+	{"the network of a worker flips up to 20 bits", embedding, flip},
+	{"the network of a worker flips up to 20 bits", attention, flip},
 	{"kill -9 of the client, and a bit of its journal is flipped", embedding, damageJournal},
-	{"kill -9 of the server, and a byte of each file of its streams is changed", embedding, damageStore},
+	{"kill -9 of the server, and a bit of each file of its streams is flipped", embedding, damageStore},
 }
 
 // longer is longer than the patience of clients and the acknowledgement wait.

@@ -44,7 +44,7 @@ type network struct {
 	flips atomic.Int64 // bits to flip, one in each piece that passes
 }
 
-// flips is how many bits the fault flips.
+// flips is how many bits the fault flips at most: one in each piece that passes until the client ends.
 const flips = 20
 
 // pass damages bytes, or waits.
