@@ -29,17 +29,26 @@ After an interrupt (^C) or a crash, the same command goes on where it was.
 // runEmbed embeds a corpus.
 func runEmbed(ctx context.Context, s streams, args []string) error {
 	server := hub.Config{Name: "attn embed"}
-	o, err := parseEmbed(&server, s, args)
+	m := newMonitor("embed")
+	o, err := parseEmbed(&server, m, s, args)
 	if err != nil {
 		return err
 	}
+	m.pending(connection, "no server has answered yet")
+	m.pending("run", "no worker has answered yet")
+	stop, err := m.start(s)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	conn, err := connect(ctx, server)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
+	m.connected(conn)
 	bar := newProgress(s.report)
-	client := embed.Client{Conn: conn, Options: *o, Report: bar.message, Progress: bar.show}
+	client := embed.Client{Conn: conn, Options: *o, Report: bar.message, Progress: m.progress(bar.show)}
 	summary, err := client.Run(ctx)
 	bar.close()
 	if errors.Is(err, context.Canceled) {
@@ -56,10 +65,11 @@ func runEmbed(ctx context.Context, s streams, args []string) error {
 }
 
 // parseEmbed parses the command line.
-func parseEmbed(server *hub.Config, s streams, args []string) (*embed.Options, error) {
+func parseEmbed(server *hub.Config, m *monitor, s streams, args []string) (*embed.Options, error) {
 	o := &embed.Options{Stdin: s.in}
 	fs := newFlags("embed", embedUsage)
 	server.Flags(fs)
+	m.flags(fs)
 	fs.Func("o", "`file` to write: .jsonl, .npy or .parquet; may be repeated", func(name string) error {
 		o.Outputs = append(o.Outputs, name)
 		return nil

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
@@ -84,5 +86,35 @@ func (p *progress) close() {
 	if p.bar != nil {
 		p.bar.Finish()
 		p.bar.Clear()
+	}
+}
+
+// progress passes the state of a run on to next, and has the monitor know it. The run is ready with the first one.
+func (m *monitor) progress(next func(embed.Progress)) func(embed.Progress) {
+	var mu sync.Mutex
+	var last embed.Progress
+	var first sync.Once
+	read := func(put putFunc) {
+		mu.Lock()
+		now := last
+		mu.Unlock()
+		put("attn_cluster_run_input_bytes", "Bytes of the input that are done.", prometheus.GaugeValue, float64(now.Bytes))
+		put("attn_cluster_run_input_total_bytes", "Bytes of the input; -1 if they are unknown.", prometheus.GaugeValue, float64(now.Total))
+		put("attn_cluster_run_texts", "Texts that are done, also those of an earlier process.", prometheus.GaugeValue, float64(now.Texts))
+		put("attn_cluster_run_resumed_texts", "Those of them that an earlier process has done.", prometheus.GaugeValue, float64(now.Resumed))
+		put("attn_cluster_run_rejected_texts", "Those of them without a vector.", prometheus.GaugeValue, float64(now.Rejected))
+		put("attn_cluster_run_pending_jobs", "Jobs without a result.", prometheus.GaugeValue, float64(now.Pending))
+		put("attn_cluster_run_late_jobs_total", "Times that a job had no result after -retry.", prometheus.CounterValue, float64(now.Late))
+		put("attn_cluster_run_doubled_results_total", "Results that came again.", prometheus.CounterValue, float64(now.Doubled))
+	}
+	return func(now embed.Progress) {
+		mu.Lock()
+		last = now
+		mu.Unlock()
+		first.Do(func() {
+			m.registry.MustRegister(collector(read))
+			m.require("run", nil)
+		})
+		next(now)
 	}
 }

@@ -8,6 +8,7 @@
 //	go run ./cluster attend                   decoding over keys that workers hold
 //	go run ./cluster sequences                lists, repairs and rebalances what workers hold
 //	go run ./cluster status                   what queues, workers and the directory have
+//	go run ./cluster upgrade                  drops what another version has left on the server
 //	go run ./cluster simulate                 when several machines pay
 //
 // Each subcommand lists its flags with -h.
@@ -70,6 +71,7 @@ func subcommands() []subcommand {
 		{"attend", "decode over keys and values that workers hold", runAttend},
 		{"sequences", "list, repair and rebalance the sequences of the directory", runSequences},
 		{"status", "say what queues, workers and the directory have, and of whom", runStatus},
+		{"upgrade", "drop what programs of another version have left on the server", runUpgrade},
 		{"embed", "compute the sentence embeddings of a corpus", runEmbed},
 		{"simulate", "forecast when several machines pay, from measured arithmetic and a stated network", runSimulate},
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/models/command"
 )
@@ -19,17 +21,27 @@ func runServe(ctx context.Context, s streams, args []string) error {
 	var c hub.ServerConfig
 	fs := newFlags("serve", serveUsage)
 	c.Flags(fs)
+	m := newMonitor("serve")
+	m.flags(fs)
 	if err := command.Parse(fs, args, s.out); err != nil {
 		return err
 	}
 	if err := noArguments(fs); err != nil {
 		return err
 	}
+	m.pending(streamsReady, "the server starts")
+	stop, err := m.start(s)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	server, err := hub.Serve(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
+	m.require(streamsReady, server.Ready)
+	m.registry.MustRegister(collector(func(put putFunc) { putServer(put, server) }))
 	fmt.Fprintf(s.report, "cluster: listening on %s\n", server.URL())
 	if c.StoreDir == "" {
 		fmt.Fprintln(s.report, "cluster: without -store, the queue and the directory of sequences are lost when this command ends")
@@ -39,4 +51,28 @@ func runServe(ctx context.Context, s streams, args []string) error {
 		return errors.New("the server ended by itself")
 	}
 	return nil
+}
+
+// streamsReady is what a server needs.
+const streamsReady = "server"
+
+// putServer puts the numbers of a server.
+func putServer(put putFunc, server *hub.Server) {
+	x, err := server.Stats()
+	if err != nil {
+		return // it has ended, and so does this process
+	}
+	traffic(put, "attn_cluster_server", "of all clients", [2]float64{float64(x.InMessages), float64(x.OutMessages)}, [2]float64{float64(x.InBytes), float64(x.OutBytes)})
+	put("attn_cluster_server_slow_consumers_total", "Clients that were cut off as they did not read.", prometheus.CounterValue, float64(x.SlowConsumers))
+	put("attn_cluster_server_connections", "Connections.", prometheus.GaugeValue, float64(x.Connections))
+	put("attn_cluster_server_streams", "Streams.", prometheus.GaugeValue, float64(x.Streams))
+	put("attn_cluster_server_consumers", "Consumers of streams.", prometheus.GaugeValue, float64(x.Consumers))
+	put("attn_cluster_server_stored_messages", "Messages in streams.", prometheus.GaugeValue, float64(x.Messages))
+	for _, kind := range []struct {
+		name      string
+		used, max float64
+	}{{"file", float64(x.File), float64(x.MaxFile)}, {"memory", float64(x.Memory), float64(x.MaxMemory)}} {
+		put("attn_cluster_server_stored_bytes", "Bytes of streams, by storage.", prometheus.GaugeValue, kind.used, "storage", kind.name)
+		put("attn_cluster_server_stored_limit_bytes", "Most bytes of streams, by storage.", prometheus.GaugeValue, kind.max, "storage", kind.name)
+	}
 }

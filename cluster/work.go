@@ -43,20 +43,31 @@ type workConfig struct {
 	name    string
 	exec    kernel.Exec
 	streams streams
+	monitor *monitor
 }
 
 // runWork works in all roles that the command line names.
 func runWork(ctx context.Context, s streams, args []string) error {
-	w := &workConfig{streams: s}
+	w := &workConfig{streams: s, monitor: newMonitor("work")}
 	chosen, err := w.parse(args)
 	if err != nil {
 		return err
 	}
+	w.monitor.pending(connection, "no server has answered yet")
+	for _, r := range chosen {
+		w.monitor.pending(r.name, "the worker starts")
+	}
+	stop, err := w.monitor.start(s)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	w.server.Name, w.server.Log = "attn worker "+w.name, w.streams.log()
 	if w.conn, err = connect(ctx, w.server); err != nil {
 		return err
 	}
 	defer w.conn.Close()
+	w.monitor.connected(w.conn)
 	group, ctx := errgroup.WithContext(ctx)
 	for _, r := range chosen {
 		group.Go(func() error {
@@ -83,6 +94,7 @@ func (w *workConfig) parse(args []string) ([]role, error) {
 	fs.StringVar(&w.name, "name", "", "`name` of the worker, which no other one has: letters, digits, - and _ (default one that is made up)")
 	fs.StringVar(&w.exec.Tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
 	fs.IntVar(&w.exec.Threads, "threads", 0, "most threads to use; 0 means all")
+	w.monitor.flags(fs)
 	wanted := fs.String("roles", "", "`roles`, separated by commas (default all for which this machine has what they need)")
 	for _, r := range all {
 		r.flags(fs)

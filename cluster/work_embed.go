@@ -4,6 +4,9 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/attn-go/attn/cluster/embed"
 	"github.com/attn-go/attn/models/encoder"
@@ -41,6 +44,14 @@ func embedRole() role {
 			}
 			worker.Conn, worker.Name = w.conn, w.name
 			worker.Report = func(message string) { fmt.Fprintf(w.streams.report, "cluster: %s: %s\n", w.name, message) }
+			jobs := w.monitor.tasks("embed_jobs", "Jobs of a worker")
+			texts := prometheus.NewCounter(prometheus.CounterOpts{Name: "attn_cluster_embed_texts_total", Help: "Texts of jobs that are done."})
+			w.monitor.registry.MustRegister(texts)
+			worker.Observe = func(n int, outcome string, took time.Duration) {
+				jobs.count(outcome, took)
+				texts.Add(float64(n))
+			}
+			worker.Ready = func() { w.monitor.require("embed", nil) }
 			worker.Report(fmt.Sprintf("embeds with the model %x in %s", worker.Model.Digest, dir))
 			return worker.Run(ctx)
 		},

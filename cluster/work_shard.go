@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/attn-go/attn/cluster/shard"
 )
 
@@ -26,13 +28,23 @@ func shardRole() role {
 		run: func(ctx context.Context, w *workConfig) error {
 			c.Name, c.Exec = w.name, w.exec
 			c.Log = w.streams.log()
+			requests := w.monitor.tasks("shard_requests", "Messages to a worker", "message")
+			c.Observe = func(message, code string, took time.Duration) {
+				if code == "" {
+					code = "done"
+				}
+				requests.count(code, took, message)
+			}
 			worker, err := shard.NewWorker(w.conn, c)
 			if err != nil {
 				return err
 			}
 			defer worker.Close()
+			w.monitor.registry.MustRegister(collector(func(put putFunc) { putUsage(put, worker.Usage()) }))
+			w.monitor.require("shard", nil)
 			fmt.Fprintf(w.streams.report, "cluster: worker %s waits for keys and values\n", c.Name)
 			<-ctx.Done()
+			w.monitor.pending("shard", "the worker ends")
 			if w.conn.IsClosed() || leave <= 0 {
 				return nil
 			}
@@ -44,4 +56,12 @@ func shardRole() role {
 			return nil
 		},
 	}
+}
+
+// putUsage puts what a worker holds.
+func putUsage(put putFunc, u shard.Usage) {
+	put("attn_cluster_shard_sequences", "Sequences of which the worker holds blocks.", prometheus.GaugeValue, float64(u.Sequences))
+	put("attn_cluster_shard_blocks", "Blocks that the worker holds.", prometheus.GaugeValue, float64(u.Blocks))
+	put("attn_cluster_shard_held_bytes", "Bytes of keys and values that the worker holds.", prometheus.GaugeValue, float64(u.Used))
+	put("attn_cluster_shard_limit_bytes", "Most bytes of keys and values.", prometheus.GaugeValue, float64(u.Limit))
 }

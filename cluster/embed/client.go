@@ -35,6 +35,10 @@ type Progress struct {
 	Bytes, Total int64 // of the input; Total is -1 if it is unknown
 	Texts        int64 // all records that are done
 	Resumed      int64 // those of them that the journal had
+	Rejected     int64 // those of them without a vector
+	Pending      int   // jobs without a result
+	Late         int   // jobs that had no result after Options.Retry
+	Doubled      int   // results that came again
 }
 
 // A Summary says what a run did.

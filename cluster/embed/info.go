@@ -16,6 +16,9 @@ import (
 	"github.com/attn-go/attn/cluster/hub"
 )
 
+// service is the name by which workers are listed.
+const service = "attn-embed"
+
 // An info is what a worker says about itself.
 type info struct {
 	Worker string `json:"worker"`
@@ -32,7 +35,7 @@ func (w *Worker) serveInfo() (micro.Service, error) {
 		return nil, err
 	}
 	s, err := micro.AddService(w.Conn.Conn, micro.Config{
-		Name:        "attn-embed",
+		Name:        service,
 		Version:     "1.0.0",
 		Description: "sentence embeddings",
 		Metadata:    map[string]string{hub.VersionHeader: hub.Own.String(), "worker": own.Worker, "model": own.Model},

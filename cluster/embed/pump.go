@@ -176,7 +176,8 @@ func (p *pump) tick() error {
 	p.summary.Late += len(late)
 	p.enqueue(late...)
 	if p.client.Progress != nil {
-		p.client.Progress(Progress{p.bytes, p.in.corpus.Bytes(), p.summary.Texts, p.summary.Resumed})
+		p.client.Progress(Progress{Bytes: p.bytes, Total: p.in.corpus.Bytes(), Texts: p.summary.Texts, Resumed: p.summary.Resumed,
+			Rejected: p.summary.Rejected, Pending: p.window.outstanding(), Late: p.summary.Late, Doubled: p.window.doubled})
 	}
 	if n := p.window.outstanding(); n == 0 {
 		p.last = now // slow input is no fault

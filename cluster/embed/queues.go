@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go/micro"
 
 	"github.com/attn-go/attn/cluster/hub"
 )
@@ -20,6 +23,7 @@ type QueueReport struct {
 	Limit    int64      `json:"limit"` // bytes; -1 means none
 	Runs     []RunCount `json:"runs"`
 	Error    string     `json:"error,omitempty"` // such as that of a stream of another version
+	created  time.Time
 }
 
 // RunCount is how many messages a queue has of a run.
@@ -51,13 +55,51 @@ func Queues(ctx context.Context, conn *hub.Conn) ([]QueueReport, error) {
 	return all, nil
 }
 
+// DropQueue deletes a stream that programs of another version have created, with all that it has; the next program makes
+// one of its own. A stream of this version, or one that has come since the report, stays, with an error.
+func DropQueue(ctx context.Context, conn *hub.Conn, r QueueReport) error {
+	js, err := jetstream.New(conn.Conn)
+	if err != nil {
+		return err
+	}
+	info, err := (&queues{conn: conn, js: js}).info(ctx, r.Name)
+	if err != nil {
+		return err
+	}
+	if checkStream(info) == nil {
+		return fmt.Errorf("embed: stream %s is of this version, %v", r.Name, hub.Own)
+	}
+	if !info.Created.Equal(r.created) {
+		return fmt.Errorf("embed: another program has made stream %s anew", r.Name)
+	}
+	return js.DeleteStream(ctx, r.Name)
+}
+
+// OtherWorkers returns the names of workers of another version. The error is that of NATS or ctx.
+func OtherWorkers(ctx context.Context, conn *hub.Conn) ([]string, error) {
+	found, err := conn.Services(ctx, service)
+	if err != nil {
+		return nil, err
+	}
+	own := conn.Subject("embed", infoToken)
+	var names []string
+	for _, i := range found {
+		ofCluster := slices.ContainsFunc(i.Endpoints, func(e micro.EndpointInfo) bool { return e.Subject == own })
+		if ofCluster && i.Metadata[hub.VersionHeader] != hub.Own.String() {
+			names = append(names, i.Metadata["worker"])
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
 // report returns the state of a stream.
 func (q *queues) report(ctx context.Context, stream string) (QueueReport, error) {
 	info, err := q.info(ctx, stream)
 	if err != nil {
 		return QueueReport{}, err
 	}
-	r := QueueReport{Name: stream, Messages: info.State.Msgs, Bytes: info.State.Bytes, Limit: info.Config.MaxBytes, Runs: []RunCount{}}
+	r := QueueReport{Name: stream, Messages: info.State.Msgs, Bytes: info.State.Bytes, Limit: info.Config.MaxBytes, Runs: []RunCount{}, created: info.Created}
 	if err := checkStream(info); err != nil {
 		r.Error = err.Error()
 	}

@@ -43,6 +43,13 @@ type Worker struct {
 
 	// Report is called with what a person might want to know. nil means silence.
 	Report func(message string)
+
+	// Observe, if not nil, is called after each job: texts that it has vectors for, what became of it (done, refused,
+	// failed, or retried if it goes to another worker), and the time that it took.
+	Observe func(texts int, outcome string, took time.Duration)
+
+	// Ready, if not nil, is called once, when the worker begins to take jobs.
+	Ready func()
 }
 
 // Run works until ctx ends, and returns its error. Before that it returns only if the
@@ -58,6 +65,9 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	defer service.Stop()
+	if w.Ready != nil {
+		w.Ready()
+	}
 	if w.Lease >= 0 {
 		var sweeping sync.WaitGroup
 		defer sweeping.Wait()
@@ -137,7 +147,12 @@ func (w *Worker) do(ctx context.Context, q *queues, msg jetstream.Msg, ackWait t
 	})
 	defer alive.Wait()
 	defer close(stop)
+	begin := time.Now()
 	result := w.answer(ctx, msg)
+	if w.Observe != nil {
+		texts, what := outcome(result)
+		w.Observe(texts, what, time.Since(begin))
+	}
 	if result == nil { // another worker, or this one later
 		msg.NakWithDelay(min(time.Second, ackWait))
 		return
@@ -164,6 +179,19 @@ func (w *Worker) do(ctx context.Context, q *queues, msg jetstream.Msg, ackWait t
 		return
 	}
 	msg.Ack()
+}
+
+// outcome says what became of a job, and how many vectors it has.
+func outcome(r *wire.Result) (texts int, what string) {
+	switch {
+	case r == nil:
+		return 0, "retried"
+	case r.Status == wire.Refused:
+		return 0, "refused"
+	case r.Status == wire.Failed:
+		return 0, "failed"
+	}
+	return len(r.Values), "done"
 }
 
 // answer returns the result of a job, or nil if it should be tried again.

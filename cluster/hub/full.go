@@ -80,6 +80,7 @@ func (s *Server) watch(options *server.Options) {
 			return
 		case <-s.full:
 		}
+		s.setNoRoom(true)
 		for full := true; full; {
 			select {
 			case <-ended:
@@ -91,7 +92,15 @@ func (s *Server) watch(options *server.Options) {
 		if s.restart(options) != nil {
 			return
 		}
+		s.setNoRoom(false)
 	}
+}
+
+// setNoRoom notes whether the disk is full.
+func (s *Server) setNoRoom(full bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noRoom = full
 }
 
 // restart ends the server and starts another one on its port.

@@ -24,6 +24,7 @@ type Server struct {
 	mu         sync.Mutex
 	server     *server.Server
 	closed     bool
+	noRoom     bool // the disk is full
 	closeStore sync.Once
 }
 

@@ -148,16 +148,25 @@ func readEntry(ctx context.Context, kv jetstream.KeyValue, name string) (*wire.E
 	if err != nil {
 		return nil, 0, &DirectoryError{name, err}
 	}
-	var v hub.Version
-	v.Wire, v.Contract = wire.EntryVersion(value.Value())
-	if err := v.Check("its writer"); err != nil {
-		return nil, 0, &DirectoryError{name, err}
-	}
-	e, err := wire.ParseEntry(value.Value())
+	e, err := parseValue(name, value.Value())
 	if err != nil {
-		return nil, 0, &DirectoryError{name, err}
+		return nil, 0, err
 	}
 	return e, value.Revision(), nil
+}
+
+// parseValue reads an entry of this version. The error is a [*DirectoryError].
+func parseValue(name string, data []byte) (*wire.Entry, error) {
+	var v hub.Version
+	v.Wire, v.Contract = wire.EntryVersion(data)
+	if err := v.Check("its writer"); err != nil {
+		return nil, &DirectoryError{name, err}
+	}
+	e, err := wire.ParseEntry(data)
+	if err != nil {
+		return nil, &DirectoryError{name, err}
+	}
+	return e, nil
 }
 
 // Info is what the directory says of a sequence.
@@ -211,6 +220,31 @@ func (b *bucket) each(ctx context.Context, conn *hub.Conn, f func(name string, e
 		if !errors.Is(err, ErrNotFound) { // removed meanwhile
 			f(name, e, err)
 		}
+	}
+	return nil
+}
+
+// Forget removes an entry that this version cannot read from the directory: [Info].Err says why. An entry that it can
+// read, or that changes meanwhile, stays; see [Sequence.Free]. What workers hold of the sequence they drop when nobody can use
+// it, see WorkerConfig.Keep. The error is a [*DirectoryError].
+func Forget(ctx context.Context, conn *hub.Conn, name string) error {
+	kv, err := new(bucket).open(ctx, conn)
+	if err != nil {
+		return &DirectoryError{name, err}
+	}
+	value, err := kv.Get(ctx, name)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		err = ErrNotFound
+	}
+	if err == nil {
+		if _, err = parseValue(name, value.Value()); err == nil {
+			err = errors.New("this version can read the entry")
+		} else {
+			err = kv.Delete(ctx, name, jetstream.LastRevision(value.Revision()))
+		}
+	}
+	if err != nil {
+		return &DirectoryError{name, err}
 	}
 	return nil
 }

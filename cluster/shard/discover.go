@@ -2,24 +2,14 @@ package shard
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/attn-go/attn/cluster/hub"
-)
-
-// Workers answer the search for workers at once, unless others have their processors. It ends
-// when none has answered for searchPause after another, and after searchTime at the latest.
-// Where there are no workers at all, the server says so at once.
-const (
-	searchPause = 200 * time.Millisecond
-	searchTime  = 3 * time.Second
 )
 
 // leaving is the key of the metadata of a worker that takes no more blocks.
@@ -86,48 +76,23 @@ func choose(found []peer) (workers []string, refused []error) {
 
 // search asks all services of the name of workers what they are.
 func search(ctx context.Context, conn *hub.Conn) ([]peer, error) {
-	inbox := conn.NewInbox()
-	replies := make(chan *nats.Msg, 1024)
-	sub, err := conn.ChanSubscribe(inbox, replies)
-	if err != nil {
-		return nil, fmt.Errorf("shard: %w", err)
-	}
-	defer sub.Unsubscribe()
-	subject, err := micro.ControlSubject(micro.InfoVerb, service, "")
-	if err == nil {
-		err = conn.PublishRequest(subject, inbox, nil)
-	}
+	infos, err := conn.Services(ctx, service)
 	if err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
 	var found []peer
-	end := time.After(searchTime)
-	var pause <-chan time.Time // nil before the first answer
-	for {
-		select {
-		case msg := <-replies:
-			if msg.Header.Get("Status") == "503" {
-				return found, nil // there are no workers
-			}
-			if p, ok := parsePeer(msg.Data, conn.Prefix()); ok {
-				found = append(found, p)
-			}
-			pause = time.After(searchPause)
-		case <-pause:
-			return found, nil
-		case <-end:
-			return found, nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
+	for _, i := range infos {
+		if p, ok := newPeer(i, conn.Prefix()); ok {
+			found = append(found, p)
 		}
 	}
+	return found, nil
 }
 
-// parsePeer reads a service's description. It returns false if that is not a worker of the
+// newPeer reads a service's description. It returns false if that is not a worker of the
 // cluster with the given prefix.
-func parsePeer(data []byte, prefix string) (peer, bool) {
-	var info micro.Info
-	if json.Unmarshal(data, &info) != nil || info.Metadata["prefix"] != prefix || !hub.IsToken(info.Metadata["worker"]) {
+func newPeer(info micro.Info, prefix string) (peer, bool) {
+	if info.Metadata["prefix"] != prefix || !hub.IsToken(info.Metadata["worker"]) {
 		return peer{}, false
 	}
 	return peer{info.Metadata["worker"], hub.ParseVersion(info.Metadata[hub.VersionHeader]), info.Metadata[leaving] != ""}, true

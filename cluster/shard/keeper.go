@@ -8,6 +8,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
 )
 
@@ -56,7 +57,7 @@ func (k *keeper) round(ctx context.Context) error {
 	}
 	live, _ := choose(found)
 	now := time.Now()
-	if now.Sub(k.looked) > max(k.gone, searchTime) { // a long round: who was there is given the whole time again
+	if now.Sub(k.looked) > max(k.gone, hub.SearchTime) { // a long round: who was there is given the whole time again
 		for w, last := range k.seen {
 			k.seen[w] = last.Add(now.Sub(k.looked))
 		}

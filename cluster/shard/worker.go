@@ -47,6 +47,10 @@ type WorkerConfig struct {
 	// Exec says how calls are executed. Its Threads share the blocks of a message.
 	kernel.Exec
 
+	// Observe, if not nil, is called after each message, by several goroutines at once: its kind, such as "attend", the
+	// Code constant with which it was refused, "" if it was not, and the time from its turn to its answer.
+	Observe func(message, code string, took time.Duration)
+
 	// Log, if not nil, gets a line about every message that was refused.
 	Log *slog.Logger
 }
@@ -242,6 +246,7 @@ func (w *Worker) handler(name string, answer handler, slots chan struct{}) micro
 }
 
 func (w *Worker) reply(r micro.Request, name string, answer handler) {
+	begin := time.Now()
 	header := nats.Header(r.Headers())
 	err := hub.CheckSeal(header, r.Data(), w.config.Name+"."+name, "the sender")
 	var data []byte
@@ -257,6 +262,9 @@ func (w *Worker) reply(r micro.Request, name string, answer handler) {
 		reply.Data = nil
 		reply.Header.Set(micro.ErrorCodeHeader, code(err))
 		reply.Header.Set(micro.ErrorHeader, err.Error())
+	}
+	if w.config.Observe != nil {
+		w.config.Observe(name, reply.Header.Get(micro.ErrorCodeHeader), time.Since(begin))
 	}
 	hub.Seal(reply, header.Get(hub.SumHeader))
 	if reply.Subject == "" {

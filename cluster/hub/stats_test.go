@@ -1,0 +1,45 @@
+package hub
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// A server whose folder takes no file is not ready until it does.
+func TestReady(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s, err := Serve(t.Context(), ServerConfig{Port: -1, StoreDir: dir, MaxStore: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	until := func(want error) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); !errors.Is(s.Ready(), want); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("got %v, want %v", s.Ready(), want)
+			}
+		}
+	}
+	until(nil)
+	if x, err := s.Stats(); err != nil || x.MaxFile != 1<<20 || x.Connections != 0 {
+		t.Errorf("%+v, %v", x, err)
+	}
+	away := dir + ".away"
+	if err := os.Rename(dir, away); err != nil {
+		t.Fatal(err)
+	}
+	s.full <- struct{}{} // what the server's log says of a full disk
+	until(ErrNoRoom)
+	if err := os.Rename(away, dir); err != nil {
+		t.Fatal(err)
+	}
+	until(nil)
+	s.Close()
+	if s.Ready() == nil {
+		t.Error("a server that has ended is ready")
+	}
+}

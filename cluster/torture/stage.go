@@ -1,0 +1,237 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/attn-go/attn/cluster/internal/proxy"
+	"github.com/attn-go/attn/models/encoder/berttest"
+)
+
+// A stage is a cluster of processes: a server, workers beside it, and one behind a proxy, each in both roles.
+type stage struct {
+	settings
+	report  io.Writer
+	dir     string // temporary
+	random  *rand.Rand
+	far     network
+	url     string
+	farURL  string
+	closeTo func() // the proxy
+	server  *process
+	workers []*process
+	tries   int
+	hit     bool // the fault of this try met a client at work, and did what it is to do
+	corpus  *corpus
+}
+
+// network is what happens to the bytes of the proxy.
+type network struct {
+	cut   sync.RWMutex // locked, nothing passes
+	flips atomic.Int64 // bits to flip, one in each piece that passes
+}
+
+// flips is how many bits the fault flips at most: one in each piece that passes until the client ends.
+const flips = 20
+
+// pass damages bytes, or waits.
+func (n *network) pass(data []byte) {
+	n.cut.RLock()
+	n.cut.RUnlock()
+	if len(data) == 0 {
+		return
+	}
+	if left := n.flips.Add(-1); left < 0 {
+		n.flips.Add(1)
+	} else {
+		data[int(left)*len(data)/flips%len(data)] ^= 1 << (left % 8)
+	}
+}
+
+// workers is how many workers there are. The last one is behind the proxy.
+const workers = 3
+
+// newStage builds the command, if need be, and starts the cluster.
+func newStage(ctx context.Context, s settings, report io.Writer) (x *stage, err error) {
+	x = &stage{settings: s, report: report, random: rand.New(rand.NewPCG(s.seed, 7)), closeTo: func() {}}
+	if x.dir, err = os.MkdirTemp("", "attn-torture"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			x.close()
+		}
+	}()
+	if x.program == "" {
+		x.program = filepath.Join(x.dir, "cluster")
+		if out, err := exec.CommandContext(ctx, "go", "build", "-o", x.program, "github.com/attn-go/attn/cluster").CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("go build: %w\n%s", err, out)
+		}
+	}
+	if err := os.Mkdir(x.model(), 0o700); err != nil {
+		return nil, err
+	}
+	if err := berttest.New("").Write(x.model(), "F32"); err != nil {
+		return nil, err
+	}
+	if x.corpus, err = newCorpus(ctx, x.model(), filepath.Join(x.dir, "corpus.txt")); err != nil {
+		return nil, err
+	}
+	if err := x.serve(); err != nil {
+		return nil, err
+	}
+	x.farURL, x.closeTo, err = proxy.Listen(x.url, x.far.pass)
+	if err != nil {
+		return nil, err
+	}
+	x.workers = make([]*process, workers)
+	return x, x.revive()
+}
+
+func (x *stage) model() string   { return filepath.Join(x.dir, "model") }
+func (x *stage) store() string   { return filepath.Join(x.dir, "store") }
+func (x *stage) output() string  { return filepath.Join(x.dir, "v.npy") }
+func (x *stage) journal() string { return x.output() + ".journal" }
+
+// serve starts the server on its port, the first one on any that is free.
+func (x *stage) serve() error {
+	port := "-1"
+	if u, err := url.Parse(x.url); err == nil && u.Port() != "" {
+		port = u.Port()
+	}
+	p, err := start(x.program, "listening on", "serve", "-port", port, "-store", x.store())
+	if err != nil {
+		return err
+	}
+	x.server = p
+	line, err := p.wait()
+	if err == nil {
+		_, x.url, _ = strings.Cut(line, "listening on ")
+	}
+	return err
+}
+
+// revive starts the workers that have ended.
+func (x *stage) revive() error {
+	for i, w := range x.workers {
+		if w != nil && !w.ended() {
+			continue
+		}
+		to := x.url
+		if i == workers-1 {
+			to = x.farURL
+		}
+		// A text may be delivered more often than workers can have died on it here.
+		p, err := start(x.program, "embeds with", "work", "-name", fmt.Sprintf("w%d", i), "-server", to, "-model", x.model(),
+			"-threads", "1", "-ack-wait", "500ms", "-deliveries", "1000", "-repair", "1s", "-keep", "5s", "-lease", "5s")
+		if err != nil {
+			return err
+		}
+		x.workers[i] = p
+		if _, err := p.wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close ends all processes and removes the folder.
+func (x *stage) close() {
+	for _, p := range append(x.workers, x.server) {
+		if p != nil {
+			p.kill()
+		}
+	}
+	x.closeTo()
+	os.RemoveAll(x.dir)
+}
+
+// Limits of a try.
+const (
+	mostClients = 4 // runs of the command, after kills and errors
+	clientTime  = 90 * time.Second
+)
+
+// try disturbs a client once. The error is that of ctx, or of a process that does not start.
+func (x *stage) try(ctx context.Context, f fault) (outcome, error) {
+	x.tries++
+	var o outcome
+	defer x.far.flips.Store(0)
+	x.hit = false
+	for n := range mostClients {
+		if err := x.revive(); err != nil {
+			return o, err
+		}
+		client, err := start(x.program, f.work.ready, f.work.args(x)...)
+		if err != nil {
+			return o, err
+		}
+		if n == 0 {
+			err = x.disturb(client, f)
+		}
+		if err == nil {
+			err = await(ctx, client)
+		}
+		client.kill()
+		if err != nil && !errors.Is(err, errSlow) {
+			return o, err
+		}
+		killed := n == 0 && client.cmd.ProcessState.ExitCode() == -1 && err == nil
+		switch {
+		case killed:
+		case client.cmd.ProcessState.Success():
+			if err := f.work.check(x, client); err != nil {
+				return outcome{wrong: true, detail: err.Error()}, nil
+			}
+			o.missed = !x.hit || n == 0 && x.far.flips.Load() == flips
+			return o, nil
+		case strings.Contains(client.said(), "differ from those of one machine"):
+			return outcome{wrong: true, detail: client.said()}, nil
+		default:
+			o.errors++
+			o.detail = fmt.Sprint(err, client.said())
+		}
+	}
+	o.never = true
+	return o, nil
+}
+
+// disturb waits for the client to be at work and a moment more, and disturbs it.
+func (x *stage) disturb(client *process, f fault) error {
+	select {
+	case <-client.ready:
+	case <-client.done:
+		return nil
+	}
+	time.Sleep(time.Duration(x.random.IntN(250)) * time.Millisecond)
+	x.hit = !client.ended()
+	return f.disturb(x, client)
+}
+
+// errSlow is the error of a client that does not end.
+var errSlow = fmt.Errorf("no end after %v\n", clientTime)
+
+// await waits for the end of a client.
+func await(ctx context.Context, client *process) error {
+	select {
+	case <-client.done:
+		return nil
+	case <-time.After(clientTime):
+		return errSlow
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,83 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/encoder/berttest"
+)
+
+// Each fault once: the results are those of one machine.
+func TestTorture(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT RUN with -short: it builds the command and takes half a minute")
+	}
+	var out, report bytes.Buffer
+	if err := run(t.Context(), []string{"-rounds", "1", "-minutes", "1440"}, &out, &report); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, report.String(), out.String())
+	}
+	if n := strings.Count(report.String(), "torture: "); n != len(faults) {
+		t.Errorf("%d outcomes, want %d:\n%s", n, len(faults), report.String())
+	}
+}
+
+// A vector with another bit is no equal one, and neither is a file that lacks one.
+func TestCompare(t *testing.T) {
+	dir := t.TempDir()
+	if err := berttest.New("").Write(dir, "F32"); err != nil {
+		t.Fatal(err)
+	}
+	c, err := newCorpus(t.Context(), dir, filepath.Join(dir, "corpus.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(c.file); err != nil || bytes.Count(text, []byte("\n")) != texts {
+		t.Errorf("%d lines, %v", bytes.Count(text, []byte("\n")), err)
+	}
+	npy := append(binary.LittleEndian.AppendUint16(make([]byte, 8), 118), make([]byte, 118)...)
+	npy = append(npy, c.vectors...)
+	if err := c.compare(npy); err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range [][]byte{nil, npy[:9], npy[:100], npy[:len(npy)-4], append(bytes.Clone(npy), 0, 0, 0, 0)} {
+		if c.compare(wrong) == nil {
+			t.Errorf("%d bytes are equal", len(wrong))
+		}
+	}
+	npy[len(npy)/2] ^= 1
+	if c.compare(npy) == nil {
+		t.Error("a bit that is flipped is equal")
+	}
+}
+
+// Bad outcomes are an error and stand in the table; what missed is no try.
+func TestTable(t *testing.T) {
+	var out bytes.Buffer
+	x := newTable(faults[:2])
+	x.add(0, outcome{})
+	x.add(0, outcome{errors: 2})
+	x.add(1, outcome{missed: true})
+	if err := x.finish(&out, nil); err != nil || !strings.Contains(out.String(), "| `embed` | kill -9 of a worker | 2 | 0 | 1 | 1 | 0 | 0 |\n| `attend` | kill -9 of a worker | 0 | 1 | 0 | 0 | 0 | 0 |\n") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	for _, bad := range []outcome{{wrong: true}, {never: true}} {
+		x := newTable(faults[:1])
+		x.add(0, bad)
+		if x.finish(&out, nil) == nil {
+			t.Errorf("%v is no error", bad)
+		}
+	}
+	for _, args := range [][]string{{"-minutes", "0"}, {"-minutes", "NaN"}, {"-rounds", "-1"}, {"x"}} {
+		if err := run(t.Context(), args, &out, &out); !errors.As(err, new(command.UsageError)) {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}
