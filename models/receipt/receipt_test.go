@@ -3,10 +3,12 @@ package receipt
 import (
 	"bytes"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -379,4 +381,29 @@ func BenchmarkSmolLM2(b *testing.B) {
 			}
 		}
 	})
+}
+
+// Both ways to hash numbers give the hash of their little-endian bytes.
+func TestWriteFloats(t *testing.T) {
+	defer func(was bool) { littleEndian = was }(littleEndian)
+	ways := []bool{false}
+	if littleEndian {
+		ways = append(ways, true)
+	}
+	for _, n := range []int{0, 1, 255, 256, 257, 700} {
+		all, data := make([]float32, n), []byte{}
+		for i := range all {
+			bits := uint32(i)*0x9e3779b9 + 0x7f800001
+			all[i] = math.Float32frombits(bits)
+			data = append(data, byte(bits), byte(bits>>8), byte(bits>>16), byte(bits>>24))
+		}
+		want := sha256.Sum256(data)
+		for _, littleEndian = range ways {
+			h := sha256.New()
+			writeFloats(h, all)
+			if !bytes.Equal(h.Sum(nil), want[:]) {
+				t.Errorf("%d numbers, without a copy %t: another hash", n, littleEndian)
+			}
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
@@ -81,7 +82,6 @@ func (c *Recorder) Receipt() *Receipt {
 type chain struct {
 	last Hash
 	hash hash.Hash
-	buf  [1 << 12]byte
 }
 
 // add adds a row and returns the hash of all so far.
@@ -91,13 +91,25 @@ func (c *chain) add(logits []float32) Hash {
 	}
 	c.hash.Reset()
 	c.hash.Write(c.last[:])
-	for part := range slices.Chunk(logits, len(c.buf)/4) {
-		buf := c.buf[:4*len(part)]
+	writeFloats(c.hash, logits)
+	c.hash.Sum(c.last[:0])
+	return c.last
+}
+
+// littleEndian says whether numbers lie in memory as they are hashed.
+var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+
+// writeFloats adds numbers to a hash, in little-endian order.
+func writeFloats(h hash.Hash, all []float32) {
+	if littleEndian && len(all) > 0 {
+		h.Write(unsafe.Slice((*byte)(unsafe.Pointer(&all[0])), 4*len(all)))
+		return
+	}
+	var buf [1 << 10]byte
+	for part := range slices.Chunk(all, len(buf)/4) {
 		for i, x := range part {
 			binary.LittleEndian.PutUint32(buf[4*i:], math.Float32bits(x))
 		}
-		c.hash.Write(buf)
+		h.Write(buf[:4*len(part)])
 	}
-	c.hash.Sum(c.last[:0])
-	return c.last
 }
