@@ -168,6 +168,7 @@ func TestForged(t *testing.T) {
 
 // Receipts of another form are errors, and take no more memory than their bytes.
 func TestHostile(t *testing.T) {
+	of := func(o map[string]any) map[string]any { return o["generation"].(map[string]any) }
 	model, m := tiny(t, kernel.Exec{})
 	good, err := record(t, model, m, decoder.GenerateOptions{MaxTokens: 4}).Bytes()
 	if err != nil {
@@ -196,18 +197,20 @@ func TestHostile(t *testing.T) {
 		"deep":     bytes.Repeat([]byte("["), 1<<20),
 		"version":  change(func(o map[string]any) { o["version"] = 2 }),
 		"field":    change(func(o map[string]any) { o["more"] = 2 }),
-		"prompt":   change(func(o map[string]any) { o["prompt"] = []int{} }),
-		"hashes":   change(func(o map[string]any) { o["hashes"] = []string{} }),
-		"hash":     change(func(o map[string]any) { o["hashes"].([]any)[0] = strings.Repeat("AB", 32) }),
-		"tokens":   change(func(o map[string]any) { o["tokens"], o["hashes"] = []int{}, []string{} }),
-		"id":       change(func(o map[string]any) { o["tokens"].([]any)[0] = 1 << 40 }),
-		"many":     change(func(o map[string]any) { o["prompt"] = make([]int, MostTokens) }),
-		"context":  change(func(o map[string]any) { o["settings"].(map[string]any)["context"] = 1 << 40 }),
-		"less":     change(func(o map[string]any) { o["settings"].(map[string]any)["context"] = 3 }),
-		"cache":    change(func(o map[string]any) { o["settings"].(map[string]any)["cache"] = "f8" }),
-		"sampler":  change(func(o map[string]any) { o["sampler"].(map[string]any)["temperature"] = -1 }),
-		"seed":     change(func(o map[string]any) { o["sampler"].(map[string]any)["seed"] = -1 }),
-		"max":      change(func(o map[string]any) { o["max_tokens"] = -1 }),
+		"prompt":   change(func(o map[string]any) { of(o)["prompt"] = []int{} }),
+		"hashes":   change(func(o map[string]any) { of(o)["hashes"] = []string{} }),
+		"hash":     change(func(o map[string]any) { of(o)["hashes"].([]any)[0] = strings.Repeat("AB", 32) }),
+		"tokens":   change(func(o map[string]any) { of(o)["tokens"], of(o)["hashes"] = []int{}, []string{} }),
+		"id":       change(func(o map[string]any) { of(o)["tokens"].([]any)[0] = 1 << 40 }),
+		"many":     change(func(o map[string]any) { of(o)["prompt"] = make([]int, MostTokens) }),
+		"context":  change(func(o map[string]any) { of(o)["settings"].(map[string]any)["context"] = 1 << 40 }),
+		"less":     change(func(o map[string]any) { of(o)["settings"].(map[string]any)["context"] = 3 }),
+		"cache":    change(func(o map[string]any) { of(o)["settings"].(map[string]any)["cache"] = "f8" }),
+		"sampler":  change(func(o map[string]any) { of(o)["sampler"].(map[string]any)["temperature"] = -1 }),
+		"seed":     change(func(o map[string]any) { of(o)["sampler"].(map[string]any)["seed"] = -1 }),
+		"max":      change(func(o map[string]any) { of(o)["max_tokens"] = -1 }),
+		"none":     change(func(o map[string]any) { delete(o, "generation") }),
+		"two":      change(func(o map[string]any) { o["ranking"] = Ranking{Passages: make([]Reading, 1)} }),
 		"no files": change(func(o map[string]any) { o["model"].(map[string]any)["files"] = []int{} }),
 	} {
 		if _, err := Read(bytes.NewReader(data)); !errors.As(err, new(*FormatError)) {
@@ -223,6 +226,7 @@ func TestSchema(t *testing.T) {
 	if err := r.Sign(ed25519.NewKeyFromSeed(make([]byte, 32))); err != nil {
 		t.Fatal(err)
 	}
+	r.Embeddings, r.Ranking = &Embeddings{}, &Ranking{} // all fields at once
 	data, err := r.Bytes()
 	if err != nil {
 		t.Fatal(err)
@@ -340,7 +344,8 @@ func TestCommitted(t *testing.T) {
 func TestSmolLM2(t *testing.T) {
 	model, m := load(t, testweights.Path(t, testweights.SmolLM2), decoder.Options{})
 	r := record(t, model, m, decoder.GenerateOptions{MaxTokens: 8, Stop: []int32{}, Sampler: sampler})
-	empty := *r
+	empty, of := *r, *r.Generation
+	empty.Generation = &of
 	empty.Tokens, empty.Hashes, empty.Text = nil, nil, ""
 	whole, err := r.Bytes()
 	rest, err2 := empty.Bytes()

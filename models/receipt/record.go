@@ -36,10 +36,10 @@ func Record(model Model, m *decoder.Model, prompt []int32, o *decoder.GenerateOp
 	}
 	options := m.Options()
 	c := &Recorder{r: Receipt{
-		Version: Version, Contract: kernel.Contract, Model: model, Settings: settingsOf(&options),
-		Sampler: Sampler(o.Sampler), MaxTokens: o.MaxTokens, Stop: slices.Clone(o.Stop), StopText: slices.Clone(o.StopText),
-		Prompt: slices.Clone(prompt), End: decoder.Going.String(),
-	}}
+		Version: Version, Contract: kernel.Contract, Model: model, Generation: &Generation{
+			Settings: settingsOf(&options), Sampler: Sampler(o.Sampler), MaxTokens: o.MaxTokens, Stop: slices.Clone(o.Stop), StopText: slices.Clone(o.StopText),
+			Prompt: slices.Clone(prompt), End: decoder.Going.String(),
+		}}}
 	if o.Stop == nil {
 		c.r.Stop = slices.Clone(m.Stop())
 	}
@@ -73,8 +73,9 @@ func (c *Recorder) Receipt() *Receipt {
 	if n == 0 {
 		return nil
 	}
-	r := c.r
-	r.Tokens, r.Hashes, r.Text = slices.Clone(r.Tokens), slices.Clone(r.Hashes[:n]), c.text.String()
+	r, g := c.r, *c.r.Generation
+	g.Tokens, g.Hashes, g.Text = slices.Clone(g.Tokens), slices.Clone(g.Hashes[:n]), c.text.String()
+	r.Generation = &g
 	return &r
 }
 
