@@ -134,6 +134,8 @@ func (c *config) check() error {
 		return command.Usage(errors.New("-o is for vectors, which -query does not give"))
 	case c.receipt != "" && (c.isQuery || c.long == "split"):
 		return command.Usage(errors.New("-receipt has one vector for each text: it goes with neither -query nor -long split"))
+	case c.receipt != "" && filepath.Clean(c.receipt) == filepath.Clean(c.out):
+		return command.Usage(fmt.Errorf("-receipt and -o are both %s", c.out))
 	case c.receipt == "" && c.signer != "":
 		return command.Usage(errors.New("-receipt-key signs the receipts of -receipt, which is missing"))
 	case c.passages.Context < 0:

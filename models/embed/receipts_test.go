@@ -57,7 +57,7 @@ func TestReceipts(t *testing.T) {
 	if texts != 150 || all[0].Embeddings.Settings.Dimensions != 6 || !all[0].Embeddings.Settings.Unit {
 		t.Errorf("%d texts with %+v", texts, all[0].Embeddings.Settings)
 	}
-	for _, bad := range [][]string{{"-receipt-key", "k"}, {"-receipt", file, "-query", "a"}, {"-receipt", file, "-long", "split"}} {
+	for _, bad := range [][]string{{"-receipt-key", "k"}, {"-receipt", "a.npy", "-o", "./a.npy"}, {"-receipt", file, "-query", "a"}, {"-receipt", file, "-long", "split"}} {
 		if _, err := embed(bad...); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v", bad, err)
 		}
