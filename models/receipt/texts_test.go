@@ -17,7 +17,7 @@ import (
 )
 
 // texts are some with bytes that are not UTF-8, without tokens of their own, and of more than models see.
-var texts = []string{"The cat sits.", "", "a\xffb \xe2\x82 cat", "<b> & \u2028", strings.Repeat("a cat on a mat ", 400)}
+var texts = []string{"The cat sits.", "", "a\xffb \xe2\x82 cat", "<b> & \u2028", strings.Repeat("a cat on a mat ", 40)}
 
 // copyOf returns a copy of a model, beside whose files digests may be kept, and its name.
 func copyOf(t *testing.T, name string) (path string, model Model) {
@@ -180,5 +180,34 @@ func TestHostileTexts(t *testing.T) {
 	}
 	if _, err := RecordEmbeddings(Model{}, embedding.LoadOptions{}, e.With(embedding.Options{Split: true}), nil, nil); !errors.As(err, new(*FormatError)) {
 		t.Errorf("Split: %v", err)
+	}
+}
+
+// The committed receipts were made on amd64, with tier avx2. They hold everywhere.
+func TestCommittedTexts(t *testing.T) {
+	model, e, vectors := embeddings(t)
+	model2, k, scores := ranking(t)
+	const name = "testdata/texts.json"
+	if *update {
+		a, err := vectors.Bytes()
+		b, err2 := scores.Bytes()
+		if err := errors.Join(err, err2, os.WriteFile(name, append(a, b...), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all, err := Read(f)
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%d receipts, %v", len(all), err)
+	}
+	if err := VerifyEmbeddings(t.Context(), model, e, all[0], Options{}); err != nil {
+		t.Error(err)
+	}
+	if err := VerifyRanking(t.Context(), model2, k, all[1], Options{}); err != nil {
+		t.Error(err)
 	}
 }
