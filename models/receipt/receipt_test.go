@@ -379,6 +379,15 @@ func BenchmarkSmolLM2(b *testing.B) {
 			record(b, model, m, o)
 		}
 	})
+	b.Run("hash", func(b *testing.B) {
+		logits := make([]float32, m.Config().Vocab)
+		for b.Loop() {
+			var c chain
+			for range o.MaxTokens {
+				c.add(logits)
+			}
+		}
+	})
 	b.Run("verify", func(b *testing.B) {
 		for b.Loop() {
 			if err := Verify(b.Context(), model, m, r, Options{}); err != nil {
