@@ -1,11 +1,6 @@
 package main
 
 import (
-	"crypto/ed25519"
-	"os"
-	"path/filepath"
-	"strings"
-
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/receipt"
@@ -13,10 +8,8 @@ import (
 
 // receipts is the file of -receipt; nil stands for none.
 type receipts struct {
-	out   *os.File
-	of    receipt.Model
+	*receipt.Writer
 	model *decoder.Model
-	key   ed25519.PrivateKey // nil signs nothing
 }
 
 // openReceipts makes the file of -receipt.
@@ -24,29 +17,15 @@ func (c *config) openReceipts(m *decoder.Model) (*receipts, error) {
 	if c.receipt == "" {
 		return nil, nil
 	}
-	w := &receipts{model: m}
-	if c.signer != "" {
-		data, err := os.ReadFile(c.signer)
-		if err != nil {
-			return nil, err
-		}
-		if w.key, err = receipt.PrivateKey(data); err != nil {
-			return nil, err
-		}
-	}
 	d, err := models.Look(c.model)
 	if err != nil {
 		return nil, err
 	}
-	w.of = receipt.Model{Name: c.model, Architecture: d.Architecture}
-	if strings.ContainsAny(c.model, `/\:`) {
-		w.of.Name = filepath.Base(d.Path)
-	}
-	if w.of.Files, err = receipt.Files(d.Path, false); err != nil {
+	w, err := receipt.Create(c.receipt, c.signer, c.model, d.Path, d.Architecture)
+	if err != nil {
 		return nil, err
 	}
-	w.out, err = os.Create(c.receipt)
-	return w, err
+	return &receipts{w, m}, nil
 }
 
 // records are the recorders of answers that are made side by side.
@@ -60,7 +39,7 @@ func (w *receipts) begin(prompts [][]int32, o *decoder.GenerateOptions) (all rec
 	for i, prompt := range prompts {
 		mine := *o
 		mine.Sampler.Seed += uint64(i)
-		r, err := receipt.Record(w.of, w.model, prompt, &mine)
+		r, err := receipt.Record(w.Model(), w.model, prompt, &mine)
 		if err != nil {
 			return nil, err
 		}
@@ -80,21 +59,10 @@ func (all records) add(t decoder.Token) {
 // write writes the receipts of all texts that have a token.
 func (w *receipts) write(all records) error {
 	for _, one := range all {
-		r := one.Receipt()
-		if r == nil {
-			continue
-		}
-		if w.key != nil {
-			if err := r.Sign(w.key); err != nil {
+		if r := one.Receipt(); r != nil {
+			if err := w.Write(r); err != nil {
 				return err
 			}
-		}
-		data, err := r.Bytes()
-		if err != nil {
-			return err
-		}
-		if _, err := w.out.Write(data); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -105,5 +73,5 @@ func (w *receipts) close() error {
 	if w == nil {
 		return nil
 	}
-	return w.out.Close()
+	return w.Close()
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/attn-go/attn/models/internal/loadbar"
 	"github.com/attn-go/attn/models/internal/terminal"
 	"github.com/attn-go/attn/models/passage"
+	"github.com/attn-go/attn/models/receipt"
 )
 
 func main() {
@@ -46,6 +47,8 @@ type config struct {
 	kind     string // of the numbers that are written
 	cache    string // folder; "" keeps no vectors
 	noCache  bool
+	receipt  string // a file to write
+	signer   string // a file: the key that signs receipts
 	passages passage.Options
 	load     embedding.LoadOptions
 	settings embedding.Options
@@ -108,6 +111,8 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.StringVar(&c.colour, "color", "auto", "with -query: `when` results have colours: always, never or auto, which is at a terminal")
 	fs.StringVar(&c.cache, "cache-dir", "", "with -query: `folder` of the vectors that are kept (default attn/vectors in the user's cache folder)")
 	fs.BoolVar(&c.noCache, "no-cache", false, "with -query: compute all vectors, and keep none")
+	fs.StringVar(&c.receipt, "receipt", "", "`file` to write receipts of the vectors to, as f32, which go run ./models/verify checks")
+	fs.StringVar(&c.signer, "receipt-key", "", "`file` of a private key of Ed25519 in PEM that signs receipts")
 	fs.IntVar(&c.top, "top", 10, "with -query: how many lines to show")
 	fs.BoolVar(&c.load.Int8, "int8", false, "compute with weights and activations of 8 bits, which takes less time; vectors change a little, and\nhave the same bits on every CPU, too")
 	command.ExecFlags(fs, &c.settings.Exec)
@@ -127,6 +132,12 @@ func (c *config) check() error {
 	switch {
 	case c.isQuery && c.out != "":
 		return command.Usage(errors.New("-o is for vectors, which -query does not give"))
+	case c.receipt != "" && (c.isQuery || c.long == "split"):
+		return command.Usage(errors.New("-receipt has one vector for each text: it goes with neither -query nor -long split"))
+	case c.receipt != "" && filepath.Clean(c.receipt) == filepath.Clean(c.out):
+		return command.Usage(fmt.Errorf("-receipt and -o are both %s", c.out))
+	case c.receipt == "" && c.signer != "":
+		return command.Usage(errors.New("-receipt-key signs the receipts of -receipt, which is missing"))
 	case c.passages.Context < 0:
 		return command.Usage(fmt.Errorf("-context is %d, want 0 or more", c.passages.Context))
 	case c.passages.Context > 0 && !c.isQuery:
@@ -154,7 +165,7 @@ func (c *config) check() error {
 }
 
 // run runs the command. What it makes goes to out, and everything else to report.
-func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Writer) error {
+func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Writer) (err error) {
 	c, err := parse(args, out)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil
@@ -166,6 +177,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 		return err
 	}
 	if err := c.inputs.CheckOutput("-o", c.out); err != nil {
+		return err
+	}
+	if err := c.inputs.CheckOutput("-receipt", c.receipt); err != nil {
 		return err
 	}
 	if slices.Contains(c.inputs.Files, "-") && terminal.Is(stdin) {
@@ -183,8 +197,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	defer in.close()
 	s := &stream{
 		embedder: e, in: in, skipBlank: c.isQuery, store: c.store(e, report), bar: newProgress(report, in.bytes, c.showsBar(out)),
-		lengths: lengthCheck{refuse: c.long == "error", split: c.settings.Split, max: e.MaxTokens(), count: e.CountTokens}, kind: c.kind,
+		load: c.load, lengths: lengthCheck{refuse: c.long == "error", split: c.settings.Split, max: e.MaxTokens(), count: e.CountTokens}, kind: c.kind,
 	}
+	if s.receipts, err = c.receipts(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.receipts.Close()) }()
 	if c.isQuery {
 		err = s.rank(ctx, c.asker(e), c.query, c.top, out, painter{wantsColours(c.colour, out), c.passages.Context > 0})
 	} else {
@@ -195,6 +213,18 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 		return fmt.Errorf("not all texts are done: %w", context.Cause(ctx))
 	}
 	return err
+}
+
+// receipts makes the file of -receipt.
+func (c *config) receipts() (*receipt.Writer, error) {
+	if c.receipt == "" {
+		return nil, nil
+	}
+	d, err := models.Look(c.model)
+	if err != nil {
+		return nil, err
+	}
+	return receipt.Create(c.receipt, c.signer, c.model, d.Path, d.Architecture)
 }
 
 // store returns where vectors are found that need not be computed.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/receipt"
 )
 
 // chunkLines is how many lines are embedded together. After an interrupt those of the current
@@ -24,6 +25,8 @@ type stream struct {
 	lengths   lengthCheck
 	store     store
 	kind      string // of the numbers that are written
+	load      embedding.LoadOptions
+	receipts  *receipt.Writer // nil without -receipt
 
 	texts int
 	took  time.Duration // for the embeddings alone
@@ -38,7 +41,7 @@ func (s *stream) each(ctx context.Context, f func(lines []line, vectors [][]floa
 		wanted := s.wanted(lines)
 		vectors, err := s.embed(ctx, wanted)
 		if err == nil {
-			err = f(wanted, vectors)
+			err = errors.Join(f(wanted, vectors), s.record(wanted, vectors))
 		}
 		if err = errors.Join(err, inputErr); err != nil || len(lines) == 0 {
 			return err
@@ -61,6 +64,22 @@ func (s *stream) wanted(lines []line) []line {
 		}
 	}
 	return wanted
+}
+
+// record writes the receipt of lines.
+func (s *stream) record(lines []line, vectors [][]float32) error {
+	if s.receipts == nil || len(lines) == 0 {
+		return nil
+	}
+	texts := make([]string, len(lines))
+	for i, l := range lines {
+		texts[i] = l.text
+	}
+	r, err := receipt.RecordEmbeddings(s.receipts.Model(), s.load, s.embedder, texts, vectors)
+	if err != nil {
+		return err
+	}
+	return s.receipts.Write(r)
 }
 
 // embed returns the vectors of lines. Those that are known are not computed again, and of equal

@@ -141,6 +141,9 @@ type Pair struct{ ids, types []int32 }
 // Len returns the number of tokens, at most [Reranker.MaxTokens].
 func (p Pair) Len() int { return len(p.ids) }
 
+// Tokens returns the ids, those around the texts included. Do not change them.
+func (p Pair) Tokens() []int32 { return p.ids }
+
 // Pairs returns the tokens of a query with every passage, for which it encodes the query once. If ctx
 // ends, it returns its error.
 func (r *Reranker) Pairs(ctx context.Context, query string, passages []string) ([]Pair, error) {

@@ -20,29 +20,51 @@ var kinds = []string{".gguf", ".jinja", ".json", ".model", ".safetensors", ".txt
 // are kept beside each file, in NAME.sha256.json, or in the user's cache folder where that cannot be
 // written, and hold as long as the file has the same size and time of change. rehash computes them anyway.
 func Files(model string, rehash bool) ([]File, error) {
+	return digests(model, func(name string) (Hash, error) { return digest(name, rehash) })
+}
+
+// Digests is [Files] that reads all files and keeps nothing.
+func Digests(model string) ([]File, error) {
+	return digests(model, func(name string) (h Hash, err error) {
+		f, err := os.Open(name)
+		if err != nil {
+			return h, err
+		}
+		defer f.Close()
+		err = sum(&h, f)
+		return h, err
+	})
+}
+
+func digests(model string, digest func(name string) (Hash, error)) ([]File, error) {
 	info, err := os.Stat(model)
 	if err != nil {
 		return nil, fmt.Errorf("receipt: %w", err)
 	}
-	names := []string{filepath.Base(model)}
-	dir := filepath.Dir(model)
+	dir, names := filepath.Dir(model), []string{filepath.Base(model)}
 	if info.IsDir() {
-		if dir, names = model, nil; err == nil {
-			names, err = list(dir)
+		dir = model
+		if names, err = list(dir); err != nil {
+			return nil, fmt.Errorf("receipt: %w", err)
 		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("receipt: %w", err)
 	}
 	files := make([]File, len(names))
 	for i, name := range names {
-		h, err := digest(filepath.Join(dir, filepath.FromSlash(name)), rehash)
+		h, err := digest(filepath.Join(dir, filepath.FromSlash(name)))
 		if err != nil {
 			return nil, fmt.Errorf("receipt: %w", err)
 		}
 		files[i] = File{name, h}
 	}
 	return files, nil
+}
+
+// sum sets h to the SHA-256 of a file.
+func sum(h *Hash, f io.Reader) error {
+	s := sha256.New()
+	_, err := io.Copy(s, f)
+	s.Sum(h[:0])
+	return err
 }
 
 // list returns the names of a folder's files, sorted.
@@ -91,11 +113,9 @@ func digest(name string, rehash bool) (h Hash, err error) {
 			}
 		}
 	}
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
+	if err := sum(&h, f); err != nil {
 		return h, err
 	}
-	sum.Sum(h[:0])
 	data, err := json.Marshal(kept{info.Size(), info.ModTime().UnixNano(), h})
 	for _, at := range places {
 		if err == nil && write(at, data) == nil {

@@ -2,14 +2,18 @@
 // an answer gives the bits of generating it. So whoever has the model can check an answer of n tokens by
 // reading n tokens.
 //
-// A [Receipt] names the version of the numeric contract, the SHA-256 of each file of the model, the settings,
-// the tokens read, the tokens generated, and for each of these a hash of the logits that it was chosen from:
+// A [Receipt] names the version of the numeric contract and the SHA-256 of each file of the model, and has
+// one of these:
 //
-//	h[i] = SHA-256(h[i-1] ‖ logits[i])
+//   - [Generation]: the settings, the tokens read, the tokens generated, and for each of these a hash of the
+//     logits that it was chosen from, h[i] = SHA-256(h[i-1] ‖ logits[i]), where h[-1] is 32 zero bytes.
+//     [Verify] computes the logits again, compares the hashes, and repeats the choice of each token with the
+//     sampler and its seed.
+//   - [Embeddings]: texts, their tokens, and the SHA-256 of each vector, which [VerifyEmbeddings] computes again.
+//   - [Ranking]: a query, passages, their tokens, and the SHA-256 of each score, for [VerifyRanking].
 //
-// where h[-1] is 32 zero bytes and logits are float32, little-endian. [Verify] computes the logits again,
-// compares the hashes, and repeats the choice of each token with the sampler and its seed. A file of receipts
-// has one JSON object a line. schema.json, the JSON Schema of it, is [Schema].
+// Numbers are hashed as float32, little-endian. A file of receipts has one JSON object a line. schema.json, the
+// JSON Schema of it, is [Schema].
 package receipt
 
 import (
@@ -34,11 +38,22 @@ var Schema []byte
 // Version is that of the form of receipts.
 const Version = 1
 
-// A Receipt says what a model has generated, and lets others check it.
+// A Receipt says what a model has computed, and lets others check it. One of Generation, Embeddings and Ranking
+// is not nil.
 type Receipt struct {
-	Version  int      `json:"version"`  // [Version]
-	Contract int      `json:"contract"` // kernel.Contract
-	Model    Model    `json:"model"`
+	Version  int   `json:"version"`  // [Version]
+	Contract int   `json:"contract"` // kernel.Contract
+	Model    Model `json:"model"`
+
+	*Generation `json:"generation,omitempty"`
+	Embeddings  *Embeddings `json:"embeddings,omitempty"`
+	Ranking     *Ranking    `json:"ranking,omitempty"`
+
+	Signature *Signature `json:"signature,omitempty"`
+}
+
+// A Generation is what a model of language has generated.
+type Generation struct {
 	Settings Settings `json:"settings"`
 	Sampler  Sampler  `json:"sampler"`
 
@@ -55,8 +70,6 @@ type Receipt struct {
 	Hashes []Hash  `json:"hashes"` // of each token's logits
 	Text   string  `json:"text"`   // of Tokens
 	End    string  `json:"end"`    // why the text ends, see [decoder.End]; "going" if it was left
-
-	Signature *Signature `json:"signature,omitempty"`
 }
 
 // A Model names a model by its files.
@@ -184,14 +197,31 @@ func (r *Receipt) Bytes() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
+func bad(field string, got, want any) error {
+	return &FormatError{field, fmt.Sprint(got), fmt.Sprint(want)}
+}
+
 // check reports what is not of the form, or what this version cannot verify.
 func (r *Receipt) check() error {
-	bad := func(field string, got, want any) error {
-		return &FormatError{field, fmt.Sprint(got), fmt.Sprint(want)}
+	if r.Version != Version {
+		return bad("version", r.Version, Version)
+	}
+	if n := len(r.Model.Files); n < 1 || n > mostFiles {
+		return bad("model.files", n, fmt.Sprintf("1 to %d", mostFiles))
 	}
 	switch {
-	case r.Version != Version:
-		return bad("version", r.Version, Version)
+	case r.Generation != nil && r.Embeddings == nil && r.Ranking == nil:
+		return r.Generation.check()
+	case r.Generation == nil && r.Embeddings != nil && r.Ranking == nil:
+		return r.Embeddings.check()
+	case r.Generation == nil && r.Embeddings == nil && r.Ranking != nil:
+		return r.Ranking.check()
+	}
+	return bad("file", "none or several", "one of generation, embeddings and ranking")
+}
+
+func (r *Generation) check() error {
+	switch {
 	case len(r.Prompt) < 1:
 		return bad("prompt", "no token", "at least one")
 	case len(r.Prompt) > MostTokens || len(r.Tokens) > MostTokens-len(r.Prompt):
@@ -200,8 +230,6 @@ func (r *Receipt) check() error {
 		return bad("tokens", "none", "at least one")
 	case len(r.Hashes) != len(r.Tokens):
 		return bad("hashes", len(r.Hashes), fmt.Sprintf("%d, one for each token", len(r.Tokens)))
-	case len(r.Model.Files) < 1 || len(r.Model.Files) > mostFiles:
-		return bad("model.files", len(r.Model.Files), fmt.Sprintf("1 to %d", mostFiles))
 	case len(r.Stop) > mostFiles:
 		return bad("stop", len(r.Stop), fmt.Sprintf("at most %d", mostFiles))
 	case r.Settings.Context < 1:
@@ -256,7 +284,7 @@ func settingsOf(o *decoder.Options) Settings {
 }
 
 // options returns what the text was generated with.
-func (r *Receipt) options() decoder.GenerateOptions {
+func (r *Generation) options() decoder.GenerateOptions {
 	o := decoder.GenerateOptions{MaxTokens: r.MaxTokens, Stop: r.Stop, StopText: r.StopText, Sampler: decoder.Sampler(r.Sampler)}
 	if o.Stop == nil {
 		o.Stop = []int32{}
@@ -265,7 +293,7 @@ func (r *Receipt) options() decoder.GenerateOptions {
 }
 
 // chat returns the conversation as package chattemplate has it.
-func (r *Receipt) chat() []chattemplate.Message {
+func (r *Generation) chat() []chattemplate.Message {
 	list := make([]chattemplate.Message, len(r.Messages))
 	for i, m := range r.Messages {
 		list[i] = chattemplate.Message{Role: m.Role, Content: m.Content}

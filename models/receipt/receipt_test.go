@@ -3,10 +3,12 @@ package receipt
 import (
 	"bytes"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -166,6 +168,7 @@ func TestForged(t *testing.T) {
 
 // Receipts of another form are errors, and take no more memory than their bytes.
 func TestHostile(t *testing.T) {
+	of := func(o map[string]any) map[string]any { return o["generation"].(map[string]any) }
 	model, m := tiny(t, kernel.Exec{})
 	good, err := record(t, model, m, decoder.GenerateOptions{MaxTokens: 4}).Bytes()
 	if err != nil {
@@ -194,18 +197,20 @@ func TestHostile(t *testing.T) {
 		"deep":     bytes.Repeat([]byte("["), 1<<20),
 		"version":  change(func(o map[string]any) { o["version"] = 2 }),
 		"field":    change(func(o map[string]any) { o["more"] = 2 }),
-		"prompt":   change(func(o map[string]any) { o["prompt"] = []int{} }),
-		"hashes":   change(func(o map[string]any) { o["hashes"] = []string{} }),
-		"hash":     change(func(o map[string]any) { o["hashes"].([]any)[0] = strings.Repeat("AB", 32) }),
-		"tokens":   change(func(o map[string]any) { o["tokens"], o["hashes"] = []int{}, []string{} }),
-		"id":       change(func(o map[string]any) { o["tokens"].([]any)[0] = 1 << 40 }),
-		"many":     change(func(o map[string]any) { o["prompt"] = make([]int, MostTokens) }),
-		"context":  change(func(o map[string]any) { o["settings"].(map[string]any)["context"] = 1 << 40 }),
-		"less":     change(func(o map[string]any) { o["settings"].(map[string]any)["context"] = 3 }),
-		"cache":    change(func(o map[string]any) { o["settings"].(map[string]any)["cache"] = "f8" }),
-		"sampler":  change(func(o map[string]any) { o["sampler"].(map[string]any)["temperature"] = -1 }),
-		"seed":     change(func(o map[string]any) { o["sampler"].(map[string]any)["seed"] = -1 }),
-		"max":      change(func(o map[string]any) { o["max_tokens"] = -1 }),
+		"prompt":   change(func(o map[string]any) { of(o)["prompt"] = []int{} }),
+		"hashes":   change(func(o map[string]any) { of(o)["hashes"] = []string{} }),
+		"hash":     change(func(o map[string]any) { of(o)["hashes"].([]any)[0] = strings.Repeat("AB", 32) }),
+		"tokens":   change(func(o map[string]any) { of(o)["tokens"], of(o)["hashes"] = []int{}, []string{} }),
+		"id":       change(func(o map[string]any) { of(o)["tokens"].([]any)[0] = 1 << 40 }),
+		"many":     change(func(o map[string]any) { of(o)["prompt"] = make([]int, MostTokens) }),
+		"context":  change(func(o map[string]any) { of(o)["settings"].(map[string]any)["context"] = 1 << 40 }),
+		"less":     change(func(o map[string]any) { of(o)["settings"].(map[string]any)["context"] = 3 }),
+		"cache":    change(func(o map[string]any) { of(o)["settings"].(map[string]any)["cache"] = "f8" }),
+		"sampler":  change(func(o map[string]any) { of(o)["sampler"].(map[string]any)["temperature"] = -1 }),
+		"seed":     change(func(o map[string]any) { of(o)["sampler"].(map[string]any)["seed"] = -1 }),
+		"max":      change(func(o map[string]any) { of(o)["max_tokens"] = -1 }),
+		"none":     change(func(o map[string]any) { delete(o, "generation") }),
+		"two":      change(func(o map[string]any) { o["ranking"] = Ranking{Passages: make([]Reading, 1)} }),
 		"no files": change(func(o map[string]any) { o["model"].(map[string]any)["files"] = []int{} }),
 	} {
 		if _, err := Read(bytes.NewReader(data)); !errors.As(err, new(*FormatError)) {
@@ -221,6 +226,7 @@ func TestSchema(t *testing.T) {
 	if err := r.Sign(ed25519.NewKeyFromSeed(make([]byte, 32))); err != nil {
 		t.Fatal(err)
 	}
+	r.Embeddings, r.Ranking = &Embeddings{}, &Ranking{} // all fields at once
 	data, err := r.Bytes()
 	if err != nil {
 		t.Fatal(err)
@@ -338,7 +344,8 @@ func TestCommitted(t *testing.T) {
 func TestSmolLM2(t *testing.T) {
 	model, m := load(t, testweights.Path(t, testweights.SmolLM2), decoder.Options{})
 	r := record(t, model, m, decoder.GenerateOptions{MaxTokens: 8, Stop: []int32{}, Sampler: sampler})
-	empty := *r
+	empty, of := *r, *r.Generation
+	empty.Generation = &of
 	empty.Tokens, empty.Hashes, empty.Text = nil, nil, ""
 	whole, err := r.Bytes()
 	rest, err2 := empty.Bytes()
@@ -372,6 +379,15 @@ func BenchmarkSmolLM2(b *testing.B) {
 			record(b, model, m, o)
 		}
 	})
+	b.Run("hash", func(b *testing.B) {
+		logits := make([]float32, m.Config().Vocab)
+		for b.Loop() {
+			var c chain
+			for range o.MaxTokens {
+				c.add(logits)
+			}
+		}
+	})
 	b.Run("verify", func(b *testing.B) {
 		for b.Loop() {
 			if err := Verify(b.Context(), model, m, r, Options{}); err != nil {
@@ -379,4 +395,29 @@ func BenchmarkSmolLM2(b *testing.B) {
 			}
 		}
 	})
+}
+
+// Both ways to hash numbers give the hash of their little-endian bytes.
+func TestWriteFloats(t *testing.T) {
+	defer func(was bool) { littleEndian = was }(littleEndian)
+	ways := []bool{false}
+	if littleEndian {
+		ways = append(ways, true)
+	}
+	for _, n := range []int{0, 1, 255, 256, 257, 700} {
+		all, data := make([]float32, n), []byte{}
+		for i := range all {
+			bits := uint32(i)*0x9e3779b9 + 0x7f800001
+			all[i] = math.Float32frombits(bits)
+			data = append(data, byte(bits), byte(bits>>8), byte(bits>>16), byte(bits>>24))
+		}
+		want := sha256.Sum256(data)
+		for _, littleEndian = range ways {
+			h := sha256.New()
+			writeFloats(h, all)
+			if !bytes.Equal(h.Sum(nil), want[:]) {
+				t.Errorf("%d numbers, without a copy %t: another hash", n, littleEndian)
+			}
+		}
+	}
 }

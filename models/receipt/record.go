@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
@@ -35,10 +36,10 @@ func Record(model Model, m *decoder.Model, prompt []int32, o *decoder.GenerateOp
 	}
 	options := m.Options()
 	c := &Recorder{r: Receipt{
-		Version: Version, Contract: kernel.Contract, Model: model, Settings: settingsOf(&options),
-		Sampler: Sampler(o.Sampler), MaxTokens: o.MaxTokens, Stop: slices.Clone(o.Stop), StopText: slices.Clone(o.StopText),
-		Prompt: slices.Clone(prompt), End: decoder.Going.String(),
-	}}
+		Version: Version, Contract: kernel.Contract, Model: model, Generation: &Generation{
+			Settings: settingsOf(&options), Sampler: Sampler(o.Sampler), MaxTokens: o.MaxTokens, Stop: slices.Clone(o.Stop), StopText: slices.Clone(o.StopText),
+			Prompt: slices.Clone(prompt), End: decoder.Going.String(),
+		}}}
 	if o.Stop == nil {
 		c.r.Stop = slices.Clone(m.Stop())
 	}
@@ -72,8 +73,9 @@ func (c *Recorder) Receipt() *Receipt {
 	if n == 0 {
 		return nil
 	}
-	r := c.r
-	r.Tokens, r.Hashes, r.Text = slices.Clone(r.Tokens), slices.Clone(r.Hashes[:n]), c.text.String()
+	r, g := c.r, *c.r.Generation
+	g.Tokens, g.Hashes, g.Text = slices.Clone(g.Tokens), slices.Clone(g.Hashes[:n]), c.text.String()
+	r.Generation = &g
 	return &r
 }
 
@@ -81,7 +83,6 @@ func (c *Recorder) Receipt() *Receipt {
 type chain struct {
 	last Hash
 	hash hash.Hash
-	buf  [1 << 12]byte
 }
 
 // add adds a row and returns the hash of all so far.
@@ -91,13 +92,25 @@ func (c *chain) add(logits []float32) Hash {
 	}
 	c.hash.Reset()
 	c.hash.Write(c.last[:])
-	for part := range slices.Chunk(logits, len(c.buf)/4) {
-		buf := c.buf[:4*len(part)]
+	writeFloats(c.hash, logits)
+	c.hash.Sum(c.last[:0])
+	return c.last
+}
+
+// littleEndian says whether numbers lie in memory as they are hashed.
+var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+
+// writeFloats adds numbers to a hash, in little-endian order.
+func writeFloats(h hash.Hash, all []float32) {
+	if littleEndian && len(all) > 0 {
+		h.Write(unsafe.Slice((*byte)(unsafe.Pointer(&all[0])), 4*len(all)))
+		return
+	}
+	var buf [1 << 10]byte
+	for part := range slices.Chunk(all, len(buf)/4) {
 		for i, x := range part {
 			binary.LittleEndian.PutUint32(buf[4*i:], math.Float32bits(x))
 		}
-		c.hash.Write(buf)
+		h.Write(buf[:4*len(part)])
 	}
-	c.hash.Sum(c.last[:0])
-	return c.last
 }

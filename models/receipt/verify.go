@@ -15,8 +15,8 @@ import (
 
 // A Mismatch is the first part of a receipt that does not hold.
 type Mismatch struct {
-	Field string // contract, model.files, settings, messages, prompt, hashes, tokens, text, end or signature
-	Token int    // the index in Tokens or Prompt, -1 if it is none
+	Field string // contract, model.files, settings, messages, prompt, hashes, tokens, text, end, texts, query, passages or signature
+	Token int    // the index in Tokens, Prompt, Texts or Passages, -1 if it is none
 	Got   string // what the receipt says
 	Want  string // what was computed
 }
@@ -32,8 +32,8 @@ func (e *Mismatch) Error() string {
 
 // Options say how much of a receipt is verified.
 type Options struct {
-	// Spot, if not 0, is the number of tokens that are verified, each with all tokens before it and the
-	// hash before its own. Random chooses them: the maker must not know it before.
+	// Spot, if not 0, is the number of texts, passages, or tokens generated that are verified, each of these
+	// tokens with all before it and the hash before its own. Random chooses them: the maker must not know it before.
 	Spot   int
 	Random *rand.Rand
 }
@@ -67,24 +67,15 @@ func (r *Receipt) CheckModel(model Model) error {
 	return nil
 }
 
-// Verify computes a receipt again. nil says that all of it holds, or with Options.Spot what was chosen. A
+// Verify computes the receipt of a [Generation] again. nil says that all of it holds, or with Options.Spot what was chosen. A
 // [*Mismatch] is the first thing that does not. Other errors say that it could not be verified: those of
 // [decoder.Session.Forward], and ctx.Err(). m has the receipt's [Settings.Options]; model is what it was
 // loaded from, see [Files].
 //
 // A hash tells that logits differ, not by how much.
 func Verify(ctx context.Context, model Model, m *decoder.Model, r *Receipt, o Options) error {
-	if err := r.check(); err != nil {
+	if err := r.begin(model, o, r.Generation != nil, "generation"); err != nil {
 		return err
-	}
-	if err := r.CheckModel(model); err != nil {
-		return err
-	}
-	if err := r.CheckSignature(); err != nil {
-		return err
-	}
-	if o.Spot < 0 || o.Spot > 0 && o.Random == nil {
-		return &FormatError{"Options.Spot", fmt.Sprint(o.Spot), "0 or more, with Random"}
 	}
 	options := m.Options()
 	if s := settingsOf(&options); s != r.Settings {
@@ -96,20 +87,52 @@ func Verify(ctx context.Context, model Model, m *decoder.Model, r *Receipt, o Op
 	if err := r.checkConversation(ctx, m); err != nil {
 		return err
 	}
-	v, err := newVerification(m, r)
+	v, err := newVerification(m, r.Generation)
 	if err != nil {
 		return err
 	}
-	if o.Spot > 0 && o.Spot < len(r.Tokens) {
-		places := o.Random.Perm(len(r.Tokens))[:o.Spot]
-		slices.Sort(places)
+	if places := o.places(len(r.Tokens)); len(places) < len(r.Tokens) {
 		return v.spots(ctx, places)
 	}
 	return v.all(ctx)
 }
 
+// begin checks what all kinds of receipts have, and that this one is of the kind that is wanted.
+func (r *Receipt) begin(model Model, o Options, is bool, want string) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	if !is {
+		return &FormatError{"file", "a receipt of another kind", "one of " + want}
+	}
+	if o.Spot < 0 || o.Spot > 0 && o.Random == nil {
+		return &FormatError{"Options.Spot", fmt.Sprint(o.Spot), "0 or more, with Random"}
+	}
+	if err := r.CheckModel(model); err != nil {
+		return err
+	}
+	return r.CheckSignature()
+}
+
+// places returns which of n things are verified, in ascending order.
+func (o *Options) places(n int) []int {
+	k := n
+	if o.Spot > 0 && o.Spot < n {
+		k = o.Spot
+	}
+	places := make([]int, n)
+	for i := range places {
+		places[i] = i
+	}
+	if k < n {
+		o.Random.Shuffle(n, func(i, j int) { places[i], places[j] = places[j], places[i] })
+		slices.Sort(places[:k])
+	}
+	return places[:k]
+}
+
 // checkIDs reports a token that the model does not have.
-func (r *Receipt) checkIDs(vocab int) error {
+func (r *Generation) checkIDs(vocab int) error {
 	for _, list := range []struct {
 		field string
 		ids   []int32
@@ -124,7 +147,7 @@ func (r *Receipt) checkIDs(vocab int) error {
 }
 
 // checkConversation writes the conversation again.
-func (r *Receipt) checkConversation(ctx context.Context, m *decoder.Model) error {
+func (r *Generation) checkConversation(ctx context.Context, m *decoder.Model) error {
 	if len(r.Messages) == 0 {
 		return nil
 	}
@@ -148,7 +171,7 @@ func (r *Receipt) checkConversation(ctx context.Context, m *decoder.Model) error
 
 // A verification is a call of Verify.
 type verification struct {
-	r      *Receipt
+	r      *Generation
 	m      *decoder.Model
 	s      *decoder.Session
 	text   *decoder.Text
@@ -156,7 +179,7 @@ type verification struct {
 	rows   int     // that are read at once
 }
 
-func newVerification(m *decoder.Model, r *Receipt) (*verification, error) {
+func newVerification(m *decoder.Model, r *Generation) (*verification, error) {
 	v := &verification{r: r, m: m, tokens: slices.Concat(r.Prompt, r.Tokens)}
 	v.rows = min(chunk, max(1, mostLogits/m.Config().Vocab))
 	var err error

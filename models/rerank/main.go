@@ -37,6 +37,8 @@ type config struct {
 	isQuery  bool
 	top      int
 	long     string // cut or error
+	receipt  string // a file to write
+	signer   string // a file: the key that signs receipts
 	passages passage.Options
 	settings embedding.Options
 }
@@ -79,6 +81,8 @@ func parse(args []string, help io.Writer) (*config, error) {
 	c.inputs.Flag(fs, "a passage `text` itself, also of several lines, before those of all files; may be repeated")
 	fs.IntVar(&c.top, "top", 10, "how many passages to write")
 	fs.StringVar(&c.long, "long", "cut", "`what` is done with a passage that the model does not see whole: cut or error")
+	fs.StringVar(&c.receipt, "receipt", "", "`file` to write receipts of all scores to, which go run ./models/verify checks")
+	fs.StringVar(&c.signer, "receipt-key", "", "`file` of a private key of Ed25519 in PEM that signs receipts")
 	unit := fs.String("unit", "line", "`what` a passage of a file is: line, paragraph or window")
 	command.ExecFlags(fs, &c.settings.Exec)
 	if err := command.Parse(fs, args, help); err != nil {
@@ -101,6 +105,8 @@ func (c *config) check() error {
 		return command.Usage(errors.New("-query is missing: want the text that passages answer"))
 	case c.long != "cut" && c.long != "error":
 		return command.Usage(fmt.Errorf("-long is %q, want cut or error", c.long))
+	case c.receipt == "" && c.signer != "":
+		return command.Usage(errors.New("-receipt-key signs the receipts of -receipt, which is missing"))
 	case c.top < 1:
 		return command.Usage(fmt.Errorf("-top is %d, want 1 or more", c.top))
 	}
@@ -117,6 +123,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 		return err
 	}
 	if err := c.inputs.Check(report); err != nil {
+		return err
+	}
+	if err := c.inputs.CheckOutput("-receipt", c.receipt); err != nil {
 		return err
 	}
 	if slices.Contains(c.inputs.Files, "-") && terminal.Is(stdin) {
@@ -142,5 +151,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 		return err
 	}
 	fmt.Fprintf(report, "%d passages in %.3g s\n", len(all), time.Since(begin).Seconds())
+	if err := c.record(ctx, r, all); err != nil {
+		return err
+	}
 	return write(out, best(all, c.top))
 }

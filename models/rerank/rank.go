@@ -10,7 +10,10 @@ import (
 	"io"
 	"slices"
 
+	"github.com/attn-go/attn/models"
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/receipt"
 )
 
 // score sets the scores of all passages, which it computes in one call.
@@ -31,6 +34,39 @@ func (c *config) score(ctx context.Context, r *encoder.Reranker, all []result, r
 	}
 	return err
 }
+
+// record writes the receipts of all scores to the file of -receipt, some passages in each.
+func (c *config) record(ctx context.Context, r *encoder.Reranker, all []result) (err error) {
+	if c.receipt == "" {
+		return nil
+	}
+	d, err := models.Look(c.model)
+	if err != nil {
+		return err
+	}
+	w, err := receipt.Create(c.receipt, c.signer, c.model, d.Path, d.Architecture)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	for part := range slices.Chunk(all, receiptPassages) {
+		texts, scores := make([]string, len(part)), make([]float32, len(part))
+		for i, p := range part {
+			texts[i], scores[i] = p.Text, p.Score
+		}
+		one, err := receipt.RecordRanking(ctx, w.Model(), embedding.LoadOptions{}, r, c.query, texts, scores)
+		if err != nil {
+			return err
+		}
+		if err := w.Write(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receiptPassages is the most passages of a receipt: they have fewer tokens than receipt.MostTokens.
+const receiptPassages = 128
 
 // measure counts the tokens of all passages, and warns of those that the model does not see whole or refuses them.
 func (c *config) measure(r *encoder.Reranker, all []result, report io.Writer) error {

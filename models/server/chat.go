@@ -78,7 +78,7 @@ func (x *exchange) chat() error {
 	if err != nil {
 		return err
 	}
-	g := &generation{exchange: x, h: h, prompts: [][]int32{prompt}, n: n, o: o, stream: q.Stream, usage: q.StreamOptions != nil && q.StreamOptions.IncludeUsage, form: chatForm{}}
+	g := &generation{exchange: x, h: h, prompts: [][]int32{prompt}, n: n, o: o, stream: q.Stream, receipt: q.Receipt, usage: q.StreamOptions != nil && q.StreamOptions.IncludeUsage, form: chatForm{}}
 	return g.answerAll()
 }
 

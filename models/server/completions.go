@@ -43,7 +43,7 @@ func (x *exchange) completions() error {
 	if q.BestOf != nil && *q.BestOf != n {
 		return badParam("best_of", "best_of: got %d, want n: choosing among more is not supported", *q.BestOf)
 	}
-	g := &generation{exchange: x, h: h, prompts: prompts, n: n, o: o, stream: q.Stream, usage: q.StreamOptions != nil && q.StreamOptions.IncludeUsage, form: completionForm{}}
+	g := &generation{exchange: x, h: h, prompts: prompts, n: n, o: o, stream: q.Stream, receipt: q.Receipt, usage: q.StreamOptions != nil && q.StreamOptions.IncludeUsage, form: completionForm{}}
 	return g.answerAll()
 }
 

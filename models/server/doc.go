@@ -18,6 +18,10 @@
 // system_fingerprint is a hash of what the bytes depend on: the numeric contract, the files of the
 // model, the settings that change results, and the version of this package's answers.
 //
+// With "receipt": true an answer of a language model has "receipts", of package receipt, one for each choice:
+// whoever has the model can check it. Streams, answers with a response_format, and models of [NewModel]
+// have none.
+//
 // # Paths
 //
 //	GET  /                                        a page: chats, semantic search, the models

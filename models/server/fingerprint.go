@@ -5,14 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path"
-	"path/filepath"
-	"slices"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/receipt"
 )
 
 // answers is the version of what the bytes of answers depend on beside the contract, the model and the
@@ -20,46 +15,16 @@ import (
 // every change of them.
 const answers = 1
 
-// kinds are the ends of the names of files that results may depend on.
-var kinds = []string{".gguf", ".jinja", ".json", ".model", ".safetensors", ".txt"}
-
-// digestOf returns a SHA-256 of a file, or of those files in a folder that results may depend on.
-func digestOf(name string) (string, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return "", fmt.Errorf("server: %w", err)
-	}
+// digestOf returns a SHA-256 of the files of a model.
+func digestOf(files []receipt.File) string {
 	h := sha256.New()
-	if !info.IsDir() {
-		err = addFile(h, os.DirFS(filepath.Dir(name)), filepath.Base(name), "")
-	} else {
-		dir := os.DirFS(name)
-		err = fs.WalkDir(dir, ".", func(file string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !slices.Contains(kinds, path.Ext(file)) {
-				return err
-			}
-			return addFile(h, dir, file, file)
-		})
+	for _, f := range files {
+		if len(files) == 1 {
+			f.Name = "" // a model of one file may have another name
+		}
+		fmt.Fprintf(h, "%s %v\n", f.Name, f.SHA256)
 	}
-	if err != nil {
-		return "", fmt.Errorf("server: %w", err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// addFile adds the digest of a file to h, with a name.
-func addFile(h io.Writer, dir fs.FS, file, name string) error {
-	f, err := dir.Open(file)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(h, "%s %x\n", name, sum.Sum(nil))
-	return err
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // fingerprint returns the hash of all that the answers of a model depend on.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/receipt"
 )
 
 // A generation is a request for texts, and how its answer is written.
@@ -17,10 +18,12 @@ type generation struct {
 	n       int // choices of each prompt
 	o       decoder.GenerateOptions
 	stream  bool
+	receipt bool // with each choice
 	usage   bool // at the end of a stream
 	form    form
 
 	answers []*answer
+	records []*receipt.Recorder // of the answers, if there are receipts
 	begin   time.Time
 	created int64
 	answer  string // its id
@@ -67,6 +70,8 @@ type completion struct {
 	Fingerprint string          `json:"system_fingerprint"`
 	Choices     []any           `json:"choices"`
 	Usage       json.RawMessage `json:"usage,omitempty"`
+
+	Receipts []*receipt.Receipt `json:"receipts,omitempty"` // of the choices
 }
 
 // answerAll lets all texts begin and writes them.
@@ -82,7 +87,15 @@ func (g *generation) answerAll() error {
 		for i := range g.n {
 			o := g.o
 			o.Sampler.Seed += uint64(i)
-			a, err := g.h.start(ctx, g.key, prompt, o)
+			var r *receipt.Recorder
+			if g.receipt {
+				var err error
+				if r, err = g.h.record(prompt, &o); err != nil {
+					return err
+				}
+				g.records = append(g.records, r)
+			}
+			a, err := g.h.start(ctx, g.key, prompt, o, r)
 			if err != nil {
 				return err
 			}
@@ -132,6 +145,9 @@ func (g *generation) writeWhole(ctx context.Context) error {
 		all.text = text.String()
 		g.addLogprobs(&all)
 		body.Choices = append(body.Choices, g.form.whole(&all))
+	}
+	for _, r := range g.records { // which end with the last token of a choice, and that was read
+		body.Receipts = append(body.Receipts, r.Receipt())
 	}
 	body.Usage = g.usageNow()
 	return g.reply(body)

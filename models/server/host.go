@@ -7,6 +7,7 @@ import (
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/server/internal/batch"
 )
 
@@ -143,8 +144,23 @@ func (s *chatSession) Forward(ctx context.Context, steps []batch.Step) ([][]floa
 	return s.Session.Forward(ctx, s.steps...)
 }
 
-// start lets a text wait for its turn.
-func (h *host) start(ctx context.Context, key string, prompt []int32, o decoder.GenerateOptions) (*answer, error) {
+// record lets o and the recorder it returns make the receipt of a text.
+func (h *host) record(prompt []int32, o *decoder.GenerateOptions) (*receipt.Recorder, error) {
+	switch {
+	case h.files == nil:
+		return nil, badParam("receipt", "receipt: got true, but the files of %q are not known", h.name)
+	case o.Grammar != nil:
+		return nil, badParam("receipt", "receipt: got true with response_format, want it without: a receipt has no place for a grammar")
+	}
+	r, err := receipt.Record(receipt.Model{Name: h.name, Architecture: h.architecture, Files: h.files}, h.generate, prompt, o)
+	if err == nil {
+		o.Logits = func(_ int, logits []float32) { r.Logits(logits) }
+	}
+	return r, err
+}
+
+// start lets a text wait for its turn. r, if not nil, records it.
+func (h *host) start(ctx context.Context, key string, prompt []int32, o decoder.GenerateOptions, r *receipt.Recorder) (*answer, error) {
 	c, err := h.generate.Continue(o)
 	if err != nil {
 		return nil, err
@@ -156,6 +172,9 @@ func (h *host) start(ctx context.Context, key string, prompt []int32, o decoder.
 			t, err := c.Next(tokens, logits)
 			if err != nil {
 				return 0, false, err
+			}
+			if r != nil {
+				r.Add(t)
 			}
 			a.add(t)
 			return t.ID, t.End != decoder.Going, nil

@@ -9,13 +9,15 @@ import (
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
 // A Model is a model that a [Server] serves, by a name. See [models.Model] for the kinds.
 type Model struct {
 	name         string
-	digest       string // of its files
+	digest       string         // of its files
+	files        []receipt.File // for receipts, nil if they are not known
 	architecture string
 	generate     *decoder.Model
 	embed        *embedding.Embedder
@@ -50,17 +52,19 @@ func Load(model string, o LoadOptions) (*Model, error) {
 	if o.Name == "" {
 		o.Name = strings.TrimSuffix(filepath.Base(filepath.Clean(model)), ".gguf")
 	}
-	digest, err := digestOf(opened.Path)
+	files, err := receipt.Digests(opened.Path)
+	digest := digestOf(files)
 	if o.Int8 {
 		digest += " int8"
 	}
 	m := NewModel(o.Name, opened, digest)
+	m.files = files
 	m.exec(o.Exec)
 	return m, err
 }
 
 // NewModel returns a model that is open. digest stands for its files, and for options that change its
-// results, in the fingerprint.
+// results, in the fingerprint. Answers of it have no receipts.
 func NewModel(name string, m *models.Model, digest string) *Model {
 	return &Model{name: name, digest: digest, architecture: m.Architecture, generate: m.Generator, embed: m.Embedder, rerank: m.Reranker}
 }

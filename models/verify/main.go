@@ -25,6 +25,8 @@ import (
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/receipt"
 )
 
@@ -50,14 +52,15 @@ type config struct {
 	exec   kernel.Exec
 	files  []string
 
-	loaded *decoder.Model
+	loaded any           // *decoder.Model, *embedding.Embedder or *encoder.Reranker
 	of     receipt.Model // the loaded one
+	as     receipt.EmbeddingSettings
 }
 
 const usage = `usage: verify [flags] FILE...
 
-A FILE has receipts, one a line, as chat -receipt writes them. verify computes each answer again and says
-that it holds, or what does not. The status is 0 if all hold, 3 if one does not, 2 after a wrong command
+A FILE has receipts, one a line, as -receipt of chat, embed and rerank writes them. verify computes each again
+and says that it holds, or what does not. The status is 0 if all hold, 3 if one does not, 2 after a wrong command
 line, and 1 if one could not be verified.
 
 `
@@ -70,7 +73,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 		fs.PrintDefaults()
 	}
 	fs.StringVar(&c.model, "model", "", "`path` of the model: a GGUF file or a folder (default the name that the receipt has)")
-	fs.IntVar(&c.spot, "spot", 0, "verify so many tokens of each answer, chosen at random; 0 means all")
+	fs.IntVar(&c.spot, "spot", 0, "verify so many tokens, texts or passages of each receipt, chosen at random; 0 means all")
 	fs.BoolVar(&c.rehash, "rehash", false, "compute the SHA-256 of the model's files, also where it is kept")
 	key := fs.String("key", "", "`file` of a public key of Ed25519 in PEM: receipts must be signed by it")
 	command.ExecFlags(fs, &c.exec)
@@ -132,11 +135,12 @@ func (c *config) file(ctx context.Context, name string, out io.Writer) (first er
 	}
 	for i, r := range all {
 		err := c.verify(ctx, r)
+		n, what := parts(r)
 		switch {
-		case err == nil && c.spot > 0 && c.spot < len(r.Tokens):
-			fmt.Fprintf(out, "%s:%d: %d of %d tokens hold\n", name, i+1, c.spot, len(r.Tokens))
+		case err == nil && c.spot > 0 && c.spot < n:
+			fmt.Fprintf(out, "%s:%d: %d of %d %s hold\n", name, i+1, c.spot, n, what)
 		case err == nil:
-			fmt.Fprintf(out, "%s:%d: all %d tokens hold\n", name, i+1, len(r.Tokens))
+			fmt.Fprintf(out, "%s:%d: all %d %s hold\n", name, i+1, n, what)
 		case errors.As(err, new(*receipt.Mismatch)):
 			fmt.Fprintf(out, "%s:%d: does not hold: %v\n", name, i+1, err)
 		default:
@@ -147,6 +151,17 @@ func (c *config) file(ctx context.Context, name string, out io.Writer) (first er
 		}
 	}
 	return first
+}
+
+// parts returns how many things a receipt has, and what they are.
+func parts(r *receipt.Receipt) (n int, what string) {
+	switch {
+	case r.Embeddings != nil:
+		return len(r.Embeddings.Texts), "texts"
+	case r.Ranking != nil:
+		return len(r.Ranking.Passages), "passages"
+	}
+	return len(r.Tokens), "tokens"
 }
 
 // verify verifies a receipt. What costs little comes first, so that no model is loaded in vain.
@@ -161,7 +176,15 @@ func (c *config) verify(ctx context.Context, r *receipt.Receipt) error {
 	}
 	var seed [32]byte
 	crand.Read(seed[:]) // never fails
-	return receipt.Verify(ctx, c.of, c.loaded, r, receipt.Options{Spot: c.spot, Random: rand.New(rand.NewChaCha8(seed))})
+	o := receipt.Options{Spot: c.spot, Random: rand.New(rand.NewChaCha8(seed))}
+	switch m := c.loaded.(type) {
+	case *embedding.Embedder:
+		return receipt.VerifyEmbeddings(ctx, c.of, m, r, o)
+	case *encoder.Reranker:
+		return receipt.VerifyRanking(ctx, c.of, m, r, o)
+	default:
+		return receipt.Verify(ctx, c.of, m.(*decoder.Model), r, o)
+	}
 }
 
 // load loads the model of a receipt, unless it is loaded.
@@ -184,16 +207,56 @@ func (c *config) load(r *receipt.Receipt) error {
 	if err := r.CheckModel(of); err != nil {
 		return err
 	}
-	o, err := r.Settings.Options()
-	if err != nil {
-		return err
+	if c.loaded, err = c.open(d.Path, name, r); err == nil {
+		c.of = of
 	}
-	o.Exec = c.exec
-	if c.loaded != nil && c.of.Name == name {
-		c.loaded, err = c.loaded.With(o)
-	} else {
-		c.loaded, err = models.OpenGenerator(d.Path, o)
-	}
-	c.of = of
 	return err
+}
+
+// open returns the model for a receipt: the loaded one if it is that, with the receipt's settings.
+func (c *config) open(path, name string, r *receipt.Receipt) (any, error) {
+	same := c.of.Name == name
+	if r.Generation != nil {
+		o, err := r.Settings.Options()
+		if err != nil {
+			return nil, err
+		}
+		o.Exec = c.exec
+		if m, ok := c.loaded.(*decoder.Model); ok && same {
+			return m.With(o)
+		}
+		return models.OpenGenerator(path, o)
+	}
+	var settings receipt.EmbeddingSettings
+	if r.Embeddings != nil {
+		settings = r.Embeddings.Settings
+		settings.Prompt, settings.Dimensions = "", 0 // which receipt.VerifyEmbeddings sets
+	} else {
+		settings.Int8 = r.Ranking.Int8
+	}
+	same = same && settings == c.as
+	c.as = settings
+	as := settings.LoadOptions()
+	switch m := c.loaded.(type) {
+	case *embedding.Embedder:
+		if same && r.Embeddings != nil {
+			return m, nil
+		}
+	case *encoder.Reranker:
+		if same && r.Ranking != nil {
+			return m, nil
+		}
+	}
+	if r.Ranking != nil {
+		k, err := models.OpenReranker(path, as)
+		if err != nil {
+			return nil, err
+		}
+		return k.With(embedding.Options{Exec: c.exec}), nil
+	}
+	e, err := models.OpenEmbedder(path, as)
+	if err != nil {
+		return nil, err
+	}
+	return e.With(embedding.Options{Exec: c.exec}), nil
 }
