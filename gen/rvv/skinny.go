@@ -29,9 +29,10 @@ type qkEmitter struct {
 //
 //	for each column x:  b = K[..][x];  for each query i:  f = q[x][i];  acc[i] = fma(f, b, acc[i])
 //
-// b is a load with the stride of K. llvm-mca predicts for SiFive's P670 that 4 keys and 8 columns with 2
-// queries take 48 cycles if 8 columns are loaded at once (vlsseg8e32.v), and that 8 keys and one column with one
-// query take 6.
+// b is a load with the stride of K. llvm-mca predicts for SiFive's P670, with registers of 128 bits, that
+// a column of 8 keys takes 6 cycles with 1 to 4 queries, the latency of an FMA. To load 8 columns of 4 keys at
+// once (vlsseg8e32.v) takes 44 alone.
+//
 // Then the queries' scores lie in columns of s. A second loop goes through the rows, with queries in
 // the lanes: it fills the idle lanes and raises the maxima.
 func (g *gen) SkinnyQK() {
@@ -185,7 +186,8 @@ func (g *gen) fps(n int) []riscv.FP {
 
 // valueGroups are the sizes of groups of columns for 1, 2, ... queries: as large as there are registers
 // for, so that there are as many chains of FMAs as possible, and a load of V and the numbers for it are
-// for as many columns.
+// for as many columns. llvm-mca predicts for the P670 2 FMAs of a register a cycle, its peak, but with 2 and
+// with 3 queries 1.3 and 2.0.
 var valueGroups = []int{8, 4, 4, 4, 4, 4, 2, 2}
 
 // A pvEmitter has the registers of SkinnyPV.

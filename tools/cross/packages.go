@@ -218,8 +218,8 @@ func (pkg *testedPackage) flags() []string {
 
 // tests returns the packages to test on this platform.
 func (p *platform) tests(all []testedPackage) []testedPackage {
-	if p.bochs {
-		return bochsTests
+	if p.list != nil {
+		return p.list
 	}
 	tests := slices.DeleteFunc(slices.Clone(all), func(pkg testedPackage) bool {
 		return !pkg.runsOn(p)
