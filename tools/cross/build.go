@@ -68,7 +68,8 @@ func (b *builder) get(name string, build func(dir string) error) (string, error)
 }
 
 // binaries returns the folder of the platform's test binaries. Platforms whose builds need
-// the same environment share them, but those with a list of their own have its packages alone. They have no symbols, which keeps them small.
+// the same environment share them, but those with a list of their own have its packages alone. They have
+// no symbols, which keeps them small.
 func (b *builder) binaries(ctx context.Context, p *platform) (string, error) {
 	name := strings.Join(p.env(), ",")
 	if p.list != nil {
