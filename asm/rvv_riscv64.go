@@ -104,6 +104,16 @@ func softmaxRVV(s []float32, ld int, n int, max []float32, sum []float32)
 //go:noescape
 func mergeStatsRVV(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 
+// skinnyQKRVV is SkinnyKernels.QK, see package ukernel.
+//
+//go:noescape
+func skinnyQKRVV(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+
+// skinnyPVRVV is SkinnyKernels.PV, see package ukernel.
+//
+//go:noescape
+func skinnyPVRVV(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+
 // vectorLanesRVV is Machine.VectorLanes, see package ukernel.
 //
 //go:noescape

@@ -47,7 +47,12 @@ var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 var Gradients = []ukernel.Layer[ukernel.Gradients]{}
 
 // Skinny are the layers of ukernel.SkinnyKernels.
-var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{}
+var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
+	{ISA: "rvv", Kernels: ukernel.SkinnyKernels{
+		QK: skinnyQKRVV,
+		PV: skinnyPVRVV,
+	}},
+}
 
 // Convert are the layers of ukernel.Converters.
 var Convert = []ukernel.Layer[ukernel.Converters]{}

@@ -45,6 +45,7 @@ loops() {
 	local factor=1 attributes=
 	[ "$1" = riscv64 ] && attributes=--mattr=+v,+c,+f,+d
 	[[ $2 != product[124]RVV ]] || factor=${2:7:1} # an instruction is for so many registers
+	[[ $2 != skinny*RVV ]] || factor=2
 	$objdump -d $attributes --no-show-raw-insn --disassemble-symbols="github.com/attn-go/attn/asm.$2.abi0" "$work/$1" |
 		awk -v out="$work/$2." -v loops=$loops -v factor=$factor -v attributes="$attributes" '
 		/^ *[0-9a-f]+:/ {
@@ -163,6 +164,6 @@ tier AVX2 amd64 x86_64 3 haswell skylake-avx512 alderlake sapphirerapids znver4
 tier AVX512 amd64 x86_64 4 skylake-avx512 sapphirerapids znver4
 tier NEON arm64 aarch64 3 neoverse-n1 neoverse-v1 neoverse-v2
 limit=2 # FMAs of a register a cycle, which the model of the P670 has two units for
-for name in product1RVV product2RVV product4RVV; do
+for name in product1RVV product2RVV product4RVV skinnyQKRVV skinnyPVRVV; do
 	row riscv64 riscv64 sifive-p670 $name $limit
 done

@@ -121,6 +121,10 @@ func (f *Func) SetLanes(avl GP, size int, got GP) {
 	f.size = size
 }
 
+// ForgetLanes allows no instruction of vectors before the next SetLanes. Ways to a label may then have come
+// from different vector types.
+func (f *Func) ForgetLanes() { f.size = 0 }
+
 // Jump emits a branch to a label: JMP, or BEQ, BNE, BLT, BGE with two registers (BLT if the first is less
 // than the second), or BEQZ, BNEZ.
 func (f *Func) Jump(name, label string, regs ...GP) {

@@ -56,6 +56,12 @@ func TestLintCatches(t *testing.T) {
 			f.Label("end")
 			f.Ret()
 		}},
+		{"no vector type after ForgetLanes", "no vector type is in force", func(f *Func) {
+			f.SetLanes(Zero, 1, f.GP())
+			f.ForgetLanes()
+			f.Op("VMVVI", 0, f.Vec(1))
+			f.Ret()
+		}},
 		{"a label that is not there", "no label end", func(f *Func) { f.Jump("JMP", "end") }},
 		{"a label without a jump", "label end has no jump to it", func(f *Func) { f.Label("end"); f.Ret() }},
 		{"a label twice", "label end is set twice", func(f *Func) { f.Label("end"); f.Label("end"); f.Jump("JMP", "end") }},

@@ -26,7 +26,7 @@ func TestEncodings(t *testing.T) {
 			source, want = append(source, "\t"+text), append(want, manual)
 		}
 	}
-	for _, size := range []int{1, 2, 4} {
+	for _, size := range []int{1, 2, 4, 8} {
 		source = append(source, fmt.Sprintf("\tVSETVLI X10, E32, M%d, TA, MA, X11", size))
 		want = append(want, fmt.Sprintf("vsetvli a1,a0,e32,m%d,ta,ma", size))
 	}

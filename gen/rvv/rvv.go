@@ -34,6 +34,8 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 	}
 	g.Softmax()
 	g.MergeStats()
+	g.SkinnyQK()
+	g.SkinnyPV()
 	g.VectorLanes()
 	asm, stubs, err := g.file.Build()
 	if err != nil {

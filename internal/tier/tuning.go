@@ -172,7 +172,7 @@ func (t *Tier) override(x Tuning, changes string) (Tuning, error) {
 func tuned(tiers []Tier, cpu, changes string) []Tier {
 	for i := range tiers {
 		t := &tiers[i]
-		t.chooseWidest()
+		t.fitWidths()
 		err := t.Tune(entryFor(t.Name, cpu).Tuning)
 		if err == nil && changes != "" {
 			var x Tuning

@@ -66,8 +66,8 @@ var Tunings = []TuningEntry{
 	{Apple, "neon", "those of Neoverse V2, as Apple's cores start 4 FMAs of 128 bits a cycle, too; not measured",
 		Tuning{MainLanes: 12, SkinnyRows: 8, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 1 << 20, WeightSteps: 128, QuantizedRows: 1, WidenRows: 2}},
 
-	{AnyCPU, "rvv", "not measured. tools/mca.sh predicts that tiles of two and of four registers run at the peak of SiFive's P670. The skinny kernels run in Go",
-		Tuning{SkinnyRows: 1, PrefetchBytes: 8 << 10, ThreadFMAs: 1 << 18, WeightSteps: 128, QuantizedRows: 1}},
+	{AnyCPU, "rvv", "not measured. tools/mca.sh predicts that tiles of two and of four registers run at the peak of SiFive's P670, and that up to as many rows as a register has lanes the skinny kernels take less time than a tile of them: a number of K and one of V take 1.0 cycle with 1 row and 1.25 with 4 in registers of 128 bits, in a tile 1.7; with 5 rows 2.1, in a tile 2.0",
+		Tuning{PrefetchBytes: 8 << 10, ThreadFMAs: 1 << 18, WeightSteps: 128, QuantizedRows: 1}},
 }
 
 // entryOf returns the entry of a tier with a CPU's name, nil if there is none.
@@ -88,12 +88,12 @@ func entryFor(tier, cpu string) *TuningEntry {
 	return entryOf(tier, AnyCPU)
 }
 
-// chooseWidest completes the entries of t without MainLanes, which are for a tier whose widths depend on
-// the CPU: its widest tile is the fastest.
-func (t *Tier) chooseWidest() {
+// fitWidths completes the entries of t without MainLanes, which are for a tier whose widths depend on
+// the CPU: its widest tile is the fastest, and the skinny kernels are faster than the narrowest.
+func (t *Tier) fitWidths() {
 	for i := range Tunings {
 		if e := &Tunings[i]; e.Tier == t.Name && e.MainLanes == 0 {
-			e.MainLanes = t.Widest()
+			e.MainLanes, e.SkinnyRows = t.Widest(), t.Widths[0]
 		}
 	}
 }

@@ -68,9 +68,14 @@ func (b *builder) get(name string, build func(dir string) error) (string, error)
 }
 
 // binaries returns the folder of the platform's test binaries. Platforms whose builds need
-// the same environment share them. They have no symbols, which keeps them small.
+// the same environment share them, but those with a list of their own have its packages alone. They have
+// no symbols, which keeps them small.
 func (b *builder) binaries(ctx context.Context, p *platform) (string, error) {
-	return b.get(strings.Join(p.env(), ","), func(dir string) error {
+	name := strings.Join(p.env(), ",")
+	if p.list != nil {
+		name += ",list"
+	}
+	return b.get(name, func(dir string) error {
 		// Without what debuggers need, the build takes a fifth less time.
 		args := []string{"test", "-c", "-gcflags=all=-dwarf=false", "-ldflags=-s -w", "-o", dir + "/"}
 		for _, pkg := range p.tests(b.packages) {

@@ -38,8 +38,8 @@ func (p *platform) leftOut(packages []testedPackage) (text string) {
 			text += fmt.Sprintf("  %s: %s\n", path, what)
 		}
 	}
-	if p.bochs {
-		for _, pkg := range bochsTests {
+	if p.list != nil {
+		for _, pkg := range p.list {
 			line(pkg.path, "all but "+pkg.run)
 			line(pkg.path, pkg.skip)
 		}

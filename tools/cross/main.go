@@ -15,6 +15,8 @@
 //     package fallback, as they would compare it with itself.
 //   - The machine with AVX-512 runs the list of bochsTests: all kernels over all remainders, and
 //     the golden tests.
+//   - RISC-V with vectors runs the list of vectorTests: the kernels of its tier that are in assembly over all
+//     remainders, and the golden tests.
 //
 // The output lists what was left out where.
 //

@@ -12,8 +12,10 @@ type platform struct {
 	cpu   string // the model, by the emulator's name
 	qemu  string // the emulator's name, without qemu- and -static; "": none
 	model string // what qemu takes for the model, if it is not the name
-	bochs bool   // whether the emulator is Bochs, and the tests are those of bochsTests
+	bochs bool   // whether the emulator is Bochs
 	vars  string // more environment variables for the build, such as GOARM=7
+
+	list []testedPackage // the tests; nil: those of all packages
 
 	// skip matches tests that fail by a fault of the emulator.
 	skip string
@@ -40,7 +42,7 @@ type platform struct {
 // VMASKMOVPS accesses only the lanes whose mask is set. Qemu 7.2 accesses all of the
 // vector, which tests between guard pages notice. CPUs do not: make test shows that on those with AVX2.
 var platforms = []platform{
-	{arch: "amd64", cpu: "corei7_skylake_x", bochs: true, vars: "GOAMD64=v3", took: 530, bits: 64, tiers: "avx512 avx2 generic", fused: true},
+	{arch: "amd64", cpu: "corei7_skylake_x", bochs: true, list: bochsTests, vars: "GOAMD64=v3", took: 530, bits: 64, tiers: "avx512 avx2 generic", fused: true},
 	{arch: "amd64", cpu: "Haswell", qemu: "x86_64", skip: "TestGuard/kernel=(Skinny.HeadValues|Norms|Elementwise.Ad|Activations.GRU)|TestGuardAdditiveBackward$|TestBackwardGuard$", brief: true, took: 130, bits: 64, tiers: "avx2 generic"},
 	{arch: "amd64", cpu: "Nehalem", qemu: "x86_64", brief: true, took: 50, bits: 64, tiers: "generic"},
 	{arch: "arm64", cpu: "cortex-a57", qemu: "aarch64", took: 165, bits: 64, tiers: "neon generic", fused: true},
@@ -48,9 +50,9 @@ var platforms = []platform{
 	{arch: "arm", cpu: "cortex-a15", qemu: "arm", vars: "GOARM=7", brief: true, took: 60, bits: 32, tiers: "generic"},
 	{arch: "386", cpu: "native", took: 30, bits: 32, tiers: "generic"},
 	{arch: "riscv64", cpu: "rv64", qemu: "riscv64", brief: true, took: 45, bits: 64, tiers: "generic", fused: true},
-	{arch: "riscv64", cpu: "rv64-v128", model: vectors + "128", qemu: "riscv64", brief: true, took: 290, bits: 64, tiers: "rvv generic", fused: true},
-	{arch: "riscv64", cpu: "rv64-v256", model: vectors + "256", qemu: "riscv64", brief: true, took: 290, bits: 64, tiers: "rvv generic", fused: true},
-	{arch: "riscv64", cpu: "rv64-v1024", model: vectors + "1024", qemu: "riscv64", brief: true, took: 290, bits: 64, tiers: "rvv generic", fused: true},
+	{arch: "riscv64", cpu: "rv64-v128", model: vectors + "128", qemu: "riscv64", list: vectorTests, took: 60, bits: 64, tiers: "rvv generic", fused: true},
+	{arch: "riscv64", cpu: "rv64-v256", model: vectors + "256", qemu: "riscv64", list: vectorTests, took: 60, bits: 64, tiers: "rvv generic", fused: true},
+	{arch: "riscv64", cpu: "rv64-v1024", model: vectors + "1024", qemu: "riscv64", list: vectorTests, took: 60, bits: 64, tiers: "rvv generic", fused: true},
 	{arch: "s390x", cpu: "max", qemu: "s390x", took: 110, bits: 64, big: true, tiers: "generic", fused: true},
 	{arch: "ppc64le", cpu: "power8", qemu: "ppc64le", brief: true, took: 60, bits: 64, tiers: "generic", fused: true},
 	{arch: "ppc64", cpu: "power8", qemu: "ppc64", brief: true, took: 60, bits: 64, big: true, tiers: "generic", fused: true},

@@ -1,0 +1,278 @@
+package rvv
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/gen/riscv"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// The kernels for few query rows have keys, or columns of V, in the lanes, as many as the CPU has in a
+// group. A row of K or V may end anywhere, as the last lanes are fewer. Numbers of q̂ and of the weights
+// come from floating-point registers, as in gemm.go. Rows are not prefetched: RVA22 and older CPUs have no
+// instruction for it.
+
+// keyGroup is the size of a group of keys: one for a column of K, and two for each query.
+const keyGroup = 2
+
+// A qkEmitter has the registers of SkinnyQK.
+type qkEmitter struct {
+	*gen
+	k, ld, left, got riscv.GP // of the tile: its keys in memory, their stride in bytes, keys from it on, its own
+	s, q, w, n       riscv.GP // scores of the tile; q̂; bytes of a row of either; queries
+	kx, qx, column   riscv.GP // at the current step; columns after the segment
+	sg, qg, queries  riscv.GP // from the group of queries on
+	steps, adds, x   riscv.GP
+}
+
+// SkinnyQK takes as many keys as a group has lanes, and up to 4 queries at a time:
+//
+//	for each column x:  b = K[..][x];  for each query i:  f = q[x][i];  acc[i] = fma(f, b, acc[i])
+//
+// b is a load with the stride of K. llvm-mca predicts for SiFive's P670, with registers of 128 bits, that
+// a column of 8 keys takes 6 cycles with 1 to 4 queries, the latency of an FMA. To load 8 columns of 4 keys at
+// once (vlsseg8e32.v) takes 44 alone.
+//
+// Then the queries' scores lie in columns of s. A second loop goes through the rows, with queries in
+// the lanes: it fills the idle lanes and raises the maxima.
+func (g *gen) SkinnyQK() {
+	g.kernel(spec.SkinnyQK(spec.Float32))
+	f := &qkEmitter{gen: g, k: g.Load(g.Base("k")), ld: g.stride("ldk"), left: g.Load(g.Param("m")), got: g.GP(),
+		s: g.Load(g.Base("s")), q: g.Load(g.Base("q")), w: g.Load(g.Len("max")), n: g.Load(g.Param("n")),
+		kx: g.GP(), qx: g.GP(), column: g.GP(), sg: g.GP(), qg: g.GP(), queries: g.GP(), steps: g.GP(), adds: g.GP(), x: g.GP()}
+	g.Op("SLLI", 2, f.w, f.w)
+
+	g.Label("tile")
+	g.SetLanes(f.left, keyGroup, f.got)
+	g.Op("MOV", f.s, f.sg)
+	g.Op("MOV", f.q, f.qg)
+	g.Op("MOV", f.n, f.queries)
+	g.Label("group")
+	const most = 4
+	for size := most; size > 1; size-- {
+		g.Op("MOV", size, f.x)
+		g.Jump("BGE", fmt.Sprintf("queries%d", size), f.queries, f.x)
+	}
+	g.Jump("BEQZ", "rows", f.queries)
+	for size := 1; size <= most; size++ {
+		g.Scope(func() { f.group(size) })
+	}
+
+	g.Label("rows")
+	f.rows()
+	g.Op("SUB", f.got, f.left, f.left)
+	g.Op("MUL", f.got, f.ld, f.x)
+	g.add(f.x, f.k)
+	g.Op("MUL", f.got, f.w, f.x)
+	g.add(f.x, f.s)
+	g.ForgetLanes()
+	g.Jump("BNEZ", "tile", f.left)
+	g.Ret()
+}
+
+// group emits the scores of some queries with the keys of the tile.
+func (f *qkEmitter) group(size int) {
+	name := func(part string) string { return fmt.Sprintf("%s%d", part, size) }
+	f.Commentf("%d queries.", size)
+	if size > 1 {
+		f.Label(name("queries"))
+	}
+	b, acc, sums := f.Vec(keyGroup), f.Vecs(size, keyGroup), f.Vecs(size, keyGroup)
+	fs := f.fps(size)
+	f.Op("MOV", f.k, f.kx)
+	f.Op("MOV", f.qg, f.qx)
+	f.Op("MOV", f.Param("d"), f.column)
+	f.Op("MOV", riscv.Zero, f.adds)
+
+	f.Label(name("segment"))
+	f.Op("MOV", spec.ColumnSegment, f.steps)
+	f.Jump("BGE", name("whole"), f.column, f.steps)
+	f.Op("MOV", f.column, f.steps)
+	f.Label(name("whole"))
+	f.Op("SUB", f.steps, f.column, f.column)
+	for _, v := range acc {
+		f.Op("VMVVI", 0, v)
+	}
+	f.Label(name("step"))
+	f.Op("VLSE32V", riscv.At(f.kx, 0), f.ld, b)
+	f.Op("ADD", 4, f.kx, f.kx)
+	f.products(f.qx, f.w, b, acc, fs)
+	f.Op("ADD", -1, f.steps, f.steps)
+	f.Jump("BNEZ", name("step"), f.steps)
+
+	f.Jump("BEQZ", name("first"), f.adds)
+	for i := range acc {
+		f.Op("VFADDVV", acc[i], sums[i], sums[i])
+	}
+	f.Jump("JMP", name("sums"))
+	f.Label(name("first"))
+	for i := range acc {
+		f.Op("VMVVV", acc[i], sums[i])
+	}
+	f.Label(name("sums"))
+	f.Op("MOV", 1, f.adds)
+	f.Jump("BNEZ", name("segment"), f.column)
+	for _, v := range sums {
+		f.Op("VSSE32V", v, f.w, riscv.At(f.sg, 0))
+		f.Op("ADD", 4, f.sg, f.sg)
+	}
+	f.Op("ADD", 4*size, f.qg, f.qg)
+	f.Op("ADD", -size, f.queries, f.queries)
+	f.Jump("JMP", "group")
+}
+
+// rows emits the loop over the rows of scores of the tile, for some lanes after others. With n-1 = 4·g + r
+// lane x has the score of query min(x, 4·g + x%4, n-1).
+func (f *qkEmitter) rows() {
+	f.Scope(func() {
+		index, other, x, top := f.Vec(keyGroup), f.Vec(keyGroup), f.Vec(keyGroup), f.Vec(keyGroup)
+		lane, lanes, max, row, to, last, rows := f.kx, f.qx, f.column, f.sg, f.qg, f.queries, f.steps
+		f.Op("MOV", riscv.Zero, lane)
+		f.Op("MOV", f.Base("max"), max)
+		f.Label("lanes")
+		f.Op("SRLI", 2, f.w, f.x)
+		f.Op("SUB", lane, f.x, f.x)
+		f.SetLanes(f.x, keyGroup, lanes)
+		f.Op("VIDV", index)
+		f.Op("VADDVX", lane, index, index)
+		f.Op("VANDVI", 3, index, other)
+		f.Op("ADD", -1, f.n, last)
+		f.Op("AND", -4, last, f.x)
+		f.Op("VADDVX", f.x, other, other)
+		f.Op("VMINUVV", other, index, index)
+		f.Op("VMINUVX", last, index, index)
+		f.Op("VSLLVI", 2, index, index)
+		f.Op("VLE32V", riscv.At(max, 0), top)
+		f.Op("MOV", f.s, row)
+		f.Op("SLLI", 2, lane, to)
+		f.add(f.s, to)
+		f.Op("MOV", f.got, rows)
+		f.Label("row")
+		f.Op("VLUXEI32V", riscv.At(row, 0), index, x)
+		f.Op("VSE32V", x, riscv.At(to, 0))
+		f.raise(top, x)
+		f.add(f.w, row)
+		f.add(f.w, to)
+		f.Op("ADD", -1, rows, rows)
+		f.Jump("BNEZ", "row", rows)
+		f.Op("VSE32V", top, riscv.At(max, 0))
+		f.add(lanes, lane)
+		f.Op("SLLI", 2, lanes, lanes)
+		f.add(lanes, max)
+		f.Op("SRLI", 2, f.w, f.x)
+		f.Jump("BLT", "lanes", lane, f.x)
+	})
+}
+
+// products emits acc[i] = fma(p[i], b, acc[i]) and goes on to the next row at p.
+func (g *gen) products(p, ld riscv.GP, b riscv.Vec, acc []riscv.Vec, fs []riscv.FP) {
+	for i, x := range fs {
+		g.Op("MOVF", riscv.At(p, 4*i), x)
+	}
+	g.add(ld, p)
+	for i, v := range acc {
+		g.Op("VFMACCVF", b, fs[i], v)
+	}
+}
+
+// fps allocates n registers.
+func (g *gen) fps(n int) []riscv.FP {
+	fs := make([]riscv.FP, n)
+	for i := range fs {
+		fs[i] = g.FP()
+	}
+	return fs
+}
+
+// valueGroups are the sizes of groups of columns for 1, 2, ... queries: as large as there are registers
+// for, so that there are as many chains of FMAs as possible, and a load of V and the numbers for it are
+// for as many columns. llvm-mca predicts for the P670 2 FMAs of a register a cycle, its peak, but with 2 and
+// with 3 queries 1.3 and 2.0.
+var valueGroups = []int{8, 4, 4, 4, 4, 4, 2, 2}
+
+// A pvEmitter has the registers of SkinnyPV.
+type pvEmitter struct {
+	*gen
+	o, ldo, v, ldv, p, ldp riscv.GP // o and p of the group of queries; strides in bytes
+	n, m, load             riscv.GP // queries from the group on; keys
+	vc, oc, left, got      riscv.GP // at the current columns; columns from them on, their number
+	vj, pj, row, steps, x  riscv.GP
+}
+
+// SkinnyPV takes up to 8 queries at a time, and for them as many columns as a group has lanes, with all keys:
+//
+//	for each key j:  b = V[j][..];  for each query i:  f = p[j][i];  acc[i] = fma(f, b, acc[i])
+//
+// So V is read once for 8 queries, as it lies.
+func (g *gen) SkinnyPV() {
+	g.kernel(spec.SkinnyPV(spec.Float32))
+	f := &pvEmitter{gen: g, o: g.Load(g.Base("o")), ldo: g.stride("ldo"), v: g.Load(g.Base("v")), ldv: g.stride("ldv"),
+		p: g.Load(g.Base("p")), ldp: g.stride("ldp"), n: g.Load(g.Param("n")), m: g.Load(g.Param("m")), load: g.Load(g.Param("load")),
+		vc: g.GP(), oc: g.GP(), left: g.GP(), got: g.GP(), vj: g.GP(), pj: g.GP(), row: g.GP(), steps: g.GP(), x: g.GP()}
+	g.Label("group")
+	for size := len(valueGroups); size > 1; size-- {
+		g.Op("MOV", size, f.x)
+		g.Jump("BGE", fmt.Sprintf("queries%d", size), f.n, f.x)
+	}
+	g.Jump("BNEZ", "queries1", f.n)
+	g.Ret()
+	for i, lanes := range valueGroups {
+		g.Scope(func() { f.group(i+1, lanes) })
+	}
+}
+
+// group emits the values of some queries.
+func (f *pvEmitter) group(size, lanes int) {
+	name := func(part string) string { return fmt.Sprintf("%s%d", part, size) }
+	f.Commentf("%d queries.", size)
+	f.Label(name("queries"))
+	b, acc, fs := f.Vec(lanes), f.Vecs(size, lanes), f.fps(size)
+	eachRow := func(do func(v riscv.Vec)) {
+		f.Op("MOV", f.oc, f.row)
+		for i, v := range acc {
+			if i > 0 {
+				f.add(f.ldo, f.row)
+			}
+			do(v)
+		}
+	}
+	f.Op("MOV", f.v, f.vc)
+	f.Op("MOV", f.o, f.oc)
+	f.Op("MOV", f.Param("dv"), f.left)
+
+	f.Label(name("columns"))
+	f.SetLanes(f.left, lanes, f.got)
+	f.Jump("BEQZ", name("zero"), f.load)
+	eachRow(func(v riscv.Vec) { f.Op("VLE32V", riscv.At(f.row, 0), v) })
+	f.Jump("JMP", name("keys"))
+	f.Label(name("zero"))
+	for _, v := range acc {
+		f.Op("VMVVI", 0, v)
+	}
+	f.Label(name("keys"))
+	f.Op("MOV", f.vc, f.vj)
+	f.Op("MOV", f.p, f.pj)
+	f.Op("MOV", f.m, f.steps)
+	f.Jump("BEQZ", name("store"), f.steps)
+	f.Label(name("key"))
+	f.Op("VLE32V", riscv.At(f.vj, 0), b)
+	f.add(f.ldv, f.vj)
+	f.products(f.pj, f.ldp, b, acc, fs)
+	f.Op("ADD", -1, f.steps, f.steps)
+	f.Jump("BNEZ", name("key"), f.steps)
+	f.Label(name("store"))
+	eachRow(func(v riscv.Vec) { f.Op("VSE32V", v, riscv.At(f.row, 0)) })
+	f.Op("SUB", f.got, f.left, f.left)
+	f.Op("SLLI", 2, f.got, f.got)
+	f.add(f.got, f.vc)
+	f.add(f.got, f.oc)
+	f.ForgetLanes()
+	f.Jump("BNEZ", name("columns"), f.left)
+
+	f.Op("MOV", size, f.x)
+	f.Op("MUL", f.ldo, f.x, f.x)
+	f.add(f.x, f.o)
+	f.Op("ADD", 4*size, f.p, f.p)
+	f.Op("ADD", -size, f.n, f.n)
+	f.Jump("JMP", "group")
+}
