@@ -26,9 +26,6 @@ func SigmoidBackward(dx, dy, y []float32, exec kernel.Exec) error {
 	return onGradient(dx, dy, "y", y, &exec, &sigmoidBackward)
 }
 
-// resultFMAs is how many FMAs of a product take as long as an element of a gradient from a result.
-const resultFMAs = 20
-
 var (
 	tanhBackward = elementwise.Function{Outputs: 1, ElementFMAs: resultFMAs, Do: func(c *elementwise.Call) {
 		dx, dy := c.Slices[0], c.Slices[1]

@@ -68,13 +68,13 @@ func GRUBackward(dstate, din, dhidden, gates, hidden, before []float32, size int
 }
 
 var (
-	gru = elementwise.Function{Outputs: 2, ElementFMAs: 3 * functionFMAs, Do: func(c *elementwise.Call) {
+	gru = elementwise.Function{Outputs: 2, ElementFMAs: gruFMAs, Do: func(c *elementwise.Call) {
 		a := c.Tier.Activations()
 		for r := range c.Rows {
 			a.GRU(c.Row(0, r), c.Row(1, r), c.Row(2, r), c.Row(3, r))
 		}
 	}}
-	gruBackward = elementwise.Function{Outputs: 3, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) {
+	gruBackward = elementwise.Function{Outputs: 3, ElementFMAs: gruBackwardFMAs, Do: func(c *elementwise.Call) {
 		a := c.Tier.Activations()
 		for r := range c.Rows {
 			a.GRUBackward(c.Row(0, r), c.Row(1, r), c.Row(2, r), c.Row(3, r), c.Row(4, r), c.Row(5, r))

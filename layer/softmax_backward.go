@@ -26,7 +26,7 @@ func SoftmaxBackward(dx, dy, y []float32, n int, exec kernel.Exec) error {
 	return softmaxBackward.Run(&exec, elementwise.Call{Rows: len(y) / n, Slices: [6][]float32{dx, dy, y}})
 }
 
-var softmaxBackward = elementwise.Function{Outputs: 1, ElementFMAs: softmaxFMAs, Do: func(c *elementwise.Call) {
+var softmaxBackward = elementwise.Function{Outputs: 1, ElementFMAs: softmaxBackwardFMAs, Do: func(c *elementwise.Call) {
 	for r := range c.Rows {
 		softmaxRowBackward(c.Row(0, r), c.Row(1, r), c.Row(2, r))
 	}

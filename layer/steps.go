@@ -93,8 +93,11 @@ func Softmax(dst, src []float32, n int, lengths []int, exec kernel.Exec) error {
 	return softmax.Run(&exec, elementwise.Call{Rows: len(src) / n, Slices: [6][]float32{dst, src}, Ints: lengths})
 }
 
-// softmaxFMAs is how many FMAs of a product take as long as an element.
-const softmaxFMAs = 150
+// An element takes as long as so many FMAs of a product, on Zen 3.
+const (
+	softmaxFMAs         = 350
+	softmaxBackwardFMAs = 150
+)
 
 var softmax = elementwise.Function{Outputs: 1, ElementFMAs: softmaxFMAs, Do: func(c *elementwise.Call) {
 	for r := range c.Rows {

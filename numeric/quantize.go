@@ -48,9 +48,6 @@ func QuantizeInt4(dst []kernel.Int4x2, scales, src []float32, group int, exec ke
 	return quantize(view.BytesOf(dst), 2, scales, src, group, &exec, &quantizeInt4)
 }
 
-// quantizeFMAs is how many FMAs of a product take as long as an element.
-const quantizeFMAs = 12
-
 // The rows are groups.
 var (
 	quantizeInt8 = elementwise.Function{Outputs: 1, ElementFMAs: quantizeFMAs, Do: func(c *elementwise.Call) {
