@@ -29,16 +29,16 @@ import (
 // SiLU computes dst[i] = x/(1+e^-x), x = src[i]. It is also called swish. dst may be src. If they
 // overlap in part or their lengths differ, the error is a [*kernel.ArgumentError]. If exec or
 // ATTN_TIER names a tier that cannot run, it is a [*kernel.TierError]. An error leaves dst untouched.
-func SiLU(dst, src []float32, exec kernel.Exec) error { return onSlice(dst, src, &exec, &silu) }
+func SiLU(dst, src []float32, exec kernel.Exec) error { return silu.Slice(dst, src, &exec) }
 
 // GELU computes dst[i] = x·Φ(x) = x/2·(1 + erf(x/sqrt(2))), x = src[i]. Φ is the normal
 // distribution function. The arguments and the errors are those of [SiLU].
-func GELU(dst, src []float32, exec kernel.Exec) error { return onSlice(dst, src, &exec, &gelu) }
+func GELU(dst, src []float32, exec kernel.Exec) error { return gelu.Slice(dst, src, &exec) }
 
 // GELUTanh computes dst[i] = x/2·(1 + tanh(sqrt(2/π)·(x + 0.044715·x³))), x = src[i], which
 // many models use in the place of [GELU]. The arguments and the errors are those of [SiLU].
 func GELUTanh(dst, src []float32, exec kernel.Exec) error {
-	return onSlice(dst, src, &exec, &geluTanh)
+	return geluTanh.Slice(dst, src, &exec)
 }
 
 // SwiGLU computes dst[i] = SiLU(gate[i])·up[i]. The bits are those of [SiLU] and a product that is

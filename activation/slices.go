@@ -7,14 +7,6 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// onSlice computes a function of one slice.
-func onSlice(dst, src []float32, exec *kernel.Exec, function *elementwise.Function) error {
-	if f := cmp.Or(elementwise.CheckLength("dst", dst, "src", src), elementwise.CheckPlace(dst, "src", src)); f != nil {
-		return (*kernel.ArgumentError)(f)
-	}
-	return function.Run(exec, elementwise.Call{Rows: len(dst), Slices: [6][]float32{dst, src}})
-}
-
 // onPair computes a function of two slices.
 func onPair(dst, gate, up []float32, exec *kernel.Exec, function *elementwise.Function) error {
 	if f := cmp.Or(

@@ -63,7 +63,7 @@ func (s *scratch) units(q, k *kernel.Tensor, o *kernel.Options) (unitQ, unitK ke
 	if isEmpty(shape) || isEmpty(q.Shape()) {
 		return unitQ, unitK // other dimensions may be any numbers
 	}
-	if shape[0] != c.Batch || !fits(o.QueryStart, c.Batch) || !fits(o.KeyStart, c.Batch) {
+	if shape[0] != c.Batch || !position.Fits(o.QueryStart, c.Batch) || !position.Fits(o.KeyStart, c.Batch) {
 		return unitQ, unitK // the call reports it
 	}
 	s.visible.Resolve((*mask.Mask)(&o.Mask), &c)
@@ -80,9 +80,6 @@ func (s *scratch) units(q, k *kernel.Tensor, o *kernel.Options) (unitQ, unitK ke
 	}
 	return unitQ, unitK
 }
-
-// fits tells whether there is one value for all batch rows or one for each.
-func fits(values []int, batch int) bool { return len(values) <= 1 || len(values) == batch }
 
 // seenKeys returns a span of all keys of batch row b that a query sees, or whose score is asked for.
 func (s *scratch) seenKeys(b int, c *view.Scores, o *kernel.Options) mask.Span {

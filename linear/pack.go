@@ -101,18 +101,15 @@ type packJob struct {
 	split parallel.Split[struct{}, struct{}]
 }
 
-var (
-	packJobs = parallel.FreeList[packJob]{New: func() *packJob {
-		j := new(packJob)
-		j.split.Init(&noScratch, nil, func(_ *struct{}, lo, hi int) {
-			for p := lo; p < hi; p++ {
-				j.pack(p)
-			}
-		}, nil)
-		return j
-	}}
-	noScratch = parallel.FreeList[struct{}]{New: func() *struct{} { return new(struct{}) }}
-)
+var packJobs = parallel.FreeList[packJob]{New: func() *packJob {
+	j := new(packJob)
+	j.split.Init(&parallel.NoScratch, nil, func(_ *struct{}, lo, hi int) {
+		for p := lo; p < hi; p++ {
+			j.pack(p)
+		}
+	}, nil)
+	return j
+}}
 
 // eachPanel calls f for every panel, on the goroutines that exec allows.
 func (l *Linear) eachPanel(t *tier.Tier, exec *kernel.Exec, f func(p int)) {

@@ -60,10 +60,10 @@ func Log2(x float32) float32 { return scalar.Log2(x) }
 // differ, the error is a [*kernel.ArgumentError]. exec says how the call is computed; the zero Exec is
 // the default. If it or ATTN_TIER names a tier that cannot run, the error is a [*kernel.TierError]. An
 // error leaves dst untouched.
-func Exp2Slice(dst, src []float32, exec kernel.Exec) error { return onSlice(dst, src, &exec, &exp2) }
+func Exp2Slice(dst, src []float32, exec kernel.Exec) error { return exp2.Slice(dst, src, &exec) }
 
 // TanhSlice computes dst[i] = Tanh(src[i]). The arguments and the errors are those of [Exp2Slice].
-func TanhSlice(dst, src []float32, exec kernel.Exec) error { return onSlice(dst, src, &exec, &tanh) }
+func TanhSlice(dst, src []float32, exec kernel.Exec) error { return tanh.Slice(dst, src, &exec) }
 
 // AddSlice computes dst[i] = x[i] + y[i], and a NaN 0x7FC00000 where that is a NaN: the residual
 // connection of a model. dst may be x or y. exec and the errors are those of [Exp2Slice].
@@ -89,13 +89,6 @@ var (
 	tanh = elementwise.Function{Outputs: 1, ElementFMAs: functionFMAs, Do: func(c *elementwise.Call) { c.Tier.Elementwise().Tanh(c.Slices[0], c.Slices[1]) }}
 	add  = elementwise.Function{Outputs: 1, ElementFMAs: sumFMAs, Do: func(c *elementwise.Call) { c.Tier.Elementwise().Add(c.Slices[0], c.Slices[1], c.Slices[2]) }}
 )
-
-func onSlice(dst, src []float32, exec *kernel.Exec, function *elementwise.Function) error {
-	if f := cmp.Or(elementwise.CheckLength("dst", dst, "src", src), elementwise.CheckPlace(dst, "src", src)); f != nil {
-		return (*kernel.ArgumentError)(f)
-	}
-	return function.Run(exec, elementwise.Call{Rows: len(dst), Slices: [6][]float32{dst, src}})
-}
 
 // ToF16 returns the F16 nearest to x, ties to even. It is infinite for magnitudes from
 // 65520 on and subnormal below 2^-14. Every NaN becomes 0x7e00.

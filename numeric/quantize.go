@@ -69,7 +69,8 @@ func quantize(dst []byte, per int, scales, src []float32, group int, exec *kerne
 	if err := checkQuantize(t, dst, per, scales, src, group); err != nil {
 		return err
 	}
-	return function.Run(exec, elementwise.Call{Rows: len(scales), Slices: [6][]float32{scales, src}, Bytes: dst})
+	function.RunOn(t, exec, elementwise.Call{Rows: len(scales), Slices: [6][]float32{scales, src}, Bytes: dst})
+	return nil
 }
 
 func checkQuantize(t *tier.Tier, dst []byte, per int, scales, src []float32, group int) error {

@@ -53,14 +53,11 @@ type job struct {
 // elementFMAs is how many FMAs of a product take as long as one weight.
 const elementFMAs = 100
 
-var (
-	jobs = parallel.FreeList[job]{New: func() *job {
-		j := new(job)
-		j.split.Init(&none, nil, j.step, nil)
-		return j
-	}}
-	none = parallel.FreeList[struct{}]{New: func() *struct{} { return new(struct{}) }}
-)
+var jobs = parallel.FreeList[job]{New: func() *job {
+	j := new(job)
+	j.split.Init(&parallel.NoScratch, nil, j.step, nil)
+	return j
+}}
 
 // kernelWeights is how many weights a call of the kernel takes: less than 50 µs.
 const kernelWeights = 16 << 10

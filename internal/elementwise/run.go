@@ -1,6 +1,8 @@
 package elementwise
 
 import (
+	"cmp"
+
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/tier"
@@ -57,8 +59,14 @@ func (f *Function) Run(exec *kernel.Exec, c Call) error {
 	if err != nil {
 		return err
 	}
+	f.RunOn(t, exec, c)
+	return nil
+}
+
+// RunOn is Run on the tier that Tier has returned.
+func (f *Function) RunOn(t *tier.Tier, exec *kernel.Exec, c Call) {
 	if c.Rows == 0 {
-		return nil
+		return
 	}
 	if view.Races {
 		f.announce(&c)
@@ -74,7 +82,14 @@ func (f *Function) Run(exec *kernel.Exec, c Call) error {
 	}
 	j.function, j.call = nil, Call{} // the caller's memory
 	jobs.Put(j)
-	return nil
+}
+
+// Slice computes dst from src, a slice of the same length that dst may be.
+func (f *Function) Slice(dst, src []float32, exec *kernel.Exec) error {
+	if failure := cmp.Or(CheckLength("dst", dst, "src", src), CheckPlace(dst, "src", src)); failure != nil {
+		return (*kernel.ArgumentError)(failure)
+	}
+	return f.Run(exec, Call{Rows: len(dst), Slices: [6][]float32{dst, src}})
 }
 
 // announce tells the race detector what a call reads and writes.

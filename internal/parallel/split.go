@@ -10,6 +10,9 @@ type Split[W any, S comparable] struct {
 	n, chunk int
 }
 
+// NoScratch is for a Split that needs no scratch memory.
+var NoScratch = FreeList[struct{}]{New: func() *struct{} { return new(struct{}) }}
+
 // splitTasks is how many ranges a thread should find at least, so that no thread waits long for
 // the last ones.
 const splitTasks = 4

@@ -24,11 +24,14 @@ func Of(values []int, b int) int {
 	return values[b]
 }
 
+// Fits tells whether there is one value for all batch rows, one for each, or none.
+func Fits(values []int, batch int) bool { return len(values) <= 1 || len(values) == batch }
+
 // Check reports values that are neither one for all batch rows nor one for each, or
 // not within least to most. An empty slice passes; it means 0.
 func Check(arg, what string, values []int, batch, least, most int) *check.Failure {
-	if n := len(values); n != batch && n > 1 {
-		return &check.Failure{Arg: arg, Got: fmt.Sprintf("%d values", n), Want: fmt.Sprintf("one for all batch rows or one for each: %d", batch)}
+	if !Fits(values, batch) {
+		return &check.Failure{Arg: arg, Got: fmt.Sprintf("%d values", len(values)), Want: fmt.Sprintf("one for all batch rows or one for each: %d", batch)}
 	}
 	for b, x := range values {
 		if x < least || x > most {
