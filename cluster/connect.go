@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"time"
 
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/models/command"
 	"github.com/nats-io/nats.go"
 )
 
@@ -19,4 +22,31 @@ func connect(ctx context.Context, c hub.Config) (*hub.Conn, error) {
 		return nil, fmt.Errorf("no server answers: %w. cluster serve runs one, and -server names another", err)
 	}
 	return conn, err
+}
+
+// askTime is how long the whole cluster may take to answer.
+const askTime = 30 * time.Second
+
+// ask runs a subcommand that has no arguments: it reads the flags, which define adds to, connects, and calls do, which has
+// to end within askTime.
+func ask(ctx context.Context, s streams, name, usage string, args []string, define func(fs *flag.FlagSet), do func(ctx context.Context, conn *hub.Conn) error) error {
+	var server hub.Config
+	fs := newFlags(name, usage)
+	server.Flags(fs)
+	define(fs)
+	if err := command.Parse(fs, args, s.out); err != nil {
+		return err
+	}
+	if err := noArguments(fs); err != nil {
+		return err
+	}
+	server.Name, server.Log = "attn "+name, s.log()
+	conn, err := connect(ctx, server)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	return do(ctx, conn)
 }

@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
-	"time"
 
 	"github.com/attn-go/attn/cluster/embed"
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/shard"
-	"github.com/attn-go/attn/models/command"
 )
 
 const statusUsage = `usage: cluster status [flags]
@@ -35,40 +34,25 @@ type sequenceStatus struct {
 	Error    string `json:"error,omitempty"`
 }
 
-// statusTime is how long the whole cluster may take to answer.
-const statusTime = 30 * time.Second
-
 // runStatus asks once and writes what it hears.
 func runStatus(ctx context.Context, s streams, args []string) error {
-	var server hub.Config
-	fs := newFlags("status", statusUsage)
-	server.Flags(fs)
-	asJSON := fs.Bool("json", false, "write JSON: an object with version, queues, workers and sequences")
-	if err := command.Parse(fs, args, s.out); err != nil {
-		return err
+	asJSON := false
+	define := func(fs *flag.FlagSet) {
+		fs.BoolVar(&asJSON, "json", false, "write JSON: an object with version, queues, workers and sequences")
 	}
-	if err := noArguments(fs); err != nil {
-		return err
-	}
-	server.Name, server.Log = "attn status", s.log()
-	conn, err := connect(ctx, server)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	ctx, cancel := context.WithTimeout(ctx, statusTime)
-	defer cancel()
-	found, err := newStatus(ctx, conn)
-	if err != nil {
-		return err
-	}
-	if *asJSON {
-		e := json.NewEncoder(s.out)
-		e.SetIndent("", "  ")
-		return e.Encode(found)
-	}
-	found.write(s)
-	return nil
+	return ask(ctx, s, "status", statusUsage, args, define, func(ctx context.Context, conn *hub.Conn) error {
+		found, err := newStatus(ctx, conn)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			e := json.NewEncoder(s.out)
+			e.SetIndent("", "  ")
+			return e.Encode(found)
+		}
+		found.write(s)
+		return nil
+	})
 }
 
 // newStatus asks the server, the workers and the directory.

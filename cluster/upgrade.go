@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"strings"
 
 	"github.com/attn-go/attn/cluster/embed"
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/shard"
-	"github.com/attn-go/attn/models/command"
 )
 
 const upgradeUsage = `usage: cluster upgrade [flags]
@@ -21,36 +21,22 @@ another version is at work; then it drops nothing.
 
 // runUpgrade lists what is of another version, and drops it if it is told so.
 func runUpgrade(ctx context.Context, s streams, args []string) error {
-	var server hub.Config
-	fs := newFlags("upgrade", upgradeUsage)
-	server.Flags(fs)
-	yes := fs.Bool("yes", false, "drop what is listed")
-	if err := command.Parse(fs, args, s.out); err != nil {
-		return err
-	}
-	if err := noArguments(fs); err != nil {
-		return err
-	}
-	server.Name, server.Log = "attn upgrade", s.log()
-	conn, err := connect(ctx, server)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	ctx, cancel := context.WithTimeout(ctx, statusTime)
-	defer cancel()
-	u, err := findOld(ctx, conn)
-	if err != nil {
-		return err
-	}
-	u.write(s)
-	if !*yes || u.empty() {
-		return nil
-	}
-	if len(u.atWork) > 0 {
-		return fmt.Errorf("nothing is dropped while programs of another version are at work: %s", strings.Join(u.atWork, ", "))
-	}
-	return u.drop(ctx, conn, s)
+	yes := false
+	define := func(fs *flag.FlagSet) { fs.BoolVar(&yes, "yes", false, "drop what is listed") }
+	return ask(ctx, s, "upgrade", upgradeUsage, args, define, func(ctx context.Context, conn *hub.Conn) error {
+		u, err := findOld(ctx, conn)
+		if err != nil {
+			return err
+		}
+		u.write(s)
+		switch {
+		case !yes || u.empty():
+			return nil
+		case len(u.atWork) > 0:
+			return fmt.Errorf("nothing is dropped while programs of another version are at work: %s", strings.Join(u.atWork, ", "))
+		}
+		return u.drop(ctx, conn, s)
+	})
 }
 
 // old is what programs of another version have left.

@@ -130,6 +130,7 @@ const (
 	MostTokens   = 1 << 20  // of prompt and answer together
 	MostReceipts = 1 << 16  // of a file
 	mostFiles    = 1 << 12
+	mostStops    = 1 << 12
 )
 
 // A FormatError reports a receipt that is not of the form of this package.
@@ -230,8 +231,8 @@ func (r *Generation) check() error {
 		return bad("tokens", "none", "at least one")
 	case len(r.Hashes) != len(r.Tokens):
 		return bad("hashes", len(r.Hashes), fmt.Sprintf("%d, one for each token", len(r.Tokens)))
-	case len(r.Stop) > mostFiles:
-		return bad("stop", len(r.Stop), fmt.Sprintf("at most %d", mostFiles))
+	case len(r.Stop) > mostStops:
+		return bad("stop", len(r.Stop), fmt.Sprintf("at most %d", mostStops))
 	case r.Settings.Context < 1:
 		return bad("settings.context", r.Settings.Context, "1 or more")
 	case len(r.Prompt)+len(r.Tokens) > r.Settings.Context+1:
