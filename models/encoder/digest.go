@@ -3,32 +3,23 @@ package encoder
 import (
 	"crypto/sha256"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
 
+	"github.com/attn-go/attn/models/internal/digests"
 	"github.com/attn-go/attn/models/weights"
 )
 
 // kinds are the ends of the names of files that the bits of embeddings may depend on.
 var kinds = []string{".json", ".txt", ".safetensors"}
 
-// files returns the names of these files, also in the folders of modules, sorted and with slashes. That
+// files returns the names of these files, also in the folders of modules, in the order of digests.List. That
 // of a GGUF file is ".".
 func files(dir string) (names []string, err error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return []string{"."}, nil
 	}
-	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && slices.Contains(kinds, path.Ext(name)) {
-			names = append(names, name)
-		}
-		return err
-	})
-	return names, err
+	return digests.List(dir, kinds)
 }
 
 // Digest returns a SHA-256 of the files of a model that the bits of embeddings depend on: two copies
@@ -48,7 +39,7 @@ func DigestWith(model string, o LoadOptions) (d [sha256.Size]byte, err error) {
 		return d, fmt.Errorf("encoder: %w", err)
 	}
 	for _, name := range names {
-		sum, err := fileDigest(filepath.Join(dir, filepath.FromSlash(name)))
+		sum, err := digests.OfFile(filepath.Join(dir, filepath.FromSlash(name)))
 		if err != nil {
 			return d, fmt.Errorf("encoder: %w", err)
 		}
@@ -62,16 +53,4 @@ func DigestWith(model string, o LoadOptions) (d [sha256.Size]byte, err error) {
 	}
 	h.Sum(d[:0])
 	return d, nil
-}
-
-// fileDigest returns the SHA-256 of a file.
-func fileDigest(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	h := sha256.New()
-	_, err = io.Copy(h, f)
-	return h.Sum(nil), err
 }

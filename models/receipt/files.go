@@ -5,12 +5,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
+
+	"github.com/attn-go/attn/models/internal/digests"
 )
 
 // kinds are the ends of the names of files that results may depend on.
@@ -20,23 +20,18 @@ var kinds = []string{".gguf", ".jinja", ".json", ".model", ".safetensors", ".txt
 // are kept beside each file, in NAME.sha256.json, or in the user's cache folder where that cannot be
 // written, and hold as long as the file has the same size and time of change. rehash computes them anyway.
 func Files(model string, rehash bool) ([]File, error) {
-	return digests(model, func(name string) (Hash, error) { return digest(name, rehash) })
+	return sums(model, func(name string) (Hash, error) { return digest(name, rehash) })
 }
 
 // Digests is [Files] that reads all files and keeps nothing.
 func Digests(model string) ([]File, error) {
-	return digests(model, func(name string) (h Hash, err error) {
-		f, err := os.Open(name)
-		if err != nil {
-			return h, err
-		}
-		defer f.Close()
-		err = sum(&h, f)
+	return sums(model, func(name string) (Hash, error) {
+		h, err := digests.OfFile(name)
 		return h, err
 	})
 }
 
-func digests(model string, digest func(name string) (Hash, error)) ([]File, error) {
+func sums(model string, digest func(name string) (Hash, error)) ([]File, error) {
 	info, err := os.Stat(model)
 	if err != nil {
 		return nil, fmt.Errorf("receipt: %w", err)
@@ -59,31 +54,15 @@ func digests(model string, digest func(name string) (Hash, error)) ([]File, erro
 	return files, nil
 }
 
-// sum sets h to the SHA-256 of a file.
-func sum(h *Hash, f io.Reader) error {
-	s := sha256.New()
-	_, err := io.Copy(s, f)
-	s.Sum(h[:0])
-	return err
-}
-
 // list returns the names of a folder's files, sorted.
 func list(dir string) (names []string, err error) {
-	err = fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
-		kept, _ := path.Match("*"+suffix, path.Base(name))
-		if err == nil && !d.IsDir() && !kept && slices.Contains(kinds, path.Ext(name)) {
-			names = append(names, name)
-		}
-		return err
-	})
+	names, err = digests.List(dir, kinds)
 	if err == nil && len(names) == 0 {
 		err = fmt.Errorf("%s: %w: no file of a model", dir, fs.ErrNotExist)
 	}
 	slices.Sort(names)
 	return names, err
 }
-
-const suffix = ".sha256.json"
 
 // A kept digest holds as long as size and time are those of the file.
 type kept struct {
@@ -113,7 +92,7 @@ func digest(name string, rehash bool) (h Hash, err error) {
 			}
 		}
 	}
-	if err := sum(&h, f); err != nil {
+	if h, err = digests.Of(f); err != nil {
 		return h, err
 	}
 	data, err := json.Marshal(kept{info.Size(), info.ModTime().UnixNano(), h})
@@ -127,11 +106,11 @@ func digest(name string, rehash bool) (h Hash, err error) {
 
 // keptAt returns where the digest of a file may be kept, the best place first.
 func keptAt(name string) []string {
-	places := []string{name + suffix}
+	places := []string{name + digests.Suffix}
 	cache, err := os.UserCacheDir()
 	if full, fail := filepath.Abs(name); err == nil && fail == nil {
 		key := sha256.Sum256([]byte(full))
-		places = append(places, filepath.Join(cache, "attn", "sha256", hex.EncodeToString(key[:16])+suffix))
+		places = append(places, filepath.Join(cache, "attn", "sha256", hex.EncodeToString(key[:16])+digests.Suffix))
 	}
 	return places
 }
