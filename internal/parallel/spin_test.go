@@ -1,7 +1,6 @@
 package parallel
 
 import (
-	"runtime"
 	"testing"
 	"time"
 )
@@ -34,39 +33,14 @@ func TestReadSpin(t *testing.T) {
 	}
 }
 
-// TestSetSpin: workers and callers spin as long as SetSpin says, and not at all with 0. Somebody
-// else may have the processor at any moment, so a bound must hold in one of many trials;
-// TestHowLongWorkersSpin counts yields instead.
-func TestSetSpin(t *testing.T) {
+// TestSpinOff: with spinning off a worker parks after its job, small calls count on no other thread, and wake none.
+func TestSpinOff(t *testing.T) {
 	emptyPool(t)
-	j, _ := countingJob()
-	spins := func(setting time.Duration, trials int, ok func(time.Duration) bool) (last time.Duration, held bool) {
-		setSpin(t, setting)
-		for range trials {
-			submitOne(j)
-			j.wait()
-			began := time.Now()
-			for spinning.Load() > 0 {
-				time.Sleep(time.Microsecond)
-			}
-			if last = time.Since(began); ok(last) {
-				return last, true
-			}
-		}
-		return last, false
-	}
-	if d, ok := spins(0, 1000, func(d time.Duration) bool { return d < 30*time.Microsecond }); !ok {
-		t.Errorf("spinning is off, and a worker spins for %v", d)
-	}
-	if d, ok := spins(50*time.Microsecond, 1000, func(d time.Duration) bool { return d < 800*time.Microsecond }); !ok {
-		t.Errorf("workers spin for %v if that is 50 µs", d)
-	}
-	if min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) > 1 {
-		if d, ok := spins(time.Millisecond, 1000, func(d time.Duration) bool { return d > 100*time.Microsecond }); !ok {
-			t.Errorf("workers spin for %v if that is 1 ms", d)
-		}
-	}
 	setSpin(t, 0)
+	j, _ := countingJob()
+	submitOne(j)
+	j.wait()
+	waitParked(t)
 	for range 1000 {
 		if n, _, _ := Threads(2, 1, 2); n != 1 {
 			t.Fatalf("spinning is off, and Threads counts on %d threads", n)

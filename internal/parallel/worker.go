@@ -220,15 +220,11 @@ func (w *worker) do(j *job) {
 // next spins until a job is submitted. It returns nil when the worker has parked: at the time
 // end, or before.
 func (w *worker) next(end int64, processors int) *job {
-	last, preempted, limit := clock(), 0, spin.Load()
-	end = min(end, last+limit)
-	mostYields := spinYields(limit)
-	for yields := 0; ; yields++ {
+	for s := newSpinState(clock(), end, spin.Load(), processors); ; s.yielded(clock()) {
 		others := spinning.Load()
-		park := preempted > 1 || yields >= mostYields || last > end || others >= int64(processors)
-		if park && w.job.CompareAndSwap(&idle, &parked) {
+		if s.over(others) && w.job.CompareAndSwap(&idle, &parked) {
 			spinning.Add(-1)
-			if preempted > 1 {
+			if s.crowded() {
 				smallCalls.backOff()
 			}
 			return nil
@@ -237,15 +233,43 @@ func (w *worker) next(end int64, processors int) *job {
 			return j
 		}
 		runtime.Gosched()
-		now := clock()
-		if now-last > int64(preemption) {
-			preempted++
-		} else {
-			preempted = 0
-		}
-		last = now
 	}
 }
+
+// A spinState is what an idle worker has seen since its last job: how often it has yielded, and what the
+// clock said after that. It tells when to park, and reads no clock itself.
+type spinState struct {
+	last, end  int64 // times, in nanoseconds
+	yields     int
+	mostYields int
+	preempted  int // of the last yields in a row, those that took longer than preemption
+	processors int64
+}
+
+// newSpinState is the state at the time now. The worker is to spin for limit nanoseconds, but not beyond
+// the end of its lifetime.
+func newSpinState(now, lifetimeEnd, limit int64, processors int) spinState {
+	return spinState{last: now, end: min(lifetimeEnd, now+limit), mostYields: spinYields(limit), processors: int64(processors)}
+}
+
+// yielded says that the worker has yielded until the time now.
+func (s *spinState) yielded(now int64) {
+	s.yields++
+	if now-s.last > int64(preemption) {
+		s.preempted++
+	} else {
+		s.preempted = 0
+	}
+	s.last = now
+}
+
+// over reports whether to park if so many workers spin, this one included.
+func (s *spinState) over(spinning int64) bool {
+	return s.crowded() || s.yields >= s.mostYields || s.last > s.end || spinning >= s.processors
+}
+
+// crowded reports whether others use the processors.
+func (s *spinState) crowded() bool { return s.preempted > 1 }
 
 // poll looks for a job n times and takes it.
 func (w *worker) poll(n int) *job {

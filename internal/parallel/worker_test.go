@@ -283,31 +283,62 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	})
 }
 
-// TestHowLongWorkersSpin: an idle worker spins for the time that SetSpin sets. It parks at once if its
-// lifetime is over, if spinning is off or if as many workers spin as there are processors, and after two
-// yields if others use the processor in the meantime.
-//
-// On one processor each yield lets another goroutine count. The runtime may add yields,
-// and the operating system may stop everything for a while. So of some tries, the least
-// must not be too many and the most not too few.
+// TestHowLongWorkersSpin: an idle worker spins for the time that SetSpin sets, but not beyond its lifetime. It
+// parks at once if spinning is off or if as many workers spin as there are processors, and after two yields in a
+// row that took long. The times are the test's own.
 func TestHowLongWorkersSpin(t *testing.T) {
-	emptyPool(t)
-	defer rareCalls()
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	const (
+		now  = int64(5 * time.Second)
+		long = int64(preemption) + 1
+		ever = math.MaxInt64
+	)
 	for _, c := range []struct {
-		name      string
-		spin      time.Duration // that SetSpin sets
-		job       time.Duration // that the worker does first
-		other     time.Duration // that another goroutine works for each yield
-		spinning  int64         // workers, this one included
-		few, many int64         // yields
+		name        string
+		limit       time.Duration // that SetSpin sets
+		lifetimeEnd int64
+		spinning    int64   // of two processors
+		yields      []int64 // what they take in turn, in nanoseconds
+		want        int     // yields until the worker parks
+		crowded     bool
 	}{
-		{"it spins", DefaultSpin, 0, 0, 0, 3, int64(spinYields(int64(DefaultSpin)))},
-		{"spin time", DefaultSpin, 0, DefaultSpin / 10, 0, 1, 11},
-		{"lifetime", DefaultSpin, maxLifetime, 0, 0, 0, 0},
-		{"as many as processors", DefaultSpin, 0, 0, 1, 0, 0},
-		{"off", 0, 0, 0, 0, 0, 0},
-		{"preemption", DefaultSpin, 0, 2 * preemption, 0, 1, 2},
+		{"spin time", DefaultSpin, ever, 1, []int64{int64(DefaultSpin) / 10}, 11, false},
+		{"fast yields", DefaultSpin, ever, 1, []int64{0}, spinYields(int64(DefaultSpin)), false},
+		{"end of the lifetime", DefaultSpin, now + int64(DefaultSpin)/2, 1, []int64{int64(DefaultSpin) / 10}, 6, false},
+		{"after the lifetime", DefaultSpin, now - 1, 1, []int64{1}, 0, false},
+		{"as many as processors", DefaultSpin, ever, 2, []int64{1}, 0, false},
+		{"off", 0, ever, 1, []int64{1}, 0, false},
+		{"preemption", time.Hour, ever, 1, []int64{long}, 2, true},
+		{"preemption, later", time.Hour, ever, 1, []int64{1, 1, 1, long, 1, long, long}, 7, true},
+		{"now and then", time.Hour, ever, 1, []int64{long, 1}, spinYields(int64(time.Hour)), false},
+	} {
+		s, clock := newSpinState(now, c.lifetimeEnd, int64(c.limit), 2), now
+		for !s.over(c.spinning) {
+			clock += c.yields[s.yields%len(c.yields)]
+			s.yielded(clock)
+		}
+		if s.yields != c.want || s.crowded() != c.crowded {
+			t.Errorf("%s: %d yields, crowded %v, want %d, %v", c.name, s.yields, s.crowded(), c.want, c.crowded)
+		}
+	}
+}
+
+// TestIdleWorkerYields, and does not where it has to park at once. On one processor each yield lets
+// another goroutine count. The runtime may add yields, so the least of some tries is taken.
+func TestIdleWorkerYields(t *testing.T) {
+	emptyPool(t)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer rareCalls()
+	for _, c := range []struct {
+		name       string
+		spin       time.Duration
+		end        int64
+		processors int
+		yields     bool
+	}{
+		{"it spins", time.Hour, math.MaxInt64, 2, true},
+		{"off", 0, math.MaxInt64, 2, false},
+		{"lifetime", time.Hour, clock() - 1, 2, false},
+		{"one processor", time.Hour, math.MaxInt64, 1, false},
 	} {
 		setSpin(t, c.spin)
 		var yields atomic.Int64
@@ -316,31 +347,24 @@ func TestHowLongWorkersSpin(t *testing.T) {
 		other.Go(func() {
 			for !stop.Load() {
 				yields.Add(1)
-				busy(c.other)
 				runtime.Gosched()
 			}
 		})
-		least, most := int64(math.MaxInt64), int64(0)
+		least := int64(math.MaxInt64)
 		for range 20 {
-			atEnd := int64(0)
-			j := newJob(func() {
-				busy(c.job)
-				atEnd = yields.Load()
-			})
-			j.inside.Add(1)
 			w := new(worker)
-			w.main = w.run
-			w.job.Store(j)
-			spinning.Add(c.spinning - 1)
-			w.run()
-			n := yields.Load() - atEnd
-			least, most = min(least, n), max(most, n)
-			spinning.Add(1 - c.spinning)
+			w.job.Store(&idle)
+			spinning.Add(1)
+			before := yields.Load()
+			if w.next(c.end, c.processors) != nil || w.job.Load() != &parked || spinning.Load() != 0 {
+				t.Fatalf("%s: the worker did not park", c.name)
+			}
+			least = min(least, yields.Load()-before)
 		}
 		stop.Store(true)
 		other.Wait()
-		if most < c.few || least > c.many {
-			t.Errorf("%s: %d to %d yields, want %d to %d", c.name, least, most, c.few, c.many)
+		if least > 0 != c.yields {
+			t.Errorf("%s: at least %d yields", c.name, least)
 		}
 	}
 }
