@@ -77,15 +77,15 @@ var known = []testedPackage{
 		must: []string{"TestGolden", "TestContract", "TestAdditiveBackward", "TestBackward", "TestHiddenNeverMatters", "TestGuardOptions", "TestDefaultTierErrors"},
 		skip: "Alloc|LateTask|Concurrent|Types$|TypesNaN|SplitKV|ParallelFor|Threads|Partials|Pages$|ChunkedPrefill|Oracle|" +
 			"CausalIsLengths|BandedMask|NonFinite|LookAhead|ScorePanics|ScoreGoexit|DropoutMean|BadSpin|ScratchMemory|ReleaseMemory|Bubbles|ExampleExec$|" +
-			"TestBackward(Shapes|ManyKeys|UnseenKeys|Wanted|Batch|Panic|Differences)",
+			"QuantizedAccuracy|TestBackward(Shapes|ManyKeys|UnseenKeys|Wanted|Batch|Panic|Differences)",
 		sweeps: "TestGuard|TestAdditive$|TestAdditiveBackward$|TestBackward$|TestBackwardPairs|TestBackwardRefs|TestContract$|TestDecode|TestAlone|" +
-			"TestOptions$|TestRagged$|TestHiddenNeverMatters|TestMaskPositions|TestNaNInPadding|TestScoreIsAsGoodAsOptions|TestPlainCalls|TestStreamedKeys|TestTunings|Fuzz",
+			"TestOptions$|TestRagged$|TestHiddenNeverMatters|TestMaskPositions|TestNaNInPadding|TestScoreIsAsGoodAsOptions|TestPlainCalls|TestQuantized$|TestStreamedKeys|TestTunings|Fuzz",
 	},
 	{
 		path:   "kvcache",
 		must:   []string{"TestWindow", "TestBatchesAndChunks", "TestErrors"},
 		skip:   "Alloc|Concurrent|TestCache$|GuardPages",
-		sweeps: "TestDropBeforeStore|TestOrder|Fuzz",
+		sweeps: "TestDropBeforeStore|TestOrder|TestValueType|Fuzz",
 	},
 	{
 		path:   "linear",
