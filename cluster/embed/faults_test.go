@@ -296,20 +296,19 @@ func TestDoubled(t *testing.T) {
 	answered := 0
 	forgetful.Go(func() {
 		w := Worker{Conn: q.conn, Model: m, AckWait: ackWait}
-		for ctx.Err() == nil {
-			c, err := w.consumer(ctx, q)
+		jobs, err := w.newTurns(q)
+		if err != nil {
+			return
+		}
+		defer jobs.close()
+		for {
+			msg, _, err := jobs.next(ctx)
 			if err != nil {
 				return
 			}
-			messages, err := c.FetchNoWait(2)
-			if err != nil {
-				return
-			}
-			for msg := range messages.Messages() {
-				if r := w.answer(ctx, msg); r != nil && r.Status == wire.Done {
-					q.publish(ctx, q.resultSubject(msg.Subject()), r.Encode())
-					answered++
-				}
+			if r := w.answer(ctx, msg); r != nil && r.Status == wire.Done {
+				q.publish(ctx, q.resultSubject(msg.Subject), r.Encode())
+				answered++
 			}
 			pause(ctx, 5*time.Millisecond)
 		}

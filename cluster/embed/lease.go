@@ -43,7 +43,7 @@ func (s *sweeper) run(ctx context.Context) {
 func (s *sweeper) sweep(ctx context.Context) error {
 	runs := map[string]bool{}
 	for _, stream := range []string{s.queues.jobs, s.queues.results} {
-		info, err := s.queues.info(ctx, stream)
+		info, err := s.queues.info(ctx, stream, ">")
 		if err != nil {
 			return err
 		}
@@ -73,6 +73,15 @@ func (q *queues) drop(ctx context.Context, run string) {
 	q.purge(ctx, q.jobs, q.conn.Subject("embed", jobsToken, "*", run, ">"))
 	q.purge(ctx, q.results, q.conn.Subject("embed", resultsToken, run, ">"))
 	q.js.DeleteConsumer(ctx, q.results, runConsumer(run))
+	s, err := q.js.Stream(ctx, q.jobs)
+	if err != nil {
+		return
+	}
+	for name := range s.ConsumerNames(ctx).Name() {
+		if strings.HasSuffix(name, jobsConsumer("", run)[len("run-"):]) {
+			q.js.DeleteConsumer(ctx, q.jobs, name)
+		}
+	}
 }
 
 // countByRun returns how many messages a stream has of each run.
@@ -84,13 +93,13 @@ func countByRun(info *jetstream.StreamInfo) map[string]uint64 {
 	return counts
 }
 
-// info returns the state of a stream with all of its subjects.
-func (q *queues) info(ctx context.Context, stream string) (*jetstream.StreamInfo, error) {
+// info returns the state of a stream with its subjects that match a filter.
+func (q *queues) info(ctx context.Context, stream, filter string) (*jetstream.StreamInfo, error) {
 	s, err := q.js.Stream(ctx, stream)
 	if err != nil {
 		return nil, err
 	}
-	return s.Info(ctx, jetstream.WithSubjectFilter(">"))
+	return s.Info(ctx, jetstream.WithSubjectFilter(filter))
 }
 
 // describeWait is how long the server may take to say what a queue holds.
@@ -102,7 +111,7 @@ func (q *queues) describe(own string) string {
 	defer cancel()
 	var parts []string
 	for _, x := range []struct{ stream, what string }{{q.jobs, "jobs"}, {q.results, "results"}} {
-		info, err := q.info(ctx, x.stream)
+		info, err := q.info(ctx, x.stream, ">")
 		if err != nil {
 			return ""
 		}

@@ -21,7 +21,7 @@ func (b *bench) abandon(t *testing.T, q *queues) string {
 	p := start(t, role{Kind: "client", URL: b.url, Options: o})
 	defer p.kill()
 	for t.Context().Err() == nil {
-		if info, err := q.info(t.Context(), q.jobs); err == nil && info.State.Msgs >= 40 {
+		if info, err := q.info(t.Context(), q.jobs, ">"); err == nil && info.State.Msgs >= 40 {
 			for run := range countByRun(info) {
 				return run
 			}
@@ -35,7 +35,7 @@ func (b *bench) abandon(t *testing.T, q *queues) string {
 func left(t *testing.T, q *queues, run string) (n uint64) {
 	t.Helper()
 	for _, stream := range []string{q.jobs, q.results} {
-		info, err := q.info(t.Context(), stream)
+		info, err := q.info(t.Context(), stream, ">")
 		if err != nil {
 			t.Fatal(err)
 		}

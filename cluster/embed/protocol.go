@@ -20,6 +20,7 @@ import (
 //
 //	embed.info                        asks workers which model they have
 //	embed.jobs.MODEL.RUN.PLACE        the work queue
+//	embed.stored.MODEL.RUN            says workers without work that it has a job
 //	embed.results.RUN.PLACE           the answers
 const (
 	infoToken    = "info"

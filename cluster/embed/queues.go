@@ -62,7 +62,7 @@ func DropQueue(ctx context.Context, conn *hub.Conn, r QueueReport) error {
 	if err != nil {
 		return err
 	}
-	info, err := (&queues{conn: conn, js: js}).info(ctx, r.Name)
+	info, err := (&queues{conn: conn, js: js}).info(ctx, r.Name, ">")
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func OtherWorkers(ctx context.Context, conn *hub.Conn) ([]string, error) {
 
 // report returns the state of a stream.
 func (q *queues) report(ctx context.Context, stream string) (QueueReport, error) {
-	info, err := q.info(ctx, stream)
+	info, err := q.info(ctx, stream, ">")
 	if err != nil {
 		return QueueReport{}, err
 	}

@@ -37,6 +37,7 @@ func (p *pump) store(ctx context.Context, job *part) {
 	for backoff := 50 * time.Millisecond; ctx.Err() == nil; backoff = min(2*backoff, 2*time.Second) {
 		err := p.queues.publish(ctx, subject, job.data)
 		if err == nil {
+			p.queues.say(subject) // if that fails, workers find the job by themselves
 			p.tell(ctx, sent{part: job})
 			return
 		}
@@ -86,7 +87,8 @@ func (p *pump) take(ctx context.Context) error {
 		FilterSubject:     p.client.Conn.Subject("embed", resultsToken, p.journal.Header().Run, ">"),
 		AckPolicy:         jetstream.AckExplicitPolicy,
 		AckWait:           resultWait,
-		MaxAckPending:     -1, // the window is the limit
+		MaxAckPending:     -1,   // the window is the limit
+		MemoryStorage:     true, // see turns
 		InactiveThreshold: DefaultKeep,
 	})
 	if err != nil {

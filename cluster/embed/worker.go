@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go"
 
 	"github.com/attn-go/attn/cluster/embed/internal/wire"
 	"github.com/attn-go/attn/cluster/hub"
@@ -20,7 +20,7 @@ const (
 	DefaultLease      = 15 * time.Second
 )
 
-// A Worker does the jobs of all clients that want its model, one at a time.
+// A Worker does the jobs of all clients that want its model, one at a time, of each run in turn.
 type Worker struct {
 	Conn   *hub.Conn
 	Name   string
@@ -28,8 +28,8 @@ type Worker struct {
 	Limits Limits // of the streams, if this worker creates them
 
 	// AckWait is the time without a sign of life after which a job goes to another worker; a
-	// worker at work gives three signs in that time. The first worker with a model decides
-	// for all. 0 means [DefaultAckWait].
+	// worker at work gives three signs in that time. The first worker that meets a run decides
+	// for its jobs. 0 means [DefaultAckWait].
 	AckWait time.Duration
 
 	// Deliveries is how many workers may fail in a job before it ends without a result. 0
@@ -95,42 +95,22 @@ func (w *Worker) report(format string, args ...any) {
 
 // work takes and does jobs until something fails.
 func (w *Worker) work(ctx context.Context, q *queues) error {
-	consumer, err := w.consumer(ctx, q)
+	t, err := w.newTurns(q)
 	if err != nil {
 		return err
 	}
-	ackWait := consumer.CachedInfo().Config.AckWait
+	defer t.close()
 	for {
-		err := fetch(ctx, consumer, 1, func(msg jetstream.Msg) { w.do(ctx, q, msg, ackWait) })
+		msg, ackWait, err := t.next(ctx)
 		if err != nil {
 			return err
 		}
+		w.do(ctx, q, msg, ackWait)
 	}
-}
-
-// consumer finds or creates what all workers with this model take jobs from.
-func (w *Worker) consumer(ctx context.Context, q *queues) (jetstream.Consumer, error) {
-	name := "model-" + modelToken(w.Model.Digest)
-	c, err := q.js.Consumer(ctx, q.jobs, name)
-	if !errors.Is(err, jetstream.ErrConsumerNotFound) {
-		return c, err
-	}
-	ackWait := w.AckWait
-	if ackWait == 0 {
-		ackWait = DefaultAckWait
-	}
-	return q.js.CreateOrUpdateConsumer(ctx, q.jobs, jetstream.ConsumerConfig{
-		Durable:       name,
-		FilterSubject: w.Conn.Subject("embed", jobsToken, modelToken(w.Model.Digest), ">"),
-		AckPolicy:     jetstream.AckExplicitPolicy,
-		AckWait:       ackWait,
-		MaxDeliver:    -1, // workers count: who gives up leaves an answer
-		MaxAckPending: 1 << 14,
-	})
 }
 
 // do answers a job. While it works it tells the server so.
-func (w *Worker) do(ctx context.Context, q *queues, msg jetstream.Msg, ackWait time.Duration) {
+func (w *Worker) do(ctx context.Context, q *queues, msg *nats.Msg, ackWait time.Duration) {
 	stop := make(chan struct{})
 	var alive sync.WaitGroup
 	alive.Go(func() {
@@ -157,7 +137,7 @@ func (w *Worker) do(ctx context.Context, q *queues, msg jetstream.Msg, ackWait t
 		msg.NakWithDelay(min(time.Second, ackWait))
 		return
 	}
-	subject, data := q.resultSubject(msg.Subject()), result.Encode()
+	subject, data := q.resultSubject(msg.Subject), result.Encode()
 	// The server may be away or full. The result is not lost in either case: if this worker
 	// is too late, another one has sent the same bits.
 	for backoff := 50 * time.Millisecond; ; backoff = min(2*backoff, 2*time.Second) {
@@ -175,7 +155,7 @@ func (w *Worker) do(ctx context.Context, q *queues, msg jetstream.Msg, ackWait t
 		pause(ctx, backoff)
 	}
 	if result.Status == wire.Refused {
-		msg.TermWithReason(result.Reason)
+		msg.Term()
 		return
 	}
 	msg.Ack()
@@ -195,15 +175,15 @@ func outcome(r *wire.Result) (texts int, what string) {
 }
 
 // answer returns the result of a job, or nil if it should be tried again.
-func (w *Worker) answer(ctx context.Context, msg jetstream.Msg) *wire.Result {
-	job, hash, err := wire.DecodeJob(msg.Data())
+func (w *Worker) answer(ctx context.Context, msg *nats.Msg) *wire.Result {
+	job, hash, err := wire.DecodeJob(msg.Data)
 	result := &wire.Result{Job: hash, Model: w.Model.Digest}
 	refuse := func(err error) *wire.Result {
-		w.report("%s is refused: %v", msg.Subject(), err)
+		w.report("%s is refused: %v", msg.Subject, err)
 		result.Status, result.Reason = wire.Refused, wire.Cut(err.Error())
 		return result
 	}
-	if versionErr := hub.CheckHeader(msg.Headers(), "job"); versionErr != nil {
+	if versionErr := hub.CheckHeader(msg.Header, "job"); versionErr != nil {
 		return refuse(versionErr)
 	}
 	if err != nil {
@@ -224,7 +204,7 @@ func (w *Worker) answer(ctx context.Context, msg jetstream.Msg) *wire.Result {
 		deliveries = meta.NumDelivered
 	}
 	if deliveries > uint64(limit) {
-		w.report("%s: %d workers took it and gave no answer", msg.Subject(), limit)
+		w.report("%s: %d workers took it and gave no answer", msg.Subject, limit)
 		result.Status, result.Reason = wire.Failed, fmt.Sprintf("no worker survived or answered in %d deliveries", limit)
 		return result
 	}
@@ -233,7 +213,7 @@ func (w *Worker) answer(ctx context.Context, msg jetstream.Msg) *wire.Result {
 	case ctx.Err() != nil:
 		return nil
 	case err != nil && deliveries < uint64(limit):
-		w.report("%s failed: %v", msg.Subject(), err)
+		w.report("%s failed: %v", msg.Subject, err)
 		return nil
 	case err != nil:
 		result.Status, result.Reason = wire.Failed, wire.Cut("embedding failed: "+err.Error())

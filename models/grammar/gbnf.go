@@ -40,7 +40,7 @@ func Parse(text string) (*Grammar, error) {
 	if !ok {
 		return nil, &SyntaxError{0, "no rule root", "root ::= ..."}
 	}
-	return newGrammar(p.rules, root)
+	return newGrammar(Source{Text: text}, p.rules, root)
 }
 
 // A parser reads the text of a grammar.

@@ -6,19 +6,37 @@ import (
 
 // A Grammar is a set of texts. It is for any number of goroutines.
 type Grammar struct {
+	source   Source
 	automata *automata
 	mu       sync.Mutex
 	machine  *machine                // for Match
 	walkers  map[*Vocabulary]*walker // what matchers share
 }
 
+// A Source is what a grammar is made of.
+type Source struct {
+	Text string
+	JSON bool // Text is a JSON Schema, for [FromSchema]; otherwise it is for [Parse]
+}
+
+// Grammar returns the grammar of the source. The error is that of [Parse] or of [FromSchema].
+func (s Source) Grammar() (*Grammar, error) {
+	if s.JSON {
+		return FromSchema([]byte(s.Text))
+	}
+	return Parse(s.Text)
+}
+
+// Source returns what the grammar was made of, so that others can make it again.
+func (g *Grammar) Source() Source { return g.source }
+
 // newGrammar compiles rules.
-func newGrammar(rules []rule, root int) (*Grammar, error) {
+func newGrammar(source Source, rules []rule, root int) (*Grammar, error) {
 	a, err := compile(rules, root)
 	if err != nil {
 		return nil, err
 	}
-	return &Grammar{automata: a, machine: newMachine(a), walkers: map[*Vocabulary]*walker{}}, nil
+	return &Grammar{source: source, automata: a, machine: newMachine(a), walkers: map[*Vocabulary]*walker{}}, nil
 }
 
 // Match tells whether the grammar has a text. The error is a [*LimitError].

@@ -47,7 +47,7 @@ func FromSchema(data []byte) (*Grammar, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newGrammar(s.rules, int(n.(ref)))
+	return newGrammar(Source{string(data), true}, s.rules, int(n.(ref)))
 }
 
 // A schema makes rules of a JSON Schema.

@@ -24,10 +24,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/grammar"
 )
 
 // Schema is the JSON Schema of a receipt.
@@ -61,6 +63,9 @@ type Generation struct {
 	Stop      []int32  `json:"stop"`       // tokens that end the text
 	StopText  []string `json:"stop_text,omitempty"`
 
+	// Grammar, if not nil, limits what may follow. Hashes are those of the logits before that.
+	Grammar *Grammar `json:"grammar,omitempty"`
+
 	// Messages is the conversation that Prompt is written from by the model's template. It is empty for
 	// prompts of other origin.
 	Messages []Message `json:"messages,omitempty"`
@@ -91,7 +96,20 @@ type Settings struct {
 	Cache       string `json:"cache"` // type of the keys, such as float32
 	CacheValues string `json:"cache_values"`
 	Int8        bool   `json:"int8"`
+	Quantized   bool   `json:"quantized,omitempty"`
 }
+
+// A Grammar is a [grammar.Source].
+type Grammar struct {
+	Form string `json:"form"` // "gbnf" or "json schema"
+	Text string `json:"text"`
+}
+
+// The forms of a grammar.
+const (
+	formGBNF   = "gbnf"
+	formSchema = "json schema"
+)
 
 // A Sampler is a [decoder.Sampler].
 type Sampler struct {
@@ -207,8 +225,8 @@ func (r *Receipt) check() error {
 	if r.Version != Version {
 		return bad("version", r.Version, Version)
 	}
-	if n := len(r.Model.Files); n < 1 || n > mostFiles {
-		return bad("model.files", n, fmt.Sprintf("1 to %d", mostFiles))
+	if err := r.Model.check(); err != nil {
+		return err
 	}
 	switch {
 	case r.Generation != nil && r.Embeddings == nil && r.Ranking == nil:
@@ -219,6 +237,22 @@ func (r *Receipt) check() error {
 		return r.Ranking.check()
 	}
 	return bad("file", "none or several", "one of generation, embeddings and ranking")
+}
+
+func (m *Model) check() error {
+	if n := len(m.Files); n < 1 || n > mostFiles {
+		return bad("model.files", n, fmt.Sprintf("1 to %d", mostFiles))
+	}
+	names := []string{m.Name, m.Architecture}
+	for _, f := range m.Files {
+		names = append(names, f.Name)
+	}
+	for _, name := range names {
+		if !utf8.ValidString(name) {
+			return bad("model", fmt.Sprintf("the name %.100q", name), "names in UTF-8")
+		}
+	}
+	return nil
 }
 
 func (r *Generation) check() error {
@@ -237,6 +271,9 @@ func (r *Generation) check() error {
 		return bad("settings.context", r.Settings.Context, "1 or more")
 	case len(r.Prompt)+len(r.Tokens) > r.Settings.Context+1:
 		return bad("tokens", fmt.Sprintf("%d after %d", len(r.Tokens), len(r.Prompt)), fmt.Sprintf("at most %d, the context and one", r.Settings.Context+1))
+	}
+	if g := r.Grammar; g != nil && g.Form != formGBNF && g.Form != formSchema {
+		return bad("grammar.form", fmt.Sprintf("%.20q", g.Form), fmt.Sprintf("%q or %q", formGBNF, formSchema))
 	}
 	if _, err := r.Settings.Options(); err != nil {
 		return err
@@ -260,7 +297,7 @@ func (s *Settings) Options() (o decoder.Options, err error) {
 		}
 		return 0, &FormatError{field, fmt.Sprintf("%.20q", name), fmt.Sprint(types)}
 	}
-	o.Context, o.Int8 = s.Context, s.Int8
+	o.Context, o.Int8, o.Quantized = s.Context, s.Int8, s.Quantized
 	if o.CacheType, err = kind("settings.cache", s.Cache); err != nil {
 		return o, err
 	}
@@ -281,10 +318,22 @@ func settingsOf(o *decoder.Options) Settings {
 	if values == kernel.Float32 {
 		values = o.CacheType
 	}
-	return Settings{o.Context, o.CacheType.String(), values.String(), o.Int8}
+	return Settings{o.Context, o.CacheType.String(), values.String(), o.Int8, o.Quantized}
 }
 
-// options returns what the text was generated with.
+// grammarOf returns the grammar of generating, nil without one.
+func (r *Generation) grammarOf() (*grammar.Grammar, error) {
+	if r.Grammar == nil {
+		return nil, nil
+	}
+	g, err := grammar.Source{Text: r.Grammar.Text, JSON: r.Grammar.Form == formSchema}.Grammar()
+	if err != nil {
+		return nil, &FormatError{"grammar.text", err.Error(), "one of package grammar"}
+	}
+	return g, nil
+}
+
+// options returns what the text was generated with, but for the grammar.
 func (r *Generation) options() decoder.GenerateOptions {
 	o := decoder.GenerateOptions{MaxTokens: r.MaxTokens, Stop: r.Stop, StopText: r.StopText, Sampler: decoder.Sampler(r.Sampler)}
 	if o.Stop == nil {

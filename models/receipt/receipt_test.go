@@ -20,6 +20,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/grammar"
 	"github.com/attn-go/attn/models/internal/testweights"
 	"github.com/attn-go/attn/models/internal/tinyllama"
 )
@@ -63,7 +64,9 @@ func record(t testing.TB, model Model, m *decoder.Model, o decoder.GenerateOptio
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Conversation(messages)
+	if err := c.Conversation(messages); err != nil {
+		t.Fatal(err)
+	}
 	o.Logits = func(_ int, logits []float32) { c.Logits(logits) }
 	for token, err := range m.Generate(t.Context(), prompt, o) {
 		if err != nil {
@@ -95,6 +98,8 @@ func TestVerify(t *testing.T) {
 		{MaxTokens: 150, Sampler: sampler, Stop: []int32{}},
 		{MaxTokens: 30, Draft: 4},
 		{MaxTokens: 60, Sampler: decoder.Sampler{Temperature: 1, Seed: 1<<64 - 1}, StopText: []string{"a"}},
+		{MaxTokens: 40, Sampler: sampler, Grammar: made(t, grammar.Source{Text: `root ::= [a-z]{3,9} (" " root)?`})},
+		{MaxTokens: 40, Draft: 2, Grammar: made(t, grammar.Source{Text: `{"enum": ["to the cat", "aeiou"]}`, JSON: true})},
 	} {
 		r := copied(t, record(t, model, m, o))
 		for _, tier := range kernel.Tiers() {
@@ -113,6 +118,107 @@ func TestVerify(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// made returns a grammar.
+func made(t *testing.T, s grammar.Source) *grammar.Grammar {
+	t.Helper()
+	g, err := s.Grammar()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// A receipt has all settings that change results.
+func TestSettings(t *testing.T) {
+	model, m := tiny(t, kernel.Exec{})
+	plain := record(t, model, m, decoder.GenerateOptions{MaxTokens: 8})
+	for _, o := range []decoder.Options{
+		{Context: 100},
+		{CacheType: kernel.Float16},
+		{CacheType: kernel.Int8, CacheValueType: kernel.Int4},
+		{CacheType: kernel.Int8, Quantized: true},
+	} {
+		other, err := m.With(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := copied(t, record(t, model, other, decoder.GenerateOptions{MaxTokens: 8}))
+		o, err := r.Settings.Options()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := m.With(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Verify(t.Context(), model, again, r, Options{}); err != nil {
+			t.Errorf("%+v: %v", r.Settings, err)
+		}
+		if r.Settings == plain.Settings || o.CacheType != 0 && slices.Equal(r.Hashes, plain.Hashes) {
+			t.Errorf("%+v: the logits are those without", r.Settings)
+		}
+		if err := Verify(t.Context(), model, m, r, Options{}); !errors.As(err, new(*Mismatch)) {
+			t.Errorf("%+v, with a model of other settings: %v", r.Settings, err)
+		}
+	}
+}
+
+// A forged grammar is found, and one that is none is an error.
+func TestForgedGrammar(t *testing.T) {
+	model, m := tiny(t, kernel.Exec{})
+	good := record(t, model, m, decoder.GenerateOptions{MaxTokens: 20, Sampler: sampler, Grammar: made(t, grammar.Source{Text: `root ::= [a-z ]{30}`})})
+	const spots = 12
+	if len(good.Tokens) <= spots {
+		t.Fatalf("%d tokens, want more than %d", len(good.Tokens), spots)
+	}
+	for name, forge := range map[string]func(r *Receipt){
+		"none":    func(r *Receipt) { r.Grammar = nil },
+		"another": func(r *Receipt) { r.Grammar.Text = `root ::= [A-Z ]+` },
+		"longer":  func(r *Receipt) { r.Grammar.Text = `root ::= [a-z ]{3}` },
+	} {
+		r := copied(t, good)
+		forge(r)
+		for _, spot := range []int{0, spots} {
+			if err := Verify(t.Context(), model, m, copied(t, r), Options{Spot: spot, Random: rand.New(rand.NewPCG(1, 2))}); !errors.As(err, new(*Mismatch)) {
+				t.Errorf("%s, spot %d: %v", name, spot, err)
+			}
+		}
+	}
+	for _, g := range []Grammar{{formGBNF, `root ::= (`}, {formSchema, `root ::= "a"`}, {formSchema, `{"type": 3}`}, {formGBNF, `root ::= ` + strings.Repeat("(", 1<<16)}} {
+		r := copied(t, good)
+		r.Grammar = &g
+		if err := Verify(t.Context(), model, m, copied(t, r), Options{}); !errors.As(err, new(*FormatError)) {
+			t.Errorf("%+.40v: %v", g, err)
+		}
+	}
+}
+
+// What JSON cannot hold is refused, and else a signature holds after writing and reading.
+func TestBytes(t *testing.T) {
+	model, m := tiny(t, kernel.Exec{})
+	o := decoder.GenerateOptions{MaxTokens: 3, Grammar: made(t, grammar.Source{Text: "{\"const\": \"<cat&\", \"title\": \"\xff\xff\\u2028\"}", JSON: true})}
+	r := record(t, model, m, o)
+	if err := r.Sign(ed25519.NewKeyFromSeed(make([]byte, 32))); err != nil {
+		t.Fatal(err)
+	}
+	if err := Verify(t.Context(), model, m, copied(t, r), Options{}); err != nil {
+		t.Error(err)
+	}
+	c, err := Record(model, m, []int32{1}, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, message := range []chattemplate.Message{{Role: "user", Content: "a\xff"}, {Role: "\xe2\x82", Content: "a"}} {
+		if err := c.Conversation([]chattemplate.Message{{Role: "user"}, message}); !errors.As(err, new(*FormatError)) || c.r.Messages != nil {
+			t.Errorf("%q: %v", message, err)
+		}
+	}
+	model.Files = []File{{Name: "a\xff.gguf"}}
+	if _, err := Record(model, m, []int32{1}, &o); !errors.As(err, new(*FormatError)) {
+		t.Errorf("a file's name: %v", err)
 	}
 }
 
@@ -206,6 +312,8 @@ func TestHostile(t *testing.T) {
 		"context":  change(func(o map[string]any) { of(o)["settings"].(map[string]any)["context"] = 1 << 40 }),
 		"less":     change(func(o map[string]any) { of(o)["settings"].(map[string]any)["context"] = 3 }),
 		"cache":    change(func(o map[string]any) { of(o)["settings"].(map[string]any)["cache"] = "f8" }),
+		"grammar":  change(func(o map[string]any) { of(o)["grammar"] = Grammar{Form: "bnf"} }),
+		"integers": change(func(o map[string]any) { of(o)["settings"].(map[string]any)["quantized"] = true }),
 		"sampler":  change(func(o map[string]any) { of(o)["sampler"].(map[string]any)["temperature"] = -1 }),
 		"seed":     change(func(o map[string]any) { of(o)["sampler"].(map[string]any)["seed"] = -1 }),
 		"max":      change(func(o map[string]any) { of(o)["max_tokens"] = -1 }),
@@ -222,7 +330,8 @@ func TestHostile(t *testing.T) {
 // The schema has the fields of a receipt.
 func TestSchema(t *testing.T) {
 	model, m := tiny(t, kernel.Exec{})
-	r := record(t, model, m, decoder.GenerateOptions{MaxTokens: 4, StopText: []string{"never."}})
+	r := record(t, model, m, decoder.GenerateOptions{MaxTokens: 4, StopText: []string{"never."}, Grammar: made(t, grammar.Source{Text: `root ::= .*`})})
+	r.Settings.Quantized = true
 	if err := r.Sign(ed25519.NewKeyFromSeed(make([]byte, 32))); err != nil {
 		t.Fatal(err)
 	}

@@ -3,10 +3,12 @@ package receipt
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"hash"
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 	"unsafe"
 
 	"github.com/attn-go/attn/kernel"
@@ -22,7 +24,7 @@ type Recorder struct {
 }
 
 // Record returns a recorder of a text that m, which model names, continues after a prompt with options o,
-// with the tokens of o.Sampler.Seed. It refuses a grammar by a [*FormatError], since receipts have no place for one.
+// with the tokens of o.Sampler.Seed. The error is a [*FormatError] for a model that a receipt cannot name.
 // [Recorder.Logits] must get the logits that each token is chosen from, and then [Recorder.Add] the token:
 //
 //	r, err := receipt.Record(model, m, prompt, &o)
@@ -31,9 +33,6 @@ type Recorder struct {
 //		r.Add(token)
 //	}
 func Record(model Model, m *decoder.Model, prompt []int32, o *decoder.GenerateOptions) (*Recorder, error) {
-	if o.Grammar != nil {
-		return nil, &FormatError{"grammar", "one", "none: a receipt cannot hold it yet"}
-	}
 	options := m.Options()
 	c := &Recorder{r: Receipt{
 		Version: Version, Contract: kernel.Contract, Model: model, Generation: &Generation{
@@ -46,15 +45,29 @@ func Record(model Model, m *decoder.Model, prompt []int32, o *decoder.GenerateOp
 	if c.r.Stop == nil {
 		c.r.Stop = []int32{}
 	}
-	return c, nil
+	if o.Grammar != nil {
+		s := o.Grammar.Source()
+		c.r.Grammar = &Grammar{formGBNF, string([]rune(s.Text))} // with U+FFFD for each byte that is not UTF-8, as JSON's readers have it
+		if s.JSON {
+			c.r.Grammar.Form = formSchema
+		}
+	}
+	return c, model.check()
 }
 
 // Conversation says that the prompt is a conversation as the model's template writes it, which Verify
-// checks, too. Templates that write the date are checked on that day only, so leave it out for them.
-func (c *Recorder) Conversation(messages []chattemplate.Message) {
-	for _, m := range messages {
-		c.r.Messages = append(c.r.Messages, Message{m.Role, m.Content})
+// checks, too. Templates that write the date are checked on that day only, so leave it out for them. JSON has no
+// place for bytes that are not UTF-8: messages with such are refused by a [*FormatError], and none is added.
+func (c *Recorder) Conversation(messages []chattemplate.Message) error {
+	list := make([]Message, len(messages))
+	for i, m := range messages {
+		if !utf8.ValidString(m.Role) || !utf8.ValidString(m.Content) {
+			return bad(fmt.Sprintf("messages[%d]", i), "bytes that are not UTF-8", "UTF-8")
+		}
+		list[i] = Message{m.Role, m.Content}
 	}
+	c.r.Messages = list
+	return nil
 }
 
 // Logits adds the logits that the next token is chosen from.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/grammar"
 )
 
 // A Mismatch is the first part of a receipt that does not hold.
@@ -69,7 +70,7 @@ func (r *Receipt) CheckModel(model Model) error {
 
 // Verify computes the receipt of a [Generation] again. nil says that all of it holds, or with Options.Spot what was chosen. A
 // [*Mismatch] is the first thing that does not. Other errors say that it could not be verified: those of
-// [decoder.Session.Forward], and ctx.Err(). m has the receipt's [Settings.Options]; model is what it was
+// [decoder.Session.Forward], a [*FormatError] for a grammar that is none, a [*grammar.LimitError], and ctx.Err(). m has the receipt's [Settings.Options]; model is what it was
 // loaded from, see [Files].
 //
 // A hash tells that logits differ, not by how much.
@@ -177,12 +178,17 @@ type verification struct {
 	text   *decoder.Text
 	tokens []int32 // of prompt and answer
 	rows   int     // that are read at once
+
+	options decoder.GenerateOptions
 }
 
 func newVerification(m *decoder.Model, r *Generation) (*verification, error) {
-	v := &verification{r: r, m: m, tokens: slices.Concat(r.Prompt, r.Tokens)}
+	v := &verification{r: r, m: m, tokens: slices.Concat(r.Prompt, r.Tokens), options: r.options()}
 	v.rows = min(chunk, max(1, mostLogits/m.Config().Vocab))
 	var err error
+	if v.options.Grammar, err = r.grammarOf(); err != nil {
+		return nil, err
+	}
 	if v.s, err = m.NewSession(1, len(v.tokens)); err != nil {
 		return nil, err
 	}
@@ -204,7 +210,7 @@ func (v *verification) read(ctx context.Context, n int, rows decoder.Rows) ([]fl
 
 // all verifies all tokens.
 func (v *verification) all(ctx context.Context) error {
-	c, err := v.m.Continue(v.r.options())
+	c, err := v.m.Continue(v.options)
 	if err != nil {
 		return err
 	}
@@ -242,12 +248,12 @@ func (v *verification) spots(ctx context.Context, places []int) error {
 		if err != nil {
 			return err
 		}
-		c, err := v.m.Continue(v.r.options())
+		c, err := v.m.Continue(v.options)
 		if err != nil {
 			return err
 		}
 		if _, err := c.Skip(len(v.r.Prompt), v.r.Tokens[:i]); err != nil {
-			return &Mismatch{"tokens", i, "a token after the end of the text", "none: " + err.Error()}
+			return forged(i, err)
 		}
 		hashes := chain{}
 		if i > 0 {
@@ -260,17 +266,25 @@ func (v *verification) spots(ctx context.Context, places []int) error {
 	return nil
 }
 
+// forged makes a Mismatch of an error about tokens up to i that a generation cannot have. Others stay what they are.
+func forged(i int, err error) error {
+	switch {
+	case errors.As(err, new(*decoder.OptionError)):
+		return &Mismatch{"tokens", i, "a token after the end of the text", "none: " + err.Error()}
+	case errors.As(err, new(*grammar.TokenError)):
+		return &Mismatch{"tokens", i, "tokens that the grammar refuses", err.Error()}
+	}
+	return err
+}
+
 // token verifies the token at a place, and returns what the text grows by.
 func (v *verification) token(c *decoder.Continuation, hashes *chain, i int, logits []float32) (string, error) {
 	if h := hashes.add(logits); h != v.r.Hashes[i] {
 		return "", &Mismatch{"hashes", i, v.r.Hashes[i].String(), h.String() + ", of the logits"}
 	}
 	t, err := c.Next(v.tokens[:len(v.r.Prompt)+i], logits)
-	if ended := new(decoder.OptionError); errors.As(err, &ended) {
-		return "", &Mismatch{"tokens", i, "a token after the end of the text", "none: " + err.Error()}
-	}
 	if err != nil {
-		return "", err
+		return "", forged(i, err)
 	}
 	if t.ID != v.r.Tokens[i] {
 		return "", &Mismatch{"tokens", i, fmt.Sprint(v.r.Tokens[i]), fmt.Sprintf("%d, by the logits, the sampler and its seed", t.ID)}
