@@ -32,7 +32,7 @@ func Inspect(model string, reranker bool) (*inventory.Inventory, error) {
 		sparse, bad := x.readSparse(m.Width)
 		v.Problem(bad)
 		if sparse != nil {
-			v.Size("sparse weights of a token", 1)
+			v.Size("sparse weights", 1)
 			v.Floats(m.Width)
 		}
 	}
