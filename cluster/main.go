@@ -9,6 +9,8 @@
 //	go run ./cluster sequences                lists, repairs and rebalances what workers hold
 //	go run ./cluster status                   what queues, workers and the directory have
 //	go run ./cluster upgrade                  drops what another version has left on the server
+//	go run ./cluster gateway                  HTTP for the models of workers
+//	go run ./cluster answer -model M          a worker of a gateway
 //	go run ./cluster simulate                 when several machines pay
 //
 // Each subcommand lists its flags with -h.
@@ -73,6 +75,8 @@ func subcommands() []subcommand {
 		{"status", "say what queues, workers and the directory have, and of whom", runStatus},
 		{"upgrade", "drop what programs of another version have left on the server", runUpgrade},
 		{"embed", "compute the sentence embeddings of a corpus", runEmbed},
+		{"gateway", "answer HTTP requests with the models of workers", runGateway},
+		{"answer", "answer requests of a gateway with models", runAnswer},
 		{"simulate", "forecast when several machines pay, from measured arithmetic and a stated network", runSimulate},
 	}
 }

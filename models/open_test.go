@@ -28,7 +28,7 @@ func TestOpen(t *testing.T) {
 		switch {
 		case strings.HasPrefix(name, "reranker-"):
 			want = models.Reranker
-		case strings.Contains(name, "bert") || strings.HasPrefix(name, "gte-new") || strings.HasPrefix(name, "mpnet") || strings.HasPrefix(name, "xlm") || strings.Contains(name, "embedding") || strings.Contains(name, "embeddinggemma") || strings.HasPrefix(name, "model2vec"):
+		case strings.Contains(name, "bert") || strings.HasPrefix(name, "gte-new") || strings.HasPrefix(name, "bge-m3") || strings.HasPrefix(name, "mpnet") || strings.HasPrefix(name, "xlm") || strings.Contains(name, "embedding") || strings.Contains(name, "embeddinggemma") || strings.HasPrefix(name, "model2vec"):
 			want = models.Embedder
 		}
 		m, err := models.Open(dir, models.Options{})

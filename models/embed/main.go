@@ -49,6 +49,7 @@ type config struct {
 	noCache  bool
 	receipt  string // a file to write
 	signer   string // a file: the key that signs receipts
+	sparse   bool   // weights of tokens, and no vectors
 	passages passage.Options
 	load     embedding.LoadOptions
 	settings embedding.Options
@@ -113,6 +114,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.BoolVar(&c.noCache, "no-cache", false, "with -query: compute all vectors, and keep none")
 	fs.StringVar(&c.receipt, "receipt", "", "`file` to write receipts of the vectors to, as f32, which go run ./models/verify checks")
 	fs.StringVar(&c.signer, "receipt-key", "", "`file` of a private key of Ed25519 in PEM that signs receipts")
+	fs.BoolVar(&c.sparse, "sparse", false, "instead of vectors the weights of the tokens of each text, for bge-m3: \"sparse\": {\"indices\", \"values\"}")
 	fs.IntVar(&c.top, "top", 10, "with -query: how many lines to show")
 	fs.BoolVar(&c.load.Int8, "int8", false, "compute with weights and activations of 8 bits, which takes less time; vectors change a little, and\nhave the same bits on every CPU, too")
 	command.ExecFlags(fs, &c.settings.Exec)
@@ -134,6 +136,8 @@ func (c *config) check() error {
 		return command.Usage(errors.New("-o is for vectors, which -query does not give"))
 	case c.receipt != "" && (c.isQuery || c.long == "split"):
 		return command.Usage(errors.New("-receipt has one vector for each text: it goes with neither -query nor -long split"))
+	case c.sparse && (c.isQuery || c.receipt != "" || c.settings.Dimensions != 0 || c.out != "" && filepath.Ext(c.out) != ".jsonl"):
+		return command.Usage(errors.New("-sparse gives JSON lines: it goes with neither -query, -receipt, -dimensions nor -o .npy and .safetensors"))
 	case c.receipt != "" && filepath.Clean(c.receipt) == filepath.Clean(c.out):
 		return command.Usage(fmt.Errorf("-receipt and -o are both %s", c.out))
 	case c.receipt == "" && c.signer != "":
@@ -203,7 +207,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 		return err
 	}
 	defer func() { err = errors.Join(err, s.receipts.Close()) }()
-	if c.isQuery {
+	if c.sparse {
+		err = s.writeSparse(ctx, c.out, out, report)
+	} else if c.isQuery {
 		err = s.rank(ctx, c.asker(e), c.query, c.top, out, painter{wantsColours(c.colour, out), c.passages.Context > 0})
 	} else {
 		err = s.write(ctx, c.out, out, report)
@@ -265,6 +271,9 @@ func (c *config) embedder() (*embedding.Embedder, error) {
 	end()
 	if err != nil {
 		return nil, err
+	}
+	if c.sparse && !e.HasSparse() {
+		return nil, fmt.Errorf("-sparse: %s: %w", c.model, embedding.ErrNotSparse)
 	}
 	o := c.settings
 	if o.Prompt == "" && c.isQuery {

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/attn-go/attn/models/embedding"
 )
 
 // A sink takes embeddings chunk by chunk. close completes what was written: it may be called
@@ -36,18 +38,42 @@ func fitsFile(kind, ending string) bool {
 	return kind == "f32" || ok && (ending == ".safetensors" || ending == ".npy" && !n.scaled)
 }
 
-// write writes the embeddings to a file, or to out if name is empty. A file appears when it
-// is complete.
+// write writes the embeddings to a file, or to out if name is empty.
 func (s *stream) write(ctx context.Context, name string, out, report io.Writer) error {
 	if name == "" {
 		return s.fill(ctx, newJSONLines(out))
 	}
+	return s.toFile(name, report, fmt.Sprintf("vectors of %d numbers", s.embedder.Width()), func(f *os.File) error {
+		return s.fill(ctx, formats[filepath.Ext(name)](f, s.embedder.Width(), s.kind))
+	})
+}
+
+// writeSparse writes the weights of tokens to a file of JSON lines, or to out if name is empty.
+func (s *stream) writeSparse(ctx context.Context, name string, out, report io.Writer) error {
+	fill := func(w io.Writer) error {
+		to := newJSONLines(w)
+		return s.chunks(ctx, func(lines []line) error {
+			weights, err := s.sparse(ctx, lines)
+			if err != nil {
+				return err
+			}
+			return to.putSparse(lines, weights)
+		})
+	}
+	if name == "" {
+		return fill(out)
+	}
+	return s.toFile(name, report, "texts with weights of tokens", func(f *os.File) error { return fill(f) })
+}
+
+// toFile writes a file that appears when it is complete, and reports how many of what it has.
+func (s *stream) toFile(name string, report io.Writer, what string, fill func(f *os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name()) // fails if all went well
-	err = s.fill(ctx, formats[filepath.Ext(name)](f, s.embedder.Width(), s.kind))
+	err = fill(f)
 	if closed := errors.Join(f.Chmod(0o644), f.Close()); closed != nil {
 		return errors.Join(err, closed)
 	}
@@ -57,7 +83,7 @@ func (s *stream) write(ctx context.Context, name string, out, report io.Writer) 
 	if renamed := os.Rename(f.Name(), name); renamed != nil {
 		return errors.Join(err, renamed)
 	}
-	fmt.Fprintf(report, "wrote %s: %d vectors of %d numbers\n", name, s.texts, s.embedder.Width())
+	fmt.Fprintf(report, "wrote %s: %d %s\n", name, s.texts, what)
 	return err
 }
 
@@ -80,23 +106,56 @@ func newJSONLines(w io.Writer) *jsonLines {
 	return j
 }
 
+// A header is what a JSON line says of a text.
+type header struct {
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line"`
+	LastLine int    `json:"last_line,omitempty"`
+	Text     string `json:"text"`
+	Tokens   int    `json:"tokens"`
+	Cut      bool   `json:"cut,omitempty"`
+}
+
+func newHeader(l *line) header {
+	last := l.last
+	if last == l.number {
+		last = 0
+	}
+	return header{l.file, l.number, last, l.text, l.tokens, l.cut}
+}
+
 // put also flushes, so that a reader of a pipe need not wait.
 func (j *jsonLines) put(lines []line, vectors [][]float32) error {
-	type record struct {
-		File      string    `json:"file,omitempty"`
-		Line      int       `json:"line"`
-		LastLine  int       `json:"last_line,omitempty"`
-		Text      string    `json:"text"`
-		Tokens    int       `json:"tokens"`
-		Cut       bool      `json:"cut,omitempty"`
-		Embedding []float32 `json:"embedding"`
+	return j.records(lines, func(h header, i int) any {
+		return struct {
+			header
+			Embedding []float32 `json:"embedding"`
+		}{h, vectors[i]}
+	})
+}
+
+// putSparse is put for the weights of tokens.
+func (j *jsonLines) putSparse(lines []line, weights []embedding.Sparse) error {
+	type sparse struct {
+		Indices []int32   `json:"indices"`
+		Values  []float32 `json:"values"`
 	}
-	for i, l := range lines {
-		last := l.last
-		if last == l.number {
-			last = 0
+	return j.records(lines, func(h header, i int) any {
+		s := sparse{[]int32{}, []float32{}} // and not null
+		if w := weights[i]; len(w.Tokens) > 0 {
+			s = sparse{w.Tokens, w.Weights}
 		}
-		if err := j.e.Encode(record{l.file, l.number, last, l.text, l.tokens, l.cut, vectors[i]}); err != nil {
+		return struct {
+			header
+			Sparse sparse `json:"sparse"`
+		}{h, s}
+	})
+}
+
+// records writes a line for each text: what of makes of its header and its number.
+func (j *jsonLines) records(lines []line, of func(h header, i int) any) error {
+	for i := range lines {
+		if err := j.e.Encode(of(newHeader(&lines[i]), i)); err != nil {
 			return err
 		}
 	}

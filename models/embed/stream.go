@@ -33,17 +33,24 @@ type stream struct {
 }
 
 // each calls f with every chunk of lines and their embeddings.
-func (s *stream) each(ctx context.Context, f func(lines []line, vectors [][]float32) error) (err error) {
+func (s *stream) each(ctx context.Context, f func(lines []line, vectors [][]float32) error) error {
+	return s.chunks(ctx, func(lines []line) error {
+		vectors, err := s.embed(ctx, lines)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f(lines, vectors), s.record(lines, vectors))
+	})
+}
+
+// chunks calls do with every chunk of lines that are wanted.
+func (s *stream) chunks(ctx context.Context, do func(lines []line) error) (err error) {
 	defer s.bar.close()
 	defer func() { s.store.close(err == nil) }()
 	for {
 		lines, inputErr := s.in.next(ctx, chunkLines)
-		wanted := s.wanted(lines)
-		vectors, err := s.embed(ctx, wanted)
-		if err == nil {
-			err = errors.Join(f(wanted, vectors), s.record(wanted, vectors))
-		}
-		if err = errors.Join(err, inputErr); err != nil || len(lines) == 0 {
+		err := errors.Join(do(s.wanted(lines)), inputErr)
+		if err != nil || len(lines) == 0 {
 			return err
 		}
 		for _, l := range lines {
@@ -80,6 +87,22 @@ func (s *stream) record(lines []line, vectors [][]float32) error {
 		return err
 	}
 	return s.receipts.Write(r)
+}
+
+// sparse returns the weights of the tokens of lines.
+func (s *stream) sparse(ctx context.Context, lines []line) ([]embedding.Sparse, error) {
+	begin := time.Now()
+	texts := make([]string, len(lines))
+	for i := range lines {
+		if err := s.lengths.add(&lines[i]); err != nil {
+			return nil, err
+		}
+		texts[i] = lines[i].text
+	}
+	weights, err := s.embedder.Sparse(ctx, texts)
+	s.texts += len(weights)
+	s.took += time.Since(begin)
+	return weights, err
 }
 
 // embed returns the vectors of lines. Those that are known are not computed again, and of equal

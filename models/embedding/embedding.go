@@ -34,6 +34,7 @@ type Parts struct {
 	Drop      int32           // a token that is left out of texts, or -1
 	Modules   *folder.Modules // what else is done with a text
 	Steps     []Step          // the modules after the pooling, see [ReadSteps]
+	Sparse    *SparseHead     // of models with weights of tokens, or nil
 	Vocab     int             // ids that tokens may have
 	Width     int             // of a state
 	MaxTokens int             // to which a text is cut
@@ -100,10 +101,23 @@ func (e *Embedder) Prompts() map[string]string { return e.p.Modules.Prompts }
 // If ctx ends, its error is returned soon, without any embedding. Other errors are those of
 // Options: a [*kernel.ArgumentError], a [*kernel.TierError] or a [*LengthError].
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	all, err := e.cut(ctx, texts)
+	if err != nil {
+		return nil, err
+	}
+	vectors, err := e.vectors(ctx, all.ids)
+	if err != nil {
+		return nil, err
+	}
+	return e.joined(all, vectors), nil
+}
+
+// cut checks the options and returns the tokens of texts, as the model sees them.
+func (e *Embedder) cut(ctx context.Context, texts []string) (*pieces, error) {
 	if err := e.checkOptions(); err != nil {
 		return nil, err
 	}
-	var all pieces
+	all := &pieces{}
 	for i, text := range texts {
 		if i%64 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -119,11 +133,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 			all.add(e.Tokens(text))
 		}
 	}
-	vectors, err := e.vectors(ctx, all.ids)
-	if err != nil {
-		return nil, err
-	}
-	return e.joined(&all, vectors), nil
+	return all, nil
 }
 
 // CountTokens returns how many tokens a text has, those around it included. If these are more than
@@ -157,11 +167,8 @@ func (e *Embedder) EmbedTokens(ctx context.Context, ids [][]int32) ([][]float32,
 
 // vectors computes the embeddings of texts.
 func (e *Embedder) vectors(ctx context.Context, ids [][]int32) ([][]float32, error) {
-	for i, text := range ids {
-		if bad := e.CheckTokens(text); bad != nil {
-			bad.Arg = fmt.Sprintf("ids[%d]", i) + bad.Arg
-			return nil, bad
-		}
+	if bad := e.checkAll(ids); bad != nil {
+		return nil, bad
 	}
 	width := e.Width()
 	all := make([]float32, len(ids)*width)
@@ -177,6 +184,17 @@ func (e *Embedder) vectors(ctx context.Context, ids [][]int32) ([][]float32, err
 		return nil, err
 	}
 	return out, nil
+}
+
+// checkAll reports what is wrong with the tokens of texts, or returns nil.
+func (e *Embedder) checkAll(ids [][]int32) error {
+	for i, text := range ids {
+		if bad := e.CheckTokens(text); bad != nil {
+			bad.Arg = fmt.Sprintf("ids[%d]", i) + bad.Arg
+			return bad
+		}
+	}
+	return nil
 }
 
 // CheckTokens reports what is wrong with the tokens of a text, or returns nil. Its Arg is what follows the name

@@ -157,3 +157,17 @@ func TestNarrow(t *testing.T) {
 		t.Errorf("a NaN: %v", err)
 	}
 }
+
+// TestDot: only tokens that both texts have count.
+func TestDot(t *testing.T) {
+	a := embedding.Sparse{Tokens: []int32{1, 4, 7, 9}, Weights: []float32{1, 2, 0.5, 3}}
+	b := embedding.Sparse{Tokens: []int32{4, 5, 9}, Weights: []float32{0.25, 8, 2}}
+	for _, x := range []struct {
+		a, b embedding.Sparse
+		want float64
+	}{{a, b, 6.5}, {b, a, 6.5}, {a, embedding.Sparse{}, 0}, {embedding.Sparse{}, a, 0}, {a, a, 14.25}} {
+		if got := x.a.Dot(x.b); got != x.want {
+			t.Errorf("%v and %v: %v, want %v", x.a, x.b, got, x.want)
+		}
+	}
+}

@@ -29,6 +29,12 @@ func Inspect(model string, reranker bool) (*inventory.Inventory, error) {
 		head.matrix(s.heads[0].out, 1, s.Width)
 	} else if !reranker {
 		_, err = embedding.ReadSteps(x.path, x.modules, m.Width, LoadOptions{})
+		sparse, bad := x.readSparse(m.Width)
+		v.Problem(bad)
+		if sparse != nil {
+			v.Size("sparse weights", 1)
+			v.Floats(m.Width)
+		}
 	}
 	v.Problem(err)
 	if r.err == nil { // otherwise not all tensors have been asked for

@@ -23,6 +23,8 @@ import (
 //	model.safetensors    or shards, see [folder.Open]: float32, float16 or bfloat16, which are widened
 //	tokenizer.json       or vocab.txt, see package tokenizer
 //	modules.json         and what it names, see [folder.Modules]; without it a vector is the pooling divided by its L2 norm
+//	sparse_linear.pt     if there is one: the weights of tokens of bge-m3, see [embedding.Embedder.Sparse]. It is the one file of
+//	                     torch.save that is read, and nothing of it is run
 //
 // and a GGUF file the architecture bert or nomic-bert, weights of any type that package gguf converts, a
 // tokenizer and a pooling. Its vectors are divided by their L2 norm. Files of bert do not name the activation, which is GELU as BERT has it.
@@ -63,9 +65,13 @@ func LoadWith(model string, o LoadOptions) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
+	sparse, err := x.readSparse(m.Width)
+	if err != nil {
+		return nil, err
+	}
 	n := &network{model: m}
 	e := embedding.New(embedding.Parts{
-		Model: n, Tokenizer: x.tokenizer, Drop: -1, Modules: x.modules, Steps: steps,
+		Model: n, Tokenizer: x.tokenizer, Drop: -1, Modules: x.modules, Steps: steps, Sparse: sparse,
 		Vocab: m.Vocab, Width: m.Width, MaxTokens: x.maxTokens, Positions: m.longest(),
 	})
 	return &Encoder{Embedder: e, net: n}, nil
@@ -79,6 +85,7 @@ type origin struct {
 	modules   *folder.Modules
 	tokenizer *tokenizer.Tokenizer
 	maxTokens int
+	folder    bool // and not a file
 	close     func() error
 }
 
@@ -146,7 +153,7 @@ func openFolder(dir string) (*origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &origin{source: folderSource{f}, path: dir, modules: modules, close: f.Close}
+	x := &origin{source: folderSource{f}, path: dir, modules: modules, folder: true, close: f.Close}
 	if err := x.readFolder(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

@@ -18,6 +18,7 @@ type tinyRefs struct {
 	Texts      []string
 	Pairs      [][2]string
 	IDs        [][]int32
+	Sparse     [][]int32 // the tokens of each text that have a weight
 }
 
 // readTiny returns the references of a folder of make.py's form, or nil if it has another form.
@@ -88,7 +89,32 @@ func (r *tinyRefs) compareEncoder(c *comparison, dir string) {
 		c.check(i, "hidden", slices.Concat(states...))
 		c.check(i, "embedding", vectors[i])
 	}
+	if r.Sparse != nil {
+		r.compareSparse(c, e)
+	}
 	c.finish(nil)
+}
+
+// compareSparse compares the weights of tokens, of all texts in one call.
+func (r *tinyRefs) compareSparse(c *comparison, e *Encoder) {
+	all, err := e.SparseTokens(c.t.Context(), r.IDs)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for i, got := range all {
+		if !slices.Equal(got.Tokens, r.Sparse[i]) {
+			c.t.Errorf("%q: weights of the tokens %d, want %d", r.Texts[i], got.Tokens, r.Sparse[i])
+			continue
+		}
+		c.check(i, "sparse", got.Weights)
+		if len(r.IDs[i]) == 128 { // make.py may have cut it, where the model sees more
+			continue
+		}
+		alone, err := e.Sparse(c.t.Context(), r.Texts[i:i+1])
+		if err != nil || !slices.Equal(alone[0].Tokens, got.Tokens) || !equalBits(alone[0].Weights, got.Weights) {
+			c.t.Errorf("%q alone: %v, want %v (%v)", r.Texts[i], alone, got, err)
+		}
+	}
 }
 
 func (r *tinyRefs) compareReranker(c *comparison, dir string) {

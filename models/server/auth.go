@@ -39,6 +39,9 @@ func (all keys) find(secret string) (name string, ok bool) {
 
 // who returns whose request it is: the name of its key, or without keys its address.
 func (s *Server) who(r *http.Request) (string, error) {
+	if o := originOf(r.Context()); o != nil {
+		return o.Key, nil
+	}
 	if len(s.keys) == 0 {
 		host, _, err := net.SplitHostPort(r.RemoteAddr)
 		if err != nil {
@@ -58,7 +61,7 @@ func (s *Server) who(r *http.Request) (string, error) {
 // foreign reports a request that a page of another site makes in the browser of somebody who may use the
 // server. With keys there is none, as such a page has no key.
 func (s *Server) foreign(r *http.Request) error {
-	if len(s.keys) > 0 {
+	if len(s.keys) > 0 || originOf(r.Context()) != nil {
 		return nil
 	}
 	if s.origins.Check(r) != nil {

@@ -94,6 +94,10 @@ func failureOf(err error) *failure {
 		return busy(http.StatusServiceUnavailable, "too many requests wait")
 	case errors.Is(err, batch.ErrKeyFull):
 		return busy(http.StatusTooManyRequests, "too many of your requests wait")
+	case errors.Is(err, ErrUnavailable):
+		return busy(http.StatusServiceUnavailable, "nobody can answer now")
+	case errors.Is(err, ErrBackend):
+		return fail(http.StatusBadGateway, "server_error", "", "those who could answer have failed")
 	case errors.Is(err, batch.ErrClosed):
 		return busy(http.StatusServiceUnavailable, "the server is shutting down")
 	case errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, context.DeadlineExceeded):

@@ -38,7 +38,7 @@ type modelDefaults struct {
 
 // entry returns what a model is.
 func (x *exchange) entry(h *host) modelEntry {
-	e := modelEntry{ID: h.name, Object: "model", Created: x.created.Unix(), OwnedBy: "attn", Architecture: h.architecture, Contract: kernel.Contract, Fingerprint: h.fingerprint}
+	e := modelEntry{ID: h.name, Object: "model", Created: x.since().Unix(), OwnedBy: "attn", Architecture: h.architecture, Contract: kernel.Contract, Fingerprint: h.fingerprint}
 	switch {
 	case h.generate != nil:
 		h.generatorFacts(&e, &x.s)

@@ -78,7 +78,7 @@ type completion struct {
 func (g *generation) answerAll() error {
 	ctx, cancel := context.WithCancel(g.ctx)
 	defer cancel() // ends those that have begun, if one cannot
-	g.begin, g.created = time.Now(), g.s.Now().Unix()
+	g.begin, g.created = time.Now(), g.now().Unix()
 	for _, prompt := range g.prompts {
 		if most := g.h.generate.Options().Context; len(prompt) > most {
 			return tooLong("messages", len(prompt), most)
@@ -102,7 +102,7 @@ func (g *generation) answerAll() error {
 			g.answers = append(g.answers, a)
 		}
 	}
-	g.answer = g.form.id() + g.s.NewID()
+	g.answer = g.form.id() + g.newID()
 	if g.stream {
 		return g.writeStream(ctx)
 	}

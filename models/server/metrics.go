@@ -52,6 +52,10 @@ func (m *metrics) count(path, model string, status int, took time.Duration, prom
 	}
 }
 
+// Collector returns the numbers of the models, which /metrics shows beside others, for a registry of the
+// caller.
+func (s *Server) Collector() prometheus.Collector { return &hostCollector{s.hosts} }
+
 // A hostCollector reads the numbers of models when they are asked for.
 type hostCollector struct{ hosts []*host }
 

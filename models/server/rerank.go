@@ -100,7 +100,7 @@ func (x *exchange) rerank() error {
 		Fingerprint string     `json:"system_fingerprint"`
 		Usage       inputUsage `json:"usage"`
 		Results     []rank     `json:"results"`
-	}{"rerank-" + x.s.NewID(), "list", h.name, h.fingerprint, inputUsage{x.prompt, x.prompt}, ranks[:top]})
+	}{"rerank-" + x.newID(), "list", h.name, h.fingerprint, inputUsage{x.prompt, x.prompt}, ranks[:top]})
 }
 
 // logistic returns 1/(1+e^-x) with the bits of the contract's exponential on every CPU, every operation

@@ -39,6 +39,9 @@ func (s *Server) routes() {
 		"POST /tokenize":            (*exchange).tokenize,
 		"POST /detokenize":          (*exchange).detokenize,
 	} {
+		if s.backend != nil {
+			h = (*exchange).forward
+		}
 		s.mux.Handle(path, s.answering(path, h))
 	}
 	s.mux.Handle("GET /{$}", page.Handler()) // without a key, as it holds nothing: it asks for one
@@ -113,7 +116,9 @@ var idForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 // serve gives a request an id, answers it, and survives panics.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get("X-Request-Id")
-	if !idForm.MatchString(id) {
+	if o := originOf(r.Context()); o != nil {
+		id = o.RequestID
+	} else if !idForm.MatchString(id) {
 		id = s.s.NewID()
 	}
 	w.Header().Set("X-Request-Id", id)
@@ -155,10 +160,14 @@ func (s *Server) answering(path string, h handler) http.Handler {
 		x := &exchange{Server: s, w: w.(*recorder), r: r, control: http.NewResponseController(w)}
 		x.id, _ = r.Context().Value(idKey{}).(string)
 		err := x.limited(h)
+		begun := x.w.status != 0
 		if err != nil {
 			x.failed(err)
 		}
 		s.finished(path, x, err, time.Since(begin))
+		if err != nil && s.backend != nil && begun {
+			x.broken(err)
+		}
 	})
 }
 

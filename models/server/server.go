@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,6 +18,7 @@ import (
 type Server struct {
 	s       Settings
 	hosts   []*host
+	backend Backend // in place of hosts; nil for none
 	keys    keys
 	origins http.CrossOriginProtection
 	slots   chan struct{} // a token for each request
@@ -39,12 +42,10 @@ type Server struct {
 // New returns a server of models, whose caches it allocates. Close ends it. The error is a
 // [*SettingError], a decoder.OptionError, or says that a cache does not fit memory.
 func New(s Settings, models ...*Model) (*Server, error) {
-	if err := s.complete(); err != nil {
+	srv, err := newBare(s)
+	if err != nil {
 		return nil, err
 	}
-	srv := &Server{s: s, keys: newKeys(s.Keys), slots: make(chan struct{}, s.Requests), grammars: make(chan struct{}, s.Grammars), created: s.Now(), empty: make(chan struct{})}
-	srv.bytes.Store(srv.s.BodiesBytes)
-	srv.ctx, srv.stop = context.WithCancelCause(context.Background())
 	if len(models) == 0 {
 		return nil, &SettingError{"models", "none", "at least one"}
 	}
@@ -67,6 +68,17 @@ func New(s Settings, models ...*Model) (*Server, error) {
 	return srv, nil
 }
 
+// newBare returns a server without models, whose settings are complete.
+func newBare(s Settings) (*Server, error) {
+	if err := s.complete(); err != nil {
+		return nil, err
+	}
+	srv := &Server{s: s, keys: newKeys(s.Keys), slots: make(chan struct{}, s.Requests), grammars: make(chan struct{}, s.Grammars), created: s.Now(), empty: make(chan struct{})}
+	srv.bytes.Store(srv.s.BodiesBytes)
+	srv.ctx, srv.stop = context.WithCancelCause(context.Background())
+	return srv, nil
+}
+
 // find returns the host of a name, or nil.
 func (s *Server) find(name string) *host {
 	for _, h := range s.hosts {
@@ -83,6 +95,16 @@ func (s *Server) Fingerprint(model string) string {
 		return h.fingerprint
 	}
 	return ""
+}
+
+// SystemFingerprint returns a hash of the names and fingerprints of all models, in their order: two servers
+// that share it give the same bytes to every request with the same [Origin].
+func (s *Server) SystemFingerprint() string {
+	h := sha256.New()
+	for _, host := range s.hosts {
+		fmt.Fprintf(h, "%q %s\n", host.name, host.fingerprint)
+	}
+	return "fp_" + hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // ServeHTTP answers a request.
@@ -135,6 +157,9 @@ func (s *Server) ready() error {
 	defer s.mu.Unlock()
 	if s.closing {
 		return errors.New("closing")
+	}
+	if s.backend != nil {
+		return s.backend.Ready()
 	}
 	for _, h := range s.hosts {
 		if h.texts != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 )
 
 // writeStream writes an event for each token that adds something, those of several texts in turn. The
@@ -99,7 +100,7 @@ func (w *eventWriter) flush() error {
 		return nil
 	}
 	if w.g.w.status == 0 {
-		w.g.w.Header().Set("Content-Type", "text/event-stream")
+		w.g.w.Header().Set("Content-Type", eventStream)
 		w.g.w.Header().Set("Cache-Control", "no-cache")
 		w.g.w.Header().Set("X-Accel-Buffering", "no") // of proxies that would wait for more
 	}
@@ -119,12 +120,16 @@ func (w *eventWriter) fail(err error) error {
 	if w.g.w.status == 0 {
 		return err
 	}
-	w.buf.WriteString("data: ")
-	w.buf.Write(failureOf(err).body())
-	w.buf.WriteString("\n\n")
+	w.buf.Write(errorEvent(err))
 	_ = w.flush() // it ends anyway
 	return err
 }
+
+// eventStream is the type of a stream.
+const eventStream = "text/event-stream"
+
+// errorEvent is the event of an error.
+func errorEvent(err error) []byte { return fmt.Appendf(nil, "data: %s\n\n", failureOf(err).body()) }
 
 // done ends a stream.
 func (w *eventWriter) done() error {

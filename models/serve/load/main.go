@@ -3,6 +3,8 @@
 // sentence embeddings of clients against those of one batch.
 //
 //	go run ./models/serve/load -clients 1,8,32
+//
+// With -url it measures the answers of a server that runs, this one or another one with OpenAI's API.
 package main
 
 import (
@@ -39,6 +41,7 @@ type config struct {
 	max         int // tokens of an answer
 	sentences   int
 	vanishing   time.Duration // of clients that vanish; 0 for none
+	url         string        // of a server that runs; "" for one in this process
 }
 
 // parse parses the command line.
@@ -55,6 +58,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.IntVar(&c.settings.StepTokens, "step", 0, "most tokens of prompts in a step while no answer runs, as in serve")
 	fs.IntVar(&c.settings.ChunkTokens, "chunk", 0, "most tokens of prompts in a step beside answers, as in serve")
 	fs.DurationVar(&c.vanishing, "vanish", 0, "measure nothing but what the server holds before and after so much `time` with clients that vanish, as many as the last number of -clients")
+	fs.StringVar(&c.url, "url", "", "`URL` of a server that runs, of which answers alone are measured, such as http://127.0.0.1:8080 (default one in this process)")
 	command.ExecFlags(fs, &c.options.Exec)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
@@ -68,6 +72,9 @@ func parse(args []string, help io.Writer) (*config, error) {
 	}
 	if c.vanishing < 0 {
 		return nil, command.Usage(errors.New("-vanish: want 0 or more"))
+	}
+	if c.url != "" && c.vanishing > 0 {
+		return nil, command.Usage(errors.New("-vanish: want it without -url, as it counts what this process holds"))
 	}
 	if c.answers < 1 || c.max < 2 || c.sentences < 1 {
 		return nil, command.Usage(errors.New("-answers, -max and -sentences: want 1 or more, and 2 tokens"))
@@ -84,11 +91,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	url, done, err := c.serve()
-	if err != nil {
-		return err
+	url := c.url
+	if url == "" {
+		var done func()
+		if url, done, err = c.serve(); err != nil {
+			return err
+		}
+		defer done()
 	}
-	defer done()
 	if a := c.ask(ctx, url, "Hello.", 2); a.err != nil { // memory that is used for the first time
 		return a.err
 	}
@@ -96,8 +106,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return c.vanish(ctx, out, url)
 	}
 	fmt.Fprintln(out, "| | tokens/s | time to first token, median | 99% |\n|---|---|---|---|")
-	if err := c.alone(ctx, out); err != nil {
-		return err
+	if c.url == "" {
+		if err := c.alone(ctx, out); err != nil {
+			return err
+		}
 	}
 	for _, n := range c.clients {
 		if err := c.together(ctx, out, url, n); err != nil {
@@ -106,6 +118,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	if err := c.besideLong(ctx, out, url); err != nil {
 		return err
+	}
+	if c.url != "" {
+		return nil
 	}
 	fmt.Fprintln(out, "\n| | sentences/s |\n|---|---|")
 	return c.vectors(ctx, out, url)

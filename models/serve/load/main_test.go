@@ -44,7 +44,23 @@ func TestLoad(t *testing.T) {
 	if len(pages) != 2 {
 		t.Errorf("no rows before and after:\n%s", &out)
 	}
-	for _, args := range [][]string{{"-vanish", "-1s"}, {"-clients", "0"}, {"-max", "1"}, {"-tier", "none"}} {
+	c, err := parse([]string{"-chat", path, "-embed", "../../testdata/tiny/bert-1", "-ctx", "8000"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, done, err := c.serve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	out.Reset()
+	if err := run(t.Context(), []string{"-url", url, "-chat", path, "-clients", "2", "-answers", "1", "-max", "4"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(out.String(), "| server, "); n != 2 {
+		t.Errorf("%d rows of a server that runs:\n%s", n, &out)
+	}
+	for _, args := range [][]string{{"-vanish", "1s", "-url", url}, {"-vanish", "-1s"}, {"-clients", "0"}, {"-max", "1"}, {"-tier", "none"}} {
 		if err := run(t.Context(), args, io.Discard); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want a usage error", args, err)
 		}

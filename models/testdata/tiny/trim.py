@@ -9,7 +9,7 @@ from safetensors.numpy import load_file, save_file
 folder, keep = sys.argv[1], [int(i) for i in sys.argv[2:]] or [0, 1, 3, 6, 8]
 path = f"{folder}/refs.json"
 refs = json.load(open(path))
-for key in ("texts", "ids", "greedy"):
+for key in ("texts", "ids", "greedy", "sparse"):
     if refs.get(key): refs[key] = [refs[key][i] for i in keep]
 json.dump(refs, open(path, "w"), ensure_ascii=False)
 tensors = load_file(f"{folder}/refs.safetensors")

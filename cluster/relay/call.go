@@ -1,0 +1,254 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"hash"
+	"log/slog"
+	"maps"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nuid"
+
+	"github.com/attn-go/attn/models/server"
+)
+
+// A call is a request at a gateway.
+type call struct {
+	g      *Gateway
+	w      http.ResponseWriter
+	r      *server.Call
+	log    *slog.Logger
+	worker string // that was asked last
+	busy   int    // workers that have taken no more
+
+	status int       // that the client has, 0 for none
+	sent   int64     // bytes that the client has
+	sum    hash.Hash // of them; nil for none
+}
+
+// try asks a worker. It returns nil when the client has the whole answer.
+func (c *call) try(ctx context.Context) error {
+	a := &attempt{id: nuid.Next(), wake: make(chan struct{}, 1)}
+	c.g.mu.Lock()
+	c.g.calls[a.id] = a
+	c.g.mu.Unlock()
+	defer func() {
+		c.g.mu.Lock()
+		delete(c.g.calls, a.id)
+		c.g.mu.Unlock()
+	}()
+	worker, err := c.ask(ctx, a)
+	if err != nil {
+		return err
+	}
+	c.worker = worker
+	c.log.Debug("asked", "worker", worker)
+	defer c.g.mail.watch(worker, a.lose)()
+	err = c.sendBody(a)
+	if err == nil {
+		err = c.copy(ctx, a)
+	}
+	if err != nil {
+		_ = c.g.mail.send(worker, &header{Kind: kindCancel, Call: a.id}, nil)
+	}
+	return err
+}
+
+// ask finds a worker that takes the request, and returns its id.
+func (c *call) ask(ctx context.Context, a *attempt) (string, error) {
+	subject := c.g.subject()
+	if subject == "" {
+		return "", server.ErrUnavailable
+	}
+	within := 24 * time.Hour
+	if end, ok := ctx.Deadline(); ok {
+		within = time.Until(end)
+	}
+	o := c.r.Origin
+	h := &header{
+		Kind: kindAsk, Call: a.id, Method: c.r.Method, Path: c.r.Path, Key: o.Key, RequestID: o.RequestID, AnswerID: o.AnswerID,
+		Created: o.Created.Unix(), Size: int64(len(c.r.Body)), Within: max(1, within.Milliseconds()),
+	}
+	some, cancel := context.WithTimeout(ctx, c.g.config.Patience)
+	defer cancel()
+	taken, err := c.g.mail.request(some, subject, h, c.r.Body[:min(len(c.r.Body), chunkOf(c.g.conn))])
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return "", server.ErrUnavailable
+	case err != nil && ctx.Err() != nil:
+		return "", ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		return "", errLost
+	case err != nil:
+		return "", err
+	}
+	return taken.From, nil
+}
+
+// sendBody sends what is left of the body.
+func (c *call) sendBody(a *attempt) error {
+	size := chunkOf(c.g.conn)
+	for at := size; at < len(c.r.Body); at += size {
+		part := c.r.Body[at:min(len(c.r.Body), at+size)]
+		if err := c.g.mail.send(c.worker, &header{Kind: kindPart, Call: a.id, At: int64(at)}, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copy hands the answer on. What the client has from an earlier worker is compared.
+func (c *call) copy(ctx context.Context, a *attempt) error {
+	flush := http.NewResponseController(c.w).Flush
+	had, earlier := int64(0), sha256.New()
+	told := int64(0)
+	for first := true; ; first = false {
+		p, err := a.next(ctx)
+		if err != nil {
+			return err
+		}
+		if first {
+			if err := c.begin(p); err != nil {
+				return err
+			}
+		}
+		data := p.data
+		if n := min(int64(len(data)), c.sent-had); n > 0 {
+			earlier.Write(data[:n])
+			data, had = data[n:], had+n
+			if had == c.sent && !bytes.Equal(earlier.Sum(nil), c.sum.Sum(nil)) {
+				return ErrDiffers
+			}
+		}
+		if p.end && p.gaveUp {
+			return errGaveUp
+		}
+		if p.end && had < c.sent {
+			return ErrDiffers
+		}
+		if len(data) > 0 {
+			if c.sum == nil {
+				c.sum = sha256.New()
+			}
+			if _, err := c.w.Write(data); err != nil {
+				return errors.Join(context.Canceled, err) // the client is gone
+			}
+			if !p.end {
+				_ = flush() // a writer that cannot is one of a test
+			}
+			c.sum.Write(data)
+			c.sent += int64(len(data))
+			had = c.sent
+		}
+		if p.end {
+			return nil
+		}
+		if had-told >= window/4 {
+			told = had
+			if err := c.g.mail.send(c.worker, &header{Kind: kindRead, Call: a.id, At: had}, nil); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// begin hands the status on, or compares it.
+func (c *call) begin(p *part) error {
+	switch {
+	case p.gaveUp:
+		return errGaveUp
+	case c.status == p.status:
+		return nil
+	case p.status == http.StatusServiceUnavailable && (c.status != 0 || c.busy < c.g.config.Tries-1):
+		c.busy++
+		return errBusy
+	case c.status != 0:
+		return ErrDiffers
+	}
+	maps.Copy(c.w.Header(), p.fields)
+	c.w.WriteHeader(p.status)
+	c.status = p.status
+	return nil
+}
+
+// An attempt is what one worker has answered.
+type attempt struct {
+	id   string
+	wake chan struct{}
+
+	mu    sync.Mutex
+	parts []part
+	begun bool
+	had   int64 // bytes
+	err   error // why no more comes
+}
+
+// A part is a part of an answer.
+type part struct {
+	data        []byte
+	status      int
+	fields      http.Header
+	end, gaveUp bool
+}
+
+// add adds a part. It does not wait: the worker has a window.
+func (a *attempt) add(h *header, data []byte) {
+	a.mu.Lock()
+	switch {
+	case a.err != nil:
+	case h.At != a.had, !a.begun && !h.GaveUp && (h.Status < 200 || h.Status > 599):
+		a.err = errGap
+	default:
+		a.begun = true
+		a.parts = append(a.parts, part{data, h.Status, h.Fields, h.End, h.GaveUp})
+		a.had += int64(len(data))
+	}
+	a.mu.Unlock()
+	a.notify()
+}
+
+// lose ends the attempt after what has come.
+func (a *attempt) lose() {
+	a.mu.Lock()
+	if a.err == nil {
+		a.err = errLost
+	}
+	a.mu.Unlock()
+	a.notify()
+}
+
+func (a *attempt) notify() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// next waits for a part.
+func (a *attempt) next(ctx context.Context) (*part, error) {
+	for {
+		a.mu.Lock()
+		if len(a.parts) > 0 {
+			p := a.parts[0]
+			a.parts = a.parts[1:]
+			a.mu.Unlock()
+			return &p, nil
+		}
+		err := a.err
+		a.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case <-a.wake:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

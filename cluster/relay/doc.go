@@ -1,0 +1,21 @@
+// Package relay puts servers of package server behind one address: a [Gateway] hands requests on to
+// [Worker]s over NATS, and their answers back while they are made.
+//
+// As the same request has the same answer on every worker, a worker that is lost in the middle of an answer
+// does no harm: the gateway asks another one, which answers from the beginning, compares what the client
+// has got with that, and hands on the rest. So a client gets the bytes of one server.
+//
+// Workers of one gateway must have one fingerprint, see server.Server.SystemFingerprint: those of another one
+// end with a [*FingerprintError], and would not be asked.
+//
+// # Messages
+//
+// Subjects, after the prefix of the cluster. FP is the fingerprint, ID a gateway or a worker:
+//
+//	relay.ask.FP     a request for any worker; all workers are one queue group
+//	relay.to.ID      what gateways and workers have to say to each other
+//
+// A message has a header in JSON, and raw bytes of a request or of an answer. A worker sends so much of an
+// answer that the gateway lacks the handing on of a window of 256 KiB at most; so neither has more in memory.
+// Whoever waits asks the other one whether it lives, and the server answers in its place when it does not.
+package relay

@@ -1,0 +1,85 @@
+package relay
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/attn-go/attn/cluster/hub"
+)
+
+// kinds of messages.
+const (
+	kindAsk    = "ask"    // gateway to any worker: a request and the first part of its body; the answer is kindTaken
+	kindTaken  = "taken"  // in reply to kindAsk
+	kindPart   = "part"   // gateway to worker: a later part of the body
+	kindData   = "data"   // worker to gateway: a part of the answer
+	kindRead   = "read"   // gateway to worker: At bytes of the answer were handed on
+	kindCancel = "cancel" // gateway to worker: nobody wants the answer
+	kindPing   = "ping"   // whether the receiver lives
+)
+
+// A header says what a message means. Only the fields of its kind are set.
+type header struct {
+	Kind string
+	From string `json:",omitempty"` // id of the sender
+	Call string `json:",omitempty"` // attempt of a gateway to have a request answered
+	At   int64  `json:",omitempty"` // where in the body or the answer the bytes stand
+
+	// Of kindAsk.
+	Method, Path, Key, RequestID, AnswerID string `json:",omitempty"`
+	Created                                int64  `json:",omitempty"` // seconds since 1970
+	Size                                   int64  `json:",omitempty"` // of the whole body
+	Within                                 int64  `json:",omitempty"` // milliseconds that the request may take
+
+	// Of kindData.
+	Status int         `json:",omitempty"` // with the first part
+	Fields http.Header `json:",omitempty"` // with the first part
+	End    bool        `json:",omitempty"` // this is the last part
+	GaveUp bool        `json:",omitempty"` // the last part does not complete the answer
+}
+
+const (
+	relayHeader = "Attn-Relay" // has the header in JSON
+	mostHeader  = 16 << 10     // bytes of it
+	chunk       = 128 << 10    // bytes of a body or an answer in a message
+	window      = 256 << 10    // bytes of an answer that are under way
+	mostBody    = 1 << 30
+)
+
+// errMessage reports a message that no program of this version sends.
+var errMessage = errors.New("relay: the message has no header that makes sense")
+
+// pack makes a message.
+func pack(subject string, h *header, data []byte) (*nats.Msg, error) {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return nil, err
+	}
+	msg := nats.NewMsg(subject)
+	msg.Data = data
+	msg.Header.Set(relayHeader, string(text))
+	hub.Seal(msg, string(text))
+	return msg, nil
+}
+
+// unpack reads the header of a message.
+func unpack(msg *nats.Msg) (*header, error) {
+	text := msg.Header.Get(relayHeader)
+	if err := hub.CheckSeal(msg.Header, msg.Data, text, "a message to "+msg.Subject); err != nil {
+		return nil, err
+	}
+	h := &header{}
+	if len(text) > mostHeader || json.Unmarshal([]byte(text), h) != nil || h.At < 0 || h.Size < 0 || h.Size > mostBody ||
+		h.From != "" && !hub.IsToken(h.From) || h.Call != "" && !hub.IsToken(h.Call) {
+		return nil, errMessage
+	}
+	return h, nil
+}
+
+// chunkOf returns how many bytes a message has at most.
+func chunkOf(conn *hub.Conn) int {
+	return int(min(chunk, max(1, conn.MaxPayload()-2*mostHeader)))
+}

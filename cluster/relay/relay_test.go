@@ -1,0 +1,402 @@
+package relay
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/models"
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/server"
+)
+
+const testdata = "../../models/testdata/tiny/"
+
+// chatModel is a long name, so that events are long.
+var chatModel = "tiny-" + strings.Repeat("x", 200)
+
+// fixed returns settings in which ids and times are always the same.
+func fixed() server.Settings {
+	return server.Settings{
+		CacheBytes: 1 << 22, Logger: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return time.Unix(1, 0) }, NewID: func() string { return "ID" },
+	}
+}
+
+// newServer returns a server of tiny models. One that lies has other answers for the same fingerprint.
+func newServer(t testing.TB, lies bool) *server.Server {
+	t.Helper()
+	folder := "llama-2"
+	if lies {
+		folder = "mistral-2"
+	}
+	chat, err := models.Open(testdata+folder, models.Options{Generator: decoder.Options{Context: 256}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	embed, err := models.Open(testdata+"bert-1", models.Options{Embedding: embedding.LoadOptions{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.New(fixed(), server.NewModel(chatModel, chat, "same"), server.NewModel("bert", embed, "bert"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// Connections that hold little: an answer that a client does not read is far from its end.
+const small = 4096
+
+var client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err == nil {
+		c.(*net.TCPConn).SetReadBuffer(small)
+	}
+	return c, err
+}}}
+
+// A bench is a NATS server with a gateway.
+type bench struct {
+	t       testing.TB
+	nats    *hub.Server
+	gateway *Gateway
+	web     *httptest.Server
+}
+
+func newBench(t testing.TB, c GatewayConfig) *bench {
+	t.Helper()
+	s, err := hub.Serve(t.Context(), hub.ServerConfig{Port: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	b := &bench{t: t, nats: s}
+	c.Name = "gateway"
+	if b.gateway, err = NewGateway(b.connect(), c); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.gateway.Close)
+	front, err := server.NewGateway(fixed(), b.gateway)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.web = httptest.NewUnstartedServer(front)
+	b.web.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		c.(*net.TCPConn).SetWriteBuffer(small)
+		return ctx
+	}
+	b.web.Start()
+	t.Cleanup(func() {
+		b.web.CloseClientConnections()
+		b.web.Close()
+		front.Close(context.Background())
+	})
+	return b
+}
+
+func (b *bench) connect() *hub.Conn {
+	b.t.Helper()
+	conn, err := hub.Connect(b.t.Context(), b.nats.Client())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(conn.Close)
+	return conn
+}
+
+// A running is a worker of a test.
+type running struct {
+	*Worker
+	stop func() error
+}
+
+// work starts a worker and waits until it takes requests.
+func (b *bench) work(s *server.Server, observe func(status int, took time.Duration)) *running {
+	b.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	w := &Worker{Conn: b.connect(), Name: "worker", Server: s, Observe: observe, Ready: func() { close(ready) }}
+	go func() { ended <- w.Run(ctx) }()
+	stop := sync.OnceValue(func() error { cancel(); return <-ended })
+	select {
+	case <-ready:
+	case err := <-ended:
+		cancel()
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { stop() })
+	return &running{w, stop}
+}
+
+// waitReady waits until the gateway has found a worker.
+func (b *bench) waitReady() {
+	for b.gateway.Ready() != nil {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// post asks the gateway.
+func (b *bench) post(ctx context.Context, path, body string) *http.Response {
+	b.t.Helper()
+	r, err := http.NewRequestWithContext(ctx, "POST", b.web.URL+path, strings.NewReader(body))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { response.Body.Close() })
+	return response
+}
+
+// long is a request for a stream of more than a megabyte.
+func long() string {
+	return fmt.Sprintf(`{"model": %q, "prompt": "a b", "stream": true, "n": 16, "max_tokens": 230, "temperature": 3, "top_k": 0, "top_p": 1}`, chatModel)
+}
+
+// alone returns what a server answers without a network.
+func alone(s *server.Server, method, path, body string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
+	return w
+}
+
+// TestBytes: through a gateway a request has the status and the bytes of one server, whoever answers.
+func TestBytes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, GatewayConfig{})
+	single := newServer(t, false)
+	for range 2 {
+		b.work(newServer(t, false), nil)
+	}
+	b.waitReady()
+	many := `"` + strings.Repeat("a b c ", 4000) + `"` // the request and the answer have many messages
+	many = `{"model": "bert", "truncate": true, "input": [` + strings.Repeat(many+",", 40) + many + `]}`
+	for _, c := range [][3]string{
+		{"POST", "/v1/completions", long()},
+		{"POST", "/v1/completions", fmt.Sprintf(`{"model": %q, "prompt": "a b c", "max_tokens": 20, "logprobs": 2}`, chatModel)},
+		{"POST", "/v1/embeddings", `{"model": "bert", "input": ["a", "b c"]}`},
+		{"POST", "/v1/embeddings", many},
+		{"POST", "/v1/embeddings", `{"model": "bert", "input": 3}`},
+		{"POST", "/v1/embeddings", ``},
+		{"POST", "/v1/completions", `{"model": "none"}`},
+		{"GET", "/v1/models", ""},
+		{"GET", "/v1/models/bert", ""},
+		{"GET", "/v1/nothing", ""},
+	} {
+		want := alone(single, c[0], c[1], c[2])
+		for range 2 {
+			r, err := http.NewRequest(c[0], b.web.URL+c[1], strings.NewReader(c[2]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(response.Body)
+			response.Body.Close()
+			if err != nil || response.StatusCode != want.Code || !bytes.Equal(got, want.Body.Bytes()) {
+				t.Errorf("%s %.20s: %v, status %d and %d bytes, want %d and %d: %.200s", c[1], c[2], err, response.StatusCode, len(got), want.Code, want.Body.Len(), got)
+			}
+			if got, want := response.Header.Get("Content-Type"), want.Header().Get("Content-Type"); got != want {
+				t.Errorf("%s: Content-Type %q, want %q", c[1], got, want)
+			}
+		}
+	}
+}
+
+// begin asks for a long answer, of which it reads the beginning. As the client does not go on then, the
+// answer is far from its end.
+func (b *bench) begin(ctx context.Context) (*http.Response, []byte) {
+	b.t.Helper()
+	response := b.post(ctx, "/v1/completions", long())
+	first, err := bufio.NewReaderSize(response.Body, 16).ReadBytes(' ')
+	if err != nil || response.StatusCode != 200 {
+		b.t.Fatal(err, response.StatusCode, string(first))
+	}
+	return response, first
+}
+
+// TestReplaced: the answer of a worker that ends in between goes on with the same bytes, also if the next one
+// loses its connection.
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	b := newBench(t, GatewayConfig{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	single := newServer(t, false)
+	want := alone(single, "POST", "/v1/completions", long()).Body.String()
+	first := b.work(newServer(t, false), nil)
+	b.waitReady()
+	response := b.post(t.Context(), "/v1/completions", long())
+	got := make([]byte, 100, len(want))
+	read := func() {
+		t.Helper()
+		if _, err := io.ReadFull(response.Body, got[len(got)-100:]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read()
+	second := b.work(newServer(t, false), nil)
+	if err := first.stop(); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	got = append(got, make([]byte, 100)...)
+	read()
+	b.work(newServer(t, false), nil)
+	second.Conn.Close()
+	rest, err := io.ReadAll(response.Body)
+	if got := string(got) + string(rest); err != nil || got != want {
+		t.Errorf("%v: %d bytes, want %d", err, len(got), len(want))
+	}
+	b.web.CloseClientConnections()
+	if n := strings.Count(log.String(), "another worker goes on"); n != 2 {
+		t.Errorf("%d workers were replaced, want 2: %s", n, log.String())
+	}
+}
+
+// TestDiffers: what another worker answers otherwise is not handed on.
+func TestDiffers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, GatewayConfig{})
+	honest := b.work(newServer(t, false), nil)
+	b.waitReady()
+	response, _ := b.begin(t.Context())
+	b.work(newServer(t, true), nil)
+	honest.stop()
+	rest, err := io.ReadAll(response.Body)
+	if err != nil || !bytes.Contains(rest[max(0, len(rest)-300):], []byte(`"server_error"`)) || bytes.Contains(rest, []byte("[DONE]")) {
+		t.Errorf("%v: ends with %.300s", err, rest[max(0, len(rest)-300):])
+	}
+}
+
+// TestNobody: without a worker, requests get status 503 with Retry-After, before one has come and after the
+// last one has gone; an answer that has begun waits for one first.
+func TestNobody(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, GatewayConfig{Patience: 300 * time.Millisecond})
+	refused := func() {
+		t.Helper()
+		response := b.post(t.Context(), "/v1/completions", "{}")
+		if response.StatusCode != 503 || response.Header.Get("Retry-After") == "" || b.gateway.Ready() == nil {
+			t.Errorf("status %d, %v", response.StatusCode, response.Header)
+		}
+	}
+	refused()
+	w := b.work(newServer(t, false), nil)
+	b.waitReady()
+	response, _ := b.begin(t.Context())
+	w.stop()
+	rest, err := io.ReadAll(response.Body)
+	if err != nil || !bytes.Contains(rest[max(0, len(rest)-300):], []byte(`"overloaded_error"`)) {
+		t.Errorf("%v: ends with %.300s", err, rest[max(0, len(rest)-300):])
+	}
+	refused()
+}
+
+// TestCancel: a request ends at its worker when the client goes away, and when the gateway does.
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"client", "gateway"} {
+		b := newBench(t, GatewayConfig{})
+		statuses := make(chan int, 1)
+		b.work(newServer(t, false), func(status int, _ time.Duration) { statuses <- status })
+		b.waitReady()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		b.begin(ctx)
+		if how == "client" {
+			cancel()
+		} else {
+			b.gateway.conn.Close()
+		}
+		if status := <-statuses; status != StatusGone {
+			t.Errorf("%s: status %d, want %d", how, status, StatusGone)
+		}
+	}
+}
+
+// TestPoison: a request on which worker after worker is lost ends with status 502.
+func TestPoison(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, GatewayConfig{Fingerprint: "fp_x", Tries: 2})
+	conn := b.connect()
+	asked := 0
+	_, err := conn.QueueSubscribe(askSubject(conn, "fp_x"), "workers", func(msg *nats.Msg) {
+		asked++ // and nobody is there under the id of the answer
+		answer, err := pack(msg.Reply, &header{Kind: kindTaken, From: "nobody"}, nil)
+		if err != nil || conn.PublishMsg(answer) != nil {
+			t.Error("no answer")
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Flush()
+	if response := b.post(t.Context(), "/v1/completions", "{}"); response.StatusCode != 502 || asked != 2 {
+		t.Errorf("status %d after %d workers", response.StatusCode, asked)
+	}
+}
+
+// TestFingerprint: a worker of another fingerprint or version ends, with an error that says so.
+func TestFingerprint(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, GatewayConfig{Fingerprint: "fp_other"})
+	w := &Worker{Conn: b.connect(), Name: "a", Server: newServer(t, false)}
+	var e *FingerprintError
+	if err := w.Run(t.Context()); !errors.As(err, &e) || e.Want != "fp_other" || e.Got != w.Server.SystemFingerprint() || e.Peer != "the gateway gateway" {
+		t.Error(err)
+	}
+}
+
+// TestHostile: messages that no program sends do no harm.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, GatewayConfig{})
+	s := newServer(t, false)
+	w := b.work(s, nil)
+	b.waitReady()
+	conn := b.connect()
+	for _, subject := range []string{askSubject(conn, s.SystemFingerprint()), w.mail.subject(w.mail.id), b.gateway.mail.subject(b.gateway.mail.id)} {
+		for _, h := range []*header{
+			{}, {Kind: kindAsk}, {Kind: kindAsk, From: "a", Call: "b", Method: "?", Path: "no path", Size: 1}, {Kind: kindAsk, From: "a.*", Call: "c"},
+			{Kind: kindAsk, From: "a", Call: "d", Path: "/v1/models", Size: -1}, {Kind: kindData, From: "a", Call: "e", At: 1 << 60},
+			{Kind: kindPart, From: "a", Call: "b", At: 7}, {Kind: kindRead, From: "a", Call: "b", At: 1 << 62}, {Kind: kindCancel, From: "a", Call: "b"}, {Kind: "nothing"},
+		} {
+			msg, err := pack(subject, h, []byte("data"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn.PublishMsg(msg)
+			msg.Data = []byte("damaged")
+			conn.PublishMsg(msg)
+		}
+		conn.Publish(subject, []byte("nothing"))
+	}
+	conn.Flush()
+	if response := b.post(t.Context(), "/v1/embeddings", `{"model": "bert", "input": "a"}`); response.StatusCode != 200 {
+		t.Errorf("status %d", response.StatusCode)
+	}
+}

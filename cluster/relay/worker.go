@@ -1,0 +1,170 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/models/server"
+)
+
+// DefaultPatience is how long a gateway or a worker may be silent that the server takes for alive.
+const DefaultPatience = 5 * time.Second
+
+// A Worker answers requests of gateways. The fields are set before [Worker.Run].
+type Worker struct {
+	Conn   *hub.Conn
+	Name   string         // what others call it, a token
+	Server *server.Server // answers; its keys do not count, as gateways check them
+
+	// Patience is how long a gateway may be silent before its requests end; 0 means [DefaultPatience].
+	Patience time.Duration
+
+	// Shutdown is how long requests that are open may take when ctx of Run ends. What is open then, another
+	// worker goes on with.
+	Shutdown time.Duration
+
+	// Observe, if not nil, is called after each request with the status of its answer, 499 if nobody waited for
+	// the end of it, by several goroutines at once.
+	Observe func(status int, took time.Duration)
+
+	Ready func()       // if not nil, is called when the worker takes requests
+	Log   *slog.Logger // nil for none
+
+	mail  *mailbox
+	ask   *nats.Subscription
+	mu    sync.Mutex
+	calls map[string]*reply
+	open  sync.WaitGroup
+}
+
+// Run answers requests until ctx ends. It does not close Server. The error is a [*FingerprintError], a
+// [*hub.VersionError], or that of NATS or ctx.
+func (w *Worker) Run(ctx context.Context) error {
+	if w.Patience == 0 {
+		w.Patience = DefaultPatience
+	}
+	if w.Log == nil {
+		w.Log = slog.New(slog.DiscardHandler)
+	}
+	w.calls = map[string]*reply{}
+	fingerprint := w.Server.SystemFingerprint()
+	there, err := others(ctx, w.Conn)
+	if err != nil {
+		return err
+	}
+	if err := fits(there, fingerprint); err != nil {
+		return err
+	}
+	if w.mail, err = openMailbox(w.Conn, w.Name, w.Patience, w.Log, w.take); err != nil {
+		return fmt.Errorf("relay: %w", err)
+	}
+	defer w.mail.close()
+	if w.ask, err = w.Conn.QueueSubscribe(askSubject(w.Conn, fingerprint), "workers", w.asked); err != nil {
+		return fmt.Errorf("relay: %w", err)
+	}
+	presence, err := appear(w.Conn, "worker", w.Name, fingerprint)
+	if err != nil {
+		w.ask.Unsubscribe()
+		return err
+	}
+	if err := w.Conn.Flush(); err == nil && w.Ready != nil {
+		w.Ready()
+	}
+	<-ctx.Done()
+	presence.Stop()
+	w.end()
+	return ctx.Err()
+}
+
+func askSubject(conn *hub.Conn, fingerprint string) string {
+	return conn.Subject("relay", "ask", fingerprint)
+}
+
+// end takes no more requests and waits for those that are open. What is left after w.Shutdown is given up.
+func (w *Worker) end() {
+	w.ask.Unsubscribe()
+	w.Conn.Flush()
+	done := make(chan struct{})
+	go func() {
+		w.open.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return
+	case <-time.After(w.Shutdown):
+	}
+	w.mu.Lock()
+	for _, r := range w.calls {
+		r.giveUp(true)
+	}
+	w.mu.Unlock()
+	<-done
+}
+
+// asked takes a request.
+func (w *Worker) asked(msg *nats.Msg) {
+	h, err := unpack(msg)
+	if err == nil && h.Kind != kindPing && (h.Kind != kindAsk || h.From == "" || h.Call == "") {
+		err = errMessage
+	}
+	if err != nil {
+		w.Log.Warn("refused a request", "error", err)
+		return
+	}
+	if h.Kind == kindPing {
+		w.mail.reply(msg, &header{Kind: kindPing, From: w.mail.id})
+		return
+	}
+	r := newReply(w, h)
+	w.mu.Lock()
+	_, twice := w.calls[h.Call]
+	if !twice {
+		w.calls[h.Call] = r
+		w.open.Add(1)
+	}
+	w.mu.Unlock()
+	if twice {
+		return
+	}
+	r.body.add(0, msg.Data)
+	w.mail.reply(msg, &header{Kind: kindTaken, From: w.mail.id, Call: h.Call})
+	go func() {
+		defer w.open.Done()
+		r.serve(h)
+		w.mu.Lock()
+		delete(w.calls, h.Call)
+		w.mu.Unlock()
+	}()
+}
+
+// take reads what a gateway has to say about a request.
+func (w *Worker) take(h *header, data []byte) {
+	w.mu.Lock()
+	r := w.calls[h.Call]
+	w.mu.Unlock()
+	if r == nil || r.gateway != h.From {
+		return // it has ended
+	}
+	switch h.Kind {
+	case kindPart:
+		r.body.add(h.At, data)
+	case kindRead:
+		r.read(h.At)
+	case kindCancel:
+		r.giveUp(false)
+	}
+}
+
+// StatusGone is what [Worker.Observe] gets for a request whose answer nobody waits for.
+const StatusGone = 499
+
+// errGone is the cause of a request's end.
+var errGone = errors.New("relay: nobody waits for the answer here")

@@ -1,0 +1,105 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/models/server"
+)
+
+// idAndCreated are the fields that differ between two answers to a request.
+var idAndCreated = regexp.MustCompile(`"(id":"cmpl-\w+|created":\d+)`)
+
+// answerWorker starts a worker of a gateway.
+func (p *processes) answerWorker(name string, args ...string) *process {
+	p.t.Helper()
+	w, _ := startProcess(p.t, "answers with the fingerprint", append([]string{"answer", "-name", name, "-server", p.url, "-cache-memory", "4"}, args...)...)
+	return w
+}
+
+// TestGateway: a gateway and workers, each a process. kill -9 of a worker in the middle of a stream changes no byte
+// of it; a worker with another setting ends; without a worker there is status 503.
+func TestGateway(t *testing.T) {
+	const folder = "../models/testdata/tiny/llama-2"
+	name := strings.Repeat("x", 3000) // in every event, so that the stream is longer than what connections hold
+	p := startProcesses(t)
+	gateway, line := startProcess(t, "msg=listening", "gateway", "-addr", "127.0.0.1:0", "-server", p.url)
+	url := "http://" + regexp.MustCompile(`addr=(\S+)`).FindStringSubmatch(line)[1]
+	request := `{"model": "` + name + `", "prompt": "a b", "stream": true, "n": 16, "max_tokens": 230, "temperature": 3, "top_k": 0, "top_p": 1}`
+	ask := func() *http.Response {
+		t.Helper()
+		response, err := http.Post(url+"/v1/completions", "application/json", strings.NewReader(request))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response
+	}
+	response := ask()
+	response.Body.Close()
+	if response.StatusCode != 503 || response.Header.Get("Retry-After") == "" {
+		t.Errorf("without a worker: status %d, %v", response.StatusCode, response.Header)
+	}
+
+	model, err := server.Load(folder, server.LoadOptions{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	single, err := server.New(server.Settings{Logger: slog.New(slog.DiscardHandler), CacheBytes: 1 << 22}, model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer single.Close(context.Background())
+	want := httptest.NewRecorder()
+	single.ServeHTTP(want, httptest.NewRequest("POST", "/v1/completions", strings.NewReader(request)))
+
+	first := p.answerWorker("first", "-model", name+"="+folder)
+	if gateway.waitFor("msg=found") == "" {
+		t.Fatal("the gateway has ended")
+	}
+	response = ask()
+	defer response.Body.Close()
+	begun := make([]byte, 1000)
+	if _, err := io.ReadFull(response.Body, begun); err != nil {
+		t.Fatal(err)
+	}
+	p.answerWorker("second", "-model", name+"="+folder)
+	first.kill()
+	rest, err := io.ReadAll(response.Body)
+	plain := func(data []byte) []byte { return idAndCreated.ReplaceAll(data, nil) }
+	if got := append(begun, rest...); err != nil || !bytes.Equal(plain(got), plain(want.Body.Bytes())) {
+		t.Errorf("%v: %d bytes, want %d: ends with %.300s", err, len(got), want.Body.Len(), got[max(0, len(got)-300):])
+	}
+	if gateway.waitFor("another worker goes on") == "" {
+		t.Error("no worker was replaced")
+	}
+	if ids := regexp.MustCompile(`"id":"cmpl-\w+`).FindAll(append(begun, rest...), -1); !bytes.Equal(ids[0], ids[len(ids)-1]) {
+		t.Errorf("the id was %s and is %s", ids[0], ids[len(ids)-1])
+	}
+
+	other, _ := startProcess(t, "loaded", "answer", "-server", p.url, "-model", name+"="+folder, "-ctx", "100")
+	if got := other.waitFor("the fingerprint of this worker is"); got == "" {
+		t.Error("a worker with another setting does not say so")
+	}
+	if other.Wait(); other.ProcessState.Success() {
+		t.Error("a worker with another setting ends well")
+	}
+}
+
+// waitFor returns the next line with a text that a process reports, or "" if it has ended.
+func (p *process) waitFor(text string) string {
+	for line := range p.lines {
+		if strings.Contains(line, text) {
+			return line
+		}
+	}
+	return ""
+}

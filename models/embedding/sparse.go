@@ -1,0 +1,141 @@
+package embedding
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/folder"
+)
+
+// A Sparse gives a text's tokens weights, as bge-m3 does. Its Tokens are ids in ascending order, each once, and Weights[i] is the positive
+// weight of Tokens[i].
+type Sparse struct {
+	Tokens  []int32
+	Weights []float32
+}
+
+// ErrNotSparse is the error of [Embedder.Sparse] for a model without weights of tokens.
+var ErrNotSparse = errors.New("embedding: the model has no weights of tokens, which are in sparse_linear.pt of bge-m3")
+
+// Dot returns the scalar product of two texts' weights, which FlagEmbedding calls their lexical matching score: the sum of the products
+// of the weights that both have, in float64 and in the order of the tokens.
+func (s Sparse) Dot(t Sparse) float64 {
+	sum, at := 0.0, 0
+	for i, id := range s.Tokens {
+		for at < len(t.Tokens) && t.Tokens[at] < id {
+			at++
+		}
+		if at == len(t.Tokens) {
+			break
+		}
+		if t.Tokens[at] == id {
+			sum += float64(float64(s.Weights[i]) * float64(t.Weights[at]))
+		}
+	}
+	return sum
+}
+
+// A SparseHead gives a state the weight max(0, w·state + b), without which a text has no [Sparse].
+type SparseHead struct {
+	layer *linear.Linear
+	not   []int32
+}
+
+// NewSparseHead returns the head of weights w, one for each number of a state, and the bias. Tokens with the ids of not
+// get no weight. The error is that of [linear.New].
+func NewSparseHead(w []float32, bias float32, not []int32) (*SparseHead, error) {
+	l, err := linear.New(linear.DenseMatrix(w, 1, len(w)), []float32{bias}, kernel.Exec{})
+	return &SparseHead{l, not}, err
+}
+
+// HasSparse tells whether the model has weights of tokens, see [Embedder.Sparse].
+func (e *Embedder) HasSparse() bool { return e.p.Sparse != nil }
+
+// Sparse returns the weights of the tokens of texts, those that occur more than once with the largest of their weights. Tokens around a text, of unknown
+// words and those whose weight is not positive are left out. The model sees of a text what [Embedder.Embed] lets it see, and with Options.Split all of it. A
+// weight has the same bits on every CPU and beside any other texts.
+//
+// A model without weights of tokens is [ErrNotSparse]; other errors are those of Embed.
+func (e *Embedder) Sparse(ctx context.Context, texts []string) ([]Sparse, error) {
+	if !e.HasSparse() {
+		return nil, ErrNotSparse
+	}
+	all, err := e.cut(ctx, texts)
+	if err != nil {
+		return nil, err
+	}
+	return e.sparse(ctx, all)
+}
+
+// SparseTokens is [Embedder.Sparse] for texts that are tokens already, as [Embedder.EmbedTokens] takes them.
+func (e *Embedder) SparseTokens(ctx context.Context, ids [][]int32) ([]Sparse, error) {
+	if !e.HasSparse() {
+		return nil, ErrNotSparse
+	}
+	if err := e.checkOptions(); err != nil {
+		return nil, err
+	}
+	all := &pieces{}
+	for _, text := range ids {
+		all.add(text)
+	}
+	return e.sparse(ctx, all)
+}
+
+// sparse returns the weights of the tokens of texts.
+func (e *Embedder) sparse(ctx context.Context, all *pieces) ([]Sparse, error) {
+	weights, err := e.tokenWeights(ctx, all.ids)
+	if err != nil {
+		return nil, err
+	}
+	out, at := make([]Sparse, len(all.counts)), 0
+	for i, n := range all.counts {
+		out[i] = e.p.Sparse.collect(all.ids[at:at+n], weights[at:at+n])
+		at += n
+	}
+	return out, nil
+}
+
+// tokenWeights computes the weight of every token.
+func (e *Embedder) tokenWeights(ctx context.Context, ids [][]int32) ([][]float32, error) {
+	if bad := e.checkAll(ids); bad != nil {
+		return nil, bad
+	}
+	weights := make([][]float32, len(ids))
+	opts := linear.Options{Exec: e.opts.Exec}
+	// The mean is a pooling that needs the states of all tokens.
+	err := e.p.Model.States(ctx, ids, &e.opts, folder.Mean, func(text int, states []float32) error {
+		rows := len(ids[text])
+		if len(states) != rows*e.p.Width {
+			return fmt.Errorf("embedding: %d numbers of states for %d tokens", len(states), rows)
+		}
+		weights[text] = make([]float32, rows)
+		return e.p.Sparse.layer.Apply(linear.DenseMatrix(weights[text], rows, 1), linear.DenseMatrix(states, rows, e.p.Width), opts)
+	})
+	return weights, err
+}
+
+// collect returns the weights of a text of some pieces.
+func (h *SparseHead) collect(ids [][]int32, weights [][]float32) (s Sparse) {
+	best := map[int32]float32{}
+	for i, piece := range ids {
+		for j, id := range piece {
+			if w := weights[i][j]; w > best[id] && !slices.Contains(h.not, id) {
+				best[id] = w
+			}
+		}
+	}
+	for id := range best {
+		s.Tokens = append(s.Tokens, id)
+	}
+	slices.SortFunc(s.Tokens, cmp.Compare[int32])
+	for _, id := range s.Tokens {
+		s.Weights = append(s.Weights, best[id])
+	}
+	return s
+}

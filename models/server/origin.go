@@ -1,0 +1,54 @@
+package server
+
+import (
+	"context"
+	"time"
+)
+
+// An Origin is what a gateway has found out about a request that it hands on, and what its answer must
+// have so that several servers give the same bytes.
+type Origin struct {
+	Key       string    // whose request it is; in place of that of an API key or an address, which are not looked at
+	RequestID string    // in the log and in X-Request-Id
+	AnswerID  string    // in the id of an answer, after its beginning such as "chatcmpl-"
+	Created   time.Time // in the field created
+}
+
+// originKey is the key of an Origin in a context.
+type originKey struct{}
+
+// WithOrigin returns the context of a request that comes from a gateway, which has checked who asks. A
+// server takes it as allowed.
+func WithOrigin(ctx context.Context, o Origin) context.Context {
+	return context.WithValue(ctx, originKey{}, &o)
+}
+
+// originOf returns the origin of a request, or nil.
+func originOf(ctx context.Context) *Origin {
+	o, _ := ctx.Value(originKey{}).(*Origin)
+	return o
+}
+
+// newID returns the id of an answer, without its beginning.
+func (x *exchange) newID() string {
+	if o := originOf(x.ctx); o != nil {
+		return o.AnswerID
+	}
+	return x.s.NewID()
+}
+
+// now returns the time at which an answer begins, for the field created.
+func (x *exchange) now() time.Time {
+	if o := originOf(x.ctx); o != nil {
+		return o.Created
+	}
+	return x.s.Now()
+}
+
+// since returns the time since which a model is there, for the field created.
+func (x *exchange) since() time.Time {
+	if o := originOf(x.ctx); o != nil {
+		return o.Created
+	}
+	return x.created
+}

@@ -1,0 +1,145 @@
+package serving
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/server"
+)
+
+// Web is where a command listens, for whom, and what it logs.
+type Web struct {
+	Addr        string
+	Cert, Key   string // files for TLS; "" for none
+	Connections int    // that are open at once
+	Shutdown    time.Duration
+	LogJSON     bool
+
+	tls string // what begins the names of the flags of TLS
+}
+
+// Flags defines the flags that set w and the limits of s that are not those of models. tls begins the
+// names of the flags of TLS, for a command that has others of those names.
+func (w *Web) Flags(fs *flag.FlagSet, s *server.Settings, tls string) {
+	w.tls = tls
+	fs.StringVar(&w.Addr, "addr", "127.0.0.1:8080", "`address` to listen at; port 0 takes a free one")
+	fs.Func("keys", "`file` with an API key in each line, alone or as NAME KEY; requests of a name share one line of those that wait", func(path string) (err error) {
+		s.Keys, err = readKeys(path)
+		return err
+	})
+	fs.StringVar(&w.Cert, tls+"tls-cert", "", "PEM `file` of the certificates for TLS of HTTP")
+	fs.StringVar(&w.Key, tls+"tls-key", "", "PEM `file` of the private key for TLS of HTTP")
+	megabytes(fs, "body", &s.BodyBytes, 4, "that a request may have")
+	megabytes(fs, "bodies", &s.BodiesBytes, 64, "that all requests which are being answered may have")
+	fs.IntVar(&s.Requests, "requests", 512, "requests that are read and answered at once; others get status 503")
+	fs.IntVar(&w.Connections, "connections", 1024, "connections that are open at once; others wait")
+	fs.Func("host", "`name` by which clients on this machine may call a server without keys, beside localhost; may be repeated", hosts(s))
+	fs.DurationVar(&s.Timeout, "timeout", 10*time.Minute, "most time of a request, waiting included")
+	fs.DurationVar(&s.BodyTimeout, "read-timeout", 30*time.Second, "most time for reading a request")
+	fs.DurationVar(&s.WriteTimeout, "write-timeout", 30*time.Second, "most time for writing a part of an answer, after which a client counts as gone")
+	fs.DurationVar(&w.Shutdown, "shutdown", 30*time.Second, "time for requests that are open when it ends")
+	fs.BoolVar(&s.Pprof, "pprof", false, "serve profiles at /debug/pprof/, to whoever has a key")
+	fs.BoolVar(&w.LogJSON, "log-json", false, "write the log as JSON lines")
+}
+
+// Check reports settings that do not fit each other, as a [command.UsageError]. Without keys it refuses to
+// be open to a network.
+func (w *Web) Check(s *server.Settings) error {
+	switch {
+	case (w.Cert == "") != (w.Key == ""):
+		return command.Usage(fmt.Errorf("-%stls-cert and -%stls-key: got one of them, want both or none", w.tls, w.tls))
+	case w.Connections < 1:
+		return command.Usage(fmt.Errorf("-connections is %d, want 1 or more", w.Connections))
+	case w.Shutdown < 0:
+		return command.Usage(fmt.Errorf("-shutdown is %v, want 0 or more", w.Shutdown))
+	case s.Requests < 1:
+		return command.Usage(fmt.Errorf("-requests is %d, want 1 or more", s.Requests))
+	}
+	host, _, err := net.SplitHostPort(w.Addr)
+	if err != nil {
+		return command.Usage(fmt.Errorf("-addr: %w", err))
+	}
+	ip := net.ParseIP(host)
+	if loopback := host == "localhost" || ip != nil && ip.IsLoopback(); !loopback && len(s.Keys) == 0 {
+		return command.Usage(fmt.Errorf("-addr is %q, which others can reach: want -keys with it, or a loopback address", w.Addr))
+	}
+	return nil
+}
+
+// Log returns where the log goes.
+func (w *Web) Log(to io.Writer) *slog.Logger {
+	if w.LogJSON {
+		return slog.New(slog.NewJSONHandler(to, nil))
+	}
+	return slog.New(slog.NewTextHandler(to, nil))
+}
+
+// Listen opens the address.
+func (w *Web) Listen() (net.Listener, error) {
+	l, err := net.Listen("tcp", w.Addr)
+	if err != nil {
+		return nil, err
+	}
+	l = netutil.LimitListener(l, w.Connections)
+	if w.Cert == "" {
+		return l, nil
+	}
+	pair, err := tls.LoadX509KeyPair(w.Cert, w.Key)
+	if err != nil {
+		l.Close()
+		return nil, fmt.Errorf("-%stls-cert and -%stls-key: %w", w.tls, w.tls, err)
+	}
+	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), nil
+}
+
+// Serve answers what comes until ctx ends. Then it takes no more, waits for what is open, and gives up what
+// is left after w.Shutdown. It closes l and handler, and returns the cause of ctx or an error of l.
+func (w *Web) Serve(ctx context.Context, l net.Listener, handler *server.Server, log *slog.Logger) error {
+	s := &http.Server{
+		Handler: handler, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+	}
+	log.Info("listening", "addr", l.Addr().String(), "tls", w.Cert != "")
+	failed := make(chan error, 1)
+	go func() { failed <- s.Serve(l) }()
+	var err error
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	log.Info("shutting down", "cause", err, "within", w.Shutdown)
+	limit, cancel := context.WithTimeout(context.Background(), w.Shutdown)
+	defer cancel()
+	if late := handler.Close(limit); late != nil {
+		log.Warn("requests were given up", "error", late)
+	}
+	// What has its answer is written; a client that does not read it is left.
+	written, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if late := s.Shutdown(written); late != nil {
+		s.Close()
+	}
+	return err
+}
+
+// hosts reads the values of -host.
+func hosts(s *server.Settings) func(string) error {
+	return func(name string) error {
+		if s.Hosts = append(s.Hosts, name); !isName(name) {
+			return errors.New("want a name without a port")
+		}
+		return nil
+	}
+}
