@@ -1,7 +1,7 @@
 # make test needs only Go and make. What other targets need is said in their help texts.
 
 .DEFAULT_GOAL := help
-.PHONY: help test contract three bridges models bench report peers mca generate drift lint vet fmt race v3 standalone fuzz soak cross build-all
+.PHONY: help test contract three bridges models bench report peers mca generate drift lint vet fmt race v3 standalone stranger fuzz soak cross build-all
 
 GOFMT     = $(shell go env GOROOT)/bin/gofmt
 FUZZTIME ?= 30s
@@ -43,10 +43,10 @@ contract: ## the second implementation of the numeric contract, in Python, again
 three: ## the short tests of kernel, linear and norm on a tier of three assembly kernels
 	go test $(TESTFLAGS) -short ./kernel ./linear ./norm -args -three
 
-# Both modules are left out of go.work: one has many dependencies, the other needs a newer Go.
+# Both modules have a go.work of their own: one has many dependencies, the other needs a newer Go.
 bridges: ## vet and test the bridges to hugot, and to GoMLX if the Go that it needs can be had
-	cd bridge/embeddings/hugot && export GOWORK=off && go vet ./... && go test $(TESTFLAGS) ./...
-	@cd bridge/gomlx && export GOWORK=off GOTOOLCHAIN=auto; \
+	cd bridge/embeddings/hugot && go vet ./... && go test $(TESTFLAGS) ./...
+	@cd bridge/gomlx && export GOTOOLCHAIN=auto; \
 	go version >/dev/null || { echo 'NOT RUN: the tests of bridge/gomlx, because the Go toolchain of its go.mod cannot be had'; exit 0; }; \
 	set -x; go vet ./... && go test $(TESTFLAGS) ./...
 
@@ -102,6 +102,9 @@ race: ## the short tests of packages with goroutines under the race detector (ne
 
 standalone: ## the root module's tests without go.work, as other modules see it
 	GOWORK=off go test -run '$(RUN)' $(TESTFLAGS) ./...
+
+stranger: ## install commands and build programs from zips of the modules, without go.work, as others will get them; ARGS='-all' builds all
+	go run ./tools/release stranger $(ARGS)
 
 # With GOAMD64=v3 the compiler may fuse x*y+z, as it does on arm64 and others. The tests of
 # the generic tier fail if it does so where the numeric contract forbids it. Tests of memory, of panics

@@ -3,8 +3,8 @@ module github.com/attn-go/attn/bench
 go 1.26.0
 
 require (
-	github.com/attn-go/attn v0.0.0
-	github.com/attn-go/attn/models v0.0.0
+	github.com/attn-go/attn v0.1.0
+	github.com/attn-go/attn/models v0.1.0
 	github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50
 	github.com/klauspost/cpuid/v2 v2.4.2
 	github.com/schollz/progressbar/v3 v3.19.1
@@ -27,9 +27,4 @@ require (
 	golang.org/x/image v0.46.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
-)
-
-replace (
-	github.com/attn-go/attn => ../
-	github.com/attn-go/attn/models => ../models
 )

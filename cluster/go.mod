@@ -3,9 +3,9 @@ module github.com/attn-go/attn/cluster
 go 1.26.0
 
 require (
-	github.com/attn-go/attn v0.0.0
-	github.com/attn-go/attn/examples v0.0.0
-	github.com/attn-go/attn/models v0.0.0
+	github.com/attn-go/attn v0.1.0
+	github.com/attn-go/attn/examples v0.1.0
+	github.com/attn-go/attn/models v0.1.0
 	github.com/gofrs/flock v0.13.1
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0
@@ -44,10 +44,4 @@ require (
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.16.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
-)
-
-replace (
-	github.com/attn-go/attn => ../
-	github.com/attn-go/attn/examples => ../examples
-	github.com/attn-go/attn/models => ../models
 )

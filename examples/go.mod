@@ -3,8 +3,8 @@ module github.com/attn-go/attn/examples
 go 1.26.0
 
 require (
-	github.com/attn-go/attn v0.0.0
-	github.com/attn-go/attn/models v0.0.0
+	github.com/attn-go/attn v0.1.0
+	github.com/attn-go/attn/models v0.1.0
 	github.com/schollz/progressbar/v3 v3.19.1
 	golang.org/x/term v0.47.0
 	gonum.org/v1/plot v0.17.0
@@ -22,9 +22,4 @@ require (
 	golang.org/x/image v0.30.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
-)
-
-replace (
-	github.com/attn-go/attn => ../
-	github.com/attn-go/attn/models => ../models
 )

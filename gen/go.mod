@@ -3,7 +3,7 @@ module github.com/attn-go/attn/gen
 go 1.26.0
 
 require (
-	github.com/attn-go/attn v0.0.0
+	github.com/attn-go/attn v0.1.0
 	github.com/mmcloughlin/avo v0.6.0
 	golang.org/x/arch v0.32.0
 )
@@ -13,5 +13,3 @@ require (
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect
 )
-
-replace github.com/attn-go/attn => ../

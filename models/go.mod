@@ -3,7 +3,7 @@ module github.com/attn-go/attn/models
 go 1.26.0
 
 require (
-	github.com/attn-go/attn v0.0.0
+	github.com/attn-go/attn v0.1.0
 	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327
 	github.com/chromedp/chromedp v0.14.2
 	github.com/prometheus/client_golang v1.25.0
@@ -32,5 +32,3 @@ require (
 	github.com/prometheus/procfs v0.22.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
-
-replace github.com/attn-go/attn => ../

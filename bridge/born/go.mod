@@ -3,9 +3,9 @@ module github.com/attn-go/attn/bridge/born
 go 1.26.0
 
 require (
-	github.com/attn-go/attn v0.0.0
-	github.com/attn-go/attn/examples v0.0.0
-	github.com/attn-go/attn/models v0.0.0
+	github.com/attn-go/attn v0.1.0
+	github.com/attn-go/attn/examples v0.1.0
+	github.com/attn-go/attn/models v0.1.0
 	github.com/born-ml/born v0.9.24
 )
 
@@ -19,10 +19,4 @@ require (
 	github.com/schollz/progressbar/v3 v3.19.1 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/term v0.47.0 // indirect
-)
-
-replace (
-	github.com/attn-go/attn => ../../
-	github.com/attn-go/attn/examples => ../../examples
-	github.com/attn-go/attn/models => ../../models
 )

@@ -5,8 +5,8 @@ go 1.27.0
 toolchain go1.27.3
 
 require (
-	github.com/attn-go/attn v0.0.0
-	github.com/attn-go/attn/models v0.0.0
+	github.com/attn-go/attn v0.1.0
+	github.com/attn-go/attn/models v0.1.0
 	github.com/gomlx/compute v0.1.14
 	github.com/gomlx/go-huggingface v0.4.2
 	github.com/gomlx/gomlx v0.28.16
@@ -27,9 +27,4 @@ require (
 	golang.org/x/text v0.43.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
-)
-
-replace (
-	github.com/attn-go/attn => ../../
-	github.com/attn-go/attn/models => ../../models
 )

@@ -11,7 +11,8 @@ import (
 
 // TestModules: a module of the tree imports of another one public packages only, in its code and
 // in its tests, and requires the module in its go.mod. Modules have versions of their own: what
-// is internal may have changed, and what is not required is there in this tree alone.
+// is internal may have changed, and what is not required is there in this tree alone. Nor has a go.mod a
+// replace, as it holds in this tree alone.
 func TestModules(t *testing.T) {
 	modules, sources, err := readTree(root)
 	if err != nil {
@@ -25,8 +26,13 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// faults says which imports a module must not have.
+// faults says which imports and replaces a module must not have.
 func faults(modules []*module, sources []*source) (list []string) {
+	for _, m := range modules {
+		if m.replaces {
+			list = append(list, fmt.Sprintf("%s/go.mod has a replace, which is for go.work", m.dir))
+		}
+	}
 	for _, s := range sources {
 		for _, pkg := range s.imports {
 			m := owner(modules, pkg)
@@ -42,7 +48,7 @@ func faults(modules []*module, sources []*source) (list []string) {
 	return list
 }
 
-// TestFaults: every import that TestModules is for is found.
+// TestFaults: every import and replace that TestModules is for is found.
 func TestFaults(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{
@@ -82,6 +88,7 @@ func TestFaults(t *testing.T) {
 		"b/b_test.go imports a/internal/x",
 		"b/c/c.go imports a/b",
 		"b/c/inner/inner.go imports a/b/internal/y",
+		"b/go.mod has a replace",
 		"internal/other/o.go imports a/internal/x",
 	}
 	if !slices.Equal(got, want) {

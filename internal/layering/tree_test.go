@@ -18,6 +18,7 @@ type module struct {
 	dir      string // "." is the root
 	path     string
 	requires []string // modules that its go.mod requires
+	replaces bool     // whether it has a replace
 }
 
 // A source is a Go file of a tree.
@@ -65,6 +66,7 @@ func readTree(root string) (modules []*module, sources []*source, err error) {
 var (
 	moduleLine  = regexp.MustCompile(`(?m)^module (\S+)`)
 	requireLine = regexp.MustCompile(`(?m)^(?:require )?\t?(\S+) v\d\S*(?: // indirect)?$`)
+	replaceLine = regexp.MustCompile(`(?m)^replace\b`)
 )
 
 // readModule returns the module whose go.mod lies in a folder, nil if there is none.
@@ -76,7 +78,7 @@ func readModule(root, dir string) (*module, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &module{dir: dir, path: string(moduleLine.FindSubmatch(text)[1])}
+	m := &module{dir: dir, path: string(moduleLine.FindSubmatch(text)[1]), replaces: replaceLine.Match(text)}
 	for _, line := range requireLine.FindAllSubmatch(text, -1) {
 		m.requires = append(m.requires, string(line[1]))
 	}

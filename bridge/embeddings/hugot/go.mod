@@ -3,17 +3,17 @@ module github.com/attn-go/attn/bridge/embeddings/hugot
 go 1.26.0
 
 require (
-	github.com/attn-go/attn/bridge/embeddings v0.0.0
+	github.com/attn-go/attn/bridge/embeddings v0.1.0
 	github.com/knights-analytics/hugot v0.7.5
 )
 
 require (
-	github.com/attn-go/attn v0.0.0 // indirect
+	github.com/attn-go/attn v0.1.0 // indirect
 	github.com/rivo/uniseg v0.4.7 // indirect
 )
 
 require (
-	github.com/attn-go/attn/models v0.0.0
+	github.com/attn-go/attn/models v0.1.0
 	github.com/daulet/tokenizers v1.27.0 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/go-errors/errors v1.5.1 // indirect
@@ -42,10 +42,4 @@ require (
 	golang.org/x/text v0.43.0 // indirect
 	google.golang.org/protobuf v1.36.12
 	k8s.io/klog/v2 v2.140.0 // indirect
-)
-
-replace (
-	github.com/attn-go/attn => ../../../
-	github.com/attn-go/attn/bridge/embeddings => ../
-	github.com/attn-go/attn/models => ../../../models
 )
