@@ -56,6 +56,9 @@ func (x *exchange) chat() error {
 	if q.MaxCompletionTokens != nil {
 		q.MaxTokens = q.MaxCompletionTokens
 	}
+	if err := h.wantReceipt(q.Receipt); err != nil {
+		return err
+	}
 	o, err := q.options(&x.s)
 	if err != nil {
 		return err

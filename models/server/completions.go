@@ -23,6 +23,9 @@ func (x *exchange) completions() error {
 	if err != nil {
 		return err
 	}
+	if err := h.wantReceipt(q.Receipt); err != nil {
+		return err
+	}
 	o, err := q.options(&x.s)
 	if err != nil {
 		return err

@@ -18,9 +18,11 @@
 // system_fingerprint is a hash of what the bytes depend on: the numeric contract, the files of the
 // model, the settings that change results, and the version of this package's answers.
 //
-// With "receipt": true an answer of a language model has "receipts", of package receipt, one for each choice:
-// whoever has the model can check it. Streams, answers with a response_format, and models of [NewModel]
-// have none.
+// With "receipt": true an answer of a language model has "receipts", of package receipt, one for each choice: whoever
+// has the model can check it. A stream has them in its last event, which has no choice, and one that fails has
+// none. Embeddings and ranks have "receipt", one for the whole request; the score of a rank is hashed before the logistic
+// function that makes relevance_score of it. Settings.ReceiptKey signs them. Input of embeddings that is tokens, and
+// models of [NewModel], whose files are not known, have no receipts: that is an error of the field receipt.
 //
 // # Paths
 //

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"math"
+
+	"github.com/attn-go/attn/models/receipt"
 )
 
 // embeddingsRequest is a request for vectors of texts.
@@ -16,6 +18,8 @@ type embeddingsRequest struct {
 
 	// Truncate leaves out the end of a text that is too long, which otherwise is an error.
 	Truncate bool `json:"truncate"`
+
+	Receipt bool `json:"receipt"` // one of package receipt
 }
 
 type vector struct {
@@ -46,11 +50,21 @@ func (x *exchange) embeddings() error {
 			return badParam("dimensions", "dimensions: got %d, want 1 to %d", dimensions, h.embed.Width())
 		}
 	}
+	if err := h.wantReceipt(q.Receipt); err != nil {
+		return err
+	}
+	if q.Receipt && len(q.Input.tokens) > 0 {
+		return badParam("receipt", "receipt: got true with tokens as the input, want texts")
+	}
 	items, err := x.items(h, &q, dimensions)
 	if err != nil {
 		return err
 	}
 	vectors, err := h.vectors.Do(x.ctx, x.key, items)
+	if err != nil {
+		return err
+	}
+	signed, err := x.receiptOfVectors(h, &q, dimensions, vectors)
 	if err != nil {
 		return err
 	}
@@ -67,8 +81,9 @@ func (x *exchange) embeddings() error {
 		Model  string   `json:"model"`
 		Usage  any      `json:"usage"`
 
-		Fingerprint string `json:"system_fingerprint"`
-	}{"list", data, h.name, inputUsage{x.prompt, x.prompt}, h.fingerprint})
+		Fingerprint string           `json:"system_fingerprint"`
+		Receipt     *receipt.Receipt `json:"receipt,omitempty"`
+	}{"list", data, h.name, inputUsage{x.prompt, x.prompt}, h.fingerprint, signed})
 }
 
 // inputUsage counts the tokens of a request whose answer has none.

@@ -146,11 +146,20 @@ func (g *generation) writeWhole(ctx context.Context) error {
 		g.addLogprobs(&all)
 		body.Choices = append(body.Choices, g.form.whole(&all))
 	}
-	for _, r := range g.records { // which end with the last token of a choice, and that was read
-		body.Receipts = append(body.Receipts, r.Receipt())
-	}
 	body.Usage = g.usageNow()
+	var err error
+	if body.Receipts, err = g.receipts(); err != nil {
+		return err
+	}
 	return g.reply(body)
+}
+
+// receipts returns the receipts of all choices, whose last tokens were read.
+func (g *generation) receipts() (all []*receipt.Receipt, err error) {
+	for _, r := range g.records {
+		all = append(all, r.Receipt())
+	}
+	return all, g.sign(all...)
 }
 
 // body returns what an answer begins with.

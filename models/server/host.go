@@ -146,13 +146,7 @@ func (s *chatSession) Forward(ctx context.Context, steps []batch.Step) ([][]floa
 
 // record lets o and the recorder it returns make the receipt of a text.
 func (h *host) record(prompt []int32, o *decoder.GenerateOptions) (*receipt.Recorder, error) {
-	switch {
-	case h.files == nil:
-		return nil, badParam("receipt", "receipt: got true, but the files of %q are not known", h.name)
-	case o.Grammar != nil:
-		return nil, badParam("receipt", "receipt: got true with response_format, want it without: a receipt has no place for a grammar")
-	}
-	r, err := receipt.Record(receipt.Model{Name: h.name, Architecture: h.architecture, Files: h.files}, h.generate, prompt, o)
+	r, err := receipt.Record(h.named(), h.generate, prompt, o)
 	if err == nil {
 		o.Logits = func(_ int, logits []float32) { r.Logits(logits) }
 	}

@@ -19,6 +19,7 @@ type Model struct {
 	digest       string         // of its files
 	files        []receipt.File // for receipts, nil if they are not known
 	architecture string
+	load         embedding.LoadOptions // of encoders, if the files are known
 	generate     *decoder.Model
 	embed        *embedding.Embedder
 	rerank       *encoder.Reranker
@@ -42,8 +43,9 @@ type LoadOptions struct {
 
 // Load opens a model with [models.Open], whose errors it returns, and computes the hash of its files.
 func Load(model string, o LoadOptions) (*Model, error) {
+	load := embedding.LoadOptions{Int8: o.Int8}
 	opened, err := models.Open(model, models.Options{
-		Embedding: embedding.LoadOptions{Int8: o.Int8},
+		Embedding: load,
 		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Int8: o.Int8},
 	})
 	if err != nil {
@@ -58,7 +60,7 @@ func Load(model string, o LoadOptions) (*Model, error) {
 		digest += " int8"
 	}
 	m := NewModel(o.Name, opened, digest)
-	m.files = files
+	m.files, m.load = files, load
 	m.exec(o.Exec)
 	return m, err
 }

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"crypto/ed25519"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -57,17 +59,121 @@ func TestReceipts(t *testing.T) {
 		}
 	}
 	unknown := newServer(t, fixed()) // whose model was opened by others
-	for body, on := range map[string]*Server{
-		`{"model": "tiny", "prompt": "a", "receipt": true, "stream": true}`:                                                              s,
-		`{"model": "tiny", "messages": [{"role": "user", "content": "a"}], "receipt": true, "response_format": {"type": "json_object"}}`: s,
-		`{"model": "tiny", "prompt": "a", "receipt": true}`:                                                                              unknown,
+	for _, path := range []string{"/v1/completions", "/v1/chat/completions"} {
+		body := `{"model": "tiny", "prompt": "a", "receipt": true}`
+		if strings.Contains(path, "chat") {
+			body = `{"model": "tiny", "messages": [{"role": "user", "content": "a"}], "receipt": true}`
+		}
+		if w := post(unknown, path, body); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), `"param":"receipt"`) {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
+// signer is the key of servers that sign.
+var signer = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+
+// The last event of a stream has the receipts that the whole answer has, also with a grammar, and they are signed.
+func TestReceiptsOfStreams(t *testing.T) {
+	file := tinyllama.New(nil)
+	file.AddVocabulary()
+	m, err := Load(file.Write(t), LoadOptions{Context: 400, Name: chatModel})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := fixed()
+	settings.ReceiptKey = signer
+	s := serverOf(t, settings, m)
+	for _, more := range []string{
+		``,
+		`, "stream_options": {"include_usage": true}`,
+		`, "response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "object", "properties": {"a": {"enum": ["x", "yes"]}}, "required": ["a"]}}}`,
 	} {
-		path := "/v1/completions"
-		if strings.Contains(body, "messages") {
-			path = "/v1/chat/completions"
+		body := `{"model": "tiny", "messages": [{"role": "user", "content": "who?"}], "n": 2, "max_tokens": 30, "temperature": 1, "receipt": true`
+		type event struct {
+			Choices  []json.RawMessage
+			Usage    json.RawMessage
+			Receipts json.RawMessage
 		}
-		if w := post(on, path, body); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), `"param":"receipt"`) {
-			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		whole := answerOf[event](t, post(s, "/v1/chat/completions", body+strings.Replace(more, "stream_options", "metadata", 1)+`}`))
+		parts := strings.Split(strings.TrimSpace(post(s, "/v1/chat/completions", body+more+`, "stream": true}`).Body.String()), "\n\n")
+		if n := len(parts); n < 4 || parts[n-1] != "data: [DONE]" {
+			t.Fatalf("%q", parts)
 		}
+		var last event
+		for i, part := range parts[:len(parts)-1] {
+			last = event{}
+			if err := json.Unmarshal([]byte(strings.TrimPrefix(part, "data: ")), &last); err != nil {
+				t.Fatal(err)
+			}
+			if (len(last.Choices) == 0) != (i == len(parts)-2) || len(last.Choices) > 0 && last.Receipts != nil {
+				t.Errorf("event %d of %d: %s", i, len(parts), part)
+			}
+		}
+		if string(last.Receipts) != string(whole.Receipts) || strings.Contains(more, "usage") && string(last.Usage) != string(whole.Usage) {
+			t.Errorf("the last event has %s %s, the whole answer %s %s", last.Usage, last.Receipts, whole.Usage, whole.Receipts)
+		}
+		var all []json.RawMessage
+		if err := json.Unmarshal(last.Receipts, &all); err != nil || len(all) != 2 {
+			t.Fatalf("%d receipts, %v", len(all), err)
+		}
+		for i, data := range all {
+			r, err := receipt.Parse(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (r.Grammar != nil) != strings.Contains(more, "response_format") {
+				t.Errorf("the grammar of receipt %d is %v", i, r.Grammar)
+			}
+			if err := errors.Join(r.CheckKey(signer.Public().(ed25519.PublicKey)), receipt.Verify(t.Context(), r.Model, m.generate, r, receipt.Options{})); err != nil {
+				t.Errorf("receipt %d: %v", i, err)
+			}
+		}
+	}
+	settings.ReceiptKey = signer[:3]
+	if _, err := New(settings, m); !errors.As(err, new(*SettingError)) {
+		t.Errorf("a short key: %v", err)
+	}
+}
+
+// Vectors and ranks have a receipt, whatever else of the answer a request asks for, or an error says why not.
+func TestReceiptsOfTexts(t *testing.T) {
+	open := func(name string) *Model {
+		m, err := Load("../testdata/tiny/"+name, LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	embedder, reranker := open("bert-1"), open("reranker-bert-1")
+	settings := fixed()
+	settings.ReceiptKey = signer
+	s := serverOf(t, settings, embedder, reranker)
+	type answer struct{ Receipt json.RawMessage }
+	of := func(path, body string) *receipt.Receipt {
+		with := answerOf[answer](t, post(s, path, body+`, "receipt": true}`))
+		if without := answerOf[answer](t, post(s, path, body+`}`)); without.Receipt != nil {
+			t.Errorf("%s: a receipt that is not wanted", path)
+		}
+		r, err := receipt.Parse(with.Receipt)
+		if err == nil {
+			err = r.CheckKey(signer.Public().(ed25519.PublicKey))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	const texts = `["a cat", "", "a \ud800 mat <>", "` + "the cat sat on a mat " + `"]`
+	r := of("/v1/embeddings", `{"model": "bert-1", "encoding_format": "base64", "dimensions": 5, "input": `+texts)
+	if err := receipt.VerifyEmbeddings(t.Context(), r.Model, embedder.embed, r, receipt.Options{}); err != nil || r.Embeddings.Settings.Dimensions != 5 || len(r.Embeddings.Texts) != 4 {
+		t.Errorf("%v: %+v", err, r.Embeddings)
+	}
+	r = of("/v1/rerank", `{"model": "reranker-bert-1", "query": "which mat?", "top_n": 1, "documents": `+texts)
+	if err := receipt.VerifyRanking(t.Context(), r.Model, reranker.rerank, r, receipt.Options{}); err != nil || len(r.Ranking.Passages) != 4 {
+		t.Errorf("%v: %+v", err, r.Ranking)
+	}
+	if w := post(s, "/v1/embeddings", `{"model": "bert-1", "input": [1, 2], "receipt": true}`); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), `"param":"receipt"`) {
+		t.Errorf("tokens: %d %s", w.Code, w.Body)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/numeric"
 )
 
@@ -20,6 +21,8 @@ type rerankRequest struct {
 	Priority        unused     `json:"priority"`
 	MaxTokensPerDoc absent     `json:"max_tokens_per_doc"`
 	RankFields      absent     `json:"rank_fields"`
+
+	Receipt bool `json:"receipt"` // one of package receipt
 }
 
 // A document is a string, or an object with a text.
@@ -63,6 +66,9 @@ func (x *exchange) rerank() error {
 	if n := len(q.Documents); n < 1 || n > x.s.Texts {
 		return badParam("documents", "documents: got %d, want 1 to %d", n, x.s.Texts)
 	}
+	if err := h.wantReceipt(q.Receipt); err != nil {
+		return err
+	}
 	top := len(q.Documents)
 	if q.TopN != nil {
 		if *q.TopN < 1 {
@@ -85,6 +91,10 @@ func (x *exchange) rerank() error {
 	if err != nil {
 		return err
 	}
+	signed, err := x.receiptOfScores(h, &q, texts, scores)
+	if err != nil {
+		return err
+	}
 	ranks := make([]rank, len(scores))
 	for i, s := range scores {
 		ranks[i] = rank{Index: i, Score: logistic(s)}
@@ -100,7 +110,9 @@ func (x *exchange) rerank() error {
 		Fingerprint string     `json:"system_fingerprint"`
 		Usage       inputUsage `json:"usage"`
 		Results     []rank     `json:"results"`
-	}{"rerank-" + x.newID(), "list", h.name, h.fingerprint, inputUsage{x.prompt, x.prompt}, ranks[:top]})
+
+		Receipt *receipt.Receipt `json:"receipt,omitempty"`
+	}{"rerank-" + x.newID(), "list", h.name, h.fingerprint, inputUsage{x.prompt, x.prompt}, ranks[:top], signed})
 }
 
 // logistic returns 1/(1+e^-x) with the bits of the contract's exponential on every CPU, every operation

@@ -25,7 +25,7 @@ type sampling struct {
 	RepeatPenalty     *float64 `json:"repeat_penalty"`
 	RepeatLastN       *int     `json:"repeat_last_n"`
 
-	Receipt bool `json:"receipt"` // of package receipt, with each choice
+	Receipt bool `json:"receipt"` // one of package receipt, for each choice
 
 	User             unused `json:"user"`
 	Metadata         unused `json:"metadata"`
@@ -75,8 +75,6 @@ func (s *sampling) options(settings *Settings) (o decoder.GenerateOptions, err e
 	switch {
 	case o.MaxTokens < 1:
 		return o, badParam("max_tokens", "max_tokens: got %d, want 1 or more", o.MaxTokens)
-	case s.Receipt && s.Stream:
-		return o, badParam("receipt", "receipt: got true with stream, want it without: a receipt is written when the text ends")
 	case s.StreamOptions != nil && !s.Stream:
 		return o, badParam("stream_options", "stream_options: got some, want them with stream only")
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/ed25519"
 	"crypto/rand"
 	"fmt"
 	"log/slog"
@@ -51,6 +52,9 @@ type Settings struct {
 	// Hosts are names, without ports, by which clients on this machine may call a server without keys, beside
 	// localhost and the addresses of loopback. A proxy that hands the header Host on needs its name here.
 	Hosts []string
+
+	// ReceiptKey, if not nil, signs receipts.
+	ReceiptKey ed25519.PrivateKey
 
 	// Pprof serves profiles at /debug/pprof/, to whoever has a key.
 	Pprof bool
@@ -132,6 +136,9 @@ func (s *Settings) completeRest() error {
 		if len(k.Secret) < leastSecret || strings.ContainsAny(k.Secret, " \t\r\n") {
 			return &SettingError{fmt.Sprintf("Settings.Keys[%d].Secret", i), fmt.Sprintf("%d bytes", len(k.Secret)), fmt.Sprintf("%d bytes or more without spaces", leastSecret)}
 		}
+	}
+	if err := s.checkReceiptKey(); err != nil {
+		return err
 	}
 	if s.Sampler == nil {
 		s.Sampler = &decoder.Sampler{Temperature: 0.2, TopK: 40, TopP: 0.9, Seed: 1}

@@ -42,8 +42,8 @@ func (g *generation) writeStream(ctx context.Context) error {
 			}
 		}
 	}
-	if g.usage {
-		w.last()
+	if err := w.last(); err != nil {
+		return w.fail(err)
 	}
 	return w.done()
 }
@@ -73,11 +73,18 @@ func (w *eventWriter) event(choice any, index int) {
 	w.add(body)
 }
 
-// last adds the event of the usage, which has no choice.
-func (w *eventWriter) last() {
+// last adds the event of the usage and of the receipts, which has no choice, if either is wanted.
+func (w *eventWriter) last() (err error) {
+	if !w.g.usage && len(w.g.records) == 0 {
+		return nil
+	}
 	body := w.g.body(true)
-	body.Usage = w.g.usageNow()
+	if w.g.usage {
+		body.Usage = w.g.usageNow()
+	}
+	body.Receipts, err = w.g.receipts()
 	w.add(body)
+	return err
 }
 
 func (w *eventWriter) add(body any) {

@@ -14,6 +14,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/server"
 )
 
@@ -76,6 +77,13 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 	fs.Float64Var(&p.TopP, "top-p", 0.9, "draw from the most probable tokens with this share of the probability, if a request does not say")
 	fs.Float64Var(&p.MinP, "min-p", 0, "draw from the tokens that are at least this many times as probable as the most probable one, if a request does not say")
 	fs.Uint64Var(&p.Seed, "seed", 1, "seed of the random draws, if a request does not say")
+	fs.Func("receipt-key", "`file` of a private key of Ed25519 in PEM that signs receipts", func(path string) error {
+		data, err := os.ReadFile(path)
+		if err == nil {
+			settings.ReceiptKey, err = receipt.PrivateKey(data)
+		}
+		return err
+	})
 	command.ExecFlags(fs, &m.Options.Exec)
 }
 
