@@ -74,7 +74,7 @@ type bench struct {
 
 func newBench(t testing.TB, c GatewayConfig) *bench {
 	t.Helper()
-	s, err := hub.Serve(t.Context(), hub.ServerConfig{Port: -1})
+	s, err := hub.Serve(context.Background(), hub.ServerConfig{Port: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestBytes(t *testing.T) {
 	}
 	b.waitReady()
 	many := `"` + strings.Repeat("a b c ", 4000) + `"` // the request and the answer have many messages
-	many = `{"model": "bert", "truncate": true, "input": [` + strings.Repeat(many+",", 40) + many + `]}`
+	many = `{"model": "bert", "truncate": true, "input": [` + strings.Repeat(many+",", 10) + many + `]}`
 	for _, c := range [][3]string{
 		{"POST", "/v1/completions", long()},
 		{"POST", "/v1/completions", fmt.Sprintf(`{"model": %q, "prompt": "a b c", "max_tokens": 20, "logprobs": 2}`, chatModel)},
