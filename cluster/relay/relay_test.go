@@ -1,14 +1,12 @@
 package relay
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -65,28 +63,18 @@ func newServer(t testing.TB, lies bool) *server.Server {
 	return s
 }
 
-// Connections that hold little: an answer that a client does not read is far from its end.
-const small = 4096
-
-var client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
-	if err == nil {
-		c.(*net.TCPConn).SetReadBuffer(small)
-	}
-	return c, err
-}}}
-
 // A bench is a NATS server with a gateway.
 type bench struct {
 	t       testing.TB
 	nats    *hub.Server
 	gateway *Gateway
+	front   *server.Server
 	web     *httptest.Server
 }
 
 func newBench(t testing.TB, c GatewayConfig) *bench {
 	t.Helper()
-	s, err := hub.Serve(t.Context(), hub.ServerConfig{Port: -1})
+	s, err := hub.Serve(context.Background(), hub.ServerConfig{Port: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,12 +89,7 @@ func newBench(t testing.TB, c GatewayConfig) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.web = httptest.NewUnstartedServer(front)
-	b.web.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		c.(*net.TCPConn).SetWriteBuffer(small)
-		return ctx
-	}
-	b.web.Start()
+	b.front, b.web = front, httptest.NewServer(front)
 	t.Cleanup(func() {
 		b.web.CloseClientConnections()
 		b.web.Close()
@@ -163,7 +146,7 @@ func (b *bench) post(ctx context.Context, path, body string) *http.Response {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	response, err := client.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -193,7 +176,7 @@ func TestBytes(t *testing.T) {
 	}
 	b.waitReady()
 	many := `"` + strings.Repeat("a b c ", 4000) + `"` // the request and the answer have many messages
-	many = `{"model": "bert", "truncate": true, "input": [` + strings.Repeat(many+",", 40) + many + `]}`
+	many = `{"model": "bert", "truncate": true, "input": [` + strings.Repeat(many+",", 10) + many + `]}`
 	for _, c := range [][3]string{
 		{"POST", "/v1/completions", long()},
 		{"POST", "/v1/completions", fmt.Sprintf(`{"model": %q, "prompt": "a b c", "max_tokens": 20, "logprobs": 2}`, chatModel)},
@@ -212,7 +195,7 @@ func TestBytes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			response, err := client.Do(r)
+			response, err := http.DefaultClient.Do(r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -228,16 +211,52 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// begin asks for a long answer, of which it reads the beginning. As the client does not go on then, the
-// answer is far from its end.
-func (b *bench) begin(ctx context.Context) (*http.Response, []byte) {
-	b.t.Helper()
-	response := b.post(ctx, "/v1/completions", long())
-	first, err := bufio.NewReaderSize(response.Body, 16).ReadBytes(' ')
-	if err != nil || response.StatusCode != 200 {
-		b.t.Fatal(err, response.StatusCode, string(first))
+// A client is one that reads nothing after a number of bytes until it goes on.
+type client struct {
+	*httptest.ResponseRecorder
+	stops   []int // bytes
+	stopped chan struct{}
+	goOn    chan struct{}
+	over    chan struct{}
+}
+
+func (c *client) Write(data []byte) (int, error) {
+	if len(c.stops) > 0 && c.Body.Len() >= c.stops[0] {
+		c.stops = c.stops[1:]
+		c.stopped <- struct{}{}
+		<-c.goOn
 	}
-	return response, first
+	return c.ResponseRecorder.Write(data)
+}
+
+// all lets the client read to the end.
+func (c *client) all() []byte {
+	close(c.goOn)
+	<-c.over
+	return c.Body.Bytes()
+}
+
+// end returns the last bytes that the client gets.
+func (c *client) end() []byte {
+	all := c.all()
+	return all[max(0, len(all)-300):]
+}
+
+// begin asks for a long answer and waits for the first stop. The worker is far from the end of the answer at a
+// stop, as it has a window.
+func (b *bench) begin(ctx context.Context, stops ...int) *client {
+	b.t.Helper()
+	c := &client{httptest.NewRecorder(), stops, make(chan struct{}), make(chan struct{}), make(chan struct{})}
+	go func() {
+		defer close(c.over)
+		b.front.ServeHTTP(c, httptest.NewRequest("POST", "/v1/completions", strings.NewReader(long())).WithContext(ctx))
+	}()
+	select {
+	case <-c.stopped:
+	case <-c.over:
+		b.t.Fatalf("it has ended: %d %.300s", c.Code, c.Body)
+	}
+	return c
 }
 
 // TestReplaced: the answer of a worker that ends in between goes on with the same bytes, also if the next one
@@ -246,32 +265,21 @@ func TestReplaced(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	b := newBench(t, GatewayConfig{Log: slog.New(slog.NewTextHandler(&log, nil))})
-	single := newServer(t, false)
-	want := alone(single, "POST", "/v1/completions", long()).Body.String()
+	want := alone(newServer(t, false), "POST", "/v1/completions", long()).Body.Bytes()
 	first := b.work(newServer(t, false), nil)
 	b.waitReady()
-	response := b.post(t.Context(), "/v1/completions", long())
-	got := make([]byte, 100, len(want))
-	read := func() {
-		t.Helper()
-		if _, err := io.ReadFull(response.Body, got[len(got)-100:]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	read()
+	c := b.begin(t.Context(), 1, 2*window)
 	second := b.work(newServer(t, false), nil)
 	if err := first.stop(); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	got = append(got, make([]byte, 100)...)
-	read()
+	c.goOn <- struct{}{}
+	<-c.stopped
 	b.work(newServer(t, false), nil)
 	second.Conn.Close()
-	rest, err := io.ReadAll(response.Body)
-	if got := string(got) + string(rest); err != nil || got != want {
-		t.Errorf("%v: %d bytes, want %d", err, len(got), len(want))
+	if got := c.all(); !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, want %d, end with %.300s", len(got), len(want), got[max(0, len(got)-300):])
 	}
-	b.web.CloseClientConnections()
 	if n := strings.Count(log.String(), "another worker goes on"); n != 2 {
 		t.Errorf("%d workers were replaced, want 2: %s", n, log.String())
 	}
@@ -283,12 +291,11 @@ func TestDiffers(t *testing.T) {
 	b := newBench(t, GatewayConfig{})
 	honest := b.work(newServer(t, false), nil)
 	b.waitReady()
-	response, _ := b.begin(t.Context())
+	c := b.begin(t.Context(), 1000)
 	b.work(newServer(t, true), nil)
 	honest.stop()
-	rest, err := io.ReadAll(response.Body)
-	if err != nil || !bytes.Contains(rest[max(0, len(rest)-300):], []byte(`"server_error"`)) || bytes.Contains(rest, []byte("[DONE]")) {
-		t.Errorf("%v: ends with %.300s", err, rest[max(0, len(rest)-300):])
+	if end := c.end(); !bytes.Contains(end, []byte(`"server_error"`)) || bytes.Contains(end, []byte("[DONE]")) {
+		t.Errorf("it ends with %s", end)
 	}
 }
 
@@ -307,11 +314,10 @@ func TestNobody(t *testing.T) {
 	refused()
 	w := b.work(newServer(t, false), nil)
 	b.waitReady()
-	response, _ := b.begin(t.Context())
+	c := b.begin(t.Context(), 1)
 	w.stop()
-	rest, err := io.ReadAll(response.Body)
-	if err != nil || !bytes.Contains(rest[max(0, len(rest)-300):], []byte(`"overloaded_error"`)) {
-		t.Errorf("%v: ends with %.300s", err, rest[max(0, len(rest)-300):])
+	if end := c.end(); !bytes.Contains(end, []byte(`"overloaded_error"`)) {
+		t.Errorf("it ends with %s", end)
 	}
 	refused()
 }
@@ -320,17 +326,20 @@ func TestNobody(t *testing.T) {
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"client", "gateway"} {
-		b := newBench(t, GatewayConfig{})
+		b := newBench(t, GatewayConfig{Patience: time.Second})
 		statuses := make(chan int, 1)
 		b.work(newServer(t, false), func(status int, _ time.Duration) { statuses <- status })
 		b.waitReady()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		b.begin(ctx)
+		c := b.begin(ctx, 1)
 		if how == "client" {
 			cancel()
+			c.all()
 		} else {
 			b.gateway.conn.Close()
+			defer c.all()
+			defer cancel()
 		}
 		if status := <-statuses; status != StatusGone {
 			t.Errorf("%s: status %d, want %d", how, status, StatusGone)

@@ -90,7 +90,7 @@ func askSubject(conn *hub.Conn, fingerprint string) string {
 // end takes no more requests and waits for those that are open. What is left after w.Shutdown is given up.
 func (w *Worker) end() {
 	w.ask.Unsubscribe()
-	w.Conn.Flush()
+	_ = w.Conn.FlushTimeout(time.Second) // a server that is away sends no requests
 	done := make(chan struct{})
 	go func() {
 		w.open.Wait()

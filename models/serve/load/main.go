@@ -92,7 +92,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	url := c.url
-	if url == "" {
+	if url != "" {
+		client = fresh
+	} else {
 		var done func()
 		if url, done, err = c.serve(); err != nil {
 			return err

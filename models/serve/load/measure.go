@@ -136,6 +136,9 @@ func do(r *http.Request) (*http.Response, error) {
 // client keeps a connection for each client.
 var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1024}}
 
+// fresh makes a connection for each request, as llama-server closes some without saying so.
+var fresh = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 // together measures clients that ask at once.
 func (c *config) together(ctx context.Context, out io.Writer, url string, clients int) error {
 	results := make(chan asked, clients*c.answers)
