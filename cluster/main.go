@@ -11,6 +11,7 @@
 //	go run ./cluster upgrade                  drops what another version has left on the server
 //	go run ./cluster gateway                  HTTP for the models of workers
 //	go run ./cluster answer -model M          a worker of a gateway
+//	go run ./cluster keys worker writer       makes users with roles
 //	go run ./cluster simulate                 when several machines pay
 //
 // Each subcommand lists its flags with -h.
@@ -74,6 +75,7 @@ func subcommands() []subcommand {
 		{"sequences", "list, repair and rebalance the sequences of the directory", runSequences},
 		{"status", "say what queues, workers and the directory have, and of whom", runStatus},
 		{"upgrade", "drop what programs of another version have left on the server", runUpgrade},
+		{"keys", "make users with roles for a server", runKeys},
 		{"embed", "compute the sentence embeddings of a corpus", runEmbed},
 		{"gateway", "answer HTTP requests with the models of workers", runGateway},
 		{"answer", "answer requests of a gateway with models", runAnswer},

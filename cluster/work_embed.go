@@ -62,7 +62,7 @@ func embedRole() role {
 func streamFlags(fs *flag.FlagSet, l *embed.Limits) {
 	fs.Int64Var(&l.JobsBytes, "jobs-bytes", embed.DefaultStreamBytes, "embed: most `bytes` of jobs in the queue; the first program decides for all")
 	fs.Int64Var(&l.ResultsBytes, "results-bytes", embed.DefaultStreamBytes, "embed: most `bytes` of results that no client has yet; the first program decides for all")
-	fs.IntVar(&l.Replicas, "replicas", 1, "embed: `servers` of a NATS cluster that hold each message; the first program decides for all")
+	fs.IntVar(&l.Replicas, "replicas", 0, "embed: `servers` of a NATS cluster that hold each message; the first program decides for all (default 3 in such a cluster, otherwise 1)")
 }
 
 // modelFolder returns the folder of a model: that of the command line, or that of MiniLM as

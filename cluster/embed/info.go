@@ -92,7 +92,7 @@ func findModel(ctx context.Context, conn *hub.Conn, want string, waiting func())
 
 // ask returns the valid answers of all workers of this version.
 func ask(ctx context.Context, conn *hub.Conn) ([]info, error) {
-	inbox := nats.NewInbox()
+	inbox := conn.NewInbox()
 	sub, err := conn.SubscribeSync(inbox)
 	if err != nil {
 		return nil, err

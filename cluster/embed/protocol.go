@@ -40,7 +40,7 @@ type Limits struct {
 	JobsBytes    int64         // of all jobs in the queue; 0 means [DefaultStreamBytes]
 	ResultsBytes int64         // of all results that no client has yet; 0 means [DefaultStreamBytes]
 	Keep         time.Duration // after which what nobody takes is dropped; 0 means [DefaultKeep]
-	Replicas     int           // servers of a NATS cluster that hold each message, at most 5; 0 means 1
+	Replicas     int           // servers of a NATS cluster that hold each message, at most 5; 0 means [hub.Conn.Replicas]
 }
 
 // queues are the two streams of a cluster.
@@ -97,6 +97,10 @@ func (q *queues) stream(ctx context.Context, name, token string, bytes int64) er
 	if keep == 0 {
 		keep = DefaultKeep
 	}
+	replicas := q.limits.Replicas
+	if replicas == 0 {
+		replicas = q.conn.Replicas()
+	}
 	s, err := q.js.Stream(ctx, name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		s, err = q.js.CreateStream(ctx, jetstream.StreamConfig{
@@ -106,7 +110,7 @@ func (q *queues) stream(ctx context.Context, name, token string, bytes int64) er
 			Storage:              jetstream.FileStorage,
 			MaxBytes:             bytes,
 			MaxAge:               keep,
-			Replicas:             q.limits.Replicas,
+			Replicas:             replicas,
 			Discard:              jetstream.DiscardNew,
 			MaxMsgsPerSubject:    1, // sending again what is there changes nothing
 			DiscardNewPerSubject: true,

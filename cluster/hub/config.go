@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/nats-io/nkeys"
 )
 
 // DefaultPrefix begins the subjects of a cluster whose [Config] names no other prefix.
@@ -109,6 +111,9 @@ func checkPrefix(prefix string) error {
 	return nil
 }
 
+// IsPrefix tells whether s can begin the subjects of a cluster.
+func IsPrefix(s string) bool { return s != "" && checkPrefix(s) == nil }
+
 // IsToken tells whether s can be a token of a subject: 1 to 64 letters, digits, - and _.
 func IsToken(s string) bool {
 	for _, r := range s {
@@ -120,6 +125,25 @@ func IsToken(s string) bool {
 	}
 	return len(s) >= 1 && len(s) <= 64
 }
+
+// inboxOf returns the first tokens of the subjects on which the owner of an NKey gets answers. They have its public key, so
+// that a server can keep others from listening, see [ServerConfig].UsersFile.
+func inboxOf(seedFile string) (string, error) {
+	seed, err := readLine(seedFile)
+	if err != nil {
+		return "", err
+	}
+	pair, err := nkeys.FromSeed([]byte(seed))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", seedFile, err)
+	}
+	defer pair.Wipe()
+	public, err := pair.PublicKey()
+	return InboxOf(public), err
+}
+
+// InboxOf is the prefix of the subjects on which the owner of a public NKey gets answers.
+func InboxOf(public string) string { return "_INBOX." + public }
 
 // readLine returns the only line of a file.
 func readLine(path string) (string, error) {

@@ -106,7 +106,11 @@ func (c *Config) options() ([]nats.Option, error) {
 		if err != nil {
 			return nil, err
 		}
-		options = append(options, nkey)
+		inbox, err := inboxOf(c.NKeySeedFile)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, nkey, nats.CustomInboxPrefix(inbox))
 	}
 	if c.CredsFile != "" {
 		options = append(options, nats.UserCredentials(c.CredsFile))
@@ -145,6 +149,15 @@ func (c *Config) logOptions() []nats.Option {
 
 // Prefix returns the first tokens of all subjects of the cluster.
 func (c *Conn) Prefix() string { return c.prefix }
+
+// Replicas returns how many servers should hold what programs store: 3 if the server is one of a cluster of NATS servers,
+// and otherwise 1.
+func (c *Conn) Replicas() int {
+	if c.ConnectedClusterName() != "" {
+		return 3
+	}
+	return 1
+}
 
 // Subject returns the subject of the cluster with the given tokens after the prefix.
 func (c *Conn) Subject(tokens ...string) string {

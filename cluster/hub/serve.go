@@ -1,10 +1,12 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/url"
 	"sync"
 	"time"
 
@@ -92,7 +94,7 @@ func (s *Server) options() (*server.Options, error) {
 		return nil, err
 	}
 	o := &server.Options{
-		ServerName:         "attn",
+		ServerName:         cmp.Or(c.Name, "attn"),
 		Host:               c.host(),
 		Port:               c.port(),
 		NoSigs:             true,
@@ -110,7 +112,10 @@ func (s *Server) options() (*server.Options, error) {
 	if err := c.credentials(o); err != nil {
 		return nil, err
 	}
-	return o, c.tls(o)
+	if err := c.tls(o); err != nil {
+		return nil, err
+	}
+	return o, c.cluster(o)
 }
 
 func orDefault(n, def int64) int64 {
@@ -131,6 +136,16 @@ func (c *ServerConfig) credentials(o *server.Options) error {
 	}
 	if c.User != "" {
 		o.Users = []*server.User{{Username: c.User, Password: password}}
+	}
+	if c.UsersFile != "" {
+		x, err := server.ProcessConfigFile(c.UsersFile)
+		if err != nil {
+			return fmt.Errorf("hub: %w", err)
+		}
+		if len(x.Nkeys)+len(x.Users) == 0 {
+			return &ConfigError{"UsersFile", fmt.Sprintf("%q without users", c.UsersFile), "an authorization with users"}
+		}
+		o.Nkeys, o.Users = x.Nkeys, x.Users
 	}
 	for _, key := range c.NKeys {
 		if !nkeys.IsValidPublicUserKey(key) {
@@ -154,6 +169,39 @@ func (c *ServerConfig) tls(o *server.Options) error {
 	}
 	config.MinVersion = tls.VersionTLS12
 	o.TLS, o.TLSVerify, o.TLSConfig, o.TLSTimeout = true, c.CAFile != "", config, 5
+	return nil
+}
+
+// routeUser is the name by which servers of a cluster know each other, with RoutePasswordFile.
+const routeUser = "route"
+
+// cluster sets how the server finds the others of its cluster.
+func (c *ServerConfig) cluster(o *server.Options) error {
+	if c.Cluster == "" {
+		return nil
+	}
+	x := &o.Cluster
+	x.Name, x.Host, x.Port = c.Cluster, c.host(), int(orDefault(int64(c.ClusterPort), 6222))
+	var user *url.Userinfo
+	if c.RoutePasswordFile != "" {
+		password, err := readLine(c.RoutePasswordFile)
+		if err != nil {
+			return err
+		}
+		x.Username, x.Password, user = routeUser, password, url.UserPassword(routeUser, password)
+	}
+	if o.TLSConfig != nil {
+		x.TLSConfig, x.TLSTimeout = o.TLSConfig.Clone(), o.TLSTimeout
+		x.TLSConfig.RootCAs = x.TLSConfig.ClientCAs
+	}
+	for _, route := range c.Routes {
+		u, err := url.Parse(route)
+		if err != nil {
+			return &ConfigError{"Routes", fmt.Sprintf("%q", route), "nats://HOST:PORT"}
+		}
+		u.User = user
+		o.Routes = append(o.Routes, u)
+	}
 	return nil
 }
 

@@ -3,6 +3,7 @@ package hub
 import (
 	"flag"
 	"fmt"
+	"net/url"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -40,6 +41,19 @@ type ServerConfig struct {
 	PasswordFile string
 	NKeys        []string
 
+	// UsersFile has users with permissions, in the form of a NATS server's configuration; nothing but its authorization
+	// counts. It stands alone: User and NKeys may do everything, and so are not for use beside it.
+	UsersFile string
+
+	// Servers of one Cluster, of which each has a Name of its own, hold streams together: with three of them one may fail. They
+	// find each other by Routes, the URLs of some of them, such as nats://10.0.0.2:6222, and listen for each other on Host and
+	// ClusterPort. With RoutePasswordFile they want the same password of each other. "" is a server alone.
+	Cluster           string
+	Name              string // "" is attn
+	ClusterPort       int    // 0 is 6222
+	Routes            []string
+	RoutePasswordFile string
+
 	// CertFile and KeyFile make connections encrypted. With CAFile, clients must have a
 	// certificate that it signs.
 	CAFile, CertFile, KeyFile string
@@ -61,6 +75,15 @@ func (c *ServerConfig) Flags(fs *flag.FlagSet) {
 		c.NKeys = append(c.NKeys, key)
 		return nil
 	})
+	fs.StringVar(&c.UsersFile, "users", c.UsersFile, "`file` of users with permissions, as cluster keys writes it")
+	fs.StringVar(&c.Cluster, "cluster", c.Cluster, "`name` of the cluster of servers that this one belongs to (default none: a server alone)")
+	fs.StringVar(&c.Name, "name", c.Name, "`name` of this server, which no other one of the cluster has (default attn)")
+	fs.IntVar(&c.ClusterPort, "cluster-port", c.ClusterPort, "`port` to listen on for servers of the cluster (default 6222)")
+	fs.Func("route", "`URL` of another server of the cluster, nats://HOST:PORT; may be repeated", func(u string) error {
+		c.Routes = append(c.Routes, u)
+		return nil
+	})
+	fs.StringVar(&c.RoutePasswordFile, "route-password-file", c.RoutePasswordFile, "`file` with the password that servers of the cluster want of each other")
 	credentialFlags(fs, credentials{&c.User, &c.PasswordFile, &c.CAFile, &c.CertFile, &c.KeyFile})
 	fs.BoolVar(&c.Verbose, "v", c.Verbose, "write the server's log to standard error")
 }
@@ -103,8 +126,34 @@ func (c *ServerConfig) check() error {
 		return &ConfigError{"CertFile and KeyFile", fmt.Sprintf("%q and %q", c.CertFile, c.KeyFile), "both or none"}
 	case c.CAFile != "" && c.CertFile == "":
 		return &ConfigError{"CAFile", fmt.Sprintf("%q without CertFile", c.CAFile), "a certificate for the server too"}
-	case !isLoopback(c.host()) && c.User == "" && len(c.NKeys) == 0 && c.CAFile == "":
+	case c.UsersFile != "" && (c.User != "" || len(c.NKeys) > 0):
+		return &ConfigError{"UsersFile", fmt.Sprintf("%q with User or NKeys", c.UsersFile), "either of them"}
+	case !isLoopback(c.host()) && c.User == "" && len(c.NKeys) == 0 && c.UsersFile == "" && c.CAFile == "":
 		return &AnonymousError{c.host()}
+	}
+	return c.checkCluster()
+}
+
+// checkCluster reports settings of a cluster of servers that do not fit each other.
+func (c *ServerConfig) checkCluster() error {
+	switch {
+	case c.Cluster == "" && (len(c.Routes) > 0 || c.ClusterPort != 0 || c.RoutePasswordFile != ""):
+		return &ConfigError{"Cluster", `"" with Routes, ClusterPort or RoutePasswordFile`, "a name"}
+	case c.Cluster == "":
+		return nil
+	case !IsToken(c.Cluster) || !IsToken(c.Name):
+		return &ConfigError{"Cluster and Name", fmt.Sprintf("%q and %q", c.Cluster, c.Name), "letters, digits, - and _"}
+	case c.StoreDir == "":
+		return &ConfigError{"StoreDir", `"" with a Cluster`, "a folder, as a server that has lost its files counts as one that is there"}
+	case c.ClusterPort < 0 || c.ClusterPort > 65535:
+		return &ConfigError{"ClusterPort", fmt.Sprint(c.ClusterPort), "0 to 65535"}
+	case !isLoopback(c.host()) && c.RoutePasswordFile == "" && c.CAFile == "":
+		return &AnonymousError{c.host() + " for servers"}
+	}
+	for _, route := range c.Routes {
+		if u, err := url.Parse(route); err != nil || u.Host == "" || u.User != nil {
+			return &ConfigError{"Routes", fmt.Sprintf("%q", route), "nats://HOST:PORT"}
+		}
 	}
 	return nil
 }

@@ -22,6 +22,10 @@ import (
 // written only in place of the one that its writer has seen (compare and set), so of two
 // clients that change a sequence at once one gets a ConflictError.
 
+// DirectoryBytes is the most bytes of all entries together, unless the bucket was made with another limit. Beyond that a
+// change that makes an entry longer, or a new one, is a [*DirectoryError], and nothing of it counts.
+const DirectoryBytes = 256 << 20
+
 // bucket is the directory, once it is open.
 type bucket struct {
 	mu sync.Mutex
@@ -30,6 +34,11 @@ type bucket struct {
 
 // open opens the directory of a cluster, or creates it.
 func (b *bucket) open(ctx context.Context, conn *hub.Conn) (jetstream.KeyValue, error) {
+	return b.get(ctx, conn, true)
+}
+
+// get opens the directory of a cluster. If there is none it creates it or returns ErrBucketNotFound.
+func (b *bucket) get(ctx context.Context, conn *hub.Conn, create bool) (jetstream.KeyValue, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.kv != nil {
@@ -41,13 +50,16 @@ func (b *bucket) open(ctx context.Context, conn *hub.Conn) (jetstream.KeyValue, 
 	}
 	name := conn.StreamName("sequences")
 	kv, err := js.KeyValue(ctx, name)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		kv, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: name, Description: "sequences of keys and values, and which workers hold them"})
+	if create && errors.Is(err, jetstream.ErrBucketNotFound) {
+		kv, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: name, Description: "sequences of keys and values, and which workers hold them",
+			MaxBytes: DirectoryBytes, Replicas: conn.Replicas()})
 		if errors.Is(err, jetstream.ErrBucketExists) { // another client was faster
 			kv, err = js.KeyValue(ctx, name)
 		}
 	}
-	b.kv = kv
+	if err == nil {
+		b.kv = kv
+	}
 	return kv, err
 }
 
@@ -201,7 +213,10 @@ func List(ctx context.Context, conn *hub.Conn) ([]Info, error) {
 // each calls f for every entry of the directory, or with the error why it cannot be read. The
 // error is a [*DirectoryError].
 func (b *bucket) each(ctx context.Context, conn *hub.Conn, f func(name string, e *wire.Entry, err error)) error {
-	kv, err := b.open(ctx, conn)
+	kv, err := b.get(ctx, conn, false)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return nil
+	}
 	if err != nil {
 		return &DirectoryError{"", err}
 	}

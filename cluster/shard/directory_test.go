@@ -284,3 +284,41 @@ func TestDirectoryErrors(t *testing.T) {
 		t.Errorf("%v %+v", err, list)
 	}
 }
+
+// A directory that is full takes no longer entry. What it has stays as it is, and there is room again when a sequence is freed.
+func TestFullDirectory(t *testing.T) {
+	x := start(t, hub.ServerConfig{}, "")
+	conn := x.connect()
+	js, err := jetstream.New(conn.Conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: conn.StreamName("sequences"), MaxBytes: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	c := x.client(quick(small))
+	r := testutil.Rand(33)
+	s := x.create(c, "first")
+	grow(t, s, &r, 300)
+	var refused *DirectoryError
+	var made []*Sequence
+	for i := 0; refused == nil; i++ {
+		one, err := c.Create(t.Context(), "s"+string(rune('a'+i)))
+		if err != nil && !errors.As(err, &refused) {
+			t.Fatal(err)
+		}
+		if err == nil {
+			made = append(made, one)
+		}
+	}
+	if len(made) < 2 {
+		t.Fatalf("the directory has room for %d entries, too few for a test", len(made)+1)
+	}
+	checkBits(t, c, &r, 4, 1, Options{Mask: Causal()}, x.open(c, "first", s))
+	for _, one := range made {
+		if err := one.Free(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.create(c, "next")
+}

@@ -72,9 +72,8 @@ func (m *messenger) requestOnce(ctx context.Context, worker, name string, data [
 // watch cancels the wait for a worker's answer when the worker is gone. NATS says at once
 // that nobody would get a message, but not of one that it has passed on already.
 func (m *messenger) watch(ctx context.Context, worker string, cancel context.CancelCauseFunc) {
-	nothing := nats.NewMsg(m.conn.Subject("shard", worker, "free"))
-	nothing.Data = wire.AppendNames(nil, nil)
-	hub.Seal(nothing, worker+".free")
+	nothing := nats.NewMsg(m.conn.Subject("shard", worker, ping))
+	hub.Seal(nothing, worker+"."+ping)
 	for ctx.Err() == nil {
 		if _, err := m.conn.RequestMsgWithContext(ctx, nothing); errors.Is(err, nats.ErrNoResponders) {
 			cancel(err)

@@ -15,7 +15,6 @@ import (
 
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/shard/internal/store"
-	"github.com/attn-go/attn/cluster/shard/internal/wire"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -107,7 +106,7 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
-	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "send": w.send, "free": w.free, "drop": w.drop, "report": w.report} {
+	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "send": w.send, "free": w.free, "drop": w.drop, "report": w.report, ping: pong} {
 		slots := w.slots
 		if name == "send" { // two workers that wait for each other must not keep each other from answering
 			slots = w.sends
@@ -144,7 +143,7 @@ func isTaken(conn *hub.Conn, name string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), nameTime)
 	defer cancel()
 	var e *WorkerError
-	_, err := (&messenger{conn, nameTime}).request(ctx, name, "free", wire.AppendNames(nil, nil))
+	_, err := (&messenger{conn, nameTime}).request(ctx, name, ping, nil)
 	return err == nil || errors.As(err, &e) && e.Code != CodeSilent
 }
 
@@ -244,6 +243,11 @@ func (w *Worker) handler(name string, answer handler, slots chan struct{}) micro
 		}
 	})
 }
+
+// ping is the message to which a worker says nothing but that it is there.
+const ping = "ping"
+
+func pong([]byte) ([]byte, error) { return nil, nil }
 
 func (w *Worker) reply(r micro.Request, name string, answer handler) {
 	begin := time.Now()

@@ -1,0 +1,237 @@
+// Package access says which subjects of NATS the roles of a cluster may use, and keeps the users of a server: NKeys with
+// permissions, in the form of a NATS server's configuration.
+package access
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nkeys"
+
+	"github.com/attn-go/attn/cluster/hub"
+)
+
+// A Role is what a program does in a cluster.
+type Role string
+
+// The roles. Nobody but an Admin hears what is said to others: each user gets answers on subjects with its own public key.
+const (
+	Reader Role = "reader" // computes attention over sequences of the directory, and asks for reports
+	Writer Role = "writer" // also changes sequences, and embeds corpora
+	Worker Role = "worker" // works for clients
+	Admin  Role = "admin"  // everything, such as to drop what another version has left
+)
+
+// Roles returns all roles.
+func Roles() []Role { return []Role{Reader, Writer, Worker, Admin} }
+
+// Permissions are the subjects that a user may use, in the form of a NATS server's configuration. * stands for a token, and >
+// for all that follow.
+type Permissions struct {
+	Publish   Subjects `json:"publish"`
+	Subscribe Subjects `json:"subscribe"`
+	Responses bool     `json:"allow_responses"` // one to each message that comes
+}
+
+// Subjects are those that are allowed; no other ones are.
+type Subjects struct {
+	Allow []string `json:"allow"`
+}
+
+// A User of a server.
+type User struct {
+	NKey        string      `json:"nkey"` // public, U...
+	Permissions Permissions `json:"permissions"`
+}
+
+// For returns the permissions of a role in the cluster of a prefix, for the owner of a public NKey.
+func For(role Role, prefix, nkey string) (Permissions, error) {
+	own := []string{hub.InboxOf(nkey) + ".>"}
+	if role == Admin {
+		all := Subjects{[]string{">"}}
+		return Permissions{Publish: all, Subscribe: all}, nil
+	}
+	c := newCluster(prefix)
+	p := Permissions{Subscribe: Subjects{own}, Responses: true}
+	switch role {
+	case Reader:
+		p.Publish.Allow = c.read()
+	case Writer:
+		p.Publish.Allow = append(c.read(), c.write()...)
+		p.Subscribe.Allow = append(own, c.subject("held.*"))
+	case Worker:
+		p.Publish.Allow = append(append(c.read(), c.write()...), c.work()...)
+		p.Subscribe.Allow = append(own, c.subject("shard.*.*"), c.subject("embed.info"), c.subject("embed.stored.>"), "$SRV.>")
+	default:
+		return p, fmt.Errorf("access: role %q, want one of %v", role, Roles())
+	}
+	slices.Sort(p.Publish.Allow)
+	p.Publish.Allow = slices.Compact(p.Publish.Allow)
+	return p, nil
+}
+
+// cluster has the names that a cluster uses on its server.
+type cluster struct {
+	prefix                   string
+	jobs, results, directory string // streams
+	keys                     string // of the directory
+}
+
+func newCluster(prefix string) cluster {
+	name := func(x string) string { return strings.ReplaceAll(prefix+"_"+x, ".", "_") }
+	return cluster{prefix, name("embed_jobs"), name("embed_results"), "KV_" + name("sequences"), "$KV." + name("sequences") + ".>"}
+}
+
+func (c *cluster) subject(rest string) string { return c.prefix + "." + rest }
+
+// read is what a reader may say: to look for workers, to ask them, and to read the directory and the state of the queues.
+func (c *cluster) read() []string {
+	return []string{
+		"$SRV.>", c.subject("shard.*.attend"), c.subject("shard.*.report"), c.subject("shard.*.ping"), c.subject("embed.info"), c.subject("held.*"),
+		"$JS.API.STREAM.INFO." + c.directory, "$JS.API.STREAM.INFO." + c.jobs, "$JS.API.STREAM.INFO." + c.results,
+		"$JS.API.DIRECT.GET." + c.directory + ".>", "$JS.API.DIRECT.GET." + c.directory, "$JS.API.STREAM.MSG.GET." + c.directory,
+		"$JS.API.CONSUMER.CREATE." + c.directory + ".>", "$JS.API.CONSUMER.DELETE." + c.directory + ".*", "$JS.API.CONSUMER.INFO." + c.directory + ".*", "$JS.FC." + c.directory + ".>",
+	}
+}
+
+// write is what a writer may say too: to change sequences and the directory, and to send jobs and take results.
+func (c *cluster) write() []string {
+	all := []string{
+		"$JS.API.INFO", c.subject("shard.*.put"), c.subject("shard.*.send"), c.subject("shard.*.free"), c.subject("shard.*.drop"), c.keys,
+		c.subject("embed.jobs.>"), c.subject("embed.stored.>"), "$JS.ACK." + c.results + ".>",
+		"$JS.API.CONSUMER.CREATE." + c.results + ".>", "$JS.API.CONSUMER.MSG.NEXT." + c.results + ".*", "$JS.API.CONSUMER.NAMES." + c.jobs,
+	}
+	for _, stream := range []string{c.jobs, c.results, c.directory} {
+		all = append(all, "$JS.API.STREAM.CREATE."+stream)
+	}
+	for _, stream := range []string{c.jobs, c.results} {
+		all = append(all, "$JS.API.STREAM.PURGE."+stream, "$JS.API.CONSUMER.DELETE."+stream+".*")
+	}
+	return all
+}
+
+// work is what a worker may say too: to take jobs and send results, and to answer. It has to answer anybody.
+func (c *cluster) work() []string {
+	return []string{
+		"_INBOX.>", c.subject("embed.results.>"), "$JS.ACK." + c.jobs + ".>",
+		"$JS.API.CONSUMER.CREATE." + c.jobs + ".>", "$JS.API.CONSUMER.INFO." + c.jobs + ".*", "$JS.API.CONSUMER.MSG.NEXT." + c.jobs + ".*",
+	}
+}
+
+// users is the content of the file of users.
+type users struct {
+	Authorization struct {
+		Users []User `json:"users"`
+	} `json:"authorization"`
+}
+
+// Names of files in a folder of keys.
+const (
+	UsersFile = "users.conf" // for servers
+	seedEnd   = ".nk"        // a user's secret, NAME.nk
+)
+
+// SeedFile returns the name of the file in dir with the secret of a user.
+func SeedFile(dir, name string) string { return filepath.Join(dir, name+seedEnd) }
+
+// Add makes an NKey for a user, writes its seed into SeedFile, which must not be there, and adds the user to the file of users.
+func Add(dir, prefix, name string, role Role) error {
+	if !hub.IsToken(name) {
+		return fmt.Errorf("access: name %q, want 1 to 64 letters, digits, - and _", name)
+	}
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		return err
+	}
+	defer pair.Wipe()
+	public, err := pair.PublicKey()
+	if err != nil {
+		return err
+	}
+	p, err := For(role, prefix, public)
+	if err != nil {
+		return err
+	}
+	x, err := read(dir)
+	if err != nil {
+		return err
+	}
+	seed, err := pair.Seed()
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(SeedFile(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("access: %w", err)
+	}
+	_, err = f.Write(append(seed, '\n'))
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("access: %w", err)
+	}
+	x.Authorization.Users = append(x.Authorization.Users, User{public, p})
+	return x.write(dir)
+}
+
+// Remove takes a user out of the file of users, and removes the file with its seed.
+func Remove(dir, name string) error {
+	seed, err := os.ReadFile(SeedFile(dir, name))
+	if err != nil {
+		return fmt.Errorf("access: %w", err)
+	}
+	pair, err := nkeys.FromSeed([]byte(strings.TrimSpace(string(seed))))
+	if err != nil {
+		return fmt.Errorf("access: %s: %w", SeedFile(dir, name), err)
+	}
+	public, err := pair.PublicKey()
+	if err != nil {
+		return err
+	}
+	x, err := read(dir)
+	if err != nil {
+		return err
+	}
+	x.Authorization.Users = slices.DeleteFunc(x.Authorization.Users, func(u User) bool { return u.NKey == public })
+	if err := x.write(dir); err != nil {
+		return err
+	}
+	return os.Remove(SeedFile(dir, name))
+}
+
+// read reads the file of users, which need not be there.
+func read(dir string) (*users, error) {
+	x := &users{}
+	data, err := os.ReadFile(filepath.Join(dir, UsersFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return x, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, x)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("access: %s: %w", filepath.Join(dir, UsersFile), err)
+	}
+	return x, nil
+}
+
+// write replaces the file of users.
+func (x *users) write(dir string) error {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // NATS reads no \u
+	e.SetIndent("", "  ")
+	if err := e.Encode(x); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, UsersFile)
+	if err := os.WriteFile(path+".new", text.Bytes(), 0o600); err != nil {
+		return fmt.Errorf("access: %w", err)
+	}
+	return os.Rename(path+".new", path)
+}
