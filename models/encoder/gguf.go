@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/activations"
+	"github.com/attn-go/attn/models/inventory"
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
@@ -72,17 +74,33 @@ func (f *ggufSource) describe(name string) string {
 	return fmt.Sprintf("%s %v", t.Type, t.Shape)
 }
 
-// Float32 reads a tensor of the given shape.
-func (f *ggufSource) Float32(name string, shape ...int) ([]float32, error) {
+func (f *ggufSource) dtype(name string) kernel.DType {
+	t, _ := f.Tensor(name)
+	switch t.Type {
+	case gguf.F16:
+		return kernel.Float16
+	case gguf.BF16:
+		return kernel.BFloat16
+	}
+	return kernel.Float32
+}
+
+func (f *ggufSource) read(into *numbers, name string, shape ...int) error {
 	if err := f.check(name, shape...); err != nil {
-		return nil, err
+		return err
 	}
 	t, _ := f.Tensor(name)
+	into.grow(inventory.Elements(shape))
+	if d := f.dtype(name); d != kernel.Float32 || t.Type == gguf.F32 {
+		into.add(t.Data, d)
+		return nil
+	}
 	x, err := t.Float32()
 	if err != nil {
-		err = fmt.Errorf("%s: %w", f.path, err)
+		return fmt.Errorf("%s: %w", f.path, err)
 	}
-	return x, err
+	into.f32 = append(into.f32, x...)
+	return nil
 }
 
 func (f *ggufSource) bytes(name string) (n int64) {

@@ -1,6 +1,7 @@
 package encoder
 
 import (
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/inventory"
 )
@@ -44,11 +45,15 @@ func Inspect(model string, reranker bool) (*inventory.Inventory, error) {
 }
 
 // checked notes a tensor, without reading it.
-func (r *reader) checked(name string, shape []int) {
+func (r *reader) checked(name string, kept kernel.DType, shape []int) {
 	if err := r.check(name, shape...); err != nil {
 		r.err = r.dry.Problem(err)
 		r.Use(name) // so that it is reported once
 		return
 	}
-	r.dry.Floats(shape...)
+	if kept == kernel.Float32 {
+		r.dry.Floats(shape...)
+	} else {
+		r.dry.Memory += 2 * int64(inventory.Elements(shape))
+	}
 }

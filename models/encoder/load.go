@@ -10,8 +10,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/inventory"
 	"github.com/attn-go/attn/models/tokenizer"
 	"github.com/attn-go/attn/models/weights"
 )
@@ -20,7 +22,7 @@ import (
 // file, or from one that [weights.Resolve] finds by its name, such as all-MiniLM-L6-v2 where make models puts it. A folder has
 //
 //	config.json          model_type bert, distilbert, roberta, xlm-roberta, mpnet, nomic_bert, modernbert or new
-//	model.safetensors    or shards, see [folder.Open]: float32, float16 or bfloat16, which are widened
+//	model.safetensors    or shards, see [folder.Open]: float32, float16 or bfloat16, which stay as they are
 //	tokenizer.json       or vocab.txt, see package tokenizer
 //	modules.json         and what it names, see [folder.Modules]; without it a vector is the pooling divided by its L2 norm
 //	sparse_linear.pt     if there is one: the weights of tokens of bge-m3, see [embedding.Embedder.Sparse]. It is the one file of
@@ -93,13 +95,14 @@ type origin struct {
 type source interface {
 	Names() []string
 	Has(name string) bool
-	describe(name string) string // its type and shape
-	Float32(name string, shape ...int) ([]float32, error)
-	bytes(name string) int64               // of a tensor, or of all for ""
-	forget(name string)                    // it has been copied
-	check(name string, shape ...int) error // is Float32 without reading anything
-	Use(name string) bool                  // marks a tensor as used
-	Unused() error                         // reports a tensor that is not used
+	describe(name string) string                         // its type and shape
+	dtype(name string) kernel.DType                      // in which its numbers are kept
+	read(into *numbers, name string, shape ...int) error // appends those of a tensor, whose type is that of into if it is not float32
+	bytes(name string) int64                             // of a tensor, or of all for ""
+	forget(name string)                                  // it has been copied
+	check(name string, shape ...int) error               // is read without reading anything
+	Use(name string) bool                                // marks a tensor as used
+	Unused() error                                       // reports a tensor that is not used
 }
 
 // open reads what the files of a model say about it. The caller closes the origin.
@@ -130,6 +133,27 @@ func (f folderSource) Has(name string) bool {
 func (f folderSource) describe(name string) string {
 	info, _ := f.Info(name)
 	return fmt.Sprintf("%s %v", info.DType, info.Shape)
+}
+
+var dtypes = map[string]kernel.DType{"F16": kernel.Float16, "BF16": kernel.BFloat16} // others are, or become, kernel.Float32
+
+func (f folderSource) dtype(name string) kernel.DType {
+	info, _ := f.Info(name)
+	if d, ok := dtypes[info.DType]; ok {
+		return d
+	}
+	return kernel.Float32
+}
+
+func (f folderSource) read(into *numbers, name string, shape ...int) error {
+	d, grown := f.dtype(name), false
+	return f.Pieces(name, func(raw []byte) {
+		if !grown {
+			into.grow(inventory.Elements(shape)) // once it is known that the file has them
+			grown = true
+		}
+		into.add(raw, d)
+	}, folder.Floats, shape...)
 }
 
 func (f folderSource) bytes(name string) int64 { return f.Bytes(name) }

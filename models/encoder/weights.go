@@ -16,11 +16,12 @@ type model struct {
 	spec
 	int8 bool // see LoadOptions
 
-	words, positions, types []float32 // [Vocab, Width], [Positions, Width], [Types, Width]; the last two may be nil
-	norm, first             affine    // after the embeddings; with preNorm also before the first layer, if it has one
-	layers                  []layer
-	ropes                   []*rope.Rope // by the kind of a layer
-	relative                []float32    // [buckets, Heads]
+	words            numbers   // [Vocab, Width]
+	positions, types []float32 // [Positions, Width], [Types, Width], or nil
+	norm, first      affine    // after the embeddings; with preNorm also before the first layer, if it has one
+	layers           []layer
+	ropes            []*rope.Rope // by the kind of a layer
+	relative         []float32    // [buckets, Heads]
 }
 
 // affine are the weights of a norm. Its bias may be nil.
@@ -45,6 +46,7 @@ type reader struct {
 	int8   bool                 // weights of linear layers are rounded
 	meter  *loading.Meter       // nil if nothing is read
 	dry    *inventory.Inventory // if not nil, nothing is read, and this notes what would be
+	part   numbers              // of the layer that is read: memory that all of them use
 	err    error
 }
 
@@ -57,7 +59,8 @@ func readModelOf(x *origin, r *reader) (*model, *reader) {
 	s := x.spec
 	m := &model{spec: *s, int8: r.int8}
 	n := &s.names
-	m.words = r.floats(n.words+".weight", s.Vocab, s.Width)
+	m.words.reset(r.dtype(r.prefix + n.words + ".weight"))
+	r.read(&m.words, n.words+".weight", s.Vocab, s.Width)
 	if n.positions != "" {
 		m.positions = r.floats(n.positions+".weight", s.Positions, s.Width)
 	}
@@ -139,27 +142,33 @@ func (r *reader) affine(name string, s *spec) (a affine) {
 // linear reads layers of n outputs and k inputs and makes one layer of them, whose outputs
 // follow one another.
 func (r *reader) linear(n, k int, biased bool, i int, names ...string) *linear.Linear {
-	var w, bias []float32
-	for j, name := range names {
-		part := r.floats(at(name, i)+".weight", n, k)
-		if j == 0 && len(names) > 1 && part != nil {
-			w = make([]float32, 0, len(names)*n*k)
-		}
-		if len(names) == 1 {
-			w = part
-		} else {
-			w = append(w, part...)
-		}
+	r.begin(i, names...)
+	var bias []float32
+	if len(names) > 1 && r.dry == nil && r.err == nil && r.check(r.prefix+at(names[0], i)+".weight", n, k) == nil {
+		r.part.grow(len(names) * n * k)
+	}
+	for _, name := range names {
+		r.read(&r.part, at(name, i)+".weight", n, k)
 		if biased {
 			bias = append(bias, r.floats(at(name, i)+".bias", n)...)
 		}
 	}
-	return r.pack(at(names[0], i), w, bias, k)
+	return r.pack(at(names[0], i), 0, len(names)*n, k, bias)
+}
+
+// begin prepares for the numbers of a layer.
+func (r *reader) begin(i int, names ...string) {
+	var types []kernel.DType
+	for _, name := range names {
+		types = append(types, r.dtype(r.prefix+at(name, i)+".weight"))
+	}
+	r.part.reset(commonType(types...))
 }
 
 // halves reads one layer of 2·n outputs as two.
 func (r *reader) halves(n, k int, biased bool, name string) (first, second *linear.Linear) {
-	w := r.floats(name+".weight", 2*n, k)
+	r.begin(0, name)
+	r.read(&r.part, name+".weight", 2*n, k)
 	bias := make([][]float32, 2)
 	if biased {
 		b := r.floats(name+".bias", 2*n)
@@ -167,13 +176,11 @@ func (r *reader) halves(n, k int, biased bool, name string) (first, second *line
 			bias = [][]float32{b[:n], b[n:]}
 		}
 	}
-	if r.err != nil || r.dry != nil {
-		return nil, nil
-	}
-	return r.pack(name, w[:n*k], bias[0], k), r.pack(name, w[n*k:], bias[1], k)
+	return r.pack(name, 0, n, k, bias[0]), r.pack(name, n, n, k, bias[1])
 }
 
-func (r *reader) pack(name string, w, bias []float32, k int) *linear.Linear {
+// pack makes a layer of n outputs of the numbers that have been read, from a row on.
+func (r *reader) pack(name string, from, n, k int, bias []float32) *linear.Linear {
 	if r.err != nil || r.dry != nil {
 		return nil
 	}
@@ -181,26 +188,32 @@ func (r *reader) pack(name string, w, bias []float32, k int) *linear.Linear {
 	if r.int8 {
 		pack = linear.NewInt8
 	}
-	l, err := pack(linear.DenseMatrix(w, len(w)/k, k), bias, kernel.Exec{})
+	l, err := pack(r.part.matrix(from, n, k), bias, kernel.Exec{})
 	if err != nil {
 		r.err = fmt.Errorf("encoder: %s: %s%s: %w", r.path, r.prefix, name, err)
 	}
 	return l
 }
 
+// floats returns the numbers of a tensor as float32.
 func (r *reader) floats(name string, shape ...int) []float32 {
+	x := numbers{dtype: kernel.Float32}
+	r.read(&x, name, shape...)
+	return x.f32
+}
+
+// read appends the numbers of a tensor.
+func (r *reader) read(into *numbers, name string, shape ...int) {
 	if r.err != nil {
-		return nil
+		return
 	}
+	name = r.prefix + name
 	if r.dry != nil {
-		r.checked(r.prefix+name, shape)
-		return nil
+		r.checked(name, into.dtype, shape)
+		return
 	}
-	x, err := r.Float32(r.prefix+name, shape...)
-	if r.err = err; err != nil {
-		return nil
+	if r.err = r.source.read(into, name, shape...); r.err == nil {
+		r.forget(name)
+		r.meter.Add(r.bytes(name))
 	}
-	r.forget(r.prefix + name)
-	r.meter.Add(r.bytes(r.prefix + name))
-	return x
 }

@@ -144,6 +144,16 @@ func (f *Folder) Raw(name string, types []string, shape ...int) ([]byte, error) 
 	return x, f.wrap(name, err)
 }
 
+// Pieces reads the bytes of a tensor of the given shape and of one of the types in pieces, see [safetensors.File.Pieces], and marks it as
+// used. A tensor that is missing or does not fit is an [*Error].
+func (f *Folder) Pieces(name string, each func(raw []byte), types []string, shape ...int) error {
+	if err := f.Check(name, types, shape...); err != nil {
+		return err
+	}
+	s := f.tensors[name]
+	return f.wrap(name, f.files[s.file].Pieces(s.name, each))
+}
+
 // Uint16 reads the bits of a tensor of the type F16 or BF16 and of the given shape, and marks it as
 // used. A tensor that is missing or does not fit is an [*Error].
 func (f *Folder) Uint16(name string, shape ...int) ([]uint16, error) {

@@ -213,6 +213,16 @@ func (f *File) Bytes(name string) ([]byte, error) { return f.read(name, "U8") }
 // Raw reads a tensor of any dtype and returns its bytes as they lie in the file.
 func (f *File) Raw(name string) ([]byte, error) { return f.read(name, f.tensors[name].DType) }
 
+// Pieces reads a tensor of any dtype in pieces of up to 256 KiB, one after the other, of whole elements, as they lie in the file. A piece is
+// valid during its call alone: no copy of the tensor is made.
+func (f *File) Pieces(name string, each func(raw []byte)) error {
+	t, err := f.find(name, f.tensors[name].DType)
+	if err != nil {
+		return err
+	}
+	return f.pieces(name, t, func(_ int64, raw []byte) { each(raw) })
+}
+
 // Int64 reads a tensor of dtype I32 or I64.
 func (f *File) Int64(name string) ([]int64, error) {
 	raw, err := f.read(name, "I32", "I64")

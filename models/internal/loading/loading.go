@@ -9,8 +9,10 @@ type Meter struct {
 	report             func(done, total int64)
 }
 
-// New returns a Meter of tensors of so many bytes, which tells report, if it is not nil, how many are read.
+// New returns a Meter of tensors of so many bytes, which tells report, if it is not nil, how many are read. What came before them, such as
+// the text of a tokenizer, is garbage by then, and its memory is for them.
 func New(total int64, report func(done, total int64)) *Meter {
+	runtime.GC()
 	m := &Meter{total: total, report: report}
 	m.tell()
 	return m

@@ -22,9 +22,10 @@ type Model struct {
 }
 
 // New returns the model of a vocabulary in which prefix marks tokens that continue a word. A word of
-// more than max characters is unknown.
+// more than max characters is unknown. It keeps ids, which must not change.
 func New(ids map[string]int32, prefix string, unknown int32, max int) *Model {
-	var all, continued []longest.Token
+	all := make([]longest.Token, 0, len(ids))
+	var continued []longest.Token
 	for text, id := range ids {
 		if !utf8.ValidString(text) || text == "" { // a token ends where a character ends
 			continue
@@ -34,7 +35,11 @@ func New(ids map[string]int32, prefix string, unknown int32, max int) *Model {
 			continued = append(continued, longest.Token{Text: rest, ID: id})
 		}
 	}
-	return &Model{newVocabulary(all), newVocabulary(continued), unknown, max}
+	words := vocabulary{ids, longest.New(all)}
+	if len(all) < len(ids) {
+		words = newVocabulary(all)
+	}
+	return &Model{words, newVocabulary(continued), unknown, max}
 }
 
 // vocabulary finds the longest token that a word begins with.
