@@ -94,9 +94,10 @@ func (t *tile) pairsOf(p *pairRows, x *view.Tensor, keys mask.Span, pair func(ds
 	return p.memory[(keys.Lo-first)*d/2:]
 }
 
-// takesPairs tells whether t computes with integers, if it is not skinny.
+// takesPairs tells whether t computes with integers, if it is not skinny. A segment of values is one call.
 func (t *tile) takesPairs() bool {
-	return t.job.plan.shape.codes && t.kern.CodeScores != nil && !t.exact
+	dv := t.job.dv()
+	return t.job.plan.shape.codes && t.kern.CodeScores != nil && !t.exact && ukernel.RowsPerCall(dv, t.kern.Lanes*contract.ValueSegment) == dv
 }
 
 // roundQueries rounds the packed panel.
