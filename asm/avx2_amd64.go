@@ -326,15 +326,40 @@ func scaleRowsAVX2(s []float32, ld int, a []float32, lda int, n int, scales []fl
 //go:noescape
 func skinnyQKCodesAVX2(a ukernel.QKCodesArgs)
 
-// skinnyPVWeightsAVX2 is SkinnyKernels.PVWeights, see package ukernel.
+// skinnyPairsAVX2 is SkinnyKernels.Pairs, see package ukernel.
 //
 //go:noescape
-func skinnyPVWeightsAVX2(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, unit []float32)
+func skinnyPairsAVX2(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
 
 // skinnyPVCodesAVX2 is SkinnyKernels.PVCodes, see package ukernel.
 //
 //go:noescape
 func skinnyPVCodesAVX2(a ukernel.PVCodesArgs)
+
+// codeScoresAVX2 is LaneKernels.CodeScores, see package ukernel.
+//
+//go:noescape
+func codeScoresAVX2(a ukernel.CodeScoresArgs)
+
+// codeValuesAVX2 is LaneKernels.CodeValues, see package ukernel.
+//
+//go:noescape
+func codeValuesAVX2(a ukernel.CodeValuesArgs)
+
+// codeMergeAVX2 is LaneKernels.CodeMerge, see package ukernel.
+//
+//go:noescape
+func codeMergeAVX2(o []float32, part []float32, n int, alpha []float32, beta []float32)
+
+// pairColumnsAVX2 is Converters.PairColumns, see package ukernel.
+//
+//go:noescape
+func pairColumnsAVX2(dst []int32, src []int8, lds int, n int, d int)
+
+// pairRowsAVX2 is Converters.PairRows, see package ukernel.
+//
+//go:noescape
+func pairRowsAVX2(dst []int32, src []int8, lds int, n int, d int)
 
 // widenF16AVX2 is WidenRows, see package ukernel. The type is Float16.
 //

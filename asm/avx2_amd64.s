@@ -26150,9 +26150,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func skinnyPVWeightsAVX2(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, unit []float32)
+// func skinnyPairsAVX2(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
 // Requires: AVX, AVX2
-TEXT ·skinnyPVWeightsAVX2(SB), NOSPLIT, $0-120
+TEXT ·skinnyPairsAVX2(SB), NOSPLIT, $0-128
 	PCALIGN $0x40
 	MOVQ    s_base+24(FP), AX
 	MOVQ    ld+48(FP), CX
@@ -26161,11 +26161,11 @@ TEXT ·skinnyPVWeightsAVX2(SB), NOSPLIT, $0-120
 	MOVQ    scales_base+64(FP), BX
 	MOVQ    lsc+88(FP), SI
 	SHLQ    $0x02, SI
-	MOVQ    unit_base+96(FP), DI
+	MOVQ    unit_base+104(FP), DI
 	MOVQ    pairs_base+0(FP), R8
-	MOVQ    unit_len+104(FP), R9
+	MOVQ    unit_len+112(FP), R9
 	SHLQ    $0x02, R9
-	MOVQ    unit_len+104(FP), R10
+	MOVQ    unit_len+112(FP), R10
 
 	// One vector of lanes.
 lanes:
@@ -26184,7 +26184,10 @@ largest:
 	ADDQ         SI, R12
 	DECQ         R13
 	JNZ          largest
-	VMOVDQU      const05800000AVX2<>+0(SB), Y1
+	MOVQ         bits+96(FP), R11
+	VMOVD        R11, X1
+	VPBROADCASTD X1, Y1
+	VPSLLD       $0x17, Y1, Y1
 	VPAND        const7f800000AVX2<>+0(SB), Y0, Y3
 	VPSUBD       Y1, Y3, Y3
 	VPADDD       const0bc00000AVX2<>+0(SB), Y3, Y1
@@ -26241,16 +26244,6 @@ end:
 	JNZ  lanes
 	VZEROUPPER
 	RET
-
-DATA const05800000AVX2<>+0(SB)/4, $0x05800000
-DATA const05800000AVX2<>+4(SB)/4, $0x05800000
-DATA const05800000AVX2<>+8(SB)/4, $0x05800000
-DATA const05800000AVX2<>+12(SB)/4, $0x05800000
-DATA const05800000AVX2<>+16(SB)/4, $0x05800000
-DATA const05800000AVX2<>+20(SB)/4, $0x05800000
-DATA const05800000AVX2<>+24(SB)/4, $0x05800000
-DATA const05800000AVX2<>+28(SB)/4, $0x05800000
-GLOBL const05800000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func skinnyPVCodesAVX2(a ukernel.PVCodesArgs)
 // Requires: AVX, AVX2, FMA3, MMX+
@@ -26861,6 +26854,687 @@ next:
 	ADDQ $0x10, a_Unit_base+96(FP)
 	SUBQ $0x04, a_N+120(FP)
 	JG   queries
+	VZEROUPPER
+	RET
+
+// func codeScoresAVX2(a ukernel.CodeScoresArgs)
+// Requires: AVX, AVX2
+TEXT ·codeScoresAVX2(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    a_Max_len+152(FP), AX
+	MOVQ    a_Q_base+80(FP), CX
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  AX, $0x00000010
+	JGE   chunk2
+	TESTQ AX, AX
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk2:
+	MOVQ a_K_base+24(FP), DX
+	MOVQ a_S_base+0(FP), BX
+	MOVQ a_Scales_base+48(FP), SI
+	MOVQ a_D+136(FP), DI
+	MOVQ a_Max_len+152(FP), R9
+	MOVQ a_Lsc+72(FP), R10
+	SHLQ $0x01, DI
+	MOVQ DI, R8
+	SHLQ $0x02, R8
+	MOVQ R8, a_K_len+32(FP)
+	SHLQ $0x02, R9
+	MOVQ R9, R8
+	SHLQ $0x02, R8
+	MOVQ R8, a_S_len+8(FP)
+	SHLQ $0x02, R10
+	MOVQ R10, R8
+	SHLQ $0x02, R8
+	MOVQ R8, a_Scales_len+56(FP)
+	MOVQ a_M+128(FP), R8
+	SHRQ $0x02, R8
+	MOVQ R8, a_K_cap+40(FP)
+	JZ   chunk2rest
+
+chunk2tile:
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   a_D+136(FP), R11
+	SHRQ   $0x01, R11
+	MOVQ   CX, R12
+	MOVQ   DX, R13
+	MOVQ   a_Max_len+152(FP), R14
+	SHLQ   $0x02, R14
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+	// Two steps an iteration; an odd number enters in the middle.
+	INCQ    R11
+	SHRQ    $0x01, R11
+	JCC     chunk2odd
+	PCALIGN $0x40
+
+chunk2steps:
+	VMOVDQU      (R12), Y8
+	VMOVDQU      32(R12), Y9
+	VPBROADCASTD (R13), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y0, Y0
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y1, Y1
+	VPBROADCASTD (R13)(DI*1), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y2, Y2
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y3, Y3
+	VPBROADCASTD (R13)(DI*2), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y4, Y4
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD (R13)(R8*1), Y10
+	VPMADDWD     Y8, Y10, Y8
+	VPADDD       Y8, Y6, Y6
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	ADDQ         R14, R12
+	ADDQ         $0x04, R13
+
+chunk2odd:
+	VMOVDQU      (R12), Y8
+	VMOVDQU      32(R12), Y9
+	VPBROADCASTD (R13), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y0, Y0
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y1, Y1
+	VPBROADCASTD (R13)(DI*1), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y2, Y2
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y3, Y3
+	VPBROADCASTD (R13)(DI*2), Y10
+	VPMADDWD     Y8, Y10, Y11
+	VPADDD       Y11, Y4, Y4
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD (R13)(R8*1), Y10
+	VPMADDWD     Y8, Y10, Y8
+	VPADDD       Y8, Y6, Y6
+	VPMADDWD     Y9, Y10, Y10
+	VPADDD       Y10, Y7, Y7
+	ADDQ         R14, R12
+	ADDQ         $0x04, R13
+	DECQ         R11
+	JNZ          chunk2steps
+	VCVTDQ2PS    Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VCVTDQ2PS    Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	MOVQ         a_Unit_base+104(FP), R12
+	MOVQ         a_Max_base+144(FP), R13
+	VMOVUPS      (R13), Y8
+	VMOVUPS      32(R13), Y9
+	MOVQ         BX, R8
+	MOVQ         SI, R11
+	VBROADCASTSS (R11), Y10
+	VMULPS       (R12), Y0, Y0
+	VMULPS       Y10, Y0, Y0
+	VMOVUPS      Y0, (R8)
+	VMAXPS       Y8, Y0, Y8
+	VMULPS       32(R12), Y1, Y1
+	VMULPS       Y10, Y1, Y1
+	VMOVUPS      Y1, 32(R8)
+	VMAXPS       Y9, Y1, Y9
+	ADDQ         R9, R8
+	ADDQ         R10, R11
+	VBROADCASTSS (R11), Y0
+	VMULPS       (R12), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, (R8)
+	VMAXPS       Y8, Y2, Y8
+	VMULPS       32(R12), Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, 32(R8)
+	VMAXPS       Y9, Y3, Y9
+	ADDQ         R9, R8
+	ADDQ         R10, R11
+	VBROADCASTSS (R11), Y0
+	VMULPS       (R12), Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VMOVUPS      Y4, (R8)
+	VMAXPS       Y8, Y4, Y8
+	VMULPS       32(R12), Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VMOVUPS      Y5, 32(R8)
+	VMAXPS       Y9, Y5, Y9
+	ADDQ         R9, R8
+	ADDQ         R10, R11
+	VBROADCASTSS (R11), Y0
+	VMULPS       (R12), Y6, Y6
+	VMULPS       Y0, Y6, Y6
+	VMOVUPS      Y6, (R8)
+	VMAXPS       Y8, Y6, Y8
+	VMULPS       32(R12), Y7, Y7
+	VMULPS       Y0, Y7, Y7
+	VMOVUPS      Y7, 32(R8)
+	VMAXPS       Y9, Y7, Y9
+	VMOVUPS      Y8, (R13)
+	VMOVUPS      Y9, 32(R13)
+	ADDQ         a_K_len+32(FP), DX
+	ADDQ         a_S_len+8(FP), BX
+	ADDQ         a_Scales_len+56(FP), SI
+	DECQ         a_K_cap+40(FP)
+	JNZ          chunk2tile
+
+chunk2rest:
+	TESTQ R9, R9
+	JZ    chunk2end
+	MOVQ  a_M+128(FP), R8
+	ANDQ  $0x03, R8
+	JZ    chunk2end
+	MOVQ  R8, a_K_cap+40(FP)
+	SHRQ  $0x02, a_K_len+32(FP)
+	XORQ  DI, DI
+	SHRQ  $0x02, a_S_len+8(FP)
+	XORQ  R9, R9
+	SHRQ  $0x02, a_Scales_len+56(FP)
+	XORQ  R10, R10
+	JMP   chunk2tile
+
+chunk2end:
+	ADDQ $0x00000040, CX
+	ADDQ $0x00000040, a_S_base+0(FP)
+	ADDQ $0x00000040, a_Unit_base+104(FP)
+	ADDQ $0x00000040, a_Max_base+144(FP)
+	SUBQ $0x00000010, AX
+	JMP  columns
+
+chunk1:
+	MOVQ a_K_base+24(FP), DX
+	MOVQ a_S_base+0(FP), BX
+	MOVQ a_Scales_base+48(FP), SI
+	MOVQ a_D+136(FP), DI
+	MOVQ a_Max_len+152(FP), R9
+	MOVQ a_Lsc+72(FP), R10
+	SHLQ $0x01, DI
+	MOVQ DI, R8
+	SHLQ $0x02, R8
+	MOVQ R8, a_K_len+32(FP)
+	SHLQ $0x02, R9
+	MOVQ R9, R8
+	SHLQ $0x02, R8
+	MOVQ R8, a_S_len+8(FP)
+	SHLQ $0x02, R10
+	MOVQ R10, R8
+	SHLQ $0x02, R8
+	MOVQ R8, a_Scales_len+56(FP)
+	MOVQ a_M+128(FP), R8
+	SHRQ $0x02, R8
+	MOVQ R8, a_K_cap+40(FP)
+	JZ   chunk1rest
+
+chunk1tile:
+	LEAQ   (DI)(DI*2), R8
+	MOVQ   a_D+136(FP), R11
+	SHRQ   $0x01, R11
+	MOVQ   CX, R12
+	MOVQ   DX, R13
+	MOVQ   a_Max_len+152(FP), R14
+	SHLQ   $0x02, R14
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+	// Two steps an iteration; an odd number enters in the middle.
+	INCQ    R11
+	SHRQ    $0x01, R11
+	JCC     chunk1odd
+	PCALIGN $0x40
+
+chunk1steps:
+	VMOVDQU      (R12), Y4
+	VPBROADCASTD (R13), Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y0, Y0
+	VPBROADCASTD (R13)(DI*1), Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y1, Y1
+	VPBROADCASTD (R13)(DI*2), Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y2, Y2
+	VPBROADCASTD (R13)(R8*1), Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y3, Y3
+	ADDQ         R14, R12
+	ADDQ         $0x04, R13
+
+chunk1odd:
+	VMOVDQU      (R12), Y4
+	VPBROADCASTD (R13), Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y0, Y0
+	VPBROADCASTD (R13)(DI*1), Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y1, Y1
+	VPBROADCASTD (R13)(DI*2), Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y2, Y2
+	VPBROADCASTD (R13)(R8*1), Y5
+	VPMADDWD     Y4, Y5, Y5
+	VPADDD       Y5, Y3, Y3
+	ADDQ         R14, R12
+	ADDQ         $0x04, R13
+	DECQ         R11
+	JNZ          chunk1steps
+	VCVTDQ2PS    Y0, Y0
+	VCVTDQ2PS    Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	MOVQ         a_Unit_base+104(FP), R12
+	MOVQ         a_Max_base+144(FP), R13
+	VMOVUPS      (R13), Y4
+	MOVQ         BX, R8
+	MOVQ         SI, R11
+	VBROADCASTSS (R11), Y5
+	VMULPS       (R12), Y0, Y0
+	VMULPS       Y5, Y0, Y0
+	VMOVUPS      Y0, (R8)
+	VMAXPS       Y4, Y0, Y4
+	ADDQ         R9, R8
+	ADDQ         R10, R11
+	VBROADCASTSS (R11), Y0
+	VMULPS       (R12), Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (R8)
+	VMAXPS       Y4, Y1, Y4
+	ADDQ         R9, R8
+	ADDQ         R10, R11
+	VBROADCASTSS (R11), Y0
+	VMULPS       (R12), Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VMOVUPS      Y2, (R8)
+	VMAXPS       Y4, Y2, Y4
+	ADDQ         R9, R8
+	ADDQ         R10, R11
+	VBROADCASTSS (R11), Y0
+	VMULPS       (R12), Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VMOVUPS      Y3, (R8)
+	VMAXPS       Y4, Y3, Y4
+	VMOVUPS      Y4, (R13)
+	ADDQ         a_K_len+32(FP), DX
+	ADDQ         a_S_len+8(FP), BX
+	ADDQ         a_Scales_len+56(FP), SI
+	DECQ         a_K_cap+40(FP)
+	JNZ          chunk1tile
+
+chunk1rest:
+	TESTQ R9, R9
+	JZ    chunk1end
+	MOVQ  a_M+128(FP), R8
+	ANDQ  $0x03, R8
+	JZ    chunk1end
+	MOVQ  R8, a_K_cap+40(FP)
+	SHRQ  $0x02, a_K_len+32(FP)
+	XORQ  DI, DI
+	SHRQ  $0x02, a_S_len+8(FP)
+	XORQ  R9, R9
+	SHRQ  $0x02, a_Scales_len+56(FP)
+	XORQ  R10, R10
+	JMP   chunk1tile
+
+chunk1end:
+	ADDQ $0x00000020, CX
+	ADDQ $0x00000020, a_S_base+0(FP)
+	ADDQ $0x00000020, a_Unit_base+104(FP)
+	ADDQ $0x00000020, a_Max_base+144(FP)
+	SUBQ $0x00000008, AX
+	JMP  columns
+
+// func codeValuesAVX2(a ukernel.CodeValuesArgs)
+// Requires: AVX, AVX2, FMA3
+TEXT ·codeValuesAVX2(SB), NOSPLIT, $0-120
+	PCALIGN $0x40
+	MOVQ    a_Unit_len+80(FP), AX
+	MOVQ    a_Unit_len+80(FP), CX
+	MOVQ    a_Dv+104(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    a_P_base+48(FP), BX
+	MOVQ    a_Unit_base+72(FP), SI
+	MOVQ    a_O_base+0(FP), DI
+	SHLQ    $0x02, CX
+
+	// What is in o counts with load alone.
+	MOVBLZX      a_Load+112(FP), R8
+	NEGL         R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y0
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  AX, $0x00000010
+	JGE   chunk2
+	TESTQ AX, AX
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk2:
+	MOVQ a_V_base+24(FP), R8
+	MOVQ a_Dv+104(FP), R10
+	MOVQ DI, R9
+
+chunk2tile:
+	MOVQ   a_Pairs+96(FP), R11
+	MOVQ   BX, R12
+	MOVQ   R8, R13
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+
+	// Two steps an iteration; an odd number enters in the middle.
+	INCQ    R11
+	SHRQ    $0x01, R11
+	JCC     chunk2odd
+	PCALIGN $0x40
+
+chunk2steps:
+	VMOVDQU      (R12), Y9
+	VMOVDQU      32(R12), Y10
+	VPBROADCASTD (R13), Y11
+	VPMADDWD     Y9, Y11, Y12
+	VPADDD       Y12, Y1, Y1
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y2, Y2
+	VPBROADCASTD 4(R13), Y11
+	VPMADDWD     Y9, Y11, Y12
+	VPADDD       Y12, Y3, Y3
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y4, Y4
+	VPBROADCASTD 8(R13), Y11
+	VPMADDWD     Y9, Y11, Y12
+	VPADDD       Y12, Y5, Y5
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y6, Y6
+	VPBROADCASTD 12(R13), Y11
+	VPMADDWD     Y9, Y11, Y9
+	VPADDD       Y9, Y7, Y7
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	ADDQ         CX, R12
+	ADDQ         DX, R13
+
+chunk2odd:
+	VMOVDQU      (R12), Y9
+	VMOVDQU      32(R12), Y10
+	VPBROADCASTD (R13), Y11
+	VPMADDWD     Y9, Y11, Y12
+	VPADDD       Y12, Y1, Y1
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y2, Y2
+	VPBROADCASTD 4(R13), Y11
+	VPMADDWD     Y9, Y11, Y12
+	VPADDD       Y12, Y3, Y3
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y4, Y4
+	VPBROADCASTD 8(R13), Y11
+	VPMADDWD     Y9, Y11, Y12
+	VPADDD       Y12, Y5, Y5
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y6, Y6
+	VPBROADCASTD 12(R13), Y11
+	VPMADDWD     Y9, Y11, Y9
+	VPADDD       Y9, Y7, Y7
+	VPMADDWD     Y10, Y11, Y11
+	VPADDD       Y11, Y8, Y8
+	ADDQ         CX, R12
+	ADDQ         DX, R13
+	DECQ         R11
+	JNZ          chunk2steps
+	VCVTDQ2PS    Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VCVTDQ2PS    Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VANDPS       (R9), Y0, Y9
+	VFMADD231PS  (SI), Y1, Y9
+	VMOVUPS      Y9, (R9)
+	VANDPS       32(R9), Y0, Y1
+	VFMADD231PS  32(SI), Y2, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VANDPS       (R9), Y0, Y1
+	VFMADD231PS  (SI), Y3, Y1
+	VMOVUPS      Y1, (R9)
+	VANDPS       32(R9), Y0, Y1
+	VFMADD231PS  32(SI), Y4, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VANDPS       (R9), Y0, Y1
+	VFMADD231PS  (SI), Y5, Y1
+	VMOVUPS      Y1, (R9)
+	VANDPS       32(R9), Y0, Y1
+	VFMADD231PS  32(SI), Y6, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	VANDPS       (R9), Y0, Y1
+	VFMADD231PS  (SI), Y7, Y1
+	VMOVUPS      Y1, (R9)
+	VANDPS       32(R9), Y0, Y1
+	VFMADD231PS  32(SI), Y8, Y1
+	VMOVUPS      Y1, 32(R9)
+	ADDQ         CX, R9
+	ADDQ         $0x00000010, R8
+	SUBQ         $0x04, R10
+	JNZ          chunk2tile
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x00000040, DI
+	SUBQ         $0x00000010, AX
+	JMP          columns
+
+chunk1:
+	MOVQ a_V_base+24(FP), R8
+	MOVQ a_Dv+104(FP), R10
+	MOVQ DI, R9
+
+chunk1tile:
+	MOVQ   a_Pairs+96(FP), R11
+	MOVQ   BX, R12
+	MOVQ   R8, R13
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+
+	// Two steps an iteration; an odd number enters in the middle.
+	INCQ    R11
+	SHRQ    $0x01, R11
+	JCC     chunk1odd
+	PCALIGN $0x40
+
+chunk1steps:
+	VMOVDQU      (R12), Y5
+	VPBROADCASTD (R13), Y6
+	VPMADDWD     Y5, Y6, Y6
+	VPADDD       Y6, Y1, Y1
+	VPBROADCASTD 4(R13), Y6
+	VPMADDWD     Y5, Y6, Y6
+	VPADDD       Y6, Y2, Y2
+	VPBROADCASTD 8(R13), Y6
+	VPMADDWD     Y5, Y6, Y6
+	VPADDD       Y6, Y3, Y3
+	VPBROADCASTD 12(R13), Y6
+	VPMADDWD     Y5, Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	ADDQ         CX, R12
+	ADDQ         DX, R13
+
+chunk1odd:
+	VMOVDQU      (R12), Y5
+	VPBROADCASTD (R13), Y6
+	VPMADDWD     Y5, Y6, Y6
+	VPADDD       Y6, Y1, Y1
+	VPBROADCASTD 4(R13), Y6
+	VPMADDWD     Y5, Y6, Y6
+	VPADDD       Y6, Y2, Y2
+	VPBROADCASTD 8(R13), Y6
+	VPMADDWD     Y5, Y6, Y6
+	VPADDD       Y6, Y3, Y3
+	VPBROADCASTD 12(R13), Y6
+	VPMADDWD     Y5, Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	ADDQ         CX, R12
+	ADDQ         DX, R13
+	DECQ         R11
+	JNZ          chunk1steps
+	VCVTDQ2PS    Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VCVTDQ2PS    Y3, Y3
+	VCVTDQ2PS    Y4, Y4
+	VANDPS       (R9), Y0, Y5
+	VFMADD231PS  (SI), Y1, Y5
+	VMOVUPS      Y5, (R9)
+	ADDQ         CX, R9
+	VANDPS       (R9), Y0, Y1
+	VFMADD231PS  (SI), Y2, Y1
+	VMOVUPS      Y1, (R9)
+	ADDQ         CX, R9
+	VANDPS       (R9), Y0, Y1
+	VFMADD231PS  (SI), Y3, Y1
+	VMOVUPS      Y1, (R9)
+	ADDQ         CX, R9
+	VANDPS       (R9), Y0, Y1
+	VFMADD231PS  (SI), Y4, Y1
+	VMOVUPS      Y1, (R9)
+	ADDQ         CX, R9
+	ADDQ         $0x00000010, R8
+	SUBQ         $0x04, R10
+	JNZ          chunk1tile
+	ADDQ         $0x00000020, BX
+	ADDQ         $0x00000020, SI
+	ADDQ         $0x00000020, DI
+	SUBQ         $0x00000008, AX
+	JMP          columns
+
+// func codeMergeAVX2(o []float32, part []float32, n int, alpha []float32, beta []float32)
+// Requires: AVX, FMA3
+TEXT ·codeMergeAVX2(SB), NOSPLIT, $0-104
+	PCALIGN $0x40
+	MOVQ    o_base+0(FP), AX
+	MOVQ    part_base+24(FP), CX
+	MOVQ    alpha_base+56(FP), DX
+	MOVQ    beta_base+80(FP), BX
+	MOVQ    n+48(FP), SI
+	MOVQ    alpha_len+64(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    alpha_len+64(FP), R8
+
+	// One vector of lanes.
+lanes:
+	VMOVUPS (DX), Y0
+	VMOVUPS (BX), Y1
+	XORQ    R10, R10
+	MOVQ    SI, R9
+
+row:
+	VMULPS      (AX)(R10*1), Y0, Y2
+	VMOVUPS     (CX)(R10*1), Y3
+	VFMADD231PS Y1, Y3, Y2
+	VMOVUPS     Y2, (AX)(R10*1)
+	ADDQ        DI, R10
+	DECQ        R9
+	JNZ         row
+	ADDQ        $0x00000020, AX
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	SUBQ        $0x00000008, R8
+	JNZ         lanes
+	VZEROUPPER
+	RET
+
+// func pairColumnsAVX2(dst []int32, src []int8, lds int, n int, d int)
+// Requires: AVX, AVX2
+TEXT ·pairColumnsAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    lds+48(FP), DX
+	MOVQ    n+56(FP), BX
+	MOVQ    d+64(FP), SI
+
+row:
+	XORQ DI, DI
+
+columns:
+	VPMOVSXBW (CX)(DI*1), Y0
+	VMOVDQU   Y0, (AX)
+	ADDQ      $0x00000020, AX
+	ADDQ      $0x10, DI
+	CMPQ      DI, SI
+	JL        columns
+	ADDQ      DX, CX
+	DECQ      BX
+	JNZ       row
+	VZEROUPPER
+	RET
+
+// func pairRowsAVX2(dst []int32, src []int8, lds int, n int, d int)
+// Requires: AVX, AVX2
+TEXT ·pairRowsAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    lds+48(FP), DX
+	MOVQ    n+56(FP), BX
+	MOVQ    d+64(FP), SI
+
+pair:
+	LEAQ (CX)(DX*1), DI
+	SUBQ $0x02, BX
+	JGE  both
+	MOVQ CX, DI
+
+both:
+	XORQ R8, R8
+
+columns:
+	VMOVDQU    (CX)(R8*1), X0
+	VMOVDQU    (DI)(R8*1), X1
+	VPUNPCKLBW X1, X0, X2
+	VPMOVSXBW  X2, Y2
+	VMOVDQU    Y2, (AX)
+	VPUNPCKHBW X1, X0, X2
+	VPMOVSXBW  X2, Y0
+	VMOVDQU    Y0, 32(AX)
+	ADDQ       $0x00000040, AX
+	ADDQ       $0x10, R8
+	CMPQ       R8, SI
+	JL         columns
+	LEAQ       (CX)(DX*2), CX
+	CMPQ       BX, $0x00
+	JG         pair
 	VZEROUPPER
 	RET
 

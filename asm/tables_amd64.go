@@ -52,17 +52,20 @@ var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 		ALiBi:      aLiBiAVX2,
 		Softmax:    softmaxAVX2,
 		MergeStats: mergeStatsAVX2,
+		CodeValues: codeValuesAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2"}, Lanes: 8, Kernels: ukernel.LaneKernels{
-		MaskSpan: maskSpanAVX2,
-		MaskBool: maskBoolAVX2,
-		Dropout:  dropoutAVX2,
-		Round:    roundAVX2,
+		MaskSpan:   maskSpanAVX2,
+		MaskBool:   maskBoolAVX2,
+		Dropout:    dropoutAVX2,
+		Round:      roundAVX2,
+		CodeScores: codeScoresAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"FMA3"}, Lanes: 8, Kernels: ukernel.LaneKernels{
 		Bias:       biasAVX2,
 		HeadScores: headScoresAVX2,
 		ScaleRows:  scaleRowsAVX2,
+		CodeMerge:  codeMergeAVX2,
 	}},
 	{ISA: "avx2", Lanes: 8, Kernels: ukernel.LaneKernels{
 		Pack:   packAVX2,
@@ -137,8 +140,8 @@ var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 		Unpack: skinnyUnpackAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.SkinnyKernels{
-		QKCodes:   skinnyQKCodesAVX2,
-		PVWeights: skinnyPVWeightsAVX2,
+		QKCodes: skinnyQKCodesAVX2,
+		Pairs:   skinnyPairsAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.SkinnyKernels{
 		Additive: skinnyAdditiveAVX512,
@@ -180,17 +183,9 @@ var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 
 // Convert are the layers of ukernel.Converters.
 var Convert = []ukernel.Layer[ukernel.Converters]{
-	{ISA: "avx2", Needs: []string{"F16C"}, Kernels: ukernel.Converters{
-		Widen: [ukernel.Elements]ukernel.WidenRows{
-			ukernel.Float16:    widenF16AVX2,
-			ukernel.Float8E4M3: widenF8E4M3AVX2,
-			ukernel.Float8E5M2: widenF8E5M2AVX2,
-		},
-		Narrow: [ukernel.Elements]ukernel.NarrowRows{
-			ukernel.Float16: narrowF16AVX2,
-		},
-	}},
 	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.Converters{
+		PairColumns: pairColumnsAVX2,
+		PairRows:    pairRowsAVX2,
 		Widen: [ukernel.Elements]ukernel.WidenRows{
 			ukernel.BFloat16: widenBF16AVX2,
 		},
@@ -205,6 +200,16 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 		QuantizeInt8: quantizeInt8AVX2,
 		QuantizeInt4: quantizeInt4AVX2,
 		Finite:       finiteAVX2,
+	}},
+	{ISA: "avx2", Needs: []string{"F16C"}, Kernels: ukernel.Converters{
+		Widen: [ukernel.Elements]ukernel.WidenRows{
+			ukernel.Float16:    widenF16AVX2,
+			ukernel.Float8E4M3: widenF8E4M3AVX2,
+			ukernel.Float8E5M2: widenF8E5M2AVX2,
+		},
+		Narrow: [ukernel.Elements]ukernel.NarrowRows{
+			ukernel.Float16: narrowF16AVX2,
+		},
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F", "F16C"}, Kernels: ukernel.Converters{
 		Widen: [ukernel.Elements]ukernel.WidenRows{

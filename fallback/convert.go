@@ -80,6 +80,28 @@ func unpackInt4(dst []int8, ldd int, src []byte, lds, n, d int) {
 	}
 }
 
+// pairColumns puts neighbouring columns of n rows of d integers into halves of words.
+func pairColumns(dst []int32, src []int8, lds, n, d int) {
+	for r := range n {
+		row := window(src, r*lds, d)
+		for x := 0; x < d; x += 2 {
+			dst[(r*d+x)/2] = pair(row[x], row[x+1])
+		}
+	}
+}
+
+// pairRows does so with rows 0 and 1, 2 and 3, and so on. A last row without a second is its own second.
+func pairRows(dst []int32, src []int8, lds, n, d int) {
+	for r := 0; r < n; r += 2 {
+		second := window(src, min(r+1, n-1)*lds, d)
+		for x, first := range window(src, r*lds, d) {
+			dst[r/2*d+x] = pair(first, second[x])
+		}
+	}
+}
+
+func pair(low, high int8) int32 { return int32(low)&0xffff | int32(high)<<16 }
+
 // widenInt8 converts n rows of d scaled integers. In a row, group neighbours share a
 // scale: dst[r·ldd+x] = float32(src[r·lds+x])·scales[r·lsc+x/group].
 func widenInt8(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc, group, n, d int) {

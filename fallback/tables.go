@@ -37,7 +37,8 @@ func Convert() ukernel.Converters {
 			ukernel.Float16: narrowWords(scalar.ToF16), ukernel.BFloat16: narrowWords(scalar.ToBF16),
 			ukernel.Float8E4M3: narrowBytes(scalar.ToF8E4M3), ukernel.Float8E5M2: narrowBytes(scalar.ToF8E5M2),
 		},
-		WidenInt8: widenInt8, QuantizeInt8: quantizeInt8, WidenInt4: widenInt4, UnpackInt4: unpackInt4, QuantizeInt4: quantizeInt4, Finite: finite,
+		WidenInt8: widenInt8, QuantizeInt8: quantizeInt8, WidenInt4: widenInt4, UnpackInt4: unpackInt4, QuantizeInt4: quantizeInt4,
+		PairColumns: pairColumns, PairRows: pairRows, Finite: finite,
 	}
 }
 

@@ -96,6 +96,29 @@ func BenchmarkTypes(b *testing.B) {
 	}
 }
 
+// BenchmarkQuantized times calls on one thread with float32, with keys and values of int8, and with sums of
+// integers.
+func BenchmarkQuantized(b *testing.B) {
+	ints := contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32)
+	for _, s := range benchShapes {
+		for _, kind := range []struct {
+			name      string
+			types     contracttest.Types
+			quantized bool
+		}{{"float32", contracttest.Types{}, false}, {"int8", ints, false}, {"quantized", ints, true}} {
+			s.c.Types = kind.types
+			q, k, v := s.c.Typed(s.c.Inputs())
+			out := s.c.Out()
+			for _, tier := range runningTiers() {
+				b.Run(fmt.Sprintf("shape=%s/kind=%s/tier=%s", s.name, kind.name, tier), func(b *testing.B) {
+					o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}, Quantized: kind.quantized})
+					s.run(b, func() error { return kernel.Attention(out, q, k, v, o) })
+				})
+			}
+		}
+	}
+}
+
 // BenchmarkWidth times the large shapes with each tile width of a tier as the main one:
 // the figures by which MainLanes is chosen.
 func BenchmarkWidth(b *testing.B) {

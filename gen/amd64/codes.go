@@ -31,15 +31,15 @@ func (g *gen) Codes() {
 	g.round()
 	g.scaleRows()
 	g.keyCodes()
-	g.valueWeights()
+	g.integerPairs()
 	g.valueCodes()
+	g.codeTiles()
 }
 
 // A rounder emits kernels that multiply rows by numbers and round them, see ukernel.LaneKernels.Round.
 type rounder struct {
 	g                           *gen
 	s, ld, n, scales, lsc, unit reg.GPVirtual
-	bits                        func() reg.VecVirtual // in the place of an exponent
 
 	magic, keep, other reg.VecVirtual // 1.5·2^23 units, where numbers stay, and what stands elsewhere
 }
@@ -69,7 +69,10 @@ func (r *rounder) findUnit() {
 		r.next(row, scale)
 	})
 	r.magic, r.keep, r.other = g.Vec(), g.Vec(), g.Vec()
-	unit, bits := g.Vec(), r.bits()
+	unit, bits := g.Vec(), g.Vec()
+	g.VMOVD(g.Num("bits").As32(), bits.AsX())
+	g.VPBROADCASTD(bits.AsX(), bits)
+	g.VPSLLD(operand.Imm(23), bits, bits)
 	g.VPAND(g.Constant(0x7f800000), largest, unit)
 	g.VPSUBD(bits, unit, unit)
 	g.VPADDD(g.Constant(23<<23|1<<22), unit, r.magic)
@@ -115,13 +118,6 @@ func (g *gen) newRounder() *rounder {
 func (g *gen) round() {
 	g.Kernel(spec.Round)
 	r, dst := g.newRounder(), g.Slice("dst")
-	r.bits = func() reg.VecVirtual {
-		v, x := g.Vec(), g.XMM()
-		g.VMOVD(g.Num("bits").As32(), x)
-		g.VPBROADCASTD(x, v)
-		g.VPSLLD(operand.Imm(23), v, v)
-		return v
-	}
 	r.eachVector(dst, func() {
 		row, scale, left := r.start()
 		to := g.GP64()
@@ -138,16 +134,11 @@ func (g *gen) round() {
 	})
 }
 
-// valueWeights is round for integers: they are the low halves of the sums with 1.5·2^23 units.
-func (g *gen) valueWeights() {
-	g.Kernel(spec.PVWeights)
+// integerPairs is round for integers: they are the low halves of the sums with 1.5·2^23 units.
+func (g *gen) integerPairs() {
+	g.Kernel(spec.Pairs)
 	r, pairs, ldp := g.newRounder(), g.Slice("pairs"), g.SliceLen("unit")
 	g.SHLQ(operand.Imm(2), ldp)
-	r.bits = func() reg.VecVirtual {
-		v := g.Vec()
-		g.VMOVDQU(g.Constant(contract.WeightBits<<23), v)
-		return v
-	}
 	r.eachVector(pairs, func() {
 		row, scale, left := r.start()
 		to := g.GP64()

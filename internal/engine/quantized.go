@@ -16,13 +16,14 @@ import (
 //
 //	64 columns · 2^11 · 2^7 = 32 keys · 2^12 · 2^7 = 2^24
 //
-// Tiles compute it by the products for float32, on integers as float32. Skinny tiles have kernels for
-// integers (ukernel.SkinnyKernels.QKCodes), which give the same bits.
+// Kernels for integers take int8 with one scale for each row: ukernel.SkinnyKernels.QKCodes in skinny tiles,
+// ukernel.LaneKernels.CodeScores in others. Without them, tiles compute the products by those for float32, on
+// integers as float32, which gives the same bits.
 
-// fitsCodes tells whether skinny kernels for integers take the keys and values.
+// fitsCodes tells whether kernels for integers take the keys and values.
 func (j *Job) fitsCodes() bool {
 	k, v, kernels := &j.Call.K, &j.Call.V, j.tier.Skinny()
-	return kernels.QKCodes != nil && kernels.PVWeights != nil && kernels.PVCodes != nil && hasRowCodes(k) && hasRowCodes(v) &&
+	return kernels.QKCodes != nil && kernels.Pairs != nil && kernels.PVCodes != nil && hasRowCodes(k) && hasRowCodes(v) &&
 		j.d() <= ukernel.CodesColumns && j.dv() <= MaxSkinnyWidth
 }
 
@@ -48,13 +49,64 @@ func (s *scratch) fitQuantized(j *Job) {
 	parallel.Fit(m, &s.roundedUsage, &s.rounded, BlockKeys*lanes, rows.Aligned)
 	if j.plan.shape.codes { // also if only some batch rows have few queries
 		parallel.Fit(m, &s.pairsUsage, &s.pairs, contract.ValueSegment/2*lanes, parallel.Make[int32])
-		parallel.Fit(m, &s.values.codesUsage, &s.values.codes, contract.ValueSegment*j.dv(), parallel.Make[int8])
+		parallel.Fit(m, &s.values.codesUsage, &s.values.codes, contract.ValueSegment*max(j.d(), j.dv()), parallel.Make[int8])
+		s.keyPairs.fit(m, j.d())
+		s.valuePairs.fit(m, j.dv())
 	}
+}
+
+// pairRows holds rows of integers of one tensor and KV head in pairs, see ukernel.Converters.PairColumns and
+// PairRows, up to a block of them. All tiles of a KV head share them.
+type pairRows struct {
+	memory []int32
+	usage  parallel.Usage
+	head   kvHead
+	cached mask.Span // the tile coordinates of the rows in memory
+}
+
+func (p *pairRows) fit(m *parallel.Memory, d int) {
+	parallel.Fit(m, &p.usage, &p.memory, BlockKeys/2*d, parallel.Make[int32])
+}
+
+// forget empties the cache.
+func (p *pairRows) forget() { p.cached = mask.Span{} }
+
+// pairsOf returns the pairs of rows of x, which pair makes. For pairs of rows keys.Lo is even.
+func (t *tile) pairsOf(p *pairRows, x *view.Tensor, keys mask.Span, pair func(dst []int32, src []int8, lds, n, d int)) []int32 {
+	const seg = contract.ValueSegment
+	d := x.Dim(3)
+	if t.head != p.head || keys.Lo < p.cached.Lo || keys.Lo > p.cached.Hi || keys.Hi-p.cached.Lo > BlockKeys {
+		p.head, p.cached = t.head, mask.Span{Lo: keys.Lo, Hi: keys.Lo}
+	}
+	first := p.cached.Lo
+	if lo := p.cached.Hi; lo < keys.Hi {
+		if lo > first {
+			lo &^= 1 // the last row may lack its second
+		}
+		for lo < keys.Hi {
+			n := min(keys.Hi-lo, seg-lo%seg)
+			src, stride, _ := t.segmentRows(x, lo-t.phase, n)
+			pair(p.memory[(lo-first)*d/2:], src, stride, n, d)
+			lo += n
+		}
+		p.cached.Hi = keys.Hi
+	}
+	return p.memory[(keys.Lo-first)*d/2:]
+}
+
+// takesPairs tells whether t computes with integers, if it is not skinny. A segment of values is one call.
+func (t *tile) takesPairs() bool {
+	dv := t.job.dv()
+	return t.job.plan.shape.codes && t.kern.CodeScores != nil && !t.exact && ukernel.RowsPerCall(dv, t.kern.Lanes*contract.ValueSegment) == dv
 }
 
 // roundQueries rounds the packed panel.
 func (t *tile) roundQueries() {
 	d, lanes := t.job.d(), t.kern.Lanes
+	if !t.skinny && t.takesPairs() {
+		t.job.tier.Skinny().Pairs(t.pairs, t.q, lanes, d, ones[:1], 0, contract.QueryBits, t.unit)
+		return
+	}
 	t.kern.Round(t.q, t.q, lanes, d, ones[:1], 0, contract.QueryBits, t.unit)
 	if !t.skinny {
 		return
@@ -84,10 +136,13 @@ func (t *tile) quantizedProducts(part mask.Span, top []float32) {
 	}
 	for part.Lo < part.Hi {
 		n := ukernel.RowsPerCall(part.Len(), t.kern.Lanes*t.job.d())
-		if t.skinny {
-			n = t.codeProducts(part.Lo, n, t.scoresFrom(part), top)
-		} else {
-			n = t.codesAsFloats(part.Lo, n, t.scoresFrom(part), top)
+		switch s := t.scoresFrom(part); {
+		case t.skinny:
+			n = t.codeProducts(part.Lo, n, s, top)
+		case t.takesPairs():
+			n = t.pairProducts(part.Lo, n, s, top)
+		default:
+			n = t.codesAsFloats(part.Lo, n, s, top)
 		}
 		part.Lo += n
 	}
@@ -100,6 +155,16 @@ func (t *tile) codeProducts(lo, n int, s, top []float32) int {
 	scales, lsc := x.RowScales(t.head.batch, t.head.head, lo-t.phase, got)
 	tier.Skinny().QKCodes(ukernel.QKCodesArgs{S: s, K: k, Ldk: x.Stride(2), Scales: scales, Lsc: lsc, Q: t.codes, Unit: t.unit, N: t.n, M: got, D: d, Max: top, Next: next})
 	return got
+}
+
+// pairProducts is codeProducts for tiles.
+func (t *tile) pairProducts(lo, n int, s, top []float32) int {
+	x := &t.job.Call.K
+	n = x.Run(lo-t.phase, n)
+	k := t.pairsOf(&t.scratch.keyPairs, x, mask.Span{Lo: lo, Hi: lo + n}, t.job.tier.Convert().PairColumns)
+	scales, lsc := x.RowScales(t.head.batch, t.head.head, lo-t.phase, n)
+	t.kern.CodeScores(ukernel.CodeScoresArgs{S: s, K: k, Scales: scales, Lsc: lsc, Q: t.pairs, Unit: t.unit, M: n, D: t.job.d(), Max: top})
+	return n
 }
 
 // codesAsFloats is codeProducts on integers as float32, with any groups of columns that share a scale. The
@@ -135,6 +200,13 @@ func (t *tile) quantizedPV(runs []mask.Span) {
 		t.codesPV(o)
 		if t.started {
 			t.mergeRows(o, t.job.dv())
+		}
+		return
+	}
+	if t.takesPairs() && t.block.keys.Lo%2 == 0 {
+		t.pairsPV(o)
+		if t.started {
+			t.kern.CodeMerge(t.o, o, t.job.dv(), t.alpha, t.beta)
 		}
 		return
 	}
@@ -234,10 +306,23 @@ func (t *tile) codesPV(o []float32) {
 	t.eachSegment(func(keys mask.Span) {
 		n := keys.Len()
 		scales, lsc := t.scalesOf(keys, 0)
-		kernels.PVWeights(s.pairs, t.scoresFrom(keys), lanes, n, scales, lsc, units)
+		kernels.Pairs(s.pairs, t.scoresFrom(keys), lanes, n, scales, lsc, contract.WeightBits, units)
 		v, stride, next := t.segmentRows(x, keys.Lo-t.phase, n)
 		kernels.PVCodes(ukernel.PVCodesArgs{O: o, Ldo: dv, V: v, Ldv: stride, Pairs: s.pairs, Ldp: lanes, Unit: units, N: t.n, M: n, Dv: dv, Load: load, Next: next})
 		load = true
+	})
+}
+
+// pairsPV is codesPV for tiles.
+func (t *tile) pairsPV(o []float32) {
+	j, s, lanes, dv := t.job, t.scratch, t.kern.Lanes, t.job.dv()
+	first, units := t.block.keys.Lo, s.units[:lanes]
+	v := t.pairsOf(&s.valuePairs, &j.Call.V, t.block.keys, j.tier.Convert().PairRows)
+	t.eachSegment(func(keys mask.Span) {
+		n, at := keys.Len(), keys.Lo-first
+		scales, lsc := t.scalesOf(keys, 0)
+		j.tier.Skinny().Pairs(s.pairs, t.scoresFrom(keys), lanes, n, scales, lsc, contract.WeightBits, units)
+		t.kern.CodeValues(ukernel.CodeValuesArgs{O: o, V: v[at*dv/2:], P: s.pairs, Unit: units, Pairs: ints.CeilDiv(n, 2), Dv: dv, Load: at > 0})
 	})
 }
 

@@ -24,9 +24,11 @@ type scratch struct {
 	paddedKeys   []float32 // for additive scores
 	capped       []float32 // of a Scorer
 
+	keyPairs, valuePairs pairRows // of the current block, for integers, see quantized.go
+
 	partial []float32   // output of one block, before it is merged
 	rounded []float32   // weights of a block, rounded, see quantized.go
-	pairs   []int32     // the same as integers, for skinny tiles
+	pairs   []int32     // the same as integers, of a segment
 	runs    []mask.Span // memory of tile.visibleRuns
 
 	shape                                             shape  // of the last call
@@ -61,6 +63,8 @@ func (s *scratch) fit(j *Job) {
 	}
 	s.keys.forget()
 	s.values.forget()
+	s.keyPairs.forget()
+	s.valuePairs.forget()
 	s.keys.asCodes, s.values.asCodes = j.Call.Quantized, j.Call.Quantized
 	for i := range s.tiles[:j.plan.maxTiles] {
 		s.tiles[i].job = j
@@ -105,7 +109,7 @@ type shape struct {
 	rows           bool // queries or outputs pass through scratch memory
 	scoreMod       bool
 	quantized      bool
-	codes          bool // tiles of few rows take kernels for integers, see quantized.go
+	codes          bool // tiles may take kernels for integers, see quantized.go
 }
 
 // shapeOf returns the shape of the call, for tasks of at most so many tiles and lanes.

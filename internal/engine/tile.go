@@ -30,7 +30,9 @@ type tile struct {
 	stats                                     []float32 // their memory
 	codes                                     []int16   // those queries in units, for skinny tiles, see ukernel.QKCodesArgs
 
-	qUsage, oUsage, spansUsage, statsUsage, codesUsage parallel.Usage
+	pairs []int32 // the same in pairs, for other tiles, see ukernel.CodeScoresArgs
+
+	qUsage, oUsage, spansUsage, statsUsage, codesUsage, pairsUsage parallel.Usage
 
 	keyFrame
 	rowSpans []mask.Span // keys that each row sees; unused if all see the same
@@ -69,6 +71,7 @@ func (t *tile) fitScores(j *Job, m *parallel.Memory, lanes int) {
 	}
 	if j.Call.Quantized {
 		parallel.Fit(m, &t.codesUsage, &t.codes, j.codesOfQueries(lanes), parallel.Make[int16])
+		parallel.Fit(m, &t.pairsUsage, &t.pairs, j.codesOfQueries(lanes)/2, parallel.Make[int32])
 	}
 }
 

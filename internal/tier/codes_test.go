@@ -11,8 +11,56 @@ import (
 
 // referenceCodes adds the kernels for integers, straight from their definitions.
 func referenceCodes(f ukernel.SkinnyKernels) ukernel.SkinnyKernels {
-	f.QKCodes, f.PVWeights, f.PVCodes = keyCodes, valueWeights, valueCodes
+	f.QKCodes, f.Pairs, f.PVCodes = keyCodes, integerPairs, valueCodes
 	return f
+}
+
+// referenceTiles adds those for tiles.
+func referenceTiles(f ukernel.LaneKernels) ukernel.LaneKernels {
+	f.CodeScores, f.CodeValues, f.CodeMerge = codeScores, codeValues, codeMerge
+	return f
+}
+
+// dot is the sum of the products of n pairs of integers, which lie so far apart.
+func dot(a, b []int32, lda, ldb, n int) (sum float32) {
+	total := int32(0)
+	for i := range n {
+		x, y := a[i*lda], b[i*ldb]
+		total += int32(int16(x))*int32(int16(y)) + x>>16*(y>>16)
+	}
+	return float32(total)
+}
+
+func codeScores(a ukernel.CodeScoresArgs) {
+	w := len(a.Max)
+	for j := range a.M {
+		for lane := range w {
+			s := float32(float32(dot(a.K[j*a.D/2:], a.Q[lane:], 1, w, a.D/2)*a.Unit[lane]) * a.Scales[j*a.Lsc])
+			if a.S[j*w+lane] = s; s > a.Max[lane] {
+				a.Max[lane] = s
+			}
+		}
+	}
+}
+
+func codeValues(a ukernel.CodeValuesArgs) {
+	w := len(a.Unit)
+	for e := range a.Dv {
+		for lane, u := range a.Unit {
+			x, o := dot(a.V[e:], a.P[lane:], a.Dv, w, a.Pairs), &a.O[e*w+lane]
+			if !a.Load {
+				*o = 0
+			}
+			*o = scalar.FMA(x, u, *o)
+		}
+	}
+}
+
+func codeMerge(o, part []float32, n int, alpha, beta []float32) {
+	for i := range n * len(alpha) {
+		lane := i % len(alpha)
+		o[i] = scalar.FMA(part[i], beta[lane], float32(o[i]*alpha[lane]))
+	}
 }
 
 func keyCodes(a ukernel.QKCodesArgs) {
@@ -31,9 +79,9 @@ func keyCodes(a ukernel.QKCodesArgs) {
 	}
 }
 
-func valueWeights(pairs []int32, s []float32, ld, n int, scales []float32, lsc int, unit []float32) {
+func integerPairs(pairs []int32, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32) {
 	w, rounded := len(unit), make([]float32, n*ld)
-	ref.Round(rounded, s, ld, n, scales, lsc, 11, unit)
+	ref.Round(rounded, s, ld, n, scales, lsc, bits, unit)
 	for lane, u := range unit {
 		for j := 0; j < n; j += 2 {
 			pair := [2]int32{}
@@ -64,7 +112,7 @@ func valueCodes(a ukernel.PVCodesArgs) {
 	}
 }
 
-// A roundCase is a call of Round or PVWeights.
+// A roundCase is a call of Round or Pairs.
 type roundCase struct {
 	n, gap, lsc, bits int
 	values            testutil.Kind
@@ -82,15 +130,6 @@ func roundCases(int) (list []kernelCase) {
 			if n > 0 {
 				list = append(list, roundCase{n, i % 2 * 3, i % 3, 10 + i%2, testutil.KindOf(kind), []float32{1, 0x1p-100, 0x1p98, 0x1p-104}[i/7%4]})
 			}
-		}
-	}
-	return list
-}
-
-func valueWeightsCases(w int) (list []kernelCase) {
-	for _, c := range roundCases(w) {
-		if c.(roundCase).n <= ukernel.ValueSegment {
-			list = append(list, c)
 		}
 	}
 	return list
@@ -126,18 +165,18 @@ func (c roundCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kern
 	return func(p *kernelSet) { p.Round(dst, s, ld, c.n, scales, c.lsc, c.bits, unit) }
 }
 
-// A weightsCase is a call of PVWeights.
-type valueWeightsCase struct{ roundCase }
+// A pairsCase is a call of Pairs.
+type pairsCase struct{ roundCase }
 
-func (c valueWeightsCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
+func (c pairsCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
 	s, scales, unit := c.arguments(a, r, w)
 	pairs := testutil.Slice[int32](a, "pairs", (c.n+1)/2*w)
-	return func(p *kernelSet) { p.Skinny.PVWeights(pairs, s, w+c.gap, c.n, scales, c.lsc, unit) }
+	return func(p *kernelSet) { p.Skinny.Pairs(pairs, s, w+c.gap, c.n, scales, c.lsc, c.bits, unit) }
 }
 
-func pvWeightsCases(w int) (list []kernelCase) {
-	for _, c := range valueWeightsCases(w) {
-		list = append(list, valueWeightsCase{c.(roundCase)})
+func pairsCases(w int) (list []kernelCase) {
+	for _, c := range roundCases(w) {
+		list = append(list, pairsCase{c.(roundCase)})
 	}
 	return list
 }
@@ -293,6 +332,156 @@ func (c valueCodesCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p 
 	}
 }
 
+// A pairsArgument returns the integers of some rows of pairs, of at most so much, or all the largest.
+func pairsArgument(a *testutil.Arena, r *testutil.Rand, name string, n, most int, extreme bool) []int32 {
+	x := testutil.Slice[int32](a, name, n)
+	for i := range x {
+		low, high := r.IntN(2*most)-most, r.IntN(2*most)-most
+		if extreme {
+			low, high = most, most
+			if most == 128 {
+				low, high = -128, -128
+			}
+		}
+		x[i] = int32(low)&0xffff | int32(high)<<16
+	}
+	return x
+}
+
+// A codeScoresCase is a call of CodeScores. Extreme numbers are the largest, with equal signs.
+type codeScoresCase struct {
+	m, d, lsc int
+	extreme   bool
+	values    testutil.Kind
+}
+
+func (c codeScoresCase) String() string {
+	return fmt.Sprintf("m=%d d=%d lsc=%d extreme=%v of %v", c.m, c.d, c.lsc, c.extreme, c.values)
+}
+
+func codeScoresCases(int) (list []kernelCase) {
+	for d := 16; d <= ukernel.CodesColumns; d += 16 {
+		for _, m := range upTo(13, 32, 63) {
+			if i := len(list); m > 0 {
+				list = append(list, codeScoresCase{m, d, i % 3, i%5 == 0, testutil.KindOf(i)})
+			}
+		}
+	}
+	return list
+}
+
+func (c codeScoresCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
+	k, q := pairsArgument(a, r, "k", c.m*c.d/2, 128, c.extreme), pairsArgument(a, r, "q", c.d/2*w, 1<<11, c.extreme)
+	unit, scales := a.Vector("unit", w, testutil.NaN), a.Vector("scales", (c.m-1)*c.lsc+1, 0)
+	c.values.Fill(r, unit, 1, w, w)
+	c.values.Fill(r, scales, 1, len(scales), len(scales))
+	s, top := a.Matrix("s", c.m, w, w, testutil.NaN), a.Vector("max", w, 0)
+	maxima(r, top, c.values)
+	return func(p *kernelSet) {
+		p.CodeScores(ukernel.CodeScoresArgs{S: s, K: k, Scales: scales, Lsc: c.lsc, Q: q, Unit: unit, M: c.m, D: c.d, Max: top})
+	}
+}
+
+// A codeValuesCase is a call of CodeValues.
+type codeValuesCase struct {
+	pairs, dv     int
+	load, extreme bool
+	values        testutil.Kind
+}
+
+func (c codeValuesCase) String() string {
+	return fmt.Sprintf("pairs=%d dv=%d load=%v extreme=%v of %v", c.pairs, c.dv, c.load, c.extreme, c.values)
+}
+
+func codeValuesCases(int) (list []kernelCase) {
+	for dv := 16; dv <= 128; dv += 16 {
+		for pairs := 1; pairs <= ukernel.ValueSegment/2; pairs++ {
+			i := len(list)
+			list = append(list, codeValuesCase{pairs, dv, i%3 == 0, i%5 == 0, testutil.KindOf(i)})
+		}
+	}
+	return list
+}
+
+func (c codeValuesCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
+	v, weights := pairsArgument(a, r, "v", c.pairs*c.dv, 128, c.extreme), pairsArgument(a, r, "p", c.pairs*w, 1<<12, c.extreme)
+	unit := a.Vector("unit", w, 0)
+	for i := range unit {
+		unit[i] = []float32{1, 0x1p-11, 0x1p-20, 0, testutil.NaN}[r.IntN(5)]
+	}
+	o := a.Matrix("o", c.dv, w, w, testutil.NaN)
+	if c.load {
+		c.values.Fill(r, o, c.dv, w, w)
+	}
+	return func(p *kernelSet) {
+		p.CodeValues(ukernel.CodeValuesArgs{O: o, V: v, P: weights, Unit: unit, Pairs: c.pairs, Dv: c.dv, Load: c.load})
+	}
+}
+
+// A codeMergeCase is a call of CodeMerge.
+type codeMergeCase struct {
+	n      int
+	values testutil.Kind
+}
+
+func (c codeMergeCase) String() string { return fmt.Sprintf("n=%d of %v", c.n, c.values) }
+
+func codeMergeCases(int) (list []kernelCase) {
+	for n := 1; n <= 20; n++ {
+		for kind := range 12 {
+			list = append(list, codeMergeCase{n, testutil.KindOf(kind)})
+		}
+	}
+	return list
+}
+
+func (c codeMergeCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
+	o, part := a.Matrix("o", c.n, w, w, 0), a.Matrix("part", c.n, w, w, 0)
+	alpha, beta := a.Vector("alpha", w, 0), a.Vector("beta", w, 0)
+	for _, x := range [][]float32{o, part, alpha, beta} {
+		c.values.Fill(r, x, 1, len(x), len(x))
+	}
+	return func(p *kernelSet) { p.CodeMerge(o, part, c.n, alpha, beta) }
+}
+
+// A pairCase is a call of PairColumns or PairRows.
+type pairCase struct {
+	rows      bool
+	n, d, gap int
+}
+
+func (c pairCase) String() string { return fmt.Sprintf("n=%d d=%d lds=d+%d", c.n, c.d, c.gap) }
+
+func pairCases(rows bool) func(int) []kernelCase {
+	return func(int) (list []kernelCase) {
+		for d := 16; d <= 80; d += 16 {
+			for n := 1; n <= 9; n++ {
+				list = append(list, pairCase{rows, n, d, n % 3 * 5})
+			}
+		}
+		return list
+	}
+}
+
+func (c pairCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	src := testutil.Rows[int8](a, "src", c.n, c.d, c.d+c.gap)
+	for i := range src {
+		src[i] = int8(r.Uint64())
+	}
+	n := c.n * c.d / 2
+	if c.rows {
+		n = (c.n + 1) / 2 * c.d
+	}
+	dst := testutil.Slice[int32](a, "dst", n)
+	return func(p *kernelSet) {
+		if c.rows {
+			p.Convert.PairRows(dst, src, c.d+c.gap, c.n, c.d)
+		} else {
+			p.Convert.PairColumns(dst, src, c.d+c.gap, c.n, c.d)
+		}
+	}
+}
+
 var codesMutants = []mutant{
 	{"Round", "ties go away from 0", func(p *kernelSet) {
 		f := p.Round
@@ -347,12 +536,61 @@ var codesMutants = []mutant{
 			f(a)
 		}
 	}},
-	{"Skinny.PVWeights", "the second of a pair is shifted with the sign of the first", func(p *kernelSet) {
-		f := p.Skinny.PVWeights
-		p.Skinny.PVWeights = func(pairs []int32, s []float32, ld, n int, scales []float32, lsc int, unit []float32) {
-			f(pairs, s, ld, n, scales, lsc, unit)
+	{"Skinny.Pairs", "the second of a pair is shifted with the sign of the first", func(p *kernelSet) {
+		f := p.Skinny.Pairs
+		p.Skinny.Pairs = func(pairs []int32, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32) {
+			f(pairs, s, ld, n, scales, lsc, bits, unit)
 			for i, x := range pairs[:(n+1)/2*len(unit)] {
 				pairs[i] = x + int32(int16(x))>>15<<16
+			}
+		}
+	}},
+	{"CodeScores", "one of the keys after the last four is left out", func(p *kernelSet) {
+		f := p.CodeScores
+		p.CodeScores = func(a ukernel.CodeScoresArgs) {
+			if a.M%4 == 3 {
+				a.M--
+			}
+			f(a)
+		}
+	}},
+	{"CodeValues", "the product is rounded before it is added", func(p *kernelSet) {
+		f := p.CodeValues
+		p.CodeValues = func(a ukernel.CodeValuesArgs) {
+			before, load := append([]float32(nil), a.O...), a.Load
+			a.Unit, a.Load = append([]float32(nil), a.Unit...), false
+			for i := range a.Unit {
+				a.Unit[i] *= 0x1.000002p0
+			}
+			f(a)
+			for i := range a.O {
+				if load {
+					a.O[i] += before[i]
+				}
+			}
+		}
+	}},
+	{"CodeMerge", "alpha and beta change places", func(p *kernelSet) {
+		f := p.CodeMerge
+		p.CodeMerge = func(o, part []float32, n int, alpha, beta []float32) { f(o, part, n, beta, alpha) }
+	}},
+	{"Convert.PairColumns", "the first of a pair is not extended", func(p *kernelSet) {
+		f := p.Convert.PairColumns
+		p.Convert.PairColumns = func(dst []int32, src []int8, lds, n, d int) {
+			f(dst, src, lds, n, d)
+			for i := range dst {
+				dst[i] &^= 0xff00
+			}
+		}
+	}},
+	{"Convert.PairRows", "a last row without a second has zeros", func(p *kernelSet) {
+		f := p.Convert.PairRows
+		p.Convert.PairRows = func(dst []int32, src []int8, lds, n, d int) {
+			f(dst, src, lds, n, d)
+			for i := range dst {
+				if n%2 == 1 && i/d == n/2 {
+					dst[i] &= 0xffff
+				}
 			}
 		}
 	}},

@@ -102,6 +102,9 @@ var kernelTests = []struct {
 	{"Unpack", unpackCases},
 	{"Round", roundCases},
 	{"ScaleRows", scaleRowsCases},
+	{"CodeScores", codeScoresCases},
+	{"CodeValues", codeValuesCases},
+	{"CodeMerge", codeMergeCases},
 	{"HeadScores", headScoresCases},
 	{"Skinny.HeadValues", headValuesCases},
 	{"Skinny.QK", skinnyQKCases},
@@ -113,7 +116,7 @@ var kernelTests = []struct {
 	{"Skinny.PVBF16", narrowPVCases(bf16)},
 	{"Skinny.PVInt8", narrowPVCases(int8s)},
 	{"Skinny.QKCodes", keyCodesCases},
-	{"Skinny.PVWeights", pvWeightsCases},
+	{"Skinny.Pairs", pairsCases},
 	{"Skinny.PVCodes", valueCodesCases},
 	{"Skinny.Softmax", skinnySoftmaxCases},
 	{"Skinny.Merge", skinnyMergeCases},
@@ -131,6 +134,8 @@ var kernelTests = []struct {
 	{"Convert.Narrow.float8_e5m2", narrowCases(ukernel.Float8E5M2)},
 	{"Convert.QuantizeInt8", quantizeCases},
 	{"Convert.QuantizeInt4", quantizeInt4Cases},
+	{"Convert.PairColumns", pairCases(false)},
+	{"Convert.PairRows", pairCases(true)},
 	{"Convert.Finite", finiteCases},
 	{"Weights.Gemm", weightCases(float32s)},
 	{"Weights.GemmF16", weightCases(f16s)},
@@ -175,7 +180,7 @@ var kernelTests = []struct {
 }
 
 // TestAllKernels fails if a kernel is in no test, or if a tier lacks one that it must have. Only the
-// skinny kernels for narrow types are optional.
+// skinny kernels for narrow types, and those for integers, are optional.
 func TestAllKernels(t *testing.T) {
 	tested := map[string]bool{}
 	for _, k := range kernelTests {
@@ -190,7 +195,7 @@ func TestAllKernels(t *testing.T) {
 			t.Errorf("no test of %s", name)
 		}
 		optional := strings.HasPrefix(name, "Skinny.QK") || strings.HasPrefix(name, "Skinny.PV")
-		optional = optional && name != "Skinny.QK" && name != "Skinny.PV"
+		optional = optional && name != "Skinny.QK" && name != "Skinny.PV" || name == "Skinny.Pairs" || strings.HasPrefix(name, "Code")
 		for i := range Tiers {
 			for x := range Tiers[i].Widths {
 				if !optional && !Tiers[i].set(x).has(name) {
@@ -334,7 +339,7 @@ func casesOf(kernel string) func(w int) []kernelCase {
 // are those that are written straight from the definition.
 func reference(w int) *kernelSet {
 	r := *ref
-	r.Lanes, r.Skinny, r.Weights = w, referenceSkinny(w), referenceWeights
+	r.Lanes, r.LaneKernels, r.Skinny, r.Weights = w, referenceTiles(r.LaneKernels), referenceSkinny(w), referenceWeights
 	r.Products = ukernel.Products{
 		Gemm: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
 			testutil.Gemm(w, c, ldc, a, rs, cs, b, ldb, m, k, seg, load)

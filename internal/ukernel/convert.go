@@ -50,6 +50,13 @@ type Converters struct {
 	//	dst[r·ldd+x]    = src[r·lds+x]/scale, rounded to an integer, ties to even, at least -8 and at most 7
 	QuantizeInt4 func(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool
 
+	// PairColumns and PairRows make pairs of 16 bits of n ≥ 1 rows of d integers, side by side, the first in the
+	// low half of a word. d is a multiple of SkinnyGroup. A last row without a second is its own second.
+	//
+	//	dst[r·d/2+x/2] has columns x and x+1, for an even x
+	//	dst[r/2·d+x]   has rows r and r+1, for an even r
+	PairColumns, PairRows func(dst []int32, src []int8, lds, n, d int)
+
 	// Finite tells whether all of src is finite.
 	Finite func(src []float32) bool
 }

@@ -50,7 +50,7 @@ type SkinnyKernels struct {
 	QKInt8 func(a QKInt8Args)
 	PVInt8 func(a PVInt8Args)
 
-	// QKCodes, PVWeights and PVCodes are products of integers, with one scale for each row of K and V. In
+	// QKCodes, Pairs and PVCodes are products of integers, with one scale for each row of K and V. In
 	// place of q̂ and the weights they take integers q and p and their units, those of LaneKernels.Round
 	// with 10 and 11 bits: q is at most 2^11 in magnitude and p at most 2^12. Where a tier has none,
 	// queries and weights are rounded as float32.
@@ -64,14 +64,13 @@ type SkinnyKernels struct {
 	// a group in steps of 16: number x of a lane is q[((lane/4·d/16 + x/16)·4 + lane%4)·16 + x%16].
 	QKCodes func(a QKCodesArgs)
 
-	// PVWeights makes the integers of n ≤ ValueSegment rows of weights, in pairs of rows, of which the last
-	// may lack its second:
+	// Pairs makes the integers of n rows, in pairs of rows, of which the last may lack its second:
 	//
 	//	pairs[j/2·w+lane] = the integer of row j in the low half for an even j, else in the high one
 	//
 	// where a row's integer is the rounded number of LaneKernels.Round divided by unit[lane], 0 for a unit
-	// of 0 or NaN.
-	PVWeights func(pairs []int32, s []float32, ld, n int, scales []float32, lsc int, unit []float32)
+	// of 0 or NaN. The rows are weights, at most ValueSegment of them, or columns of queries.
+	Pairs func(pairs []int32, s []float32, ld, n int, scales []float32, lsc, bits int, unit []float32)
 
 	// PVCodes is the product of n lanes of such integers with m rows of V, 1 ≤ m ≤ ValueSegment. dv
 	// is a multiple of SkinnyGroup.
@@ -173,7 +172,7 @@ type PVCodesArgs struct {
 	Ldo   int
 	V     []int8
 	Ldv   int
-	Pairs []int32 // of PVWeights
+	Pairs []int32 // of SkinnyKernels.Pairs
 	Ldp   int     // from a pair of rows to the next
 	Unit  []float32
 	N     int // rows of O

@@ -119,6 +119,28 @@ type LaneKernels struct {
 	// a may be s.
 	ScaleRows func(s []float32, ld int, a []float32, lda, n int, scales []float32, lsc int, load bool, max []float32)
 
+	// CodeScores, CodeValues and CodeMerge are for tiles what SkinnyKernels.QKCodes and PVCodes are for few
+	// rows. Integers lie in pairs, the first in the low half of a word: those of the queries and the weights are
+	// from SkinnyKernels.Pairs, those of K and V from Converters.PairColumns and PairRows. A tier without
+	// them takes the products for float32.
+	//
+	// CodeScores takes d ≤ CodesColumns columns, a multiple of SkinnyGroup, and m ≥ 1 keys:
+	//
+	//	s[j·w+lane] = (unit[lane]·float32(sum of q[x][lane]·k[j][x], x < d))·scales[j·lsc]
+	//
+	// with both products rounded, then max as in GemmMax.
+	CodeScores func(a CodeScoresArgs)
+
+	// CodeValues takes the sum over pairs of keys, 1 to ValueSegment/2. dv is a multiple of SkinnyGroup:
+	//
+	//	x           = float32(sum of p[j][lane]·v[j][e] over the keys)
+	//	o[e·w+lane] = fma(x, unit[lane], +0), or with load fma(x, unit[lane], o[e·w+lane])
+	CodeValues func(a CodeValuesArgs)
+
+	// CodeMerge merges the output of a block, n rows of it, into the running one:
+	// o[e·w+lane] = fma(part[e·w+lane], beta[lane], o[e·w+lane]·alpha[lane]).
+	CodeMerge func(o, part []float32, n int, alpha, beta []float32)
+
 	// HeadScores computes the scores of few keys for lanes that are rows of different KV heads, each
 	// with keys of its own. d is a multiple of HeadColumns and at most ColumnSegment:
 	//
@@ -127,4 +149,28 @@ type LaneKernels struct {
 	//
 	// off repeats its last entry in idle lanes.
 	HeadScores func(s, k []float32, off []int, ldk int, q []float32, m, d int, max []float32)
+}
+
+// CodeScoresArgs are the arguments of LaneKernels.CodeScores. Their names are those of its contract.
+type CodeScoresArgs struct {
+	S      []float32
+	K      []int32 // [M][D/2]
+	Scales []float32
+	Lsc    int     // floats from the scale of a row to that of the next
+	Q      []int32 // [D/2][w]
+	Unit   []float32
+	M      int // rows of K and S
+	D      int // columns of K
+	Max    []float32
+}
+
+// CodeValuesArgs are the arguments of LaneKernels.CodeValues. Their names are those of its contract.
+type CodeValuesArgs struct {
+	O     []float32
+	V     []int32 // [Pairs][Dv]
+	P     []int32 // [Pairs][w]
+	Unit  []float32
+	Pairs int // of keys
+	Dv    int // columns of V, rows of O
+	Load  bool
 }

@@ -389,4 +389,15 @@ func TestFingerprint(t *testing.T) {
 	if m.fingerprint(&other) == first || (&Model{name: "tiny", digest: "other", generate: m.generate}).fingerprint(&s) == first {
 		t.Error("answers differ, and the fingerprint does not")
 	}
+	prints := map[string]bool{}
+	for _, o := range []decoder.Options{{}, {CacheType: kernel.Int8}, {CacheType: kernel.Int8, Quantized: true}, {CacheType: kernel.Int8, CacheValueType: kernel.Int4, Quantized: true}} {
+		with, err := m.generate.With(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prints[(&Model{name: "tiny", digest: "digest", generate: with}).fingerprint(&s)] = true
+	}
+	if len(prints) != 4 {
+		t.Errorf("%d fingerprints of 4 kinds of attention", len(prints))
+	}
 }

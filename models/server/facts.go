@@ -21,6 +21,7 @@ type modelEntry struct {
 	CacheType      string            `json:"cache_type,omitempty"`
 	CacheValueType string            `json:"cache_value_type,omitempty"` // if it is another one
 	Activations    string            `json:"activations,omitempty"`      // float32 or int8
+	Attention      string            `json:"attention,omitempty"`        // integers, if it computes with them
 	Defaults       *modelDefaults    `json:"defaults,omitempty"`
 	Prompts        map[string]string `json:"prompts,omitempty"` // for a client to put before texts, by their names
 	Contract       int               `json:"contract"`
@@ -74,6 +75,9 @@ func (h *host) generatorFacts(e *modelEntry, s *Settings) {
 	}
 	if o.Int8 {
 		e.Activations = "int8"
+	}
+	if o.Quantized {
+		e.Attention = "integers"
 	}
 	e.Defaults = &modelDefaults{s.MaxTokens, s.Sampler.Temperature, s.Sampler.TopK, s.Sampler.TopP, s.Sampler.Seed}
 }

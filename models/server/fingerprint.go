@@ -33,7 +33,11 @@ func (m *Model) fingerprint(s *Settings) string {
 	fmt.Fprintf(h, "answers %d\ncontract %d\nmodel %s\n", answers, kernel.Contract, m.digest)
 	if m.generate != nil {
 		o := m.generate.Options()
-		fmt.Fprintf(h, "context %d\ncache %v %v\nint8 %v\nmax %d\nsampler %+v\n", o.Context, o.CacheType, cmp.Or(o.CacheValueType, o.CacheType), o.Int8, s.MaxTokens, *s.Sampler)
+		attention := ""
+		if o.Quantized {
+			attention = "attention integers\n"
+		}
+		fmt.Fprintf(h, "context %d\ncache %v %v\nint8 %v\n%smax %d\nsampler %+v\n", o.Context, o.CacheType, cmp.Or(o.CacheValueType, o.CacheType), o.Int8, attention, s.MaxTokens, *s.Sampler)
 	}
 	return "fp_" + hex.EncodeToString(h.Sum(nil)[:8])
 }

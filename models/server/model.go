@@ -35,6 +35,7 @@ type LoadOptions struct {
 	Context        int
 	CacheType      kernel.DType
 	CacheValueType kernel.DType
+	Quantized      bool // with a cache of integers
 
 	// Int8 rounds what linear layers compute with to 8 bits, see [decoder.Options] and
 	// [embedding.LoadOptions].
@@ -46,7 +47,7 @@ func Load(model string, o LoadOptions) (*Model, error) {
 	load := embedding.LoadOptions{Int8: o.Int8}
 	opened, err := models.Open(model, models.Options{
 		Embedding: load,
-		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Int8: o.Int8},
+		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Quantized: o.Quantized, Int8: o.Int8},
 	})
 	if err != nil {
 		return nil, err

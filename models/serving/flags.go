@@ -63,6 +63,12 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 		}
 		return nil
 	})
+	fs.Func("attention", "what attention computes with: f32, or integers, which is faster and needs a -cache of int8 or int4; changes answers (default f32)", func(s string) error {
+		if m.Options.Quantized = s == "integers"; s != "f32" && s != "integers" {
+			return errors.New("want f32 or integers")
+		}
+		return nil
+	})
 	fs.Func("activations", "what linear layers compute with: f32, or int8, which is faster; changes answers (default f32)", func(s string) error {
 		if m.Options.Int8 = s == "int8"; s != "f32" && s != "int8" {
 			return errors.New("want f32 or int8")
@@ -116,6 +122,10 @@ func (m *Models) Check(s *server.Settings) error {
 		if n.n < 1 {
 			return command.Usage(fmt.Errorf("%s is %d, want 1 or more", n.flag, n.n))
 		}
+	}
+	o := decoder.Options{CacheType: m.Options.CacheType, CacheValueType: m.Options.CacheValueType, Quantized: m.Options.Quantized}
+	if o.Quantized && o.Check() != nil {
+		return command.Usage(errors.New("-attention integers needs a -cache of int8 or int4"))
 	}
 	if err := s.Sampler.Check(); err != nil {
 		return command.Usage(err)
