@@ -55,11 +55,12 @@ def differences(got, want):
                 yield f"{name} has {g.dtype}, want {want[name]['type']}"
                 continue
             g = np.ascontiguousarray(g).view(f"u{g.dtype.itemsize}").reshape(g.shape)
-        g = g.astype(np.int64) & (1 << 8 * w.dtype.itemsize) - 1
+        g = g.astype(np.int64).astype(np.uint64) if g.dtype.kind == "i" else g.astype(np.uint64)
+        g, w = g & np.uint64((1 << 8 * w.dtype.itemsize) - 1), w.astype(np.uint64)
         if g.shape != w.shape:
             yield f"{name} has the shape {g.shape}, want {w.shape}"
-        elif (g != w.astype(np.int64)).any():
-            wrong = np.flatnonzero(g != w.astype(np.int64))
+        elif (g != w).any():
+            wrong = np.flatnonzero(g != w)
             i = wrong[0]
             yield f"{name}: {len(wrong)} of {w.size} differ, the first is number {i}: {int(g.flat[i]):x}, want {int(w.flat[i]):x}"
 

@@ -68,10 +68,16 @@ func (c *conversation) turn(ctx context.Context, line string) error {
 	if err != nil {
 		return err
 	}
+	o := c.generate
+	records, err := c.receipts.begin([][]int32{ids}, &o)
+	if err != nil {
+		return err
+	}
 	answer, speed := &ordered{w: c.stdout, texts: make([]strings.Builder, 1)}, startSpeed([][]int32{rest})
-	for token, err := range c.session.Generate(answering, c.generate, decoder.Step{Text: c.text, Tokens: rest}) {
+	for token, err := range c.session.Generate(answering, o, decoder.Step{Text: c.text, Tokens: rest}) {
 		switch {
 		case err == nil:
+			records.add(token)
 			speed.token(token)
 			answer.add(0, token.Text)
 			if token.End == decoder.EndContext {
@@ -84,6 +90,9 @@ func (c *conversation) turn(ctx context.Context, line string) error {
 				return err
 			}
 		}
+	}
+	if err := c.receipts.write(records); err != nil {
+		return err
 	}
 	if speed.tokens == 0 {
 		return nil

@@ -129,8 +129,6 @@ func (c *config) finish(f choices) error {
 		return fmt.Errorf("-repeat-last-n is %d, want -1 or more", *f.window)
 	case c.schema != "" && c.grammar != "":
 		return errors.New("-json-schema and -grammar are one or the other")
-	case c.receipt != "" && (c.schema != "" || c.grammar != ""):
-		return errors.New("-receipt cannot hold the grammar of -json-schema or -grammar")
 	case c.receipt == "" && c.signer != "":
 		return errors.New("-receipt-key signs the receipts of -receipt, which is missing")
 	case c.raw && c.system != "":

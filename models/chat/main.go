@@ -84,8 +84,8 @@ func (c *config) input(stdin io.Reader, report io.Writer) (text string, talks bo
 		return "", false, err
 	}
 	if !c.lines && len(c.inputs.Texts) == 0 && slices.Equal(c.inputs.Files, []string{"-"}) && terminal.Is(stdin) {
-		if c.raw || c.n != 1 || c.receipt != "" {
-			return "", false, command.Usage(errors.New("-raw, -n and -receipt need a prompt"))
+		if c.raw || c.n != 1 {
+			return "", false, command.Usage(errors.New("-raw and -n need a prompt"))
 		}
 		return "", true, nil
 	}

@@ -3,8 +3,10 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/receipt"
 )
@@ -39,9 +41,49 @@ func TestReceipts(t *testing.T) {
 			t.Errorf("receipt %d: %v", i, err)
 		}
 	}
-	for _, bad := range [][]string{{"-receipt-key", "k"}, {"-receipt", file, "-grammar", "g"}, {"-receipt", file, "-receipt-key", file}} {
+	for _, bad := range [][]string{{"-receipt-key", "k"}, {"-receipt", file, "-receipt-key", file}} {
 		if _, _, err := try(t.Context(), nil, append(args, bad...)...); err == nil {
 			t.Errorf("%q: no error", bad)
 		}
+	}
+}
+
+// Every turn of a conversation has a receipt, of all that the model has read, and so have answers of a grammar.
+func TestReceiptsOfTurns(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	dir := t.TempDir()
+	model, file, words := tiny(t), filepath.Join(dir, "r.json"), filepath.Join(dir, "words.gbnf")
+	if err := os.WriteFile(words, []byte(`root ::= [a-z]{2,5} (" " [a-z]{2,5}){2}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-model", model, "-max", "12", "-temp", "0.9", "-grammar", words, "-cache", "int8", "-attention", "integers"}
+	const input = "hello there\n\nhow are you\n/clear\nwho\n"
+	want, _, err := try(t.Context(), keyboard{strings.NewReader(input)}, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := try(t.Context(), keyboard{strings.NewReader(input)}, append(args, "-receipt", file)...); err != nil || got != want {
+		t.Errorf("with -receipt: %q, want %q; %v", got, want, err)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all, err := receipt.Read(f)
+	if err != nil || len(all) != 3 {
+		t.Fatalf("%d receipts, %v", len(all), err)
+	}
+	m, err := decoder.Load(model, decoder.Options{CacheType: kernel.Int8, Quantized: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range all {
+		if err := receipt.Verify(t.Context(), r.Model, m, r, receipt.Options{}); err != nil || !strings.Contains(want, strings.TrimSpace(r.Text)) {
+			t.Errorf("receipt %d, of %q: %v", i, r.Text, err)
+		}
+	}
+	if first, second := all[0].Generation, all[1].Generation; len(second.Prompt) < len(first.Prompt)+len(first.Tokens) {
+		t.Errorf("the second turn has a prompt of %d tokens, the first one has %d and %d", len(second.Prompt), len(first.Prompt), len(first.Tokens))
 	}
 }

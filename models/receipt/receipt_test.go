@@ -31,7 +31,7 @@ var update = flag.Bool("update", false, "write testdata/tiny.json again")
 var sampler = decoder.Sampler{Temperature: 0.9, TopK: 50, TopP: 0.95, MinP: 0.001, RepetitionPenalty: 1.1, FrequencyPenalty: 0.1, PresencePenalty: 0.2, PenaltyWindow: 20, Seed: 7}
 
 // tiny returns a tiny model.
-func tiny(t *testing.T, exec kernel.Exec) (Model, *decoder.Model) {
+func tiny(t testing.TB, exec kernel.Exec) (Model, *decoder.Model) {
 	t.Helper()
 	f := tinyllama.New(nil)
 	f.AddVocabulary()
@@ -122,7 +122,7 @@ func TestVerify(t *testing.T) {
 }
 
 // made returns a grammar.
-func made(t *testing.T, s grammar.Source) *grammar.Grammar {
+func made(t testing.TB, s grammar.Source) *grammar.Grammar {
 	t.Helper()
 	g, err := s.Grammar()
 	if err != nil {
