@@ -16,7 +16,7 @@ import (
 const keysUsage = `usage: cluster keys [flags] ROLE[=NAME]...
 
 Makes a user for each argument: an NKey, whose secret is in the file NAME.nk of the folder, and permissions, which users.conf has
-for serve -users and for other NATS servers. The roles are reader, writer, worker and admin; NAME is that of the role unless it
+for serve -users and for other NATS servers. The roles are reader, writer, worker, gateway and admin; NAME is that of the role unless it
 is given. A server reads users.conf when it starts.
 `
 

@@ -9,30 +9,35 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/cluster/access"
 	"github.com/attn-go/attn/models/server"
 )
 
 // idAndCreated are the fields that differ between two answers to a request.
 var idAndCreated = regexp.MustCompile(`"(id":"cmpl-\w+|created":\d+)`)
 
-// answerWorker starts a worker of a gateway.
-func (p *processes) answerWorker(name string, args ...string) *process {
-	p.t.Helper()
-	w, _ := startProcess(p.t, "answers with the fingerprint", append([]string{"answer", "-name", name, "-server", p.url, "-cache-memory", "4"}, args...)...)
-	return w
-}
-
 // TestGateway: a gateway and workers, each a process. kill -9 of a worker in the middle of a stream changes no byte
 // of it; a worker with another setting ends; without a worker there is status 503.
 func TestGateway(t *testing.T) {
 	const folder = "../models/testdata/tiny/llama-2"
 	name := strings.Repeat("x", 3000) // in every event, so that the stream is longer than what connections hold
-	p := startProcesses(t)
-	gateway, line := startProcess(t, "msg=listening", "gateway", "-addr", "127.0.0.1:0", "-server", p.url)
+	dir := filepath.Join(t.TempDir(), "keys")
+	if _, _, err := runCommand(t.Context(), "keys", "-o", dir, "worker", "gateway"); err != nil {
+		t.Fatal(err)
+	}
+	_, line := startProcess(t, "listening on", "serve", "-port", "-1", "-users", filepath.Join(dir, access.UsersFile))
+	nats := line[strings.Index(line, "nats://"):]
+	worker := func(ready string, args ...string) *process {
+		t.Helper()
+		w, _ := startProcess(t, ready, append([]string{"answer", "-server", nats, "-nkey", access.SeedFile(dir, "worker"), "-cache-memory", "4", "-model", name + "=" + folder}, args...)...)
+		return w
+	}
+	gateway, line := startProcess(t, "msg=listening", "gateway", "-addr", "127.0.0.1:0", "-server", nats, "-nkey", access.SeedFile(dir, "gateway"))
 	url := "http://" + regexp.MustCompile(`addr=(\S+)`).FindStringSubmatch(line)[1]
 	request := `{"model": "` + name + `", "prompt": "a b", "stream": true, "n": 16, "max_tokens": 230, "temperature": 3, "top_k": 0, "top_p": 1}`
 	ask := func() *http.Response {
@@ -61,7 +66,7 @@ func TestGateway(t *testing.T) {
 	want := httptest.NewRecorder()
 	single.ServeHTTP(want, httptest.NewRequest("POST", "/v1/completions", strings.NewReader(request)))
 
-	first := p.answerWorker("first", "-model", name+"="+folder)
+	first := worker("answers with the fingerprint", "-name", "first")
 	if gateway.waitFor("msg=found") == "" {
 		t.Fatal("the gateway has ended")
 	}
@@ -71,7 +76,7 @@ func TestGateway(t *testing.T) {
 	if _, err := io.ReadFull(response.Body, begun); err != nil {
 		t.Fatal(err)
 	}
-	p.answerWorker("second", "-model", name+"="+folder)
+	worker("answers with the fingerprint", "-name", "second")
 	first.kill()
 	rest, err := io.ReadAll(response.Body)
 	plain := func(data []byte) []byte { return idAndCreated.ReplaceAll(data, nil) }
@@ -85,7 +90,7 @@ func TestGateway(t *testing.T) {
 		t.Errorf("the id was %s and is %s", ids[0], ids[len(ids)-1])
 	}
 
-	other, _ := startProcess(t, "loaded", "answer", "-server", p.url, "-model", name+"="+folder, "-ctx", "100")
+	other := worker("loaded", "-ctx", "100")
 	if got := other.waitFor("the fingerprint of this worker is"); got == "" {
 		t.Error("a worker with another setting does not say so")
 	}

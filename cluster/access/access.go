@@ -26,11 +26,14 @@ const (
 	Reader Role = "reader" // computes attention over sequences of the directory, and asks for reports
 	Writer Role = "writer" // also changes sequences, and embeds corpora
 	Worker Role = "worker" // works for clients
-	Admin  Role = "admin"  // everything, such as to drop what another version has left
+
+	// Gateway hands requests on to workers. What those and gateways say to each other comes on subjects of their own keys, too.
+	Gateway Role = "gateway"
+	Admin   Role = "admin" // everything, such as to drop what another version has left
 )
 
 // Roles returns all roles.
-func Roles() []Role { return []Role{Reader, Writer, Worker, Admin} }
+func Roles() []Role { return []Role{Reader, Writer, Worker, Gateway, Admin} }
 
 // Permissions are the subjects that a user may use, in the form of a NATS server's configuration. * stands for a token, and >
 // for all that follow.
@@ -68,7 +71,10 @@ func For(role Role, prefix, nkey string) (Permissions, error) {
 		p.Subscribe.Allow = append(own, c.subject("held.*"))
 	case Worker:
 		p.Publish.Allow = append(append(c.read(), c.write()...), c.work()...)
-		p.Subscribe.Allow = append(own, c.subject("shard.*.*"), c.subject("embed.info"), c.subject("embed.stored.>"), "$SRV.>")
+		p.Subscribe.Allow = append(own, c.subject("shard.*.*"), c.subject("embed.info"), c.subject("embed.stored.>"), c.subject("relay.ask.*"), "$SRV.>")
+	case Gateway:
+		p.Publish.Allow = []string{"$SRV.>", "_INBOX.>", c.subject("relay.ask.*")}
+		p.Subscribe.Allow = append(own, "$SRV.>")
 	default:
 		return p, fmt.Errorf("access: role %q, want one of %v", role, Roles())
 	}

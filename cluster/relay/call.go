@@ -24,7 +24,8 @@ type call struct {
 	w      http.ResponseWriter
 	r      *server.Call
 	log    *slog.Logger
-	worker string // that was asked last
+	worker string // mailbox of the one that was asked last
+	name   string // of that one
 	busy   int    // workers that have taken no more
 
 	status int       // that the client has, 0 for none
@@ -43,28 +44,25 @@ func (c *call) try(ctx context.Context) error {
 		delete(c.g.calls, a.id)
 		c.g.mu.Unlock()
 	}()
-	worker, err := c.ask(ctx, a)
-	if err != nil {
+	if err := c.ask(ctx, a); err != nil {
 		return err
 	}
-	c.worker = worker
-	c.log.Debug("asked", "worker", worker)
-	defer c.g.mail.watch(worker, a.lose)()
-	err = c.sendBody(a)
+	defer c.g.mail.watch(c.worker, a.lose)()
+	err := c.sendBody(a)
 	if err == nil {
 		err = c.copy(ctx, a)
 	}
 	if err != nil {
-		_ = c.g.mail.send(worker, &header{Kind: kindCancel, Call: a.id}, nil)
+		_ = c.g.mail.send(c.worker, &header{Kind: kindCancel, Call: a.id}, nil)
 	}
 	return err
 }
 
-// ask finds a worker that takes the request, and returns its id.
-func (c *call) ask(ctx context.Context, a *attempt) (string, error) {
+// ask finds a worker that takes the request.
+func (c *call) ask(ctx context.Context, a *attempt) error {
 	subject := c.g.subject()
 	if subject == "" {
-		return "", server.ErrUnavailable
+		return server.ErrUnavailable
 	}
 	within := 24 * time.Hour
 	if end, ok := ctx.Deadline(); ok {
@@ -80,15 +78,18 @@ func (c *call) ask(ctx context.Context, a *attempt) (string, error) {
 	taken, err := c.g.mail.request(some, subject, h, c.r.Body[:min(len(c.r.Body), chunkOf(c.g.conn))])
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
-		return "", server.ErrUnavailable
+		return server.ErrUnavailable
 	case err != nil && ctx.Err() != nil:
-		return "", ctx.Err()
+		return ctx.Err()
 	case errors.Is(err, context.DeadlineExceeded):
-		return "", errLost
+		return errLost
 	case err != nil:
-		return "", err
+		return err
+	case taken.Kind != kindTaken || taken.From == "":
+		return errMessage
 	}
-	return taken.From, nil
+	c.worker, c.name = taken.From, taken.Name
+	return nil
 }
 
 // sendBody sends what is left of the body.

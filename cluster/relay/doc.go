@@ -10,10 +10,9 @@
 //
 // # Messages
 //
-// Subjects, after the prefix of the cluster. FP is the fingerprint, ID a gateway or a worker:
-//
-//	relay.ask.FP     a request for any worker; all workers are one queue group
-//	relay.to.ID      what gateways and workers have to say to each other
+// Requests go to the subject relay.ask.FP, after the prefix of the cluster, where FP is the fingerprint: all
+// workers of it are one queue group. What a gateway and a worker have to say to each other afterwards goes to
+// inboxes of theirs, of which with the roles of package access nobody else can hear.
 //
 // A message has a header in JSON, and raw bytes of a request or of an answer. A worker sends so much of an
 // answer that the gateway lacks the handing on of a window of 256 KiB at most; so neither has more in memory.

@@ -66,7 +66,7 @@ func NewGateway(conn *hub.Conn, c GatewayConfig) (*Gateway, error) {
 	g := &Gateway{config: c, conn: conn, calls: map[string]*attempt{}}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	var err error
-	if g.mail, err = openMailbox(conn, c.Name, c.Patience, c.Log, g.take); err != nil {
+	if g.mail, err = openMailbox(conn, c.Patience, c.Log, g.take); err != nil {
 		return nil, fmt.Errorf("relay: %w", err)
 	}
 	if c.Fingerprint != "" {
@@ -195,7 +195,7 @@ func (g *Gateway) Answer(ctx context.Context, w http.ResponseWriter, r *server.C
 		case !isEndOfAttempt(err):
 			return err
 		}
-		c.log.Warn("another worker goes on", "worker", c.worker, "error", err, "sent", c.sent)
+		c.log.Warn("another worker goes on", "worker", c.name, "error", err, "sent", c.sent)
 		since = time.Now()
 		if lost++; lost == g.config.Tries {
 			return fmt.Errorf("%w: %d workers, the last one: %w", server.ErrBackend, lost, err)

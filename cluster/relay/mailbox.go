@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nuid"
 
 	"github.com/attn-go/attn/cluster/hub"
 )
@@ -16,7 +15,7 @@ import (
 // A mailbox gets what others have to say to this gateway or worker, and tells who of them is lost.
 type mailbox struct {
 	conn     *hub.Conn
-	id       string
+	id       string // the subject of the mailbox, of which the server lets nobody else hear
 	log      *slog.Logger
 	patience time.Duration // how long one who is there may be silent
 	sub      *nats.Subscription
@@ -38,11 +37,11 @@ const pingEvery = 200 * time.Millisecond
 // pendingBytes is how much may wait for a mailbox: the windows of 1,024 answers.
 const pendingBytes = 1024 * window
 
-// openMailbox opens a mailbox of a name; take is called for one message after the other and must not wait.
-func openMailbox(conn *hub.Conn, name string, patience time.Duration, log *slog.Logger, take func(h *header, data []byte)) (*mailbox, error) {
-	m := &mailbox{conn: conn, id: name[:min(len(name), 32)] + "-" + nuid.Next(), log: log, patience: patience, take: take, peers: map[string]*peer{}}
+// openMailbox opens a mailbox; take is called for one message after the other and must not wait.
+func openMailbox(conn *hub.Conn, patience time.Duration, log *slog.Logger, take func(h *header, data []byte)) (*mailbox, error) {
+	m := &mailbox{conn: conn, id: conn.NewInbox(), log: log, patience: patience, take: take, peers: map[string]*peer{}}
 	var err error
-	if m.sub, err = conn.Subscribe(m.subject(m.id), m.receive); err != nil {
+	if m.sub, err = conn.Subscribe(m.id, m.receive); err != nil {
 		return nil, err
 	}
 	if err := m.sub.SetPendingLimits(-1, pendingBytes); err != nil {
@@ -50,8 +49,6 @@ func openMailbox(conn *hub.Conn, name string, patience time.Duration, log *slog.
 	}
 	return m, conn.Flush()
 }
-
-func (m *mailbox) subject(id string) string { return m.conn.Subject("relay", "to", id) }
 
 // receive reads a message.
 func (m *mailbox) receive(msg *nats.Msg) {
@@ -83,7 +80,7 @@ func (m *mailbox) reply(msg *nats.Msg, h *header) {
 // send sends a message to a peer.
 func (m *mailbox) send(id string, h *header, data []byte) error {
 	h.From = m.id
-	msg, err := pack(m.subject(id), h, data)
+	msg, err := pack(id, h, data)
 	if err != nil {
 		return err
 	}
@@ -128,7 +125,7 @@ func (m *mailbox) ask(ctx context.Context, id string, p *peer) {
 			return
 		case <-time.After(pingEvery):
 		}
-		err := m.ping(ctx, m.subject(id), m.patience)
+		err := m.ping(ctx, id, m.patience)
 		switch {
 		case ctx.Err() != nil:
 			return

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 
@@ -24,9 +25,11 @@ const (
 // A header says what a message means. Only the fields of its kind are set.
 type header struct {
 	Kind string
-	From string `json:",omitempty"` // id of the sender
+	From string `json:",omitempty"` // subject of the sender's mailbox
 	Call string `json:",omitempty"` // attempt of a gateway to have a request answered
 	At   int64  `json:",omitempty"` // where in the body or the answer the bytes stand
+
+	Name string `json:",omitempty"` // of a worker, with kindTaken
 
 	// Of kindAsk.
 	Method, Path, Key, RequestID, AnswerID string `json:",omitempty"`
@@ -73,10 +76,19 @@ func unpack(msg *nats.Msg) (*header, error) {
 	}
 	h := &header{}
 	if len(text) > mostHeader || json.Unmarshal([]byte(text), h) != nil || h.At < 0 || h.Size < 0 || h.Size > mostBody ||
-		h.From != "" && !hub.IsToken(h.From) || h.Call != "" && !hub.IsToken(h.Call) {
+		h.From != "" && !isMailbox(h.From) || h.Call != "" && !hub.IsToken(h.Call) {
 		return nil, errMessage
 	}
 	return h, nil
+}
+
+// isMailbox tells whether a subject can be one of a mailbox.
+func isMailbox(subject string) bool {
+	rest, ok := strings.CutPrefix(subject, nats.InboxPrefix)
+	for token := range strings.SplitSeq(rest, ".") {
+		ok = ok && hub.IsToken(token)
+	}
+	return ok
 }
 
 // chunkOf returns how many bytes a message has at most.

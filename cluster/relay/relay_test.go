@@ -355,7 +355,7 @@ func TestPoison(t *testing.T) {
 	asked := 0
 	_, err := conn.QueueSubscribe(askSubject(conn, "fp_x"), "workers", func(msg *nats.Msg) {
 		asked++ // and nobody is there under the id of the answer
-		answer, err := pack(msg.Reply, &header{Kind: kindTaken, From: "nobody"}, nil)
+		answer, err := pack(msg.Reply, &header{Kind: kindTaken, From: "_INBOX.nobody"}, nil)
 		if err != nil || conn.PublishMsg(answer) != nil {
 			t.Error("no answer")
 		}
@@ -388,11 +388,11 @@ func TestHostile(t *testing.T) {
 	w := b.work(s, nil)
 	b.waitReady()
 	conn := b.connect()
-	for _, subject := range []string{askSubject(conn, s.SystemFingerprint()), w.mail.subject(w.mail.id), b.gateway.mail.subject(b.gateway.mail.id)} {
+	for _, subject := range []string{askSubject(conn, s.SystemFingerprint()), w.mail.id, b.gateway.mail.id} {
 		for _, h := range []*header{
-			{}, {Kind: kindAsk}, {Kind: kindAsk, From: "a", Call: "b", Method: "?", Path: "no path", Size: 1}, {Kind: kindAsk, From: "a.*", Call: "c"},
-			{Kind: kindAsk, From: "a", Call: "d", Path: "/v1/models", Size: -1}, {Kind: kindData, From: "a", Call: "e", At: 1 << 60},
-			{Kind: kindPart, From: "a", Call: "b", At: 7}, {Kind: kindRead, From: "a", Call: "b", At: 1 << 62}, {Kind: kindCancel, From: "a", Call: "b"}, {Kind: "nothing"},
+			{}, {Kind: kindAsk}, {Kind: kindAsk, From: "_INBOX.a", Call: "b", Method: "?", Path: "no path", Size: 1}, {Kind: kindAsk, From: "_INBOX.*", Call: "c"},
+			{Kind: kindAsk, From: "_INBOX.a", Call: "d", Path: "/v1/models", Size: -1}, {Kind: kindData, From: "_INBOX.a", Call: "e", At: 1 << 60},
+			{Kind: kindPart, From: "_INBOX.a", Call: "b", At: 7}, {Kind: kindRead, From: "_INBOX.a", Call: "b", At: 1 << 62}, {Kind: kindCancel, From: "_INBOX.a", Call: "b"}, {Kind: "nothing"},
 		} {
 			msg, err := pack(subject, h, []byte("data"))
 			if err != nil {

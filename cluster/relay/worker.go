@@ -62,7 +62,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := fits(there, fingerprint); err != nil {
 		return err
 	}
-	if w.mail, err = openMailbox(w.Conn, w.Name, w.Patience, w.Log, w.take); err != nil {
+	if w.mail, err = openMailbox(w.Conn, w.Patience, w.Log, w.take); err != nil {
 		return fmt.Errorf("relay: %w", err)
 	}
 	defer w.mail.close()
@@ -135,7 +135,7 @@ func (w *Worker) asked(msg *nats.Msg) {
 		return
 	}
 	r.body.add(0, msg.Data)
-	w.mail.reply(msg, &header{Kind: kindTaken, From: w.mail.id, Call: h.Call})
+	w.mail.reply(msg, &header{Kind: kindTaken, From: w.mail.id, Call: h.Call, Name: w.Name})
 	go func() {
 		defer w.open.Done()
 		r.serve(h)
