@@ -32,6 +32,8 @@ type sequenceStatus struct {
 	Copies   int    `json:"copies"`   // least number of workers that should hold a block
 	Replicas int    `json:"replicas"` // that are wanted
 	Error    string `json:"error,omitempty"`
+
+	Held shard.Copies `json:"held"` // what workers hold indeed
 }
 
 // runStatus asks once and writes what it hears.
@@ -67,7 +69,7 @@ func newStatus(ctx context.Context, conn *hub.Conn) (*status, error) {
 	}
 	all, err := shard.List(ctx, conn)
 	for _, i := range all {
-		s := sequenceStatus{Name: i.Name, Keys: i.Keys, Copies: i.Copies, Replicas: i.Config.Replicas}
+		s := sequenceStatus{Name: i.Name, Keys: i.Keys, Copies: i.Copies, Replicas: i.Config.Replicas, Held: i.Held(x.Workers)}
 		if i.Err != nil {
 			s.Error = i.Err.Error()
 		}
@@ -100,8 +102,19 @@ func (x *status) write(s streams) {
 		}
 	}
 	for _, i := range x.Sequences {
-		fmt.Fprintf(s.out, "sequence %s: %d keys, each block on %d of %d workers at least%s\n", i.Name, i.Keys, i.Copies, i.Replicas, problem(i.Error))
+		fmt.Fprintf(s.out, "sequence %s: %d keys, each block on %d of %d workers at least%s%s\n", i.Name, i.Keys, i.Held.Least, i.Replicas, i.repair(), problem(i.Error))
 	}
+}
+
+// repair says which blocks are not as they should be.
+func (i *sequenceStatus) repair() (text string) {
+	if i.Held.Lacking > 0 {
+		text = fmt.Sprintf(", %d blocks to copy again", i.Held.Lacking)
+	}
+	if i.Held.Lost > 0 {
+		text += fmt.Sprintf(", %d BLOCKS LOST", i.Held.Lost)
+	}
+	return text
 }
 
 // problem returns an error as the end of a line.

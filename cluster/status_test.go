@@ -44,7 +44,7 @@ func TestStatus(t *testing.T) {
 	if err := json.Unmarshal([]byte(say("-json")), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Version != hub.Own.String() || len(got.Workers) != 1 || len(got.Sequences) != 1 || got.Sequences[0] != (sequenceStatus{"text", 600, 1, 2, ""}) {
+	if got.Version != hub.Own.String() || len(got.Workers) != 1 || len(got.Sequences) != 1 || got.Sequences[0] != (sequenceStatus{"text", 600, 1, 2, "", shard.Copies{Least: 1}}) {
 		t.Fatalf("%+v", got)
 	}
 	w := got.Workers[0]
@@ -56,5 +56,11 @@ func TestStatus(t *testing.T) {
 		if !strings.Contains(text, line) {
 			t.Errorf("%q lacks %q", text, line)
 		}
+	}
+	// An empty worker takes the name of the one that held all.
+	p.workers["a"].kill()
+	p.work("a", p.url)
+	if text := say(); !strings.Contains(text, "each block on 0 of 2 workers at least, 3 BLOCKS LOST") {
+		t.Error(text)
 	}
 }

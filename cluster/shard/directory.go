@@ -189,6 +189,8 @@ type Info struct {
 	Workers []string // that hold some of it, most first
 	Copies  int      // least number of workers that should hold a block; 0 if it has none
 	Err     error    // why the entry cannot be read, or nil
+
+	blocks [][]string // workers that should hold each block
 }
 
 // listTime is how long reading the whole directory may take.
@@ -267,7 +269,7 @@ func Forget(ctx context.Context, conn *hub.Conn, name string) error {
 // describe returns what an entry says.
 func describe(name string, e *wire.Entry) Info {
 	g := &e.Geometry
-	i := Info{Name: name, Keys: e.Length, Config: Config{Heads: g.Heads, HeadSize: g.KeySize, ValueSize: g.ValueSize, Type: g.Type, Group: g.Group, Replicas: e.Replicas}}
+	i := Info{Name: name, Keys: e.Length, Config: Config{Heads: g.Heads, HeadSize: g.KeySize, ValueSize: g.ValueSize, Type: g.Type, Group: g.Group, Replicas: e.Replicas}, blocks: e.Blocks}
 	load := map[string]int{}
 	for n, block := range e.Blocks {
 		if n == 0 || len(block) < i.Copies {

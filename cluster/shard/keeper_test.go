@@ -102,3 +102,44 @@ func TestNameTaken(t *testing.T) {
 	x.workers["a"].Close()
 	x.work(WorkerConfig{Name: "a"})
 }
+
+// Held counts the copies that are left after a worker is gone, and says that they are to be made again.
+func TestHeld(t *testing.T) {
+	x := start(t, hub.ServerConfig{})
+	for _, name := range []string{"a", "b", "c"} {
+		x.work(WorkerConfig{Name: name, Repair: -1})
+	}
+	c := x.client(quick(small))
+	s := x.create(c, "s")
+	r := testutil.Rand(34)
+	grow(t, s, &r, 256*6)
+	held := func() (Copies, int) {
+		all, err := List(t.Context(), c.conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reports, err := Report(t.Context(), c.conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		onA := 0
+		for _, holders := range all[0].blocks {
+			if slices.Contains(holders, "a") {
+				onA++
+			}
+		}
+		return all[0].Held(reports), onA
+	}
+	got, onA := held()
+	if got != (Copies{Least: 2}) || onA == 0 {
+		t.Errorf("%+v, %d blocks on a", got, onA)
+	}
+	x.kill("a")
+	if got, _ := held(); got != (Copies{Least: 1, Lacking: onA}) {
+		t.Errorf("%+v, %d blocks on a", got, onA)
+	}
+	x.kill("b")
+	if got, _ := held(); got.Least != 0 || got.Lost == 0 || got.Lacking != 0 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -90,3 +90,51 @@ func ask(ctx context.Context, conn *hub.Conn, p peer) WorkerReport {
 	}
 	return r
 }
+
+// Copies is how many workers hold the blocks of a sequence, as far as they answer.
+type Copies struct {
+	Least   int `json:"least"`   // of a block that has the fewest; 0 if the sequence has none
+	Lacking int `json:"lacking"` // blocks with fewer copies than are wanted and there are workers for: these are made again
+	Lost    int `json:"lost"`    // blocks that no worker holds
+}
+
+// Held returns the copies that there are of a sequence. A worker counts for all blocks that the directory says it holds, if it holds as
+// many blocks of the sequence, and otherwise for none: it has started again.
+func (i *Info) Held(workers []WorkerReport) Copies {
+	should := map[string]int{}
+	for _, holders := range i.blocks {
+		for _, w := range holders {
+			should[w]++
+		}
+	}
+	room, holds := 0, map[string]bool{}
+	for _, w := range workers {
+		if w.Error != "" {
+			continue
+		}
+		if !w.Leaving {
+			room++
+		}
+		at := slices.IndexFunc(w.Holds, func(h Holding) bool { return h.For == "sequence "+i.Name })
+		holds[w.Name] = at >= 0 && w.Holds[at].Blocks >= should[w.Name]
+	}
+	var c Copies
+	for n, holders := range i.blocks {
+		copies := 0
+		for _, w := range holders {
+			if holds[w] {
+				copies++
+			}
+		}
+		if n == 0 || copies < c.Least {
+			c.Least = copies
+		}
+		switch {
+		case copies == 0:
+			c.Lost++
+		case copies < min(i.Config.Replicas, room):
+			c.Lacking++
+		}
+	}
+	return c
+}

@@ -1,0 +1,38 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/cluster/internal/testutil"
+)
+
+// unitArguments returns the arguments of the command that a systemd unit starts, with other paths, addresses and ports.
+func unitArguments(t *testing.T, name string, change *strings.Replacer) []string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("deploy", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if command, ok := strings.CutPrefix(line, "ExecStart=/usr/local/bin/cluster "); ok {
+			return strings.Fields(change.Replace(command))
+		}
+	}
+	t.Fatalf("%s starts no cluster command", name)
+	return nil
+}
+
+// The units' commands start: a server that knows users and encrypts, and a worker that connects to it.
+func TestUnits(t *testing.T) {
+	cert, key := testutil.Certificate(t)
+	dir, ports := keys(t), freePorts(t, 3)
+	change := strings.NewReplacer("/etc/attn/cert.pem", cert, "/etc/attn/ca.pem", cert, "/etc/attn/key.pem", key, "/etc/attn", dir, "/var/lib/attn", t.TempDir(),
+		"0.0.0.0", "127.0.0.1", "//server:", "//127.0.0.1:", "4222", ports[0], "9222", ports[1], "9223", ports[2], "%H", "host")
+	startProcess(t, "listening on", unitArguments(t, "attn-serve.service", change)...)
+	startProcess(t, "waits for", unitArguments(t, "attn-work.service", change)...)
+}
