@@ -3,10 +3,12 @@ package encoder
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/activations"
 )
 
 // BenchmarkEmbed measures texts of a given number of tokens, on one thread and on all. The
@@ -36,6 +38,53 @@ func benchmarkEmbed(b *testing.B, e *Encoder, ids [][]int32) {
 	seconds := time.Since(begin).Seconds() / float64(b.N)
 	b.ReportMetric(float64(len(ids))/seconds, "sentences/s")
 	b.ReportMetric(flop/seconds/1e9, "GFLOP/s")
+}
+
+// BenchmarkRerank scores 100 passages for a query in one call, with a cross-encoder of MiniLM's sizes: its weights and a random
+// classifier. All passages have 128 tokens, or 16 to 128 of them.
+func BenchmarkRerank(b *testing.B) {
+	e := miniLM(b)
+	w := e.net.Width
+	r := rand.New(rand.NewPCG(3, 4))
+	floats := func(n int) []float32 {
+		x := make([]float32, n)
+		for i := range x {
+			x[i] = r.Float32() - 0.5
+		}
+		return x
+	}
+	m := &Reranker{
+		net: e.net, tokenizer: e.Tokenizer(), maxTokens: e.MaxTokens(), types: true, activation: activations.Tanh,
+		dense: matrix{floats(w * w), floats(w)}, out: matrix{floats(w), floats(1)},
+	}
+	words := strings.Fields("the cat sits on a mat and looks at some water while two dogs run over green fields near an old house")
+	for _, least := range []int{128, 16} {
+		passages := make([]string, 100)
+		tokens := 0
+		for i := range passages {
+			var text []string
+			for range least + i*(128-least)/99 {
+				text = append(text, words[r.IntN(len(words))])
+			}
+			passages[i] = strings.Join(text, " ")
+			tokens += e.CountTokens(passages[i]) - 2
+		}
+		if least == 128 && tokens != 12800 {
+			b.Fatalf("passages of %d tokens", tokens)
+		}
+		for _, threads := range []int{1, 0} {
+			b.Run(fmt.Sprintf("tokens=%d-128/threads=%d", least, threads), func(b *testing.B) {
+				m := m.With(Options{Exec: kernel.Exec{Threads: threads}})
+				begin := time.Now()
+				for b.Loop() {
+					if _, err := m.Score(b.Context(), "where do the cats sit in winter", passages); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(100*float64(b.N)/time.Since(begin).Seconds(), "passages/s")
+			})
+		}
+	}
 }
 
 // flop returns the number of floating-point operations in the matrix products of a text.

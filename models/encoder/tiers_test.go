@@ -10,8 +10,10 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// tinyGoldens are the sha256 of the bits of the embeddings, or scores, of models of testdata/tiny.
+// tinyGoldens are the sha256 of the bits of the embeddings, with the weights of tokens if there are any, or scores, of models of
+// testdata/tiny.
 var tinyGoldens = map[string]string{
+	"bge-m3-25":              "41874c0ba7ddb8e696cea1a598f9cea2b84b6b88dc7eace84d9c6d41c0878951",
 	"bert-1":                 "ae5bd7bdc3e37a8552604cf2c2aceda8476ec96557d28dd4e8a57982c0531c2d",
 	"distilbert-1":           "57b39066b04383f94877be0a8a9bc48555aaec5d3a62a7f6c4578ca5e31aba60",
 	"gte-new-1":              "cd39dc97af36e462a7ceee4ebae264bd6c782f1720924253efa600fefa27edeb",
@@ -69,6 +71,15 @@ func (r *tinyRefs) hash(t *testing.T, dir string, opts Options) string {
 		}
 		if vectors, err = e.With(opts).EmbedTokens(t.Context(), r.IDs); err != nil {
 			t.Fatal(err)
+		}
+		if e.HasSparse() {
+			all, err := e.Embedder.With(opts).SparseTokens(t.Context(), r.IDs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range all {
+				vectors = append(vectors, s.Weights)
+			}
 		}
 	}
 	h := sha256.New()

@@ -25,7 +25,7 @@ func (m *Meter) tell() {
 }
 
 // Add counts bytes. Each tensor leaves copies of itself that are garbage once it is packed, which the collector
-// would let grow to the size of the model: it is run after each 32nd of all, but not for less than 4 MiB. The
+// would let grow to the size of the model: it is run after each 128th of all, but not for less than 4 MiB. The
 // weights have no pointers, so that this takes far less time than to read them.
 func (m *Meter) Add(bytes int64) {
 	if m == nil {
@@ -33,7 +33,7 @@ func (m *Meter) Add(bytes int64) {
 	}
 	m.done = min(m.done+bytes, m.total)
 	m.tell()
-	if m.fresh += bytes; m.fresh > max(4<<20, m.total/32) {
+	if m.fresh += bytes; m.fresh > max(4<<20, m.total/128) {
 		m.fresh = 0
 		runtime.GC()
 	}
