@@ -125,7 +125,7 @@ staticcheck: ## staticcheck in all modules (gets it by the Go module proxy); MOD
 	for m in $(MODULES); do (cd "$$m" && "$$bin/staticcheck" ./...) || failed="$$failed $$m"; done; \
 	test -z "$$failed" || { echo "staticcheck:$$failed" >&2; exit 1; }
 
-# For a module without a database, govulncheck fails with a line of this text.
+# Without a database govulncheck fails with a line of this text.
 vulncheck: ## govulncheck in all modules (gets it by the Go module proxy; needs vuln.go.dev, or a database that VULNDB names)
 	$(call fetch,$(GOVULNCHECK)); \
 	for m in $(MODULES); do \
@@ -136,10 +136,13 @@ vulncheck: ## govulncheck in all modules (gets it by the Go module proxy; needs 
 	done; \
 	test -z "$$failed" || { echo "vulncheck:$$failed" >&2; exit 1; }
 
+# Before the first tag there is no version to list, so that an empty list stands for the proxy's.
 api: ## how the library's API differs from that of the last tag, and which version that asks for, by gorelease (needs a tree without changes)
 	$(call fetch,$(GORELEASE)); \
 	tag=$$(git tag --list 'v*' --sort=-v:refname | head -1); \
-	if test -n "$$tag"; then "$$bin/gorelease" -base="$$tag"; else "$$bin/gorelease" -base=none -version=v0.1.0; fi
+	if test -n "$$tag"; then "$$bin/gorelease" -base="$$tag"; exit; fi; \
+	list=$$bin/proxy/github.com/attn-go/attn/@v/list; mkdir -p "$${list%/*}"; : >"$$list"; \
+	GOPROXY="file://$$bin/proxy,$$(go env GOPROXY)" "$$bin/gorelease" -base=none -version=v0.1.0
 
 # With GOAMD64=v3 the compiler may fuse x*y+z, as it does on arm64 and others. The tests of
 # the generic tier fail if it does so where the numeric contract forbids it. Tests of memory, of panics
