@@ -1,7 +1,7 @@
 # make test needs only Go and make. What other targets need is said in their help texts.
 
 .DEFAULT_GOAL := help
-.PHONY: help test contract three bridges models bench report peers mca generate drift lint vet fmt race v3 standalone stranger fuzz soak cross build-all
+.PHONY: help test contract three bridges models bench report peers mca generate drift lint vet fmt race v3 standalone stranger staticcheck vulncheck api fuzz soak cross build-all
 
 GOFMT     = $(shell go env GOROOT)/bin/gofmt
 FUZZTIME ?= 30s
@@ -105,6 +105,44 @@ standalone: ## the root module's tests without go.work, as other modules see it
 
 stranger: ## install commands and build programs from zips of the modules, without go.work, as others will get them; ARGS='-all' builds all
 	go run ./tools/release stranger $(ARGS)
+
+# What the checks below need is pinned here, so that no go.mod has it.
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.9.0
+GORELEASE   = golang.org/x/exp/cmd/gorelease@v0.0.0-20261113113407-e3970619a1a4
+
+# The modules in which staticcheck and govulncheck run: those of go.work, or folders that MODULES names.
+MODULES ?= $(shell go list -m -f '{{.Dir}}')
+
+# fetch installs the tool $(1) into a folder $$bin that the recipe's shell removes at its end.
+define fetch
+	@bin=$$(mktemp -d) && trap 'rm -rf "$$bin"' EXIT; \
+	GOBIN="$$bin" go install $(1) 2>"$$bin/log" || { cat "$$bin/log"; echo 'NOT RUN: $(1), because it cannot be had'; exit 0; }
+endef
+
+staticcheck: ## staticcheck in all modules (gets it by the Go module proxy); MODULES=. checks the library alone
+	$(call fetch,$(STATICCHECK)); \
+	for m in $(MODULES); do (cd "$$m" && "$$bin/staticcheck" ./...) || failed="$$failed $$m"; done; \
+	test -z "$$failed" || { echo "staticcheck:$$failed" >&2; exit 1; }
+
+# Without a database govulncheck fails with a line of this text.
+vulncheck: ## govulncheck in all modules (gets it by the Go module proxy; needs vuln.go.dev, or a database that VULNDB names)
+	$(call fetch,$(GOVULNCHECK)); \
+	for m in $(MODULES); do \
+		(cd "$$m" && "$$bin/govulncheck" $(if $(VULNDB),-db $(VULNDB)) ./...) >"$$bin/log" 2>&1 && continue; \
+		cat "$$bin/log"; \
+		! grep -q '^govulncheck: fetching vulnerabilities' "$$bin/log" || { echo 'NOT RUN: govulncheck, because its database cannot be had'; exit 0; }; \
+		failed="$$failed $$m"; \
+	done; \
+	test -z "$$failed" || { echo "vulncheck:$$failed" >&2; exit 1; }
+
+# Before the first tag there is no version to list, so that an empty list stands for the proxy's.
+api: ## how the library's API differs from that of the last tag, and which version that asks for, by gorelease (needs a tree without changes)
+	$(call fetch,$(GORELEASE)); \
+	tag=$$(git tag --list 'v*' --sort=-v:refname | head -1); \
+	if test -n "$$tag"; then "$$bin/gorelease" -base="$$tag"; exit; fi; \
+	list=$$bin/proxy/github.com/attn-go/attn/@v/list; mkdir -p "$${list%/*}"; : >"$$list"; \
+	GOPROXY="file://$$bin/proxy,$$(go env GOPROXY)" "$$bin/gorelease" -base=none -version=v0.1.0
 
 # With GOAMD64=v3 the compiler may fuse x*y+z, as it does on arm64 and others. The tests of
 # the generic tier fail if it does so where the numeric contract forbids it. Tests of memory, of panics

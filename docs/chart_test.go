@@ -64,10 +64,7 @@ func parseTable(text string) (libraries []string, ratios map[string][]float64, e
 		return nil, nil, fmt.Errorf("no table that begins with | shape | attn |")
 	}
 	lines := strings.Split(table, "\n")
-	libraries = []string{"attn"}
-	for _, name := range cells("|" + lines[0]) {
-		libraries = append(libraries, name)
-	}
+	libraries = append([]string{"attn"}, cells("|"+lines[0])...)
 	ratios = map[string][]float64{}
 	for _, line := range lines[2:] {
 		row := cells(line)

@@ -115,7 +115,6 @@ type gradientRef struct {
 	q, k, v    kernel.Tensor
 	dout       kernel.Tensor
 	o          kernel.Options
-	gradients  kernel.Gradients
 	wantsBias  bool
 	wantsSinks bool
 }

@@ -128,7 +128,6 @@ func (c *call) checkMemory(t *testing.T, x option, typ reflect.Type) {
 			return
 		}
 		out, _ := c.output(x)
-		m = out.Memory()
 		if f := c.checkOutputs(); f != nil {
 			t.Errorf("%s: an output for itself: %v", options[x].arg, f)
 		}

@@ -81,10 +81,10 @@ func init() {
 		typed("zero", func(*world, *kvcache.Batch) *kvcache.Batch { return new(kvcache.Batch) }),
 		typed("of the zero cache", func(*world, *kvcache.Batch) *kvcache.Batch { return must(new(kvcache.Cache).NewBatch()) }),
 		typed("empty", func(_ *world, b *kvcache.Batch) *kvcache.Batch { must(0, b.Set()); return b }),
-		typed("of a freed sequence", func(w *world, b *kvcache.Batch) *kvcache.Batch {
+		typed("of a freed sequence", func(w *world, _ *kvcache.Batch) *kvcache.Batch {
 			c := w.cache(1, true)
 			s := c.NewSequence()
-			b = must(c.NewBatch(s, c.NewSequence()))
+			b := must(c.NewBatch(s, c.NewSequence()))
 			must(0, b.Extend(2))
 			s.Free()
 			return b

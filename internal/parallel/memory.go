@@ -124,8 +124,8 @@ func freeLists(all bool) (left bool) {
 }
 
 // A collector is garbage. The runtime calls its finalizer after each garbage collection,
-// as the finalizer sets itself again.
-type collector struct{ self *collector }
+// as the finalizer sets itself again. With a pointer in it, it is not allocated together with others.
+type collector struct{ _ *collector }
 
 // collecting says that there is a collector.
 var collecting atomic.Bool

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"go/version"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -68,21 +70,21 @@ type stranger struct {
 }
 
 // stranger installs, builds and runs as somebody does who has only the released modules.
-func (t *tree) stranger(ctx context.Context, version string, all bool, out io.Writer) error {
+func (t *tree) stranger(ctx context.Context, at string, all bool, out io.Writer) error {
 	dir, err := os.MkdirTemp("", "stranger")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	s := &stranger{dir: dir, bin: filepath.Join(dir, "bin"), version: version, out: out}
+	s := &stranger{dir: dir, bin: filepath.Join(dir, "bin"), version: at, out: out}
 	if s.env, err = s.environment(ctx); err != nil {
 		return err
 	}
-	if err := s.step("zips of all modules at "+version, func() error { return t.writeProxy(filepath.Join(dir, "proxy"), version) }); err != nil {
+	if err := s.step("zips of all modules at "+at, func() error { return t.writeProxy(filepath.Join(dir, "proxy"), at) }); err != nil {
 		return err
 	}
 	for _, c := range commands {
-		if err := s.step("go install "+c.path+"@"+version, func() error { return s.install(ctx, c.path, c.help) }); err != nil {
+		if err := s.step("go install "+c.path+"@"+at, func() error { return s.install(ctx, c.path, c.help) }); err != nil {
 			return err
 		}
 	}
@@ -98,6 +100,10 @@ func (t *tree) stranger(ctx context.Context, version string, all bool, out io.Wr
 		return nil
 	}
 	for i, m := range t.modules {
+		if version.Compare(m.goes, runtime.Version()) > 0 {
+			fmt.Fprintf(out, "NOT RUN: every package of %s, because it needs %s\n", m.path, m.goes)
+			continue
+		}
 		if err := s.step("every package of "+m.path, func() error { return s.build(ctx, fmt.Sprintf("module%d", i), m) }); err != nil {
 			return err
 		}

@@ -26,6 +26,7 @@ type tree struct {
 type module struct {
 	dir  string // with slashes, from the root of the tree; "." is the root
 	path string
+	goes string // the Go version that it needs, such as go1.26.0
 }
 
 // tag returns the name of the tag that gives the module a version.
@@ -62,10 +63,14 @@ func (t *tree) findModules() error {
 		if err != nil {
 			return err
 		}
-		m := module{path.Dir(name), modfile.ModulePath(text)}
-		if m.path == "" {
-			return fmt.Errorf("%s names no module", name)
+		f, err := modfile.ParseLax(name, text, nil)
+		if err != nil {
+			return err
 		}
+		if f.Module == nil || f.Go == nil {
+			return fmt.Errorf("%s names no module, or no Go version", name)
+		}
+		m := module{path.Dir(name), f.Module.Mod.Path, "go" + f.Go.Version}
 		t.modules = append(t.modules, m)
 	}
 	slices.SortFunc(t.modules, func(a, b module) int { return strings.Compare(a.path, b.path) })
