@@ -3,6 +3,7 @@ package kernel_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
@@ -60,6 +61,48 @@ func TestQuantized(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestQuantizedRows is TestQuantized with int8 and one scale for each row, which kernels for integers take.
+func TestQuantizedRows(t *testing.T) {
+	contracttest.ForceThreads(t)
+	for n, c := range slices.Concat(quantizedShapes, quantizedTiles) {
+		c.Seed, c.Layout = uint64(n), contracttest.Case{}.Layout // that of int8Rows
+		t.Run(c.String(), func(t *testing.T) {
+			q, k, v := c.Inputs()
+			k, v = int8Rows(k), int8Rows(v)
+			for i, x := range []kernel.Tensor{k.Scales(), v.Scales()} {
+				if scales := contracttest.Floats(x); n%4 == 3 {
+					scales[len(scales)/2], scales[len(scales)-1-i] = testutil.NaN, float32(math.Inf(1))
+				}
+			}
+			opts := kernel.Options{Quantized: true, Scale: c.Scale}
+			if n%3 == 1 {
+				opts.KeyStart, opts.QueryStart = []int{47 * n}, []int{47 * n}
+			}
+			want := c.Output(c.Dv)
+			m := c.Model(q, k, v, &opts)
+			contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, m.Row(b, h, i).Out) })
+			contracttest.EachTier(t, func(t *testing.T, tier string) {
+				for _, threads := range []int{1, 3} {
+					o := opts
+					o.Tier, o.Threads = tier, threads
+					got := c.Run(t, q, k, v, o)
+					contracttest.Same(t, fmt.Sprintf("threads=%d", threads), &got, &want)
+				}
+			})
+		})
+	}
+}
+
+// quantizedTiles are calls of many rows: one tile and several, on blocks that begin with an odd key, with all
+// remainders of keys.
+var quantizedTiles = []contracttest.Case{
+	{B: 1, H: 1, HKV: 1, Lq: 40, Lk: 37, D: 16, Dv: 48},
+	{B: 1, H: 2, HKV: 2, Lq: 33, Lk: 258, D: 64, Dv: 32, Mask: contracttest.Window(101, -1).And(contracttest.Causal(225))},
+	{B: 2, H: 4, HKV: 2, Lq: 19, Lk: 300, D: 128, Dv: 128, Mask: contracttest.KeyLengths([]int{299, 33})},
+	{B: 1, H: 1, HKV: 1, Lq: 13, Lk: 2, D: 32, Dv: 16},
+	{B: 1, H: 1, HKV: 1, Lq: 25, Lk: 520, D: 48, Dv: 16, Mask: contracttest.Causal(495)},
 }
 
 // TestQuantizedRagged: in a batch, a sequence of one query has the bits of a call of its own, beside one of many.
