@@ -27,6 +27,13 @@ import (
 // narrow type has two vectors. For float32 that is more rows at once than are read well:
 // reading from beyond L2 took a fifth longer on Zen 4, and a tenth less from L2 on Zen 5.
 //
+// Two forms for more than 4 queries with 16 registers were tried on Zen 3. In cycles for 16 keys and a column of
+// 128, float32, 8 queries: two groups of 4 take 14.8. A segment that is transposed once into memory takes 13.7,
+// as 4 queries with its columns take 5.2 and not 4: 8 chains leave no FMA time to wait. float16 then takes 14.4
+// instead of 12. Queries in the lanes of one vector, 12 keys at a time, each number a broadcast, take 10.2 for 5 to
+// 8 queries, and a decoding call from L2 up to 15% less; but from memory it takes 1.7 times as long, with the
+// same prefetches between the FMAs.
+//
 // The columns are cut into segments. The sum of the segments before the current one waits on
 // the stack. Segments are independent chains, too. So a variant of float32 computes two
 // of them side by side, see pair.go, and reads no more rows at once.
