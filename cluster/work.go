@@ -83,10 +83,9 @@ func runWork(ctx context.Context, s streams, args []string) error {
 // parse parses the command line and returns the roles that it names.
 func (w *workConfig) parse(args []string) ([]role, error) {
 	all := roles()
-	usage, names := workUsage, []string{}
+	usage := workUsage
 	for _, r := range all {
 		usage += fmt.Sprintf("  %-6s %s\n", r.name, r.summary)
-		names = append(names, r.name)
 	}
 	fs := newFlags("work", usage)
 	w.server.Flags(fs)

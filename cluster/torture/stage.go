@@ -50,6 +50,7 @@ const flips = 20
 // pass damages bytes, or waits.
 func (n *network) pass(data []byte) {
 	n.cut.RLock()
+	//lint:ignore SA2001 it waits until the network is whole again
 	n.cut.RUnlock()
 	if len(data) == 0 {
 		return
@@ -222,7 +223,7 @@ func (x *stage) disturb(client *process, f fault) error {
 }
 
 // errSlow is the error of a client that does not end.
-var errSlow = fmt.Errorf("no end after %v\n", clientTime)
+var errSlow = fmt.Errorf("no end after %v", clientTime)
 
 // await waits for the end of a client.
 func await(ctx context.Context, client *process) error {

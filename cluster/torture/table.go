@@ -17,8 +17,6 @@ type outcome struct {
 	detail string // of a bad outcome
 }
 
-func (o outcome) bad() bool { return o.wrong || o.never }
-
 // String describes the outcome.
 func (o outcome) String() string {
 	switch {

@@ -18,7 +18,7 @@ type model struct {
 
 	words            numbers   // [Vocab, Width]
 	positions, types []float32 // [Positions, Width], [Types, Width], or nil
-	norm, first      affine    // after the embeddings; with preNorm also before the first layer, if it has one
+	norm             affine    // after the embeddings; with preNorm also before the first layer, if it has one
 	layers           []layer
 	ropes            []*rope.Rope // by the kind of a layer
 	relative         []float32    // [buckets, Heads]

@@ -104,7 +104,6 @@ type stripText struct {
 	start, stop int
 	left        int // how many may still be taken off the start
 	held        int // characters c at the end so far
-	begun       bool
 }
 
 // StripText takes up to some characters c off both ends of the whole text.
