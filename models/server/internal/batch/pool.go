@@ -23,11 +23,8 @@ type PoolOptions[In, Out any] struct {
 type Pool[In, Out any] struct {
 	o PoolOptions[In, Out]
 
-	work chan struct{} // has an element while a goroutine computes batches
-
 	mu      sync.Mutex
 	waiting fair[*job[In, Out]]
-	ctx     context.Context // of Run; nil before it
 	closed  bool
 	stats   PoolStats
 	wake    chan struct{}
@@ -53,22 +50,17 @@ type job[In, Out any] struct {
 
 // NewPool returns a pool, which does nothing before Run.
 func NewPool[In, Out any](o PoolOptions[In, Out]) *Pool[In, Out] {
-	return &Pool[In, Out]{o: o, work: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
+	return &Pool[In, Out]{o: o, wake: make(chan struct{}, 1)}
 }
 
-// Do returns the results of items. If ctx ends, it returns its error. If nobody computes, the caller does,
-// as to wake another goroutine and to be woken takes longer than a short text.
+// Do returns the results of items. If ctx ends, it returns its error.
 func (p *Pool[In, Out]) Do(ctx context.Context, key string, items []In) ([]Out, error) {
 	if len(items) == 0 {
 		return nil, nil
 	}
 	j := &job[In, Out]{ctx: ctx, items: items, outs: make([]Out, len(items)), left: len(items), done: make(chan struct{})}
-	own, err := p.submit(key, j)
-	if err != nil {
+	if err := p.submit(key, j); err != nil {
 		return nil, err
-	}
-	if own {
-		p.steps(func() bool { return j.over() })
 	}
 	select {
 	case <-j.done:
@@ -78,55 +70,23 @@ func (p *Pool[In, Out]) Do(ctx context.Context, key string, items []In) ([]Out, 
 	}
 }
 
-// submit lets a job wait, and tells whether the caller is to compute.
-func (p *Pool[In, Out]) submit(key string, j *job[In, Out]) (own bool, err error) {
+func (p *Pool[In, Out]) submit(key string, j *job[In, Out]) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.closed:
-		return false, ErrClosed
+		return ErrClosed
 	case p.waiting.count >= p.o.Waiting:
-		return false, ErrFull
+		return ErrFull
 	case p.waiting.waiting(key) >= p.o.PerKey:
-		return false, ErrKeyFull
+		return ErrKeyFull
 	}
 	p.waiting.add(key, j)
-	if p.ctx != nil && p.begin() {
-		return true, nil
-	}
-	p.notify()
-	return false, nil
-}
-
-func (p *Pool[In, Out]) notify() {
 	select {
 	case p.wake <- struct{}{}:
 	default:
 	}
-}
-
-// begin tells whether nobody computed; then the caller does.
-func (p *Pool[In, Out]) begin() bool {
-	select {
-	case p.work <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-// steps computes batches until there is none or the caller wants no more. Run goes on with what is left.
-func (p *Pool[In, Out]) steps(over func() bool) {
-	for p.ctx.Err() == nil && p.step(p.ctx) && !over() {
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.waiting.count > 0 {
-		p.notify()
-	} else {
-		p.o.Turn.Rest()
-	}
-	<-p.work
+	return nil
 }
 
 // Stats returns the numbers of the moment.
@@ -140,19 +100,16 @@ func (p *Pool[In, Out]) Stats() PoolStats {
 
 // Run computes batches until ctx ends. What waits then ends with ErrClosed, as does what comes later.
 func (p *Pool[In, Out]) Run(ctx context.Context) {
-	p.mu.Lock()
-	p.ctx = ctx
-	p.mu.Unlock()
 	for ctx.Err() == nil {
-		if p.begin() {
-			p.steps(func() bool { return false })
+		if p.step(ctx) {
+			continue
 		}
+		p.o.Turn.Rest()
 		select {
 		case <-ctx.Done():
 		case <-p.wake:
 		}
 	}
-	p.work <- struct{}{} // nobody computes any more
 	p.o.Turn.Rest()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -178,7 +135,7 @@ func (p *Pool[In, Out]) step(ctx context.Context) bool {
 	var outs []Out
 	var err error
 	p.o.Turn.Do(func() bool {
-		outs, err = p.compute(ctx, items)
+		outs, err = p.work(ctx, items)
 		return p.Stats().Waiting > 0
 	})
 	p.mu.Lock()
@@ -196,8 +153,8 @@ func (p *Pool[In, Out]) step(ctx context.Context) bool {
 	return true
 }
 
-// compute is Work, with an error in place of a panic.
-func (p *Pool[In, Out]) compute(ctx context.Context, items []In) (outs []Out, err error) {
+// work is Work, with an error in place of a panic.
+func (p *Pool[In, Out]) work(ctx context.Context, items []In) (outs []Out, err error) {
 	defer func() {
 		if x := recover(); x != nil {
 			err = &PanicError{x, debug.Stack()}
@@ -237,16 +194,6 @@ func (p *Pool[In, Out]) take() (parts []part[In, Out], items []In) {
 			p.waiting.count++
 		}
 		line.users--
-	}
-}
-
-// over tells whether a job has ended.
-func (j *job[In, Out]) over() bool {
-	select {
-	case <-j.done:
-		return true
-	default:
-		return false
 	}
 }
 

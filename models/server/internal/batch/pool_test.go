@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 )
 
@@ -35,7 +33,7 @@ func newPool(batches *[][]int) *Pool[int, int] {
 func put(t *testing.T, p *Pool[int, int], key string, items ...int) *job[int, int] {
 	t.Helper()
 	j := &job[int, int]{ctx: t.Context(), items: items, outs: make([]int, len(items)), left: len(items), done: make(chan struct{})}
-	if _, err := p.submit(key, j); err != nil {
+	if err := p.submit(key, j); err != nil {
 		t.Fatal(err)
 	}
 	return j
@@ -117,45 +115,4 @@ func TestPoolLimits(t *testing.T) {
 	if _, err := p.Do(t.Context(), "", []int{1}); !errors.Is(err, ErrClosed) {
 		t.Errorf("after the end: %v", err)
 	}
-}
-
-// Whoever comes while nobody computes does so, others wait; each gets its results, one batch is computed
-// at a time, and none is left.
-func TestPoolTogether(t *testing.T) {
-	var busy atomic.Int32
-	p := NewPool(PoolOptions[int, int]{
-		Most: 10, Waiting: 1000, PerKey: 1000, Cost: func(n int) int { return n },
-		Work: func(_ context.Context, items []int) (outs []int, err error) {
-			if busy.Add(1) != 1 {
-				t.Error("two batches at once")
-			}
-			defer busy.Add(-1)
-			for _, n := range items {
-				outs = append(outs, 2*n)
-			}
-			return outs, nil
-		},
-	})
-	ctx, stop := context.WithCancel(t.Context())
-	over := make(chan struct{})
-	go func() {
-		p.Run(ctx)
-		close(over)
-	}()
-	var wait sync.WaitGroup
-	for i := range 8 {
-		wait.Go(func() {
-			for n := range 200 {
-				if outs, err := p.Do(t.Context(), fmt.Sprint(i), []int{n, 1, 9}); err != nil || !slices.Equal(outs, []int{2 * n, 2, 18}) {
-					t.Errorf("%v, %v", outs, err)
-				}
-			}
-		})
-	}
-	wait.Wait()
-	if stats := p.Stats(); stats.Items != 8*200*3 || stats.Waiting != 0 {
-		t.Errorf("%+v", stats)
-	}
-	stop()
-	<-over
 }
