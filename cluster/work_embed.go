@@ -22,7 +22,7 @@ func embedRole() role {
 		summary: "computes sentence embeddings for cluster embed",
 		flags: func(fs *flag.FlagSet) {
 			fs.StringVar(&model, "model", "", "embed: `folder` of a BERT model as Hugging Face has it (default all-MiniLM-L6-v2, where make models puts it)")
-			fs.DurationVar(&worker.AckWait, "ack-wait", embed.DefaultAckWait, "embed: `time` without a sign of life after which a job goes to another worker; the first worker decides for all")
+			fs.DurationVar(&worker.AckWait, "ack-wait", embed.DefaultAckWait, "embed: `time` without a sign of life after which a job goes to another worker; the first worker that meets a run decides")
 			fs.IntVar(&worker.Deliveries, "deliveries", embed.DefaultDeliveries, "embed: `times` that a job is tried")
 			fs.DurationVar(&worker.Lease, "lease", embed.DefaultLease, "embed: after how long without its client the jobs and results of a run are dropped; a negative time means never")
 			streamFlags(fs, &worker.Limits)
