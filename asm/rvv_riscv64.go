@@ -4,17 +4,17 @@
 
 package asm
 
-// product1RVV is Gemm, GemmMax or GemmMerge for tiles in groups of 1 registers, which jump to it.
+// product1RVV is Gemm, GemmMax, GemmMerge or WeightGemm for tiles in groups of 1 registers, which jump to it.
 //
 //go:noescape
 func product1RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// product2RVV is Gemm, GemmMax or GemmMerge for tiles in groups of 2 registers, which jump to it.
+// product2RVV is Gemm, GemmMax, GemmMerge or WeightGemm for tiles in groups of 2 registers, which jump to it.
 //
 //go:noescape
 func product2RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// product4RVV is Gemm, GemmMax or GemmMerge for tiles in groups of 4 registers, which jump to it.
+// product4RVV is Gemm, GemmMax, GemmMerge or WeightGemm for tiles in groups of 4 registers, which jump to it.
 //
 //go:noescape
 func product4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
@@ -114,7 +114,92 @@ func skinnyQKRVV(s []float32, k []float32, ldk int, q []float32, n int, m int, d
 //go:noescape
 func skinnyPVRVV(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 
+// weightGemmRVV is WeightKernels.Gemm, see package ukernel.
+//
+//go:noescape
+func weightGemmRVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
+
+// weightGemmF16RVV is WeightKernels.GemmF16, see package ukernel.
+//
+//go:noescape
+func weightGemmF16RVV(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+
+// weightGemmBF16RVV is WeightKernels.GemmBF16, see package ukernel.
+//
+//go:noescape
+func weightGemmBF16RVV(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+
+// weightGemmQ8_0RVV is BlockKernels.Gemm, see package ukernel. The format is Q8_0.
+//
+//go:noescape
+func weightGemmQ8_0RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightWidenQ8_0RVV is BlockKernels.Widen, see package ukernel. The format is Q8_0.
+//
+//go:noescape
+func weightWidenQ8_0RVV(dst []float32, b []byte, lanes int, k int)
+
+// weightGemmQ4_0RVV is BlockKernels.Gemm, see package ukernel. The format is Q4_0.
+//
+//go:noescape
+func weightGemmQ4_0RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightWidenQ4_0RVV is BlockKernels.Widen, see package ukernel. The format is Q4_0.
+//
+//go:noescape
+func weightWidenQ4_0RVV(dst []float32, b []byte, lanes int, k int)
+
+// weightGemmQ4_1RVV is BlockKernels.Gemm, see package ukernel. The format is Q4_1.
+//
+//go:noescape
+func weightGemmQ4_1RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightWidenQ4_1RVV is BlockKernels.Widen, see package ukernel. The format is Q4_1.
+//
+//go:noescape
+func weightWidenQ4_1RVV(dst []float32, b []byte, lanes int, k int)
+
+// weightAddBiasRVV is WeightKernels.AddBias, see package ukernel.
+//
+//go:noescape
+func weightAddBiasRVV(c []float32, ldc int, m int, bias []float32)
+
+// widenF16RVV is WidenRows, see package ukernel. The type is Float16.
+//
+//go:noescape
+func widenF16RVV(dst []float32, ldd int, src []byte, lds int, n int, d int)
+
+// widenBF16RVV is WidenRows, see package ukernel. The type is BFloat16.
+//
+//go:noescape
+func widenBF16RVV(dst []float32, ldd int, src []byte, lds int, n int, d int)
+
+// widenInt8RVV is Converters.WidenInt8, see package ukernel.
+//
+//go:noescape
+func widenInt8RVV(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
+
+// maskSpanRVV is LaneKernels.MaskSpan, see package ukernel.
+//
+//go:noescape
+func maskSpanRVV(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+
+// addRVV is Elementwise.Add, see package ukernel.
+//
+//go:noescape
+func addRVV(dst []float32, x []float32, y []float32)
+
 // vectorLanesRVV is Machine.VectorLanes, see package ukernel.
 //
 //go:noescape
 func vectorLanesRVV() int
+
+// peakRVV is Machine.Peak, see package ukernel.
+//
+//go:noescape
+func peakRVV(n int)
+
+// readRVV is Machine.Read, see package ukernel.
+//
+//go:noescape
+func readRVV(p []float32)

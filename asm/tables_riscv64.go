@@ -40,6 +40,7 @@ var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 	{ISA: "rvv", Kernels: ukernel.LaneKernels{
 		Softmax:    softmaxRVV,
 		MergeStats: mergeStatsRVV,
+		MaskSpan:   maskSpanRVV,
 	}},
 }
 
@@ -55,13 +56,46 @@ var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 }
 
 // Convert are the layers of ukernel.Converters.
-var Convert = []ukernel.Layer[ukernel.Converters]{}
+var Convert = []ukernel.Layer[ukernel.Converters]{
+	{ISA: "rvv", Kernels: ukernel.Converters{
+		Widen: [ukernel.Elements]ukernel.WidenRows{
+			ukernel.Float16:  widenF16RVV,
+			ukernel.BFloat16: widenBF16RVV,
+		},
+		WidenInt8: widenInt8RVV,
+	}},
+}
 
 // Weights are the layers of ukernel.WeightKernels.
-var Weights = []ukernel.Layer[ukernel.WeightKernels]{}
+var Weights = []ukernel.Layer[ukernel.WeightKernels]{
+	{ISA: "rvv", Kernels: ukernel.WeightKernels{
+		Gemm:     weightGemmRVV,
+		GemmF16:  weightGemmF16RVV,
+		GemmBF16: weightGemmBF16RVV,
+		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
+			ukernel.Q8_0: {
+				Gemm:  weightGemmQ8_0RVV,
+				Widen: weightWidenQ8_0RVV,
+			},
+			ukernel.Q4_0: {
+				Gemm:  weightGemmQ4_0RVV,
+				Widen: weightWidenQ4_0RVV,
+			},
+			ukernel.Q4_1: {
+				Gemm:  weightGemmQ4_1RVV,
+				Widen: weightWidenQ4_1RVV,
+			},
+		},
+		AddBias: weightAddBiasRVV,
+	}},
+}
 
 // Elementwise are the layers of ukernel.Elementwise.
-var Elementwise = []ukernel.Layer[ukernel.Elementwise]{}
+var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
+	{ISA: "rvv", Kernels: ukernel.Elementwise{
+		Add: addRVV,
+	}},
+}
 
 // Norms are the layers of ukernel.Norms.
 var Norms = []ukernel.Layer[ukernel.Norms]{}
@@ -73,5 +107,7 @@ var Activations = []ukernel.Layer[ukernel.Activations]{}
 var Machine = []ukernel.Layer[ukernel.Machine]{
 	{ISA: "rvv", Kernels: ukernel.Machine{
 		VectorLanes: vectorLanesRVV,
+		Peak:        peakRVV,
+		Read:        readRVV,
 	}},
 }

@@ -59,14 +59,16 @@ func (f *Func) checkVector(name string, operands []any) {
 	}
 	for i, o := range operands {
 		v, isVec := o.(Vec)
+		size := f.size
 		switch kinds[i] {
 		case "v":
 			if !isVec || v != V0 || f.vecs[0] {
 				f.fail("%s: masks lie in V0, which is no vector then", name)
 			}
-		case "m":
-			if !isVec || v.size != f.size {
-				f.fail("%s: %v is no group of %d registers", name, o, f.size)
+		case "m", "h", "q":
+			size /= map[string]int{"m": 1, "h": 2, "q": 4}[kinds[i]]
+			if !isVec || v.size != size {
+				f.fail("%s: %v is no group of %d registers", name, o, size)
 			} else if !f.vecs[v.n] {
 				f.fail("%s: %v is not allocated", name, v)
 			}

@@ -3,8 +3,8 @@ package riscv
 import "strings"
 
 // A form says which operands an instruction of vectors has, in the order of Go's assembler. m is a
-// group of the size in force, v a single register with a mask, f a floating-point register, x a general
-// one, p an address, i a number.
+// group of the size in force, h and q are half and a quarter of one with elements of 16 and 8 bits, v is a
+// single register with a mask, f a floating-point register, x a general one, p an address, i a number.
 type form string
 
 // vectorOps are the instructions of vectors that the kernels use, with the name and the order of
@@ -15,6 +15,19 @@ var vectorOps = map[string]struct {
 	order  string
 }{
 	"VLE32V":     {"p m", "vle32.v", "10"},
+	"VLE16V":     {"p h", "vle16.v", "10"},
+	"VLE8V":      {"p q", "vle8.v", "10"},
+	"VZEXTVF2":   {"h m", "vzext.vf2", "10"},
+	"VSEXTVF2":   {"h m", "vsext.vf2", "10"},
+	"VSEXTVF4":   {"q m", "vsext.vf4", "10"},
+	"VANDVX":     {"x m m", "vand.vx", "210"},
+	"VORVX":      {"x m m", "vor.vx", "210"},
+	"VMSEQVX":    {"x m v", "vmseq.vx", "210"},
+	"VMSGTVX":    {"x m v", "vmsgt.vx", "210"},
+	"VMSLEVX":    {"x m v", "vmsle.vx", "210"},
+	"VFMULVF":    {"f m m", "vfmul.vf", "210"},
+	"VFCVTFXUV":  {"m m", "vfcvt.f.xu.v", "10"},
+	"VFCVTFXV":   {"m m", "vfcvt.f.x.v", "10"},
 	"VSE32V":     {"m p", "vse32.v", "01"},
 	"VLSE32V":    {"p x m", "vlse32.v", "201"},
 	"VSSE32V":    {"m x p", "vsse32.v", "021"},

@@ -100,6 +100,10 @@ func (f *Func) Vecs(n, size int) []Vec {
 	return vs
 }
 
+// Last is the last half or quarter of a group. Elements of 16 or 8 bits lie there while the group receives them
+// as 32 bits: that is where the manual lets both share registers.
+func (v Vec) Last(part int) Vec { return Vec{v.n + v.size - v.size/part, v.size / part} }
+
 // Scope frees all registers that body allocates.
 func (f *Func) Scope(body func()) {
 	gps, fps, vecs := f.gps, f.fps, f.vecs

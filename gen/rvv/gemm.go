@@ -39,7 +39,12 @@ const (
 	store = iota
 	storeMax
 	storeMerge
+	storePanel // Store for the lanes of a packed panel of weights, panelPart of them after the others
 )
+
+// panelPart is the part of a packed panel that a product of weights takes at a time, with all rows of A. It is
+// a whole group for registers of up to 512 bits.
+const panelPart = 16
 
 // Gemm emits the product for tiles of a number of lanes: it jumps to the register tile that the CPU needs
 // for them. Arguments that the tile does not need otherwise say what it is to do.
@@ -60,6 +65,25 @@ func (g *gen) Gemm(lanes int, e spec.Epilogue) {
 		g.Op("MOV", g.Base("beta"), x)
 		g.Op("MOV", x, g.Len("b").Local())
 	}
+	g.toProduct(lanes, avl, of)
+}
+
+// WeightGemm emits the product with a packed panel of weights of float32: it is Gemm for the parts of the
+// panel.
+func (g *gen) WeightGemm() {
+	g.kernel(spec.WeightGemm(spec.Float32))
+	x, avl, of := g.GP(), g.GP(), g.GP()
+	g.Op("MOV", storePanel, x)
+	g.Op("MOV", x, g.Len("c").Local())
+	g.Op("MOVBU", g.Param("load"), x)
+	g.Op("MOV", x, g.Cap("c").Local())
+	g.Op("MOV", spec.PanelLanes/panelPart, x)
+	g.Op("MOV", x, g.Len("b").Local())
+	g.toProduct(panelPart, avl, of)
+}
+
+// toProduct emits the jump to the register tile for a number of lanes.
+func (g *gen) toProduct(lanes int, avl, of riscv.GP) {
 	g.Op("MOV", lanes, avl)
 	g.Op("MOV", avl, g.Len("a").Local())
 	for _, s := range shapes[:len(shapes)-1] {
@@ -78,7 +102,7 @@ type tile struct {
 	*gen
 	shape
 	c, ldc, a, rs, cs, b, ldb, m, k, seg riscv.GP // the arguments, strides in bytes
-	mode, max, beta, load                riscv.GP // max is alpha, too
+	mode, max, beta, load                riscv.GP // max is alpha, or load of a panel; beta the panel's parts
 	p, column, row, steps, left, adds, x riscv.GP
 	fs                                   []riscv.FP
 	acc                                  []riscv.Vec
@@ -86,11 +110,11 @@ type tile struct {
 }
 
 // product emits the function for a size of groups. It has the signature of Gemm; seg and load lie where
-// GemmMax has them, and GemmMerge neither.
+// GemmMax has them, and neither GemmMerge nor WeightGemm.
 func (g *gen) product(s shape) {
 	f := spec.Gemm(s.size, s.size, spec.Store)
 	name := s.name()
-	g.Func = g.file.Func(name, g.contracts.Signature(&f), name+" is Gemm, GemmMax or GemmMerge for tiles in groups of "+
+	g.Func = g.file.Func(name, g.contracts.Signature(&f), name+" is Gemm, GemmMax, GemmMerge or WeightGemm for tiles in groups of "+
 		fmt.Sprintf("%d registers, which jump to it.", s.size))
 	t := &tile{gen: g, shape: s}
 	t.arguments()
@@ -105,10 +129,30 @@ func (g *gen) product(s shape) {
 		t.Op("MOV", h, t.x)
 		t.Jump("BGE", fmt.Sprintf("tile%d", h), t.m, t.x)
 	}
-	t.Ret()
+	t.nextPart()
 	for _, h := range s.heights {
 		t.one(h)
 	}
+}
+
+// nextPart goes on to the next part of a panel, if there is one, else it returns.
+func (t *tile) nextPart() {
+	t.Op("MOV", storePanel, t.x)
+	t.Jump("BNE", "done", t.mode, t.x)
+	t.Op("ADD", -1, t.beta, t.beta)
+	t.Jump("BEQZ", "done", t.beta)
+	forward := func(name string, r riscv.GP) {
+		t.Op("MOV", t.Base(name), r)
+		t.Op("ADD", 4*panelPart, r, r)
+		t.Op("MOV", r, t.Base(name).Local())
+	}
+	forward("c", t.c)
+	forward("b", t.b)
+	t.Op("MOV", t.Base("a"), t.a)
+	t.Op("MOV", t.Param("m"), t.m)
+	t.Jump("JMP", "rows")
+	t.Label("done")
+	t.Ret()
 }
 
 // arguments loads all arguments and sets the vector type.
@@ -126,9 +170,16 @@ func (t *tile) arguments() {
 	t.Op("MOV", storeMerge, t.x)
 	t.Op("MOV", math.MaxInt64, t.seg) // GemmMerge has one segment
 	t.Jump("BEQ", "rows", t.mode, t.x)
+	t.Op("MOV", storePanel, t.x)
+	t.Jump("BEQ", "panel", t.mode, t.x)
 	t.Op("MOV", t.Param("seg"), t.seg)
 	t.Jump("BNEZ", "rows", t.mode)
 	t.Op("MOVBU", t.Param("load"), t.load)
+	t.Jump("JMP", "rows")
+	t.Label("panel")
+	t.Op("MOV", spec.InputSegment, t.seg)
+	t.Op("MOV", t.max, t.load)
+	t.Jump("JMP", "rows")
 }
 
 // one emits the register tile of a number of rows.
@@ -166,7 +217,8 @@ func (t *tile) one(rows int) {
 	})
 	t.Label(name("first"))
 	t.Jump("BNEZ", name("more"), t.left)
-	t.Jump("BNEZ", name("max"), t.mode)
+	t.Op("MOV", storeMax, t.x)
+	t.Jump("BEQ", name("max"), t.mode, t.x)
 	t.Label(name("more"))
 	t.eachRow(acc, t.store)
 	t.Op("MOV", 1, t.adds)
@@ -243,14 +295,14 @@ func (t *tile) merge(v riscv.Vec) {
 // next goes on to the rows after a tile.
 func (t *tile) next(rows int) {
 	t.Op("ADD", -rows, t.m, t.m)
-	t.forward(rows, t.ldc, t.c)
-	t.forward(rows, t.rs, t.a)
+	t.forward(rows, t.ldc, t.c, t.x)
+	t.forward(rows, t.rs, t.a, t.x)
 	t.Jump("JMP", "rows")
 }
 
 // forward adds a number of strides to a pointer.
-func (t *tile) forward(rows int, stride, p riscv.GP) {
-	t.Op("MOV", rows, t.x)
-	t.Op("MUL", stride, t.x, t.x)
-	t.add(t.x, p)
+func (g *gen) forward(n int, stride, p, scratch riscv.GP) {
+	g.Op("MOV", n, scratch)
+	g.Op("MUL", stride, scratch, scratch)
+	g.add(scratch, p)
 }

@@ -36,7 +36,22 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 	g.MergeStats()
 	g.SkinnyQK()
 	g.SkinnyPV()
+	g.WeightGemm()
+	g.WeightGemmHalves(spec.F16)
+	g.WeightGemmHalves(spec.BF16)
+	for _, q := range spec.BlockFormats {
+		g.WeightGemmQ(q)
+		g.WeightWidenQ(q)
+	}
+	g.AddBias()
+	g.Widen(spec.F16)
+	g.Widen(spec.BF16)
+	g.WidenInt8()
+	g.MaskSpan()
+	g.Add()
 	g.VectorLanes()
+	g.Peak()
+	g.Read()
 	asm, stubs, err := g.file.Build()
 	if err != nil {
 		return spec.Output{}, fmt.Errorf("%s: %w", isa, err)

@@ -29,7 +29,7 @@ type TuningEntry struct {
 // begin with it. `go run ./bench -tune` prints the entry of the machine at hand.
 var Tunings = []TuningEntry{
 	{AnyCPU, "generic", "measured on Zen 4",
-		Tuning{MainLanes: 8, SkinnyRows: 16, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 1 << 15, WeightSteps: 128, QuantizedRows: 1}},
+		Tuning{MainLanes: 8, SkinnyRows: 16, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 1 << 15, WeightSteps: 128, WidenRows: 8, QuantizedRows: 4}},
 
 	{AnyCPU, "avx2", "those of Zen 4",
 		Tuning{MainLanes: 16, SkinnyRows: 12, FullRows: 8, FullHalfRows: 8, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 2 << 20, WeightSteps: 128, QuantizedRows: 12}},
@@ -67,7 +67,7 @@ var Tunings = []TuningEntry{
 		Tuning{MainLanes: 12, SkinnyRows: 8, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 1 << 20, WeightSteps: 128, QuantizedRows: 1, WidenRows: 2}},
 
 	{AnyCPU, "rvv", "not measured. tools/mca.sh predicts that tiles of two and of four registers run at the peak of SiFive's P670, and that up to as many rows as a register has lanes the skinny kernels take less time than a tile of them: a number of K and one of V take 1.0 cycle with 1 row and 1.25 with 4 in registers of 128 bits, in a tile 1.7; with 5 rows 2.1, in a tile 2.0",
-		Tuning{PrefetchBytes: 8 << 10, ThreadFMAs: 1 << 18, WeightSteps: 128, QuantizedRows: 1}},
+		Tuning{PrefetchBytes: 8 << 10, ThreadFMAs: 1 << 18, WeightSteps: 128, WidenRows: 8, QuantizedRows: 4}},
 }
 
 // entryOf returns the entry of a tier with a CPU's name, nil if there is none.

@@ -19,7 +19,7 @@ var vectorTests = []testedPackage{
 	// TestGuard makes the calls of TestKernels. The pattern has the kernels that gen/rvv has.
 	{
 		path: "internal/tier",
-		must: []string{"TestGuard", "TestAllKernels", "TestChoose"},
-		run:  "TestGuard$/kernel=(Gemm|GemmMax|GemmMerge|Softmax|MergeStats|Skinny.(QK|PV))$/tier=rvv|TestAllKernels|TestChoose",
+		must: []string{"TestGuard", "TestAllKernels", "TestChoose", "TestOff"},
+		run:  "TestGuard$/kernel=(Gemm|GemmMax|GemmMerge|Softmax|MergeStats|MaskSpan|Skinny.(QK|PV)|Convert.Widen.*16|Convert.WidenInt8|Elementwise.Add|Weights.(Gemm|GemmF16|GemmBF16|AddBias|Blocks.Q.*.(Gemm|Widen)))$/tier=rvv|TestAllKernels|TestChoose|TestOff",
 	},
 }

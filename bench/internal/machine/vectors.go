@@ -6,7 +6,11 @@ import "github.com/attn-go/attn/asm"
 func vectorProbe(tier string) *Probe {
 	for _, m := range asm.Machine {
 		if m.ISA == tier && m.Kernels.Peak != nil {
-			return &Probe{Name: tier, run: m.Kernels.Peak, flops: float64(vectorFMAs * m.Lanes * 2)}
+			lanes := m.Lanes
+			if lanes == 0 { // the CPU says how many
+				lanes = m.Kernels.VectorLanes()
+			}
+			return &Probe{Name: tier, run: m.Kernels.Peak, flops: float64(vectorFMAs * lanes * 2)}
 		}
 	}
 	return nil

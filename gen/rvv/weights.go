@@ -1,0 +1,345 @@
+package rvv
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/attn-go/attn/gen/riscv"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// Weights that are no float32 are widened in registers, for a few rows of A at a time: products of many rows
+// widen them once in memory, see linear/job.go, and then are WeightGemm. The loops are, from outside,
+//
+//	segments of InputSegment steps, so that the part of the panel stays in L1
+//	parts of the panel's lanes, as many as a group has
+//	some rows of A
+//	steps
+//
+// A part has one code for vectors of any length: with 128 bits a panel is 3 parts.
+
+// wide is the size of the groups of weights: 4 rows of sums, weights, and scales and minima are 7.
+const wide = 4
+
+// weightRows are the heights of register tiles.
+var weightRows = []int{4, 1}
+
+// A panel has the registers of a product with widened weights.
+type panel struct {
+	*gen
+	c, ldc, a, rs, cs, b, left, adds riscv.GP // c is that of all lanes; b and a begin with the segment; steps from it on
+	lanes, off, steps                riscv.GP // lanes from the part on; bytes of float32 before it; steps of the segment
+	ci, ai, rows                     riscv.GP // of the rows of A from the tile on
+	column, row, n, p, x             riscv.GP // at a step of the tile
+	acc                              []riscv.Vec
+	fs                               []riscv.FP
+	v                                riscv.Vec // the weights of a step
+}
+
+// A widener emits what differs between types of weights.
+type widener interface {
+	// steps emits the steps of a segment: product for each, with its weights in v.
+	steps(t *panel, tile string, product func())
+	// next moves b on by the steps of a segment.
+	next(t *panel)
+}
+
+// widened emits a product. registers allocates those of the type, after the product's own.
+func (g *gen) widened(f spec.Function, registers func(t *panel) widener) {
+	g.kernel(f)
+	t := &panel{gen: g, c: g.Load(g.Base("c")), ldc: g.stride("ldc"), a: g.Load(g.Base("a")), rs: g.stride("rs"), cs: g.stride("cs"),
+		b: g.Load(g.Base("b")), left: g.Load(g.Param("k")), adds: g.Load(g.Param("load")),
+		lanes: g.GP(), off: g.GP(), steps: g.GP(), ci: g.GP(), ai: g.GP(), rows: g.GP(),
+		column: g.GP(), row: g.GP(), n: g.GP(), p: g.GP(), x: g.GP()}
+	t.v = g.Vec(wide)
+	w := registers(t)
+	t.acc, t.fs = g.Vecs(weightRows[0], wide), g.fps(weightRows[0])
+
+	g.Label("segment")
+	g.Op("MOV", t.left, t.steps)
+	g.Op("MOV", spec.InputSegment, t.x)
+	g.Jump("BGE", "short", t.x, t.left)
+	g.Op("MOV", t.x, t.steps)
+	g.Label("short")
+	g.Op("MOV", spec.PanelLanes, t.lanes)
+	g.Op("MOV", riscv.Zero, t.off)
+	g.Label("lanes")
+	g.SetLanes(t.lanes, wide, t.x)
+	g.Op("ADD", t.off, t.c, t.ci)
+	g.Op("MOV", t.a, t.ai)
+	g.Op("MOV", g.Param("m"), t.rows)
+	g.Label("rows")
+	for _, h := range weightRows {
+		g.Op("MOV", h, t.x)
+		g.Jump("BGE", fmt.Sprintf("tile%d", h), t.rows, t.x)
+	}
+	g.SetLanes(t.lanes, wide, t.x)
+	g.Op("SUB", t.x, t.lanes, t.lanes)
+	g.Op("SLLI", 2, t.x, t.x)
+	g.add(t.x, t.off)
+	g.ForgetLanes()
+	g.Jump("BNEZ", "lanes", t.lanes)
+	w.next(t)
+	g.Op("MUL", t.steps, t.cs, t.x)
+	g.add(t.x, t.a)
+	g.Op("SUB", t.steps, t.left, t.left)
+	g.Op("MOV", 1, t.adds)
+	g.Jump("BNEZ", "segment", t.left)
+	g.Ret()
+	for _, h := range weightRows {
+		t.tile(h, w)
+	}
+}
+
+// tile emits the product of some rows with the segment.
+func (t *panel) tile(rows int, w widener) {
+	acc := t.acc[:rows]
+	name := func(part string) string { return fmt.Sprintf("%s%d", part, rows) }
+	t.Commentf("%d rows.", rows)
+	t.Label(name("tile"))
+	for _, v := range acc {
+		t.Op("VMVVI", 0, v)
+	}
+	t.Op("MOV", t.ai, t.column)
+	t.Jump("BEQZ", name("sums"), t.steps)
+	w.steps(t, name(""), func() {
+		t.Op("MOV", t.column, t.p)
+		for i := range acc {
+			t.Op("MOVF", riscv.At(t.p, 0), t.fs[i])
+			if i+1 < rows {
+				t.add(t.rs, t.p)
+			}
+		}
+		for i, v := range acc {
+			t.Op("VFMACCVF", t.v, t.fs[i], v)
+		}
+		t.add(t.cs, t.column)
+	})
+	t.Label(name("sums"))
+	eachRow := func(do func(v riscv.Vec)) {
+		t.Op("MOV", t.ci, t.p)
+		for i, v := range acc {
+			if i > 0 {
+				t.add(t.ldc, t.p)
+			}
+			do(v)
+		}
+	}
+	t.Jump("BEQZ", name("store"), t.adds)
+	eachRow(func(v riscv.Vec) {
+		t.Op("VLE32V", riscv.At(t.p, 0), t.v)
+		t.Op("VFADDVV", v, t.v, v)
+	})
+	t.Label(name("store"))
+	eachRow(func(v riscv.Vec) { t.Op("VSE32V", v, riscv.At(t.p, 0)) })
+	t.forward(rows, t.rs, t.ai, t.x)
+	t.forward(rows, t.ldc, t.ci, t.x)
+	t.Op("ADD", -rows, t.rows, t.rows)
+	t.Jump("JMP", "rows")
+}
+
+// A halvesWidener widens weights of 16 bits.
+type halvesWidener struct {
+	halver
+	element spec.Element
+	ld      riscv.GP // of b, in bytes
+}
+
+// WeightGemmHalves emits the product with a packed panel of weights of 16 bits.
+func (g *gen) WeightGemmHalves(e spec.Element) {
+	g.widened(spec.WeightGemm(e), func(t *panel) widener {
+		h := &halvesWidener{g.newHalver(t.x), e, g.Load(g.Param("ldb"))}
+		if e == spec.F16 {
+			h.t = g.Vec(wide)
+		}
+		g.Op("SLLI", 1, h.ld, h.ld)
+		return h
+	})
+}
+
+func (h *halvesWidener) next(t *panel) {
+	t.Op("MUL", t.steps, h.ld, t.x)
+	t.add(t.x, t.b)
+}
+
+func (h *halvesWidener) steps(t *panel, tile string, product func()) {
+	t.Op("SRLI", 1, t.off, t.row)
+	t.add(t.b, t.row)
+	t.Op("MOV", t.steps, t.n)
+	t.Label("step" + tile)
+	t.Op("VLE16V", riscv.At(t.row, 0), t.v.Last(2))
+	h.widen(h.element, t.v)
+	t.add(h.ld, t.row)
+	product()
+	t.Op("ADD", -1, t.n, t.n)
+	t.Jump("BNEZ", "step"+tile, t.n)
+}
+
+// WeightGemmQ emits the product with a packed panel of quantized weights.
+func (g *gen) WeightGemmQ(q spec.BlockFormat) {
+	g.widened(spec.WeightGemmQ(q), func(t *panel) widener {
+		b := &blocksWidener{blockReader: g.newBlockReader(q, t.x)}
+		b.off, b.row, b.n, b.v = t.off, t.row, t.n, t.v
+		b.block, b.pos, b.mask, b.lanes, b.count = g.GP(), g.GP(), g.GP(), g.GP(), g.GP()
+		g.Op("MOV", 4*spec.PanelLanes, b.lanes)
+		return b
+	})
+}
+
+// A blocksWidener widens quantized weights.
+type blocksWidener struct {
+	blockReader
+	count riscv.GP // blocks of the segment
+}
+
+func (b *blocksWidener) steps(t *panel, tile string, product func()) {
+	t.Op("MOV", t.b, b.block)
+	t.Op("SRLI", 5, t.steps, b.count)
+	t.Label("block" + tile)
+	b.each(tile, product)
+	b.advance()
+	t.Op("ADD", -1, b.count, b.count)
+	t.Jump("BNEZ", "block"+tile, b.count)
+}
+
+// next: each tile has gone through all blocks of the segment.
+func (b *blocksWidener) next(t *panel) {
+	t.Op("SRLI", 5, t.steps, t.x)
+	t.Op("MOV", b.format.BlockBytes(spec.PanelLanes), t.n)
+	t.Op("MUL", t.n, t.x, t.x)
+	t.add(t.x, t.b)
+}
+
+// WeightWidenQ emits the conversion of a packed panel.
+func (g *gen) WeightWidenQ(q spec.BlockFormat) {
+	g.kernel(spec.WeightWidenQ(q))
+	dst, left, lanes, to, got := g.Load(g.Base("dst")), g.Load(g.Param("k")), g.GP(), g.GP(), g.GP()
+	x := g.GP()
+	b := g.newBlockReader(q, x)
+	b.block, b.lanes, b.off, b.row, b.n, b.pos, b.mask = g.Load(g.Base("b")), g.stride("lanes"), g.GP(), g.GP(), g.GP(), g.GP(), g.GP()
+	b.v = g.Vec(wide)
+	g.Jump("BEQZ", "done", left)
+	g.Label("block")
+	g.Op("MOV", g.Param("lanes"), lanes)
+	g.Op("MOV", riscv.Zero, b.off)
+	g.Label("lanes")
+	g.SetLanes(lanes, wide, got)
+	g.Op("ADD", dst, b.off, to)
+	b.each("", func() {
+		g.Op("VSE32V", b.v, riscv.At(to, 0))
+		g.add(b.lanes, to)
+	})
+	g.Op("SUB", got, lanes, lanes)
+	g.Op("SLLI", 2, got, got)
+	g.add(got, b.off)
+	g.ForgetLanes()
+	g.Jump("BNEZ", "lanes", lanes)
+	b.advance()
+	g.Op("SLLI", 5, b.lanes, x)
+	g.add(x, dst)
+	g.Op("ADD", -spec.BlockSteps, left, left)
+	g.Jump("BNEZ", "block", left)
+	g.Label("done")
+	g.Ret()
+}
+
+// A blockReader has the registers to widen some lanes of a block of quantized weights, see package
+// quantized.
+type blockReader struct {
+	halver
+	format            spec.BlockFormat
+	block, lanes, off riscv.GP // the block; bytes of float32 of all its lanes, and of those before
+	row, n, pos, mask riscv.GP // a row of words, those from it on; positions of numbers in them, and their bits
+	v, d, m           riscv.Vec
+	step, minusOffset riscv.FP
+}
+
+func (g *gen) newBlockReader(q spec.BlockFormat, x riscv.GP) blockReader {
+	b := blockReader{halver: g.newHalver(x), format: q, d: g.Vec(wide), m: g.Vec(wide)}
+	b.step = g.Float(math.Float32bits(1 / float32(int(1)<<q.Bits())))
+	if q.Offset() != 0 {
+		b.minusOffset = g.Float(math.Float32bits(-float32(q.Offset())))
+	}
+	return b
+}
+
+// each emits the steps of a block: consume for each, with its weights in v. A number stays at its bits of a
+// word. So number j is q·2^(j·bits), and its scale is d·2^(-j·bits), exactly.
+func (b *blockReader) each(name string, consume func()) {
+	q := b.format
+	b.t = b.v
+	b.Op("SRLI", 1, b.off, b.row)
+	b.add(b.block, b.row)
+	b.Op("VLE16V", riscv.At(b.row, 0), b.d.Last(2))
+	b.widen(spec.F16, b.d)
+	b.Op("SRLI", 1, b.lanes, b.x)
+	if q.Offset() == 0 {
+		b.add(b.x, b.row)
+		b.Op("VLE16V", riscv.At(b.row, 0), b.m.Last(2))
+		b.widen(spec.F16, b.m)
+		b.Op("MOV", b.lanes, b.x)
+	} else {
+		b.Op("VFMULVF", b.minusOffset, b.d, b.m)
+	}
+	b.Op("ADD", b.block, b.x, b.row)
+	b.add(b.off, b.row)
+	b.Op("MOV", 1<<q.Bits()-1, b.mask)
+	b.Op("MOV", q.Positions(), b.pos)
+	b.Label("position" + name)
+	b.Op("MOV", q.Bits(), b.n)
+	b.Label("word" + name)
+	b.Op("VLE32V", riscv.At(b.row, 0), b.v)
+	b.add(b.lanes, b.row)
+	b.Op("VANDVX", b.mask, b.v, b.v)
+	b.Op("VFCVTFXUV", b.v, b.v)
+	b.Op("VFMADDVV", b.m, b.d, b.v)
+	consume()
+	b.Op("ADD", -1, b.n, b.n)
+	b.Jump("BNEZ", "word"+name, b.n)
+	b.Op("SLLI", bits.TrailingZeros(uint(q.Bits())), b.lanes, b.x)
+	b.Op("SUB", b.x, b.row, b.row)
+	b.Op("SLLI", q.Bits(), b.mask, b.mask)
+	b.Op("VFMULVF", b.step, b.d, b.d)
+	b.Op("ADD", -1, b.pos, b.pos)
+	b.Jump("BNEZ", "position"+name, b.pos)
+}
+
+// advance goes on to the next block.
+func (b *blockReader) advance() {
+	b.Op("MOV", b.format.BlockBytes(1)/2, b.x)
+	b.Op("SRLI", 1, b.lanes, b.n)
+	b.Op("MUL", b.n, b.x, b.x)
+	b.add(b.x, b.block)
+}
+
+// AddBias holds the biases of some lanes and takes one row after the other. An operation whose result is a NaN has
+// the one that the contract wants.
+func (g *gen) AddBias() {
+	g.kernel(spec.AddBias)
+	const size = 8
+	c, ldc, left, bias := g.Load(g.Base("c")), g.stride("ldc"), g.Load(g.Len("bias")), g.Load(g.Base("bias"))
+	got, p, rows, y, x := g.GP(), g.GP(), g.GP(), g.Vec(size), g.Vec(size)
+	g.Jump("BEQZ", "done", left)
+	g.Label("lanes")
+	g.Op("MOV", g.Param("m"), rows)
+	g.Jump("BEQZ", "done", rows)
+	g.SetLanes(left, size, got)
+	g.Op("VLE32V", riscv.At(bias, 0), y)
+	g.Op("MOV", c, p)
+	g.Label("row")
+	g.Op("VLE32V", riscv.At(p, 0), x)
+	g.Op("VFADDVV", y, x, x)
+	g.Op("VSE32V", x, riscv.At(p, 0))
+	g.add(ldc, p)
+	g.Op("ADD", -1, rows, rows)
+	g.Jump("BNEZ", "row", rows)
+	g.Op("SUB", got, left, left)
+	g.Op("SLLI", 2, got, got)
+	g.add(got, c)
+	g.add(got, bias)
+	g.ForgetLanes()
+	g.Jump("BNEZ", "lanes", left)
+	g.Label("done")
+	g.Ret()
+}
