@@ -97,9 +97,9 @@ func (f *Format) Groups(block []byte, lanes, lane int) (s, t [2]int32) {
 	return s, t
 }
 
-// scales returns what the numbers of both halves of the steps are multiplied with, and what is added then.
+// Scales returns what the numbers of both halves of the steps are multiplied with, and what is added then.
 // The products are exact.
-func (f *Format) scales(block []byte, lanes, lane int) (ds, ms [2]float32) {
+func (f *Format) Scales(block []byte, lanes, lane int) (ds, ms [2]float32) {
 	d, m := f.Scale(block, lanes, lane)
 	if !f.Grouped {
 		return [2]float32{d, d}, [2]float32{m, m}
@@ -141,7 +141,7 @@ func (f *Format) Words(block []byte, lanes, lane int) (words [8]uint32) {
 
 // Weight returns one weight of a block of lanes.
 func (f *Format) Weight(block []byte, lanes, step, lane int) float32 {
-	d, m := f.scales(block, lanes, lane)
+	d, m := f.Scales(block, lanes, lane)
 	return weight(f.Number(block, lanes, step, lane), d[step/16], m[step/16])
 }
 
@@ -161,7 +161,7 @@ func (f *Format) Widen(dst []float32, n int, panel []byte, first, lanes, k int) 
 	for x := 0; x < k; x += contract.WeightBlock {
 		block, rows := panel[x/contract.WeightBlock*size:][:size], dst[x*n:][:contract.WeightBlock*n]
 		for lane := range n {
-			d, m := f.scales(block, lanes, first+lane)
+			d, m := f.Scales(block, lanes, first+lane)
 			words := f.Words(block, lanes, first+lane)
 			for step := range contract.WeightBlock {
 				rows[step*n+lane] = weight(words[step%8]>>(step/8*8)&255, d[step/16], m[step/16])

@@ -27,9 +27,16 @@ func referenceGemm(f ukernel.BlockFormat) blockGemm {
 
 func referenceWiden(f ukernel.BlockFormat) blockWiden {
 	return func(dst []float32, b []byte, lanes, k int) {
-		for x := range k {
+		q := quantized.Of(f)
+		for x := 0; x < k; x += ukernel.BlockSteps {
+			block := b[x/ukernel.BlockSteps*q.Bytes(lanes):]
 			for lane := range lanes {
-				dst[x*lanes+lane] = quantized.Of(f).Weight(b[x/ukernel.BlockSteps*quantized.Of(f).Bytes(lanes):], lanes, x%ukernel.BlockSteps, lane)
+				d, m := q.Scales(block, lanes, lane)
+				words := q.Words(block, lanes, lane)
+				for step := range ukernel.BlockSteps {
+					number := words[step%8] >> (step / 8 * 8) & 255
+					dst[(x+step)*lanes+lane] = float32(float32(number)*d[step/16]) + m[step/16]
+				}
 			}
 		}
 	}
