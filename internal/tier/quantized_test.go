@@ -54,7 +54,7 @@ func (c blockCase) String() string { return fmt.Sprintf("load=%v %v", c.load, c.
 func blockCases(f ukernel.BlockFormat) func(w int) []kernelCase {
 	return func(int) (list []kernelCase) {
 		for a := range operands {
-			for _, k := range []int{32, 64, 96, 128, 160, 256, 288} { // one segment to three, whole or not
+			for _, k := range []int{32, 128, 160, 256, 288} { // one segment to three, whole or not
 				for _, m := range upTo(9, 12) {
 					i := len(list)
 					list = append(list, blockCase{f, i%3 == 0, gemmCase{gemmFromZero, m, k, ukernel.InputSegment, a, 0, i % 2 * 5, testutil.KindOf(i)}})
