@@ -149,7 +149,7 @@ var known = []testedPackage{
 	},
 	{
 		path: "models/receipt", // made on amd64, verified here
-		must: []string{"TestCommitted", "TestCommittedTexts"}, only: []string{"arm64", "s390x"},
+		must: []string{"TestCommitted", "TestCommittedTexts"}, only: []string{"arm64", "rv64", "s390x"},
 		run: "TestCommitted",
 	},
 	{
@@ -173,7 +173,7 @@ var known = []testedPackage{
 type testedPackage struct {
 	path string   // in the repository
 	must []string // tests that must pass, so that none is lost when it is renamed
-	only []string // architectures that it is tested on, but on no brief platform; nil: all, empty: none
+	only []string // architectures that it is tested on, but on no brief platform, or CPUs; nil: all, empty: none
 
 	// run matches the tests to run. "": all.
 	run string
@@ -236,7 +236,7 @@ func (p *platform) tests(all []testedPackage) []testedPackage {
 
 // runsOn reports whether the package is tested on the platform.
 func (pkg *testedPackage) runsOn(p *platform) bool {
-	return pkg.only == nil || !p.brief && slices.Contains(pkg.only, p.arch)
+	return pkg.only == nil || slices.Contains(pkg.only, p.cpu) || !p.brief && slices.Contains(pkg.only, p.arch)
 }
 
 // leftOut matches the tests of the package that a brief platform leaves out.
