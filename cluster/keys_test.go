@@ -20,7 +20,7 @@ import (
 func keys(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "keys")
-	out, _, err := runCommand(t.Context(), "keys", "-o", dir, "worker", "reader", "writer", "writer=other", "admin", "reader=gone")
+	out, _, err := runCommand(t.Context(), "keys", "-o", dir, "worker", "reader", "writer", "writer=other", "gateway", "admin", "reader=gone")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@
 //	go run ./cluster gateway                  HTTP for the models of workers
 //	go run ./cluster answer -model M          a worker of a gateway
 //	go run ./cluster keys worker writer       makes users with roles
+//	go run ./cluster check URL                whether a process is ready
 //	go run ./cluster simulate                 when several machines pay
 //
 // Each subcommand lists its flags with -h.
@@ -79,6 +80,7 @@ func subcommands() []subcommand {
 		{"embed", "compute the sentence embeddings of a corpus", runEmbed},
 		{"gateway", "answer HTTP requests with the models of workers", runGateway},
 		{"answer", "answer requests of a gateway with models", runAnswer},
+		{"check", "fail unless a process says over HTTP that it is well", runCheck},
 		{"simulate", "forecast when several machines pay, from measured arithmetic and a stated network", runSimulate},
 	}
 }
