@@ -16,8 +16,14 @@ import (
 const keysUsage = `usage: cluster keys [flags] ROLE[=NAME]...
 
 Makes a user for each argument: an NKey, whose secret is in the file NAME.nk of the folder, and permissions, which users.conf has
-for serve -users and for other NATS servers. The roles are reader, writer, worker, gateway and admin; NAME is that of the role unless it
-is given. A server reads users.conf when it starts.
+for serve -users and for other NATS servers. NAME is that of the role unless it is given. A server reads users.conf when it starts.
+The roles:
+
+  reader   sequences and status, and programs that read sequences
+  writer   also attend, embed, sequences -free and -rebalance
+  worker   work and answer
+  gateway  gateway
+  admin    everything, such as upgrade -yes
 `
 
 // runKeys makes users, or removes them.

@@ -147,10 +147,11 @@ const (
 // SeedFile returns the name of the file in dir with the secret of a user.
 func SeedFile(dir, name string) string { return filepath.Join(dir, name+seedEnd) }
 
-// Add makes an NKey for a user, writes its seed into SeedFile, which must not be there, and adds the user to the file of users.
+// Add makes an NKey for a user, writes its seed into SeedFile, which must not be there, and adds the user to the file of users. After
+// an error both are as before. It refuses a file of users with anything that Add does not write.
 func Add(dir, prefix, name string, role Role) error {
-	if !hub.IsToken(name) {
-		return fmt.Errorf("access: name %q, want 1 to 64 letters, digits, - and _", name)
+	if err := checkName(name); err != nil {
+		return err
 	}
 	pair, err := nkeys.CreateUser()
 	if err != nil {
@@ -178,15 +179,28 @@ func Add(dir, prefix, name string, role Role) error {
 		return fmt.Errorf("access: %w", err)
 	}
 	_, err = f.Write(append(seed, '\n'))
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("access: %w", err)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		x.Authorization.Users = append(x.Authorization.Users, User{public, p})
+		err = x.write(dir)
 	}
-	x.Authorization.Users = append(x.Authorization.Users, User{public, p})
-	return x.write(dir)
+	if err != nil {
+		return errors.Join(fmt.Errorf("access: %w", err), os.Remove(SeedFile(dir, name))) // nobody knows this user
+	}
+	return nil
+}
+
+func checkName(name string) error {
+	if !hub.IsToken(name) {
+		return fmt.Errorf("access: name %q, want 1 to 64 letters, digits, - and _", name)
+	}
+	return nil
 }
 
 // Remove takes a user out of the file of users, and removes the file with its seed.
 func Remove(dir, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
 	seed, err := os.ReadFile(SeedFile(dir, name))
 	if err != nil {
 		return fmt.Errorf("access: %w", err)
@@ -205,39 +219,75 @@ func Remove(dir, name string) error {
 	}
 	x.Authorization.Users = slices.DeleteFunc(x.Authorization.Users, func(u User) bool { return u.NKey == public })
 	if err := x.write(dir); err != nil {
-		return err
+		return fmt.Errorf("access: %w", err)
 	}
 	return os.Remove(SeedFile(dir, name))
 }
 
-// read reads the file of users, which need not be there.
+// read reads the file of users, which need not be there. It refuses one with anything that write would not write again, such as
+// passwords, as that would be lost.
 func read(dir string) (*users, error) {
-	x := &users{}
-	data, err := os.ReadFile(filepath.Join(dir, UsersFile))
+	path := filepath.Join(dir, UsersFile)
+	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return x, nil
+		return &users{}, nil
 	}
+	var x *users
 	if err == nil {
-		err = json.Unmarshal(data, x)
+		x, err = parse(data)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("access: %s: %w", filepath.Join(dir, UsersFile), err)
+		return nil, fmt.Errorf("access: %s: %w", path, err)
 	}
 	return x, nil
 }
 
-// write replaces the file of users.
-func (x *users) write(dir string) error {
+// parse parses a file of users.
+func parse(data []byte) (*users, error) {
+	x := &users{}
+	if err := json.Unmarshal(data, x); err != nil {
+		return nil, err
+	}
+	again, err := x.encode()
+	if err != nil {
+		return nil, err
+	}
+	var got, want bytes.Buffer
+	if err := errors.Join(json.Compact(&got, data), json.Compact(&want, again)); err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(got.Bytes(), want.Bytes()) {
+		return nil, errors.New("it has more than users with NKeys and subjects that are allowed, in the form in which this program writes them")
+	}
+	seen := map[string]bool{}
+	for i, u := range x.Authorization.Users {
+		if !nkeys.IsValidPublicUserKey(u.NKey) || seen[u.NKey] {
+			return nil, fmt.Errorf("user %d has the key %q, want a public NKey of a user that no other one has", i, u.NKey)
+		}
+		seen[u.NKey] = true
+	}
+	return x, nil
+}
+
+// encode returns the content of the file of users.
+func (x *users) encode() ([]byte, error) {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false) // NATS reads no \u
 	e.SetIndent("", "  ")
-	if err := e.Encode(x); err != nil {
+	err := e.Encode(x)
+	return text.Bytes(), err
+}
+
+// write replaces the file of users.
+func (x *users) write(dir string) error {
+	text, err := x.encode()
+	if err != nil {
 		return err
 	}
 	path := filepath.Join(dir, UsersFile)
-	if err := os.WriteFile(path+".new", text.Bytes(), 0o600); err != nil {
-		return fmt.Errorf("access: %w", err)
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		return err
 	}
 	return os.Rename(path+".new", path)
 }
