@@ -51,8 +51,13 @@ func (b *bucket) get(ctx context.Context, conn *hub.Conn, create bool) (jetstrea
 	name := conn.StreamName("sequences")
 	kv, err := js.KeyValue(ctx, name)
 	if create && errors.Is(err, jetstream.ErrBucketNotFound) {
-		kv, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: name, Description: "sequences of keys and values, and which workers hold them",
-			MaxBytes: DirectoryBytes, Replicas: conn.Replicas()})
+		config := jetstream.KeyValueConfig{Bucket: name, Description: "sequences of keys and values, and which workers hold them",
+			MaxBytes: DirectoryBytes, Replicas: conn.Replicas(), LimitMarkerTTL: markerTime}
+		kv, err = js.CreateKeyValue(ctx, config)
+		if errors.Is(err, jetstream.ErrLimitMarkerTTLNotSupported) { // a server before NATS 2.11
+			config.LimitMarkerTTL = 0
+			kv, err = js.CreateKeyValue(ctx, config)
+		}
 		if errors.Is(err, jetstream.ErrBucketExists) { // another client was faster
 			kv, err = js.KeyValue(ctx, name)
 		}
@@ -61,6 +66,22 @@ func (b *bucket) get(ctx context.Context, conn *hub.Conn, create bool) (jetstrea
 		b.kv = kv
 	}
 	return kv, err
+}
+
+// markerTime is how long the directory has a marker in place of an entry that was removed. Nobody reads markers.
+const markerTime = time.Minute
+
+// removeEntry removes an entry, unless it has changed since a revision. The marker in its place stays as long as the directory says,
+// and for good in one that says nothing, as earlier versions have made it.
+func removeEntry(ctx context.Context, kv jetstream.KeyValue, name string, revision uint64) error {
+	status, err := kv.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if ttl := status.LimitMarkerTTL(); ttl > 0 {
+		return kv.Purge(ctx, name, jetstream.LastRevision(revision), jetstream.PurgeTTL(ttl))
+	}
+	return kv.Delete(ctx, name, jetstream.LastRevision(revision))
 }
 
 // directory returns the directory, and a context that ends after the client's timeout.
@@ -257,7 +278,7 @@ func Forget(ctx context.Context, conn *hub.Conn, name string) error {
 		if _, err = parseValue(name, value.Value()); err == nil {
 			err = errors.New("this version can read the entry")
 		} else {
-			err = kv.Delete(ctx, name, jetstream.LastRevision(value.Revision()))
+			err = removeEntry(ctx, kv, name, value.Revision())
 		}
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -321,4 +322,75 @@ func TestFullDirectory(t *testing.T) {
 		}
 	}
 	x.create(c, "next")
+}
+
+// A name that was freed leaves nothing behind in a directory that says how long markers stay, as one that a client makes does. It
+// can be taken again at once and later, and a client that does not know of that cannot bring the old sequence back.
+func TestMarkers(t *testing.T) {
+	for _, ttl := range []time.Duration{time.Second, 0} {
+		x := start(t, hub.ServerConfig{}, "")
+		conn := x.connect()
+		js, err := jetstream.New(conn.Conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kv, err := js.CreateKeyValue(t.Context(), jetstream.KeyValueConfig{Bucket: conn.StreamName("sequences"), LimitMarkerTTL: ttl})
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := func() uint64 {
+			t.Helper()
+			status, err := kv.Status(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return status.Values()
+		}
+		c := x.client(quick(small))
+		r := testutil.Rand(34)
+		var late []*text
+		for _, name := range []string{"a", "b", "a"} {
+			s := x.create(c, name)
+			grow(t, s, &r, 300)
+			late = append(late, x.open(x.client(quick(small)), name, s))
+			if err := s.Free(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := kv.Put(t.Context(), "damaged", []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if err := Forget(t.Context(), conn, "damaged"); err != nil {
+			t.Fatal(err)
+		}
+		if ttl == 0 { // as earlier versions made it
+			if got := values(); got != 3 {
+				t.Errorf("%d markers, want 3", got)
+			}
+			continue
+		}
+		for values() > 0 { // it ends with the test: how long that takes is not for the test to say
+			time.Sleep(20 * time.Millisecond)
+		}
+		for i, s := range late {
+			err := s.Truncate(10)
+			if err == nil {
+				err = s.Commit(t.Context())
+			}
+			if !errors.Is(err, ErrNotFound) {
+				t.Errorf("a client of sequence %d, which was freed: %v", i, err)
+			}
+		}
+		if got := values(); got != 0 {
+			t.Errorf("%d sequences came back", got)
+		}
+		x.create(c, "a")
+	}
+
+	x := start(t, hub.ServerConfig{}, "")
+	c := x.client(quick(small))
+	x.create(c, "a")
+	if status, err := c.bucket.kv.Status(t.Context()); err != nil || status.LimitMarkerTTL() != markerTime {
+		t.Errorf("%v, %v: want markers for %v", status, err, markerTime)
+	}
 }

@@ -342,6 +342,6 @@ func (s *Sequence) remove(ctx context.Context) error {
 		s.mu.Lock()
 		last := s.shared.revision
 		s.mu.Unlock()
-		return kv.Delete(ctx, s.shared.name, jetstream.LastRevision(last))
+		return removeEntry(ctx, kv, s.shared.name, last)
 	})
 }
