@@ -3,8 +3,67 @@ package optimize_test
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/loss"
 	"github.com/attn-go/attn/optimize"
 )
+
+// A linear layer learns which of two numbers is larger. A step is the forward pass, the loss with its
+// gradient, the gradient of the weights, and their change.
+func Example() {
+	x := linear.DenseMatrix([]float32{
+		1, 0,
+		0, 1,
+		3, 2,
+		-2, -1,
+	}, 4, 2)
+	targets := []int32{0, 1, 0, 1}
+
+	w := make([]float32, 2*2) // [classes, inputs]
+	dw, m, v := make([]float32, len(w)), make([]float32, len(w)), make([]float32, len(w))
+	logits := make([]float32, 4*2)
+	y := linear.DenseMatrix(logits, 4, 2)
+	adam := optimize.AdamW{Rate: 0.1, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, WeightDecay: 0.01}
+
+	step := func(n int) (mean float32, err error) {
+		weights := linear.DenseMatrix(w, 2, 2)
+		layer, err := linear.New(weights, nil, kernel.Exec{})
+		if err != nil {
+			return 0, err
+		}
+		if err := layer.Apply(y, x, linear.Options{}); err != nil {
+			return 0, err
+		}
+		mean, err = loss.CrossEntropy(logits, logits, 2, targets, loss.Options{}) // from here on logits is their gradient
+		if err != nil {
+			return 0, err
+		}
+		err = linear.Backward(linear.Gradients{W: linear.DenseMatrix(dw, 2, 2)}, y, x, weights, linear.ProductOptions{})
+		if err != nil {
+			return 0, err
+		}
+		if _, err := optimize.Clip(1, dw); err != nil {
+			return 0, err
+		}
+		return mean, adam.Step(w, dw, m, v, n, optimize.Options{})
+	}
+	for n := 1; n <= 100; n++ {
+		mean, err := step(n)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if n%50 == 0 || n == 1 {
+			fmt.Printf("step %d: loss %.3f\n", n, mean)
+		}
+	}
+
+	// Output:
+	// step 1: loss 0.693
+	// step 50: loss 0.019
+	// step 100: loss 0.009
+}
 
 // The minimum of (w-3)², whose gradient is 2(w-3).
 func ExampleAdamW_Step() {
