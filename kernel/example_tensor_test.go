@@ -197,7 +197,9 @@ func ExampleSetSpin() {
 // After the largest call of a program its scratch memory is of no more use. Calls go on as before.
 func ExampleReleaseMemory() {
 	out := make([]float32, 2)
-	call := func() error { return kernel.Attention(column(out...), column(0, 0), column(0, 0), column(1, 3), kernel.Options{}) }
+	call := func() error {
+		return kernel.Attention(column(out...), column(0, 0), column(0, 0), column(1, 3), kernel.Options{})
+	}
 	fmt.Println(call())
 	kernel.ReleaseMemory()
 	fmt.Println(call(), out)
