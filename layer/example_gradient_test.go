@@ -69,6 +69,26 @@ func ExampleDifferentiable() {
 	// layer.ScaledDot [-0.75 -0.75 -0.75 -0.75] <nil>
 }
 
+// Queries of three numbers and keys of two. The matrix is [size of q, size of k].
+func ExampleNewGeneral() {
+	w := []float32{
+		9, 0,
+		0, 9,
+		0, 0,
+	}
+	s, err := layer.NewGeneral(linear.DenseMatrix(w, 3, 2))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	q, k := kernel.BHLD([]float32{0, 9, 5}, 1, 1, 1, 3), kernel.BHLD([]float32{1, 0, 0, 1}, 1, 1, 2, 2)
+	out := make([]float32, 1)
+	err = s.Attend(kernel.BHLD(out, 1, 1, 1, 1), q, k, kernel.BHLD([]float32{10, 20}, 1, 1, 2, 1), kernel.Options{})
+	fmt.Println(out, err)
+
+	// Output: [20] <nil>
+}
+
 // The gradient of the matrix W of General, to which each query adds its own.
 func ExampleGeneral_Backward() {
 	w := []float32{1}
