@@ -1,7 +1,7 @@
 # make test needs only Go and make. What other targets need is said in their help texts.
 
 .DEFAULT_GOAL := help
-.PHONY: help test contract three bridges models bench report peers mca generate drift lint vet fmt race v3 standalone stranger staticcheck vulncheck api fuzz soak cross build-all
+.PHONY: help test contract three bridges models bench report peers mca generate drift lint vet fmt race v3 standalone stranger staticcheck vulncheck api fuzz soak cross build-all sizes
 
 GOFMT     = $(shell go env GOROOT)/bin/gofmt
 FUZZTIME ?= 30s
@@ -167,6 +167,9 @@ fuzz: ## fuzz every fuzz target of all modules for FUZZTIME (30s) each
 
 soak: ## random calls in a program that misbehaves, for a minute; ARGS='-time 1h'
 	go run ./tools/soak $(ARGS)
+
+sizes: ## the sizes of three programs with and without attn, and the time it takes to build them from an empty cache
+	go run ./tools/sizes $(ARGS)
 
 # Only on the emulated Haswell, an AVX2 kernel fails if it uses an instruction of AVX-512,
 # which itself needs no CPU that has it: Bochs emulates one. There are also big-endian and

@@ -15,15 +15,15 @@ import (
 type DType uint8
 
 const (
-	Float32  = DType(ukernel.Float32)  // IEEE-754 binary32
-	Float16  = DType(ukernel.Float16)  // IEEE-754 binary16
-	BFloat16 = DType(ukernel.BFloat16) // the upper half of a binary32
+	Float32  DType = iota // IEEE-754 binary32
+	Float16               // IEEE-754 binary16
+	BFloat16              // the upper half of a binary32
 
 	// The others are for keys and values alone.
-	Int8       = DType(ukernel.Int8)       // integers with scales, see Tensor.Scaled
-	Float8E4M3 = DType(ukernel.Float8E4M3) // 8 bits with 3 of fraction, see F8E4M3
-	Float8E5M2 = DType(ukernel.Float8E5M2) // 8 bits with 2 of fraction, see F8E5M2
-	Int4       = DType(ukernel.Int4)       // integers of 4 bits with scales, see Int4x2
+	Int8       // integers with scales, see Tensor.Scaled
+	Float8E4M3 // 8 bits with 3 of fraction, see F8E4M3
+	Float8E5M2 // 8 bits with 2 of fraction, see F8E5M2
+	Int4       // integers of 4 bits with scales, see Int4x2
 )
 
 // String returns the type's name, such as "float32", or "unknown".

@@ -7,8 +7,25 @@ import (
 
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/kernel"
 )
+
+// TestNumbersOfTypes: a DType has the number that the engine has for it, and there are no others.
+func TestNumbersOfTypes(t *testing.T) {
+	for got, want := range map[kernel.DType]ukernel.Element{
+		kernel.Float32: ukernel.Float32, kernel.Float16: ukernel.Float16, kernel.BFloat16: ukernel.BFloat16,
+		kernel.Int8: ukernel.Int8, kernel.Int4: ukernel.Int4,
+		kernel.Float8E4M3: ukernel.Float8E4M3, kernel.Float8E5M2: ukernel.Float8E5M2,
+	} {
+		if ukernel.Element(got) != want || got.String() != want.String() {
+			t.Errorf("%s is %d, want %d", got, got, want)
+		}
+	}
+	if last := kernel.DType(ukernel.Elements); last.String() != "unknown" || kernel.Int4 != last-1 {
+		t.Errorf("%s has the number %d, Int4 %d", last, last, kernel.Int4)
+	}
+}
 
 // TestTypes compares calls of all types with the contract, which is computed with
 // the widened numbers and rounded in the end, and with the same call in float32.

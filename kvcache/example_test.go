@@ -233,3 +233,144 @@ func ExampleCapacityError() {
 	// attn: the cache is full: 1 pages needed, 0 free
 	// <nil> <nil> 33
 }
+
+// A cache for a model of two layers, with keys of 8 bits and values of 4, each row with its scale.
+// Its memory is known before it is made.
+func ExampleNew() {
+	config := kvcache.Config{
+		Layers: 2, Heads: 8, HeadSize: 64,
+		Type: kernel.Int8, ValueType: kernel.Int4,
+		PageSize: 16, Pages: 100,
+	}
+	page, err := config.PageBytes()
+	fmt.Println(page, "bytes a page", err)
+
+	cache, err := kvcache.New(config)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	keys, values := cache.Memory(0)
+	fmt.Println(cache.FreePages(), "pages of", cache.PageSize(), "tokens")
+	fmt.Println(keys)
+	fmt.Println(values)
+
+	// Output:
+	// 27648 bytes a page <nil>
+	// 100 pages of 16 tokens
+	// int8 [B H L D] = [100 8 16 64] with strides [8192 1024 64]
+	// int4 [B H L D] = [100 8 16 64] with strides [8192 1024 64]
+}
+
+// As many pages as fit a gigabyte.
+func ExampleConfig_PageBytes() {
+	config := kvcache.Config{Layers: 32, Heads: 8, HeadSize: 128, Type: kernel.Float16}
+	page, err := config.PageBytes()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	config.Pages = 1 << 30 / page
+	fmt.Println(page, config.Pages)
+
+	// Output: 8388608 128
+}
+
+// A server takes sequences in and out of the batch between steps. A sequence that is not in the batch
+// keeps its tokens.
+func ExampleBatch_Set() {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, Pages: 8})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	a, b := cache.NewSequence(), cache.NewSequence()
+	batch, err := cache.NewBatch(a, b)
+	fmt.Println(err, batch.Extend(3, 5))
+	fmt.Println(batch.Set(b), batch.Extend(1), a.Len(), b.Len())
+
+	// Output:
+	// <nil> <nil>
+	// <nil> <nil> 3 6
+}
+
+// A cache of one layer: room for the tokens and their keys and values in one call. Both sequences grow
+// by a token.
+func ExampleBatch_Append() {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, Pages: 8})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	a, b := cache.NewSequence(), cache.NewSequence()
+	batch, err := cache.NewBatch(a, b)
+	fmt.Println(err)
+	rows := func(x ...float32) kernel.Tensor { return kernel.BHLD(x, 2, 1, 1, 1) }
+	fmt.Println(batch.Append(rows(1, 2), rows(10, 20)), a.Len(), b.Len())
+
+	_, v := batch.View(0)
+	fmt.Println(kernel.Row[float32](v, 0, 0, 0), kernel.Row[float32](v, 1, 0, 0))
+
+	// Output:
+	// <nil>
+	// <nil> 1 1
+	// [10] [20]
+}
+
+// Keys and values are rounded to the cache's type. Those of the shorter sequence end where it does:
+// its second row is not stored.
+func ExampleBatch_Store() {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, Type: kernel.BFloat16, Pages: 8})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	batch, err := cache.NewBatch(cache.NewSequence(), cache.NewSequence())
+	fmt.Println(err, batch.Extend(2, 1))
+	rows := func(x ...float32) kernel.Tensor { return kernel.BHLD(x, 2, 1, 2, 1) }
+	fmt.Println(batch.Store(0, rows(0, 0, 0, 0), rows(0.5, 3.14159, 7, 8)))
+
+	_, v := batch.View(0)
+	fmt.Println(v.Length(0), v.Length(1), kernel.Row[kernel.BF16](v, 0, 0, 1)[0].Float32())
+
+	// Output:
+	// <nil> <nil>
+	// <nil>
+	// 2 1 3.140625
+}
+
+// A program that summarises old tokens drops their pages. The positions of those that stay do not
+// change, and the pages are free for others.
+func ExampleSequence_Drop() {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 2, Pages: 4})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text := cache.NewSequence()
+	batch, err := cache.NewBatch(text)
+	fmt.Println(err, batch.Extend(6), cache.FreePages())
+	fmt.Println(text.Drop(3), text.Start(), text.Len(), cache.FreePages()) // token 3 needs its page
+
+	// Output:
+	// <nil> <nil> 1
+	// <nil> 2 6 2
+}
+
+// A text that has ended gives its pages back.
+func ExampleSequence_Free() {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 2, Pages: 4})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text := cache.NewSequence()
+	batch, err := cache.NewBatch(text)
+	fmt.Println(err, batch.Extend(6), cache.FreePages())
+	text.Free()
+	fmt.Println(cache.FreePages(), batch.Extend(1) != nil)
+
+	// Output:
+	// <nil> <nil> 1
+	// 4 true
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/numeric"
 )
 
 // A layer of three inputs and two outputs. Its weights are packed once, and applied to
@@ -167,4 +168,125 @@ func ExampleLinear_Apply_error() {
 	// Output:
 	// x
 	// 3 columns, the inputs of the layer
+}
+
+// A layer is packed once and used by any number of goroutines. Its weights may be of 16 bits.
+func ExampleNew() {
+	weights := []kernel.F16{numeric.ToF16(0.5), numeric.ToF16(2)}
+	layer, err := linear.New(linear.DenseMatrix(weights, 1, 2), []float32{10}, kernel.Exec{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	n, k := layer.Shape()
+	fmt.Println(n, "output,", k, "inputs of type", layer.DType())
+
+	out := make([]float32, 1)
+	err = layer.Apply(linear.DenseMatrix(out, 1, 1), linear.DenseMatrix([]float32{4, 1}, 1, 2), linear.Options{})
+	fmt.Println(out, err)
+
+	// Output:
+	// 1 output, 2 inputs of type float16
+	// [14] <nil>
+}
+
+// Weights are rounded to 8 bits, and in this call the inputs are, too, so that products are those of
+// integers.
+func ExampleNewInt8() {
+	const inputs = 32
+	weights, x := make([]float32, inputs), make([]float32, inputs)
+	weights[0], weights[1] = 127, -0.6 // a scale of 1 for all 32: -0.6 is rounded to -1
+	x[0], x[1] = 1, 127
+	layer, err := linear.NewInt8(linear.DenseMatrix(weights, 1, inputs), nil, kernel.Exec{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	out := make([]float32, 1)
+	err = layer.Apply(linear.DenseMatrix(out, 1, 1), linear.DenseMatrix(x, 1, inputs), linear.Options{Int8: true})
+	fmt.Println(layer.Format(), out, err)
+
+	// Output: Q8_0 [0] <nil>
+}
+
+// The weights of a model that shares them between its embeddings and its last layer: tokens 2 and 0.
+func ExampleLinear_Rows() {
+	layer, err := linear.New(linear.DenseMatrix([]float32{1, 2, 3, 4, 5, 6}, 3, 2), nil, kernel.Exec{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	out := make([]float32, 4)
+	err = layer.Rows(linear.DenseMatrix(out, 2, 2), []int32{2, 0})
+	fmt.Println(out, err)
+
+	// Output: [5 6 1 2] <nil>
+}
+
+// The hidden layer of a feed-forward network: the activation is applied while its inputs are in cache.
+func ExampleLinear_Apply() {
+	layer, err := linear.New(linear.DenseMatrix([]float32{1, 0, 0, 1}, 2, 2), nil, kernel.Exec{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	out := make([]float32, 2)
+	err = layer.Apply(linear.DenseMatrix(out, 1, 2), linear.DenseMatrix([]float32{0, 100}, 1, 2),
+		linear.Options{Activation: linear.SiLU})
+	fmt.Println(out, err)
+
+	// Output: [0 100] <nil>
+}
+
+// A matrix is a view: element (i, j) is data[i·columns + j].
+func ExampleDenseMatrix() {
+	m := linear.DenseMatrix([]float32{1, 2, 3, 4, 5, 6}, 2, 3)
+	rows, columns := m.Shape()
+	fmt.Println(rows, columns, m.DType())
+
+	// Output: 2 3 float32
+}
+
+// a·bᵀ of two matrices that change from call to call, and a·b.
+func ExampleProduct() {
+	a := linear.DenseMatrix([]float32{1, 2, 3, 4}, 2, 2)
+	b := linear.DenseMatrix([]float32{1, 10, 100, 1000}, 2, 2)
+	out := make([]float32, 4)
+	for _, b := range []linear.Matrix{b, b.T()} {
+		err := linear.Product(linear.DenseMatrix(out, 2, 2), a, b, linear.ProductOptions{})
+		fmt.Println(out, err)
+	}
+
+	// Output:
+	// [21 2100 43 4300] <nil>
+	// [201 2010 403 4030] <nil>
+}
+
+// The gradients of a layer of two inputs and one output, from two rows. A second micro-batch would add
+// to those of the weights and the bias, with Accumulate.
+func ExampleBackward() {
+	w := linear.DenseMatrix([]float32{3, 5}, 1, 2)
+	x := linear.DenseMatrix([]float32{1, 2, 10, 20}, 2, 2)
+	dy := linear.DenseMatrix([]float32{1, -1}, 2, 1)
+
+	dx, dw, db := make([]float32, 4), make([]float32, 2), make([]float32, 1)
+	err := linear.Backward(linear.Gradients{
+		X:    linear.DenseMatrix(dx, 2, 2),
+		W:    linear.DenseMatrix(dw, 1, 2),
+		Bias: db,
+	}, dy, x, w, linear.ProductOptions{})
+	fmt.Println(dx, dw, db, err)
+
+	// Output: [3 5 -3 -5] [-9 -18] [0] <nil>
+}
+
+// The gradient of embeddings: token 1 occurs twice in the text, token 0 not at all.
+func ExampleAddRows() {
+	gradient := make([]float32, 3*2) // of three tokens
+	text := []int32{1, 2, 1}
+	dx := linear.DenseMatrix([]float32{1, 2, 3, 4, 10, 20}, 3, 2)
+	err := linear.AddRows(linear.DenseMatrix(gradient, 3, 2), dx, text)
+	fmt.Println(gradient, err)
+
+	// Output: [0 0 11 22 3 4] <nil>
 }

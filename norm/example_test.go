@@ -32,3 +32,44 @@ func ExampleOptions() {
 	// [1 1 4 4] <nil>
 	// [-2.000 -2.000 2.000 3.000]
 }
+
+// A row gets mean 0 and variance 1, then the weight and the bias.
+func ExampleLayer() {
+	x, y := []float32{2, 4}, make([]float32, 2)
+	row := func(x []float32) kernel.Tensor { return kernel.BHLD(x, 1, 1, 1, 2) }
+	err := norm.Layer(row(y), row(x), []float32{10, 10}, []float32{0, 1}, 0, norm.Options{})
+	fmt.Println(y, err)
+
+	// Output: [-10 11] <nil>
+}
+
+// The norm does not change when its row is scaled: a gradient along the row becomes 0, one across
+// it is divided by the root of the mean square, 5.
+func ExampleRMSBackward() {
+	row := func(x ...float32) kernel.Tensor { return kernel.BHLD(x, 1, 1, 1, 2) }
+	x := row(5, 5)
+	for _, dy := range []kernel.Tensor{row(1, 1), row(1, -1)} {
+		dx, dweight := make([]float32, 2), make([]float32, 2)
+		err := norm.RMSBackward(norm.Gradients{X: row(dx...), Weight: dweight}, dy, x, nil, 0, norm.BackwardOptions{})
+		fmt.Println(dx, dweight, err)
+	}
+
+	// Output:
+	// [0 0] [1 1] <nil>
+	// [0.2 -0.2] [1 -1] <nil>
+}
+
+// The gradients of weight and bias are sums over all rows. A second call adds to them.
+func ExampleLayerBackward() {
+	x := kernel.BHLD([]float32{-1, 1, 3, 7}, 1, 1, 2, 2)
+	dy := kernel.BHLD([]float32{1, 2, 10, 20}, 1, 1, 2, 2)
+	g := norm.Gradients{Weight: make([]float32, 2), Bias: make([]float32, 2)}
+	for _, accumulate := range []bool{false, true} {
+		err := norm.LayerBackward(g, dy, x, nil, 0, norm.BackwardOptions{Accumulate: accumulate})
+		fmt.Println(g.Weight, g.Bias, err)
+	}
+
+	// Output:
+	// [-11 22] [11 22] <nil>
+	// [-22 44] [22 44] <nil>
+}

@@ -70,3 +70,91 @@ func ExampleToBF16() {
 
 	// Output: bfloat16 [B H L D] = [1 1 1 3] with strides [3 3 3] 3.140625
 }
+
+// Powers of two of integers are exact, and tiny ones are 0.
+func ExampleExp2() {
+	fmt.Println(numeric.Exp2(10), numeric.Exp2(0.5), numeric.Exp2(-200))
+
+	// Output: 1024 1.4142135 0
+}
+
+// The inverse of Exp2.
+func ExampleLog2() {
+	fmt.Println(numeric.Log2(1024), numeric.Log2(0.125), numeric.Log2(0))
+
+	// Output: 10 -3 -Inf
+}
+
+// An odd function: a changed sign changes no other bit.
+func ExampleTanh() {
+	fmt.Println(numeric.Tanh(0.5), numeric.Tanh(-0.5), numeric.Tanh(20))
+
+	// Output: 0.4621172 -0.4621172 1
+}
+
+// TanhSlice has the bits of Tanh, with the CPU's vector instructions.
+func ExampleTanhSlice() {
+	x := []float32{0, 0.5, -20}
+	err := numeric.TanhSlice(x, x, kernel.Exec{})
+	fmt.Println(x, err)
+
+	// Output: [0 0.4621172 -1] <nil>
+}
+
+// The residual stream of a model takes in the result of a layer.
+func ExampleAddSlice() {
+	stream, block := []float32{1, 2, 3}, []float32{0.5, -2, 10}
+	err := numeric.AddSlice(stream, stream, block, kernel.Exec{})
+	fmt.Println(stream, err)
+
+	// Output: [1.5 0 13] <nil>
+}
+
+// The most probable token of a model's logits. Of equal ones it is the first.
+func ExampleArgmax() {
+	fmt.Println(numeric.Argmax([]float32{-1, 3, 2, 3}), numeric.Argmax(nil))
+
+	// Output: 1 -1
+}
+
+// Keys of four numbers as two bytes and one scale. The largest number is exact.
+func ExampleQuantizeInt4() {
+	src := []float32{-4, 1, 0.2, 3}
+	q, scales := make([]kernel.Int4x2, 2), make([]float32, 1)
+	err := numeric.QuantizeInt4(q, scales, src, 4, kernel.Exec{})
+	fmt.Println(scales, err)
+	for _, pair := range q {
+		first, second := pair.Numbers()
+		fmt.Println(float32(first)*scales[0], float32(second)*scales[0])
+	}
+
+	// Output:
+	// [0.5] <nil>
+	// -4 1
+	// 0 3
+}
+
+// Two formats of 8 bits: E4M3 keeps 4 bits of a number, up to 448, E5M2 keeps 3 and has a larger
+// range. Both saturate.
+func ExampleToF8E4M3() {
+	for _, x := range []float32{0.1, 1000, 1e6} {
+		fmt.Println(x, numeric.ToF8E4M3(x).Float32(), numeric.ToF8E5M2(x).Float32())
+	}
+
+	// Output:
+	// 0.1 0.1015625 0.09375
+	// 1000 448 1024
+	// 1e+06 448 57344
+}
+
+// Values of 8 bits for attention.
+func ExampleToF8E5M2() {
+	v := []float32{1, 0.3, -50000}
+	data := make([]kernel.F8E5M2, len(v))
+	for i, x := range v {
+		data[i] = numeric.ToF8E5M2(x)
+	}
+	fmt.Println(kernel.BHLD(data, 1, 1, 1, 3), data[1].Float32(), data[2].Float32())
+
+	// Output: float8_e5m2 [B H L D] = [1 1 1 3] with strides [3 3 3] 0.3125 -49152
+}

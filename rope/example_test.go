@@ -2,6 +2,7 @@ package rope_test
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/rope"
@@ -80,4 +81,44 @@ func ExampleRope_CosSin() {
 	fmt.Println(cos, sin, err)
 
 	// Output: [0.93675214 -0.95215535] [-0.3499935 -0.30561438] <nil>
+}
+
+// The rotation of Llama 3, with a table of the first 8192 positions, 4 MB. The bits are those of a
+// Rope without one.
+func ExampleNew() {
+	table, err := rope.New(rope.Config{Dims: 128, Base: 500_000, Positions: 8192})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	plain, err := rope.New(rope.Config{Dims: 128, Base: 500_000})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var cos, sin, cosPlain, sinPlain [64]float32
+	fmt.Println(table.CosSin(4321, cos[:], sin[:]), plain.CosSin(4321, cosPlain[:], sinPlain[:]))
+	fmt.Println(table.Dims(), cos == cosPlain, sin == sinPlain)
+
+	_, err = rope.New(rope.Config{Dims: 127})
+	fmt.Println(err)
+
+	// Output:
+	// <nil> <nil>
+	// 128 true true
+	// attn: Config.Dims: got 127, want an even number from 2 to 65536
+}
+
+// A batch of two texts of one token each, at positions 1 and 2: a quarter of a turn, and a half.
+func ExampleRope_Apply() {
+	r, err := rope.New(rope.Config{Dims: 2, Frequencies: []float64{math.Pi / 2}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	x := []float32{3, 4, 3, 4}
+	err = r.Apply(kernel.BLHD(x, 2, 1, 1, 2), []int{1, 2}, kernel.Exec{})
+	fmt.Printf("%.3f %v\n", x, err)
+
+	// Output: [-4.000 3.000 -3.000 -4.000] <nil>
 }

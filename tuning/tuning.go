@@ -11,7 +11,7 @@ import (
 )
 
 // AnyCPU is the name of CPUs that the table has no entries for.
-const AnyCPU = tier.AnyCPU
+const AnyCPU = "any"
 
 // CPU returns the name that the CPU of this machine has in the table, such as "Zen 4", or
 // [AnyCPU].

@@ -9,8 +9,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 )
+
+// TestAnyCPU: the name is that of the table.
+func TestAnyCPU(t *testing.T) {
+	if AnyCPU != tier.AnyCPU {
+		t.Errorf("AnyCPU is %q, want %q", AnyCPU, tier.AnyCPU)
+	}
+}
 
 // numbers returns all numbers of a tier, and a function that returns one of them.
 func numbers(t *testing.T, tier string) (all string, number func(name string) string) {

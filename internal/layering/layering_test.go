@@ -1,5 +1,5 @@
-// Package layering tests that packages import what ARCHITECTURE.md allows, and that the modules of
-// the tree import public packages of each other.
+// Package layering tests that packages import what ARCHITECTURE.md allows, that the modules of the
+// tree import public packages of each other, and that documentation shows no internal names.
 package layering
 
 import (

@@ -6,8 +6,8 @@
 // somebody else made, ends the program (a macro that calls itself overflows the stack, which Go
 // cannot recover from), others take all memory or never end, and it does not tell the text of a
 // message from that of the template. pongo2 v6.0.0 has no such limits either, and the language of
-// Django, without namespaces and methods. Here package internal/jinja limits what a template does
-// and tells the texts apart.
+// Django, without namespaces and methods. This package limits what a template does and tells the
+// texts apart.
 package chattemplate
 
 import (
