@@ -547,6 +547,8 @@
 //	slope  = sum(g[i]·y[i])/size, in binary64, then rounded
 //	X[i]   = ((g[i]-center) - y[i]·slope)·inv, and then + Direct[i], if there is one
 //
+// A call with Direct for which X is not wanted is an error.
+//
 // These sums are in binary64, where the products are exact, in 8 chains: chain r takes the elements i
 // with i mod 8 = r, in ascending order, and then the sums of halves. The gradients of weight and bias
 // have segments of 32 rows, numbered as in [B, H, L], and groups of 32 segments, as that of a bias of
@@ -619,7 +621,7 @@
 // with the new m and v in the last line. The factors are computed in binary64 and rounded:
 // keep = 1 - Rate·WeightDecay, c1 = 1-Beta1, b2 = Beta2, c2 = 1-Beta2, root = sqrt(1-Beta2^step) and
 // rate = Rate/(1-Beta1^step). A power is the product of repeated squares of its base, in the order of
-// the bits of the exponent, the lowest first.
+// the bits of the exponent, the lowest first. Settings with Rate·WeightDecay above 1 are an error.
 //
 // optimize.Clip sums up squares in binary64, where they are exact: for each slice in 8 chains, chain
 // r taking the elements i with i mod 8 = r, then the sums of halves as in a norm, then those of the
