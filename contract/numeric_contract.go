@@ -629,4 +629,48 @@
 // slices. root is the square root of that. The norm is root, rounded to binary32. If it is finite
 // and root, not rounded, is above most, each gradient is multiplied by most/root, which is rounded
 // once. Else the gradients stay as they are.
+//
+// # Contract: sampling
+//
+// decoder.Sampler, in module models, chooses the token that follows a text from a row of n logits x, none of them
+// NaN or +Inf. A token that occurs N > 0 times among the last PenaltyWindow tokens of the text, or in all of it if that is
+// 0, has its logit changed first, with the penalties as binary32 and each operation rounded:
+//
+//	x = x/RepetitionPenalty if x > 0, else x·RepetitionPenalty; not if it is 0
+//	x = x - (N·FrequencyPenalty + PresencePenalty)
+//
+// With a Temperature of 0 the token is the first of those with the largest logit, top. Otherwise
+//
+//	c    = float32(log2 e/Temperature), the quotient in binary64
+//	p[j] = exp2((x[j]-top)·c), the difference and the product rounded
+//
+// Tokens are left, in an order, by TopK and then by TopP. With k the smaller of TopK and n, S the sum of all p and
+// tokens that are equal in the order of their numbers:
+//
+//	0 < k ≤ 256: the first k by x, the largest first
+//	256 < k < n: the first k by p, the largest first
+//	else, 0 < TopP < 1: those with p[j] ≥ least by p, the largest first
+//	                    least = float32((1-TopP)·S/n), or 0 if TopK is not 0
+//	else: all, by their numbers
+//
+//	0 < TopP < 1: the fewest of these, from the first, whose sum of p is at least TopP·(R + rest), or all
+//	              R is the sum of p of those that are left, rest = float32(S-R), or 0 if TopK is not 0 or S < R
+//
+// Sums are in binary64, in the order of the tokens, from 0, and each operation is rounded. With MinP the p of tokens
+// with x[j]-top < L, the difference rounded, becomes 0: L is ln(MinP) rounded to binary32, but not above 0. In binary64, each
+// operation rounded, with MinP = m·2^e, m from 1/2 to below 1:
+//
+//	ln(MinP) = 2·(t + t³/3 + t⁵/5 + ... + t⁵⁹/59) + e·3fe62e42fefa39ef
+//	t = (m-1)/(m+1); a power is the product of the one before and t·t; the sum is from 0, from left to right
+//
+// With P the sum of p of the tokens that are left, and the next word W of the random numbers, at = ((W/2^11 rounded down)·2^-53)·P.
+// The token is the first, of those with p ≠ 0, up to which p add up to more than at, or the last. The words of a Seed
+// are those of PCG-DXSM, one for each token. With the state s = Seed·2^64, modulo 2^128, each begins with
+//
+//	s = s·2360ed051fc65da44385df649fccf645 + 5851f42d4c957f2d14057b7ef767814f
+//	h, l = the high and the low 64 bits of s
+//
+// and is h after these steps, modulo 2^64:
+//
+//	h = h xor h/2^32, h = h·da942042e4dd58b5, h = h xor h/2^48, h = h·(l or 1)
 package contract
