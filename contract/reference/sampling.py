@@ -83,10 +83,11 @@ def left(x, top, a):
 
 
 def choose(x, text, a, random):
+    """The token, and those that were left with their p."""
     x = penalized(x, a, text)
     best = int(np.nanargmax(x))
     if a.get("temperature", 0) == 0:
-        return best
+        return best, [], []
     ids, p = left(x, x[best], a)
     at = (f64(random.word() >> 11) * 2.0**-53) * total_of(p)
     have, last = f64(0), None
@@ -95,14 +96,21 @@ def choose(x, text, a, random):
             last, have = j, have + f64(y)
             if at < have:
                 break
-    return last
+    return last, ids, p
 
 
 def sample(a):
     text, random = list(a["text"]), Random(int(a.get("seed", 0)))
+    all_left, all_p = [], []
     for row in a["logits"]:
-        text.append(choose(row, text, a, random))
-    return {"tokens": np.array(text[len(a["text"]) :], np.int32)}
+        token, ids, p = choose(row, text, a, random)
+        text.append(token)
+        all_left.extend(ids)
+        all_p.extend(p)
+    tokens = np.array(text[len(a["text"]) :], np.int32)
+    if not all_left:
+        return {"tokens": tokens}
+    return {"tokens": tokens, "left": np.array(all_left, np.int32), "p": np.array(all_p, f32)}
 
 
 FUNCTIONS = {"sample": sample}

@@ -2,11 +2,13 @@ package decoder
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
@@ -40,14 +42,14 @@ func samplingCases() (list []samplingCase) {
 		}
 		return x
 	}
-	few, equal, flat, many := rows(8, 12, 6), rows(6, 12, 6), rows(5, 270, 0.5), rows(3, 300, 3)
+	few, equal, many := rows(8, 12, 6), rows(6, 12, 6), rows(1, 300, 1)
 	negative := float32(math.Copysign(0, -1))
 	for _, row := range equal {
 		copy(row[2:], []float32{2, 0, 2, negative, 2, 0, float32(math.Inf(-1))})
 	}
 	for _, row := range many { // exponentials that are equal, of logits that are not
 		for j := 40; j < 300; j += 2 {
-			row[j] = row[j-1] - 1e-7
+			row[j] = row[j-1] + 1e-7
 		}
 	}
 	add := func(name string, s Sampler, logits [][]float32, text ...int32) {
@@ -70,10 +72,12 @@ func samplingCases() (list []samplingCase) {
 	add("min-p", Sampler{Temperature: 3, MinP: 0.1}, few)
 	add("min-p-1", Sampler{Temperature: 3, MinP: 1}, equal)
 	add("all", Sampler{Temperature: 1.5, TopK: 9, TopP: 0.9, MinP: 0.02, RepetitionPenalty: 1.2, PresencePenalty: 0.1, Seed: 0x123456789abcdef0}, few, 4)
-	add("top-p-flat", Sampler{Temperature: 5, TopP: 0.999}, flat)
-	add("top-k-256", Sampler{Temperature: 50, TopK: 256}, flat[:2])
-	add("top-k-257", Sampler{Temperature: 50, TopK: 257}, flat[2:])
-	add("top-k-270-top-p", Sampler{Temperature: 1000, TopK: 270, TopP: 0.99}, many)
+	add("top-p-1", Sampler{Temperature: 1, TopP: 1}, few[:2])
+	add("top-p-exactly", Sampler{Temperature: 1, TopP: 0.5}, [][]float32{{3, 3, 3, 3}})
+	add("top-p-many", Sampler{Temperature: 5, TopP: 0.9}, many)
+	add("top-k-256", Sampler{Temperature: 1000, TopK: 256}, many)
+	add("top-k-257", Sampler{Temperature: 1000, TopK: 257}, many)
+	add("top-k-270-top-p", Sampler{Temperature: 1000, TopK: 270, TopP: 0.5}, many)
 	return list
 }
 
@@ -82,6 +86,8 @@ func TestContractVectors(t *testing.T) {
 	want := bytes.NewBufferString(fmt.Sprintf("{\"contract\": %d, \"subject\": \"sampling\", \"vectors\": [\n", kernel.Contract))
 	for i, c := range samplingCases() {
 		tokens := c.text
+		var left []int32
+		var p []float32
 		chooser := newChooser(c.sampler)
 		for _, row := range c.logits {
 			id, err := chooser.next(row, tokens)
@@ -89,8 +95,15 @@ func TestContractVectors(t *testing.T) {
 				t.Fatalf("%s: %v", c.name, err)
 			}
 			tokens = append(tokens[:len(tokens):len(tokens)], id)
+			p = append(p, chooser.p...)
+			for j := range chooser.p {
+				if len(chooser.ids) > 0 {
+					j = chooser.ids[j]
+				}
+				left = append(left, int32(j))
+			}
 		}
-		line, err := json.Marshal(c.vector(tokens[len(c.text):]))
+		line, err := json.Marshal(c.vector(tokens[len(c.text):], left, p))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,18 +123,16 @@ func TestContractVectors(t *testing.T) {
 	}
 }
 
-// vector returns a case with the tokens that it chooses, as the file has it: settings that are 0 are not there.
-func (c *samplingCase) vector(tokens []int32) map[string]any {
-	number := func(typ, bits string, shape ...int) map[string]any {
-		return map[string]any{"type": typ, "shape": append([]int{}, shape...), "bits": bits}
-	}
-	in := map[string]any{"text": append([]int32{}, c.text...)}
+// vector returns a case with the tokens that it chooses, those that were left and their p, as the file has it:
+// settings that are 0 are not there.
+func (c *samplingCase) vector(tokens, left []int32, p []float32) map[string]any {
+	in := map[string]any{"text": append([]int32{}, c.text...), "seed": array("u64", []uint64{c.sampler.Seed}, func(x uint64) uint64 { return x })}
 	for name, x := range map[string]float64{
 		"temperature": c.sampler.Temperature, "top_p": c.sampler.TopP, "min_p": c.sampler.MinP, "repetition_penalty": c.sampler.RepetitionPenalty,
 		"frequency_penalty": c.sampler.FrequencyPenalty, "presence_penalty": c.sampler.PresencePenalty,
 	} {
 		if x != 0 {
-			in[name] = number("f64", fmt.Sprintf("%016x", math.Float64bits(x)))
+			in[name] = array("f64", []float64{x}, math.Float64bits)
 		}
 	}
 	for name, x := range map[string]int{"top_k": c.sampler.TopK, "penalty_window": c.sampler.PenaltyWindow} {
@@ -129,17 +140,21 @@ func (c *samplingCase) vector(tokens []int32) map[string]any {
 			in[name] = x
 		}
 	}
-	in["seed"] = number("u64", fmt.Sprintf("%016x", c.sampler.Seed))
-	logits, chosen := "", ""
-	for _, row := range c.logits {
-		for _, x := range row {
-			logits += fmt.Sprintf("%08x", math.Float32bits(x))
-		}
+	word := func(id int32) uint32 { return uint32(id) }
+	in["logits"] = array("f32", slices.Concat(c.logits...), math.Float32bits, len(c.logits), len(c.logits[0]))
+	out := map[string]any{"tokens": array("i32", tokens, word, len(tokens))}
+	if p != nil {
+		out["left"], out["p"] = array("i32", left, word, len(left)), array("f32", p, math.Float32bits, len(p))
 	}
-	for _, id := range tokens {
-		chosen += fmt.Sprintf("%08x", uint32(id))
-	}
-	in["logits"] = number("f32", logits, len(c.logits), len(c.logits[0]))
-	out := map[string]any{"tokens": number("i32", chosen, len(tokens))}
 	return map[string]any{"name": c.name, "function": "sample", "in": in, "out": out}
+}
+
+// array returns numbers as the file has them: a type, a shape and their bits.
+func array[E any, B uint32 | uint64](typ string, x []E, word func(x E) B, shape ...int) map[string]any {
+	bits := ""
+	for _, x := range x {
+		w := word(x)
+		bits += fmt.Sprintf("%0*x", 2*binary.Size(w), w)
+	}
+	return map[string]any{"type": typ, "shape": append([]int{}, shape...), "bits": bits}
 }
