@@ -24,6 +24,9 @@ WORDS = {"f64": ">u8", "f32": ">u4", "i32": ">u4", "u64": ">u8", "f16": ">u2", "
 
 def words(t):
     """The bits of the numbers of a tensor."""
+    if t["type"] == "i4":
+        x = np.array([int(digit, 16) for digit in t["bits"]], np.uint8)
+        return (x - (x >= 8) * np.uint8(16)).reshape(t["shape"])
     x = np.frombuffer(bytes.fromhex(t["bits"]), WORDS[t["type"]])
     return x.astype(x.dtype.newbyteorder("=")).reshape(t["shape"])
 
@@ -33,7 +36,7 @@ def argument(x):
     if not isinstance(x, dict):
         return x
     w = words(x)
-    kinds = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i8": np.int8}
+    kinds = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i8": np.int8, "i4": np.int8}
     if x["type"] in kinds:
         w = w.view(kinds[x["type"]])
     elif x["type"] in numbers.WIDEN:

@@ -314,7 +314,8 @@
 //
 // In Q2_K, Q4_K and Q5_K c, s and t are those of the file, in Q4_K and Q5_K for every 32 inputs. In Q3_K, with
 // the file's scale less 32 as s, c is d and t is 4s. In Q5_0 s is 1, c is d and t is 16; in Q5_1 s is 1, c is
-// the minimum of the file and t is -1. MXFP4 is as Q5_0, with d = 2^(e-128) and q = 2v + 16.
+// the minimum of the file and t is -1. MXFP4 is as Q5_0, with d = 2^(e-128) and q = 2v + 16. Its e is from 104
+// to 143; in a block of zeros it may be any, and d is 0. Others are an error.
 //
 // linear.NewInt8 makes Q8_0 of weights, with the largest magnitude a of a block:
 //
@@ -547,6 +548,8 @@
 //	slope  = sum(g[i]·y[i])/size, in binary64, then rounded
 //	X[i]   = ((g[i]-center) - y[i]·slope)·inv, and then + Direct[i], if there is one
 //
+// A call with Direct for which X is not wanted is an error.
+//
 // These sums are in binary64, where the products are exact, in 8 chains: chain r takes the elements i
 // with i mod 8 = r, in ascending order, and then the sums of halves. The gradients of weight and bias
 // have segments of 32 rows, numbered as in [B, H, L], and groups of 32 segments, as that of a bias of
@@ -619,11 +622,55 @@
 // with the new m and v in the last line. The factors are computed in binary64 and rounded:
 // keep = 1 - Rate·WeightDecay, c1 = 1-Beta1, b2 = Beta2, c2 = 1-Beta2, root = sqrt(1-Beta2^step) and
 // rate = Rate/(1-Beta1^step). A power is the product of repeated squares of its base, in the order of
-// the bits of the exponent, the lowest first.
+// the bits of the exponent, the lowest first. Settings with Rate·WeightDecay above 1 are an error.
 //
 // optimize.Clip sums up squares in binary64, where they are exact: for each slice in 8 chains, chain
 // r taking the elements i with i mod 8 = r, then the sums of halves as in a norm, then those of the
 // slices. root is the square root of that. The norm is root, rounded to binary32. If it is finite
 // and root, not rounded, is above most, each gradient is multiplied by most/root, which is rounded
 // once. Else the gradients stay as they are.
+//
+// # Contract: sampling
+//
+// decoder.Sampler, in module models, chooses the token that follows a text from a row of n logits x, none of them
+// NaN or +Inf. First it changes the logits of the tokens that occur N > 0 times among the last PenaltyWindow tokens of the
+// text, or in all of it if that is 0. The penalties are rounded to binary32, and so is each operation:
+//
+//	x = x/RepetitionPenalty if x > 0, else x·RepetitionPenalty; not if it is 0
+//	x = x - (N·FrequencyPenalty + PresencePenalty)
+//
+// With a Temperature of 0 the token is the first of those with the largest logit, top. Otherwise
+//
+//	c    = float32(log2 e/Temperature), the quotient in binary64
+//	p[j] = exp2((x[j]-top)·c), the difference and the product rounded
+//
+// Tokens are left, in an order, by TopK and then by TopP. With k the smaller of TopK and n, S the sum of all p and
+// tokens that are equal in the order of their numbers:
+//
+//	0 < k ≤ 256: the first k by x, the largest first
+//	256 < k < n: the first k by p, the largest first
+//	else, 0 < TopP < 1: those with p[j] ≥ least by p, the largest first
+//	                    least = float32((1-TopP)·S/n), or 0 if TopK is not 0
+//	else: all, by their numbers
+//
+//	0 < TopP < 1: the fewest of these, from the first, whose sum of p is at least TopP·(R + rest), or all
+//	              R is the sum of p of those that are left, rest = float32(S-R), or 0 if TopK is not 0 or S < R
+//
+// Sums are in binary64, in the order of the tokens, from 0, and each operation is rounded. With MinP the p of tokens
+// with x[j]-top < L, the difference rounded, becomes 0: L is ln(MinP) rounded to binary32, but not above 0. In binary64, each
+// operation rounded, with MinP = m·2^e, m from 1/2 to below 1:
+//
+//	ln(MinP) = 2·(t + t³/3 + t⁵/5 + ... + t⁵⁹/59) + e·3fe62e42fefa39ef
+//	t = (m-1)/(m+1); a power is the product of the one before and t·t; the sum is from 0, from left to right
+//
+// With P the sum of p of the tokens that are left, and the next word W of the random numbers, at = ((W/2^11 rounded down)·2^-53)·P.
+// The token is the first, of those with p ≠ 0, up to which p add up to more than at, or the last. The words of a Seed
+// are those of PCG-DXSM, one for each token. With the state s = Seed·2^64, modulo 2^128, each begins with
+//
+//	s = s·2360ed051fc65da44385df649fccf645 + 5851f42d4c957f2d14057b7ef767814f
+//	h, l = the high and the low 64 bits of s
+//
+// and is h after these steps, modulo 2^64:
+//
+//	h = h xor h/2^32, h = h·da942042e4dd58b5, h = h xor h/2^48, h = h·(l or 1)
 package contract

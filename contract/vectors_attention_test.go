@@ -272,6 +272,7 @@ func attentionTypeCases() (list []vector) {
 		return narrowed(seed, func(x float32) int8 { return int8(x * 30) }, shape...)
 	}
 	add("int8", map[string]any{"k": int8s(2, 1, 1, 6, 6), "k_scales": array(4, 1, 1, 6, 1), "v": int8s(3, 1, 1, 6, 4), "v_scales": array(5, 1, 1, 6, 2)})
+	add("int4", map[string]any{"k": int4s(2, 1, 1, 6, 6), "k_scales": array(4, 1, 1, 6, 1), "v": int4s(3, 1, 1, 6, 4), "v_scales": array(5, 1, 1, 6, 2)})
 	return list
 }
 
@@ -309,6 +310,16 @@ func quantizedCases() (list []vector) {
 	add("tiny", small, 1, map[string]any{"q": replaced(array(6001, 1, 2, 2, 6), map[int]float32{0: nan, 7: 0x1p99, 13: 0x1p-120}), "v_scales": replaced(scales, map[int]float32{0: 0x1p-110, 1: -0x1p-105})})
 	add("tiny-queries", small, 1, map[string]any{"q": encode(random(testutil.Tinies, 1, 24), 1, 2, 2, 6)})
 	add("not-finite", small, 1, map[string]any{"q": encode(random(testutil.NonFinite, 1, 24), 1, 2, 2, 6), "k_scales": encode(random(testutil.NonFinite, 2, 6), 1, 1, 6, 1), "v_scales": encode(random(testutil.NonFinite, 3, 6), 1, 1, 6, 1)})
+	int4 := func(z sizes4, more map[string]any) map[string]any {
+		more["k"], more["v"] = int4s(6010, z.b, z.hkv, z.lk, z.d), int4s(6011, z.b, z.hkv, z.lk, z.dv)
+		return more
+	}
+	add("int4", small, 1, int4(small, map[string]any{}))
+	grouped := sizes4{1, 2, 1, 2, 9, 64, 32}
+	add("int4-groups", grouped, 2, int4(grouped, map[string]any{"key_start": []int{28}, "visible": causal(2, 9, 5)}))
+	mixed := int4(small, map[string]any{})
+	delete(mixed, "v")
+	add("int4-keys", small, 1, mixed)
 	return list
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
@@ -22,7 +23,16 @@ type tensor struct {
 // sizes are the bytes of the numbers of all types.
 var sizes = map[string]int{"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "f8e4m3": 1, "f8e5m2": 1, "i8": 1, "u8": 1, "bool": 1, "u64": 8, "i32": 4}
 
-func digitsOf(typ string) int { return 2 * sizes[typ] }
+// digitsOf returns how many digits the numbers of a type have.
+func digitsOf(typ string) int {
+	if typ == int4 {
+		return 1
+	}
+	return 2 * sizes[typ]
+}
+
+// int4 is the type of numbers from -8 to 7, of which two are a kernel.Int4x2.
+const int4 = "i4"
 
 // count returns the number of elements of a shape.
 func count(shape []int) int {
@@ -50,7 +60,7 @@ func tensorOf(x any) (tensor, error) {
 	if err != nil {
 		return t, err
 	}
-	if sizes[t.Type] == 0 || len(t.Bits) != count(t.Shape)*digitsOf(t.Type) {
+	if digitsOf(t.Type) == 0 || len(t.Bits) != count(t.Shape)*digitsOf(t.Type) {
 		return t, fmt.Errorf("a tensor of type %q and shape %v with %d digits", t.Type, t.Shape, len(t.Bits))
 	}
 	return t, nil
@@ -253,8 +263,8 @@ func (c *call) shape(name string) (s [4]int) {
 	return [4]int(t.Shape)
 }
 
-// tensor returns an argument as a kernel.Tensor, or the zero one if it is not there. That of int8 has scales,
-// the argument with the ending _scales.
+// tensor returns an argument as a kernel.Tensor, or the zero one if it is not there. That of int8 or int4 has
+// scales, the argument with the ending _scales.
 func (c *call) tensor(name string) kernel.Tensor {
 	if !c.has(name) {
 		return kernel.Tensor{}
@@ -274,10 +284,24 @@ func (c *call) tensor(name string) kernel.Tensor {
 	case "i8":
 		scales := c.tensor(name + "_scales")
 		return dense(numbers[int8](c, name), s).Scaled(&scales)
+	case int4:
+		scales := c.tensor(name + "_scales")
+		return dense(c.pairs(name), s).Scaled(&scales)
 	default:
 		c.fail(name, fmt.Errorf("no tensor of %s", typ))
 		return kernel.Tensor{}
 	}
+}
+
+// pairs returns an argument of int4 as a kernel.Tensor has it: the first number of two in the lower half.
+func (c *call) pairs(name string) []kernel.Int4x2 {
+	data, err := hex.DecodeString(c.raw(name).Bits)
+	c.fail(name, err)
+	x := make([]kernel.Int4x2, len(data))
+	for i, b := range data {
+		x[i] = kernel.Int4x2(b>>4 | b<<4)
+	}
+	return x
 }
 
 func dense[E kernel.Element](x []E, s [4]int) kernel.Tensor {
@@ -327,6 +351,16 @@ func narrowed[E number](seed int, to func(x float32) E, shape ...int) tensor {
 		y[i] = to(x[i])
 	}
 	return encode(y, shape...)
+}
+
+// int4s is a tensor of int4, all of which occur in a long one.
+func int4s(seed int, shape ...int) tensor {
+	t := narrowed(seed, func(x float32) int8 { return int8(max(-8, min(7, x*5))) }, shape...)
+	var digits strings.Builder
+	for i := 1; i < len(t.Bits); i += 2 { // the lower half of two's complement
+		digits.WriteByte(t.Bits[i])
+	}
+	return tensor{int4, t.Shape, digits.String()}
 }
 
 // bits are float32 given as their bits.

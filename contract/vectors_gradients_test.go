@@ -159,7 +159,35 @@ func gradientCases() (list []vector) {
 		in["dweights"] = array(3053, 5)
 		list = append(list, vector{Name: "additive-accumulate-" + name, Function: "additive_backward", In: in})
 	}
+	in = additiveBackwardOf(z, 3060, map[string]any{"visible": causal(3, 6, 1)})
+	for name, dout := range map[string]float32{"nan": nan, "inf": -inf} { // of the first query, which does not see keys that others see
+		add("additive-hidden-"+name, "additive_backward", with(in, "dout", replaced(in["dout"].(tensor), map[int]float32{1: dout})))
+	}
+	add("additive-accumulate-no-queries", "additive_backward", additiveNothing())
+	in = backwardOf(sizes4{1, 2, 1, 1, 1, 1, 1}, 2040, map[string]any{"q": encode([]float32{0, 0}, 1, 2, 1, 1), "v": encode([]float32{1}, 1, 1, 1, 1), "sinks": encode([]float32{-1, -1})})
+	in["dout"] = encode([]float32{0x1p-149, -0x1p-149}, 1, 2, 1, 1) // the gradients of the sinks are between -2^-150 and 2^-150
+	add("sinks-tiny", "attention_backward", in)
+	add("sinks-no-key", "attention_backward", backwardOf(sizes4{1, 2, 1, 2, 3, 2, 2}, 2050, map[string]any{"sinks": encode([]float32{-inf, 1}), "visible": causal(2, 3, -1)}))
+	add("weights-far-apart", "attention_backward", farApartBackward())
 	return sortedVectors(list)
+}
+
+// additiveNothing accumulates with no queries: NaN and -0 of what memory holds do not stay.
+func additiveNothing() map[string]any {
+	held := []float32{nan, bits(0x80000000)[0], 2}
+	return map[string]any{
+		"q": array(1, 1, 1, 0, 3), "k": array(2, 1, 1, 1, 3), "v": array(3, 1, 1, 1, 3), "p": array(4, 1, 1, 0, 1), "dout": array(5, 1, 1, 0, 3), "weights": array(6, 3),
+		"dq": array(7, 1, 1, 0, 3), "dk": encode(held, 1, 1, 1, 3), "dv": encode(held, 1, 1, 1, 3), "dweights": encode(held),
+	}
+}
+
+// farApartBackward has weights around 2^-100, which a gradient shows by a large dout.
+func farApartBackward() map[string]any {
+	in := sizes4{1, 1, 1, 1, 5, 1, 2}.inputs(2060, map[string]any{"scale": single(float32(1))})
+	in["q"], in["k"] = encode([]float32{1}, 1, 1, 1, 1), encode([]float32{0, -69, -69.5, -75, -86}, 1, 1, 5, 1)
+	in = afterForward(attentionFunctions["attention"], in, map[string]string{"lse": "lse"})
+	in["dout"] = encode([]float32{0x1p90, -0x1p60}, 1, 1, 1, 2)
+	return in
 }
 
 // specialDout has a NaN and an infinity in rows that do not see all keys.

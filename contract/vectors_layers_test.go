@@ -151,6 +151,12 @@ var layerFunctions = map[string]func(c *call) error{
 	},
 }
 
+// halfwayAngles are angles whose cosine or sine lies in the middle of two floats, to within 53 bits. They show
+// how the angle is cut to 53 bits, and where the series round.
+var halfwayAngles = []float64{
+	-0x1.462beeebf159cp-3, -0x1.9caf2d2ab29a0p-1, -0x1.f3cf0e7706315p-2, 0x1.d9553564f6993p-3, 0x1.bbefd17a10cc0p-3, -0x1.9f98767daef94p-1, -0x1.83a767757b856p-1,
+}
+
 func layerCases() (list []vector) {
 	add := func(name, function string, in map[string]any) {
 		list = append(list, vector{Name: name, Function: function, In: in})
@@ -189,6 +195,7 @@ func layerCases() (list []vector) {
 		in["positions"] = []int{0, 1, -1, 2, 100, 4095, 123456, -2147483648, 2147483647}
 		add("rope-"+name, "rope_cos_sin", in)
 	}
+	add("rope-halfway", "rope_cos_sin", map[string]any{"dims": 2 * len(halfwayAngles), "frequencies": encode(halfwayAngles), "positions": []int{1}})
 	add("rope-halves", "rope", map[string]any{"x": replaced(array(50, 3, 7), map[int]float32{8: nan, 15: inf}), "dims": 6, "base": single(10000.), "positions": []int{5, 0, 77}})
 	add("rope-interleaved", "rope", map[string]any{"x": array(51, 3, 6), "dims": 4, "base": single(10000.), "positions": []int{5, -3, 77}, "interleaved": 1})
 	return list

@@ -162,6 +162,31 @@ func blocks(name string, seed, n, k int) tensor {
 	return encode(data, n, len(data)/n)
 }
 
+// oddHalves are binary16 that are infinite, NaN, -0 and subnormal.
+var oddHalves = []uint16{0x7c00, 0xfe01, 0x8000, 0x8001}
+
+// specialScales puts oddHalves in the place of the scales of the rows of blocks, and then of their minima. Those
+// of MXFP4 are the largest and the least, and any for blocks of zeros.
+func specialScales(name string, t tensor) tensor {
+	data, err := decode[uint8](t)
+	if err != nil {
+		panic(err) // of the vectors' own arguments
+	}
+	f := formats[name]
+	for i, h := range oddHalves {
+		block := data[i*f.bytes : (i+1)*f.bytes]
+		if len(f.halves) > 0 {
+			binary.LittleEndian.PutUint16(block[f.halves[i%len(f.halves)]:], h)
+			continue
+		}
+		block[0] = []uint8{104, 143, 0, 255}[i]
+		for k := 1; i >= 2 && k < len(block); k++ {
+			block[k] = 0x80
+		}
+	}
+	return encode(data, t.Shape...)
+}
+
 func linearCases() (list []vector) {
 	add := func(name, function string, in map[string]any) {
 		list = append(list, vector{Name: name, Function: function, In: in})
@@ -208,6 +233,14 @@ func linearCases() (list []vector) {
 	add("quantized-special-scale", "weights_quantized", map[string]any{"format": "Q8_0", "blocks": infinite})
 	q8 := replaced(array(14, 2, 64), map[int]float32{3: 100, 40: 0})
 	add("to-q8_0", "weights_to_q8_0", map[string]any{"w": q8})
+	for i, name := range formatNames {
+		k := formats[name].weights
+		scales := specialScales(name, blocks(name, i+300, len(oddHalves), k))
+		if k == 32 { // those of larger blocks would take much room
+			add("weights-special-"+name, "weights_quantized", map[string]any{"format": name, "blocks": scales})
+		}
+		add("quantized-special-"+name, "linear_quantized", map[string]any{"format": name, "blocks": scales, "x": array(20*i+4, 1, k), "int8": 1})
+	}
 	add("to-q8_0-tiny", "weights_to_q8_0", map[string]any{"w": encode(append(make([]float32, 32), random(testutil.Tinies, 3, 32)...), 2, 32)})
 	return list
 }

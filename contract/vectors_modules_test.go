@@ -1,6 +1,8 @@
 package contract_test
 
 import (
+	"maps"
+
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/layer"
@@ -181,11 +183,9 @@ func moduleCases() (list []vector) {
 	return list
 }
 
-// with returns arguments with one more.
+// with returns arguments with one that is another or new.
 func with(in map[string]any, name string, x any) map[string]any {
-	all := map[string]any{name: x}
-	for name, x := range in {
-		all[name] = x
-	}
+	all := maps.Clone(in)
+	all[name] = x
 	return all
 }

@@ -58,6 +58,19 @@ var stepFunctions = map[string]func(c *call) error{
 	},
 }
 
+// halfwayRows has rows x for which an element of x/|x| lies so close to the middle of two floats that it shows
+// whether the root or its reciprocal is rounded, and the order of the sum.
+func halfwayRows() map[string]any {
+	rows := encode(bits(
+		0x3fee7a5e, 0x3f124d4e, 0x39615111, 0x3385821c,
+		0x3f873d13, 0x3f284c3f, 0x393c924c, 0x337db74d,
+		0x3fd1b96e, 0x3f24e44b, 0x395b3ecc, 0x338244bd,
+		0x3ff44902, 0x3f636bee, 0x3970a5b0, 0x331e49f8,
+	), 1, 1, 4, 4)
+	first := encode([]float32{1, 0, 0, 0}, 1, 1, 1, 4)
+	return map[string]any{"q": first, "k": rows, "v": array(1, 1, 1, 4, 1)}
+}
+
 func stepCases() (list []vector) {
 	add := func(name, function string, in map[string]any) {
 		list = append(list, vector{Name: name, Function: function, In: in})
@@ -75,6 +88,13 @@ func stepCases() (list []vector) {
 		in["dout"] = array(59, 1, 2, 3, 3)
 		add("cosine-backward-"+name, "cosine_backward", in)
 	}
+	add("cosine-halfway", "cosine", halfwayRows())
+	hidden := afterForward(stepFunctions["cosine"], z.inputs(55, map[string]any{"k": replaced(keys, map[int]float32{28: nan, 29: inf}), "visible": causal(3, 5, 1)}), map[string]string{"lse": "lse"})
+	hidden["dout"] = array(59, 1, 2, 3, 3) // no query sees the key that is NaN
+	add("cosine-backward-hidden", "cosine_backward", hidden)
+	tiny := afterForward(stepFunctions["cosine"], z.inputs(57, map[string]any{"k": keys, "scale": single(float32(1e-10))}), map[string]string{"lse": "lse"})
+	tiny["dout"] = array(59, 1, 2, 3, 3) // some gradients of the large key round to -0
+	add("cosine-backward-tiny", "cosine_backward", tiny)
 	for i, kind := range []testutil.Kind{testutil.NonFinite, testutil.Specials, testutil.Tinies} {
 		more := map[string]any{"visible": causal(4, 6, 1), "scale": single(float32(5))}
 		in := wildSizes.wildInputs(kind, 60+10*i, more)

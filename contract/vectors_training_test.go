@@ -62,7 +62,8 @@ func trainingCases() (list []vector) {
 	clip("below", 500, array(60, 19), array(61, 7))
 	clip("nan", 1, replaced(array(60, 19), map[int]float32{3: nan}), array(61, 7))
 	clip("infinite", 1, replaced(array(60, 19), map[int]float32{3: 3e38, 4: 3e38}), array(61, 7))
-	clip("root", 5, encode([]float32{3, bits(1)[0], 4}), encode([]float32{1e-7})) // the root is 5 once it is rounded, and above before
+	clip("root", 5, encode([]float32{3, bits(1)[0], 4}), encode([]float32{1e-7}))      // the root is 5 once it is rounded, and above before
+	clip("root-above", 1, encode([]float32{1, 0x1.4p-12}), encode([]float32{0x1p-60})) // the root is above 1, its rounded value is not
 	clip("least", 1e-45, encode([]float32{bits(1)[0]}), encode([]float32{bits(2)[0]}))
 	return list
 }

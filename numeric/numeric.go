@@ -44,8 +44,8 @@ import (
 // may replace the product of constants by the rounded one.
 func FMA(x, y, z float32) float32 { return scalar.FMA(x, y, z) }
 
-// Exp2 returns 2^x with the bits of the contract's exp2, within 0.80 ulp. It is exactly 0
-// below -126, where float32 has no normal numbers, +Inf from 128 on, and NaN for NaN.
+// Exp2 returns 2^x with the bits of the contract's exp2, from -126 on within 0.80 ulp. Below, where
+// float32 has no normal numbers, it is exactly 0. It is +Inf from 128 on, and NaN for NaN.
 func Exp2(x float32) float32 { return scalar.Exp2(x) }
 
 // Tanh returns the hyperbolic tangent of x with the bits of the contract's tanh, within

@@ -92,7 +92,7 @@ def read(name, b):
     if name == "IQ4_NL":
         return [Block(IQ4_VALUES[nibbles(b[2:18])], half(b, 0))]
     if name == "MXFP4":
-        d = f32(2.0 ** (int(b[0]) - 128))
+        d = f32(2.0 ** (int(b[0]) - 128)) if MX4_VALUES[nibbles(b[1:17])].any() else ZERO
         return [Block(MX4_VALUES[nibbles(b[1:17])] + 16, d, d, t=(16, 16))]
     return [K_BLOCKS[name](b, part) for part in range(8)]
 

@@ -22,8 +22,8 @@ var log2E = math.Float32frombits(contract.Log2E)
 // that integer.
 const roundMagic = 0x1.8p23
 
-// Exp2 returns 2^x as the contract defines it: within 0.80 ulp, exactly 0 below -126,
-// +Inf from 128 on, NaN for NaN.
+// Exp2 returns 2^x as the contract defines it: exactly 0 below -126, from there on within
+// 0.80 ulp, +Inf from 128 on, NaN for NaN.
 func Exp2(x float32) float32 {
 	if !(x >= -126 && x < 128) {
 		switch {

@@ -12,7 +12,8 @@ import (
 )
 
 // A Sampler says how the next token is chosen from the logits. The zero value always takes
-// the most probable one. The same settings choose the same tokens on every CPU.
+// the most probable one. The same settings choose the same tokens on every CPU: the numeric contract, package contract
+// of attn, defines them in its section "Contract: sampling".
 //
 // The order is: penalties, Temperature, TopK, TopP, MinP; then one of the tokens that are left is
 // drawn by its probability among them. All of it works on a copy: the logits keep their bits.
