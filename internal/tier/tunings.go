@@ -29,7 +29,7 @@ type TuningEntry struct {
 // begin with it. `go run ./bench -tune` prints the entry of the machine at hand.
 var Tunings = []TuningEntry{
 	{AnyCPU, "generic", "measured on Zen 4",
-		Tuning{MainLanes: 8, SkinnyRows: 16, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 1 << 15, WeightSteps: 128, WidenRows: 8, QuantizedRows: 4}},
+		Tuning{MainLanes: 8, SkinnyRows: 16, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 1 << 15, WeightSteps: 128, QuantizedRows: 1}},
 
 	{AnyCPU, "avx2", "those of Zen 4",
 		Tuning{MainLanes: 16, SkinnyRows: 12, FullRows: 8, FullHalfRows: 8, QKSegments: 1, QKNear: 1, PVNear: 1, PrefetchBytes: 8 << 10, FarPrefetch: 1, ThreadFMAs: 2 << 20, WeightSteps: 128, QuantizedRows: 12}},
