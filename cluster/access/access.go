@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/nats-io/nkeys"
 
@@ -91,7 +90,7 @@ type cluster struct {
 }
 
 func newCluster(prefix string) cluster {
-	name := func(x string) string { return strings.ReplaceAll(prefix+"_"+x, ".", "_") }
+	name := func(x string) string { return hub.StreamName(prefix, x) }
 	return cluster{prefix, name("embed_jobs"), name("embed_results"), "KV_" + name("sequences"), "$KV." + name("sequences") + ".>"}
 }
 
@@ -201,17 +200,9 @@ func Remove(dir, name string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	seed, err := os.ReadFile(SeedFile(dir, name))
+	public, err := hub.PublicKey(SeedFile(dir, name))
 	if err != nil {
 		return fmt.Errorf("access: %w", err)
-	}
-	pair, err := nkeys.FromSeed([]byte(strings.TrimSpace(string(seed))))
-	if err != nil {
-		return fmt.Errorf("access: %s: %w", SeedFile(dir, name), err)
-	}
-	public, err := pair.PublicKey()
-	if err != nil {
-		return err
 	}
 	x, err := read(dir)
 	if err != nil {

@@ -78,7 +78,7 @@ func (q *queues) drop(ctx context.Context, run string) {
 		return
 	}
 	for name := range s.ConsumerNames(ctx).Name() {
-		if strings.HasSuffix(name, jobsConsumer("", run)[len("run-"):]) {
+		if isJobsConsumer(name, run) {
 			q.js.DeleteConsumer(ctx, q.jobs, name)
 		}
 	}

@@ -223,6 +223,12 @@ func (t *turns) consumer(ctx context.Context, run string) (consumer, error) {
 // jobsConsumer names what the jobs of a run are taken from.
 func jobsConsumer(model, run string) string { return "run-" + model + "-" + run }
 
+// isJobsConsumer tells whether a name is that of jobsConsumer for the run and any model.
+func isJobsConsumer(name, run string) bool {
+	model, _, _ := strings.Cut(strings.TrimPrefix(name, "run-"), "-") // a token without -, see modelToken
+	return name == jobsConsumer(model, run)
+}
+
 // say tells workers that a job is stored.
 func (q *queues) say(jobSubject string) error {
 	tokens := strings.Split(jobSubject, ".")

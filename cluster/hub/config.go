@@ -126,9 +126,8 @@ func IsToken(s string) bool {
 	return len(s) >= 1 && len(s) <= 64
 }
 
-// inboxOf returns the first tokens of the subjects on which the owner of an NKey gets answers. They have its public key, so
-// that a server can keep others from listening, see [ServerConfig].UsersFile.
-func inboxOf(seedFile string) (string, error) {
+// PublicKey returns the public key of the NKey whose seed is in a file.
+func PublicKey(seedFile string) (string, error) {
 	seed, err := readLine(seedFile)
 	if err != nil {
 		return "", err
@@ -138,11 +137,11 @@ func inboxOf(seedFile string) (string, error) {
 		return "", fmt.Errorf("%s: %w", seedFile, err)
 	}
 	defer pair.Wipe()
-	public, err := pair.PublicKey()
-	return InboxOf(public), err
+	return pair.PublicKey()
 }
 
-// InboxOf is the prefix of the subjects on which the owner of a public NKey gets answers.
+// InboxOf returns the first tokens of the subjects on which the owner of a public NKey gets answers. They have the key, so that
+// a server can keep others from listening, see [ServerConfig].UsersFile.
 func InboxOf(public string) string { return "_INBOX." + public }
 
 // readLine returns the only line of a file.

@@ -106,11 +106,11 @@ func (c *Config) options() ([]nats.Option, error) {
 		if err != nil {
 			return nil, err
 		}
-		inbox, err := inboxOf(c.NKeySeedFile)
+		public, err := PublicKey(c.NKeySeedFile)
 		if err != nil {
 			return nil, err
 		}
-		options = append(options, nkey, nats.CustomInboxPrefix(inbox))
+		options = append(options, nkey, nats.CustomInboxPrefix(InboxOf(public)))
 	}
 	if c.CredsFile != "" {
 		options = append(options, nats.UserCredentials(c.CredsFile))
@@ -164,8 +164,11 @@ func (c *Conn) Subject(tokens ...string) string {
 	return c.prefix + "." + strings.Join(tokens, ".")
 }
 
-// StreamName returns the name of a JetStream stream of the cluster: the prefix and name with
+// StreamName is [StreamName] with the prefix of the cluster.
+func (c *Conn) StreamName(name string) string { return StreamName(c.prefix, name) }
+
+// StreamName returns the name of a JetStream stream of the cluster with a prefix: the prefix and name with
 // underscores for dots, as names of streams have none.
-func (c *Conn) StreamName(name string) string {
-	return strings.ReplaceAll(c.prefix+"_"+name, ".", "_")
+func StreamName(prefix, name string) string {
+	return strings.ReplaceAll(prefix+"_"+name, ".", "_")
 }

@@ -14,7 +14,7 @@
 // workers of it are one queue group. What a gateway and a worker have to say to each other afterwards goes to
 // inboxes of theirs, of which with the roles of package access nobody else can hear.
 //
-// A message has a header in JSON, and raw bytes of a request or of an answer. A worker sends so much of an
-// answer that the gateway lacks the handing on of a window of 256 KiB at most; so neither has more in memory.
-// Whoever waits asks the other one whether it lives, and the server answers in its place when it does not.
+// A message has a header in JSON, and raw bytes of a request or of an answer. At most 256 KiB of an answer, a
+// window, have left the worker and have not reached the client; neither side holds more. A gateway and
+// a worker that wait for each other ask whether the other one is there. NATS says at once if it is not.
 package relay

@@ -263,9 +263,9 @@ func (s *spinState) yielded(now int64) {
 	s.last = now
 }
 
-// over reports whether to park if so many workers spin, this one included.
-func (s *spinState) over(spinning int64) bool {
-	return s.crowded() || s.yields >= s.mostYields || s.last > s.end || spinning >= s.processors
+// over reports whether to park if n workers spin, this one included.
+func (s *spinState) over(n int64) bool {
+	return s.crowded() || s.yields >= s.mostYields || s.last > s.end || n >= s.processors
 }
 
 // crowded reports whether others use the processors.

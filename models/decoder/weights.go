@@ -208,8 +208,8 @@ func (l *loader) newQuantized(format linear.Format, tensors []gguf.Tensor, k int
 
 // newFloat is newLinear for weights of float32. Types that cannot be computed from are errors.
 func (l *loader) newFloat(tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
-	if len(tensors) == 1 && tensors[0].Type == gguf.F32 {
-		if x, ok := wordsOf[float32](tensors[0].Data); ok {
+	if tensors[0].Type == gguf.F32 {
+		if x, ok := wordsOfOne[float32](tensors); ok {
 			return linear.New(linear.DenseMatrix(x, len(x)/k, k), bias, l.exec)
 		}
 	}
@@ -230,16 +230,13 @@ func (l *loader) newFloat(tensors []gguf.Tensor, k int, bias []float32) (*linear
 
 // newHalf is newLinear for weights of 16 bits.
 func newHalf[E kernel.F16 | kernel.BF16](l *loader, tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
-	if len(tensors) == 1 {
-		if x, ok := wordsOf[E](tensors[0].Data); ok {
-			return linear.New(linear.DenseMatrix(x, len(x)/k, k), bias, l.exec)
-		}
-	}
-	var all []E
-	for _, t := range tensors {
-		all = slices.Grow(all, len(t.Data)/2)
-		for at := 0; at+1 < len(t.Data); at += 2 {
-			all = append(all, E(binary.LittleEndian.Uint16(t.Data[at:])))
+	all, ok := wordsOfOne[E](tensors)
+	if !ok {
+		for _, t := range tensors {
+			all = slices.Grow(all, len(t.Data)/2)
+			for at := 0; at+1 < len(t.Data); at += 2 {
+				all = append(all, E(binary.LittleEndian.Uint16(t.Data[at:])))
+			}
 		}
 	}
 	return linear.New(linear.DenseMatrix(all, len(all)/k, k), bias, l.exec)

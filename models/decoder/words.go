@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/gguf"
 )
 
 // littleEndian tells whether numbers of files lie as those of this machine.
@@ -19,4 +20,12 @@ func wordsOf[E kernel.Float](data []byte) ([]E, bool) {
 		return nil, false
 	}
 	return unsafe.Slice((*E)(at), len(data)/size), true
+}
+
+// wordsOfOne is wordsOf for a tensor that stands alone, and false for several.
+func wordsOfOne[E kernel.Float](tensors []gguf.Tensor) ([]E, bool) {
+	if len(tensors) != 1 {
+		return nil, false
+	}
+	return wordsOf[E](tensors[0].Data)
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/ed25519"
 	"fmt"
 
-	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/receipt"
 )
 
@@ -53,7 +52,7 @@ func (x *exchange) receiptOfScores(h *host, q *rerankRequest, texts []string, sc
 	if !q.Receipt {
 		return nil, nil
 	}
-	r, err := receipt.RecordRanking(x.ctx, h.named(), embedding.LoadOptions{Int8: h.load.Int8}, h.Model.rerank, q.Query, texts, scores)
+	r, err := receipt.RecordRanking(x.ctx, h.named(), h.load, h.Model.rerank, q.Query, texts, scores)
 	if err != nil {
 		return nil, badParam("receipt", "%v", err)
 	}
