@@ -17429,7 +17429,7 @@ group1rest:
 	MOVQ d+96(FP), R13
 	ANDQ $0x03, R13
 	JZ   group1sum
-	MOVQ $0x00000001, q_cap+72(FP)
+	MOVQ $+1, q_cap+72(FP)
 	JMP  rest4
 
 group1sum:
@@ -17570,7 +17570,7 @@ group2rest:
 	MOVQ d+96(FP), R13
 	ANDQ $0x03, R13
 	JZ   group2sum
-	MOVQ $0x00000002, q_cap+72(FP)
+	MOVQ $+2, q_cap+72(FP)
 	JMP  rest4
 
 group2sum:
@@ -17727,7 +17727,7 @@ group3rest:
 	MOVQ d+96(FP), R13
 	ANDQ $0x03, R13
 	JZ   group3sum
-	MOVQ $0x00000003, q_cap+72(FP)
+	MOVQ $+3, q_cap+72(FP)
 	JMP  rest4
 
 group3sum:
@@ -17900,7 +17900,7 @@ group4rest:
 	MOVQ d+96(FP), R13
 	ANDQ $0x03, R13
 	JZ   group4sum
-	MOVQ $0x00000004, q_cap+72(FP)
+	MOVQ $+4, q_cap+72(FP)
 	JMP  rest4
 
 group4sum:
@@ -18027,13 +18027,13 @@ rest4skip2:
 	ADDQ         SI, R12
 
 rest4skip3:
-	CMPQ q_cap+72(FP), $0x01
-	JE   group1sum
-	CMPQ q_cap+72(FP), $0x02
+	CMPQ q_cap+72(FP), $+2
 	JE   group2sum
-	CMPQ q_cap+72(FP), $0x03
+	CMPQ q_cap+72(FP), $+3
 	JE   group3sum
-	JMP  group4sum
+	CMPQ q_cap+72(FP), $+4
+	JE   group4sum
+	JMP  group1sum
 
 	// Store 4 lanes.
 store1:
@@ -19108,10 +19108,12 @@ group:
 	MOVQ           next_base+128(FP), CX
 	MOVQ           next_len+136(FP), BX
 	MOVQ           d+96(FP), R15
+	MOVQ           R15, k_cap+40(FP)
+	MOVQ           $0x00000000, s_cap+16(FP)
+	MOVQ           d+96(FP), R15
 	ANDQ           $-8, R15
 	IMULQ          SI, R15
 	ADDQ           R12, R15
-	MOVQ           R15, max_cap+120(FP)
 	IMUL3Q         $+8, SI, BP
 	SUBQ           BP, R15
 	MOVQ           R15, max_len+112(FP)
@@ -19175,92 +19177,89 @@ group:
 	VPUNPCKHQDQ    448(SP)(R13*1), Y0, Y0
 	VMOVUPS        Y1, 448(SP)(R13*1)
 	VMOVUPS        Y0, 480(SP)(R13*1)
-	MOVQ           d+96(FP), R15
-	MOVQ           R15, k_cap+40(FP)
-	MOVQ           $0x00000000, s_cap+16(FP)
 
 	// The largest group of queries that there is code for.
 	MOVQ n+80(FP), R15
 	SUBQ s_len+8(FP), R15
 	CMPQ R15, $0x04
-	JGE  group4
+	JGE  ahead4
 	CMPQ R15, $0x03
-	JGE  group3
+	JGE  ahead3
 	CMPQ R15, $0x02
-	JGE  group2
+	JGE  ahead2
 
 	// 16 keys by 1 queries.
-group1segment:
+ahead1segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	CMPQ   R15, $0x40
-	JLE    group1columns
+	JLE    ahead1columns
 	MOVQ   $0x00000040, R15
 
-group1columns:
+ahead1columns:
 	SUBQ    R15, k_cap+40(FP)
 	IMULQ   SI, R15
 	ADDQ    R12, R15
 	MOVQ    R15, k_len+32(FP)
 	PCALIGN $0x40
 
-group1step:
+ahead1step:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group1near0only
+	JZ         ahead1near0only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group1near0only:
+ahead1near0only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group1ahead0
+	JNZ  ahead1ahead0
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group1ahead0:
+ahead1ahead0:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group1near2only
+	JZ         ahead1near2only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group1near2only:
+ahead1near2only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group1ahead2
+	JNZ  ahead1ahead2
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group1ahead2:
+ahead1ahead2:
 	CMPQ R12, max_len+112(FP)
-	JNE  group1more
-	ADDQ $-16, DI
-	ADDQ $-16, R8
-	ADDQ $-16, R9
-	ADDQ $-16, R10
+	JE   ahead1again
+	ADDQ $+16, DI
+	ADDQ $+16, R8
+	ADDQ $+16, R9
+	ADDQ $+16, R10
 
-group1more:
+ahead1again:
 	VCVTPH2PS      256(SP)(R13*1), Y5
-	VBROADCASTF128 16(DI)(AX*1), Y2
-	VBROADCASTF128 16(DI)(R11*1), Y3
+	VBROADCASTF128 (DI)(AX*1), Y2
+	VBROADCASTF128 (DI)(R11*1), Y3
 	VCVTPH2PS      272(SP)(R13*1), Y6
 	VBLENDPS       $0xf0, Y3, Y2, Y2
-	VBROADCASTF128 16(R8)(AX*1), Y3
+	VBROADCASTF128 (R8)(AX*1), Y3
 	VBROADCASTSS   (R12), Y7
-	VBROADCASTF128 16(R8)(R11*1), Y4
+	VBROADCASTF128 (R8)(R11*1), Y4
 	VBLENDPS       $0xf0, Y4, Y3, Y3
 	VFMADD231PS    Y5, Y7, Y0
-	VBROADCASTF128 16(R9)(AX*1), Y4
-	VBROADCASTF128 16(R9)(R11*1), Y5
+	VBROADCASTF128 (R9)(AX*1), Y4
+	VBROADCASTF128 (R9)(R11*1), Y5
 	VFMADD231PS    Y6, Y7, Y1
 	VBLENDPS       $0xf0, Y5, Y4, Y4
-	VBROADCASTF128 16(R10)(AX*1), Y5
+	VBROADCASTF128 (R10)(AX*1), Y5
 	VCVTPH2PS      288(SP)(R13*1), Y7
-	VBROADCASTF128 16(R10)(R11*1), Y6
+	VBROADCASTF128 (R10)(R11*1), Y6
 	VBLENDPS       $0xf0, Y6, Y5, Y5
 	VCVTPH2PS      304(SP)(R13*1), Y8
 	VPUNPCKLWD     Y3, Y2, Y6
@@ -19281,22 +19280,22 @@ group1more:
 	VMOVUPS        Y3, 384(SP)(R14*1)
 	VMOVUPS        Y2, 448(SP)(R14*1)
 	VCVTPH2PS      336(SP)(R13*1), Y5
-	VBROADCASTF128 16(DI), Y2
-	VBROADCASTF128 16(DI)(AX*2), Y3
+	VBROADCASTF128 (DI), Y2
+	VBROADCASTF128 (DI)(AX*2), Y3
 	VBROADCASTSS   (R12), Y6
 	VBLENDPS       $0xf0, Y3, Y2, Y2
-	VBROADCASTF128 16(R8), Y3
+	VBROADCASTF128 (R8), Y3
 	VFMADD231PS    Y4, Y6, Y0
-	VBROADCASTF128 16(R8)(AX*2), Y4
+	VBROADCASTF128 (R8)(AX*2), Y4
 	VBLENDPS       $0xf0, Y4, Y3, Y3
 	VFMADD231PS    Y5, Y6, Y1
-	VBROADCASTF128 16(R9), Y4
-	VBROADCASTF128 16(R9)(AX*2), Y5
+	VBROADCASTF128 (R9), Y4
+	VBROADCASTF128 (R9)(AX*2), Y5
 	VCVTPH2PS      352(SP)(R13*1), Y7
 	VBLENDPS       $0xf0, Y5, Y4, Y4
-	VBROADCASTF128 16(R10), Y5
+	VBROADCASTF128 (R10), Y5
 	VCVTPH2PS      368(SP)(R13*1), Y8
-	VBROADCASTF128 16(R10)(AX*2), Y6
+	VBROADCASTF128 (R10)(AX*2), Y6
 	VBLENDPS       $0xf0, Y6, Y5, Y5
 	VBROADCASTSS   (R12)(SI*1), Y9
 	VPUNPCKLWD     Y3, Y2, Y6
@@ -19349,34 +19348,26 @@ group1more:
 	VFMADD231PS    Y3, Y4, Y1
 	LEAQ           (R12)(SI*2), R12
 	XCHGQ          R13, R14
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
 	CMPQ           R12, k_len+32(FP)
-	JNE            group1step
-	CMPQ           R12, max_cap+120(FP)
-	JNE            group1ended
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
+	JNE            ahead1step
+	CMPQ           s_cap+16(FP), $0x00
+	JE             ahead1added
+	VADDPS         (SP), Y0, Y0
+	VADDPS         32(SP), Y1, Y1
 
-group1ended:
-	CMPQ   s_cap+16(FP), $0x00
-	JE     group1added
-	VADDPS (SP), Y0, Y0
-	VADDPS 32(SP), Y1, Y1
-
-group1added:
+ahead1added:
 	CMPQ    k_cap+40(FP), $0x00
-	JE      group1store
+	JE      ahead1store
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	MOVQ    $0x00000001, s_cap+16(FP)
-	JMP     group1segment
+	JMP     ahead1segment
 
-group1store:
+ahead1store:
+	ADDQ    $+16, DI
+	ADDQ    $+16, R8
+	ADDQ    $+16, R9
+	ADDQ    $+16, R10
 	VMOVAPS Y0, Y2
 	VMOVAPS Y1, Y3
 	VMOVAPS Y0, Y4
@@ -19386,83 +19377,83 @@ group1store:
 	JMP     store1
 
 	// 16 keys by 2 queries.
-group2:
-group2segment:
+ahead2:
+ahead2segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	CMPQ   R15, $0x40
-	JLE    group2columns
+	JLE    ahead2columns
 	MOVQ   $0x00000040, R15
 
-group2columns:
+ahead2columns:
 	SUBQ    R15, k_cap+40(FP)
 	IMULQ   SI, R15
 	ADDQ    R12, R15
 	MOVQ    R15, k_len+32(FP)
 	PCALIGN $0x40
 
-group2step:
+ahead2step:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group2near0only
+	JZ         ahead2near0only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group2near0only:
+ahead2near0only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group2ahead0
+	JNZ  ahead2ahead0
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group2ahead0:
+ahead2ahead0:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group2near2only
+	JZ         ahead2near2only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group2near2only:
+ahead2near2only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group2ahead2
+	JNZ  ahead2ahead2
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group2ahead2:
+ahead2ahead2:
 	CMPQ R12, max_len+112(FP)
-	JNE  group2more
-	ADDQ $-16, DI
-	ADDQ $-16, R8
-	ADDQ $-16, R9
-	ADDQ $-16, R10
+	JE   ahead2again
+	ADDQ $+16, DI
+	ADDQ $+16, R8
+	ADDQ $+16, R9
+	ADDQ $+16, R10
 
-group2more:
+ahead2again:
 	VCVTPH2PS      256(SP)(R13*1), Y7
-	VBROADCASTF128 16(DI)(AX*1), Y4
+	VBROADCASTF128 (DI)(AX*1), Y4
 	VCVTPH2PS      272(SP)(R13*1), Y8
-	VBROADCASTF128 16(DI)(R11*1), Y5
+	VBROADCASTF128 (DI)(R11*1), Y5
 	VBROADCASTSS   (R12), Y9
 	VBLENDPS       $0xf0, Y5, Y4, Y4
 	VFMADD231PS    Y7, Y9, Y0
-	VBROADCASTF128 16(R8)(AX*1), Y5
-	VBROADCASTF128 16(R8)(R11*1), Y6
+	VBROADCASTF128 (R8)(AX*1), Y5
+	VBROADCASTF128 (R8)(R11*1), Y6
 	VFMADD231PS    Y8, Y9, Y1
 	VBLENDPS       $0xf0, Y6, Y5, Y5
 	VBROADCASTSS   4(R12), Y9
-	VBROADCASTF128 16(R9)(AX*1), Y6
+	VBROADCASTF128 (R9)(AX*1), Y6
 	VFMADD231PS    Y7, Y9, Y2
-	VBROADCASTF128 16(R9)(R11*1), Y7
+	VBROADCASTF128 (R9)(R11*1), Y7
 	VBLENDPS       $0xf0, Y7, Y6, Y6
 	VFMADD231PS    Y8, Y9, Y3
-	VBROADCASTF128 16(R10)(AX*1), Y7
+	VBROADCASTF128 (R10)(AX*1), Y7
 	VCVTPH2PS      288(SP)(R13*1), Y9
-	VBROADCASTF128 16(R10)(R11*1), Y8
+	VBROADCASTF128 (R10)(R11*1), Y8
 	VCVTPH2PS      304(SP)(R13*1), Y10
 	VBLENDPS       $0xf0, Y8, Y7, Y7
 	VPUNPCKLWD     Y5, Y4, Y8
@@ -19486,25 +19477,25 @@ group2more:
 	VMOVUPS        Y5, 384(SP)(R14*1)
 	VCVTPH2PS      336(SP)(R13*1), Y5
 	VMOVUPS        Y4, 448(SP)(R14*1)
-	VBROADCASTF128 16(DI), Y4
+	VBROADCASTF128 (DI), Y4
 	VBROADCASTSS   (R12), Y8
-	VBROADCASTF128 16(DI)(AX*2), Y7
+	VBROADCASTF128 (DI)(AX*2), Y7
 	VFMADD231PS    Y6, Y8, Y0
 	VBLENDPS       $0xf0, Y7, Y4, Y4
 	VFMADD231PS    Y5, Y8, Y1
-	VBROADCASTF128 16(R8), Y7
-	VBROADCASTF128 16(R8)(AX*2), Y8
+	VBROADCASTF128 (R8), Y7
+	VBROADCASTF128 (R8)(AX*2), Y8
 	VBROADCASTSS   4(R12), Y9
 	VBLENDPS       $0xf0, Y8, Y7, Y7
 	VFMADD231PS    Y6, Y9, Y2
-	VBROADCASTF128 16(R9), Y6
+	VBROADCASTF128 (R9), Y6
 	VFMADD231PS    Y5, Y9, Y3
-	VBROADCASTF128 16(R9)(AX*2), Y5
+	VBROADCASTF128 (R9)(AX*2), Y5
 	VBLENDPS       $0xf0, Y5, Y6, Y6
 	VCVTPH2PS      352(SP)(R13*1), Y9
-	VBROADCASTF128 16(R10), Y5
+	VBROADCASTF128 (R10), Y5
 	VCVTPH2PS      368(SP)(R13*1), Y10
-	VBROADCASTF128 16(R10)(AX*2), Y8
+	VBROADCASTF128 (R10)(AX*2), Y8
 	VBROADCASTSS   (R12)(SI*1), Y11
 	VBLENDPS       $0xf0, Y8, Y5, Y5
 	VPUNPCKLWD     Y7, Y4, Y8
@@ -19572,38 +19563,30 @@ group2more:
 	VFMADD231PS    Y5, Y6, Y3
 	LEAQ           (R12)(SI*2), R12
 	XCHGQ          R13, R14
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
 	CMPQ           R12, k_len+32(FP)
-	JNE            group2step
-	CMPQ           R12, max_cap+120(FP)
-	JNE            group2ended
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
+	JNE            ahead2step
+	CMPQ           s_cap+16(FP), $0x00
+	JE             ahead2added
+	VADDPS         (SP), Y0, Y0
+	VADDPS         32(SP), Y1, Y1
+	VADDPS         64(SP), Y2, Y2
+	VADDPS         96(SP), Y3, Y3
 
-group2ended:
-	CMPQ   s_cap+16(FP), $0x00
-	JE     group2added
-	VADDPS (SP), Y0, Y0
-	VADDPS 32(SP), Y1, Y1
-	VADDPS 64(SP), Y2, Y2
-	VADDPS 96(SP), Y3, Y3
-
-group2added:
+ahead2added:
 	CMPQ    k_cap+40(FP), $0x00
-	JE      group2store
+	JE      ahead2store
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	VMOVUPS Y2, 64(SP)
 	VMOVUPS Y3, 96(SP)
 	MOVQ    $0x00000001, s_cap+16(FP)
-	JMP     group2segment
+	JMP     ahead2segment
 
-group2store:
+ahead2store:
+	ADDQ    $+16, DI
+	ADDQ    $+16, R8
+	ADDQ    $+16, R9
+	ADDQ    $+16, R10
 	VMOVAPS Y2, Y4
 	VMOVAPS Y3, Y5
 	VMOVAPS Y2, Y6
@@ -19611,8 +19594,8 @@ group2store:
 	JMP     store1
 
 	// 16 keys by 3 queries.
-group3:
-group3segment:
+ahead3:
+ahead3segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -19621,78 +19604,78 @@ group3segment:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	CMPQ   R15, $0x40
-	JLE    group3columns
+	JLE    ahead3columns
 	MOVQ   $0x00000040, R15
 
-group3columns:
+ahead3columns:
 	SUBQ    R15, k_cap+40(FP)
 	IMULQ   SI, R15
 	ADDQ    R12, R15
 	MOVQ    R15, k_len+32(FP)
 	PCALIGN $0x40
 
-group3step:
+ahead3step:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group3near0only
+	JZ         ahead3near0only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group3near0only:
+ahead3near0only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group3ahead0
+	JNZ  ahead3ahead0
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group3ahead0:
+ahead3ahead0:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group3near2only
+	JZ         ahead3near2only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group3near2only:
+ahead3near2only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group3ahead2
+	JNZ  ahead3ahead2
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group3ahead2:
+ahead3ahead2:
 	CMPQ R12, max_len+112(FP)
-	JNE  group3more
-	ADDQ $-16, DI
-	ADDQ $-16, R8
-	ADDQ $-16, R9
-	ADDQ $-16, R10
+	JE   ahead3again
+	ADDQ $+16, DI
+	ADDQ $+16, R8
+	ADDQ $+16, R9
+	ADDQ $+16, R10
 
-group3more:
+ahead3again:
 	VCVTPH2PS      256(SP)(R13*1), Y10
 	VCVTPH2PS      272(SP)(R13*1), Y11
-	VBROADCASTF128 16(DI)(AX*1), Y6
+	VBROADCASTF128 (DI)(AX*1), Y6
 	VBROADCASTSS   (R12), Y8
-	VBROADCASTF128 16(DI)(R11*1), Y7
+	VBROADCASTF128 (DI)(R11*1), Y7
 	VFMADD231PS    Y10, Y8, Y0
 	VBLENDPS       $0xf0, Y7, Y6, Y6
 	VFMADD231PS    Y11, Y8, Y1
-	VBROADCASTF128 16(R8)(AX*1), Y7
+	VBROADCASTF128 (R8)(AX*1), Y7
 	VBROADCASTSS   4(R12), Y9
-	VBROADCASTF128 16(R8)(R11*1), Y8
+	VBROADCASTF128 (R8)(R11*1), Y8
 	VFMADD231PS    Y10, Y9, Y2
 	VBLENDPS       $0xf0, Y8, Y7, Y7
 	VFMADD231PS    Y11, Y9, Y3
-	VBROADCASTF128 16(R9)(AX*1), Y8
+	VBROADCASTF128 (R9)(AX*1), Y8
 	VBROADCASTSS   8(R12), Y12
-	VBROADCASTF128 16(R9)(R11*1), Y9
+	VBROADCASTF128 (R9)(R11*1), Y9
 	VFMADD231PS    Y10, Y12, Y4
 	VBLENDPS       $0xf0, Y9, Y8, Y8
 	VFMADD231PS    Y11, Y12, Y5
-	VBROADCASTF128 16(R10)(AX*1), Y9
+	VBROADCASTF128 (R10)(AX*1), Y9
 	VCVTPH2PS      288(SP)(R13*1), Y11
-	VBROADCASTF128 16(R10)(R11*1), Y10
+	VBROADCASTF128 (R10)(R11*1), Y10
 	VCVTPH2PS      304(SP)(R13*1), Y12
 	VBLENDPS       $0xf0, Y10, Y9, Y9
 	VBROADCASTSS   (R12)(SI*1), Y13
@@ -19720,27 +19703,27 @@ group3more:
 	VCVTPH2PS      336(SP)(R13*1), Y7
 	VMOVUPS        Y6, 448(SP)(R14*1)
 	VBROADCASTSS   (R12), Y10
-	VBROADCASTF128 16(DI), Y6
+	VBROADCASTF128 (DI), Y6
 	VFMADD231PS    Y8, Y10, Y0
-	VBROADCASTF128 16(DI)(AX*2), Y9
+	VBROADCASTF128 (DI)(AX*2), Y9
 	VFMADD231PS    Y7, Y10, Y1
 	VBLENDPS       $0xf0, Y9, Y6, Y6
 	VBROADCASTSS   4(R12), Y11
-	VBROADCASTF128 16(R8), Y9
+	VBROADCASTF128 (R8), Y9
 	VFMADD231PS    Y8, Y11, Y2
-	VBROADCASTF128 16(R8)(AX*2), Y10
+	VBROADCASTF128 (R8)(AX*2), Y10
 	VFMADD231PS    Y7, Y11, Y3
 	VBLENDPS       $0xf0, Y10, Y9, Y9
 	VBROADCASTSS   8(R12), Y11
-	VBROADCASTF128 16(R9), Y10
+	VBROADCASTF128 (R9), Y10
 	VFMADD231PS    Y8, Y11, Y4
-	VBROADCASTF128 16(R9)(AX*2), Y8
+	VBROADCASTF128 (R9)(AX*2), Y8
 	VFMADD231PS    Y7, Y11, Y5
 	VBLENDPS       $0xf0, Y8, Y10, Y10
 	VCVTPH2PS      352(SP)(R13*1), Y11
-	VBROADCASTF128 16(R10), Y7
+	VBROADCASTF128 (R10), Y7
 	VCVTPH2PS      368(SP)(R13*1), Y12
-	VBROADCASTF128 16(R10)(AX*2), Y8
+	VBROADCASTF128 (R10)(AX*2), Y8
 	VBROADCASTSS   (R12)(SI*1), Y13
 	VBLENDPS       $0xf0, Y8, Y7, Y7
 	VFMADD231PS    Y11, Y13, Y0
@@ -19823,32 +19806,20 @@ group3more:
 	VFMADD231PS    Y7, Y8, Y5
 	LEAQ           (R12)(SI*2), R12
 	XCHGQ          R13, R14
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
 	CMPQ           R12, k_len+32(FP)
-	JNE            group3step
-	CMPQ           R12, max_cap+120(FP)
-	JNE            group3ended
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
+	JNE            ahead3step
+	CMPQ           s_cap+16(FP), $0x00
+	JE             ahead3added
+	VADDPS         (SP), Y0, Y0
+	VADDPS         32(SP), Y1, Y1
+	VADDPS         64(SP), Y2, Y2
+	VADDPS         96(SP), Y3, Y3
+	VADDPS         128(SP), Y4, Y4
+	VADDPS         160(SP), Y5, Y5
 
-group3ended:
-	CMPQ   s_cap+16(FP), $0x00
-	JE     group3added
-	VADDPS (SP), Y0, Y0
-	VADDPS 32(SP), Y1, Y1
-	VADDPS 64(SP), Y2, Y2
-	VADDPS 96(SP), Y3, Y3
-	VADDPS 128(SP), Y4, Y4
-	VADDPS 160(SP), Y5, Y5
-
-group3added:
+ahead3added:
 	CMPQ    k_cap+40(FP), $0x00
-	JE      group3store
+	JE      ahead3store
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	VMOVUPS Y2, 64(SP)
@@ -19856,16 +19827,20 @@ group3added:
 	VMOVUPS Y4, 128(SP)
 	VMOVUPS Y5, 160(SP)
 	MOVQ    $0x00000001, s_cap+16(FP)
-	JMP     group3segment
+	JMP     ahead3segment
 
-group3store:
+ahead3store:
+	ADDQ    $+16, DI
+	ADDQ    $+16, R8
+	ADDQ    $+16, R9
+	ADDQ    $+16, R10
 	VMOVAPS Y4, Y6
 	VMOVAPS Y5, Y7
 	JMP     store1
 
 	// 16 keys by 4 queries.
-group4:
-group4segment:
+ahead4:
+ahead4segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -19876,81 +19851,81 @@ group4segment:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	CMPQ   R15, $0x40
-	JLE    group4columns
+	JLE    ahead4columns
 	MOVQ   $0x00000040, R15
 
-group4columns:
+ahead4columns:
 	SUBQ    R15, k_cap+40(FP)
 	IMULQ   SI, R15
 	ADDQ    R12, R15
 	MOVQ    R15, k_len+32(FP)
 	PCALIGN $0x40
 
-group4step:
+ahead4step:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group4near0only
+	JZ         ahead4near0only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group4near0only:
+ahead4near0only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group4ahead0
+	JNZ  ahead4ahead0
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group4ahead0:
+ahead4ahead0:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group4near2only
+	JZ         ahead4near2only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group4near2only:
+ahead4near2only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group4ahead2
+	JNZ  ahead4ahead2
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group4ahead2:
+ahead4ahead2:
 	CMPQ R12, max_len+112(FP)
-	JNE  group4more
-	ADDQ $-16, DI
-	ADDQ $-16, R8
-	ADDQ $-16, R9
-	ADDQ $-16, R10
+	JE   ahead4again
+	ADDQ $+16, DI
+	ADDQ $+16, R8
+	ADDQ $+16, R9
+	ADDQ $+16, R10
 
-group4more:
+ahead4again:
 	VCVTPH2PS      256(SP)(R13*1), Y14
 	VCVTPH2PS      272(SP)(R13*1), Y12
-	VBROADCASTF128 16(DI)(AX*1), Y8
+	VBROADCASTF128 (DI)(AX*1), Y8
 	VBROADCASTSS   (R12), Y10
-	VBROADCASTF128 16(DI)(R11*1), Y9
+	VBROADCASTF128 (DI)(R11*1), Y9
 	VFMADD231PS    Y14, Y10, Y0
 	VBLENDPS       $0xf0, Y9, Y8, Y8
 	VFMADD231PS    Y12, Y10, Y1
 	VBROADCASTSS   4(R12), Y11
-	VBROADCASTF128 16(R8)(AX*1), Y9
+	VBROADCASTF128 (R8)(AX*1), Y9
 	VFMADD231PS    Y14, Y11, Y2
-	VBROADCASTF128 16(R8)(R11*1), Y10
+	VBROADCASTF128 (R8)(R11*1), Y10
 	VFMADD231PS    Y12, Y11, Y3
 	VBLENDPS       $0xf0, Y10, Y9, Y9
 	VBROADCASTSS   8(R12), Y11
 	VFMADD231PS    Y14, Y11, Y4
-	VBROADCASTF128 16(R9)(AX*1), Y10
+	VBROADCASTF128 (R9)(AX*1), Y10
 	VFMADD231PS    Y12, Y11, Y5
-	VBROADCASTF128 16(R9)(R11*1), Y11
+	VBROADCASTF128 (R9)(R11*1), Y11
 	VBROADCASTSS   12(R12), Y13
 	VBLENDPS       $0xf0, Y11, Y10, Y10
 	VFMADD231PS    Y14, Y13, Y6
-	VBROADCASTF128 16(R10)(AX*1), Y11
+	VBROADCASTF128 (R10)(AX*1), Y11
 	VFMADD231PS    Y12, Y13, Y7
 	VCVTPH2PS      288(SP)(R13*1), Y13
-	VBROADCASTF128 16(R10)(R11*1), Y12
+	VBROADCASTF128 (R10)(R11*1), Y12
 	VCVTPH2PS      304(SP)(R13*1), Y14
 	VBLENDPS       $0xf0, Y12, Y11, Y11
 	VBROADCASTSS   (R12)(SI*1), Y15
@@ -19982,30 +19957,30 @@ group4more:
 	VMOVUPS        Y8, 448(SP)(R14*1)
 	VBROADCASTSS   (R12), Y11
 	VFMADD231PS    Y10, Y11, Y0
-	VBROADCASTF128 16(DI), Y8
+	VBROADCASTF128 (DI), Y8
 	VFMADD231PS    Y9, Y11, Y1
-	VBROADCASTF128 16(DI)(AX*2), Y11
+	VBROADCASTF128 (DI)(AX*2), Y11
 	VBROADCASTSS   4(R12), Y12
 	VBLENDPS       $0xf0, Y11, Y8, Y8
 	VFMADD231PS    Y10, Y12, Y2
 	VFMADD231PS    Y9, Y12, Y3
-	VBROADCASTF128 16(R8), Y11
+	VBROADCASTF128 (R8), Y11
 	VBROADCASTSS   8(R12), Y13
-	VBROADCASTF128 16(R8)(AX*2), Y12
+	VBROADCASTF128 (R8)(AX*2), Y12
 	VFMADD231PS    Y10, Y13, Y4
 	VBLENDPS       $0xf0, Y12, Y11, Y11
 	VFMADD231PS    Y9, Y13, Y5
-	VBROADCASTF128 16(R9), Y12
+	VBROADCASTF128 (R9), Y12
 	VBROADCASTSS   12(R12), Y13
 	VFMADD231PS    Y10, Y13, Y6
-	VBROADCASTF128 16(R9)(AX*2), Y10
+	VBROADCASTF128 (R9)(AX*2), Y10
 	VFMADD231PS    Y9, Y13, Y7
 	VBLENDPS       $0xf0, Y10, Y12, Y12
 	VCVTPH2PS      352(SP)(R13*1), Y13
-	VBROADCASTF128 16(R10), Y9
+	VBROADCASTF128 (R10), Y9
 	VCVTPH2PS      368(SP)(R13*1), Y14
 	VBROADCASTSS   (R12)(SI*1), Y15
-	VBROADCASTF128 16(R10)(AX*2), Y10
+	VBROADCASTF128 (R10)(AX*2), Y10
 	VFMADD231PS    Y13, Y15, Y0
 	VBLENDPS       $0xf0, Y10, Y9, Y9
 	VFMADD231PS    Y14, Y15, Y1
@@ -20102,34 +20077,22 @@ group4more:
 	VFMADD231PS    Y9, Y10, Y7
 	LEAQ           (R12)(SI*2), R12
 	XCHGQ          R13, R14
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
 	CMPQ           R12, k_len+32(FP)
-	JNE            group4step
-	CMPQ           R12, max_cap+120(FP)
-	JNE            group4ended
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
+	JNE            ahead4step
+	CMPQ           s_cap+16(FP), $0x00
+	JE             ahead4added
+	VADDPS         (SP), Y0, Y0
+	VADDPS         32(SP), Y1, Y1
+	VADDPS         64(SP), Y2, Y2
+	VADDPS         96(SP), Y3, Y3
+	VADDPS         128(SP), Y4, Y4
+	VADDPS         160(SP), Y5, Y5
+	VADDPS         192(SP), Y6, Y6
+	VADDPS         224(SP), Y7, Y7
 
-group4ended:
-	CMPQ   s_cap+16(FP), $0x00
-	JE     group4added
-	VADDPS (SP), Y0, Y0
-	VADDPS 32(SP), Y1, Y1
-	VADDPS 64(SP), Y2, Y2
-	VADDPS 96(SP), Y3, Y3
-	VADDPS 128(SP), Y4, Y4
-	VADDPS 160(SP), Y5, Y5
-	VADDPS 192(SP), Y6, Y6
-	VADDPS 224(SP), Y7, Y7
-
-group4added:
+ahead4added:
 	CMPQ    k_cap+40(FP), $0x00
-	JE      group4store
+	JE      ahead4store
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	VMOVUPS Y2, 64(SP)
@@ -20139,10 +20102,14 @@ group4added:
 	VMOVUPS Y6, 192(SP)
 	VMOVUPS Y7, 224(SP)
 	MOVQ    $0x00000001, s_cap+16(FP)
-	JMP     group4segment
+	JMP     ahead4segment
 
-group4store:
-	JMP store1
+ahead4store:
+	ADDQ $+16, DI
+	ADDQ $+16, R8
+	ADDQ $+16, R9
+	ADDQ $+16, R10
+	JMP  store1
 
 	// Store 4 lanes.
 store1:
@@ -20964,15 +20931,17 @@ group:
 	ADDQ           q_base+56(FP), R12
 	MOVQ           next_base+128(FP), CX
 	MOVQ           next_len+136(FP), BX
+	MOVQ           d+96(FP), R15
+	MOVQ           R15, k_cap+40(FP)
+	MOVQ           $0x00000000, s_cap+16(FP)
 	MOVQ           n+80(FP), R15
 	SUBQ           s_len+8(FP), R15
 	CMPQ           R15, $0x03
-	JL             started
+	JL             few
 	MOVQ           d+96(FP), R15
 	ANDQ           $-8, R15
 	IMULQ          SI, R15
 	ADDQ           R12, R15
-	MOVQ           R15, max_cap+120(FP)
 	IMUL3Q         $+8, SI, BP
 	SUBQ           BP, R15
 	MOVQ           R15, max_len+112(FP)
@@ -21017,18 +20986,17 @@ group:
 	VMOVUPS        Y1, 416(SP)(R13*1)
 	VMOVUPS        Y0, 480(SP)(R13*1)
 
-started:
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-
 	// The largest group of queries that there is code for.
 	MOVQ n+80(FP), R15
 	SUBQ s_len+8(FP), R15
 	CMPQ R15, $0x04
-	JGE  group4
-	CMPQ R15, $0x03
-	JGE  group3
+	JGE  ahead4
+	JMP  ahead3
+
+few:
+	// The largest group of queries that there is code for.
+	MOVQ n+80(FP), R15
+	SUBQ s_len+8(FP), R15
 	CMPQ R15, $0x02
 	JGE  group2
 
@@ -21374,8 +21342,8 @@ group2store:
 	JMP     store1
 
 	// 16 keys by 3 queries.
-group3:
-group3segment:
+ahead3:
+ahead3segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -21384,77 +21352,77 @@ group3segment:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	CMPQ   R15, $0x40
-	JLE    group3columns
+	JLE    ahead3columns
 	MOVQ   $0x00000040, R15
 
-group3columns:
+ahead3columns:
 	SUBQ    R15, k_cap+40(FP)
 	IMULQ   SI, R15
 	ADDQ    R12, R15
 	MOVQ    R15, k_len+32(FP)
 	PCALIGN $0x40
 
-group3step:
+ahead3step:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group3near0only
+	JZ         ahead3near0only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group3near0only:
+ahead3near0only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group3ahead0
+	JNZ  ahead3ahead0
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group3ahead0:
+ahead3ahead0:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group3near2only
+	JZ         ahead3near2only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group3near2only:
+ahead3near2only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group3ahead2
+	JNZ  ahead3ahead2
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group3ahead2:
+ahead3ahead2:
 	CMPQ R12, max_len+112(FP)
-	JNE  group3more
-	ADDQ $-16, DI
-	ADDQ $-16, R8
-	ADDQ $-16, R9
-	ADDQ $-16, R10
+	JE   ahead3again
+	ADDQ $+16, DI
+	ADDQ $+16, R8
+	ADDQ $+16, R9
+	ADDQ $+16, R10
 
-group3more:
+ahead3again:
 	VMOVUPS        256(SP)(R13*1), Y9
 	VPSLLD         $0x10, Y9, Y9
-	VBROADCASTF128 16(DI), Y6
+	VBROADCASTF128 (DI), Y6
 	VMOVUPS        288(SP)(R13*1), Y10
 	VPSLLD         $0x10, Y10, Y10
-	VINSERTF128    $0x01, 16(DI)(AX*1), Y6, Y6
+	VINSERTF128    $0x01, (DI)(AX*1), Y6, Y6
 	VBROADCASTSS   (R12), Y8
 	VFMADD231PS    Y9, Y8, Y0
-	VBROADCASTF128 16(R8), Y7
+	VBROADCASTF128 (R8), Y7
 	VFMADD231PS    Y10, Y8, Y1
-	VINSERTF128    $0x01, 16(R8)(AX*1), Y7, Y7
+	VINSERTF128    $0x01, (R8)(AX*1), Y7, Y7
 	VBROADCASTSS   4(R12), Y11
 	VFMADD231PS    Y9, Y11, Y2
-	VBROADCASTF128 16(R9), Y8
+	VBROADCASTF128 (R9), Y8
 	VFMADD231PS    Y10, Y11, Y3
 	VBROADCASTSS   8(R12), Y11
-	VINSERTF128    $0x01, 16(R9)(AX*1), Y8, Y8
+	VINSERTF128    $0x01, (R9)(AX*1), Y8, Y8
 	VFMADD231PS    Y9, Y11, Y4
 	VFMADD231PS    Y10, Y11, Y5
-	VBROADCASTF128 16(R10), Y9
+	VBROADCASTF128 (R10), Y9
 	VMOVUPS        constffff0000AVX2<>+0(SB), Y12
-	VINSERTF128    $0x01, 16(R10)(AX*1), Y9, Y9
+	VINSERTF128    $0x01, (R10)(AX*1), Y9, Y9
 	VANDPS         256(SP)(R13*1), Y12, Y11
 	VANDPS         288(SP)(R13*1), Y12, Y12
 	VUNPCKLPS      Y7, Y6, Y10
@@ -21490,26 +21458,26 @@ group3more:
 	VMOVUPS        Y6, 448(SP)(R14*1)
 	VFMADD231PS    Y8, Y7, Y3
 	VBROADCASTSS   8(R12), Y7
-	VBROADCASTF128 16(DI)(AX*2), Y6
+	VBROADCASTF128 (DI)(AX*2), Y6
 	VFMADD231PS    Y11, Y7, Y4
 	VFMADD231PS    Y8, Y7, Y5
-	VINSERTF128    $0x01, 16(DI)(R11*1), Y6, Y6
+	VINSERTF128    $0x01, (DI)(R11*1), Y6, Y6
 	VMOVUPS        constffff0000AVX2<>+0(SB), Y11
-	VBROADCASTF128 16(R8)(AX*2), Y7
+	VBROADCASTF128 (R8)(AX*2), Y7
 	VANDPS         320(SP)(R13*1), Y11, Y10
 	VANDPS         352(SP)(R13*1), Y11, Y11
-	VINSERTF128    $0x01, 16(R8)(R11*1), Y7, Y7
+	VINSERTF128    $0x01, (R8)(R11*1), Y7, Y7
 	VBROADCASTSS   (R12)(SI*1), Y9
 	VFMADD231PS    Y10, Y9, Y0
-	VBROADCASTF128 16(R9)(AX*2), Y8
+	VBROADCASTF128 (R9)(AX*2), Y8
 	VFMADD231PS    Y11, Y9, Y1
 	VBROADCASTSS   4(R12)(SI*1), Y12
-	VINSERTF128    $0x01, 16(R9)(R11*1), Y8, Y8
+	VINSERTF128    $0x01, (R9)(R11*1), Y8, Y8
 	VFMADD231PS    Y10, Y12, Y2
-	VBROADCASTF128 16(R10)(AX*2), Y9
+	VBROADCASTF128 (R10)(AX*2), Y9
 	VFMADD231PS    Y11, Y12, Y3
 	VBROADCASTSS   8(R12)(SI*1), Y12
-	VINSERTF128    $0x01, 16(R10)(R11*1), Y9, Y9
+	VINSERTF128    $0x01, (R10)(R11*1), Y9, Y9
 	VFMADD231PS    Y10, Y12, Y4
 	VFMADD231PS    Y11, Y12, Y5
 	VUNPCKLPS      Y7, Y6, Y10
@@ -21578,32 +21546,20 @@ group3more:
 	VFMADD231PS    Y7, Y8, Y5
 	LEAQ           (R12)(SI*2), R12
 	XCHGQ          R13, R14
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
 	CMPQ           R12, k_len+32(FP)
-	JNE            group3step
-	CMPQ           R12, max_cap+120(FP)
-	JNE            group3ended
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
+	JNE            ahead3step
+	CMPQ           s_cap+16(FP), $0x00
+	JE             ahead3added
+	VADDPS         (SP), Y0, Y0
+	VADDPS         32(SP), Y1, Y1
+	VADDPS         64(SP), Y2, Y2
+	VADDPS         96(SP), Y3, Y3
+	VADDPS         128(SP), Y4, Y4
+	VADDPS         160(SP), Y5, Y5
 
-group3ended:
-	CMPQ   s_cap+16(FP), $0x00
-	JE     group3added
-	VADDPS (SP), Y0, Y0
-	VADDPS 32(SP), Y1, Y1
-	VADDPS 64(SP), Y2, Y2
-	VADDPS 96(SP), Y3, Y3
-	VADDPS 128(SP), Y4, Y4
-	VADDPS 160(SP), Y5, Y5
-
-group3added:
+ahead3added:
 	CMPQ    k_cap+40(FP), $0x00
-	JE      group3store
+	JE      ahead3store
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	VMOVUPS Y2, 64(SP)
@@ -21611,16 +21567,20 @@ group3added:
 	VMOVUPS Y4, 128(SP)
 	VMOVUPS Y5, 160(SP)
 	MOVQ    $0x00000001, s_cap+16(FP)
-	JMP     group3segment
+	JMP     ahead3segment
 
-group3store:
+ahead3store:
+	ADDQ    $+16, DI
+	ADDQ    $+16, R8
+	ADDQ    $+16, R9
+	ADDQ    $+16, R10
 	VMOVAPS Y4, Y6
 	VMOVAPS Y5, Y7
 	JMP     store1
 
 	// 16 keys by 4 queries.
-group4:
-group4segment:
+ahead4:
+ahead4segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -21631,81 +21591,81 @@ group4segment:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	CMPQ   R15, $0x40
-	JLE    group4columns
+	JLE    ahead4columns
 	MOVQ   $0x00000040, R15
 
-group4columns:
+ahead4columns:
 	SUBQ    R15, k_cap+40(FP)
 	IMULQ   SI, R15
 	ADDQ    R12, R15
 	MOVQ    R15, k_len+32(FP)
 	PCALIGN $0x40
 
-group4step:
+ahead4step:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group4near0only
+	JZ         ahead4near0only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group4near0only:
+ahead4near0only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group4ahead0
+	JNZ  ahead4ahead0
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group4ahead0:
+ahead4ahead0:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group4near2only
+	JZ         ahead4near2only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group4near2only:
+ahead4near2only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group4ahead2
+	JNZ  ahead4ahead2
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group4ahead2:
+ahead4ahead2:
 	CMPQ R12, max_len+112(FP)
-	JNE  group4more
-	ADDQ $-16, DI
-	ADDQ $-16, R8
-	ADDQ $-16, R9
-	ADDQ $-16, R10
+	JE   ahead4again
+	ADDQ $+16, DI
+	ADDQ $+16, R8
+	ADDQ $+16, R9
+	ADDQ $+16, R10
 
-group4more:
+ahead4again:
 	VMOVUPS        256(SP)(R13*1), Y11
 	VPSLLD         $0x10, Y11, Y11
 	VMOVUPS        288(SP)(R13*1), Y12
-	VBROADCASTF128 16(DI), Y8
+	VBROADCASTF128 (DI), Y8
 	VPSLLD         $0x10, Y12, Y12
 	VBROADCASTSS   (R12), Y9
-	VINSERTF128    $0x01, 16(DI)(AX*1), Y8, Y8
+	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
 	VFMADD231PS    Y11, Y9, Y0
 	VFMADD231PS    Y12, Y9, Y1
-	VBROADCASTF128 16(R8), Y9
+	VBROADCASTF128 (R8), Y9
 	VBROADCASTSS   4(R12), Y10
 	VFMADD231PS    Y11, Y10, Y2
-	VINSERTF128    $0x01, 16(R8)(AX*1), Y9, Y9
+	VINSERTF128    $0x01, (R8)(AX*1), Y9, Y9
 	VFMADD231PS    Y12, Y10, Y3
 	VBROADCASTSS   8(R12), Y13
-	VBROADCASTF128 16(R9), Y10
+	VBROADCASTF128 (R9), Y10
 	VFMADD231PS    Y11, Y13, Y4
 	VFMADD231PS    Y12, Y13, Y5
-	VINSERTF128    $0x01, 16(R9)(AX*1), Y10, Y10
+	VINSERTF128    $0x01, (R9)(AX*1), Y10, Y10
 	VBROADCASTSS   12(R12), Y13
 	VFMADD231PS    Y11, Y13, Y6
-	VBROADCASTF128 16(R10), Y11
+	VBROADCASTF128 (R10), Y11
 	VFMADD231PS    Y12, Y13, Y7
 	VMOVUPS        constffff0000AVX2<>+0(SB), Y14
 	VANDPS         256(SP)(R13*1), Y14, Y13
-	VINSERTF128    $0x01, 16(R10)(AX*1), Y11, Y11
+	VINSERTF128    $0x01, (R10)(AX*1), Y11, Y11
 	VANDPS         288(SP)(R13*1), Y14, Y14
 	VBROADCASTSS   (R12)(SI*1), Y15
 	VUNPCKLPS      Y9, Y8, Y12
@@ -21745,29 +21705,29 @@ group4more:
 	VMOVUPS        Y8, 448(SP)(R14*1)
 	VFMADD231PS    Y13, Y9, Y4
 	VFMADD231PS    Y14, Y9, Y5
-	VBROADCASTF128 16(DI)(AX*2), Y8
+	VBROADCASTF128 (DI)(AX*2), Y8
 	VBROADCASTSS   12(R12), Y9
 	VFMADD231PS    Y13, Y9, Y6
-	VINSERTF128    $0x01, 16(DI)(R11*1), Y8, Y8
+	VINSERTF128    $0x01, (DI)(R11*1), Y8, Y8
 	VFMADD231PS    Y14, Y9, Y7
 	VMOVUPS        constffff0000AVX2<>+0(SB), Y13
 	VANDPS         320(SP)(R13*1), Y13, Y12
-	VBROADCASTF128 16(R8)(AX*2), Y9
+	VBROADCASTF128 (R8)(AX*2), Y9
 	VANDPS         352(SP)(R13*1), Y13, Y13
 	VBROADCASTSS   (R12)(SI*1), Y10
-	VINSERTF128    $0x01, 16(R8)(R11*1), Y9, Y9
+	VINSERTF128    $0x01, (R8)(R11*1), Y9, Y9
 	VFMADD231PS    Y12, Y10, Y0
 	VFMADD231PS    Y13, Y10, Y1
-	VBROADCASTF128 16(R9)(AX*2), Y10
+	VBROADCASTF128 (R9)(AX*2), Y10
 	VBROADCASTSS   4(R12)(SI*1), Y11
 	VFMADD231PS    Y12, Y11, Y2
-	VINSERTF128    $0x01, 16(R9)(R11*1), Y10, Y10
+	VINSERTF128    $0x01, (R9)(R11*1), Y10, Y10
 	VFMADD231PS    Y13, Y11, Y3
 	VBROADCASTSS   8(R12)(SI*1), Y14
-	VBROADCASTF128 16(R10)(AX*2), Y11
+	VBROADCASTF128 (R10)(AX*2), Y11
 	VFMADD231PS    Y12, Y14, Y4
 	VFMADD231PS    Y13, Y14, Y5
-	VINSERTF128    $0x01, 16(R10)(R11*1), Y11, Y11
+	VINSERTF128    $0x01, (R10)(R11*1), Y11, Y11
 	VBROADCASTSS   12(R12)(SI*1), Y14
 	VFMADD231PS    Y12, Y14, Y6
 	VUNPCKLPS      Y9, Y8, Y12
@@ -21849,34 +21809,22 @@ group4more:
 	VFMADD231PS    Y9, Y10, Y7
 	LEAQ           (R12)(SI*2), R12
 	XCHGQ          R13, R14
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
 	CMPQ           R12, k_len+32(FP)
-	JNE            group4step
-	CMPQ           R12, max_cap+120(FP)
-	JNE            group4ended
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
+	JNE            ahead4step
+	CMPQ           s_cap+16(FP), $0x00
+	JE             ahead4added
+	VADDPS         (SP), Y0, Y0
+	VADDPS         32(SP), Y1, Y1
+	VADDPS         64(SP), Y2, Y2
+	VADDPS         96(SP), Y3, Y3
+	VADDPS         128(SP), Y4, Y4
+	VADDPS         160(SP), Y5, Y5
+	VADDPS         192(SP), Y6, Y6
+	VADDPS         224(SP), Y7, Y7
 
-group4ended:
-	CMPQ   s_cap+16(FP), $0x00
-	JE     group4added
-	VADDPS (SP), Y0, Y0
-	VADDPS 32(SP), Y1, Y1
-	VADDPS 64(SP), Y2, Y2
-	VADDPS 96(SP), Y3, Y3
-	VADDPS 128(SP), Y4, Y4
-	VADDPS 160(SP), Y5, Y5
-	VADDPS 192(SP), Y6, Y6
-	VADDPS 224(SP), Y7, Y7
-
-group4added:
+ahead4added:
 	CMPQ    k_cap+40(FP), $0x00
-	JE      group4store
+	JE      ahead4store
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	VMOVUPS Y2, 64(SP)
@@ -21886,10 +21834,14 @@ group4added:
 	VMOVUPS Y6, 192(SP)
 	VMOVUPS Y7, 224(SP)
 	MOVQ    $0x00000001, s_cap+16(FP)
-	JMP     group4segment
+	JMP     ahead4segment
 
-group4store:
-	JMP store1
+ahead4store:
+	ADDQ $+16, DI
+	ADDQ $+16, R8
+	ADDQ $+16, R9
+	ADDQ $+16, R10
+	JMP  store1
 
 	// Store 4 lanes.
 store1:

@@ -271,6 +271,11 @@ func skinnyHeadValuesAVX512(dst []float32, off []int, v []float32, offv []int, l
 //go:noescape
 func skinnyQKS1L2AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
+// keyProductAVX512 is SkinnyQK in the variants that prefetch into level 1, which jump to it.
+//
+//go:noescape
+func keyProductAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+
 // skinnyQKS1L1AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 1 segments at a time; the near prefetches go to level 1 of the cache.
 //
 //go:noescape

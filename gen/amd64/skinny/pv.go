@@ -192,6 +192,8 @@ var fewSizes = []int{1, 4}
 // fromOne lists the numbers from 1 to n, upTo those from 0 to n-1.
 func fromOne(n int) []int { return upTo(n + 1)[1:] }
 
+func groupLabel(size int) string { return fmt.Sprintf("group%d", size) }
+
 func upTo(n int) (list []int) {
 	for i := range n {
 		list = append(list, i)

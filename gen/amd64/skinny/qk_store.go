@@ -2,6 +2,7 @@ package skinny
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/mmcloughlin/avo/operand"
@@ -13,14 +14,18 @@ import (
 
 // toRest emits the way of a tile to the remaining columns of the last segment, if a step does not
 // divide them.
-func (f *qkEmitter) toRest(size int, name string) {
+func (f *qkEmitter) toRest(t tile) {
+	name := t.label()
 	f.g.CMPQ(f.columns, operand.Imm(0))
 	f.g.JNE(operand.LabelRef(name + "sum"))
+	if t.ahead {
+		f.move(1)
+	}
 	left := f.g.Num("d")
 	f.g.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
 	f.g.JZ(operand.LabelRef(name + "sum"))
-	f.g.MOVQ(operand.U32(size), f.size)
-	f.g.JMP(operand.LabelRef(restLabel((size + 3) / 4 * 4)))
+	f.g.MOVQ(operand.I32(t.number()), f.size)
+	f.g.JMP(operand.LabelRef(restLabel(t.rest())))
 }
 
 func restLabel(queries int) string { return fmt.Sprintf("rest%d", queries) }
@@ -28,7 +33,7 @@ func restLabel(queries int) string { return fmt.Sprintf("rest%d", queries) }
 // rest emits the remaining columns for tiles of up to a number of queries, a multiple of 4: it
 // loads those of a whole step that ends with the row, and skips the first of them. The products of
 // queries that a tile does not have are not used.
-func (f *qkEmitter) rest(queries int) {
+func (f *qkEmitter) rest(queries int, tiles []tile) {
 	name, acc := restLabel(queries), f.acc[1][:queries]
 	f.g.Commentf("The remaining columns for up to %d queries.", queries)
 	f.g.Label(name)
@@ -48,11 +53,12 @@ func (f *qkEmitter) rest(queries int) {
 		f.g.ADDQ(f.w, f.q)
 		f.g.Label(skip)
 	})
-	for size := queries - 3; size < queries; size++ {
-		f.g.CMPQ(f.size, operand.Imm(uint64(size)))
-		f.g.JE(operand.LabelRef(groupLabel(size) + "sum"))
+	same := slices.DeleteFunc(ofTimes(tiles, 1), func(t tile) bool { return t.rest() != queries })
+	for _, t := range same[1:] {
+		f.g.CMPQ(f.size, operand.I32(t.number()))
+		f.g.JE(operand.LabelRef(t.label() + "sum"))
 	}
-	f.g.JMP(operand.LabelRef(groupLabel(queries) + "sum"))
+	f.g.JMP(operand.LabelRef(same[0].label() + "sum"))
 }
 
 // toStore emits the way of a tile to where its scores are stored. The lanes after the last query,
