@@ -35,10 +35,11 @@ func hasPairs(v spec.QKVariant) bool { return v.Segments == 2 }
 // have needs none.
 func (f *qkEmitter) ifPairs(t tile, otherwise string) {
 	i := slices.IndexFunc(f.variants, hasPairs)
-	if slices.ContainsFunc(f.variants, func(v spec.QKVariant) bool { return !hasPairs(v) && !looksAhead(v, t.size) }) {
-		f.g.CMPQ(f.least(), operand.Imm(uint64(f.variants[i].Ahead)))
+	if slices.ContainsFunc(f.variantsOf(t), func(v spec.QKVariant) bool { return !hasPairs(v) }) {
+		f.g.CMPQ(f.least(), operand.Imm(uint64(f.g.leastOf(f.variants[i]))))
 		f.g.JNE(operand.LabelRef(otherwise))
 	}
+	f.prefetch.Into(f.variants[i].Near)
 }
 
 // pair emits a pair, and what addSums emits for a segment.

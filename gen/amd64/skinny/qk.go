@@ -53,34 +53,33 @@ func (g *gen) SkinnyQK(k spec.Element) {
 		return
 	}
 	variants, _ := g.SkinnyVariants()
-	for _, near := range []int{2, 1} {
-		same := slices.DeleteFunc(slices.Clone(variants), func(v spec.QKVariant) bool { return v.Near != near })
-		switch len(same) {
-		case 0:
-		case 1:
-			g.Kernel(same[0].Function())
-			g.skinnyQK(k, same[0])
-		default:
-			const name = "keyProduct"
-			fn := spec.SkinnyQK(k)
-			g.Shared(name, fn, fmt.Sprintf("is %s in the variants that prefetch into level %d, which jump to it.", fn.Name, near))
-			g.skinnyQK(k, same...)
-			for _, v := range same {
-				g.Kernel(v.Function())
-				g.MOVQ(operand.U32(v.Ahead), g.Memory(g.Param("max").Cap()))
-				g.TailJump(name)
-			}
-		}
+	if len(variants) == 1 {
+		g.Kernel(variants[0].Function())
+		g.skinnyQK(k, variants[0])
+		return
+	}
+	const name = "keyProduct"
+	fn := spec.SkinnyQK(k)
+	g.Shared(name, fn, "is "+fn.Name+" in all variants, which jump to it.")
+	g.skinnyQK(k, variants...)
+	for _, v := range variants {
+		g.Kernel(v.Function())
+		g.MOVQ(operand.U32(g.leastOf(v)), g.Memory(g.Param("max").Cap()))
+		g.TailJump(name)
 	}
 }
 
-// skinnyQK emits SkinnyQK in some variants. Several of them differ in Ahead, which is in the capacity of max.
+// skinnyQK emits SkinnyQK in some variants. If they are several, the capacity of max has leastOf the one at hand,
+// which no other one has.
 func (g *gen) skinnyQK(k spec.Element, variants ...spec.QKVariant) {
 	f := &qkEmitter{g: g, variants: variants, ld4: g.StrideOf("ldk", k),
 		s: g.Memory(g.Param("s").Base()), lane: g.Memory(g.Param("s").Len()), adds: g.Memory(g.Param("s").Cap()), left: g.Argument("m"),
 		end: g.Memory(g.Param("k").Len()), columns: g.Memory(g.Param("k").Cap()), last: g.Memory(g.Param("max").Len())}
 	f.words = g.newKeyWidener(k)
 	f.prefetch = g.NewPrefetch(f.ld4, "d", k, f.linesAtOnce()*spec.LineBytes, variants[0].Near)
+	if len(variants) > 1 {
+		f.prefetch.LevelFrom(g.Memory(g.Param("max").Cap()), g.leastOf(variants[slices.IndexFunc(variants, isSecondLevel)]))
+	}
 	f.sums = g.Frame(max(g.SkinnyRows(), f.most()*doubledQueries) * spec.SkinnyKeys * 4)
 	f.w = g.SliceLen("max")
 	g.SHLQ(operand.Imm(2), f.w)
@@ -275,6 +274,7 @@ func (f *qkEmitter) segments(acc [][]reg.VecVirtual, t tile) {
 		f.g.LEAQ(emit.Indexed(f.k[0], columns, 1<<f.words.element.Shift()), columns)
 	}
 	f.g.MOVQ(columns, f.end)
+	f.prefetch.Into(f.level(t))
 	if t.ahead {
 		f.stepsAhead(acc, name)
 	} else {

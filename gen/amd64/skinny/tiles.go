@@ -39,6 +39,31 @@ func (t tile) rest() int { return (t.size + 3) / 4 * 4 }
 // looksAhead reports whether a variant's tiles for a number of queries have the steps of stepsAhead.
 func looksAhead(v spec.QKVariant, queries int) bool { return v.Ahead > 0 && queries >= v.Ahead }
 
+// leastOf is the least number of queries for which a variant's tiles have these steps, more than there
+// are tiles for if none has.
+func (g *gen) leastOf(v spec.QKVariant) int {
+	if v.Ahead == 0 {
+		return g.SkinnyRows() + 1
+	}
+	return v.Ahead
+}
+
+// variantsOf lists those that use a tile.
+func (f *qkEmitter) variantsOf(t tile) []spec.QKVariant {
+	return slices.DeleteFunc(slices.Clone(f.variants), func(v spec.QKVariant) bool { return looksAhead(v, t.size) != t.ahead })
+}
+
+func isSecondLevel(v spec.QKVariant) bool { return v.Near == 2 }
+
+// level is the one of the cache into which a tile's near prefetches go, 0 if its variants differ.
+func (f *qkEmitter) level(t tile) int {
+	users := f.variantsOf(t)
+	if slices.ContainsFunc(users, func(v spec.QKVariant) bool { return v.Near != users[0].Near }) {
+		return 0
+	}
+	return users[0].Near
+}
+
 // allTiles lists the tiles that a variant uses, those of 16 keys first, by their number of queries.
 // Tiles without steps ahead come before those with them.
 func (f *qkEmitter) allTiles() (tiles []tile) {
@@ -46,7 +71,7 @@ func (f *qkEmitter) allTiles() (tiles []tile) {
 		for times := 1; times <= f.most(); times++ {
 			for size := range f.acc[times] {
 				t := tile{size + 1, times, ahead}
-				if slices.ContainsFunc(f.variants, func(v spec.QKVariant) bool { return looksAhead(v, t.size) == ahead }) {
+				if len(f.variantsOf(t)) > 0 {
 					tiles = append(tiles, t)
 				}
 			}
