@@ -18219,18 +18219,18 @@ linegroup:
 	JGE  linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	IMULQ   R14, R10
 	ADDQ    R10, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
 
 linegroup1zero:
 	LEAQ    (SI)(R12*4), R9
@@ -18247,11 +18247,11 @@ linegroup1turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup1near0only:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VMOVUPS      (R9), Y2
+	VMOVUPS      32(R9), Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -18260,11 +18260,11 @@ linegroup1near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup1near1only:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VMOVUPS      (R9), Y2
+	VMOVUPS      32(R9), Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -18282,46 +18282,48 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VMOVUPS      (R9), Y2
+	VMOVUPS      32(R9), Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup1step
 
 linegroup1store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	IMULQ R14, R10
-	ADDQ  R10, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x01, R14
-	JMP   linestore1
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R14, R10
+	ADDQ    R10, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    $0x01, R14
+	JMP     linenext
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
 	CMPB    load+120(FP), $0x00
 	JE      linegroup2zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
 	ADDQ    R10, R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
+	VMOVUPS (R9), Y2
+	VMOVUPS 32(R9), Y3
 
 linegroup2zero:
 	LEAQ    (SI)(R12*4), R9
@@ -18338,14 +18340,14 @@ linegroup2turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup2near0only:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VMOVUPS      (R9), Y4
+	VMOVUPS      32(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -18354,14 +18356,14 @@ linegroup2near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup2near1only:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VMOVUPS      (R9), Y4
+	VMOVUPS      32(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -18379,55 +18381,60 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VMOVUPS      (R9), Y4
+	VMOVUPS      32(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup2step
 
 linegroup2store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x02, R14
-	JMP   linestore2
-
-	// 16 columns of 3 queries.
-linegroup3:
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup3zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    $0x02, R14
+	JMP     linenext
+
+	// 16 columns of 3 queries.
+linegroup3:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	CMPB    load+120(FP), $0x00
+	JE      linegroup3zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	ADDQ    R10, R9
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
 	ADDQ    R10, R9
 	VMOVUPS (R9), Y4
 	VMOVUPS 32(R9), Y5
-	ADDQ    R10, R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
 
 linegroup3zero:
 	LEAQ    (SI)(R12*4), R9
@@ -18444,17 +18451,17 @@ linegroup3turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup3near0only:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y1
+	VMOVUPS      (R9), Y6
+	VMOVUPS      32(R9), Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -18463,17 +18470,17 @@ linegroup3near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup3near1only:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y1
+	VMOVUPS      (R9), Y6
+	VMOVUPS      32(R9), Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -18491,32 +18498,40 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y1
+	VMOVUPS      (R9), Y6
+	VMOVUPS      32(R9), Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup3step
 
 linegroup3store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x03, R14
-	JMP   linestore3
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    $0x03, R14
+	JMP     linenext
 
 	// 16 columns of 4 queries.
 linegroup4:
@@ -18530,9 +18545,9 @@ linegroup4:
 	VXORPS  Y7, Y7, Y7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup4zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
@@ -18637,39 +18652,31 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x04, R14
-	JMP   linestore4
-
-	// Store the rows of a group.
-linestore4:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
 	ADDQ    R10, R9
-
-linestore3:
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
 	ADDQ    R10, R9
-
-linestore2:
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
 	ADDQ    R10, R9
-
-linestore1:
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
-	CMPQ    R14, n+96(FP)
-	JL      linegroup
-	ADDQ    $0x10, R12
-	JMP     line
+	ADDQ    $0x04, R14
+
+linenext:
+	CMPQ R14, n+96(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	JMP  line
 
 lineend:
 	ADDQ $0x10, R13
@@ -18687,16 +18694,16 @@ fourgroup:
 	JGE  fourgroup4
 
 	// 4 columns of 1 queries.
-	VXORPS  X3, X3, X3
+	VXORPS  X0, X0, X0
 	CMPB    load+120(FP), $0x00
 	JE      fourgroup1zero
+	MOVQ    o_base+0(FP), CX
 	MOVQ    ldo+24(FP), BX
 	SHLQ    $0x02, BX
-	MOVQ    o_base+0(FP), CX
 	IMULQ   R14, BX
 	ADDQ    BX, CX
 	LEAQ    (CX)(R12*4), CX
-	VMOVUPS (CX), X3
+	VMOVUPS (CX), X0
 
 fourgroup1zero:
 	LEAQ    (SI)(R12*4), R9
@@ -18707,14 +18714,14 @@ fourgroup1zero:
 	PCALIGN $0x40
 
 fourgroup1turn:
-	VMOVUPS      (R9), X0
-	VBROADCASTSS (R10), X1
-	VFMADD231PS  X0, X1, X3
+	VMOVUPS      (R9), X1
+	VBROADCASTSS (R10), X2
+	VFMADD231PS  X1, X2, X0
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VMOVUPS      (R9), X0
-	VBROADCASTSS (R10), X1
-	VFMADD231PS  X0, X1, X3
+	VMOVUPS      (R9), X1
+	VBROADCASTSS (R10), X2
+	VFMADD231PS  X1, X2, X0
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	SUBQ         $0x02, R11
@@ -18725,23 +18732,24 @@ fourgroup1fewer:
 	JZ   fourgroup1store
 
 fourgroup1step:
-	VMOVUPS      (R9), X0
-	VBROADCASTSS (R10), X1
-	VFMADD231PS  X0, X1, X3
+	VMOVUPS      (R9), X1
+	VBROADCASTSS (R10), X2
+	VFMADD231PS  X1, X2, X0
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          fourgroup1step
 
 fourgroup1store:
-	MOVQ  ldo+24(FP), BX
-	SHLQ  $0x02, BX
-	MOVQ  o_base+0(FP), CX
-	IMULQ R14, BX
-	ADDQ  BX, CX
-	LEAQ  (CX)(R12*4), CX
-	ADDQ  $0x01, R14
-	JMP   fourstore1
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	IMULQ   R14, BX
+	ADDQ    BX, CX
+	LEAQ    (CX)(R12*4), CX
+	VMOVUPS X0, (CX)
+	ADDQ    $0x01, R14
+	JMP     fournext
 
 	// 4 columns of 4 queries.
 fourgroup4:
@@ -18751,9 +18759,9 @@ fourgroup4:
 	VXORPS  X3, X3, X3
 	CMPB    load+120(FP), $0x00
 	JE      fourgroup4zero
+	MOVQ    o_base+0(FP), CX
 	MOVQ    ldo+24(FP), BX
 	SHLQ    $0x02, BX
-	MOVQ    o_base+0(FP), CX
 	MOVQ    BX, R9
 	IMULQ   R14, R9
 	ADDQ    R9, CX
@@ -18820,31 +18828,27 @@ fourgroup4step:
 	JNZ          fourgroup4step
 
 fourgroup4store:
-	MOVQ  ldo+24(FP), BX
-	SHLQ  $0x02, BX
-	MOVQ  o_base+0(FP), CX
-	MOVQ  BX, R9
-	IMULQ R14, R9
-	ADDQ  R9, CX
-	LEAQ  (CX)(R12*4), CX
-	ADDQ  $0x04, R14
-	JMP   fourstore4
-
-	// Store the rows of a group.
-fourstore4:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R14, R9
+	ADDQ    R9, CX
+	LEAQ    (CX)(R12*4), CX
 	VMOVUPS X0, (CX)
 	ADDQ    BX, CX
 	VMOVUPS X1, (CX)
 	ADDQ    BX, CX
 	VMOVUPS X2, (CX)
 	ADDQ    BX, CX
-
-fourstore1:
 	VMOVUPS X3, (CX)
-	CMPQ    R14, n+96(FP)
-	JL      fourgroup
-	ADDQ    $0x04, R12
-	JMP     four
+	ADDQ    $0x04, R14
+
+fournext:
+	CMPQ R14, n+96(FP)
+	JL   fourgroup
+	ADDQ $0x04, R12
+	JMP  four
 
 fourend:
 	ADDQ $0x04, R13
@@ -18862,16 +18866,16 @@ singlegroup:
 	JGE  singlegroup4
 
 	// 1 columns of 1 queries.
-	VXORPS X3, X3, X3
+	VXORPS X0, X0, X0
 	CMPB   load+120(FP), $0x00
 	JE     singlegroup1zero
+	MOVQ   o_base+0(FP), CX
 	MOVQ   ldo+24(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   o_base+0(FP), CX
 	IMULQ  R14, BX
 	ADDQ   BX, CX
 	LEAQ   (CX)(R12*4), CX
-	VMOVSS (CX), X3
+	VMOVSS (CX), X0
 
 singlegroup1zero:
 	LEAQ    (SI)(R12*4), R9
@@ -18882,14 +18886,14 @@ singlegroup1zero:
 	PCALIGN $0x40
 
 singlegroup1turn:
-	VMOVSS      (R9), X0
-	VMOVSS      (R10), X1
-	VFMADD231SS X1, X0, X3
+	VMOVSS      (R9), X1
+	VMOVSS      (R10), X2
+	VFMADD231SS X2, X1, X0
 	ADDQ        AX, R9
 	ADDQ        R8, R10
-	VMOVSS      (R9), X0
-	VMOVSS      (R10), X1
-	VFMADD231SS X1, X0, X3
+	VMOVSS      (R9), X1
+	VMOVSS      (R10), X2
+	VFMADD231SS X2, X1, X0
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	SUBQ        $0x02, R11
@@ -18900,23 +18904,24 @@ singlegroup1fewer:
 	JZ   singlegroup1store
 
 singlegroup1step:
-	VMOVSS      (R9), X0
-	VMOVSS      (R10), X1
-	VFMADD231SS X1, X0, X3
+	VMOVSS      (R9), X1
+	VMOVSS      (R10), X2
+	VFMADD231SS X2, X1, X0
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	DECQ        R11
 	JNZ         singlegroup1step
 
 singlegroup1store:
-	MOVQ  ldo+24(FP), BX
-	SHLQ  $0x02, BX
-	MOVQ  o_base+0(FP), CX
-	IMULQ R14, BX
-	ADDQ  BX, CX
-	LEAQ  (CX)(R12*4), CX
-	ADDQ  $0x01, R14
-	JMP   singlestore1
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	IMULQ  R14, BX
+	ADDQ   BX, CX
+	LEAQ   (CX)(R12*4), CX
+	VMOVSS X0, (CX)
+	ADDQ   $0x01, R14
+	JMP    singlenext
 
 	// 1 columns of 4 queries.
 singlegroup4:
@@ -18926,9 +18931,9 @@ singlegroup4:
 	VXORPS X3, X3, X3
 	CMPB   load+120(FP), $0x00
 	JE     singlegroup4zero
+	MOVQ   o_base+0(FP), CX
 	MOVQ   ldo+24(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   o_base+0(FP), CX
 	MOVQ   BX, R9
 	IMULQ  R14, R9
 	ADDQ   R9, CX
@@ -18995,31 +19000,27 @@ singlegroup4step:
 	JNZ         singlegroup4step
 
 singlegroup4store:
-	MOVQ  ldo+24(FP), BX
-	SHLQ  $0x02, BX
-	MOVQ  o_base+0(FP), CX
-	MOVQ  BX, R9
-	IMULQ R14, R9
-	ADDQ  R9, CX
-	LEAQ  (CX)(R12*4), CX
-	ADDQ  $0x04, R14
-	JMP   singlestore4
-
-	// Store the rows of a group.
-singlestore4:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R14, R9
+	ADDQ   R9, CX
+	LEAQ   (CX)(R12*4), CX
 	VMOVSS X0, (CX)
 	ADDQ   BX, CX
 	VMOVSS X1, (CX)
 	ADDQ   BX, CX
 	VMOVSS X2, (CX)
 	ADDQ   BX, CX
-
-singlestore1:
 	VMOVSS X3, (CX)
-	CMPQ   R14, n+96(FP)
-	JL     singlegroup
-	ADDQ   $0x01, R12
-	JMP    single
+	ADDQ   $0x04, R14
+
+singlenext:
+	CMPQ R14, n+96(FP)
+	JL   singlegroup
+	ADDQ $0x01, R12
+	JMP  single
 
 singleend:
 	ADDQ $0x01, R13
@@ -20294,18 +20295,18 @@ linegroup:
 	JGE  linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	IMULQ   R14, R10
 	ADDQ    R10, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
 
 linegroup1zero:
 	LEAQ    (SI)(R12*2), R9
@@ -20322,11 +20323,11 @@ linegroup1turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup1near0only:
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VCVTPH2PS    (R9), Y2
+	VCVTPH2PS    16(R9), Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -20335,25 +20336,25 @@ linegroup1near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup1near1only:
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VCVTPH2PS    (R9), Y2
+	VCVTPH2PS    16(R9), Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VCVTPH2PS    (R9), Y2
+	VCVTPH2PS    16(R9), Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VCVTPH2PS    (R9), Y2
+	VCVTPH2PS    16(R9), Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -20371,46 +20372,48 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VCVTPH2PS    (R9), Y2
+	VCVTPH2PS    16(R9), Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup1step
 
 linegroup1store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	IMULQ R14, R10
-	ADDQ  R10, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x01, R14
-	JMP   linestore1
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R14, R10
+	ADDQ    R10, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    $0x01, R14
+	JMP     linenext
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
 	CMPB    load+120(FP), $0x00
 	JE      linegroup2zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
 	ADDQ    R10, R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
+	VMOVUPS (R9), Y2
+	VMOVUPS 32(R9), Y3
 
 linegroup2zero:
 	LEAQ    (SI)(R12*2), R9
@@ -20427,14 +20430,14 @@ linegroup2turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup2near0only:
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VCVTPH2PS    (R9), Y4
+	VCVTPH2PS    16(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -20443,34 +20446,34 @@ linegroup2near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup2near1only:
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VCVTPH2PS    (R9), Y4
+	VCVTPH2PS    16(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VCVTPH2PS    (R9), Y4
+	VCVTPH2PS    16(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VCVTPH2PS    (R9), Y4
+	VCVTPH2PS    16(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -20488,55 +20491,60 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VCVTPH2PS    (R9), Y4
+	VCVTPH2PS    16(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup2step
 
 linegroup2store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x02, R14
-	JMP   linestore2
-
-	// 16 columns of 3 queries.
-linegroup3:
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup3zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    $0x02, R14
+	JMP     linenext
+
+	// 16 columns of 3 queries.
+linegroup3:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	CMPB    load+120(FP), $0x00
+	JE      linegroup3zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	ADDQ    R10, R9
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
 	ADDQ    R10, R9
 	VMOVUPS (R9), Y4
 	VMOVUPS 32(R9), Y5
-	ADDQ    R10, R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
 
 linegroup3zero:
 	LEAQ    (SI)(R12*2), R9
@@ -20553,17 +20561,17 @@ linegroup3turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup3near0only:
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
+	VCVTPH2PS    (R9), Y6
+	VCVTPH2PS    16(R9), Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -20572,43 +20580,43 @@ linegroup3near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup3near1only:
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
+	VCVTPH2PS    (R9), Y6
+	VCVTPH2PS    16(R9), Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
+	VCVTPH2PS    (R9), Y6
+	VCVTPH2PS    16(R9), Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
+	VCVTPH2PS    (R9), Y6
+	VCVTPH2PS    16(R9), Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -20626,32 +20634,40 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
+	VCVTPH2PS    (R9), Y6
+	VCVTPH2PS    16(R9), Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup3step
 
 linegroup3store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x03, R14
-	JMP   linestore3
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    $0x03, R14
+	JMP     linenext
 
 	// 16 columns of 4 queries.
 linegroup4:
@@ -20665,9 +20681,9 @@ linegroup4:
 	VXORPS  Y7, Y7, Y7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup4zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
@@ -20804,39 +20820,31 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x04, R14
-	JMP   linestore4
-
-	// Store the rows of a group.
-linestore4:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
 	ADDQ    R10, R9
-
-linestore3:
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
 	ADDQ    R10, R9
-
-linestore2:
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
 	ADDQ    R10, R9
-
-linestore1:
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
-	CMPQ    R14, n+96(FP)
-	JL      linegroup
-	ADDQ    $0x10, R12
-	JMP     line
+	ADDQ    $0x04, R14
+
+linenext:
+	CMPQ R14, n+96(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	JMP  line
 
 lineend:
 	ADDQ $0x10, R13
@@ -22029,18 +22037,18 @@ linegroup:
 	JGE  linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	IMULQ   R14, R10
 	ADDQ    R10, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
 
 linegroup1zero:
 	LEAQ    (SI)(R12*2), R9
@@ -22057,13 +22065,13 @@ linegroup1turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup1near0only:
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VPMOVZXWD    (R9), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VPMOVZXWD    16(R9), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -22072,31 +22080,31 @@ linegroup1near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup1near1only:
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VPMOVZXWD    (R9), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VPMOVZXWD    16(R9), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VPMOVZXWD    (R9), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VPMOVZXWD    16(R9), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VPMOVZXWD    (R9), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VPMOVZXWD    16(R9), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -22114,48 +22122,50 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VPMOVZXWD    (R9), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VPMOVZXWD    16(R9), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup1step
 
 linegroup1store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	IMULQ R14, R10
-	ADDQ  R10, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x01, R14
-	JMP   linestore1
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R14, R10
+	ADDQ    R10, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    $0x01, R14
+	JMP     linenext
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
 	CMPB    load+120(FP), $0x00
 	JE      linegroup2zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
 	ADDQ    R10, R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
+	VMOVUPS (R9), Y2
+	VMOVUPS 32(R9), Y3
 
 linegroup2zero:
 	LEAQ    (SI)(R12*2), R9
@@ -22172,16 +22182,16 @@ linegroup2turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup2near0only:
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -22190,40 +22200,40 @@ linegroup2near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup2near1only:
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -22241,57 +22251,62 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup2step
 
 linegroup2store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x02, R14
-	JMP   linestore2
-
-	// 16 columns of 3 queries.
-linegroup3:
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup3zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    $0x02, R14
+	JMP     linenext
+
+	// 16 columns of 3 queries.
+linegroup3:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	CMPB    load+120(FP), $0x00
+	JE      linegroup3zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	ADDQ    R10, R9
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
 	ADDQ    R10, R9
 	VMOVUPS (R9), Y4
 	VMOVUPS 32(R9), Y5
-	ADDQ    R10, R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
 
 linegroup3zero:
 	LEAQ    (SI)(R12*2), R9
@@ -22308,19 +22323,19 @@ linegroup3turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup3near0only:
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
+	VPMOVZXWD    (R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VPMOVZXWD    16(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -22329,49 +22344,49 @@ linegroup3near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup3near1only:
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
+	VPMOVZXWD    (R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VPMOVZXWD    16(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
+	VPMOVZXWD    (R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VPMOVZXWD    16(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
+	VPMOVZXWD    (R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VPMOVZXWD    16(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -22389,34 +22404,42 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
+	VPMOVZXWD    (R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VPMOVZXWD    16(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup3step
 
 linegroup3store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x03, R14
-	JMP   linestore3
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    $0x03, R14
+	JMP     linenext
 
 	// 16 columns of 4 queries.
 linegroup4:
@@ -22430,9 +22453,9 @@ linegroup4:
 	VXORPS  Y7, Y7, Y7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup4zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
@@ -22579,39 +22602,31 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x04, R14
-	JMP   linestore4
-
-	// Store the rows of a group.
-linestore4:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
 	ADDQ    R10, R9
-
-linestore3:
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
 	ADDQ    R10, R9
-
-linestore2:
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
 	ADDQ    R10, R9
-
-linestore1:
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
-	CMPQ    R14, n+96(FP)
-	JL      linegroup
-	ADDQ    $0x10, R12
-	JMP     line
+	ADDQ    $0x04, R14
+
+linenext:
+	CMPQ R14, n+96(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	JMP  line
 
 lineend:
 	ADDQ $0x10, R13
@@ -24527,18 +24542,18 @@ linegroup:
 	JGE  linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup1zero
+	MOVQ    a_O_base+0(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    a_O_base+0(FP), R9
 	IMULQ   R14, R10
 	ADDQ    R10, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
 
 linegroup1zero:
 	LEAQ    (SI)(R12*1), R9
@@ -24556,56 +24571,56 @@ linegroup1turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup1near0only:
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R15), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
+	VPMOVSXBD    (R9), Y2
+	VCVTDQ2PS    Y2, Y2
+	VPMOVSXBD    8(R9), Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS (R15), Y4
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R15), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
+	VPMOVSXBD    (R9), Y2
+	VCVTDQ2PS    Y2, Y2
+	VPMOVSXBD    8(R9), Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS (R15), Y4
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R15), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
+	VPMOVSXBD    (R9), Y2
+	VCVTDQ2PS    Y2, Y2
+	VPMOVSXBD    8(R9), Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS (R15), Y4
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R15), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
+	VPMOVSXBD    (R9), Y2
+	VCVTDQ2PS    Y2, Y2
+	VPMOVSXBD    8(R9), Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS (R15), Y4
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+64, CX
@@ -24623,52 +24638,54 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R15), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
+	VPMOVSXBD    (R9), Y2
+	VCVTDQ2PS    Y2, Y2
+	VPMOVSXBD    8(R9), Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS (R15), Y4
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup1step
 
 linegroup1store:
-	MOVQ  a_Ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  a_O_base+0(FP), R9
-	IMULQ R14, R10
-	ADDQ  R10, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x01, R14
-	JMP   linestore1
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R14, R10
+	ADDQ    R10, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    $0x01, R14
+	JMP     linenext
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup2zero
+	MOVQ    a_O_base+0(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    a_O_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
 	ADDQ    R10, R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
+	VMOVUPS (R9), Y2
+	VMOVUPS 32(R9), Y3
 
 linegroup2zero:
 	LEAQ    (SI)(R12*1), R9
@@ -24686,68 +24703,68 @@ linegroup2turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup2near0only:
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R15), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
+	VPMOVSXBD    (R9), Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVSXBD    8(R9), Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS (R15), Y6
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y6, Y5, Y5
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R15), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
+	VPMOVSXBD    (R9), Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVSXBD    8(R9), Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS (R15), Y6
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y6, Y5, Y5
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R15), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
+	VPMOVSXBD    (R9), Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVSXBD    8(R9), Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS (R15), Y6
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y6, Y5, Y5
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R15), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
+	VPMOVSXBD    (R9), Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVSXBD    8(R9), Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS (R15), Y6
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y6, Y5, Y5
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+64, CX
@@ -24765,61 +24782,66 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R15), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
+	VPMOVSXBD    (R9), Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVSXBD    8(R9), Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS (R15), Y6
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y6, Y5, Y5
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup2step
 
 linegroup2store:
-	MOVQ  a_Ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  a_O_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x02, R14
-	JMP   linestore2
-
-	// 16 columns of 3 queries.
-linegroup3:
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup3zero
+	MOVQ    a_O_base+0(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    a_O_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    $0x02, R14
+	JMP     linenext
+
+	// 16 columns of 3 queries.
+linegroup3:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	CMPB    a_Load+160(FP), $0x00
+	JE      linegroup3zero
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	ADDQ    R10, R9
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
 	ADDQ    R10, R9
 	VMOVUPS (R9), Y4
 	VMOVUPS 32(R9), Y5
-	ADDQ    R10, R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
 
 linegroup3zero:
 	LEAQ    (SI)(R12*1), R9
@@ -24837,80 +24859,80 @@ linegroup3turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup3near0only:
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
+	VPMOVSXBD    (R9), Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVSXBD    8(R9), Y7
+	VCVTDQ2PS    Y7, Y7
 	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y0, Y0
-	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
 	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
+	VPMOVSXBD    (R9), Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVSXBD    8(R9), Y7
+	VCVTDQ2PS    Y7, Y7
 	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y0, Y0
-	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
 	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
+	VPMOVSXBD    (R9), Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVSXBD    8(R9), Y7
+	VCVTDQ2PS    Y7, Y7
 	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y0, Y0
-	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
 	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
+	VPMOVSXBD    (R9), Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVSXBD    8(R9), Y7
+	VCVTDQ2PS    Y7, Y7
 	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y0, Y0
-	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
 	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+64, CX
@@ -24928,38 +24950,46 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
+	VPMOVSXBD    (R9), Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVSXBD    8(R9), Y7
+	VCVTDQ2PS    Y7, Y7
 	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y0, Y0
-	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
 	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup3step
 
 linegroup3store:
-	MOVQ  a_Ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  a_O_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x03, R14
-	JMP   linestore3
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    $0x03, R14
+	JMP     linenext
 
 	// 16 columns of 4 queries.
 linegroup4:
@@ -24973,9 +25003,9 @@ linegroup4:
 	VXORPS  Y7, Y7, Y7
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup4zero
+	MOVQ    a_O_base+0(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    a_O_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
@@ -25137,44 +25167,36 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
-	MOVQ  a_Ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  a_O_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x04, R14
-	JMP   linestore4
-
-	// Store the rows of a group.
-linestore4:
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
 	ADDQ    R10, R9
-
-linestore3:
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
 	ADDQ    R10, R9
-
-linestore2:
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
 	ADDQ    R10, R9
-
-linestore1:
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
-	CMPQ    R14, a_N+136(FP)
-	JL      linegroup
-	ADDQ    $0x10, R12
-	SUBQ    $0x10, a_Scales_cap+80(FP)
-	JNZ     line
-	ADDQ    $0x04, a_Scales_len+72(FP)
-	MOVQ    a_Group+96(FP), R9
-	MOVQ    R9, a_Scales_cap+80(FP)
-	JMP     line
+	ADDQ    $0x04, R14
+
+linenext:
+	CMPQ R14, a_N+136(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	SUBQ $0x10, a_Scales_cap+80(FP)
+	JNZ  line
+	ADDQ $0x04, a_Scales_len+72(FP)
+	MOVQ a_Group+96(FP), R9
+	MOVQ R9, a_Scales_cap+80(FP)
+	JMP  line
 
 lineend:
 	ADDQ $0x10, R13

@@ -23013,22 +23013,22 @@ quadgroup:
 	JGE  quadgroup2
 
 	// 64 columns of 1 queries.
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup1zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	IMULQ   R14, R10
 	ADDQ    R10, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
 
 quadgroup1zero:
 	LEAQ    (SI)(R12*4), R9
@@ -23079,58 +23079,62 @@ quadgroup1near1far:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup1ahead1:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      64(R9), Z1
-	VMOVUPS      128(R9), Z2
-	VMOVUPS      192(R9), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
+	VMOVUPS      (R9), Z4
+	VMOVUPS      64(R9), Z5
+	VMOVUPS      128(R9), Z6
+	VMOVUPS      192(R9), Z7
+	VBROADCASTSS (R10), Z8
+	VFMADD231PS  Z4, Z8, Z0
+	VFMADD231PS  Z5, Z8, Z1
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup1turn
 
 quadgroup1store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	IMULQ R14, R10
-	ADDQ  R10, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x01, R14
-	JMP   quadstore1
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R14, R10
+	ADDQ    R10, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	ADDQ    $0x01, R14
+	JMP     quadnext
 
 	// 64 columns of 2 queries.
 quadgroup2:
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup2zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z5
+	VMOVUPS 128(R9), Z6
+	VMOVUPS 192(R9), Z7
 
 quadgroup2zero:
 	LEAQ    (SI)(R12*4), R9
@@ -23181,73 +23185,82 @@ quadgroup2near1far:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup2ahead1:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      64(R9), Z1
-	VMOVUPS      128(R9), Z2
-	VMOVUPS      192(R9), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
+	VMOVUPS      (R9), Z8
+	VMOVUPS      64(R9), Z9
+	VMOVUPS      128(R9), Z10
+	VMOVUPS      192(R9), Z11
+	VBROADCASTSS (R10), Z12
+	VFMADD231PS  Z8, Z12, Z0
+	VFMADD231PS  Z9, Z12, Z1
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS 4(R10), Z12
+	VFMADD231PS  Z8, Z12, Z4
+	VFMADD231PS  Z9, Z12, Z5
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup2turn
 
 quadgroup2store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x02, R14
-	JMP   quadstore2
-
-	// 64 columns of 3 queries.
-quadgroup3:
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    load+120(FP), $0x00
-	JE      quadgroup3zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	VMOVUPS Z6, 128(R9)
+	VMOVUPS Z7, 192(R9)
+	ADDQ    $0x02, R14
+	JMP     quadnext
+
+	// 64 columns of 3 queries.
+quadgroup3:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	CMPB    load+120(FP), $0x00
+	JE      quadgroup3zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z5
+	VMOVUPS 128(R9), Z6
+	VMOVUPS 192(R9), Z7
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z8
+	VMOVUPS 64(R9), Z9
+	VMOVUPS 128(R9), Z10
+	VMOVUPS 192(R9), Z11
 
 quadgroup3zero:
 	LEAQ    (SI)(R12*4), R9
@@ -23298,43 +23311,65 @@ quadgroup3near1far:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup3ahead1:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      64(R9), Z1
-	VMOVUPS      128(R9), Z2
-	VMOVUPS      192(R9), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 8(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
+	VMOVUPS      (R9), Z12
+	VMOVUPS      64(R9), Z13
+	VMOVUPS      128(R9), Z14
+	VMOVUPS      192(R9), Z15
+	VBROADCASTSS (R10), Z16
+	VFMADD231PS  Z12, Z16, Z0
+	VFMADD231PS  Z13, Z16, Z1
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS 4(R10), Z16
+	VFMADD231PS  Z12, Z16, Z4
+	VFMADD231PS  Z13, Z16, Z5
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS 8(R10), Z16
+	VFMADD231PS  Z12, Z16, Z8
+	VFMADD231PS  Z13, Z16, Z9
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup3turn
 
 quadgroup3store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x03, R14
-	JMP   quadstore3
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	VMOVUPS Z6, 128(R9)
+	VMOVUPS Z7, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	VMOVUPS Z10, 128(R9)
+	VMOVUPS Z11, 192(R9)
+	ADDQ    $0x03, R14
+	JMP     quadnext
 
 	// 64 columns of 4 queries.
 quadgroup4:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	VXORPS  Z8, Z8, Z8
 	VXORPS  Z9, Z9, Z9
 	VXORPS  Z10, Z10, Z10
@@ -23343,23 +23378,25 @@ quadgroup4:
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup4zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z5
+	VMOVUPS 128(R9), Z6
+	VMOVUPS 192(R9), Z7
+	ADDQ    R10, R9
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
@@ -23369,16 +23406,6 @@ quadgroup4:
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
 
 quadgroup4zero:
 	LEAQ    (SI)(R12*4), R9
@@ -23429,48 +23456,71 @@ quadgroup4near1far:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup4ahead1:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      64(R9), Z1
-	VMOVUPS      128(R9), Z2
-	VMOVUPS      192(R9), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z8
-	VFMADD231PS  Z1, Z4, Z9
-	VFMADD231PS  Z2, Z4, Z10
-	VFMADD231PS  Z3, Z4, Z11
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS 8(R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 12(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
+	VMOVUPS      (R9), Z16
+	VMOVUPS      64(R9), Z17
+	VMOVUPS      128(R9), Z18
+	VMOVUPS      192(R9), Z19
+	VBROADCASTSS (R10), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS 4(R10), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS 8(R10), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS 12(R10), Z20
+	VFMADD231PS  Z16, Z20, Z12
+	VFMADD231PS  Z17, Z20, Z13
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup4turn
 
 quadgroup4store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x04, R14
-	JMP   quadstore4
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	VMOVUPS Z6, 128(R9)
+	VMOVUPS Z7, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	VMOVUPS Z10, 128(R9)
+	VMOVUPS Z11, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, 64(R9)
+	VMOVUPS Z14, 128(R9)
+	VMOVUPS Z15, 192(R9)
+	ADDQ    $0x04, R14
+	JMP     quadnext
 
 	// 64 columns of 5 queries.
 quadgroup5:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
@@ -23487,19 +23537,20 @@ quadgroup5:
 	VXORPS  Z17, Z17, Z17
 	VXORPS  Z18, Z18, Z18
 	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup5zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
+	ADDQ    R10, R9
 	VMOVUPS (R9), Z4
 	VMOVUPS 64(R9), Z5
 	VMOVUPS 128(R9), Z6
@@ -23519,11 +23570,6 @@ quadgroup5:
 	VMOVUPS 64(R9), Z17
 	VMOVUPS 128(R9), Z18
 	VMOVUPS 192(R9), Z19
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
 
 quadgroup5zero:
 	LEAQ    (SI)(R12*4), R9
@@ -23574,50 +23620,74 @@ quadgroup5near1far:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup5ahead1:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      64(R9), Z1
-	VMOVUPS      128(R9), Z2
-	VMOVUPS      192(R9), Z3
+	VMOVUPS      (R9), Z20
+	VMOVUPS      64(R9), Z21
+	VMOVUPS      128(R9), Z22
+	VMOVUPS      192(R9), Z23
 	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z0, Z24, Z4
-	VFMADD231PS  Z1, Z24, Z5
-	VFMADD231PS  Z2, Z24, Z6
-	VFMADD231PS  Z3, Z24, Z7
+	VFMADD231PS  Z20, Z24, Z0
+	VFMADD231PS  Z21, Z24, Z1
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
 	VBROADCASTSS 4(R10), Z24
-	VFMADD231PS  Z0, Z24, Z8
-	VFMADD231PS  Z1, Z24, Z9
-	VFMADD231PS  Z2, Z24, Z10
-	VFMADD231PS  Z3, Z24, Z11
+	VFMADD231PS  Z20, Z24, Z4
+	VFMADD231PS  Z21, Z24, Z5
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
 	VBROADCASTSS 8(R10), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VFMADD231PS  Z3, Z24, Z15
+	VFMADD231PS  Z20, Z24, Z8
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
 	VBROADCASTSS 12(R10), Z24
-	VFMADD231PS  Z0, Z24, Z16
-	VFMADD231PS  Z1, Z24, Z17
-	VFMADD231PS  Z2, Z24, Z18
-	VFMADD231PS  Z3, Z24, Z19
+	VFMADD231PS  Z20, Z24, Z12
+	VFMADD231PS  Z21, Z24, Z13
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
 	VBROADCASTSS 16(R10), Z24
-	VFMADD231PS  Z0, Z24, Z20
-	VFMADD231PS  Z1, Z24, Z21
-	VFMADD231PS  Z2, Z24, Z22
-	VFMADD231PS  Z3, Z24, Z23
+	VFMADD231PS  Z20, Z24, Z16
+	VFMADD231PS  Z21, Z24, Z17
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup5turn
 
 quadgroup5store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x05, R14
-	JMP   quadstore5
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	VMOVUPS Z6, 128(R9)
+	VMOVUPS Z7, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	VMOVUPS Z10, 128(R9)
+	VMOVUPS Z11, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, 64(R9)
+	VMOVUPS Z14, 128(R9)
+	VMOVUPS Z15, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z16, (R9)
+	VMOVUPS Z17, 64(R9)
+	VMOVUPS Z18, 128(R9)
+	VMOVUPS Z19, 192(R9)
+	ADDQ    $0x05, R14
+	JMP     quadnext
 
 	// 64 columns of 6 queries.
 quadgroup6:
@@ -23647,9 +23717,9 @@ quadgroup6:
 	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup6zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
@@ -23773,61 +23843,49 @@ quadgroup6ahead1:
 	JNZ          quadgroup6turn
 
 quadgroup6store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x06, R14
-	JMP   quadstore6
-
-	// Store the rows of a group.
-quadstore6:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
 	VMOVUPS Z3, 192(R9)
 	ADDQ    R10, R9
-
-quadstore5:
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
 	VMOVUPS Z7, 192(R9)
 	ADDQ    R10, R9
-
-quadstore4:
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
 	VMOVUPS Z11, 192(R9)
 	ADDQ    R10, R9
-
-quadstore3:
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
 	VMOVUPS Z15, 192(R9)
 	ADDQ    R10, R9
-
-quadstore2:
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
 	VMOVUPS Z19, 192(R9)
 	ADDQ    R10, R9
-
-quadstore1:
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
 	VMOVUPS Z23, 192(R9)
-	CMPQ    R14, n+96(FP)
-	JL      quadgroup
-	ADDQ    $0x40, R12
-	JMP     quad
+	ADDQ    $0x06, R14
+
+quadnext:
+	CMPQ R14, n+96(FP)
+	JL   quadgroup
+	ADDQ $0x40, R12
+	JMP  quad
 
 quadend:
 	ADDQ $0x40, R13
@@ -23857,16 +23915,16 @@ linegroup:
 	JGE  linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Z7, Z7, Z7
+	VXORPS  Z0, Z0, Z0
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	IMULQ   R14, R10
 	ADDQ    R10, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z7
+	VMOVUPS (R9), Z0
 
 linegroup1zero:
 	LEAQ    (SI)(R12*4), R9
@@ -23887,8 +23945,8 @@ linegroup1near0level2:
 
 linegroup1near0far:
 	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VMOVUPS          (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	CMPQ             o_len+8(FP), $0x02
@@ -23901,8 +23959,8 @@ linegroup1near1level2:
 
 linegroup1near1far:
 	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VMOVUPS          (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -23920,39 +23978,40 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VMOVUPS          (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup1step
 
 linegroup1store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	IMULQ R14, R10
-	ADDQ  R10, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x01, R14
-	JMP   linestore1
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R14, R10
+	ADDQ    R10, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    $0x01, R14
+	JMP     linenext
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
 	CMPB    load+120(FP), $0x00
 	JE      linegroup2zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z6
+	VMOVUPS (R9), Z0
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
+	VMOVUPS (R9), Z1
 
 linegroup2zero:
 	LEAQ    (SI)(R12*4), R9
@@ -23973,9 +24032,9 @@ linegroup2near0level2:
 
 linegroup2near0far:
 	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VMOVUPS          (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	CMPQ             o_len+8(FP), $0x02
@@ -23988,9 +24047,9 @@ linegroup2near1level2:
 
 linegroup2near1far:
 	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VMOVUPS          (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -24008,44 +24067,47 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VMOVUPS          (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup2step
 
 linegroup2store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x02, R14
-	JMP   linestore2
-
-	// 16 columns of 3 queries.
-linegroup3:
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup3zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z5
+	VMOVUPS Z0, (R9)
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z6
+	VMOVUPS Z1, (R9)
+	ADDQ    $0x02, R14
+	JMP     linenext
+
+	// 16 columns of 3 queries.
+linegroup3:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	CMPB    load+120(FP), $0x00
+	JE      linegroup3zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
 
 linegroup3zero:
 	LEAQ    (SI)(R12*4), R9
@@ -24066,10 +24128,10 @@ linegroup3near0level2:
 
 linegroup3near0far:
 	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VMOVUPS          (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	CMPQ             o_len+8(FP), $0x02
@@ -24082,10 +24144,10 @@ linegroup3near1level2:
 
 linegroup3near1far:
 	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VMOVUPS          (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -24103,48 +24165,53 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VMOVUPS          (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup3step
 
 linegroup3store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x03, R14
-	JMP   linestore3
-
-	// 16 columns of 4 queries.
-linegroup4:
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup4zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z4
+	VMOVUPS Z0, (R9)
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z5
+	VMOVUPS Z1, (R9)
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z6
+	VMOVUPS Z2, (R9)
+	ADDQ    $0x03, R14
+	JMP     linenext
+
+	// 16 columns of 4 queries.
+linegroup4:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	CMPB    load+120(FP), $0x00
+	JE      linegroup4zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
 
 linegroup4zero:
 	LEAQ    (SI)(R12*4), R9
@@ -24165,11 +24232,11 @@ linegroup4near0level2:
 
 linegroup4near0far:
 	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VMOVUPS          (R9), Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	CMPQ             o_len+8(FP), $0x02
@@ -24182,11 +24249,11 @@ linegroup4near1level2:
 
 linegroup4near1far:
 	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VMOVUPS          (R9), Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -24204,52 +24271,59 @@ linegroup4fewer:
 	JZ   linegroup4store
 
 linegroup4step:
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VMOVUPS          (R9), Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup4step
 
 linegroup4store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x04, R14
-	JMP   linestore4
-
-	// 16 columns of 5 queries.
-linegroup5:
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup5zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    $0x04, R14
+	JMP     linenext
+
+	// 16 columns of 5 queries.
+linegroup5:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	CMPB    load+120(FP), $0x00
+	JE      linegroup5zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
 	VMOVUPS (R9), Z3
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z4
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z5
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z6
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
 
 linegroup5zero:
 	LEAQ    (SI)(R12*4), R9
@@ -24270,12 +24344,12 @@ linegroup5near0level2:
 
 linegroup5near0far:
 	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z3
-	VFMADD231PS.BCST 4(R10), Z0, Z4
-	VFMADD231PS.BCST 8(R10), Z0, Z5
-	VFMADD231PS.BCST 12(R10), Z0, Z6
-	VFMADD231PS.BCST 16(R10), Z0, Z7
+	VMOVUPS          (R9), Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	CMPQ             o_len+8(FP), $0x02
@@ -24288,12 +24362,12 @@ linegroup5near1level2:
 
 linegroup5near1far:
 	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z3
-	VFMADD231PS.BCST 4(R10), Z0, Z4
-	VFMADD231PS.BCST 8(R10), Z0, Z5
-	VFMADD231PS.BCST 12(R10), Z0, Z6
-	VFMADD231PS.BCST 16(R10), Z0, Z7
+	VMOVUPS          (R9), Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -24311,45 +24385,58 @@ linegroup5fewer:
 	JZ   linegroup5store
 
 linegroup5step:
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z3
-	VFMADD231PS.BCST 4(R10), Z0, Z4
-	VFMADD231PS.BCST 8(R10), Z0, Z5
-	VFMADD231PS.BCST 12(R10), Z0, Z6
-	VFMADD231PS.BCST 16(R10), Z0, Z7
+	VMOVUPS          (R9), Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup5step
 
 linegroup5store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x05, R14
-	JMP   linestore5
-
-	// 16 columns of 6 queries.
-linegroup6:
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup6zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    $0x05, R14
+	JMP     linenext
+
+	// 16 columns of 6 queries.
+linegroup6:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	CMPB    load+120(FP), $0x00
+	JE      linegroup6zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
 	VMOVUPS (R9), Z2
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z3
@@ -24357,10 +24444,6 @@ linegroup6:
 	VMOVUPS (R9), Z4
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z5
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z6
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
 
 linegroup6zero:
 	LEAQ    (SI)(R12*4), R9
@@ -24381,13 +24464,13 @@ linegroup6near0level2:
 
 linegroup6near0far:
 	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z2
-	VFMADD231PS.BCST 4(R10), Z0, Z3
-	VFMADD231PS.BCST 8(R10), Z0, Z4
-	VFMADD231PS.BCST 12(R10), Z0, Z5
-	VFMADD231PS.BCST 16(R10), Z0, Z6
-	VFMADD231PS.BCST 20(R10), Z0, Z7
+	VMOVUPS          (R9), Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	CMPQ             o_len+8(FP), $0x02
@@ -24400,13 +24483,13 @@ linegroup6near1level2:
 
 linegroup6near1far:
 	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z2
-	VFMADD231PS.BCST 4(R10), Z0, Z3
-	VFMADD231PS.BCST 8(R10), Z0, Z4
-	VFMADD231PS.BCST 12(R10), Z0, Z5
-	VFMADD231PS.BCST 16(R10), Z0, Z6
-	VFMADD231PS.BCST 20(R10), Z0, Z7
+	VMOVUPS          (R9), Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -24424,47 +24507,60 @@ linegroup6fewer:
 	JZ   linegroup6store
 
 linegroup6step:
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z2
-	VFMADD231PS.BCST 4(R10), Z0, Z3
-	VFMADD231PS.BCST 8(R10), Z0, Z4
-	VFMADD231PS.BCST 12(R10), Z0, Z5
-	VFMADD231PS.BCST 16(R10), Z0, Z6
-	VFMADD231PS.BCST 20(R10), Z0, Z7
+	VMOVUPS          (R9), Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup6step
 
 linegroup6store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x06, R14
-	JMP   linestore6
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    $0x06, R14
+	JMP     linenext
 
 	// 16 columns of 7 queries.
 linegroup7:
+	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup7zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
 	VMOVUPS (R9), Z1
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z2
@@ -24476,8 +24572,6 @@ linegroup7:
 	VMOVUPS (R9), Z5
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z6
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
 
 linegroup7zero:
 	LEAQ    (SI)(R12*4), R9
@@ -24498,14 +24592,14 @@ linegroup7near0level2:
 
 linegroup7near0far:
 	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z1
-	VFMADD231PS.BCST 4(R10), Z0, Z2
-	VFMADD231PS.BCST 8(R10), Z0, Z3
-	VFMADD231PS.BCST 12(R10), Z0, Z4
-	VFMADD231PS.BCST 16(R10), Z0, Z5
-	VFMADD231PS.BCST 20(R10), Z0, Z6
-	VFMADD231PS.BCST 24(R10), Z0, Z7
+	VMOVUPS          (R9), Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	CMPQ             o_len+8(FP), $0x02
@@ -24518,14 +24612,14 @@ linegroup7near1level2:
 
 linegroup7near1far:
 	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z1
-	VFMADD231PS.BCST 4(R10), Z0, Z2
-	VFMADD231PS.BCST 8(R10), Z0, Z3
-	VFMADD231PS.BCST 12(R10), Z0, Z4
-	VFMADD231PS.BCST 16(R10), Z0, Z5
-	VFMADD231PS.BCST 20(R10), Z0, Z6
-	VFMADD231PS.BCST 24(R10), Z0, Z7
+	VMOVUPS          (R9), Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -24543,29 +24637,42 @@ linegroup7fewer:
 	JZ   linegroup7store
 
 linegroup7step:
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z1
-	VFMADD231PS.BCST 4(R10), Z0, Z2
-	VFMADD231PS.BCST 8(R10), Z0, Z3
-	VFMADD231PS.BCST 12(R10), Z0, Z4
-	VFMADD231PS.BCST 16(R10), Z0, Z5
-	VFMADD231PS.BCST 20(R10), Z0, Z6
-	VFMADD231PS.BCST 24(R10), Z0, Z7
+	VMOVUPS          (R9), Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup7step
 
 linegroup7store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x07, R14
-	JMP   linestore7
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    $0x07, R14
+	JMP     linenext
 
 	// 16 columns of 8 queries.
 linegroup8:
@@ -24579,9 +24686,9 @@ linegroup8:
 	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup8zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
@@ -24683,51 +24790,35 @@ linegroup8step:
 	JNZ              linegroup8step
 
 linegroup8store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x08, R14
-	JMP   linestore8
-
-	// Store the rows of a group.
-linestore8:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS Z0, (R9)
 	ADDQ    R10, R9
-
-linestore7:
 	VMOVUPS Z1, (R9)
 	ADDQ    R10, R9
-
-linestore6:
 	VMOVUPS Z2, (R9)
 	ADDQ    R10, R9
-
-linestore5:
 	VMOVUPS Z3, (R9)
 	ADDQ    R10, R9
-
-linestore4:
 	VMOVUPS Z4, (R9)
 	ADDQ    R10, R9
-
-linestore3:
 	VMOVUPS Z5, (R9)
 	ADDQ    R10, R9
-
-linestore2:
 	VMOVUPS Z6, (R9)
 	ADDQ    R10, R9
-
-linestore1:
 	VMOVUPS Z7, (R9)
-	CMPQ    R14, n+96(FP)
-	JL      linegroup
-	ADDQ    $0x10, R12
-	JMP     line
+	ADDQ    $0x08, R14
+
+linenext:
+	CMPQ R14, n+96(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	JMP  line
 
 lineend:
 	ADDQ $0x10, R13
@@ -24745,16 +24836,16 @@ fourgroup:
 	JGE  fourgroup4
 
 	// 4 columns of 1 queries.
-	VXORPS  X3, X3, X3
+	VXORPS  X0, X0, X0
 	CMPB    load+120(FP), $0x00
 	JE      fourgroup1zero
+	MOVQ    o_base+0(FP), CX
 	MOVQ    ldo+24(FP), BX
 	SHLQ    $0x02, BX
-	MOVQ    o_base+0(FP), CX
 	IMULQ   R14, BX
 	ADDQ    BX, CX
 	LEAQ    (CX)(R12*4), CX
-	VMOVUPS (CX), X3
+	VMOVUPS (CX), X0
 
 fourgroup1zero:
 	LEAQ    (SI)(R12*4), R9
@@ -24765,14 +24856,14 @@ fourgroup1zero:
 	PCALIGN $0x40
 
 fourgroup1turn:
-	VMOVUPS      (R9), X0
-	VBROADCASTSS (R10), X1
-	VFMADD231PS  X0, X1, X3
+	VMOVUPS      (R9), X1
+	VBROADCASTSS (R10), X2
+	VFMADD231PS  X1, X2, X0
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VMOVUPS      (R9), X0
-	VBROADCASTSS (R10), X1
-	VFMADD231PS  X0, X1, X3
+	VMOVUPS      (R9), X1
+	VBROADCASTSS (R10), X2
+	VFMADD231PS  X1, X2, X0
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	SUBQ         $0x02, R11
@@ -24783,23 +24874,24 @@ fourgroup1fewer:
 	JZ   fourgroup1store
 
 fourgroup1step:
-	VMOVUPS      (R9), X0
-	VBROADCASTSS (R10), X1
-	VFMADD231PS  X0, X1, X3
+	VMOVUPS      (R9), X1
+	VBROADCASTSS (R10), X2
+	VFMADD231PS  X1, X2, X0
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          fourgroup1step
 
 fourgroup1store:
-	MOVQ  ldo+24(FP), BX
-	SHLQ  $0x02, BX
-	MOVQ  o_base+0(FP), CX
-	IMULQ R14, BX
-	ADDQ  BX, CX
-	LEAQ  (CX)(R12*4), CX
-	ADDQ  $0x01, R14
-	JMP   fourstore1
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	IMULQ   R14, BX
+	ADDQ    BX, CX
+	LEAQ    (CX)(R12*4), CX
+	VMOVUPS X0, (CX)
+	ADDQ    $0x01, R14
+	JMP     fournext
 
 	// 4 columns of 4 queries.
 fourgroup4:
@@ -24809,9 +24901,9 @@ fourgroup4:
 	VXORPS  X3, X3, X3
 	CMPB    load+120(FP), $0x00
 	JE      fourgroup4zero
+	MOVQ    o_base+0(FP), CX
 	MOVQ    ldo+24(FP), BX
 	SHLQ    $0x02, BX
-	MOVQ    o_base+0(FP), CX
 	MOVQ    BX, R9
 	IMULQ   R14, R9
 	ADDQ    R9, CX
@@ -24878,31 +24970,27 @@ fourgroup4step:
 	JNZ          fourgroup4step
 
 fourgroup4store:
-	MOVQ  ldo+24(FP), BX
-	SHLQ  $0x02, BX
-	MOVQ  o_base+0(FP), CX
-	MOVQ  BX, R9
-	IMULQ R14, R9
-	ADDQ  R9, CX
-	LEAQ  (CX)(R12*4), CX
-	ADDQ  $0x04, R14
-	JMP   fourstore4
-
-	// Store the rows of a group.
-fourstore4:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R14, R9
+	ADDQ    R9, CX
+	LEAQ    (CX)(R12*4), CX
 	VMOVUPS X0, (CX)
 	ADDQ    BX, CX
 	VMOVUPS X1, (CX)
 	ADDQ    BX, CX
 	VMOVUPS X2, (CX)
 	ADDQ    BX, CX
-
-fourstore1:
 	VMOVUPS X3, (CX)
-	CMPQ    R14, n+96(FP)
-	JL      fourgroup
-	ADDQ    $0x04, R12
-	JMP     four
+	ADDQ    $0x04, R14
+
+fournext:
+	CMPQ R14, n+96(FP)
+	JL   fourgroup
+	ADDQ $0x04, R12
+	JMP  four
 
 fourend:
 	ADDQ $0x04, R13
@@ -24920,16 +25008,16 @@ singlegroup:
 	JGE  singlegroup4
 
 	// 1 columns of 1 queries.
-	VXORPS X3, X3, X3
+	VXORPS X0, X0, X0
 	CMPB   load+120(FP), $0x00
 	JE     singlegroup1zero
+	MOVQ   o_base+0(FP), CX
 	MOVQ   ldo+24(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   o_base+0(FP), CX
 	IMULQ  R14, BX
 	ADDQ   BX, CX
 	LEAQ   (CX)(R12*4), CX
-	VMOVSS (CX), X3
+	VMOVSS (CX), X0
 
 singlegroup1zero:
 	LEAQ    (SI)(R12*4), R9
@@ -24940,14 +25028,14 @@ singlegroup1zero:
 	PCALIGN $0x40
 
 singlegroup1turn:
-	VMOVSS      (R9), X0
-	VMOVSS      (R10), X1
-	VFMADD231SS X1, X0, X3
+	VMOVSS      (R9), X1
+	VMOVSS      (R10), X2
+	VFMADD231SS X2, X1, X0
 	ADDQ        AX, R9
 	ADDQ        R8, R10
-	VMOVSS      (R9), X0
-	VMOVSS      (R10), X1
-	VFMADD231SS X1, X0, X3
+	VMOVSS      (R9), X1
+	VMOVSS      (R10), X2
+	VFMADD231SS X2, X1, X0
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	SUBQ        $0x02, R11
@@ -24958,23 +25046,24 @@ singlegroup1fewer:
 	JZ   singlegroup1store
 
 singlegroup1step:
-	VMOVSS      (R9), X0
-	VMOVSS      (R10), X1
-	VFMADD231SS X1, X0, X3
+	VMOVSS      (R9), X1
+	VMOVSS      (R10), X2
+	VFMADD231SS X2, X1, X0
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	DECQ        R11
 	JNZ         singlegroup1step
 
 singlegroup1store:
-	MOVQ  ldo+24(FP), BX
-	SHLQ  $0x02, BX
-	MOVQ  o_base+0(FP), CX
-	IMULQ R14, BX
-	ADDQ  BX, CX
-	LEAQ  (CX)(R12*4), CX
-	ADDQ  $0x01, R14
-	JMP   singlestore1
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	IMULQ  R14, BX
+	ADDQ   BX, CX
+	LEAQ   (CX)(R12*4), CX
+	VMOVSS X0, (CX)
+	ADDQ   $0x01, R14
+	JMP    singlenext
 
 	// 1 columns of 4 queries.
 singlegroup4:
@@ -24984,9 +25073,9 @@ singlegroup4:
 	VXORPS X3, X3, X3
 	CMPB   load+120(FP), $0x00
 	JE     singlegroup4zero
+	MOVQ   o_base+0(FP), CX
 	MOVQ   ldo+24(FP), BX
 	SHLQ   $0x02, BX
-	MOVQ   o_base+0(FP), CX
 	MOVQ   BX, R9
 	IMULQ  R14, R9
 	ADDQ   R9, CX
@@ -25053,31 +25142,27 @@ singlegroup4step:
 	JNZ         singlegroup4step
 
 singlegroup4store:
-	MOVQ  ldo+24(FP), BX
-	SHLQ  $0x02, BX
-	MOVQ  o_base+0(FP), CX
-	MOVQ  BX, R9
-	IMULQ R14, R9
-	ADDQ  R9, CX
-	LEAQ  (CX)(R12*4), CX
-	ADDQ  $0x04, R14
-	JMP   singlestore4
-
-	// Store the rows of a group.
-singlestore4:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R14, R9
+	ADDQ   R9, CX
+	LEAQ   (CX)(R12*4), CX
 	VMOVSS X0, (CX)
 	ADDQ   BX, CX
 	VMOVSS X1, (CX)
 	ADDQ   BX, CX
 	VMOVSS X2, (CX)
 	ADDQ   BX, CX
-
-singlestore1:
 	VMOVSS X3, (CX)
-	CMPQ   R14, n+96(FP)
-	JL     singlegroup
-	ADDQ   $0x01, R12
-	JMP    single
+	ADDQ   $0x04, R14
+
+singlenext:
+	CMPQ R14, n+96(FP)
+	JL   singlegroup
+	ADDQ $0x01, R12
+	JMP  single
 
 singleend:
 	ADDQ $0x01, R13
@@ -29340,22 +29425,22 @@ quadgroup:
 	JGE  quadgroup2
 
 	// 64 columns of 1 queries.
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup1zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	IMULQ   R14, R10
 	ADDQ    R10, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
 
 quadgroup1zero:
 	LEAQ    (SI)(R12*2), R9
@@ -29377,58 +29462,62 @@ quadgroup1turn:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup1ahead0:
-	VCVTPH2PS    (R9), Z0
-	VCVTPH2PS    32(R9), Z1
-	VCVTPH2PS    64(R9), Z2
-	VCVTPH2PS    96(R9), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
+	VCVTPH2PS    (R9), Z4
+	VCVTPH2PS    32(R9), Z5
+	VCVTPH2PS    64(R9), Z6
+	VCVTPH2PS    96(R9), Z7
+	VBROADCASTSS (R10), Z8
+	VFMADD231PS  Z4, Z8, Z0
+	VFMADD231PS  Z5, Z8, Z1
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup1turn
 
 quadgroup1store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	IMULQ R14, R10
-	ADDQ  R10, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x01, R14
-	JMP   quadstore1
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R14, R10
+	ADDQ    R10, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	ADDQ    $0x01, R14
+	JMP     quadnext
 
 	// 64 columns of 2 queries.
 quadgroup2:
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup2zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z5
+	VMOVUPS 128(R9), Z6
+	VMOVUPS 192(R9), Z7
 
 quadgroup2zero:
 	LEAQ    (SI)(R12*2), R9
@@ -29450,73 +29539,82 @@ quadgroup2turn:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup2ahead0:
-	VCVTPH2PS    (R9), Z0
-	VCVTPH2PS    32(R9), Z1
-	VCVTPH2PS    64(R9), Z2
-	VCVTPH2PS    96(R9), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
+	VCVTPH2PS    (R9), Z8
+	VCVTPH2PS    32(R9), Z9
+	VCVTPH2PS    64(R9), Z10
+	VCVTPH2PS    96(R9), Z11
+	VBROADCASTSS (R10), Z12
+	VFMADD231PS  Z8, Z12, Z0
+	VFMADD231PS  Z9, Z12, Z1
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS 4(R10), Z12
+	VFMADD231PS  Z8, Z12, Z4
+	VFMADD231PS  Z9, Z12, Z5
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup2turn
 
 quadgroup2store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x02, R14
-	JMP   quadstore2
-
-	// 64 columns of 3 queries.
-quadgroup3:
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    load+120(FP), $0x00
-	JE      quadgroup3zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	VMOVUPS Z6, 128(R9)
+	VMOVUPS Z7, 192(R9)
+	ADDQ    $0x02, R14
+	JMP     quadnext
+
+	// 64 columns of 3 queries.
+quadgroup3:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	CMPB    load+120(FP), $0x00
+	JE      quadgroup3zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z5
+	VMOVUPS 128(R9), Z6
+	VMOVUPS 192(R9), Z7
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z8
+	VMOVUPS 64(R9), Z9
+	VMOVUPS 128(R9), Z10
+	VMOVUPS 192(R9), Z11
 
 quadgroup3zero:
 	LEAQ    (SI)(R12*2), R9
@@ -29538,43 +29636,65 @@ quadgroup3turn:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup3ahead0:
-	VCVTPH2PS    (R9), Z0
-	VCVTPH2PS    32(R9), Z1
-	VCVTPH2PS    64(R9), Z2
-	VCVTPH2PS    96(R9), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 8(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
+	VCVTPH2PS    (R9), Z12
+	VCVTPH2PS    32(R9), Z13
+	VCVTPH2PS    64(R9), Z14
+	VCVTPH2PS    96(R9), Z15
+	VBROADCASTSS (R10), Z16
+	VFMADD231PS  Z12, Z16, Z0
+	VFMADD231PS  Z13, Z16, Z1
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS 4(R10), Z16
+	VFMADD231PS  Z12, Z16, Z4
+	VFMADD231PS  Z13, Z16, Z5
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS 8(R10), Z16
+	VFMADD231PS  Z12, Z16, Z8
+	VFMADD231PS  Z13, Z16, Z9
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup3turn
 
 quadgroup3store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x03, R14
-	JMP   quadstore3
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	VMOVUPS Z6, 128(R9)
+	VMOVUPS Z7, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	VMOVUPS Z10, 128(R9)
+	VMOVUPS Z11, 192(R9)
+	ADDQ    $0x03, R14
+	JMP     quadnext
 
 	// 64 columns of 4 queries.
 quadgroup4:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	VXORPS  Z8, Z8, Z8
 	VXORPS  Z9, Z9, Z9
 	VXORPS  Z10, Z10, Z10
@@ -29583,23 +29703,25 @@ quadgroup4:
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup4zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z5
+	VMOVUPS 128(R9), Z6
+	VMOVUPS 192(R9), Z7
+	ADDQ    R10, R9
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
@@ -29609,16 +29731,6 @@ quadgroup4:
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
 
 quadgroup4zero:
 	LEAQ    (SI)(R12*2), R9
@@ -29640,48 +29752,71 @@ quadgroup4turn:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup4ahead0:
-	VCVTPH2PS    (R9), Z0
-	VCVTPH2PS    32(R9), Z1
-	VCVTPH2PS    64(R9), Z2
-	VCVTPH2PS    96(R9), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z8
-	VFMADD231PS  Z1, Z4, Z9
-	VFMADD231PS  Z2, Z4, Z10
-	VFMADD231PS  Z3, Z4, Z11
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS 8(R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 12(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
+	VCVTPH2PS    (R9), Z16
+	VCVTPH2PS    32(R9), Z17
+	VCVTPH2PS    64(R9), Z18
+	VCVTPH2PS    96(R9), Z19
+	VBROADCASTSS (R10), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS 4(R10), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS 8(R10), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS 12(R10), Z20
+	VFMADD231PS  Z16, Z20, Z12
+	VFMADD231PS  Z17, Z20, Z13
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup4turn
 
 quadgroup4store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x04, R14
-	JMP   quadstore4
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	VMOVUPS Z6, 128(R9)
+	VMOVUPS Z7, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	VMOVUPS Z10, 128(R9)
+	VMOVUPS Z11, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, 64(R9)
+	VMOVUPS Z14, 128(R9)
+	VMOVUPS Z15, 192(R9)
+	ADDQ    $0x04, R14
+	JMP     quadnext
 
 	// 64 columns of 5 queries.
 quadgroup5:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
@@ -29698,19 +29833,20 @@ quadgroup5:
 	VXORPS  Z17, Z17, Z17
 	VXORPS  Z18, Z18, Z18
 	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup5zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
+	ADDQ    R10, R9
 	VMOVUPS (R9), Z4
 	VMOVUPS 64(R9), Z5
 	VMOVUPS 128(R9), Z6
@@ -29730,11 +29866,6 @@ quadgroup5:
 	VMOVUPS 64(R9), Z17
 	VMOVUPS 128(R9), Z18
 	VMOVUPS 192(R9), Z19
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
 
 quadgroup5zero:
 	LEAQ    (SI)(R12*2), R9
@@ -29756,50 +29887,74 @@ quadgroup5turn:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup5ahead0:
-	VCVTPH2PS    (R9), Z0
-	VCVTPH2PS    32(R9), Z1
-	VCVTPH2PS    64(R9), Z2
-	VCVTPH2PS    96(R9), Z3
+	VCVTPH2PS    (R9), Z20
+	VCVTPH2PS    32(R9), Z21
+	VCVTPH2PS    64(R9), Z22
+	VCVTPH2PS    96(R9), Z23
 	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z0, Z24, Z4
-	VFMADD231PS  Z1, Z24, Z5
-	VFMADD231PS  Z2, Z24, Z6
-	VFMADD231PS  Z3, Z24, Z7
+	VFMADD231PS  Z20, Z24, Z0
+	VFMADD231PS  Z21, Z24, Z1
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
 	VBROADCASTSS 4(R10), Z24
-	VFMADD231PS  Z0, Z24, Z8
-	VFMADD231PS  Z1, Z24, Z9
-	VFMADD231PS  Z2, Z24, Z10
-	VFMADD231PS  Z3, Z24, Z11
+	VFMADD231PS  Z20, Z24, Z4
+	VFMADD231PS  Z21, Z24, Z5
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
 	VBROADCASTSS 8(R10), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VFMADD231PS  Z3, Z24, Z15
+	VFMADD231PS  Z20, Z24, Z8
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
 	VBROADCASTSS 12(R10), Z24
-	VFMADD231PS  Z0, Z24, Z16
-	VFMADD231PS  Z1, Z24, Z17
-	VFMADD231PS  Z2, Z24, Z18
-	VFMADD231PS  Z3, Z24, Z19
+	VFMADD231PS  Z20, Z24, Z12
+	VFMADD231PS  Z21, Z24, Z13
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
 	VBROADCASTSS 16(R10), Z24
-	VFMADD231PS  Z0, Z24, Z20
-	VFMADD231PS  Z1, Z24, Z21
-	VFMADD231PS  Z2, Z24, Z22
-	VFMADD231PS  Z3, Z24, Z23
+	VFMADD231PS  Z20, Z24, Z16
+	VFMADD231PS  Z21, Z24, Z17
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup5turn
 
 quadgroup5store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x05, R14
-	JMP   quadstore5
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	VMOVUPS Z6, 128(R9)
+	VMOVUPS Z7, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	VMOVUPS Z10, 128(R9)
+	VMOVUPS Z11, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, 64(R9)
+	VMOVUPS Z14, 128(R9)
+	VMOVUPS Z15, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z16, (R9)
+	VMOVUPS Z17, 64(R9)
+	VMOVUPS Z18, 128(R9)
+	VMOVUPS Z19, 192(R9)
+	ADDQ    $0x05, R14
+	JMP     quadnext
 
 	// 64 columns of 6 queries.
 quadgroup6:
@@ -29829,9 +29984,9 @@ quadgroup6:
 	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup6zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
@@ -29926,61 +30081,49 @@ quadgroup6ahead0:
 	JNZ          quadgroup6turn
 
 quadgroup6store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x06, R14
-	JMP   quadstore6
-
-	// Store the rows of a group.
-quadstore6:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
 	VMOVUPS Z3, 192(R9)
 	ADDQ    R10, R9
-
-quadstore5:
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
 	VMOVUPS Z7, 192(R9)
 	ADDQ    R10, R9
-
-quadstore4:
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
 	VMOVUPS Z11, 192(R9)
 	ADDQ    R10, R9
-
-quadstore3:
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
 	VMOVUPS Z15, 192(R9)
 	ADDQ    R10, R9
-
-quadstore2:
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
 	VMOVUPS Z19, 192(R9)
 	ADDQ    R10, R9
-
-quadstore1:
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
 	VMOVUPS Z23, 192(R9)
-	CMPQ    R14, n+96(FP)
-	JL      quadgroup
-	ADDQ    $0x40, R12
-	JMP     quad
+	ADDQ    $0x06, R14
+
+quadnext:
+	CMPQ R14, n+96(FP)
+	JL   quadgroup
+	ADDQ $0x40, R12
+	JMP  quad
 
 quadend:
 	ADDQ $0x40, R13
@@ -30010,16 +30153,16 @@ linegroup:
 	JGE  linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Z7, Z7, Z7
+	VXORPS  Z0, Z0, Z0
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	IMULQ   R14, R10
 	ADDQ    R10, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z7
+	VMOVUPS (R9), Z0
 
 linegroup1zero:
 	LEAQ    (SI)(R12*2), R9
@@ -30032,22 +30175,22 @@ linegroup1zero:
 linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VCVTPH2PS        (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VCVTPH2PS        (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VCVTPH2PS        (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VCVTPH2PS        (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -30065,39 +30208,40 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VCVTPH2PS        (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup1step
 
 linegroup1store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	IMULQ R14, R10
-	ADDQ  R10, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x01, R14
-	JMP   linestore1
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R14, R10
+	ADDQ    R10, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    $0x01, R14
+	JMP     linenext
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
 	CMPB    load+120(FP), $0x00
 	JE      linegroup2zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z6
+	VMOVUPS (R9), Z0
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
+	VMOVUPS (R9), Z1
 
 linegroup2zero:
 	LEAQ    (SI)(R12*2), R9
@@ -30110,26 +30254,26 @@ linegroup2zero:
 linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -30147,44 +30291,47 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup2step
 
 linegroup2store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x02, R14
-	JMP   linestore2
-
-	// 16 columns of 3 queries.
-linegroup3:
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup3zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z5
+	VMOVUPS Z0, (R9)
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z6
+	VMOVUPS Z1, (R9)
+	ADDQ    $0x02, R14
+	JMP     linenext
+
+	// 16 columns of 3 queries.
+linegroup3:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	CMPB    load+120(FP), $0x00
+	JE      linegroup3zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
 
 linegroup3zero:
 	LEAQ    (SI)(R12*2), R9
@@ -30197,30 +30344,30 @@ linegroup3zero:
 linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -30238,48 +30385,53 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup3step
 
 linegroup3store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x03, R14
-	JMP   linestore3
-
-	// 16 columns of 4 queries.
-linegroup4:
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup4zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z4
+	VMOVUPS Z0, (R9)
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z5
+	VMOVUPS Z1, (R9)
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z6
+	VMOVUPS Z2, (R9)
+	ADDQ    $0x03, R14
+	JMP     linenext
+
+	// 16 columns of 4 queries.
+linegroup4:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	CMPB    load+120(FP), $0x00
+	JE      linegroup4zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
 
 linegroup4zero:
 	LEAQ    (SI)(R12*2), R9
@@ -30292,34 +30444,34 @@ linegroup4zero:
 linegroup4turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -30337,52 +30489,59 @@ linegroup4fewer:
 	JZ   linegroup4store
 
 linegroup4step:
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup4step
 
 linegroup4store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x04, R14
-	JMP   linestore4
-
-	// 16 columns of 5 queries.
-linegroup5:
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup5zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    $0x04, R14
+	JMP     linenext
+
+	// 16 columns of 5 queries.
+linegroup5:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	CMPB    load+120(FP), $0x00
+	JE      linegroup5zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
 	VMOVUPS (R9), Z3
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z4
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z5
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z6
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
 
 linegroup5zero:
 	LEAQ  (SI)(R12*2), R9
@@ -30406,12 +30565,12 @@ linegroup5turn:
 
 linegroup5ahead:
 linegroup5step:
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z3
-	VFMADD231PS.BCST 4(R10), Z0, Z4
-	VFMADD231PS.BCST 8(R10), Z0, Z5
-	VFMADD231PS.BCST 12(R10), Z0, Z6
-	VFMADD231PS.BCST 16(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -30421,33 +30580,46 @@ linegroup5step:
 	JNZ              linegroup5turn
 
 linegroup5store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x05, R14
-	JMP   linestore5
-
-	// 16 columns of 6 queries.
-linegroup6:
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup6zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    $0x05, R14
+	JMP     linenext
+
+	// 16 columns of 6 queries.
+linegroup6:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	CMPB    load+120(FP), $0x00
+	JE      linegroup6zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
 	VMOVUPS (R9), Z2
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z3
@@ -30455,10 +30627,6 @@ linegroup6:
 	VMOVUPS (R9), Z4
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z5
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z6
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
 
 linegroup6zero:
 	LEAQ  (SI)(R12*2), R9
@@ -30482,13 +30650,13 @@ linegroup6turn:
 
 linegroup6ahead:
 linegroup6step:
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z2
-	VFMADD231PS.BCST 4(R10), Z0, Z3
-	VFMADD231PS.BCST 8(R10), Z0, Z4
-	VFMADD231PS.BCST 12(R10), Z0, Z5
-	VFMADD231PS.BCST 16(R10), Z0, Z6
-	VFMADD231PS.BCST 20(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -30498,34 +30666,47 @@ linegroup6step:
 	JNZ              linegroup6turn
 
 linegroup6store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x06, R14
-	JMP   linestore6
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    $0x06, R14
+	JMP     linenext
 
 	// 16 columns of 7 queries.
 linegroup7:
+	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup7zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
 	VMOVUPS (R9), Z1
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z2
@@ -30537,8 +30718,6 @@ linegroup7:
 	VMOVUPS (R9), Z5
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z6
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
 
 linegroup7zero:
 	LEAQ  (SI)(R12*2), R9
@@ -30562,14 +30741,14 @@ linegroup7turn:
 
 linegroup7ahead:
 linegroup7step:
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z1
-	VFMADD231PS.BCST 4(R10), Z0, Z2
-	VFMADD231PS.BCST 8(R10), Z0, Z3
-	VFMADD231PS.BCST 12(R10), Z0, Z4
-	VFMADD231PS.BCST 16(R10), Z0, Z5
-	VFMADD231PS.BCST 20(R10), Z0, Z6
-	VFMADD231PS.BCST 24(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -30579,15 +30758,28 @@ linegroup7step:
 	JNZ              linegroup7turn
 
 linegroup7store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x07, R14
-	JMP   linestore7
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    $0x07, R14
+	JMP     linenext
 
 	// 16 columns of 8 queries.
 linegroup8:
@@ -30601,9 +30793,9 @@ linegroup8:
 	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup8zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
@@ -30664,51 +30856,35 @@ linegroup8step:
 	JNZ              linegroup8turn
 
 linegroup8store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x08, R14
-	JMP   linestore8
-
-	// Store the rows of a group.
-linestore8:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS Z0, (R9)
 	ADDQ    R10, R9
-
-linestore7:
 	VMOVUPS Z1, (R9)
 	ADDQ    R10, R9
-
-linestore6:
 	VMOVUPS Z2, (R9)
 	ADDQ    R10, R9
-
-linestore5:
 	VMOVUPS Z3, (R9)
 	ADDQ    R10, R9
-
-linestore4:
 	VMOVUPS Z4, (R9)
 	ADDQ    R10, R9
-
-linestore3:
 	VMOVUPS Z5, (R9)
 	ADDQ    R10, R9
-
-linestore2:
 	VMOVUPS Z6, (R9)
 	ADDQ    R10, R9
-
-linestore1:
 	VMOVUPS Z7, (R9)
-	CMPQ    R14, n+96(FP)
-	JL      linegroup
-	ADDQ    $0x10, R12
-	JMP     line
+	ADDQ    $0x08, R14
+
+linenext:
+	CMPQ R14, n+96(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	JMP  line
 
 lineend:
 	ADDQ $0x10, R13
@@ -34702,22 +34878,22 @@ quadgroup:
 	JGE  quadgroup2
 
 	// 64 columns of 1 queries.
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup1zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	IMULQ   R14, R10
 	ADDQ    R10, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
 
 quadgroup1zero:
 	LEAQ    (SI)(R12*2), R9
@@ -34739,62 +34915,66 @@ quadgroup1turn:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup1ahead0:
-	VPMOVZXWD    (R9), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R9), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R9), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VPMOVZXWD    96(R9), Z3
-	VPSLLD       $0x10, Z3, Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
+	VPMOVZXWD    (R9), Z4
+	VPSLLD       $0x10, Z4, Z4
+	VPMOVZXWD    32(R9), Z5
+	VPSLLD       $0x10, Z5, Z5
+	VPMOVZXWD    64(R9), Z6
+	VPSLLD       $0x10, Z6, Z6
+	VPMOVZXWD    96(R9), Z7
+	VPSLLD       $0x10, Z7, Z7
+	VBROADCASTSS (R10), Z8
+	VFMADD231PS  Z4, Z8, Z0
+	VFMADD231PS  Z5, Z8, Z1
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup1turn
 
 quadgroup1store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	IMULQ R14, R10
-	ADDQ  R10, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x01, R14
-	JMP   quadstore1
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R14, R10
+	ADDQ    R10, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	ADDQ    $0x01, R14
+	JMP     quadnext
 
 	// 64 columns of 2 queries.
 quadgroup2:
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup2zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z5
+	VMOVUPS 128(R9), Z6
+	VMOVUPS 192(R9), Z7
 
 quadgroup2zero:
 	LEAQ    (SI)(R12*2), R9
@@ -34816,77 +34996,86 @@ quadgroup2turn:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup2ahead0:
-	VPMOVZXWD    (R9), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R9), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R9), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VPMOVZXWD    96(R9), Z3
-	VPSLLD       $0x10, Z3, Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
+	VPMOVZXWD    (R9), Z8
+	VPSLLD       $0x10, Z8, Z8
+	VPMOVZXWD    32(R9), Z9
+	VPSLLD       $0x10, Z9, Z9
+	VPMOVZXWD    64(R9), Z10
+	VPSLLD       $0x10, Z10, Z10
+	VPMOVZXWD    96(R9), Z11
+	VPSLLD       $0x10, Z11, Z11
+	VBROADCASTSS (R10), Z12
+	VFMADD231PS  Z8, Z12, Z0
+	VFMADD231PS  Z9, Z12, Z1
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS 4(R10), Z12
+	VFMADD231PS  Z8, Z12, Z4
+	VFMADD231PS  Z9, Z12, Z5
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup2turn
 
 quadgroup2store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x02, R14
-	JMP   quadstore2
-
-	// 64 columns of 3 queries.
-quadgroup3:
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    load+120(FP), $0x00
-	JE      quadgroup3zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	VMOVUPS Z6, 128(R9)
+	VMOVUPS Z7, 192(R9)
+	ADDQ    $0x02, R14
+	JMP     quadnext
+
+	// 64 columns of 3 queries.
+quadgroup3:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	CMPB    load+120(FP), $0x00
+	JE      quadgroup3zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z5
+	VMOVUPS 128(R9), Z6
+	VMOVUPS 192(R9), Z7
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z8
+	VMOVUPS 64(R9), Z9
+	VMOVUPS 128(R9), Z10
+	VMOVUPS 192(R9), Z11
 
 quadgroup3zero:
 	LEAQ    (SI)(R12*2), R9
@@ -34908,47 +35097,69 @@ quadgroup3turn:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup3ahead0:
-	VPMOVZXWD    (R9), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R9), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R9), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VPMOVZXWD    96(R9), Z3
-	VPSLLD       $0x10, Z3, Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 8(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
+	VPMOVZXWD    (R9), Z12
+	VPSLLD       $0x10, Z12, Z12
+	VPMOVZXWD    32(R9), Z13
+	VPSLLD       $0x10, Z13, Z13
+	VPMOVZXWD    64(R9), Z14
+	VPSLLD       $0x10, Z14, Z14
+	VPMOVZXWD    96(R9), Z15
+	VPSLLD       $0x10, Z15, Z15
+	VBROADCASTSS (R10), Z16
+	VFMADD231PS  Z12, Z16, Z0
+	VFMADD231PS  Z13, Z16, Z1
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS 4(R10), Z16
+	VFMADD231PS  Z12, Z16, Z4
+	VFMADD231PS  Z13, Z16, Z5
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS 8(R10), Z16
+	VFMADD231PS  Z12, Z16, Z8
+	VFMADD231PS  Z13, Z16, Z9
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup3turn
 
 quadgroup3store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x03, R14
-	JMP   quadstore3
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	VMOVUPS Z6, 128(R9)
+	VMOVUPS Z7, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	VMOVUPS Z10, 128(R9)
+	VMOVUPS Z11, 192(R9)
+	ADDQ    $0x03, R14
+	JMP     quadnext
 
 	// 64 columns of 4 queries.
 quadgroup4:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	VXORPS  Z8, Z8, Z8
 	VXORPS  Z9, Z9, Z9
 	VXORPS  Z10, Z10, Z10
@@ -34957,23 +35168,25 @@ quadgroup4:
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup4zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z5
+	VMOVUPS 128(R9), Z6
+	VMOVUPS 192(R9), Z7
+	ADDQ    R10, R9
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
@@ -34983,16 +35196,6 @@ quadgroup4:
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
 
 quadgroup4zero:
 	LEAQ    (SI)(R12*2), R9
@@ -35014,52 +35217,75 @@ quadgroup4turn:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup4ahead0:
-	VPMOVZXWD    (R9), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R9), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R9), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VPMOVZXWD    96(R9), Z3
-	VPSLLD       $0x10, Z3, Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z8
-	VFMADD231PS  Z1, Z4, Z9
-	VFMADD231PS  Z2, Z4, Z10
-	VFMADD231PS  Z3, Z4, Z11
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS 8(R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 12(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
+	VPMOVZXWD    (R9), Z16
+	VPSLLD       $0x10, Z16, Z16
+	VPMOVZXWD    32(R9), Z17
+	VPSLLD       $0x10, Z17, Z17
+	VPMOVZXWD    64(R9), Z18
+	VPSLLD       $0x10, Z18, Z18
+	VPMOVZXWD    96(R9), Z19
+	VPSLLD       $0x10, Z19, Z19
+	VBROADCASTSS (R10), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS 4(R10), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS 8(R10), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS 12(R10), Z20
+	VFMADD231PS  Z16, Z20, Z12
+	VFMADD231PS  Z17, Z20, Z13
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup4turn
 
 quadgroup4store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x04, R14
-	JMP   quadstore4
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	VMOVUPS Z6, 128(R9)
+	VMOVUPS Z7, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	VMOVUPS Z10, 128(R9)
+	VMOVUPS Z11, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, 64(R9)
+	VMOVUPS Z14, 128(R9)
+	VMOVUPS Z15, 192(R9)
+	ADDQ    $0x04, R14
+	JMP     quadnext
 
 	// 64 columns of 5 queries.
 quadgroup5:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
@@ -35076,19 +35302,20 @@ quadgroup5:
 	VXORPS  Z17, Z17, Z17
 	VXORPS  Z18, Z18, Z18
 	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup5zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
+	ADDQ    R10, R9
 	VMOVUPS (R9), Z4
 	VMOVUPS 64(R9), Z5
 	VMOVUPS 128(R9), Z6
@@ -35108,11 +35335,6 @@ quadgroup5:
 	VMOVUPS 64(R9), Z17
 	VMOVUPS 128(R9), Z18
 	VMOVUPS 192(R9), Z19
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
 
 quadgroup5zero:
 	LEAQ    (SI)(R12*2), R9
@@ -35134,54 +35356,78 @@ quadgroup5turn:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup5ahead0:
-	VPMOVZXWD    (R9), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R9), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R9), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VPMOVZXWD    96(R9), Z3
-	VPSLLD       $0x10, Z3, Z3
+	VPMOVZXWD    (R9), Z20
+	VPSLLD       $0x10, Z20, Z20
+	VPMOVZXWD    32(R9), Z21
+	VPSLLD       $0x10, Z21, Z21
+	VPMOVZXWD    64(R9), Z22
+	VPSLLD       $0x10, Z22, Z22
+	VPMOVZXWD    96(R9), Z23
+	VPSLLD       $0x10, Z23, Z23
 	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z0, Z24, Z4
-	VFMADD231PS  Z1, Z24, Z5
-	VFMADD231PS  Z2, Z24, Z6
-	VFMADD231PS  Z3, Z24, Z7
+	VFMADD231PS  Z20, Z24, Z0
+	VFMADD231PS  Z21, Z24, Z1
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
 	VBROADCASTSS 4(R10), Z24
-	VFMADD231PS  Z0, Z24, Z8
-	VFMADD231PS  Z1, Z24, Z9
-	VFMADD231PS  Z2, Z24, Z10
-	VFMADD231PS  Z3, Z24, Z11
+	VFMADD231PS  Z20, Z24, Z4
+	VFMADD231PS  Z21, Z24, Z5
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
 	VBROADCASTSS 8(R10), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VFMADD231PS  Z3, Z24, Z15
+	VFMADD231PS  Z20, Z24, Z8
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
 	VBROADCASTSS 12(R10), Z24
-	VFMADD231PS  Z0, Z24, Z16
-	VFMADD231PS  Z1, Z24, Z17
-	VFMADD231PS  Z2, Z24, Z18
-	VFMADD231PS  Z3, Z24, Z19
+	VFMADD231PS  Z20, Z24, Z12
+	VFMADD231PS  Z21, Z24, Z13
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
 	VBROADCASTSS 16(R10), Z24
-	VFMADD231PS  Z0, Z24, Z20
-	VFMADD231PS  Z1, Z24, Z21
-	VFMADD231PS  Z2, Z24, Z22
-	VFMADD231PS  Z3, Z24, Z23
+	VFMADD231PS  Z20, Z24, Z16
+	VFMADD231PS  Z21, Z24, Z17
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup5turn
 
 quadgroup5store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x05, R14
-	JMP   quadstore5
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	VMOVUPS Z6, 128(R9)
+	VMOVUPS Z7, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	VMOVUPS Z10, 128(R9)
+	VMOVUPS Z11, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, 64(R9)
+	VMOVUPS Z14, 128(R9)
+	VMOVUPS Z15, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z16, (R9)
+	VMOVUPS Z17, 64(R9)
+	VMOVUPS Z18, 128(R9)
+	VMOVUPS Z19, 192(R9)
+	ADDQ    $0x05, R14
+	JMP     quadnext
 
 	// 64 columns of 6 queries.
 quadgroup6:
@@ -35211,9 +35457,9 @@ quadgroup6:
 	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup6zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
@@ -35312,61 +35558,49 @@ quadgroup6ahead0:
 	JNZ          quadgroup6turn
 
 quadgroup6store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x06, R14
-	JMP   quadstore6
-
-	// Store the rows of a group.
-quadstore6:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
 	VMOVUPS Z3, 192(R9)
 	ADDQ    R10, R9
-
-quadstore5:
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
 	VMOVUPS Z7, 192(R9)
 	ADDQ    R10, R9
-
-quadstore4:
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
 	VMOVUPS Z11, 192(R9)
 	ADDQ    R10, R9
-
-quadstore3:
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
 	VMOVUPS Z15, 192(R9)
 	ADDQ    R10, R9
-
-quadstore2:
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
 	VMOVUPS Z19, 192(R9)
 	ADDQ    R10, R9
-
-quadstore1:
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
 	VMOVUPS Z23, 192(R9)
-	CMPQ    R14, n+96(FP)
-	JL      quadgroup
-	ADDQ    $0x40, R12
-	JMP     quad
+	ADDQ    $0x06, R14
+
+quadnext:
+	CMPQ R14, n+96(FP)
+	JL   quadgroup
+	ADDQ $0x40, R12
+	JMP  quad
 
 quadend:
 	ADDQ $0x40, R13
@@ -35396,16 +35630,16 @@ linegroup:
 	JGE  linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Z7, Z7, Z7
+	VXORPS  Z0, Z0, Z0
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	IMULQ   R14, R10
 	ADDQ    R10, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z7
+	VMOVUPS (R9), Z0
 
 linegroup1zero:
 	LEAQ    (SI)(R12*2), R9
@@ -35418,26 +35652,26 @@ linegroup1zero:
 linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VPMOVZXWD        (R9), Z1
+	VPSLLD           $0x10, Z1, Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VPMOVZXWD        (R9), Z1
+	VPSLLD           $0x10, Z1, Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VPMOVZXWD        (R9), Z1
+	VPSLLD           $0x10, Z1, Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VPMOVZXWD        (R9), Z1
+	VPSLLD           $0x10, Z1, Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -35455,40 +35689,41 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VPMOVZXWD        (R9), Z1
+	VPSLLD           $0x10, Z1, Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup1step
 
 linegroup1store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	IMULQ R14, R10
-	ADDQ  R10, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x01, R14
-	JMP   linestore1
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R14, R10
+	ADDQ    R10, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    $0x01, R14
+	JMP     linenext
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
 	CMPB    load+120(FP), $0x00
 	JE      linegroup2zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z6
+	VMOVUPS (R9), Z0
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
+	VMOVUPS (R9), Z1
 
 linegroup2zero:
 	LEAQ    (SI)(R12*2), R9
@@ -35501,30 +35736,30 @@ linegroup2zero:
 linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z2
+	VPSLLD           $0x10, Z2, Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z2
+	VPSLLD           $0x10, Z2, Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z2
+	VPSLLD           $0x10, Z2, Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z2
+	VPSLLD           $0x10, Z2, Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -35542,45 +35777,48 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z2
+	VPSLLD           $0x10, Z2, Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup2step
 
 linegroup2store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x02, R14
-	JMP   linestore2
-
-	// 16 columns of 3 queries.
-linegroup3:
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup3zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z5
+	VMOVUPS Z0, (R9)
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z6
+	VMOVUPS Z1, (R9)
+	ADDQ    $0x02, R14
+	JMP     linenext
+
+	// 16 columns of 3 queries.
+linegroup3:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	CMPB    load+120(FP), $0x00
+	JE      linegroup3zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
 
 linegroup3zero:
 	LEAQ    (SI)(R12*2), R9
@@ -35593,34 +35831,34 @@ linegroup3zero:
 linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -35638,49 +35876,54 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup3step
 
 linegroup3store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x03, R14
-	JMP   linestore3
-
-	// 16 columns of 4 queries.
-linegroup4:
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup4zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z4
+	VMOVUPS Z0, (R9)
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z5
+	VMOVUPS Z1, (R9)
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z6
+	VMOVUPS Z2, (R9)
+	ADDQ    $0x03, R14
+	JMP     linenext
+
+	// 16 columns of 4 queries.
+linegroup4:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	CMPB    load+120(FP), $0x00
+	JE      linegroup4zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
 
 linegroup4zero:
 	LEAQ    (SI)(R12*2), R9
@@ -35693,38 +35936,38 @@ linegroup4zero:
 linegroup4turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z4
+	VPSLLD           $0x10, Z4, Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z4
+	VPSLLD           $0x10, Z4, Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z4
+	VPSLLD           $0x10, Z4, Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z4
+	VPSLLD           $0x10, Z4, Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -35742,53 +35985,60 @@ linegroup4fewer:
 	JZ   linegroup4store
 
 linegroup4step:
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z4
+	VPSLLD           $0x10, Z4, Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup4step
 
 linegroup4store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x04, R14
-	JMP   linestore4
-
-	// 16 columns of 5 queries.
-linegroup5:
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup5zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    $0x04, R14
+	JMP     linenext
+
+	// 16 columns of 5 queries.
+linegroup5:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	CMPB    load+120(FP), $0x00
+	JE      linegroup5zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
 	VMOVUPS (R9), Z3
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z4
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z5
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z6
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
 
 linegroup5zero:
 	LEAQ  (SI)(R12*2), R9
@@ -35812,13 +36062,13 @@ linegroup5turn:
 
 linegroup5ahead:
 linegroup5step:
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z3
-	VFMADD231PS.BCST 4(R10), Z0, Z4
-	VFMADD231PS.BCST 8(R10), Z0, Z5
-	VFMADD231PS.BCST 12(R10), Z0, Z6
-	VFMADD231PS.BCST 16(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z5
+	VPSLLD           $0x10, Z5, Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -35828,33 +36078,46 @@ linegroup5step:
 	JNZ              linegroup5turn
 
 linegroup5store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x05, R14
-	JMP   linestore5
-
-	// 16 columns of 6 queries.
-linegroup6:
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup6zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    $0x05, R14
+	JMP     linenext
+
+	// 16 columns of 6 queries.
+linegroup6:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	CMPB    load+120(FP), $0x00
+	JE      linegroup6zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
 	VMOVUPS (R9), Z2
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z3
@@ -35862,10 +36125,6 @@ linegroup6:
 	VMOVUPS (R9), Z4
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z5
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z6
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
 
 linegroup6zero:
 	LEAQ  (SI)(R12*2), R9
@@ -35889,14 +36148,14 @@ linegroup6turn:
 
 linegroup6ahead:
 linegroup6step:
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z2
-	VFMADD231PS.BCST 4(R10), Z0, Z3
-	VFMADD231PS.BCST 8(R10), Z0, Z4
-	VFMADD231PS.BCST 12(R10), Z0, Z5
-	VFMADD231PS.BCST 16(R10), Z0, Z6
-	VFMADD231PS.BCST 20(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z6
+	VPSLLD           $0x10, Z6, Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -35906,34 +36165,47 @@ linegroup6step:
 	JNZ              linegroup6turn
 
 linegroup6store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x06, R14
-	JMP   linestore6
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    $0x06, R14
+	JMP     linenext
 
 	// 16 columns of 7 queries.
 linegroup7:
+	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup7zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
 	VMOVUPS (R9), Z1
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z2
@@ -35945,8 +36217,6 @@ linegroup7:
 	VMOVUPS (R9), Z5
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z6
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
 
 linegroup7zero:
 	LEAQ  (SI)(R12*2), R9
@@ -35970,15 +36240,15 @@ linegroup7turn:
 
 linegroup7ahead:
 linegroup7step:
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z1
-	VFMADD231PS.BCST 4(R10), Z0, Z2
-	VFMADD231PS.BCST 8(R10), Z0, Z3
-	VFMADD231PS.BCST 12(R10), Z0, Z4
-	VFMADD231PS.BCST 16(R10), Z0, Z5
-	VFMADD231PS.BCST 20(R10), Z0, Z6
-	VFMADD231PS.BCST 24(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z7
+	VPSLLD           $0x10, Z7, Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -35988,15 +36258,28 @@ linegroup7step:
 	JNZ              linegroup7turn
 
 linegroup7store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x07, R14
-	JMP   linestore7
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    $0x07, R14
+	JMP     linenext
 
 	// 16 columns of 8 queries.
 linegroup8:
@@ -36010,9 +36293,9 @@ linegroup8:
 	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup8zero
+	MOVQ    o_base+0(FP), R9
 	MOVQ    ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    o_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
@@ -36074,51 +36357,35 @@ linegroup8step:
 	JNZ              linegroup8turn
 
 linegroup8store:
-	MOVQ  ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  o_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x08, R14
-	JMP   linestore8
-
-	// Store the rows of a group.
-linestore8:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS Z0, (R9)
 	ADDQ    R10, R9
-
-linestore7:
 	VMOVUPS Z1, (R9)
 	ADDQ    R10, R9
-
-linestore6:
 	VMOVUPS Z2, (R9)
 	ADDQ    R10, R9
-
-linestore5:
 	VMOVUPS Z3, (R9)
 	ADDQ    R10, R9
-
-linestore4:
 	VMOVUPS Z4, (R9)
 	ADDQ    R10, R9
-
-linestore3:
 	VMOVUPS Z5, (R9)
 	ADDQ    R10, R9
-
-linestore2:
 	VMOVUPS Z6, (R9)
 	ADDQ    R10, R9
-
-linestore1:
 	VMOVUPS Z7, (R9)
-	CMPQ    R14, n+96(FP)
-	JL      linegroup
-	ADDQ    $0x10, R12
-	JMP     line
+	ADDQ    $0x08, R14
+
+linenext:
+	CMPQ R14, n+96(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	JMP  line
 
 lineend:
 	ADDQ $0x10, R13
@@ -40539,22 +40806,22 @@ quadgroup:
 	JGE  quadgroup2
 
 	// 64 columns of 1 queries.
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
 	CMPB    a_Load+160(FP), $0x00
 	JE      quadgroup1zero
+	MOVQ    a_O_base+0(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    a_O_base+0(FP), R9
 	IMULQ   R14, R10
 	ADDQ    R10, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
 
 quadgroup1zero:
 	LEAQ    (SI)(R12*1), R9
@@ -40575,67 +40842,71 @@ quadgroup1turn:
 	MOVQ       a_Next_len+176(FP), BX
 
 quadgroup1ahead0:
-	VPMOVSXBD    (R9), Z0
-	VCVTDQ2PS    Z0, Z0
-	VPMOVSXBD    16(R9), Z1
-	VCVTDQ2PS    Z1, Z1
-	VPMOVSXBD    32(R9), Z2
-	VCVTDQ2PS    Z2, Z2
-	VPMOVSXBD    48(R9), Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS.BCST  (R15), Z0, Z0
-	VMULPS.BCST  (R15), Z1, Z1
-	VMULPS.BCST  (R15), Z2, Z2
-	VMULPS.BCST  (R15), Z3, Z3
+	VPMOVSXBD    (R9), Z4
+	VCVTDQ2PS    Z4, Z4
+	VPMOVSXBD    16(R9), Z5
+	VCVTDQ2PS    Z5, Z5
+	VPMOVSXBD    32(R9), Z6
+	VCVTDQ2PS    Z6, Z6
+	VPMOVSXBD    48(R9), Z7
+	VCVTDQ2PS    Z7, Z7
+	VMULPS.BCST  (R15), Z4, Z4
+	VMULPS.BCST  (R15), Z5, Z5
+	VMULPS.BCST  (R15), Z6, Z6
+	VMULPS.BCST  (R15), Z7, Z7
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
+	VBROADCASTSS (R10), Z8
+	VFMADD231PS  Z4, Z8, Z0
+	VFMADD231PS  Z5, Z8, Z1
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup1turn
 
 quadgroup1store:
-	MOVQ  a_Ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  a_O_base+0(FP), R9
-	IMULQ R14, R10
-	ADDQ  R10, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x01, R14
-	JMP   quadstore1
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R14, R10
+	ADDQ    R10, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	ADDQ    $0x01, R14
+	JMP     quadnext
 
 	// 64 columns of 2 queries.
 quadgroup2:
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    a_Load+160(FP), $0x00
 	JE      quadgroup2zero
+	MOVQ    a_O_base+0(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    a_O_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z5
+	VMOVUPS 128(R9), Z6
+	VMOVUPS 192(R9), Z7
 
 quadgroup2zero:
 	LEAQ    (SI)(R12*1), R9
@@ -40656,82 +40927,91 @@ quadgroup2turn:
 	MOVQ       a_Next_len+176(FP), BX
 
 quadgroup2ahead0:
-	VPMOVSXBD    (R9), Z0
-	VCVTDQ2PS    Z0, Z0
-	VPMOVSXBD    16(R9), Z1
-	VCVTDQ2PS    Z1, Z1
-	VPMOVSXBD    32(R9), Z2
-	VCVTDQ2PS    Z2, Z2
-	VPMOVSXBD    48(R9), Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS.BCST  (R15), Z0, Z0
-	VMULPS.BCST  (R15), Z1, Z1
-	VMULPS.BCST  (R15), Z2, Z2
-	VMULPS.BCST  (R15), Z3, Z3
+	VPMOVSXBD    (R9), Z8
+	VCVTDQ2PS    Z8, Z8
+	VPMOVSXBD    16(R9), Z9
+	VCVTDQ2PS    Z9, Z9
+	VPMOVSXBD    32(R9), Z10
+	VCVTDQ2PS    Z10, Z10
+	VPMOVSXBD    48(R9), Z11
+	VCVTDQ2PS    Z11, Z11
+	VMULPS.BCST  (R15), Z8, Z8
+	VMULPS.BCST  (R15), Z9, Z9
+	VMULPS.BCST  (R15), Z10, Z10
+	VMULPS.BCST  (R15), Z11, Z11
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
+	VBROADCASTSS (R10), Z12
+	VFMADD231PS  Z8, Z12, Z0
+	VFMADD231PS  Z9, Z12, Z1
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS 4(R10), Z12
+	VFMADD231PS  Z8, Z12, Z4
+	VFMADD231PS  Z9, Z12, Z5
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup2turn
 
 quadgroup2store:
-	MOVQ  a_Ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  a_O_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x02, R14
-	JMP   quadstore2
-
-	// 64 columns of 3 queries.
-quadgroup3:
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    a_Load+160(FP), $0x00
-	JE      quadgroup3zero
+	MOVQ    a_O_base+0(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    a_O_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	VMOVUPS Z6, 128(R9)
+	VMOVUPS Z7, 192(R9)
+	ADDQ    $0x02, R14
+	JMP     quadnext
+
+	// 64 columns of 3 queries.
+quadgroup3:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	CMPB    a_Load+160(FP), $0x00
+	JE      quadgroup3zero
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z5
+	VMOVUPS 128(R9), Z6
+	VMOVUPS 192(R9), Z7
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z8
+	VMOVUPS 64(R9), Z9
+	VMOVUPS 128(R9), Z10
+	VMOVUPS 192(R9), Z11
 
 quadgroup3zero:
 	LEAQ    (SI)(R12*1), R9
@@ -40752,52 +41032,74 @@ quadgroup3turn:
 	MOVQ       a_Next_len+176(FP), BX
 
 quadgroup3ahead0:
-	VPMOVSXBD    (R9), Z0
-	VCVTDQ2PS    Z0, Z0
-	VPMOVSXBD    16(R9), Z1
-	VCVTDQ2PS    Z1, Z1
-	VPMOVSXBD    32(R9), Z2
-	VCVTDQ2PS    Z2, Z2
-	VPMOVSXBD    48(R9), Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS.BCST  (R15), Z0, Z0
-	VMULPS.BCST  (R15), Z1, Z1
-	VMULPS.BCST  (R15), Z2, Z2
-	VMULPS.BCST  (R15), Z3, Z3
+	VPMOVSXBD    (R9), Z12
+	VCVTDQ2PS    Z12, Z12
+	VPMOVSXBD    16(R9), Z13
+	VCVTDQ2PS    Z13, Z13
+	VPMOVSXBD    32(R9), Z14
+	VCVTDQ2PS    Z14, Z14
+	VPMOVSXBD    48(R9), Z15
+	VCVTDQ2PS    Z15, Z15
+	VMULPS.BCST  (R15), Z12, Z12
+	VMULPS.BCST  (R15), Z13, Z13
+	VMULPS.BCST  (R15), Z14, Z14
+	VMULPS.BCST  (R15), Z15, Z15
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 8(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
+	VBROADCASTSS (R10), Z16
+	VFMADD231PS  Z12, Z16, Z0
+	VFMADD231PS  Z13, Z16, Z1
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS 4(R10), Z16
+	VFMADD231PS  Z12, Z16, Z4
+	VFMADD231PS  Z13, Z16, Z5
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS 8(R10), Z16
+	VFMADD231PS  Z12, Z16, Z8
+	VFMADD231PS  Z13, Z16, Z9
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup3turn
 
 quadgroup3store:
-	MOVQ  a_Ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  a_O_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x03, R14
-	JMP   quadstore3
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	VMOVUPS Z6, 128(R9)
+	VMOVUPS Z7, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	VMOVUPS Z10, 128(R9)
+	VMOVUPS Z11, 192(R9)
+	ADDQ    $0x03, R14
+	JMP     quadnext
 
 	// 64 columns of 4 queries.
 quadgroup4:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	VXORPS  Z8, Z8, Z8
 	VXORPS  Z9, Z9, Z9
 	VXORPS  Z10, Z10, Z10
@@ -40806,23 +41108,25 @@ quadgroup4:
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
 	CMPB    a_Load+160(FP), $0x00
 	JE      quadgroup4zero
+	MOVQ    a_O_base+0(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    a_O_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	VMOVUPS 64(R9), Z5
+	VMOVUPS 128(R9), Z6
+	VMOVUPS 192(R9), Z7
+	ADDQ    R10, R9
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
@@ -40832,16 +41136,6 @@ quadgroup4:
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
 
 quadgroup4zero:
 	LEAQ    (SI)(R12*1), R9
@@ -40862,57 +41156,80 @@ quadgroup4turn:
 	MOVQ       a_Next_len+176(FP), BX
 
 quadgroup4ahead0:
-	VPMOVSXBD    (R9), Z0
-	VCVTDQ2PS    Z0, Z0
-	VPMOVSXBD    16(R9), Z1
-	VCVTDQ2PS    Z1, Z1
-	VPMOVSXBD    32(R9), Z2
-	VCVTDQ2PS    Z2, Z2
-	VPMOVSXBD    48(R9), Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS.BCST  (R15), Z0, Z0
-	VMULPS.BCST  (R15), Z1, Z1
-	VMULPS.BCST  (R15), Z2, Z2
-	VMULPS.BCST  (R15), Z3, Z3
+	VPMOVSXBD    (R9), Z16
+	VCVTDQ2PS    Z16, Z16
+	VPMOVSXBD    16(R9), Z17
+	VCVTDQ2PS    Z17, Z17
+	VPMOVSXBD    32(R9), Z18
+	VCVTDQ2PS    Z18, Z18
+	VPMOVSXBD    48(R9), Z19
+	VCVTDQ2PS    Z19, Z19
+	VMULPS.BCST  (R15), Z16, Z16
+	VMULPS.BCST  (R15), Z17, Z17
+	VMULPS.BCST  (R15), Z18, Z18
+	VMULPS.BCST  (R15), Z19, Z19
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z8
-	VFMADD231PS  Z1, Z4, Z9
-	VFMADD231PS  Z2, Z4, Z10
-	VFMADD231PS  Z3, Z4, Z11
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS 8(R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 12(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
+	VBROADCASTSS (R10), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS 4(R10), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS 8(R10), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS 12(R10), Z20
+	VFMADD231PS  Z16, Z20, Z12
+	VFMADD231PS  Z17, Z20, Z13
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup4turn
 
 quadgroup4store:
-	MOVQ  a_Ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  a_O_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x04, R14
-	JMP   quadstore4
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	VMOVUPS Z6, 128(R9)
+	VMOVUPS Z7, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	VMOVUPS Z10, 128(R9)
+	VMOVUPS Z11, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, 64(R9)
+	VMOVUPS Z14, 128(R9)
+	VMOVUPS Z15, 192(R9)
+	ADDQ    $0x04, R14
+	JMP     quadnext
 
 	// 64 columns of 5 queries.
 quadgroup5:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
@@ -40929,19 +41246,20 @@ quadgroup5:
 	VXORPS  Z17, Z17, Z17
 	VXORPS  Z18, Z18, Z18
 	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
 	CMPB    a_Load+160(FP), $0x00
 	JE      quadgroup5zero
+	MOVQ    a_O_base+0(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    a_O_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	VMOVUPS 192(R9), Z3
+	ADDQ    R10, R9
 	VMOVUPS (R9), Z4
 	VMOVUPS 64(R9), Z5
 	VMOVUPS 128(R9), Z6
@@ -40961,11 +41279,6 @@ quadgroup5:
 	VMOVUPS 64(R9), Z17
 	VMOVUPS 128(R9), Z18
 	VMOVUPS 192(R9), Z19
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
 
 quadgroup5zero:
 	LEAQ    (SI)(R12*1), R9
@@ -40986,59 +41299,83 @@ quadgroup5turn:
 	MOVQ       a_Next_len+176(FP), BX
 
 quadgroup5ahead0:
-	VPMOVSXBD    (R9), Z0
-	VCVTDQ2PS    Z0, Z0
-	VPMOVSXBD    16(R9), Z1
-	VCVTDQ2PS    Z1, Z1
-	VPMOVSXBD    32(R9), Z2
-	VCVTDQ2PS    Z2, Z2
-	VPMOVSXBD    48(R9), Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS.BCST  (R15), Z0, Z0
-	VMULPS.BCST  (R15), Z1, Z1
-	VMULPS.BCST  (R15), Z2, Z2
-	VMULPS.BCST  (R15), Z3, Z3
+	VPMOVSXBD    (R9), Z20
+	VCVTDQ2PS    Z20, Z20
+	VPMOVSXBD    16(R9), Z21
+	VCVTDQ2PS    Z21, Z21
+	VPMOVSXBD    32(R9), Z22
+	VCVTDQ2PS    Z22, Z22
+	VPMOVSXBD    48(R9), Z23
+	VCVTDQ2PS    Z23, Z23
+	VMULPS.BCST  (R15), Z20, Z20
+	VMULPS.BCST  (R15), Z21, Z21
+	VMULPS.BCST  (R15), Z22, Z22
+	VMULPS.BCST  (R15), Z23, Z23
 	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z0, Z24, Z4
-	VFMADD231PS  Z1, Z24, Z5
-	VFMADD231PS  Z2, Z24, Z6
-	VFMADD231PS  Z3, Z24, Z7
+	VFMADD231PS  Z20, Z24, Z0
+	VFMADD231PS  Z21, Z24, Z1
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
 	VBROADCASTSS 4(R10), Z24
-	VFMADD231PS  Z0, Z24, Z8
-	VFMADD231PS  Z1, Z24, Z9
-	VFMADD231PS  Z2, Z24, Z10
-	VFMADD231PS  Z3, Z24, Z11
+	VFMADD231PS  Z20, Z24, Z4
+	VFMADD231PS  Z21, Z24, Z5
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
 	VBROADCASTSS 8(R10), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VFMADD231PS  Z3, Z24, Z15
+	VFMADD231PS  Z20, Z24, Z8
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
 	VBROADCASTSS 12(R10), Z24
-	VFMADD231PS  Z0, Z24, Z16
-	VFMADD231PS  Z1, Z24, Z17
-	VFMADD231PS  Z2, Z24, Z18
-	VFMADD231PS  Z3, Z24, Z19
+	VFMADD231PS  Z20, Z24, Z12
+	VFMADD231PS  Z21, Z24, Z13
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
 	VBROADCASTSS 16(R10), Z24
-	VFMADD231PS  Z0, Z24, Z20
-	VFMADD231PS  Z1, Z24, Z21
-	VFMADD231PS  Z2, Z24, Z22
-	VFMADD231PS  Z3, Z24, Z23
+	VFMADD231PS  Z20, Z24, Z16
+	VFMADD231PS  Z21, Z24, Z17
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup5turn
 
 quadgroup5store:
-	MOVQ  a_Ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  a_O_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x05, R14
-	JMP   quadstore5
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	VMOVUPS Z2, 128(R9)
+	VMOVUPS Z3, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	VMOVUPS Z5, 64(R9)
+	VMOVUPS Z6, 128(R9)
+	VMOVUPS Z7, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z8, (R9)
+	VMOVUPS Z9, 64(R9)
+	VMOVUPS Z10, 128(R9)
+	VMOVUPS Z11, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z13, 64(R9)
+	VMOVUPS Z14, 128(R9)
+	VMOVUPS Z15, 192(R9)
+	ADDQ    R10, R9
+	VMOVUPS Z16, (R9)
+	VMOVUPS Z17, 64(R9)
+	VMOVUPS Z18, 128(R9)
+	VMOVUPS Z19, 192(R9)
+	ADDQ    $0x05, R14
+	JMP     quadnext
 
 	// 64 columns of 6 queries.
 quadgroup6:
@@ -41068,9 +41405,9 @@ quadgroup6:
 	VXORPS  Z23, Z23, Z23
 	CMPB    a_Load+160(FP), $0x00
 	JE      quadgroup6zero
+	MOVQ    a_O_base+0(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    a_O_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
@@ -41173,66 +41510,54 @@ quadgroup6ahead0:
 	JNZ          quadgroup6turn
 
 quadgroup6store:
-	MOVQ  a_Ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  a_O_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x06, R14
-	JMP   quadstore6
-
-	// Store the rows of a group.
-quadstore6:
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
 	VMOVUPS Z3, 192(R9)
 	ADDQ    R10, R9
-
-quadstore5:
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
 	VMOVUPS Z7, 192(R9)
 	ADDQ    R10, R9
-
-quadstore4:
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
 	VMOVUPS Z11, 192(R9)
 	ADDQ    R10, R9
-
-quadstore3:
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
 	VMOVUPS Z15, 192(R9)
 	ADDQ    R10, R9
-
-quadstore2:
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
 	VMOVUPS Z19, 192(R9)
 	ADDQ    R10, R9
-
-quadstore1:
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
 	VMOVUPS Z23, 192(R9)
-	CMPQ    R14, a_N+136(FP)
-	JL      quadgroup
-	ADDQ    $0x40, R12
-	SUBQ    $0x40, a_Scales_cap+80(FP)
-	JNZ     quad
-	ADDQ    $0x04, a_Scales_len+72(FP)
-	MOVQ    a_Group+96(FP), R9
-	MOVQ    R9, a_Scales_cap+80(FP)
-	JMP     quad
+	ADDQ    $0x06, R14
+
+quadnext:
+	CMPQ R14, a_N+136(FP)
+	JL   quadgroup
+	ADDQ $0x40, R12
+	SUBQ $0x40, a_Scales_cap+80(FP)
+	JNZ  quad
+	ADDQ $0x04, a_Scales_len+72(FP)
+	MOVQ a_Group+96(FP), R9
+	MOVQ R9, a_Scales_cap+80(FP)
+	JMP  quad
 
 quadend:
 	ADDQ $0x40, R13
@@ -41262,16 +41587,16 @@ linegroup:
 	JGE  linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Z7, Z7, Z7
+	VXORPS  Z0, Z0, Z0
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup1zero
+	MOVQ    a_O_base+0(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    a_O_base+0(FP), R9
 	IMULQ   R14, R10
 	ADDQ    R10, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z7
+	VMOVUPS (R9), Z0
 
 linegroup1zero:
 	LEAQ    (SI)(R12*1), R9
@@ -41285,32 +41610,32 @@ linegroup1zero:
 linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z1
+	VCVTDQ2PS        Z1, Z1
+	VMULPS.BCST      (R15), Z1, Z1
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z1
+	VCVTDQ2PS        Z1, Z1
+	VMULPS.BCST      (R15), Z1, Z1
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z1
+	VCVTDQ2PS        Z1, Z1
+	VMULPS.BCST      (R15), Z1, Z1
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z1
+	VCVTDQ2PS        Z1, Z1
+	VMULPS.BCST      (R15), Z1, Z1
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+64, CX
@@ -41328,42 +41653,43 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z1
+	VCVTDQ2PS        Z1, Z1
+	VMULPS.BCST      (R15), Z1, Z1
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup1step
 
 linegroup1store:
-	MOVQ  a_Ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  a_O_base+0(FP), R9
-	IMULQ R14, R10
-	ADDQ  R10, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x01, R14
-	JMP   linestore1
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R14, R10
+	ADDQ    R10, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    $0x01, R14
+	JMP     linenext
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup2zero
+	MOVQ    a_O_base+0(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    a_O_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z6
+	VMOVUPS (R9), Z0
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
+	VMOVUPS (R9), Z1
 
 linegroup2zero:
 	LEAQ    (SI)(R12*1), R9
@@ -41377,36 +41703,36 @@ linegroup2zero:
 linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z2
+	VCVTDQ2PS        Z2, Z2
+	VMULPS.BCST      (R15), Z2, Z2
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z2
+	VCVTDQ2PS        Z2, Z2
+	VMULPS.BCST      (R15), Z2, Z2
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z2
+	VCVTDQ2PS        Z2, Z2
+	VMULPS.BCST      (R15), Z2, Z2
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z2
+	VCVTDQ2PS        Z2, Z2
+	VMULPS.BCST      (R15), Z2, Z2
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+64, CX
@@ -41424,47 +41750,50 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z2
+	VCVTDQ2PS        Z2, Z2
+	VMULPS.BCST      (R15), Z2, Z2
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup2step
 
 linegroup2store:
-	MOVQ  a_Ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  a_O_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x02, R14
-	JMP   linestore2
-
-	// 16 columns of 3 queries.
-linegroup3:
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup3zero
+	MOVQ    a_O_base+0(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    a_O_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z5
+	VMOVUPS Z0, (R9)
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z6
+	VMOVUPS Z1, (R9)
+	ADDQ    $0x02, R14
+	JMP     linenext
+
+	// 16 columns of 3 queries.
+linegroup3:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	CMPB    a_Load+160(FP), $0x00
+	JE      linegroup3zero
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
 
 linegroup3zero:
 	LEAQ    (SI)(R12*1), R9
@@ -41478,40 +41807,40 @@ linegroup3zero:
 linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS.BCST      (R15), Z3, Z3
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS.BCST      (R15), Z3, Z3
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS.BCST      (R15), Z3, Z3
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS.BCST      (R15), Z3, Z3
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+64, CX
@@ -41529,51 +41858,56 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS.BCST      (R15), Z3, Z3
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup3step
 
 linegroup3store:
-	MOVQ  a_Ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  a_O_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x03, R14
-	JMP   linestore3
-
-	// 16 columns of 4 queries.
-linegroup4:
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup4zero
+	MOVQ    a_O_base+0(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    a_O_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z4
+	VMOVUPS Z0, (R9)
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z5
+	VMOVUPS Z1, (R9)
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z6
+	VMOVUPS Z2, (R9)
+	ADDQ    $0x03, R14
+	JMP     linenext
+
+	// 16 columns of 4 queries.
+linegroup4:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	CMPB    a_Load+160(FP), $0x00
+	JE      linegroup4zero
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
 	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
 
 linegroup4zero:
 	LEAQ    (SI)(R12*1), R9
@@ -41587,44 +41921,44 @@ linegroup4zero:
 linegroup4turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS.BCST      (R15), Z4, Z4
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS.BCST      (R15), Z4, Z4
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS.BCST      (R15), Z4, Z4
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS.BCST      (R15), Z4, Z4
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+64, CX
@@ -41642,55 +41976,62 @@ linegroup4fewer:
 	JZ   linegroup4store
 
 linegroup4step:
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z4
+	VCVTDQ2PS        Z4, Z4
+	VMULPS.BCST      (R15), Z4, Z4
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup4step
 
 linegroup4store:
-	MOVQ  a_Ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  a_O_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x04, R14
-	JMP   linestore4
-
-	// 16 columns of 5 queries.
-linegroup5:
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup5zero
+	MOVQ    a_O_base+0(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    a_O_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    $0x04, R14
+	JMP     linenext
+
+	// 16 columns of 5 queries.
+linegroup5:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	CMPB    a_Load+160(FP), $0x00
+	JE      linegroup5zero
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
 	VMOVUPS (R9), Z3
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z4
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z5
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z6
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
 
 linegroup5zero:
 	LEAQ  (SI)(R12*1), R9
@@ -41713,15 +42054,15 @@ linegroup5turn:
 
 linegroup5ahead:
 linegroup5step:
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z5
+	VCVTDQ2PS        Z5, Z5
+	VMULPS.BCST      (R15), Z5, Z5
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z3
-	VFMADD231PS.BCST 4(R10), Z0, Z4
-	VFMADD231PS.BCST 8(R10), Z0, Z5
-	VFMADD231PS.BCST 12(R10), Z0, Z6
-	VFMADD231PS.BCST 16(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -41731,33 +42072,46 @@ linegroup5step:
 	JNZ              linegroup5turn
 
 linegroup5store:
-	MOVQ  a_Ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  a_O_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x05, R14
-	JMP   linestore5
-
-	// 16 columns of 6 queries.
-linegroup6:
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup6zero
+	MOVQ    a_O_base+0(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    a_O_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    $0x05, R14
+	JMP     linenext
+
+	// 16 columns of 6 queries.
+linegroup6:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	CMPB    a_Load+160(FP), $0x00
+	JE      linegroup6zero
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
 	VMOVUPS (R9), Z2
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z3
@@ -41765,10 +42119,6 @@ linegroup6:
 	VMOVUPS (R9), Z4
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z5
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z6
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
 
 linegroup6zero:
 	LEAQ  (SI)(R12*1), R9
@@ -41791,16 +42141,16 @@ linegroup6turn:
 
 linegroup6ahead:
 linegroup6step:
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z6
+	VCVTDQ2PS        Z6, Z6
+	VMULPS.BCST      (R15), Z6, Z6
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z2
-	VFMADD231PS.BCST 4(R10), Z0, Z3
-	VFMADD231PS.BCST 8(R10), Z0, Z4
-	VFMADD231PS.BCST 12(R10), Z0, Z5
-	VFMADD231PS.BCST 16(R10), Z0, Z6
-	VFMADD231PS.BCST 20(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -41810,34 +42160,47 @@ linegroup6step:
 	JNZ              linegroup6turn
 
 linegroup6store:
-	MOVQ  a_Ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  a_O_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x06, R14
-	JMP   linestore6
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    $0x06, R14
+	JMP     linenext
 
 	// 16 columns of 7 queries.
 linegroup7:
+	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup7zero
+	MOVQ    a_O_base+0(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    a_O_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
 	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
 	VMOVUPS (R9), Z1
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z2
@@ -41849,8 +42212,6 @@ linegroup7:
 	VMOVUPS (R9), Z5
 	ADDQ    R10, R9
 	VMOVUPS (R9), Z6
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z7
 
 linegroup7zero:
 	LEAQ  (SI)(R12*1), R9
@@ -41873,17 +42234,17 @@ linegroup7turn:
 
 linegroup7ahead:
 linegroup7step:
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z7
+	VCVTDQ2PS        Z7, Z7
+	VMULPS.BCST      (R15), Z7, Z7
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z1
-	VFMADD231PS.BCST 4(R10), Z0, Z2
-	VFMADD231PS.BCST 8(R10), Z0, Z3
-	VFMADD231PS.BCST 12(R10), Z0, Z4
-	VFMADD231PS.BCST 16(R10), Z0, Z5
-	VFMADD231PS.BCST 20(R10), Z0, Z6
-	VFMADD231PS.BCST 24(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -41893,15 +42254,28 @@ linegroup7step:
 	JNZ              linegroup7turn
 
 linegroup7store:
-	MOVQ  a_Ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  a_O_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x07, R14
-	JMP   linestore7
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    $0x07, R14
+	JMP     linenext
 
 	// 16 columns of 8 queries.
 linegroup8:
@@ -41915,9 +42289,9 @@ linegroup8:
 	VXORPS  Z7, Z7, Z7
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup8zero
+	MOVQ    a_O_base+0(FP), R9
 	MOVQ    a_Ldo+24(FP), R10
 	SHLQ    $0x02, R10
-	MOVQ    a_O_base+0(FP), R9
 	MOVQ    R10, R11
 	IMULQ   R14, R11
 	ADDQ    R11, R9
@@ -41980,56 +42354,40 @@ linegroup8step:
 	JNZ              linegroup8turn
 
 linegroup8store:
-	MOVQ  a_Ldo+24(FP), R10
-	SHLQ  $0x02, R10
-	MOVQ  a_O_base+0(FP), R9
-	MOVQ  R10, R11
-	IMULQ R14, R11
-	ADDQ  R11, R9
-	LEAQ  (R9)(R12*4), R9
-	ADDQ  $0x08, R14
-	JMP   linestore8
-
-	// Store the rows of a group.
-linestore8:
+	MOVQ    a_O_base+0(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
 	VMOVUPS Z0, (R9)
 	ADDQ    R10, R9
-
-linestore7:
 	VMOVUPS Z1, (R9)
 	ADDQ    R10, R9
-
-linestore6:
 	VMOVUPS Z2, (R9)
 	ADDQ    R10, R9
-
-linestore5:
 	VMOVUPS Z3, (R9)
 	ADDQ    R10, R9
-
-linestore4:
 	VMOVUPS Z4, (R9)
 	ADDQ    R10, R9
-
-linestore3:
 	VMOVUPS Z5, (R9)
 	ADDQ    R10, R9
-
-linestore2:
 	VMOVUPS Z6, (R9)
 	ADDQ    R10, R9
-
-linestore1:
 	VMOVUPS Z7, (R9)
-	CMPQ    R14, a_N+136(FP)
-	JL      linegroup
-	ADDQ    $0x10, R12
-	SUBQ    $0x10, a_Scales_cap+80(FP)
-	JNZ     line
-	ADDQ    $0x04, a_Scales_len+72(FP)
-	MOVQ    a_Group+96(FP), R9
-	MOVQ    R9, a_Scales_cap+80(FP)
-	JMP     line
+	ADDQ    $0x08, R14
+
+linenext:
+	CMPQ R14, a_N+136(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	SUBQ $0x10, a_Scales_cap+80(FP)
+	JNZ  line
+	ADDQ $0x04, a_Scales_len+72(FP)
+	MOVQ a_Group+96(FP), R9
+	MOVQ R9, a_Scales_cap+80(FP)
+	JMP  line
 
 lineend:
 	ADDQ $0x10, R13

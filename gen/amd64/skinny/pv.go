@@ -84,7 +84,6 @@ type pvEmitter struct {
 	column   reg.GPVirtual
 	columns  reg.GPVirtual // left
 	lane     reg.GPVirtual // first query of the current group
-	o, ldo   reg.GPVirtual // where the rows of a group are, and the bytes from one to the next
 	load     operand.Mem   // whether to start from o
 	left     operand.Mem   // keys, from the pass on
 	keys     operand.Mem   // in the pass
@@ -238,20 +237,10 @@ func (f *pvEmitter) block(s columnBlock) {
 		f.g.CMPQ(n, operand.Imm(uint64(size)))
 		f.g.JGE(operand.LabelRef(s.name + groupLabel(size)))
 	}
-	all := make([][]reg.VecVirtual, s.sizes[len(s.sizes)-1])
-	for i := range all {
-		all[i] = s.vectors()
-	}
-	f.o, f.ldo = f.g.GP64(), f.g.GP64()
 	for _, size := range s.sizes {
-		f.group(s, all[len(all)-size:])
+		f.group(s, size)
 	}
-	f.g.Comment("Store the rows of a group.")
-	f.eachRow(all, func(i int) {
-		if size := len(all) - i; slices.Contains(s.sizes, size) {
-			f.g.Label(s.name + storeOf(size))
-		}
-	}, func(v reg.Register, m operand.Mem) { s.move(v, m) })
+	f.g.Label(s.name + "next")
 	f.g.CMPQ(f.lane, f.g.Argument("n"))
 	f.g.JL(operand.LabelRef(s.name + "group"))
 	f.g.ADDQ(operand.Imm(uint64(s.columns)), f.column)
@@ -274,22 +263,21 @@ func (f *pvEmitter) fits(s columnBlock) {
 	}
 }
 
-// group emits the keys of a pass for a block and as many queries as acc has rows, from lane on. These are
-// the last accumulators of the block, so that groups have the code that stores them in common.
-func (f *pvEmitter) group(s columnBlock, acc [][]reg.VecVirtual) {
-	size := len(acc)
+// group emits the keys of a pass for a block and size queries, from lane on.
+func (f *pvEmitter) group(s columnBlock, size int) {
 	name := s.name + groupLabel(size)
 	f.g.Commentf("%d columns of %d queries.", s.columns, size)
 	f.g.Label(name)
+	acc := make([][]reg.VecVirtual, size)
 	for i := range acc {
+		acc[i] = s.vectors()
 		for _, v := range acc[i] {
 			f.g.VXORPS(v, v, v)
 		}
 	}
 	f.g.CMPB(f.load, operand.Imm(0))
 	f.g.JE(operand.LabelRef(name + "zero"))
-	f.toRows()
-	f.eachRow(acc, func(int) {}, func(v reg.Register, m operand.Mem) { s.move(m, v) })
+	f.eachRow(acc, func(v reg.Register, m operand.Mem) { s.move(m, v) })
 	f.g.Label(name + "zero")
 	f.g.LEAQ(emit.Indexed(f.v, f.column, 1<<f.element.Shift()), f.vj)
 	f.g.LEAQ(emit.Indexed(f.p, f.lane, 4), f.pj)
@@ -306,12 +294,10 @@ func (f *pvEmitter) group(s columnBlock, acc [][]reg.VecVirtual) {
 		f.someKeys(s, acc, name)
 	}
 	f.g.Label(name + "store")
-	f.toRows()
+	f.eachRow(acc, func(v reg.Register, m operand.Mem) { s.move(v, m) })
 	f.g.ADDQ(operand.Imm(uint64(size)), f.lane)
-	f.g.JMP(operand.LabelRef(s.name + storeOf(size)))
+	f.g.JMP(operand.LabelRef(s.name + "next"))
 }
-
-func storeOf(size int) string { return fmt.Sprintf("store%d", size) }
 
 // keyByKey emits the loop over the keys of a pass for several lines of a row: first the
 // prefetches of as many lines, then the products.
@@ -411,27 +397,20 @@ func (f *pvEmitter) step(s columnBlock, acc [][]reg.VecVirtual) {
 	f.g.ADDQ(f.ldp, f.pj)
 }
 
-// toRows goes to the columns of the row of o from lane on.
-func (f *pvEmitter) toRows() {
+// eachRow calls do for every accumulator and its place in o.
+func (f *pvEmitter) eachRow(acc [][]reg.VecVirtual, do func(v reg.Register, m operand.Mem)) {
+	o, ldo := f.g.Slice("o"), f.g.Stride("ldo")
 	row := f.g.GP64()
-	f.g.MOVQ(f.g.Argument("ldo"), f.ldo)
-	f.g.SHLQ(operand.Imm(2), f.ldo)
-	f.g.MOVQ(f.g.Memory(f.g.Param("o").Base()), f.o)
-	f.g.MOVQ(f.ldo, row)
+	f.g.MOVQ(ldo, row)
 	f.g.IMULQ(f.lane, row)
-	f.g.ADDQ(row, f.o)
-	f.g.LEAQ(emit.Indexed(f.o, f.column, 4), f.o)
-}
-
-// eachRow calls do for every accumulator and its place in o, and before those of row i begin.
-func (f *pvEmitter) eachRow(acc [][]reg.VecVirtual, begin func(i int), do func(v reg.Register, m operand.Mem)) {
+	f.g.ADDQ(row, o)
+	f.g.LEAQ(emit.Indexed(o, f.column, 4), o)
 	for i := range acc {
-		if i > 0 {
-			f.g.ADDQ(f.ldo, f.o)
-		}
-		begin(i)
 		for x, v := range acc[i] {
-			do(v, emit.At(f.o, x*f.g.VecBytes()))
+			do(v, emit.At(o, x*f.g.VecBytes()))
+		}
+		if i+1 < len(acc) {
+			f.g.ADDQ(ldo, o)
 		}
 	}
 }
