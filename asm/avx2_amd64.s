@@ -17279,10 +17279,6 @@ rows:
 	MOVQ BX, next_cap+144(FP)
 	MOVQ max_len+112(FP), SI
 	SHLQ $0x02, SI
-	MOVQ k_base+24(FP), DI
-	LEAQ (DI)(AX*1), R8
-	LEAQ (R8)(AX*1), R9
-	LEAQ (R9)(AX*1), R10
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
@@ -17300,16 +17296,19 @@ tile:
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
-	ADDQ  BX, DI
-	ADDQ  BX, R8
-	ADDQ  BX, R9
-	ADDQ  BX, R10
+	ADDQ  BX, k_base+24(FP)
 	MOVQ  $+16, m+88(FP)
 
 whole:
 	MOVQ $+0, s_len+8(FP)
 
 group:
+	MOVQ AX, CX
+	SARQ $0x02, CX
+	MOVQ k_base+24(FP), DI
+	LEAQ (DI)(CX*1), R8
+	LEAQ (R8)(CX*1), R9
+	LEAQ (R9)(CX*1), R10
 	MOVQ s_len+8(FP), R12
 	SHLQ $0x02, R12
 	ADDQ q_base+56(FP), R12
@@ -17934,12 +17933,20 @@ group4store:
 
 	// The remaining columns for up to 4 queries.
 rest4:
+	MOVQ           AX, R10
+	SARQ           $0x02, R10
+	MOVQ           k_base+24(FP), DI
+	LEAQ           (DI)(R10*1), R8
+	LEAQ           (R8)(R10*1), R9
+	LEAQ           (R9)(R10*1), R10
+	MOVQ           d+96(FP), R13
+	SHLQ           $0x02, R13
+	ADDQ           R13, DI
+	ADDQ           R13, R8
+	ADDQ           R13, R9
+	ADDQ           R13, R10
 	MOVQ           d+96(FP), R13
 	ANDQ           $0x03, R13
-	LEAQ           (DI)(R13*4), DI
-	LEAQ           (R8)(R13*4), R8
-	LEAQ           (R9)(R13*4), R9
-	LEAQ           (R10)(R13*4), R10
 	VBROADCASTF128 -16(DI), Y8
 	VINSERTF128    $0x01, -16(DI)(AX*1), Y8, Y8
 	VBROADCASTF128 -16(R8), Y9
@@ -18059,10 +18066,10 @@ store1:
 
 store1lanes:
 	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
+	MOVQ         s_len+8(FP), DI
 	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
+	LEAQ         (CX)(DI*4), CX
+	LEAQ         (BX)(DI*4), BX
 	VMOVUPS      (BX), X13
 	VMOVUPS      X11, (CX)
 	VMAXPS       X13, X11, X13
@@ -18130,19 +18137,12 @@ store1lanes:
 	JL           store1lanes
 
 store1end:
-	MOVQ d+96(FP), CX
-	SHLQ $0x02, CX
-	SUBQ CX, DI
-	SUBQ CX, R8
-	SUBQ CX, R9
-	SUBQ CX, R10
 	MOVQ s_len+8(FP), CX
 	CMPQ CX, n+80(FP)
 	JL   group
-	LEAQ (DI)(AX*4), DI
-	LEAQ (R8)(AX*4), R8
-	LEAQ (R9)(AX*4), R9
-	LEAQ (R10)(AX*4), R10
+	MOVQ AX, CX
+	SHLQ $0x02, CX
+	ADDQ CX, k_base+24(FP)
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
@@ -19067,12 +19067,9 @@ dense:
 rows:
 	MOVQ CX, next_len+136(FP)
 	MOVQ BX, next_cap+144(FP)
+	MOVQ $0x00000000, ldk+48(FP)
 	MOVQ max_len+112(FP), SI
 	SHLQ $0x02, SI
-	MOVQ k_base+24(FP), DI
-	LEAQ (DI)(AX*1), R8
-	LEAQ (R8)(AX*1), R9
-	LEAQ (R9)(AX*1), R10
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 	XORQ R13, R13
@@ -19092,16 +19089,19 @@ tile:
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
-	ADDQ  BX, DI
-	ADDQ  BX, R8
-	ADDQ  BX, R9
-	ADDQ  BX, R10
+	ADDQ  BX, k_base+24(FP)
 	MOVQ  $+16, m+88(FP)
 
 whole:
 	MOVQ $+0, s_len+8(FP)
 
 group:
+	MOVQ           AX, CX
+	SARQ           $0x02, CX
+	MOVQ           k_base+24(FP), DI
+	LEAQ           (DI)(CX*1), R8
+	LEAQ           (R8)(CX*1), R9
+	LEAQ           (R9)(CX*1), R10
 	MOVQ           s_len+8(FP), R12
 	SHLQ           $0x02, R12
 	ADDQ           q_base+56(FP), R12
@@ -19110,13 +19110,8 @@ group:
 	MOVQ           d+96(FP), R15
 	MOVQ           R15, k_cap+40(FP)
 	MOVQ           $0x00000000, s_cap+16(FP)
-	MOVQ           d+96(FP), R15
-	ANDQ           $-8, R15
-	IMULQ          SI, R15
-	ADDQ           R12, R15
-	IMUL3Q         $+8, SI, BP
-	SUBQ           BP, R15
-	MOVQ           R15, max_len+112(FP)
+	CMPQ           ldk+48(FP), $0x00
+	JNE            loaded
 	VBROADCASTF128 (DI)(AX*1), Y0
 	VBROADCASTF128 (DI)(R11*1), Y1
 	VBLENDPS       $0xf0, Y1, Y0, Y0
@@ -19178,6 +19173,36 @@ group:
 	VMOVUPS        Y1, 448(SP)(R13*1)
 	VMOVUPS        Y0, 480(SP)(R13*1)
 
+loaded:
+	MOVQ  d+96(FP), R15
+	ANDQ  $-8, R15
+	LEAQ  -8(R15), BP
+	IMULQ SI, BP
+	ADDQ  R12, BP
+	MOVQ  BP, max_len+112(FP)
+	SHLQ  $0x01, R15
+	NEGQ  R15
+	MOVQ  R15, far+152(FP)
+	MOVQ  $0x00000001, ldk+48(FP)
+	MOVQ  n+80(FP), BP
+	SUBQ  s_len+8(FP), BP
+	CMPQ  BP, $0x04
+	JG    begin
+
+	// This is the last group: the next tile has the next rows.
+	MOVQ m+88(FP), BP
+	SUBQ $0x10, BP
+	MOVQ AX, R15
+	SHLQ $0x02, R15
+	ADDQ R15, far+152(FP)
+	CMPQ BP, $0x10
+	JGE  begin
+
+	// But there are no 16 more.
+	SUBQ R15, far+152(FP)
+	MOVQ $0x00000000, ldk+48(FP)
+
+begin:
 	// The largest group of queries that there is code for.
 	MOVQ n+80(FP), R15
 	SUBQ s_len+8(FP), R15
@@ -19236,13 +19261,17 @@ ahead1near2only:
 
 ahead1ahead2:
 	CMPQ R12, max_len+112(FP)
-	JE   ahead1again
-	ADDQ $+16, DI
-	ADDQ $+16, R8
-	ADDQ $+16, R9
-	ADDQ $+16, R10
+	JNE  ahead1more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead1again:
+ahead1more:
+	ADDQ           $+16, DI
+	ADDQ           $+16, R8
+	ADDQ           $+16, R9
+	ADDQ           $+16, R10
 	VCVTPH2PS      256(SP)(R13*1), Y5
 	VBROADCASTF128 (DI)(AX*1), Y2
 	VBROADCASTF128 (DI)(R11*1), Y3
@@ -19364,10 +19393,6 @@ ahead1added:
 	JMP     ahead1segment
 
 ahead1store:
-	ADDQ    $+16, DI
-	ADDQ    $+16, R8
-	ADDQ    $+16, R9
-	ADDQ    $+16, R10
 	VMOVAPS Y0, Y2
 	VMOVAPS Y1, Y3
 	VMOVAPS Y0, Y4
@@ -19427,13 +19452,17 @@ ahead2near2only:
 
 ahead2ahead2:
 	CMPQ R12, max_len+112(FP)
-	JE   ahead2again
-	ADDQ $+16, DI
-	ADDQ $+16, R8
-	ADDQ $+16, R9
-	ADDQ $+16, R10
+	JNE  ahead2more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead2again:
+ahead2more:
+	ADDQ           $+16, DI
+	ADDQ           $+16, R8
+	ADDQ           $+16, R9
+	ADDQ           $+16, R10
 	VCVTPH2PS      256(SP)(R13*1), Y7
 	VBROADCASTF128 (DI)(AX*1), Y4
 	VCVTPH2PS      272(SP)(R13*1), Y8
@@ -19583,10 +19612,6 @@ ahead2added:
 	JMP     ahead2segment
 
 ahead2store:
-	ADDQ    $+16, DI
-	ADDQ    $+16, R8
-	ADDQ    $+16, R9
-	ADDQ    $+16, R10
 	VMOVAPS Y2, Y4
 	VMOVAPS Y3, Y5
 	VMOVAPS Y2, Y6
@@ -19646,13 +19671,17 @@ ahead3near2only:
 
 ahead3ahead2:
 	CMPQ R12, max_len+112(FP)
-	JE   ahead3again
-	ADDQ $+16, DI
-	ADDQ $+16, R8
-	ADDQ $+16, R9
-	ADDQ $+16, R10
+	JNE  ahead3more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead3again:
+ahead3more:
+	ADDQ           $+16, DI
+	ADDQ           $+16, R8
+	ADDQ           $+16, R9
+	ADDQ           $+16, R10
 	VCVTPH2PS      256(SP)(R13*1), Y10
 	VCVTPH2PS      272(SP)(R13*1), Y11
 	VBROADCASTF128 (DI)(AX*1), Y6
@@ -19830,10 +19859,6 @@ ahead3added:
 	JMP     ahead3segment
 
 ahead3store:
-	ADDQ    $+16, DI
-	ADDQ    $+16, R8
-	ADDQ    $+16, R9
-	ADDQ    $+16, R10
 	VMOVAPS Y4, Y6
 	VMOVAPS Y5, Y7
 	JMP     store1
@@ -19893,13 +19918,17 @@ ahead4near2only:
 
 ahead4ahead2:
 	CMPQ R12, max_len+112(FP)
-	JE   ahead4again
-	ADDQ $+16, DI
-	ADDQ $+16, R8
-	ADDQ $+16, R9
-	ADDQ $+16, R10
+	JNE  ahead4more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead4again:
+ahead4more:
+	ADDQ           $+16, DI
+	ADDQ           $+16, R8
+	ADDQ           $+16, R9
+	ADDQ           $+16, R10
 	VCVTPH2PS      256(SP)(R13*1), Y14
 	VCVTPH2PS      272(SP)(R13*1), Y12
 	VBROADCASTF128 (DI)(AX*1), Y8
@@ -20105,11 +20134,7 @@ ahead4added:
 	JMP     ahead4segment
 
 ahead4store:
-	ADDQ $+16, DI
-	ADDQ $+16, R8
-	ADDQ $+16, R9
-	ADDQ $+16, R10
-	JMP  store1
+	JMP store1
 
 	// Store 4 lanes.
 store1:
@@ -20135,10 +20160,10 @@ store1:
 
 store1lanes:
 	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
+	MOVQ         s_len+8(FP), DI
 	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
+	LEAQ         (CX)(DI*4), CX
+	LEAQ         (BX)(DI*4), BX
 	VMOVUPS      (BX), X5
 	VMOVUPS      X6, (CX)
 	VMAXPS       X5, X6, X5
@@ -20206,19 +20231,12 @@ store1lanes:
 	JL           store1lanes
 
 store1end:
-	MOVQ d+96(FP), CX
-	SHLQ $0x01, CX
-	SUBQ CX, DI
-	SUBQ CX, R8
-	SUBQ CX, R9
-	SUBQ CX, R10
 	MOVQ s_len+8(FP), CX
 	CMPQ CX, n+80(FP)
 	JL   group
-	LEAQ (DI)(AX*4), DI
-	LEAQ (R8)(AX*4), R8
-	LEAQ (R9)(AX*4), R9
-	LEAQ (R10)(AX*4), R10
+	MOVQ AX, CX
+	SHLQ $0x02, CX
+	ADDQ CX, k_base+24(FP)
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
@@ -20891,12 +20909,9 @@ dense:
 rows:
 	MOVQ CX, next_len+136(FP)
 	MOVQ BX, next_cap+144(FP)
+	MOVQ $0x00000000, ldk+48(FP)
 	MOVQ max_len+112(FP), SI
 	SHLQ $0x02, SI
-	MOVQ k_base+24(FP), DI
-	LEAQ (DI)(AX*1), R8
-	LEAQ (R8)(AX*1), R9
-	LEAQ (R9)(AX*1), R10
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 	XORQ R13, R13
@@ -20916,16 +20931,19 @@ tile:
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
-	ADDQ  BX, DI
-	ADDQ  BX, R8
-	ADDQ  BX, R9
-	ADDQ  BX, R10
+	ADDQ  BX, k_base+24(FP)
 	MOVQ  $+16, m+88(FP)
 
 whole:
 	MOVQ $+0, s_len+8(FP)
 
 group:
+	MOVQ           AX, CX
+	SARQ           $0x02, CX
+	MOVQ           k_base+24(FP), DI
+	LEAQ           (DI)(CX*1), R8
+	LEAQ           (R8)(CX*1), R9
+	LEAQ           (R9)(CX*1), R10
 	MOVQ           s_len+8(FP), R12
 	SHLQ           $0x02, R12
 	ADDQ           q_base+56(FP), R12
@@ -20938,13 +20956,8 @@ group:
 	SUBQ           s_len+8(FP), R15
 	CMPQ           R15, $0x03
 	JL             few
-	MOVQ           d+96(FP), R15
-	ANDQ           $-8, R15
-	IMULQ          SI, R15
-	ADDQ           R12, R15
-	IMUL3Q         $+8, SI, BP
-	SUBQ           BP, R15
-	MOVQ           R15, max_len+112(FP)
+	CMPQ           ldk+48(FP), $0x00
+	JNE            loaded
 	VBROADCASTF128 (DI), Y0
 	VINSERTF128    $0x01, (DI)(AX*1), Y0, Y0
 	VBROADCASTF128 (R8), Y1
@@ -20986,6 +20999,36 @@ group:
 	VMOVUPS        Y1, 416(SP)(R13*1)
 	VMOVUPS        Y0, 480(SP)(R13*1)
 
+loaded:
+	MOVQ  d+96(FP), R15
+	ANDQ  $-8, R15
+	LEAQ  -8(R15), BP
+	IMULQ SI, BP
+	ADDQ  R12, BP
+	MOVQ  BP, max_len+112(FP)
+	SHLQ  $0x01, R15
+	NEGQ  R15
+	MOVQ  R15, far+152(FP)
+	MOVQ  $0x00000001, ldk+48(FP)
+	MOVQ  n+80(FP), BP
+	SUBQ  s_len+8(FP), BP
+	CMPQ  BP, $0x04
+	JG    begin
+
+	// This is the last group: the next tile has the next rows.
+	MOVQ m+88(FP), BP
+	SUBQ $0x10, BP
+	MOVQ AX, R15
+	SHLQ $0x02, R15
+	ADDQ R15, far+152(FP)
+	CMPQ BP, $0x10
+	JGE  begin
+
+	// But there are no 16 more.
+	SUBQ R15, far+152(FP)
+	MOVQ $0x00000000, ldk+48(FP)
+
+begin:
 	// The largest group of queries that there is code for.
 	MOVQ n+80(FP), R15
 	SUBQ s_len+8(FP), R15
@@ -21154,7 +21197,7 @@ group1store:
 	VMOVAPS Y1, Y5
 	VMOVAPS Y0, Y6
 	VMOVAPS Y1, Y7
-	JMP     store1
+	JMP     plainstore1
 
 	// 16 keys by 2 queries.
 group2:
@@ -21339,7 +21382,7 @@ group2store:
 	VMOVAPS Y3, Y5
 	VMOVAPS Y2, Y6
 	VMOVAPS Y3, Y7
-	JMP     store1
+	JMP     plainstore1
 
 	// 16 keys by 3 queries.
 ahead3:
@@ -21394,13 +21437,17 @@ ahead3near2only:
 
 ahead3ahead2:
 	CMPQ R12, max_len+112(FP)
-	JE   ahead3again
-	ADDQ $+16, DI
-	ADDQ $+16, R8
-	ADDQ $+16, R9
-	ADDQ $+16, R10
+	JNE  ahead3more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead3again:
+ahead3more:
+	ADDQ           $+16, DI
+	ADDQ           $+16, R8
+	ADDQ           $+16, R9
+	ADDQ           $+16, R10
 	VMOVUPS        256(SP)(R13*1), Y9
 	VPSLLD         $0x10, Y9, Y9
 	VBROADCASTF128 (DI), Y6
@@ -21570,10 +21617,6 @@ ahead3added:
 	JMP     ahead3segment
 
 ahead3store:
-	ADDQ    $+16, DI
-	ADDQ    $+16, R8
-	ADDQ    $+16, R9
-	ADDQ    $+16, R10
 	VMOVAPS Y4, Y6
 	VMOVAPS Y5, Y7
 	JMP     store1
@@ -21633,13 +21676,17 @@ ahead4near2only:
 
 ahead4ahead2:
 	CMPQ R12, max_len+112(FP)
-	JE   ahead4again
-	ADDQ $+16, DI
-	ADDQ $+16, R8
-	ADDQ $+16, R9
-	ADDQ $+16, R10
+	JNE  ahead4more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead4again:
+ahead4more:
+	ADDQ           $+16, DI
+	ADDQ           $+16, R8
+	ADDQ           $+16, R9
+	ADDQ           $+16, R10
 	VMOVUPS        256(SP)(R13*1), Y11
 	VPSLLD         $0x10, Y11, Y11
 	VMOVUPS        288(SP)(R13*1), Y12
@@ -21837,11 +21884,10 @@ ahead4added:
 	JMP     ahead4segment
 
 ahead4store:
-	ADDQ $+16, DI
-	ADDQ $+16, R8
-	ADDQ $+16, R9
-	ADDQ $+16, R10
-	JMP  store1
+	JMP store1
+
+plainstore1:
+	MOVQ $0x00000000, ldk+48(FP)
 
 	// Store 4 lanes.
 store1:
@@ -21867,10 +21913,10 @@ store1:
 
 store1lanes:
 	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
+	MOVQ         s_len+8(FP), DI
 	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
+	LEAQ         (CX)(DI*4), CX
+	LEAQ         (BX)(DI*4), BX
 	VMOVUPS      (BX), X5
 	VMOVUPS      X6, (CX)
 	VMAXPS       X5, X6, X5
@@ -21938,19 +21984,12 @@ store1lanes:
 	JL           store1lanes
 
 store1end:
-	MOVQ d+96(FP), CX
-	SHLQ $0x01, CX
-	SUBQ CX, DI
-	SUBQ CX, R8
-	SUBQ CX, R9
-	SUBQ CX, R10
 	MOVQ s_len+8(FP), CX
 	CMPQ CX, n+80(FP)
 	JL   group
-	LEAQ (DI)(AX*4), DI
-	LEAQ (R8)(AX*4), R8
-	LEAQ (R9)(AX*4), R9
-	LEAQ (R10)(AX*4), R10
+	MOVQ AX, CX
+	SHLQ $0x02, CX
+	ADDQ CX, k_base+24(FP)
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
@@ -22673,10 +22712,6 @@ rows:
 	MOVQ BX, a_Next_cap+184(FP)
 	MOVQ a_Max_len+152(FP), SI
 	SHLQ $0x02, SI
-	MOVQ a_K_base+24(FP), DI
-	LEAQ (DI)(AX*1), R8
-	LEAQ (R8)(AX*1), R9
-	LEAQ (R9)(AX*1), R10
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
@@ -22694,10 +22729,7 @@ tile:
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
-	ADDQ  BX, DI
-	ADDQ  BX, R8
-	ADDQ  BX, R9
-	ADDQ  BX, R10
+	ADDQ  BX, a_K_base+24(FP)
 	SHLQ  $0x02, CX
 	ADDQ  CX, a_Scales_base+56(FP)
 	MOVQ  $+16, a_M+128(FP)
@@ -22706,6 +22738,12 @@ whole:
 	MOVQ $+0, a_S_len+8(FP)
 
 group:
+	MOVQ AX, CX
+	SARQ $0x02, CX
+	MOVQ a_K_base+24(FP), DI
+	LEAQ (DI)(CX*1), R8
+	LEAQ (R8)(CX*1), R9
+	LEAQ (R9)(CX*1), R10
 	MOVQ a_S_len+8(FP), R12
 	SHLQ $0x02, R12
 	ADDQ a_Q_base+96(FP), R12
@@ -24380,10 +24418,10 @@ store1:
 
 store1lanes:
 	MOVQ         a_Max_base+144(FP), BX
-	MOVQ         a_S_len+8(FP), R12
+	MOVQ         a_S_len+8(FP), DI
 	MOVQ         a_S_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
+	LEAQ         (CX)(DI*4), CX
+	LEAQ         (BX)(DI*4), BX
 	VMOVUPS      (BX), X5
 	VMOVUPS      X6, (CX)
 	VMAXPS       X5, X6, X5
@@ -24451,18 +24489,12 @@ store1lanes:
 	JL           store1lanes
 
 store1end:
-	MOVQ a_D+136(FP), CX
-	SUBQ CX, DI
-	SUBQ CX, R8
-	SUBQ CX, R9
-	SUBQ CX, R10
 	MOVQ a_S_len+8(FP), CX
 	CMPQ CX, a_N+120(FP)
 	JL   group
-	LEAQ (DI)(AX*4), DI
-	LEAQ (R8)(AX*4), R8
-	LEAQ (R9)(AX*4), R9
-	LEAQ (R10)(AX*4), R10
+	MOVQ AX, CX
+	SHLQ $0x02, CX
+	ADDQ CX, a_K_base+24(FP)
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, a_S_base+0(FP)
