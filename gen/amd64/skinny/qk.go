@@ -40,12 +40,13 @@ import (
 // of them side by side, see pair.go, and reads no more rows at once.
 //
 // General registers in the inner loop: rows 0-3 of K, odd multiples of 4 times its stride
-// (2 or 4), q̂ at one or two places, its stride, the prefetch (3): 14 of 15. These are in memory,
-// in the place of arguments: the scores (s), the first query of the current group (the
-// length of s), whether there is a sum (the capacity of s), the rows left (m), the end of
-// the current segment of row 0 (the length of k), the columns after that (the capacity of k),
-// the queries of the tile (the capacity of q), and whether there are 4 more to store (the
-// length of q). Types with slots, see slots.go, have 2 registers more, and 2 numbers in the place of max.
+// (2 or 4), q̂ at one or two places, its stride, the prefetch (3): 14 of 15. Types with slots, see
+// slots.go, have 2 more. These are in memory, in the place of arguments: the scores (s), the first query of
+// the current group (the length of s), whether there is a sum (the capacity of s), the rows left (m), row 0
+// (the base of k), the end of the current segment (the length of k), the columns after that (the
+// capacity of k), the number of the tile (the capacity of q), and whether there are 4 more queries to store
+// (the length of q); for ahead.go the last step (the length of max), what follows it (far), and whether words
+// are loaded (ldk).
 func (g *gen) SkinnyQK(k spec.Element) {
 	if k != spec.Float32 {
 		g.Kernel(spec.SkinnyQK(k))
