@@ -26253,93 +26253,103 @@ queries:
 
 	// 1 queries.
 	XORQ R8, R8
+	MOVQ a_Next_base+152(FP), R9
+	MOVQ $0x00000020, R10
+	CMPQ BX, a_Dv+136(FP)
+	JE   queries1dense
+	LEAQ (BX)(BX*1), R10
 
+queries1dense:
 queries1columns:
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	LEAQ    (DX)(R8*1), R9
-	MOVQ    SI, R10
-	MOVQ    R8, R12
-	SHRQ    $0x04, R12
-	ANDQ    $0x01, R12
-	IMULQ   BX, R12
-	MOVQ    R8, R11
-	ANDQ    $-64, R11
-	ADDQ    R12, R11
-	MOVQ    a_Next_base+152(FP), R12
-	ADDQ    R12, R11
-	MOVQ    a_M+128(FP), R13
-	MOVQ    BX, R12
-	SHRQ    $0x01, R13
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	LEAQ  (DX)(R8*1), R11
+	MOVQ  SI, R12
+	CMPQ  R10, $0x20
+	JE    queries1onward
+	MOVQ  R8, R13
+	SHRQ  $0x04, R13
+	ANDQ  $0x01, R13
+	IMULQ BX, R13
+	MOVQ  R8, R9
+	ANDQ  $-64, R9
+	ADDQ  R13, R9
+	MOVQ  a_Next_base+152(FP), R13
+	ADDQ  R13, R9
+
+queries1onward:
+	MOVQ    a_M+128(FP), R14
+	MOVQ    BX, R13
+	SHRQ    $0x01, R14
 	JZ      queries1odd
 	PCALIGN $0x40
 
 queries1pair:
-	VPMOVSXBW    (R9), Y2
-	VPMOVSXBW    (R9)(R12*1), Y3
+	VPMOVSXBW    (R11), Y2
+	VPMOVSXBW    (R11)(R13*1), Y3
 	VPUNPCKLWD   Y3, Y2, Y4
 	VPUNPCKHWD   Y3, Y2, Y2
-	VPBROADCASTD (R10), Y3
+	VPBROADCASTD (R12), Y3
 	VPMADDWD     Y3, Y4, Y4
 	VPMADDWD     Y3, Y2, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y3, Y1, Y1
-	LEAQ         (R9)(BX*2), R9
-	ADDQ         DI, R10
-	PREFETCHT0   (R11)
 	LEAQ         (R11)(BX*2), R11
-	DECQ         R13
+	ADDQ         DI, R12
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	DECQ         R14
 	JNZ          queries1pair
 
 queries1odd:
-	MOVQ a_M+128(FP), R13
-	ANDQ $0x01, R13
+	MOVQ a_M+128(FP), R14
+	ANDQ $0x01, R14
 	JZ   queries1sums
 
 	// A last row, whose second has weights of 0.
-	XORQ         R12, R12
-	VPMOVSXBW    (R9), Y2
-	VPMOVSXBW    (R9)(R12*1), Y3
+	XORQ         R13, R13
+	VPMOVSXBW    (R11), Y2
+	VPMOVSXBW    (R11)(R13*1), Y3
 	VPUNPCKLWD   Y3, Y2, Y4
 	VPUNPCKHWD   Y3, Y2, Y2
-	VPBROADCASTD (R10), Y3
+	VPBROADCASTD (R12), Y3
 	VPMADDWD     Y3, Y4, Y4
 	VPMADDWD     Y3, Y2, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y3, Y1, Y1
-	LEAQ         (R9)(BX*2), R9
-	ADDQ         DI, R10
+	LEAQ         (R11)(BX*2), R11
+	ADDQ         DI, R12
 
 queries1sums:
 	CMPB         a_Load+144(FP), $0x00
 	JNE          queries1loads
-	LEAQ         (AX)(R8*4), R9
-	MOVQ         a_Unit_base+96(FP), R10
-	VBROADCASTSS (R10), Y2
+	LEAQ         (AX)(R8*4), R11
+	MOVQ         a_Unit_base+96(FP), R12
+	VBROADCASTSS (R12), Y2
 	VPERM2I128   $0x20, Y1, Y0, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VMOVUPS      Y3, (R9)
+	VMOVUPS      Y3, (R11)
 	VPERM2I128   $0x31, Y1, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y2, Y0, Y0
-	VMOVUPS      Y0, 32(R9)
-	ADDQ         CX, R9
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
 	JMP          queries1stored
 
 queries1loads:
-	LEAQ         (AX)(R8*4), R9
-	MOVQ         a_Unit_base+96(FP), R10
-	VBROADCASTSS (R10), Y2
+	LEAQ         (AX)(R8*4), R11
+	MOVQ         a_Unit_base+96(FP), R12
+	VBROADCASTSS (R12), Y2
 	VPERM2I128   $0x20, Y1, Y0, Y3
 	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  (R9), Y2, Y3
-	VMOVUPS      Y3, (R9)
+	VFMADD213PS  (R11), Y2, Y3
+	VMOVUPS      Y3, (R11)
 	VPERM2I128   $0x31, Y1, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  32(R9), Y2, Y0
-	VMOVUPS      Y0, 32(R9)
-	ADDQ         CX, R9
+	VFMADD213PS  32(R11), Y2, Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
 
 queries1stored:
 	ADDQ $0x10, R8
@@ -26350,125 +26360,135 @@ queries1stored:
 	// 2 queries.
 queries2:
 	XORQ R8, R8
+	MOVQ a_Next_base+152(FP), R9
+	MOVQ $0x00000020, R10
+	CMPQ BX, a_Dv+136(FP)
+	JE   queries2dense
+	LEAQ (BX)(BX*1), R10
 
+queries2dense:
 queries2columns:
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	LEAQ    (DX)(R8*1), R9
-	MOVQ    SI, R10
-	MOVQ    R8, R12
-	SHRQ    $0x04, R12
-	ANDQ    $0x01, R12
-	IMULQ   BX, R12
-	MOVQ    R8, R11
-	ANDQ    $-64, R11
-	ADDQ    R12, R11
-	MOVQ    a_Next_base+152(FP), R12
-	ADDQ    R12, R11
-	MOVQ    a_M+128(FP), R13
-	MOVQ    BX, R12
-	SHRQ    $0x01, R13
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	LEAQ  (DX)(R8*1), R11
+	MOVQ  SI, R12
+	CMPQ  R10, $0x20
+	JE    queries2onward
+	MOVQ  R8, R13
+	SHRQ  $0x04, R13
+	ANDQ  $0x01, R13
+	IMULQ BX, R13
+	MOVQ  R8, R9
+	ANDQ  $-64, R9
+	ADDQ  R13, R9
+	MOVQ  a_Next_base+152(FP), R13
+	ADDQ  R13, R9
+
+queries2onward:
+	MOVQ    a_M+128(FP), R14
+	MOVQ    BX, R13
+	SHRQ    $0x01, R14
 	JZ      queries2odd
 	PCALIGN $0x40
 
 queries2pair:
-	VPMOVSXBW    (R9), Y4
-	VPMOVSXBW    (R9)(R12*1), Y5
+	VPMOVSXBW    (R11), Y4
+	VPMOVSXBW    (R11)(R13*1), Y5
 	VPUNPCKLWD   Y5, Y4, Y6
 	VPUNPCKHWD   Y5, Y4, Y4
-	VPBROADCASTD (R10), Y5
+	VPBROADCASTD (R12), Y5
 	VPMADDWD     Y5, Y6, Y7
 	VPMADDWD     Y5, Y4, Y5
 	VPADDD       Y7, Y0, Y0
 	VPADDD       Y5, Y2, Y2
-	VPBROADCASTD 4(R10), Y5
+	VPBROADCASTD 4(R12), Y5
 	VPMADDWD     Y5, Y6, Y6
 	VPMADDWD     Y5, Y4, Y5
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y5, Y3, Y3
-	LEAQ         (R9)(BX*2), R9
-	ADDQ         DI, R10
-	PREFETCHT0   (R11)
 	LEAQ         (R11)(BX*2), R11
-	DECQ         R13
+	ADDQ         DI, R12
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	DECQ         R14
 	JNZ          queries2pair
 
 queries2odd:
-	MOVQ a_M+128(FP), R13
-	ANDQ $0x01, R13
+	MOVQ a_M+128(FP), R14
+	ANDQ $0x01, R14
 	JZ   queries2sums
 
 	// A last row, whose second has weights of 0.
-	XORQ         R12, R12
-	VPMOVSXBW    (R9), Y4
-	VPMOVSXBW    (R9)(R12*1), Y5
+	XORQ         R13, R13
+	VPMOVSXBW    (R11), Y4
+	VPMOVSXBW    (R11)(R13*1), Y5
 	VPUNPCKLWD   Y5, Y4, Y6
 	VPUNPCKHWD   Y5, Y4, Y4
-	VPBROADCASTD (R10), Y5
+	VPBROADCASTD (R12), Y5
 	VPMADDWD     Y5, Y6, Y7
 	VPMADDWD     Y5, Y4, Y5
 	VPADDD       Y7, Y0, Y0
 	VPADDD       Y5, Y2, Y2
-	VPBROADCASTD 4(R10), Y5
+	VPBROADCASTD 4(R12), Y5
 	VPMADDWD     Y5, Y6, Y6
 	VPMADDWD     Y5, Y4, Y5
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y5, Y3, Y3
-	LEAQ         (R9)(BX*2), R9
-	ADDQ         DI, R10
+	LEAQ         (R11)(BX*2), R11
+	ADDQ         DI, R12
 
 queries2sums:
 	CMPB         a_Load+144(FP), $0x00
 	JNE          queries2loads
-	LEAQ         (AX)(R8*4), R9
-	MOVQ         a_Unit_base+96(FP), R10
-	VBROADCASTSS (R10), Y4
+	LEAQ         (AX)(R8*4), R11
+	MOVQ         a_Unit_base+96(FP), R12
+	VBROADCASTSS (R12), Y4
 	VPERM2I128   $0x20, Y2, Y0, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VMOVUPS      Y5, (R9)
+	VMOVUPS      Y5, (R11)
 	VPERM2I128   $0x31, Y2, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y4, Y0, Y0
-	VMOVUPS      Y0, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 4(R10), Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 4(R12), Y0
 	VPERM2I128   $0x20, Y3, Y1, Y2
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y0, Y2, Y2
-	VMOVUPS      Y2, (R9)
+	VMOVUPS      Y2, (R11)
 	VPERM2I128   $0x31, Y3, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
 	JMP          queries2stored
 
 queries2loads:
-	LEAQ         (AX)(R8*4), R9
-	MOVQ         a_Unit_base+96(FP), R10
-	VBROADCASTSS (R10), Y4
+	LEAQ         (AX)(R8*4), R11
+	MOVQ         a_Unit_base+96(FP), R12
+	VBROADCASTSS (R12), Y4
 	VPERM2I128   $0x20, Y2, Y0, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  (R9), Y4, Y5
-	VMOVUPS      Y5, (R9)
+	VFMADD213PS  (R11), Y4, Y5
+	VMOVUPS      Y5, (R11)
 	VPERM2I128   $0x31, Y2, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  32(R9), Y4, Y0
-	VMOVUPS      Y0, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 4(R10), Y0
+	VFMADD213PS  32(R11), Y4, Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 4(R12), Y0
 	VPERM2I128   $0x20, Y3, Y1, Y2
 	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (R9), Y0, Y2
-	VMOVUPS      Y2, (R9)
+	VFMADD213PS  (R11), Y0, Y2
+	VMOVUPS      Y2, (R11)
 	VPERM2I128   $0x31, Y3, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R9), Y0, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
 
 queries2stored:
 	ADDQ $0x10, R8
@@ -26479,157 +26499,167 @@ queries2stored:
 	// 3 queries.
 queries3:
 	XORQ R8, R8
+	MOVQ a_Next_base+152(FP), R9
+	MOVQ $0x00000020, R10
+	CMPQ BX, a_Dv+136(FP)
+	JE   queries3dense
+	LEAQ (BX)(BX*1), R10
 
+queries3dense:
 queries3columns:
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	LEAQ    (DX)(R8*1), R9
-	MOVQ    SI, R10
-	MOVQ    R8, R12
-	SHRQ    $0x04, R12
-	ANDQ    $0x01, R12
-	IMULQ   BX, R12
-	MOVQ    R8, R11
-	ANDQ    $-64, R11
-	ADDQ    R12, R11
-	MOVQ    a_Next_base+152(FP), R12
-	ADDQ    R12, R11
-	MOVQ    a_M+128(FP), R13
-	MOVQ    BX, R12
-	SHRQ    $0x01, R13
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	LEAQ  (DX)(R8*1), R11
+	MOVQ  SI, R12
+	CMPQ  R10, $0x20
+	JE    queries3onward
+	MOVQ  R8, R13
+	SHRQ  $0x04, R13
+	ANDQ  $0x01, R13
+	IMULQ BX, R13
+	MOVQ  R8, R9
+	ANDQ  $-64, R9
+	ADDQ  R13, R9
+	MOVQ  a_Next_base+152(FP), R13
+	ADDQ  R13, R9
+
+queries3onward:
+	MOVQ    a_M+128(FP), R14
+	MOVQ    BX, R13
+	SHRQ    $0x01, R14
 	JZ      queries3odd
 	PCALIGN $0x40
 
 queries3pair:
-	VPMOVSXBW    (R9), Y6
-	VPMOVSXBW    (R9)(R12*1), Y7
+	VPMOVSXBW    (R11), Y6
+	VPMOVSXBW    (R11)(R13*1), Y7
 	VPUNPCKLWD   Y7, Y6, Y8
 	VPUNPCKHWD   Y7, Y6, Y6
-	VPBROADCASTD (R10), Y7
+	VPBROADCASTD (R12), Y7
 	VPMADDWD     Y7, Y8, Y9
 	VPMADDWD     Y7, Y6, Y7
 	VPADDD       Y9, Y0, Y0
 	VPADDD       Y7, Y3, Y3
-	VPBROADCASTD 4(R10), Y7
+	VPBROADCASTD 4(R12), Y7
 	VPMADDWD     Y7, Y8, Y9
 	VPMADDWD     Y7, Y6, Y7
 	VPADDD       Y9, Y1, Y1
 	VPADDD       Y7, Y4, Y4
-	VPBROADCASTD 8(R10), Y7
+	VPBROADCASTD 8(R12), Y7
 	VPMADDWD     Y7, Y8, Y8
 	VPMADDWD     Y7, Y6, Y7
 	VPADDD       Y8, Y2, Y2
 	VPADDD       Y7, Y5, Y5
-	LEAQ         (R9)(BX*2), R9
-	ADDQ         DI, R10
-	PREFETCHT0   (R11)
 	LEAQ         (R11)(BX*2), R11
-	DECQ         R13
+	ADDQ         DI, R12
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	DECQ         R14
 	JNZ          queries3pair
 
 queries3odd:
-	MOVQ a_M+128(FP), R13
-	ANDQ $0x01, R13
+	MOVQ a_M+128(FP), R14
+	ANDQ $0x01, R14
 	JZ   queries3sums
 
 	// A last row, whose second has weights of 0.
-	XORQ         R12, R12
-	VPMOVSXBW    (R9), Y6
-	VPMOVSXBW    (R9)(R12*1), Y7
+	XORQ         R13, R13
+	VPMOVSXBW    (R11), Y6
+	VPMOVSXBW    (R11)(R13*1), Y7
 	VPUNPCKLWD   Y7, Y6, Y8
 	VPUNPCKHWD   Y7, Y6, Y6
-	VPBROADCASTD (R10), Y7
+	VPBROADCASTD (R12), Y7
 	VPMADDWD     Y7, Y8, Y9
 	VPMADDWD     Y7, Y6, Y7
 	VPADDD       Y9, Y0, Y0
 	VPADDD       Y7, Y3, Y3
-	VPBROADCASTD 4(R10), Y7
+	VPBROADCASTD 4(R12), Y7
 	VPMADDWD     Y7, Y8, Y9
 	VPMADDWD     Y7, Y6, Y7
 	VPADDD       Y9, Y1, Y1
 	VPADDD       Y7, Y4, Y4
-	VPBROADCASTD 8(R10), Y7
+	VPBROADCASTD 8(R12), Y7
 	VPMADDWD     Y7, Y8, Y8
 	VPMADDWD     Y7, Y6, Y7
 	VPADDD       Y8, Y2, Y2
 	VPADDD       Y7, Y5, Y5
-	LEAQ         (R9)(BX*2), R9
-	ADDQ         DI, R10
+	LEAQ         (R11)(BX*2), R11
+	ADDQ         DI, R12
 
 queries3sums:
 	CMPB         a_Load+144(FP), $0x00
 	JNE          queries3loads
-	LEAQ         (AX)(R8*4), R9
-	MOVQ         a_Unit_base+96(FP), R10
-	VBROADCASTSS (R10), Y6
+	LEAQ         (AX)(R8*4), R11
+	MOVQ         a_Unit_base+96(FP), R12
+	VBROADCASTSS (R12), Y6
 	VPERM2I128   $0x20, Y3, Y0, Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y6, Y7, Y7
-	VMOVUPS      Y7, (R9)
+	VMOVUPS      Y7, (R11)
 	VPERM2I128   $0x31, Y3, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y6, Y0, Y0
-	VMOVUPS      Y0, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 4(R10), Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 4(R12), Y0
 	VPERM2I128   $0x20, Y4, Y1, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y0, Y3, Y3
-	VMOVUPS      Y3, (R9)
+	VMOVUPS      Y3, (R11)
 	VPERM2I128   $0x31, Y4, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 8(R10), Y0
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 8(R12), Y0
 	VPERM2I128   $0x20, Y5, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, (R9)
+	VMOVUPS      Y1, (R11)
 	VPERM2I128   $0x31, Y5, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
 	JMP          queries3stored
 
 queries3loads:
-	LEAQ         (AX)(R8*4), R9
-	MOVQ         a_Unit_base+96(FP), R10
-	VBROADCASTSS (R10), Y6
+	LEAQ         (AX)(R8*4), R11
+	MOVQ         a_Unit_base+96(FP), R12
+	VBROADCASTSS (R12), Y6
 	VPERM2I128   $0x20, Y3, Y0, Y7
 	VCVTDQ2PS    Y7, Y7
-	VFMADD213PS  (R9), Y6, Y7
-	VMOVUPS      Y7, (R9)
+	VFMADD213PS  (R11), Y6, Y7
+	VMOVUPS      Y7, (R11)
 	VPERM2I128   $0x31, Y3, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  32(R9), Y6, Y0
-	VMOVUPS      Y0, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 4(R10), Y0
+	VFMADD213PS  32(R11), Y6, Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 4(R12), Y0
 	VPERM2I128   $0x20, Y4, Y1, Y3
 	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  (R9), Y0, Y3
-	VMOVUPS      Y3, (R9)
+	VFMADD213PS  (R11), Y0, Y3
+	VMOVUPS      Y3, (R11)
 	VPERM2I128   $0x31, Y4, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R9), Y0, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 8(R10), Y0
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 8(R12), Y0
 	VPERM2I128   $0x20, Y5, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  (R9), Y0, Y1
-	VMOVUPS      Y1, (R9)
+	VFMADD213PS  (R11), Y0, Y1
+	VMOVUPS      Y1, (R11)
 	VPERM2I128   $0x31, Y5, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R9), Y0, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
 
 queries3stored:
 	ADDQ $0x10, R8
@@ -26640,189 +26670,199 @@ queries3stored:
 	// 4 queries.
 queries4:
 	XORQ R8, R8
+	MOVQ a_Next_base+152(FP), R9
+	MOVQ $0x00000020, R10
+	CMPQ BX, a_Dv+136(FP)
+	JE   queries4dense
+	LEAQ (BX)(BX*1), R10
 
+queries4dense:
 queries4columns:
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	VPXOR   Y6, Y6, Y6
-	VPXOR   Y7, Y7, Y7
-	LEAQ    (DX)(R8*1), R9
-	MOVQ    SI, R10
-	MOVQ    R8, R12
-	SHRQ    $0x04, R12
-	ANDQ    $0x01, R12
-	IMULQ   BX, R12
-	MOVQ    R8, R11
-	ANDQ    $-64, R11
-	ADDQ    R12, R11
-	MOVQ    a_Next_base+152(FP), R12
-	ADDQ    R12, R11
-	MOVQ    a_M+128(FP), R13
-	MOVQ    BX, R12
-	SHRQ    $0x01, R13
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	LEAQ  (DX)(R8*1), R11
+	MOVQ  SI, R12
+	CMPQ  R10, $0x20
+	JE    queries4onward
+	MOVQ  R8, R13
+	SHRQ  $0x04, R13
+	ANDQ  $0x01, R13
+	IMULQ BX, R13
+	MOVQ  R8, R9
+	ANDQ  $-64, R9
+	ADDQ  R13, R9
+	MOVQ  a_Next_base+152(FP), R13
+	ADDQ  R13, R9
+
+queries4onward:
+	MOVQ    a_M+128(FP), R14
+	MOVQ    BX, R13
+	SHRQ    $0x01, R14
 	JZ      queries4odd
 	PCALIGN $0x40
 
 queries4pair:
-	VPMOVSXBW    (R9), Y8
-	VPMOVSXBW    (R9)(R12*1), Y9
+	VPMOVSXBW    (R11), Y8
+	VPMOVSXBW    (R11)(R13*1), Y9
 	VPUNPCKLWD   Y9, Y8, Y10
 	VPUNPCKHWD   Y9, Y8, Y8
-	VPBROADCASTD (R10), Y9
+	VPBROADCASTD (R12), Y9
 	VPMADDWD     Y9, Y10, Y11
 	VPMADDWD     Y9, Y8, Y9
 	VPADDD       Y11, Y0, Y0
 	VPADDD       Y9, Y4, Y4
-	VPBROADCASTD 4(R10), Y9
+	VPBROADCASTD 4(R12), Y9
 	VPMADDWD     Y9, Y10, Y11
 	VPMADDWD     Y9, Y8, Y9
 	VPADDD       Y11, Y1, Y1
 	VPADDD       Y9, Y5, Y5
-	VPBROADCASTD 8(R10), Y9
+	VPBROADCASTD 8(R12), Y9
 	VPMADDWD     Y9, Y10, Y11
 	VPMADDWD     Y9, Y8, Y9
 	VPADDD       Y11, Y2, Y2
 	VPADDD       Y9, Y6, Y6
-	VPBROADCASTD 12(R10), Y9
+	VPBROADCASTD 12(R12), Y9
 	VPMADDWD     Y9, Y10, Y10
 	VPMADDWD     Y9, Y8, Y9
 	VPADDD       Y10, Y3, Y3
 	VPADDD       Y9, Y7, Y7
-	LEAQ         (R9)(BX*2), R9
-	ADDQ         DI, R10
-	PREFETCHT0   (R11)
 	LEAQ         (R11)(BX*2), R11
-	DECQ         R13
+	ADDQ         DI, R12
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	DECQ         R14
 	JNZ          queries4pair
 
 queries4odd:
-	MOVQ a_M+128(FP), R13
-	ANDQ $0x01, R13
+	MOVQ a_M+128(FP), R14
+	ANDQ $0x01, R14
 	JZ   queries4sums
 
 	// A last row, whose second has weights of 0.
-	XORQ         R12, R12
-	VPMOVSXBW    (R9), Y8
-	VPMOVSXBW    (R9)(R12*1), Y9
+	XORQ         R13, R13
+	VPMOVSXBW    (R11), Y8
+	VPMOVSXBW    (R11)(R13*1), Y9
 	VPUNPCKLWD   Y9, Y8, Y10
 	VPUNPCKHWD   Y9, Y8, Y8
-	VPBROADCASTD (R10), Y9
+	VPBROADCASTD (R12), Y9
 	VPMADDWD     Y9, Y10, Y11
 	VPMADDWD     Y9, Y8, Y9
 	VPADDD       Y11, Y0, Y0
 	VPADDD       Y9, Y4, Y4
-	VPBROADCASTD 4(R10), Y9
+	VPBROADCASTD 4(R12), Y9
 	VPMADDWD     Y9, Y10, Y11
 	VPMADDWD     Y9, Y8, Y9
 	VPADDD       Y11, Y1, Y1
 	VPADDD       Y9, Y5, Y5
-	VPBROADCASTD 8(R10), Y9
+	VPBROADCASTD 8(R12), Y9
 	VPMADDWD     Y9, Y10, Y11
 	VPMADDWD     Y9, Y8, Y9
 	VPADDD       Y11, Y2, Y2
 	VPADDD       Y9, Y6, Y6
-	VPBROADCASTD 12(R10), Y9
+	VPBROADCASTD 12(R12), Y9
 	VPMADDWD     Y9, Y10, Y10
 	VPMADDWD     Y9, Y8, Y9
 	VPADDD       Y10, Y3, Y3
 	VPADDD       Y9, Y7, Y7
-	LEAQ         (R9)(BX*2), R9
-	ADDQ         DI, R10
+	LEAQ         (R11)(BX*2), R11
+	ADDQ         DI, R12
 
 queries4sums:
 	CMPB         a_Load+144(FP), $0x00
 	JNE          queries4loads
-	LEAQ         (AX)(R8*4), R9
-	MOVQ         a_Unit_base+96(FP), R10
-	VBROADCASTSS (R10), Y8
+	LEAQ         (AX)(R8*4), R11
+	MOVQ         a_Unit_base+96(FP), R12
+	VBROADCASTSS (R12), Y8
 	VPERM2I128   $0x20, Y4, Y0, Y9
 	VCVTDQ2PS    Y9, Y9
 	VMULPS       Y8, Y9, Y9
-	VMOVUPS      Y9, (R9)
+	VMOVUPS      Y9, (R11)
 	VPERM2I128   $0x31, Y4, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y8, Y0, Y0
-	VMOVUPS      Y0, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 4(R10), Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 4(R12), Y0
 	VPERM2I128   $0x20, Y5, Y1, Y4
 	VCVTDQ2PS    Y4, Y4
 	VMULPS       Y0, Y4, Y4
-	VMOVUPS      Y4, (R9)
+	VMOVUPS      Y4, (R11)
 	VPERM2I128   $0x31, Y5, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 8(R10), Y0
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 8(R12), Y0
 	VPERM2I128   $0x20, Y6, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, (R9)
+	VMOVUPS      Y1, (R11)
 	VPERM2I128   $0x31, Y6, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 12(R10), Y0
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 12(R12), Y0
 	VPERM2I128   $0x20, Y7, Y3, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, (R9)
+	VMOVUPS      Y1, (R11)
 	VPERM2I128   $0x31, Y7, Y3, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
 	JMP          queries4stored
 
 queries4loads:
-	LEAQ         (AX)(R8*4), R9
-	MOVQ         a_Unit_base+96(FP), R10
-	VBROADCASTSS (R10), Y8
+	LEAQ         (AX)(R8*4), R11
+	MOVQ         a_Unit_base+96(FP), R12
+	VBROADCASTSS (R12), Y8
 	VPERM2I128   $0x20, Y4, Y0, Y9
 	VCVTDQ2PS    Y9, Y9
-	VFMADD213PS  (R9), Y8, Y9
-	VMOVUPS      Y9, (R9)
+	VFMADD213PS  (R11), Y8, Y9
+	VMOVUPS      Y9, (R11)
 	VPERM2I128   $0x31, Y4, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  32(R9), Y8, Y0
-	VMOVUPS      Y0, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 4(R10), Y0
+	VFMADD213PS  32(R11), Y8, Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 4(R12), Y0
 	VPERM2I128   $0x20, Y5, Y1, Y4
 	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  (R9), Y0, Y4
-	VMOVUPS      Y4, (R9)
+	VFMADD213PS  (R11), Y0, Y4
+	VMOVUPS      Y4, (R11)
 	VPERM2I128   $0x31, Y5, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R9), Y0, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 8(R10), Y0
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 8(R12), Y0
 	VPERM2I128   $0x20, Y6, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  (R9), Y0, Y1
-	VMOVUPS      Y1, (R9)
+	VFMADD213PS  (R11), Y0, Y1
+	VMOVUPS      Y1, (R11)
 	VPERM2I128   $0x31, Y6, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R9), Y0, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 12(R10), Y0
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 12(R12), Y0
 	VPERM2I128   $0x20, Y7, Y3, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  (R9), Y0, Y1
-	VMOVUPS      Y1, (R9)
+	VFMADD213PS  (R11), Y0, Y1
+	VMOVUPS      Y1, (R11)
 	VPERM2I128   $0x31, Y7, Y3, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R9), Y0, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
 
 queries4stored:
 	ADDQ $0x10, R8

@@ -25839,6 +25839,154 @@ done:
 	MOVD R6, ret+120(FP)
 	RET
 
+// func roundNEON(dst []float32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+TEXT ·roundNEON(SB), NOSPLIT, $0-128
+	MOVD dst_base+0(FP), R0
+	MOVD s_base+24(FP), R1
+	MOVD ld+48(FP), R2
+	LSL $2, R2, R2
+	MOVD n+56(FP), R3
+	MOVD scales_base+64(FP), R4
+	MOVD lsc+88(FP), R5
+	LSL $2, R5, R5
+	MOVD unit_base+104(FP), R6
+	MOVD $0x7f800000, R11
+	VDUP R11, V0.S4
+	MOVD $0x0bc00000, R11
+	VDUP R11, V1.S4
+	MOVD $0x71800000, R11
+	VDUP R11, V2.S4
+	MOVD $0x0d800000, R11
+	VDUP R11, V3.S4
+	MOVD $0x7fc00000, R11
+	VDUP R11, V4.S4
+	MOVD bits+96(FP), R11
+	VDUP R11, V5.S4
+	VSHL $23, V5.S4, V5.S4
+	MOVD unit_len+112(FP), R11
+
+	// One vector of lanes.
+lanes:
+	VMOVI $0, V6.B16
+	MOVD R1, R7
+	MOVD R4, R8
+	MOVD R3, R10
+
+largest:
+	VLD1R (R8), [V8.S4]
+	FMOVQ (R7), F7
+	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
+	ADD R2, R7, R7
+	ADD R5, R8, R8
+	WORD $0x4ea0f8e7 // fabs v7.4s, v7.4s
+	WORD $0x4ea634e8 // cmgt v8.4s, v7.4s, v6.4s
+	VBIT V8.B16, V7.B16, V6.B16
+	SUBS $1, R10, R10
+	BNE largest
+	WORD $0x4ea23ccb // cmge v11.4s, v6.4s, v2.4s
+	WORD $0x4ea33cca // cmge v10.4s, v6.4s, v3.4s
+	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
+	VAND V4.B16, V11.B16, V11.B16
+	VAND V0.B16, V6.B16, V6.B16
+	VSUB V5.S4, V6.S4, V6.S4
+	VADD V1.S4, V6.S4, V9.S4
+	VAND V10.B16, V6.B16, V6.B16
+	VORR V11.B16, V6.B16, V6.B16
+	FMOVQ F6, (R6)
+	MOVD R0, R9
+	MOVD R1, R7
+	MOVD R4, R8
+	MOVD R3, R10
+
+row:
+	VLD1R (R8), [V8.S4]
+	FMOVQ (R7), F7
+	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
+	ADD R2, R7, R7
+	ADD R5, R8, R8
+	WORD $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
+	WORD $0x4ea9d4e7 // fsub v7.4s, v7.4s, v9.4s
+	VAND V10.B16, V7.B16, V7.B16
+	VORR V11.B16, V7.B16, V7.B16
+	FMOVQ F7, (R9)
+	ADD R2, R9, R9
+	SUBS $1, R10, R10
+	BNE row
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R6, R6
+	SUBS $4, R11, R11
+	BNE lanes
+	RET
+
+// func scaleRowsNEON(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
+TEXT ·scaleRowsNEON(SB), NOSPLIT, $0-136
+	MOVD s_base+0(FP), R0
+	MOVD ld+24(FP), R1
+	LSL $2, R1, R1
+	MOVD a_base+32(FP), R2
+	MOVD lda+56(FP), R3
+	LSL $2, R3, R3
+	MOVD n+64(FP), R4
+	MOVD scales_base+72(FP), R5
+	MOVD lsc+96(FP), R6
+	LSL $2, R6, R6
+	MOVD max_base+112(FP), R7
+	MOVBU load+104(FP), R8
+	MOVD max_len+120(FP), R13
+
+	// One vector of lanes.
+lanes:
+	FMOVQ (R7), F0
+	MOVD R0, R9
+	MOVD R2, R10
+	MOVD R5, R11
+	MOVD R4, R12
+	CBNZ R8, loads
+	CBZ R12, rows
+
+row:
+	VLD1R (R11), [V3.S4]
+	FMOVQ (R10), F1
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	ADD R3, R10, R10
+	ADD R6, R11, R11
+	FMOVQ F1, (R9)
+	WORD $0x6ea0e423 // fcmgt v3.4s, v1.4s, v0.4s
+	VBIT V3.B16, V1.B16, V0.B16
+	ADD R1, R9, R9
+	SUBS $1, R12, R12
+	BNE row
+
+rows:
+	B next
+
+loads:
+	CBZ R12, next
+
+sum:
+	VLD1R (R11), [V3.S4]
+	FMOVQ (R10), F1
+	FMOVQ (R9), F2
+	VFMLA V3.S4, V1.S4, V2.S4
+	FMOVQ F2, (R9)
+	WORD $0x6ea0e444 // fcmgt v4.4s, v2.4s, v0.4s
+	VBIT V4.B16, V2.B16, V0.B16
+	ADD R3, R10, R10
+	ADD R6, R11, R11
+	ADD R1, R9, R9
+	SUBS $1, R12, R12
+	BNE sum
+
+next:
+	FMOVQ F0, (R7)
+	ADD $16, R0, R0
+	ADD $16, R2, R2
+	ADD $16, R7, R7
+	SUBS $4, R13, R13
+	BNE lanes
+	RET
+
 // func widenF16NEON(dst []float32, ldd int, src []byte, lds int, n int, d int)
 TEXT ·widenF16NEON(SB), NOSPLIT, $0-80
 	MOVD src_base+32(FP), R0
