@@ -449,6 +449,7 @@ var table = []entry{
 	{name: "tuning.Kernels", f: tuning.Kernels, args: list("generic")},
 	{name: "tuning.Set", f: tuning.Set, args: list("generic", "SkinnyRows=16")},
 	{name: "tuning.Choices", f: tuning.Choices, args: list("generic", "MainLanes")},
+	{name: "tuning.Ignored", f: tuning.Ignored, args: list("generic")},
 
 	{name: "layer.FromTorch", f: layer.FromTorch, args: func(w *world) []any {
 		return []any{4, 2, layer.TorchWeights{InProjWeight: w.floats(48), InProjBias: w.floats(12), OutProjWeight: w.floats(16), OutProjBias: w.floats(4)}}
