@@ -47,7 +47,7 @@
 //	a[n] = fma chain over d = 64n..min(64n+63, D-1), ascending, from +0: acc = fma(q̂[d], k[j][d], acc)
 //	s[j] = a[0] + a[1] + a[2] + ..., from left to right
 //
-// scale is a float32. By default it is float32(1/sqrt(float64(D))). The chains are those of
+// scale is a float32. By default it is float32(1/sqrt(float64(D))), and 0 is one, too: Options.Scale has -0 for it. The chains are those of
 // segments of 64 columns, of which the last may be shorter. With longer segments the error
 // would grow faster with D, see "Contract: accuracy".
 //

@@ -164,6 +164,7 @@ func attentionOptions() map[string]map[string]any {
 	bias := replaced(array(50, 1, z.h, z.lq, z.lk), map[int]float32{3: -inf, 17: -inf, 40: nan})
 	return map[string]map[string]any{
 		"scale":             {"scale": single(float32(-0.3))},
+		"zero-scale":        {"scale": single(float32(math.Copysign(0, -1)))},
 		"softcap":           {"softcap": single(float32(1.5))},
 		"alibi":             {"alibi": encode([]float32{.5, -.25}), "query_start": []int{4}},
 		"sinks":             {"sinks": encode([]float32{1.25, -inf})},

@@ -54,7 +54,7 @@ const (
 var options = [numOptions]optionRow{
 	optionTier:             {arg: "Options.Tier", takes: allCalls}, // see selectTier
 	optionParallelFor:      {arg: "Options.ParallelFor", takes: allCalls},
-	optionScale:            {arg: "Options.Scale", kind: numberKind, takes: allCalls, isValid: isScore, want: "a finite number up to ±2^127, or 0 for 1/√D"},
+	optionScale:            {arg: "Options.Scale", kind: numberKind, takes: allCalls, isValid: isScore, want: "a finite number up to ±2^127, 0 for 1/√D, or -0 for 0"},
 	optionQuantized:        {arg: "Options.Quantized", kind: integersKind, takes: partialCalls},
 	optionSoftcap:          {arg: "Options.Softcap", kind: numberKind, takes: mostCalls, isValid: isCap, want: "2^-126 to 2^127, or 0 for none"},
 	optionDropoutRate:      {arg: "Options.Dropout.Rate", kind: numberKind, takes: mostCalls, isValid: isRate, want: "0 to below 1"},

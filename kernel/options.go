@@ -14,8 +14,10 @@ type Options struct {
 	Exec
 
 	// Scale multiplies the scores before the softmax. It must be finite and at most
-	// 2^127 in magnitude. 0, the default, means float32(1/√D), with D the head size of
-	// q. (For equal weights of all keys use a q of zeros, not a scale of 0.)
+	// 2^127 in magnitude. 0, the default, means the scale that the score is defined with: float32(1/√D) for
+	// [Attention], with D the head size of q, and 1 for [Additive] and the similarities of package layer
+	// that are defined without a scale. A scale of 0, with which all keys that a query sees have the same weight
+	// before ALiBi and Bias, is -0: float32(math.Copysign(0, -1)).
 	Scale float32
 
 	// Quantized rounds queries to 11 bits and a sign, and weights times the scales of their values to 12 bits,

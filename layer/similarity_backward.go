@@ -26,9 +26,7 @@ func (ScaledDot) Backward(g kernel.Gradients, dout, q, k, v kernel.Tensor, opts 
 
 // Backward implements [Differentiable].
 func (Dot) Backward(g kernel.Gradients, dout, q, k, v kernel.Tensor, opts kernel.Options) error {
-	if opts.Scale == 0 {
-		opts.Scale = 1
-	}
+	opts.Scale = scaleOr1(opts.Scale)
 	return kernel.AttentionBackward(g, dout, q, k, v, opts)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
 )
 
 // similarities are those without learned weights.
@@ -27,6 +28,23 @@ func TestScaledDotOfMatchingKeys(t *testing.T) {
 	must(t, ScaledDot{}.Attend(out, q, k, v, kernel.Options{Weights: weights}))
 	near(t, "out", all(&out), 1e-4, 10, 0, 550, 5.5, 5.5, 0)
 	near(t, "weights", all(&weights), 1e-7, 0, 1, 0, 0, 0, 0, .5, .5, .5, .5, 0, 0)
+}
+
+// With a Scale of -0, which is 0, all scores are 0, and all weights equal.
+func TestZeroScale(t *testing.T) {
+	project, err := linear.New(linear.DenseMatrix([]float32{1, 2, 3, 4}, 2, 2), nil, kernel.Exec{})
+	must(t, err)
+	x := rows([]float32{1, 2}, []float32{-3, 4})
+	for name, s := range map[string]Similarity{
+		"dot": Dot{}, "scaled dot": ScaledDot{}, "cosine": Cosine{}, "general": General{Query: project}, "additive": Additive{V: []float32{1, -2}},
+		"Func": Func(distanceOf),
+	} {
+		out, weights := newTensor(1, 1, 2, 2), newTensor(1, 1, 2, 2)
+		must(t, s.Attend(out, x, x, x, kernel.Options{Scale: float32(math.Copysign(0, -1)), Weights: weights}))
+		if got := all(&weights); !slices.Equal(got, []float32{.5, .5, .5, .5}) {
+			t.Errorf("%s: the weights are %v", name, got)
+		}
+	}
 }
 
 // Scores are those of the definition in float64, with any Scale.
