@@ -74,7 +74,7 @@ func Example_fourSteps() {
 func ExampleScores() {
 	x := kernel.BHLD([]float32{1, 2, 3}, 1, 1, 3, 1) // queries and keys
 	scores := make([]float32, 3*3)
-	err := layer.Scores(kernel.BHLD(scores, 1, 1, 3, 3), x, x, layer.Dot{}, kernel.Options{Mask: layer.LookAhead()})
+	err := layer.Scores(kernel.BHLD(scores, 1, 1, 3, 3), x, x, layer.Dot{}, kernel.Options{Mask: kernel.Causal(0)})
 	fmt.Println(scores[:3], scores[3:6], scores[6:], err)
 
 	// Output: [1 -Inf -Inf] [2 4 -Inf] [3 6 9] <nil>

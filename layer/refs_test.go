@@ -245,7 +245,7 @@ func packedProjection(t *testing.T, r *reference, tier string) map[string]kernel
 	opts := kernel.Options{Exec: kernel.Exec{Tier: tier}}
 	n := len(in.X)
 	if in.Causal {
-		opts.Mask = LookAhead()
+		opts.Mask = kernel.Causal(0)
 	}
 	if in.MaskLen != nil {
 		opts.Mask = opts.Mask.And(kernel.KeyLengths(in.MaskLen))

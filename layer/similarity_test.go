@@ -107,7 +107,7 @@ func TestFuncAsScaledDot(t *testing.T) {
 	q, k, v := normalTensor(1, b, h, lq, d), normalTensor(2, b, hkv, lk, d), normalTensor(3, b, hkv, lk, dv)
 	own := Func(func(q, k []float32) float32 { return float32(dotOf(q, k) / math.Sqrt(d)) })
 	for name, opts := range map[string]kernel.Options{
-		"plain": {}, "masked": {Mask: LookAhead()}, "softcap": {Softcap: 2},
+		"plain": {}, "masked": {Mask: kernel.Causal(0)}, "softcap": {Softcap: 2},
 	} {
 		out, want := newTensor(b, h, lq, dv), newTensor(b, h, lq, dv)
 		must(t, own.Attend(out, q, k, v, opts))
@@ -213,7 +213,7 @@ func TestSimilarityErrors(t *testing.T) {
 func TestSimilaritiesNoAllocations(t *testing.T) {
 	q, k, v, out := normalTensor(1, 1, 2, 3, 4), normalTensor(2, 1, 2, 50, 4), normalTensor(3, 1, 2, 50, 4), newTensor(1, 2, 3, 4)
 	for name, s := range similarities {
-		opts := kernel.Options{Exec: kernel.Exec{Threads: 1}, Mask: LookAhead()}
+		opts := kernel.Options{Exec: kernel.Exec{Threads: 1}, Mask: kernel.Causal(0)}
 		testutil.CheckNoMallocs(t, name, 20, func() { must(t, s.Attend(out, q, k, v, opts)) })
 	}
 	scores := newTensor(1, 2, 3, 50)

@@ -68,10 +68,10 @@ func TestFromTorch(t *testing.T) {
 			must(t, err)
 			var mask kernel.Mask
 			if c.Padding != nil {
-				mask = Padding(slices.Concat(c.Padding...), len(c.Padding))
+				mask = PaddingMask(slices.Concat(c.Padding...), len(c.Padding))
 			}
 			if c.LookAhead {
-				mask = mask.And(LookAhead())
+				mask = mask.And(kernel.Causal(0))
 			}
 			eachTier(t, func(t *testing.T, tier string) {
 				want, wantWeights := c.Out.tensor(), c.Weights.tensor()

@@ -209,7 +209,7 @@ func packedFailure(got string, args ...any) *check.Failure {
 // numbers returns the numbers in data: in place if they lie there as in memory, else copied
 // by number. If the copy does not fit memory, it makes fits false.
 func numbers[E kernel.Float](data []byte, number func(b []byte) E, fits *bool) []E {
-	if x, err := kernel.OfBytes[E](data); err == nil {
+	if x, err := kernel.FromBytes[E](data); err == nil {
 		return x
 	}
 	if !hugepages.Fits(len(data), 1) {

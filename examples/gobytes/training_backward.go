@@ -104,5 +104,5 @@ func (p *pass) backNorm(dy, dWeight, x, weight, dx []float32) error {
 	if dx != nil {
 		o.Direct, out = rows(dx), dx
 	}
-	return norm.RMSBackward(norm.Gradients{X: rows(out), Weight: dWeight}, rows(dy), rows(x), weight, p.Epsilon, o)
+	return norm.RMSNormBackward(norm.Gradients{X: rows(out), Weight: dWeight}, rows(dy), rows(x), weight, p.Epsilon, o)
 }

@@ -31,7 +31,7 @@ func TestFindings(t *testing.T) {
 		}},
 		{"a cache of 2^31-1 pages without heads", "keys", "head", func() error {
 			memory := []kernel.Tensor{kernel.BHLD([]float32{}, math.MaxInt32, 0, 1, 1)}
-			_, err := kvcache.NewOver(memory, memory, 0)
+			_, err := kvcache.NewWithMemory(memory, memory, 0)
 			return err
 		}},
 		{"Extend by more pages than an int counts", "", "", func() error {

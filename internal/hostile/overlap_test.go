@@ -107,15 +107,15 @@ var writers = []struct {
 		return kernel.Attention(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.quantized(2, 2, 7, 6), p.quantized(2, 2, 7, 5), p.options(4))
 	}},
 	{"numeric.AddSlice", func(p *place) error { return numeric.AddSlice(p.out(7), p.in(7), p.in(7), kernel.Exec{}) }},
-	{"norm.RMS", func(p *place) error {
-		return norm.RMS(p.output(2, 2, 3, 5), p.tensor(2, 2, 3, 5), p.in(5), 1e-5, norm.Options{})
+	{"norm.RMSNorm", func(p *place) error {
+		return norm.RMSNorm(p.output(2, 2, 3, 5), p.tensor(2, 2, 3, 5), p.in(5), 1e-5, norm.Options{})
 	}},
-	{"norm.Layer", func(p *place) error {
-		return norm.Layer(p.output(2, 2, 3, 5), p.tensor(2, 2, 3, 5), p.in(5), p.in(5), 1e-5, norm.Options{Residual: p.tensor(2, 2, 3, 5), Sum: p.output(2, 2, 3, 5)})
+	{"norm.LayerNorm", func(p *place) error {
+		return norm.LayerNorm(p.output(2, 2, 3, 5), p.tensor(2, 2, 3, 5), p.in(5), p.in(5), 1e-5, norm.Options{Residual: p.tensor(2, 2, 3, 5), Sum: p.output(2, 2, 3, 5)})
 	}},
-	{"norm.LayerBackward", func(p *place) error {
+	{"norm.LayerNormBackward", func(p *place) error {
 		g := norm.Gradients{X: p.output(2, 2, 3, 5), Weight: p.out(5), Bias: p.out(5)}
-		return norm.LayerBackward(g, p.tensor(2, 2, 3, 5), p.tensor(2, 2, 3, 5), p.in(5), 1e-5, norm.BackwardOptions{Direct: p.tensor(2, 2, 3, 5)})
+		return norm.LayerNormBackward(g, p.tensor(2, 2, 3, 5), p.tensor(2, 2, 3, 5), p.in(5), 1e-5, norm.BackwardOptions{Direct: p.tensor(2, 2, 3, 5)})
 	}},
 	{"kernel.Additive", func(p *place) error {
 		return kernel.Additive(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.in(6), p.options(4))
@@ -246,8 +246,8 @@ var writers = []struct {
 		a := optimize.AdamW{Rate: 0.01, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8}
 		return a.Step(p.out(9), p.in(9), p.out(9), p.out(9), 3, optimize.Options{})
 	}},
-	{"optimize.Clip", func(p *place) error {
-		_, err := optimize.Clip(1, p.out(9), p.out(9))
+	{"optimize.ClipNorm", func(p *place) error {
+		_, err := optimize.ClipNorm(1, p.out(9), p.out(9))
 		return err
 	}},
 	{"numeric.Exp2Slice", func(p *place) error { return numeric.Exp2Slice(p.out(9), p.in(9), kernel.Exec{}) }},
@@ -271,12 +271,12 @@ var writers = []struct {
 }
 
 // store stores three tokens of two sequences, which take the two pages of a cache over this
-// memory. That the memory of a cache is its own is not checked, see kvcache.NewOver.
+// memory. That the memory of a cache is its own is not checked, see kvcache.NewWithMemory.
 func (p *place) store(keys, values []kernel.Tensor, k, v kernel.Tensor) error {
 	if slices.Contains(p.outputs, p.from) && slices.Contains(p.outputs, p.to) {
 		return errNotChecked
 	}
-	c := must(kvcache.NewOver(keys, values, 0))
+	c := must(kvcache.NewWithMemory(keys, values, 0))
 	b := must(c.NewBatch(c.NewSequence(), c.NewSequence()))
 	must(0, b.Extend(3))
 	return b.Store(0, k, v)

@@ -232,7 +232,7 @@ var table = []entry{
 	{name: "kvcache.New", f: kvcache.New, args: list(kvcache.Config{Layers: 2, Heads: 2, HeadSize: 4, ValueSize: 6, PageSize: 3, Pages: 6, Window: 4})},
 	{name: "kvcache.New", f: kvcache.New, args: list(kvcache.Config{Layers: 1, Heads: 2, HeadSize: 4, Type: kernel.Int8, Group: 2, PageSize: 3, Pages: 6, Layout: kvcache.NHD})},
 	{name: "kvcache.Config.PageBytes", f: kvcache.Config.PageBytes, args: list(kvcache.Config{Layers: 2, Heads: 2, HeadSize: 4, ValueSize: 6, PageSize: 3, Pages: 6, Window: 4})},
-	{name: "kvcache.NewOver", f: kvcache.NewOver, args: func(w *world) []any {
+	{name: "kvcache.NewWithMemory", f: kvcache.NewWithMemory, args: func(w *world) []any {
 		return []any{[]kernel.Tensor{w.tensor(6, 2, 3, 4), w.tensor(6, 1, 3, 4)}, []kernel.Tensor{w.tensor(6, 2, 3, 2), w.tensor(6, 1, 3, 5)}, 4}
 	}},
 	{name: "kvcache.Cache.FreePages", f: (*kvcache.Cache).FreePages, args: aCache()},
@@ -261,7 +261,7 @@ var table = []entry{
 	{name: "kvcache.Batch.View", f: (*kvcache.Batch).View, args: aBatch(1)},
 	{name: "kvcache.Batch.Options", f: (*kvcache.Batch).Options, args: aBatch()},
 	{name: "kvcache.Batch.Positions", f: (*kvcache.Batch).Positions, args: aBatch()},
-	{name: "kvcache.Sequence.Drop", f: (*kvcache.Sequence).Drop, args: aSequence(4)},
+	{name: "kvcache.Sequence.DropBefore", f: (*kvcache.Sequence).DropBefore, args: aSequence(4)},
 	{name: "kvcache.Sequence.Fork", f: (*kvcache.Sequence).Fork, args: aSequence(5)},
 	{name: "kvcache.Sequence.Truncate", f: (*kvcache.Sequence).Truncate, args: aSequence(5)},
 	{name: "kvcache.Sequence.Free", f: (*kvcache.Sequence).Free, args: aSequence()},
@@ -272,8 +272,8 @@ var table = []entry{
 
 	{name: "kernel.Alloc", f: kernel.Alloc[float32], args: list(7)},
 	{name: "kernel.Alloc", f: kernel.Alloc[int8], args: list(7)},
-	{name: "kernel.OfBits", f: kernel.OfBits[kernel.F16], args: list(make([]uint16, 5))},
-	{name: "kernel.OfBytes", f: kernel.OfBytes[float32], args: list(make([]byte, 8))},
+	{name: "kernel.FromBits", f: kernel.FromBits[kernel.F16], args: list(make([]uint16, 5))},
+	{name: "kernel.FromBytes", f: kernel.FromBytes[float32], args: list(make([]byte, 8))},
 	{name: "linear.New", f: linear.New, args: func(w *world) []any {
 		return []any{linear.DenseMatrix(w.floats(15), 5, 3), w.floats(5), someExec}
 	}},
@@ -332,17 +332,17 @@ var table = []entry{
 	{name: "rope.Rope.CosSin", f: (*rope.Rope).CosSin, args: func(w *world) []any { return []any{w.rope(), 3, w.floats(2), w.floats(2)} }},
 	{name: "rope.Rope.Dims", f: (*rope.Rope).Dims, args: func(w *world) []any { return []any{w.rope()} }},
 
-	{name: "norm.RMS", f: norm.RMS, args: func(w *world) []any {
+	{name: "norm.RMSNorm", f: norm.RMSNorm, args: func(w *world) []any {
 		return []any{w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 5), w.floats(5), float32(1e-5), norm.Options{Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
 	}},
-	{name: "norm.Layer", f: norm.Layer, args: func(w *world) []any {
+	{name: "norm.LayerNorm", f: norm.LayerNorm, args: func(w *world) []any {
 		return []any{w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 5), w.floats(5), w.floats(5), float32(1e-5), norm.Options{Residual: w.tensor(2, 2, 3, 5), Sum: w.tensor(2, 2, 3, 5)}}
 	}},
-	{name: "norm.RMSBackward", f: norm.RMSBackward, args: func(w *world) []any {
+	{name: "norm.RMSNormBackward", f: norm.RMSNormBackward, args: func(w *world) []any {
 		g := norm.Gradients{X: w.tensor(2, 2, 3, 5), Weight: w.floats(5)}
 		return []any{g, w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 5), w.floats(5), float32(1e-5), norm.BackwardOptions{Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
 	}},
-	{name: "norm.LayerBackward", f: norm.LayerBackward, args: func(w *world) []any {
+	{name: "norm.LayerNormBackward", f: norm.LayerNormBackward, args: func(w *world) []any {
 		g := norm.Gradients{X: w.tensor(2, 2, 3, 5), Weight: w.floats(5), Bias: w.floats(5)}
 		return []any{g, w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 5), w.floats(5), float32(1e-5), norm.BackwardOptions{Direct: w.tensor(2, 2, 3, 5), Accumulate: true}}
 	}},
@@ -374,7 +374,9 @@ var table = []entry{
 		a := optimize.AdamW{Rate: 0.01, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8, WeightDecay: 0.1}
 		return []any{a, w.floats(7), w.floats(7), w.floats(7), w.floats(7), 3, optimize.Options{Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
 	}},
-	{name: "optimize.Clip", f: func(most float32, gradients [][]float32) (float32, error) { return optimize.Clip(most, gradients...) }, args: func(w *world) []any {
+	{name: "optimize.ClipNorm", f: func(most float32, gradients [][]float32) (float32, error) {
+		return optimize.ClipNorm(most, gradients...)
+	}, args: func(w *world) []any {
 		return []any{float32(1), [][]float32{w.floats(7), w.floats(5)}}
 	}},
 	{name: "numeric.Exp2", f: numeric.Exp2, args: list(float32(1))},
@@ -393,11 +395,10 @@ var table = []entry{
 	{name: "numeric.QuantizeInt4", f: numeric.QuantizeInt4, args: func(w *world) []any { return []any{make([]kernel.Int4x2, 6), w.floats(3), w.floats(12), 4, someExec} }},
 	{name: "numeric.QuantizeInt8", f: numeric.QuantizeInt8, args: func(w *world) []any { return []any{make([]int8, 12), w.floats(3), w.floats(12), 4, someExec} }},
 
-	{name: "layer.Hide", f: layer.Hide[bool], args: list(make([]bool, 168), shape4())},
-	{name: "layer.Hide", f: layer.Hide[float32], args: list(make([]float32, 168), shape4())},
-	{name: "layer.LookAhead", f: layer.LookAhead, args: list()},
-	{name: "layer.Padding", f: layer.Padding[int], args: list(make([]int, 14), 2)},
-	{name: "layer.PaddingTokens", f: layer.PaddingTokens[float64], args: list(make([]float64, 14), 2, 0.0)},
+	{name: "layer.HiddenMask", f: layer.HiddenMask[bool], args: list(make([]bool, 168), shape4())},
+	{name: "layer.HiddenMask", f: layer.HiddenMask[float32], args: list(make([]float32, 168), shape4())},
+	{name: "layer.PaddingMask", f: layer.PaddingMask[int], args: list(make([]int, 14), 2)},
+	{name: "layer.PaddingTokenMask", f: layer.PaddingTokenMask[float64], args: list(make([]float64, 14), 2, 0.0)},
 	{name: "layer.Scores", f: layer.Scores, args: func(w *world) []any {
 		_, q, k, _ := w.attention()
 		return []any{w.tensor(2, 4, 3, 7), q, k, layer.Similarity(layer.ScaledDot{}), w.scoreOptions()}

@@ -127,7 +127,7 @@ func (w *world) cache(layers int, quantized bool) *kvcache.Cache {
 	for range layers {
 		keys, values = append(keys, w.tensor(6, 2, 3, 4)), append(values, w.tensor(6, 2, 3, 2))
 	}
-	return must(kvcache.NewOver(keys, values, 4))
+	return must(kvcache.NewWithMemory(keys, values, 4))
 }
 
 // batch returns two sequences of a cache, of 4 and 3 tokens, that have grown by 2 and 1.
@@ -144,7 +144,7 @@ func (w *world) sequence() *kvcache.Sequence {
 	c := w.cache(1, false)
 	s := c.NewSequence()
 	must(0, must(c.NewBatch(s)).Extend(5))
-	must(0, s.Drop(3))
+	must(0, s.DropBefore(3))
 	return s
 }
 
