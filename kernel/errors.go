@@ -40,7 +40,7 @@ import (
 //   - for [AttentionPartials], [AccumulatePartials] and [MergePartials]: Partials
 //     that are nil, whose slices or shape do not fit, or that share memory with
 //     anything else; a KeyStart that is no multiple of 256 or not the same for all
-//     batch rows; Sinks, LSE, Weights or Scores before the merge
+//     batch rows
 type ArgumentError struct {
 	Arg  string // the argument: "out", "q", "k", "v", "Options.Scale", ...
 	Got  string // what was given: shape and strides, length or value

@@ -88,9 +88,7 @@ var (
 	biasOptions    = optionsOf(biasKind)
 	outputOptions  = optionsOf(outputKind)
 
-	plainOptions    = optionsFor(plainCalls)
-	partialOptions  = optionsFor(partialCalls)
-	gradientOptions = optionsFor(gradientCalls)
+	plainOptions = plainSet()
 )
 
 func optionsOf(kind optionKind) (s optionSet) {
@@ -100,9 +98,9 @@ func optionsOf(kind optionKind) (s optionSet) {
 	return s
 }
 
-func optionsFor(calls callKinds) (s optionSet) {
+func plainSet() (s optionSet) {
 	for x := range options {
-		s = s.with(option(x), options[x].takes&calls != 0)
+		s = s.with(option(x), options[x].plain)
 	}
 	return s
 }

@@ -60,7 +60,7 @@ func TestZeroScale(t *testing.T) {
 	}
 	x := kernel.BHLD([]float32{1, 2}, 1, 1, 2, 1)
 	out, p := kernel.BHLD(make([]float32, 2), 1, 1, 2, 1), kernel.BHLD(make([]float32, 4), 1, 1, 2, 2)
-	o := kernel.Options{Scale: zero, Weights: p, LSE: kernel.BHLD(make([]float32, 2), 1, 1, 2, 1)}
+	o := kernel.Options{Scale: zero, Outputs: kernel.Outputs{Weights: p, LSE: kernel.BHLD(make([]float32, 2), 1, 1, 2, 1)}}
 	check := func(what string, err error, got, want []float32) {
 		t.Helper()
 		if err != nil || !slices.Equal(got, want) {
@@ -77,7 +77,7 @@ func TestZeroScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	dv := kernel.BHLD([]float32{7, 7}, 1, 1, 2, 1)
-	err = kernel.AttentionBackward(kernel.Gradients{Q: dq, V: dv}, x, x, x, x, o)
+	err = kernel.AttentionBackward(kernel.Gradients{Q: dq, V: dv}, x, x, x, x, o.LSE, contracttest.BackwardOptions(o))
 	check("AttentionBackward, dq", err, contracttest.Floats(dq), []float32{0, 0})
 	check("AttentionBackward, dv", err, contracttest.Floats(dv), []float32{1.5, 1.5})
 }

@@ -15,7 +15,7 @@ func showWeights(batch, tokens int, mask kernel.Mask) {
 	weights := make([]float32, batch*tokens*tokens)
 	err := layer.ScaledDot{}.Attend(out, x, x, x, kernel.Options{
 		Mask:    mask,
-		Weights: kernel.BHLD(weights, batch, 1, tokens, tokens),
+		Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, batch, 1, tokens, tokens)},
 	})
 	if err != nil {
 		fmt.Println(err)

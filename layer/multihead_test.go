@@ -244,7 +244,7 @@ func TestMultiHeadErrors(t *testing.T) {
 		{"out", kernel.Strided(make([]float32, 99), [4]int{2, 1, 3, 9}, [3]int{}), query, key, value, kernel.Options{}},
 		{"out", kernel.BLHD(memory, 2, 3, 1, 9), kernel.BLHD(memory, 2, 3, 1, 5), key, value, kernel.Options{}},
 		{"Options.Mask", out, query, key, value, kernel.Options{Mask: kernel.KeyLengths([]int{5, 5})}},
-		{"Options.Weights", out, query, key, value, kernel.Options{Weights: newTensor(2, 2, 3, 4)}},
+		{"Options.Weights", out, query, key, value, kernel.Options{Outputs: kernel.Outputs{Weights: newTensor(2, 2, 3, 4)}}},
 		{"Options.Threads", out, query, key, value, kernel.Options{Exec: kernel.Exec{Threads: -1}}},
 	} {
 		refused(t, good().Attend(c.out, c.query, c.key, c.value, c.opts), c.arg, &out)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/activation"
+	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/layer"
@@ -83,15 +84,13 @@ func multiHead(projects bool, o func(w *world) kernel.Options) func(w *world) []
 }
 
 func trace(w *world) layer.MultiHeadTrace {
-	return layer.MultiHeadTrace{Q: w.tensor(2, 1, 3, 8), K: w.tensor(2, 1, 7, 4), V: w.tensor(2, 1, 7, 5), Heads: w.tensor(2, 1, 3, 10)}
+	return layer.MultiHeadTrace{Q: w.tensor(2, 1, 3, 8), K: w.tensor(2, 1, 7, 4), V: w.tensor(2, 1, 7, 5), Heads: w.tensor(2, 1, 3, 10), LSE: w.tensor(2, 2, 3, 1)}
 }
 
 // multiHeadBackward returns the attention of multiHead and the arguments of its gradients.
 func multiHeadBackward(projects bool) func(w *world) []any {
 	return func(w *world) []any {
 		a := multiHead(projects, twoHeads)(w)
-		o := a[5].(kernel.Options)
-		o.Weights, o.Scores = kernel.Tensor{}, kernel.Tensor{}
 		g := layer.MultiHeadGradients{
 			Query: w.tensor(2, 1, 3, 8), Key: w.tensor(2, 1, 7, 4), Value: w.tensor(2, 1, 7, 5),
 			Bias: w.tensor(1, 2, 1, 7), Sinks: w.floats(2),
@@ -102,7 +101,7 @@ func multiHeadBackward(projects bool) func(w *world) []any {
 			g.Q, g.K = layer.Parameters{Weight: w.floats(64), Bias: w.floats(8)}, layer.Parameters{Weight: w.floats(16)}
 			g.V, g.O = layer.Parameters{Bias: w.floats(5)}, layer.Parameters{Weight: w.floats(100), Bias: w.floats(10)}
 		}
-		return []any{a[0], g, a[1], a[2], a[3], a[4], trace(w), weights, o}
+		return []any{a[0], g, a[1], a[2], a[3], a[4], trace(w), weights, contracttest.BackwardOptions(a[5].(kernel.Options))}
 	}
 }
 
@@ -110,15 +109,13 @@ func multiHeadBackward(projects bool) func(w *world) []any {
 func similarBackward(s any) func(w *world) []any {
 	return func(w *world) []any {
 		dout, q, k, v := w.attention()
-		o := w.options()
-		o.Score, o.Weights, o.Scores = nil, kernel.Tensor{}, kernel.Tensor{}
 		g := kernel.Gradients{Q: w.tensor(2, 4, 3, 6), K: w.tensor(2, 2, 7, 6), V: w.tensor(2, 2, 7, 5), Bias: w.tensor(2, 1, 3, 7), Sinks: w.floats(4)}
-		return []any{s, g, dout, q, k, v, o}
+		return []any{s, g, dout, q, k, v, w.tensor(2, 4, 3, 1), w.backwardOptions()}
 	}
 }
 
 func twoHeads(w *world) kernel.Options {
-	return kernel.Options{LSE: w.tensor(2, 2, 3, 1), Weights: w.tensor(2, 2, 3, 7), Scores: w.tensor(2, 2, 3, 7), Bias: w.tensor(1, 2, 1, 7), Sinks: w.floats(2)}
+	return kernel.Options{Outputs: kernel.Outputs{LSE: w.tensor(2, 2, 3, 1), Weights: w.tensor(2, 2, 3, 7), Scores: w.tensor(2, 2, 3, 7)}, Bias: w.tensor(1, 2, 1, 7), Sinks: w.floats(2)}
 }
 
 func shape4() [4]int { return [4]int{2, 4, 3, 7} }
@@ -138,20 +135,18 @@ var table = []entry{
 	{name: "kernel.Attention", f: kernel.Attention, args: func(w *world) []any { // ragged, in pages
 		ragged := func(d int) kernel.Tensor { return kernel.Ragged(w.floats(5*4*d), []int{0, 3, 5}, 4, d) }
 		table := &kernel.PageTable{Pages: [][]int32{{0, 5, 2}, {4, 1, 3}}, Lengths: []int{7, 5}}
-		return []any{ragged(5), ragged(6), w.tensor(6, 2, 3, 6).Paged(table), w.tensor(6, 2, 3, 5).Paged(table), kernel.Options{LSE: ragged(1), Weights: ragged(7)}}
+		return []any{ragged(5), ragged(6), w.tensor(6, 2, 3, 6).Paged(table), w.tensor(6, 2, 3, 5).Paged(table), kernel.Options{Outputs: kernel.Outputs{LSE: ragged(1), Weights: ragged(7)}}}
 	}},
 	{name: "kernel.AttentionBackward", f: kernel.AttentionBackward, args: func(w *world) []any {
 		dout, q, k, v := w.attention()
-		o := w.options()
-		o.Score, o.Weights, o.Scores = nil, kernel.Tensor{}, kernel.Tensor{}
 		g := kernel.Gradients{Q: w.tensor(2, 4, 3, 6), K: w.tensor(2, 2, 7, 6), V: w.tensor(2, 2, 7, 5), Bias: w.tensor(2, 1, 3, 7), Sinks: w.floats(4)}
-		return []any{g, dout, q, k, v, o}
+		return []any{g, dout, q, k, v, w.tensor(2, 4, 3, 1), w.backwardOptions()}
 	}},
 	{name: "kernel.AttentionBackward", f: kernel.AttentionBackward, args: func(w *world) []any { // ragged
 		ragged := func(d int) kernel.Tensor { return kernel.Ragged(w.floats(5*4*d), []int{0, 3, 5}, 4, d) }
-		o := kernel.Options{LSE: ragged(1), Exec: kernel.Exec{Threads: 2}}
-		return []any{kernel.Gradients{Q: ragged(6), K: ragged(6), V: ragged(5)}, ragged(5), ragged(6), ragged(6), ragged(5), o}
+		return []any{kernel.Gradients{Q: ragged(6), K: ragged(6), V: ragged(5)}, ragged(5), ragged(6), ragged(6), ragged(5), ragged(1), kernel.BackwardOptions{Exec: kernel.Exec{Threads: 2}}}
 	}},
+	{name: "kernel.BackwardOptions.Forward", f: kernel.BackwardOptions.Forward, args: func(w *world) []any { return []any{w.backwardOptions()} }},
 	{name: "kernel.Additive", f: kernel.Additive, args: func(w *world) []any {
 		out, q, k, v := w.attention()
 		return []any{out, q, k, v, w.floats(6), w.options()}
@@ -426,7 +421,7 @@ var table = []entry{
 	{name: "layer.MultiHead.Attend", f: (*layer.MultiHead).Attend, args: multiHead(false, noOptions)},
 	{name: "layer.MultiHead.Forward", f: (*layer.MultiHead).Forward, writes: true, args: func(w *world) []any {
 		a := multiHead(true, twoHeads)(w)
-		return append([]any{a[0], a[1], trace(w)}, a[2:]...)
+		return []any{a[0], a[1], trace(w), a[2], a[3], a[4], contracttest.BackwardOptions(a[5].(kernel.Options))}
 	}},
 	{name: "layer.MultiHead.Backward", f: (*layer.MultiHead).Backward, args: multiHeadBackward(true)},
 	{name: "layer.MultiHead.Backward", f: (*layer.MultiHead).Backward, args: multiHeadBackward(false)},
@@ -436,7 +431,7 @@ var table = []entry{
 	{name: "layer.General.Backward", f: layer.General.Backward, args: func(w *world) []any {
 		a := similarBackward(layer.General{Query: w.linear(6, 6)})(w)
 		g := layer.GeneralGradients{Gradients: a[1].(kernel.Gradients), W: w.floats(36)}
-		return append([]any{a[0], g}, append(a[2:6:6], w.floats(36), a[6])...)
+		return append([]any{a[0], g}, append(a[2:7:7], w.floats(36), a[7])...)
 	}},
 	{name: "layer.Additive.Backward", f: layer.Additive.Backward, args: func(w *world) []any {
 		parameters := func() layer.Parameters { return layer.Parameters{Weight: w.floats(48), Bias: w.floats(8)} }

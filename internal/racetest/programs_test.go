@@ -146,7 +146,9 @@ var racy = []program{
 	}},
 	{"reads partials", "kernel.AttentionPartials", func() {
 		c, p := newCall(), kernel.NewPartials(2, 1, 2, queries, size)
-		at(func() { must(kernel.AttentionPartials(p, c.tensors[1], c.tensors[2], c.tensors[3], kernel.Options{})) }, func() { sink = p.Out[9] })
+		at(func() {
+			must(kernel.AttentionPartials(p, c.tensors[1], c.tensors[2], c.tensors[3], kernel.PartialOptions{}))
+		}, func() { sink = p.Out[9] })
 	}},
 	{"writes partials that are merged", "kernel.MergePartials", func() {
 		c, p := newCall(), kernel.NewPartials(2, 1, 2, queries, size)

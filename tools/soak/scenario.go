@@ -142,7 +142,7 @@ func partials(r *rand.Rand, e kernel.Exec) ([]float32, error) {
 	var parts []kernel.Partials
 	for _, start := range []int{0, 256} {
 		p := kernel.NewPartials(1, s.b, s.h, s.lq, s.dv)
-		if err := kernel.AttentionPartials(p, q, k, v, kernel.Options{Exec: e, KeyStart: []int{start}}); err != nil {
+		if err := kernel.AttentionPartials(p, q, k, v, kernel.PartialOptions{Exec: e, KeyStart: []int{start}}); err != nil {
 			return nil, err
 		}
 		parts = append(parts, *p)
