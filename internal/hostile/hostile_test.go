@@ -240,7 +240,7 @@ func use(result any) error {
 		try(kernel.Attention(out, x, k, v, kernel.Options{}))
 		try(kernel.Attention(out, q, x, x, kernel.Options{}))
 		try(kernel.Attention(x, q, k, v, kernel.Options{}))
-		try(kernel.Attention(out, q, k, v, kernel.Options{Bias: x, LSE: x, Weights: x, Scores: x}))
+		try(kernel.Attention(out, q, k, v, kernel.Options{Bias: x, Outputs: kernel.Outputs{LSE: x, Weights: x, Scores: x}}))
 		try(kernel.Attention(x, x, x, x, kernel.Options{}))
 		try(layer.WeightedSum(x, x, x))
 		try(layer.Cosine{}.Attend(out, x, x, x, kernel.Options{}))
@@ -254,8 +254,8 @@ func use(result any) error {
 	case *kernel.Partials:
 		x.Reset()
 		try(kernel.MergePartials(out, []kernel.Partials{*x, *x}, kernel.MergeOptions{}))
-		try(kernel.AttentionPartials(x, q, k, v, kernel.Options{}))
-		try(kernel.AccumulatePartials(x, q, k, v, kernel.Options{}))
+		try(kernel.AttentionPartials(x, q, k, v, kernel.PartialOptions{}))
+		try(kernel.AccumulatePartials(x, q, k, v, kernel.PartialOptions{}))
 	case kernel.Options:
 		try(kernel.Attention(out, q, k, v, x))
 	case *kvcache.Cache:
