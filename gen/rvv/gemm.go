@@ -3,6 +3,7 @@ package rvv
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/attn-go/attn/gen/riscv"
 	"github.com/attn-go/attn/gen/spec"
@@ -104,6 +105,7 @@ type tile struct {
 	c, ldc, a, rs, cs, b, ldb, m, k, seg riscv.GP // the arguments, strides in bytes
 	mode, max, beta, load                riscv.GP // max is alpha, or load of a panel; beta the panel's parts
 	p, column, row, steps, left, adds, x riscv.GP
+	height                               riscv.GP // rows of the tile
 	fs                                   []riscv.FP
 	acc                                  []riscv.Vec
 	v                                    riscv.Vec
@@ -126,13 +128,15 @@ func (g *gen) product(s shape) {
 	t.acc = g.Vecs(s.heights[0], s.size)
 	g.Label("rows")
 	for _, h := range s.heights {
-		t.Op("MOV", h, t.x)
-		t.Jump("BGE", fmt.Sprintf("tile%d", h), t.m, t.x)
+		t.Op("MOV", h, t.height)
+		t.Jump("BGE", "tile", t.m, t.height)
 	}
 	t.nextPart()
+	t.segments()
 	for _, h := range s.heights {
-		t.one(h)
+		t.chains(h)
 	}
+	t.sums()
 }
 
 // nextPart goes on to the next part of a panel, if there is one, else it returns.
@@ -162,7 +166,7 @@ func (t *tile) arguments() {
 	t.m, t.k, t.seg, t.load = t.Load(t.Param("m")), t.Load(t.Param("k")), t.GP(), t.GP()
 	t.mode, t.max, t.beta = t.Load(t.Len("c")), t.Load(t.Cap("c")), t.Load(t.Len("b"))
 	t.p, t.column, t.row, t.steps = t.GP(), t.GP(), t.GP(), t.GP()
-	t.left, t.adds, t.x = t.GP(), t.GP(), t.GP()
+	t.left, t.adds, t.x, t.height = t.GP(), t.GP(), t.GP(), t.GP()
 	lanes := t.x
 	t.Op("MOV", t.Len("a"), lanes)
 	t.SetLanes(lanes, t.size, lanes)
@@ -182,63 +186,91 @@ func (t *tile) arguments() {
 	t.Jump("JMP", "rows")
 }
 
-// one emits the register tile of a number of rows.
-func (t *tile) one(rows int) {
-	acc := t.acc[:rows]
-	name := func(part string) string { return fmt.Sprintf("%s%d", part, rows) }
-	t.Commentf("%d rows.", rows)
-	t.Label(name("tile"))
+// segments emits what comes before the chains of a segment.
+func (t *tile) segments() {
+	t.Label("tile")
 	t.Op("MOV", t.a, t.column)
 	t.Op("MOV", t.b, t.row)
 	t.Op("MOV", t.k, t.left)
 	t.Op("MOV", t.load, t.adds)
-
-	t.Label(name("segment"))
+	t.Label("segment")
 	t.Op("MOV", t.left, t.steps)
-	t.Jump("BGE", name("short"), t.seg, t.left)
+	t.Jump("BGE", "short", t.seg, t.left)
 	t.Op("MOV", t.seg, t.steps)
-	t.Label(name("short"))
+	t.Label("short")
 	t.Op("SUB", t.steps, t.left, t.left)
+	t.enter("chains")
+}
+
+// chains emits the chains of a tile of a number of rows. It has the last accumulators.
+func (t *tile) chains(rows int) {
+	t.Commentf("%d rows.", rows)
+	name := t.entry("chains", rows)
+	if rows < len(t.acc) {
+		t.Label(name)
+	}
+	acc := t.acc[len(t.acc)-rows:]
 	for _, v := range acc {
 		t.Op("VMVVI", 0, v)
 	}
-	t.Jump("BEQZ", name("sums"), t.steps)
-	t.Label(name("step"))
+	t.Jump("BEQZ", "sums", t.steps)
+	t.Label(name + "step")
 	t.step(acc)
-	t.Jump("BNEZ", name("step"), t.steps)
+	t.Jump("BNEZ", name+"step", t.steps)
+	t.Jump("JMP", "sums")
+}
 
-	t.Label(name("sums"))
+// sums emits what happens to the accumulators.
+func (t *tile) sums() {
+	t.Label("sums")
 	t.Op("MOV", storeMerge, t.x)
-	t.Jump("BEQ", name("merge"), t.mode, t.x)
-	t.Jump("BEQZ", name("first"), t.adds)
-	t.eachRow(acc, func(v riscv.Vec) {
+	t.Jump("BEQ", "merge", t.mode, t.x)
+	t.Jump("BEQZ", "first", t.adds)
+	t.eachRow("add", func(v riscv.Vec) {
 		t.Op("VLE32V", riscv.At(t.p, 0), t.v)
 		t.Op("VFADDVV", v, t.v, v)
 	})
-	t.Label(name("first"))
-	t.Jump("BNEZ", name("more"), t.left)
+	t.Label("first")
+	t.Jump("BNEZ", "more", t.left)
 	t.Op("MOV", storeMax, t.x)
-	t.Jump("BEQ", name("max"), t.mode, t.x)
-	t.Label(name("more"))
-	t.eachRow(acc, t.store)
+	t.Jump("BEQ", "max", t.mode, t.x)
+	t.Label("more")
+	t.eachRow("store", t.store)
 	t.Op("MOV", 1, t.adds)
-	t.Jump("BNEZ", name("segment"), t.left)
-	t.next(rows)
+	t.Jump("BNEZ", "segment", t.left)
+
+	t.Commentf("The rows after the tile.")
+	t.Label("next")
+	t.Op("SUB", t.height, t.m, t.m)
+	t.forward(t.height, t.ldc, t.c, t.x)
+	t.forward(t.height, t.rs, t.a, t.x)
+	t.Jump("JMP", "rows")
 
 	t.Commentf("Store; max = C > max ? C : max.")
-	t.Label(name("max"))
+	t.Label("max")
 	t.Op("VLE32V", riscv.At(t.max, 0), t.v)
-	t.eachRow(acc, func(v riscv.Vec) {
+	t.eachRow("raise", func(v riscv.Vec) {
 		t.store(v)
 		t.raise(t.v, v)
 	})
 	t.Op("VSE32V", t.v, riscv.At(t.max, 0))
-	t.next(rows)
+	t.Jump("JMP", "next")
 
 	t.Commentf("C = fma(sum, beta, C·alpha)")
-	t.Label(name("merge"))
-	t.eachRow(acc, t.merge)
-	t.next(rows)
+	t.Label("merge")
+	t.eachRow("merges", t.merge)
+	t.Jump("JMP", "next")
+}
+
+// entry is the label at which code for all rows begins for a tile of fewer.
+func (t *tile) entry(name string, rows int) string { return fmt.Sprintf("%s%d", name, rows) }
+
+// enter emits the jumps to such labels. The code of the highest tile comes next.
+func (t *tile) enter(name string) {
+	for _, h := range t.heights[1:] {
+		t.Op("MOV", h, t.x)
+		t.Jump("BEQ", t.entry(name, h), t.height, t.x)
+	}
 }
 
 // step emits one step of all chains. The numbers of A are loaded some rows ahead of their FMAs.
@@ -265,14 +297,18 @@ func (t *tile) step(acc []riscv.Vec) {
 	t.Op("ADD", -1, t.steps, t.steps)
 }
 
-// eachRow calls f for each accumulator, with p at its row of C.
-func (t *tile) eachRow(acc []riscv.Vec, f func(riscv.Vec)) {
+// eachRow emits f for each accumulator, with p at its row of C. A lower tile begins at a later one.
+func (t *tile) eachRow(name string, f func(riscv.Vec)) {
 	t.Op("MOV", t.c, t.p)
-	for i, v := range acc {
-		if i > 0 {
-			t.add(t.ldc, t.p)
+	t.enter(name)
+	for i, v := range t.acc {
+		if rows := len(t.acc) - i; i > 0 && slices.Contains(t.heights, rows) {
+			t.Label(t.entry(name, rows))
 		}
 		f(v)
+		if i+1 < len(t.acc) {
+			t.add(t.ldc, t.p)
+		}
 	}
 }
 
@@ -292,17 +328,8 @@ func (t *tile) merge(v riscv.Vec) {
 	t.store(v)
 }
 
-// next goes on to the rows after a tile.
-func (t *tile) next(rows int) {
-	t.Op("ADD", -rows, t.m, t.m)
-	t.forward(rows, t.ldc, t.c, t.x)
-	t.forward(rows, t.rs, t.a, t.x)
-	t.Jump("JMP", "rows")
-}
-
-// forward adds a number of strides to a pointer.
-func (g *gen) forward(n int, stride, p, scratch riscv.GP) {
-	g.Op("MOV", n, scratch)
-	g.Op("MUL", stride, scratch, scratch)
+// forward adds n strides to a pointer.
+func (g *gen) forward(n, stride, p, scratch riscv.GP) {
+	g.Op("MUL", n, stride, scratch)
 	g.add(scratch, p)
 }
