@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/attn-go/attn/gen/abi0"
 	"github.com/attn-go/attn/gen/riscv"
 	"github.com/attn-go/attn/gen/spec"
 )
@@ -98,17 +99,32 @@ func (g *gen) toProduct(lanes int, avl, of riscv.GP) {
 	}
 }
 
-// A tile is a register tile while it is emitted.
+// A tile is a register tile while it is emitted. Arguments that the loops over the steps do not need stay in
+// memory, or go there, so that these have registers for the rows.
 type tile struct {
 	*gen
 	shape
-	c, ldc, a, rs, cs, b, ldb, m, k, seg riscv.GP // the arguments, strides in bytes
-	mode, max, beta, load                riscv.GP // max is alpha, or load of a panel; beta the panel's parts
+	c, a, rs, cs, b, ldb, m              riscv.GP // the arguments, strides in bytes
 	p, column, row, steps, left, adds, x riscv.GP
 	height                               riscv.GP // rows of the tile
 	fs                                   []riscv.FP
 	acc                                  []riscv.Vec
 	v                                    riscv.Vec
+}
+
+// The places of what a product has in memory: max is alpha, or load of a panel; beta is the number of a panel's
+// parts.
+func (t *tile) mode() abi0.Param { return t.Len("c").Local() }
+func (t *tile) max() abi0.Param  { return t.Cap("c").Local() }
+func (t *tile) beta() abi0.Param { return t.Len("b").Local() }
+func (t *tile) seg() abi0.Param  { return t.Cap("a").Local() }
+func (t *tile) load() abi0.Param { return t.Cap("b").Local() }
+
+// is emits a jump if the mode is the given one. It takes x and p.
+func (t *tile) is(mode int, label string) {
+	t.Op("MOV", t.mode(), t.p)
+	t.Op("MOV", mode, t.x)
+	t.Jump("BEQ", label, t.p, t.x)
 }
 
 // product emits the function for a size of groups. It has the signature of Gemm; seg and load lie where
@@ -120,10 +136,7 @@ func (g *gen) product(s shape) {
 		fmt.Sprintf("%d registers, which jump to it.", s.size))
 	t := &tile{gen: g, shape: s}
 	t.arguments()
-	t.fs = make([]riscv.FP, min(4, s.heights[0]))
-	for i := range t.fs {
-		t.fs[i] = g.FP()
-	}
+	t.fs = g.fps(8)
 	t.v = g.Vec(s.size)
 	t.acc = g.Vecs(s.heights[0], s.size)
 	g.Label("rows")
@@ -141,10 +154,13 @@ func (g *gen) product(s shape) {
 
 // nextPart goes on to the next part of a panel, if there is one, else it returns.
 func (t *tile) nextPart() {
-	t.Op("MOV", storePanel, t.x)
-	t.Jump("BNE", "done", t.mode, t.x)
-	t.Op("ADD", -1, t.beta, t.beta)
-	t.Jump("BEQZ", "done", t.beta)
+	t.is(storePanel, "part")
+	t.Ret()
+	t.Label("part")
+	t.Op("MOV", t.beta(), t.x)
+	t.Op("ADD", -1, t.x, t.x)
+	t.Jump("BEQZ", "done", t.x)
+	t.Op("MOV", t.x, t.beta())
 	forward := func(name string, r riscv.GP) {
 		t.Op("MOV", t.Base(name), r)
 		t.Op("ADD", 4*panelPart, r, r)
@@ -159,31 +175,29 @@ func (t *tile) nextPart() {
 	t.Ret()
 }
 
-// arguments loads all arguments and sets the vector type.
+// arguments loads the arguments and sets the vector type.
 func (t *tile) arguments() {
 	t.c, t.a, t.b = t.Load(t.Base("c")), t.Load(t.Base("a")), t.Load(t.Base("b"))
-	t.ldc, t.rs, t.cs, t.ldb = t.stride("ldc"), t.stride("rs"), t.stride("cs"), t.stride("ldb")
-	t.m, t.k, t.seg, t.load = t.Load(t.Param("m")), t.Load(t.Param("k")), t.GP(), t.GP()
-	t.mode, t.max, t.beta = t.Load(t.Len("c")), t.Load(t.Cap("c")), t.Load(t.Len("b"))
-	t.p, t.column, t.row, t.steps = t.GP(), t.GP(), t.GP(), t.GP()
-	t.left, t.adds, t.x, t.height = t.GP(), t.GP(), t.GP(), t.GP()
-	lanes := t.x
-	t.Op("MOV", t.Len("a"), lanes)
-	t.SetLanes(lanes, t.size, lanes)
-	t.Op("MOV", riscv.Zero, t.load)
-	t.Op("MOV", storeMerge, t.x)
-	t.Op("MOV", math.MaxInt64, t.seg) // GemmMerge has one segment
-	t.Jump("BEQ", "rows", t.mode, t.x)
-	t.Op("MOV", storePanel, t.x)
-	t.Jump("BEQ", "panel", t.mode, t.x)
-	t.Op("MOV", t.Param("seg"), t.seg)
-	t.Jump("BNEZ", "rows", t.mode)
-	t.Op("MOVBU", t.Param("load"), t.load)
-	t.Jump("JMP", "rows")
+	t.rs, t.cs, t.ldb, t.m = t.stride("rs"), t.stride("cs"), t.stride("ldb"), t.Load(t.Param("m"))
+	t.p, t.column, t.row, t.steps, t.height = t.GP(), t.GP(), t.GP(), t.GP(), t.GP()
+	t.left, t.adds, t.x = t.GP(), t.GP(), t.GP()
+	seg, load := t.steps, t.left
+	t.Op("MOV", t.Len("a"), t.x)
+	t.SetLanes(t.x, t.size, t.x)
+	t.Op("MOV", riscv.Zero, load)
+	t.Op("MOV", math.MaxInt64, seg) // GemmMerge has one segment
+	t.is(storeMerge, "arguments")
+	t.is(storePanel, "panel")
+	t.Op("MOV", t.Param("seg"), seg)
+	t.Jump("BNEZ", "arguments", t.p)
+	t.Op("MOVBU", t.Param("load"), load)
+	t.Jump("JMP", "arguments")
 	t.Label("panel")
-	t.Op("MOV", spec.InputSegment, t.seg)
-	t.Op("MOV", t.max, t.load)
-	t.Jump("JMP", "rows")
+	t.Op("MOV", spec.InputSegment, seg)
+	t.Op("MOV", t.max(), load)
+	t.Label("arguments")
+	t.Op("MOV", seg, t.seg())
+	t.Op("MOV", load, t.load())
 }
 
 // segments emits what comes before the chains of a segment.
@@ -191,13 +205,13 @@ func (t *tile) segments() {
 	t.Label("tile")
 	t.Op("MOV", t.a, t.column)
 	t.Op("MOV", t.b, t.row)
-	t.Op("MOV", t.k, t.left)
-	t.Op("MOV", t.load, t.adds)
+	t.Op("MOV", t.Param("k"), t.left)
+	t.Op("MOV", t.load(), t.adds)
 	t.Label("segment")
+	t.Op("MOV", t.seg(), t.steps)
+	t.Jump("BGE", "long", t.left, t.steps)
 	t.Op("MOV", t.left, t.steps)
-	t.Jump("BGE", "short", t.seg, t.left)
-	t.Op("MOV", t.seg, t.steps)
-	t.Label("short")
+	t.Label("long")
 	t.Op("SUB", t.steps, t.left, t.left)
 	t.enter("chains")
 }
@@ -213,6 +227,9 @@ func (t *tile) chains(rows int) {
 	for _, v := range acc {
 		t.Op("VMVVI", 0, v)
 	}
+	if t.size > 1 && rows == len(t.acc) {
+		t.pairs()
+	}
 	t.Jump("BEQZ", "sums", t.steps)
 	t.Label(name + "step")
 	t.step(acc)
@@ -220,45 +237,131 @@ func (t *tile) chains(rows int) {
 	t.Jump("JMP", "sums")
 }
 
+// pairs emits the loops over two steps at a time for the highest tile, one of which A takes if the numbers of
+// its rows or its columns are neighbours. Then they are at constant distances of few pointers. On CPUs that
+// execute in order, the time of a step is that of the FMAs and of what else is not between them.
+func (t *tile) pairs() {
+	t.Op("ADD", -2, t.steps, t.steps)
+	t.Jump("BLT", "pairsEnd", t.steps, riscv.Zero)
+	t.Op("MOV", 4, t.x)
+	t.Jump("BEQ", "rowPairs", t.cs, t.x)
+	t.Jump("BNE", "pairsEnd", t.rs, t.x)
+	t.Commentf("Two steps, with neighbours in a column of A.")
+	t.pair("column", 2, t.cs, func(step, row int) (int, int) { return step, row }, func(columns []riscv.GP) {
+		for range 2 {
+			for _, p := range columns {
+				t.add(t.cs, p)
+			}
+		}
+	})
+	t.Jump("JMP", "pairsEnd")
+	t.Commentf("Two steps, with neighbours in a row of A.")
+	t.Label("rowPairs")
+	t.pair("row", len(t.acc), t.rs, func(step, row int) (int, int) { return row, step }, func(rows []riscv.GP) {
+		for _, p := range rows {
+			t.Op("ADD", 8, p, p)
+		}
+	})
+	t.Label("pairsEnd")
+	t.Op("ADD", 2, t.steps, t.steps)
+}
+
+// pair emits such a loop. A's pointers are n, at a distance; place says which one a number of A is at, and how
+// many places behind it. Numbers are loaded some FMAs ahead.
+func (t *tile) pair(name string, n int, distance riscv.GP, place func(step, row int) (pointer, behind int), forward func(pointers []riscv.GP)) {
+	t.Scope(func() {
+		spare := []riscv.GP{t.x, t.p}
+		next := func() riscv.GP {
+			if len(spare) > 0 {
+				r := spare[0]
+				spare = spare[1:]
+				return r
+			}
+			return t.GP()
+		}
+		pointers, rows := []riscv.GP{t.column}, []riscv.GP{t.row, next()}
+		for len(pointers) < n {
+			r := next()
+			t.Op("ADD", distance, pointers[len(pointers)-1], r)
+			pointers = append(pointers, r)
+		}
+		vs := []riscv.Vec{t.v, {}}
+		if t.size < 4 {
+			vs[1] = t.Vec(t.size)
+		} else {
+			vs[1] = t.AtV0(t.size) // of the masks, which are not needed here
+		}
+		t.Op("ADD", t.ldb, rows[0], rows[1])
+		t.Label(name + "Pair")
+		load := func(i int) {
+			if i >= 2*len(t.acc) {
+				return
+			}
+			step, row := i/len(t.acc), i%len(t.acc)
+			if row == 0 {
+				t.Op("VLE32V", riscv.At(rows[step], 0), vs[step])
+			}
+			p, behind := place(step, row)
+			t.Op("MOVF", riscv.At(pointers[p], 4*behind), t.fs[i%len(t.fs)])
+		}
+		ahead := len(t.fs) - 1
+		for i := range ahead {
+			load(i)
+		}
+		for i := range 2 * len(t.acc) {
+			load(i + ahead)
+			t.Op("VFMACCVF", vs[i/len(t.acc)], t.fs[i%len(t.fs)], t.acc[i%len(t.acc)])
+		}
+		forward(pointers)
+		for range 2 {
+			for _, r := range rows {
+				t.add(t.ldb, r)
+			}
+		}
+		t.Op("ADD", -2, t.steps, t.steps)
+		t.Jump("BGE", name+"Pair", t.steps, riscv.Zero)
+	})
+}
+
 // sums emits what happens to the accumulators.
 func (t *tile) sums() {
 	t.Label("sums")
-	t.Op("MOV", storeMerge, t.x)
-	t.Jump("BEQ", "merge", t.mode, t.x)
+	ldc, max := t.stride("ldc"), t.Load(t.max())
+	t.is(storeMerge, "merge")
 	t.Jump("BEQZ", "first", t.adds)
-	t.eachRow("add", func(v riscv.Vec) {
+	t.eachRow("add", ldc, func(v riscv.Vec) {
 		t.Op("VLE32V", riscv.At(t.p, 0), t.v)
 		t.Op("VFADDVV", v, t.v, v)
 	})
 	t.Label("first")
 	t.Jump("BNEZ", "more", t.left)
-	t.Op("MOV", storeMax, t.x)
-	t.Jump("BEQ", "max", t.mode, t.x)
+	t.is(storeMax, "max")
 	t.Label("more")
-	t.eachRow("store", t.store)
+	t.eachRow("store", ldc, t.store)
 	t.Op("MOV", 1, t.adds)
 	t.Jump("BNEZ", "segment", t.left)
 
 	t.Commentf("The rows after the tile.")
 	t.Label("next")
 	t.Op("SUB", t.height, t.m, t.m)
-	t.forward(t.height, t.ldc, t.c, t.x)
+	t.forward(t.height, ldc, t.c, t.x)
 	t.forward(t.height, t.rs, t.a, t.x)
 	t.Jump("JMP", "rows")
 
 	t.Commentf("Store; max = C > max ? C : max.")
 	t.Label("max")
-	t.Op("VLE32V", riscv.At(t.max, 0), t.v)
-	t.eachRow("raise", func(v riscv.Vec) {
+	t.Op("VLE32V", riscv.At(max, 0), t.v)
+	t.eachRow("raise", ldc, func(v riscv.Vec) {
 		t.store(v)
 		t.raise(t.v, v)
 	})
-	t.Op("VSE32V", t.v, riscv.At(t.max, 0))
+	t.Op("VSE32V", t.v, riscv.At(max, 0))
 	t.Jump("JMP", "next")
 
 	t.Commentf("C = fma(sum, beta, C·alpha)")
 	t.Label("merge")
-	t.eachRow("merges", t.merge)
+	alpha, beta := max, t.Load(t.beta())
+	t.eachRow("merges", ldc, func(v riscv.Vec) { t.merge(v, alpha, beta) })
 	t.Jump("JMP", "next")
 }
 
@@ -278,27 +381,28 @@ func (t *tile) step(acc []riscv.Vec) {
 	t.Op("VLE32V", riscv.At(t.row, 0), t.v)
 	t.add(t.ldb, t.row)
 	t.Op("MOV", t.column, t.p)
+	const ahead = 3
 	load := func(i int) {
 		if i < len(acc) {
-			t.Op("MOVF", riscv.At(t.p, 0), t.fs[i%len(t.fs)])
+			t.Op("MOVF", riscv.At(t.p, 0), t.fs[i%(ahead+1)])
 			if i+1 < len(acc) {
 				t.add(t.rs, t.p)
 			}
 		}
 	}
-	for i := range len(t.fs) - 1 {
+	for i := range ahead {
 		load(i)
 	}
 	for i, v := range acc {
-		load(i + len(t.fs) - 1)
-		t.Op("VFMACCVF", t.v, t.fs[i%len(t.fs)], v)
+		load(i + ahead)
+		t.Op("VFMACCVF", t.v, t.fs[i%(ahead+1)], v)
 	}
 	t.add(t.cs, t.column)
 	t.Op("ADD", -1, t.steps, t.steps)
 }
 
 // eachRow emits f for each accumulator, with p at its row of C. A lower tile begins at a later one.
-func (t *tile) eachRow(name string, f func(riscv.Vec)) {
+func (t *tile) eachRow(name string, ldc riscv.GP, f func(riscv.Vec)) {
 	t.Op("MOV", t.c, t.p)
 	t.enter(name)
 	for i, v := range t.acc {
@@ -307,7 +411,7 @@ func (t *tile) eachRow(name string, f func(riscv.Vec)) {
 		}
 		f(v)
 		if i+1 < len(t.acc) {
-			t.add(t.ldc, t.p)
+			t.add(ldc, t.p)
 		}
 	}
 }
@@ -316,13 +420,13 @@ func (t *tile) store(v riscv.Vec) { t.Op("VSE32V", v, riscv.At(t.p, 0)) }
 
 // merge merges an accumulator into C. No group is left for alpha and beta of all rows, so each row loads
 // them, into that of the masks, which are not needed here.
-func (t *tile) merge(v riscv.Vec) {
+func (t *tile) merge(v riscv.Vec, alpha, beta riscv.GP) {
 	t.Op("VLE32V", riscv.At(t.p, 0), t.v)
 	t.Scope(func() {
 		w := t.AtV0(t.size)
-		t.Op("VLE32V", riscv.At(t.max, 0), w)
+		t.Op("VLE32V", riscv.At(alpha, 0), w)
 		t.Op("VFMULVV", w, t.v, t.v)
-		t.Op("VLE32V", riscv.At(t.beta, 0), w)
+		t.Op("VLE32V", riscv.At(beta, 0), w)
 		t.Op("VFMADDVV", t.v, w, v)
 	})
 	t.store(v)
