@@ -69,7 +69,7 @@ peers: ## attn beside PyTorch, ONNX Runtime and OpenVINO, which it installs into
 	python3 bench/peers/run.py --json peers.json --markdown peers.md $(ARGS)
 
 mca: ## the speed of the hottest loops on eight CPUs, as llvm-mca predicts it (needs llvm)
-	tools/mca.sh
+	tools/mca.sh $(ARGS)
 
 generate: ## write asm/ anew with gen/
 	go run ./gen
