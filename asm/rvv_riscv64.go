@@ -114,6 +114,11 @@ func skinnyQKRVV(s []float32, k []float32, ldk int, q []float32, n int, m int, d
 //go:noescape
 func skinnyPVRVV(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 
+// skinnySoftmaxRVV is SkinnyKernels.Softmax, see package ukernel.
+//
+//go:noescape
+func skinnySoftmaxRVV(s []float32, ld int, n int, max []float32, sum []float32)
+
 // weightGemmRVV is WeightKernels.Gemm, see package ukernel.
 //
 //go:noescape

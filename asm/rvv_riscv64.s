@@ -2779,6 +2779,10 @@ store8:
 	ADD $-8, X11, X11
 	JMP group
 
+// func skinnySoftmaxRVV(s []float32, ld int, n int, max []float32, sum []float32)
+TEXT ·skinnySoftmaxRVV(SB), NOSPLIT, $0-88
+	JMP ·softmaxRVV(SB)
+
 // func weightGemmRVV(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 TEXT ·weightGemmRVV(SB), NOSPLIT, $0-152
 	MOV $3, X5

@@ -57,8 +57,9 @@ var Gradients = []ukernel.Layer[ukernel.Gradients]{
 // Skinny are the layers of ukernel.SkinnyKernels.
 var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 	{ISA: "rvv", Kernels: ukernel.SkinnyKernels{
-		QK: skinnyQKRVV,
-		PV: skinnyPVRVV,
+		QK:      skinnyQKRVV,
+		PV:      skinnyPVRVV,
+		Softmax: skinnySoftmaxRVV,
 	}},
 }
 

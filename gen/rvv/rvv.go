@@ -38,6 +38,7 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 	g.MergeStats()
 	g.SkinnyQK()
 	g.SkinnyPV()
+	g.SkinnySoftmax()
 	g.WeightGemm()
 	g.WeightGemmHalves(spec.F16)
 	g.WeightGemmHalves(spec.BF16)

@@ -127,6 +127,12 @@ func (g *gen) Softmax() {
 	})
 }
 
+// SkinnySoftmax is Softmax for 4 lanes.
+func (g *gen) SkinnySoftmax() {
+	g.kernel(spec.SkinnySoftmax)
+	g.TailJump(spec.Softmax.Symbol(isa))
+}
+
 // MergeStats merges the statistics of a block into the running ones.
 func (g *gen) MergeStats() {
 	g.kernel(spec.MergeStats)
