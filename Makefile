@@ -68,8 +68,8 @@ report: ## draw report.html from all files in bench/results, and the README's ch
 peers: ## attn beside PyTorch, ONNX Runtime and OpenVINO, which it installs into the user's cache folder, 1 GB, as peers.md and peers.json (needs python3); ARGS='-h' lists the flags
 	python3 bench/peers/run.py --json peers.json --markdown peers.md $(ARGS)
 
-mca: ## the speed of the hottest loops on eight CPUs, as llvm-mca predicts it (needs llvm)
-	tools/mca.sh
+mca: ## the speed of the hottest loops on ten CPUs, as llvm-mca predicts it (needs llvm)
+	tools/mca.sh $(ARGS)
 
 generate: ## write asm/ anew with gen/
 	go run ./gen
