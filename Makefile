@@ -162,7 +162,7 @@ v3: ## the tests of the generic tier with GOAMD64=v3, if the CPU can run that
 
 fuzz: ## fuzz every fuzz target of all modules for FUZZTIME (30s) each
 	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z]*' . | sort | sed 's/:func / /' | while read -r file target; do \
-		(set -x; go test -C "$$(dirname "$$file")" -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME)) || exit 1; \
+		(set -x; go test -C "$$(dirname "$$file")" -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 200x) || exit 1; \
 	done
 
 soak: ## random calls in a program that misbehaves, for a minute; ARGS='-time 1h'
