@@ -51,7 +51,7 @@ func (m *Mapping) Data() []byte { return m.data }
 // somebody looks at them. It does so on Linux alone; elsewhere pages leave memory when it is needed.
 func (m *Mapping) Forget(part []byte) {
 	first, all := address(part), address(m.data)
-	if len(part) == 0 || first < all || first-all > uintptr(len(m.data)-len(part)) {
+	if len(part) == 0 || len(part) > len(m.data) || first < all || first-all > uintptr(len(m.data)-len(part)) {
 		return // memory of somebody else would be zeros afterwards
 	}
 	end := first - all + uintptr(len(part))
