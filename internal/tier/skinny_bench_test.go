@@ -1,0 +1,113 @@
+package tier
+
+import (
+	"fmt"
+	"testing"
+	"unsafe"
+
+	"github.com/attn-go/attn/internal/hugepages"
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// BenchmarkSkinny times the products of decoding, block by block, by the number of query rows: with the keys or values
+// in L1, and from memory with prefetches. Where both take as long, the kernel is what limits, not memory.
+func BenchmarkSkinny(b *testing.B) {
+	const size = 96 << 20 // bytes, more than a cache has
+	var memory []uint16
+	eachTier(func(t *Tier) {
+		p := t.set(0)
+		for _, c := range skinnyCases(p) {
+			for _, rows := range []int{1, 2, 4, 8} {
+				for _, from := range []string{"L1", "memory"} {
+					b.Run(fmt.Sprintf("kernel=%s/tier=%s/rows=%d/from=%s", c.kernel, t.Name, rows, from), func(b *testing.B) {
+						if memory == nil {
+							memory = hugepages.Make[uint16](size / 2)
+							for i := range memory {
+								memory[i] = 0x3800 | uint16(i%251) // finite in all types
+							}
+						}
+						bytes, keys, at := c.bytes*skinnyColumns, skinnyBlock, 0
+						if from == "L1" {
+							keys = 8 << 10 / bytes
+						}
+						b.SetBytes(int64(keys * bytes))
+						for b.Loop() {
+							x := unsafe.Pointer(&memory[at/2])
+							c.call(x, unsafe.Add(x, skinnyAhead), rows, keys)
+							if from == "memory" {
+								if at += keys * bytes; at+keys*bytes+skinnyAhead > size {
+									at = 0
+								}
+							}
+						}
+					})
+				}
+			}
+		}
+	})
+}
+
+// The columns of the rows, the rows of a block, and how many bytes ahead they are prefetched.
+const (
+	skinnyColumns = 128
+	skinnyBlock   = 256
+	skinnyAhead   = 8 << 10
+)
+
+// A skinnyCase calls a kernel on some keys or values of its type at x.
+type skinnyCase struct {
+	kernel string
+	bytes  int // of a number
+	call   func(x, next unsafe.Pointer, rows, keys int)
+}
+
+func skinnyCases(p *kernelSet) (cases []skinnyCase) {
+	const d = skinnyColumns
+	k, w := &p.Skinny, p.Lanes
+	s, q, o := testutil.Floats(skinnyBlock*w), testutil.Floats(d*w), make([]float32, w*d)
+	top, scales := testutil.Filled(w, 1), testutil.Filled(skinnyBlock, 1)
+	codes, pairs := make([]int16, d*w), make([]int32, skinnyBlock*w)
+	add := func(kernel string, bytes int, has bool, call func(x, next unsafe.Pointer, rows, keys int)) {
+		if has {
+			cases = append(cases, skinnyCase{kernel, bytes, call})
+		}
+	}
+	add("QK", 4, k.QK != nil, func(x, next unsafe.Pointer, n, m int) {
+		k.QK(s, numbers[float32](x, m), d, q, n, m, d, top, numbers[float32](next, m), 0)
+	})
+	add("PV", 4, k.PV != nil, func(x, next unsafe.Pointer, n, m int) {
+		k.PV(o, d, numbers[float32](x, m), d, s, w, n, m, d, false, numbers[float32](next, m), 0)
+	})
+	add("QKF16", 2, k.QKF16 != nil, func(x, next unsafe.Pointer, n, m int) {
+		k.QKF16(s, numbers[uint16](x, m), d, q, n, m, d, top, numbers[uint16](next, m), 0)
+	})
+	add("PVF16", 2, k.PVF16 != nil, func(x, next unsafe.Pointer, n, m int) {
+		k.PVF16(o, d, numbers[uint16](x, m), d, s, w, n, m, d, false, numbers[uint16](next, m), 0)
+	})
+	add("QKBF16", 2, k.QKBF16 != nil, func(x, next unsafe.Pointer, n, m int) {
+		k.QKBF16(s, numbers[uint16](x, m), d, q, n, m, d, top, numbers[uint16](next, m), 0)
+	})
+	add("PVBF16", 2, k.PVBF16 != nil, func(x, next unsafe.Pointer, n, m int) {
+		k.PVBF16(o, d, numbers[uint16](x, m), d, s, w, n, m, d, false, numbers[uint16](next, m), 0)
+	})
+	add("QKInt8", 1, k.QKInt8 != nil, func(x, next unsafe.Pointer, n, m int) {
+		k.QKInt8(ukernel.QKInt8Args{S: s, K: numbers[int8](x, m), Ldk: d, Scales: scales, Group: d, Q: q, N: n, M: m, D: d, Max: top, Next: numbers[int8](next, m)})
+	})
+	add("PVInt8", 1, k.PVInt8 != nil, func(x, next unsafe.Pointer, n, m int) {
+		k.PVInt8(ukernel.PVInt8Args{O: o, Ldo: d, V: numbers[int8](x, m), Ldv: d, Scales: scales, Lsc: 1, Group: d, P: s, Ldp: w, N: n, M: m, Dv: d, Next: numbers[int8](next, m)})
+	})
+	add("QKCodes", 1, k.QKCodes != nil, func(x, next unsafe.Pointer, n, m int) {
+		k.QKCodes(ukernel.QKCodesArgs{S: s, K: numbers[int8](x, m), Ldk: d, Scales: scales, Lsc: 1, Q: codes, Unit: top, N: n, M: m, D: d, Max: top, Next: numbers[int8](next, m)})
+	})
+	add("PVCodes", 1, k.PVCodes != nil, func(x, next unsafe.Pointer, n, m int) {
+		v, then := numbers[int8](x, m), numbers[int8](next, m)
+		for j := 0; j < m; j += ukernel.ValueSegment {
+			k.PVCodes(ukernel.PVCodesArgs{O: o, Ldo: d, V: v[j*d:], Ldv: d, Pairs: pairs, Ldp: w, Unit: top, N: n, M: min(ukernel.ValueSegment, m-j), Dv: d, Load: j > 0, Next: then[j*d:]})
+		}
+	})
+	return cases
+}
+
+// numbers are those of some rows at x.
+func numbers[E any](x unsafe.Pointer, rows int) []E { return unsafe.Slice((*E)(x), rows*skinnyColumns) }
