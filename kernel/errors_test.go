@@ -181,6 +181,7 @@ func TestDefaultTierErrors(t *testing.T) {
 		"Additive":           func(e kernel.Exec) error { return kernel.Additive(out, q, k, v, weights, kernel.Options{Exec: e}) },
 		"AttentionPartials":  func(e kernel.Exec) error { return kernel.AttentionPartials(parts, q, k, v, kernel.Options{Exec: e}) },
 		"AccumulatePartials": func(e kernel.Exec) error { return kernel.AccumulatePartials(parts, q, k, v, kernel.Options{Exec: e}) },
+		"MergeInto":          func(e kernel.Exec) error { return kernel.MergeInto(parts, nil, e) },
 		"MergePartials": func(e kernel.Exec) error {
 			return kernel.MergePartials(out, []kernel.Partials{*parts}, kernel.MergeOptions{Exec: e})
 		},
