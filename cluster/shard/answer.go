@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/cluster/shard/internal/chain"
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
 	"github.com/attn-go/attn/kernel"
 )
@@ -30,8 +31,12 @@ func code(err error) string {
 		return CodeArgument
 	case errors.Is(err, errLarge):
 		return CodeLimit
-	case errors.Is(err, errMissing):
+	case errors.Is(err, errMissing), errors.Is(err, chain.ErrUnknown):
 		return CodeMissing
+	case errors.Is(err, chain.ErrFull):
+		return CodeFull
+	case errors.Is(err, chain.ErrGivenUp), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return CodeState
 	}
 	return CodeFormat
 }
@@ -91,7 +96,7 @@ func (w *Worker) send(data []byte) ([]byte, error) {
 func (w *Worker) sendRows(ctx context.Context, m *wire.Send, k, v kernel.Tensor, lo, hi int) error {
 	rows := wire.AppendPair(make([]byte, 0, (hi-lo)*m.Geometry.RowBytes()), k, v, 0, lo, hi)
 	put := wire.Put{Geometry: m.Geometry, Items: []wire.Keys{{Sequence: m.Sequence, Block: m.Block, Epoch: m.Epoch, Offset: lo, Count: hi - lo, Rows: rows}}}
-	to := &messenger{w.conn, sendPatience}
+	to := &messenger{conn: w.conn, patience: sendPatience}
 	statuses, err := to.put(ctx, m.To, &put)
 	if err != nil {
 		return err
