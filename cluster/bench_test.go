@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,7 +50,7 @@ func benchmarkDecode(b *testing.B, workers, sequences, keys, heads int, c shard.
 	q, out := make([]float32, sequences*heads*c.HeadSize), make([]float32, sequences*heads*c.HeadSize)
 	r.Fill(q)
 	var stats shard.Stats
-	best := time.Hour
+	var times []time.Duration
 	before := p.cpu()
 	for b.Loop() {
 		took, err := client.Attention(b.Context(), kernel.BHLD(out, sequences, heads, 1, c.HeadSize), kernel.BHLD(q, sequences, heads, 1, c.HeadSize), s, shard.Options{})
@@ -57,16 +58,27 @@ func benchmarkDecode(b *testing.B, workers, sequences, keys, heads int, c shard.
 			b.Fatal(err)
 		}
 		stats.Add(took)
-		best = min(best, took.Wall)
+		times = append(times, took.Wall)
 	}
 	n := float64(b.N)
 	b.ReportMetric(stats.Slowest.Seconds()*1e3/n, "arithmetic-ms/op")
-	b.ReportMetric(best.Seconds()*1e3, "best-ms/op")
+	reportTimes(b, "", times)
 	for i, what := range []string{"busiest-worker-cpu-ms/op", "client-cpu-ms/op", "server-cpu-ms/op"} {
 		b.ReportMetric((p.cpu()[i]-before[i]).Seconds()*1e3/n, what)
 	}
 	b.ReportMetric(float64(stats.Sent+stats.Received)/n, "wire-B/op")
 	b.ReportMetric(float64(stats.Requests)/n, "messages/op")
+}
+
+// reportTimes reports the best of some times, their median and the time that one in a hundred exceeds.
+func reportTimes(b *testing.B, what string, times []time.Duration) {
+	slices.Sort(times)
+	for _, x := range []struct {
+		name string
+		at   int
+	}{{"best", 0}, {"median", len(times) / 2}, {"p99", len(times) * 99 / 100}} {
+		b.ReportMetric(times[x.at].Seconds()*1e3, what+x.name+"-ms/op")
+	}
 }
 
 // cpu returns the CPU times so far of the busiest worker, of this process and of the server:
@@ -102,16 +114,37 @@ func halves(r *testutil.Rand, n int) []kernel.F16 {
 }
 
 // BenchmarkDecode decodes over 64k keys on one worker and on two. Large is the attention of an
-// 8-billion Llama; small has a quarter of its heads.
+// 8-billion Llama; small has a quarter of its heads. Beside it stands what [shard.Costs] forecasts for workers
+// with a core each, a client that has one too, and a network that costs nothing.
 func BenchmarkDecode(b *testing.B) {
+	const keys = 64 << 10
+	none := shard.Network{Bandwidth: 1e12, Message: 1 << 20}
 	for _, shape := range []struct {
 		name          string
 		heads, shared int
 	}{{"small", 8, 2}, {"large", 32, 8}} {
-		for workers := 1; workers <= 2; workers++ {
-			b.Run(fmt.Sprintf("%s/workers=%d", shape.name, workers), func(b *testing.B) {
-				benchmarkDecode(b, workers, 1, 64<<10, shape.heads, shard.Config{Heads: shape.shared, HeadSize: 128, Type: kernel.Float16})
+		c := shard.Config{Heads: shape.shared, HeadSize: 128, Type: kernel.Float16}
+		costs, err := shard.Measure(b.Context(), c, shape.heads, kernel.Exec{Threads: 1})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for threads := 1; threads <= 2; threads++ { // what the cores of this machine give at most
+			b.Run(fmt.Sprintf("%s/alone/threads=%d", shape.name, threads), func(b *testing.B) {
+				reportTimes(b, "", alone(b, keys, shape.heads, threads, b.N, c))
 			})
+		}
+		for _, way := range []struct {
+			name     string
+			run      int
+			forecast func(keys, machines int, n shard.Network) time.Duration
+		}{{"star", 1, costs.Star}, {"chain", 64, costs.Chain}} {
+			for workers := 1; workers <= 2; workers++ {
+				b.Run(fmt.Sprintf("%s/%s/workers=%d", shape.name, way.name, workers), func(b *testing.B) {
+					c.Run = way.run
+					benchmarkDecode(b, workers, 1, keys, shape.heads, c)
+					b.ReportMetric(way.forecast(keys, workers, none).Seconds()*1e3, "forecast-ms/op")
+				})
+			}
 		}
 	}
 }
@@ -125,7 +158,32 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
-// BenchmarkRequest measures a call over one key: what a request costs beside the arithmetic.
+// BenchmarkRequest measures what a call on loopback costs beside its arithmetic: calls over short sequences on a worker in
+// another process, and the same calls of package kernel in this process.
 func BenchmarkRequest(b *testing.B) {
-	benchmarkDecode(b, 1, 1, 1, 1, shard.Config{Heads: 1, HeadSize: 32, Type: kernel.Float16})
+	for _, keys := range []int{1, 256, 4096} {
+		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
+			c := shard.Config{Heads: 2, HeadSize: 128, Type: kernel.Float16}
+			benchmarkDecode(b, 1, 1, keys, 8, c)
+			reportTimes(b, "in-process-", alone(b, keys, 8, 1, 100, c))
+		})
+	}
+}
+
+// alone returns the times of some calls of attention in this process.
+func alone(b *testing.B, keys, heads, threads, calls int, c shard.Config) (times []time.Duration) {
+	r := testutil.Rand(1)
+	k := kernel.BHLD(halves(&r, c.Heads*keys*c.HeadSize), 1, c.Heads, keys, c.HeadSize)
+	v := kernel.BHLD(halves(&r, c.Heads*keys*c.HeadSize), 1, c.Heads, keys, c.HeadSize)
+	q, out := make([]float32, heads*c.HeadSize), make([]float32, heads*c.HeadSize)
+	r.Fill(q)
+	for range calls {
+		started := time.Now()
+		err := kernel.Attention(kernel.BHLD(out, 1, heads, 1, c.HeadSize), kernel.BHLD(q, 1, heads, 1, c.HeadSize), k, v, kernel.Options{Exec: kernel.Exec{Threads: threads}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		times = append(times, time.Since(started))
+	}
+	return times
 }

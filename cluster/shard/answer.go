@@ -137,6 +137,7 @@ func (w *Worker) attend(data []byte) ([]byte, error) {
 		return nil, errLarge
 	}
 	tasks := w.tasks(a)
+	defer w.release(tasks)
 	took, err := w.compute(a, tasks)
 	if err != nil {
 		return nil, err
@@ -177,6 +178,15 @@ func (w *Worker) tasks(a *wire.Attend) []task {
 	return tasks
 }
 
+// release gives the memory of results back.
+func (w *Worker) release(tasks []task) {
+	for i := range tasks {
+		if tasks[i].result != nil {
+			w.memory.put(tasks[i].result)
+		}
+	}
+}
+
 // compute computes all tasks, each on one thread: blocks are independent. It returns the time
 // that took, without waiting for other messages.
 func (w *Worker) compute(a *wire.Attend, tasks []task) (time.Duration, error) {
@@ -208,7 +218,7 @@ func (w *Worker) partial(a *wire.Attend, t *task) error {
 		return nil
 	}
 	c := &a.Call
-	t.result = kernel.NewPartials(1, 1, c.Heads, t.queries.Count, a.Geometry.ValueSize)
+	t.result = w.memory.take(1, c.Heads, t.queries.Count, a.Geometry.ValueSize)
 	options := kernel.Options{
 		Exec:       kernel.Exec{Tier: w.config.Tier, Threads: 1},
 		Scale:      c.Scale,

@@ -59,7 +59,7 @@ type Client struct {
 	underWay int64               // bytes of messages and answers that may be under way
 	room     *semaphore.Weighted // for them
 	bucket   bucket
-	memory   sync.Pool // of *kernel.Partials that calls have left
+	memory   partialsMemory
 
 	holding sync.Once
 	id      string // by which the client holds its sequences, see newName; "" before the first one

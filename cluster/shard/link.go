@@ -49,6 +49,7 @@ func (w *Worker) link(data []byte) ([]byte, error) {
 	}
 	defer end()
 	tasks := w.tasks(&l.Attend)
+	defer w.release(tasks)
 	for i := range tasks {
 		if !tasks[i].held {
 			return nil, errMissing

@@ -62,6 +62,7 @@ type Worker struct {
 	store   *store.Store
 	service micro.Service
 	slots   chan struct{} // one element for every message at work
+	memory  partialsMemory
 	chains  *chain.Table
 	links   chan struct{}   // one for every link of a chain, most of which wait for a state
 	states  chan struct{}   // one for every state that comes
