@@ -3,11 +3,13 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,13 +20,25 @@ import (
 )
 
 // benchmarkDecode measures steps of decoding, in each of which every one of some sequences gets
-// attention over so many keys, on workers with one core each, in processes of their own.
-func benchmarkDecode(b *testing.B, workers, sequences, keys, heads int, c shard.Config) {
+// attention over so many keys, on workers with one core each, in processes of their own. The client and each worker have a
+// connection of so many bytes a second in each direction, or the loopback device if that is 0.
+func benchmarkDecode(b *testing.B, workers, sequences, keys, heads int, c shard.Config, bandwidth float64) {
 	p := startProcesses(b)
-	for i := range workers {
-		p.work(fmt.Sprint("w", i), p.url)
+	connection := func() (url string) { return p.url }
+	var limit atomic.Bool // not before the keys are there
+	if bandwidth > 0 {
+		connection = func() string {
+			return testutil.Proxy(b, p.url, func(data []byte) {
+				if limit.Load() {
+					time.Sleep(time.Duration(float64(len(data)) / bandwidth * float64(time.Second)))
+				}
+			})
+		}
 	}
-	conn, err := hub.Connect(b.Context(), hub.Config{URL: p.url})
+	for i := range workers {
+		p.work(fmt.Sprint("w", i), connection())
+	}
+	conn, err := hub.Connect(b.Context(), hub.Config{URL: connection()})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -51,6 +65,7 @@ func benchmarkDecode(b *testing.B, workers, sequences, keys, heads int, c shard.
 	r.Fill(q)
 	var stats shard.Stats
 	var times []time.Duration
+	limit.Store(true)
 	before := p.cpu()
 	for b.Loop() {
 		took, err := client.Attention(b.Context(), kernel.BHLD(out, sequences, heads, 1, c.HeadSize), kernel.BHLD(q, sequences, heads, 1, c.HeadSize), s, shard.Options{})
@@ -115,10 +130,10 @@ func halves(r *testutil.Rand, n int) []kernel.F16 {
 
 // BenchmarkDecode decodes over 64k keys on one worker and on two. Large is the attention of an
 // 8-billion Llama; small has a quarter of its heads. Beside it stands what [shard.Costs] forecasts for workers
-// with a core each, a client that has one too, and a network that costs nothing.
+// with a core each, and a client that has one too. The network is the loopback device, which the forecast takes for one that
+// costs nothing, or has 1 Gbit/s for each machine.
 func BenchmarkDecode(b *testing.B) {
-	const keys = 64 << 10
-	none := shard.Network{Bandwidth: 1e12, Message: 1 << 20}
+	const keys, run = 64 << 10, 64
 	for _, shape := range []struct {
 		name          string
 		heads, shared int
@@ -133,17 +148,24 @@ func BenchmarkDecode(b *testing.B) {
 				reportTimes(b, "", alone(b, keys, shape.heads, threads, b.N, c))
 			})
 		}
-		for _, way := range []struct {
-			name     string
-			run      int
-			forecast func(keys, machines int, n shard.Network) time.Duration
-		}{{"star", 1, costs.Star}, {"chain", 64, costs.Chain}} {
-			for workers := 1; workers <= 2; workers++ {
-				b.Run(fmt.Sprintf("%s/%s/workers=%d", shape.name, way.name, workers), func(b *testing.B) {
-					c.Run = way.run
-					benchmarkDecode(b, workers, 1, keys, shape.heads, c)
-					b.ReportMetric(way.forecast(keys, workers, none).Seconds()*1e3, "forecast-ms/op")
-				})
+		chain := func(keys, machines int, n shard.Network) time.Duration { return costs.Chain(keys, machines, run, n) }
+		for _, network := range []struct {
+			name      string
+			bandwidth float64
+		}{{"loopback", 0}, {"1Gbit", 125e6}} {
+			n := shard.Network{Bandwidth: cmp.Or(network.bandwidth, 1e12), Message: 1 << 20}
+			for _, way := range []struct {
+				name     string
+				run      int
+				forecast func(keys, machines int, n shard.Network) time.Duration
+			}{{"star", 1, costs.Star}, {"chain", run, chain}} {
+				for workers := 1; workers <= 2; workers++ {
+					b.Run(fmt.Sprintf("%s/%s/%s/workers=%d", shape.name, network.name, way.name, workers), func(b *testing.B) {
+						c.Run = way.run
+						benchmarkDecode(b, workers, 1, keys, shape.heads, c, network.bandwidth)
+						b.ReportMetric(way.forecast(keys, workers, n).Seconds()*1e3, "forecast-ms/op")
+					})
+				}
 			}
 		}
 	}
@@ -153,7 +175,7 @@ func BenchmarkDecode(b *testing.B) {
 func BenchmarkBatch(b *testing.B) {
 	for workers := 1; workers <= 2; workers++ {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
-			benchmarkDecode(b, workers, 8, 8<<10, 32, shard.Config{Heads: 8, HeadSize: 128, Type: kernel.Float16})
+			benchmarkDecode(b, workers, 8, 8<<10, 32, shard.Config{Heads: 8, HeadSize: 128, Type: kernel.Float16}, 0)
 		})
 	}
 }
@@ -164,7 +186,7 @@ func BenchmarkRequest(b *testing.B) {
 	for _, keys := range []int{1, 256, 4096} {
 		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
 			c := shard.Config{Heads: 2, HeadSize: 128, Type: kernel.Float16}
-			benchmarkDecode(b, 1, 1, keys, 8, c)
+			benchmarkDecode(b, 1, 1, keys, 8, c, 0)
 			reportTimes(b, "in-process-", alone(b, keys, 8, 1, 100, c))
 		})
 	}
