@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,16 +22,17 @@ import (
 
 // benchmarkDecode measures steps of decoding, in each of which every one of some sequences gets
 // attention over so many keys, on workers with one core each, in processes of their own. The client and each worker have a
-// connection of so many bytes a second in each direction, or the loopback device if that is 0.
+// connection of so many bytes a second, or the loopback device if that is 0.
 func benchmarkDecode(b *testing.B, workers, sequences, keys, heads int, c shard.Config, bandwidth float64) {
 	p := startProcesses(b)
 	connection := func() (url string) { return p.url }
 	var limit atomic.Bool // not before the keys are there
 	if bandwidth > 0 {
 		connection = func() string {
+			l := &line{bandwidth: bandwidth}
 			return testutil.Proxy(b, p.url, func(data []byte) {
 				if limit.Load() {
-					time.Sleep(time.Duration(float64(len(data)) / bandwidth * float64(time.Second)))
+					l.pass(len(data))
 				}
 			})
 		}
@@ -94,6 +96,25 @@ func reportTimes(b *testing.B, what string, times []time.Duration) {
 	}{{"best", 0}, {"median", len(times) / 2}, {"p99", len(times) * 99 / 100}} {
 		b.ReportMetric(times[x.at].Seconds()*1e3, what+x.name+"-ms/op")
 	}
+}
+
+// line is a connection that takes its time.
+type line struct {
+	bandwidth float64 // bytes a second
+	mu        sync.Mutex
+	free      time.Time // when what was sent has passed
+}
+
+// pass waits until so many bytes have passed after those before.
+func (l *line) pass(bytes int) {
+	l.mu.Lock()
+	if now := time.Now(); l.free.Before(now) {
+		l.free = now
+	}
+	l.free = l.free.Add(time.Duration(float64(bytes) / l.bandwidth * float64(time.Second)))
+	until := l.free
+	l.mu.Unlock()
+	time.Sleep(time.Until(until))
 }
 
 // cpu returns the CPU times so far of the busiest worker, of this process and of the server:
