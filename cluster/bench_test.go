@@ -3,10 +3,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,13 +21,26 @@ import (
 )
 
 // benchmarkDecode measures steps of decoding, in each of which every one of some sequences gets
-// attention over so many keys, on workers with one core each, in processes of their own.
-func benchmarkDecode(b *testing.B, workers, sequences, keys, heads int, c shard.Config) {
+// attention over so many keys, on workers with one core each, in processes of their own. The client and each worker have a
+// connection of so many bytes a second, or the loopback device if that is 0.
+func benchmarkDecode(b *testing.B, workers, sequences, keys, heads int, c shard.Config, bandwidth float64) {
 	p := startProcesses(b)
-	for i := range workers {
-		p.work(fmt.Sprint("w", i), p.url)
+	connection := func() (url string) { return p.url }
+	var limit atomic.Bool // not before the keys are there
+	if bandwidth > 0 {
+		connection = func() string {
+			l := &line{bandwidth: bandwidth}
+			return testutil.Proxy(b, p.url, func(data []byte) {
+				if limit.Load() {
+					l.pass(len(data))
+				}
+			})
+		}
 	}
-	conn, err := hub.Connect(b.Context(), hub.Config{URL: p.url})
+	for i := range workers {
+		p.work(fmt.Sprint("w", i), connection())
+	}
+	conn, err := hub.Connect(b.Context(), hub.Config{URL: connection()})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -49,7 +66,8 @@ func benchmarkDecode(b *testing.B, workers, sequences, keys, heads int, c shard.
 	q, out := make([]float32, sequences*heads*c.HeadSize), make([]float32, sequences*heads*c.HeadSize)
 	r.Fill(q)
 	var stats shard.Stats
-	best := time.Hour
+	var times []time.Duration
+	limit.Store(true)
 	before := p.cpu()
 	for b.Loop() {
 		took, err := client.Attention(b.Context(), kernel.BHLD(out, sequences, heads, 1, c.HeadSize), kernel.BHLD(q, sequences, heads, 1, c.HeadSize), s, shard.Options{})
@@ -57,16 +75,46 @@ func benchmarkDecode(b *testing.B, workers, sequences, keys, heads int, c shard.
 			b.Fatal(err)
 		}
 		stats.Add(took)
-		best = min(best, took.Wall)
+		times = append(times, took.Wall)
 	}
 	n := float64(b.N)
 	b.ReportMetric(stats.Slowest.Seconds()*1e3/n, "arithmetic-ms/op")
-	b.ReportMetric(best.Seconds()*1e3, "best-ms/op")
+	reportTimes(b, "", times)
 	for i, what := range []string{"busiest-worker-cpu-ms/op", "client-cpu-ms/op", "server-cpu-ms/op"} {
 		b.ReportMetric((p.cpu()[i]-before[i]).Seconds()*1e3/n, what)
 	}
 	b.ReportMetric(float64(stats.Sent+stats.Received)/n, "wire-B/op")
 	b.ReportMetric(float64(stats.Requests)/n, "messages/op")
+}
+
+// reportTimes reports the best of some times, their median and the time that one in a hundred exceeds.
+func reportTimes(b *testing.B, what string, times []time.Duration) {
+	slices.Sort(times)
+	for _, x := range []struct {
+		name string
+		at   int
+	}{{"best", 0}, {"median", len(times) / 2}, {"p99", len(times) * 99 / 100}} {
+		b.ReportMetric(times[x.at].Seconds()*1e3, what+x.name+"-ms/op")
+	}
+}
+
+// line is a connection that takes its time.
+type line struct {
+	bandwidth float64 // bytes a second
+	mu        sync.Mutex
+	free      time.Time // when what was sent has passed
+}
+
+// pass waits until so many bytes have passed after those before.
+func (l *line) pass(bytes int) {
+	l.mu.Lock()
+	if now := time.Now(); l.free.Before(now) {
+		l.free = now
+	}
+	l.free = l.free.Add(time.Duration(float64(bytes) / l.bandwidth * float64(time.Second)))
+	until := l.free
+	l.mu.Unlock()
+	time.Sleep(time.Until(until))
 }
 
 // cpu returns the CPU times so far of the busiest worker, of this process and of the server:
@@ -102,16 +150,44 @@ func halves(r *testutil.Rand, n int) []kernel.F16 {
 }
 
 // BenchmarkDecode decodes over 64k keys on one worker and on two. Large is the attention of an
-// 8-billion Llama; small has a quarter of its heads.
+// 8-billion Llama; small has a quarter of its heads. Beside it stands what [shard.Costs] forecasts for workers
+// with a core each, and a client that has one too. The network is the loopback device, which the forecast takes for one that
+// costs nothing, or has 1 Gbit/s for each machine.
 func BenchmarkDecode(b *testing.B) {
+	const keys, run = 64 << 10, 64
 	for _, shape := range []struct {
 		name          string
 		heads, shared int
 	}{{"small", 8, 2}, {"large", 32, 8}} {
-		for workers := 1; workers <= 2; workers++ {
-			b.Run(fmt.Sprintf("%s/workers=%d", shape.name, workers), func(b *testing.B) {
-				benchmarkDecode(b, workers, 1, 64<<10, shape.heads, shard.Config{Heads: shape.shared, HeadSize: 128, Type: kernel.Float16})
+		c := shard.Config{Heads: shape.shared, HeadSize: 128, Type: kernel.Float16}
+		costs, err := shard.Measure(b.Context(), c, shape.heads, kernel.Exec{Threads: 1})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for threads := 1; threads <= 2; threads++ { // what the cores of this machine give at most
+			b.Run(fmt.Sprintf("%s/alone/threads=%d", shape.name, threads), func(b *testing.B) {
+				reportTimes(b, "", alone(b, keys, shape.heads, threads, b.N, c))
 			})
+		}
+		chain := func(keys, machines int, n shard.Network) time.Duration { return costs.Chain(keys, machines, run, n) }
+		for _, network := range []struct {
+			name      string
+			bandwidth float64
+		}{{"loopback", 0}, {"1Gbit", 125e6}} {
+			n := shard.Network{Bandwidth: cmp.Or(network.bandwidth, 1e12), Message: 1 << 20}
+			for _, way := range []struct {
+				name     string
+				run      int
+				forecast func(keys, machines int, n shard.Network) time.Duration
+			}{{"star", 1, costs.Star}, {"chain", run, chain}} {
+				for workers := 1; workers <= 2; workers++ {
+					b.Run(fmt.Sprintf("%s/%s/%s/workers=%d", shape.name, network.name, way.name, workers), func(b *testing.B) {
+						c.Run = way.run
+						benchmarkDecode(b, workers, 1, keys, shape.heads, c, network.bandwidth)
+						b.ReportMetric(way.forecast(keys, workers, n).Seconds()*1e3, "forecast-ms/op")
+					})
+				}
+			}
 		}
 	}
 }
@@ -120,12 +196,37 @@ func BenchmarkDecode(b *testing.B) {
 func BenchmarkBatch(b *testing.B) {
 	for workers := 1; workers <= 2; workers++ {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
-			benchmarkDecode(b, workers, 8, 8<<10, 32, shard.Config{Heads: 8, HeadSize: 128, Type: kernel.Float16})
+			benchmarkDecode(b, workers, 8, 8<<10, 32, shard.Config{Heads: 8, HeadSize: 128, Type: kernel.Float16}, 0)
 		})
 	}
 }
 
-// BenchmarkRequest measures a call over one key: what a request costs beside the arithmetic.
+// BenchmarkRequest measures what a call on loopback costs beside its arithmetic: calls over short sequences on a worker in
+// another process, and the same calls of package kernel in this process.
 func BenchmarkRequest(b *testing.B) {
-	benchmarkDecode(b, 1, 1, 1, 1, shard.Config{Heads: 1, HeadSize: 32, Type: kernel.Float16})
+	for _, keys := range []int{1, 256, 4096} {
+		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
+			c := shard.Config{Heads: 2, HeadSize: 128, Type: kernel.Float16}
+			benchmarkDecode(b, 1, 1, keys, 8, c, 0)
+			reportTimes(b, "in-process-", alone(b, keys, 8, 1, 100, c))
+		})
+	}
+}
+
+// alone returns the times of some calls of attention in this process.
+func alone(b *testing.B, keys, heads, threads, calls int, c shard.Config) (times []time.Duration) {
+	r := testutil.Rand(1)
+	k := kernel.BHLD(halves(&r, c.Heads*keys*c.HeadSize), 1, c.Heads, keys, c.HeadSize)
+	v := kernel.BHLD(halves(&r, c.Heads*keys*c.HeadSize), 1, c.Heads, keys, c.HeadSize)
+	q, out := make([]float32, heads*c.HeadSize), make([]float32, heads*c.HeadSize)
+	r.Fill(q)
+	for range calls {
+		started := time.Now()
+		err := kernel.Attention(kernel.BHLD(out, 1, heads, 1, c.HeadSize), kernel.BHLD(q, 1, heads, 1, c.HeadSize), k, v, kernel.Options{Exec: kernel.Exec{Threads: threads}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		times = append(times, time.Since(started))
+	}
+	return times
 }

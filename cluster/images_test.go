@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -45,6 +46,11 @@ func TestContainerfile(t *testing.T) {
 		}
 		if _, err := os.Stat(filepath.Join("..", entry, "main.go")); err != nil {
 			t.Error(err)
+		}
+		list := exec.Command("go", "list", "-deps", "-f", "{{if .CgoFiles}}{{.ImportPath}} needs cgo{{end}}", entry) // fails if a package has no files without cgo
+		list.Dir, list.Env = "..", append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := list.CombinedOutput(); err != nil || len(bytes.TrimSpace(out)) > 0 {
+			t.Errorf("%s cannot be built without cgo: %v\n%s", entry, err, out)
 		}
 		binary := string(built[1])
 		for _, line := range []string{"CGO_ENABLED=0", "\nFROM scratch\n", "\nUSER 65534:65534\n", "\nENV ATTN_MODELS=/models\n", "\nENTRYPOINT [\"" + binary + "\"]\n", "COPY --from=build " + binary + " " + binary + "\n"} {

@@ -110,6 +110,7 @@ func TestNoAllocationsOfPartials(t *testing.T) {
 		o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 2}}
 		checkNoAllocs(t, "AttentionPartials", func() error { return kernel.AttentionPartials(&parts[0], q, k, v, contracttest.PartialOptions(o)) })
 		checkNoAllocs(t, "AccumulatePartials", func() error { return kernel.AccumulatePartials(state, q, k, v, contracttest.PartialOptions(o)) })
+		checkNoAllocs(t, "MergeInto", func() error { return kernel.MergeInto(state, parts, kernel.Exec{Tier: tier, Threads: 2}) })
 		for threads := 1; threads <= 2; threads++ {
 			checkNoAllocs(t, fmt.Sprintf("MergePartials, threads=%d", threads), func() error {
 				return kernel.MergePartials(out, parts, kernel.MergeOptions{Sinks: sinks, Exec: kernel.Exec{Tier: tier, Threads: threads}})

@@ -59,7 +59,7 @@
 // Execution:
 //
 //   - partials over threads, processes or machines: [AttentionPartials],
-//     [MergePartials]
+//     [MergePartials]; handed on from machine to machine: [MergeInto]
 //   - keys that come chunk by chunk and are not kept: [AccumulatePartials]
 //   - which tier runs: [Tiers]; another tier, fewer threads, my own parallel-for:
 //     [Exec], which is part of Options

@@ -37,7 +37,7 @@ import (
 //     [Mask.And] allows
 //   - for [Additive]: a number of weights other than q's head size; weights that are
 //     not finite or out of range, or share memory with an output
-//   - for [AttentionPartials], [AccumulatePartials] and [MergePartials]: Partials
+//   - for [AttentionPartials], [AccumulatePartials], [MergePartials] and [MergeInto]: Partials
 //     that are nil, whose slices or shape do not fit, or that share memory with
 //     anything else; a KeyStart that is no multiple of 256 or not the same for all
 //     batch rows

@@ -128,6 +128,60 @@ func TestMergeErrors(t *testing.T) {
 	}
 }
 
+// TestMergeIntoErrors: every argument that does not fit is reported as what it is, and the state
+// is untouched.
+func TestMergeIntoErrors(t *testing.T) {
+	type call struct {
+		state *kernel.Partials
+		parts []kernel.Partials
+		exec  kernel.Exec
+	}
+	newCall := func() *call {
+		c := &call{kernel.NewPartials(1, 2, 4, 3, 5), newBadMerge().parts, kernel.Exec{}}
+		for _, s := range [][]float32{c.state.Max, c.state.Sum, c.state.Out} {
+			contracttest.Fill(s, contracttest.Canary)
+		}
+		return c
+	}
+	good := newCall()
+	good.state.Reset()
+	if err := kernel.MergeInto(good.state, good.parts, good.exec); err != nil || good.state.Sum[0] != 2 { // of two blocks
+		t.Fatal(err, good.state.Sum)
+	}
+	for _, test := range []struct {
+		name, arg, want string
+		spoil           func(c *call)
+	}{
+		{"no state", "state", "Partials", func(c *call) { c.state = nil }},
+		{"two blocks", "state", "1 blocks", func(c *call) { c.state = kernel.NewPartials(2, 2, 4, 3, 5) }},
+		{"zero state", "state", "1 blocks", func(c *call) { c.state = &kernel.Partials{} }},
+		{"sums too few", "state", "24 maxima and sums", func(c *call) { c.state.Sum = c.state.Sum[1:] }},
+		{"one slice twice", "state", "memory of its own", func(c *call) { c.state.Sum = c.state.Max }},
+		{"another shape", "parts", "state's shape [2 4 3 5]", func(c *call) { c.parts[1] = *kernel.NewPartials(1, 2, 4, 3, 6) }},
+		{"part without sums", "parts", "48 maxima and sums", func(c *call) { c.parts[0].Sum = nil }},
+		{"the state itself", "parts", "overlaps an output", func(c *call) { c.parts[1] = *c.state }},
+		{"shared maxima", "parts", "overlaps an output", func(c *call) { c.state.Max = c.parts[0].Max[3:27] }},
+		{"threads", "exec.Threads", "at least 1", func(c *call) { c.exec.Threads = -1 }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newCall()
+			test.spoil(c)
+			var before []float32
+			if c.state != nil {
+				before = slices.Concat(c.state.Max, c.state.Sum, c.state.Out)
+			}
+			contracttest.CheckArgument(t, test.name, kernel.MergeInto(c.state, c.parts, c.exec), test.arg, test.want)
+			if c.state != nil && !slices.Equal(before, slices.Concat(c.state.Max, c.state.Sum, c.state.Out)) {
+				t.Error("the state was overwritten")
+			}
+		})
+	}
+	var te *kernel.TierError
+	if c := newCall(); !errors.As(kernel.MergeInto(c.state, c.parts, kernel.Exec{Tier: "sse9"}), &te) || te.Source != "exec.Tier" {
+		t.Errorf("got %v, want a TierError about exec.Tier", te)
+	}
+}
+
 // TestMergeOfNothing: no parts and parts without blocks are rows that have seen no
 // key.
 func TestMergeOfNothing(t *testing.T) {

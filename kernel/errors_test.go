@@ -185,6 +185,7 @@ func TestDefaultTierErrors(t *testing.T) {
 		"AccumulatePartials": func(e kernel.Exec) error {
 			return kernel.AccumulatePartials(parts, q, k, v, kernel.PartialOptions{Exec: e})
 		},
+		"MergeInto": func(e kernel.Exec) error { return kernel.MergeInto(parts, nil, e) },
 		"MergePartials": func(e kernel.Exec) error {
 			return kernel.MergePartials(out, []kernel.Partials{*parts}, kernel.MergeOptions{Exec: e})
 		},

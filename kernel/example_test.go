@@ -172,6 +172,35 @@ func ExampleOptions_outputs() {
 
 // A sequence of 600 keys in two shards, each computed by itself, and put together:
 // the bits are those of one call.
+// Two machines have a part of the keys each. The second one gets a state of one block from the first.
+func ExampleMergeInto() {
+	const queries, keys, cut, d = 2, 600, 512, 1 // cut at a multiple of 256
+	q, k, v := make([]float32, queries*d), make([]float32, keys*d), make([]float32, keys*d)
+	for j := range v {
+		k[j], v[j] = float32(j%7), float32(j%5)
+	}
+	whole, handedOn := make([]float32, queries*d), make([]float32, queries*d)
+	x := func(s []float32) kernel.Tensor { return kernel.BHLD(s, 1, 1, len(s), d) }
+	fmt.Println(kernel.Attention(x(whole), x(q), x(k), x(v), kernel.Options{}))
+
+	state := kernel.NewPartials(1, 1, 1, queries, d)
+	for _, shard := range [][2]int{{0, cut}, {cut, keys}} {
+		lo, hi := shard[0], shard[1]
+		p := kernel.NewPartials((hi-lo+255)/256, 1, 1, queries, d) // needs no state: machines compute side by side
+		fmt.Println(kernel.AttentionPartials(p, x(q), x(k[lo:hi]), x(v[lo:hi]), kernel.PartialOptions{KeyStart: []int{lo}}))
+		fmt.Println(kernel.MergeInto(state, []kernel.Partials{*p}, kernel.Exec{}))
+	}
+	fmt.Println(kernel.MergePartials(x(handedOn), []kernel.Partials{*state}, kernel.MergeOptions{}), slices.Equal(handedOn, whole))
+
+	// Output:
+	// <nil>
+	// <nil>
+	// <nil>
+	// <nil>
+	// <nil>
+	// <nil> true
+}
+
 func ExampleMergePartials() {
 	const heads, queries, keys, cut, d = 1, 2, 600, 512, 1 // cut at a multiple of 256
 	q, k, v := make([]float32, queries*d), make([]float32, keys*d), make([]float32, keys*d)

@@ -69,6 +69,7 @@ func TestPartials(t *testing.T) {
 				}
 				samePartials(t, model, blocks)
 				check("one shard", *blocks)
+				check("merged into a state", handedOn(t, blocks, tier))
 				if !c.Mask.CountsKeys() && o.Score == nil { // means the same for a part of the keys
 					check("two shards", shard(t, c, q, k, v, o, 0, 256), shard(t, c, q, k, v, o, 256, c.Lk))
 					check("accumulated", accumulated(t, c, q, k, v, o))
@@ -96,6 +97,31 @@ func accumulated(t *testing.T, c *optionCase, q, k, v kernel.Tensor, o kernel.Op
 		o.KeyStart = []int{lo}
 		if err := kernel.AccumulatePartials(state, q, contracttest.Rows(k, lo, hi), contracttest.Rows(v, lo, hi), contracttest.PartialOptions(o)); err != nil {
 			t.Fatal(err)
+		}
+	}
+	return *state
+}
+
+// handedOn returns the state after all blocks of p: each is merged into it by a call, the first two by one.
+func handedOn(t *testing.T, p *kernel.Partials, tier string) kernel.Partials {
+	t.Helper()
+	state := kernel.NewPartials(1, p.Batch, p.Heads, p.Queries, p.HeadSize)
+	rows := p.Batch * p.Heads * p.Queries
+	block := func(x int) kernel.Partials {
+		lo, hi := x*rows, (x+1)*rows
+		return kernel.Partials{Blocks: 1, Batch: p.Batch, Heads: p.Heads, Queries: p.Queries, HeadSize: p.HeadSize,
+			Max: p.Max[lo:hi], Sum: p.Sum[lo:hi], Out: p.Out[lo*p.HeadSize : hi*p.HeadSize]}
+	}
+	next := []kernel.Partials{block(0)}
+	for x := 1; x <= p.Blocks; x++ {
+		if x != 1 || x == p.Blocks {
+			if err := kernel.MergeInto(state, next, kernel.Exec{Tier: tier}); err != nil {
+				t.Fatal(err)
+			}
+			next = nil
+		}
+		if x < p.Blocks {
+			next = append(next, block(x))
 		}
 	}
 	return *state
@@ -213,6 +239,16 @@ func TestMergePartialsThreads(t *testing.T) {
 					contracttest.Same(t, fmt.Sprintf("%s, threads=%d", what, threads), &out, &want)
 					contracttest.Same(t, fmt.Sprintf("LSE, %s, threads=%d", what, threads), &lse, &wantLSE)
 				}
+				state := kernel.NewPartials(1, c.B, c.H, c.Lq, c.Dv)
+				if err := kernel.MergeInto(state, parts, kernel.Exec{Tier: tier, Threads: threads}); err != nil {
+					t.Fatal(err)
+				}
+				out, lse := contracttest.As(c.Output(c.Dv), dtype), c.Output(1)
+				if err := kernel.MergePartials(out, []kernel.Partials{*state}, kernel.MergeOptions{Exec: kernel.Exec{Tier: tier}, Sinks: sinks, LSE: lse}); err != nil {
+					t.Fatal(err)
+				}
+				contracttest.Same(t, fmt.Sprintf("by a state, threads=%d", threads), &out, &want)
+				contracttest.Same(t, fmt.Sprintf("LSE by a state, threads=%d", threads), &lse, &wantLSE)
 				if own.n != threads {
 					t.Errorf("the merge was split for %d threads, want %d", own.n, threads)
 				}

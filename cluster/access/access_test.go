@@ -33,6 +33,9 @@ func TestPermissions(t *testing.T) {
 		// Attention.
 		{"p.shard.a.attend", publish, []Role{Reader, Writer, Worker, Admin}},
 		{"p.shard.a.report", publish, []Role{Reader, Writer, Worker, Admin}},
+		{"p.shard.a.link", publish, []Role{Reader, Writer, Worker, Admin}},
+		{"p.shard.a.state", publish, []Role{Reader, Writer, Worker, Admin}},
+		{"p.shard.a.state", subscribe, []Role{Worker, Admin}},
 		{"p.shard.a.put", publish, []Role{Writer, Worker, Admin}},
 		{"p.shard.a.free", publish, []Role{Writer, Worker, Admin}},
 		{"p.shard.a.drop", publish, []Role{Writer, Worker, Admin}},
@@ -102,10 +105,10 @@ func TestPatterns(t *testing.T) {
 		}
 		for _, pattern := range slices.Concat(p.Publish.Allow, p.Subscribe.Allow) {
 			ok := pattern == "_INBOX.>" || pattern == "_INBOX."+key+".>" || pattern == "$SRV.>" || pattern == "$JS.API.INFO" || strings.HasPrefix(pattern, "a.b.")
-			for _, name := range []string{"a_b_embed_jobs", "a_b_embed_results", "KV_a_b_sequences"} {
+			for _, name := range []string{"a_db_embed_jobs", "a_db_embed_results", "KV_a_db_sequences"} {
 				ok = ok || strings.HasPrefix(pattern, "$J") && slices.Contains(strings.Split(pattern, "."), name)
 			}
-			ok = ok || pattern == "$KV.a_b_sequences.>"
+			ok = ok || pattern == "$KV.a_db_sequences.>"
 			if ok != (role != Admin) || !server.IsValidSubject(pattern) {
 				t.Errorf("%s may use %s", role, pattern)
 			}

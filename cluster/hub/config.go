@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +25,8 @@ type Config struct {
 	Name string // of the connection, as the server lists it
 
 	// Prefix begins all subjects, so that several clusters can share a server: tokens of
-	// letters, digits, - and _, separated by dots. "" is [DefaultPrefix].
+	// letters, digits, - and _, separated by dots, of which only the first one may be embed, held, relay or shard. "" is
+	// [DefaultPrefix].
 	Prefix string
 
 	// Credentials, of which a server wants at most one kind. A password file and a seed
@@ -103,13 +105,17 @@ func checkPrefix(prefix string) error {
 	if prefix == "" {
 		return nil
 	}
-	for token := range strings.SplitSeq(prefix, ".") {
-		if !IsToken(token) {
-			return &ConfigError{"Prefix", fmt.Sprintf("%q", prefix), "tokens of letters, digits, - and _, separated by dots"}
+	for i, token := range strings.Split(prefix, ".") {
+		if !IsToken(token) || i > 0 && slices.Contains(subjects, token) {
+			return &ConfigError{"Prefix", fmt.Sprintf("%q", prefix), fmt.Sprintf("tokens of letters, digits, - and _, separated by dots, after the first one none of %v", subjects)}
 		}
 	}
 	return nil
 }
+
+// subjects are the tokens that follow a prefix. No prefix goes on with one of them: its subjects would be among those of a
+// shorter one.
+var subjects = []string{"embed", "held", "relay", "shard"}
 
 // IsPrefix tells whether s can begin the subjects of a cluster.
 func IsPrefix(s string) bool { return s != "" && checkPrefix(s) == nil }

@@ -167,8 +167,9 @@ func (c *Conn) Subject(tokens ...string) string {
 // StreamName is [StreamName] with the prefix of the cluster.
 func (c *Conn) StreamName(name string) string { return StreamName(c.prefix, name) }
 
-// StreamName returns the name of a JetStream stream of the cluster with a prefix: the prefix and name with
-// underscores for dots, as names of streams have none.
+// StreamName returns the name of a JetStream stream of the cluster with a prefix: the prefix and name, joined by _. A dot in the
+// prefix, which such a name cannot have, becomes _d, and _ becomes _u, so that the streams of different prefixes have different
+// names.
 func StreamName(prefix, name string) string {
-	return strings.ReplaceAll(prefix+"_"+name, ".", "_")
+	return strings.NewReplacer(".", "_d", "_", "_u").Replace(prefix) + "_" + name
 }

@@ -62,8 +62,23 @@ func TestConnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	if got := nc.Subject("x", "y") + " " + nc.StreamName("z"); got != "a.b.x.y a_b_z" {
+	if got := nc.Subject("x", "y") + " " + nc.StreamName("z"); got != "a.b.x.y a_db_z" {
 		t.Error(got)
+	}
+}
+
+// Streams of different prefixes have different names, also of those that differ in . and _ alone.
+func TestStreamNames(t *testing.T) {
+	prefixes := []string{"a", "a.b", "a_b", "a_db", "a_ub", "a_d.b", "a._b", "a_.b", "a__b", "a-b", "a_", "a_sequences"}
+	owner := map[string]string{}
+	for _, p := range prefixes {
+		for _, name := range []string{"sequences", "embed_jobs"} {
+			stream := StreamName(p, name)
+			if other, taken := owner[stream]; taken || strings.ContainsAny(stream, ".*> /") {
+				t.Errorf("prefix %q has stream %q, as has %q", p, stream, other)
+			}
+			owner[stream] = p
+		}
 	}
 }
 
@@ -168,7 +183,7 @@ func TestAnonymous(t *testing.T) {
 func TestConfigErrors(t *testing.T) {
 	var e *ConfigError
 	for _, c := range []Config{
-		{User: "u", NKeySeedFile: "f"}, {Password: "p"}, {CertFile: "c"}, {Prefix: "a..b"}, {Prefix: "a.*"}, {Prefix: "ä"},
+		{User: "u", NKeySeedFile: "f"}, {Password: "p"}, {CertFile: "c"}, {Prefix: "a..b"}, {Prefix: "a.*"}, {Prefix: "a.shard"}, {Prefix: "a.b.embed.c"}, {Prefix: "ä"},
 	} {
 		if _, err := Connect(t.Context(), c); !errors.As(err, &e) {
 			t.Errorf("%+v: %v", c, err)

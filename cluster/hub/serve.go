@@ -194,15 +194,12 @@ func (c *ServerConfig) cluster(o *server.Options) error {
 		x.TLSConfig, x.TLSTimeout = o.TLSConfig.Clone(), o.TLSTimeout
 		x.TLSConfig.RootCAs = x.TLSConfig.ClientCAs
 	}
-	for _, route := range c.Routes {
-		u, err := url.Parse(route)
-		if err != nil {
-			return &ConfigError{"Routes", fmt.Sprintf("%q", route), "nats://HOST:PORT"}
-		}
-		u.User = user
-		o.Routes = append(o.Routes, u)
+	var err error
+	o.Routes, err = c.routes()
+	for _, route := range o.Routes {
+		route.User = user
 	}
-	return nil
+	return err
 }
 
 // URL returns the address that clients on this machine connect to.

@@ -150,12 +150,21 @@ func (c *ServerConfig) checkCluster() error {
 	case !isLoopback(c.host()) && c.RoutePasswordFile == "" && c.CAFile == "":
 		return &AnonymousError{c.host() + " for servers"}
 	}
+	_, err := c.routes()
+	return err
+}
+
+// routes returns Routes as URLs.
+func (c *ServerConfig) routes() ([]*url.URL, error) {
+	var routes []*url.URL
 	for _, route := range c.Routes {
-		if u, err := url.Parse(route); err != nil || u.Host == "" || u.User != nil {
-			return &ConfigError{"Routes", fmt.Sprintf("%q", route), "nats://HOST:PORT"}
+		u, err := url.Parse(route)
+		if err != nil || u.Host == "" || u.User != nil {
+			return nil, &ConfigError{"Routes", fmt.Sprintf("%q", route), "nats://HOST:PORT"}
 		}
+		routes = append(routes, u)
 	}
-	return nil
+	return routes, nil
 }
 
 // Client returns the configuration with which programs on this machine connect to s: its URL

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/cluster/shard/internal/chain"
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
 	"github.com/attn-go/attn/kernel"
 )
@@ -30,8 +31,12 @@ func code(err error) string {
 		return CodeArgument
 	case errors.Is(err, errLarge):
 		return CodeLimit
-	case errors.Is(err, errMissing):
+	case errors.Is(err, errMissing), errors.Is(err, chain.ErrUnknown):
 		return CodeMissing
+	case errors.Is(err, chain.ErrFull):
+		return CodeFull
+	case errors.Is(err, chain.ErrGivenUp), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return CodeState
 	}
 	return CodeFormat
 }
@@ -91,7 +96,7 @@ func (w *Worker) send(data []byte) ([]byte, error) {
 func (w *Worker) sendRows(ctx context.Context, m *wire.Send, k, v kernel.Tensor, lo, hi int) error {
 	rows := wire.AppendPair(make([]byte, 0, (hi-lo)*m.Geometry.RowBytes()), k, v, 0, lo, hi)
 	put := wire.Put{Geometry: m.Geometry, Items: []wire.Keys{{Sequence: m.Sequence, Block: m.Block, Epoch: m.Epoch, Offset: lo, Count: hi - lo, Rows: rows}}}
-	to := &messenger{w.conn, sendPatience}
+	to := &messenger{conn: w.conn, patience: sendPatience}
 	statuses, err := to.put(ctx, m.To, &put)
 	if err != nil {
 		return err
@@ -132,6 +137,7 @@ func (w *Worker) attend(data []byte) ([]byte, error) {
 		return nil, errLarge
 	}
 	tasks := w.tasks(a)
+	defer w.release(tasks)
 	took, err := w.compute(a, tasks)
 	if err != nil {
 		return nil, err
@@ -172,6 +178,15 @@ func (w *Worker) tasks(a *wire.Attend) []task {
 	return tasks
 }
 
+// release gives the memory of results back.
+func (w *Worker) release(tasks []task) {
+	for i := range tasks {
+		if tasks[i].result != nil {
+			w.memory.put(tasks[i].result)
+		}
+	}
+}
+
 // compute computes all tasks, each on one thread: blocks are independent. It returns the time
 // that took, without waiting for other messages.
 func (w *Worker) compute(a *wire.Attend, tasks []task) (time.Duration, error) {
@@ -203,7 +218,7 @@ func (w *Worker) partial(a *wire.Attend, t *task) error {
 		return nil
 	}
 	c := &a.Call
-	t.result = kernel.NewPartials(1, 1, c.Heads, t.queries.Count, a.Geometry.ValueSize)
+	t.result = w.memory.take(1, c.Heads, t.queries.Count, a.Geometry.ValueSize)
 	options := kernel.PartialOptions{
 		Exec:       kernel.Exec{Tier: w.config.Tier, Threads: 1},
 		Scale:      c.Scale,

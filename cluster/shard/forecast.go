@@ -178,8 +178,8 @@ func (c *Costs) Alone(keys int) time.Duration {
 	return n * (c.Block + c.Merge)
 }
 
-// Star returns the forecast for this package: machines workers with as many threads as this
-// one, and a client that all partials go to. Arithmetic, network and reading overlap, as answers
+// Star returns the forecast for calls of which all partials go to the client: machines workers with as many threads as this
+// one hold single blocks. Arithmetic, network and reading overlap, as answers
 // are cut into messages:
 //
 //	2·latency + message·answers + machines·query/bandwidth
@@ -193,17 +193,22 @@ func (c *Costs) Star(keys, machines int, w Network) time.Duration {
 		max(busiest*c.Block, w.transfer(bytes), n*c.Read) + w.transfer(min(w.Message, bytes/machines)) + n*c.Merge
 }
 
-// Chain returns the forecast for another way, which this package does not have: every worker
-// holds consecutive blocks, and merges them into a state that it gets from the one before. The
-// bits are the same, and only states cross the network, but one after the other:
+// Chain returns the forecast for calls that go as chains, see Config.Run: a worker merges what its run of blocks
+// contributes into a state that it gets from the one before. Runs in a row lie on different workers, unless there is only
+// one. Only states cross the network, but one after the other:
 //
-//	2·latency + machines·query/bandwidth + arithmetic of the busiest
-//	+ machines·(latency + message + state/bandwidth) + merging
-func (c *Costs) Chain(keys, machines int, w Network) time.Duration {
+//	2·latency + links·query/bandwidth + arithmetic of the busiest
+//	+ links·(latency + message + state/bandwidth + reading) + merging
+func (c *Costs) Chain(keys, machines, run int, w Network) time.Duration {
 	n := blocksOf(keys)
-	busiest := (n + time.Duration(machines) - 1) / time.Duration(machines)
+	runs := (n + time.Duration(run) - 1) / time.Duration(run)
+	busiest := min(n, (runs+time.Duration(machines)-1)/time.Duration(machines)*time.Duration(run))
+	links := runs
+	if machines == 1 {
+		links = 1
+	}
 	hop := w.Latency + c.Message + w.transfer(c.PartialBytes) + c.Read
-	return 2*w.Latency + w.transfer(machines*c.QueryBytes) + busiest*c.Block + time.Duration(machines)*hop + n*c.Merge
+	return 2*w.Latency + w.transfer(int(links)*c.QueryBytes) + busiest*c.Block + links*hop + n*c.Merge
 }
 
 func blocksOf(keys int) time.Duration {

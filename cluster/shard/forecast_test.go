@@ -25,8 +25,18 @@ func TestForecast(t *testing.T) {
 	if got, want := c.Star(keys, 40, n), 100*us+30*us+40*us+10_000*us+250*us+2000*us; got != want {
 		t.Errorf("star %v, want %v", got, want)
 	}
-	if got, want := c.Chain(keys, 4, n), 100*us+4*us+25_000*us+4*(50+30+10+10)*us+2000*us; got != want {
-		t.Errorf("chain %v, want %v", got, want)
+	for _, test := range []struct {
+		machines, run int
+		want          time.Duration
+	}{
+		{4, 250, 100*us + 4*us + 25_000*us + 4*(50+30+10+10)*us + 2000*us},
+		{4, 64, 100*us + 16*us + 25_600*us + 16*(50+30+10+10)*us + 2000*us}, // 16 runs, 4 on each machine
+		{40, 250, 100*us + 4*us + 25_000*us + 4*(50+30+10+10)*us + 2000*us}, // most machines have none
+		{1, 64, 100*us + us + 100_000*us + (50+30+10+10)*us + 2000*us},
+	} {
+		if got := c.Chain(keys, test.machines, test.run, n); got != test.want {
+			t.Errorf("chain of runs of %d on %d machines %v, want %v", test.run, test.machines, got, test.want)
+		}
 	}
 }
 

@@ -55,7 +55,7 @@ func (a *call) gather(parent context.Context, units []*unit) error {
 	defer cancel()
 	g := &gatherer{call: a, open: map[*attempt]bool{}, events: make(chan event), computed: map[string]time.Duration{}}
 	for _, u := range units {
-		u.partials = a.client.takePartials(len(u.owners), a.heads(), u.hi-u.lo)
+		u.partials = a.client.memory.take(len(u.owners), a.heads(), u.hi-u.lo, a.client.geometry.ValueSize)
 		for block := u.first; block < u.end(); block++ {
 			g.pieces = append(g.pieces, &piece{unit: u, block: block})
 		}

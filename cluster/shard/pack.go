@@ -53,19 +53,23 @@ func (p *packer) add(x *piece) {
 
 // begin begins a message.
 func (p *packer) begin() {
-	o := p.options
-	message := &wire.Attend{Geometry: p.client.geometry, Call: wire.Call{
-		Type: p.q.DType(), Heads: p.heads(), Scale: o.Scale, Softcap: o.Softcap,
+	p.attempts = append(p.attempts, &attempt{worker: p.worker, message: p.attend()})
+	p.last, p.size, p.answer = nil, wire.AttendOverhead+4*len(p.options.ALiBi), wire.AnswerOverhead
+}
+
+// attend returns a message of the call, without items.
+func (a *call) attend() *wire.Attend {
+	o := a.options
+	return &wire.Attend{Geometry: a.client.geometry, Call: wire.Call{
+		Type: a.q.DType(), Heads: a.heads(), Scale: o.Scale, Softcap: o.Softcap,
 		Window: o.Mask.set, Left: o.Mask.left, Right: o.Mask.right, Slopes: o.ALiBi,
 	}}
-	p.attempts = append(p.attempts, &attempt{worker: p.worker, message: message})
-	p.last, p.size, p.answer = nil, wire.AttendOverhead+4*len(o.ALiBi), wire.AnswerOverhead
 }
 
 // queries returns the item of a unit, without ranges.
-func (p *packer) queries(u *unit) wire.Queries {
+func (a *call) queries(u *unit) wire.Queries {
 	return wire.Queries{
 		Sequence: u.name, Epoch: u.epoch, Keys: u.keys, Start: u.start, Count: u.hi - u.lo,
-		Rows: wire.AppendRows(nil, p.q, u.row, u.lo, u.hi),
+		Rows: wire.AppendRows(nil, a.q, u.row, u.lo, u.hi),
 	}
 }

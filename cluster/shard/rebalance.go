@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -11,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/attn-go/attn/cluster/shard/internal/placement"
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
 )
 
@@ -38,16 +38,25 @@ func (c *Client) Rebalance(ctx context.Context, sequences ...*Sequence) (copies 
 	return r.copies, errors.Join(err, ctx.Err())
 }
 
+// holdersOf returns the workers that hold each block.
+func holdersOf(blocks []placed) [][]string {
+	holders := make([][]string, len(blocks))
+	for i, b := range blocks {
+		holders[i] = b.workers
+	}
+	return holders
+}
+
 // balance moves blocks of a sequence.
 func (r *repair) balance(ctx context.Context, s *Sequence) error {
 	s.mu.Lock()
 	full := s.blocks[:s.length/wire.BlockKeys] // the writer may be sending rows of the rest
-	moves := planMoves(full, r.live, s.name)
+	moves := placement.Even(holdersOf(full), r.live, s.name, r.client.config.Run)
 	epoch := s.readEpoch()
 	r.load = maps.Clone(s.load)
 	s.mu.Unlock()
 	for len(moves) > 0 && ctx.Err() == nil {
-		var some []*move
+		var some []placement.Move
 		some, moves = take(moves)
 		moved, err := r.move(ctx, s, some, epoch)
 		if err != nil {
@@ -59,11 +68,11 @@ func (r *repair) balance(ctx context.Context, s *Sequence) error {
 }
 
 // take returns some moves of different blocks, and the rest.
-func take(moves []*move) (some, rest []*move) {
+func take(moves []placement.Move) (some, rest []placement.Move) {
 	blocks := map[int]bool{}
 	for _, m := range moves {
-		if len(some) < perCommit && !blocks[m.block] {
-			blocks[m.block] = true
+		if len(some) < perCommit && !blocks[m.Block] {
+			blocks[m.Block] = true
 			some = append(some, m)
 		} else {
 			rest = append(rest, m)
@@ -72,36 +81,30 @@ func take(moves []*move) (some, rest []*move) {
 	return some, rest
 }
 
-// move is a block that goes from one worker to another.
-type move struct {
-	block    int
-	from, to string
-}
-
 // move copies blocks and notes their new holders. It returns the moves that were done.
-func (r *repair) move(ctx context.Context, s *Sequence, moves []*move, epoch uint64) ([]*move, error) {
+func (r *repair) move(ctx context.Context, s *Sequence, moves []placement.Move, epoch uint64) ([]placement.Move, error) {
 	var group errgroup.Group
 	group.SetLimit(atOnce)
 	blocks := make([]*blockRepair, len(moves))
 	for i, m := range moves {
-		b := &blockRepair{repair: r, name: s.name, block: m.block, epoch: epoch, rows: wire.BlockKeys}
+		b := &blockRepair{repair: r, name: s.name, block: m.Block, epoch: epoch, rows: wire.BlockKeys}
 		s.mu.Lock()
-		b.before = slices.Clone(s.blocks[m.block].workers)
+		b.before = slices.Clone(s.blocks[m.Block].workers)
 		s.mu.Unlock()
-		s.touch([]string{m.to})
+		s.touch([]string{m.To})
 		blocks[i] = b
 		group.Go(func() error {
-			at := slices.Index(b.before, m.from)
-			if at >= 0 && !slices.Contains(b.before, m.to) && b.copyTo(ctx, m.to) {
+			at := slices.Index(b.before, m.From)
+			if at >= 0 && !slices.Contains(b.before, m.To) && b.copyTo(ctx, m.To) {
 				b.after = slices.Clone(b.before)
-				b.after[at] = m.to
+				b.after[at] = m.To
 			}
 			return nil
 		})
 	}
 	group.Wait()
 	left, err := r.settle(ctx, s, blocks)
-	var done []*move
+	var done []placement.Move
 	for i, b := range blocks {
 		if !slices.Contains(left, b) {
 			done = append(done, moves[i])
@@ -110,48 +113,12 @@ func (r *repair) move(ctx context.Context, s *Sequence, moves []*move, epoch uin
 	return done, err
 }
 
-// planMoves returns the fewest moves after which each of the workers holds its share of
-// blocks, rounded up or down. A worker takes those blocks for which it ranks highest.
-func planMoves(blocks []placed, workers []string, name string) []*move {
-	holders := make([][]string, len(blocks))
-	load := map[string]int{}
-	total := 0
-	for i, b := range blocks {
-		holders[i] = slices.Clone(b.workers)
-		for _, w := range b.workers {
-			if slices.Contains(workers, w) {
-				load[w]++
-				total++
-			}
-		}
-	}
-	var moves []*move
-	for len(workers) > 0 {
-		least := slices.MinFunc(workers, func(a, b string) int { return cmp.Or(cmp.Compare(load[a], load[b]), cmp.Compare(a, b)) })
-		most := slices.MaxFunc(workers, func(a, b string) int { return cmp.Or(cmp.Compare(load[a], load[b]), cmp.Compare(b, a)) })
-		if load[most]-load[least] < 2 {
-			break
-		}
-		best, score := -1, uint64(0) // there is one, as least holds fewer than most
-		for i, h := range holders {
-			if x := rendezvous(least, name, i); slices.Contains(h, most) && !slices.Contains(h, least) && (best < 0 || x > score) {
-				best, score = i, x
-			}
-		}
-		holders[best][slices.Index(holders[best], most)] = least
-		load[most]--
-		load[least]++
-		moves = append(moves, &move{block: best, from: most, to: least})
-	}
-	return moves
-}
-
 // dropAll asks the old holders to forget the blocks. Those that do not hear it keep them until
 // the sequence is freed.
-func (r *repair) dropAll(ctx context.Context, s *Sequence, moves []*move) {
+func (r *repair) dropAll(ctx context.Context, s *Sequence, moves []placement.Move) {
 	blocks := map[string][]int{}
 	for _, m := range moves {
-		blocks[m.from] = append(blocks[m.from], m.block)
+		blocks[m.From] = append(blocks[m.From], m.Block)
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.client.config.Timeout)
 	defer cancel()

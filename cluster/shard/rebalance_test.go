@@ -23,26 +23,6 @@ func (x *text) held() map[string]int {
 	return load
 }
 
-// The fewest blocks move, to even shares.
-func TestPlanMoves(t *testing.T) {
-	var blocks []placed
-	for i := range 40 {
-		blocks = append(blocks, placed{[]string{"a", "b", "c"}[i%3 : i%3+1]})
-	}
-	moves := planMoves(blocks, []string{"a", "b", "c", "d"}, "s")
-	if len(moves) != 10 {
-		t.Errorf("%d moves", len(moves))
-	}
-	for _, m := range moves {
-		if m.to != "d" || blocks[m.block].workers[0] != m.from {
-			t.Errorf("%+v", m)
-		}
-	}
-	if moves := planMoves(blocks[:3], []string{"a", "b", "c", "d"}, "s"); len(moves) != 0 {
-		t.Errorf("%d moves of one block each", len(moves))
-	}
-}
-
 // A new worker takes its share, old ones forget what they no longer hold, and all the time
 // calls of this client and of another one give the bits of one machine.
 func TestRebalance(t *testing.T) {

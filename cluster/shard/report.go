@@ -81,7 +81,7 @@ func ask(ctx context.Context, conn *hub.Conn, p peer) WorkerReport {
 	err := p.version.Check("worker " + p.name)
 	if err == nil {
 		var data []byte
-		if data, err = (&messenger{conn, reportTime}).request(ctx, p.name, "report", nil); err == nil {
+		if data, err = (&messenger{conn: conn, patience: reportTime}).request(ctx, p.name, "report", nil); err == nil {
 			err = json.Unmarshal(data, &r)
 		}
 	}

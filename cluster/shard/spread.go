@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/attn-go/attn/cluster/shard/internal/placement"
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
 )
 
@@ -88,7 +89,7 @@ func (a *spread) choose(ctx context.Context, p *part, load map[string]int) {
 		a.client.lookForMore(ctx)
 		workers = a.untried(p)
 	}
-	p.wanted = place(workers, load, p.name, p.block, missing)
+	p.wanted = placement.Place(workers, load, p.name, p.block, a.client.config.Run, missing)
 	for _, w := range p.wanted {
 		load[w]++
 	}

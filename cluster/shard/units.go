@@ -113,22 +113,6 @@ func (a *call) wave(units []*unit) int {
 	return len(units)
 }
 
-// takePartials returns partials for so many blocks. Unless there are none, whoever takes them
-// writes all of them: they hold what an earlier call has left.
-func (c *Client) takePartials(blocks, heads, queries int) *kernel.Partials {
-	d := c.geometry.ValueSize
-	if blocks == 0 {
-		return kernel.NewPartials(1, 1, heads, queries, d)
-	}
-	p, _ := c.memory.Get().(*kernel.Partials)
-	rows := blocks * heads * queries
-	if p == nil || cap(p.Max) < rows || cap(p.Sum) < rows || cap(p.Out) < rows*d {
-		return kernel.NewPartials(blocks, 1, heads, queries, d)
-	}
-	return &kernel.Partials{Blocks: blocks, Batch: 1, Heads: heads, Queries: queries, HeadSize: d,
-		Max: p.Max[:rows], Sum: p.Sum[:rows], Out: p.Out[:rows*d]}
-}
-
 // merged is the result of a unit, before it goes to the caller's memory.
 type merged struct {
 	*unit
@@ -151,7 +135,7 @@ func (a *call) merge(units []*unit) error {
 		if err := kernel.MergePartials(m.out.Tensor(heads, n, n, d), []kernel.Partials{*u.partials}, options); err != nil {
 			return fmt.Errorf("shard: %w", err)
 		}
-		a.client.memory.Put(u.partials)
+		a.client.memory.put(u.partials)
 		u.partials = nil
 		a.merged = append(a.merged, m)
 	}

@@ -65,41 +65,48 @@ func (n *network) pass(data []byte) {
 // workers is how many workers there are. The last one is behind the proxy.
 const workers = 3
 
-// newStage builds the command, if need be, and starts the cluster.
-func newStage(ctx context.Context, s settings, report io.Writer) (x *stage, err error) {
-	x = &stage{settings: s, report: report, random: rand.New(rand.NewPCG(s.seed, 7)), closeTo: func() {}}
+// newStage starts a cluster in a folder of its own.
+func newStage(ctx context.Context, s settings, report io.Writer) (*stage, error) {
+	x := &stage{settings: s, report: report, random: rand.New(rand.NewPCG(s.seed, 7)), closeTo: func() {}}
+	var err error
 	if x.dir, err = os.MkdirTemp("", "attn-torture"); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			x.close()
-		}
-	}()
+	if err := x.begin(ctx); err != nil {
+		x.close()
+		return nil, err
+	}
+	return x, nil
+}
+
+// begin builds the command, if need be, and starts the cluster.
+func (x *stage) begin(ctx context.Context) error {
 	if x.program == "" {
 		x.program = filepath.Join(x.dir, "cluster")
 		if out, err := exec.CommandContext(ctx, "go", "build", "-o", x.program, "github.com/attn-go/attn/cluster").CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("go build: %w\n%s", err, out)
+			return fmt.Errorf("go build: %w\n%s", err, out)
 		}
 	}
 	if err := os.Mkdir(x.model(), 0o700); err != nil {
-		return nil, err
+		return err
 	}
 	if err := berttest.New("").Write(x.model(), "F32"); err != nil {
-		return nil, err
+		return err
 	}
+	var err error
 	if x.corpus, err = newCorpus(ctx, x.model(), filepath.Join(x.dir, "corpus.txt")); err != nil {
-		return nil, err
+		return err
 	}
 	if err := x.serve(); err != nil {
-		return nil, err
+		return err
 	}
-	x.farURL, x.closeTo, err = proxy.Listen(x.url, x.far.pass)
+	url, stop, err := proxy.Listen(x.url, x.far.pass)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	x.farURL, x.closeTo = url, stop
 	x.workers = make([]*process, workers)
-	return x, x.revive()
+	return x.revive()
 }
 
 func (x *stage) model() string   { return filepath.Join(x.dir, "model") }

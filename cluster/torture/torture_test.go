@@ -29,6 +29,14 @@ func TestTorture(t *testing.T) {
 	}
 }
 
+// A command that does not start is an error.
+func TestNoCommand(t *testing.T) {
+	var out, report bytes.Buffer
+	if err := run(t.Context(), []string{"-cluster", filepath.Join(t.TempDir(), "none")}, &out, &report); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
 // A vector with another bit is no equal one, and neither is a file that lacks one.
 func TestCompare(t *testing.T) {
 	dir := t.TempDir()

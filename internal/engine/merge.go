@@ -16,6 +16,7 @@ import (
 type Merge struct {
 	Out   view.Tensor // [B, H, Lq, Dv]
 	Parts []Part      // in the order of their keys
+	State Part        // if set, one block that Parts are merged into, in place of Sinks and LSE; Out is a view of its outputs
 	Sinks []float32
 	LSE   view.Tensor
 
@@ -77,7 +78,7 @@ func NewMerge(n int) *Merge {
 // Release gives the merge back. It forgets the caller's memory.
 func (m *Merge) Release() {
 	clear(m.Parts)
-	m.Out, m.Parts, m.Sinks, m.LSE = view.Tensor{}, nil, nil, view.Tensor{}
+	m.Out, m.Parts, m.State, m.Sinks, m.LSE = view.Tensor{}, nil, Part{}, nil, view.Tensor{}
 	merges.Put(m)
 }
 
@@ -120,12 +121,20 @@ func (s *mergeScratch) row(m *Merge, r int) {
 	b, h, i := r/queries/heads, r/queries%heads, r%queries
 	s.max, s.sum = negInf, 0
 	clear(s.o)
+	if m.State.Blocks > 0 {
+		s.max, s.sum = m.State.Max[r], m.State.Sum[r]
+		copy(s.o, m.State.Out[r*dv:][:dv])
+	}
 	for x := range m.Parts {
 		p := &m.Parts[x]
 		for n := range p.Blocks {
 			at := n*m.rows() + r
 			s.merge(m.kern, p.Max[at], p.Sum[at], p.Out[at*dv:][:dv])
 		}
+	}
+	if m.State.Blocks > 0 {
+		s.leave(&m.State, r, dv)
+		return
 	}
 	if m.Sinks != nil {
 		s.merge(m.kern, log2Units(m.Sinks[h]), 1, nil)
@@ -140,6 +149,15 @@ func (s *mergeScratch) row(m *Merge, r int) {
 		}
 		m.LSE.Row(b, h, i)[0] = value
 	}
+}
+
+// leave writes the running result of row r to a state, with the canonical NaN as every partial result.
+func (s *mergeScratch) leave(state *Part, r, dv int) {
+	out, sum := state.Out[r*dv:][:dv], state.Sum[r:r+1]
+	copy(out, s.o)
+	state.Max[r], sum[0] = s.max+0, s.sum
+	canonize(out)
+	canonize(sum)
 }
 
 // merge merges a block, or the sink if o is nil.

@@ -254,6 +254,7 @@ func use(result any) error {
 	case *kernel.Partials:
 		x.Reset()
 		try(kernel.MergePartials(out, []kernel.Partials{*x, *x}, kernel.MergeOptions{}))
+		try(kernel.MergeInto(x, []kernel.Partials{*x}, kernel.Exec{}))
 		try(kernel.AttentionPartials(x, q, k, v, kernel.PartialOptions{}))
 		try(kernel.AccumulatePartials(x, q, k, v, kernel.PartialOptions{}))
 	case kernel.Options:

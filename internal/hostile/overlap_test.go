@@ -136,6 +136,10 @@ var writers = []struct {
 		d := p.partials(p.out)
 		return kernel.AccumulatePartials(&d, p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), contracttest.PartialOptions(p.inputs(4)))
 	}},
+	{"kernel.MergeInto", func(p *place) error {
+		d := p.partials(p.out)
+		return kernel.MergeInto(&d, []kernel.Partials{p.partials(p.in), p.partials(p.in)}, kernel.Exec{})
+	}},
 	{"kernel.MergePartials", func(p *place) error {
 		return kernel.MergePartials(p.output(2, 4, 3, 5), []kernel.Partials{p.partials(p.in), p.partials(p.in)}, kernel.MergeOptions{Sinks: p.in(4), LSE: p.output(2, 4, 3, 1)})
 	}},

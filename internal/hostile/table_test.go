@@ -167,6 +167,9 @@ var table = []entry{
 	{name: "kernel.MergePartials", f: kernel.MergePartials, args: func(w *world) []any {
 		return []any{w.tensor(2, 4, 3, 5), []kernel.Partials{*w.partials(), *w.partials()}, kernel.MergeOptions{Sinks: w.floats(4), LSE: w.tensor(2, 4, 3, 1)}}
 	}},
+	{name: "kernel.MergeInto", f: kernel.MergeInto, args: func(w *world) []any {
+		return []any{w.partials(), []kernel.Partials{*w.partials(), *w.partials()}, someExec}
+	}},
 	{name: "kernel.NewPartials", f: kernel.NewPartials, args: list(1, 2, 4, 3, 5)},
 	{name: "kernel.Partials.Reset", f: (*kernel.Partials).Reset, args: func(w *world) []any { return []any{w.partials()} }},
 	{name: "kernel.BlockSparse", f: kernel.BlockSparse, args: list(make([]bool, 4), 2, 4)},

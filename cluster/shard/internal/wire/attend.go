@@ -94,7 +94,12 @@ func b2i(x bool) byte {
 // ParseAttend reads an [Attend], whose rows are in the memory of data.
 func ParseAttend(data []byte) (*Attend, error) {
 	r := &reader{message: "attend", data: data}
-	a := &Attend{Geometry: r.geometry(), Call: r.call()}
+	a := r.attend()
+	return &a, r.end()
+}
+
+func (r *reader) attend() Attend {
+	a := Attend{Geometry: r.geometry(), Call: r.call()}
 	if r.err == nil && a.Call.Heads%a.Geometry.Heads != 0 {
 		r.fail("%d query heads, want a multiple of %d", a.Call.Heads, a.Geometry.Heads)
 	}
@@ -105,7 +110,7 @@ func ParseAttend(data []byte) (*Attend, error) {
 		}
 		a.Items = append(a.Items, q)
 	}
-	return a, r.end()
+	return a
 }
 
 func (r *reader) call() Call {
@@ -212,7 +217,7 @@ func AppendBlock(b []byte, p *kernel.Partials) []byte {
 // form.
 func ParseAnswer(data []byte, a *Attend, block func(n int, partial []byte)) (time.Duration, error) {
 	r := &reader{message: "attend answer", data: data}
-	took := time.Duration(min(r.u64(), math.MaxInt64))
+	took := r.duration()
 	var partials [][]byte
 	for i := range a.Items {
 		q := &a.Items[i]
@@ -229,6 +234,8 @@ func ParseAnswer(data []byte, a *Attend, block func(n int, partial []byte)) (tim
 	}
 	return took, nil
 }
+
+func (r *reader) duration() time.Duration { return time.Duration(min(r.u64(), math.MaxInt64)) }
 
 func (r *reader) partial(size int) []byte {
 	switch held := r.u8(); held {
