@@ -68,8 +68,8 @@ report: ## draw report.html from all files in bench/results, and the README's ch
 peers: ## attn beside PyTorch, ONNX Runtime and OpenVINO, which it installs into the user's cache folder, 1 GB, as peers.md and peers.json (needs python3); ARGS='-h' lists the flags
 	python3 bench/peers/run.py --json peers.json --markdown peers.md $(ARGS)
 
-mca: ## the speed of the hottest loops on eight CPUs, as llvm-mca predicts it (needs llvm)
-	tools/mca.sh
+mca: ## the speed of the hottest loops on ten CPUs, as llvm-mca predicts it (needs llvm)
+	tools/mca.sh $(ARGS)
 
 generate: ## write asm/ anew with gen/
 	go run ./gen
@@ -162,7 +162,7 @@ v3: ## the tests of the generic tier with GOAMD64=v3, if the CPU can run that
 
 fuzz: ## fuzz every fuzz target of all modules for FUZZTIME (30s) each
 	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z]*' . | sort | sed 's/:func / /' | while read -r file target; do \
-		(set -x; go test -C "$$(dirname "$$file")" -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME)) || exit 1; \
+		(set -x; go test -C "$$(dirname "$$file")" -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 200x) || exit 1; \
 	done
 
 soak: ## random calls in a program that misbehaves, for a minute; ARGS='-time 1h'

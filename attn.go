@@ -39,8 +39,8 @@ const Contract = kernel.Contract
 
 // Report says in a few lines of text what the library does on this machine: the version of
 // the contract, the platform, the CPU as package tuning knows it, the largest number of
-// threads of a call, and each tier, best first, with the reason why it cannot run; also a value of
-// ATTN_SPIN that is ignored, see [kernel.SetSpin]. The text is for people, and for reports of bugs: its
+// threads of a call, and each tier, best first, with the reason why it cannot run; also values of
+// ATTN_SPIN and ATTN_TUNING that are ignored, see [kernel.SetSpin] and [tuning.Ignored]. The text is for people, and for reports of bugs: its
 // form may change.
 func Report() string {
 	var b strings.Builder
@@ -50,6 +50,11 @@ func Report() string {
 	fmt.Fprintf(&b, "threads  %d\n", runtime.GOMAXPROCS(0))
 	if parallel.IgnoredSpin != "" {
 		fmt.Fprintf(&b, "ignored  ATTN_SPIN=%q, want \"off\" or a duration such as \"50us\"\n", parallel.IgnoredSpin)
+	}
+	for _, t := range kernel.Tiers() {
+		if why, err := tuning.Ignored(t.Name); err == nil && why != "" {
+			fmt.Fprintf(&b, "ignored  ATTN_TUNING for %s: %s\n", t.Name, why)
+		}
 	}
 	for _, t := range kernel.Tiers() {
 		fmt.Fprintf(&b, "tier     %s\n", describe(t))

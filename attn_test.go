@@ -58,6 +58,27 @@ func TestReportOfSpin(t *testing.T) {
 	}
 }
 
+// TestReportOfTuning: a bad ATTN_TUNING is named, for the tiers that ignore it alone, and fails no call. It runs
+// itself as another process with that environment.
+func TestReportOfTuning(t *testing.T) {
+	const bad = "generic:SkinnyRows=-1"
+	if os.Getenv("ATTN_TUNING") != bad {
+		test := exec.Command(os.Args[0], "-test.run=^TestReportOfTuning$")
+		test.Env = append(os.Environ(), "ATTN_TUNING="+bad)
+		if text, err := test.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		return
+	}
+	if report := attn.Report(); strings.Count(report, "ignored") != 1 || !strings.Contains(report, "ignored  ATTN_TUNING for generic: SkinnyRows=-1: want 0 to ") {
+		t.Error(report)
+	}
+	x := kernel.BHLD([]float32{1}, 1, 1, 1, 1)
+	if err := kernel.Attention(kernel.BHLD(make([]float32, 1), 1, 1, 1, 1), x, x, x, kernel.Options{Exec: kernel.Exec{Tier: "generic"}}); err != nil {
+		t.Error(err)
+	}
+}
+
 // The first line of a report is the same on every machine.
 func ExampleReport() {
 	first, _, _ := strings.Cut(attn.Report(), "\n")

@@ -17279,10 +17279,6 @@ rows:
 	MOVQ BX, next_cap+144(FP)
 	MOVQ max_len+112(FP), SI
 	SHLQ $0x02, SI
-	MOVQ k_base+24(FP), DI
-	LEAQ (DI)(AX*1), R8
-	LEAQ (R8)(AX*1), R9
-	LEAQ (R9)(AX*1), R10
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
@@ -17300,16 +17296,19 @@ tile:
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
-	ADDQ  BX, DI
-	ADDQ  BX, R8
-	ADDQ  BX, R9
-	ADDQ  BX, R10
+	ADDQ  BX, k_base+24(FP)
 	MOVQ  $+16, m+88(FP)
 
 whole:
 	MOVQ $+0, s_len+8(FP)
 
 group:
+	MOVQ AX, CX
+	SARQ $0x02, CX
+	MOVQ k_base+24(FP), DI
+	LEAQ (DI)(CX*1), R8
+	LEAQ (R8)(CX*1), R9
+	LEAQ (R9)(CX*1), R10
 	MOVQ s_len+8(FP), R12
 	SHLQ $0x02, R12
 	ADDQ q_base+56(FP), R12
@@ -17429,7 +17428,7 @@ group1rest:
 	MOVQ d+96(FP), R13
 	ANDQ $0x03, R13
 	JZ   group1sum
-	MOVQ $0x00000001, q_cap+72(FP)
+	MOVQ $+1, q_cap+72(FP)
 	JMP  rest4
 
 group1sum:
@@ -17570,7 +17569,7 @@ group2rest:
 	MOVQ d+96(FP), R13
 	ANDQ $0x03, R13
 	JZ   group2sum
-	MOVQ $0x00000002, q_cap+72(FP)
+	MOVQ $+2, q_cap+72(FP)
 	JMP  rest4
 
 group2sum:
@@ -17727,7 +17726,7 @@ group3rest:
 	MOVQ d+96(FP), R13
 	ANDQ $0x03, R13
 	JZ   group3sum
-	MOVQ $0x00000003, q_cap+72(FP)
+	MOVQ $+3, q_cap+72(FP)
 	JMP  rest4
 
 group3sum:
@@ -17900,7 +17899,7 @@ group4rest:
 	MOVQ d+96(FP), R13
 	ANDQ $0x03, R13
 	JZ   group4sum
-	MOVQ $0x00000004, q_cap+72(FP)
+	MOVQ $+4, q_cap+72(FP)
 	JMP  rest4
 
 group4sum:
@@ -17934,12 +17933,20 @@ group4store:
 
 	// The remaining columns for up to 4 queries.
 rest4:
+	MOVQ           AX, R10
+	SARQ           $0x02, R10
+	MOVQ           k_base+24(FP), DI
+	LEAQ           (DI)(R10*1), R8
+	LEAQ           (R8)(R10*1), R9
+	LEAQ           (R9)(R10*1), R10
+	MOVQ           d+96(FP), R13
+	SHLQ           $0x02, R13
+	ADDQ           R13, DI
+	ADDQ           R13, R8
+	ADDQ           R13, R9
+	ADDQ           R13, R10
 	MOVQ           d+96(FP), R13
 	ANDQ           $0x03, R13
-	LEAQ           (DI)(R13*4), DI
-	LEAQ           (R8)(R13*4), R8
-	LEAQ           (R9)(R13*4), R9
-	LEAQ           (R10)(R13*4), R10
 	VBROADCASTF128 -16(DI), Y8
 	VINSERTF128    $0x01, -16(DI)(AX*1), Y8, Y8
 	VBROADCASTF128 -16(R8), Y9
@@ -18027,13 +18034,13 @@ rest4skip2:
 	ADDQ         SI, R12
 
 rest4skip3:
-	CMPQ q_cap+72(FP), $0x01
-	JE   group1sum
-	CMPQ q_cap+72(FP), $0x02
+	CMPQ q_cap+72(FP), $+2
 	JE   group2sum
-	CMPQ q_cap+72(FP), $0x03
+	CMPQ q_cap+72(FP), $+3
 	JE   group3sum
-	JMP  group4sum
+	CMPQ q_cap+72(FP), $+4
+	JE   group4sum
+	JMP  group1sum
 
 	// Store 4 lanes.
 store1:
@@ -18059,10 +18066,10 @@ store1:
 
 store1lanes:
 	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
+	MOVQ         s_len+8(FP), DI
 	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
+	LEAQ         (CX)(DI*4), CX
+	LEAQ         (BX)(DI*4), BX
 	VMOVUPS      (BX), X13
 	VMOVUPS      X11, (CX)
 	VMAXPS       X13, X11, X13
@@ -18130,19 +18137,12 @@ store1lanes:
 	JL           store1lanes
 
 store1end:
-	MOVQ d+96(FP), CX
-	SHLQ $0x02, CX
-	SUBQ CX, DI
-	SUBQ CX, R8
-	SUBQ CX, R9
-	SUBQ CX, R10
 	MOVQ s_len+8(FP), CX
 	CMPQ CX, n+80(FP)
 	JL   group
-	LEAQ (DI)(AX*4), DI
-	LEAQ (R8)(AX*4), R8
-	LEAQ (R9)(AX*4), R9
-	LEAQ (R10)(AX*4), R10
+	MOVQ AX, CX
+	SHLQ $0x02, CX
+	ADDQ CX, k_base+24(FP)
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
@@ -19067,12 +19067,9 @@ dense:
 rows:
 	MOVQ CX, next_len+136(FP)
 	MOVQ BX, next_cap+144(FP)
+	MOVQ $0x00000000, ldk+48(FP)
 	MOVQ max_len+112(FP), SI
 	SHLQ $0x02, SI
-	MOVQ k_base+24(FP), DI
-	LEAQ (DI)(AX*1), R8
-	LEAQ (R8)(AX*1), R9
-	LEAQ (R9)(AX*1), R10
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 	XORQ R13, R13
@@ -19092,29 +19089,29 @@ tile:
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
-	ADDQ  BX, DI
-	ADDQ  BX, R8
-	ADDQ  BX, R9
-	ADDQ  BX, R10
+	ADDQ  BX, k_base+24(FP)
 	MOVQ  $+16, m+88(FP)
 
 whole:
 	MOVQ $+0, s_len+8(FP)
 
 group:
+	MOVQ           AX, CX
+	SARQ           $0x02, CX
+	MOVQ           k_base+24(FP), DI
+	LEAQ           (DI)(CX*1), R8
+	LEAQ           (R8)(CX*1), R9
+	LEAQ           (R9)(CX*1), R10
 	MOVQ           s_len+8(FP), R12
 	SHLQ           $0x02, R12
 	ADDQ           q_base+56(FP), R12
 	MOVQ           next_base+128(FP), CX
 	MOVQ           next_len+136(FP), BX
 	MOVQ           d+96(FP), R15
-	ANDQ           $-8, R15
-	IMULQ          SI, R15
-	ADDQ           R12, R15
-	MOVQ           R15, max_cap+120(FP)
-	IMUL3Q         $+8, SI, BP
-	SUBQ           BP, R15
-	MOVQ           R15, max_len+112(FP)
+	MOVQ           R15, k_cap+40(FP)
+	MOVQ           $0x00000000, s_cap+16(FP)
+	CMPQ           ldk+48(FP), $0x00
+	JNE            loaded
 	VBROADCASTF128 (DI)(AX*1), Y0
 	VBROADCASTF128 (DI)(R11*1), Y1
 	VBLENDPS       $0xf0, Y1, Y0, Y0
@@ -19175,92 +19172,123 @@ group:
 	VPUNPCKHQDQ    448(SP)(R13*1), Y0, Y0
 	VMOVUPS        Y1, 448(SP)(R13*1)
 	VMOVUPS        Y0, 480(SP)(R13*1)
-	MOVQ           d+96(FP), R15
-	MOVQ           R15, k_cap+40(FP)
-	MOVQ           $0x00000000, s_cap+16(FP)
 
+loaded:
+	MOVQ  d+96(FP), R15
+	ANDQ  $-8, R15
+	LEAQ  -8(R15), BP
+	IMULQ SI, BP
+	ADDQ  R12, BP
+	MOVQ  BP, max_len+112(FP)
+	SHLQ  $0x01, R15
+	NEGQ  R15
+	MOVQ  R15, far+152(FP)
+	MOVQ  $0x00000001, ldk+48(FP)
+	MOVQ  n+80(FP), BP
+	SUBQ  s_len+8(FP), BP
+	CMPQ  BP, $0x04
+	JG    begin
+
+	// This is the last group: the next tile has the next rows.
+	MOVQ m+88(FP), BP
+	SUBQ $0x10, BP
+	MOVQ AX, R15
+	SHLQ $0x02, R15
+	ADDQ R15, far+152(FP)
+	CMPQ BP, $0x10
+	JGE  begin
+
+	// But there are no 16 more.
+	SUBQ R15, far+152(FP)
+	MOVQ $0x00000000, ldk+48(FP)
+
+begin:
 	// The largest group of queries that there is code for.
 	MOVQ n+80(FP), R15
 	SUBQ s_len+8(FP), R15
 	CMPQ R15, $0x04
-	JGE  group4
+	JGE  ahead4
 	CMPQ R15, $0x03
-	JGE  group3
+	JGE  ahead3
 	CMPQ R15, $0x02
-	JGE  group2
+	JGE  ahead2
 
 	// 16 keys by 1 queries.
-group1segment:
+ahead1segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	CMPQ   R15, $0x40
-	JLE    group1columns
+	JLE    ahead1columns
 	MOVQ   $0x00000040, R15
 
-group1columns:
+ahead1columns:
 	SUBQ    R15, k_cap+40(FP)
 	IMULQ   SI, R15
 	ADDQ    R12, R15
 	MOVQ    R15, k_len+32(FP)
 	PCALIGN $0x40
 
-group1step:
+ahead1step:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group1near0only
+	JZ         ahead1near0only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group1near0only:
+ahead1near0only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group1ahead0
+	JNZ  ahead1ahead0
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group1ahead0:
+ahead1ahead0:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group1near2only
+	JZ         ahead1near2only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group1near2only:
+ahead1near2only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group1ahead2
+	JNZ  ahead1ahead2
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group1ahead2:
+ahead1ahead2:
 	CMPQ R12, max_len+112(FP)
-	JNE  group1more
-	ADDQ $-16, DI
-	ADDQ $-16, R8
-	ADDQ $-16, R9
-	ADDQ $-16, R10
+	JNE  ahead1more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-group1more:
+ahead1more:
+	ADDQ           $+16, DI
+	ADDQ           $+16, R8
+	ADDQ           $+16, R9
+	ADDQ           $+16, R10
 	VCVTPH2PS      256(SP)(R13*1), Y5
-	VBROADCASTF128 16(DI)(AX*1), Y2
-	VBROADCASTF128 16(DI)(R11*1), Y3
+	VBROADCASTF128 (DI)(AX*1), Y2
+	VBROADCASTF128 (DI)(R11*1), Y3
 	VCVTPH2PS      272(SP)(R13*1), Y6
 	VBLENDPS       $0xf0, Y3, Y2, Y2
-	VBROADCASTF128 16(R8)(AX*1), Y3
+	VBROADCASTF128 (R8)(AX*1), Y3
 	VBROADCASTSS   (R12), Y7
-	VBROADCASTF128 16(R8)(R11*1), Y4
+	VBROADCASTF128 (R8)(R11*1), Y4
 	VBLENDPS       $0xf0, Y4, Y3, Y3
 	VFMADD231PS    Y5, Y7, Y0
-	VBROADCASTF128 16(R9)(AX*1), Y4
-	VBROADCASTF128 16(R9)(R11*1), Y5
+	VBROADCASTF128 (R9)(AX*1), Y4
+	VBROADCASTF128 (R9)(R11*1), Y5
 	VFMADD231PS    Y6, Y7, Y1
 	VBLENDPS       $0xf0, Y5, Y4, Y4
-	VBROADCASTF128 16(R10)(AX*1), Y5
+	VBROADCASTF128 (R10)(AX*1), Y5
 	VCVTPH2PS      288(SP)(R13*1), Y7
-	VBROADCASTF128 16(R10)(R11*1), Y6
+	VBROADCASTF128 (R10)(R11*1), Y6
 	VBLENDPS       $0xf0, Y6, Y5, Y5
 	VCVTPH2PS      304(SP)(R13*1), Y8
 	VPUNPCKLWD     Y3, Y2, Y6
@@ -19281,22 +19309,22 @@ group1more:
 	VMOVUPS        Y3, 384(SP)(R14*1)
 	VMOVUPS        Y2, 448(SP)(R14*1)
 	VCVTPH2PS      336(SP)(R13*1), Y5
-	VBROADCASTF128 16(DI), Y2
-	VBROADCASTF128 16(DI)(AX*2), Y3
+	VBROADCASTF128 (DI), Y2
+	VBROADCASTF128 (DI)(AX*2), Y3
 	VBROADCASTSS   (R12), Y6
 	VBLENDPS       $0xf0, Y3, Y2, Y2
-	VBROADCASTF128 16(R8), Y3
+	VBROADCASTF128 (R8), Y3
 	VFMADD231PS    Y4, Y6, Y0
-	VBROADCASTF128 16(R8)(AX*2), Y4
+	VBROADCASTF128 (R8)(AX*2), Y4
 	VBLENDPS       $0xf0, Y4, Y3, Y3
 	VFMADD231PS    Y5, Y6, Y1
-	VBROADCASTF128 16(R9), Y4
-	VBROADCASTF128 16(R9)(AX*2), Y5
+	VBROADCASTF128 (R9), Y4
+	VBROADCASTF128 (R9)(AX*2), Y5
 	VCVTPH2PS      352(SP)(R13*1), Y7
 	VBLENDPS       $0xf0, Y5, Y4, Y4
-	VBROADCASTF128 16(R10), Y5
+	VBROADCASTF128 (R10), Y5
 	VCVTPH2PS      368(SP)(R13*1), Y8
-	VBROADCASTF128 16(R10)(AX*2), Y6
+	VBROADCASTF128 (R10)(AX*2), Y6
 	VBLENDPS       $0xf0, Y6, Y5, Y5
 	VBROADCASTSS   (R12)(SI*1), Y9
 	VPUNPCKLWD     Y3, Y2, Y6
@@ -19349,34 +19377,22 @@ group1more:
 	VFMADD231PS    Y3, Y4, Y1
 	LEAQ           (R12)(SI*2), R12
 	XCHGQ          R13, R14
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
 	CMPQ           R12, k_len+32(FP)
-	JNE            group1step
-	CMPQ           R12, max_cap+120(FP)
-	JNE            group1ended
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
+	JNE            ahead1step
+	CMPQ           s_cap+16(FP), $0x00
+	JE             ahead1added
+	VADDPS         (SP), Y0, Y0
+	VADDPS         32(SP), Y1, Y1
 
-group1ended:
-	CMPQ   s_cap+16(FP), $0x00
-	JE     group1added
-	VADDPS (SP), Y0, Y0
-	VADDPS 32(SP), Y1, Y1
-
-group1added:
+ahead1added:
 	CMPQ    k_cap+40(FP), $0x00
-	JE      group1store
+	JE      ahead1store
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	MOVQ    $0x00000001, s_cap+16(FP)
-	JMP     group1segment
+	JMP     ahead1segment
 
-group1store:
+ahead1store:
 	VMOVAPS Y0, Y2
 	VMOVAPS Y1, Y3
 	VMOVAPS Y0, Y4
@@ -19386,83 +19402,87 @@ group1store:
 	JMP     store1
 
 	// 16 keys by 2 queries.
-group2:
-group2segment:
+ahead2:
+ahead2segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	CMPQ   R15, $0x40
-	JLE    group2columns
+	JLE    ahead2columns
 	MOVQ   $0x00000040, R15
 
-group2columns:
+ahead2columns:
 	SUBQ    R15, k_cap+40(FP)
 	IMULQ   SI, R15
 	ADDQ    R12, R15
 	MOVQ    R15, k_len+32(FP)
 	PCALIGN $0x40
 
-group2step:
+ahead2step:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group2near0only
+	JZ         ahead2near0only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group2near0only:
+ahead2near0only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group2ahead0
+	JNZ  ahead2ahead0
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group2ahead0:
+ahead2ahead0:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group2near2only
+	JZ         ahead2near2only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group2near2only:
+ahead2near2only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group2ahead2
+	JNZ  ahead2ahead2
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group2ahead2:
+ahead2ahead2:
 	CMPQ R12, max_len+112(FP)
-	JNE  group2more
-	ADDQ $-16, DI
-	ADDQ $-16, R8
-	ADDQ $-16, R9
-	ADDQ $-16, R10
+	JNE  ahead2more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-group2more:
+ahead2more:
+	ADDQ           $+16, DI
+	ADDQ           $+16, R8
+	ADDQ           $+16, R9
+	ADDQ           $+16, R10
 	VCVTPH2PS      256(SP)(R13*1), Y7
-	VBROADCASTF128 16(DI)(AX*1), Y4
+	VBROADCASTF128 (DI)(AX*1), Y4
 	VCVTPH2PS      272(SP)(R13*1), Y8
-	VBROADCASTF128 16(DI)(R11*1), Y5
+	VBROADCASTF128 (DI)(R11*1), Y5
 	VBROADCASTSS   (R12), Y9
 	VBLENDPS       $0xf0, Y5, Y4, Y4
 	VFMADD231PS    Y7, Y9, Y0
-	VBROADCASTF128 16(R8)(AX*1), Y5
-	VBROADCASTF128 16(R8)(R11*1), Y6
+	VBROADCASTF128 (R8)(AX*1), Y5
+	VBROADCASTF128 (R8)(R11*1), Y6
 	VFMADD231PS    Y8, Y9, Y1
 	VBLENDPS       $0xf0, Y6, Y5, Y5
 	VBROADCASTSS   4(R12), Y9
-	VBROADCASTF128 16(R9)(AX*1), Y6
+	VBROADCASTF128 (R9)(AX*1), Y6
 	VFMADD231PS    Y7, Y9, Y2
-	VBROADCASTF128 16(R9)(R11*1), Y7
+	VBROADCASTF128 (R9)(R11*1), Y7
 	VBLENDPS       $0xf0, Y7, Y6, Y6
 	VFMADD231PS    Y8, Y9, Y3
-	VBROADCASTF128 16(R10)(AX*1), Y7
+	VBROADCASTF128 (R10)(AX*1), Y7
 	VCVTPH2PS      288(SP)(R13*1), Y9
-	VBROADCASTF128 16(R10)(R11*1), Y8
+	VBROADCASTF128 (R10)(R11*1), Y8
 	VCVTPH2PS      304(SP)(R13*1), Y10
 	VBLENDPS       $0xf0, Y8, Y7, Y7
 	VPUNPCKLWD     Y5, Y4, Y8
@@ -19486,25 +19506,25 @@ group2more:
 	VMOVUPS        Y5, 384(SP)(R14*1)
 	VCVTPH2PS      336(SP)(R13*1), Y5
 	VMOVUPS        Y4, 448(SP)(R14*1)
-	VBROADCASTF128 16(DI), Y4
+	VBROADCASTF128 (DI), Y4
 	VBROADCASTSS   (R12), Y8
-	VBROADCASTF128 16(DI)(AX*2), Y7
+	VBROADCASTF128 (DI)(AX*2), Y7
 	VFMADD231PS    Y6, Y8, Y0
 	VBLENDPS       $0xf0, Y7, Y4, Y4
 	VFMADD231PS    Y5, Y8, Y1
-	VBROADCASTF128 16(R8), Y7
-	VBROADCASTF128 16(R8)(AX*2), Y8
+	VBROADCASTF128 (R8), Y7
+	VBROADCASTF128 (R8)(AX*2), Y8
 	VBROADCASTSS   4(R12), Y9
 	VBLENDPS       $0xf0, Y8, Y7, Y7
 	VFMADD231PS    Y6, Y9, Y2
-	VBROADCASTF128 16(R9), Y6
+	VBROADCASTF128 (R9), Y6
 	VFMADD231PS    Y5, Y9, Y3
-	VBROADCASTF128 16(R9)(AX*2), Y5
+	VBROADCASTF128 (R9)(AX*2), Y5
 	VBLENDPS       $0xf0, Y5, Y6, Y6
 	VCVTPH2PS      352(SP)(R13*1), Y9
-	VBROADCASTF128 16(R10), Y5
+	VBROADCASTF128 (R10), Y5
 	VCVTPH2PS      368(SP)(R13*1), Y10
-	VBROADCASTF128 16(R10)(AX*2), Y8
+	VBROADCASTF128 (R10)(AX*2), Y8
 	VBROADCASTSS   (R12)(SI*1), Y11
 	VBLENDPS       $0xf0, Y8, Y5, Y5
 	VPUNPCKLWD     Y7, Y4, Y8
@@ -19572,38 +19592,26 @@ group2more:
 	VFMADD231PS    Y5, Y6, Y3
 	LEAQ           (R12)(SI*2), R12
 	XCHGQ          R13, R14
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
 	CMPQ           R12, k_len+32(FP)
-	JNE            group2step
-	CMPQ           R12, max_cap+120(FP)
-	JNE            group2ended
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
+	JNE            ahead2step
+	CMPQ           s_cap+16(FP), $0x00
+	JE             ahead2added
+	VADDPS         (SP), Y0, Y0
+	VADDPS         32(SP), Y1, Y1
+	VADDPS         64(SP), Y2, Y2
+	VADDPS         96(SP), Y3, Y3
 
-group2ended:
-	CMPQ   s_cap+16(FP), $0x00
-	JE     group2added
-	VADDPS (SP), Y0, Y0
-	VADDPS 32(SP), Y1, Y1
-	VADDPS 64(SP), Y2, Y2
-	VADDPS 96(SP), Y3, Y3
-
-group2added:
+ahead2added:
 	CMPQ    k_cap+40(FP), $0x00
-	JE      group2store
+	JE      ahead2store
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	VMOVUPS Y2, 64(SP)
 	VMOVUPS Y3, 96(SP)
 	MOVQ    $0x00000001, s_cap+16(FP)
-	JMP     group2segment
+	JMP     ahead2segment
 
-group2store:
+ahead2store:
 	VMOVAPS Y2, Y4
 	VMOVAPS Y3, Y5
 	VMOVAPS Y2, Y6
@@ -19611,8 +19619,8 @@ group2store:
 	JMP     store1
 
 	// 16 keys by 3 queries.
-group3:
-group3segment:
+ahead3:
+ahead3segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -19621,78 +19629,82 @@ group3segment:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	CMPQ   R15, $0x40
-	JLE    group3columns
+	JLE    ahead3columns
 	MOVQ   $0x00000040, R15
 
-group3columns:
+ahead3columns:
 	SUBQ    R15, k_cap+40(FP)
 	IMULQ   SI, R15
 	ADDQ    R12, R15
 	MOVQ    R15, k_len+32(FP)
 	PCALIGN $0x40
 
-group3step:
+ahead3step:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group3near0only
+	JZ         ahead3near0only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group3near0only:
+ahead3near0only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group3ahead0
+	JNZ  ahead3ahead0
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group3ahead0:
+ahead3ahead0:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group3near2only
+	JZ         ahead3near2only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group3near2only:
+ahead3near2only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group3ahead2
+	JNZ  ahead3ahead2
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group3ahead2:
+ahead3ahead2:
 	CMPQ R12, max_len+112(FP)
-	JNE  group3more
-	ADDQ $-16, DI
-	ADDQ $-16, R8
-	ADDQ $-16, R9
-	ADDQ $-16, R10
+	JNE  ahead3more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-group3more:
+ahead3more:
+	ADDQ           $+16, DI
+	ADDQ           $+16, R8
+	ADDQ           $+16, R9
+	ADDQ           $+16, R10
 	VCVTPH2PS      256(SP)(R13*1), Y10
 	VCVTPH2PS      272(SP)(R13*1), Y11
-	VBROADCASTF128 16(DI)(AX*1), Y6
+	VBROADCASTF128 (DI)(AX*1), Y6
 	VBROADCASTSS   (R12), Y8
-	VBROADCASTF128 16(DI)(R11*1), Y7
+	VBROADCASTF128 (DI)(R11*1), Y7
 	VFMADD231PS    Y10, Y8, Y0
 	VBLENDPS       $0xf0, Y7, Y6, Y6
 	VFMADD231PS    Y11, Y8, Y1
-	VBROADCASTF128 16(R8)(AX*1), Y7
+	VBROADCASTF128 (R8)(AX*1), Y7
 	VBROADCASTSS   4(R12), Y9
-	VBROADCASTF128 16(R8)(R11*1), Y8
+	VBROADCASTF128 (R8)(R11*1), Y8
 	VFMADD231PS    Y10, Y9, Y2
 	VBLENDPS       $0xf0, Y8, Y7, Y7
 	VFMADD231PS    Y11, Y9, Y3
-	VBROADCASTF128 16(R9)(AX*1), Y8
+	VBROADCASTF128 (R9)(AX*1), Y8
 	VBROADCASTSS   8(R12), Y12
-	VBROADCASTF128 16(R9)(R11*1), Y9
+	VBROADCASTF128 (R9)(R11*1), Y9
 	VFMADD231PS    Y10, Y12, Y4
 	VBLENDPS       $0xf0, Y9, Y8, Y8
 	VFMADD231PS    Y11, Y12, Y5
-	VBROADCASTF128 16(R10)(AX*1), Y9
+	VBROADCASTF128 (R10)(AX*1), Y9
 	VCVTPH2PS      288(SP)(R13*1), Y11
-	VBROADCASTF128 16(R10)(R11*1), Y10
+	VBROADCASTF128 (R10)(R11*1), Y10
 	VCVTPH2PS      304(SP)(R13*1), Y12
 	VBLENDPS       $0xf0, Y10, Y9, Y9
 	VBROADCASTSS   (R12)(SI*1), Y13
@@ -19720,27 +19732,27 @@ group3more:
 	VCVTPH2PS      336(SP)(R13*1), Y7
 	VMOVUPS        Y6, 448(SP)(R14*1)
 	VBROADCASTSS   (R12), Y10
-	VBROADCASTF128 16(DI), Y6
+	VBROADCASTF128 (DI), Y6
 	VFMADD231PS    Y8, Y10, Y0
-	VBROADCASTF128 16(DI)(AX*2), Y9
+	VBROADCASTF128 (DI)(AX*2), Y9
 	VFMADD231PS    Y7, Y10, Y1
 	VBLENDPS       $0xf0, Y9, Y6, Y6
 	VBROADCASTSS   4(R12), Y11
-	VBROADCASTF128 16(R8), Y9
+	VBROADCASTF128 (R8), Y9
 	VFMADD231PS    Y8, Y11, Y2
-	VBROADCASTF128 16(R8)(AX*2), Y10
+	VBROADCASTF128 (R8)(AX*2), Y10
 	VFMADD231PS    Y7, Y11, Y3
 	VBLENDPS       $0xf0, Y10, Y9, Y9
 	VBROADCASTSS   8(R12), Y11
-	VBROADCASTF128 16(R9), Y10
+	VBROADCASTF128 (R9), Y10
 	VFMADD231PS    Y8, Y11, Y4
-	VBROADCASTF128 16(R9)(AX*2), Y8
+	VBROADCASTF128 (R9)(AX*2), Y8
 	VFMADD231PS    Y7, Y11, Y5
 	VBLENDPS       $0xf0, Y8, Y10, Y10
 	VCVTPH2PS      352(SP)(R13*1), Y11
-	VBROADCASTF128 16(R10), Y7
+	VBROADCASTF128 (R10), Y7
 	VCVTPH2PS      368(SP)(R13*1), Y12
-	VBROADCASTF128 16(R10)(AX*2), Y8
+	VBROADCASTF128 (R10)(AX*2), Y8
 	VBROADCASTSS   (R12)(SI*1), Y13
 	VBLENDPS       $0xf0, Y8, Y7, Y7
 	VFMADD231PS    Y11, Y13, Y0
@@ -19823,32 +19835,20 @@ group3more:
 	VFMADD231PS    Y7, Y8, Y5
 	LEAQ           (R12)(SI*2), R12
 	XCHGQ          R13, R14
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
 	CMPQ           R12, k_len+32(FP)
-	JNE            group3step
-	CMPQ           R12, max_cap+120(FP)
-	JNE            group3ended
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
+	JNE            ahead3step
+	CMPQ           s_cap+16(FP), $0x00
+	JE             ahead3added
+	VADDPS         (SP), Y0, Y0
+	VADDPS         32(SP), Y1, Y1
+	VADDPS         64(SP), Y2, Y2
+	VADDPS         96(SP), Y3, Y3
+	VADDPS         128(SP), Y4, Y4
+	VADDPS         160(SP), Y5, Y5
 
-group3ended:
-	CMPQ   s_cap+16(FP), $0x00
-	JE     group3added
-	VADDPS (SP), Y0, Y0
-	VADDPS 32(SP), Y1, Y1
-	VADDPS 64(SP), Y2, Y2
-	VADDPS 96(SP), Y3, Y3
-	VADDPS 128(SP), Y4, Y4
-	VADDPS 160(SP), Y5, Y5
-
-group3added:
+ahead3added:
 	CMPQ    k_cap+40(FP), $0x00
-	JE      group3store
+	JE      ahead3store
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	VMOVUPS Y2, 64(SP)
@@ -19856,16 +19856,16 @@ group3added:
 	VMOVUPS Y4, 128(SP)
 	VMOVUPS Y5, 160(SP)
 	MOVQ    $0x00000001, s_cap+16(FP)
-	JMP     group3segment
+	JMP     ahead3segment
 
-group3store:
+ahead3store:
 	VMOVAPS Y4, Y6
 	VMOVAPS Y5, Y7
 	JMP     store1
 
 	// 16 keys by 4 queries.
-group4:
-group4segment:
+ahead4:
+ahead4segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -19876,81 +19876,85 @@ group4segment:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	CMPQ   R15, $0x40
-	JLE    group4columns
+	JLE    ahead4columns
 	MOVQ   $0x00000040, R15
 
-group4columns:
+ahead4columns:
 	SUBQ    R15, k_cap+40(FP)
 	IMULQ   SI, R15
 	ADDQ    R12, R15
 	MOVQ    R15, k_len+32(FP)
 	PCALIGN $0x40
 
-group4step:
+ahead4step:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group4near0only
+	JZ         ahead4near0only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group4near0only:
+ahead4near0only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group4ahead0
+	JNZ  ahead4ahead0
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group4ahead0:
+ahead4ahead0:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group4near2only
+	JZ         ahead4near2only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group4near2only:
+ahead4near2only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group4ahead2
+	JNZ  ahead4ahead2
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group4ahead2:
+ahead4ahead2:
 	CMPQ R12, max_len+112(FP)
-	JNE  group4more
-	ADDQ $-16, DI
-	ADDQ $-16, R8
-	ADDQ $-16, R9
-	ADDQ $-16, R10
+	JNE  ahead4more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-group4more:
+ahead4more:
+	ADDQ           $+16, DI
+	ADDQ           $+16, R8
+	ADDQ           $+16, R9
+	ADDQ           $+16, R10
 	VCVTPH2PS      256(SP)(R13*1), Y14
 	VCVTPH2PS      272(SP)(R13*1), Y12
-	VBROADCASTF128 16(DI)(AX*1), Y8
+	VBROADCASTF128 (DI)(AX*1), Y8
 	VBROADCASTSS   (R12), Y10
-	VBROADCASTF128 16(DI)(R11*1), Y9
+	VBROADCASTF128 (DI)(R11*1), Y9
 	VFMADD231PS    Y14, Y10, Y0
 	VBLENDPS       $0xf0, Y9, Y8, Y8
 	VFMADD231PS    Y12, Y10, Y1
 	VBROADCASTSS   4(R12), Y11
-	VBROADCASTF128 16(R8)(AX*1), Y9
+	VBROADCASTF128 (R8)(AX*1), Y9
 	VFMADD231PS    Y14, Y11, Y2
-	VBROADCASTF128 16(R8)(R11*1), Y10
+	VBROADCASTF128 (R8)(R11*1), Y10
 	VFMADD231PS    Y12, Y11, Y3
 	VBLENDPS       $0xf0, Y10, Y9, Y9
 	VBROADCASTSS   8(R12), Y11
 	VFMADD231PS    Y14, Y11, Y4
-	VBROADCASTF128 16(R9)(AX*1), Y10
+	VBROADCASTF128 (R9)(AX*1), Y10
 	VFMADD231PS    Y12, Y11, Y5
-	VBROADCASTF128 16(R9)(R11*1), Y11
+	VBROADCASTF128 (R9)(R11*1), Y11
 	VBROADCASTSS   12(R12), Y13
 	VBLENDPS       $0xf0, Y11, Y10, Y10
 	VFMADD231PS    Y14, Y13, Y6
-	VBROADCASTF128 16(R10)(AX*1), Y11
+	VBROADCASTF128 (R10)(AX*1), Y11
 	VFMADD231PS    Y12, Y13, Y7
 	VCVTPH2PS      288(SP)(R13*1), Y13
-	VBROADCASTF128 16(R10)(R11*1), Y12
+	VBROADCASTF128 (R10)(R11*1), Y12
 	VCVTPH2PS      304(SP)(R13*1), Y14
 	VBLENDPS       $0xf0, Y12, Y11, Y11
 	VBROADCASTSS   (R12)(SI*1), Y15
@@ -19982,30 +19986,30 @@ group4more:
 	VMOVUPS        Y8, 448(SP)(R14*1)
 	VBROADCASTSS   (R12), Y11
 	VFMADD231PS    Y10, Y11, Y0
-	VBROADCASTF128 16(DI), Y8
+	VBROADCASTF128 (DI), Y8
 	VFMADD231PS    Y9, Y11, Y1
-	VBROADCASTF128 16(DI)(AX*2), Y11
+	VBROADCASTF128 (DI)(AX*2), Y11
 	VBROADCASTSS   4(R12), Y12
 	VBLENDPS       $0xf0, Y11, Y8, Y8
 	VFMADD231PS    Y10, Y12, Y2
 	VFMADD231PS    Y9, Y12, Y3
-	VBROADCASTF128 16(R8), Y11
+	VBROADCASTF128 (R8), Y11
 	VBROADCASTSS   8(R12), Y13
-	VBROADCASTF128 16(R8)(AX*2), Y12
+	VBROADCASTF128 (R8)(AX*2), Y12
 	VFMADD231PS    Y10, Y13, Y4
 	VBLENDPS       $0xf0, Y12, Y11, Y11
 	VFMADD231PS    Y9, Y13, Y5
-	VBROADCASTF128 16(R9), Y12
+	VBROADCASTF128 (R9), Y12
 	VBROADCASTSS   12(R12), Y13
 	VFMADD231PS    Y10, Y13, Y6
-	VBROADCASTF128 16(R9)(AX*2), Y10
+	VBROADCASTF128 (R9)(AX*2), Y10
 	VFMADD231PS    Y9, Y13, Y7
 	VBLENDPS       $0xf0, Y10, Y12, Y12
 	VCVTPH2PS      352(SP)(R13*1), Y13
-	VBROADCASTF128 16(R10), Y9
+	VBROADCASTF128 (R10), Y9
 	VCVTPH2PS      368(SP)(R13*1), Y14
 	VBROADCASTSS   (R12)(SI*1), Y15
-	VBROADCASTF128 16(R10)(AX*2), Y10
+	VBROADCASTF128 (R10)(AX*2), Y10
 	VFMADD231PS    Y13, Y15, Y0
 	VBLENDPS       $0xf0, Y10, Y9, Y9
 	VFMADD231PS    Y14, Y15, Y1
@@ -20102,34 +20106,22 @@ group4more:
 	VFMADD231PS    Y9, Y10, Y7
 	LEAQ           (R12)(SI*2), R12
 	XCHGQ          R13, R14
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
 	CMPQ           R12, k_len+32(FP)
-	JNE            group4step
-	CMPQ           R12, max_cap+120(FP)
-	JNE            group4ended
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
+	JNE            ahead4step
+	CMPQ           s_cap+16(FP), $0x00
+	JE             ahead4added
+	VADDPS         (SP), Y0, Y0
+	VADDPS         32(SP), Y1, Y1
+	VADDPS         64(SP), Y2, Y2
+	VADDPS         96(SP), Y3, Y3
+	VADDPS         128(SP), Y4, Y4
+	VADDPS         160(SP), Y5, Y5
+	VADDPS         192(SP), Y6, Y6
+	VADDPS         224(SP), Y7, Y7
 
-group4ended:
-	CMPQ   s_cap+16(FP), $0x00
-	JE     group4added
-	VADDPS (SP), Y0, Y0
-	VADDPS 32(SP), Y1, Y1
-	VADDPS 64(SP), Y2, Y2
-	VADDPS 96(SP), Y3, Y3
-	VADDPS 128(SP), Y4, Y4
-	VADDPS 160(SP), Y5, Y5
-	VADDPS 192(SP), Y6, Y6
-	VADDPS 224(SP), Y7, Y7
-
-group4added:
+ahead4added:
 	CMPQ    k_cap+40(FP), $0x00
-	JE      group4store
+	JE      ahead4store
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	VMOVUPS Y2, 64(SP)
@@ -20139,9 +20131,9 @@ group4added:
 	VMOVUPS Y6, 192(SP)
 	VMOVUPS Y7, 224(SP)
 	MOVQ    $0x00000001, s_cap+16(FP)
-	JMP     group4segment
+	JMP     ahead4segment
 
-group4store:
+ahead4store:
 	JMP store1
 
 	// Store 4 lanes.
@@ -20168,10 +20160,10 @@ store1:
 
 store1lanes:
 	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
+	MOVQ         s_len+8(FP), DI
 	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
+	LEAQ         (CX)(DI*4), CX
+	LEAQ         (BX)(DI*4), BX
 	VMOVUPS      (BX), X5
 	VMOVUPS      X6, (CX)
 	VMAXPS       X5, X6, X5
@@ -20239,19 +20231,12 @@ store1lanes:
 	JL           store1lanes
 
 store1end:
-	MOVQ d+96(FP), CX
-	SHLQ $0x01, CX
-	SUBQ CX, DI
-	SUBQ CX, R8
-	SUBQ CX, R9
-	SUBQ CX, R10
 	MOVQ s_len+8(FP), CX
 	CMPQ CX, n+80(FP)
 	JL   group
-	LEAQ (DI)(AX*4), DI
-	LEAQ (R8)(AX*4), R8
-	LEAQ (R9)(AX*4), R9
-	LEAQ (R10)(AX*4), R10
+	MOVQ AX, CX
+	SHLQ $0x02, CX
+	ADDQ CX, k_base+24(FP)
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
@@ -20924,12 +20909,9 @@ dense:
 rows:
 	MOVQ CX, next_len+136(FP)
 	MOVQ BX, next_cap+144(FP)
+	MOVQ $0x00000000, ldk+48(FP)
 	MOVQ max_len+112(FP), SI
 	SHLQ $0x02, SI
-	MOVQ k_base+24(FP), DI
-	LEAQ (DI)(AX*1), R8
-	LEAQ (R8)(AX*1), R9
-	LEAQ (R9)(AX*1), R10
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 	XORQ R13, R13
@@ -20949,33 +20931,33 @@ tile:
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
-	ADDQ  BX, DI
-	ADDQ  BX, R8
-	ADDQ  BX, R9
-	ADDQ  BX, R10
+	ADDQ  BX, k_base+24(FP)
 	MOVQ  $+16, m+88(FP)
 
 whole:
 	MOVQ $+0, s_len+8(FP)
 
 group:
+	MOVQ           AX, CX
+	SARQ           $0x02, CX
+	MOVQ           k_base+24(FP), DI
+	LEAQ           (DI)(CX*1), R8
+	LEAQ           (R8)(CX*1), R9
+	LEAQ           (R9)(CX*1), R10
 	MOVQ           s_len+8(FP), R12
 	SHLQ           $0x02, R12
 	ADDQ           q_base+56(FP), R12
 	MOVQ           next_base+128(FP), CX
 	MOVQ           next_len+136(FP), BX
+	MOVQ           d+96(FP), R15
+	MOVQ           R15, k_cap+40(FP)
+	MOVQ           $0x00000000, s_cap+16(FP)
 	MOVQ           n+80(FP), R15
 	SUBQ           s_len+8(FP), R15
 	CMPQ           R15, $0x03
-	JL             started
-	MOVQ           d+96(FP), R15
-	ANDQ           $-8, R15
-	IMULQ          SI, R15
-	ADDQ           R12, R15
-	MOVQ           R15, max_cap+120(FP)
-	IMUL3Q         $+8, SI, BP
-	SUBQ           BP, R15
-	MOVQ           R15, max_len+112(FP)
+	JL             few
+	CMPQ           ldk+48(FP), $0x00
+	JNE            loaded
 	VBROADCASTF128 (DI), Y0
 	VINSERTF128    $0x01, (DI)(AX*1), Y0, Y0
 	VBROADCASTF128 (R8), Y1
@@ -21017,18 +20999,47 @@ group:
 	VMOVUPS        Y1, 416(SP)(R13*1)
 	VMOVUPS        Y0, 480(SP)(R13*1)
 
-started:
-	MOVQ d+96(FP), R15
-	MOVQ R15, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
+loaded:
+	MOVQ  d+96(FP), R15
+	ANDQ  $-8, R15
+	LEAQ  -8(R15), BP
+	IMULQ SI, BP
+	ADDQ  R12, BP
+	MOVQ  BP, max_len+112(FP)
+	SHLQ  $0x01, R15
+	NEGQ  R15
+	MOVQ  R15, far+152(FP)
+	MOVQ  $0x00000001, ldk+48(FP)
+	MOVQ  n+80(FP), BP
+	SUBQ  s_len+8(FP), BP
+	CMPQ  BP, $0x04
+	JG    begin
 
+	// This is the last group: the next tile has the next rows.
+	MOVQ m+88(FP), BP
+	SUBQ $0x10, BP
+	MOVQ AX, R15
+	SHLQ $0x02, R15
+	ADDQ R15, far+152(FP)
+	CMPQ BP, $0x10
+	JGE  begin
+
+	// But there are no 16 more.
+	SUBQ R15, far+152(FP)
+	MOVQ $0x00000000, ldk+48(FP)
+
+begin:
 	// The largest group of queries that there is code for.
 	MOVQ n+80(FP), R15
 	SUBQ s_len+8(FP), R15
 	CMPQ R15, $0x04
-	JGE  group4
-	CMPQ R15, $0x03
-	JGE  group3
+	JGE  ahead4
+	JMP  ahead3
+
+few:
+	// The largest group of queries that there is code for.
+	MOVQ n+80(FP), R15
+	SUBQ s_len+8(FP), R15
 	CMPQ R15, $0x02
 	JGE  group2
 
@@ -21186,7 +21197,7 @@ group1store:
 	VMOVAPS Y1, Y5
 	VMOVAPS Y0, Y6
 	VMOVAPS Y1, Y7
-	JMP     store1
+	JMP     plainstore1
 
 	// 16 keys by 2 queries.
 group2:
@@ -21371,11 +21382,11 @@ group2store:
 	VMOVAPS Y3, Y5
 	VMOVAPS Y2, Y6
 	VMOVAPS Y3, Y7
-	JMP     store1
+	JMP     plainstore1
 
 	// 16 keys by 3 queries.
-group3:
-group3segment:
+ahead3:
+ahead3segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -21384,77 +21395,81 @@ group3segment:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	CMPQ   R15, $0x40
-	JLE    group3columns
+	JLE    ahead3columns
 	MOVQ   $0x00000040, R15
 
-group3columns:
+ahead3columns:
 	SUBQ    R15, k_cap+40(FP)
 	IMULQ   SI, R15
 	ADDQ    R12, R15
 	MOVQ    R15, k_len+32(FP)
 	PCALIGN $0x40
 
-group3step:
+ahead3step:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group3near0only
+	JZ         ahead3near0only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group3near0only:
+ahead3near0only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group3ahead0
+	JNZ  ahead3ahead0
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group3ahead0:
+ahead3ahead0:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group3near2only
+	JZ         ahead3near2only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group3near2only:
+ahead3near2only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group3ahead2
+	JNZ  ahead3ahead2
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group3ahead2:
+ahead3ahead2:
 	CMPQ R12, max_len+112(FP)
-	JNE  group3more
-	ADDQ $-16, DI
-	ADDQ $-16, R8
-	ADDQ $-16, R9
-	ADDQ $-16, R10
+	JNE  ahead3more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-group3more:
+ahead3more:
+	ADDQ           $+16, DI
+	ADDQ           $+16, R8
+	ADDQ           $+16, R9
+	ADDQ           $+16, R10
 	VMOVUPS        256(SP)(R13*1), Y9
 	VPSLLD         $0x10, Y9, Y9
-	VBROADCASTF128 16(DI), Y6
+	VBROADCASTF128 (DI), Y6
 	VMOVUPS        288(SP)(R13*1), Y10
 	VPSLLD         $0x10, Y10, Y10
-	VINSERTF128    $0x01, 16(DI)(AX*1), Y6, Y6
+	VINSERTF128    $0x01, (DI)(AX*1), Y6, Y6
 	VBROADCASTSS   (R12), Y8
 	VFMADD231PS    Y9, Y8, Y0
-	VBROADCASTF128 16(R8), Y7
+	VBROADCASTF128 (R8), Y7
 	VFMADD231PS    Y10, Y8, Y1
-	VINSERTF128    $0x01, 16(R8)(AX*1), Y7, Y7
+	VINSERTF128    $0x01, (R8)(AX*1), Y7, Y7
 	VBROADCASTSS   4(R12), Y11
 	VFMADD231PS    Y9, Y11, Y2
-	VBROADCASTF128 16(R9), Y8
+	VBROADCASTF128 (R9), Y8
 	VFMADD231PS    Y10, Y11, Y3
 	VBROADCASTSS   8(R12), Y11
-	VINSERTF128    $0x01, 16(R9)(AX*1), Y8, Y8
+	VINSERTF128    $0x01, (R9)(AX*1), Y8, Y8
 	VFMADD231PS    Y9, Y11, Y4
 	VFMADD231PS    Y10, Y11, Y5
-	VBROADCASTF128 16(R10), Y9
+	VBROADCASTF128 (R10), Y9
 	VMOVUPS        constffff0000AVX2<>+0(SB), Y12
-	VINSERTF128    $0x01, 16(R10)(AX*1), Y9, Y9
+	VINSERTF128    $0x01, (R10)(AX*1), Y9, Y9
 	VANDPS         256(SP)(R13*1), Y12, Y11
 	VANDPS         288(SP)(R13*1), Y12, Y12
 	VUNPCKLPS      Y7, Y6, Y10
@@ -21490,26 +21505,26 @@ group3more:
 	VMOVUPS        Y6, 448(SP)(R14*1)
 	VFMADD231PS    Y8, Y7, Y3
 	VBROADCASTSS   8(R12), Y7
-	VBROADCASTF128 16(DI)(AX*2), Y6
+	VBROADCASTF128 (DI)(AX*2), Y6
 	VFMADD231PS    Y11, Y7, Y4
 	VFMADD231PS    Y8, Y7, Y5
-	VINSERTF128    $0x01, 16(DI)(R11*1), Y6, Y6
+	VINSERTF128    $0x01, (DI)(R11*1), Y6, Y6
 	VMOVUPS        constffff0000AVX2<>+0(SB), Y11
-	VBROADCASTF128 16(R8)(AX*2), Y7
+	VBROADCASTF128 (R8)(AX*2), Y7
 	VANDPS         320(SP)(R13*1), Y11, Y10
 	VANDPS         352(SP)(R13*1), Y11, Y11
-	VINSERTF128    $0x01, 16(R8)(R11*1), Y7, Y7
+	VINSERTF128    $0x01, (R8)(R11*1), Y7, Y7
 	VBROADCASTSS   (R12)(SI*1), Y9
 	VFMADD231PS    Y10, Y9, Y0
-	VBROADCASTF128 16(R9)(AX*2), Y8
+	VBROADCASTF128 (R9)(AX*2), Y8
 	VFMADD231PS    Y11, Y9, Y1
 	VBROADCASTSS   4(R12)(SI*1), Y12
-	VINSERTF128    $0x01, 16(R9)(R11*1), Y8, Y8
+	VINSERTF128    $0x01, (R9)(R11*1), Y8, Y8
 	VFMADD231PS    Y10, Y12, Y2
-	VBROADCASTF128 16(R10)(AX*2), Y9
+	VBROADCASTF128 (R10)(AX*2), Y9
 	VFMADD231PS    Y11, Y12, Y3
 	VBROADCASTSS   8(R12)(SI*1), Y12
-	VINSERTF128    $0x01, 16(R10)(R11*1), Y9, Y9
+	VINSERTF128    $0x01, (R10)(R11*1), Y9, Y9
 	VFMADD231PS    Y10, Y12, Y4
 	VFMADD231PS    Y11, Y12, Y5
 	VUNPCKLPS      Y7, Y6, Y10
@@ -21578,32 +21593,20 @@ group3more:
 	VFMADD231PS    Y7, Y8, Y5
 	LEAQ           (R12)(SI*2), R12
 	XCHGQ          R13, R14
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
 	CMPQ           R12, k_len+32(FP)
-	JNE            group3step
-	CMPQ           R12, max_cap+120(FP)
-	JNE            group3ended
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
+	JNE            ahead3step
+	CMPQ           s_cap+16(FP), $0x00
+	JE             ahead3added
+	VADDPS         (SP), Y0, Y0
+	VADDPS         32(SP), Y1, Y1
+	VADDPS         64(SP), Y2, Y2
+	VADDPS         96(SP), Y3, Y3
+	VADDPS         128(SP), Y4, Y4
+	VADDPS         160(SP), Y5, Y5
 
-group3ended:
-	CMPQ   s_cap+16(FP), $0x00
-	JE     group3added
-	VADDPS (SP), Y0, Y0
-	VADDPS 32(SP), Y1, Y1
-	VADDPS 64(SP), Y2, Y2
-	VADDPS 96(SP), Y3, Y3
-	VADDPS 128(SP), Y4, Y4
-	VADDPS 160(SP), Y5, Y5
-
-group3added:
+ahead3added:
 	CMPQ    k_cap+40(FP), $0x00
-	JE      group3store
+	JE      ahead3store
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	VMOVUPS Y2, 64(SP)
@@ -21611,16 +21614,16 @@ group3added:
 	VMOVUPS Y4, 128(SP)
 	VMOVUPS Y5, 160(SP)
 	MOVQ    $0x00000001, s_cap+16(FP)
-	JMP     group3segment
+	JMP     ahead3segment
 
-group3store:
+ahead3store:
 	VMOVAPS Y4, Y6
 	VMOVAPS Y5, Y7
 	JMP     store1
 
 	// 16 keys by 4 queries.
-group4:
-group4segment:
+ahead4:
+ahead4segment:
 	MOVQ   k_cap+40(FP), R15
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -21631,81 +21634,85 @@ group4segment:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	CMPQ   R15, $0x40
-	JLE    group4columns
+	JLE    ahead4columns
 	MOVQ   $0x00000040, R15
 
-group4columns:
+ahead4columns:
 	SUBQ    R15, k_cap+40(FP)
 	IMULQ   SI, R15
 	ADDQ    R12, R15
 	MOVQ    R15, k_len+32(FP)
 	PCALIGN $0x40
 
-group4step:
+ahead4step:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group4near0only
+	JZ         ahead4near0only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group4near0only:
+ahead4near0only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group4ahead0
+	JNZ  ahead4ahead0
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group4ahead0:
+ahead4ahead0:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 	TESTQ      DX, DX
-	JZ         group4near2only
+	JZ         ahead4near2only
 	PREFETCHT1 (CX)(DX*1)
 	PREFETCHT1 64(CX)(DX*1)
 
-group4near2only:
+ahead4near2only:
 	ADDQ $+128, CX
 	SUBQ $+128, BX
-	JNZ  group4ahead2
+	JNZ  ahead4ahead2
 	ADDQ next_cap+144(FP), CX
 	MOVQ next_len+136(FP), BX
 
-group4ahead2:
+ahead4ahead2:
 	CMPQ R12, max_len+112(FP)
-	JNE  group4more
-	ADDQ $-16, DI
-	ADDQ $-16, R8
-	ADDQ $-16, R9
-	ADDQ $-16, R10
+	JNE  ahead4more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-group4more:
+ahead4more:
+	ADDQ           $+16, DI
+	ADDQ           $+16, R8
+	ADDQ           $+16, R9
+	ADDQ           $+16, R10
 	VMOVUPS        256(SP)(R13*1), Y11
 	VPSLLD         $0x10, Y11, Y11
 	VMOVUPS        288(SP)(R13*1), Y12
-	VBROADCASTF128 16(DI), Y8
+	VBROADCASTF128 (DI), Y8
 	VPSLLD         $0x10, Y12, Y12
 	VBROADCASTSS   (R12), Y9
-	VINSERTF128    $0x01, 16(DI)(AX*1), Y8, Y8
+	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
 	VFMADD231PS    Y11, Y9, Y0
 	VFMADD231PS    Y12, Y9, Y1
-	VBROADCASTF128 16(R8), Y9
+	VBROADCASTF128 (R8), Y9
 	VBROADCASTSS   4(R12), Y10
 	VFMADD231PS    Y11, Y10, Y2
-	VINSERTF128    $0x01, 16(R8)(AX*1), Y9, Y9
+	VINSERTF128    $0x01, (R8)(AX*1), Y9, Y9
 	VFMADD231PS    Y12, Y10, Y3
 	VBROADCASTSS   8(R12), Y13
-	VBROADCASTF128 16(R9), Y10
+	VBROADCASTF128 (R9), Y10
 	VFMADD231PS    Y11, Y13, Y4
 	VFMADD231PS    Y12, Y13, Y5
-	VINSERTF128    $0x01, 16(R9)(AX*1), Y10, Y10
+	VINSERTF128    $0x01, (R9)(AX*1), Y10, Y10
 	VBROADCASTSS   12(R12), Y13
 	VFMADD231PS    Y11, Y13, Y6
-	VBROADCASTF128 16(R10), Y11
+	VBROADCASTF128 (R10), Y11
 	VFMADD231PS    Y12, Y13, Y7
 	VMOVUPS        constffff0000AVX2<>+0(SB), Y14
 	VANDPS         256(SP)(R13*1), Y14, Y13
-	VINSERTF128    $0x01, 16(R10)(AX*1), Y11, Y11
+	VINSERTF128    $0x01, (R10)(AX*1), Y11, Y11
 	VANDPS         288(SP)(R13*1), Y14, Y14
 	VBROADCASTSS   (R12)(SI*1), Y15
 	VUNPCKLPS      Y9, Y8, Y12
@@ -21745,29 +21752,29 @@ group4more:
 	VMOVUPS        Y8, 448(SP)(R14*1)
 	VFMADD231PS    Y13, Y9, Y4
 	VFMADD231PS    Y14, Y9, Y5
-	VBROADCASTF128 16(DI)(AX*2), Y8
+	VBROADCASTF128 (DI)(AX*2), Y8
 	VBROADCASTSS   12(R12), Y9
 	VFMADD231PS    Y13, Y9, Y6
-	VINSERTF128    $0x01, 16(DI)(R11*1), Y8, Y8
+	VINSERTF128    $0x01, (DI)(R11*1), Y8, Y8
 	VFMADD231PS    Y14, Y9, Y7
 	VMOVUPS        constffff0000AVX2<>+0(SB), Y13
 	VANDPS         320(SP)(R13*1), Y13, Y12
-	VBROADCASTF128 16(R8)(AX*2), Y9
+	VBROADCASTF128 (R8)(AX*2), Y9
 	VANDPS         352(SP)(R13*1), Y13, Y13
 	VBROADCASTSS   (R12)(SI*1), Y10
-	VINSERTF128    $0x01, 16(R8)(R11*1), Y9, Y9
+	VINSERTF128    $0x01, (R8)(R11*1), Y9, Y9
 	VFMADD231PS    Y12, Y10, Y0
 	VFMADD231PS    Y13, Y10, Y1
-	VBROADCASTF128 16(R9)(AX*2), Y10
+	VBROADCASTF128 (R9)(AX*2), Y10
 	VBROADCASTSS   4(R12)(SI*1), Y11
 	VFMADD231PS    Y12, Y11, Y2
-	VINSERTF128    $0x01, 16(R9)(R11*1), Y10, Y10
+	VINSERTF128    $0x01, (R9)(R11*1), Y10, Y10
 	VFMADD231PS    Y13, Y11, Y3
 	VBROADCASTSS   8(R12)(SI*1), Y14
-	VBROADCASTF128 16(R10)(AX*2), Y11
+	VBROADCASTF128 (R10)(AX*2), Y11
 	VFMADD231PS    Y12, Y14, Y4
 	VFMADD231PS    Y13, Y14, Y5
-	VINSERTF128    $0x01, 16(R10)(R11*1), Y11, Y11
+	VINSERTF128    $0x01, (R10)(R11*1), Y11, Y11
 	VBROADCASTSS   12(R12)(SI*1), Y14
 	VFMADD231PS    Y12, Y14, Y6
 	VUNPCKLPS      Y9, Y8, Y12
@@ -21849,34 +21856,22 @@ group4more:
 	VFMADD231PS    Y9, Y10, Y7
 	LEAQ           (R12)(SI*2), R12
 	XCHGQ          R13, R14
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
 	CMPQ           R12, k_len+32(FP)
-	JNE            group4step
-	CMPQ           R12, max_cap+120(FP)
-	JNE            group4ended
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
+	JNE            ahead4step
+	CMPQ           s_cap+16(FP), $0x00
+	JE             ahead4added
+	VADDPS         (SP), Y0, Y0
+	VADDPS         32(SP), Y1, Y1
+	VADDPS         64(SP), Y2, Y2
+	VADDPS         96(SP), Y3, Y3
+	VADDPS         128(SP), Y4, Y4
+	VADDPS         160(SP), Y5, Y5
+	VADDPS         192(SP), Y6, Y6
+	VADDPS         224(SP), Y7, Y7
 
-group4ended:
-	CMPQ   s_cap+16(FP), $0x00
-	JE     group4added
-	VADDPS (SP), Y0, Y0
-	VADDPS 32(SP), Y1, Y1
-	VADDPS 64(SP), Y2, Y2
-	VADDPS 96(SP), Y3, Y3
-	VADDPS 128(SP), Y4, Y4
-	VADDPS 160(SP), Y5, Y5
-	VADDPS 192(SP), Y6, Y6
-	VADDPS 224(SP), Y7, Y7
-
-group4added:
+ahead4added:
 	CMPQ    k_cap+40(FP), $0x00
-	JE      group4store
+	JE      ahead4store
 	VMOVUPS Y0, (SP)
 	VMOVUPS Y1, 32(SP)
 	VMOVUPS Y2, 64(SP)
@@ -21886,10 +21881,13 @@ group4added:
 	VMOVUPS Y6, 192(SP)
 	VMOVUPS Y7, 224(SP)
 	MOVQ    $0x00000001, s_cap+16(FP)
-	JMP     group4segment
+	JMP     ahead4segment
 
-group4store:
+ahead4store:
 	JMP store1
+
+plainstore1:
+	MOVQ $0x00000000, ldk+48(FP)
 
 	// Store 4 lanes.
 store1:
@@ -21915,10 +21913,10 @@ store1:
 
 store1lanes:
 	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
+	MOVQ         s_len+8(FP), DI
 	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
+	LEAQ         (CX)(DI*4), CX
+	LEAQ         (BX)(DI*4), BX
 	VMOVUPS      (BX), X5
 	VMOVUPS      X6, (CX)
 	VMAXPS       X5, X6, X5
@@ -21986,19 +21984,12 @@ store1lanes:
 	JL           store1lanes
 
 store1end:
-	MOVQ d+96(FP), CX
-	SHLQ $0x01, CX
-	SUBQ CX, DI
-	SUBQ CX, R8
-	SUBQ CX, R9
-	SUBQ CX, R10
 	MOVQ s_len+8(FP), CX
 	CMPQ CX, n+80(FP)
 	JL   group
-	LEAQ (DI)(AX*4), DI
-	LEAQ (R8)(AX*4), R8
-	LEAQ (R9)(AX*4), R9
-	LEAQ (R10)(AX*4), R10
+	MOVQ AX, CX
+	SHLQ $0x02, CX
+	ADDQ CX, k_base+24(FP)
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
@@ -22721,10 +22712,6 @@ rows:
 	MOVQ BX, a_Next_cap+184(FP)
 	MOVQ a_Max_len+152(FP), SI
 	SHLQ $0x02, SI
-	MOVQ a_K_base+24(FP), DI
-	LEAQ (DI)(AX*1), R8
-	LEAQ (R8)(AX*1), R9
-	LEAQ (R9)(AX*1), R10
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
@@ -22742,10 +22729,7 @@ tile:
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
-	ADDQ  BX, DI
-	ADDQ  BX, R8
-	ADDQ  BX, R9
-	ADDQ  BX, R10
+	ADDQ  BX, a_K_base+24(FP)
 	SHLQ  $0x02, CX
 	ADDQ  CX, a_Scales_base+56(FP)
 	MOVQ  $+16, a_M+128(FP)
@@ -22754,6 +22738,12 @@ whole:
 	MOVQ $+0, a_S_len+8(FP)
 
 group:
+	MOVQ AX, CX
+	SARQ $0x02, CX
+	MOVQ a_K_base+24(FP), DI
+	LEAQ (DI)(CX*1), R8
+	LEAQ (R8)(CX*1), R9
+	LEAQ (R9)(CX*1), R10
 	MOVQ a_S_len+8(FP), R12
 	SHLQ $0x02, R12
 	ADDQ a_Q_base+96(FP), R12
@@ -24428,10 +24418,10 @@ store1:
 
 store1lanes:
 	MOVQ         a_Max_base+144(FP), BX
-	MOVQ         a_S_len+8(FP), R12
+	MOVQ         a_S_len+8(FP), DI
 	MOVQ         a_S_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
+	LEAQ         (CX)(DI*4), CX
+	LEAQ         (BX)(DI*4), BX
 	VMOVUPS      (BX), X5
 	VMOVUPS      X6, (CX)
 	VMAXPS       X5, X6, X5
@@ -24499,18 +24489,12 @@ store1lanes:
 	JL           store1lanes
 
 store1end:
-	MOVQ a_D+136(FP), CX
-	SUBQ CX, DI
-	SUBQ CX, R8
-	SUBQ CX, R9
-	SUBQ CX, R10
 	MOVQ a_S_len+8(FP), CX
 	CMPQ CX, a_N+120(FP)
 	JL   group
-	LEAQ (DI)(AX*4), DI
-	LEAQ (R8)(AX*4), R8
-	LEAQ (R9)(AX*4), R9
-	LEAQ (R10)(AX*4), R10
+	MOVQ AX, CX
+	SHLQ $0x02, CX
+	ADDQ CX, a_K_base+24(FP)
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, a_S_base+0(FP)
@@ -26269,93 +26253,103 @@ queries:
 
 	// 1 queries.
 	XORQ R8, R8
+	MOVQ a_Next_base+152(FP), R9
+	MOVQ $0x00000020, R10
+	CMPQ BX, a_Dv+136(FP)
+	JE   queries1dense
+	LEAQ (BX)(BX*1), R10
 
+queries1dense:
 queries1columns:
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	LEAQ    (DX)(R8*1), R9
-	MOVQ    SI, R10
-	MOVQ    R8, R12
-	SHRQ    $0x04, R12
-	ANDQ    $0x01, R12
-	IMULQ   BX, R12
-	MOVQ    R8, R11
-	ANDQ    $-64, R11
-	ADDQ    R12, R11
-	MOVQ    a_Next_base+152(FP), R12
-	ADDQ    R12, R11
-	MOVQ    a_M+128(FP), R13
-	MOVQ    BX, R12
-	SHRQ    $0x01, R13
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	LEAQ  (DX)(R8*1), R11
+	MOVQ  SI, R12
+	CMPQ  R10, $0x20
+	JE    queries1onward
+	MOVQ  R8, R13
+	SHRQ  $0x04, R13
+	ANDQ  $0x01, R13
+	IMULQ BX, R13
+	MOVQ  R8, R9
+	ANDQ  $-64, R9
+	ADDQ  R13, R9
+	MOVQ  a_Next_base+152(FP), R13
+	ADDQ  R13, R9
+
+queries1onward:
+	MOVQ    a_M+128(FP), R14
+	MOVQ    BX, R13
+	SHRQ    $0x01, R14
 	JZ      queries1odd
 	PCALIGN $0x40
 
 queries1pair:
-	VPMOVSXBW    (R9), Y2
-	VPMOVSXBW    (R9)(R12*1), Y3
+	VPMOVSXBW    (R11), Y2
+	VPMOVSXBW    (R11)(R13*1), Y3
 	VPUNPCKLWD   Y3, Y2, Y4
 	VPUNPCKHWD   Y3, Y2, Y2
-	VPBROADCASTD (R10), Y3
+	VPBROADCASTD (R12), Y3
 	VPMADDWD     Y3, Y4, Y4
 	VPMADDWD     Y3, Y2, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y3, Y1, Y1
-	LEAQ         (R9)(BX*2), R9
-	ADDQ         DI, R10
-	PREFETCHT0   (R11)
 	LEAQ         (R11)(BX*2), R11
-	DECQ         R13
+	ADDQ         DI, R12
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	DECQ         R14
 	JNZ          queries1pair
 
 queries1odd:
-	MOVQ a_M+128(FP), R13
-	ANDQ $0x01, R13
+	MOVQ a_M+128(FP), R14
+	ANDQ $0x01, R14
 	JZ   queries1sums
 
 	// A last row, whose second has weights of 0.
-	XORQ         R12, R12
-	VPMOVSXBW    (R9), Y2
-	VPMOVSXBW    (R9)(R12*1), Y3
+	XORQ         R13, R13
+	VPMOVSXBW    (R11), Y2
+	VPMOVSXBW    (R11)(R13*1), Y3
 	VPUNPCKLWD   Y3, Y2, Y4
 	VPUNPCKHWD   Y3, Y2, Y2
-	VPBROADCASTD (R10), Y3
+	VPBROADCASTD (R12), Y3
 	VPMADDWD     Y3, Y4, Y4
 	VPMADDWD     Y3, Y2, Y3
 	VPADDD       Y4, Y0, Y0
 	VPADDD       Y3, Y1, Y1
-	LEAQ         (R9)(BX*2), R9
-	ADDQ         DI, R10
+	LEAQ         (R11)(BX*2), R11
+	ADDQ         DI, R12
 
 queries1sums:
 	CMPB         a_Load+144(FP), $0x00
 	JNE          queries1loads
-	LEAQ         (AX)(R8*4), R9
-	MOVQ         a_Unit_base+96(FP), R10
-	VBROADCASTSS (R10), Y2
+	LEAQ         (AX)(R8*4), R11
+	MOVQ         a_Unit_base+96(FP), R12
+	VBROADCASTSS (R12), Y2
 	VPERM2I128   $0x20, Y1, Y0, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y2, Y3, Y3
-	VMOVUPS      Y3, (R9)
+	VMOVUPS      Y3, (R11)
 	VPERM2I128   $0x31, Y1, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y2, Y0, Y0
-	VMOVUPS      Y0, 32(R9)
-	ADDQ         CX, R9
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
 	JMP          queries1stored
 
 queries1loads:
-	LEAQ         (AX)(R8*4), R9
-	MOVQ         a_Unit_base+96(FP), R10
-	VBROADCASTSS (R10), Y2
+	LEAQ         (AX)(R8*4), R11
+	MOVQ         a_Unit_base+96(FP), R12
+	VBROADCASTSS (R12), Y2
 	VPERM2I128   $0x20, Y1, Y0, Y3
 	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  (R9), Y2, Y3
-	VMOVUPS      Y3, (R9)
+	VFMADD213PS  (R11), Y2, Y3
+	VMOVUPS      Y3, (R11)
 	VPERM2I128   $0x31, Y1, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  32(R9), Y2, Y0
-	VMOVUPS      Y0, 32(R9)
-	ADDQ         CX, R9
+	VFMADD213PS  32(R11), Y2, Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
 
 queries1stored:
 	ADDQ $0x10, R8
@@ -26366,125 +26360,135 @@ queries1stored:
 	// 2 queries.
 queries2:
 	XORQ R8, R8
+	MOVQ a_Next_base+152(FP), R9
+	MOVQ $0x00000020, R10
+	CMPQ BX, a_Dv+136(FP)
+	JE   queries2dense
+	LEAQ (BX)(BX*1), R10
 
+queries2dense:
 queries2columns:
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	LEAQ    (DX)(R8*1), R9
-	MOVQ    SI, R10
-	MOVQ    R8, R12
-	SHRQ    $0x04, R12
-	ANDQ    $0x01, R12
-	IMULQ   BX, R12
-	MOVQ    R8, R11
-	ANDQ    $-64, R11
-	ADDQ    R12, R11
-	MOVQ    a_Next_base+152(FP), R12
-	ADDQ    R12, R11
-	MOVQ    a_M+128(FP), R13
-	MOVQ    BX, R12
-	SHRQ    $0x01, R13
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	LEAQ  (DX)(R8*1), R11
+	MOVQ  SI, R12
+	CMPQ  R10, $0x20
+	JE    queries2onward
+	MOVQ  R8, R13
+	SHRQ  $0x04, R13
+	ANDQ  $0x01, R13
+	IMULQ BX, R13
+	MOVQ  R8, R9
+	ANDQ  $-64, R9
+	ADDQ  R13, R9
+	MOVQ  a_Next_base+152(FP), R13
+	ADDQ  R13, R9
+
+queries2onward:
+	MOVQ    a_M+128(FP), R14
+	MOVQ    BX, R13
+	SHRQ    $0x01, R14
 	JZ      queries2odd
 	PCALIGN $0x40
 
 queries2pair:
-	VPMOVSXBW    (R9), Y4
-	VPMOVSXBW    (R9)(R12*1), Y5
+	VPMOVSXBW    (R11), Y4
+	VPMOVSXBW    (R11)(R13*1), Y5
 	VPUNPCKLWD   Y5, Y4, Y6
 	VPUNPCKHWD   Y5, Y4, Y4
-	VPBROADCASTD (R10), Y5
+	VPBROADCASTD (R12), Y5
 	VPMADDWD     Y5, Y6, Y7
 	VPMADDWD     Y5, Y4, Y5
 	VPADDD       Y7, Y0, Y0
 	VPADDD       Y5, Y2, Y2
-	VPBROADCASTD 4(R10), Y5
+	VPBROADCASTD 4(R12), Y5
 	VPMADDWD     Y5, Y6, Y6
 	VPMADDWD     Y5, Y4, Y5
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y5, Y3, Y3
-	LEAQ         (R9)(BX*2), R9
-	ADDQ         DI, R10
-	PREFETCHT0   (R11)
 	LEAQ         (R11)(BX*2), R11
-	DECQ         R13
+	ADDQ         DI, R12
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	DECQ         R14
 	JNZ          queries2pair
 
 queries2odd:
-	MOVQ a_M+128(FP), R13
-	ANDQ $0x01, R13
+	MOVQ a_M+128(FP), R14
+	ANDQ $0x01, R14
 	JZ   queries2sums
 
 	// A last row, whose second has weights of 0.
-	XORQ         R12, R12
-	VPMOVSXBW    (R9), Y4
-	VPMOVSXBW    (R9)(R12*1), Y5
+	XORQ         R13, R13
+	VPMOVSXBW    (R11), Y4
+	VPMOVSXBW    (R11)(R13*1), Y5
 	VPUNPCKLWD   Y5, Y4, Y6
 	VPUNPCKHWD   Y5, Y4, Y4
-	VPBROADCASTD (R10), Y5
+	VPBROADCASTD (R12), Y5
 	VPMADDWD     Y5, Y6, Y7
 	VPMADDWD     Y5, Y4, Y5
 	VPADDD       Y7, Y0, Y0
 	VPADDD       Y5, Y2, Y2
-	VPBROADCASTD 4(R10), Y5
+	VPBROADCASTD 4(R12), Y5
 	VPMADDWD     Y5, Y6, Y6
 	VPMADDWD     Y5, Y4, Y5
 	VPADDD       Y6, Y1, Y1
 	VPADDD       Y5, Y3, Y3
-	LEAQ         (R9)(BX*2), R9
-	ADDQ         DI, R10
+	LEAQ         (R11)(BX*2), R11
+	ADDQ         DI, R12
 
 queries2sums:
 	CMPB         a_Load+144(FP), $0x00
 	JNE          queries2loads
-	LEAQ         (AX)(R8*4), R9
-	MOVQ         a_Unit_base+96(FP), R10
-	VBROADCASTSS (R10), Y4
+	LEAQ         (AX)(R8*4), R11
+	MOVQ         a_Unit_base+96(FP), R12
+	VBROADCASTSS (R12), Y4
 	VPERM2I128   $0x20, Y2, Y0, Y5
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y4, Y5, Y5
-	VMOVUPS      Y5, (R9)
+	VMOVUPS      Y5, (R11)
 	VPERM2I128   $0x31, Y2, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y4, Y0, Y0
-	VMOVUPS      Y0, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 4(R10), Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 4(R12), Y0
 	VPERM2I128   $0x20, Y3, Y1, Y2
 	VCVTDQ2PS    Y2, Y2
 	VMULPS       Y0, Y2, Y2
-	VMOVUPS      Y2, (R9)
+	VMOVUPS      Y2, (R11)
 	VPERM2I128   $0x31, Y3, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
 	JMP          queries2stored
 
 queries2loads:
-	LEAQ         (AX)(R8*4), R9
-	MOVQ         a_Unit_base+96(FP), R10
-	VBROADCASTSS (R10), Y4
+	LEAQ         (AX)(R8*4), R11
+	MOVQ         a_Unit_base+96(FP), R12
+	VBROADCASTSS (R12), Y4
 	VPERM2I128   $0x20, Y2, Y0, Y5
 	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  (R9), Y4, Y5
-	VMOVUPS      Y5, (R9)
+	VFMADD213PS  (R11), Y4, Y5
+	VMOVUPS      Y5, (R11)
 	VPERM2I128   $0x31, Y2, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  32(R9), Y4, Y0
-	VMOVUPS      Y0, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 4(R10), Y0
+	VFMADD213PS  32(R11), Y4, Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 4(R12), Y0
 	VPERM2I128   $0x20, Y3, Y1, Y2
 	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (R9), Y0, Y2
-	VMOVUPS      Y2, (R9)
+	VFMADD213PS  (R11), Y0, Y2
+	VMOVUPS      Y2, (R11)
 	VPERM2I128   $0x31, Y3, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R9), Y0, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
 
 queries2stored:
 	ADDQ $0x10, R8
@@ -26495,157 +26499,167 @@ queries2stored:
 	// 3 queries.
 queries3:
 	XORQ R8, R8
+	MOVQ a_Next_base+152(FP), R9
+	MOVQ $0x00000020, R10
+	CMPQ BX, a_Dv+136(FP)
+	JE   queries3dense
+	LEAQ (BX)(BX*1), R10
 
+queries3dense:
 queries3columns:
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	LEAQ    (DX)(R8*1), R9
-	MOVQ    SI, R10
-	MOVQ    R8, R12
-	SHRQ    $0x04, R12
-	ANDQ    $0x01, R12
-	IMULQ   BX, R12
-	MOVQ    R8, R11
-	ANDQ    $-64, R11
-	ADDQ    R12, R11
-	MOVQ    a_Next_base+152(FP), R12
-	ADDQ    R12, R11
-	MOVQ    a_M+128(FP), R13
-	MOVQ    BX, R12
-	SHRQ    $0x01, R13
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	LEAQ  (DX)(R8*1), R11
+	MOVQ  SI, R12
+	CMPQ  R10, $0x20
+	JE    queries3onward
+	MOVQ  R8, R13
+	SHRQ  $0x04, R13
+	ANDQ  $0x01, R13
+	IMULQ BX, R13
+	MOVQ  R8, R9
+	ANDQ  $-64, R9
+	ADDQ  R13, R9
+	MOVQ  a_Next_base+152(FP), R13
+	ADDQ  R13, R9
+
+queries3onward:
+	MOVQ    a_M+128(FP), R14
+	MOVQ    BX, R13
+	SHRQ    $0x01, R14
 	JZ      queries3odd
 	PCALIGN $0x40
 
 queries3pair:
-	VPMOVSXBW    (R9), Y6
-	VPMOVSXBW    (R9)(R12*1), Y7
+	VPMOVSXBW    (R11), Y6
+	VPMOVSXBW    (R11)(R13*1), Y7
 	VPUNPCKLWD   Y7, Y6, Y8
 	VPUNPCKHWD   Y7, Y6, Y6
-	VPBROADCASTD (R10), Y7
+	VPBROADCASTD (R12), Y7
 	VPMADDWD     Y7, Y8, Y9
 	VPMADDWD     Y7, Y6, Y7
 	VPADDD       Y9, Y0, Y0
 	VPADDD       Y7, Y3, Y3
-	VPBROADCASTD 4(R10), Y7
+	VPBROADCASTD 4(R12), Y7
 	VPMADDWD     Y7, Y8, Y9
 	VPMADDWD     Y7, Y6, Y7
 	VPADDD       Y9, Y1, Y1
 	VPADDD       Y7, Y4, Y4
-	VPBROADCASTD 8(R10), Y7
+	VPBROADCASTD 8(R12), Y7
 	VPMADDWD     Y7, Y8, Y8
 	VPMADDWD     Y7, Y6, Y7
 	VPADDD       Y8, Y2, Y2
 	VPADDD       Y7, Y5, Y5
-	LEAQ         (R9)(BX*2), R9
-	ADDQ         DI, R10
-	PREFETCHT0   (R11)
 	LEAQ         (R11)(BX*2), R11
-	DECQ         R13
+	ADDQ         DI, R12
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	DECQ         R14
 	JNZ          queries3pair
 
 queries3odd:
-	MOVQ a_M+128(FP), R13
-	ANDQ $0x01, R13
+	MOVQ a_M+128(FP), R14
+	ANDQ $0x01, R14
 	JZ   queries3sums
 
 	// A last row, whose second has weights of 0.
-	XORQ         R12, R12
-	VPMOVSXBW    (R9), Y6
-	VPMOVSXBW    (R9)(R12*1), Y7
+	XORQ         R13, R13
+	VPMOVSXBW    (R11), Y6
+	VPMOVSXBW    (R11)(R13*1), Y7
 	VPUNPCKLWD   Y7, Y6, Y8
 	VPUNPCKHWD   Y7, Y6, Y6
-	VPBROADCASTD (R10), Y7
+	VPBROADCASTD (R12), Y7
 	VPMADDWD     Y7, Y8, Y9
 	VPMADDWD     Y7, Y6, Y7
 	VPADDD       Y9, Y0, Y0
 	VPADDD       Y7, Y3, Y3
-	VPBROADCASTD 4(R10), Y7
+	VPBROADCASTD 4(R12), Y7
 	VPMADDWD     Y7, Y8, Y9
 	VPMADDWD     Y7, Y6, Y7
 	VPADDD       Y9, Y1, Y1
 	VPADDD       Y7, Y4, Y4
-	VPBROADCASTD 8(R10), Y7
+	VPBROADCASTD 8(R12), Y7
 	VPMADDWD     Y7, Y8, Y8
 	VPMADDWD     Y7, Y6, Y7
 	VPADDD       Y8, Y2, Y2
 	VPADDD       Y7, Y5, Y5
-	LEAQ         (R9)(BX*2), R9
-	ADDQ         DI, R10
+	LEAQ         (R11)(BX*2), R11
+	ADDQ         DI, R12
 
 queries3sums:
 	CMPB         a_Load+144(FP), $0x00
 	JNE          queries3loads
-	LEAQ         (AX)(R8*4), R9
-	MOVQ         a_Unit_base+96(FP), R10
-	VBROADCASTSS (R10), Y6
+	LEAQ         (AX)(R8*4), R11
+	MOVQ         a_Unit_base+96(FP), R12
+	VBROADCASTSS (R12), Y6
 	VPERM2I128   $0x20, Y3, Y0, Y7
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y6, Y7, Y7
-	VMOVUPS      Y7, (R9)
+	VMOVUPS      Y7, (R11)
 	VPERM2I128   $0x31, Y3, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y6, Y0, Y0
-	VMOVUPS      Y0, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 4(R10), Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 4(R12), Y0
 	VPERM2I128   $0x20, Y4, Y1, Y3
 	VCVTDQ2PS    Y3, Y3
 	VMULPS       Y0, Y3, Y3
-	VMOVUPS      Y3, (R9)
+	VMOVUPS      Y3, (R11)
 	VPERM2I128   $0x31, Y4, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 8(R10), Y0
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 8(R12), Y0
 	VPERM2I128   $0x20, Y5, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, (R9)
+	VMOVUPS      Y1, (R11)
 	VPERM2I128   $0x31, Y5, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
 	JMP          queries3stored
 
 queries3loads:
-	LEAQ         (AX)(R8*4), R9
-	MOVQ         a_Unit_base+96(FP), R10
-	VBROADCASTSS (R10), Y6
+	LEAQ         (AX)(R8*4), R11
+	MOVQ         a_Unit_base+96(FP), R12
+	VBROADCASTSS (R12), Y6
 	VPERM2I128   $0x20, Y3, Y0, Y7
 	VCVTDQ2PS    Y7, Y7
-	VFMADD213PS  (R9), Y6, Y7
-	VMOVUPS      Y7, (R9)
+	VFMADD213PS  (R11), Y6, Y7
+	VMOVUPS      Y7, (R11)
 	VPERM2I128   $0x31, Y3, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  32(R9), Y6, Y0
-	VMOVUPS      Y0, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 4(R10), Y0
+	VFMADD213PS  32(R11), Y6, Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 4(R12), Y0
 	VPERM2I128   $0x20, Y4, Y1, Y3
 	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  (R9), Y0, Y3
-	VMOVUPS      Y3, (R9)
+	VFMADD213PS  (R11), Y0, Y3
+	VMOVUPS      Y3, (R11)
 	VPERM2I128   $0x31, Y4, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R9), Y0, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 8(R10), Y0
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 8(R12), Y0
 	VPERM2I128   $0x20, Y5, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  (R9), Y0, Y1
-	VMOVUPS      Y1, (R9)
+	VFMADD213PS  (R11), Y0, Y1
+	VMOVUPS      Y1, (R11)
 	VPERM2I128   $0x31, Y5, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R9), Y0, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
 
 queries3stored:
 	ADDQ $0x10, R8
@@ -26656,189 +26670,199 @@ queries3stored:
 	// 4 queries.
 queries4:
 	XORQ R8, R8
+	MOVQ a_Next_base+152(FP), R9
+	MOVQ $0x00000020, R10
+	CMPQ BX, a_Dv+136(FP)
+	JE   queries4dense
+	LEAQ (BX)(BX*1), R10
 
+queries4dense:
 queries4columns:
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	VPXOR   Y6, Y6, Y6
-	VPXOR   Y7, Y7, Y7
-	LEAQ    (DX)(R8*1), R9
-	MOVQ    SI, R10
-	MOVQ    R8, R12
-	SHRQ    $0x04, R12
-	ANDQ    $0x01, R12
-	IMULQ   BX, R12
-	MOVQ    R8, R11
-	ANDQ    $-64, R11
-	ADDQ    R12, R11
-	MOVQ    a_Next_base+152(FP), R12
-	ADDQ    R12, R11
-	MOVQ    a_M+128(FP), R13
-	MOVQ    BX, R12
-	SHRQ    $0x01, R13
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	LEAQ  (DX)(R8*1), R11
+	MOVQ  SI, R12
+	CMPQ  R10, $0x20
+	JE    queries4onward
+	MOVQ  R8, R13
+	SHRQ  $0x04, R13
+	ANDQ  $0x01, R13
+	IMULQ BX, R13
+	MOVQ  R8, R9
+	ANDQ  $-64, R9
+	ADDQ  R13, R9
+	MOVQ  a_Next_base+152(FP), R13
+	ADDQ  R13, R9
+
+queries4onward:
+	MOVQ    a_M+128(FP), R14
+	MOVQ    BX, R13
+	SHRQ    $0x01, R14
 	JZ      queries4odd
 	PCALIGN $0x40
 
 queries4pair:
-	VPMOVSXBW    (R9), Y8
-	VPMOVSXBW    (R9)(R12*1), Y9
+	VPMOVSXBW    (R11), Y8
+	VPMOVSXBW    (R11)(R13*1), Y9
 	VPUNPCKLWD   Y9, Y8, Y10
 	VPUNPCKHWD   Y9, Y8, Y8
-	VPBROADCASTD (R10), Y9
+	VPBROADCASTD (R12), Y9
 	VPMADDWD     Y9, Y10, Y11
 	VPMADDWD     Y9, Y8, Y9
 	VPADDD       Y11, Y0, Y0
 	VPADDD       Y9, Y4, Y4
-	VPBROADCASTD 4(R10), Y9
+	VPBROADCASTD 4(R12), Y9
 	VPMADDWD     Y9, Y10, Y11
 	VPMADDWD     Y9, Y8, Y9
 	VPADDD       Y11, Y1, Y1
 	VPADDD       Y9, Y5, Y5
-	VPBROADCASTD 8(R10), Y9
+	VPBROADCASTD 8(R12), Y9
 	VPMADDWD     Y9, Y10, Y11
 	VPMADDWD     Y9, Y8, Y9
 	VPADDD       Y11, Y2, Y2
 	VPADDD       Y9, Y6, Y6
-	VPBROADCASTD 12(R10), Y9
+	VPBROADCASTD 12(R12), Y9
 	VPMADDWD     Y9, Y10, Y10
 	VPMADDWD     Y9, Y8, Y9
 	VPADDD       Y10, Y3, Y3
 	VPADDD       Y9, Y7, Y7
-	LEAQ         (R9)(BX*2), R9
-	ADDQ         DI, R10
-	PREFETCHT0   (R11)
 	LEAQ         (R11)(BX*2), R11
-	DECQ         R13
+	ADDQ         DI, R12
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	DECQ         R14
 	JNZ          queries4pair
 
 queries4odd:
-	MOVQ a_M+128(FP), R13
-	ANDQ $0x01, R13
+	MOVQ a_M+128(FP), R14
+	ANDQ $0x01, R14
 	JZ   queries4sums
 
 	// A last row, whose second has weights of 0.
-	XORQ         R12, R12
-	VPMOVSXBW    (R9), Y8
-	VPMOVSXBW    (R9)(R12*1), Y9
+	XORQ         R13, R13
+	VPMOVSXBW    (R11), Y8
+	VPMOVSXBW    (R11)(R13*1), Y9
 	VPUNPCKLWD   Y9, Y8, Y10
 	VPUNPCKHWD   Y9, Y8, Y8
-	VPBROADCASTD (R10), Y9
+	VPBROADCASTD (R12), Y9
 	VPMADDWD     Y9, Y10, Y11
 	VPMADDWD     Y9, Y8, Y9
 	VPADDD       Y11, Y0, Y0
 	VPADDD       Y9, Y4, Y4
-	VPBROADCASTD 4(R10), Y9
+	VPBROADCASTD 4(R12), Y9
 	VPMADDWD     Y9, Y10, Y11
 	VPMADDWD     Y9, Y8, Y9
 	VPADDD       Y11, Y1, Y1
 	VPADDD       Y9, Y5, Y5
-	VPBROADCASTD 8(R10), Y9
+	VPBROADCASTD 8(R12), Y9
 	VPMADDWD     Y9, Y10, Y11
 	VPMADDWD     Y9, Y8, Y9
 	VPADDD       Y11, Y2, Y2
 	VPADDD       Y9, Y6, Y6
-	VPBROADCASTD 12(R10), Y9
+	VPBROADCASTD 12(R12), Y9
 	VPMADDWD     Y9, Y10, Y10
 	VPMADDWD     Y9, Y8, Y9
 	VPADDD       Y10, Y3, Y3
 	VPADDD       Y9, Y7, Y7
-	LEAQ         (R9)(BX*2), R9
-	ADDQ         DI, R10
+	LEAQ         (R11)(BX*2), R11
+	ADDQ         DI, R12
 
 queries4sums:
 	CMPB         a_Load+144(FP), $0x00
 	JNE          queries4loads
-	LEAQ         (AX)(R8*4), R9
-	MOVQ         a_Unit_base+96(FP), R10
-	VBROADCASTSS (R10), Y8
+	LEAQ         (AX)(R8*4), R11
+	MOVQ         a_Unit_base+96(FP), R12
+	VBROADCASTSS (R12), Y8
 	VPERM2I128   $0x20, Y4, Y0, Y9
 	VCVTDQ2PS    Y9, Y9
 	VMULPS       Y8, Y9, Y9
-	VMOVUPS      Y9, (R9)
+	VMOVUPS      Y9, (R11)
 	VPERM2I128   $0x31, Y4, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
 	VMULPS       Y8, Y0, Y0
-	VMOVUPS      Y0, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 4(R10), Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 4(R12), Y0
 	VPERM2I128   $0x20, Y5, Y1, Y4
 	VCVTDQ2PS    Y4, Y4
 	VMULPS       Y0, Y4, Y4
-	VMOVUPS      Y4, (R9)
+	VMOVUPS      Y4, (R11)
 	VPERM2I128   $0x31, Y5, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 8(R10), Y0
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 8(R12), Y0
 	VPERM2I128   $0x20, Y6, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, (R9)
+	VMOVUPS      Y1, (R11)
 	VPERM2I128   $0x31, Y6, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 12(R10), Y0
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 12(R12), Y0
 	VPERM2I128   $0x20, Y7, Y3, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, (R9)
+	VMOVUPS      Y1, (R11)
 	VPERM2I128   $0x31, Y7, Y3, Y1
 	VCVTDQ2PS    Y1, Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
 	JMP          queries4stored
 
 queries4loads:
-	LEAQ         (AX)(R8*4), R9
-	MOVQ         a_Unit_base+96(FP), R10
-	VBROADCASTSS (R10), Y8
+	LEAQ         (AX)(R8*4), R11
+	MOVQ         a_Unit_base+96(FP), R12
+	VBROADCASTSS (R12), Y8
 	VPERM2I128   $0x20, Y4, Y0, Y9
 	VCVTDQ2PS    Y9, Y9
-	VFMADD213PS  (R9), Y8, Y9
-	VMOVUPS      Y9, (R9)
+	VFMADD213PS  (R11), Y8, Y9
+	VMOVUPS      Y9, (R11)
 	VPERM2I128   $0x31, Y4, Y0, Y0
 	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  32(R9), Y8, Y0
-	VMOVUPS      Y0, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 4(R10), Y0
+	VFMADD213PS  32(R11), Y8, Y0
+	VMOVUPS      Y0, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 4(R12), Y0
 	VPERM2I128   $0x20, Y5, Y1, Y4
 	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  (R9), Y0, Y4
-	VMOVUPS      Y4, (R9)
+	VFMADD213PS  (R11), Y0, Y4
+	VMOVUPS      Y4, (R11)
 	VPERM2I128   $0x31, Y5, Y1, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R9), Y0, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 8(R10), Y0
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 8(R12), Y0
 	VPERM2I128   $0x20, Y6, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  (R9), Y0, Y1
-	VMOVUPS      Y1, (R9)
+	VFMADD213PS  (R11), Y0, Y1
+	VMOVUPS      Y1, (R11)
 	VPERM2I128   $0x31, Y6, Y2, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R9), Y0, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
-	VBROADCASTSS 12(R10), Y0
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
+	VBROADCASTSS 12(R12), Y0
 	VPERM2I128   $0x20, Y7, Y3, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  (R9), Y0, Y1
-	VMOVUPS      Y1, (R9)
+	VFMADD213PS  (R11), Y0, Y1
+	VMOVUPS      Y1, (R11)
 	VPERM2I128   $0x31, Y7, Y3, Y1
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R9), Y0, Y1
-	VMOVUPS      Y1, 32(R9)
-	ADDQ         CX, R9
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	ADDQ         CX, R11
 
 queries4stored:
 	ADDQ $0x10, R8

@@ -266,6 +266,11 @@ func unpackAVX512(dst []float32, off []int, src []float32, ld int, n int, d int,
 //go:noescape
 func skinnyHeadValuesAVX512(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
 
+// keyProductAVX512 is SkinnyQK in all variants, which jump to it.
+//
+//go:noescape
+func keyProductAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+
 // skinnyQKS1L2AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 1 segments at a time; the near prefetches go to level 2 of the cache.
 //
 //go:noescape

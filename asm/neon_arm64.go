@@ -361,6 +361,16 @@ func skinnyMergeNEON(o []float32, ldo int, part []float32, ldp int, n int, dv in
 //go:noescape
 func skinnyUnpackNEON(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
 
+// roundNEON is LaneKernels.Round, see package ukernel.
+//
+//go:noescape
+func roundNEON(dst []float32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+
+// scaleRowsNEON is LaneKernels.ScaleRows, see package ukernel.
+//
+//go:noescape
+func scaleRowsNEON(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
+
 // widenF16NEON is WidenRows, see package ukernel. The type is Float16.
 //
 //go:noescape

@@ -2520,56 +2520,10 @@ tile12segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile12odd
 	CBZ R2, tile12done
 	PCALIGN $32
 
 tile12steps:
-	FMOVQ (R1), F24
-	FMOVQ 16(R1), F25
-	ADD R7, R1, R1
-	FMOVS (R0), F26
-	WORD $0x4f9a1300 // fmla v0.4s, v24.4s, v26.s[0]
-	WORD $0x4f9a1321 // fmla v1.4s, v25.4s, v26.s[0]
-	FMOVS (R0)(R9), F27
-	WORD $0x4f9b1302 // fmla v2.4s, v24.4s, v27.s[0]
-	WORD $0x4f9b1323 // fmla v3.4s, v25.4s, v27.s[0]
-	FMOVS (R0)(R10), F28
-	WORD $0x4f9c1304 // fmla v4.4s, v24.4s, v28.s[0]
-	WORD $0x4f9c1325 // fmla v5.4s, v25.4s, v28.s[0]
-	FMOVS (R0)(R11), F29
-	WORD $0x4f9d1306 // fmla v6.4s, v24.4s, v29.s[0]
-	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
-	FMOVS (R0)(R12), F30
-	WORD $0x4f9e1308 // fmla v8.4s, v24.4s, v30.s[0]
-	WORD $0x4f9e1329 // fmla v9.4s, v25.4s, v30.s[0]
-	FMOVS (R0)(R13), F31
-	WORD $0x4f9f130a // fmla v10.4s, v24.4s, v31.s[0]
-	WORD $0x4f9f132b // fmla v11.4s, v25.4s, v31.s[0]
-	FMOVS (R0)(R14), F26
-	WORD $0x4f9a130c // fmla v12.4s, v24.4s, v26.s[0]
-	WORD $0x4f9a132d // fmla v13.4s, v25.4s, v26.s[0]
-	FMOVS (R0)(R15), F27
-	WORD $0x4f9b130e // fmla v14.4s, v24.4s, v27.s[0]
-	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
-	FMOVS (R0)(R16), F28
-	WORD $0x4f9c1310 // fmla v16.4s, v24.4s, v28.s[0]
-	WORD $0x4f9c1331 // fmla v17.4s, v25.4s, v28.s[0]
-	FMOVS (R0)(R17), F29
-	WORD $0x4f9d1312 // fmla v18.4s, v24.4s, v29.s[0]
-	WORD $0x4f9d1333 // fmla v19.4s, v25.4s, v29.s[0]
-	FMOVS (R0)(R19), F30
-	WORD $0x4f9e1314 // fmla v20.4s, v24.4s, v30.s[0]
-	WORD $0x4f9e1335 // fmla v21.4s, v25.4s, v30.s[0]
-	FMOVS (R0)(R20), F31
-	WORD $0x4f9f1316 // fmla v22.4s, v24.4s, v31.s[0]
-	WORD $0x4f9f1337 // fmla v23.4s, v25.4s, v31.s[0]
-	ADD R6, R0, R0
-
-tile12odd:
 	FMOVQ (R1), F24
 	FMOVQ 16(R1), F25
 	ADD R7, R1, R1
@@ -2652,53 +2606,10 @@ tile11segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile11odd
 	CBZ R2, tile11done
 	PCALIGN $32
 
 tile11steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F24
-	WORD $0x4f981002 // fmla v2.4s, v0.4s, v24.s[0]
-	WORD $0x4f981023 // fmla v3.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R9), F25
-	WORD $0x4f991004 // fmla v4.4s, v0.4s, v25.s[0]
-	WORD $0x4f991025 // fmla v5.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R10), F26
-	WORD $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1027 // fmla v7.4s, v1.4s, v26.s[0]
-	FMOVS (R0)(R11), F27
-	WORD $0x4f9b1008 // fmla v8.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b1029 // fmla v9.4s, v1.4s, v27.s[0]
-	FMOVS (R0)(R12), F28
-	WORD $0x4f9c100a // fmla v10.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c102b // fmla v11.4s, v1.4s, v28.s[0]
-	FMOVS (R0)(R13), F29
-	WORD $0x4f9d100c // fmla v12.4s, v0.4s, v29.s[0]
-	WORD $0x4f9d102d // fmla v13.4s, v1.4s, v29.s[0]
-	FMOVS (R0)(R14), F30
-	WORD $0x4f9e100e // fmla v14.4s, v0.4s, v30.s[0]
-	WORD $0x4f9e102f // fmla v15.4s, v1.4s, v30.s[0]
-	FMOVS (R0)(R15), F31
-	WORD $0x4f9f1010 // fmla v16.4s, v0.4s, v31.s[0]
-	WORD $0x4f9f1031 // fmla v17.4s, v1.4s, v31.s[0]
-	FMOVS (R0)(R16), F24
-	WORD $0x4f981012 // fmla v18.4s, v0.4s, v24.s[0]
-	WORD $0x4f981033 // fmla v19.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R17), F25
-	WORD $0x4f991014 // fmla v20.4s, v0.4s, v25.s[0]
-	WORD $0x4f991035 // fmla v21.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R19), F26
-	WORD $0x4f9a1016 // fmla v22.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1037 // fmla v23.4s, v1.4s, v26.s[0]
-	ADD R6, R0, R0
-
-tile11odd:
 	FMOVQ (R1), F0
 	FMOVQ 16(R1), F1
 	ADD R7, R1, R1
@@ -2776,50 +2687,10 @@ tile10segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile10odd
 	CBZ R2, tile10done
 	PCALIGN $32
 
 tile10steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821004 // fmla v4.4s, v0.4s, v2.s[0]
-	WORD $0x4f821025 // fmla v5.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0x4f831027 // fmla v7.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F24
-	WORD $0x4f981008 // fmla v8.4s, v0.4s, v24.s[0]
-	WORD $0x4f981029 // fmla v9.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R11), F25
-	WORD $0x4f99100a // fmla v10.4s, v0.4s, v25.s[0]
-	WORD $0x4f99102b // fmla v11.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R12), F26
-	WORD $0x4f9a100c // fmla v12.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a102d // fmla v13.4s, v1.4s, v26.s[0]
-	FMOVS (R0)(R13), F27
-	WORD $0x4f9b100e // fmla v14.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b102f // fmla v15.4s, v1.4s, v27.s[0]
-	FMOVS (R0)(R14), F28
-	WORD $0x4f9c1010 // fmla v16.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c1031 // fmla v17.4s, v1.4s, v28.s[0]
-	FMOVS (R0)(R15), F29
-	WORD $0x4f9d1012 // fmla v18.4s, v0.4s, v29.s[0]
-	WORD $0x4f9d1033 // fmla v19.4s, v1.4s, v29.s[0]
-	FMOVS (R0)(R16), F30
-	WORD $0x4f9e1014 // fmla v20.4s, v0.4s, v30.s[0]
-	WORD $0x4f9e1035 // fmla v21.4s, v1.4s, v30.s[0]
-	FMOVS (R0)(R17), F31
-	WORD $0x4f9f1016 // fmla v22.4s, v0.4s, v31.s[0]
-	WORD $0x4f9f1037 // fmla v23.4s, v1.4s, v31.s[0]
-	ADD R6, R0, R0
-
-tile10odd:
 	FMOVQ (R1), F0
 	FMOVQ 16(R1), F1
 	ADD R7, R1, R1
@@ -2892,47 +2763,10 @@ tile9segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile9odd
 	CBZ R2, tile9done
 	PCALIGN $32
 
 tile9steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
-	WORD $0x4f821027 // fmla v7.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831008 // fmla v8.4s, v0.4s, v3.s[0]
-	WORD $0x4f831029 // fmla v9.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f84100a // fmla v10.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102b // fmla v11.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f85100c // fmla v12.4s, v0.4s, v5.s[0]
-	WORD $0x4f85102d // fmla v13.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F24
-	WORD $0x4f98100e // fmla v14.4s, v0.4s, v24.s[0]
-	WORD $0x4f98102f // fmla v15.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R13), F25
-	WORD $0x4f991010 // fmla v16.4s, v0.4s, v25.s[0]
-	WORD $0x4f991031 // fmla v17.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R14), F26
-	WORD $0x4f9a1012 // fmla v18.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1033 // fmla v19.4s, v1.4s, v26.s[0]
-	FMOVS (R0)(R15), F27
-	WORD $0x4f9b1014 // fmla v20.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b1035 // fmla v21.4s, v1.4s, v27.s[0]
-	FMOVS (R0)(R16), F28
-	WORD $0x4f9c1016 // fmla v22.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c1037 // fmla v23.4s, v1.4s, v28.s[0]
-	ADD R6, R0, R0
-
-tile9odd:
 	FMOVQ (R1), F0
 	FMOVQ 16(R1), F1
 	ADD R7, R1, R1
@@ -3000,44 +2834,10 @@ tile8segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile8odd
 	CBZ R2, tile8done
 	PCALIGN $32
 
 tile8steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821008 // fmla v8.4s, v0.4s, v2.s[0]
-	WORD $0x4f821029 // fmla v9.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100a // fmla v10.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102b // fmla v11.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102d // fmla v13.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f85100e // fmla v14.4s, v0.4s, v5.s[0]
-	WORD $0x4f85102f // fmla v15.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861010 // fmla v16.4s, v0.4s, v6.s[0]
-	WORD $0x4f861031 // fmla v17.4s, v1.4s, v6.s[0]
-	FMOVS (R0)(R13), F7
-	WORD $0x4f871012 // fmla v18.4s, v0.4s, v7.s[0]
-	WORD $0x4f871033 // fmla v19.4s, v1.4s, v7.s[0]
-	FMOVS (R0)(R14), F24
-	WORD $0x4f981014 // fmla v20.4s, v0.4s, v24.s[0]
-	WORD $0x4f981035 // fmla v21.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R15), F25
-	WORD $0x4f991016 // fmla v22.4s, v0.4s, v25.s[0]
-	WORD $0x4f991037 // fmla v23.4s, v1.4s, v25.s[0]
-	ADD R6, R0, R0
-
-tile8odd:
 	FMOVQ (R1), F0
 	FMOVQ 16(R1), F1
 	ADD R7, R1, R1
@@ -3100,41 +2900,10 @@ tile7segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile7odd
 	CBZ R2, tile7done
 	PCALIGN $32
 
 tile7steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100a // fmla v10.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102b // fmla v11.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102d // fmla v13.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f84100e // fmla v14.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102f // fmla v15.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851010 // fmla v16.4s, v0.4s, v5.s[0]
-	WORD $0x4f851031 // fmla v17.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861012 // fmla v18.4s, v0.4s, v6.s[0]
-	WORD $0x4f861033 // fmla v19.4s, v1.4s, v6.s[0]
-	FMOVS (R0)(R13), F7
-	WORD $0x4f871014 // fmla v20.4s, v0.4s, v7.s[0]
-	WORD $0x4f871035 // fmla v21.4s, v1.4s, v7.s[0]
-	FMOVS (R0)(R14), F8
-	WORD $0x4f881016 // fmla v22.4s, v0.4s, v8.s[0]
-	WORD $0x4f881037 // fmla v23.4s, v1.4s, v8.s[0]
-	ADD R6, R0, R0
-
-tile7odd:
 	FMOVQ (R1), F0
 	FMOVQ 16(R1), F1
 	ADD R7, R1, R1
@@ -3192,38 +2961,10 @@ tile6segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile6odd
 	CBZ R2, tile6done
 	PCALIGN $32
 
 tile6steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100c // fmla v12.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102d // fmla v13.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100e // fmla v14.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102f // fmla v15.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841010 // fmla v16.4s, v0.4s, v4.s[0]
-	WORD $0x4f841031 // fmla v17.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851012 // fmla v18.4s, v0.4s, v5.s[0]
-	WORD $0x4f851033 // fmla v19.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861014 // fmla v20.4s, v0.4s, v6.s[0]
-	WORD $0x4f861035 // fmla v21.4s, v1.4s, v6.s[0]
-	FMOVS (R0)(R13), F7
-	WORD $0x4f871016 // fmla v22.4s, v0.4s, v7.s[0]
-	WORD $0x4f871037 // fmla v23.4s, v1.4s, v7.s[0]
-	ADD R6, R0, R0
-
-tile6odd:
 	FMOVQ (R1), F0
 	FMOVQ 16(R1), F1
 	ADD R7, R1, R1
@@ -3276,35 +3017,10 @@ tile5segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile5odd
 	CBZ R2, tile5done
 	PCALIGN $32
 
 tile5steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100e // fmla v14.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102f // fmla v15.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831010 // fmla v16.4s, v0.4s, v3.s[0]
-	WORD $0x4f831031 // fmla v17.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841012 // fmla v18.4s, v0.4s, v4.s[0]
-	WORD $0x4f841033 // fmla v19.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851014 // fmla v20.4s, v0.4s, v5.s[0]
-	WORD $0x4f851035 // fmla v21.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861016 // fmla v22.4s, v0.4s, v6.s[0]
-	WORD $0x4f861037 // fmla v23.4s, v1.4s, v6.s[0]
-	ADD R6, R0, R0
-
-tile5odd:
 	FMOVQ (R1), F0
 	FMOVQ 16(R1), F1
 	ADD R7, R1, R1
@@ -3352,32 +3068,10 @@ tile4segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile4odd
 	CBZ R2, tile4done
 	PCALIGN $32
 
 tile4steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821010 // fmla v16.4s, v0.4s, v2.s[0]
-	WORD $0x4f821031 // fmla v17.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831012 // fmla v18.4s, v0.4s, v3.s[0]
-	WORD $0x4f831033 // fmla v19.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841014 // fmla v20.4s, v0.4s, v4.s[0]
-	WORD $0x4f841035 // fmla v21.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851016 // fmla v22.4s, v0.4s, v5.s[0]
-	WORD $0x4f851037 // fmla v23.4s, v1.4s, v5.s[0]
-	ADD R6, R0, R0
-
-tile4odd:
 	FMOVQ (R1), F0
 	FMOVQ 16(R1), F1
 	ADD R7, R1, R1
@@ -3420,29 +3114,10 @@ tile3segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile3odd
 	CBZ R2, tile3done
 	PCALIGN $32
 
 tile3steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821012 // fmla v18.4s, v0.4s, v2.s[0]
-	WORD $0x4f821033 // fmla v19.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831014 // fmla v20.4s, v0.4s, v3.s[0]
-	WORD $0x4f831035 // fmla v21.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841016 // fmla v22.4s, v0.4s, v4.s[0]
-	WORD $0x4f841037 // fmla v23.4s, v1.4s, v4.s[0]
-	ADD R6, R0, R0
-
-tile3odd:
 	FMOVQ (R1), F0
 	FMOVQ 16(R1), F1
 	ADD R7, R1, R1
@@ -3480,26 +3155,10 @@ tile2segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile2odd
 	CBZ R2, tile2done
 	PCALIGN $32
 
 tile2steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821014 // fmla v20.4s, v0.4s, v2.s[0]
-	WORD $0x4f821035 // fmla v21.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831016 // fmla v22.4s, v0.4s, v3.s[0]
-	WORD $0x4f831037 // fmla v23.4s, v1.4s, v3.s[0]
-	ADD R6, R0, R0
-
-tile2odd:
 	FMOVQ (R1), F0
 	FMOVQ 16(R1), F1
 	ADD R7, R1, R1
@@ -3531,23 +3190,10 @@ tile1:
 tile1segment:
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile1odd
 	CBZ R2, tile1done
 	PCALIGN $32
 
 tile1steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821016 // fmla v22.4s, v0.4s, v2.s[0]
-	WORD $0x4f821037 // fmla v23.4s, v1.4s, v2.s[0]
-	ADD R6, R0, R0
-
-tile1odd:
 	FMOVQ (R1), F0
 	FMOVQ 16(R1), F1
 	ADD R7, R1, R1
@@ -4285,53 +3931,10 @@ tile8segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile8odd
 	CBZ R2, tile8done
 	PCALIGN $32
 
 tile8steps:
-	FMOVQ (R1), F24
-	FMOVQ 16(R1), F25
-	FMOVQ 32(R1), F26
-	ADD R7, R1, R1
-	FMOVS (R0), F27
-	WORD $0x4f9b1300 // fmla v0.4s, v24.4s, v27.s[0]
-	WORD $0x4f9b1321 // fmla v1.4s, v25.4s, v27.s[0]
-	WORD $0x4f9b1342 // fmla v2.4s, v26.4s, v27.s[0]
-	FMOVS (R0)(R9), F28
-	WORD $0x4f9c1303 // fmla v3.4s, v24.4s, v28.s[0]
-	WORD $0x4f9c1324 // fmla v4.4s, v25.4s, v28.s[0]
-	WORD $0x4f9c1345 // fmla v5.4s, v26.4s, v28.s[0]
-	FMOVS (R0)(R10), F29
-	WORD $0x4f9d1306 // fmla v6.4s, v24.4s, v29.s[0]
-	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
-	WORD $0x4f9d1348 // fmla v8.4s, v26.4s, v29.s[0]
-	FMOVS (R0)(R11), F30
-	WORD $0x4f9e1309 // fmla v9.4s, v24.4s, v30.s[0]
-	WORD $0x4f9e132a // fmla v10.4s, v25.4s, v30.s[0]
-	WORD $0x4f9e134b // fmla v11.4s, v26.4s, v30.s[0]
-	FMOVS (R0)(R12), F31
-	WORD $0x4f9f130c // fmla v12.4s, v24.4s, v31.s[0]
-	WORD $0x4f9f132d // fmla v13.4s, v25.4s, v31.s[0]
-	WORD $0x4f9f134e // fmla v14.4s, v26.4s, v31.s[0]
-	FMOVS (R0)(R13), F27
-	WORD $0x4f9b130f // fmla v15.4s, v24.4s, v27.s[0]
-	WORD $0x4f9b1330 // fmla v16.4s, v25.4s, v27.s[0]
-	WORD $0x4f9b1351 // fmla v17.4s, v26.4s, v27.s[0]
-	FMOVS (R0)(R14), F28
-	WORD $0x4f9c1312 // fmla v18.4s, v24.4s, v28.s[0]
-	WORD $0x4f9c1333 // fmla v19.4s, v25.4s, v28.s[0]
-	WORD $0x4f9c1354 // fmla v20.4s, v26.4s, v28.s[0]
-	FMOVS (R0)(R15), F29
-	WORD $0x4f9d1315 // fmla v21.4s, v24.4s, v29.s[0]
-	WORD $0x4f9d1336 // fmla v22.4s, v25.4s, v29.s[0]
-	WORD $0x4f9d1357 // fmla v23.4s, v26.4s, v29.s[0]
-	ADD R6, R0, R0
-
-tile8odd:
 	FMOVQ (R1), F24
 	FMOVQ 16(R1), F25
 	FMOVQ 32(R1), F26
@@ -4410,49 +4013,10 @@ tile7segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile7odd
 	CBZ R2, tile7done
 	PCALIGN $32
 
 tile7steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F24
-	WORD $0x4f981003 // fmla v3.4s, v0.4s, v24.s[0]
-	WORD $0x4f981024 // fmla v4.4s, v1.4s, v24.s[0]
-	WORD $0x4f981045 // fmla v5.4s, v2.4s, v24.s[0]
-	FMOVS (R0)(R9), F25
-	WORD $0x4f991006 // fmla v6.4s, v0.4s, v25.s[0]
-	WORD $0x4f991027 // fmla v7.4s, v1.4s, v25.s[0]
-	WORD $0x4f991048 // fmla v8.4s, v2.4s, v25.s[0]
-	FMOVS (R0)(R10), F26
-	WORD $0x4f9a1009 // fmla v9.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a102a // fmla v10.4s, v1.4s, v26.s[0]
-	WORD $0x4f9a104b // fmla v11.4s, v2.4s, v26.s[0]
-	FMOVS (R0)(R11), F27
-	WORD $0x4f9b100c // fmla v12.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b102d // fmla v13.4s, v1.4s, v27.s[0]
-	WORD $0x4f9b104e // fmla v14.4s, v2.4s, v27.s[0]
-	FMOVS (R0)(R12), F28
-	WORD $0x4f9c100f // fmla v15.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c1030 // fmla v16.4s, v1.4s, v28.s[0]
-	WORD $0x4f9c1051 // fmla v17.4s, v2.4s, v28.s[0]
-	FMOVS (R0)(R13), F29
-	WORD $0x4f9d1012 // fmla v18.4s, v0.4s, v29.s[0]
-	WORD $0x4f9d1033 // fmla v19.4s, v1.4s, v29.s[0]
-	WORD $0x4f9d1054 // fmla v20.4s, v2.4s, v29.s[0]
-	FMOVS (R0)(R14), F30
-	WORD $0x4f9e1015 // fmla v21.4s, v0.4s, v30.s[0]
-	WORD $0x4f9e1036 // fmla v22.4s, v1.4s, v30.s[0]
-	WORD $0x4f9e1057 // fmla v23.4s, v2.4s, v30.s[0]
-	ADD R6, R0, R0
-
-tile7odd:
 	FMOVQ (R1), F0
 	FMOVQ 16(R1), F1
 	FMOVQ 32(R1), F2
@@ -4524,45 +4088,10 @@ tile6segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile6odd
 	CBZ R2, tile6done
 	PCALIGN $32
 
 tile6steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0x4f831027 // fmla v7.4s, v1.4s, v3.s[0]
-	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f841009 // fmla v9.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102a // fmla v10.4s, v1.4s, v4.s[0]
-	WORD $0x4f84104b // fmla v11.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f85100c // fmla v12.4s, v0.4s, v5.s[0]
-	WORD $0x4f85102d // fmla v13.4s, v1.4s, v5.s[0]
-	WORD $0x4f85104e // fmla v14.4s, v2.4s, v5.s[0]
-	FMOVS (R0)(R11), F24
-	WORD $0x4f98100f // fmla v15.4s, v0.4s, v24.s[0]
-	WORD $0x4f981030 // fmla v16.4s, v1.4s, v24.s[0]
-	WORD $0x4f981051 // fmla v17.4s, v2.4s, v24.s[0]
-	FMOVS (R0)(R12), F25
-	WORD $0x4f991012 // fmla v18.4s, v0.4s, v25.s[0]
-	WORD $0x4f991033 // fmla v19.4s, v1.4s, v25.s[0]
-	WORD $0x4f991054 // fmla v20.4s, v2.4s, v25.s[0]
-	FMOVS (R0)(R13), F26
-	WORD $0x4f9a1015 // fmla v21.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1036 // fmla v22.4s, v1.4s, v26.s[0]
-	WORD $0x4f9a1057 // fmla v23.4s, v2.4s, v26.s[0]
-	ADD R6, R0, R0
-
-tile6odd:
 	FMOVQ (R1), F0
 	FMOVQ 16(R1), F1
 	FMOVQ 32(R1), F2
@@ -4627,41 +4156,10 @@ tile5segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile5odd
 	CBZ R2, tile5done
 	PCALIGN $32
 
 tile5steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831009 // fmla v9.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102a // fmla v10.4s, v1.4s, v3.s[0]
-	WORD $0x4f83104b // fmla v11.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102d // fmla v13.4s, v1.4s, v4.s[0]
-	WORD $0x4f84104e // fmla v14.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f85100f // fmla v15.4s, v0.4s, v5.s[0]
-	WORD $0x4f851030 // fmla v16.4s, v1.4s, v5.s[0]
-	WORD $0x4f851051 // fmla v17.4s, v2.4s, v5.s[0]
-	FMOVS (R0)(R11), F6
-	WORD $0x4f861012 // fmla v18.4s, v0.4s, v6.s[0]
-	WORD $0x4f861033 // fmla v19.4s, v1.4s, v6.s[0]
-	WORD $0x4f861054 // fmla v20.4s, v2.4s, v6.s[0]
-	FMOVS (R0)(R12), F7
-	WORD $0x4f871015 // fmla v21.4s, v0.4s, v7.s[0]
-	WORD $0x4f871036 // fmla v22.4s, v1.4s, v7.s[0]
-	WORD $0x4f871057 // fmla v23.4s, v2.4s, v7.s[0]
-	ADD R6, R0, R0
-
-tile5odd:
 	FMOVQ (R1), F0
 	FMOVQ 16(R1), F1
 	FMOVQ 32(R1), F2
@@ -4719,37 +4217,10 @@ tile4segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile4odd
 	CBZ R2, tile4done
 	PCALIGN $32
 
 tile4steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102d // fmla v13.4s, v1.4s, v3.s[0]
-	WORD $0x4f83104e // fmla v14.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f84100f // fmla v15.4s, v0.4s, v4.s[0]
-	WORD $0x4f841030 // fmla v16.4s, v1.4s, v4.s[0]
-	WORD $0x4f841051 // fmla v17.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f851012 // fmla v18.4s, v0.4s, v5.s[0]
-	WORD $0x4f851033 // fmla v19.4s, v1.4s, v5.s[0]
-	WORD $0x4f851054 // fmla v20.4s, v2.4s, v5.s[0]
-	FMOVS (R0)(R11), F6
-	WORD $0x4f861015 // fmla v21.4s, v0.4s, v6.s[0]
-	WORD $0x4f861036 // fmla v22.4s, v1.4s, v6.s[0]
-	WORD $0x4f861057 // fmla v23.4s, v2.4s, v6.s[0]
-	ADD R6, R0, R0
-
-tile4odd:
 	FMOVQ (R1), F0
 	FMOVQ 16(R1), F1
 	FMOVQ 32(R1), F2
@@ -4800,33 +4271,10 @@ tile3segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile3odd
 	CBZ R2, tile3done
 	PCALIGN $32
 
 tile3steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f83100f // fmla v15.4s, v0.4s, v3.s[0]
-	WORD $0x4f831030 // fmla v16.4s, v1.4s, v3.s[0]
-	WORD $0x4f831051 // fmla v17.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f841012 // fmla v18.4s, v0.4s, v4.s[0]
-	WORD $0x4f841033 // fmla v19.4s, v1.4s, v4.s[0]
-	WORD $0x4f841054 // fmla v20.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f851015 // fmla v21.4s, v0.4s, v5.s[0]
-	WORD $0x4f851036 // fmla v22.4s, v1.4s, v5.s[0]
-	WORD $0x4f851057 // fmla v23.4s, v2.4s, v5.s[0]
-	ADD R6, R0, R0
-
-tile3odd:
 	FMOVQ (R1), F0
 	FMOVQ 16(R1), F1
 	FMOVQ 32(R1), F2
@@ -4870,29 +4318,10 @@ tile2segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile2odd
 	CBZ R2, tile2done
 	PCALIGN $32
 
 tile2steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831012 // fmla v18.4s, v0.4s, v3.s[0]
-	WORD $0x4f831033 // fmla v19.4s, v1.4s, v3.s[0]
-	WORD $0x4f831054 // fmla v20.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f841015 // fmla v21.4s, v0.4s, v4.s[0]
-	WORD $0x4f841036 // fmla v22.4s, v1.4s, v4.s[0]
-	WORD $0x4f841057 // fmla v23.4s, v2.4s, v4.s[0]
-	ADD R6, R0, R0
-
-tile2odd:
 	FMOVQ (R1), F0
 	FMOVQ 16(R1), F1
 	FMOVQ 32(R1), F2
@@ -4928,25 +4357,10 @@ tile1segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile1odd
 	CBZ R2, tile1done
 	PCALIGN $32
 
 tile1steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831015 // fmla v21.4s, v0.4s, v3.s[0]
-	WORD $0x4f831036 // fmla v22.4s, v1.4s, v3.s[0]
-	WORD $0x4f831057 // fmla v23.4s, v2.4s, v3.s[0]
-	ADD R6, R0, R0
-
-tile1odd:
 	FMOVQ (R1), F0
 	FMOVQ 16(R1), F1
 	FMOVQ 32(R1), F2
@@ -5582,56 +4996,10 @@ tile2segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R10
-	LSR $1, R2, R2
-	BEQ tile2odd
 	CBZ R2, tile2done
 	PCALIGN $32
 
 tile2steps:
-	FMOVS (R0), F24
-	FMOVS (R0)(R9), F25
-	FMOVQ (R1), F26
-	FMOVQ 16(R1), F27
-	WORD $0x4f981340 // fmla v0.4s, v26.4s, v24.s[0]
-	WORD $0x4f981361 // fmla v1.4s, v27.4s, v24.s[0]
-	WORD $0x4f99134c // fmla v12.4s, v26.4s, v25.s[0]
-	WORD $0x4f99136d // fmla v13.4s, v27.4s, v25.s[0]
-	FMOVQ 32(R1), F28
-	FMOVQ 48(R1), F29
-	WORD $0x4f981382 // fmla v2.4s, v28.4s, v24.s[0]
-	WORD $0x4f9813a3 // fmla v3.4s, v29.4s, v24.s[0]
-	WORD $0x4f99138e // fmla v14.4s, v28.4s, v25.s[0]
-	WORD $0x4f9913af // fmla v15.4s, v29.4s, v25.s[0]
-	FMOVQ 64(R1), F30
-	FMOVQ 80(R1), F31
-	WORD $0x4f9813c4 // fmla v4.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e5 // fmla v5.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913d0 // fmla v16.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913f1 // fmla v17.4s, v31.4s, v25.s[0]
-	FMOVQ 96(R1), F26
-	FMOVQ 112(R1), F27
-	WORD $0x4f981346 // fmla v6.4s, v26.4s, v24.s[0]
-	WORD $0x4f981367 // fmla v7.4s, v27.4s, v24.s[0]
-	WORD $0x4f991352 // fmla v18.4s, v26.4s, v25.s[0]
-	WORD $0x4f991373 // fmla v19.4s, v27.4s, v25.s[0]
-	FMOVQ 128(R1), F28
-	FMOVQ 144(R1), F29
-	WORD $0x4f981388 // fmla v8.4s, v28.4s, v24.s[0]
-	WORD $0x4f9813a9 // fmla v9.4s, v29.4s, v24.s[0]
-	WORD $0x4f991394 // fmla v20.4s, v28.4s, v25.s[0]
-	WORD $0x4f9913b5 // fmla v21.4s, v29.4s, v25.s[0]
-	FMOVQ 160(R1), F30
-	FMOVQ 176(R1), F31
-	WORD $0x4f9813ca // fmla v10.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813eb // fmla v11.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913d6 // fmla v22.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913f7 // fmla v23.4s, v31.4s, v25.s[0]
-	ADD R7, R1, R1
-	ADD R6, R0, R0
-
-tile2odd:
 	FMOVS (R0), F24
 	FMOVS (R0)(R9), F25
 	FMOVQ (R1), F26
@@ -5703,43 +5071,10 @@ tile1segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R10
-	LSR $1, R2, R2
-	BEQ tile1odd
 	CBZ R2, tile1done
 	PCALIGN $32
 
 tile1steps:
-	FMOVS (R0), F0
-	FMOVQ (R1), F1
-	FMOVQ 16(R1), F2
-	WORD $0x4f80102c // fmla v12.4s, v1.4s, v0.s[0]
-	WORD $0x4f80104d // fmla v13.4s, v2.4s, v0.s[0]
-	FMOVQ 32(R1), F3
-	FMOVQ 48(R1), F4
-	WORD $0x4f80106e // fmla v14.4s, v3.4s, v0.s[0]
-	WORD $0x4f80108f // fmla v15.4s, v4.4s, v0.s[0]
-	FMOVQ 64(R1), F5
-	FMOVQ 80(R1), F6
-	WORD $0x4f8010b0 // fmla v16.4s, v5.4s, v0.s[0]
-	WORD $0x4f8010d1 // fmla v17.4s, v6.4s, v0.s[0]
-	FMOVQ 96(R1), F7
-	FMOVQ 112(R1), F8
-	WORD $0x4f8010f2 // fmla v18.4s, v7.4s, v0.s[0]
-	WORD $0x4f801113 // fmla v19.4s, v8.4s, v0.s[0]
-	FMOVQ 128(R1), F9
-	FMOVQ 144(R1), F10
-	WORD $0x4f801134 // fmla v20.4s, v9.4s, v0.s[0]
-	WORD $0x4f801155 // fmla v21.4s, v10.4s, v0.s[0]
-	FMOVQ 160(R1), F11
-	FMOVQ 176(R1), F24
-	WORD $0x4f801176 // fmla v22.4s, v11.4s, v0.s[0]
-	WORD $0x4f801317 // fmla v23.4s, v24.4s, v0.s[0]
-	ADD R7, R1, R1
-	ADD R6, R0, R0
-
-tile1odd:
 	FMOVS (R0), F0
 	FMOVQ (R1), F1
 	FMOVQ 16(R1), F2
@@ -6007,62 +5342,10 @@ tile2segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R10
-	LSR $1, R2, R2
-	BEQ tile2odd
 	CBZ R2, tile2done
 	PCALIGN $32
 
 tile2steps:
-	FMOVS (R0), F24
-	FMOVS (R0)(R9), F25
-	FMOVQ (R1), F26
-	WORD $0x4e217b5b // fcvtl2 v27.4s, v26.8h
-	WORD $0x0e217b5a // fcvtl v26.4s, v26.4h
-	WORD $0x4f981340 // fmla v0.4s, v26.4s, v24.s[0]
-	WORD $0x4f981361 // fmla v1.4s, v27.4s, v24.s[0]
-	WORD $0x4f99134c // fmla v12.4s, v26.4s, v25.s[0]
-	WORD $0x4f99136d // fmla v13.4s, v27.4s, v25.s[0]
-	FMOVQ 16(R1), F28
-	WORD $0x4e217b9d // fcvtl2 v29.4s, v28.8h
-	WORD $0x0e217b9c // fcvtl v28.4s, v28.4h
-	WORD $0x4f981382 // fmla v2.4s, v28.4s, v24.s[0]
-	WORD $0x4f9813a3 // fmla v3.4s, v29.4s, v24.s[0]
-	WORD $0x4f99138e // fmla v14.4s, v28.4s, v25.s[0]
-	WORD $0x4f9913af // fmla v15.4s, v29.4s, v25.s[0]
-	FMOVQ 32(R1), F30
-	WORD $0x4e217bdf // fcvtl2 v31.4s, v30.8h
-	WORD $0x0e217bde // fcvtl v30.4s, v30.4h
-	WORD $0x4f9813c4 // fmla v4.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e5 // fmla v5.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913d0 // fmla v16.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913f1 // fmla v17.4s, v31.4s, v25.s[0]
-	FMOVQ 48(R1), F26
-	WORD $0x4e217b5b // fcvtl2 v27.4s, v26.8h
-	WORD $0x0e217b5a // fcvtl v26.4s, v26.4h
-	WORD $0x4f981346 // fmla v6.4s, v26.4s, v24.s[0]
-	WORD $0x4f981367 // fmla v7.4s, v27.4s, v24.s[0]
-	WORD $0x4f991352 // fmla v18.4s, v26.4s, v25.s[0]
-	WORD $0x4f991373 // fmla v19.4s, v27.4s, v25.s[0]
-	FMOVQ 64(R1), F28
-	WORD $0x4e217b9d // fcvtl2 v29.4s, v28.8h
-	WORD $0x0e217b9c // fcvtl v28.4s, v28.4h
-	WORD $0x4f981388 // fmla v8.4s, v28.4s, v24.s[0]
-	WORD $0x4f9813a9 // fmla v9.4s, v29.4s, v24.s[0]
-	WORD $0x4f991394 // fmla v20.4s, v28.4s, v25.s[0]
-	WORD $0x4f9913b5 // fmla v21.4s, v29.4s, v25.s[0]
-	FMOVQ 80(R1), F30
-	WORD $0x4e217bdf // fcvtl2 v31.4s, v30.8h
-	WORD $0x0e217bde // fcvtl v30.4s, v30.4h
-	WORD $0x4f9813ca // fmla v10.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813eb // fmla v11.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913d6 // fmla v22.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913f7 // fmla v23.4s, v31.4s, v25.s[0]
-	ADD R7, R1, R1
-	ADD R6, R0, R0
-
-tile2odd:
 	FMOVS (R0), F24
 	FMOVS (R0)(R9), F25
 	FMOVQ (R1), F26
@@ -6140,49 +5423,10 @@ tile1segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R10
-	LSR $1, R2, R2
-	BEQ tile1odd
 	CBZ R2, tile1done
 	PCALIGN $32
 
 tile1steps:
-	FMOVS (R0), F0
-	FMOVQ (R1), F1
-	WORD $0x4e217822 // fcvtl2 v2.4s, v1.8h
-	WORD $0x0e217821 // fcvtl v1.4s, v1.4h
-	WORD $0x4f80102c // fmla v12.4s, v1.4s, v0.s[0]
-	WORD $0x4f80104d // fmla v13.4s, v2.4s, v0.s[0]
-	FMOVQ 16(R1), F3
-	WORD $0x4e217864 // fcvtl2 v4.4s, v3.8h
-	WORD $0x0e217863 // fcvtl v3.4s, v3.4h
-	WORD $0x4f80106e // fmla v14.4s, v3.4s, v0.s[0]
-	WORD $0x4f80108f // fmla v15.4s, v4.4s, v0.s[0]
-	FMOVQ 32(R1), F5
-	WORD $0x4e2178a6 // fcvtl2 v6.4s, v5.8h
-	WORD $0x0e2178a5 // fcvtl v5.4s, v5.4h
-	WORD $0x4f8010b0 // fmla v16.4s, v5.4s, v0.s[0]
-	WORD $0x4f8010d1 // fmla v17.4s, v6.4s, v0.s[0]
-	FMOVQ 48(R1), F7
-	WORD $0x4e2178e8 // fcvtl2 v8.4s, v7.8h
-	WORD $0x0e2178e7 // fcvtl v7.4s, v7.4h
-	WORD $0x4f8010f2 // fmla v18.4s, v7.4s, v0.s[0]
-	WORD $0x4f801113 // fmla v19.4s, v8.4s, v0.s[0]
-	FMOVQ 64(R1), F9
-	WORD $0x4e21792a // fcvtl2 v10.4s, v9.8h
-	WORD $0x0e217929 // fcvtl v9.4s, v9.4h
-	WORD $0x4f801134 // fmla v20.4s, v9.4s, v0.s[0]
-	WORD $0x4f801155 // fmla v21.4s, v10.4s, v0.s[0]
-	FMOVQ 80(R1), F11
-	WORD $0x4e217978 // fcvtl2 v24.4s, v11.8h
-	WORD $0x0e21796b // fcvtl v11.4s, v11.4h
-	WORD $0x4f801176 // fmla v22.4s, v11.4s, v0.s[0]
-	WORD $0x4f801317 // fmla v23.4s, v24.4s, v0.s[0]
-	ADD R7, R1, R1
-	ADD R6, R0, R0
-
-tile1odd:
 	FMOVS (R0), F0
 	FMOVQ (R1), F1
 	WORD $0x4e217822 // fcvtl2 v2.4s, v1.8h
@@ -6456,62 +5700,10 @@ tile2segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R10
-	LSR $1, R2, R2
-	BEQ tile2odd
 	CBZ R2, tile2done
 	PCALIGN $32
 
 tile2steps:
-	FMOVS (R0), F24
-	FMOVS (R0)(R9), F25
-	FMOVQ (R1), F26
-	WORD $0x6e613b5b // shll2 v27.4s, v26.8h, #16
-	WORD $0x2e613b5a // shll v26.4s, v26.4h, #16
-	WORD $0x4f981340 // fmla v0.4s, v26.4s, v24.s[0]
-	WORD $0x4f981361 // fmla v1.4s, v27.4s, v24.s[0]
-	WORD $0x4f99134c // fmla v12.4s, v26.4s, v25.s[0]
-	WORD $0x4f99136d // fmla v13.4s, v27.4s, v25.s[0]
-	FMOVQ 16(R1), F28
-	WORD $0x6e613b9d // shll2 v29.4s, v28.8h, #16
-	WORD $0x2e613b9c // shll v28.4s, v28.4h, #16
-	WORD $0x4f981382 // fmla v2.4s, v28.4s, v24.s[0]
-	WORD $0x4f9813a3 // fmla v3.4s, v29.4s, v24.s[0]
-	WORD $0x4f99138e // fmla v14.4s, v28.4s, v25.s[0]
-	WORD $0x4f9913af // fmla v15.4s, v29.4s, v25.s[0]
-	FMOVQ 32(R1), F30
-	WORD $0x6e613bdf // shll2 v31.4s, v30.8h, #16
-	WORD $0x2e613bde // shll v30.4s, v30.4h, #16
-	WORD $0x4f9813c4 // fmla v4.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813e5 // fmla v5.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913d0 // fmla v16.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913f1 // fmla v17.4s, v31.4s, v25.s[0]
-	FMOVQ 48(R1), F26
-	WORD $0x6e613b5b // shll2 v27.4s, v26.8h, #16
-	WORD $0x2e613b5a // shll v26.4s, v26.4h, #16
-	WORD $0x4f981346 // fmla v6.4s, v26.4s, v24.s[0]
-	WORD $0x4f981367 // fmla v7.4s, v27.4s, v24.s[0]
-	WORD $0x4f991352 // fmla v18.4s, v26.4s, v25.s[0]
-	WORD $0x4f991373 // fmla v19.4s, v27.4s, v25.s[0]
-	FMOVQ 64(R1), F28
-	WORD $0x6e613b9d // shll2 v29.4s, v28.8h, #16
-	WORD $0x2e613b9c // shll v28.4s, v28.4h, #16
-	WORD $0x4f981388 // fmla v8.4s, v28.4s, v24.s[0]
-	WORD $0x4f9813a9 // fmla v9.4s, v29.4s, v24.s[0]
-	WORD $0x4f991394 // fmla v20.4s, v28.4s, v25.s[0]
-	WORD $0x4f9913b5 // fmla v21.4s, v29.4s, v25.s[0]
-	FMOVQ 80(R1), F30
-	WORD $0x6e613bdf // shll2 v31.4s, v30.8h, #16
-	WORD $0x2e613bde // shll v30.4s, v30.4h, #16
-	WORD $0x4f9813ca // fmla v10.4s, v30.4s, v24.s[0]
-	WORD $0x4f9813eb // fmla v11.4s, v31.4s, v24.s[0]
-	WORD $0x4f9913d6 // fmla v22.4s, v30.4s, v25.s[0]
-	WORD $0x4f9913f7 // fmla v23.4s, v31.4s, v25.s[0]
-	ADD R7, R1, R1
-	ADD R6, R0, R0
-
-tile2odd:
 	FMOVS (R0), F24
 	FMOVS (R0)(R9), F25
 	FMOVQ (R1), F26
@@ -6589,49 +5781,10 @@ tile1segment:
 	VMOVI $0, V21.B16
 	VMOVI $0, V22.B16
 	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R10
-	LSR $1, R2, R2
-	BEQ tile1odd
 	CBZ R2, tile1done
 	PCALIGN $32
 
 tile1steps:
-	FMOVS (R0), F0
-	FMOVQ (R1), F1
-	WORD $0x6e613822 // shll2 v2.4s, v1.8h, #16
-	WORD $0x2e613821 // shll v1.4s, v1.4h, #16
-	WORD $0x4f80102c // fmla v12.4s, v1.4s, v0.s[0]
-	WORD $0x4f80104d // fmla v13.4s, v2.4s, v0.s[0]
-	FMOVQ 16(R1), F3
-	WORD $0x6e613864 // shll2 v4.4s, v3.8h, #16
-	WORD $0x2e613863 // shll v3.4s, v3.4h, #16
-	WORD $0x4f80106e // fmla v14.4s, v3.4s, v0.s[0]
-	WORD $0x4f80108f // fmla v15.4s, v4.4s, v0.s[0]
-	FMOVQ 32(R1), F5
-	WORD $0x6e6138a6 // shll2 v6.4s, v5.8h, #16
-	WORD $0x2e6138a5 // shll v5.4s, v5.4h, #16
-	WORD $0x4f8010b0 // fmla v16.4s, v5.4s, v0.s[0]
-	WORD $0x4f8010d1 // fmla v17.4s, v6.4s, v0.s[0]
-	FMOVQ 48(R1), F7
-	WORD $0x6e6138e8 // shll2 v8.4s, v7.8h, #16
-	WORD $0x2e6138e7 // shll v7.4s, v7.4h, #16
-	WORD $0x4f8010f2 // fmla v18.4s, v7.4s, v0.s[0]
-	WORD $0x4f801113 // fmla v19.4s, v8.4s, v0.s[0]
-	FMOVQ 64(R1), F9
-	WORD $0x6e61392a // shll2 v10.4s, v9.8h, #16
-	WORD $0x2e613929 // shll v9.4s, v9.4h, #16
-	WORD $0x4f801134 // fmla v20.4s, v9.4s, v0.s[0]
-	WORD $0x4f801155 // fmla v21.4s, v10.4s, v0.s[0]
-	FMOVQ 80(R1), F11
-	WORD $0x6e613978 // shll2 v24.4s, v11.8h, #16
-	WORD $0x2e61396b // shll v11.4s, v11.4h, #16
-	WORD $0x4f801176 // fmla v22.4s, v11.4s, v0.s[0]
-	WORD $0x4f801317 // fmla v23.4s, v24.4s, v0.s[0]
-	ADD R7, R1, R1
-	ADD R6, R0, R0
-
-tile1odd:
 	FMOVS (R0), F0
 	FMOVQ (R1), F1
 	WORD $0x6e613822 // shll2 v2.4s, v1.8h, #16
@@ -7111,44 +6264,44 @@ block:
 	MOVD $0x3b800000, R19
 	VDUP R19, V19.S4
 	MOVD R2, R3
-	MOVD $3, R4
+	MOVD $4, R4
 
 step:
 	FMOVS (R0), F20
 	ADD R11, R0, R0
 	FMOVQ (R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V12.B16, V24.B16
 	VFMLA V6.S4, V21.S4, V24.S4
 	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
 	FMOVQ 16(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V13.B16, V25.B16
 	VFMLA V7.S4, V22.S4, V25.S4
 	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
 	FMOVQ 32(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V14.B16, V26.B16
 	VFMLA V8.S4, V23.S4, V26.S4
 	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
 	FMOVQ 48(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V15.B16, V24.B16
 	VFMLA V9.S4, V21.S4, V24.S4
 	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
 	FMOVQ 64(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V16.B16, V25.B16
 	VFMLA V10.S4, V22.S4, V25.S4
 	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
 	FMOVQ 80(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V17.B16, V26.B16
 	VFMLA V11.S4, V23.S4, V26.S4
 	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
@@ -7156,37 +6309,37 @@ step:
 	ADD R11, R0, R0
 	FMOVQ 192(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V12.B16, V24.B16
 	VFMLA V6.S4, V21.S4, V24.S4
 	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
 	FMOVQ 208(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V13.B16, V25.B16
 	VFMLA V7.S4, V22.S4, V25.S4
 	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
 	FMOVQ 224(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V14.B16, V26.B16
 	VFMLA V8.S4, V23.S4, V26.S4
 	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
 	FMOVQ 240(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V15.B16, V24.B16
 	VFMLA V9.S4, V21.S4, V24.S4
 	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
 	FMOVQ 256(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V16.B16, V25.B16
 	VFMLA V10.S4, V22.S4, V25.S4
 	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
 	FMOVQ 272(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V17.B16, V26.B16
 	VFMLA V11.S4, V23.S4, V26.S4
 	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
@@ -7194,37 +6347,37 @@ step:
 	ADD R11, R0, R0
 	FMOVQ 384(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V12.B16, V24.B16
 	VFMLA V6.S4, V21.S4, V24.S4
 	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
 	FMOVQ 400(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V13.B16, V25.B16
 	VFMLA V7.S4, V22.S4, V25.S4
 	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
 	FMOVQ 416(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V14.B16, V26.B16
 	VFMLA V8.S4, V23.S4, V26.S4
 	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
 	FMOVQ 432(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V15.B16, V24.B16
 	VFMLA V9.S4, V21.S4, V24.S4
 	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
 	FMOVQ 448(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V16.B16, V25.B16
 	VFMLA V10.S4, V22.S4, V25.S4
 	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
 	FMOVQ 464(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V17.B16, V26.B16
 	VFMLA V11.S4, V23.S4, V26.S4
 	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
@@ -7232,37 +6385,37 @@ step:
 	ADD R11, R0, R0
 	FMOVQ 576(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V12.B16, V24.B16
 	VFMLA V6.S4, V21.S4, V24.S4
 	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
 	FMOVQ 592(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V13.B16, V25.B16
 	VFMLA V7.S4, V22.S4, V25.S4
 	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
 	FMOVQ 608(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V14.B16, V26.B16
 	VFMLA V8.S4, V23.S4, V26.S4
 	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
 	FMOVQ 624(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V15.B16, V24.B16
 	VFMLA V9.S4, V21.S4, V24.S4
 	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
 	FMOVQ 640(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V16.B16, V25.B16
 	VFMLA V10.S4, V22.S4, V25.S4
 	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
 	FMOVQ 656(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V17.B16, V26.B16
 	VFMLA V11.S4, V23.S4, V26.S4
 	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
@@ -7270,37 +6423,37 @@ step:
 	ADD R11, R0, R0
 	FMOVQ 768(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V12.B16, V24.B16
 	VFMLA V6.S4, V21.S4, V24.S4
 	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
 	FMOVQ 784(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V13.B16, V25.B16
 	VFMLA V7.S4, V22.S4, V25.S4
 	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
 	FMOVQ 800(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V14.B16, V26.B16
 	VFMLA V8.S4, V23.S4, V26.S4
 	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
 	FMOVQ 816(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V15.B16, V24.B16
 	VFMLA V9.S4, V21.S4, V24.S4
 	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
 	FMOVQ 832(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V16.B16, V25.B16
 	VFMLA V10.S4, V22.S4, V25.S4
 	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
 	FMOVQ 848(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V17.B16, V26.B16
 	VFMLA V11.S4, V23.S4, V26.S4
 	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
@@ -7308,37 +6461,37 @@ step:
 	ADD R11, R0, R0
 	FMOVQ 960(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V12.B16, V24.B16
 	VFMLA V6.S4, V21.S4, V24.S4
 	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
 	FMOVQ 976(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V13.B16, V25.B16
 	VFMLA V7.S4, V22.S4, V25.S4
 	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
 	FMOVQ 992(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V14.B16, V26.B16
 	VFMLA V8.S4, V23.S4, V26.S4
 	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
 	FMOVQ 1008(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V15.B16, V24.B16
 	VFMLA V9.S4, V21.S4, V24.S4
 	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
 	FMOVQ 1024(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V16.B16, V25.B16
 	VFMLA V10.S4, V22.S4, V25.S4
 	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
 	FMOVQ 1040(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V17.B16, V26.B16
 	VFMLA V11.S4, V23.S4, V26.S4
 	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
@@ -7346,37 +6499,37 @@ step:
 	ADD R11, R0, R0
 	FMOVQ 1152(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V12.B16, V24.B16
 	VFMLA V6.S4, V21.S4, V24.S4
 	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
 	FMOVQ 1168(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V13.B16, V25.B16
 	VFMLA V7.S4, V22.S4, V25.S4
 	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
 	FMOVQ 1184(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V14.B16, V26.B16
 	VFMLA V8.S4, V23.S4, V26.S4
 	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
 	FMOVQ 1200(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V15.B16, V24.B16
 	VFMLA V9.S4, V21.S4, V24.S4
 	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
 	FMOVQ 1216(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V16.B16, V25.B16
 	VFMLA V10.S4, V22.S4, V25.S4
 	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
 	FMOVQ 1232(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V17.B16, V26.B16
 	VFMLA V11.S4, V23.S4, V26.S4
 	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
@@ -7384,37 +6537,37 @@ step:
 	ADD R11, R0, R0
 	FMOVQ 1344(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V12.B16, V24.B16
 	VFMLA V6.S4, V21.S4, V24.S4
 	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
 	FMOVQ 1360(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V13.B16, V25.B16
 	VFMLA V7.S4, V22.S4, V25.S4
 	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
 	FMOVQ 1376(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V14.B16, V26.B16
 	VFMLA V8.S4, V23.S4, V26.S4
 	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
 	FMOVQ 1392(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V15.B16, V24.B16
 	VFMLA V9.S4, V21.S4, V24.S4
 	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
 	FMOVQ 1408(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V16.B16, V25.B16
 	VFMLA V10.S4, V22.S4, V25.S4
 	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
 	FMOVQ 1424(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V17.B16, V26.B16
 	VFMLA V11.S4, V23.S4, V26.S4
 	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
@@ -7435,318 +6588,6 @@ step:
 	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
 	SUBS $1, R4, R4
 	BNE step
-	MOVD $0x4b800000, R4
-	VDUP R4, V19.S4
-	WORD $0x6e33dcc6 // fmul v6.4s, v6.4s, v19.4s
-	WORD $0x6e33dce7 // fmul v7.4s, v7.4s, v19.4s
-	WORD $0x6e33dd08 // fmul v8.4s, v8.4s, v19.4s
-	WORD $0x6e33dd29 // fmul v9.4s, v9.4s, v19.4s
-	WORD $0x6e33dd4a // fmul v10.4s, v10.4s, v19.4s
-	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
-	FMOVS (R0), F20
-	ADD R11, R0, R0
-	FMOVQ (R2), F21
-	VUSHR $24, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V12.B16, V24.B16
-	VFMLA V6.S4, V21.S4, V24.S4
-	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
-	FMOVQ 16(R2), F22
-	VUSHR $24, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V13.B16, V25.B16
-	VFMLA V7.S4, V22.S4, V25.S4
-	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
-	FMOVQ 32(R2), F23
-	VUSHR $24, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V14.B16, V26.B16
-	VFMLA V8.S4, V23.S4, V26.S4
-	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
-	FMOVQ 48(R2), F21
-	VUSHR $24, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V15.B16, V24.B16
-	VFMLA V9.S4, V21.S4, V24.S4
-	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
-	FMOVQ 64(R2), F22
-	VUSHR $24, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V16.B16, V25.B16
-	VFMLA V10.S4, V22.S4, V25.S4
-	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
-	FMOVQ 80(R2), F23
-	VUSHR $24, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V17.B16, V26.B16
-	VFMLA V11.S4, V23.S4, V26.S4
-	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
-	FMOVS (R0), F20
-	ADD R11, R0, R0
-	FMOVQ 192(R2), F21
-	VUSHR $24, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V12.B16, V24.B16
-	VFMLA V6.S4, V21.S4, V24.S4
-	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
-	FMOVQ 208(R2), F22
-	VUSHR $24, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V13.B16, V25.B16
-	VFMLA V7.S4, V22.S4, V25.S4
-	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
-	FMOVQ 224(R2), F23
-	VUSHR $24, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V14.B16, V26.B16
-	VFMLA V8.S4, V23.S4, V26.S4
-	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
-	FMOVQ 240(R2), F21
-	VUSHR $24, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V15.B16, V24.B16
-	VFMLA V9.S4, V21.S4, V24.S4
-	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
-	FMOVQ 256(R2), F22
-	VUSHR $24, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V16.B16, V25.B16
-	VFMLA V10.S4, V22.S4, V25.S4
-	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
-	FMOVQ 272(R2), F23
-	VUSHR $24, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V17.B16, V26.B16
-	VFMLA V11.S4, V23.S4, V26.S4
-	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
-	FMOVS (R0), F20
-	ADD R11, R0, R0
-	FMOVQ 384(R2), F21
-	VUSHR $24, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V12.B16, V24.B16
-	VFMLA V6.S4, V21.S4, V24.S4
-	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
-	FMOVQ 400(R2), F22
-	VUSHR $24, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V13.B16, V25.B16
-	VFMLA V7.S4, V22.S4, V25.S4
-	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
-	FMOVQ 416(R2), F23
-	VUSHR $24, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V14.B16, V26.B16
-	VFMLA V8.S4, V23.S4, V26.S4
-	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
-	FMOVQ 432(R2), F21
-	VUSHR $24, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V15.B16, V24.B16
-	VFMLA V9.S4, V21.S4, V24.S4
-	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
-	FMOVQ 448(R2), F22
-	VUSHR $24, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V16.B16, V25.B16
-	VFMLA V10.S4, V22.S4, V25.S4
-	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
-	FMOVQ 464(R2), F23
-	VUSHR $24, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V17.B16, V26.B16
-	VFMLA V11.S4, V23.S4, V26.S4
-	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
-	FMOVS (R0), F20
-	ADD R11, R0, R0
-	FMOVQ 576(R2), F21
-	VUSHR $24, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V12.B16, V24.B16
-	VFMLA V6.S4, V21.S4, V24.S4
-	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
-	FMOVQ 592(R2), F22
-	VUSHR $24, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V13.B16, V25.B16
-	VFMLA V7.S4, V22.S4, V25.S4
-	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
-	FMOVQ 608(R2), F23
-	VUSHR $24, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V14.B16, V26.B16
-	VFMLA V8.S4, V23.S4, V26.S4
-	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
-	FMOVQ 624(R2), F21
-	VUSHR $24, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V15.B16, V24.B16
-	VFMLA V9.S4, V21.S4, V24.S4
-	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
-	FMOVQ 640(R2), F22
-	VUSHR $24, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V16.B16, V25.B16
-	VFMLA V10.S4, V22.S4, V25.S4
-	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
-	FMOVQ 656(R2), F23
-	VUSHR $24, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V17.B16, V26.B16
-	VFMLA V11.S4, V23.S4, V26.S4
-	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
-	FMOVS (R0), F20
-	ADD R11, R0, R0
-	FMOVQ 768(R2), F21
-	VUSHR $24, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V12.B16, V24.B16
-	VFMLA V6.S4, V21.S4, V24.S4
-	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
-	FMOVQ 784(R2), F22
-	VUSHR $24, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V13.B16, V25.B16
-	VFMLA V7.S4, V22.S4, V25.S4
-	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
-	FMOVQ 800(R2), F23
-	VUSHR $24, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V14.B16, V26.B16
-	VFMLA V8.S4, V23.S4, V26.S4
-	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
-	FMOVQ 816(R2), F21
-	VUSHR $24, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V15.B16, V24.B16
-	VFMLA V9.S4, V21.S4, V24.S4
-	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
-	FMOVQ 832(R2), F22
-	VUSHR $24, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V16.B16, V25.B16
-	VFMLA V10.S4, V22.S4, V25.S4
-	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
-	FMOVQ 848(R2), F23
-	VUSHR $24, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V17.B16, V26.B16
-	VFMLA V11.S4, V23.S4, V26.S4
-	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
-	FMOVS (R0), F20
-	ADD R11, R0, R0
-	FMOVQ 960(R2), F21
-	VUSHR $24, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V12.B16, V24.B16
-	VFMLA V6.S4, V21.S4, V24.S4
-	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
-	FMOVQ 976(R2), F22
-	VUSHR $24, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V13.B16, V25.B16
-	VFMLA V7.S4, V22.S4, V25.S4
-	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
-	FMOVQ 992(R2), F23
-	VUSHR $24, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V14.B16, V26.B16
-	VFMLA V8.S4, V23.S4, V26.S4
-	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
-	FMOVQ 1008(R2), F21
-	VUSHR $24, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V15.B16, V24.B16
-	VFMLA V9.S4, V21.S4, V24.S4
-	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
-	FMOVQ 1024(R2), F22
-	VUSHR $24, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V16.B16, V25.B16
-	VFMLA V10.S4, V22.S4, V25.S4
-	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
-	FMOVQ 1040(R2), F23
-	VUSHR $24, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V17.B16, V26.B16
-	VFMLA V11.S4, V23.S4, V26.S4
-	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
-	FMOVS (R0), F20
-	ADD R11, R0, R0
-	FMOVQ 1152(R2), F21
-	VUSHR $24, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V12.B16, V24.B16
-	VFMLA V6.S4, V21.S4, V24.S4
-	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
-	FMOVQ 1168(R2), F22
-	VUSHR $24, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V13.B16, V25.B16
-	VFMLA V7.S4, V22.S4, V25.S4
-	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
-	FMOVQ 1184(R2), F23
-	VUSHR $24, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V14.B16, V26.B16
-	VFMLA V8.S4, V23.S4, V26.S4
-	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
-	FMOVQ 1200(R2), F21
-	VUSHR $24, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V15.B16, V24.B16
-	VFMLA V9.S4, V21.S4, V24.S4
-	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
-	FMOVQ 1216(R2), F22
-	VUSHR $24, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V16.B16, V25.B16
-	VFMLA V10.S4, V22.S4, V25.S4
-	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
-	FMOVQ 1232(R2), F23
-	VUSHR $24, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V17.B16, V26.B16
-	VFMLA V11.S4, V23.S4, V26.S4
-	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
-	FMOVS (R0), F20
-	ADD R11, R0, R0
-	FMOVQ 1344(R2), F21
-	VUSHR $24, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V12.B16, V24.B16
-	VFMLA V6.S4, V21.S4, V24.S4
-	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
-	FMOVQ 1360(R2), F22
-	VUSHR $24, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V13.B16, V25.B16
-	VFMLA V7.S4, V22.S4, V25.S4
-	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
-	FMOVQ 1376(R2), F23
-	VUSHR $24, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V14.B16, V26.B16
-	VFMLA V8.S4, V23.S4, V26.S4
-	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
-	FMOVQ 1392(R2), F21
-	VUSHR $24, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V15.B16, V24.B16
-	VFMLA V9.S4, V21.S4, V24.S4
-	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
-	FMOVQ 1408(R2), F22
-	VUSHR $24, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V16.B16, V25.B16
-	VFMLA V10.S4, V22.S4, V25.S4
-	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
-	FMOVQ 1424(R2), F23
-	VUSHR $24, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V17.B16, V26.B16
-	VFMLA V11.S4, V23.S4, V26.S4
-	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
 	ADD $1632, R1, R1
 	ADD $1632, R2, R2
 	SUBS $32, R5, R5
@@ -9600,25 +8441,25 @@ lanes:
 step0:
 	VAND V8.B16, V9.B16, V17.B16
 	VUSHR $8, V9.S4, V9.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V4.B16, V13.B16
 	VFMLA V0.S4, V17.S4, V13.S4
 	FMOVQ F13, (R8)
 	VAND V8.B16, V10.B16, V17.B16
 	VUSHR $8, V10.S4, V10.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V5.B16, V14.B16
 	VFMLA V1.S4, V17.S4, V14.S4
 	FMOVQ F14, 16(R8)
 	VAND V8.B16, V11.B16, V17.B16
 	VUSHR $8, V11.S4, V11.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V6.B16, V15.B16
 	VFMLA V2.S4, V17.S4, V15.S4
 	FMOVQ F15, 32(R8)
 	VAND V8.B16, V12.B16, V17.B16
 	VUSHR $8, V12.S4, V12.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V7.B16, V16.B16
 	VFMLA V3.S4, V17.S4, V16.S4
 	FMOVQ F16, 48(R8)
@@ -9637,25 +8478,25 @@ step0:
 step1:
 	VAND V8.B16, V9.B16, V17.B16
 	VUSHR $8, V9.S4, V9.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V4.B16, V13.B16
 	VFMLA V0.S4, V17.S4, V13.S4
 	FMOVQ F13, (R8)
 	VAND V8.B16, V10.B16, V17.B16
 	VUSHR $8, V10.S4, V10.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V5.B16, V14.B16
 	VFMLA V1.S4, V17.S4, V14.S4
 	FMOVQ F14, 16(R8)
 	VAND V8.B16, V11.B16, V17.B16
 	VUSHR $8, V11.S4, V11.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V6.B16, V15.B16
 	VFMLA V2.S4, V17.S4, V15.S4
 	FMOVQ F15, 32(R8)
 	VAND V8.B16, V12.B16, V17.B16
 	VUSHR $8, V12.S4, V12.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V7.B16, V16.B16
 	VFMLA V3.S4, V17.S4, V16.S4
 	FMOVQ F16, 48(R8)
@@ -9674,25 +8515,25 @@ step1:
 step2:
 	VAND V8.B16, V9.B16, V17.B16
 	VUSHR $8, V9.S4, V9.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V4.B16, V13.B16
 	VFMLA V0.S4, V17.S4, V13.S4
 	FMOVQ F13, (R8)
 	VAND V8.B16, V10.B16, V17.B16
 	VUSHR $8, V10.S4, V10.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V5.B16, V14.B16
 	VFMLA V1.S4, V17.S4, V14.S4
 	FMOVQ F14, 16(R8)
 	VAND V8.B16, V11.B16, V17.B16
 	VUSHR $8, V11.S4, V11.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V6.B16, V15.B16
 	VFMLA V2.S4, V17.S4, V15.S4
 	FMOVQ F15, 32(R8)
 	VAND V8.B16, V12.B16, V17.B16
 	VUSHR $8, V12.S4, V12.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V7.B16, V16.B16
 	VFMLA V3.S4, V17.S4, V16.S4
 	FMOVQ F16, 48(R8)
@@ -9711,25 +8552,25 @@ step2:
 step3:
 	VAND V8.B16, V9.B16, V17.B16
 	VUSHR $8, V9.S4, V9.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V4.B16, V13.B16
 	VFMLA V0.S4, V17.S4, V13.S4
 	FMOVQ F13, (R8)
 	VAND V8.B16, V10.B16, V17.B16
 	VUSHR $8, V10.S4, V10.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V5.B16, V14.B16
 	VFMLA V1.S4, V17.S4, V14.S4
 	FMOVQ F14, 16(R8)
 	VAND V8.B16, V11.B16, V17.B16
 	VUSHR $8, V11.S4, V11.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V6.B16, V15.B16
 	VFMLA V2.S4, V17.S4, V15.S4
 	FMOVQ F15, 32(R8)
 	VAND V8.B16, V12.B16, V17.B16
 	VUSHR $8, V12.S4, V12.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V7.B16, V16.B16
 	VFMLA V3.S4, V17.S4, V16.S4
 	FMOVQ F16, 48(R8)
@@ -9748,25 +8589,25 @@ step3:
 step4:
 	VAND V8.B16, V9.B16, V17.B16
 	VUSHR $8, V9.S4, V9.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V4.B16, V13.B16
 	VFMLA V0.S4, V17.S4, V13.S4
 	FMOVQ F13, (R8)
 	VAND V8.B16, V10.B16, V17.B16
 	VUSHR $8, V10.S4, V10.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V5.B16, V14.B16
 	VFMLA V1.S4, V17.S4, V14.S4
 	FMOVQ F14, 16(R8)
 	VAND V8.B16, V11.B16, V17.B16
 	VUSHR $8, V11.S4, V11.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V6.B16, V15.B16
 	VFMLA V2.S4, V17.S4, V15.S4
 	FMOVQ F15, 32(R8)
 	VAND V8.B16, V12.B16, V17.B16
 	VUSHR $8, V12.S4, V12.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V7.B16, V16.B16
 	VFMLA V3.S4, V17.S4, V16.S4
 	FMOVQ F16, 48(R8)
@@ -9785,25 +8626,25 @@ step4:
 step5:
 	VAND V8.B16, V9.B16, V17.B16
 	VUSHR $8, V9.S4, V9.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V4.B16, V13.B16
 	VFMLA V0.S4, V17.S4, V13.S4
 	FMOVQ F13, (R8)
 	VAND V8.B16, V10.B16, V17.B16
 	VUSHR $8, V10.S4, V10.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V5.B16, V14.B16
 	VFMLA V1.S4, V17.S4, V14.S4
 	FMOVQ F14, 16(R8)
 	VAND V8.B16, V11.B16, V17.B16
 	VUSHR $8, V11.S4, V11.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V6.B16, V15.B16
 	VFMLA V2.S4, V17.S4, V15.S4
 	FMOVQ F15, 32(R8)
 	VAND V8.B16, V12.B16, V17.B16
 	VUSHR $8, V12.S4, V12.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V7.B16, V16.B16
 	VFMLA V3.S4, V17.S4, V16.S4
 	FMOVQ F16, 48(R8)
@@ -9822,25 +8663,25 @@ step5:
 step6:
 	VAND V8.B16, V9.B16, V17.B16
 	VUSHR $8, V9.S4, V9.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V4.B16, V13.B16
 	VFMLA V0.S4, V17.S4, V13.S4
 	FMOVQ F13, (R8)
 	VAND V8.B16, V10.B16, V17.B16
 	VUSHR $8, V10.S4, V10.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V5.B16, V14.B16
 	VFMLA V1.S4, V17.S4, V14.S4
 	FMOVQ F14, 16(R8)
 	VAND V8.B16, V11.B16, V17.B16
 	VUSHR $8, V11.S4, V11.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V6.B16, V15.B16
 	VFMLA V2.S4, V17.S4, V15.S4
 	FMOVQ F15, 32(R8)
 	VAND V8.B16, V12.B16, V17.B16
 	VUSHR $8, V12.S4, V12.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V7.B16, V16.B16
 	VFMLA V3.S4, V17.S4, V16.S4
 	FMOVQ F16, 48(R8)
@@ -9859,25 +8700,25 @@ step6:
 step7:
 	VAND V8.B16, V9.B16, V17.B16
 	VUSHR $8, V9.S4, V9.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V4.B16, V13.B16
 	VFMLA V0.S4, V17.S4, V13.S4
 	FMOVQ F13, (R8)
 	VAND V8.B16, V10.B16, V17.B16
 	VUSHR $8, V10.S4, V10.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V5.B16, V14.B16
 	VFMLA V1.S4, V17.S4, V14.S4
 	FMOVQ F14, 16(R8)
 	VAND V8.B16, V11.B16, V17.B16
 	VUSHR $8, V11.S4, V11.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V6.B16, V15.B16
 	VFMLA V2.S4, V17.S4, V15.S4
 	FMOVQ F15, 32(R8)
 	VAND V8.B16, V12.B16, V17.B16
 	VUSHR $8, V12.S4, V12.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V7.B16, V16.B16
 	VFMLA V3.S4, V17.S4, V16.S4
 	FMOVQ F16, 48(R8)
@@ -9961,44 +8802,44 @@ block:
 	MOVD $0x3d800000, R19
 	VDUP R19, V19.S4
 	MOVD R2, R3
-	MOVD $7, R4
+	MOVD $8, R4
 
 step:
 	FMOVS (R0), F20
 	ADD R11, R0, R0
 	FMOVQ (R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V12.B16, V24.B16
 	VFMLA V6.S4, V21.S4, V24.S4
 	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
 	FMOVQ 16(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V13.B16, V25.B16
 	VFMLA V7.S4, V22.S4, V25.S4
 	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
 	FMOVQ 32(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V14.B16, V26.B16
 	VFMLA V8.S4, V23.S4, V26.S4
 	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
 	FMOVQ 48(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V15.B16, V24.B16
 	VFMLA V9.S4, V21.S4, V24.S4
 	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
 	FMOVQ 64(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V16.B16, V25.B16
 	VFMLA V10.S4, V22.S4, V25.S4
 	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
 	FMOVQ 80(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V17.B16, V26.B16
 	VFMLA V11.S4, V23.S4, V26.S4
 	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
@@ -10006,37 +8847,37 @@ step:
 	ADD R11, R0, R0
 	FMOVQ 192(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V12.B16, V24.B16
 	VFMLA V6.S4, V21.S4, V24.S4
 	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
 	FMOVQ 208(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V13.B16, V25.B16
 	VFMLA V7.S4, V22.S4, V25.S4
 	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
 	FMOVQ 224(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V14.B16, V26.B16
 	VFMLA V8.S4, V23.S4, V26.S4
 	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
 	FMOVQ 240(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V15.B16, V24.B16
 	VFMLA V9.S4, V21.S4, V24.S4
 	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
 	FMOVQ 256(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V16.B16, V25.B16
 	VFMLA V10.S4, V22.S4, V25.S4
 	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
 	FMOVQ 272(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V17.B16, V26.B16
 	VFMLA V11.S4, V23.S4, V26.S4
 	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
@@ -10044,37 +8885,37 @@ step:
 	ADD R11, R0, R0
 	FMOVQ 384(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V12.B16, V24.B16
 	VFMLA V6.S4, V21.S4, V24.S4
 	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
 	FMOVQ 400(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V13.B16, V25.B16
 	VFMLA V7.S4, V22.S4, V25.S4
 	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
 	FMOVQ 416(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V14.B16, V26.B16
 	VFMLA V8.S4, V23.S4, V26.S4
 	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
 	FMOVQ 432(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V15.B16, V24.B16
 	VFMLA V9.S4, V21.S4, V24.S4
 	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
 	FMOVQ 448(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V16.B16, V25.B16
 	VFMLA V10.S4, V22.S4, V25.S4
 	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
 	FMOVQ 464(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V17.B16, V26.B16
 	VFMLA V11.S4, V23.S4, V26.S4
 	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
@@ -10082,37 +8923,37 @@ step:
 	ADD R11, R0, R0
 	FMOVQ 576(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V12.B16, V24.B16
 	VFMLA V6.S4, V21.S4, V24.S4
 	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
 	FMOVQ 592(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V13.B16, V25.B16
 	VFMLA V7.S4, V22.S4, V25.S4
 	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
 	FMOVQ 608(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V14.B16, V26.B16
 	VFMLA V8.S4, V23.S4, V26.S4
 	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
 	FMOVQ 624(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V15.B16, V24.B16
 	VFMLA V9.S4, V21.S4, V24.S4
 	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
 	FMOVQ 640(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V16.B16, V25.B16
 	VFMLA V10.S4, V22.S4, V25.S4
 	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
 	FMOVQ 656(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V17.B16, V26.B16
 	VFMLA V11.S4, V23.S4, V26.S4
 	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
@@ -10128,166 +8969,6 @@ step:
 	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
 	SUBS $1, R4, R4
 	BNE step
-	MOVD $0x4d800000, R4
-	VDUP R4, V19.S4
-	WORD $0x6e33dcc6 // fmul v6.4s, v6.4s, v19.4s
-	WORD $0x6e33dce7 // fmul v7.4s, v7.4s, v19.4s
-	WORD $0x6e33dd08 // fmul v8.4s, v8.4s, v19.4s
-	WORD $0x6e33dd29 // fmul v9.4s, v9.4s, v19.4s
-	WORD $0x6e33dd4a // fmul v10.4s, v10.4s, v19.4s
-	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
-	FMOVS (R0), F20
-	ADD R11, R0, R0
-	FMOVQ (R2), F21
-	VUSHR $28, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V12.B16, V24.B16
-	VFMLA V6.S4, V21.S4, V24.S4
-	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
-	FMOVQ 16(R2), F22
-	VUSHR $28, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V13.B16, V25.B16
-	VFMLA V7.S4, V22.S4, V25.S4
-	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
-	FMOVQ 32(R2), F23
-	VUSHR $28, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V14.B16, V26.B16
-	VFMLA V8.S4, V23.S4, V26.S4
-	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
-	FMOVQ 48(R2), F21
-	VUSHR $28, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V15.B16, V24.B16
-	VFMLA V9.S4, V21.S4, V24.S4
-	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
-	FMOVQ 64(R2), F22
-	VUSHR $28, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V16.B16, V25.B16
-	VFMLA V10.S4, V22.S4, V25.S4
-	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
-	FMOVQ 80(R2), F23
-	VUSHR $28, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V17.B16, V26.B16
-	VFMLA V11.S4, V23.S4, V26.S4
-	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
-	FMOVS (R0), F20
-	ADD R11, R0, R0
-	FMOVQ 192(R2), F21
-	VUSHR $28, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V12.B16, V24.B16
-	VFMLA V6.S4, V21.S4, V24.S4
-	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
-	FMOVQ 208(R2), F22
-	VUSHR $28, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V13.B16, V25.B16
-	VFMLA V7.S4, V22.S4, V25.S4
-	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
-	FMOVQ 224(R2), F23
-	VUSHR $28, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V14.B16, V26.B16
-	VFMLA V8.S4, V23.S4, V26.S4
-	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
-	FMOVQ 240(R2), F21
-	VUSHR $28, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V15.B16, V24.B16
-	VFMLA V9.S4, V21.S4, V24.S4
-	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
-	FMOVQ 256(R2), F22
-	VUSHR $28, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V16.B16, V25.B16
-	VFMLA V10.S4, V22.S4, V25.S4
-	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
-	FMOVQ 272(R2), F23
-	VUSHR $28, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V17.B16, V26.B16
-	VFMLA V11.S4, V23.S4, V26.S4
-	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
-	FMOVS (R0), F20
-	ADD R11, R0, R0
-	FMOVQ 384(R2), F21
-	VUSHR $28, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V12.B16, V24.B16
-	VFMLA V6.S4, V21.S4, V24.S4
-	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
-	FMOVQ 400(R2), F22
-	VUSHR $28, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V13.B16, V25.B16
-	VFMLA V7.S4, V22.S4, V25.S4
-	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
-	FMOVQ 416(R2), F23
-	VUSHR $28, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V14.B16, V26.B16
-	VFMLA V8.S4, V23.S4, V26.S4
-	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
-	FMOVQ 432(R2), F21
-	VUSHR $28, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V15.B16, V24.B16
-	VFMLA V9.S4, V21.S4, V24.S4
-	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
-	FMOVQ 448(R2), F22
-	VUSHR $28, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V16.B16, V25.B16
-	VFMLA V10.S4, V22.S4, V25.S4
-	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
-	FMOVQ 464(R2), F23
-	VUSHR $28, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V17.B16, V26.B16
-	VFMLA V11.S4, V23.S4, V26.S4
-	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
-	FMOVS (R0), F20
-	ADD R11, R0, R0
-	FMOVQ 576(R2), F21
-	VUSHR $28, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V12.B16, V24.B16
-	VFMLA V6.S4, V21.S4, V24.S4
-	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
-	FMOVQ 592(R2), F22
-	VUSHR $28, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V13.B16, V25.B16
-	VFMLA V7.S4, V22.S4, V25.S4
-	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
-	FMOVQ 608(R2), F23
-	VUSHR $28, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V14.B16, V26.B16
-	VFMLA V8.S4, V23.S4, V26.S4
-	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
-	FMOVQ 624(R2), F21
-	VUSHR $28, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V15.B16, V24.B16
-	VFMLA V9.S4, V21.S4, V24.S4
-	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
-	FMOVQ 640(R2), F22
-	VUSHR $28, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V16.B16, V25.B16
-	VFMLA V10.S4, V22.S4, V25.S4
-	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
-	FMOVQ 656(R2), F23
-	VUSHR $28, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V17.B16, V26.B16
-	VFMLA V11.S4, V23.S4, V26.S4
-	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
 	ADD $864, R1, R1
 	ADD $864, R2, R2
 	SUBS $32, R5, R5
@@ -10395,25 +9076,25 @@ lanes:
 step0:
 	VAND V8.B16, V9.B16, V17.B16
 	VUSHR $4, V9.S4, V9.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V4.B16, V13.B16
 	VFMLA V0.S4, V17.S4, V13.S4
 	FMOVQ F13, (R8)
 	VAND V8.B16, V10.B16, V17.B16
 	VUSHR $4, V10.S4, V10.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V5.B16, V14.B16
 	VFMLA V1.S4, V17.S4, V14.S4
 	FMOVQ F14, 16(R8)
 	VAND V8.B16, V11.B16, V17.B16
 	VUSHR $4, V11.S4, V11.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V6.B16, V15.B16
 	VFMLA V2.S4, V17.S4, V15.S4
 	FMOVQ F15, 32(R8)
 	VAND V8.B16, V12.B16, V17.B16
 	VUSHR $4, V12.S4, V12.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V7.B16, V16.B16
 	VFMLA V3.S4, V17.S4, V16.S4
 	FMOVQ F16, 48(R8)
@@ -10432,25 +9113,25 @@ step0:
 step1:
 	VAND V8.B16, V9.B16, V17.B16
 	VUSHR $4, V9.S4, V9.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V4.B16, V13.B16
 	VFMLA V0.S4, V17.S4, V13.S4
 	FMOVQ F13, (R8)
 	VAND V8.B16, V10.B16, V17.B16
 	VUSHR $4, V10.S4, V10.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V5.B16, V14.B16
 	VFMLA V1.S4, V17.S4, V14.S4
 	FMOVQ F14, 16(R8)
 	VAND V8.B16, V11.B16, V17.B16
 	VUSHR $4, V11.S4, V11.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V6.B16, V15.B16
 	VFMLA V2.S4, V17.S4, V15.S4
 	FMOVQ F15, 32(R8)
 	VAND V8.B16, V12.B16, V17.B16
 	VUSHR $4, V12.S4, V12.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V7.B16, V16.B16
 	VFMLA V3.S4, V17.S4, V16.S4
 	FMOVQ F16, 48(R8)
@@ -10469,25 +9150,25 @@ step1:
 step2:
 	VAND V8.B16, V9.B16, V17.B16
 	VUSHR $4, V9.S4, V9.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V4.B16, V13.B16
 	VFMLA V0.S4, V17.S4, V13.S4
 	FMOVQ F13, (R8)
 	VAND V8.B16, V10.B16, V17.B16
 	VUSHR $4, V10.S4, V10.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V5.B16, V14.B16
 	VFMLA V1.S4, V17.S4, V14.S4
 	FMOVQ F14, 16(R8)
 	VAND V8.B16, V11.B16, V17.B16
 	VUSHR $4, V11.S4, V11.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V6.B16, V15.B16
 	VFMLA V2.S4, V17.S4, V15.S4
 	FMOVQ F15, 32(R8)
 	VAND V8.B16, V12.B16, V17.B16
 	VUSHR $4, V12.S4, V12.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V7.B16, V16.B16
 	VFMLA V3.S4, V17.S4, V16.S4
 	FMOVQ F16, 48(R8)
@@ -10506,25 +9187,25 @@ step2:
 step3:
 	VAND V8.B16, V9.B16, V17.B16
 	VUSHR $4, V9.S4, V9.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V4.B16, V13.B16
 	VFMLA V0.S4, V17.S4, V13.S4
 	FMOVQ F13, (R8)
 	VAND V8.B16, V10.B16, V17.B16
 	VUSHR $4, V10.S4, V10.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V5.B16, V14.B16
 	VFMLA V1.S4, V17.S4, V14.S4
 	FMOVQ F14, 16(R8)
 	VAND V8.B16, V11.B16, V17.B16
 	VUSHR $4, V11.S4, V11.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V6.B16, V15.B16
 	VFMLA V2.S4, V17.S4, V15.S4
 	FMOVQ F15, 32(R8)
 	VAND V8.B16, V12.B16, V17.B16
 	VUSHR $4, V12.S4, V12.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V7.B16, V16.B16
 	VFMLA V3.S4, V17.S4, V16.S4
 	FMOVQ F16, 48(R8)
@@ -10609,44 +9290,44 @@ block:
 	MOVD $0x3d800000, R19
 	VDUP R19, V19.S4
 	MOVD R2, R3
-	MOVD $7, R4
+	MOVD $8, R4
 
 step:
 	FMOVS (R0), F20
 	ADD R11, R0, R0
 	FMOVQ (R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V12.B16, V24.B16
 	VFMLA V6.S4, V21.S4, V24.S4
 	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
 	FMOVQ 16(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V13.B16, V25.B16
 	VFMLA V7.S4, V22.S4, V25.S4
 	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
 	FMOVQ 32(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V14.B16, V26.B16
 	VFMLA V8.S4, V23.S4, V26.S4
 	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
 	FMOVQ 48(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V15.B16, V24.B16
 	VFMLA V9.S4, V21.S4, V24.S4
 	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
 	FMOVQ 64(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V16.B16, V25.B16
 	VFMLA V10.S4, V22.S4, V25.S4
 	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
 	FMOVQ 80(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V17.B16, V26.B16
 	VFMLA V11.S4, V23.S4, V26.S4
 	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
@@ -10654,37 +9335,37 @@ step:
 	ADD R11, R0, R0
 	FMOVQ 192(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V12.B16, V24.B16
 	VFMLA V6.S4, V21.S4, V24.S4
 	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
 	FMOVQ 208(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V13.B16, V25.B16
 	VFMLA V7.S4, V22.S4, V25.S4
 	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
 	FMOVQ 224(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V14.B16, V26.B16
 	VFMLA V8.S4, V23.S4, V26.S4
 	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
 	FMOVQ 240(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V15.B16, V24.B16
 	VFMLA V9.S4, V21.S4, V24.S4
 	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
 	FMOVQ 256(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V16.B16, V25.B16
 	VFMLA V10.S4, V22.S4, V25.S4
 	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
 	FMOVQ 272(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V17.B16, V26.B16
 	VFMLA V11.S4, V23.S4, V26.S4
 	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
@@ -10692,37 +9373,37 @@ step:
 	ADD R11, R0, R0
 	FMOVQ 384(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V12.B16, V24.B16
 	VFMLA V6.S4, V21.S4, V24.S4
 	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
 	FMOVQ 400(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V13.B16, V25.B16
 	VFMLA V7.S4, V22.S4, V25.S4
 	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
 	FMOVQ 416(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V14.B16, V26.B16
 	VFMLA V8.S4, V23.S4, V26.S4
 	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
 	FMOVQ 432(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V15.B16, V24.B16
 	VFMLA V9.S4, V21.S4, V24.S4
 	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
 	FMOVQ 448(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V16.B16, V25.B16
 	VFMLA V10.S4, V22.S4, V25.S4
 	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
 	FMOVQ 464(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V17.B16, V26.B16
 	VFMLA V11.S4, V23.S4, V26.S4
 	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
@@ -10730,37 +9411,37 @@ step:
 	ADD R11, R0, R0
 	FMOVQ 576(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V12.B16, V24.B16
 	VFMLA V6.S4, V21.S4, V24.S4
 	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
 	FMOVQ 592(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V13.B16, V25.B16
 	VFMLA V7.S4, V22.S4, V25.S4
 	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
 	FMOVQ 608(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V14.B16, V26.B16
 	VFMLA V8.S4, V23.S4, V26.S4
 	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
 	FMOVQ 624(R2), F21
 	VAND V18.B16, V21.B16, V21.B16
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x6e21dab5 // ucvtf v21.4s, v21.4s
 	VMOV V15.B16, V24.B16
 	VFMLA V9.S4, V21.S4, V24.S4
 	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
 	FMOVQ 640(R2), F22
 	VAND V18.B16, V22.B16, V22.B16
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	WORD $0x6e21dad6 // ucvtf v22.4s, v22.4s
 	VMOV V16.B16, V25.B16
 	VFMLA V10.S4, V22.S4, V25.S4
 	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
 	FMOVQ 656(R2), F23
 	VAND V18.B16, V23.B16, V23.B16
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	WORD $0x6e21daf7 // ucvtf v23.4s, v23.4s
 	VMOV V17.B16, V26.B16
 	VFMLA V11.S4, V23.S4, V26.S4
 	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
@@ -10776,166 +9457,6 @@ step:
 	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
 	SUBS $1, R4, R4
 	BNE step
-	MOVD $0x4d800000, R4
-	VDUP R4, V19.S4
-	WORD $0x6e33dcc6 // fmul v6.4s, v6.4s, v19.4s
-	WORD $0x6e33dce7 // fmul v7.4s, v7.4s, v19.4s
-	WORD $0x6e33dd08 // fmul v8.4s, v8.4s, v19.4s
-	WORD $0x6e33dd29 // fmul v9.4s, v9.4s, v19.4s
-	WORD $0x6e33dd4a // fmul v10.4s, v10.4s, v19.4s
-	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
-	FMOVS (R0), F20
-	ADD R11, R0, R0
-	FMOVQ (R2), F21
-	VUSHR $28, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V12.B16, V24.B16
-	VFMLA V6.S4, V21.S4, V24.S4
-	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
-	FMOVQ 16(R2), F22
-	VUSHR $28, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V13.B16, V25.B16
-	VFMLA V7.S4, V22.S4, V25.S4
-	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
-	FMOVQ 32(R2), F23
-	VUSHR $28, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V14.B16, V26.B16
-	VFMLA V8.S4, V23.S4, V26.S4
-	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
-	FMOVQ 48(R2), F21
-	VUSHR $28, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V15.B16, V24.B16
-	VFMLA V9.S4, V21.S4, V24.S4
-	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
-	FMOVQ 64(R2), F22
-	VUSHR $28, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V16.B16, V25.B16
-	VFMLA V10.S4, V22.S4, V25.S4
-	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
-	FMOVQ 80(R2), F23
-	VUSHR $28, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V17.B16, V26.B16
-	VFMLA V11.S4, V23.S4, V26.S4
-	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
-	FMOVS (R0), F20
-	ADD R11, R0, R0
-	FMOVQ 192(R2), F21
-	VUSHR $28, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V12.B16, V24.B16
-	VFMLA V6.S4, V21.S4, V24.S4
-	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
-	FMOVQ 208(R2), F22
-	VUSHR $28, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V13.B16, V25.B16
-	VFMLA V7.S4, V22.S4, V25.S4
-	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
-	FMOVQ 224(R2), F23
-	VUSHR $28, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V14.B16, V26.B16
-	VFMLA V8.S4, V23.S4, V26.S4
-	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
-	FMOVQ 240(R2), F21
-	VUSHR $28, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V15.B16, V24.B16
-	VFMLA V9.S4, V21.S4, V24.S4
-	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
-	FMOVQ 256(R2), F22
-	VUSHR $28, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V16.B16, V25.B16
-	VFMLA V10.S4, V22.S4, V25.S4
-	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
-	FMOVQ 272(R2), F23
-	VUSHR $28, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V17.B16, V26.B16
-	VFMLA V11.S4, V23.S4, V26.S4
-	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
-	FMOVS (R0), F20
-	ADD R11, R0, R0
-	FMOVQ 384(R2), F21
-	VUSHR $28, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V12.B16, V24.B16
-	VFMLA V6.S4, V21.S4, V24.S4
-	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
-	FMOVQ 400(R2), F22
-	VUSHR $28, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V13.B16, V25.B16
-	VFMLA V7.S4, V22.S4, V25.S4
-	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
-	FMOVQ 416(R2), F23
-	VUSHR $28, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V14.B16, V26.B16
-	VFMLA V8.S4, V23.S4, V26.S4
-	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
-	FMOVQ 432(R2), F21
-	VUSHR $28, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V15.B16, V24.B16
-	VFMLA V9.S4, V21.S4, V24.S4
-	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
-	FMOVQ 448(R2), F22
-	VUSHR $28, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V16.B16, V25.B16
-	VFMLA V10.S4, V22.S4, V25.S4
-	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
-	FMOVQ 464(R2), F23
-	VUSHR $28, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V17.B16, V26.B16
-	VFMLA V11.S4, V23.S4, V26.S4
-	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
-	FMOVS (R0), F20
-	ADD R11, R0, R0
-	FMOVQ 576(R2), F21
-	VUSHR $28, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V12.B16, V24.B16
-	VFMLA V6.S4, V21.S4, V24.S4
-	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
-	FMOVQ 592(R2), F22
-	VUSHR $28, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V13.B16, V25.B16
-	VFMLA V7.S4, V22.S4, V25.S4
-	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
-	FMOVQ 608(R2), F23
-	VUSHR $28, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V14.B16, V26.B16
-	VFMLA V8.S4, V23.S4, V26.S4
-	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
-	FMOVQ 624(R2), F21
-	VUSHR $28, V21.S4, V21.S4
-	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
-	VMOV V15.B16, V24.B16
-	VFMLA V9.S4, V21.S4, V24.S4
-	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
-	FMOVQ 640(R2), F22
-	VUSHR $28, V22.S4, V22.S4
-	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
-	VMOV V16.B16, V25.B16
-	VFMLA V10.S4, V22.S4, V25.S4
-	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
-	FMOVQ 656(R2), F23
-	VUSHR $28, V23.S4, V23.S4
-	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
-	VMOV V17.B16, V26.B16
-	VFMLA V11.S4, V23.S4, V26.S4
-	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
 	ADD $960, R1, R1
 	ADD $960, R2, R2
 	SUBS $32, R5, R5
@@ -11045,25 +9566,25 @@ lanes:
 step0:
 	VAND V8.B16, V9.B16, V17.B16
 	VUSHR $4, V9.S4, V9.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V4.B16, V13.B16
 	VFMLA V0.S4, V17.S4, V13.S4
 	FMOVQ F13, (R8)
 	VAND V8.B16, V10.B16, V17.B16
 	VUSHR $4, V10.S4, V10.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V5.B16, V14.B16
 	VFMLA V1.S4, V17.S4, V14.S4
 	FMOVQ F14, 16(R8)
 	VAND V8.B16, V11.B16, V17.B16
 	VUSHR $4, V11.S4, V11.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V6.B16, V15.B16
 	VFMLA V2.S4, V17.S4, V15.S4
 	FMOVQ F15, 32(R8)
 	VAND V8.B16, V12.B16, V17.B16
 	VUSHR $4, V12.S4, V12.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V7.B16, V16.B16
 	VFMLA V3.S4, V17.S4, V16.S4
 	FMOVQ F16, 48(R8)
@@ -11082,25 +9603,25 @@ step0:
 step1:
 	VAND V8.B16, V9.B16, V17.B16
 	VUSHR $4, V9.S4, V9.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V4.B16, V13.B16
 	VFMLA V0.S4, V17.S4, V13.S4
 	FMOVQ F13, (R8)
 	VAND V8.B16, V10.B16, V17.B16
 	VUSHR $4, V10.S4, V10.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V5.B16, V14.B16
 	VFMLA V1.S4, V17.S4, V14.S4
 	FMOVQ F14, 16(R8)
 	VAND V8.B16, V11.B16, V17.B16
 	VUSHR $4, V11.S4, V11.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V6.B16, V15.B16
 	VFMLA V2.S4, V17.S4, V15.S4
 	FMOVQ F15, 32(R8)
 	VAND V8.B16, V12.B16, V17.B16
 	VUSHR $4, V12.S4, V12.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V7.B16, V16.B16
 	VFMLA V3.S4, V17.S4, V16.S4
 	FMOVQ F16, 48(R8)
@@ -11119,25 +9640,25 @@ step1:
 step2:
 	VAND V8.B16, V9.B16, V17.B16
 	VUSHR $4, V9.S4, V9.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V4.B16, V13.B16
 	VFMLA V0.S4, V17.S4, V13.S4
 	FMOVQ F13, (R8)
 	VAND V8.B16, V10.B16, V17.B16
 	VUSHR $4, V10.S4, V10.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V5.B16, V14.B16
 	VFMLA V1.S4, V17.S4, V14.S4
 	FMOVQ F14, 16(R8)
 	VAND V8.B16, V11.B16, V17.B16
 	VUSHR $4, V11.S4, V11.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V6.B16, V15.B16
 	VFMLA V2.S4, V17.S4, V15.S4
 	FMOVQ F15, 32(R8)
 	VAND V8.B16, V12.B16, V17.B16
 	VUSHR $4, V12.S4, V12.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V7.B16, V16.B16
 	VFMLA V3.S4, V17.S4, V16.S4
 	FMOVQ F16, 48(R8)
@@ -11156,25 +9677,25 @@ step2:
 step3:
 	VAND V8.B16, V9.B16, V17.B16
 	VUSHR $4, V9.S4, V9.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V4.B16, V13.B16
 	VFMLA V0.S4, V17.S4, V13.S4
 	FMOVQ F13, (R8)
 	VAND V8.B16, V10.B16, V17.B16
 	VUSHR $4, V10.S4, V10.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V5.B16, V14.B16
 	VFMLA V1.S4, V17.S4, V14.S4
 	FMOVQ F14, 16(R8)
 	VAND V8.B16, V11.B16, V17.B16
 	VUSHR $4, V11.S4, V11.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V6.B16, V15.B16
 	VFMLA V2.S4, V17.S4, V15.S4
 	FMOVQ F15, 32(R8)
 	VAND V8.B16, V12.B16, V17.B16
 	VUSHR $4, V12.S4, V12.S4
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e21da31 // ucvtf v17.4s, v17.4s
 	VMOV V7.B16, V16.B16
 	VFMLA V3.S4, V17.S4, V16.S4
 	FMOVQ F16, 48(R8)
@@ -11287,41 +9808,41 @@ word:
 	VAND V16.B16, V17.B16, V22.B16
 	VAND V16.B16, V18.B16, V23.B16
 	VAND V19.B16, V22.B16, V26.B16
-	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	VMOV V8.B16, V24.B16
 	VFMLA V4.S4, V26.S4, V24.S4
 	VAND V19.B16, V23.B16, V26.B16
-	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	VMOV V9.B16, V25.B16
 	VFMLA V5.S4, V26.S4, V25.S4
 	FSTPQ (F24, F25), (R6)
 	ADD R5<<3, R6, R6
 	VAND V20.B16, V22.B16, V26.B16
-	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	VMOV V8.B16, V24.B16
 	VFMLA V12.S4, V26.S4, V24.S4
 	VAND V20.B16, V23.B16, V26.B16
-	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	VMOV V9.B16, V25.B16
 	VFMLA V13.S4, V26.S4, V25.S4
 	FSTPQ (F24, F25), (R6)
 	ADD R5<<3, R6, R6
 	VAND V21.B16, V22.B16, V26.B16
-	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	VMOV V10.B16, V24.B16
 	VFMLA V14.S4, V26.S4, V24.S4
 	VAND V21.B16, V23.B16, V26.B16
-	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	VMOV V11.B16, V25.B16
 	VFMLA V15.S4, V26.S4, V25.S4
 	FSTPQ (F24, F25), (R6)
 	ADD R5<<3, R6, R6
 	VUSHR $24, V22.S4, V26.S4
-	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	VMOV V10.B16, V24.B16
 	VFMLA V6.S4, V26.S4, V24.S4
 	VUSHR $24, V23.S4, V26.S4
-	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	VMOV V11.B16, V25.B16
 	VFMLA V7.S4, V26.S4, V25.S4
 	FSTPQ (F24, F25), (R6)
@@ -11330,41 +9851,41 @@ word:
 	VUSHR $4, V17.B16, V22.B16
 	VUSHR $4, V18.B16, V23.B16
 	VAND V19.B16, V22.B16, V26.B16
-	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	VMOV V8.B16, V24.B16
 	VFMLA V4.S4, V26.S4, V24.S4
 	VAND V19.B16, V23.B16, V26.B16
-	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	VMOV V9.B16, V25.B16
 	VFMLA V5.S4, V26.S4, V25.S4
 	FSTPQ (F24, F25), (R6)
 	ADD R5<<3, R6, R6
 	VAND V20.B16, V22.B16, V26.B16
-	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	VMOV V8.B16, V24.B16
 	VFMLA V12.S4, V26.S4, V24.S4
 	VAND V20.B16, V23.B16, V26.B16
-	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	VMOV V9.B16, V25.B16
 	VFMLA V13.S4, V26.S4, V25.S4
 	FSTPQ (F24, F25), (R6)
 	ADD R5<<3, R6, R6
 	VAND V21.B16, V22.B16, V26.B16
-	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	VMOV V10.B16, V24.B16
 	VFMLA V14.S4, V26.S4, V24.S4
 	VAND V21.B16, V23.B16, V26.B16
-	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	VMOV V11.B16, V25.B16
 	VFMLA V15.S4, V26.S4, V25.S4
 	FSTPQ (F24, F25), (R6)
 	ADD R5<<3, R6, R6
 	VUSHR $24, V22.S4, V26.S4
-	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	VMOV V10.B16, V24.B16
 	VFMLA V6.S4, V26.S4, V24.S4
 	VUSHR $24, V23.S4, V26.S4
-	WORD $0x4e21db5a // scvtf v26.4s, v26.4s
+	WORD $0x6e21db5a // ucvtf v26.4s, v26.4s
 	VMOV V11.B16, V25.B16
 	VFMLA V7.S4, V26.S4, V25.S4
 	FSTPQ (F24, F25), (R6)
@@ -12953,41 +11474,41 @@ word:
 	VAND V19.B16, V29.B16, V29.B16
 	VORR V29.B16, V26.B16, V26.B16
 	VAND V22.B16, V25.B16, V29.B16
-	WORD $0x4e21dbbd // scvtf v29.4s, v29.4s
+	WORD $0x6e21dbbd // ucvtf v29.4s, v29.4s
 	VMOV V8.B16, V27.B16
 	VFMLA V4.S4, V29.S4, V27.S4
 	VAND V22.B16, V26.B16, V29.B16
-	WORD $0x4e21dbbd // scvtf v29.4s, v29.4s
+	WORD $0x6e21dbbd // ucvtf v29.4s, v29.4s
 	VMOV V9.B16, V28.B16
 	VFMLA V5.S4, V29.S4, V28.S4
 	FSTPQ (F27, F28), (R6)
 	ADD R5<<3, R6, R6
 	VAND V23.B16, V25.B16, V29.B16
-	WORD $0x4e21dbbd // scvtf v29.4s, v29.4s
+	WORD $0x6e21dbbd // ucvtf v29.4s, v29.4s
 	VMOV V8.B16, V27.B16
 	VFMLA V12.S4, V29.S4, V27.S4
 	VAND V23.B16, V26.B16, V29.B16
-	WORD $0x4e21dbbd // scvtf v29.4s, v29.4s
+	WORD $0x6e21dbbd // ucvtf v29.4s, v29.4s
 	VMOV V9.B16, V28.B16
 	VFMLA V13.S4, V29.S4, V28.S4
 	FSTPQ (F27, F28), (R6)
 	ADD R5<<3, R6, R6
 	VAND V24.B16, V25.B16, V29.B16
-	WORD $0x4e21dbbd // scvtf v29.4s, v29.4s
+	WORD $0x6e21dbbd // ucvtf v29.4s, v29.4s
 	VMOV V10.B16, V27.B16
 	VFMLA V14.S4, V29.S4, V27.S4
 	VAND V24.B16, V26.B16, V29.B16
-	WORD $0x4e21dbbd // scvtf v29.4s, v29.4s
+	WORD $0x6e21dbbd // ucvtf v29.4s, v29.4s
 	VMOV V11.B16, V28.B16
 	VFMLA V15.S4, V29.S4, V28.S4
 	FSTPQ (F27, F28), (R6)
 	ADD R5<<3, R6, R6
 	VUSHR $24, V25.S4, V29.S4
-	WORD $0x4e21dbbd // scvtf v29.4s, v29.4s
+	WORD $0x6e21dbbd // ucvtf v29.4s, v29.4s
 	VMOV V10.B16, V27.B16
 	VFMLA V6.S4, V29.S4, V27.S4
 	VUSHR $24, V26.S4, V29.S4
-	WORD $0x4e21dbbd // scvtf v29.4s, v29.4s
+	WORD $0x6e21dbbd // ucvtf v29.4s, v29.4s
 	VMOV V11.B16, V28.B16
 	VFMLA V7.S4, V29.S4, V28.S4
 	FSTPQ (F27, F28), (R6)
@@ -13000,41 +11521,41 @@ word:
 	VAND V19.B16, V21.B16, V29.B16
 	VORR V29.B16, V26.B16, V26.B16
 	VAND V22.B16, V25.B16, V29.B16
-	WORD $0x4e21dbbd // scvtf v29.4s, v29.4s
+	WORD $0x6e21dbbd // ucvtf v29.4s, v29.4s
 	VMOV V8.B16, V27.B16
 	VFMLA V4.S4, V29.S4, V27.S4
 	VAND V22.B16, V26.B16, V29.B16
-	WORD $0x4e21dbbd // scvtf v29.4s, v29.4s
+	WORD $0x6e21dbbd // ucvtf v29.4s, v29.4s
 	VMOV V9.B16, V28.B16
 	VFMLA V5.S4, V29.S4, V28.S4
 	FSTPQ (F27, F28), (R6)
 	ADD R5<<3, R6, R6
 	VAND V23.B16, V25.B16, V29.B16
-	WORD $0x4e21dbbd // scvtf v29.4s, v29.4s
+	WORD $0x6e21dbbd // ucvtf v29.4s, v29.4s
 	VMOV V8.B16, V27.B16
 	VFMLA V12.S4, V29.S4, V27.S4
 	VAND V23.B16, V26.B16, V29.B16
-	WORD $0x4e21dbbd // scvtf v29.4s, v29.4s
+	WORD $0x6e21dbbd // ucvtf v29.4s, v29.4s
 	VMOV V9.B16, V28.B16
 	VFMLA V13.S4, V29.S4, V28.S4
 	FSTPQ (F27, F28), (R6)
 	ADD R5<<3, R6, R6
 	VAND V24.B16, V25.B16, V29.B16
-	WORD $0x4e21dbbd // scvtf v29.4s, v29.4s
+	WORD $0x6e21dbbd // ucvtf v29.4s, v29.4s
 	VMOV V10.B16, V27.B16
 	VFMLA V14.S4, V29.S4, V27.S4
 	VAND V24.B16, V26.B16, V29.B16
-	WORD $0x4e21dbbd // scvtf v29.4s, v29.4s
+	WORD $0x6e21dbbd // ucvtf v29.4s, v29.4s
 	VMOV V11.B16, V28.B16
 	VFMLA V15.S4, V29.S4, V28.S4
 	FSTPQ (F27, F28), (R6)
 	ADD R5<<3, R6, R6
 	VUSHR $24, V25.S4, V29.S4
-	WORD $0x4e21dbbd // scvtf v29.4s, v29.4s
+	WORD $0x6e21dbbd // ucvtf v29.4s, v29.4s
 	VMOV V10.B16, V27.B16
 	VFMLA V6.S4, V29.S4, V27.S4
 	VUSHR $24, V26.S4, V29.S4
-	WORD $0x4e21dbbd // scvtf v29.4s, v29.4s
+	WORD $0x6e21dbbd // ucvtf v29.4s, v29.4s
 	VMOV V11.B16, V28.B16
 	VFMLA V7.S4, V29.S4, V28.S4
 	FSTPQ (F27, F28), (R6)
@@ -13171,41 +11692,41 @@ word:
 	VAND V17.B16, V27.B16, V27.B16
 	VORR V27.B16, V24.B16, V24.B16
 	VAND V20.B16, V23.B16, V27.B16
-	WORD $0x4e21db7b // scvtf v27.4s, v27.4s
+	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	VMOV V6.B16, V25.B16
 	VFMLA V2.S4, V27.S4, V25.S4
 	VAND V20.B16, V24.B16, V27.B16
-	WORD $0x4e21db7b // scvtf v27.4s, v27.4s
+	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	VMOV V7.B16, V26.B16
 	VFMLA V3.S4, V27.S4, V26.S4
 	FSTPQ (F25, F26), (R6)
 	ADD R5<<3, R6, R6
 	VAND V21.B16, V23.B16, V27.B16
-	WORD $0x4e21db7b // scvtf v27.4s, v27.4s
+	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	VMOV V6.B16, V25.B16
 	VFMLA V10.S4, V27.S4, V25.S4
 	VAND V21.B16, V24.B16, V27.B16
-	WORD $0x4e21db7b // scvtf v27.4s, v27.4s
+	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	VMOV V7.B16, V26.B16
 	VFMLA V11.S4, V27.S4, V26.S4
 	FSTPQ (F25, F26), (R6)
 	ADD R5<<3, R6, R6
 	VAND V22.B16, V23.B16, V27.B16
-	WORD $0x4e21db7b // scvtf v27.4s, v27.4s
+	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	VMOV V8.B16, V25.B16
 	VFMLA V12.S4, V27.S4, V25.S4
 	VAND V22.B16, V24.B16, V27.B16
-	WORD $0x4e21db7b // scvtf v27.4s, v27.4s
+	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	VMOV V9.B16, V26.B16
 	VFMLA V13.S4, V27.S4, V26.S4
 	FSTPQ (F25, F26), (R6)
 	ADD R5<<3, R6, R6
 	VUSHR $24, V23.S4, V27.S4
-	WORD $0x4e21db7b // scvtf v27.4s, v27.4s
+	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	VMOV V8.B16, V25.B16
 	VFMLA V4.S4, V27.S4, V25.S4
 	VUSHR $24, V24.S4, V27.S4
-	WORD $0x4e21db7b // scvtf v27.4s, v27.4s
+	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	VMOV V9.B16, V26.B16
 	VFMLA V5.S4, V27.S4, V26.S4
 	FSTPQ (F25, F26), (R6)
@@ -13218,41 +11739,41 @@ word:
 	VAND V17.B16, V19.B16, V27.B16
 	VORR V27.B16, V24.B16, V24.B16
 	VAND V20.B16, V23.B16, V27.B16
-	WORD $0x4e21db7b // scvtf v27.4s, v27.4s
+	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	VMOV V6.B16, V25.B16
 	VFMLA V2.S4, V27.S4, V25.S4
 	VAND V20.B16, V24.B16, V27.B16
-	WORD $0x4e21db7b // scvtf v27.4s, v27.4s
+	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	VMOV V7.B16, V26.B16
 	VFMLA V3.S4, V27.S4, V26.S4
 	FSTPQ (F25, F26), (R6)
 	ADD R5<<3, R6, R6
 	VAND V21.B16, V23.B16, V27.B16
-	WORD $0x4e21db7b // scvtf v27.4s, v27.4s
+	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	VMOV V6.B16, V25.B16
 	VFMLA V10.S4, V27.S4, V25.S4
 	VAND V21.B16, V24.B16, V27.B16
-	WORD $0x4e21db7b // scvtf v27.4s, v27.4s
+	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	VMOV V7.B16, V26.B16
 	VFMLA V11.S4, V27.S4, V26.S4
 	FSTPQ (F25, F26), (R6)
 	ADD R5<<3, R6, R6
 	VAND V22.B16, V23.B16, V27.B16
-	WORD $0x4e21db7b // scvtf v27.4s, v27.4s
+	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	VMOV V8.B16, V25.B16
 	VFMLA V12.S4, V27.S4, V25.S4
 	VAND V22.B16, V24.B16, V27.B16
-	WORD $0x4e21db7b // scvtf v27.4s, v27.4s
+	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	VMOV V9.B16, V26.B16
 	VFMLA V13.S4, V27.S4, V26.S4
 	FSTPQ (F25, F26), (R6)
 	ADD R5<<3, R6, R6
 	VUSHR $24, V23.S4, V27.S4
-	WORD $0x4e21db7b // scvtf v27.4s, v27.4s
+	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	VMOV V8.B16, V25.B16
 	VFMLA V4.S4, V27.S4, V25.S4
 	VUSHR $24, V24.S4, V27.S4
-	WORD $0x4e21db7b // scvtf v27.4s, v27.4s
+	WORD $0x6e21db7b // ucvtf v27.4s, v27.4s
 	VMOV V9.B16, V26.B16
 	VFMLA V5.S4, V27.S4, V26.S4
 	FSTPQ (F25, F26), (R6)
@@ -27316,6 +25837,154 @@ finite:
 
 done:
 	MOVD R6, ret+120(FP)
+	RET
+
+// func roundNEON(dst []float32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+TEXT ·roundNEON(SB), NOSPLIT, $0-128
+	MOVD dst_base+0(FP), R0
+	MOVD s_base+24(FP), R1
+	MOVD ld+48(FP), R2
+	LSL $2, R2, R2
+	MOVD n+56(FP), R3
+	MOVD scales_base+64(FP), R4
+	MOVD lsc+88(FP), R5
+	LSL $2, R5, R5
+	MOVD unit_base+104(FP), R6
+	MOVD $0x7f800000, R11
+	VDUP R11, V0.S4
+	MOVD $0x0bc00000, R11
+	VDUP R11, V1.S4
+	MOVD $0x71800000, R11
+	VDUP R11, V2.S4
+	MOVD $0x0d800000, R11
+	VDUP R11, V3.S4
+	MOVD $0x7fc00000, R11
+	VDUP R11, V4.S4
+	MOVD bits+96(FP), R11
+	VDUP R11, V5.S4
+	VSHL $23, V5.S4, V5.S4
+	MOVD unit_len+112(FP), R11
+
+	// One vector of lanes.
+lanes:
+	VMOVI $0, V6.B16
+	MOVD R1, R7
+	MOVD R4, R8
+	MOVD R3, R10
+
+largest:
+	VLD1R (R8), [V8.S4]
+	FMOVQ (R7), F7
+	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
+	ADD R2, R7, R7
+	ADD R5, R8, R8
+	WORD $0x4ea0f8e7 // fabs v7.4s, v7.4s
+	WORD $0x4ea634e8 // cmgt v8.4s, v7.4s, v6.4s
+	VBIT V8.B16, V7.B16, V6.B16
+	SUBS $1, R10, R10
+	BNE largest
+	WORD $0x4ea23ccb // cmge v11.4s, v6.4s, v2.4s
+	WORD $0x4ea33cca // cmge v10.4s, v6.4s, v3.4s
+	WORD $0x4e6b1d4a // bic v10.16b, v10.16b, v11.16b
+	VAND V4.B16, V11.B16, V11.B16
+	VAND V0.B16, V6.B16, V6.B16
+	VSUB V5.S4, V6.S4, V6.S4
+	VADD V1.S4, V6.S4, V9.S4
+	VAND V10.B16, V6.B16, V6.B16
+	VORR V11.B16, V6.B16, V6.B16
+	FMOVQ F6, (R6)
+	MOVD R0, R9
+	MOVD R1, R7
+	MOVD R4, R8
+	MOVD R3, R10
+
+row:
+	VLD1R (R8), [V8.S4]
+	FMOVQ (R7), F7
+	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
+	ADD R2, R7, R7
+	ADD R5, R8, R8
+	WORD $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
+	WORD $0x4ea9d4e7 // fsub v7.4s, v7.4s, v9.4s
+	VAND V10.B16, V7.B16, V7.B16
+	VORR V11.B16, V7.B16, V7.B16
+	FMOVQ F7, (R9)
+	ADD R2, R9, R9
+	SUBS $1, R10, R10
+	BNE row
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R6, R6
+	SUBS $4, R11, R11
+	BNE lanes
+	RET
+
+// func scaleRowsNEON(s []float32, ld int, a []float32, lda int, n int, scales []float32, lsc int, load bool, max []float32)
+TEXT ·scaleRowsNEON(SB), NOSPLIT, $0-136
+	MOVD s_base+0(FP), R0
+	MOVD ld+24(FP), R1
+	LSL $2, R1, R1
+	MOVD a_base+32(FP), R2
+	MOVD lda+56(FP), R3
+	LSL $2, R3, R3
+	MOVD n+64(FP), R4
+	MOVD scales_base+72(FP), R5
+	MOVD lsc+96(FP), R6
+	LSL $2, R6, R6
+	MOVD max_base+112(FP), R7
+	MOVBU load+104(FP), R8
+	MOVD max_len+120(FP), R13
+
+	// One vector of lanes.
+lanes:
+	FMOVQ (R7), F0
+	MOVD R0, R9
+	MOVD R2, R10
+	MOVD R5, R11
+	MOVD R4, R12
+	CBNZ R8, loads
+	CBZ R12, rows
+
+row:
+	VLD1R (R11), [V3.S4]
+	FMOVQ (R10), F1
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
+	ADD R3, R10, R10
+	ADD R6, R11, R11
+	FMOVQ F1, (R9)
+	WORD $0x6ea0e423 // fcmgt v3.4s, v1.4s, v0.4s
+	VBIT V3.B16, V1.B16, V0.B16
+	ADD R1, R9, R9
+	SUBS $1, R12, R12
+	BNE row
+
+rows:
+	B next
+
+loads:
+	CBZ R12, next
+
+sum:
+	VLD1R (R11), [V3.S4]
+	FMOVQ (R10), F1
+	FMOVQ (R9), F2
+	VFMLA V3.S4, V1.S4, V2.S4
+	FMOVQ F2, (R9)
+	WORD $0x6ea0e444 // fcmgt v4.4s, v2.4s, v0.4s
+	VBIT V4.B16, V2.B16, V0.B16
+	ADD R3, R10, R10
+	ADD R6, R11, R11
+	ADD R1, R9, R9
+	SUBS $1, R12, R12
+	BNE sum
+
+next:
+	FMOVQ F0, (R7)
+	ADD $16, R0, R0
+	ADD $16, R2, R2
+	ADD $16, R7, R7
+	SUBS $4, R13, R13
+	BNE lanes
 	RET
 
 // func widenF16NEON(dst []float32, ldd int, src []byte, lds int, n int, d int)

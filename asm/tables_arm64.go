@@ -39,6 +39,8 @@ var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 		Pack:       packNEON,
 		Unpack:     unpackNEON,
 		HeadScores: headScoresNEON,
+		Round:      roundNEON,
+		ScaleRows:  scaleRowsNEON,
 	}},
 }
 

@@ -41,17 +41,25 @@ var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 		Softmax:    softmaxRVV,
 		MergeStats: mergeStatsRVV,
 		MaskSpan:   maskSpanRVV,
+		Softcap:    softcapRVV,
 	}},
 }
 
 // Gradients are the layers of ukernel.Gradients.
-var Gradients = []ukernel.Layer[ukernel.Gradients]{}
+var Gradients = []ukernel.Layer[ukernel.Gradients]{
+	{ISA: "rvv", Kernels: ukernel.Gradients{
+		BackwardWeights: backwardWeightsRVV,
+		BackwardScores:  backwardScoresRVV,
+		BackwardSoftcap: backwardSoftcapRVV,
+	}},
+}
 
 // Skinny are the layers of ukernel.SkinnyKernels.
 var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 	{ISA: "rvv", Kernels: ukernel.SkinnyKernels{
-		QK: skinnyQKRVV,
-		PV: skinnyPVRVV,
+		QK:      skinnyQKRVV,
+		PV:      skinnyPVRVV,
+		Softmax: skinnySoftmaxRVV,
 	}},
 }
 
@@ -93,15 +101,37 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 // Elementwise are the layers of ukernel.Elementwise.
 var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 	{ISA: "rvv", Kernels: ukernel.Elementwise{
-		Add: addRVV,
+		Add:              addRVV,
+		AddRows:          addRowsRVV,
+		Exp2:             exp2RVV,
+		Tanh:             tanhRVV,
+		AdamW:            adamWRVV,
+		AddWeighted:      addWeightedRVV,
+		AdditiveBackward: additiveBackwardRVV,
 	}},
 }
 
 // Norms are the layers of ukernel.Norms.
-var Norms = []ukernel.Layer[ukernel.Norms]{}
+var Norms = []ukernel.Layer[ukernel.Norms]{
+	{ISA: "rvv", Kernels: ukernel.Norms{
+		RMSNorm:   rmsNormRVV,
+		LayerNorm: layerNormRVV,
+	}},
+}
 
 // Activations are the layers of ukernel.Activations.
-var Activations = []ukernel.Layer[ukernel.Activations]{}
+var Activations = []ukernel.Layer[ukernel.Activations]{
+	{ISA: "rvv", Kernels: ukernel.Activations{
+		SiLU:        siLURVV,
+		SwiGLU:      swiGLURVV,
+		GELU:        geluRVV,
+		GeGLU:       geGLURVV,
+		GELUTanh:    geluTanhRVV,
+		GeGLUTanh:   geGLUTanhRVV,
+		GRU:         gruRVV,
+		GRUBackward: gruBackwardRVV,
+	}},
+}
 
 // Machine are the layers of ukernel.Machine.
 var Machine = []ukernel.Layer[ukernel.Machine]{

@@ -18,6 +18,7 @@ import (
 	"github.com/attn-go/attn/bench/internal/suite"
 	"github.com/attn-go/attn/bench/internal/table"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/tuning"
 )
 
 // A config is what the command line asks for.
@@ -194,7 +195,7 @@ func tierNames() []string {
 	return names
 }
 
-// parseTiers checks that the tiers of the list run here.
+// parseTiers checks that the tiers of the list run here, with the numbers that ATTN_TUNING gives them.
 func parseTiers(list string) ([]string, error) {
 	var found []string
 	for name := range strings.SplitSeq(list, ",") {
@@ -204,6 +205,9 @@ func parseTiers(list string) ([]string, error) {
 		}
 		if t := kernel.Tiers()[i]; !t.Runs {
 			return nil, fmt.Errorf("-tiers: %s cannot run here: %s; want some of %s", name, t.Reason, strings.Join(machine.Tiers(), ","))
+		}
+		if why, err := tuning.Ignored(name); err != nil || why != "" {
+			return nil, fmt.Errorf("ATTN_TUNING: %s: %s: want numbers that package tuning lists", name, cmp.Or(why, fmt.Sprint(err)))
 		}
 		if !slices.Contains(found, name) {
 			found = append(found, name)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -51,6 +52,25 @@ func measureTo(t *testing.T, name string) (path string, f *results.File) {
 		t.Fatal(err)
 	}
 	return path, f
+}
+
+// A value of ATTN_TUNING that a tier ignores ends the command: what it measured would be of other numbers. It
+// runs itself as another process with that environment.
+func TestIgnoredTuning(t *testing.T) {
+	if os.Getenv("ATTN_TUNING") != "generic:Rows=3" {
+		test := exec.Command(os.Args[0], "-test.run=^TestIgnoredTuning$")
+		test.Env = append(os.Environ(), "ATTN_TUNING=generic:Rows=3")
+		if text, err := test.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		return
+	}
+	for _, args := range [][]string{{"-quick"}, {"-tune", "-tiers", "generic"}, {"-kernels", "-tiers", "generic"}} {
+		code, _, text := runCommand(args...)
+		if code != exitUsage || !strings.Contains(text, `ATTN_TUNING: generic: "generic:Rows=3"`) {
+			t.Errorf("%v: code %d: %s", args, code, text)
+		}
+	}
 }
 
 // What -json writes has everything that was measured, and report and compare read it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -36,8 +37,8 @@ func runTune(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = fmt.Errorf("-rounds %d -time %v: want at least 1 and 0", *rounds, *per)
 	}
 	names := slices.DeleteFunc(machine.Tiers(), func(t string) bool { return t == machine.Generic })
-	if err == nil && *tiers != "" {
-		names, err = parseTiers(*tiers)
+	if err == nil && cmp.Or(*tiers, strings.Join(names, ",")) != "" {
+		names, err = parseTiers(cmp.Or(*tiers, strings.Join(names, ",")))
 	}
 	chosen := strings.Split(*groups, ",")
 	for _, g := range chosen {

@@ -47,7 +47,7 @@
 //	a[n] = fma chain over d = 64n..min(64n+63, D-1), ascending, from +0: acc = fma(q̂[d], k[j][d], acc)
 //	s[j] = a[0] + a[1] + a[2] + ..., from left to right
 //
-// scale is a float32. By default it is float32(1/sqrt(float64(D))). The chains are those of
+// scale is a float32. By default it is float32(1/sqrt(float64(D))), and 0 is one, too: Options.Scale has -0 for it. The chains are those of
 // segments of 64 columns, of which the last may be shorter. With longer segments the error
 // would grow faster with D, see "Contract: accuracy".
 //
@@ -339,7 +339,7 @@
 //	acc = fma(S, d'·d, acc)              S = sum of q'[k]·s·(q[k]-o)
 //	acc = fma(-T, d'·c, acc)             T = sum of q'[k]·t; not in Q6_K
 //
-// norm.RMS and norm.Layer normalise a row x of D numbers, with weights w and biases b:
+// norm.RMSNorm and norm.LayerNorm normalise a row x of D numbers, with weights w and biases b:
 //
 //	RMS:    inv = 1/sqrt(Q/D + eps), where Q sums up x[i]²
 //	        out[i] = (x[i]·inv)·w[i]
@@ -536,7 +536,7 @@
 //	Weights[d] = sum of h[d] over the queries, from +0; these sums are added up for each key head, from
 //	          +0, and then those of the key heads
 //
-// norm.RMSBackward and norm.LayerBackward compute for a row, with size = D and each operation
+// norm.RMSNormBackward and norm.LayerNormBackward compute for a row, with size = D and each operation
 // rounded to binary32 where nothing else is said
 //
 //	mean   = sum(x)/size for LayerBackward, else 0; the sum and the quotient in binary64, then rounded
@@ -624,7 +624,7 @@
 // rate = Rate/(1-Beta1^step). A power is the product of repeated squares of its base, in the order of
 // the bits of the exponent, the lowest first. Settings with Rate·WeightDecay above 1 are an error.
 //
-// optimize.Clip sums up squares in binary64, where they are exact: for each slice in 8 chains, chain
+// optimize.ClipNorm sums up squares in binary64, where they are exact: for each slice in 8 chains, chain
 // r taking the elements i with i mod 8 = r, then the sums of halves as in a norm, then those of the
 // slices. root is the square root of that. The norm is root, rounded to binary32. If it is finite
 // and root, not rounded, is above most, each gradient is multiplied by most/root, which is rounded

@@ -3,6 +3,7 @@ package contract_test
 import (
 	"math"
 
+	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
@@ -40,6 +41,11 @@ func (c *call) options() kernel.Options {
 		}
 	}
 	return o
+}
+
+// backwardOptions returns the options of a call of its gradients.
+func (c *call) backwardOptions() kernel.BackwardOptions {
+	return contracttest.BackwardOptions(c.options())
 }
 
 // attention makes a call with all outputs, three times: the scores are those of one stage each.
@@ -97,7 +103,7 @@ func partials(c *call) error {
 	}
 	s, size := q.Shape(), v.Shape()[3]
 	p := kernel.NewPartials((k.Shape()[2]+255)/256, s[0], s[1], s[2], size)
-	if err := kernel.AttentionPartials(p, q, k, v, o); err != nil {
+	if err := kernel.AttentionPartials(p, q, k, v, contracttest.PartialOptions(o)); err != nil {
 		return err
 	}
 	c.out["max"], c.out["sum"] = encode(p.Max, p.Blocks, s[0], s[1], s[2]), encode(p.Sum, p.Blocks, s[0], s[1], s[2])
@@ -164,6 +170,7 @@ func attentionOptions() map[string]map[string]any {
 	bias := replaced(array(50, 1, z.h, z.lq, z.lk), map[int]float32{3: -inf, 17: -inf, 40: nan})
 	return map[string]map[string]any{
 		"scale":             {"scale": single(float32(-0.3))},
+		"zero-scale":        {"scale": single(float32(math.Copysign(0, -1)))},
 		"softcap":           {"softcap": single(float32(1.5))},
 		"alibi":             {"alibi": encode([]float32{.5, -.25}), "query_start": []int{4}},
 		"sinks":             {"sinks": encode([]float32{1.25, -inf})},

@@ -7,8 +7,7 @@ import (
 
 var gradientFunctions = map[string]func(c *call) error{
 	"attention_backward": func(c *call) error {
-		q, k, v, dout, o := c.tensor("q"), c.tensor("k"), c.tensor("v"), c.tensor("dout"), c.options()
-		o.LSE = c.tensor("lse")
+		q, k, v, dout, o := c.tensor("q"), c.tensor("k"), c.tensor("v"), c.tensor("dout"), c.backwardOptions()
 		var g kernel.Gradients
 		for name, t := range map[string]*kernel.Tensor{"q": &g.Q, "k": &g.K, "v": &g.V, "bias": &g.Bias} {
 			if c.has(name) {
@@ -21,7 +20,7 @@ var gradientFunctions = map[string]func(c *call) error{
 		if c.err != nil {
 			return c.err
 		}
-		err := kernel.AttentionBackward(g, dout, q, k, v, o)
+		err := kernel.AttentionBackward(g, dout, q, k, v, c.tensor("lse"), o)
 		c.results("q", g.Q, "k", g.K, "v", g.V)
 		if c.has("bias") {
 			c.results("bias", g.Bias)

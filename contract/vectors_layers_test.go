@@ -30,9 +30,9 @@ func normalises(isLayer bool) func(c *call) error {
 		}
 		var err error
 		if isLayer {
-			err = norm.Layer(out, c.rows("x"), c.floats("weight"), c.floats("bias"), c.float("eps"), o)
+			err = norm.LayerNorm(out, c.rows("x"), c.floats("weight"), c.floats("bias"), c.float("eps"), o)
 		} else {
-			err = norm.RMS(out, c.rows("x"), c.floats("weight"), c.float("eps"), o)
+			err = norm.RMSNorm(out, c.rows("x"), c.floats("weight"), c.float("eps"), o)
 		}
 		c.out["out"] = encode(elements(out), s...)
 		if c.has("residual") {
@@ -51,10 +51,10 @@ func normalisesBackward(isLayer bool) func(c *call) error {
 		var err error
 		if isLayer {
 			g.Bias = c.held("dbias", s[1])
-			err = norm.LayerBackward(g, c.rows("dy"), c.rows("x"), c.floats("weight"), c.float("eps"), o)
+			err = norm.LayerNormBackward(g, c.rows("dy"), c.rows("x"), c.floats("weight"), c.float("eps"), o)
 			c.out["dbias"] = encode(g.Bias)
 		} else {
-			err = norm.RMSBackward(g, c.rows("dy"), c.rows("x"), c.floats("weight"), c.float("eps"), o)
+			err = norm.RMSNormBackward(g, c.rows("dy"), c.rows("x"), c.floats("weight"), c.float("eps"), o)
 		}
 		c.out["dx"], c.out["dweight"] = encode(elements(g.X), s...), encode(g.Weight)
 		return err

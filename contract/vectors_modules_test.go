@@ -47,7 +47,7 @@ func (c *call) module() (m layer.MultiHead, g layer.MultiHeadGradients) {
 }
 
 // forward computes a MultiHead, and what its gradient needs.
-func (c *call) forward(m *layer.MultiHead, o *kernel.Options) (out kernel.Tensor, trace layer.MultiHeadTrace, err error) {
+func (c *call) forward(m *layer.MultiHead) (out kernel.Tensor, trace layer.MultiHeadTrace, err error) {
 	query, key := c.shape("query"), c.shape("key")
 	tokens := func(like [4]int, l *linear.Linear, width int) kernel.Tensor {
 		if l != nil {
@@ -59,11 +59,11 @@ func (c *call) forward(m *layer.MultiHead, o *kernel.Options) (out kernel.Tensor
 	width := trace.V.Shape()[3] * m.Heads / max(m.KVHeads, 1)
 	trace.Heads = tokens(query, nil, width)
 	out = tokens(query, m.O, width)
-	o.LSE = dense(make([]float32, query[0]*m.Heads*query[2]), [4]int{query[0], m.Heads, query[2], 1})
+	trace.LSE = dense(make([]float32, query[0]*m.Heads*query[2]), [4]int{query[0], m.Heads, query[2], 1})
 	if c.err != nil {
 		return out, trace, c.err
 	}
-	return out, trace, m.Forward(out, trace, c.tensor("query"), c.tensor("key"), c.tensor("value"), *o)
+	return out, trace, m.Forward(out, trace, c.tensor("query"), c.tensor("key"), c.tensor("value"), c.backwardOptions())
 }
 
 // general makes the General of the arguments.
@@ -91,12 +91,10 @@ var moduleFunctions = map[string]func(c *call) error{
 		if err != nil {
 			return err
 		}
-		o := c.options()
-		o.LSE = c.tensor("lse")
 		w := c.floats("w")
 		g := layer.GeneralGradients{W: testutil.Filled(len(w), 77)}
 		g.Q, g.K, g.V = c.gradient("dq", c.shape("q")), c.gradient("dk", c.shape("k")), c.gradient("dv", c.shape("v"))
-		err = general.Backward(g, c.tensor("dout"), c.tensor("q"), c.tensor("k"), c.tensor("v"), w, o)
+		err = general.Backward(g, c.tensor("dout"), c.tensor("q"), c.tensor("k"), c.tensor("v"), c.tensor("lse"), w, c.backwardOptions())
 		c.results("q", g.Q, "k", g.K, "v", g.V)
 		c.out["dw"] = encode(g.W, c.raw("w").Shape...)
 		return err
@@ -118,18 +116,16 @@ var moduleFunctions = map[string]func(c *call) error{
 	},
 	"multi_head": func(c *call) error {
 		m, _ := c.module()
-		o := c.options()
-		out, _, err := c.forward(&m, &o)
+		out, trace, err := c.forward(&m)
 		if err != nil {
 			return err
 		}
-		c.out["out"], c.out["lse"] = encode(elements(out), shapeOf(out)...), encode(elements(o.LSE), shapeOf(o.LSE)...)
+		c.out["out"], c.out["lse"] = encode(elements(out), shapeOf(out)...), encode(elements(trace.LSE), shapeOf(trace.LSE)...)
 		return nil
 	},
 	"multi_head_backward": func(c *call) error {
 		m, g := c.module()
-		o := c.options()
-		_, trace, err := c.forward(&m, &o)
+		_, trace, err := c.forward(&m)
 		if err != nil {
 			return err
 		}
@@ -139,7 +135,7 @@ var moduleFunctions = map[string]func(c *call) error{
 			g.Key, g.Value = c.gradient("dkey", c.shape("key")), c.gradient("dvalue", c.shape("value"))
 		}
 		w := layer.MultiHeadWeights{Q: c.floats("wq"), K: c.floats("wk"), V: c.floats("wv"), O: c.floats("wo")}
-		err = m.Backward(g, c.tensor("dout"), c.tensor("query"), c.tensor("key"), c.tensor("value"), trace, w, o)
+		err = m.Backward(g, c.tensor("dout"), c.tensor("query"), c.tensor("key"), c.tensor("value"), trace, w, c.backwardOptions())
 		c.results("query", g.Query)
 		if c.int("joint") == 0 {
 			c.results("key", g.Key, "value", g.Value)

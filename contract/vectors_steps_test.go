@@ -22,10 +22,8 @@ var stepFunctions = map[string]func(c *call) error{
 		})
 	},
 	"cosine_backward": func(c *call) error {
-		o := c.options()
-		o.LSE = c.tensor("lse")
 		g := kernel.Gradients{Q: c.gradient("dq", c.shape("q")), K: c.gradient("dk", c.shape("k")), V: c.gradient("dv", c.shape("v"))}
-		err := layer.Cosine{}.Backward(g, c.tensor("dout"), c.tensor("q"), c.tensor("k"), c.tensor("v"), o)
+		err := layer.Cosine{}.Backward(g, c.tensor("dout"), c.tensor("q"), c.tensor("k"), c.tensor("v"), c.tensor("lse"), c.backwardOptions())
 		c.results("q", g.Q, "k", g.K, "v", g.V)
 		return err
 	},

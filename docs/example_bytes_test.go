@@ -8,7 +8,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// Bytes of files are little-endian: kernel.OfBytes refuses them on the machines that are left
+// Bytes of files are little-endian: kernel.FromBytes refuses them on the machines that are left
 // out here.
 
 // Half floats as a program has them: as integers, or as bytes of a file.
@@ -17,12 +17,12 @@ func Example_halfFloats() {
 	weights := []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}                            // 1 and 2 as float32, little-endian
 	q, out := make([]float32, 1), make([]float32, 1)
 
-	k := kernel.BHLD(kernel.OfBits[kernel.F16](cacheK), 1, 1, 4, 1)
-	v := kernel.BHLD(kernel.OfBits[kernel.F16](cacheV), 1, 1, 4, 1)
+	k := kernel.BHLD(kernel.FromBits[kernel.F16](cacheK), 1, 1, 4, 1)
+	v := kernel.BHLD(kernel.FromBits[kernel.F16](cacheV), 1, 1, 4, 1)
 	err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, 1), kernel.BHLD(q, 1, 1, 1, 1), k, v, kernel.Options{})
 	fmt.Println(out, err)
 
-	w, err := kernel.OfBytes[float32](weights) // BF16, F16, int8 too
+	w, err := kernel.FromBytes[float32](weights) // BF16, F16, int8 too
 	fmt.Println(w, err)
 
 	// Output:

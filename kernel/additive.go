@@ -18,7 +18,7 @@ import (
 // q and k are projections of the states to the same hidden size D; the keys of a
 // sequence are projected once, for all steps of a decoder. There are D weights, finite
 // and, multiplied by Options.Scale, at most 2^127 in magnitude. Options.Scale is 1 by
-// default. Everything else is as in Attention.
+// default, and -0 is 0. Everything else is as in Attention.
 func Additive(out, q, k, v Tensor, weights []float32, opts Options) error {
 	t, err := selectTier(&opts.Exec)
 	if err != nil {
@@ -28,10 +28,7 @@ func Additive(out, q, k, v Tensor, weights []float32, opts Options) error {
 	if f := c.check(); f != nil {
 		return argumentError(f)
 	}
-	scale := float64(opts.Scale)
-	if scale == 0 {
-		scale = 1
-	}
+	scale := float64(scaleOr1(opts.Scale))
 	if f := c.checkWeights(weights, scale); f != nil {
 		return argumentError(f)
 	}
@@ -48,6 +45,14 @@ func Additive(out, q, k, v Tensor, weights []float32, opts Options) error {
 	j.Run(t, opts.Threads, opts.ParallelFor)
 	j.Release()
 	return nil
+}
+
+// scaleOr1 returns a Scale whose default is 1. -0 is 0.
+func scaleOr1(scale float32) float32 {
+	if math.Float32bits(scale) == 0 {
+		return 1
+	}
+	return scale
 }
 
 // checkWeights reports weights that do not fit the call, and an option that does not fit its scores.

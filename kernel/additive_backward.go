@@ -22,7 +22,7 @@ type AdditiveGradients struct {
 type AdditiveBackwardOptions struct {
 	Exec // changes no bit of the result
 
-	// Scale is Options.Scale of the call of [Additive]: 0 means 1.
+	// Scale is Options.Scale of the call of [Additive]: 0 means 1, and -0 is 0.
 	Scale float32
 
 	// Accumulate adds the gradients to what the outputs hold: in a decoder, the steps add to the
@@ -74,9 +74,7 @@ func AdditiveBackward(g AdditiveGradients, dout, q, k, v, p Tensor, weights []fl
 	a.Q, a.K, a.V, a.DOut, a.P = c.inputs[qArg], c.inputs[kArg], c.inputs[vArg], c.inputs[doutArg], c.inputs[pArg]
 	a.DQ, a.DK, a.DV = c.outputs[qArg], c.outputs[kArg], c.outputs[vArg]
 	a.DWeights, a.Weights, a.Accumulate = g.Weights, weights, opts.Accumulate
-	if a.Scale = opts.Scale; a.Scale == 0 {
-		a.Scale = 1
-	}
+	a.Scale = scaleOr1(opts.Scale)
 	a.Run(t, opts.Threads, opts.ParallelFor)
 	a.Release()
 	return nil
@@ -182,7 +180,7 @@ func (c *additiveBackward) checkWeights(o *AdditiveBackwardOptions) *check.Failu
 		return &check.Failure{Arg: "Gradients.Weights", Got: fmt.Sprintf("%d numbers", len(c.dw)), Want: fmt.Sprintf("%d as weights has them, or nil", d)}
 	}
 	if !(math.Abs(float64(o.Scale)) <= math.MaxFloat32) {
-		return &check.Failure{Arg: "Options.Scale", Got: fmt.Sprint(o.Scale), Want: "a finite number, or 0 for 1"}
+		return &check.Failure{Arg: "Options.Scale", Got: fmt.Sprint(o.Scale), Want: "a finite number, 0 for 1, or -0 for 0"}
 	}
 	return nil
 }

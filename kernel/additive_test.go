@@ -123,7 +123,7 @@ func TestAdditive(t *testing.T) {
 func TestAdditiveScores(t *testing.T) {
 	q, k := kernel.BHLD([]float32{1, 0, 0, 1}, 1, 1, 2, 2), kernel.BHLD([]float32{0, 1, 1, 0}, 1, 1, 2, 2)
 	scores, out := kernel.BHLD(make([]float32, 4), 1, 1, 2, 2), kernel.BHLD(make([]float32, 4), 1, 1, 2, 2)
-	if err := kernel.Additive(out, q, k, k, []float32{1, 2}, kernel.Options{Scores: scores}); err != nil {
+	if err := kernel.Additive(out, q, k, k, []float32{1, 2}, kernel.Options{Outputs: kernel.Outputs{Scores: scores}}); err != nil {
 		t.Fatal(err)
 	}
 	t1, t2 := math.Tanh(1), math.Tanh(2)

@@ -108,8 +108,8 @@ func TestNoAllocationsOfPartials(t *testing.T) {
 	sinks := make([]float32, c.H)
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 2}}
-		checkNoAllocs(t, "AttentionPartials", func() error { return kernel.AttentionPartials(&parts[0], q, k, v, o) })
-		checkNoAllocs(t, "AccumulatePartials", func() error { return kernel.AccumulatePartials(state, q, k, v, o) })
+		checkNoAllocs(t, "AttentionPartials", func() error { return kernel.AttentionPartials(&parts[0], q, k, v, contracttest.PartialOptions(o)) })
+		checkNoAllocs(t, "AccumulatePartials", func() error { return kernel.AccumulatePartials(state, q, k, v, contracttest.PartialOptions(o)) })
 		checkNoAllocs(t, "MergeInto", func() error { return kernel.MergeInto(state, parts, kernel.Exec{Tier: tier, Threads: 2}) })
 		for threads := 1; threads <= 2; threads++ {
 			checkNoAllocs(t, fmt.Sprintf("MergePartials, threads=%d", threads), func() error {

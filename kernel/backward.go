@@ -22,11 +22,41 @@ type Gradients struct {
 	Sinks []float32
 }
 
+// BackwardOptions are the settings of one call of [AttentionBackward]: those of [Options] with which
+// gradients are known. All but Exec are those of the call of [Attention], and have the meaning that they have there.
+type BackwardOptions struct {
+	Exec // changes no bit of the result
+
+	Scale                float32
+	Mask                 Mask
+	QueryStart, KeyStart []int
+	Softcap              float32
+	ALiBi                []float32
+	Bias                 Tensor
+	Sinks                []float32
+	Dropout              Dropout
+}
+
+// Forward returns the Options of the call of [Attention] whose gradients have these. The caller adds LSE, which
+// [AttentionBackward] needs:
+//
+//	o := settings.Forward()
+//	o.LSE = lse
+//	err := kernel.Attention(out, q, k, v, o)
+//	...
+//	err = kernel.AttentionBackward(grads, dout, q, k, v, lse, settings)
+func (o BackwardOptions) Forward() Options {
+	return Options{
+		Exec: o.Exec, Scale: o.Scale, Mask: o.Mask, QueryStart: o.QueryStart, KeyStart: o.KeyStart, Softcap: o.Softcap,
+		ALiBi: o.ALiBi, Bias: o.Bias, Sinks: o.Sinks, Dropout: o.Dropout,
+	}
+}
+
 // AttentionBackward computes the gradients of a call of [Attention]. dout is the gradient
-// of a loss with respect to out. opts.LSE is a result of that call, and q, k, v and the other
+// of a loss with respect to out. lse is Options.LSE of that call, which it has written, and q, k, v and the
 // options are those that it had:
 //
-//	P  = exp(S - LSE), S the scores after all options; 0 for hidden pairs
+//	P  = exp(S - lse), S the scores after all options; 0 for hidden pairs
 //	dP = dout·vᵀ
 //	dS = P∘(dP - D), D = the sum of P∘dP over the keys of a row
 //
@@ -37,9 +67,9 @@ type Gradients struct {
 // gradients. Section "backward" of the numeric contract, package contract, fixes the order of all sums:
 // like results, gradients have the same bits on every CPU, tier and thread count.
 //
-// q, k, v and dout are float32, Float16 or BFloat16, not in pages. dout has out's shape.
-// opts.LSE is an input here: [B, H, Lq, 1]. opts.Score must be nil, as nothing is known of its
-// derivative. opts.Weights, Scores and ScoreStage are not used.
+// q, k, v and dout are float32, Float16 or BFloat16, not in pages. dout has out's shape,
+// and lse is [B, H, Lq, 1] in float32. A call with Options.Score, of whose derivative nothing is known, or
+// with Options.Quantized has no gradients.
 //
 // Scores are computed again, for 64 rows at a time or, on some CPUs, twice as many (after Dao:
 // "FlashAttention-2", 2023), so that the workspace is O(threads): 4 or 8 MiB for each at most, half as
@@ -55,13 +85,13 @@ type Gradients struct {
 // a result is 7fc00000.
 //
 // Bad input gets an [*ArgumentError] or [*TierError], and the gradients stay untouched.
-func AttentionBackward(grads Gradients, dout, q, k, v Tensor, opts Options) error {
+func AttentionBackward(grads Gradients, dout, q, k, v, lse Tensor, opts BackwardOptions) error {
 	t, err := selectTier(&opts.Exec)
 	if err != nil {
 		return err
 	}
-	c := backwardCall{call: newCall(&dout, &q, &k, &v, &opts), lse: opts.LSE.view(), grads: &grads}
-	c.used &^= outputOptions // LSE is an input, and the others are not used
+	forward := opts.Forward()
+	c := backwardCall{call: newCall(&dout, &q, &k, &v, &forward), lse: lse.view(), grads: &grads}
 	if f := c.check(); f != nil {
 		return argumentError(f)
 	}

@@ -178,7 +178,7 @@ func (x *gradientRef) compare(t *testing.T) {
 		if x.wantsSinks {
 			g.Sinks = make([]float32, len(x.o.Sinks))
 		}
-		if err := kernel.AttentionBackward(g, x.dout, x.q, x.k, x.v, o); err != nil {
+		if err := kernel.AttentionBackward(g, x.dout, x.q, x.k, x.v, o.LSE, contracttest.BackwardOptions(o)); err != nil {
 			t.Fatal(err)
 		}
 		x.compareTo(t, "dq", contracttest.Floats(g.Q))

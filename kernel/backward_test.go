@@ -98,7 +98,7 @@ func (w *backwardCall) want() kernel.Gradients {
 
 func (w *backwardCall) run(t *testing.T, g kernel.Gradients, o kernel.Options) {
 	t.Helper()
-	if err := kernel.AttentionBackward(g, w.dout, w.q, w.k, w.v, o); err != nil {
+	if err := kernel.AttentionBackward(g, w.dout, w.q, w.k, w.v, o.LSE, contracttest.BackwardOptions(o)); err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range []*kernel.Tensor{&g.Q, &g.K, &g.V} {
@@ -421,7 +421,7 @@ func TestBackwardNoAllocations(t *testing.T) {
 			o := w.o
 			o.Exec = kernel.Exec{Tier: tier, Threads: threads}
 			checkNoAllocs(t, fmt.Sprintf("threads=%d", threads), func() error {
-				return kernel.AttentionBackward(g, w.dout, w.q, w.k, w.v, o)
+				return kernel.AttentionBackward(g, w.dout, w.q, w.k, w.v, o.LSE, contracttest.BackwardOptions(o))
 			})
 		}
 	})
@@ -445,9 +445,8 @@ func TestBackwardErrors(t *testing.T) {
 		{"k", "a number of heads that divides", func(w *call) { w.k = kernel.BHLD(make([]float32, 2*3*7*4), 2, 3, 7, 4) }},
 		{"k", "float32, float16 or bfloat16", func(w *call) { w.k = contracttest.As(w.k, kernel.Int8) }},
 		{"v", "float32, float16 or bfloat16", func(w *call) { w.v = contracttest.As(w.v, kernel.Float8E4M3) }},
-		{"Options.Score", "nil", func(w *call) { w.o.Score = tiltScores }},
-		{"Options.LSE", "that Attention has written", func(w *call) { w.o.LSE = kernel.Tensor{} }},
-		{"Options.LSE", "that Attention has written", func(w *call) { w.o.LSE = w.q }},
+		{"lse", "that Attention has written", func(w *call) { w.o.LSE = kernel.Tensor{} }},
+		{"lse", "that Attention has written", func(w *call) { w.o.LSE = w.q }},
 		{"Options.Scale", "finite", func(w *call) { w.o.Scale = testutil.NaN }},
 		{"Gradients.Q", "in the shape of q", func(w *call) { w.g.Q = w.g.K }},
 		{"Gradients.K", "float32", func(w *call) { w.g.K = contracttest.As(w.g.K, kernel.Float16) }},
@@ -463,7 +462,7 @@ func TestBackwardErrors(t *testing.T) {
 		w.g = w.gradients()
 		before := w.g
 		x.change(w)
-		err := kernel.AttentionBackward(w.g, w.dout, w.q, w.k, w.v, w.o)
+		err := kernel.AttentionBackward(w.g, w.dout, w.q, w.k, w.v, w.o.LSE, contracttest.BackwardOptions(w.o))
 		contracttest.CheckArgument(t, x.arg, err, x.arg, x.want)
 		for _, out := range []kernel.Tensor{before.Q, before.K, before.V} {
 			for _, y := range contracttest.Floats(out) {
@@ -491,7 +490,7 @@ func TestBackwardOfProjection(t *testing.T) {
 			joint := testutil.Filled(c.B*c.Lq*width, contracttest.Canary)
 			var got kernel.Gradients
 			got.Q, got.K, got.V = kernel.PackedQKV(joint, c.B, c.Lq, c.H, c.HKV, c.D)
-			if err := kernel.AttentionBackward(got, w.dout, w.q, w.k, w.v, o); err != nil {
+			if err := kernel.AttentionBackward(got, w.dout, w.q, w.k, w.v, o.LSE, contracttest.BackwardOptions(o)); err != nil {
 				t.Fatal(err)
 			}
 			sameGradients(t, "in one buffer", got, want)
@@ -500,7 +499,7 @@ func TestBackwardOfProjection(t *testing.T) {
 		var bad kernel.Gradients
 		bad.Q, bad.K, bad.V = kernel.PackedQKV(joint, c.B, c.Lq, c.H, c.HKV, c.D)
 		bad.V = kernel.Strided(joint[(c.H+c.HKV)*c.D-1:], bad.K.Shape(), [3]int{c.Lq * width, c.D, width})
-		err := kernel.AttentionBackward(bad, w.dout, w.q, w.k, w.v, o)
+		err := kernel.AttentionBackward(bad, w.dout, w.q, w.k, w.v, o.LSE, contracttest.BackwardOptions(o))
 		contracttest.CheckArgument(t, "one element in common", err, "Gradients.V", "a range of memory of its own")
 	})
 }
@@ -531,7 +530,7 @@ func TestBackwardPanic(t *testing.T) {
 						t.Errorf("phase %d: recovered %v", phase, r)
 					}
 				}()
-				kernel.AttentionBackward(w.gradients(), w.dout, w.q, w.k, w.v, o)
+				kernel.AttentionBackward(w.gradients(), w.dout, w.q, w.k, w.v, o.LSE, contracttest.BackwardOptions(o))
 			}()
 			g := w.gradients()
 			w.run(t, g, w.o)

@@ -25,9 +25,6 @@ func (c *backwardCall) check() *check.Failure {
 	if f := c.checkOptions(); f != nil {
 		return f
 	}
-	if s := c.used &^ gradientOptions; s != 0 {
-		return &check.Failure{Arg: options[s.first()].arg, Got: "a function", Want: "nil: its derivative is unknown"}
-	}
 	if f := c.checkLSE(); f != nil {
 		return f
 	}
@@ -35,7 +32,7 @@ func (c *backwardCall) check() *check.Failure {
 }
 
 func (c *backwardCall) checkLSE() *check.Failure {
-	arg := options[optionLSE].arg
+	const arg = "lse"
 	s := &c.scores
 	if want := [4]int{s.Batch, s.Heads, s.Queries, 1}; !c.lse.IsSet() || c.lse.Shape() != want || c.lse.DType() != view.Float32 {
 		got := "none"
@@ -111,7 +108,7 @@ func (c *backwardCall) checkShared(arg string, written view.Memory, others []vie
 	if f := c.checkOverlap(arg, written, others); f != nil {
 		return f
 	}
-	names := [...]string{"dout", options[optionLSE].arg}
+	names := [...]string{"dout", "lse"}
 	for i, in := range [...]*view.Tensor{c.out, c.lse} {
 		if written.Overlaps(in.Memory()) {
 			return overlap(arg, names[i])

@@ -32,7 +32,7 @@ func TestScoresOfHiddenKeys(t *testing.T) {
 	hidden := kernel.Hidden([]bool{false, true, false}, [4]int{1, 1, 1, 3})
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		for stage, second := range map[kernel.ScoreStage]float32{kernel.ScoresScaled: 6, kernel.ScoresCapped: 6, kernel.ScoresMasked: contracttest.NegInf} {
-			o := kernel.Options{Exec: kernel.Exec{Tier: tier}, Scale: 1, ScoreStage: stage, Mask: hidden.And(kernel.KeyLengths([]int{2}))}
+			o := kernel.Options{Exec: kernel.Exec{Tier: tier}, Scale: 1, Outputs: kernel.Outputs{ScoreStage: stage}, Mask: hidden.And(kernel.KeyLengths([]int{2}))}
 			got, weights := handOut(t, q, k, k, o)
 			for j, want := range []float32{2, second, contracttest.NegInf} {
 				// To the unit log2 e and back, with both factors rounded: less than 4 ulp.
@@ -97,7 +97,7 @@ func TestPartialsOfNaN(t *testing.T) {
 			{numbers(testutil.NaN, 0), dropsFirst, 0, true},
 		} {
 			p := kernel.NewPartials(1, 1, 1, 1, 1)
-			if err := kernel.AttentionPartials(p, q, c.k, v, kernel.Options{Exec: kernel.Exec{Tier: tier}, Scale: 1, Dropout: c.dropout}); err != nil {
+			if err := kernel.AttentionPartials(p, q, c.k, v, kernel.PartialOptions{Exec: kernel.Exec{Tier: tier}, Scale: 1, Dropout: c.dropout}); err != nil {
 				t.Fatal(err)
 			}
 			if p.Max[0] != c.max || math.Float32bits(p.Sum[0]) != 0x7fc00000 || (p.Out[0] == p.Out[0]) != c.finite {

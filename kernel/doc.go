@@ -77,6 +77,6 @@
 //
 // Numbers such as the width of a tile or the distance of prefetches are chosen by the CPU's
 // family and model. The environment variable ATTN_TUNING changes them, for measurements, and
-// so does package tuning, which describes them. If a tier cannot do with a number, calls
-// return a [*TierError].
+// so does package tuning, which describes them. A tier ignores the variable if it cannot do with
+// a number there; tuning.Ignored says so.
 package kernel

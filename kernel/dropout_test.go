@@ -66,7 +66,7 @@ func TestDropoutOfWeights(t *testing.T) {
 	c, q, k, v := dropCase()
 	weights := func(d kernel.Dropout) []float32 {
 		w := kernel.BHLD(make([]float32, c.B*c.H*c.Lq*c.Lk), c.B, c.H, c.Lq, c.Lk)
-		attend(t, q, k, v, kernel.Options{Weights: w, Dropout: d})
+		attend(t, q, k, v, kernel.Options{Outputs: kernel.Outputs{Weights: w}, Dropout: d})
 		return contracttest.Floats(w)
 	}
 	want := weights(kernel.Dropout{})

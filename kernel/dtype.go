@@ -105,22 +105,22 @@ func viewOf[E Element](data []E, shape [4]int, strides [3]int) view.Tensor {
 	panic("attn: unknown element type") // Element allows no other
 }
 
-// OfBits returns the numbers that bits stand for, in the same memory: a view for programs
+// FromBits returns the numbers that bits stand for, in the same memory: a view for programs
 // that keep half floats as integers, as in
 //
-//	k := kernel.BLHD(kernel.OfBits[kernel.F16](cache), b, l, h, d)
-func OfBits[E F16 | BF16](bits []uint16) []E {
+//	k := kernel.BLHD(kernel.FromBits[kernel.F16](cache), b, l, h, d)
+func FromBits[E F16 | BF16](bits []uint16) []E {
 	return unsafe.Slice((*E)(unsafe.Pointer(unsafe.SliceData(bits))), len(bits))
 }
 
-// OfBytes returns the numbers that data holds, little-endian, in the same memory: a view for
+// FromBytes returns the numbers that data holds, little-endian, in the same memory: a view for
 // files that a program has mapped or read, such as safetensors and GGUF. It is valid as long
 // as data is, and memory that is mapped for reading must not be written to.
 //
 // The error is an [*ArgumentError] if the size of E does not divide the number of bytes or
 // the address of the first one, or if this machine is big-endian and E has more than a byte.
 // No bytes are no numbers, on every machine.
-func OfBytes[E Element](data []byte) ([]E, error) {
+func FromBytes[E Element](data []byte) ([]E, error) {
 	size := int(unsafe.Sizeof(*new(E)))
 	p := unsafe.SliceData(data)
 	switch {

@@ -40,7 +40,7 @@ import (
 //   - for [AttentionPartials], [AccumulatePartials], [MergePartials] and [MergeInto]: Partials
 //     that are nil, whose slices or shape do not fit, or that share memory with
 //     anything else; a KeyStart that is no multiple of 256 or not the same for all
-//     batch rows; Sinks, LSE, Weights or Scores before the merge
+//     batch rows
 type ArgumentError struct {
 	Arg  string // the argument: "out", "q", "k", "v", "Options.Scale", ...
 	Got  string // what was given: shape and strides, length or value
@@ -53,12 +53,11 @@ func (e *ArgumentError) Error() string {
 }
 
 // TierError reports a tier that was asked for, by Options.Tier or the environment
-// variable ATTN_TIER, and that does not exist or cannot run on this CPU, or numbers of the
-// environment variable ATTN_TUNING, or of package tuning, that a tier cannot do with. The
-// call has changed nothing: no other tier takes over silently.
+// variable ATTN_TIER, and that does not exist or cannot run on this CPU, or numbers given to
+// package tuning that a tier cannot do with. The call has changed nothing: no other tier takes over silently.
 type TierError struct {
 	Tier   string // the name asked for
-	Source string // "Options.Tier", "exec.Tier", "ATTN_TIER", "ATTN_TUNING" or "package tuning"
+	Source string // "Options.Tier", "exec.Tier", "ATTN_TIER" or "package tuning"
 	Reason string // "unknown", with the tiers of this build, what the CPU lacks, or the bad number
 }
 

@@ -22,7 +22,7 @@ func newBadCall() *badCall {
 	view := func(d int) kernel.Tensor {
 		return kernel.BHLD(testutil.Filled(2*4*3*d, contracttest.Canary), 2, 4, 3, d)
 	}
-	c.o = kernel.Options{LSE: view(1), Weights: view(7), Scores: view(7)}
+	c.o = kernel.Options{Outputs: kernel.Outputs{LSE: view(1), Weights: view(7), Scores: view(7)}}
 	return c
 }
 

@@ -30,10 +30,6 @@ var partialErrors = []struct {
 	{"sums are the bias", "dst", "overlaps Options.Bias", func(dst *kernel.Partials, c *badCall) { c.o.Bias = kernel.BHLD(dst.Sum, 1, 1, 1, 7) }},
 	{"start off a block", "Options.KeyStart", "multiple of 256", func(_ *kernel.Partials, c *badCall) { c.o.KeyStart = []int{255} }},
 	{"starts differ", "Options.KeyStart", "the same for all", func(_ *kernel.Partials, c *badCall) { c.o.KeyStart = []int{256, 512} }},
-	{"sinks", "Options.Sinks", "none", func(_ *kernel.Partials, c *badCall) { c.o.Sinks = make([]float32, 4) }},
-	{"LSE", "Options.LSE", "none", func(_ *kernel.Partials, c *badCall) { c.o.LSE = newBadCall().o.LSE }},
-	{"weights", "Options.Weights", "none", func(_ *kernel.Partials, c *badCall) { c.o.Weights = newBadCall().o.Weights }},
-	{"scores", "Options.Scores", "none", func(_ *kernel.Partials, c *badCall) { c.o.Scores = newBadCall().o.Scores }},
 	{"softcap", "Options.Softcap", "2^-126", func(_ *kernel.Partials, c *badCall) { c.o.Softcap = -1 }},
 	{"k", "k", "head size 6", func(_ *kernel.Partials, c *badCall) { setDim(&c.k, 3, 5) }},
 }
@@ -41,25 +37,25 @@ var partialErrors = []struct {
 // TestPartialErrors: every argument that does not fit is reported as what it is, and dst
 // has not been touched.
 func TestPartialErrors(t *testing.T) {
-	for name, f := range map[string]func(*kernel.Partials, kernel.Tensor, kernel.Tensor, kernel.Tensor, kernel.Options) error{
+	for name, f := range map[string]func(*kernel.Partials, kernel.Tensor, kernel.Tensor, kernel.Tensor, kernel.PartialOptions) error{
 		"AttentionPartials": kernel.AttentionPartials, "AccumulatePartials": kernel.AccumulatePartials,
 	} {
 		_, q, k, v := good()
-		contracttest.CheckArgument(t, name+" of nil", f(nil, q, k, v, kernel.Options{}), "dst", "got nil")
+		contracttest.CheckArgument(t, name+" of nil", f(nil, q, k, v, kernel.PartialOptions{}), "dst", "got nil")
 		for _, test := range partialErrors {
 			t.Run(name+"/"+test.name, func(t *testing.T) {
 				c, dst := newBadCall(), kernel.NewPartials(1, 2, 4, 3, 5)
 				c.o = kernel.Options{}
 				test.spoil(dst, c)
 				before := slices.Concat(dst.Max, dst.Sum, dst.Out)
-				contracttest.CheckArgument(t, test.name, f(dst, c.q, c.k, c.v, c.o), test.arg, test.want)
+				contracttest.CheckArgument(t, test.name, f(dst, c.q, c.k, c.v, contracttest.PartialOptions(c.o)), test.arg, test.want)
 				if !slices.Equal(before, slices.Concat(dst.Max, dst.Sum, dst.Out)) {
 					t.Error("dst was overwritten")
 				}
 			})
 		}
 		var te *kernel.TierError
-		if err := f(kernel.NewPartials(1, 2, 4, 3, 5), q, k, v, kernel.Options{Exec: kernel.Exec{Tier: "sse9"}}); !errors.As(err, &te) {
+		if err := f(kernel.NewPartials(1, 2, 4, 3, 5), q, k, v, kernel.PartialOptions{Exec: kernel.Exec{Tier: "sse9"}}); !errors.As(err, &te) {
 			t.Errorf("%s: got %v, want a TierError", name, err)
 		}
 	}

@@ -177,11 +177,15 @@ func TestDefaultTierErrors(t *testing.T) {
 	weights := make([]float32, 6)
 	parts := kernel.NewPartials(1, 2, 4, 3, 5)
 	for name, call := range map[string]func(e kernel.Exec) error{
-		"Attention":          func(e kernel.Exec) error { return kernel.Attention(out, q, k, v, kernel.Options{Exec: e}) },
-		"Additive":           func(e kernel.Exec) error { return kernel.Additive(out, q, k, v, weights, kernel.Options{Exec: e}) },
-		"AttentionPartials":  func(e kernel.Exec) error { return kernel.AttentionPartials(parts, q, k, v, kernel.Options{Exec: e}) },
-		"AccumulatePartials": func(e kernel.Exec) error { return kernel.AccumulatePartials(parts, q, k, v, kernel.Options{Exec: e}) },
-		"MergeInto":          func(e kernel.Exec) error { return kernel.MergeInto(parts, nil, e) },
+		"Attention": func(e kernel.Exec) error { return kernel.Attention(out, q, k, v, kernel.Options{Exec: e}) },
+		"Additive":  func(e kernel.Exec) error { return kernel.Additive(out, q, k, v, weights, kernel.Options{Exec: e}) },
+		"AttentionPartials": func(e kernel.Exec) error {
+			return kernel.AttentionPartials(parts, q, k, v, kernel.PartialOptions{Exec: e})
+		},
+		"AccumulatePartials": func(e kernel.Exec) error {
+			return kernel.AccumulatePartials(parts, q, k, v, kernel.PartialOptions{Exec: e})
+		},
+		"MergeInto": func(e kernel.Exec) error { return kernel.MergeInto(parts, nil, e) },
 		"MergePartials": func(e kernel.Exec) error {
 			return kernel.MergePartials(out, []kernel.Partials{*parts}, kernel.MergeOptions{Exec: e})
 		},
@@ -281,7 +285,7 @@ func TestAdditiveErrors(t *testing.T) {
 		"beyond base 2":   {"weights", []float32{0, 0, 0, 3e38}, kernel.Options{Scale: 1e-3}, q},
 		"times the scale": {"weights", []float32{0, 0, 0, 1e38}, kernel.Options{Scale: 2}, q},
 		"over out":        {"weights", contracttest.Floats(out)[20:24], kernel.Options{}, q},
-		"over LSE":        {"weights", contracttest.Floats(lse)[2:6], kernel.Options{LSE: lse}, q},
+		"over LSE":        {"weights", contracttest.Floats(lse)[2:6], kernel.Options{Outputs: kernel.Outputs{LSE: lse}}, q},
 		"q":               {"q", make([]float32, 4), kernel.Options{}, kernel.Tensor{}},
 		"option":          {"Options.Softcap", make([]float32, 4), kernel.Options{Softcap: -1}, q},
 	} {

@@ -244,8 +244,7 @@ func ExampleOptions_scores() {
 		Softcap:    5,
 		ALiBi:      []float32{0.5},
 		QueryStart: []int{4},
-		Scores:     column(scores...),
-		ScoreStage: kernel.ScoresMasked,
+		Outputs:    kernel.Outputs{Scores: column(scores...), ScoreStage: kernel.ScoresMasked},
 	})
 	fmt.Printf("%.3f %v\n", scores, err)
 
@@ -258,8 +257,7 @@ func ExampleOptions_sinks() {
 	out, lse, weights := make([]float32, 1), make([]float32, 1), make([]float32, 2)
 	err := kernel.Attention(column(out...), column(0), column(0, 0), column(3, 6), kernel.Options{
 		Sinks:   []float32{0},
-		LSE:     column(lse...),
-		Weights: kernel.BHLD(weights, 1, 1, 1, 2),
+		Outputs: kernel.Outputs{LSE: column(lse...), Weights: kernel.BHLD(weights, 1, 1, 1, 2)},
 	})
 	fmt.Printf("%.3f %.3f %.3f %v\n", out, lse, weights, err)
 
@@ -271,7 +269,7 @@ func ExampleOptions_sinks() {
 func ExampleDropout() {
 	weights := make([]float32, 8)
 	err := kernel.Attention(column(0), column(0), column(0, 0, 0, 0, 0, 0, 0, 0), column(1, 2, 3, 4, 5, 6, 7, 8), kernel.Options{
-		Weights: kernel.BHLD(weights, 1, 1, 1, 8),
+		Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, 1, 1, 1, 8)},
 		Dropout: kernel.Dropout{Rate: 0.5, Seed: 42},
 	})
 	fmt.Println(weights, err)
@@ -294,7 +292,7 @@ func ExampleScoreTile() {
 	weights := make([]float32, 6)
 	err := kernel.Attention(column(0, 0), column(q...), column(k...), column(1, 2, 3), kernel.Options{
 		Score:   gaussian,
-		Weights: kernel.BHLD(weights, 1, 1, 2, 3),
+		Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, 1, 1, 2, 3)},
 	})
 	fmt.Printf("%.3f %v\n", weights, err)
 
@@ -310,7 +308,7 @@ func ExampleAccumulatePartials() {
 		for i := range v {
 			v[i] = value
 		}
-		err := kernel.AccumulatePartials(state, column(0), column(k...), column(v...), kernel.Options{KeyStart: []int{chunk * 256}})
+		err := kernel.AccumulatePartials(state, column(0), column(k...), column(v...), kernel.PartialOptions{KeyStart: []int{chunk * 256}})
 		if err != nil {
 			fmt.Println(err)
 		}

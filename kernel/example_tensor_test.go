@@ -66,9 +66,9 @@ func ExampleAlloc() {
 }
 
 // A program that keeps half floats as integers need not convert them.
-func ExampleOfBits() {
+func ExampleFromBits() {
 	bits := []uint16{0x3c00, 0xc000, 0x3800}
-	x := kernel.OfBits[kernel.F16](bits)
+	x := kernel.FromBits[kernel.F16](bits)
 	fmt.Println(x[0].Float32(), x[1].Float32(), x[2].Float32())
 
 	bits[0] = 0x4000 // x is the same memory
@@ -81,9 +81,9 @@ func ExampleOfBits() {
 
 // The bytes of a file that is mapped are numbers without a copy, here of one byte each. On
 // little-endian machines that holds for wider types, too.
-func ExampleOfBytes() {
+func ExampleFromBytes() {
 	file := []byte{0x38, 0xc0, 0x00}
-	x, err := kernel.OfBytes[kernel.F8E4M3](file)
+	x, err := kernel.FromBytes[kernel.F8E4M3](file)
 	if err != nil {
 		fmt.Println(err)
 		return

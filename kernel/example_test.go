@@ -163,8 +163,7 @@ func ExampleOptions_outputs() {
 		kernel.BHLD(out, 1, 1, 1, 1), kernel.BHLD(q, 1, 1, 1, 1), kernel.BHLD(k, 1, 1, 2, 1), kernel.BHLD(v, 1, 1, 2, 1),
 		kernel.Options{
 			Bias:    kernel.BHLD(bias, 1, 1, 1, 2),
-			LSE:     kernel.BHLD(lse, 1, 1, 1, 1),
-			Weights: kernel.BHLD(weights, 1, 1, 1, 2),
+			Outputs: kernel.Outputs{LSE: kernel.BHLD(lse, 1, 1, 1, 1), Weights: kernel.BHLD(weights, 1, 1, 1, 2)},
 		})
 	fmt.Printf("%.4f %.4f %.4f %v\n", out, lse, weights, err)
 
@@ -188,7 +187,7 @@ func ExampleMergeInto() {
 	for _, shard := range [][2]int{{0, cut}, {cut, keys}} {
 		lo, hi := shard[0], shard[1]
 		p := kernel.NewPartials((hi-lo+255)/256, 1, 1, queries, d) // needs no state: machines compute side by side
-		fmt.Println(kernel.AttentionPartials(p, x(q), x(k[lo:hi]), x(v[lo:hi]), kernel.Options{KeyStart: []int{lo}}))
+		fmt.Println(kernel.AttentionPartials(p, x(q), x(k[lo:hi]), x(v[lo:hi]), kernel.PartialOptions{KeyStart: []int{lo}}))
 		fmt.Println(kernel.MergeInto(state, []kernel.Partials{*p}, kernel.Exec{}))
 	}
 	fmt.Println(kernel.MergePartials(x(handedOn), []kernel.Partials{*state}, kernel.MergeOptions{}), slices.Equal(handedOn, whole))
@@ -216,7 +215,7 @@ func ExampleMergePartials() {
 	for _, shard := range [][2]int{{0, cut}, {cut, keys}} {
 		lo, hi := shard[0], shard[1]
 		p := kernel.NewPartials((hi-lo+255)/256, 1, heads, queries, d)
-		fmt.Println(kernel.AttentionPartials(p, x(q), x(k[lo:hi]), x(v[lo:hi]), kernel.Options{KeyStart: []int{lo}}))
+		fmt.Println(kernel.AttentionPartials(p, x(q), x(k[lo:hi]), x(v[lo:hi]), kernel.PartialOptions{KeyStart: []int{lo}}))
 		parts = append(parts, *p)
 	}
 	fmt.Println(kernel.MergePartials(x(merged), parts, kernel.MergeOptions{}), slices.Equal(merged, whole))
@@ -237,7 +236,7 @@ func ExampleAdditive() {
 	weights, scores := []float32{1, 2}, make([]float32, keys)
 	err := kernel.Additive(
 		kernel.BHLD(out, 1, 1, 1, 1), kernel.BHLD(q, 1, 1, 1, hidden), kernel.BHLD(k, 1, 1, keys, hidden), kernel.BHLD(v, 1, 1, keys, 1),
-		weights, kernel.Options{Scores: kernel.BHLD(scores, 1, 1, 1, keys)})
+		weights, kernel.Options{Outputs: kernel.Outputs{Scores: kernel.BHLD(scores, 1, 1, 1, keys)}})
 	fmt.Printf("%.3f %.3f %v\n", scores, out, err)
 
 	// Output: [0.762 -1.523] [3.277] <nil>

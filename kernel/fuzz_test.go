@@ -188,7 +188,7 @@ func (c *fuzzCall) differentiate(mem fuzzMemory, o kernel.Options) ([]kernel.Ten
 	q, k, v := mem(c.B, c.H, c.Lq, c.D), mem(c.B, c.HKV, c.Lk, c.D), mem(c.B, c.HKV, c.Lk, c.Dv)
 	g := kernel.Gradients{Q: mem(c.B, c.H, c.Lq, c.D), K: mem(c.B, c.HKV, c.Lk, c.D), V: mem(c.B, c.HKV, c.Lk, c.Dv)}
 	o.LSE = mem(c.B, c.H, c.Lq, 1)
-	return []kernel.Tensor{g.Q, g.K, g.V}, kernel.AttentionBackward(g, mem(c.B, c.H, c.Lq, c.Dv), q, k, v, o)
+	return []kernel.Tensor{g.Q, g.K, g.V}, kernel.AttentionBackward(g, mem(c.B, c.H, c.Lq, c.Dv), q, k, v, o.LSE, contracttest.BackwardOptions(o))
 }
 
 // compareBackward compares the gradients on every tier with the contract. Their memory has gaps

@@ -279,7 +279,7 @@ func goldenPartials(t *testing.T, tier string, threads int) string {
 	c := goldenOptionCase()
 	q, k, v := c.Inputs()
 	p := kernel.NewPartials(2, c.B, c.H, c.Lq, c.Dv)
-	if err := kernel.AttentionPartials(p, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, KeyStart: []int{512}, ALiBi: []float32{1, 0.5, 0.25, 0}}); err != nil {
+	if err := kernel.AttentionPartials(p, q, k, v, kernel.PartialOptions{Exec: kernel.Exec{Tier: tier, Threads: threads}, KeyStart: []int{512}, ALiBi: []float32{1, 0.5, 0.25, 0}}); err != nil {
 		t.Fatal(err)
 	}
 	out, lse := c.Output(c.Dv), c.Output(1)
@@ -299,7 +299,7 @@ func goldenRagged(t *testing.T, tier string, threads int) string {
 	q, k, v := lengths.pack(c.Inputs())
 	o := kernel.Options{
 		Mask: kernel.Causal(0), QueryStart: []int{0, 599, 9, 256, 255, 0}, Sinks: []float32{0, 1, 2, 3},
-		LSE: c.Output(1), Exec: kernel.Exec{Tier: tier, Threads: threads},
+		Outputs: kernel.Outputs{LSE: c.Output(1)}, Exec: kernel.Exec{Tier: tier, Threads: threads},
 	}
 	out := lengths.packOutputs(c.Output(c.Dv), &o)
 	if err := kernel.Attention(out, q, k, v, o); err != nil {
@@ -317,7 +317,7 @@ func goldenAdditive(t *testing.T, tier string, threads int) string {
 	r := testutil.Rand(2)
 	r.Fill(weights)
 	out, lse := c.Out(), c.Output(1)
-	if err := kernel.Additive(out, q, k, v, weights, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, LSE: lse, Mask: kernel.Causal(290), Softcap: 6}); err != nil {
+	if err := kernel.Additive(out, q, k, v, weights, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Outputs: kernel.Outputs{LSE: lse}, Mask: kernel.Causal(290), Softcap: 6}); err != nil {
 		t.Fatal(err)
 	}
 	return contracttest.Hash(&out, &lse)

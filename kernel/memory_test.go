@@ -34,7 +34,7 @@ func put(a *testutil.Arena, name string, t kernel.Tensor) kernel.Tensor {
 	if v.DType().Size() == 2 {
 		return kernel.Tensor(view.Other(v.DType(), copied(a, name, v.U16()[:n]), t.Shape(), t.Strides()))
 	}
-	x := kernel.Tensor(view.OfBytes(v.DType(), copied(a, name, v.Bytes()[:v.DType().Bytes(n)]), t.Shape(), t.Strides()))
+	x := kernel.Tensor(view.FromBytes(v.DType(), copied(a, name, v.Bytes()[:v.DType().Bytes(n)]), t.Shape(), t.Strides()))
 	if v.Scales() == nil {
 		return x
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// MergeOptions are the settings of [MergePartials]: see [Options].
+// MergeOptions are the settings of [MergePartials], with the meaning that they have in [Options].
 type MergeOptions struct {
 	Exec
 
@@ -19,7 +19,7 @@ type MergeOptions struct {
 
 // options returns the Options with the same settings.
 func (o *MergeOptions) options() Options {
-	return Options{Exec: o.Exec, Sinks: o.Sinks, LSE: o.LSE}
+	return Options{Exec: o.Exec, Sinks: o.Sinks, Outputs: Outputs{LSE: o.LSE}}
 }
 
 // MergePartials merges blocks of keys into a result: out is [B, H, Lq, Dv]. parts are

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/attn-go/attn/internal/mask"
@@ -45,7 +46,7 @@ const execOptions optionSet = 1<<optionTier | 1<<optionParallelFor | 1<<optionTh
 func (o *Options) used() (s optionSet) {
 	s = s.with(optionTier, o.Tier != "")
 	s = s.with(optionParallelFor, o.ParallelFor != nil)
-	s = s.with(optionScale, o.Scale != 0)
+	s = s.with(optionScale, math.Float32bits(o.Scale) != 0)
 	s = s.with(optionQuantized, o.Quantized)
 	s = s.with(optionSoftcap, o.Softcap != 0)
 	s = s.with(optionDropoutRate, o.Dropout.Rate != 0)
@@ -87,9 +88,7 @@ var (
 	biasOptions    = optionsOf(biasKind)
 	outputOptions  = optionsOf(outputKind)
 
-	plainOptions    = optionsFor(plainCalls)
-	partialOptions  = optionsFor(partialCalls)
-	gradientOptions = optionsFor(gradientCalls)
+	plainOptions = plainSet()
 )
 
 func optionsOf(kind optionKind) (s optionSet) {
@@ -99,9 +98,9 @@ func optionsOf(kind optionKind) (s optionSet) {
 	return s
 }
 
-func optionsFor(calls callKinds) (s optionSet) {
+func plainSet() (s optionSet) {
 	for x := range options {
-		s = s.with(option(x), options[x].takes&calls != 0)
+		s = s.with(option(x), options[x].plain)
 	}
 	return s
 }

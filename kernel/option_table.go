@@ -8,16 +8,16 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// An optionRow describes an option. Whoever checks, announces or refuses options reads it here.
+// An optionRow describes an option. Whoever checks or announces options reads it here.
 // (Which part of a mask or a bias is announced depends on what each query sees: announce knows
 // these by name.)
 //
-// A new option takes a field of Options, its name and condition in option_set.go, a row here and,
-// below, its value, and its case in resolve. TestOptionTable fails until all of them are there.
+// A new option takes a field of Options, and of the structs of those calls that take it, its name and condition in
+// option_set.go, a row here and, below, its value, and its case in resolve. TestOptionTable fails until all of them are there.
 type optionRow struct {
 	arg   string     // as errors name it
 	kind  optionKind // what it holds
-	takes callKinds  // which take the option; Attention and Additive take all
+	plain bool       // a call with it may be plain, see plainlyFits
 
 	isValid func(x float32) bool // for numbers
 	want    string               // what errors say of it
@@ -39,39 +39,27 @@ const (
 	integersKind                    // whether products are those of integers, which k and v must then be
 )
 
-// callKinds are kinds of calls that do not take every option.
-type callKinds uint8
-
-const (
-	plainCalls    callKinds = 1 << iota // which plainlyFits checks
-	partialCalls                        // AttentionPartials, AccumulatePartials
-	gradientCalls                       // AttentionBackward: it knows the derivative, or has no use for it
-
-	allCalls  = plainCalls | partialCalls | gradientCalls
-	mostCalls = partialCalls | gradientCalls
-)
-
 var options = [numOptions]optionRow{
-	optionTier:             {arg: "Options.Tier", takes: allCalls}, // see selectTier
-	optionParallelFor:      {arg: "Options.ParallelFor", takes: allCalls},
-	optionScale:            {arg: "Options.Scale", kind: numberKind, takes: allCalls, isValid: isScore, want: "a finite number up to ±2^127, or 0 for 1/√D"},
-	optionQuantized:        {arg: "Options.Quantized", kind: integersKind, takes: partialCalls},
-	optionSoftcap:          {arg: "Options.Softcap", kind: numberKind, takes: mostCalls, isValid: isCap, want: "2^-126 to 2^127, or 0 for none"},
-	optionDropoutRate:      {arg: "Options.Dropout.Rate", kind: numberKind, takes: mostCalls, isValid: isRate, want: "0 to below 1"},
-	optionDropoutSeed:      {arg: "Options.Dropout.Seed", takes: mostCalls},
-	optionScoreStage:       {arg: "Options.ScoreStage", kind: numberKind, takes: mostCalls, isValid: isStage, want: "ScoresScaled, ScoresCapped or ScoresMasked"},
-	optionThreads:          {arg: "Options.Threads", kind: threadsKind, takes: allCalls},
-	optionQueryStart:       {arg: "Options.QueryStart", kind: positionsKind, takes: mostCalls},
-	optionKeyStart:         {arg: "Options.KeyStart", kind: positionsKind, takes: mostCalls},
-	optionDropoutSequences: {arg: "Options.Dropout.Sequences", kind: perRowKind, takes: mostCalls},
-	optionMask:             {arg: mask.Arg, kind: maskKind, takes: mostCalls},
-	optionALiBi:            {arg: "Options.ALiBi", kind: perHeadKind, takes: mostCalls, isValid: isScore, want: "a finite number up to ±2^127"},
-	optionSinks:            {arg: "Options.Sinks", kind: perHeadKind, takes: gradientCalls, isValid: isSink, want: "a finite number up to ±2^127, or -Inf for none"},
-	optionBias:             {arg: "Options.Bias", kind: biasKind, takes: mostCalls},
-	optionScore:            {arg: "Options.Score", takes: partialCalls},
-	optionLSE:              {arg: "Options.LSE", kind: outputKind, takes: gradientCalls},
-	optionWeights:          {arg: "Options.Weights", kind: outputKind, takes: gradientCalls},
-	optionScores:           {arg: "Options.Scores", kind: outputKind, takes: gradientCalls},
+	optionTier:             {arg: "Options.Tier", plain: true}, // see selectTier
+	optionParallelFor:      {arg: "Options.ParallelFor", plain: true},
+	optionScale:            {arg: "Options.Scale", kind: numberKind, plain: true, isValid: isScore, want: "a finite number up to ±2^127, 0 for 1/√D, or -0 for 0"},
+	optionQuantized:        {arg: "Options.Quantized", kind: integersKind},
+	optionSoftcap:          {arg: "Options.Softcap", kind: numberKind, isValid: isCap, want: "2^-126 to 2^127, or 0 for none"},
+	optionDropoutRate:      {arg: "Options.Dropout.Rate", kind: numberKind, isValid: isRate, want: "0 to below 1"},
+	optionDropoutSeed:      {arg: "Options.Dropout.Seed"},
+	optionScoreStage:       {arg: "Options.ScoreStage", kind: numberKind, isValid: isStage, want: "ScoresScaled, ScoresCapped or ScoresMasked"},
+	optionThreads:          {arg: "Options.Threads", kind: threadsKind, plain: true},
+	optionQueryStart:       {arg: "Options.QueryStart", kind: positionsKind},
+	optionKeyStart:         {arg: "Options.KeyStart", kind: positionsKind},
+	optionDropoutSequences: {arg: "Options.Dropout.Sequences", kind: perRowKind},
+	optionMask:             {arg: mask.Arg, kind: maskKind},
+	optionALiBi:            {arg: "Options.ALiBi", kind: perHeadKind, isValid: isScore, want: "a finite number up to ±2^127"},
+	optionSinks:            {arg: "Options.Sinks", kind: perHeadKind, isValid: isSink, want: "a finite number up to ±2^127, or -Inf for none"},
+	optionBias:             {arg: "Options.Bias", kind: biasKind},
+	optionScore:            {arg: "Options.Score"},
+	optionLSE:              {arg: "Options.LSE", kind: outputKind},
+	optionWeights:          {arg: "Options.Weights", kind: outputKind},
+	optionScores:           {arg: "Options.Scores", kind: outputKind},
 }
 
 // isScore tells whether x is finite, also in the unit of base-2 exponentials.

@@ -25,6 +25,8 @@ func optionFields(s reflect.Type, arg string, index []int, exec bool) (fields []
 		switch f.Type {
 		case reflect.TypeFor[Exec]():
 			fields = append(fields, optionFields(f.Type, arg, at, true)...)
+		case reflect.TypeFor[Outputs]():
+			fields = append(fields, optionFields(f.Type, arg, at, exec)...)
 		case reflect.TypeFor[Dropout]():
 			fields = append(fields, optionFields(f.Type, arg+"."+f.Name, at, exec)...)
 		default:
@@ -150,14 +152,32 @@ func (c *call) checkMemory(t *testing.T, x option, typ reflect.Type) {
 	}
 }
 
-// TestMergeOptions: MergeOptions are Options.
-func TestMergeOptions(t *testing.T) {
-	for _, f := range optionFields(reflect.TypeFor[MergeOptions](), "Options", nil, false) {
-		var m MergeOptions
-		f.use(t, reflect.ValueOf(&m))
-		o := m.options()
-		if used := o.used(); used == 0 || options[used.first()].arg != f.arg {
-			t.Errorf("%s: the options %b are used", f.arg, used)
+// TestFewerOptions: the options of a call that takes fewer than Attention are Options, each of them.
+func TestFewerOptions(t *testing.T) {
+	var merge MergeOptions
+	var backward BackwardOptions
+	var partial PartialOptions
+	for _, x := range []struct {
+		of     any
+		all    func() Options
+		lacked []option
+	}{
+		{&merge, func() Options { return merge.options() }, nil},
+		{&backward, func() Options { return backward.Forward() }, []option{optionQuantized, optionScore, optionLSE, optionWeights, optionScores, optionScoreStage}},
+		{&partial, func() Options { return partial.options() }, []option{optionSinks, optionLSE, optionWeights, optionScores, optionScoreStage}},
+	} {
+		v := reflect.ValueOf(x.of)
+		fields := optionFields(v.Elem().Type(), "Options", nil, false)
+		for _, f := range fields {
+			v.Elem().SetZero()
+			f.use(t, v)
+			o := x.all()
+			if used := o.used(); used == 0 || options[used.first()].arg != f.arg || used.rest() != 0 {
+				t.Errorf("%T, %s: the options %b are used", x.of, f.arg, used)
+			}
+		}
+		if want := int(numOptions) - len(x.lacked); x.lacked != nil && len(fields) != want {
+			t.Errorf("%T has %d options, want %d: all but %v", x.of, len(fields), want, x.lacked)
 		}
 	}
 }

@@ -7,6 +7,10 @@ import "github.com/attn-go/attn/internal/engine"
 // them can be combined. Slices and tensors are not copied: they must not change during
 // the call.
 //
+// There are three kinds of them. [Exec] says how the call is executed, and changes no bit. [Outputs] are
+// results beside out, which change no bit of it. All others change the result. Functions that take fewer have
+// structs with those that they take: [BackwardOptions], [PartialOptions], [MergeOptions].
+//
 // Between the product of a query with a key and its weight, the options apply in this
 // order: Scale, Score, Softcap, ALiBi, Bias, Mask. The numeric contract, package contract,
 // has the arithmetic.
@@ -14,8 +18,10 @@ type Options struct {
 	Exec
 
 	// Scale multiplies the scores before the softmax. It must be finite and at most
-	// 2^127 in magnitude. 0, the default, means float32(1/√D), with D the head size of
-	// q. (For equal weights of all keys use a q of zeros, not a scale of 0.)
+	// 2^127 in magnitude. 0, the default, means the scale that the score is defined with: float32(1/√D) for
+	// [Attention], with D the head size of q, and 1 for [Additive] and the similarities of package layer
+	// that are defined without a scale. A scale of 0, with which all keys that a query sees have the same weight
+	// before ALiBi and Bias, is -0: float32(math.Copysign(0, -1)).
 	Scale float32
 
 	// Quantized rounds queries to 11 bits and a sign, and weights times the scales of their values to 12 bits,
@@ -25,7 +31,8 @@ type Options struct {
 	// Kernels for integers decode from int8 up to 1.8 times as fast, and compute prompts 1.2 to 1.4 times as fast. The
 	// tiers avx2 and avx512 have them, for one scale for each row of k and v and at most 128 columns of k.
 	// Elsewhere it is slower than without. The default rounds nothing but k and v, which are rounded already.
-	// [Additive] and [AttentionBackward] do not take it.
+	// It is arithmetic for products of integers, so it needs k and v of such types, and a score that is their product: that
+	// of [Additive] is none, and an error with it, as k of another type is.
 	Quantized bool
 
 	// Mask hides keys from queries. The default hides none.
@@ -74,6 +81,11 @@ type Options struct {
 	// the calling one. out then holds anything.
 	Score func(*ScoreTile)
 
+	Outputs // results beside out
+}
+
+// Outputs are results of a call beside out. Those that are not set are not computed.
+type Outputs struct {
 	// LSE, if not the zero Tensor, receives the natural logarithm of the sum of the
 	// exponentials of a row's scores, Sinks included: [B, H, Lq, 1]. It is -Inf for a
 	// row that sees no key, and NaN if out's row is. [AttentionBackward] reads it.

@@ -57,15 +57,37 @@ func (p *Partials) rows() int {
 	return ints.MulSat(p.Blocks, ints.MulSat(p.Batch, ints.MulSat(p.Heads, p.Queries)))
 }
 
+// PartialOptions are the settings of one call of [AttentionPartials] or [AccumulatePartials]: those of
+// [Options] that concern a part of the keys, with the meaning that they have there. Sinks and LSE, which concern all
+// keys, are in [MergeOptions].
+type PartialOptions struct {
+	Exec // changes no bit of the result
+
+	Scale                float32
+	Quantized            bool
+	Mask                 Mask
+	QueryStart, KeyStart []int // KeyStart is a multiple of 256, the same for all batch rows
+	Softcap              float32
+	ALiBi                []float32
+	Bias                 Tensor
+	Dropout              Dropout
+	Score                func(*ScoreTile)
+}
+
+// options returns the Options with the same settings.
+func (o *PartialOptions) options() Options {
+	return Options{
+		Exec: o.Exec, Scale: o.Scale, Quantized: o.Quantized, Mask: o.Mask, QueryStart: o.QueryStart, KeyStart: o.KeyStart,
+		Softcap: o.Softcap, ALiBi: o.ALiBi, Bias: o.Bias, Dropout: o.Dropout, Score: o.Score,
+	}
+}
+
 // AttentionPartials is [Attention] without the last step: it computes what the blocks
 // of k contribute and leaves it to [MergePartials] to merge them. k and v are a shard
-// of a longer sequence. Options.KeyStart says where it begins, for all batch rows
+// of a longer sequence. opts.KeyStart says where it begins, for all batch rows
 // alike and at a multiple of 256, and dst has one block for every 256 keys from there
 // on.
-//
-// Options.Sinks, LSE, Weights and Scores are errors here. (MergePartials has the first
-// two.)
-func AttentionPartials(dst *Partials, q, k, v Tensor, opts Options) error {
+func AttentionPartials(dst *Partials, q, k, v Tensor, opts PartialOptions) error {
 	return partials(dst, &q, &k, &v, &opts, false)
 }
 
@@ -74,11 +96,11 @@ func AttentionPartials(dst *Partials, q, k, v Tensor, opts Options) error {
 // chunk of keys after the other, in the order of their positions. Every chunk but the last
 // has a multiple of 256 keys. Then state has the bits of one call with all keys.
 // [MergePartials] turns it into a result.
-func AccumulatePartials(state *Partials, q, k, v Tensor, opts Options) error {
+func AccumulatePartials(state *Partials, q, k, v Tensor, opts PartialOptions) error {
 	return partials(state, &q, &k, &v, &opts, true)
 }
 
-func partials(dst *Partials, q, k, v *Tensor, opts *Options, accumulate bool) error {
+func partials(dst *Partials, q, k, v *Tensor, opts *PartialOptions, accumulate bool) error {
 	t, err := selectTier(&opts.Exec)
 	if err != nil {
 		return err
@@ -87,7 +109,8 @@ func partials(dst *Partials, q, k, v *Tensor, opts *Options, accumulate bool) er
 	if !accumulate {
 		blocks = ints.CeilDiv(max(k.view().Dim(2), 1), engine.BlockKeys)
 	}
-	c := newCall(nil, q, k, v, opts)
+	all := opts.options()
+	c := newCall(nil, q, k, v, &all)
 	if f := c.checkPartials(dst, blocks); f != nil {
 		return argumentError(f)
 	}
@@ -149,9 +172,6 @@ func (c call) checkPartials(dst *Partials, blocks int) *check.Failure {
 		if start != starts[0] || start%engine.BlockKeys != 0 {
 			return &check.Failure{Arg: "Options.KeyStart", Got: fmt.Sprint(start), Want: fmt.Sprintf("a multiple of %d, the same for all batch rows", engine.BlockKeys)}
 		}
-	}
-	if s := c.used &^ partialOptions; s != 0 {
-		return &check.Failure{Arg: options[s.first()].arg, Got: "a value", Want: "none, for what a part of the keys contributes"}
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func TestPartials(t *testing.T) {
 					contracttest.Same(t, what+" LSE", &lse, &whole.LSE)
 				}
 				blocks := kernel.NewPartials(ints.CeilDiv(c.Lk, contracttest.BlockKeys), c.B, c.H, c.Lq, c.Dv)
-				if err := kernel.AttentionPartials(blocks, q, k, v, o); err != nil {
+				if err := kernel.AttentionPartials(blocks, q, k, v, contracttest.PartialOptions(o)); err != nil {
 					t.Fatal(err)
 				}
 				samePartials(t, model, blocks)
@@ -83,7 +83,7 @@ func shard(t *testing.T, c *optionCase, q, k, v kernel.Tensor, o kernel.Options,
 	t.Helper()
 	o.KeyStart = []int{lo}
 	p := kernel.NewPartials(ints.CeilDiv(hi-lo, contracttest.BlockKeys), c.B, c.H, c.Lq, c.Dv)
-	if err := kernel.AttentionPartials(p, q, contracttest.Rows(k, lo, hi), contracttest.Rows(v, lo, hi), o); err != nil {
+	if err := kernel.AttentionPartials(p, q, contracttest.Rows(k, lo, hi), contracttest.Rows(v, lo, hi), contracttest.PartialOptions(o)); err != nil {
 		t.Fatal(err)
 	}
 	return *p
@@ -95,7 +95,7 @@ func accumulated(t *testing.T, c *optionCase, q, k, v kernel.Tensor, o kernel.Op
 	for lo := 0; lo < c.Lk; lo += contracttest.BlockKeys {
 		hi := min(c.Lk, lo+contracttest.BlockKeys)
 		o.KeyStart = []int{lo}
-		if err := kernel.AccumulatePartials(state, q, contracttest.Rows(k, lo, hi), contracttest.Rows(v, lo, hi), o); err != nil {
+		if err := kernel.AccumulatePartials(state, q, contracttest.Rows(k, lo, hi), contracttest.Rows(v, lo, hi), contracttest.PartialOptions(o)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -174,11 +174,11 @@ func TestPartialsOfOptions(t *testing.T) {
 			if err := kernel.Attention(want, q, k, v, whole); err != nil {
 				t.Fatal(err)
 			}
-			if err := kernel.AttentionPartials(blocks, q, k, v, o); err != nil {
+			if err := kernel.AttentionPartials(blocks, q, k, v, contracttest.PartialOptions(o)); err != nil {
 				t.Fatal(err)
 			}
 			state.Reset()
-			if err := kernel.AccumulatePartials(state, q, k, v, o); err != nil {
+			if err := kernel.AccumulatePartials(state, q, k, v, contracttest.PartialOptions(o)); err != nil {
 				t.Fatal(err)
 			}
 			for x, p := range []*kernel.Partials{blocks, state} {
@@ -213,7 +213,7 @@ func TestMergePartialsThreads(t *testing.T) {
 	first, second := kernel.NewPartials(3, c.B, c.H, c.Lq, c.Dv), kernel.NewPartials(2, c.B, c.H, c.Lq, c.Dv)
 	for p, keys := range map[*kernel.Partials][2]int{first: {0, 768}, second: {768, c.Lk}} {
 		o := kernel.Options{KeyStart: []int{keys[0]}}
-		if err := kernel.AttentionPartials(p, q, contracttest.Rows(k, keys[0], keys[1]), contracttest.Rows(v, keys[0], keys[1]), o); err != nil {
+		if err := kernel.AttentionPartials(p, q, contracttest.Rows(k, keys[0], keys[1]), contracttest.Rows(v, keys[0], keys[1]), contracttest.PartialOptions(o)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -27,6 +27,61 @@ var quantizedShapes = []contracttest.Case{
 	{B: 1, H: 7, HKV: 1, Lq: 1, Lk: 40, D: 160, Dv: 16},
 }
 
+// TestZeroScale: a Scale of -0 is 0, for tiles and for few rows, with products of floats and of integers.
+func TestZeroScale(t *testing.T) {
+	zero := float32(math.Copysign(0, -1))
+	for n, c := range []contracttest.Case{
+		{B: 1, H: 4, HKV: 1, Lq: 1, Lk: 300, D: 64, Dv: 32},
+		{B: 1, H: 2, HKV: 1, Lq: 40, Lk: 90, D: 12, Dv: 4, Mask: contracttest.Causal(50)},
+		{B: 1, H: 2, HKV: 2, Lq: 3, Lk: 7, D: 4, Dv: 4},
+	} {
+		c.Scale = zero
+		for _, types := range []contracttest.Types{{}, contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32)} {
+			c = c.With(types)
+			q, k, v := c.Typed(c.Inputs())
+			opts := kernel.Options{Scale: zero, Quantized: types.K == kernel.Int8}
+			want := c.Output(c.Dv)
+			m := c.Model(q, k, v, &opts)
+			contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, m.Row(b, h, i).Out) })
+			contracttest.EachTier(t, func(t *testing.T, tier string) {
+				o := opts
+				o.Tier, o.Weights = tier, c.Output(c.Lk)
+				got := c.Run(t, q, k, v, o)
+				contracttest.Same(t, fmt.Sprintf("case %d, %v", n, types), &got, &want)
+				contracttest.EachRow(&o.Weights, func(_, _, i int, w []float32) {
+					for j, x := range w {
+						if x != w[0] && x != 0 || n != 1 && x == 0 {
+							t.Fatalf("case %d, %v: the weight of key %d is %v, that of key 0 %v", n, types, j, x, w[0])
+						}
+					}
+				})
+			})
+		}
+	}
+	x := kernel.BHLD([]float32{1, 2}, 1, 1, 2, 1)
+	out, p := kernel.BHLD(make([]float32, 2), 1, 1, 2, 1), kernel.BHLD(make([]float32, 4), 1, 1, 2, 2)
+	o := kernel.Options{Scale: zero, Outputs: kernel.Outputs{Weights: p, LSE: kernel.BHLD(make([]float32, 2), 1, 1, 2, 1)}}
+	check := func(what string, err error, got, want []float32) {
+		t.Helper()
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, %v, want %v", what, got, err, want)
+		}
+	}
+	err := kernel.Additive(out, x, x, x, []float32{3}, o)
+	check("Additive", err, contracttest.Floats(p), []float32{.5, .5, .5, .5})
+	dq := kernel.BHLD([]float32{7, 7}, 1, 1, 2, 1)
+	err = kernel.AdditiveBackward(kernel.AdditiveGradients{Q: dq}, x, x, x, x, p, []float32{3}, kernel.AdditiveBackwardOptions{Scale: zero})
+	check("AdditiveBackward", err, contracttest.Floats(dq), []float32{0, 0})
+	o.Weights = kernel.Tensor{}
+	if err := kernel.Attention(out, x, x, x, o); err != nil {
+		t.Fatal(err)
+	}
+	dv := kernel.BHLD([]float32{7, 7}, 1, 1, 2, 1)
+	err = kernel.AttentionBackward(kernel.Gradients{Q: dq, V: dv}, x, x, x, x, o.LSE, contracttest.BackwardOptions(o))
+	check("AttentionBackward, dq", err, contracttest.Floats(dq), []float32{0, 0})
+	check("AttentionBackward, dv", err, contracttest.Floats(dv), []float32{1.5, 1.5})
+}
+
 // TestQuantized compares quantized calls with the contract: with one scale for a row and several, in pages, from
 // a position on, with NaN and Inf, on every tier and on several threads.
 func TestQuantized(t *testing.T) {

@@ -298,7 +298,7 @@ func TestStreamedKeys(t *testing.T) {
 			for lo := 0; lo < c.Lk; lo += chunk {
 				hi := min(lo+chunk, c.Lk)
 				o.KeyStart = []int{lo}
-				if err := kernel.AccumulatePartials(state, q, contracttest.Rows(k, lo, hi), contracttest.Rows(v, lo, hi), o); err != nil {
+				if err := kernel.AccumulatePartials(state, q, contracttest.Rows(k, lo, hi), contracttest.Rows(v, lo, hi), contracttest.PartialOptions(o)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -424,7 +424,7 @@ func TestScoreComesFirst(t *testing.T) {
 		s := make([]float32, 3)
 		attend(t, q, k, v, kernel.Options{
 			Exec: kernel.Exec{Tier: tier}, Score: hundred, Softcap: 2, Bias: kernel.BHLD([]float32{7, 7, 7}, 1, 1, 1, 3),
-			Mask: kernel.Hidden([]bool{false, true, false}, shape), Scores: kernel.BHLD(s, 1, 1, 1, 3), ScoreStage: kernel.ScoresMasked,
+			Mask: kernel.Hidden([]bool{false, true, false}, shape), Outputs: kernel.Outputs{Scores: kernel.BHLD(s, 1, 1, 1, 3), ScoreStage: kernel.ScoresMasked},
 		})
 		if got := fmt.Sprint(s); got != "[9 -Inf 9]" {
 			t.Errorf("scores are %v, want 2+7 and -Inf", got)

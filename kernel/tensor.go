@@ -16,6 +16,8 @@ import (
 // Keys and values may lie in pages, see Tensor.Paged. Batch rows of different lengths
 // may follow one another, see Tensor.Ragged.
 //
+// All numbers of rows, heads and positions are ints; page numbers, of which there are many, are int32.
+//
 // Constructors never fail: the call that a Tensor is passed to checks it and names
 // the argument that does not fit its slice. The zero Tensor is empty and no valid
 // argument.

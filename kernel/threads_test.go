@@ -267,7 +267,7 @@ func TestSplitKVAccumulate(t *testing.T) {
 	state := kernel.NewPartials(1, 1, 4, 1, c.Dv)
 	for _, part := range [][2]int{{0, 1024}, {1024, 2048}} {
 		o := kernel.Options{Exec: kernel.Exec{Threads: 3}, KeyStart: []int{part[0]}}
-		if err := kernel.AccumulatePartials(state, q, contracttest.Rows(k, part[0], part[1]), contracttest.Rows(v, part[0], part[1]), o); err != nil {
+		if err := kernel.AccumulatePartials(state, q, contracttest.Rows(k, part[0], part[1]), contracttest.Rows(v, part[0], part[1]), contracttest.PartialOptions(o)); err != nil {
 			t.Fatal(err)
 		}
 	}

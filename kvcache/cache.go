@@ -80,10 +80,10 @@ func New(c Config) (*Cache, error) {
 	for layer := range keys {
 		keys[layer], values[layer] = c.allocate(c.keys()), c.allocate(c.values())
 	}
-	return NewOver(keys, values, c.Window)
+	return NewWithMemory(keys, values, c.Window)
 }
 
-// NewOver makes a cache over memory that stays the program's. keys[i] and values[i] are
+// NewWithMemory makes a cache over memory that stays the program's. keys[i] and values[i] are
 // the pages of layer i as [kernel.Tensor.Paged] takes them: [pages, heads, page size, D],
 // with at least one head, of any element type and with any strides, int8 and 4 bits with scales.
 // The number of pages and the page size are the same for all; the rest may differ from layer to
@@ -91,12 +91,12 @@ func New(c Config) (*Cache, error) {
 //
 // No two elements may share memory, with one exception: the values of a layer may be a
 // part of its keys, as in multi-head latent attention. Then only the keys are stored.
-// NewOver checks this within each tensor, not between tensors.
+// NewWithMemory checks this within each tensor, not between tensors.
 //
 // The cache reads and writes only rows of pages that belong to a sequence.
 //
 // Memory that does not fit is a [*kernel.ArgumentError].
-func NewOver(keys, values []kernel.Tensor, window int) (*Cache, error) {
+func NewWithMemory(keys, values []kernel.Tensor, window int) (*Cache, error) {
 	c := &Cache{keys: views(keys), values: views(values), window: window}
 	if f := c.check(); f != nil {
 		return nil, (*kernel.ArgumentError)(f)
@@ -179,7 +179,7 @@ func (c *Cache) PageSize() int { return c.pageSize }
 func (c *Cache) FreePages() int { return c.pool.left() }
 
 // Memory returns the memory of all pages of a layer, [pages, heads, page size, D], as New
-// allocated it or NewOver got it: to save a cache, or to inspect it. For a layer that the
+// allocated it or NewWithMemory got it: to save a cache, or to inspect it. For a layer that the
 // cache does not have it returns zero Tensors.
 func (c *Cache) Memory(layer int) (keys, values kernel.Tensor) {
 	if layer < 0 || layer >= len(c.keys) {

@@ -212,7 +212,7 @@ func testValuesInKeys[E kernel.Float](t *testing.T, dtype kernel.DType) {
 	data := make([]E, c.Pages*c.PageSize*c.HeadSize)
 	keys := kernel.BHLD(data, c.Pages, 1, c.PageSize, c.HeadSize)
 	values := kernel.Strided(data, [4]int{c.Pages, 1, c.PageSize, c.ValueSize}, keys.Strides())
-	cache, err := kvcache.NewOver([]kernel.Tensor{keys}, []kernel.Tensor{values}, 0)
+	cache, err := kvcache.NewWithMemory([]kernel.Tensor{keys}, []kernel.Tensor{values}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ type Config struct {
 	Type      kernel.DType // of the elements
 
 	// ValueType is the type of the values. 0, which is kernel.Float32, means Type. Values bear a
-	// coarser type than keys, such as Int4 with keys of Int8. (NewOver also takes values of float32
+	// coarser type than keys, such as Int4 with keys of Int8. (NewWithMemory also takes values of float32
 	// with other keys.)
 	ValueType kernel.DType
 
@@ -189,5 +189,5 @@ func (c *Config) pages(t view.DType, size int) kernel.Tensor {
 	}
 	bytes := t.Bytes(c.Pages * c.PageSize * row)
 	data := view.BytesOf(hugepages.Make[float32]((bytes + 3) / 4)) // at an address for every type
-	return kernel.Tensor(view.OfBytes(t, data[:bytes], shape, strides))
+	return kernel.Tensor(view.FromBytes(t, data[:bytes], shape, strides))
 }

@@ -49,7 +49,7 @@ func TestNewErrors(t *testing.T) {
 	}
 }
 
-func TestNewOverErrors(t *testing.T) {
+func TestNewWithMemoryErrors(t *testing.T) {
 	data, ints := make([]float32, 4*2*16*6), make([]int8, 4*2*16*6)
 	memory := kernel.BHLD(data, 4, 2, 16, 6)
 	one := func(t kernel.Tensor) []kernel.Tensor { return []kernel.Tensor{t} }
@@ -76,7 +76,7 @@ func TestNewOverErrors(t *testing.T) {
 		{"keys", "Tensor.Scaled", one(kernel.BHLD(ints, 4, 2, 16, 6)), one(memory), 0},
 		{"the scales of keys", "strides that nest", one(kernel.BHLD(ints, 4, 2, 16, 6).Scaled(&scales)), one(memory), 0},
 	} {
-		_, err := kvcache.NewOver(test.keys, test.values, test.window)
+		_, err := kvcache.NewWithMemory(test.keys, test.values, test.window)
 		contracttest.CheckArgument(t, "", err, test.arg, test.want)
 	}
 }
@@ -116,10 +116,10 @@ func TestErrors(t *testing.T) {
 		{"n", "-1, want 0 to 21", fork(short, -1)},
 		{"n", "87, want 88", long.Truncate(87)},
 		{"n", "103, want", long.Truncate(103)},
-		{"n", "47, want 48 to 102", long.Drop(47)},
-		{"n", "103, want 48 to 102", long.Drop(103)},
+		{"n", "47, want 48 to 102", long.DropBefore(47)},
+		{"n", "103, want 48 to 102", long.DropBefore(103)},
 		{"sequence", "freed", freed.Truncate(0)},
-		{"sequence", "freed", freed.Drop(0)},
+		{"sequence", "freed", freed.DropBefore(0)},
 		{"sequence", "freed", fork(freed, 0)},
 		{"sequence", "freed", fork(nil, 0)},
 		{"sequence", "freed", fork(new(kvcache.Sequence), 0)},

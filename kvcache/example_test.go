@@ -191,13 +191,13 @@ func ExampleConfig_window() {
 
 // A cache over memory of the program's. The two views lay out pages of keys and values in
 // turn.
-func ExampleNewOver() {
+func ExampleNewWithMemory() {
 	const pages, heads, size, d = 8, 1, 2, 1
 	data := make([]float32, pages*2*heads*size*d)
 	shape, strides := [4]int{pages, heads, size, d}, [3]int{2 * heads * size * d, size * d, d}
 	keys := kernel.Strided(data, shape, strides)
 	values := kernel.Strided(data[heads*size*d:], shape, strides)
-	cache, err := kvcache.NewOver([]kernel.Tensor{keys}, []kernel.Tensor{values}, 0)
+	cache, err := kvcache.NewWithMemory([]kernel.Tensor{keys}, []kernel.Tensor{values}, 0)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -341,7 +341,7 @@ func ExampleBatch_Store() {
 
 // A program that summarises old tokens drops their pages. The positions of those that stay do not
 // change, and the pages are free for others.
-func ExampleSequence_Drop() {
+func ExampleSequence_DropBefore() {
 	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 2, Pages: 4})
 	if err != nil {
 		fmt.Println(err)
@@ -350,7 +350,7 @@ func ExampleSequence_Drop() {
 	text := cache.NewSequence()
 	batch, err := cache.NewBatch(text)
 	fmt.Println(err, batch.Extend(6), cache.FreePages())
-	fmt.Println(text.Drop(3), text.Start(), text.Len(), cache.FreePages()) // token 3 needs its page
+	fmt.Println(text.DropBefore(3), text.Start(), text.Len(), cache.FreePages()) // token 3 needs its page
 
 	// Output:
 	// <nil> <nil> 1

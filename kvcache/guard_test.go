@@ -108,7 +108,7 @@ func testGuardPages(t *testing.T, dtype kernel.DType, size int, layout kvcache.P
 	}
 	k, closeK := fencedOf(t, dtype, c.Pages, c.Heads, size, c.HeadSize, layout, place)
 	v, closeV := fencedOf(t, dtype, c.Pages, c.Heads, size, c.ValueSize, layout, place)
-	cache, err := kvcache.NewOver([]kernel.Tensor{k}, []kernel.Tensor{v}, 0)
+	cache, err := kvcache.NewWithMemory([]kernel.Tensor{k}, []kernel.Tensor{v}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

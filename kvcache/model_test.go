@@ -281,7 +281,7 @@ func (h *harness) truncate(number, n int) {
 // drop drops the whole pages of a sequence before position n.
 func (h *harness) drop(number, n int) {
 	h.t.Helper()
-	h.must(h.sequences[number].Drop(n))
+	h.must(h.sequences[number].DropBefore(n))
 	m := h.models[number]
 	m.start += (n - m.start) / h.config.PageSize * h.config.PageSize
 }

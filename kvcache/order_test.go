@@ -117,7 +117,7 @@ func (o *ordered) step() {
 		o.store()
 	case 7:
 		o.did("drop(%d, %d)", i, at)
-		o.must(p.sequence.Drop(at))
+		o.must(p.sequence.DropBefore(at))
 		p.start += (at - p.start) / o.config.PageSize * o.config.PageSize
 	case 8, 9:
 		o.truncate(i, o.allowed(p, at))

@@ -82,10 +82,10 @@ func (s *Sequence) cut(n int) {
 	s.mayShare.Store(true) // the last page may be one that was full when it was shared
 }
 
-// Drop drops those pages whose tokens all lie before position n, which is from Start to
+// DropBefore drops those pages whose tokens all lie before position n, which is from Start to
 // Len. It is for programs that decide themselves what is no longer needed. In a cache with
 // a window, pages are dropped when a sequence grows.
-func (s *Sequence) Drop(n int) error {
+func (s *Sequence) DropBefore(n int) error {
 	if f := s.check("sequence"); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}

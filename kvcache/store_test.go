@@ -22,7 +22,7 @@ func TestStoreOfDroppedTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(batch.Extend(5), first.Drop(3)); err != nil {
+	if err := errors.Join(batch.Extend(5), first.DropBefore(3)); err != nil {
 		t.Fatal(err)
 	}
 	other, err := cache.NewBatch(second) // takes the page that was dropped
@@ -62,7 +62,7 @@ func TestStoreIntoSharedRows(t *testing.T) {
 	memory := make([]float32, 4*8)
 	keys := kernel.BHLD(memory, 1, 1, 4, 8)
 	values := kernel.Strided(memory, [4]int{1, 1, 4, 4}, keys.Strides())
-	cache, err := kvcache.NewOver([]kernel.Tensor{keys}, []kernel.Tensor{values}, 0)
+	cache, err := kvcache.NewWithMemory([]kernel.Tensor{keys}, []kernel.Tensor{values}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestStoreFromCache(t *testing.T) {
 		for i := range memory {
 			memory[i] = float32(i)
 		}
-		cache, err := kvcache.NewOver([]kernel.Tensor{typed}, []kernel.Tensor{kernel.BHLD(memory, 2, 2, 4, 3)}, 0)
+		cache, err := kvcache.NewWithMemory([]kernel.Tensor{typed}, []kernel.Tensor{kernel.BHLD(memory, 2, 2, 4, 3)}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

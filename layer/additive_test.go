@@ -28,7 +28,7 @@ func TestAdditiveEqualKeys(t *testing.T) {
 	k := newTensor(2, 1, 10, 2)
 	eachRow(k.Shape(), func(b, h, l int) { copy(row(&k, b, h, l), []float32{1, 1}) })
 	out, weights := newTensor(2, 1, 1, 4), newTensor(2, 1, 1, 10)
-	opts := kernel.Options{Mask: kernel.KeyLengths([]int{2, 6}), Weights: weights}
+	opts := kernel.Options{Mask: kernel.KeyLengths([]int{2, 6}), Outputs: kernel.Outputs{Weights: weights}}
 	must(t, a.Attend(out, q, k, v, opts))
 	near(t, "out", all(&out), 2e-6, 2, 3, 4, 5, 10, 11, 12, 13)
 	near(t, "weights", all(&weights), 1e-7, .5, .5, 0, 0, 0, 0, 0, 0, 0, 0, 1./6, 1./6, 1./6, 1./6, 1./6, 1./6, 0, 0, 0, 0)
@@ -73,7 +73,7 @@ func TestAdditiveByDefinition(t *testing.T) {
 		return sum
 	}
 	scores := newTensor(b, h, lq, lk)
-	must(t, Scores(scores, q, k, a, kernel.Options{Scale: .5}))
+	must(t, Scores(scores, q, k, a, ScoreOptions{Scale: .5}))
 	checkScores(t, "additive", &scores, &pq, &pk, .5, score)
 
 	want := newTensor(b, h, lq, dv)

@@ -27,8 +27,8 @@
 //
 //   - Similarities: [Dot], [ScaledDot], [General], [Additive] and [Cosine], and [Func]
 //     for one of your own.
-//   - Masks for kernel.Options.Mask: [LookAhead], [Padding], [PaddingTokens] and [Hide].
-//     [kernel.Mask.And] joins two of them.
+//   - Masks for kernel.Options.Mask: [PaddingMask], [PaddingTokenMask] and [HiddenMask]. The
+//     look-ahead mask of a decoder is kernel.Causal(0). [kernel.Mask.And] joins two of them.
 //   - The module: [MultiHead]. [FromTorch] makes one from PyTorch's weights.
 //   - Gradients: [SoftmaxBackward] and [WeightedSumBackward] of the steps, the methods Backward of
 //     similarities, and [MultiHead.Forward] with [MultiHead.Backward]. There is no tape: whatever a

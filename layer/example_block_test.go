@@ -42,7 +42,7 @@ type decoder struct {
 
 func (d *decoder) run(x []float32, tokens int, memory kernel.Tensor, padding kernel.Mask) error {
 	view := kernel.BLHD(x, 1, tokens, 1, width)
-	if err := attend(x, d.self, view, view, layer.LookAhead()); err != nil {
+	if err := attend(x, d.self, view, view, kernel.Causal(0)); err != nil {
 		return err
 	}
 	if err := attend(x, d.cross, view, memory, padding); err != nil {
@@ -137,7 +137,7 @@ func ExampleMultiHead_encoder() {
 	const tokens = 3
 	e := encoder{attention(1), newLinear(hidden, width, 5), newLinear(width, hidden, 7)}
 	x := numbers(tokens*width, 4)
-	err := e.run(x, tokens, layer.Padding([]int{0, 0, 1}, 1))
+	err := e.run(x, tokens, layer.PaddingMask([]int{0, 0, 1}, 1))
 	fmt.Println(err)
 	show(x[:2*width])
 
@@ -154,7 +154,7 @@ func ExampleMultiHead_decoder() {
 	d := decoder{attention(1), attention(9), newLinear(hidden, width, 5), newLinear(width, hidden, 7)}
 	memory := kernel.BLHD(numbers(3*width, 4), 1, 3, 1, width)
 	x := numbers(tokens*width, 6)
-	err := d.run(x, tokens, memory, layer.Padding([]int{0, 0, 1}, 1))
+	err := d.run(x, tokens, memory, layer.PaddingMask([]int{0, 0, 1}, 1))
 	fmt.Println(err)
 	show(x)
 

@@ -54,13 +54,13 @@ func ExampleDifferentiable() {
 	v, dout := kernel.BHLD([]float32{3, 6}, 1, 1, 2, 1), kernel.BHLD([]float32{1}, 1, 1, 1, 1)
 	for _, s := range []layer.Differentiable{layer.Dot{}, layer.ScaledDot{}} {
 		out, lse, dq := make([]float32, 1), make([]float32, 1), make([]float32, d)
-		opts := kernel.Options{LSE: kernel.BHLD(lse, 1, 1, 1, 1)}
-		err := s.Attend(kernel.BHLD(out, 1, 1, 1, 1), q, k, v, opts)
+		forward := kernel.Options{Outputs: kernel.Outputs{LSE: kernel.BHLD(lse, 1, 1, 1, 1)}}
+		err := s.Attend(kernel.BHLD(out, 1, 1, 1, 1), q, k, v, forward)
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		err = s.Backward(kernel.Gradients{Q: row(dq...)}, dout, q, k, v, opts)
+		err = s.Backward(kernel.Gradients{Q: row(dq...)}, dout, q, k, v, forward.LSE, kernel.BackwardOptions{})
 		fmt.Printf("%T %.2f %v\n", s, dq, err)
 	}
 
@@ -99,14 +99,14 @@ func ExampleGeneral_Backward() {
 	}
 	column := func(x ...float32) kernel.Tensor { return kernel.BHLD(x, 1, 1, len(x), 1) }
 	q, k, v := column(2), column(5, 5), column(3, 6)
-	opts := kernel.Options{LSE: column(0)}
-	if err := s.Attend(column(0), q, k, v, opts); err != nil {
+	forward := kernel.Options{Outputs: kernel.Outputs{LSE: column(0)}}
+	if err := s.Attend(column(0), q, k, v, forward); err != nil {
 		fmt.Println(err)
 		return
 	}
 	dk, dw := make([]float32, 2), make([]float32, 1)
 	g := layer.GeneralGradients{Gradients: kernel.Gradients{K: column(dk...)}, W: dw}
-	err = s.Backward(g, column(1), q, k, v, w, opts)
+	err = s.Backward(g, column(1), q, k, v, forward.LSE, w, kernel.BackwardOptions{})
 	fmt.Printf("%.1f %.1f %v\n", dk, dw, err) // equal keys leave nothing to learn about W
 
 	// Output: [-1.5 1.5] [0.0] <nil>
@@ -126,8 +126,8 @@ func ExampleMultiHead_Forward() {
 	query, key, value := rows(0, 0), rows(0, 0), rows(1, 2)
 
 	out := make([]float32, tokens)
-	trace := layer.MultiHeadTrace{V: rows(0, 0), Heads: rows(0, 0)}
-	opts := kernel.Options{LSE: kernel.BHLD(make([]float32, tokens), 1, 1, tokens, 1)}
+	trace := layer.MultiHeadTrace{V: rows(0, 0), Heads: rows(0, 0), LSE: kernel.BHLD(make([]float32, tokens), 1, 1, tokens, 1)}
+	opts := kernel.BackwardOptions{}
 	fmt.Println(m.Forward(rows(out...), trace, query, key, value, opts), out)
 
 	dvalue, dweight := make([]float32, tokens), make([]float32, 1)

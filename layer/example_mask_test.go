@@ -15,7 +15,7 @@ func showWeights(batch, tokens int, mask kernel.Mask) {
 	weights := make([]float32, batch*tokens*tokens)
 	err := layer.ScaledDot{}.Attend(out, x, x, x, kernel.Options{
 		Mask:    mask,
-		Weights: kernel.BHLD(weights, batch, 1, tokens, tokens),
+		Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, batch, 1, tokens, tokens)},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -29,23 +29,16 @@ func showWeights(batch, tokens int, mask kernel.Mask) {
 	}
 }
 
-// In a decoder token i attends to the tokens 0 to i.
-func ExampleLookAhead() {
-	showWeights(1, 3, layer.LookAhead())
-
-	// Output: [1.00 0.00 0.00][0.50 0.50 0.00][0.33 0.33 0.33]
-}
-
 // Two texts of three tokens. The last token of the second text is padding.
-func ExamplePadding() {
+func ExamplePaddingMask() {
 	padded := []int{
 		0, 0, 0,
 		0, 0, 1,
 	}
-	showWeights(2, 3, layer.Padding(padded, 2))
+	showWeights(2, 3, layer.PaddingMask(padded, 2))
 
 	// One number is missing.
-	showWeights(2, 3, layer.Padding(padded[:5], 2))
+	showWeights(2, 3, layer.PaddingMask(padded[:5], 2))
 
 	// Output:
 	// [0.33 0.33 0.33][0.33 0.33 0.33][0.33 0.33 0.33]
@@ -55,12 +48,12 @@ func ExamplePadding() {
 
 // A decoder for two texts of three tokens, in which token 0 is padding: And joins both
 // masks.
-func ExamplePaddingTokens() {
+func ExamplePaddingTokenMask() {
 	tokens := []int{
 		7, 6, 5,
 		4, 9, 0,
 	}
-	mask := layer.PaddingTokens(tokens, 2, 0).And(layer.LookAhead())
+	mask := layer.PaddingTokenMask(tokens, 2, 0).And(kernel.Causal(0))
 	showWeights(2, 3, mask)
 
 	// Output:
@@ -69,13 +62,13 @@ func ExamplePaddingTokens() {
 }
 
 // A mask [Lq, Lk] of numbers that hides from every token the token itself.
-func ExampleHide() {
+func ExampleHiddenMask() {
 	mask := []float32{
 		1, 0, 0,
 		0, 1, 0,
 		0, 0, 1,
 	}
-	showWeights(1, 3, layer.Hide(mask, [4]int{1, 1, 3, 3}))
+	showWeights(1, 3, layer.HiddenMask(mask, [4]int{1, 1, 3, 3}))
 
 	// Output: [0.00 0.50 0.50][0.50 0.00 0.50][0.50 0.50 0.00]
 }

@@ -46,7 +46,7 @@ func Example_fourSteps() {
 
 	// 2. Every query is compared with every key.
 	scores := make([]float32, tokens*tokens)
-	check(layer.Scores(view(scores, tokens), view(q, 2), view(k, 2), layer.ScaledDot{}, kernel.Options{}))
+	check(layer.Scores(view(scores, tokens), view(q, 2), view(k, 2), layer.ScaledDot{}, layer.ScoreOptions{}))
 	show("scores", scores, tokens)
 
 	// 3. The scores of a query become weights that sum to 1.
@@ -74,7 +74,7 @@ func Example_fourSteps() {
 func ExampleScores() {
 	x := kernel.BHLD([]float32{1, 2, 3}, 1, 1, 3, 1) // queries and keys
 	scores := make([]float32, 3*3)
-	err := layer.Scores(kernel.BHLD(scores, 1, 1, 3, 3), x, x, layer.Dot{}, kernel.Options{Mask: layer.LookAhead()})
+	err := layer.Scores(kernel.BHLD(scores, 1, 1, 3, 3), x, x, layer.Dot{}, layer.ScoreOptions{Mask: kernel.Causal(0)})
 	fmt.Println(scores[:3], scores[3:6], scores[6:], err)
 
 	// Output: [1 -Inf -Inf] [2 4 -Inf] [3 6 9] <nil>
@@ -100,7 +100,7 @@ func ExampleSimilarity() {
 	k := kernel.BHLD([]float32{.6, .8, 1.2, 1.6, .8, -.6}, 1, 1, 3, 2)
 	for _, s := range []layer.Similarity{layer.Dot{}, layer.ScaledDot{}, layer.Cosine{}} {
 		out, weights := make([]float32, 2), make([]float32, 3)
-		err := s.Attend(kernel.BHLD(out, 1, 1, 1, 2), q, k, k, kernel.Options{Weights: kernel.BHLD(weights, 1, 1, 1, 3)})
+		err := s.Attend(kernel.BHLD(out, 1, 1, 1, 2), q, k, k, kernel.Options{Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, 1, 1, 1, 3)}})
 		fmt.Printf("%T %.2f %v\n", s, weights, err)
 	}
 
@@ -154,7 +154,7 @@ func ExampleGeneral() {
 	scores := make([]float32, 2)
 	err = layer.Scores(kernel.BHLD(scores, 1, 1, 1, 2),
 		kernel.BHLD([]float32{1, 1}, 1, 1, 1, 2),
-		kernel.BHLD([]float32{1, 2, 3, 4, 5, 6}, 1, 1, 2, 3), s, kernel.Options{})
+		kernel.BHLD([]float32{1, 2, 3, 4, 5, 6}, 1, 1, 2, 3), s, layer.ScoreOptions{})
 	fmt.Printf("%.1f %v\n", scores, err) // 1·1 + 9·3 and 1·4 + 9·6
 
 	// Output:
@@ -177,7 +177,7 @@ func ExampleAdditive() {
 	for _, query := range [][]float32{{0, 0}, {5, 0}} {
 		context, weights := make([]float32, 2), make([]float32, 3)
 		err := step.Attend(kernel.BHLD(context, 1, 1, 1, 2), kernel.BHLD(query, 1, 1, 1, 2), keys, states,
-			kernel.Options{Weights: kernel.BHLD(weights, 1, 1, 1, 3)})
+			kernel.Options{Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, 1, 1, 1, 3)}})
 		fmt.Printf("%.2f %.2f %v\n", weights, context, err)
 	}
 

@@ -20,10 +20,7 @@ func (f Func) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 	s := getScratch()
 	defer s.release()
 	c := &s.custom
-	c.pair, c.factor = f, log2Units(1)
-	if opts.Scale != 0 {
-		c.factor = log2Units(opts.Scale)
-	}
+	c.pair, c.factor = f, log2Units(scaleOr1(opts.Scale))
 	return c.attend(out, q, k, v, opts)
 }
 

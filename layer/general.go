@@ -39,8 +39,6 @@ func (g General) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 	if err != nil {
 		return err
 	}
-	if opts.Scale == 0 {
-		opts.Scale = 1
-	}
+	opts.Scale = scaleOr1(opts.Scale)
 	return kernel.Attention(out, projected, k, v, opts)
 }

@@ -23,11 +23,11 @@ type GeneralGradients struct {
 // segments of 128 queries, which are numbered as in [B, H, Lq], see [linear.Product].
 //
 // Shapes, options and errors are those of [kernel.AttentionBackward]: opts are those of the call of
-// Attend, and opts.LSE is a result of it. q and its gradient are float32 and neither ragged nor
+// Attend, and lse is a result of it. q and its gradient are float32 and neither ragged nor
 // paged. The queries are projected again, to memory that is recycled: in the steady state a call
 // allocates nothing.
-func (g General) Backward(out GeneralGradients, dout, q, k, v kernel.Tensor, w []float32, opts kernel.Options) error {
-	if err := g.checkBackward(&out, &dout, &q, &k, &v, w, &opts); err != nil {
+func (g General) Backward(out GeneralGradients, dout, q, k, v, lse kernel.Tensor, w []float32, opts kernel.BackwardOptions) error {
+	if err := g.checkBackward(&out, &dout, &q, &k, &v, &lse, w, &opts); err != nil {
 		return err
 	}
 	outputs, inputs := g.Query.Shape()
@@ -48,7 +48,7 @@ func (g General) Backward(out GeneralGradients, dout, q, k, v kernel.Tensor, w [
 	if viewOf(&out.Q).IsSet() || out.W != nil {
 		inner.Q = s.denseLike(&q, outputs)
 	}
-	if err := (Dot{}).Backward(inner, dout, projected, k, v, opts); err != nil {
+	if err := (Dot{}).Backward(inner, dout, projected, k, v, lse, opts); err != nil {
 		return err
 	}
 	o := linear.ProductOptions{Exec: opts.Exec}
@@ -70,7 +70,7 @@ func (g General) Backward(out GeneralGradients, dout, q, k, v kernel.Tensor, w [
 
 // checkBackward reports what kernel.AttentionBackward, which gets the projected queries, does not
 // see.
-func (g General) checkBackward(out *GeneralGradients, dout, q, k, v *kernel.Tensor, w []float32, o *kernel.Options) error {
+func (g General) checkBackward(out *GeneralGradients, dout, q, k, v, lse *kernel.Tensor, w []float32, o *kernel.BackwardOptions) error {
 	if g.Query == nil {
 		return &kernel.ArgumentError{Arg: "General.Query", Got: "nil", Want: "a linear layer, as NewGeneral makes it"}
 	}
@@ -97,6 +97,7 @@ func (g General) checkBackward(out *GeneralGradients, dout, q, k, v *kernel.Tens
 	f.output("Gradients.K", viewOf(&out.K).Memory())
 	f.output("Gradients.W", view.MemoryOf(out.W))
 	f.inputTensors(dout, q, k, v)
+	f.add("lse", viewOf(lse).Memory())
 	f.inputOptions(o)
 	f.add("w", view.MemoryOf(w))
 	return f.check()

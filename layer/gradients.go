@@ -106,8 +106,7 @@ func (f *footprint) outputParameters(weight, bias string, p *Parameters) {
 }
 
 // inputOptions lists the options that a backward pass reads.
-func (f *footprint) inputOptions(o *kernel.Options) {
-	f.add("Options.LSE", viewOf(&o.LSE).Memory())
+func (f *footprint) inputOptions(o *kernel.BackwardOptions) {
 	f.add("Options.Bias", viewOf(&o.Bias).Memory())
 	f.add("Options.ALiBi", view.MemoryOf(o.ALiBi))
 	f.add("Options.Sinks", view.MemoryOf(o.Sinks))

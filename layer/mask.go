@@ -12,43 +12,39 @@ type Number interface {
 	~bool | ~int8 | ~uint8 | ~int16 | ~uint16 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~int | ~uint | ~float32 | ~float64
 }
 
-// LookAhead hides from every query the keys after its own position, as in a decoder. It
-// is kernel.Causal(0) and takes no memory.
-func LookAhead() kernel.Mask { return kernel.Causal(0) }
-
-// Padding hides the keys that are padding. padded is [B, Lk]: 1 where a key is padding,
+// PaddingMask hides the keys that are padding. padded is [B, Lk]: 1 where a key is padding,
 // 0 where it is not. With a batch of 1 it is [1, Lk], for all batch rows. There must be
 // exactly one element for each key, or the call that uses the mask returns an error.
 //
 // The padding may lie anywhere. Where it always lies at the end, [kernel.KeyLengths] is
 // faster, as it does not read the padding.
-func Padding[E Number](padded []E, batch int) kernel.Mask {
+func PaddingMask[E Number](padded []E, batch int) kernel.Mask {
 	keys := len(padded)
 	if batch > 0 {
 		keys = (keys + batch - 1) / batch // rounded up: the call reports a remainder
 	}
-	return Hide(padded, [4]int{batch, 1, 1, keys})
+	return HiddenMask(padded, [4]int{batch, 1, 1, keys})
 }
 
-// PaddingTokens is [Padding] for tokens [B, Lk]. It hides those that equal padding, which
+// PaddingTokenMask is [PaddingMask] for tokens [B, Lk]. It hides those that equal padding, which
 // is often 0.
-func PaddingTokens[E Number](tokens []E, batch int, padding E) kernel.Mask {
+func PaddingTokenMask[E Number](tokens []E, batch int, padding E) kernel.Mask {
 	padded := make([]bool, len(tokens))
 	for i, t := range tokens {
 		padded[i] = t == padding
 	}
-	return Padding(padded, batch)
+	return PaddingMask(padded, batch)
 }
 
-// Hide hides keys from queries. hidden is a contiguous tensor [B, H, Lq, Lk]: 1 where
+// HiddenMask hides keys from queries. hidden is a contiguous tensor [B, H, Lq, Lk]: 1 where
 // the key is hidden from the query, 0 where it is not. Each of the first three dimensions
 // may be 1, which stands for all: [1, 1, Lq, Lk] is one mask for all batch rows and heads,
 // and [B, 1, Lq, Lk] is one for each batch row. It must have exactly as many elements as
 // the shape, and Lk must be the number of keys, or the call that uses the mask returns an
 // error.
 //
-// Hide copies the mask. [kernel.Hidden] and [kernel.Visible] use bools without a copy.
-func Hide[E Number](hidden []E, shape [4]int) kernel.Mask {
+// HiddenMask copies the mask. [kernel.Hidden] and [kernel.Visible] use bools without a copy.
+func HiddenMask[E Number](hidden []E, shape [4]int) kernel.Mask {
 	var visible E
 	bools := make([]bool, len(hidden))
 	for i, x := range hidden {

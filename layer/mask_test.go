@@ -30,11 +30,11 @@ func TestMasksAgree(t *testing.T) {
 	}
 	want := kernel.Causal(0).And(kernel.KeyLengths([]int{4, 2}))
 	masks := map[string]kernel.Mask{
-		"look-ahead and padding":      LookAhead().And(Padding(flags, b)),
-		"bools":                       Padding(padded, b).And(LookAhead()),
-		"look-ahead as numbers":       Hide(lookAhead, [4]int{1, 1, l, l}).And(Padding(flags, b)),
-		"maximum of both":             Hide(both, [4]int{b, 1, l, l}),
-		"maximum of both, every head": Hide(slices.Concat(both[:l*l], both[:l*l], both[:l*l], both[l*l:], both[l*l:], both[l*l:]), [4]int{b, h, l, l}),
+		"look-ahead and padding":      kernel.Causal(0).And(PaddingMask(flags, b)),
+		"bools":                       PaddingMask(padded, b).And(kernel.Causal(0)),
+		"look-ahead as numbers":       HiddenMask(lookAhead, [4]int{1, 1, l, l}).And(PaddingMask(flags, b)),
+		"maximum of both":             HiddenMask(both, [4]int{b, 1, l, l}),
+		"maximum of both, every head": HiddenMask(slices.Concat(both[:l*l], both[:l*l], both[:l*l], both[l*l:], both[l*l:], both[l*l:]), [4]int{b, h, l, l}),
 	}
 	data := normals(1, b*h*l*d)
 	for layout, view := range map[string]func(data []float32) kernel.Tensor{
@@ -68,38 +68,38 @@ func TestMaskErrors(t *testing.T) {
 		mask kernel.Mask
 		text string
 	}{
-		{Padding(make([]bool, 4), 2), "got 4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
-		{Padding(make([]bool, 5), 2), "got 5 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
-		{Padding(make([]bool, 7), 2), "got 7 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
-		{Padding(make([]bool, 8), 2), "got 8 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
-		{Padding([]bool{}, 2), "got 0 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
-		{Padding(make([]bool, 2), 1), "got 2 elements for the shape [1 1 1 Lk], want 3: the call has Lk = 3 keys"},
-		{Padding(make([]bool, 6), 1), "got 6 elements for the shape [1 1 1 Lk], want 3: the call has Lk = 3 keys"},
-		{Padding(make([]bool, 9), 3), "got [B H Lq Lk] = [3 1 1 3] with strides [3 3 3] in 9 elements, want 2 batch rows, 1 heads and 3 queries, or 1 of each"},
-		{Padding(make([]bool, 6), 0), "got [B H Lq Lk] = [0 1 1 6] with strides [6 6 6] in 6 elements, want 2 batch rows, 1 heads and 3 queries, or 1 of each"},
-		{PaddingTokens(make([]int, 4), 2, 0), "got 4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
-		{Hide(make([]int, 8), [4]int{1, 1, l, l}), "got 8 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
-		{Hide(make([]int, 10), [4]int{1, 1, l, l}), "got 10 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
-		{Hide(make([]int, 6), [4]int{1, 1, l, 2}), "got 6 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
-		{Hide(make([]int, 9), [4]int{1, 1, l, 2}), "got the shape [1 1 3 2], want Lk = 3, the number of keys"},
-		{LookAhead().And(Padding(make([]bool, 4), 2)), "got 4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 4), 2), "got 4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 5), 2), "got 5 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 7), 2), "got 7 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 8), 2), "got 8 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{PaddingMask([]bool{}, 2), "got 0 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 2), 1), "got 2 elements for the shape [1 1 1 Lk], want 3: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 6), 1), "got 6 elements for the shape [1 1 1 Lk], want 3: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 9), 3), "got [B H Lq Lk] = [3 1 1 3] with strides [3 3 3] in 9 elements, want 2 batch rows, 1 heads and 3 queries, or 1 of each"},
+		{PaddingMask(make([]bool, 6), 0), "got [B H Lq Lk] = [0 1 1 6] with strides [6 6 6] in 6 elements, want 2 batch rows, 1 heads and 3 queries, or 1 of each"},
+		{PaddingTokenMask(make([]int, 4), 2, 0), "got 4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{HiddenMask(make([]int, 8), [4]int{1, 1, l, l}), "got 8 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
+		{HiddenMask(make([]int, 10), [4]int{1, 1, l, l}), "got 10 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
+		{HiddenMask(make([]int, 6), [4]int{1, 1, l, 2}), "got 6 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
+		{HiddenMask(make([]int, 9), [4]int{1, 1, l, 2}), "got the shape [1 1 3 2], want Lk = 3, the number of keys"},
+		{kernel.Causal(0).And(PaddingMask(make([]bool, 4), 2)), "got 4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
 	} {
 		err := attend(out, c.mask)
 		refused(t, err, "Options.Mask", &out)
 		wantText(t, err, "attn: Options.Mask: "+c.text)
 	}
 	for _, mask := range []kernel.Mask{
-		Padding(make([]bool, 6), 2), Padding(make([]bool, 3), 1),
-		Hide(make([]int, 9), [4]int{1, 1, l, l}), Hide(make([]int, 3), [4]int{1, 1, 1, l}),
+		PaddingMask(make([]bool, 6), 2), PaddingMask(make([]bool, 3), 1),
+		HiddenMask(make([]int, 9), [4]int{1, 1, l, l}), HiddenMask(make([]int, 3), [4]int{1, 1, 1, l}),
 	} {
 		must(t, attend(newTensor(b, 1, l, 1), mask))
 	}
 
 	// Without batch rows, or without keys, the mask has no elements.
 	x = newTensor(0, 1, l, 1)
-	must(t, attend(newTensor(0, 1, l, 1), Padding([]bool{}, 0)))
+	must(t, attend(newTensor(0, 1, l, 1), PaddingMask([]bool{}, 0)))
 	none := kernel.BHLD([]float32{}, b, 1, 0, 1)
-	must(t, ScaledDot{}.Attend(newTensor(b, 1, l, 1), newTensor(b, 1, l, 1), none, none, kernel.Options{Mask: Padding([]bool{}, b)}))
+	must(t, ScaledDot{}.Attend(newTensor(b, 1, l, 1), newTensor(b, 1, l, 1), none, none, kernel.Options{Mask: PaddingMask([]bool{}, b)}))
 
 	// In contrast, kernel.Hidden hides the keys that it does not reach.
 	x = rows([]float32{1}, []float32{2}, []float32{3})
@@ -114,14 +114,14 @@ func TestLookAhead(t *testing.T) {
 	data := normals(1, b*h*l*d)
 	before := newTensor(b, h, l, d)
 	x := kernel.BHLD(data, b, h, l, d)
-	must(t, ScaledDot{}.Attend(before, x, x, x, kernel.Options{Mask: LookAhead()}))
+	must(t, ScaledDot{}.Attend(before, x, x, x, kernel.Options{Mask: kernel.Causal(0)}))
 	for changed := range l {
 		y := kernel.BHLD(slices.Clone(data), b, h, l, d)
 		for head := range h {
 			row(&y, 0, head, changed)[changed%d] += 3
 		}
 		after := newTensor(b, h, l, d)
-		must(t, ScaledDot{}.Attend(after, y, y, y, kernel.Options{Mask: LookAhead()}))
+		must(t, ScaledDot{}.Attend(after, y, y, y, kernel.Options{Mask: kernel.Causal(0)}))
 		for head := range h {
 			for i := range l {
 				if same := slices.Equal(row(&before, 0, head, i), row(&after, 0, head, i)); same != (i < changed) {

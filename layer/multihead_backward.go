@@ -42,16 +42,16 @@ type MultiHeadWeights struct{ Q, K, V, O []float32 }
 //
 //	dout [B, 1, Lq, width of out]  float32, with tokens at equal distances; ragged if query is
 //
-// query, key, value, trace and opts are those of the call of Forward, with opts.LSE, which it has
-// written. w has the weights that the projections were made of.
+// query, key, value, trace and opts are those of the call of Forward. w has the weights that the projections were made of.
 //
 // The gradients share no memory with anything else, but for Query, Key and Value as said there. The
 // gradients of heads and projections take memory for 2·B·(Lq+Lk) tokens at most. It is recycled: in
 // the steady state a call allocates nothing. Bad input gets an [*kernel.ArgumentError] or
 // [*kernel.TierError], and the gradients stay untouched.
-func (m *MultiHead) Backward(g MultiHeadGradients, dout, query, key, value kernel.Tensor, trace MultiHeadTrace, w MultiHeadWeights, opts kernel.Options) error {
+func (m *MultiHead) Backward(g MultiHeadGradients, dout, query, key, value kernel.Tensor, trace MultiHeadTrace, w MultiHeadWeights, opts kernel.BackwardOptions) error {
 	c := multiHeadBackward{
-		multiHeadCall: multiHeadCall{MultiHead: m, out: dout, inputs: [3]kernel.Tensor{query, key, value}, opts: opts, keeps: true, trace: trace},
+		multiHeadCall: multiHeadCall{MultiHead: m, out: dout, inputs: [3]kernel.Tensor{query, key, value}, opts: opts.Forward(), keeps: true, trace: trace},
+		settings:      opts,
 		g:             g,
 		tokens:        [3]kernel.Tensor{g.Query, g.Key, g.Value},
 		parameters:    [4]Parameters{g.Q, g.K, g.V, g.O},
@@ -71,6 +71,7 @@ func (m *MultiHead) Backward(g MultiHeadGradients, dout, query, key, value kerne
 // A multiHeadBackward is one call of MultiHead.Backward. out is dout.
 type multiHeadBackward struct {
 	multiHeadCall
+	settings   kernel.BackwardOptions
 	g          MultiHeadGradients
 	tokens     [3]kernel.Tensor // the gradients of the inputs
 	parameters [4]Parameters    // of Q, K, V and O
@@ -133,8 +134,8 @@ func (c *multiHeadBackward) differentiateHeads(s *scratch, dHeads *kernel.Tensor
 		x[i] = splitHeads(&x[i], heads[i])
 	}
 	g := kernel.Gradients{Q: dx[0], K: dx[1], V: dx[2], Bias: c.g.Bias, Sinks: c.g.Sinks}
-	err = c.similarity().(Differentiable).Backward(g, splitHeads(dHeads, c.Heads), x[0], x[1], x[2], c.opts)
-	return inner, renameHeads(err)
+	err = c.similarity().(Differentiable).Backward(g, splitHeads(dHeads, c.Heads), x[0], x[1], x[2], c.trace.LSE, c.settings)
+	return inner, renameArgument(renameHeads(err), "lse", lseName)
 }
 
 // backProject goes back through the projection of input i from dy, the gradient of its outputs, which
@@ -241,6 +242,6 @@ func (c *multiHeadBackward) checkMemory() error {
 	for i, w := range c.weights {
 		f.add(parameterGradients[i].weights, view.MemoryOf(w))
 	}
-	f.inputOptions(&c.opts)
+	f.inputOptions(&c.settings)
 	return f.check()
 }

@@ -19,7 +19,7 @@ type trained struct {
 	parameters [4]Parameters // of Q, K, V and O
 	inputs     [3]kernel.Tensor
 	dout       kernel.Tensor
-	opts       kernel.Options
+	opts       kernel.BackwardOptions
 }
 
 // newTrained makes one with all projections whose widths and head sizes all differ.
@@ -43,7 +43,7 @@ func newTrained(t testing.TB) *trained {
 		m.inputs[i] = kernel.BLHD(drawn(uint64(60+i), m.b*l*m.widths[i]), m.b, l, 1, m.widths[i])
 	}
 	m.dout = kernel.BLHD(drawn(63, m.b*m.lq*m.widths[3]), m.b, m.lq, 1, m.widths[3])
-	m.opts = kernel.Options{Mask: kernel.Causal(2)}
+	m.opts = kernel.BackwardOptions{Mask: kernel.Causal(2)}
 	return m
 }
 
@@ -74,12 +74,11 @@ func flat(g *MultiHeadGradients) [][]float32 {
 	return x
 }
 
-// forward computes the forward pass, and sets opts.LSE.
+// forward computes the forward pass.
 func (m *trained) forward(t testing.TB) (out kernel.Tensor, trace MultiHeadTrace) {
 	t.Helper()
-	trace = MultiHeadTrace{Q: m.tokens(m.lq, m.h*m.d), K: m.tokens(m.lk, m.hkv*m.d), V: m.tokens(m.lk, m.hkv*m.dv), Heads: m.tokens(m.lq, m.h*m.dv)}
+	trace = MultiHeadTrace{Q: m.tokens(m.lq, m.h*m.d), K: m.tokens(m.lk, m.hkv*m.d), V: m.tokens(m.lk, m.hkv*m.dv), Heads: m.tokens(m.lq, m.h*m.dv), LSE: newTensor(m.b, m.h, m.lq, 1)}
 	out = m.tokens(m.lq, m.widths[3])
-	m.opts.LSE = newTensor(m.b, m.h, m.lq, 1)
 	must(t, m.Forward(out, trace, m.inputs[0], m.inputs[1], m.inputs[2], m.opts))
 	return out, trace
 }
@@ -201,8 +200,8 @@ func TestMultiHeadBackwardSelf(t *testing.T) {
 		const b, l = 2, 5
 		tokens := func(seed uint64) kernel.Tensor { return kernel.BLHD(drawn(seed, b*l*width), b, l, 1, width) }
 		x, dout, out := tokens(9), tokens(10), tokens(11)
-		trace := MultiHeadTrace{Q: tokens(12), K: tokens(13), V: tokens(14), Heads: tokens(15)}
-		opts := kernel.Options{LSE: newTensor(b, 2, l, 1)}
+		trace := MultiHeadTrace{Q: tokens(12), K: tokens(13), V: tokens(14), Heads: tokens(15), LSE: newTensor(b, 2, l, 1)}
+		opts := kernel.BackwardOptions{}
 		must(t, m.Forward(out, trace, x, x, x, opts))
 		g := MultiHeadGradients{Query: tokens(16), Key: tokens(17), Value: tokens(18)}
 		must(t, m.Backward(g, dout, x, x, x, trace, w, opts))
@@ -241,7 +240,7 @@ func TestMultiHeadBackwardRagged(t *testing.T) {
 	}
 	r.dout = ragged(&m.dout, queryStarts)
 	trace.Q, trace.Heads, trace.K, trace.V = ragged(&trace.Q, queryStarts), ragged(&trace.Heads, queryStarts), ragged(&trace.K, keyStarts), ragged(&trace.V, keyStarts)
-	r.opts.LSE = newTensor(1, m.h, queryStarts[2]+1, 1).Ragged(queryStarts)
+	trace.LSE = newTensor(1, m.h, queryStarts[2]+1, 1).Ragged(queryStarts)
 	out := ragged(&m.dout, queryStarts)
 	must(t, r.Forward(out, trace, r.inputs[0], r.inputs[1], r.inputs[2], r.opts))
 	r.backward(t, g, trace, kernel.Exec{})
@@ -267,13 +266,14 @@ func TestMultiHeadBackwardSimilarity(t *testing.T) {
 	q, k, v, dout, out := tokens(1), tokens(2), tokens(3), tokens(4), tokens(5)
 	for _, s := range []Differentiable{ScaledDot{}, Dot{}, Cosine{}} {
 		m := &MultiHead{Heads: heads, Similarity: s}
-		opts := kernel.Options{LSE: newTensor(b, heads, l, 1), Bias: newTensor(1, 1, l, l), Sinks: []float32{1, -1}}
-		must(t, m.Forward(out, MultiHeadTrace{}, q, k, v, opts))
+		trace := MultiHeadTrace{LSE: newTensor(b, heads, l, 1)}
+		opts := kernel.BackwardOptions{Bias: newTensor(1, 1, l, l), Sinks: []float32{1, -1}}
+		must(t, m.Forward(out, trace, q, k, v, opts))
 		g := MultiHeadGradients{Query: tokens(6), Key: tokens(7), Value: tokens(8), Bias: newTensor(1, 1, l, l), Sinks: make([]float32, heads)}
-		must(t, m.Backward(g, dout, q, k, v, MultiHeadTrace{}, MultiHeadWeights{}, opts))
+		must(t, m.Backward(g, dout, q, k, v, trace, MultiHeadWeights{}, opts))
 		split := func(x kernel.Tensor) kernel.Tensor { return splitHeads(&x, heads) }
 		want := kernel.Gradients{Q: split(tokens(9)), K: split(tokens(10)), V: split(tokens(11)), Bias: newTensor(1, 1, l, l), Sinks: make([]float32, heads)}
-		must(t, s.Backward(want, split(dout), split(q), split(k), split(v), opts))
+		must(t, s.Backward(want, split(dout), split(q), split(k), split(v), trace.LSE, opts))
 		for i, x := range [...]kernel.Tensor{split(g.Query), split(g.Key), split(g.Value), g.Bias} {
 			equal(t, fmt.Sprintf("%T", s), &x, [...]*kernel.Tensor{&want.Q, &want.K, &want.V, &want.Bias}[i])
 		}
@@ -301,15 +301,15 @@ func TestBackwardNoAllocations(t *testing.T) {
 	q, k, v := normalTensor(1, small.b, small.h, small.lq, small.d), normalTensor(2, small.b, small.hkv, small.lk, small.d), normalTensor(3, small.b, small.hkv, small.lk, small.dv)
 	dout, p := normalTensor(4, small.b, small.h, small.lq, small.dv), newTensor(small.b, small.h, small.lq, small.lk)
 	lse := newTensor(small.b, small.h, small.lq, 1)
-	must(t, Dot{}.Attend(newTensor(small.b, small.h, small.lq, small.dv), q, k, v, kernel.Options{LSE: lse, Weights: p}))
-	opts := kernel.Options{LSE: lse}
+	must(t, Dot{}.Attend(newTensor(small.b, small.h, small.lq, small.dv), q, k, v, kernel.Options{Outputs: kernel.Outputs{LSE: lse, Weights: p}}))
+	opts := kernel.BackwardOptions{}
 	inner := kernel.Gradients{Q: newTensor(small.b, small.h, small.lq, small.d), K: newTensor(small.b, small.hkv, small.lk, small.d), V: newTensor(small.b, small.hkv, small.lk, small.dv)}
 	ofLayer := Parameters{make([]float32, small.d*small.d), make([]float32, small.d)}
 	for name, call := range map[string]func() error{
-		"Dot":    func() error { return Dot{}.Backward(inner, dout, q, k, v, opts) },
-		"Cosine": func() error { return Cosine{}.Backward(inner, dout, q, k, v, opts) },
+		"Dot":    func() error { return Dot{}.Backward(inner, dout, q, k, v, lse, opts) },
+		"Cosine": func() error { return Cosine{}.Backward(inner, dout, q, k, v, lse, opts) },
 		"General": func() error {
-			return general.Backward(GeneralGradients{Gradients: inner, W: ofLayer.Weight}, dout, q, k, v, w, opts)
+			return general.Backward(GeneralGradients{Gradients: inner, W: ofLayer.Weight}, dout, q, k, v, lse, w, opts)
 		},
 		"Additive": func() error {
 			g := AdditiveGradients{Q: inner.Q, K: inner.K, V: inner.V, Query: ofLayer}
@@ -336,8 +336,8 @@ func TestMultiHeadBackwardErrors(t *testing.T) {
 		{"query", "equal distances", func(m *trained, g *MultiHeadGradients, trace *MultiHeadTrace, w *MultiHeadWeights) {
 			m.inputs[0] = kernel.Strided(make([]float32, 1000), m.inputs[0].Shape(), [3]int{100, 100, 9})
 		}},
-		{"Options.LSE", "that Attention has written", func(m *trained, g *MultiHeadGradients, trace *MultiHeadTrace, w *MultiHeadWeights) {
-			m.opts.LSE = kernel.Tensor{}
+		{"trace.LSE", "that Attention has written", func(m *trained, g *MultiHeadGradients, trace *MultiHeadTrace, w *MultiHeadWeights) {
+			trace.LSE = kernel.Tensor{}
 		}},
 		{"MultiHead.Similarity", "a Differentiable one", func(m *trained, g *MultiHeadGradients, trace *MultiHeadTrace, w *MultiHeadWeights) {
 			m.Similarity = General{Query: m.Q}

@@ -8,34 +8,41 @@ import (
 )
 
 // A MultiHeadTrace is what [MultiHead.Forward] keeps for [MultiHead.Backward], in memory of the
-// caller's: tokens without heads in float32, ragged where the input is. Those of a projection that
+// caller's, in float32: tokens without heads, ragged where the input is, and LSE. Those of a projection that
 // is nil are not used.
 type MultiHeadTrace struct {
 	Q     kernel.Tensor // [B, 1, Lq, Heads·D]: the projected queries
 	K     kernel.Tensor // [B, 1, Lk, KVHeads·D]: the projected keys
 	V     kernel.Tensor // [B, 1, Lk, KVHeads·Dv]: the projected values
 	Heads kernel.Tensor // [B, 1, Lq, Heads·Dv]: the outputs of all heads, the inputs of MultiHead.O
+	LSE   kernel.Tensor // [B, Heads, Lq, 1]: kernel.Options.LSE of the attention in the heads
 }
 
-// The tensors of a trace, in the order of projections and of names.
+// lseName is the name of MultiHeadTrace.LSE in errors.
+const lseName = "trace.LSE"
+
+// The other tensors of a trace, in the order of projections and of names.
 var traceNames = [...]string{"trace.Q", "trace.K", "trace.V", "trace.Heads"}
 
 func (t *MultiHeadTrace) projections() [4]*kernel.Tensor {
 	return [...]*kernel.Tensor{&t.Q, &t.K, &t.V, &t.Heads}
 }
 
-// Forward is [MultiHead.Attend] and keeps what [MultiHead.Backward] needs: trace is overwritten, and
-// opts.LSE should be set. out has the bits of Attend.
+// Forward is [MultiHead.Attend] and keeps what [MultiHead.Backward] needs: trace is overwritten.
+// The options are those with which gradients are known. out has the bits of Attend.
 //
 // All tokens, those of query, key, value and trace, lie at equal distances, as in
 // kernel.BLHD(data, b, l, 1, width). The trace shares no memory with anything else.
 //
 // In the steady state a call allocates nothing. Bad input gets an [*kernel.ArgumentError] or
-// [*kernel.TierError]. out and the outputs of opts then stay untouched; the trace may hold anything.
-func (m *MultiHead) Forward(out kernel.Tensor, trace MultiHeadTrace, query, key, value kernel.Tensor, opts kernel.Options) error {
-	c := multiHeadCall{MultiHead: m, out: out, inputs: [3]kernel.Tensor{query, key, value}, opts: opts, keeps: true, trace: trace}
+// [*kernel.TierError]. out then stays untouched; the trace may hold anything.
+func (m *MultiHead) Forward(out kernel.Tensor, trace MultiHeadTrace, query, key, value kernel.Tensor, opts kernel.BackwardOptions) error {
+	c := multiHeadCall{MultiHead: m, out: out, inputs: [3]kernel.Tensor{query, key, value}, opts: opts.Forward(), keeps: true, trace: trace}
+	if c.opts.LSE = trace.LSE; !viewOf(&trace.LSE).IsSet() {
+		return &kernel.ArgumentError{Arg: lseName, Got: "none", Want: "memory for [B, Heads, Lq, 1]"}
+	}
 	if err := c.check(); err != nil {
-		return err
+		return renameArgument(err, "Options.LSE", lseName)
 	}
 	if err := c.checkTrace(); err != nil {
 		return err
@@ -50,8 +57,7 @@ func (m *MultiHead) Forward(out kernel.Tensor, trace MultiHeadTrace, query, key,
 		}
 	}
 	f.add("out", viewOf(&out).Memory())
-	f.add("Options.Weights", viewOf(&opts.Weights).Memory())
-	f.add("Options.Scores", viewOf(&opts.Scores).Memory())
+	f.add(lseName, viewOf(&trace.LSE).Memory())
 	f.inputInputs(&c)
 	f.inputOptions(&opts)
 	if err := f.check(); err != nil {
@@ -59,7 +65,7 @@ func (m *MultiHead) Forward(out kernel.Tensor, trace MultiHeadTrace, query, key,
 	}
 	s := getScratch()
 	defer s.release()
-	return c.run(s)
+	return renameArgument(c.run(s), "Options.LSE", lseName)
 }
 
 // inputInputs lists query, key and value.
@@ -144,4 +150,5 @@ func (f *footprint) inputTrace(c *multiHeadCall) {
 			f.add(traceNames[i], viewOf(t).Memory())
 		}
 	}
+	f.add(lseName, viewOf(&c.trace.LSE).Memory())
 }

@@ -99,7 +99,7 @@ func TestMultiHeadTokenByToken(t *testing.T) {
 	m := &MultiHead{Heads: 4, Q: newLinear(t, 1, width, width), K: newLinear(t, 2, width, width), V: newLinear(t, 3, width, width), O: newLinear(t, 4, width, width)}
 	data := normals(5, b*l*width)
 	x, want := kernel.BLHD(data, b, l, 1, width), newTensor(b, 1, l, width)
-	must(t, m.Attend(want, x, x, x, kernel.Options{Mask: LookAhead()}))
+	must(t, m.Attend(want, x, x, x, kernel.Options{Mask: kernel.Causal(0)}))
 	for r := range b {
 		for i := range l {
 			past := kernel.BLHD(data[r*l*width:], 1, i+1, 1, width)
@@ -125,7 +125,7 @@ func TestMultiHeadRagged(t *testing.T) {
 		mask      kernel.Mask
 	}{
 		"self":           {all, starts, kernel.Mask{}},
-		"causal":         {all, starts, LookAhead()},
+		"causal":         {all, starts, kernel.Causal(0)},
 		"cross":          {all, keyStarts, kernel.Mask{}},
 		"no projections": {MultiHead{Heads: heads}, keyStarts, kernel.Mask{}},
 	} {
@@ -244,7 +244,7 @@ func TestMultiHeadErrors(t *testing.T) {
 		{"out", kernel.Strided(make([]float32, 99), [4]int{2, 1, 3, 9}, [3]int{}), query, key, value, kernel.Options{}},
 		{"out", kernel.BLHD(memory, 2, 3, 1, 9), kernel.BLHD(memory, 2, 3, 1, 5), key, value, kernel.Options{}},
 		{"Options.Mask", out, query, key, value, kernel.Options{Mask: kernel.KeyLengths([]int{5, 5})}},
-		{"Options.Weights", out, query, key, value, kernel.Options{Weights: newTensor(2, 2, 3, 4)}},
+		{"Options.Weights", out, query, key, value, kernel.Options{Outputs: kernel.Outputs{Weights: newTensor(2, 2, 3, 4)}}},
 		{"Options.Threads", out, query, key, value, kernel.Options{Exec: kernel.Exec{Threads: -1}}},
 	} {
 		refused(t, good().Attend(c.out, c.query, c.key, c.value, c.opts), c.arg, &out)

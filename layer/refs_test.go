@@ -245,7 +245,7 @@ func packedProjection(t *testing.T, r *reference, tier string) map[string]kernel
 	opts := kernel.Options{Exec: kernel.Exec{Tier: tier}}
 	n := len(in.X)
 	if in.Causal {
-		opts.Mask = LookAhead()
+		opts.Mask = kernel.Causal(0)
 	}
 	if in.MaskLen != nil {
 		opts.Mask = opts.Mask.And(kernel.KeyLengths(in.MaskLen))
@@ -282,6 +282,6 @@ func identityHeads(t *testing.T, r *reference, tier string) map[string]kernel.Te
 	m := &MultiHead{Heads: heads, Q: in, K: in, V: in, O: out}
 	n := len(inputs.Query)
 	y, weights := newTensor(1, 1, n, heads), newTensor(1, heads, n, len(inputs.Key))
-	must(t, m.Attend(y, rows(inputs.Query...), rows(inputs.Key...), rows(inputs.Value...), kernel.Options{Exec: kernel.Exec{Tier: tier}, Weights: weights}))
+	must(t, m.Attend(y, rows(inputs.Query...), rows(inputs.Key...), rows(inputs.Value...), kernel.Options{Exec: kernel.Exec{Tier: tier}, Outputs: kernel.Outputs{Weights: weights}}))
 	return map[string]kernel.Tensor{"y": y, "weights_each_head": weights}
 }

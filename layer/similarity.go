@@ -1,6 +1,10 @@
 package layer
 
-import "github.com/attn-go/attn/kernel"
+import (
+	"math"
+
+	"github.com/attn-go/attn/kernel"
+)
 
 // A Similarity scores how well a key matches a query. It is the part of attention in
 // which papers differ. Masks, softmax and weighted sum are the same for all:
@@ -14,8 +18,16 @@ import "github.com/attn-go/attn/kernel"
 type Similarity interface {
 	// Attend computes out = softmax(similarity(q, k), masked)·v. Shapes, options and
 	// errors are those of [kernel.Attention]. Options.Scale multiplies the similarity.
-	// Its default is 1, but for ScaledDot it is 1/√D.
+	// Its default, 0, stands for the formula of the similarity as it is: 1, but 1/√D for ScaledDot. -0 is 0.
 	Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error
+}
+
+// scaleOr1 returns a Scale whose default is 1. -0 is 0.
+func scaleOr1(scale float32) float32 {
+	if math.Float32bits(scale) == 0 {
+		return 1
+	}
+	return scale
 }
 
 // qkv are the names of the inputs of the method Attend.
@@ -27,9 +39,7 @@ type Dot struct{}
 
 // Attend implements [Similarity].
 func (Dot) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
-	if opts.Scale == 0 {
-		opts.Scale = 1
-	}
+	opts.Scale = scaleOr1(opts.Scale)
 	return kernel.Attention(out, q, k, v, opts)
 }
 

@@ -15,21 +15,19 @@ type Differentiable interface {
 
 	// Backward computes the gradients of Attend from dout, the gradient of its out. Shapes,
 	// options and errors are those of [kernel.AttentionBackward]: opts are those of the call of
-	// Attend, and opts.LSE is a result of it.
-	Backward(g kernel.Gradients, dout, q, k, v kernel.Tensor, opts kernel.Options) error
+	// Attend, and lse is Options.LSE of it, which it has written.
+	Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts kernel.BackwardOptions) error
 }
 
 // Backward implements [Differentiable]. It is [kernel.AttentionBackward].
-func (ScaledDot) Backward(g kernel.Gradients, dout, q, k, v kernel.Tensor, opts kernel.Options) error {
-	return kernel.AttentionBackward(g, dout, q, k, v, opts)
+func (ScaledDot) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts kernel.BackwardOptions) error {
+	return kernel.AttentionBackward(g, dout, q, k, v, lse, opts)
 }
 
 // Backward implements [Differentiable].
-func (Dot) Backward(g kernel.Gradients, dout, q, k, v kernel.Tensor, opts kernel.Options) error {
-	if opts.Scale == 0 {
-		opts.Scale = 1
-	}
-	return kernel.AttentionBackward(g, dout, q, k, v, opts)
+func (Dot) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts kernel.BackwardOptions) error {
+	opts.Scale = scaleOr1(opts.Scale)
+	return kernel.AttentionBackward(g, dout, q, k, v, lse, opts)
 }
 
 // Backward implements [Differentiable]. With n = q/|q| and dn, the gradient of attention over the
@@ -43,8 +41,8 @@ func (Dot) Backward(g kernel.Gradients, dout, q, k, v kernel.Tensor, opts kernel
 //
 // q, k and their gradients are float32 and neither ragged nor paged. They are copied to memory that
 // is recycled: in the steady state a call allocates nothing.
-func (Cosine) Backward(g kernel.Gradients, dout, q, k, v kernel.Tensor, opts kernel.Options) error {
-	if err := checkCosineBackward(&g, &dout, &q, &k, &v, &opts); err != nil {
+func (Cosine) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts kernel.BackwardOptions) error {
+	if err := checkCosineBackward(&g, &dout, &q, &k, &v, &lse, &opts); err != nil {
 		return err
 	}
 	shapeQ, shapeK := q.Shape(), k.Shape()
@@ -54,7 +52,8 @@ func (Cosine) Backward(g kernel.Gradients, dout, q, k, v kernel.Tensor, opts ker
 		return tensorError("q", &q, "fewer queries and keys: memory for copies of them")
 	}
 	defer s.release()
-	unitQ, unitK := s.units(&q, &k, &opts)
+	forward := opts.Forward()
+	unitQ, unitK := s.units(&q, &k, &forward)
 	units := g
 	if viewOf(&g.Q).IsSet() {
 		units.Q = s.denseLike(&q, shapeQ[3])
@@ -62,7 +61,7 @@ func (Cosine) Backward(g kernel.Gradients, dout, q, k, v kernel.Tensor, opts ker
 	if viewOf(&g.K).IsSet() {
 		units.K = s.denseLike(&k, shapeK[3])
 	}
-	if err := (Dot{}).Backward(units, dout, unitQ, unitK, v, opts); err != nil {
+	if err := (Dot{}).Backward(units, dout, unitQ, unitK, v, lse, opts); err != nil {
 		return err
 	}
 	if viewOf(&g.Q).IsSet() {
@@ -75,7 +74,7 @@ func (Cosine) Backward(g kernel.Gradients, dout, q, k, v kernel.Tensor, opts ker
 }
 
 // checkCosineBackward reports what kernel.AttentionBackward, which gets copies, does not see.
-func checkCosineBackward(g *kernel.Gradients, dout, q, k, v *kernel.Tensor, o *kernel.Options) error {
+func checkCosineBackward(g *kernel.Gradients, dout, q, k, v, lse *kernel.Tensor, o *kernel.BackwardOptions) error {
 	for i, t := range [...]*kernel.Tensor{q, k} {
 		if err := checkFloats("qk"[i:i+1], t); err != nil {
 			return err
@@ -90,16 +89,17 @@ func checkCosineBackward(g *kernel.Gradients, dout, q, k, v *kernel.Tensor, o *k
 	if err := checkMask(&o.Mask, q, k); err != nil {
 		return err
 	}
-	return checkAttentionMemory(g, dout, q, k, v, o)
+	return checkAttentionMemory(g, dout, q, k, v, lse, o)
 }
 
 // checkAttentionMemory reports a gradient that shares memory with anything else.
-func checkAttentionMemory(g *kernel.Gradients, dout, q, k, v *kernel.Tensor, o *kernel.Options) error {
+func checkAttentionMemory(g *kernel.Gradients, dout, q, k, v, lse *kernel.Tensor, o *kernel.BackwardOptions) error {
 	var f footprint
 	f.outputGradients(g)
 	f.output("Gradients.Q", viewOf(&g.Q).Memory())
 	f.output("Gradients.K", viewOf(&g.K).Memory())
 	f.inputTensors(dout, q, k, v)
+	f.add("lse", viewOf(lse).Memory())
 	f.inputOptions(o)
 	return f.check()
 }

@@ -7,8 +7,10 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
 )
 
 // similarities are those without learned weights.
@@ -24,9 +26,26 @@ func TestScaledDotOfMatchingKeys(t *testing.T) {
 	v := rows([]float32{1, 0}, []float32{10, 0}, []float32{100, 5}, []float32{1000, 6})
 	q := rows([]float32{0, 10, 0}, []float32{0, 0, 10}, []float32{10, 10, 0})
 	out, weights := newTensor(1, 1, 3, 2), newTensor(1, 1, 3, 4)
-	must(t, ScaledDot{}.Attend(out, q, k, v, kernel.Options{Weights: weights}))
+	must(t, ScaledDot{}.Attend(out, q, k, v, kernel.Options{Outputs: kernel.Outputs{Weights: weights}}))
 	near(t, "out", all(&out), 1e-4, 10, 0, 550, 5.5, 5.5, 0)
 	near(t, "weights", all(&weights), 1e-7, 0, 1, 0, 0, 0, 0, .5, .5, .5, .5, 0, 0)
+}
+
+// With a Scale of -0, which is 0, all scores are 0, and all weights equal.
+func TestZeroScale(t *testing.T) {
+	project, err := linear.New(linear.DenseMatrix([]float32{1, 2, 3, 4}, 2, 2), nil, kernel.Exec{})
+	must(t, err)
+	x := rows([]float32{1, 2}, []float32{-3, 4})
+	for name, s := range map[string]Similarity{
+		"dot": Dot{}, "scaled dot": ScaledDot{}, "cosine": Cosine{}, "general": General{Query: project}, "additive": Additive{V: []float32{1, -2}},
+		"Func": Func(distanceOf),
+	} {
+		out, weights := newTensor(1, 1, 2, 2), newTensor(1, 1, 2, 2)
+		must(t, s.Attend(out, x, x, x, kernel.Options{Scale: float32(math.Copysign(0, -1)), Outputs: kernel.Outputs{Weights: weights}}))
+		if got := all(&weights); !slices.Equal(got, []float32{.5, .5, .5, .5}) {
+			t.Errorf("%s: the weights are %v", name, got)
+		}
+	}
 }
 
 // Scores are those of the definition in float64, with any Scale.
@@ -51,10 +70,10 @@ func TestSimilaritiesByDefinition(t *testing.T) {
 		{"Func", Func(distanceOf), func(q, k []float32) float64 { return float64(distanceOf(q, k)) }},
 	} {
 		scores := newTensor(b, h, lq, lk)
-		must(t, Scores(scores, q, k, c.similarity, kernel.Options{}))
+		must(t, Scores(scores, q, k, c.similarity, ScoreOptions{}))
 		checkScores(t, c.name, &scores, &q, &k, 1, c.want)
 		if _, scaled := c.similarity.(ScaledDot); !scaled {
-			must(t, Scores(scores, q, k, c.similarity, kernel.Options{Scale: -.75}))
+			must(t, Scores(scores, q, k, c.similarity, ScoreOptions{Scale: -.75}))
 			checkScores(t, c.name, &scores, &q, &k, -.75, c.want)
 		}
 	}
@@ -89,7 +108,7 @@ func TestFuncAsScaledDot(t *testing.T) {
 	q, k, v := normalTensor(1, b, h, lq, d), normalTensor(2, b, hkv, lk, d), normalTensor(3, b, hkv, lk, dv)
 	own := Func(func(q, k []float32) float32 { return float32(dotOf(q, k) / math.Sqrt(d)) })
 	for name, opts := range map[string]kernel.Options{
-		"plain": {}, "masked": {Mask: LookAhead()}, "softcap": {Softcap: 2},
+		"plain": {}, "masked": {Mask: kernel.Causal(0)}, "softcap": {Softcap: 2},
 	} {
 		out, want := newTensor(b, h, lq, dv), newTensor(b, h, lq, dv)
 		must(t, own.Attend(out, q, k, v, opts))
@@ -125,7 +144,7 @@ func TestSimilaritiesSameBits(t *testing.T) {
 		outputs := func(tier string, threads int) (out, weights, lse kernel.Tensor) {
 			out, weights, lse = newTensor(b, h, lq, dv), newTensor(b, h, lq, lk), newTensor(b, h, lq, 1)
 			must(t, s.Attend(out, q, k, v, kernel.Options{
-				Exec: kernel.Exec{Tier: tier, Threads: threads}, Weights: weights, LSE: lse,
+				Exec: kernel.Exec{Tier: tier, Threads: threads}, Outputs: kernel.Outputs{Weights: weights, LSE: lse},
 				Mask: kernel.KeyLengths([]int{290, 3}).And(kernel.Causal(200)), Softcap: 3,
 				Score: func(tile *kernel.ScoreTile) { // called after the similarity
 					for i := range tile.Scores {
@@ -152,7 +171,7 @@ func TestCosineRange(t *testing.T) {
 	q := rows([]float32{3e-30, 4e-30}, []float32{3e30, 4e30})
 	k := rows([]float32{4e-20, 3e-20}, []float32{0, 2}, []float32{-3e19, -4e19})
 	scores := newTensor(1, 1, 2, 3)
-	must(t, Scores(scores, q, k, Cosine{}, kernel.Options{}))
+	must(t, Scores(scores, q, k, Cosine{}, ScoreOptions{}))
 	near(t, "scores", all(&scores), 3e-7, .96, .8, -1, .96, .8, -1)
 }
 
@@ -163,7 +182,7 @@ func TestCosineOfAnyLength(t *testing.T) {
 	q := rows([]float32{least, least}, []float32{0, 1}, []float32{most, most})
 	k := rows([]float32{0, least}, []float32{most, most}, []float32{3e38, 0}, []float32{-2 * least, 0})
 	scores := newTensor(1, 1, 3, 4)
-	must(t, Scores(scores, q, k, Cosine{}, kernel.Options{}))
+	must(t, Scores(scores, q, k, Cosine{}, ScoreOptions{}))
 	checkScores(t, "cosine", &scores, &q, &k, 1, func(q, k []float32) float64 {
 		return dotOf(q, k) / math.Sqrt(dotOf(q, q)*dotOf(k, k))
 	})
@@ -195,12 +214,12 @@ func TestSimilarityErrors(t *testing.T) {
 func TestSimilaritiesNoAllocations(t *testing.T) {
 	q, k, v, out := normalTensor(1, 1, 2, 3, 4), normalTensor(2, 1, 2, 50, 4), normalTensor(3, 1, 2, 50, 4), newTensor(1, 2, 3, 4)
 	for name, s := range similarities {
-		opts := kernel.Options{Exec: kernel.Exec{Threads: 1}, Mask: LookAhead()}
+		opts := kernel.Options{Exec: kernel.Exec{Threads: 1}, Mask: kernel.Causal(0)}
 		testutil.CheckNoMallocs(t, name, 20, func() { must(t, s.Attend(out, q, k, v, opts)) })
 	}
 	scores := newTensor(1, 2, 3, 50)
 	testutil.CheckNoMallocs(t, "the steps", 20, func() {
-		must(t, Scores(scores, q, k, ScaledDot{}, kernel.Options{Exec: kernel.Exec{Threads: 1}}))
+		must(t, Scores(scores, q, k, ScaledDot{}, ScoreOptions{Exec: kernel.Exec{Threads: 1}}))
 		must(t, Softmax(row(&scores, 0, 0, 0), row(&scores, 0, 0, 0), 50, nil, kernel.Exec{}))
 		must(t, WeightedSum(out, scores, v))
 	})
@@ -217,7 +236,7 @@ func TestGuardCosine(t *testing.T) {
 	for name, o := range map[string]kernel.Options{
 		"Window":      {Mask: kernel.Window(n-queries, 0), QueryStart: []int{2*n - queries}},
 		"BlockSparse": {Mask: kernel.BlockSparse([]bool{false, true, false}, queries, n)},
-		"scores":      {Mask: kernel.Window(n-queries, 0), QueryStart: []int{2*n - queries}, Scores: newTensor(1, 1, queries, 3*n), ScoreStage: kernel.ScoresMasked},
+		"scores":      {Mask: kernel.Window(n-queries, 0), QueryStart: []int{2*n - queries}, Outputs: kernel.Outputs{Scores: newTensor(1, 1, queries, 3*n), ScoreStage: kernel.ScoresMasked}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			memory := testutil.GuardedRegion(t, 3*page)
@@ -230,9 +249,8 @@ func TestGuardCosine(t *testing.T) {
 				out, o := newTensor(1, 1, queries, d), o
 				o.LSE = newTensor(1, 1, queries, 1)
 				must(t, Cosine{}.Attend(out, q, k, v, o))
-				o.Scores, o.ScoreStage = kernel.Tensor{}, 0
 				g := kernel.Gradients{Q: newTensor(1, 1, queries, d), K: newTensor(1, 1, 3*n, d)}
-				must(t, Cosine{}.Backward(g, dout, q, k, v, o))
+				must(t, Cosine{}.Backward(g, dout, q, k, v, o.LSE, contracttest.BackwardOptions(o)))
 				return slices.Concat(all(&out), all(&g.Q), all(&g.K))
 			}
 			want := attend()
@@ -249,7 +267,7 @@ func TestCosineHiddenScores(t *testing.T) {
 	var scores [2]kernel.Tensor
 	for x, m := range []kernel.Mask{{}, kernel.Window(2, 0).And(kernel.BlockSparse(make([]bool, 5), 3, 4))} {
 		scores[x] = newTensor(1, 1, 3, 20)
-		must(t, Cosine{}.Attend(newTensor(1, 1, 3, 4), q, k, v, kernel.Options{Mask: m, Scores: scores[x]}))
+		must(t, Cosine{}.Attend(newTensor(1, 1, 3, 4), q, k, v, kernel.Options{Mask: m, Outputs: kernel.Outputs{Scores: scores[x]}}))
 	}
 	equal(t, "scores", &scores[1], &scores[0])
 }

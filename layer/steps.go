@@ -9,6 +9,20 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
+// ScoreOptions are the settings of one call of [Scores]: those of [kernel.Options] that change scores, with
+// the meaning that they have there.
+type ScoreOptions struct {
+	kernel.Exec // changes no bit of the result
+
+	Scale                float32
+	Score                func(*kernel.ScoreTile)
+	Softcap              float32
+	ALiBi                []float32
+	Bias                 kernel.Tensor
+	Mask                 kernel.Mask
+	QueryStart, KeyStart []int
+}
+
 // Scores is step 2 of attention: in every head it compares each query with each key,
 //
 //	dst[i][j] = similarity(q[i], k[j]), or -Inf where opts.Mask hides key j from query i
@@ -18,12 +32,7 @@ import (
 //	q   [B, H, Lq, D]
 //	k   [B, Hkv, Lk, D]  Hkv divides H: query head h uses key head h/(H/Hkv)
 //	dst [B, H, Lq, Lk]   float32, overwritten; it shares no memory with the others
-//
-// The options that change scores apply (Scale, Score, Softcap, ALiBi, Bias, Mask and
-// the positions), and so do those of [kernel.Exec]. The others have no effect: Sinks
-// and Dropout change weights, and LSE, Weights, Scores and ScoreStage are for further
-// results.
-func Scores(dst, q, k kernel.Tensor, s Similarity, opts kernel.Options) error {
+func Scores(dst, q, k kernel.Tensor, s Similarity, opts ScoreOptions) error {
 	if s == nil {
 		return &kernel.ArgumentError{Arg: "s", Got: "nil", Want: "a similarity, such as ScaledDot{}"}
 	}
@@ -49,9 +58,12 @@ func Scores(dst, q, k kernel.Tensor, s Similarity, opts kernel.Options) error {
 	}
 	defer m.release()
 	out := kernel.BHLD(m.takeFloats(n), shape[0], shape[1], shape[2], shape[3])
-	opts.Scores, opts.ScoreStage = dst, kernel.ScoresMasked
-	opts.Weights, opts.LSE, opts.Dropout = kernel.Tensor{}, kernel.Tensor{}, kernel.Dropout{}
-	return renameArgument(s.Attend(out, q, k, k, opts), "Options.Scores", "dst")
+	o := kernel.Options{
+		Exec: opts.Exec, Scale: opts.Scale, Score: opts.Score, Softcap: opts.Softcap, ALiBi: opts.ALiBi, Bias: opts.Bias,
+		Mask: opts.Mask, QueryStart: opts.QueryStart, KeyStart: opts.KeyStart,
+		Outputs: kernel.Outputs{Scores: dst, ScoreStage: kernel.ScoresMasked},
+	}
+	return renameArgument(s.Attend(out, q, k, k, o), "Options.Scores", "dst")
 }
 
 // checkDst reports a tensor that cannot hold scores. Without keys nothing is written.

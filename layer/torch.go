@@ -29,7 +29,7 @@ type TorchWeights struct {
 // the weights w. Bad weights get an [*kernel.ArgumentError].
 //
 // PyTorch's masks of bools hide where they are true: a key_padding_mask is a mask of
-// [Padding], an attn_mask one of [Hide]. PyTorch adds its masks of floats to the scores:
+// [PaddingMask], an attn_mask one of [HiddenMask]. PyTorch adds its masks of floats to the scores:
 // they are kernel.Options.Bias.
 func FromTorch(embed, heads int, w TorchWeights) (*MultiHead, error) {
 	if embed < 1 {

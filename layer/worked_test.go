@@ -23,7 +23,7 @@ func TestShapesOfSelfAttention(t *testing.T) {
 	}
 	q, k, v := project(2, 20), project(3, 20), project(4, 25)
 	scores, context := newTensor(1, 1, 5, 5), newTensor(1, 1, 5, 25)
-	must(t, Scores(scores, q, k, ScaledDot{}, kernel.Options{}))
+	must(t, Scores(scores, q, k, ScaledDot{}, ScoreOptions{}))
 	weights := scores
 	for i := range 5 {
 		row := row(&weights, 0, 0, i)
@@ -82,7 +82,7 @@ func TestVarianceOfScores(t *testing.T) {
 		similarity Similarity
 		want       float64
 	}{{Dot{}, d}, {ScaledDot{}, 1}} {
-		must(t, Scores(scores, q, k, c.similarity, kernel.Options{}))
+		must(t, Scores(scores, q, k, c.similarity, ScoreOptions{}))
 		sum, squares := 0.0, 0.0
 		for _, s := range all(&scores) {
 			sum += float64(s)
@@ -130,13 +130,13 @@ func TestDropout(t *testing.T) {
 	const n, d, rate, seeds = 12, 8, .25, 400
 	x, plain, out := normalTensor(1, 1, 1, n, d), newTensor(1, 1, n, d), newTensor(1, 1, n, d)
 	weights, dropped := newTensor(1, 1, n, n), newTensor(1, 1, n, n)
-	must(t, ScaledDot{}.Attend(plain, x, x, x, kernel.Options{Weights: weights}))
+	must(t, ScaledDot{}.Attend(plain, x, x, x, kernel.Options{Outputs: kernel.Outputs{Weights: weights}}))
 	must(t, ScaledDot{}.Attend(out, x, x, x, kernel.Options{Dropout: kernel.Dropout{Seed: 1}}))
 	equal(t, "with a rate of 0", &out, &plain)
 
 	sums, squares := make([]float64, n*d), make([]float64, n*d)
 	for seed := range uint64(seeds) {
-		must(t, ScaledDot{}.Attend(out, x, x, x, kernel.Options{Weights: dropped, Dropout: kernel.Dropout{Rate: rate, Seed: seed}}))
+		must(t, ScaledDot{}.Attend(out, x, x, x, kernel.Options{Outputs: kernel.Outputs{Weights: dropped}, Dropout: kernel.Dropout{Rate: rate, Seed: seed}}))
 		for i, w := range all(&dropped) {
 			if want := float64(all(&weights)[i]) / (1 - rate); w != 0 && math.Abs(float64(w)-want) > 2e-7 {
 				t.Fatalf("seed %d: weight %d is %v, want 0 or %v", seed, i, w, want)

@@ -63,7 +63,8 @@ func ExampleNewQuantized() {
 }
 
 // A packed layer in a file need not be packed again. A program that maps the file into memory
-// does not even read it until the layer is used.
+// does not even read it until the layer is used. If FromPacked returns an error, as after an update that
+// has another PackedVersion, the program packs the weights again.
 func ExampleFromPacked() {
 	layer, err := linear.New(linear.DenseMatrix([]float32{1, 2, 3, 4, 5, 6}, 2, 3), []float32{100, 200}, kernel.Exec{})
 	if err != nil {

@@ -29,13 +29,21 @@ import (
 //	    the panels
 const (
 	packedMagic     = "attnlin\x00"
-	packedVersion   = 2
 	packedAlignment = 64 // of the parts, and the size of the header
 	packedFormats   = 16 // the type of weights in the first Format
 )
 
+// PackedVersion is the version of what [Linear.WriteTo] writes, the only one that [FromPacked] reads.
+const PackedVersion = 2
+
 // WriteTo writes the packed form of the layer, PackedSize bytes, for [FromPacked]. A program
 // that keeps it in a file need not pack the weights each time that it starts.
+//
+// The packed form is a cache, not a format to publish weights in: they lie as kernels read them, so a
+// version of this module may change it, and [PackedVersion] with it. Keep the weights that the layer was
+// made of, and pack them again if FromPacked returns an error. The bytes depend on the layer alone, not
+// on the CPU or the tier: machines may share a file.
+//
 // It returns the number of bytes that w took. Errors are those of w, and [io.ErrShortWrite]
 // if w takes less and returns none; a nil w is a [*kernel.ArgumentError].
 func (l *Linear) WriteTo(w io.Writer) (int64, error) {
@@ -83,7 +91,7 @@ func (l *Linear) panelBytes() int {
 
 func (l *Linear) header() []byte {
 	h := append(make([]byte, 0, packedBuffer+packedAlignment), packedMagic...)
-	h = binary.LittleEndian.AppendUint32(h, packedVersion)
+	h = binary.LittleEndian.AppendUint32(h, PackedVersion)
 	typ := uint32(l.dtype)
 	if l.format != 0 {
 		typ = packedFormats + uint32(l.format-Q8_0)
@@ -131,7 +139,7 @@ func (p *packedWriter) flush(least int) {
 // multiple of 4 bytes, weights that are not quantized are copied.
 //
 // The header of data is checked, the weights are not: changed weights give other results and
-// do no other harm. Data that is no packed form, of another version or another length, is a
+// do no other harm. Data that is no packed form, of another [PackedVersion] or another length, is a
 // [*kernel.ArgumentError]. So are weights that must be copied and do not fit memory or the
 // memory limit of the program (GOMEMLIMIT).
 func FromPacked(data []byte) (*Linear, error) {
@@ -169,7 +177,7 @@ func parsePacked(data []byte) (*Linear, *check.Failure) {
 		return nil, packedFailure("a header whose checksum is wrong")
 	}
 	u := binary.LittleEndian
-	if v := u.Uint32(data[8:]); v != packedVersion {
+	if v := u.Uint32(data[8:]); v != PackedVersion {
 		return nil, packedFailure("version %d", v)
 	}
 	typ, n, k := u.Uint32(data[12:]), u.Uint64(data[16:]), u.Uint64(data[24:])
@@ -195,13 +203,13 @@ func parsePacked(data []byte) (*Linear, *check.Failure) {
 }
 
 func packedFailure(got string, args ...any) *check.Failure {
-	return &check.Failure{Arg: "data", Got: fmt.Sprintf(got, args...), Want: fmt.Sprintf("what Linear.WriteTo writes, version %d", packedVersion)}
+	return &check.Failure{Arg: "data", Got: fmt.Sprintf(got, args...), Want: fmt.Sprintf("what Linear.WriteTo writes, version %d", PackedVersion)}
 }
 
 // numbers returns the numbers in data: in place if they lie there as in memory, else copied
 // by number. If the copy does not fit memory, it makes fits false.
 func numbers[E kernel.Float](data []byte, number func(b []byte) E, fits *bool) []E {
-	if x, err := kernel.OfBytes[E](data); err == nil {
+	if x, err := kernel.FromBytes[E](data); err == nil {
 		return x
 	}
 	if !hugepages.Fits(len(data), 1) {

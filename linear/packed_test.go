@@ -2,7 +2,9 @@ package linear_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"hash/crc32"
 	"io"
@@ -64,6 +66,22 @@ func TestPacked(t *testing.T) {
 				t.Errorf("%v: the layer that was read is written in another way", c)
 			}
 		}
+	}
+}
+
+// packedSum is the SHA-256 of the packed forms of packedCases.
+const packedSum = "715621ad45e8171199d0a31433b0d79b51e14641b0664948da18205fdb2e7352"
+
+// The packed form does not change under one version: files of it lie in caches of programs.
+func TestPackedVersion(t *testing.T) {
+	sum := sha256.New()
+	for i, c := range packedCases {
+		c.seed = i
+		_, w, bias := c.inputs()
+		sum.Write(packed(t, w.layer(t, bias)))
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); linear.PackedVersion != 2 || got != packedSum {
+		t.Errorf("the packed form has changed, to %s: raise PackedVersion, and the version here", got)
 	}
 }
 

@@ -1,11 +1,8 @@
 package linear
 
 import (
-	"math"
-
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/ints"
-	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -100,7 +97,7 @@ func multiply(t *tier.Tier, out, a, b *Matrix, opts *ProductOptions) {
 	}
 	j := jobs.Get()
 	j.b, j.layer = *b, Linear{n: b.rows, k: b.cols}
-	j.layer.bias = j.noBias(j.layer.lanes())
+	j.layer.bias = noBias(j.layer.lanes())
 	j.linear, j.out, j.x, j.accumulate = &j.layer, *out, *a, opts.Accumulate
 	j.run(t, &Options{Exec: opts.Exec})
 	j.linear, j.out, j.x, j.b, j.accumulate = nil, Matrix{}, Matrix{}, Matrix{}, false // the caller's memory
@@ -113,20 +110,7 @@ type product struct {
 	b     Matrix
 	layer Linear // its sizes, and a bias of -0
 
-	bias      []float32
-	biasUsage parallel.Usage
-
 	segment, group [sumColumns]float32 // sums of rows of a gradient
-}
-
-// noBias returns a bias for so many lanes that changes nothing.
-func (j *job) noBias(lanes int) []float32 {
-	parallel.Fit(&j.memory, &j.biasUsage, &j.product.bias, lanes, parallel.Make[float32])
-	b := j.product.bias[:lanes]
-	for i := range b {
-		b[i] = float32(math.Copysign(0, -1))
-	}
-	return b
 }
 
 // isProduct tells whether the weights are those of a call of Product.

@@ -1,4 +1,4 @@
-// Package models opens models from the files that they come in, whatever they are: [Look] says what a folder
+// Package models opens models from the files that they come in, whatever they are: [Describe] says what a folder
 // or a GGUF file has, [Open] loads it, and [Inspect] says what loading would need and lack.
 //
 // Below it, packages encoder, decoder and static compute, each with the architectures that it documents.

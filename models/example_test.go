@@ -105,8 +105,8 @@ func ExampleKindError() {
 }
 
 // What the files of a model are, without loading it.
-func ExampleLook() {
-	d, err := models.Look("testdata/tiny/bert-1")
+func ExampleDescribe() {
+	d, err := models.Describe("testdata/tiny/bert-1")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -30,9 +30,9 @@ type Type struct {
 }
 
 // Inspect says what a model is, and what loading it would need and lack, without reading its weights. The
-// error is that of [Look]; what else is wrong is in Problems.
+// error is that of [Describe]; what else is wrong is in Problems.
 func Inspect(model string) (*Report, error) {
-	d, err := Look(model)
+	d, err := Describe(model)
 	if err != nil {
 		return nil, err
 	}

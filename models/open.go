@@ -50,10 +50,10 @@ const (
 	tables
 )
 
-// Look finds a model as [weights.Resolve] does, reads the beginning of its files and says what it is. An
+// Describe finds a model as [weights.Resolve] does, reads the beginning of its files and says what it is. An
 // architecture that no package computes is a [*folder.Error] that lists those that are, and a file or folder of
 // another kind is an error that says what is expected.
-func Look(model string) (*Description, error) {
+func Describe(model string) (*Description, error) {
 	path, err := weights.Resolve(model)
 	if err != nil {
 		return nil, fmt.Errorf("models: %w", err)
@@ -196,10 +196,10 @@ type Model struct {
 	Generator *decoder.Model
 }
 
-// Open loads a model of any kind. Errors are those of [Look], and of [encoder.Load],
+// Open loads a model of any kind. Errors are those of [Describe], and of [encoder.Load],
 // [encoder.LoadReranker], [decoder.LoadEmbedder] or [decoder.Load].
 func Open(model string, o Options) (*Model, error) {
-	d, err := Look(model)
+	d, err := Describe(model)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +233,7 @@ func (d *Description) open(o Options) (m *Model, err error) {
 
 // openKind is Open for a kind. The model is never nil.
 func openKind(model string, kind Kind, o Options) (*Model, error) {
-	d, err := Look(model)
+	d, err := Describe(model)
 	if err == nil && d.Kind != kind {
 		err = &KindError{*d, kind}
 	}

@@ -10,14 +10,14 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// Gradients are the outputs of [RMSBackward] and [LayerBackward]. Those that are not set are not
+// Gradients are the outputs of [RMSNormBackward] and [LayerNormBackward]. Those that are not set are not
 // computed.
 type Gradients struct {
 	X            kernel.Tensor // with respect to x: a tensor like x
 	Weight, Bias []float32     // with respect to the weight and the bias: D numbers
 }
 
-// BackwardOptions are the settings of one call of [RMSBackward] or [LayerBackward].
+// BackwardOptions are the settings of one call of [RMSNormBackward] or [LayerNormBackward].
 type BackwardOptions struct {
 	kernel.Exec // changes no bit of the result
 
@@ -29,7 +29,7 @@ type BackwardOptions struct {
 	Accumulate bool
 }
 
-// RMSBackward computes the gradients of [RMS] from dy, the gradient of its out. With
+// RMSNormBackward computes the gradients of [RMSNorm] from dy, the gradient of its out. With
 //
 //	inv = 1/√(mean(x²) + eps), y = x·inv, g = dy·weight
 //
@@ -49,11 +49,11 @@ type BackwardOptions struct {
 //
 // In the steady state a call allocates nothing. An error is a [*kernel.ArgumentError] or a
 // [*kernel.TierError], and leaves the gradients untouched.
-func RMSBackward(g Gradients, dy, x kernel.Tensor, weight []float32, eps float32, opts BackwardOptions) error {
+func RMSNormBackward(g Gradients, dy, x kernel.Tensor, weight []float32, eps float32, opts BackwardOptions) error {
 	return backward(&backwardCall{dy: view.Tensor(dy), x: view.Tensor(x), weight: weight, eps: eps}, &g, &opts)
 }
 
-// LayerBackward computes the gradients of [Layer] from dy, the gradient of its out. With
+// LayerNormBackward computes the gradients of [LayerNorm] from dy, the gradient of its out. With
 //
 //	inv = 1/√(variance(x) + eps), y = (x - mean(x))·inv, g = dy·weight
 //
@@ -63,8 +63,8 @@ func RMSBackward(g Gradients, dy, x kernel.Tensor, weight []float32, eps float32
 //	Weight = dy·y summed up over all rows
 //	Bias   = dy summed up over all rows
 //
-// All else is as with [RMSBackward].
-func LayerBackward(g Gradients, dy, x kernel.Tensor, weight []float32, eps float32, opts BackwardOptions) error {
+// All else is as with [RMSNormBackward].
+func LayerNormBackward(g Gradients, dy, x kernel.Tensor, weight []float32, eps float32, opts BackwardOptions) error {
 	return backward(&backwardCall{dy: view.Tensor(dy), x: view.Tensor(x), weight: weight, eps: eps, layer: true}, &g, &opts)
 }
 
@@ -118,7 +118,7 @@ func (c *backwardCall) check(threads int) *check.Failure {
 		return &check.Failure{Arg: directArg, Got: c.direct.Describe(), Want: "no tensor, as Gradients.X is not set"}
 	}
 	if !c.layer && c.dBias != nil {
-		return &check.Failure{Arg: "Gradients.Bias", Got: fmt.Sprintf("%d numbers", len(c.dBias)), Want: "nil, as RMS has no bias"}
+		return &check.Failure{Arg: "Gradients.Bias", Got: fmt.Sprintf("%d numbers", len(c.dBias)), Want: "nil, as RMSNorm has no bias"}
 	}
 	for i, s := range [...][]float32{c.dWeight, c.dBias} {
 		if s != nil && len(s) != c.x.Dim(3) {

@@ -69,9 +69,9 @@ func (a *backwardData) run(c testCase) error {
 	g := norm.Gradients{X: a.dx, Weight: a.dw, Bias: a.db}
 	o := norm.BackwardOptions{Exec: a.exec, Direct: a.direct, Accumulate: a.accumulate}
 	if c.layer {
-		return norm.LayerBackward(g, a.dy, a.x, a.weight, 1e-5, o)
+		return norm.LayerNormBackward(g, a.dy, a.x, a.weight, 1e-5, o)
 	}
-	return norm.RMSBackward(g, a.dy, a.x, a.weight, 1e-5, o)
+	return norm.RMSNormBackward(g, a.dy, a.x, a.weight, 1e-5, o)
 }
 
 // contract returns the gradients of the contract, straight from its text.
@@ -205,9 +205,9 @@ func TestBackwardDifferences(t *testing.T) {
 		}
 		g := norm.Gradients{X: kernel.BHLD(make([]float32, rows*d), 1, 1, rows, d), Weight: make([]float32, d)}
 		dx := contracttest.Row(&g.X, 0, 0, 0)[: rows*d : rows*d]
-		call := norm.RMSBackward
+		call := norm.RMSNormBackward
 		if layer {
-			g.Bias, call = make([]float32, d), norm.LayerBackward
+			g.Bias, call = make([]float32, d), norm.LayerNormBackward
 		}
 		if err := call(g, kernel.BHLD(dy, 1, 1, rows, d), kernel.BHLD(x, 1, 1, rows, d), w, eps, norm.BackwardOptions{}); err != nil {
 			t.Fatal(err)
@@ -301,7 +301,7 @@ func TestBackwardErrors(t *testing.T) {
 		{"Gradients.X", "the same rows", func(c *call) { c.g.X = at(1) }},
 		{"Gradients.Weight", "8, one for each", func(c *call) { c.g.Weight = memory[500:507] }},
 		{"Gradients.Weight", "memory of its own", func(c *call) { c.g.Weight = memory[40:48] }},
-		{"Gradients.Bias", "nil, as RMS", func(c *call) { c.g.Bias = memory[600:608] }},
+		{"Gradients.Bias", "nil, as RMSNorm", func(c *call) { c.g.Bias = memory[600:608] }},
 		{"weight", "8, one for each", func(c *call) { c.weight = memory[700:707] }},
 		{"eps", "finite", func(c *call) { c.eps = testutil.NaN }},
 		{"Options.Direct", "as Gradients.X is not set", func(c *call) { c.g.X, c.o.Direct = kernel.Tensor{}, at(300) }},
@@ -309,7 +309,7 @@ func TestBackwardErrors(t *testing.T) {
 	} {
 		c := call{norm.Gradients{X: at(100), Weight: memory[500:508]}, at(0), at(200), memory[700:708], 1e-5, norm.BackwardOptions{}}
 		x.spoil(&c)
-		contracttest.CheckArgument(t, x.want, norm.RMSBackward(c.g, c.dy, c.x, c.weight, c.eps, c.o), x.arg, x.want)
+		contracttest.CheckArgument(t, x.want, norm.RMSNormBackward(c.g, c.dy, c.x, c.weight, c.eps, c.o), x.arg, x.want)
 	}
 	testutil.CheckBits(t, "after errors", memory, testutil.Filled(1000, 7))
 }
@@ -321,7 +321,7 @@ func TestAccumulateWithoutRows(t *testing.T) {
 	want := []float32{0, math.Float32frombits(0x7fc00000), 3, 0}
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		dw, db := append([]float32(nil), before...), append([]float32(nil), before...)
-		err := norm.LayerBackward(norm.Gradients{Weight: dw, Bias: db}, none, none, nil, 1e-5, norm.BackwardOptions{Exec: kernel.Exec{Tier: tier}, Accumulate: true})
+		err := norm.LayerNormBackward(norm.Gradients{Weight: dw, Bias: db}, none, none, nil, 1e-5, norm.BackwardOptions{Exec: kernel.Exec{Tier: tier}, Accumulate: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,8 +31,8 @@ func BenchmarkNorm(b *testing.B) {
 				continue
 			}
 			o := norm.Options{Exec: kernel.Exec{Tier: tier.Name, Threads: 1}}
-			run("norm=RMS/tier="+tier.Name, func() error { return norm.RMS(t(y), t(x), w, 1e-5, o) })
-			run("norm=Layer/tier="+tier.Name, func() error { return norm.Layer(t(y), t(x), w, bias, 1e-5, o) })
+			run("norm=RMS/tier="+tier.Name, func() error { return norm.RMSNorm(t(y), t(x), w, 1e-5, o) })
+			run("norm=Layer/tier="+tier.Name, func() error { return norm.LayerNorm(t(y), t(x), w, bias, 1e-5, o) })
 		}
 		run("copy", func() error {
 			copy(y, x)
@@ -59,7 +59,7 @@ func BenchmarkBackward(b *testing.B) {
 				b.ReportMetric(12*rows*float64(d)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GB/s")
 			})
 		}
-		run("RMS", norm.RMSBackward)
-		run("Layer", norm.LayerBackward)
+		run("RMS", norm.RMSNormBackward)
+		run("Layer", norm.LayerNormBackward)
 	}
 }

@@ -63,15 +63,15 @@ func TestErrors(t *testing.T) {
 	} {
 		out, x, weight, bias, eps, o := good()
 		c.spoil(&out, &x, &weight, &bias, &eps, &o)
-		contracttest.CheckArgument(t, c.want, norm.Layer(out, x, weight, bias, eps, o), c.arg, c.want)
+		contracttest.CheckArgument(t, c.want, norm.LayerNorm(out, x, weight, bias, eps, o), c.arg, c.want)
 		if c.arg != "bias" {
-			contracttest.CheckArgument(t, c.want, norm.RMS(out, x, weight, eps, o), c.arg, c.want)
+			contracttest.CheckArgument(t, c.want, norm.RMSNorm(out, x, weight, eps, o), c.arg, c.want)
 		}
 	}
 	out, x, weight, bias, eps, o := good()
 	o.Tier = "mmx"
 	var tier *kernel.TierError
-	if err := norm.Layer(out, x, weight, bias, eps, o); !errors.As(err, &tier) || tier.Source != "Options.Tier" {
+	if err := norm.LayerNorm(out, x, weight, bias, eps, o); !errors.As(err, &tier) || tier.Source != "Options.Tier" {
 		t.Errorf("a tier that does not exist: %v", err)
 	}
 	for i, y := range memory {
@@ -85,7 +85,7 @@ func TestErrors(t *testing.T) {
 func TestEmpty(t *testing.T) {
 	for _, shape := range [][4]int{{0, 1 << 30, 5, 8}, {1 << 30, 2, 0, 8}} {
 		x := kernel.Strided([]float32{}, shape, [3]int{0, 0, 0})
-		if err := norm.RMS(x, x, nil, 0, norm.Options{}); err != nil {
+		if err := norm.RMSNorm(x, x, nil, 0, norm.Options{}); err != nil {
 			t.Errorf("%v: %v", shape, err)
 		}
 	}

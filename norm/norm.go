@@ -1,5 +1,5 @@
-// Package norm normalises rows: [RMS] and [Layer], the norms of transformers, with the
-// addition of a residual before them. [RMSBackward] and [LayerBackward] compute their gradients.
+// Package norm normalises rows: [RMSNorm] and [LayerNorm], the norms of transformers, with the
+// addition of a residual before them. [RMSNormBackward] and [LayerNormBackward] compute their gradients.
 //
 // Like attention in package kernel, a result has the same bits on every CPU, with any number
 // of threads, and whatever other rows are in the call.
@@ -26,7 +26,7 @@ type Options struct {
 	Sum kernel.Tensor
 }
 
-// RMS divides every row of x by the root of the mean of its squares, and multiplies it by
+// RMSNorm divides every row of x by the root of the mean of its squares, and multiplies it by
 // weight (Zhang, Sennrich: "Root Mean Square Layer Normalization"):
 //
 //	out = (x/√(mean(x²) + eps))·weight
@@ -42,18 +42,18 @@ type Options struct {
 // In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. Calls that share no
 // row may run at once. An error is a [*kernel.ArgumentError] or a [*kernel.TierError], and
 // leaves out and Sum untouched.
-func RMS(out, x kernel.Tensor, weight []float32, eps float32, opts Options) error {
+func RMSNorm(out, x kernel.Tensor, weight []float32, eps float32, opts Options) error {
 	return apply(&call{out: view.Tensor(out), x: view.Tensor(x), weight: weight, eps: eps}, &opts)
 }
 
-// Layer gives every row of x mean 0 and variance 1, multiplies it by weight and adds bias (Ba,
+// LayerNorm gives every row of x mean 0 and variance 1, multiplies it by weight and adds bias (Ba,
 // Kiros, Hinton: "Layer Normalization"):
 //
 //	out = (x - mean(x))/√(variance(x) + eps)·weight + bias
 //
 // The variance is the mean of (x - mean)². bias is D numbers, or nil for none. All else is as
-// with [RMS].
-func Layer(out, x kernel.Tensor, weight, bias []float32, eps float32, opts Options) error {
+// with [RMSNorm].
+func LayerNorm(out, x kernel.Tensor, weight, bias []float32, eps float32, opts Options) error {
 	return apply(&call{out: view.Tensor(out), x: view.Tensor(x), weight: weight, bias: bias, eps: eps, layer: true}, &opts)
 }
 

@@ -149,9 +149,9 @@ func (c testCase) data(values testutil.Kind) (a data) {
 
 func (a *data) run(c testCase) error {
 	if c.layer {
-		return norm.Layer(a.out, a.x, a.weight, a.bias, 1e-5, a.opts)
+		return norm.LayerNorm(a.out, a.x, a.weight, a.bias, 1e-5, a.opts)
 	}
-	return norm.RMS(a.out, a.x, a.weight, 1e-5, a.opts)
+	return norm.RMSNorm(a.out, a.x, a.weight, 1e-5, a.opts)
 }
 
 // want returns what out and Sum must hold, row by row.
@@ -263,7 +263,7 @@ func TestAccuracy(t *testing.T) {
 	x := make([]float32, rows*d)
 	r.Fill(x)
 	y := make([]float32, len(x))
-	if err := norm.RMS(kernel.BHLD(y, 1, 1, rows, d), kernel.BHLD(x, 1, 1, rows, d), nil, 1e-6, norm.Options{}); err != nil {
+	if err := norm.RMSNorm(kernel.BHLD(y, 1, 1, rows, d), kernel.BHLD(x, 1, 1, rows, d), nil, 1e-6, norm.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range rows {

@@ -9,7 +9,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// Clip limits the norm of all gradients of a model, taken as one vector. It returns
+// ClipNorm limits the norm of all gradients of a model, taken as one vector. It returns
 //
 //	norm = the root of the sum of all squares
 //
@@ -20,7 +20,7 @@ import (
 //
 // The squares are summed up in float64. most is above 0. An error is a [*kernel.ArgumentError],
 // and leaves the gradients untouched. A call allocates nothing.
-func Clip(most float32, gradients ...[]float32) (norm float32, err error) {
+func ClipNorm(most float32, gradients ...[]float32) (norm float32, err error) {
 	if f := checkClip(most, gradients); f != nil {
 		return 0, (*kernel.ArgumentError)(f)
 	}
@@ -76,7 +76,7 @@ func squares(x []float32) float64 {
 
 func square(x float32) float64 { return float64(x) * float64(x) }
 
-// checkClip reports the first argument of Clip that does not fit.
+// checkClip reports the first argument of ClipNorm that does not fit.
 func checkClip(most float32, gradients [][]float32) *check.Failure {
 	if !(most > 0 && most <= math.MaxFloat32) {
 		return &check.Failure{Arg: "most", Got: fmt.Sprint(most), Want: "above 0, finite"}

@@ -1,5 +1,5 @@
 // Package optimize changes the weights of a model by their gradients: [AdamW.Step], after
-// [Clip] has limited the norm of the gradients. The state of the optimizer lies in memory of the program.
+// [ClipNorm] has limited the norm of the gradients. The state of the optimizer lies in memory of the program.
 //
 // Like all of this module, a result has the same bits on every CPU and with any number of
 // threads. The numeric contract, package contract, defines them.

@@ -88,7 +88,7 @@ func TestGolden(t *testing.T) {
 	const want = "6aa19119e173bb3b6b7557c290307db12f9cb9dd954aab76e9318003cd37b5b6"
 	s := newState(333, 50)
 	for _, g := range s.gradients {
-		if _, err := optimize.Clip(5, g); err != nil {
+		if _, err := optimize.ClipNorm(5, g); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -118,7 +118,7 @@ func TestClip(t *testing.T) {
 		}
 		want := math.Sqrt(sum)
 		for _, most := range []float32{1000, 0.5} {
-			got, err := optimize.Clip(most, all...)
+			got, err := optimize.ClipNorm(most, all...)
 			if err != nil || math.Abs(float64(got)-want) > 1e-6*want {
 				t.Fatalf("%v: norm %v, error %v, want %v", lengths, got, err, want)
 			}
@@ -139,7 +139,7 @@ func TestClip(t *testing.T) {
 	}
 	for _, bad := range []float32{testutil.NaN, testutil.Inf} {
 		g := []float32{1, bad, 100}
-		norm, err := optimize.Clip(1, g)
+		norm, err := optimize.ClipNorm(1, g)
 		if err != nil || norm <= math.MaxFloat32 || g[0] != 1 || g[2] != 100 {
 			t.Errorf("%v: norm %v, error %v, gradients %v", bad, norm, err, g)
 		}
@@ -153,7 +153,7 @@ func TestAllocatesNothing(t *testing.T) {
 	for threads := 1; threads <= 3; threads++ {
 		testutil.CheckNoMallocs(t, fmt.Sprint("threads=", threads), 20, func() {
 			s.run(t, options("", threads))
-			if _, err := optimize.Clip(1, all...); err != nil {
+			if _, err := optimize.ClipNorm(1, all...); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -190,9 +190,9 @@ func TestErrors(t *testing.T) {
 		err := x.a.Step(x.w, x.g, x.m, x.v, x.step, x.o)
 		contracttest.CheckArgument(t, c.want, err, c.arg, c.want)
 	}
-	_, err := optimize.Clip(0, memory)
+	_, err := optimize.ClipNorm(0, memory)
 	contracttest.CheckArgument(t, "most", err, "most", "above 0")
-	_, err = optimize.Clip(1, memory[:5], memory[4:9])
+	_, err = optimize.ClipNorm(1, memory[:5], memory[4:9])
 	contracttest.CheckArgument(t, "overlap", err, "gradients[1]", "memory of its own")
 	testutil.CheckBits(t, "after errors", memory, testutil.Filled(100, 7))
 }
@@ -210,7 +210,7 @@ func BenchmarkStep(b *testing.B) {
 func BenchmarkClip(b *testing.B) {
 	g := testutil.Floats(1 << 18)
 	for b.Loop() {
-		if _, err := optimize.Clip(1e9, g); err != nil {
+		if _, err := optimize.ClipNorm(1e9, g); err != nil {
 			b.Fatal(err)
 		}
 	}

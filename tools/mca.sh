@@ -9,6 +9,7 @@
 #
 #   mca.sh                    prints the report
 #   mca.sh show FUNCTION      prints the loops of a function as llvm-mca sees them
+#   mca.sh counts             prints the instructions of the products of RVV, counted by qemu (a minute)
 #
 # Needs llvm-mca and llvm-objdump of version LLVM_VERSION (default 19).
 set -euo pipefail
@@ -41,7 +42,7 @@ loops() {
 	[ ! -e "$work/$2.fmas" ] || return 0
 	binary "$1"
 	local loops=1
-	[ "$1" != arm64 ] || loops=2
+	[[ $1 != arm64 && $2 != product[124]RVV ]] || loops=2
 	local factor=1 attributes=
 	[ "$1" = riscv64 ] && attributes=--mattr=+v,+c,+f,+d
 	[[ $2 != product[124]RVV ]] || factor=${2:7:1} # an instruction is for so many registers
@@ -58,7 +59,7 @@ loops() {
 		}
 		END {
 			for (i = 1; i <= n; i++) {
-				if (text[i] !~ /^(b\.|b[ \t]|cbn?z|j[a-z]+|b(nez|eqz|ge|lt|eq|ne)[ \t])/ || !match(text[i], /0x[0-9a-f]+/)) continue
+				if (text[i] !~ /^(b\.|b[ \t]|cbn?z|j[a-z]+|b(nez|eqz|gez|ltz|ge|lt|eq|ne)[ \t])/ || !match(text[i], /0x[0-9a-f]+/)) continue
 				start = at[substr(text[i], RSTART + 2, RLENGTH - 2)]
 				# last is where the previous loop starts. If this one starts before it, it
 				# contains the previous loop.
@@ -72,7 +73,7 @@ loops() {
 			for (l = 1; l <= count; l++) {
 				if (!most || in_loop[l] < most || found == loops) continue
 				file = out (++found)
-				if (attributes) print "vsetvli zero, zero, e32, m" factor ", ta, ma" > file
+				if (attributes) print "# LLVM-MCA-RISCV-LMUL M" factor "\n# LLVM-MCA-RISCV-SEW E32" > file
 				print "loop:" > file
 				for (i = first[l]; i <= end[l]; i++) {
 					line = text[i]
@@ -129,6 +130,42 @@ kind() {
 	esac
 }
 
+# with_model TRIPLE CPU: prints the first llvm-mca that has a model of the CPU.
+with_model() {
+	local m
+	for m in "$mca" llvm-mca-21 llvm-mca-22; do
+		if command -v "$m" >/dev/null && echo nop | $m -mtriple="$1" -mcpu="$2" >/dev/null 2>&1; then
+			echo "$m"
+			return
+		fi
+	done
+	return 1
+}
+
+# counts: prints how many instructions the products of RVV execute for an FMA, as qemu counts them: every
+# instruction is a block of its own, whose address goes to a log.
+counts() {
+	local qemu=qemu-riscv64-static vlen lanes size range first last a b address
+	command -v $qemu >/dev/null || { echo "NOT RUN: the count of instructions, because $qemu is missing (apt-get install qemu-user-static)"; return; }
+	GOOS=linux GOARCH=riscv64 CGO_ENABLED=0 go test -c -o "$work/tier.test" ./internal/tier
+	printf 'Counted by qemu: instructions of a product of 256 rows and 64 columns, for an FMA of a lane.\n'
+	printf '%-15s %-17s %5s %8s %9s %13s\n' VLEN function lanes instr. 'of FMA' 'instr. by FMA'
+	for vlen in 128 256; do
+		for size in 1 2 4; do
+			lanes=$((size * (vlen < 512 ? vlen : 512) / 32))
+			address=$($objdump --syms "$work/tier.test" | awk -v f="github.com/attn-go/attn/asm.product${size}RVV.abi0" '$NF == f { print $1, $(NF-1) }')
+			read -r first last <<<"$address"
+			GODEBUG=asyncpreemptoff=1 $qemu -cpu "rv64,v=true,vext_spec=v1.0,vlen=$vlen" -singlestep -d exec,nochain -dfilter "0x$first+0x$last" -D "$work/log" "$work/tier.test" \
+				-test.run '^$' -test.bench "Kernels/kernel=GemmMax/tier=rvv/lanes=$lanes/" -test.benchtime 1x >/dev/null
+			$objdump -d --mattr=+v,+c,+f,+d --no-show-raw-insn --disassemble-symbols="github.com/attn-go/attn/asm.product${size}RVV.abi0" "$work/tier.test" >"$work/text"
+			awk -v vlen=$vlen -v size=$size -v lanes=$lanes '
+				NR == FNR { if ($2 ~ /^vfmacc/) { sub(/:/, "", $1); at[$1] }; next }
+				/^Trace/ { n++; split($0, part, "/"); address = part[2]; sub(/^0+/, "", address); if (address in at) fmas++ }
+				END { printf "%-15s %-17s %5d %8d %9d %13.3f\n", vlen, "product" size "RVV", lanes, n, fmas, n / (fmas * lanes) }' "$work/text" "$work/log"
+		done
+	done
+}
+
 # tier NAME ARCH TRIPLE VECTORS CPU...: prints the rows of a tier, whose GEMM kernels
 # compute blocks of one to VECTORS vectors.
 tier() {
@@ -158,12 +195,28 @@ if [ "${1:-}" = show ]; then
 	exit
 fi
 
+if [ "${1:-}" = counts ]; then
+	counts
+	exit
+fi
+
 echo "Predicted by llvm-mca $version, not measured: innermost loops, with all data in L1."
 printf '%-15s %-17s %-8s %5s %8s %9s %7s %6s\n' CPU function 'A by' FMAs cycles FMA/cycle limit '%'
 tier AVX2 amd64 x86_64 3 haswell skylake-avx512 alderlake sapphirerapids znver4
 tier AVX512 amd64 x86_64 4 skylake-avx512 sapphirerapids znver4
 tier NEON arm64 aarch64 3 neoverse-n1 neoverse-v1 neoverse-v2
-limit=2 # FMAs of a register a cycle, which the model of the P670 has two units for
-for name in product1RVV product2RVV product4RVV skinnyQKRVV skinnyPVRVV; do
-	row riscv64 riscv64 sifive-p670 $name $limit
+
+# A step of RVV is the same for registers of any length, and so are FMAs of a register a cycle.
+for cpu in sifive-p670 spacemit-x60; do
+	if ! mca=$(with_model riscv64 $cpu); then
+		echo "NOT RUN: $cpu, as no llvm-mca here has a model of it: version 21 and later have (apt-get install llvm-22)"
+		continue
+	fi
+	[ "$mca" = "llvm-mca-$version" ] || echo "$cpu by $mca:"
+	loops riscv64 peakRVV
+	read -r iteration own < <(cycles riscv64 $cpu "$work/peakRVV.1")
+	limit=$(awk -v f="$(<"$work/peakRVV.fmas")" -v c="$iteration" 'BEGIN { print f / c }')
+	for name in product1RVV product2RVV product4RVV skinnyQKRVV skinnyPVRVV; do
+		row riscv64 riscv64 $cpu $name "$limit"
+	done
 done

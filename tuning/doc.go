@@ -34,6 +34,8 @@
 //	WidenRows      for more rows 16-bit weights are widened once, before the product; 0: never
 //	QuantizedRows  for more rows quantized weights are
 //
-// The names and their meanings belong to this version of the module. A number that it does
-// not have, or that a tier cannot do with, is an error.
+// They are a part of the API, but the best values belong to a version: kernels change. A later version
+// may have further numbers, and a number that has lost its meaning stays and does nothing. A
+// number that does not exist, or that a tier cannot do with, is an error of [Set]. In ATTN_TUNING it is
+// ignored, with all of the variable, and [Ignored] says so.
 package tuning

@@ -29,6 +29,13 @@ func ExampleSet() {
 	// <nil>
 }
 
+// Without a bad value of ATTN_TUNING nothing is ignored.
+func ExampleIgnored() {
+	fmt.Println(tuning.Ignored("generic"))
+
+	// Output:  <nil>
+}
+
 // The widths of a tile that the tier has kernels for.
 func ExampleChoices() {
 	fmt.Println(tuning.Choices("generic", "MainLanes"))

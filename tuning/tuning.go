@@ -2,7 +2,6 @@ package tuning
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -20,15 +19,15 @@ func CPU() string { return tier.HostCPU() }
 // Numbers returns all numbers of a tier as [Set] takes them: "MainLanes=16,SkinnyRows=12,...".
 // The default tier is "". If there is no such tier or it cannot run, the error is a
 // [*kernel.TierError].
-func Numbers(tier string) (string, error) {
-	t, err := find(tier)
+func Numbers(name string) (string, error) {
+	t, err := find(name)
 	if err != nil {
 		return "", err
 	}
-	x := reflect.ValueOf(t.Tuning)
-	items := make([]string, x.NumField())
-	for i := range items {
-		items[i] = fmt.Sprintf("%s=%d", x.Type().Field(i).Name, x.Field(i).Int())
+	x := t.Tuning
+	var items []string
+	for _, n := range tier.Numbers {
+		items = append(items, fmt.Sprintf("%s=%d", n.Name, *n.Of(&x)))
 	}
 	return strings.Join(items, ","), nil
 }
@@ -63,19 +62,34 @@ func Choices(tier, name string) (values []int, err error) {
 		return slices.Clone(t.Widths), nil
 	}
 	x := t.Tuning
-	number := reflect.ValueOf(&x).Elem().FieldByName(name)
-	if !number.IsValid() {
+	number := x.Number(name)
+	if number == nil {
 		return nil, &kernel.ArgumentError{Arg: "name", Got: fmt.Sprintf("%q", name), Want: "a number that package tuning lists"}
 	}
 	for _, v := range t.Variants {
-		number.SetInt(-1) // which stays if another number chooses the variant
+		*number = -1 // which stays if another number chooses the variant
 		x.Choose(v)
-		if n := int(number.Int()); n >= 0 {
+		if n := *number; n >= 0 {
 			values = append(values, n)
 		}
 	}
 	slices.Sort(values)
 	return slices.Compact(values), nil
+}
+
+// Ignored says why the tier, as Numbers has it, ignores the environment variable ATTN_TUNING, or "" if it does not.
+// No bit depends on these numbers, so bad ones fail no call: a tier that cannot do with a part of the
+// variable ignores all of it. Programs that measure should stop. [attn.Report] has these lines, too.
+//
+// If there is no such tier or it cannot run, the error is a [*kernel.TierError].
+//
+// [attn.Report]: https://pkg.go.dev/github.com/attn-go/attn#Report
+func Ignored(tier string) (string, error) {
+	t, err := find(tier)
+	if err != nil {
+		return "", err
+	}
+	return t.Mistuned, nil
 }
 
 const source = "package tuning"

@@ -28,6 +28,9 @@ type call struct {
 	name   string // of that one
 	busy   int    // workers that have taken no more
 
+	conversation []uint64 // see affinity
+	prefer       string   // mailbox of the worker to be asked next, "" for any
+
 	status int       // that the client has, 0 for none
 	sent   int64     // bytes that the client has
 	sum    hash.Hash // of them; nil for none
@@ -60,9 +63,12 @@ func (c *call) try(ctx context.Context) error {
 
 // ask finds a worker that takes the request.
 func (c *call) ask(ctx context.Context, a *attempt) error {
-	subject := c.g.subject()
+	subject, prefer := c.g.subject(), c.prefer
 	if subject == "" {
 		return server.ErrUnavailable
+	}
+	if c.prefer = ""; prefer != "" {
+		subject = prefer
 	}
 	within := 24 * time.Hour
 	if end, ok := ctx.Deadline(); ok {
@@ -77,10 +83,12 @@ func (c *call) ask(ctx context.Context, a *attempt) error {
 	defer cancel()
 	taken, err := c.g.mail.request(some, subject, h, c.r.Body[:min(len(c.r.Body), chunkOf(c.g.conn))])
 	switch {
-	case errors.Is(err, nats.ErrNoResponders):
-		return server.ErrUnavailable
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
+	case prefer != "" && (err != nil || taken.Kind != kindTaken):
+		return errElsewhere
+	case errors.Is(err, nats.ErrNoResponders):
+		return server.ErrUnavailable
 	case errors.Is(err, context.DeadlineExceeded):
 		return errLost
 	case err != nil:
@@ -89,6 +97,9 @@ func (c *call) ask(ctx context.Context, a *attempt) error {
 		return errMessage
 	}
 	c.worker, c.name = taken.From, taken.Name
+	if taken.Direct {
+		c.g.affinity.remember(c.conversation, c.worker)
+	}
 	return nil
 }
 

@@ -11,7 +11,8 @@
 // # Messages
 //
 // Requests go to the subject relay.ask.FP, after the prefix of the cluster, where FP is the fingerprint: all
-// workers of it are one queue group. What a gateway and a worker have to say to each other afterwards goes to
+// workers of it are one queue group. A conversation goes to the inbox of the worker that has answered what was said before, which has
+// its keys and values, and to the others if that worker does not take it. What a gateway and a worker have to say to each other afterwards goes to
 // inboxes of theirs, of which with the roles of package access nobody else can hear.
 //
 // A message has a header in JSON, and raw bytes of a request or of an answer. At most 256 KiB of an answer, a

@@ -26,4 +26,6 @@ var (
 	errGap    = errors.New("a part of the answer is lost")
 	errGaveUp = errors.New("the worker has given up")
 	errBusy   = errors.New("the worker takes no more")
+
+	errElsewhere = errors.New("the worker of this conversation does not take it")
 )

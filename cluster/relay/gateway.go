@@ -42,6 +42,8 @@ type Gateway struct {
 	cancel context.CancelFunc
 	search sync.WaitGroup
 
+	affinity *affinity
+
 	mu          sync.Mutex
 	fingerprint string // "" before a worker is found
 	presence    micro.Service
@@ -63,10 +65,10 @@ func NewGateway(conn *hub.Conn, c GatewayConfig) (*Gateway, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{config: c, conn: conn, calls: map[string]*attempt{}}
+	g := &Gateway{config: c, conn: conn, calls: map[string]*attempt{}, affinity: newAffinity()}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	var err error
-	if g.mail, err = openMailbox(conn, c.Patience, c.Log, g.take); err != nil {
+	if g.mail, err = openMailbox(conn, c.Patience, c.Log, g.take, nil); err != nil {
 		return nil, fmt.Errorf("relay: %w", err)
 	}
 	if c.Fingerprint != "" {
@@ -165,12 +167,14 @@ func (g *Gateway) take(h *header, data []byte) {
 	a.add(h, data)
 }
 
-// Answer is that of [server.Backend]. A worker that is lost is replaced by another one.
+// Answer is that of [server.Backend]. A worker that is lost is replaced by another one. A conversation is answered by the worker that has
+// answered what was said before, if it takes the request.
 func (g *Gateway) Answer(ctx context.Context, w http.ResponseWriter, r *server.Call) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(g.ctx, cancel)()
-	c := &call{g: g, w: w, r: r, log: g.config.Log.With("id", r.Origin.RequestID)}
+	c := &call{g: g, w: w, r: r, log: g.config.Log.With("id", r.Origin.RequestID), conversation: g.affinity.conversation(r)}
+	c.prefer = g.affinity.worker(c.conversation)
 	var since time.Time // when the first worker was lost
 	for lost := 0; ; {
 		err := c.try(ctx)
@@ -179,7 +183,7 @@ func (g *Gateway) Answer(ctx context.Context, w http.ResponseWriter, r *server.C
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, errBusy) && c.status == 0:
+		case errors.Is(err, errElsewhere), errors.Is(err, errBusy) && c.status == 0:
 			continue
 		case errors.Is(err, server.ErrUnavailable), errors.Is(err, errBusy):
 			// Another worker may come, for a client who has had a part, or has waited for one.

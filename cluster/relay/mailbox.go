@@ -20,6 +20,7 @@ type mailbox struct {
 	patience time.Duration // how long one who is there may be silent
 	sub      *nats.Subscription
 	take     func(h *header, data []byte)
+	asked    func(msg *nats.Msg) // gets requests for the owner itself; nil if it takes none
 
 	mu    sync.Mutex
 	peers map[string]*peer
@@ -37,9 +38,9 @@ const pingEvery = 200 * time.Millisecond
 // pendingBytes is how much may wait for a mailbox: the windows of 1,024 answers.
 const pendingBytes = 1024 * window
 
-// openMailbox opens a mailbox; take is called for one message after the other and must not wait.
-func openMailbox(conn *hub.Conn, patience time.Duration, log *slog.Logger, take func(h *header, data []byte)) (*mailbox, error) {
-	m := &mailbox{conn: conn, id: conn.NewInbox(), log: log, patience: patience, take: take, peers: map[string]*peer{}}
+// openMailbox opens a mailbox; take and asked are called for one message after the other and must not wait.
+func openMailbox(conn *hub.Conn, patience time.Duration, log *slog.Logger, take func(h *header, data []byte), asked func(msg *nats.Msg)) (*mailbox, error) {
+	m := &mailbox{conn: conn, id: conn.NewInbox(), log: log, patience: patience, take: take, asked: asked, peers: map[string]*peer{}}
 	var err error
 	if m.sub, err = conn.Subscribe(m.id, m.receive); err != nil {
 		return nil, err
@@ -58,6 +59,8 @@ func (m *mailbox) receive(msg *nats.Msg) {
 		m.log.Warn("refused a message", "error", err)
 	case h.Kind == kindPing:
 		m.reply(msg, &header{Kind: kindPing, From: m.id})
+	case h.Kind == kindAsk && m.asked != nil:
+		m.asked(msg)
 	default:
 		m.take(h, msg.Data)
 	}

@@ -13,8 +13,9 @@ import (
 
 // kinds of messages.
 const (
-	kindAsk    = "ask"    // gateway to any worker: a request and the first part of its body; the answer is kindTaken
+	kindAsk    = "ask"    // gateway to any worker, or to the one of a mailbox: a request and the first part of its body
 	kindTaken  = "taken"  // in reply to kindAsk
+	kindElse   = "else"   // in reply to kindAsk: the worker takes no more
 	kindPart   = "part"   // gateway to worker: a later part of the body
 	kindData   = "data"   // worker to gateway: a part of the answer
 	kindRead   = "read"   // gateway to worker: At bytes of the answer were handed on
@@ -29,7 +30,9 @@ type header struct {
 	Call string `json:",omitempty"` // attempt of a gateway to have a request answered
 	At   int64  `json:",omitempty"` // where in the body or the answer the bytes stand
 
-	Name string `json:",omitempty"` // of a worker, with kindTaken
+	// Of kindTaken.
+	Name   string `json:",omitempty"` // of the worker
+	Direct bool   `json:",omitempty"` // its mailbox takes requests, too
 
 	// Of kindAsk.
 	Method, Path, Key, RequestID, AnswerID string `json:",omitempty"`

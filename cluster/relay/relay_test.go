@@ -3,6 +3,8 @@ package relay
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +13,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +23,7 @@ import (
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/server"
 )
 
@@ -208,6 +212,102 @@ func TestBytes(t *testing.T) {
 				t.Errorf("%s: Content-Type %q, want %q", c[1], got, want)
 			}
 		}
+	}
+}
+
+// TestConversations: what follows in a conversation goes to the worker that has answered what was said before, as long as it is there,
+// and conversations that only begin go to any.
+func TestConversations(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, GatewayConfig{})
+	counts := make([]atomic.Int32, 2)
+	var workers []*running
+	for i := range counts {
+		workers = append(workers, b.work(newServer(t, false), func(int, time.Duration) { counts[i].Add(1) }))
+	}
+	b.waitReady()
+	single := newServer(t, false)
+	var messages []string
+	say := func(text string) {
+		t.Helper()
+		messages = append(messages, fmt.Sprintf(`{"role": "user", "content": %q}`, text))
+		body := fmt.Sprintf(`{"model": %q, "max_tokens": 3, "messages": [%s]}`, chatModel, strings.Join(messages, ", "))
+		response := b.post(t.Context(), "/v1/chat/completions", body)
+		got, err := io.ReadAll(response.Body)
+		if want := alone(single, "POST", "/v1/chat/completions", body); err != nil || response.StatusCode != want.Code || !bytes.Equal(got, want.Body.Bytes()) {
+			t.Fatalf("%v, status %d: %s, want %s", err, response.StatusCode, got, want.Body)
+		}
+		messages = append(messages, `{"role":"assistant","content":"ok"}`)
+	}
+	say("a")
+	for range 10 { // two workers chosen at random would be one in 1 of 1024 runs
+		say("b")
+	}
+	for counts[0].Load()+counts[1].Load() < 11 { // are counted after the client has the answer
+		time.Sleep(time.Millisecond)
+	}
+	first := 0
+	if counts[1].Load() > 0 {
+		first = 1
+	}
+	if n := counts[first].Load(); n != 11 {
+		t.Errorf("one worker has answered %d of 11 requests of a conversation, the other one the rest", n)
+	}
+	workers[first].stop()
+	say("c") // its worker is gone
+	if counts[first].Load() != 11 {
+		t.Error("a worker that was stopped has answered")
+	}
+}
+
+// TestReceipts: a receipt that a worker gives is that of the one server, byte by byte, and can be verified.
+func TestReceipts(t *testing.T) {
+	t.Parallel()
+	load := func() *server.Model {
+		m, err := server.Load(testdata+"bert-1", server.LoadOptions{Name: "bert"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	serve := func() *server.Server {
+		settings := fixed()
+		settings.ReceiptKey = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+		s, err := server.New(settings, load())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close(context.Background()) })
+		return s
+	}
+	b := newBench(t, GatewayConfig{})
+	b.work(serve(), nil)
+	b.waitReady()
+	const body = `{"model": "bert", "input": ["a", "b c"], "receipt": true}`
+	got, err := io.ReadAll(b.post(t.Context(), "/v1/embeddings", body).Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := alone(serve(), "POST", "/v1/embeddings", body).Body.Bytes(); !bytes.Equal(got, want) {
+		t.Errorf("%s, want %s", got, want)
+	}
+	var answer struct{ Receipt json.RawMessage }
+	if err := json.Unmarshal(got, &answer); err != nil {
+		t.Fatal(err)
+	}
+	r, err := receipt.Parse(answer.Receipt)
+	if err != nil {
+		t.Fatalf("%v: %s", err, got)
+	}
+	if err := r.CheckKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)).Public().(ed25519.PublicKey)); err != nil {
+		t.Error(err)
+	}
+	embedder, err := models.OpenEmbedder(testdata+"bert-1", embedding.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := receipt.VerifyEmbeddings(t.Context(), r.Model, embedder, r, receipt.Options{}); err != nil {
+		t.Error(err)
 	}
 }
 

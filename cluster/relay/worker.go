@@ -41,6 +41,7 @@ type Worker struct {
 	ask   *nats.Subscription
 	mu    sync.Mutex
 	calls map[string]*reply
+	ends  bool // it takes no more requests
 	open  sync.WaitGroup
 }
 
@@ -53,7 +54,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if w.Log == nil {
 		w.Log = slog.New(slog.DiscardHandler)
 	}
-	w.calls = map[string]*reply{}
+	w.calls, w.ends = map[string]*reply{}, false
 	fingerprint := w.Server.SystemFingerprint()
 	there, err := others(ctx, w.Conn)
 	if err != nil {
@@ -62,7 +63,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	if err := fits(there, fingerprint); err != nil {
 		return err
 	}
-	if w.mail, err = openMailbox(w.Conn, w.Patience, w.Log, w.take); err != nil {
+	if w.mail, err = openMailbox(w.Conn, w.Patience, w.Log, w.take, w.asked); err != nil {
 		return fmt.Errorf("relay: %w", err)
 	}
 	defer w.mail.close()
@@ -89,6 +90,9 @@ func askSubject(conn *hub.Conn, fingerprint string) string {
 
 // end takes no more requests and waits for those that are open. What is left after w.Shutdown is given up.
 func (w *Worker) end() {
+	w.mu.Lock()
+	w.ends = true
+	w.mu.Unlock()
 	w.ask.Unsubscribe()
 	_ = w.Conn.FlushTimeout(time.Second) // a server that is away sends no requests
 	done := make(chan struct{})
@@ -126,16 +130,20 @@ func (w *Worker) asked(msg *nats.Msg) {
 	r := newReply(w, h)
 	w.mu.Lock()
 	_, twice := w.calls[h.Call]
-	if !twice {
+	ends := w.ends && msg.Subject == w.mail.id // others go to another worker by themselves
+	if !twice && !ends {
 		w.calls[h.Call] = r
 		w.open.Add(1)
 	}
 	w.mu.Unlock()
-	if twice {
+	if ends {
+		w.mail.reply(msg, &header{Kind: kindElse, From: w.mail.id})
+	}
+	if twice || ends {
 		return
 	}
 	r.body.add(0, msg.Data)
-	w.mail.reply(msg, &header{Kind: kindTaken, From: w.mail.id, Call: h.Call, Name: w.Name})
+	w.mail.reply(msg, &header{Kind: kindTaken, From: w.mail.id, Call: h.Call, Name: w.Name, Direct: true})
 	go func() {
 		defer w.open.Done()
 		r.serve(h)

@@ -219,7 +219,7 @@ func (w *Worker) partial(a *wire.Attend, t *task) error {
 	}
 	c := &a.Call
 	t.result = w.memory.take(1, c.Heads, t.queries.Count, a.Geometry.ValueSize)
-	options := kernel.Options{
+	options := kernel.PartialOptions{
 		Exec:       kernel.Exec{Tier: w.config.Tier, Threads: 1},
 		Scale:      c.Scale,
 		Softcap:    c.Softcap,

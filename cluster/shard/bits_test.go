@@ -70,7 +70,7 @@ func TestRagged(t *testing.T) {
 		want, wantLSE := make([]kernel.BF16, heads*10*d), make([]float32, heads*10)
 		one := []int{lo, hi}
 		err := kernel.Attention(kernel.BHLD(want, 1, heads, 10, d).Ragged(one), q.Ragged(one), rowsOf(s.k, 0, s.Len()), rowsOf(s.v, 0, s.Len()),
-			kernel.Options{Mask: kernel.Causal(0), QueryStart: []int{s.Len() - (hi - lo)}, LSE: kernel.BHLD(wantLSE, 1, heads, 10, 1).Ragged(one)})
+			kernel.Options{Mask: kernel.Causal(0), QueryStart: []int{s.Len() - (hi - lo)}, Outputs: kernel.Outputs{LSE: kernel.BHLD(wantLSE, 1, heads, 10, 1).Ragged(one)}})
 		if err != nil {
 			t.Fatal(err)
 		}

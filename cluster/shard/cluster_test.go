@@ -159,7 +159,7 @@ func (x *text) alone(t testing.TB, q kernel.Tensor, o Options) (out, lse []float
 	}
 	err := kernel.Attention(kernel.BHLD(out, 1, s[1], s[2], d), q, rowsOf(x.k, 0, x.Len()), rowsOf(x.v, 0, x.Len()), kernel.Options{
 		Scale: o.Scale, Softcap: o.Softcap, Mask: o.Mask.kernel(), ALiBi: o.ALiBi, Sinks: o.Sinks,
-		QueryStart: []int{start}, LSE: kernel.BHLD(lse, 1, s[1], s[2], 1),
+		QueryStart: []int{start}, Outputs: kernel.Outputs{LSE: kernel.BHLD(lse, 1, s[1], s[2], 1)},
 	})
 	if err != nil {
 		t.Fatal(err)

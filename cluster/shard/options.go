@@ -13,7 +13,7 @@ type Options struct {
 	// Exec says how this program merges. The workers have their own.
 	kernel.Exec
 
-	Scale   float32 // 0 means 1/√D
+	Scale   float32 // 0 means 1/√D, and -0 is 0
 	Softcap float32 // 0 means none
 	Mask    Mask
 	ALiBi   []float32 // none, or one for each query head

@@ -43,7 +43,7 @@ class Call:
         self.kv_heads, self.keys = self.k.shape[1:3]
         self.group = self.heads // self.kv_heads
         self.scale = a.get("scale", ONE if additive else f32(1 / np.sqrt(f64(self.size))))
-        if self.scale == 0:
+        if self.scale == 0 and not np.signbit(self.scale):  # -0 is 0
             self.scale = ONE if additive else f32(1 / np.sqrt(f64(self.size)))
 
     def scaled(self, name):

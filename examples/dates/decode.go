@@ -133,7 +133,7 @@ func (m *model) attend(e *encoding, contexts, alignments, queries []float32, s s
 		m.scoring,
 		kernel.Options{
 			Mask:    kernel.KeyLengths(e.lengths),
-			Weights: kernel.BHLD(alignments, texts, 1, n, e.longest),
+			Outputs: kernel.Outputs{Weights: kernel.BHLD(alignments, texts, 1, n, e.longest)},
 			Exec:    kernel.Exec{Tier: s.tier, Threads: s.threads},
 		})
 }

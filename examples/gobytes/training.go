@@ -98,7 +98,9 @@ func (a *layerPass) forward(p *pass, l *layer, x []float32) ([]float32, error) {
 		return nil, err
 	}
 	a.lse = kernel.BHLD(floats(p.Heads), p.texts(), p.Heads, len(p.positions), 1)
-	if err := kernel.Attention(p.heads(a.attended, p.Heads), p.heads(a.q, p.Heads), p.heads(a.k, p.KVHeads), p.heads(a.v, p.KVHeads), p.attention(a)); err != nil {
+	o := p.attention().Forward()
+	o.LSE = a.lse
+	if err := kernel.Attention(p.heads(a.attended, p.Heads), p.heads(a.q, p.Heads), p.heads(a.k, p.KVHeads), p.heads(a.v, p.KVHeads), o); err != nil {
 		return nil, err
 	}
 	a.middle, a.ffnInput = floats(p.Width), floats(p.Width)
@@ -132,9 +134,9 @@ func (a *layerPass) feedForward(p *pass, l *layer) ([]float32, error) {
 	return out, nil
 }
 
-// attention returns the options of a layer's attention.
-func (p *pass) attention(a *layerPass) kernel.Options {
-	return kernel.Options{Exec: p.exec(), Mask: kernel.Causal(0), LSE: a.lse}
+// attention returns the options of the attention of all layers.
+func (p *pass) attention() kernel.BackwardOptions {
+	return kernel.BackwardOptions{Exec: p.exec(), Mask: kernel.Causal(0)}
 }
 
 func (p *pass) texts() int { return p.rows / len(p.positions) }

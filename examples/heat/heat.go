@@ -10,7 +10,7 @@
 //
 //	weights := make([]float32, batch*heads*queries*keys)
 //	err := kernel.Attention(out, q, k, v, kernel.Options{
-//		Weights: kernel.BHLD(weights, batch, heads, queries, keys),
+//		Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, batch, heads, queries, keys)},
 //	})
 //
 // Then take the weights of one batch row and one head, label the queries and the keys,

@@ -503,7 +503,8 @@ type valueCodes struct {
 	column     reg.GPVirtual
 	left, unit operand.Mem
 
-	row, pair, next, second reg.GPVirtual // of two rows; second is the distance of the second one
+	row, pair, second reg.GPVirtual // of two rows; second is the distance of the second one
+	next, onward      reg.GPVirtual // the prefetch of a step, and its distance to that of the next step
 }
 
 // group emits all columns of a number of queries.
@@ -512,6 +513,7 @@ func (f *valueCodes) group(queries int) {
 	g.Commentf("%d queries.", queries)
 	g.Label(name)
 	g.XORQ(f.column, f.column)
+	f.startPrefetch(name)
 	g.Label(name + "columns")
 	acc := [2][]reg.VecVirtual{g.Vecs(queries), g.Vecs(queries)}
 	for _, a := range acc {
@@ -519,7 +521,7 @@ func (f *valueCodes) group(queries int) {
 			g.VPXOR(v, v, v)
 		}
 	}
-	f.start()
+	f.start(name)
 	count := g.Num("m")
 	g.MOVQ(f.ldv, f.second)
 	g.SHRQ(operand.Imm(1), count)
@@ -528,7 +530,7 @@ func (f *valueCodes) group(queries int) {
 	g.Label(name + "pair")
 	f.step(acc)
 	g.PREFETCHT0(emit.At(f.next, 0))
-	g.LEAQ(emit.Indexed(f.next, f.ldv, 2), f.next)
+	g.ADDQ(f.onward, f.next)
 	g.DECQ(count)
 	g.JNZ(operand.LabelRef(name + "pair"))
 	g.Label(name + "odd")
@@ -546,13 +548,28 @@ func (f *valueCodes) group(queries int) {
 	g.JMP(operand.LabelRef("next"))
 }
 
-// start goes to the first rows of the current columns. The prefetches of four blocks of columns take
-// the lines that these lie in, of every second row in turn.
-func (f *valueCodes) start() {
+// startPrefetch begins with the rows that are needed soon. Rows without gaps are prefetched in the order of
+// memory, as many bytes in a step as it reads, so each line twice: from memory, Zen 3 takes half the time that prefetches of
+// one column of lines after the other take.
+func (f *valueCodes) startPrefetch(name string) {
 	g := f.g
-	f.row, f.pair, f.next, f.second = g.GP64(), g.GP64(), g.GP64(), g.GP64()
+	f.next, f.onward = g.Slice("next"), g.GP64()
+	g.MOVQ(operand.U32(2*codeColumns), f.onward)
+	g.CMPQ(f.ldv, g.Argument("dv"))
+	g.JE(operand.LabelRef(name + "dense"))
+	g.LEAQ(emit.Indexed(f.ldv, f.ldv, 1), f.onward)
+	g.Label(name + "dense")
+}
+
+// start goes to the first rows of the current columns. If rows have gaps, the prefetches of four blocks of columns
+// take the lines that these lie in, of every second row in turn.
+func (f *valueCodes) start(name string) {
+	g := f.g
+	f.row, f.pair, f.second = g.GP64(), g.GP64(), g.GP64()
 	g.LEAQ(emit.Indexed(f.v, f.column, 1), f.row)
 	g.MOVQ(f.pairs, f.pair)
+	g.CMPQ(f.onward, operand.Imm(2*codeColumns))
+	g.JE(operand.LabelRef(name + "onward"))
 	g.MOVQ(f.column, f.second)
 	g.SHRQ(operand.Imm(4), f.second)
 	g.ANDQ(operand.Imm(1), f.second)
@@ -561,6 +578,7 @@ func (f *valueCodes) start() {
 	g.ANDQ(operand.I32(-spec.LineBytes), f.next)
 	g.ADDQ(f.second, f.next)
 	g.ADDQ(g.Slice("next"), f.next)
+	g.Label(name + "onward")
 }
 
 // step emits the products of two rows.

@@ -303,9 +303,10 @@ func (t *blockGemmer) nextPosition(far reg.GPVirtual) {
 	t.g.ADDQ(operand.U32(t.format.BlockBytes(spec.PanelLanes)/t.format.Positions()), far)
 }
 
-// maskBits takes the numbers of all positions in a word but the last one where they are: masked,
-// number j is q·2^(j·bits), and its scale is d·2^(-j·bits), exactly. That saves a shift for each vector of
-// weights. The last one, whose upper bit is a sign, is shifted. name begins the labels.
+// maskBits takes the numbers of all positions in a word where they are: masked, number j is
+// q·2^(j·bits), and its scale is d·2^(-j·bits), exactly. That saves a shift for each vector of weights. AVX2 has no
+// conversion of unsigned numbers: it shifts those of the last position, whose upper bit is a sign. name
+// begins the labels.
 func (t *blockGemmer) maskBits(name string) {
 	mask, far := t.g.Vec(), t.g.GP64()
 	bits, positions := t.format.Bits(), t.format.Positions()
@@ -316,7 +317,6 @@ func (t *blockGemmer) maskBits(name string) {
 			t.step(func(v int) reg.VecVirtual {
 				w := t.g.Vec()
 				number(t.word(i, v), w)
-				t.g.VCVTDQ2PS(w, w)
 				t.g.VFMADD213PS(t.min[v], t.d[v], w)
 				return w
 			})
@@ -330,17 +330,31 @@ func (t *blockGemmer) maskBits(name string) {
 			t.g.VMULPS(t.g.Constant(math.Float32bits(by)), d, d)
 		}
 	}
-	step := float32(int(1) << bits)
-	t.times(positions-1, t.count, name, func() {
-		position(name+"words", func(m operand.Mem, w reg.VecVirtual) { t.g.and(m, mask, w) })
+	step, masked := float32(int(1)<<bits), positions-1
+	if t.g.EVEX() {
+		masked = positions
+	}
+	t.times(masked, t.count, name, func() {
+		position(name+"words", func(m operand.Mem, w reg.VecVirtual) {
+			t.g.and(m, mask, w)
+			if t.g.EVEX() {
+				t.g.VCVTUDQ2PS(w, w)
+			} else {
+				t.g.VCVTDQ2PS(w, w)
+			}
+		})
 		t.nextPosition(far)
 		t.g.VPSLLD(operand.Imm(uint64(bits)), mask, mask)
 		scale(1 / step)
 	})
+	if masked == positions {
+		return
+	}
 	scale(float32(math.Pow(float64(step), float64(positions-1))))
 	position(name+"last", func(m operand.Mem, w reg.VecVirtual) {
 		t.g.VMOVUPS(m, w)
 		t.g.VPSRLD(operand.Imm(uint64(32-bits)), w, w)
+		t.g.VCVTDQ2PS(w, w)
 	})
 }
 

@@ -130,7 +130,7 @@ func (g *neon) minima(q spec.BlockFormat, d []a64.Vec) []a64.Vec {
 
 // blockWeight sets w to the weights of the integers in q.
 func (g *neon) blockWeight(w, q, d, m a64.Vec) {
-	g.SCVTF(q, q)
+	g.UCVTF(q, q)
 	g.Op("VMOV", m.B16(), w.B16())
 	g.Op("VFMLA", d.S4(), q.S4(), w.S4())
 }
@@ -156,41 +156,31 @@ func (t *blockGemmer) prefetch() {
 	t.Op("ADD", size, t.far, t.far)
 }
 
-// positions takes the numbers of all positions in a word but the last one where they are: masked,
-// number j is q·2^(j·bits), and its scale is d·2^(-j·bits), exactly. The last one, whose upper bit is a
-// sign, is shifted.
+// positions takes the numbers of all positions in a word where they are: masked, number j is
+// q·2^(j·bits), and its scale is d·2^(-j·bits), exactly.
 func (t *blockGemmer) positions() {
 	bits, positions := t.format.Bits(), t.format.Positions()
 	step := float32(int(1) << bits)
 	mask, factor, x := t.Broadcast(1<<bits-1), t.Broadcast(math.Float32bits(1/step)), t.Vec()
 	qs, ws := t.Vecs(3), t.Vecs(3)
-	position := func(number func(q a64.Vec)) {
+	t.Op("MOVD", t.numbers, t.far)
+	t.Op("MOVD", positions, t.count)
+	loop.Times(t.neon, t.count, "step", func() {
 		for i := range bits {
 			t.step(x, func(v int) a64.Vec {
 				q, w := qs[v%3], ws[v%3]
 				t.LoadFrom(a64.At(t.numbers, 4*(i*spec.PanelLanes+v*emit.VecLanes)), q)
-				number(q)
+				t.Op("VAND", mask.B16(), q.B16(), q.B16())
 				t.blockWeight(w, q, t.d[v], t.m[v])
 				return w
 			})
 		}
-	}
-	t.Op("MOVD", t.numbers, t.far)
-	t.Op("MOVD", positions-1, t.count)
-	loop.Times(t.neon, t.count, "step", func() {
-		position(func(q a64.Vec) { t.Op("VAND", mask.B16(), q.B16(), q.B16()) })
 		t.prefetch()
 		t.Op("VSHL", bits, mask.S4(), mask.S4())
 		for _, d := range t.d {
 			t.FMUL(d, d, factor)
 		}
 	})
-	t.Op("MOVD", math.Float32bits(float32(math.Pow(float64(step), float64(positions-1)))), t.count)
-	t.Op("VDUP", t.count, factor.S4())
-	for _, d := range t.d {
-		t.FMUL(d, d, factor)
-	}
-	position(func(q a64.Vec) { t.Op("VUSHR", 32-bits, q.S4(), q.S4()) })
 }
 
 // WeightWidenQ converts block by block, and in a block 16 lanes after the other.

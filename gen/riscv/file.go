@@ -17,12 +17,27 @@ import (
 // A File is a file of assembly and its file of stubs.
 type File struct {
 	pkg, constraint string
+	tables          []table
 	funcs           []*Func
 	errs            []error
 }
 
+// A table is read-only data.
+type table struct {
+	name  string
+	words []uint32
+}
+
 // NewFile returns an empty file of a package, under a build constraint.
 func NewFile(pkg, constraint string) *File { return &File{pkg: pkg, constraint: constraint} }
+
+// Table adds read-only data, an even number of words.
+func (f *File) Table(name string, words ...uint32) {
+	if len(words)%2 != 0 {
+		f.errs = append(f.errs, fmt.Errorf("%s: %d words are not even", name, len(words)))
+	}
+	f.tables = append(f.tables, table{name, words})
+}
 
 // Func starts a function. The signature is written as in Go, without func. The doc comment is
 // one paragraph and begins with the name.
@@ -31,7 +46,7 @@ func (f *File) Func(name, sig, doc string) *Func {
 	if err != nil {
 		f.errs = append(f.errs, fmt.Errorf("%s: %w", name, err))
 	}
-	fn := &Func{name: name, doc: doc, sig: s, labels: map[string]*label{}}
+	fn := &Func{file: f, name: name, doc: doc, sig: s, labels: map[string]*label{}}
 	f.funcs = append(f.funcs, fn)
 	return fn
 }
@@ -49,6 +64,13 @@ func (f *File) Build() (asm, stubs []byte, err error) {
 	var a, s bytes.Buffer
 	fmt.Fprintf(&a, header+"#include \"textflag.h\"\n", f.constraint)
 	fmt.Fprintf(&s, header+"package %s\n", f.constraint, f.pkg)
+	for _, t := range f.tables {
+		a.WriteString("\n")
+		for i := 0; i+1 < len(t.words); i += 2 {
+			fmt.Fprintf(&a, "DATA %s<>+%d(SB)/8, $0x%08x%08x\n", t.name, 4*i, t.words[i+1], t.words[i])
+		}
+		fmt.Fprintf(&a, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", t.name, 4*len(t.words))
+	}
 	for _, fn := range f.funcs {
 		fmt.Fprintf(&a, "\n// func %s%v\nTEXT ·%s(SB), NOSPLIT, $0-%d\n%s\n", fn.name, fn.sig, fn.name, fn.sig.Size, strings.Join(fn.lines, "\n"))
 		fmt.Fprintf(&s, "\n// %s\n//\n//go:noescape\nfunc %s%v\n", fn.doc, fn.name, fn.sig)

@@ -2,6 +2,7 @@ package riscv
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/gen/abi0"
@@ -9,6 +10,7 @@ import (
 
 // A Func is a function under construction: its registers, its parameters and the instructions so far.
 type Func struct {
+	file      *File
 	name, doc string
 	sig       abi0.Signature
 	gps, fps  pool
@@ -114,10 +116,15 @@ func (m Mem) String() string {
 // SetLanes makes vectors of float32 lanes in groups of size registers the vector type in force, with as
 // many lanes as avl says, or as a group has, if those are fewer. got receives their number. The lanes
 // after those are left to the CPU, as no kernel reads them.
-func (f *Func) SetLanes(avl GP, size int, got GP) {
+func (f *Func) SetLanes(avl GP, size int, got GP) { f.setLanes(avl, size, "TA", got) }
+
+// SetFirstLanes is SetLanes for instructions that leave the lanes after those as they are.
+func (f *Func) SetFirstLanes(avl GP, size int, got GP) { f.setLanes(avl, size, "TU", got) }
+
+func (f *Func) setLanes(avl GP, size int, others word, got GP) {
 	f.checkGP("VSETVLI", avl)
 	f.checkGP("VSETVLI", got)
-	f.emit("VSETVLI", []any{avl, word("E32"), word(fmt.Sprintf("M%d", size)), word("TA"), word("MA"), got})
+	f.emit("VSETVLI", []any{avl, word("E32"), word(fmt.Sprintf("M%d", size)), others, word("MA"), got})
 	f.size = size
 }
 
@@ -183,6 +190,16 @@ func (f *Func) Load(p abi0.Param) GP {
 	} else {
 		f.Op("MOV", p, r)
 	}
+	return r
+}
+
+// Address is the address of a table of the file, in a new register.
+func (f *Func) Address(name string) GP {
+	if !slices.ContainsFunc(f.file.tables, func(t table) bool { return t.name == name }) {
+		f.fail("no table %s", name)
+	}
+	r := f.GP()
+	f.Op("MOV", word("$"+name+"<>(SB)"), r)
 	return r
 }
 

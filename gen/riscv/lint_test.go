@@ -17,6 +17,7 @@ func TestLintCatches(t *testing.T) {
 		{"an address of one", "X2 is the stack pointer", func(f *Func) { f.Op("MOV", At(GP{2}, 8), f.GP()); f.Ret() }},
 		{"a write to a parameter", "writes parameter n+24(FP)", func(f *Func) { f.Op("MOV", Zero, f.Param("n")); f.Ret() }},
 		{"a parameter that is not there", "no parameter y", func(f *Func) { f.Load(f.Param("y")); f.Ret() }},
+		{"a table that is not there", "no table t", func(f *Func) { f.Address("t"); f.Ret() }},
 		{"no vector type", "no vector type is in force", func(f *Func) { f.Op("VMVVI", 0, f.Vec(1)); f.Ret() }},
 		{"another vector type", "V2 is no group of 1 registers", func(f *Func) {
 			f.SetLanes(Zero, 1, f.GP())

@@ -29,6 +29,8 @@ func TestEncodings(t *testing.T) {
 	for _, size := range []int{1, 2, 4, 8} {
 		source = append(source, fmt.Sprintf("\tVSETVLI X10, E32, M%d, TA, MA, X11", size))
 		want = append(want, fmt.Sprintf("vsetvli a1,a0,e32,m%d,ta,ma", size))
+		source = append(source, fmt.Sprintf("\tVSETVLI X10, E32, M%d, TU, MA, X11", size))
+		want = append(want, fmt.Sprintf("vsetvli a1,a0,e32,m%d,tu,ma", size))
 	}
 	got := disassemble(t, objdump, source)
 	if len(got) < len(want) {

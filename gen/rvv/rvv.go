@@ -24,6 +24,8 @@ type gen struct {
 // RVV generates the functions of RVV. All others run in Go.
 func RVV(c spec.Contracts) (spec.Output, error) {
 	g := &gen{file: riscv.NewFile("asm", "riscv64 && !purego"), contracts: c}
+	g.file.Table(tanhTables, tanhWords()...)
+	g.file.Table(geluTables, geluWords()...)
 	for _, s := range shapes {
 		g.product(s)
 	}
@@ -36,6 +38,7 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 	g.MergeStats()
 	g.SkinnyQK()
 	g.SkinnyPV()
+	g.SkinnySoftmax()
 	g.WeightGemm()
 	g.WeightGemmHalves(spec.F16)
 	g.WeightGemmHalves(spec.BF16)
@@ -48,7 +51,24 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 	g.Widen(spec.BF16)
 	g.WidenInt8()
 	g.MaskSpan()
+	g.Softcap()
+	g.BackwardWeights()
+	g.BackwardScores()
+	g.BackwardSoftcap()
+	g.RMSNorm()
+	g.LayerNorm()
 	g.Add()
+	g.AddRows()
+	g.Exp2()
+	g.Tanh()
+	g.SiLU()
+	g.GELU()
+	g.GELUTanh()
+	g.GRU()
+	g.GRUBackward()
+	g.AdamW()
+	g.AddWeighted()
+	g.AdditiveBackward()
 	g.VectorLanes()
 	g.Peak()
 	g.Read()

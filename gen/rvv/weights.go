@@ -133,8 +133,10 @@ func (t *panel) tile(rows int, w widener) {
 	})
 	t.Label(name("store"))
 	eachRow(func(v riscv.Vec) { t.Op("VSE32V", v, riscv.At(t.p, 0)) })
-	t.forward(rows, t.rs, t.ai, t.x)
-	t.forward(rows, t.ldc, t.ci, t.x)
+	for _, move := range [][2]riscv.GP{{t.rs, t.ai}, {t.ldc, t.ci}} {
+		t.Op("MOV", rows, t.x)
+		t.forward(t.x, move[0], move[1], t.x)
+	}
 	t.Op("ADD", -rows, t.rows, t.rows)
 	t.Jump("JMP", "rows")
 }

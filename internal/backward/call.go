@@ -1,8 +1,6 @@
 package backward
 
 import (
-	"math"
-
 	"github.com/attn-go/attn/internal/engine"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/tier"
@@ -89,9 +87,7 @@ func New() *Job { return jobs.Get() }
 func (j *Job) Run(t *tier.Tier, threads int, parallelFor func(n int, task func(i int))) {
 	j.tier = t
 	j.scores = engine.NewScores(&j.Call.Forward, t, RowSegment)
-	if j.scale = j.Call.Forward.Scale; j.scale == 0 {
-		j.scale = float32(1 / math.Sqrt(float64(j.d())))
-	}
+	j.scale = engine.NaturalScale(j.Call.Forward.Scale, j.d())
 	j.plan = j.makePlan(threads)
 	j.begin(parallelFor)
 	finishing := j.kvHeads() * j.keyTasks()

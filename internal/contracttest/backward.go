@@ -210,7 +210,7 @@ func (w *BackwardModel) Sink(h int) float32 {
 }
 
 func (m *Model) naturalScale() float32 {
-	if m.o.Scale == 0 {
+	if math.Float32bits(m.o.Scale) == 0 {
 		return float32(1 / math.Sqrt(float64(m.q.Shape()[3])))
 	}
 	return m.o.Scale

@@ -59,7 +59,7 @@ func (m *Model) ExactRow(b, h, i int) ExactRow {
 // that it is the sum of.
 func (m *Model) exactScore(b, h, i, j int) (s, size float64) {
 	scale := float64(m.o.Scale)
-	if scale == 0 {
+	if math.Float32bits(m.o.Scale) == 0 {
 		scale = 1 / math.Sqrt(float64(m.q.Shape()[3]))
 	}
 	q, k := Row(&m.q, b, h, i), Row(&m.k, b, h/m.group, j)

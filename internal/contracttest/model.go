@@ -105,11 +105,7 @@ func log2Units(x float32) float32 { return float32(float64(x) * math.Log2E) }
 // score returns the product of a query and a key, and what Score and Softcap make of
 // it.
 func (m *Model) score(b, h, i, j int) (raw, capped float32) {
-	scale := m.o.Scale
-	if scale == 0 {
-		scale = float32(1 / math.Sqrt(float64(m.q.Shape()[3])))
-	}
-	scale = log2Units(scale)
+	scale := log2Units(m.naturalScale())
 	q, k := Row(&m.q, b, h, i), Row(&m.k, b, h/m.group, j)
 	if m.o.Quantized {
 		raw = m.quantizedScore(q, scale, b, h/m.group, j)

@@ -196,7 +196,7 @@ func Rows(t kernel.Tensor, lo, hi int) kernel.Tensor {
 	v := View(&t)
 	shape, at := t.Shape(), v.At(0, 0, lo)
 	shape[2] = hi - lo
-	part := kernel.Tensor(view.OfBytes(v.DType(), v.Bytes()[v.DType().Bytes(at):], shape, t.Strides()))
+	part := kernel.Tensor(view.FromBytes(v.DType(), v.Bytes()[v.DType().Bytes(at):], shape, t.Strides()))
 	if v.Scales() == nil {
 		return part
 	}

@@ -15,7 +15,7 @@ type Call struct {
 	Out, Q, K, V view.Tensor
 
 	Mask                 mask.Visibility
-	Scale                float32 // 0 means float32(1/√D)
+	Scale                float32 // 0 means float32(1/√D), -0 is 0
 	Quantized            bool    // queries and weights are rounded for products with integers, see quantized.go
 	QueryStart, KeyStart []int   // nil for 0, one for all batch rows, or one for each
 
@@ -98,12 +98,17 @@ func (j *Job) derive() {
 	}
 }
 
+// NaturalScale returns what a Call's Scale stands for.
+func NaturalScale(scale float32, d int) float32 {
+	if math.Float32bits(scale) == 0 {
+		return float32(1 / math.Sqrt(float64(d)))
+	}
+	return scale
+}
+
 // contractScale returns the contract's c: the scale in the unit of exp2.
 func contractScale(scale float32, d int) float32 {
-	if scale == 0 {
-		scale = float32(1 / math.Sqrt(float64(d)))
-	}
-	return log2Units(scale)
+	return log2Units(NaturalScale(scale, d))
 }
 
 // kvHeads returns the number of KV heads of all batch rows.

@@ -31,7 +31,7 @@ func TestFindings(t *testing.T) {
 		}},
 		{"a cache of 2^31-1 pages without heads", "keys", "head", func() error {
 			memory := []kernel.Tensor{kernel.BHLD([]float32{}, math.MaxInt32, 0, 1, 1)}
-			_, err := kvcache.NewOver(memory, memory, 0)
+			_, err := kvcache.NewWithMemory(memory, memory, 0)
 			return err
 		}},
 		{"Extend by more pages than an int counts", "", "", func() error {
@@ -112,11 +112,11 @@ func TestFindings(t *testing.T) {
 		}},
 		{"scores for 2^28 keys in no memory", "dst", "a slice of at least", func() error {
 			return layer.Scores(kernel.BHLD(one, 1, 1, 1, 1<<28), kernel.BHLD(floats(2), 1, 1, 1, 2),
-				kernel.Strided(floats(2), [4]int{1, 1, 1 << 28, 2}, [3]int{}), layer.Dot{}, kernel.Options{})
+				kernel.Strided(floats(2), [4]int{1, 1, 1 << 28, 2}, [3]int{}), layer.Dot{}, layer.ScoreOptions{})
 		}},
 		{"scores for keys of 2^28 that there are none of", "q", "memory", func() error {
 			q := kernel.Strided(one, [4]int{1, 1, 1 << 20, 1}, [3]int{})
-			return layer.Scores(kernel.BHLD(one, 1, 1, 1<<20, 0), q, kernel.BHLD(one, 1, 1, 0, 1<<28), layer.Dot{}, kernel.Options{})
+			return layer.Scores(kernel.BHLD(one, 1, 1, 1<<20, 0), q, kernel.BHLD(one, 1, 1, 0, 1<<28), layer.Dot{}, layer.ScoreOptions{})
 		}},
 		{"segments of 2^62 batch rows without keys", "", "", func() error {
 			none := kernel.BHLD(one, huge, 1, 0, 1)

@@ -240,7 +240,7 @@ func use(result any) error {
 		try(kernel.Attention(out, x, k, v, kernel.Options{}))
 		try(kernel.Attention(out, q, x, x, kernel.Options{}))
 		try(kernel.Attention(x, q, k, v, kernel.Options{}))
-		try(kernel.Attention(out, q, k, v, kernel.Options{Bias: x, LSE: x, Weights: x, Scores: x}))
+		try(kernel.Attention(out, q, k, v, kernel.Options{Bias: x, Outputs: kernel.Outputs{LSE: x, Weights: x, Scores: x}}))
 		try(kernel.Attention(x, x, x, x, kernel.Options{}))
 		try(layer.WeightedSum(x, x, x))
 		try(layer.Cosine{}.Attend(out, x, x, x, kernel.Options{}))
@@ -255,8 +255,8 @@ func use(result any) error {
 		x.Reset()
 		try(kernel.MergePartials(out, []kernel.Partials{*x, *x}, kernel.MergeOptions{}))
 		try(kernel.MergeInto(x, []kernel.Partials{*x}, kernel.Exec{}))
-		try(kernel.AttentionPartials(x, q, k, v, kernel.Options{}))
-		try(kernel.AccumulatePartials(x, q, k, v, kernel.Options{}))
+		try(kernel.AttentionPartials(x, q, k, v, kernel.PartialOptions{}))
+		try(kernel.AccumulatePartials(x, q, k, v, kernel.PartialOptions{}))
 	case kernel.Options:
 		try(kernel.Attention(out, q, k, v, x))
 	case *kvcache.Cache:

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/activation"
+	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/layer"
@@ -67,6 +68,13 @@ func (p *place) inputs(heads int) kernel.Options {
 	return kernel.Options{Bias: p.tensor(1, heads, 3, 7), ALiBi: p.in(heads)}
 }
 
+// backwardOptions have all inputs of gradients.
+func (p *place) backwardOptions(heads int) kernel.BackwardOptions {
+	o := contracttest.BackwardOptions(p.inputs(heads))
+	o.Sinks = p.in(heads)
+	return o
+}
+
 func (p *place) partials(x func(n int) []float32) kernel.Partials {
 	return kernel.Partials{Blocks: 1, Batch: 2, Heads: 4, Queries: 3, HeadSize: 5, Max: x(24), Sum: x(24), Out: x(120)}
 }
@@ -85,9 +93,7 @@ func (p *place) gradients() kernel.Gradients {
 }
 
 func (p *place) backward(s layer.Differentiable) error {
-	o := p.inputs(4)
-	o.Sinks, o.LSE = p.in(4), p.tensor(2, 4, 3, 1)
-	return s.Backward(p.gradients(), p.tensor(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), o)
+	return s.Backward(p.gradients(), p.tensor(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.tensor(2, 4, 3, 1), p.backwardOptions(4))
 }
 
 // writers are all functions that write to memory of the caller's.
@@ -99,23 +105,21 @@ var writers = []struct {
 		return kernel.Attention(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.options(4))
 	}},
 	{"kernel.AttentionBackward", func(p *place) error {
-		o := p.inputs(4)
-		o.Sinks, o.LSE = p.in(4), p.tensor(2, 4, 3, 1)
-		return kernel.AttentionBackward(p.gradients(), p.tensor(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), o)
+		return kernel.AttentionBackward(p.gradients(), p.tensor(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.tensor(2, 4, 3, 1), p.backwardOptions(4))
 	}},
 	{"kernel.Attention of int8", func(p *place) error {
 		return kernel.Attention(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.quantized(2, 2, 7, 6), p.quantized(2, 2, 7, 5), p.options(4))
 	}},
 	{"numeric.AddSlice", func(p *place) error { return numeric.AddSlice(p.out(7), p.in(7), p.in(7), kernel.Exec{}) }},
-	{"norm.RMS", func(p *place) error {
-		return norm.RMS(p.output(2, 2, 3, 5), p.tensor(2, 2, 3, 5), p.in(5), 1e-5, norm.Options{})
+	{"norm.RMSNorm", func(p *place) error {
+		return norm.RMSNorm(p.output(2, 2, 3, 5), p.tensor(2, 2, 3, 5), p.in(5), 1e-5, norm.Options{})
 	}},
-	{"norm.Layer", func(p *place) error {
-		return norm.Layer(p.output(2, 2, 3, 5), p.tensor(2, 2, 3, 5), p.in(5), p.in(5), 1e-5, norm.Options{Residual: p.tensor(2, 2, 3, 5), Sum: p.output(2, 2, 3, 5)})
+	{"norm.LayerNorm", func(p *place) error {
+		return norm.LayerNorm(p.output(2, 2, 3, 5), p.tensor(2, 2, 3, 5), p.in(5), p.in(5), 1e-5, norm.Options{Residual: p.tensor(2, 2, 3, 5), Sum: p.output(2, 2, 3, 5)})
 	}},
-	{"norm.LayerBackward", func(p *place) error {
+	{"norm.LayerNormBackward", func(p *place) error {
 		g := norm.Gradients{X: p.output(2, 2, 3, 5), Weight: p.out(5), Bias: p.out(5)}
-		return norm.LayerBackward(g, p.tensor(2, 2, 3, 5), p.tensor(2, 2, 3, 5), p.in(5), 1e-5, norm.BackwardOptions{Direct: p.tensor(2, 2, 3, 5)})
+		return norm.LayerNormBackward(g, p.tensor(2, 2, 3, 5), p.tensor(2, 2, 3, 5), p.in(5), 1e-5, norm.BackwardOptions{Direct: p.tensor(2, 2, 3, 5)})
 	}},
 	{"kernel.Additive", func(p *place) error {
 		return kernel.Additive(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.in(6), p.options(4))
@@ -126,11 +130,11 @@ var writers = []struct {
 	}},
 	{"kernel.AttentionPartials", func(p *place) error {
 		d := p.partials(p.out)
-		return kernel.AttentionPartials(&d, p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.inputs(4))
+		return kernel.AttentionPartials(&d, p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), contracttest.PartialOptions(p.inputs(4)))
 	}},
 	{"kernel.AccumulatePartials", func(p *place) error {
 		d := p.partials(p.out)
-		return kernel.AccumulatePartials(&d, p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.inputs(4))
+		return kernel.AccumulatePartials(&d, p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), contracttest.PartialOptions(p.inputs(4)))
 	}},
 	{"kernel.MergeInto", func(p *place) error {
 		d := p.partials(p.out)
@@ -154,28 +158,24 @@ var writers = []struct {
 	}},
 	{"layer.MultiHead.Forward", func(p *place) error {
 		m := layer.MultiHead{Heads: 2, Q: p.linear(8, 8), K: p.linear(8, 4), V: p.linear(6, 4), O: p.linear(8, 6)}
-		trace := layer.MultiHeadTrace{Q: p.output(2, 1, 3, 8), K: p.output(2, 1, 7, 8), V: p.output(2, 1, 7, 6), Heads: p.output(2, 1, 3, 6)}
-		return m.Forward(p.output(2, 1, 3, 8), trace, p.tensor(2, 1, 3, 8), p.tensor(2, 1, 7, 4), p.tensor(2, 1, 7, 4), p.options(2))
+		trace := layer.MultiHeadTrace{Q: p.output(2, 1, 3, 8), K: p.output(2, 1, 7, 8), V: p.output(2, 1, 7, 6), Heads: p.output(2, 1, 3, 6), LSE: p.output(2, 2, 3, 1)}
+		return m.Forward(p.output(2, 1, 3, 8), trace, p.tensor(2, 1, 3, 8), p.tensor(2, 1, 7, 4), p.tensor(2, 1, 7, 4), p.backwardOptions(2))
 	}},
 	{"layer.MultiHead.Backward", func(p *place) error {
 		m := layer.MultiHead{Heads: 2, Q: p.linear(8, 8), K: p.linear(8, 4), V: p.linear(6, 4), O: p.linear(8, 6)}
-		o := p.inputs(2)
-		o.Sinks, o.LSE = p.in(2), p.tensor(2, 2, 3, 1)
-		trace := layer.MultiHeadTrace{Q: p.tensor(2, 1, 3, 8), K: p.tensor(2, 1, 7, 8), V: p.tensor(2, 1, 7, 6), Heads: p.tensor(2, 1, 3, 6)}
+		trace := layer.MultiHeadTrace{Q: p.tensor(2, 1, 3, 8), K: p.tensor(2, 1, 7, 8), V: p.tensor(2, 1, 7, 6), Heads: p.tensor(2, 1, 3, 6), LSE: p.tensor(2, 2, 3, 1)}
 		g := layer.MultiHeadGradients{Query: p.output(2, 1, 3, 8), Key: p.output(2, 1, 7, 4), Value: p.output(2, 1, 7, 4), Bias: p.output(1, 2, 3, 7), Sinks: p.out(2)}
 		g.Q, g.K = layer.Parameters{Weight: p.out(64), Bias: p.out(8)}, layer.Parameters{Weight: p.out(32), Bias: p.out(8)}
 		g.V, g.O = layer.Parameters{Weight: p.out(24), Bias: p.out(6)}, layer.Parameters{Weight: p.out(48), Bias: p.out(8)}
 		weights := layer.MultiHeadWeights{Q: p.in(64), K: p.in(32), V: p.in(24), O: p.in(48)}
-		return m.Backward(g, p.tensor(2, 1, 3, 8), p.tensor(2, 1, 3, 8), p.tensor(2, 1, 7, 4), p.tensor(2, 1, 7, 4), trace, weights, o)
+		return m.Backward(g, p.tensor(2, 1, 3, 8), p.tensor(2, 1, 3, 8), p.tensor(2, 1, 7, 4), p.tensor(2, 1, 7, 4), trace, weights, p.backwardOptions(2))
 	}},
 	{"layer.Dot.Backward", func(p *place) error { return p.backward(layer.Dot{}) }},
 	{"layer.ScaledDot.Backward", func(p *place) error { return p.backward(layer.ScaledDot{}) }},
 	{"layer.Cosine.Backward", func(p *place) error { return p.backward(layer.Cosine{}) }},
 	{"layer.General.Backward", func(p *place) error {
-		o := p.inputs(4)
-		o.Sinks, o.LSE = p.in(4), p.tensor(2, 4, 3, 1)
 		g := layer.GeneralGradients{Gradients: p.gradients(), W: p.out(36)}
-		return layer.General{Query: p.linear(6, 6)}.Backward(g, p.tensor(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.in(36), o)
+		return layer.General{Query: p.linear(6, 6)}.Backward(g, p.tensor(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.tensor(2, 4, 3, 1), p.in(36), p.backwardOptions(4))
 	}},
 	{"layer.Additive.Backward", func(p *place) error {
 		parameters := func() layer.Parameters { return layer.Parameters{Weight: p.out(48), Bias: p.out(8)} }
@@ -188,10 +188,10 @@ var writers = []struct {
 		return m.Attend(p.output(2, 1, 3, 8), p.tensor(2, 1, 3, 8), p.tensor(2, 1, 7, 8), p.tensor(2, 1, 7, 8), p.options(2))
 	}},
 	{"layer.Scores", func(p *place) error {
-		return layer.Scores(p.output(2, 4, 3, 7), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), layer.Dot{}, p.inputs(4))
+		return layer.Scores(p.output(2, 4, 3, 7), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), layer.Dot{}, layer.ScoreOptions{Bias: p.tensor(1, 4, 3, 7), ALiBi: p.in(4)})
 	}},
 	{"layer.Scores of Cosine", func(p *place) error {
-		return layer.Scores(p.output(2, 4, 3, 7), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), layer.Cosine{}, p.inputs(4))
+		return layer.Scores(p.output(2, 4, 3, 7), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), layer.Cosine{}, layer.ScoreOptions{Bias: p.tensor(1, 4, 3, 7), ALiBi: p.in(4)})
 	}},
 	{"layer.WeightedSum", func(p *place) error {
 		return layer.WeightedSum(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 7), p.tensor(2, 2, 7, 5))
@@ -250,8 +250,8 @@ var writers = []struct {
 		a := optimize.AdamW{Rate: 0.01, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8}
 		return a.Step(p.out(9), p.in(9), p.out(9), p.out(9), 3, optimize.Options{})
 	}},
-	{"optimize.Clip", func(p *place) error {
-		_, err := optimize.Clip(1, p.out(9), p.out(9))
+	{"optimize.ClipNorm", func(p *place) error {
+		_, err := optimize.ClipNorm(1, p.out(9), p.out(9))
 		return err
 	}},
 	{"numeric.Exp2Slice", func(p *place) error { return numeric.Exp2Slice(p.out(9), p.in(9), kernel.Exec{}) }},
@@ -275,12 +275,12 @@ var writers = []struct {
 }
 
 // store stores three tokens of two sequences, which take the two pages of a cache over this
-// memory. That the memory of a cache is its own is not checked, see kvcache.NewOver.
+// memory. That the memory of a cache is its own is not checked, see kvcache.NewWithMemory.
 func (p *place) store(keys, values []kernel.Tensor, k, v kernel.Tensor) error {
 	if slices.Contains(p.outputs, p.from) && slices.Contains(p.outputs, p.to) {
 		return errNotChecked
 	}
-	c := must(kvcache.NewOver(keys, values, 0))
+	c := must(kvcache.NewWithMemory(keys, values, 0))
 	b := must(c.NewBatch(c.NewSequence(), c.NewSequence()))
 	must(0, b.Extend(3))
 	return b.Store(0, k, v)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/activation"
+	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/layer"
@@ -83,15 +84,13 @@ func multiHead(projects bool, o func(w *world) kernel.Options) func(w *world) []
 }
 
 func trace(w *world) layer.MultiHeadTrace {
-	return layer.MultiHeadTrace{Q: w.tensor(2, 1, 3, 8), K: w.tensor(2, 1, 7, 4), V: w.tensor(2, 1, 7, 5), Heads: w.tensor(2, 1, 3, 10)}
+	return layer.MultiHeadTrace{Q: w.tensor(2, 1, 3, 8), K: w.tensor(2, 1, 7, 4), V: w.tensor(2, 1, 7, 5), Heads: w.tensor(2, 1, 3, 10), LSE: w.tensor(2, 2, 3, 1)}
 }
 
 // multiHeadBackward returns the attention of multiHead and the arguments of its gradients.
 func multiHeadBackward(projects bool) func(w *world) []any {
 	return func(w *world) []any {
 		a := multiHead(projects, twoHeads)(w)
-		o := a[5].(kernel.Options)
-		o.Weights, o.Scores = kernel.Tensor{}, kernel.Tensor{}
 		g := layer.MultiHeadGradients{
 			Query: w.tensor(2, 1, 3, 8), Key: w.tensor(2, 1, 7, 4), Value: w.tensor(2, 1, 7, 5),
 			Bias: w.tensor(1, 2, 1, 7), Sinks: w.floats(2),
@@ -102,7 +101,7 @@ func multiHeadBackward(projects bool) func(w *world) []any {
 			g.Q, g.K = layer.Parameters{Weight: w.floats(64), Bias: w.floats(8)}, layer.Parameters{Weight: w.floats(16)}
 			g.V, g.O = layer.Parameters{Bias: w.floats(5)}, layer.Parameters{Weight: w.floats(100), Bias: w.floats(10)}
 		}
-		return []any{a[0], g, a[1], a[2], a[3], a[4], trace(w), weights, o}
+		return []any{a[0], g, a[1], a[2], a[3], a[4], trace(w), weights, contracttest.BackwardOptions(a[5].(kernel.Options))}
 	}
 }
 
@@ -110,15 +109,13 @@ func multiHeadBackward(projects bool) func(w *world) []any {
 func similarBackward(s any) func(w *world) []any {
 	return func(w *world) []any {
 		dout, q, k, v := w.attention()
-		o := w.options()
-		o.Score, o.Weights, o.Scores = nil, kernel.Tensor{}, kernel.Tensor{}
 		g := kernel.Gradients{Q: w.tensor(2, 4, 3, 6), K: w.tensor(2, 2, 7, 6), V: w.tensor(2, 2, 7, 5), Bias: w.tensor(2, 1, 3, 7), Sinks: w.floats(4)}
-		return []any{s, g, dout, q, k, v, o}
+		return []any{s, g, dout, q, k, v, w.tensor(2, 4, 3, 1), w.backwardOptions()}
 	}
 }
 
 func twoHeads(w *world) kernel.Options {
-	return kernel.Options{LSE: w.tensor(2, 2, 3, 1), Weights: w.tensor(2, 2, 3, 7), Scores: w.tensor(2, 2, 3, 7), Bias: w.tensor(1, 2, 1, 7), Sinks: w.floats(2)}
+	return kernel.Options{Outputs: kernel.Outputs{LSE: w.tensor(2, 2, 3, 1), Weights: w.tensor(2, 2, 3, 7), Scores: w.tensor(2, 2, 3, 7)}, Bias: w.tensor(1, 2, 1, 7), Sinks: w.floats(2)}
 }
 
 func shape4() [4]int { return [4]int{2, 4, 3, 7} }
@@ -138,20 +135,18 @@ var table = []entry{
 	{name: "kernel.Attention", f: kernel.Attention, args: func(w *world) []any { // ragged, in pages
 		ragged := func(d int) kernel.Tensor { return kernel.Ragged(w.floats(5*4*d), []int{0, 3, 5}, 4, d) }
 		table := &kernel.PageTable{Pages: [][]int32{{0, 5, 2}, {4, 1, 3}}, Lengths: []int{7, 5}}
-		return []any{ragged(5), ragged(6), w.tensor(6, 2, 3, 6).Paged(table), w.tensor(6, 2, 3, 5).Paged(table), kernel.Options{LSE: ragged(1), Weights: ragged(7)}}
+		return []any{ragged(5), ragged(6), w.tensor(6, 2, 3, 6).Paged(table), w.tensor(6, 2, 3, 5).Paged(table), kernel.Options{Outputs: kernel.Outputs{LSE: ragged(1), Weights: ragged(7)}}}
 	}},
 	{name: "kernel.AttentionBackward", f: kernel.AttentionBackward, args: func(w *world) []any {
 		dout, q, k, v := w.attention()
-		o := w.options()
-		o.Score, o.Weights, o.Scores = nil, kernel.Tensor{}, kernel.Tensor{}
 		g := kernel.Gradients{Q: w.tensor(2, 4, 3, 6), K: w.tensor(2, 2, 7, 6), V: w.tensor(2, 2, 7, 5), Bias: w.tensor(2, 1, 3, 7), Sinks: w.floats(4)}
-		return []any{g, dout, q, k, v, o}
+		return []any{g, dout, q, k, v, w.tensor(2, 4, 3, 1), w.backwardOptions()}
 	}},
 	{name: "kernel.AttentionBackward", f: kernel.AttentionBackward, args: func(w *world) []any { // ragged
 		ragged := func(d int) kernel.Tensor { return kernel.Ragged(w.floats(5*4*d), []int{0, 3, 5}, 4, d) }
-		o := kernel.Options{LSE: ragged(1), Exec: kernel.Exec{Threads: 2}}
-		return []any{kernel.Gradients{Q: ragged(6), K: ragged(6), V: ragged(5)}, ragged(5), ragged(6), ragged(6), ragged(5), o}
+		return []any{kernel.Gradients{Q: ragged(6), K: ragged(6), V: ragged(5)}, ragged(5), ragged(6), ragged(6), ragged(5), ragged(1), kernel.BackwardOptions{Exec: kernel.Exec{Threads: 2}}}
 	}},
+	{name: "kernel.BackwardOptions.Forward", f: kernel.BackwardOptions.Forward, args: func(w *world) []any { return []any{w.backwardOptions()} }},
 	{name: "kernel.Additive", f: kernel.Additive, args: func(w *world) []any {
 		out, q, k, v := w.attention()
 		return []any{out, q, k, v, w.floats(6), w.options()}
@@ -235,7 +230,7 @@ var table = []entry{
 	{name: "kvcache.New", f: kvcache.New, args: list(kvcache.Config{Layers: 2, Heads: 2, HeadSize: 4, ValueSize: 6, PageSize: 3, Pages: 6, Window: 4})},
 	{name: "kvcache.New", f: kvcache.New, args: list(kvcache.Config{Layers: 1, Heads: 2, HeadSize: 4, Type: kernel.Int8, Group: 2, PageSize: 3, Pages: 6, Layout: kvcache.NHD})},
 	{name: "kvcache.Config.PageBytes", f: kvcache.Config.PageBytes, args: list(kvcache.Config{Layers: 2, Heads: 2, HeadSize: 4, ValueSize: 6, PageSize: 3, Pages: 6, Window: 4})},
-	{name: "kvcache.NewOver", f: kvcache.NewOver, args: func(w *world) []any {
+	{name: "kvcache.NewWithMemory", f: kvcache.NewWithMemory, args: func(w *world) []any {
 		return []any{[]kernel.Tensor{w.tensor(6, 2, 3, 4), w.tensor(6, 1, 3, 4)}, []kernel.Tensor{w.tensor(6, 2, 3, 2), w.tensor(6, 1, 3, 5)}, 4}
 	}},
 	{name: "kvcache.Cache.FreePages", f: (*kvcache.Cache).FreePages, args: aCache()},
@@ -264,7 +259,7 @@ var table = []entry{
 	{name: "kvcache.Batch.View", f: (*kvcache.Batch).View, args: aBatch(1)},
 	{name: "kvcache.Batch.Options", f: (*kvcache.Batch).Options, args: aBatch()},
 	{name: "kvcache.Batch.Positions", f: (*kvcache.Batch).Positions, args: aBatch()},
-	{name: "kvcache.Sequence.Drop", f: (*kvcache.Sequence).Drop, args: aSequence(4)},
+	{name: "kvcache.Sequence.DropBefore", f: (*kvcache.Sequence).DropBefore, args: aSequence(4)},
 	{name: "kvcache.Sequence.Fork", f: (*kvcache.Sequence).Fork, args: aSequence(5)},
 	{name: "kvcache.Sequence.Truncate", f: (*kvcache.Sequence).Truncate, args: aSequence(5)},
 	{name: "kvcache.Sequence.Free", f: (*kvcache.Sequence).Free, args: aSequence()},
@@ -275,8 +270,8 @@ var table = []entry{
 
 	{name: "kernel.Alloc", f: kernel.Alloc[float32], args: list(7)},
 	{name: "kernel.Alloc", f: kernel.Alloc[int8], args: list(7)},
-	{name: "kernel.OfBits", f: kernel.OfBits[kernel.F16], args: list(make([]uint16, 5))},
-	{name: "kernel.OfBytes", f: kernel.OfBytes[float32], args: list(make([]byte, 8))},
+	{name: "kernel.FromBits", f: kernel.FromBits[kernel.F16], args: list(make([]uint16, 5))},
+	{name: "kernel.FromBytes", f: kernel.FromBytes[float32], args: list(make([]byte, 8))},
 	{name: "linear.New", f: linear.New, args: func(w *world) []any {
 		return []any{linear.DenseMatrix(w.floats(15), 5, 3), w.floats(5), someExec}
 	}},
@@ -335,17 +330,17 @@ var table = []entry{
 	{name: "rope.Rope.CosSin", f: (*rope.Rope).CosSin, args: func(w *world) []any { return []any{w.rope(), 3, w.floats(2), w.floats(2)} }},
 	{name: "rope.Rope.Dims", f: (*rope.Rope).Dims, args: func(w *world) []any { return []any{w.rope()} }},
 
-	{name: "norm.RMS", f: norm.RMS, args: func(w *world) []any {
+	{name: "norm.RMSNorm", f: norm.RMSNorm, args: func(w *world) []any {
 		return []any{w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 5), w.floats(5), float32(1e-5), norm.Options{Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
 	}},
-	{name: "norm.Layer", f: norm.Layer, args: func(w *world) []any {
+	{name: "norm.LayerNorm", f: norm.LayerNorm, args: func(w *world) []any {
 		return []any{w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 5), w.floats(5), w.floats(5), float32(1e-5), norm.Options{Residual: w.tensor(2, 2, 3, 5), Sum: w.tensor(2, 2, 3, 5)}}
 	}},
-	{name: "norm.RMSBackward", f: norm.RMSBackward, args: func(w *world) []any {
+	{name: "norm.RMSNormBackward", f: norm.RMSNormBackward, args: func(w *world) []any {
 		g := norm.Gradients{X: w.tensor(2, 2, 3, 5), Weight: w.floats(5)}
 		return []any{g, w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 5), w.floats(5), float32(1e-5), norm.BackwardOptions{Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
 	}},
-	{name: "norm.LayerBackward", f: norm.LayerBackward, args: func(w *world) []any {
+	{name: "norm.LayerNormBackward", f: norm.LayerNormBackward, args: func(w *world) []any {
 		g := norm.Gradients{X: w.tensor(2, 2, 3, 5), Weight: w.floats(5), Bias: w.floats(5)}
 		return []any{g, w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 5), w.floats(5), float32(1e-5), norm.BackwardOptions{Direct: w.tensor(2, 2, 3, 5), Accumulate: true}}
 	}},
@@ -377,7 +372,9 @@ var table = []entry{
 		a := optimize.AdamW{Rate: 0.01, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8, WeightDecay: 0.1}
 		return []any{a, w.floats(7), w.floats(7), w.floats(7), w.floats(7), 3, optimize.Options{Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
 	}},
-	{name: "optimize.Clip", f: func(most float32, gradients [][]float32) (float32, error) { return optimize.Clip(most, gradients...) }, args: func(w *world) []any {
+	{name: "optimize.ClipNorm", f: func(most float32, gradients [][]float32) (float32, error) {
+		return optimize.ClipNorm(most, gradients...)
+	}, args: func(w *world) []any {
 		return []any{float32(1), [][]float32{w.floats(7), w.floats(5)}}
 	}},
 	{name: "numeric.Exp2", f: numeric.Exp2, args: list(float32(1))},
@@ -396,11 +393,10 @@ var table = []entry{
 	{name: "numeric.QuantizeInt4", f: numeric.QuantizeInt4, args: func(w *world) []any { return []any{make([]kernel.Int4x2, 6), w.floats(3), w.floats(12), 4, someExec} }},
 	{name: "numeric.QuantizeInt8", f: numeric.QuantizeInt8, args: func(w *world) []any { return []any{make([]int8, 12), w.floats(3), w.floats(12), 4, someExec} }},
 
-	{name: "layer.Hide", f: layer.Hide[bool], args: list(make([]bool, 168), shape4())},
-	{name: "layer.Hide", f: layer.Hide[float32], args: list(make([]float32, 168), shape4())},
-	{name: "layer.LookAhead", f: layer.LookAhead, args: list()},
-	{name: "layer.Padding", f: layer.Padding[int], args: list(make([]int, 14), 2)},
-	{name: "layer.PaddingTokens", f: layer.PaddingTokens[float64], args: list(make([]float64, 14), 2, 0.0)},
+	{name: "layer.HiddenMask", f: layer.HiddenMask[bool], args: list(make([]bool, 168), shape4())},
+	{name: "layer.HiddenMask", f: layer.HiddenMask[float32], args: list(make([]float32, 168), shape4())},
+	{name: "layer.PaddingMask", f: layer.PaddingMask[int], args: list(make([]int, 14), 2)},
+	{name: "layer.PaddingTokenMask", f: layer.PaddingTokenMask[float64], args: list(make([]float64, 14), 2, 0.0)},
 	{name: "layer.Scores", f: layer.Scores, args: func(w *world) []any {
 		_, q, k, _ := w.attention()
 		return []any{w.tensor(2, 4, 3, 7), q, k, layer.Similarity(layer.ScaledDot{}), w.scoreOptions()}
@@ -428,7 +424,7 @@ var table = []entry{
 	{name: "layer.MultiHead.Attend", f: (*layer.MultiHead).Attend, args: multiHead(false, noOptions)},
 	{name: "layer.MultiHead.Forward", f: (*layer.MultiHead).Forward, writes: true, args: func(w *world) []any {
 		a := multiHead(true, twoHeads)(w)
-		return append([]any{a[0], a[1], trace(w)}, a[2:]...)
+		return []any{a[0], a[1], trace(w), a[2], a[3], a[4], contracttest.BackwardOptions(a[5].(kernel.Options))}
 	}},
 	{name: "layer.MultiHead.Backward", f: (*layer.MultiHead).Backward, args: multiHeadBackward(true)},
 	{name: "layer.MultiHead.Backward", f: (*layer.MultiHead).Backward, args: multiHeadBackward(false)},
@@ -438,7 +434,7 @@ var table = []entry{
 	{name: "layer.General.Backward", f: layer.General.Backward, args: func(w *world) []any {
 		a := similarBackward(layer.General{Query: w.linear(6, 6)})(w)
 		g := layer.GeneralGradients{Gradients: a[1].(kernel.Gradients), W: w.floats(36)}
-		return append([]any{a[0], g}, append(a[2:6:6], w.floats(36), a[6])...)
+		return append([]any{a[0], g}, append(a[2:7:7], w.floats(36), a[7])...)
 	}},
 	{name: "layer.Additive.Backward", f: layer.Additive.Backward, args: func(w *world) []any {
 		parameters := func() layer.Parameters { return layer.Parameters{Weight: w.floats(48), Bias: w.floats(8)} }
@@ -452,6 +448,7 @@ var table = []entry{
 	{name: "tuning.Kernels", f: tuning.Kernels, args: list("generic")},
 	{name: "tuning.Set", f: tuning.Set, args: list("generic", "SkinnyRows=16")},
 	{name: "tuning.Choices", f: tuning.Choices, args: list("generic", "MainLanes")},
+	{name: "tuning.Ignored", f: tuning.Ignored, args: list("generic")},
 
 	{name: "layer.FromTorch", f: layer.FromTorch, args: func(w *world) []any {
 		return []any{4, 2, layer.TorchWeights{InProjWeight: w.floats(48), InProjBias: w.floats(12), OutProjWeight: w.floats(16), OutProjBias: w.floats(4)}}

@@ -35,7 +35,7 @@ func TestNoTier(t *testing.T) {
 			t.Errorf("%s: has written before the error %v", e.name, err)
 		}
 	}
-	for _, name := range []string{"kernel.Attention", "kernel.MergePartials", "layer.MultiHead.Attend", "layer.Softmax", "linear.Linear.Apply", "norm.RMS", "numeric.Exp2Slice", "activation.SiLU", "activation.GeGLU", "kvcache.Batch.Store"} {
+	for _, name := range []string{"kernel.Attention", "kernel.MergePartials", "layer.MultiHead.Attend", "layer.Softmax", "linear.Linear.Apply", "norm.RMSNorm", "numeric.Exp2Slice", "activation.SiLU", "activation.GeGLU", "kvcache.Batch.Store"} {
 		if !failed[name] {
 			t.Errorf("%s: no error", name)
 		}

@@ -374,14 +374,14 @@ func maskChanges() (list []change) {
 			shape := [4]int{2, 4, 3, 7}
 			shape[i] = n
 			add(fmt.Sprintf("Visible %v", shape), kernel.Visible(make([]bool, 168), shape))
-			add(fmt.Sprintf("Hide %v", shape), layer.Hide(make([]uint8, 168), shape))
+			add(fmt.Sprintf("Hide %v", shape), layer.HiddenMask(make([]uint8, 168), shape))
 			if i < 3 {
 				strides := [3]int{0, 0, 7}
 				strides[i] = n
 				add(fmt.Sprintf("VisibleStrided with %v", strides), kernel.VisibleStrided(make([]bool, 168), [4]int{2, 4, 3, 7}, strides))
 			}
 		}
-		add(fmt.Sprintf("Padding(%d)", n), layer.Padding(make([]bool, 14), n))
+		add(fmt.Sprintf("Padding(%d)", n), layer.PaddingMask(make([]bool, 14), n))
 	}
 	add("Segments(nil)", kernel.Segments(nil, nil))
 	add("Segments", kernel.Segments([]int32{math.MinInt32, 0, math.MaxInt32, 1, 2, 3}, make([]int32, 14)))

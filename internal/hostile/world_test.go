@@ -7,6 +7,7 @@ import (
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
+	"github.com/attn-go/attn/layer"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/rope"
 )
@@ -69,8 +70,7 @@ func (w *world) options() kernel.Options {
 	return kernel.Options{
 		Scale: 0.5, Softcap: 5, Mask: kernel.Causal(4), QueryStart: []int{4, 5}, KeyStart: []int{0},
 		ALiBi: w.floats(4), Sinks: w.floats(4), Bias: w.tensor(2, 1, 3, 7), Dropout: kernel.Dropout{Rate: 0.25, Seed: 1, Sequences: []uint32{1, 2}},
-		Score: func(t *kernel.ScoreTile) { t.Scores[0]++ }, LSE: w.tensor(2, 4, 3, 1), Weights: w.tensor(2, 4, 3, 7),
-		Scores: w.tensor(2, 4, 3, 7), ScoreStage: kernel.ScoresMasked, Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder},
+		Score: func(t *kernel.ScoreTile) { t.Scores[0]++ }, Outputs: kernel.Outputs{LSE: w.tensor(2, 4, 3, 1), Weights: w.tensor(2, 4, 3, 7), Scores: w.tensor(2, 4, 3, 7), ScoreStage: kernel.ScoresMasked}, Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder},
 	}
 }
 
@@ -82,15 +82,21 @@ func inOrder(n int, task func(i int)) {
 }
 
 // scoreOptions returns the valid options that change scores.
-func (w *world) scoreOptions() kernel.Options {
+func (w *world) scoreOptions() layer.ScoreOptions {
 	o := w.options()
-	o.LSE, o.Weights, o.Scores, o.Sinks, o.Dropout = kernel.Tensor{}, kernel.Tensor{}, kernel.Tensor{}, nil, kernel.Dropout{}
-	return o
+	return layer.ScoreOptions{
+		Exec: o.Exec, Scale: o.Scale, Score: o.Score, Softcap: o.Softcap, ALiBi: o.ALiBi, Bias: o.Bias, Mask: o.Mask, QueryStart: o.QueryStart, KeyStart: o.KeyStart,
+	}
+}
+
+// backwardOptions returns valid options of gradients.
+func (w *world) backwardOptions() kernel.BackwardOptions {
+	return contracttest.BackwardOptions(w.options())
 }
 
 // partialOptions returns valid options for partial results.
-func (w *world) partialOptions() kernel.Options {
-	o := w.scoreOptions()
+func (w *world) partialOptions() kernel.PartialOptions {
+	o := contracttest.PartialOptions(w.options())
 	o.KeyStart = []int{256}
 	o.QueryStart = []int{260}
 	o.Dropout = kernel.Dropout{Rate: 0.25}
@@ -127,7 +133,7 @@ func (w *world) cache(layers int, quantized bool) *kvcache.Cache {
 	for range layers {
 		keys, values = append(keys, w.tensor(6, 2, 3, 4)), append(values, w.tensor(6, 2, 3, 2))
 	}
-	return must(kvcache.NewOver(keys, values, 4))
+	return must(kvcache.NewWithMemory(keys, values, 4))
 }
 
 // batch returns two sequences of a cache, of 4 and 3 tokens, that have grown by 2 and 1.
@@ -144,7 +150,7 @@ func (w *world) sequence() *kvcache.Sequence {
 	c := w.cache(1, false)
 	s := c.NewSequence()
 	must(0, must(c.NewBatch(s)).Extend(5))
-	must(0, s.Drop(3))
+	must(0, s.DropBefore(3))
 	return s
 }
 

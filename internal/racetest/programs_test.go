@@ -146,7 +146,9 @@ var racy = []program{
 	}},
 	{"reads partials", "kernel.AttentionPartials", func() {
 		c, p := newCall(), kernel.NewPartials(2, 1, 2, queries, size)
-		at(func() { must(kernel.AttentionPartials(p, c.tensors[1], c.tensors[2], c.tensors[3], kernel.Options{})) }, func() { sink = p.Out[9] })
+		at(func() {
+			must(kernel.AttentionPartials(p, c.tensors[1], c.tensors[2], c.tensors[3], kernel.PartialOptions{}))
+		}, func() { sink = p.Out[9] })
 	}},
 	{"writes partials that are merged", "kernel.MergePartials", func() {
 		c, p := newCall(), kernel.NewPartials(2, 1, 2, queries, size)
@@ -170,17 +172,17 @@ var racy = []program{
 			must(l.Apply(linear.DenseMatrix(out, 10, 60), linear.DenseMatrix(x, 10, 48), linear.Options{}))
 		}, func() { x[479] = 1 })
 	}},
-	{"writes the residual of a norm", "norm.RMS", func() {
+	{"writes the residual of a norm", "norm.RMSNorm", func() {
 		x, y, r := make([]float32, 480), make([]float32, 480), make([]float32, 480)
 		t := func(data []float32) kernel.Tensor { return kernel.BLHD(data, 1, 10, 1, 48) }
 		at(func() { r[479] = 1 }, func() {
-			must(norm.RMS(t(y), t(x), nil, 1e-5, norm.Options{Residual: t(r)}))
+			must(norm.RMSNorm(t(y), t(x), nil, 1e-5, norm.Options{Residual: t(r)}))
 		})
 	}},
-	{"reads out of a norm", "norm.Layer", func() {
+	{"reads out of a norm", "norm.LayerNorm", func() {
 		x, y := make([]float32, 480), make([]float32, 480)
 		t := func(data []float32) kernel.Tensor { return kernel.BLHD(data, 1, 10, 1, 48) }
-		at(func() { sink = y[479] }, func() { must(norm.Layer(t(y), t(x), nil, nil, 1e-5, norm.Options{})) })
+		at(func() { sink = y[479] }, func() { must(norm.LayerNorm(t(y), t(x), nil, nil, 1e-5, norm.Options{})) })
 	}},
 	{"reads out of a linear layer", "linear.(*Linear).Apply", func() {
 		l, x, out := layer()
@@ -376,7 +378,7 @@ func cache() (memory [2][]kernel.F16, b *kvcache.Batch) {
 		memory[i] = make([]kernel.F16, 4*2*8*size)
 		t[i] = kernel.BHLD(memory[i], 4, 2, 8, size)
 	}
-	c, err := kvcache.NewOver(t[:1], t[1:], 0)
+	c, err := kvcache.NewWithMemory(t[:1], t[1:], 0)
 	must(err)
 	b, err = c.NewBatch(c.NewSequence(), c.NewSequence())
 	must(err)

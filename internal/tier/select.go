@@ -15,7 +15,7 @@ var Tiers = tuned(append(archTiers(), genericTier()), HostCPU(), os.Getenv("ATTN
 // An Unavailable describes a tier that was asked for and cannot be used.
 type Unavailable struct {
 	Tier   string // the name asked for
-	Source string // who asked: "Options.Tier", "ATTN_TIER", ...; or "ATTN_TUNING", which has bad numbers
+	Source string // who asked: "Options.Tier", "ATTN_TIER", ...
 	Reason string
 }
 
@@ -38,7 +38,7 @@ func choose() (*Tier, *Unavailable) {
 	}
 	for i := range Tiers {
 		if Tiers[i].Lacks() == "" {
-			return Tiers[i].usable()
+			return &Tiers[i], nil
 		}
 	}
 	panic("attn: generic runs everywhere")
@@ -53,17 +53,9 @@ func named(name, source string) (*Tier, *Unavailable) {
 		if lacks := t.Lacks(); lacks != "" {
 			return nil, &Unavailable{name, source, "cannot run: " + lacks}
 		}
-		return t.usable()
+		return t, nil
 	}
 	return nil, &Unavailable{name, source, fmt.Sprintf("unknown; this build has %s", strings.Join(names(), ", "))}
-}
-
-// usable returns the tier, unless ATTN_TUNING has bad numbers for it.
-func (t *Tier) usable() (*Tier, *Unavailable) {
-	if t.mistuned != "" {
-		return nil, &Unavailable{t.Name, "ATTN_TUNING", t.mistuned}
-	}
-	return t, nil
 }
 
 // names returns the names of all tiers.

@@ -30,8 +30,9 @@ type Tier struct {
 
 	Tuning
 
-	mistuned string // what is wrong with ATTN_TUNING for this tier
-	tables   *tables
+	Mistuned string // why the tier ignores ATTN_TUNING, "" if it does not
+
+	tables *tables
 }
 
 // Narrowest and Widest are the numbers of lanes of the narrowest and the widest query tile.

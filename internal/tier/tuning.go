@@ -2,7 +2,6 @@ package tier
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,6 +71,43 @@ type Tuning struct {
 	QuantizedRows int
 }
 
+// A Number is one of a Tuning, by the name that package tuning and ATTN_TUNING have for it.
+type Number struct {
+	Name string
+	Of   func(*Tuning) *int
+}
+
+// Numbers are all of them, in the order in which package tuning describes them. Programs and scripts hold the
+// names: a field may be renamed, a name may not.
+var Numbers = []Number{
+	{"MainLanes", func(x *Tuning) *int { return &x.MainLanes }},
+	{"SkinnyRows", func(x *Tuning) *int { return &x.SkinnyRows }},
+	{"FullRows", func(x *Tuning) *int { return &x.FullRows }},
+	{"FullHalfRows", func(x *Tuning) *int { return &x.FullHalfRows }},
+	{"HeadKeys", func(x *Tuning) *int { return &x.HeadKeys }},
+	{"QKSegments", func(x *Tuning) *int { return &x.QKSegments }},
+	{"QKNear", func(x *Tuning) *int { return &x.QKNear }},
+	{"PVNear", func(x *Tuning) *int { return &x.PVNear }},
+	{"PrefetchBytes", func(x *Tuning) *int { return &x.PrefetchBytes }},
+	{"FarPrefetch", func(x *Tuning) *int { return &x.FarPrefetch }},
+	{"PairBytes", func(x *Tuning) *int { return &x.PairBytes }},
+	{"ThreadFMAs", func(x *Tuning) *int { return &x.ThreadFMAs }},
+	{"WeightSteps", func(x *Tuning) *int { return &x.WeightSteps }},
+	{"PanelPrefetch", func(x *Tuning) *int { return &x.PanelPrefetch }},
+	{"WidenRows", func(x *Tuning) *int { return &x.WidenRows }},
+	{"QuantizedRows", func(x *Tuning) *int { return &x.QuantizedRows }},
+}
+
+// Number returns the number of that name, nil if there is none.
+func (t *Tuning) Number(name string) *int {
+	for _, n := range Numbers {
+		if n.Name == name {
+			return n.Of(t)
+		}
+	}
+	return nil
+}
+
 // Tune gives the tier other numbers and the kernels that they choose. If the tier cannot do
 // with them, it changes nothing and returns why.
 func (t *Tier) Tune(x Tuning) error {
@@ -132,7 +168,7 @@ const (
 )
 
 // override returns x as changes say, the value of ATTN_TUNING: items with commas between them,
-// of which each is the name of a CPU, for its entry, or FIELD=NUMBER. An item of the form
+// of which each is the name of a CPU, for its entry, or NAME=NUMBER. An item of the form
 // TIER:ITEM is for that tier, others are for all.
 func (t *Tier) override(x Tuning, changes string) (Tuning, error) {
 	for item := range strings.SplitSeq(changes, ",") {
@@ -146,42 +182,41 @@ func (t *Tier) override(x Tuning, changes string) (Tuning, error) {
 			}
 			what = rest
 		}
-		name, value, isField := strings.Cut(what, "=")
-		if !isField {
+		name, value, isNumber := strings.Cut(what, "=")
+		if !isNumber {
 			if cpus := cpus(); !slices.Contains(cpus, name) {
-				return x, fmt.Errorf("%q: neither FIELD=NUMBER nor one of the CPUs %s", item, strings.Join(cpus, ", "))
+				return x, fmt.Errorf("%q: neither NAME=NUMBER nor one of the CPUs %s", item, strings.Join(cpus, ", "))
 			}
 			x = entryFor(t.Name, name).Tuning
 			continue
 		}
-		field := reflect.ValueOf(&x).Elem().FieldByName(name)
-		if !field.IsValid() {
+		number := x.Number(name)
+		if number == nil {
 			return x, fmt.Errorf("%q: want a number that package tuning lists", item)
 		}
 		n, err := strconv.Atoi(value)
 		if err != nil {
 			return x, fmt.Errorf("%q: want a number", item)
 		}
-		field.SetInt(int64(n))
+		*number = n
 	}
 	return x, nil
 }
 
-// tuned returns the tiers with the entries for a CPU, changed as changes say. What is wrong with
-// changes is told when a tier is selected.
+// tuned returns the tiers with the entries for a CPU, changed as changes say. A tier that cannot do with
+// the changes has the numbers of its entry, and says why: no bit depends on them, so no call fails.
 func tuned(tiers []Tier, cpu, changes string) []Tier {
 	for i := range tiers {
 		t := &tiers[i]
 		t.fitWidths()
-		err := t.Tune(entryFor(t.Name, cpu).Tuning)
-		if err == nil && changes != "" {
-			var x Tuning
-			if x, err = t.override(t.Tuning, changes); err == nil {
-				err = t.Tune(x)
-			}
+		if err := t.Tune(entryFor(t.Name, cpu).Tuning); err != nil {
+			panic("attn: " + t.Name + ": " + err.Error()) // TestTunings tries all entries
 		}
-		if err != nil {
-			t.mistuned = err.Error()
+		if changes == "" {
+			continue
+		}
+		if err := t.Change(changes); err != nil {
+			t.Mistuned = err.Error()
 		}
 	}
 	return tiers

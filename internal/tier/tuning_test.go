@@ -1,6 +1,7 @@
 package tier
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -34,6 +35,28 @@ func TestTunings(t *testing.T) {
 	}
 }
 
+// TestNumbers: each field of a Tuning has one name, and each name a field of its own.
+func TestNumbers(t *testing.T) {
+	var x Tuning
+	names := map[string]bool{}
+	for i, n := range Numbers {
+		if names[n.Name] {
+			t.Errorf("%s: two numbers of that name", n.Name)
+		}
+		names[n.Name] = true
+		*n.Of(&x) += i + 1
+		if got := *x.Number(n.Name); got != i+1 {
+			t.Errorf("%s is %d, want %d: two names have one field", n.Name, got, i+1)
+		}
+	}
+	if fields := reflect.ValueOf(x); fields.NumField() != len(Numbers) {
+		t.Errorf("%d names, want %d, one for each field", len(Numbers), fields.NumField())
+	}
+	if x.Number("mainLanes") != nil {
+		t.Error("there is a number mainLanes")
+	}
+}
+
 // TestOverride gives ATTN_TUNING good and bad values.
 func TestOverride(t *testing.T) {
 	tune := func(changes string) *Tier { return &tuned([]Tier{genericTier()}, "none", changes)[0] }
@@ -52,8 +75,8 @@ func TestOverride(t *testing.T) {
 		want := plain.Tuning
 		x.want(&want)
 		got := tune(x.changes)
-		if tier, un := got.usable(); got.Tuning != want || tier != got || un != nil {
-			t.Errorf("%s: got %+v, %v, want %+v", x.changes, got.Tuning, un, want)
+		if got.Tuning != want || got.Mistuned != "" {
+			t.Errorf("%s: got %+v, %q, want %+v", x.changes, got.Tuning, got.Mistuned, want)
 		}
 	}
 	for _, bad := range []string{
@@ -62,16 +85,16 @@ func TestOverride(t *testing.T) {
 		"ThreadFMAs=0", "WeightSteps=0", "WeightSteps=100", "WeightSteps=128000", "WidenRows=-1", "PairBytes=-1", "HeadKeys=-1", "QuantizedRows=0",
 	} {
 		got := tune(bad)
-		if tier, un := got.usable(); tier != nil || un == nil || un.Source != "ATTN_TUNING" || un.Tier != "generic" || got.Tuning != plain.Tuning {
-			t.Errorf("%q: got %v, %+v", bad, tier, un)
-		} else if name, _, _ := strings.Cut(bad, ";"); !strings.Contains(un.Reason, name) {
-			t.Errorf("%q: the reason does not name it: %s", bad, un.Reason)
+		if got.Mistuned == "" || got.Tuning != plain.Tuning {
+			t.Errorf("%q: got %+v, %q", bad, got.Tuning, got.Mistuned)
+		} else if name, _, _ := strings.Cut(bad, ";"); !strings.Contains(got.Mistuned, name) {
+			t.Errorf("%q: the reason does not name it: %s", bad, got.Mistuned)
 		}
 	}
 	tier := tuned(archTiers(), "none", "QKSegments=7")
 	for i := range tier {
-		if _, un := tier[i].usable(); (un != nil) != (tier[i].Variants != nil) {
-			t.Errorf("%s: QKSegments=7: %v", tier[i].Name, un)
+		if mistuned := tier[i].Mistuned; (mistuned != "") != (tier[i].Variants != nil) {
+			t.Errorf("%s: QKSegments=7: %q", tier[i].Name, mistuned)
 		}
 	}
 }

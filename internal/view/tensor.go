@@ -52,8 +52,8 @@ func Other[E ~uint16 | ~int8 | ~uint8](t DType, data []E, shape [4]int, strides 
 	return Tensor{dtype: t, other: raw{unsafe.Pointer(unsafe.SliceData(data)), n}, grid: Grid{shape, strides}}
 }
 
-// OfBytes returns a view of elements of any type in memory that begins at a multiple of their size.
-func OfBytes(t DType, data []byte, shape [4]int, strides [3]int) Tensor {
+// FromBytes returns a view of elements of any type in memory that begins at a multiple of their size.
+func FromBytes(t DType, data []byte, shape [4]int, strides [3]int) Tensor {
 	first, n := unsafe.Pointer(unsafe.SliceData(data)), len(data)*t.PerByte()/max(1, t.Size())
 	if t == Float32 {
 		return Floats(unsafe.Slice((*float32)(first), n), shape, strides)

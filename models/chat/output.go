@@ -68,7 +68,7 @@ type speed struct {
 // startSpeed starts to measure, before the model reads prompts.
 func startSpeed(prompts [][]int32) *speed {
 	s := &speed{start: time.Now()}
-	shared := decoder.Shared(prompts)
+	shared := decoder.SharedPrefix(prompts)
 	s.read = shared
 	for _, p := range prompts {
 		s.read += len(p) - shared

@@ -17,7 +17,7 @@ func (c *config) openReceipts(m *decoder.Model) (*receipts, error) {
 	if c.receipt == "" {
 		return nil, nil
 	}
-	d, err := models.Look(c.model)
+	d, err := models.Describe(c.model)
 	if err != nil {
 		return nil, err
 	}

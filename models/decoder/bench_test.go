@@ -1,11 +1,18 @@
 package decoder
 
 import (
+	"flag"
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
 )
+
+var benchModel = flag.String("model", "", "a GGUF `file` or folder that BenchmarkPrompt and BenchmarkGenerate take in the place of SmolLM2")
+
+// benched loads the model of the benchmarks once.
+var benched = sync.OnceValues(func() (*Model, error) { return Load(*benchModel, Options{}) })
 
 // BenchmarkPrompt times how a prompt of 256 tokens is read, and BenchmarkGenerate how 128
 // tokens follow a short one, by the real model on one thread.
@@ -23,8 +30,17 @@ func BenchmarkPrompt(b *testing.B) {
 
 // eachActivation runs a benchmark of the real model on one thread with activations of float32 and of int8.
 func eachActivation(b *testing.B, run func(b *testing.B, m *Model)) {
+	var model *Model
+	if *benchModel == "" {
+		model = smollm2(b)
+	} else {
+		var err error
+		if model, err = benched(); err != nil {
+			b.Fatal(err)
+		}
+	}
 	for _, int8 := range []bool{false, true} {
-		m, err := smollm2(b).With(Options{Int8: int8, Exec: kernel.Exec{Threads: 1}})
+		m, err := model.With(Options{Int8: int8, Exec: kernel.Exec{Threads: 1}})
 		if err != nil {
 			b.Fatal(err)
 		}

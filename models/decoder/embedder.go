@@ -64,14 +64,20 @@ func embedderOfFile(path string, options Options, _ embedding.LoadOptions) (*emb
 		return nil, err
 	}
 	defer f.Close()
-	m, dense, err := newModel(f, options, true)
+	var key string
+	var n int64
+	var missing error
+	m, dense, err := newModel(f, options, true, func() {
+		arch, _ := f.String("general.architecture") // which has been read
+		key = arch + ".pooling_type"
+		n, missing = f.Int(key)
+		f.DropMetadata()
+	})
 	if err != nil {
 		return nil, err
 	}
-	key := m.config.Architecture + ".pooling_type"
-	n, err := f.Int(key)
-	if err != nil {
-		return nil, err
+	if missing != nil {
+		return nil, missing
 	}
 	how, ok := poolings[n]
 	if !ok {

@@ -90,8 +90,8 @@ func ExampleSession_Forward() {
 }
 
 // How many tokens all prompts begin with: they are computed once.
-func ExampleShared() {
-	fmt.Println(decoder.Shared([][]int32{{1, 2, 3}, {1, 2, 4, 5}}))
+func ExampleSharedPrefix() {
+	fmt.Println(decoder.SharedPrefix([][]int32{{1, 2, 3}, {1, 2, 4, 5}}))
 
 	// Output: 2
 }

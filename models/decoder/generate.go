@@ -109,7 +109,7 @@ func (m *Model) GenerateBatch(ctx context.Context, prompts [][]int32, o Generate
 
 // begin makes a session for prompts and lets the texts share what they have in common.
 func (m *Model) begin(ctx context.Context, prompts [][]int32, o *GenerateOptions) (*Session, []Step, error) {
-	longest, shared := 0, Shared(prompts)
+	longest, shared := 0, SharedPrefix(prompts)
 	for i, p := range prompts {
 		longest = max(longest, len(p))
 		if len(p) > m.options.Context {
@@ -166,10 +166,10 @@ func (s *Session) Generate(ctx context.Context, o GenerateOptions, steps ...Step
 	}
 }
 
-// Shared returns the number of tokens that [Model.GenerateBatch] reads once for all prompts:
+// SharedPrefix returns the number of tokens that [Model.GenerateBatch] reads once for all prompts:
 // those that they have in common at their start, without the last one of any prompt. It is 0
 // for a single prompt.
-func Shared(prompts [][]int32) int {
+func SharedPrefix(prompts [][]int32) int {
 	if len(prompts) < 2 {
 		return 0
 	}

@@ -100,7 +100,7 @@ func TestShortPrompts(t *testing.T) {
 		prompts [][]int32
 		want    int
 	}{{nil, 0}, {[][]int32{p}, 0}, {[][]int32{p, p}, 3}, {[][]int32{p, p[:2], p}, 1}, {[][]int32{p, {}}, 0}, {[][]int32{p, p[1:]}, 0}} {
-		if got := Shared(x.prompts); got != x.want {
+		if got := SharedPrefix(x.prompts); got != x.want {
 			t.Errorf("%v share %d tokens, want %d", x.prompts, got, x.want)
 		}
 	}

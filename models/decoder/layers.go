@@ -147,7 +147,7 @@ func (s *Session) norm(weight []float32, rows int, add bool) error {
 	if add {
 		in, o.Residual, o.Sum = s.delta, view(s.x), view(s.x)
 	}
-	return norm.RMS(view(s.normed), view(in), weight, s.model.config.Epsilon, o)
+	return norm.RMSNorm(view(s.normed), view(in), weight, s.model.config.Epsilon, o)
 }
 
 // normOutput normalises delta, if the layer has weights for that.
@@ -156,7 +156,7 @@ func (s *Session) normOutput(weight []float32, rows int) error {
 		return nil
 	}
 	view := kernel.BHLD(s.delta, 1, 1, rows, s.model.config.Width)
-	return norm.RMS(view, view, weight, s.model.config.Epsilon, norm.Options{Exec: s.model.options.Exec})
+	return norm.RMSNorm(view, view, weight, s.model.config.Epsilon, norm.Options{Exec: s.model.options.Exec})
 }
 
 // project computes queries, keys and values, rotates the first two, and stores the last two.
@@ -189,7 +189,7 @@ func (s *Session) normHeads(b *block, width int) error {
 			continue
 		}
 		view := kernel.Strided(s.qkv[part.at:], [4]int{1, part.heads, rows, c.HeadSize}, [3]int{rows * width, c.HeadSize, width})
-		if err := norm.RMS(view, view, part.weight, c.Epsilon, norm.Options{Exec: s.model.options.Exec}); err != nil {
+		if err := norm.RMSNorm(view, view, part.weight, c.Epsilon, norm.Options{Exec: s.model.options.Exec}); err != nil {
 			return err
 		}
 	}

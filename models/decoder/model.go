@@ -102,7 +102,7 @@ func Load(model string, o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := New(f, o)
+	m, _, err := newModel(f, o, false, f.DropMetadata)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -131,12 +131,12 @@ func naming(path string, err error) error {
 
 // New is [Load] for a file that is open. The file may be closed afterwards.
 func New(f *gguf.File, o Options) (*Model, error) {
-	m, _, err := newModel(f, o, false)
+	m, _, err := newModel(f, o, false, func() {})
 	return m, err
 }
 
-// newModel is New, or LoadEmbedder with the layers that follow the pooling.
-func newModel(f *gguf.File, o Options, embedder bool) (*Model, []embedding.Step, error) {
+// newModel is New, or LoadEmbedder with the layers that follow the pooling. It calls known when it has read the metadata, before the weights.
+func newModel(f *gguf.File, o Options, embedder bool, known func()) (*Model, []embedding.Step, error) {
 	n, err := networkOfFile(f)
 	if err != nil {
 		return nil, nil, err
@@ -144,6 +144,7 @@ func newModel(f *gguf.File, o Options, embedder bool) (*Model, []embedding.Step,
 	if n.config.Bidirectional && !embedder {
 		return nil, nil, keyError("general.architecture", fmt.Sprintf("%q, a model of embeddings", n.architecture.name), "one that generates text; LoadEmbedder is for this one")
 	}
+	known()
 	l := &loader{store: &file{f, map[string]bool{}}, exec: o.Exec, meter: loading.New(fileBytes(f), o.Progress)}
 	var dense []embedding.Step
 	if n.config.Bidirectional {
@@ -226,17 +227,18 @@ func (n *network) model(l *loader, tied bool, o Options) (*Model, error) {
 	if l.dry != nil {
 		return nil, errDry
 	}
+	if err := l.unused(); err != nil {
+		return nil, err
+	}
+	l.done()
+	l.joined = nil
+	l.meter.End()
 	if c.localBase != 0 && c.localBase != c.RopeBase || c.localBase != 0 && (c.RopeScaling != 1 || c.scaling.of(c, 0) != nil) {
 		var err error
 		if n.localRope, err = n.rotation(0, true); err != nil {
 			return nil, err
 		}
 	}
-	if err := l.unused(); err != nil {
-		return nil, err
-	}
-	l.done()
-	l.meter.End()
 	return (&Model{network: n}).With(o)
 }
 

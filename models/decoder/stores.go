@@ -83,15 +83,15 @@ func (d *checkpoint) tensor(name string, shape ...int) (t gguf.Tensor, err error
 		d.Use(name) // so that it is reported once
 		return t, err
 	}
-	t.Data, err = d.Raw(name, folder.Floats, shape...)
+	t.Data, err = d.View(name, folder.Floats, shape...)
 	return t, err
 }
 
 // skip marks a tensor as used.
 func (d *checkpoint) skip(name string) { d.Use(d.name(name)) }
 
-// forget does nothing: the memory of a tensor is its own.
-func (d *checkpoint) forget(gguf.Tensor) {}
+// forget lets the pages of a tensor go.
+func (d *checkpoint) forget(t gguf.Tensor) { d.Forget(t.Name, t.Data) }
 
 // unused reports a tensor that nothing has asked for.
 func (d *checkpoint) unused() error { return d.Unused() }

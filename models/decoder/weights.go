@@ -1,13 +1,13 @@
 package decoder
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/littleendian"
 	"github.com/attn-go/attn/models/internal/loading"
 	"github.com/attn-go/attn/models/inventory"
 )
@@ -196,22 +196,35 @@ func (l *loader) newQuantized(format linear.Format, tensors []gguf.Tensor, k int
 	for _, t := range tensors {
 		n += t.Shape[0]
 	}
+	return linear.NewQuantized(format, l.bytes(tensors), n, k, bias, l.exec)
+}
+
+// bytes returns the data of tensors, one after the other, which are those of one tensor or lie in memory that the next call uses again.
+func (l *loader) bytes(tensors []gguf.Tensor) []byte {
 	if len(tensors) == 1 {
-		return linear.NewQuantized(format, tensors[0].Data, n, k, bias, l.exec)
+		return tensors[0].Data
+	}
+	n := 0
+	for _, t := range tensors {
+		n += len(t.Data)
+	}
+	if cap(l.joined) < n {
+		l.joined = nil // before there is another one
+		l.joined = make([]byte, 0, n)
 	}
 	l.joined = l.joined[:0]
 	for _, t := range tensors {
 		l.joined = append(l.joined, t.Data...)
+		l.forget(t)
 	}
-	return linear.NewQuantized(format, l.joined, n, k, bias, l.exec)
+	return l.joined
 }
 
 // newFloat is newLinear for weights of float32. Types that cannot be computed from are errors.
 func (l *loader) newFloat(tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
-	if tensors[0].Type == gguf.F32 {
-		if x, ok := wordsOfOne[float32](tensors); ok {
-			return linear.New(linear.DenseMatrix(x, len(x)/k, k), bias, l.exec)
-		}
+	if !slices.ContainsFunc(tensors, func(t gguf.Tensor) bool { return t.Type != gguf.F32 }) {
+		x := wordsOf[float32](l.bytes(tensors))
+		return linear.New(linear.DenseMatrix(x, len(x)/k, k), bias, l.exec)
 	}
 	var all []float32
 	for _, t := range tensors {
@@ -230,14 +243,14 @@ func (l *loader) newFloat(tensors []gguf.Tensor, k int, bias []float32) (*linear
 
 // newHalf is newLinear for weights of 16 bits.
 func newHalf[E kernel.F16 | kernel.BF16](l *loader, tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
-	all, ok := wordsOfOne[E](tensors)
-	if !ok {
-		for _, t := range tensors {
-			all = slices.Grow(all, len(t.Data)/2)
-			for at := 0; at+1 < len(t.Data); at += 2 {
-				all = append(all, E(binary.LittleEndian.Uint16(t.Data[at:])))
-			}
-		}
+	x := wordsOf[E](l.bytes(tensors))
+	return linear.New(linear.DenseMatrix(x, len(x)/k, k), bias, l.exec)
+}
+
+// wordsOf returns the numbers of data, as they lie there if they can be used so.
+func wordsOf[E kernel.Float](data []byte) []E {
+	if x, ok := littleendian.View[E](data); ok {
+		return x
 	}
-	return linear.New(linear.DenseMatrix(all, len(all)/k, k), bias, l.exec)
+	return littleendian.Append([]E(nil), data)
 }

@@ -226,7 +226,7 @@ func (c *config) receipts() (*receipt.Writer, error) {
 	if c.receipt == "" {
 		return nil, nil
 	}
-	d, err := models.Look(c.model)
+	d, err := models.Describe(c.model)
 	if err != nil {
 		return nil, err
 	}

@@ -186,5 +186,5 @@ func (e *runner) join(out, y []float32, a affine, x []float32) error {
 			opts.Sum = opts.Residual
 		}
 	}
-	return norm.Layer(tokens(out), tokens(y), a.weight, a.bias, float32(e.epsilon), opts)
+	return norm.LayerNorm(tokens(out), tokens(y), a.weight, a.bias, float32(e.epsilon), opts)
 }

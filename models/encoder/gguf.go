@@ -159,6 +159,7 @@ func openGGUF(path string) (*origin, error) {
 		}
 		return nil, errors.Join(err, f.Close())
 	}
+	f.DropMetadata() // which would take memory beside the weights
 	return x, nil
 }
 

@@ -1,12 +1,11 @@
 package encoder
 
 import (
-	"encoding/binary"
-	"math"
 	"slices"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/internal/littleendian"
 )
 
 // numbers are those of tensors, one after the other, of the type that dtype says. Those of 16 bits are widened where they are used,
@@ -44,28 +43,15 @@ func grownBy[E any](x []E, n int) []E {
 
 // add appends little-endian numbers of a type: that of x, or any if x has float32.
 func (x *numbers) add(raw []byte, dtype kernel.DType) {
-	word := func(i int) uint16 { return binary.LittleEndian.Uint16(raw[2*i:]) }
-	switch {
-	case dtype == kernel.Float32:
-		for i := range len(raw) / 4 {
-			x.f32 = append(x.f32, math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:])))
-		}
-	case x.dtype == kernel.Float16:
-		for i := range len(raw) / 2 {
-			x.f16 = append(x.f16, kernel.F16(word(i)))
-		}
-	case x.dtype == kernel.BFloat16:
-		for i := range len(raw) / 2 {
-			x.bf16 = append(x.bf16, kernel.BF16(word(i)))
-		}
-	case dtype == kernel.Float16:
-		for i := range len(raw) / 2 {
-			x.f32 = append(x.f32, kernel.F16(word(i)).Float32())
-		}
+	switch x.dtype {
+	case kernel.Float16:
+		x.f16 = littleendian.Append(x.f16, raw)
+	case kernel.BFloat16:
+		x.bf16 = littleendian.Append(x.bf16, raw)
 	default:
-		for i := range len(raw) / 2 {
-			x.f32 = append(x.f32, kernel.BF16(word(i)).Float32())
-		}
+		n, more := len(x.f32), len(raw)/littleendian.Size(dtype)
+		x.f32 = slices.Grow(x.f32, more)[:n+more]
+		littleendian.Widen(x.f32[n:], raw, dtype)
 	}
 }
 

@@ -74,6 +74,10 @@ func readModelOf(x *origin, r *reader) (*model, *reader) {
 	for i := 0; i < s.Layers && r.err == nil; i++ {
 		m.layers = append(m.layers, r.layer(i, s))
 	}
+	r.part = numbers{}
+	if r.err == nil {
+		r.meter.End()
+	}
 	for _, base := range s.bases {
 		if r.err != nil || r.dry != nil { // only then the file has tensors as large as a table of rotations
 			break
@@ -90,9 +94,6 @@ func readModelOf(x *origin, r *reader) (*model, *reader) {
 				x.Use(name)
 			}
 		}
-	}
-	if r.err == nil {
-		r.meter.End()
 	}
 	return m, r
 }

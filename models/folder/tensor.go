@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/littleendian"
 	"github.com/attn-go/attn/models/safetensors"
 )
 
@@ -105,30 +106,25 @@ func orList(words []string) string {
 // Floats are the types of tensors that [Folder.Float32] reads.
 var Floats = []string{"F32", "F16", "BF16"}
 
+var dtypes = map[string]kernel.DType{"F32": kernel.Float32, "F16": kernel.Float16, "BF16": kernel.BFloat16}
+
 // Float32 reads a tensor of the given shape, and marks it as used. Numbers of 16 bits are widened,
 // which is exact. A tensor that is missing or does not fit is an [*Error].
 func (f *Folder) Float32(name string, shape ...int) ([]float32, error) {
 	if err := f.Check(name, Floats, shape...); err != nil {
 		return nil, err
 	}
+	info, _ := f.Info(name)
+	dtype, n := dtypes[info.DType], 0
+	x := make([]float32, info.Bytes()/int64(littleendian.Size(dtype)))
 	s := f.tensors[name]
-	w := f.files[s.file]
-	info, _ := w.Info(s.name)
-	if info.DType == "F32" {
-		x, err := w.Float32(s.name)
-		return x, f.wrap(name, err)
-	}
-	words, err := w.Uint16(s.name)
+	err := f.files[s.file].Pieces(s.name, func(raw []byte) {
+		part := x[n:][:len(raw)/littleendian.Size(dtype)]
+		littleendian.Widen(part, raw, dtype)
+		n += len(part)
+	})
 	if err != nil {
 		return nil, f.wrap(name, err)
-	}
-	x := make([]float32, len(words))
-	for i, word := range words {
-		if info.DType == "F16" {
-			x[i] = kernel.F16(word).Float32()
-		} else {
-			x[i] = kernel.BF16(word).Float32()
-		}
 	}
 	return x, nil
 }
@@ -142,6 +138,24 @@ func (f *Folder) Raw(name string, types []string, shape ...int) ([]byte, error) 
 	s := f.tensors[name]
 	x, err := f.files[s.file].Raw(s.name)
 	return x, f.wrap(name, err)
+}
+
+// View is Raw without a copy if the file is mapped: the bytes are read-only then, and gone after [Folder.Close], see
+// [safetensors.File.View].
+func (f *Folder) View(name string, types []string, shape ...int) ([]byte, error) {
+	if err := f.Check(name, types, shape...); err != nil {
+		return nil, err
+	}
+	s := f.tensors[name]
+	x, err := f.files[s.file].View(s.name)
+	return x, f.wrap(name, err)
+}
+
+// Forget lets the pages of what [Folder.View] has returned for a tensor leave memory, see [safetensors.File.Forget].
+func (f *Folder) Forget(name string, view []byte) {
+	if s, ok := f.tensors[name]; ok {
+		f.files[s.file].Forget(view)
+	}
 }
 
 // Pieces reads the bytes of a tensor of the given shape and of one of the types in pieces, see [safetensors.File.Pieces], and marks it as

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/littleendian"
 )
 
 // The functions convert one block, those of types without blocks any number of elements.
@@ -13,23 +14,11 @@ import (
 // scale of a group, 5 of an element. So they are exact, and it would not matter if the
 // compiler fused them with the addition. The explicit conversions say that it must not.
 
-func fromF32(dst []float32, b []byte) {
-	for i := range dst {
-		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-}
+func fromF32(dst []float32, b []byte) { littleendian.Copy(dst, b) }
 
-func fromF16(dst []float32, b []byte) {
-	for i := range dst {
-		dst[i] = half(b[2*i:])
-	}
-}
+func fromF16(dst []float32, b []byte) { littleendian.Widen(dst, b, kernel.Float16) }
 
-func fromBF16(dst []float32, b []byte) {
-	for i := range dst {
-		dst[i] = kernel.BF16(binary.LittleEndian.Uint16(b[2*i:])).Float32()
-	}
-}
+func fromBF16(dst []float32, b []byte) { littleendian.Widen(dst, b, kernel.BFloat16) }
 
 // half returns the binary16 at the start of b.
 func half(b []byte) float32 { return kernel.F16(binary.LittleEndian.Uint16(b)).Float32() }

@@ -43,11 +43,13 @@ package gguf
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
-	"os"
+
+	"github.com/attn-go/attn/models/internal/filemap"
 )
 
-// A File is a GGUF file, parsed. It does not change until Close: any number of goroutines may
+// A File is a GGUF file, parsed. It does not change until Close, but by DropMetadata: any number of goroutines may
 // use it at once.
 type File struct {
 	version   uint32
@@ -59,15 +61,15 @@ type File struct {
 	tensors []Tensor
 	names   map[string]int // the positions in tensors
 
-	unmap func() error // nil if nothing is mapped
+	mapping *filemap.Mapping // nil if nothing is mapped
 }
 
 // Forget lets the pages of a tensor leave the memory of this program: they are read from the file
 // again if somebody looks at them. It is for tensors that have been copied, and does nothing if the
 // file is not mapped or the system is another one than Linux.
 func (f *File) Forget(t Tensor) {
-	if f.unmap != nil {
-		forget(t.Data)
+	if f.mapping != nil {
+		f.mapping.Forget(t.Data)
 	}
 }
 
@@ -77,16 +79,49 @@ func (f *File) Forget(t Tensor) {
 // An error of the system is a *fs.PathError. Any other says the path and wraps a *FormatError
 // if the content is at fault.
 func Open(path string) (*File, error) {
-	data, unmap, err := mapFile(path)
+	data, mapping, err := read(path)
 	if err != nil {
 		return nil, err
 	}
 	f, err := New(data)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), unmap())
+		err = fmt.Errorf("%s: %w", path, err)
+		if mapping != nil {
+			err = errors.Join(err, mapping.Close())
+		}
+		return nil, err
 	}
-	f.unmap = unmap
+	if mapping != nil {
+		mapping.Forget(data[:f.data]) // of which nothing is looked at again
+		f.mapping = mapping
+	}
 	return f, nil
+}
+
+// read returns the bytes of a file, and the mapping if they are mapped.
+func read(path string) ([]byte, *filemap.Mapping, error) {
+	f, size, err := filemap.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close() // a mapping stays
+	if size > math.MaxInt {
+		return nil, nil, fmt.Errorf("%s: %d bytes do not fit the address space", path, size)
+	}
+	if size > 0 { // nothing cannot be mapped
+		mapping, err := filemap.New(f, size)
+		if err == nil {
+			return mapping.Data(), mapping, nil
+		}
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return nil, nil, err
+		}
+	}
+	data := make([]byte, size)
+	if _, err := io.ReadFull(f, data); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return data, nil, nil
 }
 
 // New parses a file that lies in memory. Tensor.Data are parts of data, which must not change
@@ -119,33 +154,13 @@ func (f *File) parse(r *reader) error {
 // any goroutine: that ends the program. Keys and values remain valid. A second call does
 // nothing. The calls of Close are the caller's to order: no other method may run meanwhile.
 func (f *File) Close() error {
-	if f.unmap == nil {
+	if f.mapping == nil {
 		return nil
 	}
 	for i := range f.tensors {
 		f.tensors[i].Data = nil
 	}
-	unmap := f.unmap
-	f.unmap = nil
-	return unmap()
-}
-
-// openRegular opens a file and returns its size, if it is a regular one that fits the
-// address space.
-func openRegular(path string) (*os.File, int, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, 0, err
-	}
-	st, err := f.Stat()
-	switch {
-	case err != nil:
-	case !st.Mode().IsRegular():
-		err = fmt.Errorf("%s: not a regular file", path)
-	case st.Size() > math.MaxInt:
-		err = fmt.Errorf("%s: %d bytes do not fit the address space", path, st.Size())
-	default:
-		return f, int(st.Size()), nil
-	}
-	return nil, 0, errors.Join(err, f.Close())
+	mapping := f.mapping
+	f.mapping = nil
+	return mapping.Close()
 }

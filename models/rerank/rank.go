@@ -40,7 +40,7 @@ func (c *config) record(ctx context.Context, r *encoder.Reranker, all []result) 
 	if c.receipt == "" {
 		return nil
 	}
-	d, err := models.Look(c.model)
+	d, err := models.Describe(c.model)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,10 @@
 // A file consists of the length of the header (uint64, little-endian), the header, and the
 // data. The header is a JSON object that maps the name of each tensor to its dtype, shape
 // and data_offsets. The tensors fill the data without gaps or overlaps.
+//
+// Open maps the file on Linux, Android, macOS, iOS and the BSDs, and reads what is asked for elsewhere, and if the file cannot
+// be mapped. A file that another program shortens while it is mapped ends this program when it looks at
+// what is missing.
 package safetensors
 
 import (
@@ -15,8 +19,11 @@ import (
 	"io"
 	"math"
 	"math/bits"
-	"os"
 	"slices"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/filemap"
+	"github.com/attn-go/attn/models/internal/littleendian"
 )
 
 // maxHeader is the largest header in bytes that the format allows.
@@ -45,37 +52,23 @@ func (i Info) Bytes() int64 { return i.end - i.begin }
 type File struct {
 	r        io.ReaderAt
 	closer   io.Closer
+	mapping  *filemap.Mapping // nil if the file is read
 	tensors  map[string]Info
 	metadata map[string]string
 }
 
-// Open opens a file and reads its header.
+// Open opens a file and reads its header. The caller closes it.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, size, err := filemap.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	file, err := openFile(f)
+	file, err := New(f, size)
 	if err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return file, nil
-}
-
-func openFile(f *os.File) (*File, error) {
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
-	}
-	file, err := New(f, st.Size())
-	if err != nil {
-		return nil, err
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}
 	file.closer = f
+	file.mapping, _ = filemap.New(f, size) // without it the file is read
 	return file, nil
 }
 
@@ -148,12 +141,17 @@ func fileOffsets(tensors map[string]Info, data, size int64) error {
 	return nil
 }
 
-// Close closes a file that Open opened.
-func (f *File) Close() error {
-	if f.closer == nil {
-		return nil
+// Close closes a file that Open opened. What [File.View] has returned must not be used any more, in any goroutine: that ends the
+// program. The calls of Close are the caller's to order: no other method may run meanwhile.
+func (f *File) Close() (err error) {
+	if f.mapping != nil {
+		err = f.mapping.Close()
+		f.mapping = nil
 	}
-	return f.closer.Close()
+	if f.closer != nil {
+		err = errors.Join(err, f.closer.Close())
+	}
+	return err
 }
 
 // Names returns the tensors' names, sorted.
@@ -183,10 +181,7 @@ func (f *File) Float32(name string) ([]float32, error) {
 	}
 	x := make([]float32, (t.end-t.begin)/4)
 	err = f.pieces(name, t, func(at int64, raw []byte) {
-		part := x[at/4:][:len(raw)/4]
-		for i := range part {
-			part[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-		}
+		littleendian.Widen(x[at/4:][:len(raw)/4], raw, kernel.Float32)
 	})
 	return x, err
 }
@@ -199,10 +194,7 @@ func (f *File) Uint16(name string) ([]uint16, error) {
 	}
 	x := make([]uint16, (t.end-t.begin)/2)
 	err = f.pieces(name, t, func(at int64, raw []byte) {
-		part := x[at/2:][:len(raw)/2]
-		for i := range part {
-			part[i] = binary.LittleEndian.Uint16(raw[2*i:])
-		}
+		littleendian.Copy(x[at/2:][:len(raw)/2], raw)
 	})
 	return x, err
 }
@@ -212,6 +204,27 @@ func (f *File) Bytes(name string) ([]byte, error) { return f.read(name, "U8") }
 
 // Raw reads a tensor of any dtype and returns its bytes as they lie in the file.
 func (f *File) Raw(name string) ([]byte, error) { return f.read(name, f.tensors[name].DType) }
+
+// View is Raw without a copy if the file is mapped: the bytes are read-only then, and gone after Close.
+func (f *File) View(name string) ([]byte, error) {
+	if f.mapping == nil {
+		return f.Raw(name)
+	}
+	t, err := f.find(name, f.tensors[name].DType)
+	if err != nil {
+		return nil, err
+	}
+	return f.mapping.Data()[t.begin:t.end:t.end], nil
+}
+
+// Forget lets the pages of what [File.View] has returned leave the memory of this program: they are read from the file again if
+// somebody looks at them. It is for tensors that have been copied, and does nothing if the file is not mapped or the system is another
+// one than Linux.
+func (f *File) Forget(view []byte) {
+	if f.mapping != nil {
+		f.mapping.Forget(view)
+	}
+}
 
 // Pieces reads a tensor of any dtype in pieces of up to 256 KiB, one after the other, of whole elements, as they lie in the file. A piece is
 // valid during its call alone: no copy of the tensor is made.
@@ -229,25 +242,37 @@ func (f *File) Int64(name string) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	item := int(itemBytes[f.tensors[name].DType])
-	x := make([]int64, len(raw)/item)
-	for i := range x {
-		if item == 4 {
-			x[i] = int64(int32(binary.LittleEndian.Uint32(raw[4*i:])))
-		} else {
-			x[i] = int64(binary.LittleEndian.Uint64(raw[8*i:]))
-		}
+	if f.tensors[name].DType == "I64" {
+		return littleendian.Append([]int64(nil), raw), nil
+	}
+	narrow := littleendian.Append([]int32(nil), raw)
+	x := make([]int64, len(narrow))
+	for i, y := range narrow {
+		x[i] = int64(y)
 	}
 	return x, nil
 }
 
+// piece is the most bytes of a tensor that lie in memory to be copied.
+const piece = 1 << 18
+
 // pieces reads the data of a tensor in pieces, so that they never lie in memory twice. at is where a
 // piece begins in them.
 func (f *File) pieces(name string, t Info, each func(at int64, raw []byte)) error {
-	buffer := make([]byte, min(t.end-t.begin, 1<<18))
-	for at := t.begin; at < t.end; at += int64(len(buffer)) {
-		raw := buffer[:min(t.end-at, int64(len(buffer)))]
-		if n, err := f.r.ReadAt(raw, at); n < len(raw) {
+	var buffer []byte
+	if f.mapping == nil {
+		buffer = make([]byte, min(t.end-t.begin, piece))
+	}
+	for at := t.begin; at < t.end; at += piece {
+		n := min(t.end-at, piece)
+		if f.mapping != nil {
+			raw := f.mapping.Data()[at : at+n : at+n]
+			each(at-t.begin, raw)
+			f.mapping.Forget(raw)
+			continue
+		}
+		raw := buffer[:n]
+		if m, err := f.r.ReadAt(raw, at); m < len(raw) {
 			return fmt.Errorf("tensor %q: %w", name, err)
 		}
 		each(at-t.begin, raw)

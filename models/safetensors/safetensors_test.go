@@ -156,3 +156,53 @@ func FuzzNew(f *testing.F) {
 		}
 	})
 }
+
+// TestMapped: a file that is mapped gives what one gives that is read, again and again, and what View has returned can be forgotten.
+func TestMapped(t *testing.T) {
+	const n = piece/2 + 3 // more than one piece of float32
+	data := make([]byte, 6*n)
+	for i := range data {
+		data[i] = byte(i*i>>9 + i)
+	}
+	b := file(`{"x":{"dtype":"F32","shape":[`+strconv.Itoa(n)+`],"data_offsets":[0,`+strconv.Itoa(4*n)+`]},"h":{"dtype":"F16","shape":[`+strconv.Itoa(n)+`],"data_offsets":[`+strconv.Itoa(4*n)+`,`+strconv.Itoa(6*n)+`]}}`, data)
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mapped, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := open(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []*File{mapped, read} {
+		for range 2 {
+			for name, want := range map[string][]byte{"x": data[:4*n], "h": data[4*n:]} {
+				view, err := f.View(name)
+				if err != nil || !bytes.Equal(view, want) {
+					t.Fatalf("%s: another view, error %v", name, err)
+				}
+				f.Forget(view)
+				var pieces []byte
+				if err := f.Pieces(name, func(raw []byte) { pieces = append(pieces, raw...) }); err != nil || !bytes.Equal(pieces, want) {
+					t.Fatalf("%s: other pieces, error %v", name, err)
+				}
+				if raw, err := f.Raw(name); err != nil || !bytes.Equal(raw, want) {
+					t.Fatalf("%s: other bytes, error %v", name, err)
+				}
+			}
+			x, err := f.Float32("x")
+			if last := math.Float32bits(x[n-1]); err != nil || last != binary.LittleEndian.Uint32(data[4*n-4:]) {
+				t.Fatalf("x ends with %08x, error %v", last, err)
+			}
+		}
+	}
+	if _, err := mapped.View("none"); err == nil {
+		t.Error("a view of a tensor that is not there")
+	}
+	if err := mapped.Close(); err != nil {
+		t.Error(err)
+	}
+}

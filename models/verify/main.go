@@ -196,7 +196,7 @@ func (c *config) load(r *receipt.Receipt) error {
 			return command.Usage(fmt.Errorf("the receipt names the model %.100q: -model is its path", name))
 		}
 	}
-	d, err := models.Look(name)
+	d, err := models.Describe(name)
 	if err != nil {
 		return err
 	}

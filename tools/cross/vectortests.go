@@ -3,24 +3,38 @@ package main
 // vectorTests are the tests for RISC-V with vectors of a length. They show that the kernels in assembly of
 // tier rvv compute the contract's bits, alone and together, and touch nothing outside of their slices.
 // What runs in Go is that of the tier generic, which other platforms test.
-var vectorTests = []testedPackage{
-	// Its tests say how the reference computes an fma, which each platform checks.
-	{
-		path: "internal/scalar",
-		must: []string{"TestFMASpecial", "TestFMAHiddenTies"},
-		run:  "TestFMA(Special|HiddenTies)",
-	},
-	{
-		path: "kernel",
-		must: []string{"TestContract", "TestGolden"},
-		run:  "TestContract$|TestGolden$/./tier=rvv",
-	},
+//
+// Products with weights that are widened take seconds each, and so do models. They have one code for all lengths,
+// so each length has some of these products, those that products match, and some of the models.
+func vectorTests(products string, more ...testedPackage) []testedPackage {
+	return append([]testedPackage{
+		// Its tests say how the reference computes an fma, which each platform checks.
+		{
+			path: "internal/scalar",
+			must: []string{"TestFMASpecial", "TestFMAHiddenTies"},
+			run:  "TestFMA(Special|HiddenTies)",
+		},
+		{
+			path: "kernel",
+			must: []string{"TestContract", "TestGolden"},
+			run:  "TestContract$|TestGolden$/./tier=rvv",
+		},
 
-	// TestGuard makes the calls of TestKernels. The pattern has the kernels that gen/rvv has, but for products of
-	// float16, Q8_0 and Q4_0, which take 5 s each: they are that of Q4_1 with the widening of other kernels here.
-	{
-		path: "internal/tier",
-		must: []string{"TestGuard", "TestAllKernels", "TestChoose", "TestOff"},
-		run:  "TestGuard$/kernel=(Gemm|GemmMax|GemmMerge|Softmax|MergeStats|MaskSpan|Skinny.(QK|PV)|Convert.Widen.*16|Convert.WidenInt8|Elementwise.Add|Weights.(Gemm|GemmBF16|AddBias|Blocks.(Q4_1.Gemm|Q.*.Widen)))$/tier=rvv|TestAllKernels|TestChoose|TestOff",
-	},
+		// TestGuard makes the calls of TestKernels. The pattern has the kernels that gen/rvv has.
+		{
+			path: "internal/tier",
+			must: []string{"TestGuard", "TestAllKernels", "TestChoose", "TestOff"},
+			run: "TestGuard$/kernel=(Gemm|GemmMax|GemmMerge|Softmax|MergeStats|MaskSpan|Softcap|Gradients.*|Skinny.(QK|PV|Softmax)|" +
+				"Convert.Widen.*16|Convert.WidenInt8|Elementwise.*|Norms.*|Activations.*|Weights.(Gemm|AddBias|Blocks.Q.*.Widen|" + products + "))$/tier=rvv|" +
+				"TestAllKernels|TestChoose|TestOff",
+		},
+	}, more...)
 }
+
+var (
+	// miniLM needs the real weights, see make models. The model has linear layers of float32, GELU and LayerNorm.
+	miniLM = testedPackage{path: "models/encoder", run: "TestGolden$"}
+
+	// smallDecoder has weights of each type, and RMSNorm and SwiGLU.
+	smallDecoder = testedPackage{path: "models/decoder", must: []string{"TestGolden"}, run: "TestGolden$"}
+)

@@ -142,7 +142,7 @@ func partials(r *rand.Rand, e kernel.Exec) ([]float32, error) {
 	var parts []kernel.Partials
 	for _, start := range []int{0, 256} {
 		p := kernel.NewPartials(1, s.b, s.h, s.lq, s.dv)
-		if err := kernel.AttentionPartials(p, q, k, v, kernel.Options{Exec: e, KeyStart: []int{start}}); err != nil {
+		if err := kernel.AttentionPartials(p, q, k, v, kernel.PartialOptions{Exec: e, KeyStart: []int{start}}); err != nil {
 			return nil, err
 		}
 		parts = append(parts, *p)
@@ -214,9 +214,9 @@ func norms(r *rand.Rand, e kernel.Exec) ([]float32, error) {
 		o.Residual = tensor(floats(r, rows*d))
 	}
 	if r.IntN(2) == 0 {
-		return out, norm.RMS(tensor(out), tensor(x), floats(r, d), 1e-6, o)
+		return out, norm.RMSNorm(tensor(out), tensor(x), floats(r, d), 1e-6, o)
 	}
-	return out, norm.Layer(tensor(out), tensor(x), floats(r, d), floats(r, d), 1e-6, o)
+	return out, norm.LayerNorm(tensor(out), tensor(x), floats(r, d), floats(r, d), 1e-6, o)
 }
 
 func rotary(r *rand.Rand, _ kernel.Exec) ([]float32, error) {

@@ -191,9 +191,9 @@ func (c accuracyCase) measureNorm(tier string) (check.Error, error) {
 	o := norm.Options{Exec: kernel.Exec{Tier: tier}}
 	var err error
 	if c.norm == "LayerNorm" {
-		err = norm.Layer(tensor(got), tensor(x), w, b, normEps, o)
+		err = norm.LayerNorm(tensor(got), tensor(x), w, b, normEps, o)
 	} else {
-		err = norm.RMS(tensor(got), tensor(x), w, normEps, o)
+		err = norm.RMSNorm(tensor(got), tensor(x), w, normEps, o)
 		clear(b)
 	}
 	for r := range accuracyRows {

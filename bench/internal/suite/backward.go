@@ -106,14 +106,16 @@ func newGradients(s backwardShape) *gradients {
 
 // calls returns the forward call, which gives the LSE, and the backward call, which takes it.
 func (g *gradients) calls(exec kernel.Exec) (forward, backward func() error) {
-	o := kernel.Options{LSE: g.lse.Tensor(), Exec: exec}
+	o, lse := kernel.BackwardOptions{Exec: exec}, g.lse.Tensor()
 	if g.p.Causal {
 		o.Mask = kernel.Causal(g.p.Offset)
 	}
 	q, k, v := g.p.Q.Tensor(), g.p.K.Tensor(), g.p.V.Tensor()
 	grads := kernel.Gradients{Q: g.dq.Tensor(), K: g.dk.Tensor(), V: g.dv.Tensor()}
-	return func() error { return kernel.Attention(g.out.Tensor(), q, k, v, o) },
-		func() error { return attentionBackward(grads, g.dout.Tensor(), q, k, v, o) }
+	attention := o.Forward()
+	attention.LSE = lse
+	return func() error { return kernel.Attention(g.out.Tensor(), q, k, v, attention) },
+		func() error { return attentionBackward(grads, g.dout.Tensor(), q, k, v, lse, o) }
 }
 
 // backwardRow measures the FMA peak and both calls in turns.

@@ -37,10 +37,10 @@ func (c *Config) normRows(ctx context.Context, tier string, threads int, file *r
 			name string
 			call func() error
 		}{
-			{"RMS", func() error { return norm.RMS(t(y), t(x), weight, 1e-5, plain) }},
-			{"RMS of a sum", func() error { return norm.RMS(t(y), t(x), weight, 1e-5, residual) }},
-			{"Layer", func() error { return norm.Layer(t(y), t(x), weight, bias, 1e-5, plain) }},
-			{"Layer of a sum", func() error { return norm.Layer(t(y), t(x), weight, bias, 1e-5, residual) }},
+			{"RMS", func() error { return norm.RMSNorm(t(y), t(x), weight, 1e-5, plain) }},
+			{"RMS of a sum", func() error { return norm.RMSNorm(t(y), t(x), weight, 1e-5, residual) }},
+			{"Layer", func() error { return norm.LayerNorm(t(y), t(x), weight, bias, 1e-5, plain) }},
+			{"Layer of a sum", func() error { return norm.LayerNorm(t(y), t(x), weight, bias, 1e-5, residual) }},
 		} {
 			if err := c.begin(ctx, fmt.Sprintf("norm %v %s threads=%d", s, tier, threads)); err != nil {
 				return err

@@ -101,12 +101,12 @@ func TestGradientsDiffer(t *testing.T) {
 	replace(t, &backwardShapes, []backwardShape{{problem.Shape{Name: "x", Heads: 1, KVHeads: 1, Lq: 3, Lk: 3, D: 2}}})
 	replace(t, &alternateTime, time.Millisecond)
 	for i := range 3 {
-		replace(t, &attentionBackward, func(g kernel.Gradients, dout, q, k, v kernel.Tensor, o kernel.Options) error {
+		replace(t, &attentionBackward, func(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, o kernel.BackwardOptions) error {
 			if o.Threads == 1 {
-				return kernel.AttentionBackward(g, dout, q, k, v, o)
+				return kernel.AttentionBackward(g, dout, q, k, v, lse, o)
 			}
 			wrong := []kernel.Gradients{{Q: g.Q}, {K: g.K}, {V: g.V}}[i] // the other two stay
-			return kernel.AttentionBackward(wrong, v, q, k, v, o)
+			return kernel.AttentionBackward(wrong, v, q, k, v, lse, o)
 		})
 		err := Backward(t.Context(), &Config{Tiers: []string{machine.Generic}, Threads: []int{1, 2}, Generic: true}, &results.File{})
 		if err == nil || !strings.Contains(err.Error(), "the gradients of x DIFFER: generic threads=2") {

@@ -111,9 +111,11 @@ func gradient(tier string, heads, n, d int) (workload, error) {
 	floats := func() kernel.Tensor { return kernel.BHLD(numbers.Normals(heads*n*d), 1, heads, n, d) }
 	q, k, v, out, dout := floats(), floats(), floats(), floats(), floats()
 	g := kernel.Gradients{Q: floats(), K: floats(), V: floats()}
-	o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}, LSE: kernel.BHLD(make([]float32, heads*n), 1, heads, n, 1)}
-	err := kernel.Attention(out, q, k, v, o)
-	return workload{fmt.Sprintf("%d × %d × %d", heads, n, d), func() error { return kernel.AttentionBackward(g, dout, q, k, v, o) }}, err
+	o, lse := kernel.BackwardOptions{Exec: kernel.Exec{Tier: tier, Threads: 1}}, kernel.BHLD(make([]float32, heads*n), 1, heads, n, 1)
+	forward := o.Forward()
+	forward.LSE = lse
+	err := kernel.Attention(out, q, k, v, forward)
+	return workload{fmt.Sprintf("%d × %d × %d", heads, n, d), func() error { return kernel.AttentionBackward(g, dout, q, k, v, lse, o) }}, err
 }
 
 // threads has calls that are worth one thread or several.

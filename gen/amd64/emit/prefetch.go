@@ -34,9 +34,10 @@ type Prefetch struct {
 	address, far, left reg.GPVirtual
 	Base, length, gap  operand.Mem
 	step               int // bytes of a step: whole lines, or part of one
-	level              int // of the cache for the nearer address; if 0, Level has it
+	level              int // of the cache for the nearer address; if 0, it is 2 if chooses is second, else 1
 
-	Level operand.Mem
+	chooses operand.Mem
+	second  int
 }
 
 // NewPrefetch prepares a stream of rows, ld bytes apart, in steps of step bytes, into a level
@@ -63,6 +64,12 @@ func (g *Gen) NewPrefetch(ld reg.GPVirtual, columns string, e spec.Element, step
 	return p
 }
 
+// LevelFrom lets level 0 stand for the one that a number in memory says: 2 if it is second, else 1.
+func (p *Prefetch) LevelFrom(m operand.Mem, second int) { p.chooses, p.second = m, second }
+
+// Into sets the level of the cache for the nearer address.
+func (p *Prefetch) Into(level int) { p.level = level }
+
 // Start goes to the part for the current keys.
 func (p *Prefetch) Start() {
 	p.MOVQ(p.Base, p.address)
@@ -82,7 +89,7 @@ func (p *Prefetch) Lines(name string, lines ...int) {
 	}
 	switch p.level {
 	case 0:
-		p.CMPQ(p.Level, operand.Imm(2))
+		p.CMPQ(p.chooses, operand.Imm(uint64(p.second)))
 		p.JE(operand.LabelRef(name + "level2"))
 		near(p.PREFETCHT0)
 		p.JMP(operand.LabelRef(name + "far"))

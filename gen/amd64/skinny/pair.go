@@ -1,6 +1,8 @@
 package skinny
 
 import (
+	"slices"
+
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
@@ -21,10 +23,23 @@ import (
 // Measured on Emerald Rapids, whose core is that of Sapphire Rapids, a decoding call takes 3%
 // less with 1 query from L2, and 1% more with 4: shuffles and broadcasts limit it, not FMAs.
 
-// pairs reports whether there are pairs for a number of queries: more are chains enough, and
-// leave no registers.
-func (f *qkEmitter) pairs(queries int) bool {
-	return f.variant.Segments == 2 && queries <= doubledQueries
+// pairs reports whether a tile has pairs in a variant: more queries are chains enough, and leave no
+// registers.
+func (f *qkEmitter) pairs(t tile) bool {
+	return !t.ahead && t.size <= doubledQueries && slices.ContainsFunc(f.variants, hasPairs)
+}
+
+func hasPairs(v spec.QKVariant) bool { return v.Segments == 2 }
+
+// ifPairs emits a jump to a label unless the variant at hand has pairs. A tile that only such variants
+// have needs none.
+func (f *qkEmitter) ifPairs(t tile, otherwise string) {
+	i := slices.IndexFunc(f.variants, hasPairs)
+	if slices.ContainsFunc(f.variantsOf(t), func(v spec.QKVariant) bool { return !hasPairs(v) }) {
+		f.g.CMPQ(f.least(), operand.Imm(uint64(f.g.leastOf(f.variants[i]))))
+		f.g.JNE(operand.LabelRef(otherwise))
+	}
+	f.prefetch.Into(f.variants[i].Near)
 }
 
 // pair emits a pair, and what addSums emits for a segment.

@@ -58,7 +58,7 @@ func (g *gen) SkinnyPV(v spec.Element) {
 func (g *gen) skinnyPV(v spec.Element, near int) {
 	f := &pvEmitter{g: g, element: v, ldv: g.StrideOf("ldv", v), load: g.Argument("load"), left: g.Argument("m"), keys: g.Memory(g.Param("v").Len())}
 	f.prefetch = g.NewPrefetch(f.ldv, "dv", v, f.unrolled()*spec.SkinnyKeys<<v.Shift(), near)
-	f.prefetch.Level = g.Memory(g.Param("o").Len())
+	f.prefetch.LevelFrom(g.Memory(g.Param("o").Len()), 2)
 	f.v, f.p, f.ldp = g.Slice("v"), g.Slice("p"), g.Stride("ldp")
 	f.vj, f.pj, f.steps = g.GP64(), g.GP64(), g.GP64()
 	f.column, f.columns, f.lane = g.GP64(), g.GP64(), g.GP64()
@@ -191,6 +191,8 @@ var fewSizes = []int{1, 4}
 
 // fromOne lists the numbers from 1 to n, upTo those from 0 to n-1.
 func fromOne(n int) []int { return upTo(n + 1)[1:] }
+
+func groupLabel(size int) string { return fmt.Sprintf("group%d", size) }
 
 func upTo(n int) (list []int) {
 	for i := range n {

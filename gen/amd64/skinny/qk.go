@@ -2,6 +2,7 @@ package skinny
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
@@ -39,37 +40,56 @@ import (
 // of them side by side, see pair.go, and reads no more rows at once.
 //
 // General registers in the inner loop: rows 0-3 of K, odd multiples of 4 times its stride
-// (2 or 4), q̂ at one or two places, its stride, the prefetch (3): 14 of 15. These are in memory,
-// in the place of arguments: the scores (s), the first query of the current group (the
-// length of s), whether there is a sum (the capacity of s), the rows left (m), the end of
-// the current segment of row 0 (the length of k), the columns after that (the capacity of k),
-// the queries of the tile (the capacity of q), and whether there are 4 more to store (the
-// length of q). Types with slots, see slots.go, have 2 registers more, and 2 numbers in the place of max.
+// (2 or 4), q̂ at one or two places, its stride, the prefetch (3): 14 of 15. Types with slots, see
+// slots.go, have 2 more. These are in memory, in the place of arguments: the scores (s), the first query of
+// the current group (the length of s), whether there is a sum (the capacity of s), the rows left (m), row 0
+// (the base of k), the end of the current segment (the length of k), the columns after that (the
+// capacity of k), the number of the tile (the capacity of q), and whether there are 4 more queries to store
+// (the length of q); for ahead.go the last step (the length of max), what follows it (far), and whether words
+// are loaded (ldk).
 func (g *gen) SkinnyQK(k spec.Element) {
-	if variants, _ := g.SkinnyVariants(); k == spec.Float32 {
-		for _, v := range variants {
-			g.skinnyQK(k, v.Function(), v)
-		}
+	if k != spec.Float32 {
+		g.Kernel(spec.SkinnyQK(k))
+		g.skinnyQK(k, spec.QKVariant{Segments: 1, Near: 1, Ahead: g.aheadFrom(k)})
 		return
 	}
-	g.skinnyQK(k, spec.SkinnyQK(k), spec.QKVariant{Segments: 1, Near: 1})
+	variants, _ := g.SkinnyVariants()
+	if len(variants) == 1 {
+		g.Kernel(variants[0].Function())
+		g.skinnyQK(k, variants[0])
+		return
+	}
+	const name = "keyProduct"
+	fn := spec.SkinnyQK(k)
+	g.Shared(name, fn, "is "+fn.Name+" in all variants, which jump to it.")
+	g.skinnyQK(k, variants...)
+	for _, v := range variants {
+		g.Kernel(v.Function())
+		g.MOVQ(operand.U32(g.leastOf(v)), g.Memory(g.Param("max").Cap()))
+		g.TailJump(name)
+	}
 }
 
-// skinnyQK emits a variant of SkinnyQK.
-func (g *gen) skinnyQK(k spec.Element, fn spec.Function, v spec.QKVariant) {
-	g.Kernel(fn)
-	f := &qkEmitter{g: g, variant: v, ld4: g.StrideOf("ldk", k),
+// skinnyQK emits SkinnyQK in some variants. If they are several, the capacity of max has leastOf the one at hand,
+// which no other one has.
+func (g *gen) skinnyQK(k spec.Element, variants ...spec.QKVariant) {
+	f := &qkEmitter{g: g, variants: variants, ld4: g.StrideOf("ldk", k),
 		s: g.Memory(g.Param("s").Base()), lane: g.Memory(g.Param("s").Len()), adds: g.Memory(g.Param("s").Cap()), left: g.Argument("m"),
-		end: g.Memory(g.Param("k").Len()), columns: g.Memory(g.Param("k").Cap())}
+		end: g.Memory(g.Param("k").Len()), columns: g.Memory(g.Param("k").Cap()), last: g.Memory(g.Param("max").Len()),
+		rows: g.Memory(g.Param("k").Base()), jump: g.Argument("far"), loaded: g.Argument("ldk")}
 	f.words = g.newKeyWidener(k)
-	f.prefetch = g.NewPrefetch(f.ld4, "d", k, f.linesAtOnce()*spec.LineBytes, v.Near)
+	f.prefetch = g.NewPrefetch(f.ld4, "d", k, f.linesAtOnce()*spec.LineBytes, variants[0].Near)
+	if f.looksAhead() {
+		g.MOVQ(operand.U32(0), f.loaded)
+	}
+	if len(variants) > 1 {
+		f.prefetch.LevelFrom(g.Memory(g.Param("max").Cap()), g.leastOf(variants[slices.IndexFunc(variants, isSecondLevel)]))
+	}
 	f.sums = g.Frame(max(g.SkinnyRows(), f.most()*doubledQueries) * spec.SkinnyKeys * 4)
 	f.w = g.SliceLen("max")
 	g.SHLQ(operand.Imm(2), f.w)
-	f.k[0] = g.Slice("k")
-	for i := 1; i < 4; i++ {
+	for i := range f.k {
 		f.k[i] = g.GP64()
-		g.LEAQ(emit.Indexed(f.k[i-1], f.ld4, 1), f.k[i])
 	}
 	g.SHLQ(operand.Imm(2), f.ld4)
 	f.odd[0] = f.ld4
@@ -79,6 +99,9 @@ func (g *gen) skinnyQK(k spec.Element, fn spec.Function, v spec.QKVariant) {
 	}
 	f.q = g.GP64()
 	f.placeWords()
+	if f.slots == nil && f.looksAhead() {
+		f.first = g.Vecs(f.words.n)
+	}
 	f.second, f.size = g.Memory(g.Param("q").Len()), g.Memory(g.Param("q").Cap())
 	f.acc[1] = f.accumulators(g.SkinnyRows(), 1)
 	if f.most() > 1 {
@@ -89,7 +112,7 @@ func (g *gen) skinnyQK(k spec.Element, fn spec.Function, v spec.QKVariant) {
 
 type qkEmitter struct {
 	g        *gen
-	variant  spec.QKVariant
+	variants []spec.QKVariant
 	words    *keyWidener
 	prefetch *emit.Prefetch
 	slots    *slots // nil for types without
@@ -102,14 +125,20 @@ type qkEmitter struct {
 	q    reg.GPVirtual    // q̂ at the current column
 	lane operand.Mem      // first query of the current group
 	left operand.Mem      // keys, from the tile on
-	end  operand.Mem      // k[0] after the last whole step of the segment; with stepsBeside q̂ there
+	end  operand.Mem      // k[0] after the last whole step of the segment; with stepsAhead q̂ there
+	rows operand.Mem      // row 0 of the tile
+
+	last   operand.Mem      // for stepsAhead: q̂ at the last whole step of the row
+	jump   operand.Mem      // what k is moved by before that step's move
+	loaded operand.Mem      // not 0 if the words of the next tile's first step are loaded
+	first  []reg.VecVirtual // words of the first vector of the next step, without slots
 
 	columns operand.Mem // columns after the segment
 	adds    operand.Mem // not 0 if there is a sum of the segments before it
 	sums    operand.Mem // that sum, for every accumulator
 
 	acc    [3][][]reg.VecVirtual // accumulators of a tile of 16 keys, and of twice as many, by query
-	size   operand.Mem           // queries of the tile, while the remaining columns are computed
+	size   operand.Mem           // number of the tile, while the remaining columns are computed
 	second operand.Mem           // not 0 if the scores of 4 more queries are to be stored
 }
 
@@ -151,9 +180,7 @@ func (f *qkEmitter) tiles() {
 	f.g.MOVQ(f.ld4, bytes)
 	f.g.SARQ(operand.Imm(2), bytes)
 	f.g.IMULQ(back, bytes)
-	for i := range f.k {
-		f.g.ADDQ(bytes, f.k[i])
-	}
+	f.g.ADDQ(bytes, f.rows)
 	f.words.back(back)
 	f.g.MOVQ(operand.I32(spec.SkinnyKeys), f.left)
 	f.g.Label("whole")
@@ -161,49 +188,24 @@ func (f *qkEmitter) tiles() {
 
 	f.g.Label("group")
 	f.startGroup()
-	if f.most() > 1 {
-		f.g.Comment("Twice 16 keys, if all queries are one small group.")
-		f.g.CMPQ(f.left, operand.Imm(2*spec.SkinnyKeys))
-		f.g.JL(operand.LabelRef("fewer"))
-		n := f.g.Num("n")
-		for size := 1; size <= doubledQueries; size++ {
-			f.g.CMPQ(n, operand.Imm(uint64(size)))
-			f.g.JE(operand.LabelRef(doubleLabel(size)))
-		}
-		f.g.Label("fewer")
-	}
-
-	f.g.Comment("The largest group of queries that there is code for.")
-	n := f.g.Num("n")
-	f.g.SUBQ(f.lane, n)
-	for size := f.g.SkinnyRows(); size > 1; size-- {
-		f.g.CMPQ(n, operand.Imm(uint64(size)))
-		f.g.JGE(operand.LabelRef(groupLabel(size)))
-	}
-	for size := 1; size <= f.g.SkinnyRows(); size++ {
-		f.group(groupLabel(size), size, 1)
+	tiles := f.allTiles()
+	f.choose(tiles)
+	for _, t := range tiles {
+		f.tile(t)
 	}
 	if f.most() > 1 {
-		for size := 1; size <= doubledQueries; size++ {
-			f.group(doubleLabel(size), size, 2)
-		}
-		f.store(2)
+		f.store(2, tiles)
 		f.forward()
 		f.g.JMP(operand.LabelRef("next"))
 	}
 	if f.words.element == spec.Float32 {
 		for queries := 4; queries <= f.g.SkinnyRows(); queries += 4 {
-			f.rest(queries)
+			f.rest(queries, tiles)
 		}
 	}
-	f.store(1)
+	f.store(1, tiles)
 
 	f.g.Label("next")
-	d := f.g.StrideOf("d", f.words.element)
-	f.g.SUBQ(d, f.k[0])
-	for i := 1; i < 4; i++ {
-		f.g.SUBQ(d, f.k[i])
-	}
 	lane := f.g.GP64()
 	f.g.MOVQ(f.lane, lane)
 	f.g.CMPQ(lane, f.g.Argument("n"))
@@ -216,10 +218,10 @@ func (f *qkEmitter) tiles() {
 
 // forward goes on by 16 keys.
 func (f *qkEmitter) forward() {
-	for i := range f.k {
-		f.g.LEAQ(emit.Indexed(f.k[i], f.ld4, 4), f.k[i])
-	}
 	bytes := f.g.GP64()
+	f.g.MOVQ(f.ld4, bytes)
+	f.g.SHLQ(operand.Imm(2), bytes)
+	f.g.ADDQ(bytes, f.rows)
 	f.g.MOVQ(f.w, bytes)
 	f.g.SHLQ(operand.Imm(4), bytes)
 	f.g.ADDQ(bytes, f.s)
@@ -230,38 +232,37 @@ func (f *qkEmitter) forward() {
 	f.g.SUBQ(operand.Imm(spec.SkinnyKeys), f.left)
 }
 
-func groupLabel(size int) string { return fmt.Sprintf("group%d", size) }
-
-func doubleLabel(size int) string { return fmt.Sprintf("double%d", size) }
-
-// group emits a tile for size queries, from lane on, and times·16 keys.
-func (f *qkEmitter) group(name string, size, times int) {
-	f.g.Commentf("%d keys by %d queries.", times*spec.SkinnyKeys, size)
-	f.g.Label(name)
-	f.segments(f.acc[times][:size], name)
-	f.toStore(size, times)
+// startRows goes to the first column of rows 0-3.
+func (f *qkEmitter) startRows() {
+	ld := f.g.GP64()
+	f.g.MOVQ(f.ld4, ld)
+	f.g.SARQ(operand.Imm(2), ld)
+	f.g.MOVQ(f.rows, f.k[0])
+	for i := 1; i < 4; i++ {
+		f.g.LEAQ(emit.Indexed(f.k[i-1], ld, 1), f.k[i])
+	}
 }
 
 // startGroup goes to the first column of a group of queries.
 func (f *qkEmitter) startGroup() {
+	f.startRows()
 	f.g.MOVQ(f.lane, f.q)
 	f.g.SHLQ(operand.Imm(2), f.q)
 	f.g.ADDQ(f.g.Memory(f.g.Param("q").Base()), f.q)
 	f.prefetch.Start()
 	f.words.start()
-	if f.slots != nil {
-		f.startSlots()
-	}
 	f.g.Move(f.g.Argument("d"), f.columns)
 	f.g.MOVQ(operand.U32(0), f.adds)
 }
 
 // segments emits the loop over the segments. It leaves the scores in the accumulators.
-func (f *qkEmitter) segments(acc [][]reg.VecVirtual, name string) {
+func (f *qkEmitter) segments(acc [][]reg.VecVirtual, t tile) {
+	name := t.label()
 	f.g.Label(name + "segment")
 	columns := f.g.GP64()
 	f.g.MOVQ(f.columns, columns)
-	if f.pairs(len(acc)) {
+	if f.pairs(t) {
+		f.ifPairs(t, name+"single")
 		f.g.CMPQ(columns, operand.I32(2*spec.ColumnSegment))
 		f.g.JL(operand.LabelRef(name + "single"))
 		f.pair(acc, name)
@@ -277,24 +278,22 @@ func (f *qkEmitter) segments(acc [][]reg.VecVirtual, name string) {
 		f.g.ANDQ(operand.I32(-f.words.width()), columns)
 		f.g.JZ(operand.LabelRef(name + "rest"))
 	}
-	if f.beside(len(acc)) {
+	if t.ahead {
 		f.g.IMULQ(f.w, columns)
 		f.g.ADDQ(f.q, columns)
 	} else {
 		f.g.LEAQ(emit.Indexed(f.k[0], columns, 1<<f.words.element.Shift()), columns)
 	}
 	f.g.MOVQ(columns, f.end)
-	switch {
-	case f.beside(len(acc)):
-		f.stepsBeside(acc, name)
-	case f.ahead(acc):
+	f.prefetch.Into(f.level(t))
+	if t.ahead {
 		f.stepsAhead(acc, name)
-	default:
+	} else {
 		f.steps(acc, name)
 	}
 	if f.words.element == spec.Float32 {
 		f.g.Label(name + "rest")
-		f.toRest(len(acc), name)
+		f.toRest(t)
 		f.g.Label(name + "sum")
 	}
 	f.addSums(acc, name)
@@ -351,12 +350,9 @@ func (f *qkEmitter) times(acc [][]reg.VecVirtual) int {
 }
 
 // advance goes on to the next step.
-func (f *qkEmitter) advance() { f.move(1) }
-
-// move goes on by a number of steps, or back.
-func (f *qkEmitter) move(steps int) {
+func (f *qkEmitter) advance() {
 	for i := range f.k {
-		f.g.ADDQ(operand.I32(4*steps*f.words.n), f.k[i])
+		f.g.ADDQ(operand.I32(4*f.words.n), f.k[i])
 	}
 }
 

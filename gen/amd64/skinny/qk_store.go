@@ -2,6 +2,7 @@ package skinny
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/mmcloughlin/avo/operand"
@@ -13,14 +14,15 @@ import (
 
 // toRest emits the way of a tile to the remaining columns of the last segment, if a step does not
 // divide them.
-func (f *qkEmitter) toRest(size int, name string) {
+func (f *qkEmitter) toRest(t tile) {
+	name := t.label()
 	f.g.CMPQ(f.columns, operand.Imm(0))
 	f.g.JNE(operand.LabelRef(name + "sum"))
 	left := f.g.Num("d")
 	f.g.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
 	f.g.JZ(operand.LabelRef(name + "sum"))
-	f.g.MOVQ(operand.U32(size), f.size)
-	f.g.JMP(operand.LabelRef(restLabel((size + 3) / 4 * 4)))
+	f.g.MOVQ(operand.I32(t.number()), f.size)
+	f.g.JMP(operand.LabelRef(restLabel(t.rest())))
 }
 
 func restLabel(queries int) string { return fmt.Sprintf("rest%d", queries) }
@@ -28,15 +30,17 @@ func restLabel(queries int) string { return fmt.Sprintf("rest%d", queries) }
 // rest emits the remaining columns for tiles of up to a number of queries, a multiple of 4: it
 // loads those of a whole step that ends with the row, and skips the first of them. The products of
 // queries that a tile does not have are not used.
-func (f *qkEmitter) rest(queries int) {
+func (f *qkEmitter) rest(queries int, tiles []tile) {
 	name, acc := restLabel(queries), f.acc[1][:queries]
 	f.g.Commentf("The remaining columns for up to %d queries.", queries)
 	f.g.Label(name)
+	f.startRows()
+	d := f.g.StrideOf("d", f.words.element)
+	for i := range f.k {
+		f.g.ADDQ(d, f.k[i])
+	}
 	left := f.g.Num("d")
 	f.g.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
-	for i := range f.k {
-		f.g.LEAQ(emit.Indexed(f.k[i], left, 4), f.k[i])
-	}
 	f.eachColumn(acc, -4*f.words.n, func(x int, products func(q operand.Mem)) {
 		if x == 0 {
 			return
@@ -48,17 +52,21 @@ func (f *qkEmitter) rest(queries int) {
 		f.g.ADDQ(f.w, f.q)
 		f.g.Label(skip)
 	})
-	for size := queries - 3; size < queries; size++ {
-		f.g.CMPQ(f.size, operand.Imm(uint64(size)))
-		f.g.JE(operand.LabelRef(groupLabel(size) + "sum"))
+	if f.looksAhead() {
+		f.forget()
 	}
-	f.g.JMP(operand.LabelRef(groupLabel(queries) + "sum"))
+	same := slices.DeleteFunc(ofTimes(tiles, 1), func(t tile) bool { return t.rest() != queries })
+	for _, t := range same[1:] {
+		f.g.CMPQ(f.size, operand.I32(t.number()))
+		f.g.JE(operand.LabelRef(t.label() + "sum"))
+	}
+	f.g.JMP(operand.LabelRef(same[0].label() + "sum"))
 }
 
 // toStore emits the way of a tile to where its scores are stored. The lanes after the last query,
 // up to a multiple of 4, repeat it.
-func (f *qkEmitter) toStore(size, times int) {
-	acc := f.acc[times]
+func (f *qkEmitter) toStore(t tile) {
+	size, acc := t.size, f.acc[t.times]
 	for i := size; i%4 != 0; i++ {
 		for v := range acc[i] {
 			f.g.VMOVAPS(acc[size-1][v], acc[i][v])
@@ -67,15 +75,23 @@ func (f *qkEmitter) toStore(size, times int) {
 	if len(acc) > 4 {
 		f.g.MOVQ(operand.U32((size-1)/4), f.second)
 	}
-	f.g.JMP(operand.LabelRef(storeLabel(times)))
+	if f.looksAhead() && !t.ahead {
+		f.g.JMP(operand.LabelRef("plain" + storeLabel(t.times)))
+	} else {
+		f.g.JMP(operand.LabelRef(storeLabel(t.times)))
+	}
 }
 
 func storeLabel(times int) string { return fmt.Sprintf("store%d", times) }
 
 // store emits the end of all tiles of times·16 keys: their scores are stored, 4 lanes at a time.
 // The lanes after the last 4 with queries repeat them.
-func (f *qkEmitter) store(times int) {
+func (f *qkEmitter) store(times int, tiles []tile) {
 	name, acc := storeLabel(times), f.acc[times]
+	if f.looksAhead() && slices.ContainsFunc(tiles, func(t tile) bool { return t.times == times && !t.ahead }) {
+		f.g.Label("plain" + name)
+		f.forget()
+	}
 	f.g.Comment("Store 4 lanes.")
 	f.g.Label(name)
 	t := make([][]reg.VecVirtual, len(acc[0]))

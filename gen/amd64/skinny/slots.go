@@ -22,13 +22,9 @@ import (
 //
 //	bfloat16   the words of keys 0-7, those of keys 8-15
 //	binary16   the lower halves of all keys, the upper ones: VCVTPH2PS widens 8 from memory
-//
-// The last step of a row has none after it and loads its own words again.
 type slots struct {
-	memory       operand.Mem
-	now, next    reg.GPVirtual // the halves: offsets of the words of this step, and of the next one
-	last, beyond operand.Mem   // q̂ at the last whole step of a row, and after it
-	least        int           // least number of queries for which steps use them
+	memory    operand.Mem
+	now, next reg.GPVirtual // the halves: offsets of the words of this step, and of the next one
 }
 
 // slotVectors are the vectors that 16 keys take, and with that the slots of a word.
@@ -41,12 +37,11 @@ func (f *qkEmitter) placeWords() {
 	case w.kept >= w.n:
 	case e == spec.F16 || e == spec.BF16:
 		half := slotVectors * w.n * f.g.VecBytes()
-		f.slots = &slots{memory: f.g.Frame(2 * half), now: f.g.GP64(), next: f.g.GP64(),
-			last: f.g.Memory(f.g.Param("max").Len()), beyond: f.g.Memory(f.g.Param("max").Cap()), least: 1}
+		f.slots = &slots{memory: f.g.Frame(2 * half), now: f.g.GP64(), next: f.g.GP64()}
 		f.g.XORQ(f.slots.now, f.slots.now)
 		f.g.MOVQ(operand.U32(half), f.slots.next)
 		if e == spec.BF16 {
-			f.slots.least, w.waiting = fewBF16, f.slots.memory
+			w.waiting = f.slots.memory
 		}
 	default:
 		w.waiting = f.g.Frame((w.n - w.kept) * f.g.VecBytes())
@@ -57,35 +52,11 @@ func (f *qkEmitter) placeWords() {
 // longer.
 const fewBF16 = 3
 
-// beside reports whether steps use slots, for a number of queries.
-func (f *qkEmitter) beside(queries int) bool { return f.slots != nil && queries >= f.slots.least }
-
 // slot is a slot of a word in the half at an offset.
 func (f *qkEmitter) slot(half reg.GPVirtual, word, i int) operand.Mem {
 	m := f.slots.memory.Offset((slotVectors*word + i) * f.g.VecBytes())
 	m.Index, m.Scale = half, 1
 	return m
-}
-
-// startSlots loads the words of a tile's first step and finds its last one, if the queries that are
-// left are enough to use slots.
-func (f *qkEmitter) startSlots() {
-	if f.slots.least > 1 {
-		n := f.g.Num("n")
-		f.g.SUBQ(f.lane, n)
-		f.g.CMPQ(n, operand.Imm(uint64(f.slots.least)))
-		f.g.JL(operand.LabelRef("started"))
-		defer f.g.Label("started")
-	}
-	columns, step := f.g.Num("d"), f.g.GP64()
-	f.g.ANDQ(operand.I32(-f.words.width()), columns)
-	f.g.IMULQ(f.w, columns)
-	f.g.ADDQ(f.q, columns)
-	f.g.MOVQ(columns, f.slots.beyond)
-	f.g.IMUL3Q(operand.I32(f.words.width()), f.w, step)
-	f.g.SUBQ(step, columns)
-	f.g.MOVQ(columns, f.slots.last)
-	f.fill(f.row(0), f.slots.now)
 }
 
 // fill loads and transposes the words of a step into a half.
@@ -115,25 +86,10 @@ func (f *qkEmitter) sortHalves(word reg.VecVirtual, lower, upper operand.Mem) {
 	f.g.VMOVUPS(word, upper)
 }
 
-// stepsBeside emits the loop over the steps of a segment.
-func (f *qkEmitter) stepsBeside(acc [][]reg.VecVirtual, name string) {
-	f.g.AlignLoop()
-	f.g.Label(name + "step")
-	f.prefetchStep(f.words.n, f.times(acc), name)
-	f.g.CMPQ(f.q, f.slots.last)
-	f.g.JNE(operand.LabelRef(name + "more"))
-	f.move(-1)
-	f.g.Label(name + "more")
-	f.g.Interleave(func() { f.slotProducts(acc) }, func() { f.fill(f.row(4*f.words.n), f.slots.next) })
+// slotsBeside emits the products of a step, interleaved with the loads of the next one.
+func (f *qkEmitter) slotsBeside(acc [][]reg.VecVirtual) {
+	f.g.Interleave(func() { f.slotProducts(acc) }, func() { f.fill(f.row(0), f.slots.next) })
 	f.g.XCHGQ(f.slots.now, f.slots.next)
-	f.move(1)
-	f.words.next(name + "scale")
-	f.g.CMPQ(f.q, f.end)
-	f.g.JNE(operand.LabelRef(name + "step"))
-	f.g.CMPQ(f.q, f.slots.beyond)
-	f.g.JNE(operand.LabelRef(name + "ended"))
-	f.move(1)
-	f.g.Label(name + "ended")
 }
 
 // slotProducts emits the products of the columns of a step.

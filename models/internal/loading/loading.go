@@ -1,7 +1,10 @@
 // Package loading says how far a model is read, and keeps what is read in passing from filling the memory.
 package loading
 
-import "runtime"
+import (
+	"runtime"
+	"runtime/debug"
+)
 
 // A Meter counts the bytes of tensors that are read. The nil Meter does nothing.
 type Meter struct {
@@ -10,9 +13,9 @@ type Meter struct {
 }
 
 // New returns a Meter of tensors of so many bytes, which tells report, if it is not nil, how many are read. What came before them, such as
-// the text of a tokenizer, is garbage by then, and its memory is for them.
+// the text of a tokenizer, is garbage by then. The system gets its memory back, as much of it lies between what stays, where no tensor has room.
 func New(total int64, report func(done, total int64)) *Meter {
-	runtime.GC()
+	debug.FreeOSMemory()
 	m := &Meter{total: total, report: report}
 	m.tell()
 	return m
@@ -39,9 +42,13 @@ func (m *Meter) Add(bytes int64) {
 	}
 }
 
-// End tells that all is read: tensors that no result depends on are left out.
+// End tells that all is read: tensors that no result depends on are left out. What was needed to read them goes back to the system.
 func (m *Meter) End() {
-	if m != nil && m.done < m.total {
+	if m == nil {
+		return
+	}
+	debug.FreeOSMemory()
+	if m.done < m.total {
 		m.done = m.total
 		m.tell()
 	}

@@ -9,16 +9,15 @@ package torchfile
 import (
 	"archive/zip"
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/littleendian"
 )
 
 // A File is a dictionary of tensors. One goroutine at a time may use it.
@@ -110,8 +109,8 @@ func (f *File) entry(name string) ([]byte, error) {
 	return data, nil
 }
 
-// widths are the bytes of a number, by the type of a storage.
-var widths = map[string]int64{"FloatStorage": 4, "HalfStorage": 2, "BFloat16Storage": 2}
+// dtypes are the types of numbers, by those of storages.
+var dtypes = map[string]kernel.DType{"FloatStorage": kernel.Float32, "HalfStorage": kernel.Float16, "BFloat16Storage": kernel.BFloat16}
 
 // Float32 reads a tensor of the given shape. Numbers of 16 bits are widened, which is exact. A tensor that is
 // missing or does not fit is a [*folder.Error].
@@ -123,10 +122,11 @@ func (f *File) Float32(name string, shape ...int) ([]float32, error) {
 	if !slices.Equal(t.shape, shape) {
 		return nil, f.errorf(name, "%v", fmt.Sprint(shape), t.shape)
 	}
-	width := widths[t.storage.dtype]
-	if width == 0 {
+	dtype, ok := dtypes[t.storage.dtype]
+	if !ok {
 		return nil, f.errorf(name, "%s", "FloatStorage, HalfStorage or BFloat16Storage", t.storage.dtype)
 	}
+	width := int64(littleendian.Size(dtype))
 	data, err := f.entry("data/" + t.storage.key)
 	if err != nil {
 		return nil, err
@@ -141,16 +141,7 @@ func (f *File) Float32(name string, shape ...int) ([]float32, error) {
 	f.used[name] = true
 	data = data[t.at*width:][:n*width]
 	x := make([]float32, n)
-	for i := range x {
-		switch t.storage.dtype {
-		case "FloatStorage":
-			x[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
-		case "HalfStorage":
-			x[i] = kernel.F16(binary.LittleEndian.Uint16(data[2*i:])).Float32()
-		default:
-			x[i] = kernel.BF16(binary.LittleEndian.Uint16(data[2*i:])).Float32()
-		}
-	}
+	littleendian.Widen(x, data, dtype)
 	return x, nil
 }
 

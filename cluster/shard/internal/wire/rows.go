@@ -121,9 +121,9 @@ func (b *Buffer) Tensor(heads, rows, stride, d int) kernel.Tensor {
 	case kernel.Float32:
 		return kernel.Strided(b.f32, shape, strides)
 	case kernel.Float16:
-		return kernel.Strided(kernel.OfBits[kernel.F16](b.u16), shape, strides)
+		return kernel.Strided(kernel.FromBits[kernel.F16](b.u16), shape, strides)
 	case kernel.BFloat16:
-		return kernel.Strided(kernel.OfBits[kernel.BF16](b.u16), shape, strides)
+		return kernel.Strided(kernel.FromBits[kernel.BF16](b.u16), shape, strides)
 	default:
 		return kernel.Strided(b.i8, shape, strides)
 	}
@@ -136,8 +136,8 @@ func (b *Buffer) CopyRow(t kernel.Tensor, row, h, l, from int) {
 	case kernel.Float32:
 		copy(kernel.Row[float32](t, row, h, l), b.f32[from:])
 	case kernel.Float16:
-		copy(kernel.Row[kernel.F16](t, row, h, l), kernel.OfBits[kernel.F16](b.u16[from:]))
+		copy(kernel.Row[kernel.F16](t, row, h, l), kernel.FromBits[kernel.F16](b.u16[from:]))
 	case kernel.BFloat16:
-		copy(kernel.Row[kernel.BF16](t, row, h, l), kernel.OfBits[kernel.BF16](b.u16[from:]))
+		copy(kernel.Row[kernel.BF16](t, row, h, l), kernel.FromBits[kernel.BF16](b.u16[from:]))
 	}
 }

@@ -1,6 +1,6 @@
 package batch
 
-// worthwhile is how many tokens a request must save to wait for them.
+// worthwhile is how many tokens a request must save to wait for them, and how many the last page of a text must have to be kept.
 const worthwhile = 16
 
 // A source is where a request can get its first tokens from.
@@ -40,8 +40,8 @@ func (s *Scheduler) admit() {
 // another request which is about to compute more of them. At least one token must be read.
 func (s *Scheduler) source(t *task) (best source, wait bool) {
 	most := len(t.tokens) - 1
-	if n := s.tree.find(t.tokens[:most]); n != nil {
-		best = source{n.text, n, n.depth * s.tree.page}
+	if n, have := s.tree.find(t.tokens[:most]); n != nil {
+		best = source{n.text, n, have}
 	}
 	promised := 0
 	for _, u := range s.running {
@@ -98,6 +98,7 @@ func (s *Scheduler) begin(t *task, from source) (err error) {
 			t.shared = nil
 		}
 	}
+	s.tree.touch(from.node)
 	s.tree.pin(t.shared)
 	s.running = append(s.running, t)
 	s.mu.Lock()

@@ -3,10 +3,12 @@ package batch
 import (
 	"container/list"
 	"encoding/binary"
+	"strings"
 )
 
-// A tree keeps the computed prefixes of texts, a node for each full page. The node of a page has
-// a text that ends with it, so that its pages stay. What is not in use goes in the order of the last
+// A tree keeps the computed prefixes of texts, a node for each page. The node of a page has
+// a text that ends with it, so that its pages stay. The last page of a text may have fewer tokens than others: its node has
+// no children, and is never pinned, as a text that goes on there gets a copy of the page. What is not in use goes in the order of the last
 // use, pages at the end of a text first.
 type tree struct {
 	page  int // tokens of a page
@@ -29,29 +31,45 @@ type node struct {
 
 func newTree(page int) *tree { return &tree{page: page, order: list.New()} }
 
-// keyOf returns the tokens of page i as the key of a map. It is valid until the next call.
+// keyOf returns the tokens of page i, which may be the last ones, as the key of a map. It is valid until the next call.
 func (t *tree) keyOf(tokens []int32, i int) []byte {
 	t.key = t.key[:0]
-	for _, id := range tokens[i*t.page : (i+1)*t.page] {
+	for _, id := range tokens[i*t.page : min((i+1)*t.page, len(tokens))] {
 		t.key = binary.LittleEndian.AppendUint32(t.key, uint32(id))
 	}
 	return t.key
 }
 
-// find returns the node of the longest prefix of tokens that is kept, or nil.
-func (t *tree) find(tokens []int32) *node {
-	at := &t.root
-	for i := range len(tokens) / t.page {
+// find returns how many tokens of the longest prefix of tokens that is kept there are, and the node whose text begins with
+// them, or nil if there are none.
+func (t *tree) find(tokens []int32) (n *node, have int) {
+	at, i := &t.root, 0
+	for ; i < len(tokens)/t.page; i++ {
 		next := at.children[string(t.keyOf(tokens, i))]
 		if next == nil {
 			break
 		}
-		at = next
+		at, n = next, next
 	}
-	if at == &t.root {
-		return nil
+	have = i * t.page
+	if next, more := at.closest(t.keyOf(tokens, i)); more > 0 {
+		return next, have + more
 	}
-	return at
+	return n, have
+}
+
+// closest returns the child whose page begins with the most tokens of a key, and how many.
+func (n *node) closest(key []byte) (best *node, tokens int) {
+	for _, child := range n.children {
+		same := 0
+		for same < min(len(key), len(child.key)) && key[same] == child.key[same] {
+			same++
+		}
+		if same/4 > tokens {
+			best, tokens = child, same/4
+		}
+	}
+	return best, tokens
 }
 
 // pin says that a running request shares the pages up to n, which is nil for none.
@@ -80,28 +98,54 @@ func (t *tree) touch(n *node) {
 	}
 }
 
-// keep adds the full pages of a text whose first tokens these are.
+// keep adds the pages of a text whose first tokens these are, the last one if it has enough tokens.
 func (t *tree) keep(text Text, tokens []int32) error {
 	at := &t.root
-	for i := range len(tokens) / t.page {
-		key := t.keyOf(tokens, i)
+	for begin := 0; begin < len(tokens); begin += t.page {
+		key, end := t.keyOf(tokens, begin/t.page), min(begin+t.page, len(tokens))
 		next := at.children[string(key)]
+		if part := end - begin; next == nil && part < t.page {
+			closest, same := at.closest(key)
+			if same == part {
+				next = closest
+			} else if part < worthwhile {
+				break
+			}
+		}
 		if next == nil {
-			fork, err := text.Fork((i + 1) * t.page)
+			fork, err := text.Fork(end)
 			if err != nil {
 				return err
 			}
-			next = &node{parent: at, key: string(key), depth: i + 1, text: fork}
-			next.place = t.order.PushFront(next)
-			if at.children == nil {
-				at.children = map[string]*node{}
-			}
-			at.children[next.key] = next
+			next = t.add(at, string(key), fork)
 		}
 		at = next
 	}
 	t.touch(at)
 	return nil
+}
+
+// add adds a child of a node, in the place of those whose tokens it begins with.
+func (t *tree) add(parent *node, key string, text Text) *node {
+	for _, child := range parent.children { // from which one may be deleted on the way
+		if strings.HasPrefix(key, child.key) {
+			t.remove(child)
+		}
+	}
+	n := &node{parent: parent, key: key, depth: parent.depth + 1, text: text}
+	n.place = t.order.PushFront(n)
+	if parent.children == nil {
+		parent.children = map[string]*node{}
+	}
+	parent.children[key] = n
+	return n
+}
+
+// remove removes a node that has no children and is not pinned.
+func (t *tree) remove(n *node) {
+	t.order.Remove(n.place)
+	delete(n.parent.children, n.key)
+	n.text.Free()
 }
 
 // idle returns how many pages drop could give back.
@@ -112,9 +156,7 @@ func (t *tree) idle() int { return t.order.Len() - t.used }
 func (t *tree) drop() bool {
 	for e := t.order.Back(); e != nil; e = e.Prev() {
 		if n := e.Value.(*node); n.pins == 0 {
-			t.order.Remove(e)
-			delete(n.parent.children, n.key)
-			n.text.Free()
+			t.remove(n)
 			return true
 		}
 	}

@@ -1,15 +1,19 @@
 package batch
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // What was used least recently goes first, from the end of a text, but nothing that is in use.
 func TestTree(t *testing.T) {
 	f := newFake(t, 20, 2)
 	tree := newTree(2)
 	keep := func(tokens ...int32) {
-		text, have := f.NewText(), 0
-		if n := tree.find(tokens); n != nil {
-			text, have = n.text, 2*n.depth
+		text := f.NewText()
+		n, have := tree.find(tokens)
+		if n != nil {
+			text = n.text
 		}
 		text, err := text.Fork(have)
 		if err != nil {
@@ -24,10 +28,8 @@ func TestTree(t *testing.T) {
 		text.Free()
 	}
 	depth := func(tokens ...int32) int {
-		if n := tree.find(tokens); n != nil {
-			return n.depth
-		}
-		return 0
+		_, have := tree.find(tokens)
+		return have / 2
 	}
 	keep(1, 2, 3, 4, 5)
 	keep(1, 2, 7, 8)
@@ -38,7 +40,7 @@ func TestTree(t *testing.T) {
 	if a, b, c, d := depth(1, 2, 3, 4, 5, 6), depth(1, 2, 7), depth(9, 9, 9, 9), depth(2, 2); a != 2 || b != 1 || c != 2 || d != 0 {
 		t.Errorf("found %d, %d, %d, %d pages, want 2, 1, 2, 0", a, b, c, d)
 	}
-	used := tree.find([]int32{1, 2, 3, 4})
+	used, _ := tree.find([]int32{1, 2, 3, 4})
 	tree.pin(used)
 	tree.pin(used.parent)
 	if n := tree.idle(); n != 3 {
@@ -65,4 +67,72 @@ func TestTree(t *testing.T) {
 	if f.FreePages() != 20 || len(tree.root.children) != 0 {
 		t.Errorf("%d pages are free, want 20", f.FreePages())
 	}
+}
+
+// Texts have tokens in common that fill no page, and the last page of a text stays until a longer one has its tokens.
+func TestPartsOfPages(t *testing.T) {
+	const page = 32
+	f := newFake(t, 20, page)
+	tree := newTree(page)
+	count := func(n int, last ...int32) (tokens []int32) {
+		for i := range n {
+			tokens = append(tokens, int32(i))
+		}
+		return append(tokens, last...)
+	}
+	keep := func(tokens []int32) {
+		t.Helper()
+		text := f.NewText()
+		if _, err := f.Forward(t.Context(), []Step{{text, tokens, false}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := tree.keep(text, tokens); err != nil {
+			t.Fatal(err)
+		}
+		text.Free()
+	}
+	check := func(tokens []int32, want int) {
+		t.Helper()
+		n, have := tree.find(tokens)
+		if have != want || (n == nil) != (want == 0) {
+			t.Fatalf("%d tokens of %v are kept, want %d", have, tokens, want)
+		}
+		if n == nil {
+			return
+		}
+		if got := n.text.(*fakeText).tokens; len(got) < have || !slices.Equal(got[:have], tokens[:have]) {
+			t.Fatalf("the text of the node begins with %v, want %v", got, tokens[:have])
+		}
+	}
+	pages := func(want int) {
+		t.Helper()
+		if got := 20 - f.FreePages(); got != want || tree.idle() != want {
+			t.Fatalf("%d pages are kept, of which %d are idle, want %d", got, tree.idle(), want)
+		}
+	}
+	keep(count(worthwhile - 1)) // too few
+	pages(0)
+	check(count(10), 0)
+	keep(count(20))
+	pages(1)
+	check(count(20), 20)
+	check(count(12, 90, 91), 12)
+	keep(count(20)) // again
+	keep(count(18)) // is the beginning of another one
+	pages(1)
+	keep(count(17, 80)) // another text
+	pages(2)
+	check(count(17, 80, 81), 18)
+	keep(count(25)) // has more tokens than one that is kept
+	pages(2)
+	check(count(24, 70), 24)
+	keep(count(page + 20)) // has them in a full page, and a part of the next one
+	pages(3)
+	check(count(page+20, 1), page+20)
+	check(count(page+5, 70), page+5)
+	check(count(page, 70), page)
+	check(count(page-1, 70), page-1)
+	for tree.drop() {
+	}
+	pages(0)
 }

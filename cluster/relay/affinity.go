@@ -1,0 +1,86 @@
+package relay
+
+import (
+	"bytes"
+	"encoding/json"
+	"hash/maphash"
+	"sync"
+
+	"github.com/attn-go/attn/models/server"
+)
+
+// An affinity remembers which worker has answered a conversation last, as it has the keys and values of what was said so far.
+type affinity struct {
+	seed maphash.Seed
+
+	mu      sync.Mutex
+	workers map[uint64]string // mailboxes, by the hash of the messages of a request
+	order   []uint64          // of the entries, a ring; its next place is that of the oldest one
+	next    int
+}
+
+// remembered is the number of requests of which an affinity knows the worker.
+const remembered = 1 << 14
+
+func newAffinity() *affinity {
+	return &affinity{seed: maphash.MakeSeed(), workers: map[uint64]string{}}
+}
+
+// conversation returns hashes of the messages of a chat, of the first one, the first two and so on, and nothing for
+// other requests and for what is none.
+func (a *affinity) conversation(r *server.Call) (hashes []uint64) {
+	if r.Path != "/v1/chat/completions" {
+		return nil
+	}
+	var q struct {
+		Model    string            `json:"model"`
+		Messages []json.RawMessage `json:"messages"`
+	}
+	if json.Unmarshal(r.Body, &q) != nil {
+		return nil
+	}
+	var h maphash.Hash
+	h.SetSeed(a.seed)
+	h.WriteString(q.Model)
+	var text bytes.Buffer
+	for _, m := range q.Messages {
+		text.Reset()
+		_ = json.Compact(&text, m) // it has been parsed
+		h.WriteByte(0)
+		h.Write(text.Bytes())
+		hashes = append(hashes, h.Sum64())
+	}
+	return hashes
+}
+
+// worker returns the one that has answered the most messages of a conversation, or "".
+func (a *affinity) worker(conversation []uint64) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := len(conversation) - 1; i >= 0; i-- {
+		if w := a.workers[conversation[i]]; w != "" {
+			return w
+		}
+	}
+	return ""
+}
+
+// remember notes that a worker answers a conversation.
+func (a *affinity) remember(conversation []uint64, worker string) {
+	if len(conversation) == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := conversation[len(conversation)-1]
+	if _, known := a.workers[key]; !known {
+		if len(a.order) < remembered {
+			a.order = append(a.order, key)
+		} else {
+			delete(a.workers, a.order[a.next])
+			a.order[a.next] = key
+			a.next = (a.next + 1) % remembered
+		}
+	}
+	a.workers[key] = worker
+}

@@ -1,0 +1,174 @@
+package rvv
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/gen/riscv"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// The 64 chains of a sum over a row are two groups of 8 registers, of which the CPU uses the first 32
+// lanes. The last elements of a row are fewer: they are added to the first lanes, and the others stay.
+
+const (
+	normGroup = 8
+	normLanes = spec.NormChains / 2
+)
+
+func (g *gen) RMSNorm()   { g.norm(spec.RMSNorm, false) }
+func (g *gen) LayerNorm() { g.norm(spec.LayerNorm, true) }
+
+// A normer emits a norm.
+type normer struct {
+	*gen
+	src, dst, weight, bias riscv.GP // bias of a LayerNorm
+	from, left, x          riscv.GP // at the elements of a row
+	layer                  bool
+	mean, inv              riscv.FP
+}
+
+func (g *gen) norm(f spec.Function, layer bool) {
+	g.kernel(f)
+	n := &normer{gen: g, layer: layer, src: g.Load(g.Base("src")), dst: g.Load(g.Base("dst")), weight: g.Load(g.Base("weight")),
+		from: g.GP(), left: g.GP(), x: g.GP(), inv: g.FP()}
+	if layer {
+		n.bias, n.mean = g.Load(g.Base("bias")), g.FP()
+	}
+	lds, ldd := g.stride("lds"), g.stride("ldd")
+	g.eachRow(g.GP(), func() {
+		if layer {
+			n.sum("mean", false, n.mean)
+		}
+		n.sum("squares", true, n.inv)
+		g.Scope(func() {
+			y, one := g.loadFloat("eps"), g.Float(math.Float32bits(1))
+			g.Op("FADDS", y, n.inv, n.inv)
+			g.Op("FSQRTS", n.inv, n.inv)
+			g.Op("FDIVS", n.inv, one, n.inv)
+		})
+		g.Scope(n.apply)
+	}, [2]riscv.GP{n.src, lds}, [2]riscv.GP{n.dst, ldd})
+	g.Ret()
+}
+
+// sum emits the sum of a row in chains, or that of the squares, divided by the size.
+func (n *normer) sum(name string, squares bool, sum riscv.FP) {
+	n.Scope(func() {
+		chains, v := n.Vecs(2, normGroup), n.Vec(normGroup)
+		n.Op("MOV", normLanes, n.x)
+		n.SetLanes(n.x, normGroup, n.x)
+		for _, c := range chains {
+			n.Op("VMVVI", 0, c)
+		}
+		n.Op("MOV", n.src, n.from)
+		n.Op("MOV", n.Len("weight"), n.left)
+		n.Label(name)
+		for i, c := range chains {
+			n.Op("MOV", normLanes, n.x)
+			whole := name + []string{"Lower", "Upper"}[i]
+			n.Jump("BGE", whole, n.left, n.x)
+			n.Op("MOV", n.left, n.x)
+			n.Label(whole)
+			n.SetFirstLanes(n.x, normGroup, n.x)
+			n.Op("VLE32V", riscv.At(n.from, 0), v)
+			switch {
+			case squares && n.layer:
+				n.Op("VFSUBVF", n.mean, v, v)
+				fallthrough
+			case squares:
+				n.Op("VFMACCVV", v, v, c)
+			default:
+				n.Op("VFADDVV", v, c, c)
+			}
+			n.Op("SUB", n.x, n.left, n.left)
+			n.Op("SLLI", 2, n.x, n.x)
+			n.add(n.x, n.from)
+			if i == 0 {
+				n.Jump("BEQZ", name+"Sum", n.left)
+			}
+		}
+		n.Jump("BNEZ", name, n.left)
+		n.Commentf("The upper half of the chains is added to the lower half until one is left.")
+		n.Label(name + "Sum")
+		n.Op("MOV", normLanes, n.x)
+		n.SetLanes(n.x, normGroup, n.left)
+		n.Op("VFADDVV", chains[1], chains[0], chains[0])
+		n.Op("SRLI", 1, n.x, n.x)
+		n.Label(name + "Half")
+		n.SetLanes(n.x, normGroup, n.left)
+		n.Op("VSLIDEDOWNVX", n.x, chains[0], v)
+		n.Op("VFADDVV", v, chains[0], chains[0])
+		n.Op("SRLI", 1, n.x, n.x)
+		n.Jump("BNEZ", name+"Half", n.x)
+		n.Op("VFMVFS", chains[0], sum)
+		size := n.loadFloat("size")
+		n.Op("FDIVS", size, sum, sum)
+	})
+}
+
+// apply emits the loop over a row that writes the result. A NaN is the one that the contract wants.
+func (n *normer) apply() {
+	to, w, v, u := n.GP(), n.GP(), n.Vec(normGroup), n.Vec(normGroup)
+	pointers := []riscv.GP{n.from, to, w}
+	n.Op("MOV", n.src, n.from)
+	n.Op("MOV", n.dst, to)
+	n.Op("MOV", n.weight, w)
+	var b riscv.GP
+	var y riscv.Vec
+	if n.layer {
+		b, y = n.GP(), n.Vec(normGroup)
+		n.Op("MOV", n.bias, b)
+		pointers = append(pointers, b)
+	}
+	n.Op("MOV", n.Len("weight"), n.left)
+	n.ForgetLanes()
+	n.Label("elements")
+	n.SetLanes(n.left, normGroup, n.x)
+	n.Op("VLE32V", riscv.At(n.from, 0), v)
+	n.Op("VLE32V", riscv.At(w, 0), u)
+	if n.layer {
+		n.Op("VLE32V", riscv.At(b, 0), y)
+		n.Op("VFSUBVF", n.mean, v, v)
+		n.Op("VFMULVF", n.inv, v, v)
+		n.Op("VFMADDVV", y, u, v)
+	} else {
+		n.Op("VFMULVF", n.inv, v, v)
+		n.Op("VFMULVV", u, v, v)
+	}
+	n.Op("VSE32V", v, riscv.At(to, 0))
+	n.Op("SUB", n.x, n.left, n.left)
+	n.Op("SLLI", 2, n.x, n.x)
+	for _, p := range pointers {
+		n.add(n.x, p)
+	}
+	n.ForgetLanes()
+	n.Jump("BNEZ", "elements", n.left)
+}
+
+// Add is the sum of two slices.
+func (g *gen) Add() {
+	g.kernel(spec.Add)
+	dst, x, y, v, w := g.Load(g.Base("dst")), g.Load(g.Base("x")), g.Load(g.Base("y")), g.Vec(normGroup), g.Vec(normGroup)
+	g.each(g.Load(g.Len("dst")), normGroup, []riscv.GP{dst, x, y}, nil, func() {
+		g.Op("VLE32V", riscv.At(x, 0), v)
+		g.Op("VLE32V", riscv.At(y, 0), w)
+		g.Op("VFADDVV", w, v, v)
+		g.Op("VSE32V", v, riscv.At(dst, 0))
+	})
+}
+
+// AddRows keeps the sums of some columns.
+func (g *gen) AddRows() {
+	g.kernel(spec.AddRows)
+	dst, src, lds, p, rows := g.Load(g.Base("dst")), g.Load(g.Base("src")), g.stride("lds"), g.GP(), g.GP()
+	sum, x := g.Vec(normGroup), g.Vec(normGroup)
+	g.each(g.Load(g.Len("dst")), normGroup, []riscv.GP{dst, src}, nil, func() {
+		g.Op("VLE32V", riscv.At(dst, 0), sum)
+		g.Op("MOV", src, p)
+		g.eachRow(rows, func() {
+			g.Op("VLE32V", riscv.At(p, 0), x)
+			g.Op("VFADDVV", x, sum, sum)
+		}, [2]riscv.GP{p, lds})
+		g.Op("VSE32V", sum, riscv.At(dst, 0))
+	})
+}

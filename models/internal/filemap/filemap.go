@@ -1,0 +1,72 @@
+// Package filemap maps files to memory: pages that nobody looks at take none, and several programs share the others. A file that another
+// program shortens while it is mapped ends this program when it looks at what is missing.
+package filemap
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"unsafe"
+)
+
+// Open opens a file and returns its size, if it is a regular one.
+func Open(path string) (*os.File, int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = fmt.Errorf("%s: not a regular file", path)
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, st.Size(), nil
+}
+
+// A Mapping is a file that is mapped.
+type Mapping struct {
+	data []byte
+}
+
+// New maps the first size bytes of a file read-only, more than 0. The file may be closed afterwards. The error is an
+// [errors.ErrUnsupported] where files cannot be mapped, and if they do not fit the address space.
+func New(f *os.File, size int64) (*Mapping, error) {
+	if size > math.MaxInt {
+		return nil, fmt.Errorf("%s: %d bytes do not fit the address space: %w", f.Name(), size, errors.ErrUnsupported)
+	}
+	data, err := mapFile(f, int(size))
+	if err != nil {
+		return nil, err
+	}
+	return &Mapping{data}, nil
+}
+
+// Data returns the bytes of the file, which must not be written, nor read after Close.
+func (m *Mapping) Data() []byte { return m.data }
+
+// Forget lets the pages of a part of the data, or of nothing, leave the memory of this program: they are read from the file again if
+// somebody looks at them. It does so on Linux alone; elsewhere pages leave memory when it is needed.
+func (m *Mapping) Forget(part []byte) {
+	first, all := address(part), address(m.data)
+	if len(part) == 0 || first < all || first-all > uintptr(len(m.data)-len(part)) {
+		return // memory of somebody else would be zeros afterwards
+	}
+	end := first - all + uintptr(len(part))
+	forget(m.data[(first-all)/around*around : min((end+around-1)/around*around, uintptr(len(m.data)))])
+}
+
+// around is the window, a multiple of every size of a page, whose pages systems map when somebody looks at one of them: Linux 64 KiB, or
+// what a large page of its cache has.
+const around = 2 << 20
+
+func address(x []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(x))) }
+
+// Close unmaps the file.
+func (m *Mapping) Close() error {
+	data := m.data
+	m.data = nil
+	return unmap(data)
+}

@@ -1,0 +1,19 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package filemap
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+func mapFile(f *os.File, size int) ([]byte, error) {
+	data, err := syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, &fs.PathError{Op: "mmap", Path: f.Name(), Err: err}
+	}
+	return data, nil
+}
+
+func unmap(data []byte) error { return syscall.Munmap(data) }
