@@ -114,6 +114,19 @@ func TestChainDeadWorker(t *testing.T) {
 	}
 }
 
+// idle waits until no worker has a link. It ends with the test.
+func (x *cluster) idle() {
+	x.t.Helper()
+	for name, w := range x.workers {
+		for left, _ := w.chains.Left(); left != linkBytes; left, _ = w.chains.Left() {
+			if x.t.Context().Err() != nil {
+				x.t.Fatalf("%s has links with %d bytes", name, linkBytes-left)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
 // The worker of a link in the middle takes the link, and then nothing comes of it: its state, its answer, or all
 // that it says is lost, or wrong. The call has the right bits, and no link waits for good.
 func TestChainFaults(t *testing.T) {
@@ -123,7 +136,6 @@ func TestChainFaults(t *testing.T) {
 	config.Patience = 200 * time.Millisecond
 	c := x.client(config)
 	s := newText(t, c, &r, long)
-	chained(t, c, &r, s)
 	conn := x.connect()
 	respond := func(m *nats.Msg, data []byte, change func(*nats.Msg)) {
 		reply := nats.NewMsg(m.Reply)
@@ -174,14 +186,7 @@ func TestChainFaults(t *testing.T) {
 			t.Errorf("%s: %+v", what, stats)
 		}
 		sub.Unsubscribe()
-		for name, w := range x.workers {
-			for left, _ := w.chains.Left(); left != linkBytes; left, _ = w.chains.Left() {
-				if t.Context().Err() != nil {
-					t.Fatalf("%s: %s has links with %d bytes", what, name, linkBytes-left)
-				}
-				time.Sleep(time.Millisecond)
-			}
-		}
+		x.idle()
 	}
 }
 
@@ -235,9 +240,7 @@ func TestHostileLinks(t *testing.T) {
 	if _, err := m.requestOnce(ctx, "a", "link", twice); !silent(err) {
 		t.Errorf("the same link again: %v", err)
 	}
-	if left, _ := x.workers["a"].chains.Left(); left != linkBytes {
-		t.Errorf("%d bytes are left", left)
-	}
+	x.idle()
 	checkBits(t, c, &r, 4, 1, Options{}, s)
 }
 
@@ -249,8 +252,8 @@ func TestChainFull(t *testing.T) {
 	s := newText(t, c, &r, long)
 	chained(t, c, &r, s)
 	for n, name := range []string{"a", "b"} {
-		left, _ := x.workers[name].chains.Left()
-		end, err := x.workers[name].chains.Begin(keyOf(n), left)
+		x.idle()
+		end, err := x.workers[name].chains.Begin(keyOf(n), linkBytes)
 		if err != nil {
 			t.Fatal(err)
 		}
