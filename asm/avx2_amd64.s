@@ -17279,6 +17279,10 @@ rows:
 	MOVQ BX, next_cap+144(FP)
 	MOVQ max_len+112(FP), SI
 	SHLQ $0x02, SI
+	MOVQ k_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
@@ -17296,19 +17300,16 @@ tile:
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
-	ADDQ  BX, k_base+24(FP)
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
 	MOVQ  $+16, m+88(FP)
 
 whole:
 	MOVQ $+0, s_len+8(FP)
 
 group:
-	MOVQ AX, CX
-	SARQ $0x02, CX
-	MOVQ k_base+24(FP), DI
-	LEAQ (DI)(CX*1), R8
-	LEAQ (R8)(CX*1), R9
-	LEAQ (R9)(CX*1), R10
 	MOVQ s_len+8(FP), R12
 	SHLQ $0x02, R12
 	ADDQ q_base+56(FP), R12
@@ -17933,20 +17934,12 @@ group4store:
 
 	// The remaining columns for up to 4 queries.
 rest4:
-	MOVQ           AX, R10
-	SARQ           $0x02, R10
-	MOVQ           k_base+24(FP), DI
-	LEAQ           (DI)(R10*1), R8
-	LEAQ           (R8)(R10*1), R9
-	LEAQ           (R9)(R10*1), R10
-	MOVQ           d+96(FP), R13
-	SHLQ           $0x02, R13
-	ADDQ           R13, DI
-	ADDQ           R13, R8
-	ADDQ           R13, R9
-	ADDQ           R13, R10
 	MOVQ           d+96(FP), R13
 	ANDQ           $0x03, R13
+	LEAQ           (DI)(R13*4), DI
+	LEAQ           (R8)(R13*4), R8
+	LEAQ           (R9)(R13*4), R9
+	LEAQ           (R10)(R13*4), R10
 	VBROADCASTF128 -16(DI), Y8
 	VINSERTF128    $0x01, -16(DI)(AX*1), Y8, Y8
 	VBROADCASTF128 -16(R8), Y9
@@ -18066,10 +18059,10 @@ store1:
 
 store1lanes:
 	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), DI
+	MOVQ         s_len+8(FP), R12
 	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(DI*4), CX
-	LEAQ         (BX)(DI*4), BX
+	LEAQ         (CX)(R12*4), CX
+	LEAQ         (BX)(R12*4), BX
 	VMOVUPS      (BX), X13
 	VMOVUPS      X11, (CX)
 	VMAXPS       X13, X11, X13
@@ -18137,12 +18130,19 @@ store1lanes:
 	JL           store1lanes
 
 store1end:
+	MOVQ d+96(FP), CX
+	SHLQ $0x02, CX
+	SUBQ CX, DI
+	SUBQ CX, R8
+	SUBQ CX, R9
+	SUBQ CX, R10
 	MOVQ s_len+8(FP), CX
 	CMPQ CX, n+80(FP)
 	JL   group
-	MOVQ AX, CX
-	SHLQ $0x02, CX
-	ADDQ CX, k_base+24(FP)
+	LEAQ (DI)(AX*4), DI
+	LEAQ (R8)(AX*4), R8
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
@@ -19067,9 +19067,12 @@ dense:
 rows:
 	MOVQ CX, next_len+136(FP)
 	MOVQ BX, next_cap+144(FP)
-	MOVQ $0x00000000, ldk+48(FP)
 	MOVQ max_len+112(FP), SI
 	SHLQ $0x02, SI
+	MOVQ k_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 	XORQ R13, R13
@@ -19089,19 +19092,16 @@ tile:
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
-	ADDQ  BX, k_base+24(FP)
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
 	MOVQ  $+16, m+88(FP)
 
 whole:
 	MOVQ $+0, s_len+8(FP)
 
 group:
-	MOVQ           AX, CX
-	SARQ           $0x02, CX
-	MOVQ           k_base+24(FP), DI
-	LEAQ           (DI)(CX*1), R8
-	LEAQ           (R8)(CX*1), R9
-	LEAQ           (R9)(CX*1), R10
 	MOVQ           s_len+8(FP), R12
 	SHLQ           $0x02, R12
 	ADDQ           q_base+56(FP), R12
@@ -19110,8 +19110,13 @@ group:
 	MOVQ           d+96(FP), R15
 	MOVQ           R15, k_cap+40(FP)
 	MOVQ           $0x00000000, s_cap+16(FP)
-	CMPQ           ldk+48(FP), $0x00
-	JNE            loaded
+	MOVQ           d+96(FP), R15
+	ANDQ           $-8, R15
+	IMULQ          SI, R15
+	ADDQ           R12, R15
+	IMUL3Q         $+8, SI, BP
+	SUBQ           BP, R15
+	MOVQ           R15, max_len+112(FP)
 	VBROADCASTF128 (DI)(AX*1), Y0
 	VBROADCASTF128 (DI)(R11*1), Y1
 	VBLENDPS       $0xf0, Y1, Y0, Y0
@@ -19173,36 +19178,6 @@ group:
 	VMOVUPS        Y1, 448(SP)(R13*1)
 	VMOVUPS        Y0, 480(SP)(R13*1)
 
-loaded:
-	MOVQ  d+96(FP), R15
-	ANDQ  $-8, R15
-	LEAQ  -8(R15), BP
-	IMULQ SI, BP
-	ADDQ  R12, BP
-	MOVQ  BP, max_len+112(FP)
-	SHLQ  $0x01, R15
-	NEGQ  R15
-	MOVQ  R15, far+152(FP)
-	MOVQ  $0x00000001, ldk+48(FP)
-	MOVQ  n+80(FP), BP
-	SUBQ  s_len+8(FP), BP
-	CMPQ  BP, $0x04
-	JG    begin
-
-	// This is the last group: the next tile has the next rows.
-	MOVQ m+88(FP), BP
-	SUBQ $0x10, BP
-	MOVQ AX, R15
-	SHLQ $0x02, R15
-	ADDQ R15, far+152(FP)
-	CMPQ BP, $0x10
-	JGE  begin
-
-	// But there are no 16 more.
-	SUBQ R15, far+152(FP)
-	MOVQ $0x00000000, ldk+48(FP)
-
-begin:
 	// The largest group of queries that there is code for.
 	MOVQ n+80(FP), R15
 	SUBQ s_len+8(FP), R15
@@ -19261,17 +19236,13 @@ ahead1near2only:
 
 ahead1ahead2:
 	CMPQ R12, max_len+112(FP)
-	JNE  ahead1more
-	ADDQ far+152(FP), DI
-	ADDQ far+152(FP), R8
-	ADDQ far+152(FP), R9
-	ADDQ far+152(FP), R10
+	JE   ahead1again
+	ADDQ $+16, DI
+	ADDQ $+16, R8
+	ADDQ $+16, R9
+	ADDQ $+16, R10
 
-ahead1more:
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
+ahead1again:
 	VCVTPH2PS      256(SP)(R13*1), Y5
 	VBROADCASTF128 (DI)(AX*1), Y2
 	VBROADCASTF128 (DI)(R11*1), Y3
@@ -19393,6 +19364,10 @@ ahead1added:
 	JMP     ahead1segment
 
 ahead1store:
+	ADDQ    $+16, DI
+	ADDQ    $+16, R8
+	ADDQ    $+16, R9
+	ADDQ    $+16, R10
 	VMOVAPS Y0, Y2
 	VMOVAPS Y1, Y3
 	VMOVAPS Y0, Y4
@@ -19452,17 +19427,13 @@ ahead2near2only:
 
 ahead2ahead2:
 	CMPQ R12, max_len+112(FP)
-	JNE  ahead2more
-	ADDQ far+152(FP), DI
-	ADDQ far+152(FP), R8
-	ADDQ far+152(FP), R9
-	ADDQ far+152(FP), R10
+	JE   ahead2again
+	ADDQ $+16, DI
+	ADDQ $+16, R8
+	ADDQ $+16, R9
+	ADDQ $+16, R10
 
-ahead2more:
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
+ahead2again:
 	VCVTPH2PS      256(SP)(R13*1), Y7
 	VBROADCASTF128 (DI)(AX*1), Y4
 	VCVTPH2PS      272(SP)(R13*1), Y8
@@ -19612,6 +19583,10 @@ ahead2added:
 	JMP     ahead2segment
 
 ahead2store:
+	ADDQ    $+16, DI
+	ADDQ    $+16, R8
+	ADDQ    $+16, R9
+	ADDQ    $+16, R10
 	VMOVAPS Y2, Y4
 	VMOVAPS Y3, Y5
 	VMOVAPS Y2, Y6
@@ -19671,17 +19646,13 @@ ahead3near2only:
 
 ahead3ahead2:
 	CMPQ R12, max_len+112(FP)
-	JNE  ahead3more
-	ADDQ far+152(FP), DI
-	ADDQ far+152(FP), R8
-	ADDQ far+152(FP), R9
-	ADDQ far+152(FP), R10
+	JE   ahead3again
+	ADDQ $+16, DI
+	ADDQ $+16, R8
+	ADDQ $+16, R9
+	ADDQ $+16, R10
 
-ahead3more:
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
+ahead3again:
 	VCVTPH2PS      256(SP)(R13*1), Y10
 	VCVTPH2PS      272(SP)(R13*1), Y11
 	VBROADCASTF128 (DI)(AX*1), Y6
@@ -19859,6 +19830,10 @@ ahead3added:
 	JMP     ahead3segment
 
 ahead3store:
+	ADDQ    $+16, DI
+	ADDQ    $+16, R8
+	ADDQ    $+16, R9
+	ADDQ    $+16, R10
 	VMOVAPS Y4, Y6
 	VMOVAPS Y5, Y7
 	JMP     store1
@@ -19918,17 +19893,13 @@ ahead4near2only:
 
 ahead4ahead2:
 	CMPQ R12, max_len+112(FP)
-	JNE  ahead4more
-	ADDQ far+152(FP), DI
-	ADDQ far+152(FP), R8
-	ADDQ far+152(FP), R9
-	ADDQ far+152(FP), R10
+	JE   ahead4again
+	ADDQ $+16, DI
+	ADDQ $+16, R8
+	ADDQ $+16, R9
+	ADDQ $+16, R10
 
-ahead4more:
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
+ahead4again:
 	VCVTPH2PS      256(SP)(R13*1), Y14
 	VCVTPH2PS      272(SP)(R13*1), Y12
 	VBROADCASTF128 (DI)(AX*1), Y8
@@ -20134,7 +20105,11 @@ ahead4added:
 	JMP     ahead4segment
 
 ahead4store:
-	JMP store1
+	ADDQ $+16, DI
+	ADDQ $+16, R8
+	ADDQ $+16, R9
+	ADDQ $+16, R10
+	JMP  store1
 
 	// Store 4 lanes.
 store1:
@@ -20160,10 +20135,10 @@ store1:
 
 store1lanes:
 	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), DI
+	MOVQ         s_len+8(FP), R12
 	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(DI*4), CX
-	LEAQ         (BX)(DI*4), BX
+	LEAQ         (CX)(R12*4), CX
+	LEAQ         (BX)(R12*4), BX
 	VMOVUPS      (BX), X5
 	VMOVUPS      X6, (CX)
 	VMAXPS       X5, X6, X5
@@ -20231,12 +20206,19 @@ store1lanes:
 	JL           store1lanes
 
 store1end:
+	MOVQ d+96(FP), CX
+	SHLQ $0x01, CX
+	SUBQ CX, DI
+	SUBQ CX, R8
+	SUBQ CX, R9
+	SUBQ CX, R10
 	MOVQ s_len+8(FP), CX
 	CMPQ CX, n+80(FP)
 	JL   group
-	MOVQ AX, CX
-	SHLQ $0x02, CX
-	ADDQ CX, k_base+24(FP)
+	LEAQ (DI)(AX*4), DI
+	LEAQ (R8)(AX*4), R8
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
@@ -20909,9 +20891,12 @@ dense:
 rows:
 	MOVQ CX, next_len+136(FP)
 	MOVQ BX, next_cap+144(FP)
-	MOVQ $0x00000000, ldk+48(FP)
 	MOVQ max_len+112(FP), SI
 	SHLQ $0x02, SI
+	MOVQ k_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 	XORQ R13, R13
@@ -20931,19 +20916,16 @@ tile:
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
-	ADDQ  BX, k_base+24(FP)
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
 	MOVQ  $+16, m+88(FP)
 
 whole:
 	MOVQ $+0, s_len+8(FP)
 
 group:
-	MOVQ           AX, CX
-	SARQ           $0x02, CX
-	MOVQ           k_base+24(FP), DI
-	LEAQ           (DI)(CX*1), R8
-	LEAQ           (R8)(CX*1), R9
-	LEAQ           (R9)(CX*1), R10
 	MOVQ           s_len+8(FP), R12
 	SHLQ           $0x02, R12
 	ADDQ           q_base+56(FP), R12
@@ -20956,8 +20938,13 @@ group:
 	SUBQ           s_len+8(FP), R15
 	CMPQ           R15, $0x03
 	JL             few
-	CMPQ           ldk+48(FP), $0x00
-	JNE            loaded
+	MOVQ           d+96(FP), R15
+	ANDQ           $-8, R15
+	IMULQ          SI, R15
+	ADDQ           R12, R15
+	IMUL3Q         $+8, SI, BP
+	SUBQ           BP, R15
+	MOVQ           R15, max_len+112(FP)
 	VBROADCASTF128 (DI), Y0
 	VINSERTF128    $0x01, (DI)(AX*1), Y0, Y0
 	VBROADCASTF128 (R8), Y1
@@ -20999,36 +20986,6 @@ group:
 	VMOVUPS        Y1, 416(SP)(R13*1)
 	VMOVUPS        Y0, 480(SP)(R13*1)
 
-loaded:
-	MOVQ  d+96(FP), R15
-	ANDQ  $-8, R15
-	LEAQ  -8(R15), BP
-	IMULQ SI, BP
-	ADDQ  R12, BP
-	MOVQ  BP, max_len+112(FP)
-	SHLQ  $0x01, R15
-	NEGQ  R15
-	MOVQ  R15, far+152(FP)
-	MOVQ  $0x00000001, ldk+48(FP)
-	MOVQ  n+80(FP), BP
-	SUBQ  s_len+8(FP), BP
-	CMPQ  BP, $0x04
-	JG    begin
-
-	// This is the last group: the next tile has the next rows.
-	MOVQ m+88(FP), BP
-	SUBQ $0x10, BP
-	MOVQ AX, R15
-	SHLQ $0x02, R15
-	ADDQ R15, far+152(FP)
-	CMPQ BP, $0x10
-	JGE  begin
-
-	// But there are no 16 more.
-	SUBQ R15, far+152(FP)
-	MOVQ $0x00000000, ldk+48(FP)
-
-begin:
 	// The largest group of queries that there is code for.
 	MOVQ n+80(FP), R15
 	SUBQ s_len+8(FP), R15
@@ -21197,7 +21154,7 @@ group1store:
 	VMOVAPS Y1, Y5
 	VMOVAPS Y0, Y6
 	VMOVAPS Y1, Y7
-	JMP     plainstore1
+	JMP     store1
 
 	// 16 keys by 2 queries.
 group2:
@@ -21382,7 +21339,7 @@ group2store:
 	VMOVAPS Y3, Y5
 	VMOVAPS Y2, Y6
 	VMOVAPS Y3, Y7
-	JMP     plainstore1
+	JMP     store1
 
 	// 16 keys by 3 queries.
 ahead3:
@@ -21437,17 +21394,13 @@ ahead3near2only:
 
 ahead3ahead2:
 	CMPQ R12, max_len+112(FP)
-	JNE  ahead3more
-	ADDQ far+152(FP), DI
-	ADDQ far+152(FP), R8
-	ADDQ far+152(FP), R9
-	ADDQ far+152(FP), R10
+	JE   ahead3again
+	ADDQ $+16, DI
+	ADDQ $+16, R8
+	ADDQ $+16, R9
+	ADDQ $+16, R10
 
-ahead3more:
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
+ahead3again:
 	VMOVUPS        256(SP)(R13*1), Y9
 	VPSLLD         $0x10, Y9, Y9
 	VBROADCASTF128 (DI), Y6
@@ -21617,6 +21570,10 @@ ahead3added:
 	JMP     ahead3segment
 
 ahead3store:
+	ADDQ    $+16, DI
+	ADDQ    $+16, R8
+	ADDQ    $+16, R9
+	ADDQ    $+16, R10
 	VMOVAPS Y4, Y6
 	VMOVAPS Y5, Y7
 	JMP     store1
@@ -21676,17 +21633,13 @@ ahead4near2only:
 
 ahead4ahead2:
 	CMPQ R12, max_len+112(FP)
-	JNE  ahead4more
-	ADDQ far+152(FP), DI
-	ADDQ far+152(FP), R8
-	ADDQ far+152(FP), R9
-	ADDQ far+152(FP), R10
+	JE   ahead4again
+	ADDQ $+16, DI
+	ADDQ $+16, R8
+	ADDQ $+16, R9
+	ADDQ $+16, R10
 
-ahead4more:
-	ADDQ           $+16, DI
-	ADDQ           $+16, R8
-	ADDQ           $+16, R9
-	ADDQ           $+16, R10
+ahead4again:
 	VMOVUPS        256(SP)(R13*1), Y11
 	VPSLLD         $0x10, Y11, Y11
 	VMOVUPS        288(SP)(R13*1), Y12
@@ -21884,10 +21837,11 @@ ahead4added:
 	JMP     ahead4segment
 
 ahead4store:
-	JMP store1
-
-plainstore1:
-	MOVQ $0x00000000, ldk+48(FP)
+	ADDQ $+16, DI
+	ADDQ $+16, R8
+	ADDQ $+16, R9
+	ADDQ $+16, R10
+	JMP  store1
 
 	// Store 4 lanes.
 store1:
@@ -21913,10 +21867,10 @@ store1:
 
 store1lanes:
 	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), DI
+	MOVQ         s_len+8(FP), R12
 	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(DI*4), CX
-	LEAQ         (BX)(DI*4), BX
+	LEAQ         (CX)(R12*4), CX
+	LEAQ         (BX)(R12*4), BX
 	VMOVUPS      (BX), X5
 	VMOVUPS      X6, (CX)
 	VMAXPS       X5, X6, X5
@@ -21984,12 +21938,19 @@ store1lanes:
 	JL           store1lanes
 
 store1end:
+	MOVQ d+96(FP), CX
+	SHLQ $0x01, CX
+	SUBQ CX, DI
+	SUBQ CX, R8
+	SUBQ CX, R9
+	SUBQ CX, R10
 	MOVQ s_len+8(FP), CX
 	CMPQ CX, n+80(FP)
 	JL   group
-	MOVQ AX, CX
-	SHLQ $0x02, CX
-	ADDQ CX, k_base+24(FP)
+	LEAQ (DI)(AX*4), DI
+	LEAQ (R8)(AX*4), R8
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
@@ -22712,6 +22673,10 @@ rows:
 	MOVQ BX, a_Next_cap+184(FP)
 	MOVQ a_Max_len+152(FP), SI
 	SHLQ $0x02, SI
+	MOVQ a_K_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
@@ -22729,7 +22694,10 @@ tile:
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
-	ADDQ  BX, a_K_base+24(FP)
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
 	SHLQ  $0x02, CX
 	ADDQ  CX, a_Scales_base+56(FP)
 	MOVQ  $+16, a_M+128(FP)
@@ -22738,12 +22706,6 @@ whole:
 	MOVQ $+0, a_S_len+8(FP)
 
 group:
-	MOVQ AX, CX
-	SARQ $0x02, CX
-	MOVQ a_K_base+24(FP), DI
-	LEAQ (DI)(CX*1), R8
-	LEAQ (R8)(CX*1), R9
-	LEAQ (R9)(CX*1), R10
 	MOVQ a_S_len+8(FP), R12
 	SHLQ $0x02, R12
 	ADDQ a_Q_base+96(FP), R12
@@ -24418,10 +24380,10 @@ store1:
 
 store1lanes:
 	MOVQ         a_Max_base+144(FP), BX
-	MOVQ         a_S_len+8(FP), DI
+	MOVQ         a_S_len+8(FP), R12
 	MOVQ         a_S_base+0(FP), CX
-	LEAQ         (CX)(DI*4), CX
-	LEAQ         (BX)(DI*4), BX
+	LEAQ         (CX)(R12*4), CX
+	LEAQ         (BX)(R12*4), BX
 	VMOVUPS      (BX), X5
 	VMOVUPS      X6, (CX)
 	VMAXPS       X5, X6, X5
@@ -24489,12 +24451,18 @@ store1lanes:
 	JL           store1lanes
 
 store1end:
+	MOVQ a_D+136(FP), CX
+	SUBQ CX, DI
+	SUBQ CX, R8
+	SUBQ CX, R9
+	SUBQ CX, R10
 	MOVQ a_S_len+8(FP), CX
 	CMPQ CX, a_N+120(FP)
 	JL   group
-	MOVQ AX, CX
-	SHLQ $0x02, CX
-	ADDQ CX, a_K_base+24(FP)
+	LEAQ (DI)(AX*4), DI
+	LEAQ (R8)(AX*4), R8
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, a_S_base+0(FP)

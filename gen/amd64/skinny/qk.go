@@ -40,13 +40,12 @@ import (
 // of them side by side, see pair.go, and reads no more rows at once.
 //
 // General registers in the inner loop: rows 0-3 of K, odd multiples of 4 times its stride
-// (2 or 4), q̂ at one or two places, its stride, the prefetch (3): 14 of 15. Types with slots, see
-// slots.go, have 2 more. These are in memory, in the place of arguments: the scores (s), the first query of
-// the current group (the length of s), whether there is a sum (the capacity of s), the rows left (m), row 0
-// (the base of k), the end of the current segment (the length of k), the columns after that (the
-// capacity of k), the number of the tile (the capacity of q), and whether there are 4 more queries to store
-// (the length of q); for ahead.go the last step (the length of max), what follows it (far), and whether words
-// are loaded (ldk).
+// (2 or 4), q̂ at one or two places, its stride, the prefetch (3): 14 of 15. These are in memory,
+// in the place of arguments: the scores (s), the first query of the current group (the
+// length of s), whether there is a sum (the capacity of s), the rows left (m), the end of
+// the current segment of row 0 (the length of k), the columns after that (the capacity of k),
+// the number of the tile (the capacity of q), whether there are 4 more queries to store (the length of q),
+// and for ahead.go the last step (the length of max). Types with slots, see slots.go, have 2 registers more.
 func (g *gen) SkinnyQK(k spec.Element) {
 	if k != spec.Float32 {
 		g.Kernel(spec.SkinnyQK(k))
@@ -75,21 +74,19 @@ func (g *gen) SkinnyQK(k spec.Element) {
 func (g *gen) skinnyQK(k spec.Element, variants ...spec.QKVariant) {
 	f := &qkEmitter{g: g, variants: variants, ld4: g.StrideOf("ldk", k),
 		s: g.Memory(g.Param("s").Base()), lane: g.Memory(g.Param("s").Len()), adds: g.Memory(g.Param("s").Cap()), left: g.Argument("m"),
-		end: g.Memory(g.Param("k").Len()), columns: g.Memory(g.Param("k").Cap()), last: g.Memory(g.Param("max").Len()),
-		rows: g.Memory(g.Param("k").Base()), jump: g.Argument("far"), loaded: g.Argument("ldk")}
+		end: g.Memory(g.Param("k").Len()), columns: g.Memory(g.Param("k").Cap()), last: g.Memory(g.Param("max").Len())}
 	f.words = g.newKeyWidener(k)
 	f.prefetch = g.NewPrefetch(f.ld4, "d", k, f.linesAtOnce()*spec.LineBytes, variants[0].Near)
-	if f.looksAhead() {
-		g.MOVQ(operand.U32(0), f.loaded)
-	}
 	if len(variants) > 1 {
 		f.prefetch.LevelFrom(g.Memory(g.Param("max").Cap()), g.leastOf(variants[slices.IndexFunc(variants, isSecondLevel)]))
 	}
 	f.sums = g.Frame(max(g.SkinnyRows(), f.most()*doubledQueries) * spec.SkinnyKeys * 4)
 	f.w = g.SliceLen("max")
 	g.SHLQ(operand.Imm(2), f.w)
-	for i := range f.k {
+	f.k[0] = g.Slice("k")
+	for i := 1; i < 4; i++ {
 		f.k[i] = g.GP64()
+		g.LEAQ(emit.Indexed(f.k[i-1], f.ld4, 1), f.k[i])
 	}
 	g.SHLQ(operand.Imm(2), f.ld4)
 	f.odd[0] = f.ld4
@@ -99,7 +96,7 @@ func (g *gen) skinnyQK(k spec.Element, variants ...spec.QKVariant) {
 	}
 	f.q = g.GP64()
 	f.placeWords()
-	if f.slots == nil && f.looksAhead() {
+	if f.slots == nil {
 		f.first = g.Vecs(f.words.n)
 	}
 	f.second, f.size = g.Memory(g.Param("q").Len()), g.Memory(g.Param("q").Cap())
@@ -126,12 +123,9 @@ type qkEmitter struct {
 	lane operand.Mem      // first query of the current group
 	left operand.Mem      // keys, from the tile on
 	end  operand.Mem      // k[0] after the last whole step of the segment; with stepsAhead q̂ there
-	rows operand.Mem      // row 0 of the tile
+	last operand.Mem      // q̂ at the last whole step of the row, for stepsAhead
 
-	last   operand.Mem      // for stepsAhead: q̂ at the last whole step of the row
-	jump   operand.Mem      // what k is moved by before that step's move
-	loaded operand.Mem      // not 0 if the words of the next tile's first step are loaded
-	first  []reg.VecVirtual // words of the first vector of the next step, without slots
+	first []reg.VecVirtual // words of the first vector of the next step, for stepsAhead without slots
 
 	columns operand.Mem // columns after the segment
 	adds    operand.Mem // not 0 if there is a sum of the segments before it
@@ -180,7 +174,9 @@ func (f *qkEmitter) tiles() {
 	f.g.MOVQ(f.ld4, bytes)
 	f.g.SARQ(operand.Imm(2), bytes)
 	f.g.IMULQ(back, bytes)
-	f.g.ADDQ(bytes, f.rows)
+	for i := range f.k {
+		f.g.ADDQ(bytes, f.k[i])
+	}
 	f.words.back(back)
 	f.g.MOVQ(operand.I32(spec.SkinnyKeys), f.left)
 	f.g.Label("whole")
@@ -194,7 +190,7 @@ func (f *qkEmitter) tiles() {
 		f.tile(t)
 	}
 	if f.most() > 1 {
-		f.store(2, tiles)
+		f.store(2)
 		f.forward()
 		f.g.JMP(operand.LabelRef("next"))
 	}
@@ -203,9 +199,14 @@ func (f *qkEmitter) tiles() {
 			f.rest(queries, tiles)
 		}
 	}
-	f.store(1, tiles)
+	f.store(1)
 
 	f.g.Label("next")
+	d := f.g.StrideOf("d", f.words.element)
+	f.g.SUBQ(d, f.k[0])
+	for i := 1; i < 4; i++ {
+		f.g.SUBQ(d, f.k[i])
+	}
 	lane := f.g.GP64()
 	f.g.MOVQ(f.lane, lane)
 	f.g.CMPQ(lane, f.g.Argument("n"))
@@ -218,10 +219,10 @@ func (f *qkEmitter) tiles() {
 
 // forward goes on by 16 keys.
 func (f *qkEmitter) forward() {
+	for i := range f.k {
+		f.g.LEAQ(emit.Indexed(f.k[i], f.ld4, 4), f.k[i])
+	}
 	bytes := f.g.GP64()
-	f.g.MOVQ(f.ld4, bytes)
-	f.g.SHLQ(operand.Imm(2), bytes)
-	f.g.ADDQ(bytes, f.rows)
 	f.g.MOVQ(f.w, bytes)
 	f.g.SHLQ(operand.Imm(4), bytes)
 	f.g.ADDQ(bytes, f.s)
@@ -232,20 +233,8 @@ func (f *qkEmitter) forward() {
 	f.g.SUBQ(operand.Imm(spec.SkinnyKeys), f.left)
 }
 
-// startRows goes to the first column of rows 0-3.
-func (f *qkEmitter) startRows() {
-	ld := f.g.GP64()
-	f.g.MOVQ(f.ld4, ld)
-	f.g.SARQ(operand.Imm(2), ld)
-	f.g.MOVQ(f.rows, f.k[0])
-	for i := 1; i < 4; i++ {
-		f.g.LEAQ(emit.Indexed(f.k[i-1], ld, 1), f.k[i])
-	}
-}
-
 // startGroup goes to the first column of a group of queries.
 func (f *qkEmitter) startGroup() {
-	f.startRows()
 	f.g.MOVQ(f.lane, f.q)
 	f.g.SHLQ(operand.Imm(2), f.q)
 	f.g.ADDQ(f.g.Memory(f.g.Param("q").Base()), f.q)
@@ -297,6 +286,9 @@ func (f *qkEmitter) segments(acc [][]reg.VecVirtual, t tile) {
 		f.g.Label(name + "sum")
 	}
 	f.addSums(acc, name)
+	if t.ahead && f.words.element != spec.Float32 {
+		f.move(1)
+	}
 }
 
 // clear sets the accumulators to +0.
@@ -349,10 +341,10 @@ func (f *qkEmitter) times(acc [][]reg.VecVirtual) int {
 	return len(acc[0]) * f.g.Lanes() / spec.SkinnyKeys
 }
 
-// advance goes on to the next step.
-func (f *qkEmitter) advance() {
+// move goes on by a number of steps, or back.
+func (f *qkEmitter) move(steps int) {
 	for i := range f.k {
-		f.g.ADDQ(operand.I32(4*f.words.n), f.k[i])
+		f.g.ADDQ(operand.I32(4*steps*f.words.n), f.k[i])
 	}
 }
 
@@ -367,7 +359,7 @@ func (f *qkEmitter) steps(acc [][]reg.VecVirtual, name string) {
 			f.g.LEAQ(emit.Indexed(f.q, f.w, 2), f.q)
 		}
 	})
-	f.advance()
+	f.move(1)
 	f.words.next(name + "scale")
 	f.g.CMPQ(f.k[0], f.end)
 	f.g.JNE(operand.LabelRef(name + "step"))
