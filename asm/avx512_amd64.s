@@ -8668,34 +8668,32 @@ columnstep:
 	VINSERTF32X4 $0x01, (R11)(SI*1), Z3, Z3
 	VINSERTF32X4 $0x02, (R12)(SI*1), Z3, Z3
 	VINSERTF32X4 $0x03, (R13)(SI*1), Z3, Z3
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z1, Z0, Z4
-	VUNPCKHPS Z1, Z0, Z0
-	VUNPCKLPS Z3, Z2, Z1
-	VUNPCKHPS Z3, Z2, Z2
-	VUNPCKLPD Z1, Z4, Z3
-	VUNPCKHPD Z1, Z4, Z1
-	VUNPCKLPD Z2, Z0, Z4
-	VUNPCKHPD Z2, Z0, Z0
-	VMOVUPS   Z3, (R15)
-	ADDQ      CX, R15
-	VMOVUPS   Z1, (R15)
-	ADDQ      CX, R15
-	VMOVUPS   Z4, (R15)
-	ADDQ      CX, R15
-	VMOVUPS   Z0, (R15)
-	ADDQ      CX, R15
-	SUBQ      $0x00000004, R14
-	JZ        columndone
-	CMPQ      R14, $0x00000004
-	JL        columnrest
-	ADDQ      $0x00000010, R10
-	ADDQ      $0x00000010, R11
-	ADDQ      $0x00000010, R12
-	ADDQ      $0x00000010, R13
-	LEAQ      (R9)(CX*4), R9
-	JMP       columnstep
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKLPS    Z3, Z2, Z1
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPD    Z1, Z4, Z3
+	VUNPCKHPD    Z1, Z4, Z1
+	VUNPCKLPD    Z2, Z0, Z4
+	VUNPCKHPD    Z2, Z0, Z0
+	VMOVUPS      Z3, (R15)
+	ADDQ         CX, R15
+	VMOVUPS      Z1, (R15)
+	ADDQ         CX, R15
+	VMOVUPS      Z4, (R15)
+	ADDQ         CX, R15
+	VMOVUPS      Z0, (R15)
+	ADDQ         CX, R15
+	SUBQ         $0x00000004, R14
+	JZ           columndone
+	CMPQ         R14, $0x00000004
+	JL           columnrest
+	ADDQ         $0x00000010, R10
+	ADDQ         $0x00000010, R11
+	ADDQ         $0x00000010, R12
+	ADDQ         $0x00000010, R13
+	LEAQ         (R9)(CX*4), R9
+	JMP          columnstep
 
 	// Less than 4 columns are left: compute the last 4.
 columnrest:
@@ -8766,50 +8764,48 @@ columnstep:
 	VINSERTF32X4 $0x01, (R11)(SI*1), Z3, Z3
 	VINSERTF32X4 $0x02, (R12)(SI*1), Z3, Z3
 	VINSERTF32X4 $0x03, (R13)(SI*1), Z3, Z3
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z1, Z0, Z4
-	VUNPCKHPS Z1, Z0, Z0
-	VUNPCKLPS Z3, Z2, Z1
-	VUNPCKHPS Z3, Z2, Z2
-	VUNPCKLPD Z1, Z4, Z3
-	VUNPCKHPD Z1, Z4, Z1
-	VUNPCKLPD Z2, Z0, Z4
-	VUNPCKHPD Z2, Z0, Z0
-	VANDPS    const0000ffffAVX512<>+0(SB), Z3, Z2
-	VPMOVDW   Z2, (R15)
-	ADDQ      CX, R15
-	VPSRLD    $0x10, Z3, Z3
-	VPMOVDW   Z3, (R15)
-	ADDQ      CX, R15
-	VANDPS    const0000ffffAVX512<>+0(SB), Z1, Z2
-	VPMOVDW   Z2, (R15)
-	ADDQ      CX, R15
-	VPSRLD    $0x10, Z1, Z1
-	VPMOVDW   Z1, (R15)
-	ADDQ      CX, R15
-	VANDPS    const0000ffffAVX512<>+0(SB), Z4, Z1
-	VPMOVDW   Z1, (R15)
-	ADDQ      CX, R15
-	VPSRLD    $0x10, Z4, Z4
-	VPMOVDW   Z4, (R15)
-	ADDQ      CX, R15
-	VANDPS    const0000ffffAVX512<>+0(SB), Z0, Z1
-	VPMOVDW   Z1, (R15)
-	ADDQ      CX, R15
-	VPSRLD    $0x10, Z0, Z0
-	VPMOVDW   Z0, (R15)
-	ADDQ      CX, R15
-	SUBQ      $0x00000008, R14
-	JZ        columndone
-	CMPQ      R14, $0x00000008
-	JL        columnrest
-	ADDQ      $0x00000010, R10
-	ADDQ      $0x00000010, R11
-	ADDQ      $0x00000010, R12
-	ADDQ      $0x00000010, R13
-	LEAQ      (R9)(CX*8), R9
-	JMP       columnstep
+	VUNPCKLPS    Z1, Z0, Z4
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKLPS    Z3, Z2, Z1
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPD    Z1, Z4, Z3
+	VUNPCKHPD    Z1, Z4, Z1
+	VUNPCKLPD    Z2, Z0, Z4
+	VUNPCKHPD    Z2, Z0, Z0
+	VANDPS       const0000ffffAVX512<>+0(SB), Z3, Z2
+	VPMOVDW      Z2, (R15)
+	ADDQ         CX, R15
+	VPSRLD       $0x10, Z3, Z3
+	VPMOVDW      Z3, (R15)
+	ADDQ         CX, R15
+	VANDPS       const0000ffffAVX512<>+0(SB), Z1, Z2
+	VPMOVDW      Z2, (R15)
+	ADDQ         CX, R15
+	VPSRLD       $0x10, Z1, Z1
+	VPMOVDW      Z1, (R15)
+	ADDQ         CX, R15
+	VANDPS       const0000ffffAVX512<>+0(SB), Z4, Z1
+	VPMOVDW      Z1, (R15)
+	ADDQ         CX, R15
+	VPSRLD       $0x10, Z4, Z4
+	VPMOVDW      Z4, (R15)
+	ADDQ         CX, R15
+	VANDPS       const0000ffffAVX512<>+0(SB), Z0, Z1
+	VPMOVDW      Z1, (R15)
+	ADDQ         CX, R15
+	VPSRLD       $0x10, Z0, Z0
+	VPMOVDW      Z0, (R15)
+	ADDQ         CX, R15
+	SUBQ         $0x00000008, R14
+	JZ           columndone
+	CMPQ         R14, $0x00000008
+	JL           columnrest
+	ADDQ         $0x00000010, R10
+	ADDQ         $0x00000010, R11
+	ADDQ         $0x00000010, R12
+	ADDQ         $0x00000010, R13
+	LEAQ         (R9)(CX*8), R9
+	JMP          columnstep
 
 	// Less than 8 columns are left: compute the last 8.
 columnrest:
@@ -15849,70 +15845,62 @@ lanes:
 	PCALIGN $0x40
 
 keys16:
-	MOVQ    (BX), R12
-	VMOVUPS (R10)(R12*4), Z3
-	MOVQ    8(BX), R12
-	VMOVUPS (R10)(R12*4), Z4
-	MOVQ    16(BX), R12
-	VMOVUPS (R10)(R12*4), Z5
-	MOVQ    24(BX), R12
-	VMOVUPS (R10)(R12*4), Z6
-	MOVQ    32(BX), R12
-	VMOVUPS (R10)(R12*4), Z7
-	MOVQ    40(BX), R12
-	VMOVUPS (R10)(R12*4), Z8
-	MOVQ    48(BX), R12
-	VMOVUPS (R10)(R12*4), Z9
-	MOVQ    56(BX), R12
-	VMOVUPS (R10)(R12*4), Z10
-	MOVQ    64(BX), R12
-	VMOVUPS (R10)(R12*4), Z11
-	MOVQ    72(BX), R12
-	VMOVUPS (R10)(R12*4), Z12
-	MOVQ    80(BX), R12
-	VMOVUPS (R10)(R12*4), Z13
-	MOVQ    88(BX), R12
-	VMOVUPS (R10)(R12*4), Z14
-	MOVQ    96(BX), R12
-	VMOVUPS (R10)(R12*4), Z15
-	MOVQ    104(BX), R12
-	VMOVUPS (R10)(R12*4), Z16
-	MOVQ    112(BX), R12
-	VMOVUPS (R10)(R12*4), Z17
-	MOVQ    120(BX), R12
-	VMOVUPS (R10)(R12*4), Z18
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z4, Z3, Z19
-	VUNPCKHPS Z4, Z3, Z3
-	VUNPCKLPS Z6, Z5, Z4
-	VUNPCKHPS Z6, Z5, Z5
-	VUNPCKLPD Z4, Z19, Z6
-	VUNPCKHPD Z4, Z19, Z4
-	VUNPCKLPD Z5, Z3, Z19
-	VUNPCKHPD Z5, Z3, Z3
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z8, Z7, Z5
-	VUNPCKHPS Z8, Z7, Z7
-	VUNPCKLPS Z10, Z9, Z8
-	VUNPCKHPS Z10, Z9, Z9
-	VUNPCKLPD Z8, Z5, Z10
-	VUNPCKHPD Z8, Z5, Z5
-	VUNPCKLPD Z9, Z7, Z8
-	VUNPCKHPD Z9, Z7, Z7
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z12, Z11, Z9
-	VUNPCKHPS Z12, Z11, Z11
-	VUNPCKLPS Z14, Z13, Z12
-	VUNPCKHPS Z14, Z13, Z13
-	VUNPCKLPD Z12, Z9, Z14
-	VUNPCKHPD Z12, Z9, Z9
-	VUNPCKLPD Z13, Z11, Z12
-	VUNPCKHPD Z13, Z11, Z11
-
-	// Transpose the 4×4 matrix in each quarter.
+	MOVQ        (BX), R12
+	VMOVUPS     (R10)(R12*4), Z3
+	MOVQ        8(BX), R12
+	VMOVUPS     (R10)(R12*4), Z4
+	MOVQ        16(BX), R12
+	VMOVUPS     (R10)(R12*4), Z5
+	MOVQ        24(BX), R12
+	VMOVUPS     (R10)(R12*4), Z6
+	MOVQ        32(BX), R12
+	VMOVUPS     (R10)(R12*4), Z7
+	MOVQ        40(BX), R12
+	VMOVUPS     (R10)(R12*4), Z8
+	MOVQ        48(BX), R12
+	VMOVUPS     (R10)(R12*4), Z9
+	MOVQ        56(BX), R12
+	VMOVUPS     (R10)(R12*4), Z10
+	MOVQ        64(BX), R12
+	VMOVUPS     (R10)(R12*4), Z11
+	MOVQ        72(BX), R12
+	VMOVUPS     (R10)(R12*4), Z12
+	MOVQ        80(BX), R12
+	VMOVUPS     (R10)(R12*4), Z13
+	MOVQ        88(BX), R12
+	VMOVUPS     (R10)(R12*4), Z14
+	MOVQ        96(BX), R12
+	VMOVUPS     (R10)(R12*4), Z15
+	MOVQ        104(BX), R12
+	VMOVUPS     (R10)(R12*4), Z16
+	MOVQ        112(BX), R12
+	VMOVUPS     (R10)(R12*4), Z17
+	MOVQ        120(BX), R12
+	VMOVUPS     (R10)(R12*4), Z18
+	VUNPCKLPS   Z4, Z3, Z19
+	VUNPCKHPS   Z4, Z3, Z3
+	VUNPCKLPS   Z6, Z5, Z4
+	VUNPCKHPS   Z6, Z5, Z5
+	VUNPCKLPD   Z4, Z19, Z6
+	VUNPCKHPD   Z4, Z19, Z4
+	VUNPCKLPD   Z5, Z3, Z19
+	VUNPCKHPD   Z5, Z3, Z3
+	VUNPCKLPS   Z8, Z7, Z5
+	VUNPCKHPS   Z8, Z7, Z7
+	VUNPCKLPS   Z10, Z9, Z8
+	VUNPCKHPS   Z10, Z9, Z9
+	VUNPCKLPD   Z8, Z5, Z10
+	VUNPCKHPD   Z8, Z5, Z5
+	VUNPCKLPD   Z9, Z7, Z8
+	VUNPCKHPD   Z9, Z7, Z7
+	VUNPCKLPS   Z12, Z11, Z9
+	VUNPCKHPS   Z12, Z11, Z11
+	VUNPCKLPS   Z14, Z13, Z12
+	VUNPCKHPS   Z14, Z13, Z13
+	VUNPCKLPD   Z12, Z9, Z14
+	VUNPCKHPD   Z12, Z9, Z9
+	VUNPCKLPD   Z13, Z11, Z12
+	VUNPCKHPD   Z13, Z11, Z11
 	VUNPCKLPS   Z16, Z15, Z13
 	VUNPCKHPS   Z16, Z15, Z15
 	VUNPCKLPS   Z18, Z17, Z16
@@ -16076,39 +16064,37 @@ keys4:
 	VINSERTF32X4 $0x02, (R10)(R12*4), Z6, Z6
 	MOVQ         120(BX), R12
 	VINSERTF32X4 $0x03, (R10)(R12*4), Z6, Z6
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS   Z4, Z3, Z7
-	VUNPCKHPS   Z4, Z3, Z3
-	VUNPCKLPS   Z6, Z5, Z4
-	VUNPCKHPS   Z6, Z5, Z5
-	VUNPCKLPD   Z4, Z7, Z6
-	VUNPCKHPD   Z4, Z7, Z4
-	VUNPCKLPD   Z5, Z3, Z7
-	VUNPCKHPD   Z5, Z3, Z3
-	VCMPPS      $0x04, Z1, Z6, K1
-	VFMADD213PS (R9), Z0, K1, Z6
-	VMOVUPS     Z6, (R9)
-	VMAXPS      Z2, Z6, Z2
-	ADDQ        CX, R9
-	VCMPPS      $0x04, Z1, Z4, K1
-	VFMADD213PS (R9), Z0, K1, Z4
-	VMOVUPS     Z4, (R9)
-	VMAXPS      Z2, Z4, Z2
-	ADDQ        CX, R9
-	VCMPPS      $0x04, Z1, Z7, K1
-	VFMADD213PS (R9), Z0, K1, Z7
-	VMOVUPS     Z7, (R9)
-	VMAXPS      Z2, Z7, Z2
-	ADDQ        CX, R9
-	VCMPPS      $0x04, Z1, Z3, K1
-	VFMADD213PS (R9), Z0, K1, Z3
-	VMOVUPS     Z3, (R9)
-	VMAXPS      Z2, Z3, Z2
-	ADDQ        CX, R9
-	ADDQ        $0x10, R10
-	SUBQ        $0x00000004, R11
-	JGE         keys4
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VCMPPS       $0x04, Z1, Z6, K1
+	VFMADD213PS  (R9), Z0, K1, Z6
+	VMOVUPS      Z6, (R9)
+	VMAXPS       Z2, Z6, Z2
+	ADDQ         CX, R9
+	VCMPPS       $0x04, Z1, Z4, K1
+	VFMADD213PS  (R9), Z0, K1, Z4
+	VMOVUPS      Z4, (R9)
+	VMAXPS       Z2, Z4, Z2
+	ADDQ         CX, R9
+	VCMPPS       $0x04, Z1, Z7, K1
+	VFMADD213PS  (R9), Z0, K1, Z7
+	VMOVUPS      Z7, (R9)
+	VMAXPS       Z2, Z7, Z2
+	ADDQ         CX, R9
+	VCMPPS       $0x04, Z1, Z3, K1
+	VFMADD213PS  (R9), Z0, K1, Z3
+	VMOVUPS      Z3, (R9)
+	VMAXPS       Z2, Z3, Z2
+	ADDQ         CX, R9
+	ADDQ         $0x10, R10
+	SUBQ         $0x00000004, R11
+	JGE          keys4
 
 keys4done:
 	ADDQ $0x00000004, R11
@@ -17353,34 +17339,32 @@ packstep:
 	MOVQ         120(BX), R11
 	VINSERTF32X4 $0x03, (R8)(R11*4), Z4, Z4
 	MOVQ         R9, R11
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z2, Z1, Z5
-	VUNPCKHPS Z2, Z1, Z1
-	VUNPCKLPS Z4, Z3, Z2
-	VUNPCKHPS Z4, Z3, Z3
-	VUNPCKLPD Z2, Z5, Z4
-	VUNPCKHPD Z2, Z5, Z2
-	VUNPCKLPD Z3, Z1, Z5
-	VUNPCKHPD Z3, Z1, Z1
-	VMULPS    Z0, Z4, Z4
-	VMOVUPS   Z4, (R11)
-	ADDQ      CX, R11
-	VMULPS    Z0, Z2, Z2
-	VMOVUPS   Z2, (R11)
-	ADDQ      CX, R11
-	VMULPS    Z0, Z5, Z5
-	VMOVUPS   Z5, (R11)
-	ADDQ      CX, R11
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   Z1, (R11)
-	SUBQ      $0x00000004, R10
-	JZ        packdone
-	CMPQ      R10, $0x00000004
-	JL        packrest
-	ADDQ      $0x10, R8
-	LEAQ      (R9)(CX*4), R9
-	JMP       packstep
+	VUNPCKLPS    Z2, Z1, Z5
+	VUNPCKHPS    Z2, Z1, Z1
+	VUNPCKLPS    Z4, Z3, Z2
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPD    Z2, Z5, Z4
+	VUNPCKHPD    Z2, Z5, Z2
+	VUNPCKLPD    Z3, Z1, Z5
+	VUNPCKHPD    Z3, Z1, Z1
+	VMULPS       Z0, Z4, Z4
+	VMOVUPS      Z4, (R11)
+	ADDQ         CX, R11
+	VMULPS       Z0, Z2, Z2
+	VMOVUPS      Z2, (R11)
+	ADDQ         CX, R11
+	VMULPS       Z0, Z5, Z5
+	VMOVUPS      Z5, (R11)
+	ADDQ         CX, R11
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, (R11)
+	SUBQ         $0x00000004, R10
+	JZ           packdone
+	CMPQ         R10, $0x00000004
+	JL           packrest
+	ADDQ         $0x10, R8
+	LEAQ         (R9)(CX*4), R9
+	JMP          packstep
 
 	// Less than 4 columns are left: compute the last 4.
 packrest:
@@ -17417,34 +17401,32 @@ fewstep:
 	MOVQ            24(BX), R11
 	VBROADCASTF32X4 (R8)(R11*4), Z4
 	MOVQ            R9, R11
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z2, Z1, Z5
-	VUNPCKHPS Z2, Z1, Z1
-	VUNPCKLPS Z4, Z3, Z2
-	VUNPCKHPS Z4, Z3, Z3
-	VUNPCKLPD Z2, Z5, Z4
-	VUNPCKHPD Z2, Z5, Z2
-	VUNPCKLPD Z3, Z1, Z5
-	VUNPCKHPD Z3, Z1, Z1
-	VMULPS    Z0, Z4, Z4
-	VMOVUPS   Z4, (R11)
-	ADDQ      CX, R11
-	VMULPS    Z0, Z2, Z2
-	VMOVUPS   Z2, (R11)
-	ADDQ      CX, R11
-	VMULPS    Z0, Z5, Z5
-	VMOVUPS   Z5, (R11)
-	ADDQ      CX, R11
-	VMULPS    Z0, Z1, Z1
-	VMOVUPS   Z1, (R11)
-	SUBQ      $0x00000004, R10
-	JZ        fewdone
-	CMPQ      R10, $0x00000004
-	JL        fewrest
-	ADDQ      $0x10, R8
-	LEAQ      (R9)(CX*4), R9
-	JMP       fewstep
+	VUNPCKLPS       Z2, Z1, Z5
+	VUNPCKHPS       Z2, Z1, Z1
+	VUNPCKLPS       Z4, Z3, Z2
+	VUNPCKHPS       Z4, Z3, Z3
+	VUNPCKLPD       Z2, Z5, Z4
+	VUNPCKHPD       Z2, Z5, Z2
+	VUNPCKLPD       Z3, Z1, Z5
+	VUNPCKHPD       Z3, Z1, Z1
+	VMULPS          Z0, Z4, Z4
+	VMOVUPS         Z4, (R11)
+	ADDQ            CX, R11
+	VMULPS          Z0, Z2, Z2
+	VMOVUPS         Z2, (R11)
+	ADDQ            CX, R11
+	VMULPS          Z0, Z5, Z5
+	VMOVUPS         Z5, (R11)
+	ADDQ            CX, R11
+	VMULPS          Z0, Z1, Z1
+	VMOVUPS         Z1, (R11)
+	SUBQ            $0x00000004, R10
+	JZ              fewdone
+	CMPQ            R10, $0x00000004
+	JL              fewrest
+	ADDQ            $0x10, R8
+	LEAQ            (R9)(CX*4), R9
+	JMP             fewstep
 
 	// Less than 4 columns are left: compute the last 4.
 fewrest:
@@ -17576,102 +17558,94 @@ widecolumns:
 	PCALIGN   $0x40
 
 widestep:
-	MOVQ   R10, R13
-	VMULPS (R13), Z2, Z1
-	VADDPS Z0, Z1, Z1
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z3
-	VADDPS Z0, Z3, Z3
-	VCMPPS $0x03, Z3, Z1, K1
-	KORW   K1, K2, K2
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z4
-	VADDPS Z0, Z4, Z4
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z5
-	VADDPS Z0, Z5, Z5
-	VCMPPS $0x03, Z5, Z4, K1
-	KORW   K1, K2, K2
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z6
-	VADDPS Z0, Z6, Z6
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z7
-	VADDPS Z0, Z7, Z7
-	VCMPPS $0x03, Z7, Z6, K1
-	KORW   K1, K2, K2
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z8
-	VADDPS Z0, Z8, Z8
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z9
-	VADDPS Z0, Z9, Z9
-	VCMPPS $0x03, Z9, Z8, K1
-	KORW   K1, K2, K2
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z10
-	VADDPS Z0, Z10, Z10
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z11
-	VADDPS Z0, Z11, Z11
-	VCMPPS $0x03, Z11, Z10, K1
-	KORW   K1, K2, K2
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z12
-	VADDPS Z0, Z12, Z12
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z13
-	VADDPS Z0, Z13, Z13
-	VCMPPS $0x03, Z13, Z12, K1
-	KORW   K1, K2, K2
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z14
-	VADDPS Z0, Z14, Z14
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z15
-	VADDPS Z0, Z15, Z15
-	VCMPPS $0x03, Z15, Z14, K1
-	KORW   K1, K2, K2
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z16
-	VADDPS Z0, Z16, Z16
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z17
-	VADDPS Z0, Z17, Z17
-	VCMPPS $0x03, Z17, Z16, K1
-	KORW   K1, K2, K2
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z3, Z1, Z18
-	VUNPCKHPS Z3, Z1, Z1
-	VUNPCKLPS Z5, Z4, Z3
-	VUNPCKHPS Z5, Z4, Z4
-	VUNPCKLPD Z3, Z18, Z5
-	VUNPCKHPD Z3, Z18, Z3
-	VUNPCKLPD Z4, Z1, Z18
-	VUNPCKHPD Z4, Z1, Z1
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z7, Z6, Z4
-	VUNPCKHPS Z7, Z6, Z6
-	VUNPCKLPS Z9, Z8, Z7
-	VUNPCKHPS Z9, Z8, Z8
-	VUNPCKLPD Z7, Z4, Z9
-	VUNPCKHPD Z7, Z4, Z4
-	VUNPCKLPD Z8, Z6, Z7
-	VUNPCKHPD Z8, Z6, Z6
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z11, Z10, Z8
-	VUNPCKHPS Z11, Z10, Z10
-	VUNPCKLPS Z13, Z12, Z11
-	VUNPCKHPS Z13, Z12, Z12
-	VUNPCKLPD Z11, Z8, Z13
-	VUNPCKHPD Z11, Z8, Z8
-	VUNPCKLPD Z12, Z10, Z11
-	VUNPCKHPD Z12, Z10, Z10
-
-	// Transpose the 4×4 matrix in each quarter.
+	MOVQ       R10, R13
+	VMULPS     (R13), Z2, Z1
+	VADDPS     Z0, Z1, Z1
+	ADDQ       BX, R13
+	VMULPS     (R13), Z2, Z3
+	VADDPS     Z0, Z3, Z3
+	VCMPPS     $0x03, Z3, Z1, K1
+	KORW       K1, K2, K2
+	ADDQ       BX, R13
+	VMULPS     (R13), Z2, Z4
+	VADDPS     Z0, Z4, Z4
+	ADDQ       BX, R13
+	VMULPS     (R13), Z2, Z5
+	VADDPS     Z0, Z5, Z5
+	VCMPPS     $0x03, Z5, Z4, K1
+	KORW       K1, K2, K2
+	ADDQ       BX, R13
+	VMULPS     (R13), Z2, Z6
+	VADDPS     Z0, Z6, Z6
+	ADDQ       BX, R13
+	VMULPS     (R13), Z2, Z7
+	VADDPS     Z0, Z7, Z7
+	VCMPPS     $0x03, Z7, Z6, K1
+	KORW       K1, K2, K2
+	ADDQ       BX, R13
+	VMULPS     (R13), Z2, Z8
+	VADDPS     Z0, Z8, Z8
+	ADDQ       BX, R13
+	VMULPS     (R13), Z2, Z9
+	VADDPS     Z0, Z9, Z9
+	VCMPPS     $0x03, Z9, Z8, K1
+	KORW       K1, K2, K2
+	ADDQ       BX, R13
+	VMULPS     (R13), Z2, Z10
+	VADDPS     Z0, Z10, Z10
+	ADDQ       BX, R13
+	VMULPS     (R13), Z2, Z11
+	VADDPS     Z0, Z11, Z11
+	VCMPPS     $0x03, Z11, Z10, K1
+	KORW       K1, K2, K2
+	ADDQ       BX, R13
+	VMULPS     (R13), Z2, Z12
+	VADDPS     Z0, Z12, Z12
+	ADDQ       BX, R13
+	VMULPS     (R13), Z2, Z13
+	VADDPS     Z0, Z13, Z13
+	VCMPPS     $0x03, Z13, Z12, K1
+	KORW       K1, K2, K2
+	ADDQ       BX, R13
+	VMULPS     (R13), Z2, Z14
+	VADDPS     Z0, Z14, Z14
+	ADDQ       BX, R13
+	VMULPS     (R13), Z2, Z15
+	VADDPS     Z0, Z15, Z15
+	VCMPPS     $0x03, Z15, Z14, K1
+	KORW       K1, K2, K2
+	ADDQ       BX, R13
+	VMULPS     (R13), Z2, Z16
+	VADDPS     Z0, Z16, Z16
+	ADDQ       BX, R13
+	VMULPS     (R13), Z2, Z17
+	VADDPS     Z0, Z17, Z17
+	VCMPPS     $0x03, Z17, Z16, K1
+	KORW       K1, K2, K2
+	VUNPCKLPS  Z3, Z1, Z18
+	VUNPCKHPS  Z3, Z1, Z1
+	VUNPCKLPS  Z5, Z4, Z3
+	VUNPCKHPS  Z5, Z4, Z4
+	VUNPCKLPD  Z3, Z18, Z5
+	VUNPCKHPD  Z3, Z18, Z3
+	VUNPCKLPD  Z4, Z1, Z18
+	VUNPCKHPD  Z4, Z1, Z1
+	VUNPCKLPS  Z7, Z6, Z4
+	VUNPCKHPS  Z7, Z6, Z6
+	VUNPCKLPS  Z9, Z8, Z7
+	VUNPCKHPS  Z9, Z8, Z8
+	VUNPCKLPD  Z7, Z4, Z9
+	VUNPCKHPD  Z7, Z4, Z4
+	VUNPCKLPD  Z8, Z6, Z7
+	VUNPCKHPD  Z8, Z6, Z6
+	VUNPCKLPS  Z11, Z10, Z8
+	VUNPCKHPS  Z11, Z10, Z10
+	VUNPCKLPS  Z13, Z12, Z11
+	VUNPCKHPS  Z13, Z12, Z12
+	VUNPCKLPD  Z11, Z8, Z13
+	VUNPCKHPD  Z11, Z8, Z8
+	VUNPCKLPD  Z12, Z10, Z11
+	VUNPCKHPD  Z12, Z10, Z10
 	VUNPCKLPS  Z15, Z14, Z12
 	VUNPCKHPS  Z15, Z14, Z14
 	VUNPCKLPS  Z17, Z16, Z15
@@ -17797,24 +17771,22 @@ unpackcolumns:
 	PCALIGN   $0x40
 
 unpackstep:
-	MOVQ   R10, R13
-	VMULPS (R13), Z2, Z1
-	VADDPS Z0, Z1, Z1
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z3
-	VADDPS Z0, Z3, Z3
-	VCMPPS $0x03, Z3, Z1, K1
-	KORW   K1, K2, K2
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z4
-	VADDPS Z0, Z4, Z4
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z5
-	VADDPS Z0, Z5, Z5
-	VCMPPS $0x03, Z5, Z4, K1
-	KORW   K1, K2, K2
-
-	// Transpose the 4×4 matrix in each quarter.
+	MOVQ          R10, R13
+	VMULPS        (R13), Z2, Z1
+	VADDPS        Z0, Z1, Z1
+	ADDQ          BX, R13
+	VMULPS        (R13), Z2, Z3
+	VADDPS        Z0, Z3, Z3
+	VCMPPS        $0x03, Z3, Z1, K1
+	KORW          K1, K2, K2
+	ADDQ          BX, R13
+	VMULPS        (R13), Z2, Z4
+	VADDPS        Z0, Z4, Z4
+	ADDQ          BX, R13
+	VMULPS        (R13), Z2, Z5
+	VADDPS        Z0, Z5, Z5
+	VCMPPS        $0x03, Z5, Z4, K1
+	KORW          K1, K2, K2
 	VUNPCKLPS     Z3, Z1, Z6
 	VUNPCKHPS     Z3, Z1, Z1
 	VUNPCKLPS     Z5, Z4, Z3
@@ -17908,24 +17880,22 @@ fewcolumns:
 	PCALIGN   $0x40
 
 fewstep:
-	MOVQ   R10, R13
-	VMULPS (R13), Z2, Z1
-	VADDPS Z0, Z1, Z1
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z3
-	VADDPS Z0, Z3, Z3
-	VCMPPS $0x03, Z3, Z1, K1
-	KORW   K1, K2, K2
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z4
-	VADDPS Z0, Z4, Z4
-	ADDQ   BX, R13
-	VMULPS (R13), Z2, Z5
-	VADDPS Z0, Z5, Z5
-	VCMPPS $0x03, Z5, Z4, K1
-	KORW   K1, K2, K2
-
-	// Transpose the 4×4 matrix in each quarter.
+	MOVQ      R10, R13
+	VMULPS    (R13), Z2, Z1
+	VADDPS    Z0, Z1, Z1
+	ADDQ      BX, R13
+	VMULPS    (R13), Z2, Z3
+	VADDPS    Z0, Z3, Z3
+	VCMPPS    $0x03, Z3, Z1, K1
+	KORW      K1, K2, K2
+	ADDQ      BX, R13
+	VMULPS    (R13), Z2, Z4
+	VADDPS    Z0, Z4, Z4
+	ADDQ      BX, R13
+	VMULPS    (R13), Z2, Z5
+	VADDPS    Z0, Z5, Z5
+	VCMPPS    $0x03, Z5, Z4, K1
+	KORW      K1, K2, K2
 	VUNPCKLPS Z3, Z1, Z6
 	VUNPCKHPS Z3, Z1, Z1
 	VUNPCKLPS Z5, Z4, Z3
@@ -18725,6 +18695,7 @@ rows:
 	LEAQ (R9)(AX*1), R10
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
+	MOVQ $0x00000000, ldk+48(FP)
 
 	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
@@ -18750,34 +18721,23 @@ whole:
 	MOVQ $+0, s_len+8(FP)
 
 group:
-	MOVQ s_len+8(FP), R12
-	SHLQ $0x02, R12
-	ADDQ q_base+56(FP), R12
-	MOVQ next_base+128(FP), CX
-	MOVQ next_len+136(FP), BX
-	MOVQ d+96(FP), R13
-	MOVQ R13, k_cap+40(FP)
-	MOVQ $0x00000000, s_cap+16(FP)
-	MOVQ n+80(FP), R13
-	SUBQ s_len+8(FP), R13
-	CMPQ R13, max_cap+120(FP)
-	JL   few
-	MOVQ d+96(FP), R13
-	CMPQ R13, $0x08
-	JGE  steps
-	ADDQ $-32, DI
-	ADDQ $-32, R8
-	ADDQ $-32, R9
-	ADDQ $-32, R10
-	JMP  started
-
-steps:
-	ANDQ         $-8, R13
-	IMULQ        SI, R13
-	ADDQ         R12, R13
-	IMUL3Q       $+8, SI, R14
-	SUBQ         R14, R13
-	MOVQ         R13, max_len+112(FP)
+	MOVQ         s_len+8(FP), R12
+	SHLQ         $0x02, R12
+	ADDQ         q_base+56(FP), R12
+	MOVQ         next_base+128(FP), CX
+	MOVQ         next_len+136(FP), BX
+	MOVQ         d+96(FP), R13
+	MOVQ         R13, k_cap+40(FP)
+	MOVQ         $0x00000000, s_cap+16(FP)
+	MOVQ         n+80(FP), R13
+	SUBQ         s_len+8(FP), R13
+	CMPQ         R13, max_cap+120(FP)
+	JL           few
+	CMPQ         ldk+48(FP), $0x00
+	JNE          loaded
+	MOVQ         $0x00000000, far+152(FP)
+	CMPQ         d+96(FP), $0x08
+	JL           started
 	VMOVUPS      (DI), Y0
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z0, Z0
 	VMOVUPS      (R8), Y3
@@ -18786,8 +18746,6 @@ steps:
 	VINSERTF64X4 $0x01, (R9)(AX*1), Z1, Z1
 	VMOVUPS      (R10), Y4
 	VINSERTF64X4 $0x01, (R10)(AX*1), Z4, Z4
-
-	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z3, Z0, Z2
 	VUNPCKHPS    Z3, Z0, Z0
 	VUNPCKLPS    Z4, Z1, Z3
@@ -18804,33 +18762,61 @@ steps:
 	VINSERTF64X4 $0x01, (R9)(R11*1), Z4, Z4
 	VMOVUPS      (R10)(AX*2), Y8
 	VINSERTF64X4 $0x01, (R10)(R11*1), Z8, Z8
+	VUNPCKLPS    Z6, Z0, Z5
+	VUNPCKHPS    Z6, Z0, Z0
+	VUNPCKLPS    Z8, Z4, Z6
+	VUNPCKHPS    Z8, Z4, Z8
+	VUNPCKLPD    Z6, Z5, Z4
+	VUNPCKHPD    Z6, Z5, Z5
+	VUNPCKLPD    Z8, Z0, Z6
+	VUNPCKHPD    Z8, Z0, Z8
+	VSHUFF32X4   $0x88, Z4, Z1, Z0
+	VSHUFF32X4   $0xdd, Z4, Z1, Z4
+	VSHUFF32X4   $0x88, Z5, Z2, Z1
+	VSHUFF32X4   $0xdd, Z5, Z2, Z5
+	VSHUFF32X4   $0x88, Z6, Z3, Z2
+	VSHUFF32X4   $0xdd, Z6, Z3, Z6
+	VSHUFF32X4   $0x88, Z8, Z7, Z3
+	VSHUFF32X4   $0xdd, Z8, Z7, Z7
+	VMOVAPS      Z0, Z0
+	VMOVAPS      Z1, Z1
+	VMOVAPS      Z2, Z2
+	VMOVAPS      Z3, Z3
+	VMOVAPS      Z4, Z4
+	VMOVAPS      Z5, Z5
+	VMOVAPS      Z6, Z6
+	VMOVAPS      Z7, Z7
 
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS  Z6, Z0, Z5
-	VUNPCKHPS  Z6, Z0, Z0
-	VUNPCKLPS  Z8, Z4, Z6
-	VUNPCKHPS  Z8, Z4, Z8
-	VUNPCKLPD  Z6, Z5, Z4
-	VUNPCKHPD  Z6, Z5, Z5
-	VUNPCKLPD  Z8, Z0, Z6
-	VUNPCKHPD  Z8, Z0, Z8
-	VSHUFF32X4 $0x88, Z4, Z1, Z0
-	VSHUFF32X4 $0xdd, Z4, Z1, Z4
-	VSHUFF32X4 $0x88, Z5, Z2, Z1
-	VSHUFF32X4 $0xdd, Z5, Z2, Z5
-	VSHUFF32X4 $0x88, Z6, Z3, Z2
-	VSHUFF32X4 $0xdd, Z6, Z3, Z6
-	VSHUFF32X4 $0x88, Z8, Z7, Z3
-	VSHUFF32X4 $0xdd, Z8, Z7, Z7
-	VMOVAPS    Z0, Z0
-	VMOVAPS    Z1, Z1
-	VMOVAPS    Z2, Z2
-	VMOVAPS    Z3, Z3
-	VMOVAPS    Z4, Z4
-	VMOVAPS    Z5, Z5
-	VMOVAPS    Z6, Z6
-	VMOVAPS    Z7, Z7
+loaded:
+	MOVQ  d+96(FP), R13
+	ANDQ  $-8, R13
+	LEAQ  -8(R13), R14
+	IMULQ SI, R14
+	ADDQ  R12, R14
+	MOVQ  R14, max_len+112(FP)
+	SHLQ  $0x02, R13
+	NEGQ  R13
+	MOVQ  R13, far+152(FP)
+	MOVQ  $0x00000001, ldk+48(FP)
+	MOVQ  n+80(FP), R14
+	SUBQ  s_len+8(FP), R14
+	CMPQ  R14, $0x08
+	JG    begin
 
+	// This is the last group: the next tile has the next rows.
+	MOVQ m+88(FP), R14
+	SUBQ $0x10, R14
+	MOVQ AX, R13
+	SHLQ $0x02, R13
+	ADDQ R13, far+152(FP)
+	CMPQ R14, $0x10
+	JGE  begin
+
+	// But there are no 16 more.
+	SUBQ R13, far+152(FP)
+	MOVQ $0x00000000, ldk+48(FP)
+
+begin:
 started:
 	// The largest group of queries that there is code for.
 	MOVQ n+80(FP), R13
@@ -18946,34 +18932,30 @@ group1pairahead8:
 	MOVQ       next_len+136(FP), BX
 
 group1pairahead12:
-	VMOVUPS      (DI), Y17
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z17, Z17
-	VMOVUPS      (R8), Y18
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z18, Z18
-	VMOVUPS      (R9), Y19
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z19, Z19
-	VMOVUPS      (R10), Y20
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z20, Z20
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z18, Z17, Z21
-	VUNPCKHPS    Z18, Z17, Z17
-	VUNPCKLPS    Z20, Z19, Z18
-	VUNPCKHPS    Z20, Z19, Z19
-	VUNPCKLPD    Z18, Z21, Z20
-	VUNPCKHPD    Z18, Z21, Z18
-	VUNPCKLPD    Z19, Z17, Z21
-	VUNPCKHPD    Z19, Z17, Z17
-	VMOVUPS      (DI)(AX*2), Y19
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z19, Z19
-	VMOVUPS      (R8)(AX*2), Y22
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z22, Z22
-	VMOVUPS      (R9)(AX*2), Y23
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z23, Z23
-	VMOVUPS      (R10)(AX*2), Y24
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z24, Z24
-
-	// Transpose the 4×4 matrix in each quarter.
+	VMOVUPS          (DI), Y17
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z17, Z17
+	VMOVUPS          (R8), Y18
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z18, Z18
+	VMOVUPS          (R9), Y19
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z19, Z19
+	VMOVUPS          (R10), Y20
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z20, Z20
+	VUNPCKLPS        Z18, Z17, Z21
+	VUNPCKHPS        Z18, Z17, Z17
+	VUNPCKLPS        Z20, Z19, Z18
+	VUNPCKHPS        Z20, Z19, Z19
+	VUNPCKLPD        Z18, Z21, Z20
+	VUNPCKHPD        Z18, Z21, Z18
+	VUNPCKLPD        Z19, Z17, Z21
+	VUNPCKHPD        Z19, Z17, Z17
+	VMOVUPS          (DI)(AX*2), Y19
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z19, Z19
+	VMOVUPS          (R8)(AX*2), Y22
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z22, Z22
+	VMOVUPS          (R9)(AX*2), Y23
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z23, Z23
+	VMOVUPS          (R10)(AX*2), Y24
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z24, Z24
 	VUNPCKLPS        Z22, Z19, Z25
 	VUNPCKHPS        Z22, Z19, Z19
 	VUNPCKLPS        Z24, Z23, Z22
@@ -19010,26 +18992,22 @@ group1pairahead12:
 	VINSERTF64X4     $0x01, 256(R9)(AX*1), Z19, Z19
 	VMOVUPS          256(R10), Y20
 	VINSERTF64X4     $0x01, 256(R10)(AX*1), Z20, Z20
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z18, Z17, Z21
-	VUNPCKHPS    Z18, Z17, Z17
-	VUNPCKLPS    Z20, Z19, Z18
-	VUNPCKHPS    Z20, Z19, Z19
-	VUNPCKLPD    Z18, Z21, Z20
-	VUNPCKHPD    Z18, Z21, Z18
-	VUNPCKLPD    Z19, Z17, Z21
-	VUNPCKHPD    Z19, Z17, Z17
-	VMOVUPS      256(DI)(AX*2), Y19
-	VINSERTF64X4 $0x01, 256(DI)(R11*1), Z19, Z19
-	VMOVUPS      256(R8)(AX*2), Y22
-	VINSERTF64X4 $0x01, 256(R8)(R11*1), Z22, Z22
-	VMOVUPS      256(R9)(AX*2), Y23
-	VINSERTF64X4 $0x01, 256(R9)(R11*1), Z23, Z23
-	VMOVUPS      256(R10)(AX*2), Y24
-	VINSERTF64X4 $0x01, 256(R10)(R11*1), Z24, Z24
-
-	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z18, Z17, Z21
+	VUNPCKHPS        Z18, Z17, Z17
+	VUNPCKLPS        Z20, Z19, Z18
+	VUNPCKHPS        Z20, Z19, Z19
+	VUNPCKLPD        Z18, Z21, Z20
+	VUNPCKHPD        Z18, Z21, Z18
+	VUNPCKLPD        Z19, Z17, Z21
+	VUNPCKHPD        Z19, Z17, Z17
+	VMOVUPS          256(DI)(AX*2), Y19
+	VINSERTF64X4     $0x01, 256(DI)(R11*1), Z19, Z19
+	VMOVUPS          256(R8)(AX*2), Y22
+	VINSERTF64X4     $0x01, 256(R8)(R11*1), Z22, Z22
+	VMOVUPS          256(R9)(AX*2), Y23
+	VINSERTF64X4     $0x01, 256(R9)(R11*1), Z23, Z23
+	VMOVUPS          256(R10)(AX*2), Y24
+	VINSERTF64X4     $0x01, 256(R10)(R11*1), Z24, Z24
 	VUNPCKLPS        Z22, Z19, Z25
 	VUNPCKHPS        Z22, Z19, Z19
 	VUNPCKLPS        Z24, Z23, Z22
@@ -19144,34 +19122,30 @@ group1near4far:
 	MOVQ       next_len+136(FP), BX
 
 group1ahead4:
-	VMOVUPS      (DI), Y16
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z16, Z16
-	VMOVUPS      (R8), Y17
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z17, Z17
-	VMOVUPS      (R9), Y18
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z18, Z18
-	VMOVUPS      (R10), Y19
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z19, Z19
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z17, Z16, Z20
-	VUNPCKHPS    Z17, Z16, Z16
-	VUNPCKLPS    Z19, Z18, Z17
-	VUNPCKHPS    Z19, Z18, Z18
-	VUNPCKLPD    Z17, Z20, Z19
-	VUNPCKHPD    Z17, Z20, Z17
-	VUNPCKLPD    Z18, Z16, Z20
-	VUNPCKHPD    Z18, Z16, Z16
-	VMOVUPS      (DI)(AX*2), Y18
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z18, Z18
-	VMOVUPS      (R8)(AX*2), Y21
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z21, Z21
-	VMOVUPS      (R9)(AX*2), Y22
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z22, Z22
-	VMOVUPS      (R10)(AX*2), Y23
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z23, Z23
-
-	// Transpose the 4×4 matrix in each quarter.
+	VMOVUPS          (DI), Y16
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z16, Z16
+	VMOVUPS          (R8), Y17
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z17, Z17
+	VMOVUPS          (R9), Y18
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z18, Z18
+	VMOVUPS          (R10), Y19
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z19, Z19
+	VUNPCKLPS        Z17, Z16, Z20
+	VUNPCKHPS        Z17, Z16, Z16
+	VUNPCKLPS        Z19, Z18, Z17
+	VUNPCKHPS        Z19, Z18, Z18
+	VUNPCKLPD        Z17, Z20, Z19
+	VUNPCKHPD        Z17, Z20, Z17
+	VUNPCKLPD        Z18, Z16, Z20
+	VUNPCKHPD        Z18, Z16, Z16
+	VMOVUPS          (DI)(AX*2), Y18
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z18, Z18
+	VMOVUPS          (R8)(AX*2), Y21
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z21, Z21
+	VMOVUPS          (R9)(AX*2), Y22
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z22, Z22
+	VMOVUPS          (R10)(AX*2), Y23
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z23, Z23
 	VUNPCKLPS        Z21, Z18, Z24
 	VUNPCKHPS        Z21, Z18, Z18
 	VUNPCKLPS        Z23, Z22, Z21
@@ -19233,7 +19207,7 @@ group1store:
 	VMOVAPS Z8, Z10
 	VMOVAPS Z8, Z11
 	MOVQ    $0x00000000, q_len+64(FP)
-	JMP     store1
+	JMP     plainstore1
 
 	// 16 keys by 2 queries.
 group2:
@@ -19318,34 +19292,30 @@ group2pairahead8:
 	MOVQ       next_len+136(FP), BX
 
 group2pairahead12:
-	VMOVUPS      (DI), Y18
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z18, Z18
-	VMOVUPS      (R8), Y19
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z19, Z19
-	VMOVUPS      (R9), Y20
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z20, Z20
-	VMOVUPS      (R10), Y21
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z21, Z21
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z19, Z18, Z22
-	VUNPCKHPS    Z19, Z18, Z18
-	VUNPCKLPS    Z21, Z20, Z19
-	VUNPCKHPS    Z21, Z20, Z20
-	VUNPCKLPD    Z19, Z22, Z21
-	VUNPCKHPD    Z19, Z22, Z19
-	VUNPCKLPD    Z20, Z18, Z22
-	VUNPCKHPD    Z20, Z18, Z18
-	VMOVUPS      (DI)(AX*2), Y20
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z20, Z20
-	VMOVUPS      (R8)(AX*2), Y23
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z23, Z23
-	VMOVUPS      (R9)(AX*2), Y24
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z24, Z24
-	VMOVUPS      (R10)(AX*2), Y25
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z25, Z25
-
-	// Transpose the 4×4 matrix in each quarter.
+	VMOVUPS          (DI), Y18
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z18, Z18
+	VMOVUPS          (R8), Y19
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z19, Z19
+	VMOVUPS          (R9), Y20
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z20, Z20
+	VMOVUPS          (R10), Y21
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z21, Z21
+	VUNPCKLPS        Z19, Z18, Z22
+	VUNPCKHPS        Z19, Z18, Z18
+	VUNPCKLPS        Z21, Z20, Z19
+	VUNPCKHPS        Z21, Z20, Z20
+	VUNPCKLPD        Z19, Z22, Z21
+	VUNPCKHPD        Z19, Z22, Z19
+	VUNPCKLPD        Z20, Z18, Z22
+	VUNPCKHPD        Z20, Z18, Z18
+	VMOVUPS          (DI)(AX*2), Y20
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z20, Z20
+	VMOVUPS          (R8)(AX*2), Y23
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z23, Z23
+	VMOVUPS          (R9)(AX*2), Y24
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z24, Z24
+	VMOVUPS          (R10)(AX*2), Y25
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z25, Z25
 	VUNPCKLPS        Z23, Z20, Z26
 	VUNPCKHPS        Z23, Z20, Z20
 	VUNPCKLPS        Z25, Z24, Z23
@@ -19390,26 +19360,22 @@ group2pairahead12:
 	VINSERTF64X4     $0x01, 256(R9)(AX*1), Z20, Z20
 	VMOVUPS          256(R10), Y21
 	VINSERTF64X4     $0x01, 256(R10)(AX*1), Z21, Z21
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z19, Z18, Z22
-	VUNPCKHPS    Z19, Z18, Z18
-	VUNPCKLPS    Z21, Z20, Z19
-	VUNPCKHPS    Z21, Z20, Z20
-	VUNPCKLPD    Z19, Z22, Z21
-	VUNPCKHPD    Z19, Z22, Z19
-	VUNPCKLPD    Z20, Z18, Z22
-	VUNPCKHPD    Z20, Z18, Z18
-	VMOVUPS      256(DI)(AX*2), Y20
-	VINSERTF64X4 $0x01, 256(DI)(R11*1), Z20, Z20
-	VMOVUPS      256(R8)(AX*2), Y23
-	VINSERTF64X4 $0x01, 256(R8)(R11*1), Z23, Z23
-	VMOVUPS      256(R9)(AX*2), Y24
-	VINSERTF64X4 $0x01, 256(R9)(R11*1), Z24, Z24
-	VMOVUPS      256(R10)(AX*2), Y25
-	VINSERTF64X4 $0x01, 256(R10)(R11*1), Z25, Z25
-
-	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z19, Z18, Z22
+	VUNPCKHPS        Z19, Z18, Z18
+	VUNPCKLPS        Z21, Z20, Z19
+	VUNPCKHPS        Z21, Z20, Z20
+	VUNPCKLPD        Z19, Z22, Z21
+	VUNPCKHPD        Z19, Z22, Z19
+	VUNPCKLPD        Z20, Z18, Z22
+	VUNPCKHPD        Z20, Z18, Z18
+	VMOVUPS          256(DI)(AX*2), Y20
+	VINSERTF64X4     $0x01, 256(DI)(R11*1), Z20, Z20
+	VMOVUPS          256(R8)(AX*2), Y23
+	VINSERTF64X4     $0x01, 256(R8)(R11*1), Z23, Z23
+	VMOVUPS          256(R9)(AX*2), Y24
+	VINSERTF64X4     $0x01, 256(R9)(R11*1), Z24, Z24
+	VMOVUPS          256(R10)(AX*2), Y25
+	VINSERTF64X4     $0x01, 256(R10)(R11*1), Z25, Z25
 	VUNPCKLPS        Z23, Z20, Z26
 	VUNPCKHPS        Z23, Z20, Z20
 	VUNPCKLPS        Z25, Z24, Z23
@@ -19535,34 +19501,30 @@ group2near4far:
 	MOVQ       next_len+136(FP), BX
 
 group2ahead4:
-	VMOVUPS      (DI), Y16
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z16, Z16
-	VMOVUPS      (R8), Y17
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z17, Z17
-	VMOVUPS      (R9), Y18
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z18, Z18
-	VMOVUPS      (R10), Y19
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z19, Z19
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z17, Z16, Z20
-	VUNPCKHPS    Z17, Z16, Z16
-	VUNPCKLPS    Z19, Z18, Z17
-	VUNPCKHPS    Z19, Z18, Z18
-	VUNPCKLPD    Z17, Z20, Z19
-	VUNPCKHPD    Z17, Z20, Z17
-	VUNPCKLPD    Z18, Z16, Z20
-	VUNPCKHPD    Z18, Z16, Z16
-	VMOVUPS      (DI)(AX*2), Y18
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z18, Z18
-	VMOVUPS      (R8)(AX*2), Y21
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z21, Z21
-	VMOVUPS      (R9)(AX*2), Y22
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z22, Z22
-	VMOVUPS      (R10)(AX*2), Y23
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z23, Z23
-
-	// Transpose the 4×4 matrix in each quarter.
+	VMOVUPS          (DI), Y16
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z16, Z16
+	VMOVUPS          (R8), Y17
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z17, Z17
+	VMOVUPS          (R9), Y18
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z18, Z18
+	VMOVUPS          (R10), Y19
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z19, Z19
+	VUNPCKLPS        Z17, Z16, Z20
+	VUNPCKHPS        Z17, Z16, Z16
+	VUNPCKLPS        Z19, Z18, Z17
+	VUNPCKHPS        Z19, Z18, Z18
+	VUNPCKLPD        Z17, Z20, Z19
+	VUNPCKHPD        Z17, Z20, Z17
+	VUNPCKLPD        Z18, Z16, Z20
+	VUNPCKHPD        Z18, Z16, Z16
+	VMOVUPS          (DI)(AX*2), Y18
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z18, Z18
+	VMOVUPS          (R8)(AX*2), Y21
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z21, Z21
+	VMOVUPS          (R9)(AX*2), Y22
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z22, Z22
+	VMOVUPS          (R10)(AX*2), Y23
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z23, Z23
 	VUNPCKLPS        Z21, Z18, Z24
 	VUNPCKHPS        Z21, Z18, Z18
 	VUNPCKLPS        Z23, Z22, Z21
@@ -19633,7 +19595,7 @@ group2store:
 	VMOVAPS Z9, Z10
 	VMOVAPS Z9, Z11
 	MOVQ    $0x00000000, q_len+64(FP)
-	JMP     store1
+	JMP     plainstore1
 
 	// 16 keys by 3 queries.
 group3:
@@ -19720,34 +19682,30 @@ group3pairahead8:
 	MOVQ       next_len+136(FP), BX
 
 group3pairahead12:
-	VMOVUPS      (DI), Y19
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z19, Z19
-	VMOVUPS      (R8), Y20
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z20, Z20
-	VMOVUPS      (R9), Y21
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z21, Z21
-	VMOVUPS      (R10), Y22
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z22, Z22
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z20, Z19, Z23
-	VUNPCKHPS    Z20, Z19, Z19
-	VUNPCKLPS    Z22, Z21, Z20
-	VUNPCKHPS    Z22, Z21, Z21
-	VUNPCKLPD    Z20, Z23, Z22
-	VUNPCKHPD    Z20, Z23, Z20
-	VUNPCKLPD    Z21, Z19, Z23
-	VUNPCKHPD    Z21, Z19, Z19
-	VMOVUPS      (DI)(AX*2), Y21
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z21, Z21
-	VMOVUPS      (R8)(AX*2), Y24
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z24, Z24
-	VMOVUPS      (R9)(AX*2), Y25
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z25, Z25
-	VMOVUPS      (R10)(AX*2), Y26
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z26, Z26
-
-	// Transpose the 4×4 matrix in each quarter.
+	VMOVUPS          (DI), Y19
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z19, Z19
+	VMOVUPS          (R8), Y20
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z20, Z20
+	VMOVUPS          (R9), Y21
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z21, Z21
+	VMOVUPS          (R10), Y22
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z22, Z22
+	VUNPCKLPS        Z20, Z19, Z23
+	VUNPCKHPS        Z20, Z19, Z19
+	VUNPCKLPS        Z22, Z21, Z20
+	VUNPCKHPS        Z22, Z21, Z21
+	VUNPCKLPD        Z20, Z23, Z22
+	VUNPCKHPD        Z20, Z23, Z20
+	VUNPCKLPD        Z21, Z19, Z23
+	VUNPCKHPD        Z21, Z19, Z19
+	VMOVUPS          (DI)(AX*2), Y21
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z21, Z21
+	VMOVUPS          (R8)(AX*2), Y24
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z24, Z24
+	VMOVUPS          (R9)(AX*2), Y25
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z25, Z25
+	VMOVUPS          (R10)(AX*2), Y26
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z26, Z26
 	VUNPCKLPS        Z24, Z21, Z27
 	VUNPCKHPS        Z24, Z21, Z21
 	VUNPCKLPS        Z26, Z25, Z24
@@ -19800,26 +19758,22 @@ group3pairahead12:
 	VINSERTF64X4     $0x01, 256(R9)(AX*1), Z21, Z21
 	VMOVUPS          256(R10), Y22
 	VINSERTF64X4     $0x01, 256(R10)(AX*1), Z22, Z22
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z20, Z19, Z23
-	VUNPCKHPS    Z20, Z19, Z19
-	VUNPCKLPS    Z22, Z21, Z20
-	VUNPCKHPS    Z22, Z21, Z21
-	VUNPCKLPD    Z20, Z23, Z22
-	VUNPCKHPD    Z20, Z23, Z20
-	VUNPCKLPD    Z21, Z19, Z23
-	VUNPCKHPD    Z21, Z19, Z19
-	VMOVUPS      256(DI)(AX*2), Y21
-	VINSERTF64X4 $0x01, 256(DI)(R11*1), Z21, Z21
-	VMOVUPS      256(R8)(AX*2), Y24
-	VINSERTF64X4 $0x01, 256(R8)(R11*1), Z24, Z24
-	VMOVUPS      256(R9)(AX*2), Y25
-	VINSERTF64X4 $0x01, 256(R9)(R11*1), Z25, Z25
-	VMOVUPS      256(R10)(AX*2), Y26
-	VINSERTF64X4 $0x01, 256(R10)(R11*1), Z26, Z26
-
-	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z20, Z19, Z23
+	VUNPCKHPS        Z20, Z19, Z19
+	VUNPCKLPS        Z22, Z21, Z20
+	VUNPCKHPS        Z22, Z21, Z21
+	VUNPCKLPD        Z20, Z23, Z22
+	VUNPCKHPD        Z20, Z23, Z20
+	VUNPCKLPD        Z21, Z19, Z23
+	VUNPCKHPD        Z21, Z19, Z19
+	VMOVUPS          256(DI)(AX*2), Y21
+	VINSERTF64X4     $0x01, 256(DI)(R11*1), Z21, Z21
+	VMOVUPS          256(R8)(AX*2), Y24
+	VINSERTF64X4     $0x01, 256(R8)(R11*1), Z24, Z24
+	VMOVUPS          256(R9)(AX*2), Y25
+	VINSERTF64X4     $0x01, 256(R9)(R11*1), Z25, Z25
+	VMOVUPS          256(R10)(AX*2), Y26
+	VINSERTF64X4     $0x01, 256(R10)(R11*1), Z26, Z26
 	VUNPCKLPS        Z24, Z21, Z27
 	VUNPCKHPS        Z24, Z21, Z21
 	VUNPCKLPS        Z26, Z25, Z24
@@ -19956,34 +19910,30 @@ group3near4far:
 	MOVQ       next_len+136(FP), BX
 
 group3ahead4:
-	VMOVUPS      (DI), Y16
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z16, Z16
-	VMOVUPS      (R8), Y17
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z17, Z17
-	VMOVUPS      (R9), Y18
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z18, Z18
-	VMOVUPS      (R10), Y19
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z19, Z19
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z17, Z16, Z20
-	VUNPCKHPS    Z17, Z16, Z16
-	VUNPCKLPS    Z19, Z18, Z17
-	VUNPCKHPS    Z19, Z18, Z18
-	VUNPCKLPD    Z17, Z20, Z19
-	VUNPCKHPD    Z17, Z20, Z17
-	VUNPCKLPD    Z18, Z16, Z20
-	VUNPCKHPD    Z18, Z16, Z16
-	VMOVUPS      (DI)(AX*2), Y18
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z18, Z18
-	VMOVUPS      (R8)(AX*2), Y21
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z21, Z21
-	VMOVUPS      (R9)(AX*2), Y22
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z22, Z22
-	VMOVUPS      (R10)(AX*2), Y23
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z23, Z23
-
-	// Transpose the 4×4 matrix in each quarter.
+	VMOVUPS          (DI), Y16
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z16, Z16
+	VMOVUPS          (R8), Y17
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z17, Z17
+	VMOVUPS          (R9), Y18
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z18, Z18
+	VMOVUPS          (R10), Y19
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z19, Z19
+	VUNPCKLPS        Z17, Z16, Z20
+	VUNPCKHPS        Z17, Z16, Z16
+	VUNPCKLPS        Z19, Z18, Z17
+	VUNPCKHPS        Z19, Z18, Z18
+	VUNPCKLPD        Z17, Z20, Z19
+	VUNPCKHPD        Z17, Z20, Z17
+	VUNPCKLPD        Z18, Z16, Z20
+	VUNPCKHPD        Z18, Z16, Z16
+	VMOVUPS          (DI)(AX*2), Y18
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z18, Z18
+	VMOVUPS          (R8)(AX*2), Y21
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z21, Z21
+	VMOVUPS          (R9)(AX*2), Y22
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z22, Z22
+	VMOVUPS          (R10)(AX*2), Y23
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z23, Z23
 	VUNPCKLPS        Z21, Z18, Z24
 	VUNPCKHPS        Z21, Z18, Z18
 	VUNPCKLPS        Z23, Z22, Z21
@@ -20063,7 +20013,7 @@ group3added:
 group3store:
 	VMOVAPS Z10, Z11
 	MOVQ    $0x00000000, q_len+64(FP)
-	JMP     store1
+	JMP     plainstore1
 
 	// 16 keys by 4 queries.
 group4:
@@ -20152,34 +20102,30 @@ group4pairahead8:
 	MOVQ       next_len+136(FP), BX
 
 group4pairahead12:
-	VMOVUPS      (DI), Y20
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z20, Z20
-	VMOVUPS      (R8), Y21
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z21, Z21
-	VMOVUPS      (R9), Y22
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z22, Z22
-	VMOVUPS      (R10), Y23
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z23, Z23
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z21, Z20, Z24
-	VUNPCKHPS    Z21, Z20, Z20
-	VUNPCKLPS    Z23, Z22, Z21
-	VUNPCKHPS    Z23, Z22, Z22
-	VUNPCKLPD    Z21, Z24, Z23
-	VUNPCKHPD    Z21, Z24, Z21
-	VUNPCKLPD    Z22, Z20, Z24
-	VUNPCKHPD    Z22, Z20, Z20
-	VMOVUPS      (DI)(AX*2), Y22
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z22, Z22
-	VMOVUPS      (R8)(AX*2), Y25
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z25, Z25
-	VMOVUPS      (R9)(AX*2), Y26
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z26, Z26
-	VMOVUPS      (R10)(AX*2), Y27
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z27, Z27
-
-	// Transpose the 4×4 matrix in each quarter.
+	VMOVUPS          (DI), Y20
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z20, Z20
+	VMOVUPS          (R8), Y21
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z21, Z21
+	VMOVUPS          (R9), Y22
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z22, Z22
+	VMOVUPS          (R10), Y23
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z23, Z23
+	VUNPCKLPS        Z21, Z20, Z24
+	VUNPCKHPS        Z21, Z20, Z20
+	VUNPCKLPS        Z23, Z22, Z21
+	VUNPCKHPS        Z23, Z22, Z22
+	VUNPCKLPD        Z21, Z24, Z23
+	VUNPCKHPD        Z21, Z24, Z21
+	VUNPCKLPD        Z22, Z20, Z24
+	VUNPCKHPD        Z22, Z20, Z20
+	VMOVUPS          (DI)(AX*2), Y22
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z22, Z22
+	VMOVUPS          (R8)(AX*2), Y25
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z25, Z25
+	VMOVUPS          (R9)(AX*2), Y26
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z26, Z26
+	VMOVUPS          (R10)(AX*2), Y27
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z27, Z27
 	VUNPCKLPS        Z25, Z22, Z28
 	VUNPCKHPS        Z25, Z22, Z22
 	VUNPCKLPS        Z27, Z26, Z25
@@ -20240,26 +20186,22 @@ group4pairahead12:
 	VINSERTF64X4     $0x01, 256(R9)(AX*1), Z22, Z22
 	VMOVUPS          256(R10), Y23
 	VINSERTF64X4     $0x01, 256(R10)(AX*1), Z23, Z23
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z21, Z20, Z24
-	VUNPCKHPS    Z21, Z20, Z20
-	VUNPCKLPS    Z23, Z22, Z21
-	VUNPCKHPS    Z23, Z22, Z22
-	VUNPCKLPD    Z21, Z24, Z23
-	VUNPCKHPD    Z21, Z24, Z21
-	VUNPCKLPD    Z22, Z20, Z24
-	VUNPCKHPD    Z22, Z20, Z20
-	VMOVUPS      256(DI)(AX*2), Y22
-	VINSERTF64X4 $0x01, 256(DI)(R11*1), Z22, Z22
-	VMOVUPS      256(R8)(AX*2), Y25
-	VINSERTF64X4 $0x01, 256(R8)(R11*1), Z25, Z25
-	VMOVUPS      256(R9)(AX*2), Y26
-	VINSERTF64X4 $0x01, 256(R9)(R11*1), Z26, Z26
-	VMOVUPS      256(R10)(AX*2), Y27
-	VINSERTF64X4 $0x01, 256(R10)(R11*1), Z27, Z27
-
-	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z21, Z20, Z24
+	VUNPCKHPS        Z21, Z20, Z20
+	VUNPCKLPS        Z23, Z22, Z21
+	VUNPCKHPS        Z23, Z22, Z22
+	VUNPCKLPD        Z21, Z24, Z23
+	VUNPCKHPD        Z21, Z24, Z21
+	VUNPCKLPD        Z22, Z20, Z24
+	VUNPCKHPD        Z22, Z20, Z20
+	VMOVUPS          256(DI)(AX*2), Y22
+	VINSERTF64X4     $0x01, 256(DI)(R11*1), Z22, Z22
+	VMOVUPS          256(R8)(AX*2), Y25
+	VINSERTF64X4     $0x01, 256(R8)(R11*1), Z25, Z25
+	VMOVUPS          256(R9)(AX*2), Y26
+	VINSERTF64X4     $0x01, 256(R9)(R11*1), Z26, Z26
+	VMOVUPS          256(R10)(AX*2), Y27
+	VINSERTF64X4     $0x01, 256(R10)(R11*1), Z27, Z27
 	VUNPCKLPS        Z25, Z22, Z28
 	VUNPCKHPS        Z25, Z22, Z22
 	VUNPCKLPS        Z27, Z26, Z25
@@ -20407,34 +20349,30 @@ group4near4far:
 	MOVQ       next_len+136(FP), BX
 
 group4ahead4:
-	VMOVUPS      (DI), Y16
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z16, Z16
-	VMOVUPS      (R8), Y17
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z17, Z17
-	VMOVUPS      (R9), Y18
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z18, Z18
-	VMOVUPS      (R10), Y19
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z19, Z19
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z17, Z16, Z20
-	VUNPCKHPS    Z17, Z16, Z16
-	VUNPCKLPS    Z19, Z18, Z17
-	VUNPCKHPS    Z19, Z18, Z18
-	VUNPCKLPD    Z17, Z20, Z19
-	VUNPCKHPD    Z17, Z20, Z17
-	VUNPCKLPD    Z18, Z16, Z20
-	VUNPCKHPD    Z18, Z16, Z16
-	VMOVUPS      (DI)(AX*2), Y18
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z18, Z18
-	VMOVUPS      (R8)(AX*2), Y21
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z21, Z21
-	VMOVUPS      (R9)(AX*2), Y22
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z22, Z22
-	VMOVUPS      (R10)(AX*2), Y23
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z23, Z23
-
-	// Transpose the 4×4 matrix in each quarter.
+	VMOVUPS          (DI), Y16
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z16, Z16
+	VMOVUPS          (R8), Y17
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z17, Z17
+	VMOVUPS          (R9), Y18
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z18, Z18
+	VMOVUPS          (R10), Y19
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z19, Z19
+	VUNPCKLPS        Z17, Z16, Z20
+	VUNPCKHPS        Z17, Z16, Z16
+	VUNPCKLPS        Z19, Z18, Z17
+	VUNPCKHPS        Z19, Z18, Z18
+	VUNPCKLPD        Z17, Z20, Z19
+	VUNPCKHPD        Z17, Z20, Z17
+	VUNPCKLPD        Z18, Z16, Z20
+	VUNPCKHPD        Z18, Z16, Z16
+	VMOVUPS          (DI)(AX*2), Y18
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z18, Z18
+	VMOVUPS          (R8)(AX*2), Y21
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z21, Z21
+	VMOVUPS          (R9)(AX*2), Y22
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z22, Z22
+	VMOVUPS          (R10)(AX*2), Y23
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z23, Z23
 	VUNPCKLPS        Z21, Z18, Z24
 	VUNPCKHPS        Z21, Z18, Z18
 	VUNPCKLPS        Z23, Z22, Z21
@@ -20523,7 +20461,7 @@ group4added:
 
 group4store:
 	MOVQ $0x00000000, q_len+64(FP)
-	JMP  store1
+	JMP  plainstore1
 
 	// 16 keys by 5 queries.
 group5:
@@ -20577,34 +20515,30 @@ group5ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group5ahead4:
-	VMOVUPS      (DI), Y16
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z16, Z16
-	VMOVUPS      (R8), Y17
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z17, Z17
-	VMOVUPS      (R9), Y18
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z18, Z18
-	VMOVUPS      (R10), Y19
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z19, Z19
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z17, Z16, Z20
-	VUNPCKHPS    Z17, Z16, Z16
-	VUNPCKLPS    Z19, Z18, Z17
-	VUNPCKHPS    Z19, Z18, Z18
-	VUNPCKLPD    Z17, Z20, Z19
-	VUNPCKHPD    Z17, Z20, Z17
-	VUNPCKLPD    Z18, Z16, Z20
-	VUNPCKHPD    Z18, Z16, Z16
-	VMOVUPS      (DI)(AX*2), Y18
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z18, Z18
-	VMOVUPS      (R8)(AX*2), Y21
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z21, Z21
-	VMOVUPS      (R9)(AX*2), Y22
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z22, Z22
-	VMOVUPS      (R10)(AX*2), Y23
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z23, Z23
-
-	// Transpose the 4×4 matrix in each quarter.
+	VMOVUPS          (DI), Y16
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z16, Z16
+	VMOVUPS          (R8), Y17
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z17, Z17
+	VMOVUPS          (R9), Y18
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z18, Z18
+	VMOVUPS          (R10), Y19
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z19, Z19
+	VUNPCKLPS        Z17, Z16, Z20
+	VUNPCKHPS        Z17, Z16, Z16
+	VUNPCKLPS        Z19, Z18, Z17
+	VUNPCKHPS        Z19, Z18, Z18
+	VUNPCKLPD        Z17, Z20, Z19
+	VUNPCKHPD        Z17, Z20, Z17
+	VUNPCKLPD        Z18, Z16, Z20
+	VUNPCKHPD        Z18, Z16, Z16
+	VMOVUPS          (DI)(AX*2), Y18
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z18, Z18
+	VMOVUPS          (R8)(AX*2), Y21
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z21, Z21
+	VMOVUPS          (R9)(AX*2), Y22
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z22, Z22
+	VMOVUPS          (R10)(AX*2), Y23
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z23, Z23
 	VUNPCKLPS        Z21, Z18, Z24
 	VUNPCKHPS        Z21, Z18, Z18
 	VUNPCKLPS        Z23, Z22, Z21
@@ -20706,7 +20640,7 @@ group5store:
 	VMOVAPS Z12, Z14
 	VMOVAPS Z12, Z15
 	MOVQ    $0x00000001, q_len+64(FP)
-	JMP     store1
+	JMP     plainstore1
 
 	// 16 keys by 6 queries.
 group6:
@@ -20761,34 +20695,30 @@ group6ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group6ahead4:
-	VMOVUPS      (DI), Y16
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z16, Z16
-	VMOVUPS      (R8), Y17
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z17, Z17
-	VMOVUPS      (R9), Y18
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z18, Z18
-	VMOVUPS      (R10), Y19
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z19, Z19
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z17, Z16, Z20
-	VUNPCKHPS    Z17, Z16, Z16
-	VUNPCKLPS    Z19, Z18, Z17
-	VUNPCKHPS    Z19, Z18, Z18
-	VUNPCKLPD    Z17, Z20, Z19
-	VUNPCKHPD    Z17, Z20, Z17
-	VUNPCKLPD    Z18, Z16, Z20
-	VUNPCKHPD    Z18, Z16, Z16
-	VMOVUPS      (DI)(AX*2), Y18
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z18, Z18
-	VMOVUPS      (R8)(AX*2), Y21
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z21, Z21
-	VMOVUPS      (R9)(AX*2), Y22
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z22, Z22
-	VMOVUPS      (R10)(AX*2), Y23
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z23, Z23
-
-	// Transpose the 4×4 matrix in each quarter.
+	VMOVUPS          (DI), Y16
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z16, Z16
+	VMOVUPS          (R8), Y17
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z17, Z17
+	VMOVUPS          (R9), Y18
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z18, Z18
+	VMOVUPS          (R10), Y19
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z19, Z19
+	VUNPCKLPS        Z17, Z16, Z20
+	VUNPCKHPS        Z17, Z16, Z16
+	VUNPCKLPS        Z19, Z18, Z17
+	VUNPCKHPS        Z19, Z18, Z18
+	VUNPCKLPD        Z17, Z20, Z19
+	VUNPCKHPD        Z17, Z20, Z17
+	VUNPCKLPD        Z18, Z16, Z20
+	VUNPCKHPD        Z18, Z16, Z16
+	VMOVUPS          (DI)(AX*2), Y18
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z18, Z18
+	VMOVUPS          (R8)(AX*2), Y21
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z21, Z21
+	VMOVUPS          (R9)(AX*2), Y22
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z22, Z22
+	VMOVUPS          (R10)(AX*2), Y23
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z23, Z23
 	VUNPCKLPS        Z21, Z18, Z24
 	VUNPCKHPS        Z21, Z18, Z18
 	VUNPCKLPS        Z23, Z22, Z21
@@ -20899,7 +20829,7 @@ group6store:
 	VMOVAPS Z13, Z14
 	VMOVAPS Z13, Z15
 	MOVQ    $0x00000001, q_len+64(FP)
-	JMP     store1
+	JMP     plainstore1
 
 	// 16 keys by 7 queries.
 group7:
@@ -20955,34 +20885,30 @@ group7ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group7ahead4:
-	VMOVUPS      (DI), Y16
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z16, Z16
-	VMOVUPS      (R8), Y17
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z17, Z17
-	VMOVUPS      (R9), Y18
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z18, Z18
-	VMOVUPS      (R10), Y19
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z19, Z19
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z17, Z16, Z20
-	VUNPCKHPS    Z17, Z16, Z16
-	VUNPCKLPS    Z19, Z18, Z17
-	VUNPCKHPS    Z19, Z18, Z18
-	VUNPCKLPD    Z17, Z20, Z19
-	VUNPCKHPD    Z17, Z20, Z17
-	VUNPCKLPD    Z18, Z16, Z20
-	VUNPCKHPD    Z18, Z16, Z16
-	VMOVUPS      (DI)(AX*2), Y18
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z18, Z18
-	VMOVUPS      (R8)(AX*2), Y21
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z21, Z21
-	VMOVUPS      (R9)(AX*2), Y22
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z22, Z22
-	VMOVUPS      (R10)(AX*2), Y23
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z23, Z23
-
-	// Transpose the 4×4 matrix in each quarter.
+	VMOVUPS          (DI), Y16
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z16, Z16
+	VMOVUPS          (R8), Y17
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z17, Z17
+	VMOVUPS          (R9), Y18
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z18, Z18
+	VMOVUPS          (R10), Y19
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z19, Z19
+	VUNPCKLPS        Z17, Z16, Z20
+	VUNPCKHPS        Z17, Z16, Z16
+	VUNPCKLPS        Z19, Z18, Z17
+	VUNPCKHPS        Z19, Z18, Z18
+	VUNPCKLPD        Z17, Z20, Z19
+	VUNPCKHPD        Z17, Z20, Z17
+	VUNPCKLPD        Z18, Z16, Z20
+	VUNPCKHPD        Z18, Z16, Z16
+	VMOVUPS          (DI)(AX*2), Y18
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z18, Z18
+	VMOVUPS          (R8)(AX*2), Y21
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z21, Z21
+	VMOVUPS          (R9)(AX*2), Y22
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z22, Z22
+	VMOVUPS          (R10)(AX*2), Y23
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z23, Z23
 	VUNPCKLPS        Z21, Z18, Z24
 	VUNPCKHPS        Z21, Z18, Z18
 	VUNPCKLPS        Z23, Z22, Z21
@@ -21102,7 +21028,7 @@ group7added:
 group7store:
 	VMOVAPS Z14, Z15
 	MOVQ    $0x00000001, q_len+64(FP)
-	JMP     store1
+	JMP     plainstore1
 
 	// 16 keys by 8 queries.
 group8:
@@ -21159,34 +21085,30 @@ group8ahead0:
 	MOVQ       next_len+136(FP), BX
 
 group8ahead4:
-	VMOVUPS      (DI), Y16
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z16, Z16
-	VMOVUPS      (R8), Y17
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z17, Z17
-	VMOVUPS      (R9), Y18
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z18, Z18
-	VMOVUPS      (R10), Y19
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z19, Z19
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z17, Z16, Z20
-	VUNPCKHPS    Z17, Z16, Z16
-	VUNPCKLPS    Z19, Z18, Z17
-	VUNPCKHPS    Z19, Z18, Z18
-	VUNPCKLPD    Z17, Z20, Z19
-	VUNPCKHPD    Z17, Z20, Z17
-	VUNPCKLPD    Z18, Z16, Z20
-	VUNPCKHPD    Z18, Z16, Z16
-	VMOVUPS      (DI)(AX*2), Y18
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z18, Z18
-	VMOVUPS      (R8)(AX*2), Y21
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z21, Z21
-	VMOVUPS      (R9)(AX*2), Y22
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z22, Z22
-	VMOVUPS      (R10)(AX*2), Y23
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z23, Z23
-
-	// Transpose the 4×4 matrix in each quarter.
+	VMOVUPS          (DI), Y16
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z16, Z16
+	VMOVUPS          (R8), Y17
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z17, Z17
+	VMOVUPS          (R9), Y18
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z18, Z18
+	VMOVUPS          (R10), Y19
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z19, Z19
+	VUNPCKLPS        Z17, Z16, Z20
+	VUNPCKHPS        Z17, Z16, Z16
+	VUNPCKLPS        Z19, Z18, Z17
+	VUNPCKHPS        Z19, Z18, Z18
+	VUNPCKLPD        Z17, Z20, Z19
+	VUNPCKHPD        Z17, Z20, Z17
+	VUNPCKLPD        Z18, Z16, Z20
+	VUNPCKHPD        Z18, Z16, Z16
+	VMOVUPS          (DI)(AX*2), Y18
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z18, Z18
+	VMOVUPS          (R8)(AX*2), Y21
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z21, Z21
+	VMOVUPS          (R9)(AX*2), Y22
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z22, Z22
+	VMOVUPS          (R10)(AX*2), Y23
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z23, Z23
 	VUNPCKLPS        Z21, Z18, Z24
 	VUNPCKHPS        Z21, Z18, Z18
 	VUNPCKLPS        Z23, Z22, Z21
@@ -21315,7 +21237,7 @@ group8added:
 
 group8store:
 	MOVQ $0x00000001, q_len+64(FP)
-	JMP  store1
+	JMP  plainstore1
 
 	// 16 keys by 3 queries.
 ahead3:
@@ -21369,13 +21291,17 @@ ahead3ahead0:
 
 ahead3ahead4:
 	CMPQ R12, max_len+112(FP)
-	JE   ahead3again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead3more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead3again:
+ahead3more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VFMADD231PS.BCST (R12), Z0, Z8
 	VMOVUPS          (DI), Y16
 	VINSERTF64X4     $0x01, (DI)(AX*1), Z16, Z16
@@ -21458,13 +21384,13 @@ ahead3again:
 ahead3rest:
 	CMPQ k_cap+40(FP), $0x00
 	JNE  ahead3sum
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
 	MOVQ d+96(FP), R13
 	ANDQ $0x07, R13
 	JZ   ahead3sum
+	SUBQ far+152(FP), DI
+	SUBQ far+152(FP), R8
+	SUBQ far+152(FP), R9
+	SUBQ far+152(FP), R10
 	MOVQ $-3, q_cap+72(FP)
 	JMP  rest4
 
@@ -21542,13 +21468,17 @@ ahead4ahead0:
 
 ahead4ahead4:
 	CMPQ R12, max_len+112(FP)
-	JE   ahead4again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead4more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead4again:
+ahead4more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VFMADD231PS.BCST (R12), Z0, Z8
 	VMOVUPS          (DI), Y16
 	VFMADD231PS.BCST 4(R12), Z0, Z9
@@ -21639,13 +21569,13 @@ ahead4again:
 ahead4rest:
 	CMPQ k_cap+40(FP), $0x00
 	JNE  ahead4sum
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
 	MOVQ d+96(FP), R13
 	ANDQ $0x07, R13
 	JZ   ahead4sum
+	SUBQ far+152(FP), DI
+	SUBQ far+152(FP), R8
+	SUBQ far+152(FP), R9
+	SUBQ far+152(FP), R10
 	MOVQ $-4, q_cap+72(FP)
 	JMP  rest4
 
@@ -21725,13 +21655,17 @@ ahead5ahead0:
 
 ahead5ahead4:
 	CMPQ R12, max_len+112(FP)
-	JE   ahead5again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead5more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead5again:
+ahead5more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VFMADD231PS.BCST (R12), Z0, Z8
 	VMOVUPS          (DI), Y16
 	VFMADD231PS.BCST 4(R12), Z0, Z9
@@ -21830,13 +21764,13 @@ ahead5again:
 ahead5rest:
 	CMPQ k_cap+40(FP), $0x00
 	JNE  ahead5sum
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
 	MOVQ d+96(FP), R13
 	ANDQ $0x07, R13
 	JZ   ahead5sum
+	SUBQ far+152(FP), DI
+	SUBQ far+152(FP), R8
+	SUBQ far+152(FP), R9
+	SUBQ far+152(FP), R10
 	MOVQ $-5, q_cap+72(FP)
 	JMP  rest8
 
@@ -21922,13 +21856,17 @@ ahead6ahead0:
 
 ahead6ahead4:
 	CMPQ R12, max_len+112(FP)
-	JE   ahead6again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead6more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead6again:
+ahead6more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VFMADD231PS.BCST (R12), Z0, Z8
 	VMOVUPS          (DI), Y16
 	VFMADD231PS.BCST 4(R12), Z0, Z9
@@ -22035,13 +21973,13 @@ ahead6again:
 ahead6rest:
 	CMPQ k_cap+40(FP), $0x00
 	JNE  ahead6sum
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
 	MOVQ d+96(FP), R13
 	ANDQ $0x07, R13
 	JZ   ahead6sum
+	SUBQ far+152(FP), DI
+	SUBQ far+152(FP), R8
+	SUBQ far+152(FP), R9
+	SUBQ far+152(FP), R10
 	MOVQ $-6, q_cap+72(FP)
 	JMP  rest8
 
@@ -22129,13 +22067,17 @@ ahead7ahead0:
 
 ahead7ahead4:
 	CMPQ R12, max_len+112(FP)
-	JE   ahead7again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead7more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead7again:
+ahead7more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VFMADD231PS.BCST (R12), Z0, Z8
 	VMOVUPS          (DI), Y16
 	VFMADD231PS.BCST 4(R12), Z0, Z9
@@ -22250,13 +22192,13 @@ ahead7again:
 ahead7rest:
 	CMPQ k_cap+40(FP), $0x00
 	JNE  ahead7sum
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
 	MOVQ d+96(FP), R13
 	ANDQ $0x07, R13
 	JZ   ahead7sum
+	SUBQ far+152(FP), DI
+	SUBQ far+152(FP), R8
+	SUBQ far+152(FP), R9
+	SUBQ far+152(FP), R10
 	MOVQ $-7, q_cap+72(FP)
 	JMP  rest8
 
@@ -22346,13 +22288,17 @@ ahead8ahead0:
 
 ahead8ahead4:
 	CMPQ R12, max_len+112(FP)
-	JE   ahead8again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead8more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead8again:
+ahead8more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VFMADD231PS.BCST (R12), Z0, Z8
 	VFMADD231PS.BCST 4(R12), Z0, Z9
 	VMOVUPS          (DI), Y16
@@ -22475,13 +22421,13 @@ ahead8again:
 ahead8rest:
 	CMPQ k_cap+40(FP), $0x00
 	JNE  ahead8sum
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
 	MOVQ d+96(FP), R13
 	ANDQ $0x07, R13
 	JZ   ahead8sum
+	SUBQ far+152(FP), DI
+	SUBQ far+152(FP), R8
+	SUBQ far+152(FP), R9
+	SUBQ far+152(FP), R10
 	MOVQ $-8, q_cap+72(FP)
 	JMP  rest8
 
@@ -22517,40 +22463,36 @@ ahead8store:
 
 	// The remaining columns for up to 4 queries.
 rest4:
-	MOVQ         d+96(FP), R13
-	ANDQ         $0x07, R13
-	LEAQ         (DI)(R13*4), DI
-	LEAQ         (R8)(R13*4), R8
-	LEAQ         (R9)(R13*4), R9
-	LEAQ         (R10)(R13*4), R10
-	VMOVUPS      -32(DI), Y16
-	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z16, Z16
-	VMOVUPS      -32(R8), Y17
-	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z17, Z17
-	VMOVUPS      -32(R9), Y18
-	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z18, Z18
-	VMOVUPS      -32(R10), Y19
-	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z19, Z19
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z17, Z16, Z20
-	VUNPCKHPS    Z17, Z16, Z16
-	VUNPCKLPS    Z19, Z18, Z17
-	VUNPCKHPS    Z19, Z18, Z18
-	VUNPCKLPD    Z17, Z20, Z19
-	VUNPCKHPD    Z17, Z20, Z17
-	VUNPCKLPD    Z18, Z16, Z20
-	VUNPCKHPD    Z18, Z16, Z16
-	VMOVUPS      -32(DI)(AX*2), Y18
-	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z18, Z18
-	VMOVUPS      -32(R8)(AX*2), Y21
-	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z21, Z21
-	VMOVUPS      -32(R9)(AX*2), Y22
-	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z22, Z22
-	VMOVUPS      -32(R10)(AX*2), Y23
-	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z23, Z23
-
-	// Transpose the 4×4 matrix in each quarter.
+	MOVQ             d+96(FP), R13
+	ANDQ             $0x07, R13
+	LEAQ             (DI)(R13*4), DI
+	LEAQ             (R8)(R13*4), R8
+	LEAQ             (R9)(R13*4), R9
+	LEAQ             (R10)(R13*4), R10
+	VMOVUPS          -32(DI), Y16
+	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z16, Z16
+	VMOVUPS          -32(R8), Y17
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z17, Z17
+	VMOVUPS          -32(R9), Y18
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z18, Z18
+	VMOVUPS          -32(R10), Y19
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z19, Z19
+	VUNPCKLPS        Z17, Z16, Z20
+	VUNPCKHPS        Z17, Z16, Z16
+	VUNPCKLPS        Z19, Z18, Z17
+	VUNPCKHPS        Z19, Z18, Z18
+	VUNPCKLPD        Z17, Z20, Z19
+	VUNPCKHPD        Z17, Z20, Z17
+	VUNPCKLPD        Z18, Z16, Z20
+	VUNPCKHPD        Z18, Z16, Z16
+	VMOVUPS          -32(DI)(AX*2), Y18
+	VINSERTF64X4     $0x01, -32(DI)(R11*1), Z18, Z18
+	VMOVUPS          -32(R8)(AX*2), Y21
+	VINSERTF64X4     $0x01, -32(R8)(R11*1), Z21, Z21
+	VMOVUPS          -32(R9)(AX*2), Y22
+	VINSERTF64X4     $0x01, -32(R9)(R11*1), Z22, Z22
+	VMOVUPS          -32(R10)(AX*2), Y23
+	VINSERTF64X4     $0x01, -32(R10)(R11*1), Z23, Z23
 	VUNPCKLPS        Z21, Z18, Z24
 	VUNPCKHPS        Z21, Z18, Z18
 	VUNPCKLPS        Z23, Z22, Z21
@@ -22630,6 +22572,25 @@ rest4skip6:
 	ADDQ             SI, R12
 
 rest4skip7:
+	CMPQ   q_cap+72(FP), $0x00
+	JG     rest4plain
+	MOVQ   d+96(FP), R13
+	SHLQ   $0x02, R13
+	SUBQ   R13, DI
+	SUBQ   R13, R8
+	SUBQ   R13, R9
+	SUBQ   R13, R10
+	MOVQ   $0x00000000, ldk+48(FP)
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+
+rest4plain:
 	CMPQ q_cap+72(FP), $+2
 	JE   group2sum
 	CMPQ q_cap+72(FP), $+3
@@ -22644,40 +22605,36 @@ rest4skip7:
 
 	// The remaining columns for up to 8 queries.
 rest8:
-	MOVQ         d+96(FP), R13
-	ANDQ         $0x07, R13
-	LEAQ         (DI)(R13*4), DI
-	LEAQ         (R8)(R13*4), R8
-	LEAQ         (R9)(R13*4), R9
-	LEAQ         (R10)(R13*4), R10
-	VMOVUPS      -32(DI), Y16
-	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z16, Z16
-	VMOVUPS      -32(R8), Y17
-	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z17, Z17
-	VMOVUPS      -32(R9), Y18
-	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z18, Z18
-	VMOVUPS      -32(R10), Y19
-	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z19, Z19
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z17, Z16, Z20
-	VUNPCKHPS    Z17, Z16, Z16
-	VUNPCKLPS    Z19, Z18, Z17
-	VUNPCKHPS    Z19, Z18, Z18
-	VUNPCKLPD    Z17, Z20, Z19
-	VUNPCKHPD    Z17, Z20, Z17
-	VUNPCKLPD    Z18, Z16, Z20
-	VUNPCKHPD    Z18, Z16, Z16
-	VMOVUPS      -32(DI)(AX*2), Y18
-	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z18, Z18
-	VMOVUPS      -32(R8)(AX*2), Y21
-	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z21, Z21
-	VMOVUPS      -32(R9)(AX*2), Y22
-	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z22, Z22
-	VMOVUPS      -32(R10)(AX*2), Y23
-	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z23, Z23
-
-	// Transpose the 4×4 matrix in each quarter.
+	MOVQ             d+96(FP), R13
+	ANDQ             $0x07, R13
+	LEAQ             (DI)(R13*4), DI
+	LEAQ             (R8)(R13*4), R8
+	LEAQ             (R9)(R13*4), R9
+	LEAQ             (R10)(R13*4), R10
+	VMOVUPS          -32(DI), Y16
+	VINSERTF64X4     $0x01, -32(DI)(AX*1), Z16, Z16
+	VMOVUPS          -32(R8), Y17
+	VINSERTF64X4     $0x01, -32(R8)(AX*1), Z17, Z17
+	VMOVUPS          -32(R9), Y18
+	VINSERTF64X4     $0x01, -32(R9)(AX*1), Z18, Z18
+	VMOVUPS          -32(R10), Y19
+	VINSERTF64X4     $0x01, -32(R10)(AX*1), Z19, Z19
+	VUNPCKLPS        Z17, Z16, Z20
+	VUNPCKHPS        Z17, Z16, Z16
+	VUNPCKLPS        Z19, Z18, Z17
+	VUNPCKHPS        Z19, Z18, Z18
+	VUNPCKLPD        Z17, Z20, Z19
+	VUNPCKHPD        Z17, Z20, Z17
+	VUNPCKLPD        Z18, Z16, Z20
+	VUNPCKHPD        Z18, Z16, Z16
+	VMOVUPS          -32(DI)(AX*2), Y18
+	VINSERTF64X4     $0x01, -32(DI)(R11*1), Z18, Z18
+	VMOVUPS          -32(R8)(AX*2), Y21
+	VINSERTF64X4     $0x01, -32(R8)(R11*1), Z21, Z21
+	VMOVUPS          -32(R9)(AX*2), Y22
+	VINSERTF64X4     $0x01, -32(R9)(R11*1), Z22, Z22
+	VMOVUPS          -32(R10)(AX*2), Y23
+	VINSERTF64X4     $0x01, -32(R10)(R11*1), Z23, Z23
 	VUNPCKLPS        Z21, Z18, Z24
 	VUNPCKHPS        Z21, Z18, Z18
 	VUNPCKLPS        Z23, Z22, Z21
@@ -22785,6 +22742,25 @@ rest8skip6:
 	ADDQ             SI, R12
 
 rest8skip7:
+	CMPQ   q_cap+72(FP), $0x00
+	JG     rest8plain
+	MOVQ   d+96(FP), R13
+	SHLQ   $0x02, R13
+	SUBQ   R13, DI
+	SUBQ   R13, R8
+	SUBQ   R13, R9
+	SUBQ   R13, R10
+	MOVQ   $0x00000000, ldk+48(FP)
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+
+rest8plain:
 	CMPQ q_cap+72(FP), $+6
 	JE   group6sum
 	CMPQ q_cap+72(FP), $+7
@@ -22801,9 +22777,25 @@ rest8skip7:
 	JE   ahead8sum
 	JMP  group5sum
 
+plainstore1:
+	MOVQ   d+96(FP), CX
+	SHLQ   $0x02, CX
+	SUBQ   CX, DI
+	SUBQ   CX, R8
+	SUBQ   CX, R9
+	SUBQ   CX, R10
+	MOVQ   $0x00000000, ldk+48(FP)
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+
 	// Store 4 lanes.
 store1:
-	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Z9, Z8, Z16
 	VUNPCKHPS Z9, Z8, Z8
 	VUNPCKLPS Z11, Z10, Z17
@@ -22900,19 +22892,17 @@ store1last:
 	JL   store1lanes
 
 store1end:
-	MOVQ d+96(FP), CX
-	SHLQ $0x02, CX
-	SUBQ CX, DI
-	SUBQ CX, R8
-	SUBQ CX, R9
-	SUBQ CX, R10
 	MOVQ s_len+8(FP), CX
 	CMPQ CX, n+80(FP)
 	JL   group
+	CMPQ ldk+48(FP), $0x00
+	JNE  forward
 	LEAQ (DI)(AX*4), DI
 	LEAQ (R8)(AX*4), R8
 	LEAQ (R9)(AX*4), R9
 	LEAQ (R10)(AX*4), R10
+
+forward:
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
@@ -25232,6 +25222,7 @@ rows:
 	LEAQ (AX)(AX*2), R11
 	LEAQ (R11)(AX*2), R12
 	LEAQ (R12)(AX*2), R13
+	MOVQ $0x00000000, ldk+48(FP)
 
 	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
@@ -25265,13 +25256,8 @@ group:
 	MOVQ         d+96(FP), R15
 	MOVQ         R15, k_cap+40(FP)
 	MOVQ         $0x00000000, s_cap+16(FP)
-	MOVQ         d+96(FP), R15
-	ANDQ         $-16, R15
-	IMULQ        SI, R15
-	ADDQ         R14, R15
-	IMUL3Q       $+16, SI, BP
-	SUBQ         BP, R15
-	MOVQ         R15, max_len+112(FP)
+	CMPQ         ldk+48(FP), $0x00
+	JNE          loaded
 	VMOVUPS      (DI), Y1
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z1, Z1
 	VMOVUPS      (R8), Y4
@@ -25280,8 +25266,6 @@ group:
 	VINSERTF64X4 $0x01, (R9)(AX*1), Z2, Z2
 	VMOVUPS      (R10), Y5
 	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
-
-	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z4, Z1, Z3
 	VUNPCKHPS    Z4, Z1, Z1
 	VUNPCKLPS    Z5, Z2, Z4
@@ -25298,33 +25282,69 @@ group:
 	VINSERTF64X4 $0x01, (R9)(R11*1), Z5, Z5
 	VMOVUPS      (R10)(AX*2), Y9
 	VINSERTF64X4 $0x01, (R10)(R11*1), Z9, Z9
+	VUNPCKLPS    Z7, Z1, Z6
+	VUNPCKHPS    Z7, Z1, Z1
+	VUNPCKLPS    Z9, Z5, Z7
+	VUNPCKHPS    Z9, Z5, Z9
+	VUNPCKLPD    Z7, Z6, Z5
+	VUNPCKHPD    Z7, Z6, Z6
+	VUNPCKLPD    Z9, Z1, Z7
+	VUNPCKHPD    Z9, Z1, Z9
+	VSHUFF32X4   $0x88, Z5, Z2, Z1
+	VSHUFF32X4   $0xdd, Z5, Z2, Z5
+	VSHUFF32X4   $0x88, Z6, Z3, Z2
+	VSHUFF32X4   $0xdd, Z6, Z3, Z6
+	VSHUFF32X4   $0x88, Z7, Z4, Z3
+	VSHUFF32X4   $0xdd, Z7, Z4, Z7
+	VSHUFF32X4   $0x88, Z9, Z8, Z4
+	VSHUFF32X4   $0xdd, Z9, Z8, Z8
+	VMOVAPS      Z1, Z1
+	VMOVAPS      Z2, Z2
+	VMOVAPS      Z3, Z3
+	VMOVAPS      Z4, Z4
+	VMOVAPS      Z5, Z5
+	VMOVAPS      Z6, Z6
+	VMOVAPS      Z7, Z7
+	VMOVAPS      Z8, Z8
 
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS  Z7, Z1, Z6
-	VUNPCKHPS  Z7, Z1, Z1
-	VUNPCKLPS  Z9, Z5, Z7
-	VUNPCKHPS  Z9, Z5, Z9
-	VUNPCKLPD  Z7, Z6, Z5
-	VUNPCKHPD  Z7, Z6, Z6
-	VUNPCKLPD  Z9, Z1, Z7
-	VUNPCKHPD  Z9, Z1, Z9
-	VSHUFF32X4 $0x88, Z5, Z2, Z1
-	VSHUFF32X4 $0xdd, Z5, Z2, Z5
-	VSHUFF32X4 $0x88, Z6, Z3, Z2
-	VSHUFF32X4 $0xdd, Z6, Z3, Z6
-	VSHUFF32X4 $0x88, Z7, Z4, Z3
-	VSHUFF32X4 $0xdd, Z7, Z4, Z7
-	VSHUFF32X4 $0x88, Z9, Z8, Z4
-	VSHUFF32X4 $0xdd, Z9, Z8, Z8
-	VMOVAPS    Z1, Z1
-	VMOVAPS    Z2, Z2
-	VMOVAPS    Z3, Z3
-	VMOVAPS    Z4, Z4
-	VMOVAPS    Z5, Z5
-	VMOVAPS    Z6, Z6
-	VMOVAPS    Z7, Z7
-	VMOVAPS    Z8, Z8
+loaded:
+	MOVQ  d+96(FP), R15
+	ANDQ  $-16, R15
+	LEAQ  -16(R15), BP
+	IMULQ SI, BP
+	ADDQ  R14, BP
+	MOVQ  BP, max_len+112(FP)
+	SHLQ  $0x01, R15
+	NEGQ  R15
+	MOVQ  R15, far+152(FP)
+	MOVQ  $0x00000001, ldk+48(FP)
+	MOVQ  n+80(FP), BP
+	SUBQ  s_len+8(FP), BP
+	CMPQ  BP, $0x08
+	JG    begin
 
+	// This is the last group: the next tile has the next rows.
+	MOVQ m+88(FP), BP
+	SUBQ $0x10, BP
+	MOVQ AX, R15
+	SHLQ $0x02, R15
+	CMPQ n+80(FP), $0x04
+	JG   once
+	CMPQ BP, $0x10
+	JL   once
+	SUBQ $0x10, BP
+	ADDQ R15, R15
+
+once:
+	ADDQ R15, far+152(FP)
+	CMPQ BP, $0x10
+	JGE  begin
+
+	// But there are no 16 more.
+	SUBQ R15, far+152(FP)
+	MOVQ $0x00000000, ldk+48(FP)
+
+begin:
 	// Twice 16 keys, if all queries are one small group.
 	CMPQ m+88(FP), $0x20
 	JL   fewerdouble1
@@ -25418,13 +25438,17 @@ ahead1ahead4:
 
 ahead1ahead6:
 	CMPQ R14, max_len+112(FP)
-	JE   ahead1again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead1more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead1again:
+ahead1more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VPERMW           Z1, Z0, Z1
 	VMOVUPS          (DI), Y10
 	VCVTPH2PS        Y1, Z11
@@ -25543,10 +25567,6 @@ ahead1added:
 	JMP     ahead1segment
 
 ahead1store:
-	ADDQ    $+32, DI
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	ADDQ    $+32, R10
 	VMOVAPS Z9, Z10
 	VMOVAPS Z9, Z11
 	VMOVAPS Z9, Z12
@@ -25616,13 +25636,17 @@ ahead2ahead4:
 
 ahead2ahead6:
 	CMPQ R14, max_len+112(FP)
-	JE   ahead2again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead2more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead2again:
+ahead2more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VPERMW           Z1, Z0, Z1
 	VCVTPH2PS        Y1, Z12
 	VMOVUPS          (DI), Y11
@@ -25759,10 +25783,6 @@ ahead2added:
 	JMP     ahead2segment
 
 ahead2store:
-	ADDQ    $+32, DI
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	ADDQ    $+32, R10
 	VMOVAPS Z10, Z11
 	VMOVAPS Z10, Z12
 	MOVQ    $0x00000000, q_len+64(FP)
@@ -25832,13 +25852,17 @@ ahead3ahead4:
 
 ahead3ahead6:
 	CMPQ R14, max_len+112(FP)
-	JE   ahead3again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead3more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead3again:
+ahead3more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VPERMW           Z1, Z0, Z1
 	VCVTPH2PS        Y1, Z17
 	VMOVUPS          (DI), Y12
@@ -25993,10 +26017,6 @@ ahead3added:
 	JMP     ahead3segment
 
 ahead3store:
-	ADDQ    $+32, DI
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	ADDQ    $+32, R10
 	VMOVAPS Z11, Z12
 	MOVQ    $0x00000000, q_len+64(FP)
 	JMP     store1
@@ -26066,13 +26086,17 @@ ahead4ahead4:
 
 ahead4ahead6:
 	CMPQ R14, max_len+112(FP)
-	JE   ahead4again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead4more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead4again:
+ahead4more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VPERMW           Z1, Z0, Z1
 	VCVTPH2PS        Y1, Z18
 	VMOVUPS          (DI), Y17
@@ -26245,10 +26269,6 @@ ahead4added:
 	JMP     ahead4segment
 
 ahead4store:
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
 	MOVQ $0x00000000, q_len+64(FP)
 	JMP  store1
 
@@ -26318,13 +26338,17 @@ ahead5ahead4:
 
 ahead5ahead6:
 	CMPQ R14, max_len+112(FP)
-	JE   ahead5again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead5more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead5again:
+ahead5more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VPERMW           Z1, Z0, Z1
 	VCVTPH2PS        Y1, Z15
 	VMOVUPS          (DI), Y14
@@ -26515,10 +26539,6 @@ ahead5added:
 	JMP     ahead5segment
 
 ahead5store:
-	ADDQ    $+32, DI
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	ADDQ    $+32, R10
 	VMOVAPS Z13, Z14
 	VMOVAPS Z13, Z15
 	VMOVAPS Z13, Z16
@@ -26592,13 +26612,17 @@ ahead6ahead4:
 
 ahead6ahead6:
 	CMPQ R14, max_len+112(FP)
-	JE   ahead6again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead6more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead6again:
+ahead6more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VPERMW           Z1, Z0, Z1
 	VCVTPH2PS        Y1, Z17
 	VEXTRACTI64X4    $0x01, Z1, Y15
@@ -26807,10 +26831,6 @@ ahead6added:
 	JMP     ahead6segment
 
 ahead6store:
-	ADDQ    $+32, DI
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	ADDQ    $+32, R10
 	VMOVAPS Z14, Z15
 	VMOVAPS Z14, Z16
 	MOVQ    $0x00000001, q_len+64(FP)
@@ -26884,13 +26904,17 @@ ahead7ahead4:
 
 ahead7ahead6:
 	CMPQ R14, max_len+112(FP)
-	JE   ahead7again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead7more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead7again:
+ahead7more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VPERMW           Z1, Z0, Z1
 	VCVTPH2PS        Y1, Z18
 	VEXTRACTI64X4    $0x01, Z1, Y16
@@ -27117,10 +27141,6 @@ ahead7added:
 	JMP     ahead7segment
 
 ahead7store:
-	ADDQ    $+32, DI
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	ADDQ    $+32, R10
 	VMOVAPS Z15, Z16
 	MOVQ    $0x00000001, q_len+64(FP)
 	JMP     store1
@@ -27194,13 +27214,17 @@ ahead8ahead4:
 
 ahead8ahead6:
 	CMPQ R14, max_len+112(FP)
-	JE   ahead8again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead8more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead8again:
+ahead8more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VPERMW           Z1, Z0, Z1
 	VCVTPH2PS        Y1, Z19
 	VEXTRACTI64X4    $0x01, Z1, Y17
@@ -27445,10 +27469,6 @@ ahead8added:
 	JMP     ahead8segment
 
 ahead8store:
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
 	MOVQ $0x00000001, q_len+64(FP)
 	JMP  store1
 
@@ -27656,13 +27676,17 @@ double1ahead14:
 	VFMADD231PS.BCST (R15)(SI*1), Z3, Z9
 	LEAQ             (R15)(SI*2), R15
 	CMPQ             R14, max_len+112(FP)
-	JE               double1again
+	JNE              double1more
+	ADDQ             far+152(FP), DI
+	ADDQ             far+152(FP), R8
+	ADDQ             far+152(FP), R9
+	ADDQ             far+152(FP), R10
+
+double1more:
 	ADDQ             $+32, DI
 	ADDQ             $+32, R8
 	ADDQ             $+32, R9
 	ADDQ             $+32, R10
-
-double1again:
 	VPERMW           Z5, Z0, Z5
 	VMOVUPS          (DI), Y3
 	VCVTPH2PS        Y5, Z6
@@ -27783,10 +27807,6 @@ double1added:
 	JMP     double1segment
 
 double1store:
-	ADDQ    $+32, DI
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	ADDQ    $+32, R10
 	VMOVAPS Z9, Z11
 	VMOVAPS Z10, Z12
 	VMOVAPS Z9, Z17
@@ -28017,13 +28037,17 @@ double2ahead14:
 	VFMADD231PS.BCST 4(R15)(SI*1), Z3, Z11
 	LEAQ             (R15)(SI*2), R15
 	CMPQ             R14, max_len+112(FP)
-	JE               double2again
+	JNE              double2more
+	ADDQ             far+152(FP), DI
+	ADDQ             far+152(FP), R8
+	ADDQ             far+152(FP), R9
+	ADDQ             far+152(FP), R10
+
+double2more:
 	ADDQ             $+32, DI
 	ADDQ             $+32, R8
 	ADDQ             $+32, R9
 	ADDQ             $+32, R10
-
-double2again:
 	VPERMW           Z5, Z0, Z5
 	VCVTPH2PS        Y5, Z6
 	VMOVUPS          (DI), Y3
@@ -28164,10 +28188,6 @@ double2added:
 	JMP     double2segment
 
 double2store:
-	ADDQ    $+32, DI
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	ADDQ    $+32, R10
 	VMOVAPS Z11, Z17
 	VMOVAPS Z12, Z18
 	VMOVAPS Z11, Z19
@@ -28414,13 +28434,17 @@ double3ahead14:
 	VFMADD231PS.BCST 8(R15)(SI*1), Z6, Z17
 	LEAQ             (R15)(SI*2), R15
 	CMPQ             R14, max_len+112(FP)
-	JE               double3again
+	JNE              double3more
+	ADDQ             far+152(FP), DI
+	ADDQ             far+152(FP), R8
+	ADDQ             far+152(FP), R9
+	ADDQ             far+152(FP), R10
+
+double3more:
 	ADDQ             $+32, DI
 	ADDQ             $+32, R8
 	ADDQ             $+32, R9
 	ADDQ             $+32, R10
-
-double3again:
 	VPERMW           Z5, Z0, Z5
 	VCVTPH2PS        Y5, Z6
 	VMOVUPS          (DI), Y3
@@ -28581,10 +28605,6 @@ double3added:
 	JMP     double3segment
 
 double3store:
-	ADDQ    $+32, DI
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	ADDQ    $+32, R10
 	VMOVAPS Z17, Z19
 	VMOVAPS Z18, Z20
 	JMP     store2
@@ -28847,13 +28867,17 @@ double4ahead14:
 	VFMADD231PS.BCST 12(R15)(SI*1), Z7, Z19
 	LEAQ             (R15)(SI*2), R15
 	CMPQ             R14, max_len+112(FP)
-	JE               double4again
+	JNE              double4more
+	ADDQ             far+152(FP), DI
+	ADDQ             far+152(FP), R8
+	ADDQ             far+152(FP), R9
+	ADDQ             far+152(FP), R10
+
+double4more:
 	ADDQ             $+32, DI
 	ADDQ             $+32, R8
 	ADDQ             $+32, R9
 	ADDQ             $+32, R10
-
-double4again:
 	VPERMW           Z5, Z0, Z5
 	VCVTPH2PS        Y5, Z7
 	VMOVUPS          (DI), Y2
@@ -29034,33 +29058,26 @@ double4added:
 	JMP     double4segment
 
 double4store:
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
-	JMP  store2
+	JMP store2
 
 	// Store 4 lanes.
 store2:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z11, Z9, Z1
-	VUNPCKHPS Z11, Z9, Z2
-	VUNPCKLPS Z19, Z17, Z3
-	VUNPCKHPS Z19, Z17, Z4
-	VUNPCKLPD Z3, Z1, Z5
-	VUNPCKHPD Z3, Z1, Z1
-	VUNPCKLPD Z4, Z2, Z3
-	VUNPCKHPD Z4, Z2, Z2
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z12, Z10, Z4
-	VUNPCKHPS Z12, Z10, Z6
-	VUNPCKLPS Z20, Z18, Z7
-	VUNPCKHPS Z20, Z18, Z8
-	VUNPCKLPD Z7, Z4, Z9
-	VUNPCKHPD Z7, Z4, Z4
-	VUNPCKLPD Z8, Z6, Z7
-	VUNPCKHPD Z8, Z6, Z6
+	VUNPCKLPS Z11, Z9, Z21
+	VUNPCKHPS Z11, Z9, Z9
+	VUNPCKLPS Z19, Z17, Z11
+	VUNPCKHPS Z19, Z17, Z17
+	VUNPCKLPD Z11, Z21, Z19
+	VUNPCKHPD Z11, Z21, Z11
+	VUNPCKLPD Z17, Z9, Z21
+	VUNPCKHPD Z17, Z9, Z9
+	VUNPCKLPS Z12, Z10, Z17
+	VUNPCKHPS Z12, Z10, Z10
+	VUNPCKLPS Z20, Z18, Z12
+	VUNPCKHPS Z20, Z18, Z18
+	VUNPCKLPD Z12, Z17, Z20
+	VUNPCKHPD Z12, Z17, Z12
+	VUNPCKLPD Z18, Z10, Z17
+	VUNPCKHPD Z18, Z10, Z10
 
 store2lanes:
 	MOVQ          max_base+104(FP), BX
@@ -29068,128 +29085,128 @@ store2lanes:
 	MOVQ          s_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X8
-	VMOVUPS       X5, (CX)
-	VMAXPS        X8, X5, X8
+	VMOVUPS       (BX), X18
+	VMOVUPS       X19, (CX)
+	VMAXPS        X18, X19, X18
 	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
-	VMAXPS        X8, X1, X8
+	VMOVUPS       X11, (CX)
+	VMAXPS        X18, X11, X18
 	ADDQ          SI, CX
-	VMOVUPS       X3, (CX)
-	VMAXPS        X8, X3, X8
-	ADDQ          SI, CX
-	VMOVUPS       X2, (CX)
-	VMAXPS        X8, X2, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z5, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z1, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z3, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z2, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z5, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z1, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z3, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z2, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z5, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z1, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z3, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z2, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VMOVUPS       X21, (CX)
+	VMAXPS        X18, X21, X18
 	ADDQ          SI, CX
 	VMOVUPS       X9, (CX)
-	VMAXPS        X8, X9, X8
+	VMAXPS        X18, X9, X18
 	ADDQ          SI, CX
-	VMOVUPS       X4, (CX)
-	VMAXPS        X8, X4, X8
+	VEXTRACTF32X4 $0x01, Z19, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VMOVUPS       X7, (CX)
-	VMAXPS        X8, X7, X8
+	VEXTRACTF32X4 $0x01, Z11, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VMOVUPS       X6, (CX)
-	VMAXPS        X8, X6, X8
+	VEXTRACTF32X4 $0x01, Z21, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z9, X10
+	VEXTRACTF32X4 $0x01, Z9, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z19, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z11, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z21, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z9, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z19, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z11, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z21, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z9, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
+	ADDQ          SI, CX
+	VMOVUPS       X20, (CX)
+	VMAXPS        X18, X20, X18
+	ADDQ          SI, CX
+	VMOVUPS       X12, (CX)
+	VMAXPS        X18, X12, X18
+	ADDQ          SI, CX
+	VMOVUPS       X17, (CX)
+	VMAXPS        X18, X17, X18
+	ADDQ          SI, CX
 	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VMAXPS        X18, X10, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z4, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x01, Z20, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z7, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x01, Z12, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z6, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x01, Z17, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z9, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x01, Z10, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z4, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x02, Z20, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z7, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x02, Z12, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z6, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x02, Z17, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z9, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x02, Z10, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z4, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x03, Z20, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z7, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x03, Z12, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z6, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x03, Z17, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VMOVUPS       X8, (BX)
+	VEXTRACTF32X4 $0x03, Z10, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
+	ADDQ          SI, CX
+	VMOVUPS       X18, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 	MOVQ          s_len+8(FP), CX
 	CMPQ          CX, n+80(FP)
@@ -29199,10 +29216,14 @@ store2lanes:
 	JL            store2lanes
 
 store2end:
+	CMPQ ldk+48(FP), $0x00
+	JNE  again
 	LEAQ (DI)(AX*4), DI
 	LEAQ (R8)(AX*4), R8
 	LEAQ (R9)(AX*4), R9
 	LEAQ (R10)(AX*4), R10
+
+again:
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
@@ -29214,15 +29235,14 @@ store2end:
 
 	// Store 4 lanes.
 store1:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z10, Z9, Z1
-	VUNPCKHPS Z10, Z9, Z2
-	VUNPCKLPS Z12, Z11, Z3
-	VUNPCKHPS Z12, Z11, Z4
-	VUNPCKLPD Z3, Z1, Z5
-	VUNPCKHPD Z3, Z1, Z1
-	VUNPCKLPD Z4, Z2, Z3
-	VUNPCKHPD Z4, Z2, Z2
+	VUNPCKLPS Z10, Z9, Z17
+	VUNPCKHPS Z10, Z9, Z9
+	VUNPCKLPS Z12, Z11, Z10
+	VUNPCKHPS Z12, Z11, Z11
+	VUNPCKLPD Z10, Z17, Z12
+	VUNPCKHPD Z10, Z17, Z10
+	VUNPCKLPD Z11, Z9, Z17
+	VUNPCKHPD Z11, Z9, Z9
 
 store1lanes:
 	MOVQ          max_base+104(FP), BX
@@ -29230,68 +29250,68 @@ store1lanes:
 	MOVQ          s_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X4
-	VMOVUPS       X5, (CX)
-	VMAXPS        X4, X5, X4
+	VMOVUPS       (BX), X11
+	VMOVUPS       X12, (CX)
+	VMAXPS        X11, X12, X11
 	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
-	VMAXPS        X4, X1, X4
+	VMOVUPS       X10, (CX)
+	VMAXPS        X11, X10, X11
 	ADDQ          SI, CX
-	VMOVUPS       X3, (CX)
-	VMAXPS        X4, X3, X4
+	VMOVUPS       X17, (CX)
+	VMAXPS        X11, X17, X11
 	ADDQ          SI, CX
-	VMOVUPS       X2, (CX)
-	VMAXPS        X4, X2, X4
+	VMOVUPS       X9, (CX)
+	VMAXPS        X11, X9, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z5, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x01, Z12, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z1, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x01, Z10, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z3, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x01, Z17, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z2, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x01, Z9, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z5, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x02, Z12, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z1, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x02, Z10, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z3, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x02, Z17, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z2, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x02, Z9, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z5, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x03, Z12, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z1, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x03, Z10, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z3, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x03, Z17, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z2, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x03, Z9, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VMOVUPS       X4, (BX)
+	VMOVUPS       X11, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 	CMPQ          q_len+64(FP), $0x00
 	JE            store1last
@@ -29312,19 +29332,17 @@ store1last:
 
 store1end:
 next:
-	MOVQ d+96(FP), CX
-	SHLQ $0x01, CX
-	SUBQ CX, DI
-	SUBQ CX, R8
-	SUBQ CX, R9
-	SUBQ CX, R10
 	MOVQ s_len+8(FP), CX
 	CMPQ CX, n+80(FP)
 	JL   group
+	CMPQ ldk+48(FP), $0x00
+	JNE  forward
 	LEAQ (DI)(AX*4), DI
 	LEAQ (R8)(AX*4), R8
 	LEAQ (R9)(AX*4), R9
 	LEAQ (R10)(AX*4), R10
+
+forward:
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
@@ -30942,6 +30960,7 @@ rows:
 	LEAQ (AX)(AX*2), R11
 	LEAQ (R11)(AX*2), R12
 	LEAQ (R12)(AX*2), R13
+	MOVQ $0x00000000, ldk+48(FP)
 
 	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
@@ -30979,13 +30998,8 @@ group:
 	SUBQ         s_len+8(FP), R15
 	CMPQ         R15, $0x02
 	JL           few
-	MOVQ         d+96(FP), R15
-	ANDQ         $-16, R15
-	IMULQ        SI, R15
-	ADDQ         R14, R15
-	IMUL3Q       $+16, SI, BP
-	SUBQ         BP, R15
-	MOVQ         R15, max_len+112(FP)
+	CMPQ         ldk+48(FP), $0x00
+	JNE          loaded
 	VMOVUPS      (DI), Y1
 	VINSERTF64X4 $0x01, (DI)(AX*1), Z1, Z1
 	VMOVUPS      (R8), Y4
@@ -30994,8 +31008,6 @@ group:
 	VINSERTF64X4 $0x01, (R9)(AX*1), Z2, Z2
 	VMOVUPS      (R10), Y5
 	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
-
-	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z4, Z1, Z3
 	VUNPCKHPS    Z4, Z1, Z1
 	VUNPCKLPS    Z5, Z2, Z4
@@ -31012,33 +31024,69 @@ group:
 	VINSERTF64X4 $0x01, (R9)(R11*1), Z5, Z5
 	VMOVUPS      (R10)(AX*2), Y9
 	VINSERTF64X4 $0x01, (R10)(R11*1), Z9, Z9
+	VUNPCKLPS    Z7, Z1, Z6
+	VUNPCKHPS    Z7, Z1, Z1
+	VUNPCKLPS    Z9, Z5, Z7
+	VUNPCKHPS    Z9, Z5, Z9
+	VUNPCKLPD    Z7, Z6, Z5
+	VUNPCKHPD    Z7, Z6, Z6
+	VUNPCKLPD    Z9, Z1, Z7
+	VUNPCKHPD    Z9, Z1, Z9
+	VSHUFF32X4   $0x88, Z5, Z2, Z1
+	VSHUFF32X4   $0xdd, Z5, Z2, Z5
+	VSHUFF32X4   $0x88, Z6, Z3, Z2
+	VSHUFF32X4   $0xdd, Z6, Z3, Z6
+	VSHUFF32X4   $0x88, Z7, Z4, Z3
+	VSHUFF32X4   $0xdd, Z7, Z4, Z7
+	VSHUFF32X4   $0x88, Z9, Z8, Z4
+	VSHUFF32X4   $0xdd, Z9, Z8, Z8
+	VMOVAPS      Z1, Z1
+	VMOVAPS      Z2, Z2
+	VMOVAPS      Z3, Z3
+	VMOVAPS      Z4, Z4
+	VMOVAPS      Z5, Z5
+	VMOVAPS      Z6, Z6
+	VMOVAPS      Z7, Z7
+	VMOVAPS      Z8, Z8
 
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS  Z7, Z1, Z6
-	VUNPCKHPS  Z7, Z1, Z1
-	VUNPCKLPS  Z9, Z5, Z7
-	VUNPCKHPS  Z9, Z5, Z9
-	VUNPCKLPD  Z7, Z6, Z5
-	VUNPCKHPD  Z7, Z6, Z6
-	VUNPCKLPD  Z9, Z1, Z7
-	VUNPCKHPD  Z9, Z1, Z9
-	VSHUFF32X4 $0x88, Z5, Z2, Z1
-	VSHUFF32X4 $0xdd, Z5, Z2, Z5
-	VSHUFF32X4 $0x88, Z6, Z3, Z2
-	VSHUFF32X4 $0xdd, Z6, Z3, Z6
-	VSHUFF32X4 $0x88, Z7, Z4, Z3
-	VSHUFF32X4 $0xdd, Z7, Z4, Z7
-	VSHUFF32X4 $0x88, Z9, Z8, Z4
-	VSHUFF32X4 $0xdd, Z9, Z8, Z8
-	VMOVAPS    Z1, Z1
-	VMOVAPS    Z2, Z2
-	VMOVAPS    Z3, Z3
-	VMOVAPS    Z4, Z4
-	VMOVAPS    Z5, Z5
-	VMOVAPS    Z6, Z6
-	VMOVAPS    Z7, Z7
-	VMOVAPS    Z8, Z8
+loaded:
+	MOVQ  d+96(FP), R15
+	ANDQ  $-16, R15
+	LEAQ  -16(R15), BP
+	IMULQ SI, BP
+	ADDQ  R14, BP
+	MOVQ  BP, max_len+112(FP)
+	SHLQ  $0x01, R15
+	NEGQ  R15
+	MOVQ  R15, far+152(FP)
+	MOVQ  $0x00000001, ldk+48(FP)
+	MOVQ  n+80(FP), BP
+	SUBQ  s_len+8(FP), BP
+	CMPQ  BP, $0x08
+	JG    begin
 
+	// This is the last group: the next tile has the next rows.
+	MOVQ m+88(FP), BP
+	SUBQ $0x10, BP
+	MOVQ AX, R15
+	SHLQ $0x02, R15
+	CMPQ n+80(FP), $0x04
+	JG   once
+	CMPQ BP, $0x10
+	JL   once
+	SUBQ $0x10, BP
+	ADDQ R15, R15
+
+once:
+	ADDQ R15, far+152(FP)
+	CMPQ BP, $0x10
+	JGE  begin
+
+	// But there are no 16 more.
+	SUBQ R15, far+152(FP)
+	MOVQ $0x00000000, ldk+48(FP)
+
+begin:
 	// Twice 16 keys, if all queries are one small group.
 	CMPQ m+88(FP), $0x20
 	JL   fewerdouble2
@@ -31140,34 +31188,30 @@ group1ahead4:
 	MOVQ       next_len+136(FP), BX
 
 group1ahead6:
-	VMOVUPS      (DI), Y1
-	VINSERTF64X4 $0x01, (DI)(AX*1), Z1, Z1
-	VMOVUPS      (R8), Y2
-	VINSERTF64X4 $0x01, (R8)(AX*1), Z2, Z2
-	VMOVUPS      (R9), Y3
-	VINSERTF64X4 $0x01, (R9)(AX*1), Z3, Z3
-	VMOVUPS      (R10), Y4
-	VINSERTF64X4 $0x01, (R10)(AX*1), Z4, Z4
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Z2, Z1, Z5
-	VUNPCKHPS    Z2, Z1, Z1
-	VUNPCKLPS    Z4, Z3, Z2
-	VUNPCKHPS    Z4, Z3, Z3
-	VUNPCKLPD    Z2, Z5, Z4
-	VUNPCKHPD    Z2, Z5, Z2
-	VUNPCKLPD    Z3, Z1, Z5
-	VUNPCKHPD    Z3, Z1, Z1
-	VMOVUPS      (DI)(AX*2), Y3
-	VINSERTF64X4 $0x01, (DI)(R11*1), Z3, Z3
-	VMOVUPS      (R8)(AX*2), Y6
-	VINSERTF64X4 $0x01, (R8)(R11*1), Z6, Z6
-	VMOVUPS      (R9)(AX*2), Y7
-	VINSERTF64X4 $0x01, (R9)(R11*1), Z7, Z7
-	VMOVUPS      (R10)(AX*2), Y8
-	VINSERTF64X4 $0x01, (R10)(R11*1), Z8, Z8
-
-	// Transpose the 4×4 matrix in each quarter.
+	VMOVUPS          (DI), Y1
+	VINSERTF64X4     $0x01, (DI)(AX*1), Z1, Z1
+	VMOVUPS          (R8), Y2
+	VINSERTF64X4     $0x01, (R8)(AX*1), Z2, Z2
+	VMOVUPS          (R9), Y3
+	VINSERTF64X4     $0x01, (R9)(AX*1), Z3, Z3
+	VMOVUPS          (R10), Y4
+	VINSERTF64X4     $0x01, (R10)(AX*1), Z4, Z4
+	VUNPCKLPS        Z2, Z1, Z5
+	VUNPCKHPS        Z2, Z1, Z1
+	VUNPCKLPS        Z4, Z3, Z2
+	VUNPCKHPS        Z4, Z3, Z3
+	VUNPCKLPD        Z2, Z5, Z4
+	VUNPCKHPD        Z2, Z5, Z2
+	VUNPCKLPD        Z3, Z1, Z5
+	VUNPCKHPD        Z3, Z1, Z1
+	VMOVUPS          (DI)(AX*2), Y3
+	VINSERTF64X4     $0x01, (DI)(R11*1), Z3, Z3
+	VMOVUPS          (R8)(AX*2), Y6
+	VINSERTF64X4     $0x01, (R8)(R11*1), Z6, Z6
+	VMOVUPS          (R9)(AX*2), Y7
+	VINSERTF64X4     $0x01, (R9)(R11*1), Z7, Z7
+	VMOVUPS          (R10)(AX*2), Y8
+	VINSERTF64X4     $0x01, (R10)(R11*1), Z8, Z8
 	VUNPCKLPS        Z6, Z3, Z10
 	VUNPCKHPS        Z6, Z3, Z3
 	VUNPCKLPS        Z8, Z7, Z6
@@ -31246,7 +31290,7 @@ group1store:
 	VMOVAPS Z9, Z11
 	VMOVAPS Z9, Z12
 	MOVQ    $0x00000000, q_len+64(FP)
-	JMP     store1
+	JMP     plainstore1
 
 	// 32 keys by 1 queries.
 double1:
@@ -31361,8 +31405,6 @@ double1ahead14:
 	VINSERTF64X4 $0x01, (R9)(AX*1), Z3, Z3
 	VMOVUPS      (R10), Y4
 	VINSERTF64X4 $0x01, (R10)(AX*1), Z4, Z4
-
-	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z2, Z1, Z5
 	VUNPCKHPS    Z2, Z1, Z1
 	VUNPCKLPS    Z4, Z3, Z2
@@ -31379,8 +31421,6 @@ double1ahead14:
 	VINSERTF64X4 $0x01, (R9)(R11*1), Z7, Z7
 	VMOVUPS      (R10)(AX*2), Y8
 	VINSERTF64X4 $0x01, (R10)(R11*1), Z8, Z8
-
-	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z6, Z3, Z11
 	VUNPCKHPS    Z6, Z3, Z3
 	VUNPCKLPS    Z8, Z7, Z6
@@ -31405,8 +31445,6 @@ double1ahead14:
 	VINSERTF64X4 $0x01, (R9)(R12*1), Z17, Z17
 	VMOVUPS      (R10)(AX*4), Y18
 	VINSERTF64X4 $0x01, (R10)(R12*1), Z18, Z18
-
-	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z12, Z3, Z19
 	VUNPCKHPS    Z12, Z3, Z3
 	VUNPCKLPS    Z18, Z17, Z12
@@ -31423,8 +31461,6 @@ double1ahead14:
 	VINSERTF64X4 $0x01, (R9)(R13*1), Z21, Z21
 	VMOVUPS      (R10)(R11*2), Y22
 	VINSERTF64X4 $0x01, (R10)(R13*1), Z22, Z22
-
-	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS    Z20, Z17, Z23
 	VUNPCKHPS    Z20, Z17, Z17
 	VUNPCKLPS    Z22, Z21, Z20
@@ -31555,7 +31591,7 @@ double1store:
 	VMOVAPS Z10, Z18
 	VMOVAPS Z9, Z19
 	VMOVAPS Z10, Z20
-	JMP     store2
+	JMP     plainstore2
 
 	// 16 keys by 2 queries.
 ahead2:
@@ -31620,13 +31656,17 @@ ahead2ahead4:
 
 ahead2ahead6:
 	CMPQ R14, max_len+112(FP)
-	JE   ahead2again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead2more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead2again:
+ahead2more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VPSLLD           $0x10, Z1, Z17
 	VMOVUPS          (DI), Y11
 	VANDPS           Z0, Z1, Z1
@@ -31747,10 +31787,6 @@ ahead2added:
 	JMP     ahead2segment
 
 ahead2store:
-	ADDQ    $+32, DI
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	ADDQ    $+32, R10
 	VMOVAPS Z10, Z11
 	VMOVAPS Z10, Z12
 	MOVQ    $0x00000000, q_len+64(FP)
@@ -31820,13 +31856,17 @@ ahead3ahead4:
 
 ahead3ahead6:
 	CMPQ R14, max_len+112(FP)
-	JE   ahead3again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead3more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead3again:
+ahead3more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VPSLLD           $0x10, Z1, Z18
 	VANDPS           Z0, Z1, Z1
 	VMOVUPS          (DI), Y12
@@ -31965,10 +32005,6 @@ ahead3added:
 	JMP     ahead3segment
 
 ahead3store:
-	ADDQ    $+32, DI
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	ADDQ    $+32, R10
 	VMOVAPS Z11, Z12
 	MOVQ    $0x00000000, q_len+64(FP)
 	JMP     store1
@@ -32038,13 +32074,17 @@ ahead4ahead4:
 
 ahead4ahead6:
 	CMPQ R14, max_len+112(FP)
-	JE   ahead4again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead4more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead4again:
+ahead4more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VPSLLD           $0x10, Z1, Z19
 	VANDPS           Z0, Z1, Z1
 	VMOVUPS          (DI), Y17
@@ -32201,10 +32241,6 @@ ahead4added:
 	JMP     ahead4segment
 
 ahead4store:
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
 	MOVQ $0x00000000, q_len+64(FP)
 	JMP  store1
 
@@ -32274,13 +32310,17 @@ ahead5ahead4:
 
 ahead5ahead6:
 	CMPQ R14, max_len+112(FP)
-	JE   ahead5again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead5more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead5again:
+ahead5more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VPSLLD           $0x10, Z1, Z16
 	VANDPS           Z0, Z1, Z1
 	VMOVUPS          (DI), Y14
@@ -32455,10 +32495,6 @@ ahead5added:
 	JMP     ahead5segment
 
 ahead5store:
-	ADDQ    $+32, DI
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	ADDQ    $+32, R10
 	VMOVAPS Z13, Z14
 	VMOVAPS Z13, Z15
 	VMOVAPS Z13, Z16
@@ -32532,13 +32568,17 @@ ahead6ahead4:
 
 ahead6ahead6:
 	CMPQ R14, max_len+112(FP)
-	JE   ahead6again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead6more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead6again:
+ahead6more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VPSLLD           $0x10, Z1, Z17
 	VANDPS           Z0, Z1, Z1
 	VMOVUPS          (DI), Y15
@@ -32731,10 +32771,6 @@ ahead6added:
 	JMP     ahead6segment
 
 ahead6store:
-	ADDQ    $+32, DI
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	ADDQ    $+32, R10
 	VMOVAPS Z14, Z15
 	VMOVAPS Z14, Z16
 	MOVQ    $0x00000001, q_len+64(FP)
@@ -32808,13 +32844,17 @@ ahead7ahead4:
 
 ahead7ahead6:
 	CMPQ R14, max_len+112(FP)
-	JE   ahead7again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead7more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead7again:
+ahead7more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VPSLLD           $0x10, Z1, Z18
 	VANDPS           Z0, Z1, Z1
 	VFMADD231PS.BCST (R14), Z18, Z9
@@ -33025,10 +33065,6 @@ ahead7added:
 	JMP     ahead7segment
 
 ahead7store:
-	ADDQ    $+32, DI
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	ADDQ    $+32, R10
 	VMOVAPS Z15, Z16
 	MOVQ    $0x00000001, q_len+64(FP)
 	JMP     store1
@@ -33102,13 +33138,17 @@ ahead8ahead4:
 
 ahead8ahead6:
 	CMPQ R14, max_len+112(FP)
-	JE   ahead8again
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
+	JNE  ahead8more
+	ADDQ far+152(FP), DI
+	ADDQ far+152(FP), R8
+	ADDQ far+152(FP), R9
+	ADDQ far+152(FP), R10
 
-ahead8again:
+ahead8more:
+	ADDQ             $+32, DI
+	ADDQ             $+32, R8
+	ADDQ             $+32, R9
+	ADDQ             $+32, R10
 	VPSLLD           $0x10, Z1, Z19
 	VANDPS           Z0, Z1, Z1
 	VFMADD231PS.BCST (R14), Z19, Z9
@@ -33337,10 +33377,6 @@ ahead8added:
 	JMP     ahead8segment
 
 ahead8store:
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
 	MOVQ $0x00000001, q_len+64(FP)
 	JMP  store1
 
@@ -33550,13 +33586,17 @@ double2ahead14:
 	VFMADD231PS.BCST 4(R15)(SI*1), Z8, Z11
 	LEAQ             (R15)(SI*2), R15
 	CMPQ             R14, max_len+112(FP)
-	JE               double2again
+	JNE              double2more
+	ADDQ             far+152(FP), DI
+	ADDQ             far+152(FP), R8
+	ADDQ             far+152(FP), R9
+	ADDQ             far+152(FP), R10
+
+double2more:
 	ADDQ             $+32, DI
 	ADDQ             $+32, R8
 	ADDQ             $+32, R9
 	ADDQ             $+32, R10
-
-double2again:
 	VPSLLD           $0x10, Z18, Z8
 	VMOVUPS          (DI), Y6
 	VANDPS           Z0, Z18, Z18
@@ -33681,10 +33721,6 @@ double2added:
 	JMP     double2segment
 
 double2store:
-	ADDQ    $+32, DI
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	ADDQ    $+32, R10
 	VMOVAPS Z11, Z17
 	VMOVAPS Z12, Z18
 	VMOVAPS Z11, Z19
@@ -33915,13 +33951,17 @@ double3ahead14:
 	VFMADD231PS.BCST 8(R15)(SI*1), Z8, Z17
 	LEAQ             (R15)(SI*2), R15
 	CMPQ             R14, max_len+112(FP)
-	JE               double3again
+	JNE              double3more
+	ADDQ             far+152(FP), DI
+	ADDQ             far+152(FP), R8
+	ADDQ             far+152(FP), R9
+	ADDQ             far+152(FP), R10
+
+double3more:
 	ADDQ             $+32, DI
 	ADDQ             $+32, R8
 	ADDQ             $+32, R9
 	ADDQ             $+32, R10
-
-double3again:
 	VPSLLD           $0x10, Z20, Z8
 	VANDPS           Z0, Z20, Z20
 	VMOVUPS          (DI), Y6
@@ -34066,10 +34106,6 @@ double3added:
 	JMP     double3segment
 
 double3store:
-	ADDQ    $+32, DI
-	ADDQ    $+32, R8
-	ADDQ    $+32, R9
-	ADDQ    $+32, R10
 	VMOVAPS Z17, Z19
 	VMOVAPS Z18, Z20
 	JMP     store2
@@ -34316,13 +34352,17 @@ double4ahead14:
 	VFMADD231PS.BCST 12(R15)(SI*1), Z8, Z19
 	LEAQ             (R15)(SI*2), R15
 	CMPQ             R14, max_len+112(FP)
-	JE               double4again
+	JNE              double4more
+	ADDQ             far+152(FP), DI
+	ADDQ             far+152(FP), R8
+	ADDQ             far+152(FP), R9
+	ADDQ             far+152(FP), R10
+
+double4more:
 	ADDQ             $+32, DI
 	ADDQ             $+32, R8
 	ADDQ             $+32, R9
 	ADDQ             $+32, R10
-
-double4again:
 	VPSLLD           $0x10, Z22, Z8
 	VANDPS           Z0, Z22, Z22
 	VMOVUPS          (DI), Y6
@@ -34487,33 +34527,43 @@ double4added:
 	JMP     double4segment
 
 double4store:
-	ADDQ $+32, DI
-	ADDQ $+32, R8
-	ADDQ $+32, R9
-	ADDQ $+32, R10
-	JMP  store2
+	JMP store2
+
+plainstore2:
+	MOVQ   d+96(FP), CX
+	SHLQ   $0x01, CX
+	SUBQ   CX, DI
+	SUBQ   CX, R8
+	SUBQ   CX, R9
+	SUBQ   CX, R10
+	MOVQ   $0x00000000, ldk+48(FP)
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
 
 	// Store 4 lanes.
 store2:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z11, Z9, Z1
-	VUNPCKHPS Z11, Z9, Z2
-	VUNPCKLPS Z19, Z17, Z3
-	VUNPCKHPS Z19, Z17, Z4
-	VUNPCKLPD Z3, Z1, Z5
-	VUNPCKHPD Z3, Z1, Z1
-	VUNPCKLPD Z4, Z2, Z3
-	VUNPCKHPD Z4, Z2, Z2
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z12, Z10, Z4
-	VUNPCKHPS Z12, Z10, Z6
-	VUNPCKLPS Z20, Z18, Z7
-	VUNPCKHPS Z20, Z18, Z8
-	VUNPCKLPD Z7, Z4, Z9
-	VUNPCKHPD Z7, Z4, Z4
-	VUNPCKLPD Z8, Z6, Z7
-	VUNPCKHPD Z8, Z6, Z6
+	VUNPCKLPS Z11, Z9, Z21
+	VUNPCKHPS Z11, Z9, Z9
+	VUNPCKLPS Z19, Z17, Z11
+	VUNPCKHPS Z19, Z17, Z17
+	VUNPCKLPD Z11, Z21, Z19
+	VUNPCKHPD Z11, Z21, Z11
+	VUNPCKLPD Z17, Z9, Z21
+	VUNPCKHPD Z17, Z9, Z9
+	VUNPCKLPS Z12, Z10, Z17
+	VUNPCKHPS Z12, Z10, Z10
+	VUNPCKLPS Z20, Z18, Z12
+	VUNPCKHPS Z20, Z18, Z18
+	VUNPCKLPD Z12, Z17, Z20
+	VUNPCKHPD Z12, Z17, Z12
+	VUNPCKLPD Z18, Z10, Z17
+	VUNPCKHPD Z18, Z10, Z10
 
 store2lanes:
 	MOVQ          max_base+104(FP), BX
@@ -34521,128 +34571,128 @@ store2lanes:
 	MOVQ          s_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X8
-	VMOVUPS       X5, (CX)
-	VMAXPS        X8, X5, X8
+	VMOVUPS       (BX), X18
+	VMOVUPS       X19, (CX)
+	VMAXPS        X18, X19, X18
 	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
-	VMAXPS        X8, X1, X8
+	VMOVUPS       X11, (CX)
+	VMAXPS        X18, X11, X18
 	ADDQ          SI, CX
-	VMOVUPS       X3, (CX)
-	VMAXPS        X8, X3, X8
-	ADDQ          SI, CX
-	VMOVUPS       X2, (CX)
-	VMAXPS        X8, X2, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z5, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z1, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z3, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z2, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z5, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z1, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z3, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z2, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z5, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z1, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z3, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z2, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VMOVUPS       X21, (CX)
+	VMAXPS        X18, X21, X18
 	ADDQ          SI, CX
 	VMOVUPS       X9, (CX)
-	VMAXPS        X8, X9, X8
+	VMAXPS        X18, X9, X18
 	ADDQ          SI, CX
-	VMOVUPS       X4, (CX)
-	VMAXPS        X8, X4, X8
+	VEXTRACTF32X4 $0x01, Z19, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VMOVUPS       X7, (CX)
-	VMAXPS        X8, X7, X8
+	VEXTRACTF32X4 $0x01, Z11, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VMOVUPS       X6, (CX)
-	VMAXPS        X8, X6, X8
+	VEXTRACTF32X4 $0x01, Z21, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z9, X10
+	VEXTRACTF32X4 $0x01, Z9, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z19, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z11, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z21, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z9, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z19, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z11, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z21, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z9, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
+	ADDQ          SI, CX
+	VMOVUPS       X20, (CX)
+	VMAXPS        X18, X20, X18
+	ADDQ          SI, CX
+	VMOVUPS       X12, (CX)
+	VMAXPS        X18, X12, X18
+	ADDQ          SI, CX
+	VMOVUPS       X17, (CX)
+	VMAXPS        X18, X17, X18
+	ADDQ          SI, CX
 	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VMAXPS        X18, X10, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z4, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x01, Z20, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z7, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x01, Z12, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z6, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x01, Z17, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z9, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x01, Z10, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z4, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x02, Z20, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z7, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x02, Z12, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z6, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x02, Z17, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z9, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x02, Z10, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z4, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x03, Z20, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z7, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x03, Z12, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z6, X10
-	VMOVUPS       X10, (CX)
-	VMAXPS        X8, X10, X8
+	VEXTRACTF32X4 $0x03, Z17, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
 	ADDQ          SI, CX
-	VMOVUPS       X8, (BX)
+	VEXTRACTF32X4 $0x03, Z10, X22
+	VMOVUPS       X22, (CX)
+	VMAXPS        X18, X22, X18
+	ADDQ          SI, CX
+	VMOVUPS       X18, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 	MOVQ          s_len+8(FP), CX
 	CMPQ          CX, n+80(FP)
@@ -34652,10 +34702,14 @@ store2lanes:
 	JL            store2lanes
 
 store2end:
+	CMPQ ldk+48(FP), $0x00
+	JNE  again
 	LEAQ (DI)(AX*4), DI
 	LEAQ (R8)(AX*4), R8
 	LEAQ (R9)(AX*4), R9
 	LEAQ (R10)(AX*4), R10
+
+again:
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
@@ -34665,17 +34719,33 @@ store2end:
 	SUBQ $0x10, m+88(FP)
 	JMP  next
 
+plainstore1:
+	MOVQ   d+96(FP), CX
+	SHLQ   $0x01, CX
+	SUBQ   CX, DI
+	SUBQ   CX, R8
+	SUBQ   CX, R9
+	SUBQ   CX, R10
+	MOVQ   $0x00000000, ldk+48(FP)
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+
 	// Store 4 lanes.
 store1:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z10, Z9, Z1
-	VUNPCKHPS Z10, Z9, Z2
-	VUNPCKLPS Z12, Z11, Z3
-	VUNPCKHPS Z12, Z11, Z4
-	VUNPCKLPD Z3, Z1, Z5
-	VUNPCKHPD Z3, Z1, Z1
-	VUNPCKLPD Z4, Z2, Z3
-	VUNPCKHPD Z4, Z2, Z2
+	VUNPCKLPS Z10, Z9, Z17
+	VUNPCKHPS Z10, Z9, Z9
+	VUNPCKLPS Z12, Z11, Z10
+	VUNPCKHPS Z12, Z11, Z11
+	VUNPCKLPD Z10, Z17, Z12
+	VUNPCKHPD Z10, Z17, Z10
+	VUNPCKLPD Z11, Z9, Z17
+	VUNPCKHPD Z11, Z9, Z9
 
 store1lanes:
 	MOVQ          max_base+104(FP), BX
@@ -34683,68 +34753,68 @@ store1lanes:
 	MOVQ          s_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X4
-	VMOVUPS       X5, (CX)
-	VMAXPS        X4, X5, X4
+	VMOVUPS       (BX), X11
+	VMOVUPS       X12, (CX)
+	VMAXPS        X11, X12, X11
 	ADDQ          SI, CX
-	VMOVUPS       X1, (CX)
-	VMAXPS        X4, X1, X4
+	VMOVUPS       X10, (CX)
+	VMAXPS        X11, X10, X11
 	ADDQ          SI, CX
-	VMOVUPS       X3, (CX)
-	VMAXPS        X4, X3, X4
+	VMOVUPS       X17, (CX)
+	VMAXPS        X11, X17, X11
 	ADDQ          SI, CX
-	VMOVUPS       X2, (CX)
-	VMAXPS        X4, X2, X4
+	VMOVUPS       X9, (CX)
+	VMAXPS        X11, X9, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z5, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x01, Z12, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z1, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x01, Z10, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z3, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x01, Z17, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z2, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x01, Z9, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z5, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x02, Z12, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z1, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x02, Z10, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z3, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x02, Z17, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z2, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x02, Z9, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z5, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x03, Z12, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z1, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x03, Z10, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z3, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x03, Z17, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z2, X6
-	VMOVUPS       X6, (CX)
-	VMAXPS        X4, X6, X4
+	VEXTRACTF32X4 $0x03, Z9, X18
+	VMOVUPS       X18, (CX)
+	VMAXPS        X11, X18, X11
 	ADDQ          SI, CX
-	VMOVUPS       X4, (BX)
+	VMOVUPS       X11, (BX)
 	ADDQ          $0x04, s_len+8(FP)
 	CMPQ          q_len+64(FP), $0x00
 	JE            store1last
@@ -34765,19 +34835,17 @@ store1last:
 
 store1end:
 next:
-	MOVQ d+96(FP), CX
-	SHLQ $0x01, CX
-	SUBQ CX, DI
-	SUBQ CX, R8
-	SUBQ CX, R9
-	SUBQ CX, R10
 	MOVQ s_len+8(FP), CX
 	CMPQ CX, n+80(FP)
 	JL   group
+	CMPQ ldk+48(FP), $0x00
+	JNE  forward
 	LEAQ (DI)(AX*4), DI
 	LEAQ (R8)(AX*4), R8
 	LEAQ (R9)(AX*4), R9
 	LEAQ (R10)(AX*4), R10
+
+forward:
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
@@ -36444,6 +36512,7 @@ rows:
 	LEAQ (AX)(AX*2), R11
 	LEAQ (R11)(AX*2), R12
 	LEAQ (R12)(AX*2), R13
+	MOVQ $0x00000000, a_Ldk+48(FP)
 
 	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
@@ -36483,13 +36552,8 @@ group:
 	MOVQ         a_D+136(FP), R15
 	MOVQ         R15, a_K_cap+40(FP)
 	MOVQ         $0x00000000, a_S_cap+16(FP)
-	MOVQ         a_D+136(FP), R15
-	ANDQ         $-16, R15
-	IMULQ        SI, R15
-	ADDQ         R14, R15
-	IMUL3Q       $+16, SI, BP
-	SUBQ         BP, R15
-	MOVQ         R15, a_Max_len+152(FP)
+	CMPQ         a_Ldk+48(FP), $0x00
+	JNE          loaded
 	VMOVUPS      (DI), X6
 	VINSERTF32X4 $0x01, (DI)(AX*1), Z6, Z6
 	VINSERTF32X4 $0x02, (DI)(AX*2), Z6, Z6
@@ -36506,21 +36570,57 @@ group:
 	VINSERTF32X4 $0x01, (R10)(AX*1), Z8, Z8
 	VINSERTF32X4 $0x02, (R10)(AX*2), Z8, Z8
 	VINSERTF32X4 $0x03, (R10)(R11*1), Z8, Z8
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z7
+	VUNPCKLPS    Z8, Z4, Z6
+	VUNPCKHPS    Z8, Z4, Z8
+	VUNPCKLPD    Z6, Z5, Z4
+	VUNPCKHPD    Z6, Z5, Z5
+	VUNPCKLPD    Z8, Z7, Z6
+	VUNPCKHPD    Z8, Z7, Z7
+	VMOVAPS      Z4, Z4
+	VMOVAPS      Z5, Z5
+	VMOVAPS      Z6, Z6
+	VMOVAPS      Z7, Z7
 
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z7, Z6, Z5
-	VUNPCKHPS Z7, Z6, Z7
-	VUNPCKLPS Z8, Z4, Z6
-	VUNPCKHPS Z8, Z4, Z8
-	VUNPCKLPD Z6, Z5, Z4
-	VUNPCKHPD Z6, Z5, Z5
-	VUNPCKLPD Z8, Z7, Z6
-	VUNPCKHPD Z8, Z7, Z7
-	VMOVAPS   Z4, Z4
-	VMOVAPS   Z5, Z5
-	VMOVAPS   Z6, Z6
-	VMOVAPS   Z7, Z7
+loaded:
+	MOVQ  a_D+136(FP), R15
+	ANDQ  $-16, R15
+	LEAQ  -16(R15), BP
+	IMULQ SI, BP
+	ADDQ  R14, BP
+	MOVQ  BP, a_Max_len+152(FP)
+	SHLQ  $0x00, R15
+	NEGQ  R15
+	MOVQ  R15, a_Far+192(FP)
+	MOVQ  $0x00000001, a_Ldk+48(FP)
+	MOVQ  a_N+120(FP), BP
+	SUBQ  a_S_len+8(FP), BP
+	CMPQ  BP, $0x08
+	JG    begin
 
+	// This is the last group: the next tile has the next rows.
+	MOVQ a_M+128(FP), BP
+	SUBQ $0x10, BP
+	MOVQ AX, R15
+	SHLQ $0x02, R15
+	CMPQ a_N+120(FP), $0x04
+	JG   once
+	CMPQ BP, $0x10
+	JL   once
+	SUBQ $0x10, BP
+	ADDQ R15, R15
+
+once:
+	ADDQ R15, a_Far+192(FP)
+	CMPQ BP, $0x10
+	JGE  begin
+
+	// But there are no 16 more.
+	SUBQ R15, a_Far+192(FP)
+	MOVQ $0x00000000, a_Ldk+48(FP)
+
+begin:
 	// Twice 16 keys, if all queries are one small group.
 	CMPQ a_M+128(FP), $0x20
 	JL   fewerdouble1
@@ -36606,13 +36706,17 @@ ahead1ahead2:
 
 ahead1ahead3:
 	CMPQ R14, a_Max_len+152(FP)
-	JE   ahead1again
-	ADDQ $+16, DI
-	ADDQ $+16, R8
-	ADDQ $+16, R9
-	ADDQ $+16, R10
+	JNE  ahead1more
+	ADDQ a_Far+192(FP), DI
+	ADDQ a_Far+192(FP), R8
+	ADDQ a_Far+192(FP), R9
+	ADDQ a_Far+192(FP), R10
 
-ahead1again:
+ahead1more:
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z16
 	VMOVAPS          Z4, Z10
@@ -36749,10 +36853,6 @@ ahead1added:
 	JMP     ahead1segment
 
 ahead1store:
-	ADDQ    $+16, DI
-	ADDQ    $+16, R8
-	ADDQ    $+16, R9
-	ADDQ    $+16, R10
 	VMOVAPS Z8, Z9
 	VMOVAPS Z8, Z10
 	VMOVAPS Z8, Z11
@@ -36814,13 +36914,17 @@ ahead2ahead2:
 
 ahead2ahead3:
 	CMPQ R14, a_Max_len+152(FP)
-	JE   ahead2again
-	ADDQ $+16, DI
-	ADDQ $+16, R8
-	ADDQ $+16, R9
-	ADDQ $+16, R10
+	JNE  ahead2more
+	ADDQ a_Far+192(FP), DI
+	ADDQ a_Far+192(FP), R8
+	ADDQ a_Far+192(FP), R9
+	ADDQ a_Far+192(FP), R10
 
-ahead2again:
+ahead2more:
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z17
 	VMOVAPS          Z4, Z11
@@ -36975,10 +37079,6 @@ ahead2added:
 	JMP     ahead2segment
 
 ahead2store:
-	ADDQ    $+16, DI
-	ADDQ    $+16, R8
-	ADDQ    $+16, R9
-	ADDQ    $+16, R10
 	VMOVAPS Z9, Z10
 	VMOVAPS Z9, Z11
 	MOVQ    $0x00000000, a_Q_len+104(FP)
@@ -37040,13 +37140,17 @@ ahead3ahead2:
 
 ahead3ahead3:
 	CMPQ R14, a_Max_len+152(FP)
-	JE   ahead3again
-	ADDQ $+16, DI
-	ADDQ $+16, R8
-	ADDQ $+16, R9
-	ADDQ $+16, R10
+	JNE  ahead3more
+	ADDQ a_Far+192(FP), DI
+	ADDQ a_Far+192(FP), R8
+	ADDQ a_Far+192(FP), R9
+	ADDQ a_Far+192(FP), R10
 
-ahead3again:
+ahead3more:
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z18
 	VMOVAPS          Z4, Z16
@@ -37219,10 +37323,6 @@ ahead3added:
 	JMP     ahead3segment
 
 ahead3store:
-	ADDQ    $+16, DI
-	ADDQ    $+16, R8
-	ADDQ    $+16, R9
-	ADDQ    $+16, R10
 	VMOVAPS Z10, Z11
 	MOVQ    $0x00000000, a_Q_len+104(FP)
 	JMP     store1
@@ -37284,13 +37384,17 @@ ahead4ahead2:
 
 ahead4ahead3:
 	CMPQ R14, a_Max_len+152(FP)
-	JE   ahead4again
-	ADDQ $+16, DI
-	ADDQ $+16, R8
-	ADDQ $+16, R9
-	ADDQ $+16, R10
+	JNE  ahead4more
+	ADDQ a_Far+192(FP), DI
+	ADDQ a_Far+192(FP), R8
+	ADDQ a_Far+192(FP), R9
+	ADDQ a_Far+192(FP), R10
 
-ahead4again:
+ahead4more:
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z19
 	VMOVAPS          Z4, Z17
@@ -37481,10 +37585,6 @@ ahead4added:
 	JMP     ahead4segment
 
 ahead4store:
-	ADDQ $+16, DI
-	ADDQ $+16, R8
-	ADDQ $+16, R9
-	ADDQ $+16, R10
 	MOVQ $0x00000000, a_Q_len+104(FP)
 	JMP  store1
 
@@ -37546,13 +37646,17 @@ ahead5ahead2:
 
 ahead5ahead3:
 	CMPQ R14, a_Max_len+152(FP)
-	JE   ahead5again
-	ADDQ $+16, DI
-	ADDQ $+16, R8
-	ADDQ $+16, R9
-	ADDQ $+16, R10
+	JNE  ahead5more
+	ADDQ a_Far+192(FP), DI
+	ADDQ a_Far+192(FP), R8
+	ADDQ a_Far+192(FP), R9
+	ADDQ a_Far+192(FP), R10
 
-ahead5again:
+ahead5more:
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z16
 	VMOVAPS          Z4, Z14
@@ -37761,10 +37865,6 @@ ahead5added:
 	JMP     ahead5segment
 
 ahead5store:
-	ADDQ    $+16, DI
-	ADDQ    $+16, R8
-	ADDQ    $+16, R9
-	ADDQ    $+16, R10
 	VMOVAPS Z12, Z13
 	VMOVAPS Z12, Z14
 	VMOVAPS Z12, Z15
@@ -37830,13 +37930,17 @@ ahead6ahead2:
 
 ahead6ahead3:
 	CMPQ R14, a_Max_len+152(FP)
-	JE   ahead6again
-	ADDQ $+16, DI
-	ADDQ $+16, R8
-	ADDQ $+16, R9
-	ADDQ $+16, R10
+	JNE  ahead6more
+	ADDQ a_Far+192(FP), DI
+	ADDQ a_Far+192(FP), R8
+	ADDQ a_Far+192(FP), R9
+	ADDQ a_Far+192(FP), R10
 
-ahead6again:
+ahead6more:
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z17
 	VMOVAPS          Z4, Z15
@@ -38063,10 +38167,6 @@ ahead6added:
 	JMP     ahead6segment
 
 ahead6store:
-	ADDQ    $+16, DI
-	ADDQ    $+16, R8
-	ADDQ    $+16, R9
-	ADDQ    $+16, R10
 	VMOVAPS Z13, Z14
 	VMOVAPS Z13, Z15
 	MOVQ    $0x00000001, a_Q_len+104(FP)
@@ -38132,13 +38232,17 @@ ahead7ahead2:
 
 ahead7ahead3:
 	CMPQ R14, a_Max_len+152(FP)
-	JE   ahead7again
-	ADDQ $+16, DI
-	ADDQ $+16, R8
-	ADDQ $+16, R9
-	ADDQ $+16, R10
+	JNE  ahead7more
+	ADDQ a_Far+192(FP), DI
+	ADDQ a_Far+192(FP), R8
+	ADDQ a_Far+192(FP), R9
+	ADDQ a_Far+192(FP), R10
 
-ahead7again:
+ahead7more:
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z18
 	VMOVAPS          Z4, Z16
@@ -38383,10 +38487,6 @@ ahead7added:
 	JMP     ahead7segment
 
 ahead7store:
-	ADDQ    $+16, DI
-	ADDQ    $+16, R8
-	ADDQ    $+16, R9
-	ADDQ    $+16, R10
 	VMOVAPS Z14, Z15
 	MOVQ    $0x00000001, a_Q_len+104(FP)
 	JMP     store1
@@ -38452,13 +38552,17 @@ ahead8ahead2:
 
 ahead8ahead3:
 	CMPQ R14, a_Max_len+152(FP)
-	JE   ahead8again
-	ADDQ $+16, DI
-	ADDQ $+16, R8
-	ADDQ $+16, R9
-	ADDQ $+16, R10
+	JNE  ahead8more
+	ADDQ a_Far+192(FP), DI
+	ADDQ a_Far+192(FP), R8
+	ADDQ a_Far+192(FP), R9
+	ADDQ a_Far+192(FP), R10
 
-ahead8again:
+ahead8more:
+	ADDQ             $+16, DI
+	ADDQ             $+16, R8
+	ADDQ             $+16, R9
+	ADDQ             $+16, R10
 	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          (R15), Z19
 	VMOVAPS          Z4, Z17
@@ -38721,10 +38825,6 @@ ahead8added:
 	JMP     ahead8segment
 
 ahead8store:
-	ADDQ $+16, DI
-	ADDQ $+16, R8
-	ADDQ $+16, R9
-	ADDQ $+16, R10
 	MOVQ $0x00000001, a_Q_len+104(FP)
 	JMP  store1
 
@@ -38930,13 +39030,17 @@ double1ahead7:
 	VFMADD231PS.BCST (R15)(SI*1), Z7, Z8
 	LEAQ             (R15)(SI*2), R15
 	CMPQ             R14, a_Max_len+152(FP)
-	JE               double1again
+	JNE              double1more
+	ADDQ             a_Far+192(FP), DI
+	ADDQ             a_Far+192(FP), R8
+	ADDQ             a_Far+192(FP), R9
+	ADDQ             a_Far+192(FP), R10
+
+double1more:
 	ADDQ             $+16, DI
 	ADDQ             $+16, R8
 	ADDQ             $+16, R9
 	ADDQ             $+16, R10
-
-double1again:
 	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          64(R15), Z16
 	VMOVAPS          Z5, Z7
@@ -39075,10 +39179,6 @@ double1added:
 	JMP     double1segment
 
 double1store:
-	ADDQ    $+16, DI
-	ADDQ    $+16, R8
-	ADDQ    $+16, R9
-	ADDQ    $+16, R10
 	VMOVAPS Z8, Z10
 	VMOVAPS Z9, Z11
 	VMOVAPS Z8, Z16
@@ -39307,13 +39407,17 @@ double2ahead7:
 	VFMADD231PS.BCST 4(R15)(SI*1), Z7, Z10
 	LEAQ             (R15)(SI*2), R15
 	CMPQ             R14, a_Max_len+152(FP)
-	JE               double2again
+	JNE              double2more
+	ADDQ             a_Far+192(FP), DI
+	ADDQ             a_Far+192(FP), R8
+	ADDQ             a_Far+192(FP), R9
+	ADDQ             a_Far+192(FP), R10
+
+double2more:
 	ADDQ             $+16, DI
 	ADDQ             $+16, R8
 	ADDQ             $+16, R9
 	ADDQ             $+16, R10
-
-double2again:
 	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          64(R15), Z18
 	VMOVAPS          Z20, Z7
@@ -39472,10 +39576,6 @@ double2added:
 	JMP     double2segment
 
 double2store:
-	ADDQ    $+16, DI
-	ADDQ    $+16, R8
-	ADDQ    $+16, R9
-	ADDQ    $+16, R10
 	VMOVAPS Z10, Z16
 	VMOVAPS Z11, Z17
 	VMOVAPS Z10, Z18
@@ -39720,13 +39820,17 @@ double3ahead7:
 	VFMADD231PS.BCST 8(R15)(SI*1), Z7, Z16
 	LEAQ             (R15)(SI*2), R15
 	CMPQ             R14, a_Max_len+152(FP)
-	JE               double3again
+	JNE              double3more
+	ADDQ             a_Far+192(FP), DI
+	ADDQ             a_Far+192(FP), R8
+	ADDQ             a_Far+192(FP), R9
+	ADDQ             a_Far+192(FP), R10
+
+double3more:
 	ADDQ             $+16, DI
 	ADDQ             $+16, R8
 	ADDQ             $+16, R9
 	ADDQ             $+16, R10
-
-double3again:
 	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          64(R15), Z20
 	VMOVAPS          Z22, Z7
@@ -39905,10 +40009,6 @@ double3added:
 	JMP     double3segment
 
 double3store:
-	ADDQ    $+16, DI
-	ADDQ    $+16, R8
-	ADDQ    $+16, R9
-	ADDQ    $+16, R10
 	VMOVAPS Z16, Z18
 	VMOVAPS Z17, Z19
 	JMP     store2
@@ -40169,13 +40269,17 @@ double4ahead7:
 	VFMADD231PS.BCST 12(R15)(SI*1), Z7, Z18
 	LEAQ             (R15)(SI*2), R15
 	CMPQ             R14, a_Max_len+152(FP)
-	JE               double4again
+	JNE              double4more
+	ADDQ             a_Far+192(FP), DI
+	ADDQ             a_Far+192(FP), R8
+	ADDQ             a_Far+192(FP), R9
+	ADDQ             a_Far+192(FP), R10
+
+double4more:
 	ADDQ             $+16, DI
 	ADDQ             $+16, R8
 	ADDQ             $+16, R9
 	ADDQ             $+16, R10
-
-double4again:
 	MOVQ             a_Scales_len+64(FP), R15
 	VMOVUPS          64(R15), Z22
 	VMOVAPS          Z24, Z7
@@ -40374,33 +40478,26 @@ double4added:
 	JMP     double4segment
 
 double4store:
-	ADDQ $+16, DI
-	ADDQ $+16, R8
-	ADDQ $+16, R9
-	ADDQ $+16, R10
-	JMP  store2
+	JMP store2
 
 	// Store 4 lanes.
 store2:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z10, Z8, Z4
-	VUNPCKHPS Z10, Z8, Z5
-	VUNPCKLPS Z18, Z16, Z6
-	VUNPCKHPS Z18, Z16, Z7
-	VUNPCKLPD Z6, Z4, Z8
-	VUNPCKHPD Z6, Z4, Z4
-	VUNPCKLPD Z7, Z5, Z6
-	VUNPCKHPD Z7, Z5, Z5
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z11, Z9, Z7
+	VUNPCKLPS Z10, Z8, Z20
+	VUNPCKHPS Z10, Z8, Z8
+	VUNPCKLPS Z18, Z16, Z10
+	VUNPCKHPS Z18, Z16, Z16
+	VUNPCKLPD Z10, Z20, Z18
+	VUNPCKHPD Z10, Z20, Z10
+	VUNPCKLPD Z16, Z8, Z20
+	VUNPCKHPD Z16, Z8, Z8
+	VUNPCKLPS Z11, Z9, Z16
 	VUNPCKHPS Z11, Z9, Z9
-	VUNPCKLPS Z19, Z17, Z10
-	VUNPCKHPS Z19, Z17, Z11
-	VUNPCKLPD Z10, Z7, Z16
-	VUNPCKHPD Z10, Z7, Z7
-	VUNPCKLPD Z11, Z9, Z10
-	VUNPCKHPD Z11, Z9, Z9
+	VUNPCKLPS Z19, Z17, Z11
+	VUNPCKHPS Z19, Z17, Z17
+	VUNPCKLPD Z11, Z16, Z19
+	VUNPCKHPD Z11, Z16, Z11
+	VUNPCKLPD Z17, Z9, Z16
+	VUNPCKHPD Z17, Z9, Z9
 
 store2lanes:
 	MOVQ          a_Max_base+144(FP), BX
@@ -40408,128 +40505,128 @@ store2lanes:
 	MOVQ          a_S_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X11
-	VMOVUPS       X8, (CX)
-	VMAXPS        X11, X8, X11
-	ADDQ          SI, CX
-	VMOVUPS       X4, (CX)
-	VMAXPS        X11, X4, X11
-	ADDQ          SI, CX
-	VMOVUPS       X6, (CX)
-	VMAXPS        X11, X6, X11
-	ADDQ          SI, CX
-	VMOVUPS       X5, (CX)
-	VMAXPS        X11, X5, X11
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z8, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z4, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z6, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z5, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z8, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z4, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z6, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z5, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z8, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z4, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z6, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z5, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
-	ADDQ          SI, CX
-	VMOVUPS       X16, (CX)
-	VMAXPS        X11, X16, X11
-	ADDQ          SI, CX
-	VMOVUPS       X7, (CX)
-	VMAXPS        X11, X7, X11
+	VMOVUPS       (BX), X17
+	VMOVUPS       X18, (CX)
+	VMAXPS        X17, X18, X17
 	ADDQ          SI, CX
 	VMOVUPS       X10, (CX)
-	VMAXPS        X11, X10, X11
+	VMAXPS        X17, X10, X17
+	ADDQ          SI, CX
+	VMOVUPS       X20, (CX)
+	VMAXPS        X17, X20, X17
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X17, X8, X17
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z18, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z10, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z20, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z18, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z10, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z20, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z18, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z10, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z20, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
+	ADDQ          SI, CX
+	VMOVUPS       X19, (CX)
+	VMAXPS        X17, X19, X17
+	ADDQ          SI, CX
+	VMOVUPS       X11, (CX)
+	VMAXPS        X17, X11, X17
+	ADDQ          SI, CX
+	VMOVUPS       X16, (CX)
+	VMAXPS        X17, X16, X17
 	ADDQ          SI, CX
 	VMOVUPS       X9, (CX)
-	VMAXPS        X11, X9, X11
+	VMAXPS        X17, X9, X17
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z16, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
+	VEXTRACTF32X4 $0x01, Z19, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z7, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
+	VEXTRACTF32X4 $0x01, Z11, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z10, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
+	VEXTRACTF32X4 $0x01, Z16, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z9, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
+	VEXTRACTF32X4 $0x01, Z9, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z16, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
+	VEXTRACTF32X4 $0x02, Z19, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z7, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
+	VEXTRACTF32X4 $0x02, Z11, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z10, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
+	VEXTRACTF32X4 $0x02, Z16, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z9, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
+	VEXTRACTF32X4 $0x02, Z9, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z16, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
+	VEXTRACTF32X4 $0x03, Z19, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z7, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
+	VEXTRACTF32X4 $0x03, Z11, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z10, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
+	VEXTRACTF32X4 $0x03, Z16, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z9, X17
-	VMOVUPS       X17, (CX)
-	VMAXPS        X11, X17, X11
+	VEXTRACTF32X4 $0x03, Z9, X21
+	VMOVUPS       X21, (CX)
+	VMAXPS        X17, X21, X17
 	ADDQ          SI, CX
-	VMOVUPS       X11, (BX)
+	VMOVUPS       X17, (BX)
 	ADDQ          $0x04, a_S_len+8(FP)
 	MOVQ          a_S_len+8(FP), CX
 	CMPQ          CX, a_N+120(FP)
@@ -40539,10 +40636,14 @@ store2lanes:
 	JL            store2lanes
 
 store2end:
+	CMPQ a_Ldk+48(FP), $0x00
+	JNE  again
 	LEAQ (DI)(AX*4), DI
 	LEAQ (R8)(AX*4), R8
 	LEAQ (R9)(AX*4), R9
 	LEAQ (R10)(AX*4), R10
+
+again:
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, a_S_base+0(FP)
@@ -40555,15 +40656,14 @@ store2end:
 
 	// Store 4 lanes.
 store1:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Z9, Z8, Z4
-	VUNPCKHPS Z9, Z8, Z5
-	VUNPCKLPS Z11, Z10, Z6
-	VUNPCKHPS Z11, Z10, Z7
-	VUNPCKLPD Z6, Z4, Z8
-	VUNPCKHPD Z6, Z4, Z4
-	VUNPCKLPD Z7, Z5, Z6
-	VUNPCKHPD Z7, Z5, Z5
+	VUNPCKLPS Z9, Z8, Z16
+	VUNPCKHPS Z9, Z8, Z8
+	VUNPCKLPS Z11, Z10, Z9
+	VUNPCKHPS Z11, Z10, Z10
+	VUNPCKLPD Z9, Z16, Z11
+	VUNPCKHPD Z9, Z16, Z9
+	VUNPCKLPD Z10, Z8, Z16
+	VUNPCKHPD Z10, Z8, Z8
 
 store1lanes:
 	MOVQ          a_Max_base+144(FP), BX
@@ -40571,68 +40671,68 @@ store1lanes:
 	MOVQ          a_S_base+0(FP), CX
 	LEAQ          (CX)(R14*4), CX
 	LEAQ          (BX)(R14*4), BX
-	VMOVUPS       (BX), X7
+	VMOVUPS       (BX), X10
+	VMOVUPS       X11, (CX)
+	VMAXPS        X10, X11, X10
+	ADDQ          SI, CX
+	VMOVUPS       X9, (CX)
+	VMAXPS        X10, X9, X10
+	ADDQ          SI, CX
+	VMOVUPS       X16, (CX)
+	VMAXPS        X10, X16, X10
+	ADDQ          SI, CX
 	VMOVUPS       X8, (CX)
-	VMAXPS        X7, X8, X7
+	VMAXPS        X10, X8, X10
 	ADDQ          SI, CX
-	VMOVUPS       X4, (CX)
-	VMAXPS        X7, X4, X7
+	VEXTRACTF32X4 $0x01, Z11, X17
+	VMOVUPS       X17, (CX)
+	VMAXPS        X10, X17, X10
 	ADDQ          SI, CX
-	VMOVUPS       X6, (CX)
-	VMAXPS        X7, X6, X7
+	VEXTRACTF32X4 $0x01, Z9, X17
+	VMOVUPS       X17, (CX)
+	VMAXPS        X10, X17, X10
 	ADDQ          SI, CX
-	VMOVUPS       X5, (CX)
-	VMAXPS        X7, X5, X7
+	VEXTRACTF32X4 $0x01, Z16, X17
+	VMOVUPS       X17, (CX)
+	VMAXPS        X10, X17, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z8, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X7, X9, X7
+	VEXTRACTF32X4 $0x01, Z8, X17
+	VMOVUPS       X17, (CX)
+	VMAXPS        X10, X17, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z4, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X7, X9, X7
+	VEXTRACTF32X4 $0x02, Z11, X17
+	VMOVUPS       X17, (CX)
+	VMAXPS        X10, X17, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z6, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X7, X9, X7
+	VEXTRACTF32X4 $0x02, Z9, X17
+	VMOVUPS       X17, (CX)
+	VMAXPS        X10, X17, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x01, Z5, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X7, X9, X7
+	VEXTRACTF32X4 $0x02, Z16, X17
+	VMOVUPS       X17, (CX)
+	VMAXPS        X10, X17, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z8, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X7, X9, X7
+	VEXTRACTF32X4 $0x02, Z8, X17
+	VMOVUPS       X17, (CX)
+	VMAXPS        X10, X17, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z4, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X7, X9, X7
+	VEXTRACTF32X4 $0x03, Z11, X17
+	VMOVUPS       X17, (CX)
+	VMAXPS        X10, X17, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z6, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X7, X9, X7
+	VEXTRACTF32X4 $0x03, Z9, X17
+	VMOVUPS       X17, (CX)
+	VMAXPS        X10, X17, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x02, Z5, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X7, X9, X7
+	VEXTRACTF32X4 $0x03, Z16, X17
+	VMOVUPS       X17, (CX)
+	VMAXPS        X10, X17, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z8, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X7, X9, X7
+	VEXTRACTF32X4 $0x03, Z8, X17
+	VMOVUPS       X17, (CX)
+	VMAXPS        X10, X17, X10
 	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z4, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X7, X9, X7
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z6, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X7, X9, X7
-	ADDQ          SI, CX
-	VEXTRACTF32X4 $0x03, Z5, X9
-	VMOVUPS       X9, (CX)
-	VMAXPS        X7, X9, X7
-	ADDQ          SI, CX
-	VMOVUPS       X7, (BX)
+	VMOVUPS       X10, (BX)
 	ADDQ          $0x04, a_S_len+8(FP)
 	CMPQ          a_Q_len+104(FP), $0x00
 	JE            store1last
@@ -40653,18 +40753,17 @@ store1last:
 
 store1end:
 next:
-	MOVQ a_D+136(FP), CX
-	SUBQ CX, DI
-	SUBQ CX, R8
-	SUBQ CX, R9
-	SUBQ CX, R10
 	MOVQ a_S_len+8(FP), CX
 	CMPQ CX, a_N+120(FP)
 	JL   group
+	CMPQ a_Ldk+48(FP), $0x00
+	JNE  forward
 	LEAQ (DI)(AX*4), DI
 	LEAQ (R8)(AX*4), R8
 	LEAQ (R9)(AX*4), R9
 	LEAQ (R10)(AX*4), R10
+
+forward:
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, a_S_base+0(FP)

@@ -12,15 +12,14 @@ import (
 // far enough for all of that, least of all if two threads share a core. On Zen 4 it gains up to a fifth
 // for two threads on a core, else up to a tenth.
 //
-//	start   the words of the row's first step
+//	start   the words of the first step, unless they are loaded
 //	step    the products of step i, beside the words of step i+1
-//	last    the products of the last step, beside its own words once more
+//	last    the products of the last step, beside the words of the next tile's first step
 //
-// The words wait in registers from one segment to the next. With 16 registers they wait on the stack,
-// see slots.go. Between the last step of a row and its end, k stays at that step.
-//
-// Loading the last words twice takes one of the 8 steps' loads of 128 columns of a narrow type, but no step
-// of a segment waits for its words, and the last products need no code of their own.
+// The words wait in registers from one segment to the next, and from one tile to the next. With 16
+// registers they wait on the stack, see slots.go. The next tile has the same rows if queries are left for
+// another group. It has the next rows if there are 16 more. Otherwise the last step loads the words of this
+// tile's first step, which nobody needs.
 
 // aheadFrom is the least number of queries for which steps of a narrow type do that, 0 for none.
 // bfloat16 with one query, which takes the least time, would then wait for memory and, on Zen 4, read a
@@ -38,30 +37,70 @@ func (g *gen) aheadFrom(e spec.Element) int {
 	return 0
 }
 
-// startAhead finds the last whole step of a row, and loads the words of the first one. If there is
-// none, k goes back to where the last one would be.
+// startAhead loads the words of the first step, unless they are loaded or, for float32, a row has no
+// whole step. It finds the last step of a row, and what will be loaded beside it.
 func (f *qkEmitter) startAhead() {
-	columns, step := f.g.Num("d"), f.g.GP64()
+	f.g.CMPQ(f.loaded, operand.Imm(0))
+	f.g.JNE(operand.LabelRef("loaded"))
 	if f.words.element == spec.Float32 {
-		f.g.CMPQ(columns, operand.Imm(uint64(f.words.width())))
-		f.g.JGE(operand.LabelRef("steps"))
-		f.move(-1)
-		f.g.JMP(operand.LabelRef("started"))
-		f.g.Label("steps")
+		f.g.MOVQ(operand.U32(0), f.jump)
+		f.g.CMPQ(f.g.Argument("d"), operand.Imm(uint64(f.words.width())))
+		f.g.JL(operand.LabelRef("started"))
 		defer f.g.Label("started")
 	}
-	f.g.ANDQ(operand.I32(-f.words.width()), columns)
-	f.g.IMULQ(f.w, columns)
-	f.g.ADDQ(f.q, columns)
-	f.g.IMUL3Q(operand.I32(f.words.width()), f.w, step)
-	f.g.SUBQ(step, columns)
-	f.g.MOVQ(columns, f.last)
 	if f.slots != nil {
 		f.fill(f.row(0), f.slots.now)
-		return
+	} else {
+		for i, x := range f.words.load(f.row(0), 0) {
+			f.g.VMOVAPS(x, f.first[i])
+		}
 	}
-	for i, x := range f.words.load(f.row(0), 0) {
-		f.g.VMOVAPS(x, f.first[i])
+	f.g.Label("loaded")
+	columns, x := f.g.Num("d"), f.g.GP64()
+	f.g.ANDQ(operand.I32(-f.words.width()), columns)
+	f.g.LEAQ(emit.At(columns, -f.words.width()), x)
+	f.g.IMULQ(f.w, x)
+	f.g.ADDQ(f.q, x)
+	f.g.MOVQ(x, f.last)
+	f.g.SHLQ(operand.Imm(uint64(f.words.element.Shift())), columns)
+	f.g.NEGQ(columns)
+	f.g.MOVQ(columns, f.jump)
+	f.g.MOVQ(operand.U32(1), f.loaded)
+
+	n := x
+	f.g.MOVQ(f.g.Argument("n"), n)
+	f.g.SUBQ(f.lane, n)
+	f.g.CMPQ(n, operand.Imm(uint64(f.g.SkinnyRows())))
+	f.g.JG(operand.LabelRef("begin"))
+	f.g.Comment("This is the last group: the next tile has the next rows.")
+	left, rows := x, columns
+	f.g.MOVQ(f.left, left)
+	f.g.SUBQ(operand.Imm(spec.SkinnyKeys), left)
+	f.g.MOVQ(f.ld4, rows)
+	f.g.SHLQ(operand.Imm(2), rows)
+	if f.most() > 1 {
+		f.g.CMPQ(f.g.Argument("n"), operand.Imm(doubledQueries))
+		f.g.JG(operand.LabelRef("once"))
+		f.g.CMPQ(left, operand.Imm(spec.SkinnyKeys))
+		f.g.JL(operand.LabelRef("once"))
+		f.g.SUBQ(operand.Imm(spec.SkinnyKeys), left)
+		f.g.ADDQ(rows, rows)
+		f.g.Label("once")
+	}
+	f.g.ADDQ(rows, f.jump)
+	f.g.CMPQ(left, operand.Imm(spec.SkinnyKeys))
+	f.g.JGE(operand.LabelRef("begin"))
+	f.g.Comment("But there are no 16 more.")
+	f.g.SUBQ(rows, f.jump)
+	f.g.MOVQ(operand.U32(0), f.loaded)
+	f.g.Label("begin")
+}
+
+// forget emits that no words are loaded. Code before it may use their registers.
+func (f *qkEmitter) forget() {
+	f.g.MOVQ(operand.U32(0), f.loaded)
+	for _, x := range f.first {
+		f.g.VXORPS(x, x, x)
 	}
 }
 
@@ -77,9 +116,12 @@ func (f *qkEmitter) stepsAhead(acc [][]reg.VecVirtual, name string) {
 		}
 	}
 	f.g.CMPQ(f.q, f.last)
-	f.g.JE(operand.LabelRef(name + "again"))
-	f.move(1)
-	f.g.Label(name + "again")
+	f.g.JNE(operand.LabelRef(name + "more"))
+	for i := range f.k {
+		f.g.ADDQ(f.jump, f.k[i])
+	}
+	f.g.Label(name + "more")
+	f.advance()
 	if f.slots != nil {
 		f.slotsBeside(acc)
 	} else {

@@ -94,7 +94,7 @@ func (f *qkEmitter) pairSteps(acc, second [][]reg.VecVirtual, q reg.GPVirtual, n
 			}
 		})
 	}
-	f.move(1)
+	f.advance()
 	f.g.CMPQ(f.k[0], f.end)
 	f.g.JNE(operand.LabelRef(name + "step"))
 }

@@ -45,7 +45,8 @@ import (
 // length of s), whether there is a sum (the capacity of s), the rows left (m), the end of
 // the current segment of row 0 (the length of k), the columns after that (the capacity of k),
 // the number of the tile (the capacity of q), whether there are 4 more queries to store (the length of q),
-// and for ahead.go the last step (the length of max). Types with slots, see slots.go, have 2 registers more.
+// and for ahead.go the last step (the length of max), what follows it (far), and whether words are loaded
+// (ldk). Types with slots, see slots.go, have 2 registers more.
 func (g *gen) SkinnyQK(k spec.Element) {
 	if k != spec.Float32 {
 		g.Kernel(spec.SkinnyQK(k))
@@ -74,7 +75,8 @@ func (g *gen) SkinnyQK(k spec.Element) {
 func (g *gen) skinnyQK(k spec.Element, variants ...spec.QKVariant) {
 	f := &qkEmitter{g: g, variants: variants, ld4: g.StrideOf("ldk", k),
 		s: g.Memory(g.Param("s").Base()), lane: g.Memory(g.Param("s").Len()), adds: g.Memory(g.Param("s").Cap()), left: g.Argument("m"),
-		end: g.Memory(g.Param("k").Len()), columns: g.Memory(g.Param("k").Cap()), last: g.Memory(g.Param("max").Len())}
+		end: g.Memory(g.Param("k").Len()), columns: g.Memory(g.Param("k").Cap()), last: g.Memory(g.Param("max").Len()),
+		jump: g.Argument("far"), loaded: g.Argument("ldk")}
 	f.words = g.newKeyWidener(k)
 	f.prefetch = g.NewPrefetch(f.ld4, "d", k, f.linesAtOnce()*spec.LineBytes, variants[0].Near)
 	if len(variants) > 1 {
@@ -96,8 +98,11 @@ func (g *gen) skinnyQK(k spec.Element, variants ...spec.QKVariant) {
 	}
 	f.q = g.GP64()
 	f.placeWords()
-	if f.slots == nil {
-		f.first = g.Vecs(f.words.n)
+	if f.looksAhead() {
+		g.MOVQ(operand.U32(0), f.loaded)
+		if f.slots == nil {
+			f.first = g.Vecs(f.words.n)
+		}
 	}
 	f.second, f.size = g.Memory(g.Param("q").Len()), g.Memory(g.Param("q").Cap())
 	f.acc[1] = f.accumulators(g.SkinnyRows(), 1)
@@ -123,9 +128,11 @@ type qkEmitter struct {
 	lane operand.Mem      // first query of the current group
 	left operand.Mem      // keys, from the tile on
 	end  operand.Mem      // k[0] after the last whole step of the segment; with stepsAhead q̂ there
-	last operand.Mem      // q̂ at the last whole step of the row, for stepsAhead
 
-	first []reg.VecVirtual // words of the first vector of the next step, for stepsAhead without slots
+	last   operand.Mem      // for stepsAhead: q̂ at the last whole step of the row
+	jump   operand.Mem      // what k is moved by before that step's move
+	loaded operand.Mem      // not 0 if the words of the next tile's first step are loaded
+	first  []reg.VecVirtual // words of the first vector of the next step, without slots
 
 	columns operand.Mem // columns after the segment
 	adds    operand.Mem // not 0 if there is a sum of the segments before it
@@ -190,8 +197,8 @@ func (f *qkEmitter) tiles() {
 		f.tile(t)
 	}
 	if f.most() > 1 {
-		f.store(2)
-		f.forward()
+		f.store(2, tiles)
+		f.forward("again")
 		f.g.JMP(operand.LabelRef("next"))
 	}
 	if f.words.element == spec.Float32 {
@@ -199,28 +206,41 @@ func (f *qkEmitter) tiles() {
 			f.rest(queries, tiles)
 		}
 	}
-	f.store(1)
+	f.store(1, tiles)
 
 	f.g.Label("next")
-	d := f.g.StrideOf("d", f.words.element)
-	f.g.SUBQ(d, f.k[0])
-	for i := 1; i < 4; i++ {
-		f.g.SUBQ(d, f.k[i])
+	if !f.looksAhead() {
+		f.rewind()
 	}
 	lane := f.g.GP64()
 	f.g.MOVQ(f.lane, lane)
 	f.g.CMPQ(lane, f.g.Argument("n"))
 	f.g.JL(operand.LabelRef("group"))
-	f.forward()
+	f.forward("forward")
 	f.g.JMP(operand.LabelRef("tile"))
 	f.g.Label("done")
 	f.g.Return()
 }
 
-// forward goes on by 16 keys.
-func (f *qkEmitter) forward() {
+// rewind goes back from the end of a row to its start.
+func (f *qkEmitter) rewind() {
+	d := f.g.StrideOf("d", f.words.element)
+	for i := range f.k {
+		f.g.SUBQ(d, f.k[i])
+	}
+}
+
+// forward goes on by 16 keys. name is the name of a label.
+func (f *qkEmitter) forward(name string) {
+	if f.looksAhead() {
+		f.g.CMPQ(f.loaded, operand.Imm(0))
+		f.g.JNE(operand.LabelRef(name))
+	}
 	for i := range f.k {
 		f.g.LEAQ(emit.Indexed(f.k[i], f.ld4, 4), f.k[i])
+	}
+	if f.looksAhead() {
+		f.g.Label(name)
 	}
 	bytes := f.g.GP64()
 	f.g.MOVQ(f.w, bytes)
@@ -286,9 +306,6 @@ func (f *qkEmitter) segments(acc [][]reg.VecVirtual, t tile) {
 		f.g.Label(name + "sum")
 	}
 	f.addSums(acc, name)
-	if t.ahead && f.words.element != spec.Float32 {
-		f.move(1)
-	}
 }
 
 // clear sets the accumulators to +0.
@@ -341,10 +358,10 @@ func (f *qkEmitter) times(acc [][]reg.VecVirtual) int {
 	return len(acc[0]) * f.g.Lanes() / spec.SkinnyKeys
 }
 
-// move goes on by a number of steps, or back.
-func (f *qkEmitter) move(steps int) {
+// advance goes on to the next step.
+func (f *qkEmitter) advance() {
 	for i := range f.k {
-		f.g.ADDQ(operand.I32(4*steps*f.words.n), f.k[i])
+		f.g.ADDQ(operand.I32(4*f.words.n), f.k[i])
 	}
 }
 
@@ -359,7 +376,7 @@ func (f *qkEmitter) steps(acc [][]reg.VecVirtual, name string) {
 			f.g.LEAQ(emit.Indexed(f.q, f.w, 2), f.q)
 		}
 	})
-	f.move(1)
+	f.advance()
 	f.words.next(name + "scale")
 	f.g.CMPQ(f.k[0], f.end)
 	f.g.JNE(operand.LabelRef(name + "step"))

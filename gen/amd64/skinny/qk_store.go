@@ -18,12 +18,14 @@ func (f *qkEmitter) toRest(t tile) {
 	name := t.label()
 	f.g.CMPQ(f.columns, operand.Imm(0))
 	f.g.JNE(operand.LabelRef(name + "sum"))
-	if t.ahead {
-		f.move(1)
-	}
 	left := f.g.Num("d")
 	f.g.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
 	f.g.JZ(operand.LabelRef(name + "sum"))
+	if t.ahead { // k is at the start of what comes next
+		for i := range f.k {
+			f.g.SUBQ(f.jump, f.k[i])
+		}
+	}
 	f.g.MOVQ(operand.I32(t.number()), f.size)
 	f.g.JMP(operand.LabelRef(restLabel(t.rest())))
 }
@@ -53,6 +55,13 @@ func (f *qkEmitter) rest(queries int, tiles []tile) {
 		f.g.ADDQ(f.w, f.q)
 		f.g.Label(skip)
 	})
+	if f.looksAhead() {
+		f.g.CMPQ(f.size, operand.Imm(0))
+		f.g.JG(operand.LabelRef(name + "plain"))
+		f.rewind()
+		f.forget()
+		f.g.Label(name + "plain")
+	}
 	same := slices.DeleteFunc(ofTimes(tiles, 1), func(t tile) bool { return t.rest() != queries })
 	for _, t := range same[1:] {
 		f.g.CMPQ(f.size, operand.I32(t.number()))
@@ -63,8 +72,8 @@ func (f *qkEmitter) rest(queries int, tiles []tile) {
 
 // toStore emits the way of a tile to where its scores are stored. The lanes after the last query,
 // up to a multiple of 4, repeat it.
-func (f *qkEmitter) toStore(size, times int) {
-	acc := f.acc[times]
+func (f *qkEmitter) toStore(t tile) {
+	size, acc := t.size, f.acc[t.times]
 	for i := size; i%4 != 0; i++ {
 		for v := range acc[i] {
 			f.g.VMOVAPS(acc[size-1][v], acc[i][v])
@@ -73,15 +82,24 @@ func (f *qkEmitter) toStore(size, times int) {
 	if len(acc) > 4 {
 		f.g.MOVQ(operand.U32((size-1)/4), f.second)
 	}
-	f.g.JMP(operand.LabelRef(storeLabel(times)))
+	if f.looksAhead() && !t.ahead {
+		f.g.JMP(operand.LabelRef("plain" + storeLabel(t.times)))
+	} else {
+		f.g.JMP(operand.LabelRef(storeLabel(t.times)))
+	}
 }
 
 func storeLabel(times int) string { return fmt.Sprintf("store%d", times) }
 
 // store emits the end of all tiles of times·16 keys: their scores are stored, 4 lanes at a time.
 // The lanes after the last 4 with queries repeat them.
-func (f *qkEmitter) store(times int) {
+func (f *qkEmitter) store(times int, tiles []tile) {
 	name, acc := storeLabel(times), f.acc[times]
+	if f.looksAhead() && slices.ContainsFunc(tiles, func(t tile) bool { return t.times == times && !t.ahead }) {
+		f.g.Label("plain" + name)
+		f.rewind()
+		f.forget()
+	}
 	f.g.Comment("Store 4 lanes.")
 	f.g.Label(name)
 	t := make([][]reg.VecVirtual, len(acc[0]))

@@ -39,6 +39,11 @@ func (t tile) rest() int { return (t.size + 3) / 4 * 4 }
 // looksAhead reports whether a variant's tiles for a number of queries have the steps of stepsAhead.
 func looksAhead(v spec.QKVariant, queries int) bool { return v.Ahead > 0 && queries >= v.Ahead }
 
+// looksAhead reports whether a variant has such tiles.
+func (f *qkEmitter) looksAhead() bool {
+	return slices.ContainsFunc(f.variants, func(v spec.QKVariant) bool { return v.Ahead > 0 })
+}
+
 // leastOf is the least number of queries for which a variant's tiles have these steps, more than there
 // are tiles for if none has.
 func (g *gen) leastOf(v spec.QKVariant) int {
@@ -147,5 +152,5 @@ func (f *qkEmitter) tile(t tile) {
 	f.g.Commentf("%d keys by %d queries.", t.times*spec.SkinnyKeys, t.size)
 	f.g.Label(t.label())
 	f.segments(f.acc[t.times][:t.size], t)
-	f.toStore(t.size, t.times)
+	f.toStore(t)
 }
