@@ -4400,8 +4400,6 @@ columnstep:
 	VINSERTF128    $0x01, (R11)(BX*2), Y2, Y2
 	VBROADCASTF128 (R10)(SI*1), Y3
 	VINSERTF128    $0x01, (R11)(SI*1), Y3, Y3
-
-	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS      Y1, Y0, Y4
 	VUNPCKHPS      Y1, Y0, Y0
 	VUNPCKLPS      Y3, Y2, Y1
@@ -4427,34 +4425,32 @@ columnstep:
 	VINSERTF128    $0x01, (R13)(BX*2), Y2, Y2
 	VBROADCASTF128 (R12)(SI*1), Y3
 	VINSERTF128    $0x01, (R13)(SI*1), Y3, Y3
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y1, Y0, Y4
-	VUNPCKHPS Y1, Y0, Y0
-	VUNPCKLPS Y3, Y2, Y1
-	VUNPCKHPS Y3, Y2, Y2
-	VUNPCKLPD Y1, Y4, Y3
-	VUNPCKHPD Y1, Y4, Y1
-	VUNPCKLPD Y2, Y0, Y4
-	VUNPCKHPD Y2, Y0, Y0
-	VMOVUPS   Y3, 32(R15)
-	ADDQ      CX, R15
-	VMOVUPS   Y1, 32(R15)
-	ADDQ      CX, R15
-	VMOVUPS   Y4, 32(R15)
-	ADDQ      CX, R15
-	VMOVUPS   Y0, 32(R15)
-	ADDQ      CX, R15
-	SUBQ      $0x00000004, R14
-	JZ        columndone
-	CMPQ      R14, $0x00000004
-	JL        columnrest
-	ADDQ      $0x00000010, R10
-	ADDQ      $0x00000010, R11
-	ADDQ      $0x00000010, R12
-	ADDQ      $0x00000010, R13
-	LEAQ      (R9)(CX*4), R9
-	JMP       columnstep
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y0
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y2
+	VUNPCKLPD      Y1, Y4, Y3
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y2, Y0, Y4
+	VUNPCKHPD      Y2, Y0, Y0
+	VMOVUPS        Y3, 32(R15)
+	ADDQ           CX, R15
+	VMOVUPS        Y1, 32(R15)
+	ADDQ           CX, R15
+	VMOVUPS        Y4, 32(R15)
+	ADDQ           CX, R15
+	VMOVUPS        Y0, 32(R15)
+	ADDQ           CX, R15
+	SUBQ           $0x00000004, R14
+	JZ             columndone
+	CMPQ           R14, $0x00000004
+	JL             columnrest
+	ADDQ           $0x00000010, R10
+	ADDQ           $0x00000010, R11
+	ADDQ           $0x00000010, R12
+	ADDQ           $0x00000010, R13
+	LEAQ           (R9)(CX*4), R9
+	JMP            columnstep
 
 	// Less than 4 columns are left: compute the last 4.
 columnrest:
@@ -4517,8 +4513,6 @@ columnstep:
 	VINSERTF128    $0x01, (R11)(BX*2), Y2, Y2
 	VBROADCASTF128 (R10)(SI*1), Y3
 	VINSERTF128    $0x01, (R11)(SI*1), Y3, Y3
-
-	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS      Y1, Y0, Y4
 	VUNPCKHPS      Y1, Y0, Y0
 	VUNPCKLPS      Y3, Y2, Y1
@@ -4576,66 +4570,64 @@ columnstep:
 	VINSERTF128    $0x01, (R13)(BX*2), Y2, Y2
 	VBROADCASTF128 (R12)(SI*1), Y3
 	VINSERTF128    $0x01, (R13)(SI*1), Y3, Y3
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS    Y1, Y0, Y4
-	VUNPCKHPS    Y1, Y0, Y0
-	VUNPCKLPS    Y3, Y2, Y1
-	VUNPCKHPS    Y3, Y2, Y2
-	VUNPCKLPD    Y1, Y4, Y3
-	VUNPCKHPD    Y1, Y4, Y1
-	VUNPCKLPD    Y2, Y0, Y4
-	VUNPCKHPD    Y2, Y0, Y0
-	VANDPS       const0000ffffAVX2<>+0(SB), Y3, Y2
-	VEXTRACTI128 $0x01, Y2, X5
-	VPACKUSDW    X5, X2, X5
-	VMOVDQU      X5, 16(R15)
-	ADDQ         CX, R15
-	VPSRLD       $0x10, Y3, Y3
-	VEXTRACTI128 $0x01, Y3, X2
-	VPACKUSDW    X2, X3, X2
-	VMOVDQU      X2, 16(R15)
-	ADDQ         CX, R15
-	VANDPS       const0000ffffAVX2<>+0(SB), Y1, Y2
-	VEXTRACTI128 $0x01, Y2, X3
-	VPACKUSDW    X3, X2, X3
-	VMOVDQU      X3, 16(R15)
-	ADDQ         CX, R15
-	VPSRLD       $0x10, Y1, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 16(R15)
-	ADDQ         CX, R15
-	VANDPS       const0000ffffAVX2<>+0(SB), Y4, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 16(R15)
-	ADDQ         CX, R15
-	VPSRLD       $0x10, Y4, Y4
-	VEXTRACTI128 $0x01, Y4, X1
-	VPACKUSDW    X1, X4, X1
-	VMOVDQU      X1, 16(R15)
-	ADDQ         CX, R15
-	VANDPS       const0000ffffAVX2<>+0(SB), Y0, Y1
-	VEXTRACTI128 $0x01, Y1, X2
-	VPACKUSDW    X2, X1, X2
-	VMOVDQU      X2, 16(R15)
-	ADDQ         CX, R15
-	VPSRLD       $0x10, Y0, Y0
-	VEXTRACTI128 $0x01, Y0, X1
-	VPACKUSDW    X1, X0, X1
-	VMOVDQU      X1, 16(R15)
-	ADDQ         CX, R15
-	SUBQ         $0x00000008, R14
-	JZ           columndone
-	CMPQ         R14, $0x00000008
-	JL           columnrest
-	ADDQ         $0x00000010, R10
-	ADDQ         $0x00000010, R11
-	ADDQ         $0x00000010, R12
-	ADDQ         $0x00000010, R13
-	LEAQ         (R9)(CX*8), R9
-	JMP          columnstep
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y0
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y2
+	VUNPCKLPD      Y1, Y4, Y3
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y2, Y0, Y4
+	VUNPCKHPD      Y2, Y0, Y0
+	VANDPS         const0000ffffAVX2<>+0(SB), Y3, Y2
+	VEXTRACTI128   $0x01, Y2, X5
+	VPACKUSDW      X5, X2, X5
+	VMOVDQU        X5, 16(R15)
+	ADDQ           CX, R15
+	VPSRLD         $0x10, Y3, Y3
+	VEXTRACTI128   $0x01, Y3, X2
+	VPACKUSDW      X2, X3, X2
+	VMOVDQU        X2, 16(R15)
+	ADDQ           CX, R15
+	VANDPS         const0000ffffAVX2<>+0(SB), Y1, Y2
+	VEXTRACTI128   $0x01, Y2, X3
+	VPACKUSDW      X3, X2, X3
+	VMOVDQU        X3, 16(R15)
+	ADDQ           CX, R15
+	VPSRLD         $0x10, Y1, Y1
+	VEXTRACTI128   $0x01, Y1, X2
+	VPACKUSDW      X2, X1, X2
+	VMOVDQU        X2, 16(R15)
+	ADDQ           CX, R15
+	VANDPS         const0000ffffAVX2<>+0(SB), Y4, Y1
+	VEXTRACTI128   $0x01, Y1, X2
+	VPACKUSDW      X2, X1, X2
+	VMOVDQU        X2, 16(R15)
+	ADDQ           CX, R15
+	VPSRLD         $0x10, Y4, Y4
+	VEXTRACTI128   $0x01, Y4, X1
+	VPACKUSDW      X1, X4, X1
+	VMOVDQU        X1, 16(R15)
+	ADDQ           CX, R15
+	VANDPS         const0000ffffAVX2<>+0(SB), Y0, Y1
+	VEXTRACTI128   $0x01, Y1, X2
+	VPACKUSDW      X2, X1, X2
+	VMOVDQU        X2, 16(R15)
+	ADDQ           CX, R15
+	VPSRLD         $0x10, Y0, Y0
+	VEXTRACTI128   $0x01, Y0, X1
+	VPACKUSDW      X1, X0, X1
+	VMOVDQU        X1, 16(R15)
+	ADDQ           CX, R15
+	SUBQ           $0x00000008, R14
+	JZ             columndone
+	CMPQ           R14, $0x00000008
+	JL             columnrest
+	ADDQ           $0x00000010, R10
+	ADDQ           $0x00000010, R11
+	ADDQ           $0x00000010, R12
+	ADDQ           $0x00000010, R13
+	LEAQ           (R9)(CX*8), R9
+	JMP            columnstep
 
 	// Less than 8 columns are left: compute the last 8.
 columnrest:
@@ -14579,34 +14571,30 @@ lanes:
 	PCALIGN $0x40
 
 keys8:
-	MOVQ    (BX), R12
-	VMOVUPS (R10)(R12*4), Y2
-	MOVQ    8(BX), R12
-	VMOVUPS (R10)(R12*4), Y3
-	MOVQ    16(BX), R12
-	VMOVUPS (R10)(R12*4), Y4
-	MOVQ    24(BX), R12
-	VMOVUPS (R10)(R12*4), Y5
-	MOVQ    32(BX), R12
-	VMOVUPS (R10)(R12*4), Y6
-	MOVQ    40(BX), R12
-	VMOVUPS (R10)(R12*4), Y7
-	MOVQ    48(BX), R12
-	VMOVUPS (R10)(R12*4), Y8
-	MOVQ    56(BX), R12
-	VMOVUPS (R10)(R12*4), Y9
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y3, Y2, Y10
-	VUNPCKHPS Y3, Y2, Y2
-	VUNPCKLPS Y5, Y4, Y3
-	VUNPCKHPS Y5, Y4, Y4
-	VUNPCKLPD Y3, Y10, Y5
-	VUNPCKHPD Y3, Y10, Y3
-	VUNPCKLPD Y4, Y2, Y10
-	VUNPCKHPD Y4, Y2, Y2
-
-	// Transpose the 4×4 matrix in each quarter.
+	MOVQ        (BX), R12
+	VMOVUPS     (R10)(R12*4), Y2
+	MOVQ        8(BX), R12
+	VMOVUPS     (R10)(R12*4), Y3
+	MOVQ        16(BX), R12
+	VMOVUPS     (R10)(R12*4), Y4
+	MOVQ        24(BX), R12
+	VMOVUPS     (R10)(R12*4), Y5
+	MOVQ        32(BX), R12
+	VMOVUPS     (R10)(R12*4), Y6
+	MOVQ        40(BX), R12
+	VMOVUPS     (R10)(R12*4), Y7
+	MOVQ        48(BX), R12
+	VMOVUPS     (R10)(R12*4), Y8
+	MOVQ        56(BX), R12
+	VMOVUPS     (R10)(R12*4), Y9
+	VUNPCKLPS   Y3, Y2, Y10
+	VUNPCKHPS   Y3, Y2, Y2
+	VUNPCKLPS   Y5, Y4, Y3
+	VUNPCKHPS   Y5, Y4, Y4
+	VUNPCKLPD   Y3, Y10, Y5
+	VUNPCKHPD   Y3, Y10, Y3
+	VUNPCKLPD   Y4, Y2, Y10
+	VUNPCKHPD   Y4, Y2, Y2
 	VUNPCKLPS   Y7, Y6, Y4
 	VUNPCKHPS   Y7, Y6, Y6
 	VUNPCKLPS   Y9, Y8, Y7
@@ -14706,47 +14694,45 @@ keys4:
 	VBROADCASTF128 (R10)(R12*4), Y5
 	MOVQ           56(BX), R12
 	VINSERTF128    $0x01, (R10)(R12*4), Y5, Y5
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS   Y3, Y2, Y6
-	VUNPCKHPS   Y3, Y2, Y2
-	VUNPCKLPS   Y5, Y4, Y3
-	VUNPCKHPS   Y5, Y4, Y4
-	VUNPCKLPD   Y3, Y6, Y5
-	VUNPCKHPD   Y3, Y6, Y3
-	VUNPCKLPD   Y4, Y2, Y6
-	VUNPCKHPD   Y4, Y2, Y2
-	VMOVUPS     (R9), Y4
-	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y5, Y7
-	VFMADD231PS Y0, Y5, Y4
-	VBLENDVPS   Y7, Y5, Y4, Y5
-	VMOVUPS     Y5, (R9)
-	VMAXPS      Y1, Y5, Y1
-	ADDQ        CX, R9
-	VMOVUPS     (R9), Y4
-	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y3, Y5
-	VFMADD231PS Y0, Y3, Y4
-	VBLENDVPS   Y5, Y3, Y4, Y3
-	VMOVUPS     Y3, (R9)
-	VMAXPS      Y1, Y3, Y1
-	ADDQ        CX, R9
-	VMOVUPS     (R9), Y3
-	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y6, Y4
-	VFMADD231PS Y0, Y6, Y3
-	VBLENDVPS   Y4, Y6, Y3, Y6
-	VMOVUPS     Y6, (R9)
-	VMAXPS      Y1, Y6, Y1
-	ADDQ        CX, R9
-	VMOVUPS     (R9), Y3
-	VCMPPS      $0x00, constff800000AVX2<>+0(SB), Y2, Y4
-	VFMADD231PS Y0, Y2, Y3
-	VBLENDVPS   Y4, Y2, Y3, Y2
-	VMOVUPS     Y2, (R9)
-	VMAXPS      Y1, Y2, Y1
-	ADDQ        CX, R9
-	ADDQ        $0x10, R10
-	SUBQ        $0x00000004, R11
-	JGE         keys4
+	VUNPCKLPS      Y3, Y2, Y6
+	VUNPCKHPS      Y3, Y2, Y2
+	VUNPCKLPS      Y5, Y4, Y3
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPD      Y3, Y6, Y5
+	VUNPCKHPD      Y3, Y6, Y3
+	VUNPCKLPD      Y4, Y2, Y6
+	VUNPCKHPD      Y4, Y2, Y2
+	VMOVUPS        (R9), Y4
+	VCMPPS         $0x00, constff800000AVX2<>+0(SB), Y5, Y7
+	VFMADD231PS    Y0, Y5, Y4
+	VBLENDVPS      Y7, Y5, Y4, Y5
+	VMOVUPS        Y5, (R9)
+	VMAXPS         Y1, Y5, Y1
+	ADDQ           CX, R9
+	VMOVUPS        (R9), Y4
+	VCMPPS         $0x00, constff800000AVX2<>+0(SB), Y3, Y5
+	VFMADD231PS    Y0, Y3, Y4
+	VBLENDVPS      Y5, Y3, Y4, Y3
+	VMOVUPS        Y3, (R9)
+	VMAXPS         Y1, Y3, Y1
+	ADDQ           CX, R9
+	VMOVUPS        (R9), Y3
+	VCMPPS         $0x00, constff800000AVX2<>+0(SB), Y6, Y4
+	VFMADD231PS    Y0, Y6, Y3
+	VBLENDVPS      Y4, Y6, Y3, Y6
+	VMOVUPS        Y6, (R9)
+	VMAXPS         Y1, Y6, Y1
+	ADDQ           CX, R9
+	VMOVUPS        (R9), Y3
+	VCMPPS         $0x00, constff800000AVX2<>+0(SB), Y2, Y4
+	VFMADD231PS    Y0, Y2, Y3
+	VBLENDVPS      Y4, Y2, Y3, Y2
+	VMOVUPS        Y2, (R9)
+	VMAXPS         Y1, Y2, Y1
+	ADDQ           CX, R9
+	ADDQ           $0x10, R10
+	SUBQ           $0x00000004, R11
+	JGE            keys4
 
 keys4done:
 	ADDQ $0x00000004, R11
@@ -15759,57 +15745,53 @@ widestep:
 	VBROADCASTF128 16(R8)(R11*4), Y8
 	VINSERTF128    $0x01, 16(R8)(R12*4), Y8, Y8
 	MOVQ           R9, R11
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y2, Y1, Y9
-	VUNPCKHPS Y2, Y1, Y1
-	VUNPCKLPS Y4, Y3, Y2
-	VUNPCKHPS Y4, Y3, Y3
-	VUNPCKLPD Y2, Y9, Y4
-	VUNPCKHPD Y2, Y9, Y2
-	VUNPCKLPD Y3, Y1, Y9
-	VUNPCKHPD Y3, Y1, Y1
-	VMULPS    Y0, Y4, Y4
-	VMOVUPS   Y4, (R11)
-	ADDQ      CX, R11
-	VMULPS    Y0, Y2, Y2
-	VMOVUPS   Y2, (R11)
-	ADDQ      CX, R11
-	VMULPS    Y0, Y9, Y9
-	VMOVUPS   Y9, (R11)
-	ADDQ      CX, R11
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, (R11)
-	ADDQ      CX, R11
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y6, Y5, Y1
-	VUNPCKHPS Y6, Y5, Y2
-	VUNPCKLPS Y8, Y7, Y3
-	VUNPCKHPS Y8, Y7, Y4
-	VUNPCKLPD Y3, Y1, Y5
-	VUNPCKHPD Y3, Y1, Y1
-	VUNPCKLPD Y4, Y2, Y3
-	VUNPCKHPD Y4, Y2, Y2
-	VMULPS    Y0, Y5, Y5
-	VMOVUPS   Y5, (R11)
-	ADDQ      CX, R11
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, (R11)
-	ADDQ      CX, R11
-	VMULPS    Y0, Y3, Y3
-	VMOVUPS   Y3, (R11)
-	ADDQ      CX, R11
-	VMULPS    Y0, Y2, Y2
-	VMOVUPS   Y2, (R11)
-	SUBQ      $0x00000008, R10
-	JZ        widedone
-	CMPQ      R10, $0x00000008
-	JL        widerest
-	ADDQ      $0x20, R8
-	LEAQ      (R9)(CX*4), R9
-	LEAQ      (R9)(CX*4), R9
-	JMP       widestep
+	VUNPCKLPS      Y2, Y1, Y9
+	VUNPCKHPS      Y2, Y1, Y1
+	VUNPCKLPS      Y4, Y3, Y2
+	VUNPCKHPS      Y4, Y3, Y3
+	VUNPCKLPD      Y2, Y9, Y4
+	VUNPCKHPD      Y2, Y9, Y2
+	VUNPCKLPD      Y3, Y1, Y9
+	VUNPCKHPD      Y3, Y1, Y1
+	VMULPS         Y0, Y4, Y4
+	VMOVUPS        Y4, (R11)
+	ADDQ           CX, R11
+	VMULPS         Y0, Y2, Y2
+	VMOVUPS        Y2, (R11)
+	ADDQ           CX, R11
+	VMULPS         Y0, Y9, Y9
+	VMOVUPS        Y9, (R11)
+	ADDQ           CX, R11
+	VMULPS         Y0, Y1, Y1
+	VMOVUPS        Y1, (R11)
+	ADDQ           CX, R11
+	VUNPCKLPS      Y6, Y5, Y1
+	VUNPCKHPS      Y6, Y5, Y2
+	VUNPCKLPS      Y8, Y7, Y3
+	VUNPCKHPS      Y8, Y7, Y4
+	VUNPCKLPD      Y3, Y1, Y5
+	VUNPCKHPD      Y3, Y1, Y1
+	VUNPCKLPD      Y4, Y2, Y3
+	VUNPCKHPD      Y4, Y2, Y2
+	VMULPS         Y0, Y5, Y5
+	VMOVUPS        Y5, (R11)
+	ADDQ           CX, R11
+	VMULPS         Y0, Y1, Y1
+	VMOVUPS        Y1, (R11)
+	ADDQ           CX, R11
+	VMULPS         Y0, Y3, Y3
+	VMOVUPS        Y3, (R11)
+	ADDQ           CX, R11
+	VMULPS         Y0, Y2, Y2
+	VMOVUPS        Y2, (R11)
+	SUBQ           $0x00000008, R10
+	JZ             widedone
+	CMPQ           R10, $0x00000008
+	JL             widerest
+	ADDQ           $0x20, R8
+	LEAQ           (R9)(CX*4), R9
+	LEAQ           (R9)(CX*4), R9
+	JMP            widestep
 
 	// Less than 8 columns are left: compute the last 8.
 widerest:
@@ -15853,34 +15835,32 @@ packstep:
 	MOVQ           56(BX), R11
 	VINSERTF128    $0x01, (R8)(R11*4), Y4, Y4
 	MOVQ           R9, R11
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y2, Y1, Y5
-	VUNPCKHPS Y2, Y1, Y1
-	VUNPCKLPS Y4, Y3, Y2
-	VUNPCKHPS Y4, Y3, Y3
-	VUNPCKLPD Y2, Y5, Y4
-	VUNPCKHPD Y2, Y5, Y2
-	VUNPCKLPD Y3, Y1, Y5
-	VUNPCKHPD Y3, Y1, Y1
-	VMULPS    Y0, Y4, Y4
-	VMOVUPS   Y4, (R11)
-	ADDQ      CX, R11
-	VMULPS    Y0, Y2, Y2
-	VMOVUPS   Y2, (R11)
-	ADDQ      CX, R11
-	VMULPS    Y0, Y5, Y5
-	VMOVUPS   Y5, (R11)
-	ADDQ      CX, R11
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, (R11)
-	SUBQ      $0x00000004, R10
-	JZ        packdone
-	CMPQ      R10, $0x00000004
-	JL        packrest
-	ADDQ      $0x10, R8
-	LEAQ      (R9)(CX*4), R9
-	JMP       packstep
+	VUNPCKLPS      Y2, Y1, Y5
+	VUNPCKHPS      Y2, Y1, Y1
+	VUNPCKLPS      Y4, Y3, Y2
+	VUNPCKHPS      Y4, Y3, Y3
+	VUNPCKLPD      Y2, Y5, Y4
+	VUNPCKHPD      Y2, Y5, Y2
+	VUNPCKLPD      Y3, Y1, Y5
+	VUNPCKHPD      Y3, Y1, Y1
+	VMULPS         Y0, Y4, Y4
+	VMOVUPS        Y4, (R11)
+	ADDQ           CX, R11
+	VMULPS         Y0, Y2, Y2
+	VMOVUPS        Y2, (R11)
+	ADDQ           CX, R11
+	VMULPS         Y0, Y5, Y5
+	VMOVUPS        Y5, (R11)
+	ADDQ           CX, R11
+	VMULPS         Y0, Y1, Y1
+	VMOVUPS        Y1, (R11)
+	SUBQ           $0x00000004, R10
+	JZ             packdone
+	CMPQ           R10, $0x00000004
+	JL             packrest
+	ADDQ           $0x10, R8
+	LEAQ           (R9)(CX*4), R9
+	JMP            packstep
 
 	// Less than 4 columns are left: compute the last 4.
 packrest:
@@ -15917,34 +15897,32 @@ fewstep:
 	MOVQ           24(BX), R11
 	VBROADCASTF128 (R8)(R11*4), Y4
 	MOVQ           R9, R11
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y2, Y1, Y5
-	VUNPCKHPS Y2, Y1, Y1
-	VUNPCKLPS Y4, Y3, Y2
-	VUNPCKHPS Y4, Y3, Y3
-	VUNPCKLPD Y2, Y5, Y4
-	VUNPCKHPD Y2, Y5, Y2
-	VUNPCKLPD Y3, Y1, Y5
-	VUNPCKHPD Y3, Y1, Y1
-	VMULPS    Y0, Y4, Y4
-	VMOVUPS   Y4, (R11)
-	ADDQ      CX, R11
-	VMULPS    Y0, Y2, Y2
-	VMOVUPS   Y2, (R11)
-	ADDQ      CX, R11
-	VMULPS    Y0, Y5, Y5
-	VMOVUPS   Y5, (R11)
-	ADDQ      CX, R11
-	VMULPS    Y0, Y1, Y1
-	VMOVUPS   Y1, (R11)
-	SUBQ      $0x00000004, R10
-	JZ        fewdone
-	CMPQ      R10, $0x00000004
-	JL        fewrest
-	ADDQ      $0x10, R8
-	LEAQ      (R9)(CX*4), R9
-	JMP       fewstep
+	VUNPCKLPS      Y2, Y1, Y5
+	VUNPCKHPS      Y2, Y1, Y1
+	VUNPCKLPS      Y4, Y3, Y2
+	VUNPCKHPS      Y4, Y3, Y3
+	VUNPCKLPD      Y2, Y5, Y4
+	VUNPCKHPD      Y2, Y5, Y2
+	VUNPCKLPD      Y3, Y1, Y5
+	VUNPCKHPD      Y3, Y1, Y1
+	VMULPS         Y0, Y4, Y4
+	VMOVUPS        Y4, (R11)
+	ADDQ           CX, R11
+	VMULPS         Y0, Y2, Y2
+	VMOVUPS        Y2, (R11)
+	ADDQ           CX, R11
+	VMULPS         Y0, Y5, Y5
+	VMOVUPS        Y5, (R11)
+	ADDQ           CX, R11
+	VMULPS         Y0, Y1, Y1
+	VMOVUPS        Y1, (R11)
+	SUBQ           $0x00000004, R10
+	JZ             fewdone
+	CMPQ           R10, $0x00000004
+	JL             fewrest
+	ADDQ           $0x10, R8
+	LEAQ           (R9)(CX*4), R9
+	JMP            fewstep
 
 	// Less than 4 columns are left: compute the last 4.
 fewrest:
@@ -16076,50 +16054,46 @@ widecolumns:
 	PCALIGN $0x40
 
 widestep:
-	MOVQ   R10, R13
-	VMULPS (R13), Y2, Y3
-	VADDPS Y0, Y3, Y3
-	ADDQ   BX, R13
-	VMULPS (R13), Y2, Y4
-	VADDPS Y0, Y4, Y4
-	VCMPPS $0x03, Y4, Y3, Y5
-	VORPS  Y5, Y1, Y1
-	ADDQ   BX, R13
-	VMULPS (R13), Y2, Y5
-	VADDPS Y0, Y5, Y5
-	ADDQ   BX, R13
-	VMULPS (R13), Y2, Y6
-	VADDPS Y0, Y6, Y6
-	VCMPPS $0x03, Y6, Y5, Y7
-	VORPS  Y7, Y1, Y1
-	ADDQ   BX, R13
-	VMULPS (R13), Y2, Y7
-	VADDPS Y0, Y7, Y7
-	ADDQ   BX, R13
-	VMULPS (R13), Y2, Y8
-	VADDPS Y0, Y8, Y8
-	VCMPPS $0x03, Y8, Y7, Y9
-	VORPS  Y9, Y1, Y1
-	ADDQ   BX, R13
-	VMULPS (R13), Y2, Y9
-	VADDPS Y0, Y9, Y9
-	ADDQ   BX, R13
-	VMULPS (R13), Y2, Y10
-	VADDPS Y0, Y10, Y10
-	VCMPPS $0x03, Y10, Y9, Y11
-	VORPS  Y11, Y1, Y1
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y4, Y3, Y11
-	VUNPCKHPS Y4, Y3, Y3
-	VUNPCKLPS Y6, Y5, Y4
-	VUNPCKHPS Y6, Y5, Y5
-	VUNPCKLPD Y4, Y11, Y6
-	VUNPCKHPD Y4, Y11, Y4
-	VUNPCKLPD Y5, Y3, Y11
-	VUNPCKHPD Y5, Y3, Y3
-
-	// Transpose the 4×4 matrix in each quarter.
+	MOVQ         R10, R13
+	VMULPS       (R13), Y2, Y3
+	VADDPS       Y0, Y3, Y3
+	ADDQ         BX, R13
+	VMULPS       (R13), Y2, Y4
+	VADDPS       Y0, Y4, Y4
+	VCMPPS       $0x03, Y4, Y3, Y5
+	VORPS        Y5, Y1, Y1
+	ADDQ         BX, R13
+	VMULPS       (R13), Y2, Y5
+	VADDPS       Y0, Y5, Y5
+	ADDQ         BX, R13
+	VMULPS       (R13), Y2, Y6
+	VADDPS       Y0, Y6, Y6
+	VCMPPS       $0x03, Y6, Y5, Y7
+	VORPS        Y7, Y1, Y1
+	ADDQ         BX, R13
+	VMULPS       (R13), Y2, Y7
+	VADDPS       Y0, Y7, Y7
+	ADDQ         BX, R13
+	VMULPS       (R13), Y2, Y8
+	VADDPS       Y0, Y8, Y8
+	VCMPPS       $0x03, Y8, Y7, Y9
+	VORPS        Y9, Y1, Y1
+	ADDQ         BX, R13
+	VMULPS       (R13), Y2, Y9
+	VADDPS       Y0, Y9, Y9
+	ADDQ         BX, R13
+	VMULPS       (R13), Y2, Y10
+	VADDPS       Y0, Y10, Y10
+	VCMPPS       $0x03, Y10, Y9, Y11
+	VORPS        Y11, Y1, Y1
+	VUNPCKLPS    Y4, Y3, Y11
+	VUNPCKHPS    Y4, Y3, Y3
+	VUNPCKLPS    Y6, Y5, Y4
+	VUNPCKHPS    Y6, Y5, Y5
+	VUNPCKLPD    Y4, Y11, Y6
+	VUNPCKHPD    Y4, Y11, Y4
+	VUNPCKLPD    Y5, Y3, Y11
+	VUNPCKHPD    Y5, Y3, Y3
 	VUNPCKLPS    Y8, Y7, Y5
 	VUNPCKHPS    Y8, Y7, Y7
 	VUNPCKLPS    Y10, Y9, Y8
@@ -16203,24 +16177,22 @@ unpackcolumns:
 	PCALIGN $0x40
 
 unpackstep:
-	MOVQ   R10, R13
-	VMULPS (R13), Y2, Y3
-	VADDPS Y0, Y3, Y3
-	ADDQ   BX, R13
-	VMULPS (R13), Y2, Y4
-	VADDPS Y0, Y4, Y4
-	VCMPPS $0x03, Y4, Y3, Y5
-	VORPS  Y5, Y1, Y1
-	ADDQ   BX, R13
-	VMULPS (R13), Y2, Y5
-	VADDPS Y0, Y5, Y5
-	ADDQ   BX, R13
-	VMULPS (R13), Y2, Y6
-	VADDPS Y0, Y6, Y6
-	VCMPPS $0x03, Y6, Y5, Y7
-	VORPS  Y7, Y1, Y1
-
-	// Transpose the 4×4 matrix in each quarter.
+	MOVQ         R10, R13
+	VMULPS       (R13), Y2, Y3
+	VADDPS       Y0, Y3, Y3
+	ADDQ         BX, R13
+	VMULPS       (R13), Y2, Y4
+	VADDPS       Y0, Y4, Y4
+	VCMPPS       $0x03, Y4, Y3, Y5
+	VORPS        Y5, Y1, Y1
+	ADDQ         BX, R13
+	VMULPS       (R13), Y2, Y5
+	VADDPS       Y0, Y5, Y5
+	ADDQ         BX, R13
+	VMULPS       (R13), Y2, Y6
+	VADDPS       Y0, Y6, Y6
+	VCMPPS       $0x03, Y6, Y5, Y7
+	VORPS        Y7, Y1, Y1
 	VUNPCKLPS    Y4, Y3, Y7
 	VUNPCKHPS    Y4, Y3, Y3
 	VUNPCKLPS    Y6, Y5, Y4
@@ -16298,24 +16270,22 @@ fewcolumns:
 	PCALIGN $0x40
 
 fewstep:
-	MOVQ   R10, R13
-	VMULPS (R13), Y2, Y3
-	VADDPS Y0, Y3, Y3
-	ADDQ   BX, R13
-	VMULPS (R13), Y2, Y4
-	VADDPS Y0, Y4, Y4
-	VCMPPS $0x03, Y4, Y3, Y5
-	VORPS  Y5, Y1, Y1
-	ADDQ   BX, R13
-	VMULPS (R13), Y2, Y5
-	VADDPS Y0, Y5, Y5
-	ADDQ   BX, R13
-	VMULPS (R13), Y2, Y6
-	VADDPS Y0, Y6, Y6
-	VCMPPS $0x03, Y6, Y5, Y7
-	VORPS  Y7, Y1, Y1
-
-	// Transpose the 4×4 matrix in each quarter.
+	MOVQ      R10, R13
+	VMULPS    (R13), Y2, Y3
+	VADDPS    Y0, Y3, Y3
+	ADDQ      BX, R13
+	VMULPS    (R13), Y2, Y4
+	VADDPS    Y0, Y4, Y4
+	VCMPPS    $0x03, Y4, Y3, Y5
+	VORPS     Y5, Y1, Y1
+	ADDQ      BX, R13
+	VMULPS    (R13), Y2, Y5
+	VADDPS    Y0, Y5, Y5
+	ADDQ      BX, R13
+	VMULPS    (R13), Y2, Y6
+	VADDPS    Y0, Y6, Y6
+	VCMPPS    $0x03, Y6, Y5, Y7
+	VORPS     Y7, Y1, Y1
 	VUNPCKLPS Y4, Y3, Y7
 	VUNPCKHPS Y4, Y3, Y3
 	VUNPCKLPS Y6, Y5, Y4
@@ -16488,26 +16458,22 @@ keys2columns:
 	VBROADCASTF128 16(R9)(R11*4), Y10
 	VINSERTF128    $0x01, 16(R9)(R12*4), Y10, Y10
 	MOVQ           DI, R11
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS   Y4, Y3, Y11
-	VUNPCKHPS   Y4, Y3, Y3
-	VUNPCKLPS   Y6, Y5, Y4
-	VUNPCKHPS   Y6, Y5, Y5
-	VUNPCKLPD   Y4, Y11, Y6
-	VUNPCKHPD   Y4, Y11, Y4
-	VUNPCKLPD   Y5, Y3, Y11
-	VUNPCKHPD   Y5, Y3, Y3
-	VFMADD231PS (R11), Y6, Y1
-	ADDQ        DX, R11
-	VFMADD231PS (R11), Y4, Y1
-	ADDQ        DX, R11
-	VFMADD231PS (R11), Y11, Y1
-	ADDQ        DX, R11
-	VFMADD231PS (R11), Y3, Y1
-	ADDQ        DX, R11
-
-	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS      Y4, Y3, Y11
+	VUNPCKHPS      Y4, Y3, Y3
+	VUNPCKLPS      Y6, Y5, Y4
+	VUNPCKHPS      Y6, Y5, Y5
+	VUNPCKLPD      Y4, Y11, Y6
+	VUNPCKHPD      Y4, Y11, Y4
+	VUNPCKLPD      Y5, Y3, Y11
+	VUNPCKHPD      Y5, Y3, Y3
+	VFMADD231PS    (R11), Y6, Y1
+	ADDQ           DX, R11
+	VFMADD231PS    (R11), Y4, Y1
+	ADDQ           DX, R11
+	VFMADD231PS    (R11), Y11, Y1
+	ADDQ           DX, R11
+	VFMADD231PS    (R11), Y3, Y1
+	ADDQ           DX, R11
 	VUNPCKLPS      Y8, Y7, Y3
 	VUNPCKHPS      Y8, Y7, Y4
 	VUNPCKLPS      Y10, Y9, Y5
@@ -16549,53 +16515,49 @@ keys2columns:
 	VBROADCASTF128 16(R10)(R11*4), Y10
 	VINSERTF128    $0x01, 16(R10)(R12*4), Y10, Y10
 	MOVQ           DI, R11
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS   Y4, Y3, Y11
-	VUNPCKHPS   Y4, Y3, Y3
-	VUNPCKLPS   Y6, Y5, Y4
-	VUNPCKHPS   Y6, Y5, Y5
-	VUNPCKLPD   Y4, Y11, Y6
-	VUNPCKHPD   Y4, Y11, Y4
-	VUNPCKLPD   Y5, Y3, Y11
-	VUNPCKHPD   Y5, Y3, Y3
-	VFMADD231PS (R11), Y6, Y2
-	ADDQ        DX, R11
-	VFMADD231PS (R11), Y4, Y2
-	ADDQ        DX, R11
-	VFMADD231PS (R11), Y11, Y2
-	ADDQ        DX, R11
-	VFMADD231PS (R11), Y3, Y2
-	ADDQ        DX, R11
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS   Y8, Y7, Y3
-	VUNPCKHPS   Y8, Y7, Y4
-	VUNPCKLPS   Y10, Y9, Y5
-	VUNPCKHPS   Y10, Y9, Y6
-	VUNPCKLPD   Y5, Y3, Y7
-	VUNPCKHPD   Y5, Y3, Y3
-	VUNPCKLPD   Y6, Y4, Y5
-	VUNPCKHPD   Y6, Y4, Y4
-	VFMADD231PS (R11), Y7, Y2
-	ADDQ        DX, R11
-	VFMADD231PS (R11), Y3, Y2
-	ADDQ        DX, R11
-	VFMADD231PS (R11), Y5, Y2
-	ADDQ        DX, R11
-	VFMADD231PS (R11), Y4, Y2
-	ADDQ        $0x20, R10
-	LEAQ        (DI)(DX*8), DI
-	SUBQ        $0x08, R8
-	JNZ         keys2columns
-	VMOVUPS     Y1, (SI)
-	ADDQ        DX, SI
-	VMAXPS      Y0, Y1, Y0
-	VMOVUPS     Y2, (SI)
-	ADDQ        DX, SI
-	VMAXPS      Y0, Y2, Y0
-	SUBQ        $0x02, max_cap+136(FP)
-	JGE         keys2
+	VUNPCKLPS      Y4, Y3, Y11
+	VUNPCKHPS      Y4, Y3, Y3
+	VUNPCKLPS      Y6, Y5, Y4
+	VUNPCKHPS      Y6, Y5, Y5
+	VUNPCKLPD      Y4, Y11, Y6
+	VUNPCKHPD      Y4, Y11, Y4
+	VUNPCKLPD      Y5, Y3, Y11
+	VUNPCKHPD      Y5, Y3, Y3
+	VFMADD231PS    (R11), Y6, Y2
+	ADDQ           DX, R11
+	VFMADD231PS    (R11), Y4, Y2
+	ADDQ           DX, R11
+	VFMADD231PS    (R11), Y11, Y2
+	ADDQ           DX, R11
+	VFMADD231PS    (R11), Y3, Y2
+	ADDQ           DX, R11
+	VUNPCKLPS      Y8, Y7, Y3
+	VUNPCKHPS      Y8, Y7, Y4
+	VUNPCKLPS      Y10, Y9, Y5
+	VUNPCKHPS      Y10, Y9, Y6
+	VUNPCKLPD      Y5, Y3, Y7
+	VUNPCKHPD      Y5, Y3, Y3
+	VUNPCKLPD      Y6, Y4, Y5
+	VUNPCKHPD      Y6, Y4, Y4
+	VFMADD231PS    (R11), Y7, Y2
+	ADDQ           DX, R11
+	VFMADD231PS    (R11), Y3, Y2
+	ADDQ           DX, R11
+	VFMADD231PS    (R11), Y5, Y2
+	ADDQ           DX, R11
+	VFMADD231PS    (R11), Y4, Y2
+	ADDQ           $0x20, R10
+	LEAQ           (DI)(DX*8), DI
+	SUBQ           $0x08, R8
+	JNZ            keys2columns
+	VMOVUPS        Y1, (SI)
+	ADDQ           DX, SI
+	VMAXPS         Y0, Y1, Y0
+	VMOVUPS        Y2, (SI)
+	ADDQ           DX, SI
+	VMAXPS         Y0, Y2, Y0
+	SUBQ           $0x02, max_cap+136(FP)
+	JGE            keys2
 
 fewer:
 	ADDQ $0x02, max_cap+136(FP)
@@ -16636,48 +16598,44 @@ keys1columns:
 	VBROADCASTF128 16(R9)(R10*4), Y9
 	VINSERTF128    $0x01, 16(R9)(R11*4), Y9, Y9
 	MOVQ           DI, R10
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS   Y3, Y2, Y10
-	VUNPCKHPS   Y3, Y2, Y2
-	VUNPCKLPS   Y5, Y4, Y3
-	VUNPCKHPS   Y5, Y4, Y4
-	VUNPCKLPD   Y3, Y10, Y5
-	VUNPCKHPD   Y3, Y10, Y3
-	VUNPCKLPD   Y4, Y2, Y10
-	VUNPCKHPD   Y4, Y2, Y2
-	VFMADD231PS (R10), Y5, Y1
-	ADDQ        DX, R10
-	VFMADD231PS (R10), Y3, Y1
-	ADDQ        DX, R10
-	VFMADD231PS (R10), Y10, Y1
-	ADDQ        DX, R10
-	VFMADD231PS (R10), Y2, Y1
-	ADDQ        DX, R10
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS   Y7, Y6, Y2
-	VUNPCKHPS   Y7, Y6, Y3
-	VUNPCKLPS   Y9, Y8, Y4
-	VUNPCKHPS   Y9, Y8, Y5
-	VUNPCKLPD   Y4, Y2, Y6
-	VUNPCKHPD   Y4, Y2, Y2
-	VUNPCKLPD   Y5, Y3, Y4
-	VUNPCKHPD   Y5, Y3, Y3
-	VFMADD231PS (R10), Y6, Y1
-	ADDQ        DX, R10
-	VFMADD231PS (R10), Y2, Y1
-	ADDQ        DX, R10
-	VFMADD231PS (R10), Y4, Y1
-	ADDQ        DX, R10
-	VFMADD231PS (R10), Y3, Y1
-	ADDQ        $0x20, R9
-	LEAQ        (DI)(DX*8), DI
-	SUBQ        $0x08, R8
-	JNZ         keys1columns
-	VMOVUPS     Y1, (SI)
-	ADDQ        DX, SI
-	VMAXPS      Y0, Y1, Y0
+	VUNPCKLPS      Y3, Y2, Y10
+	VUNPCKHPS      Y3, Y2, Y2
+	VUNPCKLPS      Y5, Y4, Y3
+	VUNPCKHPS      Y5, Y4, Y4
+	VUNPCKLPD      Y3, Y10, Y5
+	VUNPCKHPD      Y3, Y10, Y3
+	VUNPCKLPD      Y4, Y2, Y10
+	VUNPCKHPD      Y4, Y2, Y2
+	VFMADD231PS    (R10), Y5, Y1
+	ADDQ           DX, R10
+	VFMADD231PS    (R10), Y3, Y1
+	ADDQ           DX, R10
+	VFMADD231PS    (R10), Y10, Y1
+	ADDQ           DX, R10
+	VFMADD231PS    (R10), Y2, Y1
+	ADDQ           DX, R10
+	VUNPCKLPS      Y7, Y6, Y2
+	VUNPCKHPS      Y7, Y6, Y3
+	VUNPCKLPS      Y9, Y8, Y4
+	VUNPCKHPS      Y9, Y8, Y5
+	VUNPCKLPD      Y4, Y2, Y6
+	VUNPCKHPD      Y4, Y2, Y2
+	VUNPCKLPD      Y5, Y3, Y4
+	VUNPCKHPD      Y5, Y3, Y3
+	VFMADD231PS    (R10), Y6, Y1
+	ADDQ           DX, R10
+	VFMADD231PS    (R10), Y2, Y1
+	ADDQ           DX, R10
+	VFMADD231PS    (R10), Y4, Y1
+	ADDQ           DX, R10
+	VFMADD231PS    (R10), Y3, Y1
+	ADDQ           $0x20, R9
+	LEAQ           (DI)(DX*8), DI
+	SUBQ           $0x08, R8
+	JNZ            keys1columns
+	VMOVUPS        Y1, (SI)
+	ADDQ           DX, SI
+	VMAXPS         Y0, Y1, Y0
 
 next:
 	MOVQ    max_base+120(FP), SI
@@ -17279,6 +17237,10 @@ rows:
 	MOVQ BX, next_cap+144(FP)
 	MOVQ max_len+112(FP), SI
 	SHLQ $0x02, SI
+	MOVQ k_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
@@ -17296,19 +17258,16 @@ tile:
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
-	ADDQ  BX, k_base+24(FP)
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
 	MOVQ  $+16, m+88(FP)
 
 whole:
 	MOVQ $+0, s_len+8(FP)
 
 group:
-	MOVQ AX, CX
-	SARQ $0x02, CX
-	MOVQ k_base+24(FP), DI
-	LEAQ (DI)(CX*1), R8
-	LEAQ (R8)(CX*1), R9
-	LEAQ (R9)(CX*1), R10
 	MOVQ s_len+8(FP), R12
 	SHLQ $0x02, R12
 	ADDQ q_base+56(FP), R12
@@ -17933,20 +17892,12 @@ group4store:
 
 	// The remaining columns for up to 4 queries.
 rest4:
-	MOVQ           AX, R10
-	SARQ           $0x02, R10
-	MOVQ           k_base+24(FP), DI
-	LEAQ           (DI)(R10*1), R8
-	LEAQ           (R8)(R10*1), R9
-	LEAQ           (R9)(R10*1), R10
-	MOVQ           d+96(FP), R13
-	SHLQ           $0x02, R13
-	ADDQ           R13, DI
-	ADDQ           R13, R8
-	ADDQ           R13, R9
-	ADDQ           R13, R10
 	MOVQ           d+96(FP), R13
 	ANDQ           $0x03, R13
+	LEAQ           (DI)(R13*4), DI
+	LEAQ           (R8)(R13*4), R8
+	LEAQ           (R9)(R13*4), R9
+	LEAQ           (R10)(R13*4), R10
 	VBROADCASTF128 -16(DI), Y8
 	VINSERTF128    $0x01, -16(DI)(AX*1), Y8, Y8
 	VBROADCASTF128 -16(R8), Y9
@@ -18044,7 +17995,6 @@ rest4skip3:
 
 	// Store 4 lanes.
 store1:
-	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y8
 	VUNPCKHPS Y2, Y0, Y0
 	VUNPCKLPS Y6, Y4, Y9
@@ -18053,8 +18003,6 @@ store1:
 	VUNPCKHPD Y9, Y8, Y8
 	VUNPCKLPD Y10, Y0, Y9
 	VUNPCKHPD Y10, Y0, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y3, Y1, Y10
 	VUNPCKHPS Y3, Y1, Y1
 	VUNPCKLPS Y7, Y5, Y12
@@ -18066,10 +18014,10 @@ store1:
 
 store1lanes:
 	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), DI
+	MOVQ         s_len+8(FP), R12
 	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(DI*4), CX
-	LEAQ         (BX)(DI*4), BX
+	LEAQ         (CX)(R12*4), CX
+	LEAQ         (BX)(R12*4), BX
 	VMOVUPS      (BX), X13
 	VMOVUPS      X11, (CX)
 	VMAXPS       X13, X11, X13
@@ -18137,12 +18085,19 @@ store1lanes:
 	JL           store1lanes
 
 store1end:
+	MOVQ d+96(FP), CX
+	SHLQ $0x02, CX
+	SUBQ CX, DI
+	SUBQ CX, R8
+	SUBQ CX, R9
+	SUBQ CX, R10
 	MOVQ s_len+8(FP), CX
 	CMPQ CX, n+80(FP)
 	JL   group
-	MOVQ AX, CX
-	SHLQ $0x02, CX
-	ADDQ CX, k_base+24(FP)
+	LEAQ (DI)(AX*4), DI
+	LEAQ (R8)(AX*4), R8
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
@@ -19067,13 +19022,17 @@ dense:
 rows:
 	MOVQ CX, next_len+136(FP)
 	MOVQ BX, next_cap+144(FP)
-	MOVQ $0x00000000, ldk+48(FP)
 	MOVQ max_len+112(FP), SI
 	SHLQ $0x02, SI
+	MOVQ k_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 	XORQ R13, R13
 	MOVQ $0x00000100, R14
+	MOVQ $0x00000000, ldk+48(FP)
 
 	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
@@ -19089,19 +19048,16 @@ tile:
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
-	ADDQ  BX, k_base+24(FP)
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
 	MOVQ  $+16, m+88(FP)
 
 whole:
 	MOVQ $+0, s_len+8(FP)
 
 group:
-	MOVQ           AX, CX
-	SARQ           $0x02, CX
-	MOVQ           k_base+24(FP), DI
-	LEAQ           (DI)(CX*1), R8
-	LEAQ           (R8)(CX*1), R9
-	LEAQ           (R9)(CX*1), R10
 	MOVQ           s_len+8(FP), R12
 	SHLQ           $0x02, R12
 	ADDQ           q_base+56(FP), R12
@@ -20138,7 +20094,6 @@ ahead4store:
 
 	// Store 4 lanes.
 store1:
-	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y8
 	VUNPCKHPS Y2, Y0, Y0
 	VUNPCKLPS Y6, Y4, Y2
@@ -20147,8 +20102,6 @@ store1:
 	VUNPCKHPD Y2, Y8, Y2
 	VUNPCKLPD Y4, Y0, Y8
 	VUNPCKHPD Y4, Y0, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y3, Y1, Y4
 	VUNPCKHPS Y3, Y1, Y1
 	VUNPCKLPS Y7, Y5, Y3
@@ -20160,10 +20113,10 @@ store1:
 
 store1lanes:
 	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), DI
+	MOVQ         s_len+8(FP), R12
 	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(DI*4), CX
-	LEAQ         (BX)(DI*4), BX
+	LEAQ         (CX)(R12*4), CX
+	LEAQ         (BX)(R12*4), BX
 	VMOVUPS      (BX), X5
 	VMOVUPS      X6, (CX)
 	VMAXPS       X5, X6, X5
@@ -20234,9 +20187,14 @@ store1end:
 	MOVQ s_len+8(FP), CX
 	CMPQ CX, n+80(FP)
 	JL   group
-	MOVQ AX, CX
-	SHLQ $0x02, CX
-	ADDQ CX, k_base+24(FP)
+	CMPQ ldk+48(FP), $0x00
+	JNE  forward
+	LEAQ (DI)(AX*4), DI
+	LEAQ (R8)(AX*4), R8
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
+
+forward:
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
@@ -20909,13 +20867,17 @@ dense:
 rows:
 	MOVQ CX, next_len+136(FP)
 	MOVQ BX, next_cap+144(FP)
-	MOVQ $0x00000000, ldk+48(FP)
 	MOVQ max_len+112(FP), SI
 	SHLQ $0x02, SI
+	MOVQ k_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 	XORQ R13, R13
 	MOVQ $0x00000100, R14
+	MOVQ $0x00000000, ldk+48(FP)
 
 	// Tiles of 16 keys. The last one reaches back if less are left.
 tile:
@@ -20931,19 +20893,16 @@ tile:
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
-	ADDQ  BX, k_base+24(FP)
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
 	MOVQ  $+16, m+88(FP)
 
 whole:
 	MOVQ $+0, s_len+8(FP)
 
 group:
-	MOVQ           AX, CX
-	SARQ           $0x02, CX
-	MOVQ           k_base+24(FP), DI
-	LEAQ           (DI)(CX*1), R8
-	LEAQ           (R8)(CX*1), R9
-	LEAQ           (R9)(CX*1), R10
 	MOVQ           s_len+8(FP), R12
 	SHLQ           $0x02, R12
 	ADDQ           q_base+56(FP), R12
@@ -21887,11 +21846,16 @@ ahead4store:
 	JMP store1
 
 plainstore1:
+	MOVQ d+96(FP), CX
+	SHLQ $0x01, CX
+	SUBQ CX, DI
+	SUBQ CX, R8
+	SUBQ CX, R9
+	SUBQ CX, R10
 	MOVQ $0x00000000, ldk+48(FP)
 
 	// Store 4 lanes.
 store1:
-	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y8
 	VUNPCKHPS Y2, Y0, Y0
 	VUNPCKLPS Y6, Y4, Y2
@@ -21900,8 +21864,6 @@ store1:
 	VUNPCKHPD Y2, Y8, Y2
 	VUNPCKLPD Y4, Y0, Y8
 	VUNPCKHPD Y4, Y0, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y3, Y1, Y4
 	VUNPCKHPS Y3, Y1, Y1
 	VUNPCKLPS Y7, Y5, Y3
@@ -21913,10 +21875,10 @@ store1:
 
 store1lanes:
 	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), DI
+	MOVQ         s_len+8(FP), R12
 	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(DI*4), CX
-	LEAQ         (BX)(DI*4), BX
+	LEAQ         (CX)(R12*4), CX
+	LEAQ         (BX)(R12*4), BX
 	VMOVUPS      (BX), X5
 	VMOVUPS      X6, (CX)
 	VMAXPS       X5, X6, X5
@@ -21987,9 +21949,14 @@ store1end:
 	MOVQ s_len+8(FP), CX
 	CMPQ CX, n+80(FP)
 	JL   group
-	MOVQ AX, CX
-	SHLQ $0x02, CX
-	ADDQ CX, k_base+24(FP)
+	CMPQ ldk+48(FP), $0x00
+	JNE  forward
+	LEAQ (DI)(AX*4), DI
+	LEAQ (R8)(AX*4), R8
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
+
+forward:
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, s_base+0(FP)
@@ -22712,6 +22679,10 @@ rows:
 	MOVQ BX, a_Next_cap+184(FP)
 	MOVQ a_Max_len+152(FP), SI
 	SHLQ $0x02, SI
+	MOVQ a_K_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
 	SHLQ $0x02, AX
 	LEAQ (AX)(AX*2), R11
 
@@ -22729,7 +22700,10 @@ tile:
 	MOVQ  AX, BX
 	SARQ  $0x02, BX
 	IMULQ CX, BX
-	ADDQ  BX, a_K_base+24(FP)
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
 	SHLQ  $0x02, CX
 	ADDQ  CX, a_Scales_base+56(FP)
 	MOVQ  $+16, a_M+128(FP)
@@ -22738,12 +22712,6 @@ whole:
 	MOVQ $+0, a_S_len+8(FP)
 
 group:
-	MOVQ AX, CX
-	SARQ $0x02, CX
-	MOVQ a_K_base+24(FP), DI
-	LEAQ (DI)(CX*1), R8
-	LEAQ (R8)(CX*1), R9
-	LEAQ (R9)(CX*1), R10
 	MOVQ a_S_len+8(FP), R12
 	SHLQ $0x02, R12
 	ADDQ a_Q_base+96(FP), R12
@@ -24396,7 +24364,6 @@ group4store:
 
 	// Store 4 lanes.
 store1:
-	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y8
 	VUNPCKHPS Y2, Y0, Y0
 	VUNPCKLPS Y6, Y4, Y2
@@ -24405,8 +24372,6 @@ store1:
 	VUNPCKHPD Y2, Y8, Y2
 	VUNPCKLPD Y4, Y0, Y8
 	VUNPCKHPD Y4, Y0, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y3, Y1, Y4
 	VUNPCKHPS Y3, Y1, Y1
 	VUNPCKLPS Y7, Y5, Y3
@@ -24418,10 +24383,10 @@ store1:
 
 store1lanes:
 	MOVQ         a_Max_base+144(FP), BX
-	MOVQ         a_S_len+8(FP), DI
+	MOVQ         a_S_len+8(FP), R12
 	MOVQ         a_S_base+0(FP), CX
-	LEAQ         (CX)(DI*4), CX
-	LEAQ         (BX)(DI*4), BX
+	LEAQ         (CX)(R12*4), CX
+	LEAQ         (BX)(R12*4), BX
 	VMOVUPS      (BX), X5
 	VMOVUPS      X6, (CX)
 	VMAXPS       X5, X6, X5
@@ -24489,12 +24454,18 @@ store1lanes:
 	JL           store1lanes
 
 store1end:
+	MOVQ a_D+136(FP), CX
+	SUBQ CX, DI
+	SUBQ CX, R8
+	SUBQ CX, R9
+	SUBQ CX, R10
 	MOVQ a_S_len+8(FP), CX
 	CMPQ CX, a_N+120(FP)
 	JL   group
-	MOVQ AX, CX
-	SHLQ $0x02, CX
-	ADDQ CX, a_K_base+24(FP)
+	LEAQ (DI)(AX*4), DI
+	LEAQ (R8)(AX*4), R8
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
 	MOVQ SI, CX
 	SHLQ $0x04, CX
 	ADDQ CX, a_S_base+0(FP)

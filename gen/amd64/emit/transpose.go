@@ -14,7 +14,6 @@ import (
 
 // Transpose4 transposes the 4×4 matrix in each quarter of four vectors.
 func (g *Gen) Transpose4(v []reg.VecVirtual) []reg.VecVirtual {
-	g.Comment("Transpose the 4×4 matrix in each quarter.")
 	a, b, c, d := g.Vec(), g.Vec(), g.Vec(), g.Vec()
 	g.VUNPCKLPS(v[1], v[0], a)
 	g.VUNPCKHPS(v[1], v[0], b)

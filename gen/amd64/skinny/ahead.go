@@ -43,6 +43,7 @@ func (f *qkEmitter) startAhead() {
 	f.g.CMPQ(f.loaded, operand.Imm(0))
 	f.g.JNE(operand.LabelRef("loaded"))
 	if f.words.element == spec.Float32 {
+		f.g.MOVQ(operand.U32(0), f.jump)
 		f.g.CMPQ(f.g.Argument("d"), operand.Imm(uint64(f.words.width())))
 		f.g.JL(operand.LabelRef("started"))
 		defer f.g.Label("started")

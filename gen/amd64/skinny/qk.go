@@ -40,13 +40,13 @@ import (
 // of them side by side, see pair.go, and reads no more rows at once.
 //
 // General registers in the inner loop: rows 0-3 of K, odd multiples of 4 times its stride
-// (2 or 4), q̂ at one or two places, its stride, the prefetch (3): 14 of 15. Types with slots, see
-// slots.go, have 2 more. These are in memory, in the place of arguments: the scores (s), the first query of
-// the current group (the length of s), whether there is a sum (the capacity of s), the rows left (m), row 0
-// (the base of k), the end of the current segment (the length of k), the columns after that (the
-// capacity of k), the number of the tile (the capacity of q), and whether there are 4 more queries to store
-// (the length of q); for ahead.go the last step (the length of max), what follows it (far), and whether words
-// are loaded (ldk).
+// (2 or 4), q̂ at one or two places, its stride, the prefetch (3): 14 of 15. These are in memory,
+// in the place of arguments: the scores (s), the first query of the current group (the
+// length of s), whether there is a sum (the capacity of s), the rows left (m), the end of
+// the current segment of row 0 (the length of k), the columns after that (the capacity of k),
+// the number of the tile (the capacity of q), whether there are 4 more queries to store (the length of q),
+// and for ahead.go the last step (the length of max), what follows it (far), and whether words are loaded
+// (ldk). Types with slots, see slots.go, have 2 registers more.
 func (g *gen) SkinnyQK(k spec.Element) {
 	if k != spec.Float32 {
 		g.Kernel(spec.SkinnyQK(k))
@@ -76,20 +76,19 @@ func (g *gen) skinnyQK(k spec.Element, variants ...spec.QKVariant) {
 	f := &qkEmitter{g: g, variants: variants, ld4: g.StrideOf("ldk", k),
 		s: g.Memory(g.Param("s").Base()), lane: g.Memory(g.Param("s").Len()), adds: g.Memory(g.Param("s").Cap()), left: g.Argument("m"),
 		end: g.Memory(g.Param("k").Len()), columns: g.Memory(g.Param("k").Cap()), last: g.Memory(g.Param("max").Len()),
-		rows: g.Memory(g.Param("k").Base()), jump: g.Argument("far"), loaded: g.Argument("ldk")}
+		jump: g.Argument("far"), loaded: g.Argument("ldk")}
 	f.words = g.newKeyWidener(k)
 	f.prefetch = g.NewPrefetch(f.ld4, "d", k, f.linesAtOnce()*spec.LineBytes, variants[0].Near)
-	if f.looksAhead() {
-		g.MOVQ(operand.U32(0), f.loaded)
-	}
 	if len(variants) > 1 {
 		f.prefetch.LevelFrom(g.Memory(g.Param("max").Cap()), g.leastOf(variants[slices.IndexFunc(variants, isSecondLevel)]))
 	}
 	f.sums = g.Frame(max(g.SkinnyRows(), f.most()*doubledQueries) * spec.SkinnyKeys * 4)
 	f.w = g.SliceLen("max")
 	g.SHLQ(operand.Imm(2), f.w)
-	for i := range f.k {
+	f.k[0] = g.Slice("k")
+	for i := 1; i < 4; i++ {
 		f.k[i] = g.GP64()
+		g.LEAQ(emit.Indexed(f.k[i-1], f.ld4, 1), f.k[i])
 	}
 	g.SHLQ(operand.Imm(2), f.ld4)
 	f.odd[0] = f.ld4
@@ -99,8 +98,11 @@ func (g *gen) skinnyQK(k spec.Element, variants ...spec.QKVariant) {
 	}
 	f.q = g.GP64()
 	f.placeWords()
-	if f.slots == nil && f.looksAhead() {
-		f.first = g.Vecs(f.words.n)
+	if f.looksAhead() {
+		g.MOVQ(operand.U32(0), f.loaded)
+		if f.slots == nil {
+			f.first = g.Vecs(f.words.n)
+		}
 	}
 	f.second, f.size = g.Memory(g.Param("q").Len()), g.Memory(g.Param("q").Cap())
 	f.acc[1] = f.accumulators(g.SkinnyRows(), 1)
@@ -126,7 +128,6 @@ type qkEmitter struct {
 	lane operand.Mem      // first query of the current group
 	left operand.Mem      // keys, from the tile on
 	end  operand.Mem      // k[0] after the last whole step of the segment; with stepsAhead q̂ there
-	rows operand.Mem      // row 0 of the tile
 
 	last   operand.Mem      // for stepsAhead: q̂ at the last whole step of the row
 	jump   operand.Mem      // what k is moved by before that step's move
@@ -180,7 +181,9 @@ func (f *qkEmitter) tiles() {
 	f.g.MOVQ(f.ld4, bytes)
 	f.g.SARQ(operand.Imm(2), bytes)
 	f.g.IMULQ(back, bytes)
-	f.g.ADDQ(bytes, f.rows)
+	for i := range f.k {
+		f.g.ADDQ(bytes, f.k[i])
+	}
 	f.words.back(back)
 	f.g.MOVQ(operand.I32(spec.SkinnyKeys), f.left)
 	f.g.Label("whole")
@@ -195,7 +198,7 @@ func (f *qkEmitter) tiles() {
 	}
 	if f.most() > 1 {
 		f.store(2, tiles)
-		f.forward()
+		f.forward("again")
 		f.g.JMP(operand.LabelRef("next"))
 	}
 	if f.words.element == spec.Float32 {
@@ -206,22 +209,40 @@ func (f *qkEmitter) tiles() {
 	f.store(1, tiles)
 
 	f.g.Label("next")
+	if !f.looksAhead() {
+		f.rewind()
+	}
 	lane := f.g.GP64()
 	f.g.MOVQ(f.lane, lane)
 	f.g.CMPQ(lane, f.g.Argument("n"))
 	f.g.JL(operand.LabelRef("group"))
-	f.forward()
+	f.forward("forward")
 	f.g.JMP(operand.LabelRef("tile"))
 	f.g.Label("done")
 	f.g.Return()
 }
 
-// forward goes on by 16 keys.
-func (f *qkEmitter) forward() {
+// rewind goes back from the end of a row to its start.
+func (f *qkEmitter) rewind() {
+	d := f.g.StrideOf("d", f.words.element)
+	for i := range f.k {
+		f.g.SUBQ(d, f.k[i])
+	}
+}
+
+// forward goes on by 16 keys. name is the name of a label.
+func (f *qkEmitter) forward(name string) {
+	if f.looksAhead() {
+		f.g.CMPQ(f.loaded, operand.Imm(0))
+		f.g.JNE(operand.LabelRef(name))
+	}
+	for i := range f.k {
+		f.g.LEAQ(emit.Indexed(f.k[i], f.ld4, 4), f.k[i])
+	}
+	if f.looksAhead() {
+		f.g.Label(name)
+	}
 	bytes := f.g.GP64()
-	f.g.MOVQ(f.ld4, bytes)
-	f.g.SHLQ(operand.Imm(2), bytes)
-	f.g.ADDQ(bytes, f.rows)
 	f.g.MOVQ(f.w, bytes)
 	f.g.SHLQ(operand.Imm(4), bytes)
 	f.g.ADDQ(bytes, f.s)
@@ -232,20 +253,8 @@ func (f *qkEmitter) forward() {
 	f.g.SUBQ(operand.Imm(spec.SkinnyKeys), f.left)
 }
 
-// startRows goes to the first column of rows 0-3.
-func (f *qkEmitter) startRows() {
-	ld := f.g.GP64()
-	f.g.MOVQ(f.ld4, ld)
-	f.g.SARQ(operand.Imm(2), ld)
-	f.g.MOVQ(f.rows, f.k[0])
-	for i := 1; i < 4; i++ {
-		f.g.LEAQ(emit.Indexed(f.k[i-1], ld, 1), f.k[i])
-	}
-}
-
 // startGroup goes to the first column of a group of queries.
 func (f *qkEmitter) startGroup() {
-	f.startRows()
 	f.g.MOVQ(f.lane, f.q)
 	f.g.SHLQ(operand.Imm(2), f.q)
 	f.g.ADDQ(f.g.Memory(f.g.Param("q").Base()), f.q)

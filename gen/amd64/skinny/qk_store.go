@@ -21,6 +21,11 @@ func (f *qkEmitter) toRest(t tile) {
 	left := f.g.Num("d")
 	f.g.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
 	f.g.JZ(operand.LabelRef(name + "sum"))
+	if t.ahead { // k is at the start of what comes next
+		for i := range f.k {
+			f.g.SUBQ(f.jump, f.k[i])
+		}
+	}
 	f.g.MOVQ(operand.I32(t.number()), f.size)
 	f.g.JMP(operand.LabelRef(restLabel(t.rest())))
 }
@@ -34,13 +39,11 @@ func (f *qkEmitter) rest(queries int, tiles []tile) {
 	name, acc := restLabel(queries), f.acc[1][:queries]
 	f.g.Commentf("The remaining columns for up to %d queries.", queries)
 	f.g.Label(name)
-	f.startRows()
-	d := f.g.StrideOf("d", f.words.element)
-	for i := range f.k {
-		f.g.ADDQ(d, f.k[i])
-	}
 	left := f.g.Num("d")
 	f.g.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
+	for i := range f.k {
+		f.g.LEAQ(emit.Indexed(f.k[i], left, 4), f.k[i])
+	}
 	f.eachColumn(acc, -4*f.words.n, func(x int, products func(q operand.Mem)) {
 		if x == 0 {
 			return
@@ -53,7 +56,11 @@ func (f *qkEmitter) rest(queries int, tiles []tile) {
 		f.g.Label(skip)
 	})
 	if f.looksAhead() {
+		f.g.CMPQ(f.size, operand.Imm(0))
+		f.g.JG(operand.LabelRef(name + "plain"))
+		f.rewind()
 		f.forget()
+		f.g.Label(name + "plain")
 	}
 	same := slices.DeleteFunc(ofTimes(tiles, 1), func(t tile) bool { return t.rest() != queries })
 	for _, t := range same[1:] {
@@ -90,6 +97,7 @@ func (f *qkEmitter) store(times int, tiles []tile) {
 	name, acc := storeLabel(times), f.acc[times]
 	if f.looksAhead() && slices.ContainsFunc(tiles, func(t tile) bool { return t.times == times && !t.ahead }) {
 		f.g.Label("plain" + name)
+		f.rewind()
 		f.forget()
 	}
 	f.g.Comment("Store 4 lanes.")
