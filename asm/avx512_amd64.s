@@ -19070,7 +19070,7 @@ group1columns:
 	PCALIGN $0x40
 
 group1step:
-	CMPQ       max_cap+120(FP), $0x09
+	CMPQ       max_cap+120(FP), $0x41
 	JE         group1near0level2
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
@@ -19096,7 +19096,7 @@ group1near0far:
 	MOVQ       next_len+136(FP), BX
 
 group1ahead0:
-	CMPQ       max_cap+120(FP), $0x09
+	CMPQ       max_cap+120(FP), $0x41
 	JE         group1near4level2
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
@@ -19449,7 +19449,7 @@ group2columns:
 	PCALIGN $0x40
 
 group2step:
-	CMPQ       max_cap+120(FP), $0x09
+	CMPQ       max_cap+120(FP), $0x41
 	JE         group2near0level2
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
@@ -19475,7 +19475,7 @@ group2near0far:
 	MOVQ       next_len+136(FP), BX
 
 group2ahead0:
-	CMPQ       max_cap+120(FP), $0x09
+	CMPQ       max_cap+120(FP), $0x41
 	JE         group2near4level2
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
@@ -19858,7 +19858,7 @@ group3columns:
 	PCALIGN $0x40
 
 group3step:
-	CMPQ       max_cap+120(FP), $0x09
+	CMPQ       max_cap+120(FP), $0x41
 	JE         group3near0level2
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
@@ -19884,7 +19884,7 @@ group3near0far:
 	MOVQ       next_len+136(FP), BX
 
 group3ahead0:
-	CMPQ       max_cap+120(FP), $0x09
+	CMPQ       max_cap+120(FP), $0x41
 	JE         group3near4level2
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
@@ -20297,7 +20297,7 @@ group4columns:
 	PCALIGN $0x40
 
 group4step:
-	CMPQ       max_cap+120(FP), $0x09
+	CMPQ       max_cap+120(FP), $0x41
 	JE         group4near0level2
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
@@ -20323,7 +20323,7 @@ group4near0far:
 	MOVQ       next_len+136(FP), BX
 
 group4ahead0:
-	CMPQ       max_cap+120(FP), $0x09
+	CMPQ       max_cap+120(FP), $0x41
 	JE         group4near4level2
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
@@ -22919,7 +22919,7 @@ done:
 // func skinnyQKS1L2AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 TEXT ·skinnyQKS1L2AVX512(SB), NOSPLIT, $0-160
 	PCALIGN $0x40
-	MOVQ    $0x00000009, max_cap+120(FP)
+	MOVQ    $0x00000041, max_cap+120(FP)
 	JMP     ·keyProductAVX512+0(SB)
 
 // func skinnyQKS1L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)

@@ -36,7 +36,7 @@ func hasPairs(v spec.QKVariant) bool { return v.Segments == 2 }
 func (f *qkEmitter) ifPairs(t tile, otherwise string) {
 	i := slices.IndexFunc(f.variants, hasPairs)
 	if slices.ContainsFunc(f.variantsOf(t), func(v spec.QKVariant) bool { return !hasPairs(v) }) {
-		f.g.CMPQ(f.least(), operand.Imm(uint64(f.g.leastOf(f.variants[i]))))
+		f.g.CMPQ(f.least(), operand.Imm(uint64(leastOf(f.variants[i]))))
 		f.g.JNE(operand.LabelRef(otherwise))
 	}
 	f.prefetch.Into(f.variants[i].Near)

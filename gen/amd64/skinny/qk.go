@@ -65,7 +65,7 @@ func (g *gen) SkinnyQK(k spec.Element) {
 	g.skinnyQK(k, variants...)
 	for _, v := range variants {
 		g.Kernel(v.Function())
-		g.MOVQ(operand.U32(g.leastOf(v)), g.Memory(g.Param("max").Cap()))
+		g.MOVQ(operand.U32(leastOf(v)), g.Memory(g.Param("max").Cap()))
 		g.TailJump(name)
 	}
 }
@@ -80,7 +80,7 @@ func (g *gen) skinnyQK(k spec.Element, variants ...spec.QKVariant) {
 	f.words = g.newKeyWidener(k)
 	f.prefetch = g.NewPrefetch(f.ld4, "d", k, f.linesAtOnce()*spec.LineBytes, variants[0].Near)
 	if len(variants) > 1 {
-		f.prefetch.LevelFrom(g.Memory(g.Param("max").Cap()), g.leastOf(variants[slices.IndexFunc(variants, isSecondLevel)]))
+		f.prefetch.LevelFrom(g.Memory(g.Param("max").Cap()), leastOf(variants[slices.IndexFunc(variants, isSecondLevel)]))
 	}
 	f.sums = g.Frame(max(g.SkinnyRows(), f.most()*doubledQueries) * spec.SkinnyKeys * 4)
 	f.w = g.SliceLen("max")

@@ -44,11 +44,14 @@ func (f *qkEmitter) looksAhead() bool {
 	return slices.ContainsFunc(f.variants, func(v spec.QKVariant) bool { return v.Ahead > 0 })
 }
 
-// leastOf is the least number of queries for which a variant's tiles have these steps, more than there
-// are tiles for if none has.
-func (g *gen) leastOf(v spec.QKVariant) int {
+// maxRows is the largest number of queries of a call: ukernel.MaxLanes.
+const maxRows = 64
+
+// leastOf is the least number of queries that are left for which a variant's tile has these steps, more than
+// a call has if none has.
+func leastOf(v spec.QKVariant) int {
 	if v.Ahead == 0 {
-		return g.SkinnyRows() + 1
+		return maxRows + 1
 	}
 	return v.Ahead
 }
