@@ -47,7 +47,7 @@
 //	a[n] = fma chain over d = 64n..min(64n+63, D-1), ascending, from +0: acc = fma(q̂[d], k[j][d], acc)
 //	s[j] = a[0] + a[1] + a[2] + ..., from left to right
 //
-// scale is a float32. By default it is float32(1/sqrt(float64(D))), and 0 is one, too: Options.Scale has -0 for it. The chains are those of
+// scale is a float32, by default float32(1/sqrt(float64(D))). It may be 0: that is Options.Scale of -0. The chains are those of
 // segments of 64 columns, of which the last may be shorter. With longer segments the error
 // would grow faster with D, see "Contract: accuracy".
 //
@@ -539,12 +539,12 @@
 // norm.RMSNormBackward and norm.LayerNormBackward compute for a row, with size = D and each operation
 // rounded to binary32 where nothing else is said
 //
-//	mean   = sum(x)/size for LayerBackward, else 0; the sum and the quotient in binary64, then rounded
+//	mean   = sum(x)/size for LayerNormBackward, else 0; the sum and the quotient in binary64, then rounded
 //	y[i]   = x[i]-mean
 //	inv    = 1/sqrt(sum(y[i]·y[i])/size + eps), all in binary64, then rounded
 //	y[i]   = y[i]·inv
 //	g[i]   = dy[i]·weight[i]
-//	center = sum(g)/size for LayerBackward, else 0; the sum and the quotient in binary64, then rounded
+//	center = sum(g)/size for LayerNormBackward, else 0; the sum and the quotient in binary64, then rounded
 //	slope  = sum(g[i]·y[i])/size, in binary64, then rounded
 //	X[i]   = ((g[i]-center) - y[i]·slope)·inv, and then + Direct[i], if there is one
 //
