@@ -170,8 +170,6 @@ func ExampleOptions_outputs() {
 	// Output: [5.0000] [1.0986] [0.3333 0.6667] <nil>
 }
 
-// A sequence of 600 keys in two shards, each computed by itself, and put together:
-// the bits are those of one call.
 // Two machines have a part of the keys each. The second one gets a state of one block from the first.
 func ExampleMergeInto() {
 	const queries, keys, cut, d = 2, 600, 512, 1 // cut at a multiple of 256
@@ -201,6 +199,8 @@ func ExampleMergeInto() {
 	// <nil> true
 }
 
+// A sequence of 600 keys in two shards, each computed by itself, and put together:
+// the bits are those of one call.
 func ExampleMergePartials() {
 	const heads, queries, keys, cut, d = 1, 2, 600, 512, 1 // cut at a multiple of 256
 	q, k, v := make([]float32, queries*d), make([]float32, keys*d), make([]float32, keys*d)

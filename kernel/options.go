@@ -20,8 +20,8 @@ type Options struct {
 	// Scale multiplies the scores before the softmax. It must be finite and at most
 	// 2^127 in magnitude. 0, the default, means the scale that the score is defined with: float32(1/√D) for
 	// [Attention], with D the head size of q, and 1 for [Additive] and the similarities of package layer
-	// that are defined without a scale. A scale of 0, with which all keys that a query sees have the same weight
-	// before ALiBi and Bias, is -0: float32(math.Copysign(0, -1)).
+	// that are defined without a scale. -0, float32(math.Copysign(0, -1)), is a scale of 0: all keys that a query sees
+	// then have the same weight, unless Score, ALiBi or Bias changes it.
 	Scale float32
 
 	// Quantized rounds queries to 11 bits and a sign, and weights times the scales of their values to 12 bits,
@@ -31,8 +31,8 @@ type Options struct {
 	// Kernels for integers decode from int8 up to 1.8 times as fast, and compute prompts 1.2 to 1.4 times as fast. The
 	// tiers avx2 and avx512 have them, for one scale for each row of k and v and at most 128 columns of k.
 	// Elsewhere it is slower than without. The default rounds nothing but k and v, which are rounded already.
-	// It is arithmetic for products of integers, so it needs k and v of such types, and a score that is their product: that
-	// of [Additive] is none, and an error with it, as k of another type is.
+	// Quantized needs k and v of int8 or int4: other types are an error. So is a call of [Additive], whose score is no
+	// product of queries and keys.
 	Quantized bool
 
 	// Mask hides keys from queries. The default hides none.

@@ -34,8 +34,9 @@
 //	WidenRows      for more rows 16-bit weights are widened once, before the product; 0: never
 //	QuantizedRows  for more rows quantized weights are
 //
-// They are a part of the API, but the best values belong to a version: kernels change. A later version
-// may have further numbers, and a number that has lost its meaning stays and does nothing. A
-// number that does not exist, or that a tier cannot do with, is an error of [Set]. In ATTN_TUNING it is
-// ignored, with all of the variable, and [Ignored] says so.
+// The names are a part of the API. The best values belong to a version, as kernels change. A later version
+// may have further numbers, and a number that has lost its meaning stays and does nothing.
+//
+// [Set] returns an error for a name that does not exist, and for a value that a tier cannot do with. If
+// ATTN_TUNING has one, the tier ignores the whole variable, and [Ignored] says why.
 package tuning

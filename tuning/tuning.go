@@ -19,17 +19,20 @@ func CPU() string { return tier.HostCPU() }
 // Numbers returns all numbers of a tier as [Set] takes them: "MainLanes=16,SkinnyRows=12,...".
 // The default tier is "". If there is no such tier or it cannot run, the error is a
 // [*kernel.TierError].
-func Numbers(name string) (string, error) {
-	t, err := find(name)
+func Numbers(tier string) (string, error) {
+	t, err := find(tier)
 	if err != nil {
 		return "", err
 	}
-	x := t.Tuning
+	return format(t.Tuning), nil
+}
+
+func format(x tier.Tuning) string {
 	var items []string
 	for _, n := range tier.Numbers {
 		items = append(items, fmt.Sprintf("%s=%d", n.Name, *n.Of(&x)))
 	}
-	return strings.Join(items, ","), nil
+	return strings.Join(items, ",")
 }
 
 // Set changes numbers of a tier as changes say, see the package's documentation. Items for
@@ -77,9 +80,9 @@ func Choices(tier, name string) (values []int, err error) {
 	return slices.Compact(values), nil
 }
 
-// Ignored says why the tier, as Numbers has it, ignores the environment variable ATTN_TUNING, or "" if it does not.
-// No bit depends on these numbers, so bad ones fail no call: a tier that cannot do with a part of the
-// variable ignores all of it. Programs that measure should stop. [attn.Report] has these lines, too.
+// Ignored returns the reason why a tier ignores the environment variable ATTN_TUNING, or "" if it does not. The
+// default tier is "". A tier that cannot do with a part of the variable ignores all of it, and calls go on, as no bit
+// depends on these numbers. Programs that measure should stop. [attn.Report] has the reasons, too.
 //
 // If there is no such tier or it cannot run, the error is a [*kernel.TierError].
 //

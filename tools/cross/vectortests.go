@@ -4,8 +4,8 @@ package main
 // tier rvv compute the contract's bits, alone and together, and touch nothing outside of their slices.
 // What runs in Go is that of the tier generic, which other platforms test.
 //
-// Products with weights that are widened take seconds each, and so do models. They have one code for all lengths,
-// so each length has some of these products, those that products match, and some of the models.
+// Products with weights that are widened take seconds each, and so do models. Their code is the same for all lengths,
+// so each length runs some of them: the kernels that the pattern products matches, and the packages in more.
 func vectorTests(products string, more ...testedPackage) []testedPackage {
 	return append([]testedPackage{
 		// Its tests say how the reference computes an fma, which each platform checks.
