@@ -2,6 +2,7 @@ package tier
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -16,9 +17,9 @@ func BenchmarkSkinny(b *testing.B) {
 	const size = 96 << 20 // bytes, more than a cache has
 	var memory []uint16
 	eachTier(func(t *Tier) {
-		p := t.set(0)
+		p := t.set(slices.IndexFunc(t.Widths, func(w int) bool { return w >= skinnyRows[len(skinnyRows)-1] }))
 		for _, c := range skinnyCases(p) {
-			for _, rows := range []int{1, 2, 4, 8} {
+			for _, rows := range skinnyRows {
 				for _, from := range []string{"L1", "memory"} {
 					b.Run(fmt.Sprintf("kernel=%s/tier=%s/rows=%d/from=%s", c.kernel, t.Name, rows, from), func(b *testing.B) {
 						if memory == nil {
@@ -47,6 +48,9 @@ func BenchmarkSkinny(b *testing.B) {
 		}
 	})
 }
+
+// The numbers of query rows; the widths of tiles that have fewer lanes do not do.
+var skinnyRows = []int{1, 2, 4, 8}
 
 // The columns of the rows, the rows of a block, and how many bytes ahead they are prefetched.
 const (
