@@ -48,7 +48,8 @@ func MergePartials(out Tensor, parts []Partials, opts MergeOptions) error {
 // them contribute: the outcome of earlier calls, of [AccumulatePartials], or of NewPartials if
 // there are none. So machines with consecutive keys can hand on a state of one block instead of
 // all partials. parts are as in [MergePartials], which turns the last state into a result, with
-// the bits of one call of [Attention] with all keys.
+// the bits of one call of [Attention] with all keys. No part shares memory with state. Errors are as
+// in Attention, and leave state untouched.
 func MergeInto(state *Partials, parts []Partials, exec Exec) error {
 	t, unavailable := tier.Select(exec.Tier, "exec.Tier")
 	if unavailable != nil {

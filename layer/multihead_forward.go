@@ -8,8 +8,8 @@ import (
 )
 
 // A MultiHeadTrace is what [MultiHead.Forward] keeps for [MultiHead.Backward], in memory of the
-// caller's, in float32: tokens without heads, ragged where the input is, and LSE. Those of a projection that
-// is nil are not used.
+// caller's, in float32. All but LSE are tokens without heads, ragged where the input is. Those of a
+// projection that is nil are not used. LSE is always needed.
 type MultiHeadTrace struct {
 	Q     kernel.Tensor // [B, 1, Lq, Heads·D]: the projected queries
 	K     kernel.Tensor // [B, 1, Lk, KVHeads·D]: the projected keys

@@ -16,7 +16,7 @@ import (
 var names32 = []string{"Pages", "query", "key", "rows", "targets"}
 
 // TestWidths: slices of integers in the API of the library have one of two widths, as ARCHITECTURE.md says:
-// int32 if they name things, else int. A Sequences of Dropout is a word of its generator, and the
+// int32 if they name things, else int. Dropout.Sequences are words of its generator, and the
 // elements of tensors have the types of kernel.Element.
 func TestWidths(t *testing.T) {
 	_, sources, err := readTree(root)
