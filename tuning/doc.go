@@ -25,7 +25,8 @@
 //	QKNear         the level of the cache into which it prefetches the next keys
 //	PVNear         the same for the next values
 //	PrefetchBytes  how far ahead keys and values are prefetched
-//	FarPrefetch    with 1 those once more as far ahead are, too; with 0 they are not
+//	FarPrefetch    with 1 those once more as far ahead are, too; with -1 those half as far
+//	               ahead are, a second time, for CPUs that drop prefetches; with 0 neither
 //	PairBytes      above this size of the keys and values of a KV head gradients take two
 //	               segments of rows at a time; 0: never
 //	ThreadFMAs     with fewer FMAs for each thread one more thread makes a call slower

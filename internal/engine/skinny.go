@@ -65,7 +65,15 @@ func withHints[E any](t *tier.Tier, x *view.Tensor, h kvHead, lo, n int, all []E
 	if next = rows; ahead < (len(all)-at)/max(1, stride) {
 		next = all[at+ahead*stride:]
 	}
-	return rows, n, next, t.FarPrefetch * ahead * stride
+	return rows, n, next, farRows(t, ahead) * stride
+}
+
+// farRows returns how far the rows lie from those needed soon, ahead rows ahead, that are prefetched as well.
+func farRows(t *tier.Tier, ahead int) int {
+	if t.FarPrefetch < 0 {
+		return -ahead / 2
+	}
+	return t.FarPrefetch * ahead
 }
 
 // rowsAhead returns how many rows ahead x is prefetched, a multiple of SkinnyKeys.
@@ -84,7 +92,7 @@ func pagesWithHints[E any](t *tier.Tier, x *view.Tensor, h kvHead, lo, n int, al
 	run := min(n, size-row)
 	left := x.Length(h.batch) - lo
 	var at [3]int // of the rows, of those needed soon, of those after them
-	for i := range 2 + t.FarPrefetch {
+	for i := range 2 + max(0, t.FarPrefetch) {
 		if i > 0 && left > ahead {
 			left -= ahead
 			if row += ahead; row >= size {
@@ -97,8 +105,11 @@ func pagesWithHints[E any](t *tier.Tier, x *view.Tensor, h kvHead, lo, n int, al
 		at[i] = x.At(int(pages[page]), h.head, row)
 	}
 	rows = all[at[0] : at[0]+(run-1)*x.Stride(2)+x.Dim(3)]
-	if t.FarPrefetch > 0 {
+	switch {
+	case t.FarPrefetch > 0:
 		far = at[2] - at[1]
+	case row+farRows(t, ahead) >= 0:
+		far = farRows(t, ahead) * x.Stride(2)
 	}
 	return rows, run, all[at[1]:], far
 }

@@ -41,7 +41,8 @@ type Tuning struct {
 	QKNear, PVNear int
 
 	// PrefetchBytes is how far ahead K and V are prefetched. With FarPrefetch = 1 those once more as
-	// far ahead are, too, into level 2 of the cache; with 0 they are not.
+	// far ahead are, too, into level 2 of the cache. With -1 those half as far ahead are, a second time,
+	// for CPUs that drop prefetches while their buffers for outstanding lines are in use.
 	PrefetchBytes, FarPrefetch int
 
 	// PairBytes, if not 0, is the size of the keys and values of a KV head above which the backward
@@ -146,8 +147,8 @@ func (t *Tier) Check(x *Tuning) error {
 			x.QKSegments, x.QKNear, x.PVNear, x.PanelPrefetch, t.lacksVariant(x))
 	case x.PrefetchBytes < 1 || x.PrefetchBytes > maxPrefetchBytes:
 		return fmt.Errorf("PrefetchBytes=%d: want 1 to %d", x.PrefetchBytes, maxPrefetchBytes)
-	case x.FarPrefetch < 0 || x.FarPrefetch > 1:
-		return fmt.Errorf("FarPrefetch=%d: want 0 or 1", x.FarPrefetch)
+	case x.FarPrefetch < -1 || x.FarPrefetch > 1:
+		return fmt.Errorf("FarPrefetch=%d: want -1, 0 or 1", x.FarPrefetch)
 	case x.PairBytes < 0:
 		return fmt.Errorf("PairBytes=%d: want 0 or more", x.PairBytes)
 	case x.ThreadFMAs < 1:

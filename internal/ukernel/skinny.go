@@ -15,8 +15,9 @@ import "github.com/attn-go/attn/contract"
 //
 // The arguments next and far are prefetch hints: at next begin as many rows as the
 // call works on, with the same stride, that will be needed soon; those at next+far
-// are needed after them and are prefetched into the second-level cache, unless far
-// is 0. Their content does not matter.
+// are needed after them, or with a negative far before them, and are prefetched into
+// the second-level cache, unless far is 0. Their content does not matter, nor whether
+// there is memory.
 type SkinnyKernels struct {
 	// QK is GemmMax for n queries in the first lanes of the packed panel q. A is K as
 	// it lies, m ≥ SkinnyKeys rows of d ≥ SkinnyColumns columns; B is q.
