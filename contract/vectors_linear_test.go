@@ -60,7 +60,7 @@ var linearFunctions = map[string]func(c *call) error{
 	"add_rows": func(c *call) error {
 		out := c.floats("out")
 		shape := c.raw("out").Shape
-		err := linear.AddRows(linear.DenseMatrix(out, shape[0], shape[1]), c.matrix("x"), numbers[int32](c, "rows"))
+		err := linear.AddRows(linear.DenseMatrix(out, shape[0], shape[1]), c.matrix("x"), numbers[int32](c, "rows"), kernel.Exec{})
 		c.out["out"] = encode(out, shape...)
 		return err
 	},
@@ -124,7 +124,7 @@ func (c *call) weightsOf(l *linear.Linear) error {
 	for i := range rows {
 		rows[i] = int32(i)
 	}
-	err := l.Rows(linear.DenseMatrix(w, n, k), rows)
+	err := l.Rows(linear.DenseMatrix(w, n, k), rows, kernel.Exec{})
 	c.out["w"] = encode(w, n, k)
 	return err
 }

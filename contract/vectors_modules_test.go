@@ -67,7 +67,9 @@ func (c *call) forward(m *layer.MultiHead) (out kernel.Tensor, trace layer.Multi
 }
 
 // general makes the General of the arguments.
-func (c *call) general() (layer.General, error) { return layer.NewGeneral(c.matrix("w")) }
+func (c *call) general() (layer.General, error) {
+	return layer.NewGeneral(c.matrix("w"), kernel.Exec{})
+}
 
 // network makes the Additive of the arguments, and its gradients.
 func (c *call) network() (a layer.Additive, g layer.AdditiveGradients) {

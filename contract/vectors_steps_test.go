@@ -44,13 +44,13 @@ var stepFunctions = map[string]func(c *call) error{
 	"weighted_sum": func(c *call) error {
 		w, v := c.shape("weights"), c.shape("v")
 		out := c.gradient("out", [4]int{w[0], w[1], w[2], v[3]})
-		err := layer.WeightedSum(out, c.tensor("weights"), c.tensor("v"))
+		err := layer.WeightedSum(out, c.tensor("weights"), c.tensor("v"), kernel.Exec{})
 		c.out["out"] = encode(elements(out), shapeOf(out)...)
 		return err
 	},
 	"weighted_sum_backward": func(c *call) error {
 		g := layer.WeightedSumGradients{Weights: c.gradient("dweights", c.shape("weights")), V: c.gradient("dv", c.shape("v"))}
-		err := layer.WeightedSumBackward(g, c.tensor("dout"), c.tensor("weights"), c.tensor("v"))
+		err := layer.WeightedSumBackward(g, c.tensor("dout"), c.tensor("weights"), c.tensor("v"), kernel.Exec{})
 		c.results("weights", g.Weights, "v", g.V)
 		return err
 	},

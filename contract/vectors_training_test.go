@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/loss"
 	"github.com/attn-go/attn/optimize"
 )
@@ -25,7 +26,7 @@ var trainingFunctions = map[string]func(c *call) error{
 	},
 	"clip": func(c *call) error {
 		g := [][]float32{c.floats("g0"), c.floats("g1")}
-		norm, err := optimize.ClipNorm(c.float("most"), g...)
+		norm, err := optimize.ClipNorm(c.float("most"), g, kernel.Exec{})
 		c.out["norm"], c.out["g0"], c.out["g1"] = single(norm), encode(canonical(g[0])), encode(canonical(g[1]))
 		return err
 	},

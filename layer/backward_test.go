@@ -134,7 +134,7 @@ func scoredCases(t *testing.T) []scored {
 	other := small
 	other.dk = 5
 	w := drawn(31, other.d*other.dk)
-	general, err := NewGeneral(linear.DenseMatrix(w, other.d, other.dk))
+	general, err := NewGeneral(linear.DenseMatrix(w, other.d, other.dk), kernel.Exec{})
 	must(t, err)
 	wq, bq, wk, bk, scoring := drawn(32, hidden*other.d), drawn(33, hidden), drawn(34, hidden*other.dk), drawn(35, hidden), drawn(36, hidden)
 	layerOf := func(w, bias []float32, inputs int) *linear.Linear {

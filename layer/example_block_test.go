@@ -109,7 +109,7 @@ func attention(seed int) *layer.MultiHead {
 	m, err := layer.FromTorch(width, heads, layer.TorchWeights{
 		InProjWeight: numbers(3*width*width, seed), InProjBias: numbers(3*width, seed+1),
 		OutProjWeight: numbers(width*width, seed+2), OutProjBias: numbers(width, seed+3),
-	})
+	}, kernel.Exec{})
 	if err != nil {
 		panic(err)
 	}

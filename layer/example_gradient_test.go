@@ -24,7 +24,7 @@ func ExampleWeightedSum() {
 	weights := kernel.BHLD([]float32{0.25, 0.75, 0}, 1, 1, 1, 3)
 	v := kernel.BHLD([]float32{4, 8, 100}, 1, 1, 3, 1)
 	out := make([]float32, 1)
-	err := layer.WeightedSum(kernel.BHLD(out, 1, 1, 1, 1), weights, v)
+	err := layer.WeightedSum(kernel.BHLD(out, 1, 1, 1, 1), weights, v, kernel.Exec{})
 	fmt.Println(out, err)
 
 	// Output: [7] <nil>
@@ -39,7 +39,7 @@ func ExampleWeightedSumBackward() {
 	err := layer.WeightedSumBackward(layer.WeightedSumGradients{
 		Weights: kernel.BHLD(dweights, 1, 1, 1, 2),
 		V:       kernel.BHLD(dv, 1, 1, 2, 1),
-	}, dout, weights, v)
+	}, dout, weights, v, kernel.Exec{})
 	fmt.Println(dweights, dv, err)
 
 	// Output: [8 16] [0.5 1.5] <nil>
@@ -76,7 +76,7 @@ func ExampleNewGeneral() {
 		0, 9,
 		0, 0,
 	}
-	s, err := layer.NewGeneral(linear.DenseMatrix(w, 3, 2))
+	s, err := layer.NewGeneral(linear.DenseMatrix(w, 3, 2), kernel.Exec{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -92,7 +92,7 @@ func ExampleNewGeneral() {
 // The gradient of the matrix W of General, to which each query adds its own.
 func ExampleGeneral_Backward() {
 	w := []float32{1}
-	s, err := layer.NewGeneral(linear.DenseMatrix(w, 1, 1))
+	s, err := layer.NewGeneral(linear.DenseMatrix(w, 1, 1), kernel.Exec{})
 	if err != nil {
 		fmt.Println(err)
 		return

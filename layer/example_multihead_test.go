@@ -45,7 +45,7 @@ func ExampleFromTorch() {
 		InProjBias:    make([]float32, 6),
 		OutProjWeight: []float32{1, 0, 0, 1},
 		OutProjBias:   []float32{10, 20},
-	})
+	}, kernel.Exec{})
 	fmt.Println(err)
 
 	x := kernel.BLHD([]float32{20, 0, 0, 20}, 1, 2, 1, 2)

@@ -56,7 +56,7 @@ func Example_fourSteps() {
 
 	// 4. The values are added up, each times its weight.
 	out := make([]float32, tokens*2)
-	check(layer.WeightedSum(view(out, 2), view(weights, tokens), view(v, 2)))
+	check(layer.WeightedSum(view(out, 2), view(weights, tokens), view(v, 2), kernel.Exec{}))
 	show("out", out, 2)
 
 	// Attend does steps 2 to 4 at once.
@@ -149,7 +149,7 @@ func ExampleGeneral() {
 		1, 0, 0,
 		0, 0, 9,
 	}
-	s, err := layer.NewGeneral(linear.DenseMatrix(w, 2, 3))
+	s, err := layer.NewGeneral(linear.DenseMatrix(w, 2, 3), kernel.Exec{})
 	fmt.Println(err)
 	scores := make([]float32, 2)
 	err = layer.Scores(kernel.BHLD(scores, 1, 1, 1, 2),

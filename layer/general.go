@@ -13,8 +13,9 @@ type General struct {
 }
 
 // NewGeneral returns the similarity q·w·k. The matrix w is [size of q, size of k].
-func NewGeneral(w linear.Matrix) (General, error) {
-	l, err := linear.New(w.T(), nil, kernel.Exec{})
+// exec and the errors are those of [linear.New].
+func NewGeneral(w linear.Matrix, exec kernel.Exec) (General, error) {
+	l, err := linear.New(w.T(), nil, exec)
 	return General{l}, err
 }
 

@@ -294,7 +294,7 @@ func TestBackwardNoAllocations(t *testing.T) {
 		must(t, m.Backward(g, m.dout, m.inputs[0], m.inputs[1], m.inputs[2], trace, m.weights(), o))
 	})
 	w := drawn(1, small.d*small.d)
-	general, err := NewGeneral(linear.DenseMatrix(w, small.d, small.d))
+	general, err := NewGeneral(linear.DenseMatrix(w, small.d, small.d), kernel.Exec{})
 	must(t, err)
 	l := newLinear(t, 1, small.d, small.d)
 	additive := Additive{Query: l, Key: l, V: drawn(2, small.d)}

@@ -221,7 +221,7 @@ func TestSimilaritiesNoAllocations(t *testing.T) {
 	testutil.CheckNoMallocs(t, "the steps", 20, func() {
 		must(t, Scores(scores, q, k, ScaledDot{}, ScoreOptions{Exec: kernel.Exec{Threads: 1}}))
 		must(t, Softmax(row(&scores, 0, 0, 0), row(&scores, 0, 0, 0), 50, nil, kernel.Exec{}))
-		must(t, WeightedSum(out, scores, v))
+		must(t, WeightedSum(out, scores, v, kernel.Exec{}))
 	})
 }
 

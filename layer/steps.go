@@ -200,28 +200,32 @@ var nan = math.Float32frombits(0x7fc00000)
 //
 // A value of weight 0 does not count, even if it is NaN or Inf. Sums are computed in
 // float64 and rounded at the end.
-func WeightedSum(out, weights, v kernel.Tensor) error {
+//
+// exec says how the call is computed; the zero Exec is the default. The errors are those of [Softmax].
+func WeightedSum(out, weights, v kernel.Tensor, exec kernel.Exec) error {
 	if err := checkWeightedSum(&out, &weights, &v); err != nil {
 		return err
 	}
-	dims := out.Shape()
-	if isEmpty(dims) {
-		return nil
+	t, err := elementwise.Tier(&exec)
+	if err != nil {
+		return err
 	}
-	group := dims[1] / max(1, v.Shape()[1])
-	m := getScratch()
-	defer m.release()
-	sums := m.takeDoubles(dims[3])
-	eachRow(dims, func(b, h, l int) {
-		clear(sums)
-		for j, w := range row(&weights, b, h, l) {
-			if w != 0 {
-				addScaled(sums, w, row(&v, b, h/group, j))
-			}
-		}
-		roundTo(row(&out, b, h, l), sums)
-	})
+	values := v.Shape()
+	j := rowJobs.Get()
+	j.to, j.w, j.x, j.do = out, weights, v, weightedRow
+	j.group, j.sums = out.Shape()[1]/max(1, values[1]), values[3]
+	j.run(product(values[2:]...), t.ThreadFMAs, &exec)
 	return nil
+}
+
+// weightedRow is a row of WeightedSum.
+func weightedRow(j *rowJob, sums []float64, b, h, l int) {
+	for i, w := range row(&j.w, b, h, l) {
+		if w != 0 {
+			addScaled(sums, w, row(&j.x, b, h/j.group, i))
+		}
+	}
+	roundTo(row(&j.to, b, h, l), sums)
 }
 
 // addScaled adds w·x to sums. A product of two float32 is exact in float64, so that it

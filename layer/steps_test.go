@@ -48,7 +48,7 @@ func TestSentenceFromScores(t *testing.T) {
 	must(t, Softmax(row(&weights, 0, 0, 0), []float32{.3, -2.1, 5.5, -1.2, 3.2, -.5}, 6, nil, kernel.Exec{}))
 	near(t, "weights", all(&weights), 5e-5, .0050, .0005, .9009, .0011, .0903, .0022)
 	context := newTensor(1, 1, 1, 4)
-	must(t, WeightedSum(context, weights, sentenceValues))
+	must(t, WeightedSum(context, weights, sentenceValues, kernel.Exec{}))
 	near(t, "context", all(&context), 5e-5, -3.6731, -1.0644, -.7095, -.7095)
 }
 
@@ -71,7 +71,7 @@ func TestSentence(t *testing.T) {
 			near(t, "scores", all(&scores), 4e-6, c.scores...)
 		}
 		must(t, Softmax(row(&scores, 0, 0, 0), row(&scores, 0, 0, 0), 6, nil, kernel.Exec{}))
-		must(t, WeightedSum(context, scores, sentenceValues))
+		must(t, WeightedSum(context, scores, sentenceValues, kernel.Exec{}))
 		near(t, "context", all(&context), c.tol, c.context...)
 		must(t, c.similarity.Attend(fused, query, sentenceKeys, sentenceValues, kernel.Options{}))
 		near(t, "context of Attend", all(&fused), c.tol, c.context...)
@@ -101,7 +101,7 @@ func TestStepsGiveResultOfAttend(t *testing.T) {
 				row := row(&weights, b, h, l)
 				must(t, Softmax(row, row, lk, nil, kernel.Exec{}))
 			})
-			must(t, WeightedSum(staged, weights, v))
+			must(t, WeightedSum(staged, weights, v, kernel.Exec{}))
 			if d := distance(&staged, &fused) / max(1, largest(&fused)); d > tol {
 				t.Errorf("%s, %T: the steps differ by %v of the result, want %v", name, s, d, tol)
 			}
@@ -207,7 +207,7 @@ func TestWeightedSum(t *testing.T) {
 	weights := rows([]float32{.5, 0, .5}, []float32{0, 1, 0}, []float32{0, 0, 0})
 	v := rows([]float32{1, 2}, []float32{inf, float32(math.NaN())}, []float32{3, 4})
 	out := newCanaries(1, 1, 3, 2)
-	must(t, WeightedSum(out, weights, v))
+	must(t, WeightedSum(out, weights, v, kernel.Exec{}))
 	near(t, "row 0", row(&out, 0, 0, 0), 0, 2, 3)
 	near(t, "row 2", row(&out, 0, 0, 2), 0, 0, 0)
 	if row := row(&out, 0, 0, 1); row[0] != inf || math.Float32bits(row[1]) != 0x7fc00000 {
@@ -217,19 +217,19 @@ func TestWeightedSum(t *testing.T) {
 
 func TestWeightedSumErrors(t *testing.T) {
 	out, weights, v := newCanaries(1, 4, 3, 2), newTensor(1, 4, 3, 5), newTensor(1, 2, 5, 2)
-	must(t, WeightedSum(newTensor(1, 4, 3, 2), weights, v))
-	refused(t, WeightedSum(out, kernel.Tensor{}, v), "weights", &out)
-	refused(t, WeightedSum(out, weights, kernel.Tensor{}), "v", &out)
-	refused(t, WeightedSum(out, weights, newTensor(1, 3, 5, 2)), "v", &out)
-	refused(t, WeightedSum(out, weights, newTensor(1, 2, 4, 2)), "v", &out)
-	refused(t, WeightedSum(out, weights, newTensor(2, 2, 5, 2)), "v", &out)
-	refused(t, WeightedSum(out, weights, newTensor(1, 2, 5, 3)), "out", &out)
-	err := WeightedSum(v, weights, v)
+	must(t, WeightedSum(newTensor(1, 4, 3, 2), weights, v, kernel.Exec{}))
+	refused(t, WeightedSum(out, kernel.Tensor{}, v, kernel.Exec{}), "weights", &out)
+	refused(t, WeightedSum(out, weights, kernel.Tensor{}, kernel.Exec{}), "v", &out)
+	refused(t, WeightedSum(out, weights, newTensor(1, 3, 5, 2), kernel.Exec{}), "v", &out)
+	refused(t, WeightedSum(out, weights, newTensor(1, 2, 4, 2), kernel.Exec{}), "v", &out)
+	refused(t, WeightedSum(out, weights, newTensor(2, 2, 5, 2), kernel.Exec{}), "v", &out)
+	refused(t, WeightedSum(out, weights, newTensor(1, 2, 5, 3), kernel.Exec{}), "out", &out)
+	err := WeightedSum(v, weights, v, kernel.Exec{})
 	refused(t, err, "out", nil)
 	wantText(t, err, "attn: out: got [B H L D] = [1 2 5 2] with strides [20 10 2] in 20 elements, want shape [1 4 3 2], that of weights with the head size of v")
 	square, shared := newTensor(1, 1, 2, 2), newTensor(1, 1, 2, 2)
-	err = WeightedSum(shared, square, shared)
+	err = WeightedSum(shared, square, shared, kernel.Exec{})
 	refused(t, err, "out", nil)
 	wantText(t, err, "attn: out: got memory that overlaps v, want a range of memory of its own")
-	refused(t, WeightedSum(out, weights, kernel.BHLD(make([]kernel.F16, 20), 1, 2, 5, 2)), "v", &out)
+	refused(t, WeightedSum(out, weights, kernel.BHLD(make([]kernel.F16, 20), 1, 2, 5, 2), kernel.Exec{}), "v", &out)
 }

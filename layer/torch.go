@@ -26,12 +26,12 @@ type TorchWeights struct {
 }
 
 // FromTorch returns PyTorch's nn.MultiheadAttention(embed, heads, batch_first=True) with
-// the weights w. Bad weights get an [*kernel.ArgumentError].
+// the weights w. Bad weights get an [*kernel.ArgumentError]. exec says how the call packs them, as that of [linear.New].
 //
 // PyTorch's masks of bools hide where they are true: a key_padding_mask is a mask of
 // [PaddingMask], an attn_mask one of [HiddenMask]. PyTorch adds its masks of floats to the scores:
 // they are kernel.Options.Bias.
-func FromTorch(embed, heads int, w TorchWeights) (*MultiHead, error) {
+func FromTorch(embed, heads int, w TorchWeights, exec kernel.Exec) (*MultiHead, error) {
 	if embed < 1 {
 		return nil, &kernel.ArgumentError{Arg: "embed", Got: fmt.Sprint(embed), Want: "at least 1"}
 	}
@@ -45,7 +45,7 @@ func FromTorch(embed, heads int, w TorchWeights) (*MultiHead, error) {
 	m := &MultiHead{Heads: heads}
 	for i, l := range [...]**linear.Linear{&m.Q, &m.K, &m.V, &m.O} {
 		p := &parts[i]
-		if *l, err = linear.New(linear.DenseMatrix(p.weights, embed, len(p.weights)/embed), p.bias, kernel.Exec{}); err != nil {
+		if *l, err = linear.New(linear.DenseMatrix(p.weights, embed, len(p.weights)/embed), p.bias, exec); err != nil {
 			return nil, err
 		}
 	}

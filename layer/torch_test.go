@@ -64,7 +64,7 @@ func (c *torchCase) weights(t *testing.T) (w TorchWeights) {
 func TestFromTorch(t *testing.T) {
 	for _, c := range torchCases(t) {
 		t.Run(c.Name, func(t *testing.T) {
-			m, err := FromTorch(c.Embed, c.Heads, c.weights(t))
+			m, err := FromTorch(c.Embed, c.Heads, c.weights(t), kernel.Exec{})
 			must(t, err)
 			var mask kernel.Mask
 			if c.Padding != nil {
@@ -93,7 +93,7 @@ func TestFromTorchErrors(t *testing.T) {
 	good := func() TorchWeights {
 		return TorchWeights{InProjWeight: make([]float32, 48), InProjBias: make([]float32, 12), OutProjWeight: make([]float32, 16), OutProjBias: make([]float32, 4)}
 	}
-	_, err := FromTorch(4, 2, good())
+	_, err := FromTorch(4, 2, good(), kernel.Exec{})
 	must(t, err)
 	for arg, spoil := range map[string]func(w *TorchWeights){
 		"InProjWeight": func(w *TorchWeights) { w.InProjWeight = w.InProjWeight[1:] },
@@ -108,7 +108,7 @@ func TestFromTorchErrors(t *testing.T) {
 	} {
 		w := good()
 		spoil(&w)
-		_, err := FromTorch(4, 2, w)
+		_, err := FromTorch(4, 2, w, kernel.Exec{})
 		refused(t, err, "TorchWeights."+arg, nil)
 	}
 	for _, c := range []struct {
@@ -120,13 +120,13 @@ func TestFromTorchErrors(t *testing.T) {
 		{TorchWeights{InProjWeight: make([]float32, 48), KProjWeight: make([]float32, 16)}, "KProjWeight: got 16 numbers, want none beside InProjWeight"},
 		{TorchWeights{QProjWeight: make([]float32, 16), KProjWeight: make([]float32, 7)}, "KProjWeight: got 7 numbers, want a multiple of E = 4"},
 	} {
-		_, err := FromTorch(4, 2, c.w)
+		_, err := FromTorch(4, 2, c.w, kernel.Exec{})
 		wantText(t, err, "attn: TorchWeights."+c.text)
 	}
 	for _, heads := range []int{-1, 0, 3} {
-		_, err := FromTorch(4, heads, good())
+		_, err := FromTorch(4, heads, good(), kernel.Exec{})
 		refused(t, err, "heads", nil)
 	}
-	_, err = FromTorch(0, 1, good())
+	_, err = FromTorch(0, 1, good(), kernel.Exec{})
 	refused(t, err, "embed", nil)
 }

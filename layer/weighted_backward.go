@@ -3,6 +3,7 @@ package layer
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -27,44 +28,57 @@ type WeightedSumGradients struct {
 // and the queries as dout.
 //
 // The gradients share no memory with each other or with another argument. Sums are computed in
-// float64, in ascending order, and rounded at the end; a NaN is 0x7FC00000.
-func WeightedSumBackward(g WeightedSumGradients, dout, weights, v kernel.Tensor) error {
+// float64, in ascending order, and rounded at the end; a NaN is 0x7FC00000. exec and the errors are those of
+// WeightedSum.
+func WeightedSumBackward(g WeightedSumGradients, dout, weights, v kernel.Tensor, exec kernel.Exec) error {
 	if err := checkWeightedSumBackward(&g, &dout, &weights, &v); err != nil {
 		return err
 	}
+	t, err := elementwise.Tier(&exec)
+	if err != nil {
+		return err
+	}
 	dims, values := weights.Shape(), v.Shape()
-	if viewOf(&g.Weights).IsSet() && values[1] > 0 {
-		eachRow(dims, func(b, h, l int) {
-			x, to := row(&dout, b, h, l), row(&g.Weights, b, h, l)
-			for j := range to {
-				sum := 0.0
-				for e, y := range row(&v, b, h/(dims[1]/values[1]), j) {
-					sum += float64(x[e]) * float64(y)
-				}
-				if to[j] = float32(sum); sum != sum {
-					to[j] = nan
-				}
-			}
-		})
+	group := dims[1] / max(1, values[1])
+	if viewOf(&g.Weights).IsSet() {
+		j := rowJobs.Get()
+		j.to, j.w, j.x, j.group, j.sums, j.do = g.Weights, dout, v, group, 0, weightGradients
+		j.run(product(values[2:]...), t.ThreadFMAs, &exec)
 	}
 	if viewOf(&g.V).IsSet() {
-		m := getScratch()
-		defer m.release()
-		sums := m.takeDoubles(values[3])
-		eachRow(values, func(b, h, j int) {
-			clear(sums)
-			group := dims[1] / values[1]
-			for head := h * group; head < (h+1)*group; head++ {
-				for l := range dims[2] {
-					if w := row(&weights, b, head, l)[j]; w != 0 {
-						addScaled(sums, w, row(&dout, b, head, l))
-					}
-				}
-			}
-			roundTo(row(&g.V, b, h, j), sums)
-		})
+		j := rowJobs.Get()
+		j.to, j.w, j.x, j.group, j.sums, j.do = g.V, weights, dout, group, values[3], valueGradients
+		j.run(product(group, dims[2], values[3]), t.ThreadFMAs, &exec)
 	}
 	return nil
+}
+
+// weightGradients is a row of Gradients.Weights.
+func weightGradients(j *rowJob, _ []float64, b, h, l int) {
+	dout := row(&j.w, b, h, l)
+	to := row(&j.to, b, h, l)
+	for i := range to {
+		sum := 0.0
+		for e, y := range row(&j.x, b, h/j.group, i) {
+			sum += float64(dout[e]) * float64(y)
+		}
+		if to[i] = float32(sum); sum != sum {
+			to[i] = nan
+		}
+	}
+}
+
+// valueGradients is a row of Gradients.V.
+func valueGradients(j *rowJob, sums []float64, b, h, i int) {
+	queries := j.w.Shape()[2]
+	for head := h * j.group; head < (h+1)*j.group; head++ {
+		for l := range queries {
+			if w := row(&j.w, b, head, l)[i]; w != 0 {
+				addScaled(sums, w, row(&j.x, b, head, l))
+			}
+		}
+	}
+	roundTo(row(&j.to, b, h, i), sums)
 }
 
 // checkWeightedSumBackward reports the first argument of WeightedSumBackward that does not fit.

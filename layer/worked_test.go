@@ -34,7 +34,7 @@ func TestShapesOfSelfAttention(t *testing.T) {
 		}
 		near(t, "sum of weights", []float32{sum}, 3e-7, 1)
 	}
-	must(t, WeightedSum(context, weights, v))
+	must(t, WeightedSum(context, weights, v, kernel.Exec{}))
 	fused := newTensor(1, 1, 5, 25)
 	must(t, ScaledDot{}.Attend(fused, q, k, v, kernel.Options{}))
 	if d := distance(&context, &fused); d > 4e-7 {

@@ -373,7 +373,7 @@ func TestApplyAllocatesNothing(t *testing.T) {
 			l, out := w.layer(t, bias), c.output()
 			wide, ids := linear.DenseMatrix(make([]float32, 2*c.k), 2, c.k), []int32{int32(c.n) - 1, 0}
 			testutil.CheckNoMallocs(t, "Rows of "+c.String(), contracttest.Repeats(30), func() {
-				if err := l.Rows(wide, ids); err != nil {
+				if err := l.Rows(wide, ids, kernel.Exec{}); err != nil {
 					t.Fatal(err)
 				}
 			})

@@ -266,9 +266,13 @@ func TestBackwardAllocatesNothing(t *testing.T) {
 	contracttest.ForceThreads(t)
 	c := backwardCase{m: 150, n: 60, k: 100, seed: 3}
 	d := c.data()
+	sums, x, rows := linear.DenseMatrix(make([]float32, 300), 3, 100), linear.DenseMatrix(testutil.Floats(200), 2, 100), []int32{2, 0}
 	for d.threads = 1; d.threads <= 3; d.threads++ {
 		testutil.CheckNoMallocs(t, fmt.Sprint("threads=", d.threads), 20, func() {
 			if err := d.run(c); err != nil {
+				t.Fatal(err)
+			}
+			if err := linear.AddRows(sums, x, rows, kernel.Exec{Threads: d.threads}); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -336,30 +340,43 @@ func TestBackwardParts(t *testing.T) {
 	contracttest.SameRow(t, "Bias", d.db, want.db)
 }
 
-// TestAddRows compares with the definition, rows that repeat included.
+// TestAddRows compares with the definition, rows that repeat included, on all tiers and threads.
 func TestAddRows(t *testing.T) {
-	const n, k = 5, 19
+	contracttest.ForceThreads(t)
+	const n, k = 5, 150
+	serial := func(n int, task func(i int)) {
+		for i := n - 1; i >= 0; i-- {
+			task(i)
+		}
+	}
 	rows := []int32{3, 0, 3, 3, 4, 0}
 	for kind := range testutil.Kinds {
 		r := testutil.Rand(int(kind))
-		out, x := make([]float32, n*k), make([]float32, len(rows)*k)
-		kind.Fill(&r, out, 1, len(out), 0)
+		before, x := make([]float32, n*k), make([]float32, len(rows)*k)
+		kind.Fill(&r, before, 1, len(before), 0)
 		kind.Fill(&r, x, 1, len(x), 0)
-		want := append([]float32(nil), out...)
+		want := append([]float32(nil), before...)
 		for i, row := range rows {
 			for e := range k {
 				want[int(row)*k+e] += x[i*k+e]
 			}
 		}
-		if err := linear.AddRows(linear.DenseMatrix(out, n, k), linear.DenseMatrix(x, len(rows), k), rows); err != nil {
-			t.Fatal(err)
-		}
-		testutil.CheckBits(t, kind.String(), out, want)
+		contracttest.EachTier(t, func(t *testing.T, tier string) {
+			for _, exec := range []kernel.Exec{{Tier: tier}, {Tier: tier, Threads: 3}, {Tier: tier, Threads: 2, ParallelFor: serial}} {
+				out := append([]float32(nil), before...)
+				if err := linear.AddRows(linear.DenseMatrix(out, n, k), linear.DenseMatrix(x, len(rows), k), rows, exec); err != nil {
+					t.Fatal(err)
+				}
+				testutil.CheckBits(t, fmt.Sprint(kind, ", threads=", exec.Threads), out, want)
+			}
+		})
 	}
 	out := testutil.Filled(n*k, 3)
-	err := linear.AddRows(linear.DenseMatrix(out, n, k), linear.DenseMatrix(make([]float32, 2*k), 2, k), []int32{1, n})
+	err := linear.AddRows(linear.DenseMatrix(out, n, k), linear.DenseMatrix(make([]float32, 2*k), 2, k), []int32{1, n}, kernel.Exec{})
 	contracttest.CheckArgument(t, "a row too far", err, "rows[1]", "0 to 4")
-	err = linear.AddRows(linear.DenseMatrix(out, n, k), linear.DenseMatrix(out[k:], 1, k), []int32{1})
+	err = linear.AddRows(linear.DenseMatrix(out, n, k), linear.DenseMatrix(make([]float32, k), 1, k), []int32{1}, kernel.Exec{Threads: -1})
+	contracttest.CheckArgument(t, "threads", err, "exec.Threads", "at least 1")
+	err = linear.AddRows(linear.DenseMatrix(out, n, k), linear.DenseMatrix(out[k:], 1, k), []int32{1}, kernel.Exec{})
 	contracttest.CheckArgument(t, "overlap", err, "out", "memory of its own")
 	testutil.CheckBits(t, "after errors", out, testutil.Filled(n*k, 3))
 }

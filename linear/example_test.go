@@ -54,7 +54,7 @@ func ExampleNewQuantized() {
 	out, row := make([]float32, outputs), make([]float32, inputs)
 	err = layer.Apply(linear.DenseMatrix(out, 1, outputs), linear.DenseMatrix(x, 1, inputs), linear.Options{})
 	fmt.Println(out, err)
-	err = layer.Rows(linear.DenseMatrix(row, 1, inputs), []int32{1})
+	err = layer.Rows(linear.DenseMatrix(row, 1, inputs), []int32{1}, kernel.Exec{})
 	fmt.Println(row[:4], err)
 
 	// Output:
@@ -218,7 +218,7 @@ func ExampleLinear_Rows() {
 		return
 	}
 	out := make([]float32, 4)
-	err = layer.Rows(linear.DenseMatrix(out, 2, 2), []int32{2, 0})
+	err = layer.Rows(linear.DenseMatrix(out, 2, 2), []int32{2, 0}, kernel.Exec{})
 	fmt.Println(out, err)
 
 	// Output: [5 6 1 2] <nil>
@@ -286,7 +286,7 @@ func ExampleAddRows() {
 	gradient := make([]float32, 3*2) // of three tokens
 	text := []int32{1, 2, 1}
 	dx := linear.DenseMatrix([]float32{1, 2, 3, 4, 10, 20}, 3, 2)
-	err := linear.AddRows(linear.DenseMatrix(gradient, 3, 2), dx, text)
+	err := linear.AddRows(linear.DenseMatrix(gradient, 3, 2), dx, text, kernel.Exec{})
 	fmt.Println(gradient, err)
 
 	// Output: [0 0 11 22 3 4] <nil>

@@ -8,10 +8,7 @@ import (
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/quantized"
-	"github.com/attn-go/attn/internal/scalar"
-	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
-	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -156,68 +153,4 @@ func (l *Linear) blockBytes(lanes int) int {
 // panelBlocks are the blocks of panel p.
 func (l *Linear) panelBlocks(p int) []byte {
 	return l.blocks[l.blockBytes(p*ukernel.PanelLanes):][:l.blockBytes(l.panelWidth(p))]
-}
-
-// Rows writes rows of the weights to out, as float32:
-//
-//	out [len(rows), K]  float32, overwritten; its rows are contiguous
-//	rows                outputs of the layer, from 0 to N-1
-//
-// That is the look-up of embeddings, from the memory of a layer that shares its weights with
-// them. A NaN is 0x7FC00000.
-//
-// An error is a [*kernel.ArgumentError], and leaves out untouched.
-func (l *Linear) Rows(out Matrix, rows []int32) error {
-	if f := l.checkRows(&out, rows); f != nil {
-		return (*kernel.ArgumentError)(f)
-	}
-	if len(rows) == 0 || l.k == 0 {
-		return nil
-	}
-	for i, row := range rows {
-		n := min(max(int(row), 0), l.n-1) // rows may have changed since they were checked
-		l.row(out.f32[i*out.rowStride:][:l.k], n)
-	}
-	return nil
-}
-
-// checkRows reports the first argument of Rows that does not fit.
-func (l *Linear) checkRows(out *Matrix, rows []int32) *check.Failure {
-	if f := out.check("out"); f != nil {
-		return f
-	}
-	switch {
-	case out.dtype != view.Float32:
-		return out.failure("out", "float32")
-	case out.rows != len(rows) || out.cols != l.k:
-		return out.failure("out", "[%d %d], a row for each of rows and the inputs of the layer", len(rows), l.k)
-	}
-	if f := out.checkOutput("out"); f != nil {
-		return f
-	}
-	for i, row := range rows {
-		if row < 0 || int(row) >= l.n {
-			return &check.Failure{Arg: fmt.Sprintf("rows[%d]", i), Got: fmt.Sprint(row), Want: fmt.Sprintf("an output of the layer, 0 to %d", l.n-1)}
-		}
-	}
-	return nil
-}
-
-// row writes the weights of an output: a lane of its panel.
-func (l *Linear) row(dst []float32, n int) {
-	p, lane := n/ukernel.PanelLanes, n%ukernel.PanelLanes
-	lanes, at := l.panelWidth(p), l.panelStart(p)+lane
-	switch {
-	case l.format != 0:
-		l.format.layout().Widen(dst, 1, l.panelBlocks(p), lane, lanes, l.k)
-	case l.dtype == view.Float32:
-		for k := range dst {
-			dst[k] = l.f32[at+k*lanes]
-		}
-	default:
-		tier.Reference().Convert().Widen[l.dtype](dst, 1, view.BytesOf(l.u16[at:]), lanes*l.dtype.Size(), l.k, 1)
-	}
-	for k, x := range dst {
-		dst[k] = scalar.Canonical(x)
-	}
 }

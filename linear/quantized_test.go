@@ -85,6 +85,7 @@ func nibble(bytes []byte, i int) byte {
 
 // A quantized layer has the bits of one with its weights as float32, which Rows returns.
 func TestRows(t *testing.T) {
+	contracttest.ForceThreads(t)
 	for i, c := range []testCase{
 		{n: 5, k: 32, format: linear.Q8_0}, {n: 100, k: 288, format: linear.Q4_0}, {n: 48, k: 96, format: linear.Q4_1}, {n: 70, k: 64, format: linear.Q4_1, kind: testutil.NonFinite}, {n: 50, k: 96, format: linear.IQ4_NL}, {n: 50, k: 96, format: linear.MXFP4},
 		{n: 70, k: 31}, {n: 3, k: 50, dtype: kernel.Float16, layout: scattered}, {n: 130, k: 9, dtype: kernel.BFloat16}, {n: 20, k: 3, kind: testutil.NonFinite}, {n: 7, k: 0},
@@ -97,7 +98,7 @@ func TestRows(t *testing.T) {
 			ids = append(ids, int32(n), int32(n/2))
 		}
 		out := newMatrix(testutil.Filled(len(ids)*(c.k+2), testutil.Canary), len(ids), c.k, c.k+2, 1)
-		if err := l.Rows(out.Matrix, ids); err != nil {
+		if err := l.Rows(out.Matrix, ids, kernel.Exec{Threads: i%3 + 1}); err != nil {
 			t.Fatal(err)
 		}
 		for i, n := range ids {
@@ -136,7 +137,7 @@ func TestBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := make([]float32, 32)
-		if err := l.Rows(linear.DenseMatrix(got, 1, 32), []int32{0}); err != nil {
+		if err := l.Rows(linear.DenseMatrix(got, 1, 32), []int32{0}, kernel.Exec{}); err != nil {
 			t.Fatal(err)
 		}
 		contracttest.SameRow(t, format.String(), got, want[i][:])
@@ -201,7 +202,7 @@ func TestMXFP4(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := make([]float32, 32)
-		if err := l.Rows(linear.DenseMatrix(got, 1, 32), []int32{0}); err != nil {
+		if err := l.Rows(linear.DenseMatrix(got, 1, 32), []int32{0}, kernel.Exec{}); err != nil {
 			t.Fatal(err)
 		}
 		contracttest.SameRow(t, fmt.Sprintf("the scale 2^%d", int(e)-127), got, want)
@@ -234,14 +235,14 @@ func TestRowsErrors(t *testing.T) {
 		{"negative row", linear.DenseMatrix(data, 2, 5), []int32{0, -1}, "rows[1]", "0 to 3"},
 		{"row beyond", linear.DenseMatrix(data, 2, 5), []int32{4, 0}, "rows[0]", "0 to 3"},
 	} {
-		contracttest.CheckArgument(t, c.what, l.Rows(c.out, c.rows), c.arg, c.want)
+		contracttest.CheckArgument(t, c.what, l.Rows(c.out, c.rows, kernel.Exec{}), c.arg, c.want)
 	}
 	for _, x := range data {
 		if x != testutil.Canary {
 			t.Fatal("out was written to")
 		}
 	}
-	if err := l.Rows(linear.DenseMatrix[float32](nil, 0, 5), nil); err != nil {
+	if err := l.Rows(linear.DenseMatrix[float32](nil, 0, 5), nil, kernel.Exec{}); err != nil {
 		t.Errorf("no rows: %v", err)
 	}
 }

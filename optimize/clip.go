@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -18,34 +19,32 @@ import (
 // memory. If the norm is NaN or +Inf, the gradients are left as they are: a step with them would
 // spoil the weights.
 //
-// The squares are summed up in float64. most is above 0. An error is a [*kernel.ArgumentError],
-// and leaves the gradients untouched. A call allocates nothing.
-func ClipNorm(most float32, gradients ...[]float32) (norm float32, err error) {
+// The squares are summed up in float64. most is above 0. exec says how the call is computed; the zero Exec is the
+// default. An error is a [*kernel.ArgumentError] or a [*kernel.TierError], and leaves the gradients untouched. In the
+// steady state a call allocates nothing.
+func ClipNorm(most float32, gradients [][]float32, exec kernel.Exec) (norm float32, err error) {
 	if f := checkClip(most, gradients); f != nil {
 		return 0, (*kernel.ArgumentError)(f)
+	}
+	t, err := elementwise.Tier(&exec)
+	if err != nil {
+		return 0, err
 	}
 	if view.Races {
 		for _, g := range gradients {
 			view.Announce(view.Write, g)
 		}
 	}
-	sum := 0.0
-	for _, g := range gradients {
-		sum += squares(g)
-	}
-	root := math.Sqrt(sum)
+	j := clips.Get()
+	j.set(gradients)
+	defer j.release()
+	root := math.Sqrt(j.sum(t, &exec))
 	norm = float32(root)
 	if norm != norm {
 		return math.Float32frombits(0x7fc00000), nil
 	}
-	if !(root > float64(most)) || math.IsInf(float64(norm), 1) {
-		return norm, nil
-	}
-	scale := float32(float64(most) / root)
-	for _, g := range gradients {
-		for i := range g {
-			g[i] *= scale
-		}
+	if root > float64(most) && !math.IsInf(float64(norm), 1) {
+		j.scale(float32(float64(most)/root), t, &exec)
 	}
 	return norm, nil
 }

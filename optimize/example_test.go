@@ -43,7 +43,7 @@ func Example() {
 		if err != nil {
 			return 0, err
 		}
-		if _, err := optimize.ClipNorm(1, dw); err != nil {
+		if _, err := optimize.ClipNorm(1, [][]float32{dw}, kernel.Exec{}); err != nil {
 			return 0, err
 		}
 		return mean, adam.Step(w, dw, m, v, n, optimize.Options{})
@@ -88,7 +88,7 @@ func ExampleAdamW_Step() {
 // The gradients of a model with two slices of weights have the norm 5. They are limited to 1.
 func ExampleClipNorm() {
 	weights, bias := []float32{3, 0}, []float32{-4}
-	norm, err := optimize.ClipNorm(1, weights, bias)
+	norm, err := optimize.ClipNorm(1, [][]float32{weights, bias}, kernel.Exec{})
 	fmt.Println(norm, err)
 	fmt.Printf("%.2f %.2f\n", weights, bias)
 

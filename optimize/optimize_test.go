@@ -88,7 +88,7 @@ func TestGolden(t *testing.T) {
 	const want = "6aa19119e173bb3b6b7557c290307db12f9cb9dd954aab76e9318003cd37b5b6"
 	s := newState(333, 50)
 	for _, g := range s.gradients {
-		if _, err := optimize.ClipNorm(5, g); err != nil {
+		if _, err := optimize.ClipNorm(5, [][]float32{g}, kernel.Exec{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -118,7 +118,7 @@ func TestClip(t *testing.T) {
 		}
 		want := math.Sqrt(sum)
 		for _, most := range []float32{1000, 0.5} {
-			got, err := optimize.ClipNorm(most, all...)
+			got, err := optimize.ClipNorm(most, all, kernel.Exec{})
 			if err != nil || math.Abs(float64(got)-want) > 1e-6*want {
 				t.Fatalf("%v: norm %v, error %v, want %v", lengths, got, err, want)
 			}
@@ -139,9 +139,44 @@ func TestClip(t *testing.T) {
 	}
 	for _, bad := range []float32{testutil.NaN, testutil.Inf} {
 		g := []float32{1, bad, 100}
-		norm, err := optimize.ClipNorm(1, g)
+		norm, err := optimize.ClipNorm(1, [][]float32{g}, kernel.Exec{})
 		if err != nil || norm <= math.MaxFloat32 || g[0] != 1 || g[2] != 100 {
 			t.Errorf("%v: norm %v, error %v, gradients %v", bad, norm, err, g)
+		}
+	}
+}
+
+// TestClipThreads: threads change no bit of the norm and of gradients that are scaled.
+func TestClipThreads(t *testing.T) {
+	contracttest.ForceThreads(t)
+	lengths := []int{5000, 0, 1, 4096, 9001, 33}
+	var norm float32
+	var want [][]float32
+	for threads := 1; threads <= 4; threads++ {
+		var all [][]float32
+		for i, n := range lengths {
+			all = append(all, testutil.Floats(n + i)[i:])
+		}
+		got, err := optimize.ClipNorm(0.7, all, kernel.Exec{Threads: threads})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if threads == 1 {
+			norm, want = got, all
+			factor := float32(float64(float32(0.7)) / float64(norm))
+			for i, g := range all {
+				for k, before := range testutil.Floats(lengths[i] + i)[i:] {
+					if x := factor * before; math.Abs(float64(g[k]-x)) > 1e-6*math.Abs(float64(x)) {
+						t.Fatalf("gradients[%d][%d] is %v, want %v", i, k, g[k], x)
+					}
+				}
+			}
+		}
+		if got != norm {
+			t.Errorf("threads=%d: norm %v, want %v", threads, got, norm)
+		}
+		for i, g := range all {
+			testutil.CheckBits(t, fmt.Sprintf("threads=%d, gradients[%d]", threads, i), g, want[i])
 		}
 	}
 }
@@ -153,7 +188,7 @@ func TestAllocatesNothing(t *testing.T) {
 	for threads := 1; threads <= 3; threads++ {
 		testutil.CheckNoMallocs(t, fmt.Sprint("threads=", threads), 20, func() {
 			s.run(t, options("", threads))
-			if _, err := optimize.ClipNorm(1, all...); err != nil {
+			if _, err := optimize.ClipNorm(1, all, kernel.Exec{Threads: threads}); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -190,9 +225,11 @@ func TestErrors(t *testing.T) {
 		err := x.a.Step(x.w, x.g, x.m, x.v, x.step, x.o)
 		contracttest.CheckArgument(t, c.want, err, c.arg, c.want)
 	}
-	_, err := optimize.ClipNorm(0, memory)
+	_, err := optimize.ClipNorm(0, [][]float32{memory}, kernel.Exec{})
 	contracttest.CheckArgument(t, "most", err, "most", "above 0")
-	_, err = optimize.ClipNorm(1, memory[:5], memory[4:9])
+	_, err = optimize.ClipNorm(1, [][]float32{memory}, kernel.Exec{Threads: -1})
+	contracttest.CheckArgument(t, "threads", err, "exec.Threads", "at least 1")
+	_, err = optimize.ClipNorm(1, [][]float32{memory[:5], memory[4:9]}, kernel.Exec{})
 	contracttest.CheckArgument(t, "overlap", err, "gradients[1]", "memory of its own")
 	testutil.CheckBits(t, "after errors", memory, testutil.Filled(100, 7))
 }
@@ -210,7 +247,7 @@ func BenchmarkStep(b *testing.B) {
 func BenchmarkClip(b *testing.B) {
 	g := testutil.Floats(1 << 18)
 	for b.Loop() {
-		if _, err := optimize.ClipNorm(1e9, g); err != nil {
+		if _, err := optimize.ClipNorm(1e9, [][]float32{g}, kernel.Exec{}); err != nil {
 			b.Fatal(err)
 		}
 	}

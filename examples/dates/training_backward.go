@@ -182,7 +182,7 @@ func (s settings) applyAdd(l *linear.Linear, sum, x, part []float32) error {
 // addRows adds each row to that of sums which is of its character.
 func addRows(sums, rows []float32, characters []int32) error {
 	n := len(rows) / len(characters)
-	return linear.AddRows(linear.DenseMatrix(sums, len(sums)/n, n), linear.DenseMatrix(rows, len(characters), n), characters)
+	return linear.AddRows(linear.DenseMatrix(sums, len(sums)/n, n), linear.DenseMatrix(rows, len(characters), n), characters, kernel.Exec{})
 }
 
 // differentiateEmbeddings adds to the gradients of embeddings, of the input weights of a gru that take

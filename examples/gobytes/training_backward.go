@@ -24,7 +24,7 @@ func (p *pass) backward() error {
 			return err
 		}
 	}
-	return linear.AddRows(linear.DenseMatrix(g.embed, p.Vocab, p.Width), linear.DenseMatrix(dx, p.rows, p.Width), p.tokens)
+	return linear.AddRows(linear.DenseMatrix(g.embed, p.Vocab, p.Width), linear.DenseMatrix(dx, p.rows, p.Width), p.tokens, kernel.Exec{})
 }
 
 // backward replaces dx, the gradient of the outputs of a layer, by that of its inputs, and sets g to

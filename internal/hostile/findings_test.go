@@ -101,10 +101,10 @@ func TestFindings(t *testing.T) {
 			return r.Apply(kernel.BHLD(one, huge, 0, 4, 2), make([]int, 4), kernel.Exec{})
 		}},
 		{"a weighted sum for 2^62 batch rows without queries", "", "", func() error {
-			return layer.WeightedSum(kernel.BHLD(one, huge, 1, 0, 1), kernel.BHLD(one, huge, 1, 0, 1), kernel.Strided(one, [4]int{huge, 1, 1, 1}, [3]int{}))
+			return layer.WeightedSum(kernel.BHLD(one, huge, 1, 0, 1), kernel.BHLD(one, huge, 1, 0, 1), kernel.Strided(one, [4]int{huge, 1, 1, 1}, [3]int{}), kernel.Exec{})
 		}},
 		{"a weighted sum of no rows of 2^50", "", "", func() error {
-			return layer.WeightedSum(kernel.BHLD(one, 1, 0, 1, big(50)), kernel.BHLD(one, 1, 0, 1, 1), kernel.BHLD(one, 1, 0, 1, big(50)))
+			return layer.WeightedSum(kernel.BHLD(one, 1, 0, 1, big(50)), kernel.BHLD(one, 1, 0, 1, 1), kernel.BHLD(one, 1, 0, 1, big(50)), kernel.Exec{})
 		}},
 		{"cosines for 2^62 batch rows without queries", "", "", func() error {
 			return layer.Cosine{}.Attend(kernel.BHLD(one, huge, 1, 0, 1), kernel.BHLD(one, huge, 1, 0, 1),

@@ -242,7 +242,7 @@ func use(result any) error {
 		try(kernel.Attention(x, q, k, v, kernel.Options{}))
 		try(kernel.Attention(out, q, k, v, kernel.Options{Bias: x, Outputs: kernel.Outputs{LSE: x, Weights: x, Scores: x}}))
 		try(kernel.Attention(x, x, x, x, kernel.Options{}))
-		try(layer.WeightedSum(x, x, x))
+		try(layer.WeightedSum(x, x, x, kernel.Exec{}))
 		try(layer.Cosine{}.Attend(out, x, x, x, kernel.Options{}))
 		try(w.rope().Apply(x, []int{1, 2, 3}, kernel.Exec{}))
 		try(w.linear(7, 7).Project(x, x, linear.Options{}))

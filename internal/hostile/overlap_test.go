@@ -194,11 +194,11 @@ var writers = []struct {
 		return layer.Scores(p.output(2, 4, 3, 7), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), layer.Cosine{}, layer.ScoreOptions{Bias: p.tensor(1, 4, 3, 7), ALiBi: p.in(4)})
 	}},
 	{"layer.WeightedSum", func(p *place) error {
-		return layer.WeightedSum(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 7), p.tensor(2, 2, 7, 5))
+		return layer.WeightedSum(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 7), p.tensor(2, 2, 7, 5), kernel.Exec{})
 	}},
 	{"layer.WeightedSumBackward", func(p *place) error {
 		g := layer.WeightedSumGradients{Weights: p.output(2, 4, 3, 7), V: p.output(2, 2, 7, 5)}
-		return layer.WeightedSumBackward(g, p.tensor(2, 4, 3, 5), p.tensor(2, 4, 3, 7), p.tensor(2, 2, 7, 5))
+		return layer.WeightedSumBackward(g, p.tensor(2, 4, 3, 5), p.tensor(2, 4, 3, 7), p.tensor(2, 2, 7, 5), kernel.Exec{})
 	}},
 	{"layer.Softmax", func(p *place) error { return layer.Softmax(p.out(12), p.in(12), 4, nil, kernel.Exec{}) }},
 	{"layer.SoftmaxBackward", func(p *place) error { return layer.SoftmaxBackward(p.out(12), p.in(12), p.in(12), 4, kernel.Exec{}) }},
@@ -213,7 +213,7 @@ var writers = []struct {
 		return linear.Backward(g, linear.DenseMatrix(p.in(20), 4, 5), linear.DenseMatrix(p.in(12), 4, 3), linear.DenseMatrix(p.in(15), 5, 3), linear.ProductOptions{})
 	}},
 	{"linear.AddRows", func(p *place) error {
-		return linear.AddRows(linear.DenseMatrix(p.out(15), 5, 3), linear.DenseMatrix(p.in(12), 4, 3), []int32{0, 4, 2, 4})
+		return linear.AddRows(linear.DenseMatrix(p.out(15), 5, 3), linear.DenseMatrix(p.in(12), 4, 3), []int32{0, 4, 2, 4}, kernel.Exec{})
 	}},
 	{"linear.Linear.Project", func(p *place) error {
 		return p.linear(5, 3).Project(p.output(2, 2, 3, 5), p.tensor(2, 2, 3, 3), linear.Options{})
@@ -251,7 +251,7 @@ var writers = []struct {
 		return a.Step(p.out(9), p.in(9), p.out(9), p.out(9), 3, optimize.Options{})
 	}},
 	{"optimize.ClipNorm", func(p *place) error {
-		_, err := optimize.ClipNorm(1, p.out(9), p.out(9))
+		_, err := optimize.ClipNorm(1, [][]float32{p.out(9), p.out(9)}, kernel.Exec{})
 		return err
 	}},
 	{"numeric.Exp2Slice", func(p *place) error { return numeric.Exp2Slice(p.out(9), p.in(9), kernel.Exec{}) }},

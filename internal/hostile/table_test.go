@@ -286,7 +286,7 @@ var table = []entry{
 		return []any{g, linear.DenseMatrix(w.floats(20), 4, 5), linear.DenseMatrix(w.floats(12), 4, 3), linear.DenseMatrix(w.floats(15), 5, 3), linear.ProductOptions{}}
 	}},
 	{name: "linear.AddRows", f: linear.AddRows, args: func(w *world) []any {
-		return []any{linear.DenseMatrix(w.floats(15), 5, 3), linear.DenseMatrix(w.floats(12), 4, 3), []int32{0, 4, 2, 4}}
+		return []any{linear.DenseMatrix(w.floats(15), 5, 3), linear.DenseMatrix(w.floats(12), 4, 3), []int32{0, 4, 2, 4}, someExec}
 	}},
 	{name: "linear.NewQuantized", f: linear.NewQuantized, args: func(w *world) []any {
 		return []any{linear.Q4_1, make([]byte, 5*2*20), 5, 64, w.floats(5), someExec}
@@ -302,7 +302,7 @@ var table = []entry{
 	{name: "linear.Format.String", f: linear.Format.String, args: list(linear.Q8_0)},
 	{name: "linear.Linear.Format", f: (*linear.Linear).Format, args: func(w *world) []any { return []any{w.linear(5, 3)} }},
 	{name: "linear.Linear.Rows", f: (*linear.Linear).Rows, args: func(w *world) []any {
-		return []any{w.linear(5, 3), linear.DenseMatrix(w.floats(12), 4, 3), []int32{0, 4, 2, 4}}
+		return []any{w.linear(5, 3), linear.DenseMatrix(w.floats(12), 4, 3), []int32{0, 4, 2, 4}, someExec}
 	}},
 	{name: "linear.DenseMatrix", f: linear.DenseMatrix[float32], args: list(make([]float32, 15), 5, 3)},
 	{name: "linear.DenseMatrix", f: linear.DenseMatrix[kernel.F16], args: list(make([]kernel.F16, 15), 5, 3)},
@@ -372,10 +372,8 @@ var table = []entry{
 		a := optimize.AdamW{Rate: 0.01, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8, WeightDecay: 0.1}
 		return []any{a, w.floats(7), w.floats(7), w.floats(7), w.floats(7), 3, optimize.Options{Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
 	}},
-	{name: "optimize.ClipNorm", f: func(most float32, gradients [][]float32) (float32, error) {
-		return optimize.ClipNorm(most, gradients...)
-	}, args: func(w *world) []any {
-		return []any{float32(1), [][]float32{w.floats(7), w.floats(5)}}
+	{name: "optimize.ClipNorm", f: optimize.ClipNorm, args: func(w *world) []any {
+		return []any{float32(1), [][]float32{w.floats(7), w.floats(5)}, someExec}
 	}},
 	{name: "numeric.Exp2", f: numeric.Exp2, args: list(float32(1))},
 	{name: "numeric.Log2", f: numeric.Log2, args: list(float32(1))},
@@ -404,17 +402,17 @@ var table = []entry{
 	{name: "layer.Softmax", f: layer.Softmax, args: func(w *world) []any { return []any{w.floats(12), w.floats(12), 4, []int{4, 2, 0}, someExec} }},
 	{name: "layer.SoftmaxBackward", f: layer.SoftmaxBackward, args: func(w *world) []any { return []any{w.floats(12), w.floats(12), w.floats(12), 4, someExec} }},
 	{name: "layer.WeightedSum", f: layer.WeightedSum, args: func(w *world) []any {
-		return []any{w.tensor(2, 4, 3, 5), w.tensor(2, 4, 3, 7), w.tensor(2, 2, 7, 5)}
+		return []any{w.tensor(2, 4, 3, 5), w.tensor(2, 4, 3, 7), w.tensor(2, 2, 7, 5), someExec}
 	}},
 	{name: "layer.WeightedSumBackward", f: layer.WeightedSumBackward, args: func(w *world) []any {
 		g := layer.WeightedSumGradients{Weights: w.tensor(2, 4, 3, 7), V: w.tensor(2, 2, 7, 5)}
-		return []any{g, w.tensor(2, 4, 3, 5), w.tensor(2, 4, 3, 7), w.tensor(2, 2, 7, 5)}
+		return []any{g, w.tensor(2, 4, 3, 5), w.tensor(2, 4, 3, 7), w.tensor(2, 2, 7, 5), someExec}
 	}},
 	{name: "layer.Dot.Attend", f: layer.Dot.Attend, args: similar(func(*world) any { return layer.Dot{} }, noOptions)},
 	{name: "layer.ScaledDot.Attend", f: layer.ScaledDot.Attend, args: similar(func(*world) any { return layer.ScaledDot{} }, noOptions)},
 	{name: "layer.Cosine.Attend", f: layer.Cosine.Attend, args: similar(func(*world) any { return layer.Cosine{} }, (*world).options)},
 	{name: "layer.Func.Attend", f: layer.Func.Attend, args: similar(func(*world) any { return layer.Func(product) }, (*world).options)},
-	{name: "layer.NewGeneral", f: layer.NewGeneral, args: func(w *world) []any { return []any{linear.DenseMatrix(w.floats(36), 6, 6)} }},
+	{name: "layer.NewGeneral", f: layer.NewGeneral, args: func(w *world) []any { return []any{linear.DenseMatrix(w.floats(36), 6, 6), someExec} }},
 	{name: "layer.General.Attend", f: layer.General.Attend, args: similar(func(w *world) any { return layer.General{Query: w.linear(6, 6)} }, (*world).options)},
 	{name: "layer.Additive.Attend", f: layer.Additive.Attend, args: similar(func(w *world) any {
 		return layer.Additive{Query: w.linear(8, 6), Key: w.linear(8, 6), V: w.floats(8)}
@@ -451,10 +449,10 @@ var table = []entry{
 	{name: "tuning.Ignored", f: tuning.Ignored, args: list("generic")},
 
 	{name: "layer.FromTorch", f: layer.FromTorch, args: func(w *world) []any {
-		return []any{4, 2, layer.TorchWeights{InProjWeight: w.floats(48), InProjBias: w.floats(12), OutProjWeight: w.floats(16), OutProjBias: w.floats(4)}}
+		return []any{4, 2, layer.TorchWeights{InProjWeight: w.floats(48), InProjBias: w.floats(12), OutProjWeight: w.floats(16), OutProjBias: w.floats(4)}, someExec}
 	}},
 	{name: "layer.FromTorch", f: layer.FromTorch, args: func(w *world) []any {
-		return []any{4, 2, layer.TorchWeights{QProjWeight: w.floats(16), KProjWeight: w.floats(8), VProjWeight: w.floats(12), OutProjWeight: w.floats(16)}}
+		return []any{4, 2, layer.TorchWeights{QProjWeight: w.floats(16), KProjWeight: w.floats(8), VProjWeight: w.floats(12), OutProjWeight: w.floats(16)}, someExec}
 	}},
 }
 

@@ -25,7 +25,7 @@ func (s *Session) pass(ctx context.Context) error {
 		return err
 	}
 	s.fit(len(s.tokens))
-	if err := s.model.embedding.Rows(linear.DenseMatrix(s.x, len(s.tokens), s.model.config.Width), s.tokens); err != nil {
+	if err := s.model.embedding.Rows(linear.DenseMatrix(s.x, len(s.tokens), s.model.config.Width), s.tokens, s.model.options.Exec); err != nil {
 		return err
 	}
 	s.scaleEmbeddings()

@@ -136,7 +136,7 @@ func TestQuantizedTypes(t *testing.T) {
 		for i := range all {
 			all[i] = int32(i)
 		}
-		if err := p.parts[0].Rows(linear.DenseMatrix(got, rows, k), all); err != nil {
+		if err := p.parts[0].Rows(linear.DenseMatrix(got, rows, k), all, kernel.Exec{}); err != nil {
 			t.Fatal(err)
 		}
 		for i, x := range want {

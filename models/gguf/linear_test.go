@@ -31,7 +31,7 @@ func TestLinearFormats(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := make([]float32, len(want))
-		if err := l.Rows(linear.DenseMatrix(got, 1, len(want)), []int32{0}); err != nil {
+		if err := l.Rows(linear.DenseMatrix(got, 1, len(want)), []int32{0}, kernel.Exec{}); err != nil {
 			t.Fatal(err)
 		}
 		finite := 0

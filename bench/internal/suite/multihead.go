@@ -60,7 +60,7 @@ func (s multiHeadShape) module() (*layer.MultiHead, error) {
 	return layer.FromTorch(s.width, s.heads, layer.TorchWeights{
 		InProjWeight: w, InProjBias: numbers.Normals(3 * s.width),
 		OutProjWeight: w[:s.width*s.width], OutProjBias: numbers.Normals(s.width),
-	})
+	}, kernel.Exec{})
 }
 
 func (c *Config) multiHeadRows(ctx context.Context, tier string, threads int, f *results.File) error {

@@ -38,7 +38,7 @@ func (s Schedule) Rate(done int) float64 {
 // Update clips the gradients and changes the weights by AdamW, in the step after so many. Means and
 // squares are the state of the optimizer.
 func (s Schedule) Update(weights, gradients, means, squares []float32, done int, exec kernel.Exec) error {
-	if _, err := optimize.ClipNorm(largestNorm, gradients); err != nil {
+	if _, err := optimize.ClipNorm(largestNorm, [][]float32{gradients}, kernel.Exec{}); err != nil {
 		return err
 	}
 	a := optimize.AdamW{Rate: s.Rate(done), Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
