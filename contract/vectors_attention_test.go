@@ -102,7 +102,10 @@ func partials(c *call) error {
 		return c.err
 	}
 	s, size := q.Shape(), v.Shape()[3]
-	p := kernel.NewPartials((k.Shape()[2]+255)/256, s[0], s[1], s[2], size)
+	p, err := kernel.NewPartials((k.Shape()[2]+255)/256, s[0], s[1], s[2], size)
+	if err != nil {
+		return err
+	}
 	if err := kernel.AttentionPartials(p, q, k, v, contracttest.PartialOptions(o)); err != nil {
 		return err
 	}

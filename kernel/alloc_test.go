@@ -103,8 +103,8 @@ func TestNoAllocationsOfPartials(t *testing.T) {
 	c := contracttest.Case{B: 1, H: 4, HKV: 2, Lq: 9, Lk: 600, D: 16, Dv: 12}
 	q, k, v := c.Inputs()
 	out := c.Tensor(c.B, c.H, c.Lq, c.Dv, 0)
-	parts := []kernel.Partials{*kernel.NewPartials(3, c.B, c.H, c.Lq, c.Dv)}
-	state := kernel.NewPartials(1, c.B, c.H, c.Lq, c.Dv)
+	parts := []kernel.Partials{*contracttest.NewPartials(3, c.B, c.H, c.Lq, c.Dv)}
+	state := contracttest.NewPartials(1, c.B, c.H, c.Lq, c.Dv)
 	sinks := make([]float32, c.H)
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 2}}

@@ -96,7 +96,7 @@ func TestPartialsOfNaN(t *testing.T) {
 			{numbers(testutil.NaN, testutil.NaN), kernel.Dropout{}, contracttest.NegInf, false},
 			{numbers(testutil.NaN, 0), dropsFirst, 0, true},
 		} {
-			p := kernel.NewPartials(1, 1, 1, 1, 1)
+			p := contracttest.NewPartials(1, 1, 1, 1, 1)
 			if err := kernel.AttentionPartials(p, q, c.k, v, kernel.PartialOptions{Exec: kernel.Exec{Tier: tier}, Scale: 1, Dropout: c.dropout}); err != nil {
 				t.Fatal(err)
 			}

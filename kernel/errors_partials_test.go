@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -16,11 +17,11 @@ var partialErrors = []struct {
 	name, arg, want string
 	spoil           func(dst *kernel.Partials, c *badCall)
 }{
-	{"blocks", "dst", "1 blocks", func(dst *kernel.Partials, _ *badCall) { *dst = *kernel.NewPartials(2, 2, 4, 3, 5) }},
+	{"blocks", "dst", "1 blocks", func(dst *kernel.Partials, _ *badCall) { *dst = *contracttest.NewPartials(2, 2, 4, 3, 5) }},
 	{"no block", "dst", "1 blocks", func(dst *kernel.Partials, _ *badCall) { *dst = kernel.Partials{} }},
-	{"queries", "out", "shape [2 4 3 5]", func(dst *kernel.Partials, _ *badCall) { *dst = *kernel.NewPartials(1, 2, 4, 2, 5) }},
-	{"negative", "dst", "no negative dimension", func(dst *kernel.Partials, _ *badCall) { *dst = *kernel.NewPartials(1, 2, -4, 3, 5) }},
-	{"head size", "dst", "head size of at least 1", func(dst *kernel.Partials, _ *badCall) { *dst = *kernel.NewPartials(1, 2, 4, 3, -5) }},
+	{"queries", "out", "shape [2 4 3 5]", func(dst *kernel.Partials, _ *badCall) { *dst = *contracttest.NewPartials(1, 2, 4, 2, 5) }},
+	{"negative", "dst", "no negative dimension", func(dst *kernel.Partials, _ *badCall) { dst.Heads = -4 }},
+	{"head size", "dst", "head size of at least 1", func(dst *kernel.Partials, _ *badCall) { dst.HeadSize = -5 }},
 	{"sums too few", "dst", "24 maxima and sums", func(dst *kernel.Partials, _ *badCall) { dst.Sum = dst.Sum[1:] }},
 	{"maxima too many", "dst", "24 maxima and sums", func(dst *kernel.Partials, _ *badCall) { dst.Max = make([]float32, 25) }},
 	{"outputs too few", "dst", "120 outputs", func(dst *kernel.Partials, _ *badCall) { dst.Out = nil }},
@@ -34,6 +35,32 @@ var partialErrors = []struct {
 	{"k", "k", "head size 6", func(_ *kernel.Partials, c *badCall) { setDim(&c.k, 3, 5) }},
 }
 
+// TestNewPartialsErrors: a dimension that does not fit is named, and so are sizes that memory cannot hold.
+func TestNewPartialsErrors(t *testing.T) {
+	for _, c := range []struct {
+		dims      [5]int
+		arg, want string
+	}{
+		{[5]int{-1, 2, 4, 3, 5}, "blocks", "at least 0"},
+		{[5]int{1, -2, 4, 3, 5}, "batch", "at least 0"},
+		{[5]int{1, 2, -4, 3, 5}, "heads", "at least 0"},
+		{[5]int{1, 2, 4, -3, 5}, "queries", "at least 0"},
+		{[5]int{1, 2, 4, 3, 0}, "headSize", "at least 1"},
+		{[5]int{math.MaxInt, 1, 1, 1, 1}, "blocks", "fit memory"},
+		{[5]int{1, 1, 1, 1, math.MaxInt / 4}, "blocks", "fit memory"},
+		{[5]int{1, math.MaxInt, math.MaxInt, math.MaxInt, 1}, "blocks", "fit memory"},
+	} {
+		p, err := kernel.NewPartials(c.dims[0], c.dims[1], c.dims[2], c.dims[3], c.dims[4])
+		contracttest.CheckArgument(t, fmt.Sprint(c.dims), err, c.arg, c.want)
+		if p != nil {
+			t.Errorf("%v: got Partials with the error", c.dims)
+		}
+	}
+	if p, err := kernel.NewPartials(0, 2, 4, 3, 5); err != nil || len(p.Out) != 0 {
+		t.Error("no blocks:", p, err)
+	}
+}
+
 // TestPartialErrors: every argument that does not fit is reported as what it is, and dst
 // has not been touched.
 func TestPartialErrors(t *testing.T) {
@@ -44,7 +71,7 @@ func TestPartialErrors(t *testing.T) {
 		contracttest.CheckArgument(t, name+" of nil", f(nil, q, k, v, kernel.PartialOptions{}), "dst", "got nil")
 		for _, test := range partialErrors {
 			t.Run(name+"/"+test.name, func(t *testing.T) {
-				c, dst := newBadCall(), kernel.NewPartials(1, 2, 4, 3, 5)
+				c, dst := newBadCall(), contracttest.NewPartials(1, 2, 4, 3, 5)
 				c.o = kernel.Options{}
 				test.spoil(dst, c)
 				before := slices.Concat(dst.Max, dst.Sum, dst.Out)
@@ -55,7 +82,7 @@ func TestPartialErrors(t *testing.T) {
 			})
 		}
 		var te *kernel.TierError
-		if err := f(kernel.NewPartials(1, 2, 4, 3, 5), q, k, v, kernel.PartialOptions{Exec: kernel.Exec{Tier: "sse9"}}); !errors.As(err, &te) {
+		if err := f(contracttest.NewPartials(1, 2, 4, 3, 5), q, k, v, kernel.PartialOptions{Exec: kernel.Exec{Tier: "sse9"}}); !errors.As(err, &te) {
 			t.Errorf("%s: got %v, want a TierError", name, err)
 		}
 	}
@@ -69,12 +96,12 @@ type badMerge struct {
 }
 
 func newBadMerge() *badMerge {
-	part := kernel.NewPartials(2, 2, 4, 3, 5)
+	part := contracttest.NewPartials(2, 2, 4, 3, 5)
 	contracttest.Fill(part.Max, 0)
 	contracttest.Fill(part.Sum, 1)
 	return &badMerge{
 		out:   kernel.BHLD(testutil.Filled(120, contracttest.Canary), 2, 4, 3, 5),
-		parts: []kernel.Partials{*part, *kernel.NewPartials(1, 2, 4, 3, 5)},
+		parts: []kernel.Partials{*part, *contracttest.NewPartials(1, 2, 4, 3, 5)},
 		o:     kernel.MergeOptions{LSE: kernel.BHLD(testutil.Filled(24, contracttest.Canary), 2, 4, 3, 1)},
 	}
 }
@@ -97,8 +124,8 @@ func TestMergeErrors(t *testing.T) {
 		}},
 		{"out too short", "out", "at least 120", func(m *badMerge) { setData(&m.out, contracttest.Floats(m.out)[1:]) }},
 		{"out broadcast", "out", "nest", func(m *badMerge) { setStride(&m.out, 0, 0) }},
-		{"head size", "parts", "part 1 of [2 4 3 6]", func(m *badMerge) { m.parts[1] = *kernel.NewPartials(1, 2, 4, 3, 6) }},
-		{"batch", "parts", "part 0 of [1 4 3 5]", func(m *badMerge) { m.parts[0] = *kernel.NewPartials(2, 1, 4, 3, 5) }},
+		{"head size", "parts", "part 1 of [2 4 3 6]", func(m *badMerge) { m.parts[1] = *contracttest.NewPartials(1, 2, 4, 3, 6) }},
+		{"batch", "parts", "part 0 of [1 4 3 5]", func(m *badMerge) { m.parts[0] = *contracttest.NewPartials(2, 1, 4, 3, 5) }},
 		{"negative", "parts", "no negative dimension", func(m *badMerge) { m.parts[0].Blocks = -1 }},
 		{"zero Partials", "parts", "head size", func(m *badMerge) { m.parts[1] = kernel.Partials{} }},
 		{"sums too few", "parts", "48 maxima and sums", func(m *badMerge) { m.parts[0].Sum = m.parts[0].Sum[1:] }},
@@ -137,7 +164,7 @@ func TestMergeIntoErrors(t *testing.T) {
 		exec  kernel.Exec
 	}
 	newCall := func() *call {
-		c := &call{kernel.NewPartials(1, 2, 4, 3, 5), newBadMerge().parts, kernel.Exec{}}
+		c := &call{contracttest.NewPartials(1, 2, 4, 3, 5), newBadMerge().parts, kernel.Exec{}}
 		for _, s := range [][]float32{c.state.Max, c.state.Sum, c.state.Out} {
 			contracttest.Fill(s, contracttest.Canary)
 		}
@@ -153,11 +180,11 @@ func TestMergeIntoErrors(t *testing.T) {
 		spoil           func(c *call)
 	}{
 		{"no state", "state", "Partials", func(c *call) { c.state = nil }},
-		{"two blocks", "state", "1 blocks", func(c *call) { c.state = kernel.NewPartials(2, 2, 4, 3, 5) }},
+		{"two blocks", "state", "1 blocks", func(c *call) { c.state = contracttest.NewPartials(2, 2, 4, 3, 5) }},
 		{"zero state", "state", "1 blocks", func(c *call) { c.state = &kernel.Partials{} }},
 		{"sums too few", "state", "24 maxima and sums", func(c *call) { c.state.Sum = c.state.Sum[1:] }},
 		{"one slice twice", "state", "memory of its own", func(c *call) { c.state.Sum = c.state.Max }},
-		{"another shape", "parts", "state's shape [2 4 3 5]", func(c *call) { c.parts[1] = *kernel.NewPartials(1, 2, 4, 3, 6) }},
+		{"another shape", "parts", "state's shape [2 4 3 5]", func(c *call) { c.parts[1] = *contracttest.NewPartials(1, 2, 4, 3, 6) }},
 		{"part without sums", "parts", "48 maxima and sums", func(c *call) { c.parts[0].Sum = nil }},
 		{"the state itself", "parts", "overlaps an output", func(c *call) { c.parts[1] = *c.state }},
 		{"shared maxima", "parts", "overlaps an output", func(c *call) { c.state.Max = c.parts[0].Max[3:27] }},
@@ -185,7 +212,7 @@ func TestMergeIntoErrors(t *testing.T) {
 // TestMergeOfNothing: no parts and parts without blocks are rows that have seen no
 // key.
 func TestMergeOfNothing(t *testing.T) {
-	for _, parts := range [][]kernel.Partials{nil, {}, {*kernel.NewPartials(0, 2, 4, 3, 5)}, {*kernel.NewPartials(3, 2, 4, 3, 5)}} {
+	for _, parts := range [][]kernel.Partials{nil, {}, {*contracttest.NewPartials(0, 2, 4, 3, 5)}, {*contracttest.NewPartials(3, 2, 4, 3, 5)}} {
 		m := newBadMerge()
 		if err := kernel.MergePartials(m.out, parts, m.o); err != nil {
 			t.Fatal(err)

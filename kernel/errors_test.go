@@ -175,7 +175,7 @@ func TestDefaultTierErrors(t *testing.T) {
 	}
 	out, q, k, v := good()
 	weights := make([]float32, 6)
-	parts := kernel.NewPartials(1, 2, 4, 3, 5)
+	parts := contracttest.NewPartials(1, 2, 4, 3, 5)
 	for name, call := range map[string]func(e kernel.Exec) error{
 		"Attention": func(e kernel.Exec) error { return kernel.Attention(out, q, k, v, kernel.Options{Exec: e}) },
 		"Additive":  func(e kernel.Exec) error { return kernel.Additive(out, q, k, v, weights, kernel.Options{Exec: e}) },

@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"fmt"
+	"log"
 
 	"github.com/attn-go/attn/kernel"
 )
@@ -56,8 +57,11 @@ func ExampleAttentionPartials() {
 		for i := range v {
 			v[i] = value
 		}
-		part := kernel.NewPartials(1, 1, 1, 1, 1)
-		err := kernel.AttentionPartials(part, column(0), column(make([]float32, keys)...), column(v...),
+		part, err := kernel.NewPartials(1, 1, 1, 1, 1)
+		if err != nil {
+			log.Fatal(err)
+		}
+		err = kernel.AttentionPartials(part, column(0), column(make([]float32, keys)...), column(v...),
 			kernel.PartialOptions{KeyStart: []int{start}})
 		if err != nil {
 			fmt.Println(err)
@@ -75,20 +79,22 @@ func ExampleAttentionPartials() {
 // is zeros. Reset brings them back to that.
 func ExampleNewPartials() {
 	const blocks, batch, heads, queries, headSize = 1, 1, 1, 1, 1
-	state := kernel.NewPartials(blocks, batch, heads, queries, headSize)
+	state, err := kernel.NewPartials(blocks, batch, heads, queries, headSize)
+	fmt.Println(err)
 	out := make([]float32, 1)
 	show := func() {
 		err := kernel.MergePartials(column(out...), []kernel.Partials{*state}, kernel.MergeOptions{})
 		fmt.Println(out, err)
 	}
 	show()
-	err := kernel.AccumulatePartials(state, column(0), column(0, 0), column(1, 3), kernel.PartialOptions{})
+	err = kernel.AccumulatePartials(state, column(0), column(0, 0), column(1, 3), kernel.PartialOptions{})
 	fmt.Println(err)
 	show()
 	state.Reset()
 	show()
 
 	// Output:
+	// <nil>
 	// [0] <nil>
 	// <nil>
 	// [2] <nil>

@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"fmt"
+	"log"
 	"math"
 
 	"github.com/attn-go/attn/kernel"
@@ -302,7 +303,10 @@ func ExampleScoreTile() {
 // Keys that come chunk by chunk and need not be kept: the state is that of all so far.
 func ExampleAccumulatePartials() {
 	const d = 1
-	state := kernel.NewPartials(1, 1, 1, 1, d)
+	state, err := kernel.NewPartials(1, 1, 1, 1, d)
+	if err != nil {
+		log.Fatal(err)
+	}
 	for chunk, value := range []float32{1, 2, 6} {
 		k, v := make([]float32, 256*d), make([]float32, 256*d)
 		for i := range v {
@@ -314,7 +318,7 @@ func ExampleAccumulatePartials() {
 		}
 	}
 	out := make([]float32, d)
-	err := kernel.MergePartials(column(out...), []kernel.Partials{*state}, kernel.MergeOptions{})
+	err = kernel.MergePartials(column(out...), []kernel.Partials{*state}, kernel.MergeOptions{})
 	fmt.Println(out, err)
 
 	// Output: [3] <nil>

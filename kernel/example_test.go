@@ -181,16 +181,21 @@ func ExampleMergeInto() {
 	x := func(s []float32) kernel.Tensor { return kernel.BHLD(s, 1, 1, len(s), d) }
 	fmt.Println(kernel.Attention(x(whole), x(q), x(k), x(v), kernel.Options{}))
 
-	state := kernel.NewPartials(1, 1, 1, queries, d)
+	state, err := kernel.NewPartials(1, 1, 1, queries, d)
+	fmt.Println(err)
 	for _, shard := range [][2]int{{0, cut}, {cut, keys}} {
 		lo, hi := shard[0], shard[1]
-		p := kernel.NewPartials((hi-lo+255)/256, 1, 1, queries, d) // needs no state: machines compute side by side
+		p, err := kernel.NewPartials((hi-lo+255)/256, 1, 1, queries, d) // needs no state: machines compute side by side
+		fmt.Println(err)
 		fmt.Println(kernel.AttentionPartials(p, x(q), x(k[lo:hi]), x(v[lo:hi]), kernel.PartialOptions{KeyStart: []int{lo}}))
 		fmt.Println(kernel.MergeInto(state, []kernel.Partials{*p}, kernel.Exec{}))
 	}
 	fmt.Println(kernel.MergePartials(x(handedOn), []kernel.Partials{*state}, kernel.MergeOptions{}), slices.Equal(handedOn, whole))
 
 	// Output:
+	// <nil>
+	// <nil>
+	// <nil>
 	// <nil>
 	// <nil>
 	// <nil>
@@ -214,13 +219,16 @@ func ExampleMergePartials() {
 	var parts []kernel.Partials
 	for _, shard := range [][2]int{{0, cut}, {cut, keys}} {
 		lo, hi := shard[0], shard[1]
-		p := kernel.NewPartials((hi-lo+255)/256, 1, heads, queries, d)
+		p, err := kernel.NewPartials((hi-lo+255)/256, 1, heads, queries, d)
+		fmt.Println(err)
 		fmt.Println(kernel.AttentionPartials(p, x(q), x(k[lo:hi]), x(v[lo:hi]), kernel.PartialOptions{KeyStart: []int{lo}}))
 		parts = append(parts, *p)
 	}
 	fmt.Println(kernel.MergePartials(x(merged), parts, kernel.MergeOptions{}), slices.Equal(merged, whole))
 
 	// Output:
+	// <nil>
+	// <nil>
 	// <nil>
 	// <nil>
 	// <nil>

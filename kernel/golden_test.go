@@ -278,7 +278,7 @@ func goldenOption(t *testing.T, name, tier string, threads int) string {
 func goldenPartials(t *testing.T, tier string, threads int) string {
 	c := goldenOptionCase()
 	q, k, v := c.Inputs()
-	p := kernel.NewPartials(2, c.B, c.H, c.Lq, c.Dv)
+	p := contracttest.NewPartials(2, c.B, c.H, c.Lq, c.Dv)
 	if err := kernel.AttentionPartials(p, q, k, v, kernel.PartialOptions{Exec: kernel.Exec{Tier: tier, Threads: threads}, KeyStart: []int{512}, ALiBi: []float32{1, 0.5, 0.25, 0}}); err != nil {
 		t.Fatal(err)
 	}

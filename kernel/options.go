@@ -1,6 +1,10 @@
 package kernel
 
-import "github.com/attn-go/attn/internal/engine"
+import (
+	"unsafe"
+
+	"github.com/attn-go/attn/internal/engine"
+)
 
 // Options are the settings of one call. The zero value is plain bidirectional
 // attention with scale 1/√D on the best tier of this CPU and all its threads. All of
@@ -161,9 +165,8 @@ type ScoreTile struct {
 	Rows []ScoreRow
 }
 
-// A ScoreRow is a query of a [ScoreTile]. (It is an alias, so that a ScoreTile is the
-// engine's own, without a copy.)
-type ScoreRow = struct {
+// A ScoreRow is a query of a [ScoreTile].
+type ScoreRow struct {
 	Head     int // query head
 	Query    int // number of the query in the call
 	Position int // its position
@@ -173,5 +176,11 @@ type ScoreRow = struct {
 // interface does not allocate.
 type scoreFunc func(*ScoreTile)
 
-// Modify calls the function.
-func (f scoreFunc) Modify(t *engine.ScoreTile) { f((*ScoreTile)(t)) }
+// Modify calls the function with the engine's own tile, as a copy would escape to it. The two types have the same fields
+// in memory, or the conversions below would not compile.
+func (f scoreFunc) Modify(t *engine.ScoreTile) { f((*ScoreTile)(unsafe.Pointer(t))) }
+
+var (
+	_ = engine.TileOf[ScoreRow](ScoreTile{})
+	_ = engine.ScoreRow(ScoreRow{})
+)

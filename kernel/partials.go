@@ -27,21 +27,35 @@ type Partials struct {
 	Max, Sum, Out []float32
 }
 
-// NewPartials allocates Partials of rows that have seen no key. If a dimension is
-// negative, or if they do not fit memory or the memory limit of the program, it
-// allocates nothing, and the calls that use them report it.
-func NewPartials(blocks, batch, heads, queries, headSize int) *Partials {
+// NewPartials allocates Partials of rows that have seen no key. No dimension is negative, and headSize is at least 1. The
+// error is an [*ArgumentError]; it is one about blocks if the Partials do not fit memory or the memory limit of the
+// program.
+func NewPartials(blocks, batch, heads, queries, headSize int) (*Partials, error) {
 	p := &Partials{Blocks: blocks, Batch: batch, Heads: heads, Queries: queries, HeadSize: headSize}
+	if f := p.checkDims(); f != nil {
+		return nil, argumentError(f)
+	}
 	rows := p.rows()
 	numbers := ints.MulSat(rows, headSize)
 	if !hugepages.Fits(ints.AddSat(ints.MulSat(rows, 2), numbers), 4) {
-		return p
+		return nil, &ArgumentError{Arg: "blocks", Got: fmt.Sprintf("%d blocks of [%d %d %d %d]", blocks, batch, heads, queries, headSize), Want: "as many as fit memory"}
 	}
 	p.Max = make([]float32, rows)
 	p.Sum = make([]float32, rows)
 	p.Out = make([]float32, numbers)
 	p.Reset()
-	return p
+	return p, nil
+}
+
+// checkDims reports the first dimension that no Partials have.
+func (p *Partials) checkDims() *check.Failure {
+	names := [...]string{"blocks", "batch", "heads", "queries", "headSize"}
+	for i, n := range [...]int{p.Blocks, p.Batch, p.Heads, p.Queries, p.HeadSize} {
+		if least := i / 4; n < least {
+			return &check.Failure{Arg: names[i], Got: fmt.Sprint(n), Want: fmt.Sprintf("at least %d", least)}
+		}
+	}
+	return nil
 }
 
 // Reset sets all rows to rows that have seen no key.
@@ -189,7 +203,7 @@ func (p *Partials) check(arg string, blocks int) *check.Failure {
 	if p.Blocks != blocks {
 		return wrong(fmt.Sprintf("%d blocks", blocks))
 	}
-	if min(p.Blocks, p.Batch, p.Heads, p.Queries) < 0 || p.HeadSize < 1 {
+	if p.checkDims() != nil {
 		return wrong("no negative dimension, and a head size of at least 1")
 	}
 	if n := p.rows(); len(p.Max) != n || len(p.Sum) != n || len(p.Out) != ints.MulSat(n, p.HeadSize) {

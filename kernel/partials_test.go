@@ -63,7 +63,7 @@ func TestPartials(t *testing.T) {
 					contracttest.Same(t, what, &out, &want)
 					contracttest.Same(t, what+" LSE", &lse, &whole.LSE)
 				}
-				blocks := kernel.NewPartials(ints.CeilDiv(c.Lk, contracttest.BlockKeys), c.B, c.H, c.Lq, c.Dv)
+				blocks := contracttest.NewPartials(ints.CeilDiv(c.Lk, contracttest.BlockKeys), c.B, c.H, c.Lq, c.Dv)
 				if err := kernel.AttentionPartials(blocks, q, k, v, contracttest.PartialOptions(o)); err != nil {
 					t.Fatal(err)
 				}
@@ -82,7 +82,7 @@ func TestPartials(t *testing.T) {
 func shard(t *testing.T, c *optionCase, q, k, v kernel.Tensor, o kernel.Options, lo, hi int) kernel.Partials {
 	t.Helper()
 	o.KeyStart = []int{lo}
-	p := kernel.NewPartials(ints.CeilDiv(hi-lo, contracttest.BlockKeys), c.B, c.H, c.Lq, c.Dv)
+	p := contracttest.NewPartials(ints.CeilDiv(hi-lo, contracttest.BlockKeys), c.B, c.H, c.Lq, c.Dv)
 	if err := kernel.AttentionPartials(p, q, contracttest.Rows(k, lo, hi), contracttest.Rows(v, lo, hi), contracttest.PartialOptions(o)); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func shard(t *testing.T, c *optionCase, q, k, v kernel.Tensor, o kernel.Options,
 
 func accumulated(t *testing.T, c *optionCase, q, k, v kernel.Tensor, o kernel.Options) kernel.Partials {
 	t.Helper()
-	state := kernel.NewPartials(1, c.B, c.H, c.Lq, c.Dv)
+	state := contracttest.NewPartials(1, c.B, c.H, c.Lq, c.Dv)
 	for lo := 0; lo < c.Lk; lo += contracttest.BlockKeys {
 		hi := min(c.Lk, lo+contracttest.BlockKeys)
 		o.KeyStart = []int{lo}
@@ -105,7 +105,7 @@ func accumulated(t *testing.T, c *optionCase, q, k, v kernel.Tensor, o kernel.Op
 // handedOn returns the state after all blocks of p: each is merged into it by a call, the first two by one.
 func handedOn(t *testing.T, p *kernel.Partials, tier string) kernel.Partials {
 	t.Helper()
-	state := kernel.NewPartials(1, p.Batch, p.Heads, p.Queries, p.HeadSize)
+	state := contracttest.NewPartials(1, p.Batch, p.Heads, p.Queries, p.HeadSize)
 	rows := p.Batch * p.Heads * p.Queries
 	block := func(x int) kernel.Partials {
 		lo, hi := x*rows, (x+1)*rows
@@ -165,8 +165,8 @@ func TestPartialsOfOptions(t *testing.T) {
 		}
 		whole := o
 		o.Sinks = nil
-		blocks := kernel.NewPartials(ints.CeilDiv(c.Lk, contracttest.BlockKeys), c.B, c.H, c.Lq, c.Dv)
-		state := kernel.NewPartials(1, c.B, c.H, c.Lq, c.Dv)
+		blocks := contracttest.NewPartials(ints.CeilDiv(c.Lk, contracttest.BlockKeys), c.B, c.H, c.Lq, c.Dv)
+		state := contracttest.NewPartials(1, c.B, c.H, c.Lq, c.Dv)
 		contracttest.EachTier(t, func(t *testing.T, tier string) {
 			o.Tier, whole.Tier = tier, tier
 			whole.LSE = c.Output(1)
@@ -210,7 +210,7 @@ func TestMergePartialsThreads(t *testing.T) {
 	contracttest.AllowThreads(t)
 	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 13, Lk: 1100, D: 16, Dv: 37, Seed: 61, Layout: contracttest.Gaps}
 	q, k, v := c.Inputs()
-	first, second := kernel.NewPartials(3, c.B, c.H, c.Lq, c.Dv), kernel.NewPartials(2, c.B, c.H, c.Lq, c.Dv)
+	first, second := contracttest.NewPartials(3, c.B, c.H, c.Lq, c.Dv), contracttest.NewPartials(2, c.B, c.H, c.Lq, c.Dv)
 	for p, keys := range map[*kernel.Partials][2]int{first: {0, 768}, second: {768, c.Lk}} {
 		o := kernel.Options{KeyStart: []int{keys[0]}}
 		if err := kernel.AttentionPartials(p, q, contracttest.Rows(k, keys[0], keys[1]), contracttest.Rows(v, keys[0], keys[1]), contracttest.PartialOptions(o)); err != nil {
@@ -239,7 +239,7 @@ func TestMergePartialsThreads(t *testing.T) {
 					contracttest.Same(t, fmt.Sprintf("%s, threads=%d", what, threads), &out, &want)
 					contracttest.Same(t, fmt.Sprintf("LSE, %s, threads=%d", what, threads), &lse, &wantLSE)
 				}
-				state := kernel.NewPartials(1, c.B, c.H, c.Lq, c.Dv)
+				state := contracttest.NewPartials(1, c.B, c.H, c.Lq, c.Dv)
 				if err := kernel.MergeInto(state, parts, kernel.Exec{Tier: tier, Threads: threads}); err != nil {
 					t.Fatal(err)
 				}

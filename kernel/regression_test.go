@@ -294,7 +294,7 @@ func TestStreamedKeys(t *testing.T) {
 		whole.Sinks, whole.LSE = []float32{0.5, -1}, c.Output(1)
 		want := attend(t, q, k, v, whole)
 		for _, chunk := range []int{256, 512, 1024} {
-			state := kernel.NewPartials(1, c.B, c.H, c.Lq, c.Dv)
+			state := contracttest.NewPartials(1, c.B, c.H, c.Lq, c.Dv)
 			for lo := 0; lo < c.Lk; lo += chunk {
 				hi := min(lo+chunk, c.Lk)
 				o.KeyStart = []int{lo}

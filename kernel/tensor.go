@@ -72,7 +72,8 @@ func Strided[E Element](data []E, shape [4]int, strides [3]int) Tensor {
 // Scales may have any strides; with strides of 0, a head or the whole tensor has one
 // scale. Any float32 is a valid scale. numeric.QuantizeInt8 and QuantizeInt4 make elements and
 // scales from float32. The tensor of the scales is not copied: for a cache it can be made
-// once, for all that the cache has room for.
+// once, for all that the cache has room for. That is why it is passed by pointer: a view with a copy of it would
+// allocate, and views are made for each call.
 func (t Tensor) Scaled(scales *Tensor) Tensor {
 	return Tensor(view.Tensor(t).Scaled((*view.Tensor)(scales)))
 }

@@ -264,7 +264,7 @@ func TestSplitKVAccumulate(t *testing.T) {
 	c := contracttest.Case{B: 1, H: 4, HKV: 1, Lq: 1, Lk: 2048, D: 16, Dv: 12, Seed: 48}
 	q, k, v := c.Inputs()
 	want := c.Contract(q, k, v)
-	state := kernel.NewPartials(1, 1, 4, 1, c.Dv)
+	state := contracttest.NewPartials(1, 1, 4, 1, c.Dv)
 	for _, part := range [][2]int{{0, 1024}, {1024, 2048}} {
 		o := kernel.Options{Exec: kernel.Exec{Threads: 3}, KeyStart: []int{part[0]}}
 		if err := kernel.AccumulatePartials(state, q, contracttest.Rows(k, part[0], part[1]), contracttest.Rows(v, part[0], part[1]), contracttest.PartialOptions(o)); err != nil {

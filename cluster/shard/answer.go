@@ -218,7 +218,11 @@ func (w *Worker) partial(a *wire.Attend, t *task) error {
 		return nil
 	}
 	c := &a.Call
-	t.result = w.memory.take(1, c.Heads, t.queries.Count, a.Geometry.ValueSize)
+	result, err := w.memory.take(1, c.Heads, t.queries.Count, a.Geometry.ValueSize)
+	if err != nil {
+		return fmt.Errorf("shard: %w", err)
+	}
+	t.result = result
 	options := kernel.PartialOptions{
 		Exec:       kernel.Exec{Tier: w.config.Tier, Threads: 1},
 		Scale:      c.Scale,

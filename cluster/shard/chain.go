@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -148,7 +149,10 @@ func (x *linkedUnit) run(ctx context.Context) (stats Stats, err error) {
 		stats.Received += int64(answer.size)
 		computed[x.to[answer.number]] += answer.took
 		if answer.state != nil {
-			x.partials = stateOf(x.links[answer.number], answer.state)
+			if x.partials, err = stateOf(x.links[answer.number], answer.state); err != nil {
+				x.giveUp(open)
+				return stats, err
+			}
 		}
 	}
 	for _, took := range computed {
@@ -160,10 +164,13 @@ func (x *linkedUnit) run(ctx context.Context) (stats Stats, err error) {
 }
 
 // stateOf returns the state of a link's answer.
-func stateOf(l *wire.Link, rows []byte) *kernel.Partials {
-	p := kernel.NewPartials(1, 1, l.Call.Heads, l.Items[0].Count, l.Geometry.ValueSize)
+func stateOf(l *wire.Link, rows []byte) (*kernel.Partials, error) {
+	p, err := kernel.NewPartials(1, 1, l.Call.Heads, l.Items[0].Count, l.Geometry.ValueSize)
+	if err != nil {
+		return nil, fmt.Errorf("shard: %w", err)
+	}
 	wire.Floats(p.Out, wire.Floats(p.Sum, wire.Floats(p.Max, rows)))
-	return p
+	return p, nil
 }
 
 // ask sends the message of a link, and its answer to answers.

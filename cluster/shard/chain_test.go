@@ -163,7 +163,12 @@ func TestChainFaults(t *testing.T) {
 			}
 			wrong := *l
 			wrong.Next = map[bool]string{true: "", false: "x"}[l.Next != ""]
-			respond(m, wire.AppendLinkAnswer(nil, &wrong, 1, kernel.NewPartials(1, 1, l.Call.Heads, l.Items[0].Count, 16)), func(*nats.Msg) {})
+			p, err := kernel.NewPartials(1, 1, l.Call.Heads, l.Items[0].Count, 16)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			respond(m, wire.AppendLinkAnswer(nil, &wrong, 1, p), func(*nats.Msg) {})
 		},
 	} {
 		w := x.workers["b"]

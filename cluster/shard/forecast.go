@@ -108,7 +108,10 @@ func (c *Costs) measureBlocks(g *wire.Geometry, heads int, x kernel.Exec) error 
 	for i := range keys {
 		keys[i], values[i] = sampleBlock(g)
 	}
-	parts := kernel.NewPartials(measured, 1, heads, 1, g.ValueSize)
+	parts, err := kernel.NewPartials(measured, 1, heads, 1, g.ValueSize)
+	if err != nil {
+		return fmt.Errorf("shard: %w", err)
+	}
 	took, err := least(func() error { return partialsOf(parts, q, keys, values, x) })
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package shard
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -55,7 +56,11 @@ func (a *call) gather(parent context.Context, units []*unit) error {
 	defer cancel()
 	g := &gatherer{call: a, open: map[*attempt]bool{}, events: make(chan event), computed: map[string]time.Duration{}}
 	for _, u := range units {
-		u.partials = a.client.memory.take(len(u.owners), a.heads(), u.hi-u.lo, a.client.geometry.ValueSize)
+		partials, err := a.client.memory.take(len(u.owners), a.heads(), u.hi-u.lo, a.client.geometry.ValueSize)
+		if err != nil {
+			return fmt.Errorf("shard: %w", err)
+		}
+		u.partials = partials
 		for block := u.first; block < u.end(); block++ {
 			g.pieces = append(g.pieces, &piece{unit: u, block: block})
 		}

@@ -75,7 +75,10 @@ func (w *Worker) link(data []byte) ([]byte, error) {
 
 // stateBefore returns the state that a link begins with.
 func (w *Worker) stateBefore(l *wire.Link) (*kernel.Partials, error) {
-	state := kernel.NewPartials(1, 1, l.Call.Heads, l.Items[0].Count, l.Geometry.ValueSize)
+	state, err := kernel.NewPartials(1, 1, l.Call.Heads, l.Items[0].Count, l.Geometry.ValueSize)
+	if err != nil {
+		return nil, fmt.Errorf("shard: %w", err)
+	}
 	if l.Number == 0 {
 		return state, nil
 	}

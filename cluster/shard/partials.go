@@ -11,7 +11,7 @@ type partialsMemory struct{ pool sync.Pool }
 
 // take returns partials of one batch row. Unless they have no blocks, whoever takes them writes all of them: they hold
 // what an earlier call has left.
-func (m *partialsMemory) take(blocks, heads, queries, d int) *kernel.Partials {
+func (m *partialsMemory) take(blocks, heads, queries, d int) (*kernel.Partials, error) {
 	if blocks == 0 {
 		return kernel.NewPartials(1, 1, heads, queries, d)
 	}
@@ -21,7 +21,7 @@ func (m *partialsMemory) take(blocks, heads, queries, d int) *kernel.Partials {
 		return kernel.NewPartials(blocks, 1, heads, queries, d)
 	}
 	return &kernel.Partials{Blocks: blocks, Batch: 1, Heads: heads, Queries: queries, HeadSize: d,
-		Max: p.Max[:rows], Sum: p.Sum[:rows], Out: p.Out[:rows*d]}
+		Max: p.Max[:rows], Sum: p.Sum[:rows], Out: p.Out[:rows*d]}, nil
 }
 
 // put gives partials back.

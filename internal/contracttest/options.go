@@ -17,3 +17,12 @@ func PartialOptions(o kernel.Options) kernel.PartialOptions {
 		Softcap: o.Softcap, ALiBi: o.ALiBi, Bias: o.Bias, Dropout: o.Dropout, Score: o.Score,
 	}
 }
+
+// NewPartials is kernel.NewPartials, for dimensions that fit.
+func NewPartials(blocks, batch, heads, queries, headSize int) *kernel.Partials {
+	p, err := kernel.NewPartials(blocks, batch, heads, queries, headSize)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}

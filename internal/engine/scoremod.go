@@ -144,17 +144,20 @@ func (t *tile) maskBool(v *mask.BoolView, part mask.Span, top []float32) {
 // A ScoreMod is the caller's own score modification.
 type ScoreMod interface{ Modify(t *ScoreTile) }
 
-// ScoreTile has the fields of kernel.ScoreTile, to which a pointer to it converts.
-type ScoreTile struct {
+// ScoreTile has the fields of kernel.ScoreTile.
+type ScoreTile = TileOf[ScoreRow]
+
+// TileOf is a ScoreTile with rows of any type, such as kernel.ScoreRow.
+type TileOf[Row any] struct {
 	Scores                 []float32
 	Stride                 int
 	Batch                  int
 	Keys, Key, KeyPosition int
-	Rows                   []ScoreRow
+	Rows                   []Row
 }
 
-// ScoreRow is kernel.ScoreRow.
-type ScoreRow = struct {
+// ScoreRow has the fields of kernel.ScoreRow.
+type ScoreRow struct {
 	Head     int // query head
 	Query    int // number of the query in the call
 	Position int // its position

@@ -52,6 +52,12 @@ type call struct {
 
 const queries, keys, size = 20, 300, 32
 
+func newPartials() *kernel.Partials {
+	p, err := kernel.NewPartials(2, 1, 2, queries, size)
+	must(err)
+	return p
+}
+
 func newCall() *call {
 	c := &call{bools: make([]bool, queries*keys), f16: make([]kernel.F16, 2*keys*size), ints: make([]int8, 2*keys*size)}
 	c.out, c.tensors[0] = tensor(1, 2, queries, size)
@@ -145,17 +151,17 @@ var racy = []program{
 		at(func() { must(kernel.Additive(c.tensors[0], c.tensors[1], c.tensors[2], c.tensors[3], w, c.o)) }, func() { w[31] = 1 })
 	}},
 	{"reads partials", "kernel.AttentionPartials", func() {
-		c, p := newCall(), kernel.NewPartials(2, 1, 2, queries, size)
+		c, p := newCall(), newPartials()
 		at(func() {
 			must(kernel.AttentionPartials(p, c.tensors[1], c.tensors[2], c.tensors[3], kernel.PartialOptions{}))
 		}, func() { sink = p.Out[9] })
 	}},
 	{"writes partials that are merged", "kernel.MergePartials", func() {
-		c, p := newCall(), kernel.NewPartials(2, 1, 2, queries, size)
+		c, p := newCall(), newPartials()
 		at(func() { must(kernel.MergePartials(c.tensors[0], []kernel.Partials{*p}, kernel.MergeOptions{})) }, func() { p.Sum[79] = 1 })
 	}},
 	{"reads what is merged", "kernel.MergePartials", func() {
-		c, p := newCall(), kernel.NewPartials(2, 1, 2, queries, size)
+		c, p := newCall(), newPartials()
 		out := kernel.BHLD(c.f16, 1, 2, queries, size)
 		at(func() { must(kernel.MergePartials(out, []kernel.Partials{*p}, kernel.MergeOptions{})) }, func() { sink = c.f16[33].Float32() })
 	}},

@@ -141,7 +141,10 @@ func partials(r *rand.Rand, e kernel.Exec) ([]float32, error) {
 	out, q, k, v, result := s.tensors(r)
 	var parts []kernel.Partials
 	for _, start := range []int{0, 256} {
-		p := kernel.NewPartials(1, s.b, s.h, s.lq, s.dv)
+		p, err := kernel.NewPartials(1, s.b, s.h, s.lq, s.dv)
+		if err != nil {
+			return nil, err
+		}
 		if err := kernel.AttentionPartials(p, q, k, v, kernel.PartialOptions{Exec: e, KeyStart: []int{start}}); err != nil {
 			return nil, err
 		}

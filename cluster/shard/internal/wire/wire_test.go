@@ -116,7 +116,10 @@ func TestRoundTrip(t *testing.T) {
 // An answer has the blocks in the order of the message; its size is what the message says.
 func TestAnswer(t *testing.T) {
 	a := attendOf(geometries[0])
-	p := kernel.NewPartials(1, 1, a.Call.Heads, 1, a.Geometry.ValueSize)
+	p, err := kernel.NewPartials(1, 1, a.Call.Heads, 1, a.Geometry.ValueSize)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range p.Out {
 		p.Out[i] = float32(i)
 	}
@@ -152,7 +155,10 @@ func TestAnswer(t *testing.T) {
 func TestLinkAnswer(t *testing.T) {
 	for _, next := range []string{"", "b"} {
 		l := linkOf(geometries[0], 2, next)
-		p := kernel.NewPartials(1, 1, l.Call.Heads, 1, l.Geometry.ValueSize)
+		p, err := kernel.NewPartials(1, 1, l.Call.Heads, 1, l.Geometry.ValueSize)
+		if err != nil {
+			t.Fatal(err)
+		}
 		p.Out[3] = 7
 		b := AppendLinkAnswer(nil, l, 42, p)
 		took, state, err := ParseLinkAnswer(b, l)
