@@ -84,6 +84,8 @@ func (o BackwardOptions) Forward() Options {
 // if they are NaN. A NaN in a visible pair makes all gradients NaN that depend on it; a NaN in
 // a result is 7fc00000.
 //
+// Gradients are overwritten. Those of several calls are added up by numeric.AddSlice.
+//
 // Bad input gets an [*ArgumentError] or [*TierError], and the gradients stay untouched.
 func AttentionBackward(grads Gradients, dout, q, k, v, lse Tensor, opts BackwardOptions) error {
 	t, err := selectTier(&opts.Exec)

@@ -48,7 +48,7 @@ const (
 	// not the rows: each takes all rows, in their order.
 	additionCols = 64
 
-	additionFMAs = 16 // FMAs of a product that take as long as an element, on Zen 3
+	additionFMAs = 10 // FMAs of a product that take as long as an element, on Zen 3
 )
 
 // An addition is one call of AddRows. Additions are recycled, so that in the steady state a call allocates nothing.

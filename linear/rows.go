@@ -41,7 +41,7 @@ func (l *Linear) Rows(out Matrix, rows []int32, exec kernel.Exec) error {
 
 // lookupFMAs is how many FMAs of a product take as long as an element of a row, on Zen 3: each lies in another
 // cache line.
-const lookupFMAs = 100
+const lookupFMAs = 150
 
 // A lookup is one call of Rows. Lookups are recycled, so that in the steady state a call allocates nothing.
 type lookup struct {

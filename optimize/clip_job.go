@@ -29,7 +29,7 @@ var clips = parallel.FreeList[clip]{New: func() *clip {
 
 const (
 	clipBlock = 1 << 12 // elements of a block
-	clipFMAs  = 20      // FMAs of a product that take as long as an element, squared or scaled, on Zen 3
+	clipFMAs  = 30      // FMAs of a product that take as long as an element, squared or scaled, on Zen 3
 )
 
 // set takes the gradients of a call.
