@@ -173,6 +173,9 @@ func TestChainFaults(t *testing.T) {
 	} {
 		w := x.workers["b"]
 		w.service.Stop()
+		if err := w.conn.Flush(); err != nil { // from now on nothing comes to the worker
+			t.Fatal(err)
+		}
 		sub, err := conn.Subscribe(conn.Subject("shard", "b", "*"), func(m *nats.Msg) {
 			if name := m.Subject[len(conn.Subject("shard", "b", "")):]; name == "link" || name == "state" {
 				act(m, name)
