@@ -184,6 +184,7 @@ func (x *linkedUnit) ask(ctx context.Context, number int, data []byte, answers c
 			err = malformed(x.to[number], err)
 		}
 	}
+	// Without a cause it is an answer of this worker, which says that the next one is silent.
 	if e := (*WorkerError)(nil); errors.As(err, &e) && silent(err) && e.err != nil && ctx.Err() == nil {
 		c.suspects(x.to[number])
 	}
