@@ -99,7 +99,10 @@ func (a *call) linked(u *unit, workers []string, load map[string]int) *linkedUni
 	var id wire.ChainID
 	rand.Read(id[:])
 	for i, l := range links {
-		m := a.message(&wire.Link{Chain: id, Number: i, Wait: a.client.config.Timeout / 2}, u, l)
+		m := a.message(&wire.Link{Chain: id, Number: i, Wait: min(a.client.config.Timeout/2, linkTime)}, u, l)
+		if linkMemory(m) > linkBytes {
+			return nil // the worker would refuse it
+		}
 		if i > 0 {
 			x.links[i-1].Next = l.Worker
 		}
@@ -188,6 +191,7 @@ func (x *linkedUnit) ask(ctx context.Context, number int, data []byte, answers c
 			err = malformed(x.to[number], err)
 		}
 	}
+	// Without a cause it is an answer of this worker, which says that the next one is silent.
 	if e := (*WorkerError)(nil); errors.As(err, &e) && silent(err) && e.err != nil && ctx.Err() == nil {
 		c.suspects(x.to[number])
 	}

@@ -230,6 +230,7 @@ func TestHostileLinks(t *testing.T) {
 		{"a block that it does not hold", "link", link(func(l *wire.Link) { l.Items[0].Keys, l.Items[0].Ranges[0].Count = 1000, 4 }), CodeMissing},
 		{"arguments", "link", link(func(l *wire.Link) { l.Call.Softcap = -1 }), CodeArgument},
 		{"many blocks", "link", link(func(l *wire.Link) { l.Items[0].Keys, l.Items[0].Ranges[0].Count = 1<<30, 1<<22 }), CodeLimit},
+		{"blocks of few bytes", "link", link(func(l *wire.Link) { l.Items[0].Keys, l.Items[0].Ranges[0].Count = 1<<27, 1<<19 }), CodeLimit},
 		{"no state", "link", link(func(l *wire.Link) { l.Number = 3 }), CodeState},
 		{"unknown", "state", state(1, wire.StateAsk, 0), CodeMissing},
 		{"a state of another size", "state", state(2, wire.StateIs, 12), ""},
@@ -270,6 +271,39 @@ func TestChainFull(t *testing.T) {
 		}
 		end()
 	}
+	chained(t, c, &r, s)
+}
+
+// A link that the worker would refuse because of its memory is not sent.
+func TestChainLarge(t *testing.T) {
+	x := start(t, hub.ServerConfig{MaxPayload: 16 << 20}, "")
+	r := testutil.Rand(77)
+	c := x.client(inRuns(small))
+	s := newText(t, c, &r, long)
+	const most = linkBytes / (4 * (2 + 16) * 4) / (long/256 + 1) // queries whose partials take less than a link may
+	for queries, want := range map[int]int{most / 2: 1, most: 0} {
+		q := wire.NewBuffer(kernel.Float32, 4*queries*16)
+		a := &call{client: c, q: q.Tensor(4, queries, queries, 16), options: &Options{}}
+		u := &unit{name: s.name, epoch: s.readEpoch(), hi: queries, keys: long}
+		u.see(Mask{}, s.blocks)
+		links := 0
+		if l := a.linked(u, []string{"a"}, map[string]int{}); l != nil {
+			links = len(l.links)
+		}
+		if links != want {
+			t.Errorf("%d links for %d queries, want %d", links, queries, want)
+		}
+	}
+}
+
+// A client that waits for good has links that wait as long as workers let them.
+func TestChainPatient(t *testing.T) {
+	x := start(t, hub.ServerConfig{}, "", "")
+	r := testutil.Rand(78)
+	config := inRuns(small)
+	config.Timeout = math.MaxInt64
+	c := x.client(config)
+	s := newText(t, c, &r, long)
 	chained(t, c, &r, s)
 }
 

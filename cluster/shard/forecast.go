@@ -183,11 +183,12 @@ func (c *Costs) Alone(keys int) time.Duration {
 
 // Star returns the forecast for calls of which all partials go to the client: machines workers with as many threads as this
 // one hold single blocks. Arithmetic, network and reading overlap, as answers
-// are cut into messages:
+// are cut into messages. Fewer than 1 machine, or 1 byte of w.Message, count as 1:
 //
 //	2·latency + message·answers + machines·query/bandwidth
 //	+ max(arithmetic of the busiest, partials/bandwidth, reading) + one answer/bandwidth + merging
 func (c *Costs) Star(keys, machines int, w Network) time.Duration {
+	machines, w.Message = max(machines, 1), max(w.Message, 1)
 	n := blocksOf(keys)
 	busiest := (n + time.Duration(machines) - 1) / time.Duration(machines)
 	bytes := int(n) * c.PartialBytes
@@ -198,11 +199,12 @@ func (c *Costs) Star(keys, machines int, w Network) time.Duration {
 
 // Chain returns the forecast for calls that go as chains, see Config.Run: a worker merges what its run of blocks
 // contributes into a state that it gets from the one before. Runs in a row lie on different workers, unless there is only
-// one. Only states cross the network, but one after the other:
+// one. Only states cross the network, but one after the other. Fewer than 1 machine, or 1 block of a run, count as 1:
 //
 //	2·latency + links·query/bandwidth + arithmetic of the busiest
 //	+ links·(latency + message + state/bandwidth + reading) + merging
 func (c *Costs) Chain(keys, machines, run int, w Network) time.Duration {
+	machines, run = max(machines, 1), max(run, 1)
 	n := blocksOf(keys)
 	runs := (n + time.Duration(run) - 1) / time.Duration(run)
 	busiest := min(n, (runs+time.Duration(machines)-1)/time.Duration(machines)*time.Duration(run))

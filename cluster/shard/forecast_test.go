@@ -38,6 +38,14 @@ func TestForecast(t *testing.T) {
 			t.Errorf("chain of runs of %d on %d machines %v, want %v", test.run, test.machines, got, test.want)
 		}
 	}
+	none := Network{Bandwidth: n.Bandwidth}
+	one := Network{Bandwidth: n.Bandwidth, Message: 1}
+	if got, want := c.Star(keys, 0, none), c.Star(keys, 1, one); got != want {
+		t.Errorf("star on no machine %v, want %v", got, want)
+	}
+	if got, want := c.Chain(keys, 0, 0, n), c.Chain(keys, 1, 1, n); got != want {
+		t.Errorf("chain of no runs on no machine %v, want %v", got, want)
+	}
 }
 
 func TestMeasure(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 // Limits of the chains of a worker.
 const (
-	linkBytes = 256 << 20        // of partials and states that wait
+	linkBytes = 256 << 20        // of what links take, see linkMemory, and of states that wait
 	linkTime  = 30 * time.Second // that a link waits for its state
 	linkKeep  = 10 * time.Second // that a state waits for its link
 	maxLinks  = 1 << 10          // links at a time
@@ -22,6 +22,17 @@ const (
 
 // errSilent is the error of a message that gets no answer: it came twice.
 var errSilent = errors.New("shard: the message came twice")
+
+// taskBytes is the most bytes that a worker needs for a block of a link beside its partials: a task, and the partials' headers.
+const taskBytes = 1 << 10
+
+// linkMemory returns the most bytes that a link takes of its worker until it ends: its queries and slopes in the message and as numbers,
+// its blocks, and its state, which goes into a message, too.
+func linkMemory(l *wire.Link) int64 {
+	item := &l.Items[0]
+	one := l.BlockBytes(item)
+	return 2*int64(len(item.Rows)+4*len(l.Call.Slopes)) + int64(item.Blocks())*(one+taskBytes) + 3*one
+}
 
 // link does one link of a chain: it computes what its blocks contribute, waits for the state of the link before,
 // merges, and hands the state on.
@@ -33,10 +44,8 @@ func (w *Worker) link(data []byte) ([]byte, error) {
 	if l.Next != "" && !hub.IsToken(l.Next) {
 		return nil, fmt.Errorf("shard: %q is no name of a worker", l.Next)
 	}
-	item := &l.Items[0]
-	one := int64(wire.PartialBytes(&l.Geometry, l.Call.Heads, item.Count))
-	bytes := one * int64(item.Blocks()+1)
-	if one+max(wire.StateOverhead, wire.AnswerOverhead) > int64(answerLimit(w.conn)) || bytes > linkBytes {
+	bytes := linkMemory(l)
+	if l.BlockBytes(&l.Items[0])+max(wire.StateOverhead, wire.AnswerOverhead) > int64(answerLimit(w.conn)) || bytes > linkBytes {
 		return nil, errLarge
 	}
 	key := chain.Key{Chain: l.Chain, Number: l.Number}

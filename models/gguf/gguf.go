@@ -49,8 +49,8 @@ import (
 	"github.com/attn-go/attn/models/internal/filemap"
 )
 
-// A File is a GGUF file, parsed. It does not change until Close, but by DropMetadata: any number of goroutines may
-// use it at once.
+// A File is a GGUF file, parsed. Only Close and DropMetadata change it: any number of goroutines may call its other methods
+// at once.
 type File struct {
 	version   uint32
 	alignment int // of the data and of the tensors in it, in bytes
@@ -92,7 +92,7 @@ func Open(path string) (*File, error) {
 		return nil, err
 	}
 	if mapping != nil {
-		mapping.Forget(data[:f.data]) // of which nothing is looked at again
+		mapping.Forget(data[:f.data]) // nothing reads it again: metadata are copied
 		f.mapping = mapping
 	}
 	return f, nil

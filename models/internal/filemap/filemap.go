@@ -58,8 +58,8 @@ func (m *Mapping) Forget(part []byte) {
 	forget(m.data[(first-all)/around*around : min((end+around-1)/around*around, uintptr(len(m.data)))])
 }
 
-// around is the window, a multiple of every size of a page, whose pages systems map when somebody looks at one of them: Linux 64 KiB, or
-// what a large page of its cache has.
+// around is what Forget rounds to, as a look at one page maps its neighbours too: Linux maps 64 KiB, or a large page of its cache. It is a
+// multiple of every size of a page.
 const around = 2 << 20
 
 func address(x []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(x))) }

@@ -21,9 +21,7 @@ var native = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 // Copy writes the numbers of raw to dst, and panics unless it has as many.
 func Copy[E Number](dst []E, raw []byte) {
 	size := int(unsafe.Sizeof(*new(E)))
-	if len(raw) != len(dst)*size {
-		panic(fmt.Sprintf("littleendian: %d bytes for %d numbers of %d bytes", len(raw), len(dst), size))
-	}
+	check(len(raw), len(dst), size)
 	to := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), len(raw))
 	copy(to, raw)
 	for i := 0; !native && i < len(to); i += size {
@@ -31,7 +29,14 @@ func Copy[E Number](dst []E, raw []byte) {
 	}
 }
 
-// Append appends the numbers of raw to x.
+// check panics unless so many bytes are so many numbers.
+func check(bytes, numbers, size int) {
+	if bytes != numbers*size {
+		panic(fmt.Sprintf("littleendian: %d bytes for %d numbers of %d bytes", bytes, numbers, size))
+	}
+}
+
+// Append appends the numbers of raw to x, and panics unless it has whole ones.
 func Append[E Number](x []E, raw []byte) []E {
 	n := len(raw) / int(unsafe.Sizeof(*new(E)))
 	x = slices.Grow(x, n)[:len(x)+n]
@@ -50,6 +55,7 @@ func Size(dtype kernel.DType) int {
 // Widen writes the numbers of raw, which have a type, to dst as float32, which is exact. It panics unless raw has as many, and if
 // the type is another one than kernel.Float32, kernel.Float16 and kernel.BFloat16.
 func Widen(dst []float32, raw []byte, dtype kernel.DType) {
+	check(len(raw), len(dst), Size(dtype))
 	switch dtype {
 	case kernel.Float32:
 		Copy(dst, raw)

@@ -13,14 +13,14 @@ import (
 // TestCopy: numbers of every size are those of the bytes, wherever they begin, on machines of either order of bytes.
 func TestCopy(t *testing.T) {
 	raw := []byte{9, 0, 0, 0x80, 0x3f, 0, 0, 0x20, 0xc0}[1:]
-	check(t, raw, []float32{1, -2.5})
-	check(t, raw, []uint16{0, 0x3f80, 0, 0xc020})
-	check(t, raw, []int32{0x3f800000, -0x3fe00000})
-	check(t, raw, []uint64{0xc02000003f800000})
-	check(t, raw[:0], []int64{})
+	checkCopy(t, raw, []float32{1, -2.5})
+	checkCopy(t, raw, []uint16{0, 0x3f80, 0, 0xc020})
+	checkCopy(t, raw, []int32{0x3f800000, -0x3fe00000})
+	checkCopy(t, raw, []uint64{0xc02000003f800000})
+	checkCopy(t, raw[:0], []int64{})
 }
 
-func check[E Number](t *testing.T, raw []byte, want []E) {
+func checkCopy[E Number](t *testing.T, raw []byte, want []E) {
 	t.Helper()
 	got := make([]E, len(want))
 	Copy(got, raw)
@@ -35,10 +35,11 @@ func check[E Number](t *testing.T, raw []byte, want []E) {
 // TestPanics: what would be read or written beyond the numbers ends in a panic.
 func TestPanics(t *testing.T) {
 	for name, call := range map[string]func(){
-		"too few bytes":  func() { Copy(make([]float32, 2), make([]byte, 7)) },
-		"too many bytes": func() { Copy(make([]float32, 2), make([]byte, 9)) },
-		"too few halves": func() { Widen(make([]float32, 2), make([]byte, 3), kernel.Float16) },
-		"another type":   func() { Widen(make([]float32, 2), make([]byte, 2), kernel.Int8) },
+		"too few bytes":   func() { Copy(make([]float32, 2), make([]byte, 7)) },
+		"too many bytes":  func() { Copy(make([]float32, 2), make([]byte, 9)) },
+		"too few halves":  func() { Widen(make([]float32, 2), make([]byte, 3), kernel.Float16) },
+		"too many halves": func() { Widen(make([]float32, 2), make([]byte, 6), kernel.BFloat16) },
+		"another type":    func() { Widen(make([]float32, 2), make([]byte, 2), kernel.Int8) },
 	} {
 		func() {
 			defer func() {

@@ -13,7 +13,7 @@ type Meter struct {
 }
 
 // New returns a Meter of tensors of so many bytes, which tells report, if it is not nil, how many are read. What came before them, such as
-// the text of a tokenizer, is garbage by then. The system gets its memory back, as much of it lies between what stays, where no tensor has room.
+// the text of a tokenizer, is garbage by then. The system gets that memory back: it lies in gaps between what stays, into which no tensor fits.
 func New(total int64, report func(done, total int64)) *Meter {
 	debug.FreeOSMemory()
 	m := &Meter{total: total, report: report}

@@ -29,6 +29,7 @@ var (
 // Table has the links of a worker. It is for any number of goroutines.
 type Table struct {
 	keep time.Duration
+	most int // links
 
 	mu    sync.Mutex
 	left  int64 // bytes
@@ -47,13 +48,16 @@ type link struct {
 // New returns a table for links that take so many bytes together. It keeps states that nobody has asked for, and the names
 // of links that are finished, for keep.
 func New(bytes int64, keep time.Duration) *Table {
-	return &Table{keep: keep, left: bytes, links: map[Key]*link{}}
+	return &Table{keep: keep, most: mostLinks, left: bytes, links: map[Key]*link{}}
 }
 
-// get returns a link, which it makes if it is not there. t.mu is held.
+// mostLinks is the most links of a table, those included that are finished: some 100 MB, if nothing but their names comes.
+const mostLinks = 1 << 18
+
+// get returns a link, which it makes if it is not there, or nil if the table has no place for another one. t.mu is held.
 func (t *Table) get(k Key) *link {
 	l := t.links[k]
-	if l == nil {
+	if l == nil && len(t.links) < t.most {
 		l = &link{state: make(chan []byte, 1)}
 		t.links[k] = l
 	}
@@ -85,6 +89,9 @@ func (t *Table) Begin(k Key, bytes int64) (end func(), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.get(k)
+	if l == nil {
+		return nil, ErrFull
+	}
 	if l.begun {
 		return nil, ErrTwice
 	}
@@ -116,11 +123,14 @@ func (t *Table) expire(k Key, l *link) {
 	})
 }
 
-// Wait returns the state of a link that has begun. The error is ErrGivenUp or that of ctx.
+// Wait returns the state of a link that has begun. The error is ErrGivenUp, ErrUnknown if it has not begun, or that of ctx.
 func (t *Table) Wait(ctx context.Context, k Key) ([]byte, error) {
 	t.mu.Lock()
-	l := t.get(k)
+	l := t.links[k]
 	t.mu.Unlock()
+	if l == nil {
+		return nil, ErrUnknown
+	}
 	select {
 	case state, ok := <-l.state:
 		if !ok {
@@ -138,6 +148,9 @@ func (t *Table) Put(k Key, state []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l := t.get(k)
+	if l == nil {
+		return ErrFull
+	}
 	if l.has || l.finished {
 		return nil
 	}

@@ -78,6 +78,38 @@ func TestFull(t *testing.T) {
 	}
 }
 
+// A table has so many links at most, whatever their bytes; those that it has go on.
+func TestMostLinks(t *testing.T) {
+	x := New(10, time.Hour)
+	x.most = 2
+	end, err := x.Begin(Key{Number: 0}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Put(Key{Number: 1}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Put(Key{Number: 2}, nil); !errors.Is(err, ErrFull) {
+		t.Errorf("the end of a third chain: %v", err)
+	}
+	if _, err := x.Begin(Key{Number: 2}, 1); !errors.Is(err, ErrFull) {
+		t.Errorf("a third link: %v", err)
+	}
+	if _, err := x.Wait(t.Context(), Key{Number: 2}); !errors.Is(err, ErrUnknown) {
+		t.Errorf("waiting for a link that has not begun: %v", err)
+	}
+	if err := x.Put(Key{Number: 0}, []byte{1}); err != nil {
+		t.Error(err)
+	}
+	if s, err := x.Wait(t.Context(), Key{Number: 0}); len(s) != 1 || err != nil {
+		t.Errorf("%v, %v", s, err)
+	}
+	end()
+	if _, links := x.Left(); links != 2 {
+		t.Errorf("%d links, want 2", links)
+	}
+}
+
 // A link whose chain is given up, or whose time is over, waits no longer.
 func TestGivenUp(t *testing.T) {
 	x := New(10, time.Hour)

@@ -173,6 +173,11 @@ func (q *Queries) Blocks() int {
 // PartialBytes returns the bytes of the answer for one block of count queries.
 func PartialBytes(g *Geometry, heads, count int) int { return 1 + heads*count*(2+g.ValueSize)*4 }
 
+// BlockBytes is PartialBytes for an item of a message that anybody may have sent: an int of 32 bits may be too small.
+func (a *Attend) BlockBytes(q *Queries) int64 {
+	return 1 + int64(a.Call.Heads)*int64(q.Count)*int64(2+a.Geometry.ValueSize)*4
+}
+
 // AnswerOverhead is the bytes of an answer to [Attend], its blocks aside.
 const AnswerOverhead = 8
 
@@ -181,7 +186,7 @@ func (a *Attend) AnswerBytes(limit int) int {
 	total := int64(AnswerOverhead)
 	for i := range a.Items {
 		q := &a.Items[i]
-		one := int64(1) + int64(a.Call.Heads)*int64(q.Count)*int64(2+a.Geometry.ValueSize)*4
+		one := a.BlockBytes(q)
 		if total += one * int64(q.Blocks()); total > int64(limit) || one > int64(limit) {
 			return limit + 1
 		}

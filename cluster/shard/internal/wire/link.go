@@ -8,7 +8,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// A ChainID names one way of one unit of a call from worker to worker. It is random and nobody else hears
+// A ChainID names the chain of one unit of a call. It is random, and only the client and the workers of the chain hear
 // it, so that nobody else can give a state to the chain.
 type ChainID [16]byte
 

@@ -16,6 +16,9 @@ func TestAnswersDoNotDependOnLoad(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			page, pages := 1+r.IntN(8), 20+r.IntN(60)
+			if seed%2 == 1 { // the last pages of texts are kept, too
+				page, pages = worthwhile+1+r.IntN(24), 3+r.IntN(8)
+			}
 			s, f := newScheduler(t, pages, page, func(o *Options) {
 				o.Running, o.Chunk, o.Step = 1+r.IntN(12), 1+r.IntN(20), 20+r.IntN(60)
 			})
@@ -30,6 +33,7 @@ func TestAnswersDoNotDependOnLoad(t *testing.T) {
 				submit(t, s, c)
 				for range r.IntN(5) {
 					s.step(t.Context())
+					checkTree(t, s.tree, pages-f.FreePages())
 				}
 				if i%7 == 3 {
 					cancel()

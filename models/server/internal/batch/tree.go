@@ -125,7 +125,7 @@ func (t *tree) keep(text Text, tokens []int32) error {
 	return nil
 }
 
-// add adds a child of a node, in the place of those whose tokens it begins with.
+// add adds a child to a node and removes those whose tokens it begins with, as it has them too.
 func (t *tree) add(parent *node, key string, text Text) *node {
 	for _, child := range parent.children { // from which one may be deleted on the way
 		if strings.HasPrefix(key, child.key) {

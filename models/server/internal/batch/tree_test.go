@@ -136,3 +136,23 @@ func TestPartsOfPages(t *testing.T) {
 	}
 	pages(0)
 }
+
+// checkTree checks what drop relies on: parents stand before their children, nodes whose page is not full have neither children nor pins,
+// and there are no more nodes than pages in use.
+func checkTree(t *testing.T, x *tree, pages int) {
+	t.Helper()
+	before := map[*node]bool{&x.root: true}
+	for e := x.order.Front(); e != nil; e = e.Next() {
+		n := e.Value.(*node)
+		if !before[n.parent] || n.parent.children[n.key] != n {
+			t.Fatalf("a node of page %d stands before its parent, or is none of its children", n.depth)
+		}
+		if len(n.key) < 4*x.page && (n.pins > 0 || len(n.children) > 0) {
+			t.Fatalf("a page of %d of %d tokens has %d pins and %d children", len(n.key)/4, x.page, n.pins, len(n.children))
+		}
+		before[n] = true
+	}
+	if n := x.order.Len(); n > pages {
+		t.Fatalf("%d nodes for %d pages", n, pages)
+	}
+}
