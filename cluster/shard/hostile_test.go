@@ -130,7 +130,7 @@ func TestArguments(t *testing.T) {
 		"Options.ALiBi":      func() error { return attendErr(c, out, q(2, 1, 16), one, Options{ALiBi: []float32{1}}) },
 		"Options.Sinks":      func() error { return attendErr(c, out, q(2, 1, 16), one, Options{Sinks: []float32{1}}) },
 		"Options.LSE":        func() error { return attendErr(c, out, q(2, 1, 16), one, Options{LSE: q(2, 1, 2)}) },
-		"Options.QueryStart": func() error { return attendErr(c, out, q(2, 1, 16), one, Options{QueryStart: []int{1 << 40}}) },
+		"Options.QueryStart": func() error { return attendErr(c, out, q(2, 1, 16), one, Options{QueryStart: []int{math.MaxInt32}}) },
 		"Options.Threads":    func() error { return attendErr(c, out, q(2, 1, 16), one, Options{Exec: kernel.Exec{Threads: -1}}) },
 		"k":                  func() error { return c.Append(t.Context(), one, q(1, 1, 16), q(2, 1, 16)) },
 		"k type":             func() error { return c.Append(t.Context(), one, i8, q(2, 1, 16)) },
