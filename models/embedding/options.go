@@ -52,7 +52,7 @@ func (o *Options) Check() error {
 	for _, x := range []struct {
 		name string
 		n    int
-	}{{"BatchTokens", o.BatchTokens}, {"Dimensions", o.Dimensions}, {"Overlap", o.Overlap}} {
+	}{{"BatchTokens", o.BatchTokens}, {"Dimensions", o.Dimensions}, {"Overlap", o.Overlap}, {"Threads", o.Exec.Threads}} {
 		if x.n < 0 {
 			return &kernel.ArgumentError{Arg: "Options." + x.name, Got: fmt.Sprint(x.n), Want: "0 or more"}
 		}
