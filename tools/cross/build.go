@@ -68,7 +68,7 @@ func (b *builder) get(name string, build func(dir string) error) (string, error)
 }
 
 // binaries returns the folder of the platform's test binaries. Platforms whose builds need
-// the same environment share them, but those with a list of their own have its packages alone. They have
+// the same environment share them, those with lists of their own among themselves. They have
 // no symbols, which keeps them small.
 func (b *builder) binaries(ctx context.Context, p *platform) (string, error) {
 	name := strings.Join(p.env(), ",")
@@ -78,11 +78,23 @@ func (b *builder) binaries(ctx context.Context, p *platform) (string, error) {
 	return b.get(name, func(dir string) error {
 		// Without what debuggers need, the build takes a fifth less time.
 		args := []string{"test", "-c", "-gcflags=all=-dwarf=false", "-ldflags=-s -w", "-o", dir + "/"}
-		for _, pkg := range p.tests(b.packages) {
-			args = append(args, "./"+pkg.path)
-		}
-		return b.golang(ctx, args, p.env()...)
+		return b.golang(ctx, append(args, b.shared(p)...), p.env()...)
 	})
+}
+
+// shared returns the packages of all platforms that share p's binaries: the first of them builds for the others.
+func (b *builder) shared(p *platform) (packages []string) {
+	for i := range platforms {
+		other := &platforms[i]
+		if (other.list != nil) != (p.list != nil) || !slices.Equal(other.env(), p.env()) {
+			continue
+		}
+		for _, pkg := range other.tests(b.packages) {
+			packages = append(packages, "./"+pkg.path)
+		}
+	}
+	slices.Sort(packages)
+	return slices.Compact(packages)
 }
 
 // wazero returns the path of wazero, a WebAssembly runtime.
