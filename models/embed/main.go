@@ -162,10 +162,13 @@ func (c *config) check() error {
 		return command.Usage(fmt.Errorf("-o is %s, want a name that ends in .jsonl, .npy or .safetensors", c.out))
 	}
 	c.settings.Split = c.long == "split"
+	if err := command.CheckExec(c.settings.Exec); err != nil {
+		return err
+	}
 	if err := c.settings.Check(); err != nil {
 		return command.Usage(err)
 	}
-	return command.CheckExec(c.settings.Exec)
+	return nil
 }
 
 // run runs the command. What it makes goes to out, and everything else to report.
