@@ -25875,9 +25875,9 @@ lanes:
 largest:
 	VLD1R (R8), [V8.S4]
 	FMOVQ (R7), F7
-	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
 	ADD R2, R7, R7
 	ADD R5, R8, R8
+	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
 	WORD $0x4ea0f8e7 // fabs v7.4s, v7.4s
 	WORD $0x4ea634e8 // cmgt v8.4s, v7.4s, v6.4s
 	VBIT V8.B16, V7.B16, V6.B16
@@ -25901,9 +25901,9 @@ largest:
 row:
 	VLD1R (R8), [V8.S4]
 	FMOVQ (R7), F7
-	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
 	ADD R2, R7, R7
 	ADD R5, R8, R8
+	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
 	WORD $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
 	WORD $0x4ea9d4e7 // fsub v7.4s, v7.4s, v9.4s
 	VAND V10.B16, V7.B16, V7.B16
@@ -25948,9 +25948,9 @@ lanes:
 row:
 	VLD1R (R11), [V3.S4]
 	FMOVQ (R10), F1
-	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
 	ADD R3, R10, R10
 	ADD R6, R11, R11
+	WORD $0x6e23dc21 // fmul v1.4s, v1.4s, v3.4s
 	FMOVQ F1, (R9)
 	WORD $0x6ea0e423 // fcmgt v3.4s, v1.4s, v0.4s
 	VBIT V3.B16, V1.B16, V0.B16
@@ -25967,13 +25967,13 @@ loads:
 sum:
 	VLD1R (R11), [V3.S4]
 	FMOVQ (R10), F1
+	ADD R3, R10, R10
+	ADD R6, R11, R11
 	FMOVQ (R9), F2
 	VFMLA V3.S4, V1.S4, V2.S4
 	FMOVQ F2, (R9)
-	WORD $0x6ea0e444 // fcmgt v4.4s, v2.4s, v0.4s
-	VBIT V4.B16, V2.B16, V0.B16
-	ADD R3, R10, R10
-	ADD R6, R11, R11
+	WORD $0x6ea0e443 // fcmgt v3.4s, v2.4s, v0.4s
+	VBIT V3.B16, V2.B16, V0.B16
 	ADD R1, R9, R9
 	SUBS $1, R12, R12
 	BNE sum

@@ -14,11 +14,10 @@ func (g *neon) Codes() {
 	g.scaleRows()
 }
 
-// scaledRow multiplies the vector of lanes at row by the number at scale, and goes on to the next row and number.
-func (g *neon) scaledRow(x a64.Vec, row, ld, scale, lsc a64.GP, factor a64.Vec) {
+// rowAndFactor loads the vector of lanes at row and the number at scale, and goes on to the next ones.
+func (g *neon) rowAndFactor(x, factor a64.Vec, row, ld, scale, lsc a64.GP) {
 	g.Op("VLD1R", a64.At(scale, 0), []a64.Arr{factor.S4()})
 	g.LoadVec(row, 0, x)
-	g.FMUL(x, x, factor)
 	g.Op("ADD", ld, row, row)
 	g.Op("ADD", lsc, scale, scale)
 }
@@ -40,7 +39,8 @@ func (g *neon) round() {
 		g.Op("MOVD", scales, scale)
 		g.Op("MOVD", n, left)
 		loop.Times(g, left, label, func() {
-			g.scaledRow(x, row, ld, scale, lsc, factor)
+			g.rowAndFactor(x, factor, row, ld, scale, lsc)
+			g.FMUL(x, x, factor)
 			each()
 		})
 	}
@@ -82,7 +82,7 @@ func (g *neon) scaleRows() {
 	s, ld, a, lda, n := g.Slice("s"), g.Stride("ld"), g.Slice("a"), g.Stride("lda"), g.Num("n")
 	scales, lsc, max, load := g.Slice("scales"), g.Stride("lsc"), g.Slice("max"), g.LoadParam(g.Param("load"))
 	to, from, scale, left := g.GP(), g.GP(), g.GP(), g.GP()
-	top, x, y, factor, loaded := g.Vec(), g.Vec(), g.Vec(), g.Vec(), g.Vec()
+	top, x, y, factor := g.Vec(), g.Vec(), g.Vec(), g.Vec()
 	loop.Lanes(g, g.LoadParam(g.Len("max")), "One vector of lanes.", []a64.GP{s, a, max}, nil, func() {
 		g.LoadVec(max, 0, top)
 		g.Op("MOVD", s, to)
@@ -91,20 +91,18 @@ func (g *neon) scaleRows() {
 		g.Op("MOVD", n, left)
 		g.Jump("CBNZ", "loads", load)
 		loop.AnyTimes(g, left, "row", "rows", false, func() {
-			g.scaledRow(x, from, lda, scale, lsc, factor)
+			g.rowAndFactor(x, factor, from, lda, scale, lsc)
+			g.FMUL(x, x, factor)
 			g.storeScores(x, to, 0, top, factor)
 			g.Op("ADD", ld, to, to)
 		})
 		g.Jump("B", "next")
 		g.Label("loads")
 		loop.AnyTimes(g, left, "sum", "next", false, func() {
-			g.Op("VLD1R", a64.At(scale, 0), []a64.Arr{factor.S4()})
-			g.LoadVec(from, 0, x)
+			g.rowAndFactor(x, factor, from, lda, scale, lsc)
 			g.LoadVec(to, 0, y)
 			g.Op("VFMLA", factor.S4(), x.S4(), y.S4())
-			g.storeScores(y, to, 0, top, loaded)
-			g.Op("ADD", lda, from, from)
-			g.Op("ADD", lsc, scale, scale)
+			g.storeScores(y, to, 0, top, factor)
 			g.Op("ADD", ld, to, to)
 		})
 		g.StoreVec(top, max, 0)
