@@ -46,7 +46,7 @@ func DigestWith(model string, o LoadOptions) (d [sha256.Size]byte, err error) {
 		fmt.Fprintf(h, "%s %x\n", name, sum)
 	}
 	if o.Int8 {
-		fmt.Fprintln(h, "int8")
+		fmt.Fprintln(h, "int8, columns sorted")
 	}
 	if o.Unit {
 		fmt.Fprintln(h, "unit")

@@ -10,6 +10,7 @@ package encoder
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/attn-go/attn/kernel"
@@ -77,6 +78,7 @@ func (n *network) batches(ctx context.Context, ids, types [][]int32, o *Options,
 	for batch := range embedding.Batches(ids, o.Tokens()) {
 		x, err := r.forward(ctx, s, batch, ids, types, nil)
 		if err == nil {
+			n.restore(x)
 			err = each(batch, x, s.starts)
 		}
 		if err != nil {
@@ -97,7 +99,9 @@ func (e *Encoder) HiddenStates(ctx context.Context, ids []int32) ([][]float32, e
 	s := e.net.scratch()
 	defer e.net.free.Put(s)
 	_, err := (&runner{e.net.model, e.opts.Exec}).forward(ctx, s, []int{0}, [][]int32{ids}, nil, func(x []float32) {
-		states = append(states, append([]float32(nil), x...))
+		x = slices.Clone(x)
+		e.net.restore(x)
+		states = append(states, x)
 	})
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 )
 
 // int8Golden is golden of the model with LoadOptions.Int8.
-const int8Golden = "4df9125236be9e227b1f946c770912d46eb3cfb4fa8909616027ed25d343ee2c"
+const int8Golden = "83a00093ee16c72cf164acf961b67445e172b12a07cecfb7059b51413e0b1dbc"
 
 var loadInt8Once = sync.OnceValues(func() (*Encoder, error) {
 	path, err := weights.Path(weights.MiniLM)
@@ -35,16 +35,16 @@ func miniLMInt8(t testing.TB) *Encoder {
 }
 
 // TestInt8 expects embeddings of 8-bit weights and activations near those of float32. The limits are below what
-// blocks of 32 give: 0.99827 for "" and 0.9993 for texts of at least 10 tokens. One scale per tensor, as ONNX
+// blocks of 32 give: 0.99858 for "" and 0.9993 for texts of at least 10 tokens; without sorted columns 0.99827 and 0.9992. One scale per tensor, as ONNX
 // Runtime's dynamic quantization has it, gives a worst cosine of 0.953, one per row 0.995.
 func TestInt8(t *testing.T) {
 	exact, rounded := miniLM(t), miniLMInt8(t)
 	texts, want := referenceTexts(t, exact)
 	got := embed(t, rounded, texts)
 	for i, text := range texts {
-		least := 0.998
+		least := 0.9985
 		if len(exact.Tokens(text)) >= 10 {
-			least = 0.999
+			least = 0.9993
 		}
 		if c := cosine(got[i], want[i]); !(c >= least) || c == 1 {
 			t.Errorf("%.40q: the cosine to float32 is %v, want %v or more, but not 1", text, c, least)

@@ -97,6 +97,7 @@ type source interface {
 	Has(name string) bool
 	describe(name string) string                         // its type and shape
 	dtype(name string) kernel.DType                      // in which its numbers are kept
+	quantized(name string) bool                          // whether these are codes in blocks
 	read(into *numbers, name string, shape ...int) error // appends those of a tensor, whose type is that of into if it is not float32
 	bytes(name string) int64                             // of a tensor, or of all for ""
 	forget(name string)                                  // it has been copied

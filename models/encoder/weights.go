@@ -14,7 +14,8 @@ import (
 // model are the weights, which never change.
 type model struct {
 	spec
-	int8 bool // see LoadOptions
+	int8    bool  // see LoadOptions
+	inverse []int // of reader.order
 
 	words            numbers   // [Vocab, Width]
 	positions, types []float32 // [Positions, Width], [Types, Width], or nil
@@ -44,6 +45,8 @@ type reader struct {
 	path   string               // of the model
 	prefix string               // of all names
 	int8   bool                 // weights of linear layers are rounded
+	sorted bool                 // columns are in the order of columns()
+	order  []int                // that order, or nil
 	meter  *loading.Meter       // nil if nothing is read
 	dry    *inventory.Inventory // if not nil, nothing is read, and this notes what would be
 	part   numbers              // of the layer that is read: memory that all of them use
@@ -52,20 +55,24 @@ type reader struct {
 
 // readModel reads the tensors of a model.
 func readModel(x *origin, o LoadOptions) (*model, *reader) {
-	return readModelOf(x, &reader{source: x.source, path: x.path, prefix: x.spec.prefixOf(x.source), int8: o.Int8, meter: loading.New(x.bytes(""), o.Progress)})
+	return readModelOf(x, &reader{source: x.source, path: x.path, prefix: x.spec.prefixOf(x.source), int8: o.Int8, sorted: o.Int8, meter: loading.New(x.bytes(""), o.Progress)})
 }
 
 func readModelOf(x *origin, r *reader) (*model, *reader) {
 	s := x.spec
-	m := &model{spec: *s, int8: r.int8}
 	n := &s.names
+	r.order = r.columns(s)
+	m := &model{spec: *s, int8: r.int8, inverse: inverse(r.order)}
 	m.words.reset(r.dtype(r.prefix + n.words + ".weight"))
 	r.read(&m.words, n.words+".weight", s.Vocab, s.Width)
+	m.words.permuteColumns(r.order)
 	if n.positions != "" {
 		m.positions = r.floats(n.positions+".weight", s.Positions, s.Width)
+		permuteColumns(m.positions, r.order)
 	}
 	if n.types != "" {
 		m.types = r.floats(n.types+".weight", s.Types, s.Width)
+		permuteColumns(m.types, r.order)
 	}
 	if s.relative > 0 {
 		m.relative = r.floats(n.relative+".weight", s.relative, s.Heads)
@@ -105,20 +112,20 @@ func (r *reader) layer(i int, s *spec) layer {
 	if len(n.qkv) == 1 {
 		each = 3 * w
 	}
-	l.qkv = r.linear(each, w, s.attnBias, i, n.qkv...)
-	l.out = r.linear(w, w, s.attnBias, i, n.out)
+	l.qkv = r.linear(readsStates, each, w, s.attnBias, i, n.qkv...)
+	l.out = r.linear(writesStates, w, w, s.attnBias, i, n.out)
 	switch {
 	case !s.gated:
-		l.up = r.linear(s.Inner, w, s.mlpBias, i, n.up...)
+		l.up = r.linear(readsStates, s.Inner, w, s.mlpBias, i, n.up...)
 	case len(n.up) == 2:
-		l.gate, l.up = r.linear(s.Inner, w, s.mlpBias, i, n.up[0]), r.linear(s.Inner, w, s.mlpBias, i, n.up[1])
+		l.gate, l.up = r.linear(readsStates, s.Inner, w, s.mlpBias, i, n.up[0]), r.linear(readsStates, s.Inner, w, s.mlpBias, i, n.up[1])
 	default:
 		l.gate, l.up = r.halves(s.Inner, w, s.mlpBias, at(n.up[0], i))
 		if s.upFirst {
 			l.gate, l.up = l.up, l.gate
 		}
 	}
-	l.down = r.linear(w, s.Inner, s.mlpBias || s.downBias, i, n.down)
+	l.down = r.linear(writesStates, w, s.Inner, s.mlpBias || s.downBias, i, n.down)
 	if !s.preNorm {
 		l.attention, l.feedforward = r.affine(at(n.attentionNorm, i), s), r.affine(at(n.mlpNorm, i), s)
 		return l
@@ -137,12 +144,22 @@ func (r *reader) affine(name string, s *spec) (a affine) {
 	if s.normBias {
 		a.bias = r.floats(name+".bias", s.Width)
 	}
+	permuteColumns(a.weight, r.order)
+	permuteColumns(a.bias, r.order)
 	return a
 }
 
+// A side of a linear layer: are the states of tokens its inputs or its outputs?
+type side int
+
+const (
+	readsStates side = iota
+	writesStates
+)
+
 // linear reads layers of n outputs and k inputs and makes one layer of them, whose outputs
 // follow one another.
-func (r *reader) linear(n, k int, biased bool, i int, names ...string) *linear.Linear {
+func (r *reader) linear(states side, n, k int, biased bool, i int, names ...string) *linear.Linear {
 	r.begin(i, names...)
 	var bias []float32
 	if len(names) > 1 && r.dry == nil && r.err == nil && r.check(r.prefix+at(names[0], i)+".weight", n, k) == nil {
@@ -153,6 +170,12 @@ func (r *reader) linear(n, k int, biased bool, i int, names ...string) *linear.L
 		if biased {
 			bias = append(bias, r.floats(at(name, i)+".bias", n)...)
 		}
+	}
+	if states == writesStates {
+		r.part.permuteRows(k, r.order)
+		permuteColumns(bias, r.order)
+	} else {
+		r.part.permuteColumns(r.order)
 	}
 	return r.pack(at(names[0], i), 0, len(names)*n, k, bias)
 }
@@ -170,6 +193,7 @@ func (r *reader) begin(i int, names ...string) {
 func (r *reader) halves(n, k int, biased bool, name string) (first, second *linear.Linear) {
 	r.begin(0, name)
 	r.read(&r.part, name+".weight", 2*n, k)
+	r.part.permuteColumns(r.order)
 	bias := make([][]float32, 2)
 	if biased {
 		b := r.floats(name+".bias", 2*n)

@@ -1,0 +1,89 @@
+package encoder
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/ggufwriter"
+	"github.com/attn-go/attn/models/safetensors"
+)
+
+// loadSorted reads a model of float32 weights in the order that Int8 has.
+func loadSorted(t *testing.T, dir string) *network {
+	t.Helper()
+	x, err := open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.close()
+	m, r := readModelOf(x, &reader{source: x.source, path: x.path, prefix: x.spec.prefixOf(x.source), sorted: true})
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	if slices.IsSorted(r.order) || slices.Equal(r.order, m.inverse) {
+		t.Fatalf("the order %v proves nothing", r.order)
+	}
+	return &network{model: m}
+}
+
+// TestOrder compares the states of models whose columns are sorted with those of transformers: every architecture has all of
+// its parts in that order.
+func TestOrder(t *testing.T) {
+	folders, err := filepath.Glob("../testdata/tiny/*/refs.json")
+	if err != nil || len(folders) == 0 {
+		t.Fatalf("no references: %v", err)
+	}
+	for _, path := range folders {
+		dir := filepath.Dir(path)
+		if r := readTiny(t, dir); r.Kind == "encoder" {
+			t.Run(filepath.Base(dir), func(t *testing.T) { r.compareSorted(t, dir) })
+		}
+	}
+}
+
+func (r *tinyRefs) compareSorted(t *testing.T, dir string) {
+	f, err := safetensors.Open(filepath.Join(dir, "refs.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	e, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sorted := &Encoder{e.Embedder, loadSorted(t, dir), e.opts}
+	c := &comparison{t, f, 0, map[string]*errorSum{}}
+	for i, ids := range r.IDs {
+		states, err := sorted.HiddenStates(t.Context(), ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.check(i, "hidden", slices.Concat(states...))
+		last := states[len(states)-1]
+		err = sorted.net.States(t.Context(), [][]int32{ids}, &e.opts, folder.Mean, func(_ int, x []float32) error {
+			if !equalBits(x, last) {
+				t.Errorf("text %d: States and HiddenStates differ", i)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestQuantizedOrder expects that weights which are quantized in a file keep their blocks.
+func TestQuantizedOrder(t *testing.T) {
+	for dtype, want := range map[gguf.Type]bool{gguf.F32: false, gguf.F16: false, gguf.BF16: false, gguf.Q8_0: true, gguf.Q4_K: true} {
+		file, err := gguf.New((&ggufwriter.File{Tensors: []gguf.Tensor{{Name: "w", Type: dtype, Shape: []int{256}, Data: make([]byte, dtype.Size(256))}}}).Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (&ggufSource{File: file}).quantized("w"); got != want {
+			t.Errorf("%v: %v, want %v", dtype, got, want)
+		}
+	}
+}
