@@ -39,32 +39,3 @@ func TestReplaceLines(t *testing.T) {
 		}
 	}
 }
-
-// TestBridgePrograms: the programs of the bridges' pages stand in examples, which are compiled.
-func TestBridgePrograms(t *testing.T) {
-	block := regexp.MustCompile("(?s)```go\n(.*?)```")
-	for _, name := range []string{"born", "embeddings"} {
-		page, err := os.ReadFile("../bridge/" + name + "/README.md")
-		if err != nil {
-			t.Fatal(err)
-		}
-		example, err := os.ReadFile("../bridge/" + name + "/example_test.go")
-		if err != nil {
-			t.Fatal(err)
-		}
-		programs := 0
-		for _, m := range block.FindAllStringSubmatch(string(page), -1) {
-			if strings.HasPrefix(m[1], "package main\n") {
-				programs++
-			}
-			for code := range strings.Lines(m[1]) {
-				if code = strings.TrimSpace(code); code != "package main" && code != "func main() {" && !strings.Contains(string(example), code+"\n") {
-					t.Errorf("the example of %s has no line %q", name, code)
-				}
-			}
-		}
-		if programs == 0 {
-			t.Errorf("the page of %s has no whole program", name)
-		}
-	}
-}

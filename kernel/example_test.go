@@ -4,11 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
-	"testing"
 
-	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )
@@ -363,16 +360,4 @@ func ExampleTaskPanic() {
 	})
 
 	// Output: recovered: no such score
-}
-
-// TestReadme compares the README's Go code with the examples of all packages, which
-// compile and run: each block must stand in one of them, line by line.
-func TestReadme(t *testing.T) {
-	files, err := filepath.Glob("../*/example*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if blocks, _ := testutil.CheckCode(t, "../README.md", files...); blocks == 0 {
-		t.Error("README.md has no Go code")
-	}
 }

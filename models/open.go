@@ -69,6 +69,11 @@ func Describe(model string) (*Description, error) {
 	return d, d.lookAtFolder()
 }
 
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // family sets the family of an architecture. known are those of its format, of each family.
 func (d *Description) setFamily(file, key string, known map[family][]string) error {
 	var all []string
@@ -86,6 +91,9 @@ func (d *Description) setFamily(file, key string, known map[family][]string) err
 func (d *Description) lookAtFile() error {
 	f, err := gguf.Open(d.Path)
 	if err != nil {
+		if dir := filepath.Dir(d.Path); errors.As(err, new(*gguf.FormatError)) && filepath.Ext(d.Path) != ".gguf" && isFile(filepath.Join(dir, configName)) {
+			return &folder.Error{Path: d.Path, Name: "the model", Got: "a file of a folder", Want: "the folder, " + dir + ", or a GGUF file"}
+		}
 		return err
 	}
 	defer f.Close()

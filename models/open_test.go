@@ -73,6 +73,9 @@ func TestOpenErrors(t *testing.T) {
 	if _, err := models.Open(dir, models.Options{}); !errors.As(err, &bad) || bad.Name != "model_type" || bad.Got != `"t5"` || !strings.Contains(bad.Want, "modernbert") || !strings.Contains(bad.Want, "qwen3") {
 		t.Errorf("an architecture that is not known: %v", err)
 	}
+	if _, err := models.Open(path, models.Options{}); !errors.As(err, &bad) || bad.Path != path || !strings.Contains(bad.Want, dir) {
+		t.Errorf("a file of a folder: %v", err)
+	}
 	if err := os.WriteFile(path, []byte(`{`), 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"log"
 	"net/http"
-	"os"
-	"strings"
-	"testing"
 
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
@@ -15,7 +12,7 @@ import (
 	"github.com/attn-go/attn/models/server"
 )
 
-// The code of README.md. It needs weights, so it is compiled and not run.
+// The code of README.md, which docs/code_test.go compares. It needs weights, so it is compiled and not run.
 var _ = []any{rerankCode, embedCode, generateCode, serveCode}
 
 func rerankCode(ctx context.Context, dir string) ([]float32, error) {
@@ -74,34 +71,4 @@ func serveCode(ctx context.Context) error {
 	defer s.Close(ctx)
 	http.ListenAndServe("127.0.0.1:8080", s)
 	return nil
-}
-
-// TestREADME: the code of README.md stands in this file, where it compiles. A line of dots is for the check of an error, and of a program
-// only main counts.
-func TestREADME(t *testing.T) {
-	read := func(name string) (text string) {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(data)) {
-			text += strings.TrimSpace(line) + "\n"
-		}
-		return text
-	}
-	code, blocks := read("readme_test.go"), strings.Split(read("README.md"), "\n```go\n")[1:]
-	if len(blocks) == 0 {
-		t.Error("README.md has no code")
-	}
-	for _, block := range blocks {
-		lines, _, ok := strings.Cut(block, "\n```\n")
-		if _, main, isProgram := strings.Cut(lines, "\nfunc main() {\n"); isProgram {
-			lines = strings.TrimSuffix(main, "\n}")
-		}
-		for part := range strings.SplitSeq(lines, "\n...\n") {
-			if !ok || !strings.Contains(code, "\n"+part+"\n") {
-				t.Errorf("not in this file:\n%s", part)
-			}
-		}
-	}
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
-	"strings"
-	"testing"
 
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/shard"
@@ -63,29 +60,4 @@ func decode(ctx context.Context, conn *hub.Conn) error {
 	fmt.Println(texts[0].Len(), "keys:", out)
 	_ = stats.Received // bytes; stats also has the time of the workers' arithmetic
 	return nil
-}
-
-// The code of the README stands here.
-func TestReadme(t *testing.T) {
-	read := func(name string) string {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var text strings.Builder
-		for line := range strings.Lines(string(data)) {
-			text.WriteString(strings.TrimSpace(line) + "\n")
-		}
-		return text.String()
-	}
-	code, blocks := read("example_test.go"), strings.Split(read("README.md"), "\n```go\n")[1:]
-	if len(blocks) == 0 {
-		t.Error("the README has no code")
-	}
-	for _, block := range blocks {
-		lines, _, ok := strings.Cut(block, "\n```\n")
-		if !ok || !strings.Contains(code, "\n"+lines+"\n") {
-			t.Errorf("not in an example:\n%s", lines)
-		}
-	}
 }

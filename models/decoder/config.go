@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/decoder/internal/ropescaling"
 )
 
 // A Config has the sizes and constants of a model, as its file or folder gives them.
@@ -42,8 +43,8 @@ type Config struct {
 	ScoreSoftcap   float32 // limits scores, if not 0
 	LogitSoftcap   float32 // limits logits, if not 0
 
-	scaling   scaling // of the frequencies, beyond RopeScaling
-	localBase float64 // of the frequencies of layers with a window; 0 means as the others
+	scaling   ropescaling.Scaling // of the frequencies, beyond RopeScaling
+	localBase float64             // of the frequencies of layers with a window; 0 means as the others
 }
 
 // window returns how many keys a query of a layer sees, 0 for all.

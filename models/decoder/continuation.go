@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/attn-go/attn/models/decoder/internal/stopstrings"
 	"github.com/attn-go/attn/models/grammar"
 	"github.com/attn-go/attn/models/tokenizer"
 )
@@ -61,10 +62,10 @@ type Continuation struct {
 	left     int // tokens that may be added, negative for no limit
 	chooser  *chooser
 	logprobs logprobs
-	decoder  *tokenizer.Stream // nil without a tokenizer
-	stopText *stopText         // nil without strings
-	matcher  *grammar.Matcher  // nil without a grammar
-	ends     []tokenScore      // scratch memory of limit
+	decoder  *tokenizer.Stream   // nil without a tokenizer
+	stopText *stopstrings.Finder // nil without strings
+	matcher  *grammar.Matcher    // nil without a grammar
+	ends     []tokenScore        // scratch memory of limit
 	end      End
 }
 
@@ -76,7 +77,7 @@ func (m *Model) Continue(o GenerateOptions) (*Continuation, error) {
 	}
 	c := &Continuation{
 		o: &o, context: m.options.Context, vocab: m.config.Vocab, stop: o.Stop, left: o.MaxTokens,
-		chooser: newChooser(o.Sampler), logprobs: logprobs{exec: m.options.Exec}, decoder: m.decoder(), stopText: newStopText(o.StopText),
+		chooser: newChooser(o.Sampler), logprobs: logprobs{exec: m.options.Exec}, decoder: m.decoder(), stopText: stopstrings.New(o.StopText),
 	}
 	if c.stop == nil {
 		c.stop = m.Stop()
@@ -218,7 +219,7 @@ func (c *Continuation) add(token *Token, length int) error {
 		}
 		c.left--
 		var stopped bool
-		token.Text, stopped = c.stopText.add(c.textOf(token.ID))
+		token.Text, stopped = c.stopText.Add(c.textOf(token.ID))
 		switch {
 		case stopped:
 			c.end = EndText
@@ -250,10 +251,10 @@ func (c *Continuation) rest() string {
 	if c.decoder == nil {
 		return ""
 	}
-	text, stopped := c.stopText.add(c.decoder.Flush())
+	text, stopped := c.stopText.Add(c.decoder.Flush())
 	switch {
 	case !stopped:
-		text += c.stopText.rest()
+		text += c.stopText.Rest()
 	case c.end != EndToken:
 		c.end = EndText
 	}

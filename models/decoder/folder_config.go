@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/attn-go/attn/models/decoder/internal/ropescaling"
 )
 
 // configFile says what the model of a folder is.
@@ -190,17 +192,17 @@ func (s *settings) scaling(p *settings, c *Config) {
 		p.has("type")
 	}
 	original := float64(p.size("original_max_position_embeddings", s.size("original_max_position_embeddings", c.Context)))
-	x := scaling{factor: p.number("factor", 1, 0x1p-32, 0x1p32), original: original, magnitude: 1}
+	x := ropescaling.Scaling{Factor: p.number("factor", 1, 0x1p-32, 0x1p32), Original: original, Magnitude: 1}
 	switch kind {
 	case "", "default":
-		x.factor = 1
+		x.Factor = 1
 	case "linear":
-		c.RopeScaling = x.factor
+		c.RopeScaling = x.Factor
 	case "llama3":
-		x.llama3 = true
-		x.low, x.high = p.number("low_freq_factor", 1, 1e-3, 1e6), p.number("high_freq_factor", 4, 1e-3, 1e6)
-		if !(x.low < x.high) {
-			p.fail("high_freq_factor", fmt.Sprint(x.high), fmt.Sprintf("more than low_freq_factor, %v", x.low))
+		x.Llama3 = true
+		x.Low, x.High = p.number("low_freq_factor", 1, 1e-3, 1e6), p.number("high_freq_factor", 4, 1e-3, 1e6)
+		if !(x.Low < x.High) {
+			p.fail("high_freq_factor", fmt.Sprint(x.High), fmt.Sprintf("more than low_freq_factor, %v", x.Low))
 		}
 	case "yarn":
 		p.yarn(&x)
@@ -213,30 +215,30 @@ func (s *settings) scaling(p *settings, c *Config) {
 }
 
 // yarn reads the parameters of YaRN.
-func (s *settings) yarn(x *scaling) {
-	x.yarn, x.round = true, !s.has("truncate") || s.yes("truncate")
-	x.fast, x.slow = s.number("beta_fast", 32, 1e-3, 1e6), s.number("beta_slow", 1, 1e-3, 1e6)
+func (s *settings) yarn(x *ropescaling.Scaling) {
+	x.YaRN, x.Round = true, !s.has("truncate") || s.yes("truncate")
+	x.Fast, x.Slow = s.number("beta_fast", 32, 1e-3, 1e6), s.number("beta_slow", 1, 1e-3, 1e6)
 	one, all := s.number("mscale", 0, 0, 1e3), s.number("mscale_all_dim", 0, 0, 1e3)
 	switch {
 	case s.has("attention_factor"):
-		x.magnitude = s.number("attention_factor", 1, 0x1p-16, 0x1p16)
+		x.Magnitude = s.number("attention_factor", 1, 0x1p-16, 0x1p16)
 	case one != 0 && all != 0:
-		x.magnitude = yarnMagnitude(x.factor, one) / yarnMagnitude(x.factor, all)
+		x.Magnitude = ropescaling.YaRNMagnitude(x.Factor, one) / ropescaling.YaRNMagnitude(x.Factor, all)
 	default:
-		x.magnitude = yarnMagnitude(x.factor, 1)
+		x.Magnitude = ropescaling.YaRNMagnitude(x.Factor, 1)
 	}
 }
 
 // long reads the parameters of LongRoPE.
-func (s *settings) long(x *scaling, c *Config) {
+func (s *settings) long(x *ropescaling.Scaling, c *Config) {
 	if !s.has("factor") {
-		x.factor = float64(c.Context) / x.original
+		x.Factor = float64(c.Context) / x.Original
 	}
-	x.magnitude = s.number("attention_factor", longMagnitude(x.factor, x.original), 0x1p-16, 0x1p16)
+	x.Magnitude = s.number("attention_factor", ropescaling.LongMagnitude(x.Factor, x.Original), 0x1p-16, 0x1p16)
 	for _, list := range []struct {
 		key string
 		to  *[]float64
-	}{{"short_factor", &x.short}, {"long_factor", &x.long}} {
+	}{{"short_factor", &x.Short}, {"long_factor", &x.Long}} {
 		key, to := list.key, list.to
 		want := fmt.Sprintf("a list of %d numbers above 0", c.RopeDims/2)
 		if !s.read(key, want, to) {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/folder"
 )
 
@@ -98,30 +97,4 @@ func TestFolderErrors(t *testing.T) {
 	if _, err := Load(t.TempDir(), Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an empty folder: %v", err)
 	}
-}
-
-// FuzzConfig reads any config.json beside the weights of a tiny model: the folder is a model that runs, or
-// gets an error.
-func FuzzConfig(f *testing.F) {
-	for _, name := range []string{"qwen3-2", "gemma3-6", "qwen3_moe-2", "phi3-long-2", "qwen3-yarn-2", "llama-llama3-2"} {
-		data, err := os.ReadFile(filepath.Join(filepath.Dir(tinyFolders), name, configFile))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
-	}
-	dir := copied(f, "qwen3-2")
-	f.Fuzz(func(t *testing.T, config []byte) {
-		if err := os.WriteFile(filepath.Join(dir, configFile), config, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		m, err := Load(dir, Options{Exec: kernel.Exec{Threads: 1}, Context: 64})
-		if err != nil {
-			return
-		}
-		s := session(t, m, 1, 64)
-		if _, err := s.Forward(t.Context(), Step{Text: s.NewText(), Tokens: []int32{1, 2, 3}}); err != nil {
-			t.Errorf("a model that loads does not run: %v", err)
-		}
-	})
 }

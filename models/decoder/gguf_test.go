@@ -92,17 +92,17 @@ func (v *converter) scaling() {
 	case v.c.RopeScaling != 1:
 		v.set(key+"type", "linear")
 		v.set(key+"factor", float32(v.c.RopeScaling))
-	case s.yarn:
+	case s.YaRN:
 		v.set(key+"type", "yarn")
-		v.set(key+"factor", float32(s.factor))
-		v.set(key+"original_context_length", uint32(s.original))
-	case s.llama3:
-		floats(factorsName, s.of(&v.c, 0))
-	case s.long != nil:
-		v.set(key+"original_context_length", uint32(s.original))
-		v.set(key+"attn_factor", float32(s.magnitude))
-		floats("rope_factors_short.weight", s.short)
-		floats("rope_factors_long.weight", s.long)
+		v.set(key+"factor", float32(s.Factor))
+		v.set(key+"original_context_length", uint32(s.Original))
+	case s.Llama3:
+		floats(factorsName, s.Of(v.c.RopeBase, v.c.RopeDims, 0))
+	case s.Long != nil:
+		v.set(key+"original_context_length", uint32(s.Original))
+		v.set(key+"attn_factor", float32(s.Magnitude))
+		floats("rope_factors_short.weight", s.Short)
+		floats("rope_factors_long.weight", s.Long)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/models/decoder/internal/ropescaling"
 	"github.com/attn-go/attn/models/gguf"
 )
 
@@ -217,21 +218,21 @@ func (k *keys) ropeScaling(c *Config) {
 	} else if k.has("rope.scale_linear") { // of older files
 		c.RopeScaling = k.number("rope.scale_linear", 1, 0x1p-32, 0x1p32)
 	}
-	s := scaling{
-		factor:    k.number("rope.scaling.factor", 1, 0x1p-32, 0x1p32),
-		original:  float64(k.size("rope.scaling.original_context_length", c.Context)),
-		fast:      k.number("rope.scaling.yarn_beta_fast", 32, 1e-3, 1e6),
-		slow:      k.number("rope.scaling.yarn_beta_slow", 1, 1e-3, 1e6),
-		magnitude: k.number("rope.scaling.attn_factor", 1, 0x1p-16, 0x1p16),
-		round:     true,
+	s := ropescaling.Scaling{
+		Factor:    k.number("rope.scaling.factor", 1, 0x1p-32, 0x1p32),
+		Original:  float64(k.size("rope.scaling.original_context_length", c.Context)),
+		Fast:      k.number("rope.scaling.yarn_beta_fast", 32, 1e-3, 1e6),
+		Slow:      k.number("rope.scaling.yarn_beta_slow", 1, 1e-3, 1e6),
+		Magnitude: k.number("rope.scaling.attn_factor", 1, 0x1p-16, 0x1p16),
+		Round:     true,
 	}
 	switch kind {
 	case "", "none", "longrope": // factors of longrope are tensors
 	case "linear":
-		c.RopeScaling = s.factor
+		c.RopeScaling = s.Factor
 	case "yarn":
-		s.yarn = true
-		s.magnitude = float64(s.magnitude * yarnMagnitude(s.factor, 1))
+		s.YaRN = true
+		s.Magnitude = float64(s.Magnitude * ropescaling.YaRNMagnitude(s.Factor, 1))
 	default:
 		k.fail(keyError(k.key("rope.scaling.type"), fmt.Sprintf("%q", kind), `"none", "linear", "yarn" or "longrope"; others are not supported`))
 	}

@@ -217,7 +217,7 @@ func (s *Session) rotate(lo, hi int) error {
 	if err := s.rope.Apply(rows, s.positions[lo:hi], s.oneThread()); err != nil {
 		return err
 	}
-	if s.rope == s.model.rope && c.scaling.magnitude != 1 {
+	if s.rope == s.model.rope && c.scaling.Magnitude != 1 {
 		s.magnify(lo, hi, width)
 	}
 	return nil
@@ -227,7 +227,7 @@ func (s *Session) rotate(lo, hi int) error {
 // sines: scores are products of queries and keys, and keys stay as they are.
 func (s *Session) magnify(lo, hi, width int) {
 	c := &s.model.config
-	square := float32(c.scaling.magnitude * c.scaling.magnitude)
+	square := float32(c.scaling.Magnitude * c.scaling.Magnitude)
 	for row := lo; row < hi; row++ {
 		for h := range c.Heads {
 			for i, q := range s.qkv[row*width+h*c.HeadSize:][:c.RopeDims] {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/decoder/internal/ropescaling"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/loading"
@@ -233,7 +234,7 @@ func (n *network) model(l *loader, tied bool, o Options) (*Model, error) {
 	l.done()
 	l.joined = nil
 	l.meter.End()
-	if c.localBase != 0 && c.localBase != c.RopeBase || c.localBase != 0 && (c.RopeScaling != 1 || c.scaling.of(c, 0) != nil) {
+	if c.localBase != 0 && c.localBase != c.RopeBase || c.localBase != 0 && (c.RopeScaling != 1 || c.scaling.Of(c.RopeBase, c.RopeDims, 0) != nil) {
 		var err error
 		if n.localRope, err = n.rotation(0, true); err != nil {
 			return nil, err
@@ -247,7 +248,7 @@ func (l *loader) factors(c *Config) {
 	for _, list := range []struct {
 		name string
 		to   *[]float64
-	}{{factorsName, &c.scaling.factors}, {"rope_factors_short.weight", &c.scaling.short}, {"rope_factors_long.weight", &c.scaling.long}} {
+	}{{factorsName, &c.scaling.Factors}, {"rope_factors_short.weight", &c.scaling.Short}, {"rope_factors_long.weight", &c.scaling.Long}} {
 		if !l.has(list.name) {
 			continue
 		}
@@ -256,6 +257,25 @@ func (l *loader) factors(c *Config) {
 		}
 	}
 }
+
+// rotation returns the rotation of the model with a context: of layers with a window that have
+// other frequencies if local, and otherwise of all others.
+func (n *network) rotation(context int, local bool) (*rope.Rope, error) {
+	c := &n.config
+	r := rope.Config{
+		Dims: c.RopeDims, Base: c.RopeBase, Scaling: c.RopeScaling, Pairing: n.pairing,
+		Positions: min(c.Context, 1<<14, ropeTable/(4*c.RopeDims)),
+	}
+	if local {
+		r.Base, r.Scaling = c.localBase, 1
+	} else if factors := c.scaling.Of(c.RopeBase, c.RopeDims, context); factors != nil && c.RopeDims <= mostRopeDims {
+		r.Frequencies = ropescaling.Frequencies(c.RopeBase, c.RopeDims, factors)
+	}
+	return rope.New(r)
+}
+
+// mostRopeDims is the limit of rope.New, before which no frequencies are worth the time.
+const mostRopeDims = 1 << 16
 
 // ropeTable is the most bytes of the table of cosines and sines. Those of positions that it has
 // no room for are computed when they are used.

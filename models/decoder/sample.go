@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/powers"
 	"github.com/attn-go/attn/numeric"
 )
 
@@ -183,7 +184,7 @@ func (c *chooser) filter(logits []float32, top float32) error {
 // leaveProbable takes the probability of those tokens whose logits are further below the largest
 // one than the logarithm of MinP allows.
 func (c *chooser) leaveProbable(logits []float32, top float32) {
-	least := min(float32(logarithm(c.MinP)), 0) // of 1 it is 0 but for rounding
+	least := min(float32(powers.Log(c.MinP)), 0) // of 1 it is 0 but for rounding
 	for i := range c.p {
 		id := i
 		if len(c.ids) > 0 {

@@ -1,6 +1,8 @@
 package decoder
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -91,6 +93,26 @@ func (v *vocabulary) Encode(text string, special bool) ([]int32, error) {
 	}
 	before, _ := v.tokenizer.Ends()
 	return append(slices.Clone(before), v.tokenizer.Encode(text, tokenizer.Options{NoSpecial: true, Plain: !special})...), nil
+}
+
+// EncodeChat returns the tokens of a conversation as the file's template writes it, up to
+// where the assistant's answer begins. Special tokens that are written in a message are text
+// like all other: no message can end its turn or begin another one.
+//
+// The error is that of [Model.Tokenizer] or [Model.Template], that of the template, or ctx.Err().
+func (v *vocabulary) EncodeChat(ctx context.Context, messages []chattemplate.Message) ([]int32, error) {
+	if err := errors.Join(v.tokenizerErr, v.templateErr); err != nil {
+		return nil, err
+	}
+	parts, err := v.template.Parts(ctx, messages, true)
+	if err != nil {
+		return nil, err
+	}
+	ids := v.tokenizer.EncodeParts(parts, tokenizer.Options{NoSpecial: true})
+	if before, _ := v.tokenizer.Ends(); len(before) > 0 && !(len(ids) >= len(before) && slices.Equal(ids[:len(before)], before)) {
+		ids = slices.Insert(ids, 0, before...)
+	}
+	return ids, nil
 }
 
 // decoder returns a stream that makes text of tokens, nil if the model has no tokenizer.

@@ -16,7 +16,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/embedding"
@@ -165,10 +167,23 @@ func (c *config) check() error {
 	if err := command.CheckExec(c.settings.Exec); err != nil {
 		return err
 	}
-	if err := c.settings.Check(); err != nil {
-		return command.Usage(err)
+	return c.nameFlag(c.settings.Check())
+}
+
+// flagOf are the flags that set the options of package embedding.
+var flagOf = map[string]string{"Options.Overlap": "-overlap", "Options.Dimensions": "-dimensions", "Options.Prompt": "-prompt"}
+
+// nameFlag turns an error about an option into one about the flag that sets it.
+func (c *config) nameFlag(err error) error {
+	var bad *kernel.ArgumentError
+	if !errors.As(err, &bad) || flagOf[bad.Arg] == "" {
+		return err
 	}
-	return nil
+	name := flagOf[bad.Arg]
+	if name == "-prompt" && bad.Got != strconv.Quote(c.settings.Prompt) {
+		name = "-query-prompt"
+	}
+	return command.Usage(fmt.Errorf("%s is %s, want %s", name, bad.Got, bad.Want))
 }
 
 // run runs the command. What it makes goes to out, and everything else to report.
@@ -221,7 +236,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("not all texts are done: %w", context.Cause(ctx))
 	}
-	return err
+	return c.nameFlag(err)
 }
 
 // receipts makes the file of -receipt.

@@ -59,6 +59,26 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// TestFlagErrors: an option that does not fit the model is named as the flag that sets it.
+func TestFlagErrors(t *testing.T) {
+	for _, x := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-dimensions", "-1"}, "-dimensions is -1, want 0 or more"},
+		{[]string{"-dimensions", "999"}, "-dimensions is 999, want 0 to "},
+		{[]string{"-long", "split", "-overlap", "200"}, "-overlap is 200, want less than 126, "},
+		{[]string{"-prompt", "x"}, `-prompt is "x", want one of ["document" "query"]`},
+		{[]string{"-query", "b", "-no-cache", "-query-prompt", "y"}, `-query-prompt is "y", want one of ["document" "query"]`},
+		{[]string{"-model", "../testdata/tiny/bert-1", "-prompt", "x"}, `-prompt is "x", want none, as the model has no prompts`},
+	} {
+		err := run(t.Context(), append([]string{"-model", gemma, "-text", "a"}, x.args...), nil, io.Discard, io.Discard)
+		if !errors.As(err, new(command.UsageError)) || !strings.HasPrefix(err.Error(), x.want) {
+			t.Errorf("%q: %v, want %q", x.args, err, x.want)
+		}
+	}
+}
+
 // TestTypes: files of float16 and int8 have the vectors, off by half a step.
 func TestTypes(t *testing.T) {
 	want := vectors(t, "-text", "a", "-text", "b")

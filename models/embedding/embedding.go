@@ -237,7 +237,11 @@ func (e *Embedder) checkOptions() error {
 		return &kernel.ArgumentError{Arg: "Options." + arg, Got: got, Want: want}
 	}
 	if _, ok := e.p.Modules.Prompts[o.Prompt]; !ok && o.Prompt != "" {
-		return bad("Prompt", fmt.Sprintf("%q", o.Prompt), fmt.Sprintf("one of %q", slices.Sorted(maps.Keys(e.p.Modules.Prompts))))
+		want := "none, as the model has no prompts"
+		if len(e.p.Modules.Prompts) > 0 {
+			want = fmt.Sprintf("one of %q", slices.Sorted(maps.Keys(e.p.Modules.Prompts)))
+		}
+		return bad("Prompt", fmt.Sprintf("%q", o.Prompt), want)
 	}
 	if o.Dimensions > e.width {
 		return bad("Dimensions", fmt.Sprint(o.Dimensions), fmt.Sprintf("0 to %d", e.width))

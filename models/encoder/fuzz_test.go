@@ -1,6 +1,8 @@
 package encoder
 
 import (
+	"bytes"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"testing"
@@ -35,6 +37,38 @@ func FuzzConfig(f *testing.F) {
 			return
 		}
 		if _, err := e.With(Options{Exec: kernel.Exec{Threads: 1}}).Embed(t.Context(), []string{"a b"}); err != nil {
+			t.Errorf("a model that loads does not run: %v", err)
+		}
+	})
+}
+
+// FuzzWeights changes bytes of what model.safetensors says of its tensors: the folder is a model that runs, or gets an error.
+func FuzzWeights(f *testing.F) {
+	dir := f.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../testdata/tiny/reranker-bert-1")); err != nil {
+		f.Fatal(err)
+	}
+	path := filepath.Join(dir, "model.safetensors")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	head := int(binary.LittleEndian.Uint64(whole))
+	f.Add([]byte{})
+	f.Add([]byte{60, 0, '7', 200, 0, '1'})
+	f.Fuzz(func(t *testing.T, changes []byte) {
+		data := bytes.Clone(whole)
+		for ; len(changes) >= 3; changes = changes[3:] { // 2 bytes of a place, and what to put there
+			data[8+int(binary.LittleEndian.Uint16(changes))%head] = changes[2]
+		}
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		r, err := LoadReranker(dir)
+		if err != nil {
+			return
+		}
+		if _, err := r.With(Options{Exec: kernel.Exec{Threads: 1}}).Score(t.Context(), "a", []string{"b"}); err != nil {
 			t.Errorf("a model that loads does not run: %v", err)
 		}
 	})

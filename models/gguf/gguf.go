@@ -43,8 +43,6 @@ package gguf
 import (
 	"errors"
 	"fmt"
-	"io"
-	"math"
 
 	"github.com/attn-go/attn/models/internal/filemap"
 )
@@ -61,7 +59,7 @@ type File struct {
 	tensors []Tensor
 	names   map[string]int // the positions in tensors
 
-	mapping *filemap.Mapping // nil if nothing is mapped
+	mapping *filemap.Mapping // nil without Open
 }
 
 // Forget lets the pages of a tensor leave the memory of this program: they are read from the file
@@ -73,55 +71,32 @@ func (f *File) Forget(t Tensor) {
 	}
 }
 
-// Open maps a file, or reads it where files cannot be mapped, and parses it as New does. The
+// Open maps a file, or reads it if it cannot be mapped, and parses it as New does. The
 // caller closes it.
 //
 // An error of the system is a *fs.PathError. Any other says the path and wraps a *FormatError
 // if the content is at fault.
 func Open(path string) (*File, error) {
-	data, mapping, err := read(path)
+	mapping, err := load(path)
 	if err != nil {
 		return nil, err
 	}
-	f, err := New(data)
+	f, err := New(mapping.Data())
 	if err != nil {
-		err = fmt.Errorf("%s: %w", path, err)
-		if mapping != nil {
-			err = errors.Join(err, mapping.Close())
-		}
-		return nil, err
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), mapping.Close())
 	}
-	if mapping != nil {
-		mapping.Forget(data[:f.data]) // nothing reads it again: metadata are copied
-		f.mapping = mapping
-	}
+	mapping.Forget(mapping.Data()[:f.data]) // nothing reads it again: metadata are copied
+	f.mapping = mapping
 	return f, nil
 }
 
-// read returns the bytes of a file, and the mapping if they are mapped.
-func read(path string) ([]byte, *filemap.Mapping, error) {
+func load(path string) (*filemap.Mapping, error) {
 	f, size, err := filemap.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer f.Close() // a mapping stays
-	if size > math.MaxInt {
-		return nil, nil, fmt.Errorf("%s: %d bytes do not fit the address space", path, size)
-	}
-	if size > 0 { // nothing cannot be mapped
-		mapping, err := filemap.New(f, size)
-		if err == nil {
-			return mapping.Data(), mapping, nil
-		}
-		if !errors.Is(err, errors.ErrUnsupported) {
-			return nil, nil, err
-		}
-	}
-	data := make([]byte, size)
-	if _, err := io.ReadFull(f, data); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return data, nil, nil
+	return filemap.Load(f, size)
 }
 
 // New parses a file that lies in memory. Tensor.Data are parts of data, which must not change

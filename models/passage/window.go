@@ -89,7 +89,9 @@ func wordsOf(text string, o *Options, empty int) (words []word) {
 // prefix returns a beginning of a word that has at most o.Tokens, and at least a character.
 func prefix(s string, o *Options) string {
 	// Longer words are cut in any case, so that a character is counted a few times at most.
-	s = upTo(s, 64*o.Tokens)
+	if o.Tokens < len(s)/64 {
+		s = upTo(s, 64*o.Tokens)
+	}
 	for o.Count(s) > o.Tokens {
 		half := upTo(s, len(s)/2)
 		if len(half) == len(s) {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/server/internal/fields"
 )
 
 // mostTop is the most tokens of top_logprobs, as in OpenAI's API.
@@ -18,29 +19,29 @@ type chatRequest struct {
 	TopLogprobs         *int            `json:"top_logprobs"`
 	ResponseFormat      *responseFormat `json:"response_format"`
 
-	Tools             absent `json:"tools"`
-	ToolChoice        absent `json:"tool_choice"`
-	Functions         absent `json:"functions"`
-	FunctionCall      absent `json:"function_call"`
-	Audio             absent `json:"audio"`
-	Prediction        absent `json:"prediction"`
-	WebSearchOptions  absent `json:"web_search_options"`
-	Modalities        unused `json:"modalities"`
-	ParallelToolCalls unused `json:"parallel_tool_calls"`
+	Tools             fields.Absent `json:"tools"`
+	ToolChoice        fields.Absent `json:"tool_choice"`
+	Functions         fields.Absent `json:"functions"`
+	FunctionCall      fields.Absent `json:"function_call"`
+	Audio             fields.Absent `json:"audio"`
+	Prediction        fields.Absent `json:"prediction"`
+	WebSearchOptions  fields.Absent `json:"web_search_options"`
+	Modalities        fields.Unused `json:"modalities"`
+	ParallelToolCalls fields.Unused `json:"parallel_tool_calls"`
 }
 
 // A message is one of a conversation.
 type message struct {
-	Role    string  `json:"role"`
-	Content content `json:"content"`
+	Role    string         `json:"role"`
+	Content fields.Content `json:"content"`
 
-	Name         unused `json:"name"`
-	Refusal      unused `json:"refusal"`
-	Annotations  unused `json:"annotations"`
-	Audio        absent `json:"audio"`
-	ToolCalls    absent `json:"tool_calls"`
-	ToolCallID   absent `json:"tool_call_id"`
-	FunctionCall absent `json:"function_call"`
+	Name         fields.Unused `json:"name"`
+	Refusal      fields.Unused `json:"refusal"`
+	Annotations  fields.Unused `json:"annotations"`
+	Audio        fields.Absent `json:"audio"`
+	ToolCalls    fields.Absent `json:"tool_calls"`
+	ToolCallID   fields.Absent `json:"tool_call_id"`
+	FunctionCall fields.Absent `json:"function_call"`
 }
 
 // chat answers /v1/chat/completions.

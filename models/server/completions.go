@@ -1,16 +1,20 @@
 package server
 
+import (
+	"github.com/attn-go/attn/models/server/internal/fields"
+)
+
 // mostCompletionTop is the most tokens of logprobs of a completion, as in OpenAI's API.
 const mostCompletionTop = 5
 
 // completionRequest is a request for texts that go on.
 type completionRequest struct {
 	sampling
-	Prompt   inputs `json:"prompt"`
-	Logprobs *int   `json:"logprobs"`
-	BestOf   *int   `json:"best_of"`
-	Echo     absent `json:"echo"`
-	Suffix   absent `json:"suffix"`
+	Prompt   fields.Inputs `json:"prompt"`
+	Logprobs *int          `json:"logprobs"`
+	BestOf   *int          `json:"best_of"`
+	Echo     fields.Absent `json:"echo"`
+	Suffix   fields.Absent `json:"suffix"`
 }
 
 // completions answers /v1/completions.
@@ -52,15 +56,15 @@ func (x *exchange) completions() error {
 
 // prompts returns the tokens of prompts. Special tokens that are written in a text count as such, as a
 // completion is a text as the model sees it.
-func (x *exchange) prompts(h *host, in *inputs) ([][]int32, error) {
-	if in.len() == 0 {
+func (x *exchange) prompts(h *host, in *fields.Inputs) ([][]int32, error) {
+	if in.Len() == 0 {
 		return nil, badParam("prompt", "prompt: got none, want at least one")
 	}
-	if in.len() > x.s.Choices {
-		return nil, badParam("prompt", "prompt: got %d, want at most %d", in.len(), x.s.Choices)
+	if in.Len() > x.s.Choices {
+		return nil, badParam("prompt", "prompt: got %d, want at most %d", in.Len(), x.s.Choices)
 	}
-	prompts := in.tokens
-	for _, text := range in.texts {
+	prompts := in.Tokens
+	for _, text := range in.Texts {
 		ids, err := h.generate.Encode(text, true)
 		if err != nil {
 			return nil, badParam("prompt", "the model has no tokenizer, so that it takes tokens alone: %v", err)

@@ -6,15 +6,16 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/models/receipt"
+	"github.com/attn-go/attn/models/server/internal/fields"
 )
 
 // embeddingsRequest is a request for vectors of texts.
 type embeddingsRequest struct {
-	Model          string `json:"model"`
-	Input          inputs `json:"input"`
-	EncodingFormat string `json:"encoding_format"`
-	Dimensions     *int   `json:"dimensions"`
-	User           unused `json:"user"`
+	Model          string        `json:"model"`
+	Input          fields.Inputs `json:"input"`
+	EncodingFormat string        `json:"encoding_format"`
+	Dimensions     *int          `json:"dimensions"`
+	User           fields.Unused `json:"user"`
 
 	// Truncate leaves out the end of a text that is too long, which otherwise is an error.
 	Truncate bool `json:"truncate"`
@@ -53,7 +54,7 @@ func (x *exchange) embeddings() error {
 	if err := h.wantReceipt(q.Receipt); err != nil {
 		return err
 	}
-	if q.Receipt && len(q.Input.tokens) > 0 {
+	if q.Receipt && len(q.Input.Tokens) > 0 {
 		return badParam("receipt", "receipt: got true with tokens as the input, want texts")
 	}
 	items, err := x.items(h, &q, dimensions)
@@ -94,11 +95,11 @@ type inputUsage struct {
 
 // items returns the tokens of the texts of a request.
 func (x *exchange) items(h *host, q *embeddingsRequest, dimensions int) ([]text, error) {
-	if n := q.Input.len(); n < 1 || n > x.s.Texts {
+	if n := q.Input.Len(); n < 1 || n > x.s.Texts {
 		return nil, badParam("input", "input: got %d texts, want 1 to %d", n, x.s.Texts)
 	}
-	items := make([]text, q.Input.len())
-	for i, s := range q.Input.texts {
+	items := make([]text, q.Input.Len())
+	for i, s := range q.Input.Texts {
 		ids := h.embed.Tokens(s)
 		if most := h.embed.MaxTokens(); len(ids) >= most && !q.Truncate {
 			if n := h.embed.CountTokens(s); n > most {
@@ -107,7 +108,7 @@ func (x *exchange) items(h *host, q *embeddingsRequest, dimensions int) ([]text,
 		}
 		items[i] = text{ids, dimensions}
 	}
-	for i, ids := range q.Input.tokens {
+	for i, ids := range q.Input.Tokens {
 		if most := h.embed.MaxTokens(); len(ids) > most {
 			if !q.Truncate {
 				return nil, tooLong("input", len(ids), most)

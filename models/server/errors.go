@@ -13,6 +13,7 @@ import (
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/grammar"
 	"github.com/attn-go/attn/models/server/internal/batch"
+	"github.com/attn-go/attn/models/server/internal/fields"
 )
 
 // A failure is an error in the form in which OpenAI's API has it.
@@ -70,6 +71,7 @@ func busy(status int, format string, args ...any) *failure {
 // failureOf returns the error for a client. What is no fault of the request says nothing of the inside.
 func failureOf(err error) *failure {
 	var f *failure
+	var field *fields.Error
 	var option *decoder.OptionError
 	var tooBig *http.MaxBytesError
 	var refused *chattemplate.RefusedError
@@ -78,6 +80,10 @@ func failureOf(err error) *failure {
 	switch {
 	case errors.As(err, &f):
 		return f
+	case errors.As(err, &field) && field.Field == "":
+		return bad("%v", field)
+	case errors.As(err, &field):
+		return badParam(field.Field, "%v", field)
 	case errors.As(err, &option):
 		return bad("%v", option)
 	case errors.As(err, &refused):

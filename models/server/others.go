@@ -1,6 +1,9 @@
 package server
 
-import "github.com/attn-go/attn/models/tokenizer"
+import (
+	"github.com/attn-go/attn/models/server/internal/fields"
+	"github.com/attn-go/attn/models/tokenizer"
+)
 
 // models answers /v1/models.
 func (x *exchange) models() error {
@@ -70,8 +73,8 @@ func (x *exchange) tokenize() error {
 // detokenize answers /detokenize.
 func (x *exchange) detokenize() error {
 	var q struct {
-		Model  string `json:"model"`
-		Tokens tokens `json:"tokens"`
+		Model  string        `json:"model"`
+		Tokens fields.Tokens `json:"tokens"`
 	}
 	if err := x.read(&q); err != nil {
 		return err

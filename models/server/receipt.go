@@ -40,7 +40,7 @@ func (x *exchange) receiptOfVectors(h *host, q *embeddingsRequest, dimensions in
 	}
 	o := h.embed.Options()
 	o.Dimensions = dimensions
-	r, err := receipt.RecordEmbeddings(h.named(), h.load, h.embed.With(o), q.Input.texts, vectors)
+	r, err := receipt.RecordEmbeddings(h.named(), h.load, h.embed.With(o), q.Input.Texts, vectors)
 	if err != nil {
 		return nil, badParam("receipt", "%v", err)
 	}

@@ -7,20 +7,21 @@ import (
 	"slices"
 
 	"github.com/attn-go/attn/models/receipt"
+	"github.com/attn-go/attn/models/server/internal/fields"
 	"github.com/attn-go/attn/numeric"
 )
 
 // rerankRequest is a request to rank documents, with the fields of Cohere's and Jina's APIs.
 type rerankRequest struct {
-	Model           string     `json:"model"`
-	Query           string     `json:"query"`
-	Documents       []document `json:"documents"`
-	TopN            *int       `json:"top_n"`
-	ReturnDocuments bool       `json:"return_documents"`
-	User            unused     `json:"user"`
-	Priority        unused     `json:"priority"`
-	MaxTokensPerDoc absent     `json:"max_tokens_per_doc"`
-	RankFields      absent     `json:"rank_fields"`
+	Model           string        `json:"model"`
+	Query           string        `json:"query"`
+	Documents       []document    `json:"documents"`
+	TopN            *int          `json:"top_n"`
+	ReturnDocuments bool          `json:"return_documents"`
+	User            fields.Unused `json:"user"`
+	Priority        fields.Unused `json:"priority"`
+	MaxTokensPerDoc fields.Absent `json:"max_tokens_per_doc"`
+	RankFields      fields.Absent `json:"rank_fields"`
 
 	Receipt bool `json:"receipt"` // one of package receipt
 }
@@ -31,13 +32,13 @@ type document string
 func (d *document) UnmarshalJSON(data []byte) error {
 	var object struct{ Text *string }
 	switch {
-	case json.Unmarshal(data, (*string)(d)) == nil && !isNull(data):
+	case json.Unmarshal(data, (*string)(d)) == nil && !fields.IsNull(data):
 		return nil
 	case json.Unmarshal(data, &object) == nil && object.Text != nil:
 		*d = document(*object.Text)
 		return nil
 	}
-	return badParam("documents", "documents: got %.40s, want strings or objects with a text", data)
+	return fields.Errorf("documents", "documents: got %.40s, want strings or objects with a text", data)
 }
 
 type documentText struct {
@@ -64,7 +65,7 @@ func (x *exchange) rerank() error {
 		return badParam("model", "%q is %s, want a reranker", h.name, h.kind())
 	}
 	if n := len(q.Documents); n < 1 || n > x.s.Texts {
-		return badParam("documents", "documents: got %d, want 1 to %d", n, x.s.Texts)
+		return fields.Errorf("documents", "documents: got %d, want 1 to %d", n, x.s.Texts)
 	}
 	if err := h.wantReceipt(q.Receipt); err != nil {
 		return err

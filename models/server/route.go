@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/models/server/internal/batch"
+	"github.com/attn-go/attn/models/server/internal/fields"
 	"github.com/attn-go/attn/models/server/internal/page"
 )
 
@@ -251,7 +252,7 @@ func (s *Server) limitRead(c *http.ResponseController) {
 // is left of the body.
 func (x *exchange) read(to any) error {
 	x.limitRead(x.control)
-	err := decode(http.MaxBytesReader(x.w, x.r.Body, x.s.BodyBytes), to)
+	err := fields.Decode(http.MaxBytesReader(x.w, x.r.Body, x.s.BodyBytes), to)
 	if err == nil {
 		_ = x.control.SetReadDeadline(time.Time{})
 	}

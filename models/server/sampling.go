@@ -1,7 +1,12 @@
 package server
 
 import (
+	"encoding/json"
+	"net/http"
+
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/grammar"
+	"github.com/attn-go/attn/models/server/internal/fields"
 )
 
 // sampling are the fields of a request that say how a text is continued, those of OpenAI's API and, from
@@ -12,7 +17,7 @@ type sampling struct {
 	StreamOptions    *streamOptions `json:"stream_options"`
 	N                *int           `json:"n"`
 	Seed             *int64         `json:"seed"`
-	Stop             texts          `json:"stop"`
+	Stop             fields.Texts   `json:"stop"`
 	MaxTokens        *int           `json:"max_tokens"`
 	Temperature      *float64       `json:"temperature"`
 	TopP             *float64       `json:"top_p"`
@@ -27,18 +32,18 @@ type sampling struct {
 
 	Receipt bool `json:"receipt"` // one of package receipt, for each choice
 
-	User             unused `json:"user"`
-	Metadata         unused `json:"metadata"`
-	Store            unused `json:"store"`
-	ServiceTier      unused `json:"service_tier"`
-	SafetyIdentifier unused `json:"safety_identifier"`
-	PromptCacheKey   unused `json:"prompt_cache_key"`
-	LogitBias        absent `json:"logit_bias"`
+	User             fields.Unused `json:"user"`
+	Metadata         fields.Unused `json:"metadata"`
+	Store            fields.Unused `json:"store"`
+	ServiceTier      fields.Unused `json:"service_tier"`
+	SafetyIdentifier fields.Unused `json:"safety_identifier"`
+	PromptCacheKey   fields.Unused `json:"prompt_cache_key"`
+	LogitBias        fields.Absent `json:"logit_bias"`
 }
 
 type streamOptions struct {
-	IncludeUsage       bool   `json:"include_usage"`
-	IncludeObfuscation unused `json:"include_obfuscation"`
+	IncludeUsage       bool          `json:"include_usage"`
+	IncludeObfuscation fields.Unused `json:"include_obfuscation"`
 }
 
 // set sets to what a request says, if it does.
@@ -89,4 +94,48 @@ func (s *sampling) choices(prompts, most int) (int, error) {
 		return 0, badParam("n", "n: got %d for %d prompts, want 1 to %d for all prompts together", n, prompts, most)
 	}
 	return n, nil
+}
+
+// responseFormat says what a text must be.
+type responseFormat struct {
+	Type       string      `json:"type"` // text, json_object or json_schema
+	JSONSchema *jsonSchema `json:"json_schema"`
+}
+
+type jsonSchema struct {
+	Schema      json.RawMessage `json:"schema"`
+	Name        fields.Unused   `json:"name"`
+	Description fields.Unused   `json:"description"`
+	Strict      fields.Unused   `json:"strict"` // a text always satisfies the schema
+}
+
+// anyObject is the schema of json_object.
+const anyObject = `{"type": "object", "additionalProperties": true}`
+
+// limit sets the grammar that a request asks for. Grammars take memory while a text grows, so that few
+// requests at once may have one; release says that the request is over.
+func (x *exchange) limit(o *decoder.GenerateOptions, f *responseFormat) (release func(), err error) {
+	if f == nil || f.Type == "text" {
+		return func() {}, nil
+	}
+	schema := []byte(anyObject)
+	switch {
+	case f.Type == "json_schema" && f.JSONSchema != nil && len(f.JSONSchema.Schema) > 0:
+		schema = f.JSONSchema.Schema
+	case f.Type == "json_schema":
+		return nil, badParam("response_format", "response_format.json_schema.schema: got none, want a schema")
+	case f.Type != "json_object":
+		return nil, badParam("response_format", "response_format: got %.40q, want text, json_object or json_schema", f.Type)
+	}
+	select {
+	case x.grammars <- struct{}{}:
+	default:
+		return nil, busy(http.StatusServiceUnavailable, "too many requests with a response_format are being answered")
+	}
+	release = func() { <-x.grammars }
+	if o.Grammar, err = grammar.FromSchema(schema); err != nil {
+		release()
+		return nil, badParam("response_format", "response_format: %v", err)
+	}
+	return release, nil
 }

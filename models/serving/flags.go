@@ -192,8 +192,11 @@ func readKeys(path string) (keys []server.Key, err error) {
 			return nil, fmt.Errorf("%s: line %d: got %d words, want KEY or NAME KEY", path, n, len(words))
 		}
 	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	if len(keys) == 0 {
 		return nil, fmt.Errorf("%s: got no key, want at least one", path)
 	}
-	return keys, lines.Err()
+	return keys, nil
 }

@@ -109,6 +109,7 @@ func TestErrorsOfGGUF(t *testing.T) {
 		`"rwkv"`:           func(m *metadata) { m.set("model", "rwkv") },
 		"bert, gpt2":       func(m *metadata) { m.set("model", "x") },
 		"scores":           func(m *metadata) { m.set("model", "llama") },
+		"UTF-8":            func(m *metadata) { *m = nil; m.set("tokens", []string{"a", "\xff"}); m.set("model", "gpt2") },
 		"2 values":         func(m *metadata) { m.set("model", "llama"); m.set("scores", []float32{1, 2}) },
 		"unknown_token_id": func(m *metadata) { m.set("model", "t5"); m.set("scores", []float32{1, 2, 3}) },
 		"bos_token_id":     func(m *metadata) { m.set("model", "llama"); m.set("scores", []float32{1, 2, 3}) },

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/attn-go/attn/models/gguf"
 )
@@ -89,6 +90,9 @@ func (g *ggufFile) read() (err error) {
 	for i, text := range tokens {
 		if text == "" {
 			return &ConfigError{fmt.Sprintf("token %d", i), "an empty one", "at least one character"}
+		}
+		if !utf8.ValidString(text) {
+			return &ConfigError{fmt.Sprintf("token %d", i), fmt.Sprintf("%q", text), "text in UTF-8"}
 		}
 		if first, ok := g.ids[text]; ok {
 			return &ConfigError{fmt.Sprintf("token %d", i), fmt.Sprintf("%q as token %d", text, first), "no token twice"}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -26,8 +24,8 @@ func (m *metadata) set(key string, value any) {
 	}{"tokenizer.ggml." + key, value})
 }
 
-// file returns the file of version 3 without tensors.
-func (m metadata) file(t testing.TB) *gguf.File {
+// bytes returns the file of version 3 without tensors.
+func (m metadata) bytes(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	put := func(values ...any) {
@@ -66,15 +64,15 @@ func (m metadata) file(t testing.TB) *gguf.File {
 		}
 	}
 	b.Write(make([]byte, 64))
-	path := filepath.Join(t.TempDir(), "x.gguf")
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := gguf.Open(path)
+	return b.Bytes()
+}
+
+func (m metadata) file(t testing.TB) *gguf.File {
+	t.Helper()
+	f, err := gguf.New(m.bytes(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { f.Close() })
 	return f
 }
 

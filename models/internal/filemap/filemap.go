@@ -5,6 +5,7 @@ package filemap
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"unsafe"
@@ -26,30 +27,62 @@ func Open(path string) (*os.File, int64, error) {
 	return f, st.Size(), nil
 }
 
-// A Mapping is a file that is mapped.
+// A Mapping is a file that is mapped, or was read by [Load].
 type Mapping struct {
 	data []byte
+	read bool
+}
+
+// Load maps the first size bytes of a file as [New] does. If that fails for want of anything but memory, as with systems and file systems that
+// cannot map, it reads them.
+func Load(f *os.File, size int64) (*Mapping, error) { return load(f, size, mapFile) }
+
+func load(f *os.File, size int64, mapFile func(*os.File, int) ([]byte, error)) (*Mapping, error) {
+	if size > math.MaxInt {
+		return nil, noRoom(f, size)
+	}
+	if size > 0 { // nothing cannot be mapped
+		data, err := mapFile(f, int(size))
+		if err == nil {
+			return &Mapping{data: data}, nil
+		}
+		if outOfMemory(err) {
+			return nil, err
+		}
+	}
+	data := make([]byte, size)
+	if _, err := io.ReadFull(io.NewSectionReader(f, 0, size), data); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return &Mapping{data: data, read: true}, nil
+}
+
+func noRoom(f *os.File, size int64) error {
+	return fmt.Errorf("%s: %d bytes do not fit the address space: %w", f.Name(), size, errors.ErrUnsupported)
 }
 
 // New maps the first size bytes of a file read-only, more than 0. The file may be closed afterwards. The error is an
-// [errors.ErrUnsupported] where files cannot be mapped, and if they do not fit the address space.
+// [errors.ErrUnsupported] on systems that map no files, and if they do not fit the address space.
 func New(f *os.File, size int64) (*Mapping, error) {
 	if size > math.MaxInt {
-		return nil, fmt.Errorf("%s: %d bytes do not fit the address space: %w", f.Name(), size, errors.ErrUnsupported)
+		return nil, noRoom(f, size)
 	}
 	data, err := mapFile(f, int(size))
 	if err != nil {
 		return nil, err
 	}
-	return &Mapping{data}, nil
+	return &Mapping{data: data}, nil
 }
 
 // Data returns the bytes of the file, which must not be written, nor read after Close.
 func (m *Mapping) Data() []byte { return m.data }
 
 // Forget lets the pages of a part of the data, or of nothing, leave the memory of this program: they are read from the file again if
-// somebody looks at them. It does so on Linux alone; elsewhere pages leave memory when it is needed.
+// somebody looks at them. It does so on Linux alone, and not if the file was read; else pages leave memory when it is needed.
 func (m *Mapping) Forget(part []byte) {
+	if m.read {
+		return
+	}
 	first, all := address(part), address(m.data)
 	if len(part) == 0 || len(part) > len(m.data) || first < all || first-all > uintptr(len(m.data)-len(part)) {
 		return // memory of somebody else would be zeros afterwards
@@ -68,5 +101,8 @@ func address(x []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(
 func (m *Mapping) Close() error {
 	data := m.data
 	m.data = nil
+	if m.read {
+		return nil
+	}
 	return unmap(data)
 }

@@ -42,7 +42,7 @@ func TestMapping(t *testing.T) {
 			t.Errorf("the data have changed after %d bytes of it were forgotten", len(part))
 		}
 	}
-	part := &Mapping{data[:os.Getpagesize()]}
+	part := &Mapping{data: data[:os.Getpagesize()]}
 	part.Forget(data) // begins where it does, and is longer
 	part.Forget(data[os.Getpagesize():])
 	others := bytes.Repeat([]byte{7}, 8*os.Getpagesize())

@@ -3,6 +3,7 @@
 package filemap
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"syscall"
@@ -17,3 +18,6 @@ func mapFile(f *os.File, size int) ([]byte, error) {
 }
 
 func unmap(data []byte) error { return syscall.Munmap(data) }
+
+// outOfMemory says whether reading the file would fail too.
+func outOfMemory(err error) bool { return errors.Is(err, syscall.ENOMEM) }

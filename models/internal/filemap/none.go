@@ -13,3 +13,5 @@ func mapFile(f *os.File, _ int) ([]byte, error) {
 }
 
 func unmap([]byte) error { return nil }
+
+func outOfMemory(error) bool { return false }

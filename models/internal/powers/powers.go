@@ -1,4 +1,4 @@
-// Package powers computes roots with the same bits on every machine, which math.Pow does not have.
+// Package powers computes roots and logarithms with the same bits on every machine, which those of package math do not have.
 package powers
 
 import (
@@ -23,4 +23,17 @@ func Root(x float64, n int) *big.Float {
 		y = next.Quo(next, Number(float64(n)))
 	}
 	return y
+}
+
+// Log returns ln x for x from 2^-1000 to 2^1000. math.Log does not have the same bits
+// everywhere; this is the series of the inverse hyperbolic tangent, by sums and products alone.
+func Log(x float64) float64 {
+	fraction, exponent := math.Frexp(x) // from 1/2 to 1
+	t := (fraction - 1) / (fraction + 1)
+	square, power, sum := float64(t*t), t, 0.0
+	for n := 1; n < 60; n += 2 {
+		sum += power / float64(n)
+		power = float64(power * square)
+	}
+	return float64(2*sum) + float64(float64(exponent)*math.Ln2)
 }

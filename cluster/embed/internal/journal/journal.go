@@ -306,11 +306,11 @@ func (r *reader) frame() ([]byte, error) {
 	if _, err := io.ReadFull(r.r, head[:]); err != nil {
 		return nil, short(err)
 	}
-	n := int(binary.LittleEndian.Uint32(head[:]))
+	n := binary.LittleEndian.Uint32(head[:])
 	if n > maxFrame {
 		return nil, errDamaged
 	}
-	if cap(r.buf) < n {
+	if cap(r.buf) < int(n) {
 		r.buf = make([]byte, n)
 	}
 	payload := r.buf[:n]
@@ -320,7 +320,7 @@ func (r *reader) frame() ([]byte, error) {
 	if crc32.Checksum(payload, castagnoli) != binary.LittleEndian.Uint32(head[4:]) {
 		return nil, errDamaged
 	}
-	r.offset += int64(len(head) + n)
+	r.offset += int64(len(head)) + int64(n)
 	return payload, nil
 }
 
@@ -334,7 +334,8 @@ func wholeBehind(from io.Reader, width int) (n int, err error) {
 			return n, endOf(err)
 		}
 		skip := 1
-		if size := frameHead + int(binary.LittleEndian.Uint32(head)); size <= frameHead+maxFrame {
+		if payload := binary.LittleEndian.Uint32(head); payload <= maxFrame {
+			size := frameHead + int(payload)
 			frame, err := r.Peek(size)
 			if err != nil && !errors.Is(err, io.EOF) {
 				return n, err

@@ -17,7 +17,7 @@ var entries = []Entry{
 }
 
 // write makes a journal of all entries.
-func write(t *testing.T) (path string) {
+func write(t testing.TB) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "journal")
 	j := reopen(t, path, header, nil)
@@ -33,7 +33,7 @@ func write(t *testing.T) (path string) {
 }
 
 // reopen opens a journal and expects it to have the given entries.
-func reopen(t *testing.T, path string, h Header, want []Entry) *Journal {
+func reopen(t testing.TB, path string, h Header, want []Entry) *Journal {
 	t.Helper()
 	var got []Entry
 	j, err := Open(path, h, func(e Entry) error {

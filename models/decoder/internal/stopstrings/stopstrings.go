@@ -1,15 +1,16 @@
-package decoder
+// Package stopstrings ends texts at strings.
+package stopstrings
 
-// A stopText finds the first of some strings that is complete in a text which comes in pieces, and
+// A Finder finds the first of some strings that is complete in a text which comes in pieces, and
 // holds back what may be the beginning of one. Its work is in proportion to the text times the number
 // of strings (Knuth, Morris and Pratt's automata).
-type stopText struct {
-	strings []stopString
+type Finder struct {
+	strings []automaton
 	held    []byte // what no piece has given yet
 }
 
-// A stopString is a string with the automaton that finds it.
-type stopString struct {
+// An automaton finds one string.
+type automaton struct {
 	text string
 	// border[n] is the length of the longest string that the first n+1 bytes begin and end with, less
 	// themselves.
@@ -17,14 +18,14 @@ type stopString struct {
 	have   int // the bytes of the string that the text ends with
 }
 
-// newStopText returns nil if there are no strings.
-func newStopText(strings []string) *stopText {
+// New returns a Finder of strings, none of which is empty, and nil if there are none. Add and Rest of nil find nothing.
+func New(strings []string) *Finder {
 	if len(strings) == 0 {
 		return nil
 	}
-	s := &stopText{}
+	s := &Finder{}
 	for _, text := range strings {
-		x := stopString{text: text, border: make([]int, len(text))}
+		x := automaton{text: text, border: make([]int, len(text))}
 		for i := 1; i < len(text); i++ {
 			x.have = x.next(text[i])
 			x.border[i] = x.have
@@ -36,7 +37,7 @@ func newStopText(strings []string) *stopText {
 }
 
 // next returns how many bytes of the string the text ends with after another byte.
-func (s *stopString) next(c byte) int {
+func (s *automaton) next(c byte) int {
 	n := s.have
 	for n > 0 && (n == len(s.text) || s.text[n] != c) {
 		n = s.border[n-1]
@@ -47,10 +48,10 @@ func (s *stopString) next(c byte) int {
 	return n
 }
 
-// add takes a piece and returns the text that cannot be part of a string any more. If a string is
+// Add takes a piece and returns the text that cannot be part of a string any more. If a string is
 // complete, that is the text before it; of several that are complete at the same byte the longest
 // counts.
-func (s *stopText) add(piece string) (text string, stopped bool) {
+func (s *Finder) Add(piece string) (text string, stopped bool) {
 	if s == nil {
 		return piece, false
 	}
@@ -74,8 +75,8 @@ func (s *stopText) add(piece string) (text string, stopped bool) {
 	return s.take(len(s.held) - keep), false
 }
 
-// rest returns what is held back. No string follows.
-func (s *stopText) rest() string {
+// Rest returns what is held back. No string follows.
+func (s *Finder) Rest() string {
 	if s == nil {
 		return ""
 	}
@@ -83,7 +84,7 @@ func (s *stopText) rest() string {
 }
 
 // take takes the first n bytes of what is held back.
-func (s *stopText) take(n int) string {
+func (s *Finder) take(n int) string {
 	text := string(s.held[:n])
 	s.held = append(s.held[:0], s.held[n:]...)
 	return text
