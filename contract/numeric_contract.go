@@ -242,7 +242,8 @@
 // their sum, in the order of batch rows and queries, are binary64. The sum is rounded to binary32,
 // and +0 is added.
 //
-// Every NaN in a gradient is 7fc00000.
+// Every NaN in a gradient is 7fc00000. With Accumulate, a gradient g that is complete by all of the above is
+// added to what the output holds, old + g, rounded: the sums themselves do not start from it.
 //
 // # Contract: additive scores
 //
@@ -498,7 +499,8 @@
 // # Contract: gradients of layers
 //
 // Every gradient is a function of the arguments of its call alone, down to the last bit. A result
-// that accumulates starts from what its memory holds, and any other one from +0. Where there is nothing to
+// that accumulates starts from what its memory holds, but for those of kernel.AttentionBackward and layer.Cosine, which are
+// added when they are complete, and any other one from +0. Where there is nothing to
 // add, because there are no rows or no query sees a key, +0 is added: so no result that accumulates keeps a
 // NaN that is not 7fc00000, nor -0 without a summand of -0. linear.AddRows alone leaves the rows that it does
 // not name as they are. (To start from the first

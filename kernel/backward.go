@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"github.com/attn-go/attn/internal/backward"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -23,7 +24,8 @@ type Gradients struct {
 }
 
 // BackwardOptions are the settings of one call of [AttentionBackward]: those of [Options] with which
-// gradients are known. All but Exec are those of the call of [Attention], and have the meaning that they have there.
+// gradients are known. All but Exec and Accumulate are those of the call of [Attention], and have the meaning that
+// they have there.
 type BackwardOptions struct {
 	Exec // changes no bit of the result
 
@@ -35,6 +37,11 @@ type BackwardOptions struct {
 	Bias                 Tensor
 	Sinks                []float32
 	Dropout              Dropout
+
+	// Accumulate adds the gradients to what the outputs hold, as for several calls with the same parameters:
+	// each number becomes the sum of itself and of what a call without Accumulate gives, rounded once.
+	// Where nothing is added, as for keys that no query sees, +0 is.
+	Accumulate bool
 }
 
 // Forward returns the Options of the call of [Attention] whose gradients have these. The caller adds LSE, which
@@ -84,7 +91,9 @@ func (o BackwardOptions) Forward() Options {
 // if they are NaN. A NaN in a visible pair makes all gradients NaN that depend on it; a NaN in
 // a result is 7fc00000.
 //
-// Gradients are overwritten. Those of several calls are added up by numeric.AddSlice.
+// Gradients are overwritten, or added to with opts.Accumulate. Those of k, v and of a bias that several pairs
+// share then need memory of their own size until they are complete; on one thread, one key head's of k and
+// v. It is recycled.
 //
 // Bad input gets an [*ArgumentError] or [*TierError], and the gradients stay untouched.
 func AttentionBackward(grads Gradients, dout, q, k, v, lse Tensor, opts BackwardOptions) error {
@@ -93,12 +102,12 @@ func AttentionBackward(grads Gradients, dout, q, k, v, lse Tensor, opts Backward
 		return err
 	}
 	forward := opts.Forward()
-	c := backwardCall{call: newCall(&dout, &q, &k, &v, &forward), lse: lse.view(), grads: &grads}
+	c := backwardCall{call: newCall(&dout, &q, &k, &v, &forward), lse: lse.view(), grads: &grads, accumulate: opts.Accumulate}
 	if f := c.check(); f != nil {
 		return argumentError(f)
 	}
 	if q.view().Dim(0) == 0 || q.view().Dim(1) == 0 {
-		grads.clear()
+		grads.addNothing(opts.Accumulate)
 		return nil
 	}
 	if grads.Bias.view().Dim(3) == 0 { // there is no key, and nothing to write
@@ -111,15 +120,24 @@ func AttentionBackward(grads Gradients, dout, q, k, v, lse Tensor, opts Backward
 	c.resolve(&j.Call.Forward)
 	j.Call.Forward.LSE = *c.lse
 	j.Call.DOut, j.Call.DQ, j.Call.DK, j.Call.DV, j.Call.DBias = *c.out, *grads.Q.view(), *grads.K.view(), *grads.V.view(), *grads.Bias.view()
-	j.Call.DSinks = grads.Sinks
+	j.Call.DSinks, j.Call.Accumulate = grads.Sinks, opts.Accumulate
 	j.Run(t, opts.Threads, opts.ParallelFor)
 	j.Release()
 	return nil
 }
 
-// clear sets the gradients of a call without queries to zero.
-func (g *Gradients) clear() {
-	clear(g.Sinks)
+// addNothing sets the gradients of a call without queries to zero, or adds +0.
+func (g *Gradients) addNothing(accumulate bool) {
+	add := func(row []float32) {
+		if !accumulate {
+			clear(row)
+			return
+		}
+		for i, x := range row {
+			row[i] = scalar.Canonical(x + 0)
+		}
+	}
+	add(g.Sinks)
 	for _, t := range [...]*view.Tensor{g.K.view(), g.V.view(), g.Bias.view()} {
 		shape := t.Shape()
 		if !t.IsSet() || min(shape[0], shape[1], shape[2], shape[3]) == 0 {
@@ -128,7 +146,7 @@ func (g *Gradients) clear() {
 		for b := range shape[0] {
 			for h := range shape[1] {
 				for l := range t.Length(b) {
-					clear(t.Row(b, h, l))
+					add(t.Row(b, h, l))
 				}
 			}
 		}
@@ -138,8 +156,9 @@ func (g *Gradients) clear() {
 // A backwardCall is the arguments of a call of AttentionBackward. out is dout, which has its shape.
 type backwardCall struct {
 	call
-	lse   *view.Tensor
-	grads *Gradients
+	lse        *view.Tensor
+	grads      *Gradients
+	accumulate bool
 }
 
 // announce tells the race detector what the call reads and writes.

@@ -98,7 +98,12 @@ func (w *backwardCall) want() kernel.Gradients {
 
 func (w *backwardCall) run(t *testing.T, g kernel.Gradients, o kernel.Options) {
 	t.Helper()
-	if err := kernel.AttentionBackward(g, w.dout, w.q, w.k, w.v, o.LSE, contracttest.BackwardOptions(o)); err != nil {
+	w.runWith(t, g, o.LSE, contracttest.BackwardOptions(o))
+}
+
+func (w *backwardCall) runWith(t *testing.T, g kernel.Gradients, lse kernel.Tensor, o kernel.BackwardOptions) {
+	t.Helper()
+	if err := kernel.AttentionBackward(g, w.dout, w.q, w.k, w.v, lse, o); err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range []*kernel.Tensor{&g.Q, &g.K, &g.V} {
@@ -133,10 +138,9 @@ func TestBackward(t *testing.T) {
 			w := newBackwardCall(t, c)
 			want := w.want()
 			contracttest.EachTier(t, func(t *testing.T, tier string) {
-				o, g := w.o, w.gradients()
+				o := w.o
 				o.Tier = tier
-				w.run(t, g, o)
-				sameGradients(t, fmt.Sprintf("levels %v", c.levels), g, want)
+				w.check(t, fmt.Sprintf("levels %v", c.levels), o, want)
 			})
 		})
 	})
@@ -158,16 +162,12 @@ func TestBackwardShapes(t *testing.T) {
 			contracttest.EachTier(t, func(t *testing.T, tier string) {
 				o := w.o
 				for _, threads := range []int{1, 3} {
-					g := w.gradients()
 					o.Exec = kernel.Exec{Tier: tier, Threads: threads}
-					w.run(t, g, o)
-					sameGradients(t, fmt.Sprintf("threads=%d", threads), g, want)
+					w.check(t, fmt.Sprintf("threads=%d", threads), o, want)
 				}
-				g := w.gradients()
 				var own parallelFor
 				o.Exec = kernel.Exec{Tier: tier, Threads: 3, ParallelFor: own.run}
-				w.run(t, g, o)
-				sameGradients(t, "own parallel-for", g, want)
+				w.check(t, "own parallel-for", o, want)
 			})
 		})
 	}
@@ -184,12 +184,11 @@ func TestBackwardPairs(t *testing.T) {
 			tier.Name, tier.PairBytes = name+" in pairs", 1
 			contracttest.AddTier(t, tier)
 			for _, n := range threads {
-				o, want, got := w.o, w.gradients(), w.gradients()
+				o, want := w.o, w.gradients()
 				o.Exec = kernel.Exec{Tier: name, Threads: n}
 				w.run(t, want, o)
 				o.Tier = tier.Name
-				w.run(t, got, o)
-				sameGradients(t, fmt.Sprintf("levels %v, threads=%d", w.levels, n), got, want)
+				w.check(t, fmt.Sprintf("levels %v, threads=%d", w.levels, n), o, want)
 			}
 		})
 	}
@@ -221,10 +220,9 @@ func TestBackwardManyKeys(t *testing.T) {
 	w := makeBackwardCall(t, from, c.Options(kernel.Options{Softcap: 3, Dropout: kernel.Dropout{Rate: 0.2, Seed: 3}}))
 	want := w.want()
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
-		o, g := w.o, w.gradients()
+		o := w.o
 		o.Tier = tier
-		w.run(t, g, o)
-		sameGradients(t, "8600 keys", g, want)
+		w.check(t, "8600 keys", o, want)
 	})
 }
 
@@ -244,10 +242,9 @@ func TestBackwardUnseenKeys(t *testing.T) {
 	want := w.want()
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		for _, threads := range []int{1, 2, 2, 2} {
-			o, g := w.o, w.gradients()
+			o := w.o
 			o.Tier, o.Threads = tier, threads
-			w.run(t, g, o)
-			sameGradients(t, fmt.Sprintf("threads=%d", threads), g, want)
+			w.check(t, fmt.Sprintf("threads=%d", threads), o, want)
 		}
 	})
 }
@@ -262,17 +259,16 @@ func TestBackwardWanted(t *testing.T) {
 	all := w.gradients()
 	w.run(t, all, w.o)
 	for wanted := range 1 << 5 {
-		g := w.gradients()
-		for x, drop := range []func(){
-			func() { g.Q = kernel.Tensor{} }, func() { g.K = kernel.Tensor{} }, func() { g.V = kernel.Tensor{} },
-			func() { g.Bias = kernel.Tensor{} }, func() { g.Sinks = nil },
-		} {
-			if wanted>>x&1 == 0 {
-				drop()
+		w.check(t, fmt.Sprintf("wanted %05b", wanted), w.o, all, func(g *kernel.Gradients) {
+			for x, drop := range []func(){
+				func() { g.Q = kernel.Tensor{} }, func() { g.K = kernel.Tensor{} }, func() { g.V = kernel.Tensor{} },
+				func() { g.Bias = kernel.Tensor{} }, func() { g.Sinks = nil },
+			} {
+				if wanted>>x&1 == 0 {
+					drop()
+				}
 			}
-		}
-		w.run(t, g, w.o)
-		sameGradients(t, fmt.Sprintf("wanted %05b", wanted), g, all)
+		})
 	}
 }
 
@@ -286,6 +282,7 @@ func TestBackwardSharedBias(t *testing.T) {
 		starts        []int
 	}{
 		"three heads to a key head":       {b: 1, h: 6, hkv: 2, lq: 25},
+		"key heads that go on together":   {b: 2, h: 4, hkv: 2, lq: 70},
 		"batch rows that start elsewhere": {b: 3, h: 2, hkv: 1, lq: 70, starts: []int{40, 0, 9}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -296,10 +293,9 @@ func TestBackwardSharedBias(t *testing.T) {
 			want := w.want()
 			contracttest.EachTier(t, func(t *testing.T, tier string) {
 				for _, threads := range []int{1, 3} {
-					o, g := w.o, w.gradients()
+					o := w.o
 					o.Tier, o.Threads = tier, threads
-					w.run(t, g, o)
-					sameGradients(t, fmt.Sprintf("threads=%d", threads), g, want)
+					w.check(t, fmt.Sprintf("threads=%d", threads), o, want)
 				}
 			})
 		})
@@ -320,6 +316,7 @@ func TestBackwardNoQueries(t *testing.T) {
 		for _, x := range [][]float32{contracttest.Floats(g.K), contracttest.Floats(g.V), contracttest.Floats(g.Bias), g.Sinks} {
 			testutil.CheckBits(t, c.String(), x, make([]float32, len(x)))
 		}
+		w.check(t, c.String(), w.o, g)
 	}
 }
 
@@ -420,9 +417,12 @@ func TestBackwardNoAllocations(t *testing.T) {
 		for _, threads := range []int{1, 2} {
 			o := w.o
 			o.Exec = kernel.Exec{Tier: tier, Threads: threads}
-			checkNoAllocs(t, fmt.Sprintf("threads=%d", threads), func() error {
-				return kernel.AttentionBackward(g, w.dout, w.q, w.k, w.v, o.LSE, contracttest.BackwardOptions(o))
-			})
+			settings := contracttest.BackwardOptions(o)
+			for _, settings.Accumulate = range []bool{false, true} {
+				checkNoAllocs(t, fmt.Sprintf("threads=%d, accumulate=%v", threads, settings.Accumulate), func() error {
+					return kernel.AttentionBackward(g, w.dout, w.q, w.k, w.v, o.LSE, settings)
+				})
+			}
 		}
 	})
 }
@@ -490,10 +490,16 @@ func TestBackwardOfProjection(t *testing.T) {
 			joint := testutil.Filled(c.B*c.Lq*width, contracttest.Canary)
 			var got kernel.Gradients
 			got.Q, got.K, got.V = kernel.PackedQKV(joint, c.B, c.Lq, c.H, c.HKV, c.D)
-			if err := kernel.AttentionBackward(got, w.dout, w.q, w.k, w.v, o.LSE, contracttest.BackwardOptions(o)); err != nil {
-				t.Fatal(err)
+			settings := contracttest.BackwardOptions(o)
+			sums := w.sums(&want)
+			for _, settings.Accumulate = range []bool{false, true} {
+				if err := kernel.AttentionBackward(got, w.dout, w.q, w.k, w.v, o.LSE, settings); err != nil {
+					t.Fatal(err)
+				}
+				sameGradients(t, "in one buffer", got, want)
+				held(&got)
+				want = sums
 			}
-			sameGradients(t, "in one buffer", got, want)
 		}
 		joint := testutil.Filled(c.B*c.Lq*width, contracttest.Canary)
 		var bad kernel.Gradients

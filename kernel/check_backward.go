@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/hugepages"
+	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -89,7 +91,25 @@ func (c *backwardCall) checkGradients() *check.Failure {
 			}
 		}
 	}
-	return c.checkSinks(written[:])
+	if f := c.checkSinks(written[:]); f != nil {
+		return f
+	}
+	return c.checkSums(grads[1:])
+}
+
+// checkSums reports gradients that accumulate and of which no copy fits the memory.
+func (c *backwardCall) checkSums(grads []*view.Tensor) *check.Failure {
+	n := 0
+	for _, t := range grads {
+		if c.accumulate && t.IsSet() && t.Dim(3) > 0 {
+			batch, rows := t.AllRows()
+			n = ints.AddSat(n, ints.MulSat(ints.MulSat(batch, rows), ints.MulSat(t.Dim(1), t.Dim(3))))
+		}
+	}
+	if !hugepages.Fits(n, 4) {
+		return &check.Failure{Arg: "Options.Accumulate", Got: "true", Want: "false: memory for a copy of the gradients"}
+	}
+	return nil
 }
 
 func (c *backwardCall) checkSinks(others []view.Memory) *check.Failure {

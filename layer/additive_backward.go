@@ -90,8 +90,7 @@ func (c *additiveSide) project(s *scratch, o *kernel.AdditiveBackwardOptions) er
 	outputs, _ := c.layer.Shape()
 	c.dense, c.projected = s.dense(&c.x), s.denseLike(&c.x, outputs)
 	if viewOf(&c.dx).IsSet() || c.parameters.wanted() {
-		c.dProjected = s.denseLike(&c.x, outputs)
-		clear(viewOf(&c.dProjected).F32()) // with Accumulate it is added to
+		c.dProjected = s.gradientLike(&c.x, outputs, o.Accumulate)
 	}
 	return c.layer.Project(c.projected, c.dense, linear.Options{Exec: o.Exec})
 }

@@ -25,7 +25,7 @@ type GeneralGradients struct {
 // Shapes, options and errors are those of [kernel.AttentionBackward]: opts are those of the call of
 // Attend, and lse is a result of it. q and its gradient are float32 and neither ragged nor
 // paged. The queries are projected again, to memory that is recycled: in the steady state a call
-// allocates nothing.
+// allocates nothing. With Accumulate, W is added to as by linear.Product: its sums start from what it holds.
 func (g General) Backward(out GeneralGradients, dout, q, k, v, lse kernel.Tensor, w []float32, opts kernel.BackwardOptions) error {
 	if err := g.checkBackward(&out, &dout, &q, &k, &v, &lse, w, &opts); err != nil {
 		return err
@@ -46,14 +46,13 @@ func (g General) Backward(out GeneralGradients, dout, q, k, v, lse kernel.Tensor
 	inner := out.Gradients
 	inner.Q = kernel.Tensor{}
 	if viewOf(&out.Q).IsSet() || out.W != nil {
-		inner.Q = s.denseLike(&q, outputs)
+		inner.Q = s.gradientLike(&q, outputs, opts.Accumulate)
 	}
 	if err := (Dot{}).Backward(inner, dout, projected, k, v, lse, opts); err != nil {
 		return err
 	}
-	o := linear.ProductOptions{Exec: opts.Exec}
 	if out.W != nil {
-		if err := linear.Product(linear.DenseMatrix(out.W, inputs, outputs), denseMatrix(&x).T(), denseMatrix(&inner.Q).T(), o); err != nil {
+		if err := linear.Product(linear.DenseMatrix(out.W, inputs, outputs), denseMatrix(&x).T(), denseMatrix(&inner.Q).T(), linear.ProductOptions{Exec: opts.Exec, Accumulate: opts.Accumulate}); err != nil {
 			return err
 		}
 	}
@@ -61,10 +60,10 @@ func (g General) Backward(out GeneralGradients, dout, q, k, v, lse kernel.Tensor
 		return nil
 	}
 	dq := s.denseLike(&q, inputs)
-	if err := linear.Product(denseMatrix(&dq), denseMatrix(&inner.Q), linear.DenseMatrix(w, inputs, outputs), o); err != nil {
+	if err := linear.Product(denseMatrix(&dq), denseMatrix(&inner.Q), linear.DenseMatrix(w, inputs, outputs), linear.ProductOptions{Exec: opts.Exec}); err != nil {
 		return err
 	}
-	put(&out.Q, &dq, false)
+	put(&out.Q, &dq, opts.Accumulate)
 	return nil
 }
 

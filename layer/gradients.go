@@ -137,6 +137,15 @@ func (s *scratch) denseLike(x *kernel.Tensor, d int) kernel.Tensor {
 	return kernel.BHLD(s.takeFloats(product(shape[0], shape[1], shape[2], d)), shape[0], shape[1], shape[2], d)
 }
 
+// gradientLike is denseLike for a gradient of the kernel, which is added to if the call accumulates.
+func (s *scratch) gradientLike(x *kernel.Tensor, d int, accumulate bool) kernel.Tensor {
+	y := s.denseLike(x, d)
+	if accumulate {
+		clear(viewOf(&y).F32())
+	}
+	return y
+}
+
 // denseMatrix returns the rows of a contiguous tensor, numbered as in [B, H, L].
 func denseMatrix(x *kernel.Tensor) linear.Matrix {
 	shape := x.Shape()

@@ -42,7 +42,10 @@ type MultiHeadWeights struct{ Q, K, V, O []float32 }
 //
 //	dout [B, 1, Lq, width of out]  float32, with tokens at equal distances; ragged if query is
 //
-// query, key, value, trace and opts are those of the call of Forward. w has the weights that the projections were made of.
+// With opts.Accumulate all gradients are added to, those of tokens and parameters as linear.Backward does it:
+// their sums start from what the outputs hold.
+//
+// query, key, value, trace and the other opts are those of the call of Forward. w has the weights that the projections were made of.
 //
 // The gradients share no memory with anything else, but for Query, Key and Value as said there. The
 // gradients of heads and projections take memory for 2·B·(Lq+Lk) tokens at most. It is recycled: in
@@ -105,7 +108,7 @@ func (c *multiHeadBackward) run(s *scratch) error {
 		return err
 	}
 	if c.O != nil {
-		if err := c.parameters[3].backward(nil, tokenMatrix(&c.out), tokenMatrix(&c.trace.Heads), nil, c.O, false, false, c.opts.Exec); err != nil {
+		if err := c.parameters[3].backward(nil, tokenMatrix(&c.out), tokenMatrix(&c.trace.Heads), nil, c.O, false, c.settings.Accumulate, c.opts.Exec); err != nil {
 			return err
 		}
 	}
@@ -122,19 +125,23 @@ func (c *multiHeadBackward) run(s *scratch) error {
 func (c *multiHeadBackward) differentiateHeads(s *scratch, dHeads *kernel.Tensor) (inner [3]kernel.Tensor, err error) {
 	var x, dx [3]kernel.Tensor
 	heads := [...]int{c.Heads, c.kvHeads, c.kvHeads}
-	kept := c.trace.projections()
+	kept, settings := c.trace.projections(), c.settings
+	settings.Accumulate = settings.Accumulate && (viewOf(&c.g.Bias).IsSet() || c.g.Sinks != nil) // the others are memory of this call
 	for i := range c.inputs {
 		if x[i] = c.inputs[i]; c.uses(i) {
 			x[i] = *kept[i]
 		}
 		if viewOf(&c.tokens[i]).IsSet() || c.parameters[i].wanted() {
 			inner[i] = s.takeLike(&c.inputs[i], 1, c.width(i), true)
+			if settings.Accumulate {
+				clear(viewOf(&inner[i]).F32())
+			}
 			dx[i] = splitHeads(&inner[i], heads[i])
 		}
 		x[i] = splitHeads(&x[i], heads[i])
 	}
 	g := kernel.Gradients{Q: dx[0], K: dx[1], V: dx[2], Bias: c.g.Bias, Sinks: c.g.Sinks}
-	err = c.similarity().(Differentiable).Backward(g, splitHeads(dHeads, c.Heads), x[0], x[1], x[2], c.trace.LSE, c.settings)
+	err = c.similarity().(Differentiable).Backward(g, splitHeads(dHeads, c.Heads), x[0], x[1], x[2], c.trace.LSE, settings)
 	return inner, renameArgument(renameHeads(err), "lse", lseName)
 }
 
@@ -144,10 +151,10 @@ func (c *multiHeadBackward) backProject(i int, dy *kernel.Tensor) error {
 	if !viewOf(dy).IsSet() {
 		return nil
 	}
-	to, first := &c.tokens[i], c.firstOf(i) == i
+	to, adds := &c.tokens[i], c.settings.Accumulate || c.firstOf(i) != i
 	l := c.layers()[i]
 	if l == nil {
-		addTokens(to, dy, !first)
+		addTokens(to, dy, adds)
 		return nil
 	}
 	var dx *linear.Matrix
@@ -155,7 +162,7 @@ func (c *multiHeadBackward) backProject(i int, dy *kernel.Tensor) error {
 		m := tokenMatrix(to)
 		dx = &m
 	}
-	return c.parameters[i].backward(dx, tokenMatrix(dy), tokenMatrix(&c.inputs[i]), c.weights[i], l, !first, false, c.opts.Exec)
+	return c.parameters[i].backward(dx, tokenMatrix(dy), tokenMatrix(&c.inputs[i]), c.weights[i], l, adds, c.settings.Accumulate, c.opts.Exec)
 }
 
 // firstOf returns the first input whose gradient is the same tensor as that of input i.

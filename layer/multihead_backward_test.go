@@ -293,6 +293,10 @@ func TestBackwardNoAllocations(t *testing.T) {
 	testutil.CheckNoMallocs(t, "MultiHead.Backward", 20, func() {
 		must(t, m.Backward(g, m.dout, m.inputs[0], m.inputs[1], m.inputs[2], trace, m.weights(), o))
 	})
+	o.Accumulate = true
+	testutil.CheckNoMallocs(t, "MultiHead.Backward, added", 20, func() {
+		must(t, m.Backward(g, m.dout, m.inputs[0], m.inputs[1], m.inputs[2], trace, m.weights(), o))
+	})
 	w := drawn(1, small.d*small.d)
 	general, err := NewGeneral(linear.DenseMatrix(w, small.d, small.d), kernel.Exec{})
 	must(t, err)

@@ -29,7 +29,7 @@ func (t *MultiHeadTrace) projections() [4]*kernel.Tensor {
 }
 
 // Forward is [MultiHead.Attend] and keeps what [MultiHead.Backward] needs: trace is overwritten.
-// The options are those with which gradients are known. out has the bits of Attend.
+// The options are those with which gradients are known, and Accumulate is not used. out has the bits of Attend.
 //
 // All tokens, those of query, key, value and trace, lie at equal distances, as in
 // kernel.BLHD(data, b, l, 1, width). The trace shares no memory with anything else.

@@ -56,19 +56,19 @@ func (Cosine) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opt
 	unitQ, unitK := s.units(&q, &k, &forward)
 	units := g
 	if viewOf(&g.Q).IsSet() {
-		units.Q = s.denseLike(&q, shapeQ[3])
+		units.Q = s.gradientLike(&q, shapeQ[3], opts.Accumulate)
 	}
 	if viewOf(&g.K).IsSet() {
-		units.K = s.denseLike(&k, shapeK[3])
+		units.K = s.gradientLike(&k, shapeK[3], opts.Accumulate)
 	}
 	if err := (Dot{}).Backward(units, dout, unitQ, unitK, v, lse, opts); err != nil {
 		return err
 	}
 	if viewOf(&g.Q).IsSet() {
-		normaliseBackward(&g.Q, &q, &units.Q)
+		normaliseBackward(&g.Q, &q, &units.Q, opts.Accumulate)
 	}
 	if viewOf(&g.K).IsSet() {
-		normaliseBackward(&g.K, &k, &units.K)
+		normaliseBackward(&g.K, &k, &units.K, opts.Accumulate)
 	}
 	return nil
 }
@@ -118,16 +118,17 @@ func (f *footprint) inputTensors(dout, q, k, v *kernel.Tensor) {
 	f.add("v", viewOf(v).Memory())
 }
 
-// normaliseBackward sets dx to the gradients of the rows of x, of which those of x/|x| are dy. A row
-// without a gradient is not read: it may be a key that no query sees.
-func normaliseBackward(dx, x, dy *kernel.Tensor) {
+// normaliseBackward sets dx to the gradients of the rows of x, of which those of x/|x| are dy, or adds them. A
+// row without a gradient is not read: it may be a key that no query sees. dy is overwritten.
+func normaliseBackward(dx, x, dy *kernel.Tensor, accumulate bool) {
 	eachRow(x.Shape(), func(b, h, l int) {
 		dx, dy := row(dx, b, h, l), row(dy, b, h, l)
 		if isZero(dy) {
-			clear(dx)
-			return
+			clear(dy)
+		} else {
+			normaliseRowBackward(dy, row(x, b, h, l))
 		}
-		normaliseRowBackward(dx, row(x, b, h, l), dy)
+		putRow(dx, dy, accumulate)
 	})
 }
 
@@ -141,20 +142,21 @@ func isZero(x []float32) bool {
 	return true
 }
 
-func normaliseRowBackward(dx, x, dy []float32) {
+// normaliseRowBackward makes the gradient of x/|x| that of x.
+func normaliseRowBackward(dy, x []float32) {
 	dot, squares := 0.0, 0.0
 	for i, e := range dy {
 		dot += float64(x[i]) * float64(e) // a product is exact
 		squares += float64(x[i]) * float64(x[i])
 	}
 	if squares == 0 {
-		clear(dx)
+		clear(dy)
 		return
 	}
 	inv, along := 1/math.Sqrt(squares), dot/squares
 	for i, e := range dy {
-		if dx[i] = float32((float64(e) - float64(float64(x[i])*along)) * inv); dx[i] != dx[i] {
-			dx[i] = nan
+		if dy[i] = float32((float64(e) - float64(float64(x[i])*along)) * inv); dy[i] != dy[i] {
+			dy[i] = nan
 		}
 	}
 }

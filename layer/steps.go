@@ -229,10 +229,12 @@ func weightedRow(j *rowJob, sums []float64, b, h, l int) {
 }
 
 // addScaled adds w·x to sums. A product of two float32 is exact in float64, so that it
-// does not matter whether the compiler fuses it with the sum.
+// does not matter whether the compiler fuses it with the sum. w is converted once: in the loop CVTSS2SD would wait
+// for the element before, as it keeps a part of the register that it writes.
 func addScaled(sums []float64, w float32, x []float32) {
+	factor, sums := float64(w), sums[:len(x)]
 	for e, x := range x {
-		sums[e] += float64(w) * float64(x)
+		sums[e] += factor * float64(x)
 	}
 }
 

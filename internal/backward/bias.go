@@ -2,36 +2,66 @@ package backward
 
 import "github.com/attn-go/attn/internal/view"
 
-// clearBias sets the gradients of the biases to zero, and the strides with which they
-// broadcast.
+// clearBias sets the sums of the biases to zero. If the call accumulates and no two pairs share a bias, they
+// grow in the output: +0 is added first, as if a sum had begun with it.
 func (j *Job) clearBias() {
-	if !j.Call.DBias.IsSet() {
+	out := &j.Call.DBias
+	if !out.IsSet() {
 		return
 	}
-	j.eachBias(func(row []float32) { clear(row) })
 	f := &j.Call.Forward
 	scores := view.Scores{Batch: f.Q.Dim(0), Heads: f.Q.Dim(1), Queries: f.Q.Dim(2), Keys: f.K.Dim(2)}
-	j.dBias, _ = j.Call.DBias.Broadcast("", &scores)
-}
-
-// finishBias replaces each NaN by the canonical one.
-func (j *Job) finishBias() {
-	if j.Call.DBias.IsSet() {
-		j.eachBias(func(row []float32) {
+	sum := *out
+	switch shape := out.Shape(); {
+	case !j.Call.Accumulate:
+		eachRow(out, func(row []float32) { clear(row) })
+	case j.sharesBias():
+		sum = view.Floats(j.fitSums(sumBias, shape[0]*shape[1]*shape[2]*shape[3]), shape, view.Contiguous(shape))
+		clear(sum.F32())
+	default:
+		eachRow(out, func(row []float32) {
 			for x := range row {
-				row[x] = canonical(row[x])
+				row[x] += 0
 			}
 		})
 	}
+	j.sums.dBias, _ = sum.Broadcast("", &scores)
 }
 
-// eachBias calls f for all rows of DBias.
-func (j *Job) eachBias(f func(row []float32)) {
-	shape := j.Call.DBias.Shape()
+// sharesBias reports whether several pairs of a query and a key have one bias.
+func (j *Job) sharesBias() bool {
+	bias, q := &j.Call.DBias, &j.Call.Forward.Q
+	return bias.Dim(0) < q.Dim(0) || bias.Dim(1) < q.Dim(1) || bias.Dim(2) < q.Dim(2)
+}
+
+// finishBias replaces each NaN by the canonical one, and adds sums that have grown elsewhere.
+func (j *Job) finishBias() {
+	out := &j.Call.DBias
+	if !out.IsSet() {
+		return
+	}
+	if j.Call.Accumulate && j.sharesBias() {
+		sum := j.sums.memory[sumBias]
+		eachRow(out, func(row []float32) {
+			j.putRow(row, sum[:len(row)])
+			sum = sum[len(row):]
+		})
+		return
+	}
+	eachRow(out, func(row []float32) {
+		for x := range row {
+			row[x] = canonical(row[x])
+		}
+	})
+}
+
+// eachRow calls f for all rows of the gradients of biases, in the order in which rows lie that are contiguous.
+func eachRow(bias *view.Tensor, f func(row []float32)) {
+	shape := bias.Shape()
 	for b := range shape[0] {
 		for h := range shape[1] {
 			for i := range shape[2] {
-				f(j.Call.DBias.Row(b, h, i))
+				f(bias.Row(b, h, i))
 			}
 		}
 	}
@@ -41,7 +71,7 @@ func (j *Job) eachBias(f func(row []float32)) {
 // row: several rows may share a bias.
 func (s *segment) addBias(j *Job, key, n int, ds []float32) {
 	batch, _ := s.KVHead()
-	lanes, rows, bias := s.Kernels().Lanes, s.Rows(), &j.dBias
+	lanes, rows, bias := s.Kernels().Lanes, s.Rows(), &j.sums.dBias
 	n = min(n, bias.Dim(3)-key)
 	s.EachLane(func(lane, head, query int) {
 		if lane >= rows || n <= 0 {

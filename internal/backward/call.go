@@ -22,6 +22,8 @@ type Call struct {
 	DQ, DK, DV view.Tensor // float32; the zero Tensor for what is not wanted
 	DBias      view.Tensor // with the shape of the bias, or the zero Tensor
 	DSinks     []float32   // nil if not wanted
+
+	Accumulate bool // add each gradient to what is there, with one rounding, when it is complete
 }
 
 // A Job is the state of one call. Jobs are recycled with all memory that they need.
@@ -31,8 +33,8 @@ type Job struct {
 	scores *engine.Job
 	plan   plan
 
-	scale      float32     // natural units
-	dBias      view.Tensor // with strides of 0 where it broadcasts
+	scale      float32 // natural units
+	sums       sums
 	goroutines parallel.Group[scratch, shape]
 	phase      func(s *scratch, i int)
 	phases     [2]func(s *scratch, i int) // made once: one per call would be an allocation per call
@@ -76,7 +78,7 @@ func newJob() *Job {
 	return j
 }
 
-func (j *Job) free() { j.norms, j.turns.done = nil, nil }
+func (j *Job) free() { j.norms, j.turns.done, j.sums = nil, nil, sums{} }
 
 // New returns a Job whose Call is zero.
 func New() *Job { return jobs.Get() }
@@ -107,13 +109,15 @@ func (j *Job) Run(t *tier.Tier, threads int, parallelFor func(n int, task func(i
 func (j *Job) begin(parallelFor func(n int, task func(i int))) {
 	parallel.Fit(&j.memory, &j.normsUsage, &j.norms, j.kvHeads()*j.plan.maxRows, parallel.Make[norm])
 	j.turns.begin(&j.memory, j.kvHeads(), j.plan.segments, j.plan.threads == 1 && parallelFor == nil, parallelFor == nil || !parallel.InBubble())
+	j.beginSums()
 	j.clearBias()
 }
 
 // Release gives the job back. It forgets the caller's memory.
 func (j *Job) Release() {
 	j.scores.Release()
-	j.Call, j.scores, j.phase, j.dBias = Call{}, nil, nil, view.Tensor{}
+	j.Call, j.scores, j.phase = Call{}, nil, nil
+	j.sums.forget()
 	jobs.Put(j)
 }
 

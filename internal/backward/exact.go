@@ -15,8 +15,7 @@ func (j *Job) exactQuery(s *segment, kv, r int) {
 	s.Begin(kv, r, 1)
 	s.loadAgain(j, kv)
 	lanes := s.Kernels().Lanes
-	at := s.Index(&j.Call.DQ, 0)
-	row := j.Call.DQ.F32()[at : at+j.d()]
+	row := s.part[:j.d()] // which no score needs
 	clear(row)
 	all := s.blocks()
 	for lo := all.Lo; lo < all.Hi && !allNaN(row); lo += KeyBlock {
@@ -43,14 +42,16 @@ func (j *Job) exactQuery(s *segment, kv, r int) {
 		add(row, block)
 	}
 	scale(row, j.scale)
+	at := s.Index(&j.Call.DQ, 0)
+	j.putRow(j.Call.DQ.F32()[at:at+j.d()], row)
 }
 
-// exactKey computes the row of key i of KV head kv again: of dV, or of dK.
+// exactKey computes the row of key i of KV head kv again: of the sums of dV, or of dK.
 func (j *Job) exactKey(s *segment, kv, i int, isV bool) {
-	out, factor := &j.Call.DK, j.scale
+	out, factor := &j.sums.dK, j.scale
 	from, weights := &j.Call.Forward.Q, s.grads
 	if isV {
-		out, factor, from, weights = &j.Call.DV, 1, &j.Call.DOut, s.weights
+		out, factor, from, weights = &j.sums.dV, 1, &j.Call.DOut, s.weights
 	}
 	b, h := j.batchAndHead(kv)
 	row := out.Row(b, h, i)

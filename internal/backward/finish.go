@@ -8,10 +8,10 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// clearKeys sets dK and dV of the keys of KV head kv from first to below last to zeros.
+// clearKeys sets the sums of dK and dV of the keys of KV head kv from first to below last to zeros.
 func (j *Job) clearKeys(kv, first, last int) {
 	b, h := j.batchAndHead(kv)
-	for _, x := range [...]*view.Tensor{&j.Call.DK, &j.Call.DV} {
+	for _, x := range [...]*view.Tensor{&j.sums.dK, &j.sums.dV} {
 		for key := first; x.IsSet() && key < last; key++ {
 			clear(x.Row(b, h, key))
 		}
@@ -25,16 +25,18 @@ func (j *Job) finishHead(s *segment, kv int) {
 	}
 }
 
-// finishKeys is the second phase: dK and dV of some keys are scaled.
+// finishKeys is the second phase: dK and dV of some keys are scaled, and added if the call accumulates.
 func (j *Job) finishKeys(s *segment, i int) {
 	kv, first, last := j.keysOf(i)
 	for lo := first; lo < last; lo += RowSegment {
 		n := min(last-lo, RowSegment)
 		if j.Call.DK.IsSet() {
-			j.exactKeys(s, kv, lo, s.scaleKeys(j, &j.Call.DK, kv, lo, n, j.scale), false)
+			j.exactKeys(s, kv, lo, s.scaleKeys(j, &j.sums.dK, kv, lo, n, j.scale), false)
+			j.addSums(&j.Call.DK, &j.sums.dK, kv, lo, n)
 		}
 		if j.Call.DV.IsSet() {
-			j.exactKeys(s, kv, lo, s.scaleKeys(j, &j.Call.DV, kv, lo, n, 1), true)
+			j.exactKeys(s, kv, lo, s.scaleKeys(j, &j.sums.dV, kv, lo, n, 1), true)
+			j.addSums(&j.Call.DV, &j.sums.dV, kv, lo, n)
 		}
 	}
 }
@@ -69,7 +71,8 @@ func (j *Job) finishQueries(s *segment, kv int) {
 	for first := range min(group, rows) {
 		n := ints.CeilDiv(rows-first, group)
 		at := s.Index(dq, first)
-		set := s.moveRows(j, dq, at, s.dq[first*ld:], group*ld, n, j.scale)
+		to, from := matrix{dq.F32()[at:], dq.Stride(2)}, matrix{s.dq[first*ld:], group * ld}
+		set := s.putRows(j, to, from, n, d, j.scale)
 		for ; set != 0; set &= set - 1 {
 			nan |= 1 << (first + bits.TrailingZeros64(set)*group)
 		}
@@ -83,24 +86,24 @@ func (j *Job) finishQueries(s *segment, kv int) {
 // of those that hold a NaN.
 func (s *segment) scaleKeys(j *Job, x *view.Tensor, kv, lo, n int, scale float32) (nan uint64) {
 	b, h := j.batchAndHead(kv)
-	at := x.Index(b, h, lo)
-	return s.moveRows(j, x, at, x.F32()[at:], x.Stride(2), n, scale)
+	rows := matrix{x.F32()[x.Index(b, h, lo):], x.Stride(2)}
+	return s.moveRows(j, rows, rows, n, x.Dim(3), scale)
 }
 
-// moveRows multiplies n rows of src, ld apart, by scale, adds +0 and writes them to the rows of
-// x from index at on. It returns the set of those that hold a NaN. It overwrites src.
-func (s *segment) moveRows(j *Job, x *view.Tensor, at int, src []float32, ld, n int, scale float32) (nan uint64) {
-	skinny, d := j.tier.Skinny(), x.Dim(3)
+// moveRows multiplies n rows of d columns of from by scale, adds +0 and writes them to those of to, which may
+// be the same. It returns the set of those that hold a NaN. It overwrites from.
+func (s *segment) moveRows(j *Job, to, from matrix, n, d int, scale float32) (nan uint64) {
+	skinny := j.tier.Skinny()
 	divisor, isQuotient := divisorFor(scale)
 	for i := range n {
-		s.factors[i], s.divisors[i], s.off[i] = scale, divisor, at+i*x.Stride(2)
+		s.factors[i], s.divisors[i], s.off[i] = scale, divisor, i*to.ld
 	}
 	for e, m := 0, 0; e < d; e += m {
 		m = ukernel.ColumnsPerCall(d-e, n)
 		if !isQuotient {
-			skinny.Merge(src[e:], ld, s.zeros, 0, n, m, s.factors[:n], zeros[:n])
+			skinny.Merge(from.data[e:], from.ld, s.zeros, 0, n, m, s.factors[:n], zeros[:n])
 		}
-		nan |= skinny.Unpack(x.F32()[e:], s.off[:n], src[e:], ld, n, m, s.divisors[:n])
+		nan |= skinny.Unpack(to.data[e:], s.off[:n], from.data[e:], from.ld, n, m, s.divisors[:n])
 	}
 	return nan & (1<<n - 1)
 }

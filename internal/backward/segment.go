@@ -143,7 +143,7 @@ func (s *segment) loadRows(j *Job) {
 	}
 }
 
-// A matrix has rows of whole pieces of columns, ld apart.
+// A matrix has rows that lie ld apart. Those that go into a product have whole pieces of columns.
 type matrix struct {
 	data []float32
 	ld   int
@@ -288,10 +288,10 @@ func (s *segment) addKeys(j *Job, keys mask.Span, at int, block int64) bool {
 		s.set = key + n
 	}
 	if j.Call.DV.IsSet() {
-		s.addProduct(j, &j.Call.DV, key, n, p, s.dOut, !isFirst)
+		s.addProduct(j, &j.sums.dV, key, n, p, s.dOut, !isFirst)
 	}
 	if j.Call.DK.IsSet() {
-		s.addProduct(j, &j.Call.DK, key, n, ds, s.q, !isFirst)
+		s.addProduct(j, &j.sums.dK, key, n, ds, s.q, !isFirst)
 	}
 	return true
 }
@@ -331,7 +331,7 @@ func (s *segment) keyRows(j *Job, lo, n int) (data []float32, ld int) {
 	return s.kRows, rowLength(d)
 }
 
-// addProduct adds the product of weights [n][lanes] with the segment's rows to n rows of out, dK
+// addProduct adds the product of weights [n][lanes] with the segment's rows to n rows of out, the sums of dK
 // or dV, from row key on. Without add it sets them to the product, which differs from adding it to
 // zeros in the sign of a zero alone, and that does not reach the result.
 func (s *segment) addProduct(j *Job, out *view.Tensor, key, n int, weights []float32, rows matrix, add bool) {

@@ -28,6 +28,10 @@ func (j *Job) sinks() {
 				sum -= float64(p) * float64(x.mean)
 			}
 		}
-		j.Call.DSinks[h] = canonical(float32(sum) + 0)
+		g := float32(sum) + 0
+		if j.Call.Accumulate {
+			g += j.Call.DSinks[h]
+		}
+		j.Call.DSinks[h] = canonical(g)
 	}
 }

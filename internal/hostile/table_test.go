@@ -101,7 +101,9 @@ func multiHeadBackward(projects bool) func(w *world) []any {
 			g.Q, g.K = layer.Parameters{Weight: w.floats(64), Bias: w.floats(8)}, layer.Parameters{Weight: w.floats(16)}
 			g.V, g.O = layer.Parameters{Bias: w.floats(5)}, layer.Parameters{Weight: w.floats(100), Bias: w.floats(10)}
 		}
-		return []any{a[0], g, a[1], a[2], a[3], a[4], trace(w), weights, contracttest.BackwardOptions(a[5].(kernel.Options))}
+		o := contracttest.BackwardOptions(a[5].(kernel.Options))
+		o.Accumulate = projects
+		return []any{a[0], g, a[1], a[2], a[3], a[4], trace(w), weights, o}
 	}
 }
 
@@ -144,7 +146,12 @@ var table = []entry{
 	}},
 	{name: "kernel.AttentionBackward", f: kernel.AttentionBackward, args: func(w *world) []any { // ragged
 		ragged := func(d int) kernel.Tensor { return kernel.Ragged(w.floats(5*4*d), []int{0, 3, 5}, 4, d) }
-		return []any{kernel.Gradients{Q: ragged(6), K: ragged(6), V: ragged(5)}, ragged(5), ragged(6), ragged(6), ragged(5), ragged(1), kernel.BackwardOptions{Exec: kernel.Exec{Threads: 2}}}
+		return []any{kernel.Gradients{Q: ragged(6), K: ragged(6), V: ragged(5)}, ragged(5), ragged(6), ragged(6), ragged(5), ragged(1), kernel.BackwardOptions{Exec: kernel.Exec{Threads: 2}, Accumulate: true}}
+	}},
+	{name: "kernel.AttentionBackward", f: kernel.AttentionBackward, args: func(w *world) []any { // one bias for all heads, added to
+		dout, q, k, v := w.attention()
+		g := kernel.Gradients{Q: w.tensor(2, 4, 3, 6), K: w.tensor(2, 2, 7, 6), V: w.tensor(2, 2, 7, 5), Bias: w.tensor(1, 1, 3, 7)}
+		return []any{g, dout, q, k, v, w.tensor(2, 4, 3, 1), kernel.BackwardOptions{Bias: w.tensor(1, 1, 3, 7), Accumulate: true}}
 	}},
 	{name: "kernel.BackwardOptions.Forward", f: kernel.BackwardOptions.Forward, args: func(w *world) []any { return []any{w.backwardOptions()} }},
 	{name: "kernel.Additive", f: kernel.Additive, args: func(w *world) []any {
