@@ -39,6 +39,7 @@ func TestBadRequests(t *testing.T) {
 		{"/v1/chat/completions", ``, 400, ""},
 		{"/v1/chat/completions", `[]`, 400, ""},
 		{"/v1/chat/completions", `{"model": "tiny", ` + user + `} {}`, 400, ""},
+		{"/v1/chat/completions", `{"model": "tiny", ` + user + `} "`, 400, ""},
 		{"/v1/chat/completions", `{"model": "none", ` + user + `}`, 404, "model"},
 		{"/v1/chat/completions", `{` + user + `}`, 404, "model"},
 		{"/v1/chat/completions", `{"model": "bert-1", ` + user + `}`, 400, "model"},

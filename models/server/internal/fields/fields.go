@@ -27,20 +27,26 @@ func Errorf(field, format string, args ...any) error {
 	return &Error{field, fmt.Sprintf(format, args...)}
 }
 
-// Decode reads the JSON object of a request. A field that to lacks is an [*Error]; so is every error that is not one of reading body.
+// Decode reads the JSON object of a request. A field that to lacks is an [*Error]; so is every error but an [*http.MaxBytesError] and an [os.ErrDeadlineExceeded] of body.
 func Decode(body io.Reader, to any) error {
 	d := json.NewDecoder(body)
 	d.DisallowUnknownFields()
 	if err := d.Decode(to); err != nil {
 		return decodeError(err, to)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		if err != nil && !isSyntax(err) {
-			return err
-		}
-		return Errorf("", "the body goes on after its JSON object")
+	switch _, err := d.Token(); {
+	case errors.Is(err, io.EOF):
+		return refuse(reflect.ValueOf(to).Elem())
+	case exceeds(err):
+		return err
 	}
-	return refuse(reflect.ValueOf(to).Elem())
+	return Errorf("", "the body goes on after its JSON object")
+}
+
+// exceeds tells whether a body is larger, or takes longer to come, than it may.
+func exceeds(err error) bool {
+	var tooBig *http.MaxBytesError
+	return errors.As(err, &tooBig) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // refuse reports the first field, also within structs and lists, that asks for what is not there.
@@ -74,9 +80,8 @@ func refuse(v reflect.Value) error {
 func decodeError(err error, to any) error {
 	var wrong *json.UnmarshalTypeError
 	var f *Error
-	var tooBig *http.MaxBytesError
 	switch {
-	case errors.As(err, &tooBig), errors.As(err, &f), errors.Is(err, os.ErrDeadlineExceeded):
+	case exceeds(err), errors.As(err, &f):
 		return err
 	case errors.As(err, &wrong):
 		field := wrong.Field
@@ -93,12 +98,6 @@ func decodeError(err error, to any) error {
 		return Errorf(name, "the field %q is not known or not supported", name)
 	}
 	return Errorf("", "the body is not JSON as expected: %s", text)
-}
-
-// isSyntax tells whether an error is about JSON, not about reading it.
-func isSyntax(err error) bool {
-	var syntax *json.SyntaxError
-	return errors.As(err, &syntax)
 }
 
 // IsNull tells whether a value is null.

@@ -2,9 +2,13 @@ package fields
 
 import (
 	"errors"
+	"io"
+	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
 )
@@ -50,6 +54,8 @@ func TestDecode(t *testing.T) {
 		`{"ids": null}`:                                           {"", "got null, want a list of token ids"},
 		`{"text": 1}`:                                             {"messages", "content: got 1, want a string or a list of parts"},
 		`{} {}`:                                                   {"", "the body goes on after its JSON object"},
+		`{} "a`:                                                   {"", "the body goes on after its JSON object"},
+		`{} 1`:                                                    {"", "the body goes on after its JSON object"},
 		`{`:                                                       {"", "the body is not JSON as expected: unexpected EOF"},
 		``:                                                        {"", "the body is not JSON as expected: EOF"},
 	} {
@@ -59,6 +65,20 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%s: %v", body, err)
 		case want != Error{} && (!errors.As(err, &bad) || *bad != want):
 			t.Errorf("%s: %#v, want %+v", body, err, want)
+		}
+	}
+}
+
+// TestBody: a body that is too long or too slow is the error of its reader, wherever that comes, and one that breaks off is a fault of the request.
+func TestBody(t *testing.T) {
+	for _, begin := range []string{"", `{"model"`, `{}`, `{} `} {
+		for _, end := range []error{&http.MaxBytesError{Limit: 3}, os.ErrDeadlineExceeded} {
+			if err := Decode(io.MultiReader(strings.NewReader(begin), iotest.ErrReader(end)), new(request)); !errors.Is(err, end) {
+				t.Errorf("%q: %v, want %v", begin, err, end)
+			}
+		}
+		if err := Decode(io.MultiReader(strings.NewReader(begin), iotest.ErrReader(errors.New("broken"))), new(request)); !errors.As(err, new(*Error)) {
+			t.Errorf("%q: %#v", begin, err)
 		}
 	}
 }
