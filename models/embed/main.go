@@ -21,6 +21,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/internal/loadbar"
@@ -287,7 +288,14 @@ func (c *config) embedder() (*embedding.Embedder, error) {
 	load.Progress, end = loadbar.New(os.Stderr)
 	e, err := models.OpenEmbedder(c.model, load)
 	end()
-	if err != nil {
+	var ofEncoder *kernel.ArgumentError
+	var ofDecoder *decoder.OptionError
+	switch {
+	case errors.As(err, &ofEncoder) && ofEncoder.Arg == "LoadOptions.Int8":
+		return nil, fmt.Errorf("-int8: %s: got %s, want %s", c.model, ofEncoder.Got, ofEncoder.Want)
+	case errors.As(err, &ofDecoder) && ofDecoder.Option == "Options.Int8":
+		return nil, fmt.Errorf("-int8: %s: got %s, want %s", c.model, ofDecoder.Got, ofDecoder.Want)
+	case err != nil:
 		return nil, err
 	}
 	if c.sparse && !e.HasSparse() {

@@ -77,6 +77,12 @@ func TestFlagErrors(t *testing.T) {
 			t.Errorf("%q: %v, want %q", x.args, err, x.want)
 		}
 	}
+	for model, want := range map[string]string{"bert-1": "multiples of 32", "embeddinggemma-2": "weights of Q8_0"} {
+		err := run(t.Context(), []string{"-model", "../testdata/tiny/" + model, "-text", "a", "-int8"}, nil, io.Discard, io.Discard)
+		if err == nil || !strings.HasPrefix(err.Error(), "-int8: ../testdata/tiny/"+model+": got a model ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("-int8 with %s: %v", model, err)
+		}
+	}
 }
 
 // TestTypes: files of float16 and int8 have the vectors, off by half a step.

@@ -1,6 +1,7 @@
 package encoder
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -70,8 +71,9 @@ func TestInt8Bits(t *testing.T) {
 // TestInt8Widths expects an error if a width is no multiple of a block.
 func TestInt8Widths(t *testing.T) {
 	_, err := LoadWith(newSmall("").write(t, "F32"), LoadOptions{Int8: true})
-	if err == nil || !strings.Contains(err.Error(), "attention.self.query") || !strings.Contains(err.Error(), "multiple of 32") {
-		t.Errorf("got %v, want an error that names the layer and the multiple", err)
+	var bad *kernel.ArgumentError
+	if !errors.As(err, &bad) || bad.Arg != "LoadOptions.Int8" || !strings.Contains(bad.Got, "width 24") || !strings.Contains(bad.Want, "multiples of 32") {
+		t.Errorf("got %v, want an error that names the option, the widths and the multiple", err)
 	}
 }
 

@@ -55,7 +55,11 @@ type reader struct {
 
 // readModel reads the tensors of a model.
 func readModel(x *origin, o LoadOptions) (*model, *reader) {
-	return readModelOf(x, &reader{source: x.source, path: x.path, prefix: x.spec.prefixOf(x.source), int8: o.Int8, sorted: o.Int8, meter: loading.New(x.bytes(""), o.Progress)})
+	r := &reader{source: x.source, path: x.path, prefix: x.spec.prefixOf(x.source), int8: o.Int8, sorted: o.Int8, meter: loading.New(x.bytes(""), o.Progress)}
+	if s := x.spec; o.Int8 && (s.Width%32 != 0 || s.Inner%32 != 0) {
+		r.err = fmt.Errorf("%s: %w", x.path, &kernel.ArgumentError{Arg: "LoadOptions.Int8", Got: fmt.Sprintf("a model of width %d and inner width %d", s.Width, s.Inner), Want: "multiples of 32, the weights of a block"})
+	}
+	return readModelOf(x, r)
 }
 
 func readModelOf(x *origin, r *reader) (*model, *reader) {
