@@ -171,6 +171,26 @@ func weightWidenK6AVX2(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8K6AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightUnpackK4AVX2 is BlockKernels.Unpack, see package ukernel. The format is K4.
+//
+//go:noescape
+func weightUnpackK4AVX2(dst []uint32, b []byte, lanes int, k int)
+
+// weightUnpackK5AVX2 is BlockKernels.Unpack, see package ukernel. The format is K5.
+//
+//go:noescape
+func weightUnpackK5AVX2(dst []uint32, b []byte, lanes int, k int)
+
+// weightUnpackK6AVX2 is BlockKernels.Unpack, see package ukernel. The format is K6.
+//
+//go:noescape
+func weightUnpackK6AVX2(dst []uint32, b []byte, lanes int, k int)
+
+// weightGemmUnpackedAVX2 is WeightKernels.GemmUnpacked, see package ukernel.
+//
+//go:noescape
+func weightGemmUnpackedAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, m int, k int, load bool, next []byte)
+
 // weightQuantizeAVX2 is WeightKernels.Quantize, see package ukernel.
 //
 //go:noescape

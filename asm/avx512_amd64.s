@@ -10346,8 +10346,7 @@ TEXT ·weightWidenQ8_0AVX512(SB), NOSPLIT, $0-64
 	JZ      done
 	MOVQ    DX, SI
 	SHLQ    $0x02, SI
-	MOVQ    SI, DI
-	SHLQ    $0x05, DI
+	IMUL3Q  $+32, SI, DI
 	IMUL3Q  $+34, DX, R8
 
 block:
@@ -12312,8 +12311,7 @@ TEXT ·weightWidenQ4_0AVX512(SB), NOSPLIT, $0-64
 	JZ      done
 	MOVQ    DX, SI
 	SHLQ    $0x02, SI
-	MOVQ    SI, DI
-	SHLQ    $0x05, DI
+	IMUL3Q  $+32, SI, DI
 	IMUL3Q  $+18, DX, R8
 
 block:
@@ -14277,8 +14275,7 @@ TEXT ·weightWidenQ4_1AVX512(SB), NOSPLIT, $0-64
 	JZ      done
 	MOVQ    DX, SI
 	SHLQ    $0x02, SI
-	MOVQ    SI, DI
-	SHLQ    $0x05, DI
+	IMUL3Q  $+32, SI, DI
 	IMUL3Q  $+20, DX, R8
 
 block:

@@ -251,7 +251,8 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 		GemmF16: weightGemmF16AVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.WeightKernels{
-		GemmBF16: weightGemmBF16AVX2,
+		GemmBF16:     weightGemmBF16AVX2,
+		GemmUnpacked: weightGemmUnpackedAVX2,
 	}},
 	{ISA: "avx2", Kernels: ukernel.WeightKernels{
 		AddBias: weightAddBiasAVX2,
@@ -289,6 +290,19 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 			ukernel.K6: {
 				Widen:    weightWidenK6AVX2,
 				GemmInt8: weightGemmInt8K6AVX2,
+			},
+		},
+	}},
+	{ISA: "avx2", Needs: []string{"AVX2", "F16C"}, Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
+			ukernel.K4: {
+				Unpack: weightUnpackK4AVX2,
+			},
+			ukernel.K5: {
+				Unpack: weightUnpackK5AVX2,
+			},
+			ukernel.K6: {
+				Unpack: weightUnpackK6AVX2,
 			},
 		},
 	}},

@@ -11,13 +11,15 @@ func blockKernels() (k [ukernel.BlockFormats]ukernel.BlockKernels) {
 	for i := range k {
 		f := quantized.Of(ukernel.BlockFormat(i))
 		k[i] = ukernel.BlockKernels{
-			Gemm: func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool) {
-				blockGemm(f, c, ldc, a, rs, cs, b, m, k, load)
-			},
 			GemmInt8: func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
 				gemmInt8(f, c, ldc, x, ldx, b, lanes, m, k, load)
 			},
 			Widen: func(dst []float32, b []byte, lanes, k int) { f.Widen(dst, lanes, b, 0, lanes, k) },
+		}
+		if !f.Grouped {
+			k[i].Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool) {
+				blockGemm(f, c, ldc, a, rs, cs, b, m, k, load)
+			}
 		}
 	}
 	return k

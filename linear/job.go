@@ -34,6 +34,7 @@ type job struct {
 	steps                  int  // rows of Wᵀ in a call of a kernel, whole segments
 	inOrder                bool // a panel takes all steps before the next one
 	widens                 bool // weights are widened once for a block of rows
+	unpacks                bool // or those of whole panels unpacked
 	threads                int
 	mostThreads            int  // that the same call may have the next time
 	varies                 bool // and whether it may have another number then
@@ -85,6 +86,9 @@ const (
 	onceRows    = 2
 	skinnySteps = 1024
 
+	// Grouped formats are unpacked for up to unpackRows rows, if there are kernels for that, and widened for more.
+	unpackRows = 2
+
 	// While a worker is woken, a thread should do as much as it can in some 80 µs, or two
 	// are slower than one: read threadBytes of weights from L3, or threadShares times the
 	// tier's ThreadFMAs. With square weights of float32, two threads of a virtual machine
@@ -125,6 +129,7 @@ func (j *job) plan(t *tier.Tier, option int) {
 	m, panels := j.out.rows, j.linear.panels()
 	j.tier, j.steps = t, t.WeightSteps
 	j.widens = !j.int8 && j.linear.widens(t, m)
+	j.unpacks = j.widens && j.linear.unpacks(t, m)
 	direct := !j.widens && !j.isProduct() && !j.int8
 	needsL1 := j.linear.format == 0 && t.WeightSteps == ukernel.InputSegment
 	if direct && (m <= onceRows || m <= skinnyRows && !needsL1) {
@@ -142,7 +147,7 @@ func (j *job) plan(t *tier.Tier, option int) {
 		j.panelGroups = min(panels, max(j.panelGroups, ints.CeilDiv(wanted, j.rowBlocks)))
 		j.rowBlocks = min(ints.CeilDiv(m, minRows), max(j.rowBlocks, ints.CeilDiv(wanted, j.panelGroups)))
 	}
-	j.inOrder = direct && (m <= skinnyRows || 4*ints.CeilDiv(m, j.rowBlocks)*j.linear.k <= mostBytes)
+	j.inOrder = (direct || j.widens) && m <= skinnyRows || direct && 4*ints.CeilDiv(m, j.rowBlocks)*j.linear.k <= mostBytes
 	j.threads = min(threads, j.rowBlocks*j.panelGroups)
 	if j.mostThreads, j.varies = j.threads, vary; vary {
 		j.mostThreads = most
@@ -165,11 +170,16 @@ func (j *job) limits() (rows, panels int) {
 func (l *Linear) widens(t *tier.Tier, m int) bool {
 	switch {
 	case l.format != 0:
-		return m > t.QuantizedRows || l.format.layout().Grouped // no ISA has products of grouped formats
+		return m > t.QuantizedRows || l.format.layout().Grouped
 	case l.dtype != view.Float32:
 		return t.WidenRows > 0 && m > t.WidenRows
 	}
 	return false
+}
+
+// unpacks reports whether weights that are widened otherwise are unpacked for m rows of x, and made in registers then.
+func (l *Linear) unpacks(t *tier.Tier, m int) bool {
+	return m <= unpackRows && l.format != 0 && l.format.layout().Grouped && t.Weights().GemmUnpacked != nil
 }
 
 // bytes is the size of the weights.
@@ -197,7 +207,7 @@ func (j *job) usefulThreads(option int) (n, most int, vary bool) {
 // and is recycled.
 type scratch struct {
 	wide  []float32 // some rows of a panel, widened or packed
-	codes []uint32  // of quantized rows of x
+	codes []uint32  // quantized rows of x, or some rows of a panel, unpacked
 	edge  []float32 // the sums of the last panel, if out lacks columns for them
 	rows  []float32 // some rows of x, transposed
 
@@ -217,6 +227,9 @@ func (j *job) findShape() (s shape) {
 	if j.varies { // with another number of threads there may be fewer blocks
 		most, _ := j.limits()
 		m = min(j.out.rows, most)
+	}
+	if j.unpacks {
+		s.codes = unpackedWords(ukernel.PanelLanes, min(j.steps, l.k))
 	}
 	if j.int8 {
 		s.codes = m * rowWords(l.k)

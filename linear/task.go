@@ -92,6 +92,7 @@ type panelRows struct {
 	f32    []float32 // of Float32
 	u16    []uint16  // of another type
 	blocks []byte    // of quantized weights
+	words  []uint32  // the same, unpacked
 }
 
 // panelRows returns some rows of panel p for n rows of x: as they lie, widened or packed.
@@ -122,15 +123,25 @@ func (s *scratch) panelRows(j *job, p int, steps interval, n int) panelRows {
 }
 
 // blockRows sets r to the blocks of some rows of a panel of quantized weights: as they lie, or
-// widened.
+// widened or unpacked.
 func (s *scratch) blockRows(j *job, r *panelRows, blocks []byte, steps interval) {
 	r.blocks = blocks
 	if !j.widens && r.lanes == ukernel.PanelLanes {
 		return // the kernel widens them in registers
 	}
+	if j.unpacks && r.lanes == ukernel.PanelLanes {
+		r.words = s.codes[:unpackedWords(r.lanes, steps.len())]
+		j.tier.Weights().Blocks[r.format.index()].Unpack(r.words, r.blocks, r.lanes, steps.len())
+		return
+	}
 	n := steps.len() * r.lanes
 	j.tier.Weights().Blocks[r.format.index()].Widen(s.wide[:n], r.blocks, r.lanes, steps.len())
 	r.format, r.f32 = 0, s.wide[:n]
+}
+
+// unpackedWords is the size of some steps of a panel, unpacked.
+func unpackedWords(lanes, steps int) int {
+	return ukernel.UnpackedRows * lanes * steps / ukernel.BlockSteps
 }
 
 // multiply adds the product of m rows of A with the k rows of the panel to c, or
@@ -139,6 +150,8 @@ func (r *panelRows) multiply(t *tier.Tier, c []float32, ldc int, a []float32, rs
 	switch {
 	case r.lanes < ukernel.PanelLanes:
 		multiplyNarrow(t, c, ldc, a, rs, cs, r.f32, r.ld, r.lanes, m, k, load)
+	case r.words != nil:
+		t.Weights().GemmUnpacked(c, ldc, a, rs, cs, r.words, m, k, load, next)
 	case r.format != 0:
 		t.Weights().Blocks[r.format.index()].Gemm(c, ldc, a, rs, cs, r.blocks, m, k, load)
 	case r.dtype == view.Float32:

@@ -31,14 +31,15 @@ import (
 
 // A blockGemmer emits one product.
 type blockGemmer struct {
-	g       *gen
-	format  spec.BlockFormat
+	g *gen
+	blockShape
 	vectors int // of a tile
 
 	c, cs, rs, rs3           reg.GPVirtual // row of C; distances in bytes
 	start, block             reg.GPVirtual // of the segment
 	p, scales, numbers, left reg.GPVirtual // within the segment, at the start of a block
 	x                        reg.GPVirtual // within the block, in the row of A
+	far                      reg.GPVirtual // of unpacked blocks: what to prefetch
 
 	a, m   operand.Mem // row of A, rows left
 	rest   operand.Mem // steps after the segment
@@ -56,16 +57,36 @@ type blockGemmer struct {
 	min   []operand.Op       // and minima
 }
 
+// A blockShape is how a product finds its way in blocks.
+type blockShape struct {
+	format    spec.BlockFormat
+	unpacked  bool // see ukernel.BlockKernels.Unpack; the format is none
+	bits      int  // of a number
+	scale     int  // bytes of a scale or minimum of a lane
+	header    int  // bytes of a lane before its numbers
+	bytes     int  // of all lanes
+	positions int  // numbers of a word
+}
+
 func (g *gen) WeightGemmQ(q spec.BlockFormat) {
-	g.Kernel(spec.WeightGemmQ(q))
+	g.blockGemm(spec.WeightGemmQ(q), g.BlockTiles(), blockShape{format: q, bits: q.Bits(), scale: 2, header: q.HeaderBytes(),
+		bytes: q.BlockBytes(spec.PanelLanes), positions: q.Positions()})
+}
+
+// blockGemm emits a product with blocks.
+func (g *gen) blockGemm(f spec.Function, tiles []spec.TileShape, s blockShape) {
+	g.Kernel(f)
 	a, b, c := g.Param("a"), g.Param("b"), g.Param("c")
-	t := &blockGemmer{g: g, format: q, a: g.Memory(a.Base()), m: g.Argument("m"), ldc: g.Argument("ldc"),
+	t := &blockGemmer{g: g, blockShape: s, a: g.Memory(a.Base()), m: g.Argument("m"), ldc: g.Argument("ldc"),
 		rest: g.Memory(a.Len()), steps: g.Memory(a.Cap()), adds: g.Memory(b.Len()), lane: g.Memory(b.Cap()), count: g.Memory(c.Cap()), words: g.Memory(c.Len())}
 	t.minima = g.Frame(4 * spec.PanelLanes)
 	g.SHLQ(operand.Imm(2), t.ldc)
 	t.c, t.cs, t.rs, t.rs3 = g.Slice("c"), g.Stride("cs"), g.Stride("rs"), g.GP64()
 	g.LEAQ(emit.Indexed(t.rs, t.rs, 2), t.rs3)
-	for _, s := range g.BlockTiles() {
+	if s.unpacked {
+		t.far = g.Slice("next")
+	}
+	for _, s := range tiles {
 		t.tile(s)
 	}
 	g.Return()
@@ -96,17 +117,21 @@ func (t *blockGemmer) tile(s spec.TileShape) {
 	n := min(3, s.Vectors)
 	for t.first = 0; t.first < s.Vectors; t.first += n {
 		t.g.MOVQ(t.p, t.x)
+		step := name(fmt.Sprintf("step%d", t.first))
+		if t.unpacked {
+			t.bytesOfWords(step)
+			continue
+		}
 		t.loadScales(s.Rows, n)
-		if step := name(fmt.Sprintf("step%d", t.first)); t.format.Bits() == 4 && t.g.Lanes() == 16 {
+		if t.bits == 4 && t.g.Lanes() == 16 {
 			t.lookUpBits(step)
 		} else {
 			t.maskBits(step)
 		}
 	}
 	t.g.MOVQ(t.x, t.p)
-	size := t.format.BlockBytes(spec.PanelLanes)
-	t.g.ADDQ(operand.U32(size), t.scales)
-	t.g.ADDQ(operand.U32(size), t.numbers)
+	t.g.ADDQ(operand.U32(t.bytes), t.scales)
+	t.g.ADDQ(operand.U32(t.bytes), t.numbers)
 	t.g.SUBQ(operand.U32(spec.BlockSteps), t.left)
 	t.g.JNZ(label("block"))
 
@@ -122,7 +147,7 @@ func (t *blockGemmer) tile(s spec.TileShape) {
 	}
 	t.g.Comment("Go on to the next segment, or the next rows.")
 	t.g.MOVQ(t.p, t.start)
-	t.g.LEAQ(emit.At(t.scales, -2*(spec.PanelLanes-s.Vectors*t.g.Lanes())), t.block)
+	t.g.LEAQ(emit.At(t.scales, -t.scale*(spec.PanelLanes-s.Vectors*t.g.Lanes())), t.block)
 	t.g.MOVQ(operand.U32(1), t.adds)
 	t.g.CMPQ(t.rest, operand.Imm(0))
 	t.g.JNE(label("segment"))
@@ -152,9 +177,9 @@ func (t *blockGemmer) startPass(s spec.TileShape) {
 	t.p, t.x, t.scales, t.numbers, t.left = t.g.GP64(), t.g.GP64(), t.g.GP64(), t.g.GP64(), t.g.GP64()
 	t.g.MOVQ(t.start, t.p)
 	t.g.MOVQ(t.lane, t.left)
-	t.g.LEAQ(emit.Indexed(t.block, t.left, 2), t.scales)
+	t.g.LEAQ(emit.Indexed(t.block, t.left, uint8(t.scale)), t.scales)
 	numbers := emit.Indexed(t.block, t.left, 4)
-	numbers.Disp = t.format.HeaderBytes() * spec.PanelLanes
+	numbers.Disp = t.header * spec.PanelLanes
 	t.g.LEAQ(numbers, t.numbers)
 	t.g.MOVQ(t.steps, t.left)
 	t.acc = make([][]reg.VecVirtual, s.Rows)
@@ -192,10 +217,10 @@ func (t *blockGemmer) loadScales(rows, n int) {
 	const others = 2 // a weight, and a constant
 	inRegisters := rows*t.vectors+2*n+min(rows, n)+others <= registers
 	for v, d := range t.d {
-		at16 := (t.first + v) * t.g.VecBytes() / 2
-		t.g.VCVTPH2PS(emit.At(t.scales, at16), d)
+		at := (t.first + v) * t.g.Lanes() * t.scale
+		t.g.VCVTPH2PS(emit.At(t.scales, at), d)
 		m := t.g.Vec()
-		t.g.loadMinima(t.format, emit.At(t.scales, 2*spec.PanelLanes+at16), d, m)
+		t.g.loadMinima(t.format, emit.At(t.scales, t.scale*spec.PanelLanes+at), d, m)
 		t.min[v] = m
 		if !inRegisters {
 			t.min[v] = t.minima.Offset(v * t.g.VecBytes())
@@ -269,16 +294,15 @@ func (t *blockGemmer) eachWord(name string, step func(i int)) {
 			step(i)
 		}
 	}
-	bits := t.format.Bits()
-	if bits == unrolledWords {
+	if t.bits == unrolledWords {
 		some()
 		return
 	}
-	t.times(bits/unrolledWords, t.words, name, func() {
+	t.times(t.bits/unrolledWords, t.words, name, func() {
 		some()
 		t.g.ADDQ(operand.U32(4*unrolledWords*spec.PanelLanes), t.numbers)
 	})
-	t.g.SUBQ(operand.U32(4*bits*spec.PanelLanes), t.numbers)
+	t.g.SUBQ(operand.U32(4*t.bits*spec.PanelLanes), t.numbers)
 }
 
 // blockAhead is the distance of prefetches in bytes.
@@ -292,7 +316,7 @@ func (t *blockGemmer) word(i, v int) operand.Mem {
 
 // prefetch prefetches the part of a block far ahead that is as long as one of its positions.
 func (t *blockGemmer) prefetch(far reg.GPVirtual) {
-	lines := t.format.BlockBytes(spec.PanelLanes) / t.format.Positions() / spec.LineBytes
+	lines := t.bytes / t.positions / spec.LineBytes
 	for line := range lines + 1 {
 		t.g.PREFETCHT0(emit.At(far, blockAhead+line*spec.LineBytes))
 	}
@@ -300,7 +324,7 @@ func (t *blockGemmer) prefetch(far reg.GPVirtual) {
 
 // nextPosition moves the place that is prefetched on.
 func (t *blockGemmer) nextPosition(far reg.GPVirtual) {
-	t.g.ADDQ(operand.U32(t.format.BlockBytes(spec.PanelLanes)/t.format.Positions()), far)
+	t.g.ADDQ(operand.U32(t.bytes/t.positions), far)
 }
 
 // maskBits takes the numbers of all positions in a word where they are: masked, number j is
@@ -309,7 +333,7 @@ func (t *blockGemmer) nextPosition(far reg.GPVirtual) {
 // begins the labels.
 func (t *blockGemmer) maskBits(name string) {
 	mask, far := t.g.Vec(), t.g.GP64()
-	bits, positions := t.format.Bits(), t.format.Positions()
+	bits, positions := t.bits, t.positions
 	t.g.VMOVUPS(t.g.Constant(1<<bits-1), mask)
 	t.g.MOVQ(t.numbers, far)
 	position := func(name string, number func(m operand.Mem, w reg.VecVirtual)) {
@@ -377,7 +401,7 @@ func (t *blockGemmer) lookUpBits(name string) {
 	table, shift, far := t.g.AtHand(t.g.Repeated("numbers16", words[:]...)), t.g.Vec(), t.g.GP64()
 	t.g.MOVQ(t.numbers, far)
 	position := func(number func(m operand.Mem, w reg.VecVirtual)) {
-		for i := range t.format.Bits() {
+		for i := range t.bits {
 			t.step(func(v int) reg.VecVirtual {
 				w := t.g.Vec()
 				number(t.word(i, v), w)
@@ -391,7 +415,7 @@ func (t *blockGemmer) lookUpBits(name string) {
 	position(func(m operand.Mem, w reg.VecVirtual) { t.g.VMOVDQU32(m, w) })
 	four := t.g.AtHand(t.g.Constant(4))
 	t.g.VMOVDQA32(four, shift)
-	t.times(t.format.Positions()-1, t.count, name, func() {
+	t.times(t.positions-1, t.count, name, func() {
 		t.nextPosition(far)
 		position(func(m operand.Mem, w reg.VecVirtual) {
 			t.g.VMOVDQU32(m, w)
@@ -403,7 +427,8 @@ func (t *blockGemmer) lookUpBits(name string) {
 
 // WeightWidenQ converts block by block, and in a block one vector of lanes after the other.
 func (g *gen) WeightWidenQ(q spec.BlockFormat) {
-	g.widenBlocks(q, func(r rowCursor) widener { return &blockWidener{rowCursor: r, g: g, format: q, d: g.Vec(), m: g.Vec()} })
+	g.Kernel(spec.WeightWidenQ(q))
+	g.widenBlocks(q, spec.BlockSteps, func(r rowCursor) widener { return &blockWidener{rowCursor: r, g: g, format: q, d: g.Vec(), m: g.Vec()} })
 }
 
 // A widener converts a vector of lanes of a block.
@@ -418,16 +443,14 @@ type rowCursor struct {
 	numbers, to reg.GPVirtual // pointers
 }
 
-// widenBlocks emits the kernel of a format.
-func (g *gen) widenBlocks(q spec.BlockFormat, newWidener func(rowCursor) widener) {
-	g.Kernel(spec.WeightWidenQ(q))
+// widenBlocks emits the body of a kernel for blocks of a format, each of which becomes some rows.
+func (g *gen) widenBlocks(q spec.BlockFormat, perBlock int, newWidener func(rowCursor) widener) {
 	dst, block, lanes, k := g.Slice("dst"), g.Slice("b"), g.Num("lanes"), g.Num("k")
 	g.JumpIfZero(k, "done")
 	row, rows, size := g.GP64(), g.GP64(), g.GP64() // in bytes: a row of dst, those of a block, a block
 	g.MOVQ(lanes, row)
 	g.SHLQ(operand.Imm(2), row)
-	g.MOVQ(row, rows)
-	g.SHLQ(operand.Imm(5), rows) // BlockSteps
+	g.IMUL3Q(operand.I32(perBlock), row, rows)
 	g.IMUL3Q(operand.I32(q.BlockBytes(1)), lanes, size)
 	g.Label("block")
 	lane := g.GP64()

@@ -8,6 +8,7 @@ import "fmt"
 var (
 	AddBias          = kernel(WeightTable, "AddBias")
 	WeightQuantize   = kernel(WeightTable, "Quantize")
+	GemmUnpacked     = kernel(WeightTable, "GemmUnpacked")
 	WeightPack       = kernel(WeightTable, "Pack")
 	WeightPackHalves = kernel(WeightTable, "PackHalves")
 	Additive         = kernel(SkinnyTable, "Additive")

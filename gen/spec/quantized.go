@@ -61,6 +61,14 @@ func (q BlockFormat) HeaderBytes() int {
 	return 2 * q.Halves()
 }
 
+// UnpackedRows is how many rows of words an unpacked block of a grouped format has, of which so many before its numbers, and how
+// many lines are prefetched while a product takes one.
+const (
+	UnpackedRows   = 12
+	UnpackedHeader = 4
+	UnpackedLines  = 24
+)
+
 // The places in a block of a quantized row, in bytes, see ukernel.WeightKernels.Quantize, and its size.
 const (
 	RowScale    = 32
@@ -90,6 +98,9 @@ func WeightGemmInt8Dot(q BlockFormat) Function {
 // WeightWidenQ widens a packed panel of quantized weights.
 func WeightWidenQ(q BlockFormat) Function { return block(q, "Widen") }
 
+// WeightUnpack unpacks a packed panel of a grouped format for WeightGemmUnpacked.
+func WeightUnpack(q BlockFormat) Function { return block(q, "Unpack") }
+
 func block(q BlockFormat, field string) Function {
 	f := kernel(WeightTable, field)
 	f.Name, f.Note = f.Name+q.String(), fmt.Sprintf("The format is %v.", q)
@@ -107,6 +118,12 @@ type BlockEmitter interface {
 	WeightQuantize()
 }
 
+// An UnpackEmitter emits products with grouped formats for few rows, which an ISA may lack.
+type UnpackEmitter interface {
+	WeightUnpack(q BlockFormat)
+	WeightGemmUnpacked()
+}
+
 func emitBlocks(e BlockEmitter) {
 	for _, q := range BlockFormats {
 		e.WeightGemmQ(q)
@@ -116,6 +133,12 @@ func emitBlocks(e BlockEmitter) {
 	for _, q := range GroupedFormats {
 		e.WeightWidenGrouped(q)
 		e.WeightGemmInt8Grouped(q)
+	}
+	if u, ok := e.(UnpackEmitter); ok {
+		for _, q := range GroupedFormats {
+			u.WeightUnpack(q)
+		}
+		u.WeightGemmUnpacked()
 	}
 	e.WeightQuantize()
 }

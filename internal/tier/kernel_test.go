@@ -146,9 +146,10 @@ var kernelTests = []struct {
 	{"Weights.Blocks.Q8_0.Widen", blockWidenCases(ukernel.Q8_0)},
 	{"Weights.Blocks.Q4_0.Widen", blockWidenCases(ukernel.Q4_0)},
 	{"Weights.Blocks.Q4_1.Widen", blockWidenCases(ukernel.Q4_1)},
-	{"Weights.Blocks.K4.Gemm", blockCases(ukernel.K4)},
-	{"Weights.Blocks.K5.Gemm", blockCases(ukernel.K5)},
-	{"Weights.Blocks.K6.Gemm", blockCases(ukernel.K6)},
+	{"Weights.Blocks.K4.Unpack", blockUnpackCases(ukernel.K4)},
+	{"Weights.Blocks.K5.Unpack", blockUnpackCases(ukernel.K5)},
+	{"Weights.Blocks.K6.Unpack", blockUnpackCases(ukernel.K6)},
+	{"Weights.GemmUnpacked", unpackedCases},
 	{"Weights.Blocks.K4.Widen", blockWidenCases(ukernel.K4)},
 	{"Weights.Blocks.K5.Widen", blockWidenCases(ukernel.K5)},
 	{"Weights.Blocks.K6.Widen", blockWidenCases(ukernel.K6)},
@@ -180,7 +181,7 @@ var kernelTests = []struct {
 }
 
 // TestAllKernels fails if a kernel is in no test, or if a tier lacks one that it must have. Only the
-// skinny kernels for narrow types, and those for integers, are optional.
+// skinny kernels for narrow types, those for integers and those for unpacked weights are optional.
 func TestAllKernels(t *testing.T) {
 	tested := map[string]bool{}
 	for _, k := range kernelTests {
@@ -196,6 +197,7 @@ func TestAllKernels(t *testing.T) {
 		}
 		optional := strings.HasPrefix(name, "Skinny.QK") || strings.HasPrefix(name, "Skinny.PV")
 		optional = optional && name != "Skinny.QK" && name != "Skinny.PV" || name == "Skinny.Pairs" || strings.HasPrefix(name, "Code")
+		optional = optional || strings.HasPrefix(name, "Weights.") && strings.HasSuffix(name, "Unpack") || name == "Weights.GemmUnpacked"
 		for i := range Tiers {
 			for x := range Tiers[i].Widths {
 				if !optional && !Tiers[i].set(x).has(name) {

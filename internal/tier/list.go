@@ -2,6 +2,7 @@ package tier
 
 import (
 	"reflect"
+	"strings"
 
 	"github.com/attn-go/attn/asm"
 	"github.com/attn-go/attn/fallback"
@@ -60,6 +61,9 @@ func eachKernel(name string, table reflect.Value, f func(name string, path []int
 			f(name, path, v)
 		case reflect.Struct:
 			for i := range v.NumField() {
+				if isForOthers(v.Type().Field(i).Name, name) {
+					continue
+				}
 				walk(name+"."+v.Type().Field(i).Name, way(i), v.Field(i))
 			}
 		case reflect.Array:
@@ -71,6 +75,18 @@ func eachKernel(name string, table reflect.Value, f func(name string, path []int
 		}
 	}
 	walk(name, nil, table)
+}
+
+// isForOthers tells whether a kernel of formats of quantized weights is for other ones than that of the name. Products
+// with rows of float32 are for those that are not grouped, and Unpack for those that are.
+func isForOthers(field, name string) bool {
+	_, format, ok := strings.Cut(name, ".Blocks.")
+	for f := range ukernel.BlockFormat(ukernel.BlockFormats) {
+		if ok && format == f.String() {
+			return field == "Gemm" && f.IsGrouped() || field == "Unpack" && !f.IsGrouped()
+		}
+	}
+	return false
 }
 
 // indexName names an element of an array of kernels: by the type that is converted, "" if the contract

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 
+	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/quantized"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -42,6 +44,43 @@ func referenceWiden(f ukernel.BlockFormat) blockWiden {
 	}
 }
 
+// referenceUnpack writes the rows of a panel in which products with grouped formats find weights.
+func referenceUnpack(f ukernel.BlockFormat) func(dst []uint32, b []byte, lanes, k int) {
+	return func(dst []uint32, b []byte, lanes, k int) {
+		q := quantized.Of(f)
+		for ; k > 0; k, b, dst = k-ukernel.BlockSteps, b[q.Bytes(lanes):], dst[ukernel.UnpackedRows*lanes:] {
+			for lane := range lanes {
+				d, m := q.Scales(b, lanes, lane)
+				for i, x := range []float32{d[0], -m[0], float32(d[1] * 0x1p-16), -m[1]} {
+					dst[i*lanes+lane] = math.Float32bits(x)
+				}
+				for g, word := range q.Words(b, lanes, lane) {
+					dst[(4+g)*lanes+lane] = word
+				}
+			}
+		}
+	}
+}
+
+// gemmUnpacked is the product with such rows, by their definition.
+func gemmUnpacked(c []float32, ldc int, a []float32, rs, cs int, b []uint32, m, k int, load bool, _ []byte) {
+	const lanes = ukernel.PanelLanes
+	wide := make([]float32, k*lanes)
+	for x := range k {
+		block := b[x/ukernel.BlockSteps*ukernel.UnpackedRows*lanes:]
+		step := x % ukernel.BlockSteps
+		for lane := range lanes {
+			d, m := math.Float32frombits(block[lane]), math.Float32frombits(block[lanes+lane])
+			if step >= 16 {
+				d, m = math.Float32frombits(block[2*lanes+lane])*0x1p16, math.Float32frombits(block[3*lanes+lane])
+			}
+			number := block[(4+step%8)*lanes+lane] >> (step / 8 * 8) & 255
+			wide[x*lanes+lane] = float32(float32(number)*d) - m
+		}
+	}
+	testutil.Gemm(lanes, c, ldc, a, rs, cs, wide, lanes, m, k, ukernel.InputSegment, load)
+}
+
 // A blockCase is a call of a product with a packed panel of quantized weights.
 type blockCase struct {
 	format ukernel.BlockFormat
@@ -72,7 +111,47 @@ func (c blockCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *ke
 	out := mem.Matrix("c", c.m, ukernel.PanelLanes, ldc, testutil.Canary)
 	c.values.Fill(r, out, c.m, ukernel.PanelLanes, ldc)
 	b := randomBlocks(mem, r, c.format, c.values, ukernel.PanelLanes, c.k)
+	if quantized.Of(c.format).Grouped {
+		words := make([]uint32, ukernel.UnpackedRows*ukernel.PanelLanes*c.k/ukernel.BlockSteps)
+		referenceUnpack(c.format)(words, b, ukernel.PanelLanes, c.k)
+		unpacked := testutil.Slice[uint32](mem, "words", len(words))
+		copy(unpacked, words)
+		return func(p *kernelSet) { p.Weights.GemmUnpacked(out, ldc, a, rs, cs, unpacked, c.m, c.k, c.load, b) }
+	}
 	return func(p *kernelSet) { p.Weights.Blocks[c.format].Gemm(out, ldc, a, rs, cs, b, c.m, c.k, c.load) }
+}
+
+// unpackedCases are products with unpacked blocks of all grouped formats.
+func unpackedCases(w int) (list []kernelCase) {
+	for _, f := range []ukernel.BlockFormat{ukernel.K4, ukernel.K5, ukernel.K6} {
+		list = append(list, blockCases(f)(w)...)
+	}
+	return list
+}
+
+// A blockUnpackCase is a call that unpacks a packed panel.
+type blockUnpackCase struct{ blockWidenCase }
+
+func blockUnpackCases(f ukernel.BlockFormat) func(w int) []kernelCase {
+	return func(w int) (list []kernelCase) {
+		for _, c := range blockWidenCases(f)(w) {
+			list = append(list, blockUnpackCase{c.(blockWidenCase)})
+		}
+		return list
+	}
+}
+
+func (c blockUnpackCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	dst := testutil.Slice[uint32](mem, "dst", ukernel.UnpackedRows*c.lanes*c.k/ukernel.BlockSteps)
+	b := randomBlocks(mem, r, c.format, c.values, c.lanes, c.k)
+	return func(p *kernelSet) {
+		p.Weights.Blocks[c.format].Unpack(dst, b, c.lanes, c.k)
+		for i, x := range dst {
+			if i/c.lanes%ukernel.UnpackedRows < 4 && math.Float32frombits(x) != math.Float32frombits(x) {
+				dst[i] = contract.Canonical // its sign is open
+			}
+		}
+	}
 }
 
 // randomBlocks returns a packed panel of random numbers. Its scales and minima are any
@@ -166,7 +245,23 @@ var blockMutants = []mutant{
 			widen(dst, b, lanes, k)
 		}
 	}},
-	{"Weights.Blocks.K4.Gemm", "what c holds does not count", func(p *kernelSet) { ignoreC(&p.Weights.Blocks[ukernel.K4].Gemm) }},
+	{"Weights.GemmUnpacked", "what c holds does not count", func(p *kernelSet) {
+		gemm := p.Weights.GemmUnpacked
+		p.Weights.GemmUnpacked = func(c []float32, ldc int, a []float32, rs, cs int, b []uint32, m, k int, load bool, next []byte) {
+			gemm(c, ldc, a, rs, cs, b, m, k, false, next)
+		}
+	}},
+	{"Weights.Blocks.K4.Unpack", "the second group has the scale of the first", func(p *kernelSet) {
+		unpack := p.Weights.Blocks[ukernel.K4].Unpack
+		p.Weights.Blocks[ukernel.K4].Unpack = func(dst []uint32, b []byte, lanes, k int) {
+			unpack(dst, b, lanes, k)
+			for i := range dst {
+				if i/lanes%ukernel.UnpackedRows == 2 {
+					dst[i] = dst[i-2*lanes]
+				}
+			}
+		}
+	}},
 	{"Weights.Blocks.K5.Widen", "fifth bits are left out", func(p *kernelSet) {
 		p.Weights.Blocks[ukernel.K5].Widen = withoutNumbers(ukernel.K5, 4)
 	}},

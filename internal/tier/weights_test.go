@@ -26,12 +26,13 @@ var referenceWeights = ukernel.WeightKernels{
 		ukernel.Q8_0: {Gemm: referenceGemm(ukernel.Q8_0), GemmInt8: referenceGemmInt8(ukernel.Q8_0), Widen: referenceWiden(ukernel.Q8_0)},
 		ukernel.Q4_0: {Gemm: referenceGemm(ukernel.Q4_0), GemmInt8: referenceGemmInt8(ukernel.Q4_0), Widen: referenceWiden(ukernel.Q4_0)},
 		ukernel.Q4_1: {Gemm: referenceGemm(ukernel.Q4_1), GemmInt8: referenceGemmInt8(ukernel.Q4_1), Widen: referenceWiden(ukernel.Q4_1)},
-		ukernel.K4:   {Gemm: referenceGemm(ukernel.K4), GemmInt8: referenceGemmInt8(ukernel.K4), Widen: referenceWiden(ukernel.K4)},
-		ukernel.K5:   {Gemm: referenceGemm(ukernel.K5), GemmInt8: referenceGemmInt8(ukernel.K5), Widen: referenceWiden(ukernel.K5)},
-		ukernel.K6:   {Gemm: referenceGemm(ukernel.K6), GemmInt8: referenceGemmInt8(ukernel.K6), Widen: referenceWiden(ukernel.K6)},
+		ukernel.K4:   {GemmInt8: referenceGemmInt8(ukernel.K4), Widen: referenceWiden(ukernel.K4), Unpack: referenceUnpack(ukernel.K4)},
+		ukernel.K5:   {GemmInt8: referenceGemmInt8(ukernel.K5), Widen: referenceWiden(ukernel.K5), Unpack: referenceUnpack(ukernel.K5)},
+		ukernel.K6:   {GemmInt8: referenceGemmInt8(ukernel.K6), Widen: referenceWiden(ukernel.K6), Unpack: referenceUnpack(ukernel.K6)},
 	},
-	Quantize: referenceQuantize,
-	AddBias:  ref.Weights.AddBias,
+	GemmUnpacked: gemmUnpacked,
+	Quantize:     referenceQuantize,
+	AddBias:      ref.Weights.AddBias,
 	Pack: func(dst []float32, ld int, src []float32, lds, n, d int) {
 		for lane := range n {
 			for x := range d {

@@ -15,6 +15,10 @@ type WeightKernels struct {
 	// Blocks are the kernels for quantized weights, by their format.
 	Blocks [BlockFormats]BlockKernels
 
+	// GemmUnpacked is Gemm with a B of PanelLanes lanes that BlockKernels.Unpack has written, of grouped formats. k
+	// is a multiple of BlockSteps and not 0. ISAs without it widen weights, and so does package fallback.
+	GemmUnpacked func(c []float32, ldc int, a []float32, rs, cs int, b []uint32, m, k int, load bool, next []byte)
+
 	// Quantize quantizes len(src) numbers of a row, a multiple of BlockSteps, in blocks of BlockSteps.
 	// With the largest magnitude a of a block
 	//
@@ -47,7 +51,7 @@ type WeightKernels struct {
 // BlockKernels are the kernels for packed panels of quantized weights, in blocks as package
 // quantized defines them. k is a multiple of BlockSteps.
 type BlockKernels struct {
-	// Gemm is WeightKernels.Gemm with a B of blocks. k is not 0.
+	// Gemm is WeightKernels.Gemm with a B of blocks. k is not 0. Grouped formats have none.
 	Gemm func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool)
 
 	// GemmInt8 multiplies m quantized rows x, see WeightKernels.Quantize, which lie ldx words apart and
@@ -70,7 +74,20 @@ type BlockKernels struct {
 	// Widen converts k rows of a B of any number of lanes, a multiple of PanelStep, to float32
 	// without gaps.
 	Widen func(dst []float32, b []byte, lanes, k int)
+
+	// Unpack writes the blocks of a grouped format in UnpackedRows rows of lanes words each, with the products of the
+	// scales and integers of both groups of 16 steps:
+	//
+	//	d0, m0        float32: a weight of the first group is d0·q - m0, rounded once
+	//	d1·2^-16, m1  the same of the second group
+	//	q             8 rows: byte i of word g is the number of step 8i+g
+	//
+	// A NaN has any sign. It belongs to WeightKernels.GemmUnpacked.
+	Unpack func(dst []uint32, b []byte, lanes, k int)
 }
+
+// UnpackedRows is how many rows of words BlockKernels.Unpack makes of a block.
+const UnpackedRows = 12
 
 // PackSteps is the least number of inputs that Pack and PackHalves take.
 const PackSteps = 8
