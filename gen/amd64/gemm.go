@@ -78,6 +78,9 @@ func (g *gen) Gemm(s spec.TileShape, e spec.Epilogue) {
 
 func (g *gen) WeightGemm(s spec.TileShape, b spec.Element) {
 	t := &gemmer{g: g, vectors: s.Vectors, weights: true, element: b, variants: g.WeightVariants()}
+	if s.Prefetch {
+		t.prefetched = s.Rows
+	}
 	fn := spec.WeightGemm(b)
 	if t.variants == nil {
 		g.Kernel(fn)
@@ -110,8 +113,9 @@ type gemmer struct {
 	p, b, k     reg.GPVirtual      // of the step, and steps or iterations left of the segment
 	acc         [][]reg.VecVirtual // a tile has its rows in the last ones
 
-	prefetched int          // rows of the register tiles that prefetch A, 0 for none; see gemm_prefetch.go
-	ahead      reg.Register // distance of the columns to prefetch, in bytes, if there are any
+	prefetched int             // rows of the register tiles that prefetch A, 0 for none; see gemm_prefetch.go
+	ahead      reg.Register    // distance of the columns to prefetch, in bytes, if there are any
+	nextRows   []reg.GPVirtual // distances of the next register tile's rows, for packed panels
 
 	next    reg.GPVirtual // next line to prefetch of the next part of the panel, see gemm_weights.go
 	nextEnd operand.Mem   // the part's end
@@ -212,6 +216,7 @@ func (t *gemmer) one(rows int) {
 	t.g.SUBQ(operand.U32(rows), t.m)
 	t.skip(t.a, rows)
 	t.lookAhead(rows, t.p)
+	t.lookAtNextRows(rows)
 	t.fetchSums(acc, name)
 	t.g.MOVQ(t.first, t.k)
 	t.g.Label(name + "segment")

@@ -28,7 +28,7 @@ import (
 // lookAhead computes ahead for weighted sums: the next line, in this row or in the next one.
 func (t *gemmer) lookAhead(rows int, p reg.GPVirtual) {
 	t.ahead = nil
-	if rows != t.prefetched {
+	if rows != t.prefetched || t.weights {
 		return
 	}
 	ahead := t.copyOf(p)
@@ -49,7 +49,7 @@ func (t *gemmer) prefetchColumns(p reg.GPVirtual) {
 
 // prefetchRows emits the prefetches before a segment of scores.
 func (t *gemmer) prefetchRows(rows int, name string) {
-	if rows != t.prefetched {
+	if rows != t.prefetched || t.weights {
 		return
 	}
 	t.g.CMPQ(t.mode, operand.Imm(maxOne))
@@ -64,6 +64,39 @@ func (t *gemmer) prefetchRows(rows int, name string) {
 		}
 	}
 	t.g.Label(name + "prefetched")
+}
+
+// lookAtNextRows computes how far the rows of A lie ahead that the next register tile multiplies with the
+// panel: on those of the last tile nothing follows, and 0 is where it reads itself.
+//
+// The rows of a linear layer's input are too many for L1, and the processor's own prefetcher, which knows
+// nothing of rows, begins anew in each. On Zen 3 (AVX2) calls of 512 rows take 1.5 to 3% less time by these
+// prefetches. All in one place before a segment made them slower, and prefetches of C made no difference.
+func (t *gemmer) lookAtNextRows(rows int) {
+	t.nextRows = nil
+	if rows != t.prefetched || !t.weights {
+		return
+	}
+	zero := t.g.GP64()
+	t.nextRows = make([]reg.GPVirtual, rows)
+	for i := range t.nextRows {
+		t.nextRows[i] = t.g.GP64()
+	}
+	first := t.nextRows[0]
+	t.g.XORQ(zero, zero)
+	t.g.IMUL3Q(operand.U32(rows), t.rs, first)
+	t.g.TESTQ(t.m, t.m)
+	t.g.CMOVQEQ(zero, first)
+	for i := 1; i < rows; i++ {
+		t.g.LEAQ(emit.Indexed(t.nextRows[i-1], t.rs, 1), t.nextRows[i])
+	}
+}
+
+// prefetchNextRows emits the prefetches of one of the unrolled steps, which share the rows.
+func (t *gemmer) prefetchNextRows(step int) {
+	for i := step; i < len(t.nextRows); i += unroll {
+		t.g.PREFETCHT0(emit.Indexed(t.p, t.nextRows[i], 1))
+	}
 }
 
 // fetchSums prefetches C if the first segment is added to it. By the time it is needed, the

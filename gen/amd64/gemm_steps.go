@@ -38,9 +38,9 @@ func (t *gemmer) loop(acc [][]reg.VecVirtual, name string) {
 	t.g.Comment("One step: a row of B times a number of every row of A.")
 	t.g.AlignLoop()
 	t.g.Label(name + "steps")
-	t.step(acc)
+	t.step(acc, 0)
 	t.g.Label(name + "odd")
-	t.step(acc)
+	t.step(acc, 1)
 	t.prefetchColumns(t.p)
 	if t.weights {
 		t.prefetchLow(len(acc), unroll, name)
@@ -84,8 +84,9 @@ func (t *gemmer) denseSteps(acc []reg.VecVirtual, name string) {
 }
 
 // step emits one step, and moves p and b to the next one. Of the numbers of A and the
-// vectors of B, the fewer stay in registers, and the others are loaded one by one.
-func (t *gemmer) step(acc [][]reg.VecVirtual) {
+// vectors of B, the fewer stay in registers, and the others are loaded one by one. which is its place in the
+// iteration.
+func (t *gemmer) step(acc [][]reg.VecVirtual, which int) {
 	switch {
 	case len(acc) < t.vectors:
 		as := t.g.Vecs(len(acc))
@@ -122,6 +123,7 @@ func (t *gemmer) step(acc [][]reg.VecVirtual) {
 		}
 	}
 	t.prefetchPanel(len(acc))
+	t.prefetchNextRows(which)
 	t.g.ADDQ(t.ldb, t.b)
 	t.g.ADDQ(t.cs, t.p)
 }

@@ -93,7 +93,7 @@ const (
 // A TileShape is a register tile of a product: rows of A times vectors of B.
 type TileShape struct {
 	Vectors, Rows int
-	Prefetch      bool // of A, for query tiles that are alone with their keys
+	Prefetch      bool // of A: for query tiles that are alone with their keys, or with a packed panel the next rows
 }
 
 // Gemm is the product for query tiles of a number of vectors of an ISA.

@@ -20,8 +20,9 @@ func (AVX2) Tiles() []spec.TileShape {
 	return []spec.TileShape{{Vectors: 1, Rows: 12}, {Vectors: 2, Rows: 6, Prefetch: true}, {Vectors: 3, Rows: 4}}
 }
 
-// WeightTile has 12 accumulators, too, and reads the rows of a packed panel as a whole.
-func (AVX2) WeightTile() spec.TileShape { return spec.TileShape{Vectors: 6, Rows: 2} }
+// WeightTile has 12 accumulators, too, and reads the rows of a packed panel as a whole. With 4 × 3 vectors, which reads
+// them in two halves, layers of 384 and 1536 inputs take 3% longer on Zen 3.
+func (AVX2) WeightTile() spec.TileShape { return spec.TileShape{Vectors: 6, Rows: 2, Prefetch: true} }
 
 // WeightVariants: all CPUs have the same kernel, which prefetches the part of the panel that follows.
 func (AVX2) WeightVariants() []spec.WeightVariant { return nil }
