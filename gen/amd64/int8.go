@@ -83,6 +83,9 @@ func (g *gen) gemmInt8(q spec.BlockFormat, dot int8Dot) {
 		t.frame = g.Frame(n)
 	}
 	t.clear()
+	if !g.EVEX() && q == spec.Q8_0 {
+		t.manyRows()
+	}
 	groups := dot.tiles()
 	for _, shapes := range groups {
 		name := fmt.Sprintf("vectors%d", shapes[0].Vectors)
