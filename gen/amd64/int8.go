@@ -39,7 +39,7 @@ type int8Gemmer struct {
 
 // An int8Dot is what an ISA does with the numbers of a block.
 type int8Dot interface {
-	tiles() [][]spec.TileShape // by the number of vectors, the largest first; the last has 1 row
+	tiles(spec.BlockFormat) [][]spec.TileShape // by the number of vectors, the largest first; the last has 1 row
 
 	frameBytes(q spec.BlockFormat) int // on the stack
 
@@ -83,7 +83,10 @@ func (g *gen) gemmInt8(q spec.BlockFormat, dot int8Dot) {
 		t.frame = g.Frame(n)
 	}
 	t.clear()
-	groups := dot.tiles()
+	if !g.EVEX() && q == spec.Q8_0 {
+		t.manyRows()
+	}
+	groups := dot.tiles(q)
 	for _, shapes := range groups {
 		name := fmt.Sprintf("vectors%d", shapes[0].Vectors)
 		if shapes[0].Vectors > groups[len(groups)-1][0].Vectors {

@@ -20,15 +20,19 @@ import (
 // all lanes of a block, on the stack; and VPMADDWD sums up in 32 bits.
 type avx2Dot struct{}
 
-func (avx2Dot) tiles() [][]spec.TileShape {
-	return [][]spec.TileShape{{{Vectors: 2, Rows: 6}, {Vectors: 2, Rows: 4}, {Vectors: 2, Rows: 3}, {Vectors: 2, Rows: 2}, {Vectors: 2, Rows: 1}}}
+func (avx2Dot) tiles(q spec.BlockFormat) [][]spec.TileShape {
+	shapes := []spec.TileShape{{Vectors: 2, Rows: 6}, {Vectors: 2, Rows: 4}, {Vectors: 2, Rows: 3}, {Vectors: 2, Rows: 2}, {Vectors: 2, Rows: 1}}
+	if q.Bits() == 8 {
+		shapes = shapes[1:] // int8Words has the products of many rows
+	}
+	return [][]spec.TileShape{shapes}
 }
 
 func (d avx2Dot) frameBytes(q spec.BlockFormat) int {
 	if q.Bits() == 4 {
 		return 0
 	}
-	return 2 * spec.BlockSteps * d.tiles()[0][0].Rows
+	return 2 * spec.BlockSteps * d.tiles(q)[0][0].Rows
 }
 
 // prepare stores the codes of 8-bit products as 16-bit words: for each row the even bytes of all words

@@ -29,7 +29,7 @@ const groupIntegers = 32
 
 func (avx2Grouped) frameBytes(spec.BlockFormat) int { return groupIntegers + 2*32 }
 
-func (avx2Grouped) tiles() [][]spec.TileShape {
+func (avx2Grouped) tiles(spec.BlockFormat) [][]spec.TileShape {
 	return [][]spec.TileShape{{{Vectors: 2, Rows: 6}, {Vectors: 2, Rows: 4}, {Vectors: 2, Rows: 2}, {Vectors: 2, Rows: 1}}}
 }
 
@@ -74,7 +74,7 @@ func (t *int8Gemmer) eachInteger(f func(v int, s reg.VecVirtual)) {
 // 4 rows.
 type avx2GroupedBytes struct{ avx2Grouped }
 
-func (avx2GroupedBytes) tiles() [][]spec.TileShape {
+func (avx2GroupedBytes) tiles(spec.BlockFormat) [][]spec.TileShape {
 	return [][]spec.TileShape{{{Vectors: 2, Rows: 4}, {Vectors: 2, Rows: 2}, {Vectors: 2, Rows: 1}}}
 }
 

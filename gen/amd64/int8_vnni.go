@@ -17,7 +17,7 @@ import (
 // have the instruction.
 type vnniDot struct{}
 
-func (vnniDot) tiles() [][]spec.TileShape {
+func (vnniDot) tiles(spec.BlockFormat) [][]spec.TileShape {
 	return [][]spec.TileShape{
 		{{Vectors: 3, Rows: 8}, {Vectors: 3, Rows: 4}, {Vectors: 3, Rows: 2}, {Vectors: 3, Rows: 1}},
 		{{Vectors: 1, Rows: 8}, {Vectors: 1, Rows: 2}, {Vectors: 1, Rows: 1}},
