@@ -73,7 +73,7 @@ func TestEmbed(t *testing.T) {
 // checkVectors compares a file of vectors with those of a model in this process.
 func checkVectors(t *testing.T, name, folder string, texts []string) {
 	t.Helper()
-	e, err := encoder.Load(folder)
+	e, err := encoder.Load(folder, encoder.LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -223,7 +223,7 @@ func (d *Description) open(o Options) (m *Model, err error) {
 	m = &Model{Description: *d}
 	switch {
 	case d.Kind == Reranker:
-		m.Reranker, err = encoder.LoadRerankerWith(d.Path, o.Embedding)
+		m.Reranker, err = encoder.LoadReranker(d.Path, o.Embedding)
 	case d.Kind == Generator:
 		m.Generator, err = decoder.Load(d.Path, o.Generator)
 	case d.family == tables:
@@ -232,7 +232,7 @@ func (d *Description) open(o Options) (m *Model, err error) {
 		m.Embedder, err = decoder.LoadEmbedder(d.Path, o.Embedding)
 	default:
 		var e *encoder.Encoder
-		if e, err = encoder.LoadWith(d.Path, o.Embedding); err == nil {
+		if e, err = encoder.Load(d.Path, o.Embedding); err == nil {
 			m.Embedder = e.Embedder
 		}
 	}

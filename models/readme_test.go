@@ -16,7 +16,7 @@ import (
 var _ = []any{rerankCode, embedCode, generateCode, serveCode}
 
 func rerankCode(ctx context.Context, dir string) ([]float32, error) {
-	r, err := encoder.LoadReranker(dir)
+	r, err := encoder.LoadReranker(dir, encoder.LoadOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func rerankCode(ctx context.Context, dir string) ([]float32, error) {
 }
 
 func embedCode() {
-	e, err := encoder.Load("all-MiniLM-L6-v2") // or a folder as Hugging Face has it
+	e, err := encoder.Load("all-MiniLM-L6-v2", encoder.LoadOptions{}) // or a folder as Hugging Face has it
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -21,7 +21,7 @@ var load = sync.OnceValues(func() (*encoder.Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encoder.Load(path)
+	return encoder.Load(path, encoder.LoadOptions{})
 })
 
 // miniLM loads the model. If it is missing, the test is skipped.

@@ -19,7 +19,7 @@ func Example_chromem() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	encoder, err := encoder.Load(folder)
+	encoder, err := encoder.Load(folder, encoder.LoadOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func Example_langchaingo() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	encoder, err := encoder.Load(folder)
+	encoder, err := encoder.Load(folder, encoder.LoadOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func serve(t *testing.T, models ...string) (url string) {
 func TestServerEmbeddings(t *testing.T) {
 	const folder = "../../models/testdata/tiny/bert-1"
 	url := serve(t, folder)
-	e, err := encoder.Load(folder)
+	e, err := encoder.Load(folder, encoder.LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

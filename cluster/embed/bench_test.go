@@ -23,7 +23,7 @@ const benchJob = 16
 func BenchmarkWorkers(b *testing.B) {
 	folder, texts := minilmtest.Folder(b), slices.Repeat(minilmtest.Texts(b, "../../models/testdata/minilm"), 3)
 	b.Run("alone", func(b *testing.B) {
-		e, err := encoder.Load(folder)
+		e, err := encoder.Load(folder, encoder.LoadOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}

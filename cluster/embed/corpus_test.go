@@ -100,7 +100,7 @@ func newCorpus(t *testing.T, url string, n int) *bench {
 // rejected have no vector, for the given reason.
 func (b *bench) expect(t *testing.T, rejected map[string]string) map[string][]byte {
 	t.Helper()
-	e, err := encoder.Load(tinyModel())
+	e, err := encoder.Load(tinyModel(), encoder.LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

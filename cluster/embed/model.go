@@ -24,7 +24,7 @@ type Model struct {
 
 // LoadModel loads a BERT model, see [encoder.Load]. Its digest is that of [encoder.Digest].
 func LoadModel(model string, opts encoder.Options) (*Model, error) {
-	e, err := encoder.Load(model)
+	e, err := encoder.Load(model, encoder.LoadOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ func newCorpus(ctx context.Context, model, file string) (*corpus, error) {
 	if err := os.WriteFile(file, []byte(strings.Join(all, "\n")+"\n"), 0o600); err != nil {
 		return nil, err
 	}
-	e, err := encoder.Load(model)
+	e, err := encoder.Load(model, encoder.LoadOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func records(t *testing.T, out string) (all []record) {
 // embeddings returns what package encoder computes.
 func embeddings(t *testing.T, texts ...string) [][]float32 {
 	t.Helper()
-	e, err := encoder.Load(testweights.Path(t, testweights.MiniLM))
+	e, err := encoder.Load(testweights.Path(t, testweights.MiniLM), encoder.LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestInterrupt(t *testing.T) {
 // TestInterruptFile expects files with the vectors that were done.
 func TestInterruptFile(t *testing.T) {
 	want := embeddings(t, "a")[0]
-	e, err := encoder.Load(testweights.Path(t, testweights.MiniLM))
+	e, err := encoder.Load(testweights.Path(t, testweights.MiniLM), encoder.LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

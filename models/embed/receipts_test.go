@@ -45,7 +45,7 @@ func TestReceipts(t *testing.T) {
 	}
 	texts := 0
 	for i, r := range all {
-		e, err := encoder.LoadWith(model, r.Embeddings.Settings.LoadOptions())
+		e, err := encoder.Load(model, r.Embeddings.Settings.LoadOptions())
 		if err != nil {
 			t.Fatal(err)
 		}

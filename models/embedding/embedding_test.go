@@ -24,7 +24,7 @@ func load(t *testing.T, extra map[string]string) *embedding.Embedder {
 	if err := m.Write(dir, "F32"); err != nil {
 		t.Fatal(err)
 	}
-	e, err := encoder.Load(dir)
+	e, err := encoder.Load(dir, encoder.LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func TestNewErrors(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, configName), changed, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Load(dir)
+		_, err := Load(dir, LoadOptions{})
 		if bad, ok := errors.AsType[*folder.Error](err); !ok || bad.Name != c.key {
 			t.Errorf("%s = %v: %v", c.key, c.value, err)
 		}

@@ -50,11 +50,11 @@ func published(t *testing.T, change map[string]any) string {
 
 // TestPublishedNomic: the keys of nomic-ai mean what those of transformers mean.
 func TestPublishedNomic(t *testing.T) {
-	want, err := Load("../testdata/tiny/nomic_bert-1")
+	want, err := Load("../testdata/tiny/nomic_bert-1", LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Load(published(t, nil))
+	got, err := Load(published(t, nil), LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestPublishedNomic(t *testing.T) {
 	}
 	for key, v := range map[string]any{"prenorm": true, "rotary_emb_fraction": 0.5, "rotary_scaling_factor": 2, "activation_function": "gelu", "n_embd": 1 << 30, "num_experts": 8} {
 		var bad *folder.Error
-		if _, err := Load(published(t, map[string]any{key: v})); !errors.As(err, &bad) || bad.Name != key && key != "n_embd" {
+		if _, err := Load(published(t, map[string]any{key: v}), LoadOptions{}); !errors.As(err, &bad) || bad.Name != key && key != "n_embd" {
 			t.Errorf("%s %v: %v", key, v, err)
 		}
 	}

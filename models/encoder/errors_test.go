@@ -47,7 +47,7 @@ func TestModelErrors(t *testing.T) {
 	} {
 		s := newSmall("")
 		c.damage(s)
-		_, err := Load(s.write(t, "F32"))
+		_, err := Load(s.write(t, "F32"), LoadOptions{})
 		var e *folder.Error
 		if !errors.As(err, &e) {
 			t.Errorf("%s: got %v, want a folder.Error", c.name, err)
@@ -58,7 +58,7 @@ func TestModelErrors(t *testing.T) {
 		}
 	}
 	var e *folder.Error
-	if _, err := Load(newSmall("").write(t, "I32")); !errors.As(err, &e) || !strings.HasPrefix(e.Got, "I32") {
+	if _, err := Load(newSmall("").write(t, "I32"), LoadOptions{}); !errors.As(err, &e) || !strings.HasPrefix(e.Got, "I32") {
 		t.Errorf("weights of integers: got %v", err)
 	}
 }
@@ -71,7 +71,7 @@ func TestFileErrors(t *testing.T) {
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Load(dir)
+		_, err := Load(dir, LoadOptions{})
 		if name == "vocab.txt" { // tokenizer.json would do as well
 			if !errors.As(err, new(*tokenizer.ConfigError)) {
 				t.Errorf("no %s: got %v", name, err)
@@ -82,7 +82,7 @@ func TestFileErrors(t *testing.T) {
 		if err := os.WriteFile(path, []byte("{"), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		_, err = Load(dir)
+		_, err = Load(dir, LoadOptions{})
 		if err == nil || !strings.Contains(err.Error(), dir) {
 			t.Errorf("a damaged %s: got %v", name, err)
 		}

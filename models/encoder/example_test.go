@@ -11,7 +11,7 @@ import (
 
 // Vectors of two texts. They have the length 1, so that their dot product is the cosine.
 func ExampleLoad() {
-	model, err := encoder.Load("../testdata/tiny/bert-1")
+	model, err := encoder.Load("../testdata/tiny/bert-1", encoder.LoadOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -31,7 +31,7 @@ func ExampleLoad() {
 
 // The vectors of the tokens themselves, before they become one.
 func ExampleEncoder_HiddenStates() {
-	model, err := encoder.Load("../testdata/tiny/bert-1")
+	model, err := encoder.Load("../testdata/tiny/bert-1", encoder.LoadOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -50,7 +50,7 @@ func ExampleEncoder_HiddenStates() {
 
 // The passages of a search are sorted by how well they answer the query.
 func ExampleReranker_Score() {
-	model, err := encoder.LoadReranker("../testdata/tiny/reranker-bert-1")
+	model, err := encoder.LoadReranker("../testdata/tiny/reranker-bert-1", encoder.LoadOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -32,7 +32,7 @@ func FuzzConfig(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(dir, configName), config, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		e, err := Load(dir)
+		e, err := Load(dir, LoadOptions{})
 		if err != nil {
 			return
 		}

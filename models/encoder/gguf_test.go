@@ -18,11 +18,11 @@ const ggufFolder = "../testdata/tiny/gguf"
 func TestGGUF(t *testing.T) {
 	for _, name := range []string{"bert-1", "nomic_bert-1", "xlm-roberta-1"} {
 		dir := "../testdata/tiny/" + name
-		want, err := Load(dir)
+		want, err := Load(dir, LoadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := Load(filepath.Join(ggufFolder, name+".gguf"))
+		got, err := Load(filepath.Join(ggufFolder, name+".gguf"), LoadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,12 +53,12 @@ func TestGGUF(t *testing.T) {
 // TestGGUFReranker: so have rerankers, whose classifier is in the file.
 func TestGGUFReranker(t *testing.T) {
 	for _, name := range []string{"reranker-bert-1", "reranker-xlm-roberta-1"} {
-		want, err := LoadReranker("../testdata/tiny/" + name)
+		want, err := LoadReranker("../testdata/tiny/"+name, LoadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join(ggufFolder, name+".gguf")
-		got, err := LoadReranker(path)
+		got, err := LoadReranker(path, LoadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,12 +73,12 @@ func TestGGUFReranker(t *testing.T) {
 			t.Errorf("%s: scores %v, want %v (%v)", name, a, b, err)
 		}
 		var bad *folder.Error
-		if _, err := Load(path); !errors.As(err, &bad) || bad.Want != "an embedding model; this one is for LoadReranker" {
+		if _, err := Load(path, LoadOptions{}); !errors.As(err, &bad) || bad.Want != "an embedding model; this one is for LoadReranker" {
 			t.Errorf("%s as a model of embeddings: %v", name, err)
 		}
 	}
 	var bad *folder.Error
-	if _, err := LoadReranker(filepath.Join(ggufFolder, "bert-1.gguf")); !errors.As(err, &bad) {
+	if _, err := LoadReranker(filepath.Join(ggufFolder, "bert-1.gguf"), LoadOptions{}); !errors.As(err, &bad) {
 		t.Errorf("a model without a classifier: %v", err)
 	}
 }

@@ -18,6 +18,14 @@ import (
 	"github.com/attn-go/attn/models/weights"
 )
 
+// LoadOptions are settings of a model that change its results. The zero value is the model as it is.
+type LoadOptions = embedding.LoadOptions
+
+// Architectures lists what [Load] takes: model_type of a config.json and general.architecture of a GGUF file.
+func Architectures() (folders, files []string) {
+	return slices.Sorted(maps.Keys(families)), slices.Sorted(maps.Keys(ggufFamilies))
+}
+
 // Load reads an embedding model from a folder as Hugging Face and sentence-transformers have it, from a GGUF
 // file, or from one that [weights.Resolve] finds by its name, such as all-MiniLM-L6-v2 where make models puts it. A folder has
 //
@@ -34,18 +42,7 @@ import (
 // Every tensor and module is used, or the error is a [*folder.Error] that names it, as it is if one is
 // missing or does not fit. Errors of the tokenizer are those of package tokenizer. If the folder or one of the
 // first two files is missing, errors.Is finds [fs.ErrNotExist] in it.
-func Load(model string) (*Encoder, error) { return LoadWith(model, LoadOptions{}) }
-
-// LoadOptions are settings of a model that change its results.
-type LoadOptions = embedding.LoadOptions
-
-// Architectures lists what [Load] takes: model_type of a config.json and general.architecture of a GGUF file.
-func Architectures() (folders, files []string) {
-	return slices.Sorted(maps.Keys(families)), slices.Sorted(maps.Keys(ggufFamilies))
-}
-
-// LoadWith is [Load] with options.
-func LoadWith(model string, o LoadOptions) (*Encoder, error) {
+func Load(model string, o LoadOptions) (*Encoder, error) {
 	x, err := open(model)
 	if err != nil {
 		return nil, err

@@ -55,7 +55,7 @@ func TestKeptTypes(t *testing.T) {
 		if err := newSmall("").Write(dir, name); err != nil {
 			t.Fatal(err)
 		}
-		e, err := Load(dir)
+		e, err := Load(dir, LoadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

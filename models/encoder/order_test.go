@@ -50,7 +50,7 @@ func (r *tinyRefs) compareSorted(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	e, err := Load(dir)
+	e, err := Load(dir, LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ var loadOnce = sync.OnceValues(func() (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Load(path)
+	return Load(path, LoadOptions{})
 })
 
 // miniLM returns the model, or skips the test if its weights are missing.

@@ -29,11 +29,8 @@ type Reranker struct {
 
 // LoadReranker reads a cross-encoder with one label: from a folder as Hugging Face has it
 // BertForSequenceClassification, and the same of DistilBERT, RoBERTa, XLM-RoBERTa, MPNet and gte's new; from a GGUF
-// file the architecture bert with pooling_type 4. Everything else is as with [Load].
-func LoadReranker(model string) (*Reranker, error) { return LoadRerankerWith(model, LoadOptions{}) }
-
-// LoadRerankerWith is [LoadReranker] with options. Unit has no effect.
-func LoadRerankerWith(model string, o LoadOptions) (*Reranker, error) {
+// file the architecture bert with pooling_type 4. Everything else is as with [Load]; LoadOptions.Unit has no effect.
+func LoadReranker(model string, o LoadOptions) (*Reranker, error) {
 	x, err := open(model)
 	if err != nil {
 		return nil, err

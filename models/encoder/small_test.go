@@ -33,7 +33,7 @@ func (s *small) write(t *testing.T, dtype string) (dir string) {
 
 func loadSmall(t *testing.T, s *small, dtype string) *Encoder {
 	t.Helper()
-	e, err := Load(s.write(t, dtype))
+	e, err := Load(s.write(t, dtype), LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,13 +121,13 @@ func TestAllocations(t *testing.T) {
 func TestLoadName(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("ATTN_MODELS", folder)
-	if _, err := Load("all-MiniLM-L6-v2"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), folder) || !strings.Contains(err.Error(), "make models") {
+	if _, err := Load("all-MiniLM-L6-v2", LoadOptions{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), folder) || !strings.Contains(err.Error(), "make models") {
 		t.Errorf("a model that is not fetched: %v", err)
 	}
 	if err := newSmall("").Write(filepath.Join(folder, weights.MiniLM), "F32"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load("all-MiniLM-L6-v2"); err != nil {
+	if _, err := Load("all-MiniLM-L6-v2", LoadOptions{}); err != nil {
 		t.Error(err)
 	}
 }

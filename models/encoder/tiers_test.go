@@ -55,7 +55,7 @@ func (r *tinyRefs) hash(t *testing.T, dir string, opts Options) string {
 	t.Helper()
 	var vectors [][]float32
 	if r.Kind == "reranker" {
-		m, err := LoadReranker(dir)
+		m, err := LoadReranker(dir, LoadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func (r *tinyRefs) hash(t *testing.T, dir string, opts Options) string {
 		}
 		vectors = [][]float32{scores}
 	} else {
-		e, err := Load(dir)
+		e, err := Load(dir, LoadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -70,7 +70,7 @@ func (r *tinyRefs) compare(t *testing.T, dir string) {
 }
 
 func (r *tinyRefs) compareEncoder(c *comparison, dir string) {
-	e, err := Load(dir)
+	e, err := Load(dir, LoadOptions{})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func (r *tinyRefs) compareSparse(c *comparison, e *Encoder) {
 }
 
 func (r *tinyRefs) compareReranker(c *comparison, dir string) {
-	m, err := LoadReranker(dir)
+	m, err := LoadReranker(dir, LoadOptions{})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func embeddings(t *testing.T) (Model, *embedding.Embedder, *Receipt) {
 	t.Helper()
 	path, model := copyOf(t, "bert-1")
 	load := embedding.LoadOptions{Unit: true}
-	loaded, err := encoder.LoadWith(path, load)
+	loaded, err := encoder.Load(path, load)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func ranking(t *testing.T) (Model, *encoder.Reranker, *Receipt) {
 	t.Helper()
 	path, model := copyOf(t, "reranker-bert-1")
 	load := embedding.LoadOptions{}
-	k, err := encoder.LoadRerankerWith(path, load)
+	k, err := encoder.LoadReranker(path, load)
 	if err != nil {
 		t.Fatal(err)
 	}

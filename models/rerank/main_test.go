@@ -51,7 +51,7 @@ func writeFile(t *testing.T, name, text string) (path string) {
 // scored returns passages with the scores and tokens of package encoder, best first.
 func scored(t *testing.T, passages ...result) []result {
 	t.Helper()
-	r, err := encoder.LoadReranker(model)
+	r, err := encoder.LoadReranker(model, encoder.LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func TestReceipts(t *testing.T) {
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%d receipts, %v", len(all), err)
 	}
-	k, err := encoder.LoadReranker(model)
+	k, err := encoder.LoadReranker(model, encoder.LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ type model struct {
 
 var (
 	miniLM = &model{"all-MiniLM-L6-v2", weights.MiniLM, "model.safetensors", func(path string) (loaded, error) {
-		e, err := encoder.Load(path)
+		e, err := encoder.Load(path, encoder.LoadOptions{})
 		return &sentences{e}, err
 	}}
 	smolLM2 = &model{"SmolLM2-135M-Instruct", weights.SmolLM2, "", func(path string) (loaded, error) {

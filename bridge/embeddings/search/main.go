@@ -24,7 +24,7 @@ func main() {
 
 // load loads a model for package bert.
 func load(_ context.Context, model string, threads int) (func(ctx context.Context, texts []string) ([][]float32, error), error) {
-	e, err := encoder.Load(model)
+	e, err := encoder.Load(model, encoder.LoadOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func Folder(t testing.TB) string {
 // Load returns the model, with one thread. If the weights are missing, the test is skipped.
 func Load(t testing.TB) *encoder.Encoder {
 	t.Helper()
-	e, err := encoder.Load(Folder(t))
+	e, err := encoder.Load(Folder(t), encoder.LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
