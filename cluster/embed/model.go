@@ -28,7 +28,7 @@ func LoadModel(model string, opts encoder.Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	digest, err := encoder.Digest(model)
+	digest, err := encoder.Digest(model, encoder.LoadOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -263,7 +263,7 @@ func (c *config) store(e *embedding.Embedder, report io.Writer) store {
 		s.folder, err = cacheFolder()
 	}
 	if err == nil {
-		s.model, err = encoder.DigestWith(c.model, c.load)
+		s.model, err = encoder.Digest(c.model, c.load)
 	}
 	if o := e.Options(); o.Dimensions != 0 || o.Split || o.Prompt != "" { // vectors depend on these, too
 		s.model = sha256.Sum256(fmt.Appendf(s.model[:], " %d %t %d %q", o.Dimensions, o.Split, o.Overlap, o.Prompt))

@@ -22,13 +22,10 @@ func files(dir string) (names []string, err error) {
 	return digests.List(dir, kinds)
 }
 
-// Digest returns a SHA-256 of the files of a model that the bits of embeddings depend on: two copies
-// of a model have the same. The model is a folder, a GGUF file or a name, as for [Load], and may be of any
+// Digest returns a SHA-256 of the files of a model that the bits of embeddings depend on, and of the options: two
+// copies of a model have the same. The model is a folder, a GGUF file or a name, as for [Load], and may be of any
 // architecture.
-func Digest(model string) (d [sha256.Size]byte, err error) { return DigestWith(model, LoadOptions{}) }
-
-// DigestWith is [Digest] for a model that is loaded with options, which the bits of embeddings depend on, too.
-func DigestWith(model string, o LoadOptions) (d [sha256.Size]byte, err error) {
+func Digest(model string, o LoadOptions) (d [sha256.Size]byte, err error) {
 	dir, err := weights.Resolve(model)
 	if err != nil {
 		return d, fmt.Errorf("encoder: %w", err)

@@ -13,7 +13,7 @@ func TestDigest(t *testing.T) {
 		t.Helper()
 		s := newSmall("")
 		change(s)
-		d, err := Digest(s.write(t, "F32"))
+		d, err := Digest(s.write(t, "F32"), LoadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,11 +39,11 @@ func TestDigest(t *testing.T) {
 		}
 		seen[d] = what
 	}
-	d, err := DigestWith(newSmall("").write(t, "F32"), LoadOptions{Int8: true})
+	d, err := Digest(newSmall("").write(t, "F32"), LoadOptions{Int8: true})
 	if other, ok := seen[d]; err != nil || ok {
 		t.Errorf("8 bits: the digest of %s, error %v", other, err)
 	}
-	if _, err := Digest(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Digest(filepath.Join(t.TempDir(), "none"), LoadOptions{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no folder: %v", err)
 	}
 }
