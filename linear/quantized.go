@@ -13,7 +13,8 @@ import (
 )
 
 // A Format is a format of quantized weights: integers with a scale d, and perhaps a minimum
-// m, for some neighbouring inputs of an output. They are those of the [GGUF] file format.
+// m, for some neighbouring inputs of an output. They are those of the [GGUF] file format: the type of a tensor
+// there has the same name, and its bytes are the data of [NewQuantized].
 //
 // [GGUF]: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 type Format int

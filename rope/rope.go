@@ -1,6 +1,7 @@
 // Package rope rotates queries and keys by angles that grow with their positions (Su et
 // al.: "RoFormer: Enhanced Transformer with Rotary Position Embedding"). The angles are
-// exact at any position, and the results have the same bits on every CPU.
+// exact at any position, and the results have the same bits on every CPU. [New] makes a [Rope], and [Rope.Apply]
+// rotates a tensor in place.
 package rope
 
 import (

@@ -7,6 +7,10 @@
 //	t, ok := f.Tensor("token_embd.weight")
 //	weights, err := t.Float32()
 //
+// Types of blocks have the names of package linear's formats, and linear.NewQuantized takes the bytes as they are:
+//
+//	layer, err := linear.NewQuantized(linear.Q8_0, t.Data, t.Shape[0], t.Shape[1], nil, kernel.Exec{}) // if t.Type is gguf.Q8_0
+//
 // # The format
 //
 // The specification is docs/gguf.md of the ggml project,
