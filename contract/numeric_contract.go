@@ -499,8 +499,8 @@
 // # Contract: gradients of layers
 //
 // Every gradient is a function of the arguments of its call alone, down to the last bit. A result
-// that accumulates starts from what its memory holds, but for those of kernel.AttentionBackward and layer.Cosine, which are
-// added when they are complete, and any other one from +0. Where there is nothing to
+// that accumulates starts from what its memory holds, and any other one from +0. Added when they are complete
+// are the gradients of kernel.AttentionBackward, and those of queries and keys of layer.Cosine, General and Additive. Where there is nothing to
 // add, because there are no rows or no query sees a key, +0 is added: so no result that accumulates keeps a
 // NaN that is not 7fc00000, nor -0 without a summand of -0. linear.AddRows alone leaves the rows that it does
 // not name as they are. (To start from the first

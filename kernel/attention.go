@@ -17,7 +17,7 @@ const Contract = 3
 //	out [B, H, Lq, Dv]    overwritten; between its first and its last element
 //	                      there is no memory of the others
 //
-// Each may have its own element type, but q and out are neither int8 nor of 4 bits. The arithmetic is
+// Each may have its own element type, that of q and out a [Float]. The arithmetic is
 // float32.
 //
 // D and Dv are at least 1, the other dimensions at least 0. A row that sees no key is

@@ -91,9 +91,8 @@ func (o BackwardOptions) Forward() Options {
 // if they are NaN. A NaN in a visible pair makes all gradients NaN that depend on it; a NaN in
 // a result is 7fc00000.
 //
-// Gradients are overwritten, or added to with opts.Accumulate. Those of k, v and of a bias that several pairs
-// share then need memory of their own size until they are complete; on one thread, one key head's of k and
-// v. It is recycled.
+// Gradients are overwritten, or added to with opts.Accumulate. The workspace then has room for the gradients of
+// k and v, on one thread for those of one key head, and for that of a bias which several pairs share.
 //
 // Bad input gets an [*ArgumentError] or [*TierError], and the gradients stay untouched.
 func AttentionBackward(grads Gradients, dout, q, k, v, lse Tensor, opts BackwardOptions) error {

@@ -2,7 +2,7 @@
 //
 //	out = softmax(q·kᵀ·scale, masked)·v
 //
-// in assembly for AVX-512, AVX2 and NEON, and in Go on every other CPU. The CPU is
+// in assembly for AVX-512, AVX2, NEON and RISC-V vectors, and in Go on every other CPU. The CPU is
 // examined when the program starts. The bits of a result are the same on all of them.
 //
 // [Attention] is the call. A [Tensor] describes the caller's memory, [Options] are the
@@ -69,7 +69,7 @@
 //
 // # Tiers
 //
-// A tier is one implementation: avx512, avx2, neon or generic. The default is the best
+// A tier is one implementation: avx512, avx2, neon, rvv or generic. The default is the best
 // tier that the CPU can run. The environment variable ATTN_TIER names another default,
 // and Options.Tier names the tier of one call. If a tier does not exist or cannot run,
 // the call returns a [*TierError]: no other tier takes over silently. The build tag

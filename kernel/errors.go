@@ -15,7 +15,7 @@ import (
 //
 //   - a tensor with a negative dimension or stride, a head size below 1, a slice too
 //     short for its shape and strides, or sizes that overflow an int; int8 or 4
-//     bits without scales, or as a query, bias or output; scales that do not fit
+//     bits without scales; scales that do not fit; a query, bias or output that is no [Float]
 //   - tensors whose shapes do not fit each other, see [Attention]
 //   - a ragged tensor with starts that descend, are negative or reach beyond its
 //     rows; out and q, v and k, or a further output and q, whose batch rows differ in

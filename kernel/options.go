@@ -8,8 +8,8 @@ import (
 
 // Options are the settings of one call. The zero value is plain bidirectional
 // attention with scale 1/√D on the best tier of this CPU and all its threads. All of
-// them can be combined. Slices and tensors are not copied: they must not change during
-// the call.
+// them can be combined, but for Quantized, which says what it needs. Slices and tensors are not copied: they must
+// not change during the call.
 //
 // There are three kinds of them. [Exec] says how the call is executed, and changes no bit. [Outputs] are
 // results beside out, which change no bit of it. All others change the result. Functions that take fewer have

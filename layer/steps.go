@@ -32,6 +32,9 @@ type ScoreOptions struct {
 //	q   [B, H, Lq, D]
 //	k   [B, Hkv, Lk, D]  Hkv divides H: query head h uses key head h/(H/Hkv)
 //	dst [B, H, Lq, Lk]   float32, overwritten; it shares no memory with the others
+//
+// It takes memory for B·H·Lq rows of the size of a key, which is recycled. Bad input gets an
+// [*kernel.ArgumentError] or [*kernel.TierError], and dst stays untouched.
 func Scores(dst, q, k kernel.Tensor, s Similarity, opts ScoreOptions) error {
 	if s == nil {
 		return &kernel.ArgumentError{Arg: "s", Got: "nil", Want: "a similarity, such as ScaledDot{}"}
