@@ -7,7 +7,6 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"io/fs"
 	"path/filepath"
 	"strings"
 )
@@ -23,13 +22,13 @@ type Contracts struct {
 // ReadContracts reads package ukernel below the repository's root.
 func ReadContracts(root string) (Contracts, error) {
 	dir := filepath.Join(root, "internal", "ukernel")
-	pkgs, err := parser.ParseDir(token.NewFileSet(), dir, func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	files, err := parseFiles(dir)
 	if err != nil {
 		return Contracts{}, err
 	}
 	c := Contracts{map[string]string{}, map[string]*ast.StructType{}, map[string]string{}}
-	for _, pkg := range pkgs {
-		ast.Inspect(pkg, func(n ast.Node) bool {
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
 			if t, ok := n.(*ast.TypeSpec); ok {
 				if x, ok := t.Type.(*ast.StructType); ok {
 					c.structs[t.Name.Name] = x
@@ -38,8 +37,8 @@ func ReadContracts(root string) (Contracts, error) {
 			return true
 		})
 	}
-	for _, pkg := range pkgs {
-		ast.Inspect(pkg, func(n ast.Node) bool {
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
 			if t, ok := n.(*ast.TypeSpec); ok {
 				switch x := t.Type.(type) {
 				case *ast.StructType:
@@ -55,6 +54,26 @@ func ReadContracts(root string) (Contracts, error) {
 		return Contracts{}, fmt.Errorf("%s: no kernels", dir)
 	}
 	return c, nil
+}
+
+// parseFiles parses the files of a package, but for its tests.
+func parseFiles(dir string) (files []*ast.File, err error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	set := token.NewFileSet()
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, name, nil, 0)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	return files, nil
 }
 
 // addFields adds the fields of a struct that are functions.

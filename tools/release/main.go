@@ -31,7 +31,7 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-const usage = "release: use one of: stranger [-version v0.1.0] [-all], bump VERSION, notes VERSION, tags VERSION, tidy [DIR...], get DIR MODULE@VERSION..."
+const usage = "use one of: stranger [-version v0.1.0] [-all], bump VERSION, notes VERSION, tags VERSION, tidy [DIR...], get DIR MODULE@VERSION"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return t.tidy(ctx, args, out)
 	case "get":
 		if len(args) < 2 {
-			return errors.New("use: get DIR MODULE@VERSION...")
+			return errors.New("use: get DIR MODULE@VERSION, of one or more modules")
 		}
 		return t.edit(ctx, args[0], out, append([]string{"get"}, args[1:]...)...)
 	case "bump", "notes", "tags":

@@ -200,10 +200,13 @@ func (s *stranger) program(ctx context.Context, name string, p program) error {
 	return nil
 }
 
-// build builds every package of a module.
+// build builds every package of a module, with its tests: get -t also finds what these alone import.
 func (s *stranger) build(ctx context.Context, name string, m module) error {
 	dir, err := s.module(ctx, name, nil, m.path)
 	if err != nil {
+		return err
+	}
+	if _, err := s.run(ctx, dir, "go", "get", "-t", m.path+"/...@"+s.version); err != nil {
 		return err
 	}
 	packages, err := s.run(ctx, dir, "go", "list", m.path+"/...")
