@@ -64,7 +64,7 @@ func FuzzWeights(f *testing.F) {
 		if err := os.WriteFile(path, data, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		r, err := LoadReranker(dir)
+		r, err := LoadReranker(dir, LoadOptions{})
 		if err != nil {
 			return
 		}
