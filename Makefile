@@ -1,7 +1,7 @@
 # make test needs only Go and make. What other targets need is said in their help texts.
 
 .DEFAULT_GOAL := help
-.PHONY: help test contract three bridges models bench report peers mca generate drift lint vet fmt race v3 standalone stranger staticcheck vulncheck api fuzz soak cross build-all sizes
+.PHONY: help test contract three bridges models bench report peers mca generate drift lint vet fmt race v3 standalone stranger vet-platforms staticcheck vulncheck api fuzz soak cross build-all sizes
 
 GOFMT     = $(shell go env GOROOT)/bin/gofmt
 FUZZTIME ?= 30s
@@ -92,6 +92,13 @@ vet: ## go vet of all modules for amd64, arm64 and purego
 	GOARCH=arm64 go vet work
 	GOARCH=riscv64 go vet ./asm ./internal/tier
 	go vet -tags purego work
+
+vet-platforms: ## go vet of all modules for Windows, macOS and RISC-V
+	@failed=; for p in windows/amd64 darwin/arm64 linux/riscv64; do \
+		echo "$$p"; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go vet work || failed="$$failed $$p"; \
+	done; \
+	test -z "$$failed" || { echo "vet-platforms:$$failed" >&2; exit 1; }
 
 # Packages without goroutines are left out, and so are tests that count allocations or the FMAs of a call,
 # look for accesses outside of slices, or make one call after the other on a cache: make test runs them,

@@ -173,11 +173,6 @@ func (b *bench) connect(t testing.TB) *hub.Conn {
 	return conn
 }
 
-// role returns a worker of the tiny model as a process.
-func (b *bench) role() role {
-	return role{Kind: "worker", URL: b.url, Model: tinyModel(), AckWait: ackWait, Delay: 5 * time.Millisecond}
-}
-
 // work runs a worker in this process until the test ends or stop is called.
 func (b *bench) work(t *testing.T, tier string, change func(w *Worker)) (stop func()) {
 	t.Helper()

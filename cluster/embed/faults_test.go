@@ -65,9 +65,9 @@ var faults = []struct {
 	{"worker: SIGSTOP for longer than the acknowledgement wait", false, 2, 4, func(s *stage) {
 		s.some(50*time.Millisecond, 200*time.Millisecond)
 		w := s.workers[s.random.IntN(len(s.workers))]
-		w.signal(syscall.SIGSTOP)
+		w.cmd.Process.Signal(syscall.SIGSTOP)
 		time.Sleep(3 * ackWait)
-		w.signal(syscall.SIGCONT)
+		w.cmd.Process.Signal(syscall.SIGCONT)
 	}},
 	{"worker: a slow one", false, 1, 1, func(s *stage) {
 		slow := s.role()
@@ -320,4 +320,9 @@ func TestDoubled(t *testing.T) {
 	if answered == 0 {
 		t.Error("every job was acknowledged")
 	}
+}
+
+// role returns a worker of the tiny model as a process.
+func (b *bench) role() role {
+	return role{Kind: "worker", URL: b.url, Model: tinyModel(), AckWait: ackWait, Delay: 5 * time.Millisecond}
 }

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -157,8 +156,6 @@ func (p *process) kill() {
 	p.cmd.Process.Kill()
 	<-p.done
 }
-
-func (p *process) signal(s syscall.Signal) { p.cmd.Process.Signal(s) }
 
 // freePort returns a port on which nobody listens.
 func freePort(t testing.TB) int {
