@@ -3026,15 +3026,20 @@ TEXT ·weightGemmAVX2(SB), NOSPLIT, $0-152
 	JNE     cut
 
 tiles:
-	MOVQ rs+56(FP), BX
-	SHLQ $0x02, BX
-	MOVQ cs+64(FP), R8
-	SHLQ $0x02, R8
-	MOVQ ldb+96(FP), R9
-	SHLQ $0x02, R9
-	MOVQ $0x7fffffffffffffff, R10
-	CMPQ DX, $0x00000002
-	JLE  rows
+	MOVQ    rs+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    cs+64(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ldb+96(FP), DI
+	SHLQ    $0x02, DI
+	XORQ    R9, R9
+	IMUL3Q  $0x00000002, BX, R8
+	CMPQ    DX, $0x00000030
+	CMOVQLT R9, R8
+	LEAQ    (R8)(BX*1), R9
+	MOVQ    $0x7fffffffffffffff, R10
+	CMPQ    DX, $0x00000002
+	JLE     rows
 
 	// The next part of the panel.
 	MOVQ next_len+136(FP), R11
@@ -3067,16 +3072,11 @@ done:
 
 	// Tile of 2 × 6 vectors.
 tile2:
-	MOVQ    AX, R11
-	MOVQ    b_base+72(FP), R12
-	SUBQ    $0x00000002, DX
-	LEAQ    (AX)(BX*2), AX
-	XORQ    DI, DI
-	IMUL3Q  $0x00000002, BX, SI
-	TESTQ   DX, DX
-	CMOVQEQ DI, SI
-	LEAQ    (SI)(BX*1), DI
-	MOVQ    k+112(FP), R13
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ k+112(FP), R13
 
 tile2segment:
 	VXORPS Y0, Y0, Y0
@@ -3091,10 +3091,82 @@ tile2segment:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
+	TESTQ  R8, R8
+	JZ     tile2near
 	INCQ   R13
 	SHRQ   $0x01, R13
-	JCC    tile2odd
-	JZ     tile2end
+	JCC    tile2farodd
+	JZ     tile2farend
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2farsteps:
+	VBROADCASTSS (R11), Y12
+	VBROADCASTSS (R11)(BX*1), Y13
+	VMOVUPS      (R12), Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VFMADD231PS  Y14, Y13, Y6
+	VMOVUPS      32(R12), Y14
+	VFMADD231PS  Y14, Y12, Y1
+	VFMADD231PS  Y14, Y13, Y7
+	VMOVUPS      64(R12), Y14
+	VFMADD231PS  Y14, Y12, Y2
+	VFMADD231PS  Y14, Y13, Y8
+	VMOVUPS      96(R12), Y14
+	VFMADD231PS  Y14, Y12, Y3
+	VFMADD231PS  Y14, Y13, Y9
+	VMOVUPS      128(R12), Y14
+	VFMADD231PS  Y14, Y12, Y4
+	VFMADD231PS  Y14, Y13, Y10
+	VMOVUPS      160(R12), Y14
+	VFMADD231PS  Y14, Y12, Y5
+	VFMADD231PS  Y14, Y13, Y11
+	PREFETCHT0   (R11)(R8*1)
+	ADDQ         DI, R12
+	ADDQ         SI, R11
+
+tile2farodd:
+	VBROADCASTSS (R11), Y12
+	VBROADCASTSS (R11)(BX*1), Y13
+	VMOVUPS      (R12), Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VFMADD231PS  Y14, Y13, Y6
+	VMOVUPS      32(R12), Y14
+	VFMADD231PS  Y14, Y12, Y1
+	VFMADD231PS  Y14, Y13, Y7
+	VMOVUPS      64(R12), Y14
+	VFMADD231PS  Y14, Y12, Y2
+	VFMADD231PS  Y14, Y13, Y8
+	VMOVUPS      96(R12), Y14
+	VFMADD231PS  Y14, Y12, Y3
+	VFMADD231PS  Y14, Y13, Y9
+	VMOVUPS      128(R12), Y14
+	VFMADD231PS  Y14, Y12, Y4
+	VFMADD231PS  Y14, Y13, Y10
+	VMOVUPS      160(R12), Y14
+	VFMADD231PS  Y14, Y12, Y5
+	VFMADD231PS  Y14, Y13, Y11
+	PREFETCHT0   (R11)(R9*1)
+	ADDQ         DI, R12
+	ADDQ         SI, R11
+	CMPQ         R10, next_len+136(FP)
+	JGE          tile2farall
+	PREFETCHT1   (R10)
+	ADDQ         $0x00000040, R10
+
+tile2farall:
+	DECQ R13
+	JNZ  tile2farsteps
+
+tile2farend:
+	JMP tile2done
+
+tile2near:
+	INCQ R13
+	SHRQ $0x01, R13
+	JCC  tile2odd
+	JZ   tile2end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -3120,9 +3192,8 @@ tile2steps:
 	VMOVUPS      160(R12), Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	PREFETCHT0   (R11)(SI*1)
-	ADDQ         R9, R12
-	ADDQ         R8, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile2odd:
 	VBROADCASTSS (R11), Y12
@@ -3145,9 +3216,8 @@ tile2odd:
 	VMOVUPS      160(R12), Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	PREFETCHT0   (R11)(DI*1)
-	ADDQ         R9, R12
-	ADDQ         R8, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	CMPQ         R10, next_len+136(FP)
 	JGE          tile2all
 	PREFETCHT1   (R10)
@@ -3158,6 +3228,7 @@ tile2all:
 	JNZ  tile2steps
 
 tile2end:
+tile2done:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
@@ -3180,9 +3251,9 @@ tile1segment:
 	VXORPS  Y9, Y9, Y9
 	VXORPS  Y10, Y10, Y10
 	VXORPS  Y11, Y11, Y11
-	CMPQ    R8, $0x04
+	CMPQ    SI, $0x04
 	JNE     tile1sparse
-	CMPQ    R9, $0x000000c0
+	CMPQ    DI, $0x000000c0
 	JNE     tile1sparse
 	SUBQ    $0x08, R13
 	JL      tile1fewdense
@@ -3270,8 +3341,8 @@ tile1steps:
 	VFMADD231PS  96(R12), Y12, Y9
 	VFMADD231PS  128(R12), Y12, Y10
 	VFMADD231PS  160(R12), Y12, Y11
-	ADDQ         R9, R12
-	ADDQ         R8, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile1odd:
 	VBROADCASTSS (R11), Y12
@@ -3281,8 +3352,8 @@ tile1odd:
 	VFMADD231PS  96(R12), Y12, Y9
 	VFMADD231PS  128(R12), Y12, Y10
 	VFMADD231PS  160(R12), Y12, Y11
-	ADDQ         R9, R12
-	ADDQ         R8, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile1steps
 
@@ -3369,12 +3440,12 @@ sums:
 	// There are several segments, or C is the first summand.
 cut:
 	MOVQ    k+112(FP), BX
-	MOVQ    BX, R8
-	MOVQ    $0x00000080, R9
-	CMPQ    R8, R9
-	CMOVQGT R9, R8
-	SUBQ    R8, BX
-	MOVQ    R8, k+112(FP)
+	MOVQ    BX, SI
+	MOVQ    $0x00000080, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
 	MOVQ    BX, a_base+32(FP)
 	MOVQ    BX, a_len+40(FP)
 	XORQ    BX, BX
@@ -3403,15 +3474,20 @@ TEXT ·weightGemmF16AVX2(SB), NOSPLIT, $0-152
 	JNE     cut
 
 tiles:
-	MOVQ rs+56(FP), BX
-	SHLQ $0x02, BX
-	MOVQ cs+64(FP), R8
-	SHLQ $0x02, R8
-	MOVQ ldb+96(FP), R9
-	SHLQ $0x01, R9
-	MOVQ $0x7fffffffffffffff, R10
-	CMPQ DX, $0x00000002
-	JLE  rows
+	MOVQ    rs+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    cs+64(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ldb+96(FP), DI
+	SHLQ    $0x01, DI
+	XORQ    R9, R9
+	IMUL3Q  $0x00000002, BX, R8
+	CMPQ    DX, $0x00000030
+	CMOVQLT R9, R8
+	LEAQ    (R8)(BX*1), R9
+	MOVQ    $0x7fffffffffffffff, R10
+	CMPQ    DX, $0x00000002
+	JLE     rows
 
 	// The next part of the panel.
 	MOVQ next_len+136(FP), R11
@@ -3444,16 +3520,11 @@ done:
 
 	// Tile of 2 × 6 vectors.
 tile2:
-	MOVQ    AX, R11
-	MOVQ    b_base+72(FP), R12
-	SUBQ    $0x00000002, DX
-	LEAQ    (AX)(BX*2), AX
-	XORQ    DI, DI
-	IMUL3Q  $0x00000002, BX, SI
-	TESTQ   DX, DX
-	CMOVQEQ DI, SI
-	LEAQ    (SI)(BX*1), DI
-	MOVQ    k+112(FP), R13
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ k+112(FP), R13
 
 tile2segment:
 	VXORPS Y0, Y0, Y0
@@ -3468,10 +3539,82 @@ tile2segment:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
+	TESTQ  R8, R8
+	JZ     tile2near
 	INCQ   R13
 	SHRQ   $0x01, R13
-	JCC    tile2odd
-	JZ     tile2end
+	JCC    tile2farodd
+	JZ     tile2farend
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2farsteps:
+	VBROADCASTSS (R11), Y12
+	VBROADCASTSS (R11)(BX*1), Y13
+	VCVTPH2PS    (R12), Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VFMADD231PS  Y14, Y13, Y6
+	VCVTPH2PS    16(R12), Y14
+	VFMADD231PS  Y14, Y12, Y1
+	VFMADD231PS  Y14, Y13, Y7
+	VCVTPH2PS    32(R12), Y14
+	VFMADD231PS  Y14, Y12, Y2
+	VFMADD231PS  Y14, Y13, Y8
+	VCVTPH2PS    48(R12), Y14
+	VFMADD231PS  Y14, Y12, Y3
+	VFMADD231PS  Y14, Y13, Y9
+	VCVTPH2PS    64(R12), Y14
+	VFMADD231PS  Y14, Y12, Y4
+	VFMADD231PS  Y14, Y13, Y10
+	VCVTPH2PS    80(R12), Y14
+	VFMADD231PS  Y14, Y12, Y5
+	VFMADD231PS  Y14, Y13, Y11
+	PREFETCHT0   (R11)(R8*1)
+	ADDQ         DI, R12
+	ADDQ         SI, R11
+
+tile2farodd:
+	VBROADCASTSS (R11), Y12
+	VBROADCASTSS (R11)(BX*1), Y13
+	VCVTPH2PS    (R12), Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VFMADD231PS  Y14, Y13, Y6
+	VCVTPH2PS    16(R12), Y14
+	VFMADD231PS  Y14, Y12, Y1
+	VFMADD231PS  Y14, Y13, Y7
+	VCVTPH2PS    32(R12), Y14
+	VFMADD231PS  Y14, Y12, Y2
+	VFMADD231PS  Y14, Y13, Y8
+	VCVTPH2PS    48(R12), Y14
+	VFMADD231PS  Y14, Y12, Y3
+	VFMADD231PS  Y14, Y13, Y9
+	VCVTPH2PS    64(R12), Y14
+	VFMADD231PS  Y14, Y12, Y4
+	VFMADD231PS  Y14, Y13, Y10
+	VCVTPH2PS    80(R12), Y14
+	VFMADD231PS  Y14, Y12, Y5
+	VFMADD231PS  Y14, Y13, Y11
+	PREFETCHT0   (R11)(R9*1)
+	ADDQ         DI, R12
+	ADDQ         SI, R11
+	CMPQ         R10, next_len+136(FP)
+	JGE          tile2farall
+	PREFETCHT1   (R10)
+	ADDQ         $0x00000040, R10
+
+tile2farall:
+	DECQ R13
+	JNZ  tile2farsteps
+
+tile2farend:
+	JMP tile2done
+
+tile2near:
+	INCQ R13
+	SHRQ $0x01, R13
+	JCC  tile2odd
+	JZ   tile2end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -3497,9 +3640,8 @@ tile2steps:
 	VCVTPH2PS    80(R12), Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	PREFETCHT0   (R11)(SI*1)
-	ADDQ         R9, R12
-	ADDQ         R8, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile2odd:
 	VBROADCASTSS (R11), Y12
@@ -3522,9 +3664,8 @@ tile2odd:
 	VCVTPH2PS    80(R12), Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	PREFETCHT0   (R11)(DI*1)
-	ADDQ         R9, R12
-	ADDQ         R8, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	CMPQ         R10, next_len+136(FP)
 	JGE          tile2all
 	PREFETCHT1   (R10)
@@ -3535,6 +3676,7 @@ tile2all:
 	JNZ  tile2steps
 
 tile2end:
+tile2done:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
@@ -3557,9 +3699,9 @@ tile1segment:
 	VXORPS  Y9, Y9, Y9
 	VXORPS  Y10, Y10, Y10
 	VXORPS  Y11, Y11, Y11
-	CMPQ    R8, $0x04
+	CMPQ    SI, $0x04
 	JNE     tile1sparse
-	CMPQ    R9, $0x00000060
+	CMPQ    DI, $0x00000060
 	JNE     tile1sparse
 	SUBQ    $0x08, R13
 	JL      tile1fewdense
@@ -3701,8 +3843,8 @@ tile1steps:
 	VFMADD231PS  Y13, Y12, Y10
 	VCVTPH2PS    80(R12), Y13
 	VFMADD231PS  Y13, Y12, Y11
-	ADDQ         R9, R12
-	ADDQ         R8, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile1odd:
 	VBROADCASTSS (R11), Y12
@@ -3718,8 +3860,8 @@ tile1odd:
 	VFMADD231PS  Y13, Y12, Y10
 	VCVTPH2PS    80(R12), Y13
 	VFMADD231PS  Y13, Y12, Y11
-	ADDQ         R9, R12
-	ADDQ         R8, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile1steps
 
@@ -3806,12 +3948,12 @@ sums:
 	// There are several segments, or C is the first summand.
 cut:
 	MOVQ    k+112(FP), BX
-	MOVQ    BX, R8
-	MOVQ    $0x00000080, R9
-	CMPQ    R8, R9
-	CMOVQGT R9, R8
-	SUBQ    R8, BX
-	MOVQ    R8, k+112(FP)
+	MOVQ    BX, SI
+	MOVQ    $0x00000080, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
 	MOVQ    BX, a_base+32(FP)
 	MOVQ    BX, a_len+40(FP)
 	XORQ    BX, BX
@@ -3840,15 +3982,20 @@ TEXT ·weightGemmBF16AVX2(SB), NOSPLIT, $0-152
 	JNE     cut
 
 tiles:
-	MOVQ rs+56(FP), BX
-	SHLQ $0x02, BX
-	MOVQ cs+64(FP), R8
-	SHLQ $0x02, R8
-	MOVQ ldb+96(FP), R9
-	SHLQ $0x01, R9
-	MOVQ $0x7fffffffffffffff, R10
-	CMPQ DX, $0x00000002
-	JLE  rows
+	MOVQ    rs+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    cs+64(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    ldb+96(FP), DI
+	SHLQ    $0x01, DI
+	XORQ    R9, R9
+	IMUL3Q  $0x00000002, BX, R8
+	CMPQ    DX, $0x00000030
+	CMOVQLT R9, R8
+	LEAQ    (R8)(BX*1), R9
+	MOVQ    $0x7fffffffffffffff, R10
+	CMPQ    DX, $0x00000002
+	JLE     rows
 
 	// The next part of the panel.
 	MOVQ next_len+136(FP), R11
@@ -3881,16 +4028,11 @@ done:
 
 	// Tile of 2 × 6 vectors.
 tile2:
-	MOVQ    AX, R11
-	MOVQ    b_base+72(FP), R12
-	SUBQ    $0x00000002, DX
-	LEAQ    (AX)(BX*2), AX
-	XORQ    DI, DI
-	IMUL3Q  $0x00000002, BX, SI
-	TESTQ   DX, DX
-	CMOVQEQ DI, SI
-	LEAQ    (SI)(BX*1), DI
-	MOVQ    k+112(FP), R13
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ k+112(FP), R13
 
 tile2segment:
 	VXORPS Y0, Y0, Y0
@@ -3905,10 +4047,94 @@ tile2segment:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
+	TESTQ  R8, R8
+	JZ     tile2near
 	INCQ   R13
 	SHRQ   $0x01, R13
-	JCC    tile2odd
-	JZ     tile2end
+	JCC    tile2farodd
+	JZ     tile2farend
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2farsteps:
+	VBROADCASTSS (R11), Y12
+	VBROADCASTSS (R11)(BX*1), Y13
+	VPMOVZXWD    (R12), Y14
+	VPSLLD       $0x10, Y14, Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VFMADD231PS  Y14, Y13, Y6
+	VPMOVZXWD    16(R12), Y14
+	VPSLLD       $0x10, Y14, Y14
+	VFMADD231PS  Y14, Y12, Y1
+	VFMADD231PS  Y14, Y13, Y7
+	VPMOVZXWD    32(R12), Y14
+	VPSLLD       $0x10, Y14, Y14
+	VFMADD231PS  Y14, Y12, Y2
+	VFMADD231PS  Y14, Y13, Y8
+	VPMOVZXWD    48(R12), Y14
+	VPSLLD       $0x10, Y14, Y14
+	VFMADD231PS  Y14, Y12, Y3
+	VFMADD231PS  Y14, Y13, Y9
+	VPMOVZXWD    64(R12), Y14
+	VPSLLD       $0x10, Y14, Y14
+	VFMADD231PS  Y14, Y12, Y4
+	VFMADD231PS  Y14, Y13, Y10
+	VPMOVZXWD    80(R12), Y14
+	VPSLLD       $0x10, Y14, Y14
+	VFMADD231PS  Y14, Y12, Y5
+	VFMADD231PS  Y14, Y13, Y11
+	PREFETCHT0   (R11)(R8*1)
+	ADDQ         DI, R12
+	ADDQ         SI, R11
+
+tile2farodd:
+	VBROADCASTSS (R11), Y12
+	VBROADCASTSS (R11)(BX*1), Y13
+	VPMOVZXWD    (R12), Y14
+	VPSLLD       $0x10, Y14, Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VFMADD231PS  Y14, Y13, Y6
+	VPMOVZXWD    16(R12), Y14
+	VPSLLD       $0x10, Y14, Y14
+	VFMADD231PS  Y14, Y12, Y1
+	VFMADD231PS  Y14, Y13, Y7
+	VPMOVZXWD    32(R12), Y14
+	VPSLLD       $0x10, Y14, Y14
+	VFMADD231PS  Y14, Y12, Y2
+	VFMADD231PS  Y14, Y13, Y8
+	VPMOVZXWD    48(R12), Y14
+	VPSLLD       $0x10, Y14, Y14
+	VFMADD231PS  Y14, Y12, Y3
+	VFMADD231PS  Y14, Y13, Y9
+	VPMOVZXWD    64(R12), Y14
+	VPSLLD       $0x10, Y14, Y14
+	VFMADD231PS  Y14, Y12, Y4
+	VFMADD231PS  Y14, Y13, Y10
+	VPMOVZXWD    80(R12), Y14
+	VPSLLD       $0x10, Y14, Y14
+	VFMADD231PS  Y14, Y12, Y5
+	VFMADD231PS  Y14, Y13, Y11
+	PREFETCHT0   (R11)(R9*1)
+	ADDQ         DI, R12
+	ADDQ         SI, R11
+	CMPQ         R10, next_len+136(FP)
+	JGE          tile2farall
+	PREFETCHT1   (R10)
+	ADDQ         $0x00000040, R10
+
+tile2farall:
+	DECQ R13
+	JNZ  tile2farsteps
+
+tile2farend:
+	JMP tile2done
+
+tile2near:
+	INCQ R13
+	SHRQ $0x01, R13
+	JCC  tile2odd
+	JZ   tile2end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -3940,9 +4166,8 @@ tile2steps:
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	PREFETCHT0   (R11)(SI*1)
-	ADDQ         R9, R12
-	ADDQ         R8, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile2odd:
 	VBROADCASTSS (R11), Y12
@@ -3971,9 +4196,8 @@ tile2odd:
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	PREFETCHT0   (R11)(DI*1)
-	ADDQ         R9, R12
-	ADDQ         R8, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	CMPQ         R10, next_len+136(FP)
 	JGE          tile2all
 	PREFETCHT1   (R10)
@@ -3984,6 +4208,7 @@ tile2all:
 	JNZ  tile2steps
 
 tile2end:
+tile2done:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
@@ -4006,9 +4231,9 @@ tile1segment:
 	VXORPS  Y9, Y9, Y9
 	VXORPS  Y10, Y10, Y10
 	VXORPS  Y11, Y11, Y11
-	CMPQ    R8, $0x04
+	CMPQ    SI, $0x04
 	JNE     tile1sparse
-	CMPQ    R9, $0x00000060
+	CMPQ    DI, $0x00000060
 	JNE     tile1sparse
 	SUBQ    $0x08, R13
 	JL      tile1fewdense
@@ -4204,8 +4429,8 @@ tile1steps:
 	VPMOVZXWD    80(R12), Y13
 	VPSLLD       $0x10, Y13, Y13
 	VFMADD231PS  Y13, Y12, Y11
-	ADDQ         R9, R12
-	ADDQ         R8, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile1odd:
 	VBROADCASTSS (R11), Y12
@@ -4227,8 +4452,8 @@ tile1odd:
 	VPMOVZXWD    80(R12), Y13
 	VPSLLD       $0x10, Y13, Y13
 	VFMADD231PS  Y13, Y12, Y11
-	ADDQ         R9, R12
-	ADDQ         R8, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile1steps
 
@@ -4315,12 +4540,12 @@ sums:
 	// There are several segments, or C is the first summand.
 cut:
 	MOVQ    k+112(FP), BX
-	MOVQ    BX, R8
-	MOVQ    $0x00000080, R9
-	CMPQ    R8, R9
-	CMOVQGT R9, R8
-	SUBQ    R8, BX
-	MOVQ    R8, k+112(FP)
+	MOVQ    BX, SI
+	MOVQ    $0x00000080, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
 	MOVQ    BX, a_base+32(FP)
 	MOVQ    BX, a_len+40(FP)
 	XORQ    BX, BX

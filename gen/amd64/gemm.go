@@ -170,6 +170,7 @@ func (t *gemmer) emit(rows int) {
 	t.g.SHLQ(operand.U8(t.element.Shift()), t.ldb)
 	t.oddMultiples(rows)
 	if t.weights {
+		t.lookAtNextRows()
 		t.prepareNext(rows)
 	}
 
@@ -216,7 +217,6 @@ func (t *gemmer) one(rows int) {
 	t.g.SUBQ(operand.U32(rows), t.m)
 	t.skip(t.a, rows)
 	t.lookAhead(rows, t.p)
-	t.lookAtNextRows(rows)
 	t.fetchSums(acc, name)
 	t.g.MOVQ(t.first, t.k)
 	t.g.Label(name + "segment")

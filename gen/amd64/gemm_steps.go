@@ -23,6 +23,15 @@ func (t *gemmer) steps(acc [][]reg.VecVirtual, name string) {
 		t.ahead = nil
 		t.g.Label(name + "scores")
 	}
+	if far := t.nextRows; far != nil && len(acc) == t.prefetched {
+		t.g.TESTQ(far[0], far[0])
+		t.g.JZ(operand.LabelRef(name + "near"))
+		t.loop(acc, name+"far")
+		t.g.JMP(operand.LabelRef(name + "done"))
+		t.nextRows = nil
+		defer func() { t.nextRows = far }()
+		t.g.Label(name + "near")
+	}
 	t.loop(acc, name)
 	t.g.Label(name + "done")
 }
@@ -123,7 +132,7 @@ func (t *gemmer) step(acc [][]reg.VecVirtual, which int) {
 		}
 	}
 	t.prefetchPanel(len(acc))
-	t.prefetchNextRows(which)
+	t.prefetchNextRows(len(acc), which)
 	t.g.ADDQ(t.ldb, t.b)
 	t.g.ADDQ(t.cs, t.p)
 }
