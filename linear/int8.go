@@ -21,6 +21,10 @@ const (
 	// int8Steps is how many inputs of a panel a call of a kernel takes: so many stay in L1 for all rows.
 	int8Steps = 1024
 
+	// int8ManySteps is the same for as many rows as then fit into one call, 96: kernels widen the weights of a
+	// block once for all rows of a call.
+	int8ManySteps = 384
+
 	// int8Speed is how many times as many products as FMAs a thread computes in some time, about.
 	int8Speed = 2
 )
@@ -39,12 +43,16 @@ func (s *scratch) int8Task(j *job, rows, panels interval) {
 	for i := range rows.len() {
 		j.tier.Weights().Quantize(s.codes[i*words:][:words], s.row(j, rows.lo+i))
 	}
+	most := int8Steps
+	if rows.len() >= int8Least {
+		most = int8ManySteps
+	}
 	product := j.tier.Weights().Blocks[l.format.index()].GemmInt8
 	for p := panels.lo; p < panels.hi; p++ {
 		c, ldc := s.sums(j, rows, p, false)
 		lanes := l.panelWidth(p)
-		for k := 0; k < l.k; k += int8Steps {
-			steps := interval{k, min(k+int8Steps, l.k)}
+		for k := 0; k < l.k; k += most {
+			steps := interval{k, min(k+most, l.k)}
 			blocks, codes := l.stepBlocks(p, steps), s.codes[rowWords(k):]
 			for lo := 0; lo < rows.len(); {
 				m := ukernel.RowsPerCall(rows.len()-lo, lanes*steps.len())

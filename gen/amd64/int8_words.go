@@ -9,7 +9,7 @@ import (
 
 // int8Words are products of many rows with whole panels of 8-bit weights. A block of a panel becomes 16-bit words on the
 // stack, once for all rows. So the loop over products has no masks and shifts: a tile of 2 rows and the
-// 6 vectors of a panel takes 26 instructions for 12 VPMADDWD, and one of avx2Dot, 6 rows and 2 vectors, 34. Weights are
+// 6 vectors of a panel takes 26 instructions for 12 VPMADDWD, and one of avx2Dot, 6 rows and 2 vectors, would take 34. Weights are
 // operands in memory: fewer rows need fewer loads of their codes, of which Zen 3 has two a cycle.
 //
 // The outer loop goes over blocks, the next one over tiles. The codes of a tile become words while the tile before it is
@@ -165,9 +165,19 @@ func (w *int8Words) tile() {
 	for i := range w.acc {
 		w.acc[i] = g.Vecs(wordVectors)
 	}
-	for word := range spec.BlockSteps / 4 {
-		w.word(word)
-	}
+	codes, end := g.GP64(), g.GP64()
+	g.MOVQ(w.codes, codes)
+	g.LEAQ(emit.At(codes, spec.BlockSteps-4), end)
+	w.word(codes, true)
+	g.AlignLoop()
+	g.Label("manyword")
+	g.ADDQ(operand.I32(2*halfBytes), w.weight)
+	g.ADDQ(operand.Imm(4), codes)
+	w.word(codes, false)
+	g.CMPQ(codes, end)
+	g.JNE(operand.LabelRef("manyword"))
+
+	scales := wordScalesAt - weightsAt - (spec.BlockSteps/4-1)*2*halfBytes
 	for i, row := range w.acc {
 		x, c, d := emit.At(w.x, spec.RowScale), emit.At(w.c, 0), g.Vec()
 		if i > 0 {
@@ -176,7 +186,7 @@ func (w *int8Words) tile() {
 		g.VBROADCASTSS(x, d)
 		for v, acc := range row {
 			p, m := g.Vec(), c.Offset(v*g.VecBytes())
-			g.VMULPS(emit.At(w.weight, wordScalesAt-weightsAt+v*g.VecBytes()), d, p)
+			g.VMULPS(emit.At(w.weight, scales+v*g.VecBytes()), d, p)
 			g.VCVTDQ2PS(acc, acc)
 			g.VFMADD213PS(m, p, acc)
 			g.VMOVUPS(acc, m)
@@ -185,24 +195,24 @@ func (w *int8Words) tile() {
 }
 
 // word emits the products of a word of each row. The first products of a block are the sums.
-func (w *int8Words) word(word int) {
+func (w *int8Words) word(codes reg.GPVirtual, first bool) {
 	g := w.g
 	for half := range 2 {
 		xs := g.Vecs(wordRows)
 		for i, x := range xs {
-			g.VPBROADCASTD(emit.At(w.codes, (2*i+half)*spec.BlockSteps+4*word), x)
+			g.VPBROADCASTD(emit.At(codes, (2*i+half)*spec.BlockSteps), x)
 		}
 		for v := range wordVectors {
-			m := emit.At(w.weight, (2*word+half)*halfBytes+v*g.VecBytes())
 			for i, x := range xs {
-				acc := w.acc[i][v]
-				if word+half == 0 {
-					g.VPMADDWD(m, x, acc)
-					continue
+				acc, p := w.acc[i][v], w.acc[i][v]
+				isSum := first && half == 0
+				if !isSum {
+					p = g.Vec()
 				}
-				p := g.Vec()
-				g.VPMADDWD(m, x, p)
-				g.VPADDD(p, acc, acc)
+				g.VPMADDWD(emit.At(w.weight, half*halfBytes+v*g.VecBytes()), x, p)
+				if !isSum {
+					g.VPADDD(p, acc, acc)
+				}
 			}
 		}
 	}
