@@ -431,6 +431,11 @@ func narrowF8E5M2NEON(dst []byte, ldd int, src []float32, lds int, n int, d int)
 //go:noescape
 func quantizeInt8NEON(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
 
+// quantizeInt4NEON is Converters.QuantizeInt4, see package ukernel.
+//
+//go:noescape
+func quantizeInt4NEON(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+
 // finiteNEON is Converters.Finite, see package ukernel.
 //
 //go:noescape

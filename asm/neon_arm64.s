@@ -26865,46 +26865,46 @@ TEXT ·quantizeInt8NEON(SB), NOSPLIT, $0-121
 	MOVD n+104(FP), R4
 	MOVD d+112(FP), R5
 	LSL $2, R2, R2
-	MOVD scales_base+32(FP), R9
-	MOVD lsc+56(FP), R10
-	LSL $2, R10, R10
-	MOVD group+96(FP), R11
-	MOVD $0x3f800000, R16
-	VDUP R16, V0.S4
-	MOVD $0x42fe0000, R16
-	VDUP R16, V1.S4
-	MOVD $0xc2fe0000, R16
-	VDUP R16, V2.S4
-	MOVD $0x4b400000, R16
-	VDUP R16, V3.S4
+	MOVD $0x42fe0000, R10
+	VDUP R10, V1.S4
+	MOVD $0xc2fe0000, R10
+	VDUP R10, V2.S4
+	MOVD $0x4b400000, R10
+	VDUP R10, V3.S4
+	MOVD scales_base+32(FP), R10
+	MOVD lsc+56(FP), R11
+	LSL $2, R11, R11
+	MOVD group+96(FP), R12
+	MOVD $0x3f800000, R15
+	VDUP R15, V7.S4
 	CBZ R4, finite
 	CBZ R5, finite
 
 row:
 	MOVD R0, R6
 	MOVD R1, R7
-	MOVD R9, R13
-	ADD R10, R9, R9
+	MOVD R10, R13
+	ADD R11, R10, R10
 	MOVD R5, R14
 
 group:
-	SUB R11, R14, R14
-	MOVD R7, R12
-	MOVD R11, R8
-	VMOVI $0, V8.B16
+	SUB R12, R14, R14
+	MOVD R12, R8
+	MOVD R7, R15
+	VMOVI $0, V9.B16
 	CMP $8, R8
 	BLT magnitudesingle
 
 magnitudevector:
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
+	FMOVQ (R6), F4
+	FMOVQ 16(R6), F5
 	ADD $32, R6, R6
+	WORD $0x4ea0f884 // fabs v4.4s, v4.4s
+	WORD $0x4ea93486 // cmgt v6.4s, v4.4s, v9.4s
+	VBIT V6.B16, V4.B16, V9.B16
 	WORD $0x4ea0f8a5 // fabs v5.4s, v5.4s
-	WORD $0x4ea834a7 // cmgt v7.4s, v5.4s, v8.4s
-	VBIT V7.B16, V5.B16, V8.B16
-	WORD $0x4ea0f8c6 // fabs v6.4s, v6.4s
-	WORD $0x4ea834c7 // cmgt v7.4s, v6.4s, v8.4s
-	VBIT V7.B16, V6.B16, V8.B16
+	WORD $0x4ea934a6 // cmgt v6.4s, v5.4s, v9.4s
+	VBIT V6.B16, V5.B16, V9.B16
 	SUBS $8, R8, R8
 	BEQ magnitudedone
 	CMP $8, R8
@@ -26918,54 +26918,54 @@ magnitudevector:
 	B magnitudevector
 
 magnitudesingle:
-	FMOVS.P 4(R6), F5
-	WORD $0x4ea0f8a5 // fabs v5.4s, v5.4s
-	WORD $0x4ea834a7 // cmgt v7.4s, v5.4s, v8.4s
-	VBIT V7.B16, V5.B16, V8.B16
+	FMOVS.P 4(R6), F4
+	WORD $0x4ea0f884 // fabs v4.4s, v4.4s
+	WORD $0x4ea93486 // cmgt v6.4s, v4.4s, v9.4s
+	VBIT V6.B16, V4.B16, V9.B16
 	SUBS $1, R8, R8
 	BNE magnitudesingle
 
 magnitudedone:
-	VEXT $8, V8.B16, V8.B16, V5.B16
-	WORD $0x4ea0f8a5 // fabs v5.4s, v5.4s
-	WORD $0x4ea834a7 // cmgt v7.4s, v5.4s, v8.4s
-	VBIT V7.B16, V5.B16, V8.B16
-	VEXT $4, V8.B16, V8.B16, V5.B16
-	WORD $0x4ea0f8a5 // fabs v5.4s, v5.4s
-	WORD $0x4ea834a7 // cmgt v7.4s, v5.4s, v8.4s
-	VBIT V7.B16, V5.B16, V8.B16
-	FMOVS F8, R15
+	VEXT $8, V9.B16, V9.B16, V4.B16
+	WORD $0x4ea0f884 // fabs v4.4s, v4.4s
+	WORD $0x4ea93486 // cmgt v6.4s, v4.4s, v9.4s
+	VBIT V6.B16, V4.B16, V9.B16
+	VEXT $4, V9.B16, V9.B16, V4.B16
+	WORD $0x4ea0f884 // fabs v4.4s, v4.4s
+	WORD $0x4ea93486 // cmgt v6.4s, v4.4s, v9.4s
+	VBIT V6.B16, V4.B16, V9.B16
+	FMOVS F9, R9
 	MOVD $2139095040, R16
-	CMP R16, R15
+	CMP R16, R9
 	BGE infinite
-	SUB R11<<2, R6, R6
-	MOVD R12, R7
-	MOVD R11, R8
-	VDUP R15, V4.S4
-	WORD $0x6e21fc84 // fdiv v4.4s, v4.4s, v1.4s
-	FMOVS.P F4, 4(R13)
+	VDUP R9, V0.S4
+	WORD $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
+	FMOVS.P F0, 4(R13)
 
 	// Divided by 1, numbers whose scale is 0 become 0.
-	WORD $0x4ea0d887 // fcmeq v7.4s, v4.4s, #0.0
-	VBIT V7.B16, V0.B16, V4.B16
+	WORD $0x4ea0d808 // fcmeq v8.4s, v0.4s, #0.0
+	VBIT V8.B16, V7.B16, V0.B16
+	SUB R12<<2, R6, R6
+	MOVD R15, R7
+	MOVD R12, R8
 	CMP $8, R8
 	BLT quotientsingle
 
 quotientvector:
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
+	FMOVQ (R6), F4
+	FMOVQ 16(R6), F5
 	ADD $32, R6, R6
-	WORD $0x6e24fca5 // fdiv v5.4s, v5.4s, v4.4s
+	WORD $0x6e20fc84 // fdiv v4.4s, v4.4s, v0.4s
+	WORD $0x4ea1f484 // fmin v4.4s, v4.4s, v1.4s
+	WORD $0x4e22f484 // fmax v4.4s, v4.4s, v2.4s
+	WORD $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	WORD $0x6e20fca5 // fdiv v5.4s, v5.4s, v0.4s
 	WORD $0x4ea1f4a5 // fmin v5.4s, v5.4s, v1.4s
 	WORD $0x4e22f4a5 // fmax v5.4s, v5.4s, v2.4s
 	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
-	WORD $0x6e24fcc6 // fdiv v6.4s, v6.4s, v4.4s
-	WORD $0x4ea1f4c6 // fmin v6.4s, v6.4s, v1.4s
-	WORD $0x4e22f4c6 // fmax v6.4s, v6.4s, v2.4s
-	WORD $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
-	VUZP1 V6.H8, V5.H8, V5.H8
-	VUZP1 V5.B16, V5.B16, V5.B16
-	FMOVD.P F5, 8(R7)
+	VUZP1 V5.H8, V4.H8, V4.H8
+	VUZP1 V4.B16, V4.B16, V4.B16
+	FMOVD.P F4, 8(R7)
 	SUBS $8, R8, R8
 	BEQ quotientdone
 	CMP $8, R8
@@ -26979,13 +26979,13 @@ quotientvector:
 	B quotientvector
 
 quotientsingle:
-	FMOVS.P 4(R6), F5
-	WORD $0x6e24fca5 // fdiv v5.4s, v5.4s, v4.4s
-	WORD $0x4ea1f4a5 // fmin v5.4s, v5.4s, v1.4s
-	WORD $0x4e22f4a5 // fmax v5.4s, v5.4s, v2.4s
-	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
-	FMOVS F5, R15
-	MOVB.P R15, 1(R7)
+	FMOVS.P 4(R6), F4
+	WORD $0x6e20fc84 // fdiv v4.4s, v4.4s, v0.4s
+	WORD $0x4ea1f484 // fmin v4.4s, v4.4s, v1.4s
+	WORD $0x4e22f484 // fmax v4.4s, v4.4s, v2.4s
+	WORD $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	FMOVS F4, R9
+	MOVB.P R9, 1(R7)
 	SUBS $1, R8, R8
 	BNE quotientsingle
 
@@ -26997,13 +26997,194 @@ quotientdone:
 	BNE row
 
 finite:
-	MOVD $1, R15
-	MOVB R15, ret+120(FP)
+	MOVD $1, R9
+	MOVB R9, ret+120(FP)
 	RET
 
 infinite:
-	MOVD $0, R15
-	MOVB R15, ret+120(FP)
+	MOVD $0, R9
+	MOVB R9, ret+120(FP)
+	RET
+
+// func quantizeInt4NEON(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+TEXT ·quantizeInt4NEON(SB), NOSPLIT, $0-121
+	MOVD src_base+64(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD lds+88(FP), R2
+	MOVD ldd+24(FP), R3
+	MOVD n+104(FP), R4
+	MOVD d+112(FP), R5
+	LSL $2, R2, R2
+	LSR $1, R5, R5
+	MOVD $0x40e00000, R10
+	VDUP R10, V1.S4
+	MOVD $0xc1000000, R10
+	VDUP R10, V2.S4
+	MOVD $0x4b400000, R10
+	VDUP R10, V3.S4
+	MOVD $0x00000000, R10
+	VDUP R10, V13.S4
+	MOVD $0xbe000000, R10
+	VDUP R10, V14.S4
+	MOVD scales_base+32(FP), R10
+	MOVD lsc+56(FP), R11
+	LSL $2, R11, R11
+	MOVD group+96(FP), R12
+	MOVD $0x3f800000, R15
+	VDUP R15, V15.S4
+	LSR $1, R12, R12
+	CBZ R4, finite
+	CBZ R5, finite
+
+row:
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R10, R13
+	ADD R11, R10, R10
+	MOVD R5, R14
+
+group:
+	SUB R12, R14, R14
+	MOVD R12, R8
+	MOVD R7, R15
+	VMOVI $0, V8.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V11.B16
+	CMP $8, R8
+	BLT extremessingle
+
+extremesvector:
+	FMOVQ (R6), F4
+	FMOVQ 16(R6), F5
+	FMOVQ 32(R6), F6
+	FMOVQ 48(R6), F7
+	ADD $64, R6, R6
+	WORD $0x4e24f508 // fmax v8.4s, v8.4s, v4.4s
+	WORD $0x4ea4f54a // fmin v10.4s, v10.4s, v4.4s
+	WORD $0x4e25f529 // fmax v9.4s, v9.4s, v5.4s
+	WORD $0x4ea5f56b // fmin v11.4s, v11.4s, v5.4s
+	WORD $0x4e26f508 // fmax v8.4s, v8.4s, v6.4s
+	WORD $0x4ea6f54a // fmin v10.4s, v10.4s, v6.4s
+	WORD $0x4e27f529 // fmax v9.4s, v9.4s, v7.4s
+	WORD $0x4ea7f56b // fmin v11.4s, v11.4s, v7.4s
+	SUBS $8, R8, R8
+	BEQ extremesdone
+	CMP $8, R8
+	BGE extremesvector
+
+	// Less than 8 elements are left: convert the last 8.
+	SUB $8, R8, R8
+	ADD R8<<3, R6, R6
+	ADD R8<<0, R7, R7
+	MOVD $8, R8
+	B extremesvector
+
+extremessingle:
+	FMOVD.P 8(R6), F4
+	WORD $0x4e24f508 // fmax v8.4s, v8.4s, v4.4s
+	WORD $0x4ea4f54a // fmin v10.4s, v10.4s, v4.4s
+	SUBS $1, R8, R8
+	BNE extremessingle
+
+extremesdone:
+	WORD $0x4e29f508 // fmax v8.4s, v8.4s, v9.4s
+	WORD $0x4eabf54a // fmin v10.4s, v10.4s, v11.4s
+	WORD $0x6e30f908 // fmaxv s8, v8.4s
+	WORD $0x6eb0f94a // fminv s10, v10.4s
+
+	// Of two magnitudes that are equal, the number is the positive one. A NaN is in both.
+	WORD $0x4eaad5ac // fsub v12.4s, v13.4s, v10.4s
+	WORD $0x6ea8e58c // fcmgt v12.4s, v12.4s, v8.4s
+	VBIT V12.B16, V10.B16, V8.B16
+	WORD $0x4ea0f90c // fabs v12.4s, v8.4s
+	FMOVS F12, R9
+	MOVD $2139095040, R16
+	CMP R16, R9
+	BGE infinite
+	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
+	WORD $0x4e2dd508 // fadd v8.4s, v8.4s, v13.4s
+	VDUP V8.S[0], V0.S4
+	FMOVS.P F0, 4(R13)
+
+	// Divided by 1, numbers whose scale is 0 become 0.
+	WORD $0x4ea0d810 // fcmeq v16.4s, v0.4s, #0.0
+	VBIT V16.B16, V15.B16, V0.B16
+	SUB R12<<3, R6, R6
+	MOVD R15, R7
+	MOVD R12, R8
+	CMP $8, R8
+	BLT quotientsingle
+
+quotientvector:
+	FMOVQ (R6), F4
+	FMOVQ 16(R6), F5
+	FMOVQ 32(R6), F6
+	FMOVQ 48(R6), F7
+	ADD $64, R6, R6
+	WORD $0x6e20fc84 // fdiv v4.4s, v4.4s, v0.4s
+	WORD $0x4ea1f484 // fmin v4.4s, v4.4s, v1.4s
+	WORD $0x4e22f484 // fmax v4.4s, v4.4s, v2.4s
+	WORD $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	WORD $0x6e20fca5 // fdiv v5.4s, v5.4s, v0.4s
+	WORD $0x4ea1f4a5 // fmin v5.4s, v5.4s, v1.4s
+	WORD $0x4e22f4a5 // fmax v5.4s, v5.4s, v2.4s
+	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	WORD $0x6e20fcc6 // fdiv v6.4s, v6.4s, v0.4s
+	WORD $0x4ea1f4c6 // fmin v6.4s, v6.4s, v1.4s
+	WORD $0x4e22f4c6 // fmax v6.4s, v6.4s, v2.4s
+	WORD $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	WORD $0x6e20fce7 // fdiv v7.4s, v7.4s, v0.4s
+	WORD $0x4ea1f4e7 // fmin v7.4s, v7.4s, v1.4s
+	WORD $0x4e22f4e7 // fmax v7.4s, v7.4s, v2.4s
+	WORD $0x4e23d4e7 // fadd v7.4s, v7.4s, v3.4s
+	VUZP1 V5.H8, V4.H8, V4.H8
+	VUZP1 V7.H8, V6.H8, V6.H8
+	VUZP2 V6.H8, V4.H8, V12.H8
+	VUZP1 V6.H8, V4.H8, V4.H8
+	VSLI $4, V12.H8, V4.H8
+	VUZP1 V4.B16, V4.B16, V4.B16
+	FMOVD.P F4, 8(R7)
+	SUBS $8, R8, R8
+	BEQ quotientdone
+	CMP $8, R8
+	BGE quotientvector
+
+	// Less than 8 elements are left: convert the last 8.
+	SUB $8, R8, R8
+	ADD R8<<3, R6, R6
+	ADD R8<<0, R7, R7
+	MOVD $8, R8
+	B quotientvector
+
+quotientsingle:
+	FMOVD.P 8(R6), F4
+	WORD $0x6e20fc84 // fdiv v4.4s, v4.4s, v0.4s
+	WORD $0x4ea1f484 // fmin v4.4s, v4.4s, v1.4s
+	WORD $0x4e22f484 // fmax v4.4s, v4.4s, v2.4s
+	WORD $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	VUZP2 V4.S4, V4.S4, V12.S4
+	VSLI $4, V12.S4, V4.S4
+	FMOVS F4, R9
+	MOVB.P R9, 1(R7)
+	SUBS $1, R8, R8
+	BNE quotientsingle
+
+quotientdone:
+	CBNZ R14, group
+	ADD R2, R0, R0
+	ADD R3, R1, R1
+	SUBS $1, R4, R4
+	BNE row
+
+finite:
+	MOVD $1, R9
+	MOVB R9, ret+120(FP)
+	RET
+
+infinite:
+	MOVD $0, R9
+	MOVB R9, ret+120(FP)
 	RET
 
 // func finiteNEON(src []float32) bool

@@ -91,6 +91,7 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 			ukernel.Float8E5M2: narrowF8E5M2NEON,
 		},
 		QuantizeInt8: quantizeInt8NEON,
+		QuantizeInt4: quantizeInt4NEON,
 		Finite:       finiteNEON,
 	}},
 }

@@ -67,6 +67,8 @@ var (
 	ucvtf       = encoding{"ucvtf v%d.4s, v%d.4s", 0x6e21d800, pair}
 	fcvtns      = encoding{"fcvtns v%d.4s, v%d.4s", 0x4e21a800, pair}
 	umaxv       = encoding{"umaxv s%d, v%d.4s", 0x6eb0a800, pair}
+	fmaxv       = encoding{"fmaxv s%d, v%d.4s", 0x6e30f800, pair}
+	fminv       = encoding{"fminv s%d, v%d.4s", 0x6eb0f800, pair}
 	addv        = encoding{"addv s%d, v%d.4s", 0x4eb1b800, pair}
 	smull       = encoding{"smull v%d.8h, v%d.8b, v%d.8b", 0x0e20c000, triple}
 	smull2      = encoding{"smull2 v%d.8h, v%d.16b, v%d.16b", 0x4e20c000, triple}
@@ -80,7 +82,7 @@ var table = []encoding{
 	fmlaElement, fadd, fsub, fmul, fdiv, fsqrt, fcmgt, fcmeq, fcmeqZero, cmgt, cmge, cmhs, umull, umull2, bic, ldrOffset,
 	fcvtl, fcvtl2, fcvtn, fcvtn2, shll, shll2, shrn, shrn2, sxtlBytes, sxtl, sxtl2, abs, scvtf, ucvtf, fmin, fmax, mla, fabs,
 	fmulElement, sdotElement, fcvtns, umaxv, addv, smull, smull2, smlal, smlal2, sadalp,
-	mul, ushl,
+	mul, ushl, fmaxv, fminv,
 }
 
 // DotProduct is the CPU feature that SDOT needs. All other instructions are part of ARMv8.0.
@@ -181,6 +183,8 @@ func (f *Func) SCVTF(d, n Vec)   { f.vec2(scvtf, d, n) }   // d = float32(n), n 
 func (f *Func) UCVTF(d, n Vec)   { f.vec2(ucvtf, d, n) }   // d = float32(n), n uint32
 func (f *Func) FCVTNS(d, n Vec)  { f.vec2(fcvtns, d, n) }  // d = int32(n), rounded to even
 func (f *Func) UMAXV(d, n Vec)   { f.vec2(umaxv, d, n) }   // d = the largest lane of n, uint32, in one lane
+func (f *Func) FMAXV(d, n Vec)   { f.vec2(fmaxv, d, n) }   // d = the largest lane of n, or NaN if one is, in one lane
+func (f *Func) FMINV(d, n Vec)   { f.vec2(fminv, d, n) }   // d = the smallest lane of n, or NaN if one is, in one lane
 func (f *Func) ADDV(d, n Vec)    { f.vec2(addv, d, n) }    // d = the sum of the lanes of n, int32, in one lane
 func (f *Func) CMGT(d, n, m Vec) { f.vec3(cmgt, d, n, m) } // d = n > m, int32
 func (f *Func) CMGE(d, n, m Vec) { f.vec3(cmge, d, n, m) } // d = n ≥ m, int32

@@ -95,11 +95,12 @@ func (c *rowConverter) storeTwo(v []a64.Vec) {
 	c.Advance(2*emit.VecBytes, c.to)
 }
 
-// loadTwo loads 8 float32.
-func (c *rowConverter) loadTwo(v []a64.Vec) {
-	c.LoadFrom(a64.At(c.from, 0), v[0])
-	c.LoadFrom(a64.At(c.from, emit.VecBytes), v[1])
-	c.Advance(2*emit.VecBytes, c.from)
+// loadVectors loads float32.
+func (c *rowConverter) loadVectors(v []a64.Vec) {
+	for i, x := range v {
+		c.LoadFrom(a64.At(c.from, i*emit.VecBytes), x)
+	}
+	c.Advance(len(v)*emit.VecBytes, c.from)
 }
 
 func (g *neon) Widen(from spec.Element) {
@@ -271,7 +272,7 @@ func (g *neon) narrowFloat8(to spec.Element) {
 		g.Op("VADD", a.S4(), x.S4(), x.S4())
 	}
 	c.convert(func() {
-		c.loadTwo(v)
+		c.loadVectors(v)
 		round(v[0])
 		round(v[1])
 		g.Op("VUZP1", v[1].H8(), v[0].H8(), v[0].H8())
@@ -289,7 +290,7 @@ func (g *neon) narrowF16() {
 	c := g.rows(spec.Narrow(spec.F16), 2, 1)
 	nan, v, t, number := g.Broadcast(spec.NaN), g.Vecs(2), g.Vecs(2), g.GP()
 	c.convert(func() {
-		c.loadTwo(v)
+		c.loadVectors(v)
 		for i, x := range v {
 			g.replaceNaN(x, nan, t[i])
 		}
@@ -316,7 +317,7 @@ func (g *neon) narrowBF16() {
 		g.Op("VADD", odd.S4(), x.S4(), x.S4())
 	}
 	c.convert(func() {
-		c.loadTwo(v)
+		c.loadVectors(v)
 		for i, x := range v {
 			round(x, t[i])
 		}

@@ -1,6 +1,8 @@
 package neon
 
 import (
+	"math"
+
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
@@ -84,5 +86,60 @@ func (g *neon) UnpackInt4() {
 	})
 }
 
-// QuantizeInt4 emits nothing: it runs in Go.
-func (g *neon) QuantizeInt4() {}
+// QuantizeInt4 makes the scale of the number that is farthest from 0: the largest one or the smallest one.
+func (g *neon) QuantizeInt4() {
+	q := g.quantizer(spec.QuantizeInt4, 2, -8, 7)
+	v, most, least, second := g.Vecs(4), g.Vecs(2), g.Vecs(2), g.Vec()
+	zero, eighth := g.Broadcast(0), g.Broadcast(math.Float32bits(-0.125))
+	raise := func(i int) {
+		g.FMAX(most[i%2], most[i%2], v[i])
+		g.FMIN(least[i%2], least[i%2], v[i])
+	}
+	q.groups(func() {
+		for i := range most {
+			g.Zero(most[i])
+			g.Zero(least[i])
+		}
+		q.elements("extremes", func() {
+			q.loadVectors(v)
+			for i := range v {
+				raise(i)
+			}
+		}, func() {
+			g.Op("FMOVD.P", a64.At(q.from, 8), v[0])
+			raise(0)
+		})
+		g.FMAX(most[0], most[0], most[1])
+		g.FMIN(least[0], least[0], least[1])
+		g.FMAXV(most[0], most[0])
+		g.FMINV(least[0], least[0])
+		g.Commentf("Of two magnitudes that are equal, the number is the positive one. A NaN is in both.")
+		g.FSUB(second, zero, least[0])
+		g.FCMGT(second, second, most[0])
+		g.Op("VBIT", second.B16(), least[0].B16(), most[0].B16())
+		g.FABS(second, most[0])
+		g.Op("FMOVS", second, q.number)
+		q.compareInfinity(q.number)
+		g.Jump("BGE", "infinite")
+		g.FMUL(most[0], most[0], eighth)
+		g.FADD(most[0], most[0], zero)
+		g.Op("VDUP", most[0].S(0), q.divisor.S4())
+	}, func() {
+		q.loadVectors(v)
+		q.quantize(v...)
+		g.Op("VUZP1", v[1].H8(), v[0].H8(), v[0].H8())
+		g.Op("VUZP1", v[3].H8(), v[2].H8(), v[2].H8())
+		g.Op("VUZP2", v[2].H8(), v[0].H8(), second.H8())
+		g.Op("VUZP1", v[2].H8(), v[0].H8(), v[0].H8())
+		g.Op("VSLI", 4, second.H8(), v[0].H8())
+		g.Op("VUZP1", v[0].B16(), v[0].B16(), v[0].B16())
+		g.Op("FMOVD.P", v[0], a64.At(q.to, convertStep))
+	}, func() {
+		g.Op("FMOVD.P", a64.At(q.from, 8), v[0])
+		q.quantize(v[0])
+		g.Op("VUZP2", v[0].S4(), v[0].S4(), second.S4())
+		g.Op("VSLI", 4, second.S4(), v[0].S4())
+		g.Op("FMOVS", v[0], q.number)
+		g.Op("MOVB.P", q.number, a64.At(q.to, 1))
+	})
+}

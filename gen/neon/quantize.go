@@ -7,54 +7,84 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// QuantizeInt8 follows amd64/quantize.go.
-func (g *neon) QuantizeInt8() {
-	c := g.rows(spec.QuantizeInt8, 2, 0)
-	scales, lsc, group := g.Slice("scales"), g.Stride("lsc"), g.Num("group")
-	start, s, rest, number := g.GP(), g.GP(), g.GP(), g.GP()
-	one, high, low, magic := g.Broadcast(math.Float32bits(1)), g.Broadcast(math.Float32bits(127)), g.Broadcast(math.Float32bits(-127)), g.Broadcast(spec.RoundMagic)
-	divisor, v, t := g.Vec(), g.Vecs(2), g.Vec()
-	quotient := func(x a64.Vec) {
-		g.FDIV(x, x, divisor)
-		g.FMIN(x, x, high)
-		g.FMAX(x, x, low)
-		g.FADD(x, x, magic)
+// A quantizer emits a quantization to integers from low to high. It follows amd64/quantize.go.
+type quantizer struct {
+	*rowConverter
+	number                    a64.GP // scratch
+	divisor, high, low, magic a64.Vec
+}
+
+// quantize makes quotients integers, which are in the low bits.
+func (q *quantizer) quantize(quotients ...a64.Vec) {
+	for _, x := range quotients {
+		q.FDIV(x, x, q.divisor)
+		q.FMIN(x, x, q.high)
+		q.FMAX(x, x, q.low)
+		q.FADD(x, x, q.magic)
 	}
-	c.eachUntil("finite", func() {
-		g.Op("MOVD", scales, s)
-		g.Op("ADD", lsc, scales, scales)
-		g.Op("MOVD", c.d, rest)
-		g.Label("group")
-		g.Op("SUB", group, rest, rest)
-		g.Op("MOVD", c.to, start)
-		g.Op("MOVD", group, c.left)
-		c.largest(v, t, number)
-		g.Jump("BGE", "infinite")
-		g.Op("SUB", group.Shl(2), c.from, c.from)
-		g.Op("MOVD", start, c.to)
-		g.Op("MOVD", group, c.left)
-		g.Op("VDUP", number, divisor.S4())
-		g.FDIV(divisor, divisor, high)
-		g.Op("FMOVS.P", divisor, a64.At(s, 4))
-		g.Commentf("Divided by 1, numbers whose scale is 0 become 0.")
-		g.FCMEQZero(t, divisor)
-		g.Op("VBIT", t.B16(), one.B16(), divisor.B16())
-		c.elements("quotient", func() {
-			c.loadTwo(v)
-			quotient(v[0])
-			quotient(v[1])
-			g.Op("VUZP1", v[1].H8(), v[0].H8(), v[0].H8())
-			g.Op("VUZP1", v[0].B16(), v[0].B16(), v[0].B16())
-			g.Op("FMOVD.P", v[0], a64.At(c.to, convertStep))
-		}, func() {
-			g.Op("FMOVS.P", a64.At(c.from, 4), v[0])
-			quotient(v[0])
-			g.Op("FMOVS", v[0], number)
-			g.Op("MOVB.P", number, a64.At(c.to, 1))
-		})
-		g.Jump("CBNZ", "group", rest)
+}
+
+// quantizer starts a function, whose integers take up a byte or half of one. A rowConverter counts bytes of them.
+func (g *neon) quantizer(f spec.Function, perByte int, low, high float32) *quantizer {
+	c := g.rows(f, 2, 0)
+	if perByte == 2 {
+		c.fromSize = 3 // bytes of two numbers, as a logarithm
+		g.Op("LSR", 1, c.d, c.d)
+	}
+	return &quantizer{c, g.GP(), g.Vec(), g.Broadcast(math.Float32bits(high)), g.Broadcast(math.Float32bits(low)), g.Broadcast(spec.RoundMagic)}
+}
+
+// groups emits the loops over rows and their groups. scale sets all lanes of the divisor to the scale of the group that is
+// at from, and jumps to infinite where that has none.
+func (q *quantizer) groups(scale, vector, single func()) {
+	scales, lsc, group := q.Slice("scales"), q.Stride("lsc"), q.Num("group")
+	s, rest, one, none := q.GP(), q.GP(), q.Broadcast(math.Float32bits(1)), q.Vec()
+	if q.fromSize == 3 {
+		q.Op("LSR", 1, group, group)
+	}
+	q.eachUntil("finite", func() {
+		q.Op("MOVD", scales, s)
+		q.Op("ADD", lsc, scales, scales)
+		q.Op("MOVD", q.d, rest)
+		q.Label("group")
+		q.Op("SUB", group, rest, rest)
+		q.Op("MOVD", group, q.left)
+		start := q.GP()
+		q.Op("MOVD", q.to, start)
+		scale()
+		q.Op("FMOVS.P", q.divisor, a64.At(s, 4))
+		q.Commentf("Divided by 1, numbers whose scale is 0 become 0.")
+		q.FCMEQZero(none, q.divisor)
+		q.Op("VBIT", none.B16(), one.B16(), q.divisor.B16())
+		q.Op("SUB", group.Shl(q.fromSize), q.from, q.from)
+		q.Op("MOVD", start, q.to)
+		q.Op("MOVD", group, q.left)
+		q.elements("quotient", vector, single)
+		q.Jump("CBNZ", "group", rest)
 	})
-	g.returnFinite(number)
+	q.returnFinite(q.number)
+}
+
+func (g *neon) QuantizeInt8() {
+	q := g.quantizer(spec.QuantizeInt8, 1, -127, 127)
+	v, t := g.Vecs(2), g.Vec()
+	q.groups(func() {
+		q.largest(v, t, q.number)
+		g.Jump("BGE", "infinite")
+		g.Op("VDUP", q.number, q.divisor.S4())
+		g.FDIV(q.divisor, q.divisor, q.high)
+	}, func() {
+		q.loadVectors(v)
+		q.quantize(v...)
+		g.Op("VUZP1", v[1].H8(), v[0].H8(), v[0].H8())
+		g.Op("VUZP1", v[0].B16(), v[0].B16(), v[0].B16())
+		g.Op("FMOVD.P", v[0], a64.At(q.to, convertStep))
+	}, func() {
+		g.Op("FMOVS.P", a64.At(q.from, 4), v[0])
+		q.quantize(v[0])
+		g.Op("FMOVS", v[0], q.number)
+		g.Op("MOVB.P", q.number, a64.At(q.to, 1))
+	})
 }
 
 func (g *neon) Finite() {
@@ -83,7 +113,7 @@ func (g *neon) returnFinite(scratch a64.GP) {
 // largest sets bits to those of the largest magnitude of the left numbers at from, and compares
 // them with those of infinity. v and t are scratch.
 func (c *rowConverter) largest(v []a64.Vec, t a64.Vec, bits a64.GP) {
-	most, infinity := c.Vec(), c.GP()
+	most := c.Vec()
 	c.Zero(most)
 	raise := func(x a64.Vec) {
 		c.FABS(x, x)
@@ -91,7 +121,7 @@ func (c *rowConverter) largest(v []a64.Vec, t a64.Vec, bits a64.GP) {
 		c.Op("VBIT", t.B16(), x.B16(), most.B16())
 	}
 	c.elements("magnitude", func() {
-		c.loadTwo(v)
+		c.loadVectors(v)
 		raise(v[0])
 		raise(v[1])
 	}, func() {
@@ -103,8 +133,14 @@ func (c *rowConverter) largest(v []a64.Vec, t a64.Vec, bits a64.GP) {
 		raise(v[0])
 	}
 	c.Op("FMOVS", most, bits)
-	c.Op("MOVD", spec.MinusInf&^spec.SignBit, infinity)
-	c.Op("CMP", infinity, bits)
-	c.Free(infinity)
 	c.Free(most)
+	c.compareInfinity(bits)
+}
+
+// compareInfinity compares the bits of a magnitude with those of infinity. Those of a NaN are larger.
+func (g *neon) compareInfinity(bits a64.GP) {
+	infinity := g.GP()
+	g.Op("MOVD", spec.MinusInf&^spec.SignBit, infinity)
+	g.Op("CMP", infinity, bits)
+	g.Free(infinity)
 }
