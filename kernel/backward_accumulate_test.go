@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"math"
+	"runtime/debug"
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
@@ -72,4 +73,27 @@ func (w *backwardCall) check(t *testing.T, what string, o kernel.Options, want k
 	settings.Accumulate = true
 	w.runWith(t, g, o.LSE, settings)
 	sameGradients(t, what+", added", g, w.sums(&want))
+}
+
+// TestAccumulateMemory: a call whose sums do not fit the memory limit is refused, and writes nothing. A bias that no
+// two pairs share needs no memory.
+func TestAccumulateMemory(t *testing.T) {
+	const keys = 17 << 18 // 17 MB
+	column := func(data []float32) kernel.Tensor { return kernel.BHLD(data, 1, 1, len(data), 1) }
+	data, out := make([]float32, keys), make([]float32, keys)
+	one := column(data[:1])
+	bias, dBias := kernel.BHLD(data, 1, 1, 1, keys), kernel.BHLD(out, 1, 1, 1, keys)
+	call := func(g kernel.Gradients) error {
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(16 << 20))
+		o := kernel.BackwardOptions{Mask: kernel.KeyLengths([]int{1}), Bias: bias, Accumulate: true}
+		return kernel.AttentionBackward(g, one, one, column(data), column(data), one, o)
+	}
+	if err := call(kernel.Gradients{Bias: dBias}); err != nil {
+		t.Error(err)
+	}
+	out[0] = 1
+	contracttest.CheckArgument(t, "dk", call(kernel.Gradients{K: column(out)}), "Options.Accumulate", "memory for the sums")
+	if out[0] != 1 {
+		t.Error("the gradient was written")
+	}
 }

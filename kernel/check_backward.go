@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/internal/backward"
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
@@ -94,20 +95,20 @@ func (c *backwardCall) checkGradients() *check.Failure {
 	if f := c.checkSinks(written[:]); f != nil {
 		return f
 	}
-	return c.checkSums(grads[1:])
+	return c.checkSums()
 }
 
-// checkSums reports gradients that accumulate and of which no copy fits the memory.
-func (c *backwardCall) checkSums(grads []*view.Tensor) *check.Failure {
-	n := 0
-	for _, t := range grads {
-		if c.accumulate && t.IsSet() && t.Dim(3) > 0 {
+// checkSums reports gradients that accumulate and whose sums, beside the outputs, do not fit the memory.
+func (c *backwardCall) checkSums() *check.Failure {
+	g, n := c.grads, 0
+	for _, t := range [...]*view.Tensor{g.K.view(), g.V.view(), g.Bias.view()} {
+		if isOwn := t == g.Bias.view() && !backward.SharesBias(t, c.q); c.accumulate && t.IsSet() && t.Dim(3) > 0 && !isOwn {
 			batch, rows := t.AllRows()
 			n = ints.AddSat(n, ints.MulSat(ints.MulSat(batch, rows), ints.MulSat(t.Dim(1), t.Dim(3))))
 		}
 	}
 	if !hugepages.Fits(n, 4) {
-		return &check.Failure{Arg: "Options.Accumulate", Got: "true", Want: "false: memory for a copy of the gradients"}
+		return &check.Failure{Arg: "Options.Accumulate", Got: "true", Want: fmt.Sprintf("false: memory for the sums of the gradients, %d numbers", n)}
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func FuzzAttention(f *testing.F) {
 }
 
 // FuzzAttentionBackward does the same for the gradients: those of the contract on every tier, in
-// memory of which the rest stays as it is.
+// memory of which the rest stays as it is, and those added to what the memory holds.
 func FuzzAttentionBackward(f *testing.F) {
 	addFuzzSeeds(f)
 	fuzzCalls(f, 1<<17, func(t *testing.T, c *fuzzCall) {
@@ -204,22 +204,29 @@ func (c *fuzzCall) compareBackward(t *testing.T) {
 	w.Layout = contracttest.Gaps
 	want := w.want()
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
-		o, g := w.o, w.gradients()
-		o.Tier = tier
-		var bias, sinks []float32
-		if contracttest.IsSet(g.Bias) {
-			s := g.Bias.Shape()
-			bias = guarded(len(contracttest.Floats(g.Bias)))
-			g.Bias = kernel.BHLD(bias[guard:len(bias)-guard], s[0], s[1], s[2], s[3])
+		for _, accumulate := range []bool{false, true} {
+			g, expected := w.gradients(), want
+			var bias, sinks []float32
+			if contracttest.IsSet(g.Bias) {
+				s := g.Bias.Shape()
+				bias = guarded(len(contracttest.Floats(g.Bias)))
+				g.Bias = kernel.BHLD(bias[guard:len(bias)-guard], s[0], s[1], s[2], s[3])
+			}
+			if g.Sinks != nil {
+				sinks = guarded(len(g.Sinks))
+				g.Sinks = sinks[guard : len(sinks)-guard]
+			}
+			o := contracttest.BackwardOptions(w.o)
+			o.Tier, o.Accumulate = tier, accumulate
+			if accumulate {
+				held(&g)
+				expected = w.sums(&want)
+			}
+			w.runWith(t, g, w.o.LSE, o)
+			sameGradients(t, fmt.Sprintf("levels %v, accumulate=%v", c.levels, accumulate), g, expected)
+			checkGuards(t, "dbias", bias)
+			checkGuards(t, "dsinks", sinks)
 		}
-		if g.Sinks != nil {
-			sinks = guarded(len(g.Sinks))
-			g.Sinks = sinks[guard : len(sinks)-guard]
-		}
-		w.run(t, g, o)
-		sameGradients(t, fmt.Sprintf("levels %v", c.levels), g, want)
-		checkGuards(t, "dbias", bias)
-		checkGuards(t, "dsinks", sinks)
 	})
 }
 

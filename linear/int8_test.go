@@ -93,6 +93,7 @@ func TestInt8Large(t *testing.T) {
 		{m: 1, n: 48 * 6, k: 2080, format: linear.Q8_0},
 		{m: 330, n: 33, k: 64, format: linear.Q4_1, layout: scattered, kind: testutil.Mantissas},
 		{m: 60, n: 20, k: 6016, format: linear.Q8_0, kind: testutil.Mantissas},
+		{m: 99, n: 50, k: 416, format: linear.Q8_0, kind: testutil.Mantissas}, // 96 rows and 384 inputs in a call
 	}
 	if testutil.Quick() {
 		cases = cases[:2]

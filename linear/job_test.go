@@ -96,7 +96,7 @@ func TestOrderedPlan(t *testing.T) {
 	}
 }
 
-// Few rows multiply with quantized weights as they lie. For more rows they are widened before.
+// Few rows multiply with quantized weights as they lie, or unpacked. For more rows they are widened before.
 func TestQuantizedKernels(t *testing.T) {
 	const n = 48
 	for i := range tier.Tiers {
@@ -104,15 +104,18 @@ func TestQuantizedKernels(t *testing.T) {
 		if tier.QuantizedRows < 1 {
 			t.Errorf("%s: not even for one row", tier.Name)
 		}
-		products, widenings := 0, 0
+		var products, widenings, unpackings, unpacked int
 		gemm := func([]float32, int, []float32, int, int, []byte, int, int, bool) { products++ }
 		widen := func([]float32, []byte, int, int) { widenings++ }
+		unpack := func([]uint32, []byte, int, int) { unpackings++ }
+		gemmUnpacked := func([]float32, int, []float32, int, int, []uint32, int, int, bool, []byte) { unpacked++ }
 		tier.ISAs = nil // it runs on every CPU
 		tier.Amend = func(table any, _ int) {
 			if w, ok := table.(*ukernel.WeightKernels); ok {
 				for f := range w.Blocks {
-					w.Blocks[f] = ukernel.BlockKernels{Gemm: gemm, Widen: widen}
+					w.Blocks[f] = ukernel.BlockKernels{Gemm: gemm, Widen: widen, Unpack: unpack}
 				}
+				w.GemmUnpacked = gemmUnpacked
 			}
 		}
 		for f := Q8_0; f.isValid(); f++ {
@@ -121,13 +124,15 @@ func TestQuantizedKernels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, m := range []int{1, tier.QuantizedRows, tier.QuantizedRows + 1} {
-				products, widenings = 0, 0
+			for _, m := range []int{1, unpackRows, unpackRows + 1, tier.QuantizedRows, tier.QuantizedRows + 1} {
+				products, widenings, unpackings, unpacked = 0, 0, 0, 0
 				j := newJob()
 				j.linear, j.out, j.x = l, DenseMatrix(make([]float32, m*n), m, n), DenseMatrix(make([]float32, m*k), m, k)
 				j.run(&tier, &Options{})
-				if few := m <= tier.QuantizedRows && !f.layout().Grouped; (products > 0) != few || (widenings > 0) == few {
-					t.Errorf("%s, %v, %d rows: %d products and %d widenings", tier.Name, f, m, products, widenings)
+				grouped := f.layout().Grouped
+				direct, unpacks := !grouped && m <= tier.QuantizedRows, grouped && m <= unpackRows
+				if (products > 0) != direct || (unpackings > 0) != unpacks || unpacked != unpackings || (widenings > 0) != (!direct && !unpacks) {
+					t.Errorf("%s, %v, %d rows: %d products, %d unpackings, %d products then and %d widenings", tier.Name, f, m, products, unpackings, unpacked, widenings)
 				}
 			}
 		}

@@ -75,9 +75,9 @@ func (f Format) layout() *quantized.Format  { return quantized.Of(f.index()) }
 // number of rows. A call with many rows takes as long as with float32.
 //
 // Layers of Q8_0, Q4_0 and Q4_1 take as much memory as data, and a call with few rows mostly waits for it. IQ4_NL
-// is packed as Q8_0, which takes twice as much. The others take 7 bits a weight, Q2_K, Q3_K and Q4_K 6, and are widened
-// for each call, with AVX2 of more than 2 rows. On CPUs with neither AVX2 nor NEON that is Go code, and so are products with Options.Int8: both
-// are slow there.
+// is packed as Q8_0, which takes twice as much. The others take 7 bits a weight, Q2_K, Q3_K and Q4_K 6, and each call
+// widens them to float32, but for one row or two on CPUs with AVX2. On CPUs with neither AVX2 nor NEON that is Go code,
+// and so are products with Options.Int8: both are slow there.
 //
 // Bad input is a [*kernel.ArgumentError]. So are weights that do not fit memory or the memory
 // limit of the program (GOMEMLIMIT) once they are packed.

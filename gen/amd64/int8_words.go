@@ -9,8 +9,9 @@ import (
 
 // int8Words are products of many rows with whole panels of 8-bit weights. A block of a panel becomes 16-bit words on the
 // stack, once for all rows. So the loop over products has no masks and shifts: a tile of 2 rows and the
-// 6 vectors of a panel takes 26 instructions for 12 VPMADDWD, and one of avx2Dot, 6 rows and 2 vectors, would take 34. Weights are
-// operands in memory: fewer rows need fewer loads of their codes, of which Zen 3 has two a cycle.
+// 6 vectors of a panel takes 26 instructions for 12 VPMADDWD, and one of avx2Dot, 6 rows and 2 vectors, would take 34.
+// The weights are operands in memory and the codes are broadcast from there: with 2 rows that is 14 loads for 12
+// products, and Zen 3 has two loads a cycle.
 //
 // The outer loop goes over blocks, the next one over tiles. The codes of a tile become words while the tile before it is
 // computed: otherwise each waits for its stores.

@@ -28,9 +28,11 @@ func (j *Job) clearBias() {
 	j.sums.dBias, _ = sum.Broadcast("", &scores)
 }
 
-// sharesBias reports whether several pairs of a query and a key have one bias.
-func (j *Job) sharesBias() bool {
-	bias, q := &j.Call.DBias, &j.Call.Forward.Q
+func (j *Job) sharesBias() bool { return SharesBias(&j.Call.DBias, &j.Call.Forward.Q) }
+
+// SharesBias reports whether several pairs of a query and a key have one bias. Then a gradient that accumulates
+// needs memory for its sums.
+func SharesBias(bias, q *view.Tensor) bool {
 	return bias.Dim(0) < q.Dim(0) || bias.Dim(1) < q.Dim(1) || bias.Dim(2) < q.Dim(2)
 }
 

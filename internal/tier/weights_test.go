@@ -93,6 +93,11 @@ func weightCases(kind weightKind) func(w int) []kernelCase {
 					list = append(list, weightCase{kind, (i+m)%2 == 0, gemmCase{gemmFromZero, m, k, ukernel.InputSegment, a, i % 2 * 5, m % 2 * 3, testutil.KindOf(len(list))}})
 				}
 			}
+			for i, k := range []int{1, 2, 3, 130} { // from 48 rows on AVX2 prefetches those of the next register tile
+				for _, m := range []int{47, 48, 49} {
+					list = append(list, weightCase{kind, (i+m)%2 == 0, gemmCase{gemmFromZero, m, k, ukernel.InputSegment, a, i % 2 * 5, m % 2 * 3, testutil.KindOf(len(list))}})
+				}
+			}
 		}
 		return list
 	}
