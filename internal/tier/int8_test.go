@@ -307,14 +307,15 @@ var int8Mutants = []mutant{
 	}},
 }
 
-// benchInt8 multiplies 1, 4 and 48 rows by a packed panel that is in cache, and quantizes a row.
+// benchInt8 multiplies 1 to 96 rows by a packed panel that is in cache, and quantizes a row.
 func benchInt8() (list []benchmark) {
 	const k = 1536
 	panel := make([]byte, k/ukernel.BlockSteps*quantized.Of(ukernel.Q8_0).Bytes(ukernel.PanelLanes))
 	words := k / ukernel.BlockSteps * ukernel.RowWords
 	for f := range ukernel.BlockFormat(ukernel.BlockFormats) {
-		b := panel[:k/ukernel.BlockSteps*quantized.Of(f).Bytes(ukernel.PanelLanes)]
-		for _, m := range []int{1, 2, 4, 48} {
+		for _, shape := range [][2]int{{1, k}, {2, k}, {4, k}, {48, k}, {8, k / 4}, {16, k / 4}, {96, k / 4}} {
+			m, k := shape[0], shape[1]
+			words, b := k/ukernel.BlockSteps*ukernel.RowWords, panel[:k/ukernel.BlockSteps*quantized.Of(f).Bytes(ukernel.PanelLanes)]
 			x, c := make([]uint32, m*words), make([]float32, m*ukernel.PanelLanes)
 			list = append(list, benchmark{fmt.Sprintf("Weights.Blocks.%v.GemmInt8", f), fmt.Sprintf("m=%d/k=%d", m, k), 2 * float64(m*k*ukernel.PanelLanes), float64(len(b)), func(p *kernelSet) {
 				p.Weights.Blocks[f].GemmInt8(c, ukernel.PanelLanes, x, words, b, ukernel.PanelLanes, m, k, false)

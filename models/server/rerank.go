@@ -65,7 +65,7 @@ func (x *exchange) rerank() error {
 		return badParam("model", "%q is %s, want a reranker", h.name, h.kind())
 	}
 	if n := len(q.Documents); n < 1 || n > x.s.Texts {
-		return fields.Errorf("documents", "documents: got %d, want 1 to %d", n, x.s.Texts)
+		return badParam("documents", "documents: got %d, want 1 to %d", n, x.s.Texts)
 	}
 	if err := h.wantReceipt(q.Receipt); err != nil {
 		return err

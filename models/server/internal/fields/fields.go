@@ -2,6 +2,7 @@
 package fields
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,7 +91,7 @@ func decodeError(err error, to any) error {
 				field = strings.TrimPrefix(field, part.Name+".")
 			}
 		}
-		return Errorf(field, "%s: got %s, want %s", field, wrong.Value, wrong.Type)
+		return Errorf(field, "%s: got %s, want %s", cmp.Or(field, "the body"), wrong.Value, typeName(wrong.Type))
 	}
 	text := strings.TrimPrefix(err.Error(), "json: ")
 	if name, ok := strings.CutPrefix(text, "unknown field "); ok {
@@ -98,6 +99,17 @@ func decodeError(err error, to any) error {
 		return Errorf(name, "the field %q is not known or not supported", name)
 	}
 	return Errorf("", "the body is not JSON as expected: %s", text)
+}
+
+// typeName names a type without names of this program, which a client does not know.
+func typeName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return "object"
+	case reflect.Slice:
+		return "array"
+	}
+	return t.Kind().String()
 }
 
 // IsNull tells whether a value is null.
