@@ -151,7 +151,7 @@ type shape struct {
 	sideBySide, lanes, d, dv, keys int
 	qType, kType, vType            view.DType
 	dOutType                       view.DType
-	kPaged, vPaged, isCap          bool
+	isCap                          bool
 }
 
 func (j *Job) findShape(sideBySide int) shape {
@@ -159,6 +159,6 @@ func (j *Job) findShape(sideBySide int) shape {
 	return shape{
 		sideBySide: sideBySide, lanes: j.scores.Lanes(), d: j.d(), dv: j.dv(), keys: min(ints.CeilDiv(f.K.Dim(2), KeyBlock)+1, keptKeys/KeyBlock) * KeyBlock,
 		qType: f.Q.DType(), kType: f.K.DType(), vType: f.V.DType(), dOutType: j.Call.DOut.DType(),
-		kPaged: f.K.IsPaged(), vPaged: f.V.IsPaged(), isCap: f.Softcap != 0,
+		isCap: f.Softcap != 0,
 	}
 }
