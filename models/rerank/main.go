@@ -15,9 +15,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/internal/loadbar"
 	"github.com/attn-go/attn/models/internal/terminal"
 	"github.com/attn-go/attn/models/passage"
@@ -40,6 +42,7 @@ type config struct {
 	receipt  string // a file to write
 	signer   string // a file: the key that signs receipts
 	passages passage.Options
+	load     embedding.LoadOptions
 	settings embedding.Options
 }
 
@@ -83,6 +86,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.StringVar(&c.long, "long", "cut", "`what` is done with a passage that the model does not see whole: cut or error")
 	fs.StringVar(&c.receipt, "receipt", "", "`file` to write receipts of all scores to, which go run ./models/verify checks")
 	fs.StringVar(&c.signer, "receipt-key", "", "`file` of a private key of Ed25519 in PEM that signs receipts")
+	fs.BoolVar(&c.load.Int8, "int8", false, "compute with weights and activations of 8 bits, which takes less time; scores change a little, and\nhave the same bits on every CPU, too")
 	unit := fs.String("unit", "line", "`what` a passage of a file is: line, paragraph or window")
 	command.ExecFlags(fs, &c.settings.Exec)
 	if err := command.Parse(fs, args, help); err != nil {
@@ -131,13 +135,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if slices.Contains(c.inputs.Files, "-") && terminal.Is(stdin) {
 		fmt.Fprintln(report, "rerank: reading lines of the standard input, which ^D ends")
 	}
-	progress, end := loadbar.New(report)
-	r, err := models.OpenReranker(c.model, embedding.LoadOptions{Progress: progress})
-	end()
+	r, err := c.reranker(report)
 	if err != nil {
 		return err
 	}
-	r = r.With(c.settings)
 	c.passages.Tokens, c.passages.Count = r.MaxTokens(), func(text string) int { return r.CountTokens(c.query, text) }
 	if n := r.CountTokens(c.query, ""); c.passages.Unit == passage.Window && n >= r.MaxTokens() {
 		return fmt.Errorf("-query has %d tokens with those around it, which leaves no room for windows in the %d that the model sees", n, r.MaxTokens())
@@ -155,4 +156,20 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 		return err
 	}
 	return write(out, best(all, c.top))
+}
+
+// reranker loads the model.
+func (c *config) reranker(report io.Writer) (*encoder.Reranker, error) {
+	load := c.load
+	var end func()
+	load.Progress, end = loadbar.New(report)
+	r, err := models.OpenReranker(c.model, load)
+	end()
+	if bad := (*kernel.ArgumentError)(nil); errors.As(err, &bad) && bad.Arg == "LoadOptions.Int8" {
+		return nil, fmt.Errorf("-int8: %s: got %s, want %s", c.model, bad.Got, bad.Want)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.With(c.settings), nil
 }

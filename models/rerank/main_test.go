@@ -17,6 +17,7 @@ import (
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/encoder/berttest"
+	"github.com/attn-go/attn/models/receipt"
 )
 
 const (
@@ -113,6 +114,41 @@ func TestLong(t *testing.T) {
 	}
 	if got, _, err := rerank(t, "", "-text", long, "-long", "error"); got != nil || err == nil || !strings.Contains(err.Error(), "-text:1 and the query have") {
 		t.Errorf("-long error: %v, %v", got, err)
+	}
+}
+
+// TestInt8: -int8 gives the scores of Options.Int8, and receipts say so.
+func TestInt8(t *testing.T) {
+	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "r.json")
+	m := berttest.NewSized("bert.", 96, 64)
+	m.AddClassifier()
+	if err := m.Write(dir, "F32"); err != nil {
+		t.Fatal(err)
+	}
+	plain, _, err := rerank(t, "", "-model", dir, "-query", "a b", "-text", "c")
+	rounded, _, err2 := rerank(t, "", "-model", dir, "-query", "a b", "-text", "c", "-int8", "-receipt", file)
+	r, err3 := encoder.LoadReranker(dir, encoder.LoadOptions{Int8: true})
+	if err := errors.Join(err, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	want, err := r.Score(t.Context(), "a b", []string{"c"})
+	if err != nil || rounded[0].Score != want[0] || rounded[0].Score == plain[0].Score {
+		t.Errorf("%v with -int8 and %v without, want %v with it alone (%v)", rounded, plain, want, err)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all, err := receipt.Read(f)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%d receipts, %v", len(all), err)
+	}
+	if err := receipt.VerifyRanking(t.Context(), all[0].Model, r, all[0], receipt.Options{}); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := rerank(t, "", "-text", "a", "-int8"); err == nil || !strings.HasPrefix(err.Error(), "-int8: "+model+": got a model of width 36") {
+		t.Errorf("widths that no block fits: %v", err)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"github.com/attn-go/attn/models"
-	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/receipt"
 )
@@ -54,7 +53,7 @@ func (c *config) record(ctx context.Context, r *encoder.Reranker, all []result) 
 		for i, p := range part {
 			texts[i], scores[i] = p.Text, p.Score
 		}
-		one, err := receipt.RecordRanking(ctx, w.Model(), embedding.LoadOptions{}, r, c.query, texts, scores)
+		one, err := receipt.RecordRanking(ctx, w.Model(), c.load, r, c.query, texts, scores)
 		if err != nil {
 			return err
 		}

@@ -41,11 +41,14 @@ const (
 )
 
 // New returns a model whose tensors' names begin with prefix. Its weights are always the same.
-func New(prefix string) *Model {
+func New(prefix string) *Model { return NewSized(prefix, Width, Inner) }
+
+// NewSized is New with other widths: multiples of Heads, and of 32 for layers of 8 bits.
+func NewSized(prefix string, width, inner int) *Model {
 	m := &Model{
 		Vocab: []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "b", "c", "##b", "##c"},
 		Config: map[string]any{
-			"model_type": "bert", "hidden_size": Width, "intermediate_size": Inner, "num_hidden_layers": Layers,
+			"model_type": "bert", "hidden_size": width, "intermediate_size": inner, "num_hidden_layers": Layers,
 			"num_attention_heads": Heads, "max_position_embeddings": Positions, "type_vocab_size": 2, "vocab_size": 9,
 			"layer_norm_eps": 1e-12, "hidden_act": "gelu", "position_embedding_type": "absolute",
 		},
@@ -53,33 +56,48 @@ func New(prefix string) *Model {
 		Extra:   map[string]string{"sentence_bert_config.json": `{"max_seq_length": 8}`},
 	}
 	r := rand.New(rand.NewPCG(5, 6))
-	add := func(name string, shape ...int) {
-		x := make([]float32, shape[0]*shape[len(shape)-1])
-		if len(shape) == 1 {
-			x = x[:shape[0]]
-		}
-		for i := range x {
-			x[i] = numeric.ToF16(r.Float32() - 0.5).Float32() // so that 16 bits hold it
-		}
-		m.Tensors[prefix+name] = Tensor{shape, x}
-	}
-	norm := func(name string) { add(name+".weight", Width); add(name+".bias", Width) }
+	add := func(name string, shape ...int) { m.Tensors[prefix+name] = random(r, shape...) }
+	norm := func(name string) { add(name+".weight", width); add(name+".bias", width) }
 	dense := func(name string, n, k int) { add(name+".weight", n, k); add(name+".bias", n) }
-	add("embeddings.word_embeddings.weight", 9, Width)
-	add("embeddings.position_embeddings.weight", Positions, Width)
-	add("embeddings.token_type_embeddings.weight", 2, Width)
+	add("embeddings.word_embeddings.weight", 9, width)
+	add("embeddings.position_embeddings.weight", Positions, width)
+	add("embeddings.token_type_embeddings.weight", 2, width)
 	norm("embeddings.LayerNorm")
 	for i := range Layers {
 		layer := fmt.Sprintf("encoder.layer.%d.", i)
 		for _, name := range []string{"self.query", "self.key", "self.value", "output.dense"} {
-			dense(layer+"attention."+name, Width, Width)
+			dense(layer+"attention."+name, width, width)
 		}
 		norm(layer + "attention.output.LayerNorm")
-		dense(layer+"intermediate.dense", Inner, Width)
-		dense(layer+"output.dense", Width, Inner)
+		dense(layer+"intermediate.dense", inner, width)
+		dense(layer+"output.dense", width, inner)
 		norm(layer + "output.LayerNorm")
 	}
 	return m
+}
+
+// AddClassifier makes the model a cross-encoder with one label.
+func (m *Model) AddClassifier() {
+	width, r := m.Config["hidden_size"].(int), rand.New(rand.NewPCG(7, 8))
+	dense := func(name string, n int) {
+		m.Tensors[name+".weight"], m.Tensors[name+".bias"] = random(r, n, width), random(r, n)
+	}
+	dense("bert.pooler.dense", width)
+	dense("classifier", 1)
+	m.Config["id2label"] = map[string]string{"0": "LABEL_0"}
+}
+
+// random returns numbers that 16 bits hold.
+func random(r *rand.Rand, shape ...int) Tensor {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = numeric.ToF16(r.Float32() - 0.5).Float32()
+	}
+	return Tensor{shape, x}
 }
 
 // Write writes the files of the model into the folder dir, with weights of the dtype F32, F16,
