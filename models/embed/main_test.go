@@ -374,15 +374,19 @@ func TestErrors(t *testing.T) {
 // TestFileErrors expects errors that name a file.
 func TestFileErrors(t *testing.T) {
 	model, folder := testweights.Path(t, testweights.MiniLM), t.TempDir()
-	for _, args := range [][]string{
-		{filepath.Join(folder, "none")},
-		{folder},
-		{"-query", "x", filepath.Join(folder, "none")},
-		{"-o", filepath.Join(folder, "none", "x.npy"), "-text", "x"},
+	none, out := filepath.Join(folder, "none"), filepath.Join(folder, "none", "x.npy")
+	for _, c := range []struct {
+		args []string
+		name string
+	}{
+		{[]string{none}, none},
+		{[]string{folder}, folder},
+		{[]string{"-query", "x", none}, none},
+		{[]string{"-o", out, "-text", "x"}, "-o: open " + out + ":"}, // and not that of the file before it is complete
 	} {
-		err := run(t.Context(), append([]string{"-model", model, "-no-cache"}, args...), strings.NewReader(""), io.Discard, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), folder) {
-			t.Errorf("%q: got %v, want an error that names %s", args, err, folder)
+		err := run(t.Context(), append([]string{"-model", model, "-no-cache"}, c.args...), strings.NewReader(""), io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), c.name) {
+			t.Errorf("%q: got %v, want an error that names %s", c.args, err, c.name)
 		}
 	}
 }

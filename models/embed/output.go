@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -69,8 +70,11 @@ func (s *stream) writeSparse(ctx context.Context, name string, out, report io.Wr
 // toFile writes a file that appears when it is complete, and reports how many of what it has.
 func (s *stream) toFile(name string, report io.Writer, what string, fill func(f *os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-")
+	if bad := (*fs.PathError)(nil); errors.As(err, &bad) {
+		bad.Path = name
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("-o: %w", err)
 	}
 	defer os.Remove(f.Name()) // fails if all went well
 	err = fill(f)
