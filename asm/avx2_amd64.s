@@ -6740,6 +6740,159 @@ vectors2rows2word:
 	JMP    vectors2rows2
 
 vectors2rows2done:
+	CMPQ BX, $0x00000060
+	JNE  vectors6done
+
+	// Tiles of 1 × 6 vectors.
+vectors6rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors6rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors6rows1block:
+	MOVQ    SI, R8
+	VMOVDQU (R8), Y1
+	VPSLLW  $0x08, Y1, Y0
+	VPSRAW  $0x08, Y0, Y0
+	VPSRAW  $0x08, Y1, Y1
+	VMOVDQU Y0, (SP)
+	VMOVDQU Y1, 32(SP)
+	XORQ    R8, R8
+
+vectors6rows1lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	LEAQ    (SP), R10
+	MOVQ    $0x00000008, R11
+	PCALIGN $0x40
+
+vectors6rows1word:
+	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y6
+	VPAND        (R9), Y6, Y6
+	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y7
+	VPAND        32(R9), Y7, Y7
+	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y8
+	VPAND        64(R9), Y8, Y8
+	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y9
+	VPAND        96(R9), Y9, Y9
+	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y10
+	VPAND        128(R9), Y10, Y10
+	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y11
+	VPAND        160(R9), Y11, Y11
+	VPBROADCASTD (R10), Y12
+	VPMADDWD     Y12, Y6, Y6
+	VPADDD       Y6, Y0, Y0
+	VPMADDWD     Y12, Y7, Y6
+	VPADDD       Y6, Y1, Y1
+	VPMADDWD     Y12, Y8, Y6
+	VPADDD       Y6, Y2, Y2
+	VPMADDWD     Y12, Y9, Y6
+	VPADDD       Y6, Y3, Y3
+	VPMADDWD     Y12, Y10, Y6
+	VPADDD       Y6, Y4, Y4
+	VPMADDWD     Y12, Y11, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x08, Y6, Y6
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x08, Y7, Y7
+	VMOVDQU      64(R9), Y8
+	VPSRLW       $0x08, Y8, Y8
+	VMOVDQU      96(R9), Y9
+	VPSRLW       $0x08, Y9, Y9
+	VMOVDQU      128(R9), Y10
+	VPSRLW       $0x08, Y10, Y10
+	VMOVDQU      160(R9), Y11
+	VPSRLW       $0x08, Y11, Y11
+	VPBROADCASTD 32(R10), Y12
+	VPMADDWD     Y12, Y6, Y6
+	VPADDD       Y6, Y0, Y0
+	VPMADDWD     Y12, Y7, Y6
+	VPADDD       Y6, Y1, Y1
+	VPMADDWD     Y12, Y8, Y6
+	VPADDD       Y6, Y2, Y2
+	VPMADDWD     Y12, Y9, Y6
+	VPADDD       Y6, Y3, Y3
+	VPMADDWD     Y12, Y10, Y6
+	VPADDD       Y6, Y4, Y4
+	VPMADDWD     Y12, Y11, Y6
+	VPADDD       Y6, Y5, Y5
+	ADDQ         $0x04, R10
+	PREFETCHT0   8192(R9)
+	PREFETCHT0   8256(R9)
+	PREFETCHT0   8320(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors6rows1word
+	MOVQ         SI, R9
+	VPBROADCASTD 40(R9), Y6
+	VPSLLD       $0x07, Y6, Y6
+	VPADDD       Y6, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y6, Y3, Y3
+	VPADDD       Y6, Y4, Y4
+	VPADDD       Y6, Y5, Y5
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y6
+	VCVTPH2PS    16(DI)(R8*1), Y7
+	VCVTPH2PS    32(DI)(R8*1), Y8
+	VCVTPH2PS    48(DI)(R8*1), Y9
+	VCVTPH2PS    64(DI)(R8*1), Y10
+	VCVTPH2PS    80(DI)(R8*1), Y11
+	VBROADCASTSS 32(R9), Y12
+	VMULPS       Y12, Y6, Y6
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y6, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y12, Y7, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VMULPS       Y12, Y8, Y0
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  64(R10), Y0, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       Y12, Y9, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  96(R10), Y0, Y3
+	VMOVUPS      Y3, 96(R10)
+	VMULPS       Y12, Y10, Y0
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  128(R10), Y0, Y4
+	VMOVUPS      Y4, 128(R10)
+	VMULPS       Y12, Y11, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  160(R10), Y0, Y5
+	VMOVUPS      Y5, 160(R10)
+	ADDQ         $0x00000060, R8
+	CMPQ         R8, BX
+	JL           vectors6rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors6rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors6rows1
+
+vectors6rows1done:
+vectors6done:
 	// Tiles of 1 × 2 vectors.
 vectors2rows1:
 	CMPQ m+96(FP), $+1

@@ -39,7 +39,7 @@ type int8Gemmer struct {
 
 // An int8Dot is what an ISA does with the numbers of a block.
 type int8Dot interface {
-	tiles(spec.BlockFormat) [][]spec.TileShape // by the number of vectors, the largest first; the last has 1 row
+	tiles(spec.BlockFormat) [][]spec.TileShape // in groups of one number of vectors; those of more than the last group has are for whole panels; the last has 1 row
 
 	frameBytes(q spec.BlockFormat) int // on the stack
 
@@ -89,14 +89,17 @@ func (g *gen) gemmInt8(q spec.BlockFormat, dot int8Dot) {
 	groups := dot.tiles(q)
 	for _, shapes := range groups {
 		name := fmt.Sprintf("vectors%d", shapes[0].Vectors)
-		if shapes[0].Vectors > groups[len(groups)-1][0].Vectors {
+		whole := shapes[0].Vectors > groups[len(groups)-1][0].Vectors
+		if whole {
 			g.CMPQ(t.lanes2, operand.U32(2*shapes[0].Vectors*g.Lanes()))
 			g.JNE(operand.LabelRef(name + "done"))
 		}
 		for _, s := range shapes {
 			t.tile(dot, s, name)
 		}
-		g.Label(name + "done")
+		if whole {
+			g.Label(name + "done")
+		}
 	}
 	g.Return()
 }

@@ -21,11 +21,13 @@ import (
 type avx2Dot struct{}
 
 func (avx2Dot) tiles(q spec.BlockFormat) [][]spec.TileShape {
-	shapes := []spec.TileShape{{Vectors: 2, Rows: 6}, {Vectors: 2, Rows: 4}, {Vectors: 2, Rows: 3}, {Vectors: 2, Rows: 2}, {Vectors: 2, Rows: 1}}
-	if q.Bits() == 8 {
-		shapes = shapes[1:] // int8Words has the products of many rows
+	if q.Bits() == 4 {
+		return [][]spec.TileShape{{{Vectors: 2, Rows: 6}, {Vectors: 2, Rows: 4}, {Vectors: 2, Rows: 3}, {Vectors: 2, Rows: 2}, {Vectors: 2, Rows: 1}}}
 	}
-	return [][]spec.TileShape{shapes}
+	// int8Words has the products of many rows. One row reads whole panels in the order of memory, all lanes of a word at a
+	// time. 2 vectors at a time take every third line: so Zen 3 reads 65% as fast as a loop that only reads, and in order 82%.
+	// With 4 bits, and with more than 4 in grouped formats, the order makes no difference.
+	return [][]spec.TileShape{{{Vectors: 2, Rows: 4}, {Vectors: 2, Rows: 3}, {Vectors: 2, Rows: 2}}, {{Vectors: wordVectors, Rows: 1}}, {{Vectors: 2, Rows: 1}}}
 }
 
 func (d avx2Dot) frameBytes(q spec.BlockFormat) int {
