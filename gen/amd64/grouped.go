@@ -176,15 +176,8 @@ func (w *groupWidener) bytes() (words [8]reg.VecVirtual) {
 			g.VMOVDQU(emit.At(w.numbers, 0), high)
 			g.ADDQ(w.row, w.numbers)
 		}
-		t := g.Vec()
-		g.VPSLLD(operand.Imm(uint64(4-at)), high, t)
-		g.insertBits(more, t, words[i])
-		t = high
-		if at > 0 {
-			t = g.Vec()
-			g.VPSRLD(operand.Imm(uint64(at)), high, t)
-		}
-		g.insertBits(more, t, words[i+4])
+		g.insertHigh(high, words[i], 0, at, more)
+		g.insertHigh(high, words[i+4], 4, at, more)
 	}
 	return words
 }
@@ -193,13 +186,6 @@ func (w *groupWidener) bytes() (words [8]reg.VecVirtual) {
 func (w *groupWidener) store(x reg.VecVirtual) {
 	w.g.VMOVUPS(x, emit.At(w.to, 0))
 	w.g.ADDQ(w.row, w.to)
-}
-
-// insertBits sets some bits of each byte of w, from bit 4 on, to those of high.
-func (g *gen) insertBits(n int, high, w reg.VecVirtual) {
-	x := g.Vec()
-	g.VPAND(g.Constant(uint32(1<<n-1)<<4*0x01010101), high, x)
-	g.VPOR(x, w, w)
 }
 
 // loadHalf loads the scales and minima of a half of the steps.

@@ -166,6 +166,11 @@ func (g *gen) numberBytes(from operand.Mem, high, w reg.VecVirtual, half, bit, m
 		g.VPSRLW(operand.Imm(4), w, w)
 	}
 	g.VPAND(g.Constant(0x0f0f0f0f), w, w)
+	g.insertHigh(high, w, half, bit, more)
+}
+
+// insertHigh puts the bits of high that begin at a bit of a half of its bytes above the lower 4 of the bytes of w.
+func (g *gen) insertHigh(high, w reg.VecVirtual, half, bit, more int) {
 	t := high
 	if left := 4 - half - bit; left != 0 {
 		t = g.Vec()
