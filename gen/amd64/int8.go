@@ -39,9 +39,14 @@ type int8Gemmer struct {
 
 // An int8Dot is what an ISA does with the numbers of a block.
 type int8Dot interface {
-	tiles(spec.BlockFormat) [][]spec.TileShape // in groups of one number of vectors; those of more than the last group has are for whole panels; the last has 1 row
+	// tiles returns groups of tiles with one number of vectors each. The last group goes through all lanes, and
+	// its last tile has 1 row; a group with more vectors is for whole panels alone.
+	tiles(spec.BlockFormat) [][]spec.TileShape
 
 	frameBytes(q spec.BlockFormat) int // on the stack
+
+	// manyRows emits products of many rows that go another way, before the tiles, and leaves the other rows.
+	manyRows(t *int8Gemmer)
 
 	// prepare emits what is done once for a block of the rows.
 	prepare(t *int8Gemmer)
@@ -83,9 +88,7 @@ func (g *gen) gemmInt8(q spec.BlockFormat, dot int8Dot) {
 		t.frame = g.Frame(n)
 	}
 	t.clear()
-	if !g.EVEX() && q == spec.Q8_0 {
-		t.manyRows()
-	}
+	dot.manyRows(t)
 	groups := dot.tiles(q)
 	for _, shapes := range groups {
 		name := fmt.Sprintf("vectors%d", shapes[0].Vectors)

@@ -45,14 +45,20 @@ func (avx2Dot) prepare(t *int8Gemmer) {
 	}
 	rows := t.g.rowsFrom(t.x, t.ldx, t.rows)
 	for i := range t.rows {
-		even, odd := t.g.Vec(), t.g.Vec()
-		t.g.VMOVDQU(rows.at(i, 0), odd)
-		t.g.VPSLLW(operand.Imm(8), odd, even)
-		t.g.VPSRAW(operand.Imm(8), even, even)
-		t.g.VPSRAW(operand.Imm(8), odd, odd)
-		t.g.VMOVDQU(even, t.frame.Offset(2*spec.BlockSteps*i))
-		t.g.VMOVDQU(odd, t.frame.Offset(2*spec.BlockSteps*i+spec.BlockSteps))
+		codes, at := t.g.Vec(), 2*spec.BlockSteps*i
+		t.g.VMOVDQU(rows.at(i, 0), codes)
+		t.g.splitBytes(codes, t.frame.Offset(at), t.frame.Offset(at+spec.BlockSteps))
 	}
+}
+
+// splitBytes writes the even bytes of v as words, and the odd ones.
+func (g *gen) splitBytes(v reg.VecVirtual, even, odd operand.Mem) {
+	t := g.Vec()
+	g.VPSLLW(operand.Imm(8), v, t)
+	g.VPSRAW(operand.Imm(8), t, t)
+	g.VMOVDQU(t, even)
+	g.VPSRAW(operand.Imm(8), v, t)
+	g.VMOVDQU(t, odd)
 }
 
 func (d avx2Dot) sums(t *int8Gemmer, name string) {

@@ -26,6 +26,8 @@ func (vnniDot) tiles(spec.BlockFormat) [][]spec.TileShape {
 
 func (vnniDot) frameBytes(spec.BlockFormat) int { return 0 }
 
+func (vnniDot) manyRows(*int8Gemmer) {}
+
 func (vnniDot) prepare(*int8Gemmer) {}
 
 func (d vnniDot) sums(t *int8Gemmer, name string) {

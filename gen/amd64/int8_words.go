@@ -30,7 +30,7 @@ type int8Words struct {
 const (
 	wordRows    = 2
 	wordVectors = 6
-	wordsLeast  = 8 // rows for which words of the weights are worth their while
+	wordsLeast  = 8 // with fewer rows words of the weights take longer than they save
 
 	codesBytes   = wordRows * 2 * spec.BlockSteps
 	halfBytes    = wordVectors * 32 // of one of the two words that a word of weights becomes
@@ -39,8 +39,11 @@ const (
 	wordsFrame   = wordScalesAt + halfBytes + spec.LineBytes
 )
 
-// manyRows emits the products of an even number of rows, and leaves the others.
-func (t *int8Gemmer) manyRows() {
+// manyRows emits the products of 8-bit weights with an even number of rows, if they are many, and leaves the others.
+func (avx2Dot) manyRows(t *int8Gemmer) {
+	if t.format.Bits() != 8 {
+		return
+	}
 	g, x, c := t.g, t.g.Param("x"), t.g.Param("c")
 	w := &int8Words{int8Gemmer: t, aligned: g.Memory(g.Param("b").Cap()), many: g.Memory(c.Len()), rest: g.Memory(c.Cap()), blockX: g.Memory(x.Cap())}
 	w.begin(g.Frame(wordsFrame))
@@ -118,7 +121,7 @@ func (w *int8Words) expand() {
 	for v := range wordVectors {
 		odd := g.Vec()
 		g.VPXOR(emit.At(from, v*g.VecBytes()), offset, odd)
-		w.splitBytes(odd, emit.At(to, v*g.VecBytes()), emit.At(to, halfBytes+v*g.VecBytes()))
+		g.splitBytes(odd, emit.At(to, v*g.VecBytes()), emit.At(to, halfBytes+v*g.VecBytes()))
 	}
 	for line := 0; line < halfBytes; line += spec.LineBytes {
 		g.PREFETCHT0(emit.At(from, int8Ahead+line))
@@ -127,16 +130,6 @@ func (w *int8Words) expand() {
 	g.ADDQ(operand.I32(2*halfBytes), to)
 	g.DECQ(left)
 	g.JNZ(operand.LabelRef("expand"))
-}
-
-// splitBytes writes the even bytes of v as words, and the odd ones.
-func (w *int8Words) splitBytes(v reg.VecVirtual, even, odd operand.Mem) {
-	g, t := w.g, w.g.Vec()
-	g.VPSLLW(operand.Imm(8), v, t)
-	g.VPSRAW(operand.Imm(8), t, t)
-	g.VMOVDQU(t, even)
-	g.VPSRAW(operand.Imm(8), v, t)
-	g.VMOVDQU(t, odd)
 }
 
 // split writes the codes of the rows at x as words.
@@ -148,7 +141,7 @@ func (w *int8Words) split(x, to reg.GPVirtual) {
 		}
 		w.g.VMOVDQU(from, codes)
 		at := i * 2 * spec.BlockSteps
-		w.splitBytes(codes, emit.At(to, at), emit.At(to, at+spec.BlockSteps))
+		w.g.splitBytes(codes, emit.At(to, at), emit.At(to, at+spec.BlockSteps))
 	}
 }
 
