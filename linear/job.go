@@ -34,7 +34,7 @@ type job struct {
 	steps                  int  // rows of Wᵀ in a call of a kernel, whole segments
 	inOrder                bool // a panel takes all steps before the next one
 	widens                 bool // weights are widened once for a block of rows
-	unpacks                bool // or those of whole panels unpacked
+	unpacks                bool // those of whole panels are unpacked, and only the others widened
 	threads                int
 	mostThreads            int  // that the same call may have the next time
 	varies                 bool // and whether it may have another number then
@@ -177,7 +177,7 @@ func (l *Linear) widens(t *tier.Tier, m int) bool {
 	return false
 }
 
-// unpacks reports whether weights that are widened otherwise are unpacked for m rows of x, and made in registers then.
+// unpacks reports whether weights are unpacked for m rows of x and not widened: the product makes them in registers.
 func (l *Linear) unpacks(t *tier.Tier, m int) bool {
 	return m <= unpackRows && l.format != 0 && l.format.layout().Grouped && t.Weights().GemmUnpacked != nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/attn-go/attn/asm"
 	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/quantized"
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
@@ -61,7 +62,7 @@ func eachKernel(name string, table reflect.Value, f func(name string, path []int
 			f(name, path, v)
 		case reflect.Struct:
 			for i := range v.NumField() {
-				if isForOthers(v.Type().Field(i).Name, name) {
+				if formatLacks(name, v.Type().Field(i).Name) {
 					continue
 				}
 				walk(name+"."+v.Type().Field(i).Name, way(i), v.Field(i))
@@ -77,13 +78,13 @@ func eachKernel(name string, table reflect.Value, f func(name string, path []int
 	walk(name, nil, table)
 }
 
-// isForOthers tells whether a kernel of formats of quantized weights is for other ones than that of the name. Products
-// with rows of float32 are for those that are not grouped, and Unpack for those that are.
-func isForOthers(field, name string) bool {
+// formatLacks reports whether name is that of a format of quantized weights which has no kernel of a field: grouped formats have
+// no Gemm, and the others no Unpack.
+func formatLacks(name, field string) bool {
 	_, format, ok := strings.Cut(name, ".Blocks.")
 	for f := range ukernel.BlockFormat(ukernel.BlockFormats) {
 		if ok && format == f.String() {
-			return field == "Gemm" && f.IsGrouped() || field == "Unpack" && !f.IsGrouped()
+			return field == "Gemm" && quantized.Of(f).Grouped || field == "Unpack" && !quantized.Of(f).Grouped
 		}
 	}
 	return false

@@ -17,7 +17,4 @@ const (
 	BlockFormats = iota // number of formats
 )
 
-// IsGrouped tells whether a format has integers for each 16 weights.
-func (f BlockFormat) IsGrouped() bool { return f >= K4 }
-
 func (f BlockFormat) String() string { return [...]string{"Q8_0", "Q4_0", "Q4_1", "K4", "K5", "K6"}[f] }
