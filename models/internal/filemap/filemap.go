@@ -38,34 +38,24 @@ type Mapping struct {
 func Load(f *os.File, size int64) (*Mapping, error) { return load(f, size, mapFile) }
 
 func load(f *os.File, size int64, mapFile func(*os.File, int) ([]byte, error)) (*Mapping, error) {
-	if size > math.MaxInt {
-		return nil, noRoom(f, size)
+	m, err := mapped(f, size, mapFile) // which fails for 0 bytes
+	if err == nil || outOfMemory(err) || size > math.MaxInt {
+		return m, err
 	}
-	if size > 0 { // nothing cannot be mapped
-		data, err := mapFile(f, int(size))
-		if err == nil {
-			return &Mapping{data: data}, nil
-		}
-		if outOfMemory(err) {
-			return nil, err
-		}
-	}
-	data := make([]byte, size)
-	if _, err := io.ReadFull(io.NewSectionReader(f, 0, size), data); err != nil {
+	m = &Mapping{data: make([]byte, size), read: true}
+	if _, err := io.ReadFull(io.NewSectionReader(f, 0, size), m.data); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name(), err)
 	}
-	return &Mapping{data: data, read: true}, nil
-}
-
-func noRoom(f *os.File, size int64) error {
-	return fmt.Errorf("%s: %d bytes do not fit the address space: %w", f.Name(), size, errors.ErrUnsupported)
+	return m, nil
 }
 
 // New maps the first size bytes of a file read-only, more than 0. The file may be closed afterwards. The error is an
 // [errors.ErrUnsupported] on systems that map no files, and if they do not fit the address space.
-func New(f *os.File, size int64) (*Mapping, error) {
+func New(f *os.File, size int64) (*Mapping, error) { return mapped(f, size, mapFile) }
+
+func mapped(f *os.File, size int64, mapFile func(*os.File, int) ([]byte, error)) (*Mapping, error) {
 	if size > math.MaxInt {
-		return nil, noRoom(f, size)
+		return nil, fmt.Errorf("%s: %d bytes do not fit the address space: %w", f.Name(), size, errors.ErrUnsupported)
 	}
 	data, err := mapFile(f, int(size))
 	if err != nil {
