@@ -42,8 +42,7 @@ func (w *groupWords) bytes(x, t a64.Vec, v int, high bool) {
 		w.Op("VSHL", 4, bits.B16(), t.B16())
 		bits = t
 	}
-	w.Op("VAND", w.upper.B16(), bits.B16(), t.B16())
-	w.Op("VORR", t.B16(), x.B16(), x.B16())
+	w.Op("VBIT", w.upper.B16(), bits.B16(), x.B16())
 }
 
 // each emits the loop over the words g < 4 of the numbers at p, which are word bytes apart. It loads
@@ -78,17 +77,17 @@ func (w *groupWords) each(p, word, count, words a64.GP, body func()) {
 
 // WeightWidenGrouped is WeightWidenQ for grouped formats.
 func (g *neon) WeightWidenGrouped(q spec.BlockFormat) {
-	g.widenBlocks(q, groupVectors*emit.VecLanes, func(b *blockCursor) {
+	g.widenBlocks(q, groupVectors*emit.VecLanes, 2*groupVectors, func(b *blockCursor) {
 		(&groupWidener{blockCursor: b}).convert()
 	})
 }
 
 // A groupWidener converts some lanes of a block of a grouped format. A weight is d·q + m with the d and m of
-// its half of the steps. As in blockGemmer, q is taken where it is in its word, and d is smaller by as much.
+// its half of the steps. As in blockGemmer, q is taken where it is in its word, and d is smaller by as much. Byte 3 is
+// shifted.
 type groupWidener struct {
 	*blockCursor
 	d [4][]a64.Vec // by bytes of a word
-	m [2][]a64.Vec // by halves of the steps
 }
 
 func (w *groupWidener) convert() {
@@ -111,12 +110,13 @@ func (w *groupWidener) convert() {
 			}
 			for i := range 4 {
 				for v, q := range qs {
-					if i < len(masks) {
-						w.Op("VAND", masks[i].B16(), q.B16(), t.B16())
-					} else {
-						w.Op("VUSHR", 24, q.S4(), t.S4())
-					}
-					w.blockWeight(xs[v], t, w.d[i][v], w.m[i/2][v])
+					w.weight(i/2*groupVectors+v, xs[v], t, w.d[i][v], func() {
+						if i < len(masks) {
+							w.Op("VBIT", masks[i].B16(), q.B16(), t.B16())
+						} else {
+							w.Op("VSRI", 24, q.S4(), t.S4())
+						}
+					})
 				}
 				w.StoreVecs(xs, to)
 				w.Op("ADD", w.row.Shl(3), to, to)
@@ -139,12 +139,16 @@ func (w *groupWidener) header() {
 	}
 	w.d[0], w.d[3] = w.products(d, 1)
 	next()
-	if minima {
-		w.m[0], w.m[1] = w.products(m, -1)
-		next()
-	} else {
-		w.m = [2][]a64.Vec{w.minima(w.format, w.d[0]), w.minima(w.format, w.d[3])}
-	}
+	w.Scope(func() {
+		var first, second []a64.Vec
+		if minima {
+			first, second = w.products(m, -1)
+			next()
+		} else {
+			first, second = w.minima(w.format, w.d[0]), w.minima(w.format, w.d[3])
+		}
+		w.setMinima(append(first, second...))
+	})
 	w.Op("ADD", w.lane.Shl(1), w.scales, w.numbers)
 	w.d[1], w.d[2] = w.times(w.d[0], 0x1p-8), w.times(w.d[3], 0x1p-16)
 }

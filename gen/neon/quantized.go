@@ -1,7 +1,6 @@
 package neon
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/attn-go/attn/gen/a64"
@@ -12,26 +11,65 @@ import (
 
 // Products with quantized weights, one row of A after the other, see amd64/quantized.go. The
 // panel is taken segment by segment, and a segment half by half of its lanes: 6 accumulators,
-// 6 scales and 6 minima, and the rest for making weights.
+// 6 scales, and the rest for making weights.
 
 const (
 	halfLanes   = spec.PanelLanes / 2
 	halfVectors = halfLanes / emit.VecLanes
 )
 
+// A weightMaker makes weights of numbers. The Neoverse cores convert integers on half of their vector units, in two
+// steps each. So a number, of up to 23 bits, becomes a float32 as the lowest bits of 2^23, which is subtracted then:
+// exact. A weight is its product with d, added to a register with the minimum. Both registers are overwritten,
+// and loaded: there are loads to spare. On the stack each vector of lanes has this pair, 2^23 and the minimum.
+type weightMaker struct {
+	*neon
+	pairs a64.GP
+	magic a64.Vec
+}
+
+const numberMagic = 0x4b000000 // 2^23
+
+// newWeightMaker makes pairs for n vectors.
+func (g *neon) newWeightMaker(n int) weightMaker {
+	w := weightMaker{neon: g, pairs: g.GP(), magic: g.Broadcast(numberMagic)}
+	g.Op("MOVD", g.Frame(2 * n)[0].Addr(), w.pairs)
+	for v := range n {
+		g.StoreTo(w.magic, a64.At(w.pairs, 2*v*emit.VecBytes))
+	}
+	return w
+}
+
+// setMinima stores those of the first vectors.
+func (w *weightMaker) setMinima(m []a64.Vec) {
+	for v, x := range m {
+		w.StoreTo(x, a64.At(w.pairs, (2*v+1)*emit.VecBytes))
+	}
+}
+
+// weight sets x to the weights of vector v, where insert puts the numbers into z.
+func (w *weightMaker) weight(v int, x, z, d a64.Vec, insert func()) {
+	w.Op("FLDPQ", a64.At(w.pairs, 2*v*emit.VecBytes), a64.Pair{First: z, Second: x})
+	insert()
+	w.FSUB(z, z, w.magic)
+	w.Op("VFMLA", d.S4(), z.S4(), x.S4())
+}
+
 // A blockGemmer emits one product.
 type blockGemmer struct {
-	*neon
+	weightMaker
 	format spec.BlockFormat
 
 	p, scales, numbers, far a64.GP // in the row of A, in the panel, to prefetch
-	cs, count, left         a64.GP // count: of iterations; left: steps of the segment
-	acc, d, m               []a64.Vec
+	cs, count, words, left  a64.GP // count, words: of iterations; left: steps of the segment
+	acc, d                  []a64.Vec
+	mask                    a64.Vec
 }
 
 func (g *neon) WeightGemmQ(q spec.BlockFormat) {
 	g.Kernel(spec.WeightGemmQ(q))
-	t := &blockGemmer{neon: g, format: q, p: g.GP(), scales: g.GP(), numbers: g.GP(), far: g.GP(), count: g.GP(), left: g.GP()}
+	t := &blockGemmer{weightMaker: g.newWeightMaker(halfVectors), format: q,
+		p: g.GP(), scales: g.GP(), numbers: g.GP(), far: g.GP(), count: g.GP(), words: g.GP(), left: g.GP(), mask: g.Vec()}
 	a, c, m, rs, ldc := g.Slice("a"), g.Slice("c"), g.Num("m"), g.Stride("rs"), g.Stride("ldc")
 	t.cs = g.Stride("cs")
 	block, start, left, steps, adds, lane := g.GP(), g.GP(), g.GP(), g.GP(), g.GP(), g.GP()
@@ -76,12 +114,17 @@ func (t *blockGemmer) half(block, lane, start, steps a64.GP) {
 	t.Label("block")
 	t.Scope(func() {
 		t.d = t.halves(t.scales, 0, halfVectors)
-		if t.format.Offset() == 0 {
-			t.m = t.halves(t.scales, 2*spec.PanelLanes, halfVectors)
-		} else {
-			t.m = t.minima(t.format, t.d)
-		}
-		t.positions()
+		t.Scope(func() {
+			if t.format.Offset() == 0 {
+				t.setMinima(t.halves(t.scales, 2*spec.PanelLanes, halfVectors))
+			} else {
+				t.setMinima(t.minima(t.format, t.d))
+			}
+		})
+		t.Op("MOVD", t.numbers, t.far)
+		t.positions("lower", false)
+		t.rescale(0x1p16)
+		t.positions("upper", true)
 	})
 	size := t.format.BlockBytes(spec.PanelLanes)
 	t.Op("ADD", size, t.scales, t.scales)
@@ -128,22 +171,6 @@ func (g *neon) minima(q spec.BlockFormat, d []a64.Vec) []a64.Vec {
 	return m
 }
 
-// blockWeight sets w to the weights of the integers in q.
-func (g *neon) blockWeight(w, q, d, m a64.Vec) {
-	g.UCVTF(q, q)
-	g.Op("VMOV", m.B16(), w.B16())
-	g.Op("VFMLA", d.S4(), q.S4(), w.S4())
-}
-
-// step emits a step: weight makes vector v of the weights.
-func (t *blockGemmer) step(x a64.Vec, weight func(v int) a64.Vec) {
-	t.Op("FMOVS", a64.At(t.p, 0), x)
-	t.Op("ADD", t.cs, t.p, t.p)
-	for v, acc := range t.acc {
-		t.FMLALane(acc, weight(v), x.S(0))
-	}
-}
-
 const blockAhead = 2048 // bytes
 
 // prefetch prefetches the part of a block blockAhead of far that is as long as one of its positions,
@@ -156,36 +183,55 @@ func (t *blockGemmer) prefetch() {
 	t.Op("ADD", size, t.far, t.far)
 }
 
-// positions takes the numbers of all positions in a word where they are: masked, number j is
+// positions takes the numbers of the lower or upper half of the words where they are in it: masked, number j is
 // q·2^(j·bits), and its scale is d·2^(-j·bits), exactly.
-func (t *blockGemmer) positions() {
-	bits, positions := t.format.Bits(), t.format.Positions()
-	step := float32(int(1) << bits)
-	mask, factor, x := t.Broadcast(1<<bits-1), t.Broadcast(math.Float32bits(1/step)), t.Vec()
-	qs, ws := t.Vecs(3), t.Vecs(3)
-	t.Op("MOVD", t.numbers, t.far)
-	t.Op("MOVD", positions, t.count)
-	loop.Times(t.neon, t.count, "step", func() {
-		for i := range bits {
-			t.step(x, func(v int) a64.Vec {
-				q, w := qs[v%3], ws[v%3]
-				t.LoadFrom(a64.At(t.numbers, 4*(i*spec.PanelLanes+v*emit.VecLanes)), q)
-				t.Op("VAND", mask.B16(), q.B16(), q.B16())
-				t.blockWeight(w, q, t.d[v], t.m[v])
-				return w
-			})
-		}
+func (t *blockGemmer) positions(name string, upper bool) {
+	bits := t.format.Bits()
+	t.Op("MOVD", 1<<bits-1, t.count)
+	t.Op("VDUP", t.count, t.mask.S4())
+	t.Op("MOVD", t.format.Positions()/2, t.count)
+	loop.Times(t.neon, t.count, name, func() {
+		t.Op("MOVD", bits, t.words)
+		t.AlignLoop()
+		t.Scope(func() { t.steps(name+"word", upper) })
+		t.Op("SUB", 4*bits*spec.PanelLanes, t.numbers, t.numbers)
 		t.prefetch()
-		t.Op("VSHL", bits, mask.S4(), mask.S4())
-		for _, d := range t.d {
-			t.FMUL(d, d, factor)
+		t.Op("VSHL", bits, t.mask.S4(), t.mask.S4())
+		t.rescale(1 / float32(int(1)<<bits))
+	})
+}
+
+// rescale multiplies the scales.
+func (t *blockGemmer) rescale(by float32) {
+	factor := t.Broadcast(math.Float32bits(by))
+	for _, d := range t.d {
+		t.FMUL(d, d, factor)
+	}
+	t.Free(factor)
+}
+
+// steps emits the loop over the words of a position.
+func (t *blockGemmer) steps(name string, upper bool) {
+	x, zs, ws, words := t.Vec(), t.Vecs(3), t.Vecs(3), t.Vecs(3)
+	loop.Times(t.neon, t.words, name, func() {
+		t.Op("FMOVS", a64.At(t.p, 0), x)
+		t.Op("ADD", t.cs, t.p, t.p)
+		for v, acc := range t.acc {
+			z, w, word := zs[v%3], ws[v%3], words[v%3]
+			t.LoadFrom(a64.At(t.numbers, v*emit.VecBytes), word)
+			if upper {
+				t.Op("VUSHR", 16, word.S4(), word.S4())
+			}
+			t.weight(v, w, z, t.d[v], func() { t.Op("VBIT", t.mask.B16(), word.B16(), z.B16()) })
+			t.FMLALane(acc, w, x.S(0))
 		}
+		t.Op("ADD", 4*spec.PanelLanes, t.numbers, t.numbers)
 	})
 }
 
 // WeightWidenQ converts block by block, and in a block 16 lanes after the other.
 func (g *neon) WeightWidenQ(q spec.BlockFormat) {
-	g.widenBlocks(q, 16, func(b *blockCursor) {
+	g.widenBlocks(q, 16, 4, func(b *blockCursor) {
 		(&blockWidener{b}).lanes16()
 	})
 }
@@ -193,17 +239,17 @@ func (g *neon) WeightWidenQ(q spec.BlockFormat) {
 // A blockCursor is where a part of a block is read and written. Registers that are not used any more may be
 // overwritten, but for block, lane, lanes and row.
 type blockCursor struct {
-	*neon
+	weightMaker
 	format                     spec.BlockFormat
 	block, lane, lanes, row    a64.GP // the first lane of the part, the lanes of a block, a row of dst in bytes
 	scales, numbers, to, count a64.GP // scales: those of lane
 }
 
-// widenBlocks emits the kernel of a format: convert is for so many lanes of a block.
-func (g *neon) widenBlocks(q spec.BlockFormat, width int, convert func(b *blockCursor)) {
+// widenBlocks emits the kernel of a format: convert is for so many lanes of a block, and has pairs for some vectors.
+func (g *neon) widenBlocks(q spec.BlockFormat, width, pairs int, convert func(b *blockCursor)) {
 	g.Kernel(spec.WeightWidenQ(q))
 	dst, block, lanes, k := g.Slice("dst"), g.Slice("b"), g.Num("lanes"), g.Num("k")
-	b := &blockCursor{neon: g, format: q, block: block, lane: g.GP(), lanes: lanes, row: g.GP(),
+	b := &blockCursor{weightMaker: g.newWeightMaker(pairs), format: q, block: block, lane: g.GP(), lanes: lanes, row: g.GP(),
 		scales: g.GP(), numbers: g.GP(), to: g.GP(), count: g.GP()}
 	g.JumpIfZero(k, "done")
 	g.Op("LSL", 2, lanes, b.row)
@@ -231,41 +277,41 @@ type blockWidener struct{ *blockCursor }
 func (w *blockWidener) lanes16() {
 	d := w.halves(w.scales, 0, 4)
 	w.Op("ADD", w.lanes.Shl(1), w.block, w.numbers)
-	var m []a64.Vec
-	if w.format.Offset() == 0 {
-		w.Op("ADD", w.lanes.Shl(1), w.numbers, w.numbers)
-		w.Op("ADD", w.lanes.Shl(1), w.scales, w.scales)
-		m = w.halves(w.scales, 0, 4)
-	} else {
-		m = w.minima(w.format, d)
-	}
+	w.Scope(func() {
+		if w.format.Offset() == 0 {
+			w.Op("ADD", w.lanes.Shl(1), w.numbers, w.numbers)
+			w.Op("ADD", w.lanes.Shl(1), w.scales, w.scales)
+			w.setMinima(w.halves(w.scales, 0, 4))
+		} else {
+			w.setMinima(w.minima(w.format, d))
+		}
+	})
 	w.Op("ADD", w.lane.Shl(2), w.numbers, w.numbers)
-	w.steps(d, m)
+	w.steps(d)
 }
 
 // steps goes through the steps with the same word, which lie as many rows apart as a number has bits,
 // before it goes to the next word.
-func (w *blockWidener) steps(d, m []a64.Vec) {
+func (w *blockWidener) steps(d []a64.Vec) {
 	bits, shift := w.format.Bits(), map[int]int{4: 2, 8: 3}[w.format.Bits()]
-	mask, words, xs, q := w.Broadcast(1<<bits-1), w.Vecs(4), w.Vecs(4), w.Vec()
-	first := w.scales
+	mask, words, xs, zs := w.Broadcast(1<<bits-1), w.Vecs(4), w.Vecs(4), w.Vecs(2)
+	first, left := w.scales, w.GP()
 	w.Op("MOVD", w.to, first)
-	for i := range bits {
-		for v, x := range words {
-			w.LoadFrom(a64.At(w.numbers, v*emit.VecBytes), x)
-		}
+	w.Op("MOVD", bits, left)
+	loop.Times(w.neon, left, "word", func() {
+		w.LoadVecs(w.numbers, words)
 		w.Op("ADD", w.row, w.numbers, w.numbers)
 		w.Op("MOVD", w.format.Positions(), w.count)
-		loop.Times(w.neon, w.count, fmt.Sprintf("step%d", i), func() {
-			for v, x := range xs {
-				w.Op("VAND", mask.B16(), words[v].B16(), q.B16())
-				w.Op("VUSHR", bits, words[v].S4(), words[v].S4())
-				w.blockWeight(x, q, d[v], m[v])
-				w.StoreTo(x, a64.At(w.to, v*emit.VecBytes))
+		loop.Times(w.neon, w.count, "step", func() {
+			for v, word := range words {
+				z := zs[v%2]
+				w.weight(v, xs[v], z, d[v], func() { w.Op("VBIT", mask.B16(), word.B16(), z.B16()) })
+				w.Op("VUSHR", bits, word.S4(), word.S4())
 			}
+			w.StoreVecs(xs, w.to)
 			w.Op("ADD", w.row.Shl(shift), w.to, w.to)
 		})
 		w.Op("ADD", w.row, first, first)
 		w.Op("MOVD", first, w.to)
-	}
+	})
 }
