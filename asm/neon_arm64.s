@@ -6204,7 +6204,7 @@ done:
 
 // func weightGemmQ8_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 TEXT ·weightGemmQ8_0NEON(SB), NOSPLIT, $192-113
-	MOVD $0x4b000000, R1
+	MOVD $0x43800000, R1
 	VDUP R1, V0.S4
 	MOVD $local-192(SP), R0
 	FMOVQ F0, (R0)
@@ -6260,7 +6260,7 @@ block:
 	FMOVQ 32(R2), F12
 	WORD $0x4e21798d // fcvtl2 v13.4s, v12.8h
 	WORD $0x0e21798c // fcvtl v12.4s, v12.4h
-	MOVD $0xc3000000, R21
+	MOVD $0xc3c00000, R21
 	VDUP R21, V20.S4
 	WORD $0x6e34dd0e // fmul v14.4s, v8.4s, v20.4s
 	WORD $0x6e34dd2f // fmul v15.4s, v9.4s, v20.4s
@@ -6275,56 +6275,58 @@ block:
 	FMOVQ F18, 144(R0)
 	FMOVQ F19, 176(R0)
 	MOVD R3, R4
-	MOVD $255, R5
+	MOVD $8355840, R5
 	VDUP R5, V1.S4
-	MOVD $2, R5
+	MOVD $15, R21
+	VDUP R21, V14.S4
+	MOVD $4, R5
 
-lower:
+step:
 	MOVD $8, R6
 	PCALIGN $32
 
-lowerword:
-	FMOVS (R1), F14
+stepword:
+	FMOVS (R1), F15
 	ADD R13, R1, R1
-	FMOVQ (R3), F21
-	FLDPQ (R0), (F15, F18)
-	VBIT V1.B16, V21.B16, V15.B16
-	WORD $0x4ea0d5ef // fsub v15.4s, v15.4s, v0.4s
-	VFMLA V8.S4, V15.S4, V18.S4
-	WORD $0x4f8e1242 // fmla v2.4s, v18.4s, v14.s[0]
-	FMOVQ 16(R3), F22
-	FLDPQ 32(R0), (F16, F19)
+	FMOVQ (R3), F22
+	WORD $0x6eae46d6 // ushl v22.4s, v22.4s, v14.4s
+	FLDPQ (R0), (F16, F19)
 	VBIT V1.B16, V22.B16, V16.B16
-	WORD $0x4ea0d610 // fsub v16.4s, v16.4s, v0.4s
-	VFMLA V9.S4, V16.S4, V19.S4
-	WORD $0x4f8e1263 // fmla v3.4s, v19.4s, v14.s[0]
-	FMOVQ 32(R3), F23
-	FLDPQ 64(R0), (F17, F20)
+	VFMLA V8.S4, V16.S4, V19.S4
+	WORD $0x4f8f1262 // fmla v2.4s, v19.4s, v15.s[0]
+	FMOVQ 16(R3), F23
+	WORD $0x6eae46f7 // ushl v23.4s, v23.4s, v14.4s
+	FLDPQ 32(R0), (F17, F20)
 	VBIT V1.B16, V23.B16, V17.B16
-	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
-	VFMLA V10.S4, V17.S4, V20.S4
-	WORD $0x4f8e1284 // fmla v4.4s, v20.4s, v14.s[0]
-	FMOVQ 48(R3), F21
-	FLDPQ 96(R0), (F15, F18)
-	VBIT V1.B16, V21.B16, V15.B16
-	WORD $0x4ea0d5ef // fsub v15.4s, v15.4s, v0.4s
-	VFMLA V11.S4, V15.S4, V18.S4
-	WORD $0x4f8e1245 // fmla v5.4s, v18.4s, v14.s[0]
-	FMOVQ 64(R3), F22
-	FLDPQ 128(R0), (F16, F19)
+	VFMLA V9.S4, V17.S4, V20.S4
+	WORD $0x4f8f1283 // fmla v3.4s, v20.4s, v15.s[0]
+	FMOVQ 32(R3), F24
+	WORD $0x6eae4718 // ushl v24.4s, v24.4s, v14.4s
+	FLDPQ 64(R0), (F18, F21)
+	VBIT V1.B16, V24.B16, V18.B16
+	VFMLA V10.S4, V18.S4, V21.S4
+	WORD $0x4f8f12a4 // fmla v4.4s, v21.4s, v15.s[0]
+	FMOVQ 48(R3), F22
+	WORD $0x6eae46d6 // ushl v22.4s, v22.4s, v14.4s
+	FLDPQ 96(R0), (F16, F19)
 	VBIT V1.B16, V22.B16, V16.B16
-	WORD $0x4ea0d610 // fsub v16.4s, v16.4s, v0.4s
-	VFMLA V12.S4, V16.S4, V19.S4
-	WORD $0x4f8e1266 // fmla v6.4s, v19.4s, v14.s[0]
-	FMOVQ 80(R3), F23
-	FLDPQ 160(R0), (F17, F20)
+	VFMLA V11.S4, V16.S4, V19.S4
+	WORD $0x4f8f1265 // fmla v5.4s, v19.4s, v15.s[0]
+	FMOVQ 64(R3), F23
+	WORD $0x6eae46f7 // ushl v23.4s, v23.4s, v14.4s
+	FLDPQ 128(R0), (F17, F20)
 	VBIT V1.B16, V23.B16, V17.B16
-	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
-	VFMLA V13.S4, V17.S4, V20.S4
-	WORD $0x4f8e1287 // fmla v7.4s, v20.4s, v14.s[0]
+	VFMLA V12.S4, V17.S4, V20.S4
+	WORD $0x4f8f1286 // fmla v6.4s, v20.4s, v15.s[0]
+	FMOVQ 80(R3), F24
+	WORD $0x6eae4718 // ushl v24.4s, v24.4s, v14.4s
+	FLDPQ 160(R0), (F18, F21)
+	VBIT V1.B16, V24.B16, V18.B16
+	VFMLA V13.S4, V18.S4, V21.S4
+	WORD $0x4f8f12a7 // fmla v7.4s, v21.4s, v15.s[0]
 	ADD $192, R3, R3
 	SUBS $1, R6, R6
-	BNE lowerword
+	BNE stepword
 	SUB $1536, R3, R3
 	PRFM 2048(R4), PLDL1KEEP
 	PRFM 2112(R4), PLDL1KEEP
@@ -6334,101 +6336,10 @@ lowerword:
 	PRFM 2368(R4), PLDL1KEEP
 	PRFM 2432(R4), PLDL1KEEP
 	ADD $408, R4, R4
-	VSHL $8, V1.S4, V1.S4
-	MOVD $0x3b800000, R21
+	SUB $8, R21, R21
 	VDUP R21, V14.S4
-	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
-	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
-	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
 	SUBS $1, R5, R5
-	BNE lower
-	MOVD $0x47800000, R21
-	VDUP R21, V14.S4
-	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
-	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
-	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
-	MOVD $255, R5
-	VDUP R5, V1.S4
-	MOVD $2, R5
-
-upper:
-	MOVD $8, R6
-	PCALIGN $32
-
-upperword:
-	FMOVS (R1), F14
-	ADD R13, R1, R1
-	FMOVQ (R3), F21
-	VUSHR $16, V21.S4, V21.S4
-	FLDPQ (R0), (F15, F18)
-	VBIT V1.B16, V21.B16, V15.B16
-	WORD $0x4ea0d5ef // fsub v15.4s, v15.4s, v0.4s
-	VFMLA V8.S4, V15.S4, V18.S4
-	WORD $0x4f8e1242 // fmla v2.4s, v18.4s, v14.s[0]
-	FMOVQ 16(R3), F22
-	VUSHR $16, V22.S4, V22.S4
-	FLDPQ 32(R0), (F16, F19)
-	VBIT V1.B16, V22.B16, V16.B16
-	WORD $0x4ea0d610 // fsub v16.4s, v16.4s, v0.4s
-	VFMLA V9.S4, V16.S4, V19.S4
-	WORD $0x4f8e1263 // fmla v3.4s, v19.4s, v14.s[0]
-	FMOVQ 32(R3), F23
-	VUSHR $16, V23.S4, V23.S4
-	FLDPQ 64(R0), (F17, F20)
-	VBIT V1.B16, V23.B16, V17.B16
-	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
-	VFMLA V10.S4, V17.S4, V20.S4
-	WORD $0x4f8e1284 // fmla v4.4s, v20.4s, v14.s[0]
-	FMOVQ 48(R3), F21
-	VUSHR $16, V21.S4, V21.S4
-	FLDPQ 96(R0), (F15, F18)
-	VBIT V1.B16, V21.B16, V15.B16
-	WORD $0x4ea0d5ef // fsub v15.4s, v15.4s, v0.4s
-	VFMLA V11.S4, V15.S4, V18.S4
-	WORD $0x4f8e1245 // fmla v5.4s, v18.4s, v14.s[0]
-	FMOVQ 64(R3), F22
-	VUSHR $16, V22.S4, V22.S4
-	FLDPQ 128(R0), (F16, F19)
-	VBIT V1.B16, V22.B16, V16.B16
-	WORD $0x4ea0d610 // fsub v16.4s, v16.4s, v0.4s
-	VFMLA V12.S4, V16.S4, V19.S4
-	WORD $0x4f8e1266 // fmla v6.4s, v19.4s, v14.s[0]
-	FMOVQ 80(R3), F23
-	VUSHR $16, V23.S4, V23.S4
-	FLDPQ 160(R0), (F17, F20)
-	VBIT V1.B16, V23.B16, V17.B16
-	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
-	VFMLA V13.S4, V17.S4, V20.S4
-	WORD $0x4f8e1287 // fmla v7.4s, v20.4s, v14.s[0]
-	ADD $192, R3, R3
-	SUBS $1, R6, R6
-	BNE upperword
-	SUB $1536, R3, R3
-	PRFM 2048(R4), PLDL1KEEP
-	PRFM 2112(R4), PLDL1KEEP
-	PRFM 2176(R4), PLDL1KEEP
-	PRFM 2240(R4), PLDL1KEEP
-	PRFM 2304(R4), PLDL1KEEP
-	PRFM 2368(R4), PLDL1KEEP
-	PRFM 2432(R4), PLDL1KEEP
-	ADD $408, R4, R4
-	VSHL $8, V1.S4, V1.S4
-	MOVD $0x3b800000, R21
-	VDUP R21, V14.S4
-	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
-	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
-	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
-	SUBS $1, R5, R5
-	BNE upper
+	BNE step
 	ADD $1632, R2, R2
 	ADD $1632, R3, R3
 	SUBS $32, R7, R7
@@ -8246,7 +8157,7 @@ TEXT ·weightWidenQ8_0NEON(SB), NOSPLIT, $128-64
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
 	MOVD k+56(FP), R3
-	MOVD $0x4b000000, R5
+	MOVD $0x43800000, R5
 	VDUP R5, V0.S4
 	MOVD $local-128(SP), R4
 	FMOVQ F0, (R4)
@@ -8269,7 +8180,7 @@ lanes:
 	WORD $0x4e217864 // fcvtl2 v4.4s, v3.8h
 	WORD $0x0e217863 // fcvtl v3.4s, v3.4h
 	ADD R2<<1, R1, R8
-	MOVD $0xc3000000, R11
+	MOVD $0xc3c00000, R11
 	VDUP R11, V9.S4
 	WORD $0x6e29dc25 // fmul v5.4s, v1.4s, v9.4s
 	WORD $0x6e29dc46 // fmul v6.4s, v2.4s, v9.4s
@@ -8280,7 +8191,7 @@ lanes:
 	FMOVQ F7, 80(R4)
 	FMOVQ F8, 112(R4)
 	ADD R5<<2, R8, R8
-	MOVD $0x000000ff, R11
+	MOVD $0x007f8000, R11
 	VDUP R11, V5.S4
 	MOVD R9, R7
 	MOVD $8, R11
@@ -8289,29 +8200,28 @@ word:
 	FLDPQ (R8), (F6, F7)
 	FLDPQ 32(R8), (F8, F9)
 	ADD R6, R8, R8
+	MOVD $15, R12
 	MOVD $4, R10
 
 step:
+	VDUP R12, V16.S4
+	SUB $8, R12, R12
+	WORD $0x6eb044d1 // ushl v17.4s, v6.4s, v16.4s
 	FLDPQ (R4), (F14, F10)
-	VBIT V5.B16, V6.B16, V14.B16
-	WORD $0x4ea0d5ce // fsub v14.4s, v14.4s, v0.4s
+	VBIT V5.B16, V17.B16, V14.B16
 	VFMLA V1.S4, V14.S4, V10.S4
-	VUSHR $8, V6.S4, V6.S4
+	WORD $0x6eb044f1 // ushl v17.4s, v7.4s, v16.4s
 	FLDPQ 32(R4), (F15, F11)
-	VBIT V5.B16, V7.B16, V15.B16
-	WORD $0x4ea0d5ef // fsub v15.4s, v15.4s, v0.4s
+	VBIT V5.B16, V17.B16, V15.B16
 	VFMLA V2.S4, V15.S4, V11.S4
-	VUSHR $8, V7.S4, V7.S4
+	WORD $0x6eb04511 // ushl v17.4s, v8.4s, v16.4s
 	FLDPQ 64(R4), (F14, F12)
-	VBIT V5.B16, V8.B16, V14.B16
-	WORD $0x4ea0d5ce // fsub v14.4s, v14.4s, v0.4s
+	VBIT V5.B16, V17.B16, V14.B16
 	VFMLA V3.S4, V14.S4, V12.S4
-	VUSHR $8, V8.S4, V8.S4
+	WORD $0x6eb04531 // ushl v17.4s, v9.4s, v16.4s
 	FLDPQ 96(R4), (F15, F13)
-	VBIT V5.B16, V9.B16, V15.B16
-	WORD $0x4ea0d5ef // fsub v15.4s, v15.4s, v0.4s
+	VBIT V5.B16, V17.B16, V15.B16
 	VFMLA V4.S4, V15.S4, V13.S4
-	VUSHR $8, V9.S4, V9.S4
 	FSTPQ (F10, F11), (R9)
 	FSTPQ (F12, F13), 32(R9)
 	ADD R6<<3, R9, R9
@@ -8336,7 +8246,7 @@ done:
 
 // func weightGemmQ4_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 TEXT ·weightGemmQ4_0NEON(SB), NOSPLIT, $192-113
-	MOVD $0x4b000000, R1
+	MOVD $0x41800000, R1
 	VDUP R1, V0.S4
 	MOVD $local-192(SP), R0
 	FMOVQ F0, (R0)
@@ -8392,7 +8302,7 @@ block:
 	FMOVQ 32(R2), F12
 	WORD $0x4e21798d // fcvtl2 v13.4s, v12.8h
 	WORD $0x0e21798c // fcvtl v12.4s, v12.4h
-	MOVD $0xc1000000, R21
+	MOVD $0xc1c00000, R21
 	VDUP R21, V20.S4
 	WORD $0x6e34dd0e // fmul v14.4s, v8.4s, v20.4s
 	WORD $0x6e34dd2f // fmul v15.4s, v9.4s, v20.4s
@@ -8407,150 +8317,66 @@ block:
 	FMOVQ F18, 144(R0)
 	FMOVQ F19, 176(R0)
 	MOVD R3, R4
-	MOVD $15, R5
+	MOVD $7864320, R5
 	VDUP R5, V1.S4
-	MOVD $4, R5
+	MOVD $19, R21
+	VDUP R21, V14.S4
+	MOVD $8, R5
 
-lower:
+step:
 	MOVD $4, R6
 	PCALIGN $32
 
-lowerword:
-	FMOVS (R1), F14
+stepword:
+	FMOVS (R1), F15
 	ADD R13, R1, R1
-	FMOVQ (R3), F21
-	FLDPQ (R0), (F15, F18)
-	VBIT V1.B16, V21.B16, V15.B16
-	WORD $0x4ea0d5ef // fsub v15.4s, v15.4s, v0.4s
-	VFMLA V8.S4, V15.S4, V18.S4
-	WORD $0x4f8e1242 // fmla v2.4s, v18.4s, v14.s[0]
-	FMOVQ 16(R3), F22
-	FLDPQ 32(R0), (F16, F19)
+	FMOVQ (R3), F22
+	WORD $0x6eae46d6 // ushl v22.4s, v22.4s, v14.4s
+	FLDPQ (R0), (F16, F19)
 	VBIT V1.B16, V22.B16, V16.B16
-	WORD $0x4ea0d610 // fsub v16.4s, v16.4s, v0.4s
-	VFMLA V9.S4, V16.S4, V19.S4
-	WORD $0x4f8e1263 // fmla v3.4s, v19.4s, v14.s[0]
-	FMOVQ 32(R3), F23
-	FLDPQ 64(R0), (F17, F20)
+	VFMLA V8.S4, V16.S4, V19.S4
+	WORD $0x4f8f1262 // fmla v2.4s, v19.4s, v15.s[0]
+	FMOVQ 16(R3), F23
+	WORD $0x6eae46f7 // ushl v23.4s, v23.4s, v14.4s
+	FLDPQ 32(R0), (F17, F20)
 	VBIT V1.B16, V23.B16, V17.B16
-	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
-	VFMLA V10.S4, V17.S4, V20.S4
-	WORD $0x4f8e1284 // fmla v4.4s, v20.4s, v14.s[0]
-	FMOVQ 48(R3), F21
-	FLDPQ 96(R0), (F15, F18)
-	VBIT V1.B16, V21.B16, V15.B16
-	WORD $0x4ea0d5ef // fsub v15.4s, v15.4s, v0.4s
-	VFMLA V11.S4, V15.S4, V18.S4
-	WORD $0x4f8e1245 // fmla v5.4s, v18.4s, v14.s[0]
-	FMOVQ 64(R3), F22
-	FLDPQ 128(R0), (F16, F19)
+	VFMLA V9.S4, V17.S4, V20.S4
+	WORD $0x4f8f1283 // fmla v3.4s, v20.4s, v15.s[0]
+	FMOVQ 32(R3), F24
+	WORD $0x6eae4718 // ushl v24.4s, v24.4s, v14.4s
+	FLDPQ 64(R0), (F18, F21)
+	VBIT V1.B16, V24.B16, V18.B16
+	VFMLA V10.S4, V18.S4, V21.S4
+	WORD $0x4f8f12a4 // fmla v4.4s, v21.4s, v15.s[0]
+	FMOVQ 48(R3), F22
+	WORD $0x6eae46d6 // ushl v22.4s, v22.4s, v14.4s
+	FLDPQ 96(R0), (F16, F19)
 	VBIT V1.B16, V22.B16, V16.B16
-	WORD $0x4ea0d610 // fsub v16.4s, v16.4s, v0.4s
-	VFMLA V12.S4, V16.S4, V19.S4
-	WORD $0x4f8e1266 // fmla v6.4s, v19.4s, v14.s[0]
-	FMOVQ 80(R3), F23
-	FLDPQ 160(R0), (F17, F20)
+	VFMLA V11.S4, V16.S4, V19.S4
+	WORD $0x4f8f1265 // fmla v5.4s, v19.4s, v15.s[0]
+	FMOVQ 64(R3), F23
+	WORD $0x6eae46f7 // ushl v23.4s, v23.4s, v14.4s
+	FLDPQ 128(R0), (F17, F20)
 	VBIT V1.B16, V23.B16, V17.B16
-	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
-	VFMLA V13.S4, V17.S4, V20.S4
-	WORD $0x4f8e1287 // fmla v7.4s, v20.4s, v14.s[0]
+	VFMLA V12.S4, V17.S4, V20.S4
+	WORD $0x4f8f1286 // fmla v6.4s, v20.4s, v15.s[0]
+	FMOVQ 80(R3), F24
+	WORD $0x6eae4718 // ushl v24.4s, v24.4s, v14.4s
+	FLDPQ 160(R0), (F18, F21)
+	VBIT V1.B16, V24.B16, V18.B16
+	VFMLA V13.S4, V18.S4, V21.S4
+	WORD $0x4f8f12a7 // fmla v7.4s, v21.4s, v15.s[0]
 	ADD $192, R3, R3
 	SUBS $1, R6, R6
-	BNE lowerword
+	BNE stepword
 	SUB $768, R3, R3
 	PRFM 2048(R4), PLDL1KEEP
 	PRFM 2112(R4), PLDL1KEEP
 	ADD $108, R4, R4
-	VSHL $4, V1.S4, V1.S4
-	MOVD $0x3d800000, R21
+	SUB $4, R21, R21
 	VDUP R21, V14.S4
-	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
-	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
-	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
 	SUBS $1, R5, R5
-	BNE lower
-	MOVD $0x47800000, R21
-	VDUP R21, V14.S4
-	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
-	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
-	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
-	MOVD $15, R5
-	VDUP R5, V1.S4
-	MOVD $4, R5
-
-upper:
-	MOVD $4, R6
-	PCALIGN $32
-
-upperword:
-	FMOVS (R1), F14
-	ADD R13, R1, R1
-	FMOVQ (R3), F21
-	VUSHR $16, V21.S4, V21.S4
-	FLDPQ (R0), (F15, F18)
-	VBIT V1.B16, V21.B16, V15.B16
-	WORD $0x4ea0d5ef // fsub v15.4s, v15.4s, v0.4s
-	VFMLA V8.S4, V15.S4, V18.S4
-	WORD $0x4f8e1242 // fmla v2.4s, v18.4s, v14.s[0]
-	FMOVQ 16(R3), F22
-	VUSHR $16, V22.S4, V22.S4
-	FLDPQ 32(R0), (F16, F19)
-	VBIT V1.B16, V22.B16, V16.B16
-	WORD $0x4ea0d610 // fsub v16.4s, v16.4s, v0.4s
-	VFMLA V9.S4, V16.S4, V19.S4
-	WORD $0x4f8e1263 // fmla v3.4s, v19.4s, v14.s[0]
-	FMOVQ 32(R3), F23
-	VUSHR $16, V23.S4, V23.S4
-	FLDPQ 64(R0), (F17, F20)
-	VBIT V1.B16, V23.B16, V17.B16
-	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
-	VFMLA V10.S4, V17.S4, V20.S4
-	WORD $0x4f8e1284 // fmla v4.4s, v20.4s, v14.s[0]
-	FMOVQ 48(R3), F21
-	VUSHR $16, V21.S4, V21.S4
-	FLDPQ 96(R0), (F15, F18)
-	VBIT V1.B16, V21.B16, V15.B16
-	WORD $0x4ea0d5ef // fsub v15.4s, v15.4s, v0.4s
-	VFMLA V11.S4, V15.S4, V18.S4
-	WORD $0x4f8e1245 // fmla v5.4s, v18.4s, v14.s[0]
-	FMOVQ 64(R3), F22
-	VUSHR $16, V22.S4, V22.S4
-	FLDPQ 128(R0), (F16, F19)
-	VBIT V1.B16, V22.B16, V16.B16
-	WORD $0x4ea0d610 // fsub v16.4s, v16.4s, v0.4s
-	VFMLA V12.S4, V16.S4, V19.S4
-	WORD $0x4f8e1266 // fmla v6.4s, v19.4s, v14.s[0]
-	FMOVQ 80(R3), F23
-	VUSHR $16, V23.S4, V23.S4
-	FLDPQ 160(R0), (F17, F20)
-	VBIT V1.B16, V23.B16, V17.B16
-	WORD $0x4ea0d631 // fsub v17.4s, v17.4s, v0.4s
-	VFMLA V13.S4, V17.S4, V20.S4
-	WORD $0x4f8e1287 // fmla v7.4s, v20.4s, v14.s[0]
-	ADD $192, R3, R3
-	SUBS $1, R6, R6
-	BNE upperword
-	SUB $768, R3, R3
-	PRFM 2048(R4), PLDL1KEEP
-	PRFM 2112(R4), PLDL1KEEP
-	ADD $108, R4, R4
-	VSHL $4, V1.S4, V1.S4
-	MOVD $0x3d800000, R21
-	VDUP R21, V14.S4
-	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
-	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x6e2edd8c // fmul v12.4s, v12.4s, v14.4s
-	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
-	SUBS $1, R5, R5
-	BNE upper
+	BNE step
 	ADD $864, R2, R2
 	ADD $864, R3, R3
 	SUBS $32, R7, R7
@@ -8622,7 +8448,7 @@ TEXT ·weightWidenQ4_0NEON(SB), NOSPLIT, $128-64
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
 	MOVD k+56(FP), R3
-	MOVD $0x4b000000, R5
+	MOVD $0x41800000, R5
 	VDUP R5, V0.S4
 	MOVD $local-128(SP), R4
 	FMOVQ F0, (R4)
@@ -8645,7 +8471,7 @@ lanes:
 	WORD $0x4e217864 // fcvtl2 v4.4s, v3.8h
 	WORD $0x0e217863 // fcvtl v3.4s, v3.4h
 	ADD R2<<1, R1, R8
-	MOVD $0xc1000000, R11
+	MOVD $0xc1c00000, R11
 	VDUP R11, V9.S4
 	WORD $0x6e29dc25 // fmul v5.4s, v1.4s, v9.4s
 	WORD $0x6e29dc46 // fmul v6.4s, v2.4s, v9.4s
@@ -8656,7 +8482,7 @@ lanes:
 	FMOVQ F7, 80(R4)
 	FMOVQ F8, 112(R4)
 	ADD R5<<2, R8, R8
-	MOVD $0x0000000f, R11
+	MOVD $0x00780000, R11
 	VDUP R11, V5.S4
 	MOVD R9, R7
 	MOVD $4, R11
@@ -8665,29 +8491,28 @@ word:
 	FLDPQ (R8), (F6, F7)
 	FLDPQ 32(R8), (F8, F9)
 	ADD R6, R8, R8
+	MOVD $19, R12
 	MOVD $8, R10
 
 step:
+	VDUP R12, V16.S4
+	SUB $4, R12, R12
+	WORD $0x6eb044d1 // ushl v17.4s, v6.4s, v16.4s
 	FLDPQ (R4), (F14, F10)
-	VBIT V5.B16, V6.B16, V14.B16
-	WORD $0x4ea0d5ce // fsub v14.4s, v14.4s, v0.4s
+	VBIT V5.B16, V17.B16, V14.B16
 	VFMLA V1.S4, V14.S4, V10.S4
-	VUSHR $4, V6.S4, V6.S4
+	WORD $0x6eb044f1 // ushl v17.4s, v7.4s, v16.4s
 	FLDPQ 32(R4), (F15, F11)
-	VBIT V5.B16, V7.B16, V15.B16
-	WORD $0x4ea0d5ef // fsub v15.4s, v15.4s, v0.4s
+	VBIT V5.B16, V17.B16, V15.B16
 	VFMLA V2.S4, V15.S4, V11.S4
-	VUSHR $4, V7.S4, V7.S4
+	WORD $0x6eb04511 // ushl v17.4s, v8.4s, v16.4s
 	FLDPQ 64(R4), (F14, F12)
-	VBIT V5.B16, V8.B16, V14.B16
-	WORD $0x4ea0d5ce // fsub v14.4s, v14.4s, v0.4s
+	VBIT V5.B16, V17.B16, V14.B16
 	VFMLA V3.S4, V14.S4, V12.S4
-	VUSHR $4, V8.S4, V8.S4
+	WORD $0x6eb04531 // ushl v17.4s, v9.4s, v16.4s
 	FLDPQ 96(R4), (F15, F13)
-	VBIT V5.B16, V9.B16, V15.B16
-	WORD $0x4ea0d5ef // fsub v15.4s, v15.4s, v0.4s
+	VBIT V5.B16, V17.B16, V15.B16
 	VFMLA V4.S4, V15.S4, V13.S4
-	VUSHR $4, V9.S4, V9.S4
 	FSTPQ (F10, F11), (R9)
 	FSTPQ (F12, F13), 32(R9)
 	ADD R6<<2, R9, R9
@@ -9044,6 +8869,7 @@ word:
 	FLDPQ (R8), (F6, F7)
 	FLDPQ 32(R8), (F8, F9)
 	ADD R6, R8, R8
+	MOVD $0, R12
 	MOVD $8, R10
 
 step:
@@ -9104,6 +8930,14 @@ TEXT ·weightWidenK4NEON(SB), NOSPLIT, $128-64
 	FMOVQ F0, 96(R4)
 	CBZ R3, done
 	LSL $2, R2, R6
+	MOVD $0x000000ff, R11
+	VDUP R11, V1.S4
+	MOVD $0x0000ff00, R11
+	VDUP R11, V2.S4
+	MOVD $0x00ff0000, R11
+	VDUP R11, V3.S4
+	MOVD $0x0f0f0f0f, R11
+	VDUP R11, V4.S4
 
 block:
 	MOVD $0, R5
@@ -9111,39 +8945,18 @@ block:
 lanes:
 	ADD R5<<1, R1, R7
 	ADD R5<<2, R0, R9
-	FMOVQ (R7), F1
-	WORD $0x4e217822 // fcvtl2 v2.4s, v1.8h
-	WORD $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVQ (R7), F5
+	WORD $0x4e2178a6 // fcvtl2 v6.4s, v5.8h
+	WORD $0x0e2178a5 // fcvtl v5.4s, v5.4h
 	ADD R2<<1, R7, R7
-	FMOVQ (R7), F3
-	WORD $0x4e217864 // fcvtl2 v4.4s, v3.8h
-	WORD $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVQ (R7), F7
+	WORD $0x4e2178e8 // fcvtl2 v8.4s, v7.8h
+	WORD $0x0e2178e7 // fcvtl v7.4s, v7.4h
 	ADD R2<<1, R7, R7
 	MOVD $0x3b800000, R11
-	VDUP R11, V12.S4
-	WORD $0x6e2cdc2a // fmul v10.4s, v1.4s, v12.4s
-	WORD $0x6e2cdc4b // fmul v11.4s, v2.4s, v12.4s
-	FMOVQ (R7), F9
-	VSHL $8, V9.H8, V12.H8
-	WORD $0x0f10a585 // sxtl v5.4s, v12.4h
-	WORD $0x4f10a586 // sxtl2 v6.4s, v12.8h
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x6e2adca5 // fmul v5.4s, v5.4s, v10.4s
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	VUSHR $8, V9.H8, V9.H8
-	VSHL $8, V9.H8, V13.H8
-	WORD $0x0f10a5a7 // sxtl v7.4s, v13.4h
-	WORD $0x4f10a5a8 // sxtl2 v8.4s, v13.8h
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	ADD R2<<1, R7, R7
-	MOVD $0xbb800000, R11
 	VDUP R11, V16.S4
-	WORD $0x6e30dc6e // fmul v14.4s, v3.4s, v16.4s
-	WORD $0x6e30dc8f // fmul v15.4s, v4.4s, v16.4s
+	WORD $0x6e30dcae // fmul v14.4s, v5.4s, v16.4s
+	WORD $0x6e30dccf // fmul v15.4s, v6.4s, v16.4s
 	FMOVQ (R7), F13
 	VSHL $8, V13.H8, V16.H8
 	WORD $0x0f10a609 // sxtl v9.4s, v16.4h
@@ -9161,116 +8974,129 @@ lanes:
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
 	ADD R2<<1, R7, R7
-	FMOVQ F9, 16(R4)
-	FMOVQ F10, 48(R4)
-	FMOVQ F11, 80(R4)
-	FMOVQ F12, 112(R4)
+	MOVD $0xbb800000, R11
+	VDUP R11, V20.S4
+	WORD $0x6e34dcf2 // fmul v18.4s, v7.4s, v20.4s
+	WORD $0x6e34dd13 // fmul v19.4s, v8.4s, v20.4s
+	FMOVQ (R7), F17
+	VSHL $8, V17.H8, V20.H8
+	WORD $0x0f10a68d // sxtl v13.4s, v20.4h
+	WORD $0x4f10a68e // sxtl2 v14.4s, v20.8h
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
+	VUSHR $8, V17.H8, V17.H8
+	VSHL $8, V17.H8, V21.H8
+	WORD $0x0f10a6af // sxtl v15.4s, v21.4h
+	WORD $0x4f10a6b0 // sxtl2 v16.4s, v21.8h
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x6e32ddef // fmul v15.4s, v15.4s, v18.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
+	FMOVQ F13, 16(R4)
+	FMOVQ F14, 48(R4)
+	FMOVQ F15, 80(R4)
+	FMOVQ F16, 112(R4)
+	ADD R2<<1, R7, R7
 	ADD R5<<1, R7, R8
 	MOVD $0x3b800000, R11
-	VDUP R11, V11.S4
-	WORD $0x6e2bdca9 // fmul v9.4s, v5.4s, v11.4s
-	WORD $0x6e2bdcca // fmul v10.4s, v6.4s, v11.4s
+	VDUP R11, V15.S4
+	WORD $0x6e2fdd2d // fmul v13.4s, v9.4s, v15.4s
+	WORD $0x6e2fdd4e // fmul v14.4s, v10.4s, v15.4s
 	MOVD $0x37800000, R11
-	VDUP R11, V13.S4
-	WORD $0x6e2ddceb // fmul v11.4s, v7.4s, v13.4s
-	WORD $0x6e2ddd0c // fmul v12.4s, v8.4s, v13.4s
-	MOVD $0x0f0f0f0f, R11
-	VDUP R11, V13.S4
-	MOVD $0x000000ff, R11
-	VDUP R11, V16.S4
-	MOVD $0x0000ff00, R11
 	VDUP R11, V17.S4
-	MOVD $0x00ff0000, R11
-	VDUP R11, V18.S4
+	WORD $0x6e31dd6f // fmul v15.4s, v11.4s, v17.4s
+	WORD $0x6e31dd90 // fmul v16.4s, v12.4s, v17.4s
 	MOVD $4, R10
 
 word:
-	FLDPQ (R8), (F14, F15)
+	FLDPQ (R8), (F17, F18)
 	ADD R6, R8, R8
 	MOVD R9, R7
-	VAND V13.B16, V14.B16, V19.B16
-	VAND V13.B16, V15.B16, V20.B16
+	VAND V4.B16, V17.B16, V19.B16
+	VAND V4.B16, V18.B16, V20.B16
 	FLDPQ (R4), (F23, F21)
-	VBIT V16.B16, V19.B16, V23.B16
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V5.S4, V23.S4, V21.S4
-	FLDPQ 32(R4), (F23, F22)
-	VBIT V16.B16, V20.B16, V23.B16
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V6.S4, V23.S4, V22.S4
-	FSTPQ (F21, F22), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F23, F21)
-	VBIT V17.B16, V19.B16, V23.B16
+	VBIT V1.B16, V19.B16, V23.B16
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
 	VFMLA V9.S4, V23.S4, V21.S4
 	FLDPQ 32(R4), (F23, F22)
-	VBIT V17.B16, V20.B16, V23.B16
+	VBIT V1.B16, V20.B16, V23.B16
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
 	VFMLA V10.S4, V23.S4, V22.S4
 	FSTPQ (F21, F22), (R7)
 	ADD R6<<3, R7, R7
+	FLDPQ (R4), (F23, F21)
+	VBIT V2.B16, V19.B16, V23.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V13.S4, V23.S4, V21.S4
+	FLDPQ 32(R4), (F23, F22)
+	VBIT V2.B16, V20.B16, V23.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V14.S4, V23.S4, V22.S4
+	FSTPQ (F21, F22), (R7)
+	ADD R6<<3, R7, R7
 	FLDPQ 64(R4), (F23, F21)
-	VBIT V18.B16, V19.B16, V23.B16
+	VBIT V3.B16, V19.B16, V23.B16
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V11.S4, V23.S4, V21.S4
+	VFMLA V15.S4, V23.S4, V21.S4
 	FLDPQ 96(R4), (F23, F22)
-	VBIT V18.B16, V20.B16, V23.B16
+	VBIT V3.B16, V20.B16, V23.B16
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V12.S4, V23.S4, V22.S4
+	VFMLA V16.S4, V23.S4, V22.S4
 	FSTPQ (F21, F22), (R7)
 	ADD R6<<3, R7, R7
 	FLDPQ 64(R4), (F23, F21)
 	VSRI $24, V19.S4, V23.S4
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V7.S4, V23.S4, V21.S4
+	VFMLA V11.S4, V23.S4, V21.S4
 	FLDPQ 96(R4), (F23, F22)
 	VSRI $24, V20.S4, V23.S4
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V8.S4, V23.S4, V22.S4
+	VFMLA V12.S4, V23.S4, V22.S4
 	FSTPQ (F21, F22), (R7)
 	ADD R6<<3, R7, R7
 	ADD R6<<2, R9, R7
-	VUSHR $4, V14.B16, V19.B16
-	VUSHR $4, V15.B16, V20.B16
+	VUSHR $4, V17.B16, V19.B16
+	VUSHR $4, V18.B16, V20.B16
 	FLDPQ (R4), (F23, F21)
-	VBIT V16.B16, V19.B16, V23.B16
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V5.S4, V23.S4, V21.S4
-	FLDPQ 32(R4), (F23, F22)
-	VBIT V16.B16, V20.B16, V23.B16
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V6.S4, V23.S4, V22.S4
-	FSTPQ (F21, F22), (R7)
-	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F23, F21)
-	VBIT V17.B16, V19.B16, V23.B16
+	VBIT V1.B16, V19.B16, V23.B16
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
 	VFMLA V9.S4, V23.S4, V21.S4
 	FLDPQ 32(R4), (F23, F22)
-	VBIT V17.B16, V20.B16, V23.B16
+	VBIT V1.B16, V20.B16, V23.B16
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
 	VFMLA V10.S4, V23.S4, V22.S4
 	FSTPQ (F21, F22), (R7)
 	ADD R6<<3, R7, R7
+	FLDPQ (R4), (F23, F21)
+	VBIT V2.B16, V19.B16, V23.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V13.S4, V23.S4, V21.S4
+	FLDPQ 32(R4), (F23, F22)
+	VBIT V2.B16, V20.B16, V23.B16
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V14.S4, V23.S4, V22.S4
+	FSTPQ (F21, F22), (R7)
+	ADD R6<<3, R7, R7
 	FLDPQ 64(R4), (F23, F21)
-	VBIT V18.B16, V19.B16, V23.B16
+	VBIT V3.B16, V19.B16, V23.B16
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V11.S4, V23.S4, V21.S4
+	VFMLA V15.S4, V23.S4, V21.S4
 	FLDPQ 96(R4), (F23, F22)
-	VBIT V18.B16, V20.B16, V23.B16
+	VBIT V3.B16, V20.B16, V23.B16
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V12.S4, V23.S4, V22.S4
+	VFMLA V16.S4, V23.S4, V22.S4
 	FSTPQ (F21, F22), (R7)
 	ADD R6<<3, R7, R7
 	FLDPQ 64(R4), (F23, F21)
 	VSRI $24, V19.S4, V23.S4
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V7.S4, V23.S4, V21.S4
+	VFMLA V11.S4, V23.S4, V21.S4
 	FLDPQ 96(R4), (F23, F22)
 	VSRI $24, V20.S4, V23.S4
 	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V8.S4, V23.S4, V22.S4
+	VFMLA V12.S4, V23.S4, V22.S4
 	FSTPQ (F21, F22), (R7)
 	ADD R6<<3, R7, R7
 	ADD R6, R9, R9
@@ -10767,6 +10593,16 @@ TEXT ·weightWidenK5NEON(SB), NOSPLIT, $128-64
 	FMOVQ F0, 96(R4)
 	CBZ R3, done
 	LSL $2, R2, R6
+	MOVD $0x000000ff, R11
+	VDUP R11, V1.S4
+	MOVD $0x0000ff00, R11
+	VDUP R11, V2.S4
+	MOVD $0x00ff0000, R11
+	VDUP R11, V3.S4
+	MOVD $0x0f0f0f0f, R11
+	VDUP R11, V4.S4
+	MOVD $0x10101010, R11
+	VDUP R11, V5.S4
 
 block:
 	MOVD $0, R5
@@ -10774,185 +10610,175 @@ block:
 lanes:
 	ADD R5<<1, R1, R7
 	ADD R5<<2, R0, R9
-	FMOVQ (R7), F1
-	WORD $0x4e217822 // fcvtl2 v2.4s, v1.8h
-	WORD $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVQ (R7), F6
+	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
+	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
 	ADD R2<<1, R7, R7
-	FMOVQ (R7), F3
-	WORD $0x4e217864 // fcvtl2 v4.4s, v3.8h
-	WORD $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVQ (R7), F8
+	WORD $0x4e217909 // fcvtl2 v9.4s, v8.8h
+	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
 	ADD R2<<1, R7, R7
 	MOVD $0x3b800000, R11
-	VDUP R11, V12.S4
-	WORD $0x6e2cdc2a // fmul v10.4s, v1.4s, v12.4s
-	WORD $0x6e2cdc4b // fmul v11.4s, v2.4s, v12.4s
-	FMOVQ (R7), F9
-	VSHL $8, V9.H8, V12.H8
-	WORD $0x0f10a585 // sxtl v5.4s, v12.4h
-	WORD $0x4f10a586 // sxtl2 v6.4s, v12.8h
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x6e2adca5 // fmul v5.4s, v5.4s, v10.4s
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
-	VUSHR $8, V9.H8, V9.H8
-	VSHL $8, V9.H8, V13.H8
-	WORD $0x0f10a5a7 // sxtl v7.4s, v13.4h
-	WORD $0x4f10a5a8 // sxtl2 v8.4s, v13.8h
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
-	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	ADD R2<<1, R7, R7
-	MOVD $0xbb800000, R11
-	VDUP R11, V16.S4
-	WORD $0x6e30dc6e // fmul v14.4s, v3.4s, v16.4s
-	WORD $0x6e30dc8f // fmul v15.4s, v4.4s, v16.4s
-	FMOVQ (R7), F13
-	VSHL $8, V13.H8, V16.H8
-	WORD $0x0f10a609 // sxtl v9.4s, v16.4h
-	WORD $0x4f10a60a // sxtl2 v10.4s, v16.8h
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
+	VDUP R11, V17.S4
+	WORD $0x6e31dccf // fmul v15.4s, v6.4s, v17.4s
+	WORD $0x6e31dcf0 // fmul v16.4s, v7.4s, v17.4s
+	FMOVQ (R7), F14
+	VSHL $8, V14.H8, V17.H8
+	WORD $0x0f10a62a // sxtl v10.4s, v17.4h
+	WORD $0x4f10a62b // sxtl2 v11.4s, v17.8h
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
-	VUSHR $8, V13.H8, V13.H8
-	VSHL $8, V13.H8, V17.H8
-	WORD $0x0f10a62b // sxtl v11.4s, v17.4h
-	WORD $0x4f10a62c // sxtl2 v12.4s, v17.8h
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
+	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
+	VUSHR $8, V14.H8, V14.H8
+	VSHL $8, V14.H8, V18.H8
+	WORD $0x0f10a64c // sxtl v12.4s, v18.4h
+	WORD $0x4f10a64d // sxtl2 v13.4s, v18.8h
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
 	ADD R2<<1, R7, R7
-	FMOVQ F9, 16(R4)
-	FMOVQ F10, 48(R4)
-	FMOVQ F11, 80(R4)
-	FMOVQ F12, 112(R4)
+	MOVD $0xbb800000, R11
+	VDUP R11, V21.S4
+	WORD $0x6e35dd13 // fmul v19.4s, v8.4s, v21.4s
+	WORD $0x6e35dd34 // fmul v20.4s, v9.4s, v21.4s
+	FMOVQ (R7), F18
+	VSHL $8, V18.H8, V21.H8
+	WORD $0x0f10a6ae // sxtl v14.4s, v21.4h
+	WORD $0x4f10a6af // sxtl2 v15.4s, v21.8h
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x6e34ddef // fmul v15.4s, v15.4s, v20.4s
+	VUSHR $8, V18.H8, V18.H8
+	VSHL $8, V18.H8, V22.H8
+	WORD $0x0f10a6d0 // sxtl v16.4s, v22.4h
+	WORD $0x4f10a6d1 // sxtl2 v17.4s, v22.8h
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e34de31 // fmul v17.4s, v17.4s, v20.4s
+	FMOVQ F14, 16(R4)
+	FMOVQ F15, 48(R4)
+	FMOVQ F16, 80(R4)
+	FMOVQ F17, 112(R4)
+	ADD R2<<1, R7, R7
 	ADD R5<<1, R7, R8
 	MOVD $0x3b800000, R11
-	VDUP R11, V11.S4
-	WORD $0x6e2bdca9 // fmul v9.4s, v5.4s, v11.4s
-	WORD $0x6e2bdcca // fmul v10.4s, v6.4s, v11.4s
-	MOVD $0x37800000, R11
-	VDUP R11, V13.S4
-	WORD $0x6e2ddceb // fmul v11.4s, v7.4s, v13.4s
-	WORD $0x6e2ddd0c // fmul v12.4s, v8.4s, v13.4s
-	MOVD $0x0f0f0f0f, R11
-	VDUP R11, V13.S4
-	MOVD $0x10101010, R11
 	VDUP R11, V16.S4
-	MOVD $0x000000ff, R11
-	VDUP R11, V19.S4
-	MOVD $0x0000ff00, R11
-	VDUP R11, V20.S4
-	MOVD $0x00ff0000, R11
-	VDUP R11, V21.S4
+	WORD $0x6e30dd4e // fmul v14.4s, v10.4s, v16.4s
+	WORD $0x6e30dd6f // fmul v15.4s, v11.4s, v16.4s
+	MOVD $0x37800000, R11
+	VDUP R11, V18.S4
+	WORD $0x6e32dd90 // fmul v16.4s, v12.4s, v18.4s
+	WORD $0x6e32ddb1 // fmul v17.4s, v13.4s, v18.4s
 	ADD R6<<2, R8, R12
 	MOVD $1, R11
 
 far:
-	FLDPQ (R12), (F17, F18)
+	FLDPQ (R12), (F20, F21)
 	ADD R6, R12, R12
 	MOVD $4, R10
 
 word:
-	FLDPQ (R8), (F14, F15)
+	FLDPQ (R8), (F18, F19)
 	ADD R6, R8, R8
 	MOVD R9, R7
-	VAND V13.B16, V14.B16, V22.B16
-	VSHL $4, V17.B16, V26.B16
-	VBIT V16.B16, V26.B16, V22.B16
-	VAND V13.B16, V15.B16, V23.B16
-	VSHL $4, V18.B16, V26.B16
-	VBIT V16.B16, V26.B16, V23.B16
+	VAND V4.B16, V18.B16, V22.B16
+	VSHL $4, V20.B16, V26.B16
+	VBIT V5.B16, V26.B16, V22.B16
+	VAND V4.B16, V19.B16, V23.B16
+	VSHL $4, V21.B16, V26.B16
+	VBIT V5.B16, V26.B16, V23.B16
 	FLDPQ (R4), (F26, F24)
-	VBIT V19.B16, V22.B16, V26.B16
+	VBIT V1.B16, V22.B16, V26.B16
 	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	VFMLA V5.S4, V26.S4, V24.S4
+	VFMLA V10.S4, V26.S4, V24.S4
 	FLDPQ 32(R4), (F26, F25)
-	VBIT V19.B16, V23.B16, V26.B16
+	VBIT V1.B16, V23.B16, V26.B16
 	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	VFMLA V6.S4, V26.S4, V25.S4
+	VFMLA V11.S4, V26.S4, V25.S4
 	FSTPQ (F24, F25), (R7)
 	ADD R6<<3, R7, R7
 	FLDPQ (R4), (F26, F24)
-	VBIT V20.B16, V22.B16, V26.B16
+	VBIT V2.B16, V22.B16, V26.B16
 	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	VFMLA V9.S4, V26.S4, V24.S4
+	VFMLA V14.S4, V26.S4, V24.S4
 	FLDPQ 32(R4), (F26, F25)
-	VBIT V20.B16, V23.B16, V26.B16
+	VBIT V2.B16, V23.B16, V26.B16
 	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	VFMLA V10.S4, V26.S4, V25.S4
+	VFMLA V15.S4, V26.S4, V25.S4
 	FSTPQ (F24, F25), (R7)
 	ADD R6<<3, R7, R7
 	FLDPQ 64(R4), (F26, F24)
-	VBIT V21.B16, V22.B16, V26.B16
+	VBIT V3.B16, V22.B16, V26.B16
 	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	VFMLA V11.S4, V26.S4, V24.S4
+	VFMLA V16.S4, V26.S4, V24.S4
 	FLDPQ 96(R4), (F26, F25)
-	VBIT V21.B16, V23.B16, V26.B16
+	VBIT V3.B16, V23.B16, V26.B16
 	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	VFMLA V12.S4, V26.S4, V25.S4
+	VFMLA V17.S4, V26.S4, V25.S4
 	FSTPQ (F24, F25), (R7)
 	ADD R6<<3, R7, R7
 	FLDPQ 64(R4), (F26, F24)
 	VSRI $24, V22.S4, V26.S4
 	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	VFMLA V7.S4, V26.S4, V24.S4
+	VFMLA V12.S4, V26.S4, V24.S4
 	FLDPQ 96(R4), (F26, F25)
 	VSRI $24, V23.S4, V26.S4
 	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	VFMLA V8.S4, V26.S4, V25.S4
+	VFMLA V13.S4, V26.S4, V25.S4
 	FSTPQ (F24, F25), (R7)
 	ADD R6<<3, R7, R7
 	ADD R6<<2, R9, R7
-	VUSHR $4, V14.B16, V22.B16
-	VBIT V16.B16, V17.B16, V22.B16
-	VUSHR $4, V15.B16, V23.B16
-	VBIT V16.B16, V18.B16, V23.B16
+	VUSHR $4, V18.B16, V22.B16
+	VBIT V5.B16, V20.B16, V22.B16
+	VUSHR $4, V19.B16, V23.B16
+	VBIT V5.B16, V21.B16, V23.B16
 	FLDPQ (R4), (F26, F24)
-	VBIT V19.B16, V22.B16, V26.B16
+	VBIT V1.B16, V22.B16, V26.B16
 	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	VFMLA V5.S4, V26.S4, V24.S4
+	VFMLA V10.S4, V26.S4, V24.S4
 	FLDPQ 32(R4), (F26, F25)
-	VBIT V19.B16, V23.B16, V26.B16
+	VBIT V1.B16, V23.B16, V26.B16
 	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	VFMLA V6.S4, V26.S4, V25.S4
+	VFMLA V11.S4, V26.S4, V25.S4
 	FSTPQ (F24, F25), (R7)
 	ADD R6<<3, R7, R7
 	FLDPQ (R4), (F26, F24)
-	VBIT V20.B16, V22.B16, V26.B16
+	VBIT V2.B16, V22.B16, V26.B16
 	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	VFMLA V9.S4, V26.S4, V24.S4
+	VFMLA V14.S4, V26.S4, V24.S4
 	FLDPQ 32(R4), (F26, F25)
-	VBIT V20.B16, V23.B16, V26.B16
+	VBIT V2.B16, V23.B16, V26.B16
 	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	VFMLA V10.S4, V26.S4, V25.S4
+	VFMLA V15.S4, V26.S4, V25.S4
 	FSTPQ (F24, F25), (R7)
 	ADD R6<<3, R7, R7
 	FLDPQ 64(R4), (F26, F24)
-	VBIT V21.B16, V22.B16, V26.B16
+	VBIT V3.B16, V22.B16, V26.B16
 	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	VFMLA V11.S4, V26.S4, V24.S4
+	VFMLA V16.S4, V26.S4, V24.S4
 	FLDPQ 96(R4), (F26, F25)
-	VBIT V21.B16, V23.B16, V26.B16
+	VBIT V3.B16, V23.B16, V26.B16
 	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	VFMLA V12.S4, V26.S4, V25.S4
+	VFMLA V17.S4, V26.S4, V25.S4
 	FSTPQ (F24, F25), (R7)
 	ADD R6<<3, R7, R7
 	FLDPQ 64(R4), (F26, F24)
 	VSRI $24, V22.S4, V26.S4
 	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	VFMLA V7.S4, V26.S4, V24.S4
+	VFMLA V12.S4, V26.S4, V24.S4
 	FLDPQ 96(R4), (F26, F25)
 	VSRI $24, V23.S4, V26.S4
 	WORD $0x4ea0d75a // fsub v26.4s, v26.4s, v0.4s
-	VFMLA V8.S4, V26.S4, V25.S4
+	VFMLA V13.S4, V26.S4, V25.S4
 	FSTPQ (F24, F25), (R7)
 	ADD R6<<3, R7, R7
 	ADD R6, R9, R9
-	VUSHR $1, V17.B16, V17.B16
-	VUSHR $1, V18.B16, V18.B16
+	VUSHR $1, V20.B16, V20.B16
+	VUSHR $1, V21.B16, V21.B16
 	SUBS $1, R10, R10
 	BNE word
 	SUBS $1, R11, R11
@@ -11009,6 +10835,16 @@ TEXT ·weightWidenK6NEON(SB), NOSPLIT, $128-64
 	FMOVQ F0, 96(R4)
 	CBZ R3, done
 	LSL $2, R2, R6
+	MOVD $0x000000ff, R11
+	VDUP R11, V1.S4
+	MOVD $0x0000ff00, R11
+	VDUP R11, V2.S4
+	MOVD $0x00ff0000, R11
+	VDUP R11, V3.S4
+	MOVD $0x0f0f0f0f, R11
+	VDUP R11, V4.S4
+	MOVD $0x30303030, R11
+	VDUP R11, V5.S4
 
 block:
 	MOVD $0, R5
@@ -11016,168 +10852,156 @@ block:
 lanes:
 	ADD R5<<1, R1, R7
 	ADD R5<<2, R0, R9
-	FMOVQ (R7), F1
-	WORD $0x4e217822 // fcvtl2 v2.4s, v1.8h
-	WORD $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVQ (R7), F6
+	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
+	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
 	ADD R2<<1, R7, R7
 	MOVD $0x3b800000, R11
-	VDUP R11, V10.S4
-	WORD $0x6e2adc28 // fmul v8.4s, v1.4s, v10.4s
-	WORD $0x6e2adc49 // fmul v9.4s, v2.4s, v10.4s
-	FMOVQ (R7), F7
-	VSHL $8, V7.H8, V10.H8
-	WORD $0x0f10a543 // sxtl v3.4s, v10.4h
-	WORD $0x4f10a544 // sxtl2 v4.4s, v10.8h
-	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x6e28dc63 // fmul v3.4s, v3.4s, v8.4s
-	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
-	WORD $0x6e29dc84 // fmul v4.4s, v4.4s, v9.4s
-	VUSHR $8, V7.H8, V7.H8
-	VSHL $8, V7.H8, V11.H8
-	WORD $0x0f10a565 // sxtl v5.4s, v11.4h
-	WORD $0x4f10a566 // sxtl2 v6.4s, v11.8h
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	WORD $0x6e28dca5 // fmul v5.4s, v5.4s, v8.4s
-	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
-	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	VDUP R11, V15.S4
+	WORD $0x6e2fdccd // fmul v13.4s, v6.4s, v15.4s
+	WORD $0x6e2fdcee // fmul v14.4s, v7.4s, v15.4s
+	FMOVQ (R7), F12
+	VSHL $8, V12.H8, V15.H8
+	WORD $0x0f10a5e8 // sxtl v8.4s, v15.4h
+	WORD $0x4f10a5e9 // sxtl2 v9.4s, v15.8h
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
+	VUSHR $8, V12.H8, V12.H8
+	VSHL $8, V12.H8, V16.H8
+	WORD $0x0f10a60a // sxtl v10.4s, v16.4h
+	WORD $0x4f10a60b // sxtl2 v11.4s, v16.8h
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
 	ADD R2<<1, R7, R7
 	MOVD $0xc2000000, R11
-	VDUP R11, V9.S4
-	WORD $0x6e29dc67 // fmul v7.4s, v3.4s, v9.4s
-	WORD $0x6e29dc88 // fmul v8.4s, v4.4s, v9.4s
-	MOVD $0xc2000000, R11
-	VDUP R11, V11.S4
-	WORD $0x6e2bdca9 // fmul v9.4s, v5.4s, v11.4s
-	WORD $0x6e2bdcca // fmul v10.4s, v6.4s, v11.4s
-	FMOVQ F7, 16(R4)
-	FMOVQ F8, 48(R4)
-	FMOVQ F9, 80(R4)
-	FMOVQ F10, 112(R4)
+	VDUP R11, V16.S4
+	WORD $0x6e30dd0c // fmul v12.4s, v8.4s, v16.4s
+	WORD $0x6e30dd2d // fmul v13.4s, v9.4s, v16.4s
+	WORD $0x6e30dd4e // fmul v14.4s, v10.4s, v16.4s
+	WORD $0x6e30dd6f // fmul v15.4s, v11.4s, v16.4s
+	FMOVQ F12, 16(R4)
+	FMOVQ F13, 48(R4)
+	FMOVQ F14, 80(R4)
+	FMOVQ F15, 112(R4)
 	ADD R5<<1, R7, R8
 	MOVD $0x3b800000, R11
-	VDUP R11, V9.S4
-	WORD $0x6e29dc67 // fmul v7.4s, v3.4s, v9.4s
-	WORD $0x6e29dc88 // fmul v8.4s, v4.4s, v9.4s
-	MOVD $0x37800000, R11
-	VDUP R11, V11.S4
-	WORD $0x6e2bdca9 // fmul v9.4s, v5.4s, v11.4s
-	WORD $0x6e2bdcca // fmul v10.4s, v6.4s, v11.4s
-	MOVD $0x0f0f0f0f, R11
-	VDUP R11, V11.S4
-	MOVD $0x30303030, R11
 	VDUP R11, V14.S4
-	MOVD $0x000000ff, R11
-	VDUP R11, V17.S4
-	MOVD $0x0000ff00, R11
-	VDUP R11, V18.S4
-	MOVD $0x00ff0000, R11
-	VDUP R11, V19.S4
+	WORD $0x6e2edd0c // fmul v12.4s, v8.4s, v14.4s
+	WORD $0x6e2edd2d // fmul v13.4s, v9.4s, v14.4s
+	MOVD $0x37800000, R11
+	VDUP R11, V16.S4
+	WORD $0x6e30dd4e // fmul v14.4s, v10.4s, v16.4s
+	WORD $0x6e30dd6f // fmul v15.4s, v11.4s, v16.4s
 	ADD R6<<2, R8, R12
 	MOVD $2, R11
 
 far:
-	FLDPQ (R12), (F15, F16)
+	FLDPQ (R12), (F18, F19)
 	ADD R6, R12, R12
 	MOVD $2, R10
 
 word:
-	FLDPQ (R8), (F12, F13)
+	FLDPQ (R8), (F16, F17)
 	ADD R6, R8, R8
 	MOVD R9, R7
-	VAND V11.B16, V12.B16, V20.B16
-	VSHL $4, V15.B16, V24.B16
-	VBIT V14.B16, V24.B16, V20.B16
-	VAND V11.B16, V13.B16, V21.B16
-	VSHL $4, V16.B16, V24.B16
-	VBIT V14.B16, V24.B16, V21.B16
+	VAND V4.B16, V16.B16, V20.B16
+	VSHL $4, V18.B16, V24.B16
+	VBIT V5.B16, V24.B16, V20.B16
+	VAND V4.B16, V17.B16, V21.B16
+	VSHL $4, V19.B16, V24.B16
+	VBIT V5.B16, V24.B16, V21.B16
 	FLDPQ (R4), (F24, F22)
-	VBIT V17.B16, V20.B16, V24.B16
+	VBIT V1.B16, V20.B16, V24.B16
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V3.S4, V24.S4, V22.S4
+	VFMLA V8.S4, V24.S4, V22.S4
 	FLDPQ 32(R4), (F24, F23)
-	VBIT V17.B16, V21.B16, V24.B16
+	VBIT V1.B16, V21.B16, V24.B16
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V4.S4, V24.S4, V23.S4
+	VFMLA V9.S4, V24.S4, V23.S4
 	FSTPQ (F22, F23), (R7)
 	ADD R6<<3, R7, R7
 	FLDPQ (R4), (F24, F22)
-	VBIT V18.B16, V20.B16, V24.B16
+	VBIT V2.B16, V20.B16, V24.B16
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V7.S4, V24.S4, V22.S4
+	VFMLA V12.S4, V24.S4, V22.S4
 	FLDPQ 32(R4), (F24, F23)
-	VBIT V18.B16, V21.B16, V24.B16
+	VBIT V2.B16, V21.B16, V24.B16
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V8.S4, V24.S4, V23.S4
+	VFMLA V13.S4, V24.S4, V23.S4
 	FSTPQ (F22, F23), (R7)
 	ADD R6<<3, R7, R7
 	FLDPQ 64(R4), (F24, F22)
-	VBIT V19.B16, V20.B16, V24.B16
+	VBIT V3.B16, V20.B16, V24.B16
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V9.S4, V24.S4, V22.S4
+	VFMLA V14.S4, V24.S4, V22.S4
 	FLDPQ 96(R4), (F24, F23)
-	VBIT V19.B16, V21.B16, V24.B16
+	VBIT V3.B16, V21.B16, V24.B16
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V10.S4, V24.S4, V23.S4
+	VFMLA V15.S4, V24.S4, V23.S4
 	FSTPQ (F22, F23), (R7)
 	ADD R6<<3, R7, R7
 	FLDPQ 64(R4), (F24, F22)
 	VSRI $24, V20.S4, V24.S4
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V5.S4, V24.S4, V22.S4
+	VFMLA V10.S4, V24.S4, V22.S4
 	FLDPQ 96(R4), (F24, F23)
 	VSRI $24, V21.S4, V24.S4
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V6.S4, V24.S4, V23.S4
+	VFMLA V11.S4, V24.S4, V23.S4
 	FSTPQ (F22, F23), (R7)
 	ADD R6<<3, R7, R7
 	ADD R6<<2, R9, R7
-	VUSHR $4, V12.B16, V20.B16
-	VBIT V14.B16, V15.B16, V20.B16
-	VUSHR $4, V13.B16, V21.B16
-	VBIT V14.B16, V16.B16, V21.B16
+	VUSHR $4, V16.B16, V20.B16
+	VBIT V5.B16, V18.B16, V20.B16
+	VUSHR $4, V17.B16, V21.B16
+	VBIT V5.B16, V19.B16, V21.B16
 	FLDPQ (R4), (F24, F22)
-	VBIT V17.B16, V20.B16, V24.B16
+	VBIT V1.B16, V20.B16, V24.B16
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V3.S4, V24.S4, V22.S4
+	VFMLA V8.S4, V24.S4, V22.S4
 	FLDPQ 32(R4), (F24, F23)
-	VBIT V17.B16, V21.B16, V24.B16
+	VBIT V1.B16, V21.B16, V24.B16
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V4.S4, V24.S4, V23.S4
+	VFMLA V9.S4, V24.S4, V23.S4
 	FSTPQ (F22, F23), (R7)
 	ADD R6<<3, R7, R7
 	FLDPQ (R4), (F24, F22)
-	VBIT V18.B16, V20.B16, V24.B16
+	VBIT V2.B16, V20.B16, V24.B16
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V7.S4, V24.S4, V22.S4
+	VFMLA V12.S4, V24.S4, V22.S4
 	FLDPQ 32(R4), (F24, F23)
-	VBIT V18.B16, V21.B16, V24.B16
+	VBIT V2.B16, V21.B16, V24.B16
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V8.S4, V24.S4, V23.S4
+	VFMLA V13.S4, V24.S4, V23.S4
 	FSTPQ (F22, F23), (R7)
 	ADD R6<<3, R7, R7
 	FLDPQ 64(R4), (F24, F22)
-	VBIT V19.B16, V20.B16, V24.B16
+	VBIT V3.B16, V20.B16, V24.B16
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V9.S4, V24.S4, V22.S4
+	VFMLA V14.S4, V24.S4, V22.S4
 	FLDPQ 96(R4), (F24, F23)
-	VBIT V19.B16, V21.B16, V24.B16
+	VBIT V3.B16, V21.B16, V24.B16
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V10.S4, V24.S4, V23.S4
+	VFMLA V15.S4, V24.S4, V23.S4
 	FSTPQ (F22, F23), (R7)
 	ADD R6<<3, R7, R7
 	FLDPQ 64(R4), (F24, F22)
 	VSRI $24, V20.S4, V24.S4
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V5.S4, V24.S4, V22.S4
+	VFMLA V10.S4, V24.S4, V22.S4
 	FLDPQ 96(R4), (F24, F23)
 	VSRI $24, V21.S4, V24.S4
 	WORD $0x4ea0d718 // fsub v24.4s, v24.4s, v0.4s
-	VFMLA V6.S4, V24.S4, V23.S4
+	VFMLA V11.S4, V24.S4, V23.S4
 	FSTPQ (F22, F23), (R7)
 	ADD R6<<3, R7, R7
 	ADD R6, R9, R9
-	VUSHR $2, V15.B16, V15.B16
-	VUSHR $2, V16.B16, V16.B16
+	VUSHR $2, V18.B16, V18.B16
+	VUSHR $2, V19.B16, V19.B16
 	SUBS $1, R10, R10
 	BNE word
 	SUBS $1, R11, R11

@@ -2,6 +2,7 @@ package neon
 
 import (
 	"math"
+	"slices"
 
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
@@ -77,8 +78,13 @@ func (w *groupWords) each(p, word, count, words a64.GP, body func()) {
 
 // WeightWidenGrouped is WeightWidenQ for grouped formats.
 func (g *neon) WeightWidenGrouped(q spec.BlockFormat) {
-	g.widenBlocks(q, groupVectors*emit.VecLanes, 2*groupVectors, func(b *blockCursor) {
-		(&groupWidener{blockCursor: b}).convert()
+	g.widenBlocks(q, groupVectors*emit.VecLanes, 2*groupVectors, func(b *blockCursor) func() {
+		w := &groupWidener{blockCursor: b, masks: []a64.Vec{b.Broadcast(0xff), b.Broadcast(0xff << 8), b.Broadcast(0xff << 16)}}
+		w.words = groupWords{neon: w.neon, format: w.format, lower: w.Broadcast(0x0f0f0f0f)}
+		if more := w.words.more(); more > 0 {
+			w.words.upper = w.Broadcast((1<<more - 1) << 4 * 0x01010101)
+		}
+		return w.convert
 	})
 }
 
@@ -87,18 +93,19 @@ func (g *neon) WeightWidenGrouped(q spec.BlockFormat) {
 // shifted.
 type groupWidener struct {
 	*blockCursor
-	d [4][]a64.Vec // by bytes of a word
+	words groupWords
+	masks []a64.Vec    // of bytes but the last
+	d     [4][]a64.Vec // by bytes of a word
 }
 
 func (w *groupWidener) convert() {
 	w.header()
-	words := &groupWords{neon: w.neon, format: w.format, lower: w.Broadcast(0x0f0f0f0f), low: w.Vecs(groupVectors)}
-	if more := words.more(); more > 0 {
-		words.upper, words.far = w.Broadcast((1<<more-1)<<4*0x01010101), w.Vecs(groupVectors)
+	w.words.low = w.Vecs(groupVectors)
+	if w.words.more() > 0 {
+		w.words.far = w.Vecs(groupVectors)
 	}
-	masks := []a64.Vec{w.Broadcast(0xff), w.Broadcast(0xff << 8), w.Broadcast(0xff << 16)}
 	qs, xs, t, to := w.Vecs(groupVectors), w.Vecs(groupVectors), w.Vec(), w.scales
-	words.each(w.numbers, w.row, w.count, w.GP(), func() {
+	w.words.each(w.numbers, w.row, w.count, w.GP(), func() {
 		for half := range 2 {
 			if half == 0 {
 				w.Op("MOVD", w.to, to)
@@ -106,13 +113,13 @@ func (w *groupWidener) convert() {
 				w.Op("ADD", w.row.Shl(2), w.to, to) // four rows on
 			}
 			for v, q := range qs {
-				words.bytes(q, t, v, half == 1)
+				w.words.bytes(q, t, v, half == 1)
 			}
 			for i := range 4 {
 				for v, q := range qs {
 					w.weight(i/2*groupVectors+v, xs[v], t, w.d[i][v], func() {
-						if i < len(masks) {
-							w.Op("VBIT", masks[i].B16(), q.B16(), t.B16())
+						if i < len(w.masks) {
+							w.Op("VBIT", w.masks[i].B16(), q.B16(), t.B16())
 						} else {
 							w.Op("VSRI", 24, q.S4(), t.S4())
 						}
@@ -140,14 +147,13 @@ func (w *groupWidener) header() {
 	w.d[0], w.d[3] = w.products(d, 1)
 	next()
 	w.Scope(func() {
-		var first, second []a64.Vec
 		if minima {
-			first, second = w.products(m, -1)
+			first, second := w.products(m, -1)
+			w.setMinima(append(first, second...))
 			next()
 		} else {
-			first, second = w.minima(w.format, w.d[0]), w.minima(w.format, w.d[3])
+			w.addOffset(slices.Concat(w.d[0], w.d[3]))
 		}
-		w.setMinima(append(first, second...))
 	})
 	w.Op("ADD", w.lane.Shl(1), w.scales, w.numbers)
 	w.d[1], w.d[2] = w.times(w.d[0], 0x1p-8), w.times(w.d[3], 0x1p-16)

@@ -2,6 +2,7 @@ package neon
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
@@ -19,25 +20,52 @@ const (
 )
 
 // A weightMaker makes weights of numbers. The Neoverse cores convert integers on half of their vector units, in two
-// steps each. So a number, of up to 23 bits, becomes a float32 as the lowest bits of 2^23, which is subtracted then:
-// exact. A weight is its product with d, added to a register with the minimum. Both registers are overwritten,
-// and loaded: there are loads to spare. On the stack each vector of lanes has this pair, 2^23 and the minimum.
+// steps each. So numbers are put into the bits of a float32, whose sum with them is taken:
+//
+//	without an offset   2^23 and a number in its lowest bits; 2^23 is subtracted: exact
+//	with an offset      2^bits and a number in its highest bits. A weight is d·(2^bits + q) - (2^bits + offset)·d
+//	                    then, and all of that is exact, as d is a binary16
+//
+// The last step adds to a register with the minimum. It is overwritten, as is that with the power of 2, and both
+// are loaded: there are loads to spare. On the stack each vector of lanes has this pair.
 type weightMaker struct {
 	*neon
-	pairs a64.GP
-	magic a64.Vec
+	format spec.BlockFormat
+	pairs  a64.GP
+	power  a64.Vec // of 2
 }
 
-const numberMagic = 0x4b000000 // 2^23
-
 // newWeightMaker makes pairs for n vectors.
-func (g *neon) newWeightMaker(n int) weightMaker {
-	w := weightMaker{neon: g, pairs: g.GP(), magic: g.Broadcast(numberMagic)}
+func (g *neon) newWeightMaker(q spec.BlockFormat, n int) weightMaker {
+	w := weightMaker{neon: g, format: q}
+	power := float32(0x1p23)
+	if w.exact() {
+		power = w.base()
+	}
+	w.pairs, w.power = g.GP(), g.Broadcast(math.Float32bits(power))
 	g.Op("MOVD", g.Frame(2 * n)[0].Addr(), w.pairs)
 	for v := range n {
-		g.StoreTo(w.magic, a64.At(w.pairs, 2*v*emit.VecBytes))
+		g.StoreTo(w.power, a64.At(w.pairs, 2*v*emit.VecBytes))
 	}
 	return w
+}
+
+// exact reports that the numbers lie in the highest bits.
+func (w *weightMaker) exact() bool { return w.format.Offset() > 0 && !w.format.Grouped() }
+
+// base is what is added to numbers in the highest bits.
+func (w *weightMaker) base() float32 { return float32(int(1) << w.format.Bits()) }
+
+// lowest is the lowest of these bits.
+func (w *weightMaker) lowest() int { return 23 - w.format.Bits() }
+
+// addOffset stores the minima of formats with an offset, for the scales in d.
+func (w *weightMaker) addOffset(d []a64.Vec) {
+	offset := -float32(w.format.Offset())
+	if w.exact() {
+		offset -= w.base()
+	}
+	w.setMinima(w.times(d, offset))
 }
 
 // setMinima stores those of the first vectors.
@@ -51,15 +79,15 @@ func (w *weightMaker) setMinima(m []a64.Vec) {
 func (w *weightMaker) weight(v int, x, z, d a64.Vec, insert func()) {
 	w.Op("FLDPQ", a64.At(w.pairs, 2*v*emit.VecBytes), a64.Pair{First: z, Second: x})
 	insert()
-	w.FSUB(z, z, w.magic)
+	if !w.exact() {
+		w.FSUB(z, z, w.power)
+	}
 	w.Op("VFMLA", d.S4(), z.S4(), x.S4())
 }
 
 // A blockGemmer emits one product.
 type blockGemmer struct {
 	weightMaker
-	format spec.BlockFormat
-
 	p, scales, numbers, far a64.GP // in the row of A, in the panel, to prefetch
 	cs, count, words, left  a64.GP // count, words: of iterations; left: steps of the segment
 	acc, d                  []a64.Vec
@@ -68,7 +96,7 @@ type blockGemmer struct {
 
 func (g *neon) WeightGemmQ(q spec.BlockFormat) {
 	g.Kernel(spec.WeightGemmQ(q))
-	t := &blockGemmer{weightMaker: g.newWeightMaker(halfVectors), format: q,
+	t := &blockGemmer{weightMaker: g.newWeightMaker(q, halfVectors),
 		p: g.GP(), scales: g.GP(), numbers: g.GP(), far: g.GP(), count: g.GP(), words: g.GP(), left: g.GP(), mask: g.Vec()}
 	a, c, m, rs, ldc := g.Slice("a"), g.Slice("c"), g.Num("m"), g.Stride("rs"), g.Stride("ldc")
 	t.cs = g.Stride("cs")
@@ -118,13 +146,17 @@ func (t *blockGemmer) half(block, lane, start, steps a64.GP) {
 			if t.format.Offset() == 0 {
 				t.setMinima(t.halves(t.scales, 2*spec.PanelLanes, halfVectors))
 			} else {
-				t.setMinima(t.minima(t.format, t.d))
+				t.addOffset(t.d)
 			}
 		})
 		t.Op("MOVD", t.numbers, t.far)
-		t.positions("lower", false)
+		if t.exact() {
+			t.shifted()
+			return
+		}
+		t.masked("lower", false)
 		t.rescale(0x1p16)
-		t.positions("upper", true)
+		t.masked("upper", true)
 	})
 	size := t.format.BlockBytes(spec.PanelLanes)
 	t.Op("ADD", size, t.scales, t.scales)
@@ -161,16 +193,6 @@ func (g *neon) halves(p a64.GP, after, vectors int) []a64.Vec {
 	return xs
 }
 
-// minima returns those of the offset of the numbers.
-func (g *neon) minima(q spec.BlockFormat, d []a64.Vec) []a64.Vec {
-	m, offset := g.Vecs(len(d)), g.Broadcast(math.Float32bits(-float32(q.Offset())))
-	for v := range m {
-		g.FMUL(m[v], d[v], offset)
-	}
-	g.Free(offset)
-	return m
-}
-
 const blockAhead = 2048 // bytes
 
 // prefetch prefetches the part of a block blockAhead of far that is as long as one of its positions,
@@ -183,21 +205,50 @@ func (t *blockGemmer) prefetch() {
 	t.Op("ADD", size, t.far, t.far)
 }
 
-// positions takes the numbers of the lower or upper half of the words where they are in it: masked, number j is
+// masked takes the numbers of the lower or upper half of the words where they are in it: masked, number j is
 // q·2^(j·bits), and its scale is d·2^(-j·bits), exactly.
-func (t *blockGemmer) positions(name string, upper bool) {
+func (t *blockGemmer) masked(name string, upper bool) {
 	bits := t.format.Bits()
-	t.Op("MOVD", 1<<bits-1, t.count)
-	t.Op("VDUP", t.count, t.mask.S4())
-	t.Op("MOVD", t.format.Positions()/2, t.count)
-	loop.Times(t.neon, t.count, name, func() {
-		t.Op("MOVD", bits, t.words)
-		t.AlignLoop()
-		t.Scope(func() { t.steps(name+"word", upper) })
-		t.Op("SUB", 4*bits*spec.PanelLanes, t.numbers, t.numbers)
-		t.prefetch()
+	t.setMask(0)
+	t.positions(t.format.Positions()/2, name, func(word a64.Vec) {
+		if upper {
+			t.Op("VUSHR", 16, word.S4(), word.S4())
+		}
+	}, func() {
 		t.Op("VSHL", bits, t.mask.S4(), t.mask.S4())
 		t.rescale(1 / float32(int(1)<<bits))
+	})
+}
+
+// shifted shifts the numbers to where the weightMaker takes them, to the left at first.
+func (t *blockGemmer) shifted() {
+	left, by := t.GP(), t.Vec()
+	t.setMask(t.lowest())
+	next := func() { t.Op("VDUP", left, by.S4()) }
+	t.Op("MOVD", t.lowest(), left)
+	next()
+	t.positions(t.format.Positions(), "step", func(word a64.Vec) { t.USHLWords(word, word, by) }, func() {
+		t.Op("SUB", t.format.Bits(), left, left)
+		next()
+	})
+}
+
+// setMask sets the mask to that of a number from a bit on.
+func (t *blockGemmer) setMask(bit int) {
+	t.Op("MOVD", (1<<t.format.Bits()-1)<<bit, t.count)
+	t.Op("VDUP", t.count, t.mask.S4())
+}
+
+// positions emits the loop over n positions: move brings the numbers of a word under the mask.
+func (t *blockGemmer) positions(n int, name string, move func(word a64.Vec), next func()) {
+	t.Op("MOVD", n, t.count)
+	loop.Times(t.neon, t.count, name, func() {
+		t.Op("MOVD", t.format.Bits(), t.words)
+		t.AlignLoop()
+		t.Scope(func() { t.steps(name+"word", move) })
+		t.Op("SUB", 4*t.format.Bits()*spec.PanelLanes, t.numbers, t.numbers)
+		t.prefetch()
+		next()
 	})
 }
 
@@ -211,7 +262,7 @@ func (t *blockGemmer) rescale(by float32) {
 }
 
 // steps emits the loop over the words of a position.
-func (t *blockGemmer) steps(name string, upper bool) {
+func (t *blockGemmer) steps(name string, move func(word a64.Vec)) {
 	x, zs, ws, words := t.Vec(), t.Vecs(3), t.Vecs(3), t.Vecs(3)
 	loop.Times(t.neon, t.words, name, func() {
 		t.Op("FMOVS", a64.At(t.p, 0), x)
@@ -219,9 +270,7 @@ func (t *blockGemmer) steps(name string, upper bool) {
 		for v, acc := range t.acc {
 			z, w, word := zs[v%3], ws[v%3], words[v%3]
 			t.LoadFrom(a64.At(t.numbers, v*emit.VecBytes), word)
-			if upper {
-				t.Op("VUSHR", 16, word.S4(), word.S4())
-			}
+			move(word)
 			t.weight(v, w, z, t.d[v], func() { t.Op("VBIT", t.mask.B16(), word.B16(), z.B16()) })
 			t.FMLALane(acc, w, x.S(0))
 		}
@@ -231,34 +280,33 @@ func (t *blockGemmer) steps(name string, upper bool) {
 
 // WeightWidenQ converts block by block, and in a block 16 lanes after the other.
 func (g *neon) WeightWidenQ(q spec.BlockFormat) {
-	g.widenBlocks(q, 16, 4, func(b *blockCursor) {
-		(&blockWidener{b}).lanes16()
-	})
+	g.widenBlocks(q, 16, 4, func(b *blockCursor) func() { return (&blockWidener{b}).lanes16 })
 }
 
 // A blockCursor is where a part of a block is read and written. Registers that are not used any more may be
 // overwritten, but for block, lane, lanes and row.
 type blockCursor struct {
 	weightMaker
-	format                     spec.BlockFormat
 	block, lane, lanes, row    a64.GP // the first lane of the part, the lanes of a block, a row of dst in bytes
 	scales, numbers, to, count a64.GP // scales: those of lane
 }
 
-// widenBlocks emits the kernel of a format: convert is for so many lanes of a block, and has pairs for some vectors.
-func (g *neon) widenBlocks(q spec.BlockFormat, width, pairs int, convert func(b *blockCursor)) {
+// widenBlocks emits the kernel of a format: what newConvert returns is for so many lanes of a block, and has pairs for some
+// vectors.
+func (g *neon) widenBlocks(q spec.BlockFormat, width, pairs int, newConvert func(b *blockCursor) (convert func())) {
 	g.Kernel(spec.WeightWidenQ(q))
 	dst, block, lanes, k := g.Slice("dst"), g.Slice("b"), g.Num("lanes"), g.Num("k")
-	b := &blockCursor{weightMaker: g.newWeightMaker(pairs), format: q, block: block, lane: g.GP(), lanes: lanes, row: g.GP(),
+	b := &blockCursor{weightMaker: g.newWeightMaker(q, pairs), block: block, lane: g.GP(), lanes: lanes, row: g.GP(),
 		scales: g.GP(), numbers: g.GP(), to: g.GP(), count: g.GP()}
 	g.JumpIfZero(k, "done")
 	g.Op("LSL", 2, lanes, b.row)
+	convert := newConvert(b)
 	g.Label("block")
 	g.Op("MOVD", 0, b.lane)
 	g.Label("lanes")
 	g.Op("ADD", b.lane.Shl(1), block, b.scales)
 	g.Op("ADD", b.lane.Shl(2), dst, b.to)
-	g.Scope(func() { convert(b) })
+	g.Scope(convert)
 	g.Op("ADD", width, b.lane, b.lane)
 	g.Op("CMP", lanes, b.lane)
 	g.Jump("BLT", "lanes")
@@ -283,7 +331,7 @@ func (w *blockWidener) lanes16() {
 			w.Op("ADD", w.lanes.Shl(1), w.scales, w.scales)
 			w.setMinima(w.halves(w.scales, 0, 4))
 		} else {
-			w.setMinima(w.minima(w.format, d))
+			w.addOffset(d)
 		}
 	})
 	w.Op("ADD", w.lane.Shl(2), w.numbers, w.numbers)
@@ -293,23 +341,37 @@ func (w *blockWidener) lanes16() {
 // steps goes through the steps with the same word, which lie as many rows apart as a number has bits,
 // before it goes to the next word.
 func (w *blockWidener) steps(d []a64.Vec) {
-	bits, shift := w.format.Bits(), map[int]int{4: 2, 8: 3}[w.format.Bits()]
-	mask, words, xs, zs := w.Broadcast(1<<bits-1), w.Vecs(4), w.Vecs(4), w.Vecs(2)
-	first, left := w.scales, w.GP()
+	width, at := w.format.Bits(), 0
+	if w.exact() {
+		at = w.lowest()
+	}
+	mask, words, xs, zs := w.Broadcast((1<<width-1)<<at), w.Vecs(4), w.Vecs(4), w.Vecs(2)
+	by, t, first, left, shift := w.Vec(), w.Vec(), w.scales, w.GP(), w.GP()
 	w.Op("MOVD", w.to, first)
-	w.Op("MOVD", bits, left)
+	w.Op("MOVD", width, left)
 	loop.Times(w.neon, left, "word", func() {
 		w.LoadVecs(w.numbers, words)
 		w.Op("ADD", w.row, w.numbers, w.numbers)
+		w.Op("MOVD", at, shift)
 		w.Op("MOVD", w.format.Positions(), w.count)
 		loop.Times(w.neon, w.count, "step", func() {
+			if w.exact() {
+				w.Op("VDUP", shift, by.S4())
+				w.Op("SUB", width, shift, shift)
+			}
 			for v, word := range words {
-				z := zs[v%2]
-				w.weight(v, xs[v], z, d[v], func() { w.Op("VBIT", mask.B16(), word.B16(), z.B16()) })
-				w.Op("VUSHR", bits, word.S4(), word.S4())
+				z, q := zs[v%2], word
+				if w.exact() {
+					w.USHLWords(t, word, by)
+					q = t
+				}
+				w.weight(v, xs[v], z, d[v], func() { w.Op("VBIT", mask.B16(), q.B16(), z.B16()) })
+				if !w.exact() {
+					w.Op("VUSHR", width, word.S4(), word.S4())
+				}
 			}
 			w.StoreVecs(xs, w.to)
-			w.Op("ADD", w.row.Shl(shift), w.to, w.to)
+			w.Op("ADD", w.row.Shl(bits.TrailingZeros(uint(width))), w.to, w.to)
 		})
 		w.Op("ADD", w.row, first, first)
 		w.Op("MOVD", first, w.to)
