@@ -104,7 +104,7 @@ func (w *groupWidener) convert() {
 	if w.words.more() > 0 {
 		w.words.far = w.Vecs(groupVectors)
 	}
-	qs, xs, t, to := w.Vecs(groupVectors), w.Vecs(groupVectors), w.Vec(), w.scales
+	qs, xs, zs, t, to := w.Vecs(groupVectors), w.Vecs(groupVectors), w.Vecs(groupVectors), w.Vec(), w.scales
 	w.words.each(w.numbers, w.row, w.count, w.GP(), func() {
 		for half := range 2 {
 			if half == 0 {
@@ -116,15 +116,13 @@ func (w *groupWidener) convert() {
 				w.words.bytes(q, t, v, half == 1)
 			}
 			for i := range 4 {
-				for v, q := range qs {
-					w.weight(i/2*groupVectors+v, xs[v], t, w.d[i][v], func() {
-						if i < len(w.masks) {
-							w.Op("VBIT", w.masks[i].B16(), q.B16(), t.B16())
-						} else {
-							w.Op("VSRI", 24, q.S4(), t.S4())
-						}
-					})
-				}
+				w.weights(i/2*groupVectors, xs, zs, w.d[i], func(v int, z a64.Vec) {
+					if i < len(w.masks) {
+						w.Op("VBIT", w.masks[i].B16(), qs[v].B16(), z.B16())
+					} else {
+						w.Op("VSRI", 24, qs[v].S4(), z.S4())
+					}
+				})
 				w.StoreVecs(xs, to)
 				w.Op("ADD", w.row.Shl(3), to, to)
 			}

@@ -75,14 +75,23 @@ func (w *weightMaker) setMinima(m []a64.Vec) {
 	}
 }
 
-// weight sets x to the weights of vector v, where insert puts the numbers into z.
-func (w *weightMaker) weight(v int, x, z, d a64.Vec, insert func()) {
-	w.Op("FLDPQ", a64.At(w.pairs, 2*v*emit.VecBytes), a64.Pair{First: z, Second: x})
-	insert()
-	if !w.exact() {
-		w.FSUB(z, z, w.power)
+// weights sets xs to the weights of vectors from v on, where insert puts the numbers of vector v+i into zs[i]. One step of
+// all follows the other, for cores that execute in order.
+func (w *weightMaker) weights(v int, xs, zs, d []a64.Vec, insert func(i int, z a64.Vec)) {
+	for i, x := range xs {
+		w.Op("FLDPQ", a64.At(w.pairs, 2*(v+i)*emit.VecBytes), a64.Pair{First: zs[i], Second: x})
 	}
-	w.Op("VFMLA", d.S4(), z.S4(), x.S4())
+	for i := range xs {
+		insert(i, zs[i])
+	}
+	for i := range xs {
+		if !w.exact() {
+			w.FSUB(zs[i], zs[i], w.power)
+		}
+	}
+	for i, x := range xs {
+		w.Op("VFMLA", d[i].S4(), zs[i].S4(), x.S4())
+	}
 }
 
 // A blockGemmer emits one product.
@@ -263,16 +272,22 @@ func (t *blockGemmer) rescale(by float32) {
 
 // steps emits the loop over the words of a position.
 func (t *blockGemmer) steps(name string, move func(word a64.Vec)) {
-	x, zs, ws, words := t.Vec(), t.Vecs(3), t.Vecs(3), t.Vecs(3)
+	const some = 3 // vectors at a time
+	x, zs, ws, words := t.Vec(), t.Vecs(some), t.Vecs(some), t.Vecs(some)
 	loop.Times(t.neon, t.words, name, func() {
 		t.Op("FMOVS", a64.At(t.p, 0), x)
 		t.Op("ADD", t.cs, t.p, t.p)
-		for v, acc := range t.acc {
-			z, w, word := zs[v%3], ws[v%3], words[v%3]
-			t.LoadFrom(a64.At(t.numbers, v*emit.VecBytes), word)
-			move(word)
-			t.weight(v, w, z, t.d[v], func() { t.Op("VBIT", t.mask.B16(), word.B16(), z.B16()) })
-			t.FMLALane(acc, w, x.S(0))
+		for v := 0; v < halfVectors; v += some {
+			for i, word := range words {
+				t.LoadFrom(a64.At(t.numbers, (v+i)*emit.VecBytes), word)
+			}
+			for _, word := range words {
+				move(word)
+			}
+			t.weights(v, ws, zs, t.d[v:], func(i int, z a64.Vec) { t.Op("VBIT", t.mask.B16(), words[i].B16(), z.B16()) })
+			for i, w := range ws {
+				t.FMLALane(t.acc[v+i], w, x.S(0))
+			}
 		}
 		t.Op("ADD", 4*spec.PanelLanes, t.numbers, t.numbers)
 	})
@@ -345,8 +360,8 @@ func (w *blockWidener) steps(d []a64.Vec) {
 	if w.exact() {
 		at = w.lowest()
 	}
-	mask, words, xs, zs := w.Broadcast((1<<width-1)<<at), w.Vecs(4), w.Vecs(4), w.Vecs(2)
-	by, t, first, left, shift := w.Vec(), w.Vec(), w.scales, w.GP(), w.GP()
+	mask, words, xs, zs := w.Broadcast((1<<width-1)<<at), w.Vecs(4), w.Vecs(4), w.Vecs(4)
+	qs, by, first, left, shift := w.Vecs(4), w.Vec(), w.scales, w.GP(), w.GP()
 	w.Op("MOVD", w.to, first)
 	w.Op("MOVD", width, left)
 	loop.Times(w.neon, left, "word", func() {
@@ -355,22 +370,22 @@ func (w *blockWidener) steps(d []a64.Vec) {
 		w.Op("MOVD", at, shift)
 		w.Op("MOVD", w.format.Positions(), w.count)
 		loop.Times(w.neon, w.count, "step", func() {
+			from := words
 			if w.exact() {
+				from = qs
 				w.Op("VDUP", shift, by.S4())
 				w.Op("SUB", width, shift, shift)
-			}
-			for v, word := range words {
-				z, q := zs[v%2], word
-				if w.exact() {
-					w.USHLWords(t, word, by)
-					q = t
+				for v, q := range qs {
+					w.USHLWords(q, words[v], by)
 				}
-				w.weight(v, xs[v], z, d[v], func() { w.Op("VBIT", mask.B16(), q.B16(), z.B16()) })
-				if !w.exact() {
+			}
+			w.weights(0, xs, zs, d, func(v int, z a64.Vec) { w.Op("VBIT", mask.B16(), from[v].B16(), z.B16()) })
+			w.StoreVecs(xs, w.to)
+			if !w.exact() {
+				for _, word := range words {
 					w.Op("VUSHR", width, word.S4(), word.S4())
 				}
 			}
-			w.StoreVecs(xs, w.to)
 			w.Op("ADD", w.row.Shl(bits.TrailingZeros(uint(width))), w.to, w.to)
 		})
 		w.Op("ADD", w.row, first, first)
