@@ -63,10 +63,11 @@ func (g *gen) WeightGemmInt8(q spec.BlockFormat) {
 	}
 }
 
-// WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats. With AVX-512 it is the kernel of AVX2.
+// WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats.
 func (g *gen) WeightGemmInt8Grouped(q spec.BlockFormat) {
 	switch {
 	case g.EVEX():
+		g.gemmInt8Grouped(q)
 	case q.Bits() == 4:
 		g.gemmInt8(q, avx2Grouped{})
 	default:
@@ -74,7 +75,8 @@ func (g *gen) WeightGemmInt8Grouped(q spec.BlockFormat) {
 	}
 }
 
-func (g *gen) gemmInt8(q spec.BlockFormat, dot int8Dot) {
+// beginInt8 emits the start of a product.
+func (g *gen) beginInt8(q spec.BlockFormat) *int8Gemmer {
 	g.Kernel(spec.WeightGemmInt8(q))
 	b, x := g.Param("b"), g.Param("x")
 	t := &int8Gemmer{g: g, format: q, xArg: g.Memory(x.Base()), kArg: g.Argument("k"), mArg: g.Argument("m"),
@@ -84,6 +86,11 @@ func (g *gen) gemmInt8(q spec.BlockFormat, dot int8Dot) {
 	g.IMUL3Q(operand.I32(q.BlockBytes(1)), t.lanes2, size)
 	g.MOVQ(size, t.size)
 	g.SHLQ(operand.Imm(1), t.lanes2)
+	return t
+}
+
+func (g *gen) gemmInt8(q spec.BlockFormat, dot int8Dot) {
+	t := g.beginInt8(q)
 	if n := dot.frameBytes(q); n > 0 {
 		t.frame = g.Frame(n)
 	}
