@@ -19,7 +19,7 @@ func TestVNNI(t *testing.T) {
 	asm := string(files[asmDir+"/avx512_amd64.s"])
 	for _, f := range vnniFormats {
 		for _, lanes := range []int{16, 32, 48} {
-			for i, m := range []int{0, 1, 2, 3, 5, 7, 8, 8, 13, 15, 16, 17, 24, 25, 50} {
+			for i, m := range []int{0, 1, 2, 3, 5, 7, 8, 15, 24, 27, 50} {
 				c := vnniCase{vnniFormat: f, lanes: lanes, m: m, k: 32 * (1 + i%2), load: i/2%2 == 0, numbers: vnniNumbers(i/3) % vnniKinds}
 				if err := c.check(asm); err != nil {
 					t.Errorf("%+v: %v", c, err)
