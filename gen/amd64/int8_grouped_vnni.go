@@ -158,17 +158,6 @@ func (w *vnniGrouped) sum(slot reg.GPVirtual, row, v int) operand.Mem {
 	return m
 }
 
-// minusSums returns minus the sums of the codes of both groups of a row, as two numbers of 16 bits.
-func (g *gen) minusSums(codes operand.Mem) reg.VecVirtual {
-	sums, minus := g.YMM(), g.XMM()
-	g.VMOVDQU(g.Constant(0x01010101), sums)
-	g.VPMADDUBSW(codes, sums, sums)
-	total := g.acrossLanes(sums, g.VPADDW)
-	g.VPXOR(minus, minus, minus)
-	g.VPSUBW(total, minus, minus)
-	return minus
-}
-
 // tiles emits the tiles of the prepared rows, with some vectors from a lane on. It leaves c at the row after them.
 func (w *vnniGrouped) tiles(lane2 reg.GPVirtual, vectors int) {
 	g, name := w.g, fmt.Sprintf("vectors%d", vectors)
