@@ -191,6 +191,21 @@ func weightGemmInt8Q4_1AVX512(c []float32, ldc int, x []uint32, ldx int, b []byt
 //go:noescape
 func weightWidenQ4_1AVX512(dst []float32, b []byte, lanes int, k int)
 
+// weightGemmInt8K4AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is K4.
+//
+//go:noescape
+func weightGemmInt8K4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8K5AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is K5.
+//
+//go:noescape
+func weightGemmInt8K5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8K6AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is K6.
+//
+//go:noescape
+func weightGemmInt8K6AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // skinnyAdditiveAVX512 is SkinnyKernels.Additive, see package ukernel.
 //
 //go:noescape

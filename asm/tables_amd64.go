@@ -358,6 +358,19 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 			},
 		},
 	}},
+	{ISA: "avx512", Needs: []string{"AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
+			ukernel.K4: {
+				GemmInt8: weightGemmInt8K4AVX512,
+			},
+			ukernel.K5: {
+				GemmInt8: weightGemmInt8K5AVX512,
+			},
+			ukernel.K6: {
+				GemmInt8: weightGemmInt8K6AVX512,
+			},
+		},
+	}},
 }
 
 // Elementwise are the layers of ukernel.Elementwise.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
+	mathbits "math/bits"
 	"regexp"
 	"strconv"
 	"strings"
@@ -38,7 +40,10 @@ func newInterpreter(asm, function string) *interpreter {
 		case opcode == "DATA":
 			in.addDatum(rest)
 		case opcode == "TEXT":
-			inside = strings.HasPrefix(rest, "·"+function+"(SB)")
+			if inside = strings.HasPrefix(rest, "·"+function+"(SB)"); inside {
+				_, frame, _ := strings.Cut(rest, "$")
+				in.gp["SP"] = in.stack(frame)
+			}
 		case !inside || line == "" || strings.HasPrefix(line, "//"):
 		case strings.HasSuffix(line, ":"):
 			in.labels[strings.TrimSuffix(line, ":")] = len(in.lines)
@@ -72,6 +77,16 @@ func (in *interpreter) bytes(b []byte) int64 {
 	at := len(in.mem)
 	in.mem = append(in.mem, b...)
 	return int64(at)
+}
+
+// stack adds the frame of a function, given as "size-arguments". It begins with what others left there.
+func (in *interpreter) stack(frame string) int64 {
+	size, _, _ := strings.Cut(frame, "-")
+	n, err := strconv.Atoi(size)
+	if err != nil {
+		panic(err)
+	}
+	return in.bytes(bytes.Repeat([]byte{0xaa}, n))
 }
 
 // argument sets an argument, named as in the assembly.
@@ -112,6 +127,12 @@ type place struct {
 	disp, scale int
 	base, index string
 }
+
+// words is the number of 32-bit words of a vector register.
+func words(op string) int { return map[byte]int{'X': 4, 'Y': 8, 'Z': 16}[op[0]] }
+
+// half is the word of 16 bits i of a vector.
+func half(v [16]uint32, i int) int16 { return int16(v[i/2] >> (i % 2 * 16)) }
 
 // isVector reports whether an operand is a vector register, and returns its number.
 func isVector(op string) (string, bool) {
@@ -180,11 +201,14 @@ func (in *interpreter) step(opcode string, ops []string) string {
 	}
 	lanes := func(f func(i int) uint32) {
 		var v [16]uint32
-		for i := range v {
+		for i := range words(last) {
 			v[i] = f(i)
 		}
 		n, _ := isVector(last)
 		in.vec[n] = v
+	}
+	halves := func(f func(i int) int16) {
+		lanes(func(i int) uint32 { return uint32(uint16(f(2*i))) | uint32(uint16(f(2*i+1)))<<16 })
 	}
 	float := math.Float32frombits
 	bits := math.Float32bits
@@ -196,6 +220,20 @@ func (in *interpreter) step(opcode string, ops []string) string {
 		zero := in.zero
 		set(in.value(ops[0]))
 		in.zero = zero
+	case "MOVL", "VMOVD", "VMOVQ": // of the lower bits; a register gets zeros above
+		if to, from := last, ops[0]; strings.HasSuffix(to, ")") {
+			n := map[string]int{"MOVL": 4, "VMOVD": 4, "VMOVQ": 8}[opcode]
+			var x [8]byte
+			if v, is := isVector(from); is {
+				binary.LittleEndian.PutUint32(x[:], in.vec[v][0])
+				binary.LittleEndian.PutUint32(x[4:], in.vec[v][1])
+			} else {
+				binary.LittleEndian.PutUint64(x[:], uint64(in.gp[from]))
+			}
+			copy(in.mem[in.address(to):][:n], x[:])
+		} else {
+			in.gp[to] = in.value(from) & math.MaxUint32
+		}
 	case "MOVBQZX":
 		in.gp[last] = int64(in.mem[in.address(ops[0])])
 	case "LEAQ":
@@ -206,6 +244,14 @@ func (in *interpreter) step(opcode string, ops []string) string {
 		set(in.value(last) - in.value(ops[0]))
 	case "DECQ":
 		set(in.value(last) - 1)
+	case "ANDQ":
+		set(in.value(last) & in.value(ops[0]))
+	case "IMULQ":
+		set(in.value(last) * in.value(ops[0]))
+	case "CMOVQLT":
+		if in.less {
+			in.gp[last] = in.value(ops[0])
+		}
 	case "SHLQ":
 		set(in.value(last) << in.value(ops[0]))
 	case "IMUL3Q":
@@ -233,27 +279,94 @@ func (in *interpreter) step(opcode string, ops []string) string {
 		}
 	case "VXORPS": // of a register with itself
 		lanes(func(int) uint32 { return 0 })
-	case "VMOVUPS", "VMOVDQU32", "VMOVDQA32":
+	case "VMOVUPS", "VMOVDQU", "VMOVDQU32", "VMOVDQA32":
 		v := in.vector(ops[0])
 		if _, is := isVector(last); is {
 			lanes(func(i int) uint32 { return v[i] })
 			break
 		}
 		to := in.mem[in.address(last):]
-		for i, x := range v {
-			binary.LittleEndian.PutUint32(to[4*i:], x)
+		for i := range words(ops[0]) {
+			binary.LittleEndian.PutUint32(to[4*i:], v[i])
 		}
 	case "VPBROADCASTD", "VBROADCASTSS":
 		x := binary.LittleEndian.Uint32(in.mem[in.address(ops[0]):])
 		lanes(func(int) uint32 { return x })
-	case "VPSLLD", "VPSRLD":
+	case "VPSLLD", "VPSRLD", "VPSRAD", "VPROLD":
 		n, v := in.value(ops[0]), in.vector(ops[1])
 		lanes(func(i int) uint32 {
-			if opcode == "VPSLLD" {
+			switch opcode {
+			case "VPSLLD":
 				return v[i] << n
+			case "VPSRLD":
+				return v[i] >> n
+			case "VPSRAD":
+				return uint32(int32(v[i]) >> n)
 			}
-			return v[i] >> n
+			return mathbits.RotateLeft32(v[i], int(n))
 		})
+	case "VPSLLW":
+		n, v := in.value(ops[0]), in.vector(ops[1])
+		halves(func(i int) int16 { return half(v, i) << n })
+	case "VPADDW", "VPSUBW": // the second operand less the first
+		v, w := in.vector(ops[0]), in.vector(ops[1])
+		halves(func(i int) int16 {
+			if opcode == "VPSUBW" {
+				return half(w, i) - half(v, i)
+			}
+			return half(w, i) + half(v, i)
+		})
+	case "VPSHUFD": // of four words
+		n, v := in.value(ops[0]), in.vector(ops[1])
+		lanes(func(i int) uint32 { return v[n>>(2*i)&3] })
+	case "VPSHUFLW": // of the lower halves of four words
+		n, v := in.value(ops[0]), in.vector(ops[1])
+		halves(func(i int) int16 {
+			if i < 4 {
+				return half(v, int(n>>(2*i)&3))
+			}
+			return half(v, i)
+		})
+	case "VPERMW": // of 16 halves
+		v, at := in.vector(ops[0]), in.vector(ops[1])
+		halves(func(i int) int16 { return half(v, int(half(at, i)&15)) })
+	case "VEXTRACTI128":
+		v := in.vector(ops[1])
+		lanes(func(i int) uint32 { return v[4*in.value(ops[0])+int64(i)] })
+	case "VPMOVSXBW":
+		v := in.vector(ops[0])
+		halves(func(i int) int16 { return int16(int8(v[i/4] >> (i % 4 * 8))) })
+	case "VPMOVSXWD":
+		v := in.vector(ops[0])
+		lanes(func(i int) uint32 { return uint32(int32(half(v, i))) })
+	case "VPTERNLOGD":
+		table, c, b, a := in.value(ops[0]), in.vector(ops[1]), in.vector(ops[2]), in.vector(ops[3])
+		lanes(func(i int) (x uint32) {
+			for bit := range 32 {
+				at := a[i]>>bit&1<<2 | b[i]>>bit&1<<1 | c[i]>>bit&1
+				x |= uint32(table>>at&1) << bit
+			}
+			return x
+		})
+	case "VPMADDUBSW": // signed bytes, unsigned bytes; sums that fit into 16 bits
+		s, u := in.vector(ops[0]), in.vector(ops[1])
+		halves(func(i int) (x int16) {
+			for b := i % 2 * 16; b < i%2*16+16; b += 8 {
+				x += int16(int8(s[i/2]>>b)) * int16(u[i/2]>>b&255)
+			}
+			return x
+		})
+	case "VPMADDWD", "VPDPWSSD":
+		v, w, sum := in.vector(ops[0]), in.vector(ops[1]), [16]uint32{}
+		if opcode == "VPDPWSSD" {
+			sum = in.vector(ops[2])
+		}
+		lanes(func(i int) uint32 {
+			return sum[i] + uint32(int32(half(v, 2*i))*int32(half(w, 2*i))+int32(half(v, 2*i+1))*int32(half(w, 2*i+1)))
+		})
+	case "VPXOR", "VPXORD":
+		v, w := in.vector(ops[0]), in.vector(ops[1])
+		lanes(func(i int) uint32 { return v[i] ^ w[i] })
 	case "VPANDD":
 		v, w := in.vector(ops[0]), in.vector(ops[1])
 		lanes(func(i int) uint32 { return v[i] & w[i] })
