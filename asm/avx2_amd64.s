@@ -28082,14 +28082,13 @@ queries4stored:
 	JL   queries4columns
 
 next:
-	// The next four queries.
-	MOVQ CX, R8
-	SHLQ $0x02, R8
-	ADDQ R8, AX
-	ADDQ $0x10, SI
-	ADDQ $0x10, a_Unit_base+96(FP)
-	SUBQ $0x04, a_N+120(FP)
-	JG   queries
+	// The next 4 queries.
+	IMUL3Q $0x04, CX, R8
+	ADDQ   R8, AX
+	ADDQ   $0x10, SI
+	ADDQ   $0x10, a_Unit_base+96(FP)
+	SUBQ   $0x04, a_N+120(FP)
+	JG     queries
 	VZEROUPPER
 	RET
 
@@ -28157,8 +28156,8 @@ chunk2tile:
 	PCALIGN $0x40
 
 chunk2steps:
-	VMOVDQU      (R12), Y8
-	VMOVDQU      32(R12), Y9
+	VMOVUPS      (R12), Y8
+	VMOVUPS      32(R12), Y9
 	VPBROADCASTD (R13), Y10
 	VPMADDWD     Y8, Y10, Y11
 	VPADDD       Y11, Y0, Y0
@@ -28183,8 +28182,8 @@ chunk2steps:
 	ADDQ         $0x04, R13
 
 chunk2odd:
-	VMOVDQU      (R12), Y8
-	VMOVDQU      32(R12), Y9
+	VMOVUPS      (R12), Y8
+	VMOVUPS      32(R12), Y9
 	VPBROADCASTD (R13), Y10
 	VPMADDWD     Y8, Y10, Y11
 	VPADDD       Y11, Y0, Y0
@@ -28340,7 +28339,7 @@ chunk1tile:
 	PCALIGN $0x40
 
 chunk1steps:
-	VMOVDQU      (R12), Y4
+	VMOVUPS      (R12), Y4
 	VPBROADCASTD (R13), Y5
 	VPMADDWD     Y4, Y5, Y5
 	VPADDD       Y5, Y0, Y0
@@ -28357,7 +28356,7 @@ chunk1steps:
 	ADDQ         $0x04, R13
 
 chunk1odd:
-	VMOVDQU      (R12), Y4
+	VMOVUPS      (R12), Y4
 	VPBROADCASTD (R13), Y5
 	VPMADDWD     Y4, Y5, Y5
 	VPADDD       Y5, Y0, Y0
@@ -28492,8 +28491,8 @@ chunk2tile:
 	PCALIGN $0x40
 
 chunk2steps:
-	VMOVDQU      (R12), Y9
-	VMOVDQU      32(R12), Y10
+	VMOVUPS      (R12), Y9
+	VMOVUPS      32(R12), Y10
 	VPBROADCASTD (R13), Y11
 	VPMADDWD     Y9, Y11, Y12
 	VPADDD       Y12, Y1, Y1
@@ -28518,8 +28517,8 @@ chunk2steps:
 	ADDQ         DX, R13
 
 chunk2odd:
-	VMOVDQU      (R12), Y9
-	VMOVDQU      32(R12), Y10
+	VMOVUPS      (R12), Y9
+	VMOVUPS      32(R12), Y10
 	VPBROADCASTD (R13), Y11
 	VPMADDWD     Y9, Y11, Y12
 	VPADDD       Y12, Y1, Y1
@@ -28610,7 +28609,7 @@ chunk1tile:
 	PCALIGN $0x40
 
 chunk1steps:
-	VMOVDQU      (R12), Y5
+	VMOVUPS      (R12), Y5
 	VPBROADCASTD (R13), Y6
 	VPMADDWD     Y5, Y6, Y6
 	VPADDD       Y6, Y1, Y1
@@ -28627,7 +28626,7 @@ chunk1steps:
 	ADDQ         DX, R13
 
 chunk1odd:
-	VMOVDQU      (R12), Y5
+	VMOVUPS      (R12), Y5
 	VPBROADCASTD (R13), Y6
 	VPMADDWD     Y5, Y6, Y6
 	VPADDD       Y6, Y1, Y1

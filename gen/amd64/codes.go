@@ -26,13 +26,15 @@ const (
 // Codes emits them.
 func (g *gen) Codes() {
 	if g.EVEX() {
-		return
+		g.vnniKeyCodes()
+		g.vnniValueCodes()
+	} else {
+		g.round()
+		g.scaleRows()
+		g.keyCodes()
+		g.integerPairs()
+		g.valueCodes()
 	}
-	g.round()
-	g.scaleRows()
-	g.keyCodes()
-	g.integerPairs()
-	g.valueCodes()
 	g.codeTiles()
 }
 
@@ -218,10 +220,7 @@ func (g *gen) scaleRows() {
 //	4 × [query] of key 0, 4 × of key 1 ──► [key 0: queries 0 1 2 3 | key 1: queries 0 1 2 3]
 func (g *gen) keyCodes() {
 	g.Kernel(spec.QKCodes)
-	f := &keyCodes{g: g, s: g.Slice("s"), w: g.SliceLen("max"), k: g.Slice("k"), ldk: g.Num("ldk"), scale: g.Slice("scales"), lsc: g.Stride("lsc"),
-		q: g.GP64(), d: g.Num("d"), next: g.Slice("next"), lane: g.GP64(), left: g.Argument("m")}
-	g.SHLQ(operand.Imm(2), f.w)
-	n := g.Num("n")
+	f, n := g.newKeyCodes(), g.Num("n")
 	for queries := 1; queries <= fewQueries; queries++ {
 		g.CMPQ(n, operand.Imm(uint64(queries)))
 		g.JE(operand.LabelRef(fmt.Sprintf("few%d", queries)))
@@ -239,13 +238,7 @@ func (g *gen) keyCodes() {
 		g.XORQ(stride, stride)
 	}
 	g.Label("two")
-	g.MOVQ(g.Memory(g.Param("q").Base()), f.q)
-	g.XORQ(f.lane, f.lane)
-	g.Label("queries")
-	f.tile()
-	g.ADDQ(operand.Imm(codeLanes), f.lane)
-	g.CMPQ(f.lane, g.Argument("n"))
-	g.JL(operand.LabelRef("queries"))
+	f.eachLane(f.tile)
 	g.LEAQ(emit.Indexed(f.k, f.ldk, 2), f.k)
 	g.LEAQ(emit.Indexed(f.s, f.w, 2), f.s)
 	g.LEAQ(emit.Indexed(f.scale, f.lsc, 2), f.scale)
@@ -265,6 +258,25 @@ type keyCodes struct {
 	next   reg.GPVirtual
 	lane   reg.GPVirtual // first query
 	left   operand.Mem
+}
+
+func (g *gen) newKeyCodes() *keyCodes {
+	f := &keyCodes{g: g, s: g.Slice("s"), w: g.SliceLen("max"), k: g.Slice("k"), ldk: g.Num("ldk"), scale: g.Slice("scales"), lsc: g.Stride("lsc"),
+		q: g.GP64(), d: g.Num("d"), next: g.Slice("next"), lane: g.GP64(), left: g.Argument("m")}
+	g.SHLQ(operand.Imm(2), f.w)
+	return f
+}
+
+// eachLane emits the loop over groups of queries.
+func (f *keyCodes) eachLane(tile func()) {
+	g := f.g
+	g.MOVQ(g.Memory(g.Param("q").Base()), f.q)
+	g.XORQ(f.lane, f.lane)
+	g.Label("queries")
+	tile()
+	g.ADDQ(operand.Imm(codeLanes), f.lane)
+	g.CMPQ(f.lane, g.Argument("n"))
+	g.JL(operand.LabelRef("queries"))
 }
 
 // prefetch emits the prefetches of two later keys.
@@ -425,14 +437,7 @@ func (f *keyCodes) sums(acc [2][]reg.VecVirtual) reg.VecVirtual {
 	g := f.g
 	var halves [2]reg.VecVirtual
 	for i, a := range acc {
-		add := func(x, y reg.VecVirtual, low, high func(...operand.Op)) reg.VecVirtual {
-			l := g.Vec()
-			low(y, x, l)
-			high(y, x, x)
-			g.VPADDD(l, x, x)
-			return x
-		}
-		halves[i] = add(add(a[0], a[1], g.VPUNPCKLDQ, g.VPUNPCKHDQ), add(a[2], a[3], g.VPUNPCKLDQ, g.VPUNPCKHDQ), g.VPUNPCKLQDQ, g.VPUNPCKHQDQ)
+		halves[i] = f.addLanes(a)
 	}
 	sum, upper := g.Vec(), g.Vec()
 	g.VPERM2I128(operand.Imm(0x20), halves[1], halves[0], sum)
@@ -440,6 +445,19 @@ func (f *keyCodes) sums(acc [2][]reg.VecVirtual) reg.VecVirtual {
 	g.VPADDD(upper, sum, sum)
 	g.VCVTDQ2PS(sum, sum)
 	return sum
+}
+
+// addLanes adds the four lanes of each quarter of four vectors: lane i of a quarter is the sum of those of a[i].
+func (f *keyCodes) addLanes(a []reg.VecVirtual) reg.VecVirtual {
+	g := f.g
+	add := func(x, y reg.VecVirtual, low, high func(...operand.Op)) reg.VecVirtual {
+		l := g.Vec()
+		low(y, x, l)
+		high(y, x, x)
+		g.VPADDD(l, x, x)
+		return x
+	}
+	return add(add(a[0], a[1], g.VPUNPCKLDQ, g.VPUNPCKHDQ), add(a[2], a[3], g.VPUNPCKLDQ, g.VPUNPCKHDQ), g.VPUNPCKLQDQ, g.VPUNPCKHQDQ)
 }
 
 // store multiplies the scores by the queries' units and the keys' scales, stores them and raises the maxima.
@@ -470,8 +488,7 @@ func (f *keyCodes) store(x reg.VecVirtual) {
 // and 8-11 then, the other one the rest.
 func (g *gen) valueCodes() {
 	g.Kernel(spec.PVCodes)
-	f := &valueCodes{g: g, o: g.Slice("o"), ldo: g.Stride("ldo"), v: g.Slice("v"), ldv: g.Num("ldv"), pairs: g.Slice("pairs"), ldp: g.Stride("ldp"),
-		column: g.GP64(), left: g.Argument("n"), unit: g.Memory(g.Param("unit").Base())}
+	f := g.newValueCodes()
 	g.Label("queries")
 	n := g.GP64()
 	g.MOVQ(f.left, n)
@@ -483,16 +500,25 @@ func (g *gen) valueCodes() {
 		f.group(size)
 	}
 	g.Label("next")
-	g.Comment("The next four queries.")
-	bytes := g.GP64()
-	g.MOVQ(f.ldo, bytes)
-	g.SHLQ(operand.Imm(2), bytes)
-	g.ADDQ(bytes, f.o)
-	g.ADDQ(operand.Imm(4*codeLanes), f.pairs)
-	g.ADDQ(operand.Imm(4*codeLanes), f.unit)
-	g.SUBQ(operand.Imm(codeLanes), f.left)
+	f.nextQueries(codeLanes)
 	g.JG(operand.LabelRef("queries"))
 	g.Return()
+}
+
+func (g *gen) newValueCodes() *valueCodes {
+	return &valueCodes{g: g, o: g.Slice("o"), ldo: g.Stride("ldo"), v: g.Slice("v"), ldv: g.Num("ldv"), pairs: g.Slice("pairs"), ldp: g.Stride("ldp"),
+		column: g.GP64(), left: g.Argument("n"), unit: g.Memory(g.Param("unit").Base())}
+}
+
+// nextQueries goes on by so many queries, and compares what is left with 0.
+func (f *valueCodes) nextQueries(n uint64) {
+	g, bytes := f.g, f.g.GP64()
+	g.Commentf("The next %d queries.", n)
+	g.IMUL3Q(operand.Imm(n), f.ldo, bytes)
+	g.ADDQ(bytes, f.o)
+	g.ADDQ(operand.Imm(4*n), f.pairs)
+	g.ADDQ(operand.Imm(4*n), f.unit)
+	g.SUBQ(operand.Imm(n), f.left)
 }
 
 type valueCodes struct {
@@ -529,8 +555,7 @@ func (f *valueCodes) group(queries int) {
 	g.AlignLoop()
 	g.Label(name + "pair")
 	f.step(acc)
-	g.PREFETCHT0(emit.At(f.next, 0))
-	g.ADDQ(f.onward, f.next)
+	f.prefetch()
 	g.DECQ(count)
 	g.JNZ(operand.LabelRef(name + "pair"))
 	g.Label(name + "odd")
@@ -597,8 +622,19 @@ func (f *valueCodes) step(acc [2][]reg.VecVirtual) {
 		g.VPADDD(x, acc[0][i], acc[0][i])
 		g.VPADDD(p, acc[1][i], acc[1][i])
 	}
-	g.LEAQ(emit.Indexed(f.row, f.ldv, 2), f.row)
-	g.ADDQ(f.ldp, f.pair)
+	f.nextPair()
+}
+
+// nextPair goes on to the next two rows.
+func (f *valueCodes) nextPair() {
+	f.g.LEAQ(emit.Indexed(f.row, f.ldv, 2), f.row)
+	f.g.ADDQ(f.ldp, f.pair)
+}
+
+// prefetch emits the prefetch of a step.
+func (f *valueCodes) prefetch() {
+	f.g.PREFETCHT0(emit.At(f.next, 0))
+	f.g.ADDQ(f.onward, f.next)
 }
 
 // store adds the sums, times the units of the queries, to the output, or writes them.
