@@ -26733,7 +26733,7 @@ TEXT ·roundAVX2(SB), NOSPLIT, $0-128
 
 	// One vector of lanes.
 lanes:
-	VPXOR   Y0, Y0, Y0
+	VXORPS  Y0, Y0, Y0
 	VMOVUPS const7fffffffAVX2<>+0(SB), Y1
 	MOVQ    AX, R10
 	MOVQ    BX, R11
@@ -26742,7 +26742,7 @@ lanes:
 largest:
 	VBROADCASTSS (R11), Y2
 	VMULPS       (R10), Y2, Y2
-	VPAND        Y1, Y2, Y2
+	VANDPS       Y1, Y2, Y2
 	VPMAXUD      Y2, Y0, Y0
 	ADDQ         CX, R10
 	ADDQ         SI, R11
@@ -26752,15 +26752,15 @@ largest:
 	VMOVD        R10, X1
 	VPBROADCASTD X1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VPAND        const7f800000AVX2<>+0(SB), Y0, Y3
+	VANDPS       const7f800000AVX2<>+0(SB), Y0, Y3
 	VPSUBD       Y1, Y3, Y3
 	VPADDD       const0bc00000AVX2<>+0(SB), Y3, Y1
 	VPCMPGTD     const717fffffAVX2<>+0(SB), Y0, Y2
 	VPCMPGTD     const0d7fffffAVX2<>+0(SB), Y0, Y0
-	VPANDN       Y0, Y2, Y0
-	VPAND        const7fc00000AVX2<>+0(SB), Y2, Y2
-	VPAND        Y0, Y3, Y3
-	VPOR         Y2, Y3, Y3
+	VANDNPS      Y0, Y2, Y0
+	VANDPS       const7fc00000AVX2<>+0(SB), Y2, Y2
+	VANDPS       Y0, Y3, Y3
+	VORPS        Y2, Y3, Y3
 	VMOVUPS      Y3, (DI)
 	MOVQ         AX, R10
 	MOVQ         BX, R11
@@ -26772,8 +26772,8 @@ row:
 	VMULPS       (R10), Y3, Y3
 	VADDPS       Y1, Y3, Y3
 	VSUBPS       Y1, Y3, Y3
-	VPAND        Y0, Y3, Y3
-	VPOR         Y2, Y3, Y3
+	VANDPS       Y0, Y3, Y3
+	VORPS        Y2, Y3, Y3
 	VMOVUPS      Y3, (R13)
 	ADDQ         CX, R13
 	ADDQ         CX, R10
@@ -27365,7 +27365,7 @@ TEXT ·skinnyPairsAVX2(SB), NOSPLIT, $0-128
 
 	// One vector of lanes.
 lanes:
-	VPXOR   Y0, Y0, Y0
+	VXORPS  Y0, Y0, Y0
 	VMOVUPS const7fffffffAVX2<>+0(SB), Y1
 	MOVQ    AX, R11
 	MOVQ    BX, R12
@@ -27374,7 +27374,7 @@ lanes:
 largest:
 	VBROADCASTSS (R12), Y2
 	VMULPS       (R11), Y2, Y2
-	VPAND        Y1, Y2, Y2
+	VANDPS       Y1, Y2, Y2
 	VPMAXUD      Y2, Y0, Y0
 	ADDQ         CX, R11
 	ADDQ         SI, R12
@@ -27384,15 +27384,15 @@ largest:
 	VMOVD        R11, X1
 	VPBROADCASTD X1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VPAND        const7f800000AVX2<>+0(SB), Y0, Y3
+	VANDPS       const7f800000AVX2<>+0(SB), Y0, Y3
 	VPSUBD       Y1, Y3, Y3
 	VPADDD       const0bc00000AVX2<>+0(SB), Y3, Y1
 	VPCMPGTD     const717fffffAVX2<>+0(SB), Y0, Y2
 	VPCMPGTD     const0d7fffffAVX2<>+0(SB), Y0, Y0
-	VPANDN       Y0, Y2, Y0
-	VPAND        const7fc00000AVX2<>+0(SB), Y2, Y2
-	VPAND        Y0, Y3, Y3
-	VPOR         Y2, Y3, Y3
+	VANDNPS      Y0, Y2, Y0
+	VANDPS       const7fc00000AVX2<>+0(SB), Y2, Y2
+	VANDPS       Y0, Y3, Y3
+	VORPS        Y2, Y3, Y3
 	VMOVUPS      Y3, (DI)
 	MOVQ         AX, R11
 	MOVQ         BX, R12
@@ -27414,8 +27414,8 @@ pair:
 	ADDQ         SI, R12
 	VPSLLD       $0x10, Y3, Y3
 	VPBLENDW     $0xaa, Y3, Y2, Y2
-	VPAND        Y0, Y2, Y2
-	VMOVDQU      Y2, (R14)
+	VANDPS       Y0, Y2, Y2
+	VMOVUPS      Y2, (R14)
 	ADDQ         R9, R14
 	SUBQ         $0x02, R13
 	JGE          pair
@@ -27428,9 +27428,9 @@ single:
 	VADDPS       Y1, Y2, Y2
 	ADDQ         CX, R11
 	ADDQ         SI, R12
-	VPAND        const0000ffffAVX2<>+0(SB), Y2, Y2
-	VPAND        Y0, Y2, Y2
-	VMOVDQU      Y2, (R14)
+	VANDPS       const0000ffffAVX2<>+0(SB), Y2, Y2
+	VANDPS       Y0, Y2, Y2
+	VMOVUPS      Y2, (R14)
 
 end:
 	ADDQ $0x00000020, R8

@@ -346,6 +346,11 @@ func skinnyMergeAVX512(o []float32, ldo int, part []float32, ldp int, n int, dv 
 //go:noescape
 func skinnyUnpackAVX512(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
 
+// skinnyPairsAVX512 is SkinnyKernels.Pairs, see package ukernel.
+//
+//go:noescape
+func skinnyPairsAVX512(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+
 // skinnyQKCodesAVX512 is SkinnyKernels.QKCodes, see package ukernel.
 //
 //go:noescape

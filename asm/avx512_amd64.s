@@ -42744,6 +42744,198 @@ done:
 	VZEROUPPER
 	RET
 
+// func skinnyPairsAVX512(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·skinnyPairsAVX512(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
+	CMPQ    unit_len+112(FP), $0x10
+	JL      few
+	MOVQ    s_base+24(FP), AX
+	MOVQ    ld+48(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    n+56(FP), DX
+	MOVQ    scales_base+64(FP), BX
+	MOVQ    lsc+88(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    unit_base+104(FP), DI
+	MOVQ    pairs_base+0(FP), R8
+	MOVQ    unit_len+112(FP), R9
+	SHLQ    $0x02, R9
+	MOVQ    unit_len+112(FP), R10
+
+	// One vector of lanes.
+lanes:
+	VXORPS  Z0, Z0, Z0
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z1
+	MOVQ    AX, R11
+	MOVQ    BX, R12
+	MOVQ    DX, R13
+
+largest:
+	VBROADCASTSS (R12), Z2
+	VMULPS       (R11), Z2, Z2
+	VANDPS       Z1, Z2, Z2
+	VPMAXUD      Z2, Z0, Z0
+	ADDQ         CX, R11
+	ADDQ         SI, R12
+	DECQ         R13
+	JNZ          largest
+	MOVQ         bits+96(FP), R11
+	VMOVD        R11, X1
+	VPBROADCASTD X1, Z1
+	VPSLLD       $0x17, Z1, Z1
+	VANDPS       const7f800000AVX512<>+0(SB), Z0, Z3
+	VPSUBD       Z1, Z3, Z3
+	VPADDD       const0bc00000AVX512<>+0(SB), Z3, Z1
+	VPCMPGTD     const717fffffAVX512<>+0(SB), Z0, K1
+	VPMOVM2D     K1, Z2
+	VPCMPGTD     const0d7fffffAVX512<>+0(SB), Z0, K1
+	VPMOVM2D     K1, Z0
+	VANDNPS      Z0, Z2, Z0
+	VANDPS       const7fc00000AVX512<>+0(SB), Z2, Z2
+	VANDPS       Z0, Z3, Z3
+	VORPS        Z2, Z3, Z3
+	VMOVUPS      Z3, (DI)
+	MOVQ         AX, R11
+	MOVQ         BX, R12
+	MOVQ         DX, R13
+	MOVQ         R8, R14
+	SUBQ         $0x02, R13
+	JL           single
+
+pair:
+	VBROADCASTSS    (R12), Z2
+	VMULPS          (R11), Z2, Z2
+	VADDPS          Z1, Z2, Z2
+	ADDQ            CX, R11
+	ADDQ            SI, R12
+	VBROADCASTSS    (R12), Z3
+	VMULPS          (R11), Z3, Z3
+	VADDPS          Z1, Z3, Z3
+	ADDQ            CX, R11
+	ADDQ            SI, R12
+	VPSLLD          $0x10, Z3, Z3
+	VPTERNLOGD.BCST $0xec, const0000ffffAVX512<>+0(SB), Z3, Z2
+	VANDPS          Z0, Z2, Z2
+	VMOVUPS         Z2, (R14)
+	ADDQ            R9, R14
+	SUBQ            $0x02, R13
+	JGE             pair
+
+single:
+	ADDQ         $0x02, R13
+	JZ           end
+	VBROADCASTSS (R12), Z2
+	VMULPS       (R11), Z2, Z2
+	VADDPS       Z1, Z2, Z2
+	ADDQ         CX, R11
+	ADDQ         SI, R12
+	VANDPS       const0000ffffAVX512<>+0(SB), Z2, Z2
+	VANDPS       Z0, Z2, Z2
+	VMOVUPS      Z2, (R14)
+
+end:
+	ADDQ $0x00000040, R8
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, DI
+	SUBQ $0x00000010, R10
+	JNZ  lanes
+	VZEROUPPER
+	RET
+
+few:
+	JMP ·skinnyPairsAVX2+0(SB)
+
+DATA const7fffffffAVX512<>+0(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+4(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+8(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+12(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+16(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+20(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+24(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+28(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+32(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+36(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+40(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+44(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+48(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+52(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+56(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+60(SB)/4, $0x7fffffff
+GLOBL const7fffffffAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const7f800000AVX512<>+0(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+4(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+8(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+12(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+16(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+20(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+24(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+28(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+32(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+36(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+40(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+44(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+48(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+52(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+56(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+60(SB)/4, $0x7f800000
+GLOBL const7f800000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const0bc00000AVX512<>+0(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+4(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+8(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+12(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+16(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+20(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+24(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+28(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+32(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+36(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+40(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+44(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+48(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+52(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+56(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+60(SB)/4, $0x0bc00000
+GLOBL const0bc00000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const717fffffAVX512<>+0(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+4(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+8(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+12(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+16(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+20(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+24(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+28(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+32(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+36(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+40(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+44(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+48(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+52(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+56(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+60(SB)/4, $0x717fffff
+GLOBL const717fffffAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const0d7fffffAVX512<>+0(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+4(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+8(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+12(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+16(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+20(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+24(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+28(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+32(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+36(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+40(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+44(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+48(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+52(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+56(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+60(SB)/4, $0x0d7fffff
+GLOBL const0d7fffffAVX512<>(SB), RODATA|NOPTR, $64
+
 // func skinnyQKCodesAVX512(a ukernel.QKCodesArgs)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
 TEXT ·skinnyQKCodesAVX512(SB), NOSPLIT, $0-208
@@ -44751,42 +44943,6 @@ DATA const43f00000AVX512<>+52(SB)/4, $0x43f00000
 DATA const43f00000AVX512<>+56(SB)/4, $0x43f00000
 DATA const43f00000AVX512<>+60(SB)/4, $0x43f00000
 GLOBL const43f00000AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const7fffffffAVX512<>+0(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+4(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+8(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+12(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+16(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+20(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+24(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+28(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+32(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+36(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+40(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+44(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+48(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+52(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+56(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+60(SB)/4, $0x7fffffff
-GLOBL const7fffffffAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const7f800000AVX512<>+0(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+4(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+8(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+12(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+16(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+20(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+24(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+28(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+32(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+36(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+40(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+44(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+48(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+52(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+56(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+60(SB)/4, $0x7f800000
-GLOBL const7f800000AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA const0a000000AVX512<>+0(SB)/4, $0x0a000000
 DATA const0a000000AVX512<>+4(SB)/4, $0x0a000000

@@ -155,6 +155,7 @@ var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 		QKInt8:   skinnyQKInt8AVX512,
 		PVInt8:   skinnyPVInt8AVX512,
 		Unpack:   skinnyUnpackAVX512,
+		Pairs:    skinnyPairsAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VL"}, Kernels: ukernel.SkinnyKernels{
 		HeadValues: skinnyHeadValuesAVX512,

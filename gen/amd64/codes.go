@@ -26,6 +26,7 @@ const (
 // Codes emits them.
 func (g *gen) Codes() {
 	if g.EVEX() {
+		g.integerPairs()
 		g.vnniKeyCodes()
 		g.vnniValueCodes()
 	} else {
@@ -61,12 +62,12 @@ func (r *rounder) eachVector(dst reg.GPVirtual, rows func()) {
 func (r *rounder) findUnit() {
 	g := r.g
 	largest, magnitude := g.Vec(), g.Vec()
-	g.VPXOR(largest, largest, largest)
+	g.Zero(g.Context, largest)
 	g.VMOVUPS(g.Constant(^uint32(spec.SignBit)), magnitude)
 	row, scale, left := r.start()
 	loop.Times(g, left, "largest", func() {
 		x := r.product(row, scale)
-		g.VPAND(magnitude, x, x)
+		g.VANDPS(magnitude, x, x)
 		g.VPMAXUD(x, largest, largest)
 		r.next(row, scale)
 	})
@@ -75,21 +76,32 @@ func (r *rounder) findUnit() {
 	g.VMOVD(g.Num("bits").As32(), bits.AsX())
 	g.VPBROADCASTD(bits.AsX(), bits)
 	g.VPSLLD(operand.Imm(23), bits, bits)
-	g.VPAND(g.Constant(0x7f800000), largest, unit)
+	g.VANDPS(g.Constant(0x7f800000), largest, unit)
 	g.VPSUBD(bits, unit, unit)
 	g.VPADDD(g.Constant(23<<23|1<<22), unit, r.magic)
-	g.VPCMPGTD(g.Constant(contract.BeyondRounding-1), largest, r.other)
-	g.VPCMPGTD(g.Constant(contract.LeastRounded-1), largest, r.keep)
-	g.VPANDN(r.keep, r.other, r.keep)
-	g.VPAND(g.Constant(spec.NaN), r.other, r.other)
+	g.whereAbove(contract.BeyondRounding-1, largest, r.other)
+	g.whereAbove(contract.LeastRounded-1, largest, r.keep)
+	g.VANDNPS(r.keep, r.other, r.keep)
+	g.VANDPS(g.Constant(spec.NaN), r.other, r.other)
 	r.select_(unit)
 	g.VMOVUPS(unit, emit.At(r.unit, 0))
 }
 
 // select_ replaces the lanes of x whose numbers do not stay.
 func (r *rounder) select_(x reg.VecVirtual) {
-	r.g.VPAND(r.keep, x, x)
-	r.g.VPOR(r.other, x, x)
+	r.g.VANDPS(r.keep, x, x)
+	r.g.VORPS(r.other, x, x)
+}
+
+// whereAbove sets all bits of the lanes in which x is larger than a number, both int32, and clears the others.
+func (g *gen) whereAbove(n uint32, x, lanes reg.VecVirtual) {
+	if !g.EVEX() {
+		g.VPCMPGTD(g.Constant(n), x, lanes)
+		return
+	}
+	k := g.K()
+	g.VPCMPGTD(g.Constant(n), x, k)
+	g.VPMOVM2D(k, lanes)
 }
 
 // start returns pointers to the first row and its scale, and the number of rows.
@@ -139,6 +151,10 @@ func (g *gen) round() {
 // integerPairs is round for integers: they are the low halves of the sums with 1.5·2^23 units.
 func (g *gen) integerPairs() {
 	g.Kernel(spec.Pairs)
+	if g.EVEX() {
+		g.CMPQ(g.Memory(g.Param("unit").Len()), operand.Imm(uint64(g.Lanes())))
+		g.JL(operand.LabelRef("few"))
+	}
 	r, pairs, ldp := g.newRounder(), g.Slice("pairs"), g.SliceLen("unit")
 	g.SHLQ(operand.Imm(2), ldp)
 	r.eachVector(pairs, func() {
@@ -156,9 +172,9 @@ func (g *gen) integerPairs() {
 		g.Label("pair")
 		low, high := sum(), sum()
 		g.VPSLLD(operand.Imm(16), high, high)
-		g.VPBLENDW(operand.Imm(0xaa), high, low, low)
-		g.VPAND(r.keep, low, low)
-		g.VMOVDQU(low, emit.At(to, 0))
+		g.takeHigh(low, high)
+		g.VANDPS(r.keep, low, low)
+		g.VMOVUPS(low, emit.At(to, 0))
 		g.ADDQ(ldp, to)
 		g.SUBQ(operand.Imm(2), left)
 		g.JGE(operand.LabelRef("pair"))
@@ -166,11 +182,24 @@ func (g *gen) integerPairs() {
 		g.ADDQ(operand.Imm(2), left)
 		g.JZ(operand.LabelRef("end"))
 		last := sum()
-		g.VPAND(g.Constant(0xffff), last, last)
-		g.VPAND(r.keep, last, last)
-		g.VMOVDQU(last, emit.At(to, 0))
+		g.VANDPS(g.Constant(0xffff), last, last)
+		g.VANDPS(r.keep, last, last)
+		g.VMOVUPS(last, emit.At(to, 0))
 		g.Label("end")
 	})
+	if g.EVEX() {
+		g.toAVX2(spec.Pairs)
+	}
+}
+
+// takeHigh replaces the upper words of x by those of y, whose lower ones are 0.
+func (g *gen) takeHigh(x, y reg.VecVirtual) {
+	if !g.EVEX() {
+		g.VPBLENDW(operand.Imm(0xaa), y, x, x)
+		return
+	}
+	const aAndCOrB = 0xec
+	g.VPTERNLOGD_BCST(operand.U8(aAndCOrB), g.Constant(0xffff), y, x)
 }
 
 // scaleRows multiplies a vector of lanes of all rows.
