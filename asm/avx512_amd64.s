@@ -42985,6 +42985,10 @@ keys1narrow:
 	XORQ R11, R11
 
 queries:
+	MOVQ    a_N+136(FP), R12
+	SUBQ    R11, R12
+	CMPQ    R12, $0x04
+	JLE     four
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
@@ -42993,37 +42997,55 @@ queries:
 	VXORPS  Z6, Z6, Z6
 	VXORPS  Z7, Z7, Z7
 	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
 	MOVQ    DX, R12
 	LEAQ    (BX)(BX*2), R13
 	MOVQ    R9, R14
 	PCALIGN $0x40
 
-columns:
-	VMOVUPS         (R8), Z9
-	VMOVUPS         64(R8), Z10
-	VBROADCASTI32X4 (R12), Y11
-	VPMOVSXBW       Y11, Z11
-	VPDPWSSD        Z9, Z11, Z1
-	VPDPWSSD        Z10, Z11, Z2
-	VBROADCASTI32X4 (R12)(BX*1), Y11
-	VPMOVSXBW       Y11, Z11
-	VPDPWSSD        Z9, Z11, Z3
-	VPDPWSSD        Z10, Z11, Z4
-	VBROADCASTI32X4 (R12)(BX*2), Y11
-	VPMOVSXBW       Y11, Z11
-	VPDPWSSD        Z9, Z11, Z5
-	VPDPWSSD        Z10, Z11, Z6
-	VBROADCASTI32X4 (R12)(R13*1), Y11
-	VPMOVSXBW       Y11, Z11
-	VPDPWSSD        Z9, Z11, Z7
-	VPDPWSSD        Z10, Z11, Z8
+eightcolumns:
+	VMOVUPS         (R8), Z17
+	VMOVUPS         64(R8), Z18
+	VMOVUPS         (R8)(R9*8), Z19
+	VMOVUPS         64(R8)(R9*8), Z20
+	VBROADCASTI32X4 (R12), Y21
+	VPMOVSXBW       Y21, Z21
+	VPDPWSSD        Z17, Z21, Z1
+	VPDPWSSD        Z18, Z21, Z2
+	VPDPWSSD        Z19, Z21, Z9
+	VPDPWSSD        Z20, Z21, Z10
+	VBROADCASTI32X4 (R12)(BX*1), Y21
+	VPMOVSXBW       Y21, Z21
+	VPDPWSSD        Z17, Z21, Z3
+	VPDPWSSD        Z18, Z21, Z4
+	VPDPWSSD        Z19, Z21, Z11
+	VPDPWSSD        Z20, Z21, Z12
+	VBROADCASTI32X4 (R12)(BX*2), Y21
+	VPMOVSXBW       Y21, Z21
+	VPDPWSSD        Z17, Z21, Z5
+	VPDPWSSD        Z18, Z21, Z6
+	VPDPWSSD        Z19, Z21, Z13
+	VPDPWSSD        Z20, Z21, Z14
+	VBROADCASTI32X4 (R12)(R13*1), Y21
+	VPMOVSXBW       Y21, Z21
+	VPDPWSSD        Z17, Z21, Z7
+	VPDPWSSD        Z18, Z21, Z8
+	VPDPWSSD        Z19, Z21, Z15
+	VPDPWSSD        Z20, Z21, Z16
 	ADDQ            $0x00000080, R8
 	ADDQ            $0x00000010, R12
 	SUBQ            $0x10, R14
-	JNZ             columns
-	VPUNPCKLDQ      Z2, Z1, Z9
+	JNZ             eightcolumns
+	VPUNPCKLDQ      Z2, Z1, Z17
 	VPUNPCKHDQ      Z2, Z1, Z1
-	VPADDD          Z9, Z1, Z1
+	VPADDD          Z17, Z1, Z1
 	VPUNPCKLDQ      Z4, Z3, Z2
 	VPUNPCKHDQ      Z4, Z3, Z3
 	VPADDD          Z2, Z3, Z3
@@ -43075,9 +43097,158 @@ columns:
 	VMAXPS          X2, X1, X2
 	VMOVUPS         X2, (R13)(R11*4)
 	ADDQ            $0x04, R11
+	LEAQ            (R8)(R9*8), R8
+	VPUNPCKLDQ      Z10, Z9, Z1
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPADDD          Z1, Z9, Z9
+	VPUNPCKLDQ      Z12, Z11, Z1
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z1, Z11, Z11
+	VPUNPCKLQDQ     Z11, Z9, Z1
+	VPUNPCKHQDQ     Z11, Z9, Z9
+	VPADDD          Z1, Z9, Z9
+	VPUNPCKLDQ      Z14, Z13, Z1
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPADDD          Z1, Z13, Z13
+	VPUNPCKLDQ      Z16, Z15, Z1
+	VPUNPCKHDQ      Z16, Z15, Z15
+	VPADDD          Z1, Z15, Z15
+	VPUNPCKLQDQ     Z15, Z13, Z1
+	VPUNPCKHQDQ     Z15, Z13, Z13
+	VPADDD          Z1, Z13, Z13
+	VSHUFI32X4      $0x88, Z13, Z9, Z1
+	VSHUFI32X4      $0xdd, Z13, Z9, Z9
+	VPADDD          Z1, Z9, Z9
+	VPERMD          Z9, Z0, Z9
+	VCVTDQ2PS       Z9, Z9
+	MOVQ            a_Unit_base+112(FP), R12
+	MOVQ            a_Max_base+160(FP), R13
+	VBROADCASTF32X4 (R12)(R11*4), Z1
+	VMULPS          Z1, Z9, Z9
+	MOVQ            SI, R12
+	VBROADCASTSS    (R12), Z1
+	ADDQ            DI, R12
+	VBROADCASTSS    (R12), K1, Z1
+	ADDQ            DI, R12
+	VBROADCASTSS    (R12), K2, Z1
+	ADDQ            DI, R12
+	VBROADCASTSS    (R12), K3, Z1
+	VMULPS          Z1, Z9, Z9
+	VMOVUPS         (R13)(R11*4), X1
+	LEAQ            (AX)(R11*4), R12
+	VMOVUPS         X9, (R12)
+	VMAXPS          X1, X9, X1
+	ADDQ            CX, R12
+	VEXTRACTF32X4   $0x01, Z9, X2
+	VMOVUPS         X2, (R12)
+	VMAXPS          X1, X2, X1
+	ADDQ            CX, R12
+	VEXTRACTF32X4   $0x02, Z9, X2
+	VMOVUPS         X2, (R12)
+	VMAXPS          X1, X2, X1
+	ADDQ            CX, R12
+	VEXTRACTF32X4   $0x03, Z9, X2
+	VMOVUPS         X2, (R12)
+	VMAXPS          X1, X2, X1
+	VMOVUPS         X1, (R13)(R11*4)
+	ADDQ            $0x04, R11
 	CMPQ            R11, a_N+136(FP)
 	JL              queries
+	JMP             stored
 
+four:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    DX, R12
+	LEAQ    (BX)(BX*2), R13
+	MOVQ    R9, R14
+	PCALIGN $0x40
+
+fourcolumns:
+	VMOVUPS         (R8), Z9
+	VMOVUPS         64(R8), Z10
+	VBROADCASTI32X4 (R12), Y11
+	VPMOVSXBW       Y11, Z11
+	VPDPWSSD        Z9, Z11, Z1
+	VPDPWSSD        Z10, Z11, Z2
+	VBROADCASTI32X4 (R12)(BX*1), Y11
+	VPMOVSXBW       Y11, Z11
+	VPDPWSSD        Z9, Z11, Z3
+	VPDPWSSD        Z10, Z11, Z4
+	VBROADCASTI32X4 (R12)(BX*2), Y11
+	VPMOVSXBW       Y11, Z11
+	VPDPWSSD        Z9, Z11, Z5
+	VPDPWSSD        Z10, Z11, Z6
+	VBROADCASTI32X4 (R12)(R13*1), Y11
+	VPMOVSXBW       Y11, Z11
+	VPDPWSSD        Z9, Z11, Z7
+	VPDPWSSD        Z10, Z11, Z8
+	ADDQ            $0x00000080, R8
+	ADDQ            $0x00000010, R12
+	SUBQ            $0x10, R14
+	JNZ             fourcolumns
+	VPUNPCKLDQ      Z2, Z1, Z9
+	VPUNPCKHDQ      Z2, Z1, Z1
+	VPADDD          Z9, Z1, Z1
+	VPUNPCKLDQ      Z4, Z3, Z2
+	VPUNPCKHDQ      Z4, Z3, Z3
+	VPADDD          Z2, Z3, Z3
+	VPUNPCKLQDQ     Z3, Z1, Z2
+	VPUNPCKHQDQ     Z3, Z1, Z1
+	VPADDD          Z2, Z1, Z1
+	VPUNPCKLDQ      Z6, Z5, Z2
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPADDD          Z2, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z2
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPADDD          Z2, Z7, Z7
+	VPUNPCKLQDQ     Z7, Z5, Z2
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VPADDD          Z2, Z5, Z5
+	VSHUFI32X4      $0x88, Z5, Z1, Z2
+	VSHUFI32X4      $0xdd, Z5, Z1, Z1
+	VPADDD          Z2, Z1, Z1
+	VPERMD          Z1, Z0, Z1
+	VCVTDQ2PS       Z1, Z1
+	MOVQ            a_Unit_base+112(FP), R8
+	MOVQ            a_Max_base+160(FP), R12
+	VBROADCASTF32X4 (R8)(R11*4), Z2
+	VMULPS          Z2, Z1, Z1
+	MOVQ            SI, R8
+	VBROADCASTSS    (R8), Z2
+	ADDQ            DI, R8
+	VBROADCASTSS    (R8), K1, Z2
+	ADDQ            DI, R8
+	VBROADCASTSS    (R8), K2, Z2
+	ADDQ            DI, R8
+	VBROADCASTSS    (R8), K3, Z2
+	VMULPS          Z2, Z1, Z1
+	VMOVUPS         (R12)(R11*4), X2
+	LEAQ            (AX)(R11*4), R8
+	VMOVUPS         X1, (R8)
+	VMAXPS          X2, X1, X2
+	ADDQ            CX, R8
+	VEXTRACTF32X4   $0x01, Z1, X3
+	VMOVUPS         X3, (R8)
+	VMAXPS          X2, X3, X2
+	ADDQ            CX, R8
+	VEXTRACTF32X4   $0x02, Z1, X3
+	VMOVUPS         X3, (R8)
+	VMAXPS          X2, X3, X2
+	ADDQ            CX, R8
+	VEXTRACTF32X4   $0x03, Z1, X1
+	VMOVUPS         X1, (R8)
+	VMAXPS          X2, X1, X2
+	VMOVUPS         X2, (R12)(R11*4)
+	ADDQ            $0x04, R11
+
+stored:
 	// The last four keys may be some of these once more.
 	MOVQ    a_M+144(FP), R8
 	SUBQ    $0x04, R8

@@ -11,7 +11,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The kernels of quantized attention, for AVX2; the tier of AVX-512 takes them, too. VPMADDWD multiplies words
+// The kernels of quantized attention, for AVX2; what AVX-512 has of its own is in codes_vnni.go. VPMADDWD multiplies words
 // of 16 bits and adds pairs of products in 32 bits: twice as many products in an instruction as an FMA has.
 // An addition follows each, so on CPUs with twice as many units for additions as for products, such as Zen
 // 3, integers have up to twice the throughput of FMAs. Bytes would not have more: VPMADDUBSW needs one more
@@ -267,7 +267,13 @@ func (g *gen) keyCodes() {
 		g.XORQ(stride, stride)
 	}
 	g.Label("two")
-	f.eachLane(f.tile)
+	g.MOVQ(g.Memory(g.Param("q").Base()), f.q)
+	g.XORQ(f.lane, f.lane)
+	g.Label("queries")
+	f.tile()
+	g.ADDQ(operand.Imm(codeLanes), f.lane)
+	g.CMPQ(f.lane, g.Argument("n"))
+	g.JL(operand.LabelRef("queries"))
 	g.LEAQ(emit.Indexed(f.k, f.ldk, 2), f.k)
 	g.LEAQ(emit.Indexed(f.s, f.w, 2), f.s)
 	g.LEAQ(emit.Indexed(f.scale, f.lsc, 2), f.scale)
@@ -294,18 +300,6 @@ func (g *gen) newKeyCodes() *keyCodes {
 		q: g.GP64(), d: g.Num("d"), next: g.Slice("next"), lane: g.GP64(), left: g.Argument("m")}
 	g.SHLQ(operand.Imm(2), f.w)
 	return f
-}
-
-// eachLane emits the loop over groups of queries.
-func (f *keyCodes) eachLane(tile func()) {
-	g := f.g
-	g.MOVQ(g.Memory(g.Param("q").Base()), f.q)
-	g.XORQ(f.lane, f.lane)
-	g.Label("queries")
-	tile()
-	g.ADDQ(operand.Imm(codeLanes), f.lane)
-	g.CMPQ(f.lane, g.Argument("n"))
-	g.JL(operand.LabelRef("queries"))
 }
 
 // prefetch emits the prefetches of two later keys.

@@ -49,6 +49,7 @@ func (g *gen) codeTiles() {
 // pairProducts emits the sums of left ≥ 1 steps, from the pairs at row and the lanes at b on, which lie ldb bytes
 // apart. advance moves the rows on by a step.
 func (g *gen) pairProducts(name string, vectors int, left, b, ldb reg.GPVirtual, row func(i int) operand.Mem, advance func()) [][]reg.VecVirtual {
+	twice := !g.EVEX() // tiles of four vectors have no use for it
 	acc := make([][]reg.VecVirtual, pairRows)
 	for i := range acc {
 		acc[i] = g.Vecs(vectors)
@@ -75,7 +76,7 @@ func (g *gen) pairProducts(name string, vectors int, left, b, ldb reg.GPVirtual,
 		g.ADDQ(ldb, b)
 		advance()
 	}
-	if !g.EVEX() {
+	if twice {
 		g.Comment("Two steps an iteration; an odd number enters in the middle.")
 		g.INCQ(left)
 		g.SHRQ(operand.Imm(1), left)
@@ -84,7 +85,7 @@ func (g *gen) pairProducts(name string, vectors int, left, b, ldb reg.GPVirtual,
 	g.AlignLoop()
 	g.Label(name + "steps")
 	step()
-	if !g.EVEX() {
+	if twice {
 		g.Label(name + "odd")
 		step()
 	}

@@ -19,7 +19,7 @@ func (g *gen) toAVX2(f spec.Function) {
 	g.TailJumpTo(f, emit.AVX2{})
 }
 
-// A vnniKeyCodes takes four keys and four queries at a time. A vector has the same 16 columns of a key twice, or those
+// A vnniKeyCodes takes four keys and up to eight queries at a time. A vector has the same 16 columns of a key twice, or those
 // of two queries.
 type vnniKeyCodes struct {
 	*keyCodes
@@ -48,7 +48,7 @@ func (g *gen) vnniKeyCodes() {
 	for i := range vnniKeys / 2 {
 		f.prefetch(fmt.Sprintf("keys%d", i))
 	}
-	f.eachLane(f.tile)
+	f.queries()
 	g.Comment("The last four keys may be some of these once more.")
 	step := g.GP64()
 	g.MOVQ(f.left, step)
@@ -71,34 +71,70 @@ func (g *gen) vnniKeyCodes() {
 	g.toAVX2(spec.QKCodes)
 }
 
-// tile emits the scores of four keys and four queries.
-func (f *vnniKeyCodes) tile() {
+// queries emits the scores of four keys and all queries: eight of them at a time, then up to four.
+func (f *vnniKeyCodes) queries() {
+	g, left := f.g, f.g.GP64()
+	g.MOVQ(g.Memory(g.Param("q").Base()), f.q)
+	g.XORQ(f.lane, f.lane)
+	g.Label("queries")
+	g.MOVQ(g.Argument("n"), left)
+	g.SUBQ(f.lane, left)
+	g.CMPQ(left, operand.Imm(codeLanes))
+	g.JLE(operand.LabelRef("four"))
+	f.tile("eight", 2)
+	g.CMPQ(f.lane, g.Argument("n"))
+	g.JL(operand.LabelRef("queries"))
+	g.JMP(operand.LabelRef("stored"))
+	f.tile("four", 1)
+	g.Label("stored")
+}
+
+// tile emits the scores of four keys and some groups of queries.
+func (f *vnniKeyCodes) tile(name string, groups int) {
 	g := f.g
-	acc, q := g.Vecs(2*vnniKeys), g.Vecs(2)
-	for _, v := range acc {
-		g.Zero(g.Context, v)
+	acc := make([][]reg.VecVirtual, groups)
+	for i := range acc {
+		acc[i] = g.Vecs(2 * vnniKeys)
+	}
+	g.Label(name)
+	for _, group := range acc {
+		for _, v := range group {
+			g.Zero(g.Context, v)
+		}
 	}
 	row, ldk3, left := g.GP64(), g.GP64(), g.GP64()
 	g.MOVQ(f.k, row)
 	g.LEAQ(emit.Indexed(f.ldk, f.ldk, 2), ldk3)
 	g.MOVQ(f.d, left)
 	g.AlignLoop()
-	g.Label("columns")
+	g.Label(name + "columns")
+	q := g.Vecs(2 * groups)
 	for i, v := range q {
-		g.VMOVUPS(emit.At(f.q, i*g.VecBytes()), v)
+		from := emit.At(f.q, i%2*g.VecBytes())
+		if i >= 2 {
+			from = emit.Indexed(f.q, f.d, 8).Offset(i % 2 * g.VecBytes())
+		}
+		g.VMOVUPS(from, v)
 	}
-	for i, from := range []operand.Mem{emit.At(row, 0), emit.Indexed(row, f.ldk, 1), emit.Indexed(row, f.ldk, 2), emit.Indexed(row, ldk3, 1)} {
+	for key, from := range []operand.Mem{emit.At(row, 0), emit.Indexed(row, f.ldk, 1), emit.Indexed(row, f.ldk, 2), emit.Indexed(row, ldk3, 1)} {
 		k := g.Vec()
 		g.VBROADCASTI32X4(from, k.AsY())
 		g.VPMOVSXBW(k.AsY(), k)
-		g.VPDPWSSD(q[0], k, acc[2*i])
-		g.VPDPWSSD(q[1], k, acc[2*i+1])
+		for i, v := range q {
+			g.VPDPWSSD(v, k, acc[i/2][2*key+i%2])
+		}
 	}
 	g.Advance(2*g.VecBytes(), f.q)
 	g.Advance(codeColumns, row)
 	g.SUBQ(operand.Imm(codeColumns), left)
-	g.JNZ(operand.LabelRef("columns"))
-	f.store(f.sums(acc))
+	g.JNZ(operand.LabelRef(name + "columns"))
+	for i, group := range acc {
+		if i > 0 {
+			g.LEAQ(emit.Indexed(f.q, f.d, 8), f.q)
+		}
+		f.store(f.sums(group))
+		g.ADDQ(operand.Imm(codeLanes), f.lane)
+	}
 }
 
 // sums adds up the lanes of accumulators: a quarter of the result for each key.
