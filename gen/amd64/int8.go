@@ -45,7 +45,7 @@ type int8Dot interface {
 
 	frameBytes(q spec.BlockFormat) int // on the stack
 
-	// manyRows emits products of many rows that go another way, before all else.
+	// manyRows emits products of many rows that go another way, before all else, and returns after them.
 	manyRows(t *int8Gemmer)
 
 	// prepare emits what is done once for a block of the rows.

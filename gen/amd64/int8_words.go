@@ -32,10 +32,11 @@ type int8Words struct {
 }
 
 const (
-	wordVectors = 6
-	wordBlocks  = 4 // of a group: 13 KiB on the stack, which stay in L1
-	wordsAtOnce = 2 // words of codes in an iteration
-	wordsLeast  = 8 // with fewer rows words of the weights take longer than they save
+	wordVectors  = 6
+	wordBlocks   = 4  // of a group: 13 KiB on the stack, which stay in L1
+	wordsAtOnce  = 4  // words of codes in an iteration
+	wordsGrouped = 48 // with fewer rows a group is one block: 16 rows would wait for 4 at once, and take 6% longer
+	wordsLeast   = 8  // with fewer rows words of the weights take longer than they save
 
 	codesBytes = 2 * spec.BlockSteps // of a block
 	halfBytes  = wordVectors * 32    // of one of the two words that a word of weights becomes
@@ -45,7 +46,7 @@ const (
 	wordsFrame = wordsAt + wordBlocks*blockWords + spec.LineBytes
 )
 
-// manyRows emits the products of many rows with whole panels of 8-bit weights, and goes on where they are others.
+// manyRows emits the products of many rows with whole panels of 8-bit weights. What follows is for other calls.
 func (avx2Dot) manyRows(t *int8Gemmer) {
 	if t.format.Bits() != 8 {
 		return
@@ -72,6 +73,11 @@ func (avx2Dot) manyRows(t *int8Gemmer) {
 	g.CMPQ(t.left, operand.Imm(0))
 	g.JNE(operand.LabelRef("manyblocks"))
 	g.Return()
+	g.Label("manyzero")
+	for _, c := range w.out {
+		g.Zero(g.Context, c)
+	}
+	g.Goto("manyblock")
 	g.Label("few")
 }
 
@@ -97,7 +103,10 @@ func (w *int8Words) expand() {
 	g.MOVQ(w.row, w.x)
 	g.MOVQ(w.aligned, w.at)
 	g.LEAQ(emit.At(w.at, wordsAt), to)
-	g.LEAQ(emit.At(to, wordBlocks*blockWords), end)
+	g.LEAQ(emit.At(to, blockWords), end)
+	g.LEAQ(emit.At(to, wordBlocks*blockWords), left)
+	g.CMPQ(w.mArg, operand.Imm(wordsGrouped))
+	g.CMOVQGE(left, end)
 	offset := g.Vec()
 	g.VPBROADCASTD(g.Constant(0x80808080), offset)
 	g.Label("expandblock")
@@ -155,7 +164,6 @@ func (w *int8Words) product() {
 	g.MOVQ(w.aligned, w.weights)
 	g.ADDQ(operand.I32(wordsAt), w.weights)
 	w.loadC()
-	g.Label("manyblock")
 	w.split(emit.Indexed(w.x, ahead, 1), emit.Indexed(w.at, w.turn, 1))
 	w.addBlock()
 	g.ADDQ(operand.Imm(spec.RowBytes), w.x)
@@ -166,18 +174,16 @@ func (w *int8Words) product() {
 	}
 }
 
+// loadC ends where the blocks of a row begin, to which manyRows goes from zeros, too.
 func (w *int8Words) loadC() {
 	g := w.g
 	w.out = g.Vecs(wordVectors)
-	for _, c := range w.out {
-		g.Zero(g.Context, c)
-	}
 	g.CMPB(w.load, operand.Imm(0))
 	g.JE(operand.LabelRef("manyzero"))
 	for v, c := range w.out {
 		g.VMOVUPS(emit.At(w.c, v*g.VecBytes()), c)
 	}
-	g.Label("manyzero")
+	g.Label("manyblock")
 }
 
 // addBlock adds the products of a block.
