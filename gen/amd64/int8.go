@@ -46,7 +46,7 @@ type int8Dot interface {
 
 	frameBytes(q spec.BlockFormat) int // on the stack
 
-	// manyRows emits products of many rows that go another way, before the tiles, and leaves the other rows.
+	// manyRows emits products of many rows that go another way, before all else, and returns after them.
 	manyRows(t *int8Gemmer)
 
 	// prepare emits what is done once for a block of the rows.
@@ -95,8 +95,8 @@ func (g *gen) gemmInt8(q spec.BlockFormat, dot int8Dot) {
 	if n := dot.frameBytes(q); n > 0 {
 		t.frame = g.Frame(n)
 	}
-	t.clear()
 	dot.manyRows(t)
+	t.clear()
 	groups := dot.tiles(q)
 	for _, shapes := range groups {
 		name := fmt.Sprintf("vectors%d", shapes[0].Vectors)

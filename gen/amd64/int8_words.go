@@ -7,115 +7,117 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// int8Words are products of many rows with whole panels of 8-bit weights. A block of a panel becomes 16-bit words on the
-// stack, once for all rows. So the loop over products has no masks and shifts: a tile of 2 rows and the
-// 6 vectors of a panel takes 26 instructions for 12 VPMADDWD, and one of avx2Dot, 6 rows and 2 vectors, would take 34.
-// The weights are operands in memory and the codes are broadcast from there: with 2 rows that is 14 loads for 12
-// products, and Zen 3 has two loads a cycle.
+// int8Words are products of many rows with whole panels of 8-bit weights. Some blocks of a panel become 16-bit words on
+// the stack, once for all rows. So the loop over products has no masks and shifts: a row and the 6 vectors of a panel take
+// 13 instructions for 6 VPMADDWD, and a tile of avx2Dot, 6 rows and 2 vectors, would take 34 for 12. The weights are
+// operands in memory: that is 7 loads for 6 products. Zen 3 has two loads a cycle, and takes as long for 6 VPMADDWD and
+// 6 VPADDD of registers alone.
 //
-// The outer loop goes over blocks, the next one over tiles. The codes of a tile become words while the tile before it is
+// The outer loop goes over groups of blocks, the next one over rows. The sums of a block and the row's part of C are in
+// registers: C is loaded and stored once a group. The codes of a row become words while the row before it is
 // computed: otherwise each waits for its stores.
 //
-// The stack has, from a line on, words of codes of two tiles in turns, the weights and their scales. Words are the
-// bytes 0 and 2 of all words of codes or weights, then bytes 1 and 3. Weights have their offset taken off.
+// The stack has, from a line on, words of codes of two rows in turns, then block after block weights and their scales.
+// Words are the bytes 0 and 2 of all words of codes or weights, then bytes 1 and 3. Weights have their offset taken off.
 type int8Words struct {
 	*int8Gemmer
-	aligned              operand.Mem // where the stack's first line begins
-	many, rest           operand.Mem // rows in tiles, those left of a block
-	blockX               operand.Mem // of the first row
-	x, next, c           reg.GPVirtual
-	codes, other, weight reg.GPVirtual // words of the codes of a tile and of the next one, and of weights
+	load          operand.Mem // whether C is loaded
+	aligned, last operand.Mem // where the stack's first line begins, and where the blocks of the group end
+	rest          operand.Mem // rows left
+
+	row, x, c       reg.GPVirtual // x of the row and of a block of it
+	codes, turn, at reg.GPVirtual // words of the row, how far from there the next row's are, words of the block
+	weights         reg.GPVirtual
+	sums, out       []reg.VecVirtual
 }
 
 const (
-	wordRows    = 2
-	wordVectors = 6
-	wordsLeast  = 8 // with fewer rows words of the weights take longer than they save
+	wordVectors  = 6
+	wordBlocks   = 4  // of a group: 13 KiB on the stack, which stay in L1
+	wordsAtOnce  = 4  // words of codes in an iteration
+	wordsGrouped = 48 // with fewer rows a group is one block: 16 rows would wait for 4 at once, and take 6% longer
+	wordsLeast   = 8  // with fewer rows words of the weights take longer than they save
 
-	codesBytes   = wordRows * 2 * spec.BlockSteps
-	halfBytes    = wordVectors * 32 // of one of the two words that a word of weights becomes
-	weightsAt    = 2 * codesBytes
-	wordScalesAt = weightsAt + spec.BlockSteps/2*halfBytes
-	wordsFrame   = wordScalesAt + halfBytes + spec.LineBytes
+	codesBytes = 2 * spec.BlockSteps // of a block
+	halfBytes  = wordVectors * 32    // of one of the two words that a word of weights becomes
+	scalesAt   = codesBytes / 4 * halfBytes
+	blockWords = scalesAt + halfBytes // the size of a block on the stack
+	wordsAt    = 2 * wordBlocks * codesBytes
+	wordsFrame = wordsAt + wordBlocks*blockWords + spec.LineBytes
 )
 
-// manyRows emits the products of 8-bit weights with an even number of rows, if they are many, and leaves the others.
+// manyRows emits the products of many rows with whole panels of 8-bit weights. What follows is for other calls.
 func (avx2Dot) manyRows(t *int8Gemmer) {
 	if t.format.Bits() != 8 {
 		return
 	}
-	g, x, c := t.g, t.g.Param("x"), t.g.Param("c")
-	w := &int8Words{int8Gemmer: t, aligned: g.Memory(g.Param("b").Cap()), many: g.Memory(c.Len()), rest: g.Memory(c.Cap()), blockX: g.Memory(x.Cap())}
+	g, b, c := t.g, t.g.Param("b"), t.g.Param("c")
+	w := &int8Words{int8Gemmer: t, load: g.Argument("load"), aligned: g.Memory(b.Cap()), last: g.Memory(c.Len()), rest: g.Memory(c.Cap())}
 	w.begin(g.Frame(wordsFrame))
-	g.Label("manyblock")
+	g.Label("manyblocks")
 	w.expand()
-	w.x, w.c, w.codes, w.other, w.weight = g.GP64(), g.GP64(), g.GP64(), g.GP64(), g.GP64()
-	g.MOVQ(w.blockX, w.x)
+	w.c, w.codes, w.turn = g.GP64(), g.GP64(), g.GP64()
 	g.MOVQ(t.c, w.c)
 	g.MOVQ(w.aligned, w.codes)
-	g.LEAQ(emit.At(w.codes, codesBytes), w.other)
-	g.Move(w.many, w.rest)
-	w.split(w.x, w.codes)
-	g.Label("manytile")
-	w.tile()
-	g.LEAQ(emit.Indexed(w.c, t.ldc, wordRows), w.c)
-	g.MOVQ(w.next, w.x)
-	g.XCHGQ(w.codes, w.other)
-	g.SUBQ(operand.Imm(wordRows), w.rest)
-	g.JNZ(operand.LabelRef("manytile"))
-	g.ADDQ(operand.Imm(spec.RowBytes), w.blockX)
-	g.ADDQ(t.size, t.block)
-	g.SUBQ(operand.I32(spec.BlockSteps), t.left)
-	g.JNZ(operand.LabelRef("manyblock"))
-	w.end()
+	g.MOVQ(operand.U32(wordBlocks*codesBytes), w.turn)
+	g.Move(t.mArg, w.rest)
+	g.Label("manyrow")
+	w.product()
+	g.ADDQ(t.ldx, w.row)
+	g.ADDQ(t.ldc, w.c)
+	g.ADDQ(w.turn, w.codes)
+	g.NEGQ(w.turn)
+	g.DECQ(w.rest)
+	g.JNZ(operand.LabelRef("manyrow"))
+	g.MOVB(operand.Imm(1), w.load)
+	g.CMPQ(t.left, operand.Imm(0))
+	g.JNE(operand.LabelRef("manyblocks"))
+	g.Return()
+	g.Label("manyzero")
+	for _, c := range w.out {
+		g.Zero(g.Context, c)
+	}
+	g.Goto("manyblock")
+	g.Label("few")
 }
 
 func (w *int8Words) begin(frame operand.Mem) {
-	g, rows, line := w.g, w.g.GP64(), w.g.GP64()
-	few := operand.LabelRef("few")
+	g, line, few := w.g, w.g.GP64(), operand.LabelRef("few")
 	g.CMPQ(w.lanes2, operand.Imm(2*spec.PanelLanes))
 	g.JNE(few)
-	g.MOVQ(w.mArg, rows)
-	g.CMPQ(rows, operand.Imm(wordsLeast))
+	g.CMPQ(w.mArg, operand.Imm(wordsLeast))
 	g.JL(few)
-	g.ANDQ(operand.I32(-wordRows), rows)
-	g.MOVQ(rows, w.many)
 	g.LEAQ(frame.Offset(spec.LineBytes-1), line)
 	g.ANDQ(operand.I32(-spec.LineBytes), line)
 	g.MOVQ(line, w.aligned)
 	w.block = g.GP64()
 	g.MOVQ(w.blocks, w.block)
 	g.Move(w.kArg, w.left)
-	g.Move(w.xArg, w.blockX)
 }
 
-// end goes on to the rows that are left.
-func (w *int8Words) end() {
-	g, rows, bytes := w.g, w.g.GP64(), w.g.GP64()
-	g.MOVQ(w.many, rows)
-	g.SUBQ(rows, w.mArg)
-	g.MOVQ(w.ldc, bytes)
-	g.IMULQ(rows, bytes)
-	g.ADDQ(bytes, w.int8Gemmer.c)
-	g.IMULQ(w.ldx, rows)
-	g.ADDQ(rows, w.xArg)
-	g.Label("few")
-}
-
-// expand writes the weights of a block to the stack, and their scales.
+// expand writes a group of blocks to the stack: codes of the first row, weights and scales.
 func (w *int8Words) expand() {
-	g, from, to, left := w.g, w.g.GP64(), w.g.GP64(), w.g.GP64()
-	g.MOVQ(w.aligned, to)
+	g, from, to, end, left := w.g, w.g.GP64(), w.g.GP64(), w.g.GP64(), w.g.GP64()
+	w.row, w.x, w.at = g.GP64(), g.GP64(), g.GP64()
+	g.MOVQ(w.xArg, w.row)
+	g.MOVQ(w.row, w.x)
+	g.MOVQ(w.aligned, w.at)
+	g.LEAQ(emit.At(w.at, wordsAt), to)
+	g.LEAQ(emit.At(to, blockWords), end)
+	g.LEAQ(emit.At(to, wordBlocks*blockWords), left)
+	g.CMPQ(w.mArg, operand.Imm(wordsGrouped))
+	g.CMOVQGE(left, end)
+	offset := g.Vec()
+	g.VPBROADCASTD(g.Constant(0x80808080), offset)
+	g.Label("expandblock")
+	w.split(emit.At(w.x, 0), emit.At(w.at, 0))
 	for v := range wordVectors {
 		d := g.Vec()
 		g.VCVTPH2PS(emit.At(w.block, v*g.VecBytes()/2), d)
-		g.VMOVUPS(d, emit.At(to, wordScalesAt+v*g.VecBytes()))
+		g.VMOVUPS(d, emit.At(to, scalesAt+v*g.VecBytes()))
 	}
 	g.LEAQ(emit.At(w.block, 2*spec.PanelLanes), from)
-	g.ADDQ(operand.I32(weightsAt), to)
 	g.MOVQ(operand.U32(spec.BlockSteps/4), left)
-	offset := g.Vec()
-	g.VPBROADCASTD(g.Constant(0x80808080), offset)
 	g.AlignLoop()
 	g.Label("expand")
 	for v := range wordVectors {
@@ -130,83 +132,101 @@ func (w *int8Words) expand() {
 	g.ADDQ(operand.I32(2*halfBytes), to)
 	g.DECQ(left)
 	g.JNZ(operand.LabelRef("expand"))
+	g.ADDQ(operand.I32(halfBytes), to)
+	g.ADDQ(operand.Imm(codesBytes), w.at)
+	g.ADDQ(operand.Imm(spec.RowBytes), w.x)
+	g.ADDQ(w.size, w.block)
+	g.SUBQ(operand.I32(spec.BlockSteps), w.left)
+	g.JZ(operand.LabelRef("expanded"))
+	g.CMPQ(to, end)
+	g.JNE(operand.LabelRef("expandblock"))
+	g.Label("expanded")
+	g.MOVQ(to, w.last)
+	g.MOVQ(w.x, w.xArg)
 }
 
-// split writes the codes of the rows at x as words.
-func (w *int8Words) split(x, to reg.GPVirtual) {
-	for i := range wordRows {
-		from, codes := emit.At(x, 0), w.g.Vec()
-		if i > 0 {
-			from = emit.Indexed(x, w.ldx, 1)
-		}
-		w.g.VMOVDQU(from, codes)
-		at := i * 2 * spec.BlockSteps
-		w.g.splitBytes(codes, emit.At(to, at), emit.At(to, at+spec.BlockSteps))
+// split writes the codes of a block of a row as words.
+func (w *int8Words) split(x, to operand.Mem) {
+	codes := w.g.Vec()
+	w.g.VMOVDQU(x, codes)
+	w.g.splitBytes(codes, to, to.Offset(codesBytes/2))
+}
+
+// product emits the products of a row with a group of blocks. The last row takes itself for the next one.
+func (w *int8Words) product() {
+	g, ahead := w.g, w.g.GP64()
+	g.XORQ(ahead, ahead)
+	g.CMPQ(w.rest, operand.Imm(1))
+	g.CMOVQNE(w.ldx, ahead)
+	w.x, w.at, w.weights = g.GP64(), g.GP64(), g.GP64()
+	g.MOVQ(w.row, w.x)
+	g.MOVQ(w.codes, w.at)
+	g.MOVQ(w.aligned, w.weights)
+	g.ADDQ(operand.I32(wordsAt), w.weights)
+	w.loadC()
+	w.split(emit.Indexed(w.x, ahead, 1), emit.Indexed(w.at, w.turn, 1))
+	w.addBlock()
+	g.ADDQ(operand.Imm(spec.RowBytes), w.x)
+	g.CMPQ(w.weights, w.last)
+	g.JNE(operand.LabelRef("manyblock"))
+	for v, c := range w.out {
+		g.VMOVUPS(c, emit.At(w.c, v*g.VecBytes()))
 	}
 }
 
-// tile emits the products of a tile with a block. The last tile of all takes itself for the next one.
-func (w *int8Words) tile() {
+// loadC ends where the blocks of a row begin, to which manyRows goes from zeros, too.
+func (w *int8Words) loadC() {
 	g := w.g
-	w.next = g.GP64()
-	g.LEAQ(emit.Indexed(w.x, w.ldx, wordRows), w.next)
-	g.CMPQ(w.rest, operand.Imm(wordRows))
-	g.CMOVQEQ(w.x, w.next)
-	w.split(w.next, w.other)
-	g.MOVQ(w.aligned, w.weight)
-	g.ADDQ(operand.I32(weightsAt), w.weight)
-	w.acc = make([][]reg.VecVirtual, wordRows)
-	for i := range w.acc {
-		w.acc[i] = g.Vecs(wordVectors)
+	w.out = g.Vecs(wordVectors)
+	g.CMPB(w.load, operand.Imm(0))
+	g.JE(operand.LabelRef("manyzero"))
+	for v, c := range w.out {
+		g.VMOVUPS(emit.At(w.c, v*g.VecBytes()), c)
 	}
-	codes, end := g.GP64(), g.GP64()
-	g.MOVQ(w.codes, codes)
-	g.LEAQ(emit.At(codes, spec.BlockSteps-4), end)
-	w.word(codes, true)
+	g.Label("manyblock")
+}
+
+// addBlock adds the products of a block.
+func (w *int8Words) addBlock() {
+	g, end := w.g, w.g.GP64()
+	const more = codesBytes/2 - 4*wordsAtOnce
+	g.LEAQ(emit.At(w.at, more), end)
+	w.sums = g.Vecs(wordVectors)
+	w.words(true)
 	g.AlignLoop()
 	g.Label("manyword")
-	g.ADDQ(operand.I32(2*halfBytes), w.weight)
-	g.ADDQ(operand.Imm(4), codes)
-	w.word(codes, false)
-	g.CMPQ(codes, end)
+	g.ADDQ(operand.I32(wordsAtOnce*2*halfBytes), w.weights)
+	g.ADDQ(operand.Imm(4*wordsAtOnce), w.at)
+	w.words(false)
+	g.CMPQ(w.at, end)
 	g.JNE(operand.LabelRef("manyword"))
 
-	scales := wordScalesAt - weightsAt - (spec.BlockSteps/4-1)*2*halfBytes
-	for i, row := range w.acc {
-		x, c, d := emit.At(w.x, spec.RowScale), emit.At(w.c, 0), g.Vec()
-		if i > 0 {
-			x, c = emit.Indexed(w.x, w.ldx, 1).Offset(spec.RowScale), emit.Indexed(w.c, w.ldc, 1)
-		}
-		g.VBROADCASTSS(x, d)
-		for v, acc := range row {
-			p, m := g.Vec(), c.Offset(v*g.VecBytes())
-			g.VMULPS(emit.At(w.weight, scales+v*g.VecBytes()), d, p)
-			g.VCVTDQ2PS(acc, acc)
-			g.VFMADD213PS(m, p, acc)
-			g.VMOVUPS(acc, m)
-		}
+	d := g.Vec()
+	g.VBROADCASTSS(emit.At(w.x, spec.RowScale), d)
+	g.ADDQ(operand.I32(wordsAtOnce*2*halfBytes+halfBytes), w.weights)
+	g.ADDQ(operand.Imm(codesBytes-more), w.at)
+	for v, sum := range w.sums {
+		p := g.Vec()
+		g.VMULPS(emit.At(w.weights, v*g.VecBytes()-halfBytes), d, p)
+		g.VCVTDQ2PS(sum, sum)
+		g.VFMADD231PS(sum, p, w.out[v])
 	}
 }
 
-// word emits the products of a word of each row. The first products of a block are the sums.
-func (w *int8Words) word(codes reg.GPVirtual, first bool) {
+// words emits the products of some words of codes. The first products of a block are the sums.
+func (w *int8Words) words(first bool) {
 	g := w.g
-	for half := range 2 {
-		xs := g.Vecs(wordRows)
-		for i, x := range xs {
-			g.VPBROADCASTD(emit.At(codes, (2*i+half)*spec.BlockSteps), x)
-		}
-		for v := range wordVectors {
-			for i, x := range xs {
-				acc, p := w.acc[i][v], w.acc[i][v]
-				isSum := first && half == 0
-				if !isSum {
-					p = g.Vec()
-				}
-				g.VPMADDWD(emit.At(w.weight, half*halfBytes+v*g.VecBytes()), x, p)
-				if !isSum {
-					g.VPADDD(p, acc, acc)
-				}
+	for half := range 2 * wordsAtOnce {
+		x := g.Vec()
+		g.VPBROADCASTD(emit.At(w.at, half/2*4+half%2*codesBytes/2), x)
+		for v, sum := range w.sums {
+			p := sum
+			if !first || half > 0 {
+				p = g.Vec()
+			}
+			g.VPMADDWD(emit.At(w.weights, half*halfBytes+v*g.VecBytes()), x, p)
+			if p != sum {
+				g.VPADDD(p, sum, sum)
 			}
 		}
 	}
