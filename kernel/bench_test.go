@@ -96,24 +96,33 @@ func BenchmarkTypes(b *testing.B) {
 	}
 }
 
-// BenchmarkQuantized times calls on one thread with float32, with keys and values of int8, and with sums of
-// integers.
+// BenchmarkQuantized times calls on one thread with float32, and with caches of integers that are widened and
+// with sums of integers. A cache has one scale for each row, or for groups of so many columns.
 func BenchmarkQuantized(b *testing.B) {
 	for _, s := range benchShapes {
-		for _, kind := range []struct {
-			name            string
-			int8, quantized bool
-		}{{"float32", false, false}, {"int8", true, false}, {"quantized", true, true}} {
+		for _, cache := range []struct {
+			dtype kernel.DType
+			group int
+		}{{kernel.Float32, 0}, {kernel.Int8, 0}, {kernel.Int8, 64}, {kernel.Int4, 32}} {
 			q, k, v := s.c.Inputs()
-			if kind.int8 {
-				k, v = int8Rows(k), int8Rows(v)
+			name := cache.dtype.String()
+			if cache.dtype != kernel.Float32 {
+				k, v = integers(k, cache.dtype, cache.group), integers(v, cache.dtype, cache.group)
+			}
+			if cache.group > 0 {
+				name += fmt.Sprint("of", cache.group)
 			}
 			out := s.c.Out()
-			for _, tier := range runningTiers() {
-				b.Run(fmt.Sprintf("shape=%s/kind=%s/tier=%s", s.name, kind.name, tier), func(b *testing.B) {
-					o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}, Quantized: kind.quantized})
-					s.run(b, func() error { return kernel.Attention(out, q, k, v, o) })
-				})
+			for _, quantized := range []bool{false, true} {
+				if quantized && cache.dtype == kernel.Float32 {
+					continue
+				}
+				for _, tier := range runningTiers() {
+					b.Run(fmt.Sprintf("shape=%s/cache=%s/quantized=%t/tier=%s", s.name, name, quantized, tier), func(b *testing.B) {
+						o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}, Quantized: quantized})
+						s.run(b, func() error { return kernel.Attention(out, q, k, v, o) })
+					})
+				}
 			}
 		}
 	}

@@ -237,14 +237,31 @@ func TestQuantizedAccuracy(t *testing.T) {
 }
 
 // int8Rows returns a tensor whose rows lie side by side as int8 with a scale for each row.
-func int8Rows(x kernel.Tensor) kernel.Tensor {
+func int8Rows(x kernel.Tensor) kernel.Tensor { return integers(x, kernel.Int8, 0) }
+
+// integers returns a tensor whose rows lie side by side as int8 or int4, with a scale for each group of so many
+// columns, or 0 for each row.
+func integers(x kernel.Tensor, dtype kernel.DType, group int) (y kernel.Tensor) {
 	shape, data := x.Shape(), contracttest.Floats(x)
-	codes, scales := make([]int8, len(data)), make([]float32, len(data)/shape[3])
-	if err := numeric.QuantizeInt8(codes, scales, data, shape[3], kernel.Exec{}); err != nil {
+	if group == 0 {
+		group = shape[3]
+	}
+	scales := make([]float32, len(data)/group)
+	var err error
+	if dtype == kernel.Int4 {
+		codes := make([]kernel.Int4x2, len(data)/2)
+		err = numeric.QuantizeInt4(codes, scales, data, group, kernel.Exec{})
+		y = kernel.BHLD(codes, shape[0], shape[1], shape[2], shape[3])
+	} else {
+		codes := make([]int8, len(data))
+		err = numeric.QuantizeInt8(codes, scales, data, group, kernel.Exec{})
+		y = kernel.BHLD(codes, shape[0], shape[1], shape[2], shape[3])
+	}
+	if err != nil {
 		panic(err) // the numbers are finite
 	}
-	s := kernel.BHLD(scales, shape[0], shape[1], shape[2], 1)
-	return kernel.BHLD(codes, shape[0], shape[1], shape[2], shape[3]).Scaled(&s)
+	s := kernel.BHLD(scales, shape[0], shape[1], shape[2], shape[3]/group)
+	return y.Scaled(&s)
 }
 
 // outputSize returns the root mean square of the outputs of a call.
