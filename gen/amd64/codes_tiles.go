@@ -42,18 +42,23 @@ func (g *gen) pairProducts(name string, vectors int, left, b, ldb reg.GPVirtual,
 		for v := range x {
 			g.VMOVDQU(emit.At(b, v*g.VecBytes()), x[v])
 		}
-		for i := range acc {
-			a := g.Vec()
-			g.VPBROADCASTD(row(i), a)
-			for v := range x {
-				p := a
-				if v+1 < vectors {
-					p = g.Vec()
-				}
-				g.VPMADDWD(x[v], a, p)
-				g.VPADDD(p, acc[i][v], acc[i][v])
+		var p, of []reg.VecVirtual // products that wait, and their accumulators
+		add := func() {
+			for v := range p {
+				g.VPADDD(p[v], of[v], of[v])
 			}
 		}
+		for i := range acc {
+			a, products := g.Vec(), g.Vecs(vectors-1)
+			products = append(products, a)
+			g.VPBROADCASTD(row(i), a)
+			for v := range x {
+				g.VPMADDWD(x[v], a, products[v])
+			}
+			add()
+			p, of = products, acc[i]
+		}
+		add()
 		g.ADDQ(ldb, b)
 		advance()
 	}
