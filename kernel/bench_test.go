@@ -96,34 +96,25 @@ func BenchmarkTypes(b *testing.B) {
 	}
 }
 
-// BenchmarkQuantized times calls on one thread with float32, and with caches of integers that are widened and
-// with sums of integers. A cache has one scale for each row, or for groups of so many columns.
+// BenchmarkQuantized times calls on one thread with float32, and with caches of integers that are widened and with sums
+// of integers.
 func BenchmarkQuantized(b *testing.B) {
 	for _, s := range benchShapes {
-		for _, cache := range []struct {
-			dtype kernel.DType
-			group int
-		}{{kernel.Float32, 0}, {kernel.Int8, 0}, {kernel.Int8, 64}, {kernel.Int4, 32}} {
-			q, k, v := s.c.Inputs()
-			name := cache.dtype.String()
-			if cache.dtype != kernel.Float32 {
-				k, v = integers(k, cache.dtype, cache.group), integers(v, cache.dtype, cache.group)
+		q, k, v := s.c.Inputs()
+		out := s.c.Out()
+		run := func(name string, k, v kernel.Tensor, quantized bool) {
+			for _, tier := range runningTiers() {
+				b.Run(fmt.Sprintf("shape=%s/kind=%s/tier=%s", s.name, name, tier), func(b *testing.B) {
+					o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}, Quantized: quantized})
+					s.run(b, func() error { return kernel.Attention(out, q, k, v, o) })
+				})
 			}
-			if cache.group > 0 {
-				name += fmt.Sprint("of", cache.group)
-			}
-			out := s.c.Out()
-			for _, quantized := range []bool{false, true} {
-				if quantized && cache.dtype == kernel.Float32 {
-					continue
-				}
-				for _, tier := range runningTiers() {
-					b.Run(fmt.Sprintf("shape=%s/cache=%s/quantized=%t/tier=%s", s.name, name, quantized, tier), func(b *testing.B) {
-						o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}, Quantized: quantized})
-						s.run(b, func() error { return kernel.Attention(out, q, k, v, o) })
-					})
-				}
-			}
+		}
+		run("float32", k, v, false)
+		for _, c := range []cache{{kernel.Int8, 0}, {kernel.Int8, 64}, {kernel.Int4, 32}} {
+			k, v := c.of(k), c.of(v)
+			run(c.String(), k, v, false)
+			run(c.String()+",quantized", k, v, true)
 		}
 	}
 }

@@ -24,16 +24,16 @@ import (
 func (j *Job) fitsCodes() bool {
 	k, v, kernels := &j.Call.K, &j.Call.V, j.tier.Skinny()
 	return kernels.QKCodes != nil && kernels.Pairs != nil && kernels.PVCodes != nil && hasCodes(k) && hasCodes(v) &&
-		(k.Group() <= ukernel.CodesColumns || k.Group() == j.d()) && j.dv() <= MaxSkinnyWidth
+		(k.Group() <= ukernel.CodesColumns || k.Group() == j.d()) && max(j.d(), j.dv()) <= MaxSkinnyWidth
 }
 
-// hasCodes tells whether x has groups of columns that kernels for integers take.
+// hasCodes tells whether x has integers in groups of columns that such kernels take.
 func hasCodes(x *view.Tensor) bool {
 	return (x.DType() == view.Int8 || x.DType() == view.Int4) && x.Group()%ukernel.SkinnyGroup == 0
 }
 
-// pieceOf returns how many of the columns from column at on, which share a scale with others in a group, are one piece:
-// the first two of the contract's segments of a group, which round as their sum does, and then one each.
+// pieceOf returns the number of columns of the piece that begins with column at. Columns that share a scale
+// are a group. Its first two segments are one piece, as they round as their sum does, the others one each.
 func pieceOf(group, at int) int {
 	if in := at % group; in > 0 {
 		return min(group-in, ukernel.ColumnSegment)
@@ -196,10 +196,10 @@ func (t *tile) pairProducts(lo, n int, s, top []float32) int {
 	return n
 }
 
-// pieceKeys are the keys that several pieces are added up for, while their sums are in L1.
+// pieceKeys are the keys whose pieces are added up while their sums are in L1.
 const pieceKeys = 64
 
-// keysOfPieces returns the most keys for eachPiece.
+// keysOfPieces returns the most keys for eachPiece: all those of a block if one piece has all columns.
 func (t *tile) keysOfPieces() int {
 	if pieceOf(t.job.Call.K.Group(), 0) == t.job.d() {
 		return BlockKeys
@@ -207,8 +207,13 @@ func (t *tile) keysOfPieces() int {
 	return pieceKeys
 }
 
-// eachPiece computes the scores s of n keys from tile coordinate lo on. product computes the products of the w columns from column at on.
-// Those of later pieces wait in the memory of rounded weights.
+// eachPiece computes the scores s of n keys from tile coordinate lo on, by calls of product for each piece of w columns from
+// column at on. It adds them up in the order of the contract:
+//
+//	A = piece 0·1, then fma(piece, 1, A);  s = A·scale of group 0, then fma(A, scale of a group, s)
+//
+// Groups after the first are one piece each. A group of more is the only one. Products that are to be added wait in
+// the memory of rounded weights.
 func (t *tile) eachPiece(lo, n int, s, top []float32, product func(s []float32, at, w int, scales []float32, lsc int, top []float32)) {
 	x, lanes, d := &t.job.Call.K, t.kern.Lanes, t.job.d()
 	scales, lsc := x.RowScales(t.head.batch, t.head.head, lo-t.phase, n)
@@ -218,28 +223,27 @@ func (t *tile) eachPiece(lo, n int, s, top []float32, product func(s []float32, 
 		product(s, 0, d, scales, lsc, top)
 		return
 	}
+	rest := t.scratch.rounded
 	for at := 0; at < d; at += w {
 		w = pieceOf(group, at)
-		first, last := at%group == 0, (at+w)%group == 0 // of a group
-		max := ignored
-		if at+w == d {
-			max = top
-		}
 		switch {
-		case first && last && at == 0:
-			product(s, 0, w, scales, lsc, max)
-		case first && at == 0:
-			product(s, 0, w, ones[:1], 0, max)
+		case at == 0 && w == group:
+			product(s, 0, w, scales, lsc, ignored)
+		case at == 0:
+			product(s, 0, w, ones[:1], 0, ignored)
+		case at%group > 0:
+			product(rest, at, w, ones[:1], 0, ignored)
+			t.kern.ScaleRows(s, lanes, rest, lanes, n, ones[:1], 0, true, ignored)
 		default:
-			product(t.scratch.rounded, at, w, ones[:1], 0, ignored)
-			if first {
-				t.kern.ScaleRows(s, lanes, t.scratch.rounded, lanes, n, scales[at/group:], lsc, true, max)
-			} else {
-				t.kern.ScaleRows(s, lanes, t.scratch.rounded, lanes, n, ones[:1], 0, true, ignored)
+			max := ignored
+			if at+w == d {
+				max = top
 			}
+			product(rest, at, w, ones[:1], 0, ignored)
+			t.kern.ScaleRows(s, lanes, rest, lanes, n, scales[at/group:], lsc, true, max)
 		}
 	}
-	if group > ukernel.CodesColumns { // the only one
+	if group > ukernel.CodesColumns {
 		t.kern.ScaleRows(s, lanes, s, lanes, n, scales, lsc, false, top)
 	}
 }
