@@ -42,21 +42,20 @@ func (g *gen) pairProducts(name string, vectors int, left, b, ldb reg.GPVirtual,
 		for v := range x {
 			g.VMOVDQU(emit.At(b, v*g.VecBytes()), x[v])
 		}
-		var p, of []reg.VecVirtual // products that wait, and their accumulators
-		add := func() {
-			for v := range p {
-				g.VPADDD(p[v], of[v], of[v])
-			}
-		}
+		add := func() {} // the products of a row, after those of the next are begun
 		for i := range acc {
-			a, products := g.Vec(), g.Vecs(vectors-1)
-			products = append(products, a)
+			a := g.Vec()
 			g.VPBROADCASTD(row(i), a)
+			products := append(g.Vecs(vectors-1), a)
 			for v := range x {
 				g.VPMADDWD(x[v], a, products[v])
 			}
 			add()
-			p, of = products, acc[i]
+			add = func() {
+				for v, p := range products {
+					g.VPADDD(p, acc[i][v], acc[i][v])
+				}
+			}
 		}
 		add()
 		g.ADDQ(ldb, b)
