@@ -23,6 +23,7 @@ type interpreter struct {
 	places map[string]place
 	less   bool // signed, of the last comparison
 	zero   bool
+	carry  bool // of the last shift
 }
 
 var operands = regexp.MustCompile(`[^,(]+(\([^)]*\))*(\([^)]*\))?|(\([^)]*\))+`)
@@ -121,6 +122,9 @@ func isVector(op string) (string, bool) {
 	return "", false
 }
 
+// lanesOf returns how many lanes of 32 bits a vector register has.
+func lanesOf(op string) int { return map[byte]int{'X': 4, 'Y': 8, 'Z': 16}[op[0]] }
+
 // value returns a 64-bit operand.
 func (in *interpreter) value(op string) int64 {
 	if x, is := strings.CutPrefix(op, "$"); is {
@@ -137,16 +141,34 @@ func (in *interpreter) value(op string) int64 {
 	return int64(binary.LittleEndian.Uint64(in.mem[at:]))
 }
 
-// vector returns a vector operand.
+// vector returns a vector operand, in memory as far as that goes.
 func (in *interpreter) vector(op string) (v [16]uint32) {
 	if n, is := isVector(op); is {
 		return in.vec[n]
 	}
-	at := in.address(op)
-	for i := range v {
-		v[i] = binary.LittleEndian.Uint32(in.mem[at+4*i:])
+	from := in.mem[in.address(op):]
+	for i := 0; i < len(v) && 4*i+4 <= len(from); i++ {
+		v[i] = binary.LittleEndian.Uint32(from[4*i:])
 	}
 	return v
+}
+
+// operand is vector for an instruction that may repeat a number in memory.
+func (in *interpreter) operand(opcode, op string) [16]uint32 {
+	v := in.vector(op)
+	if strings.HasSuffix(opcode, ".BCST") {
+		for i := range v {
+			v[i] = v[0]
+		}
+	}
+	return v
+}
+
+func choose(first bool, x, y uint32) uint32 {
+	if first {
+		return x
+	}
+	return y
 }
 
 // run runs the function to its end.
@@ -170,7 +192,7 @@ func (in *interpreter) step(opcode string, ops []string) string {
 		last = ops[len(ops)-1]
 	}
 	set := func(x int64) {
-		in.zero = x == 0
+		in.zero, in.less = x == 0, x < 0
 		if strings.HasSuffix(last, ")") {
 			at := in.address(last)
 			binary.LittleEndian.PutUint64(in.mem[at:], uint64(x))
@@ -180,7 +202,7 @@ func (in *interpreter) step(opcode string, ops []string) string {
 	}
 	lanes := func(f func(i int) uint32) {
 		var v [16]uint32
-		for i := range v {
+		for i := range lanesOf(last) {
 			v[i] = f(i)
 		}
 		n, _ := isVector(last)
@@ -193,10 +215,18 @@ func (in *interpreter) step(opcode string, ops []string) string {
 	case "RET":
 		return opcode
 	case "MOVQ":
-		zero := in.zero
+		zero, less := in.zero, in.less
 		set(in.value(ops[0]))
-		in.zero = zero
-	case "MOVBQZX":
+		in.zero, in.less = zero, less
+	case "MOVL", "KMOVW", "VMOVD":
+		in.gp[last] = in.value(ops[0])
+	case "NEGL":
+		in.gp[last] = int64(uint32(-in.gp[last]))
+	case "CMOVQGT":
+		if !in.zero && !in.less {
+			in.gp[last] = in.value(ops[0])
+		}
+	case "MOVBQZX", "MOVBLZX":
 		in.gp[last] = int64(in.mem[in.address(ops[0])])
 	case "LEAQ":
 		in.gp[last] = int64(in.address(ops[0]))
@@ -206,6 +236,16 @@ func (in *interpreter) step(opcode string, ops []string) string {
 		set(in.value(last) - in.value(ops[0]))
 	case "DECQ":
 		set(in.value(last) - 1)
+	case "INCQ":
+		set(in.value(last) + 1)
+	case "ANDQ":
+		set(in.value(last) & in.value(ops[0]))
+	case "SHRQ":
+		n := in.value(ops[0])
+		in.carry = in.value(last)>>(n-1)&1 == 1
+		set(in.value(last) >> n)
+	case "IMULQ":
+		set(in.value(last) * in.value(ops[0]))
 	case "SHLQ":
 		set(in.value(last) << in.value(ops[0]))
 	case "IMUL3Q":
@@ -231,6 +271,22 @@ func (in *interpreter) step(opcode string, ops []string) string {
 		if in.less {
 			return last
 		}
+	case "JGE":
+		if !in.less {
+			return last
+		}
+	case "JLE":
+		if in.less || in.zero {
+			return last
+		}
+	case "JG":
+		if !in.less && !in.zero {
+			return last
+		}
+	case "JCC":
+		if !in.carry {
+			return last
+		}
 	case "VXORPS": // of a register with itself
 		lanes(func(int) uint32 { return 0 })
 	case "VMOVUPS", "VMOVDQU32", "VMOVDQA32":
@@ -240,12 +296,63 @@ func (in *interpreter) step(opcode string, ops []string) string {
 			break
 		}
 		to := in.mem[in.address(last):]
-		for i, x := range v {
+		for i, x := range v[:lanesOf(ops[0])] {
 			binary.LittleEndian.PutUint32(to[4*i:], x)
 		}
 	case "VPBROADCASTD", "VBROADCASTSS":
-		x := binary.LittleEndian.Uint32(in.mem[in.address(ops[0]):])
-		lanes(func(int) uint32 { return x })
+		if x, ok := in.gp[ops[0]]; ok {
+			lanes(func(int) uint32 { return uint32(x) })
+			break
+		}
+		x, old, where := in.vector(ops[0])[0], in.vector(last), int64(1<<16-1)
+		if len(ops) > 2 {
+			where = in.gp[ops[1]]
+		}
+		lanes(func(i int) uint32 { return choose(where>>i&1 == 1, x, old[i]) })
+	case "VBLENDMPS":
+		v, w, where := in.vector(ops[0]), in.vector(ops[1]), in.gp[ops[2]]
+		lanes(func(i int) uint32 { return choose(where>>i&1 == 1, v[i], w[i]) })
+	case "VBROADCASTI32X4", "VBROADCASTF32X4":
+		v := in.vector(ops[0])
+		lanes(func(i int) uint32 { return v[i%4] })
+	case "VINSERTI32X4":
+		at, v, w := 4*int(in.value(ops[0])), in.vector(ops[1]), in.vector(ops[2])
+		lanes(func(i int) uint32 {
+			if i/4*4 == at {
+				return v[i-at]
+			}
+			return w[i]
+		})
+	case "VEXTRACTF32X4":
+		at, v := 4*int(in.value(ops[0])), in.vector(ops[1])
+		lanes(func(i int) uint32 { return v[at+i] })
+	case "VPMOVSXBW":
+		v := in.vector(ops[0])
+		word := func(i int) uint32 { return uint32(uint16(int8(v[i/4] >> (i % 4 * 8)))) }
+		lanes(func(i int) uint32 { return word(2*i) | word(2*i+1)<<16 })
+	case "VPERMD":
+		v, order := in.vector(ops[0]), in.vector(ops[1])
+		lanes(func(i int) uint32 { return v[order[i]%16] })
+	case "VPERMW":
+		v, order := in.vector(ops[0]), in.vector(ops[1])
+		word := func(i uint32) uint32 { return v[i%32/2] >> (i % 2 * 16) & 0xffff }
+		lanes(func(i int) uint32 { return word(order[i]&0xffff) | word(order[i]>>16)<<16 })
+	case "VPUNPCKLDQ", "VPUNPCKHDQ", "VPUNPCKLQDQ", "VPUNPCKHQDQ":
+		v, w, high := in.vector(ops[0]), in.vector(ops[1]), 2*strings.Count(opcode, "H")
+		order := [4]int{0, 4, 1, 5} // those from 4 on are of v
+		if strings.HasSuffix(opcode, "QDQ") {
+			order = [4]int{0, 1, 4, 5}
+		}
+		lanes(func(i int) uint32 {
+			from := order[i%4] + high
+			return choose(order[i%4] >= 4, v[(i/4*4+from+12)%16], w[(i/4*4+from)%16])
+		})
+	case "VSHUFI32X4":
+		order, v, w := in.value(ops[0]), in.vector(ops[1]), in.vector(ops[2])
+		lanes(func(i int) uint32 {
+			from := int(order>>(i/4*2)&3)*4 + i%4
+			return choose(i >= 8, v[from], w[from])
+		})
 	case "VPSLLD", "VPSRLD":
 		n, v := in.value(ops[0]), in.vector(ops[1])
 		lanes(func(i int) uint32 {
@@ -257,6 +364,20 @@ func (in *interpreter) step(opcode string, ops []string) string {
 	case "VPANDD":
 		v, w := in.vector(ops[0]), in.vector(ops[1])
 		lanes(func(i int) uint32 { return v[i] & w[i] })
+	case "VPADDD":
+		v, w := in.vector(ops[0]), in.vector(ops[1])
+		lanes(func(i int) uint32 { return v[i] + w[i] })
+	case "VANDPS":
+		v, w := in.vector(ops[0]), in.vector(ops[1])
+		lanes(func(i int) uint32 { return v[i] & w[i] })
+	case "VMAXPS": // of no NaN
+		v, w := in.vector(ops[0]), in.vector(ops[1])
+		lanes(func(i int) uint32 { return choose(float(w[i]) > float(v[i]), w[i], v[i]) })
+	case "VPDPWSSD", "VPDPWSSD.BCST": // words, words, sums
+		v, w, sum := in.operand(opcode, ops[0]), in.vector(ops[1]), in.vector(ops[2])
+		lanes(func(i int) uint32 {
+			return sum[i] + uint32(int32(int16(v[i]))*int32(int16(w[i]))+int32(v[i])>>16*(int32(w[i])>>16))
+		})
 	case "VPDPBUSD": // signed bytes, unsigned bytes, sums
 		s, u, sum := in.vector(ops[0]), in.vector(ops[1]), in.vector(ops[2])
 		lanes(func(i int) uint32 {
@@ -280,8 +401,8 @@ func (in *interpreter) step(opcode string, ops []string) string {
 	case "VFMADD213PS":
 		m, y, x := in.vector(ops[0]), in.vector(ops[1]), in.vector(ops[2])
 		lanes(func(i int) uint32 { return bits(fma(float(x[i]), float(y[i]), float(m[i]))) })
-	case "VFMADD231PS":
-		m, y, x := in.vector(ops[0]), in.vector(ops[1]), in.vector(ops[2])
+	case "VFMADD231PS", "VFMADD231PS.BCST":
+		m, y, x := in.operand(opcode, ops[0]), in.vector(ops[1]), in.vector(ops[2])
 		lanes(func(i int) uint32 { return bits(fma(float(m[i]), float(y[i]), float(x[i]))) })
 	default:
 		panic(fmt.Sprintf("%s %q: the interpreter does not know this instruction", opcode, ops))

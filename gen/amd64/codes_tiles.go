@@ -11,17 +11,25 @@ import (
 // The kernels of quantized attention for tiles, see ukernel.LaneKernels.CodeScores. As in Gemm a step multiplies
 // some vectors of lanes by a number of each of four rows, but a number is a pair of integers.
 
-// Rows of a tile of integers, and the most vectors. An accumulator waits for an addition alone, one cycle, so
-// eight of them are enough.
-const (
-	pairRows    = 4
-	pairVectors = 2
-)
+// pairRows are the rows of a tile of integers.
+const pairRows = 4
+
+// pairVectors are the vectors of a tile, the most first. With AVX2 an accumulator waits for an addition alone, one
+// cycle, so eight of them are enough. VPDPWSSD takes 4 or 5 cycles.
+func (g *gen) pairVectors() []int {
+	if g.EVEX() {
+		return []int{4, 2, 1}
+	}
+	return []int{2, 1}
+}
 
 // codeTiles emits them.
 func (g *gen) codeTiles() {
 	g.codeScores()
 	g.codeValues()
+	if g.EVEX() {
+		return
+	}
 	g.codeMerge()
 	g.pairColumns()
 	g.pairRows()
@@ -30,6 +38,7 @@ func (g *gen) codeTiles() {
 // pairProducts emits the sums of left ≥ 1 steps, from the pairs at row and the lanes at b on, which lie ldb bytes
 // apart. advance moves the rows on by a step.
 func (g *gen) pairProducts(name string, vectors int, left, b, ldb reg.GPVirtual, row func(i int) operand.Mem, advance func()) [][]reg.VecVirtual {
+	twice := !g.EVEX() // tiles of four vectors have no use for it
 	acc := make([][]reg.VecVirtual, pairRows)
 	for i := range acc {
 		acc[i] = g.Vecs(vectors)
@@ -40,12 +49,18 @@ func (g *gen) pairProducts(name string, vectors int, left, b, ldb reg.GPVirtual,
 	step := func() {
 		x := g.Vecs(vectors)
 		for v := range x {
-			g.VMOVDQU(emit.At(b, v*g.VecBytes()), x[v])
+			g.VMOVUPS(emit.At(b, v*g.VecBytes()), x[v])
 		}
 		add := func() {} // the products of a row, after those of the next are begun
 		for i := range acc {
 			a := g.Vec()
 			g.VPBROADCASTD(row(i), a)
+			if g.EVEX() {
+				for v := range x {
+					g.VPDPWSSD(x[v], a, acc[i][v]) // exact: it does not saturate
+				}
+				continue
+			}
 			products := append(g.Vecs(vectors-1), a)
 			for v := range x {
 				g.VPMADDWD(x[v], a, products[v])
@@ -61,15 +76,19 @@ func (g *gen) pairProducts(name string, vectors int, left, b, ldb reg.GPVirtual,
 		g.ADDQ(ldb, b)
 		advance()
 	}
-	g.Comment("Two steps an iteration; an odd number enters in the middle.")
-	g.INCQ(left)
-	g.SHRQ(operand.Imm(1), left)
-	g.JCC(operand.LabelRef(name + "odd"))
+	if twice {
+		g.Comment("Two steps an iteration; an odd number enters in the middle.")
+		g.INCQ(left)
+		g.SHRQ(operand.Imm(1), left)
+		g.JCC(operand.LabelRef(name + "odd"))
+	}
 	g.AlignLoop()
 	g.Label(name + "steps")
 	step()
-	g.Label(name + "odd")
-	step()
+	if twice {
+		g.Label(name + "odd")
+		step()
+	}
 	g.DECQ(left)
 	g.JNZ(operand.LabelRef(name + "steps"))
 	for _, row := range acc {
@@ -89,7 +108,7 @@ func (g *gen) codeScores() {
 	steps := []operand.Mem{g.Memory(g.Param("k").Len()), g.Memory(g.Param("s").Len()), g.Memory(g.Param("scales").Len())} // from a tile to the next
 	rows := g.Memory(g.Param("k").Cap())
 	pointers, strides := []reg.GPVirtual{k, s, scale}, []reg.GPVirtual{ldk, w, lsc}
-	loop.Chunks(g, []int{pairVectors, 1}, lanes, func(vectors int, name string) {
+	loop.Chunks(g, g.pairVectors(), lanes, func(vectors int, name string) {
 		g.Label(name)
 		g.MOVQ(g.Memory(g.Param("k").Base()), k)
 		g.MOVQ(g.Memory(g.Param("s").Base()), s)
@@ -186,7 +205,7 @@ func (g *gen) codeValues() {
 	g.NEGL(x)
 	g.VMOVD(x, keep.AsX())
 	g.VPBROADCASTD(keep.AsX(), keep)
-	loop.Chunks(g, []int{pairVectors, 1}, lanes, func(vectors int, name string) {
+	loop.Chunks(g, g.pairVectors(), lanes, func(vectors int, name string) {
 		g.Label(name)
 		g.MOVQ(g.Memory(g.Param("v").Base()), v)
 		g.MOVQ(g.Argument("dv"), columns)
