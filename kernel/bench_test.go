@@ -96,25 +96,25 @@ func BenchmarkTypes(b *testing.B) {
 	}
 }
 
-// BenchmarkQuantized times calls on one thread with float32, with keys and values of int8, and with sums of
-// integers.
+// BenchmarkQuantized times calls on one thread with float32, and with caches of integers that are widened and with sums
+// of integers.
 func BenchmarkQuantized(b *testing.B) {
 	for _, s := range benchShapes {
-		for _, kind := range []struct {
-			name            string
-			int8, quantized bool
-		}{{"float32", false, false}, {"int8", true, false}, {"quantized", true, true}} {
-			q, k, v := s.c.Inputs()
-			if kind.int8 {
-				k, v = int8Rows(k), int8Rows(v)
-			}
-			out := s.c.Out()
+		q, k, v := s.c.Inputs()
+		out := s.c.Out()
+		run := func(name string, k, v kernel.Tensor, quantized bool) {
 			for _, tier := range runningTiers() {
-				b.Run(fmt.Sprintf("shape=%s/kind=%s/tier=%s", s.name, kind.name, tier), func(b *testing.B) {
-					o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}, Quantized: kind.quantized})
+				b.Run(fmt.Sprintf("shape=%s/kind=%s/tier=%s", s.name, name, tier), func(b *testing.B) {
+					o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}, Quantized: quantized})
 					s.run(b, func() error { return kernel.Attention(out, q, k, v, o) })
 				})
 			}
+		}
+		run("float32", k, v, false)
+		for _, c := range []cache{{kernel.Int8, 0}, {kernel.Int8, 64}, {kernel.Int4, 32}} {
+			k, v := c.of(k), c.of(v)
+			run(c.String(), k, v, false)
+			run(c.String()+",quantized", k, v, true)
 		}
 	}
 }

@@ -25,6 +25,7 @@ var quantizedShapes = []contracttest.Case{
 	{B: 3, H: 2, HKV: 1, Lq: 17, Lk: 260, D: 192, Dv: 96, Mask: contracttest.KeyLengths([]int{260, 0, 257})},
 	{B: 1, H: 2, HKV: 1, Lq: 1, Lk: 3, D: 128, Dv: 128},
 	{B: 1, H: 7, HKV: 1, Lq: 1, Lk: 40, D: 160, Dv: 16},
+	{B: 1, H: 3, HKV: 1, Lq: 1, Lk: 290, D: 256, Dv: 192},
 }
 
 // TestZeroScale: a Scale of -0 is 0, for tiles and for few rows, with products of floats and of integers.
@@ -103,51 +104,127 @@ func TestQuantized(t *testing.T) {
 			if n%3 == 1 {
 				opts.KeyStart, opts.QueryStart = []int{47 * n}, []int{47 * n}
 			}
-			want := c.Output(c.Dv)
-			m := c.Model(q, k, v, &opts)
-			contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, m.Row(b, h, i).Out) })
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
-				for _, threads := range []int{1, 3} {
-					o := opts
-					o.Tier, o.Threads = tier, threads
-					got := c.Run(t, q, k, v, o)
-					contracttest.Same(t, fmt.Sprintf("threads=%d", threads), &got, &want)
-				}
-			})
+			checkQuantized(t, c, q, k, v, opts)
 		})
 	}
 }
 
-// TestQuantizedRows is TestQuantized with int8 and one scale for each row, which kernels for integers take.
-func TestQuantizedRows(t *testing.T) {
+// A cache says which integers keys and values are, and how many columns share a scale: 0 means all, as where the number
+// does not divide them.
+type cache struct {
+	dtype kernel.DType
+	group int
+}
+
+func (c cache) String() string {
+	if c.group == 0 {
+		return c.dtype.String()
+	}
+	return fmt.Sprintf("%vof%d", c.dtype, c.group)
+}
+
+// of returns a tensor whose rows lie side by side as such integers.
+func (c cache) of(x kernel.Tensor) (y kernel.Tensor) {
+	shape, data := x.Shape(), contracttest.Floats(x)
+	group := c.group
+	if group == 0 || shape[3]%group != 0 {
+		group = shape[3]
+	}
+	scales := make([]float32, len(data)/group)
+	var err error
+	if c.dtype == kernel.Int4 {
+		codes := make([]kernel.Int4x2, len(data)/2)
+		err = numeric.QuantizeInt4(codes, scales, data, group, kernel.Exec{})
+		y = kernel.BHLD(codes, shape[0], shape[1], shape[2], shape[3])
+	} else {
+		codes := make([]int8, len(data))
+		err = numeric.QuantizeInt8(codes, scales, data, group, kernel.Exec{})
+		y = kernel.BHLD(codes, shape[0], shape[1], shape[2], shape[3])
+	}
+	if err != nil {
+		panic(err) // the numbers are finite
+	}
+	s := kernel.BHLD(scales, shape[0], shape[1], shape[2], shape[3]/group)
+	return y.Scaled(&s)
+}
+
+// quantizedCaches are those with sizes for kernels for integers.
+var quantizedCaches = []cache{{kernel.Int8, 0}, {kernel.Int8, 16}, {kernel.Int8, 96}, {kernel.Int4, 32}, {kernel.Int4, 0}}
+
+// TestQuantizedCaches is TestQuantized with caches that kernels for integers take.
+func TestQuantizedCaches(t *testing.T) {
 	contracttest.ForceThreads(t)
 	for n, c := range slices.Concat(quantizedShapes, quantizedTiles) {
-		c.Seed, c.Layout = uint64(n), contracttest.Case{}.Layout // that of int8Rows
-		t.Run(c.String(), func(t *testing.T) {
-			q, k, v := c.Inputs()
-			k, v = int8Rows(k), int8Rows(v)
-			for i, x := range []kernel.Tensor{k.Scales(), v.Scales()} {
-				if scales := contracttest.Floats(x); n%4 == 3 {
-					scales[len(scales)/2], scales[len(scales)-1-i] = testutil.NaN, float32(math.Inf(1))
-				}
+		c.Seed, c.Layout = uint64(n), contracttest.Case{}.Layout // that of caches
+		for i, cache := range quantizedCaches {
+			if i > 0 && i != 1+n%3 && testutil.Thin() {
+				continue
 			}
-			opts := kernel.Options{Quantized: true, Scale: c.Scale}
-			if n%3 == 1 {
-				opts.KeyStart, opts.QueryStart = []int{47 * n}, []int{47 * n}
-			}
-			want := c.Output(c.Dv)
-			m := c.Model(q, k, v, &opts)
-			contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, m.Row(b, h, i).Out) })
-			contracttest.EachTier(t, func(t *testing.T, tier string) {
-				for _, threads := range []int{1, 3} {
-					o := opts
-					o.Tier, o.Threads = tier, threads
-					got := c.Run(t, q, k, v, o)
-					contracttest.Same(t, fmt.Sprintf("threads=%d", threads), &got, &want)
+			t.Run(fmt.Sprintf("%v/%v", c, cache), func(t *testing.T) {
+				q, k, v := c.Inputs()
+				if n%2 == 0 { // sums of many columns round
+					for _, x := range []*kernel.Tensor{&q, &k} {
+						contracttest.EachRow(x, func(_, _, _ int, row []float32) {
+							for d, x := range row {
+								row[d] = 1 + x/32
+							}
+						})
+					}
 				}
+				k, v = cache.of(k), cache.of(v)
+				for i, x := range []kernel.Tensor{k.Scales(), v.Scales()} {
+					if scales := contracttest.Floats(x); n%4 == 3 {
+						scales[len(scales)/2], scales[len(scales)-1-i] = testutil.NaN, float32(math.Inf(1))
+					}
+				}
+				opts := kernel.Options{Quantized: true, Scale: c.Scale}
+				if n%3 == 1 {
+					opts.KeyStart, opts.QueryStart = []int{47 * n}, []int{47 * n}
+				}
+				checkQuantized(t, c, q, k, v, opts)
 			})
-		})
+		}
 	}
+}
+
+// TestQuantizedPages is TestQuantized with such caches in pages, some of them smaller than a segment of keys.
+func TestQuantizedPages(t *testing.T) {
+	for n, c := range []contracttest.Case{
+		{B: 2, H: 6, HKV: 2, Lq: 1, Lk: 300, D: 64, Dv: 128},
+		{B: 2, H: 2, HKV: 1, Lq: 30, Lk: 77, D: 256, Dv: 64},
+	} {
+		for i, size := range []int{7, 64} {
+			for _, cache := range quantizedCaches {
+				t.Run(fmt.Sprintf("%v/size=%d/%v", c, size, cache), func(t *testing.T) {
+					q, _, _ := c.Inputs()
+					each := (c.Lk + size - 1) / size
+					_, k, v := contracttest.Case{B: 2 * each, HKV: c.HKV, Lk: size, D: c.D, Dv: c.Dv, Seed: uint64(n)}.Inputs()
+					table := kernel.PageTable{Pages: make([][]int32, 2), Lengths: []int{c.Lk, c.Lk - 30}}
+					for page := range int32(2 * each) { // each batch row takes every second page, the last first
+						b := page % 2
+						table.Pages[b] = append([]int32{page}, table.Pages[b]...)
+					}
+					opts := kernel.Options{Quantized: true, KeyStart: []int{5 * i}, QueryStart: []int{5 * i}}
+					checkQuantized(t, c, q, cache.of(k).Paged(&table), cache.of(v).Paged(&table), opts)
+				})
+			}
+		}
+	}
+}
+
+// checkQuantized compares a quantized call with the contract, on every tier and on several threads.
+func checkQuantized(t *testing.T, c contracttest.Case, q, k, v kernel.Tensor, opts kernel.Options) {
+	want := c.Output(c.Dv)
+	m := c.Model(q, k, v, &opts)
+	contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, m.Row(b, h, i).Out) })
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		for _, threads := range []int{1, 3} {
+			o := opts
+			o.Tier, o.Threads = tier, threads
+			got := c.Run(t, q, k, v, o)
+			contracttest.Same(t, fmt.Sprintf("threads=%d", threads), &got, &want)
+		}
+	})
 }
 
 // quantizedTiles are calls of many rows: one tile and several, on blocks that begin with an odd key, with all
@@ -158,6 +235,8 @@ var quantizedTiles = []contracttest.Case{
 	{B: 2, H: 4, HKV: 2, Lq: 19, Lk: 300, D: 128, Dv: 128, Mask: contracttest.KeyLengths([]int{299, 33})},
 	{B: 1, H: 1, HKV: 1, Lq: 13, Lk: 2, D: 32, Dv: 16},
 	{B: 1, H: 1, HKV: 1, Lq: 25, Lk: 520, D: 48, Dv: 16, Mask: contracttest.Causal(495)},
+	{B: 1, H: 1, HKV: 1, Lq: 17, Lk: 90, D: 256, Dv: 256},
+	{B: 1, H: 1, HKV: 1, Lq: 40, Lk: 300, D: 192, Dv: 160, Mask: contracttest.Causal(260)},
 }
 
 // TestQuantizedRagged: in a batch, a sequence of one query has the bits of a call of its own, beside one of many.
@@ -237,15 +316,7 @@ func TestQuantizedAccuracy(t *testing.T) {
 }
 
 // int8Rows returns a tensor whose rows lie side by side as int8 with a scale for each row.
-func int8Rows(x kernel.Tensor) kernel.Tensor {
-	shape, data := x.Shape(), contracttest.Floats(x)
-	codes, scales := make([]int8, len(data)), make([]float32, len(data)/shape[3])
-	if err := numeric.QuantizeInt8(codes, scales, data, shape[3], kernel.Exec{}); err != nil {
-		panic(err) // the numbers are finite
-	}
-	s := kernel.BHLD(scales, shape[0], shape[1], shape[2], 1)
-	return kernel.BHLD(codes, shape[0], shape[1], shape[2], shape[3]).Scaled(&s)
-}
+func int8Rows(x kernel.Tensor) kernel.Tensor { return cache{kernel.Int8, 0}.of(x) }
 
 // outputSize returns the root mean square of the outputs of a call.
 func outputSize(c contracttest.Case, q, k, v kernel.Tensor) float64 {

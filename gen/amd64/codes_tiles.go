@@ -23,17 +23,6 @@ func (g *gen) pairVectors() []int {
 	return []int{2, 1}
 }
 
-// addPairs adds to acc the products of pairs of words of a and b, which are exact with VPDPWSSD, too: it
-// does not saturate. p is for what is added, and may be b.
-func (g *gen) addPairs(a operand.Op, b, p, acc reg.VecVirtual) {
-	if g.EVEX() {
-		g.VPDPWSSD(a, b, acc)
-		return
-	}
-	g.VPMADDWD(a, b, p)
-	g.VPADDD(p, acc, acc)
-}
-
 // codeTiles emits them.
 func (g *gen) codeTiles() {
 	g.codeScores()
@@ -62,17 +51,28 @@ func (g *gen) pairProducts(name string, vectors int, left, b, ldb reg.GPVirtual,
 		for v := range x {
 			g.VMOVUPS(emit.At(b, v*g.VecBytes()), x[v])
 		}
+		add := func() {} // the products of a row, after those of the next are begun
 		for i := range acc {
 			a := g.Vec()
 			g.VPBROADCASTD(row(i), a)
-			for v := range x {
-				p := a
-				if v+1 < vectors {
-					p = g.Vec()
+			if g.EVEX() {
+				for v := range x {
+					g.VPDPWSSD(x[v], a, acc[i][v]) // exact: it does not saturate
 				}
-				g.addPairs(x[v], a, p, acc[i][v])
+				continue
+			}
+			products := append(g.Vecs(vectors-1), a)
+			for v := range x {
+				g.VPMADDWD(x[v], a, products[v])
+			}
+			add()
+			add = func() {
+				for v, p := range products {
+					g.VPADDD(p, acc[i][v], acc[i][v])
+				}
 			}
 		}
+		add()
 		g.ADDQ(ldb, b)
 		advance()
 	}

@@ -12,12 +12,9 @@ const int4Piece = 64
 // unpackInt4 returns up to n rows of KV head h of x, of 4 bits, from row lo on as int8, and their number. The
 // next call overwrites them.
 func (t *tile) unpackInt4(f *floatRows, x *view.Tensor, lo, n int) (codes []int8, got int) {
-	d, bytes := x.Dim(3), x.DType().Bytes
 	n = x.Run(lo, min(n, int4Piece))
-	at := x.Index(t.head.batch, t.head.head, lo)
-	end := at + (n-1)*x.Stride(2) + d // no change of page tables or starts during a call leads assembly beyond
-	t.job.tier.Convert().UnpackInt4(f.codes, d, x.Bytes()[bytes(at):bytes(end)], bytes(x.Stride(2)), n, d)
-	return f.codes[:n*d], n
+	t.codesOf(f.codes, x, lo, n)
+	return f.codes[:n*x.Dim(3)], n
 }
 
 // int4Products is narrowProducts for 4 bits.

@@ -16,20 +16,29 @@ import (
 //
 //	64 columns · 2^11 · 2^7 = 32 keys · 2^12 · 2^7 = 2^24
 //
-// Kernels for integers take int8 with one scale for each row: ukernel.SkinnyKernels.QKCodes in skinny tiles,
-// ukernel.LaneKernels.CodeScores in others. Without them, tiles compute the products by those for float32, on
-// integers as float32, which gives the same bits.
+// Kernels for integers take int8: ukernel.SkinnyKernels.QKCodes in skinny tiles, ukernel.LaneKernels.CodeScores in
+// others. 4 bits become int8 before. A call of such a kernel takes a piece of the columns, see pieceOf. Without
+// them, tiles compute the products by those for float32, on integers as float32, which gives the same bits.
 
 // fitsCodes tells whether kernels for integers take the keys and values.
 func (j *Job) fitsCodes() bool {
 	k, v, kernels := &j.Call.K, &j.Call.V, j.tier.Skinny()
-	return kernels.QKCodes != nil && kernels.Pairs != nil && kernels.PVCodes != nil && hasRowCodes(k) && hasRowCodes(v) &&
-		j.d() <= ukernel.CodesColumns && j.dv() <= MaxSkinnyWidth
+	return kernels.QKCodes != nil && kernels.Pairs != nil && kernels.PVCodes != nil && hasCodes(k) && hasCodes(v) &&
+		(k.Group() <= ukernel.CodesColumns || k.Group() == j.d()) && max(j.d(), j.dv()) <= MaxSkinnyWidth
 }
 
-// hasRowCodes tells whether x has int8 with one scale for each row, which kernels for integers take.
-func hasRowCodes(x *view.Tensor) bool {
-	return x.DType() == view.Int8 && x.Group() == x.Dim(3) && x.Dim(3)%ukernel.SkinnyGroup == 0
+// hasCodes tells whether x has integers in groups of columns that such kernels take.
+func hasCodes(x *view.Tensor) bool {
+	return (x.DType() == view.Int8 || x.DType() == view.Int4) && x.Group()%ukernel.SkinnyGroup == 0
+}
+
+// pieceOf returns the number of columns of the piece that begins with column at. Columns that share a scale
+// are a group. Its first two segments are one piece, as they round as their sum does, the others one each.
+func pieceOf(group, at int) int {
+	if in := at % group; in > 0 {
+		return min(group-in, ukernel.ColumnSegment)
+	}
+	return min(group, ukernel.CodesColumns)
 }
 
 // codesOfQueries returns the number of integers of a tile's queries.
@@ -56,7 +65,7 @@ func (s *scratch) fitQuantized(j *Job) {
 }
 
 // pairRows holds rows of integers of one tensor and KV head in pairs, see ukernel.Converters.PairColumns and
-// PairRows, up to a block of them. All tiles of a KV head share them.
+// PairRows, up to a block of them, piece by piece. All tiles of a KV head share them.
 type pairRows struct {
 	memory []int32
 	usage  parallel.Usage
@@ -71,33 +80,37 @@ func (p *pairRows) fit(m *parallel.Memory, d int) {
 // forget empties the cache.
 func (p *pairRows) forget() { p.cached = mask.Span{} }
 
-// pairsOf returns the pairs of rows of x, which pair makes. For pairs of rows keys.Lo is even.
-func (t *tile) pairsOf(p *pairRows, x *view.Tensor, keys mask.Span, pair func(dst []int32, src []int8, lds, n, d int)) []int32 {
+// of returns the pairs of w columns, from at on, of rows from lo on.
+func (p *pairRows) of(at, w, lo int) []int32 { return p.memory[(at*BlockKeys+(lo-p.cached.Lo)*w)/2:] }
+
+// widen makes p have the pairs of rows of x, which pair makes. For pairs of rows keys.Lo is even.
+func (t *tile) widen(p *pairRows, x *view.Tensor, keys mask.Span, pair func(dst []int32, src []int8, lds, n, d int)) {
 	const seg = contract.ValueSegment
-	d := x.Dim(3)
+	d, group := x.Dim(3), x.Group()
 	if t.head != p.head || keys.Lo < p.cached.Lo || keys.Lo > p.cached.Hi || keys.Hi-p.cached.Lo > BlockKeys {
 		p.head, p.cached = t.head, mask.Span{Lo: keys.Lo, Hi: keys.Lo}
 	}
-	first := p.cached.Lo
-	if lo := p.cached.Hi; lo < keys.Hi {
-		if lo > first {
-			lo &^= 1 // the last row may lack its second
-		}
-		for lo < keys.Hi {
-			n := min(keys.Hi-lo, seg-lo%seg)
-			src, stride, _ := t.segmentRows(x, lo-t.phase, n)
-			pair(p.memory[(lo-first)*d/2:], src, stride, n, d)
-			lo += n
-		}
-		p.cached.Hi = keys.Hi
+	lo := p.cached.Hi
+	if lo >= keys.Hi {
+		return
 	}
-	return p.memory[(keys.Lo-first)*d/2:]
+	if lo > p.cached.Lo {
+		lo &^= 1 // the last row may lack its second
+	}
+	for n := 0; lo < keys.Hi; lo += n {
+		n = min(keys.Hi-lo, seg-lo%seg)
+		src, stride, _ := t.segmentRows(x, lo-t.phase, n)
+		for at, w := 0, 0; at < d; at += w {
+			w = pieceOf(group, at)
+			pair(p.of(at, w, lo), src[at:], stride, n, w)
+		}
+	}
+	p.cached.Hi = keys.Hi
 }
 
-// takesPairs tells whether t computes with integers, if it is not skinny. A segment of values is one call.
+// takesPairs tells whether t computes with integers, if it is not skinny.
 func (t *tile) takesPairs() bool {
-	dv := t.job.dv()
-	return t.job.plan.shape.codes && t.kern.CodeScores != nil && !t.exact && ukernel.RowsPerCall(dv, t.kern.Lanes*contract.ValueSegment) == dv
+	return t.job.plan.shape.codes && t.kern.CodeScores != nil && !t.exact
 }
 
 // roundQueries rounds the packed panel.
@@ -111,23 +124,30 @@ func (t *tile) roundQueries() {
 	if !t.skinny {
 		return
 	}
-	for lane := range ints.CeilDiv(t.n, codeLanes) * codeLanes {
+	all, group := t.codeLanes(), t.job.Call.K.Group()
+	for lane := range all {
 		from := min(lane, t.n-1)
 		t.unit[lane] = t.unit[from]
 		inverse := float32(0)
 		if u := t.unit[lane]; u > 0 {
 			inverse = 1 / u // exact
 		}
-		to := t.codes[(lane/codeLanes*d*codeLanes)+lane%codeLanes*codeStep:]
-		for x := range d {
-			code := int16(0) // also of a NaN, whose unit makes the scores NaN
-			if inverse != 0 {
-				code = int16(t.q[x*lanes+from] * inverse)
+		for at, w := 0, 0; at < d; at += w {
+			w = pieceOf(group, at)
+			to := t.codes[at*all+lane/codeLanes*w*codeLanes+lane%codeLanes*codeStep:]
+			for x := range w {
+				code := int16(0) // also of a NaN, whose unit makes the scores NaN
+				if inverse != 0 {
+					code = int16(t.q[(at+x)*lanes+from] * inverse)
+				}
+				to[x/codeStep*codeStep*codeLanes+x%codeStep] = code
 			}
-			to[x/codeStep*codeStep*codeLanes+x%codeStep] = code
 		}
 	}
 }
+
+// codeLanes returns the lanes of a skinny tile's integers: its rows, and others up to a whole group.
+func (t *tile) codeLanes() int { return ints.CeilDiv(t.n, codeLanes) * codeLanes }
 
 // quantizedProducts is products for integers.
 func (t *tile) quantizedProducts(part mask.Span, top []float32) {
@@ -150,21 +170,82 @@ func (t *tile) quantizedProducts(part mask.Span, top []float32) {
 
 // codeProducts computes the scores s of up to n keys from tile coordinate lo on, and returns their number.
 func (t *tile) codeProducts(lo, n int, s, top []float32) int {
-	x, tier, d := &t.job.Call.K, t.job.tier, t.job.d()
-	k, got, next, _ := withHints(tier, x, t.head, lo-t.phase, n, x.I8())
-	scales, lsc := x.RowScales(t.head.batch, t.head.head, lo-t.phase, got)
-	tier.Skinny().QKCodes(ukernel.QKCodesArgs{S: s, K: k, Ldk: x.Stride(2), Scales: scales, Lsc: lsc, Q: t.codes, Unit: t.unit, N: t.n, M: got, D: d, Max: top, Next: next})
-	return got
+	x, tier, lane := &t.job.Call.K, t.job.tier, t.codeLanes()
+	var k, next []int8
+	stride := x.Stride(2)
+	if x.DType() == view.Int4 {
+		k, n = t.unpackInt4(&t.scratch.keys, x, lo-t.phase, n)
+		stride, next = x.Dim(3), k
+	} else {
+		k, n, next, _ = withHints(tier, x, t.head, lo-t.phase, min(n, t.keysOfPieces()), x.I8())
+	}
+	t.eachPiece(lo, n, s, top, func(s []float32, at, w int, scales []float32, lsc int, top []float32) {
+		tier.Skinny().QKCodes(ukernel.QKCodesArgs{S: s, K: k[at:], Ldk: stride, Scales: scales, Lsc: lsc, Q: t.codes[at*lane:], Unit: t.unit, N: t.n, M: n, D: w, Max: top, Next: next[min(at, len(next)):]})
+	})
+	return n
 }
 
 // pairProducts is codeProducts for tiles.
 func (t *tile) pairProducts(lo, n int, s, top []float32) int {
-	x := &t.job.Call.K
-	n = x.Run(lo-t.phase, n)
-	k := t.pairsOf(&t.scratch.keyPairs, x, mask.Span{Lo: lo, Hi: lo + n}, t.job.tier.Convert().PairColumns)
-	scales, lsc := x.RowScales(t.head.batch, t.head.head, lo-t.phase, n)
-	t.kern.CodeScores(ukernel.CodeScoresArgs{S: s, K: k, Scales: scales, Lsc: lsc, Q: t.pairs, Unit: t.unit, M: n, D: t.job.d(), Max: top})
+	x, pairs, lanes := &t.job.Call.K, &t.scratch.keyPairs, t.kern.Lanes
+	n = x.Run(lo-t.phase, min(n, t.keysOfPieces()))
+	t.widen(pairs, x, mask.Span{Lo: lo, Hi: lo + n}, t.job.tier.Convert().PairColumns)
+	t.eachPiece(lo, n, s, top, func(s []float32, at, w int, scales []float32, lsc int, top []float32) {
+		t.kern.CodeScores(ukernel.CodeScoresArgs{S: s, K: pairs.of(at, w, lo), Scales: scales, Lsc: lsc, Q: t.pairs[at/2*lanes:], Unit: t.unit, M: n, D: w, Max: top})
+	})
 	return n
+}
+
+// pieceKeys are the keys whose pieces are added up while their sums are in L1.
+const pieceKeys = 64
+
+// keysOfPieces returns the most keys for eachPiece: all those of a block if one piece has all columns.
+func (t *tile) keysOfPieces() int {
+	if pieceOf(t.job.Call.K.Group(), 0) == t.job.d() {
+		return BlockKeys
+	}
+	return pieceKeys
+}
+
+// eachPiece computes the scores s of n keys from tile coordinate lo on, by calls of product for each piece of w columns from
+// column at on. It adds them up in the order of the contract:
+//
+//	A = piece 0·1, then fma(piece, 1, A);  s = A·scale of group 0, then fma(A, scale of a group, s)
+//
+// Groups after the first are one piece each. A group of more is the only one. Products that are to be added wait in
+// the memory of rounded weights.
+func (t *tile) eachPiece(lo, n int, s, top []float32, product func(s []float32, at, w int, scales []float32, lsc int, top []float32)) {
+	x, lanes, d := &t.job.Call.K, t.kern.Lanes, t.job.d()
+	scales, lsc := x.RowScales(t.head.batch, t.head.head, lo-t.phase, n)
+	group, ignored := x.Group(), t.ignored()
+	w := pieceOf(group, 0)
+	if w == d {
+		product(s, 0, d, scales, lsc, top)
+		return
+	}
+	rest := t.scratch.rounded
+	for at := 0; at < d; at += w {
+		w = pieceOf(group, at)
+		switch {
+		case at == 0 && w == group:
+			product(s, 0, w, scales, lsc, ignored)
+		case at == 0:
+			product(s, 0, w, ones[:1], 0, ignored)
+		case at%group > 0:
+			product(rest, at, w, ones[:1], 0, ignored)
+			t.kern.ScaleRows(s, lanes, rest, lanes, n, ones[:1], 0, true, ignored)
+		default:
+			max := ignored
+			if at+w == d {
+				max = top
+			}
+			product(rest, at, w, ones[:1], 0, ignored)
+			t.kern.ScaleRows(s, lanes, rest, lanes, n, scales[at/group:], lsc, true, max)
+		}
+	}
+	if group > ukernel.CodesColumns {
+		t.kern.ScaleRows(s, lanes, s, lanes, n, scales, lsc, false, top)
+	}
 }
 
 // codesAsFloats is codeProducts on integers as float32, with any groups of columns that share a scale. The
@@ -301,14 +382,16 @@ func (t *tile) mergeColumns(part []float32) {
 func (t *tile) codesPV(o []float32) {
 	j, s, lanes := t.job, t.scratch, t.kern.Lanes
 	x, kernels, dv := &j.Call.V, j.tier.Skinny(), j.dv()
-	units := s.units[:lanes]
+	units, group := s.units[:lanes], x.Group()
 	load := false
 	t.eachSegment(func(keys mask.Span) {
 		n := keys.Len()
-		scales, lsc := t.scalesOf(keys, 0)
-		kernels.Pairs(s.pairs, t.scoresFrom(keys), lanes, n, scales, lsc, contract.WeightBits, units)
 		v, stride, next := t.segmentRows(x, keys.Lo-t.phase, n)
-		kernels.PVCodes(ukernel.PVCodesArgs{O: o, Ldo: dv, V: v, Ldv: stride, Pairs: s.pairs, Ldp: lanes, Unit: units, N: t.n, M: n, Dv: dv, Load: load, Next: next})
+		for at := 0; at < dv; at += group {
+			scales, lsc := t.scalesOf(keys, at/group)
+			kernels.Pairs(s.pairs, t.scoresFrom(keys), lanes, n, scales, lsc, contract.WeightBits, units)
+			kernels.PVCodes(ukernel.PVCodesArgs{O: o[at:], Ldo: dv, V: v[at:], Ldv: stride, Pairs: s.pairs, Ldp: lanes, Unit: units, N: t.n, M: n, Dv: group, Load: load, Next: next[min(at, len(next)):]})
+		}
 		load = true
 	})
 }
@@ -316,28 +399,45 @@ func (t *tile) codesPV(o []float32) {
 // pairsPV is codesPV for tiles.
 func (t *tile) pairsPV(o []float32) {
 	j, s, lanes, dv := t.job, t.scratch, t.kern.Lanes, t.job.dv()
-	first, units := t.block.keys.Lo, s.units[:lanes]
-	v := t.pairsOf(&s.valuePairs, &j.Call.V, t.block.keys, j.tier.Convert().PairRows)
+	first, units, pairs, group := t.block.keys.Lo, s.units[:lanes], &s.valuePairs, j.Call.V.Group()
+	t.widen(pairs, &j.Call.V, t.block.keys, j.tier.Convert().PairRows)
 	t.eachSegment(func(keys mask.Span) {
-		n, at := keys.Len(), keys.Lo-first
-		scales, lsc := t.scalesOf(keys, 0)
-		j.tier.Skinny().Pairs(s.pairs, t.scoresFrom(keys), lanes, n, scales, lsc, contract.WeightBits, units)
-		t.kern.CodeValues(ukernel.CodeValuesArgs{O: o, V: v[at*dv/2:], P: s.pairs, Unit: units, Pairs: ints.CeilDiv(n, 2), Dv: dv, Load: at > 0})
+		n := keys.Len()
+		for at, w := 0, 0; at < dv; at += w {
+			w = pieceOf(group, at)
+			if at%group == 0 {
+				scales, lsc := t.scalesOf(keys, at/group)
+				j.tier.Skinny().Pairs(s.pairs, t.scoresFrom(keys), lanes, n, scales, lsc, contract.WeightBits, units)
+			}
+			t.kern.CodeValues(ukernel.CodeValuesArgs{O: o[at*lanes:], V: pairs.of(at, w, keys.Lo), P: s.pairs, Unit: units, Pairs: ints.CeilDiv(n, 2), Dv: w, Load: keys.Lo > first})
+		}
 	})
 }
 
-// segmentRows returns the rows of a segment of values, their distance and those that are needed soon. Rows
-// on several pages are gathered.
+// segmentRows returns the rows of a segment as int8, their distance and those that are needed soon. Rows on several
+// pages are gathered, and 4 bits unpacked.
 func (t *tile) segmentRows(x *view.Tensor, lo, n int) (v []int8, stride int, next []int8) {
-	if x.Run(lo, n) == n {
+	if x.DType() == view.Int8 && x.Run(lo, n) == n {
 		v, _, next, _ = withHints(t.job.tier, x, t.head, lo, n, x.I8())
 		return v, x.Stride(2), next
 	}
 	d := x.Dim(3)
 	v = t.scratch.values.codes[:n*d]
-	for i := range n {
-		at := x.Index(t.head.batch, t.head.head, lo+i)
-		copy(v[i*d:(i+1)*d], x.I8()[at:at+d])
+	for at, run := 0, 0; at < n; at += run {
+		run = x.Run(lo+at, n-at)
+		t.codesOf(v[at*d:], x, lo+at, run)
 	}
 	return v, d, v
+}
+
+// codesOf writes n rows of x, from row lo on, to dst as int8. They lie on one page.
+func (t *tile) codesOf(dst []int8, x *view.Tensor, lo, n int) {
+	d, bytes := x.Dim(3), x.DType().Bytes
+	at := x.Index(t.head.batch, t.head.head, lo)
+	if x.DType() == view.Int8 {
+		rows.Copy(dst, d, x.I8()[at:], x.Stride(2), n, d)
+		return
+	}
+	end := at + (n-1)*x.Stride(2) + d // no change of page tables or starts during a call leads assembly beyond
+	t.job.tier.Convert().UnpackInt4(dst, d, x.Bytes()[bytes(at):bytes(end)], bytes(x.Stride(2)), n, d)
 }

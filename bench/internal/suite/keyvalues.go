@@ -76,6 +76,7 @@ var elementTypes = []elementType{
 	{name: "int8", bytes: 1 + 4.0/decodeSize, make: int8Sets},
 	{name: "int8, quantized", bytes: 1 + 4.0/decodeSize, make: int8Sets, quantized: true},
 	{name: "int4", bytes: 0.5 + 4.0/int4Group, make: int4Sets},
+	{name: "int4, quantized", bytes: 0.5 + 4.0/int4Group, make: int4Sets, quantized: true},
 }
 
 // repeatSets returns tensors of the same numbers, each with its own memory.
