@@ -6285,6 +6285,8 @@ vectors2rows4:
 	JL   vectors2rows4done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -6384,10 +6386,15 @@ vectors2rows4word:
 	VPMADDWD     Y10, Y9, Y8
 	VPADDD       Y8, Y7, Y7
 	ADDQ         $0x04, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows4word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -6476,6 +6483,8 @@ vectors2rows3:
 	JL   vectors2rows3done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -6555,10 +6564,15 @@ vectors2rows3word:
 	VPMADDWD     Y8, Y7, Y6
 	VPADDD       Y6, Y5, Y5
 	ADDQ         $0x04, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows3word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
 	VPBROADCASTD 40(R9), Y6
 	VPSLLD       $0x07, Y6, Y6
@@ -6627,6 +6641,8 @@ vectors2rows2:
 	JL   vectors2rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -6688,10 +6704,15 @@ vectors2rows2word:
 	VPMADDWD     Y6, Y5, Y4
 	VPADDD       Y4, Y3, Y3
 	ADDQ         $0x04, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
 	VPBROADCASTD 40(R9), Y4
 	VPSLLD       $0x07, Y4, Y4
@@ -6749,6 +6770,8 @@ vectors6rows1:
 	JL   vectors6rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -6772,68 +6795,69 @@ vectors6rows1lanes:
 	VPXOR   Y3, Y3, Y3
 	VPXOR   Y4, Y4, Y4
 	VPXOR   Y5, Y5, Y5
+	VMOVDQU const00ff00ffAVX2<>+0(SB), Y6
 	LEAQ    (SP), R10
 	MOVQ    $0x00000008, R11
 	PCALIGN $0x40
 
 vectors6rows1word:
-	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y6
-	VPAND        (R9), Y6, Y6
-	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y7
-	VPAND        32(R9), Y7, Y7
-	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y8
-	VPAND        64(R9), Y8, Y8
-	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y9
-	VPAND        96(R9), Y9, Y9
-	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y10
-	VPAND        128(R9), Y10, Y10
-	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y11
-	VPAND        160(R9), Y11, Y11
-	VPBROADCASTD (R10), Y12
-	VPMADDWD     Y12, Y6, Y6
-	VPADDD       Y6, Y0, Y0
-	VPMADDWD     Y12, Y7, Y6
-	VPADDD       Y6, Y1, Y1
-	VPMADDWD     Y12, Y8, Y6
-	VPADDD       Y6, Y2, Y2
-	VPMADDWD     Y12, Y9, Y6
-	VPADDD       Y6, Y3, Y3
-	VPMADDWD     Y12, Y10, Y6
-	VPADDD       Y6, Y4, Y4
-	VPMADDWD     Y12, Y11, Y6
-	VPADDD       Y6, Y5, Y5
-	VMOVDQU      (R9), Y6
-	VPSRLW       $0x08, Y6, Y6
-	VMOVDQU      32(R9), Y7
+	VPAND        (R9), Y6, Y7
+	VPAND        32(R9), Y6, Y8
+	VPAND        64(R9), Y6, Y9
+	VPAND        96(R9), Y6, Y10
+	VPAND        128(R9), Y6, Y11
+	VPAND        160(R9), Y6, Y12
+	VPBROADCASTD (R10), Y13
+	VPMADDWD     Y13, Y7, Y7
+	VPADDD       Y7, Y0, Y0
+	VPMADDWD     Y13, Y8, Y7
+	VPADDD       Y7, Y1, Y1
+	VPMADDWD     Y13, Y9, Y7
+	VPADDD       Y7, Y2, Y2
+	VPMADDWD     Y13, Y10, Y7
+	VPADDD       Y7, Y3, Y3
+	VPMADDWD     Y13, Y11, Y7
+	VPADDD       Y7, Y4, Y4
+	VPMADDWD     Y13, Y12, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      (R9), Y7
 	VPSRLW       $0x08, Y7, Y7
-	VMOVDQU      64(R9), Y8
+	VMOVDQU      32(R9), Y8
 	VPSRLW       $0x08, Y8, Y8
-	VMOVDQU      96(R9), Y9
+	VMOVDQU      64(R9), Y9
 	VPSRLW       $0x08, Y9, Y9
-	VMOVDQU      128(R9), Y10
+	VMOVDQU      96(R9), Y10
 	VPSRLW       $0x08, Y10, Y10
-	VMOVDQU      160(R9), Y11
+	VMOVDQU      128(R9), Y11
 	VPSRLW       $0x08, Y11, Y11
-	VPBROADCASTD 32(R10), Y12
-	VPMADDWD     Y12, Y6, Y6
-	VPADDD       Y6, Y0, Y0
-	VPMADDWD     Y12, Y7, Y6
-	VPADDD       Y6, Y1, Y1
-	VPMADDWD     Y12, Y8, Y6
-	VPADDD       Y6, Y2, Y2
-	VPMADDWD     Y12, Y9, Y6
-	VPADDD       Y6, Y3, Y3
-	VPMADDWD     Y12, Y10, Y6
-	VPADDD       Y6, Y4, Y4
-	VPMADDWD     Y12, Y11, Y6
-	VPADDD       Y6, Y5, Y5
+	VMOVDQU      160(R9), Y12
+	VPSRLW       $0x08, Y12, Y12
+	VPBROADCASTD 32(R10), Y13
+	VPMADDWD     Y13, Y7, Y7
+	VPADDD       Y7, Y0, Y0
+	VPMADDWD     Y13, Y8, Y7
+	VPADDD       Y7, Y1, Y1
+	VPMADDWD     Y13, Y9, Y7
+	VPADDD       Y7, Y2, Y2
+	VPMADDWD     Y13, Y10, Y7
+	VPADDD       Y7, Y3, Y3
+	VPMADDWD     Y13, Y11, Y7
+	VPADDD       Y7, Y4, Y4
+	VPMADDWD     Y13, Y12, Y7
+	VPADDD       Y7, Y5, Y5
 	ADDQ         $0x04, R10
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8256(R9)
-	PREFETCHT0   8320(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors6rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R9
 	VPBROADCASTD 40(R9), Y6
 	VPSLLD       $0x07, Y6, Y6
@@ -6899,6 +6923,8 @@ vectors2rows1:
 	JL   vectors2rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -6918,34 +6944,38 @@ vectors2rows1lanes:
 	LEAQ    (R9)(R8*2), R9
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
+	VMOVDQU const00ff00ffAVX2<>+0(SB), Y2
 	LEAQ    (SP), R10
 	MOVQ    $0x00000008, R11
 	PCALIGN $0x40
 
 vectors2rows1word:
-	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y2
-	VPAND        (R9), Y2, Y2
-	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y3
-	VPAND        32(R9), Y3, Y3
-	VPBROADCASTD (R10), Y4
-	VPMADDWD     Y4, Y2, Y2
-	VPADDD       Y2, Y0, Y0
-	VPMADDWD     Y4, Y3, Y2
-	VPADDD       Y2, Y1, Y1
-	VMOVDQU      (R9), Y2
-	VPSRLW       $0x08, Y2, Y2
-	VMOVDQU      32(R9), Y3
+	VPAND        (R9), Y2, Y3
+	VPAND        32(R9), Y2, Y4
+	VPBROADCASTD (R10), Y5
+	VPMADDWD     Y5, Y3, Y3
+	VPADDD       Y3, Y0, Y0
+	VPMADDWD     Y5, Y4, Y3
+	VPADDD       Y3, Y1, Y1
+	VMOVDQU      (R9), Y3
 	VPSRLW       $0x08, Y3, Y3
-	VPBROADCASTD 32(R10), Y4
-	VPMADDWD     Y4, Y2, Y2
-	VPADDD       Y2, Y0, Y0
-	VPMADDWD     Y4, Y3, Y2
-	VPADDD       Y2, Y1, Y1
+	VMOVDQU      32(R9), Y4
+	VPSRLW       $0x08, Y4, Y4
+	VPBROADCASTD 32(R10), Y5
+	VPMADDWD     Y5, Y3, Y3
+	VPADDD       Y3, Y0, Y0
+	VPMADDWD     Y5, Y4, Y3
+	VPADDD       Y3, Y1, Y1
 	ADDQ         $0x04, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
 	VPBROADCASTD 40(R9), Y2
 	VPSLLD       $0x07, Y2, Y2
@@ -8110,6 +8140,8 @@ vectors2rows6:
 	JL   vectors2rows6done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -8211,10 +8243,15 @@ vectors2rows6word:
 	VPADDW       Y12, Y11, Y11
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors2rows6word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
@@ -8343,6 +8380,8 @@ vectors2rows4:
 	JL   vectors2rows4done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -8420,10 +8459,15 @@ vectors2rows4word:
 	VPADDW       Y8, Y7, Y7
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors2rows4word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
@@ -8520,6 +8564,8 @@ vectors2rows3:
 	JL   vectors2rows3done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -8582,10 +8628,15 @@ vectors2rows3word:
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y5, Y5
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows3word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
@@ -8660,6 +8711,8 @@ vectors2rows2:
 	JL   vectors2rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -8710,10 +8763,15 @@ vectors2rows2word:
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
@@ -8766,12 +8824,175 @@ vectors2rows2word:
 	JMP    vectors2rows2
 
 vectors2rows2done:
+	CMPQ BX, $0x00000060
+	JNE  vectors6done
+
+	// Tiles of 1 × 6 vectors.
+vectors6rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors6rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors6rows1block:
+	XORQ R8, R8
+
+vectors6rows1lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	MOVQ    SI, R10
+	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y6
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors6rows1word:
+	VPAND        (R9), Y6, Y7
+	VPAND        32(R9), Y6, Y8
+	VPAND        64(R9), Y6, Y9
+	VPAND        96(R9), Y6, Y10
+	VPAND        128(R9), Y6, Y11
+	VPAND        160(R9), Y6, Y12
+	VPBROADCASTD (R10), Y13
+	VPMADDUBSW   Y13, Y7, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y13, Y8, Y7
+	VPADDW       Y7, Y1, Y1
+	VPMADDUBSW   Y13, Y9, Y7
+	VPADDW       Y7, Y2, Y2
+	VPMADDUBSW   Y13, Y10, Y7
+	VPADDW       Y7, Y3, Y3
+	VPMADDUBSW   Y13, Y11, Y7
+	VPADDW       Y7, Y4, Y4
+	VPMADDUBSW   Y13, Y12, Y7
+	VPADDW       Y7, Y5, Y5
+	VMOVDQU      (R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y6, Y7, Y7
+	VMOVDQU      32(R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y6, Y8, Y8
+	VMOVDQU      64(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y6, Y9, Y9
+	VMOVDQU      96(R9), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y6, Y10, Y10
+	VMOVDQU      128(R9), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y6, Y11, Y11
+	VMOVDQU      160(R9), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        Y6, Y12, Y12
+	VPBROADCASTD 16(R10), Y13
+	VPMADDUBSW   Y13, Y7, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y13, Y8, Y7
+	VPADDW       Y7, Y1, Y1
+	VPMADDUBSW   Y13, Y9, Y7
+	VPADDW       Y7, Y2, Y2
+	VPMADDUBSW   Y13, Y10, Y7
+	VPADDW       Y7, Y3, Y3
+	VPMADDUBSW   Y13, Y11, Y7
+	VPADDW       Y7, Y4, Y4
+	VPMADDUBSW   Y13, Y12, Y7
+	VPADDW       Y7, Y5, Y5
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors6rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000060, x_cap+48(FP)
+	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
+	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
+	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
+	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
+	VPMADDWD     const00010001AVX2<>+0(SB), Y4, Y4
+	VPMADDWD     const00010001AVX2<>+0(SB), Y5, Y5
+	MOVQ         SI, R9
+	VPBROADCASTD 40(R9), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPADDD       Y6, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y6, Y3, Y3
+	VPADDD       Y6, Y4, Y4
+	VPADDD       Y6, Y5, Y5
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y6
+	VCVTPH2PS    16(DI)(R8*1), Y7
+	VCVTPH2PS    32(DI)(R8*1), Y8
+	VCVTPH2PS    48(DI)(R8*1), Y9
+	VCVTPH2PS    64(DI)(R8*1), Y10
+	VCVTPH2PS    80(DI)(R8*1), Y11
+	VBROADCASTSS 32(R9), Y12
+	VMULPS       Y12, Y6, Y6
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y6, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y12, Y7, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VMULPS       Y12, Y8, Y0
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  64(R10), Y0, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       Y12, Y9, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  96(R10), Y0, Y3
+	VMOVUPS      Y3, 96(R10)
+	VMULPS       Y12, Y10, Y0
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  128(R10), Y0, Y4
+	VMOVUPS      Y4, 128(R10)
+	VMULPS       Y12, Y11, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  160(R10), Y0, Y5
+	VMOVUPS      Y5, 160(R10)
+	ADDQ         $0x00000060, R8
+	CMPQ         R8, BX
+	JL           vectors6rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors6rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors6rows1
+
+vectors6rows1done:
+vectors6done:
 	// Tiles of 1 × 2 vectors.
 vectors2rows1:
 	CMPQ m+96(FP), $+1
 	JL   vectors2rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -8785,35 +9006,39 @@ vectors2rows1lanes:
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	MOVQ    SI, R10
+	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y2
 	MOVQ    $0x00000004, R11
 	PCALIGN $0x40
 
 vectors2rows1word:
-	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y2
-	VPAND        (R9), Y2, Y2
-	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y3
-	VPAND        32(R9), Y3, Y3
-	VPBROADCASTD (R10), Y4
-	VPMADDUBSW   Y4, Y2, Y2
-	VPADDW       Y2, Y0, Y0
-	VPMADDUBSW   Y4, Y3, Y2
-	VPADDW       Y2, Y1, Y1
-	VMOVDQU      (R9), Y2
-	VPSRLW       $0x04, Y2, Y2
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y2, Y2
-	VMOVDQU      32(R9), Y3
+	VPAND        (R9), Y2, Y3
+	VPAND        32(R9), Y2, Y4
+	VPBROADCASTD (R10), Y5
+	VPMADDUBSW   Y5, Y3, Y3
+	VPADDW       Y3, Y0, Y0
+	VPMADDUBSW   Y5, Y4, Y3
+	VPADDW       Y3, Y1, Y1
+	VMOVDQU      (R9), Y3
 	VPSRLW       $0x04, Y3, Y3
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y3, Y3
-	VPBROADCASTD 16(R10), Y4
-	VPMADDUBSW   Y4, Y2, Y2
-	VPADDW       Y2, Y0, Y0
-	VPMADDUBSW   Y4, Y3, Y2
-	VPADDW       Y2, Y1, Y1
+	VPAND        Y2, Y3, Y3
+	VMOVDQU      32(R9), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPBROADCASTD 16(R10), Y5
+	VPMADDUBSW   Y5, Y3, Y3
+	VPADDW       Y3, Y0, Y0
+	VPMADDUBSW   Y5, Y4, Y3
+	VPADDW       Y3, Y1, Y1
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	MOVQ         SI, R9
@@ -9908,6 +10133,8 @@ vectors2rows6:
 	JL   vectors2rows6done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -10010,10 +10237,15 @@ vectors2rows6word:
 	VPADDW       Y12, Y11, Y11
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors2rows6word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
@@ -10136,6 +10368,8 @@ vectors2rows4:
 	JL   vectors2rows4done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -10214,10 +10448,15 @@ vectors2rows4word:
 	VPADDW       Y8, Y7, Y7
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors2rows4word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
@@ -10310,6 +10549,8 @@ vectors2rows3:
 	JL   vectors2rows3done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -10373,10 +10614,15 @@ vectors2rows3word:
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y5, Y5
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows3word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
@@ -10450,6 +10696,8 @@ vectors2rows2:
 	JL   vectors2rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -10501,10 +10749,15 @@ vectors2rows2word:
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
@@ -10557,12 +10810,182 @@ vectors2rows2word:
 	JMP    vectors2rows2
 
 vectors2rows2done:
+	CMPQ BX, $0x00000060
+	JNE  vectors6done
+
+	// Tiles of 1 × 6 vectors.
+vectors6rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors6rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors6rows1block:
+	XORQ R8, R8
+
+vectors6rows1lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	MOVQ    SI, R10
+	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y6
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors6rows1word:
+	VPAND        (R9), Y6, Y7
+	VPAND        32(R9), Y6, Y8
+	VPAND        64(R9), Y6, Y9
+	VPAND        96(R9), Y6, Y10
+	VPAND        128(R9), Y6, Y11
+	VPAND        160(R9), Y6, Y12
+	VPBROADCASTD (R10), Y13
+	VPMADDUBSW   Y13, Y7, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y13, Y8, Y7
+	VPADDW       Y7, Y1, Y1
+	VPMADDUBSW   Y13, Y9, Y7
+	VPADDW       Y7, Y2, Y2
+	VPMADDUBSW   Y13, Y10, Y7
+	VPADDW       Y7, Y3, Y3
+	VPMADDUBSW   Y13, Y11, Y7
+	VPADDW       Y7, Y4, Y4
+	VPMADDUBSW   Y13, Y12, Y7
+	VPADDW       Y7, Y5, Y5
+	VMOVDQU      (R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y6, Y7, Y7
+	VMOVDQU      32(R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y6, Y8, Y8
+	VMOVDQU      64(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y6, Y9, Y9
+	VMOVDQU      96(R9), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y6, Y10, Y10
+	VMOVDQU      128(R9), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y6, Y11, Y11
+	VMOVDQU      160(R9), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        Y6, Y12, Y12
+	VPBROADCASTD 16(R10), Y13
+	VPMADDUBSW   Y13, Y7, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y13, Y8, Y7
+	VPADDW       Y7, Y1, Y1
+	VPMADDUBSW   Y13, Y9, Y7
+	VPADDW       Y7, Y2, Y2
+	VPMADDUBSW   Y13, Y10, Y7
+	VPADDW       Y7, Y3, Y3
+	VPMADDUBSW   Y13, Y11, Y7
+	VPADDW       Y7, Y4, Y4
+	VPMADDUBSW   Y13, Y12, Y7
+	VPADDW       Y7, Y5, Y5
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors6rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	PREFETCHT0   128(R9)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
+	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
+	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
+	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
+	VPMADDWD     const00010001AVX2<>+0(SB), Y4, Y4
+	VPMADDWD     const00010001AVX2<>+0(SB), Y5, Y5
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y6
+	VCVTPH2PS    16(DI)(R8*1), Y7
+	VCVTPH2PS    32(DI)(R8*1), Y8
+	VCVTPH2PS    48(DI)(R8*1), Y9
+	VCVTPH2PS    64(DI)(R8*1), Y10
+	VCVTPH2PS    80(DI)(R8*1), Y11
+	VBROADCASTSS 32(R9), Y12
+	VMULPS       Y12, Y6, Y6
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y6, Y0
+	VMULPS       Y12, Y7, Y6
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y6, Y1
+	VMULPS       Y12, Y8, Y6
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  64(R10), Y6, Y2
+	VMULPS       Y12, Y9, Y6
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  96(R10), Y6, Y3
+	VMULPS       Y12, Y10, Y6
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  128(R10), Y6, Y4
+	VMULPS       Y12, Y11, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  160(R10), Y6, Y5
+	LEAQ         (DI)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Y6
+	VCVTPH2PS    16(R11)(BX*1), Y7
+	VCVTPH2PS    32(R11)(BX*1), Y8
+	VCVTPH2PS    48(R11)(BX*1), Y9
+	VCVTPH2PS    64(R11)(BX*1), Y10
+	VCVTPH2PS    80(R11)(BX*1), Y11
+	VBROADCASTSS 36(R9), Y12
+	VFMADD231PS  Y12, Y6, Y0
+	VMOVUPS      Y0, (R10)
+	VFMADD231PS  Y12, Y7, Y1
+	VMOVUPS      Y1, 32(R10)
+	VFMADD231PS  Y12, Y8, Y2
+	VMOVUPS      Y2, 64(R10)
+	VFMADD231PS  Y12, Y9, Y3
+	VMOVUPS      Y3, 96(R10)
+	VFMADD231PS  Y12, Y10, Y4
+	VMOVUPS      Y4, 128(R10)
+	VFMADD231PS  Y12, Y11, Y5
+	VMOVUPS      Y5, 160(R10)
+	ADDQ         $0x00000060, R8
+	CMPQ         R8, BX
+	JL           vectors6rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors6rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors6rows1
+
+vectors6rows1done:
+vectors6done:
 	// Tiles of 1 × 2 vectors.
 vectors2rows1:
 	CMPQ m+96(FP), $+1
 	JL   vectors2rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -10577,35 +11000,39 @@ vectors2rows1lanes:
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	MOVQ    SI, R10
+	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y2
 	MOVQ    $0x00000004, R11
 	PCALIGN $0x40
 
 vectors2rows1word:
-	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y2
-	VPAND        (R9), Y2, Y2
-	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y3
-	VPAND        32(R9), Y3, Y3
-	VPBROADCASTD (R10), Y4
-	VPMADDUBSW   Y4, Y2, Y2
-	VPADDW       Y2, Y0, Y0
-	VPMADDUBSW   Y4, Y3, Y2
-	VPADDW       Y2, Y1, Y1
-	VMOVDQU      (R9), Y2
-	VPSRLW       $0x04, Y2, Y2
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y2, Y2
-	VMOVDQU      32(R9), Y3
+	VPAND        (R9), Y2, Y3
+	VPAND        32(R9), Y2, Y4
+	VPBROADCASTD (R10), Y5
+	VPMADDUBSW   Y5, Y3, Y3
+	VPADDW       Y3, Y0, Y0
+	VPMADDUBSW   Y5, Y4, Y3
+	VPADDW       Y3, Y1, Y1
+	VMOVDQU      (R9), Y3
 	VPSRLW       $0x04, Y3, Y3
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y3, Y3
-	VPBROADCASTD 16(R10), Y4
-	VPMADDUBSW   Y4, Y2, Y2
-	VPADDW       Y2, Y0, Y0
-	VPMADDUBSW   Y4, Y3, Y2
-	VPADDW       Y2, Y1, Y1
+	VPAND        Y2, Y3, Y3
+	VMOVDQU      32(R9), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPBROADCASTD 16(R10), Y5
+	VPMADDUBSW   Y5, Y3, Y3
+	VPADDW       Y3, Y0, Y0
+	VPMADDUBSW   Y5, Y4, Y3
+	VPADDW       Y3, Y1, Y1
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	MOVQ         SI, R9
@@ -10905,6 +11332,8 @@ vectors2rows6:
 	JL   vectors2rows6done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -11078,10 +11507,16 @@ vectors2rows6word:
 	VPADDW       Y12, Y11, Y11
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors2rows6word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	LEAQ         (DI)(R8*1), R9
 	ADDQ         BX, R9
 	VPMOVSXBW    (R9)(BX*1), Y12
@@ -11267,6 +11702,8 @@ vectors2rows4:
 	JL   vectors2rows4done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -11394,10 +11831,16 @@ vectors2rows4word:
 	VPADDW       Y8, Y7, Y7
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors2rows4word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	LEAQ         (DI)(R8*1), R9
 	ADDQ         BX, R9
 	VPMOVSXBW    (R9)(BX*1), Y8
@@ -11535,6 +11978,8 @@ vectors2rows2:
 	JL   vectors2rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -11611,10 +12056,16 @@ vectors2rows2word:
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	LEAQ         (DI)(R8*1), R9
 	ADDQ         BX, R9
 	VPMOVSXBW    (R9)(BX*1), Y4
@@ -11694,12 +12145,238 @@ vectors2rows2word:
 	JMP    vectors2rows2
 
 vectors2rows2done:
+	CMPQ BX, $0x00000060
+	JNE  vectors6done
+
+	// Tiles of 1 × 6 vectors.
+vectors6rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors6rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors6rows1block:
+	MOVQ         SI, R8
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	XORQ         R8, R8
+
+vectors6rows1lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	MOVQ    SI, R10
+	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y6
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors6rows1word:
+	VPAND        (R9), Y6, Y7
+	VPAND        32(R9), Y6, Y8
+	VPAND        64(R9), Y6, Y9
+	VPAND        96(R9), Y6, Y10
+	VPAND        128(R9), Y6, Y11
+	VPAND        160(R9), Y6, Y12
+	VPBROADCASTD (R10), Y13
+	VPMADDUBSW   Y13, Y7, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y13, Y8, Y7
+	VPADDW       Y7, Y1, Y1
+	VPMADDUBSW   Y13, Y9, Y7
+	VPADDW       Y7, Y2, Y2
+	VPMADDUBSW   Y13, Y10, Y7
+	VPADDW       Y7, Y3, Y3
+	VPMADDUBSW   Y13, Y11, Y7
+	VPADDW       Y7, Y4, Y4
+	VPMADDUBSW   Y13, Y12, Y7
+	VPADDW       Y7, Y5, Y5
+	VMOVDQU      (R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y6, Y7, Y7
+	VMOVDQU      32(R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y6, Y8, Y8
+	VMOVDQU      64(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y6, Y9, Y9
+	VMOVDQU      96(R9), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y6, Y10, Y10
+	VMOVDQU      128(R9), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y6, Y11, Y11
+	VMOVDQU      160(R9), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        Y6, Y12, Y12
+	VPBROADCASTD 16(R10), Y13
+	VPMADDUBSW   Y13, Y7, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y13, Y8, Y7
+	VPADDW       Y7, Y1, Y1
+	VPMADDUBSW   Y13, Y9, Y7
+	VPADDW       Y7, Y2, Y2
+	VPMADDUBSW   Y13, Y10, Y7
+	VPADDW       Y7, Y3, Y3
+	VPMADDUBSW   Y13, Y11, Y7
+	VPADDW       Y7, Y4, Y4
+	VPMADDUBSW   Y13, Y12, Y7
+	VPADDW       Y7, Y5, Y5
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	PREFETCHT0   192(R12)
+	ADDQ         $0x00000100, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors6rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	LEAQ         (DI)(R8*1), R9
+	ADDQ         BX, R9
+	VPMOVSXBW    (R9)(BX*1), Y6
+	VPMADDWD     Y6, Y0, Y0
+	VPMOVSXBW    16(R9)(BX*1), Y6
+	VPMADDWD     Y6, Y1, Y1
+	VPMOVSXBW    32(R9)(BX*1), Y6
+	VPMADDWD     Y6, Y2, Y2
+	VPMOVSXBW    48(R9)(BX*1), Y6
+	VPMADDWD     Y6, Y3, Y3
+	VPMOVSXBW    64(R9)(BX*1), Y6
+	VPMADDWD     Y6, Y4, Y4
+	VPMOVSXBW    80(R9)(BX*1), Y6
+	VPMADDWD     Y6, Y5, Y5
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y6
+	VCVTPH2PS    16(DI)(R8*1), Y7
+	VCVTPH2PS    32(DI)(R8*1), Y8
+	VCVTPH2PS    48(DI)(R8*1), Y9
+	VCVTPH2PS    64(DI)(R8*1), Y10
+	VCVTPH2PS    80(DI)(R8*1), Y11
+	VBROADCASTSS 32(R9), Y12
+	VMULPS       Y12, Y6, Y6
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y6, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y12, Y7, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VMULPS       Y12, Y8, Y0
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  64(R10), Y0, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       Y12, Y9, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  96(R10), Y0, Y3
+	VMOVUPS      Y3, 96(R10)
+	VMULPS       Y12, Y10, Y0
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  128(R10), Y0, Y4
+	VMOVUPS      Y4, 128(R10)
+	VMULPS       Y12, Y11, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  160(R10), Y0, Y5
+	VMOVUPS      Y5, 160(R10)
+	LEAQ         (DI)(R8*1), R11
+	LEAQ         (DI)(R8*1), R12
+	ADDQ         BX, R12
+	ADDQ         BX, R12
+	VCVTPH2PS    (R11)(BX*1), Y0
+	VPMOVSXBW    (R12)(BX*1), Y6
+	VCVTPH2PS    16(R11)(BX*1), Y1
+	VPMOVSXBW    16(R12)(BX*1), Y7
+	VCVTPH2PS    32(R11)(BX*1), Y2
+	VPMOVSXBW    32(R12)(BX*1), Y8
+	VCVTPH2PS    48(R11)(BX*1), Y3
+	VPMOVSXBW    48(R12)(BX*1), Y9
+	VCVTPH2PS    64(R11)(BX*1), Y4
+	VPMOVSXBW    64(R12)(BX*1), Y10
+	VCVTPH2PS    80(R11)(BX*1), Y5
+	VPMOVSXBW    80(R12)(BX*1), Y11
+	VBROADCASTSS 32(R9), Y12
+	VPBROADCASTD (SP), Y13
+	VPMADDWD     Y13, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y12, Y0, Y0
+	VFMADD213PS  (R10), Y0, Y6
+	VMOVUPS      Y6, (R10)
+	VPMADDWD     Y13, Y7, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y12, Y1, Y1
+	VFMADD213PS  32(R10), Y1, Y0
+	VMOVUPS      Y0, 32(R10)
+	VPMADDWD     Y13, Y8, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y12, Y2, Y1
+	VFMADD213PS  64(R10), Y1, Y0
+	VMOVUPS      Y0, 64(R10)
+	VPMADDWD     Y13, Y9, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y12, Y3, Y1
+	VFMADD213PS  96(R10), Y1, Y0
+	VMOVUPS      Y0, 96(R10)
+	VPMADDWD     Y13, Y10, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y12, Y4, Y1
+	VFMADD213PS  128(R10), Y1, Y0
+	VMOVUPS      Y0, 128(R10)
+	VPMADDWD     Y13, Y11, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y12, Y5, Y1
+	VFMADD213PS  160(R10), Y1, Y0
+	VMOVUPS      Y0, 160(R10)
+	ADDQ         $0x00000060, R8
+	CMPQ         R8, BX
+	JL           vectors6rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors6rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors6rows1
+
+vectors6rows1done:
+vectors6done:
 	// Tiles of 1 × 2 vectors.
 vectors2rows1:
 	CMPQ m+96(FP), $+1
 	JL   vectors2rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 2048(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -11728,35 +12405,40 @@ vectors2rows1lanes:
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	MOVQ    SI, R10
+	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y2
 	MOVQ    $0x00000004, R11
 	PCALIGN $0x40
 
 vectors2rows1word:
-	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y2
-	VPAND        (R9), Y2, Y2
-	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y3
-	VPAND        32(R9), Y3, Y3
-	VPBROADCASTD (R10), Y4
-	VPMADDUBSW   Y4, Y2, Y2
-	VPADDW       Y2, Y0, Y0
-	VPMADDUBSW   Y4, Y3, Y2
-	VPADDW       Y2, Y1, Y1
-	VMOVDQU      (R9), Y2
-	VPSRLW       $0x04, Y2, Y2
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y2, Y2
-	VMOVDQU      32(R9), Y3
+	VPAND        (R9), Y2, Y3
+	VPAND        32(R9), Y2, Y4
+	VPBROADCASTD (R10), Y5
+	VPMADDUBSW   Y5, Y3, Y3
+	VPADDW       Y3, Y0, Y0
+	VPMADDUBSW   Y5, Y4, Y3
+	VPADDW       Y3, Y1, Y1
+	VMOVDQU      (R9), Y3
 	VPSRLW       $0x04, Y3, Y3
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y3, Y3
-	VPBROADCASTD 16(R10), Y4
-	VPMADDUBSW   Y4, Y2, Y2
-	VPADDW       Y2, Y0, Y0
-	VPMADDUBSW   Y4, Y3, Y2
-	VPADDW       Y2, Y1, Y1
+	VPAND        Y2, Y3, Y3
+	VMOVDQU      32(R9), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPBROADCASTD 16(R10), Y5
+	VPMADDUBSW   Y5, Y3, Y3
+	VPADDW       Y3, Y0, Y0
+	VPMADDUBSW   Y5, Y4, Y3
+	VPADDW       Y3, Y1, Y1
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	LEAQ         (DI)(R8*1), R9
 	ADDQ         BX, R9
 	VPMOVSXBW    (R9)(BX*1), Y2
@@ -12032,6 +12714,8 @@ vectors2rows4:
 	JL   vectors2rows4done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -12264,15 +12948,20 @@ vectors2rows4word:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     64(SP), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8192(R13)
-	PREFETCHT0   8192(R9)(BX*2)
+	MOVQ         x_cap+48(FP), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   64(R14)
+	PREFETCHT0   128(R14)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*4), R9
 	ADDQ         $0x00000008, R10
 	ADDQ         $0x00000008, R11
 	ADDQ         $0x02, R12
 	CMPQ         R12, $0x04
 	JNE          vectors2rows4word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -12398,6 +13087,8 @@ vectors2rows2:
 	JL   vectors2rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -12552,14 +13243,19 @@ vectors2rows2word:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     64(SP), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8192(R12)
-	PREFETCHT0   8192(R9)(BX*2)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*4), R9
 	ADDQ         $0x00000008, R10
 	ADDQ         $0x02, R11
 	CMPQ         R11, $0x04
 	JNE          vectors2rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Y4
@@ -12637,6 +13333,8 @@ vectors2rows1:
 	JL   vectors2rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -12754,14 +13452,19 @@ vectors2rows1word:
 	VPADDW       Y3, Y2, Y2
 	VPMADDWD     64(SP), Y2, Y2
 	VPADDD       Y2, Y1, Y1
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8192(R12)
-	PREFETCHT0   8192(R9)(BX*2)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*4), R9
 	ADDQ         $0x00000008, R10
 	ADDQ         $0x02, R11
 	CMPQ         R11, $0x04
 	JNE          vectors2rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Y2
@@ -13023,6 +13726,8 @@ vectors2rows4:
 	JL   vectors2rows4done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -13260,9 +13965,11 @@ vectors2rows4word:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     64(SP), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8192(R13)
-	PREFETCHT0   8192(R9)(BX*2)
+	MOVQ         x_cap+48(FP), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   64(R14)
+	PREFETCHT0   128(R14)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*4), R9
 	LEAQ         (R13)(BX*2), R13
 	ADDQ         $0x00000008, R10
@@ -13270,6 +13977,9 @@ vectors2rows4word:
 	ADDQ         $0x02, R12
 	CMPQ         R12, $0x04
 	JNE          vectors2rows4word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -13339,6 +14049,8 @@ vectors2rows2:
 	JL   vectors2rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -13490,15 +14202,20 @@ vectors2rows2word:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     64(SP), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8192(R12)
-	PREFETCHT0   8192(R9)(BX*2)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*4), R9
 	LEAQ         (R12)(BX*2), R12
 	ADDQ         $0x00000008, R10
 	ADDQ         $0x02, R11
 	CMPQ         R11, $0x04
 	JNE          vectors2rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Y4
@@ -13544,6 +14261,8 @@ vectors2rows1:
 	JL   vectors2rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -13654,15 +14373,20 @@ vectors2rows1word:
 	VPADDW       Y3, Y2, Y2
 	VPMADDWD     64(SP), Y2, Y2
 	VPADDD       Y2, Y1, Y1
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8192(R12)
-	PREFETCHT0   8192(R9)(BX*2)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*4), R9
 	LEAQ         (R12)(BX*2), R12
 	ADDQ         $0x00000008, R10
 	ADDQ         $0x02, R11
 	CMPQ         R11, $0x04
 	JNE          vectors2rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Y2
