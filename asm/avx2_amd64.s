@@ -6285,7 +6285,7 @@ vectors2rows4:
 	JL   vectors2rows4done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -6483,7 +6483,7 @@ vectors2rows3:
 	JL   vectors2rows3done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -6641,7 +6641,7 @@ vectors2rows2:
 	JL   vectors2rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -6770,7 +6770,7 @@ vectors6rows1:
 	JL   vectors6rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -6923,7 +6923,7 @@ vectors2rows1:
 	JL   vectors2rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -8140,7 +8140,7 @@ vectors2rows6:
 	JL   vectors2rows6done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -8380,7 +8380,7 @@ vectors2rows4:
 	JL   vectors2rows4done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -8564,7 +8564,7 @@ vectors2rows3:
 	JL   vectors2rows3done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -8711,7 +8711,7 @@ vectors2rows2:
 	JL   vectors2rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -8833,7 +8833,7 @@ vectors6rows1:
 	JL   vectors6rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -8991,7 +8991,7 @@ vectors2rows1:
 	JL   vectors2rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -10133,7 +10133,7 @@ vectors2rows6:
 	JL   vectors2rows6done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -10368,7 +10368,7 @@ vectors2rows4:
 	JL   vectors2rows4done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -10549,7 +10549,7 @@ vectors2rows3:
 	JL   vectors2rows3done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -10696,7 +10696,7 @@ vectors2rows2:
 	JL   vectors2rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -10819,7 +10819,7 @@ vectors6rows1:
 	JL   vectors6rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -10984,7 +10984,7 @@ vectors2rows1:
 	JL   vectors2rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -11332,7 +11332,7 @@ vectors2rows6:
 	JL   vectors2rows6done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -11702,7 +11702,7 @@ vectors2rows4:
 	JL   vectors2rows4done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -11978,7 +11978,7 @@ vectors2rows2:
 	JL   vectors2rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 8192(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -12154,7 +12154,7 @@ vectors6rows1:
 	JL   vectors6rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
@@ -12375,7 +12375,7 @@ vectors2rows1:
 	JL   vectors2rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
-	LEAQ 2048(DI), R8
+	LEAQ 3072(DI), R8
 	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)

@@ -310,14 +310,15 @@ func (t *int8Gemmer) eachProduct(part func(from operand.Mem, w reg.VecVirtual), 
 }
 
 // ahead is the distance of prefetches in bytes. Zen 3 has buffers for 24 lines and drops prefetches while all are in use. So a
-// product that takes less time than its weights should be no more than some 30 lines ahead: from memory, the weights of one row are
-// read 92 (Q8_0), 90 (Q4_0), 88 (Q4_1) and 88% (K4) as fast as by a loop that only reads, and with 8192 82, 78, 79 and 79%.
-// With K5 and K6 the product takes as long itself, and int8Ahead is 1 to 4% better.
+// product that takes less time than its weights should not be far ahead: from memory, one row of Q8_0, Q4_0, Q4_1 and K4
+// reads 85 to 93% as fast with 3072 as a loop that only reads, with 2048 80 to 91% and with 8192 78 to 82%. With K5
+// and K6 the product itself takes almost as long, and with 8192 it reads 79 to 81%, with 2048 77 to 78%. 4 rows of Q4_0 and
+// Q4_K take longer with 2048. With AVX-512 no other distance was measured.
 func (t *int8Gemmer) ahead() int {
-	if t.g.EVEX() || t.format.Bits() == 5 || t.format.Bits() == 6 {
+	if t.rows > 1 || t.g.EVEX() || t.format.Bits() == 5 || t.format.Bits() == 6 {
 		return int8Ahead
 	}
-	return 2048
+	return 3072
 }
 
 const int8Ahead = 8192
@@ -345,7 +346,7 @@ func (t *int8Gemmer) prefetchBytes(n int) {
 	t.g.ADDQ(operand.U32(n), t.far)
 }
 
-// eachWord emits the loop over the words of a lane. Each iteration prefetches as much as it reads.
+// eachWord emits the loop over the words of a lane, with their prefetches.
 func (t *int8Gemmer) eachWord(name string, words int, body func()) {
 	g, count := t.g, t.g.GP64()
 	g.MOVQ(operand.U32(words), count)
