@@ -27457,7 +27457,7 @@ TEXT ·roundAVX2(SB), NOSPLIT, $0-128
 
 	// One vector of lanes.
 lanes:
-	VPXOR   Y0, Y0, Y0
+	VXORPS  Y0, Y0, Y0
 	VMOVUPS const7fffffffAVX2<>+0(SB), Y1
 	MOVQ    AX, R10
 	MOVQ    BX, R11
@@ -27466,7 +27466,7 @@ lanes:
 largest:
 	VBROADCASTSS (R11), Y2
 	VMULPS       (R10), Y2, Y2
-	VPAND        Y1, Y2, Y2
+	VANDPS       Y1, Y2, Y2
 	VPMAXUD      Y2, Y0, Y0
 	ADDQ         CX, R10
 	ADDQ         SI, R11
@@ -27476,15 +27476,15 @@ largest:
 	VMOVD        R10, X1
 	VPBROADCASTD X1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VPAND        const7f800000AVX2<>+0(SB), Y0, Y3
+	VANDPS       const7f800000AVX2<>+0(SB), Y0, Y3
 	VPSUBD       Y1, Y3, Y3
 	VPADDD       const0bc00000AVX2<>+0(SB), Y3, Y1
 	VPCMPGTD     const717fffffAVX2<>+0(SB), Y0, Y2
 	VPCMPGTD     const0d7fffffAVX2<>+0(SB), Y0, Y0
-	VPANDN       Y0, Y2, Y0
-	VPAND        const7fc00000AVX2<>+0(SB), Y2, Y2
-	VPAND        Y0, Y3, Y3
-	VPOR         Y2, Y3, Y3
+	VANDNPS      Y0, Y2, Y0
+	VANDPS       const7fc00000AVX2<>+0(SB), Y2, Y2
+	VANDPS       Y0, Y3, Y3
+	VORPS        Y2, Y3, Y3
 	VMOVUPS      Y3, (DI)
 	MOVQ         AX, R10
 	MOVQ         BX, R11
@@ -27496,8 +27496,8 @@ row:
 	VMULPS       (R10), Y3, Y3
 	VADDPS       Y1, Y3, Y3
 	VSUBPS       Y1, Y3, Y3
-	VPAND        Y0, Y3, Y3
-	VPOR         Y2, Y3, Y3
+	VANDPS       Y0, Y3, Y3
+	VORPS        Y2, Y3, Y3
 	VMOVUPS      Y3, (R13)
 	ADDQ         CX, R13
 	ADDQ         CX, R10
@@ -28089,7 +28089,7 @@ TEXT ·skinnyPairsAVX2(SB), NOSPLIT, $0-128
 
 	// One vector of lanes.
 lanes:
-	VPXOR   Y0, Y0, Y0
+	VXORPS  Y0, Y0, Y0
 	VMOVUPS const7fffffffAVX2<>+0(SB), Y1
 	MOVQ    AX, R11
 	MOVQ    BX, R12
@@ -28098,7 +28098,7 @@ lanes:
 largest:
 	VBROADCASTSS (R12), Y2
 	VMULPS       (R11), Y2, Y2
-	VPAND        Y1, Y2, Y2
+	VANDPS       Y1, Y2, Y2
 	VPMAXUD      Y2, Y0, Y0
 	ADDQ         CX, R11
 	ADDQ         SI, R12
@@ -28108,15 +28108,15 @@ largest:
 	VMOVD        R11, X1
 	VPBROADCASTD X1, Y1
 	VPSLLD       $0x17, Y1, Y1
-	VPAND        const7f800000AVX2<>+0(SB), Y0, Y3
+	VANDPS       const7f800000AVX2<>+0(SB), Y0, Y3
 	VPSUBD       Y1, Y3, Y3
 	VPADDD       const0bc00000AVX2<>+0(SB), Y3, Y1
 	VPCMPGTD     const717fffffAVX2<>+0(SB), Y0, Y2
 	VPCMPGTD     const0d7fffffAVX2<>+0(SB), Y0, Y0
-	VPANDN       Y0, Y2, Y0
-	VPAND        const7fc00000AVX2<>+0(SB), Y2, Y2
-	VPAND        Y0, Y3, Y3
-	VPOR         Y2, Y3, Y3
+	VANDNPS      Y0, Y2, Y0
+	VANDPS       const7fc00000AVX2<>+0(SB), Y2, Y2
+	VANDPS       Y0, Y3, Y3
+	VORPS        Y2, Y3, Y3
 	VMOVUPS      Y3, (DI)
 	MOVQ         AX, R11
 	MOVQ         BX, R12
@@ -28138,8 +28138,8 @@ pair:
 	ADDQ         SI, R12
 	VPSLLD       $0x10, Y3, Y3
 	VPBLENDW     $0xaa, Y3, Y2, Y2
-	VPAND        Y0, Y2, Y2
-	VMOVDQU      Y2, (R14)
+	VANDPS       Y0, Y2, Y2
+	VMOVUPS      Y2, (R14)
 	ADDQ         R9, R14
 	SUBQ         $0x02, R13
 	JGE          pair
@@ -28152,9 +28152,9 @@ single:
 	VADDPS       Y1, Y2, Y2
 	ADDQ         CX, R11
 	ADDQ         SI, R12
-	VPAND        const0000ffffAVX2<>+0(SB), Y2, Y2
-	VPAND        Y0, Y2, Y2
-	VMOVDQU      Y2, (R14)
+	VANDPS       const0000ffffAVX2<>+0(SB), Y2, Y2
+	VANDPS       Y0, Y2, Y2
+	VMOVUPS      Y2, (R14)
 
 end:
 	ADDQ $0x00000020, R8
@@ -28806,14 +28806,13 @@ queries4stored:
 	JL   queries4columns
 
 next:
-	// The next four queries.
-	MOVQ CX, R8
-	SHLQ $0x02, R8
-	ADDQ R8, AX
-	ADDQ $0x10, SI
-	ADDQ $0x10, a_Unit_base+96(FP)
-	SUBQ $0x04, a_N+120(FP)
-	JG   queries
+	// The next 4 queries.
+	IMUL3Q $0x04, CX, R8
+	ADDQ   R8, AX
+	ADDQ   $0x10, SI
+	ADDQ   $0x10, a_Unit_base+96(FP)
+	SUBQ   $0x04, a_N+120(FP)
+	JG     queries
 	VZEROUPPER
 	RET
 
@@ -28881,8 +28880,8 @@ chunk2tile:
 	PCALIGN $0x40
 
 chunk2steps:
-	VMOVDQU      (R12), Y8
-	VMOVDQU      32(R12), Y9
+	VMOVUPS      (R12), Y8
+	VMOVUPS      32(R12), Y9
 	VPBROADCASTD (R13), Y10
 	VPMADDWD     Y8, Y10, Y11
 	VPADDD       Y11, Y0, Y0
@@ -28907,8 +28906,8 @@ chunk2steps:
 	ADDQ         $0x04, R13
 
 chunk2odd:
-	VMOVDQU      (R12), Y8
-	VMOVDQU      32(R12), Y9
+	VMOVUPS      (R12), Y8
+	VMOVUPS      32(R12), Y9
 	VPBROADCASTD (R13), Y10
 	VPMADDWD     Y8, Y10, Y11
 	VPADDD       Y11, Y0, Y0
@@ -29064,7 +29063,7 @@ chunk1tile:
 	PCALIGN $0x40
 
 chunk1steps:
-	VMOVDQU      (R12), Y4
+	VMOVUPS      (R12), Y4
 	VPBROADCASTD (R13), Y5
 	VPMADDWD     Y4, Y5, Y5
 	VPADDD       Y5, Y0, Y0
@@ -29081,7 +29080,7 @@ chunk1steps:
 	ADDQ         $0x04, R13
 
 chunk1odd:
-	VMOVDQU      (R12), Y4
+	VMOVUPS      (R12), Y4
 	VPBROADCASTD (R13), Y5
 	VPMADDWD     Y4, Y5, Y5
 	VPADDD       Y5, Y0, Y0
@@ -29216,8 +29215,8 @@ chunk2tile:
 	PCALIGN $0x40
 
 chunk2steps:
-	VMOVDQU      (R12), Y9
-	VMOVDQU      32(R12), Y10
+	VMOVUPS      (R12), Y9
+	VMOVUPS      32(R12), Y10
 	VPBROADCASTD (R13), Y11
 	VPMADDWD     Y9, Y11, Y12
 	VPADDD       Y12, Y1, Y1
@@ -29242,8 +29241,8 @@ chunk2steps:
 	ADDQ         DX, R13
 
 chunk2odd:
-	VMOVDQU      (R12), Y9
-	VMOVDQU      32(R12), Y10
+	VMOVUPS      (R12), Y9
+	VMOVUPS      32(R12), Y10
 	VPBROADCASTD (R13), Y11
 	VPMADDWD     Y9, Y11, Y12
 	VPADDD       Y12, Y1, Y1
@@ -29334,7 +29333,7 @@ chunk1tile:
 	PCALIGN $0x40
 
 chunk1steps:
-	VMOVDQU      (R12), Y5
+	VMOVUPS      (R12), Y5
 	VPBROADCASTD (R13), Y6
 	VPMADDWD     Y5, Y6, Y6
 	VPADDD       Y6, Y1, Y1
@@ -29351,7 +29350,7 @@ chunk1steps:
 	ADDQ         DX, R13
 
 chunk1odd:
-	VMOVDQU      (R12), Y5
+	VMOVUPS      (R12), Y5
 	VPBROADCASTD (R13), Y6
 	VPMADDWD     Y5, Y6, Y6
 	VPADDD       Y6, Y1, Y1

@@ -191,6 +191,21 @@ func weightGemmInt8Q4_1AVX512(c []float32, ldc int, x []uint32, ldx int, b []byt
 //go:noescape
 func weightWidenQ4_1AVX512(dst []float32, b []byte, lanes int, k int)
 
+// weightGemmInt8K4AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is K4.
+//
+//go:noescape
+func weightGemmInt8K4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8K5AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is K5.
+//
+//go:noescape
+func weightGemmInt8K5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8K6AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is K6.
+//
+//go:noescape
+func weightGemmInt8K6AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // skinnyAdditiveAVX512 is SkinnyKernels.Additive, see package ukernel.
 //
 //go:noescape
@@ -345,6 +360,31 @@ func skinnyMergeAVX512(o []float32, ldo int, part []float32, ldp int, n int, dv 
 //
 //go:noescape
 func skinnyUnpackAVX512(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
+
+// skinnyPairsAVX512 is SkinnyKernels.Pairs, see package ukernel.
+//
+//go:noescape
+func skinnyPairsAVX512(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+
+// skinnyQKCodesAVX512 is SkinnyKernels.QKCodes, see package ukernel.
+//
+//go:noescape
+func skinnyQKCodesAVX512(a ukernel.QKCodesArgs)
+
+// skinnyPVCodesAVX512 is SkinnyKernels.PVCodes, see package ukernel.
+//
+//go:noescape
+func skinnyPVCodesAVX512(a ukernel.PVCodesArgs)
+
+// codeScoresAVX512 is LaneKernels.CodeScores, see package ukernel.
+//
+//go:noescape
+func codeScoresAVX512(a ukernel.CodeScoresArgs)
+
+// codeValuesAVX512 is LaneKernels.CodeValues, see package ukernel.
+//
+//go:noescape
+func codeValuesAVX512(a ukernel.CodeValuesArgs)
 
 // widenF16AVX512 is WidenRows, see package ukernel. The type is Float16.
 //

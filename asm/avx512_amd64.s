@@ -14503,6 +14503,1971 @@ done:
 	VZEROUPPER
 	RET
 
+// func weightGemmInt8K4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·weightGemmInt8K4AVX512(SB), $8320-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), DX
+	IMUL3Q  $+24, DX, BX
+	MOVQ    BX, b_len+72(FP)
+	SHLQ    $0x01, DX
+	MOVBQZX load+112(FP), BX
+	TESTQ   BX, BX
+	JNZ     cleared
+	VXORPS  Z0, Z0, Z0
+	MOVQ    m+96(FP), BX
+	TESTQ   BX, BX
+	JZ      cleared
+
+clear:
+	XORQ SI, SI
+
+clearlanes:
+	VMOVUPS Z0, (AX)(SI*2)
+	ADDQ    $0x00000020, SI
+	CMPQ    SI, DX
+	JL      clearlanes
+	ADDQ    CX, AX
+	DECQ    BX
+	JNZ     clear
+
+cleared:
+	MOVQ  m+96(FP), AX
+	TESTQ AX, AX
+	JZ    end
+	LEAQ  63(SP), AX
+	ANDQ  $-64, AX
+
+block:
+	MOVQ b_base+64(FP), BX
+	MOVQ AX, DI
+	MOVQ DX, R8
+	MOVQ BX, R9
+
+header:
+	MOVQ      R9, SI
+	VCVTPH2PS (SI), Z0
+	VMOVUPS   Z0, 1536(DI)
+	ADDQ      DX, SI
+	VCVTPH2PS (SI), Z0
+	VMOVUPS   Z0, 1728(DI)
+	ADDQ      DX, SI
+	VPMOVSXBW (SI), Z1
+	VPSLLD    $0x10, Z1, Z0
+	VPSRLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, 2112(DI)
+	VPSRLD    $0x10, Z1, Z1
+	VMOVUPS   Z1, 2304(DI)
+	ADDQ      DX, SI
+	VPMOVSXBW (SI), Z0
+	VMOVDQU32 Z0, 1920(DI)
+	ADDQ      $0x20, R9
+	ADDQ      $0x40, DI
+	SUBQ      $0x20, R8
+	JNZ       header
+	ADDQ      DX, BX
+	ADDQ      DX, BX
+	ADDQ      DX, BX
+	ADDQ      DX, BX
+	LEAQ      (DX)(DX*1), SI
+	LEAQ      (BX)(SI*4), DI
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z1
+	VMOVDQU32 constffff0000AVX512<>+0(SB), Z2
+	LEAQ      (BX)(SI*1), DI
+	XORQ      R8, R8
+
+numbers0:
+	VPSLLD     $0x10, (DI)(R8*1), Z3
+	VPTERNLOGD $0xb8, (BX)(R8*1), Z1, Z3
+	VPANDD     Z0, Z3, Z4
+	VMOVDQU32  Z4, 768(AX)(R8*1)
+	VPSRLD     $0x04, Z3, Z3
+	VPANDD     Z0, Z3, Z3
+	VMOVDQU32  Z3, 1152(AX)(R8*1)
+	PREFETCHT0 8192(BX)(R8*1)
+	VPSRLD     $0x10, (BX)(R8*1), Z3
+	VPTERNLOGD $0xb8, (DI)(R8*1), Z2, Z3
+	VPANDD     Z0, Z3, Z4
+	VMOVDQU32  Z4, (AX)(R8*1)
+	VPSRLD     $0x04, Z3, Z3
+	VPANDD     Z0, Z3, Z3
+	VMOVDQU32  Z3, 384(AX)(R8*1)
+	PREFETCHT0 8192(DI)(R8*1)
+	ADDQ       $0x40, R8
+	CMPQ       R8, SI
+	JL         numbers0
+	LEAQ       (BX)(SI*2), BX
+	LEAQ       (BX)(SI*1), DI
+	XORQ       R8, R8
+
+numbers1:
+	VPSLLD     $0x10, (DI)(R8*1), Z3
+	VPTERNLOGD $0xb8, (BX)(R8*1), Z1, Z3
+	VPANDD     Z0, Z3, Z4
+	VMOVDQU32  Z4, 960(AX)(R8*1)
+	VPSRLD     $0x04, Z3, Z3
+	VPANDD     Z0, Z3, Z3
+	VMOVDQU32  Z3, 1344(AX)(R8*1)
+	PREFETCHT0 8192(BX)(R8*1)
+	VPSRLD     $0x10, (BX)(R8*1), Z3
+	VPTERNLOGD $0xb8, (DI)(R8*1), Z2, Z3
+	VPANDD     Z0, Z3, Z4
+	VMOVDQU32  Z4, 192(AX)(R8*1)
+	VPSRLD     $0x04, Z3, Z3
+	VPANDD     Z0, Z3, Z3
+	VMOVDQU32  Z3, 576(AX)(R8*1)
+	PREFETCHT0 8192(DI)(R8*1)
+	ADDQ       $0x40, R8
+	CMPQ       R8, SI
+	JL         numbers1
+	LEAQ       (BX)(SI*2), BX
+	MOVQ       m+96(FP), BX
+	MOVQ       BX, c_len+8(FP)
+	MOVQ       x_base+32(FP), BX
+	MOVQ       BX, x_cap+48(FP)
+	MOVQ       c_base+0(FP), BX
+	MOVQ       BX, b_cap+80(FP)
+
+chunk:
+	MOVQ ldx+56(FP), R8
+	SHLQ $0x02, R8
+	MOVQ x_cap+48(FP), BX
+	MOVQ $0x000009c0, SI
+	MOVQ c_len+8(FP), DI
+
+prepare:
+	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
+	VPERMW       (BX), Y0, Y0
+	VMOVDQU      Y0, (AX)(SI*1)
+	MOVL         32(BX), R9
+	MOVL         R9, 32(AX)(SI*1)
+	VMOVDQU      const01010101AVX512<>+0(SB), Y0
+	VPMADDUBSW   (BX), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 36(AX)(SI*1)
+	ADDQ         R8, BX
+	ADDQ         $0x30, SI
+	DECQ         DI
+	JZ           prepared
+	CMPQ         SI, $+3648
+	JNE          prepare
+
+prepared:
+	MOVQ BX, x_cap+48(FP)
+	MOVQ SI, c_cap+16(FP)
+	MOVQ DI, c_len+8(FP)
+	XORQ BX, BX
+	CMPQ DX, $0x60
+	JNE  lanes
+	LEAQ (AX)(BX*2), DI
+	MOVQ b_cap+80(FP), SI
+	LEAQ (SI)(BX*2), SI
+	MOVQ $0x000009c0, BX
+	MOVQ BX, R8
+
+	// Tiles of 4 × 3 vectors.
+vectors3rows4:
+	LEAQ    192(BX), R9
+	CMPQ    c_cap+16(FP), R9
+	JL      vectors3rows4done
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	MOVQ    DI, R9
+	LEAQ    (AX)(BX*1), R10
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors3rows4words:
+	VMOVDQU32    (R9), Z24
+	VMOVDQU32    64(R9), Z25
+	VMOVDQU32    128(R9), Z26
+	VPBROADCASTD (R10), Z27
+	VPDPBUSD     Z27, Z24, Z0
+	VPDPBUSD     Z27, Z25, Z1
+	VPDPBUSD     Z27, Z26, Z2
+	VPBROADCASTD 48(R10), Z27
+	VPDPBUSD     Z27, Z24, Z6
+	VPDPBUSD     Z27, Z25, Z7
+	VPDPBUSD     Z27, Z26, Z8
+	VPBROADCASTD 96(R10), Z27
+	VPDPBUSD     Z27, Z24, Z12
+	VPDPBUSD     Z27, Z25, Z13
+	VPDPBUSD     Z27, Z26, Z14
+	VPBROADCASTD 144(R10), Z27
+	VPDPBUSD     Z27, Z24, Z18
+	VPDPBUSD     Z27, Z25, Z19
+	VPDPBUSD     Z27, Z26, Z20
+	VMOVDQU32    192(R9), Z24
+	VMOVDQU32    256(R9), Z25
+	VMOVDQU32    320(R9), Z26
+	VPBROADCASTD 4(R10), Z27
+	VPDPBUSD     Z27, Z24, Z0
+	VPDPBUSD     Z27, Z25, Z1
+	VPDPBUSD     Z27, Z26, Z2
+	VPBROADCASTD 52(R10), Z27
+	VPDPBUSD     Z27, Z24, Z6
+	VPDPBUSD     Z27, Z25, Z7
+	VPDPBUSD     Z27, Z26, Z8
+	VPBROADCASTD 100(R10), Z27
+	VPDPBUSD     Z27, Z24, Z12
+	VPDPBUSD     Z27, Z25, Z13
+	VPDPBUSD     Z27, Z26, Z14
+	VPBROADCASTD 148(R10), Z27
+	VPDPBUSD     Z27, Z24, Z18
+	VPDPBUSD     Z27, Z25, Z19
+	VPDPBUSD     Z27, Z26, Z20
+	CMPQ         R8, BX
+	JE           vectors3rows4alone
+	VBROADCASTSS 32(AX)(R8*1), Z24
+	VPBROADCASTD 36(AX)(R8*1), Z25
+	VCVTDQ2PS    -6336(AX)(R8*4), Z26
+	VMULPS       1536(DI), Z24, Z27
+	VFMADD213PS  (SI), Z27, Z26
+	VPMADDWD     1920(DI), Z25, Z28
+	VCVTDQ2PS    Z28, Z28
+	VMULPS       1728(DI), Z24, Z27
+	VFMADD231PS  Z28, Z27, Z26
+	VMOVUPS      Z26, (SI)
+	VCVTDQ2PS    -6272(AX)(R8*4), Z26
+	VMULPS       1600(DI), Z24, Z27
+	VFMADD213PS  64(SI), Z27, Z26
+	VPMADDWD     1984(DI), Z25, Z28
+	VCVTDQ2PS    Z28, Z28
+	VMULPS       1792(DI), Z24, Z27
+	VFMADD231PS  Z28, Z27, Z26
+	VMOVUPS      Z26, 64(SI)
+	VCVTDQ2PS    -6208(AX)(R8*4), Z26
+	VMULPS       1664(DI), Z24, Z27
+	VFMADD213PS  128(SI), Z27, Z26
+	VPMADDWD     2048(DI), Z25, Z25
+	VCVTDQ2PS    Z25, Z25
+	VMULPS       1856(DI), Z24, Z27
+	VFMADD231PS  Z25, Z27, Z26
+	VMOVUPS      Z26, 128(SI)
+	ADDQ         CX, SI
+	ADDQ         $0x30, R8
+
+vectors3rows4alone:
+	ADDQ     $+384, R9
+	ADDQ     $0x08, R10
+	DECQ     R11
+	CMPQ     R11, $0x02
+	JNE      vectors3rows4group
+	VPMADDWD 2304(DI), Z0, Z3
+	VPMADDWD 2368(DI), Z1, Z4
+	VPMADDWD 2432(DI), Z2, Z5
+	VPMADDWD 2304(DI), Z6, Z9
+	VPMADDWD 2368(DI), Z7, Z10
+	VPMADDWD 2432(DI), Z8, Z11
+	VPMADDWD 2304(DI), Z12, Z15
+	VPMADDWD 2368(DI), Z13, Z16
+	VPMADDWD 2432(DI), Z14, Z17
+	VPMADDWD 2304(DI), Z18, Z21
+	VPMADDWD 2368(DI), Z19, Z22
+	VPMADDWD 2432(DI), Z20, Z23
+	VXORPS   Z0, Z0, Z0
+	VXORPS   Z1, Z1, Z1
+	VXORPS   Z2, Z2, Z2
+	VXORPS   Z6, Z6, Z6
+	VXORPS   Z7, Z7, Z7
+	VXORPS   Z8, Z8, Z8
+	VXORPS   Z12, Z12, Z12
+	VXORPS   Z13, Z13, Z13
+	VXORPS   Z14, Z14, Z14
+	VXORPS   Z18, Z18, Z18
+	VXORPS   Z19, Z19, Z19
+	VXORPS   Z20, Z20, Z20
+
+vectors3rows4group:
+	TESTQ    R11, R11
+	JNZ      vectors3rows4words
+	VPDPWSSD 2112(DI), Z0, Z3
+	VPDPWSSD 2176(DI), Z1, Z4
+	VPDPWSSD 2240(DI), Z2, Z5
+	VPDPWSSD 2112(DI), Z6, Z9
+	VPDPWSSD 2176(DI), Z7, Z10
+	VPDPWSSD 2240(DI), Z8, Z11
+	VPDPWSSD 2112(DI), Z12, Z15
+	VPDPWSSD 2176(DI), Z13, Z16
+	VPDPWSSD 2240(DI), Z14, Z17
+	VPDPWSSD 2112(DI), Z18, Z21
+	VPDPWSSD 2176(DI), Z19, Z22
+	VPDPWSSD 2240(DI), Z20, Z23
+	VMOVUPS  Z3, -6336(AX)(BX*4)
+	VMOVUPS  Z4, -6272(AX)(BX*4)
+	VMOVUPS  Z5, -6208(AX)(BX*4)
+	VMOVUPS  Z9, -6144(AX)(BX*4)
+	VMOVUPS  Z10, -6080(AX)(BX*4)
+	VMOVUPS  Z11, -6016(AX)(BX*4)
+	VMOVUPS  Z15, -5952(AX)(BX*4)
+	VMOVUPS  Z16, -5888(AX)(BX*4)
+	VMOVUPS  Z17, -5824(AX)(BX*4)
+	VMOVUPS  Z21, -5760(AX)(BX*4)
+	VMOVUPS  Z22, -5696(AX)(BX*4)
+	VMOVUPS  Z23, -5632(AX)(BX*4)
+	ADDQ     $+192, BX
+	JMP      vectors3rows4
+
+vectors3rows4done:
+	// Tiles of 1 × 3 vectors.
+vectors3rows1:
+	LEAQ    48(BX), R9
+	CMPQ    c_cap+16(FP), R9
+	JL      vectors3rows1done
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	MOVQ    DI, R9
+	LEAQ    (AX)(BX*1), R10
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors3rows1words:
+	VMOVDQU32    (R9), Z6
+	VMOVDQU32    64(R9), Z7
+	VMOVDQU32    128(R9), Z8
+	VPBROADCASTD (R10), Z9
+	VPDPBUSD     Z9, Z6, Z0
+	VPDPBUSD     Z9, Z7, Z1
+	VPDPBUSD     Z9, Z8, Z2
+	VMOVDQU32    192(R9), Z6
+	VMOVDQU32    256(R9), Z7
+	VMOVDQU32    320(R9), Z8
+	VPBROADCASTD 4(R10), Z9
+	VPDPBUSD     Z9, Z6, Z0
+	VPDPBUSD     Z9, Z7, Z1
+	VPDPBUSD     Z9, Z8, Z2
+	ADDQ         $+384, R9
+	ADDQ         $0x08, R10
+	DECQ         R11
+	CMPQ         R11, $0x02
+	JNE          vectors3rows1group
+	VPMADDWD     2304(DI), Z0, Z3
+	VPMADDWD     2368(DI), Z1, Z4
+	VPMADDWD     2432(DI), Z2, Z5
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+
+vectors3rows1group:
+	TESTQ    R11, R11
+	JNZ      vectors3rows1words
+	VPDPWSSD 2112(DI), Z0, Z3
+	VPDPWSSD 2176(DI), Z1, Z4
+	VPDPWSSD 2240(DI), Z2, Z5
+	VMOVUPS  Z3, -6336(AX)(BX*4)
+	VMOVUPS  Z4, -6272(AX)(BX*4)
+	VMOVUPS  Z5, -6208(AX)(BX*4)
+	ADDQ     $+48, BX
+	JMP      vectors3rows1
+
+vectors3rows1done:
+	// Add the other sums to C.
+vectors3rest:
+	VBROADCASTSS 32(AX)(R8*1), Z0
+	VPBROADCASTD 36(AX)(R8*1), Z1
+	VCVTDQ2PS    -6336(AX)(R8*4), Z2
+	VMULPS       1536(DI), Z0, Z3
+	VFMADD213PS  (SI), Z3, Z2
+	VPMADDWD     1920(DI), Z1, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       1728(DI), Z0, Z3
+	VFMADD231PS  Z4, Z3, Z2
+	VMOVUPS      Z2, (SI)
+	VCVTDQ2PS    -6272(AX)(R8*4), Z2
+	VMULPS       1600(DI), Z0, Z3
+	VFMADD213PS  64(SI), Z3, Z2
+	VPMADDWD     1984(DI), Z1, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       1792(DI), Z0, Z3
+	VFMADD231PS  Z4, Z3, Z2
+	VMOVUPS      Z2, 64(SI)
+	VCVTDQ2PS    -6208(AX)(R8*4), Z2
+	VMULPS       1664(DI), Z0, Z3
+	VFMADD213PS  128(SI), Z3, Z2
+	VPMADDWD     2048(DI), Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       1856(DI), Z0, Z3
+	VFMADD231PS  Z1, Z3, Z2
+	VMOVUPS      Z2, 128(SI)
+	ADDQ         CX, SI
+	ADDQ         $0x30, R8
+	CMPQ         R8, BX
+	JNE          vectors3rest
+	JMP          added
+
+lanes:
+	LEAQ (AX)(BX*2), DI
+	MOVQ b_cap+80(FP), SI
+	LEAQ (SI)(BX*2), SI
+	MOVQ $0x000009c0, R8
+	MOVQ R8, R9
+
+	// Tiles of 4 × 1 vectors.
+vectors1rows4:
+	LEAQ    192(R8), R10
+	CMPQ    c_cap+16(FP), R10
+	JL      vectors1rows4done
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z6, Z6, Z6
+	MOVQ    DI, R10
+	LEAQ    (AX)(R8*1), R11
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
+
+vectors1rows4words:
+	VMOVDQU32    (R10), Z8
+	VPBROADCASTD (R11), Z9
+	VPDPBUSD     Z9, Z8, Z0
+	VPBROADCASTD 48(R11), Z9
+	VPDPBUSD     Z9, Z8, Z2
+	VPBROADCASTD 96(R11), Z9
+	VPDPBUSD     Z9, Z8, Z4
+	VPBROADCASTD 144(R11), Z9
+	VPDPBUSD     Z9, Z8, Z6
+	VMOVDQU32    192(R10), Z8
+	VPBROADCASTD 4(R11), Z9
+	VPDPBUSD     Z9, Z8, Z0
+	VPBROADCASTD 52(R11), Z9
+	VPDPBUSD     Z9, Z8, Z2
+	VPBROADCASTD 100(R11), Z9
+	VPDPBUSD     Z9, Z8, Z4
+	VPBROADCASTD 148(R11), Z9
+	VPDPBUSD     Z9, Z8, Z6
+	CMPQ         R9, R8
+	JE           vectors1rows4alone
+	VBROADCASTSS 32(AX)(R9*1), Z8
+	VPBROADCASTD 36(AX)(R9*1), Z9
+	VCVTDQ2PS    -6336(AX)(R9*4), Z10
+	VMULPS       1536(DI), Z8, Z11
+	VFMADD213PS  (SI), Z11, Z10
+	VPMADDWD     1920(DI), Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       1728(DI), Z8, Z11
+	VFMADD231PS  Z9, Z11, Z10
+	VMOVUPS      Z10, (SI)
+	ADDQ         CX, SI
+	ADDQ         $0x30, R9
+
+vectors1rows4alone:
+	ADDQ     $+384, R10
+	ADDQ     $0x08, R11
+	DECQ     R12
+	CMPQ     R12, $0x02
+	JNE      vectors1rows4group
+	VPMADDWD 2304(DI), Z0, Z1
+	VPMADDWD 2304(DI), Z2, Z3
+	VPMADDWD 2304(DI), Z4, Z5
+	VPMADDWD 2304(DI), Z6, Z7
+	VXORPS   Z0, Z0, Z0
+	VXORPS   Z2, Z2, Z2
+	VXORPS   Z4, Z4, Z4
+	VXORPS   Z6, Z6, Z6
+
+vectors1rows4group:
+	TESTQ    R12, R12
+	JNZ      vectors1rows4words
+	VPDPWSSD 2112(DI), Z0, Z1
+	VPDPWSSD 2112(DI), Z2, Z3
+	VPDPWSSD 2112(DI), Z4, Z5
+	VPDPWSSD 2112(DI), Z6, Z7
+	VMOVUPS  Z1, -6336(AX)(R8*4)
+	VMOVUPS  Z3, -6144(AX)(R8*4)
+	VMOVUPS  Z5, -5952(AX)(R8*4)
+	VMOVUPS  Z7, -5760(AX)(R8*4)
+	ADDQ     $+192, R8
+	JMP      vectors1rows4
+
+vectors1rows4done:
+	// Tiles of 1 × 1 vectors.
+vectors1rows1:
+	LEAQ    48(R8), R10
+	CMPQ    c_cap+16(FP), R10
+	JL      vectors1rows1done
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z0, Z0, Z0
+	MOVQ    DI, R10
+	LEAQ    (AX)(R8*1), R11
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
+
+vectors1rows1words:
+	VMOVDQU32    (R10), Z2
+	VPBROADCASTD (R11), Z3
+	VPDPBUSD     Z3, Z2, Z0
+	VMOVDQU32    192(R10), Z2
+	VPBROADCASTD 4(R11), Z3
+	VPDPBUSD     Z3, Z2, Z0
+	ADDQ         $+384, R10
+	ADDQ         $0x08, R11
+	DECQ         R12
+	CMPQ         R12, $0x02
+	JNE          vectors1rows1group
+	VPMADDWD     2304(DI), Z0, Z1
+	VXORPS       Z0, Z0, Z0
+
+vectors1rows1group:
+	TESTQ    R12, R12
+	JNZ      vectors1rows1words
+	VPDPWSSD 2112(DI), Z0, Z1
+	VMOVUPS  Z1, -6336(AX)(R8*4)
+	ADDQ     $+48, R8
+	JMP      vectors1rows1
+
+vectors1rows1done:
+	// Add the other sums to C.
+vectors1rest:
+	VBROADCASTSS 32(AX)(R9*1), Z0
+	VPBROADCASTD 36(AX)(R9*1), Z1
+	VCVTDQ2PS    -6336(AX)(R9*4), Z2
+	VMULPS       1536(DI), Z0, Z3
+	VFMADD213PS  (SI), Z3, Z2
+	VPMADDWD     1920(DI), Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       1728(DI), Z0, Z3
+	VFMADD231PS  Z1, Z3, Z2
+	VMOVUPS      Z2, (SI)
+	ADDQ         CX, SI
+	ADDQ         $0x30, R9
+	CMPQ         R9, R8
+	JNE          vectors1rest
+	ADDQ         $0x20, BX
+	CMPQ         BX, DX
+	JL           lanes
+	SUBQ         BX, SI
+	SUBQ         BX, SI
+	ADDQ         $0x40, SI
+
+added:
+	MOVQ SI, b_cap+80(FP)
+	CMPQ c_len+8(FP), $0x00
+	JNE  chunk
+	ADDQ $0x30, x_base+32(FP)
+	MOVQ b_len+72(FP), BX
+	ADDQ BX, b_base+64(FP)
+	SUBQ $0x20, k+104(FP)
+	JNZ  block
+
+end:
+	VZEROUPPER
+	RET
+
+DATA constffff0000AVX512<>+0(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+4(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+8(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+12(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+16(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+20(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+24(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+28(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+32(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+36(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+40(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+44(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+48(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+52(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+56(SB)/4, $0xffff0000
+DATA constffff0000AVX512<>+60(SB)/4, $0xffff0000
+GLOBL constffff0000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA groupHalvesAVX512<>+0(SB)/4, $0x00030001
+DATA groupHalvesAVX512<>+4(SB)/4, $0x00070005
+DATA groupHalvesAVX512<>+8(SB)/4, $0x000b0009
+DATA groupHalvesAVX512<>+12(SB)/4, $0x000f000d
+DATA groupHalvesAVX512<>+16(SB)/4, $0x00020000
+DATA groupHalvesAVX512<>+20(SB)/4, $0x00060004
+DATA groupHalvesAVX512<>+24(SB)/4, $0x000a0008
+DATA groupHalvesAVX512<>+28(SB)/4, $0x000e000c
+DATA groupHalvesAVX512<>+32(SB)/4, $0x00030001
+DATA groupHalvesAVX512<>+36(SB)/4, $0x00070005
+DATA groupHalvesAVX512<>+40(SB)/4, $0x000b0009
+DATA groupHalvesAVX512<>+44(SB)/4, $0x000f000d
+DATA groupHalvesAVX512<>+48(SB)/4, $0x00020000
+DATA groupHalvesAVX512<>+52(SB)/4, $0x00060004
+DATA groupHalvesAVX512<>+56(SB)/4, $0x000a0008
+DATA groupHalvesAVX512<>+60(SB)/4, $0x000e000c
+GLOBL groupHalvesAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const01010101AVX512<>+0(SB)/4, $0x01010101
+DATA const01010101AVX512<>+4(SB)/4, $0x01010101
+DATA const01010101AVX512<>+8(SB)/4, $0x01010101
+DATA const01010101AVX512<>+12(SB)/4, $0x01010101
+DATA const01010101AVX512<>+16(SB)/4, $0x01010101
+DATA const01010101AVX512<>+20(SB)/4, $0x01010101
+DATA const01010101AVX512<>+24(SB)/4, $0x01010101
+DATA const01010101AVX512<>+28(SB)/4, $0x01010101
+DATA const01010101AVX512<>+32(SB)/4, $0x01010101
+DATA const01010101AVX512<>+36(SB)/4, $0x01010101
+DATA const01010101AVX512<>+40(SB)/4, $0x01010101
+DATA const01010101AVX512<>+44(SB)/4, $0x01010101
+DATA const01010101AVX512<>+48(SB)/4, $0x01010101
+DATA const01010101AVX512<>+52(SB)/4, $0x01010101
+DATA const01010101AVX512<>+56(SB)/4, $0x01010101
+DATA const01010101AVX512<>+60(SB)/4, $0x01010101
+GLOBL const01010101AVX512<>(SB), RODATA|NOPTR, $64
+
+// func weightGemmInt8K5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·weightGemmInt8K5AVX512(SB), $8320-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), DX
+	IMUL3Q  $+28, DX, BX
+	MOVQ    BX, b_len+72(FP)
+	SHLQ    $0x01, DX
+	MOVBQZX load+112(FP), BX
+	TESTQ   BX, BX
+	JNZ     cleared
+	VXORPS  Z0, Z0, Z0
+	MOVQ    m+96(FP), BX
+	TESTQ   BX, BX
+	JZ      cleared
+
+clear:
+	XORQ SI, SI
+
+clearlanes:
+	VMOVUPS Z0, (AX)(SI*2)
+	ADDQ    $0x00000020, SI
+	CMPQ    SI, DX
+	JL      clearlanes
+	ADDQ    CX, AX
+	DECQ    BX
+	JNZ     clear
+
+cleared:
+	MOVQ  m+96(FP), AX
+	TESTQ AX, AX
+	JZ    end
+	LEAQ  63(SP), AX
+	ANDQ  $-64, AX
+
+block:
+	MOVQ b_base+64(FP), BX
+	MOVQ AX, DI
+	MOVQ DX, R8
+	MOVQ BX, R9
+
+header:
+	MOVQ      R9, SI
+	VCVTPH2PS (SI), Z0
+	VMOVUPS   Z0, 1536(DI)
+	ADDQ      DX, SI
+	VCVTPH2PS (SI), Z0
+	VMOVUPS   Z0, 1728(DI)
+	ADDQ      DX, SI
+	VPMOVSXBW (SI), Z1
+	VPSLLD    $0x10, Z1, Z0
+	VPSRAD    $0x10, Z0, Z0
+	VCVTDQ2PS Z0, Z0
+	VMOVUPS   Z0, 2112(DI)
+	VPSRAD    $0x10, Z1, Z1
+	VCVTDQ2PS Z1, Z1
+	VMOVUPS   Z1, 2304(DI)
+	ADDQ      DX, SI
+	VPMOVSXBW (SI), Z0
+	VMOVDQU32 Z0, 1920(DI)
+	ADDQ      $0x20, R9
+	ADDQ      $0x40, DI
+	SUBQ      $0x20, R8
+	JNZ       header
+	ADDQ      DX, BX
+	ADDQ      DX, BX
+	ADDQ      DX, BX
+	ADDQ      DX, BX
+	LEAQ      (DX)(DX*1), SI
+	LEAQ      (BX)(SI*4), DI
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z1
+	VMOVDQU32 constffff0000AVX512<>+0(SB), Z2
+	VMOVDQU32 const10101010AVX512<>+0(SB), Z3
+	LEAQ      (BX)(SI*1), R8
+	XORQ      R9, R9
+
+numbers0:
+	VPSLLD     $0x10, (R8)(R9*1), Z4
+	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
+	VPSLLD     $0x0f, (DI)(R9*1), Z5
+	VPTERNLOGD $0xb8, (DI)(R9*1), Z1, Z5
+	VPANDD     Z0, Z4, Z6
+	VPSLLD     $0x04, Z5, Z7
+	VPTERNLOGD $0xf8, Z3, Z7, Z6
+	VMOVDQU32  Z6, 768(AX)(R9*1)
+	VPSRLD     $0x04, Z4, Z4
+	VPANDD     Z0, Z4, Z4
+	VPTERNLOGD $0xf8, Z3, Z5, Z4
+	VMOVDQU32  Z4, 1152(AX)(R9*1)
+	PREFETCHT0 8192(BX)(R9*1)
+	VPSRLD     $0x10, (BX)(R9*1), Z4
+	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
+	VPSRLD     $0x10, (DI)(R9*1), Z5
+	VPSRLD     $0x01, (DI)(R9*1), Z6
+	VPTERNLOGD $0xb8, Z6, Z2, Z5
+	VPANDD     Z0, Z4, Z6
+	VPSLLD     $0x04, Z5, Z7
+	VPTERNLOGD $0xf8, Z3, Z7, Z6
+	VMOVDQU32  Z6, (AX)(R9*1)
+	VPSRLD     $0x04, Z4, Z4
+	VPANDD     Z0, Z4, Z4
+	VPTERNLOGD $0xf8, Z3, Z5, Z4
+	VMOVDQU32  Z4, 384(AX)(R9*1)
+	PREFETCHT0 8192(R8)(R9*1)
+	PREFETCHT0 8192(DI)(R9*1)
+	ADDQ       $0x40, R9
+	CMPQ       R9, SI
+	JL         numbers0
+	LEAQ       (BX)(SI*2), BX
+	LEAQ       (BX)(SI*1), R8
+	XORQ       R9, R9
+
+numbers1:
+	VPSLLD     $0x10, (R8)(R9*1), Z4
+	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
+	VPSLLD     $0x0d, (DI)(R9*1), Z5
+	VPSRLD     $0x02, (DI)(R9*1), Z6
+	VPTERNLOGD $0xb8, Z6, Z1, Z5
+	VPANDD     Z0, Z4, Z6
+	VPSLLD     $0x04, Z5, Z7
+	VPTERNLOGD $0xf8, Z3, Z7, Z6
+	VMOVDQU32  Z6, 960(AX)(R9*1)
+	VPSRLD     $0x04, Z4, Z4
+	VPANDD     Z0, Z4, Z4
+	VPTERNLOGD $0xf8, Z3, Z5, Z4
+	VMOVDQU32  Z4, 1344(AX)(R9*1)
+	PREFETCHT0 8192(BX)(R9*1)
+	VPSRLD     $0x10, (BX)(R9*1), Z4
+	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
+	VPSRLD     $0x12, (DI)(R9*1), Z5
+	VPSRLD     $0x03, (DI)(R9*1), Z6
+	VPTERNLOGD $0xb8, Z6, Z2, Z5
+	VPANDD     Z0, Z4, Z6
+	VPSLLD     $0x04, Z5, Z7
+	VPTERNLOGD $0xf8, Z3, Z7, Z6
+	VMOVDQU32  Z6, 192(AX)(R9*1)
+	VPSRLD     $0x04, Z4, Z4
+	VPANDD     Z0, Z4, Z4
+	VPTERNLOGD $0xf8, Z3, Z5, Z4
+	VMOVDQU32  Z4, 576(AX)(R9*1)
+	PREFETCHT0 8192(R8)(R9*1)
+	PREFETCHT0 8192(DI)(R9*1)
+	ADDQ       $0x40, R9
+	CMPQ       R9, SI
+	JL         numbers1
+	LEAQ       (BX)(SI*2), BX
+	MOVQ       m+96(FP), BX
+	MOVQ       BX, c_len+8(FP)
+	MOVQ       x_base+32(FP), BX
+	MOVQ       BX, x_cap+48(FP)
+	MOVQ       c_base+0(FP), BX
+	MOVQ       BX, b_cap+80(FP)
+
+chunk:
+	MOVQ ldx+56(FP), R8
+	SHLQ $0x02, R8
+	MOVQ x_cap+48(FP), BX
+	MOVQ $0x000009c0, SI
+	MOVQ c_len+8(FP), DI
+
+prepare:
+	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
+	VPERMW       (BX), Y0, Y0
+	VMOVDQU      Y0, (AX)(SI*1)
+	MOVL         32(BX), R9
+	MOVL         R9, 32(AX)(SI*1)
+	VMOVDQU      const01010101AVX512<>+0(SB), Y0
+	VPMADDUBSW   (BX), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 36(AX)(SI*1)
+	ADDQ         R8, BX
+	ADDQ         $0x30, SI
+	DECQ         DI
+	JZ           prepared
+	CMPQ         SI, $+3648
+	JNE          prepare
+
+prepared:
+	MOVQ BX, x_cap+48(FP)
+	MOVQ SI, c_cap+16(FP)
+	MOVQ DI, c_len+8(FP)
+	XORQ BX, BX
+	CMPQ DX, $0x60
+	JNE  lanes
+	LEAQ (AX)(BX*2), DI
+	MOVQ b_cap+80(FP), SI
+	LEAQ (SI)(BX*2), SI
+	MOVQ $0x000009c0, BX
+	MOVQ BX, R8
+
+	// Tiles of 4 × 3 vectors.
+vectors3rows4:
+	LEAQ    192(BX), R9
+	CMPQ    c_cap+16(FP), R9
+	JL      vectors3rows4done
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	MOVQ    DI, R9
+	LEAQ    (AX)(BX*1), R10
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors3rows4words:
+	VMOVDQU32    (R9), Z24
+	VMOVDQU32    64(R9), Z25
+	VMOVDQU32    128(R9), Z26
+	VPBROADCASTD (R10), Z27
+	VPDPBUSD     Z27, Z24, Z0
+	VPDPBUSD     Z27, Z25, Z1
+	VPDPBUSD     Z27, Z26, Z2
+	VPBROADCASTD 48(R10), Z27
+	VPDPBUSD     Z27, Z24, Z6
+	VPDPBUSD     Z27, Z25, Z7
+	VPDPBUSD     Z27, Z26, Z8
+	VPBROADCASTD 96(R10), Z27
+	VPDPBUSD     Z27, Z24, Z12
+	VPDPBUSD     Z27, Z25, Z13
+	VPDPBUSD     Z27, Z26, Z14
+	VPBROADCASTD 144(R10), Z27
+	VPDPBUSD     Z27, Z24, Z18
+	VPDPBUSD     Z27, Z25, Z19
+	VPDPBUSD     Z27, Z26, Z20
+	VMOVDQU32    192(R9), Z24
+	VMOVDQU32    256(R9), Z25
+	VMOVDQU32    320(R9), Z26
+	VPBROADCASTD 4(R10), Z27
+	VPDPBUSD     Z27, Z24, Z0
+	VPDPBUSD     Z27, Z25, Z1
+	VPDPBUSD     Z27, Z26, Z2
+	VPBROADCASTD 52(R10), Z27
+	VPDPBUSD     Z27, Z24, Z6
+	VPDPBUSD     Z27, Z25, Z7
+	VPDPBUSD     Z27, Z26, Z8
+	VPBROADCASTD 100(R10), Z27
+	VPDPBUSD     Z27, Z24, Z12
+	VPDPBUSD     Z27, Z25, Z13
+	VPDPBUSD     Z27, Z26, Z14
+	VPBROADCASTD 148(R10), Z27
+	VPDPBUSD     Z27, Z24, Z18
+	VPDPBUSD     Z27, Z25, Z19
+	VPDPBUSD     Z27, Z26, Z20
+	CMPQ         R8, BX
+	JE           vectors3rows4alone
+	VBROADCASTSS 32(AX)(R8*1), Z24
+	VPBROADCASTD 36(AX)(R8*1), Z25
+	VMOVUPS      -6336(AX)(R8*4), Z26
+	VMULPS       1536(DI), Z24, Z27
+	VFMADD213PS  (SI), Z27, Z26
+	VPMADDWD     1920(DI), Z25, Z28
+	VCVTDQ2PS    Z28, Z28
+	VMULPS       1728(DI), Z24, Z27
+	VFMADD231PS  Z28, Z27, Z26
+	VMOVUPS      Z26, (SI)
+	VMOVUPS      -6272(AX)(R8*4), Z26
+	VMULPS       1600(DI), Z24, Z27
+	VFMADD213PS  64(SI), Z27, Z26
+	VPMADDWD     1984(DI), Z25, Z28
+	VCVTDQ2PS    Z28, Z28
+	VMULPS       1792(DI), Z24, Z27
+	VFMADD231PS  Z28, Z27, Z26
+	VMOVUPS      Z26, 64(SI)
+	VMOVUPS      -6208(AX)(R8*4), Z26
+	VMULPS       1664(DI), Z24, Z27
+	VFMADD213PS  128(SI), Z27, Z26
+	VPMADDWD     2048(DI), Z25, Z25
+	VCVTDQ2PS    Z25, Z25
+	VMULPS       1856(DI), Z24, Z27
+	VFMADD231PS  Z25, Z27, Z26
+	VMOVUPS      Z26, 128(SI)
+	ADDQ         CX, SI
+	ADDQ         $0x30, R8
+
+vectors3rows4alone:
+	ADDQ        $+384, R9
+	ADDQ        $0x08, R10
+	DECQ        R11
+	CMPQ        R11, $0x02
+	JNE         vectors3rows4group
+	VCVTDQ2PS   Z0, Z0
+	VFMADD231PS 2304(DI), Z0, Z3
+	VCVTDQ2PS   Z1, Z1
+	VFMADD231PS 2368(DI), Z1, Z4
+	VCVTDQ2PS   Z2, Z2
+	VFMADD231PS 2432(DI), Z2, Z5
+	VCVTDQ2PS   Z6, Z6
+	VFMADD231PS 2304(DI), Z6, Z9
+	VCVTDQ2PS   Z7, Z7
+	VFMADD231PS 2368(DI), Z7, Z10
+	VCVTDQ2PS   Z8, Z8
+	VFMADD231PS 2432(DI), Z8, Z11
+	VCVTDQ2PS   Z12, Z12
+	VFMADD231PS 2304(DI), Z12, Z15
+	VCVTDQ2PS   Z13, Z13
+	VFMADD231PS 2368(DI), Z13, Z16
+	VCVTDQ2PS   Z14, Z14
+	VFMADD231PS 2432(DI), Z14, Z17
+	VCVTDQ2PS   Z18, Z18
+	VFMADD231PS 2304(DI), Z18, Z21
+	VCVTDQ2PS   Z19, Z19
+	VFMADD231PS 2368(DI), Z19, Z22
+	VCVTDQ2PS   Z20, Z20
+	VFMADD231PS 2432(DI), Z20, Z23
+	VXORPS      Z0, Z0, Z0
+	VXORPS      Z1, Z1, Z1
+	VXORPS      Z2, Z2, Z2
+	VXORPS      Z6, Z6, Z6
+	VXORPS      Z7, Z7, Z7
+	VXORPS      Z8, Z8, Z8
+	VXORPS      Z12, Z12, Z12
+	VXORPS      Z13, Z13, Z13
+	VXORPS      Z14, Z14, Z14
+	VXORPS      Z18, Z18, Z18
+	VXORPS      Z19, Z19, Z19
+	VXORPS      Z20, Z20, Z20
+
+vectors3rows4group:
+	TESTQ       R11, R11
+	JNZ         vectors3rows4words
+	VCVTDQ2PS   Z0, Z0
+	VFMADD231PS 2112(DI), Z0, Z3
+	VCVTDQ2PS   Z1, Z1
+	VFMADD231PS 2176(DI), Z1, Z4
+	VCVTDQ2PS   Z2, Z2
+	VFMADD231PS 2240(DI), Z2, Z5
+	VCVTDQ2PS   Z6, Z6
+	VFMADD231PS 2112(DI), Z6, Z9
+	VCVTDQ2PS   Z7, Z7
+	VFMADD231PS 2176(DI), Z7, Z10
+	VCVTDQ2PS   Z8, Z8
+	VFMADD231PS 2240(DI), Z8, Z11
+	VCVTDQ2PS   Z12, Z12
+	VFMADD231PS 2112(DI), Z12, Z15
+	VCVTDQ2PS   Z13, Z13
+	VFMADD231PS 2176(DI), Z13, Z16
+	VCVTDQ2PS   Z14, Z14
+	VFMADD231PS 2240(DI), Z14, Z17
+	VCVTDQ2PS   Z18, Z18
+	VFMADD231PS 2112(DI), Z18, Z21
+	VCVTDQ2PS   Z19, Z19
+	VFMADD231PS 2176(DI), Z19, Z22
+	VCVTDQ2PS   Z20, Z20
+	VFMADD231PS 2240(DI), Z20, Z23
+	VMOVUPS     Z3, -6336(AX)(BX*4)
+	VMOVUPS     Z4, -6272(AX)(BX*4)
+	VMOVUPS     Z5, -6208(AX)(BX*4)
+	VMOVUPS     Z9, -6144(AX)(BX*4)
+	VMOVUPS     Z10, -6080(AX)(BX*4)
+	VMOVUPS     Z11, -6016(AX)(BX*4)
+	VMOVUPS     Z15, -5952(AX)(BX*4)
+	VMOVUPS     Z16, -5888(AX)(BX*4)
+	VMOVUPS     Z17, -5824(AX)(BX*4)
+	VMOVUPS     Z21, -5760(AX)(BX*4)
+	VMOVUPS     Z22, -5696(AX)(BX*4)
+	VMOVUPS     Z23, -5632(AX)(BX*4)
+	ADDQ        $+192, BX
+	JMP         vectors3rows4
+
+vectors3rows4done:
+	// Tiles of 1 × 3 vectors.
+vectors3rows1:
+	LEAQ    48(BX), R9
+	CMPQ    c_cap+16(FP), R9
+	JL      vectors3rows1done
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	MOVQ    DI, R9
+	LEAQ    (AX)(BX*1), R10
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors3rows1words:
+	VMOVDQU32    (R9), Z6
+	VMOVDQU32    64(R9), Z7
+	VMOVDQU32    128(R9), Z8
+	VPBROADCASTD (R10), Z9
+	VPDPBUSD     Z9, Z6, Z0
+	VPDPBUSD     Z9, Z7, Z1
+	VPDPBUSD     Z9, Z8, Z2
+	VMOVDQU32    192(R9), Z6
+	VMOVDQU32    256(R9), Z7
+	VMOVDQU32    320(R9), Z8
+	VPBROADCASTD 4(R10), Z9
+	VPDPBUSD     Z9, Z6, Z0
+	VPDPBUSD     Z9, Z7, Z1
+	VPDPBUSD     Z9, Z8, Z2
+	ADDQ         $+384, R9
+	ADDQ         $0x08, R10
+	DECQ         R11
+	CMPQ         R11, $0x02
+	JNE          vectors3rows1group
+	VCVTDQ2PS    Z0, Z0
+	VFMADD231PS  2304(DI), Z0, Z3
+	VCVTDQ2PS    Z1, Z1
+	VFMADD231PS  2368(DI), Z1, Z4
+	VCVTDQ2PS    Z2, Z2
+	VFMADD231PS  2432(DI), Z2, Z5
+	VXORPS       Z0, Z0, Z0
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z2, Z2, Z2
+
+vectors3rows1group:
+	TESTQ       R11, R11
+	JNZ         vectors3rows1words
+	VCVTDQ2PS   Z0, Z0
+	VFMADD231PS 2112(DI), Z0, Z3
+	VCVTDQ2PS   Z1, Z1
+	VFMADD231PS 2176(DI), Z1, Z4
+	VCVTDQ2PS   Z2, Z2
+	VFMADD231PS 2240(DI), Z2, Z5
+	VMOVUPS     Z3, -6336(AX)(BX*4)
+	VMOVUPS     Z4, -6272(AX)(BX*4)
+	VMOVUPS     Z5, -6208(AX)(BX*4)
+	ADDQ        $+48, BX
+	JMP         vectors3rows1
+
+vectors3rows1done:
+	// Add the other sums to C.
+vectors3rest:
+	VBROADCASTSS 32(AX)(R8*1), Z0
+	VPBROADCASTD 36(AX)(R8*1), Z1
+	VMOVUPS      -6336(AX)(R8*4), Z2
+	VMULPS       1536(DI), Z0, Z3
+	VFMADD213PS  (SI), Z3, Z2
+	VPMADDWD     1920(DI), Z1, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       1728(DI), Z0, Z3
+	VFMADD231PS  Z4, Z3, Z2
+	VMOVUPS      Z2, (SI)
+	VMOVUPS      -6272(AX)(R8*4), Z2
+	VMULPS       1600(DI), Z0, Z3
+	VFMADD213PS  64(SI), Z3, Z2
+	VPMADDWD     1984(DI), Z1, Z4
+	VCVTDQ2PS    Z4, Z4
+	VMULPS       1792(DI), Z0, Z3
+	VFMADD231PS  Z4, Z3, Z2
+	VMOVUPS      Z2, 64(SI)
+	VMOVUPS      -6208(AX)(R8*4), Z2
+	VMULPS       1664(DI), Z0, Z3
+	VFMADD213PS  128(SI), Z3, Z2
+	VPMADDWD     2048(DI), Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       1856(DI), Z0, Z3
+	VFMADD231PS  Z1, Z3, Z2
+	VMOVUPS      Z2, 128(SI)
+	ADDQ         CX, SI
+	ADDQ         $0x30, R8
+	CMPQ         R8, BX
+	JNE          vectors3rest
+	JMP          added
+
+lanes:
+	LEAQ (AX)(BX*2), DI
+	MOVQ b_cap+80(FP), SI
+	LEAQ (SI)(BX*2), SI
+	MOVQ $0x000009c0, R8
+	MOVQ R8, R9
+
+	// Tiles of 4 × 1 vectors.
+vectors1rows4:
+	LEAQ    192(R8), R10
+	CMPQ    c_cap+16(FP), R10
+	JL      vectors1rows4done
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z6, Z6, Z6
+	MOVQ    DI, R10
+	LEAQ    (AX)(R8*1), R11
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
+
+vectors1rows4words:
+	VMOVDQU32    (R10), Z8
+	VPBROADCASTD (R11), Z9
+	VPDPBUSD     Z9, Z8, Z0
+	VPBROADCASTD 48(R11), Z9
+	VPDPBUSD     Z9, Z8, Z2
+	VPBROADCASTD 96(R11), Z9
+	VPDPBUSD     Z9, Z8, Z4
+	VPBROADCASTD 144(R11), Z9
+	VPDPBUSD     Z9, Z8, Z6
+	VMOVDQU32    192(R10), Z8
+	VPBROADCASTD 4(R11), Z9
+	VPDPBUSD     Z9, Z8, Z0
+	VPBROADCASTD 52(R11), Z9
+	VPDPBUSD     Z9, Z8, Z2
+	VPBROADCASTD 100(R11), Z9
+	VPDPBUSD     Z9, Z8, Z4
+	VPBROADCASTD 148(R11), Z9
+	VPDPBUSD     Z9, Z8, Z6
+	CMPQ         R9, R8
+	JE           vectors1rows4alone
+	VBROADCASTSS 32(AX)(R9*1), Z8
+	VPBROADCASTD 36(AX)(R9*1), Z9
+	VMOVUPS      -6336(AX)(R9*4), Z10
+	VMULPS       1536(DI), Z8, Z11
+	VFMADD213PS  (SI), Z11, Z10
+	VPMADDWD     1920(DI), Z9, Z9
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       1728(DI), Z8, Z11
+	VFMADD231PS  Z9, Z11, Z10
+	VMOVUPS      Z10, (SI)
+	ADDQ         CX, SI
+	ADDQ         $0x30, R9
+
+vectors1rows4alone:
+	ADDQ        $+384, R10
+	ADDQ        $0x08, R11
+	DECQ        R12
+	CMPQ        R12, $0x02
+	JNE         vectors1rows4group
+	VCVTDQ2PS   Z0, Z0
+	VFMADD231PS 2304(DI), Z0, Z1
+	VCVTDQ2PS   Z2, Z2
+	VFMADD231PS 2304(DI), Z2, Z3
+	VCVTDQ2PS   Z4, Z4
+	VFMADD231PS 2304(DI), Z4, Z5
+	VCVTDQ2PS   Z6, Z6
+	VFMADD231PS 2304(DI), Z6, Z7
+	VXORPS      Z0, Z0, Z0
+	VXORPS      Z2, Z2, Z2
+	VXORPS      Z4, Z4, Z4
+	VXORPS      Z6, Z6, Z6
+
+vectors1rows4group:
+	TESTQ       R12, R12
+	JNZ         vectors1rows4words
+	VCVTDQ2PS   Z0, Z0
+	VFMADD231PS 2112(DI), Z0, Z1
+	VCVTDQ2PS   Z2, Z2
+	VFMADD231PS 2112(DI), Z2, Z3
+	VCVTDQ2PS   Z4, Z4
+	VFMADD231PS 2112(DI), Z4, Z5
+	VCVTDQ2PS   Z6, Z6
+	VFMADD231PS 2112(DI), Z6, Z7
+	VMOVUPS     Z1, -6336(AX)(R8*4)
+	VMOVUPS     Z3, -6144(AX)(R8*4)
+	VMOVUPS     Z5, -5952(AX)(R8*4)
+	VMOVUPS     Z7, -5760(AX)(R8*4)
+	ADDQ        $+192, R8
+	JMP         vectors1rows4
+
+vectors1rows4done:
+	// Tiles of 1 × 1 vectors.
+vectors1rows1:
+	LEAQ    48(R8), R10
+	CMPQ    c_cap+16(FP), R10
+	JL      vectors1rows1done
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z0, Z0, Z0
+	MOVQ    DI, R10
+	LEAQ    (AX)(R8*1), R11
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
+
+vectors1rows1words:
+	VMOVDQU32    (R10), Z2
+	VPBROADCASTD (R11), Z3
+	VPDPBUSD     Z3, Z2, Z0
+	VMOVDQU32    192(R10), Z2
+	VPBROADCASTD 4(R11), Z3
+	VPDPBUSD     Z3, Z2, Z0
+	ADDQ         $+384, R10
+	ADDQ         $0x08, R11
+	DECQ         R12
+	CMPQ         R12, $0x02
+	JNE          vectors1rows1group
+	VCVTDQ2PS    Z0, Z0
+	VFMADD231PS  2304(DI), Z0, Z1
+	VXORPS       Z0, Z0, Z0
+
+vectors1rows1group:
+	TESTQ       R12, R12
+	JNZ         vectors1rows1words
+	VCVTDQ2PS   Z0, Z0
+	VFMADD231PS 2112(DI), Z0, Z1
+	VMOVUPS     Z1, -6336(AX)(R8*4)
+	ADDQ        $+48, R8
+	JMP         vectors1rows1
+
+vectors1rows1done:
+	// Add the other sums to C.
+vectors1rest:
+	VBROADCASTSS 32(AX)(R9*1), Z0
+	VPBROADCASTD 36(AX)(R9*1), Z1
+	VMOVUPS      -6336(AX)(R9*4), Z2
+	VMULPS       1536(DI), Z0, Z3
+	VFMADD213PS  (SI), Z3, Z2
+	VPMADDWD     1920(DI), Z1, Z1
+	VCVTDQ2PS    Z1, Z1
+	VMULPS       1728(DI), Z0, Z3
+	VFMADD231PS  Z1, Z3, Z2
+	VMOVUPS      Z2, (SI)
+	ADDQ         CX, SI
+	ADDQ         $0x30, R9
+	CMPQ         R9, R8
+	JNE          vectors1rest
+	ADDQ         $0x20, BX
+	CMPQ         BX, DX
+	JL           lanes
+	SUBQ         BX, SI
+	SUBQ         BX, SI
+	ADDQ         $0x40, SI
+
+added:
+	MOVQ SI, b_cap+80(FP)
+	CMPQ c_len+8(FP), $0x00
+	JNE  chunk
+	ADDQ $0x30, x_base+32(FP)
+	MOVQ b_len+72(FP), BX
+	ADDQ BX, b_base+64(FP)
+	SUBQ $0x20, k+104(FP)
+	JNZ  block
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const10101010AVX512<>+0(SB)/4, $0x10101010
+DATA const10101010AVX512<>+4(SB)/4, $0x10101010
+DATA const10101010AVX512<>+8(SB)/4, $0x10101010
+DATA const10101010AVX512<>+12(SB)/4, $0x10101010
+DATA const10101010AVX512<>+16(SB)/4, $0x10101010
+DATA const10101010AVX512<>+20(SB)/4, $0x10101010
+DATA const10101010AVX512<>+24(SB)/4, $0x10101010
+DATA const10101010AVX512<>+28(SB)/4, $0x10101010
+DATA const10101010AVX512<>+32(SB)/4, $0x10101010
+DATA const10101010AVX512<>+36(SB)/4, $0x10101010
+DATA const10101010AVX512<>+40(SB)/4, $0x10101010
+DATA const10101010AVX512<>+44(SB)/4, $0x10101010
+DATA const10101010AVX512<>+48(SB)/4, $0x10101010
+DATA const10101010AVX512<>+52(SB)/4, $0x10101010
+DATA const10101010AVX512<>+56(SB)/4, $0x10101010
+DATA const10101010AVX512<>+60(SB)/4, $0x10101010
+GLOBL const10101010AVX512<>(SB), RODATA|NOPTR, $64
+
+// func weightGemmInt8K6AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·weightGemmInt8K6AVX512(SB), $8320-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), DX
+	IMUL3Q  $+28, DX, BX
+	MOVQ    BX, b_len+72(FP)
+	SHLQ    $0x01, DX
+	MOVBQZX load+112(FP), BX
+	TESTQ   BX, BX
+	JNZ     cleared
+	VXORPS  Z0, Z0, Z0
+	MOVQ    m+96(FP), BX
+	TESTQ   BX, BX
+	JZ      cleared
+
+clear:
+	XORQ SI, SI
+
+clearlanes:
+	VMOVUPS Z0, (AX)(SI*2)
+	ADDQ    $0x00000020, SI
+	CMPQ    SI, DX
+	JL      clearlanes
+	ADDQ    CX, AX
+	DECQ    BX
+	JNZ     clear
+
+cleared:
+	MOVQ  m+96(FP), AX
+	TESTQ AX, AX
+	JZ    end
+	LEAQ  63(SP), AX
+	ANDQ  $-64, AX
+
+block:
+	MOVQ b_base+64(FP), BX
+	MOVQ AX, DI
+	MOVQ DX, R8
+	MOVQ BX, R9
+
+header:
+	MOVQ      R9, SI
+	VCVTPH2PS (SI), Z0
+	VMOVUPS   Z0, 1536(DI)
+	ADDQ      DX, SI
+	VPMOVSXBW (SI), Z1
+	VPSLLD    $0x10, Z1, Z0
+	VPSRAD    $0x10, Z0, Z0
+	VCVTDQ2PS Z0, Z0
+	VMOVUPS   Z0, 2112(DI)
+	VPSRAD    $0x10, Z1, Z1
+	VCVTDQ2PS Z1, Z1
+	VMOVUPS   Z1, 2304(DI)
+	ADDQ      $0x20, R9
+	ADDQ      $0x40, DI
+	SUBQ      $0x20, R8
+	JNZ       header
+	ADDQ      DX, BX
+	ADDQ      DX, BX
+	LEAQ      (DX)(DX*1), SI
+	LEAQ      (BX)(SI*4), DI
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z0
+	VMOVDQU32 const0000ffffAVX512<>+0(SB), Z1
+	VMOVDQU32 constffff0000AVX512<>+0(SB), Z2
+	VMOVDQU32 const30303030AVX512<>+0(SB), Z3
+	LEAQ      (BX)(SI*1), R8
+	XORQ      R9, R9
+
+numbers0:
+	VPSLLD     $0x10, (R8)(R9*1), Z4
+	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
+	VPSLLD     $0x0e, (DI)(R9*1), Z5
+	VPTERNLOGD $0xb8, (DI)(R9*1), Z1, Z5
+	VPANDD     Z0, Z4, Z6
+	VPSLLD     $0x04, Z5, Z7
+	VPTERNLOGD $0xf8, Z3, Z7, Z6
+	VMOVDQU32  Z6, 768(AX)(R9*1)
+	VPSRLD     $0x04, Z4, Z4
+	VPANDD     Z0, Z4, Z4
+	VPTERNLOGD $0xf8, Z3, Z5, Z4
+	VMOVDQU32  Z4, 1152(AX)(R9*1)
+	PREFETCHT0 8192(BX)(R9*1)
+	VPSRLD     $0x10, (BX)(R9*1), Z4
+	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
+	VPSRLD     $0x10, (DI)(R9*1), Z5
+	VPSRLD     $0x02, (DI)(R9*1), Z6
+	VPTERNLOGD $0xb8, Z6, Z2, Z5
+	VPANDD     Z0, Z4, Z6
+	VPSLLD     $0x04, Z5, Z7
+	VPTERNLOGD $0xf8, Z3, Z7, Z6
+	VMOVDQU32  Z6, (AX)(R9*1)
+	VPSRLD     $0x04, Z4, Z4
+	VPANDD     Z0, Z4, Z4
+	VPTERNLOGD $0xf8, Z3, Z5, Z4
+	VMOVDQU32  Z4, 384(AX)(R9*1)
+	PREFETCHT0 8192(R8)(R9*1)
+	PREFETCHT0 8192(DI)(R9*1)
+	ADDQ       $0x40, R9
+	CMPQ       R9, SI
+	JL         numbers0
+	LEAQ       (BX)(SI*2), BX
+	ADDQ       SI, DI
+	LEAQ       (BX)(SI*1), R8
+	XORQ       R9, R9
+
+numbers1:
+	VPSLLD     $0x10, (R8)(R9*1), Z4
+	VPTERNLOGD $0xb8, (BX)(R9*1), Z1, Z4
+	VPSLLD     $0x0e, (DI)(R9*1), Z5
+	VPTERNLOGD $0xb8, (DI)(R9*1), Z1, Z5
+	VPANDD     Z0, Z4, Z6
+	VPSLLD     $0x04, Z5, Z7
+	VPTERNLOGD $0xf8, Z3, Z7, Z6
+	VMOVDQU32  Z6, 960(AX)(R9*1)
+	VPSRLD     $0x04, Z4, Z4
+	VPANDD     Z0, Z4, Z4
+	VPTERNLOGD $0xf8, Z3, Z5, Z4
+	VMOVDQU32  Z4, 1344(AX)(R9*1)
+	PREFETCHT0 8192(BX)(R9*1)
+	VPSRLD     $0x10, (BX)(R9*1), Z4
+	VPTERNLOGD $0xb8, (R8)(R9*1), Z2, Z4
+	VPSRLD     $0x10, (DI)(R9*1), Z5
+	VPSRLD     $0x02, (DI)(R9*1), Z6
+	VPTERNLOGD $0xb8, Z6, Z2, Z5
+	VPANDD     Z0, Z4, Z6
+	VPSLLD     $0x04, Z5, Z7
+	VPTERNLOGD $0xf8, Z3, Z7, Z6
+	VMOVDQU32  Z6, 192(AX)(R9*1)
+	VPSRLD     $0x04, Z4, Z4
+	VPANDD     Z0, Z4, Z4
+	VPTERNLOGD $0xf8, Z3, Z5, Z4
+	VMOVDQU32  Z4, 576(AX)(R9*1)
+	PREFETCHT0 8192(R8)(R9*1)
+	PREFETCHT0 8192(DI)(R9*1)
+	ADDQ       $0x40, R9
+	CMPQ       R9, SI
+	JL         numbers1
+	LEAQ       (BX)(SI*2), BX
+	ADDQ       SI, DI
+	MOVQ       m+96(FP), BX
+	MOVQ       BX, c_len+8(FP)
+	MOVQ       x_base+32(FP), BX
+	MOVQ       BX, x_cap+48(FP)
+	MOVQ       c_base+0(FP), BX
+	MOVQ       BX, b_cap+80(FP)
+
+chunk:
+	MOVQ ldx+56(FP), R8
+	SHLQ $0x02, R8
+	MOVQ x_cap+48(FP), BX
+	MOVQ $0x000009c0, SI
+	MOVQ c_len+8(FP), DI
+
+prepare:
+	VMOVDQU      groupHalvesAVX512<>+0(SB), Y0
+	VPERMW       (BX), Y0, Y0
+	VMOVDQU      Y0, (AX)(SI*1)
+	MOVL         32(BX), R9
+	MOVL         R9, 32(AX)(SI*1)
+	VMOVDQU      const01010101AVX512<>+0(SB), Y0
+	VPMADDUBSW   (BX), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 36(AX)(SI*1)
+	VPMOVSXWD    X0, X0
+	VPSLLD       $0x05, X0, X0
+	VMOVQ        X0, 40(AX)(SI*1)
+	ADDQ         R8, BX
+	ADDQ         $0x30, SI
+	DECQ         DI
+	JZ           prepared
+	CMPQ         SI, $+3648
+	JNE          prepare
+
+prepared:
+	MOVQ BX, x_cap+48(FP)
+	MOVQ SI, c_cap+16(FP)
+	MOVQ DI, c_len+8(FP)
+	XORQ BX, BX
+	CMPQ DX, $0x60
+	JNE  lanes
+	LEAQ (AX)(BX*2), DI
+	MOVQ b_cap+80(FP), SI
+	LEAQ (SI)(BX*2), SI
+	MOVQ $0x000009c0, BX
+	MOVQ BX, R8
+
+	// Tiles of 4 × 3 vectors.
+vectors3rows4:
+	LEAQ         192(BX), R9
+	CMPQ         c_cap+16(FP), R9
+	JL           vectors3rows4done
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z9, Z9, Z9
+	VXORPS       Z10, Z10, Z10
+	VXORPS       Z11, Z11, Z11
+	VXORPS       Z15, Z15, Z15
+	VXORPS       Z16, Z16, Z16
+	VXORPS       Z17, Z17, Z17
+	VXORPS       Z21, Z21, Z21
+	VXORPS       Z22, Z22, Z22
+	VXORPS       Z23, Z23, Z23
+	VPBROADCASTD 44(AX)(BX*1), Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+	VPBROADCASTD 92(AX)(BX*1), Z6
+	VMOVDQA32    Z6, Z7
+	VMOVDQA32    Z6, Z8
+	VPBROADCASTD 140(AX)(BX*1), Z12
+	VMOVDQA32    Z12, Z13
+	VMOVDQA32    Z12, Z14
+	VPBROADCASTD 188(AX)(BX*1), Z18
+	VMOVDQA32    Z18, Z19
+	VMOVDQA32    Z18, Z20
+	MOVQ         DI, R9
+	LEAQ         (AX)(BX*1), R10
+	MOVQ         $0x00000004, R11
+	PCALIGN      $0x40
+
+vectors3rows4words:
+	VMOVDQU32    (R9), Z24
+	VMOVDQU32    64(R9), Z25
+	VMOVDQU32    128(R9), Z26
+	VPBROADCASTD (R10), Z27
+	VPDPBUSD     Z27, Z24, Z0
+	VPDPBUSD     Z27, Z25, Z1
+	VPDPBUSD     Z27, Z26, Z2
+	VPBROADCASTD 48(R10), Z27
+	VPDPBUSD     Z27, Z24, Z6
+	VPDPBUSD     Z27, Z25, Z7
+	VPDPBUSD     Z27, Z26, Z8
+	VPBROADCASTD 96(R10), Z27
+	VPDPBUSD     Z27, Z24, Z12
+	VPDPBUSD     Z27, Z25, Z13
+	VPDPBUSD     Z27, Z26, Z14
+	VPBROADCASTD 144(R10), Z27
+	VPDPBUSD     Z27, Z24, Z18
+	VPDPBUSD     Z27, Z25, Z19
+	VPDPBUSD     Z27, Z26, Z20
+	VMOVDQU32    192(R9), Z24
+	VMOVDQU32    256(R9), Z25
+	VMOVDQU32    320(R9), Z26
+	VPBROADCASTD 4(R10), Z27
+	VPDPBUSD     Z27, Z24, Z0
+	VPDPBUSD     Z27, Z25, Z1
+	VPDPBUSD     Z27, Z26, Z2
+	VPBROADCASTD 52(R10), Z27
+	VPDPBUSD     Z27, Z24, Z6
+	VPDPBUSD     Z27, Z25, Z7
+	VPDPBUSD     Z27, Z26, Z8
+	VPBROADCASTD 100(R10), Z27
+	VPDPBUSD     Z27, Z24, Z12
+	VPDPBUSD     Z27, Z25, Z13
+	VPDPBUSD     Z27, Z26, Z14
+	VPBROADCASTD 148(R10), Z27
+	VPDPBUSD     Z27, Z24, Z18
+	VPDPBUSD     Z27, Z25, Z19
+	VPDPBUSD     Z27, Z26, Z20
+	CMPQ         R8, BX
+	JE           vectors3rows4alone
+	VBROADCASTSS 32(AX)(R8*1), Z24
+	VMOVUPS      -6336(AX)(R8*4), Z25
+	VMULPS       1536(DI), Z24, Z26
+	VFMADD213PS  (SI), Z26, Z25
+	VMOVUPS      Z25, (SI)
+	VMOVUPS      -6272(AX)(R8*4), Z25
+	VMULPS       1600(DI), Z24, Z26
+	VFMADD213PS  64(SI), Z26, Z25
+	VMOVUPS      Z25, 64(SI)
+	VMOVUPS      -6208(AX)(R8*4), Z25
+	VMULPS       1664(DI), Z24, Z24
+	VFMADD213PS  128(SI), Z24, Z25
+	VMOVUPS      Z25, 128(SI)
+	ADDQ         CX, SI
+	ADDQ         $0x30, R8
+
+vectors3rows4alone:
+	ADDQ         $+384, R9
+	ADDQ         $0x08, R10
+	DECQ         R11
+	CMPQ         R11, $0x02
+	JNE          vectors3rows4group
+	VCVTDQ2PS    Z0, Z0
+	VFMADD231PS  2304(DI), Z0, Z3
+	VCVTDQ2PS    Z1, Z1
+	VFMADD231PS  2368(DI), Z1, Z4
+	VCVTDQ2PS    Z2, Z2
+	VFMADD231PS  2432(DI), Z2, Z5
+	VCVTDQ2PS    Z6, Z6
+	VFMADD231PS  2304(DI), Z6, Z9
+	VCVTDQ2PS    Z7, Z7
+	VFMADD231PS  2368(DI), Z7, Z10
+	VCVTDQ2PS    Z8, Z8
+	VFMADD231PS  2432(DI), Z8, Z11
+	VCVTDQ2PS    Z12, Z12
+	VFMADD231PS  2304(DI), Z12, Z15
+	VCVTDQ2PS    Z13, Z13
+	VFMADD231PS  2368(DI), Z13, Z16
+	VCVTDQ2PS    Z14, Z14
+	VFMADD231PS  2432(DI), Z14, Z17
+	VCVTDQ2PS    Z18, Z18
+	VFMADD231PS  2304(DI), Z18, Z21
+	VCVTDQ2PS    Z19, Z19
+	VFMADD231PS  2368(DI), Z19, Z22
+	VCVTDQ2PS    Z20, Z20
+	VFMADD231PS  2432(DI), Z20, Z23
+	VPBROADCASTD 40(AX)(BX*1), Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+	VPBROADCASTD 88(AX)(BX*1), Z6
+	VMOVDQA32    Z6, Z7
+	VMOVDQA32    Z6, Z8
+	VPBROADCASTD 136(AX)(BX*1), Z12
+	VMOVDQA32    Z12, Z13
+	VMOVDQA32    Z12, Z14
+	VPBROADCASTD 184(AX)(BX*1), Z18
+	VMOVDQA32    Z18, Z19
+	VMOVDQA32    Z18, Z20
+
+vectors3rows4group:
+	TESTQ       R11, R11
+	JNZ         vectors3rows4words
+	VCVTDQ2PS   Z0, Z0
+	VFMADD231PS 2112(DI), Z0, Z3
+	VCVTDQ2PS   Z1, Z1
+	VFMADD231PS 2176(DI), Z1, Z4
+	VCVTDQ2PS   Z2, Z2
+	VFMADD231PS 2240(DI), Z2, Z5
+	VCVTDQ2PS   Z6, Z6
+	VFMADD231PS 2112(DI), Z6, Z9
+	VCVTDQ2PS   Z7, Z7
+	VFMADD231PS 2176(DI), Z7, Z10
+	VCVTDQ2PS   Z8, Z8
+	VFMADD231PS 2240(DI), Z8, Z11
+	VCVTDQ2PS   Z12, Z12
+	VFMADD231PS 2112(DI), Z12, Z15
+	VCVTDQ2PS   Z13, Z13
+	VFMADD231PS 2176(DI), Z13, Z16
+	VCVTDQ2PS   Z14, Z14
+	VFMADD231PS 2240(DI), Z14, Z17
+	VCVTDQ2PS   Z18, Z18
+	VFMADD231PS 2112(DI), Z18, Z21
+	VCVTDQ2PS   Z19, Z19
+	VFMADD231PS 2176(DI), Z19, Z22
+	VCVTDQ2PS   Z20, Z20
+	VFMADD231PS 2240(DI), Z20, Z23
+	VMOVUPS     Z3, -6336(AX)(BX*4)
+	VMOVUPS     Z4, -6272(AX)(BX*4)
+	VMOVUPS     Z5, -6208(AX)(BX*4)
+	VMOVUPS     Z9, -6144(AX)(BX*4)
+	VMOVUPS     Z10, -6080(AX)(BX*4)
+	VMOVUPS     Z11, -6016(AX)(BX*4)
+	VMOVUPS     Z15, -5952(AX)(BX*4)
+	VMOVUPS     Z16, -5888(AX)(BX*4)
+	VMOVUPS     Z17, -5824(AX)(BX*4)
+	VMOVUPS     Z21, -5760(AX)(BX*4)
+	VMOVUPS     Z22, -5696(AX)(BX*4)
+	VMOVUPS     Z23, -5632(AX)(BX*4)
+	ADDQ        $+192, BX
+	JMP         vectors3rows4
+
+vectors3rows4done:
+	// Tiles of 1 × 3 vectors.
+vectors3rows1:
+	LEAQ         48(BX), R9
+	CMPQ         c_cap+16(FP), R9
+	JL           vectors3rows1done
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z4, Z4, Z4
+	VXORPS       Z5, Z5, Z5
+	VPBROADCASTD 44(AX)(BX*1), Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+	MOVQ         DI, R9
+	LEAQ         (AX)(BX*1), R10
+	MOVQ         $0x00000004, R11
+	PCALIGN      $0x40
+
+vectors3rows1words:
+	VMOVDQU32    (R9), Z6
+	VMOVDQU32    64(R9), Z7
+	VMOVDQU32    128(R9), Z8
+	VPBROADCASTD (R10), Z9
+	VPDPBUSD     Z9, Z6, Z0
+	VPDPBUSD     Z9, Z7, Z1
+	VPDPBUSD     Z9, Z8, Z2
+	VMOVDQU32    192(R9), Z6
+	VMOVDQU32    256(R9), Z7
+	VMOVDQU32    320(R9), Z8
+	VPBROADCASTD 4(R10), Z9
+	VPDPBUSD     Z9, Z6, Z0
+	VPDPBUSD     Z9, Z7, Z1
+	VPDPBUSD     Z9, Z8, Z2
+	ADDQ         $+384, R9
+	ADDQ         $0x08, R10
+	DECQ         R11
+	CMPQ         R11, $0x02
+	JNE          vectors3rows1group
+	VCVTDQ2PS    Z0, Z0
+	VFMADD231PS  2304(DI), Z0, Z3
+	VCVTDQ2PS    Z1, Z1
+	VFMADD231PS  2368(DI), Z1, Z4
+	VCVTDQ2PS    Z2, Z2
+	VFMADD231PS  2432(DI), Z2, Z5
+	VPBROADCASTD 40(AX)(BX*1), Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+
+vectors3rows1group:
+	TESTQ       R11, R11
+	JNZ         vectors3rows1words
+	VCVTDQ2PS   Z0, Z0
+	VFMADD231PS 2112(DI), Z0, Z3
+	VCVTDQ2PS   Z1, Z1
+	VFMADD231PS 2176(DI), Z1, Z4
+	VCVTDQ2PS   Z2, Z2
+	VFMADD231PS 2240(DI), Z2, Z5
+	VMOVUPS     Z3, -6336(AX)(BX*4)
+	VMOVUPS     Z4, -6272(AX)(BX*4)
+	VMOVUPS     Z5, -6208(AX)(BX*4)
+	ADDQ        $+48, BX
+	JMP         vectors3rows1
+
+vectors3rows1done:
+	// Add the other sums to C.
+vectors3rest:
+	VBROADCASTSS 32(AX)(R8*1), Z0
+	VMOVUPS      -6336(AX)(R8*4), Z1
+	VMULPS       1536(DI), Z0, Z2
+	VFMADD213PS  (SI), Z2, Z1
+	VMOVUPS      Z1, (SI)
+	VMOVUPS      -6272(AX)(R8*4), Z1
+	VMULPS       1600(DI), Z0, Z2
+	VFMADD213PS  64(SI), Z2, Z1
+	VMOVUPS      Z1, 64(SI)
+	VMOVUPS      -6208(AX)(R8*4), Z1
+	VMULPS       1664(DI), Z0, Z0
+	VFMADD213PS  128(SI), Z0, Z1
+	VMOVUPS      Z1, 128(SI)
+	ADDQ         CX, SI
+	ADDQ         $0x30, R8
+	CMPQ         R8, BX
+	JNE          vectors3rest
+	JMP          added
+
+lanes:
+	LEAQ (AX)(BX*2), DI
+	MOVQ b_cap+80(FP), SI
+	LEAQ (SI)(BX*2), SI
+	MOVQ $0x000009c0, R8
+	MOVQ R8, R9
+
+	// Tiles of 4 × 1 vectors.
+vectors1rows4:
+	LEAQ         192(R8), R10
+	CMPQ         c_cap+16(FP), R10
+	JL           vectors1rows4done
+	VXORPS       Z1, Z1, Z1
+	VXORPS       Z3, Z3, Z3
+	VXORPS       Z5, Z5, Z5
+	VXORPS       Z7, Z7, Z7
+	VPBROADCASTD 44(AX)(R8*1), Z0
+	VPBROADCASTD 92(AX)(R8*1), Z2
+	VPBROADCASTD 140(AX)(R8*1), Z4
+	VPBROADCASTD 188(AX)(R8*1), Z6
+	MOVQ         DI, R10
+	LEAQ         (AX)(R8*1), R11
+	MOVQ         $0x00000004, R12
+	PCALIGN      $0x40
+
+vectors1rows4words:
+	VMOVDQU32    (R10), Z8
+	VPBROADCASTD (R11), Z9
+	VPDPBUSD     Z9, Z8, Z0
+	VPBROADCASTD 48(R11), Z9
+	VPDPBUSD     Z9, Z8, Z2
+	VPBROADCASTD 96(R11), Z9
+	VPDPBUSD     Z9, Z8, Z4
+	VPBROADCASTD 144(R11), Z9
+	VPDPBUSD     Z9, Z8, Z6
+	VMOVDQU32    192(R10), Z8
+	VPBROADCASTD 4(R11), Z9
+	VPDPBUSD     Z9, Z8, Z0
+	VPBROADCASTD 52(R11), Z9
+	VPDPBUSD     Z9, Z8, Z2
+	VPBROADCASTD 100(R11), Z9
+	VPDPBUSD     Z9, Z8, Z4
+	VPBROADCASTD 148(R11), Z9
+	VPDPBUSD     Z9, Z8, Z6
+	CMPQ         R9, R8
+	JE           vectors1rows4alone
+	VBROADCASTSS 32(AX)(R9*1), Z8
+	VMOVUPS      -6336(AX)(R9*4), Z9
+	VMULPS       1536(DI), Z8, Z8
+	VFMADD213PS  (SI), Z8, Z9
+	VMOVUPS      Z9, (SI)
+	ADDQ         CX, SI
+	ADDQ         $0x30, R9
+
+vectors1rows4alone:
+	ADDQ         $+384, R10
+	ADDQ         $0x08, R11
+	DECQ         R12
+	CMPQ         R12, $0x02
+	JNE          vectors1rows4group
+	VCVTDQ2PS    Z0, Z0
+	VFMADD231PS  2304(DI), Z0, Z1
+	VCVTDQ2PS    Z2, Z2
+	VFMADD231PS  2304(DI), Z2, Z3
+	VCVTDQ2PS    Z4, Z4
+	VFMADD231PS  2304(DI), Z4, Z5
+	VCVTDQ2PS    Z6, Z6
+	VFMADD231PS  2304(DI), Z6, Z7
+	VPBROADCASTD 40(AX)(R8*1), Z0
+	VPBROADCASTD 88(AX)(R8*1), Z2
+	VPBROADCASTD 136(AX)(R8*1), Z4
+	VPBROADCASTD 184(AX)(R8*1), Z6
+
+vectors1rows4group:
+	TESTQ       R12, R12
+	JNZ         vectors1rows4words
+	VCVTDQ2PS   Z0, Z0
+	VFMADD231PS 2112(DI), Z0, Z1
+	VCVTDQ2PS   Z2, Z2
+	VFMADD231PS 2112(DI), Z2, Z3
+	VCVTDQ2PS   Z4, Z4
+	VFMADD231PS 2112(DI), Z4, Z5
+	VCVTDQ2PS   Z6, Z6
+	VFMADD231PS 2112(DI), Z6, Z7
+	VMOVUPS     Z1, -6336(AX)(R8*4)
+	VMOVUPS     Z3, -6144(AX)(R8*4)
+	VMOVUPS     Z5, -5952(AX)(R8*4)
+	VMOVUPS     Z7, -5760(AX)(R8*4)
+	ADDQ        $+192, R8
+	JMP         vectors1rows4
+
+vectors1rows4done:
+	// Tiles of 1 × 1 vectors.
+vectors1rows1:
+	LEAQ         48(R8), R10
+	CMPQ         c_cap+16(FP), R10
+	JL           vectors1rows1done
+	VXORPS       Z1, Z1, Z1
+	VPBROADCASTD 44(AX)(R8*1), Z0
+	MOVQ         DI, R10
+	LEAQ         (AX)(R8*1), R11
+	MOVQ         $0x00000004, R12
+	PCALIGN      $0x40
+
+vectors1rows1words:
+	VMOVDQU32    (R10), Z2
+	VPBROADCASTD (R11), Z3
+	VPDPBUSD     Z3, Z2, Z0
+	VMOVDQU32    192(R10), Z2
+	VPBROADCASTD 4(R11), Z3
+	VPDPBUSD     Z3, Z2, Z0
+	ADDQ         $+384, R10
+	ADDQ         $0x08, R11
+	DECQ         R12
+	CMPQ         R12, $0x02
+	JNE          vectors1rows1group
+	VCVTDQ2PS    Z0, Z0
+	VFMADD231PS  2304(DI), Z0, Z1
+	VPBROADCASTD 40(AX)(R8*1), Z0
+
+vectors1rows1group:
+	TESTQ       R12, R12
+	JNZ         vectors1rows1words
+	VCVTDQ2PS   Z0, Z0
+	VFMADD231PS 2112(DI), Z0, Z1
+	VMOVUPS     Z1, -6336(AX)(R8*4)
+	ADDQ        $+48, R8
+	JMP         vectors1rows1
+
+vectors1rows1done:
+	// Add the other sums to C.
+vectors1rest:
+	VBROADCASTSS 32(AX)(R9*1), Z0
+	VMOVUPS      -6336(AX)(R9*4), Z1
+	VMULPS       1536(DI), Z0, Z0
+	VFMADD213PS  (SI), Z0, Z1
+	VMOVUPS      Z1, (SI)
+	ADDQ         CX, SI
+	ADDQ         $0x30, R9
+	CMPQ         R9, R8
+	JNE          vectors1rest
+	ADDQ         $0x20, BX
+	CMPQ         BX, DX
+	JL           lanes
+	SUBQ         BX, SI
+	SUBQ         BX, SI
+	ADDQ         $0x40, SI
+
+added:
+	MOVQ SI, b_cap+80(FP)
+	CMPQ c_len+8(FP), $0x00
+	JNE  chunk
+	ADDQ $0x30, x_base+32(FP)
+	MOVQ b_len+72(FP), BX
+	ADDQ BX, b_base+64(FP)
+	SUBQ $0x20, k+104(FP)
+	JNZ  block
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const30303030AVX512<>+0(SB)/4, $0x30303030
+DATA const30303030AVX512<>+4(SB)/4, $0x30303030
+DATA const30303030AVX512<>+8(SB)/4, $0x30303030
+DATA const30303030AVX512<>+12(SB)/4, $0x30303030
+DATA const30303030AVX512<>+16(SB)/4, $0x30303030
+DATA const30303030AVX512<>+20(SB)/4, $0x30303030
+DATA const30303030AVX512<>+24(SB)/4, $0x30303030
+DATA const30303030AVX512<>+28(SB)/4, $0x30303030
+DATA const30303030AVX512<>+32(SB)/4, $0x30303030
+DATA const30303030AVX512<>+36(SB)/4, $0x30303030
+DATA const30303030AVX512<>+40(SB)/4, $0x30303030
+DATA const30303030AVX512<>+44(SB)/4, $0x30303030
+DATA const30303030AVX512<>+48(SB)/4, $0x30303030
+DATA const30303030AVX512<>+52(SB)/4, $0x30303030
+DATA const30303030AVX512<>+56(SB)/4, $0x30303030
+DATA const30303030AVX512<>+60(SB)/4, $0x30303030
+GLOBL const30303030AVX512<>(SB), RODATA|NOPTR, $64
+
 // func skinnyAdditiveAVX512(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·skinnyAdditiveAVX512(SB), NOSPLIT, $0-160
@@ -35019,24 +36984,6 @@ done:
 	VZEROUPPER
 	RET
 
-DATA constffff0000AVX512<>+0(SB)/4, $0xffff0000
-DATA constffff0000AVX512<>+4(SB)/4, $0xffff0000
-DATA constffff0000AVX512<>+8(SB)/4, $0xffff0000
-DATA constffff0000AVX512<>+12(SB)/4, $0xffff0000
-DATA constffff0000AVX512<>+16(SB)/4, $0xffff0000
-DATA constffff0000AVX512<>+20(SB)/4, $0xffff0000
-DATA constffff0000AVX512<>+24(SB)/4, $0xffff0000
-DATA constffff0000AVX512<>+28(SB)/4, $0xffff0000
-DATA constffff0000AVX512<>+32(SB)/4, $0xffff0000
-DATA constffff0000AVX512<>+36(SB)/4, $0xffff0000
-DATA constffff0000AVX512<>+40(SB)/4, $0xffff0000
-DATA constffff0000AVX512<>+44(SB)/4, $0xffff0000
-DATA constffff0000AVX512<>+48(SB)/4, $0xffff0000
-DATA constffff0000AVX512<>+52(SB)/4, $0xffff0000
-DATA constffff0000AVX512<>+56(SB)/4, $0xffff0000
-DATA constffff0000AVX512<>+60(SB)/4, $0xffff0000
-GLOBL constffff0000AVX512<>(SB), RODATA|NOPTR, $64
-
 // func skinnyPVBF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·skinnyPVBF16AVX512(SB), NOSPLIT, $0-160
@@ -42907,6 +44854,1693 @@ done:
 	VZEROUPPER
 	RET
 
+// func skinnyPairsAVX512(pairs []int32, s []float32, ld int, n int, scales []float32, lsc int, bits int, unit []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·skinnyPairsAVX512(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
+	CMPQ    unit_len+112(FP), $0x10
+	JL      few
+	MOVQ    s_base+24(FP), AX
+	MOVQ    ld+48(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    n+56(FP), DX
+	MOVQ    scales_base+64(FP), BX
+	MOVQ    lsc+88(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    unit_base+104(FP), DI
+	MOVQ    pairs_base+0(FP), R8
+	MOVQ    unit_len+112(FP), R9
+	SHLQ    $0x02, R9
+	MOVQ    unit_len+112(FP), R10
+
+	// One vector of lanes.
+lanes:
+	VXORPS  Z0, Z0, Z0
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z1
+	MOVQ    AX, R11
+	MOVQ    BX, R12
+	MOVQ    DX, R13
+
+largest:
+	VBROADCASTSS (R12), Z2
+	VMULPS       (R11), Z2, Z2
+	VANDPS       Z1, Z2, Z2
+	VPMAXUD      Z2, Z0, Z0
+	ADDQ         CX, R11
+	ADDQ         SI, R12
+	DECQ         R13
+	JNZ          largest
+	MOVQ         bits+96(FP), R11
+	VMOVD        R11, X1
+	VPBROADCASTD X1, Z1
+	VPSLLD       $0x17, Z1, Z1
+	VANDPS       const7f800000AVX512<>+0(SB), Z0, Z3
+	VPSUBD       Z1, Z3, Z3
+	VPADDD       const0bc00000AVX512<>+0(SB), Z3, Z1
+	VPCMPGTD     const717fffffAVX512<>+0(SB), Z0, K1
+	VPMOVM2D     K1, Z2
+	VPCMPGTD     const0d7fffffAVX512<>+0(SB), Z0, K1
+	VPMOVM2D     K1, Z0
+	VANDNPS      Z0, Z2, Z0
+	VANDPS       const7fc00000AVX512<>+0(SB), Z2, Z2
+	VANDPS       Z0, Z3, Z3
+	VORPS        Z2, Z3, Z3
+	VMOVUPS      Z3, (DI)
+	MOVQ         AX, R11
+	MOVQ         BX, R12
+	MOVQ         DX, R13
+	MOVQ         R8, R14
+	SUBQ         $0x02, R13
+	JL           single
+
+pair:
+	VBROADCASTSS    (R12), Z2
+	VMULPS          (R11), Z2, Z2
+	VADDPS          Z1, Z2, Z2
+	ADDQ            CX, R11
+	ADDQ            SI, R12
+	VBROADCASTSS    (R12), Z3
+	VMULPS          (R11), Z3, Z3
+	VADDPS          Z1, Z3, Z3
+	ADDQ            CX, R11
+	ADDQ            SI, R12
+	VPSLLD          $0x10, Z3, Z3
+	VPTERNLOGD.BCST $0xec, const0000ffffAVX512<>+0(SB), Z3, Z2
+	VANDPS          Z0, Z2, Z2
+	VMOVUPS         Z2, (R14)
+	ADDQ            R9, R14
+	SUBQ            $0x02, R13
+	JGE             pair
+
+single:
+	ADDQ         $0x02, R13
+	JZ           end
+	VBROADCASTSS (R12), Z2
+	VMULPS       (R11), Z2, Z2
+	VADDPS       Z1, Z2, Z2
+	ADDQ         CX, R11
+	ADDQ         SI, R12
+	VANDPS       const0000ffffAVX512<>+0(SB), Z2, Z2
+	VANDPS       Z0, Z2, Z2
+	VMOVUPS      Z2, (R14)
+
+end:
+	ADDQ $0x00000040, R8
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, DI
+	SUBQ $0x00000010, R10
+	JNZ  lanes
+	VZEROUPPER
+	RET
+
+few:
+	JMP ·skinnyPairsAVX2+0(SB)
+
+DATA const7fffffffAVX512<>+0(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+4(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+8(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+12(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+16(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+20(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+24(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+28(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+32(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+36(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+40(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+44(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+48(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+52(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+56(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+60(SB)/4, $0x7fffffff
+GLOBL const7fffffffAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const7f800000AVX512<>+0(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+4(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+8(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+12(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+16(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+20(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+24(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+28(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+32(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+36(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+40(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+44(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+48(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+52(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+56(SB)/4, $0x7f800000
+DATA const7f800000AVX512<>+60(SB)/4, $0x7f800000
+GLOBL const7f800000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const0bc00000AVX512<>+0(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+4(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+8(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+12(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+16(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+20(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+24(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+28(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+32(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+36(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+40(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+44(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+48(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+52(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+56(SB)/4, $0x0bc00000
+DATA const0bc00000AVX512<>+60(SB)/4, $0x0bc00000
+GLOBL const0bc00000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const717fffffAVX512<>+0(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+4(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+8(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+12(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+16(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+20(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+24(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+28(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+32(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+36(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+40(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+44(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+48(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+52(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+56(SB)/4, $0x717fffff
+DATA const717fffffAVX512<>+60(SB)/4, $0x717fffff
+GLOBL const717fffffAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const0d7fffffAVX512<>+0(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+4(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+8(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+12(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+16(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+20(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+24(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+28(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+32(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+36(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+40(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+44(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+48(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+52(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+56(SB)/4, $0x0d7fffff
+DATA const0d7fffffAVX512<>+60(SB)/4, $0x0d7fffff
+GLOBL const0d7fffffAVX512<>(SB), RODATA|NOPTR, $64
+
+// func skinnyQKCodesAVX512(a ukernel.QKCodesArgs)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, CMOV, MMX+
+TEXT ·skinnyQKCodesAVX512(SB), NOSPLIT, $0-208
+	PCALIGN $0x40
+	CMPQ    a_N+136(FP), $0x02
+	JLE     few
+	CMPQ    a_M+144(FP), $0x04
+	JL      few
+	MOVQ    a_S_base+0(FP), AX
+	MOVQ    a_Max_len+168(FP), CX
+	MOVQ    a_K_base+24(FP), DX
+	MOVQ    a_Ldk+48(FP), BX
+	MOVQ    a_Scales_base+56(FP), SI
+	MOVQ    a_Lsc+80(FP), DI
+	SHLQ    $0x02, DI
+	MOVQ    a_D+152(FP), R9
+	MOVQ    a_Next_base+184(FP), R10
+	SHLQ    $0x02, CX
+	VMOVUPS keyOrderAVX512<>+0(SB), Z0
+	MOVL    $0x000000f0, R8
+	KMOVW   R8, K1
+	MOVL    $0x00000f00, R8
+	KMOVW   R8, K2
+	MOVL    $0x0000f000, R8
+	KMOVW   R8, K3
+
+keys:
+	PREFETCHT0 (R10)
+	PREFETCHT0 (R10)(BX*1)
+	CMPQ       R9, $0x40
+	JLE        keys0narrow
+	PREFETCHT0 64(R10)
+	PREFETCHT0 64(R10)(BX*1)
+
+keys0narrow:
+	LEAQ       (R10)(BX*2), R10
+	PREFETCHT0 (R10)
+	PREFETCHT0 (R10)(BX*1)
+	CMPQ       R9, $0x40
+	JLE        keys1narrow
+	PREFETCHT0 64(R10)
+	PREFETCHT0 64(R10)(BX*1)
+
+keys1narrow:
+	LEAQ (R10)(BX*2), R10
+	MOVQ a_Q_base+88(FP), R8
+	XORQ R11, R11
+
+queries:
+	MOVQ    a_N+136(FP), R12
+	SUBQ    R11, R12
+	CMPQ    R12, $0x04
+	JLE     four
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	MOVQ    DX, R12
+	LEAQ    (BX)(BX*2), R13
+	MOVQ    R9, R14
+	PCALIGN $0x40
+
+eightcolumns:
+	VMOVUPS         (R8), Z17
+	VMOVUPS         64(R8), Z18
+	VMOVUPS         (R8)(R9*8), Z19
+	VMOVUPS         64(R8)(R9*8), Z20
+	VBROADCASTI32X4 (R12), Y21
+	VPMOVSXBW       Y21, Z21
+	VPDPWSSD        Z17, Z21, Z1
+	VPDPWSSD        Z18, Z21, Z2
+	VPDPWSSD        Z19, Z21, Z9
+	VPDPWSSD        Z20, Z21, Z10
+	VBROADCASTI32X4 (R12)(BX*1), Y21
+	VPMOVSXBW       Y21, Z21
+	VPDPWSSD        Z17, Z21, Z3
+	VPDPWSSD        Z18, Z21, Z4
+	VPDPWSSD        Z19, Z21, Z11
+	VPDPWSSD        Z20, Z21, Z12
+	VBROADCASTI32X4 (R12)(BX*2), Y21
+	VPMOVSXBW       Y21, Z21
+	VPDPWSSD        Z17, Z21, Z5
+	VPDPWSSD        Z18, Z21, Z6
+	VPDPWSSD        Z19, Z21, Z13
+	VPDPWSSD        Z20, Z21, Z14
+	VBROADCASTI32X4 (R12)(R13*1), Y21
+	VPMOVSXBW       Y21, Z21
+	VPDPWSSD        Z17, Z21, Z7
+	VPDPWSSD        Z18, Z21, Z8
+	VPDPWSSD        Z19, Z21, Z15
+	VPDPWSSD        Z20, Z21, Z16
+	ADDQ            $0x00000080, R8
+	ADDQ            $0x00000010, R12
+	SUBQ            $0x10, R14
+	JNZ             eightcolumns
+	VPUNPCKLDQ      Z2, Z1, Z17
+	VPUNPCKHDQ      Z2, Z1, Z1
+	VPADDD          Z17, Z1, Z1
+	VPUNPCKLDQ      Z4, Z3, Z2
+	VPUNPCKHDQ      Z4, Z3, Z3
+	VPADDD          Z2, Z3, Z3
+	VPUNPCKLQDQ     Z3, Z1, Z2
+	VPUNPCKHQDQ     Z3, Z1, Z1
+	VPADDD          Z2, Z1, Z1
+	VPUNPCKLDQ      Z6, Z5, Z2
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPADDD          Z2, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z2
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPADDD          Z2, Z7, Z7
+	VPUNPCKLQDQ     Z7, Z5, Z2
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VPADDD          Z2, Z5, Z5
+	VSHUFI32X4      $0x88, Z5, Z1, Z2
+	VSHUFI32X4      $0xdd, Z5, Z1, Z1
+	VPADDD          Z2, Z1, Z1
+	VPERMD          Z1, Z0, Z1
+	VCVTDQ2PS       Z1, Z1
+	MOVQ            a_Unit_base+112(FP), R12
+	MOVQ            a_Max_base+160(FP), R13
+	VBROADCASTF32X4 (R12)(R11*4), Z2
+	VMULPS          Z2, Z1, Z1
+	MOVQ            SI, R12
+	VBROADCASTSS    (R12), Z2
+	ADDQ            DI, R12
+	VBROADCASTSS    (R12), K1, Z2
+	ADDQ            DI, R12
+	VBROADCASTSS    (R12), K2, Z2
+	ADDQ            DI, R12
+	VBROADCASTSS    (R12), K3, Z2
+	VMULPS          Z2, Z1, Z1
+	VMOVUPS         (R13)(R11*4), X2
+	LEAQ            (AX)(R11*4), R12
+	VMOVUPS         X1, (R12)
+	VMAXPS          X2, X1, X2
+	ADDQ            CX, R12
+	VEXTRACTF32X4   $0x01, Z1, X3
+	VMOVUPS         X3, (R12)
+	VMAXPS          X2, X3, X2
+	ADDQ            CX, R12
+	VEXTRACTF32X4   $0x02, Z1, X3
+	VMOVUPS         X3, (R12)
+	VMAXPS          X2, X3, X2
+	ADDQ            CX, R12
+	VEXTRACTF32X4   $0x03, Z1, X1
+	VMOVUPS         X1, (R12)
+	VMAXPS          X2, X1, X2
+	VMOVUPS         X2, (R13)(R11*4)
+	ADDQ            $0x04, R11
+	LEAQ            (R8)(R9*8), R8
+	VPUNPCKLDQ      Z10, Z9, Z1
+	VPUNPCKHDQ      Z10, Z9, Z9
+	VPADDD          Z1, Z9, Z9
+	VPUNPCKLDQ      Z12, Z11, Z1
+	VPUNPCKHDQ      Z12, Z11, Z11
+	VPADDD          Z1, Z11, Z11
+	VPUNPCKLQDQ     Z11, Z9, Z1
+	VPUNPCKHQDQ     Z11, Z9, Z9
+	VPADDD          Z1, Z9, Z9
+	VPUNPCKLDQ      Z14, Z13, Z1
+	VPUNPCKHDQ      Z14, Z13, Z13
+	VPADDD          Z1, Z13, Z13
+	VPUNPCKLDQ      Z16, Z15, Z1
+	VPUNPCKHDQ      Z16, Z15, Z15
+	VPADDD          Z1, Z15, Z15
+	VPUNPCKLQDQ     Z15, Z13, Z1
+	VPUNPCKHQDQ     Z15, Z13, Z13
+	VPADDD          Z1, Z13, Z13
+	VSHUFI32X4      $0x88, Z13, Z9, Z1
+	VSHUFI32X4      $0xdd, Z13, Z9, Z9
+	VPADDD          Z1, Z9, Z9
+	VPERMD          Z9, Z0, Z9
+	VCVTDQ2PS       Z9, Z9
+	MOVQ            a_Unit_base+112(FP), R12
+	MOVQ            a_Max_base+160(FP), R13
+	VBROADCASTF32X4 (R12)(R11*4), Z1
+	VMULPS          Z1, Z9, Z9
+	MOVQ            SI, R12
+	VBROADCASTSS    (R12), Z1
+	ADDQ            DI, R12
+	VBROADCASTSS    (R12), K1, Z1
+	ADDQ            DI, R12
+	VBROADCASTSS    (R12), K2, Z1
+	ADDQ            DI, R12
+	VBROADCASTSS    (R12), K3, Z1
+	VMULPS          Z1, Z9, Z9
+	VMOVUPS         (R13)(R11*4), X1
+	LEAQ            (AX)(R11*4), R12
+	VMOVUPS         X9, (R12)
+	VMAXPS          X1, X9, X1
+	ADDQ            CX, R12
+	VEXTRACTF32X4   $0x01, Z9, X2
+	VMOVUPS         X2, (R12)
+	VMAXPS          X1, X2, X1
+	ADDQ            CX, R12
+	VEXTRACTF32X4   $0x02, Z9, X2
+	VMOVUPS         X2, (R12)
+	VMAXPS          X1, X2, X1
+	ADDQ            CX, R12
+	VEXTRACTF32X4   $0x03, Z9, X2
+	VMOVUPS         X2, (R12)
+	VMAXPS          X1, X2, X1
+	VMOVUPS         X1, (R13)(R11*4)
+	ADDQ            $0x04, R11
+	CMPQ            R11, a_N+136(FP)
+	JL              queries
+	JMP             stored
+
+four:
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	MOVQ    DX, R12
+	LEAQ    (BX)(BX*2), R13
+	MOVQ    R9, R14
+	PCALIGN $0x40
+
+fourcolumns:
+	VMOVUPS         (R8), Z9
+	VMOVUPS         64(R8), Z10
+	VBROADCASTI32X4 (R12), Y11
+	VPMOVSXBW       Y11, Z11
+	VPDPWSSD        Z9, Z11, Z1
+	VPDPWSSD        Z10, Z11, Z2
+	VBROADCASTI32X4 (R12)(BX*1), Y11
+	VPMOVSXBW       Y11, Z11
+	VPDPWSSD        Z9, Z11, Z3
+	VPDPWSSD        Z10, Z11, Z4
+	VBROADCASTI32X4 (R12)(BX*2), Y11
+	VPMOVSXBW       Y11, Z11
+	VPDPWSSD        Z9, Z11, Z5
+	VPDPWSSD        Z10, Z11, Z6
+	VBROADCASTI32X4 (R12)(R13*1), Y11
+	VPMOVSXBW       Y11, Z11
+	VPDPWSSD        Z9, Z11, Z7
+	VPDPWSSD        Z10, Z11, Z8
+	ADDQ            $0x00000080, R8
+	ADDQ            $0x00000010, R12
+	SUBQ            $0x10, R14
+	JNZ             fourcolumns
+	VPUNPCKLDQ      Z2, Z1, Z9
+	VPUNPCKHDQ      Z2, Z1, Z1
+	VPADDD          Z9, Z1, Z1
+	VPUNPCKLDQ      Z4, Z3, Z2
+	VPUNPCKHDQ      Z4, Z3, Z3
+	VPADDD          Z2, Z3, Z3
+	VPUNPCKLQDQ     Z3, Z1, Z2
+	VPUNPCKHQDQ     Z3, Z1, Z1
+	VPADDD          Z2, Z1, Z1
+	VPUNPCKLDQ      Z6, Z5, Z2
+	VPUNPCKHDQ      Z6, Z5, Z5
+	VPADDD          Z2, Z5, Z5
+	VPUNPCKLDQ      Z8, Z7, Z2
+	VPUNPCKHDQ      Z8, Z7, Z7
+	VPADDD          Z2, Z7, Z7
+	VPUNPCKLQDQ     Z7, Z5, Z2
+	VPUNPCKHQDQ     Z7, Z5, Z5
+	VPADDD          Z2, Z5, Z5
+	VSHUFI32X4      $0x88, Z5, Z1, Z2
+	VSHUFI32X4      $0xdd, Z5, Z1, Z1
+	VPADDD          Z2, Z1, Z1
+	VPERMD          Z1, Z0, Z1
+	VCVTDQ2PS       Z1, Z1
+	MOVQ            a_Unit_base+112(FP), R8
+	MOVQ            a_Max_base+160(FP), R12
+	VBROADCASTF32X4 (R8)(R11*4), Z2
+	VMULPS          Z2, Z1, Z1
+	MOVQ            SI, R8
+	VBROADCASTSS    (R8), Z2
+	ADDQ            DI, R8
+	VBROADCASTSS    (R8), K1, Z2
+	ADDQ            DI, R8
+	VBROADCASTSS    (R8), K2, Z2
+	ADDQ            DI, R8
+	VBROADCASTSS    (R8), K3, Z2
+	VMULPS          Z2, Z1, Z1
+	VMOVUPS         (R12)(R11*4), X2
+	LEAQ            (AX)(R11*4), R8
+	VMOVUPS         X1, (R8)
+	VMAXPS          X2, X1, X2
+	ADDQ            CX, R8
+	VEXTRACTF32X4   $0x01, Z1, X3
+	VMOVUPS         X3, (R8)
+	VMAXPS          X2, X3, X2
+	ADDQ            CX, R8
+	VEXTRACTF32X4   $0x02, Z1, X3
+	VMOVUPS         X3, (R8)
+	VMAXPS          X2, X3, X2
+	ADDQ            CX, R8
+	VEXTRACTF32X4   $0x03, Z1, X1
+	VMOVUPS         X1, (R8)
+	VMAXPS          X2, X1, X2
+	VMOVUPS         X2, (R12)(R11*4)
+	ADDQ            $0x04, R11
+
+stored:
+	// The last four keys may be some of these once more.
+	MOVQ    a_M+144(FP), R8
+	SUBQ    $0x04, R8
+	JZ      done
+	MOVQ    $0x00000004, R11
+	CMPQ    R8, R11
+	CMOVQGT R11, R8
+	SUBQ    R8, a_M+144(FP)
+	MOVQ    R8, R11
+	IMULQ   BX, R11
+	ADDQ    R11, DX
+	MOVQ    R8, R11
+	IMULQ   CX, R11
+	ADDQ    R11, AX
+	IMULQ   DI, R8
+	ADDQ    R8, SI
+	JMP     keys
+
+done:
+	VZEROUPPER
+	RET
+
+few:
+	JMP ·skinnyQKCodesAVX2+0(SB)
+
+DATA keyOrderAVX512<>+0(SB)/4, $0x00000000
+DATA keyOrderAVX512<>+4(SB)/4, $0x00000004
+DATA keyOrderAVX512<>+8(SB)/4, $0x00000001
+DATA keyOrderAVX512<>+12(SB)/4, $0x00000005
+DATA keyOrderAVX512<>+16(SB)/4, $0x00000002
+DATA keyOrderAVX512<>+20(SB)/4, $0x00000006
+DATA keyOrderAVX512<>+24(SB)/4, $0x00000003
+DATA keyOrderAVX512<>+28(SB)/4, $0x00000007
+DATA keyOrderAVX512<>+32(SB)/4, $0x00000008
+DATA keyOrderAVX512<>+36(SB)/4, $0x0000000c
+DATA keyOrderAVX512<>+40(SB)/4, $0x00000009
+DATA keyOrderAVX512<>+44(SB)/4, $0x0000000d
+DATA keyOrderAVX512<>+48(SB)/4, $0x0000000a
+DATA keyOrderAVX512<>+52(SB)/4, $0x0000000e
+DATA keyOrderAVX512<>+56(SB)/4, $0x0000000b
+DATA keyOrderAVX512<>+60(SB)/4, $0x0000000f
+GLOBL keyOrderAVX512<>(SB), RODATA|NOPTR, $64
+
+// func skinnyPVCodesAVX512(a ukernel.PVCodesArgs)
+// Requires: AVX, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
+TEXT ·skinnyPVCodesAVX512(SB), NOSPLIT, $0-176
+	PCALIGN $0x40
+	CMPQ    a_N+120(FP), $0x02
+	JLE     few
+	MOVQ    a_O_base+0(FP), AX
+	MOVQ    a_Ldo+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    a_V_base+32(FP), DX
+	MOVQ    a_Ldv+56(FP), BX
+	MOVQ    a_Pairs_base+64(FP), SI
+	MOVQ    a_Ldp+88(FP), DI
+	SHLQ    $0x02, DI
+	VMOVUPS rowOrderAVX512<>+0(SB), Z0
+	VMOVUPS const80000000AVX512<>+0(SB), Z1
+	MOVBLZX a_Load+144(FP), R8
+	NEGL    R8
+	KMOVW   R8, K1
+
+queries:
+	CMPQ a_N+120(FP), $0x04
+	JG   queries8
+
+	// Up to 4 queries.
+	XORQ R8, R8
+	MOVQ a_Next_base+152(FP), R9
+	MOVQ $0x00000020, R10
+	CMPQ BX, a_Dv+136(FP)
+	JE   queries4dense
+	LEAQ (BX)(BX*1), R10
+
+queries4dense:
+queries4columns:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	LEAQ   (DX)(R8*1), R11
+	MOVQ   SI, R12
+	CMPQ   R10, $0x20
+	JE     queries4onward
+	MOVQ   R8, R13
+	SHRQ   $0x04, R13
+	ANDQ   $0x01, R13
+	IMULQ  BX, R13
+	MOVQ   R8, R9
+	ANDQ   $-64, R9
+	ADDQ   R13, R9
+	MOVQ   a_Next_base+152(FP), R13
+	ADDQ   R13, R9
+
+queries4onward:
+	MOVQ    a_M+128(FP), R14
+	MOVQ    BX, R13
+	SHRQ    $0x01, R14
+	JZ      queries4odd
+	INCQ    R14
+	SHRQ    $0x01, R14
+	JCC     queries4middle
+	PCALIGN $0x40
+
+queries4pair:
+	VMOVUPS       (R11), X10
+	VINSERTI32X4  $0x01, (R11)(R13*1), Y10, Y10
+	VPMOVSXBW     Y10, Z10
+	VPERMW        Z10, Z0, Z10
+	VPDPWSSD.BCST (R12), Z10, Z2
+	VPDPWSSD.BCST 4(R12), Z10, Z3
+	VPDPWSSD.BCST 8(R12), Z10, Z4
+	VPDPWSSD.BCST 12(R12), Z10, Z5
+	LEAQ          (R11)(BX*2), R11
+	ADDQ          DI, R12
+	PREFETCHT0    (R9)
+	ADDQ          R10, R9
+
+queries4middle:
+	VMOVUPS       (R11), X10
+	VINSERTI32X4  $0x01, (R11)(R13*1), Y10, Y10
+	VPMOVSXBW     Y10, Z10
+	VPERMW        Z10, Z0, Z10
+	VPDPWSSD.BCST (R12), Z10, Z6
+	VPDPWSSD.BCST 4(R12), Z10, Z7
+	VPDPWSSD.BCST 8(R12), Z10, Z8
+	VPDPWSSD.BCST 12(R12), Z10, Z9
+	LEAQ          (R11)(BX*2), R11
+	ADDQ          DI, R12
+	PREFETCHT0    (R9)
+	ADDQ          R10, R9
+	DECQ          R14
+	JNZ           queries4pair
+
+queries4odd:
+	MOVQ a_M+128(FP), R14
+	ANDQ $0x01, R14
+	JZ   queries4sums
+
+	// A last row, whose second has weights of 0.
+	XORQ          R13, R13
+	VMOVUPS       (R11), X10
+	VINSERTI32X4  $0x01, (R11)(R13*1), Y10, Y10
+	VPMOVSXBW     Y10, Z10
+	VPERMW        Z10, Z0, Z10
+	VPDPWSSD.BCST (R12), Z10, Z2
+	VPDPWSSD.BCST 4(R12), Z10, Z3
+	VPDPWSSD.BCST 8(R12), Z10, Z4
+	VPDPWSSD.BCST 12(R12), Z10, Z5
+	LEAQ          (R11)(BX*2), R11
+	ADDQ          DI, R12
+	PREFETCHT0    (R9)
+	ADDQ          R10, R9
+
+queries4sums:
+	VPADDD           Z6, Z2, Z2
+	VPADDD           Z7, Z3, Z3
+	VPADDD           Z8, Z4, Z4
+	VPADDD           Z9, Z5, Z5
+	LEAQ             (AX)(R8*4), R11
+	MOVQ             a_Unit_base+96(FP), R12
+	VCVTDQ2PS        Z2, Z2
+	VBLENDMPS        (R11), Z1, K1, Z11
+	VFMADD231PS.BCST (R12), Z2, Z11
+	VMOVUPS          Z11, (R11)
+	ADDQ             CX, R11
+	CMPQ             a_N+120(FP), $0x01
+	JE               queries4stored
+	VCVTDQ2PS        Z3, Z3
+	VBLENDMPS        (R11), Z1, K1, Z12
+	VFMADD231PS.BCST 4(R12), Z3, Z12
+	VMOVUPS          Z12, (R11)
+	ADDQ             CX, R11
+	CMPQ             a_N+120(FP), $0x02
+	JE               queries4stored
+	VCVTDQ2PS        Z4, Z4
+	VBLENDMPS        (R11), Z1, K1, Z13
+	VFMADD231PS.BCST 8(R12), Z4, Z13
+	VMOVUPS          Z13, (R11)
+	ADDQ             CX, R11
+	CMPQ             a_N+120(FP), $0x03
+	JE               queries4stored
+	VCVTDQ2PS        Z5, Z5
+	VBLENDMPS        (R11), Z1, K1, Z14
+	VFMADD231PS.BCST 12(R12), Z5, Z14
+	VMOVUPS          Z14, (R11)
+
+queries4stored:
+	ADDQ $0x10, R8
+	CMPQ R8, a_Dv+136(FP)
+	JL   queries4columns
+
+	// The next 4 queries.
+	IMUL3Q $0x04, CX, R8
+	ADDQ   R8, AX
+	ADDQ   $0x10, SI
+	ADDQ   $0x10, a_Unit_base+96(FP)
+	SUBQ   $0x04, a_N+120(FP)
+	JG     queries
+	JMP    done
+
+	// Up to 8 queries.
+queries8:
+	XORQ R8, R8
+	MOVQ a_Next_base+152(FP), R9
+	MOVQ $0x00000020, R10
+	CMPQ BX, a_Dv+136(FP)
+	JE   queries8dense
+	LEAQ (BX)(BX*1), R10
+
+queries8dense:
+queries8columns:
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	LEAQ   (DX)(R8*1), R11
+	MOVQ   SI, R12
+	CMPQ   R10, $0x20
+	JE     queries8onward
+	MOVQ   R8, R13
+	SHRQ   $0x04, R13
+	ANDQ   $0x01, R13
+	IMULQ  BX, R13
+	MOVQ   R8, R9
+	ANDQ   $-64, R9
+	ADDQ   R13, R9
+	MOVQ   a_Next_base+152(FP), R13
+	ADDQ   R13, R9
+
+queries8onward:
+	MOVQ    a_M+128(FP), R14
+	MOVQ    BX, R13
+	SHRQ    $0x01, R14
+	JZ      queries8odd
+	PCALIGN $0x40
+
+queries8pair:
+	VMOVUPS       (R11), X10
+	VINSERTI32X4  $0x01, (R11)(R13*1), Y10, Y10
+	VPMOVSXBW     Y10, Z10
+	VPERMW        Z10, Z0, Z10
+	VPDPWSSD.BCST (R12), Z10, Z2
+	VPDPWSSD.BCST 4(R12), Z10, Z3
+	VPDPWSSD.BCST 8(R12), Z10, Z4
+	VPDPWSSD.BCST 12(R12), Z10, Z5
+	VPDPWSSD.BCST 16(R12), Z10, Z6
+	VPDPWSSD.BCST 20(R12), Z10, Z7
+	VPDPWSSD.BCST 24(R12), Z10, Z8
+	VPDPWSSD.BCST 28(R12), Z10, Z9
+	LEAQ          (R11)(BX*2), R11
+	ADDQ          DI, R12
+	PREFETCHT0    (R9)
+	ADDQ          R10, R9
+	DECQ          R14
+	JNZ           queries8pair
+
+queries8odd:
+	MOVQ a_M+128(FP), R14
+	ANDQ $0x01, R14
+	JZ   queries8sums
+
+	// A last row, whose second has weights of 0.
+	XORQ          R13, R13
+	VMOVUPS       (R11), X10
+	VINSERTI32X4  $0x01, (R11)(R13*1), Y10, Y10
+	VPMOVSXBW     Y10, Z10
+	VPERMW        Z10, Z0, Z10
+	VPDPWSSD.BCST (R12), Z10, Z2
+	VPDPWSSD.BCST 4(R12), Z10, Z3
+	VPDPWSSD.BCST 8(R12), Z10, Z4
+	VPDPWSSD.BCST 12(R12), Z10, Z5
+	VPDPWSSD.BCST 16(R12), Z10, Z6
+	VPDPWSSD.BCST 20(R12), Z10, Z7
+	VPDPWSSD.BCST 24(R12), Z10, Z8
+	VPDPWSSD.BCST 28(R12), Z10, Z9
+	LEAQ          (R11)(BX*2), R11
+	ADDQ          DI, R12
+	PREFETCHT0    (R9)
+	ADDQ          R10, R9
+
+queries8sums:
+	LEAQ             (AX)(R8*4), R11
+	MOVQ             a_Unit_base+96(FP), R12
+	VCVTDQ2PS        Z2, Z2
+	VBLENDMPS        (R11), Z1, K1, Z15
+	VFMADD231PS.BCST (R12), Z2, Z15
+	VMOVUPS          Z15, (R11)
+	ADDQ             CX, R11
+	CMPQ             a_N+120(FP), $0x01
+	JE               queries8stored
+	VCVTDQ2PS        Z3, Z3
+	VBLENDMPS        (R11), Z1, K1, Z16
+	VFMADD231PS.BCST 4(R12), Z3, Z16
+	VMOVUPS          Z16, (R11)
+	ADDQ             CX, R11
+	CMPQ             a_N+120(FP), $0x02
+	JE               queries8stored
+	VCVTDQ2PS        Z4, Z4
+	VBLENDMPS        (R11), Z1, K1, Z17
+	VFMADD231PS.BCST 8(R12), Z4, Z17
+	VMOVUPS          Z17, (R11)
+	ADDQ             CX, R11
+	CMPQ             a_N+120(FP), $0x03
+	JE               queries8stored
+	VCVTDQ2PS        Z5, Z5
+	VBLENDMPS        (R11), Z1, K1, Z18
+	VFMADD231PS.BCST 12(R12), Z5, Z18
+	VMOVUPS          Z18, (R11)
+	ADDQ             CX, R11
+	CMPQ             a_N+120(FP), $0x04
+	JE               queries8stored
+	VCVTDQ2PS        Z6, Z6
+	VBLENDMPS        (R11), Z1, K1, Z19
+	VFMADD231PS.BCST 16(R12), Z6, Z19
+	VMOVUPS          Z19, (R11)
+	ADDQ             CX, R11
+	CMPQ             a_N+120(FP), $0x05
+	JE               queries8stored
+	VCVTDQ2PS        Z7, Z7
+	VBLENDMPS        (R11), Z1, K1, Z20
+	VFMADD231PS.BCST 20(R12), Z7, Z20
+	VMOVUPS          Z20, (R11)
+	ADDQ             CX, R11
+	CMPQ             a_N+120(FP), $0x06
+	JE               queries8stored
+	VCVTDQ2PS        Z8, Z8
+	VBLENDMPS        (R11), Z1, K1, Z21
+	VFMADD231PS.BCST 24(R12), Z8, Z21
+	VMOVUPS          Z21, (R11)
+	ADDQ             CX, R11
+	CMPQ             a_N+120(FP), $0x07
+	JE               queries8stored
+	VCVTDQ2PS        Z9, Z9
+	VBLENDMPS        (R11), Z1, K1, Z22
+	VFMADD231PS.BCST 28(R12), Z9, Z22
+	VMOVUPS          Z22, (R11)
+
+queries8stored:
+	ADDQ $0x10, R8
+	CMPQ R8, a_Dv+136(FP)
+	JL   queries8columns
+
+	// The next 8 queries.
+	IMUL3Q $0x08, CX, R8
+	ADDQ   R8, AX
+	ADDQ   $0x20, SI
+	ADDQ   $0x20, a_Unit_base+96(FP)
+	SUBQ   $0x08, a_N+120(FP)
+	JG     queries
+
+done:
+	VZEROUPPER
+	RET
+
+few:
+	JMP ·skinnyPVCodesAVX2+0(SB)
+
+DATA rowOrderAVX512<>+0(SB)/4, $0x00100000
+DATA rowOrderAVX512<>+4(SB)/4, $0x00110001
+DATA rowOrderAVX512<>+8(SB)/4, $0x00120002
+DATA rowOrderAVX512<>+12(SB)/4, $0x00130003
+DATA rowOrderAVX512<>+16(SB)/4, $0x00140004
+DATA rowOrderAVX512<>+20(SB)/4, $0x00150005
+DATA rowOrderAVX512<>+24(SB)/4, $0x00160006
+DATA rowOrderAVX512<>+28(SB)/4, $0x00170007
+DATA rowOrderAVX512<>+32(SB)/4, $0x00180008
+DATA rowOrderAVX512<>+36(SB)/4, $0x00190009
+DATA rowOrderAVX512<>+40(SB)/4, $0x001a000a
+DATA rowOrderAVX512<>+44(SB)/4, $0x001b000b
+DATA rowOrderAVX512<>+48(SB)/4, $0x001c000c
+DATA rowOrderAVX512<>+52(SB)/4, $0x001d000d
+DATA rowOrderAVX512<>+56(SB)/4, $0x001e000e
+DATA rowOrderAVX512<>+60(SB)/4, $0x001f000f
+GLOBL rowOrderAVX512<>(SB), RODATA|NOPTR, $64
+
+// func codeScoresAVX512(a ukernel.CodeScoresArgs)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI
+TEXT ·codeScoresAVX512(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    a_Max_len+152(FP), AX
+	MOVQ    a_Q_base+80(FP), CX
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  AX, $0x00000040
+	JGE   chunk4
+	CMPQ  AX, $0x00000020
+	JGE   chunk2
+	TESTQ AX, AX
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk4:
+	MOVQ a_K_base+24(FP), DX
+	MOVQ a_S_base+0(FP), BX
+	MOVQ a_Scales_base+48(FP), SI
+	MOVQ a_D+136(FP), DI
+	MOVQ a_Max_len+152(FP), R9
+	MOVQ a_Lsc+72(FP), R10
+	SHLQ $0x01, DI
+	MOVQ DI, R8
+	SHLQ $0x02, R8
+	MOVQ R8, a_K_len+32(FP)
+	SHLQ $0x02, R9
+	MOVQ R9, R8
+	SHLQ $0x02, R8
+	MOVQ R8, a_S_len+8(FP)
+	SHLQ $0x02, R10
+	MOVQ R10, R8
+	SHLQ $0x02, R8
+	MOVQ R8, a_Scales_len+56(FP)
+	MOVQ a_M+128(FP), R8
+	SHRQ $0x02, R8
+	MOVQ R8, a_K_cap+40(FP)
+	JZ   chunk4rest
+
+chunk4tile:
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    a_D+136(FP), R11
+	SHRQ    $0x01, R11
+	MOVQ    CX, R12
+	MOVQ    DX, R13
+	MOVQ    a_Max_len+152(FP), R14
+	SHLQ    $0x02, R14
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	PCALIGN $0x40
+
+chunk4steps:
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VMOVUPS      128(R12), Z18
+	VMOVUPS      192(R12), Z19
+	VPBROADCASTD (R13), Z20
+	VPDPWSSD     Z16, Z20, Z0
+	VPDPWSSD     Z17, Z20, Z1
+	VPDPWSSD     Z18, Z20, Z2
+	VPDPWSSD     Z19, Z20, Z3
+	VPBROADCASTD (R13)(DI*1), Z20
+	VPDPWSSD     Z16, Z20, Z4
+	VPDPWSSD     Z17, Z20, Z5
+	VPDPWSSD     Z18, Z20, Z6
+	VPDPWSSD     Z19, Z20, Z7
+	VPBROADCASTD (R13)(DI*2), Z20
+	VPDPWSSD     Z16, Z20, Z8
+	VPDPWSSD     Z17, Z20, Z9
+	VPDPWSSD     Z18, Z20, Z10
+	VPDPWSSD     Z19, Z20, Z11
+	VPBROADCASTD (R13)(R8*1), Z20
+	VPDPWSSD     Z16, Z20, Z12
+	VPDPWSSD     Z17, Z20, Z13
+	VPDPWSSD     Z18, Z20, Z14
+	VPDPWSSD     Z19, Z20, Z15
+	ADDQ         R14, R12
+	ADDQ         $0x04, R13
+	DECQ         R11
+	JNZ          chunk4steps
+	VCVTDQ2PS    Z0, Z0
+	VCVTDQ2PS    Z1, Z1
+	VCVTDQ2PS    Z2, Z2
+	VCVTDQ2PS    Z3, Z3
+	VCVTDQ2PS    Z4, Z4
+	VCVTDQ2PS    Z5, Z5
+	VCVTDQ2PS    Z6, Z6
+	VCVTDQ2PS    Z7, Z7
+	VCVTDQ2PS    Z8, Z8
+	VCVTDQ2PS    Z9, Z9
+	VCVTDQ2PS    Z10, Z10
+	VCVTDQ2PS    Z11, Z11
+	VCVTDQ2PS    Z12, Z12
+	VCVTDQ2PS    Z13, Z13
+	VCVTDQ2PS    Z14, Z14
+	VCVTDQ2PS    Z15, Z15
+	MOVQ         a_Unit_base+104(FP), R12
+	MOVQ         a_Max_base+144(FP), R13
+	VMOVUPS      (R13), Z16
+	VMOVUPS      64(R13), Z17
+	VMOVUPS      128(R13), Z18
+	VMOVUPS      192(R13), Z19
+	MOVQ         BX, R8
+	MOVQ         SI, R11
+	VBROADCASTSS (R11), Z20
+	VMULPS       (R12), Z0, Z0
+	VMULPS       Z20, Z0, Z0
+	VMOVUPS      Z0, (R8)
+	VMAXPS       Z16, Z0, Z16
+	VMULPS       64(R12), Z1, Z1
+	VMULPS       Z20, Z1, Z1
+	VMOVUPS      Z1, 64(R8)
+	VMAXPS       Z17, Z1, Z17
+	VMULPS       128(R12), Z2, Z2
+	VMULPS       Z20, Z2, Z2
+	VMOVUPS      Z2, 128(R8)
+	VMAXPS       Z18, Z2, Z18
+	VMULPS       192(R12), Z3, Z3
+	VMULPS       Z20, Z3, Z3
+	VMOVUPS      Z3, 192(R8)
+	VMAXPS       Z19, Z3, Z19
+	ADDQ         R9, R8
+	ADDQ         R10, R11
+	VBROADCASTSS (R11), Z0
+	VMULPS       (R12), Z4, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVUPS      Z4, (R8)
+	VMAXPS       Z16, Z4, Z16
+	VMULPS       64(R12), Z5, Z5
+	VMULPS       Z0, Z5, Z5
+	VMOVUPS      Z5, 64(R8)
+	VMAXPS       Z17, Z5, Z17
+	VMULPS       128(R12), Z6, Z6
+	VMULPS       Z0, Z6, Z6
+	VMOVUPS      Z6, 128(R8)
+	VMAXPS       Z18, Z6, Z18
+	VMULPS       192(R12), Z7, Z7
+	VMULPS       Z0, Z7, Z7
+	VMOVUPS      Z7, 192(R8)
+	VMAXPS       Z19, Z7, Z19
+	ADDQ         R9, R8
+	ADDQ         R10, R11
+	VBROADCASTSS (R11), Z0
+	VMULPS       (R12), Z8, Z8
+	VMULPS       Z0, Z8, Z8
+	VMOVUPS      Z8, (R8)
+	VMAXPS       Z16, Z8, Z16
+	VMULPS       64(R12), Z9, Z9
+	VMULPS       Z0, Z9, Z9
+	VMOVUPS      Z9, 64(R8)
+	VMAXPS       Z17, Z9, Z17
+	VMULPS       128(R12), Z10, Z10
+	VMULPS       Z0, Z10, Z10
+	VMOVUPS      Z10, 128(R8)
+	VMAXPS       Z18, Z10, Z18
+	VMULPS       192(R12), Z11, Z11
+	VMULPS       Z0, Z11, Z11
+	VMOVUPS      Z11, 192(R8)
+	VMAXPS       Z19, Z11, Z19
+	ADDQ         R9, R8
+	ADDQ         R10, R11
+	VBROADCASTSS (R11), Z0
+	VMULPS       (R12), Z12, Z12
+	VMULPS       Z0, Z12, Z12
+	VMOVUPS      Z12, (R8)
+	VMAXPS       Z16, Z12, Z16
+	VMULPS       64(R12), Z13, Z13
+	VMULPS       Z0, Z13, Z13
+	VMOVUPS      Z13, 64(R8)
+	VMAXPS       Z17, Z13, Z17
+	VMULPS       128(R12), Z14, Z14
+	VMULPS       Z0, Z14, Z14
+	VMOVUPS      Z14, 128(R8)
+	VMAXPS       Z18, Z14, Z18
+	VMULPS       192(R12), Z15, Z15
+	VMULPS       Z0, Z15, Z15
+	VMOVUPS      Z15, 192(R8)
+	VMAXPS       Z19, Z15, Z19
+	VMOVUPS      Z16, (R13)
+	VMOVUPS      Z17, 64(R13)
+	VMOVUPS      Z18, 128(R13)
+	VMOVUPS      Z19, 192(R13)
+	ADDQ         a_K_len+32(FP), DX
+	ADDQ         a_S_len+8(FP), BX
+	ADDQ         a_Scales_len+56(FP), SI
+	DECQ         a_K_cap+40(FP)
+	JNZ          chunk4tile
+
+chunk4rest:
+	TESTQ R9, R9
+	JZ    chunk4end
+	MOVQ  a_M+128(FP), R8
+	ANDQ  $0x03, R8
+	JZ    chunk4end
+	MOVQ  R8, a_K_cap+40(FP)
+	SHRQ  $0x02, a_K_len+32(FP)
+	XORQ  DI, DI
+	SHRQ  $0x02, a_S_len+8(FP)
+	XORQ  R9, R9
+	SHRQ  $0x02, a_Scales_len+56(FP)
+	XORQ  R10, R10
+	JMP   chunk4tile
+
+chunk4end:
+	ADDQ $0x00000100, CX
+	ADDQ $0x00000100, a_S_base+0(FP)
+	ADDQ $0x00000100, a_Unit_base+104(FP)
+	ADDQ $0x00000100, a_Max_base+144(FP)
+	SUBQ $0x00000040, AX
+	JMP  columns
+
+chunk2:
+	MOVQ a_K_base+24(FP), DX
+	MOVQ a_S_base+0(FP), BX
+	MOVQ a_Scales_base+48(FP), SI
+	MOVQ a_D+136(FP), DI
+	MOVQ a_Max_len+152(FP), R9
+	MOVQ a_Lsc+72(FP), R10
+	SHLQ $0x01, DI
+	MOVQ DI, R8
+	SHLQ $0x02, R8
+	MOVQ R8, a_K_len+32(FP)
+	SHLQ $0x02, R9
+	MOVQ R9, R8
+	SHLQ $0x02, R8
+	MOVQ R8, a_S_len+8(FP)
+	SHLQ $0x02, R10
+	MOVQ R10, R8
+	SHLQ $0x02, R8
+	MOVQ R8, a_Scales_len+56(FP)
+	MOVQ a_M+128(FP), R8
+	SHRQ $0x02, R8
+	MOVQ R8, a_K_cap+40(FP)
+	JZ   chunk2rest
+
+chunk2tile:
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    a_D+136(FP), R11
+	SHRQ    $0x01, R11
+	MOVQ    CX, R12
+	MOVQ    DX, R13
+	MOVQ    a_Max_len+152(FP), R14
+	SHLQ    $0x02, R14
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	PCALIGN $0x40
+
+chunk2steps:
+	VMOVUPS      (R12), Z8
+	VMOVUPS      64(R12), Z9
+	VPBROADCASTD (R13), Z10
+	VPDPWSSD     Z8, Z10, Z0
+	VPDPWSSD     Z9, Z10, Z1
+	VPBROADCASTD (R13)(DI*1), Z10
+	VPDPWSSD     Z8, Z10, Z2
+	VPDPWSSD     Z9, Z10, Z3
+	VPBROADCASTD (R13)(DI*2), Z10
+	VPDPWSSD     Z8, Z10, Z4
+	VPDPWSSD     Z9, Z10, Z5
+	VPBROADCASTD (R13)(R8*1), Z10
+	VPDPWSSD     Z8, Z10, Z6
+	VPDPWSSD     Z9, Z10, Z7
+	ADDQ         R14, R12
+	ADDQ         $0x04, R13
+	DECQ         R11
+	JNZ          chunk2steps
+	VCVTDQ2PS    Z0, Z0
+	VCVTDQ2PS    Z1, Z1
+	VCVTDQ2PS    Z2, Z2
+	VCVTDQ2PS    Z3, Z3
+	VCVTDQ2PS    Z4, Z4
+	VCVTDQ2PS    Z5, Z5
+	VCVTDQ2PS    Z6, Z6
+	VCVTDQ2PS    Z7, Z7
+	MOVQ         a_Unit_base+104(FP), R12
+	MOVQ         a_Max_base+144(FP), R13
+	VMOVUPS      (R13), Z8
+	VMOVUPS      64(R13), Z9
+	MOVQ         BX, R8
+	MOVQ         SI, R11
+	VBROADCASTSS (R11), Z10
+	VMULPS       (R12), Z0, Z0
+	VMULPS       Z10, Z0, Z0
+	VMOVUPS      Z0, (R8)
+	VMAXPS       Z8, Z0, Z8
+	VMULPS       64(R12), Z1, Z1
+	VMULPS       Z10, Z1, Z1
+	VMOVUPS      Z1, 64(R8)
+	VMAXPS       Z9, Z1, Z9
+	ADDQ         R9, R8
+	ADDQ         R10, R11
+	VBROADCASTSS (R11), Z0
+	VMULPS       (R12), Z2, Z2
+	VMULPS       Z0, Z2, Z2
+	VMOVUPS      Z2, (R8)
+	VMAXPS       Z8, Z2, Z8
+	VMULPS       64(R12), Z3, Z3
+	VMULPS       Z0, Z3, Z3
+	VMOVUPS      Z3, 64(R8)
+	VMAXPS       Z9, Z3, Z9
+	ADDQ         R9, R8
+	ADDQ         R10, R11
+	VBROADCASTSS (R11), Z0
+	VMULPS       (R12), Z4, Z4
+	VMULPS       Z0, Z4, Z4
+	VMOVUPS      Z4, (R8)
+	VMAXPS       Z8, Z4, Z8
+	VMULPS       64(R12), Z5, Z5
+	VMULPS       Z0, Z5, Z5
+	VMOVUPS      Z5, 64(R8)
+	VMAXPS       Z9, Z5, Z9
+	ADDQ         R9, R8
+	ADDQ         R10, R11
+	VBROADCASTSS (R11), Z0
+	VMULPS       (R12), Z6, Z6
+	VMULPS       Z0, Z6, Z6
+	VMOVUPS      Z6, (R8)
+	VMAXPS       Z8, Z6, Z8
+	VMULPS       64(R12), Z7, Z7
+	VMULPS       Z0, Z7, Z7
+	VMOVUPS      Z7, 64(R8)
+	VMAXPS       Z9, Z7, Z9
+	VMOVUPS      Z8, (R13)
+	VMOVUPS      Z9, 64(R13)
+	ADDQ         a_K_len+32(FP), DX
+	ADDQ         a_S_len+8(FP), BX
+	ADDQ         a_Scales_len+56(FP), SI
+	DECQ         a_K_cap+40(FP)
+	JNZ          chunk2tile
+
+chunk2rest:
+	TESTQ R9, R9
+	JZ    chunk2end
+	MOVQ  a_M+128(FP), R8
+	ANDQ  $0x03, R8
+	JZ    chunk2end
+	MOVQ  R8, a_K_cap+40(FP)
+	SHRQ  $0x02, a_K_len+32(FP)
+	XORQ  DI, DI
+	SHRQ  $0x02, a_S_len+8(FP)
+	XORQ  R9, R9
+	SHRQ  $0x02, a_Scales_len+56(FP)
+	XORQ  R10, R10
+	JMP   chunk2tile
+
+chunk2end:
+	ADDQ $0x00000080, CX
+	ADDQ $0x00000080, a_S_base+0(FP)
+	ADDQ $0x00000080, a_Unit_base+104(FP)
+	ADDQ $0x00000080, a_Max_base+144(FP)
+	SUBQ $0x00000020, AX
+	JMP  columns
+
+chunk1:
+	MOVQ a_K_base+24(FP), DX
+	MOVQ a_S_base+0(FP), BX
+	MOVQ a_Scales_base+48(FP), SI
+	MOVQ a_D+136(FP), DI
+	MOVQ a_Max_len+152(FP), R9
+	MOVQ a_Lsc+72(FP), R10
+	SHLQ $0x01, DI
+	MOVQ DI, R8
+	SHLQ $0x02, R8
+	MOVQ R8, a_K_len+32(FP)
+	SHLQ $0x02, R9
+	MOVQ R9, R8
+	SHLQ $0x02, R8
+	MOVQ R8, a_S_len+8(FP)
+	SHLQ $0x02, R10
+	MOVQ R10, R8
+	SHLQ $0x02, R8
+	MOVQ R8, a_Scales_len+56(FP)
+	MOVQ a_M+128(FP), R8
+	SHRQ $0x02, R8
+	MOVQ R8, a_K_cap+40(FP)
+	JZ   chunk1rest
+
+chunk1tile:
+	LEAQ    (DI)(DI*2), R8
+	MOVQ    a_D+136(FP), R11
+	SHRQ    $0x01, R11
+	MOVQ    CX, R12
+	MOVQ    DX, R13
+	MOVQ    a_Max_len+152(FP), R14
+	SHLQ    $0x02, R14
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	PCALIGN $0x40
+
+chunk1steps:
+	VMOVUPS      (R12), Z4
+	VPBROADCASTD (R13), Z5
+	VPDPWSSD     Z4, Z5, Z0
+	VPBROADCASTD (R13)(DI*1), Z5
+	VPDPWSSD     Z4, Z5, Z1
+	VPBROADCASTD (R13)(DI*2), Z5
+	VPDPWSSD     Z4, Z5, Z2
+	VPBROADCASTD (R13)(R8*1), Z5
+	VPDPWSSD     Z4, Z5, Z3
+	ADDQ         R14, R12
+	ADDQ         $0x04, R13
+	DECQ         R11
+	JNZ          chunk1steps
+	VCVTDQ2PS    Z0, Z0
+	VCVTDQ2PS    Z1, Z1
+	VCVTDQ2PS    Z2, Z2
+	VCVTDQ2PS    Z3, Z3
+	MOVQ         a_Unit_base+104(FP), R12
+	MOVQ         a_Max_base+144(FP), R13
+	VMOVUPS      (R13), Z4
+	MOVQ         BX, R8
+	MOVQ         SI, R11
+	VBROADCASTSS (R11), Z5
+	VMULPS       (R12), Z0, Z0
+	VMULPS       Z5, Z0, Z0
+	VMOVUPS      Z0, (R8)
+	VMAXPS       Z4, Z0, Z4
+	ADDQ         R9, R8
+	ADDQ         R10, R11
+	VBROADCASTSS (R11), Z0
+	VMULPS       (R12), Z1, Z1
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, (R8)
+	VMAXPS       Z4, Z1, Z4
+	ADDQ         R9, R8
+	ADDQ         R10, R11
+	VBROADCASTSS (R11), Z0
+	VMULPS       (R12), Z2, Z2
+	VMULPS       Z0, Z2, Z2
+	VMOVUPS      Z2, (R8)
+	VMAXPS       Z4, Z2, Z4
+	ADDQ         R9, R8
+	ADDQ         R10, R11
+	VBROADCASTSS (R11), Z0
+	VMULPS       (R12), Z3, Z3
+	VMULPS       Z0, Z3, Z3
+	VMOVUPS      Z3, (R8)
+	VMAXPS       Z4, Z3, Z4
+	VMOVUPS      Z4, (R13)
+	ADDQ         a_K_len+32(FP), DX
+	ADDQ         a_S_len+8(FP), BX
+	ADDQ         a_Scales_len+56(FP), SI
+	DECQ         a_K_cap+40(FP)
+	JNZ          chunk1tile
+
+chunk1rest:
+	TESTQ R9, R9
+	JZ    chunk1end
+	MOVQ  a_M+128(FP), R8
+	ANDQ  $0x03, R8
+	JZ    chunk1end
+	MOVQ  R8, a_K_cap+40(FP)
+	SHRQ  $0x02, a_K_len+32(FP)
+	XORQ  DI, DI
+	SHRQ  $0x02, a_S_len+8(FP)
+	XORQ  R9, R9
+	SHRQ  $0x02, a_Scales_len+56(FP)
+	XORQ  R10, R10
+	JMP   chunk1tile
+
+chunk1end:
+	ADDQ $0x00000040, CX
+	ADDQ $0x00000040, a_S_base+0(FP)
+	ADDQ $0x00000040, a_Unit_base+104(FP)
+	ADDQ $0x00000040, a_Max_base+144(FP)
+	SUBQ $0x00000010, AX
+	JMP  columns
+
+// func codeValuesAVX512(a ukernel.CodeValuesArgs)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI
+TEXT ·codeValuesAVX512(SB), NOSPLIT, $0-120
+	PCALIGN $0x40
+	MOVQ    a_Unit_len+80(FP), AX
+	MOVQ    a_Unit_len+80(FP), CX
+	MOVQ    a_Dv+104(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    a_P_base+48(FP), BX
+	MOVQ    a_Unit_base+72(FP), SI
+	MOVQ    a_O_base+0(FP), DI
+	SHLQ    $0x02, CX
+
+	// What is in o counts with load alone.
+	MOVBLZX      a_Load+112(FP), R8
+	NEGL         R8
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Z0
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  AX, $0x00000040
+	JGE   chunk4
+	CMPQ  AX, $0x00000020
+	JGE   chunk2
+	TESTQ AX, AX
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk4:
+	MOVQ a_V_base+24(FP), R8
+	MOVQ a_Dv+104(FP), R10
+	MOVQ DI, R9
+
+chunk4tile:
+	MOVQ    a_Pairs+96(FP), R11
+	MOVQ    BX, R12
+	MOVQ    R8, R13
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	PCALIGN $0x40
+
+chunk4steps:
+	VMOVUPS      (R12), Z17
+	VMOVUPS      64(R12), Z18
+	VMOVUPS      128(R12), Z19
+	VMOVUPS      192(R12), Z20
+	VPBROADCASTD (R13), Z21
+	VPDPWSSD     Z17, Z21, Z1
+	VPDPWSSD     Z18, Z21, Z2
+	VPDPWSSD     Z19, Z21, Z3
+	VPDPWSSD     Z20, Z21, Z4
+	VPBROADCASTD 4(R13), Z21
+	VPDPWSSD     Z17, Z21, Z5
+	VPDPWSSD     Z18, Z21, Z6
+	VPDPWSSD     Z19, Z21, Z7
+	VPDPWSSD     Z20, Z21, Z8
+	VPBROADCASTD 8(R13), Z21
+	VPDPWSSD     Z17, Z21, Z9
+	VPDPWSSD     Z18, Z21, Z10
+	VPDPWSSD     Z19, Z21, Z11
+	VPDPWSSD     Z20, Z21, Z12
+	VPBROADCASTD 12(R13), Z21
+	VPDPWSSD     Z17, Z21, Z13
+	VPDPWSSD     Z18, Z21, Z14
+	VPDPWSSD     Z19, Z21, Z15
+	VPDPWSSD     Z20, Z21, Z16
+	ADDQ         CX, R12
+	ADDQ         DX, R13
+	DECQ         R11
+	JNZ          chunk4steps
+	VCVTDQ2PS    Z1, Z1
+	VCVTDQ2PS    Z2, Z2
+	VCVTDQ2PS    Z3, Z3
+	VCVTDQ2PS    Z4, Z4
+	VCVTDQ2PS    Z5, Z5
+	VCVTDQ2PS    Z6, Z6
+	VCVTDQ2PS    Z7, Z7
+	VCVTDQ2PS    Z8, Z8
+	VCVTDQ2PS    Z9, Z9
+	VCVTDQ2PS    Z10, Z10
+	VCVTDQ2PS    Z11, Z11
+	VCVTDQ2PS    Z12, Z12
+	VCVTDQ2PS    Z13, Z13
+	VCVTDQ2PS    Z14, Z14
+	VCVTDQ2PS    Z15, Z15
+	VCVTDQ2PS    Z16, Z16
+	VANDPS       (R9), Z0, Z17
+	VFMADD231PS  (SI), Z1, Z17
+	VMOVUPS      Z17, (R9)
+	VANDPS       64(R9), Z0, Z1
+	VFMADD231PS  64(SI), Z2, Z1
+	VMOVUPS      Z1, 64(R9)
+	VANDPS       128(R9), Z0, Z1
+	VFMADD231PS  128(SI), Z3, Z1
+	VMOVUPS      Z1, 128(R9)
+	VANDPS       192(R9), Z0, Z1
+	VFMADD231PS  192(SI), Z4, Z1
+	VMOVUPS      Z1, 192(R9)
+	ADDQ         CX, R9
+	VANDPS       (R9), Z0, Z1
+	VFMADD231PS  (SI), Z5, Z1
+	VMOVUPS      Z1, (R9)
+	VANDPS       64(R9), Z0, Z1
+	VFMADD231PS  64(SI), Z6, Z1
+	VMOVUPS      Z1, 64(R9)
+	VANDPS       128(R9), Z0, Z1
+	VFMADD231PS  128(SI), Z7, Z1
+	VMOVUPS      Z1, 128(R9)
+	VANDPS       192(R9), Z0, Z1
+	VFMADD231PS  192(SI), Z8, Z1
+	VMOVUPS      Z1, 192(R9)
+	ADDQ         CX, R9
+	VANDPS       (R9), Z0, Z1
+	VFMADD231PS  (SI), Z9, Z1
+	VMOVUPS      Z1, (R9)
+	VANDPS       64(R9), Z0, Z1
+	VFMADD231PS  64(SI), Z10, Z1
+	VMOVUPS      Z1, 64(R9)
+	VANDPS       128(R9), Z0, Z1
+	VFMADD231PS  128(SI), Z11, Z1
+	VMOVUPS      Z1, 128(R9)
+	VANDPS       192(R9), Z0, Z1
+	VFMADD231PS  192(SI), Z12, Z1
+	VMOVUPS      Z1, 192(R9)
+	ADDQ         CX, R9
+	VANDPS       (R9), Z0, Z1
+	VFMADD231PS  (SI), Z13, Z1
+	VMOVUPS      Z1, (R9)
+	VANDPS       64(R9), Z0, Z1
+	VFMADD231PS  64(SI), Z14, Z1
+	VMOVUPS      Z1, 64(R9)
+	VANDPS       128(R9), Z0, Z1
+	VFMADD231PS  128(SI), Z15, Z1
+	VMOVUPS      Z1, 128(R9)
+	VANDPS       192(R9), Z0, Z1
+	VFMADD231PS  192(SI), Z16, Z1
+	VMOVUPS      Z1, 192(R9)
+	ADDQ         CX, R9
+	ADDQ         $0x00000010, R8
+	SUBQ         $0x04, R10
+	JNZ          chunk4tile
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x00000100, DI
+	SUBQ         $0x00000040, AX
+	JMP          columns
+
+chunk2:
+	MOVQ a_V_base+24(FP), R8
+	MOVQ a_Dv+104(FP), R10
+	MOVQ DI, R9
+
+chunk2tile:
+	MOVQ    a_Pairs+96(FP), R11
+	MOVQ    BX, R12
+	MOVQ    R8, R13
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	PCALIGN $0x40
+
+chunk2steps:
+	VMOVUPS      (R12), Z9
+	VMOVUPS      64(R12), Z10
+	VPBROADCASTD (R13), Z11
+	VPDPWSSD     Z9, Z11, Z1
+	VPDPWSSD     Z10, Z11, Z2
+	VPBROADCASTD 4(R13), Z11
+	VPDPWSSD     Z9, Z11, Z3
+	VPDPWSSD     Z10, Z11, Z4
+	VPBROADCASTD 8(R13), Z11
+	VPDPWSSD     Z9, Z11, Z5
+	VPDPWSSD     Z10, Z11, Z6
+	VPBROADCASTD 12(R13), Z11
+	VPDPWSSD     Z9, Z11, Z7
+	VPDPWSSD     Z10, Z11, Z8
+	ADDQ         CX, R12
+	ADDQ         DX, R13
+	DECQ         R11
+	JNZ          chunk2steps
+	VCVTDQ2PS    Z1, Z1
+	VCVTDQ2PS    Z2, Z2
+	VCVTDQ2PS    Z3, Z3
+	VCVTDQ2PS    Z4, Z4
+	VCVTDQ2PS    Z5, Z5
+	VCVTDQ2PS    Z6, Z6
+	VCVTDQ2PS    Z7, Z7
+	VCVTDQ2PS    Z8, Z8
+	VANDPS       (R9), Z0, Z9
+	VFMADD231PS  (SI), Z1, Z9
+	VMOVUPS      Z9, (R9)
+	VANDPS       64(R9), Z0, Z1
+	VFMADD231PS  64(SI), Z2, Z1
+	VMOVUPS      Z1, 64(R9)
+	ADDQ         CX, R9
+	VANDPS       (R9), Z0, Z1
+	VFMADD231PS  (SI), Z3, Z1
+	VMOVUPS      Z1, (R9)
+	VANDPS       64(R9), Z0, Z1
+	VFMADD231PS  64(SI), Z4, Z1
+	VMOVUPS      Z1, 64(R9)
+	ADDQ         CX, R9
+	VANDPS       (R9), Z0, Z1
+	VFMADD231PS  (SI), Z5, Z1
+	VMOVUPS      Z1, (R9)
+	VANDPS       64(R9), Z0, Z1
+	VFMADD231PS  64(SI), Z6, Z1
+	VMOVUPS      Z1, 64(R9)
+	ADDQ         CX, R9
+	VANDPS       (R9), Z0, Z1
+	VFMADD231PS  (SI), Z7, Z1
+	VMOVUPS      Z1, (R9)
+	VANDPS       64(R9), Z0, Z1
+	VFMADD231PS  64(SI), Z8, Z1
+	VMOVUPS      Z1, 64(R9)
+	ADDQ         CX, R9
+	ADDQ         $0x00000010, R8
+	SUBQ         $0x04, R10
+	JNZ          chunk2tile
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x00000080, SI
+	ADDQ         $0x00000080, DI
+	SUBQ         $0x00000020, AX
+	JMP          columns
+
+chunk1:
+	MOVQ a_V_base+24(FP), R8
+	MOVQ a_Dv+104(FP), R10
+	MOVQ DI, R9
+
+chunk1tile:
+	MOVQ    a_Pairs+96(FP), R11
+	MOVQ    BX, R12
+	MOVQ    R8, R13
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	PCALIGN $0x40
+
+chunk1steps:
+	VMOVUPS      (R12), Z5
+	VPBROADCASTD (R13), Z6
+	VPDPWSSD     Z5, Z6, Z1
+	VPBROADCASTD 4(R13), Z6
+	VPDPWSSD     Z5, Z6, Z2
+	VPBROADCASTD 8(R13), Z6
+	VPDPWSSD     Z5, Z6, Z3
+	VPBROADCASTD 12(R13), Z6
+	VPDPWSSD     Z5, Z6, Z4
+	ADDQ         CX, R12
+	ADDQ         DX, R13
+	DECQ         R11
+	JNZ          chunk1steps
+	VCVTDQ2PS    Z1, Z1
+	VCVTDQ2PS    Z2, Z2
+	VCVTDQ2PS    Z3, Z3
+	VCVTDQ2PS    Z4, Z4
+	VANDPS       (R9), Z0, Z5
+	VFMADD231PS  (SI), Z1, Z5
+	VMOVUPS      Z5, (R9)
+	ADDQ         CX, R9
+	VANDPS       (R9), Z0, Z1
+	VFMADD231PS  (SI), Z2, Z1
+	VMOVUPS      Z1, (R9)
+	ADDQ         CX, R9
+	VANDPS       (R9), Z0, Z1
+	VFMADD231PS  (SI), Z3, Z1
+	VMOVUPS      Z1, (R9)
+	ADDQ         CX, R9
+	VANDPS       (R9), Z0, Z1
+	VFMADD231PS  (SI), Z4, Z1
+	VMOVUPS      Z1, (R9)
+	ADDQ         CX, R9
+	ADDQ         $0x00000010, R8
+	SUBQ         $0x04, R10
+	JNZ          chunk1tile
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x00000040, DI
+	SUBQ         $0x00000010, AX
+	JMP          columns
+
 // func widenF16AVX512(dst []float32, ldd int, src []byte, lds int, n int, d int)
 // Requires: AVX, AVX512F, F16C
 TEXT ·widenF16AVX512(SB), NOSPLIT, $0-80
@@ -43590,42 +47224,6 @@ DATA const43f00000AVX512<>+52(SB)/4, $0x43f00000
 DATA const43f00000AVX512<>+56(SB)/4, $0x43f00000
 DATA const43f00000AVX512<>+60(SB)/4, $0x43f00000
 GLOBL const43f00000AVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const7fffffffAVX512<>+0(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+4(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+8(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+12(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+16(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+20(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+24(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+28(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+32(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+36(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+40(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+44(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+48(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+52(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+56(SB)/4, $0x7fffffff
-DATA const7fffffffAVX512<>+60(SB)/4, $0x7fffffff
-GLOBL const7fffffffAVX512<>(SB), RODATA|NOPTR, $64
-
-DATA const7f800000AVX512<>+0(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+4(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+8(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+12(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+16(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+20(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+24(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+28(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+32(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+36(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+40(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+44(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+48(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+52(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+56(SB)/4, $0x7f800000
-DATA const7f800000AVX512<>+60(SB)/4, $0x7f800000
-GLOBL const7f800000AVX512<>(SB), RODATA|NOPTR, $64
 
 DATA const0a000000AVX512<>+0(SB)/4, $0x0a000000
 DATA const0a000000AVX512<>+4(SB)/4, $0x0a000000

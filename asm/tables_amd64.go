@@ -87,6 +87,10 @@ var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F"}, Lanes: 16, Kernels: ukernel.LaneKernels{
 		MaskBool: maskBoolAVX512,
 	}},
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VNNI"}, Lanes: 16, Kernels: ukernel.LaneKernels{
+		CodeScores: codeScoresAVX512,
+		CodeValues: codeValuesAVX512,
+	}},
 }
 
 // Gradients are the layers of ukernel.Gradients.
@@ -151,6 +155,7 @@ var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 		QKInt8:   skinnyQKInt8AVX512,
 		PVInt8:   skinnyPVInt8AVX512,
 		Unpack:   skinnyUnpackAVX512,
+		Pairs:    skinnyPairsAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VL"}, Kernels: ukernel.SkinnyKernels{
 		HeadValues: skinnyHeadValuesAVX512,
@@ -178,6 +183,10 @@ var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F", "FMA3"}, Kernels: ukernel.SkinnyKernels{
 		Merge: skinnyMergeAVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.SkinnyKernels{
+		QKCodes: skinnyQKCodesAVX512,
+		PVCodes: skinnyPVCodesAVX512,
 	}},
 }
 
@@ -355,6 +364,19 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 			},
 			ukernel.Q4_1: {
 				GemmInt8: weightGemmInt8Q4_1AVX512,
+			},
+		},
+	}},
+	{ISA: "avx512", Needs: []string{"AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
+			ukernel.K4: {
+				GemmInt8: weightGemmInt8K4AVX512,
+			},
+			ukernel.K5: {
+				GemmInt8: weightGemmInt8K5AVX512,
+			},
+			ukernel.K6: {
+				GemmInt8: weightGemmInt8K6AVX512,
 			},
 		},
 	}},

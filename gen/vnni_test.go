@@ -5,45 +5,97 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strings"
+	"regexp"
 	"testing"
 )
 
 // TestVNNI runs the products of quantized rows that need VNNI by an interpreter, on any machine, and compares
-// them with sums of plain integers: all heights of tiles, panels that are whole or not, the largest numbers.
+// them with sums of plain integers, to the bit: all heights of tiles, panels that are whole or not, the largest numbers.
 func TestVNNI(t *testing.T) {
 	files, err := generate(committed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	asm := string(files[asmDir+"/avx512_amd64.s"])
-	for _, f := range []struct {
-		name         string
-		bits, offset int // offset 0: there are minima
-	}{{"Q8_0", 8, 128}, {"Q4_0", 4, 8}, {"Q4_1", 4, 0}} {
+	for _, f := range vnniFormats {
 		for _, lanes := range []int{16, 32, 48} {
-			for i, m := range []int{0, 1, 2, 3, 5, 7, 8, 8, 13, 15, 16, 17} {
-				c := vnniCase{bits: f.bits, offset: f.offset, lanes: lanes, m: m, k: 32 * (1 + i%2), load: i/2%2 == 0, most: i/3%2 == 0}
-				if err := c.check(asm, "weightGemmInt8"+f.name+"AVX512"); err != nil {
-					t.Errorf("%s %+v: %v", f.name, c, err)
+			for i, m := range []int{0, 1, 2, 3, 5, 7, 8, 15, 24, 27, 50} {
+				c := vnniCase{vnniFormat: f, lanes: lanes, m: m, k: 32 * (1 + i%2), load: i/2%2 == 0, numbers: vnniNumbers(i/3) % vnniKinds}
+				if err := c.check(asm); err != nil {
+					t.Errorf("%+v: %v", c, err)
+				}
+			}
+			for kind := range vnniKinds {
+				c := vnniCase{vnniFormat: f, lanes: lanes, m: 5, k: 96, load: true, numbers: kind}
+				if err := c.check(asm); err != nil {
+					t.Errorf("%+v: %v", c, err)
 				}
 			}
 		}
 	}
-	c := vnniCase{bits: 8, offset: 128, lanes: 48, m: 1, k: 32}
-	if c.check(strings.ReplaceAll(asm, "VPSLLD       $0x07", "VPSLLD       $0x06"), "weightGemmInt8Q8_0AVX512") == nil {
-		t.Error("a wrong offset goes unnoticed")
+	for _, mutant := range []struct {
+		name             string
+		format           int
+		opcode, old, new string // of the first operand
+	}{
+		{"a wrong offset", 0, "VPSLLD", "$0x07", "$0x06"},
+		{"an integer of both groups", 3, "VPSRLD", "$0x10", "$0x00"},
+		{"further bits of another word", 4, "VPSLLD", "$0x0f", "$0x0e"},
+		{"half of an offset", 5, "VPSLLD", "$0x05", "$0x04"},
+	} {
+		c := vnniCase{vnniFormat: vnniFormats[mutant.format], lanes: 48, m: 1, k: 32}
+		changed := regexp.MustCompile(mutant.opcode+` +\`+mutant.old+",").ReplaceAllLiteralString(asm, mutant.opcode+" "+mutant.new+",")
+		if changed == asm || c.check(changed) == nil {
+			t.Errorf("%s: %s: goes unnoticed", c.name, mutant.name)
+		}
 	}
+}
+
+// A vnniFormat is one of package quantized.
+type vnniFormat struct {
+	name         string
+	bits, offset int // offset 0: there are minima
+	grouped      bool
+}
+
+var vnniFormats = []vnniFormat{
+	{"Q8_0", 8, 128, false}, {"Q4_0", 4, 8, false}, {"Q4_1", 4, 0, false},
+	{"K4", 4, 0, true}, {"K5", 5, 0, true}, {"K6", 6, 32, true},
 }
 
 // A vnniCase is a call, see ukernel.BlockKernels.
 type vnniCase struct {
-	bits, offset, lanes, m, k int
-	load                      bool
-	most                      bool // the largest numbers instead of random ones
+	vnniFormat
+	lanes, m, k int
+	load        bool
+	numbers     vnniNumbers
 }
 
-func (c vnniCase) check(asm, function string) (err error) {
+// vnniNumbers are kinds of codes, numbers and integers of groups.
+type vnniNumbers int
+
+const (
+	vnniRandom vnniNumbers = iota
+	vnniMost               // the largest codes and numbers
+	vnniLeast              // the codes -127, the numbers 0 or the largest, lane by lane
+	vnniZero               // codes 0
+	vnniKinds
+)
+
+func (n vnniNumbers) code(r *rand.Rand) int {
+	return [...]int{r.IntN(255) - 127, 127, -127, 0}[n]
+}
+
+func (n vnniNumbers) number(r *rand.Rand, lane, bits int) int {
+	return [...]int{r.IntN(1 << bits), 1<<bits - 1, (1<<bits - 1) * (lane % 2), r.IntN(1 << bits)}[n]
+}
+
+// integer returns one of a group.
+func (n vnniNumbers) integer(r *rand.Rand, lane int) int {
+	return [...]int{r.IntN(256) - 128, -128, 127 - 255*(lane/2%2), -1}[n]
+}
+
+func (c vnniCase) check(asm string) (err error) {
 	defer func() {
 		if x := recover(); x != nil {
 			err = fmt.Errorf("panic: %v", x)
@@ -52,23 +104,19 @@ func (c vnniCase) check(asm, function string) (err error) {
 	r := rand.New(rand.NewPCG(1, uint64(c.m)))
 	blocks, u := c.k/32, binary.LittleEndian
 	ldx, ldc := 12*blocks+3, c.lanes+5 // in numbers, with gaps
-	halves := 1
-	if c.offset == 0 {
-		halves = 2
-	}
 	x, b, out := make([]byte, 4*ldx*c.m), []byte{}, make([]byte, 4*ldc*c.m)
 	for i := range out {
 		out[i] = 63 // 0.74
+	}
+	for i := 0; i < len(out); i += 12 {
+		u.PutUint32(out[i:], 1<<31) // -0
 	}
 	codes := make([][]int, c.m) // by row and input
 	for i := range codes {
 		for block := range blocks {
 			at, sum := x[4*(i*ldx+12*block):], 0
 			for step := range 32 {
-				q := r.IntN(255) - 127
-				if c.most {
-					q = 127
-				}
+				q := c.numbers.code(r)
 				codes[i] = append(codes[i], q)
 				sum += q
 				at[4*(step%8)+step/8] = byte(int8(q))
@@ -79,35 +127,16 @@ func (c vnniCase) check(asm, function string) (err error) {
 			u.PutUint32(at[40:], uint32(-sum))
 		}
 	}
-	numbers := make([][][]int, blocks) // by block, lane and step
-	scales := make([][]float32, blocks)
-	minima := make([][]float32, blocks)
-	for block := range blocks {
-		header, words := make([]byte, 2*halves*c.lanes), make([]byte, 4*c.bits*c.lanes)
-		for lane := range c.lanes {
-			e := 10 + r.IntN(6)
-			u.PutUint16(header[2*lane:], uint16(e<<10))
-			scales[block] = append(scales[block], float32(math.Ldexp(1, e-15)))
-			minima[block] = append(minima[block], 0)
-			if halves == 2 {
-				u.PutUint16(header[2*(c.lanes+lane):], uint16(e<<10|1<<15))
-				minima[block][lane] = -scales[block][lane]
-			}
-			row := make([]int, 32)
-			for step := range row {
-				row[step] = r.IntN(1 << c.bits)
-				if c.most {
-					row[step] = 1<<c.bits - 1
-				}
-				at := words[4*(step%c.bits*c.lanes+lane):]
-				u.PutUint32(at, u.Uint32(at)|uint32(row[step])<<(step/c.bits*c.bits))
-			}
-			numbers[block] = append(numbers[block], row)
+	panel := make([]vnniBlock, blocks)
+	for i := range panel {
+		panel[i].lanes = make([]vnniLane, c.lanes)
+		for lane := range panel[i].lanes {
+			panel[i].lanes[lane] = c.newLane(r, lane)
 		}
-		b = append(append(b, header...), words...)
+		b = append(b, c.encode(panel[i])...)
 	}
 
-	in := newInterpreter(asm, function)
+	in := newInterpreter(asm, "weightGemmInt8"+c.name+"AVX512")
 	to := in.bytes(out)
 	in.argument("c_base", to)
 	in.argument("x_base", in.bytes(x))
@@ -127,20 +156,104 @@ func (c vnniCase) check(asm, function string) (err error) {
 					want = 0
 				}
 				for block := range blocks {
-					row, sum := x[4*(i*ldx+12*block):], 0
-					for step, w := range numbers[block][lane] {
-						sum += codes[i][32*block+step] * (w - c.offset)
-					}
-					want = fma(float32(sum), math.Float32frombits(u.Uint32(row[32:]))*scales[block][lane], want)
-					if c.offset == 0 {
-						want = fma(minima[block][lane], math.Float32frombits(u.Uint32(row[36:])), want)
-					}
+					row := x[4*(i*ldx+12*block):]
+					want = c.add(want, codes[i][32*block:][:32], math.Float32frombits(u.Uint32(row[32:])), math.Float32frombits(u.Uint32(row[36:])), panel[block].lanes[lane])
 				}
 			}
-			if got := math.Float32frombits(u.Uint32(in.mem[int(to)+at:])); got != want {
+			if got := math.Float32frombits(u.Uint32(in.mem[int(to)+at:])); math.Float32bits(got) != math.Float32bits(want) {
 				return fmt.Errorf("row %d, lane %d: got %v, want %v", i, lane, got, want)
 			}
 		}
 	}
 	return nil
+}
+
+// A vnniBlock is a block of a panel.
+type vnniBlock struct{ lanes []vnniLane }
+
+// A vnniLane is what a block has of a lane: weights are d·s·(number-offset) + m·t, with the s and t of each group.
+type vnniLane struct {
+	scale, minimum uint16 // binary16
+	s, t           [2]int
+	numbers        [32]int
+}
+
+func (c vnniCase) newLane(r *rand.Rand, lane int) (l vnniLane) {
+	half := func() uint16 { return uint16(10+r.IntN(6))<<10 | uint16(r.IntN(2))<<15 }
+	l.scale, l.minimum = half(), half()
+	for i := range l.s {
+		l.s[i], l.t[i] = c.numbers.integer(r, lane), c.numbers.integer(r, lane+1)
+	}
+	for i := range l.numbers {
+		l.numbers[i] = c.numbers.number(r, lane, c.bits)
+	}
+	return l
+}
+
+// encode returns a block as package quantized describes it.
+func (c vnniCase) encode(b vnniBlock) (to []byte) {
+	halves := func(half func(l vnniLane) uint16) {
+		for _, l := range b.lanes {
+			to = binary.LittleEndian.AppendUint16(to, half(l))
+		}
+	}
+	pair := func(p [2]int) uint16 { return uint16(uint8(p[0])) | uint16(uint8(p[1]))<<8 }
+	halves(func(l vnniLane) uint16 { return l.scale })
+	if c.offset == 0 {
+		halves(func(l vnniLane) uint16 { return l.minimum })
+	}
+	if c.grouped {
+		halves(func(l vnniLane) uint16 { return pair(l.s) })
+	}
+	if c.grouped && c.offset == 0 {
+		halves(func(l vnniLane) uint16 { return pair(l.t) })
+	}
+	words := make([]uint32, c.bits*c.lanes)
+	for lane, l := range b.lanes {
+		for step, n := range l.numbers {
+			put := func(word, bit, x int) { words[word*c.lanes+lane] |= uint32(x) << bit }
+			if c.bits == 8 {
+				put(step%8, step/8*8, n)
+				continue
+			}
+			g, bit, more := step%4, step/8*8+step%8/4*4, c.bits-4
+			put(g, bit, n&15)
+			if more > 0 {
+				put(4+g*more/4, bit+g*more%4, n>>4)
+			}
+		}
+	}
+	for _, w := range words {
+		to = binary.LittleEndian.AppendUint32(to, w)
+	}
+	return to
+}
+
+// add adds the product of a block of a row, with its scale and scaled sum, and a lane.
+func (c vnniCase) add(acc float32, codes []int, d, scaledSum float32, l vnniLane) float32 {
+	half := func(h uint16) float32 {
+		x := float32(math.Ldexp(1, int(h>>10&31)-15))
+		if h>>15 != 0 {
+			return -x
+		}
+		return x
+	}
+	var sum, minima int
+	for step, q := range codes {
+		s, t := 1, 0
+		if c.grouped {
+			s, t = l.s[step/16], l.t[step/16]
+		}
+		sum += s * q * (l.numbers[step] - c.offset)
+		minima -= t * q
+	}
+	acc = fma(float32(sum), d*half(l.scale), acc)
+	switch {
+	case c.offset != 0:
+	case c.grouped:
+		acc = fma(float32(minima), d*half(l.minimum), acc)
+	default:
+		acc = fma(half(l.minimum), scaledSum, acc)
+	}
+	return acc
 }

@@ -40,6 +40,7 @@ var (
 	mla         = encoding{"mla", 0x4ea09400, same3}
 	mul         = encoding{"mul", 0x4ea09c00, same3}
 	ushl        = encoding{"ushl v%d.16b, v%d.16b, v%d.16b", 0x6e204400, triple}
+	ushlWords   = encoding{"ushl", 0x6ea04400, same3}
 	fabs        = encoding{"fabs v%d.4s, v%d.4s", 0x4ea0f800, pair}
 	fcmgt       = encoding{"fcmgt", 0x6ea0e400, same3}
 	fcmeq       = encoding{"fcmeq", 0x4e20e400, same3}
@@ -82,7 +83,7 @@ var table = []encoding{
 	fmlaElement, fadd, fsub, fmul, fdiv, fsqrt, fcmgt, fcmeq, fcmeqZero, cmgt, cmge, cmhs, umull, umull2, bic, ldrOffset,
 	fcvtl, fcvtl2, fcvtn, fcvtn2, shll, shll2, shrn, shrn2, sxtlBytes, sxtl, sxtl2, abs, scvtf, ucvtf, fmin, fmax, mla, fabs,
 	fmulElement, sdotElement, fcvtns, umaxv, addv, smull, smull2, smlal, smlal2, sadalp,
-	mul, ushl, fmaxv, fminv,
+	mul, ushl, ushlWords, fmaxv, fminv,
 }
 
 // DotProduct is the CPU feature that SDOT needs. All other instructions are part of ARMv8.0.
@@ -163,19 +164,20 @@ func (f *Func) FMLALane(d, n Vec, m Lane) { f.byLane(fmlaElement, d, n, m) } // 
 func (f *Func) FMULLane(d, n Vec, m Lane) { f.byLane(fmulElement, d, n, m) } // d = n · m
 func (f *Func) SDOTLane(d, n Vec, m Lane) { f.byLane(sdotElement, d, n, m) }
 
-func (f *Func) FADD(d, n, m Vec)  { f.vec3(fadd, d, n, m) }  // d = n + m
-func (f *Func) FSUB(d, n, m Vec)  { f.vec3(fsub, d, n, m) }  // d = n - m
-func (f *Func) FMUL(d, n, m Vec)  { f.vec3(fmul, d, n, m) }  // d = n · m
-func (f *Func) FDIV(d, n, m Vec)  { f.vec3(fdiv, d, n, m) }  // d = n / m
-func (f *Func) FSQRT(d, n Vec)    { f.vec2(fsqrt, d, n) }    // d = the square root of n
-func (f *Func) FMIN(d, n, m Vec)  { f.vec3(fmin, d, n, m) }  // d = the smaller, or NaN if one is
-func (f *Func) FMAX(d, n, m Vec)  { f.vec3(fmax, d, n, m) }  // d = the larger, or NaN if one is
-func (f *Func) FABS(d, n Vec)     { f.vec2(fabs, d, n) }     // d = |n|
-func (f *Func) MLA(d, n, m Vec)   { f.vec3(mla, d, n, m) }   // d += n · m, integers
-func (f *Func) MUL(d, n, m Vec)   { f.vec3(mul, d, n, m) }   // d = n · m, integers
-func (f *Func) USHL(d, n, m Vec)  { f.vec3(ushl, d, n, m) }  // d = n shifted left by m, bytes; right where m is negative
-func (f *Func) FCMGT(d, n, m Vec) { f.vec3(fcmgt, d, n, m) } // d = n > m: all bits of a lane, or none
-func (f *Func) FCMEQ(d, n, m Vec) { f.vec3(fcmeq, d, n, m) } // d = n == m
+func (f *Func) FADD(d, n, m Vec)      { f.vec3(fadd, d, n, m) }      // d = n + m
+func (f *Func) FSUB(d, n, m Vec)      { f.vec3(fsub, d, n, m) }      // d = n - m
+func (f *Func) FMUL(d, n, m Vec)      { f.vec3(fmul, d, n, m) }      // d = n · m
+func (f *Func) FDIV(d, n, m Vec)      { f.vec3(fdiv, d, n, m) }      // d = n / m
+func (f *Func) FSQRT(d, n Vec)        { f.vec2(fsqrt, d, n) }        // d = the square root of n
+func (f *Func) FMIN(d, n, m Vec)      { f.vec3(fmin, d, n, m) }      // d = the smaller, or NaN if one is
+func (f *Func) FMAX(d, n, m Vec)      { f.vec3(fmax, d, n, m) }      // d = the larger, or NaN if one is
+func (f *Func) FABS(d, n Vec)         { f.vec2(fabs, d, n) }         // d = |n|
+func (f *Func) MLA(d, n, m Vec)       { f.vec3(mla, d, n, m) }       // d += n · m, integers
+func (f *Func) MUL(d, n, m Vec)       { f.vec3(mul, d, n, m) }       // d = n · m, integers
+func (f *Func) USHL(d, n, m Vec)      { f.vec3(ushl, d, n, m) }      // d = n shifted left by m, bytes; right where m is negative
+func (f *Func) USHLWords(d, n, m Vec) { f.vec3(ushlWords, d, n, m) } // the same of 32-bit lanes
+func (f *Func) FCMGT(d, n, m Vec)     { f.vec3(fcmgt, d, n, m) }     // d = n > m: all bits of a lane, or none
+func (f *Func) FCMEQ(d, n, m Vec)     { f.vec3(fcmeq, d, n, m) }     // d = n == m
 func (f *Func) FCMEQZero(d, n Vec) { // d = n == 0
 	f.vec2(fcmeqZero, d, n)
 }

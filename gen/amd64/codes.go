@@ -11,7 +11,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The kernels of quantized attention, for AVX2; the tier of AVX-512 takes them, too. VPMADDWD multiplies words
+// The kernels of quantized attention, for AVX2; what AVX-512 has of its own is in codes_vnni.go. VPMADDWD multiplies words
 // of 16 bits and adds pairs of products in 32 bits: twice as many products in an instruction as an FMA has.
 // An addition follows each, so on CPUs with twice as many units for additions as for products, such as Zen
 // 3, integers have up to twice the throughput of FMAs. Bytes would not have more: VPMADDUBSW needs one more
@@ -26,13 +26,16 @@ const (
 // Codes emits them.
 func (g *gen) Codes() {
 	if g.EVEX() {
-		return
+		g.integerPairs()
+		g.vnniKeyCodes()
+		g.vnniValueCodes()
+	} else {
+		g.round()
+		g.scaleRows()
+		g.keyCodes()
+		g.integerPairs()
+		g.valueCodes()
 	}
-	g.round()
-	g.scaleRows()
-	g.keyCodes()
-	g.integerPairs()
-	g.valueCodes()
 	g.codeTiles()
 }
 
@@ -59,12 +62,12 @@ func (r *rounder) eachVector(dst reg.GPVirtual, rows func()) {
 func (r *rounder) findUnit() {
 	g := r.g
 	largest, magnitude := g.Vec(), g.Vec()
-	g.VPXOR(largest, largest, largest)
+	g.Zero(g.Context, largest)
 	g.VMOVUPS(g.Constant(^uint32(spec.SignBit)), magnitude)
 	row, scale, left := r.start()
 	loop.Times(g, left, "largest", func() {
 		x := r.product(row, scale)
-		g.VPAND(magnitude, x, x)
+		g.VANDPS(magnitude, x, x)
 		g.VPMAXUD(x, largest, largest)
 		r.next(row, scale)
 	})
@@ -73,21 +76,32 @@ func (r *rounder) findUnit() {
 	g.VMOVD(g.Num("bits").As32(), bits.AsX())
 	g.VPBROADCASTD(bits.AsX(), bits)
 	g.VPSLLD(operand.Imm(23), bits, bits)
-	g.VPAND(g.Constant(0x7f800000), largest, unit)
+	g.VANDPS(g.Constant(0x7f800000), largest, unit)
 	g.VPSUBD(bits, unit, unit)
 	g.VPADDD(g.Constant(23<<23|1<<22), unit, r.magic)
-	g.VPCMPGTD(g.Constant(contract.BeyondRounding-1), largest, r.other)
-	g.VPCMPGTD(g.Constant(contract.LeastRounded-1), largest, r.keep)
-	g.VPANDN(r.keep, r.other, r.keep)
-	g.VPAND(g.Constant(spec.NaN), r.other, r.other)
+	g.whereAbove(contract.BeyondRounding-1, largest, r.other)
+	g.whereAbove(contract.LeastRounded-1, largest, r.keep)
+	g.VANDNPS(r.keep, r.other, r.keep)
+	g.VANDPS(g.Constant(spec.NaN), r.other, r.other)
 	r.select_(unit)
 	g.VMOVUPS(unit, emit.At(r.unit, 0))
 }
 
 // select_ replaces the lanes of x whose numbers do not stay.
 func (r *rounder) select_(x reg.VecVirtual) {
-	r.g.VPAND(r.keep, x, x)
-	r.g.VPOR(r.other, x, x)
+	r.g.VANDPS(r.keep, x, x)
+	r.g.VORPS(r.other, x, x)
+}
+
+// whereAbove sets all bits of the lanes in which x is larger than a number, both int32, and clears the others.
+func (g *gen) whereAbove(n uint32, x, lanes reg.VecVirtual) {
+	if !g.EVEX() {
+		g.VPCMPGTD(g.Constant(n), x, lanes)
+		return
+	}
+	k := g.K()
+	g.VPCMPGTD(g.Constant(n), x, k)
+	g.VPMOVM2D(k, lanes)
 }
 
 // start returns pointers to the first row and its scale, and the number of rows.
@@ -137,6 +151,10 @@ func (g *gen) round() {
 // integerPairs is round for integers: they are the low halves of the sums with 1.5·2^23 units.
 func (g *gen) integerPairs() {
 	g.Kernel(spec.Pairs)
+	if g.EVEX() {
+		g.CMPQ(g.Memory(g.Param("unit").Len()), operand.Imm(uint64(g.Lanes())))
+		g.JL(operand.LabelRef("few"))
+	}
 	r, pairs, ldp := g.newRounder(), g.Slice("pairs"), g.SliceLen("unit")
 	g.SHLQ(operand.Imm(2), ldp)
 	r.eachVector(pairs, func() {
@@ -154,9 +172,9 @@ func (g *gen) integerPairs() {
 		g.Label("pair")
 		low, high := sum(), sum()
 		g.VPSLLD(operand.Imm(16), high, high)
-		g.VPBLENDW(operand.Imm(0xaa), high, low, low)
-		g.VPAND(r.keep, low, low)
-		g.VMOVDQU(low, emit.At(to, 0))
+		g.takeHigh(low, high)
+		g.VANDPS(r.keep, low, low)
+		g.VMOVUPS(low, emit.At(to, 0))
 		g.ADDQ(ldp, to)
 		g.SUBQ(operand.Imm(2), left)
 		g.JGE(operand.LabelRef("pair"))
@@ -164,11 +182,24 @@ func (g *gen) integerPairs() {
 		g.ADDQ(operand.Imm(2), left)
 		g.JZ(operand.LabelRef("end"))
 		last := sum()
-		g.VPAND(g.Constant(0xffff), last, last)
-		g.VPAND(r.keep, last, last)
-		g.VMOVDQU(last, emit.At(to, 0))
+		g.VANDPS(g.Constant(0xffff), last, last)
+		g.VANDPS(r.keep, last, last)
+		g.VMOVUPS(last, emit.At(to, 0))
 		g.Label("end")
 	})
+	if g.EVEX() {
+		g.toAVX2(spec.Pairs)
+	}
+}
+
+// takeHigh replaces the upper words of x by those of y, whose lower ones are 0.
+func (g *gen) takeHigh(x, y reg.VecVirtual) {
+	if !g.EVEX() {
+		g.VPBLENDW(operand.Imm(0xaa), y, x, x)
+		return
+	}
+	const aAndCOrB = 0xec
+	g.VPTERNLOGD_BCST(operand.U8(aAndCOrB), g.Constant(0xffff), y, x)
 }
 
 // scaleRows multiplies a vector of lanes of all rows.
@@ -218,10 +249,7 @@ func (g *gen) scaleRows() {
 //	4 × [query] of key 0, 4 × of key 1 ──► [key 0: queries 0 1 2 3 | key 1: queries 0 1 2 3]
 func (g *gen) keyCodes() {
 	g.Kernel(spec.QKCodes)
-	f := &keyCodes{g: g, s: g.Slice("s"), w: g.SliceLen("max"), k: g.Slice("k"), ldk: g.Num("ldk"), scale: g.Slice("scales"), lsc: g.Stride("lsc"),
-		q: g.GP64(), d: g.Num("d"), next: g.Slice("next"), lane: g.GP64(), left: g.Argument("m")}
-	g.SHLQ(operand.Imm(2), f.w)
-	n := g.Num("n")
+	f, n := g.newKeyCodes(), g.Num("n")
 	for queries := 1; queries <= fewQueries; queries++ {
 		g.CMPQ(n, operand.Imm(uint64(queries)))
 		g.JE(operand.LabelRef(fmt.Sprintf("few%d", queries)))
@@ -265,6 +293,13 @@ type keyCodes struct {
 	next   reg.GPVirtual
 	lane   reg.GPVirtual // first query
 	left   operand.Mem
+}
+
+func (g *gen) newKeyCodes() *keyCodes {
+	f := &keyCodes{g: g, s: g.Slice("s"), w: g.SliceLen("max"), k: g.Slice("k"), ldk: g.Num("ldk"), scale: g.Slice("scales"), lsc: g.Stride("lsc"),
+		q: g.GP64(), d: g.Num("d"), next: g.Slice("next"), lane: g.GP64(), left: g.Argument("m")}
+	g.SHLQ(operand.Imm(2), f.w)
+	return f
 }
 
 // prefetch emits the prefetches of two later keys.
@@ -425,14 +460,7 @@ func (f *keyCodes) sums(acc [2][]reg.VecVirtual) reg.VecVirtual {
 	g := f.g
 	var halves [2]reg.VecVirtual
 	for i, a := range acc {
-		add := func(x, y reg.VecVirtual, low, high func(...operand.Op)) reg.VecVirtual {
-			l := g.Vec()
-			low(y, x, l)
-			high(y, x, x)
-			g.VPADDD(l, x, x)
-			return x
-		}
-		halves[i] = add(add(a[0], a[1], g.VPUNPCKLDQ, g.VPUNPCKHDQ), add(a[2], a[3], g.VPUNPCKLDQ, g.VPUNPCKHDQ), g.VPUNPCKLQDQ, g.VPUNPCKHQDQ)
+		halves[i] = f.addLanes(a)
 	}
 	sum, upper := g.Vec(), g.Vec()
 	g.VPERM2I128(operand.Imm(0x20), halves[1], halves[0], sum)
@@ -440,6 +468,19 @@ func (f *keyCodes) sums(acc [2][]reg.VecVirtual) reg.VecVirtual {
 	g.VPADDD(upper, sum, sum)
 	g.VCVTDQ2PS(sum, sum)
 	return sum
+}
+
+// addLanes adds the four lanes of each quarter of four vectors: lane i of a quarter is the sum of those of a[i].
+func (f *keyCodes) addLanes(a []reg.VecVirtual) reg.VecVirtual {
+	g := f.g
+	add := func(x, y reg.VecVirtual, low, high func(...operand.Op)) reg.VecVirtual {
+		l := g.Vec()
+		low(y, x, l)
+		high(y, x, x)
+		g.VPADDD(l, x, x)
+		return x
+	}
+	return add(add(a[0], a[1], g.VPUNPCKLDQ, g.VPUNPCKHDQ), add(a[2], a[3], g.VPUNPCKLDQ, g.VPUNPCKHDQ), g.VPUNPCKLQDQ, g.VPUNPCKHQDQ)
 }
 
 // store multiplies the scores by the queries' units and the keys' scales, stores them and raises the maxima.
@@ -470,8 +511,7 @@ func (f *keyCodes) store(x reg.VecVirtual) {
 // and 8-11 then, the other one the rest.
 func (g *gen) valueCodes() {
 	g.Kernel(spec.PVCodes)
-	f := &valueCodes{g: g, o: g.Slice("o"), ldo: g.Stride("ldo"), v: g.Slice("v"), ldv: g.Num("ldv"), pairs: g.Slice("pairs"), ldp: g.Stride("ldp"),
-		column: g.GP64(), left: g.Argument("n"), unit: g.Memory(g.Param("unit").Base())}
+	f := g.newValueCodes()
 	g.Label("queries")
 	n := g.GP64()
 	g.MOVQ(f.left, n)
@@ -483,16 +523,25 @@ func (g *gen) valueCodes() {
 		f.group(size)
 	}
 	g.Label("next")
-	g.Comment("The next four queries.")
-	bytes := g.GP64()
-	g.MOVQ(f.ldo, bytes)
-	g.SHLQ(operand.Imm(2), bytes)
-	g.ADDQ(bytes, f.o)
-	g.ADDQ(operand.Imm(4*codeLanes), f.pairs)
-	g.ADDQ(operand.Imm(4*codeLanes), f.unit)
-	g.SUBQ(operand.Imm(codeLanes), f.left)
+	f.nextQueries(codeLanes)
 	g.JG(operand.LabelRef("queries"))
 	g.Return()
+}
+
+func (g *gen) newValueCodes() *valueCodes {
+	return &valueCodes{g: g, o: g.Slice("o"), ldo: g.Stride("ldo"), v: g.Slice("v"), ldv: g.Num("ldv"), pairs: g.Slice("pairs"), ldp: g.Stride("ldp"),
+		column: g.GP64(), left: g.Argument("n"), unit: g.Memory(g.Param("unit").Base())}
+}
+
+// nextQueries goes on by so many queries, and compares what is left with 0.
+func (f *valueCodes) nextQueries(n uint64) {
+	g, bytes := f.g, f.g.GP64()
+	g.Commentf("The next %d queries.", n)
+	g.IMUL3Q(operand.Imm(n), f.ldo, bytes)
+	g.ADDQ(bytes, f.o)
+	g.ADDQ(operand.Imm(4*n), f.pairs)
+	g.ADDQ(operand.Imm(4*n), f.unit)
+	g.SUBQ(operand.Imm(n), f.left)
 }
 
 type valueCodes struct {
@@ -529,8 +578,7 @@ func (f *valueCodes) group(queries int) {
 	g.AlignLoop()
 	g.Label(name + "pair")
 	f.step(acc)
-	g.PREFETCHT0(emit.At(f.next, 0))
-	g.ADDQ(f.onward, f.next)
+	f.prefetch()
 	g.DECQ(count)
 	g.JNZ(operand.LabelRef(name + "pair"))
 	g.Label(name + "odd")
@@ -597,8 +645,19 @@ func (f *valueCodes) step(acc [2][]reg.VecVirtual) {
 		g.VPADDD(x, acc[0][i], acc[0][i])
 		g.VPADDD(p, acc[1][i], acc[1][i])
 	}
-	g.LEAQ(emit.Indexed(f.row, f.ldv, 2), f.row)
-	g.ADDQ(f.ldp, f.pair)
+	f.nextPair()
+}
+
+// nextPair goes on to the next two rows.
+func (f *valueCodes) nextPair() {
+	f.g.LEAQ(emit.Indexed(f.row, f.ldv, 2), f.row)
+	f.g.ADDQ(f.ldp, f.pair)
+}
+
+// prefetch emits the prefetch of a step.
+func (f *valueCodes) prefetch() {
+	f.g.PREFETCHT0(emit.At(f.next, 0))
+	f.g.ADDQ(f.onward, f.next)
 }
 
 // store adds the sums, times the units of the queries, to the output, or writes them.

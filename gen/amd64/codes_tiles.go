@@ -11,17 +11,36 @@ import (
 // The kernels of quantized attention for tiles, see ukernel.LaneKernels.CodeScores. As in Gemm a step multiplies
 // some vectors of lanes by a number of each of four rows, but a number is a pair of integers.
 
-// Rows of a tile of integers, and the most vectors. An accumulator waits for an addition alone, one cycle, so
-// eight of them are enough.
-const (
-	pairRows    = 4
-	pairVectors = 2
-)
+// pairRows are the rows of a tile of integers.
+const pairRows = 4
+
+// pairVectors are the vectors of a tile, the most first. With AVX2 an accumulator waits for an addition alone, one
+// cycle, so eight of them are enough. VPDPWSSD takes 4 or 5 cycles.
+func (g *gen) pairVectors() []int {
+	if g.EVEX() {
+		return []int{4, 2, 1}
+	}
+	return []int{2, 1}
+}
+
+// addPairs adds to acc the products of pairs of words of a and b, which are exact with VPDPWSSD, too: it
+// does not saturate. p is for what is added, and may be b.
+func (g *gen) addPairs(a operand.Op, b, p, acc reg.VecVirtual) {
+	if g.EVEX() {
+		g.VPDPWSSD(a, b, acc)
+		return
+	}
+	g.VPMADDWD(a, b, p)
+	g.VPADDD(p, acc, acc)
+}
 
 // codeTiles emits them.
 func (g *gen) codeTiles() {
 	g.codeScores()
 	g.codeValues()
+	if g.EVEX() {
+		return
+	}
 	g.codeMerge()
 	g.pairColumns()
 	g.pairRows()
@@ -30,6 +49,7 @@ func (g *gen) codeTiles() {
 // pairProducts emits the sums of left ≥ 1 steps, from the pairs at row and the lanes at b on, which lie ldb bytes
 // apart. advance moves the rows on by a step.
 func (g *gen) pairProducts(name string, vectors int, left, b, ldb reg.GPVirtual, row func(i int) operand.Mem, advance func()) [][]reg.VecVirtual {
+	twice := !g.EVEX() // tiles of four vectors have no use for it
 	acc := make([][]reg.VecVirtual, pairRows)
 	for i := range acc {
 		acc[i] = g.Vecs(vectors)
@@ -40,7 +60,7 @@ func (g *gen) pairProducts(name string, vectors int, left, b, ldb reg.GPVirtual,
 	step := func() {
 		x := g.Vecs(vectors)
 		for v := range x {
-			g.VMOVDQU(emit.At(b, v*g.VecBytes()), x[v])
+			g.VMOVUPS(emit.At(b, v*g.VecBytes()), x[v])
 		}
 		for i := range acc {
 			a := g.Vec()
@@ -50,22 +70,25 @@ func (g *gen) pairProducts(name string, vectors int, left, b, ldb reg.GPVirtual,
 				if v+1 < vectors {
 					p = g.Vec()
 				}
-				g.VPMADDWD(x[v], a, p)
-				g.VPADDD(p, acc[i][v], acc[i][v])
+				g.addPairs(x[v], a, p, acc[i][v])
 			}
 		}
 		g.ADDQ(ldb, b)
 		advance()
 	}
-	g.Comment("Two steps an iteration; an odd number enters in the middle.")
-	g.INCQ(left)
-	g.SHRQ(operand.Imm(1), left)
-	g.JCC(operand.LabelRef(name + "odd"))
+	if twice {
+		g.Comment("Two steps an iteration; an odd number enters in the middle.")
+		g.INCQ(left)
+		g.SHRQ(operand.Imm(1), left)
+		g.JCC(operand.LabelRef(name + "odd"))
+	}
 	g.AlignLoop()
 	g.Label(name + "steps")
 	step()
-	g.Label(name + "odd")
-	step()
+	if twice {
+		g.Label(name + "odd")
+		step()
+	}
 	g.DECQ(left)
 	g.JNZ(operand.LabelRef(name + "steps"))
 	for _, row := range acc {
@@ -85,7 +108,7 @@ func (g *gen) codeScores() {
 	steps := []operand.Mem{g.Memory(g.Param("k").Len()), g.Memory(g.Param("s").Len()), g.Memory(g.Param("scales").Len())} // from a tile to the next
 	rows := g.Memory(g.Param("k").Cap())
 	pointers, strides := []reg.GPVirtual{k, s, scale}, []reg.GPVirtual{ldk, w, lsc}
-	loop.Chunks(g, []int{pairVectors, 1}, lanes, func(vectors int, name string) {
+	loop.Chunks(g, g.pairVectors(), lanes, func(vectors int, name string) {
 		g.Label(name)
 		g.MOVQ(g.Memory(g.Param("k").Base()), k)
 		g.MOVQ(g.Memory(g.Param("s").Base()), s)
@@ -182,7 +205,7 @@ func (g *gen) codeValues() {
 	g.NEGL(x)
 	g.VMOVD(x, keep.AsX())
 	g.VPBROADCASTD(keep.AsX(), keep)
-	loop.Chunks(g, []int{pairVectors, 1}, lanes, func(vectors int, name string) {
+	loop.Chunks(g, g.pairVectors(), lanes, func(vectors int, name string) {
 		g.Label(name)
 		g.MOVQ(g.Memory(g.Param("v").Base()), v)
 		g.MOVQ(g.Argument("dv"), columns)

@@ -17,7 +17,8 @@ import (
 // in registers, of 16 or 32 bits. Those over the blocks are float32 and stay in C, which is in L1: for
 // a vector and a row a block takes one load and one store of C beside 8 to 34 instructions on integers.
 //
-// How integers are multiplied is in int8_avx2.go and int8_vnni.go.
+// How integers are multiplied is in int8_avx2.go and int8_vnni.go. Many rows of 8 bits with AVX2, int8_words.go, and
+// grouped formats with VNNI, int8_grouped_vnni.go, go block by block first and through the rows in a block.
 //
 // General registers: x, ldx, c, ldc, the block, twice the lanes; in a group of vectors twice its first
 // lane, the numbers, the first row of x, the fourth and the seventh, a count; at its end as many rows of
@@ -64,10 +65,11 @@ func (g *gen) WeightGemmInt8(q spec.BlockFormat) {
 	}
 }
 
-// WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats. With AVX-512 it is the kernel of AVX2.
+// WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats.
 func (g *gen) WeightGemmInt8Grouped(q spec.BlockFormat) {
 	switch {
 	case g.EVEX():
+		g.gemmInt8Grouped(q)
 	case q.Bits() == 4:
 		g.gemmInt8(q, avx2Grouped{})
 	default:
@@ -75,7 +77,8 @@ func (g *gen) WeightGemmInt8Grouped(q spec.BlockFormat) {
 	}
 }
 
-func (g *gen) gemmInt8(q spec.BlockFormat, dot int8Dot) {
+// beginInt8 emits the start of a product: what is the same for all ways through it.
+func (g *gen) beginInt8(q spec.BlockFormat) *int8Gemmer {
 	g.Kernel(spec.WeightGemmInt8(q))
 	b, x := g.Param("b"), g.Param("x")
 	t := &int8Gemmer{g: g, format: q, xArg: g.Memory(x.Base()), kArg: g.Argument("k"), mArg: g.Argument("m"),
@@ -85,6 +88,11 @@ func (g *gen) gemmInt8(q spec.BlockFormat, dot int8Dot) {
 	g.IMUL3Q(operand.I32(q.BlockBytes(1)), t.lanes2, size)
 	g.MOVQ(size, t.size)
 	g.SHLQ(operand.Imm(1), t.lanes2)
+	return t
+}
+
+func (g *gen) gemmInt8(q spec.BlockFormat, dot int8Dot) {
+	t := g.beginInt8(q)
 	if n := dot.frameBytes(q); n > 0 {
 		t.frame = g.Frame(n)
 	}

@@ -33,17 +33,21 @@ func (avx2Grouped) tiles(spec.BlockFormat) [][]spec.TileShape { return tilesOf(6
 
 // prepare stores the sums of the codes.
 func (avx2Grouped) prepare(t *int8Gemmer) {
-	g := t.g
-	rows := g.rowsFrom(t.x, t.ldx, t.rows)
+	rows := t.g.rowsFrom(t.x, t.ldx, t.rows)
 	for i := range t.rows {
-		sums, minus := g.Vec(), g.XMM()
-		g.VMOVDQU(g.Constant(0x01010101), sums)
-		g.VPMADDUBSW(rows.at(i, 0), sums, sums)
-		total := g.acrossLanes(sums, g.VPADDW)
-		g.VPXOR(minus, minus, minus)
-		g.VPSUBW(total, minus, minus)
-		g.VMOVD(minus, t.frame.Offset(4*i))
+		t.g.VMOVD(t.g.minusSums(rows.at(i, 0)), t.frame.Offset(4*i))
 	}
+}
+
+// minusSums returns minus the sums of the codes of both groups of a row, as two numbers of 16 bits.
+func (g *gen) minusSums(codes operand.Mem) reg.VecVirtual {
+	sums, minus := g.YMM(), g.XMM()
+	g.VMOVDQU(g.Constant(0x01010101), sums)
+	g.VPMADDUBSW(codes, sums, sums)
+	total := g.acrossLanes(sums, g.VPADDW)
+	g.VPXOR(minus, minus, minus)
+	g.VPSUBW(total, minus, minus)
+	return minus
 }
 
 func (d avx2Grouped) sums(t *int8Gemmer, name string) {

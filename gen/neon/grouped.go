@@ -2,6 +2,7 @@ package neon
 
 import (
 	"math"
+	"slices"
 
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
@@ -42,8 +43,7 @@ func (w *groupWords) bytes(x, t a64.Vec, v int, high bool) {
 		w.Op("VSHL", 4, bits.B16(), t.B16())
 		bits = t
 	}
-	w.Op("VAND", w.upper.B16(), bits.B16(), t.B16())
-	w.Op("VORR", t.B16(), x.B16(), x.B16())
+	w.Op("VBIT", w.upper.B16(), bits.B16(), x.B16())
 }
 
 // each emits the loop over the words g < 4 of the numbers at p, which are word bytes apart. It loads
@@ -78,28 +78,34 @@ func (w *groupWords) each(p, word, count, words a64.GP, body func()) {
 
 // WeightWidenGrouped is WeightWidenQ for grouped formats.
 func (g *neon) WeightWidenGrouped(q spec.BlockFormat) {
-	g.widenBlocks(q, groupVectors*emit.VecLanes, func(b *blockCursor) {
-		(&groupWidener{blockCursor: b}).convert()
+	g.widenBlocks(q, groupVectors*emit.VecLanes, 2*groupVectors, func(b *blockCursor) func() {
+		w := &groupWidener{blockCursor: b, masks: []a64.Vec{b.Broadcast(0xff), b.Broadcast(0xff << 8), b.Broadcast(0xff << 16)}}
+		w.words = groupWords{neon: w.neon, format: w.format, lower: w.Broadcast(0x0f0f0f0f)}
+		if more := w.words.more(); more > 0 {
+			w.words.upper = w.Broadcast((1<<more - 1) << 4 * 0x01010101)
+		}
+		return w.convert
 	})
 }
 
 // A groupWidener converts some lanes of a block of a grouped format. A weight is d·q + m with the d and m of
-// its half of the steps. As in blockGemmer, q is taken where it is in its word, and d is smaller by as much.
+// its half of the steps. As in blockGemmer, q is taken where it is in its word, and d is smaller by as much. Byte 3 is
+// shifted.
 type groupWidener struct {
 	*blockCursor
-	d [4][]a64.Vec // by bytes of a word
-	m [2][]a64.Vec // by halves of the steps
+	words groupWords
+	masks []a64.Vec    // of bytes but the last
+	d     [4][]a64.Vec // by bytes of a word
 }
 
 func (w *groupWidener) convert() {
 	w.header()
-	words := &groupWords{neon: w.neon, format: w.format, lower: w.Broadcast(0x0f0f0f0f), low: w.Vecs(groupVectors)}
-	if more := words.more(); more > 0 {
-		words.upper, words.far = w.Broadcast((1<<more-1)<<4*0x01010101), w.Vecs(groupVectors)
+	w.words.low = w.Vecs(groupVectors)
+	if w.words.more() > 0 {
+		w.words.far = w.Vecs(groupVectors)
 	}
-	masks := []a64.Vec{w.Broadcast(0xff), w.Broadcast(0xff << 8), w.Broadcast(0xff << 16)}
-	qs, xs, t, to := w.Vecs(groupVectors), w.Vecs(groupVectors), w.Vec(), w.scales
-	words.each(w.numbers, w.row, w.count, w.GP(), func() {
+	qs, xs, zs, t, to := w.Vecs(groupVectors), w.Vecs(groupVectors), w.Vecs(groupVectors), w.Vec(), w.scales
+	w.words.each(w.numbers, w.row, w.count, w.GP(), func() {
 		for half := range 2 {
 			if half == 0 {
 				w.Op("MOVD", w.to, to)
@@ -107,17 +113,16 @@ func (w *groupWidener) convert() {
 				w.Op("ADD", w.row.Shl(2), w.to, to) // four rows on
 			}
 			for v, q := range qs {
-				words.bytes(q, t, v, half == 1)
+				w.words.bytes(q, t, v, half == 1)
 			}
 			for i := range 4 {
-				for v, q := range qs {
-					if i < len(masks) {
-						w.Op("VAND", masks[i].B16(), q.B16(), t.B16())
+				w.weights(i/2*groupVectors, xs, zs, w.d[i], func(v int, z a64.Vec) {
+					if i < len(w.masks) {
+						w.Op("VBIT", w.masks[i].B16(), qs[v].B16(), z.B16())
 					} else {
-						w.Op("VUSHR", 24, q.S4(), t.S4())
+						w.Op("VSRI", 24, qs[v].S4(), z.S4())
 					}
-					w.blockWeight(xs[v], t, w.d[i][v], w.m[i/2][v])
-				}
+				})
 				w.StoreVecs(xs, to)
 				w.Op("ADD", w.row.Shl(3), to, to)
 			}
@@ -139,12 +144,15 @@ func (w *groupWidener) header() {
 	}
 	w.d[0], w.d[3] = w.products(d, 1)
 	next()
-	if minima {
-		w.m[0], w.m[1] = w.products(m, -1)
-		next()
-	} else {
-		w.m = [2][]a64.Vec{w.minima(w.format, w.d[0]), w.minima(w.format, w.d[3])}
-	}
+	w.Scope(func() {
+		if minima {
+			first, second := w.products(m, -1)
+			w.setMinima(append(first, second...))
+			next()
+		} else {
+			w.addOffset(slices.Concat(w.d[0], w.d[3]))
+		}
+	})
 	w.Op("ADD", w.lane.Shl(1), w.scales, w.numbers)
 	w.d[1], w.d[2] = w.times(w.d[0], 0x1p-8), w.times(w.d[3], 0x1p-16)
 }

@@ -1,8 +1,8 @@
 package neon
 
 import (
-	"fmt"
 	"math"
+	"math/bits"
 
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
@@ -12,26 +12,101 @@ import (
 
 // Products with quantized weights, one row of A after the other, see amd64/quantized.go. The
 // panel is taken segment by segment, and a segment half by half of its lanes: 6 accumulators,
-// 6 scales and 6 minima, and the rest for making weights.
+// 6 scales, and the rest for making weights.
 
 const (
 	halfLanes   = spec.PanelLanes / 2
 	halfVectors = halfLanes / emit.VecLanes
 )
 
-// A blockGemmer emits one product.
-type blockGemmer struct {
+// A weightMaker makes weights of numbers. The Neoverse cores convert integers on half of their vector units, in two
+// steps each. So numbers are put into the bits of a float32, whose sum with them is taken:
+//
+//	without an offset   2^23 and a number in its lowest bits; 2^23 is subtracted: exact
+//	with an offset      2^bits and a number in its highest bits. A weight is d·(2^bits + q) - (2^bits + offset)·d
+//	                    then, and all of that is exact, as d is a binary16
+//
+// The last step adds to a register with the minimum. It is overwritten, as is that with the power of 2, and both
+// are loaded: there are loads to spare. On the stack each vector of lanes has this pair.
+type weightMaker struct {
 	*neon
 	format spec.BlockFormat
+	pairs  a64.GP
+	power  a64.Vec // of 2
+}
 
+// newWeightMaker makes pairs for n vectors.
+func (g *neon) newWeightMaker(q spec.BlockFormat, n int) weightMaker {
+	w := weightMaker{neon: g, format: q}
+	power := float32(0x1p23)
+	if w.exact() {
+		power = w.base()
+	}
+	w.pairs, w.power = g.GP(), g.Broadcast(math.Float32bits(power))
+	g.Op("MOVD", g.Frame(2 * n)[0].Addr(), w.pairs)
+	for v := range n {
+		g.StoreTo(w.power, a64.At(w.pairs, 2*v*emit.VecBytes))
+	}
+	return w
+}
+
+// exact reports that the numbers lie in the highest bits.
+func (w *weightMaker) exact() bool { return w.format.Offset() > 0 && !w.format.Grouped() }
+
+// base is what is added to numbers in the highest bits.
+func (w *weightMaker) base() float32 { return float32(int(1) << w.format.Bits()) }
+
+// lowest is the lowest of these bits.
+func (w *weightMaker) lowest() int { return 23 - w.format.Bits() }
+
+// addOffset stores the minima of formats with an offset, for the scales in d.
+func (w *weightMaker) addOffset(d []a64.Vec) {
+	offset := -float32(w.format.Offset())
+	if w.exact() {
+		offset -= w.base()
+	}
+	w.setMinima(w.times(d, offset))
+}
+
+// setMinima stores those of the first vectors.
+func (w *weightMaker) setMinima(m []a64.Vec) {
+	for v, x := range m {
+		w.StoreTo(x, a64.At(w.pairs, (2*v+1)*emit.VecBytes))
+	}
+}
+
+// weights sets xs to the weights of vectors from v on, where insert puts the numbers of vector v+i into zs[i]. One step of
+// all follows the other, for cores that execute in order.
+func (w *weightMaker) weights(v int, xs, zs, d []a64.Vec, insert func(i int, z a64.Vec)) {
+	for i, x := range xs {
+		w.Op("FLDPQ", a64.At(w.pairs, 2*(v+i)*emit.VecBytes), a64.Pair{First: zs[i], Second: x})
+	}
+	for i := range xs {
+		insert(i, zs[i])
+	}
+	for i := range xs {
+		if !w.exact() {
+			w.FSUB(zs[i], zs[i], w.power)
+		}
+	}
+	for i, x := range xs {
+		w.Op("VFMLA", d[i].S4(), zs[i].S4(), x.S4())
+	}
+}
+
+// A blockGemmer emits one product.
+type blockGemmer struct {
+	weightMaker
 	p, scales, numbers, far a64.GP // in the row of A, in the panel, to prefetch
-	cs, count, left         a64.GP // count: of iterations; left: steps of the segment
-	acc, d, m               []a64.Vec
+	cs, count, words, left  a64.GP // count, words: of iterations; left: steps of the segment
+	acc, d                  []a64.Vec
+	mask                    a64.Vec
 }
 
 func (g *neon) WeightGemmQ(q spec.BlockFormat) {
 	g.Kernel(spec.WeightGemmQ(q))
-	t := &blockGemmer{neon: g, format: q, p: g.GP(), scales: g.GP(), numbers: g.GP(), far: g.GP(), count: g.GP(), left: g.GP()}
+	t := &blockGemmer{weightMaker: g.newWeightMaker(q, halfVectors),
+		p: g.GP(), scales: g.GP(), numbers: g.GP(), far: g.GP(), count: g.GP(), words: g.GP(), left: g.GP(), mask: g.Vec()}
 	a, c, m, rs, ldc := g.Slice("a"), g.Slice("c"), g.Num("m"), g.Stride("rs"), g.Stride("ldc")
 	t.cs = g.Stride("cs")
 	block, start, left, steps, adds, lane := g.GP(), g.GP(), g.GP(), g.GP(), g.GP(), g.GP()
@@ -76,12 +151,21 @@ func (t *blockGemmer) half(block, lane, start, steps a64.GP) {
 	t.Label("block")
 	t.Scope(func() {
 		t.d = t.halves(t.scales, 0, halfVectors)
-		if t.format.Offset() == 0 {
-			t.m = t.halves(t.scales, 2*spec.PanelLanes, halfVectors)
-		} else {
-			t.m = t.minima(t.format, t.d)
+		t.Scope(func() {
+			if t.format.Offset() == 0 {
+				t.setMinima(t.halves(t.scales, 2*spec.PanelLanes, halfVectors))
+			} else {
+				t.addOffset(t.d)
+			}
+		})
+		t.Op("MOVD", t.numbers, t.far)
+		if t.exact() {
+			t.shifted()
+			return
 		}
-		t.positions()
+		t.masked("lower", false)
+		t.rescale(0x1p16)
+		t.masked("upper", true)
 	})
 	size := t.format.BlockBytes(spec.PanelLanes)
 	t.Op("ADD", size, t.scales, t.scales)
@@ -118,32 +202,6 @@ func (g *neon) halves(p a64.GP, after, vectors int) []a64.Vec {
 	return xs
 }
 
-// minima returns those of the offset of the numbers.
-func (g *neon) minima(q spec.BlockFormat, d []a64.Vec) []a64.Vec {
-	m, offset := g.Vecs(len(d)), g.Broadcast(math.Float32bits(-float32(q.Offset())))
-	for v := range m {
-		g.FMUL(m[v], d[v], offset)
-	}
-	g.Free(offset)
-	return m
-}
-
-// blockWeight sets w to the weights of the integers in q.
-func (g *neon) blockWeight(w, q, d, m a64.Vec) {
-	g.UCVTF(q, q)
-	g.Op("VMOV", m.B16(), w.B16())
-	g.Op("VFMLA", d.S4(), q.S4(), w.S4())
-}
-
-// step emits a step: weight makes vector v of the weights.
-func (t *blockGemmer) step(x a64.Vec, weight func(v int) a64.Vec) {
-	t.Op("FMOVS", a64.At(t.p, 0), x)
-	t.Op("ADD", t.cs, t.p, t.p)
-	for v, acc := range t.acc {
-		t.FMLALane(acc, weight(v), x.S(0))
-	}
-}
-
 const blockAhead = 2048 // bytes
 
 // prefetch prefetches the part of a block blockAhead of far that is as long as one of its positions,
@@ -156,63 +214,114 @@ func (t *blockGemmer) prefetch() {
 	t.Op("ADD", size, t.far, t.far)
 }
 
-// positions takes the numbers of all positions in a word where they are: masked, number j is
+// masked takes the numbers of the lower or upper half of the words where they are in it: masked, number j is
 // q·2^(j·bits), and its scale is d·2^(-j·bits), exactly.
-func (t *blockGemmer) positions() {
-	bits, positions := t.format.Bits(), t.format.Positions()
-	step := float32(int(1) << bits)
-	mask, factor, x := t.Broadcast(1<<bits-1), t.Broadcast(math.Float32bits(1/step)), t.Vec()
-	qs, ws := t.Vecs(3), t.Vecs(3)
-	t.Op("MOVD", t.numbers, t.far)
-	t.Op("MOVD", positions, t.count)
-	loop.Times(t.neon, t.count, "step", func() {
-		for i := range bits {
-			t.step(x, func(v int) a64.Vec {
-				q, w := qs[v%3], ws[v%3]
-				t.LoadFrom(a64.At(t.numbers, 4*(i*spec.PanelLanes+v*emit.VecLanes)), q)
-				t.Op("VAND", mask.B16(), q.B16(), q.B16())
-				t.blockWeight(w, q, t.d[v], t.m[v])
-				return w
-			})
+func (t *blockGemmer) masked(name string, upper bool) {
+	bits := t.format.Bits()
+	t.setMask(0)
+	t.positions(t.format.Positions()/2, name, func(word a64.Vec) {
+		if upper {
+			t.Op("VUSHR", 16, word.S4(), word.S4())
 		}
+	}, func() {
+		t.Op("VSHL", bits, t.mask.S4(), t.mask.S4())
+		t.rescale(1 / float32(int(1)<<bits))
+	})
+}
+
+// shifted shifts the numbers to where the weightMaker takes them, to the left at first.
+func (t *blockGemmer) shifted() {
+	left, by := t.GP(), t.Vec()
+	t.setMask(t.lowest())
+	next := func() { t.Op("VDUP", left, by.S4()) }
+	t.Op("MOVD", t.lowest(), left)
+	next()
+	t.positions(t.format.Positions(), "step", func(word a64.Vec) { t.USHLWords(word, word, by) }, func() {
+		t.Op("SUB", t.format.Bits(), left, left)
+		next()
+	})
+}
+
+// setMask sets the mask to that of a number from a bit on.
+func (t *blockGemmer) setMask(bit int) {
+	t.Op("MOVD", (1<<t.format.Bits()-1)<<bit, t.count)
+	t.Op("VDUP", t.count, t.mask.S4())
+}
+
+// positions emits the loop over n positions: move brings the numbers of a word under the mask.
+func (t *blockGemmer) positions(n int, name string, move func(word a64.Vec), next func()) {
+	t.Op("MOVD", n, t.count)
+	loop.Times(t.neon, t.count, name, func() {
+		t.Op("MOVD", t.format.Bits(), t.words)
+		t.AlignLoop()
+		t.Scope(func() { t.steps(name+"word", move) })
+		t.Op("SUB", 4*t.format.Bits()*spec.PanelLanes, t.numbers, t.numbers)
 		t.prefetch()
-		t.Op("VSHL", bits, mask.S4(), mask.S4())
-		for _, d := range t.d {
-			t.FMUL(d, d, factor)
+		next()
+	})
+}
+
+// rescale multiplies the scales.
+func (t *blockGemmer) rescale(by float32) {
+	factor := t.Broadcast(math.Float32bits(by))
+	for _, d := range t.d {
+		t.FMUL(d, d, factor)
+	}
+	t.Free(factor)
+}
+
+// steps emits the loop over the words of a position.
+func (t *blockGemmer) steps(name string, move func(word a64.Vec)) {
+	const some = 3 // vectors at a time
+	x, zs, ws, words := t.Vec(), t.Vecs(some), t.Vecs(some), t.Vecs(some)
+	loop.Times(t.neon, t.words, name, func() {
+		t.Op("FMOVS", a64.At(t.p, 0), x)
+		t.Op("ADD", t.cs, t.p, t.p)
+		for v := 0; v < halfVectors; v += some {
+			for i, word := range words {
+				t.LoadFrom(a64.At(t.numbers, (v+i)*emit.VecBytes), word)
+			}
+			for _, word := range words {
+				move(word)
+			}
+			t.weights(v, ws, zs, t.d[v:], func(i int, z a64.Vec) { t.Op("VBIT", t.mask.B16(), words[i].B16(), z.B16()) })
+			for i, w := range ws {
+				t.FMLALane(t.acc[v+i], w, x.S(0))
+			}
 		}
+		t.Op("ADD", 4*spec.PanelLanes, t.numbers, t.numbers)
 	})
 }
 
 // WeightWidenQ converts block by block, and in a block 16 lanes after the other.
 func (g *neon) WeightWidenQ(q spec.BlockFormat) {
-	g.widenBlocks(q, 16, func(b *blockCursor) {
-		(&blockWidener{b}).lanes16()
-	})
+	g.widenBlocks(q, 16, 4, func(b *blockCursor) func() { return (&blockWidener{b}).lanes16 })
 }
 
 // A blockCursor is where a part of a block is read and written. Registers that are not used any more may be
 // overwritten, but for block, lane, lanes and row.
 type blockCursor struct {
-	*neon
-	format                     spec.BlockFormat
+	weightMaker
 	block, lane, lanes, row    a64.GP // the first lane of the part, the lanes of a block, a row of dst in bytes
 	scales, numbers, to, count a64.GP // scales: those of lane
 }
 
-// widenBlocks emits the kernel of a format: convert is for so many lanes of a block.
-func (g *neon) widenBlocks(q spec.BlockFormat, width int, convert func(b *blockCursor)) {
+// widenBlocks emits the kernel of a format: what newConvert returns is for so many lanes of a block, and has pairs for some
+// vectors.
+func (g *neon) widenBlocks(q spec.BlockFormat, width, pairs int, newConvert func(b *blockCursor) (convert func())) {
 	g.Kernel(spec.WeightWidenQ(q))
 	dst, block, lanes, k := g.Slice("dst"), g.Slice("b"), g.Num("lanes"), g.Num("k")
-	b := &blockCursor{neon: g, format: q, block: block, lane: g.GP(), lanes: lanes, row: g.GP(),
+	b := &blockCursor{weightMaker: g.newWeightMaker(q, pairs), block: block, lane: g.GP(), lanes: lanes, row: g.GP(),
 		scales: g.GP(), numbers: g.GP(), to: g.GP(), count: g.GP()}
 	g.JumpIfZero(k, "done")
 	g.Op("LSL", 2, lanes, b.row)
+	convert := newConvert(b)
 	g.Label("block")
 	g.Op("MOVD", 0, b.lane)
 	g.Label("lanes")
 	g.Op("ADD", b.lane.Shl(1), block, b.scales)
 	g.Op("ADD", b.lane.Shl(2), dst, b.to)
-	g.Scope(func() { convert(b) })
+	g.Scope(convert)
 	g.Op("ADD", width, b.lane, b.lane)
 	g.Op("CMP", lanes, b.lane)
 	g.Jump("BLT", "lanes")
@@ -231,41 +340,55 @@ type blockWidener struct{ *blockCursor }
 func (w *blockWidener) lanes16() {
 	d := w.halves(w.scales, 0, 4)
 	w.Op("ADD", w.lanes.Shl(1), w.block, w.numbers)
-	var m []a64.Vec
-	if w.format.Offset() == 0 {
-		w.Op("ADD", w.lanes.Shl(1), w.numbers, w.numbers)
-		w.Op("ADD", w.lanes.Shl(1), w.scales, w.scales)
-		m = w.halves(w.scales, 0, 4)
-	} else {
-		m = w.minima(w.format, d)
-	}
+	w.Scope(func() {
+		if w.format.Offset() == 0 {
+			w.Op("ADD", w.lanes.Shl(1), w.numbers, w.numbers)
+			w.Op("ADD", w.lanes.Shl(1), w.scales, w.scales)
+			w.setMinima(w.halves(w.scales, 0, 4))
+		} else {
+			w.addOffset(d)
+		}
+	})
 	w.Op("ADD", w.lane.Shl(2), w.numbers, w.numbers)
-	w.steps(d, m)
+	w.steps(d)
 }
 
 // steps goes through the steps with the same word, which lie as many rows apart as a number has bits,
 // before it goes to the next word.
-func (w *blockWidener) steps(d, m []a64.Vec) {
-	bits, shift := w.format.Bits(), map[int]int{4: 2, 8: 3}[w.format.Bits()]
-	mask, words, xs, q := w.Broadcast(1<<bits-1), w.Vecs(4), w.Vecs(4), w.Vec()
-	first := w.scales
+func (w *blockWidener) steps(d []a64.Vec) {
+	width, at := w.format.Bits(), 0
+	if w.exact() {
+		at = w.lowest()
+	}
+	mask, words, xs, zs := w.Broadcast((1<<width-1)<<at), w.Vecs(4), w.Vecs(4), w.Vecs(4)
+	qs, by, first, left, shift := w.Vecs(4), w.Vec(), w.scales, w.GP(), w.GP()
 	w.Op("MOVD", w.to, first)
-	for i := range bits {
-		for v, x := range words {
-			w.LoadFrom(a64.At(w.numbers, v*emit.VecBytes), x)
-		}
+	w.Op("MOVD", width, left)
+	loop.Times(w.neon, left, "word", func() {
+		w.LoadVecs(w.numbers, words)
 		w.Op("ADD", w.row, w.numbers, w.numbers)
+		w.Op("MOVD", at, shift)
 		w.Op("MOVD", w.format.Positions(), w.count)
-		loop.Times(w.neon, w.count, fmt.Sprintf("step%d", i), func() {
-			for v, x := range xs {
-				w.Op("VAND", mask.B16(), words[v].B16(), q.B16())
-				w.Op("VUSHR", bits, words[v].S4(), words[v].S4())
-				w.blockWeight(x, q, d[v], m[v])
-				w.StoreTo(x, a64.At(w.to, v*emit.VecBytes))
+		loop.Times(w.neon, w.count, "step", func() {
+			from := words
+			if w.exact() {
+				from = qs
+				w.Op("VDUP", shift, by.S4())
+				w.Op("SUB", width, shift, shift)
+				for v, q := range qs {
+					w.USHLWords(q, words[v], by)
+				}
 			}
-			w.Op("ADD", w.row.Shl(shift), w.to, w.to)
+			w.weights(0, xs, zs, d, func(v int, z a64.Vec) { w.Op("VBIT", mask.B16(), from[v].B16(), z.B16()) })
+			w.StoreVecs(xs, w.to)
+			if !w.exact() {
+				for _, word := range words {
+					w.Op("VUSHR", width, word.S4(), word.S4())
+				}
+			}
+			w.Op("ADD", w.row.Shl(bits.TrailingZeros(uint(width))), w.to, w.to)
 		})
 		w.Op("ADD", w.row, first, first)
 		w.Op("MOVD", first, w.to)
-	}
+	})
 }

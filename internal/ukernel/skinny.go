@@ -174,7 +174,7 @@ type PVCodesArgs struct {
 	V     []int8
 	Ldv   int
 	Pairs []int32 // of SkinnyKernels.Pairs
-	Ldp   int     // from a pair of rows to the next
+	Ldp   int     // from a pair of rows to the next, a multiple of the tier's narrowest tile; numbers after those of N lanes may be read
 	Unit  []float32
 	N     int // rows of O
 	M     int // rows of V

@@ -140,8 +140,12 @@ func (g *Gen) Param(name string) gotypes.Component {
 }
 
 // TailJump ends a function with a jump to a shared one, which finds the same arguments.
-func (g *Gen) TailJump(name string) {
-	name += g.Name()
+func (g *Gen) TailJump(name string) { g.jump(name + g.Name()) }
+
+// TailJumpTo ends a function with a jump to the kernel f of an ISA, which each CPU with this one has.
+func (g *Gen) TailJumpTo(f spec.Function, i ISA) { g.jump(f.Symbol(i.Name())) }
+
+func (g *Gen) jump(name string) {
 	g.jumps[g.current().Name] = name
 	to := operand.Mem{Symbol: operand.Symbol{Name: "·" + name}, Base: reg.StaticBase}
 	g.Instruction(&ir.Instruction{Opcode: "JMP", Operands: []operand.Op{to}, IsTerminal: true})
