@@ -6392,6 +6392,8 @@ vectors2rows4:
 	JL   vectors2rows4done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -6491,10 +6493,15 @@ vectors2rows4word:
 	VPMADDWD     Y10, Y9, Y8
 	VPADDD       Y8, Y7, Y7
 	ADDQ         $0x04, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows4word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -6583,6 +6590,8 @@ vectors2rows3:
 	JL   vectors2rows3done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -6662,10 +6671,15 @@ vectors2rows3word:
 	VPMADDWD     Y8, Y7, Y6
 	VPADDD       Y6, Y5, Y5
 	ADDQ         $0x04, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows3word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
 	VPBROADCASTD 40(R9), Y6
 	VPSLLD       $0x07, Y6, Y6
@@ -6734,6 +6748,8 @@ vectors2rows2:
 	JL   vectors2rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -6795,10 +6811,15 @@ vectors2rows2word:
 	VPMADDWD     Y6, Y5, Y4
 	VPADDD       Y4, Y3, Y3
 	ADDQ         $0x04, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
 	VPBROADCASTD 40(R9), Y4
 	VPSLLD       $0x07, Y4, Y4
@@ -6856,6 +6877,8 @@ vectors6rows1:
 	JL   vectors6rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -6879,68 +6902,69 @@ vectors6rows1lanes:
 	VPXOR   Y3, Y3, Y3
 	VPXOR   Y4, Y4, Y4
 	VPXOR   Y5, Y5, Y5
+	VMOVDQU const00ff00ffAVX2<>+0(SB), Y6
 	LEAQ    (SP), R10
 	MOVQ    $0x00000008, R11
 	PCALIGN $0x40
 
 vectors6rows1word:
-	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y6
-	VPAND        (R9), Y6, Y6
-	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y7
-	VPAND        32(R9), Y7, Y7
-	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y8
-	VPAND        64(R9), Y8, Y8
-	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y9
-	VPAND        96(R9), Y9, Y9
-	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y10
-	VPAND        128(R9), Y10, Y10
-	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y11
-	VPAND        160(R9), Y11, Y11
-	VPBROADCASTD (R10), Y12
-	VPMADDWD     Y12, Y6, Y6
-	VPADDD       Y6, Y0, Y0
-	VPMADDWD     Y12, Y7, Y6
-	VPADDD       Y6, Y1, Y1
-	VPMADDWD     Y12, Y8, Y6
-	VPADDD       Y6, Y2, Y2
-	VPMADDWD     Y12, Y9, Y6
-	VPADDD       Y6, Y3, Y3
-	VPMADDWD     Y12, Y10, Y6
-	VPADDD       Y6, Y4, Y4
-	VPMADDWD     Y12, Y11, Y6
-	VPADDD       Y6, Y5, Y5
-	VMOVDQU      (R9), Y6
-	VPSRLW       $0x08, Y6, Y6
-	VMOVDQU      32(R9), Y7
+	VPAND        (R9), Y6, Y7
+	VPAND        32(R9), Y6, Y8
+	VPAND        64(R9), Y6, Y9
+	VPAND        96(R9), Y6, Y10
+	VPAND        128(R9), Y6, Y11
+	VPAND        160(R9), Y6, Y12
+	VPBROADCASTD (R10), Y13
+	VPMADDWD     Y13, Y7, Y7
+	VPADDD       Y7, Y0, Y0
+	VPMADDWD     Y13, Y8, Y7
+	VPADDD       Y7, Y1, Y1
+	VPMADDWD     Y13, Y9, Y7
+	VPADDD       Y7, Y2, Y2
+	VPMADDWD     Y13, Y10, Y7
+	VPADDD       Y7, Y3, Y3
+	VPMADDWD     Y13, Y11, Y7
+	VPADDD       Y7, Y4, Y4
+	VPMADDWD     Y13, Y12, Y7
+	VPADDD       Y7, Y5, Y5
+	VMOVDQU      (R9), Y7
 	VPSRLW       $0x08, Y7, Y7
-	VMOVDQU      64(R9), Y8
+	VMOVDQU      32(R9), Y8
 	VPSRLW       $0x08, Y8, Y8
-	VMOVDQU      96(R9), Y9
+	VMOVDQU      64(R9), Y9
 	VPSRLW       $0x08, Y9, Y9
-	VMOVDQU      128(R9), Y10
+	VMOVDQU      96(R9), Y10
 	VPSRLW       $0x08, Y10, Y10
-	VMOVDQU      160(R9), Y11
+	VMOVDQU      128(R9), Y11
 	VPSRLW       $0x08, Y11, Y11
-	VPBROADCASTD 32(R10), Y12
-	VPMADDWD     Y12, Y6, Y6
-	VPADDD       Y6, Y0, Y0
-	VPMADDWD     Y12, Y7, Y6
-	VPADDD       Y6, Y1, Y1
-	VPMADDWD     Y12, Y8, Y6
-	VPADDD       Y6, Y2, Y2
-	VPMADDWD     Y12, Y9, Y6
-	VPADDD       Y6, Y3, Y3
-	VPMADDWD     Y12, Y10, Y6
-	VPADDD       Y6, Y4, Y4
-	VPMADDWD     Y12, Y11, Y6
-	VPADDD       Y6, Y5, Y5
+	VMOVDQU      160(R9), Y12
+	VPSRLW       $0x08, Y12, Y12
+	VPBROADCASTD 32(R10), Y13
+	VPMADDWD     Y13, Y7, Y7
+	VPADDD       Y7, Y0, Y0
+	VPMADDWD     Y13, Y8, Y7
+	VPADDD       Y7, Y1, Y1
+	VPMADDWD     Y13, Y9, Y7
+	VPADDD       Y7, Y2, Y2
+	VPMADDWD     Y13, Y10, Y7
+	VPADDD       Y7, Y3, Y3
+	VPMADDWD     Y13, Y11, Y7
+	VPADDD       Y7, Y4, Y4
+	VPMADDWD     Y13, Y12, Y7
+	VPADDD       Y7, Y5, Y5
 	ADDQ         $0x04, R10
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8256(R9)
-	PREFETCHT0   8320(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors6rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R9
 	VPBROADCASTD 40(R9), Y6
 	VPSLLD       $0x07, Y6, Y6
@@ -7006,6 +7030,8 @@ vectors2rows1:
 	JL   vectors2rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -7025,34 +7051,38 @@ vectors2rows1lanes:
 	LEAQ    (R9)(R8*2), R9
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
+	VMOVDQU const00ff00ffAVX2<>+0(SB), Y2
 	LEAQ    (SP), R10
 	MOVQ    $0x00000008, R11
 	PCALIGN $0x40
 
 vectors2rows1word:
-	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y2
-	VPAND        (R9), Y2, Y2
-	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y3
-	VPAND        32(R9), Y3, Y3
-	VPBROADCASTD (R10), Y4
-	VPMADDWD     Y4, Y2, Y2
-	VPADDD       Y2, Y0, Y0
-	VPMADDWD     Y4, Y3, Y2
-	VPADDD       Y2, Y1, Y1
-	VMOVDQU      (R9), Y2
-	VPSRLW       $0x08, Y2, Y2
-	VMOVDQU      32(R9), Y3
+	VPAND        (R9), Y2, Y3
+	VPAND        32(R9), Y2, Y4
+	VPBROADCASTD (R10), Y5
+	VPMADDWD     Y5, Y3, Y3
+	VPADDD       Y3, Y0, Y0
+	VPMADDWD     Y5, Y4, Y3
+	VPADDD       Y3, Y1, Y1
+	VMOVDQU      (R9), Y3
 	VPSRLW       $0x08, Y3, Y3
-	VPBROADCASTD 32(R10), Y4
-	VPMADDWD     Y4, Y2, Y2
-	VPADDD       Y2, Y0, Y0
-	VPMADDWD     Y4, Y3, Y2
-	VPADDD       Y2, Y1, Y1
+	VMOVDQU      32(R9), Y4
+	VPSRLW       $0x08, Y4, Y4
+	VPBROADCASTD 32(R10), Y5
+	VPMADDWD     Y5, Y3, Y3
+	VPADDD       Y3, Y0, Y0
+	VPMADDWD     Y5, Y4, Y3
+	VPADDD       Y3, Y1, Y1
 	ADDQ         $0x04, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
 	VPBROADCASTD 40(R9), Y2
 	VPSLLD       $0x07, Y2, Y2
@@ -8217,6 +8247,8 @@ vectors2rows6:
 	JL   vectors2rows6done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -8318,10 +8350,15 @@ vectors2rows6word:
 	VPADDW       Y12, Y11, Y11
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors2rows6word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
@@ -8450,6 +8487,8 @@ vectors2rows4:
 	JL   vectors2rows4done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -8527,10 +8566,15 @@ vectors2rows4word:
 	VPADDW       Y8, Y7, Y7
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors2rows4word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
@@ -8627,6 +8671,8 @@ vectors2rows3:
 	JL   vectors2rows3done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -8689,10 +8735,15 @@ vectors2rows3word:
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y5, Y5
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows3word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
@@ -8767,6 +8818,8 @@ vectors2rows2:
 	JL   vectors2rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -8817,10 +8870,15 @@ vectors2rows2word:
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
@@ -8873,12 +8931,175 @@ vectors2rows2word:
 	JMP    vectors2rows2
 
 vectors2rows2done:
+	CMPQ BX, $0x00000060
+	JNE  vectors6done
+
+	// Tiles of 1 × 6 vectors.
+vectors6rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors6rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors6rows1block:
+	XORQ R8, R8
+
+vectors6rows1lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	MOVQ    SI, R10
+	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y6
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors6rows1word:
+	VPAND        (R9), Y6, Y7
+	VPAND        32(R9), Y6, Y8
+	VPAND        64(R9), Y6, Y9
+	VPAND        96(R9), Y6, Y10
+	VPAND        128(R9), Y6, Y11
+	VPAND        160(R9), Y6, Y12
+	VPBROADCASTD (R10), Y13
+	VPMADDUBSW   Y13, Y7, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y13, Y8, Y7
+	VPADDW       Y7, Y1, Y1
+	VPMADDUBSW   Y13, Y9, Y7
+	VPADDW       Y7, Y2, Y2
+	VPMADDUBSW   Y13, Y10, Y7
+	VPADDW       Y7, Y3, Y3
+	VPMADDUBSW   Y13, Y11, Y7
+	VPADDW       Y7, Y4, Y4
+	VPMADDUBSW   Y13, Y12, Y7
+	VPADDW       Y7, Y5, Y5
+	VMOVDQU      (R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y6, Y7, Y7
+	VMOVDQU      32(R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y6, Y8, Y8
+	VMOVDQU      64(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y6, Y9, Y9
+	VMOVDQU      96(R9), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y6, Y10, Y10
+	VMOVDQU      128(R9), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y6, Y11, Y11
+	VMOVDQU      160(R9), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        Y6, Y12, Y12
+	VPBROADCASTD 16(R10), Y13
+	VPMADDUBSW   Y13, Y7, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y13, Y8, Y7
+	VPADDW       Y7, Y1, Y1
+	VPMADDUBSW   Y13, Y9, Y7
+	VPADDW       Y7, Y2, Y2
+	VPMADDUBSW   Y13, Y10, Y7
+	VPADDW       Y7, Y3, Y3
+	VPMADDUBSW   Y13, Y11, Y7
+	VPADDW       Y7, Y4, Y4
+	VPMADDUBSW   Y13, Y12, Y7
+	VPADDW       Y7, Y5, Y5
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors6rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000060, x_cap+48(FP)
+	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
+	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
+	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
+	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
+	VPMADDWD     const00010001AVX2<>+0(SB), Y4, Y4
+	VPMADDWD     const00010001AVX2<>+0(SB), Y5, Y5
+	MOVQ         SI, R9
+	VPBROADCASTD 40(R9), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPADDD       Y6, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y6, Y3, Y3
+	VPADDD       Y6, Y4, Y4
+	VPADDD       Y6, Y5, Y5
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y6
+	VCVTPH2PS    16(DI)(R8*1), Y7
+	VCVTPH2PS    32(DI)(R8*1), Y8
+	VCVTPH2PS    48(DI)(R8*1), Y9
+	VCVTPH2PS    64(DI)(R8*1), Y10
+	VCVTPH2PS    80(DI)(R8*1), Y11
+	VBROADCASTSS 32(R9), Y12
+	VMULPS       Y12, Y6, Y6
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y6, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y12, Y7, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VMULPS       Y12, Y8, Y0
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  64(R10), Y0, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       Y12, Y9, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  96(R10), Y0, Y3
+	VMOVUPS      Y3, 96(R10)
+	VMULPS       Y12, Y10, Y0
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  128(R10), Y0, Y4
+	VMOVUPS      Y4, 128(R10)
+	VMULPS       Y12, Y11, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  160(R10), Y0, Y5
+	VMOVUPS      Y5, 160(R10)
+	ADDQ         $0x00000060, R8
+	CMPQ         R8, BX
+	JL           vectors6rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors6rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors6rows1
+
+vectors6rows1done:
+vectors6done:
 	// Tiles of 1 × 2 vectors.
 vectors2rows1:
 	CMPQ m+96(FP), $+1
 	JL   vectors2rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -8892,35 +9113,39 @@ vectors2rows1lanes:
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	MOVQ    SI, R10
+	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y2
 	MOVQ    $0x00000004, R11
 	PCALIGN $0x40
 
 vectors2rows1word:
-	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y2
-	VPAND        (R9), Y2, Y2
-	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y3
-	VPAND        32(R9), Y3, Y3
-	VPBROADCASTD (R10), Y4
-	VPMADDUBSW   Y4, Y2, Y2
-	VPADDW       Y2, Y0, Y0
-	VPMADDUBSW   Y4, Y3, Y2
-	VPADDW       Y2, Y1, Y1
-	VMOVDQU      (R9), Y2
-	VPSRLW       $0x04, Y2, Y2
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y2, Y2
-	VMOVDQU      32(R9), Y3
+	VPAND        (R9), Y2, Y3
+	VPAND        32(R9), Y2, Y4
+	VPBROADCASTD (R10), Y5
+	VPMADDUBSW   Y5, Y3, Y3
+	VPADDW       Y3, Y0, Y0
+	VPMADDUBSW   Y5, Y4, Y3
+	VPADDW       Y3, Y1, Y1
+	VMOVDQU      (R9), Y3
 	VPSRLW       $0x04, Y3, Y3
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y3, Y3
-	VPBROADCASTD 16(R10), Y4
-	VPMADDUBSW   Y4, Y2, Y2
-	VPADDW       Y2, Y0, Y0
-	VPMADDUBSW   Y4, Y3, Y2
-	VPADDW       Y2, Y1, Y1
+	VPAND        Y2, Y3, Y3
+	VMOVDQU      32(R9), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPBROADCASTD 16(R10), Y5
+	VPMADDUBSW   Y5, Y3, Y3
+	VPADDW       Y3, Y0, Y0
+	VPMADDUBSW   Y5, Y4, Y3
+	VPADDW       Y3, Y1, Y1
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	MOVQ         SI, R9
@@ -10015,6 +10240,8 @@ vectors2rows6:
 	JL   vectors2rows6done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -10117,10 +10344,15 @@ vectors2rows6word:
 	VPADDW       Y12, Y11, Y11
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors2rows6word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
@@ -10243,6 +10475,8 @@ vectors2rows4:
 	JL   vectors2rows4done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -10321,10 +10555,15 @@ vectors2rows4word:
 	VPADDW       Y8, Y7, Y7
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors2rows4word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
@@ -10417,6 +10656,8 @@ vectors2rows3:
 	JL   vectors2rows3done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -10480,10 +10721,15 @@ vectors2rows3word:
 	VPMADDUBSW   Y8, Y7, Y6
 	VPADDW       Y6, Y5, Y5
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows3word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
@@ -10557,6 +10803,8 @@ vectors2rows2:
 	JL   vectors2rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -10608,10 +10856,15 @@ vectors2rows2word:
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
@@ -10664,12 +10917,182 @@ vectors2rows2word:
 	JMP    vectors2rows2
 
 vectors2rows2done:
+	CMPQ BX, $0x00000060
+	JNE  vectors6done
+
+	// Tiles of 1 × 6 vectors.
+vectors6rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors6rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors6rows1block:
+	XORQ R8, R8
+
+vectors6rows1lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	MOVQ    SI, R10
+	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y6
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors6rows1word:
+	VPAND        (R9), Y6, Y7
+	VPAND        32(R9), Y6, Y8
+	VPAND        64(R9), Y6, Y9
+	VPAND        96(R9), Y6, Y10
+	VPAND        128(R9), Y6, Y11
+	VPAND        160(R9), Y6, Y12
+	VPBROADCASTD (R10), Y13
+	VPMADDUBSW   Y13, Y7, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y13, Y8, Y7
+	VPADDW       Y7, Y1, Y1
+	VPMADDUBSW   Y13, Y9, Y7
+	VPADDW       Y7, Y2, Y2
+	VPMADDUBSW   Y13, Y10, Y7
+	VPADDW       Y7, Y3, Y3
+	VPMADDUBSW   Y13, Y11, Y7
+	VPADDW       Y7, Y4, Y4
+	VPMADDUBSW   Y13, Y12, Y7
+	VPADDW       Y7, Y5, Y5
+	VMOVDQU      (R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y6, Y7, Y7
+	VMOVDQU      32(R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y6, Y8, Y8
+	VMOVDQU      64(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y6, Y9, Y9
+	VMOVDQU      96(R9), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y6, Y10, Y10
+	VMOVDQU      128(R9), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y6, Y11, Y11
+	VMOVDQU      160(R9), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        Y6, Y12, Y12
+	VPBROADCASTD 16(R10), Y13
+	VPMADDUBSW   Y13, Y7, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y13, Y8, Y7
+	VPADDW       Y7, Y1, Y1
+	VPMADDUBSW   Y13, Y9, Y7
+	VPADDW       Y7, Y2, Y2
+	VPMADDUBSW   Y13, Y10, Y7
+	VPADDW       Y7, Y3, Y3
+	VPMADDUBSW   Y13, Y11, Y7
+	VPADDW       Y7, Y4, Y4
+	VPMADDUBSW   Y13, Y12, Y7
+	VPADDW       Y7, Y5, Y5
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors6rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	PREFETCHT0   128(R9)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
+	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
+	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
+	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
+	VPMADDWD     const00010001AVX2<>+0(SB), Y4, Y4
+	VPMADDWD     const00010001AVX2<>+0(SB), Y5, Y5
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y6
+	VCVTPH2PS    16(DI)(R8*1), Y7
+	VCVTPH2PS    32(DI)(R8*1), Y8
+	VCVTPH2PS    48(DI)(R8*1), Y9
+	VCVTPH2PS    64(DI)(R8*1), Y10
+	VCVTPH2PS    80(DI)(R8*1), Y11
+	VBROADCASTSS 32(R9), Y12
+	VMULPS       Y12, Y6, Y6
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y6, Y0
+	VMULPS       Y12, Y7, Y6
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y6, Y1
+	VMULPS       Y12, Y8, Y6
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  64(R10), Y6, Y2
+	VMULPS       Y12, Y9, Y6
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  96(R10), Y6, Y3
+	VMULPS       Y12, Y10, Y6
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  128(R10), Y6, Y4
+	VMULPS       Y12, Y11, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  160(R10), Y6, Y5
+	LEAQ         (DI)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Y6
+	VCVTPH2PS    16(R11)(BX*1), Y7
+	VCVTPH2PS    32(R11)(BX*1), Y8
+	VCVTPH2PS    48(R11)(BX*1), Y9
+	VCVTPH2PS    64(R11)(BX*1), Y10
+	VCVTPH2PS    80(R11)(BX*1), Y11
+	VBROADCASTSS 36(R9), Y12
+	VFMADD231PS  Y12, Y6, Y0
+	VMOVUPS      Y0, (R10)
+	VFMADD231PS  Y12, Y7, Y1
+	VMOVUPS      Y1, 32(R10)
+	VFMADD231PS  Y12, Y8, Y2
+	VMOVUPS      Y2, 64(R10)
+	VFMADD231PS  Y12, Y9, Y3
+	VMOVUPS      Y3, 96(R10)
+	VFMADD231PS  Y12, Y10, Y4
+	VMOVUPS      Y4, 128(R10)
+	VFMADD231PS  Y12, Y11, Y5
+	VMOVUPS      Y5, 160(R10)
+	ADDQ         $0x00000060, R8
+	CMPQ         R8, BX
+	JL           vectors6rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors6rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors6rows1
+
+vectors6rows1done:
+vectors6done:
 	// Tiles of 1 × 2 vectors.
 vectors2rows1:
 	CMPQ m+96(FP), $+1
 	JL   vectors2rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -10684,35 +11107,39 @@ vectors2rows1lanes:
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	MOVQ    SI, R10
+	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y2
 	MOVQ    $0x00000004, R11
 	PCALIGN $0x40
 
 vectors2rows1word:
-	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y2
-	VPAND        (R9), Y2, Y2
-	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y3
-	VPAND        32(R9), Y3, Y3
-	VPBROADCASTD (R10), Y4
-	VPMADDUBSW   Y4, Y2, Y2
-	VPADDW       Y2, Y0, Y0
-	VPMADDUBSW   Y4, Y3, Y2
-	VPADDW       Y2, Y1, Y1
-	VMOVDQU      (R9), Y2
-	VPSRLW       $0x04, Y2, Y2
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y2, Y2
-	VMOVDQU      32(R9), Y3
+	VPAND        (R9), Y2, Y3
+	VPAND        32(R9), Y2, Y4
+	VPBROADCASTD (R10), Y5
+	VPMADDUBSW   Y5, Y3, Y3
+	VPADDW       Y3, Y0, Y0
+	VPMADDUBSW   Y5, Y4, Y3
+	VPADDW       Y3, Y1, Y1
+	VMOVDQU      (R9), Y3
 	VPSRLW       $0x04, Y3, Y3
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y3, Y3
-	VPBROADCASTD 16(R10), Y4
-	VPMADDUBSW   Y4, Y2, Y2
-	VPADDW       Y2, Y0, Y0
-	VPMADDUBSW   Y4, Y3, Y2
-	VPADDW       Y2, Y1, Y1
+	VPAND        Y2, Y3, Y3
+	VMOVDQU      32(R9), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPBROADCASTD 16(R10), Y5
+	VPMADDUBSW   Y5, Y3, Y3
+	VPADDW       Y3, Y0, Y0
+	VPMADDUBSW   Y5, Y4, Y3
+	VPADDW       Y3, Y1, Y1
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	MOVQ         SI, R9
@@ -11012,6 +11439,8 @@ vectors2rows6:
 	JL   vectors2rows6done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -11185,10 +11614,16 @@ vectors2rows6word:
 	VPADDW       Y12, Y11, Y11
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors2rows6word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	LEAQ         (DI)(R8*1), R9
 	ADDQ         BX, R9
 	VPMOVSXBW    (R9)(BX*1), Y12
@@ -11374,6 +11809,8 @@ vectors2rows4:
 	JL   vectors2rows4done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -11501,10 +11938,16 @@ vectors2rows4word:
 	VPADDW       Y8, Y7, Y7
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors2rows4word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	LEAQ         (DI)(R8*1), R9
 	ADDQ         BX, R9
 	VPMOVSXBW    (R9)(BX*1), Y8
@@ -11642,6 +12085,8 @@ vectors2rows2:
 	JL   vectors2rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -11718,10 +12163,16 @@ vectors2rows2word:
 	VPMADDUBSW   Y6, Y5, Y4
 	VPADDW       Y4, Y3, Y3
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	LEAQ         (DI)(R8*1), R9
 	ADDQ         BX, R9
 	VPMOVSXBW    (R9)(BX*1), Y4
@@ -11801,12 +12252,238 @@ vectors2rows2word:
 	JMP    vectors2rows2
 
 vectors2rows2done:
+	CMPQ BX, $0x00000060
+	JNE  vectors6done
+
+	// Tiles of 1 × 6 vectors.
+vectors6rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors6rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors6rows1block:
+	MOVQ         SI, R8
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	XORQ         R8, R8
+
+vectors6rows1lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	MOVQ    SI, R10
+	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y6
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors6rows1word:
+	VPAND        (R9), Y6, Y7
+	VPAND        32(R9), Y6, Y8
+	VPAND        64(R9), Y6, Y9
+	VPAND        96(R9), Y6, Y10
+	VPAND        128(R9), Y6, Y11
+	VPAND        160(R9), Y6, Y12
+	VPBROADCASTD (R10), Y13
+	VPMADDUBSW   Y13, Y7, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y13, Y8, Y7
+	VPADDW       Y7, Y1, Y1
+	VPMADDUBSW   Y13, Y9, Y7
+	VPADDW       Y7, Y2, Y2
+	VPMADDUBSW   Y13, Y10, Y7
+	VPADDW       Y7, Y3, Y3
+	VPMADDUBSW   Y13, Y11, Y7
+	VPADDW       Y7, Y4, Y4
+	VPMADDUBSW   Y13, Y12, Y7
+	VPADDW       Y7, Y5, Y5
+	VMOVDQU      (R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        Y6, Y7, Y7
+	VMOVDQU      32(R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        Y6, Y8, Y8
+	VMOVDQU      64(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        Y6, Y9, Y9
+	VMOVDQU      96(R9), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        Y6, Y10, Y10
+	VMOVDQU      128(R9), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        Y6, Y11, Y11
+	VMOVDQU      160(R9), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        Y6, Y12, Y12
+	VPBROADCASTD 16(R10), Y13
+	VPMADDUBSW   Y13, Y7, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y13, Y8, Y7
+	VPADDW       Y7, Y1, Y1
+	VPMADDUBSW   Y13, Y9, Y7
+	VPADDW       Y7, Y2, Y2
+	VPMADDUBSW   Y13, Y10, Y7
+	VPADDW       Y7, Y3, Y3
+	VPMADDUBSW   Y13, Y11, Y7
+	VPADDW       Y7, Y4, Y4
+	VPMADDUBSW   Y13, Y12, Y7
+	VPADDW       Y7, Y5, Y5
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	PREFETCHT0   192(R12)
+	ADDQ         $0x00000100, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors6rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000080, x_cap+48(FP)
+	LEAQ         (DI)(R8*1), R9
+	ADDQ         BX, R9
+	VPMOVSXBW    (R9)(BX*1), Y6
+	VPMADDWD     Y6, Y0, Y0
+	VPMOVSXBW    16(R9)(BX*1), Y6
+	VPMADDWD     Y6, Y1, Y1
+	VPMOVSXBW    32(R9)(BX*1), Y6
+	VPMADDWD     Y6, Y2, Y2
+	VPMOVSXBW    48(R9)(BX*1), Y6
+	VPMADDWD     Y6, Y3, Y3
+	VPMOVSXBW    64(R9)(BX*1), Y6
+	VPMADDWD     Y6, Y4, Y4
+	VPMOVSXBW    80(R9)(BX*1), Y6
+	VPMADDWD     Y6, Y5, Y5
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y6
+	VCVTPH2PS    16(DI)(R8*1), Y7
+	VCVTPH2PS    32(DI)(R8*1), Y8
+	VCVTPH2PS    48(DI)(R8*1), Y9
+	VCVTPH2PS    64(DI)(R8*1), Y10
+	VCVTPH2PS    80(DI)(R8*1), Y11
+	VBROADCASTSS 32(R9), Y12
+	VMULPS       Y12, Y6, Y6
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y6, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y12, Y7, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VMULPS       Y12, Y8, Y0
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  64(R10), Y0, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       Y12, Y9, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  96(R10), Y0, Y3
+	VMOVUPS      Y3, 96(R10)
+	VMULPS       Y12, Y10, Y0
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  128(R10), Y0, Y4
+	VMOVUPS      Y4, 128(R10)
+	VMULPS       Y12, Y11, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  160(R10), Y0, Y5
+	VMOVUPS      Y5, 160(R10)
+	LEAQ         (DI)(R8*1), R11
+	LEAQ         (DI)(R8*1), R12
+	ADDQ         BX, R12
+	ADDQ         BX, R12
+	VCVTPH2PS    (R11)(BX*1), Y0
+	VPMOVSXBW    (R12)(BX*1), Y6
+	VCVTPH2PS    16(R11)(BX*1), Y1
+	VPMOVSXBW    16(R12)(BX*1), Y7
+	VCVTPH2PS    32(R11)(BX*1), Y2
+	VPMOVSXBW    32(R12)(BX*1), Y8
+	VCVTPH2PS    48(R11)(BX*1), Y3
+	VPMOVSXBW    48(R12)(BX*1), Y9
+	VCVTPH2PS    64(R11)(BX*1), Y4
+	VPMOVSXBW    64(R12)(BX*1), Y10
+	VCVTPH2PS    80(R11)(BX*1), Y5
+	VPMOVSXBW    80(R12)(BX*1), Y11
+	VBROADCASTSS 32(R9), Y12
+	VPBROADCASTD (SP), Y13
+	VPMADDWD     Y13, Y6, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y12, Y0, Y0
+	VFMADD213PS  (R10), Y0, Y6
+	VMOVUPS      Y6, (R10)
+	VPMADDWD     Y13, Y7, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y12, Y1, Y1
+	VFMADD213PS  32(R10), Y1, Y0
+	VMOVUPS      Y0, 32(R10)
+	VPMADDWD     Y13, Y8, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y12, Y2, Y1
+	VFMADD213PS  64(R10), Y1, Y0
+	VMOVUPS      Y0, 64(R10)
+	VPMADDWD     Y13, Y9, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y12, Y3, Y1
+	VFMADD213PS  96(R10), Y1, Y0
+	VMOVUPS      Y0, 96(R10)
+	VPMADDWD     Y13, Y10, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y12, Y4, Y1
+	VFMADD213PS  128(R10), Y1, Y0
+	VMOVUPS      Y0, 128(R10)
+	VPMADDWD     Y13, Y11, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y12, Y5, Y1
+	VFMADD213PS  160(R10), Y1, Y0
+	VMOVUPS      Y0, 160(R10)
+	ADDQ         $0x00000060, R8
+	CMPQ         R8, BX
+	JL           vectors6rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors6rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors6rows1
+
+vectors6rows1done:
+vectors6done:
 	// Tiles of 1 × 2 vectors.
 vectors2rows1:
 	CMPQ m+96(FP), $+1
 	JL   vectors2rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 3072(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -11835,35 +12512,40 @@ vectors2rows1lanes:
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	MOVQ    SI, R10
+	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y2
 	MOVQ    $0x00000004, R11
 	PCALIGN $0x40
 
 vectors2rows1word:
-	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y2
-	VPAND        (R9), Y2, Y2
-	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y3
-	VPAND        32(R9), Y3, Y3
-	VPBROADCASTD (R10), Y4
-	VPMADDUBSW   Y4, Y2, Y2
-	VPADDW       Y2, Y0, Y0
-	VPMADDUBSW   Y4, Y3, Y2
-	VPADDW       Y2, Y1, Y1
-	VMOVDQU      (R9), Y2
-	VPSRLW       $0x04, Y2, Y2
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y2, Y2
-	VMOVDQU      32(R9), Y3
+	VPAND        (R9), Y2, Y3
+	VPAND        32(R9), Y2, Y4
+	VPBROADCASTD (R10), Y5
+	VPMADDUBSW   Y5, Y3, Y3
+	VPADDW       Y3, Y0, Y0
+	VPMADDUBSW   Y5, Y4, Y3
+	VPADDW       Y3, Y1, Y1
+	VMOVDQU      (R9), Y3
 	VPSRLW       $0x04, Y3, Y3
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y3, Y3
-	VPBROADCASTD 16(R10), Y4
-	VPMADDUBSW   Y4, Y2, Y2
-	VPADDW       Y2, Y0, Y0
-	VPMADDUBSW   Y4, Y3, Y2
-	VPADDW       Y2, Y1, Y1
+	VPAND        Y2, Y3, Y3
+	VMOVDQU      32(R9), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        Y2, Y4, Y4
+	VPBROADCASTD 16(R10), Y5
+	VPMADDUBSW   Y5, Y3, Y3
+	VPADDW       Y3, Y0, Y0
+	VPMADDUBSW   Y5, Y4, Y3
+	VPADDW       Y3, Y1, Y1
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors2rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000080, x_cap+48(FP)
 	LEAQ         (DI)(R8*1), R9
 	ADDQ         BX, R9
 	VPMOVSXBW    (R9)(BX*1), Y2
@@ -12139,6 +12821,8 @@ vectors2rows4:
 	JL   vectors2rows4done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -12371,15 +13055,20 @@ vectors2rows4word:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     64(SP), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8192(R13)
-	PREFETCHT0   8192(R9)(BX*2)
+	MOVQ         x_cap+48(FP), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   64(R14)
+	PREFETCHT0   128(R14)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*4), R9
 	ADDQ         $0x00000008, R10
 	ADDQ         $0x00000008, R11
 	ADDQ         $0x02, R12
 	CMPQ         R12, $0x04
 	JNE          vectors2rows4word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -12505,6 +13194,8 @@ vectors2rows2:
 	JL   vectors2rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -12659,14 +13350,19 @@ vectors2rows2word:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     64(SP), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8192(R12)
-	PREFETCHT0   8192(R9)(BX*2)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*4), R9
 	ADDQ         $0x00000008, R10
 	ADDQ         $0x02, R11
 	CMPQ         R11, $0x04
 	JNE          vectors2rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Y4
@@ -12744,6 +13440,8 @@ vectors2rows1:
 	JL   vectors2rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -12861,14 +13559,19 @@ vectors2rows1word:
 	VPADDW       Y3, Y2, Y2
 	VPMADDWD     64(SP), Y2, Y2
 	VPADDD       Y2, Y1, Y1
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8192(R12)
-	PREFETCHT0   8192(R9)(BX*2)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*4), R9
 	ADDQ         $0x00000008, R10
 	ADDQ         $0x02, R11
 	CMPQ         R11, $0x04
 	JNE          vectors2rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Y2
@@ -13130,6 +13833,8 @@ vectors2rows4:
 	JL   vectors2rows4done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -13367,9 +14072,11 @@ vectors2rows4word:
 	VPADDW       Y9, Y8, Y8
 	VPMADDWD     64(SP), Y8, Y8
 	VPADDD       Y8, Y7, Y7
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8192(R13)
-	PREFETCHT0   8192(R9)(BX*2)
+	MOVQ         x_cap+48(FP), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   64(R14)
+	PREFETCHT0   128(R14)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*4), R9
 	LEAQ         (R13)(BX*2), R13
 	ADDQ         $0x00000008, R10
@@ -13377,6 +14084,9 @@ vectors2rows4word:
 	ADDQ         $0x02, R12
 	CMPQ         R12, $0x04
 	JNE          vectors2rows4word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -13446,6 +14156,8 @@ vectors2rows2:
 	JL   vectors2rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -13597,15 +14309,20 @@ vectors2rows2word:
 	VPADDW       Y5, Y4, Y4
 	VPMADDWD     64(SP), Y4, Y4
 	VPADDD       Y4, Y3, Y3
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8192(R12)
-	PREFETCHT0   8192(R9)(BX*2)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*4), R9
 	LEAQ         (R12)(BX*2), R12
 	ADDQ         $0x00000008, R10
 	ADDQ         $0x02, R11
 	CMPQ         R11, $0x04
 	JNE          vectors2rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Y4
@@ -13651,6 +14368,8 @@ vectors2rows1:
 	JL   vectors2rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -13761,15 +14480,20 @@ vectors2rows1word:
 	VPADDW       Y3, Y2, Y2
 	VPMADDWD     64(SP), Y2, Y2
 	VPADDD       Y2, Y1, Y1
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8192(R12)
-	PREFETCHT0   8192(R9)(BX*2)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*4), R9
 	LEAQ         (R12)(BX*2), R12
 	ADDQ         $0x00000008, R10
 	ADDQ         $0x02, R11
 	CMPQ         R11, $0x04
 	JNE          vectors2rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Y2

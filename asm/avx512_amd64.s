@@ -9522,6 +9522,8 @@ vectors3rows8:
 	JL   vectors3rows8done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -9611,12 +9613,18 @@ vectors3rows8word:
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
 	ADDQ         $0x00000004, R12
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8256(R9)
-	PREFETCHT0   8320(R9)
+	MOVQ         x_cap+48(FP), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   64(R14)
+	PREFETCHT0   128(R14)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R13
 	JNZ          vectors3rows8word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -9763,6 +9771,8 @@ vectors3rows4:
 	JL   vectors3rows4done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -9817,12 +9827,18 @@ vectors3rows4word:
 	VPDPBUSD     Z15, Z14, Z11
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8256(R9)
-	PREFETCHT0   8320(R9)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors3rows4word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -9909,6 +9925,8 @@ vectors3rows2:
 	JL   vectors3rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -9944,12 +9962,18 @@ vectors3rows2word:
 	VPDPBUSD     Z9, Z7, Z4
 	VPDPBUSD     Z9, Z8, Z5
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8256(R9)
-	PREFETCHT0   8320(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors3rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Z6
@@ -10004,6 +10028,8 @@ vectors3rows1:
 	JL   vectors3rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -10031,12 +10057,18 @@ vectors3rows1word:
 	VPDPBUSD     Z6, Z4, Z1
 	VPDPBUSD     Z6, Z5, Z2
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8256(R9)
-	PREFETCHT0   8320(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors3rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Z3
@@ -10078,6 +10110,8 @@ vectors1rows8:
 	JL   vectors1rows8done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -10133,10 +10167,15 @@ vectors1rows8word:
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
 	ADDQ         $0x00000004, R12
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R14
+	PREFETCHT0   (R14)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R13
 	JNZ          vectors1rows8word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -10217,6 +10256,8 @@ vectors1rows2:
 	JL   vectors1rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -10242,10 +10283,15 @@ vectors1rows2word:
 	VPBROADCASTD (R10)(DX*1), Z3
 	VPDPBUSD     Z3, Z2, Z1
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors1rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Z2
@@ -10282,6 +10328,8 @@ vectors1rows1:
 	JL   vectors1rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -10303,10 +10351,15 @@ vectors1rows1word:
 	VPBROADCASTD (R10), Z2
 	VPDPBUSD     Z2, Z1, Z0
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors1rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Z1
@@ -11350,6 +11403,8 @@ vectors3rows8:
 	JL   vectors3rows8done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -11478,12 +11533,18 @@ vectors3rows8word:
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
 	ADDQ         $0x00000004, R12
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8256(R9)
-	PREFETCHT0   8320(R9)
+	MOVQ         x_cap+48(FP), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   64(R14)
+	PREFETCHT0   128(R14)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R13
 	JNZ          vectors3rows8word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -11630,6 +11691,8 @@ vectors3rows4:
 	JL   vectors3rows4done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -11707,12 +11770,18 @@ vectors3rows4word:
 	VPDPBUSD     Z16, Z15, Z11
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8256(R9)
-	PREFETCHT0   8320(R9)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors3rows4word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -11799,6 +11868,8 @@ vectors3rows2:
 	JL   vectors3rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -11849,12 +11920,18 @@ vectors3rows2word:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8256(R9)
-	PREFETCHT0   8320(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors3rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Z6
@@ -11909,6 +11986,8 @@ vectors3rows1:
 	JL   vectors3rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -11947,12 +12026,18 @@ vectors3rows1word:
 	VPDPBUSD     Z7, Z5, Z1
 	VPDPBUSD     Z7, Z6, Z2
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8256(R9)
-	PREFETCHT0   8320(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors3rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         $0x00000060, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Z3
@@ -11994,6 +12079,8 @@ vectors1rows8:
 	JL   vectors1rows8done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -12068,10 +12155,15 @@ vectors1rows8word:
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
 	ADDQ         $0x00000004, R12
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R14
+	PREFETCHT0   (R14)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R13
 	JNZ          vectors1rows8word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -12152,6 +12244,8 @@ vectors1rows2:
 	JL   vectors1rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -12184,10 +12278,15 @@ vectors1rows2word:
 	VPBROADCASTD 16(R10)(DX*1), Z4
 	VPDPBUSD     Z4, Z3, Z1
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors1rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Z2
@@ -12224,6 +12323,8 @@ vectors1rows1:
 	JL   vectors1rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -12250,10 +12351,15 @@ vectors1rows1word:
 	VPBROADCASTD 16(R10), Z3
 	VPDPBUSD     Z3, Z2, Z0
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors1rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000020, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Z1
@@ -13247,6 +13353,8 @@ vectors3rows8:
 	JL   vectors3rows8done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -13368,12 +13476,19 @@ vectors3rows8word:
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
 	ADDQ         $0x00000004, R12
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8256(R9)
-	PREFETCHT0   8320(R9)
+	MOVQ         x_cap+48(FP), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   64(R14)
+	PREFETCHT0   128(R14)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R13
 	JNZ          vectors3rows8word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	PREFETCHT0   128(R9)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -13556,6 +13671,8 @@ vectors3rows4:
 	JL   vectors3rows4done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -13630,12 +13747,19 @@ vectors3rows4word:
 	VPDPBUSD     Z16, Z15, Z11
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8256(R9)
-	PREFETCHT0   8320(R9)
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
 	JNZ          vectors3rows4word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	PREFETCHT0   128(R9)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -13742,6 +13866,8 @@ vectors3rows2:
 	JL   vectors3rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -13791,12 +13917,19 @@ vectors3rows2word:
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z5
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8256(R9)
-	PREFETCHT0   8320(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors3rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	PREFETCHT0   128(R9)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Z6
@@ -13863,6 +13996,8 @@ vectors3rows1:
 	JL   vectors3rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -13901,12 +14036,19 @@ vectors3rows1word:
 	VPDPBUSD     Z7, Z5, Z1
 	VPDPBUSD     Z7, Z6, Z2
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
-	PREFETCHT0   8256(R9)
-	PREFETCHT0   8320(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors3rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	PREFETCHT0   128(R9)
+	ADDQ         $0x000000c0, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Z3
@@ -13956,6 +14098,8 @@ vectors1rows8:
 	JL   vectors1rows8done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -14023,10 +14167,15 @@ vectors1rows8word:
 	ADDQ         $0x00000004, R10
 	ADDQ         $0x00000004, R11
 	ADDQ         $0x00000004, R12
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R14
+	PREFETCHT0   (R14)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R13
 	JNZ          vectors1rows8word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -14125,6 +14274,8 @@ vectors1rows2:
 	JL   vectors1rows2done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -14156,10 +14307,15 @@ vectors1rows2word:
 	VPBROADCASTD 16(R10)(DX*1), Z4
 	VPDPBUSD     Z4, Z3, Z1
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors1rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Z2
@@ -14202,6 +14358,8 @@ vectors1rows1:
 	JL   vectors1rows1done
 	MOVQ x_base+32(FP), SI
 	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
 	MOVQ k+104(FP), R8
 	MOVQ R8, x_len+40(FP)
 
@@ -14228,10 +14386,15 @@ vectors1rows1word:
 	VPBROADCASTD 16(R10), Z3
 	VPDPBUSD     Z3, Z2, Z0
 	ADDQ         $0x00000004, R10
-	PREFETCHT0   8192(R9)
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
 	JNZ          vectors1rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Z1

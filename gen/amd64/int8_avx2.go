@@ -22,12 +22,19 @@ type avx2Dot struct{}
 
 func (avx2Dot) tiles(q spec.BlockFormat) [][]spec.TileShape {
 	if q.Bits() == 4 {
-		return [][]spec.TileShape{{{Vectors: 2, Rows: 6}, {Vectors: 2, Rows: 4}, {Vectors: 2, Rows: 3}, {Vectors: 2, Rows: 2}, {Vectors: 2, Rows: 1}}}
+		return tilesOf(6, 4, 3, 2)
 	}
-	// int8Words has the products of many rows. One row reads whole panels in the order of memory, all lanes of a word at a
-	// time. 2 vectors at a time take every third line: so Zen 3 reads 65% as fast as a loop that only reads, and in order 82%.
-	// With 4 bits, and with more than 4 in grouped formats, the order makes no difference.
-	return [][]spec.TileShape{{{Vectors: 2, Rows: 4}, {Vectors: 2, Rows: 3}, {Vectors: 2, Rows: 2}}, {{Vectors: wordVectors, Rows: 1}}, {{Vectors: 2, Rows: 1}}}
+	return tilesOf(4, 3, 2) // int8Words has the products of many rows
+}
+
+// tilesOf returns tiles of 2 vectors with some rows and those of 1 row. The latter have all vectors of a panel if it is whole,
+// so that weights are taken in the order of memory and each number of x once.
+func tilesOf(rows ...int) [][]spec.TileShape {
+	var more []spec.TileShape
+	for _, n := range rows {
+		more = append(more, spec.TileShape{Vectors: 2, Rows: n})
+	}
+	return [][]spec.TileShape{more, {{Vectors: wordVectors, Rows: 1}}, {{Vectors: 2, Rows: 1}}}
 }
 
 func (d avx2Dot) frameBytes(q spec.BlockFormat) int {
@@ -86,19 +93,16 @@ func (d avx2Dot) sums(t *int8Gemmer, name string) {
 // sums4 takes a word in an iteration: its lower halves of bytes, then the upper ones.
 func (avx2Dot) sums4(t *int8Gemmer, name string) {
 	g := t.g
-	x, mask := g.rowsFrom(t.x, t.ldx, t.rows), g.Constant(0x0f0f0f0f)
+	x, mask := g.rowsFrom(t.x, t.ldx, t.rows), t.mask(0x0f0f0f0f)
 	halves := func(disp int, half func(from operand.Mem, w reg.VecVirtual)) {
 		t.addPairs(half, func(i int) operand.Mem { return x.at(i, disp) })
 	}
 	t.eachWord(name, 4, func() {
-		halves(0, func(from operand.Mem, w reg.VecVirtual) {
-			g.VMOVDQU(mask, w)
-			g.VPAND(from, w, w)
-		})
+		halves(0, mask.and)
 		halves(16, func(from operand.Mem, w reg.VecVirtual) {
 			g.VMOVDQU(from, w)
 			g.VPSRLW(operand.Imm(4), w, w)
-			g.VPAND(mask, w, w)
+			g.VPAND(mask.bits, w, w)
 		})
 		x.advance(g, 4)
 	})
@@ -116,7 +120,7 @@ func (t *int8Gemmer) addPairs(part func(from operand.Mem, w reg.VecVirtual), num
 // sums8 takes a word in an iteration: its even bytes, then the odd ones.
 func (avx2Dot) sums8(t *int8Gemmer, name string) {
 	g := t.g
-	x, mask := g.GP64(), g.Constant(0x00ff00ff)
+	x, mask := g.GP64(), t.mask(0x00ff00ff)
 	g.LEAQ(t.frame, x)
 	halves := func(disp int, half func(from operand.Mem, w reg.VecVirtual)) {
 		t.eachProduct(half, func(i int) operand.Mem { return emit.At(x, 2*spec.BlockSteps*i+disp) }, func(number, w, acc reg.VecVirtual) {
@@ -126,14 +130,37 @@ func (avx2Dot) sums8(t *int8Gemmer, name string) {
 		})
 	}
 	t.eachWord(name, 8, func() {
-		halves(0, func(from operand.Mem, w reg.VecVirtual) {
-			g.VMOVDQU(mask, w)
-			g.VPAND(from, w, w)
-		})
+		halves(0, mask.and)
 		halves(spec.BlockSteps, func(from operand.Mem, w reg.VecVirtual) {
 			g.VMOVDQU(from, w)
 			g.VPSRLW(operand.Imm(8), w, w)
 		})
 		g.ADDQ(operand.Imm(4), x)
 	})
+}
+
+// A byteMask is the same bits in all words of a vector.
+type byteMask struct {
+	g    *gen
+	bits operand.Op // in a register if a tile has one row: others have none to spare
+}
+
+func (t *int8Gemmer) mask(bits uint32) byteMask {
+	c := t.g.Constant(bits)
+	if t.rows > 1 {
+		return byteMask{t.g, c}
+	}
+	v := t.g.Vec()
+	t.g.VMOVDQU(c, v)
+	return byteMask{t.g, v}
+}
+
+// and sets w to those bits of the words in memory.
+func (m byteMask) and(from operand.Mem, w reg.VecVirtual) {
+	if _, inMemory := m.bits.(operand.Mem); inMemory {
+		m.g.VMOVDQU(m.bits, w)
+		m.g.VPAND(from, w, w)
+		return
+	}
+	m.g.VPAND(from, m.bits, w)
 }

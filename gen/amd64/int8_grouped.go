@@ -29,9 +29,7 @@ const groupIntegers = 32
 
 func (avx2Grouped) frameBytes(spec.BlockFormat) int { return groupIntegers + 2*32 }
 
-func (avx2Grouped) tiles(spec.BlockFormat) [][]spec.TileShape {
-	return [][]spec.TileShape{{{Vectors: 2, Rows: 6}, {Vectors: 2, Rows: 4}, {Vectors: 2, Rows: 2}, {Vectors: 2, Rows: 1}}}
-}
+func (avx2Grouped) tiles(spec.BlockFormat) [][]spec.TileShape { return tilesOf(6, 4, 2) }
 
 // prepare stores the sums of the codes.
 func (avx2Grouped) prepare(t *int8Gemmer) {
@@ -75,7 +73,8 @@ func (t *int8Gemmer) eachInteger(f func(v int, s reg.VecVirtual)) {
 
 // avx2GroupedBytes is for grouped formats with more than 4 bits. The further bits are put above the others, and
 // the products of 2 words go through VPMADDWD at once. That takes registers for 4 vectors of weights, so a tile has
-// 4 rows.
+// 4 rows. One row takes 2 vectors at a time, too: with all of a panel it takes 10 to 17% less time from L1 on Zen 3, but from memory it
+// reads 70 (K5) and 73% (K6) as fast as a loop that only reads, and this way 81 and 79%.
 type avx2GroupedBytes struct{ avx2Grouped }
 
 func (avx2GroupedBytes) tiles(spec.BlockFormat) [][]spec.TileShape {
@@ -103,12 +102,7 @@ func (d avx2GroupedBytes) sums(t *int8Gemmer, name string) {
 	g.Label(name)
 	d.pair(t, x, first, far, 0)
 	d.pair(t, x, first, far, 4)
-	for _, p := range []reg.GPVirtual{t.numbers, far} {
-		g.PREFETCHT0(emit.At(p, int8Ahead))
-	}
-	second := emit.Indexed(t.numbers, t.lanes2, 2)
-	second.Disp = int8Ahead
-	g.PREFETCHT0(second)
+	t.prefetch(2)
 	g.LEAQ(emit.Indexed(t.numbers, t.lanes2, 4), t.numbers)
 	if t.format.Bits() == 6 {
 		g.LEAQ(emit.Indexed(far, t.lanes2, 2), far)
@@ -117,6 +111,7 @@ func (d avx2GroupedBytes) sums(t *int8Gemmer, name string) {
 	g.ADDQ(operand.Imm(2), first)
 	g.CMPQ(first, operand.Imm(4))
 	g.JNE(operand.LabelRef(name))
+	t.prefetchRest(2)
 }
 
 // groupIntegers is where those of a vector are.
