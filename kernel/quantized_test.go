@@ -227,6 +227,25 @@ func checkQuantized(t *testing.T, c contracttest.Case, q, k, v kernel.Tensor, op
 	})
 }
 
+// TestQuantizedHiddenBlock: a row that sees no key of a block is computed again, because of a scale there that is NaN,
+// without the scale. The first call after ReleaseMemory has a list of visible keys that was never filled.
+func TestQuantizedHiddenBlock(t *testing.T) {
+	c := contracttest.Case{B: 1, H: 1, HKV: 1, Lq: 2, Lk: 300, D: 32, Dv: 32}
+	shape := [4]int{1, 1, c.Lq, c.Lk}
+	c.Mask = contracttest.Visible(bools(shape, func(_, _, i, j int) bool { return i == 1 || j >= 256 }), shape)
+	q, k, v := c.Inputs()
+	k, v = int8Rows(k), int8Rows(v)
+	contracttest.Floats(v.Scales())[3] = testutil.NaN
+	want := c.Output(c.Dv)
+	m := c.Model(q, k, v, &kernel.Options{Quantized: true})
+	contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, m.Row(b, h, i).Out) })
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		kernel.ReleaseMemory()
+		got := c.Run(t, q, k, v, kernel.Options{Quantized: true, Exec: kernel.Exec{Tier: tier, Threads: 1}})
+		contracttest.Same(t, "out", &got, &want)
+	})
+}
+
 // quantizedTiles are calls of many rows: one tile and several, on blocks that begin with an odd key, with all
 // remainders of keys.
 var quantizedTiles = []contracttest.Case{

@@ -309,13 +309,13 @@ func (t *tile) eachSegment(f func(keys mask.Span)) {
 	}
 }
 
-// roundWeights sets the scratch's rounded weights to those of a group of columns. With runs, other keys do
-// not count, whatever their scales.
+// roundWeights sets the scratch's rounded weights to those of a group of columns. In an exact tile, keys outside of
+// the runs, of which there may be none, do not count, whatever their scales.
 func (t *tile) roundWeights(group int, runs []mask.Span) {
 	lanes := t.kern.Lanes
 	t.eachSegment(func(keys mask.Span) {
 		scales, lsc := t.scalesOf(keys, group)
-		if runs != nil {
+		if t.exact {
 			scales, lsc = t.visibleScales(keys, runs, scales, lsc), 1
 		}
 		to := t.scratch.rounded[(keys.Lo-t.block.keys.Lo)*lanes:]
