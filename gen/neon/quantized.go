@@ -83,7 +83,7 @@ func (t *blockGemmer) half(block, lane, start, steps a64.GP) {
 			}
 		})
 		t.Op("MOVD", t.numbers, t.far)
-		if t.exact() {
+		if t.inHighest() {
 			t.shifted()
 			return
 		}

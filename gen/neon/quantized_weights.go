@@ -8,15 +8,17 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// A weightMaker makes weights of numbers. The Neoverse cores convert integers on half of their vector units, in two
-// steps each. So numbers are put into the bits of a float32, whose sum with them is taken:
+// A weightMaker makes weights d·q + minimum of numbers q. The Neoverse cores convert integers on half of their vector units,
+// in two steps each. So q is put into the mantissa of a power of 2, which makes their sum:
 //
-//	without an offset   2^23 and a number in its lowest bits; 2^23 is subtracted: exact
-//	with an offset      2^bits and a number in its highest bits. A weight is d·(2^bits + q) - (2^bits + offset)·d
-//	                    then, and all of that is exact, as d is a binary16
+//	in its lowest bits     z = 2^23 + q;    d·(z - 2^23) + minimum
+//	in its highest bits    z = 2^bits + q;  d·z - (2^bits + offset)·d
 //
-// The last step adds to a register with the minimum. It is overwritten, as is that with the power of 2, and both
-// are loaded: there are loads to spare. On the stack each vector of lanes has this pair.
+// The difference z - 2^23 is exact. The highest bits are for formats with an offset and one scale, where all of the second
+// line is exact, as d is a binary16: that saves the subtraction.
+//
+// VBIT puts q into a register with the power of 2, and FMLA adds to one with the minimum. Both overwrite it, so the
+// pair of a vector of lanes is loaded from the stack each time: there are loads to spare.
 type weightMaker struct {
 	*neon
 	format spec.BlockFormat
@@ -28,7 +30,7 @@ type weightMaker struct {
 func (g *neon) newWeightMaker(q spec.BlockFormat, n int) weightMaker {
 	w := weightMaker{neon: g, format: q}
 	power := float32(0x1p23)
-	if w.exact() {
+	if w.inHighest() {
 		power = w.base()
 	}
 	w.pairs, w.power = g.GP(), g.Broadcast(math.Float32bits(power))
@@ -39,10 +41,10 @@ func (g *neon) newWeightMaker(q spec.BlockFormat, n int) weightMaker {
 	return w
 }
 
-// exact reports that the numbers lie in the highest bits.
-func (w *weightMaker) exact() bool { return w.format.Offset() > 0 && !w.format.Grouped() }
+// inHighest reports whether numbers are put into the highest bits.
+func (w *weightMaker) inHighest() bool { return w.format.Offset() > 0 && !w.format.Grouped() }
 
-// base is what is added to numbers in the highest bits.
+// base is the power of 2 with numbers in the highest bits.
 func (w *weightMaker) base() float32 { return float32(int(1) << w.format.Bits()) }
 
 // lowest is the lowest of these bits.
@@ -51,7 +53,7 @@ func (w *weightMaker) lowest() int { return 23 - w.format.Bits() }
 // addOffset stores the minima of formats with an offset, for the scales in d.
 func (w *weightMaker) addOffset(d []a64.Vec) {
 	offset := -float32(w.format.Offset())
-	if w.exact() {
+	if w.inHighest() {
 		offset -= w.base()
 	}
 	w.setMinima(w.times(d, offset))
@@ -74,7 +76,7 @@ func (w *weightMaker) weights(v int, xs, zs, d []a64.Vec, insert func(i int, z a
 		insert(i, zs[i])
 	}
 	for i := range xs {
-		if !w.exact() {
+		if !w.inHighest() {
 			w.FSUB(zs[i], zs[i], w.power)
 		}
 	}

@@ -72,7 +72,7 @@ func (w *blockWidener) lanes16() {
 // before it goes to the next word.
 func (w *blockWidener) steps(d []a64.Vec) {
 	width, at := w.format.Bits(), 0
-	if w.exact() {
+	if w.inHighest() {
 		at = w.lowest()
 	}
 	mask, words, xs, zs := w.Broadcast((1<<width-1)<<at), w.Vecs(4), w.Vecs(4), w.Vecs(4)
@@ -86,7 +86,7 @@ func (w *blockWidener) steps(d []a64.Vec) {
 		w.Op("MOVD", w.format.Positions(), w.count)
 		loop.Times(w.neon, w.count, "step", func() {
 			from := words
-			if w.exact() {
+			if w.inHighest() {
 				from = qs
 				w.Op("VDUP", shift, by.S4())
 				w.Op("SUB", width, shift, shift)
@@ -96,7 +96,7 @@ func (w *blockWidener) steps(d []a64.Vec) {
 			}
 			w.weights(0, xs, zs, d, func(v int, z a64.Vec) { w.Op("VBIT", mask.B16(), from[v].B16(), z.B16()) })
 			w.StoreVecs(xs, w.to)
-			if !w.exact() {
+			if !w.inHighest() {
 				for _, word := range words {
 					w.Op("VUSHR", width, word.S4(), word.S4())
 				}
