@@ -8,7 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The kernels of quantized attention, for AVX2; what AVX-512 has of its own is in codes_vnni.go. VPMADDWD multiplies words
+// The kernels of quantized attention. Those for few rows are in codes_keys.go and codes_values.go for AVX2, in
+// codes_vnni.go for AVX-512 with VNNI; those for tiles of both in codes_tiles.go. With AVX2, VPMADDWD multiplies words
 // of 16 bits and adds pairs of products in 32 bits: twice as many products in an instruction as an FMA has.
 // An addition follows each, so on CPUs with twice as many units for additions as for products, such as Zen
 // 3, integers have up to twice the throughput of FMAs. Bytes would not have more: VPMADDUBSW needs one more
@@ -20,7 +21,7 @@ const (
 	codeColumns = 16
 )
 
-// Codes emits them.
+// Codes emits them. The tier of AVX-512 takes from AVX2 those that it lacks.
 func (g *gen) Codes() {
 	if g.EVEX() {
 		g.integerPairs()
