@@ -16,8 +16,8 @@ import (
 //	64 columns · 2^11 · 2^7 = 32 keys · 2^12 · 2^7 = 2^24
 //
 // Kernels for integers take int8: ukernel.SkinnyKernels.QKCodes in skinny tiles, ukernel.LaneKernels.CodeScores in
-// others. 4 bits become int8 before. A call of such a kernel takes a piece of the columns, see pieceOf. Without
-// them, tiles compute the products by those for float32, on integers as float32, which gives the same bits.
+// others. 4 bits become int8 before. A call of such a kernel takes a piece of the columns, see pieceOf. Where there is no
+// such kernel, tiles compute the products by those for float32, on integers as float32, which gives the same bits.
 
 // fitsCodes tells whether kernels for integers take the keys and values.
 func (j *Job) fitsCodes() bool {
@@ -32,7 +32,7 @@ func hasCodes(x *view.Tensor) bool {
 }
 
 // pieceOf returns the number of columns of the piece that begins with column at. Columns that share a scale
-// are a group. Its first two segments are one piece, as they round as their sum does, the others one each.
+// are a group. Its first two segments are one piece: the sum of both rounds once, either way. Each other segment is one.
 func pieceOf(group, at int) int {
 	if in := at % group; in > 0 {
 		return min(group-in, ukernel.ColumnSegment)

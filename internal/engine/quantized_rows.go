@@ -27,7 +27,7 @@ func (p *pairRows) forget() { p.cached = mask.Span{} }
 // of returns the pairs of w columns, from at on, of rows from lo on.
 func (p *pairRows) of(at, w, lo int) []int32 { return p.memory[(at*BlockKeys+(lo-p.cached.Lo)*w)/2:] }
 
-// widen makes p have the pairs of rows of x, which pair makes. For pairs of rows keys.Lo is even.
+// widen adds to p those rows of x that it lacks, as the pairs that pair makes of them. For pairs of rows keys.Lo is even.
 func (t *tile) widen(p *pairRows, x *view.Tensor, keys mask.Span, pair func(dst []int32, src []int8, lds, n, d int)) {
 	const seg = contract.ValueSegment
 	d, group := x.Dim(3), x.Group()

@@ -65,42 +65,39 @@ func (t *tile) keysOfPieces() int {
 }
 
 // eachPiece computes the scores s of n keys from tile coordinate lo on, by calls of product for each piece of w columns from
-// column at on. It adds them up in the order of the contract:
+// column at on. It adds them up in the order of the contract, with the scales t of a key's groups:
 //
-//	A = piece 0·1, then fma(piece, 1, A);  s = A·scale of group 0, then fma(A, scale of a group, s)
+//	pieces are groups      s = piece 0·t[0], then s = fma(piece g, t[g], s)
+//	pieces of one group    A = piece 0, then A = fma(piece, 1, A);  s = A·t[0]
 //
-// Groups after the first are one piece each. A group of more is the only one. Products that are to be added wait in
-// the memory of rounded weights.
+// Products that are to be added wait in the memory of rounded weights.
 func (t *tile) eachPiece(lo, n int, s, top []float32, product func(s []float32, at, w int, scales []float32, lsc int, top []float32)) {
 	x, lanes, d := &t.job.Call.K, t.kern.Lanes, t.job.d()
 	scales, lsc := x.RowScales(t.head.batch, t.head.head, lo-t.phase, n)
-	group, ignored := x.Group(), t.ignored()
+	group, rest, ignored := x.Group(), t.scratch.rounded, t.ignored()
 	w := pieceOf(group, 0)
 	if w == d {
 		product(s, 0, d, scales, lsc, top)
 		return
 	}
-	rest := t.scratch.rounded
+	groups := w == group // pieces are groups
 	for at := 0; at < d; at += w {
 		w = pieceOf(group, at)
-		switch {
-		case at == 0 && w == group:
-			product(s, 0, w, scales, lsc, ignored)
-		case at == 0:
-			product(s, 0, w, ones[:1], 0, ignored)
-		case at%group > 0:
-			product(rest, at, w, ones[:1], 0, ignored)
-			t.kern.ScaleRows(s, lanes, rest, lanes, n, ones[:1], 0, true, ignored)
-		default:
-			max := ignored
-			if at+w == d {
-				max = top
-			}
-			product(rest, at, w, ones[:1], 0, ignored)
-			t.kern.ScaleRows(s, lanes, rest, lanes, n, scales[at/group:], lsc, true, max)
+		by, step, raised := ones[:1], 0, ignored
+		if groups {
+			by, step = scales[at/group:], lsc
 		}
+		if at == 0 {
+			product(s, 0, w, by, step, ignored)
+			continue
+		}
+		if groups && at+w == d {
+			raised = top
+		}
+		product(rest, at, w, ones[:1], 0, ignored)
+		t.kern.ScaleRows(s, lanes, rest, lanes, n, by, step, true, raised)
 	}
-	if group > ukernel.CodesColumns {
+	if !groups {
 		t.kern.ScaleRows(s, lanes, s, lanes, n, scales, lsc, false, top)
 	}
 }
