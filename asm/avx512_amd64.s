@@ -45359,7 +45359,7 @@ fourcolumns:
 	ADDQ            $0x04, R11
 
 stored:
-	// The last four keys may be some of these once more.
+	// The last step is shorter: a tile has four keys, so the last one repeats some of those before.
 	MOVQ    a_M+144(FP), R8
 	SUBQ    $0x04, R8
 	JZ      done

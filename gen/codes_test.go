@@ -12,11 +12,7 @@ import (
 // TestVNNICodes does for the kernels of quantized attention what TestVNNI does for those of linear layers, with all
 // remainders of keys, queries and columns.
 func TestVNNICodes(t *testing.T) {
-	files, err := generate(committed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	asm := string(files[asmDir+"/avx512_amd64.s"])
+	asm := avx512Assembly(t)
 	for i, m := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 31, 32} {
 		for _, d := range []int{16, 80} {
 			c := codesCase{m: m, n: 3 + i%10, d: d, lanes: 16 + 96*(i%2), load: i%3 == 0, most: i%4 == 0} // 112 lanes are 4 + 2 + 1 vectors

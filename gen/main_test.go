@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/attn-go/attn/gen/amd64"
@@ -15,11 +16,14 @@ import (
 // committed is the root of the repository.
 const committed = ".."
 
+// generated is what the generator makes, once for all tests.
+var generated = sync.OnceValues(func() (map[string][]byte, error) { return generate(committed) })
+
 // TestCommitted compares the committed files with what the generator makes: every
 // file, and in package asm no other. As another run of the generator made them, it also
 // shows that each run makes the same.
 func TestCommitted(t *testing.T) {
-	files, err := generate(committed)
+	files, err := generated()
 	if err != nil {
 		t.Fatal(err)
 	}

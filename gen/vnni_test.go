@@ -12,11 +12,7 @@ import (
 // TestVNNI runs the products of quantized rows that need VNNI by an interpreter, on any machine, and compares
 // them with sums of plain integers, to the bit: all heights of tiles, panels that are whole or not, the largest numbers.
 func TestVNNI(t *testing.T) {
-	files, err := generate(committed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	asm := string(files[asmDir+"/avx512_amd64.s"])
+	asm := avx512Assembly(t)
 	for _, f := range vnniFormats {
 		for _, lanes := range []int{16, 32, 48} {
 			for i, m := range []int{0, 1, 2, 3, 5, 7, 8, 15, 24, 27, 50} {

@@ -34,8 +34,8 @@ type Options struct {
 	// queries, and each 32 weights of a row, share a unit, a power of two. See "Contract: attention on integers" in package contract.
 	// Kernels for integers decode from int8 up to 1.8 times as fast, and compute prompts 1.2 to 1.4 times as fast. Each group of
 	// columns with a scale of its own costs time: with int4 and groups of 32 they gain up to 1.2 times. The tiers
-	// avx2 and avx512 have them, for groups of a multiple of 16 columns, up to 128 or, in k, the whole row.
-	// Elsewhere it is slower than without. The default rounds nothing but k and v, which are rounded already.
+	// avx2 and avx512 have them, for groups of a multiple of 16 columns; those of k have at most 128 columns, or all of a row.
+	// Elsewhere calls take longer with Quantized than without. The default rounds nothing but k and v, which are rounded already.
 	// Quantized needs k and v of int8 or int4: other types are an error. So is a call of [Additive], whose score is no
 	// product of queries and keys.
 	Quantized bool

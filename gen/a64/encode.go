@@ -65,7 +65,6 @@ var (
 	sxtl2       = encoding{"sxtl2 v%d.4s, v%d.8h", 0x4f10a400, pair}
 	abs         = encoding{"abs v%d.4s, v%d.4s", 0x4ea0b800, pair}
 	scvtf       = encoding{"scvtf v%d.4s, v%d.4s", 0x4e21d800, pair}
-	ucvtf       = encoding{"ucvtf v%d.4s, v%d.4s", 0x6e21d800, pair}
 	fcvtns      = encoding{"fcvtns v%d.4s, v%d.4s", 0x4e21a800, pair}
 	umaxv       = encoding{"umaxv s%d, v%d.4s", 0x6eb0a800, pair}
 	fmaxv       = encoding{"fmaxv s%d, v%d.4s", 0x6e30f800, pair}
@@ -81,7 +80,7 @@ var (
 // table lists them for the tests.
 var table = []encoding{
 	fmlaElement, fadd, fsub, fmul, fdiv, fsqrt, fcmgt, fcmeq, fcmeqZero, cmgt, cmge, cmhs, umull, umull2, bic, ldrOffset,
-	fcvtl, fcvtl2, fcvtn, fcvtn2, shll, shll2, shrn, shrn2, sxtlBytes, sxtl, sxtl2, abs, scvtf, ucvtf, fmin, fmax, mla, fabs,
+	fcvtl, fcvtl2, fcvtn, fcvtn2, shll, shll2, shrn, shrn2, sxtlBytes, sxtl, sxtl2, abs, scvtf, fmin, fmax, mla, fabs,
 	fmulElement, sdotElement, fcvtns, umaxv, addv, smull, smull2, smlal, smlal2, sadalp,
 	mul, ushl, ushlWords, fmaxv, fminv,
 }
@@ -182,7 +181,6 @@ func (f *Func) FCMEQZero(d, n Vec) { // d = n == 0
 	f.vec2(fcmeqZero, d, n)
 }
 func (f *Func) SCVTF(d, n Vec)   { f.vec2(scvtf, d, n) }   // d = float32(n), n int32
-func (f *Func) UCVTF(d, n Vec)   { f.vec2(ucvtf, d, n) }   // d = float32(n), n uint32
 func (f *Func) FCVTNS(d, n Vec)  { f.vec2(fcvtns, d, n) }  // d = int32(n), rounded to even
 func (f *Func) UMAXV(d, n Vec)   { f.vec2(umaxv, d, n) }   // d = the largest lane of n, uint32, in one lane
 func (f *Func) FMAXV(d, n Vec)   { f.vec2(fmaxv, d, n) }   // d = the largest lane of n, or NaN if one is, in one lane

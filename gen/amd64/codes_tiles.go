@@ -23,7 +23,7 @@ func (g *gen) pairVectors() []int {
 	return []int{2, 1}
 }
 
-// codeTiles emits them.
+// codeTiles emits them. Those that multiply no pairs are the kernels of AVX2 in both tiers.
 func (g *gen) codeTiles() {
 	g.codeScores()
 	g.codeValues()

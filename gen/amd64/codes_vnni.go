@@ -13,7 +13,7 @@ import (
 // products to 32 bits, without saturation. Calls of up to two queries are left to the kernels of AVX2, which
 // read from memory as fast.
 
-// toAVX2 ends a kernel with a jump to that of AVX2.
+// toAVX2 ends a kernel with a jump to that of AVX2, at the label few.
 func (g *gen) toAVX2(f spec.Function) {
 	g.Label("few")
 	g.TailJumpTo(f, emit.AVX2{})
@@ -49,7 +49,7 @@ func (g *gen) vnniKeyCodes() {
 		f.prefetch(fmt.Sprintf("keys%d", i))
 	}
 	f.queries()
-	g.Comment("The last four keys may be some of these once more.")
+	g.Comment("The last step is shorter: a tile has four keys, so the last one repeats some of those before.")
 	step := g.GP64()
 	g.MOVQ(f.left, step)
 	g.SUBQ(operand.Imm(vnniKeys), step)

@@ -2,7 +2,6 @@ package amd64
 
 import (
 	"fmt"
-	"math"
 	"math/bits"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
@@ -317,43 +316,6 @@ func (t *int8Gemmer) eachProduct(part func(from operand.Mem, w reg.VecVirtual), 
 	}
 }
 
-// ahead is the distance of prefetches in bytes. Zen 3 has buffers for 24 lines and drops prefetches while all are in use. So a
-// product that takes less time than its weights should not be far ahead: from memory, one row of Q8_0, Q4_0, Q4_1 and K4
-// reads 85 to 93% as fast with 3072 as a loop that only reads, with 2048 80 to 91% and with 8192 78 to 82%. With K5
-// and K6 the product itself takes almost as long, and with 8192 it reads 79 to 81%, with 2048 77 to 78%. 4 rows of Q4_0 and
-// Q4_K take longer with 2048. With AVX-512 no other distance was measured.
-func (t *int8Gemmer) ahead() int {
-	if t.rows > 1 || t.g.EVEX() || t.format.Bits() == 5 || t.format.Bits() == 6 {
-		return int8Ahead
-	}
-	return 3072
-}
-
-const int8Ahead = 8192
-
-// prefetch emits the prefetches of an iteration, of which a group of vectors has so many; prefetchRest those that are left
-// after them. All together they take each line of a block once, and in the order of memory, also if the weights are read
-// in another one.
-func (t *int8Gemmer) prefetch(iterations int) {
-	t.prefetchBytes(t.groupBytes() / iterations / spec.LineBytes * spec.LineBytes)
-}
-
-func (t *int8Gemmer) prefetchRest(iterations int) {
-	t.prefetchBytes(t.groupBytes() - iterations*(t.groupBytes()/iterations/spec.LineBytes*spec.LineBytes))
-}
-
-// groupBytes is the size of the part of a block that a group of vectors has.
-func (t *int8Gemmer) groupBytes() int { return t.format.BlockBytes(len(t.acc[0]) * t.g.Lanes()) }
-
-func (t *int8Gemmer) prefetchBytes(n int) {
-	far := t.g.GP64()
-	t.g.MOVQ(t.far, far)
-	for line := 0; line < n; line += spec.LineBytes {
-		t.g.PREFETCHT0(emit.At(far, line))
-	}
-	t.g.ADDQ(operand.U32(n), t.far)
-}
-
 // eachWord emits the loop over the words of a lane, with their prefetches.
 func (t *int8Gemmer) eachWord(name string, words int, body func()) {
 	g, count := t.g, t.g.GP64()
@@ -373,107 +335,4 @@ func (t *int8Gemmer) eachWord(name string, words int, body func()) {
 func (t *int8Gemmer) broadcastOffset(x rowPointers, i int, v reg.VecVirtual) {
 	t.g.VPBROADCASTD(x.at(i, spec.RowMinusSum), v)
 	t.g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset())))), v, v)
-}
-
-// WeightQuantize takes a block in four vectors of 8. Vector i has the steps 8i to 8i+7, which are the
-// bytes i of the 8 words of codes: so no lane moves. With AVX-512 it is the kernel of AVX2.
-func (g *gen) WeightQuantize() {
-	if g.EVEX() {
-		return
-	}
-	g.Kernel(spec.WeightQuantize)
-	dst, src, n := g.Slice("dst"), g.Slice("src"), g.SliceLen("src")
-	magnitude, most := g.Vec(), g.Vec()
-	g.VMOVUPS(g.Constant(^uint32(spec.SignBit)), magnitude)
-	g.VMOVUPS(g.Constant(math.Float32bits(spec.MostCode)), most)
-	g.JumpIfZero(n, "done")
-	g.Label("block")
-	xs := g.Vecs(4)
-	largest := g.Vec()
-	for i, x := range xs {
-		g.VMOVUPS(emit.At(src, i*g.VecBytes()), x)
-		if i == 0 {
-			g.VPAND(magnitude, x, largest)
-			continue
-		}
-		t := g.Vec()
-		g.VPAND(magnitude, x, t)
-		g.VPMAXUD(t, largest, largest)
-	}
-	a := g.acrossLanes(largest, g.VPMAXUD)
-	bits := g.GP32()
-	g.VMOVD(a, bits)
-	g.CMPL(bits, operand.U32(infinity))
-	g.JAE(operand.LabelRef("infinite"))
-	g.CMPL(bits, operand.U32(spec.LeastOfBlock))
-	g.JB(operand.LabelRef("zeros"))
-
-	inverse := g.Vec()
-	g.VDIVSS(a, most.AsX(), inverse.AsX())
-	g.VBROADCASTSS(inverse.AsX(), inverse)
-	sum, words := g.Vec(), g.Vec()
-	byteMask := g.Constant(255)
-	for i, x := range xs {
-		g.VMULPS(inverse, x, x)
-		g.VCVTPS2DQ(x, x)
-		switch i {
-		case 0:
-			g.VMOVDQU(x, sum)
-			g.VPAND(byteMask, x, words)
-			continue
-		case 3:
-			g.VPADDD(x, sum, sum)
-		default:
-			g.VPADDD(x, sum, sum)
-			g.VPAND(byteMask, x, x)
-		}
-		g.VPSLLD(operand.Imm(uint64(8*i)), x, x)
-		g.VPOR(x, words, words)
-	}
-	g.VMOVDQU(words, emit.At(dst, 0))
-	total := g.acrossLanes(sum, g.VPADDD)
-	d, zero := g.XMM(), g.XMM()
-	g.VMULSS(g.Constant(spec.PerCode), a, d)
-	g.VMOVSS(d, emit.At(dst, spec.RowScale))
-	g.VPXOR(zero, zero, zero)
-	g.VPSUBD(total, zero, zero)
-	g.VMOVD(zero, emit.At(dst, spec.RowMinusSum))
-	g.VCVTDQ2PS(total, total)
-	g.VMULSS(d, total, total)
-	g.VMOVSS(total, emit.At(dst, spec.RowSum))
-	g.MOVL(operand.U32(0), emit.At(dst, spec.RowMinusSum+4))
-	g.Label("next")
-	g.ADDQ(operand.U32(4*spec.BlockSteps), src)
-	g.ADDQ(operand.U32(spec.RowBytes), dst)
-	g.SUBQ(operand.U32(spec.BlockSteps), n)
-	g.JNZ(operand.LabelRef("block"))
-	g.Label("done")
-	g.Return()
-
-	scale := g.GP32()
-	g.Label("infinite")
-	g.MOVL(operand.U32(spec.NaN), scale)
-	g.JMP(operand.LabelRef("fill"))
-	g.Label("zeros")
-	g.XORL(scale, scale)
-	g.Label("fill")
-	none := g.Vec()
-	g.VPXOR(none, none, none)
-	g.VMOVDQU(none, emit.At(dst, 0))
-	g.VMOVDQU(none.AsX(), emit.At(dst, spec.RowScale))
-	g.MOVL(scale, emit.At(dst, spec.RowScale))
-	g.MOVL(scale, emit.At(dst, spec.RowSum))
-	g.JMP(operand.LabelRef("next"))
-}
-
-// acrossLanes combines the 8 lanes of a vector of AVX2 and returns the result in the lowest lane.
-func (g *gen) acrossLanes(v reg.VecVirtual, combine func(ops ...operand.Op)) reg.VecVirtual {
-	x, t := g.XMM(), g.XMM()
-	g.VEXTRACTI128(operand.Imm(1), v, x)
-	combine(v.AsX(), x, x)
-	g.VPSHUFD(operand.Imm(0x4e), x, t)
-	combine(t, x, x)
-	g.VPSHUFD(operand.Imm(0xb1), x, t)
-	combine(t, x, x)
-	return x
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// expand writes to the stack what a block has, for all lanes.
+// expand writes a block to the stack, the header first, for all lanes.
 func (w *vnniGrouped) expand() {
 	g, block, from, to, left, lanes := w.g, w.g.GP64(), w.g.GP64(), w.g.GP64(), w.g.GP64(), w.g.GP64()
 	g.MOVQ(w.blocks, block)
@@ -103,10 +103,15 @@ type groupExpander struct {
 	*gen
 	more           int
 	mask, moreMask reg.VecVirtual
-	halves         [2]reg.VecVirtual // masks, of the half that is in its place in words of a group
+	halves         [2]reg.VecVirtual // by group, the mask of the half that stays in its place, see pair
 }
 
-// pair makes four words of the words first and second of a panel and those of their further bits, which begin at some bit.
+// pair makes four words of the words first and second of a panel, two of each group, by a mask and a shift of
+//
+//	group 0    (second << 16)'s upper half | first's lower half
+//	group 1    second's upper half         | (first >> 16)'s lower half
+//
+// The further bits of first begin at some bit of the bytes of high, those of second follow.
 func (e *groupExpander) pair(first, second, high operand.Mem, bit int, store func(group, word int, v reg.VecVirtual)) {
 	for group := range 2 {
 		v, more := e.Vec(), e.Vec()
@@ -152,8 +157,7 @@ func (e *groupExpander) takeHalf(half int, x operand.Op, to reg.VecVirtual) {
 	e.VPTERNLOGD(operand.U8(cWhereB), x, e.halves[half], to)
 }
 
-// further sets v to the further bits of a group, from bits 0 and 4 of its bytes on, among others. In the word high those
-// of the first word of a pair begin at a bit, those of the second follow.
+// further brings the further bits of a group to bits 0 and 4 of the bytes of v; other bits of v are of no use.
 func (e *groupExpander) further(group int, high operand.Mem, bit int, v reg.VecVirtual) {
 	var x operand.Op = high
 	shift := bit

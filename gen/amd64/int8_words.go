@@ -35,7 +35,7 @@ const (
 	wordVectors  = 6
 	wordBlocks   = 4  // of a group: 13 KiB on the stack, which stay in L1
 	wordsAtOnce  = 4  // words of codes in an iteration
-	wordsGrouped = 48 // with fewer rows a group is one block: 16 rows would wait for 4 at once, and take 6% longer
+	wordsGrouped = 48 // with fewer rows a group is one block: 16 rows take 6% longer with 4, whose weights they wait for
 	wordsLeast   = 8  // with fewer rows words of the weights take longer than they save
 
 	codesBytes = 2 * spec.BlockSteps // of a block

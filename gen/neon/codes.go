@@ -7,7 +7,7 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// Codes emits what rounds queries and weights of quantized attention, see amd64/codes.go. The products are those for
+// Codes emits what rounds queries and weights of quantized attention, see amd64/codes_round.go. The products are those for
 // float32: SMLAL multiplies as many words of 16 bits in an instruction as FMLA float32, so integers would gain nothing.
 func (g *neon) Codes() {
 	g.round()

@@ -2,7 +2,6 @@ package neon
 
 import (
 	"math"
-	"math/bits"
 
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
@@ -18,81 +17,6 @@ const (
 	halfLanes   = spec.PanelLanes / 2
 	halfVectors = halfLanes / emit.VecLanes
 )
-
-// A weightMaker makes weights of numbers. The Neoverse cores convert integers on half of their vector units, in two
-// steps each. So numbers are put into the bits of a float32, whose sum with them is taken:
-//
-//	without an offset   2^23 and a number in its lowest bits; 2^23 is subtracted: exact
-//	with an offset      2^bits and a number in its highest bits. A weight is d·(2^bits + q) - (2^bits + offset)·d
-//	                    then, and all of that is exact, as d is a binary16
-//
-// The last step adds to a register with the minimum. It is overwritten, as is that with the power of 2, and both
-// are loaded: there are loads to spare. On the stack each vector of lanes has this pair.
-type weightMaker struct {
-	*neon
-	format spec.BlockFormat
-	pairs  a64.GP
-	power  a64.Vec // of 2
-}
-
-// newWeightMaker makes pairs for n vectors.
-func (g *neon) newWeightMaker(q spec.BlockFormat, n int) weightMaker {
-	w := weightMaker{neon: g, format: q}
-	power := float32(0x1p23)
-	if w.exact() {
-		power = w.base()
-	}
-	w.pairs, w.power = g.GP(), g.Broadcast(math.Float32bits(power))
-	g.Op("MOVD", g.Frame(2 * n)[0].Addr(), w.pairs)
-	for v := range n {
-		g.StoreTo(w.power, a64.At(w.pairs, 2*v*emit.VecBytes))
-	}
-	return w
-}
-
-// exact reports that the numbers lie in the highest bits.
-func (w *weightMaker) exact() bool { return w.format.Offset() > 0 && !w.format.Grouped() }
-
-// base is what is added to numbers in the highest bits.
-func (w *weightMaker) base() float32 { return float32(int(1) << w.format.Bits()) }
-
-// lowest is the lowest of these bits.
-func (w *weightMaker) lowest() int { return 23 - w.format.Bits() }
-
-// addOffset stores the minima of formats with an offset, for the scales in d.
-func (w *weightMaker) addOffset(d []a64.Vec) {
-	offset := -float32(w.format.Offset())
-	if w.exact() {
-		offset -= w.base()
-	}
-	w.setMinima(w.times(d, offset))
-}
-
-// setMinima stores those of the first vectors.
-func (w *weightMaker) setMinima(m []a64.Vec) {
-	for v, x := range m {
-		w.StoreTo(x, a64.At(w.pairs, (2*v+1)*emit.VecBytes))
-	}
-}
-
-// weights sets xs to the weights of vectors from v on, where insert puts the numbers of vector v+i into zs[i]. One step of
-// all follows the other, for cores that execute in order.
-func (w *weightMaker) weights(v int, xs, zs, d []a64.Vec, insert func(i int, z a64.Vec)) {
-	for i, x := range xs {
-		w.Op("FLDPQ", a64.At(w.pairs, 2*(v+i)*emit.VecBytes), a64.Pair{First: zs[i], Second: x})
-	}
-	for i := range xs {
-		insert(i, zs[i])
-	}
-	for i := range xs {
-		if !w.exact() {
-			w.FSUB(zs[i], zs[i], w.power)
-		}
-	}
-	for i, x := range xs {
-		w.Op("VFMLA", d[i].S4(), zs[i].S4(), x.S4())
-	}
-}
 
 // A blockGemmer emits one product.
 type blockGemmer struct {
@@ -159,7 +83,7 @@ func (t *blockGemmer) half(block, lane, start, steps a64.GP) {
 			}
 		})
 		t.Op("MOVD", t.numbers, t.far)
-		if t.exact() {
+		if t.inHighest() {
 			t.shifted()
 			return
 		}
@@ -290,105 +214,5 @@ func (t *blockGemmer) steps(name string, move func(word a64.Vec)) {
 			}
 		}
 		t.Op("ADD", 4*spec.PanelLanes, t.numbers, t.numbers)
-	})
-}
-
-// WeightWidenQ converts block by block, and in a block 16 lanes after the other.
-func (g *neon) WeightWidenQ(q spec.BlockFormat) {
-	g.widenBlocks(q, 16, 4, func(b *blockCursor) func() { return (&blockWidener{b}).lanes16 })
-}
-
-// A blockCursor is where a part of a block is read and written. Registers that are not used any more may be
-// overwritten, but for block, lane, lanes and row.
-type blockCursor struct {
-	weightMaker
-	block, lane, lanes, row    a64.GP // the first lane of the part, the lanes of a block, a row of dst in bytes
-	scales, numbers, to, count a64.GP // scales: those of lane
-}
-
-// widenBlocks emits the kernel of a format: what newConvert returns is for so many lanes of a block, and has pairs for some
-// vectors.
-func (g *neon) widenBlocks(q spec.BlockFormat, width, pairs int, newConvert func(b *blockCursor) (convert func())) {
-	g.Kernel(spec.WeightWidenQ(q))
-	dst, block, lanes, k := g.Slice("dst"), g.Slice("b"), g.Num("lanes"), g.Num("k")
-	b := &blockCursor{weightMaker: g.newWeightMaker(q, pairs), block: block, lane: g.GP(), lanes: lanes, row: g.GP(),
-		scales: g.GP(), numbers: g.GP(), to: g.GP(), count: g.GP()}
-	g.JumpIfZero(k, "done")
-	g.Op("LSL", 2, lanes, b.row)
-	convert := newConvert(b)
-	g.Label("block")
-	g.Op("MOVD", 0, b.lane)
-	g.Label("lanes")
-	g.Op("ADD", b.lane.Shl(1), block, b.scales)
-	g.Op("ADD", b.lane.Shl(2), dst, b.to)
-	g.Scope(convert)
-	g.Op("ADD", width, b.lane, b.lane)
-	g.Op("CMP", lanes, b.lane)
-	g.Jump("BLT", "lanes")
-	g.Op("ADD", b.row.Shl(5), dst, dst) // BlockSteps rows
-	g.Op("MOVD", q.BlockBytes(1), b.count)
-	g.Op("MUL", lanes, b.count, b.count)
-	g.Op("ADD", b.count, block, block)
-	g.CountDown(k, spec.BlockSteps, "block")
-	g.Label("done")
-	g.Return()
-}
-
-// A blockWidener converts 16 lanes of a block.
-type blockWidener struct{ *blockCursor }
-
-func (w *blockWidener) lanes16() {
-	d := w.halves(w.scales, 0, 4)
-	w.Op("ADD", w.lanes.Shl(1), w.block, w.numbers)
-	w.Scope(func() {
-		if w.format.Offset() == 0 {
-			w.Op("ADD", w.lanes.Shl(1), w.numbers, w.numbers)
-			w.Op("ADD", w.lanes.Shl(1), w.scales, w.scales)
-			w.setMinima(w.halves(w.scales, 0, 4))
-		} else {
-			w.addOffset(d)
-		}
-	})
-	w.Op("ADD", w.lane.Shl(2), w.numbers, w.numbers)
-	w.steps(d)
-}
-
-// steps goes through the steps with the same word, which lie as many rows apart as a number has bits,
-// before it goes to the next word.
-func (w *blockWidener) steps(d []a64.Vec) {
-	width, at := w.format.Bits(), 0
-	if w.exact() {
-		at = w.lowest()
-	}
-	mask, words, xs, zs := w.Broadcast((1<<width-1)<<at), w.Vecs(4), w.Vecs(4), w.Vecs(4)
-	qs, by, first, left, shift := w.Vecs(4), w.Vec(), w.scales, w.GP(), w.GP()
-	w.Op("MOVD", w.to, first)
-	w.Op("MOVD", width, left)
-	loop.Times(w.neon, left, "word", func() {
-		w.LoadVecs(w.numbers, words)
-		w.Op("ADD", w.row, w.numbers, w.numbers)
-		w.Op("MOVD", at, shift)
-		w.Op("MOVD", w.format.Positions(), w.count)
-		loop.Times(w.neon, w.count, "step", func() {
-			from := words
-			if w.exact() {
-				from = qs
-				w.Op("VDUP", shift, by.S4())
-				w.Op("SUB", width, shift, shift)
-				for v, q := range qs {
-					w.USHLWords(q, words[v], by)
-				}
-			}
-			w.weights(0, xs, zs, d, func(v int, z a64.Vec) { w.Op("VBIT", mask.B16(), from[v].B16(), z.B16()) })
-			w.StoreVecs(xs, w.to)
-			if !w.exact() {
-				for _, word := range words {
-					w.Op("VUSHR", width, word.S4(), word.S4())
-				}
-			}
-			w.Op("ADD", w.row.Shl(bits.TrailingZeros(uint(width))), w.to, w.to)
-		})
-		w.Op("ADD", w.row, first, first)
-		w.Op("MOVD", first, w.to)
 	})
 }

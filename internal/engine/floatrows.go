@@ -25,7 +25,7 @@ type floatRows struct {
 
 	asCodes bool // memory has integers without their scales, see quantized.go
 
-	codes      []int8 // rows of 4 bits for skinny tiles, see int4.go; rows that are gathered, see quantized.go
+	codes      []int8 // rows of 4 bits for skinny tiles, see int4.go; rows that are gathered, see quantized_rows.go
 	codesUsage parallel.Usage
 }
 

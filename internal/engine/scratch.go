@@ -24,7 +24,7 @@ type scratch struct {
 	paddedKeys   []float32 // for additive scores
 	capped       []float32 // of a Scorer
 
-	keyPairs, valuePairs pairRows // of the current block, for integers, see quantized.go
+	keyPairs, valuePairs pairRows // of the current block, for integers, see quantized_rows.go
 
 	partial []float32   // output of one block, before it is merged
 	rounded []float32   // weights of a block, rounded, see quantized.go

@@ -51,8 +51,8 @@ type SkinnyKernels struct {
 	QKInt8 func(a QKInt8Args)
 	PVInt8 func(a PVInt8Args)
 
-	// QKCodes, Pairs and PVCodes are products of integers, with one scale for each row of K and V. In
-	// place of q̂ and the weights they take integers q and p and their units, those of LaneKernels.Round
+	// QKCodes, Pairs and PVCodes are products of integers. In a call each row of K and V has one scale, so the columns of a
+	// call are of one group. In place of q̂ and the weights they take integers q and p and their units, those of LaneKernels.Round
 	// with 10 and 11 bits: q is at most 2^11 in magnitude and p at most 2^12. Where a tier has none,
 	// queries and weights are rounded as float32.
 	//
@@ -174,7 +174,7 @@ type PVCodesArgs struct {
 	V     []int8
 	Ldv   int
 	Pairs []int32 // of SkinnyKernels.Pairs
-	Ldp   int     // from a pair of rows to the next, a multiple of the tier's narrowest tile; numbers after those of N lanes may be read
+	Ldp   int     // from a pair of rows to the next, a multiple of the lanes of the narrowest tile; all up to there may be read
 	Unit  []float32
 	N     int // rows of O
 	M     int // rows of V

@@ -1,0 +1,173 @@
+package amd64
+
+import (
+	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/loop"
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// A rounder emits kernels that multiply rows by numbers and round them, see ukernel.LaneKernels.Round.
+type rounder struct {
+	g                           *gen
+	s, ld, n, scales, lsc, unit reg.GPVirtual
+
+	magic, keep, other reg.VecVirtual // 1.5·2^23 units, where numbers stay, and what stands elsewhere
+}
+
+// eachVector emits the loop over vectors of lanes: it finds their units, and calls rows. dst goes on by as
+// many lanes.
+func (r *rounder) eachVector(dst reg.GPVirtual, rows func()) {
+	g := r.g
+	loop.Lanes(g, g.SliceLen("unit"), "One vector of lanes.", []reg.GPVirtual{dst, r.s, r.unit}, nil, func() {
+		r.findUnit()
+		rows()
+	})
+	g.Return()
+}
+
+// findUnit emits the search for the largest magnitude, as an integer, and what follows from it.
+func (r *rounder) findUnit() {
+	g := r.g
+	largest, magnitude := g.Vec(), g.Vec()
+	g.Zero(g.Context, largest)
+	g.VMOVUPS(g.Constant(^uint32(spec.SignBit)), magnitude)
+	row, scale, left := r.start()
+	loop.Times(g, left, "largest", func() {
+		x := r.product(row, scale)
+		g.VANDPS(magnitude, x, x)
+		g.VPMAXUD(x, largest, largest)
+		r.next(row, scale)
+	})
+	r.magic, r.keep, r.other = g.Vec(), g.Vec(), g.Vec()
+	unit, bits := g.Vec(), g.Vec()
+	g.VMOVD(g.Num("bits").As32(), bits.AsX())
+	g.VPBROADCASTD(bits.AsX(), bits)
+	g.VPSLLD(operand.Imm(23), bits, bits)
+	g.VANDPS(g.Constant(0x7f800000), largest, unit)
+	g.VPSUBD(bits, unit, unit)
+	g.VPADDD(g.Constant(23<<23|1<<22), unit, r.magic)
+	g.whereAbove(contract.BeyondRounding-1, largest, r.other)
+	g.whereAbove(contract.LeastRounded-1, largest, r.keep)
+	g.VANDNPS(r.keep, r.other, r.keep)
+	g.VANDPS(g.Constant(spec.NaN), r.other, r.other)
+	r.select_(unit)
+	g.VMOVUPS(unit, emit.At(r.unit, 0))
+}
+
+// select_ replaces the lanes of x whose numbers do not stay.
+func (r *rounder) select_(x reg.VecVirtual) {
+	r.g.VANDPS(r.keep, x, x)
+	r.g.VORPS(r.other, x, x)
+}
+
+// whereAbove sets all bits of the lanes in which x is larger than a number, both int32, and clears the others.
+func (g *gen) whereAbove(n uint32, x, lanes reg.VecVirtual) {
+	if !g.EVEX() {
+		g.VPCMPGTD(g.Constant(n), x, lanes)
+		return
+	}
+	k := g.K()
+	g.VPCMPGTD(g.Constant(n), x, k)
+	g.VPMOVM2D(k, lanes)
+}
+
+// start returns pointers to the first row and its scale, and the number of rows.
+func (r *rounder) start() (row, scale, left reg.GPVirtual) {
+	row, scale, left = r.g.GP64(), r.g.GP64(), r.g.GP64()
+	r.g.MOVQ(r.s, row)
+	r.g.MOVQ(r.scales, scale)
+	r.g.MOVQ(r.n, left)
+	return row, scale, left
+}
+
+func (r *rounder) product(row, scale reg.GPVirtual) reg.VecVirtual {
+	x := r.g.Vec()
+	r.g.VBROADCASTSS(emit.At(scale, 0), x)
+	r.g.VMULPS(emit.At(row, 0), x, x)
+	return x
+}
+
+func (r *rounder) next(row, scale reg.GPVirtual) {
+	r.g.ADDQ(r.ld, row)
+	r.g.ADDQ(r.lsc, scale)
+}
+
+func (g *gen) newRounder() *rounder {
+	return &rounder{g: g, s: g.Slice("s"), ld: g.Stride("ld"), n: g.Num("n"), scales: g.Slice("scales"), lsc: g.Stride("lsc"), unit: g.Slice("unit")}
+}
+
+func (g *gen) round() {
+	g.Kernel(spec.Round)
+	r, dst := g.newRounder(), g.Slice("dst")
+	r.eachVector(dst, func() {
+		row, scale, left := r.start()
+		to := g.GP64()
+		g.MOVQ(dst, to)
+		loop.Times(g, left, "row", func() {
+			x := r.product(row, scale)
+			g.VADDPS(r.magic, x, x)
+			g.VSUBPS(r.magic, x, x)
+			r.select_(x)
+			g.VMOVUPS(x, emit.At(to, 0))
+			g.ADDQ(r.ld, to)
+			r.next(row, scale)
+		})
+	})
+}
+
+// integerPairs is round for integers: they are the low halves of the sums with 1.5·2^23 units.
+func (g *gen) integerPairs() {
+	g.Kernel(spec.Pairs)
+	if g.EVEX() {
+		g.CMPQ(g.Memory(g.Param("unit").Len()), operand.Imm(uint64(g.Lanes())))
+		g.JL(operand.LabelRef("few"))
+	}
+	r, pairs, ldp := g.newRounder(), g.Slice("pairs"), g.SliceLen("unit")
+	g.SHLQ(operand.Imm(2), ldp)
+	r.eachVector(pairs, func() {
+		row, scale, left := r.start()
+		to := g.GP64()
+		g.MOVQ(pairs, to)
+		sum := func() reg.VecVirtual {
+			x := r.product(row, scale)
+			g.VADDPS(r.magic, x, x)
+			r.next(row, scale)
+			return x
+		}
+		g.SUBQ(operand.Imm(2), left)
+		g.JL(operand.LabelRef("single"))
+		g.Label("pair")
+		low, high := sum(), sum()
+		g.VPSLLD(operand.Imm(16), high, high)
+		g.takeHigh(low, high)
+		g.VANDPS(r.keep, low, low)
+		g.VMOVUPS(low, emit.At(to, 0))
+		g.ADDQ(ldp, to)
+		g.SUBQ(operand.Imm(2), left)
+		g.JGE(operand.LabelRef("pair"))
+		g.Label("single")
+		g.ADDQ(operand.Imm(2), left)
+		g.JZ(operand.LabelRef("end"))
+		last := sum()
+		g.VANDPS(g.Constant(0xffff), last, last)
+		g.VANDPS(r.keep, last, last)
+		g.VMOVUPS(last, emit.At(to, 0))
+		g.Label("end")
+	})
+	if g.EVEX() {
+		g.toAVX2(spec.Pairs)
+	}
+}
+
+// takeHigh replaces the upper words of x by those of y, whose lower ones are 0.
+func (g *gen) takeHigh(x, y reg.VecVirtual) {
+	if !g.EVEX() {
+		g.VPBLENDW(operand.Imm(0xaa), y, x, x)
+		return
+	}
+	const aAndCOrB = 0xec
+	g.VPTERNLOGD_BCST(operand.U8(aAndCOrB), g.Constant(0xffff), y, x)
+}
