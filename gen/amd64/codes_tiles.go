@@ -11,8 +11,8 @@ import (
 // The kernels of quantized attention for tiles, see ukernel.LaneKernels.CodeScores. As in Gemm a step multiplies
 // some vectors of lanes by a number of each of four rows, but a number is a pair of integers.
 
-// pairRows are the rows of a tile of integers.
-const pairRows = 4
+// pairTileRows are the rows of a tile of integers.
+const pairTileRows = 4
 
 // pairVectors are the vectors of a tile, the most first. With AVX2 an accumulator waits for an addition alone, one
 // cycle, so eight of them are enough. VPDPWSSD takes 4 or 5 cycles.
@@ -39,7 +39,7 @@ func (g *gen) codeTiles() {
 // apart. advance moves the rows on by a step.
 func (g *gen) pairProducts(name string, vectors int, left, b, ldb reg.GPVirtual, row func(i int) operand.Mem, advance func()) [][]reg.VecVirtual {
 	twice := !g.EVEX() // tiles of four vectors have no use for it
-	acc := make([][]reg.VecVirtual, pairRows)
+	acc := make([][]reg.VecVirtual, pairTileRows)
 	for i := range acc {
 		acc[i] = g.Vecs(vectors)
 		for _, v := range acc[i] {
@@ -175,7 +175,7 @@ func (g *gen) codeScores() {
 		g.TESTQ(w, w)
 		g.JZ(operand.LabelRef(name + "end"))
 		g.MOVQ(g.Argument("m"), count)
-		g.ANDQ(operand.Imm(pairRows-1), count)
+		g.ANDQ(operand.Imm(pairTileRows-1), count)
 		g.JZ(operand.LabelRef(name + "end"))
 		g.MOVQ(count, rows)
 		for i, x := range strides {
@@ -224,8 +224,8 @@ func (g *gen) codeValues() {
 			}
 			g.ADDQ(w, o)
 		}
-		g.Advance(4*pairRows, v)
-		g.SUBQ(operand.Imm(pairRows), columns)
+		g.Advance(4*pairTileRows, v)
+		g.SUBQ(operand.Imm(pairTileRows), columns)
 		g.JNZ(operand.LabelRef(name + "tile"))
 		g.Advance(vectors*g.VecBytes(), p, unit, first)
 	})

@@ -14,10 +14,12 @@ import (
 // panel. It goes through the panel block by block, and in a block through all lanes, one group of
 // vectors after the other: so weights come from memory in their order. The sums of a block are integers
 // in registers, of 16 or 32 bits. Those over the blocks are float32 and stay in C, which is in L1: for
-// a vector and a row a block takes one load and one store of C beside 8 to 34 instructions on integers.
+// a vector and a row a block takes one load and one store of C, two with minima of groups, beside 8 to 34
+// instructions on integers.
 //
-// How integers are multiplied is in int8_avx2.go and int8_vnni.go. Many rows of 8 bits with AVX2, int8_words.go, and
-// grouped formats with VNNI, int8_grouped_vnni.go, go block by block first and through the rows in a block.
+// How integers are multiplied is in int8_avx2.go, int8_grouped.go and int8_vnni.go. Two products have
+// another order, with the blocks in the outer loop and the rows in the inner one: those of many rows with
+// 8-bit weights with AVX2, see int8_words.go, and of grouped formats with VNNI, see int8_grouped_vnni.go.
 //
 // General registers: x, ldx, c, ldc, the block, twice the lanes; in a group of vectors twice its first
 // lane, the numbers, the first row of x, the fourth and the seventh, a count; at its end as many rows of
