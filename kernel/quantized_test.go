@@ -227,6 +227,20 @@ func checkQuantized(t *testing.T, c contracttest.Case, q, k, v kernel.Tensor, op
 	})
 }
 
+// TestQuantizedOptions is TestOptions with integers, most of them in groups of columns that kernels for integers take.
+func TestQuantizedOptions(t *testing.T) {
+	eachOptionCase(func(n int, c *optionCase) {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			integers := []kernel.DType{kernel.Int8, kernel.Int4}
+			c.D, c.Dv = []int{64, 48, 128}[n%3], []int{16, 64, 24}[n/2%3]
+			c.Types.K, c.Types.V = integers[n%2], integers[n/2%2]
+			o := c.options()
+			o.Quantized = true
+			c.compare(t, o)
+		})
+	})
+}
+
 // TestQuantizedHiddenBlock: a row that sees no key of a block is computed again, because of a scale there that is NaN,
 // without the scale. The first call after ReleaseMemory has a list of visible keys that was never filled.
 func TestQuantizedHiddenBlock(t *testing.T) {
