@@ -74,29 +74,41 @@ func (f *valueCodes) group(queries int) {
 		}
 	}
 	f.start(name)
-	count := g.Num("m")
-	g.MOVQ(f.ldv, f.second)
-	g.SHRQ(operand.Imm(1), count)
-	g.JZ(operand.LabelRef(name + "odd"))
+	count := f.pairCount(name)
 	g.AlignLoop()
 	g.Label(name + "pair")
 	f.step(acc)
 	f.prefetch()
 	g.DECQ(count)
 	g.JNZ(operand.LabelRef(name + "pair"))
+	f.lastRow(name, count, func() { f.step(acc) })
+	f.store(acc, name)
+	g.ADDQ(operand.Imm(codeColumns), f.column)
+	g.CMPQ(f.column, g.Argument("dv"))
+	g.JL(operand.LabelRef(name + "columns"))
+	g.JMP(operand.LabelRef("next"))
+}
+
+// pairCount returns the number of pairs of rows. Without any it goes to lastRow.
+func (f *valueCodes) pairCount(name string) reg.GPVirtual {
+	g, count := f.g, f.g.Num("m")
+	g.MOVQ(f.ldv, f.second)
+	g.SHRQ(operand.Imm(1), count)
+	g.JZ(operand.LabelRef(name + "odd"))
+	return count
+}
+
+// lastRow emits a step for the row that has no second, if there is one.
+func (f *valueCodes) lastRow(name string, count reg.GPVirtual, step func()) {
+	g := f.g
 	g.Label(name + "odd")
 	g.MOVQ(g.Argument("m"), count)
 	g.ANDQ(operand.Imm(1), count)
 	g.JZ(operand.LabelRef(name + "sums"))
 	g.Comment("A last row, whose second has weights of 0.")
 	g.XORQ(f.second, f.second)
-	f.step(acc)
+	step()
 	g.Label(name + "sums")
-	f.store(acc, name)
-	g.ADDQ(operand.Imm(codeColumns), f.column)
-	g.CMPQ(f.column, g.Argument("dv"))
-	g.JL(operand.LabelRef(name + "columns"))
-	g.JMP(operand.LabelRef("next"))
 }
 
 // startPrefetch begins with the rows that are needed soon. Rows without gaps are prefetched in the order of

@@ -224,10 +224,7 @@ func (f *vnniValueCodes) group(queries int) {
 		g.Zero(g.Context, v)
 	}
 	f.start(name)
-	count := g.Num("m")
-	g.MOVQ(f.ldv, f.second)
-	g.SHRQ(operand.Imm(1), count)
-	g.JZ(operand.LabelRef(name + "odd"))
+	count := f.pairCount(name)
 	if queries < vnniSums {
 		g.INCQ(count)
 		g.SHRQ(operand.Imm(1), count)
@@ -242,14 +239,7 @@ func (f *vnniValueCodes) group(queries int) {
 	}
 	g.DECQ(count)
 	g.JNZ(operand.LabelRef(name + "pair"))
-	g.Label(name + "odd")
-	g.MOVQ(g.Argument("m"), count)
-	g.ANDQ(operand.Imm(1), count)
-	g.JZ(operand.LabelRef(name + "sums"))
-	g.Comment("A last row, whose second has weights of 0.")
-	g.XORQ(f.second, f.second)
-	f.step(acc[:queries])
-	g.Label(name + "sums")
+	f.lastRow(name, count, func() { f.step(acc[:queries]) })
 	for i := queries; i < vnniSums; i++ {
 		g.VPADDD(acc[i], acc[i-queries], acc[i-queries])
 	}

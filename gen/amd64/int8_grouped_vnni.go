@@ -91,6 +91,7 @@ func (g *gen) gemmInt8Grouped(q spec.BlockFormat) {
 	g.ADDQ(operand.Imm(uint64(2*g.Lanes())), lane2)
 	g.CMPQ(lane2, t.lanes2)
 	g.JL(operand.LabelRef("lanes"))
+	// c is at the last vector of its row, 2·lane2 bytes less one vector from the first.
 	g.SUBQ(lane2, w.c)
 	g.SUBQ(lane2, w.c)
 	g.ADDQ(operand.Imm(uint64(g.VecBytes())), w.c)
