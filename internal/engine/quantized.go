@@ -79,24 +79,28 @@ func (t *tile) roundQueries() {
 	if !t.skinny {
 		return
 	}
-	all, group := t.codeLanes(), t.job.Call.K.Group()
-	for lane := range all {
-		from := min(lane, t.n-1)
-		t.unit[lane] = t.unit[from]
-		inverse := float32(0)
-		if u := t.unit[lane]; u > 0 {
-			inverse = 1 / u // exact
-		}
-		for at, w := 0, 0; at < d; at += w {
-			w = pieceOf(group, at)
-			to := t.codes[at*all+lane/codeLanes*w*codeLanes+lane%codeLanes*codeStep:]
-			for x := range w {
-				code := int16(0) // also of a NaN, whose unit makes the scores NaN
-				if inverse != 0 {
-					code = int16(t.q[(at+x)*lanes+from] * inverse)
-				}
-				to[x/codeStep*codeStep*codeLanes+x%codeStep] = code
+	for lane := range t.codeLanes() {
+		t.codesOfLane(lane, min(lane, t.n-1))
+	}
+}
+
+// codesOfLane writes the integers of a lane of a skinny tile, which are those of row from, and its unit.
+func (t *tile) codesOfLane(lane, from int) {
+	d, lanes, all, group := t.job.d(), t.kern.Lanes, t.codeLanes(), t.job.Call.K.Group()
+	t.unit[lane] = t.unit[from]
+	inverse := float32(0)
+	if u := t.unit[lane]; u > 0 {
+		inverse = 1 / u // exact
+	}
+	for at, w := 0, 0; at < d; at += w {
+		w = pieceOf(group, at)
+		to := t.codes[at*all+lane/codeLanes*w*codeLanes+lane%codeLanes*codeStep:]
+		for x := range w {
+			code := int16(0) // also of a NaN, whose unit makes the scores NaN
+			if inverse != 0 {
+				code = int16(t.q[(at+x)*lanes+from] * inverse)
 			}
+			to[x/codeStep*codeStep*codeLanes+x%codeStep] = code
 		}
 	}
 }
