@@ -41,6 +41,9 @@ type platform struct {
 //
 // VMASKMOVPS accesses only the lanes whose mask is set. Qemu 7.2 accesses all of the
 // vector, which tests between guard pages notice. CPUs do not: make test shows that on those with AVX2.
+//
+// The 5KEf of qemu 7.2 is no CPU for mips64le: its CTC1 does not restore the result of the last comparison. So a
+// goroutine that is preempted between a comparison and its branch goes the wrong way.
 var platforms = []platform{
 	{arch: "amd64", cpu: "corei7_skylake_x", bochs: true, list: bochsTests, vars: "GOAMD64=v3", took: 530, bits: 64, tiers: "avx512 avx2 generic", fused: true},
 	{arch: "amd64", cpu: "Haswell", qemu: "x86_64", skip: "TestGuard/kernel=(Skinny.HeadValues|Norms|Elementwise.Ad|Activations.GRU)|TestGuardAdditiveBackward$|TestBackwardGuard$", brief: true, took: 130, bits: 64, tiers: "avx2 generic"},
@@ -59,7 +62,7 @@ var platforms = []platform{
 	{arch: "loong64", cpu: "la464-loongarch-cpu", qemu: "loongarch64", brief: true, took: 45, bits: 64, tiers: "generic", fused: true},
 	{arch: "mips", cpu: "24Kf", qemu: "mips", brief: true, took: 90, bits: 32, big: true, tiers: "generic"},
 	{arch: "mipsle", cpu: "24Kf", qemu: "mipsel", brief: true, took: 90, bits: 32, tiers: "generic"},
-	{arch: "mips64le", cpu: "5KEf", qemu: "mips64el", brief: true, took: 65, bits: 64, tiers: "generic"},
+	{arch: "mips64le", cpu: "5Kf", qemu: "mips64el", brief: true, took: 65, bits: 64, tiers: "generic"},
 	{arch: "wasm", goos: "wasip1", cpu: "wazero", brief: true, took: 65, bits: 64, tiers: "generic"},
 }
 
