@@ -14,20 +14,24 @@ func TestFeatures(t *testing.T) {
 		if len(Tiers[i].ISAs) == 0 || Tiers[i].Lacks() != "" {
 			continue
 		}
-		lacks = before
 		all := Tiers[i].List()
-		for _, feature := range features(all) {
-			lacks = func(f string) bool { return f == feature || before(f) }
-			tier := Tiers[i].Copy()
-			for x, k := range tier.List() {
-				if slices.Contains(k.Needs, feature) {
-					t.Fatalf("tier %s without %s has %s of %s", tier.Name, feature, k.Name, k.ISA)
-				}
-				if k.ISA != all[x].ISA || !slices.Equal(k.Needs, all[x].Needs) {
-					testAlone(t, &tier, k, feature)
-				}
+		t.Run("tier="+Tiers[i].Name, func(t *testing.T) {
+			for _, feature := range features(all) {
+				t.Run("feature="+feature, func(t *testing.T) {
+					lacks = func(f string) bool { return f == feature || before(f) }
+					tier := Tiers[i].Copy()
+					for x, k := range tier.List() {
+						if slices.Contains(k.Needs, feature) {
+							t.Fatalf("%s is that of %s", k.Name, k.ISA)
+						}
+						if k.ISA != all[x].ISA || !slices.Equal(k.Needs, all[x].Needs) {
+							testAlone(t, &tier, k)
+						}
+					}
+				})
 			}
-		}
+		})
+		lacks = before
 	}
 }
 
@@ -44,7 +48,7 @@ func features(kernels []Kernel) (list []string) {
 }
 
 // testAlone tests a kernel of a tier that lacks a feature.
-func testAlone(t *testing.T, tier *Tier, k Kernel, feature string) {
+func testAlone(t *testing.T, tier *Tier, k Kernel) {
 	if k.None {
 		return
 	}
@@ -54,7 +58,7 @@ func testAlone(t *testing.T, tier *Tier, k Kernel, feature string) {
 	}
 	p, name := tier.set(tile), testName(k.Name)
 	if err := checkEvery(p, casesOf(name)(p.Lanes), 17); err != nil {
-		t.Errorf("tier %s without %s: %s of %q for %d lanes: %v", tier.Name, feature, name, k.ISA, p.Lanes, err)
+		t.Errorf("%s of %q for %d lanes: %v", name, k.ISA, p.Lanes, err)
 	}
 }
 

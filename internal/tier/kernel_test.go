@@ -1,6 +1,7 @@
 package tier
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"reflect"
@@ -13,7 +14,7 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// TestMain lists the tiers, so that every test log says what was really tested.
+// TestMain lists the tiers and the CPU features that their kernels need, so that every test log says what was really tested.
 func TestMain(m *testing.M) {
 	fmt.Printf("attn: %s/%s\n", runtime.GOOS, runtime.GOARCH)
 	for i := range Tiers {
@@ -22,8 +23,9 @@ func TestMain(m *testing.M) {
 			fmt.Printf("attn: tier %s is NOT tested: %s\n", t.Name, lacks)
 			continue
 		}
-		fmt.Printf("attn: tier %s is tested\n", t.Name)
-		for _, k := range t.List() {
+		all := t.List()
+		fmt.Printf("attn: tier %s is tested, with kernels for %s\n", t.Name, cmp.Or(strings.Join(features(all), " "), "any CPU"))
+		for _, k := range all {
 			if k.ISA == "" && len(t.ISAs) > 0 {
 				fmt.Printf("attn: tier %s runs %s in Go\n", t.Name, k.Name)
 			}

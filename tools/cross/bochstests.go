@@ -1,9 +1,10 @@
 package main
 
 // bochsTests are the tests for the machine under Bochs, in the order in which they run. They
-// show that the kernels of tier avx512 compute the contract's bits and touch nothing outside
-// of their slices. What does not depend on the tier is left to the other platforms, and so
-// are, where a test takes long, the other tiers.
+// show that the kernels of tier avx512, with VNNI, compute the contract's bits and touch nothing
+// outside of their slices. For CPUs without VNNI there are others, which TestFeatures tests. What
+// does not depend on the tier is left to the other platforms, and so are, where a test takes long,
+// the other tiers.
 //
 // VCVTPS2PH, which narrows to float16, rounds a number halfway between two others to the even
 // one. Bochs 2.7 takes the larger one. That is why Convert.Narrow.float16 and the golden case range
@@ -71,8 +72,8 @@ var bochsTests = []testedPackage{
 	// accesses outside of the slices as well.
 	{
 		path: "internal/tier",
-		must: []string{"TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestActivations", "TestWidenAll"},
-		run:  "TestGuard$/kernel=([^GWS]|S[^k]|Gradients|Weights.(AddBias|Pack|Quantize|Blocks.*Widen)|Skinny.[SMUHA])/tier=avx512|TestAllKernels|TestExp2$|TestFunctions|TestActivations|TestWidenAll",
+		must: []string{"TestGuard", "TestFeatures", "TestAllKernels", "TestExp2", "TestFunctions", "TestActivations", "TestWidenAll"},
+		run:  "TestGuard$/kernel=([^GWS]|S[^k]|Gradients|Weights.(AddBias|Pack|Quantize|Blocks.*Widen)|Skinny.[SMUHA])/tier=avx512|TestFeatures/tier=avx512/feature=AVX512VNNI|TestAllKernels|TestExp2$|TestFunctions|TestActivations|TestWidenAll",
 		skip: "TestGuard/kernel=Convert.Narrow.float16",
 	},
 	{

@@ -1,7 +1,7 @@
 // Command cross runs the short tests of the library on emulated CPUs of many architectures,
 // and prints what ran where.
 //
-//	go run ./tools/cross [-j 2] [-only arm64,corei7_skylake_x] [-timeout 10m] [-slowest 20]
+//	go run ./tools/cross [-j 2] [-only arm64,corei7_icelake_u] [-timeout 10m] [-slowest 20]
 //
 // Not every platform runs every test, as an emulator takes 10 to 100 times as long as a CPU:
 //
@@ -45,7 +45,7 @@ import (
 func main() {
 	var (
 		jobs    = flag.Int("j", min(2, runtime.NumCPU()), "how many platforms to test at once")
-		only    = flag.String("only", "", "test only these architectures or CPU models, like arm64,corei7_skylake_x (default all)")
+		only    = flag.String("only", "", "test only these architectures or CPU models, like arm64,corei7_icelake_u (default all)")
 		timeout = flag.Duration("timeout", 10*time.Minute, "limit for the tests of each package")
 		slowest = flag.Int("slowest", 0, "how many of each platform's slowest tests to print")
 	)

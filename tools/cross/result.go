@@ -15,6 +15,7 @@ import (
 // A result sums up the tests of a platform.
 type result struct {
 	tiers        []string // that were tested
+	features     []string // of CPUs, that some of the kernels need
 	fma          string   // how package scalar computes it: "one instruction" or "emulated"
 	tests, cases int      // that passed: top-level tests, and all tests including subtests
 	skipped      []string // top-level tests, each with the reason that it gave
@@ -32,7 +33,7 @@ type testTime struct {
 
 var (
 	resultLine = regexp.MustCompile(`(?m)^( *)--- (PASS|SKIP|FAIL): (\S+) \((\S+)\)`)
-	tierLine   = regexp.MustCompile(`(?m)^attn: tier (\S+) is tested`)
+	tierLine   = regexp.MustCompile(`(?m)^attn: tier (\S+) is tested(?:, with kernels for (.*))?`)
 	fmaLine    = regexp.MustCompile(`(?m)^attn: .*, fma is (one instruction|emulated)`)
 	reasonLine = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)`)
 )
@@ -77,6 +78,7 @@ func (r *result) read(out []byte, pkg *testedPackage) error {
 		if !slices.Contains(r.tiers, m[1]) { // several packages print them
 			r.tiers = append(r.tiers, m[1])
 		}
+		r.features = append(r.features, strings.Fields(m[2])...)
 	}
 	if m := fmaLine.FindStringSubmatch(text); m != nil {
 		r.fma = m[1]
@@ -84,10 +86,13 @@ func (r *result) read(out []byte, pkg *testedPackage) error {
 	return nil
 }
 
-// check returns an error if other tiers or another fma ran than the platform has.
+// check returns an error if other tiers or another fma ran than the platform has, or no kernels for its feature.
 func (r *result) check(p *platform) error {
 	if got := strings.Join(r.tiers, " "); got != p.tiers {
 		return fmt.Errorf("tested the tiers %q, want %q", got, p.tiers)
+	}
+	if p.feature != "" && !slices.Contains(r.features, p.feature) {
+		return fmt.Errorf("tested kernels for %q, want some for %s", r.features, p.feature)
 	}
 	want := "emulated"
 	if p.fused {
