@@ -79,7 +79,7 @@ var known = []testedPackage{
 			"CausalIsLengths|BandedMask|NonFinite|LookAhead|ScorePanics|ScoreGoexit|DropoutMean|BadSpin|ScratchMemory|ReleaseMemory|Bubbles|ExampleExec$|" +
 			"QuantizedAccuracy|TestBackward(Shapes|ManyKeys|UnseenKeys|Wanted|Batch|Panic|Differences)",
 		sweeps: "TestGuard|TestAdditive$|TestAdditiveBackward$|TestBackward$|TestBackwardPairs|TestBackwardRefs|TestContract$|TestDecode|TestAlone|" +
-			"TestOptions$|TestRagged$|TestHiddenNeverMatters|TestMaskPositions|TestNaNInPadding|TestScoreIsAsGoodAsOptions|TestPlainCalls|TestQuantized$|TestStreamedKeys|TestTunings|Fuzz",
+			"TestOptions$|TestRagged$|TestHiddenNeverMatters|TestMaskPositions|TestNaNInPadding|TestScoreIsAsGoodAsOptions|TestPlainCalls|TestQuantized(Caches)?$|TestStreamedKeys|TestTunings|Fuzz",
 	},
 	{
 		path:   "kvcache",
