@@ -216,13 +216,13 @@ func TestQuantizedPages(t *testing.T) {
 	}
 }
 
-// checkQuantized compares a quantized call with the contract, on every tier and on several threads.
+// checkQuantized compares a quantized call with the contract, on every tier and with someThreads.
 func checkQuantized(t *testing.T, c contracttest.Case, q, k, v kernel.Tensor, opts kernel.Options) {
 	want := c.Output(c.Dv)
 	m := c.Model(q, k, v, &opts)
 	contracttest.EachRow(&want, func(b, h, i int, row []float32) { copy(row, m.Row(b, h, i).Out) })
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
-		for _, threads := range []int{1, 3} {
+		for _, threads := range someThreads(c) {
 			o := opts
 			o.Tier, o.Threads = tier, threads
 			got := c.Run(t, q, k, v, o)

@@ -24,15 +24,14 @@ var known = []testedPackage{
 		skip: "Oracle",
 	},
 	{
-		path:    "internal/tier",
-		must:    []string{"TestKernels", "TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestNarrowAll", "TestChoose"},
-		skip:    "Mutants",
-		kernels: "TestKernels|TestGuard",
+		path: "internal/tier",
+		must: []string{"TestKernels", "TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestNarrowAll", "TestChoose"},
 
 		// TestGuard makes the calls of TestKernels, but for the kernels that Haswell skips. And tier
 		// generic would be compared with itself.
-		sweeps: "TestKernels/kernel=([^SNEA]|S[^k]|E[^l]|A[^c]|Skinny.[^H]|Elementwise.[^A]|Activations.([^G]|G[^R]))|" +
-			"TestKernels/./tier=generic|TestGuard$/./tier=generic",
+		skip:    "Mutants|TestKernels/kernel=([^SNEA]|S[^k]|E[^l]|A[^c]|Skinny.[^H]|Elementwise.[^A]|Activations.([^G]|G[^R]))|TestKernels/./tier=generic",
+		kernels: "TestKernels|TestGuard",
+		sweeps:  "TestGuard$/./tier=generic",
 	},
 	{
 		path: "internal/engine",
@@ -59,6 +58,10 @@ var known = []testedPackage{
 	{
 		path: "internal/hostile", // sizes beyond an int: make test has those of 64 bits
 		must: []string{"TestTable"}, only: []string{"386"},
+	},
+	{
+		path: "internal/view",
+		must: []string{"TestIsApartFromIsSafe"}, sweeps: "TestIsApartFromIsSafe",
 	},
 	{
 		path: "internal/racetest", // builds programs
