@@ -205,6 +205,9 @@ func TestBackwardPairs(t *testing.T) {
 		if c.Lk > 8000 && testutil.Thin() {
 			continue // takes most of the time; TestBackwardManyKeys has as many keys on one segment
 		}
+		if testutil.Quick() {
+			c.B = 1
+		}
 		t.Run(name, func(t *testing.T) {
 			from := &optionCase{Case: c, r: testutil.Rand(5), levels: make([]int, len(factors))}
 			compare(t, makeBackwardCall(t, from, c.Options(kernel.Options{})), 1, 2)

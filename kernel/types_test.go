@@ -121,7 +121,7 @@ func TestDecodeNarrow(t *testing.T) {
 					pages = c.Contract(tq, pk, pv)
 				}
 				contracttest.EachTier(t, func(t *testing.T, tier string) {
-					for _, threads := range []int{1, 3} {
+					for _, threads := range someThreads(c) {
 						got := c.Run(t, tq, tk, tv, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 						contracttest.Same(t, fmt.Sprintf("scales %d, threads=%d", form, threads), &got, &want)
 					}

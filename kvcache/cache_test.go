@@ -185,7 +185,8 @@ func TestDropBeforeStore(t *testing.T) {
 	}
 }
 
-// Values may have another type than keys, with groups of their own, as those of 4 bits have by default.
+// Values may have another type than keys, with groups of their own, as those of 4 bits have by default. Quick tests
+// have one layer.
 func TestValueType(t *testing.T) {
 	for _, x := range []struct {
 		keys, values kernel.DType
@@ -196,6 +197,9 @@ func TestValueType(t *testing.T) {
 	} {
 		c := smallConfig()
 		c.Type, c.ValueType, c.ValueSize, c.Group = x.keys, x.values, x.size, x.group
+		if testutil.Quick() {
+			c.Layers = 1
+		}
 		t.Run(fmt.Sprintf("%v,%v", x.keys, x.values), func(t *testing.T) { useCache(newHarness(t, c), threads(1)) })
 	}
 }

@@ -25,10 +25,11 @@ var (
 // numbers in package fallback.
 type Model struct {
 	q, k, v, bias kernel.Tensor // widened
-	keys, values  kernel.Tensor // k and v as they are
+	keys, values  integerRows   // k and v as they are
 	mask          Mask
 	o             *kernel.Options
 	group         int
+	units         units // of the last query
 }
 
 // A ModelRow is all that a call says about one row.
@@ -48,7 +49,7 @@ type ModelBlock struct {
 // own Mask is not looked at.
 func NewModel(q, k, v kernel.Tensor, mask Mask, o *kernel.Options) *Model {
 	return &Model{
-		q: Widened(q), k: Widened(k), v: Widened(v), bias: Widened(o.Bias), keys: k, values: v,
+		q: Widened(q), k: Widened(k), v: Widened(v), bias: Widened(o.Bias), keys: integerRows{t: k}, values: integerRows{t: v},
 		mask: mask, o: o, group: max(1, q.Shape()[1]) / max(1, k.Shape()[1]),
 	}
 }
@@ -108,7 +109,7 @@ func (m *Model) score(b, h, i, j int) (raw, capped float32) {
 	scale := log2Units(m.naturalScale())
 	q, k := Row(&m.q, b, h, i), Row(&m.k, b, h/m.group, j)
 	if m.o.Quantized {
-		raw = m.quantizedScore(q, scale, b, h/m.group, j)
+		raw = m.quantizedScore([3]int{b, h, i}, q, scale, j)
 	}
 	for d := 0; d < len(q) && !m.o.Quantized; d += 64 { // segments
 		acc := float32(0)
@@ -173,7 +174,7 @@ func (m *Model) biasOf(b, h, i, j int) float32 {
 }
 
 // exists tells whether key j may be read.
-func (m *Model) exists(b, j int) bool { return j < View(&m.keys).Length(b) && m.mask.exists(b, j) }
+func (m *Model) exists(b, j int) bool { return j < View(&m.keys.t).Length(b) && m.mask.exists(b, j) }
 
 // Sees applies every mask to one query and one key. (A bias may hide a key, too.)
 func (m *Model) Sees(b, h, i, j int) bool {

@@ -7,20 +7,46 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// integers returns row (b, h, l) of an int8 or int4 tensor, and its scales.
-func integers(t *kernel.Tensor, b, h, l int) (codes []int, scales []float32) {
+// integerRows remembers the rows of an int8 or int4 tensor t, which every query reads.
+type integerRows struct {
+	t    kernel.Tensor
+	rows map[[3]int]integerRow
+}
+
+// An integerRow is a row of integers with its scales.
+type integerRow struct {
+	codes  []int
+	scales []float32
+}
+
+// row returns row (b, h, l).
+func (r *integerRows) row(b, h, l int) integerRow {
+	at := [3]int{b, h, l}
+	row, ok := r.rows[at]
+	if !ok {
+		if r.rows == nil {
+			r.rows = map[[3]int]integerRow{}
+		}
+		row = integers(&r.t, b, h, l)
+		r.rows[at] = row
+	}
+	return row
+}
+
+// integers returns row (b, h, l) of an int8 or int4 tensor.
+func integers(t *kernel.Tensor, b, h, l int) (row integerRow) {
 	x := View(t)
 	at := x.Index(b, h, l)
 	for i := at; i < at+x.Dim(3); i++ {
 		if t.DType() == kernel.Int4 {
 			code := int(x.Bytes()[i/2]) >> (i % 2 * 4) & 15
-			codes = append(codes, (code^8)-8)
+			row.codes = append(row.codes, (code^8)-8)
 		} else {
-			codes = append(codes, int(x.I8()[i]))
+			row.codes = append(row.codes, int(x.I8()[i]))
 		}
 	}
-	scales, _ = x.RowScales(b, h, l, 1)
-	return codes, scales
+	row.scales, _ = x.RowScales(b, h, l, 1)
+	return row
 }
 
 // toUnits rounds numbers to multiples of 2^(e-bits), where 2^e is the power of two of the largest magnitude. It
@@ -45,23 +71,38 @@ func toUnits(x []float32, bits int) (n []int, unit float64) {
 	return n, unit
 }
 
-// quantizedScore is the score of a query and the key j of head kv if Options.Quantized is true.
-func (m *Model) quantizedScore(q []float32, scale float32, b, kv, j int) (s float32) {
-	scaled := make([]float32, len(q))
-	for d, x := range q {
-		scaled[d] = float32(x * scale)
+// units are a scaled query as toUnits returns it.
+type units struct {
+	row  [3]int // b, h, i
+	n    []int
+	unit float64
+}
+
+// unitsOf returns the units of the query of a row. It remembers them for the next key.
+func (m *Model) unitsOf(row [3]int, q []float32, scale float32) *units {
+	if m.units.n == nil || m.units.row != row {
+		scaled := make([]float32, len(q))
+		for d, x := range q {
+			scaled[d] = float32(x * scale)
+		}
+		n, unit := toUnits(scaled, 10)
+		m.units = units{row, n, unit}
 	}
-	n, unit := toUnits(scaled, 10)
-	codes, scales := integers(&m.keys, b, kv, j)
-	group := len(codes) / len(scales)
-	for g, d := range scales {
+	return &m.units
+}
+
+// quantizedScore is the score of the query q of a row (b, h, i) and key j if Options.Quantized is true.
+func (m *Model) quantizedScore(row [3]int, q []float32, scale float32, j int) (s float32) {
+	u, k := m.unitsOf(row, q, scale), m.keys.row(row[0], row[1]/m.group, j)
+	group := len(k.codes) / len(k.scales)
+	for g, d := range k.scales {
 		a := float32(0)
 		for lo := g * group; lo < (g+1)*group; lo += 64 {
 			sum := 0
 			for x := lo; x < min(lo+64, (g+1)*group); x++ {
-				sum += n[x] * codes[x]
+				sum += u.n[x] * k.codes[x]
 			}
-			if part := float32(float64(sum) * unit); lo == g*group {
+			if part := float32(float64(sum) * u.unit); lo == g*group {
 				a = part
 			} else {
 				a += part
@@ -88,19 +129,19 @@ func (m *Model) quantizedValues(out, weights, s []float32, b, kv, lo int) {
 }
 
 func (m *Model) quantizedSegment(out, weights, s []float32, b, kv, lo int, first bool) {
-	codes, scales := make([][]int, len(weights)), make([][]float32, len(weights))
+	rows := make([]integerRow, len(weights))
 	for j := range weights {
 		if s[j] != NegInf {
-			codes[j], scales[j] = integers(&m.values, b, kv, lo+j)
+			rows[j] = m.values.row(b, kv, lo+j)
 		}
 	}
-	groups := View(&m.values).Scales().Dim(3)
+	groups := View(&m.values.t).Scales().Dim(3)
 	size := len(out) / groups
 	for g := range groups {
 		w := make([]float32, len(weights))
 		for j, p := range weights {
 			if s[j] != NegInf {
-				w[j] = float32(p * scales[j][g])
+				w[j] = float32(p * rows[j].scales[g])
 			}
 		}
 		n, unit := toUnits(w, 11)
@@ -108,7 +149,7 @@ func (m *Model) quantizedSegment(out, weights, s []float32, b, kv, lo int, first
 			sum := 0
 			for j := range n {
 				if s[j] != NegInf {
-					sum += n[j] * codes[j][e]
+					sum += n[j] * rows[j].codes[e]
 				}
 			}
 			if part := float32(float64(sum) * unit); first {

@@ -25,10 +25,11 @@ func referenceGemmInt8(f ukernel.BlockFormat) blockGemmInt8 {
 				}
 				for block := range k / ukernel.BlockSteps {
 					row, b := x[i*ldx+block*ukernel.RowWords:], b[block*q.Bytes(lanes):]
+					words := q.Words(b, lanes, lane)
 					var sums, totals [2]int
 					for step := range ukernel.BlockSteps {
 						code := int8(row[step%8] >> (step / 8 * 8))
-						sums[step/16] += int(code) * (int(q.Number(b, lanes, step, lane)) - q.Offset)
+						sums[step/16] += int(code) * (int(words[step%8]>>(step/8*8)&255) - q.Offset)
 						totals[step/16] += int(code)
 					}
 					dw, min := q.Scale(b, lanes, lane)

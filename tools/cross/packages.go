@@ -24,15 +24,14 @@ var known = []testedPackage{
 		skip: "Oracle",
 	},
 	{
-		path:    "internal/tier",
-		must:    []string{"TestKernels", "TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestNarrowAll", "TestChoose"},
-		skip:    "Mutants",
-		kernels: "TestKernels|TestGuard",
+		path: "internal/tier",
+		must: []string{"TestKernels", "TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestNarrowAll", "TestChoose"},
 
 		// TestGuard makes the calls of TestKernels, but for the kernels that Haswell skips. And tier
 		// generic would be compared with itself.
-		sweeps: "TestKernels/kernel=([^SNEA]|S[^k]|E[^l]|A[^c]|Skinny.[^H]|Elementwise.[^A]|Activations.([^G]|G[^R]))|" +
-			"TestKernels/./tier=generic|TestGuard$/./tier=generic",
+		skip:    "Mutants|TestKernels/kernel=([^SNEA]|S[^k]|E[^l]|A[^c]|Skinny.[^H]|Elementwise.[^A]|Activations.([^G]|G[^R]))|TestKernels/./tier=generic",
+		kernels: "TestKernels|TestGuard",
+		sweeps:  "TestGuard$/./tier=generic",
 	},
 	{
 		path: "internal/engine",
@@ -61,6 +60,10 @@ var known = []testedPackage{
 		must: []string{"TestTable"}, only: []string{"386"},
 	},
 	{
+		path: "internal/view",
+		must: []string{"TestIsApartFromIsSafe"}, sweeps: "TestIsApartFromIsSafe",
+	},
+	{
 		path: "internal/racetest", // builds programs
 		only: []string{},
 	},
@@ -79,7 +82,7 @@ var known = []testedPackage{
 			"CausalIsLengths|BandedMask|NonFinite|LookAhead|ScorePanics|ScoreGoexit|DropoutMean|BadSpin|ScratchMemory|ReleaseMemory|Bubbles|ExampleExec$|" +
 			"QuantizedAccuracy|TestBackward(Shapes|ManyKeys|UnseenKeys|Wanted|Batch|Panic|Differences)",
 		sweeps: "TestGuard|TestAdditive$|TestAdditiveBackward$|TestBackward$|TestBackwardPairs|TestBackwardRefs|TestContract$|TestDecode|TestAlone|" +
-			"TestOptions$|TestRagged$|TestHiddenNeverMatters|TestMaskPositions|TestNaNInPadding|TestScoreIsAsGoodAsOptions|TestPlainCalls|TestQuantized$|TestStreamedKeys|TestTunings|Fuzz",
+			"TestOptions$|TestRagged$|TestHiddenNeverMatters|TestMaskPositions|TestNaNInPadding|TestScoreIsAsGoodAsOptions|TestPlainCalls|TestQuantized(Caches)?$|TestStreamedKeys|TestTunings|Fuzz",
 	},
 	{
 		path:   "kvcache",
