@@ -164,6 +164,21 @@ func weightGemmQ4_1RVV(c []float32, ldc int, a []float32, rs int, cs int, b []by
 //go:noescape
 func weightWidenQ4_1RVV(dst []float32, b []byte, lanes int, k int)
 
+// weightWidenK4RVV is BlockKernels.Widen, see package ukernel. The format is K4.
+//
+//go:noescape
+func weightWidenK4RVV(dst []float32, b []byte, lanes int, k int)
+
+// weightWidenK5RVV is BlockKernels.Widen, see package ukernel. The format is K5.
+//
+//go:noescape
+func weightWidenK5RVV(dst []float32, b []byte, lanes int, k int)
+
+// weightWidenK6RVV is BlockKernels.Widen, see package ukernel. The format is K6.
+//
+//go:noescape
+func weightWidenK6RVV(dst []float32, b []byte, lanes int, k int)
+
 // weightAddBiasRVV is WeightKernels.AddBias, see package ukernel.
 //
 //go:noescape

@@ -93,6 +93,15 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 				Gemm:  weightGemmQ4_1RVV,
 				Widen: weightWidenQ4_1RVV,
 			},
+			ukernel.K4: {
+				Widen: weightWidenK4RVV,
+			},
+			ukernel.K5: {
+				Widen: weightWidenK5RVV,
+			},
+			ukernel.K6: {
+				Widen: weightWidenK6RVV,
+			},
 		},
 		AddBias: weightAddBiasRVV,
 	}},

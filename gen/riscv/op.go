@@ -70,6 +70,8 @@ var vectorOps = map[string]struct {
 	"VSUBVV":       {"m m m", "vsub.vv", "210"},
 	"VRSUBVX":      {"x m m", "vrsub.vx", "210"},
 	"VSRLVI":       {"i m m", "vsrl.vi", "210"},
+	"VSRAVI":       {"i m m", "vsra.vi", "210"},
+	"VORVV":        {"m m m", "vor.vv", "210"},
 	"VSLIDEDOWNVX": {"x m m", "vslidedown.vx", "210"},
 	"VFMVFS":       {"m f", "vfmv.f.s", "10"},
 	"VMERGEVVM":    {"m m v m", "vmerge.vvm", "3102"},

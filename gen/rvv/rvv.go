@@ -46,6 +46,9 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 		g.WeightGemmQ(q)
 		g.WeightWidenQ(q)
 	}
+	for _, q := range spec.GroupedFormats {
+		g.WeightWidenQ(q)
+	}
 	g.AddBias()
 	g.Widen(spec.F16)
 	g.Widen(spec.BF16)

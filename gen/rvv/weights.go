@@ -2,8 +2,6 @@ package rvv
 
 import (
 	"fmt"
-	"math"
-	"math/bits"
 
 	"github.com/attn-go/attn/gen/riscv"
 	"github.com/attn-go/attn/gen/spec"
@@ -220,7 +218,10 @@ func (g *gen) WeightWidenQ(q spec.BlockFormat) {
 	x := g.GP()
 	b := g.newBlockReader(q, x)
 	b.block, b.lanes, b.off, b.row, b.n, b.pos, b.mask = g.Load(g.Base("b")), g.stride("lanes"), g.GP(), g.GP(), g.GP(), g.GP(), g.GP()
-	b.v = g.Vec(wide)
+	b.v, b.to = g.Vec(wide), to
+	if q.Grouped() {
+		b.useGroups()
+	}
 	g.Jump("BEQZ", "done", left)
 	g.Label("block")
 	g.Op("MOV", g.Param("lanes"), lanes)
@@ -244,75 +245,6 @@ func (g *gen) WeightWidenQ(q spec.BlockFormat) {
 	g.Jump("BNEZ", "block", left)
 	g.Label("done")
 	g.Ret()
-}
-
-// A blockReader has the registers to widen some lanes of a block of quantized weights, see package
-// quantized.
-type blockReader struct {
-	halver
-	format            spec.BlockFormat
-	block, lanes, off riscv.GP // the block; bytes of float32 of all its lanes, and of those before
-	row, n, pos, mask riscv.GP // a row of words, those from it on; positions of numbers in them, and their bits
-	v, d, m           riscv.Vec
-	step, minusOffset riscv.FP
-}
-
-func (g *gen) newBlockReader(q spec.BlockFormat, x riscv.GP) blockReader {
-	b := blockReader{halver: g.newHalver(x), format: q, d: g.Vec(wide), m: g.Vec(wide)}
-	b.step = g.Float(math.Float32bits(1 / float32(int(1)<<q.Bits())))
-	if q.Offset() != 0 {
-		b.minusOffset = g.Float(math.Float32bits(-float32(q.Offset())))
-	}
-	return b
-}
-
-// each emits the steps of a block: consume for each, with its weights in v. A number stays at its bits of a
-// word. So number j is q·2^(j·bits), and its scale is d·2^(-j·bits), exactly.
-func (b *blockReader) each(name string, consume func()) {
-	q := b.format
-	b.t = b.v
-	b.Op("SRLI", 1, b.off, b.row)
-	b.add(b.block, b.row)
-	b.Op("VLE16V", riscv.At(b.row, 0), b.d.Last(2))
-	b.widen(spec.F16, b.d)
-	b.Op("SRLI", 1, b.lanes, b.x)
-	if q.Offset() == 0 {
-		b.add(b.x, b.row)
-		b.Op("VLE16V", riscv.At(b.row, 0), b.m.Last(2))
-		b.widen(spec.F16, b.m)
-		b.Op("MOV", b.lanes, b.x)
-	} else {
-		b.Op("VFMULVF", b.minusOffset, b.d, b.m)
-	}
-	b.Op("ADD", b.block, b.x, b.row)
-	b.add(b.off, b.row)
-	b.Op("MOV", 1<<q.Bits()-1, b.mask)
-	b.Op("MOV", q.Positions(), b.pos)
-	b.Label("position" + name)
-	b.Op("MOV", q.Bits(), b.n)
-	b.Label("word" + name)
-	b.Op("VLE32V", riscv.At(b.row, 0), b.v)
-	b.add(b.lanes, b.row)
-	b.Op("VANDVX", b.mask, b.v, b.v)
-	b.Op("VFCVTFXUV", b.v, b.v)
-	b.Op("VFMADDVV", b.m, b.d, b.v)
-	consume()
-	b.Op("ADD", -1, b.n, b.n)
-	b.Jump("BNEZ", "word"+name, b.n)
-	b.Op("SLLI", bits.TrailingZeros(uint(q.Bits())), b.lanes, b.x)
-	b.Op("SUB", b.x, b.row, b.row)
-	b.Op("SLLI", q.Bits(), b.mask, b.mask)
-	b.Op("VFMULVF", b.step, b.d, b.d)
-	b.Op("ADD", -1, b.pos, b.pos)
-	b.Jump("BNEZ", "position"+name, b.pos)
-}
-
-// advance goes on to the next block.
-func (b *blockReader) advance() {
-	b.Op("MOV", b.format.BlockBytes(1)/2, b.x)
-	b.Op("SRLI", 1, b.lanes, b.n)
-	b.Op("MUL", b.n, b.x, b.x)
-	b.add(b.x, b.block)
 }
 
 // AddBias holds the biases of some lanes and takes one row after the other. An operation whose result is a NaN has

@@ -289,15 +289,18 @@ func ignoreC(gemm *blockGemm) {
 	}
 }
 
-// benchBlocks multiplies one row and four by a packed panel that is in cache, and widens it.
+// benchBlocks multiplies one row and four by a packed panel that is in cache, and widens it. Grouped formats are widened alone.
 func benchBlocks() (list []benchmark) {
 	const k = 1536
 	panel := make([]byte, k/ukernel.BlockSteps*quantized.Of(ukernel.Q8_0).Bytes(ukernel.PanelLanes))
 	wide := make([]float32, k*ukernel.PanelLanes)
-	for f, name := range []string{"Q8_0", "Q4_0", "Q4_1"} {
-		f := ukernel.BlockFormat(f)
+	for f := range ukernel.BlockFormat(ukernel.BlockFormats) {
+		name, rows := f.String(), []int{1, 2, 4}
+		if quantized.Of(f).Grouped {
+			rows = nil
+		}
 		b := panel[:k/ukernel.BlockSteps*quantized.Of(f).Bytes(ukernel.PanelLanes)]
-		for _, m := range []int{1, 2, 4} {
+		for _, m := range rows {
 			a, c := testutil.Floats(m*k), make([]float32, m*ukernel.PanelLanes)
 			list = append(list, benchmark{"Weights.Blocks." + name + ".Gemm", fmt.Sprintf("m=%d/k=%d", m, k), 2 * float64(m*k*ukernel.PanelLanes), float64(len(b)), func(p *kernelSet) {
 				p.Weights.Blocks[f].Gemm(c, ukernel.PanelLanes, a, k, 1, b, m, k, false)

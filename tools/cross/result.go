@@ -34,6 +34,7 @@ type testTime struct {
 var (
 	resultLine = regexp.MustCompile(`(?m)^( *)--- (PASS|SKIP|FAIL): (\S+) \((\S+)\)`)
 	tierLine   = regexp.MustCompile(`(?m)^attn: tier (\S+) is tested(?:, with kernels for (.*))?`)
+	goLine     = regexp.MustCompile(`(?m)^attn: tier (\S+) runs (\S+) in Go`)
 	fmaLine    = regexp.MustCompile(`(?m)^attn: .*, fma is (one instruction|emulated)`)
 	reasonLine = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)`)
 )
@@ -72,6 +73,11 @@ func (r *result) read(out []byte, pkg *testedPackage) error {
 	for _, name := range pkg.must {
 		if !passed[name] {
 			return fmt.Errorf("%s did not run", name)
+		}
+	}
+	for _, m := range goLine.FindAllStringSubmatch(text, -1) {
+		if pkg.asm != "" && regexp.MustCompile(pkg.asm).MatchString(m[2]) {
+			return fmt.Errorf("tier %s runs %s in Go", m[1], m[2])
 		}
 	}
 	for _, m := range tierLine.FindAllStringSubmatch(text, -1) {

@@ -24,8 +24,9 @@ func vectorTests(products string, more ...testedPackage) []testedPackage {
 		{
 			path: "internal/tier",
 			must: []string{"TestGuard", "TestAllKernels", "TestChoose", "TestOff"},
+			asm:  `^Weights\.Blocks\..*\.Widen$`,
 			run: "TestGuard$/kernel=(Gemm|GemmMax|GemmMerge|Softmax|MergeStats|MaskSpan|Softcap|Gradients.*|Skinny.(QK|PV|Softmax)|" +
-				"Convert.Widen.*16|Convert.WidenInt8|Elementwise.*|Norms.*|Activations.*|Weights.(Gemm|AddBias|Blocks.Q.*.Widen|" + products + "))$/tier=rvv|" +
+				"Convert.Widen.*16|Convert.WidenInt8|Elementwise.*|Norms.*|Activations.*|Weights.(Gemm|AddBias|Blocks.*.Widen|" + products + "))$/tier=rvv|" +
 				"TestAllKernels|TestChoose|TestOff",
 		},
 	}, more...)

@@ -1,0 +1,99 @@
+package rvv
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/gen/riscv"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// groups are the further registers for a grouped format. Its d and m are products with an integer for each 16 steps.
+type groups struct {
+	d, m         riscv.Vec // of the second 16 steps, d for the position of their numbers
+	half         riscv.FP  // that position is 2^16 times the first
+	low, far     riscv.Vec // a word, and the one with its further bits
+	lower, upper riscv.GP  // masks of the lower halves of bytes, and of what is put above them
+	farAt, word  riscv.GP
+}
+
+func (b *blockReader) useGroups() {
+	g := &groups{d: b.Vec(wide), m: b.Vec(wide), half: b.Float(math.Float32bits(0x1p-16))}
+	if more := b.format.Bits() - 4; more > 0 {
+		const everyByte = 0x01010101
+		g.low, g.far = b.Vec(wide), b.Vec(wide)
+		g.lower, g.upper, g.farAt, g.word = b.GP(), b.GP(), b.GP(), b.GP()
+		b.Op("MOV", 15*everyByte, g.lower)
+		b.Op("MOV", (1<<more-1)<<4*everyByte, g.upper)
+	}
+	b.groups = g
+}
+
+// multiply makes d and m those of both groups. Minima are subtracted: their products with 0 have the sign of that.
+func (b *blockReader) multiply() {
+	g, minima := b.groups, b.format.Offset() == 0
+	b.products(b.d, g.d)
+	if minima {
+		b.Op("VFMULVF", b.minus, b.m, b.m)
+		b.products(b.m, g.m)
+	} else {
+		b.Op("VFMULVF", b.minus, b.d, b.m)
+		b.Op("VFMULVF", b.minus, g.d, g.m)
+	}
+	b.Op("VFMULVF", g.half, g.d, g.d)
+}
+
+// products makes first and second those of first and a pair of int8, exactly.
+func (b *blockReader) products(first, second riscv.Vec) {
+	b.half(b.v)
+	b.Op("VSEXTVF2", b.v.Last(2), b.v)
+	b.Op("VSRAVI", 8, b.v, second)
+	b.Op("VFCVTFXV", second, second)
+	b.Op("VFMULVV", first, second, second)
+	b.Op("VSLLVI", 24, b.v, b.v)
+	b.Op("VSRAVI", 24, b.v, b.v)
+	b.Op("VFCVTFXV", b.v, b.v)
+	b.Op("VFMULVV", b.v, first, first)
+}
+
+// bytes makes words of bytes of the numbers at row, which then is at them. They lie in the last 8 rows of what the
+// block becomes, each of which is read a last time before it gets its weights.
+func (b *blockReader) bytes(name string) {
+	g, more := b.groups, b.format.Bits()-4
+	const last = spec.BlockSteps - 8
+	b.Op("SLLI", 2, b.lanes, g.farAt)
+	b.add(b.row, g.farAt)
+	b.Op("MOV", last, b.x)
+	b.Op("MUL", b.lanes, b.x, g.word)
+	b.add(b.to, g.word)
+	b.Op("MOV", more, b.pos)
+	b.Label("far" + name)
+	b.Op("VLE32V", riscv.At(g.farAt, 0), g.far)
+	b.add(b.lanes, g.farAt)
+	b.Op("MOV", 4/more, b.n)
+	b.Label("low" + name)
+	b.Scope(func() {
+		t := b.AtV0(wide)
+		b.Op("VLE32V", riscv.At(b.row, 0), g.low)
+		b.add(b.lanes, b.row)
+		b.Op("VANDVX", g.lower, g.low, b.v)
+		b.Op("VSLLVI", 4, g.far, t)
+		b.Op("VANDVX", g.upper, t, t)
+		b.Op("VORVV", t, b.v, b.v)
+		b.Op("VSE32V", b.v, riscv.At(g.word, 0))
+		b.Op("VSRLVI", 4, g.low, g.low)
+		b.Op("VANDVX", g.lower, g.low, g.low)
+		b.Op("VANDVX", g.upper, g.far, t)
+		b.Op("VORVV", t, g.low, g.low)
+		b.Op("SLLI", 2, b.lanes, b.x)
+		b.add(g.word, b.x)
+		b.Op("VSE32V", g.low, riscv.At(b.x, 0))
+		b.add(b.lanes, g.word)
+		b.Op("VSRLVI", more, g.far, g.far)
+	})
+	b.Op("ADD", -1, b.n, b.n)
+	b.Jump("BNEZ", "low"+name, b.n)
+	b.Op("ADD", -1, b.pos, b.pos)
+	b.Jump("BNEZ", "far"+name, b.pos)
+	b.Op("SLLI", 2, b.lanes, b.x)
+	b.Op("SUB", b.x, g.word, b.row)
+}
