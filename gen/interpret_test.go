@@ -68,18 +68,18 @@ func newInterpreter(asm, function string) *interpreter {
 	return in
 }
 
-// addDatum adds what a line such as "const0fAVX512<>+4(SB)/4, $0x0f" says.
+// addDatum adds what a line such as "const0fAVX512<>+8(SB)/8, $0x0f0000000f" says.
 func (in *interpreter) addDatum(text string) {
-	place, value, _ := strings.Cut(text, "/4, $")
+	place, value, _ := strings.Cut(text, "/8, $")
 	name, _, _ := strings.Cut(place, "+")
 	if _, ok := in.data[name]; !ok {
 		in.data[name] = len(in.mem)
 	}
-	x, err := strconv.ParseUint(strings.TrimSpace(value), 0, 32)
+	x, err := strconv.ParseUint(strings.TrimSpace(value), 0, 64)
 	if err != nil {
 		panic(err)
 	}
-	in.mem = binary.LittleEndian.AppendUint32(in.mem, uint32(x))
+	in.mem = binary.LittleEndian.AppendUint64(in.mem, x)
 }
 
 // bytes adds memory and returns its address.
