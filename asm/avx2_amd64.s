@@ -4935,7 +4935,8 @@ rows4pass:
 	MOVQ   DI, R8
 	MOVQ   b_cap+88(FP), R11
 	LEAQ   (SI)(R11*2), R9
-	LEAQ   96(SI)(R11*4), R10
+	LEAQ   (SI)(R11*4), R10
+	ADDQ   $0x00000060, R10
 	MOVQ   a_cap+48(FP), R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -4948,8 +4949,8 @@ rows4pass:
 
 rows4block:
 	VCVTPH2PS (R9), Y8
-	VMULPS    constc3000000AVX2<>+0(SB), Y8, Y10
 	VCVTPH2PS 16(R9), Y9
+	VMULPS    constc3000000AVX2<>+0(SB), Y8, Y10
 	VMULPS    constc3000000AVX2<>+0(SB), Y9, Y11
 	VMOVUPS   const000000ffAVX2<>+0(SB), Y12
 	MOVQ      R10, R12
@@ -5236,7 +5237,8 @@ rows2pass:
 	MOVQ   SI, DI
 	MOVQ   b_cap+88(FP), R10
 	LEAQ   (BX)(R10*2), R8
-	LEAQ   96(BX)(R10*4), R9
+	LEAQ   (BX)(R10*4), R9
+	ADDQ   $0x00000060, R9
 	MOVQ   a_cap+48(FP), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -5247,10 +5249,10 @@ rows2pass:
 
 rows2block:
 	VCVTPH2PS (R8), Y6
-	VMULPS    constc3000000AVX2<>+0(SB), Y6, Y9
 	VCVTPH2PS 16(R8), Y7
-	VMULPS    constc3000000AVX2<>+0(SB), Y7, Y10
 	VCVTPH2PS 32(R8), Y8
+	VMULPS    constc3000000AVX2<>+0(SB), Y6, Y9
+	VMULPS    constc3000000AVX2<>+0(SB), Y7, Y10
 	VMULPS    constc3000000AVX2<>+0(SB), Y8, Y11
 	VMOVUPS   const000000ffAVX2<>+0(SB), Y12
 	MOVQ      R9, R11
@@ -5520,7 +5522,8 @@ rows1segment:
 	MOVQ    $0x00000000, b_cap+88(FP)
 	MOVQ    b_cap+88(FP), R8
 	LEAQ    (BX)(R8*2), DI
-	LEAQ    96(BX)(R8*4), R9
+	LEAQ    (BX)(R8*4), R9
+	ADDQ    $0x00000060, R9
 	MOVQ    a_cap+48(FP), R8
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
@@ -5532,10 +5535,10 @@ rows1segment:
 rows1block:
 	MOVQ      SI, BX
 	VCVTPH2PS (DI), Y6
-	VMULPS    constc3000000AVX2<>+0(SB), Y6, Y9
 	VCVTPH2PS 16(DI), Y7
-	VMULPS    constc3000000AVX2<>+0(SB), Y7, Y10
 	VCVTPH2PS 32(DI), Y8
+	VMULPS    constc3000000AVX2<>+0(SB), Y6, Y9
+	VMULPS    constc3000000AVX2<>+0(SB), Y7, Y10
 	VMULPS    constc3000000AVX2<>+0(SB), Y8, Y11
 	VMOVUPS   const000000ffAVX2<>+0(SB), Y12
 	MOVQ      R9, R10
@@ -5709,10 +5712,10 @@ rows1step0last:
 	PREFETCHT0   4480(R10)
 	MOVQ         SI, BX
 	VCVTPH2PS    48(DI), Y6
-	VMULPS       constc3000000AVX2<>+0(SB), Y6, Y9
 	VCVTPH2PS    64(DI), Y7
-	VMULPS       constc3000000AVX2<>+0(SB), Y7, Y10
 	VCVTPH2PS    80(DI), Y8
+	VMULPS       constc3000000AVX2<>+0(SB), Y6, Y9
+	VMULPS       constc3000000AVX2<>+0(SB), Y7, Y10
 	VMULPS       constc3000000AVX2<>+0(SB), Y8, Y11
 	VMOVUPS      const000000ffAVX2<>+0(SB), Y12
 	MOVQ         R9, SI
@@ -7216,9 +7219,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func weightGemmQ4_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+// func weightGemm4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
-TEXT ·weightGemmQ4_0AVX2(SB), NOSPLIT, $192-113
+TEXT ·weightGemm4AVX2(SB), NOSPLIT, $192-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -7227,6 +7230,11 @@ TEXT ·weightGemmQ4_0AVX2(SB), NOSPLIT, $192-113
 	MOVQ    rs+56(FP), DX
 	SHLQ    $0x02, DX
 	LEAQ    (DX)(DX*2), BX
+	MOVQ    c_len+8(FP), SI
+	ADDQ    $0x00000300, SI
+	MOVQ    SI, cs+64(FP)
+	SHRQ    $0x03, SI
+	MOVQ    SI, rs+56(FP)
 
 	// Tiles of 4 × 2 vectors.
 rows4:
@@ -7253,7 +7261,8 @@ rows4pass:
 	MOVQ   DI, R8
 	MOVQ   b_cap+88(FP), R11
 	LEAQ   (SI)(R11*2), R9
-	LEAQ   96(SI)(R11*4), R10
+	LEAQ   (SI)(R11*4), R10
+	ADDQ   c_len+8(FP), R10
 	MOVQ   a_cap+48(FP), R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -7266,13 +7275,22 @@ rows4pass:
 
 rows4block:
 	VCVTPH2PS (R9), Y8
-	VMULPS    constc1000000AVX2<>+0(SB), Y8, Y10
 	VCVTPH2PS 16(R9), Y9
-	VMULPS    constc1000000AVX2<>+0(SB), Y9, Y11
-	VMOVUPS   const0000000fAVX2<>+0(SB), Y12
-	MOVQ      R10, R12
-	MOVQ      $0x00000007, c_cap+16(FP)
-	PCALIGN   $0x40
+	CMPQ      c_len+8(FP), $0x00000060
+	JE        rows4step0offset
+	VCVTPH2PS 96(R9), Y10
+	VCVTPH2PS 112(R9), Y11
+	JMP       rows4step0minima
+
+rows4step0offset:
+	VMULPS constc1000000AVX2<>+0(SB), Y8, Y10
+	VMULPS constc1000000AVX2<>+0(SB), Y9, Y11
+
+rows4step0minima:
+	VMOVUPS const0000000fAVX2<>+0(SB), Y12
+	MOVQ    R10, R12
+	MOVQ    $0x00000007, c_cap+16(FP)
+	PCALIGN $0x40
 
 rows4step0:
 	VPAND        (R10), Y12, Y13
@@ -7353,7 +7371,7 @@ rows4step0:
 	ADDQ         CX, R8
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
-	ADDQ         $0x0000006c, R12
+	ADDQ         rs+56(FP), R12
 	VPSLLD       $0x04, Y12, Y12
 	VMULPS       const3d800000AVX2<>+0(SB), Y8, Y8
 	VMULPS       const3d800000AVX2<>+0(SB), Y9, Y9
@@ -7447,8 +7465,8 @@ rows4step0:
 	ADDQ         CX, R8
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
-	ADDQ         $0x00000360, R9
-	ADDQ         $0x00000360, R10
+	ADDQ         cs+64(FP), R9
+	ADDQ         cs+64(FP), R10
 	SUBQ         $0x00000020, R11
 	JNZ          rows4block
 	CMPQ         b_len+80(FP), $0x00
@@ -7528,7 +7546,8 @@ rows2pass:
 	MOVQ   SI, DI
 	MOVQ   b_cap+88(FP), R10
 	LEAQ   (BX)(R10*2), R8
-	LEAQ   96(BX)(R10*4), R9
+	LEAQ   (BX)(R10*4), R9
+	ADDQ   c_len+8(FP), R9
 	MOVQ   a_cap+48(FP), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -7539,15 +7558,25 @@ rows2pass:
 
 rows2block:
 	VCVTPH2PS (R8), Y6
-	VMULPS    constc1000000AVX2<>+0(SB), Y6, Y9
 	VCVTPH2PS 16(R8), Y7
-	VMULPS    constc1000000AVX2<>+0(SB), Y7, Y10
 	VCVTPH2PS 32(R8), Y8
-	VMULPS    constc1000000AVX2<>+0(SB), Y8, Y11
-	VMOVUPS   const0000000fAVX2<>+0(SB), Y12
-	MOVQ      R9, R11
-	MOVQ      $0x00000007, c_cap+16(FP)
-	PCALIGN   $0x40
+	CMPQ      c_len+8(FP), $0x00000060
+	JE        rows2step0offset
+	VCVTPH2PS 96(R8), Y9
+	VCVTPH2PS 112(R8), Y10
+	VCVTPH2PS 128(R8), Y11
+	JMP       rows2step0minima
+
+rows2step0offset:
+	VMULPS constc1000000AVX2<>+0(SB), Y6, Y9
+	VMULPS constc1000000AVX2<>+0(SB), Y7, Y10
+	VMULPS constc1000000AVX2<>+0(SB), Y8, Y11
+
+rows2step0minima:
+	VMOVUPS const0000000fAVX2<>+0(SB), Y12
+	MOVQ    R9, R11
+	MOVQ    $0x00000007, c_cap+16(FP)
+	PCALIGN $0x40
 
 rows2step0:
 	VBROADCASTSS (DI), Y13
@@ -7624,7 +7653,7 @@ rows2step0:
 	VFMADD231PS  Y14, Y15, Y5
 	PREFETCHT0   4096(R11)
 	PREFETCHT0   4160(R11)
-	ADDQ         $0x0000006c, R11
+	ADDQ         rs+56(FP), R11
 	VPSLLD       $0x04, Y12, Y12
 	VMULPS       const3d800000AVX2<>+0(SB), Y6, Y6
 	VMULPS       const3d800000AVX2<>+0(SB), Y7, Y7
@@ -7720,8 +7749,8 @@ rows2step0:
 	VFMADD231PS  Y13, Y6, Y5
 	PREFETCHT0   4096(R11)
 	PREFETCHT0   4160(R11)
-	ADDQ         $0x00000360, R8
-	ADDQ         $0x00000360, R9
+	ADDQ         cs+64(FP), R8
+	ADDQ         cs+64(FP), R9
 	SUBQ         $0x00000020, R10
 	JNZ          rows2block
 	CMPQ         b_len+80(FP), $0x00
@@ -7786,7 +7815,8 @@ rows1segment:
 	MOVQ    $0x00000000, b_cap+88(FP)
 	MOVQ    b_cap+88(FP), R8
 	LEAQ    (BX)(R8*2), DI
-	LEAQ    96(BX)(R8*4), R9
+	LEAQ    (BX)(R8*4), R9
+	ADDQ    c_len+8(FP), R9
 	MOVQ    a_cap+48(FP), R8
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
@@ -7798,15 +7828,25 @@ rows1segment:
 rows1block:
 	MOVQ      SI, BX
 	VCVTPH2PS (DI), Y6
-	VMULPS    constc1000000AVX2<>+0(SB), Y6, Y9
 	VCVTPH2PS 16(DI), Y7
-	VMULPS    constc1000000AVX2<>+0(SB), Y7, Y10
 	VCVTPH2PS 32(DI), Y8
-	VMULPS    constc1000000AVX2<>+0(SB), Y8, Y11
-	VMOVUPS   const0000000fAVX2<>+0(SB), Y12
-	MOVQ      R9, R10
-	MOVQ      $0x00000007, c_cap+16(FP)
-	PCALIGN   $0x40
+	CMPQ      c_len+8(FP), $0x00000060
+	JE        rows1step0offset
+	VCVTPH2PS 96(DI), Y9
+	VCVTPH2PS 112(DI), Y10
+	VCVTPH2PS 128(DI), Y11
+	JMP       rows1step0minima
+
+rows1step0offset:
+	VMULPS constc1000000AVX2<>+0(SB), Y6, Y9
+	VMULPS constc1000000AVX2<>+0(SB), Y7, Y10
+	VMULPS constc1000000AVX2<>+0(SB), Y8, Y11
+
+rows1step0minima:
+	VMOVUPS const0000000fAVX2<>+0(SB), Y12
+	MOVQ    R9, R10
+	MOVQ    $0x00000007, c_cap+16(FP)
+	PCALIGN $0x40
 
 rows1step0:
 	VBROADCASTSS (BX), Y13
@@ -7867,7 +7907,7 @@ rows1step0:
 	VFMADD231PS  Y13, Y14, Y2
 	PREFETCHT0   4096(R10)
 	PREFETCHT0   4160(R10)
-	ADDQ         $0x0000006c, R10
+	ADDQ         rs+56(FP), R10
 	VPSLLD       $0x04, Y12, Y12
 	VMULPS       const3d800000AVX2<>+0(SB), Y6, Y6
 	VMULPS       const3d800000AVX2<>+0(SB), Y7, Y7
@@ -7949,15 +7989,25 @@ rows1step0:
 	PREFETCHT0   4160(R10)
 	MOVQ         SI, BX
 	VCVTPH2PS    48(DI), Y6
-	VMULPS       constc1000000AVX2<>+0(SB), Y6, Y9
 	VCVTPH2PS    64(DI), Y7
-	VMULPS       constc1000000AVX2<>+0(SB), Y7, Y10
 	VCVTPH2PS    80(DI), Y8
-	VMULPS       constc1000000AVX2<>+0(SB), Y8, Y11
-	VMOVUPS      const0000000fAVX2<>+0(SB), Y12
-	MOVQ         R9, SI
-	MOVQ         $0x00000007, c_cap+16(FP)
-	PCALIGN      $0x40
+	CMPQ         c_len+8(FP), $0x00000060
+	JE           rows1step3offset
+	VCVTPH2PS    144(DI), Y9
+	VCVTPH2PS    160(DI), Y10
+	VCVTPH2PS    176(DI), Y11
+	JMP          rows1step3minima
+
+rows1step3offset:
+	VMULPS constc1000000AVX2<>+0(SB), Y6, Y9
+	VMULPS constc1000000AVX2<>+0(SB), Y7, Y10
+	VMULPS constc1000000AVX2<>+0(SB), Y8, Y11
+
+rows1step3minima:
+	VMOVUPS const0000000fAVX2<>+0(SB), Y12
+	MOVQ    R9, SI
+	MOVQ    $0x00000007, c_cap+16(FP)
+	PCALIGN $0x40
 
 rows1step3:
 	VBROADCASTSS (BX), Y13
@@ -8016,7 +8066,7 @@ rows1step3:
 	VCVTDQ2PS    Y14, Y14
 	VFMADD213PS  Y11, Y8, Y14
 	VFMADD231PS  Y13, Y14, Y5
-	ADDQ         $0x0000006c, SI
+	ADDQ         rs+56(FP), SI
 	VPSLLD       $0x04, Y12, Y12
 	VMULPS       const3d800000AVX2<>+0(SB), Y6, Y6
 	VMULPS       const3d800000AVX2<>+0(SB), Y7, Y7
@@ -8095,8 +8145,8 @@ rows1step3:
 	VFMADD213PS  Y11, Y8, Y6
 	VFMADD231PS  Y12, Y6, Y5
 	MOVQ         BX, SI
-	ADDQ         $0x00000360, DI
-	ADDQ         $0x00000360, R9
+	ADDQ         cs+64(FP), DI
+	ADDQ         cs+64(FP), R9
 	SUBQ         $0x00000020, R8
 	JNZ          rows1block
 	CMPQ         b_len+80(FP), $0x00
@@ -8158,9 +8208,15 @@ DATA const4d800000AVX2<>+16(SB)/8, $0x4d8000004d800000
 DATA const4d800000AVX2<>+24(SB)/8, $0x4d8000004d800000
 GLOBL const4d800000AVX2<>(SB), RODATA|NOPTR, $32
 
-// func weightGemmInt8Q4_0AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmQ4_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmQ4_0AVX2(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000060, c_len+8(FP)
+	JMP     ·weightGemm4AVX2+0(SB)
+
+// func weightGemmInt8BlocksAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·weightGemmInt8Q4_0AVX2(SB), NOSPLIT, $0-113
+TEXT ·weightGemmInt8BlocksAVX2(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -8168,8 +8224,12 @@ TEXT ·weightGemmInt8Q4_0AVX2(SB), NOSPLIT, $0-113
 	MOVQ    ldx+56(FP), DX
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
-	IMUL3Q  $+18, BX, SI
+	MOVQ    BX, SI
+	IMULQ   b_len+72(FP), SI
 	MOVQ    SI, b_len+72(FP)
+	MOVQ    BX, SI
+	IMULQ   b_cap+80(FP), SI
+	MOVQ    SI, b_cap+80(FP)
 	SHLQ    $0x01, BX
 	MOVBQZX load+112(FP), SI
 	TESTQ   SI, SI
@@ -8209,7 +8269,7 @@ vectors2rows6block:
 
 vectors2rows6lanes:
 	MOVQ    DI, R9
-	ADDQ    BX, R9
+	ADDQ    b_cap+80(FP), R9
 	LEAQ    (R9)(R8*2), R9
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
@@ -8310,7 +8370,8 @@ vectors2rows6word:
 	JNZ          vectors2rows6word
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	ADDQ         $0x00000020, x_cap+48(FP)
+	ADDQ         c_cap+16(FP), R9
+	MOVQ         R9, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
@@ -8323,6 +8384,8 @@ vectors2rows6word:
 	VPMADDWD     const00010001AVX2<>+0(SB), Y9, Y9
 	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
 	VPMADDWD     const00010001AVX2<>+0(SB), Y11, Y11
+	CMPQ         c_len+8(FP), $0x01
+	JNE          vectors2rows6worddone
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -8350,6 +8413,8 @@ vectors2rows6word:
 	VPSLLD       $0x03, Y12, Y12
 	VPADDD       Y12, Y10, Y10
 	VPADDD       Y12, Y11, Y11
+
+vectors2rows6worddone:
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -8362,63 +8427,88 @@ vectors2rows6word:
 	VMULPS       Y14, Y12, Y15
 	VCVTDQ2PS    Y0, Y0
 	VFMADD213PS  (R11), Y15, Y0
-	VMOVUPS      Y0, (R11)
-	VMULPS       Y14, Y13, Y0
+	VMULPS       Y14, Y13, Y14
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R11), Y0, Y1
-	VMOVUPS      Y1, 32(R11)
-	VBROADCASTSS 32(R9)(DX*1), Y0
-	VMULPS       Y0, Y12, Y1
+	VFMADD213PS  32(R11), Y14, Y1
+	VBROADCASTSS 32(R9)(DX*1), Y14
+	VMULPS       Y14, Y12, Y15
 	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (R11)(CX*1), Y1, Y2
-	VMOVUPS      Y2, (R11)(CX*1)
-	VMULPS       Y0, Y13, Y0
+	VFMADD213PS  (R11)(CX*1), Y15, Y2
+	VMULPS       Y14, Y13, Y14
 	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  32(R11)(CX*1), Y0, Y3
-	VMOVUPS      Y3, 32(R11)(CX*1)
-	VBROADCASTSS 32(R9)(DX*2), Y0
-	VMULPS       Y0, Y12, Y1
+	VFMADD213PS  32(R11)(CX*1), Y14, Y3
+	VBROADCASTSS 32(R9)(DX*2), Y14
+	VMULPS       Y14, Y12, Y15
 	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  (R11)(CX*2), Y1, Y4
-	VMOVUPS      Y4, (R11)(CX*2)
-	VMULPS       Y0, Y13, Y0
+	VFMADD213PS  (R11)(CX*2), Y15, Y4
+	VMULPS       Y14, Y13, Y14
 	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  32(R11)(CX*2), Y0, Y5
-	VMOVUPS      Y5, 32(R11)(CX*2)
-	VBROADCASTSS 32(R10), Y0
-	VMULPS       Y0, Y12, Y1
+	VFMADD213PS  32(R11)(CX*2), Y14, Y5
+	VBROADCASTSS 32(R10), Y14
+	VMULPS       Y14, Y12, Y15
 	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  (R12), Y1, Y6
-	VMOVUPS      Y6, (R12)
-	VMULPS       Y0, Y13, Y0
+	VFMADD213PS  (R12), Y15, Y6
+	VMULPS       Y14, Y13, Y14
 	VCVTDQ2PS    Y7, Y7
-	VFMADD213PS  32(R12), Y0, Y7
-	VMOVUPS      Y7, 32(R12)
-	VBROADCASTSS 32(R10)(DX*1), Y0
-	VMULPS       Y0, Y12, Y1
+	VFMADD213PS  32(R12), Y14, Y7
+	VBROADCASTSS 32(R10)(DX*1), Y14
+	VMULPS       Y14, Y12, Y15
 	VCVTDQ2PS    Y8, Y8
-	VFMADD213PS  (R12)(CX*1), Y1, Y8
-	VMOVUPS      Y8, (R12)(CX*1)
-	VMULPS       Y0, Y13, Y0
+	VFMADD213PS  (R12)(CX*1), Y15, Y8
+	VMULPS       Y14, Y13, Y14
 	VCVTDQ2PS    Y9, Y9
-	VFMADD213PS  32(R12)(CX*1), Y0, Y9
-	VMOVUPS      Y9, 32(R12)(CX*1)
-	VBROADCASTSS 32(R10)(DX*2), Y0
-	VMULPS       Y0, Y12, Y1
+	VFMADD213PS  32(R12)(CX*1), Y14, Y9
+	VBROADCASTSS 32(R10)(DX*2), Y14
+	VMULPS       Y14, Y12, Y12
 	VCVTDQ2PS    Y10, Y10
-	VFMADD213PS  (R12)(CX*2), Y1, Y10
-	VMOVUPS      Y10, (R12)(CX*2)
-	VMULPS       Y0, Y13, Y0
+	VFMADD213PS  (R12)(CX*2), Y12, Y10
+	VMULPS       Y14, Y13, Y12
 	VCVTDQ2PS    Y11, Y11
-	VFMADD213PS  32(R12)(CX*2), Y0, Y11
-	VMOVUPS      Y11, 32(R12)(CX*2)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows6lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows6block
+	VFMADD213PS  32(R12)(CX*2), Y12, Y11
+	CMPQ         c_len+8(FP), $0x02
+	JNE          vectors2rows6store
+	LEAQ         (DI)(R8*1), R13
+	VCVTPH2PS    (R13)(BX*1), Y12
+	VCVTPH2PS    16(R13)(BX*1), Y13
+	VBROADCASTSS 36(R9), Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VFMADD231PS  Y14, Y13, Y1
+	VBROADCASTSS 36(R9)(DX*1), Y14
+	VFMADD231PS  Y14, Y12, Y2
+	VFMADD231PS  Y14, Y13, Y3
+	VBROADCASTSS 36(R9)(DX*2), Y14
+	VFMADD231PS  Y14, Y12, Y4
+	VFMADD231PS  Y14, Y13, Y5
+	VBROADCASTSS 36(R10), Y14
+	VFMADD231PS  Y14, Y12, Y6
+	VFMADD231PS  Y14, Y13, Y7
+	VBROADCASTSS 36(R10)(DX*1), Y14
+	VFMADD231PS  Y14, Y12, Y8
+	VFMADD231PS  Y14, Y13, Y9
+	VBROADCASTSS 36(R10)(DX*2), Y14
+	VFMADD231PS  Y14, Y12, Y10
+	VFMADD231PS  Y14, Y13, Y11
+
+vectors2rows6store:
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 32(R11)
+	VMOVUPS Y2, (R11)(CX*1)
+	VMOVUPS Y3, 32(R11)(CX*1)
+	VMOVUPS Y4, (R11)(CX*2)
+	VMOVUPS Y5, 32(R11)(CX*2)
+	VMOVUPS Y6, (R12)
+	VMOVUPS Y7, 32(R12)
+	VMOVUPS Y8, (R12)(CX*1)
+	VMOVUPS Y9, 32(R12)(CX*1)
+	VMOVUPS Y10, (R12)(CX*2)
+	VMOVUPS Y11, 32(R12)(CX*2)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
+	JL      vectors2rows6lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors2rows6block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -8449,7 +8539,7 @@ vectors2rows4block:
 
 vectors2rows4lanes:
 	MOVQ    DI, R9
-	ADDQ    BX, R9
+	ADDQ    b_cap+80(FP), R9
 	LEAQ    (R9)(R8*2), R9
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
@@ -8526,7 +8616,8 @@ vectors2rows4word:
 	JNZ          vectors2rows4word
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	ADDQ         $0x00000020, x_cap+48(FP)
+	ADDQ         c_cap+16(FP), R9
+	MOVQ         R9, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
@@ -8535,6 +8626,8 @@ vectors2rows4word:
 	VPMADDWD     const00010001AVX2<>+0(SB), Y5, Y5
 	VPMADDWD     const00010001AVX2<>+0(SB), Y6, Y6
 	VPMADDWD     const00010001AVX2<>+0(SB), Y7, Y7
+	CMPQ         c_len+8(FP), $0x01
+	JNE          vectors2rows4worddone
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -8554,6 +8647,8 @@ vectors2rows4word:
 	VPSLLD       $0x03, Y8, Y8
 	VPADDD       Y8, Y6, Y6
 	VPADDD       Y8, Y7, Y7
+
+vectors2rows4worddone:
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -8566,45 +8661,64 @@ vectors2rows4word:
 	VMULPS       Y10, Y8, Y11
 	VCVTDQ2PS    Y0, Y0
 	VFMADD213PS  (R11), Y11, Y0
-	VMOVUPS      Y0, (R11)
-	VMULPS       Y10, Y9, Y0
+	VMULPS       Y10, Y9, Y10
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R11), Y0, Y1
-	VMOVUPS      Y1, 32(R11)
-	VBROADCASTSS 32(R9)(DX*1), Y0
-	VMULPS       Y0, Y8, Y1
+	VFMADD213PS  32(R11), Y10, Y1
+	VBROADCASTSS 32(R9)(DX*1), Y10
+	VMULPS       Y10, Y8, Y11
 	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (R11)(CX*1), Y1, Y2
-	VMOVUPS      Y2, (R11)(CX*1)
-	VMULPS       Y0, Y9, Y0
+	VFMADD213PS  (R11)(CX*1), Y11, Y2
+	VMULPS       Y10, Y9, Y10
 	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  32(R11)(CX*1), Y0, Y3
-	VMOVUPS      Y3, 32(R11)(CX*1)
-	VBROADCASTSS 32(R9)(DX*2), Y0
-	VMULPS       Y0, Y8, Y1
+	VFMADD213PS  32(R11)(CX*1), Y10, Y3
+	VBROADCASTSS 32(R9)(DX*2), Y10
+	VMULPS       Y10, Y8, Y11
 	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  (R11)(CX*2), Y1, Y4
-	VMOVUPS      Y4, (R11)(CX*2)
-	VMULPS       Y0, Y9, Y0
+	VFMADD213PS  (R11)(CX*2), Y11, Y4
+	VMULPS       Y10, Y9, Y10
 	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  32(R11)(CX*2), Y0, Y5
-	VMOVUPS      Y5, 32(R11)(CX*2)
-	VBROADCASTSS 32(R10), Y0
-	VMULPS       Y0, Y8, Y1
+	VFMADD213PS  32(R11)(CX*2), Y10, Y5
+	VBROADCASTSS 32(R10), Y10
+	VMULPS       Y10, Y8, Y8
 	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  (R12), Y1, Y6
-	VMOVUPS      Y6, (R12)
-	VMULPS       Y0, Y9, Y0
+	VFMADD213PS  (R12), Y8, Y6
+	VMULPS       Y10, Y9, Y8
 	VCVTDQ2PS    Y7, Y7
-	VFMADD213PS  32(R12), Y0, Y7
-	VMOVUPS      Y7, 32(R12)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows4lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows4block
+	VFMADD213PS  32(R12), Y8, Y7
+	CMPQ         c_len+8(FP), $0x02
+	JNE          vectors2rows4store
+	LEAQ         (DI)(R8*1), R13
+	VCVTPH2PS    (R13)(BX*1), Y8
+	VCVTPH2PS    16(R13)(BX*1), Y9
+	VBROADCASTSS 36(R9), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VFMADD231PS  Y10, Y9, Y1
+	VBROADCASTSS 36(R9)(DX*1), Y10
+	VFMADD231PS  Y10, Y8, Y2
+	VFMADD231PS  Y10, Y9, Y3
+	VBROADCASTSS 36(R9)(DX*2), Y10
+	VFMADD231PS  Y10, Y8, Y4
+	VFMADD231PS  Y10, Y9, Y5
+	VBROADCASTSS 36(R10), Y10
+	VFMADD231PS  Y10, Y8, Y6
+	VFMADD231PS  Y10, Y9, Y7
+
+vectors2rows4store:
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 32(R11)
+	VMOVUPS Y2, (R11)(CX*1)
+	VMOVUPS Y3, 32(R11)(CX*1)
+	VMOVUPS Y4, (R11)(CX*2)
+	VMOVUPS Y5, 32(R11)(CX*2)
+	VMOVUPS Y6, (R12)
+	VMOVUPS Y7, 32(R12)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
+	JL      vectors2rows4lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors2rows4block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -8633,7 +8747,7 @@ vectors2rows3block:
 
 vectors2rows3lanes:
 	MOVQ    DI, R9
-	ADDQ    BX, R9
+	ADDQ    b_cap+80(FP), R9
 	LEAQ    (R9)(R8*2), R9
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
@@ -8695,13 +8809,16 @@ vectors2rows3word:
 	JNZ          vectors2rows3word
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	ADDQ         $0x00000020, x_cap+48(FP)
+	ADDQ         c_cap+16(FP), R9
+	MOVQ         R9, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
 	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
 	VPMADDWD     const00010001AVX2<>+0(SB), Y4, Y4
 	VPMADDWD     const00010001AVX2<>+0(SB), Y5, Y5
+	CMPQ         c_len+8(FP), $0x01
+	JNE          vectors2rows3worddone
 	MOVQ         SI, R9
 	VPBROADCASTD 40(R9), Y6
 	VPSLLD       $0x03, Y6, Y6
@@ -8715,6 +8832,8 @@ vectors2rows3word:
 	VPSLLD       $0x03, Y6, Y6
 	VPADDD       Y6, Y4, Y4
 	VPADDD       Y6, Y5, Y5
+
+vectors2rows3worddone:
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Y6
@@ -8723,36 +8842,52 @@ vectors2rows3word:
 	VMULPS       Y8, Y6, Y9
 	VCVTDQ2PS    Y0, Y0
 	VFMADD213PS  (R10), Y9, Y0
-	VMOVUPS      Y0, (R10)
-	VMULPS       Y8, Y7, Y0
+	VMULPS       Y8, Y7, Y8
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R10), Y0, Y1
-	VMOVUPS      Y1, 32(R10)
-	VBROADCASTSS 32(R9)(DX*1), Y0
-	VMULPS       Y0, Y6, Y1
+	VFMADD213PS  32(R10), Y8, Y1
+	VBROADCASTSS 32(R9)(DX*1), Y8
+	VMULPS       Y8, Y6, Y9
 	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (R10)(CX*1), Y1, Y2
-	VMOVUPS      Y2, (R10)(CX*1)
-	VMULPS       Y0, Y7, Y0
+	VFMADD213PS  (R10)(CX*1), Y9, Y2
+	VMULPS       Y8, Y7, Y8
 	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  32(R10)(CX*1), Y0, Y3
-	VMOVUPS      Y3, 32(R10)(CX*1)
-	VBROADCASTSS 32(R9)(DX*2), Y0
-	VMULPS       Y0, Y6, Y1
+	VFMADD213PS  32(R10)(CX*1), Y8, Y3
+	VBROADCASTSS 32(R9)(DX*2), Y8
+	VMULPS       Y8, Y6, Y6
 	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  (R10)(CX*2), Y1, Y4
-	VMOVUPS      Y4, (R10)(CX*2)
-	VMULPS       Y0, Y7, Y0
+	VFMADD213PS  (R10)(CX*2), Y6, Y4
+	VMULPS       Y8, Y7, Y6
 	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  32(R10)(CX*2), Y0, Y5
-	VMOVUPS      Y5, 32(R10)(CX*2)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows3lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows3block
+	VFMADD213PS  32(R10)(CX*2), Y6, Y5
+	CMPQ         c_len+8(FP), $0x02
+	JNE          vectors2rows3store
+	LEAQ         (DI)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Y6
+	VCVTPH2PS    16(R11)(BX*1), Y7
+	VBROADCASTSS 36(R9), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VFMADD231PS  Y8, Y7, Y1
+	VBROADCASTSS 36(R9)(DX*1), Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y3
+	VBROADCASTSS 36(R9)(DX*2), Y8
+	VFMADD231PS  Y8, Y6, Y4
+	VFMADD231PS  Y8, Y7, Y5
+
+vectors2rows3store:
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	VMOVUPS Y2, (R10)(CX*1)
+	VMOVUPS Y3, 32(R10)(CX*1)
+	VMOVUPS Y4, (R10)(CX*2)
+	VMOVUPS Y5, 32(R10)(CX*2)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
+	JL      vectors2rows3lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors2rows3block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -8780,7 +8915,7 @@ vectors2rows2block:
 
 vectors2rows2lanes:
 	MOVQ    DI, R9
-	ADDQ    BX, R9
+	ADDQ    b_cap+80(FP), R9
 	LEAQ    (R9)(R8*2), R9
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
@@ -8830,11 +8965,14 @@ vectors2rows2word:
 	JNZ          vectors2rows2word
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	ADDQ         $0x00000020, x_cap+48(FP)
+	ADDQ         c_cap+16(FP), R9
+	MOVQ         R9, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
 	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
+	CMPQ         c_len+8(FP), $0x01
+	JNE          vectors2rows2worddone
 	MOVQ         SI, R9
 	VPBROADCASTD 40(R9), Y4
 	VPSLLD       $0x03, Y4, Y4
@@ -8844,6 +8982,8 @@ vectors2rows2word:
 	VPSLLD       $0x03, Y4, Y4
 	VPADDD       Y4, Y2, Y2
 	VPADDD       Y4, Y3, Y3
+
+vectors2rows2worddone:
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Y4
@@ -8852,27 +8992,40 @@ vectors2rows2word:
 	VMULPS       Y6, Y4, Y7
 	VCVTDQ2PS    Y0, Y0
 	VFMADD213PS  (R10), Y7, Y0
-	VMOVUPS      Y0, (R10)
-	VMULPS       Y6, Y5, Y0
+	VMULPS       Y6, Y5, Y6
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R10), Y0, Y1
-	VMOVUPS      Y1, 32(R10)
-	VBROADCASTSS 32(R9)(DX*1), Y0
-	VMULPS       Y0, Y4, Y1
+	VFMADD213PS  32(R10), Y6, Y1
+	VBROADCASTSS 32(R9)(DX*1), Y6
+	VMULPS       Y6, Y4, Y4
 	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (R10)(CX*1), Y1, Y2
-	VMOVUPS      Y2, (R10)(CX*1)
-	VMULPS       Y0, Y5, Y0
+	VFMADD213PS  (R10)(CX*1), Y4, Y2
+	VMULPS       Y6, Y5, Y4
 	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  32(R10)(CX*1), Y0, Y3
-	VMOVUPS      Y3, 32(R10)(CX*1)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows2lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows2block
+	VFMADD213PS  32(R10)(CX*1), Y4, Y3
+	CMPQ         c_len+8(FP), $0x02
+	JNE          vectors2rows2store
+	LEAQ         (DI)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Y4
+	VCVTPH2PS    16(R11)(BX*1), Y5
+	VBROADCASTSS 36(R9), Y6
+	VFMADD231PS  Y6, Y4, Y0
+	VFMADD231PS  Y6, Y5, Y1
+	VBROADCASTSS 36(R9)(DX*1), Y6
+	VFMADD231PS  Y6, Y4, Y2
+	VFMADD231PS  Y6, Y5, Y3
+
+vectors2rows2store:
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	VMOVUPS Y2, (R10)(CX*1)
+	VMOVUPS Y3, 32(R10)(CX*1)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
+	JL      vectors2rows2lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors2rows2block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -8902,7 +9055,7 @@ vectors6rows1block:
 
 vectors6rows1lanes:
 	MOVQ    DI, R9
-	ADDQ    BX, R9
+	ADDQ    b_cap+80(FP), R9
 	LEAQ    (R9)(R8*2), R9
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
@@ -8978,13 +9131,16 @@ vectors6rows1word:
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
-	ADDQ         $0x00000060, x_cap+48(FP)
+	ADDQ         b_cap+80(FP), R9
+	MOVQ         R9, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
 	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
 	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
 	VPMADDWD     const00010001AVX2<>+0(SB), Y4, Y4
 	VPMADDWD     const00010001AVX2<>+0(SB), Y5, Y5
+	CMPQ         c_len+8(FP), $0x01
+	JNE          vectors6rows1worddone
 	MOVQ         SI, R9
 	VPBROADCASTD 40(R9), Y6
 	VPSLLD       $0x03, Y6, Y6
@@ -8994,6 +9150,8 @@ vectors6rows1word:
 	VPADDD       Y6, Y3, Y3
 	VPADDD       Y6, Y4, Y4
 	VPADDD       Y6, Y5, Y5
+
+vectors6rows1worddone:
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Y6
@@ -9006,34 +9164,54 @@ vectors6rows1word:
 	VMULPS       Y12, Y6, Y6
 	VCVTDQ2PS    Y0, Y0
 	VFMADD213PS  (R10), Y6, Y0
-	VMOVUPS      Y0, (R10)
-	VMULPS       Y12, Y7, Y0
+	VMULPS       Y12, Y7, Y6
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R10), Y0, Y1
-	VMOVUPS      Y1, 32(R10)
-	VMULPS       Y12, Y8, Y0
+	VFMADD213PS  32(R10), Y6, Y1
+	VMULPS       Y12, Y8, Y6
 	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  64(R10), Y0, Y2
-	VMOVUPS      Y2, 64(R10)
-	VMULPS       Y12, Y9, Y0
+	VFMADD213PS  64(R10), Y6, Y2
+	VMULPS       Y12, Y9, Y6
 	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  96(R10), Y0, Y3
-	VMOVUPS      Y3, 96(R10)
-	VMULPS       Y12, Y10, Y0
+	VFMADD213PS  96(R10), Y6, Y3
+	VMULPS       Y12, Y10, Y6
 	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  128(R10), Y0, Y4
-	VMOVUPS      Y4, 128(R10)
-	VMULPS       Y12, Y11, Y0
+	VFMADD213PS  128(R10), Y6, Y4
+	VMULPS       Y12, Y11, Y6
 	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  160(R10), Y0, Y5
-	VMOVUPS      Y5, 160(R10)
-	ADDQ         $0x00000060, R8
-	CMPQ         R8, BX
-	JL           vectors6rows1lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors6rows1block
+	VFMADD213PS  160(R10), Y6, Y5
+	CMPQ         c_len+8(FP), $0x02
+	JNE          vectors6rows1store
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   -64(R11)
+	LEAQ         (DI)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Y6
+	VCVTPH2PS    16(R11)(BX*1), Y7
+	VCVTPH2PS    32(R11)(BX*1), Y8
+	VCVTPH2PS    48(R11)(BX*1), Y9
+	VCVTPH2PS    64(R11)(BX*1), Y10
+	VCVTPH2PS    80(R11)(BX*1), Y11
+	VBROADCASTSS 36(R9), Y12
+	VFMADD231PS  Y12, Y6, Y0
+	VFMADD231PS  Y12, Y7, Y1
+	VFMADD231PS  Y12, Y8, Y2
+	VFMADD231PS  Y12, Y9, Y3
+	VFMADD231PS  Y12, Y10, Y4
+	VFMADD231PS  Y12, Y11, Y5
+
+vectors6rows1store:
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	VMOVUPS Y2, 64(R10)
+	VMOVUPS Y3, 96(R10)
+	VMOVUPS Y4, 128(R10)
+	VMOVUPS Y5, 160(R10)
+	ADDQ    $0x00000060, R8
+	CMPQ    R8, BX
+	JL      vectors6rows1lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors6rows1block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -9060,7 +9238,7 @@ vectors2rows1block:
 
 vectors2rows1lanes:
 	MOVQ    DI, R9
-	ADDQ    BX, R9
+	ADDQ    b_cap+80(FP), R9
 	LEAQ    (R9)(R8*2), R9
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
@@ -9097,14 +9275,19 @@ vectors2rows1word:
 	JNZ          vectors2rows1word
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	ADDQ         $0x00000020, x_cap+48(FP)
+	ADDQ         c_cap+16(FP), R9
+	MOVQ         R9, x_cap+48(FP)
 	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
 	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
+	CMPQ         c_len+8(FP), $0x01
+	JNE          vectors2rows1worddone
 	MOVQ         SI, R9
 	VPBROADCASTD 40(R9), Y2
 	VPSLLD       $0x03, Y2, Y2
 	VPADDD       Y2, Y0, Y0
 	VPADDD       Y2, Y1, Y1
+
+vectors2rows1worddone:
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Y2
@@ -9113,18 +9296,28 @@ vectors2rows1word:
 	VMULPS       Y4, Y2, Y2
 	VCVTDQ2PS    Y0, Y0
 	VFMADD213PS  (R10), Y2, Y0
-	VMOVUPS      Y0, (R10)
-	VMULPS       Y4, Y3, Y0
+	VMULPS       Y4, Y3, Y2
 	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R10), Y0, Y1
-	VMOVUPS      Y1, 32(R10)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows1lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows1block
+	VFMADD213PS  32(R10), Y2, Y1
+	CMPQ         c_len+8(FP), $0x02
+	JNE          vectors2rows1store
+	LEAQ         (DI)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Y2
+	VCVTPH2PS    16(R11)(BX*1), Y3
+	VBROADCASTSS 36(R9), Y4
+	VFMADD231PS  Y4, Y2, Y0
+	VFMADD231PS  Y4, Y3, Y1
+
+vectors2rows1store:
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
+	JL      vectors2rows1lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors2rows1block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -9148,6 +9341,15 @@ DATA const00010001AVX2<>+8(SB)/8, $0x0001000100010001
 DATA const00010001AVX2<>+16(SB)/8, $0x0001000100010001
 DATA const00010001AVX2<>+24(SB)/8, $0x0001000100010001
 GLOBL const00010001AVX2<>(SB), RODATA|NOPTR, $32
+
+// func weightGemmInt8Q4_0AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8Q4_0AVX2(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000001, c_len+8(FP)
+	MOVQ    $0x00000012, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	JMP     ·weightGemmInt8BlocksAVX2+0(SB)
 
 // func weightWidenQ4_0AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
@@ -9226,1903 +9428,19 @@ done:
 	RET
 
 // func weightGemmQ4_1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
-TEXT ·weightGemmQ4_1AVX2(SB), NOSPLIT, $192-113
+TEXT ·weightGemmQ4_1AVX2(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	SHLQ    $0x02, ldc+24(FP)
-	MOVQ    c_base+0(FP), AX
-	MOVQ    cs+64(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    rs+56(FP), DX
-	SHLQ    $0x02, DX
-	LEAQ    (DX)(DX*2), BX
-
-	// Tiles of 4 × 2 vectors.
-rows4:
-	CMPQ    m+96(FP), $+4
-	JL      rows4done
-	MOVQ    b_base+72(FP), SI
-	MOVQ    a_base+32(FP), DI
-	MOVQ    k+104(FP), R8
-	MOVQ    R8, a_len+40(FP)
-	MOVBQZX load+112(FP), R8
-	MOVQ    R8, b_len+80(FP)
-
-rows4segment:
-	MOVQ    $0x00000080, R8
-	MOVQ    a_len+40(FP), R9
-	CMPQ    R9, R8
-	CMOVQLT R9, R8
-	SUBQ    R8, R9
-	MOVQ    R9, a_len+40(FP)
-	MOVQ    R8, a_cap+48(FP)
-	MOVQ    $0x00000000, b_cap+88(FP)
-
-rows4pass:
-	MOVQ   DI, R8
-	MOVQ   b_cap+88(FP), R11
-	LEAQ   (SI)(R11*2), R9
-	LEAQ   192(SI)(R11*4), R10
-	MOVQ   a_cap+48(FP), R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-
-rows4block:
-	VCVTPH2PS (R9), Y8
-	VCVTPH2PS 96(R9), Y10
-	VCVTPH2PS 16(R9), Y9
-	VCVTPH2PS 112(R9), Y11
-	VMOVUPS   const0000000fAVX2<>+0(SB), Y12
-	MOVQ      R10, R12
-	MOVQ      $0x00000007, c_cap+16(FP)
-	PCALIGN   $0x40
-
-rows4step0:
-	VPAND        (R10), Y12, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y10, Y8, Y13
-	VPAND        32(R10), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y11, Y9, Y14
-	VBROADCASTSS (R8), Y15
-	VFMADD231PS  Y15, Y13, Y0
-	VFMADD231PS  Y15, Y14, Y1
-	VBROADCASTSS (R8)(DX*1), Y15
-	VFMADD231PS  Y15, Y13, Y2
-	VFMADD231PS  Y15, Y14, Y3
-	VBROADCASTSS (R8)(DX*2), Y15
-	VFMADD231PS  Y15, Y13, Y4
-	VFMADD231PS  Y15, Y14, Y5
-	VBROADCASTSS (R8)(BX*1), Y15
-	VFMADD231PS  Y15, Y13, Y6
-	VFMADD231PS  Y15, Y14, Y7
-	ADDQ         CX, R8
-	VPAND        192(R10), Y12, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y10, Y8, Y13
-	VPAND        224(R10), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y11, Y9, Y14
-	VBROADCASTSS (R8), Y15
-	VFMADD231PS  Y15, Y13, Y0
-	VFMADD231PS  Y15, Y14, Y1
-	VBROADCASTSS (R8)(DX*1), Y15
-	VFMADD231PS  Y15, Y13, Y2
-	VFMADD231PS  Y15, Y14, Y3
-	VBROADCASTSS (R8)(DX*2), Y15
-	VFMADD231PS  Y15, Y13, Y4
-	VFMADD231PS  Y15, Y14, Y5
-	VBROADCASTSS (R8)(BX*1), Y15
-	VFMADD231PS  Y15, Y13, Y6
-	VFMADD231PS  Y15, Y14, Y7
-	ADDQ         CX, R8
-	VPAND        384(R10), Y12, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y10, Y8, Y13
-	VPAND        416(R10), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y11, Y9, Y14
-	VBROADCASTSS (R8), Y15
-	VFMADD231PS  Y15, Y13, Y0
-	VFMADD231PS  Y15, Y14, Y1
-	VBROADCASTSS (R8)(DX*1), Y15
-	VFMADD231PS  Y15, Y13, Y2
-	VFMADD231PS  Y15, Y14, Y3
-	VBROADCASTSS (R8)(DX*2), Y15
-	VFMADD231PS  Y15, Y13, Y4
-	VFMADD231PS  Y15, Y14, Y5
-	VBROADCASTSS (R8)(BX*1), Y15
-	VFMADD231PS  Y15, Y13, Y6
-	VFMADD231PS  Y15, Y14, Y7
-	ADDQ         CX, R8
-	VPAND        576(R10), Y12, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y10, Y8, Y13
-	VPAND        608(R10), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y11, Y9, Y14
-	VBROADCASTSS (R8), Y15
-	VFMADD231PS  Y15, Y13, Y0
-	VFMADD231PS  Y15, Y14, Y1
-	VBROADCASTSS (R8)(DX*1), Y15
-	VFMADD231PS  Y15, Y13, Y2
-	VFMADD231PS  Y15, Y14, Y3
-	VBROADCASTSS (R8)(DX*2), Y15
-	VFMADD231PS  Y15, Y13, Y4
-	VFMADD231PS  Y15, Y14, Y5
-	VBROADCASTSS (R8)(BX*1), Y15
-	VFMADD231PS  Y15, Y13, Y6
-	VFMADD231PS  Y15, Y14, Y7
-	ADDQ         CX, R8
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	ADDQ         $0x00000078, R12
-	VPSLLD       $0x04, Y12, Y12
-	VMULPS       const3d800000AVX2<>+0(SB), Y8, Y8
-	VMULPS       const3d800000AVX2<>+0(SB), Y9, Y9
-	DECQ         c_cap+16(FP)
-	JNZ          rows4step0
-	VMULPS       const4d800000AVX2<>+0(SB), Y8, Y8
-	VMULPS       const4d800000AVX2<>+0(SB), Y9, Y9
-	VMOVUPS      (R10), Y12
-	VPSRLD       $0x1c, Y12, Y12
-	VCVTDQ2PS    Y12, Y12
-	VFMADD213PS  Y10, Y8, Y12
-	VMOVUPS      32(R10), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y11, Y9, Y13
-	VBROADCASTSS (R8), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y1
-	VBROADCASTSS (R8)(DX*1), Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y3
-	VBROADCASTSS (R8)(DX*2), Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y5
-	VBROADCASTSS (R8)(BX*1), Y14
-	VFMADD231PS  Y14, Y12, Y6
-	VFMADD231PS  Y14, Y13, Y7
-	ADDQ         CX, R8
-	VMOVUPS      192(R10), Y12
-	VPSRLD       $0x1c, Y12, Y12
-	VCVTDQ2PS    Y12, Y12
-	VFMADD213PS  Y10, Y8, Y12
-	VMOVUPS      224(R10), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y11, Y9, Y13
-	VBROADCASTSS (R8), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y1
-	VBROADCASTSS (R8)(DX*1), Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y3
-	VBROADCASTSS (R8)(DX*2), Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y5
-	VBROADCASTSS (R8)(BX*1), Y14
-	VFMADD231PS  Y14, Y12, Y6
-	VFMADD231PS  Y14, Y13, Y7
-	ADDQ         CX, R8
-	VMOVUPS      384(R10), Y12
-	VPSRLD       $0x1c, Y12, Y12
-	VCVTDQ2PS    Y12, Y12
-	VFMADD213PS  Y10, Y8, Y12
-	VMOVUPS      416(R10), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y11, Y9, Y13
-	VBROADCASTSS (R8), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y1
-	VBROADCASTSS (R8)(DX*1), Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y3
-	VBROADCASTSS (R8)(DX*2), Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y5
-	VBROADCASTSS (R8)(BX*1), Y14
-	VFMADD231PS  Y14, Y12, Y6
-	VFMADD231PS  Y14, Y13, Y7
-	ADDQ         CX, R8
-	VMOVUPS      576(R10), Y12
-	VPSRLD       $0x1c, Y12, Y12
-	VCVTDQ2PS    Y12, Y12
-	VFMADD213PS  Y10, Y8, Y12
-	VMOVUPS      608(R10), Y8
-	VPSRLD       $0x1c, Y8, Y8
-	VCVTDQ2PS    Y8, Y8
-	VFMADD213PS  Y11, Y9, Y8
-	VBROADCASTSS (R8), Y9
-	VFMADD231PS  Y9, Y12, Y0
-	VFMADD231PS  Y9, Y8, Y1
-	VBROADCASTSS (R8)(DX*1), Y9
-	VFMADD231PS  Y9, Y12, Y2
-	VFMADD231PS  Y9, Y8, Y3
-	VBROADCASTSS (R8)(DX*2), Y9
-	VFMADD231PS  Y9, Y12, Y4
-	VFMADD231PS  Y9, Y8, Y5
-	VBROADCASTSS (R8)(BX*1), Y9
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y9, Y8, Y7
-	ADDQ         CX, R8
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	ADDQ         $0x000003c0, R9
-	ADDQ         $0x000003c0, R10
-	SUBQ         $0x00000020, R11
-	JNZ          rows4block
-	CMPQ         b_len+80(FP), $0x00
-	JE           rows4store
-	MOVQ         b_cap+88(FP), R10
-	LEAQ         (AX)(R10*4), R10
-	VADDPS       (R10), Y0, Y0
-	VADDPS       32(R10), Y1, Y1
-	ADDQ         ldc+24(FP), R10
-	VADDPS       (R10), Y2, Y2
-	VADDPS       32(R10), Y3, Y3
-	ADDQ         ldc+24(FP), R10
-	VADDPS       (R10), Y4, Y4
-	VADDPS       32(R10), Y5, Y5
-	ADDQ         ldc+24(FP), R10
-	VADDPS       (R10), Y6, Y6
-	VADDPS       32(R10), Y7, Y7
-
-rows4store:
-	MOVQ    b_cap+88(FP), R10
-	LEAQ    (AX)(R10*4), R10
-	VMOVUPS Y0, (R10)
-	VMOVUPS Y1, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y2, (R10)
-	VMOVUPS Y3, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y4, (R10)
-	VMOVUPS Y5, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y6, (R10)
-	VMOVUPS Y7, 32(R10)
-	ADDQ    $0x00000010, b_cap+88(FP)
-	CMPQ    b_cap+88(FP), $0x00000030
-	JL      rows4pass
-
-	// Go on to the next segment, or the next rows.
-	MOVQ R8, DI
-	LEAQ -64(R9), SI
-	MOVQ $0x00000001, b_len+80(FP)
-	CMPQ a_len+40(FP), $0x00
-	JNE  rows4segment
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	SUBQ $0x00000004, m+96(FP)
-	JMP  rows4
-
-rows4done:
-	// Tiles of 2 × 3 vectors.
-rows2:
-	CMPQ    m+96(FP), $+2
-	JL      rows2done
-	MOVQ    b_base+72(FP), BX
-	MOVQ    a_base+32(FP), SI
-	MOVQ    k+104(FP), DI
-	MOVQ    DI, a_len+40(FP)
-	MOVBQZX load+112(FP), DI
-	MOVQ    DI, b_len+80(FP)
-
-rows2segment:
-	MOVQ    $0x00000080, DI
-	MOVQ    a_len+40(FP), R8
-	CMPQ    R8, DI
-	CMOVQLT R8, DI
-	SUBQ    DI, R8
-	MOVQ    R8, a_len+40(FP)
-	MOVQ    DI, a_cap+48(FP)
-	MOVQ    $0x00000000, b_cap+88(FP)
-
-rows2pass:
-	MOVQ   SI, DI
-	MOVQ   b_cap+88(FP), R10
-	LEAQ   (BX)(R10*2), R8
-	LEAQ   192(BX)(R10*4), R9
-	MOVQ   a_cap+48(FP), R10
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-
-rows2block:
-	VCVTPH2PS (R8), Y6
-	VCVTPH2PS 96(R8), Y9
-	VCVTPH2PS 16(R8), Y7
-	VCVTPH2PS 112(R8), Y10
-	VCVTPH2PS 32(R8), Y8
-	VCVTPH2PS 128(R8), Y11
-	VMOVUPS   const0000000fAVX2<>+0(SB), Y12
-	MOVQ      R9, R11
-	MOVQ      $0x00000007, c_cap+16(FP)
-	PCALIGN   $0x40
-
-rows2step0:
-	VBROADCASTSS (DI), Y13
-	VBROADCASTSS (DI)(DX*1), Y14
-	ADDQ         CX, DI
-	VPAND        (R9), Y12, Y15
-	VCVTDQ2PS    Y15, Y15
-	VFMADD213PS  Y9, Y6, Y15
-	VFMADD231PS  Y13, Y15, Y0
-	VFMADD231PS  Y14, Y15, Y3
-	VPAND        32(R9), Y12, Y15
-	VCVTDQ2PS    Y15, Y15
-	VFMADD213PS  Y10, Y7, Y15
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y4
-	VPAND        64(R9), Y12, Y15
-	VCVTDQ2PS    Y15, Y15
-	VFMADD213PS  Y11, Y8, Y15
-	VFMADD231PS  Y13, Y15, Y2
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (DI), Y13
-	VBROADCASTSS (DI)(DX*1), Y14
-	ADDQ         CX, DI
-	VPAND        192(R9), Y12, Y15
-	VCVTDQ2PS    Y15, Y15
-	VFMADD213PS  Y9, Y6, Y15
-	VFMADD231PS  Y13, Y15, Y0
-	VFMADD231PS  Y14, Y15, Y3
-	VPAND        224(R9), Y12, Y15
-	VCVTDQ2PS    Y15, Y15
-	VFMADD213PS  Y10, Y7, Y15
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y4
-	VPAND        256(R9), Y12, Y15
-	VCVTDQ2PS    Y15, Y15
-	VFMADD213PS  Y11, Y8, Y15
-	VFMADD231PS  Y13, Y15, Y2
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (DI), Y13
-	VBROADCASTSS (DI)(DX*1), Y14
-	ADDQ         CX, DI
-	VPAND        384(R9), Y12, Y15
-	VCVTDQ2PS    Y15, Y15
-	VFMADD213PS  Y9, Y6, Y15
-	VFMADD231PS  Y13, Y15, Y0
-	VFMADD231PS  Y14, Y15, Y3
-	VPAND        416(R9), Y12, Y15
-	VCVTDQ2PS    Y15, Y15
-	VFMADD213PS  Y10, Y7, Y15
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y4
-	VPAND        448(R9), Y12, Y15
-	VCVTDQ2PS    Y15, Y15
-	VFMADD213PS  Y11, Y8, Y15
-	VFMADD231PS  Y13, Y15, Y2
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (DI), Y13
-	VBROADCASTSS (DI)(DX*1), Y14
-	ADDQ         CX, DI
-	VPAND        576(R9), Y12, Y15
-	VCVTDQ2PS    Y15, Y15
-	VFMADD213PS  Y9, Y6, Y15
-	VFMADD231PS  Y13, Y15, Y0
-	VFMADD231PS  Y14, Y15, Y3
-	VPAND        608(R9), Y12, Y15
-	VCVTDQ2PS    Y15, Y15
-	VFMADD213PS  Y10, Y7, Y15
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y4
-	VPAND        640(R9), Y12, Y15
-	VCVTDQ2PS    Y15, Y15
-	VFMADD213PS  Y11, Y8, Y15
-	VFMADD231PS  Y13, Y15, Y2
-	VFMADD231PS  Y14, Y15, Y5
-	PREFETCHT0   4096(R11)
-	PREFETCHT0   4160(R11)
-	ADDQ         $0x00000078, R11
-	VPSLLD       $0x04, Y12, Y12
-	VMULPS       const3d800000AVX2<>+0(SB), Y6, Y6
-	VMULPS       const3d800000AVX2<>+0(SB), Y7, Y7
-	VMULPS       const3d800000AVX2<>+0(SB), Y8, Y8
-	DECQ         c_cap+16(FP)
-	JNZ          rows2step0
-	VMULPS       const4d800000AVX2<>+0(SB), Y6, Y6
-	VMULPS       const4d800000AVX2<>+0(SB), Y7, Y7
-	VMULPS       const4d800000AVX2<>+0(SB), Y8, Y8
-	VBROADCASTSS (DI), Y12
-	VBROADCASTSS (DI)(DX*1), Y13
-	ADDQ         CX, DI
-	VMOVUPS      (R9), Y14
-	VPSRLD       $0x1c, Y14, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y9, Y6, Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y3
-	VMOVUPS      32(R9), Y14
-	VPSRLD       $0x1c, Y14, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y10, Y7, Y14
-	VFMADD231PS  Y12, Y14, Y1
-	VFMADD231PS  Y13, Y14, Y4
-	VMOVUPS      64(R9), Y14
-	VPSRLD       $0x1c, Y14, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y11, Y8, Y14
-	VFMADD231PS  Y12, Y14, Y2
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (DI), Y12
-	VBROADCASTSS (DI)(DX*1), Y13
-	ADDQ         CX, DI
-	VMOVUPS      192(R9), Y14
-	VPSRLD       $0x1c, Y14, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y9, Y6, Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y3
-	VMOVUPS      224(R9), Y14
-	VPSRLD       $0x1c, Y14, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y10, Y7, Y14
-	VFMADD231PS  Y12, Y14, Y1
-	VFMADD231PS  Y13, Y14, Y4
-	VMOVUPS      256(R9), Y14
-	VPSRLD       $0x1c, Y14, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y11, Y8, Y14
-	VFMADD231PS  Y12, Y14, Y2
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (DI), Y12
-	VBROADCASTSS (DI)(DX*1), Y13
-	ADDQ         CX, DI
-	VMOVUPS      384(R9), Y14
-	VPSRLD       $0x1c, Y14, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y9, Y6, Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y3
-	VMOVUPS      416(R9), Y14
-	VPSRLD       $0x1c, Y14, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y10, Y7, Y14
-	VFMADD231PS  Y12, Y14, Y1
-	VFMADD231PS  Y13, Y14, Y4
-	VMOVUPS      448(R9), Y14
-	VPSRLD       $0x1c, Y14, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y11, Y8, Y14
-	VFMADD231PS  Y12, Y14, Y2
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (DI), Y12
-	VBROADCASTSS (DI)(DX*1), Y13
-	ADDQ         CX, DI
-	VMOVUPS      576(R9), Y14
-	VPSRLD       $0x1c, Y14, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y9, Y6, Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y3
-	VMOVUPS      608(R9), Y6
-	VPSRLD       $0x1c, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  Y10, Y7, Y6
-	VFMADD231PS  Y12, Y6, Y1
-	VFMADD231PS  Y13, Y6, Y4
-	VMOVUPS      640(R9), Y6
-	VPSRLD       $0x1c, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  Y11, Y8, Y6
-	VFMADD231PS  Y12, Y6, Y2
-	VFMADD231PS  Y13, Y6, Y5
-	PREFETCHT0   4096(R11)
-	PREFETCHT0   4160(R11)
-	ADDQ         $0x000003c0, R8
-	ADDQ         $0x000003c0, R9
-	SUBQ         $0x00000020, R10
-	JNZ          rows2block
-	CMPQ         b_len+80(FP), $0x00
-	JE           rows2store
-	MOVQ         b_cap+88(FP), R9
-	LEAQ         (AX)(R9*4), R9
-	VADDPS       (R9), Y0, Y0
-	VADDPS       32(R9), Y1, Y1
-	VADDPS       64(R9), Y2, Y2
-	ADDQ         ldc+24(FP), R9
-	VADDPS       (R9), Y3, Y3
-	VADDPS       32(R9), Y4, Y4
-	VADDPS       64(R9), Y5, Y5
-
-rows2store:
-	MOVQ    b_cap+88(FP), R9
-	LEAQ    (AX)(R9*4), R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	VMOVUPS Y2, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	VMOVUPS Y3, (R9)
-	VMOVUPS Y4, 32(R9)
-	VMOVUPS Y5, 64(R9)
-	ADDQ    $0x00000018, b_cap+88(FP)
-	CMPQ    b_cap+88(FP), $0x00000030
-	JL      rows2pass
-
-	// Go on to the next segment, or the next rows.
-	MOVQ DI, SI
-	LEAQ -48(R8), BX
-	MOVQ $0x00000001, b_len+80(FP)
-	CMPQ a_len+40(FP), $0x00
-	JNE  rows2segment
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	SUBQ $0x00000002, m+96(FP)
-	JMP  rows2
-
-rows2done:
-	// Tiles of 1 × 6 vectors.
-rows1:
-	CMPQ    m+96(FP), $+1
-	JL      rows1done
-	MOVQ    b_base+72(FP), BX
-	MOVQ    a_base+32(FP), SI
-	MOVQ    k+104(FP), DI
-	MOVQ    DI, a_len+40(FP)
-	MOVBQZX load+112(FP), DI
-	MOVQ    DI, b_len+80(FP)
-
-rows1segment:
-	MOVQ    $0x00000080, DI
-	MOVQ    a_len+40(FP), R8
-	CMPQ    R8, DI
-	CMOVQLT R8, DI
-	SUBQ    DI, R8
-	MOVQ    R8, a_len+40(FP)
-	MOVQ    DI, a_cap+48(FP)
-	MOVQ    $0x00000000, b_cap+88(FP)
-	MOVQ    b_cap+88(FP), R8
-	LEAQ    (BX)(R8*2), DI
-	LEAQ    192(BX)(R8*4), R9
-	MOVQ    a_cap+48(FP), R8
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-
-rows1block:
-	MOVQ      SI, BX
-	VCVTPH2PS (DI), Y6
-	VCVTPH2PS 96(DI), Y9
-	VCVTPH2PS 16(DI), Y7
-	VCVTPH2PS 112(DI), Y10
-	VCVTPH2PS 32(DI), Y8
-	VCVTPH2PS 128(DI), Y11
-	VMOVUPS   const0000000fAVX2<>+0(SB), Y12
-	MOVQ      R9, R10
-	MOVQ      $0x00000007, c_cap+16(FP)
-	PCALIGN   $0x40
-
-rows1step0:
-	VBROADCASTSS (BX), Y13
-	ADDQ         CX, BX
-	VPAND        (R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y9, Y6, Y14
-	VFMADD231PS  Y13, Y14, Y0
-	VPAND        32(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y10, Y7, Y14
-	VFMADD231PS  Y13, Y14, Y1
-	VPAND        64(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y11, Y8, Y14
-	VFMADD231PS  Y13, Y14, Y2
-	VBROADCASTSS (BX), Y13
-	ADDQ         CX, BX
-	VPAND        192(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y9, Y6, Y14
-	VFMADD231PS  Y13, Y14, Y0
-	VPAND        224(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y10, Y7, Y14
-	VFMADD231PS  Y13, Y14, Y1
-	VPAND        256(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y11, Y8, Y14
-	VFMADD231PS  Y13, Y14, Y2
-	VBROADCASTSS (BX), Y13
-	ADDQ         CX, BX
-	VPAND        384(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y9, Y6, Y14
-	VFMADD231PS  Y13, Y14, Y0
-	VPAND        416(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y10, Y7, Y14
-	VFMADD231PS  Y13, Y14, Y1
-	VPAND        448(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y11, Y8, Y14
-	VFMADD231PS  Y13, Y14, Y2
-	VBROADCASTSS (BX), Y13
-	ADDQ         CX, BX
-	VPAND        576(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y9, Y6, Y14
-	VFMADD231PS  Y13, Y14, Y0
-	VPAND        608(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y10, Y7, Y14
-	VFMADD231PS  Y13, Y14, Y1
-	VPAND        640(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y11, Y8, Y14
-	VFMADD231PS  Y13, Y14, Y2
-	PREFETCHT0   4096(R10)
-	PREFETCHT0   4160(R10)
-	ADDQ         $0x00000078, R10
-	VPSLLD       $0x04, Y12, Y12
-	VMULPS       const3d800000AVX2<>+0(SB), Y6, Y6
-	VMULPS       const3d800000AVX2<>+0(SB), Y7, Y7
-	VMULPS       const3d800000AVX2<>+0(SB), Y8, Y8
-	DECQ         c_cap+16(FP)
-	JNZ          rows1step0
-	VMULPS       const4d800000AVX2<>+0(SB), Y6, Y6
-	VMULPS       const4d800000AVX2<>+0(SB), Y7, Y7
-	VMULPS       const4d800000AVX2<>+0(SB), Y8, Y8
-	VBROADCASTSS (BX), Y12
-	ADDQ         CX, BX
-	VMOVUPS      (R9), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y9, Y6, Y13
-	VFMADD231PS  Y12, Y13, Y0
-	VMOVUPS      32(R9), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y10, Y7, Y13
-	VFMADD231PS  Y12, Y13, Y1
-	VMOVUPS      64(R9), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y11, Y8, Y13
-	VFMADD231PS  Y12, Y13, Y2
-	VBROADCASTSS (BX), Y12
-	ADDQ         CX, BX
-	VMOVUPS      192(R9), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y9, Y6, Y13
-	VFMADD231PS  Y12, Y13, Y0
-	VMOVUPS      224(R9), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y10, Y7, Y13
-	VFMADD231PS  Y12, Y13, Y1
-	VMOVUPS      256(R9), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y11, Y8, Y13
-	VFMADD231PS  Y12, Y13, Y2
-	VBROADCASTSS (BX), Y12
-	ADDQ         CX, BX
-	VMOVUPS      384(R9), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y9, Y6, Y13
-	VFMADD231PS  Y12, Y13, Y0
-	VMOVUPS      416(R9), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y10, Y7, Y13
-	VFMADD231PS  Y12, Y13, Y1
-	VMOVUPS      448(R9), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y11, Y8, Y13
-	VFMADD231PS  Y12, Y13, Y2
-	VBROADCASTSS (BX), Y12
-	ADDQ         CX, BX
-	VMOVUPS      576(R9), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y9, Y6, Y13
-	VFMADD231PS  Y12, Y13, Y0
-	VMOVUPS      608(R9), Y6
-	VPSRLD       $0x1c, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  Y10, Y7, Y6
-	VFMADD231PS  Y12, Y6, Y1
-	VMOVUPS      640(R9), Y6
-	VPSRLD       $0x1c, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  Y11, Y8, Y6
-	VFMADD231PS  Y12, Y6, Y2
-	PREFETCHT0   4096(R10)
-	PREFETCHT0   4160(R10)
-	MOVQ         SI, BX
-	VCVTPH2PS    48(DI), Y6
-	VCVTPH2PS    144(DI), Y9
-	VCVTPH2PS    64(DI), Y7
-	VCVTPH2PS    160(DI), Y10
-	VCVTPH2PS    80(DI), Y8
-	VCVTPH2PS    176(DI), Y11
-	VMOVUPS      const0000000fAVX2<>+0(SB), Y12
-	MOVQ         R9, SI
-	MOVQ         $0x00000007, c_cap+16(FP)
-	PCALIGN      $0x40
-
-rows1step3:
-	VBROADCASTSS (BX), Y13
-	ADDQ         CX, BX
-	VPAND        96(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y9, Y6, Y14
-	VFMADD231PS  Y13, Y14, Y3
-	VPAND        128(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y10, Y7, Y14
-	VFMADD231PS  Y13, Y14, Y4
-	VPAND        160(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y11, Y8, Y14
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (BX), Y13
-	ADDQ         CX, BX
-	VPAND        288(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y9, Y6, Y14
-	VFMADD231PS  Y13, Y14, Y3
-	VPAND        320(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y10, Y7, Y14
-	VFMADD231PS  Y13, Y14, Y4
-	VPAND        352(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y11, Y8, Y14
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (BX), Y13
-	ADDQ         CX, BX
-	VPAND        480(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y9, Y6, Y14
-	VFMADD231PS  Y13, Y14, Y3
-	VPAND        512(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y10, Y7, Y14
-	VFMADD231PS  Y13, Y14, Y4
-	VPAND        544(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y11, Y8, Y14
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (BX), Y13
-	ADDQ         CX, BX
-	VPAND        672(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y9, Y6, Y14
-	VFMADD231PS  Y13, Y14, Y3
-	VPAND        704(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y10, Y7, Y14
-	VFMADD231PS  Y13, Y14, Y4
-	VPAND        736(R9), Y12, Y14
-	VCVTDQ2PS    Y14, Y14
-	VFMADD213PS  Y11, Y8, Y14
-	VFMADD231PS  Y13, Y14, Y5
-	ADDQ         $0x00000078, SI
-	VPSLLD       $0x04, Y12, Y12
-	VMULPS       const3d800000AVX2<>+0(SB), Y6, Y6
-	VMULPS       const3d800000AVX2<>+0(SB), Y7, Y7
-	VMULPS       const3d800000AVX2<>+0(SB), Y8, Y8
-	DECQ         c_cap+16(FP)
-	JNZ          rows1step3
-	VMULPS       const4d800000AVX2<>+0(SB), Y6, Y6
-	VMULPS       const4d800000AVX2<>+0(SB), Y7, Y7
-	VMULPS       const4d800000AVX2<>+0(SB), Y8, Y8
-	VBROADCASTSS (BX), Y12
-	ADDQ         CX, BX
-	VMOVUPS      96(R9), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y9, Y6, Y13
-	VFMADD231PS  Y12, Y13, Y3
-	VMOVUPS      128(R9), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y10, Y7, Y13
-	VFMADD231PS  Y12, Y13, Y4
-	VMOVUPS      160(R9), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y11, Y8, Y13
-	VFMADD231PS  Y12, Y13, Y5
-	VBROADCASTSS (BX), Y12
-	ADDQ         CX, BX
-	VMOVUPS      288(R9), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y9, Y6, Y13
-	VFMADD231PS  Y12, Y13, Y3
-	VMOVUPS      320(R9), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y10, Y7, Y13
-	VFMADD231PS  Y12, Y13, Y4
-	VMOVUPS      352(R9), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y11, Y8, Y13
-	VFMADD231PS  Y12, Y13, Y5
-	VBROADCASTSS (BX), Y12
-	ADDQ         CX, BX
-	VMOVUPS      480(R9), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y9, Y6, Y13
-	VFMADD231PS  Y12, Y13, Y3
-	VMOVUPS      512(R9), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y10, Y7, Y13
-	VFMADD231PS  Y12, Y13, Y4
-	VMOVUPS      544(R9), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y11, Y8, Y13
-	VFMADD231PS  Y12, Y13, Y5
-	VBROADCASTSS (BX), Y12
-	ADDQ         CX, BX
-	VMOVUPS      672(R9), Y13
-	VPSRLD       $0x1c, Y13, Y13
-	VCVTDQ2PS    Y13, Y13
-	VFMADD213PS  Y9, Y6, Y13
-	VFMADD231PS  Y12, Y13, Y3
-	VMOVUPS      704(R9), Y6
-	VPSRLD       $0x1c, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  Y10, Y7, Y6
-	VFMADD231PS  Y12, Y6, Y4
-	VMOVUPS      736(R9), Y6
-	VPSRLD       $0x1c, Y6, Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  Y11, Y8, Y6
-	VFMADD231PS  Y12, Y6, Y5
-	MOVQ         BX, SI
-	ADDQ         $0x000003c0, DI
-	ADDQ         $0x000003c0, R9
-	SUBQ         $0x00000020, R8
-	JNZ          rows1block
-	CMPQ         b_len+80(FP), $0x00
-	JE           rows1store
-	MOVQ         b_cap+88(FP), BX
-	LEAQ         (AX)(BX*4), BX
-	VADDPS       (BX), Y0, Y0
-	VADDPS       32(BX), Y1, Y1
-	VADDPS       64(BX), Y2, Y2
-	VADDPS       96(BX), Y3, Y3
-	VADDPS       128(BX), Y4, Y4
-	VADDPS       160(BX), Y5, Y5
-
-rows1store:
-	MOVQ    b_cap+88(FP), BX
-	LEAQ    (AX)(BX*4), BX
-	VMOVUPS Y0, (BX)
-	VMOVUPS Y1, 32(BX)
-	VMOVUPS Y2, 64(BX)
-	VMOVUPS Y3, 96(BX)
-	VMOVUPS Y4, 128(BX)
-	VMOVUPS Y5, 160(BX)
-
-	// Go on to the next segment, or the next rows.
-	LEAQ (DI), BX
-	MOVQ $0x00000001, b_len+80(FP)
-	CMPQ a_len+40(FP), $0x00
-	JNE  rows1segment
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	SUBQ $0x00000001, m+96(FP)
-	JMP  rows1
-
-rows1done:
-	VZEROUPPER
-	RET
+	MOVQ    $0x000000c0, c_len+8(FP)
+	JMP     ·weightGemm4AVX2+0(SB)
 
 // func weightGemmInt8Q4_1AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·weightGemmInt8Q4_1AVX2(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    c_base+0(FP), AX
-	MOVQ    ldc+24(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    ldx+56(FP), DX
-	SHLQ    $0x02, DX
-	MOVQ    lanes+88(FP), BX
-	IMUL3Q  $+20, BX, SI
-	MOVQ    SI, b_len+72(FP)
-	SHLQ    $0x01, BX
-	MOVBQZX load+112(FP), SI
-	TESTQ   SI, SI
-	JNZ     cleared
-	VXORPS  Y0, Y0, Y0
-	MOVQ    m+96(FP), SI
-	TESTQ   SI, SI
-	JZ      cleared
-	MOVQ    AX, DI
-
-clear:
-	XORQ R8, R8
-
-clearlanes:
-	VMOVUPS Y0, (DI)(R8*2)
-	ADDQ    $0x00000010, R8
-	CMPQ    R8, BX
-	JL      clearlanes
-	ADDQ    CX, DI
-	DECQ    SI
-	JNZ     clear
-
-cleared:
-	// Tiles of 6 × 2 vectors.
-vectors2rows6:
-	CMPQ m+96(FP), $+6
-	JL   vectors2rows6done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors2rows6block:
-	XORQ R8, R8
-
-vectors2rows6lanes:
-	MOVQ    DI, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
-	LEAQ    (R9)(R8*2), R9
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	VPXOR   Y6, Y6, Y6
-	VPXOR   Y7, Y7, Y7
-	VPXOR   Y8, Y8, Y8
-	VPXOR   Y9, Y9, Y9
-	VPXOR   Y10, Y10, Y10
-	VPXOR   Y11, Y11, Y11
-	MOVQ    SI, R10
-	LEAQ    (R10)(DX*2), R11
-	ADDQ    DX, R11
-	MOVQ    $0x00000004, R12
-	PCALIGN $0x40
-
-vectors2rows6word:
-	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y12
-	VPAND        (R9), Y12, Y12
-	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y13
-	VPAND        32(R9), Y13, Y13
-	VPBROADCASTD (R10), Y14
-	VPMADDUBSW   Y14, Y12, Y15
-	VPADDW       Y15, Y0, Y0
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y1, Y1
-	VPBROADCASTD (R10)(DX*1), Y14
-	VPMADDUBSW   Y14, Y12, Y15
-	VPADDW       Y15, Y2, Y2
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y3, Y3
-	VPBROADCASTD (R10)(DX*2), Y14
-	VPMADDUBSW   Y14, Y12, Y15
-	VPADDW       Y15, Y4, Y4
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y5, Y5
-	VPBROADCASTD (R11), Y14
-	VPMADDUBSW   Y14, Y12, Y15
-	VPADDW       Y15, Y6, Y6
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y7, Y7
-	VPBROADCASTD (R11)(DX*1), Y14
-	VPMADDUBSW   Y14, Y12, Y15
-	VPADDW       Y15, Y8, Y8
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y9, Y9
-	VPBROADCASTD (R11)(DX*2), Y14
-	VPMADDUBSW   Y14, Y12, Y12
-	VPADDW       Y12, Y10, Y10
-	VPMADDUBSW   Y14, Y13, Y12
-	VPADDW       Y12, Y11, Y11
-	VMOVDQU      (R9), Y12
-	VPSRLW       $0x04, Y12, Y12
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y12, Y12
-	VMOVDQU      32(R9), Y13
-	VPSRLW       $0x04, Y13, Y13
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y13, Y13
-	VPBROADCASTD 16(R10), Y14
-	VPMADDUBSW   Y14, Y12, Y15
-	VPADDW       Y15, Y0, Y0
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y1, Y1
-	VPBROADCASTD 16(R10)(DX*1), Y14
-	VPMADDUBSW   Y14, Y12, Y15
-	VPADDW       Y15, Y2, Y2
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y3, Y3
-	VPBROADCASTD 16(R10)(DX*2), Y14
-	VPMADDUBSW   Y14, Y12, Y15
-	VPADDW       Y15, Y4, Y4
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y5, Y5
-	VPBROADCASTD 16(R11), Y14
-	VPMADDUBSW   Y14, Y12, Y15
-	VPADDW       Y15, Y6, Y6
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y7, Y7
-	VPBROADCASTD 16(R11)(DX*1), Y14
-	VPMADDUBSW   Y14, Y12, Y15
-	VPADDW       Y15, Y8, Y8
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y9, Y9
-	VPBROADCASTD 16(R11)(DX*2), Y14
-	VPMADDUBSW   Y14, Y12, Y12
-	VPADDW       Y12, Y10, Y10
-	VPMADDUBSW   Y14, Y13, Y12
-	VPADDW       Y12, Y11, Y11
-	ADDQ         $0x00000004, R10
-	ADDQ         $0x00000004, R11
-	MOVQ         x_cap+48(FP), R13
-	PREFETCHT0   (R13)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R12
-	JNZ          vectors2rows6word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
-	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
-	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
-	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
-	VPMADDWD     const00010001AVX2<>+0(SB), Y4, Y4
-	VPMADDWD     const00010001AVX2<>+0(SB), Y5, Y5
-	VPMADDWD     const00010001AVX2<>+0(SB), Y6, Y6
-	VPMADDWD     const00010001AVX2<>+0(SB), Y7, Y7
-	VPMADDWD     const00010001AVX2<>+0(SB), Y8, Y8
-	VPMADDWD     const00010001AVX2<>+0(SB), Y9, Y9
-	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
-	VPMADDWD     const00010001AVX2<>+0(SB), Y11, Y11
-	MOVQ         SI, R9
-	LEAQ         (R9)(DX*2), R10
-	ADDQ         DX, R10
-	LEAQ         (AX)(R8*2), R11
-	LEAQ         (R11)(CX*2), R12
-	ADDQ         CX, R12
-	VCVTPH2PS    (DI)(R8*1), Y12
-	VCVTPH2PS    16(DI)(R8*1), Y13
-	VBROADCASTSS 32(R9), Y14
-	VMULPS       Y14, Y12, Y15
-	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R11), Y15, Y0
-	VMULPS       Y14, Y13, Y14
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R11), Y14, Y1
-	VBROADCASTSS 32(R9)(DX*1), Y14
-	VMULPS       Y14, Y12, Y15
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (R11)(CX*1), Y15, Y2
-	VMULPS       Y14, Y13, Y14
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  32(R11)(CX*1), Y14, Y3
-	VBROADCASTSS 32(R9)(DX*2), Y14
-	VMULPS       Y14, Y12, Y15
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  (R11)(CX*2), Y15, Y4
-	VMULPS       Y14, Y13, Y14
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  32(R11)(CX*2), Y14, Y5
-	VBROADCASTSS 32(R10), Y14
-	VMULPS       Y14, Y12, Y15
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  (R12), Y15, Y6
-	VMULPS       Y14, Y13, Y14
-	VCVTDQ2PS    Y7, Y7
-	VFMADD213PS  32(R12), Y14, Y7
-	VBROADCASTSS 32(R10)(DX*1), Y14
-	VMULPS       Y14, Y12, Y15
-	VCVTDQ2PS    Y8, Y8
-	VFMADD213PS  (R12)(CX*1), Y15, Y8
-	VMULPS       Y14, Y13, Y14
-	VCVTDQ2PS    Y9, Y9
-	VFMADD213PS  32(R12)(CX*1), Y14, Y9
-	VBROADCASTSS 32(R10)(DX*2), Y14
-	VMULPS       Y14, Y12, Y12
-	VCVTDQ2PS    Y10, Y10
-	VFMADD213PS  (R12)(CX*2), Y12, Y10
-	VMULPS       Y14, Y13, Y12
-	VCVTDQ2PS    Y11, Y11
-	VFMADD213PS  32(R12)(CX*2), Y12, Y11
-	LEAQ         (DI)(R8*1), R13
-	VCVTPH2PS    (R13)(BX*1), Y12
-	VCVTPH2PS    16(R13)(BX*1), Y13
-	VBROADCASTSS 36(R9), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VMOVUPS      Y0, (R11)
-	VFMADD231PS  Y14, Y13, Y1
-	VMOVUPS      Y1, 32(R11)
-	VBROADCASTSS 36(R9)(DX*1), Y0
-	VFMADD231PS  Y0, Y12, Y2
-	VMOVUPS      Y2, (R11)(CX*1)
-	VFMADD231PS  Y0, Y13, Y3
-	VMOVUPS      Y3, 32(R11)(CX*1)
-	VBROADCASTSS 36(R9)(DX*2), Y0
-	VFMADD231PS  Y0, Y12, Y4
-	VMOVUPS      Y4, (R11)(CX*2)
-	VFMADD231PS  Y0, Y13, Y5
-	VMOVUPS      Y5, 32(R11)(CX*2)
-	VBROADCASTSS 36(R10), Y0
-	VFMADD231PS  Y0, Y12, Y6
-	VMOVUPS      Y6, (R12)
-	VFMADD231PS  Y0, Y13, Y7
-	VMOVUPS      Y7, 32(R12)
-	VBROADCASTSS 36(R10)(DX*1), Y0
-	VFMADD231PS  Y0, Y12, Y8
-	VMOVUPS      Y8, (R12)(CX*1)
-	VFMADD231PS  Y0, Y13, Y9
-	VMOVUPS      Y9, 32(R12)(CX*1)
-	VBROADCASTSS 36(R10)(DX*2), Y0
-	VFMADD231PS  Y0, Y12, Y10
-	VMOVUPS      Y10, (R12)(CX*2)
-	VFMADD231PS  Y0, Y13, Y11
-	VMOVUPS      Y11, 32(R12)(CX*2)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows6lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows6block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+6, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+6, m+96(FP)
-	JMP    vectors2rows6
-
-vectors2rows6done:
-	// Tiles of 4 × 2 vectors.
-vectors2rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors2rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors2rows4block:
-	XORQ R8, R8
-
-vectors2rows4lanes:
-	MOVQ    DI, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
-	LEAQ    (R9)(R8*2), R9
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	VPXOR   Y6, Y6, Y6
-	VPXOR   Y7, Y7, Y7
-	MOVQ    SI, R10
-	LEAQ    (R10)(DX*2), R11
-	ADDQ    DX, R11
-	MOVQ    $0x00000004, R12
-	PCALIGN $0x40
-
-vectors2rows4word:
-	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y8
-	VPAND        (R9), Y8, Y8
-	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y9
-	VPAND        32(R9), Y9, Y9
-	VPBROADCASTD (R10), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPADDW       Y11, Y0, Y0
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y10, Y1, Y1
-	VPBROADCASTD (R10)(DX*1), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPADDW       Y11, Y2, Y2
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y10, Y3, Y3
-	VPBROADCASTD (R10)(DX*2), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPADDW       Y11, Y4, Y4
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y10, Y5, Y5
-	VPBROADCASTD (R11), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPADDW       Y8, Y6, Y6
-	VPMADDUBSW   Y10, Y9, Y8
-	VPADDW       Y8, Y7, Y7
-	VMOVDQU      (R9), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
-	VMOVDQU      32(R9), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
-	VPBROADCASTD 16(R10), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPADDW       Y11, Y0, Y0
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y10, Y1, Y1
-	VPBROADCASTD 16(R10)(DX*1), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPADDW       Y11, Y2, Y2
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y10, Y3, Y3
-	VPBROADCASTD 16(R10)(DX*2), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPADDW       Y11, Y4, Y4
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y10, Y5, Y5
-	VPBROADCASTD 16(R11), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPADDW       Y8, Y6, Y6
-	VPMADDUBSW   Y10, Y9, Y8
-	VPADDW       Y8, Y7, Y7
-	ADDQ         $0x00000004, R10
-	ADDQ         $0x00000004, R11
-	MOVQ         x_cap+48(FP), R13
-	PREFETCHT0   (R13)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R12
-	JNZ          vectors2rows4word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
-	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
-	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
-	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
-	VPMADDWD     const00010001AVX2<>+0(SB), Y4, Y4
-	VPMADDWD     const00010001AVX2<>+0(SB), Y5, Y5
-	VPMADDWD     const00010001AVX2<>+0(SB), Y6, Y6
-	VPMADDWD     const00010001AVX2<>+0(SB), Y7, Y7
-	MOVQ         SI, R9
-	LEAQ         (R9)(DX*2), R10
-	ADDQ         DX, R10
-	LEAQ         (AX)(R8*2), R11
-	LEAQ         (R11)(CX*2), R12
-	ADDQ         CX, R12
-	VCVTPH2PS    (DI)(R8*1), Y8
-	VCVTPH2PS    16(DI)(R8*1), Y9
-	VBROADCASTSS 32(R9), Y10
-	VMULPS       Y10, Y8, Y11
-	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R11), Y11, Y0
-	VMULPS       Y10, Y9, Y10
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R11), Y10, Y1
-	VBROADCASTSS 32(R9)(DX*1), Y10
-	VMULPS       Y10, Y8, Y11
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (R11)(CX*1), Y11, Y2
-	VMULPS       Y10, Y9, Y10
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  32(R11)(CX*1), Y10, Y3
-	VBROADCASTSS 32(R9)(DX*2), Y10
-	VMULPS       Y10, Y8, Y11
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  (R11)(CX*2), Y11, Y4
-	VMULPS       Y10, Y9, Y10
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  32(R11)(CX*2), Y10, Y5
-	VBROADCASTSS 32(R10), Y10
-	VMULPS       Y10, Y8, Y8
-	VCVTDQ2PS    Y6, Y6
-	VFMADD213PS  (R12), Y8, Y6
-	VMULPS       Y10, Y9, Y8
-	VCVTDQ2PS    Y7, Y7
-	VFMADD213PS  32(R12), Y8, Y7
-	LEAQ         (DI)(R8*1), R13
-	VCVTPH2PS    (R13)(BX*1), Y8
-	VCVTPH2PS    16(R13)(BX*1), Y9
-	VBROADCASTSS 36(R9), Y10
-	VFMADD231PS  Y10, Y8, Y0
-	VMOVUPS      Y0, (R11)
-	VFMADD231PS  Y10, Y9, Y1
-	VMOVUPS      Y1, 32(R11)
-	VBROADCASTSS 36(R9)(DX*1), Y0
-	VFMADD231PS  Y0, Y8, Y2
-	VMOVUPS      Y2, (R11)(CX*1)
-	VFMADD231PS  Y0, Y9, Y3
-	VMOVUPS      Y3, 32(R11)(CX*1)
-	VBROADCASTSS 36(R9)(DX*2), Y0
-	VFMADD231PS  Y0, Y8, Y4
-	VMOVUPS      Y4, (R11)(CX*2)
-	VFMADD231PS  Y0, Y9, Y5
-	VMOVUPS      Y5, 32(R11)(CX*2)
-	VBROADCASTSS 36(R10), Y0
-	VFMADD231PS  Y0, Y8, Y6
-	VMOVUPS      Y6, (R12)
-	VFMADD231PS  Y0, Y9, Y7
-	VMOVUPS      Y7, 32(R12)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows4lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows4block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+4, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+4, m+96(FP)
-	JMP    vectors2rows4
-
-vectors2rows4done:
-	// Tiles of 3 × 2 vectors.
-vectors2rows3:
-	CMPQ m+96(FP), $+3
-	JL   vectors2rows3done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors2rows3block:
-	XORQ R8, R8
-
-vectors2rows3lanes:
-	MOVQ    DI, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
-	LEAQ    (R9)(R8*2), R9
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	MOVQ    SI, R10
-	MOVQ    $0x00000004, R11
-	PCALIGN $0x40
-
-vectors2rows3word:
-	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y6
-	VPAND        (R9), Y6, Y6
-	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y7
-	VPAND        32(R9), Y7, Y7
-	VPBROADCASTD (R10), Y8
-	VPMADDUBSW   Y8, Y6, Y9
-	VPADDW       Y9, Y0, Y0
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y8, Y1, Y1
-	VPBROADCASTD (R10)(DX*1), Y8
-	VPMADDUBSW   Y8, Y6, Y9
-	VPADDW       Y9, Y2, Y2
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y8, Y3, Y3
-	VPBROADCASTD (R10)(DX*2), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPADDW       Y6, Y4, Y4
-	VPMADDUBSW   Y8, Y7, Y6
-	VPADDW       Y6, Y5, Y5
-	VMOVDQU      (R9), Y6
-	VPSRLW       $0x04, Y6, Y6
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
-	VMOVDQU      32(R9), Y7
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
-	VPBROADCASTD 16(R10), Y8
-	VPMADDUBSW   Y8, Y6, Y9
-	VPADDW       Y9, Y0, Y0
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y8, Y1, Y1
-	VPBROADCASTD 16(R10)(DX*1), Y8
-	VPMADDUBSW   Y8, Y6, Y9
-	VPADDW       Y9, Y2, Y2
-	VPMADDUBSW   Y8, Y7, Y8
-	VPADDW       Y8, Y3, Y3
-	VPBROADCASTD 16(R10)(DX*2), Y8
-	VPMADDUBSW   Y8, Y6, Y6
-	VPADDW       Y6, Y4, Y4
-	VPMADDUBSW   Y8, Y7, Y6
-	VPADDW       Y6, Y5, Y5
-	ADDQ         $0x00000004, R10
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   (R12)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R11
-	JNZ          vectors2rows3word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
-	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
-	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
-	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
-	VPMADDWD     const00010001AVX2<>+0(SB), Y4, Y4
-	VPMADDWD     const00010001AVX2<>+0(SB), Y5, Y5
-	MOVQ         SI, R9
-	LEAQ         (AX)(R8*2), R10
-	VCVTPH2PS    (DI)(R8*1), Y6
-	VCVTPH2PS    16(DI)(R8*1), Y7
-	VBROADCASTSS 32(R9), Y8
-	VMULPS       Y8, Y6, Y9
-	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R10), Y9, Y0
-	VMULPS       Y8, Y7, Y8
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R10), Y8, Y1
-	VBROADCASTSS 32(R9)(DX*1), Y8
-	VMULPS       Y8, Y6, Y9
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (R10)(CX*1), Y9, Y2
-	VMULPS       Y8, Y7, Y8
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  32(R10)(CX*1), Y8, Y3
-	VBROADCASTSS 32(R9)(DX*2), Y8
-	VMULPS       Y8, Y6, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  (R10)(CX*2), Y6, Y4
-	VMULPS       Y8, Y7, Y6
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  32(R10)(CX*2), Y6, Y5
-	LEAQ         (DI)(R8*1), R11
-	VCVTPH2PS    (R11)(BX*1), Y6
-	VCVTPH2PS    16(R11)(BX*1), Y7
-	VBROADCASTSS 36(R9), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VMOVUPS      Y0, (R10)
-	VFMADD231PS  Y8, Y7, Y1
-	VMOVUPS      Y1, 32(R10)
-	VBROADCASTSS 36(R9)(DX*1), Y0
-	VFMADD231PS  Y0, Y6, Y2
-	VMOVUPS      Y2, (R10)(CX*1)
-	VFMADD231PS  Y0, Y7, Y3
-	VMOVUPS      Y3, 32(R10)(CX*1)
-	VBROADCASTSS 36(R9)(DX*2), Y0
-	VFMADD231PS  Y0, Y6, Y4
-	VMOVUPS      Y4, (R10)(CX*2)
-	VFMADD231PS  Y0, Y7, Y5
-	VMOVUPS      Y5, 32(R10)(CX*2)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows3lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows3block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+3, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+3, m+96(FP)
-	JMP    vectors2rows3
-
-vectors2rows3done:
-	// Tiles of 2 × 2 vectors.
-vectors2rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors2rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors2rows2block:
-	XORQ R8, R8
-
-vectors2rows2lanes:
-	MOVQ    DI, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
-	LEAQ    (R9)(R8*2), R9
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	MOVQ    SI, R10
-	MOVQ    $0x00000004, R11
-	PCALIGN $0x40
-
-vectors2rows2word:
-	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y4
-	VPAND        (R9), Y4, Y4
-	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y5
-	VPAND        32(R9), Y5, Y5
-	VPBROADCASTD (R10), Y6
-	VPMADDUBSW   Y6, Y4, Y7
-	VPADDW       Y7, Y0, Y0
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y1, Y1
-	VPBROADCASTD (R10)(DX*1), Y6
-	VPMADDUBSW   Y6, Y4, Y4
-	VPADDW       Y4, Y2, Y2
-	VPMADDUBSW   Y6, Y5, Y4
-	VPADDW       Y4, Y3, Y3
-	VMOVDQU      (R9), Y4
-	VPSRLW       $0x04, Y4, Y4
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
-	VMOVDQU      32(R9), Y5
-	VPSRLW       $0x04, Y5, Y5
-	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
-	VPBROADCASTD 16(R10), Y6
-	VPMADDUBSW   Y6, Y4, Y7
-	VPADDW       Y7, Y0, Y0
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y1, Y1
-	VPBROADCASTD 16(R10)(DX*1), Y6
-	VPMADDUBSW   Y6, Y4, Y4
-	VPADDW       Y4, Y2, Y2
-	VPMADDUBSW   Y6, Y5, Y4
-	VPADDW       Y4, Y3, Y3
-	ADDQ         $0x00000004, R10
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   (R12)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R11
-	JNZ          vectors2rows2word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
-	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
-	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
-	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
-	MOVQ         SI, R9
-	LEAQ         (AX)(R8*2), R10
-	VCVTPH2PS    (DI)(R8*1), Y4
-	VCVTPH2PS    16(DI)(R8*1), Y5
-	VBROADCASTSS 32(R9), Y6
-	VMULPS       Y6, Y4, Y7
-	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R10), Y7, Y0
-	VMULPS       Y6, Y5, Y6
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R10), Y6, Y1
-	VBROADCASTSS 32(R9)(DX*1), Y6
-	VMULPS       Y6, Y4, Y4
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  (R10)(CX*1), Y4, Y2
-	VMULPS       Y6, Y5, Y4
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  32(R10)(CX*1), Y4, Y3
-	LEAQ         (DI)(R8*1), R11
-	VCVTPH2PS    (R11)(BX*1), Y4
-	VCVTPH2PS    16(R11)(BX*1), Y5
-	VBROADCASTSS 36(R9), Y6
-	VFMADD231PS  Y6, Y4, Y0
-	VMOVUPS      Y0, (R10)
-	VFMADD231PS  Y6, Y5, Y1
-	VMOVUPS      Y1, 32(R10)
-	VBROADCASTSS 36(R9)(DX*1), Y0
-	VFMADD231PS  Y0, Y4, Y2
-	VMOVUPS      Y2, (R10)(CX*1)
-	VFMADD231PS  Y0, Y5, Y3
-	VMOVUPS      Y3, 32(R10)(CX*1)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows2lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows2block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+2, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+2, m+96(FP)
-	JMP    vectors2rows2
-
-vectors2rows2done:
-	CMPQ BX, $0x00000060
-	JNE  vectors6done
-
-	// Tiles of 1 × 6 vectors.
-vectors6rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors6rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors6rows1block:
-	XORQ R8, R8
-
-vectors6rows1lanes:
-	MOVQ    DI, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
-	LEAQ    (R9)(R8*2), R9
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	MOVQ    SI, R10
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y6
-	MOVQ    $0x00000004, R11
-	PCALIGN $0x40
-
-vectors6rows1word:
-	VPAND        (R9), Y6, Y7
-	VPAND        32(R9), Y6, Y8
-	VPAND        64(R9), Y6, Y9
-	VPAND        96(R9), Y6, Y10
-	VPAND        128(R9), Y6, Y11
-	VPAND        160(R9), Y6, Y12
-	VPBROADCASTD (R10), Y13
-	VPMADDUBSW   Y13, Y7, Y7
-	VPADDW       Y7, Y0, Y0
-	VPMADDUBSW   Y13, Y8, Y7
-	VPADDW       Y7, Y1, Y1
-	VPMADDUBSW   Y13, Y9, Y7
-	VPADDW       Y7, Y2, Y2
-	VPMADDUBSW   Y13, Y10, Y7
-	VPADDW       Y7, Y3, Y3
-	VPMADDUBSW   Y13, Y11, Y7
-	VPADDW       Y7, Y4, Y4
-	VPMADDUBSW   Y13, Y12, Y7
-	VPADDW       Y7, Y5, Y5
-	VMOVDQU      (R9), Y7
-	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y6, Y7, Y7
-	VMOVDQU      32(R9), Y8
-	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y6, Y8, Y8
-	VMOVDQU      64(R9), Y9
-	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y6, Y9, Y9
-	VMOVDQU      96(R9), Y10
-	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y6, Y10, Y10
-	VMOVDQU      128(R9), Y11
-	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y6, Y11, Y11
-	VMOVDQU      160(R9), Y12
-	VPSRLW       $0x04, Y12, Y12
-	VPAND        Y6, Y12, Y12
-	VPBROADCASTD 16(R10), Y13
-	VPMADDUBSW   Y13, Y7, Y7
-	VPADDW       Y7, Y0, Y0
-	VPMADDUBSW   Y13, Y8, Y7
-	VPADDW       Y7, Y1, Y1
-	VPMADDUBSW   Y13, Y9, Y7
-	VPADDW       Y7, Y2, Y2
-	VPMADDUBSW   Y13, Y10, Y7
-	VPADDW       Y7, Y3, Y3
-	VPMADDUBSW   Y13, Y11, Y7
-	VPADDW       Y7, Y4, Y4
-	VPMADDUBSW   Y13, Y12, Y7
-	VPADDW       Y7, Y5, Y5
-	ADDQ         $0x00000004, R10
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
-	PREFETCHT0   128(R12)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R11
-	JNZ          vectors6rows1word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
-	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
-	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
-	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
-	VPMADDWD     const00010001AVX2<>+0(SB), Y4, Y4
-	VPMADDWD     const00010001AVX2<>+0(SB), Y5, Y5
-	MOVQ         SI, R9
-	LEAQ         (AX)(R8*2), R10
-	VCVTPH2PS    (DI)(R8*1), Y6
-	VCVTPH2PS    16(DI)(R8*1), Y7
-	VCVTPH2PS    32(DI)(R8*1), Y8
-	VCVTPH2PS    48(DI)(R8*1), Y9
-	VCVTPH2PS    64(DI)(R8*1), Y10
-	VCVTPH2PS    80(DI)(R8*1), Y11
-	VBROADCASTSS 32(R9), Y12
-	VMULPS       Y12, Y6, Y6
-	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R10), Y6, Y0
-	VMULPS       Y12, Y7, Y6
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R10), Y6, Y1
-	VMULPS       Y12, Y8, Y6
-	VCVTDQ2PS    Y2, Y2
-	VFMADD213PS  64(R10), Y6, Y2
-	VMULPS       Y12, Y9, Y6
-	VCVTDQ2PS    Y3, Y3
-	VFMADD213PS  96(R10), Y6, Y3
-	VMULPS       Y12, Y10, Y6
-	VCVTDQ2PS    Y4, Y4
-	VFMADD213PS  128(R10), Y6, Y4
-	VMULPS       Y12, Y11, Y6
-	VCVTDQ2PS    Y5, Y5
-	VFMADD213PS  160(R10), Y6, Y5
-	LEAQ         (DI)(R8*1), R11
-	VCVTPH2PS    (R11)(BX*1), Y6
-	VCVTPH2PS    16(R11)(BX*1), Y7
-	VCVTPH2PS    32(R11)(BX*1), Y8
-	VCVTPH2PS    48(R11)(BX*1), Y9
-	VCVTPH2PS    64(R11)(BX*1), Y10
-	VCVTPH2PS    80(R11)(BX*1), Y11
-	VBROADCASTSS 36(R9), Y12
-	VFMADD231PS  Y12, Y6, Y0
-	VMOVUPS      Y0, (R10)
-	VFMADD231PS  Y12, Y7, Y1
-	VMOVUPS      Y1, 32(R10)
-	VFMADD231PS  Y12, Y8, Y2
-	VMOVUPS      Y2, 64(R10)
-	VFMADD231PS  Y12, Y9, Y3
-	VMOVUPS      Y3, 96(R10)
-	VFMADD231PS  Y12, Y10, Y4
-	VMOVUPS      Y4, 128(R10)
-	VFMADD231PS  Y12, Y11, Y5
-	VMOVUPS      Y5, 160(R10)
-	ADDQ         $0x00000060, R8
-	CMPQ         R8, BX
-	JL           vectors6rows1lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors6rows1block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	IMUL3Q $+1, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+1, m+96(FP)
-	JMP    vectors6rows1
-
-vectors6rows1done:
-vectors6done:
-	// Tiles of 1 × 2 vectors.
-vectors2rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors2rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 3072(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors2rows1block:
-	XORQ R8, R8
-
-vectors2rows1lanes:
-	MOVQ    DI, R9
-	ADDQ    BX, R9
-	ADDQ    BX, R9
-	LEAQ    (R9)(R8*2), R9
-	VPXOR   Y0, Y0, Y0
-	VPXOR   Y1, Y1, Y1
-	MOVQ    SI, R10
-	VMOVDQU const0f0f0f0fAVX2<>+0(SB), Y2
-	MOVQ    $0x00000004, R11
-	PCALIGN $0x40
-
-vectors2rows1word:
-	VPAND        (R9), Y2, Y3
-	VPAND        32(R9), Y2, Y4
-	VPBROADCASTD (R10), Y5
-	VPMADDUBSW   Y5, Y3, Y3
-	VPADDW       Y3, Y0, Y0
-	VPMADDUBSW   Y5, Y4, Y3
-	VPADDW       Y3, Y1, Y1
-	VMOVDQU      (R9), Y3
-	VPSRLW       $0x04, Y3, Y3
-	VPAND        Y2, Y3, Y3
-	VMOVDQU      32(R9), Y4
-	VPSRLW       $0x04, Y4, Y4
-	VPAND        Y2, Y4, Y4
-	VPBROADCASTD 16(R10), Y5
-	VPMADDUBSW   Y5, Y3, Y3
-	VPADDW       Y3, Y0, Y0
-	VPMADDUBSW   Y5, Y4, Y3
-	VPADDW       Y3, Y1, Y1
-	ADDQ         $0x00000004, R10
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   (R12)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R11
-	JNZ          vectors2rows1word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
-	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
-	MOVQ         SI, R9
-	LEAQ         (AX)(R8*2), R10
-	VCVTPH2PS    (DI)(R8*1), Y2
-	VCVTPH2PS    16(DI)(R8*1), Y3
-	VBROADCASTSS 32(R9), Y4
-	VMULPS       Y4, Y2, Y2
-	VCVTDQ2PS    Y0, Y0
-	VFMADD213PS  (R10), Y2, Y0
-	VMULPS       Y4, Y3, Y2
-	VCVTDQ2PS    Y1, Y1
-	VFMADD213PS  32(R10), Y2, Y1
-	LEAQ         (DI)(R8*1), R11
-	VCVTPH2PS    (R11)(BX*1), Y2
-	VCVTPH2PS    16(R11)(BX*1), Y3
-	VBROADCASTSS 36(R9), Y4
-	VFMADD231PS  Y4, Y2, Y0
-	VMOVUPS      Y0, (R10)
-	VFMADD231PS  Y4, Y3, Y1
-	VMOVUPS      Y1, 32(R10)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors2rows1lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors2rows1block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	IMUL3Q $+1, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+1, m+96(FP)
-	JMP    vectors2rows1
-
-vectors2rows1done:
-	VZEROUPPER
-	RET
+	MOVQ    $0x00000002, c_len+8(FP)
+	MOVQ    $0x00000014, b_len+72(FP)
+	MOVQ    $0x00000004, b_cap+80(FP)
+	MOVQ    $0x00000040, c_cap+16(FP)
+	JMP     ·weightGemmInt8BlocksAVX2+0(SB)
 
 // func weightWidenQ4_1AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
@@ -14833,7 +13151,8 @@ rows2pass:
 	MOVQ   DI, R8
 	MOVQ   b_cap+88(FP), R11
 	LEAQ   (SI)(R11*4), R9
-	LEAQ   768(SI)(R11*4), R10
+	LEAQ   (SI)(R11*4), R10
+	ADDQ   $0x00000300, R10
 	MOVQ   a_cap+48(FP), R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
@@ -15020,7 +13339,8 @@ rows1segment:
 	MOVQ    $0x00000000, b_cap+88(FP)
 	MOVQ    b_cap+88(FP), R9
 	LEAQ    (SI)(R9*4), R8
-	LEAQ    768(SI)(R9*4), R10
+	LEAQ    (SI)(R9*4), R10
+	ADDQ    $0x00000300, R10
 	MOVQ    a_cap+48(FP), R9
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1

@@ -8864,7 +8864,8 @@ rows4segment:
 	MOVQ    $0x00000000, b_cap+88(FP)
 	MOVQ    b_cap+88(FP), R9
 	LEAQ    (SI)(R9*2), R8
-	LEAQ    96(SI)(R9*4), SI
+	LEAQ    (SI)(R9*4), SI
+	ADDQ    $0x00000060, SI
 	MOVQ    a_cap+48(FP), R9
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
@@ -8881,10 +8882,10 @@ rows4segment:
 
 rows4block:
 	VCVTPH2PS (R8), Z12
-	VMULPS    constc3000000AVX512<>+0(SB), Z12, Z15
 	VCVTPH2PS 32(R8), Z13
-	VMULPS    constc3000000AVX512<>+0(SB), Z13, Z16
 	VCVTPH2PS 64(R8), Z14
+	VMULPS    constc3000000AVX512<>+0(SB), Z12, Z15
+	VMULPS    constc3000000AVX512<>+0(SB), Z13, Z16
 	VMULPS    constc3000000AVX512<>+0(SB), Z14, Z17
 	VMOVUPS   const000000ffAVX512<>+0(SB), Z18
 	MOVQ      SI, R10
@@ -9100,7 +9101,8 @@ rows2segment:
 	MOVQ    $0x00000000, b_cap+88(FP)
 	MOVQ    b_cap+88(FP), R8
 	LEAQ    (BX)(R8*2), DI
-	LEAQ    96(BX)(R8*4), BX
+	LEAQ    (BX)(R8*4), BX
+	ADDQ    $0x00000060, BX
 	MOVQ    a_cap+48(FP), R8
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
@@ -9111,10 +9113,10 @@ rows2segment:
 
 rows2block:
 	VCVTPH2PS (DI), Z6
-	VMULPS    constc3000000AVX512<>+0(SB), Z6, Z9
 	VCVTPH2PS 32(DI), Z7
-	VMULPS    constc3000000AVX512<>+0(SB), Z7, Z10
 	VCVTPH2PS 64(DI), Z8
+	VMULPS    constc3000000AVX512<>+0(SB), Z6, Z9
+	VMULPS    constc3000000AVX512<>+0(SB), Z7, Z10
 	VMULPS    constc3000000AVX512<>+0(SB), Z8, Z11
 	VMOVUPS   const000000ffAVX512<>+0(SB), Z12
 	MOVQ      BX, R9
@@ -9278,7 +9280,8 @@ rows1segment:
 	MOVQ    $0x00000000, b_cap+88(FP)
 	MOVQ    b_cap+88(FP), R8
 	LEAQ    (BX)(R8*2), DI
-	LEAQ    96(BX)(R8*4), BX
+	LEAQ    (BX)(R8*4), BX
+	ADDQ    $0x00000060, BX
 	MOVQ    a_cap+48(FP), R8
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
@@ -9286,10 +9289,10 @@ rows1segment:
 
 rows1block:
 	VCVTPH2PS (DI), Z3
-	VMULPS    constc3000000AVX512<>+0(SB), Z3, Z6
 	VCVTPH2PS 32(DI), Z4
-	VMULPS    constc3000000AVX512<>+0(SB), Z4, Z7
 	VCVTPH2PS 64(DI), Z5
+	VMULPS    constc3000000AVX512<>+0(SB), Z3, Z6
+	VMULPS    constc3000000AVX512<>+0(SB), Z4, Z7
 	VMULPS    constc3000000AVX512<>+0(SB), Z5, Z8
 	VMOVUPS   const000000ffAVX512<>+0(SB), Z9
 	MOVQ      BX, R9
@@ -9438,9 +9441,9 @@ DATA const3b800000AVX512<>+48(SB)/8, $0x3b8000003b800000
 DATA const3b800000AVX512<>+56(SB)/8, $0x3b8000003b800000
 GLOBL const3b800000AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8Q8_0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8BlocksAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8Q8_0AVX512(SB), NOSPLIT, $0-113
+TEXT ·weightGemmInt8BlocksAVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -9448,8 +9451,12 @@ TEXT ·weightGemmInt8Q8_0AVX512(SB), NOSPLIT, $0-113
 	MOVQ    ldx+56(FP), DX
 	SHLQ    $0x02, DX
 	MOVQ    lanes+88(FP), BX
-	IMUL3Q  $+34, BX, SI
+	MOVQ    BX, SI
+	IMULQ   b_len+72(FP), SI
 	MOVQ    SI, b_len+72(FP)
+	MOVQ    BX, SI
+	IMULQ   b_cap+80(FP), SI
+	MOVQ    SI, b_cap+80(FP)
 	SHLQ    $0x01, BX
 	MOVBQZX load+112(FP), SI
 	TESTQ   SI, SI
@@ -9492,13 +9499,174 @@ vectors3rows8block:
 
 vectors3rows8lanes:
 	MOVQ         DI, R9
-	ADDQ         BX, R9
+	ADDQ         b_cap+80(FP), R9
 	LEAQ         (R9)(R8*2), R9
 	MOVQ         SI, R10
 	LEAQ         (R10)(DX*2), R11
 	ADDQ         DX, R11
 	LEAQ         (R11)(DX*2), R12
 	ADDQ         DX, R12
+	CMPQ         c_len+8(FP), $0x01
+	JL           vectors3rows8wordeight
+	JG           vectors3rows8wordminima
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x03, Z0, Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+	VPBROADCASTD 40(R10)(DX*1), Z3
+	VPSLLD       $0x03, Z3, Z3
+	VMOVDQA32    Z3, Z4
+	VMOVDQA32    Z3, Z5
+	VPBROADCASTD 40(R10)(DX*2), Z6
+	VPSLLD       $0x03, Z6, Z6
+	VMOVDQA32    Z6, Z7
+	VMOVDQA32    Z6, Z8
+	VPBROADCASTD 40(R11), Z9
+	VPSLLD       $0x03, Z9, Z9
+	VMOVDQA32    Z9, Z10
+	VMOVDQA32    Z9, Z11
+	VPBROADCASTD 40(R11)(DX*1), Z12
+	VPSLLD       $0x03, Z12, Z12
+	VMOVDQA32    Z12, Z13
+	VMOVDQA32    Z12, Z14
+	VPBROADCASTD 40(R11)(DX*2), Z15
+	VPSLLD       $0x03, Z15, Z15
+	VMOVDQA32    Z15, Z16
+	VMOVDQA32    Z15, Z17
+	VPBROADCASTD 40(R12), Z18
+	VPSLLD       $0x03, Z18, Z18
+	VMOVDQA32    Z18, Z19
+	VMOVDQA32    Z18, Z20
+	VPBROADCASTD 40(R12)(DX*1), Z21
+	VPSLLD       $0x03, Z21, Z21
+	VMOVDQA32    Z21, Z22
+	VMOVDQA32    Z21, Z23
+	JMP          vectors3rows8wordfour
+
+vectors3rows8wordminima:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+
+vectors3rows8wordfour:
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z24
+	MOVQ      $0x00000004, R13
+	PCALIGN   $0x40
+
+vectors3rows8word:
+	VPANDD       (R9), Z24, Z25
+	VPANDD       64(R9), Z24, Z26
+	VPANDD       128(R9), Z24, Z27
+	VPBROADCASTD (R10), Z28
+	VPDPBUSD     Z28, Z25, Z0
+	VPDPBUSD     Z28, Z26, Z1
+	VPDPBUSD     Z28, Z27, Z2
+	VPBROADCASTD (R10)(DX*1), Z28
+	VPDPBUSD     Z28, Z25, Z3
+	VPDPBUSD     Z28, Z26, Z4
+	VPDPBUSD     Z28, Z27, Z5
+	VPBROADCASTD (R10)(DX*2), Z28
+	VPDPBUSD     Z28, Z25, Z6
+	VPDPBUSD     Z28, Z26, Z7
+	VPDPBUSD     Z28, Z27, Z8
+	VPBROADCASTD (R11), Z28
+	VPDPBUSD     Z28, Z25, Z9
+	VPDPBUSD     Z28, Z26, Z10
+	VPDPBUSD     Z28, Z27, Z11
+	VPBROADCASTD (R11)(DX*1), Z28
+	VPDPBUSD     Z28, Z25, Z12
+	VPDPBUSD     Z28, Z26, Z13
+	VPDPBUSD     Z28, Z27, Z14
+	VPBROADCASTD (R11)(DX*2), Z28
+	VPDPBUSD     Z28, Z25, Z15
+	VPDPBUSD     Z28, Z26, Z16
+	VPDPBUSD     Z28, Z27, Z17
+	VPBROADCASTD (R12), Z28
+	VPDPBUSD     Z28, Z25, Z18
+	VPDPBUSD     Z28, Z26, Z19
+	VPDPBUSD     Z28, Z27, Z20
+	VPBROADCASTD (R12)(DX*1), Z28
+	VPDPBUSD     Z28, Z25, Z21
+	VPDPBUSD     Z28, Z26, Z22
+	VPDPBUSD     Z28, Z27, Z23
+	VPSRLD       $0x04, (R9), Z25
+	VPANDD       Z24, Z25, Z25
+	VPSRLD       $0x04, 64(R9), Z26
+	VPANDD       Z24, Z26, Z26
+	VPSRLD       $0x04, 128(R9), Z27
+	VPANDD       Z24, Z27, Z27
+	VPBROADCASTD 16(R10), Z28
+	VPDPBUSD     Z28, Z25, Z0
+	VPDPBUSD     Z28, Z26, Z1
+	VPDPBUSD     Z28, Z27, Z2
+	VPBROADCASTD 16(R10)(DX*1), Z28
+	VPDPBUSD     Z28, Z25, Z3
+	VPDPBUSD     Z28, Z26, Z4
+	VPDPBUSD     Z28, Z27, Z5
+	VPBROADCASTD 16(R10)(DX*2), Z28
+	VPDPBUSD     Z28, Z25, Z6
+	VPDPBUSD     Z28, Z26, Z7
+	VPDPBUSD     Z28, Z27, Z8
+	VPBROADCASTD 16(R11), Z28
+	VPDPBUSD     Z28, Z25, Z9
+	VPDPBUSD     Z28, Z26, Z10
+	VPDPBUSD     Z28, Z27, Z11
+	VPBROADCASTD 16(R11)(DX*1), Z28
+	VPDPBUSD     Z28, Z25, Z12
+	VPDPBUSD     Z28, Z26, Z13
+	VPDPBUSD     Z28, Z27, Z14
+	VPBROADCASTD 16(R11)(DX*2), Z28
+	VPDPBUSD     Z28, Z25, Z15
+	VPDPBUSD     Z28, Z26, Z16
+	VPDPBUSD     Z28, Z27, Z17
+	VPBROADCASTD 16(R12), Z28
+	VPDPBUSD     Z28, Z25, Z18
+	VPDPBUSD     Z28, Z26, Z19
+	VPDPBUSD     Z28, Z27, Z20
+	VPBROADCASTD 16(R12)(DX*1), Z28
+	VPDPBUSD     Z28, Z25, Z21
+	VPDPBUSD     Z28, Z26, Z22
+	VPDPBUSD     Z28, Z27, Z23
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000004, R12
+	MOVQ         x_cap+48(FP), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   64(R14)
+	PREFETCHT0   128(R14)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R13
+	JNZ          vectors3rows8word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         b_cap+80(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+	JMP          vectors3rows8worddone
+
+vectors3rows8wordeight:
 	VPBROADCASTD 40(R10), Z0
 	VPSLLD       $0x07, Z0, Z0
 	VMOVDQA32    Z0, Z1
@@ -9534,7 +9702,7 @@ vectors3rows8lanes:
 	MOVQ         $0x00000008, R13
 	PCALIGN      $0x40
 
-vectors3rows8word:
+vectors3rows8wordbytes:
 	VMOVDQU32    (R9), Z24
 	VMOVDQU32    64(R9), Z25
 	VMOVDQU32    128(R9), Z26
@@ -9580,11 +9748,14 @@ vectors3rows8word:
 	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R13
-	JNZ          vectors3rows8word
+	JNZ          vectors3rows8wordbytes
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
-	ADDQ         $0x00000060, x_cap+48(FP)
+	ADDQ         b_cap+80(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+
+vectors3rows8worddone:
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -9602,113 +9773,155 @@ vectors3rows8word:
 	VMULPS       Z27, Z24, Z28
 	VCVTDQ2PS    Z0, Z0
 	VFMADD213PS  (R12), Z28, Z0
-	VMOVUPS      Z0, (R12)
-	VMULPS       Z27, Z25, Z0
+	VMULPS       Z27, Z25, Z28
 	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  64(R12), Z0, Z1
-	VMOVUPS      Z1, 64(R12)
-	VMULPS       Z27, Z26, Z0
+	VFMADD213PS  64(R12), Z28, Z1
+	VMULPS       Z27, Z26, Z27
 	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  128(R12), Z0, Z2
-	VMOVUPS      Z2, 128(R12)
-	VBROADCASTSS 32(R9)(DX*1), Z0
-	VMULPS       Z0, Z24, Z1
+	VFMADD213PS  128(R12), Z27, Z2
+	VBROADCASTSS 32(R9)(DX*1), Z27
+	VMULPS       Z27, Z24, Z28
 	VCVTDQ2PS    Z3, Z3
-	VFMADD213PS  (R12)(CX*1), Z1, Z3
-	VMOVUPS      Z3, (R12)(CX*1)
-	VMULPS       Z0, Z25, Z1
+	VFMADD213PS  (R12)(CX*1), Z28, Z3
+	VMULPS       Z27, Z25, Z28
 	VCVTDQ2PS    Z4, Z4
-	VFMADD213PS  64(R12)(CX*1), Z1, Z4
-	VMOVUPS      Z4, 64(R12)(CX*1)
-	VMULPS       Z0, Z26, Z0
+	VFMADD213PS  64(R12)(CX*1), Z28, Z4
+	VMULPS       Z27, Z26, Z27
 	VCVTDQ2PS    Z5, Z5
-	VFMADD213PS  128(R12)(CX*1), Z0, Z5
-	VMOVUPS      Z5, 128(R12)(CX*1)
-	VBROADCASTSS 32(R9)(DX*2), Z0
-	VMULPS       Z0, Z24, Z1
+	VFMADD213PS  128(R12)(CX*1), Z27, Z5
+	VBROADCASTSS 32(R9)(DX*2), Z27
+	VMULPS       Z27, Z24, Z28
 	VCVTDQ2PS    Z6, Z6
-	VFMADD213PS  (R12)(CX*2), Z1, Z6
-	VMOVUPS      Z6, (R12)(CX*2)
-	VMULPS       Z0, Z25, Z1
+	VFMADD213PS  (R12)(CX*2), Z28, Z6
+	VMULPS       Z27, Z25, Z28
 	VCVTDQ2PS    Z7, Z7
-	VFMADD213PS  64(R12)(CX*2), Z1, Z7
-	VMOVUPS      Z7, 64(R12)(CX*2)
-	VMULPS       Z0, Z26, Z0
+	VFMADD213PS  64(R12)(CX*2), Z28, Z7
+	VMULPS       Z27, Z26, Z27
 	VCVTDQ2PS    Z8, Z8
-	VFMADD213PS  128(R12)(CX*2), Z0, Z8
-	VMOVUPS      Z8, 128(R12)(CX*2)
-	VBROADCASTSS 32(R10), Z0
-	VMULPS       Z0, Z24, Z1
+	VFMADD213PS  128(R12)(CX*2), Z27, Z8
+	VBROADCASTSS 32(R10), Z27
+	VMULPS       Z27, Z24, Z28
 	VCVTDQ2PS    Z9, Z9
-	VFMADD213PS  (R13), Z1, Z9
-	VMOVUPS      Z9, (R13)
-	VMULPS       Z0, Z25, Z1
+	VFMADD213PS  (R13), Z28, Z9
+	VMULPS       Z27, Z25, Z28
 	VCVTDQ2PS    Z10, Z10
-	VFMADD213PS  64(R13), Z1, Z10
-	VMOVUPS      Z10, 64(R13)
-	VMULPS       Z0, Z26, Z0
+	VFMADD213PS  64(R13), Z28, Z10
+	VMULPS       Z27, Z26, Z27
 	VCVTDQ2PS    Z11, Z11
-	VFMADD213PS  128(R13), Z0, Z11
-	VMOVUPS      Z11, 128(R13)
-	VBROADCASTSS 32(R10)(DX*1), Z0
-	VMULPS       Z0, Z24, Z1
+	VFMADD213PS  128(R13), Z27, Z11
+	VBROADCASTSS 32(R10)(DX*1), Z27
+	VMULPS       Z27, Z24, Z28
 	VCVTDQ2PS    Z12, Z12
-	VFMADD213PS  (R13)(CX*1), Z1, Z12
-	VMOVUPS      Z12, (R13)(CX*1)
-	VMULPS       Z0, Z25, Z1
+	VFMADD213PS  (R13)(CX*1), Z28, Z12
+	VMULPS       Z27, Z25, Z28
 	VCVTDQ2PS    Z13, Z13
-	VFMADD213PS  64(R13)(CX*1), Z1, Z13
-	VMOVUPS      Z13, 64(R13)(CX*1)
-	VMULPS       Z0, Z26, Z0
+	VFMADD213PS  64(R13)(CX*1), Z28, Z13
+	VMULPS       Z27, Z26, Z27
 	VCVTDQ2PS    Z14, Z14
-	VFMADD213PS  128(R13)(CX*1), Z0, Z14
-	VMOVUPS      Z14, 128(R13)(CX*1)
-	VBROADCASTSS 32(R10)(DX*2), Z0
-	VMULPS       Z0, Z24, Z1
+	VFMADD213PS  128(R13)(CX*1), Z27, Z14
+	VBROADCASTSS 32(R10)(DX*2), Z27
+	VMULPS       Z27, Z24, Z28
 	VCVTDQ2PS    Z15, Z15
-	VFMADD213PS  (R13)(CX*2), Z1, Z15
-	VMOVUPS      Z15, (R13)(CX*2)
-	VMULPS       Z0, Z25, Z1
+	VFMADD213PS  (R13)(CX*2), Z28, Z15
+	VMULPS       Z27, Z25, Z28
 	VCVTDQ2PS    Z16, Z16
-	VFMADD213PS  64(R13)(CX*2), Z1, Z16
-	VMOVUPS      Z16, 64(R13)(CX*2)
-	VMULPS       Z0, Z26, Z0
+	VFMADD213PS  64(R13)(CX*2), Z28, Z16
+	VMULPS       Z27, Z26, Z27
 	VCVTDQ2PS    Z17, Z17
-	VFMADD213PS  128(R13)(CX*2), Z0, Z17
-	VMOVUPS      Z17, 128(R13)(CX*2)
-	VBROADCASTSS 32(R11), Z0
-	VMULPS       Z0, Z24, Z1
+	VFMADD213PS  128(R13)(CX*2), Z27, Z17
+	VBROADCASTSS 32(R11), Z27
+	VMULPS       Z27, Z24, Z28
 	VCVTDQ2PS    Z18, Z18
-	VFMADD213PS  (R14), Z1, Z18
-	VMOVUPS      Z18, (R14)
-	VMULPS       Z0, Z25, Z1
+	VFMADD213PS  (R14), Z28, Z18
+	VMULPS       Z27, Z25, Z28
 	VCVTDQ2PS    Z19, Z19
-	VFMADD213PS  64(R14), Z1, Z19
-	VMOVUPS      Z19, 64(R14)
-	VMULPS       Z0, Z26, Z0
+	VFMADD213PS  64(R14), Z28, Z19
+	VMULPS       Z27, Z26, Z27
 	VCVTDQ2PS    Z20, Z20
-	VFMADD213PS  128(R14), Z0, Z20
-	VMOVUPS      Z20, 128(R14)
-	VBROADCASTSS 32(R11)(DX*1), Z0
-	VMULPS       Z0, Z24, Z1
+	VFMADD213PS  128(R14), Z27, Z20
+	VBROADCASTSS 32(R11)(DX*1), Z27
+	VMULPS       Z27, Z24, Z24
 	VCVTDQ2PS    Z21, Z21
-	VFMADD213PS  (R14)(CX*1), Z1, Z21
-	VMOVUPS      Z21, (R14)(CX*1)
-	VMULPS       Z0, Z25, Z1
+	VFMADD213PS  (R14)(CX*1), Z24, Z21
+	VMULPS       Z27, Z25, Z24
 	VCVTDQ2PS    Z22, Z22
-	VFMADD213PS  64(R14)(CX*1), Z1, Z22
-	VMOVUPS      Z22, 64(R14)(CX*1)
-	VMULPS       Z0, Z26, Z0
+	VFMADD213PS  64(R14)(CX*1), Z24, Z22
+	VMULPS       Z27, Z26, Z24
 	VCVTDQ2PS    Z23, Z23
-	VFMADD213PS  128(R14)(CX*1), Z0, Z23
-	VMOVUPS      Z23, 128(R14)(CX*1)
-	ADDQ         $0x00000060, R8
-	CMPQ         R8, BX
-	JL           vectors3rows8lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors3rows8block
+	VFMADD213PS  128(R14)(CX*1), Z24, Z23
+	CMPQ         c_len+8(FP), $0x02
+	JNE          vectors3rows8store
+	MOVQ         x_cap+48(FP), R15
+	PREFETCHT0   -64(R15)
+	LEAQ         (DI)(R8*1), R15
+	VCVTPH2PS    (R15)(BX*1), Z24
+	VCVTPH2PS    32(R15)(BX*1), Z25
+	VCVTPH2PS    64(R15)(BX*1), Z26
+	VBROADCASTSS 36(R9), Z27
+	VFMADD231PS  Z27, Z24, Z0
+	VFMADD231PS  Z27, Z25, Z1
+	VFMADD231PS  Z27, Z26, Z2
+	VBROADCASTSS 36(R9)(DX*1), Z27
+	VFMADD231PS  Z27, Z24, Z3
+	VFMADD231PS  Z27, Z25, Z4
+	VFMADD231PS  Z27, Z26, Z5
+	VBROADCASTSS 36(R9)(DX*2), Z27
+	VFMADD231PS  Z27, Z24, Z6
+	VFMADD231PS  Z27, Z25, Z7
+	VFMADD231PS  Z27, Z26, Z8
+	VBROADCASTSS 36(R10), Z27
+	VFMADD231PS  Z27, Z24, Z9
+	VFMADD231PS  Z27, Z25, Z10
+	VFMADD231PS  Z27, Z26, Z11
+	VBROADCASTSS 36(R10)(DX*1), Z27
+	VFMADD231PS  Z27, Z24, Z12
+	VFMADD231PS  Z27, Z25, Z13
+	VFMADD231PS  Z27, Z26, Z14
+	VBROADCASTSS 36(R10)(DX*2), Z27
+	VFMADD231PS  Z27, Z24, Z15
+	VFMADD231PS  Z27, Z25, Z16
+	VFMADD231PS  Z27, Z26, Z17
+	VBROADCASTSS 36(R11), Z27
+	VFMADD231PS  Z27, Z24, Z18
+	VFMADD231PS  Z27, Z25, Z19
+	VFMADD231PS  Z27, Z26, Z20
+	VBROADCASTSS 36(R11)(DX*1), Z27
+	VFMADD231PS  Z27, Z24, Z21
+	VFMADD231PS  Z27, Z25, Z22
+	VFMADD231PS  Z27, Z26, Z23
+
+vectors3rows8store:
+	VMOVUPS Z0, (R12)
+	VMOVUPS Z1, 64(R12)
+	VMOVUPS Z2, 128(R12)
+	VMOVUPS Z3, (R12)(CX*1)
+	VMOVUPS Z4, 64(R12)(CX*1)
+	VMOVUPS Z5, 128(R12)(CX*1)
+	VMOVUPS Z6, (R12)(CX*2)
+	VMOVUPS Z7, 64(R12)(CX*2)
+	VMOVUPS Z8, 128(R12)(CX*2)
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	VMOVUPS Z12, (R13)(CX*1)
+	VMOVUPS Z13, 64(R13)(CX*1)
+	VMOVUPS Z14, 128(R13)(CX*1)
+	VMOVUPS Z15, (R13)(CX*2)
+	VMOVUPS Z16, 64(R13)(CX*2)
+	VMOVUPS Z17, 128(R13)(CX*2)
+	VMOVUPS Z18, (R14)
+	VMOVUPS Z19, 64(R14)
+	VMOVUPS Z20, 128(R14)
+	VMOVUPS Z21, (R14)(CX*1)
+	VMOVUPS Z22, 64(R14)(CX*1)
+	VMOVUPS Z23, 128(R14)(CX*1)
+	ADDQ    $0x00000060, R8
+	CMPQ    R8, BX
+	JL      vectors3rows8lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors3rows8block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -9741,11 +9954,111 @@ vectors3rows4block:
 
 vectors3rows4lanes:
 	MOVQ         DI, R9
-	ADDQ         BX, R9
+	ADDQ         b_cap+80(FP), R9
 	LEAQ         (R9)(R8*2), R9
 	MOVQ         SI, R10
 	LEAQ         (R10)(DX*2), R11
 	ADDQ         DX, R11
+	CMPQ         c_len+8(FP), $0x01
+	JL           vectors3rows4wordeight
+	JG           vectors3rows4wordminima
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x03, Z0, Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+	VPBROADCASTD 40(R10)(DX*1), Z3
+	VPSLLD       $0x03, Z3, Z3
+	VMOVDQA32    Z3, Z4
+	VMOVDQA32    Z3, Z5
+	VPBROADCASTD 40(R10)(DX*2), Z6
+	VPSLLD       $0x03, Z6, Z6
+	VMOVDQA32    Z6, Z7
+	VMOVDQA32    Z6, Z8
+	VPBROADCASTD 40(R11), Z9
+	VPSLLD       $0x03, Z9, Z9
+	VMOVDQA32    Z9, Z10
+	VMOVDQA32    Z9, Z11
+	JMP          vectors3rows4wordfour
+
+vectors3rows4wordminima:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+
+vectors3rows4wordfour:
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z12
+	MOVQ      $0x00000004, R12
+	PCALIGN   $0x40
+
+vectors3rows4word:
+	VPANDD       (R9), Z12, Z13
+	VPANDD       64(R9), Z12, Z14
+	VPANDD       128(R9), Z12, Z15
+	VPBROADCASTD (R10), Z16
+	VPDPBUSD     Z16, Z13, Z0
+	VPDPBUSD     Z16, Z14, Z1
+	VPDPBUSD     Z16, Z15, Z2
+	VPBROADCASTD (R10)(DX*1), Z16
+	VPDPBUSD     Z16, Z13, Z3
+	VPDPBUSD     Z16, Z14, Z4
+	VPDPBUSD     Z16, Z15, Z5
+	VPBROADCASTD (R10)(DX*2), Z16
+	VPDPBUSD     Z16, Z13, Z6
+	VPDPBUSD     Z16, Z14, Z7
+	VPDPBUSD     Z16, Z15, Z8
+	VPBROADCASTD (R11), Z16
+	VPDPBUSD     Z16, Z13, Z9
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z11
+	VPSRLD       $0x04, (R9), Z13
+	VPANDD       Z12, Z13, Z13
+	VPSRLD       $0x04, 64(R9), Z14
+	VPANDD       Z12, Z14, Z14
+	VPSRLD       $0x04, 128(R9), Z15
+	VPANDD       Z12, Z15, Z15
+	VPBROADCASTD 16(R10), Z16
+	VPDPBUSD     Z16, Z13, Z0
+	VPDPBUSD     Z16, Z14, Z1
+	VPDPBUSD     Z16, Z15, Z2
+	VPBROADCASTD 16(R10)(DX*1), Z16
+	VPDPBUSD     Z16, Z13, Z3
+	VPDPBUSD     Z16, Z14, Z4
+	VPDPBUSD     Z16, Z15, Z5
+	VPBROADCASTD 16(R10)(DX*2), Z16
+	VPDPBUSD     Z16, Z13, Z6
+	VPDPBUSD     Z16, Z14, Z7
+	VPDPBUSD     Z16, Z15, Z8
+	VPBROADCASTD 16(R11), Z16
+	VPDPBUSD     Z16, Z13, Z9
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z11
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors3rows4word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         b_cap+80(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+	JMP          vectors3rows4worddone
+
+vectors3rows4wordeight:
 	VPBROADCASTD 40(R10), Z0
 	VPSLLD       $0x07, Z0, Z0
 	VMOVDQA32    Z0, Z1
@@ -9765,7 +10078,7 @@ vectors3rows4lanes:
 	MOVQ         $0x00000008, R12
 	PCALIGN      $0x40
 
-vectors3rows4word:
+vectors3rows4wordbytes:
 	VMOVDQU32    (R9), Z12
 	VMOVDQU32    64(R9), Z13
 	VMOVDQU32    128(R9), Z14
@@ -9794,11 +10107,14 @@ vectors3rows4word:
 	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R12
-	JNZ          vectors3rows4word
+	JNZ          vectors3rows4wordbytes
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
-	ADDQ         $0x00000060, x_cap+48(FP)
+	ADDQ         b_cap+80(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+
+vectors3rows4worddone:
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -9812,61 +10128,87 @@ vectors3rows4word:
 	VMULPS       Z15, Z12, Z16
 	VCVTDQ2PS    Z0, Z0
 	VFMADD213PS  (R11), Z16, Z0
-	VMOVUPS      Z0, (R11)
-	VMULPS       Z15, Z13, Z0
+	VMULPS       Z15, Z13, Z16
 	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  64(R11), Z0, Z1
-	VMOVUPS      Z1, 64(R11)
-	VMULPS       Z15, Z14, Z0
+	VFMADD213PS  64(R11), Z16, Z1
+	VMULPS       Z15, Z14, Z15
 	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  128(R11), Z0, Z2
-	VMOVUPS      Z2, 128(R11)
-	VBROADCASTSS 32(R9)(DX*1), Z0
-	VMULPS       Z0, Z12, Z1
+	VFMADD213PS  128(R11), Z15, Z2
+	VBROADCASTSS 32(R9)(DX*1), Z15
+	VMULPS       Z15, Z12, Z16
 	VCVTDQ2PS    Z3, Z3
-	VFMADD213PS  (R11)(CX*1), Z1, Z3
-	VMOVUPS      Z3, (R11)(CX*1)
-	VMULPS       Z0, Z13, Z1
+	VFMADD213PS  (R11)(CX*1), Z16, Z3
+	VMULPS       Z15, Z13, Z16
 	VCVTDQ2PS    Z4, Z4
-	VFMADD213PS  64(R11)(CX*1), Z1, Z4
-	VMOVUPS      Z4, 64(R11)(CX*1)
-	VMULPS       Z0, Z14, Z0
+	VFMADD213PS  64(R11)(CX*1), Z16, Z4
+	VMULPS       Z15, Z14, Z15
 	VCVTDQ2PS    Z5, Z5
-	VFMADD213PS  128(R11)(CX*1), Z0, Z5
-	VMOVUPS      Z5, 128(R11)(CX*1)
-	VBROADCASTSS 32(R9)(DX*2), Z0
-	VMULPS       Z0, Z12, Z1
+	VFMADD213PS  128(R11)(CX*1), Z15, Z5
+	VBROADCASTSS 32(R9)(DX*2), Z15
+	VMULPS       Z15, Z12, Z16
 	VCVTDQ2PS    Z6, Z6
-	VFMADD213PS  (R11)(CX*2), Z1, Z6
-	VMOVUPS      Z6, (R11)(CX*2)
-	VMULPS       Z0, Z13, Z1
+	VFMADD213PS  (R11)(CX*2), Z16, Z6
+	VMULPS       Z15, Z13, Z16
 	VCVTDQ2PS    Z7, Z7
-	VFMADD213PS  64(R11)(CX*2), Z1, Z7
-	VMOVUPS      Z7, 64(R11)(CX*2)
-	VMULPS       Z0, Z14, Z0
+	VFMADD213PS  64(R11)(CX*2), Z16, Z7
+	VMULPS       Z15, Z14, Z15
 	VCVTDQ2PS    Z8, Z8
-	VFMADD213PS  128(R11)(CX*2), Z0, Z8
-	VMOVUPS      Z8, 128(R11)(CX*2)
-	VBROADCASTSS 32(R10), Z0
-	VMULPS       Z0, Z12, Z1
+	VFMADD213PS  128(R11)(CX*2), Z15, Z8
+	VBROADCASTSS 32(R10), Z15
+	VMULPS       Z15, Z12, Z12
 	VCVTDQ2PS    Z9, Z9
-	VFMADD213PS  (R12), Z1, Z9
-	VMOVUPS      Z9, (R12)
-	VMULPS       Z0, Z13, Z1
+	VFMADD213PS  (R12), Z12, Z9
+	VMULPS       Z15, Z13, Z12
 	VCVTDQ2PS    Z10, Z10
-	VFMADD213PS  64(R12), Z1, Z10
-	VMOVUPS      Z10, 64(R12)
-	VMULPS       Z0, Z14, Z0
+	VFMADD213PS  64(R12), Z12, Z10
+	VMULPS       Z15, Z14, Z12
 	VCVTDQ2PS    Z11, Z11
-	VFMADD213PS  128(R12), Z0, Z11
-	VMOVUPS      Z11, 128(R12)
-	ADDQ         $0x00000060, R8
-	CMPQ         R8, BX
-	JL           vectors3rows4lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors3rows4block
+	VFMADD213PS  128(R12), Z12, Z11
+	CMPQ         c_len+8(FP), $0x02
+	JNE          vectors3rows4store
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   -64(R13)
+	LEAQ         (DI)(R8*1), R13
+	VCVTPH2PS    (R13)(BX*1), Z12
+	VCVTPH2PS    32(R13)(BX*1), Z13
+	VCVTPH2PS    64(R13)(BX*1), Z14
+	VBROADCASTSS 36(R9), Z15
+	VFMADD231PS  Z15, Z12, Z0
+	VFMADD231PS  Z15, Z13, Z1
+	VFMADD231PS  Z15, Z14, Z2
+	VBROADCASTSS 36(R9)(DX*1), Z15
+	VFMADD231PS  Z15, Z12, Z3
+	VFMADD231PS  Z15, Z13, Z4
+	VFMADD231PS  Z15, Z14, Z5
+	VBROADCASTSS 36(R9)(DX*2), Z15
+	VFMADD231PS  Z15, Z12, Z6
+	VFMADD231PS  Z15, Z13, Z7
+	VFMADD231PS  Z15, Z14, Z8
+	VBROADCASTSS 36(R10), Z15
+	VFMADD231PS  Z15, Z12, Z9
+	VFMADD231PS  Z15, Z13, Z10
+	VFMADD231PS  Z15, Z14, Z11
+
+vectors3rows4store:
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	VMOVUPS Z3, (R11)(CX*1)
+	VMOVUPS Z4, 64(R11)(CX*1)
+	VMOVUPS Z5, 128(R11)(CX*1)
+	VMOVUPS Z6, (R11)(CX*2)
+	VMOVUPS Z7, 64(R11)(CX*2)
+	VMOVUPS Z8, 128(R11)(CX*2)
+	VMOVUPS Z9, (R12)
+	VMOVUPS Z10, 64(R12)
+	VMOVUPS Z11, 128(R12)
+	ADDQ    $0x00000060, R8
+	CMPQ    R8, BX
+	JL      vectors3rows4lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors3rows4block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -9895,9 +10237,78 @@ vectors3rows2block:
 
 vectors3rows2lanes:
 	MOVQ         DI, R9
-	ADDQ         BX, R9
+	ADDQ         b_cap+80(FP), R9
 	LEAQ         (R9)(R8*2), R9
 	MOVQ         SI, R10
+	CMPQ         c_len+8(FP), $0x01
+	JL           vectors3rows2wordeight
+	JG           vectors3rows2wordminima
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x03, Z0, Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+	VPBROADCASTD 40(R10)(DX*1), Z3
+	VPSLLD       $0x03, Z3, Z3
+	VMOVDQA32    Z3, Z4
+	VMOVDQA32    Z3, Z5
+	JMP          vectors3rows2wordfour
+
+vectors3rows2wordminima:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+
+vectors3rows2wordfour:
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z6
+	MOVQ      $0x00000004, R11
+	PCALIGN   $0x40
+
+vectors3rows2word:
+	VPANDD       (R9), Z6, Z7
+	VPANDD       64(R9), Z6, Z8
+	VPANDD       128(R9), Z6, Z9
+	VPBROADCASTD (R10), Z10
+	VPDPBUSD     Z10, Z7, Z0
+	VPDPBUSD     Z10, Z8, Z1
+	VPDPBUSD     Z10, Z9, Z2
+	VPBROADCASTD (R10)(DX*1), Z10
+	VPDPBUSD     Z10, Z7, Z3
+	VPDPBUSD     Z10, Z8, Z4
+	VPDPBUSD     Z10, Z9, Z5
+	VPSRLD       $0x04, (R9), Z7
+	VPANDD       Z6, Z7, Z7
+	VPSRLD       $0x04, 64(R9), Z8
+	VPANDD       Z6, Z8, Z8
+	VPSRLD       $0x04, 128(R9), Z9
+	VPANDD       Z6, Z9, Z9
+	VPBROADCASTD 16(R10), Z10
+	VPDPBUSD     Z10, Z7, Z0
+	VPDPBUSD     Z10, Z8, Z1
+	VPDPBUSD     Z10, Z9, Z2
+	VPBROADCASTD 16(R10)(DX*1), Z10
+	VPDPBUSD     Z10, Z7, Z3
+	VPDPBUSD     Z10, Z8, Z4
+	VPDPBUSD     Z10, Z9, Z5
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors3rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         b_cap+80(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+	JMP          vectors3rows2worddone
+
+vectors3rows2wordeight:
 	VPBROADCASTD 40(R10), Z0
 	VPSLLD       $0x07, Z0, Z0
 	VMOVDQA32    Z0, Z1
@@ -9909,7 +10320,7 @@ vectors3rows2lanes:
 	MOVQ         $0x00000008, R11
 	PCALIGN      $0x40
 
-vectors3rows2word:
+vectors3rows2wordbytes:
 	VMOVDQU32    (R9), Z6
 	VMOVDQU32    64(R9), Z7
 	VMOVDQU32    128(R9), Z8
@@ -9929,11 +10340,14 @@ vectors3rows2word:
 	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
-	JNZ          vectors3rows2word
+	JNZ          vectors3rows2wordbytes
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
-	ADDQ         $0x00000060, x_cap+48(FP)
+	ADDQ         b_cap+80(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+
+vectors3rows2worddone:
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Z6
@@ -9943,35 +10357,53 @@ vectors3rows2word:
 	VMULPS       Z9, Z6, Z10
 	VCVTDQ2PS    Z0, Z0
 	VFMADD213PS  (R10), Z10, Z0
-	VMOVUPS      Z0, (R10)
-	VMULPS       Z9, Z7, Z0
+	VMULPS       Z9, Z7, Z10
 	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  64(R10), Z0, Z1
-	VMOVUPS      Z1, 64(R10)
-	VMULPS       Z9, Z8, Z0
+	VFMADD213PS  64(R10), Z10, Z1
+	VMULPS       Z9, Z8, Z9
 	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  128(R10), Z0, Z2
-	VMOVUPS      Z2, 128(R10)
-	VBROADCASTSS 32(R9)(DX*1), Z0
-	VMULPS       Z0, Z6, Z1
+	VFMADD213PS  128(R10), Z9, Z2
+	VBROADCASTSS 32(R9)(DX*1), Z9
+	VMULPS       Z9, Z6, Z6
 	VCVTDQ2PS    Z3, Z3
-	VFMADD213PS  (R10)(CX*1), Z1, Z3
-	VMOVUPS      Z3, (R10)(CX*1)
-	VMULPS       Z0, Z7, Z1
+	VFMADD213PS  (R10)(CX*1), Z6, Z3
+	VMULPS       Z9, Z7, Z6
 	VCVTDQ2PS    Z4, Z4
-	VFMADD213PS  64(R10)(CX*1), Z1, Z4
-	VMOVUPS      Z4, 64(R10)(CX*1)
-	VMULPS       Z0, Z8, Z0
+	VFMADD213PS  64(R10)(CX*1), Z6, Z4
+	VMULPS       Z9, Z8, Z6
 	VCVTDQ2PS    Z5, Z5
-	VFMADD213PS  128(R10)(CX*1), Z0, Z5
-	VMOVUPS      Z5, 128(R10)(CX*1)
-	ADDQ         $0x00000060, R8
-	CMPQ         R8, BX
-	JL           vectors3rows2lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors3rows2block
+	VFMADD213PS  128(R10)(CX*1), Z6, Z5
+	CMPQ         c_len+8(FP), $0x02
+	JNE          vectors3rows2store
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   -64(R11)
+	LEAQ         (DI)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Z6
+	VCVTPH2PS    32(R11)(BX*1), Z7
+	VCVTPH2PS    64(R11)(BX*1), Z8
+	VBROADCASTSS 36(R9), Z9
+	VFMADD231PS  Z9, Z6, Z0
+	VFMADD231PS  Z9, Z7, Z1
+	VFMADD231PS  Z9, Z8, Z2
+	VBROADCASTSS 36(R9)(DX*1), Z9
+	VFMADD231PS  Z9, Z6, Z3
+	VFMADD231PS  Z9, Z7, Z4
+	VFMADD231PS  Z9, Z8, Z5
+
+vectors3rows2store:
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	VMOVUPS Z2, 128(R10)
+	VMOVUPS Z3, (R10)(CX*1)
+	VMOVUPS Z4, 64(R10)(CX*1)
+	VMOVUPS Z5, 128(R10)(CX*1)
+	ADDQ    $0x00000060, R8
+	CMPQ    R8, BX
+	JL      vectors3rows2lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors3rows2block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -9998,9 +10430,63 @@ vectors3rows1block:
 
 vectors3rows1lanes:
 	MOVQ         DI, R9
-	ADDQ         BX, R9
+	ADDQ         b_cap+80(FP), R9
 	LEAQ         (R9)(R8*2), R9
 	MOVQ         SI, R10
+	CMPQ         c_len+8(FP), $0x01
+	JL           vectors3rows1wordeight
+	JG           vectors3rows1wordminima
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x03, Z0, Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+	JMP          vectors3rows1wordfour
+
+vectors3rows1wordminima:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+
+vectors3rows1wordfour:
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z3
+	MOVQ      $0x00000004, R11
+	PCALIGN   $0x40
+
+vectors3rows1word:
+	VPANDD       (R9), Z3, Z4
+	VPANDD       64(R9), Z3, Z5
+	VPANDD       128(R9), Z3, Z6
+	VPBROADCASTD (R10), Z7
+	VPDPBUSD     Z7, Z4, Z0
+	VPDPBUSD     Z7, Z5, Z1
+	VPDPBUSD     Z7, Z6, Z2
+	VPSRLD       $0x04, (R9), Z4
+	VPANDD       Z3, Z4, Z4
+	VPSRLD       $0x04, 64(R9), Z5
+	VPANDD       Z3, Z5, Z5
+	VPSRLD       $0x04, 128(R9), Z6
+	VPANDD       Z3, Z6, Z6
+	VPBROADCASTD 16(R10), Z7
+	VPDPBUSD     Z7, Z4, Z0
+	VPDPBUSD     Z7, Z5, Z1
+	VPDPBUSD     Z7, Z6, Z2
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	PREFETCHT0   64(R12)
+	PREFETCHT0   128(R12)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors3rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	PREFETCHT0   64(R9)
+	ADDQ         b_cap+80(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+	JMP          vectors3rows1worddone
+
+vectors3rows1wordeight:
 	VPBROADCASTD 40(R10), Z0
 	VPSLLD       $0x07, Z0, Z0
 	VMOVDQA32    Z0, Z1
@@ -10008,7 +10494,7 @@ vectors3rows1lanes:
 	MOVQ         $0x00000008, R11
 	PCALIGN      $0x40
 
-vectors3rows1word:
+vectors3rows1wordbytes:
 	VMOVDQU32    (R9), Z3
 	VMOVDQU32    64(R9), Z4
 	VMOVDQU32    128(R9), Z5
@@ -10024,11 +10510,14 @@ vectors3rows1word:
 	ADDQ         $0x000000c0, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
-	JNZ          vectors3rows1word
+	JNZ          vectors3rows1wordbytes
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
 	PREFETCHT0   64(R9)
-	ADDQ         $0x00000060, x_cap+48(FP)
+	ADDQ         b_cap+80(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+
+vectors3rows1worddone:
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Z3
@@ -10038,22 +10527,36 @@ vectors3rows1word:
 	VMULPS       Z6, Z3, Z3
 	VCVTDQ2PS    Z0, Z0
 	VFMADD213PS  (R10), Z3, Z0
-	VMOVUPS      Z0, (R10)
-	VMULPS       Z6, Z4, Z0
+	VMULPS       Z6, Z4, Z3
 	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  64(R10), Z0, Z1
-	VMOVUPS      Z1, 64(R10)
-	VMULPS       Z6, Z5, Z0
+	VFMADD213PS  64(R10), Z3, Z1
+	VMULPS       Z6, Z5, Z3
 	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  128(R10), Z0, Z2
-	VMOVUPS      Z2, 128(R10)
-	ADDQ         $0x00000060, R8
-	CMPQ         R8, BX
-	JL           vectors3rows1lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors3rows1block
+	VFMADD213PS  128(R10), Z3, Z2
+	CMPQ         c_len+8(FP), $0x02
+	JNE          vectors3rows1store
+	MOVQ         x_cap+48(FP), R11
+	PREFETCHT0   -64(R11)
+	LEAQ         (DI)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Z3
+	VCVTPH2PS    32(R11)(BX*1), Z4
+	VCVTPH2PS    64(R11)(BX*1), Z5
+	VBROADCASTSS 36(R9), Z6
+	VFMADD231PS  Z6, Z3, Z0
+	VFMADD231PS  Z6, Z4, Z1
+	VFMADD231PS  Z6, Z5, Z2
+
+vectors3rows1store:
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, 64(R10)
+	VMOVUPS Z2, 128(R10)
+	ADDQ    $0x00000060, R8
+	CMPQ    R8, BX
+	JL      vectors3rows1lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors3rows1block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -10080,13 +10583,101 @@ vectors1rows8block:
 
 vectors1rows8lanes:
 	MOVQ         DI, R9
-	ADDQ         BX, R9
+	ADDQ         b_cap+80(FP), R9
 	LEAQ         (R9)(R8*2), R9
 	MOVQ         SI, R10
 	LEAQ         (R10)(DX*2), R11
 	ADDQ         DX, R11
 	LEAQ         (R11)(DX*2), R12
 	ADDQ         DX, R12
+	CMPQ         c_len+8(FP), $0x01
+	JL           vectors1rows8wordeight
+	JG           vectors1rows8wordminima
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x03, Z0, Z0
+	VPBROADCASTD 40(R10)(DX*1), Z1
+	VPSLLD       $0x03, Z1, Z1
+	VPBROADCASTD 40(R10)(DX*2), Z2
+	VPSLLD       $0x03, Z2, Z2
+	VPBROADCASTD 40(R11), Z3
+	VPSLLD       $0x03, Z3, Z3
+	VPBROADCASTD 40(R11)(DX*1), Z4
+	VPSLLD       $0x03, Z4, Z4
+	VPBROADCASTD 40(R11)(DX*2), Z5
+	VPSLLD       $0x03, Z5, Z5
+	VPBROADCASTD 40(R12), Z6
+	VPSLLD       $0x03, Z6, Z6
+	VPBROADCASTD 40(R12)(DX*1), Z7
+	VPSLLD       $0x03, Z7, Z7
+	JMP          vectors1rows8wordfour
+
+vectors1rows8wordminima:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+
+vectors1rows8wordfour:
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z8
+	MOVQ      $0x00000004, R13
+	PCALIGN   $0x40
+
+vectors1rows8word:
+	VPANDD       (R9), Z8, Z9
+	VPBROADCASTD (R10), Z10
+	VPDPBUSD     Z10, Z9, Z0
+	VPBROADCASTD (R10)(DX*1), Z10
+	VPDPBUSD     Z10, Z9, Z1
+	VPBROADCASTD (R10)(DX*2), Z10
+	VPDPBUSD     Z10, Z9, Z2
+	VPBROADCASTD (R11), Z10
+	VPDPBUSD     Z10, Z9, Z3
+	VPBROADCASTD (R11)(DX*1), Z10
+	VPDPBUSD     Z10, Z9, Z4
+	VPBROADCASTD (R11)(DX*2), Z10
+	VPDPBUSD     Z10, Z9, Z5
+	VPBROADCASTD (R12), Z10
+	VPDPBUSD     Z10, Z9, Z6
+	VPBROADCASTD (R12)(DX*1), Z10
+	VPDPBUSD     Z10, Z9, Z7
+	VPSRLD       $0x04, (R9), Z9
+	VPANDD       Z8, Z9, Z9
+	VPBROADCASTD 16(R10), Z10
+	VPDPBUSD     Z10, Z9, Z0
+	VPBROADCASTD 16(R10)(DX*1), Z10
+	VPDPBUSD     Z10, Z9, Z1
+	VPBROADCASTD 16(R10)(DX*2), Z10
+	VPDPBUSD     Z10, Z9, Z2
+	VPBROADCASTD 16(R11), Z10
+	VPDPBUSD     Z10, Z9, Z3
+	VPBROADCASTD 16(R11)(DX*1), Z10
+	VPDPBUSD     Z10, Z9, Z4
+	VPBROADCASTD 16(R11)(DX*2), Z10
+	VPDPBUSD     Z10, Z9, Z5
+	VPBROADCASTD 16(R12), Z10
+	VPDPBUSD     Z10, Z9, Z6
+	VPBROADCASTD 16(R12)(DX*1), Z10
+	VPDPBUSD     Z10, Z9, Z7
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000004, R12
+	MOVQ         x_cap+48(FP), R14
+	PREFETCHT0   (R14)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R13
+	JNZ          vectors1rows8word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         c_cap+16(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+	JMP          vectors1rows8worddone
+
+vectors1rows8wordeight:
 	VPBROADCASTD 40(R10), Z0
 	VPSLLD       $0x07, Z0, Z0
 	VPBROADCASTD 40(R10)(DX*1), Z1
@@ -10106,7 +10697,7 @@ vectors1rows8lanes:
 	MOVQ         $0x00000008, R13
 	PCALIGN      $0x40
 
-vectors1rows8word:
+vectors1rows8wordbytes:
 	VMOVDQU32    (R9), Z8
 	VPBROADCASTD (R10), Z9
 	VPDPBUSD     Z9, Z8, Z0
@@ -10132,10 +10723,13 @@ vectors1rows8word:
 	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R13
-	JNZ          vectors1rows8word
+	JNZ          vectors1rows8wordbytes
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	ADDQ         $0x00000020, x_cap+48(FP)
+	ADDQ         c_cap+16(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+
+vectors1rows8worddone:
 	MOVQ         SI, R9
 	LEAQ         (R9)(DX*2), R10
 	ADDQ         DX, R10
@@ -10151,49 +10745,71 @@ vectors1rows8word:
 	VMULPS       Z9, Z8, Z9
 	VCVTDQ2PS    Z0, Z0
 	VFMADD213PS  (R12), Z9, Z0
-	VMOVUPS      Z0, (R12)
-	VBROADCASTSS 32(R9)(DX*1), Z0
-	VMULPS       Z0, Z8, Z0
+	VBROADCASTSS 32(R9)(DX*1), Z9
+	VMULPS       Z9, Z8, Z9
 	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  (R12)(CX*1), Z0, Z1
-	VMOVUPS      Z1, (R12)(CX*1)
-	VBROADCASTSS 32(R9)(DX*2), Z0
-	VMULPS       Z0, Z8, Z0
+	VFMADD213PS  (R12)(CX*1), Z9, Z1
+	VBROADCASTSS 32(R9)(DX*2), Z9
+	VMULPS       Z9, Z8, Z9
 	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  (R12)(CX*2), Z0, Z2
-	VMOVUPS      Z2, (R12)(CX*2)
-	VBROADCASTSS 32(R10), Z0
-	VMULPS       Z0, Z8, Z0
+	VFMADD213PS  (R12)(CX*2), Z9, Z2
+	VBROADCASTSS 32(R10), Z9
+	VMULPS       Z9, Z8, Z9
 	VCVTDQ2PS    Z3, Z3
-	VFMADD213PS  (R13), Z0, Z3
-	VMOVUPS      Z3, (R13)
-	VBROADCASTSS 32(R10)(DX*1), Z0
-	VMULPS       Z0, Z8, Z0
+	VFMADD213PS  (R13), Z9, Z3
+	VBROADCASTSS 32(R10)(DX*1), Z9
+	VMULPS       Z9, Z8, Z9
 	VCVTDQ2PS    Z4, Z4
-	VFMADD213PS  (R13)(CX*1), Z0, Z4
-	VMOVUPS      Z4, (R13)(CX*1)
-	VBROADCASTSS 32(R10)(DX*2), Z0
-	VMULPS       Z0, Z8, Z0
+	VFMADD213PS  (R13)(CX*1), Z9, Z4
+	VBROADCASTSS 32(R10)(DX*2), Z9
+	VMULPS       Z9, Z8, Z9
 	VCVTDQ2PS    Z5, Z5
-	VFMADD213PS  (R13)(CX*2), Z0, Z5
-	VMOVUPS      Z5, (R13)(CX*2)
-	VBROADCASTSS 32(R11), Z0
-	VMULPS       Z0, Z8, Z0
+	VFMADD213PS  (R13)(CX*2), Z9, Z5
+	VBROADCASTSS 32(R11), Z9
+	VMULPS       Z9, Z8, Z9
 	VCVTDQ2PS    Z6, Z6
-	VFMADD213PS  (R14), Z0, Z6
-	VMOVUPS      Z6, (R14)
-	VBROADCASTSS 32(R11)(DX*1), Z0
-	VMULPS       Z0, Z8, Z0
+	VFMADD213PS  (R14), Z9, Z6
+	VBROADCASTSS 32(R11)(DX*1), Z9
+	VMULPS       Z9, Z8, Z8
 	VCVTDQ2PS    Z7, Z7
-	VFMADD213PS  (R14)(CX*1), Z0, Z7
-	VMOVUPS      Z7, (R14)(CX*1)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors1rows8lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors1rows8block
+	VFMADD213PS  (R14)(CX*1), Z8, Z7
+	CMPQ         c_len+8(FP), $0x02
+	JNE          vectors1rows8store
+	LEAQ         (DI)(R8*1), R15
+	VCVTPH2PS    (R15)(BX*1), Z8
+	VBROADCASTSS 36(R9), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VBROADCASTSS 36(R9)(DX*1), Z9
+	VFMADD231PS  Z9, Z8, Z1
+	VBROADCASTSS 36(R9)(DX*2), Z9
+	VFMADD231PS  Z9, Z8, Z2
+	VBROADCASTSS 36(R10), Z9
+	VFMADD231PS  Z9, Z8, Z3
+	VBROADCASTSS 36(R10)(DX*1), Z9
+	VFMADD231PS  Z9, Z8, Z4
+	VBROADCASTSS 36(R10)(DX*2), Z9
+	VFMADD231PS  Z9, Z8, Z5
+	VBROADCASTSS 36(R11), Z9
+	VFMADD231PS  Z9, Z8, Z6
+	VBROADCASTSS 36(R11)(DX*1), Z9
+	VFMADD231PS  Z9, Z8, Z7
+
+vectors1rows8store:
+	VMOVUPS Z0, (R12)
+	VMOVUPS Z1, (R12)(CX*1)
+	VMOVUPS Z2, (R12)(CX*2)
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, (R13)(CX*1)
+	VMOVUPS Z5, (R13)(CX*2)
+	VMOVUPS Z6, (R14)
+	VMOVUPS Z7, (R14)(CX*1)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
+	JL      vectors1rows8lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors1rows8block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -10226,9 +10842,53 @@ vectors1rows2block:
 
 vectors1rows2lanes:
 	MOVQ         DI, R9
-	ADDQ         BX, R9
+	ADDQ         b_cap+80(FP), R9
 	LEAQ         (R9)(R8*2), R9
 	MOVQ         SI, R10
+	CMPQ         c_len+8(FP), $0x01
+	JL           vectors1rows2wordeight
+	JG           vectors1rows2wordminima
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x03, Z0, Z0
+	VPBROADCASTD 40(R10)(DX*1), Z1
+	VPSLLD       $0x03, Z1, Z1
+	JMP          vectors1rows2wordfour
+
+vectors1rows2wordminima:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+
+vectors1rows2wordfour:
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z2
+	MOVQ      $0x00000004, R11
+	PCALIGN   $0x40
+
+vectors1rows2word:
+	VPANDD       (R9), Z2, Z3
+	VPBROADCASTD (R10), Z4
+	VPDPBUSD     Z4, Z3, Z0
+	VPBROADCASTD (R10)(DX*1), Z4
+	VPDPBUSD     Z4, Z3, Z1
+	VPSRLD       $0x04, (R9), Z3
+	VPANDD       Z2, Z3, Z3
+	VPBROADCASTD 16(R10), Z4
+	VPDPBUSD     Z4, Z3, Z0
+	VPBROADCASTD 16(R10)(DX*1), Z4
+	VPDPBUSD     Z4, Z3, Z1
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors1rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         c_cap+16(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+	JMP          vectors1rows2worddone
+
+vectors1rows2wordeight:
 	VPBROADCASTD 40(R10), Z0
 	VPSLLD       $0x07, Z0, Z0
 	VPBROADCASTD 40(R10)(DX*1), Z1
@@ -10236,7 +10896,7 @@ vectors1rows2lanes:
 	MOVQ         $0x00000008, R11
 	PCALIGN      $0x40
 
-vectors1rows2word:
+vectors1rows2wordbytes:
 	VMOVDQU32    (R9), Z2
 	VPBROADCASTD (R10), Z3
 	VPDPBUSD     Z3, Z2, Z0
@@ -10248,10 +10908,13 @@ vectors1rows2word:
 	ADDQ         $0x00000040, x_cap+48(FP)
 	LEAQ         (R9)(BX*2), R9
 	DECQ         R11
-	JNZ          vectors1rows2word
+	JNZ          vectors1rows2wordbytes
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	ADDQ         $0x00000020, x_cap+48(FP)
+	ADDQ         c_cap+16(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+
+vectors1rows2worddone:
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Z2
@@ -10259,19 +10922,29 @@ vectors1rows2word:
 	VMULPS       Z3, Z2, Z3
 	VCVTDQ2PS    Z0, Z0
 	VFMADD213PS  (R10), Z3, Z0
-	VMOVUPS      Z0, (R10)
-	VBROADCASTSS 32(R9)(DX*1), Z0
-	VMULPS       Z0, Z2, Z0
+	VBROADCASTSS 32(R9)(DX*1), Z3
+	VMULPS       Z3, Z2, Z2
 	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  (R10)(CX*1), Z0, Z1
-	VMOVUPS      Z1, (R10)(CX*1)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors1rows2lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors1rows2block
+	VFMADD213PS  (R10)(CX*1), Z2, Z1
+	CMPQ         c_len+8(FP), $0x02
+	JNE          vectors1rows2store
+	LEAQ         (DI)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Z2
+	VBROADCASTSS 36(R9), Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VBROADCASTSS 36(R9)(DX*1), Z3
+	VFMADD231PS  Z3, Z2, Z1
+
+vectors1rows2store:
+	VMOVUPS Z0, (R10)
+	VMOVUPS Z1, (R10)(CX*1)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
+	JL      vectors1rows2lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors1rows2block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -10298,18 +10971,32 @@ vectors1rows1block:
 
 vectors1rows1lanes:
 	MOVQ         DI, R9
-	ADDQ         BX, R9
+	ADDQ         b_cap+80(FP), R9
 	LEAQ         (R9)(R8*2), R9
 	MOVQ         SI, R10
+	CMPQ         c_len+8(FP), $0x01
+	JL           vectors1rows1wordeight
+	JG           vectors1rows1wordminima
 	VPBROADCASTD 40(R10), Z0
-	VPSLLD       $0x07, Z0, Z0
-	MOVQ         $0x00000008, R11
-	PCALIGN      $0x40
+	VPSLLD       $0x03, Z0, Z0
+	JMP          vectors1rows1wordfour
+
+vectors1rows1wordminima:
+	VXORPS Z0, Z0, Z0
+
+vectors1rows1wordfour:
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
+	MOVQ      $0x00000004, R11
+	PCALIGN   $0x40
 
 vectors1rows1word:
-	VMOVDQU32    (R9), Z1
-	VPBROADCASTD (R10), Z2
-	VPDPBUSD     Z2, Z1, Z0
+	VPANDD       (R9), Z1, Z2
+	VPBROADCASTD (R10), Z3
+	VPDPBUSD     Z3, Z2, Z0
+	VPSRLD       $0x04, (R9), Z2
+	VPANDD       Z1, Z2, Z2
+	VPBROADCASTD 16(R10), Z3
+	VPDPBUSD     Z3, Z2, Z0
 	ADDQ         $0x00000004, R10
 	MOVQ         x_cap+48(FP), R12
 	PREFETCHT0   (R12)
@@ -10319,7 +11006,33 @@ vectors1rows1word:
 	JNZ          vectors1rows1word
 	MOVQ         x_cap+48(FP), R9
 	PREFETCHT0   (R9)
-	ADDQ         $0x00000020, x_cap+48(FP)
+	ADDQ         c_cap+16(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+	JMP          vectors1rows1worddone
+
+vectors1rows1wordeight:
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x07, Z0, Z0
+	MOVQ         $0x00000008, R11
+	PCALIGN      $0x40
+
+vectors1rows1wordbytes:
+	VMOVDQU32    (R9), Z1
+	VPBROADCASTD (R10), Z2
+	VPDPBUSD     Z2, Z1, Z0
+	ADDQ         $0x00000004, R10
+	MOVQ         x_cap+48(FP), R12
+	PREFETCHT0   (R12)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors1rows1wordbytes
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         c_cap+16(FP), R9
+	MOVQ         R9, x_cap+48(FP)
+
+vectors1rows1worddone:
 	MOVQ         SI, R9
 	LEAQ         (AX)(R8*2), R10
 	VCVTPH2PS    (DI)(R8*1), Z1
@@ -10327,14 +11040,22 @@ vectors1rows1word:
 	VMULPS       Z2, Z1, Z1
 	VCVTDQ2PS    Z0, Z0
 	VFMADD213PS  (R10), Z1, Z0
-	VMOVUPS      Z0, (R10)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors1rows1lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors1rows1block
+	CMPQ         c_len+8(FP), $0x02
+	JNE          vectors1rows1store
+	LEAQ         (DI)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Z1
+	VBROADCASTSS 36(R9), Z2
+	VFMADD231PS  Z2, Z1, Z0
+
+vectors1rows1store:
+	VMOVUPS Z0, (R10)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
+	JL      vectors1rows1lanes
+	ADDQ    b_len+72(FP), DI
+	ADDQ    $0x00000030, SI
+	SUBQ    $+32, x_len+40(FP)
+	JNZ     vectors1rows1block
 
 	// Go on to the next rows.
 	ADDQ   CX, AX
@@ -10346,6 +11067,25 @@ vectors1rows1word:
 vectors1rows1done:
 	VZEROUPPER
 	RET
+
+DATA const0f0f0f0fAVX512<>+0(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA const0f0f0f0fAVX512<>+8(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA const0f0f0f0fAVX512<>+16(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA const0f0f0f0fAVX512<>+24(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA const0f0f0f0fAVX512<>+32(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA const0f0f0f0fAVX512<>+40(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA const0f0f0f0fAVX512<>+48(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA const0f0f0f0fAVX512<>+56(SB)/8, $0x0f0f0f0f0f0f0f0f
+GLOBL const0f0f0f0fAVX512<>(SB), RODATA|NOPTR, $64
+
+// func weightGemmInt8Q8_0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8Q8_0AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000000, c_len+8(FP)
+	MOVQ    $0x00000022, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightWidenQ8_0AVX512(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX512F
@@ -10455,9 +11195,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func weightGemmQ4_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+// func weightGemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·weightGemmQ4_0AVX512(SB), NOSPLIT, $192-113
+TEXT ·weightGemm4AVX512(SB), NOSPLIT, $192-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -10466,6 +11206,11 @@ TEXT ·weightGemmQ4_0AVX512(SB), NOSPLIT, $192-113
 	MOVQ    rs+56(FP), DX
 	SHLQ    $0x02, DX
 	LEAQ    (DX)(DX*2), BX
+	MOVQ    c_len+8(FP), SI
+	ADDQ    $0x00000300, SI
+	MOVQ    SI, cs+64(FP)
+	SHRQ    $0x03, SI
+	MOVQ    SI, rs+56(FP)
 
 	// Tiles of 4 × 3 vectors.
 rows4:
@@ -10489,7 +11234,8 @@ rows4segment:
 	MOVQ    $0x00000000, b_cap+88(FP)
 	MOVQ    b_cap+88(FP), R9
 	LEAQ    (SI)(R9*2), R8
-	LEAQ    96(SI)(R9*4), SI
+	LEAQ    (SI)(R9*4), SI
+	ADDQ    c_len+8(FP), SI
 	MOVQ    a_cap+48(FP), R9
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
@@ -10505,12 +11251,22 @@ rows4segment:
 	VXORPS  Z11, Z11, Z11
 
 rows4block:
-	VCVTPH2PS    (R8), Z12
-	VMULPS       constc1000000AVX512<>+0(SB), Z12, Z15
-	VCVTPH2PS    32(R8), Z13
-	VMULPS       constc1000000AVX512<>+0(SB), Z13, Z16
-	VCVTPH2PS    64(R8), Z14
-	VMULPS       constc1000000AVX512<>+0(SB), Z14, Z17
+	VCVTPH2PS (R8), Z12
+	VCVTPH2PS 32(R8), Z13
+	VCVTPH2PS 64(R8), Z14
+	CMPQ      c_len+8(FP), $0x00000060
+	JE        rows4step0offset
+	VCVTPH2PS 96(R8), Z15
+	VCVTPH2PS 128(R8), Z16
+	VCVTPH2PS 160(R8), Z17
+	JMP       rows4step0minima
+
+rows4step0offset:
+	VMULPS constc1000000AVX512<>+0(SB), Z12, Z15
+	VMULPS constc1000000AVX512<>+0(SB), Z13, Z16
+	VMULPS constc1000000AVX512<>+0(SB), Z14, Z17
+
+rows4step0minima:
 	VMOVUPS      numbers16AVX512<>+0(SB), Z18
 	MOVQ         SI, R10
 	VMOVDQU32    (SI), Z19
@@ -10625,7 +11381,7 @@ rows4block:
 	PCALIGN      $0x40
 
 rows4step0:
-	ADDQ         $0x0000006c, R10
+	ADDQ         rs+56(FP), R10
 	VMOVDQU32    (SI), Z21
 	VPSRLVD      Z19, Z21, Z21
 	VPERMPS      Z18, Z21, Z21
@@ -10747,8 +11503,8 @@ rows4step0:
 	VPADDD       Z20, Z19, Z19
 	DECQ         c_cap+16(FP)
 	JNZ          rows4step0
-	ADDQ         $0x00000360, R8
-	ADDQ         $0x00000360, SI
+	ADDQ         cs+64(FP), R8
+	ADDQ         cs+64(FP), SI
 	SUBQ         $0x00000020, R9
 	JNZ          rows4block
 	CMPQ         b_len+80(FP), $0x00
@@ -10829,7 +11585,8 @@ rows2segment:
 	MOVQ    $0x00000000, b_cap+88(FP)
 	MOVQ    b_cap+88(FP), R8
 	LEAQ    (BX)(R8*2), DI
-	LEAQ    96(BX)(R8*4), BX
+	LEAQ    (BX)(R8*4), BX
+	ADDQ    c_len+8(FP), BX
 	MOVQ    a_cap+48(FP), R8
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
@@ -10839,12 +11596,22 @@ rows2segment:
 	VXORPS  Z5, Z5, Z5
 
 rows2block:
-	VCVTPH2PS    (DI), Z6
-	VMULPS       constc1000000AVX512<>+0(SB), Z6, Z9
-	VCVTPH2PS    32(DI), Z7
-	VMULPS       constc1000000AVX512<>+0(SB), Z7, Z10
-	VCVTPH2PS    64(DI), Z8
-	VMULPS       constc1000000AVX512<>+0(SB), Z8, Z11
+	VCVTPH2PS (DI), Z6
+	VCVTPH2PS 32(DI), Z7
+	VCVTPH2PS 64(DI), Z8
+	CMPQ      c_len+8(FP), $0x00000060
+	JE        rows2step0offset
+	VCVTPH2PS 96(DI), Z9
+	VCVTPH2PS 128(DI), Z10
+	VCVTPH2PS 160(DI), Z11
+	JMP       rows2step0minima
+
+rows2step0offset:
+	VMULPS constc1000000AVX512<>+0(SB), Z6, Z9
+	VMULPS constc1000000AVX512<>+0(SB), Z7, Z10
+	VMULPS constc1000000AVX512<>+0(SB), Z8, Z11
+
+rows2step0minima:
 	VMOVUPS      numbers16AVX512<>+0(SB), Z12
 	MOVQ         BX, R9
 	VBROADCASTSS (SI), Z13
@@ -10927,7 +11694,7 @@ rows2block:
 	PCALIGN      $0x40
 
 rows2step0:
-	ADDQ         $0x0000006c, R9
+	ADDQ         rs+56(FP), R9
 	VBROADCASTSS (SI), Z15
 	VBROADCASTSS (SI)(DX*1), Z16
 	ADDQ         CX, SI
@@ -11017,8 +11784,8 @@ rows2step0:
 	VPADDD       Z14, Z13, Z13
 	DECQ         c_cap+16(FP)
 	JNZ          rows2step0
-	ADDQ         $0x00000360, DI
-	ADDQ         $0x00000360, BX
+	ADDQ         cs+64(FP), DI
+	ADDQ         cs+64(FP), BX
 	SUBQ         $0x00000020, R8
 	JNZ          rows2block
 	CMPQ         b_len+80(FP), $0x00
@@ -11079,19 +11846,30 @@ rows1segment:
 	MOVQ    $0x00000000, b_cap+88(FP)
 	MOVQ    b_cap+88(FP), R8
 	LEAQ    (BX)(R8*2), DI
-	LEAQ    96(BX)(R8*4), BX
+	LEAQ    (BX)(R8*4), BX
+	ADDQ    c_len+8(FP), BX
 	MOVQ    a_cap+48(FP), R8
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 
 rows1block:
-	VCVTPH2PS    (DI), Z3
-	VMULPS       constc1000000AVX512<>+0(SB), Z3, Z6
-	VCVTPH2PS    32(DI), Z4
-	VMULPS       constc1000000AVX512<>+0(SB), Z4, Z7
-	VCVTPH2PS    64(DI), Z5
-	VMULPS       constc1000000AVX512<>+0(SB), Z5, Z8
+	VCVTPH2PS (DI), Z3
+	VCVTPH2PS 32(DI), Z4
+	VCVTPH2PS 64(DI), Z5
+	CMPQ      c_len+8(FP), $0x00000060
+	JE        rows1step0offset
+	VCVTPH2PS 96(DI), Z6
+	VCVTPH2PS 128(DI), Z7
+	VCVTPH2PS 160(DI), Z8
+	JMP       rows1step0minima
+
+rows1step0offset:
+	VMULPS constc1000000AVX512<>+0(SB), Z3, Z6
+	VMULPS constc1000000AVX512<>+0(SB), Z4, Z7
+	VMULPS constc1000000AVX512<>+0(SB), Z5, Z8
+
+rows1step0minima:
 	VMOVUPS      numbers16AVX512<>+0(SB), Z9
 	MOVQ         BX, R9
 	VBROADCASTSS (SI), Z10
@@ -11158,7 +11936,7 @@ rows1block:
 	PCALIGN      $0x40
 
 rows1step0:
-	ADDQ         $0x0000006c, R9
+	ADDQ         rs+56(FP), R9
 	VBROADCASTSS (SI), Z12
 	ADDQ         CX, SI
 	VMOVDQU32    (BX), Z13
@@ -11232,8 +12010,8 @@ rows1step0:
 	VPADDD       Z11, Z10, Z10
 	DECQ         c_cap+16(FP)
 	JNZ          rows1step0
-	ADDQ         $0x00000360, DI
-	ADDQ         $0x00000360, BX
+	ADDQ         cs+64(FP), DI
+	ADDQ         cs+64(FP), BX
 	SUBQ         $0x00000020, R8
 	JNZ          rows1block
 	CMPQ         b_len+80(FP), $0x00
@@ -11295,1043 +12073,20 @@ DATA const00000004AVX512<>+48(SB)/8, $0x0000000400000004
 DATA const00000004AVX512<>+56(SB)/8, $0x0000000400000004
 GLOBL const00000004AVX512<>(SB), RODATA|NOPTR, $64
 
+// func weightGemmQ4_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmQ4_0AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    $0x00000060, c_len+8(FP)
+	JMP     ·weightGemm4AVX512+0(SB)
+
 // func weightGemmInt8Q4_0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, MMX+
 TEXT ·weightGemmInt8Q4_0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    c_base+0(FP), AX
-	MOVQ    ldc+24(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    ldx+56(FP), DX
-	SHLQ    $0x02, DX
-	MOVQ    lanes+88(FP), BX
-	IMUL3Q  $+18, BX, SI
-	MOVQ    SI, b_len+72(FP)
-	SHLQ    $0x01, BX
-	MOVBQZX load+112(FP), SI
-	TESTQ   SI, SI
-	JNZ     cleared
-	VXORPS  Z0, Z0, Z0
-	MOVQ    m+96(FP), SI
-	TESTQ   SI, SI
-	JZ      cleared
-	MOVQ    AX, DI
-
-clear:
-	XORQ R8, R8
-
-clearlanes:
-	VMOVUPS Z0, (DI)(R8*2)
-	ADDQ    $0x00000020, R8
-	CMPQ    R8, BX
-	JL      clearlanes
-	ADDQ    CX, DI
-	DECQ    SI
-	JNZ     clear
-
-cleared:
-	CMPQ BX, $0x00000060
-	JNE  vectors3done
-
-	// Tiles of 8 × 3 vectors.
-vectors3rows8:
-	CMPQ m+96(FP), $+8
-	JL   vectors3rows8done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors3rows8block:
-	XORQ R8, R8
-
-vectors3rows8lanes:
-	MOVQ         DI, R9
-	ADDQ         BX, R9
-	LEAQ         (R9)(R8*2), R9
-	MOVQ         SI, R10
-	LEAQ         (R10)(DX*2), R11
-	ADDQ         DX, R11
-	LEAQ         (R11)(DX*2), R12
-	ADDQ         DX, R12
-	VPBROADCASTD 40(R10), Z0
-	VPSLLD       $0x03, Z0, Z0
-	VMOVDQA32    Z0, Z1
-	VMOVDQA32    Z0, Z2
-	VPBROADCASTD 40(R10)(DX*1), Z3
-	VPSLLD       $0x03, Z3, Z3
-	VMOVDQA32    Z3, Z4
-	VMOVDQA32    Z3, Z5
-	VPBROADCASTD 40(R10)(DX*2), Z6
-	VPSLLD       $0x03, Z6, Z6
-	VMOVDQA32    Z6, Z7
-	VMOVDQA32    Z6, Z8
-	VPBROADCASTD 40(R11), Z9
-	VPSLLD       $0x03, Z9, Z9
-	VMOVDQA32    Z9, Z10
-	VMOVDQA32    Z9, Z11
-	VPBROADCASTD 40(R11)(DX*1), Z12
-	VPSLLD       $0x03, Z12, Z12
-	VMOVDQA32    Z12, Z13
-	VMOVDQA32    Z12, Z14
-	VPBROADCASTD 40(R11)(DX*2), Z15
-	VPSLLD       $0x03, Z15, Z15
-	VMOVDQA32    Z15, Z16
-	VMOVDQA32    Z15, Z17
-	VPBROADCASTD 40(R12), Z18
-	VPSLLD       $0x03, Z18, Z18
-	VMOVDQA32    Z18, Z19
-	VMOVDQA32    Z18, Z20
-	VPBROADCASTD 40(R12)(DX*1), Z21
-	VPSLLD       $0x03, Z21, Z21
-	VMOVDQA32    Z21, Z22
-	VMOVDQA32    Z21, Z23
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z24
-	MOVQ         $0x00000004, R13
-	PCALIGN      $0x40
-
-vectors3rows8word:
-	VPANDD       (R9), Z24, Z25
-	VPANDD       64(R9), Z24, Z26
-	VPANDD       128(R9), Z24, Z27
-	VPBROADCASTD (R10), Z28
-	VPDPBUSD     Z28, Z25, Z0
-	VPDPBUSD     Z28, Z26, Z1
-	VPDPBUSD     Z28, Z27, Z2
-	VPBROADCASTD (R10)(DX*1), Z28
-	VPDPBUSD     Z28, Z25, Z3
-	VPDPBUSD     Z28, Z26, Z4
-	VPDPBUSD     Z28, Z27, Z5
-	VPBROADCASTD (R10)(DX*2), Z28
-	VPDPBUSD     Z28, Z25, Z6
-	VPDPBUSD     Z28, Z26, Z7
-	VPDPBUSD     Z28, Z27, Z8
-	VPBROADCASTD (R11), Z28
-	VPDPBUSD     Z28, Z25, Z9
-	VPDPBUSD     Z28, Z26, Z10
-	VPDPBUSD     Z28, Z27, Z11
-	VPBROADCASTD (R11)(DX*1), Z28
-	VPDPBUSD     Z28, Z25, Z12
-	VPDPBUSD     Z28, Z26, Z13
-	VPDPBUSD     Z28, Z27, Z14
-	VPBROADCASTD (R11)(DX*2), Z28
-	VPDPBUSD     Z28, Z25, Z15
-	VPDPBUSD     Z28, Z26, Z16
-	VPDPBUSD     Z28, Z27, Z17
-	VPBROADCASTD (R12), Z28
-	VPDPBUSD     Z28, Z25, Z18
-	VPDPBUSD     Z28, Z26, Z19
-	VPDPBUSD     Z28, Z27, Z20
-	VPBROADCASTD (R12)(DX*1), Z28
-	VPDPBUSD     Z28, Z25, Z21
-	VPDPBUSD     Z28, Z26, Z22
-	VPDPBUSD     Z28, Z27, Z23
-	VPSRLD       $0x04, (R9), Z25
-	VPANDD       Z24, Z25, Z25
-	VPSRLD       $0x04, 64(R9), Z26
-	VPANDD       Z24, Z26, Z26
-	VPSRLD       $0x04, 128(R9), Z27
-	VPANDD       Z24, Z27, Z27
-	VPBROADCASTD 16(R10), Z28
-	VPDPBUSD     Z28, Z25, Z0
-	VPDPBUSD     Z28, Z26, Z1
-	VPDPBUSD     Z28, Z27, Z2
-	VPBROADCASTD 16(R10)(DX*1), Z28
-	VPDPBUSD     Z28, Z25, Z3
-	VPDPBUSD     Z28, Z26, Z4
-	VPDPBUSD     Z28, Z27, Z5
-	VPBROADCASTD 16(R10)(DX*2), Z28
-	VPDPBUSD     Z28, Z25, Z6
-	VPDPBUSD     Z28, Z26, Z7
-	VPDPBUSD     Z28, Z27, Z8
-	VPBROADCASTD 16(R11), Z28
-	VPDPBUSD     Z28, Z25, Z9
-	VPDPBUSD     Z28, Z26, Z10
-	VPDPBUSD     Z28, Z27, Z11
-	VPBROADCASTD 16(R11)(DX*1), Z28
-	VPDPBUSD     Z28, Z25, Z12
-	VPDPBUSD     Z28, Z26, Z13
-	VPDPBUSD     Z28, Z27, Z14
-	VPBROADCASTD 16(R11)(DX*2), Z28
-	VPDPBUSD     Z28, Z25, Z15
-	VPDPBUSD     Z28, Z26, Z16
-	VPDPBUSD     Z28, Z27, Z17
-	VPBROADCASTD 16(R12), Z28
-	VPDPBUSD     Z28, Z25, Z18
-	VPDPBUSD     Z28, Z26, Z19
-	VPDPBUSD     Z28, Z27, Z20
-	VPBROADCASTD 16(R12)(DX*1), Z28
-	VPDPBUSD     Z28, Z25, Z21
-	VPDPBUSD     Z28, Z26, Z22
-	VPDPBUSD     Z28, Z27, Z23
-	ADDQ         $0x00000004, R10
-	ADDQ         $0x00000004, R11
-	ADDQ         $0x00000004, R12
-	MOVQ         x_cap+48(FP), R14
-	PREFETCHT0   (R14)
-	PREFETCHT0   64(R14)
-	PREFETCHT0   128(R14)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R13
-	JNZ          vectors3rows8word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	ADDQ         $0x00000060, x_cap+48(FP)
-	MOVQ         SI, R9
-	LEAQ         (R9)(DX*2), R10
-	ADDQ         DX, R10
-	LEAQ         (R10)(DX*2), R11
-	ADDQ         DX, R11
-	LEAQ         (AX)(R8*2), R12
-	LEAQ         (R12)(CX*2), R13
-	ADDQ         CX, R13
-	LEAQ         (R13)(CX*2), R14
-	ADDQ         CX, R14
-	VCVTPH2PS    (DI)(R8*1), Z24
-	VCVTPH2PS    32(DI)(R8*1), Z25
-	VCVTPH2PS    64(DI)(R8*1), Z26
-	VBROADCASTSS 32(R9), Z27
-	VMULPS       Z27, Z24, Z28
-	VCVTDQ2PS    Z0, Z0
-	VFMADD213PS  (R12), Z28, Z0
-	VMOVUPS      Z0, (R12)
-	VMULPS       Z27, Z25, Z0
-	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  64(R12), Z0, Z1
-	VMOVUPS      Z1, 64(R12)
-	VMULPS       Z27, Z26, Z0
-	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  128(R12), Z0, Z2
-	VMOVUPS      Z2, 128(R12)
-	VBROADCASTSS 32(R9)(DX*1), Z0
-	VMULPS       Z0, Z24, Z1
-	VCVTDQ2PS    Z3, Z3
-	VFMADD213PS  (R12)(CX*1), Z1, Z3
-	VMOVUPS      Z3, (R12)(CX*1)
-	VMULPS       Z0, Z25, Z1
-	VCVTDQ2PS    Z4, Z4
-	VFMADD213PS  64(R12)(CX*1), Z1, Z4
-	VMOVUPS      Z4, 64(R12)(CX*1)
-	VMULPS       Z0, Z26, Z0
-	VCVTDQ2PS    Z5, Z5
-	VFMADD213PS  128(R12)(CX*1), Z0, Z5
-	VMOVUPS      Z5, 128(R12)(CX*1)
-	VBROADCASTSS 32(R9)(DX*2), Z0
-	VMULPS       Z0, Z24, Z1
-	VCVTDQ2PS    Z6, Z6
-	VFMADD213PS  (R12)(CX*2), Z1, Z6
-	VMOVUPS      Z6, (R12)(CX*2)
-	VMULPS       Z0, Z25, Z1
-	VCVTDQ2PS    Z7, Z7
-	VFMADD213PS  64(R12)(CX*2), Z1, Z7
-	VMOVUPS      Z7, 64(R12)(CX*2)
-	VMULPS       Z0, Z26, Z0
-	VCVTDQ2PS    Z8, Z8
-	VFMADD213PS  128(R12)(CX*2), Z0, Z8
-	VMOVUPS      Z8, 128(R12)(CX*2)
-	VBROADCASTSS 32(R10), Z0
-	VMULPS       Z0, Z24, Z1
-	VCVTDQ2PS    Z9, Z9
-	VFMADD213PS  (R13), Z1, Z9
-	VMOVUPS      Z9, (R13)
-	VMULPS       Z0, Z25, Z1
-	VCVTDQ2PS    Z10, Z10
-	VFMADD213PS  64(R13), Z1, Z10
-	VMOVUPS      Z10, 64(R13)
-	VMULPS       Z0, Z26, Z0
-	VCVTDQ2PS    Z11, Z11
-	VFMADD213PS  128(R13), Z0, Z11
-	VMOVUPS      Z11, 128(R13)
-	VBROADCASTSS 32(R10)(DX*1), Z0
-	VMULPS       Z0, Z24, Z1
-	VCVTDQ2PS    Z12, Z12
-	VFMADD213PS  (R13)(CX*1), Z1, Z12
-	VMOVUPS      Z12, (R13)(CX*1)
-	VMULPS       Z0, Z25, Z1
-	VCVTDQ2PS    Z13, Z13
-	VFMADD213PS  64(R13)(CX*1), Z1, Z13
-	VMOVUPS      Z13, 64(R13)(CX*1)
-	VMULPS       Z0, Z26, Z0
-	VCVTDQ2PS    Z14, Z14
-	VFMADD213PS  128(R13)(CX*1), Z0, Z14
-	VMOVUPS      Z14, 128(R13)(CX*1)
-	VBROADCASTSS 32(R10)(DX*2), Z0
-	VMULPS       Z0, Z24, Z1
-	VCVTDQ2PS    Z15, Z15
-	VFMADD213PS  (R13)(CX*2), Z1, Z15
-	VMOVUPS      Z15, (R13)(CX*2)
-	VMULPS       Z0, Z25, Z1
-	VCVTDQ2PS    Z16, Z16
-	VFMADD213PS  64(R13)(CX*2), Z1, Z16
-	VMOVUPS      Z16, 64(R13)(CX*2)
-	VMULPS       Z0, Z26, Z0
-	VCVTDQ2PS    Z17, Z17
-	VFMADD213PS  128(R13)(CX*2), Z0, Z17
-	VMOVUPS      Z17, 128(R13)(CX*2)
-	VBROADCASTSS 32(R11), Z0
-	VMULPS       Z0, Z24, Z1
-	VCVTDQ2PS    Z18, Z18
-	VFMADD213PS  (R14), Z1, Z18
-	VMOVUPS      Z18, (R14)
-	VMULPS       Z0, Z25, Z1
-	VCVTDQ2PS    Z19, Z19
-	VFMADD213PS  64(R14), Z1, Z19
-	VMOVUPS      Z19, 64(R14)
-	VMULPS       Z0, Z26, Z0
-	VCVTDQ2PS    Z20, Z20
-	VFMADD213PS  128(R14), Z0, Z20
-	VMOVUPS      Z20, 128(R14)
-	VBROADCASTSS 32(R11)(DX*1), Z0
-	VMULPS       Z0, Z24, Z1
-	VCVTDQ2PS    Z21, Z21
-	VFMADD213PS  (R14)(CX*1), Z1, Z21
-	VMOVUPS      Z21, (R14)(CX*1)
-	VMULPS       Z0, Z25, Z1
-	VCVTDQ2PS    Z22, Z22
-	VFMADD213PS  64(R14)(CX*1), Z1, Z22
-	VMOVUPS      Z22, 64(R14)(CX*1)
-	VMULPS       Z0, Z26, Z0
-	VCVTDQ2PS    Z23, Z23
-	VFMADD213PS  128(R14)(CX*1), Z0, Z23
-	VMOVUPS      Z23, 128(R14)(CX*1)
-	ADDQ         $0x00000060, R8
-	CMPQ         R8, BX
-	JL           vectors3rows8lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors3rows8block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+8, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+8, m+96(FP)
-	JMP    vectors3rows8
-
-vectors3rows8done:
-	// Tiles of 4 × 3 vectors.
-vectors3rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors3rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors3rows4block:
-	XORQ R8, R8
-
-vectors3rows4lanes:
-	MOVQ         DI, R9
-	ADDQ         BX, R9
-	LEAQ         (R9)(R8*2), R9
-	MOVQ         SI, R10
-	LEAQ         (R10)(DX*2), R11
-	ADDQ         DX, R11
-	VPBROADCASTD 40(R10), Z0
-	VPSLLD       $0x03, Z0, Z0
-	VMOVDQA32    Z0, Z1
-	VMOVDQA32    Z0, Z2
-	VPBROADCASTD 40(R10)(DX*1), Z3
-	VPSLLD       $0x03, Z3, Z3
-	VMOVDQA32    Z3, Z4
-	VMOVDQA32    Z3, Z5
-	VPBROADCASTD 40(R10)(DX*2), Z6
-	VPSLLD       $0x03, Z6, Z6
-	VMOVDQA32    Z6, Z7
-	VMOVDQA32    Z6, Z8
-	VPBROADCASTD 40(R11), Z9
-	VPSLLD       $0x03, Z9, Z9
-	VMOVDQA32    Z9, Z10
-	VMOVDQA32    Z9, Z11
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z12
-	MOVQ         $0x00000004, R12
-	PCALIGN      $0x40
-
-vectors3rows4word:
-	VPANDD       (R9), Z12, Z13
-	VPANDD       64(R9), Z12, Z14
-	VPANDD       128(R9), Z12, Z15
-	VPBROADCASTD (R10), Z16
-	VPDPBUSD     Z16, Z13, Z0
-	VPDPBUSD     Z16, Z14, Z1
-	VPDPBUSD     Z16, Z15, Z2
-	VPBROADCASTD (R10)(DX*1), Z16
-	VPDPBUSD     Z16, Z13, Z3
-	VPDPBUSD     Z16, Z14, Z4
-	VPDPBUSD     Z16, Z15, Z5
-	VPBROADCASTD (R10)(DX*2), Z16
-	VPDPBUSD     Z16, Z13, Z6
-	VPDPBUSD     Z16, Z14, Z7
-	VPDPBUSD     Z16, Z15, Z8
-	VPBROADCASTD (R11), Z16
-	VPDPBUSD     Z16, Z13, Z9
-	VPDPBUSD     Z16, Z14, Z10
-	VPDPBUSD     Z16, Z15, Z11
-	VPSRLD       $0x04, (R9), Z13
-	VPANDD       Z12, Z13, Z13
-	VPSRLD       $0x04, 64(R9), Z14
-	VPANDD       Z12, Z14, Z14
-	VPSRLD       $0x04, 128(R9), Z15
-	VPANDD       Z12, Z15, Z15
-	VPBROADCASTD 16(R10), Z16
-	VPDPBUSD     Z16, Z13, Z0
-	VPDPBUSD     Z16, Z14, Z1
-	VPDPBUSD     Z16, Z15, Z2
-	VPBROADCASTD 16(R10)(DX*1), Z16
-	VPDPBUSD     Z16, Z13, Z3
-	VPDPBUSD     Z16, Z14, Z4
-	VPDPBUSD     Z16, Z15, Z5
-	VPBROADCASTD 16(R10)(DX*2), Z16
-	VPDPBUSD     Z16, Z13, Z6
-	VPDPBUSD     Z16, Z14, Z7
-	VPDPBUSD     Z16, Z15, Z8
-	VPBROADCASTD 16(R11), Z16
-	VPDPBUSD     Z16, Z13, Z9
-	VPDPBUSD     Z16, Z14, Z10
-	VPDPBUSD     Z16, Z15, Z11
-	ADDQ         $0x00000004, R10
-	ADDQ         $0x00000004, R11
-	MOVQ         x_cap+48(FP), R13
-	PREFETCHT0   (R13)
-	PREFETCHT0   64(R13)
-	PREFETCHT0   128(R13)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R12
-	JNZ          vectors3rows4word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	ADDQ         $0x00000060, x_cap+48(FP)
-	MOVQ         SI, R9
-	LEAQ         (R9)(DX*2), R10
-	ADDQ         DX, R10
-	LEAQ         (AX)(R8*2), R11
-	LEAQ         (R11)(CX*2), R12
-	ADDQ         CX, R12
-	VCVTPH2PS    (DI)(R8*1), Z12
-	VCVTPH2PS    32(DI)(R8*1), Z13
-	VCVTPH2PS    64(DI)(R8*1), Z14
-	VBROADCASTSS 32(R9), Z15
-	VMULPS       Z15, Z12, Z16
-	VCVTDQ2PS    Z0, Z0
-	VFMADD213PS  (R11), Z16, Z0
-	VMOVUPS      Z0, (R11)
-	VMULPS       Z15, Z13, Z0
-	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  64(R11), Z0, Z1
-	VMOVUPS      Z1, 64(R11)
-	VMULPS       Z15, Z14, Z0
-	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  128(R11), Z0, Z2
-	VMOVUPS      Z2, 128(R11)
-	VBROADCASTSS 32(R9)(DX*1), Z0
-	VMULPS       Z0, Z12, Z1
-	VCVTDQ2PS    Z3, Z3
-	VFMADD213PS  (R11)(CX*1), Z1, Z3
-	VMOVUPS      Z3, (R11)(CX*1)
-	VMULPS       Z0, Z13, Z1
-	VCVTDQ2PS    Z4, Z4
-	VFMADD213PS  64(R11)(CX*1), Z1, Z4
-	VMOVUPS      Z4, 64(R11)(CX*1)
-	VMULPS       Z0, Z14, Z0
-	VCVTDQ2PS    Z5, Z5
-	VFMADD213PS  128(R11)(CX*1), Z0, Z5
-	VMOVUPS      Z5, 128(R11)(CX*1)
-	VBROADCASTSS 32(R9)(DX*2), Z0
-	VMULPS       Z0, Z12, Z1
-	VCVTDQ2PS    Z6, Z6
-	VFMADD213PS  (R11)(CX*2), Z1, Z6
-	VMOVUPS      Z6, (R11)(CX*2)
-	VMULPS       Z0, Z13, Z1
-	VCVTDQ2PS    Z7, Z7
-	VFMADD213PS  64(R11)(CX*2), Z1, Z7
-	VMOVUPS      Z7, 64(R11)(CX*2)
-	VMULPS       Z0, Z14, Z0
-	VCVTDQ2PS    Z8, Z8
-	VFMADD213PS  128(R11)(CX*2), Z0, Z8
-	VMOVUPS      Z8, 128(R11)(CX*2)
-	VBROADCASTSS 32(R10), Z0
-	VMULPS       Z0, Z12, Z1
-	VCVTDQ2PS    Z9, Z9
-	VFMADD213PS  (R12), Z1, Z9
-	VMOVUPS      Z9, (R12)
-	VMULPS       Z0, Z13, Z1
-	VCVTDQ2PS    Z10, Z10
-	VFMADD213PS  64(R12), Z1, Z10
-	VMOVUPS      Z10, 64(R12)
-	VMULPS       Z0, Z14, Z0
-	VCVTDQ2PS    Z11, Z11
-	VFMADD213PS  128(R12), Z0, Z11
-	VMOVUPS      Z11, 128(R12)
-	ADDQ         $0x00000060, R8
-	CMPQ         R8, BX
-	JL           vectors3rows4lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors3rows4block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+4, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+4, m+96(FP)
-	JMP    vectors3rows4
-
-vectors3rows4done:
-	// Tiles of 2 × 3 vectors.
-vectors3rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors3rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors3rows2block:
-	XORQ R8, R8
-
-vectors3rows2lanes:
-	MOVQ         DI, R9
-	ADDQ         BX, R9
-	LEAQ         (R9)(R8*2), R9
-	MOVQ         SI, R10
-	VPBROADCASTD 40(R10), Z0
-	VPSLLD       $0x03, Z0, Z0
-	VMOVDQA32    Z0, Z1
-	VMOVDQA32    Z0, Z2
-	VPBROADCASTD 40(R10)(DX*1), Z3
-	VPSLLD       $0x03, Z3, Z3
-	VMOVDQA32    Z3, Z4
-	VMOVDQA32    Z3, Z5
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z6
-	MOVQ         $0x00000004, R11
-	PCALIGN      $0x40
-
-vectors3rows2word:
-	VPANDD       (R9), Z6, Z7
-	VPANDD       64(R9), Z6, Z8
-	VPANDD       128(R9), Z6, Z9
-	VPBROADCASTD (R10), Z10
-	VPDPBUSD     Z10, Z7, Z0
-	VPDPBUSD     Z10, Z8, Z1
-	VPDPBUSD     Z10, Z9, Z2
-	VPBROADCASTD (R10)(DX*1), Z10
-	VPDPBUSD     Z10, Z7, Z3
-	VPDPBUSD     Z10, Z8, Z4
-	VPDPBUSD     Z10, Z9, Z5
-	VPSRLD       $0x04, (R9), Z7
-	VPANDD       Z6, Z7, Z7
-	VPSRLD       $0x04, 64(R9), Z8
-	VPANDD       Z6, Z8, Z8
-	VPSRLD       $0x04, 128(R9), Z9
-	VPANDD       Z6, Z9, Z9
-	VPBROADCASTD 16(R10), Z10
-	VPDPBUSD     Z10, Z7, Z0
-	VPDPBUSD     Z10, Z8, Z1
-	VPDPBUSD     Z10, Z9, Z2
-	VPBROADCASTD 16(R10)(DX*1), Z10
-	VPDPBUSD     Z10, Z7, Z3
-	VPDPBUSD     Z10, Z8, Z4
-	VPDPBUSD     Z10, Z9, Z5
-	ADDQ         $0x00000004, R10
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
-	PREFETCHT0   128(R12)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R11
-	JNZ          vectors3rows2word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	ADDQ         $0x00000060, x_cap+48(FP)
-	MOVQ         SI, R9
-	LEAQ         (AX)(R8*2), R10
-	VCVTPH2PS    (DI)(R8*1), Z6
-	VCVTPH2PS    32(DI)(R8*1), Z7
-	VCVTPH2PS    64(DI)(R8*1), Z8
-	VBROADCASTSS 32(R9), Z9
-	VMULPS       Z9, Z6, Z10
-	VCVTDQ2PS    Z0, Z0
-	VFMADD213PS  (R10), Z10, Z0
-	VMOVUPS      Z0, (R10)
-	VMULPS       Z9, Z7, Z0
-	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  64(R10), Z0, Z1
-	VMOVUPS      Z1, 64(R10)
-	VMULPS       Z9, Z8, Z0
-	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  128(R10), Z0, Z2
-	VMOVUPS      Z2, 128(R10)
-	VBROADCASTSS 32(R9)(DX*1), Z0
-	VMULPS       Z0, Z6, Z1
-	VCVTDQ2PS    Z3, Z3
-	VFMADD213PS  (R10)(CX*1), Z1, Z3
-	VMOVUPS      Z3, (R10)(CX*1)
-	VMULPS       Z0, Z7, Z1
-	VCVTDQ2PS    Z4, Z4
-	VFMADD213PS  64(R10)(CX*1), Z1, Z4
-	VMOVUPS      Z4, 64(R10)(CX*1)
-	VMULPS       Z0, Z8, Z0
-	VCVTDQ2PS    Z5, Z5
-	VFMADD213PS  128(R10)(CX*1), Z0, Z5
-	VMOVUPS      Z5, 128(R10)(CX*1)
-	ADDQ         $0x00000060, R8
-	CMPQ         R8, BX
-	JL           vectors3rows2lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors3rows2block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+2, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+2, m+96(FP)
-	JMP    vectors3rows2
-
-vectors3rows2done:
-	// Tiles of 1 × 3 vectors.
-vectors3rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors3rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors3rows1block:
-	XORQ R8, R8
-
-vectors3rows1lanes:
-	MOVQ         DI, R9
-	ADDQ         BX, R9
-	LEAQ         (R9)(R8*2), R9
-	MOVQ         SI, R10
-	VPBROADCASTD 40(R10), Z0
-	VPSLLD       $0x03, Z0, Z0
-	VMOVDQA32    Z0, Z1
-	VMOVDQA32    Z0, Z2
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z3
-	MOVQ         $0x00000004, R11
-	PCALIGN      $0x40
-
-vectors3rows1word:
-	VPANDD       (R9), Z3, Z4
-	VPANDD       64(R9), Z3, Z5
-	VPANDD       128(R9), Z3, Z6
-	VPBROADCASTD (R10), Z7
-	VPDPBUSD     Z7, Z4, Z0
-	VPDPBUSD     Z7, Z5, Z1
-	VPDPBUSD     Z7, Z6, Z2
-	VPSRLD       $0x04, (R9), Z4
-	VPANDD       Z3, Z4, Z4
-	VPSRLD       $0x04, 64(R9), Z5
-	VPANDD       Z3, Z5, Z5
-	VPSRLD       $0x04, 128(R9), Z6
-	VPANDD       Z3, Z6, Z6
-	VPBROADCASTD 16(R10), Z7
-	VPDPBUSD     Z7, Z4, Z0
-	VPDPBUSD     Z7, Z5, Z1
-	VPDPBUSD     Z7, Z6, Z2
-	ADDQ         $0x00000004, R10
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
-	PREFETCHT0   128(R12)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R11
-	JNZ          vectors3rows1word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	ADDQ         $0x00000060, x_cap+48(FP)
-	MOVQ         SI, R9
-	LEAQ         (AX)(R8*2), R10
-	VCVTPH2PS    (DI)(R8*1), Z3
-	VCVTPH2PS    32(DI)(R8*1), Z4
-	VCVTPH2PS    64(DI)(R8*1), Z5
-	VBROADCASTSS 32(R9), Z6
-	VMULPS       Z6, Z3, Z3
-	VCVTDQ2PS    Z0, Z0
-	VFMADD213PS  (R10), Z3, Z0
-	VMOVUPS      Z0, (R10)
-	VMULPS       Z6, Z4, Z0
-	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  64(R10), Z0, Z1
-	VMOVUPS      Z1, 64(R10)
-	VMULPS       Z6, Z5, Z0
-	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  128(R10), Z0, Z2
-	VMOVUPS      Z2, 128(R10)
-	ADDQ         $0x00000060, R8
-	CMPQ         R8, BX
-	JL           vectors3rows1lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors3rows1block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	IMUL3Q $+1, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+1, m+96(FP)
-	JMP    vectors3rows1
-
-vectors3rows1done:
-vectors3done:
-	// Tiles of 8 × 1 vectors.
-vectors1rows8:
-	CMPQ m+96(FP), $+8
-	JL   vectors1rows8done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors1rows8block:
-	XORQ R8, R8
-
-vectors1rows8lanes:
-	MOVQ         DI, R9
-	ADDQ         BX, R9
-	LEAQ         (R9)(R8*2), R9
-	MOVQ         SI, R10
-	LEAQ         (R10)(DX*2), R11
-	ADDQ         DX, R11
-	LEAQ         (R11)(DX*2), R12
-	ADDQ         DX, R12
-	VPBROADCASTD 40(R10), Z0
-	VPSLLD       $0x03, Z0, Z0
-	VPBROADCASTD 40(R10)(DX*1), Z1
-	VPSLLD       $0x03, Z1, Z1
-	VPBROADCASTD 40(R10)(DX*2), Z2
-	VPSLLD       $0x03, Z2, Z2
-	VPBROADCASTD 40(R11), Z3
-	VPSLLD       $0x03, Z3, Z3
-	VPBROADCASTD 40(R11)(DX*1), Z4
-	VPSLLD       $0x03, Z4, Z4
-	VPBROADCASTD 40(R11)(DX*2), Z5
-	VPSLLD       $0x03, Z5, Z5
-	VPBROADCASTD 40(R12), Z6
-	VPSLLD       $0x03, Z6, Z6
-	VPBROADCASTD 40(R12)(DX*1), Z7
-	VPSLLD       $0x03, Z7, Z7
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z8
-	MOVQ         $0x00000004, R13
-	PCALIGN      $0x40
-
-vectors1rows8word:
-	VPANDD       (R9), Z8, Z9
-	VPBROADCASTD (R10), Z10
-	VPDPBUSD     Z10, Z9, Z0
-	VPBROADCASTD (R10)(DX*1), Z10
-	VPDPBUSD     Z10, Z9, Z1
-	VPBROADCASTD (R10)(DX*2), Z10
-	VPDPBUSD     Z10, Z9, Z2
-	VPBROADCASTD (R11), Z10
-	VPDPBUSD     Z10, Z9, Z3
-	VPBROADCASTD (R11)(DX*1), Z10
-	VPDPBUSD     Z10, Z9, Z4
-	VPBROADCASTD (R11)(DX*2), Z10
-	VPDPBUSD     Z10, Z9, Z5
-	VPBROADCASTD (R12), Z10
-	VPDPBUSD     Z10, Z9, Z6
-	VPBROADCASTD (R12)(DX*1), Z10
-	VPDPBUSD     Z10, Z9, Z7
-	VPSRLD       $0x04, (R9), Z9
-	VPANDD       Z8, Z9, Z9
-	VPBROADCASTD 16(R10), Z10
-	VPDPBUSD     Z10, Z9, Z0
-	VPBROADCASTD 16(R10)(DX*1), Z10
-	VPDPBUSD     Z10, Z9, Z1
-	VPBROADCASTD 16(R10)(DX*2), Z10
-	VPDPBUSD     Z10, Z9, Z2
-	VPBROADCASTD 16(R11), Z10
-	VPDPBUSD     Z10, Z9, Z3
-	VPBROADCASTD 16(R11)(DX*1), Z10
-	VPDPBUSD     Z10, Z9, Z4
-	VPBROADCASTD 16(R11)(DX*2), Z10
-	VPDPBUSD     Z10, Z9, Z5
-	VPBROADCASTD 16(R12), Z10
-	VPDPBUSD     Z10, Z9, Z6
-	VPBROADCASTD 16(R12)(DX*1), Z10
-	VPDPBUSD     Z10, Z9, Z7
-	ADDQ         $0x00000004, R10
-	ADDQ         $0x00000004, R11
-	ADDQ         $0x00000004, R12
-	MOVQ         x_cap+48(FP), R14
-	PREFETCHT0   (R14)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R13
-	JNZ          vectors1rows8word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	ADDQ         $0x00000020, x_cap+48(FP)
-	MOVQ         SI, R9
-	LEAQ         (R9)(DX*2), R10
-	ADDQ         DX, R10
-	LEAQ         (R10)(DX*2), R11
-	ADDQ         DX, R11
-	LEAQ         (AX)(R8*2), R12
-	LEAQ         (R12)(CX*2), R13
-	ADDQ         CX, R13
-	LEAQ         (R13)(CX*2), R14
-	ADDQ         CX, R14
-	VCVTPH2PS    (DI)(R8*1), Z8
-	VBROADCASTSS 32(R9), Z9
-	VMULPS       Z9, Z8, Z9
-	VCVTDQ2PS    Z0, Z0
-	VFMADD213PS  (R12), Z9, Z0
-	VMOVUPS      Z0, (R12)
-	VBROADCASTSS 32(R9)(DX*1), Z0
-	VMULPS       Z0, Z8, Z0
-	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  (R12)(CX*1), Z0, Z1
-	VMOVUPS      Z1, (R12)(CX*1)
-	VBROADCASTSS 32(R9)(DX*2), Z0
-	VMULPS       Z0, Z8, Z0
-	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  (R12)(CX*2), Z0, Z2
-	VMOVUPS      Z2, (R12)(CX*2)
-	VBROADCASTSS 32(R10), Z0
-	VMULPS       Z0, Z8, Z0
-	VCVTDQ2PS    Z3, Z3
-	VFMADD213PS  (R13), Z0, Z3
-	VMOVUPS      Z3, (R13)
-	VBROADCASTSS 32(R10)(DX*1), Z0
-	VMULPS       Z0, Z8, Z0
-	VCVTDQ2PS    Z4, Z4
-	VFMADD213PS  (R13)(CX*1), Z0, Z4
-	VMOVUPS      Z4, (R13)(CX*1)
-	VBROADCASTSS 32(R10)(DX*2), Z0
-	VMULPS       Z0, Z8, Z0
-	VCVTDQ2PS    Z5, Z5
-	VFMADD213PS  (R13)(CX*2), Z0, Z5
-	VMOVUPS      Z5, (R13)(CX*2)
-	VBROADCASTSS 32(R11), Z0
-	VMULPS       Z0, Z8, Z0
-	VCVTDQ2PS    Z6, Z6
-	VFMADD213PS  (R14), Z0, Z6
-	VMOVUPS      Z6, (R14)
-	VBROADCASTSS 32(R11)(DX*1), Z0
-	VMULPS       Z0, Z8, Z0
-	VCVTDQ2PS    Z7, Z7
-	VFMADD213PS  (R14)(CX*1), Z0, Z7
-	VMOVUPS      Z7, (R14)(CX*1)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors1rows8lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors1rows8block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+8, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+8, m+96(FP)
-	JMP    vectors1rows8
-
-vectors1rows8done:
-	// Tiles of 2 × 1 vectors.
-vectors1rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors1rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors1rows2block:
-	XORQ R8, R8
-
-vectors1rows2lanes:
-	MOVQ         DI, R9
-	ADDQ         BX, R9
-	LEAQ         (R9)(R8*2), R9
-	MOVQ         SI, R10
-	VPBROADCASTD 40(R10), Z0
-	VPSLLD       $0x03, Z0, Z0
-	VPBROADCASTD 40(R10)(DX*1), Z1
-	VPSLLD       $0x03, Z1, Z1
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z2
-	MOVQ         $0x00000004, R11
-	PCALIGN      $0x40
-
-vectors1rows2word:
-	VPANDD       (R9), Z2, Z3
-	VPBROADCASTD (R10), Z4
-	VPDPBUSD     Z4, Z3, Z0
-	VPBROADCASTD (R10)(DX*1), Z4
-	VPDPBUSD     Z4, Z3, Z1
-	VPSRLD       $0x04, (R9), Z3
-	VPANDD       Z2, Z3, Z3
-	VPBROADCASTD 16(R10), Z4
-	VPDPBUSD     Z4, Z3, Z0
-	VPBROADCASTD 16(R10)(DX*1), Z4
-	VPDPBUSD     Z4, Z3, Z1
-	ADDQ         $0x00000004, R10
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   (R12)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R11
-	JNZ          vectors1rows2word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	ADDQ         $0x00000020, x_cap+48(FP)
-	MOVQ         SI, R9
-	LEAQ         (AX)(R8*2), R10
-	VCVTPH2PS    (DI)(R8*1), Z2
-	VBROADCASTSS 32(R9), Z3
-	VMULPS       Z3, Z2, Z3
-	VCVTDQ2PS    Z0, Z0
-	VFMADD213PS  (R10), Z3, Z0
-	VMOVUPS      Z0, (R10)
-	VBROADCASTSS 32(R9)(DX*1), Z0
-	VMULPS       Z0, Z2, Z0
-	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  (R10)(CX*1), Z0, Z1
-	VMOVUPS      Z1, (R10)(CX*1)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors1rows2lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors1rows2block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+2, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+2, m+96(FP)
-	JMP    vectors1rows2
-
-vectors1rows2done:
-	// Tiles of 1 × 1 vectors.
-vectors1rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors1rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors1rows1block:
-	XORQ R8, R8
-
-vectors1rows1lanes:
-	MOVQ         DI, R9
-	ADDQ         BX, R9
-	LEAQ         (R9)(R8*2), R9
-	MOVQ         SI, R10
-	VPBROADCASTD 40(R10), Z0
-	VPSLLD       $0x03, Z0, Z0
-	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
-	MOVQ         $0x00000004, R11
-	PCALIGN      $0x40
-
-vectors1rows1word:
-	VPANDD       (R9), Z1, Z2
-	VPBROADCASTD (R10), Z3
-	VPDPBUSD     Z3, Z2, Z0
-	VPSRLD       $0x04, (R9), Z2
-	VPANDD       Z1, Z2, Z2
-	VPBROADCASTD 16(R10), Z3
-	VPDPBUSD     Z3, Z2, Z0
-	ADDQ         $0x00000004, R10
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   (R12)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R11
-	JNZ          vectors1rows1word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	ADDQ         $0x00000020, x_cap+48(FP)
-	MOVQ         SI, R9
-	LEAQ         (AX)(R8*2), R10
-	VCVTPH2PS    (DI)(R8*1), Z1
-	VBROADCASTSS 32(R9), Z2
-	VMULPS       Z2, Z1, Z1
-	VCVTDQ2PS    Z0, Z0
-	VFMADD213PS  (R10), Z1, Z0
-	VMOVUPS      Z0, (R10)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors1rows1lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors1rows1block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	IMUL3Q $+1, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+1, m+96(FP)
-	JMP    vectors1rows1
-
-vectors1rows1done:
-	VZEROUPPER
-	RET
-
-DATA const0f0f0f0fAVX512<>+0(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+8(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+16(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+24(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+32(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+40(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+48(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA const0f0f0f0fAVX512<>+56(SB)/8, $0x0f0f0f0f0f0f0f0f
-GLOBL const0f0f0f0fAVX512<>(SB), RODATA|NOPTR, $64
+	MOVQ    $0x00000001, c_len+8(FP)
+	MOVQ    $0x00000012, b_len+72(FP)
+	MOVQ    $0x00000002, b_cap+80(FP)
+	MOVQ    $0x00000020, c_cap+16(FP)
+	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightWidenQ4_0AVX512(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX512F
@@ -12420,1931 +12175,19 @@ DATA const0000000fAVX512<>+56(SB)/8, $0x0000000f0000000f
 GLOBL const0000000fAVX512<>(SB), RODATA|NOPTR, $64
 
 // func weightGemmQ4_1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·weightGemmQ4_1AVX512(SB), NOSPLIT, $192-113
+TEXT ·weightGemmQ4_1AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	SHLQ    $0x02, ldc+24(FP)
-	MOVQ    c_base+0(FP), AX
-	MOVQ    cs+64(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    rs+56(FP), DX
-	SHLQ    $0x02, DX
-	LEAQ    (DX)(DX*2), BX
-
-	// Tiles of 4 × 3 vectors.
-rows4:
-	CMPQ    m+96(FP), $+4
-	JL      rows4done
-	MOVQ    b_base+72(FP), SI
-	MOVQ    a_base+32(FP), DI
-	MOVQ    k+104(FP), R8
-	MOVQ    R8, a_len+40(FP)
-	MOVBQZX load+112(FP), R8
-	MOVQ    R8, b_len+80(FP)
-
-rows4segment:
-	MOVQ    $0x00000080, R8
-	MOVQ    a_len+40(FP), R9
-	CMPQ    R9, R8
-	CMOVQLT R9, R8
-	SUBQ    R8, R9
-	MOVQ    R9, a_len+40(FP)
-	MOVQ    R8, a_cap+48(FP)
-	MOVQ    $0x00000000, b_cap+88(FP)
-	MOVQ    b_cap+88(FP), R9
-	LEAQ    (SI)(R9*2), R8
-	LEAQ    192(SI)(R9*4), SI
-	MOVQ    a_cap+48(FP), R9
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-
-rows4block:
-	VCVTPH2PS    (R8), Z12
-	VCVTPH2PS    96(R8), Z15
-	VCVTPH2PS    32(R8), Z13
-	VCVTPH2PS    128(R8), Z16
-	VCVTPH2PS    64(R8), Z14
-	VCVTPH2PS    160(R8), Z17
-	VMOVUPS      numbers16AVX512<>+0(SB), Z18
-	MOVQ         SI, R10
-	VMOVDQU32    (SI), Z19
-	VPERMPS      Z18, Z19, Z19
-	VFMADD213PS  Z15, Z12, Z19
-	VMOVDQU32    64(SI), Z20
-	VPERMPS      Z18, Z20, Z20
-	VFMADD213PS  Z16, Z13, Z20
-	VMOVDQU32    128(SI), Z21
-	VPERMPS      Z18, Z21, Z21
-	VFMADD213PS  Z17, Z14, Z21
-	VBROADCASTSS (DI), Z22
-	VFMADD231PS  Z22, Z19, Z0
-	VFMADD231PS  Z22, Z20, Z1
-	VFMADD231PS  Z22, Z21, Z2
-	VBROADCASTSS (DI)(DX*1), Z22
-	VFMADD231PS  Z22, Z19, Z3
-	VFMADD231PS  Z22, Z20, Z4
-	VFMADD231PS  Z22, Z21, Z5
-	VBROADCASTSS (DI)(DX*2), Z22
-	VFMADD231PS  Z22, Z19, Z6
-	VFMADD231PS  Z22, Z20, Z7
-	VFMADD231PS  Z22, Z21, Z8
-	VBROADCASTSS (DI)(BX*1), Z22
-	VFMADD231PS  Z22, Z19, Z9
-	VFMADD231PS  Z22, Z20, Z10
-	VFMADD231PS  Z22, Z21, Z11
-	ADDQ         CX, DI
-	VMOVDQU32    192(SI), Z19
-	VPERMPS      Z18, Z19, Z19
-	VFMADD213PS  Z15, Z12, Z19
-	VMOVDQU32    256(SI), Z20
-	VPERMPS      Z18, Z20, Z20
-	VFMADD213PS  Z16, Z13, Z20
-	VMOVDQU32    320(SI), Z21
-	VPERMPS      Z18, Z21, Z21
-	VFMADD213PS  Z17, Z14, Z21
-	VBROADCASTSS (DI), Z22
-	VFMADD231PS  Z22, Z19, Z0
-	VFMADD231PS  Z22, Z20, Z1
-	VFMADD231PS  Z22, Z21, Z2
-	VBROADCASTSS (DI)(DX*1), Z22
-	VFMADD231PS  Z22, Z19, Z3
-	VFMADD231PS  Z22, Z20, Z4
-	VFMADD231PS  Z22, Z21, Z5
-	VBROADCASTSS (DI)(DX*2), Z22
-	VFMADD231PS  Z22, Z19, Z6
-	VFMADD231PS  Z22, Z20, Z7
-	VFMADD231PS  Z22, Z21, Z8
-	VBROADCASTSS (DI)(BX*1), Z22
-	VFMADD231PS  Z22, Z19, Z9
-	VFMADD231PS  Z22, Z20, Z10
-	VFMADD231PS  Z22, Z21, Z11
-	ADDQ         CX, DI
-	VMOVDQU32    384(SI), Z19
-	VPERMPS      Z18, Z19, Z19
-	VFMADD213PS  Z15, Z12, Z19
-	VMOVDQU32    448(SI), Z20
-	VPERMPS      Z18, Z20, Z20
-	VFMADD213PS  Z16, Z13, Z20
-	VMOVDQU32    512(SI), Z21
-	VPERMPS      Z18, Z21, Z21
-	VFMADD213PS  Z17, Z14, Z21
-	VBROADCASTSS (DI), Z22
-	VFMADD231PS  Z22, Z19, Z0
-	VFMADD231PS  Z22, Z20, Z1
-	VFMADD231PS  Z22, Z21, Z2
-	VBROADCASTSS (DI)(DX*1), Z22
-	VFMADD231PS  Z22, Z19, Z3
-	VFMADD231PS  Z22, Z20, Z4
-	VFMADD231PS  Z22, Z21, Z5
-	VBROADCASTSS (DI)(DX*2), Z22
-	VFMADD231PS  Z22, Z19, Z6
-	VFMADD231PS  Z22, Z20, Z7
-	VFMADD231PS  Z22, Z21, Z8
-	VBROADCASTSS (DI)(BX*1), Z22
-	VFMADD231PS  Z22, Z19, Z9
-	VFMADD231PS  Z22, Z20, Z10
-	VFMADD231PS  Z22, Z21, Z11
-	ADDQ         CX, DI
-	VMOVDQU32    576(SI), Z19
-	VPERMPS      Z18, Z19, Z19
-	VFMADD213PS  Z15, Z12, Z19
-	VMOVDQU32    640(SI), Z20
-	VPERMPS      Z18, Z20, Z20
-	VFMADD213PS  Z16, Z13, Z20
-	VMOVDQU32    704(SI), Z21
-	VPERMPS      Z18, Z21, Z21
-	VFMADD213PS  Z17, Z14, Z21
-	VBROADCASTSS (DI), Z22
-	VFMADD231PS  Z22, Z19, Z0
-	VFMADD231PS  Z22, Z20, Z1
-	VFMADD231PS  Z22, Z21, Z2
-	VBROADCASTSS (DI)(DX*1), Z22
-	VFMADD231PS  Z22, Z19, Z3
-	VFMADD231PS  Z22, Z20, Z4
-	VFMADD231PS  Z22, Z21, Z5
-	VBROADCASTSS (DI)(DX*2), Z22
-	VFMADD231PS  Z22, Z19, Z6
-	VFMADD231PS  Z22, Z20, Z7
-	VFMADD231PS  Z22, Z21, Z8
-	VBROADCASTSS (DI)(BX*1), Z22
-	VFMADD231PS  Z22, Z19, Z9
-	VFMADD231PS  Z22, Z20, Z10
-	VFMADD231PS  Z22, Z21, Z11
-	ADDQ         CX, DI
-	PREFETCHT0   4096(R10)
-	PREFETCHT0   4160(R10)
-	VMOVUPS      const00000004AVX512<>+0(SB), Z20
-	VMOVDQA32    Z20, Z19
-	MOVQ         $0x00000007, c_cap+16(FP)
-	PCALIGN      $0x40
-
-rows4step0:
-	ADDQ         $0x00000078, R10
-	VMOVDQU32    (SI), Z21
-	VPSRLVD      Z19, Z21, Z21
-	VPERMPS      Z18, Z21, Z21
-	VFMADD213PS  Z15, Z12, Z21
-	VMOVDQU32    64(SI), Z22
-	VPSRLVD      Z19, Z22, Z22
-	VPERMPS      Z18, Z22, Z22
-	VFMADD213PS  Z16, Z13, Z22
-	VMOVDQU32    128(SI), Z23
-	VPSRLVD      Z19, Z23, Z23
-	VPERMPS      Z18, Z23, Z23
-	VFMADD213PS  Z17, Z14, Z23
-	VBROADCASTSS (DI), Z24
-	VFMADD231PS  Z24, Z21, Z0
-	VFMADD231PS  Z24, Z22, Z1
-	VFMADD231PS  Z24, Z23, Z2
-	VBROADCASTSS (DI)(DX*1), Z24
-	VFMADD231PS  Z24, Z21, Z3
-	VFMADD231PS  Z24, Z22, Z4
-	VFMADD231PS  Z24, Z23, Z5
-	VBROADCASTSS (DI)(DX*2), Z24
-	VFMADD231PS  Z24, Z21, Z6
-	VFMADD231PS  Z24, Z22, Z7
-	VFMADD231PS  Z24, Z23, Z8
-	VBROADCASTSS (DI)(BX*1), Z24
-	VFMADD231PS  Z24, Z21, Z9
-	VFMADD231PS  Z24, Z22, Z10
-	VFMADD231PS  Z24, Z23, Z11
-	ADDQ         CX, DI
-	VMOVDQU32    192(SI), Z21
-	VPSRLVD      Z19, Z21, Z21
-	VPERMPS      Z18, Z21, Z21
-	VFMADD213PS  Z15, Z12, Z21
-	VMOVDQU32    256(SI), Z22
-	VPSRLVD      Z19, Z22, Z22
-	VPERMPS      Z18, Z22, Z22
-	VFMADD213PS  Z16, Z13, Z22
-	VMOVDQU32    320(SI), Z23
-	VPSRLVD      Z19, Z23, Z23
-	VPERMPS      Z18, Z23, Z23
-	VFMADD213PS  Z17, Z14, Z23
-	VBROADCASTSS (DI), Z24
-	VFMADD231PS  Z24, Z21, Z0
-	VFMADD231PS  Z24, Z22, Z1
-	VFMADD231PS  Z24, Z23, Z2
-	VBROADCASTSS (DI)(DX*1), Z24
-	VFMADD231PS  Z24, Z21, Z3
-	VFMADD231PS  Z24, Z22, Z4
-	VFMADD231PS  Z24, Z23, Z5
-	VBROADCASTSS (DI)(DX*2), Z24
-	VFMADD231PS  Z24, Z21, Z6
-	VFMADD231PS  Z24, Z22, Z7
-	VFMADD231PS  Z24, Z23, Z8
-	VBROADCASTSS (DI)(BX*1), Z24
-	VFMADD231PS  Z24, Z21, Z9
-	VFMADD231PS  Z24, Z22, Z10
-	VFMADD231PS  Z24, Z23, Z11
-	ADDQ         CX, DI
-	VMOVDQU32    384(SI), Z21
-	VPSRLVD      Z19, Z21, Z21
-	VPERMPS      Z18, Z21, Z21
-	VFMADD213PS  Z15, Z12, Z21
-	VMOVDQU32    448(SI), Z22
-	VPSRLVD      Z19, Z22, Z22
-	VPERMPS      Z18, Z22, Z22
-	VFMADD213PS  Z16, Z13, Z22
-	VMOVDQU32    512(SI), Z23
-	VPSRLVD      Z19, Z23, Z23
-	VPERMPS      Z18, Z23, Z23
-	VFMADD213PS  Z17, Z14, Z23
-	VBROADCASTSS (DI), Z24
-	VFMADD231PS  Z24, Z21, Z0
-	VFMADD231PS  Z24, Z22, Z1
-	VFMADD231PS  Z24, Z23, Z2
-	VBROADCASTSS (DI)(DX*1), Z24
-	VFMADD231PS  Z24, Z21, Z3
-	VFMADD231PS  Z24, Z22, Z4
-	VFMADD231PS  Z24, Z23, Z5
-	VBROADCASTSS (DI)(DX*2), Z24
-	VFMADD231PS  Z24, Z21, Z6
-	VFMADD231PS  Z24, Z22, Z7
-	VFMADD231PS  Z24, Z23, Z8
-	VBROADCASTSS (DI)(BX*1), Z24
-	VFMADD231PS  Z24, Z21, Z9
-	VFMADD231PS  Z24, Z22, Z10
-	VFMADD231PS  Z24, Z23, Z11
-	ADDQ         CX, DI
-	VMOVDQU32    576(SI), Z21
-	VPSRLVD      Z19, Z21, Z21
-	VPERMPS      Z18, Z21, Z21
-	VFMADD213PS  Z15, Z12, Z21
-	VMOVDQU32    640(SI), Z22
-	VPSRLVD      Z19, Z22, Z22
-	VPERMPS      Z18, Z22, Z22
-	VFMADD213PS  Z16, Z13, Z22
-	VMOVDQU32    704(SI), Z23
-	VPSRLVD      Z19, Z23, Z23
-	VPERMPS      Z18, Z23, Z23
-	VFMADD213PS  Z17, Z14, Z23
-	VBROADCASTSS (DI), Z24
-	VFMADD231PS  Z24, Z21, Z0
-	VFMADD231PS  Z24, Z22, Z1
-	VFMADD231PS  Z24, Z23, Z2
-	VBROADCASTSS (DI)(DX*1), Z24
-	VFMADD231PS  Z24, Z21, Z3
-	VFMADD231PS  Z24, Z22, Z4
-	VFMADD231PS  Z24, Z23, Z5
-	VBROADCASTSS (DI)(DX*2), Z24
-	VFMADD231PS  Z24, Z21, Z6
-	VFMADD231PS  Z24, Z22, Z7
-	VFMADD231PS  Z24, Z23, Z8
-	VBROADCASTSS (DI)(BX*1), Z24
-	VFMADD231PS  Z24, Z21, Z9
-	VFMADD231PS  Z24, Z22, Z10
-	VFMADD231PS  Z24, Z23, Z11
-	ADDQ         CX, DI
-	PREFETCHT0   4096(R10)
-	PREFETCHT0   4160(R10)
-	VPADDD       Z20, Z19, Z19
-	DECQ         c_cap+16(FP)
-	JNZ          rows4step0
-	ADDQ         $0x000003c0, R8
-	ADDQ         $0x000003c0, SI
-	SUBQ         $0x00000020, R9
-	JNZ          rows4block
-	CMPQ         b_len+80(FP), $0x00
-	JE           rows4store
-	MOVQ         b_cap+88(FP), SI
-	LEAQ         (AX)(SI*4), SI
-	VADDPS       (SI), Z0, Z0
-	VADDPS       64(SI), Z1, Z1
-	VADDPS       128(SI), Z2, Z2
-	ADDQ         ldc+24(FP), SI
-	VADDPS       (SI), Z3, Z3
-	VADDPS       64(SI), Z4, Z4
-	VADDPS       128(SI), Z5, Z5
-	ADDQ         ldc+24(FP), SI
-	VADDPS       (SI), Z6, Z6
-	VADDPS       64(SI), Z7, Z7
-	VADDPS       128(SI), Z8, Z8
-	ADDQ         ldc+24(FP), SI
-	VADDPS       (SI), Z9, Z9
-	VADDPS       64(SI), Z10, Z10
-	VADDPS       128(SI), Z11, Z11
-
-rows4store:
-	MOVQ    b_cap+88(FP), SI
-	LEAQ    (AX)(SI*4), SI
-	VMOVUPS Z0, (SI)
-	VMOVUPS Z1, 64(SI)
-	VMOVUPS Z2, 128(SI)
-	ADDQ    ldc+24(FP), SI
-	VMOVUPS Z3, (SI)
-	VMOVUPS Z4, 64(SI)
-	VMOVUPS Z5, 128(SI)
-	ADDQ    ldc+24(FP), SI
-	VMOVUPS Z6, (SI)
-	VMOVUPS Z7, 64(SI)
-	VMOVUPS Z8, 128(SI)
-	ADDQ    ldc+24(FP), SI
-	VMOVUPS Z9, (SI)
-	VMOVUPS Z10, 64(SI)
-	VMOVUPS Z11, 128(SI)
-
-	// Go on to the next segment, or the next rows.
-	LEAQ (R8), SI
-	MOVQ $0x00000001, b_len+80(FP)
-	CMPQ a_len+40(FP), $0x00
-	JNE  rows4segment
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	SUBQ $0x00000004, m+96(FP)
-	JMP  rows4
-
-rows4done:
-	// Tiles of 2 × 3 vectors.
-rows2:
-	CMPQ    m+96(FP), $+2
-	JL      rows2done
-	MOVQ    b_base+72(FP), BX
-	MOVQ    a_base+32(FP), SI
-	MOVQ    k+104(FP), DI
-	MOVQ    DI, a_len+40(FP)
-	MOVBQZX load+112(FP), DI
-	MOVQ    DI, b_len+80(FP)
-
-rows2segment:
-	MOVQ    $0x00000080, DI
-	MOVQ    a_len+40(FP), R8
-	CMPQ    R8, DI
-	CMOVQLT R8, DI
-	SUBQ    DI, R8
-	MOVQ    R8, a_len+40(FP)
-	MOVQ    DI, a_cap+48(FP)
-	MOVQ    $0x00000000, b_cap+88(FP)
-	MOVQ    b_cap+88(FP), R8
-	LEAQ    (BX)(R8*2), DI
-	LEAQ    192(BX)(R8*4), BX
-	MOVQ    a_cap+48(FP), R8
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-
-rows2block:
-	VCVTPH2PS    (DI), Z6
-	VCVTPH2PS    96(DI), Z9
-	VCVTPH2PS    32(DI), Z7
-	VCVTPH2PS    128(DI), Z10
-	VCVTPH2PS    64(DI), Z8
-	VCVTPH2PS    160(DI), Z11
-	VMOVUPS      numbers16AVX512<>+0(SB), Z12
-	MOVQ         BX, R9
-	VBROADCASTSS (SI), Z13
-	VBROADCASTSS (SI)(DX*1), Z14
-	ADDQ         CX, SI
-	VMOVDQU32    (BX), Z15
-	VPERMPS      Z12, Z15, Z15
-	VFMADD213PS  Z9, Z6, Z15
-	VFMADD231PS  Z13, Z15, Z0
-	VFMADD231PS  Z14, Z15, Z3
-	VMOVDQU32    64(BX), Z15
-	VPERMPS      Z12, Z15, Z15
-	VFMADD213PS  Z10, Z7, Z15
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z4
-	VMOVDQU32    128(BX), Z15
-	VPERMPS      Z12, Z15, Z15
-	VFMADD213PS  Z11, Z8, Z15
-	VFMADD231PS  Z13, Z15, Z2
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (SI), Z13
-	VBROADCASTSS (SI)(DX*1), Z14
-	ADDQ         CX, SI
-	VMOVDQU32    192(BX), Z15
-	VPERMPS      Z12, Z15, Z15
-	VFMADD213PS  Z9, Z6, Z15
-	VFMADD231PS  Z13, Z15, Z0
-	VFMADD231PS  Z14, Z15, Z3
-	VMOVDQU32    256(BX), Z15
-	VPERMPS      Z12, Z15, Z15
-	VFMADD213PS  Z10, Z7, Z15
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z4
-	VMOVDQU32    320(BX), Z15
-	VPERMPS      Z12, Z15, Z15
-	VFMADD213PS  Z11, Z8, Z15
-	VFMADD231PS  Z13, Z15, Z2
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (SI), Z13
-	VBROADCASTSS (SI)(DX*1), Z14
-	ADDQ         CX, SI
-	VMOVDQU32    384(BX), Z15
-	VPERMPS      Z12, Z15, Z15
-	VFMADD213PS  Z9, Z6, Z15
-	VFMADD231PS  Z13, Z15, Z0
-	VFMADD231PS  Z14, Z15, Z3
-	VMOVDQU32    448(BX), Z15
-	VPERMPS      Z12, Z15, Z15
-	VFMADD213PS  Z10, Z7, Z15
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z4
-	VMOVDQU32    512(BX), Z15
-	VPERMPS      Z12, Z15, Z15
-	VFMADD213PS  Z11, Z8, Z15
-	VFMADD231PS  Z13, Z15, Z2
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (SI), Z13
-	VBROADCASTSS (SI)(DX*1), Z14
-	ADDQ         CX, SI
-	VMOVDQU32    576(BX), Z15
-	VPERMPS      Z12, Z15, Z15
-	VFMADD213PS  Z9, Z6, Z15
-	VFMADD231PS  Z13, Z15, Z0
-	VFMADD231PS  Z14, Z15, Z3
-	VMOVDQU32    640(BX), Z15
-	VPERMPS      Z12, Z15, Z15
-	VFMADD213PS  Z10, Z7, Z15
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z4
-	VMOVDQU32    704(BX), Z15
-	VPERMPS      Z12, Z15, Z15
-	VFMADD213PS  Z11, Z8, Z15
-	VFMADD231PS  Z13, Z15, Z2
-	VFMADD231PS  Z14, Z15, Z5
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	VMOVUPS      const00000004AVX512<>+0(SB), Z14
-	VMOVDQA32    Z14, Z13
-	MOVQ         $0x00000007, c_cap+16(FP)
-	PCALIGN      $0x40
-
-rows2step0:
-	ADDQ         $0x00000078, R9
-	VBROADCASTSS (SI), Z15
-	VBROADCASTSS (SI)(DX*1), Z16
-	ADDQ         CX, SI
-	VMOVDQU32    (BX), Z17
-	VPSRLVD      Z13, Z17, Z17
-	VPERMPS      Z12, Z17, Z17
-	VFMADD213PS  Z9, Z6, Z17
-	VFMADD231PS  Z15, Z17, Z0
-	VFMADD231PS  Z16, Z17, Z3
-	VMOVDQU32    64(BX), Z17
-	VPSRLVD      Z13, Z17, Z17
-	VPERMPS      Z12, Z17, Z17
-	VFMADD213PS  Z10, Z7, Z17
-	VFMADD231PS  Z15, Z17, Z1
-	VFMADD231PS  Z16, Z17, Z4
-	VMOVDQU32    128(BX), Z17
-	VPSRLVD      Z13, Z17, Z17
-	VPERMPS      Z12, Z17, Z17
-	VFMADD213PS  Z11, Z8, Z17
-	VFMADD231PS  Z15, Z17, Z2
-	VFMADD231PS  Z16, Z17, Z5
-	VBROADCASTSS (SI), Z15
-	VBROADCASTSS (SI)(DX*1), Z16
-	ADDQ         CX, SI
-	VMOVDQU32    192(BX), Z17
-	VPSRLVD      Z13, Z17, Z17
-	VPERMPS      Z12, Z17, Z17
-	VFMADD213PS  Z9, Z6, Z17
-	VFMADD231PS  Z15, Z17, Z0
-	VFMADD231PS  Z16, Z17, Z3
-	VMOVDQU32    256(BX), Z17
-	VPSRLVD      Z13, Z17, Z17
-	VPERMPS      Z12, Z17, Z17
-	VFMADD213PS  Z10, Z7, Z17
-	VFMADD231PS  Z15, Z17, Z1
-	VFMADD231PS  Z16, Z17, Z4
-	VMOVDQU32    320(BX), Z17
-	VPSRLVD      Z13, Z17, Z17
-	VPERMPS      Z12, Z17, Z17
-	VFMADD213PS  Z11, Z8, Z17
-	VFMADD231PS  Z15, Z17, Z2
-	VFMADD231PS  Z16, Z17, Z5
-	VBROADCASTSS (SI), Z15
-	VBROADCASTSS (SI)(DX*1), Z16
-	ADDQ         CX, SI
-	VMOVDQU32    384(BX), Z17
-	VPSRLVD      Z13, Z17, Z17
-	VPERMPS      Z12, Z17, Z17
-	VFMADD213PS  Z9, Z6, Z17
-	VFMADD231PS  Z15, Z17, Z0
-	VFMADD231PS  Z16, Z17, Z3
-	VMOVDQU32    448(BX), Z17
-	VPSRLVD      Z13, Z17, Z17
-	VPERMPS      Z12, Z17, Z17
-	VFMADD213PS  Z10, Z7, Z17
-	VFMADD231PS  Z15, Z17, Z1
-	VFMADD231PS  Z16, Z17, Z4
-	VMOVDQU32    512(BX), Z17
-	VPSRLVD      Z13, Z17, Z17
-	VPERMPS      Z12, Z17, Z17
-	VFMADD213PS  Z11, Z8, Z17
-	VFMADD231PS  Z15, Z17, Z2
-	VFMADD231PS  Z16, Z17, Z5
-	VBROADCASTSS (SI), Z15
-	VBROADCASTSS (SI)(DX*1), Z16
-	ADDQ         CX, SI
-	VMOVDQU32    576(BX), Z17
-	VPSRLVD      Z13, Z17, Z17
-	VPERMPS      Z12, Z17, Z17
-	VFMADD213PS  Z9, Z6, Z17
-	VFMADD231PS  Z15, Z17, Z0
-	VFMADD231PS  Z16, Z17, Z3
-	VMOVDQU32    640(BX), Z17
-	VPSRLVD      Z13, Z17, Z17
-	VPERMPS      Z12, Z17, Z17
-	VFMADD213PS  Z10, Z7, Z17
-	VFMADD231PS  Z15, Z17, Z1
-	VFMADD231PS  Z16, Z17, Z4
-	VMOVDQU32    704(BX), Z17
-	VPSRLVD      Z13, Z17, Z17
-	VPERMPS      Z12, Z17, Z17
-	VFMADD213PS  Z11, Z8, Z17
-	VFMADD231PS  Z15, Z17, Z2
-	VFMADD231PS  Z16, Z17, Z5
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	VPADDD       Z14, Z13, Z13
-	DECQ         c_cap+16(FP)
-	JNZ          rows2step0
-	ADDQ         $0x000003c0, DI
-	ADDQ         $0x000003c0, BX
-	SUBQ         $0x00000020, R8
-	JNZ          rows2block
-	CMPQ         b_len+80(FP), $0x00
-	JE           rows2store
-	MOVQ         b_cap+88(FP), BX
-	LEAQ         (AX)(BX*4), BX
-	VADDPS       (BX), Z0, Z0
-	VADDPS       64(BX), Z1, Z1
-	VADDPS       128(BX), Z2, Z2
-	ADDQ         ldc+24(FP), BX
-	VADDPS       (BX), Z3, Z3
-	VADDPS       64(BX), Z4, Z4
-	VADDPS       128(BX), Z5, Z5
-
-rows2store:
-	MOVQ    b_cap+88(FP), BX
-	LEAQ    (AX)(BX*4), BX
-	VMOVUPS Z0, (BX)
-	VMOVUPS Z1, 64(BX)
-	VMOVUPS Z2, 128(BX)
-	ADDQ    ldc+24(FP), BX
-	VMOVUPS Z3, (BX)
-	VMOVUPS Z4, 64(BX)
-	VMOVUPS Z5, 128(BX)
-
-	// Go on to the next segment, or the next rows.
-	LEAQ (DI), BX
-	MOVQ $0x00000001, b_len+80(FP)
-	CMPQ a_len+40(FP), $0x00
-	JNE  rows2segment
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	SUBQ $0x00000002, m+96(FP)
-	JMP  rows2
-
-rows2done:
-	// Tiles of 1 × 3 vectors.
-rows1:
-	CMPQ    m+96(FP), $+1
-	JL      rows1done
-	MOVQ    b_base+72(FP), BX
-	MOVQ    a_base+32(FP), SI
-	MOVQ    k+104(FP), DI
-	MOVQ    DI, a_len+40(FP)
-	MOVBQZX load+112(FP), DI
-	MOVQ    DI, b_len+80(FP)
-
-rows1segment:
-	MOVQ    $0x00000080, DI
-	MOVQ    a_len+40(FP), R8
-	CMPQ    R8, DI
-	CMOVQLT R8, DI
-	SUBQ    DI, R8
-	MOVQ    R8, a_len+40(FP)
-	MOVQ    DI, a_cap+48(FP)
-	MOVQ    $0x00000000, b_cap+88(FP)
-	MOVQ    b_cap+88(FP), R8
-	LEAQ    (BX)(R8*2), DI
-	LEAQ    192(BX)(R8*4), BX
-	MOVQ    a_cap+48(FP), R8
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-
-rows1block:
-	VCVTPH2PS    (DI), Z3
-	VCVTPH2PS    96(DI), Z6
-	VCVTPH2PS    32(DI), Z4
-	VCVTPH2PS    128(DI), Z7
-	VCVTPH2PS    64(DI), Z5
-	VCVTPH2PS    160(DI), Z8
-	VMOVUPS      numbers16AVX512<>+0(SB), Z9
-	MOVQ         BX, R9
-	VBROADCASTSS (SI), Z10
-	ADDQ         CX, SI
-	VMOVDQU32    (BX), Z11
-	VPERMPS      Z9, Z11, Z11
-	VFMADD213PS  Z6, Z3, Z11
-	VFMADD231PS  Z10, Z11, Z0
-	VMOVDQU32    64(BX), Z11
-	VPERMPS      Z9, Z11, Z11
-	VFMADD213PS  Z7, Z4, Z11
-	VFMADD231PS  Z10, Z11, Z1
-	VMOVDQU32    128(BX), Z11
-	VPERMPS      Z9, Z11, Z11
-	VFMADD213PS  Z8, Z5, Z11
-	VFMADD231PS  Z10, Z11, Z2
-	VBROADCASTSS (SI), Z10
-	ADDQ         CX, SI
-	VMOVDQU32    192(BX), Z11
-	VPERMPS      Z9, Z11, Z11
-	VFMADD213PS  Z6, Z3, Z11
-	VFMADD231PS  Z10, Z11, Z0
-	VMOVDQU32    256(BX), Z11
-	VPERMPS      Z9, Z11, Z11
-	VFMADD213PS  Z7, Z4, Z11
-	VFMADD231PS  Z10, Z11, Z1
-	VMOVDQU32    320(BX), Z11
-	VPERMPS      Z9, Z11, Z11
-	VFMADD213PS  Z8, Z5, Z11
-	VFMADD231PS  Z10, Z11, Z2
-	VBROADCASTSS (SI), Z10
-	ADDQ         CX, SI
-	VMOVDQU32    384(BX), Z11
-	VPERMPS      Z9, Z11, Z11
-	VFMADD213PS  Z6, Z3, Z11
-	VFMADD231PS  Z10, Z11, Z0
-	VMOVDQU32    448(BX), Z11
-	VPERMPS      Z9, Z11, Z11
-	VFMADD213PS  Z7, Z4, Z11
-	VFMADD231PS  Z10, Z11, Z1
-	VMOVDQU32    512(BX), Z11
-	VPERMPS      Z9, Z11, Z11
-	VFMADD213PS  Z8, Z5, Z11
-	VFMADD231PS  Z10, Z11, Z2
-	VBROADCASTSS (SI), Z10
-	ADDQ         CX, SI
-	VMOVDQU32    576(BX), Z11
-	VPERMPS      Z9, Z11, Z11
-	VFMADD213PS  Z6, Z3, Z11
-	VFMADD231PS  Z10, Z11, Z0
-	VMOVDQU32    640(BX), Z11
-	VPERMPS      Z9, Z11, Z11
-	VFMADD213PS  Z7, Z4, Z11
-	VFMADD231PS  Z10, Z11, Z1
-	VMOVDQU32    704(BX), Z11
-	VPERMPS      Z9, Z11, Z11
-	VFMADD213PS  Z8, Z5, Z11
-	VFMADD231PS  Z10, Z11, Z2
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	VMOVUPS      const00000004AVX512<>+0(SB), Z11
-	VMOVDQA32    Z11, Z10
-	MOVQ         $0x00000007, c_cap+16(FP)
-	PCALIGN      $0x40
-
-rows1step0:
-	ADDQ         $0x00000078, R9
-	VBROADCASTSS (SI), Z12
-	ADDQ         CX, SI
-	VMOVDQU32    (BX), Z13
-	VPSRLVD      Z10, Z13, Z13
-	VPERMPS      Z9, Z13, Z13
-	VFMADD213PS  Z6, Z3, Z13
-	VFMADD231PS  Z12, Z13, Z0
-	VMOVDQU32    64(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
-	VPERMPS      Z9, Z13, Z13
-	VFMADD213PS  Z7, Z4, Z13
-	VFMADD231PS  Z12, Z13, Z1
-	VMOVDQU32    128(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
-	VPERMPS      Z9, Z13, Z13
-	VFMADD213PS  Z8, Z5, Z13
-	VFMADD231PS  Z12, Z13, Z2
-	VBROADCASTSS (SI), Z12
-	ADDQ         CX, SI
-	VMOVDQU32    192(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
-	VPERMPS      Z9, Z13, Z13
-	VFMADD213PS  Z6, Z3, Z13
-	VFMADD231PS  Z12, Z13, Z0
-	VMOVDQU32    256(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
-	VPERMPS      Z9, Z13, Z13
-	VFMADD213PS  Z7, Z4, Z13
-	VFMADD231PS  Z12, Z13, Z1
-	VMOVDQU32    320(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
-	VPERMPS      Z9, Z13, Z13
-	VFMADD213PS  Z8, Z5, Z13
-	VFMADD231PS  Z12, Z13, Z2
-	VBROADCASTSS (SI), Z12
-	ADDQ         CX, SI
-	VMOVDQU32    384(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
-	VPERMPS      Z9, Z13, Z13
-	VFMADD213PS  Z6, Z3, Z13
-	VFMADD231PS  Z12, Z13, Z0
-	VMOVDQU32    448(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
-	VPERMPS      Z9, Z13, Z13
-	VFMADD213PS  Z7, Z4, Z13
-	VFMADD231PS  Z12, Z13, Z1
-	VMOVDQU32    512(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
-	VPERMPS      Z9, Z13, Z13
-	VFMADD213PS  Z8, Z5, Z13
-	VFMADD231PS  Z12, Z13, Z2
-	VBROADCASTSS (SI), Z12
-	ADDQ         CX, SI
-	VMOVDQU32    576(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
-	VPERMPS      Z9, Z13, Z13
-	VFMADD213PS  Z6, Z3, Z13
-	VFMADD231PS  Z12, Z13, Z0
-	VMOVDQU32    640(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
-	VPERMPS      Z9, Z13, Z13
-	VFMADD213PS  Z7, Z4, Z13
-	VFMADD231PS  Z12, Z13, Z1
-	VMOVDQU32    704(BX), Z13
-	VPSRLVD      Z10, Z13, Z13
-	VPERMPS      Z9, Z13, Z13
-	VFMADD213PS  Z8, Z5, Z13
-	VFMADD231PS  Z12, Z13, Z2
-	PREFETCHT0   4096(R9)
-	PREFETCHT0   4160(R9)
-	VPADDD       Z11, Z10, Z10
-	DECQ         c_cap+16(FP)
-	JNZ          rows1step0
-	ADDQ         $0x000003c0, DI
-	ADDQ         $0x000003c0, BX
-	SUBQ         $0x00000020, R8
-	JNZ          rows1block
-	CMPQ         b_len+80(FP), $0x00
-	JE           rows1store
-	MOVQ         b_cap+88(FP), BX
-	LEAQ         (AX)(BX*4), BX
-	VADDPS       (BX), Z0, Z0
-	VADDPS       64(BX), Z1, Z1
-	VADDPS       128(BX), Z2, Z2
-
-rows1store:
-	MOVQ    b_cap+88(FP), BX
-	LEAQ    (AX)(BX*4), BX
-	VMOVUPS Z0, (BX)
-	VMOVUPS Z1, 64(BX)
-	VMOVUPS Z2, 128(BX)
-
-	// Go on to the next segment, or the next rows.
-	LEAQ (DI), BX
-	MOVQ $0x00000001, b_len+80(FP)
-	CMPQ a_len+40(FP), $0x00
-	JNE  rows1segment
-	ADDQ DX, a_base+32(FP)
-	ADDQ ldc+24(FP), AX
-	SUBQ $0x00000001, m+96(FP)
-	JMP  rows1
-
-rows1done:
-	VZEROUPPER
-	RET
+	MOVQ    $0x000000c0, c_len+8(FP)
+	JMP     ·weightGemm4AVX512+0(SB)
 
 // func weightGemmInt8Q4_1AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, MMX+
 TEXT ·weightGemmInt8Q4_1AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
-	MOVQ    c_base+0(FP), AX
-	MOVQ    ldc+24(FP), CX
-	SHLQ    $0x02, CX
-	MOVQ    ldx+56(FP), DX
-	SHLQ    $0x02, DX
-	MOVQ    lanes+88(FP), BX
-	IMUL3Q  $+20, BX, SI
-	MOVQ    SI, b_len+72(FP)
-	SHLQ    $0x01, BX
-	MOVBQZX load+112(FP), SI
-	TESTQ   SI, SI
-	JNZ     cleared
-	VXORPS  Z0, Z0, Z0
-	MOVQ    m+96(FP), SI
-	TESTQ   SI, SI
-	JZ      cleared
-	MOVQ    AX, DI
-
-clear:
-	XORQ R8, R8
-
-clearlanes:
-	VMOVUPS Z0, (DI)(R8*2)
-	ADDQ    $0x00000020, R8
-	CMPQ    R8, BX
-	JL      clearlanes
-	ADDQ    CX, DI
-	DECQ    SI
-	JNZ     clear
-
-cleared:
-	CMPQ BX, $0x00000060
-	JNE  vectors3done
-
-	// Tiles of 8 × 3 vectors.
-vectors3rows8:
-	CMPQ m+96(FP), $+8
-	JL   vectors3rows8done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors3rows8block:
-	XORQ R8, R8
-
-vectors3rows8lanes:
-	MOVQ      DI, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	LEAQ      (R9)(R8*2), R9
-	MOVQ      SI, R10
-	LEAQ      (R10)(DX*2), R11
-	ADDQ      DX, R11
-	LEAQ      (R11)(DX*2), R12
-	ADDQ      DX, R12
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	VXORPS    Z8, Z8, Z8
-	VXORPS    Z9, Z9, Z9
-	VXORPS    Z10, Z10, Z10
-	VXORPS    Z11, Z11, Z11
-	VXORPS    Z12, Z12, Z12
-	VXORPS    Z13, Z13, Z13
-	VXORPS    Z14, Z14, Z14
-	VXORPS    Z15, Z15, Z15
-	VXORPS    Z16, Z16, Z16
-	VXORPS    Z17, Z17, Z17
-	VXORPS    Z18, Z18, Z18
-	VXORPS    Z19, Z19, Z19
-	VXORPS    Z20, Z20, Z20
-	VXORPS    Z21, Z21, Z21
-	VXORPS    Z22, Z22, Z22
-	VXORPS    Z23, Z23, Z23
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z24
-	MOVQ      $0x00000004, R13
-	PCALIGN   $0x40
-
-vectors3rows8word:
-	VPANDD       (R9), Z24, Z25
-	VPANDD       64(R9), Z24, Z26
-	VPANDD       128(R9), Z24, Z27
-	VPBROADCASTD (R10), Z28
-	VPDPBUSD     Z28, Z25, Z0
-	VPDPBUSD     Z28, Z26, Z1
-	VPDPBUSD     Z28, Z27, Z2
-	VPBROADCASTD (R10)(DX*1), Z28
-	VPDPBUSD     Z28, Z25, Z3
-	VPDPBUSD     Z28, Z26, Z4
-	VPDPBUSD     Z28, Z27, Z5
-	VPBROADCASTD (R10)(DX*2), Z28
-	VPDPBUSD     Z28, Z25, Z6
-	VPDPBUSD     Z28, Z26, Z7
-	VPDPBUSD     Z28, Z27, Z8
-	VPBROADCASTD (R11), Z28
-	VPDPBUSD     Z28, Z25, Z9
-	VPDPBUSD     Z28, Z26, Z10
-	VPDPBUSD     Z28, Z27, Z11
-	VPBROADCASTD (R11)(DX*1), Z28
-	VPDPBUSD     Z28, Z25, Z12
-	VPDPBUSD     Z28, Z26, Z13
-	VPDPBUSD     Z28, Z27, Z14
-	VPBROADCASTD (R11)(DX*2), Z28
-	VPDPBUSD     Z28, Z25, Z15
-	VPDPBUSD     Z28, Z26, Z16
-	VPDPBUSD     Z28, Z27, Z17
-	VPBROADCASTD (R12), Z28
-	VPDPBUSD     Z28, Z25, Z18
-	VPDPBUSD     Z28, Z26, Z19
-	VPDPBUSD     Z28, Z27, Z20
-	VPBROADCASTD (R12)(DX*1), Z28
-	VPDPBUSD     Z28, Z25, Z21
-	VPDPBUSD     Z28, Z26, Z22
-	VPDPBUSD     Z28, Z27, Z23
-	VPSRLD       $0x04, (R9), Z25
-	VPANDD       Z24, Z25, Z25
-	VPSRLD       $0x04, 64(R9), Z26
-	VPANDD       Z24, Z26, Z26
-	VPSRLD       $0x04, 128(R9), Z27
-	VPANDD       Z24, Z27, Z27
-	VPBROADCASTD 16(R10), Z28
-	VPDPBUSD     Z28, Z25, Z0
-	VPDPBUSD     Z28, Z26, Z1
-	VPDPBUSD     Z28, Z27, Z2
-	VPBROADCASTD 16(R10)(DX*1), Z28
-	VPDPBUSD     Z28, Z25, Z3
-	VPDPBUSD     Z28, Z26, Z4
-	VPDPBUSD     Z28, Z27, Z5
-	VPBROADCASTD 16(R10)(DX*2), Z28
-	VPDPBUSD     Z28, Z25, Z6
-	VPDPBUSD     Z28, Z26, Z7
-	VPDPBUSD     Z28, Z27, Z8
-	VPBROADCASTD 16(R11), Z28
-	VPDPBUSD     Z28, Z25, Z9
-	VPDPBUSD     Z28, Z26, Z10
-	VPDPBUSD     Z28, Z27, Z11
-	VPBROADCASTD 16(R11)(DX*1), Z28
-	VPDPBUSD     Z28, Z25, Z12
-	VPDPBUSD     Z28, Z26, Z13
-	VPDPBUSD     Z28, Z27, Z14
-	VPBROADCASTD 16(R11)(DX*2), Z28
-	VPDPBUSD     Z28, Z25, Z15
-	VPDPBUSD     Z28, Z26, Z16
-	VPDPBUSD     Z28, Z27, Z17
-	VPBROADCASTD 16(R12), Z28
-	VPDPBUSD     Z28, Z25, Z18
-	VPDPBUSD     Z28, Z26, Z19
-	VPDPBUSD     Z28, Z27, Z20
-	VPBROADCASTD 16(R12)(DX*1), Z28
-	VPDPBUSD     Z28, Z25, Z21
-	VPDPBUSD     Z28, Z26, Z22
-	VPDPBUSD     Z28, Z27, Z23
-	ADDQ         $0x00000004, R10
-	ADDQ         $0x00000004, R11
-	ADDQ         $0x00000004, R12
-	MOVQ         x_cap+48(FP), R14
-	PREFETCHT0   (R14)
-	PREFETCHT0   64(R14)
-	PREFETCHT0   128(R14)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R13
-	JNZ          vectors3rows8word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	MOVQ         SI, R9
-	LEAQ         (R9)(DX*2), R10
-	ADDQ         DX, R10
-	LEAQ         (R10)(DX*2), R11
-	ADDQ         DX, R11
-	LEAQ         (AX)(R8*2), R12
-	LEAQ         (R12)(CX*2), R13
-	ADDQ         CX, R13
-	LEAQ         (R13)(CX*2), R14
-	ADDQ         CX, R14
-	VCVTPH2PS    (DI)(R8*1), Z24
-	VCVTPH2PS    32(DI)(R8*1), Z25
-	VCVTPH2PS    64(DI)(R8*1), Z26
-	VBROADCASTSS 32(R9), Z27
-	VMULPS       Z27, Z24, Z28
-	VCVTDQ2PS    Z0, Z0
-	VFMADD213PS  (R12), Z28, Z0
-	VMULPS       Z27, Z25, Z28
-	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  64(R12), Z28, Z1
-	VMULPS       Z27, Z26, Z27
-	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  128(R12), Z27, Z2
-	VBROADCASTSS 32(R9)(DX*1), Z27
-	VMULPS       Z27, Z24, Z28
-	VCVTDQ2PS    Z3, Z3
-	VFMADD213PS  (R12)(CX*1), Z28, Z3
-	VMULPS       Z27, Z25, Z28
-	VCVTDQ2PS    Z4, Z4
-	VFMADD213PS  64(R12)(CX*1), Z28, Z4
-	VMULPS       Z27, Z26, Z27
-	VCVTDQ2PS    Z5, Z5
-	VFMADD213PS  128(R12)(CX*1), Z27, Z5
-	VBROADCASTSS 32(R9)(DX*2), Z27
-	VMULPS       Z27, Z24, Z28
-	VCVTDQ2PS    Z6, Z6
-	VFMADD213PS  (R12)(CX*2), Z28, Z6
-	VMULPS       Z27, Z25, Z28
-	VCVTDQ2PS    Z7, Z7
-	VFMADD213PS  64(R12)(CX*2), Z28, Z7
-	VMULPS       Z27, Z26, Z27
-	VCVTDQ2PS    Z8, Z8
-	VFMADD213PS  128(R12)(CX*2), Z27, Z8
-	VBROADCASTSS 32(R10), Z27
-	VMULPS       Z27, Z24, Z28
-	VCVTDQ2PS    Z9, Z9
-	VFMADD213PS  (R13), Z28, Z9
-	VMULPS       Z27, Z25, Z28
-	VCVTDQ2PS    Z10, Z10
-	VFMADD213PS  64(R13), Z28, Z10
-	VMULPS       Z27, Z26, Z27
-	VCVTDQ2PS    Z11, Z11
-	VFMADD213PS  128(R13), Z27, Z11
-	VBROADCASTSS 32(R10)(DX*1), Z27
-	VMULPS       Z27, Z24, Z28
-	VCVTDQ2PS    Z12, Z12
-	VFMADD213PS  (R13)(CX*1), Z28, Z12
-	VMULPS       Z27, Z25, Z28
-	VCVTDQ2PS    Z13, Z13
-	VFMADD213PS  64(R13)(CX*1), Z28, Z13
-	VMULPS       Z27, Z26, Z27
-	VCVTDQ2PS    Z14, Z14
-	VFMADD213PS  128(R13)(CX*1), Z27, Z14
-	VBROADCASTSS 32(R10)(DX*2), Z27
-	VMULPS       Z27, Z24, Z28
-	VCVTDQ2PS    Z15, Z15
-	VFMADD213PS  (R13)(CX*2), Z28, Z15
-	VMULPS       Z27, Z25, Z28
-	VCVTDQ2PS    Z16, Z16
-	VFMADD213PS  64(R13)(CX*2), Z28, Z16
-	VMULPS       Z27, Z26, Z27
-	VCVTDQ2PS    Z17, Z17
-	VFMADD213PS  128(R13)(CX*2), Z27, Z17
-	VBROADCASTSS 32(R11), Z27
-	VMULPS       Z27, Z24, Z28
-	VCVTDQ2PS    Z18, Z18
-	VFMADD213PS  (R14), Z28, Z18
-	VMULPS       Z27, Z25, Z28
-	VCVTDQ2PS    Z19, Z19
-	VFMADD213PS  64(R14), Z28, Z19
-	VMULPS       Z27, Z26, Z27
-	VCVTDQ2PS    Z20, Z20
-	VFMADD213PS  128(R14), Z27, Z20
-	VBROADCASTSS 32(R11)(DX*1), Z27
-	VMULPS       Z27, Z24, Z24
-	VCVTDQ2PS    Z21, Z21
-	VFMADD213PS  (R14)(CX*1), Z24, Z21
-	VMULPS       Z27, Z25, Z24
-	VCVTDQ2PS    Z22, Z22
-	VFMADD213PS  64(R14)(CX*1), Z24, Z22
-	VMULPS       Z27, Z26, Z24
-	VCVTDQ2PS    Z23, Z23
-	VFMADD213PS  128(R14)(CX*1), Z24, Z23
-	LEAQ         (DI)(R8*1), R15
-	VCVTPH2PS    (R15)(BX*1), Z24
-	VCVTPH2PS    32(R15)(BX*1), Z25
-	VCVTPH2PS    64(R15)(BX*1), Z26
-	VBROADCASTSS 36(R9), Z27
-	VFMADD231PS  Z27, Z24, Z0
-	VMOVUPS      Z0, (R12)
-	VFMADD231PS  Z27, Z25, Z1
-	VMOVUPS      Z1, 64(R12)
-	VFMADD231PS  Z27, Z26, Z2
-	VMOVUPS      Z2, 128(R12)
-	VBROADCASTSS 36(R9)(DX*1), Z0
-	VFMADD231PS  Z0, Z24, Z3
-	VMOVUPS      Z3, (R12)(CX*1)
-	VFMADD231PS  Z0, Z25, Z4
-	VMOVUPS      Z4, 64(R12)(CX*1)
-	VFMADD231PS  Z0, Z26, Z5
-	VMOVUPS      Z5, 128(R12)(CX*1)
-	VBROADCASTSS 36(R9)(DX*2), Z0
-	VFMADD231PS  Z0, Z24, Z6
-	VMOVUPS      Z6, (R12)(CX*2)
-	VFMADD231PS  Z0, Z25, Z7
-	VMOVUPS      Z7, 64(R12)(CX*2)
-	VFMADD231PS  Z0, Z26, Z8
-	VMOVUPS      Z8, 128(R12)(CX*2)
-	VBROADCASTSS 36(R10), Z0
-	VFMADD231PS  Z0, Z24, Z9
-	VMOVUPS      Z9, (R13)
-	VFMADD231PS  Z0, Z25, Z10
-	VMOVUPS      Z10, 64(R13)
-	VFMADD231PS  Z0, Z26, Z11
-	VMOVUPS      Z11, 128(R13)
-	VBROADCASTSS 36(R10)(DX*1), Z0
-	VFMADD231PS  Z0, Z24, Z12
-	VMOVUPS      Z12, (R13)(CX*1)
-	VFMADD231PS  Z0, Z25, Z13
-	VMOVUPS      Z13, 64(R13)(CX*1)
-	VFMADD231PS  Z0, Z26, Z14
-	VMOVUPS      Z14, 128(R13)(CX*1)
-	VBROADCASTSS 36(R10)(DX*2), Z0
-	VFMADD231PS  Z0, Z24, Z15
-	VMOVUPS      Z15, (R13)(CX*2)
-	VFMADD231PS  Z0, Z25, Z16
-	VMOVUPS      Z16, 64(R13)(CX*2)
-	VFMADD231PS  Z0, Z26, Z17
-	VMOVUPS      Z17, 128(R13)(CX*2)
-	VBROADCASTSS 36(R11), Z0
-	VFMADD231PS  Z0, Z24, Z18
-	VMOVUPS      Z18, (R14)
-	VFMADD231PS  Z0, Z25, Z19
-	VMOVUPS      Z19, 64(R14)
-	VFMADD231PS  Z0, Z26, Z20
-	VMOVUPS      Z20, 128(R14)
-	VBROADCASTSS 36(R11)(DX*1), Z0
-	VFMADD231PS  Z0, Z24, Z21
-	VMOVUPS      Z21, (R14)(CX*1)
-	VFMADD231PS  Z0, Z25, Z22
-	VMOVUPS      Z22, 64(R14)(CX*1)
-	VFMADD231PS  Z0, Z26, Z23
-	VMOVUPS      Z23, 128(R14)(CX*1)
-	ADDQ         $0x00000060, R8
-	CMPQ         R8, BX
-	JL           vectors3rows8lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors3rows8block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+8, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+8, m+96(FP)
-	JMP    vectors3rows8
-
-vectors3rows8done:
-	// Tiles of 4 × 3 vectors.
-vectors3rows4:
-	CMPQ m+96(FP), $+4
-	JL   vectors3rows4done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors3rows4block:
-	XORQ R8, R8
-
-vectors3rows4lanes:
-	MOVQ      DI, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	LEAQ      (R9)(R8*2), R9
-	MOVQ      SI, R10
-	LEAQ      (R10)(DX*2), R11
-	ADDQ      DX, R11
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	VXORPS    Z8, Z8, Z8
-	VXORPS    Z9, Z9, Z9
-	VXORPS    Z10, Z10, Z10
-	VXORPS    Z11, Z11, Z11
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z12
-	MOVQ      $0x00000004, R12
-	PCALIGN   $0x40
-
-vectors3rows4word:
-	VPANDD       (R9), Z12, Z13
-	VPANDD       64(R9), Z12, Z14
-	VPANDD       128(R9), Z12, Z15
-	VPBROADCASTD (R10), Z16
-	VPDPBUSD     Z16, Z13, Z0
-	VPDPBUSD     Z16, Z14, Z1
-	VPDPBUSD     Z16, Z15, Z2
-	VPBROADCASTD (R10)(DX*1), Z16
-	VPDPBUSD     Z16, Z13, Z3
-	VPDPBUSD     Z16, Z14, Z4
-	VPDPBUSD     Z16, Z15, Z5
-	VPBROADCASTD (R10)(DX*2), Z16
-	VPDPBUSD     Z16, Z13, Z6
-	VPDPBUSD     Z16, Z14, Z7
-	VPDPBUSD     Z16, Z15, Z8
-	VPBROADCASTD (R11), Z16
-	VPDPBUSD     Z16, Z13, Z9
-	VPDPBUSD     Z16, Z14, Z10
-	VPDPBUSD     Z16, Z15, Z11
-	VPSRLD       $0x04, (R9), Z13
-	VPANDD       Z12, Z13, Z13
-	VPSRLD       $0x04, 64(R9), Z14
-	VPANDD       Z12, Z14, Z14
-	VPSRLD       $0x04, 128(R9), Z15
-	VPANDD       Z12, Z15, Z15
-	VPBROADCASTD 16(R10), Z16
-	VPDPBUSD     Z16, Z13, Z0
-	VPDPBUSD     Z16, Z14, Z1
-	VPDPBUSD     Z16, Z15, Z2
-	VPBROADCASTD 16(R10)(DX*1), Z16
-	VPDPBUSD     Z16, Z13, Z3
-	VPDPBUSD     Z16, Z14, Z4
-	VPDPBUSD     Z16, Z15, Z5
-	VPBROADCASTD 16(R10)(DX*2), Z16
-	VPDPBUSD     Z16, Z13, Z6
-	VPDPBUSD     Z16, Z14, Z7
-	VPDPBUSD     Z16, Z15, Z8
-	VPBROADCASTD 16(R11), Z16
-	VPDPBUSD     Z16, Z13, Z9
-	VPDPBUSD     Z16, Z14, Z10
-	VPDPBUSD     Z16, Z15, Z11
-	ADDQ         $0x00000004, R10
-	ADDQ         $0x00000004, R11
-	MOVQ         x_cap+48(FP), R13
-	PREFETCHT0   (R13)
-	PREFETCHT0   64(R13)
-	PREFETCHT0   128(R13)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R12
-	JNZ          vectors3rows4word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	MOVQ         SI, R9
-	LEAQ         (R9)(DX*2), R10
-	ADDQ         DX, R10
-	LEAQ         (AX)(R8*2), R11
-	LEAQ         (R11)(CX*2), R12
-	ADDQ         CX, R12
-	VCVTPH2PS    (DI)(R8*1), Z12
-	VCVTPH2PS    32(DI)(R8*1), Z13
-	VCVTPH2PS    64(DI)(R8*1), Z14
-	VBROADCASTSS 32(R9), Z15
-	VMULPS       Z15, Z12, Z16
-	VCVTDQ2PS    Z0, Z0
-	VFMADD213PS  (R11), Z16, Z0
-	VMULPS       Z15, Z13, Z16
-	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  64(R11), Z16, Z1
-	VMULPS       Z15, Z14, Z15
-	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  128(R11), Z15, Z2
-	VBROADCASTSS 32(R9)(DX*1), Z15
-	VMULPS       Z15, Z12, Z16
-	VCVTDQ2PS    Z3, Z3
-	VFMADD213PS  (R11)(CX*1), Z16, Z3
-	VMULPS       Z15, Z13, Z16
-	VCVTDQ2PS    Z4, Z4
-	VFMADD213PS  64(R11)(CX*1), Z16, Z4
-	VMULPS       Z15, Z14, Z15
-	VCVTDQ2PS    Z5, Z5
-	VFMADD213PS  128(R11)(CX*1), Z15, Z5
-	VBROADCASTSS 32(R9)(DX*2), Z15
-	VMULPS       Z15, Z12, Z16
-	VCVTDQ2PS    Z6, Z6
-	VFMADD213PS  (R11)(CX*2), Z16, Z6
-	VMULPS       Z15, Z13, Z16
-	VCVTDQ2PS    Z7, Z7
-	VFMADD213PS  64(R11)(CX*2), Z16, Z7
-	VMULPS       Z15, Z14, Z15
-	VCVTDQ2PS    Z8, Z8
-	VFMADD213PS  128(R11)(CX*2), Z15, Z8
-	VBROADCASTSS 32(R10), Z15
-	VMULPS       Z15, Z12, Z12
-	VCVTDQ2PS    Z9, Z9
-	VFMADD213PS  (R12), Z12, Z9
-	VMULPS       Z15, Z13, Z12
-	VCVTDQ2PS    Z10, Z10
-	VFMADD213PS  64(R12), Z12, Z10
-	VMULPS       Z15, Z14, Z12
-	VCVTDQ2PS    Z11, Z11
-	VFMADD213PS  128(R12), Z12, Z11
-	LEAQ         (DI)(R8*1), R13
-	VCVTPH2PS    (R13)(BX*1), Z12
-	VCVTPH2PS    32(R13)(BX*1), Z13
-	VCVTPH2PS    64(R13)(BX*1), Z14
-	VBROADCASTSS 36(R9), Z15
-	VFMADD231PS  Z15, Z12, Z0
-	VMOVUPS      Z0, (R11)
-	VFMADD231PS  Z15, Z13, Z1
-	VMOVUPS      Z1, 64(R11)
-	VFMADD231PS  Z15, Z14, Z2
-	VMOVUPS      Z2, 128(R11)
-	VBROADCASTSS 36(R9)(DX*1), Z0
-	VFMADD231PS  Z0, Z12, Z3
-	VMOVUPS      Z3, (R11)(CX*1)
-	VFMADD231PS  Z0, Z13, Z4
-	VMOVUPS      Z4, 64(R11)(CX*1)
-	VFMADD231PS  Z0, Z14, Z5
-	VMOVUPS      Z5, 128(R11)(CX*1)
-	VBROADCASTSS 36(R9)(DX*2), Z0
-	VFMADD231PS  Z0, Z12, Z6
-	VMOVUPS      Z6, (R11)(CX*2)
-	VFMADD231PS  Z0, Z13, Z7
-	VMOVUPS      Z7, 64(R11)(CX*2)
-	VFMADD231PS  Z0, Z14, Z8
-	VMOVUPS      Z8, 128(R11)(CX*2)
-	VBROADCASTSS 36(R10), Z0
-	VFMADD231PS  Z0, Z12, Z9
-	VMOVUPS      Z9, (R12)
-	VFMADD231PS  Z0, Z13, Z10
-	VMOVUPS      Z10, 64(R12)
-	VFMADD231PS  Z0, Z14, Z11
-	VMOVUPS      Z11, 128(R12)
-	ADDQ         $0x00000060, R8
-	CMPQ         R8, BX
-	JL           vectors3rows4lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors3rows4block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+4, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+4, m+96(FP)
-	JMP    vectors3rows4
-
-vectors3rows4done:
-	// Tiles of 2 × 3 vectors.
-vectors3rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors3rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors3rows2block:
-	XORQ R8, R8
-
-vectors3rows2lanes:
-	MOVQ      DI, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	LEAQ      (R9)(R8*2), R9
-	MOVQ      SI, R10
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z6
-	MOVQ      $0x00000004, R11
-	PCALIGN   $0x40
-
-vectors3rows2word:
-	VPANDD       (R9), Z6, Z7
-	VPANDD       64(R9), Z6, Z8
-	VPANDD       128(R9), Z6, Z9
-	VPBROADCASTD (R10), Z10
-	VPDPBUSD     Z10, Z7, Z0
-	VPDPBUSD     Z10, Z8, Z1
-	VPDPBUSD     Z10, Z9, Z2
-	VPBROADCASTD (R10)(DX*1), Z10
-	VPDPBUSD     Z10, Z7, Z3
-	VPDPBUSD     Z10, Z8, Z4
-	VPDPBUSD     Z10, Z9, Z5
-	VPSRLD       $0x04, (R9), Z7
-	VPANDD       Z6, Z7, Z7
-	VPSRLD       $0x04, 64(R9), Z8
-	VPANDD       Z6, Z8, Z8
-	VPSRLD       $0x04, 128(R9), Z9
-	VPANDD       Z6, Z9, Z9
-	VPBROADCASTD 16(R10), Z10
-	VPDPBUSD     Z10, Z7, Z0
-	VPDPBUSD     Z10, Z8, Z1
-	VPDPBUSD     Z10, Z9, Z2
-	VPBROADCASTD 16(R10)(DX*1), Z10
-	VPDPBUSD     Z10, Z7, Z3
-	VPDPBUSD     Z10, Z8, Z4
-	VPDPBUSD     Z10, Z9, Z5
-	ADDQ         $0x00000004, R10
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
-	PREFETCHT0   128(R12)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R11
-	JNZ          vectors3rows2word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	MOVQ         SI, R9
-	LEAQ         (AX)(R8*2), R10
-	VCVTPH2PS    (DI)(R8*1), Z6
-	VCVTPH2PS    32(DI)(R8*1), Z7
-	VCVTPH2PS    64(DI)(R8*1), Z8
-	VBROADCASTSS 32(R9), Z9
-	VMULPS       Z9, Z6, Z10
-	VCVTDQ2PS    Z0, Z0
-	VFMADD213PS  (R10), Z10, Z0
-	VMULPS       Z9, Z7, Z10
-	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  64(R10), Z10, Z1
-	VMULPS       Z9, Z8, Z9
-	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  128(R10), Z9, Z2
-	VBROADCASTSS 32(R9)(DX*1), Z9
-	VMULPS       Z9, Z6, Z6
-	VCVTDQ2PS    Z3, Z3
-	VFMADD213PS  (R10)(CX*1), Z6, Z3
-	VMULPS       Z9, Z7, Z6
-	VCVTDQ2PS    Z4, Z4
-	VFMADD213PS  64(R10)(CX*1), Z6, Z4
-	VMULPS       Z9, Z8, Z6
-	VCVTDQ2PS    Z5, Z5
-	VFMADD213PS  128(R10)(CX*1), Z6, Z5
-	LEAQ         (DI)(R8*1), R11
-	VCVTPH2PS    (R11)(BX*1), Z6
-	VCVTPH2PS    32(R11)(BX*1), Z7
-	VCVTPH2PS    64(R11)(BX*1), Z8
-	VBROADCASTSS 36(R9), Z9
-	VFMADD231PS  Z9, Z6, Z0
-	VMOVUPS      Z0, (R10)
-	VFMADD231PS  Z9, Z7, Z1
-	VMOVUPS      Z1, 64(R10)
-	VFMADD231PS  Z9, Z8, Z2
-	VMOVUPS      Z2, 128(R10)
-	VBROADCASTSS 36(R9)(DX*1), Z0
-	VFMADD231PS  Z0, Z6, Z3
-	VMOVUPS      Z3, (R10)(CX*1)
-	VFMADD231PS  Z0, Z7, Z4
-	VMOVUPS      Z4, 64(R10)(CX*1)
-	VFMADD231PS  Z0, Z8, Z5
-	VMOVUPS      Z5, 128(R10)(CX*1)
-	ADDQ         $0x00000060, R8
-	CMPQ         R8, BX
-	JL           vectors3rows2lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors3rows2block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+2, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+2, m+96(FP)
-	JMP    vectors3rows2
-
-vectors3rows2done:
-	// Tiles of 1 × 3 vectors.
-vectors3rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors3rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors3rows1block:
-	XORQ R8, R8
-
-vectors3rows1lanes:
-	MOVQ      DI, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	LEAQ      (R9)(R8*2), R9
-	MOVQ      SI, R10
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z3
-	MOVQ      $0x00000004, R11
-	PCALIGN   $0x40
-
-vectors3rows1word:
-	VPANDD       (R9), Z3, Z4
-	VPANDD       64(R9), Z3, Z5
-	VPANDD       128(R9), Z3, Z6
-	VPBROADCASTD (R10), Z7
-	VPDPBUSD     Z7, Z4, Z0
-	VPDPBUSD     Z7, Z5, Z1
-	VPDPBUSD     Z7, Z6, Z2
-	VPSRLD       $0x04, (R9), Z4
-	VPANDD       Z3, Z4, Z4
-	VPSRLD       $0x04, 64(R9), Z5
-	VPANDD       Z3, Z5, Z5
-	VPSRLD       $0x04, 128(R9), Z6
-	VPANDD       Z3, Z6, Z6
-	VPBROADCASTD 16(R10), Z7
-	VPDPBUSD     Z7, Z4, Z0
-	VPDPBUSD     Z7, Z5, Z1
-	VPDPBUSD     Z7, Z6, Z2
-	ADDQ         $0x00000004, R10
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   (R12)
-	PREFETCHT0   64(R12)
-	PREFETCHT0   128(R12)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R11
-	JNZ          vectors3rows1word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	PREFETCHT0   64(R9)
-	PREFETCHT0   128(R9)
-	ADDQ         $0x000000c0, x_cap+48(FP)
-	MOVQ         SI, R9
-	LEAQ         (AX)(R8*2), R10
-	VCVTPH2PS    (DI)(R8*1), Z3
-	VCVTPH2PS    32(DI)(R8*1), Z4
-	VCVTPH2PS    64(DI)(R8*1), Z5
-	VBROADCASTSS 32(R9), Z6
-	VMULPS       Z6, Z3, Z3
-	VCVTDQ2PS    Z0, Z0
-	VFMADD213PS  (R10), Z3, Z0
-	VMULPS       Z6, Z4, Z3
-	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  64(R10), Z3, Z1
-	VMULPS       Z6, Z5, Z3
-	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  128(R10), Z3, Z2
-	LEAQ         (DI)(R8*1), R11
-	VCVTPH2PS    (R11)(BX*1), Z3
-	VCVTPH2PS    32(R11)(BX*1), Z4
-	VCVTPH2PS    64(R11)(BX*1), Z5
-	VBROADCASTSS 36(R9), Z6
-	VFMADD231PS  Z6, Z3, Z0
-	VMOVUPS      Z0, (R10)
-	VFMADD231PS  Z6, Z4, Z1
-	VMOVUPS      Z1, 64(R10)
-	VFMADD231PS  Z6, Z5, Z2
-	VMOVUPS      Z2, 128(R10)
-	ADDQ         $0x00000060, R8
-	CMPQ         R8, BX
-	JL           vectors3rows1lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors3rows1block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	IMUL3Q $+1, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+1, m+96(FP)
-	JMP    vectors3rows1
-
-vectors3rows1done:
-vectors3done:
-	// Tiles of 8 × 1 vectors.
-vectors1rows8:
-	CMPQ m+96(FP), $+8
-	JL   vectors1rows8done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors1rows8block:
-	XORQ R8, R8
-
-vectors1rows8lanes:
-	MOVQ      DI, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	LEAQ      (R9)(R8*2), R9
-	MOVQ      SI, R10
-	LEAQ      (R10)(DX*2), R11
-	ADDQ      DX, R11
-	LEAQ      (R11)(DX*2), R12
-	ADDQ      DX, R12
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VXORPS    Z2, Z2, Z2
-	VXORPS    Z3, Z3, Z3
-	VXORPS    Z4, Z4, Z4
-	VXORPS    Z5, Z5, Z5
-	VXORPS    Z6, Z6, Z6
-	VXORPS    Z7, Z7, Z7
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z8
-	MOVQ      $0x00000004, R13
-	PCALIGN   $0x40
-
-vectors1rows8word:
-	VPANDD       (R9), Z8, Z9
-	VPBROADCASTD (R10), Z10
-	VPDPBUSD     Z10, Z9, Z0
-	VPBROADCASTD (R10)(DX*1), Z10
-	VPDPBUSD     Z10, Z9, Z1
-	VPBROADCASTD (R10)(DX*2), Z10
-	VPDPBUSD     Z10, Z9, Z2
-	VPBROADCASTD (R11), Z10
-	VPDPBUSD     Z10, Z9, Z3
-	VPBROADCASTD (R11)(DX*1), Z10
-	VPDPBUSD     Z10, Z9, Z4
-	VPBROADCASTD (R11)(DX*2), Z10
-	VPDPBUSD     Z10, Z9, Z5
-	VPBROADCASTD (R12), Z10
-	VPDPBUSD     Z10, Z9, Z6
-	VPBROADCASTD (R12)(DX*1), Z10
-	VPDPBUSD     Z10, Z9, Z7
-	VPSRLD       $0x04, (R9), Z9
-	VPANDD       Z8, Z9, Z9
-	VPBROADCASTD 16(R10), Z10
-	VPDPBUSD     Z10, Z9, Z0
-	VPBROADCASTD 16(R10)(DX*1), Z10
-	VPDPBUSD     Z10, Z9, Z1
-	VPBROADCASTD 16(R10)(DX*2), Z10
-	VPDPBUSD     Z10, Z9, Z2
-	VPBROADCASTD 16(R11), Z10
-	VPDPBUSD     Z10, Z9, Z3
-	VPBROADCASTD 16(R11)(DX*1), Z10
-	VPDPBUSD     Z10, Z9, Z4
-	VPBROADCASTD 16(R11)(DX*2), Z10
-	VPDPBUSD     Z10, Z9, Z5
-	VPBROADCASTD 16(R12), Z10
-	VPDPBUSD     Z10, Z9, Z6
-	VPBROADCASTD 16(R12)(DX*1), Z10
-	VPDPBUSD     Z10, Z9, Z7
-	ADDQ         $0x00000004, R10
-	ADDQ         $0x00000004, R11
-	ADDQ         $0x00000004, R12
-	MOVQ         x_cap+48(FP), R14
-	PREFETCHT0   (R14)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R13
-	JNZ          vectors1rows8word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	MOVQ         SI, R9
-	LEAQ         (R9)(DX*2), R10
-	ADDQ         DX, R10
-	LEAQ         (R10)(DX*2), R11
-	ADDQ         DX, R11
-	LEAQ         (AX)(R8*2), R12
-	LEAQ         (R12)(CX*2), R13
-	ADDQ         CX, R13
-	LEAQ         (R13)(CX*2), R14
-	ADDQ         CX, R14
-	VCVTPH2PS    (DI)(R8*1), Z8
-	VBROADCASTSS 32(R9), Z9
-	VMULPS       Z9, Z8, Z9
-	VCVTDQ2PS    Z0, Z0
-	VFMADD213PS  (R12), Z9, Z0
-	VBROADCASTSS 32(R9)(DX*1), Z9
-	VMULPS       Z9, Z8, Z9
-	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  (R12)(CX*1), Z9, Z1
-	VBROADCASTSS 32(R9)(DX*2), Z9
-	VMULPS       Z9, Z8, Z9
-	VCVTDQ2PS    Z2, Z2
-	VFMADD213PS  (R12)(CX*2), Z9, Z2
-	VBROADCASTSS 32(R10), Z9
-	VMULPS       Z9, Z8, Z9
-	VCVTDQ2PS    Z3, Z3
-	VFMADD213PS  (R13), Z9, Z3
-	VBROADCASTSS 32(R10)(DX*1), Z9
-	VMULPS       Z9, Z8, Z9
-	VCVTDQ2PS    Z4, Z4
-	VFMADD213PS  (R13)(CX*1), Z9, Z4
-	VBROADCASTSS 32(R10)(DX*2), Z9
-	VMULPS       Z9, Z8, Z9
-	VCVTDQ2PS    Z5, Z5
-	VFMADD213PS  (R13)(CX*2), Z9, Z5
-	VBROADCASTSS 32(R11), Z9
-	VMULPS       Z9, Z8, Z9
-	VCVTDQ2PS    Z6, Z6
-	VFMADD213PS  (R14), Z9, Z6
-	VBROADCASTSS 32(R11)(DX*1), Z9
-	VMULPS       Z9, Z8, Z8
-	VCVTDQ2PS    Z7, Z7
-	VFMADD213PS  (R14)(CX*1), Z8, Z7
-	LEAQ         (DI)(R8*1), R15
-	VCVTPH2PS    (R15)(BX*1), Z8
-	VBROADCASTSS 36(R9), Z9
-	VFMADD231PS  Z9, Z8, Z0
-	VMOVUPS      Z0, (R12)
-	VBROADCASTSS 36(R9)(DX*1), Z0
-	VFMADD231PS  Z0, Z8, Z1
-	VMOVUPS      Z1, (R12)(CX*1)
-	VBROADCASTSS 36(R9)(DX*2), Z0
-	VFMADD231PS  Z0, Z8, Z2
-	VMOVUPS      Z2, (R12)(CX*2)
-	VBROADCASTSS 36(R10), Z0
-	VFMADD231PS  Z0, Z8, Z3
-	VMOVUPS      Z3, (R13)
-	VBROADCASTSS 36(R10)(DX*1), Z0
-	VFMADD231PS  Z0, Z8, Z4
-	VMOVUPS      Z4, (R13)(CX*1)
-	VBROADCASTSS 36(R10)(DX*2), Z0
-	VFMADD231PS  Z0, Z8, Z5
-	VMOVUPS      Z5, (R13)(CX*2)
-	VBROADCASTSS 36(R11), Z0
-	VFMADD231PS  Z0, Z8, Z6
-	VMOVUPS      Z6, (R14)
-	VBROADCASTSS 36(R11)(DX*1), Z0
-	VFMADD231PS  Z0, Z8, Z7
-	VMOVUPS      Z7, (R14)(CX*1)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors1rows8lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors1rows8block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+8, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+8, m+96(FP)
-	JMP    vectors1rows8
-
-vectors1rows8done:
-	// Tiles of 2 × 1 vectors.
-vectors1rows2:
-	CMPQ m+96(FP), $+2
-	JL   vectors1rows2done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors1rows2block:
-	XORQ R8, R8
-
-vectors1rows2lanes:
-	MOVQ      DI, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	LEAQ      (R9)(R8*2), R9
-	MOVQ      SI, R10
-	VXORPS    Z0, Z0, Z0
-	VXORPS    Z1, Z1, Z1
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z2
-	MOVQ      $0x00000004, R11
-	PCALIGN   $0x40
-
-vectors1rows2word:
-	VPANDD       (R9), Z2, Z3
-	VPBROADCASTD (R10), Z4
-	VPDPBUSD     Z4, Z3, Z0
-	VPBROADCASTD (R10)(DX*1), Z4
-	VPDPBUSD     Z4, Z3, Z1
-	VPSRLD       $0x04, (R9), Z3
-	VPANDD       Z2, Z3, Z3
-	VPBROADCASTD 16(R10), Z4
-	VPDPBUSD     Z4, Z3, Z0
-	VPBROADCASTD 16(R10)(DX*1), Z4
-	VPDPBUSD     Z4, Z3, Z1
-	ADDQ         $0x00000004, R10
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   (R12)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R11
-	JNZ          vectors1rows2word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	MOVQ         SI, R9
-	LEAQ         (AX)(R8*2), R10
-	VCVTPH2PS    (DI)(R8*1), Z2
-	VBROADCASTSS 32(R9), Z3
-	VMULPS       Z3, Z2, Z3
-	VCVTDQ2PS    Z0, Z0
-	VFMADD213PS  (R10), Z3, Z0
-	VBROADCASTSS 32(R9)(DX*1), Z3
-	VMULPS       Z3, Z2, Z2
-	VCVTDQ2PS    Z1, Z1
-	VFMADD213PS  (R10)(CX*1), Z2, Z1
-	LEAQ         (DI)(R8*1), R11
-	VCVTPH2PS    (R11)(BX*1), Z2
-	VBROADCASTSS 36(R9), Z3
-	VFMADD231PS  Z3, Z2, Z0
-	VMOVUPS      Z0, (R10)
-	VBROADCASTSS 36(R9)(DX*1), Z0
-	VFMADD231PS  Z0, Z2, Z1
-	VMOVUPS      Z1, (R10)(CX*1)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors1rows2lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors1rows2block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	ADDQ   CX, AX
-	IMUL3Q $+2, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+2, m+96(FP)
-	JMP    vectors1rows2
-
-vectors1rows2done:
-	// Tiles of 1 × 1 vectors.
-vectors1rows1:
-	CMPQ m+96(FP), $+1
-	JL   vectors1rows1done
-	MOVQ x_base+32(FP), SI
-	MOVQ b_base+64(FP), DI
-	LEAQ 8192(DI), R8
-	MOVQ R8, x_cap+48(FP)
-	MOVQ k+104(FP), R8
-	MOVQ R8, x_len+40(FP)
-
-vectors1rows1block:
-	XORQ R8, R8
-
-vectors1rows1lanes:
-	MOVQ      DI, R9
-	ADDQ      BX, R9
-	ADDQ      BX, R9
-	LEAQ      (R9)(R8*2), R9
-	MOVQ      SI, R10
-	VXORPS    Z0, Z0, Z0
-	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
-	MOVQ      $0x00000004, R11
-	PCALIGN   $0x40
-
-vectors1rows1word:
-	VPANDD       (R9), Z1, Z2
-	VPBROADCASTD (R10), Z3
-	VPDPBUSD     Z3, Z2, Z0
-	VPSRLD       $0x04, (R9), Z2
-	VPANDD       Z1, Z2, Z2
-	VPBROADCASTD 16(R10), Z3
-	VPDPBUSD     Z3, Z2, Z0
-	ADDQ         $0x00000004, R10
-	MOVQ         x_cap+48(FP), R12
-	PREFETCHT0   (R12)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	LEAQ         (R9)(BX*2), R9
-	DECQ         R11
-	JNZ          vectors1rows1word
-	MOVQ         x_cap+48(FP), R9
-	PREFETCHT0   (R9)
-	ADDQ         $0x00000040, x_cap+48(FP)
-	MOVQ         SI, R9
-	LEAQ         (AX)(R8*2), R10
-	VCVTPH2PS    (DI)(R8*1), Z1
-	VBROADCASTSS 32(R9), Z2
-	VMULPS       Z2, Z1, Z1
-	VCVTDQ2PS    Z0, Z0
-	VFMADD213PS  (R10), Z1, Z0
-	LEAQ         (DI)(R8*1), R11
-	VCVTPH2PS    (R11)(BX*1), Z1
-	VBROADCASTSS 36(R9), Z2
-	VFMADD231PS  Z2, Z1, Z0
-	VMOVUPS      Z0, (R10)
-	ADDQ         $0x00000020, R8
-	CMPQ         R8, BX
-	JL           vectors1rows1lanes
-	ADDQ         b_len+72(FP), DI
-	ADDQ         $0x00000030, SI
-	SUBQ         $+32, x_len+40(FP)
-	JNZ          vectors1rows1block
-
-	// Go on to the next rows.
-	ADDQ   CX, AX
-	IMUL3Q $+1, DX, SI
-	ADDQ   SI, x_base+32(FP)
-	SUBQ   $+1, m+96(FP)
-	JMP    vectors1rows1
-
-vectors1rows1done:
-	VZEROUPPER
-	RET
+	MOVQ    $0x00000002, c_len+8(FP)
+	MOVQ    $0x00000014, b_len+72(FP)
+	MOVQ    $0x00000004, b_cap+80(FP)
+	MOVQ    $0x00000040, c_cap+16(FP)
+	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
 // func weightWidenQ4_1AVX512(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX512F

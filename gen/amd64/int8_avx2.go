@@ -77,13 +77,17 @@ func (d avx2Dot) sums(t *int8Gemmer, name string) {
 	} else {
 		d.sums8(t, name)
 	}
-	if t.format.Offset() == 0 {
-		return
+	q := t.format
+	if t.several {
+		q = spec.Q4_0
+		g.CMPQ(t.which, operand.Imm(uint64(q)))
+		g.JNE(operand.LabelRef(name + "done"))
+		defer g.Label(name + "done")
 	}
 	x := g.rowsFrom(t.x, t.ldx, t.rows)
 	for i, row := range t.acc {
 		offset := g.Vec()
-		t.broadcastOffset(x, i, offset)
+		t.broadcastOffset(q, x, i, offset)
 		for _, v := range row {
 			g.VPADDD(offset, v, v)
 		}
