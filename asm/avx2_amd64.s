@@ -18270,6 +18270,7 @@ dense:
 rows:
 	MOVQ CX, next_len+136(FP)
 	MOVQ BX, next_cap+144(FP)
+	SHLQ $0x02, ldo+24(FP)
 	MOVQ v_base+32(FP), SI
 	MOVQ p_base+64(FP), DI
 	MOVQ ldp+88(FP), R8
@@ -18296,28 +18297,27 @@ line:
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVQ n+96(FP), R9
-	SUBQ R14, R9
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	MOVQ  ldo+24(FP), R9
+	IMULQ R14, R9
+	ADDQ  o_base+0(FP), R9
+	LEAQ  (R9)(R12*4), R9
+	MOVQ  R9, o_cap+16(FP)
+	MOVQ  n+96(FP), R10
+	SUBQ  R14, R10
+	CMPQ  R10, $0x04
+	JGE   linegroup4
+	CMPQ  R10, $0x03
+	JGE   linegroup3
+	CMPQ  R10, $0x02
+	JGE   linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
 
 linegroup1zero:
 	LEAQ    (SI)(R12*4), R9
@@ -18334,11 +18334,11 @@ linegroup1turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup1near0only:
-	VMOVUPS      (R9), Y2
-	VMOVUPS      32(R9), Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -18347,11 +18347,11 @@ linegroup1near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup1near1only:
-	VMOVUPS      (R9), Y2
-	VMOVUPS      32(R9), Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -18369,48 +18369,34 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VMOVUPS      (R9), Y2
-	VMOVUPS      32(R9), Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup1step
 
 linegroup1store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	ADDQ    $0x01, R14
-	JMP     linenext
+	ADDQ $0x01, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore1
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup2zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	ADDQ    R10, R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
+	VMOVUPS (R9), Y4
+	VMOVUPS 32(R9), Y5
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
 
 linegroup2zero:
 	LEAQ    (SI)(R12*4), R9
@@ -18427,14 +18413,14 @@ linegroup2turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup2near0only:
-	VMOVUPS      (R9), Y4
-	VMOVUPS      32(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -18443,14 +18429,14 @@ linegroup2near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup2near1only:
-	VMOVUPS      (R9), Y4
-	VMOVUPS      32(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -18468,60 +18454,42 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VMOVUPS      (R9), Y4
-	VMOVUPS      32(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup2step
 
 linegroup2store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	ADDQ    $0x02, R14
-	JMP     linenext
+	ADDQ $0x02, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore2
 
 	// 16 columns of 3 queries.
 linegroup3:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup3zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	ADDQ    R10, R9
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Y4
 	VMOVUPS 32(R9), Y5
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
 
 linegroup3zero:
 	LEAQ    (SI)(R12*4), R9
@@ -18538,17 +18506,17 @@ linegroup3turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup3near0only:
-	VMOVUPS      (R9), Y6
-	VMOVUPS      32(R9), Y7
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y1
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
+	VFMADD231PS  Y0, Y8, Y2
+	VFMADD231PS  Y1, Y8, Y3
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
+	VFMADD231PS  Y0, Y8, Y4
+	VFMADD231PS  Y1, Y8, Y5
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VFMADD231PS  Y0, Y8, Y6
+	VFMADD231PS  Y1, Y8, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -18557,17 +18525,17 @@ linegroup3near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup3near1only:
-	VMOVUPS      (R9), Y6
-	VMOVUPS      32(R9), Y7
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y1
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
+	VFMADD231PS  Y0, Y8, Y2
+	VFMADD231PS  Y1, Y8, Y3
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
+	VFMADD231PS  Y0, Y8, Y4
+	VFMADD231PS  Y1, Y8, Y5
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VFMADD231PS  Y0, Y8, Y6
+	VFMADD231PS  Y1, Y8, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -18585,40 +18553,26 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VMOVUPS      (R9), Y6
-	VMOVUPS      32(R9), Y7
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y1
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
+	VFMADD231PS  Y0, Y8, Y2
+	VFMADD231PS  Y1, Y8, Y3
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
+	VFMADD231PS  Y0, Y8, Y4
+	VFMADD231PS  Y1, Y8, Y5
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VFMADD231PS  Y0, Y8, Y6
+	VFMADD231PS  Y1, Y8, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup3step
 
 linegroup3store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 32(R9)
-	ADDQ    $0x03, R14
-	JMP     linenext
+	ADDQ $0x03, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore3
 
 	// 16 columns of 4 queries.
 linegroup4:
@@ -18632,22 +18586,15 @@ linegroup4:
 	VXORPS  Y7, Y7, Y7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup4zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Y4
 	VMOVUPS 32(R9), Y5
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Y6
 	VMOVUPS 32(R9), Y7
 
@@ -18739,31 +18686,29 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
+	ADDQ    $0x04, R14
+	MOVQ    o_cap+16(FP), R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+linestore3:
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+linestore2:
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+linestore1:
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
-	ADDQ    $0x04, R14
-
-linenext:
-	CMPQ R14, n+96(FP)
-	JL   linegroup
-	ADDQ $0x10, R12
-	JMP  line
+	CMPQ    R14, n+96(FP)
+	JL      linegroup
+	ADDQ    $0x10, R12
+	JMP     line
 
 lineend:
 	ADDQ $0x10, R13
@@ -18775,22 +18720,21 @@ four:
 
 	// The largest group of queries that there is code for.
 fourgroup:
-	MOVQ n+96(FP), CX
-	SUBQ R14, CX
-	CMPQ CX, $0x04
-	JGE  fourgroup4
+	MOVQ  ldo+24(FP), CX
+	IMULQ R14, CX
+	ADDQ  o_base+0(FP), CX
+	LEAQ  (CX)(R12*4), CX
+	MOVQ  CX, o_cap+16(FP)
+	MOVQ  n+96(FP), BX
+	SUBQ  R14, BX
+	CMPQ  BX, $0x04
+	JGE   fourgroup4
 
 	// 4 columns of 1 queries.
-	VXORPS  X0, X0, X0
+	VXORPS  X3, X3, X3
 	CMPB    load+120(FP), $0x00
 	JE      fourgroup1zero
-	MOVQ    o_base+0(FP), CX
-	MOVQ    ldo+24(FP), BX
-	SHLQ    $0x02, BX
-	IMULQ   R14, BX
-	ADDQ    BX, CX
-	LEAQ    (CX)(R12*4), CX
-	VMOVUPS (CX), X0
+	VMOVUPS (CX), X3
 
 fourgroup1zero:
 	LEAQ    (SI)(R12*4), R9
@@ -18801,14 +18745,14 @@ fourgroup1zero:
 	PCALIGN $0x40
 
 fourgroup1turn:
-	VMOVUPS      (R9), X1
-	VBROADCASTSS (R10), X2
-	VFMADD231PS  X1, X2, X0
+	VMOVUPS      (R9), X0
+	VBROADCASTSS (R10), X1
+	VFMADD231PS  X0, X1, X3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VMOVUPS      (R9), X1
-	VBROADCASTSS (R10), X2
-	VFMADD231PS  X1, X2, X0
+	VMOVUPS      (R9), X0
+	VBROADCASTSS (R10), X1
+	VFMADD231PS  X0, X1, X3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	SUBQ         $0x02, R11
@@ -18819,24 +18763,18 @@ fourgroup1fewer:
 	JZ   fourgroup1store
 
 fourgroup1step:
-	VMOVUPS      (R9), X1
-	VBROADCASTSS (R10), X2
-	VFMADD231PS  X1, X2, X0
+	VMOVUPS      (R9), X0
+	VBROADCASTSS (R10), X1
+	VFMADD231PS  X0, X1, X3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          fourgroup1step
 
 fourgroup1store:
-	MOVQ    o_base+0(FP), CX
-	MOVQ    ldo+24(FP), BX
-	SHLQ    $0x02, BX
-	IMULQ   R14, BX
-	ADDQ    BX, CX
-	LEAQ    (CX)(R12*4), CX
-	VMOVUPS X0, (CX)
-	ADDQ    $0x01, R14
-	JMP     fournext
+	ADDQ $0x01, R14
+	MOVQ o_cap+16(FP), CX
+	JMP  fourstore1
 
 	// 4 columns of 4 queries.
 fourgroup4:
@@ -18846,19 +18784,12 @@ fourgroup4:
 	VXORPS  X3, X3, X3
 	CMPB    load+120(FP), $0x00
 	JE      fourgroup4zero
-	MOVQ    o_base+0(FP), CX
-	MOVQ    ldo+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    BX, R9
-	IMULQ   R14, R9
-	ADDQ    R9, CX
-	LEAQ    (CX)(R12*4), CX
 	VMOVUPS (CX), X0
-	ADDQ    BX, CX
+	ADDQ    ldo+24(FP), CX
 	VMOVUPS (CX), X1
-	ADDQ    BX, CX
+	ADDQ    ldo+24(FP), CX
 	VMOVUPS (CX), X2
-	ADDQ    BX, CX
+	ADDQ    ldo+24(FP), CX
 	VMOVUPS (CX), X3
 
 fourgroup4zero:
@@ -18915,27 +18846,21 @@ fourgroup4step:
 	JNZ          fourgroup4step
 
 fourgroup4store:
-	MOVQ    o_base+0(FP), CX
-	MOVQ    ldo+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    BX, R9
-	IMULQ   R14, R9
-	ADDQ    R9, CX
-	LEAQ    (CX)(R12*4), CX
-	VMOVUPS X0, (CX)
-	ADDQ    BX, CX
-	VMOVUPS X1, (CX)
-	ADDQ    BX, CX
-	VMOVUPS X2, (CX)
-	ADDQ    BX, CX
-	VMOVUPS X3, (CX)
 	ADDQ    $0x04, R14
+	MOVQ    o_cap+16(FP), CX
+	VMOVUPS X0, (CX)
+	ADDQ    ldo+24(FP), CX
+	VMOVUPS X1, (CX)
+	ADDQ    ldo+24(FP), CX
+	VMOVUPS X2, (CX)
+	ADDQ    ldo+24(FP), CX
 
-fournext:
-	CMPQ R14, n+96(FP)
-	JL   fourgroup
-	ADDQ $0x04, R12
-	JMP  four
+fourstore1:
+	VMOVUPS X3, (CX)
+	CMPQ    R14, n+96(FP)
+	JL      fourgroup
+	ADDQ    $0x04, R12
+	JMP     four
 
 fourend:
 	ADDQ $0x04, R13
@@ -18947,22 +18872,21 @@ single:
 
 	// The largest group of queries that there is code for.
 singlegroup:
-	MOVQ n+96(FP), CX
-	SUBQ R14, CX
-	CMPQ CX, $0x04
-	JGE  singlegroup4
+	MOVQ  ldo+24(FP), CX
+	IMULQ R14, CX
+	ADDQ  o_base+0(FP), CX
+	LEAQ  (CX)(R12*4), CX
+	MOVQ  CX, o_cap+16(FP)
+	MOVQ  n+96(FP), BX
+	SUBQ  R14, BX
+	CMPQ  BX, $0x04
+	JGE   singlegroup4
 
 	// 1 columns of 1 queries.
-	VXORPS X0, X0, X0
+	VXORPS X3, X3, X3
 	CMPB   load+120(FP), $0x00
 	JE     singlegroup1zero
-	MOVQ   o_base+0(FP), CX
-	MOVQ   ldo+24(FP), BX
-	SHLQ   $0x02, BX
-	IMULQ  R14, BX
-	ADDQ   BX, CX
-	LEAQ   (CX)(R12*4), CX
-	VMOVSS (CX), X0
+	VMOVSS (CX), X3
 
 singlegroup1zero:
 	LEAQ    (SI)(R12*4), R9
@@ -18973,14 +18897,14 @@ singlegroup1zero:
 	PCALIGN $0x40
 
 singlegroup1turn:
-	VMOVSS      (R9), X1
-	VMOVSS      (R10), X2
-	VFMADD231SS X2, X1, X0
+	VMOVSS      (R9), X0
+	VMOVSS      (R10), X1
+	VFMADD231SS X1, X0, X3
 	ADDQ        AX, R9
 	ADDQ        R8, R10
-	VMOVSS      (R9), X1
-	VMOVSS      (R10), X2
-	VFMADD231SS X2, X1, X0
+	VMOVSS      (R9), X0
+	VMOVSS      (R10), X1
+	VFMADD231SS X1, X0, X3
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	SUBQ        $0x02, R11
@@ -18991,24 +18915,18 @@ singlegroup1fewer:
 	JZ   singlegroup1store
 
 singlegroup1step:
-	VMOVSS      (R9), X1
-	VMOVSS      (R10), X2
-	VFMADD231SS X2, X1, X0
+	VMOVSS      (R9), X0
+	VMOVSS      (R10), X1
+	VFMADD231SS X1, X0, X3
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	DECQ        R11
 	JNZ         singlegroup1step
 
 singlegroup1store:
-	MOVQ   o_base+0(FP), CX
-	MOVQ   ldo+24(FP), BX
-	SHLQ   $0x02, BX
-	IMULQ  R14, BX
-	ADDQ   BX, CX
-	LEAQ   (CX)(R12*4), CX
-	VMOVSS X0, (CX)
-	ADDQ   $0x01, R14
-	JMP    singlenext
+	ADDQ $0x01, R14
+	MOVQ o_cap+16(FP), CX
+	JMP  singlestore1
 
 	// 1 columns of 4 queries.
 singlegroup4:
@@ -19018,19 +18936,12 @@ singlegroup4:
 	VXORPS X3, X3, X3
 	CMPB   load+120(FP), $0x00
 	JE     singlegroup4zero
-	MOVQ   o_base+0(FP), CX
-	MOVQ   ldo+24(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   BX, R9
-	IMULQ  R14, R9
-	ADDQ   R9, CX
-	LEAQ   (CX)(R12*4), CX
 	VMOVSS (CX), X0
-	ADDQ   BX, CX
+	ADDQ   ldo+24(FP), CX
 	VMOVSS (CX), X1
-	ADDQ   BX, CX
+	ADDQ   ldo+24(FP), CX
 	VMOVSS (CX), X2
-	ADDQ   BX, CX
+	ADDQ   ldo+24(FP), CX
 	VMOVSS (CX), X3
 
 singlegroup4zero:
@@ -19087,27 +18998,21 @@ singlegroup4step:
 	JNZ         singlegroup4step
 
 singlegroup4store:
-	MOVQ   o_base+0(FP), CX
-	MOVQ   ldo+24(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   BX, R9
-	IMULQ  R14, R9
-	ADDQ   R9, CX
-	LEAQ   (CX)(R12*4), CX
-	VMOVSS X0, (CX)
-	ADDQ   BX, CX
-	VMOVSS X1, (CX)
-	ADDQ   BX, CX
-	VMOVSS X2, (CX)
-	ADDQ   BX, CX
-	VMOVSS X3, (CX)
 	ADDQ   $0x04, R14
+	MOVQ   o_cap+16(FP), CX
+	VMOVSS X0, (CX)
+	ADDQ   ldo+24(FP), CX
+	VMOVSS X1, (CX)
+	ADDQ   ldo+24(FP), CX
+	VMOVSS X2, (CX)
+	ADDQ   ldo+24(FP), CX
 
-singlenext:
-	CMPQ R14, n+96(FP)
-	JL   singlegroup
-	ADDQ $0x01, R12
-	JMP  single
+singlestore1:
+	VMOVSS X3, (CX)
+	CMPQ   R14, n+96(FP)
+	JL     singlegroup
+	ADDQ   $0x01, R12
+	JMP    single
 
 singleend:
 	ADDQ $0x01, R13
@@ -20367,6 +20272,7 @@ dense:
 rows:
 	MOVQ CX, next_len+136(FP)
 	MOVQ BX, next_cap+144(FP)
+	SHLQ $0x02, ldo+24(FP)
 	MOVQ v_base+32(FP), SI
 	MOVQ p_base+64(FP), DI
 	MOVQ ldp+88(FP), R8
@@ -20393,28 +20299,27 @@ line:
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVQ n+96(FP), R9
-	SUBQ R14, R9
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	MOVQ  ldo+24(FP), R9
+	IMULQ R14, R9
+	ADDQ  o_base+0(FP), R9
+	LEAQ  (R9)(R12*4), R9
+	MOVQ  R9, o_cap+16(FP)
+	MOVQ  n+96(FP), R10
+	SUBQ  R14, R10
+	CMPQ  R10, $0x04
+	JGE   linegroup4
+	CMPQ  R10, $0x03
+	JGE   linegroup3
+	CMPQ  R10, $0x02
+	JGE   linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
 
 linegroup1zero:
 	LEAQ    (SI)(R12*2), R9
@@ -20431,11 +20336,11 @@ linegroup1turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup1near0only:
-	VCVTPH2PS    (R9), Y2
-	VCVTPH2PS    16(R9), Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VCVTPH2PS    (R9), Y0
+	VCVTPH2PS    16(R9), Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -20444,25 +20349,25 @@ linegroup1near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup1near1only:
-	VCVTPH2PS    (R9), Y2
-	VCVTPH2PS    16(R9), Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VCVTPH2PS    (R9), Y0
+	VCVTPH2PS    16(R9), Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y2
-	VCVTPH2PS    16(R9), Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VCVTPH2PS    (R9), Y0
+	VCVTPH2PS    16(R9), Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y2
-	VCVTPH2PS    16(R9), Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VCVTPH2PS    (R9), Y0
+	VCVTPH2PS    16(R9), Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -20480,48 +20385,34 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VCVTPH2PS    (R9), Y2
-	VCVTPH2PS    16(R9), Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VCVTPH2PS    (R9), Y0
+	VCVTPH2PS    16(R9), Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup1step
 
 linegroup1store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	ADDQ    $0x01, R14
-	JMP     linenext
+	ADDQ $0x01, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore1
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup2zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	ADDQ    R10, R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
+	VMOVUPS (R9), Y4
+	VMOVUPS 32(R9), Y5
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
 
 linegroup2zero:
 	LEAQ    (SI)(R12*2), R9
@@ -20538,14 +20429,14 @@ linegroup2turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup2near0only:
-	VCVTPH2PS    (R9), Y4
-	VCVTPH2PS    16(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VCVTPH2PS    (R9), Y0
+	VCVTPH2PS    16(R9), Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -20554,34 +20445,34 @@ linegroup2near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup2near1only:
-	VCVTPH2PS    (R9), Y4
-	VCVTPH2PS    16(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VCVTPH2PS    (R9), Y0
+	VCVTPH2PS    16(R9), Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y4
-	VCVTPH2PS    16(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VCVTPH2PS    (R9), Y0
+	VCVTPH2PS    16(R9), Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y4
-	VCVTPH2PS    16(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VCVTPH2PS    (R9), Y0
+	VCVTPH2PS    16(R9), Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -20599,60 +20490,42 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VCVTPH2PS    (R9), Y4
-	VCVTPH2PS    16(R9), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VCVTPH2PS    (R9), Y0
+	VCVTPH2PS    16(R9), Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup2step
 
 linegroup2store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	ADDQ    $0x02, R14
-	JMP     linenext
+	ADDQ $0x02, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore2
 
 	// 16 columns of 3 queries.
 linegroup3:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup3zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	ADDQ    R10, R9
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Y4
 	VMOVUPS 32(R9), Y5
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
 
 linegroup3zero:
 	LEAQ    (SI)(R12*2), R9
@@ -20669,17 +20542,17 @@ linegroup3turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup3near0only:
-	VCVTPH2PS    (R9), Y6
-	VCVTPH2PS    16(R9), Y7
+	VCVTPH2PS    (R9), Y0
+	VCVTPH2PS    16(R9), Y1
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
+	VFMADD231PS  Y0, Y8, Y2
+	VFMADD231PS  Y1, Y8, Y3
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
+	VFMADD231PS  Y0, Y8, Y4
+	VFMADD231PS  Y1, Y8, Y5
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VFMADD231PS  Y0, Y8, Y6
+	VFMADD231PS  Y1, Y8, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -20688,43 +20561,43 @@ linegroup3near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup3near1only:
-	VCVTPH2PS    (R9), Y6
-	VCVTPH2PS    16(R9), Y7
+	VCVTPH2PS    (R9), Y0
+	VCVTPH2PS    16(R9), Y1
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
+	VFMADD231PS  Y0, Y8, Y2
+	VFMADD231PS  Y1, Y8, Y3
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
+	VFMADD231PS  Y0, Y8, Y4
+	VFMADD231PS  Y1, Y8, Y5
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VFMADD231PS  Y0, Y8, Y6
+	VFMADD231PS  Y1, Y8, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y6
-	VCVTPH2PS    16(R9), Y7
+	VCVTPH2PS    (R9), Y0
+	VCVTPH2PS    16(R9), Y1
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
+	VFMADD231PS  Y0, Y8, Y2
+	VFMADD231PS  Y1, Y8, Y3
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
+	VFMADD231PS  Y0, Y8, Y4
+	VFMADD231PS  Y1, Y8, Y5
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VFMADD231PS  Y0, Y8, Y6
+	VFMADD231PS  Y1, Y8, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y6
-	VCVTPH2PS    16(R9), Y7
+	VCVTPH2PS    (R9), Y0
+	VCVTPH2PS    16(R9), Y1
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
+	VFMADD231PS  Y0, Y8, Y2
+	VFMADD231PS  Y1, Y8, Y3
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
+	VFMADD231PS  Y0, Y8, Y4
+	VFMADD231PS  Y1, Y8, Y5
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VFMADD231PS  Y0, Y8, Y6
+	VFMADD231PS  Y1, Y8, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -20742,40 +20615,26 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VCVTPH2PS    (R9), Y6
-	VCVTPH2PS    16(R9), Y7
+	VCVTPH2PS    (R9), Y0
+	VCVTPH2PS    16(R9), Y1
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
+	VFMADD231PS  Y0, Y8, Y2
+	VFMADD231PS  Y1, Y8, Y3
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
+	VFMADD231PS  Y0, Y8, Y4
+	VFMADD231PS  Y1, Y8, Y5
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VFMADD231PS  Y0, Y8, Y6
+	VFMADD231PS  Y1, Y8, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup3step
 
 linegroup3store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 32(R9)
-	ADDQ    $0x03, R14
-	JMP     linenext
+	ADDQ $0x03, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore3
 
 	// 16 columns of 4 queries.
 linegroup4:
@@ -20789,22 +20648,15 @@ linegroup4:
 	VXORPS  Y7, Y7, Y7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup4zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Y4
 	VMOVUPS 32(R9), Y5
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Y6
 	VMOVUPS 32(R9), Y7
 
@@ -20928,31 +20780,29 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
+	ADDQ    $0x04, R14
+	MOVQ    o_cap+16(FP), R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+linestore3:
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+linestore2:
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+linestore1:
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
-	ADDQ    $0x04, R14
-
-linenext:
-	CMPQ R14, n+96(FP)
-	JL   linegroup
-	ADDQ $0x10, R12
-	JMP  line
+	CMPQ    R14, n+96(FP)
+	JL      linegroup
+	ADDQ    $0x10, R12
+	JMP     line
 
 lineend:
 	ADDQ $0x10, R13
@@ -22135,6 +21985,7 @@ dense:
 rows:
 	MOVQ CX, next_len+136(FP)
 	MOVQ BX, next_cap+144(FP)
+	SHLQ $0x02, ldo+24(FP)
 	MOVQ v_base+32(FP), SI
 	MOVQ p_base+64(FP), DI
 	MOVQ ldp+88(FP), R8
@@ -22161,28 +22012,27 @@ line:
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVQ n+96(FP), R9
-	SUBQ R14, R9
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	MOVQ  ldo+24(FP), R9
+	IMULQ R14, R9
+	ADDQ  o_base+0(FP), R9
+	LEAQ  (R9)(R12*4), R9
+	MOVQ  R9, o_cap+16(FP)
+	MOVQ  n+96(FP), R10
+	SUBQ  R14, R10
+	CMPQ  R10, $0x04
+	JGE   linegroup4
+	CMPQ  R10, $0x03
+	JGE   linegroup3
+	CMPQ  R10, $0x02
+	JGE   linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
 
 linegroup1zero:
 	LEAQ    (SI)(R12*2), R9
@@ -22199,13 +22049,13 @@ linegroup1turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup1near0only:
-	VPMOVZXWD    (R9), Y2
-	VPSLLD       $0x10, Y2, Y2
-	VPMOVZXWD    16(R9), Y3
-	VPSLLD       $0x10, Y3, Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VPMOVZXWD    (R9), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(R9), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -22214,31 +22064,31 @@ linegroup1near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup1near1only:
-	VPMOVZXWD    (R9), Y2
-	VPSLLD       $0x10, Y2, Y2
-	VPMOVZXWD    16(R9), Y3
-	VPSLLD       $0x10, Y3, Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VPMOVZXWD    (R9), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(R9), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y2
-	VPSLLD       $0x10, Y2, Y2
-	VPMOVZXWD    16(R9), Y3
-	VPSLLD       $0x10, Y3, Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VPMOVZXWD    (R9), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(R9), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y2
-	VPSLLD       $0x10, Y2, Y2
-	VPMOVZXWD    16(R9), Y3
-	VPSLLD       $0x10, Y3, Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VPMOVZXWD    (R9), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(R9), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -22256,50 +22106,36 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVZXWD    (R9), Y2
-	VPSLLD       $0x10, Y2, Y2
-	VPMOVZXWD    16(R9), Y3
-	VPSLLD       $0x10, Y3, Y3
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VPMOVZXWD    (R9), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(R9), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup1step
 
 linegroup1store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	ADDQ    $0x01, R14
-	JMP     linenext
+	ADDQ $0x01, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore1
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup2zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	ADDQ    R10, R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
+	VMOVUPS (R9), Y4
+	VMOVUPS 32(R9), Y5
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
 
 linegroup2zero:
 	LEAQ    (SI)(R12*2), R9
@@ -22316,16 +22152,16 @@ linegroup2turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup2near0only:
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VPMOVZXWD    (R9), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(R9), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -22334,40 +22170,40 @@ linegroup2near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup2near1only:
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VPMOVZXWD    (R9), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(R9), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VPMOVZXWD    (R9), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(R9), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VPMOVZXWD    (R9), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(R9), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -22385,62 +22221,44 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVZXWD    (R9), Y4
-	VPSLLD       $0x10, Y4, Y4
-	VPMOVZXWD    16(R9), Y5
-	VPSLLD       $0x10, Y5, Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VPMOVZXWD    (R9), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(R9), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup2step
 
 linegroup2store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	ADDQ    $0x02, R14
-	JMP     linenext
+	ADDQ $0x02, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore2
 
 	// 16 columns of 3 queries.
 linegroup3:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup3zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	ADDQ    R10, R9
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Y4
 	VMOVUPS 32(R9), Y5
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
 
 linegroup3zero:
 	LEAQ    (SI)(R12*2), R9
@@ -22457,19 +22275,19 @@ linegroup3turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup3near0only:
-	VPMOVZXWD    (R9), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPMOVZXWD    16(R9), Y7
-	VPSLLD       $0x10, Y7, Y7
+	VPMOVZXWD    (R9), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(R9), Y1
+	VPSLLD       $0x10, Y1, Y1
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
+	VFMADD231PS  Y0, Y8, Y2
+	VFMADD231PS  Y1, Y8, Y3
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
+	VFMADD231PS  Y0, Y8, Y4
+	VFMADD231PS  Y1, Y8, Y5
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VFMADD231PS  Y0, Y8, Y6
+	VFMADD231PS  Y1, Y8, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -22478,49 +22296,49 @@ linegroup3near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup3near1only:
-	VPMOVZXWD    (R9), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPMOVZXWD    16(R9), Y7
-	VPSLLD       $0x10, Y7, Y7
+	VPMOVZXWD    (R9), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(R9), Y1
+	VPSLLD       $0x10, Y1, Y1
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
+	VFMADD231PS  Y0, Y8, Y2
+	VFMADD231PS  Y1, Y8, Y3
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
+	VFMADD231PS  Y0, Y8, Y4
+	VFMADD231PS  Y1, Y8, Y5
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VFMADD231PS  Y0, Y8, Y6
+	VFMADD231PS  Y1, Y8, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPMOVZXWD    16(R9), Y7
-	VPSLLD       $0x10, Y7, Y7
+	VPMOVZXWD    (R9), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(R9), Y1
+	VPSLLD       $0x10, Y1, Y1
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
+	VFMADD231PS  Y0, Y8, Y2
+	VFMADD231PS  Y1, Y8, Y3
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
+	VFMADD231PS  Y0, Y8, Y4
+	VFMADD231PS  Y1, Y8, Y5
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VFMADD231PS  Y0, Y8, Y6
+	VFMADD231PS  Y1, Y8, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPMOVZXWD    16(R9), Y7
-	VPSLLD       $0x10, Y7, Y7
+	VPMOVZXWD    (R9), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(R9), Y1
+	VPSLLD       $0x10, Y1, Y1
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
+	VFMADD231PS  Y0, Y8, Y2
+	VFMADD231PS  Y1, Y8, Y3
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
+	VFMADD231PS  Y0, Y8, Y4
+	VFMADD231PS  Y1, Y8, Y5
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VFMADD231PS  Y0, Y8, Y6
+	VFMADD231PS  Y1, Y8, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -22538,42 +22356,28 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVZXWD    (R9), Y6
-	VPSLLD       $0x10, Y6, Y6
-	VPMOVZXWD    16(R9), Y7
-	VPSLLD       $0x10, Y7, Y7
+	VPMOVZXWD    (R9), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVZXWD    16(R9), Y1
+	VPSLLD       $0x10, Y1, Y1
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
+	VFMADD231PS  Y0, Y8, Y2
+	VFMADD231PS  Y1, Y8, Y3
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
+	VFMADD231PS  Y0, Y8, Y4
+	VFMADD231PS  Y1, Y8, Y5
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VFMADD231PS  Y0, Y8, Y6
+	VFMADD231PS  Y1, Y8, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup3step
 
 linegroup3store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 32(R9)
-	ADDQ    $0x03, R14
-	JMP     linenext
+	ADDQ $0x03, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore3
 
 	// 16 columns of 4 queries.
 linegroup4:
@@ -22587,22 +22391,15 @@ linegroup4:
 	VXORPS  Y7, Y7, Y7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup4zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Y4
 	VMOVUPS 32(R9), Y5
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Y6
 	VMOVUPS 32(R9), Y7
 
@@ -22736,31 +22533,29 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
+	ADDQ    $0x04, R14
+	MOVQ    o_cap+16(FP), R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+linestore3:
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+linestore2:
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+linestore1:
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
-	ADDQ    $0x04, R14
-
-linenext:
-	CMPQ R14, n+96(FP)
-	JL   linegroup
-	ADDQ $0x10, R12
-	JMP  line
+	CMPQ    R14, n+96(FP)
+	JL      linegroup
+	ADDQ    $0x10, R12
+	JMP     line
 
 lineend:
 	ADDQ $0x10, R13
@@ -24632,6 +24427,7 @@ dense:
 rows:
 	MOVQ CX, a_Next_len+176(FP)
 	MOVQ BX, a_Next_cap+184(FP)
+	SHLQ $0x02, a_Ldo+24(FP)
 	MOVQ a_V_base+32(FP), SI
 	MOVQ a_P_base+104(FP), DI
 	MOVQ a_Ldp+128(FP), R8
@@ -24663,28 +24459,27 @@ line:
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVQ a_N+136(FP), R9
-	SUBQ R14, R9
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	MOVQ  a_Ldo+24(FP), R9
+	IMULQ R14, R9
+	ADDQ  a_O_base+0(FP), R9
+	LEAQ  (R9)(R12*4), R9
+	MOVQ  R9, a_O_cap+16(FP)
+	MOVQ  a_N+136(FP), R10
+	SUBQ  R14, R10
+	CMPQ  R10, $0x04
+	JGE   linegroup4
+	CMPQ  R10, $0x03
+	JGE   linegroup3
+	CMPQ  R10, $0x02
+	JGE   linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup1zero
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
 
 linegroup1zero:
 	LEAQ    (SI)(R12*1), R9
@@ -24702,56 +24497,56 @@ linegroup1turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup1near0only:
-	VPMOVSXBD    (R9), Y2
-	VCVTDQ2PS    Y2, Y2
-	VPMOVSXBD    8(R9), Y3
-	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (R15), Y4
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
+	VPMOVSXBD    (R9), Y0
+	VCVTDQ2PS    Y0, Y0
+	VPMOVSXBD    8(R9), Y1
+	VCVTDQ2PS    Y1, Y1
+	VBROADCASTSS (R15), Y2
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y2, Y1, Y1
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y2
-	VCVTDQ2PS    Y2, Y2
-	VPMOVSXBD    8(R9), Y3
-	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (R15), Y4
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
+	VPMOVSXBD    (R9), Y0
+	VCVTDQ2PS    Y0, Y0
+	VPMOVSXBD    8(R9), Y1
+	VCVTDQ2PS    Y1, Y1
+	VBROADCASTSS (R15), Y2
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y2, Y1, Y1
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y2
-	VCVTDQ2PS    Y2, Y2
-	VPMOVSXBD    8(R9), Y3
-	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (R15), Y4
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
+	VPMOVSXBD    (R9), Y0
+	VCVTDQ2PS    Y0, Y0
+	VPMOVSXBD    8(R9), Y1
+	VCVTDQ2PS    Y1, Y1
+	VBROADCASTSS (R15), Y2
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y2, Y1, Y1
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y2
-	VCVTDQ2PS    Y2, Y2
-	VPMOVSXBD    8(R9), Y3
-	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (R15), Y4
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
+	VPMOVSXBD    (R9), Y0
+	VCVTDQ2PS    Y0, Y0
+	VPMOVSXBD    8(R9), Y1
+	VCVTDQ2PS    Y1, Y1
+	VBROADCASTSS (R15), Y2
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y2, Y1, Y1
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+64, CX
@@ -24769,54 +24564,40 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVSXBD    (R9), Y2
-	VCVTDQ2PS    Y2, Y2
-	VPMOVSXBD    8(R9), Y3
-	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (R15), Y4
-	VMULPS       Y4, Y2, Y2
-	VMULPS       Y4, Y3, Y3
+	VPMOVSXBD    (R9), Y0
+	VCVTDQ2PS    Y0, Y0
+	VPMOVSXBD    8(R9), Y1
+	VCVTDQ2PS    Y1, Y1
+	VBROADCASTSS (R15), Y2
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y2, Y1, Y1
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup1step
 
 linegroup1store:
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	ADDQ    $0x01, R14
-	JMP     linenext
+	ADDQ $0x01, R14
+	MOVQ a_O_cap+16(FP), R9
+	JMP  linestore1
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup2zero
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	ADDQ    R10, R9
-	VMOVUPS (R9), Y2
-	VMOVUPS 32(R9), Y3
+	VMOVUPS (R9), Y4
+	VMOVUPS 32(R9), Y5
+	ADDQ    a_Ldo+24(FP), R9
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
 
 linegroup2zero:
 	LEAQ    (SI)(R12*1), R9
@@ -24834,68 +24615,68 @@ linegroup2turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup2near0only:
-	VPMOVSXBD    (R9), Y4
-	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    8(R9), Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (R15), Y6
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
+	VPMOVSXBD    (R9), Y0
+	VCVTDQ2PS    Y0, Y0
+	VPMOVSXBD    8(R9), Y1
+	VCVTDQ2PS    Y1, Y1
+	VBROADCASTSS (R15), Y2
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y2, Y1, Y1
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y4
-	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    8(R9), Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (R15), Y6
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
+	VPMOVSXBD    (R9), Y0
+	VCVTDQ2PS    Y0, Y0
+	VPMOVSXBD    8(R9), Y1
+	VCVTDQ2PS    Y1, Y1
+	VBROADCASTSS (R15), Y2
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y2, Y1, Y1
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y4
-	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    8(R9), Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (R15), Y6
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
+	VPMOVSXBD    (R9), Y0
+	VCVTDQ2PS    Y0, Y0
+	VPMOVSXBD    8(R9), Y1
+	VCVTDQ2PS    Y1, Y1
+	VBROADCASTSS (R15), Y2
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y2, Y1, Y1
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y4
-	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    8(R9), Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (R15), Y6
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
+	VPMOVSXBD    (R9), Y0
+	VCVTDQ2PS    Y0, Y0
+	VPMOVSXBD    8(R9), Y1
+	VCVTDQ2PS    Y1, Y1
+	VBROADCASTSS (R15), Y2
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y2, Y1, Y1
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+64, CX
@@ -24913,66 +24694,48 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVSXBD    (R9), Y4
-	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    8(R9), Y5
-	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (R15), Y6
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
+	VPMOVSXBD    (R9), Y0
+	VCVTDQ2PS    Y0, Y0
+	VPMOVSXBD    8(R9), Y1
+	VCVTDQ2PS    Y1, Y1
+	VBROADCASTSS (R15), Y2
+	VMULPS       Y2, Y0, Y0
+	VMULPS       Y2, Y1, Y1
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS 4(R10), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  Y0, Y2, Y4
+	VFMADD231PS  Y1, Y2, Y5
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  Y0, Y2, Y6
+	VFMADD231PS  Y1, Y2, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup2step
 
 linegroup2store:
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	ADDQ    $0x02, R14
-	JMP     linenext
+	ADDQ $0x02, R14
+	MOVQ a_O_cap+16(FP), R9
+	JMP  linestore2
 
 	// 16 columns of 3 queries.
 linegroup3:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup3zero
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Y0
-	VMOVUPS 32(R9), Y1
-	ADDQ    R10, R9
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Y4
 	VMOVUPS 32(R9), Y5
+	ADDQ    a_Ldo+24(FP), R9
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
 
 linegroup3zero:
 	LEAQ    (SI)(R12*1), R9
@@ -24990,80 +24753,80 @@ linegroup3turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup3near0only:
-	VPMOVSXBD    (R9), Y6
-	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    8(R9), Y7
-	VCVTDQ2PS    Y7, Y7
+	VPMOVSXBD    (R9), Y0
+	VCVTDQ2PS    Y0, Y0
+	VPMOVSXBD    8(R9), Y1
+	VCVTDQ2PS    Y1, Y1
 	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y8, Y7, Y7
+	VMULPS       Y8, Y0, Y0
+	VMULPS       Y8, Y1, Y1
 	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
+	VFMADD231PS  Y0, Y8, Y2
+	VFMADD231PS  Y1, Y8, Y3
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
+	VFMADD231PS  Y0, Y8, Y4
+	VFMADD231PS  Y1, Y8, Y5
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VFMADD231PS  Y0, Y8, Y6
+	VFMADD231PS  Y1, Y8, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y6
-	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    8(R9), Y7
-	VCVTDQ2PS    Y7, Y7
+	VPMOVSXBD    (R9), Y0
+	VCVTDQ2PS    Y0, Y0
+	VPMOVSXBD    8(R9), Y1
+	VCVTDQ2PS    Y1, Y1
 	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y8, Y7, Y7
+	VMULPS       Y8, Y0, Y0
+	VMULPS       Y8, Y1, Y1
 	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
+	VFMADD231PS  Y0, Y8, Y2
+	VFMADD231PS  Y1, Y8, Y3
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
+	VFMADD231PS  Y0, Y8, Y4
+	VFMADD231PS  Y1, Y8, Y5
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VFMADD231PS  Y0, Y8, Y6
+	VFMADD231PS  Y1, Y8, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y6
-	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    8(R9), Y7
-	VCVTDQ2PS    Y7, Y7
+	VPMOVSXBD    (R9), Y0
+	VCVTDQ2PS    Y0, Y0
+	VPMOVSXBD    8(R9), Y1
+	VCVTDQ2PS    Y1, Y1
 	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y8, Y7, Y7
+	VMULPS       Y8, Y0, Y0
+	VMULPS       Y8, Y1, Y1
 	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
+	VFMADD231PS  Y0, Y8, Y2
+	VFMADD231PS  Y1, Y8, Y3
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
+	VFMADD231PS  Y0, Y8, Y4
+	VFMADD231PS  Y1, Y8, Y5
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VFMADD231PS  Y0, Y8, Y6
+	VFMADD231PS  Y1, Y8, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y6
-	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    8(R9), Y7
-	VCVTDQ2PS    Y7, Y7
+	VPMOVSXBD    (R9), Y0
+	VCVTDQ2PS    Y0, Y0
+	VPMOVSXBD    8(R9), Y1
+	VCVTDQ2PS    Y1, Y1
 	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y8, Y7, Y7
+	VMULPS       Y8, Y0, Y0
+	VMULPS       Y8, Y1, Y1
 	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
+	VFMADD231PS  Y0, Y8, Y2
+	VFMADD231PS  Y1, Y8, Y3
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
+	VFMADD231PS  Y0, Y8, Y4
+	VFMADD231PS  Y1, Y8, Y5
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VFMADD231PS  Y0, Y8, Y6
+	VFMADD231PS  Y1, Y8, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+64, CX
@@ -25081,46 +24844,32 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVSXBD    (R9), Y6
-	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    8(R9), Y7
-	VCVTDQ2PS    Y7, Y7
+	VPMOVSXBD    (R9), Y0
+	VCVTDQ2PS    Y0, Y0
+	VPMOVSXBD    8(R9), Y1
+	VCVTDQ2PS    Y1, Y1
 	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y6, Y6
-	VMULPS       Y8, Y7, Y7
+	VMULPS       Y8, Y0, Y0
+	VMULPS       Y8, Y1, Y1
 	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
+	VFMADD231PS  Y0, Y8, Y2
+	VFMADD231PS  Y1, Y8, Y3
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
+	VFMADD231PS  Y0, Y8, Y4
+	VFMADD231PS  Y1, Y8, Y5
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
+	VFMADD231PS  Y0, Y8, Y6
+	VFMADD231PS  Y1, Y8, Y7
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup3step
 
 linegroup3store:
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 32(R9)
-	ADDQ    $0x03, R14
-	JMP     linenext
+	ADDQ $0x03, R14
+	MOVQ a_O_cap+16(FP), R9
+	JMP  linestore3
 
 	// 16 columns of 4 queries.
 linegroup4:
@@ -25134,22 +24883,15 @@ linegroup4:
 	VXORPS  Y7, Y7, Y7
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup4zero
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Y4
 	VMOVUPS 32(R9), Y5
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Y6
 	VMOVUPS 32(R9), Y7
 
@@ -25298,36 +25040,34 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
+	ADDQ    $0x04, R14
+	MOVQ    a_O_cap+16(FP), R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
+
+linestore3:
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
+
+linestore2:
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
+
+linestore1:
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
-	ADDQ    $0x04, R14
-
-linenext:
-	CMPQ R14, a_N+136(FP)
-	JL   linegroup
-	ADDQ $0x10, R12
-	SUBQ $0x10, a_Scales_cap+80(FP)
-	JNZ  line
-	ADDQ $0x04, a_Scales_len+72(FP)
-	MOVQ a_Group+96(FP), R9
-	MOVQ R9, a_Scales_cap+80(FP)
-	JMP  line
+	CMPQ    R14, a_N+136(FP)
+	JL      linegroup
+	ADDQ    $0x10, R12
+	SUBQ    $0x10, a_Scales_cap+80(FP)
+	JNZ     line
+	ADDQ    $0x04, a_Scales_len+72(FP)
+	MOVQ    a_Group+96(FP), R9
+	MOVQ    R9, a_Scales_cap+80(FP)
+	JMP     line
 
 lineend:
 	ADDQ $0x10, R13

@@ -22529,6 +22529,7 @@ dense:
 rows:
 	MOVQ CX, next_len+136(FP)
 	MOVQ BX, next_cap+144(FP)
+	SHLQ $0x02, ldo+24(FP)
 	MOVQ v_base+32(FP), SI
 	MOVQ p_base+64(FP), DI
 	MOVQ ldp+88(FP), R8
@@ -22557,36 +22558,35 @@ quad:
 
 	// The largest group of queries that there is code for.
 quadgroup:
-	MOVQ n+96(FP), R9
-	SUBQ R14, R9
-	CMPQ R9, $0x06
-	JGE  quadgroup6
-	CMPQ R9, $0x05
-	JGE  quadgroup5
-	CMPQ R9, $0x04
-	JGE  quadgroup4
-	CMPQ R9, $0x03
-	JGE  quadgroup3
-	CMPQ R9, $0x02
-	JGE  quadgroup2
+	MOVQ  ldo+24(FP), R9
+	IMULQ R14, R9
+	ADDQ  o_base+0(FP), R9
+	LEAQ  (R9)(R12*4), R9
+	MOVQ  R9, o_cap+16(FP)
+	MOVQ  n+96(FP), R10
+	SUBQ  R14, R10
+	CMPQ  R10, $0x06
+	JGE   quadgroup6
+	CMPQ  R10, $0x05
+	JGE   quadgroup5
+	CMPQ  R10, $0x04
+	JGE   quadgroup4
+	CMPQ  R10, $0x03
+	JGE   quadgroup3
+	CMPQ  R10, $0x02
+	JGE   quadgroup2
 
 	// 64 columns of 1 queries.
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup1zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
 
 quadgroup1zero:
 	LEAQ    (SI)(R12*4), R9
@@ -22637,62 +22637,46 @@ quadgroup1near1far:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup1ahead1:
-	VMOVUPS      (R9), Z4
-	VMOVUPS      64(R9), Z5
-	VMOVUPS      128(R9), Z6
-	VMOVUPS      192(R9), Z7
-	VBROADCASTSS (R10), Z8
-	VFMADD231PS  Z4, Z8, Z0
-	VFMADD231PS  Z5, Z8, Z1
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
+	VMOVUPS      (R9), Z0
+	VMOVUPS      64(R9), Z1
+	VMOVUPS      128(R9), Z2
+	VMOVUPS      192(R9), Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup1turn
 
 quadgroup1store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	ADDQ    $0x01, R14
-	JMP     quadnext
+	ADDQ $0x01, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  quadstore1
 
 	// 64 columns of 2 queries.
 quadgroup2:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup2zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
+	VMOVUPS (R9), Z16
+	VMOVUPS 64(R9), Z17
+	VMOVUPS 128(R9), Z18
+	VMOVUPS 192(R9), Z19
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
 
 quadgroup2zero:
 	LEAQ    (SI)(R12*4), R9
@@ -22743,82 +22727,60 @@ quadgroup2near1far:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup2ahead1:
-	VMOVUPS      (R9), Z8
-	VMOVUPS      64(R9), Z9
-	VMOVUPS      128(R9), Z10
-	VMOVUPS      192(R9), Z11
-	VBROADCASTSS (R10), Z12
-	VFMADD231PS  Z8, Z12, Z0
-	VFMADD231PS  Z9, Z12, Z1
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS 4(R10), Z12
-	VFMADD231PS  Z8, Z12, Z4
-	VFMADD231PS  Z9, Z12, Z5
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
+	VMOVUPS      (R9), Z0
+	VMOVUPS      64(R9), Z1
+	VMOVUPS      128(R9), Z2
+	VMOVUPS      192(R9), Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z16
+	VFMADD231PS  Z1, Z4, Z17
+	VFMADD231PS  Z2, Z4, Z18
+	VFMADD231PS  Z3, Z4, Z19
+	VBROADCASTSS 4(R10), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup2turn
 
 quadgroup2store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z5, 64(R9)
-	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
-	ADDQ    $0x02, R14
-	JMP     quadnext
+	ADDQ $0x02, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  quadstore2
 
 	// 64 columns of 3 queries.
 quadgroup3:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup3zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z8
-	VMOVUPS 64(R9), Z9
-	VMOVUPS 128(R9), Z10
-	VMOVUPS 192(R9), Z11
+	VMOVUPS (R9), Z12
+	VMOVUPS 64(R9), Z13
+	VMOVUPS 128(R9), Z14
+	VMOVUPS 192(R9), Z15
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z16
+	VMOVUPS 64(R9), Z17
+	VMOVUPS 128(R9), Z18
+	VMOVUPS 192(R9), Z19
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
 
 quadgroup3zero:
 	LEAQ    (SI)(R12*4), R9
@@ -22869,65 +22831,37 @@ quadgroup3near1far:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup3ahead1:
-	VMOVUPS      (R9), Z12
-	VMOVUPS      64(R9), Z13
-	VMOVUPS      128(R9), Z14
-	VMOVUPS      192(R9), Z15
-	VBROADCASTSS (R10), Z16
-	VFMADD231PS  Z12, Z16, Z0
-	VFMADD231PS  Z13, Z16, Z1
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS 4(R10), Z16
-	VFMADD231PS  Z12, Z16, Z4
-	VFMADD231PS  Z13, Z16, Z5
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS 8(R10), Z16
-	VFMADD231PS  Z12, Z16, Z8
-	VFMADD231PS  Z13, Z16, Z9
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
+	VMOVUPS      (R9), Z0
+	VMOVUPS      64(R9), Z1
+	VMOVUPS      128(R9), Z2
+	VMOVUPS      192(R9), Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z12
+	VFMADD231PS  Z1, Z4, Z13
+	VFMADD231PS  Z2, Z4, Z14
+	VFMADD231PS  Z3, Z4, Z15
+	VBROADCASTSS 4(R10), Z4
+	VFMADD231PS  Z0, Z4, Z16
+	VFMADD231PS  Z1, Z4, Z17
+	VFMADD231PS  Z2, Z4, Z18
+	VFMADD231PS  Z3, Z4, Z19
+	VBROADCASTSS 8(R10), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup3turn
 
 quadgroup3store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z5, 64(R9)
-	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z8, (R9)
-	VMOVUPS Z9, 64(R9)
-	VMOVUPS Z10, 128(R9)
-	VMOVUPS Z11, 192(R9)
-	ADDQ    $0x03, R14
-	JMP     quadnext
+	ADDQ $0x03, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  quadstore3
 
 	// 64 columns of 4 queries.
 quadgroup4:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
 	VXORPS  Z8, Z8, Z8
 	VXORPS  Z9, Z9, Z9
 	VXORPS  Z10, Z10, Z10
@@ -22936,34 +22870,35 @@ quadgroup4:
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup4zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
 	VMOVUPS 192(R9), Z11
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z12
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z16
+	VMOVUPS 64(R9), Z17
+	VMOVUPS 128(R9), Z18
+	VMOVUPS 192(R9), Z19
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
 
 quadgroup4zero:
 	LEAQ    (SI)(R12*4), R9
@@ -23014,71 +22949,42 @@ quadgroup4near1far:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup4ahead1:
-	VMOVUPS      (R9), Z16
-	VMOVUPS      64(R9), Z17
-	VMOVUPS      128(R9), Z18
-	VMOVUPS      192(R9), Z19
-	VBROADCASTSS (R10), Z20
-	VFMADD231PS  Z16, Z20, Z0
-	VFMADD231PS  Z17, Z20, Z1
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS 4(R10), Z20
-	VFMADD231PS  Z16, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z5
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS 8(R10), Z20
-	VFMADD231PS  Z16, Z20, Z8
-	VFMADD231PS  Z17, Z20, Z9
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS 12(R10), Z20
-	VFMADD231PS  Z16, Z20, Z12
-	VFMADD231PS  Z17, Z20, Z13
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
+	VMOVUPS      (R9), Z0
+	VMOVUPS      64(R9), Z1
+	VMOVUPS      128(R9), Z2
+	VMOVUPS      192(R9), Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z8
+	VFMADD231PS  Z1, Z4, Z9
+	VFMADD231PS  Z2, Z4, Z10
+	VFMADD231PS  Z3, Z4, Z11
+	VBROADCASTSS 4(R10), Z4
+	VFMADD231PS  Z0, Z4, Z12
+	VFMADD231PS  Z1, Z4, Z13
+	VFMADD231PS  Z2, Z4, Z14
+	VFMADD231PS  Z3, Z4, Z15
+	VBROADCASTSS 8(R10), Z4
+	VFMADD231PS  Z0, Z4, Z16
+	VFMADD231PS  Z1, Z4, Z17
+	VFMADD231PS  Z2, Z4, Z18
+	VFMADD231PS  Z3, Z4, Z19
+	VBROADCASTSS 12(R10), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup4turn
 
 quadgroup4store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z5, 64(R9)
-	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z8, (R9)
-	VMOVUPS Z9, 64(R9)
-	VMOVUPS Z10, 128(R9)
-	VMOVUPS Z11, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z12, (R9)
-	VMOVUPS Z13, 64(R9)
-	VMOVUPS Z14, 128(R9)
-	VMOVUPS Z15, 192(R9)
-	ADDQ    $0x04, R14
-	JMP     quadnext
+	ADDQ $0x04, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  quadstore4
 
 	// 64 columns of 5 queries.
 quadgroup5:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
@@ -23095,39 +23001,36 @@ quadgroup5:
 	VXORPS  Z17, Z17, Z17
 	VXORPS  Z18, Z18, Z18
 	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup5zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
 	VMOVUPS (R9), Z4
 	VMOVUPS 64(R9), Z5
 	VMOVUPS 128(R9), Z6
 	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
 	VMOVUPS 192(R9), Z11
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z12
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z16
 	VMOVUPS 64(R9), Z17
 	VMOVUPS 128(R9), Z18
 	VMOVUPS 192(R9), Z19
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
 
 quadgroup5zero:
 	LEAQ    (SI)(R12*4), R9
@@ -23178,74 +23081,44 @@ quadgroup5near1far:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup5ahead1:
-	VMOVUPS      (R9), Z20
-	VMOVUPS      64(R9), Z21
-	VMOVUPS      128(R9), Z22
-	VMOVUPS      192(R9), Z23
+	VMOVUPS      (R9), Z0
+	VMOVUPS      64(R9), Z1
+	VMOVUPS      128(R9), Z2
+	VMOVUPS      192(R9), Z3
 	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z20, Z24, Z0
-	VFMADD231PS  Z21, Z24, Z1
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
+	VFMADD231PS  Z0, Z24, Z4
+	VFMADD231PS  Z1, Z24, Z5
+	VFMADD231PS  Z2, Z24, Z6
+	VFMADD231PS  Z3, Z24, Z7
 	VBROADCASTSS 4(R10), Z24
-	VFMADD231PS  Z20, Z24, Z4
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
+	VFMADD231PS  Z0, Z24, Z8
+	VFMADD231PS  Z1, Z24, Z9
+	VFMADD231PS  Z2, Z24, Z10
+	VFMADD231PS  Z3, Z24, Z11
 	VBROADCASTSS 8(R10), Z24
-	VFMADD231PS  Z20, Z24, Z8
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
+	VFMADD231PS  Z3, Z24, Z15
 	VBROADCASTSS 12(R10), Z24
-	VFMADD231PS  Z20, Z24, Z12
-	VFMADD231PS  Z21, Z24, Z13
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
+	VFMADD231PS  Z0, Z24, Z16
+	VFMADD231PS  Z1, Z24, Z17
+	VFMADD231PS  Z2, Z24, Z18
+	VFMADD231PS  Z3, Z24, Z19
 	VBROADCASTSS 16(R10), Z24
-	VFMADD231PS  Z20, Z24, Z16
-	VFMADD231PS  Z21, Z24, Z17
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
+	VFMADD231PS  Z0, Z24, Z20
+	VFMADD231PS  Z1, Z24, Z21
+	VFMADD231PS  Z2, Z24, Z22
+	VFMADD231PS  Z3, Z24, Z23
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup5turn
 
 quadgroup5store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z5, 64(R9)
-	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z8, (R9)
-	VMOVUPS Z9, 64(R9)
-	VMOVUPS Z10, 128(R9)
-	VMOVUPS Z11, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z12, (R9)
-	VMOVUPS Z13, 64(R9)
-	VMOVUPS Z14, 128(R9)
-	VMOVUPS Z15, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z16, (R9)
-	VMOVUPS Z17, 64(R9)
-	VMOVUPS Z18, 128(R9)
-	VMOVUPS Z19, 192(R9)
-	ADDQ    $0x05, R14
-	JMP     quadnext
+	ADDQ $0x05, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  quadstore5
 
 	// 64 columns of 6 queries.
 quadgroup6:
@@ -23275,38 +23148,31 @@ quadgroup6:
 	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup6zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
 	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z4
 	VMOVUPS 64(R9), Z5
 	VMOVUPS 128(R9), Z6
 	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
 	VMOVUPS 192(R9), Z11
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z12
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z16
 	VMOVUPS 64(R9), Z17
 	VMOVUPS 128(R9), Z18
 	VMOVUPS 192(R9), Z19
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z20
 	VMOVUPS 64(R9), Z21
 	VMOVUPS 128(R9), Z22
@@ -23401,49 +23267,51 @@ quadgroup6ahead1:
 	JNZ          quadgroup6turn
 
 quadgroup6store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
+	ADDQ    $0x06, R14
+	MOVQ    o_cap+16(FP), R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
 	VMOVUPS Z3, 192(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+quadstore5:
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
 	VMOVUPS Z7, 192(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+quadstore4:
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
 	VMOVUPS Z11, 192(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+quadstore3:
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
 	VMOVUPS Z15, 192(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+quadstore2:
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
 	VMOVUPS Z19, 192(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+quadstore1:
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
 	VMOVUPS Z23, 192(R9)
-	ADDQ    $0x06, R14
-
-quadnext:
-	CMPQ R14, n+96(FP)
-	JL   quadgroup
-	ADDQ $0x40, R12
-	JMP  quad
+	CMPQ    R14, n+96(FP)
+	JL      quadgroup
+	ADDQ    $0x40, R12
+	JMP     quad
 
 quadend:
 	ADDQ $0x40, R13
@@ -23455,34 +23323,33 @@ line:
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVQ n+96(FP), R9
-	SUBQ R14, R9
-	CMPQ R9, $0x08
-	JGE  linegroup8
-	CMPQ R9, $0x07
-	JGE  linegroup7
-	CMPQ R9, $0x06
-	JGE  linegroup6
-	CMPQ R9, $0x05
-	JGE  linegroup5
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	MOVQ  ldo+24(FP), R9
+	IMULQ R14, R9
+	ADDQ  o_base+0(FP), R9
+	LEAQ  (R9)(R12*4), R9
+	MOVQ  R9, o_cap+16(FP)
+	MOVQ  n+96(FP), R10
+	SUBQ  R14, R10
+	CMPQ  R10, $0x08
+	JGE   linegroup8
+	CMPQ  R10, $0x07
+	JGE   linegroup7
+	CMPQ  R10, $0x06
+	JGE   linegroup6
+	CMPQ  R10, $0x05
+	JGE   linegroup5
+	CMPQ  R10, $0x04
+	JGE   linegroup4
+	CMPQ  R10, $0x03
+	JGE   linegroup3
+	CMPQ  R10, $0x02
+	JGE   linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Z0, Z0, Z0
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
+	VMOVUPS (R9), Z7
 
 linegroup1zero:
 	LEAQ    (SI)(R12*4), R9
@@ -23503,8 +23370,8 @@ linegroup1near0level2:
 
 linegroup1near0far:
 	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	CMPQ             o_len+8(FP), $0x02
@@ -23517,8 +23384,8 @@ linegroup1near1level2:
 
 linegroup1near1far:
 	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -23536,40 +23403,27 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VMOVUPS          (R9), Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup1step
 
 linegroup1store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    $0x01, R14
-	JMP     linenext
+	ADDQ $0x01, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore1
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup2zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z1
+	VMOVUPS (R9), Z6
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup2zero:
 	LEAQ    (SI)(R12*4), R9
@@ -23590,9 +23444,9 @@ linegroup2near0level2:
 
 linegroup2near0far:
 	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z6
+	VFMADD231PS.BCST 4(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	CMPQ             o_len+8(FP), $0x02
@@ -23605,9 +23459,9 @@ linegroup2near1level2:
 
 linegroup2near1far:
 	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z6
+	VFMADD231PS.BCST 4(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -23625,47 +23479,31 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VMOVUPS          (R9), Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z6
+	VFMADD231PS.BCST 4(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup2step
 
 linegroup2store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    $0x02, R14
-	JMP     linenext
+	ADDQ $0x02, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore2
 
 	// 16 columns of 3 queries.
 linegroup3:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup3zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z2
+	VMOVUPS (R9), Z5
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z6
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup3zero:
 	LEAQ    (SI)(R12*4), R9
@@ -23686,10 +23524,10 @@ linegroup3near0level2:
 
 linegroup3near0far:
 	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z5
+	VFMADD231PS.BCST 4(R10), Z0, Z6
+	VFMADD231PS.BCST 8(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	CMPQ             o_len+8(FP), $0x02
@@ -23702,10 +23540,10 @@ linegroup3near1level2:
 
 linegroup3near1far:
 	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z5
+	VFMADD231PS.BCST 4(R10), Z0, Z6
+	VFMADD231PS.BCST 8(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -23723,53 +23561,35 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VMOVUPS          (R9), Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z5
+	VFMADD231PS.BCST 4(R10), Z0, Z6
+	VFMADD231PS.BCST 8(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup3step
 
 linegroup3store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    $0x03, R14
-	JMP     linenext
+	ADDQ $0x03, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore3
 
 	// 16 columns of 4 queries.
 linegroup4:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup4zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z3
+	VMOVUPS (R9), Z4
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z5
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z6
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup4zero:
 	LEAQ    (SI)(R12*4), R9
@@ -23790,11 +23610,11 @@ linegroup4near0level2:
 
 linegroup4near0far:
 	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z4
-	VFMADD231PS.BCST (R10), Z4, Z0
-	VFMADD231PS.BCST 4(R10), Z4, Z1
-	VFMADD231PS.BCST 8(R10), Z4, Z2
-	VFMADD231PS.BCST 12(R10), Z4, Z3
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z4
+	VFMADD231PS.BCST 4(R10), Z0, Z5
+	VFMADD231PS.BCST 8(R10), Z0, Z6
+	VFMADD231PS.BCST 12(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	CMPQ             o_len+8(FP), $0x02
@@ -23807,11 +23627,11 @@ linegroup4near1level2:
 
 linegroup4near1far:
 	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z4
-	VFMADD231PS.BCST (R10), Z4, Z0
-	VFMADD231PS.BCST 4(R10), Z4, Z1
-	VFMADD231PS.BCST 8(R10), Z4, Z2
-	VFMADD231PS.BCST 12(R10), Z4, Z3
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z4
+	VFMADD231PS.BCST 4(R10), Z0, Z5
+	VFMADD231PS.BCST 8(R10), Z0, Z6
+	VFMADD231PS.BCST 12(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -23829,59 +23649,39 @@ linegroup4fewer:
 	JZ   linegroup4store
 
 linegroup4step:
-	VMOVUPS          (R9), Z4
-	VFMADD231PS.BCST (R10), Z4, Z0
-	VFMADD231PS.BCST 4(R10), Z4, Z1
-	VFMADD231PS.BCST 8(R10), Z4, Z2
-	VFMADD231PS.BCST 12(R10), Z4, Z3
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z4
+	VFMADD231PS.BCST 4(R10), Z0, Z5
+	VFMADD231PS.BCST 8(R10), Z0, Z6
+	VFMADD231PS.BCST 12(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup4step
 
 linegroup4store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    $0x04, R14
-	JMP     linenext
+	ADDQ $0x04, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore4
 
 	// 16 columns of 5 queries.
 linegroup5:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup5zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
 	VMOVUPS (R9), Z3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z4
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z5
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z6
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup5zero:
 	LEAQ    (SI)(R12*4), R9
@@ -23902,12 +23702,12 @@ linegroup5near0level2:
 
 linegroup5near0far:
 	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z5
-	VFMADD231PS.BCST (R10), Z5, Z0
-	VFMADD231PS.BCST 4(R10), Z5, Z1
-	VFMADD231PS.BCST 8(R10), Z5, Z2
-	VFMADD231PS.BCST 12(R10), Z5, Z3
-	VFMADD231PS.BCST 16(R10), Z5, Z4
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z3
+	VFMADD231PS.BCST 4(R10), Z0, Z4
+	VFMADD231PS.BCST 8(R10), Z0, Z5
+	VFMADD231PS.BCST 12(R10), Z0, Z6
+	VFMADD231PS.BCST 16(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	CMPQ             o_len+8(FP), $0x02
@@ -23920,12 +23720,12 @@ linegroup5near1level2:
 
 linegroup5near1far:
 	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z5
-	VFMADD231PS.BCST (R10), Z5, Z0
-	VFMADD231PS.BCST 4(R10), Z5, Z1
-	VFMADD231PS.BCST 8(R10), Z5, Z2
-	VFMADD231PS.BCST 12(R10), Z5, Z3
-	VFMADD231PS.BCST 16(R10), Z5, Z4
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z3
+	VFMADD231PS.BCST 4(R10), Z0, Z4
+	VFMADD231PS.BCST 8(R10), Z0, Z5
+	VFMADD231PS.BCST 12(R10), Z0, Z6
+	VFMADD231PS.BCST 16(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -23943,65 +23743,43 @@ linegroup5fewer:
 	JZ   linegroup5store
 
 linegroup5step:
-	VMOVUPS          (R9), Z5
-	VFMADD231PS.BCST (R10), Z5, Z0
-	VFMADD231PS.BCST 4(R10), Z5, Z1
-	VFMADD231PS.BCST 8(R10), Z5, Z2
-	VFMADD231PS.BCST 12(R10), Z5, Z3
-	VFMADD231PS.BCST 16(R10), Z5, Z4
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z3
+	VFMADD231PS.BCST 4(R10), Z0, Z4
+	VFMADD231PS.BCST 8(R10), Z0, Z5
+	VFMADD231PS.BCST 12(R10), Z0, Z6
+	VFMADD231PS.BCST 16(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup5step
 
 linegroup5store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    $0x05, R14
-	JMP     linenext
+	ADDQ $0x05, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore5
 
 	// 16 columns of 6 queries.
 linegroup6:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup6zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
 	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z4
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z5
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z6
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup6zero:
 	LEAQ    (SI)(R12*4), R9
@@ -24022,13 +23800,13 @@ linegroup6near0level2:
 
 linegroup6near0far:
 	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z6
-	VFMADD231PS.BCST (R10), Z6, Z0
-	VFMADD231PS.BCST 4(R10), Z6, Z1
-	VFMADD231PS.BCST 8(R10), Z6, Z2
-	VFMADD231PS.BCST 12(R10), Z6, Z3
-	VFMADD231PS.BCST 16(R10), Z6, Z4
-	VFMADD231PS.BCST 20(R10), Z6, Z5
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z2
+	VFMADD231PS.BCST 4(R10), Z0, Z3
+	VFMADD231PS.BCST 8(R10), Z0, Z4
+	VFMADD231PS.BCST 12(R10), Z0, Z5
+	VFMADD231PS.BCST 16(R10), Z0, Z6
+	VFMADD231PS.BCST 20(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	CMPQ             o_len+8(FP), $0x02
@@ -24041,13 +23819,13 @@ linegroup6near1level2:
 
 linegroup6near1far:
 	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z6
-	VFMADD231PS.BCST (R10), Z6, Z0
-	VFMADD231PS.BCST 4(R10), Z6, Z1
-	VFMADD231PS.BCST 8(R10), Z6, Z2
-	VFMADD231PS.BCST 12(R10), Z6, Z3
-	VFMADD231PS.BCST 16(R10), Z6, Z4
-	VFMADD231PS.BCST 20(R10), Z6, Z5
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z2
+	VFMADD231PS.BCST 4(R10), Z0, Z3
+	VFMADD231PS.BCST 8(R10), Z0, Z4
+	VFMADD231PS.BCST 12(R10), Z0, Z5
+	VFMADD231PS.BCST 16(R10), Z0, Z6
+	VFMADD231PS.BCST 20(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -24065,71 +23843,47 @@ linegroup6fewer:
 	JZ   linegroup6store
 
 linegroup6step:
-	VMOVUPS          (R9), Z6
-	VFMADD231PS.BCST (R10), Z6, Z0
-	VFMADD231PS.BCST 4(R10), Z6, Z1
-	VFMADD231PS.BCST 8(R10), Z6, Z2
-	VFMADD231PS.BCST 12(R10), Z6, Z3
-	VFMADD231PS.BCST 16(R10), Z6, Z4
-	VFMADD231PS.BCST 20(R10), Z6, Z5
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z2
+	VFMADD231PS.BCST 4(R10), Z0, Z3
+	VFMADD231PS.BCST 8(R10), Z0, Z4
+	VFMADD231PS.BCST 12(R10), Z0, Z5
+	VFMADD231PS.BCST 16(R10), Z0, Z6
+	VFMADD231PS.BCST 20(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup6step
 
 linegroup6store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z5, (R9)
-	ADDQ    $0x06, R14
-	JMP     linenext
+	ADDQ $0x06, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore6
 
 	// 16 columns of 7 queries.
 linegroup7:
-	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup7zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
 	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z4
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z5
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z6
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup7zero:
 	LEAQ    (SI)(R12*4), R9
@@ -24150,14 +23904,14 @@ linegroup7near0level2:
 
 linegroup7near0far:
 	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z7
-	VFMADD231PS.BCST (R10), Z7, Z0
-	VFMADD231PS.BCST 4(R10), Z7, Z1
-	VFMADD231PS.BCST 8(R10), Z7, Z2
-	VFMADD231PS.BCST 12(R10), Z7, Z3
-	VFMADD231PS.BCST 16(R10), Z7, Z4
-	VFMADD231PS.BCST 20(R10), Z7, Z5
-	VFMADD231PS.BCST 24(R10), Z7, Z6
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z1
+	VFMADD231PS.BCST 4(R10), Z0, Z2
+	VFMADD231PS.BCST 8(R10), Z0, Z3
+	VFMADD231PS.BCST 12(R10), Z0, Z4
+	VFMADD231PS.BCST 16(R10), Z0, Z5
+	VFMADD231PS.BCST 20(R10), Z0, Z6
+	VFMADD231PS.BCST 24(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	CMPQ             o_len+8(FP), $0x02
@@ -24170,14 +23924,14 @@ linegroup7near1level2:
 
 linegroup7near1far:
 	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z7
-	VFMADD231PS.BCST (R10), Z7, Z0
-	VFMADD231PS.BCST 4(R10), Z7, Z1
-	VFMADD231PS.BCST 8(R10), Z7, Z2
-	VFMADD231PS.BCST 12(R10), Z7, Z3
-	VFMADD231PS.BCST 16(R10), Z7, Z4
-	VFMADD231PS.BCST 20(R10), Z7, Z5
-	VFMADD231PS.BCST 24(R10), Z7, Z6
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z1
+	VFMADD231PS.BCST 4(R10), Z0, Z2
+	VFMADD231PS.BCST 8(R10), Z0, Z3
+	VFMADD231PS.BCST 12(R10), Z0, Z4
+	VFMADD231PS.BCST 16(R10), Z0, Z5
+	VFMADD231PS.BCST 20(R10), Z0, Z6
+	VFMADD231PS.BCST 24(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -24195,42 +23949,23 @@ linegroup7fewer:
 	JZ   linegroup7store
 
 linegroup7step:
-	VMOVUPS          (R9), Z7
-	VFMADD231PS.BCST (R10), Z7, Z0
-	VFMADD231PS.BCST 4(R10), Z7, Z1
-	VFMADD231PS.BCST 8(R10), Z7, Z2
-	VFMADD231PS.BCST 12(R10), Z7, Z3
-	VFMADD231PS.BCST 16(R10), Z7, Z4
-	VFMADD231PS.BCST 20(R10), Z7, Z5
-	VFMADD231PS.BCST 24(R10), Z7, Z6
+	VMOVUPS          (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z1
+	VFMADD231PS.BCST 4(R10), Z0, Z2
+	VFMADD231PS.BCST 8(R10), Z0, Z3
+	VFMADD231PS.BCST 12(R10), Z0, Z4
+	VFMADD231PS.BCST 16(R10), Z0, Z5
+	VFMADD231PS.BCST 20(R10), Z0, Z6
+	VFMADD231PS.BCST 24(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup7step
 
 linegroup7store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z5, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z6, (R9)
-	ADDQ    $0x07, R14
-	JMP     linenext
+	ADDQ $0x07, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore7
 
 	// 16 columns of 8 queries.
 linegroup8:
@@ -24244,27 +23979,20 @@ linegroup8:
 	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup8zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
 	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z4
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z5
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z6
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z7
 
 linegroup8zero:
@@ -24348,35 +24076,41 @@ linegroup8step:
 	JNZ              linegroup8step
 
 linegroup8store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z5, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z6, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z7, (R9)
 	ADDQ    $0x08, R14
+	MOVQ    o_cap+16(FP), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    ldo+24(FP), R9
 
-linenext:
-	CMPQ R14, n+96(FP)
-	JL   linegroup
-	ADDQ $0x10, R12
-	JMP  line
+linestore7:
+	VMOVUPS Z1, (R9)
+	ADDQ    ldo+24(FP), R9
+
+linestore6:
+	VMOVUPS Z2, (R9)
+	ADDQ    ldo+24(FP), R9
+
+linestore5:
+	VMOVUPS Z3, (R9)
+	ADDQ    ldo+24(FP), R9
+
+linestore4:
+	VMOVUPS Z4, (R9)
+	ADDQ    ldo+24(FP), R9
+
+linestore3:
+	VMOVUPS Z5, (R9)
+	ADDQ    ldo+24(FP), R9
+
+linestore2:
+	VMOVUPS Z6, (R9)
+	ADDQ    ldo+24(FP), R9
+
+linestore1:
+	VMOVUPS Z7, (R9)
+	CMPQ    R14, n+96(FP)
+	JL      linegroup
+	ADDQ    $0x10, R12
+	JMP     line
 
 lineend:
 	ADDQ $0x10, R13
@@ -24388,22 +24122,21 @@ four:
 
 	// The largest group of queries that there is code for.
 fourgroup:
-	MOVQ n+96(FP), CX
-	SUBQ R14, CX
-	CMPQ CX, $0x04
-	JGE  fourgroup4
+	MOVQ  ldo+24(FP), CX
+	IMULQ R14, CX
+	ADDQ  o_base+0(FP), CX
+	LEAQ  (CX)(R12*4), CX
+	MOVQ  CX, o_cap+16(FP)
+	MOVQ  n+96(FP), BX
+	SUBQ  R14, BX
+	CMPQ  BX, $0x04
+	JGE   fourgroup4
 
 	// 4 columns of 1 queries.
-	VXORPS  X0, X0, X0
+	VXORPS  X3, X3, X3
 	CMPB    load+120(FP), $0x00
 	JE      fourgroup1zero
-	MOVQ    o_base+0(FP), CX
-	MOVQ    ldo+24(FP), BX
-	SHLQ    $0x02, BX
-	IMULQ   R14, BX
-	ADDQ    BX, CX
-	LEAQ    (CX)(R12*4), CX
-	VMOVUPS (CX), X0
+	VMOVUPS (CX), X3
 
 fourgroup1zero:
 	LEAQ    (SI)(R12*4), R9
@@ -24414,14 +24147,14 @@ fourgroup1zero:
 	PCALIGN $0x40
 
 fourgroup1turn:
-	VMOVUPS      (R9), X1
-	VBROADCASTSS (R10), X2
-	VFMADD231PS  X1, X2, X0
+	VMOVUPS      (R9), X0
+	VBROADCASTSS (R10), X1
+	VFMADD231PS  X0, X1, X3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VMOVUPS      (R9), X1
-	VBROADCASTSS (R10), X2
-	VFMADD231PS  X1, X2, X0
+	VMOVUPS      (R9), X0
+	VBROADCASTSS (R10), X1
+	VFMADD231PS  X0, X1, X3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	SUBQ         $0x02, R11
@@ -24432,24 +24165,18 @@ fourgroup1fewer:
 	JZ   fourgroup1store
 
 fourgroup1step:
-	VMOVUPS      (R9), X1
-	VBROADCASTSS (R10), X2
-	VFMADD231PS  X1, X2, X0
+	VMOVUPS      (R9), X0
+	VBROADCASTSS (R10), X1
+	VFMADD231PS  X0, X1, X3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          fourgroup1step
 
 fourgroup1store:
-	MOVQ    o_base+0(FP), CX
-	MOVQ    ldo+24(FP), BX
-	SHLQ    $0x02, BX
-	IMULQ   R14, BX
-	ADDQ    BX, CX
-	LEAQ    (CX)(R12*4), CX
-	VMOVUPS X0, (CX)
-	ADDQ    $0x01, R14
-	JMP     fournext
+	ADDQ $0x01, R14
+	MOVQ o_cap+16(FP), CX
+	JMP  fourstore1
 
 	// 4 columns of 4 queries.
 fourgroup4:
@@ -24459,19 +24186,12 @@ fourgroup4:
 	VXORPS  X3, X3, X3
 	CMPB    load+120(FP), $0x00
 	JE      fourgroup4zero
-	MOVQ    o_base+0(FP), CX
-	MOVQ    ldo+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    BX, R9
-	IMULQ   R14, R9
-	ADDQ    R9, CX
-	LEAQ    (CX)(R12*4), CX
 	VMOVUPS (CX), X0
-	ADDQ    BX, CX
+	ADDQ    ldo+24(FP), CX
 	VMOVUPS (CX), X1
-	ADDQ    BX, CX
+	ADDQ    ldo+24(FP), CX
 	VMOVUPS (CX), X2
-	ADDQ    BX, CX
+	ADDQ    ldo+24(FP), CX
 	VMOVUPS (CX), X3
 
 fourgroup4zero:
@@ -24528,27 +24248,21 @@ fourgroup4step:
 	JNZ          fourgroup4step
 
 fourgroup4store:
-	MOVQ    o_base+0(FP), CX
-	MOVQ    ldo+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    BX, R9
-	IMULQ   R14, R9
-	ADDQ    R9, CX
-	LEAQ    (CX)(R12*4), CX
-	VMOVUPS X0, (CX)
-	ADDQ    BX, CX
-	VMOVUPS X1, (CX)
-	ADDQ    BX, CX
-	VMOVUPS X2, (CX)
-	ADDQ    BX, CX
-	VMOVUPS X3, (CX)
 	ADDQ    $0x04, R14
+	MOVQ    o_cap+16(FP), CX
+	VMOVUPS X0, (CX)
+	ADDQ    ldo+24(FP), CX
+	VMOVUPS X1, (CX)
+	ADDQ    ldo+24(FP), CX
+	VMOVUPS X2, (CX)
+	ADDQ    ldo+24(FP), CX
 
-fournext:
-	CMPQ R14, n+96(FP)
-	JL   fourgroup
-	ADDQ $0x04, R12
-	JMP  four
+fourstore1:
+	VMOVUPS X3, (CX)
+	CMPQ    R14, n+96(FP)
+	JL      fourgroup
+	ADDQ    $0x04, R12
+	JMP     four
 
 fourend:
 	ADDQ $0x04, R13
@@ -24560,22 +24274,21 @@ single:
 
 	// The largest group of queries that there is code for.
 singlegroup:
-	MOVQ n+96(FP), CX
-	SUBQ R14, CX
-	CMPQ CX, $0x04
-	JGE  singlegroup4
+	MOVQ  ldo+24(FP), CX
+	IMULQ R14, CX
+	ADDQ  o_base+0(FP), CX
+	LEAQ  (CX)(R12*4), CX
+	MOVQ  CX, o_cap+16(FP)
+	MOVQ  n+96(FP), BX
+	SUBQ  R14, BX
+	CMPQ  BX, $0x04
+	JGE   singlegroup4
 
 	// 1 columns of 1 queries.
-	VXORPS X0, X0, X0
+	VXORPS X3, X3, X3
 	CMPB   load+120(FP), $0x00
 	JE     singlegroup1zero
-	MOVQ   o_base+0(FP), CX
-	MOVQ   ldo+24(FP), BX
-	SHLQ   $0x02, BX
-	IMULQ  R14, BX
-	ADDQ   BX, CX
-	LEAQ   (CX)(R12*4), CX
-	VMOVSS (CX), X0
+	VMOVSS (CX), X3
 
 singlegroup1zero:
 	LEAQ    (SI)(R12*4), R9
@@ -24586,14 +24299,14 @@ singlegroup1zero:
 	PCALIGN $0x40
 
 singlegroup1turn:
-	VMOVSS      (R9), X1
-	VMOVSS      (R10), X2
-	VFMADD231SS X2, X1, X0
+	VMOVSS      (R9), X0
+	VMOVSS      (R10), X1
+	VFMADD231SS X1, X0, X3
 	ADDQ        AX, R9
 	ADDQ        R8, R10
-	VMOVSS      (R9), X1
-	VMOVSS      (R10), X2
-	VFMADD231SS X2, X1, X0
+	VMOVSS      (R9), X0
+	VMOVSS      (R10), X1
+	VFMADD231SS X1, X0, X3
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	SUBQ        $0x02, R11
@@ -24604,24 +24317,18 @@ singlegroup1fewer:
 	JZ   singlegroup1store
 
 singlegroup1step:
-	VMOVSS      (R9), X1
-	VMOVSS      (R10), X2
-	VFMADD231SS X2, X1, X0
+	VMOVSS      (R9), X0
+	VMOVSS      (R10), X1
+	VFMADD231SS X1, X0, X3
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	DECQ        R11
 	JNZ         singlegroup1step
 
 singlegroup1store:
-	MOVQ   o_base+0(FP), CX
-	MOVQ   ldo+24(FP), BX
-	SHLQ   $0x02, BX
-	IMULQ  R14, BX
-	ADDQ   BX, CX
-	LEAQ   (CX)(R12*4), CX
-	VMOVSS X0, (CX)
-	ADDQ   $0x01, R14
-	JMP    singlenext
+	ADDQ $0x01, R14
+	MOVQ o_cap+16(FP), CX
+	JMP  singlestore1
 
 	// 1 columns of 4 queries.
 singlegroup4:
@@ -24631,19 +24338,12 @@ singlegroup4:
 	VXORPS X3, X3, X3
 	CMPB   load+120(FP), $0x00
 	JE     singlegroup4zero
-	MOVQ   o_base+0(FP), CX
-	MOVQ   ldo+24(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   BX, R9
-	IMULQ  R14, R9
-	ADDQ   R9, CX
-	LEAQ   (CX)(R12*4), CX
 	VMOVSS (CX), X0
-	ADDQ   BX, CX
+	ADDQ   ldo+24(FP), CX
 	VMOVSS (CX), X1
-	ADDQ   BX, CX
+	ADDQ   ldo+24(FP), CX
 	VMOVSS (CX), X2
-	ADDQ   BX, CX
+	ADDQ   ldo+24(FP), CX
 	VMOVSS (CX), X3
 
 singlegroup4zero:
@@ -24700,27 +24400,21 @@ singlegroup4step:
 	JNZ         singlegroup4step
 
 singlegroup4store:
-	MOVQ   o_base+0(FP), CX
-	MOVQ   ldo+24(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   BX, R9
-	IMULQ  R14, R9
-	ADDQ   R9, CX
-	LEAQ   (CX)(R12*4), CX
-	VMOVSS X0, (CX)
-	ADDQ   BX, CX
-	VMOVSS X1, (CX)
-	ADDQ   BX, CX
-	VMOVSS X2, (CX)
-	ADDQ   BX, CX
-	VMOVSS X3, (CX)
 	ADDQ   $0x04, R14
+	MOVQ   o_cap+16(FP), CX
+	VMOVSS X0, (CX)
+	ADDQ   ldo+24(FP), CX
+	VMOVSS X1, (CX)
+	ADDQ   ldo+24(FP), CX
+	VMOVSS X2, (CX)
+	ADDQ   ldo+24(FP), CX
 
-singlenext:
-	CMPQ R14, n+96(FP)
-	JL   singlegroup
-	ADDQ $0x01, R12
-	JMP  single
+singlestore1:
+	VMOVSS X3, (CX)
+	CMPQ   R14, n+96(FP)
+	JL     singlegroup
+	ADDQ   $0x01, R12
+	JMP    single
 
 singleend:
 	ADDQ $0x01, R13
@@ -28961,6 +28655,7 @@ dense:
 rows:
 	MOVQ CX, next_len+136(FP)
 	MOVQ BX, next_cap+144(FP)
+	SHLQ $0x02, ldo+24(FP)
 	MOVQ v_base+32(FP), SI
 	MOVQ p_base+64(FP), DI
 	MOVQ ldp+88(FP), R8
@@ -28989,36 +28684,35 @@ quad:
 
 	// The largest group of queries that there is code for.
 quadgroup:
-	MOVQ n+96(FP), R9
-	SUBQ R14, R9
-	CMPQ R9, $0x06
-	JGE  quadgroup6
-	CMPQ R9, $0x05
-	JGE  quadgroup5
-	CMPQ R9, $0x04
-	JGE  quadgroup4
-	CMPQ R9, $0x03
-	JGE  quadgroup3
-	CMPQ R9, $0x02
-	JGE  quadgroup2
+	MOVQ  ldo+24(FP), R9
+	IMULQ R14, R9
+	ADDQ  o_base+0(FP), R9
+	LEAQ  (R9)(R12*4), R9
+	MOVQ  R9, o_cap+16(FP)
+	MOVQ  n+96(FP), R10
+	SUBQ  R14, R10
+	CMPQ  R10, $0x06
+	JGE   quadgroup6
+	CMPQ  R10, $0x05
+	JGE   quadgroup5
+	CMPQ  R10, $0x04
+	JGE   quadgroup4
+	CMPQ  R10, $0x03
+	JGE   quadgroup3
+	CMPQ  R10, $0x02
+	JGE   quadgroup2
 
 	// 64 columns of 1 queries.
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup1zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
 
 quadgroup1zero:
 	LEAQ    (SI)(R12*2), R9
@@ -29040,62 +28734,46 @@ quadgroup1turn:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup1ahead0:
-	VCVTPH2PS    (R9), Z4
-	VCVTPH2PS    32(R9), Z5
-	VCVTPH2PS    64(R9), Z6
-	VCVTPH2PS    96(R9), Z7
-	VBROADCASTSS (R10), Z8
-	VFMADD231PS  Z4, Z8, Z0
-	VFMADD231PS  Z5, Z8, Z1
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
+	VCVTPH2PS    (R9), Z0
+	VCVTPH2PS    32(R9), Z1
+	VCVTPH2PS    64(R9), Z2
+	VCVTPH2PS    96(R9), Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup1turn
 
 quadgroup1store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	ADDQ    $0x01, R14
-	JMP     quadnext
+	ADDQ $0x01, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  quadstore1
 
 	// 64 columns of 2 queries.
 quadgroup2:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup2zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
+	VMOVUPS (R9), Z16
+	VMOVUPS 64(R9), Z17
+	VMOVUPS 128(R9), Z18
+	VMOVUPS 192(R9), Z19
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
 
 quadgroup2zero:
 	LEAQ    (SI)(R12*2), R9
@@ -29117,82 +28795,60 @@ quadgroup2turn:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup2ahead0:
-	VCVTPH2PS    (R9), Z8
-	VCVTPH2PS    32(R9), Z9
-	VCVTPH2PS    64(R9), Z10
-	VCVTPH2PS    96(R9), Z11
-	VBROADCASTSS (R10), Z12
-	VFMADD231PS  Z8, Z12, Z0
-	VFMADD231PS  Z9, Z12, Z1
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS 4(R10), Z12
-	VFMADD231PS  Z8, Z12, Z4
-	VFMADD231PS  Z9, Z12, Z5
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
+	VCVTPH2PS    (R9), Z0
+	VCVTPH2PS    32(R9), Z1
+	VCVTPH2PS    64(R9), Z2
+	VCVTPH2PS    96(R9), Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z16
+	VFMADD231PS  Z1, Z4, Z17
+	VFMADD231PS  Z2, Z4, Z18
+	VFMADD231PS  Z3, Z4, Z19
+	VBROADCASTSS 4(R10), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup2turn
 
 quadgroup2store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z5, 64(R9)
-	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
-	ADDQ    $0x02, R14
-	JMP     quadnext
+	ADDQ $0x02, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  quadstore2
 
 	// 64 columns of 3 queries.
 quadgroup3:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup3zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z8
-	VMOVUPS 64(R9), Z9
-	VMOVUPS 128(R9), Z10
-	VMOVUPS 192(R9), Z11
+	VMOVUPS (R9), Z12
+	VMOVUPS 64(R9), Z13
+	VMOVUPS 128(R9), Z14
+	VMOVUPS 192(R9), Z15
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z16
+	VMOVUPS 64(R9), Z17
+	VMOVUPS 128(R9), Z18
+	VMOVUPS 192(R9), Z19
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
 
 quadgroup3zero:
 	LEAQ    (SI)(R12*2), R9
@@ -29214,65 +28870,37 @@ quadgroup3turn:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup3ahead0:
-	VCVTPH2PS    (R9), Z12
-	VCVTPH2PS    32(R9), Z13
-	VCVTPH2PS    64(R9), Z14
-	VCVTPH2PS    96(R9), Z15
-	VBROADCASTSS (R10), Z16
-	VFMADD231PS  Z12, Z16, Z0
-	VFMADD231PS  Z13, Z16, Z1
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS 4(R10), Z16
-	VFMADD231PS  Z12, Z16, Z4
-	VFMADD231PS  Z13, Z16, Z5
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS 8(R10), Z16
-	VFMADD231PS  Z12, Z16, Z8
-	VFMADD231PS  Z13, Z16, Z9
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
+	VCVTPH2PS    (R9), Z0
+	VCVTPH2PS    32(R9), Z1
+	VCVTPH2PS    64(R9), Z2
+	VCVTPH2PS    96(R9), Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z12
+	VFMADD231PS  Z1, Z4, Z13
+	VFMADD231PS  Z2, Z4, Z14
+	VFMADD231PS  Z3, Z4, Z15
+	VBROADCASTSS 4(R10), Z4
+	VFMADD231PS  Z0, Z4, Z16
+	VFMADD231PS  Z1, Z4, Z17
+	VFMADD231PS  Z2, Z4, Z18
+	VFMADD231PS  Z3, Z4, Z19
+	VBROADCASTSS 8(R10), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup3turn
 
 quadgroup3store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z5, 64(R9)
-	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z8, (R9)
-	VMOVUPS Z9, 64(R9)
-	VMOVUPS Z10, 128(R9)
-	VMOVUPS Z11, 192(R9)
-	ADDQ    $0x03, R14
-	JMP     quadnext
+	ADDQ $0x03, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  quadstore3
 
 	// 64 columns of 4 queries.
 quadgroup4:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
 	VXORPS  Z8, Z8, Z8
 	VXORPS  Z9, Z9, Z9
 	VXORPS  Z10, Z10, Z10
@@ -29281,34 +28909,35 @@ quadgroup4:
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup4zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
 	VMOVUPS 192(R9), Z11
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z12
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z16
+	VMOVUPS 64(R9), Z17
+	VMOVUPS 128(R9), Z18
+	VMOVUPS 192(R9), Z19
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
 
 quadgroup4zero:
 	LEAQ    (SI)(R12*2), R9
@@ -29330,71 +28959,42 @@ quadgroup4turn:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup4ahead0:
-	VCVTPH2PS    (R9), Z16
-	VCVTPH2PS    32(R9), Z17
-	VCVTPH2PS    64(R9), Z18
-	VCVTPH2PS    96(R9), Z19
-	VBROADCASTSS (R10), Z20
-	VFMADD231PS  Z16, Z20, Z0
-	VFMADD231PS  Z17, Z20, Z1
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS 4(R10), Z20
-	VFMADD231PS  Z16, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z5
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS 8(R10), Z20
-	VFMADD231PS  Z16, Z20, Z8
-	VFMADD231PS  Z17, Z20, Z9
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS 12(R10), Z20
-	VFMADD231PS  Z16, Z20, Z12
-	VFMADD231PS  Z17, Z20, Z13
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
+	VCVTPH2PS    (R9), Z0
+	VCVTPH2PS    32(R9), Z1
+	VCVTPH2PS    64(R9), Z2
+	VCVTPH2PS    96(R9), Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z8
+	VFMADD231PS  Z1, Z4, Z9
+	VFMADD231PS  Z2, Z4, Z10
+	VFMADD231PS  Z3, Z4, Z11
+	VBROADCASTSS 4(R10), Z4
+	VFMADD231PS  Z0, Z4, Z12
+	VFMADD231PS  Z1, Z4, Z13
+	VFMADD231PS  Z2, Z4, Z14
+	VFMADD231PS  Z3, Z4, Z15
+	VBROADCASTSS 8(R10), Z4
+	VFMADD231PS  Z0, Z4, Z16
+	VFMADD231PS  Z1, Z4, Z17
+	VFMADD231PS  Z2, Z4, Z18
+	VFMADD231PS  Z3, Z4, Z19
+	VBROADCASTSS 12(R10), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup4turn
 
 quadgroup4store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z5, 64(R9)
-	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z8, (R9)
-	VMOVUPS Z9, 64(R9)
-	VMOVUPS Z10, 128(R9)
-	VMOVUPS Z11, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z12, (R9)
-	VMOVUPS Z13, 64(R9)
-	VMOVUPS Z14, 128(R9)
-	VMOVUPS Z15, 192(R9)
-	ADDQ    $0x04, R14
-	JMP     quadnext
+	ADDQ $0x04, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  quadstore4
 
 	// 64 columns of 5 queries.
 quadgroup5:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
@@ -29411,39 +29011,36 @@ quadgroup5:
 	VXORPS  Z17, Z17, Z17
 	VXORPS  Z18, Z18, Z18
 	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup5zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
 	VMOVUPS (R9), Z4
 	VMOVUPS 64(R9), Z5
 	VMOVUPS 128(R9), Z6
 	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
 	VMOVUPS 192(R9), Z11
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z12
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z16
 	VMOVUPS 64(R9), Z17
 	VMOVUPS 128(R9), Z18
 	VMOVUPS 192(R9), Z19
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
 
 quadgroup5zero:
 	LEAQ    (SI)(R12*2), R9
@@ -29465,74 +29062,44 @@ quadgroup5turn:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup5ahead0:
-	VCVTPH2PS    (R9), Z20
-	VCVTPH2PS    32(R9), Z21
-	VCVTPH2PS    64(R9), Z22
-	VCVTPH2PS    96(R9), Z23
+	VCVTPH2PS    (R9), Z0
+	VCVTPH2PS    32(R9), Z1
+	VCVTPH2PS    64(R9), Z2
+	VCVTPH2PS    96(R9), Z3
 	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z20, Z24, Z0
-	VFMADD231PS  Z21, Z24, Z1
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
+	VFMADD231PS  Z0, Z24, Z4
+	VFMADD231PS  Z1, Z24, Z5
+	VFMADD231PS  Z2, Z24, Z6
+	VFMADD231PS  Z3, Z24, Z7
 	VBROADCASTSS 4(R10), Z24
-	VFMADD231PS  Z20, Z24, Z4
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
+	VFMADD231PS  Z0, Z24, Z8
+	VFMADD231PS  Z1, Z24, Z9
+	VFMADD231PS  Z2, Z24, Z10
+	VFMADD231PS  Z3, Z24, Z11
 	VBROADCASTSS 8(R10), Z24
-	VFMADD231PS  Z20, Z24, Z8
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
+	VFMADD231PS  Z3, Z24, Z15
 	VBROADCASTSS 12(R10), Z24
-	VFMADD231PS  Z20, Z24, Z12
-	VFMADD231PS  Z21, Z24, Z13
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
+	VFMADD231PS  Z0, Z24, Z16
+	VFMADD231PS  Z1, Z24, Z17
+	VFMADD231PS  Z2, Z24, Z18
+	VFMADD231PS  Z3, Z24, Z19
 	VBROADCASTSS 16(R10), Z24
-	VFMADD231PS  Z20, Z24, Z16
-	VFMADD231PS  Z21, Z24, Z17
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
+	VFMADD231PS  Z0, Z24, Z20
+	VFMADD231PS  Z1, Z24, Z21
+	VFMADD231PS  Z2, Z24, Z22
+	VFMADD231PS  Z3, Z24, Z23
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup5turn
 
 quadgroup5store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z5, 64(R9)
-	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z8, (R9)
-	VMOVUPS Z9, 64(R9)
-	VMOVUPS Z10, 128(R9)
-	VMOVUPS Z11, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z12, (R9)
-	VMOVUPS Z13, 64(R9)
-	VMOVUPS Z14, 128(R9)
-	VMOVUPS Z15, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z16, (R9)
-	VMOVUPS Z17, 64(R9)
-	VMOVUPS Z18, 128(R9)
-	VMOVUPS Z19, 192(R9)
-	ADDQ    $0x05, R14
-	JMP     quadnext
+	ADDQ $0x05, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  quadstore5
 
 	// 64 columns of 6 queries.
 quadgroup6:
@@ -29562,38 +29129,31 @@ quadgroup6:
 	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup6zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
 	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z4
 	VMOVUPS 64(R9), Z5
 	VMOVUPS 128(R9), Z6
 	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
 	VMOVUPS 192(R9), Z11
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z12
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z16
 	VMOVUPS 64(R9), Z17
 	VMOVUPS 128(R9), Z18
 	VMOVUPS 192(R9), Z19
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z20
 	VMOVUPS 64(R9), Z21
 	VMOVUPS 128(R9), Z22
@@ -29659,49 +29219,51 @@ quadgroup6ahead0:
 	JNZ          quadgroup6turn
 
 quadgroup6store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
+	ADDQ    $0x06, R14
+	MOVQ    o_cap+16(FP), R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
 	VMOVUPS Z3, 192(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+quadstore5:
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
 	VMOVUPS Z7, 192(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+quadstore4:
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
 	VMOVUPS Z11, 192(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+quadstore3:
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
 	VMOVUPS Z15, 192(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+quadstore2:
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
 	VMOVUPS Z19, 192(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+quadstore1:
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
 	VMOVUPS Z23, 192(R9)
-	ADDQ    $0x06, R14
-
-quadnext:
-	CMPQ R14, n+96(FP)
-	JL   quadgroup
-	ADDQ $0x40, R12
-	JMP  quad
+	CMPQ    R14, n+96(FP)
+	JL      quadgroup
+	ADDQ    $0x40, R12
+	JMP     quad
 
 quadend:
 	ADDQ $0x40, R13
@@ -29713,34 +29275,33 @@ line:
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVQ n+96(FP), R9
-	SUBQ R14, R9
-	CMPQ R9, $0x08
-	JGE  linegroup8
-	CMPQ R9, $0x07
-	JGE  linegroup7
-	CMPQ R9, $0x06
-	JGE  linegroup6
-	CMPQ R9, $0x05
-	JGE  linegroup5
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	MOVQ  ldo+24(FP), R9
+	IMULQ R14, R9
+	ADDQ  o_base+0(FP), R9
+	LEAQ  (R9)(R12*4), R9
+	MOVQ  R9, o_cap+16(FP)
+	MOVQ  n+96(FP), R10
+	SUBQ  R14, R10
+	CMPQ  R10, $0x08
+	JGE   linegroup8
+	CMPQ  R10, $0x07
+	JGE   linegroup7
+	CMPQ  R10, $0x06
+	JGE   linegroup6
+	CMPQ  R10, $0x05
+	JGE   linegroup5
+	CMPQ  R10, $0x04
+	JGE   linegroup4
+	CMPQ  R10, $0x03
+	JGE   linegroup3
+	CMPQ  R10, $0x02
+	JGE   linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Z0, Z0, Z0
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
+	VMOVUPS (R9), Z7
 
 linegroup1zero:
 	LEAQ    (SI)(R12*2), R9
@@ -29753,22 +29314,22 @@ linegroup1zero:
 linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -29786,40 +29347,27 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VCVTPH2PS        (R9), Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup1step
 
 linegroup1store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    $0x01, R14
-	JMP     linenext
+	ADDQ $0x01, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore1
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup2zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z1
+	VMOVUPS (R9), Z6
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup2zero:
 	LEAQ    (SI)(R12*2), R9
@@ -29832,26 +29380,26 @@ linegroup2zero:
 linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z6
+	VFMADD231PS.BCST 4(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z6
+	VFMADD231PS.BCST 4(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z6
+	VFMADD231PS.BCST 4(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z6
+	VFMADD231PS.BCST 4(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -29869,47 +29417,31 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VCVTPH2PS        (R9), Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z6
+	VFMADD231PS.BCST 4(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup2step
 
 linegroup2store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    $0x02, R14
-	JMP     linenext
+	ADDQ $0x02, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore2
 
 	// 16 columns of 3 queries.
 linegroup3:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup3zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z2
+	VMOVUPS (R9), Z5
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z6
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup3zero:
 	LEAQ    (SI)(R12*2), R9
@@ -29922,30 +29454,30 @@ linegroup3zero:
 linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z5
+	VFMADD231PS.BCST 4(R10), Z0, Z6
+	VFMADD231PS.BCST 8(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z5
+	VFMADD231PS.BCST 4(R10), Z0, Z6
+	VFMADD231PS.BCST 8(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z5
+	VFMADD231PS.BCST 4(R10), Z0, Z6
+	VFMADD231PS.BCST 8(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z5
+	VFMADD231PS.BCST 4(R10), Z0, Z6
+	VFMADD231PS.BCST 8(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -29963,53 +29495,35 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VCVTPH2PS        (R9), Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z5
+	VFMADD231PS.BCST 4(R10), Z0, Z6
+	VFMADD231PS.BCST 8(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup3step
 
 linegroup3store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    $0x03, R14
-	JMP     linenext
+	ADDQ $0x03, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore3
 
 	// 16 columns of 4 queries.
 linegroup4:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup4zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z3
+	VMOVUPS (R9), Z4
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z5
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z6
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup4zero:
 	LEAQ    (SI)(R12*2), R9
@@ -30022,34 +29536,34 @@ linegroup4zero:
 linegroup4turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z4
-	VFMADD231PS.BCST (R10), Z4, Z0
-	VFMADD231PS.BCST 4(R10), Z4, Z1
-	VFMADD231PS.BCST 8(R10), Z4, Z2
-	VFMADD231PS.BCST 12(R10), Z4, Z3
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z4
+	VFMADD231PS.BCST 4(R10), Z0, Z5
+	VFMADD231PS.BCST 8(R10), Z0, Z6
+	VFMADD231PS.BCST 12(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z4
-	VFMADD231PS.BCST (R10), Z4, Z0
-	VFMADD231PS.BCST 4(R10), Z4, Z1
-	VFMADD231PS.BCST 8(R10), Z4, Z2
-	VFMADD231PS.BCST 12(R10), Z4, Z3
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z4
+	VFMADD231PS.BCST 4(R10), Z0, Z5
+	VFMADD231PS.BCST 8(R10), Z0, Z6
+	VFMADD231PS.BCST 12(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z4
-	VFMADD231PS.BCST (R10), Z4, Z0
-	VFMADD231PS.BCST 4(R10), Z4, Z1
-	VFMADD231PS.BCST 8(R10), Z4, Z2
-	VFMADD231PS.BCST 12(R10), Z4, Z3
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z4
+	VFMADD231PS.BCST 4(R10), Z0, Z5
+	VFMADD231PS.BCST 8(R10), Z0, Z6
+	VFMADD231PS.BCST 12(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z4
-	VFMADD231PS.BCST (R10), Z4, Z0
-	VFMADD231PS.BCST 4(R10), Z4, Z1
-	VFMADD231PS.BCST 8(R10), Z4, Z2
-	VFMADD231PS.BCST 12(R10), Z4, Z3
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z4
+	VFMADD231PS.BCST 4(R10), Z0, Z5
+	VFMADD231PS.BCST 8(R10), Z0, Z6
+	VFMADD231PS.BCST 12(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -30067,59 +29581,39 @@ linegroup4fewer:
 	JZ   linegroup4store
 
 linegroup4step:
-	VCVTPH2PS        (R9), Z4
-	VFMADD231PS.BCST (R10), Z4, Z0
-	VFMADD231PS.BCST 4(R10), Z4, Z1
-	VFMADD231PS.BCST 8(R10), Z4, Z2
-	VFMADD231PS.BCST 12(R10), Z4, Z3
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z4
+	VFMADD231PS.BCST 4(R10), Z0, Z5
+	VFMADD231PS.BCST 8(R10), Z0, Z6
+	VFMADD231PS.BCST 12(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup4step
 
 linegroup4store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    $0x04, R14
-	JMP     linenext
+	ADDQ $0x04, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore4
 
 	// 16 columns of 5 queries.
 linegroup5:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup5zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
 	VMOVUPS (R9), Z3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z4
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z5
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z6
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup5zero:
 	LEAQ  (SI)(R12*2), R9
@@ -30143,12 +29637,12 @@ linegroup5turn:
 
 linegroup5ahead:
 linegroup5step:
-	VCVTPH2PS        (R9), Z5
-	VFMADD231PS.BCST (R10), Z5, Z0
-	VFMADD231PS.BCST 4(R10), Z5, Z1
-	VFMADD231PS.BCST 8(R10), Z5, Z2
-	VFMADD231PS.BCST 12(R10), Z5, Z3
-	VFMADD231PS.BCST 16(R10), Z5, Z4
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z3
+	VFMADD231PS.BCST 4(R10), Z0, Z4
+	VFMADD231PS.BCST 8(R10), Z0, Z5
+	VFMADD231PS.BCST 12(R10), Z0, Z6
+	VFMADD231PS.BCST 16(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -30158,53 +29652,31 @@ linegroup5step:
 	JNZ              linegroup5turn
 
 linegroup5store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    $0x05, R14
-	JMP     linenext
+	ADDQ $0x05, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore5
 
 	// 16 columns of 6 queries.
 linegroup6:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup6zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
 	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z4
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z5
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z6
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup6zero:
 	LEAQ  (SI)(R12*2), R9
@@ -30228,13 +29700,13 @@ linegroup6turn:
 
 linegroup6ahead:
 linegroup6step:
-	VCVTPH2PS        (R9), Z6
-	VFMADD231PS.BCST (R10), Z6, Z0
-	VFMADD231PS.BCST 4(R10), Z6, Z1
-	VFMADD231PS.BCST 8(R10), Z6, Z2
-	VFMADD231PS.BCST 12(R10), Z6, Z3
-	VFMADD231PS.BCST 16(R10), Z6, Z4
-	VFMADD231PS.BCST 20(R10), Z6, Z5
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z2
+	VFMADD231PS.BCST 4(R10), Z0, Z3
+	VFMADD231PS.BCST 8(R10), Z0, Z4
+	VFMADD231PS.BCST 12(R10), Z0, Z5
+	VFMADD231PS.BCST 16(R10), Z0, Z6
+	VFMADD231PS.BCST 20(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -30244,58 +29716,34 @@ linegroup6step:
 	JNZ              linegroup6turn
 
 linegroup6store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z5, (R9)
-	ADDQ    $0x06, R14
-	JMP     linenext
+	ADDQ $0x06, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore6
 
 	// 16 columns of 7 queries.
 linegroup7:
-	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup7zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
 	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z4
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z5
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z6
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup7zero:
 	LEAQ  (SI)(R12*2), R9
@@ -30319,14 +29767,14 @@ linegroup7turn:
 
 linegroup7ahead:
 linegroup7step:
-	VCVTPH2PS        (R9), Z7
-	VFMADD231PS.BCST (R10), Z7, Z0
-	VFMADD231PS.BCST 4(R10), Z7, Z1
-	VFMADD231PS.BCST 8(R10), Z7, Z2
-	VFMADD231PS.BCST 12(R10), Z7, Z3
-	VFMADD231PS.BCST 16(R10), Z7, Z4
-	VFMADD231PS.BCST 20(R10), Z7, Z5
-	VFMADD231PS.BCST 24(R10), Z7, Z6
+	VCVTPH2PS        (R9), Z0
+	VFMADD231PS.BCST (R10), Z0, Z1
+	VFMADD231PS.BCST 4(R10), Z0, Z2
+	VFMADD231PS.BCST 8(R10), Z0, Z3
+	VFMADD231PS.BCST 12(R10), Z0, Z4
+	VFMADD231PS.BCST 16(R10), Z0, Z5
+	VFMADD231PS.BCST 20(R10), Z0, Z6
+	VFMADD231PS.BCST 24(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -30336,28 +29784,9 @@ linegroup7step:
 	JNZ              linegroup7turn
 
 linegroup7store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z5, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z6, (R9)
-	ADDQ    $0x07, R14
-	JMP     linenext
+	ADDQ $0x07, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore7
 
 	// 16 columns of 8 queries.
 linegroup8:
@@ -30371,27 +29800,20 @@ linegroup8:
 	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup8zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
 	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z4
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z5
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z6
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z7
 
 linegroup8zero:
@@ -30434,35 +29856,41 @@ linegroup8step:
 	JNZ              linegroup8turn
 
 linegroup8store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z5, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z6, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z7, (R9)
 	ADDQ    $0x08, R14
+	MOVQ    o_cap+16(FP), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    ldo+24(FP), R9
 
-linenext:
-	CMPQ R14, n+96(FP)
-	JL   linegroup
-	ADDQ $0x10, R12
-	JMP  line
+linestore7:
+	VMOVUPS Z1, (R9)
+	ADDQ    ldo+24(FP), R9
+
+linestore6:
+	VMOVUPS Z2, (R9)
+	ADDQ    ldo+24(FP), R9
+
+linestore5:
+	VMOVUPS Z3, (R9)
+	ADDQ    ldo+24(FP), R9
+
+linestore4:
+	VMOVUPS Z4, (R9)
+	ADDQ    ldo+24(FP), R9
+
+linestore3:
+	VMOVUPS Z5, (R9)
+	ADDQ    ldo+24(FP), R9
+
+linestore2:
+	VMOVUPS Z6, (R9)
+	ADDQ    ldo+24(FP), R9
+
+linestore1:
+	VMOVUPS Z7, (R9)
+	CMPQ    R14, n+96(FP)
+	JL      linegroup
+	ADDQ    $0x10, R12
+	JMP     line
 
 lineend:
 	ADDQ $0x10, R13
@@ -34446,6 +33874,7 @@ dense:
 rows:
 	MOVQ CX, next_len+136(FP)
 	MOVQ BX, next_cap+144(FP)
+	SHLQ $0x02, ldo+24(FP)
 	MOVQ v_base+32(FP), SI
 	MOVQ p_base+64(FP), DI
 	MOVQ ldp+88(FP), R8
@@ -34474,36 +33903,35 @@ quad:
 
 	// The largest group of queries that there is code for.
 quadgroup:
-	MOVQ n+96(FP), R9
-	SUBQ R14, R9
-	CMPQ R9, $0x06
-	JGE  quadgroup6
-	CMPQ R9, $0x05
-	JGE  quadgroup5
-	CMPQ R9, $0x04
-	JGE  quadgroup4
-	CMPQ R9, $0x03
-	JGE  quadgroup3
-	CMPQ R9, $0x02
-	JGE  quadgroup2
+	MOVQ  ldo+24(FP), R9
+	IMULQ R14, R9
+	ADDQ  o_base+0(FP), R9
+	LEAQ  (R9)(R12*4), R9
+	MOVQ  R9, o_cap+16(FP)
+	MOVQ  n+96(FP), R10
+	SUBQ  R14, R10
+	CMPQ  R10, $0x06
+	JGE   quadgroup6
+	CMPQ  R10, $0x05
+	JGE   quadgroup5
+	CMPQ  R10, $0x04
+	JGE   quadgroup4
+	CMPQ  R10, $0x03
+	JGE   quadgroup3
+	CMPQ  R10, $0x02
+	JGE   quadgroup2
 
 	// 64 columns of 1 queries.
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup1zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
 
 quadgroup1zero:
 	LEAQ    (SI)(R12*2), R9
@@ -34525,66 +33953,50 @@ quadgroup1turn:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup1ahead0:
-	VPMOVZXWD    (R9), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VPMOVZXWD    32(R9), Z5
-	VPSLLD       $0x10, Z5, Z5
-	VPMOVZXWD    64(R9), Z6
-	VPSLLD       $0x10, Z6, Z6
-	VPMOVZXWD    96(R9), Z7
-	VPSLLD       $0x10, Z7, Z7
-	VBROADCASTSS (R10), Z8
-	VFMADD231PS  Z4, Z8, Z0
-	VFMADD231PS  Z5, Z8, Z1
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
+	VPMOVZXWD    (R9), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R9), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R9), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VPMOVZXWD    96(R9), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup1turn
 
 quadgroup1store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	ADDQ    $0x01, R14
-	JMP     quadnext
+	ADDQ $0x01, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  quadstore1
 
 	// 64 columns of 2 queries.
 quadgroup2:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup2zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
+	VMOVUPS (R9), Z16
+	VMOVUPS 64(R9), Z17
+	VMOVUPS 128(R9), Z18
+	VMOVUPS 192(R9), Z19
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
 
 quadgroup2zero:
 	LEAQ    (SI)(R12*2), R9
@@ -34606,86 +34018,64 @@ quadgroup2turn:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup2ahead0:
-	VPMOVZXWD    (R9), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VPMOVZXWD    32(R9), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VPMOVZXWD    64(R9), Z10
-	VPSLLD       $0x10, Z10, Z10
-	VPMOVZXWD    96(R9), Z11
-	VPSLLD       $0x10, Z11, Z11
-	VBROADCASTSS (R10), Z12
-	VFMADD231PS  Z8, Z12, Z0
-	VFMADD231PS  Z9, Z12, Z1
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS 4(R10), Z12
-	VFMADD231PS  Z8, Z12, Z4
-	VFMADD231PS  Z9, Z12, Z5
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
+	VPMOVZXWD    (R9), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R9), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R9), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VPMOVZXWD    96(R9), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z16
+	VFMADD231PS  Z1, Z4, Z17
+	VFMADD231PS  Z2, Z4, Z18
+	VFMADD231PS  Z3, Z4, Z19
+	VBROADCASTSS 4(R10), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup2turn
 
 quadgroup2store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z5, 64(R9)
-	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
-	ADDQ    $0x02, R14
-	JMP     quadnext
+	ADDQ $0x02, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  quadstore2
 
 	// 64 columns of 3 queries.
 quadgroup3:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup3zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z8
-	VMOVUPS 64(R9), Z9
-	VMOVUPS 128(R9), Z10
-	VMOVUPS 192(R9), Z11
+	VMOVUPS (R9), Z12
+	VMOVUPS 64(R9), Z13
+	VMOVUPS 128(R9), Z14
+	VMOVUPS 192(R9), Z15
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z16
+	VMOVUPS 64(R9), Z17
+	VMOVUPS 128(R9), Z18
+	VMOVUPS 192(R9), Z19
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
 
 quadgroup3zero:
 	LEAQ    (SI)(R12*2), R9
@@ -34707,69 +34097,41 @@ quadgroup3turn:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup3ahead0:
-	VPMOVZXWD    (R9), Z12
-	VPSLLD       $0x10, Z12, Z12
-	VPMOVZXWD    32(R9), Z13
-	VPSLLD       $0x10, Z13, Z13
-	VPMOVZXWD    64(R9), Z14
-	VPSLLD       $0x10, Z14, Z14
-	VPMOVZXWD    96(R9), Z15
-	VPSLLD       $0x10, Z15, Z15
-	VBROADCASTSS (R10), Z16
-	VFMADD231PS  Z12, Z16, Z0
-	VFMADD231PS  Z13, Z16, Z1
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS 4(R10), Z16
-	VFMADD231PS  Z12, Z16, Z4
-	VFMADD231PS  Z13, Z16, Z5
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS 8(R10), Z16
-	VFMADD231PS  Z12, Z16, Z8
-	VFMADD231PS  Z13, Z16, Z9
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
+	VPMOVZXWD    (R9), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R9), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R9), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VPMOVZXWD    96(R9), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z12
+	VFMADD231PS  Z1, Z4, Z13
+	VFMADD231PS  Z2, Z4, Z14
+	VFMADD231PS  Z3, Z4, Z15
+	VBROADCASTSS 4(R10), Z4
+	VFMADD231PS  Z0, Z4, Z16
+	VFMADD231PS  Z1, Z4, Z17
+	VFMADD231PS  Z2, Z4, Z18
+	VFMADD231PS  Z3, Z4, Z19
+	VBROADCASTSS 8(R10), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup3turn
 
 quadgroup3store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z5, 64(R9)
-	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z8, (R9)
-	VMOVUPS Z9, 64(R9)
-	VMOVUPS Z10, 128(R9)
-	VMOVUPS Z11, 192(R9)
-	ADDQ    $0x03, R14
-	JMP     quadnext
+	ADDQ $0x03, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  quadstore3
 
 	// 64 columns of 4 queries.
 quadgroup4:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
 	VXORPS  Z8, Z8, Z8
 	VXORPS  Z9, Z9, Z9
 	VXORPS  Z10, Z10, Z10
@@ -34778,34 +34140,35 @@ quadgroup4:
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup4zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
 	VMOVUPS 192(R9), Z11
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z12
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z16
+	VMOVUPS 64(R9), Z17
+	VMOVUPS 128(R9), Z18
+	VMOVUPS 192(R9), Z19
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
 
 quadgroup4zero:
 	LEAQ    (SI)(R12*2), R9
@@ -34827,75 +34190,46 @@ quadgroup4turn:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup4ahead0:
-	VPMOVZXWD    (R9), Z16
-	VPSLLD       $0x10, Z16, Z16
-	VPMOVZXWD    32(R9), Z17
-	VPSLLD       $0x10, Z17, Z17
-	VPMOVZXWD    64(R9), Z18
-	VPSLLD       $0x10, Z18, Z18
-	VPMOVZXWD    96(R9), Z19
-	VPSLLD       $0x10, Z19, Z19
-	VBROADCASTSS (R10), Z20
-	VFMADD231PS  Z16, Z20, Z0
-	VFMADD231PS  Z17, Z20, Z1
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS 4(R10), Z20
-	VFMADD231PS  Z16, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z5
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS 8(R10), Z20
-	VFMADD231PS  Z16, Z20, Z8
-	VFMADD231PS  Z17, Z20, Z9
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS 12(R10), Z20
-	VFMADD231PS  Z16, Z20, Z12
-	VFMADD231PS  Z17, Z20, Z13
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
+	VPMOVZXWD    (R9), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R9), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R9), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VPMOVZXWD    96(R9), Z3
+	VPSLLD       $0x10, Z3, Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z8
+	VFMADD231PS  Z1, Z4, Z9
+	VFMADD231PS  Z2, Z4, Z10
+	VFMADD231PS  Z3, Z4, Z11
+	VBROADCASTSS 4(R10), Z4
+	VFMADD231PS  Z0, Z4, Z12
+	VFMADD231PS  Z1, Z4, Z13
+	VFMADD231PS  Z2, Z4, Z14
+	VFMADD231PS  Z3, Z4, Z15
+	VBROADCASTSS 8(R10), Z4
+	VFMADD231PS  Z0, Z4, Z16
+	VFMADD231PS  Z1, Z4, Z17
+	VFMADD231PS  Z2, Z4, Z18
+	VFMADD231PS  Z3, Z4, Z19
+	VBROADCASTSS 12(R10), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup4turn
 
 quadgroup4store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z5, 64(R9)
-	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z8, (R9)
-	VMOVUPS Z9, 64(R9)
-	VMOVUPS Z10, 128(R9)
-	VMOVUPS Z11, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z12, (R9)
-	VMOVUPS Z13, 64(R9)
-	VMOVUPS Z14, 128(R9)
-	VMOVUPS Z15, 192(R9)
-	ADDQ    $0x04, R14
-	JMP     quadnext
+	ADDQ $0x04, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  quadstore4
 
 	// 64 columns of 5 queries.
 quadgroup5:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
@@ -34912,39 +34246,36 @@ quadgroup5:
 	VXORPS  Z17, Z17, Z17
 	VXORPS  Z18, Z18, Z18
 	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup5zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
 	VMOVUPS (R9), Z4
 	VMOVUPS 64(R9), Z5
 	VMOVUPS 128(R9), Z6
 	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
 	VMOVUPS 192(R9), Z11
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z12
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z16
 	VMOVUPS 64(R9), Z17
 	VMOVUPS 128(R9), Z18
 	VMOVUPS 192(R9), Z19
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
 
 quadgroup5zero:
 	LEAQ    (SI)(R12*2), R9
@@ -34966,78 +34297,48 @@ quadgroup5turn:
 	MOVQ       next_len+136(FP), BX
 
 quadgroup5ahead0:
-	VPMOVZXWD    (R9), Z20
-	VPSLLD       $0x10, Z20, Z20
-	VPMOVZXWD    32(R9), Z21
-	VPSLLD       $0x10, Z21, Z21
-	VPMOVZXWD    64(R9), Z22
-	VPSLLD       $0x10, Z22, Z22
-	VPMOVZXWD    96(R9), Z23
-	VPSLLD       $0x10, Z23, Z23
+	VPMOVZXWD    (R9), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R9), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R9), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VPMOVZXWD    96(R9), Z3
+	VPSLLD       $0x10, Z3, Z3
 	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z20, Z24, Z0
-	VFMADD231PS  Z21, Z24, Z1
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
+	VFMADD231PS  Z0, Z24, Z4
+	VFMADD231PS  Z1, Z24, Z5
+	VFMADD231PS  Z2, Z24, Z6
+	VFMADD231PS  Z3, Z24, Z7
 	VBROADCASTSS 4(R10), Z24
-	VFMADD231PS  Z20, Z24, Z4
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
+	VFMADD231PS  Z0, Z24, Z8
+	VFMADD231PS  Z1, Z24, Z9
+	VFMADD231PS  Z2, Z24, Z10
+	VFMADD231PS  Z3, Z24, Z11
 	VBROADCASTSS 8(R10), Z24
-	VFMADD231PS  Z20, Z24, Z8
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
+	VFMADD231PS  Z3, Z24, Z15
 	VBROADCASTSS 12(R10), Z24
-	VFMADD231PS  Z20, Z24, Z12
-	VFMADD231PS  Z21, Z24, Z13
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
+	VFMADD231PS  Z0, Z24, Z16
+	VFMADD231PS  Z1, Z24, Z17
+	VFMADD231PS  Z2, Z24, Z18
+	VFMADD231PS  Z3, Z24, Z19
 	VBROADCASTSS 16(R10), Z24
-	VFMADD231PS  Z20, Z24, Z16
-	VFMADD231PS  Z21, Z24, Z17
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
+	VFMADD231PS  Z0, Z24, Z20
+	VFMADD231PS  Z1, Z24, Z21
+	VFMADD231PS  Z2, Z24, Z22
+	VFMADD231PS  Z3, Z24, Z23
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup5turn
 
 quadgroup5store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z5, 64(R9)
-	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z8, (R9)
-	VMOVUPS Z9, 64(R9)
-	VMOVUPS Z10, 128(R9)
-	VMOVUPS Z11, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z12, (R9)
-	VMOVUPS Z13, 64(R9)
-	VMOVUPS Z14, 128(R9)
-	VMOVUPS Z15, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z16, (R9)
-	VMOVUPS Z17, 64(R9)
-	VMOVUPS Z18, 128(R9)
-	VMOVUPS Z19, 192(R9)
-	ADDQ    $0x05, R14
-	JMP     quadnext
+	ADDQ $0x05, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  quadstore5
 
 	// 64 columns of 6 queries.
 quadgroup6:
@@ -35067,38 +34368,31 @@ quadgroup6:
 	VXORPS  Z23, Z23, Z23
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup6zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
 	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z4
 	VMOVUPS 64(R9), Z5
 	VMOVUPS 128(R9), Z6
 	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
 	VMOVUPS 192(R9), Z11
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z12
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z16
 	VMOVUPS 64(R9), Z17
 	VMOVUPS 128(R9), Z18
 	VMOVUPS 192(R9), Z19
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z20
 	VMOVUPS 64(R9), Z21
 	VMOVUPS 128(R9), Z22
@@ -35168,49 +34462,51 @@ quadgroup6ahead0:
 	JNZ          quadgroup6turn
 
 quadgroup6store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
+	ADDQ    $0x06, R14
+	MOVQ    o_cap+16(FP), R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
 	VMOVUPS Z3, 192(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+quadstore5:
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
 	VMOVUPS Z7, 192(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+quadstore4:
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
 	VMOVUPS Z11, 192(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+quadstore3:
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
 	VMOVUPS Z15, 192(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+quadstore2:
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
 	VMOVUPS Z19, 192(R9)
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
+
+quadstore1:
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
 	VMOVUPS Z23, 192(R9)
-	ADDQ    $0x06, R14
-
-quadnext:
-	CMPQ R14, n+96(FP)
-	JL   quadgroup
-	ADDQ $0x40, R12
-	JMP  quad
+	CMPQ    R14, n+96(FP)
+	JL      quadgroup
+	ADDQ    $0x40, R12
+	JMP     quad
 
 quadend:
 	ADDQ $0x40, R13
@@ -35222,34 +34518,33 @@ line:
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVQ n+96(FP), R9
-	SUBQ R14, R9
-	CMPQ R9, $0x08
-	JGE  linegroup8
-	CMPQ R9, $0x07
-	JGE  linegroup7
-	CMPQ R9, $0x06
-	JGE  linegroup6
-	CMPQ R9, $0x05
-	JGE  linegroup5
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	MOVQ  ldo+24(FP), R9
+	IMULQ R14, R9
+	ADDQ  o_base+0(FP), R9
+	LEAQ  (R9)(R12*4), R9
+	MOVQ  R9, o_cap+16(FP)
+	MOVQ  n+96(FP), R10
+	SUBQ  R14, R10
+	CMPQ  R10, $0x08
+	JGE   linegroup8
+	CMPQ  R10, $0x07
+	JGE   linegroup7
+	CMPQ  R10, $0x06
+	JGE   linegroup6
+	CMPQ  R10, $0x05
+	JGE   linegroup5
+	CMPQ  R10, $0x04
+	JGE   linegroup4
+	CMPQ  R10, $0x03
+	JGE   linegroup3
+	CMPQ  R10, $0x02
+	JGE   linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Z0, Z0, Z0
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
+	VMOVUPS (R9), Z7
 
 linegroup1zero:
 	LEAQ    (SI)(R12*2), R9
@@ -35262,26 +34557,26 @@ linegroup1zero:
 linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z1
-	VPSLLD           $0x10, Z1, Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z1
-	VPSLLD           $0x10, Z1, Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z1
-	VPSLLD           $0x10, Z1, Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z1
-	VPSLLD           $0x10, Z1, Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -35299,41 +34594,28 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVZXWD        (R9), Z1
-	VPSLLD           $0x10, Z1, Z1
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup1step
 
 linegroup1store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    $0x01, R14
-	JMP     linenext
+	ADDQ $0x01, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore1
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup2zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z1
+	VMOVUPS (R9), Z6
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup2zero:
 	LEAQ    (SI)(R12*2), R9
@@ -35346,30 +34628,30 @@ linegroup2zero:
 linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z2
-	VPSLLD           $0x10, Z2, Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z6
+	VFMADD231PS.BCST 4(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z2
-	VPSLLD           $0x10, Z2, Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z6
+	VFMADD231PS.BCST 4(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z2
-	VPSLLD           $0x10, Z2, Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z6
+	VFMADD231PS.BCST 4(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z2
-	VPSLLD           $0x10, Z2, Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z6
+	VFMADD231PS.BCST 4(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -35387,48 +34669,32 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVZXWD        (R9), Z2
-	VPSLLD           $0x10, Z2, Z2
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z6
+	VFMADD231PS.BCST 4(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup2step
 
 linegroup2store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    $0x02, R14
-	JMP     linenext
+	ADDQ $0x02, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore2
 
 	// 16 columns of 3 queries.
 linegroup3:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup3zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z2
+	VMOVUPS (R9), Z5
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z6
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup3zero:
 	LEAQ    (SI)(R12*2), R9
@@ -35441,34 +34707,34 @@ linegroup3zero:
 linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z3
-	VPSLLD           $0x10, Z3, Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z5
+	VFMADD231PS.BCST 4(R10), Z0, Z6
+	VFMADD231PS.BCST 8(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z3
-	VPSLLD           $0x10, Z3, Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z5
+	VFMADD231PS.BCST 4(R10), Z0, Z6
+	VFMADD231PS.BCST 8(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z3
-	VPSLLD           $0x10, Z3, Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z5
+	VFMADD231PS.BCST 4(R10), Z0, Z6
+	VFMADD231PS.BCST 8(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z3
-	VPSLLD           $0x10, Z3, Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z5
+	VFMADD231PS.BCST 4(R10), Z0, Z6
+	VFMADD231PS.BCST 8(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -35486,54 +34752,36 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVZXWD        (R9), Z3
-	VPSLLD           $0x10, Z3, Z3
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z5
+	VFMADD231PS.BCST 4(R10), Z0, Z6
+	VFMADD231PS.BCST 8(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup3step
 
 linegroup3store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    $0x03, R14
-	JMP     linenext
+	ADDQ $0x03, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore3
 
 	// 16 columns of 4 queries.
 linegroup4:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup4zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z3
+	VMOVUPS (R9), Z4
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z5
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z6
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup4zero:
 	LEAQ    (SI)(R12*2), R9
@@ -35546,38 +34794,38 @@ linegroup4zero:
 linegroup4turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z4
-	VPSLLD           $0x10, Z4, Z4
-	VFMADD231PS.BCST (R10), Z4, Z0
-	VFMADD231PS.BCST 4(R10), Z4, Z1
-	VFMADD231PS.BCST 8(R10), Z4, Z2
-	VFMADD231PS.BCST 12(R10), Z4, Z3
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z4
+	VFMADD231PS.BCST 4(R10), Z0, Z5
+	VFMADD231PS.BCST 8(R10), Z0, Z6
+	VFMADD231PS.BCST 12(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z4
-	VPSLLD           $0x10, Z4, Z4
-	VFMADD231PS.BCST (R10), Z4, Z0
-	VFMADD231PS.BCST 4(R10), Z4, Z1
-	VFMADD231PS.BCST 8(R10), Z4, Z2
-	VFMADD231PS.BCST 12(R10), Z4, Z3
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z4
+	VFMADD231PS.BCST 4(R10), Z0, Z5
+	VFMADD231PS.BCST 8(R10), Z0, Z6
+	VFMADD231PS.BCST 12(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z4
-	VPSLLD           $0x10, Z4, Z4
-	VFMADD231PS.BCST (R10), Z4, Z0
-	VFMADD231PS.BCST 4(R10), Z4, Z1
-	VFMADD231PS.BCST 8(R10), Z4, Z2
-	VFMADD231PS.BCST 12(R10), Z4, Z3
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z4
+	VFMADD231PS.BCST 4(R10), Z0, Z5
+	VFMADD231PS.BCST 8(R10), Z0, Z6
+	VFMADD231PS.BCST 12(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z4
-	VPSLLD           $0x10, Z4, Z4
-	VFMADD231PS.BCST (R10), Z4, Z0
-	VFMADD231PS.BCST 4(R10), Z4, Z1
-	VFMADD231PS.BCST 8(R10), Z4, Z2
-	VFMADD231PS.BCST 12(R10), Z4, Z3
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z4
+	VFMADD231PS.BCST 4(R10), Z0, Z5
+	VFMADD231PS.BCST 8(R10), Z0, Z6
+	VFMADD231PS.BCST 12(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -35595,60 +34843,40 @@ linegroup4fewer:
 	JZ   linegroup4store
 
 linegroup4step:
-	VPMOVZXWD        (R9), Z4
-	VPSLLD           $0x10, Z4, Z4
-	VFMADD231PS.BCST (R10), Z4, Z0
-	VFMADD231PS.BCST 4(R10), Z4, Z1
-	VFMADD231PS.BCST 8(R10), Z4, Z2
-	VFMADD231PS.BCST 12(R10), Z4, Z3
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z4
+	VFMADD231PS.BCST 4(R10), Z0, Z5
+	VFMADD231PS.BCST 8(R10), Z0, Z6
+	VFMADD231PS.BCST 12(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup4step
 
 linegroup4store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    $0x04, R14
-	JMP     linenext
+	ADDQ $0x04, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore4
 
 	// 16 columns of 5 queries.
 linegroup5:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup5zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
 	VMOVUPS (R9), Z3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z4
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z5
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z6
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup5zero:
 	LEAQ  (SI)(R12*2), R9
@@ -35672,13 +34900,13 @@ linegroup5turn:
 
 linegroup5ahead:
 linegroup5step:
-	VPMOVZXWD        (R9), Z5
-	VPSLLD           $0x10, Z5, Z5
-	VFMADD231PS.BCST (R10), Z5, Z0
-	VFMADD231PS.BCST 4(R10), Z5, Z1
-	VFMADD231PS.BCST 8(R10), Z5, Z2
-	VFMADD231PS.BCST 12(R10), Z5, Z3
-	VFMADD231PS.BCST 16(R10), Z5, Z4
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z3
+	VFMADD231PS.BCST 4(R10), Z0, Z4
+	VFMADD231PS.BCST 8(R10), Z0, Z5
+	VFMADD231PS.BCST 12(R10), Z0, Z6
+	VFMADD231PS.BCST 16(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -35688,53 +34916,31 @@ linegroup5step:
 	JNZ              linegroup5turn
 
 linegroup5store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    $0x05, R14
-	JMP     linenext
+	ADDQ $0x05, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore5
 
 	// 16 columns of 6 queries.
 linegroup6:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup6zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
 	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z4
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z5
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z6
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup6zero:
 	LEAQ  (SI)(R12*2), R9
@@ -35758,14 +34964,14 @@ linegroup6turn:
 
 linegroup6ahead:
 linegroup6step:
-	VPMOVZXWD        (R9), Z6
-	VPSLLD           $0x10, Z6, Z6
-	VFMADD231PS.BCST (R10), Z6, Z0
-	VFMADD231PS.BCST 4(R10), Z6, Z1
-	VFMADD231PS.BCST 8(R10), Z6, Z2
-	VFMADD231PS.BCST 12(R10), Z6, Z3
-	VFMADD231PS.BCST 16(R10), Z6, Z4
-	VFMADD231PS.BCST 20(R10), Z6, Z5
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z2
+	VFMADD231PS.BCST 4(R10), Z0, Z3
+	VFMADD231PS.BCST 8(R10), Z0, Z4
+	VFMADD231PS.BCST 12(R10), Z0, Z5
+	VFMADD231PS.BCST 16(R10), Z0, Z6
+	VFMADD231PS.BCST 20(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -35775,58 +34981,34 @@ linegroup6step:
 	JNZ              linegroup6turn
 
 linegroup6store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z5, (R9)
-	ADDQ    $0x06, R14
-	JMP     linenext
+	ADDQ $0x06, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore6
 
 	// 16 columns of 7 queries.
 linegroup7:
-	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup7zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
 	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z4
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z5
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z6
+	ADDQ    ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup7zero:
 	LEAQ  (SI)(R12*2), R9
@@ -35850,15 +35032,15 @@ linegroup7turn:
 
 linegroup7ahead:
 linegroup7step:
-	VPMOVZXWD        (R9), Z7
-	VPSLLD           $0x10, Z7, Z7
-	VFMADD231PS.BCST (R10), Z7, Z0
-	VFMADD231PS.BCST 4(R10), Z7, Z1
-	VFMADD231PS.BCST 8(R10), Z7, Z2
-	VFMADD231PS.BCST 12(R10), Z7, Z3
-	VFMADD231PS.BCST 16(R10), Z7, Z4
-	VFMADD231PS.BCST 20(R10), Z7, Z5
-	VFMADD231PS.BCST 24(R10), Z7, Z6
+	VPMOVZXWD        (R9), Z0
+	VPSLLD           $0x10, Z0, Z0
+	VFMADD231PS.BCST (R10), Z0, Z1
+	VFMADD231PS.BCST 4(R10), Z0, Z2
+	VFMADD231PS.BCST 8(R10), Z0, Z3
+	VFMADD231PS.BCST 12(R10), Z0, Z4
+	VFMADD231PS.BCST 16(R10), Z0, Z5
+	VFMADD231PS.BCST 20(R10), Z0, Z6
+	VFMADD231PS.BCST 24(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -35868,28 +35050,9 @@ linegroup7step:
 	JNZ              linegroup7turn
 
 linegroup7store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z5, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z6, (R9)
-	ADDQ    $0x07, R14
-	JMP     linenext
+	ADDQ $0x07, R14
+	MOVQ o_cap+16(FP), R9
+	JMP  linestore7
 
 	// 16 columns of 8 queries.
 linegroup8:
@@ -35903,27 +35066,20 @@ linegroup8:
 	VXORPS  Z7, Z7, Z7
 	CMPB    load+120(FP), $0x00
 	JE      linegroup8zero
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
 	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z3
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z4
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z5
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z6
-	ADDQ    R10, R9
+	ADDQ    ldo+24(FP), R9
 	VMOVUPS (R9), Z7
 
 linegroup8zero:
@@ -35967,35 +35123,41 @@ linegroup8step:
 	JNZ              linegroup8turn
 
 linegroup8store:
-	MOVQ    o_base+0(FP), R9
-	MOVQ    ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z5, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z6, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z7, (R9)
 	ADDQ    $0x08, R14
+	MOVQ    o_cap+16(FP), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    ldo+24(FP), R9
 
-linenext:
-	CMPQ R14, n+96(FP)
-	JL   linegroup
-	ADDQ $0x10, R12
-	JMP  line
+linestore7:
+	VMOVUPS Z1, (R9)
+	ADDQ    ldo+24(FP), R9
+
+linestore6:
+	VMOVUPS Z2, (R9)
+	ADDQ    ldo+24(FP), R9
+
+linestore5:
+	VMOVUPS Z3, (R9)
+	ADDQ    ldo+24(FP), R9
+
+linestore4:
+	VMOVUPS Z4, (R9)
+	ADDQ    ldo+24(FP), R9
+
+linestore3:
+	VMOVUPS Z5, (R9)
+	ADDQ    ldo+24(FP), R9
+
+linestore2:
+	VMOVUPS Z6, (R9)
+	ADDQ    ldo+24(FP), R9
+
+linestore1:
+	VMOVUPS Z7, (R9)
+	CMPQ    R14, n+96(FP)
+	JL      linegroup
+	ADDQ    $0x10, R12
+	JMP     line
 
 lineend:
 	ADDQ $0x10, R13
@@ -40374,6 +39536,7 @@ dense:
 rows:
 	MOVQ CX, a_Next_len+176(FP)
 	MOVQ BX, a_Next_cap+184(FP)
+	SHLQ $0x02, a_Ldo+24(FP)
 	MOVQ a_V_base+32(FP), SI
 	MOVQ a_P_base+104(FP), DI
 	MOVQ a_Ldp+128(FP), R8
@@ -40409,36 +39572,35 @@ quad:
 
 	// The largest group of queries that there is code for.
 quadgroup:
-	MOVQ a_N+136(FP), R9
-	SUBQ R14, R9
-	CMPQ R9, $0x06
-	JGE  quadgroup6
-	CMPQ R9, $0x05
-	JGE  quadgroup5
-	CMPQ R9, $0x04
-	JGE  quadgroup4
-	CMPQ R9, $0x03
-	JGE  quadgroup3
-	CMPQ R9, $0x02
-	JGE  quadgroup2
+	MOVQ  a_Ldo+24(FP), R9
+	IMULQ R14, R9
+	ADDQ  a_O_base+0(FP), R9
+	LEAQ  (R9)(R12*4), R9
+	MOVQ  R9, a_O_cap+16(FP)
+	MOVQ  a_N+136(FP), R10
+	SUBQ  R14, R10
+	CMPQ  R10, $0x06
+	JGE   quadgroup6
+	CMPQ  R10, $0x05
+	JGE   quadgroup5
+	CMPQ  R10, $0x04
+	JGE   quadgroup4
+	CMPQ  R10, $0x03
+	JGE   quadgroup3
+	CMPQ  R10, $0x02
+	JGE   quadgroup2
 
 	// 64 columns of 1 queries.
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPB    a_Load+160(FP), $0x00
 	JE      quadgroup1zero
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
 
 quadgroup1zero:
 	LEAQ    (SI)(R12*1), R9
@@ -40459,71 +39621,55 @@ quadgroup1turn:
 	MOVQ       a_Next_len+176(FP), BX
 
 quadgroup1ahead0:
-	VPMOVSXBD    (R9), Z4
-	VCVTDQ2PS    Z4, Z4
-	VPMOVSXBD    16(R9), Z5
-	VCVTDQ2PS    Z5, Z5
-	VPMOVSXBD    32(R9), Z6
-	VCVTDQ2PS    Z6, Z6
-	VPMOVSXBD    48(R9), Z7
-	VCVTDQ2PS    Z7, Z7
-	VMULPS.BCST  (R15), Z4, Z4
-	VMULPS.BCST  (R15), Z5, Z5
-	VMULPS.BCST  (R15), Z6, Z6
-	VMULPS.BCST  (R15), Z7, Z7
+	VPMOVSXBD    (R9), Z0
+	VCVTDQ2PS    Z0, Z0
+	VPMOVSXBD    16(R9), Z1
+	VCVTDQ2PS    Z1, Z1
+	VPMOVSXBD    32(R9), Z2
+	VCVTDQ2PS    Z2, Z2
+	VPMOVSXBD    48(R9), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS.BCST  (R15), Z0, Z0
+	VMULPS.BCST  (R15), Z1, Z1
+	VMULPS.BCST  (R15), Z2, Z2
+	VMULPS.BCST  (R15), Z3, Z3
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Z8
-	VFMADD231PS  Z4, Z8, Z0
-	VFMADD231PS  Z5, Z8, Z1
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup1turn
 
 quadgroup1store:
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	ADDQ    $0x01, R14
-	JMP     quadnext
+	ADDQ $0x01, R14
+	MOVQ a_O_cap+16(FP), R9
+	JMP  quadstore1
 
 	// 64 columns of 2 queries.
 quadgroup2:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPB    a_Load+160(FP), $0x00
 	JE      quadgroup2zero
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
+	VMOVUPS (R9), Z16
+	VMOVUPS 64(R9), Z17
+	VMOVUPS 128(R9), Z18
+	VMOVUPS 192(R9), Z19
+	ADDQ    a_Ldo+24(FP), R9
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
 
 quadgroup2zero:
 	LEAQ    (SI)(R12*1), R9
@@ -40544,91 +39690,69 @@ quadgroup2turn:
 	MOVQ       a_Next_len+176(FP), BX
 
 quadgroup2ahead0:
-	VPMOVSXBD    (R9), Z8
-	VCVTDQ2PS    Z8, Z8
-	VPMOVSXBD    16(R9), Z9
-	VCVTDQ2PS    Z9, Z9
-	VPMOVSXBD    32(R9), Z10
-	VCVTDQ2PS    Z10, Z10
-	VPMOVSXBD    48(R9), Z11
-	VCVTDQ2PS    Z11, Z11
-	VMULPS.BCST  (R15), Z8, Z8
-	VMULPS.BCST  (R15), Z9, Z9
-	VMULPS.BCST  (R15), Z10, Z10
-	VMULPS.BCST  (R15), Z11, Z11
+	VPMOVSXBD    (R9), Z0
+	VCVTDQ2PS    Z0, Z0
+	VPMOVSXBD    16(R9), Z1
+	VCVTDQ2PS    Z1, Z1
+	VPMOVSXBD    32(R9), Z2
+	VCVTDQ2PS    Z2, Z2
+	VPMOVSXBD    48(R9), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS.BCST  (R15), Z0, Z0
+	VMULPS.BCST  (R15), Z1, Z1
+	VMULPS.BCST  (R15), Z2, Z2
+	VMULPS.BCST  (R15), Z3, Z3
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Z12
-	VFMADD231PS  Z8, Z12, Z0
-	VFMADD231PS  Z9, Z12, Z1
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS 4(R10), Z12
-	VFMADD231PS  Z8, Z12, Z4
-	VFMADD231PS  Z9, Z12, Z5
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z16
+	VFMADD231PS  Z1, Z4, Z17
+	VFMADD231PS  Z2, Z4, Z18
+	VFMADD231PS  Z3, Z4, Z19
+	VBROADCASTSS 4(R10), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup2turn
 
 quadgroup2store:
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z5, 64(R9)
-	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
-	ADDQ    $0x02, R14
-	JMP     quadnext
+	ADDQ $0x02, R14
+	MOVQ a_O_cap+16(FP), R9
+	JMP  quadstore2
 
 	// 64 columns of 3 queries.
 quadgroup3:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPB    a_Load+160(FP), $0x00
 	JE      quadgroup3zero
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z8
-	VMOVUPS 64(R9), Z9
-	VMOVUPS 128(R9), Z10
-	VMOVUPS 192(R9), Z11
+	VMOVUPS (R9), Z12
+	VMOVUPS 64(R9), Z13
+	VMOVUPS 128(R9), Z14
+	VMOVUPS 192(R9), Z15
+	ADDQ    a_Ldo+24(FP), R9
+	VMOVUPS (R9), Z16
+	VMOVUPS 64(R9), Z17
+	VMOVUPS 128(R9), Z18
+	VMOVUPS 192(R9), Z19
+	ADDQ    a_Ldo+24(FP), R9
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
 
 quadgroup3zero:
 	LEAQ    (SI)(R12*1), R9
@@ -40649,74 +39773,46 @@ quadgroup3turn:
 	MOVQ       a_Next_len+176(FP), BX
 
 quadgroup3ahead0:
-	VPMOVSXBD    (R9), Z12
-	VCVTDQ2PS    Z12, Z12
-	VPMOVSXBD    16(R9), Z13
-	VCVTDQ2PS    Z13, Z13
-	VPMOVSXBD    32(R9), Z14
-	VCVTDQ2PS    Z14, Z14
-	VPMOVSXBD    48(R9), Z15
-	VCVTDQ2PS    Z15, Z15
-	VMULPS.BCST  (R15), Z12, Z12
-	VMULPS.BCST  (R15), Z13, Z13
-	VMULPS.BCST  (R15), Z14, Z14
-	VMULPS.BCST  (R15), Z15, Z15
+	VPMOVSXBD    (R9), Z0
+	VCVTDQ2PS    Z0, Z0
+	VPMOVSXBD    16(R9), Z1
+	VCVTDQ2PS    Z1, Z1
+	VPMOVSXBD    32(R9), Z2
+	VCVTDQ2PS    Z2, Z2
+	VPMOVSXBD    48(R9), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS.BCST  (R15), Z0, Z0
+	VMULPS.BCST  (R15), Z1, Z1
+	VMULPS.BCST  (R15), Z2, Z2
+	VMULPS.BCST  (R15), Z3, Z3
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Z16
-	VFMADD231PS  Z12, Z16, Z0
-	VFMADD231PS  Z13, Z16, Z1
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS 4(R10), Z16
-	VFMADD231PS  Z12, Z16, Z4
-	VFMADD231PS  Z13, Z16, Z5
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS 8(R10), Z16
-	VFMADD231PS  Z12, Z16, Z8
-	VFMADD231PS  Z13, Z16, Z9
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z12
+	VFMADD231PS  Z1, Z4, Z13
+	VFMADD231PS  Z2, Z4, Z14
+	VFMADD231PS  Z3, Z4, Z15
+	VBROADCASTSS 4(R10), Z4
+	VFMADD231PS  Z0, Z4, Z16
+	VFMADD231PS  Z1, Z4, Z17
+	VFMADD231PS  Z2, Z4, Z18
+	VFMADD231PS  Z3, Z4, Z19
+	VBROADCASTSS 8(R10), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup3turn
 
 quadgroup3store:
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z5, 64(R9)
-	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z8, (R9)
-	VMOVUPS Z9, 64(R9)
-	VMOVUPS Z10, 128(R9)
-	VMOVUPS Z11, 192(R9)
-	ADDQ    $0x03, R14
-	JMP     quadnext
+	ADDQ $0x03, R14
+	MOVQ a_O_cap+16(FP), R9
+	JMP  quadstore3
 
 	// 64 columns of 4 queries.
 quadgroup4:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
 	VXORPS  Z8, Z8, Z8
 	VXORPS  Z9, Z9, Z9
 	VXORPS  Z10, Z10, Z10
@@ -40725,34 +39821,35 @@ quadgroup4:
 	VXORPS  Z13, Z13, Z13
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
+	VXORPS  Z16, Z16, Z16
+	VXORPS  Z17, Z17, Z17
+	VXORPS  Z18, Z18, Z18
+	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPB    a_Load+160(FP), $0x00
 	JE      quadgroup4zero
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
 	VMOVUPS 192(R9), Z11
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z12
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
+	ADDQ    a_Ldo+24(FP), R9
+	VMOVUPS (R9), Z16
+	VMOVUPS 64(R9), Z17
+	VMOVUPS 128(R9), Z18
+	VMOVUPS 192(R9), Z19
+	ADDQ    a_Ldo+24(FP), R9
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
 
 quadgroup4zero:
 	LEAQ    (SI)(R12*1), R9
@@ -40773,80 +39870,51 @@ quadgroup4turn:
 	MOVQ       a_Next_len+176(FP), BX
 
 quadgroup4ahead0:
-	VPMOVSXBD    (R9), Z16
-	VCVTDQ2PS    Z16, Z16
-	VPMOVSXBD    16(R9), Z17
-	VCVTDQ2PS    Z17, Z17
-	VPMOVSXBD    32(R9), Z18
-	VCVTDQ2PS    Z18, Z18
-	VPMOVSXBD    48(R9), Z19
-	VCVTDQ2PS    Z19, Z19
-	VMULPS.BCST  (R15), Z16, Z16
-	VMULPS.BCST  (R15), Z17, Z17
-	VMULPS.BCST  (R15), Z18, Z18
-	VMULPS.BCST  (R15), Z19, Z19
+	VPMOVSXBD    (R9), Z0
+	VCVTDQ2PS    Z0, Z0
+	VPMOVSXBD    16(R9), Z1
+	VCVTDQ2PS    Z1, Z1
+	VPMOVSXBD    32(R9), Z2
+	VCVTDQ2PS    Z2, Z2
+	VPMOVSXBD    48(R9), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS.BCST  (R15), Z0, Z0
+	VMULPS.BCST  (R15), Z1, Z1
+	VMULPS.BCST  (R15), Z2, Z2
+	VMULPS.BCST  (R15), Z3, Z3
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Z20
-	VFMADD231PS  Z16, Z20, Z0
-	VFMADD231PS  Z17, Z20, Z1
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS 4(R10), Z20
-	VFMADD231PS  Z16, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z5
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS 8(R10), Z20
-	VFMADD231PS  Z16, Z20, Z8
-	VFMADD231PS  Z17, Z20, Z9
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS 12(R10), Z20
-	VFMADD231PS  Z16, Z20, Z12
-	VFMADD231PS  Z17, Z20, Z13
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z8
+	VFMADD231PS  Z1, Z4, Z9
+	VFMADD231PS  Z2, Z4, Z10
+	VFMADD231PS  Z3, Z4, Z11
+	VBROADCASTSS 4(R10), Z4
+	VFMADD231PS  Z0, Z4, Z12
+	VFMADD231PS  Z1, Z4, Z13
+	VFMADD231PS  Z2, Z4, Z14
+	VFMADD231PS  Z3, Z4, Z15
+	VBROADCASTSS 8(R10), Z4
+	VFMADD231PS  Z0, Z4, Z16
+	VFMADD231PS  Z1, Z4, Z17
+	VFMADD231PS  Z2, Z4, Z18
+	VFMADD231PS  Z3, Z4, Z19
+	VBROADCASTSS 12(R10), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup4turn
 
 quadgroup4store:
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z5, 64(R9)
-	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z8, (R9)
-	VMOVUPS Z9, 64(R9)
-	VMOVUPS Z10, 128(R9)
-	VMOVUPS Z11, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z12, (R9)
-	VMOVUPS Z13, 64(R9)
-	VMOVUPS Z14, 128(R9)
-	VMOVUPS Z15, 192(R9)
-	ADDQ    $0x04, R14
-	JMP     quadnext
+	ADDQ $0x04, R14
+	MOVQ a_O_cap+16(FP), R9
+	JMP  quadstore4
 
 	// 64 columns of 5 queries.
 quadgroup5:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
@@ -40863,39 +39931,36 @@ quadgroup5:
 	VXORPS  Z17, Z17, Z17
 	VXORPS  Z18, Z18, Z18
 	VXORPS  Z19, Z19, Z19
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPB    a_Load+160(FP), $0x00
 	JE      quadgroup5zero
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	VMOVUPS 64(R9), Z1
-	VMOVUPS 128(R9), Z2
-	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
 	VMOVUPS (R9), Z4
 	VMOVUPS 64(R9), Z5
 	VMOVUPS 128(R9), Z6
 	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
 	VMOVUPS 192(R9), Z11
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z12
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z16
 	VMOVUPS 64(R9), Z17
 	VMOVUPS 128(R9), Z18
 	VMOVUPS 192(R9), Z19
+	ADDQ    a_Ldo+24(FP), R9
+	VMOVUPS (R9), Z20
+	VMOVUPS 64(R9), Z21
+	VMOVUPS 128(R9), Z22
+	VMOVUPS 192(R9), Z23
 
 quadgroup5zero:
 	LEAQ    (SI)(R12*1), R9
@@ -40916,83 +39981,53 @@ quadgroup5turn:
 	MOVQ       a_Next_len+176(FP), BX
 
 quadgroup5ahead0:
-	VPMOVSXBD    (R9), Z20
-	VCVTDQ2PS    Z20, Z20
-	VPMOVSXBD    16(R9), Z21
-	VCVTDQ2PS    Z21, Z21
-	VPMOVSXBD    32(R9), Z22
-	VCVTDQ2PS    Z22, Z22
-	VPMOVSXBD    48(R9), Z23
-	VCVTDQ2PS    Z23, Z23
-	VMULPS.BCST  (R15), Z20, Z20
-	VMULPS.BCST  (R15), Z21, Z21
-	VMULPS.BCST  (R15), Z22, Z22
-	VMULPS.BCST  (R15), Z23, Z23
+	VPMOVSXBD    (R9), Z0
+	VCVTDQ2PS    Z0, Z0
+	VPMOVSXBD    16(R9), Z1
+	VCVTDQ2PS    Z1, Z1
+	VPMOVSXBD    32(R9), Z2
+	VCVTDQ2PS    Z2, Z2
+	VPMOVSXBD    48(R9), Z3
+	VCVTDQ2PS    Z3, Z3
+	VMULPS.BCST  (R15), Z0, Z0
+	VMULPS.BCST  (R15), Z1, Z1
+	VMULPS.BCST  (R15), Z2, Z2
+	VMULPS.BCST  (R15), Z3, Z3
 	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z20, Z24, Z0
-	VFMADD231PS  Z21, Z24, Z1
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
+	VFMADD231PS  Z0, Z24, Z4
+	VFMADD231PS  Z1, Z24, Z5
+	VFMADD231PS  Z2, Z24, Z6
+	VFMADD231PS  Z3, Z24, Z7
 	VBROADCASTSS 4(R10), Z24
-	VFMADD231PS  Z20, Z24, Z4
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
+	VFMADD231PS  Z0, Z24, Z8
+	VFMADD231PS  Z1, Z24, Z9
+	VFMADD231PS  Z2, Z24, Z10
+	VFMADD231PS  Z3, Z24, Z11
 	VBROADCASTSS 8(R10), Z24
-	VFMADD231PS  Z20, Z24, Z8
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
+	VFMADD231PS  Z3, Z24, Z15
 	VBROADCASTSS 12(R10), Z24
-	VFMADD231PS  Z20, Z24, Z12
-	VFMADD231PS  Z21, Z24, Z13
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
+	VFMADD231PS  Z0, Z24, Z16
+	VFMADD231PS  Z1, Z24, Z17
+	VFMADD231PS  Z2, Z24, Z18
+	VFMADD231PS  Z3, Z24, Z19
 	VBROADCASTSS 16(R10), Z24
-	VFMADD231PS  Z20, Z24, Z16
-	VFMADD231PS  Z21, Z24, Z17
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
+	VFMADD231PS  Z0, Z24, Z20
+	VFMADD231PS  Z1, Z24, Z21
+	VFMADD231PS  Z2, Z24, Z22
+	VFMADD231PS  Z3, Z24, Z23
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          quadgroup5turn
 
 quadgroup5store:
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	VMOVUPS Z2, 128(R9)
-	VMOVUPS Z3, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	VMOVUPS Z5, 64(R9)
-	VMOVUPS Z6, 128(R9)
-	VMOVUPS Z7, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z8, (R9)
-	VMOVUPS Z9, 64(R9)
-	VMOVUPS Z10, 128(R9)
-	VMOVUPS Z11, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z12, (R9)
-	VMOVUPS Z13, 64(R9)
-	VMOVUPS Z14, 128(R9)
-	VMOVUPS Z15, 192(R9)
-	ADDQ    R10, R9
-	VMOVUPS Z16, (R9)
-	VMOVUPS Z17, 64(R9)
-	VMOVUPS Z18, 128(R9)
-	VMOVUPS Z19, 192(R9)
-	ADDQ    $0x05, R14
-	JMP     quadnext
+	ADDQ $0x05, R14
+	MOVQ a_O_cap+16(FP), R9
+	JMP  quadstore5
 
 	// 64 columns of 6 queries.
 quadgroup6:
@@ -41022,38 +40057,31 @@ quadgroup6:
 	VXORPS  Z23, Z23, Z23
 	CMPB    a_Load+160(FP), $0x00
 	JE      quadgroup6zero
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
 	VMOVUPS 192(R9), Z3
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z4
 	VMOVUPS 64(R9), Z5
 	VMOVUPS 128(R9), Z6
 	VMOVUPS 192(R9), Z7
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
 	VMOVUPS 192(R9), Z11
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z12
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z16
 	VMOVUPS 64(R9), Z17
 	VMOVUPS 128(R9), Z18
 	VMOVUPS 192(R9), Z19
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z20
 	VMOVUPS 64(R9), Z21
 	VMOVUPS 128(R9), Z22
@@ -41127,54 +40155,56 @@ quadgroup6ahead0:
 	JNZ          quadgroup6turn
 
 quadgroup6store:
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
+	ADDQ    $0x06, R14
+	MOVQ    a_O_cap+16(FP), R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
 	VMOVUPS Z3, 192(R9)
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
+
+quadstore5:
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
 	VMOVUPS Z7, 192(R9)
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
+
+quadstore4:
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
 	VMOVUPS Z11, 192(R9)
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
+
+quadstore3:
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
 	VMOVUPS Z15, 192(R9)
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
+
+quadstore2:
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
 	VMOVUPS Z19, 192(R9)
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
+
+quadstore1:
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
 	VMOVUPS Z23, 192(R9)
-	ADDQ    $0x06, R14
-
-quadnext:
-	CMPQ R14, a_N+136(FP)
-	JL   quadgroup
-	ADDQ $0x40, R12
-	SUBQ $0x40, a_Scales_cap+80(FP)
-	JNZ  quad
-	ADDQ $0x04, a_Scales_len+72(FP)
-	MOVQ a_Group+96(FP), R9
-	MOVQ R9, a_Scales_cap+80(FP)
-	JMP  quad
+	CMPQ    R14, a_N+136(FP)
+	JL      quadgroup
+	ADDQ    $0x40, R12
+	SUBQ    $0x40, a_Scales_cap+80(FP)
+	JNZ     quad
+	ADDQ    $0x04, a_Scales_len+72(FP)
+	MOVQ    a_Group+96(FP), R9
+	MOVQ    R9, a_Scales_cap+80(FP)
+	JMP     quad
 
 quadend:
 	ADDQ $0x40, R13
@@ -41186,34 +40216,33 @@ line:
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVQ a_N+136(FP), R9
-	SUBQ R14, R9
-	CMPQ R9, $0x08
-	JGE  linegroup8
-	CMPQ R9, $0x07
-	JGE  linegroup7
-	CMPQ R9, $0x06
-	JGE  linegroup6
-	CMPQ R9, $0x05
-	JGE  linegroup5
-	CMPQ R9, $0x04
-	JGE  linegroup4
-	CMPQ R9, $0x03
-	JGE  linegroup3
-	CMPQ R9, $0x02
-	JGE  linegroup2
+	MOVQ  a_Ldo+24(FP), R9
+	IMULQ R14, R9
+	ADDQ  a_O_base+0(FP), R9
+	LEAQ  (R9)(R12*4), R9
+	MOVQ  R9, a_O_cap+16(FP)
+	MOVQ  a_N+136(FP), R10
+	SUBQ  R14, R10
+	CMPQ  R10, $0x08
+	JGE   linegroup8
+	CMPQ  R10, $0x07
+	JGE   linegroup7
+	CMPQ  R10, $0x06
+	JGE   linegroup6
+	CMPQ  R10, $0x05
+	JGE   linegroup5
+	CMPQ  R10, $0x04
+	JGE   linegroup4
+	CMPQ  R10, $0x03
+	JGE   linegroup3
+	CMPQ  R10, $0x02
+	JGE   linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Z0, Z0, Z0
+	VXORPS  Z7, Z7, Z7
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup1zero
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
+	VMOVUPS (R9), Z7
 
 linegroup1zero:
 	LEAQ    (SI)(R12*1), R9
@@ -41227,32 +40256,32 @@ linegroup1zero:
 linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z1
-	VCVTDQ2PS        Z1, Z1
-	VMULPS.BCST      (R15), Z1, Z1
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VFMADD231PS.BCST (R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z1
-	VCVTDQ2PS        Z1, Z1
-	VMULPS.BCST      (R15), Z1, Z1
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VFMADD231PS.BCST (R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z1
-	VCVTDQ2PS        Z1, Z1
-	VMULPS.BCST      (R15), Z1, Z1
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VFMADD231PS.BCST (R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z1
-	VCVTDQ2PS        Z1, Z1
-	VMULPS.BCST      (R15), Z1, Z1
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VFMADD231PS.BCST (R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+64, CX
@@ -41270,43 +40299,30 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVSXBD        (R9), Z1
-	VCVTDQ2PS        Z1, Z1
-	VMULPS.BCST      (R15), Z1, Z1
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z1, Z0
+	VFMADD231PS.BCST (R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup1step
 
 linegroup1store:
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	IMULQ   R14, R10
-	ADDQ    R10, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    $0x01, R14
-	JMP     linenext
+	ADDQ $0x01, R14
+	MOVQ a_O_cap+16(FP), R9
+	JMP  linestore1
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup2zero
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z1
+	VMOVUPS (R9), Z6
+	ADDQ    a_Ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup2zero:
 	LEAQ    (SI)(R12*1), R9
@@ -41320,36 +40336,36 @@ linegroup2zero:
 linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS.BCST      (R15), Z2, Z2
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VFMADD231PS.BCST (R10), Z0, Z6
+	VFMADD231PS.BCST 4(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS.BCST      (R15), Z2, Z2
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VFMADD231PS.BCST (R10), Z0, Z6
+	VFMADD231PS.BCST 4(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS.BCST      (R15), Z2, Z2
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VFMADD231PS.BCST (R10), Z0, Z6
+	VFMADD231PS.BCST 4(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS.BCST      (R15), Z2, Z2
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VFMADD231PS.BCST (R10), Z0, Z6
+	VFMADD231PS.BCST 4(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+64, CX
@@ -41367,50 +40383,34 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVSXBD        (R9), Z2
-	VCVTDQ2PS        Z2, Z2
-	VMULPS.BCST      (R15), Z2, Z2
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z2, Z0
-	VFMADD231PS.BCST 4(R10), Z2, Z1
+	VFMADD231PS.BCST (R10), Z0, Z6
+	VFMADD231PS.BCST 4(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup2step
 
 linegroup2store:
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    $0x02, R14
-	JMP     linenext
+	ADDQ $0x02, R14
+	MOVQ a_O_cap+16(FP), R9
+	JMP  linestore2
 
 	// 16 columns of 3 queries.
 linegroup3:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup3zero
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z2
+	VMOVUPS (R9), Z5
+	ADDQ    a_Ldo+24(FP), R9
+	VMOVUPS (R9), Z6
+	ADDQ    a_Ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup3zero:
 	LEAQ    (SI)(R12*1), R9
@@ -41424,40 +40424,40 @@ linegroup3zero:
 linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS.BCST      (R15), Z3, Z3
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VFMADD231PS.BCST (R10), Z0, Z5
+	VFMADD231PS.BCST 4(R10), Z0, Z6
+	VFMADD231PS.BCST 8(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS.BCST      (R15), Z3, Z3
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VFMADD231PS.BCST (R10), Z0, Z5
+	VFMADD231PS.BCST 4(R10), Z0, Z6
+	VFMADD231PS.BCST 8(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS.BCST      (R15), Z3, Z3
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VFMADD231PS.BCST (R10), Z0, Z5
+	VFMADD231PS.BCST 4(R10), Z0, Z6
+	VFMADD231PS.BCST 8(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS.BCST      (R15), Z3, Z3
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VFMADD231PS.BCST (R10), Z0, Z5
+	VFMADD231PS.BCST 4(R10), Z0, Z6
+	VFMADD231PS.BCST 8(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+64, CX
@@ -41475,56 +40475,38 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVSXBD        (R9), Z3
-	VCVTDQ2PS        Z3, Z3
-	VMULPS.BCST      (R15), Z3, Z3
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z3, Z0
-	VFMADD231PS.BCST 4(R10), Z3, Z1
-	VFMADD231PS.BCST 8(R10), Z3, Z2
+	VFMADD231PS.BCST (R10), Z0, Z5
+	VFMADD231PS.BCST 4(R10), Z0, Z6
+	VFMADD231PS.BCST 8(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup3step
 
 linegroup3store:
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    $0x03, R14
-	JMP     linenext
+	ADDQ $0x03, R14
+	MOVQ a_O_cap+16(FP), R9
+	JMP  linestore3
 
 	// 16 columns of 4 queries.
 linegroup4:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup4zero
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z3
+	VMOVUPS (R9), Z4
+	ADDQ    a_Ldo+24(FP), R9
+	VMOVUPS (R9), Z5
+	ADDQ    a_Ldo+24(FP), R9
+	VMOVUPS (R9), Z6
+	ADDQ    a_Ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup4zero:
 	LEAQ    (SI)(R12*1), R9
@@ -41538,44 +40520,44 @@ linegroup4zero:
 linegroup4turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS.BCST      (R15), Z4, Z4
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z4, Z0
-	VFMADD231PS.BCST 4(R10), Z4, Z1
-	VFMADD231PS.BCST 8(R10), Z4, Z2
-	VFMADD231PS.BCST 12(R10), Z4, Z3
+	VFMADD231PS.BCST (R10), Z0, Z4
+	VFMADD231PS.BCST 4(R10), Z0, Z5
+	VFMADD231PS.BCST 8(R10), Z0, Z6
+	VFMADD231PS.BCST 12(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS.BCST      (R15), Z4, Z4
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z4, Z0
-	VFMADD231PS.BCST 4(R10), Z4, Z1
-	VFMADD231PS.BCST 8(R10), Z4, Z2
-	VFMADD231PS.BCST 12(R10), Z4, Z3
+	VFMADD231PS.BCST (R10), Z0, Z4
+	VFMADD231PS.BCST 4(R10), Z0, Z5
+	VFMADD231PS.BCST 8(R10), Z0, Z6
+	VFMADD231PS.BCST 12(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS.BCST      (R15), Z4, Z4
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z4, Z0
-	VFMADD231PS.BCST 4(R10), Z4, Z1
-	VFMADD231PS.BCST 8(R10), Z4, Z2
-	VFMADD231PS.BCST 12(R10), Z4, Z3
+	VFMADD231PS.BCST (R10), Z0, Z4
+	VFMADD231PS.BCST 4(R10), Z0, Z5
+	VFMADD231PS.BCST 8(R10), Z0, Z6
+	VFMADD231PS.BCST 12(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS.BCST      (R15), Z4, Z4
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z4, Z0
-	VFMADD231PS.BCST 4(R10), Z4, Z1
-	VFMADD231PS.BCST 8(R10), Z4, Z2
-	VFMADD231PS.BCST 12(R10), Z4, Z3
+	VFMADD231PS.BCST (R10), Z0, Z4
+	VFMADD231PS.BCST 4(R10), Z0, Z5
+	VFMADD231PS.BCST 8(R10), Z0, Z6
+	VFMADD231PS.BCST 12(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+64, CX
@@ -41593,62 +40575,42 @@ linegroup4fewer:
 	JZ   linegroup4store
 
 linegroup4step:
-	VPMOVSXBD        (R9), Z4
-	VCVTDQ2PS        Z4, Z4
-	VMULPS.BCST      (R15), Z4, Z4
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z4, Z0
-	VFMADD231PS.BCST 4(R10), Z4, Z1
-	VFMADD231PS.BCST 8(R10), Z4, Z2
-	VFMADD231PS.BCST 12(R10), Z4, Z3
+	VFMADD231PS.BCST (R10), Z0, Z4
+	VFMADD231PS.BCST 4(R10), Z0, Z5
+	VFMADD231PS.BCST 8(R10), Z0, Z6
+	VFMADD231PS.BCST 12(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup4step
 
 linegroup4store:
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    $0x04, R14
-	JMP     linenext
+	ADDQ $0x04, R14
+	MOVQ a_O_cap+16(FP), R9
+	JMP  linestore4
 
 	// 16 columns of 5 queries.
 linegroup5:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup5zero
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
 	VMOVUPS (R9), Z3
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z4
+	ADDQ    a_Ldo+24(FP), R9
+	VMOVUPS (R9), Z5
+	ADDQ    a_Ldo+24(FP), R9
+	VMOVUPS (R9), Z6
+	ADDQ    a_Ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup5zero:
 	LEAQ  (SI)(R12*1), R9
@@ -41671,15 +40633,15 @@ linegroup5turn:
 
 linegroup5ahead:
 linegroup5step:
-	VPMOVSXBD        (R9), Z5
-	VCVTDQ2PS        Z5, Z5
-	VMULPS.BCST      (R15), Z5, Z5
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z5, Z0
-	VFMADD231PS.BCST 4(R10), Z5, Z1
-	VFMADD231PS.BCST 8(R10), Z5, Z2
-	VFMADD231PS.BCST 12(R10), Z5, Z3
-	VFMADD231PS.BCST 16(R10), Z5, Z4
+	VFMADD231PS.BCST (R10), Z0, Z3
+	VFMADD231PS.BCST 4(R10), Z0, Z4
+	VFMADD231PS.BCST 8(R10), Z0, Z5
+	VFMADD231PS.BCST 12(R10), Z0, Z6
+	VFMADD231PS.BCST 16(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -41689,53 +40651,31 @@ linegroup5step:
 	JNZ              linegroup5turn
 
 linegroup5store:
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    $0x05, R14
-	JMP     linenext
+	ADDQ $0x05, R14
+	MOVQ a_O_cap+16(FP), R9
+	JMP  linestore5
 
 	// 16 columns of 6 queries.
 linegroup6:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup6zero
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
-	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
 	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z3
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z4
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z5
+	ADDQ    a_Ldo+24(FP), R9
+	VMOVUPS (R9), Z6
+	ADDQ    a_Ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup6zero:
 	LEAQ  (SI)(R12*1), R9
@@ -41758,16 +40698,16 @@ linegroup6turn:
 
 linegroup6ahead:
 linegroup6step:
-	VPMOVSXBD        (R9), Z6
-	VCVTDQ2PS        Z6, Z6
-	VMULPS.BCST      (R15), Z6, Z6
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z6, Z0
-	VFMADD231PS.BCST 4(R10), Z6, Z1
-	VFMADD231PS.BCST 8(R10), Z6, Z2
-	VFMADD231PS.BCST 12(R10), Z6, Z3
-	VFMADD231PS.BCST 16(R10), Z6, Z4
-	VFMADD231PS.BCST 20(R10), Z6, Z5
+	VFMADD231PS.BCST (R10), Z0, Z2
+	VFMADD231PS.BCST 4(R10), Z0, Z3
+	VFMADD231PS.BCST 8(R10), Z0, Z4
+	VFMADD231PS.BCST 12(R10), Z0, Z5
+	VFMADD231PS.BCST 16(R10), Z0, Z6
+	VFMADD231PS.BCST 20(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -41777,58 +40717,34 @@ linegroup6step:
 	JNZ              linegroup6turn
 
 linegroup6store:
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z5, (R9)
-	ADDQ    $0x06, R14
-	JMP     linenext
+	ADDQ $0x06, R14
+	MOVQ a_O_cap+16(FP), R9
+	JMP  linestore6
 
 	// 16 columns of 7 queries.
 linegroup7:
-	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
 	VXORPS  Z4, Z4, Z4
 	VXORPS  Z5, Z5, Z5
 	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup7zero
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
 	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z3
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z4
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z5
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z6
+	ADDQ    a_Ldo+24(FP), R9
+	VMOVUPS (R9), Z7
 
 linegroup7zero:
 	LEAQ  (SI)(R12*1), R9
@@ -41851,17 +40767,17 @@ linegroup7turn:
 
 linegroup7ahead:
 linegroup7step:
-	VPMOVSXBD        (R9), Z7
-	VCVTDQ2PS        Z7, Z7
-	VMULPS.BCST      (R15), Z7, Z7
+	VPMOVSXBD        (R9), Z0
+	VCVTDQ2PS        Z0, Z0
+	VMULPS.BCST      (R15), Z0, Z0
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z7, Z0
-	VFMADD231PS.BCST 4(R10), Z7, Z1
-	VFMADD231PS.BCST 8(R10), Z7, Z2
-	VFMADD231PS.BCST 12(R10), Z7, Z3
-	VFMADD231PS.BCST 16(R10), Z7, Z4
-	VFMADD231PS.BCST 20(R10), Z7, Z5
-	VFMADD231PS.BCST 24(R10), Z7, Z6
+	VFMADD231PS.BCST (R10), Z0, Z1
+	VFMADD231PS.BCST 4(R10), Z0, Z2
+	VFMADD231PS.BCST 8(R10), Z0, Z3
+	VFMADD231PS.BCST 12(R10), Z0, Z4
+	VFMADD231PS.BCST 16(R10), Z0, Z5
+	VFMADD231PS.BCST 20(R10), Z0, Z6
+	VFMADD231PS.BCST 24(R10), Z0, Z7
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
@@ -41871,28 +40787,9 @@ linegroup7step:
 	JNZ              linegroup7turn
 
 linegroup7store:
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z5, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z6, (R9)
-	ADDQ    $0x07, R14
-	JMP     linenext
+	ADDQ $0x07, R14
+	MOVQ a_O_cap+16(FP), R9
+	JMP  linestore7
 
 	// 16 columns of 8 queries.
 linegroup8:
@@ -41906,27 +40803,20 @@ linegroup8:
 	VXORPS  Z7, Z7, Z7
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup8zero
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
 	VMOVUPS (R9), Z0
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z1
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z2
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z3
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z4
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z5
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z6
-	ADDQ    R10, R9
+	ADDQ    a_Ldo+24(FP), R9
 	VMOVUPS (R9), Z7
 
 linegroup8zero:
@@ -41971,40 +40861,46 @@ linegroup8step:
 	JNZ              linegroup8turn
 
 linegroup8store:
-	MOVQ    a_O_base+0(FP), R9
-	MOVQ    a_Ldo+24(FP), R10
-	SHLQ    $0x02, R10
-	MOVQ    R10, R11
-	IMULQ   R14, R11
-	ADDQ    R11, R9
-	LEAQ    (R9)(R12*4), R9
-	VMOVUPS Z0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z3, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z4, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z5, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z6, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Z7, (R9)
 	ADDQ    $0x08, R14
+	MOVQ    a_O_cap+16(FP), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    a_Ldo+24(FP), R9
 
-linenext:
-	CMPQ R14, a_N+136(FP)
-	JL   linegroup
-	ADDQ $0x10, R12
-	SUBQ $0x10, a_Scales_cap+80(FP)
-	JNZ  line
-	ADDQ $0x04, a_Scales_len+72(FP)
-	MOVQ a_Group+96(FP), R9
-	MOVQ R9, a_Scales_cap+80(FP)
-	JMP  line
+linestore7:
+	VMOVUPS Z1, (R9)
+	ADDQ    a_Ldo+24(FP), R9
+
+linestore6:
+	VMOVUPS Z2, (R9)
+	ADDQ    a_Ldo+24(FP), R9
+
+linestore5:
+	VMOVUPS Z3, (R9)
+	ADDQ    a_Ldo+24(FP), R9
+
+linestore4:
+	VMOVUPS Z4, (R9)
+	ADDQ    a_Ldo+24(FP), R9
+
+linestore3:
+	VMOVUPS Z5, (R9)
+	ADDQ    a_Ldo+24(FP), R9
+
+linestore2:
+	VMOVUPS Z6, (R9)
+	ADDQ    a_Ldo+24(FP), R9
+
+linestore1:
+	VMOVUPS Z7, (R9)
+	CMPQ    R14, a_N+136(FP)
+	JL      linegroup
+	ADDQ    $0x10, R12
+	SUBQ    $0x10, a_Scales_cap+80(FP)
+	JNZ     line
+	ADDQ    $0x04, a_Scales_len+72(FP)
+	MOVQ    a_Group+96(FP), R9
+	MOVQ    R9, a_Scales_cap+80(FP)
+	JMP     line
 
 lineend:
 	ADDQ $0x10, R13
