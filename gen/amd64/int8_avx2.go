@@ -146,12 +146,12 @@ func (avx2Dot) sums8(t *int8Gemmer, name string) {
 // A byteMask is the same bits in all words of a vector.
 type byteMask struct {
 	g    *gen
-	bits operand.Op // in a register if a tile has one row: others have none to spare
+	bits operand.Op // in a register unless a tile has 6 rows: they have none to spare
 }
 
 func (t *int8Gemmer) mask(bits uint32) byteMask {
 	c := t.g.Constant(bits)
-	if t.rows > 1 {
+	if t.rows > 4 {
 		return byteMask{t.g, c}
 	}
 	v := t.g.Vec()
