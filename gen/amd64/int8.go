@@ -43,8 +43,9 @@ type int8Gemmer struct {
 	frame                    operand.Mem // on the stack, see prepare
 
 	// Of several formats: which one it is, the bytes of the headers of all lanes and of 16.
-	several              bool
-	which, headers, some operand.Mem
+	several       bool
+	which         operand.Op // with AVX2, where tiles have fewer rows, in a register
+	headers, some operand.Mem
 }
 
 // int8Formats lists the formats that share a function with q, in their order.
@@ -141,6 +142,11 @@ func (g *gen) beginInt8(formats ...spec.BlockFormat) *int8Gemmer {
 		g.MOVQ(size, t.size)
 	}
 	g.SHLQ(operand.Imm(1), t.lanes2)
+	if t.several && !g.EVEX() {
+		which := g.GP64()
+		g.MOVQ(t.which, which)
+		t.which = which
+	}
 	return t
 }
 
