@@ -111,10 +111,20 @@ func weightGemmInt8Q8_0AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte,
 //go:noescape
 func weightWidenQ8_0AVX2(dst []float32, b []byte, lanes int, k int)
 
+// weightGemm4AVX2 is the product with weights of 4 bits, to which those of the formats jump.
+//
+//go:noescape
+func weightGemm4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
 // weightGemmQ4_0AVX2 is BlockKernels.Gemm, see package ukernel. The format is Q4_0.
 //
 //go:noescape
 func weightGemmQ4_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightGemmInt8BlocksAVX2 is the product with weights in blocks of one scale, to which those of the formats jump.
+//
+//go:noescape
+func weightGemmInt8BlocksAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightGemmInt8Q4_0AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is Q4_0.
 //

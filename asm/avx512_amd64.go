@@ -151,6 +151,11 @@ func weightPackHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, 
 //go:noescape
 func weightGemmQ8_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
+// weightGemmInt8BlocksAVX512 is the product with weights in blocks of one scale, to which those of the formats jump.
+//
+//go:noescape
+func weightGemmInt8BlocksAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightGemmInt8Q8_0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is Q8_0.
 //
 //go:noescape
@@ -160,6 +165,11 @@ func weightGemmInt8Q8_0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byt
 //
 //go:noescape
 func weightWidenQ8_0AVX512(dst []float32, b []byte, lanes int, k int)
+
+// weightGemm4AVX512 is the product with weights of 4 bits, to which those of the formats jump.
+//
+//go:noescape
+func weightGemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
 // weightGemmQ4_0AVX512 is BlockKernels.Gemm, see package ukernel. The format is Q4_0.
 //

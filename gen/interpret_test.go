@@ -42,21 +42,36 @@ var operands = regexp.MustCompile(`[^,(]+(\([^)]*\))*(\([^)]*\))?|(\([^)]*\))+`)
 // newInterpreter reads a function and the symbols of a file.
 func newInterpreter(asm, function string) *interpreter {
 	in := &interpreter{labels: map[string]int{}, data: map[string]int{}, args: map[string]int{}, gp: map[string]int64{}, vec: map[string][16]uint32{}, places: map[string]place{}}
+	for line := range strings.Lines(asm) {
+		if datum, is := strings.CutPrefix(line, "DATA "); is {
+			in.addDatum(datum)
+		}
+	}
+	for function != "" {
+		function = in.read(asm, function)
+	}
+	return in
+}
+
+var tailJump = regexp.MustCompile(`^JMP +·(\w+)\+0\(SB\)$`)
+
+// read reads a function, and returns the one that it ends with a jump to.
+func (in *interpreter) read(asm, function string) (next string) {
 	inside := false
 	for line := range strings.Lines(asm) {
 		line = strings.TrimSpace(line)
 		opcode, rest, _ := strings.Cut(line, " ")
 		switch {
-		case opcode == "DATA":
-			in.addDatum(rest)
 		case opcode == "TEXT":
 			if inside = strings.HasPrefix(rest, "·"+function+"(SB)"); inside {
 				_, frame, _ := strings.Cut(rest, "$")
 				in.gp["SP"] = in.stack(frame)
 			}
-		case !inside || line == "" || strings.HasPrefix(line, "//"):
+		case !inside || line == "" || strings.HasPrefix(line, "//") || opcode == "DATA" || opcode == "GLOBL":
 		case strings.HasSuffix(line, ":"):
 			in.labels[strings.TrimSuffix(line, ":")] = len(in.lines)
+		case tailJump.MatchString(line):
+			next = tailJump.FindStringSubmatch(line)[1]
 		default:
 			fields := []string{opcode}
 			for _, f := range operands.FindAllString(rest, -1) {
@@ -65,21 +80,21 @@ func newInterpreter(asm, function string) *interpreter {
 			in.lines = append(in.lines, fields)
 		}
 	}
-	return in
+	return next
 }
 
-// addDatum adds what a line such as "const0fAVX512<>+4(SB)/4, $0x0f" says.
+// addDatum adds what a line such as "const0fAVX512<>+8(SB)/8, $0x0f0000000f" says.
 func (in *interpreter) addDatum(text string) {
-	place, value, _ := strings.Cut(text, "/4, $")
+	place, value, _ := strings.Cut(text, "/8, $")
 	name, _, _ := strings.Cut(place, "+")
 	if _, ok := in.data[name]; !ok {
 		in.data[name] = len(in.mem)
 	}
-	x, err := strconv.ParseUint(strings.TrimSpace(value), 0, 32)
+	x, err := strconv.ParseUint(strings.TrimSpace(value), 0, 64)
 	if err != nil {
 		panic(err)
 	}
-	in.mem = binary.LittleEndian.AppendUint32(in.mem, uint32(x))
+	in.mem = binary.LittleEndian.AppendUint64(in.mem, x)
 }
 
 // bytes adds memory and returns its address.

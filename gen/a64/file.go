@@ -33,8 +33,11 @@ func NewFile(pkg, constraint string) *File {
 	return &File{pkg: pkg, constraint: constraint}
 }
 
-// Data adds read-only data.
+// Data adds read-only data, an even number of words.
 func (f *File) Data(name string, words ...uint32) Global {
+	if len(words)%2 != 0 {
+		f.errs = append(f.errs, fmt.Errorf("%s: %d words are not even", name, len(words)))
+	}
 	f.globals = append(f.globals, global{name, words})
 	for _, fn := range f.funcs {
 		fn.globals[name] = true
@@ -94,8 +97,8 @@ func (f *File) asm() []byte {
 	fmt.Fprintf(&b, header+"#include \"textflag.h\"\n", f.constraint)
 	for _, g := range f.globals {
 		b.WriteString("\n")
-		for i, w := range g.words {
-			fmt.Fprintf(&b, "DATA %s<>+%d(SB)/4, $0x%08x\n", g.name, 4*i, w)
+		for i := 0; i+1 < len(g.words); i += 2 {
+			fmt.Fprintf(&b, "DATA %s<>+%d(SB)/8, $0x%08x%08x\n", g.name, 4*i, g.words[i+1], g.words[i])
 		}
 		fmt.Fprintf(&b, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", g.name, 4*len(g.words))
 	}

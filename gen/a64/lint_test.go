@@ -163,7 +163,7 @@ func TestPanics(t *testing.T) {
 // TestFile compares a whole file with the expected one.
 func TestFile(t *testing.T) {
 	file := NewFile("asm", "arm64 && !purego")
-	table := file.Data("table", 0x3f800000)
+	table := file.Data("table", 0x3f800000, 0x40000000)
 	f := file.Func("F", "(x []float32, n int) uint64", "F is a test.")
 	p, n, v := f.GP(), f.GP(), f.Vec()
 	f.Op("MOVD", table, p)
@@ -186,8 +186,8 @@ func TestFile(t *testing.T) {
 
 #include "textflag.h"
 
-DATA table<>+0(SB)/4, $0x3f800000
-GLOBL table<>(SB), RODATA|NOPTR, $4
+DATA table<>+0(SB)/8, $0x400000003f800000
+GLOBL table<>(SB), RODATA|NOPTR, $8
 
 // func F(x []float32, n int) uint64
 TEXT ·F(SB), NOSPLIT, $0-40

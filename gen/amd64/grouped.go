@@ -38,7 +38,8 @@ func (g *gen) WeightGemmUnpacked() {
 	if g.EVEX() {
 		return
 	}
-	g.blockGemm(spec.GemmUnpacked, []spec.TileShape{{Vectors: 3, Rows: 2}, {Vectors: 6, Rows: 1}}, blockShape{unpacked: true,
+	g.Kernel(spec.GemmUnpacked)
+	g.blockGemm([]spec.TileShape{{Vectors: 3, Rows: 2}, {Vectors: 6, Rows: 1}}, blockShape{unpacked: true,
 		bits: 8, scale: 4, header: 4 * spec.UnpackedHeader, bytes: 4 * spec.UnpackedRows * spec.PanelLanes, positions: 4})
 }
 

@@ -3,6 +3,7 @@ package amd64
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
@@ -21,6 +22,8 @@ import (
 // another order, with the blocks in the outer loop and the rows in the inner one: those of many rows with
 // 8-bit weights with AVX2, see int8_words.go, and of grouped formats with VNNI, see int8_grouped_vnni.go.
 //
+// Formats that differ in offsets and minima, in little else, are one function: see int8Formats.
+//
 // General registers: x, ldx, c, ldc, the block, twice the lanes; in a group of vectors twice its first
 // lane, the numbers, the first row of x, the fourth and the seventh, a count; at its end as many rows of
 // C. m, k and x are in memory, in the place of arguments.
@@ -28,8 +31,8 @@ import (
 // An int8Gemmer emits one product.
 type int8Gemmer struct {
 	g      *gen
-	format spec.BlockFormat
-	rows   int // of a tile
+	format spec.BlockFormat // whose code is emitted
+	rows   int              // of a tile
 	acc    [][]reg.VecVirtual
 
 	x, ldx, c, ldc, block    reg.GPVirtual // of the tile; distances in bytes
@@ -38,6 +41,19 @@ type int8Gemmer struct {
 	xArg, kArg, mArg, blocks operand.Mem // x of the tile, inputs left, rows left, the first block
 	size, left               operand.Mem // of a block, in bytes; inputs left of the tile
 	frame                    operand.Mem // on the stack, see prepare
+
+	// Of several formats: which one it is, the bytes of the headers of all lanes and of 16.
+	several       bool
+	which         operand.Op // with AVX2, where tiles have fewer rows, in a register
+	headers, some operand.Mem
+}
+
+// int8Formats lists the formats that share a function with q, in their order.
+func (g *gen) int8Formats(q spec.BlockFormat) []spec.BlockFormat {
+	if q.Bits() == 8 && !g.EVEX() { // see int8Words
+		return []spec.BlockFormat{q}
+	}
+	return slices.DeleteFunc(slices.Clone(spec.BlockFormats), func(x spec.BlockFormat) bool { return x.Bits() == 8 && !g.EVEX() })
 }
 
 // An int8Dot is what an ISA does with the numbers of a block.
@@ -58,48 +74,89 @@ type int8Dot interface {
 	sums(t *int8Gemmer, name string)
 }
 
+// someLanes is the number of lanes of a group of vectors that is no whole panel, of several formats.
+const someLanes = 16
+
 func (g *gen) WeightGemmInt8(q spec.BlockFormat) {
+	const name = "weightGemmInt8Blocks"
+	var dot int8Dot = avx2Dot{}
 	if g.EVEX() {
-		g.gemmInt8(q, vnniDot{})
-	} else {
-		g.gemmInt8(q, avx2Dot{})
+		dot = vnniDot{}
 	}
+	f, formats := spec.WeightGemmInt8(q), g.int8Formats(q)
+	if len(formats) == 1 {
+		g.Kernel(f)
+		g.gemmInt8(g.beginInt8(q), dot)
+		return
+	}
+	if q == formats[0] {
+		g.Shared(name, f, "is the product with weights in blocks of one scale, to which those of the formats jump.")
+		g.gemmInt8(g.beginInt8(formats...), dot)
+	}
+	g.Kernel(f)
+	t := &int8Gemmer{g: g}
+	t.memory()
+	g.MOVQ(operand.U32(uint32(q)), t.which)
+	g.MOVQ(operand.U32(q.BlockBytes(1)), t.size)
+	g.MOVQ(operand.U32(q.HeaderBytes()), t.headers)
+	g.MOVQ(operand.U32(q.HeaderBytes()*someLanes), t.some)
+	g.TailJump(name)
+}
+
+// memory gives these the places of arguments that are not needed, or not any more.
+func (t *int8Gemmer) memory() {
+	b, x, c := t.g.Param("b"), t.g.Param("x"), t.g.Param("c")
+	t.xArg, t.kArg, t.mArg, t.blocks = t.g.Memory(x.Base()), t.g.Argument("k"), t.g.Argument("m"), t.g.Memory(b.Base())
+	t.size, t.left, t.far = t.g.Memory(b.Len()), t.g.Memory(x.Len()), t.g.Memory(x.Cap())
+	t.which, t.headers, t.some = t.g.Memory(c.Len()), t.g.Memory(b.Cap()), t.g.Memory(c.Cap())
 }
 
 // WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats.
 func (g *gen) WeightGemmInt8Grouped(q spec.BlockFormat) {
+	g.Kernel(spec.WeightGemmInt8(q))
+	t := g.beginInt8(q)
 	switch {
 	case g.EVEX():
-		g.gemmInt8Grouped(q)
+		g.gemmInt8Grouped(t)
 	case q.Bits() == 4:
-		g.gemmInt8(q, avx2Grouped{})
+		g.gemmInt8(t, avx2Grouped{})
 	default:
-		g.gemmInt8(q, avx2GroupedBytes{})
+		g.gemmInt8(t, avx2GroupedBytes{})
 	}
 }
 
-// beginInt8 emits the start of a product: what is the same for all ways through it.
-func (g *gen) beginInt8(q spec.BlockFormat) *int8Gemmer {
-	g.Kernel(spec.WeightGemmInt8(q))
-	b, x := g.Param("b"), g.Param("x")
-	t := &int8Gemmer{g: g, format: q, xArg: g.Memory(x.Base()), kArg: g.Argument("k"), mArg: g.Argument("m"),
-		blocks: g.Memory(b.Base()), size: g.Memory(b.Len()), left: g.Memory(x.Len()), far: g.Memory(x.Cap())}
+// beginInt8 emits the start of a product with formats: what is the same for all ways through it.
+func (g *gen) beginInt8(formats ...spec.BlockFormat) *int8Gemmer {
+	t := &int8Gemmer{g: g, format: formats[len(formats)-1], several: len(formats) > 1}
+	t.memory()
 	t.c, t.ldc, t.ldx, t.lanes2 = g.Slice("c"), g.Stride("ldc"), g.Stride("ldx"), g.Num("lanes")
 	size := g.GP64()
-	g.IMUL3Q(operand.I32(q.BlockBytes(1)), t.lanes2, size)
-	g.MOVQ(size, t.size)
+	if t.several {
+		for _, m := range []operand.Mem{t.size, t.headers} {
+			g.MOVQ(t.lanes2, size)
+			g.IMULQ(m, size)
+			g.MOVQ(size, m)
+		}
+	} else {
+		g.IMUL3Q(operand.I32(t.format.BlockBytes(1)), t.lanes2, size)
+		g.MOVQ(size, t.size)
+	}
 	g.SHLQ(operand.Imm(1), t.lanes2)
+	if t.several && !g.EVEX() {
+		which := g.GP64()
+		g.MOVQ(t.which, which)
+		t.which = which
+	}
 	return t
 }
 
-func (g *gen) gemmInt8(q spec.BlockFormat, dot int8Dot) {
-	t := g.beginInt8(q)
-	if n := dot.frameBytes(q); n > 0 {
+func (g *gen) gemmInt8(t *int8Gemmer, dot int8Dot) {
+	if n := dot.frameBytes(t.format); n > 0 {
 		t.frame = g.Frame(n)
 	}
 	dot.manyRows(t)
 	t.clear()
-	groups := dot.tiles(q)
+	groups := dot.tiles(t.format)
 	for _, shapes := range groups {
 		name := fmt.Sprintf("vectors%d", shapes[0].Vectors)
 		whole := shapes[0].Vectors > groups[len(groups)-1][0].Vectors
@@ -165,8 +222,12 @@ func (t *int8Gemmer) tile(dot int8Dot, s spec.TileShape, group string) {
 	t.g.Label(name("lanes"))
 	t.numbers = t.g.GP64()
 	t.g.MOVQ(t.block, t.numbers)
-	for range t.format.HeaderBytes() / 2 {
-		t.g.ADDQ(t.lanes2, t.numbers)
+	if t.several {
+		t.g.ADDQ(t.headers, t.numbers)
+	} else {
+		for range t.format.HeaderBytes() / 2 {
+			t.g.ADDQ(t.lanes2, t.numbers)
+		}
 	}
 	t.g.LEAQ(emit.Indexed(t.numbers, t.lane2, 2), t.numbers)
 	t.acc = make([][]reg.VecVirtual, s.Rows)
@@ -174,7 +235,7 @@ func (t *int8Gemmer) tile(dot int8Dot, s spec.TileShape, group string) {
 		t.acc[i] = t.g.Vecs(s.Vectors)
 	}
 	dot.sums(t, name("word"))
-	t.addToC(s.Vectors)
+	t.addToC(s.Vectors, name("store"))
 	t.g.ADDQ(operand.U32(2*s.Vectors*t.g.Lanes()), t.lane2)
 	t.g.CMPQ(t.lane2, t.lanes2)
 	t.g.JL(label("lanes"))
@@ -230,8 +291,8 @@ func (r rowPointers) at(i, disp int) operand.Mem {
 // advance moves all rows on.
 func (r rowPointers) advance(g *gen, bytes int) { g.Advance(bytes, r.bases...) }
 
-// addToC emits the rest of a block: the sums are scaled and added to C.
-func (t *int8Gemmer) addToC(vectors int) {
+// addToC emits the rest of a block: the sums are scaled and added to C. name is the name of a label.
+func (t *int8Gemmer) addToC(vectors int, name string) {
 	g := t.g
 	x := g.rowsFrom(t.x, t.ldx, t.rows)
 	first := g.GP64()
@@ -249,17 +310,21 @@ func (t *int8Gemmer) addToC(vectors int) {
 			g.VMULPS(d, scales[v], p)
 			g.VCVTDQ2PS(acc, acc)
 			g.VFMADD213PS(c.at(i, v*g.VecBytes()), p, acc)
-			if t.format.Offset() != 0 || t.format.Grouped() {
+			if !t.several {
 				g.VMOVUPS(acc, c.at(i, v*g.VecBytes()))
 			}
 		}
 	}
 	switch {
-	case t.format.Offset() != 0:
-	case t.format.Grouped():
+	case t.several:
+		g.CMPQ(t.which, operand.Imm(uint64(spec.Q4_1)))
+		g.JNE(operand.LabelRef(name))
+		t.prefetchMinima()
+		t.addMinima(x, vectors)
+		g.Label(name)
+		t.eachAcc(func(i, v int, acc reg.VecVirtual) { g.VMOVUPS(acc, c.at(i, v*g.VecBytes())) })
+	case t.format.Offset() == 0:
 		t.addGroupMinima(x, c, vectors)
-	default:
-		t.addMinima(x, c, vectors)
 	}
 }
 
@@ -287,7 +352,7 @@ func (t *int8Gemmer) eachAcc(f func(row, vector int, acc reg.VecVirtual)) {
 }
 
 // addMinima adds the minima to the accumulators, which become C.
-func (t *int8Gemmer) addMinima(x, c rowPointers, vectors int) {
+func (t *int8Gemmer) addMinima(x rowPointers, vectors int) {
 	g, from, minima := t.g, t.header(1), t.g.Vecs(vectors)
 	for v, m := range minima {
 		g.VCVTPH2PS(from.Offset(v*g.VecBytes()/2), m)
@@ -297,7 +362,6 @@ func (t *int8Gemmer) addMinima(x, c rowPointers, vectors int) {
 		g.VBROADCASTSS(x.at(i, spec.RowSum), s)
 		for v, acc := range row {
 			g.VFMADD231PS(s, minima[v], acc)
-			g.VMOVUPS(acc, c.at(i, v*g.VecBytes()))
 		}
 	}
 }
@@ -332,9 +396,9 @@ func (t *int8Gemmer) eachWord(name string, words int, body func()) {
 	t.prefetchRest(words)
 }
 
-// broadcastOffset sets v to what makes up for the offset of the numbers in row i: minus the sum of its
+// broadcastOffset sets v to what makes up for the offset of a format's numbers in row i: minus the sum of its
 // codes, times the offset, which is a power of two.
-func (t *int8Gemmer) broadcastOffset(x rowPointers, i int, v reg.VecVirtual) {
+func (t *int8Gemmer) broadcastOffset(q spec.BlockFormat, x rowPointers, i int, v reg.VecVirtual) {
 	t.g.VPBROADCASTD(x.at(i, spec.RowMinusSum), v)
-	t.g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset())))), v, v)
+	t.g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(q.Offset())))), v, v)
 }

@@ -77,13 +77,17 @@ func (d avx2Dot) sums(t *int8Gemmer, name string) {
 	} else {
 		d.sums8(t, name)
 	}
-	if t.format.Offset() == 0 {
-		return
+	q := t.format
+	if t.several {
+		q = spec.Q4_0
+		g.CMPQ(t.which, operand.Imm(uint64(q)))
+		g.JNE(operand.LabelRef(name + "done"))
+		defer g.Label(name + "done")
 	}
 	x := g.rowsFrom(t.x, t.ldx, t.rows)
 	for i, row := range t.acc {
 		offset := g.Vec()
-		t.broadcastOffset(x, i, offset)
+		t.broadcastOffset(q, x, i, offset)
 		for _, v := range row {
 			g.VPADDD(offset, v, v)
 		}
@@ -142,12 +146,12 @@ func (avx2Dot) sums8(t *int8Gemmer, name string) {
 // A byteMask is the same bits in all words of a vector.
 type byteMask struct {
 	g    *gen
-	bits operand.Op // in a register if a tile has one row: others have none to spare
+	bits operand.Op // in a register unless a tile has 6 rows: they have none to spare
 }
 
 func (t *int8Gemmer) mask(bits uint32) byteMask {
 	c := t.g.Constant(bits)
-	if t.rows > 1 {
+	if t.rows > 4 {
 		return byteMask{t.g, c}
 	}
 	v := t.g.Vec()

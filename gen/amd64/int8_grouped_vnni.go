@@ -61,8 +61,8 @@ const (
 	slotBegin = slotMinus + 4     // with 6 bits: what accumulators of both groups begin with
 )
 
-func (g *gen) gemmInt8Grouped(q spec.BlockFormat) {
-	t, x, c := g.beginInt8(q), g.Param("x"), g.Param("c")
+func (g *gen) gemmInt8Grouped(t *int8Gemmer) {
+	x, c := g.Param("x"), g.Param("c")
 	w := &vnniGrouped{int8Gemmer: t, rowsLeft: g.Memory(c.Len()), end: g.Memory(c.Cap()), chunkX: g.Memory(x.Cap()), chunkC: g.Memory(g.Param("b").Cap())}
 	frame, m := g.Frame(groupedFrame), g.GP64()
 	t.clear()

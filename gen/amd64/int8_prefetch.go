@@ -4,6 +4,7 @@ import (
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
 )
 
 // ahead is the distance of prefetches in bytes. Zen 3 has buffers for 24 lines and drops prefetches while all are in use. So a
@@ -25,7 +26,38 @@ const int8Ahead = 8192 // bytes
 func (t *int8Gemmer) prefetch(iterations int) { t.prefetchBytes(t.linesOf(iterations)) }
 
 func (t *int8Gemmer) prefetchRest(iterations int) {
-	t.prefetchBytes(t.groupBytes() - iterations*t.linesOf(iterations))
+	n := t.groupBytes() - iterations*t.linesOf(iterations)
+	if !t.several {
+		t.prefetchBytes(n)
+		return
+	}
+	bytes, lanes := t.headers, len(t.acc[0])*t.g.Lanes()
+	switch {
+	case n != lanes*t.format.HeaderBytes():
+		panic("numbers are no whole lines")
+	case lanes == someLanes:
+		bytes = t.some
+	case lanes != spec.PanelLanes:
+		panic("nobody knows the size of the headers")
+	}
+	far := t.prefetchLines(lanes * spec.Q4_0.HeaderBytes())
+	t.g.ADDQ(bytes, far)
+	t.g.MOVQ(far, t.far)
+}
+
+// prefetchMinima prefetches what prefetchRest leaves with minima.
+func (t *int8Gemmer) prefetchMinima() {
+	lanes := len(t.acc[0]) * t.g.Lanes()
+	from, to := lanes*spec.Q4_0.HeaderBytes(), lanes*spec.Q4_1.HeaderBytes()
+	from = (from + spec.LineBytes - 1) / spec.LineBytes * spec.LineBytes
+	if from >= to {
+		return
+	}
+	far := t.g.GP64()
+	t.g.MOVQ(t.far, far)
+	for line := from; line < to; line += spec.LineBytes {
+		t.g.PREFETCHT0(emit.At(far, line-to))
+	}
 }
 
 // linesOf is the size of the whole lines that each of the iterations has.
@@ -37,10 +69,16 @@ func (t *int8Gemmer) linesOf(iterations int) int {
 func (t *int8Gemmer) groupBytes() int { return t.format.BlockBytes(len(t.acc[0]) * t.g.Lanes()) }
 
 func (t *int8Gemmer) prefetchBytes(n int) {
-	far := t.g.GP64()
+	t.prefetchLines(n)
+	t.g.ADDQ(operand.U32(n), t.far)
+}
+
+// prefetchLines prefetches the lines of some bytes, and returns their start.
+func (t *int8Gemmer) prefetchLines(n int) (far reg.GPVirtual) {
+	far = t.g.GP64()
 	t.g.MOVQ(t.far, far)
 	for line := 0; line < n; line += spec.LineBytes {
 		t.g.PREFETCHT0(emit.At(far, line))
 	}
-	t.g.ADDQ(operand.U32(n), t.far)
+	return far
 }

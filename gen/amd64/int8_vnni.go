@@ -33,33 +33,51 @@ func (vnniDot) prepare(*int8Gemmer) {}
 func (d vnniDot) sums(t *int8Gemmer, name string) {
 	g := t.g
 	x := g.rowsFrom(t.x, t.ldx, t.rows)
+	g.CMPQ(t.which, operand.Imm(uint64(spec.Q4_0)))
+	g.JL(operand.LabelRef(name + "eight"))
+	g.JG(operand.LabelRef(name + "minima"))
+	d.begin(t, spec.Q4_0, x)
+	g.Goto(name + "four")
+	g.Label(name + "minima")
+	t.eachAcc(func(_, _ int, acc reg.VecVirtual) { g.Zero(g.Context, acc) })
+	g.Label(name + "four")
+	d.sums4(t, x, name)
+	g.Goto(name + "done")
+
+	g.Label(name + "eight")
+	d.begin(t, spec.Q8_0, x)
+	last := t.format
+	t.format = spec.Q8_0
+	t.eachWord(name+"bytes", 8, func() {
+		d.dot(t, x, 0, func(from operand.Mem, w reg.VecVirtual) { g.VMOVDQU32(from, w) })
+		x.advance(g, 4)
+	})
+	t.format = last
+	g.Label(name + "done")
+}
+
+// begin sets accumulators to what makes up for the offset of a format.
+func (vnniDot) begin(t *int8Gemmer, q spec.BlockFormat, x rowPointers) {
 	for i, row := range t.acc {
-		if t.format.Offset() == 0 {
-			for _, v := range row {
-				g.Zero(g.Context, v)
-			}
-			continue
-		}
-		t.broadcastOffset(x, i, row[0])
+		t.broadcastOffset(q, x, i, row[0])
 		for _, v := range row[1:] {
-			g.VMOVDQA32(row[0], v)
+			t.g.VMOVDQA32(row[0], v)
 		}
 	}
-	dot := func(disp int, part func(from operand.Mem, w reg.VecVirtual)) {
-		t.eachProduct(part, func(i int) operand.Mem { return x.at(i, disp) }, func(number, w, acc reg.VecVirtual) { g.VPDPBUSD(number, w, acc) })
-	}
-	if t.format.Bits() == 8 {
-		t.eachWord(name, 8, func() {
-			dot(0, func(from operand.Mem, w reg.VecVirtual) { g.VMOVDQU32(from, w) })
-			x.advance(g, 4)
-		})
-		return
-	}
-	mask := g.Vec()
+}
+
+// dot emits the products of a word, disp bytes from where x is.
+func (vnniDot) dot(t *int8Gemmer, x rowPointers, disp int, part func(from operand.Mem, w reg.VecVirtual)) {
+	t.eachProduct(part, func(i int) operand.Mem { return x.at(i, disp) }, func(number, w, acc reg.VecVirtual) { t.g.VPDPBUSD(number, w, acc) })
+}
+
+// sums4 takes a word in an iteration: its lower halves of bytes, then the upper ones.
+func (d vnniDot) sums4(t *int8Gemmer, x rowPointers, name string) {
+	g, mask := t.g, t.g.Vec()
 	g.VMOVDQU32(g.Constant(0x0f0f0f0f), mask)
 	t.eachWord(name, 4, func() {
-		dot(0, func(from operand.Mem, w reg.VecVirtual) { g.VPANDD(from, mask, w) })
-		dot(16, func(from operand.Mem, w reg.VecVirtual) {
+		d.dot(t, x, 0, func(from operand.Mem, w reg.VecVirtual) { g.VPANDD(from, mask, w) })
+		d.dot(t, x, 16, func(from operand.Mem, w reg.VecVirtual) {
 			g.VPSRLD(operand.Imm(4), from, w)
 			g.VPANDD(mask, w, w)
 		})

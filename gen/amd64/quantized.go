@@ -3,6 +3,7 @@ package amd64
 import (
 	"fmt"
 	"math"
+	"math/bits"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/loop"
@@ -28,6 +29,9 @@ import (
 // General registers: c, cs, rs and 3·rs; the start of the segment in A and in the panel; the
 // current places in A, of the scales and of the numbers, and to prefetch from; the steps left
 // of the segment. What changes less often is in memory, in the place of arguments.
+//
+// The two formats of 4 bits are one function. They differ in the size of a block's header, and in where the
+// minima come from.
 
 // A blockGemmer emits one product.
 type blockGemmer struct {
@@ -66,16 +70,34 @@ type blockShape struct {
 	header    int  // bytes of a lane before its numbers
 	bytes     int  // of all lanes
 	positions int  // numbers of a word
+
+	// Several formats have these in memory, and the fields above are those of the first one: headers, size and
+	// position are the bytes of the headers, of a block and of one of its positions, of all lanes.
+	several                 bool
+	headers, size, position operand.Op
 }
 
 func (g *gen) WeightGemmQ(q spec.BlockFormat) {
-	g.blockGemm(spec.WeightGemmQ(q), g.BlockTiles(), blockShape{format: q, bits: q.Bits(), scale: 2, header: q.HeaderBytes(),
-		bytes: q.BlockBytes(spec.PanelLanes), positions: q.Positions()})
+	const first, name = spec.Q4_0, "weightGemm4"
+	s := blockShape{format: q, bits: q.Bits(), scale: 2, header: q.HeaderBytes(), bytes: q.BlockBytes(spec.PanelLanes), positions: q.Positions()}
+	f := spec.WeightGemmQ(q)
+	if q.Bits() != first.Bits() {
+		g.Kernel(f)
+		g.blockGemm(g.BlockTiles(), s)
+		return
+	}
+	if q == first {
+		s.several = true
+		g.Shared(name, f, "is the product with weights of 4 bits, to which those of the formats jump.")
+		g.blockGemm(g.BlockTiles(), s)
+	}
+	g.Kernel(f)
+	g.MOVQ(operand.U32(q.HeaderBytes()*spec.PanelLanes), g.Memory(g.Param("c").Len()))
+	g.TailJump(name)
 }
 
 // blockGemm emits a product with blocks.
-func (g *gen) blockGemm(f spec.Function, tiles []spec.TileShape, s blockShape) {
-	g.Kernel(f)
+func (g *gen) blockGemm(tiles []spec.TileShape, s blockShape) {
 	a, b, c := g.Param("a"), g.Param("b"), g.Param("c")
 	t := &blockGemmer{g: g, blockShape: s, a: g.Memory(a.Base()), m: g.Argument("m"), ldc: g.Argument("ldc"),
 		rest: g.Memory(a.Len()), steps: g.Memory(a.Cap()), adds: g.Memory(b.Len()), lane: g.Memory(b.Cap()), count: g.Memory(c.Cap()), words: g.Memory(c.Len())}
@@ -83,6 +105,10 @@ func (g *gen) blockGemm(f spec.Function, tiles []spec.TileShape, s blockShape) {
 	g.SHLQ(operand.Imm(2), t.ldc)
 	t.c, t.cs, t.rs, t.rs3 = g.Slice("c"), g.Stride("cs"), g.Stride("rs"), g.GP64()
 	g.LEAQ(emit.Indexed(t.rs, t.rs, 2), t.rs3)
+	t.headers, t.size, t.position = operand.U32(s.header*spec.PanelLanes), operand.U32(s.bytes), operand.U32(s.bytes/s.positions)
+	if s.several {
+		t.sizes()
+	}
 	if s.unpacked {
 		t.far = g.Slice("next")
 	}
@@ -90,6 +116,17 @@ func (g *gen) blockGemm(f spec.Function, tiles []spec.TileShape, s blockShape) {
 		t.tile(s)
 	}
 	g.Return()
+}
+
+// sizes sets size and position, in the place of arguments that are in registers.
+func (t *blockGemmer) sizes() {
+	size := t.g.GP64()
+	t.headers, t.size, t.position = t.g.Memory(t.g.Param("c").Len()), t.g.Argument("cs"), t.g.Argument("rs")
+	t.g.MOVQ(t.headers, size)
+	t.g.ADDQ(operand.U32(t.bytes-t.header*spec.PanelLanes), size)
+	t.g.MOVQ(size, t.size)
+	t.g.SHRQ(operand.Imm(uint64(bits.TrailingZeros(uint(t.positions)))), size)
+	t.g.MOVQ(size, t.position)
 }
 
 // tile emits the loop over tiles of a shape.
@@ -122,7 +159,7 @@ func (t *blockGemmer) tile(s spec.TileShape) {
 			t.bytesOfWords(step)
 			continue
 		}
-		t.loadScales(s.Rows, n)
+		t.loadScales(s.Rows, n, step)
 		if t.bits == 4 && t.g.Lanes() == 16 {
 			t.lookUpBits(step)
 		} else {
@@ -130,8 +167,8 @@ func (t *blockGemmer) tile(s spec.TileShape) {
 		}
 	}
 	t.g.MOVQ(t.x, t.p)
-	t.g.ADDQ(operand.U32(t.bytes), t.scales)
-	t.g.ADDQ(operand.U32(t.bytes), t.numbers)
+	t.g.ADDQ(t.size, t.scales)
+	t.g.ADDQ(t.size, t.numbers)
 	t.g.SUBQ(operand.U32(spec.BlockSteps), t.left)
 	t.g.JNZ(label("block"))
 
@@ -178,9 +215,8 @@ func (t *blockGemmer) startPass(s spec.TileShape) {
 	t.g.MOVQ(t.start, t.p)
 	t.g.MOVQ(t.lane, t.left)
 	t.g.LEAQ(emit.Indexed(t.block, t.left, uint8(t.scale)), t.scales)
-	numbers := emit.Indexed(t.block, t.left, 4)
-	numbers.Disp = t.header * spec.PanelLanes
-	t.g.LEAQ(numbers, t.numbers)
+	t.g.LEAQ(emit.Indexed(t.block, t.left, 4), t.numbers)
+	t.g.ADDQ(t.headers, t.numbers)
 	t.g.MOVQ(t.steps, t.left)
 	t.acc = make([][]reg.VecVirtual, s.Rows)
 	for i := range t.acc {
@@ -207,8 +243,8 @@ func (t *blockGemmer) eachOfC(f func(v reg.VecVirtual, m operand.Mem)) {
 }
 
 // loadScales loads the scales and minima of n vectors, for a tile of some rows. Minima for which
-// there are no registers are stored as float32.
-func (t *blockGemmer) loadScales(rows, n int) {
+// there are no registers are stored as float32. name begins a label.
+func (t *blockGemmer) loadScales(rows, n int, name string) {
 	t.d, t.min = t.g.Vecs(n), make([]operand.Op, n)
 	registers := 16
 	if t.g.EVEX() {
@@ -216,11 +252,28 @@ func (t *blockGemmer) loadScales(rows, n int) {
 	}
 	const others = 2 // a weight, and a constant
 	inRegisters := rows*t.vectors+2*n+min(rows, n)+others <= registers
+	at := func(v int) int { return (t.first + v) * t.g.Lanes() * t.scale }
 	for v, d := range t.d {
-		at := (t.first + v) * t.g.Lanes() * t.scale
-		t.g.VCVTPH2PS(emit.At(t.scales, at), d)
-		m := t.g.Vec()
-		t.g.loadMinima(t.format, emit.At(t.scales, t.scale*spec.PanelLanes+at), d, m)
+		t.g.VCVTPH2PS(emit.At(t.scales, at(v)), d)
+	}
+	ms := t.g.Vecs(n)
+	minima := func(q spec.BlockFormat) {
+		for v, d := range t.d {
+			t.g.loadMinima(q, emit.At(t.scales, t.scale*spec.PanelLanes+at(v)), d, ms[v])
+		}
+	}
+	if t.several {
+		t.g.CMPQ(t.headers, operand.U32(t.header*spec.PanelLanes))
+		t.g.JE(operand.LabelRef(name + "offset"))
+		minima(spec.Q4_1)
+		t.g.Goto(name + "minima")
+		t.g.Label(name + "offset")
+	}
+	minima(t.format)
+	if t.several {
+		t.g.Label(name + "minima")
+	}
+	for v, m := range ms {
 		t.min[v] = m
 		if !inRegisters {
 			t.min[v] = t.minima.Offset(v * t.g.VecBytes())
@@ -324,7 +377,7 @@ func (t *blockGemmer) prefetch(far reg.GPVirtual) {
 
 // nextPosition moves the place that is prefetched on.
 func (t *blockGemmer) nextPosition(far reg.GPVirtual) {
-	t.g.ADDQ(operand.U32(t.bytes/t.positions), far)
+	t.g.ADDQ(t.position, far)
 }
 
 // maskBits takes the numbers of all positions in a word where they are: masked, number j is

@@ -238,10 +238,15 @@ func (g *Gen) Repeated(name string, words ...uint32) operand.Mem {
 	if m, ok := g.data[name]; ok {
 		return m
 	}
+	return g.table(name, g.Lanes(), func(i int) uint32 { return words[i%len(words)] })
+}
+
+// table adds n words to read-only data, an even number: two are a line of assembly.
+func (g *Gen) table(name string, n int, word func(i int) uint32) operand.Mem {
 	m := g.StaticGlobal(name + g.Name())
 	g.DataAttributes(attr.RODATA | attr.NOPTR)
-	for i := range g.Lanes() {
-		g.AddDatum(4*i, operand.U32(words[i%len(words)]))
+	for i := 0; i < n; i += 2 {
+		g.AddDatum(4*i, operand.U64(uint64(word(i+1))<<32|uint64(word(i))))
 	}
 	g.data[name] = m
 	return m

@@ -2,7 +2,6 @@ package emit
 
 import (
 	"github.com/attn-go/attn/gen/spec"
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -27,17 +26,12 @@ func (g *Gen) maskTable() operand.Mem {
 	if m, ok := g.data[name]; ok {
 		return m
 	}
-	m := g.StaticGlobal(name + g.Name())
-	g.DataAttributes(attr.RODATA | attr.NOPTR)
-	for i := range 2 * maskWords {
-		word := uint32(0)
+	return g.table(name, 2*maskWords, func(i int) uint32 {
 		if i < maskWords {
-			word = 1<<32 - 1
+			return 1<<32 - 1
 		}
-		g.AddDatum(4*i, operand.U32(word))
-	}
-	g.data[name] = m
-	return m
+		return 0
+	})
 }
 
 // EachVector emits a loop over left elements of dst, a vector after the other, and what is left

@@ -29,8 +29,12 @@ import (
 // General registers in the inner loop: v and p with their strides, the prefetch (3), steps
 // left, perhaps the scale. Around it: v and p of the pass, the column, the columns left and
 // lane. That is 14 of 15. These are in memory, in the place of arguments: the keys left,
-// the keys of the pass, the scales' stride in bytes, the start of the pass's scales, that of
-// the current columns' scales, and the columns left that have these.
+// the keys of the pass, the rows' stride of o in bytes, where the group's first row is stored, the
+// scales' stride in bytes, the start of the pass's scales, that of the current columns' scales, and
+// the columns left that have these.
+//
+// Sums are stored by one piece of code for all numbers of queries of a block: a group of n has them in the last
+// n rows of the accumulators, and jumps to where those are stored.
 func (g *gen) SkinnyPV(v spec.Element) {
 	_, variants := g.SkinnyVariants()
 	switch {
@@ -56,9 +60,11 @@ func (g *gen) SkinnyPV(v spec.Element) {
 // skinnyPV emits SkinnyPV, which prefetches into a level of the cache, or with 0 into the one that
 // the length of o says.
 func (g *gen) skinnyPV(v spec.Element, near int) {
-	f := &pvEmitter{g: g, element: v, ldv: g.StrideOf("ldv", v), load: g.Argument("load"), left: g.Argument("m"), keys: g.Memory(g.Param("v").Len())}
+	f := &pvEmitter{g: g, element: v, ldv: g.StrideOf("ldv", v), load: g.Argument("load"), left: g.Argument("m"), keys: g.Memory(g.Param("v").Len()),
+		ldo: g.Argument("ldo"), to: g.Memory(g.Param("o").Cap())}
 	f.prefetch = g.NewPrefetch(f.ldv, "dv", v, f.unrolled()*spec.SkinnyKeys<<v.Shift(), near)
 	f.prefetch.LevelFrom(g.Memory(g.Param("o").Len()), 2)
+	g.SHLQ(operand.Imm(2), f.ldo)
 	f.v, f.p, f.ldp = g.Slice("v"), g.Slice("p"), g.Stride("ldp")
 	f.vj, f.pj, f.steps = g.GP64(), g.GP64(), g.GP64()
 	f.column, f.columns, f.lane = g.GP64(), g.GP64(), g.GP64()
@@ -87,6 +93,7 @@ type pvEmitter struct {
 	load     operand.Mem   // whether to start from o
 	left     operand.Mem   // keys, from the pass on
 	keys     operand.Mem   // in the pass
+	ldo, to  operand.Mem   // of o: bytes from row to row, the group's first row
 
 	lsc, perScale operand.Mem
 	scales, scale operand.Mem // of the pass, and of the current columns
@@ -231,16 +238,31 @@ func (f *pvEmitter) block(s columnBlock) {
 	f.g.XORQ(f.lane, f.lane)
 	f.g.Comment("The largest group of queries that there is code for.")
 	f.g.Label(s.name + "group")
-	n := f.g.Num("n")
+	o, n := f.startOfO(), f.g.Num("n")
 	f.g.SUBQ(f.lane, n)
 	for _, size := range slices.Backward(s.sizes[1:]) {
 		f.g.CMPQ(n, operand.Imm(uint64(size)))
 		f.g.JGE(operand.LabelRef(s.name + groupLabel(size)))
 	}
-	for _, size := range s.sizes {
-		f.group(s, size)
+	acc := make([][]reg.VecVirtual, s.sizes[len(s.sizes)-1])
+	for i := range acc {
+		acc[i] = s.vectors()
 	}
-	f.g.Label(s.name + "next")
+	to := f.g.GP64()
+	for _, size := range s.sizes {
+		f.group(s, acc[len(acc)-size:], o)
+		f.g.ADDQ(operand.Imm(uint64(size)), f.lane)
+		f.g.MOVQ(f.to, to)
+		if size < len(acc) {
+			f.g.JMP(operand.LabelRef(s.name + storeLabel(size)))
+		}
+	}
+	for i := range acc {
+		if size := len(acc) - i; slices.Contains(s.sizes, size) {
+			f.g.Label(s.name + storeLabel(size))
+		}
+		f.eachOfRow(acc[i:], to, func(v reg.Register, m operand.Mem) { s.move(v, m) })
+	}
 	f.g.CMPQ(f.lane, f.g.Argument("n"))
 	f.g.JL(operand.LabelRef(s.name + "group"))
 	f.g.ADDQ(operand.Imm(uint64(s.columns)), f.column)
@@ -263,21 +285,23 @@ func (f *pvEmitter) fits(s columnBlock) {
 	}
 }
 
-// group emits the keys of a pass for a block and size queries, from lane on.
-func (f *pvEmitter) group(s columnBlock, size int) {
+// group emits the keys of a pass for a block and some queries, from lane on, whose first row of o is at o. It leaves the sums
+// in the accumulators.
+func (f *pvEmitter) group(s columnBlock, acc [][]reg.VecVirtual, o reg.GPVirtual) {
+	size := len(acc)
 	name := s.name + groupLabel(size)
 	f.g.Commentf("%d columns of %d queries.", s.columns, size)
 	f.g.Label(name)
-	acc := make([][]reg.VecVirtual, size)
-	for i := range acc {
-		acc[i] = s.vectors()
-		for _, v := range acc[i] {
+	for _, row := range acc {
+		for _, v := range row {
 			f.g.VXORPS(v, v, v)
 		}
 	}
 	f.g.CMPB(f.load, operand.Imm(0))
 	f.g.JE(operand.LabelRef(name + "zero"))
-	f.eachRow(acc, func(v reg.Register, m operand.Mem) { s.move(m, v) })
+	for i := range acc {
+		f.eachOfRow(acc[i:], o, func(v reg.Register, m operand.Mem) { s.move(m, v) })
+	}
 	f.g.Label(name + "zero")
 	f.g.LEAQ(emit.Indexed(f.v, f.column, 1<<f.element.Shift()), f.vj)
 	f.g.LEAQ(emit.Indexed(f.p, f.lane, 4), f.pj)
@@ -294,9 +318,6 @@ func (f *pvEmitter) group(s columnBlock, size int) {
 		f.someKeys(s, acc, name)
 	}
 	f.g.Label(name + "store")
-	f.eachRow(acc, func(v reg.Register, m operand.Mem) { s.move(v, m) })
-	f.g.ADDQ(operand.Imm(uint64(size)), f.lane)
-	f.g.JMP(operand.LabelRef(s.name + "next"))
 }
 
 // keyByKey emits the loop over the keys of a pass for several lines of a row: first the
@@ -397,20 +418,23 @@ func (f *pvEmitter) step(s columnBlock, acc [][]reg.VecVirtual) {
 	f.g.ADDQ(f.ldp, f.pj)
 }
 
-// eachRow calls do for every accumulator and its place in o.
-func (f *pvEmitter) eachRow(acc [][]reg.VecVirtual, do func(v reg.Register, m operand.Mem)) {
-	o, ldo := f.g.Slice("o"), f.g.Stride("ldo")
-	row := f.g.GP64()
-	f.g.MOVQ(ldo, row)
-	f.g.IMULQ(f.lane, row)
-	f.g.ADDQ(row, o)
+// startOfO finds the group's first row of o.
+func (f *pvEmitter) startOfO() reg.GPVirtual {
+	o := f.g.GP64()
+	f.g.MOVQ(f.ldo, o)
+	f.g.IMULQ(f.lane, o)
+	f.g.ADDQ(f.g.Memory(f.g.Param("o").Base()), o)
 	f.g.LEAQ(emit.Indexed(o, f.column, 4), o)
-	for i := range acc {
-		for x, v := range acc[i] {
-			do(v, emit.At(o, x*f.g.VecBytes()))
-		}
-		if i+1 < len(acc) {
-			f.g.ADDQ(ldo, o)
-		}
+	f.g.MOVQ(o, f.to)
+	return o
+}
+
+// eachOfRow calls do for the accumulators of the first row and their places in o, and goes on to the next one, if there is one.
+func (f *pvEmitter) eachOfRow(acc [][]reg.VecVirtual, o reg.GPVirtual, do func(v reg.Register, m operand.Mem)) {
+	for x, v := range acc[0] {
+		do(v, emit.At(o, x*f.g.VecBytes()))
+	}
+	if len(acc) > 1 {
+		f.g.ADDQ(f.ldo, o)
 	}
 }
