@@ -155,9 +155,9 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// TestMany embeds 10,000 texts and compares some with what they are alone.
+// TestMany embeds 2,000 texts and compares some with what they are alone.
 func TestMany(t *testing.T) {
-	e, n := miniLM(t), 10000
+	e, n := miniLM(t), 2000
 	if testing.Short() {
 		n = 200
 	}
