@@ -60,12 +60,12 @@ var platforms = []platform{
 	{arch: "riscv64", cpu: "rv64-v256", model: vectors + "256", qemu: "riscv64", list: vectorTests("GemmBF16", smallDecoder), took: 47, bits: 64, tiers: "rvv generic", fused: true},
 	{arch: "riscv64", cpu: "rv64-v1024", model: vectors + "1024", qemu: "riscv64", list: vectorTests("Blocks.Q[48]_0.Gemm"), took: 25, bits: 64, tiers: "rvv generic", fused: true},
 	{arch: "s390x", cpu: "max", qemu: "s390x", took: 150, bits: 64, big: true, tiers: "generic", fused: true},
-	{arch: "ppc64le", cpu: "power8", qemu: "ppc64le", brief: true, took: 90, bits: 64, tiers: "generic", fused: true},
-	{arch: "ppc64", cpu: "power8", qemu: "ppc64", brief: true, took: 90, bits: 64, big: true, tiers: "generic", fused: true},
-	{arch: "loong64", cpu: "la464-loongarch-cpu", qemu: "loongarch64", brief: true, took: 90, bits: 64, tiers: "generic", fused: true},
+	{arch: "ppc64le", cpu: "power8", qemu: "ppc64le", list: goldenTests, took: 65, bits: 64, tiers: "generic", fused: true},
+	{arch: "ppc64", cpu: "power8", qemu: "ppc64", list: goldenTests, took: 65, bits: 64, big: true, tiers: "generic", fused: true},
+	{arch: "loong64", cpu: "la464-loongarch-cpu", qemu: "loongarch64", list: goldenTests, took: 65, bits: 64, tiers: "generic", fused: true},
 	{arch: "mips", cpu: "24Kf", qemu: "mips", brief: true, took: 100, bits: 32, big: true, tiers: "generic"},
-	{arch: "mipsle", cpu: "24Kf", qemu: "mipsel", brief: true, took: 110, bits: 32, tiers: "generic"},
-	{arch: "mips64le", cpu: "5Kf", qemu: "mips64el", brief: true, took: 65, bits: 64, tiers: "generic"},
+	{arch: "mipsle", cpu: "24Kf", qemu: "mipsel", list: goldenTests, took: 65, bits: 32, tiers: "generic"},
+	{arch: "mips64le", cpu: "5Kf", qemu: "mips64el", list: goldenTests, took: 65, bits: 64, tiers: "generic"},
 	{arch: "wasm", goos: "wasip1", cpu: "wazero", brief: true, took: 110, bits: 64, tiers: "generic"},
 }
 
