@@ -72,7 +72,7 @@ var bochsTests = []testedPackage{
 	// accesses outside of the slices as well.
 	{
 		path: "internal/tier",
-		must: []string{"TestGuard", "TestFeatures", "TestAllKernels", "TestExp2", "TestFunctions", "TestActivations", "TestWidenAll"},
+		must: []string{"TestGuard", "TestFeatures/tier=avx512/feature=AVX512VNNI", "TestAllKernels", "TestExp2", "TestFunctions", "TestActivations", "TestWidenAll"},
 		run:  "TestGuard$/kernel=([^GWS]|S[^k]|Gradients|Weights.(AddBias|Pack|Quantize|Blocks.*Widen)|Skinny.[SMUHA])/tier=avx512|TestFeatures/tier=avx512/feature=AVX512VNNI|TestAllKernels|TestExp2$|TestFunctions|TestActivations|TestWidenAll",
 		skip: "TestGuard/kernel=Convert.Narrow.float16",
 	},

@@ -179,7 +179,7 @@ var known = []testedPackage{
 // A testedPackage is a package whose tests run.
 type testedPackage struct {
 	path string   // in the repository
-	must []string // tests that must pass, so that none is lost when it is renamed
+	must []string // tests and subtests that must pass, so that none is lost when it is renamed
 	asm  string   // matches kernels that must not run in Go on a tier of the platform; "": none
 	only []string // architectures that it is tested on, but on no brief platform, or CPUs; nil: all, empty: none
 

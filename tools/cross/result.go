@@ -62,9 +62,9 @@ func (r *result) read(out []byte, pkg *testedPackage) error {
 			}
 		default:
 			r.cases++
+			passed[m[3]] = true
 			if m[1] == "" {
 				r.tests++
-				passed[m[3]] = true
 				took, _ := time.ParseDuration(m[4])
 				r.times = append(r.times, testTime{pkg.path, m[3], took})
 			}
