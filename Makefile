@@ -91,9 +91,9 @@ fmt: ## fail if gofmt would change a file
 # it is not asked again.
 FILES = '{{.ImportPath}} {{.GoFiles}} {{.SFiles}} {{.TestGoFiles}} {{.XTestGoFiles}}'
 
-vet: ## go vet of all modules for amd64, and for arm64, riscv64 and purego of the packages that have other files there
+vet: ## go vet of all modules for amd64, and for arm64, riscv64, purego and race of the packages that have other files there
 	GOARCH=amd64 go vet work
-	@for env in GOARCH=arm64 GOARCH=riscv64 GOFLAGS=-tags=purego; do \
+	@for env in GOARCH=arm64 GOARCH=riscv64 GOFLAGS=-tags=purego GOFLAGS=-tags=race; do \
 		packages=$$({ GOARCH=amd64 go list -f $(FILES) work && env $$env go list -f $(FILES) work; } | sort | uniq -u | cut -d' ' -f1 | sort -u); \
 		(set -x; env $$env go vet $$packages) || exit 1; \
 	done
