@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // printLeftOut prints, below the table, patterns of the tests that the platforms leave out: first
 // of those that no platform runs, then of those that some leave out.
@@ -42,6 +45,12 @@ func (p *platform) leftOut(packages []testedPackage) (text string) {
 		for _, pkg := range p.list {
 			line(pkg.path, "all but "+pkg.run)
 			line(pkg.path, pkg.skip)
+		}
+		for _, pkg := range packages {
+			listed := func(x testedPackage) bool { return x.path == pkg.path }
+			if (pkg.only == nil || len(pkg.only) > 0) && !slices.ContainsFunc(p.list, listed) {
+				line(pkg.path, "all")
+			}
 		}
 		return text
 	}
