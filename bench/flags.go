@@ -18,6 +18,7 @@ import (
 	"github.com/attn-go/attn/bench/internal/suite"
 	"github.com/attn-go/attn/bench/internal/table"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/tuning"
 )
 
@@ -108,6 +109,9 @@ func (c *config) resolve(fs *flag.FlagSet, shapes, tiers, threads string) (err e
 		return errors.New("-peers: want a file")
 	case (set["note"] || set["peers"]) && c.json == "":
 		return errors.New("-note and -peers need -json: they are kept in its file")
+	}
+	if err := command.CheckOutput("-json", c.json); err != nil {
+		return err
 	}
 	if err := c.conflicts(set); err != nil {
 		return err

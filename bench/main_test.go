@@ -44,6 +44,8 @@ func TestUsageErrors(t *testing.T) {
 		{"-activations=", []string{"want a file"}},
 		{"-activations x -offset 1", []string{"-causal"}},
 		{"-json=", []string{"want a file"}},
+		{"-json none/x", []string{"-json is none/x: there is no folder none"}},
+		{"-json .", []string{"-json is ., a folder"}},
 		{"-note x", []string{"-json"}},
 		{"-decode -activations x", []string{"-decode does not go with -activations"}},
 		{"-linear -shapes A", []string{"none of A is a shape of -linear", "1x4096x16384"}},

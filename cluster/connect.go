@@ -12,14 +12,18 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
+// advice says what to do while no server answers.
+const advice = "cluster serve runs one, and -server names another"
+
 // connect is hub.Connect, whose error says how to get a server if none answers.
 func connect(ctx context.Context, c hub.Config) (*hub.Conn, error) {
+	c.Advice = advice
 	conn, err := hub.Connect(ctx, c)
 	if errors.Is(err, context.Canceled) {
 		return nil, err
 	}
 	if errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) {
-		return nil, fmt.Errorf("no server answers: %w. cluster serve runs one, and -server names another", err)
+		return nil, fmt.Errorf("no server answers: %w. %s", err, advice)
 	}
 	return conn, err
 }

@@ -185,7 +185,8 @@ func TestDefaultTierErrors(t *testing.T) {
 		"AccumulatePartials": func(e kernel.Exec) error {
 			return kernel.AccumulatePartials(parts, q, k, v, kernel.PartialOptions{Exec: e})
 		},
-		"MergeInto": func(e kernel.Exec) error { return kernel.MergeInto(parts, nil, e) },
+		"MergeInto":  func(e kernel.Exec) error { return kernel.MergeInto(parts, nil, e) },
+		"Exec.Check": func(e kernel.Exec) error { return e.Check() },
 		"MergePartials": func(e kernel.Exec) error {
 			return kernel.MergePartials(out, []kernel.Partials{*parts}, kernel.MergeOptions{Exec: e})
 		},

@@ -1,6 +1,9 @@
 package kernel
 
-import "github.com/attn-go/attn/internal/tier"
+import (
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/tier"
+)
 
 // Exec says how a call is executed: it is part of the options of every call that can
 // use several threads. None of its fields changes a bit of the result. The zero
@@ -34,6 +37,16 @@ type Exec struct {
 	// allocate keeps the call free of allocations. If it panics, the call panics with the
 	// same value, after all goroutines have left it.
 	ParallelFor func(n int, task func(i int))
+}
+
+// Check returns the error that every call with e returns before it computes anything: a [*TierError] if
+// the tier does not exist or cannot run here, also that of ATTN_TIER, or an [*ArgumentError] for
+// Threads. A program that prepares for long before its first call asks it at the start.
+func (e Exec) Check() error {
+	if _, err := selectTier(&e); err != nil {
+		return err
+	}
+	return argumentError(check.Threads(e.Threads))
 }
 
 // TierInfo describes one tier of this build.

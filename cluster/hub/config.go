@@ -45,6 +45,9 @@ type Config struct {
 	// lost or back, or that messages were dropped.
 	Log *slog.Logger
 
+	// Advice says in the log what to do while no server answers [Connect], such as how to start one.
+	Advice string
+
 	// Wait is how long [Connect] waits for a server that does not answer yet. 0 means
 	// 5 seconds, and a negative time that it waits until its context ends.
 	Wait time.Duration

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/bits"
 	"net"
 	"strings"
 	"time"
@@ -44,7 +45,8 @@ func Connect(ctx context.Context, c Config) (*Conn, error) {
 		ctx, cancel = context.WithTimeout(ctx, wait)
 		defer cancel()
 	}
-	for pause := retryPause; ; pause = min(2*pause, longestPause) {
+	pause := retryPause
+	for tries := uint(1); ; tries++ {
 		nc, err := nats.Connect(c.url(), options...)
 		if err == nil {
 			return &Conn{Conn: nc, prefix: c.prefix()}, nil
@@ -52,13 +54,14 @@ func Connect(ctx context.Context, c Config) (*Conn, error) {
 		if !isAway(err) {
 			return nil, fmt.Errorf("hub: %s: %w", c.url(), err)
 		}
-		if pause == longestPause && c.Log != nil {
-			c.Log.Warn("nats: no server answers yet", "server", c.url(), "error", err)
+		if bits.OnesCount(tries) == 1 && c.Log != nil { // at once, and then ever more rarely
+			c.Log.Warn("nats: no server answers yet", "server", c.url(), "error", err, "advice", c.Advice)
 		}
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("hub: %s: %w (%w)", c.url(), err, ctx.Err())
 		case <-time.After(pause):
+			pause = min(2*pause, longestPause)
 		}
 	}
 }

@@ -101,9 +101,13 @@ func TestConnectWaits(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	_, err = Connect(t.Context(), Config{URL: "nats://127.0.0.1:1", Wait: time.Millisecond})
+	var log strings.Builder
+	_, err = Connect(t.Context(), Config{URL: "nats://127.0.0.1:1", Wait: time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil)), Advice: "start one"})
 	if !errors.Is(err, nats.ErrNoServers) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
+	}
+	if !strings.Contains(log.String(), "no server answers yet") || !strings.Contains(log.String(), `advice="start one"`) {
+		t.Errorf("the log has %q", &log)
 	}
 }
 

@@ -61,8 +61,7 @@ func (x *cluster) work(c WorkerConfig) {
 // kill cuts off a worker, as if its process had been killed.
 func (x *cluster) kill(name string) { x.conns[name].Close() }
 
-// client returns a client that has found all workers, as far as they answer within some time: on
-// a busy machine one search may miss some.
+// client returns a client that has found all workers: on a busy machine one search may miss some.
 func (x *cluster) client(c Config) *Client {
 	x.t.Helper()
 	client, err := New(x.t.Context(), x.connect(), c)
@@ -75,7 +74,7 @@ func (x *cluster) client(c Config) *Client {
 			alive++
 		}
 	}
-	for end := time.Now().Add(10 * time.Second); len(client.Workers())+len(client.Refused()) < alive && time.Now().Before(end); {
+	for len(client.Workers())+len(client.Refused()) < alive {
 		if err := client.Refresh(x.t.Context()); err != nil {
 			x.t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -114,7 +115,7 @@ func (c *config) read(stdin io.Reader, report io.Writer) (err error) {
 	if err := cmp.Or(c.inputs.CheckOutput("-svg", c.pictures.SVG), c.inputs.CheckOutput("-png", c.pictures.PNG)); err != nil {
 		return err
 	}
-	if c.texts, err = c.inputs.Lines(stdin); err == nil && len(c.texts) == 0 {
+	if c.texts, err = c.inputs.Lines(context.Background(), stdin); err == nil && len(c.texts) == 0 {
 		return command.Usage(errors.New("no date to translate, such as -text 'Saturday, November 21, 2026'"))
 	}
 	return err

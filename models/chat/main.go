@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil {
 		return err
 	}
-	text, talks, err := c.input(stdin, stderr)
+	text, talks, err := c.input(ctx, stdin, stderr)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 // input returns what is to be answered, or that it is a conversation.
-func (c *config) input(stdin io.Reader, report io.Writer) (text string, talks bool, err error) {
+func (c *config) input(ctx context.Context, stdin io.Reader, report io.Writer) (text string, talks bool, err error) {
 	if err := c.inputs.Check(report); err != nil {
 		return "", false, err
 	}
@@ -89,7 +89,7 @@ func (c *config) input(stdin io.Reader, report io.Writer) (text string, talks bo
 		}
 		return "", true, nil
 	}
-	if text, err = c.inputs.ReadAll(stdin); err != nil {
+	if text, err = c.inputs.ReadAll(ctx, stdin); err != nil {
 		return "", false, err
 	}
 	if text == "" || !c.raw && strings.TrimSpace(text) == "" {

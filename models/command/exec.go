@@ -15,14 +15,14 @@ func ExecFlags(fs *flag.FlagSet, e *kernel.Exec) {
 	fs.StringVar(&e.Tier, "tier", e.Tier, "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
 }
 
-// CheckExec returns a [UsageError] if a value of [ExecFlags] is none that this program has, so
-// that a command can say it before it loads a model.
+// CheckExec returns a [UsageError] if a value of [ExecFlags] is none that this program has, or the error about
+// ATTN_TIER if that names no tier that runs, so that a command can say it before it loads a model.
 func CheckExec(e kernel.Exec) error {
 	if e.Threads < 0 {
 		return Usage(fmt.Errorf("-threads is %d, want 0 or more", e.Threads))
 	}
 	if e.Tier == "" {
-		return nil
+		return e.Check()
 	}
 	var names []string
 	for _, t := range kernel.Tiers() {

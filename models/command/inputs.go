@@ -1,12 +1,14 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -51,12 +53,30 @@ func (in *Inputs) Check(report io.Writer) error {
 	return nil
 }
 
-// CheckOutput returns a usage error if the file that a flag names is one of those that are read: writing it
-// would destroy an input. Links to one file are that file.
+// CheckOutput returns a usage error if no file can be there where a flag says that one is written: in no folder, or
+// in the place of one. So a command can say it before it works for hours. "" and "-" are no files.
+func CheckOutput(flag, output string) error {
+	if output == "" || output == "-" {
+		return nil
+	}
+	if info, err := os.Stat(output); err == nil && info.IsDir() {
+		return Usage(fmt.Errorf("%s is %s, a folder: want a file", flag, output))
+	}
+	if info, err := os.Stat(filepath.Dir(output)); err != nil || !info.IsDir() {
+		return Usage(fmt.Errorf("%s is %s: there is no folder %s", flag, output, filepath.Dir(output)))
+	}
+	return nil
+}
+
+// CheckOutput is the function of this name, and returns a usage error, too, if the file is one of those that are
+// read: writing it would destroy an input. Links to one file are that file.
 func (in *Inputs) CheckOutput(flag, output string) error {
+	if err := CheckOutput(flag, output); err != nil {
+		return err
+	}
 	out, err := os.Stat(output)
 	if err != nil {
-		return nil // there is no such file, or whoever opens it says what is wrong
+		return nil
 	}
 	for _, name := range in.Files {
 		if info, err := os.Stat(name); err == nil && name != "-" && os.SameFile(info, out) {
@@ -81,17 +101,37 @@ func checkFile(name string) error {
 	return err
 }
 
-// Open opens one of the files. The standard input is stdin, which stays open.
-func (in *Inputs) Open(name string, stdin io.Reader) (io.ReadCloser, error) {
+// Open opens one of the files. The standard input is stdin, which stays open. A pipe, a terminal and the like may wait
+// for what comes: then a read ends with the cause of ctx when ctx does.
+func (in *Inputs) Open(ctx context.Context, name string, stdin io.Reader) (io.ReadCloser, error) {
 	if name == "-" {
-		return io.NopCloser(stdin), nil
+		return interruptible(ctx, func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil }), nil
 	}
-	return os.Open(name)
+	info, err := os.Stat(name)
+	if err != nil || info.Mode().IsRegular() {
+		return os.Open(name)
+	}
+	return interruptible(ctx, func() (io.ReadCloser, error) { return os.Open(name) }), nil // which waits for a writer
+}
+
+// interruptible reads what open opens on another goroutine, until ctx ends or it is closed.
+func interruptible(ctx context.Context, open func() (io.ReadCloser, error)) io.ReadCloser {
+	r, w := io.Pipe()
+	context.AfterFunc(ctx, func() { w.CloseWithError(context.Cause(ctx)) })
+	go func() {
+		f, err := open()
+		if err == nil {
+			_, err = io.Copy(w, f)
+			err = errors.Join(err, f.Close())
+		}
+		w.CloseWithError(err)
+	}()
+	return r
 }
 
 // Lines returns all texts and then the lines of all files that are not blank.
-func (in *Inputs) Lines(stdin io.Reader) ([]string, error) {
-	files, err := (&Inputs{Files: in.Files}).ReadAll(stdin)
+func (in *Inputs) Lines(ctx context.Context, stdin io.Reader) ([]string, error) {
+	files, err := (&Inputs{Files: in.Files}).ReadAll(ctx, stdin)
 	if err != nil {
 		return nil, err
 	}
@@ -106,10 +146,10 @@ func (in *Inputs) Lines(stdin io.Reader) ([]string, error) {
 
 // ReadAll returns all texts and then the contents of all files. What follows something else begins
 // on a new line.
-func (in *Inputs) ReadAll(stdin io.Reader) (string, error) {
+func (in *Inputs) ReadAll(ctx context.Context, stdin io.Reader) (string, error) {
 	parts := slices.Clone(in.Texts)
 	for _, name := range in.Files {
-		f, err := in.Open(name, stdin)
+		f, err := in.Open(ctx, name, stdin)
 		if err != nil {
 			return "", err
 		}

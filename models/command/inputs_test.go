@@ -30,8 +30,8 @@ func TestInputs(t *testing.T) {
 		{[]string{"-text", ""}, "", []string{""}},
 	} {
 		in := parsed(t, c.args...)
-		all, err := in.ReadAll(strings.NewReader("in"))
-		lines, err2 := in.Lines(strings.NewReader("in"))
+		all, err := in.ReadAll(t.Context(), strings.NewReader("in"))
+		lines, err2 := in.Lines(t.Context(), strings.NewReader("in"))
 		if err := errors.Join(err, err2); err != nil || all != c.all || !slices.Equal(lines, c.lines) {
 			t.Errorf("%q: %q and %q, %v, want %q and %q", c.args, all, lines, err, c.all, c.lines)
 		}
@@ -76,9 +76,22 @@ func TestOutputIsInput(t *testing.T) {
 			t.Errorf("%s: %v", output, err)
 		}
 	}
-	for _, output := range []string{"", "-", folder, filepath.Join(folder, "new.jsonl")} {
+	for _, output := range []string{"", "-", filepath.Join(folder, "new.jsonl")} {
 		if err := in.CheckOutput("-o", output); err != nil {
 			t.Errorf("%q: %v", output, err)
+		}
+	}
+}
+
+// TestOutputFolder: a folder is no file, and a file needs one.
+func TestOutputFolder(t *testing.T) {
+	folder := t.TempDir()
+	for output, want := range map[string]string{
+		folder:                               "-o is " + folder + ", a folder: want a file",
+		filepath.Join(folder, "no", "a.npy"): "there is no folder " + filepath.Join(folder, "no"),
+	} {
+		if err := parsed(t).CheckOutput("-o", output); !errors.As(err, new(UsageError)) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", output, err, want)
 		}
 	}
 }

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/filemap"
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
@@ -60,7 +60,7 @@ func (t *tokenText) UnmarshalJSON(data []byte) error {
 // read parses the template, which tokenizer_config.json has, or a file of its own.
 func (c *tokenizerConfig) read(dir string) (*chattemplate.Template, error) {
 	o := chattemplate.Options{BOS: c.BOS.text, EOS: c.EOS.text}
-	switch data, err := os.ReadFile(filepath.Join(dir, templateFile)); {
+	switch data, err := filemap.ReadFile(filepath.Join(dir, templateFile)); {
 	case err == nil:
 		return chattemplate.NewWith(string(data), o)
 	case !errors.Is(err, fs.ErrNotExist):

@@ -344,8 +344,8 @@ func (n *network) hasQuantized() bool {
 // cacheTypes are the types of caches.
 var cacheTypes = []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Int4}
 
-// Check returns an [*OptionError] if an option is out of range, as [Load] would. Whether there is
-// such a Tier is not checked.
+// Check returns an [*OptionError] if an option is out of range, as [Load] would, or the error
+// of [kernel.Exec.Check].
 func (o *Options) Check() error {
 	switch {
 	case o.Context < 0 || o.Context > mostContext:
@@ -361,7 +361,7 @@ func (o *Options) Check() error {
 	case o.Threads < 0:
 		return &OptionError{"Options.Threads", fmt.Sprint(o.Threads), "0 or more"}
 	}
-	return nil
+	return o.Exec.Check()
 }
 
 // cachesIntegers reports whether keys and values are integers.

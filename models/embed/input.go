@@ -57,7 +57,7 @@ type input struct {
 	lines chan line // closed at the end, after err is set
 	err   error
 	bytes int64 // of all files, -1 if that is unknown
-	open  []*os.File
+	open  []io.Closer
 
 	passages   passage.Options
 	skipBinary bool
@@ -73,28 +73,14 @@ func (c *config) open(ctx context.Context, stdin io.Reader) (*input, error) {
 	in := &input{lines: make(chan line, readAhead), passages: c.passages, skipBinary: c.isQuery}
 	var readers []io.Reader
 	for _, name := range c.inputs.Files {
-		if name == "-" {
-			readers, in.bytes = append(readers, stdin), -1
-			continue
-		}
-		f, err := os.Open(name)
-		if err != nil {
-			in.close()
-			return nil, err
-		}
-		readers, in.open = append(readers, f), append(in.open, f)
-		info, err := f.Stat()
-		if err == nil && info.IsDir() {
-			err = fmt.Errorf("%s is a folder, want files", name)
+		r, err := c.inputs.Open(ctx, name, stdin)
+		if err == nil {
+			readers, in.open = append(readers, r), append(in.open, r)
+			err = in.look(r, name)
 		}
 		if err != nil {
 			in.close()
 			return nil, err
-		}
-		if !info.Mode().IsRegular() {
-			in.bytes = -1
-		} else if in.bytes >= 0 {
-			in.bytes += info.Size()
 		}
 	}
 	go func() {
@@ -134,15 +120,15 @@ func (in *input) send(ctx context.Context, l line) bool {
 
 // read sends the passages of a file.
 func (in *input) read(ctx context.Context, r io.Reader, name string) error {
-	if in.skipBinary {
-		head, binary, err := passage.Binary(r)
-		if err != nil {
-			return err
-		}
-		if r = head; binary {
-			in.skip(name)
-			return nil
-		}
+	r, binary, err := passage.Binary(r)
+	switch {
+	case err != nil:
+		return err
+	case binary && in.skipBinary:
+		in.skip(name)
+		return nil
+	case binary:
+		return notText(name)
 	}
 	for p, err := range passage.Read(r, in.passages) {
 		if err != nil {
@@ -154,6 +140,35 @@ func (in *input) read(ctx context.Context, r io.Reader, name string) error {
 		}
 	}
 	return nil
+}
+
+// look adds the size of a file, if that is known, and finds one that looks binary before others are read.
+func (in *input) look(r io.Reader, name string) error {
+	f, ok := r.(*os.File)
+	if !ok {
+		in.bytes = -1
+		return nil
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if in.bytes >= 0 {
+		in.bytes += info.Size()
+	}
+	if in.skipBinary {
+		return nil
+	}
+	_, binary, err := passage.Binary(io.NewSectionReader(f, 0, info.Size()))
+	if err == nil && binary {
+		err = notText(name)
+	}
+	return err
+}
+
+// notText is the error of a binary file whose lines would be embedded.
+func notText(name string) error {
+	return fmt.Errorf("%s is a binary file, or text in UTF-16: want text in UTF-8", (&line{file: name}).name())
 }
 
 // skip remembers that a binary file was left out.

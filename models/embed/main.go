@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
@@ -137,6 +138,8 @@ func (c *config) check() error {
 	switch {
 	case c.isQuery && c.out != "":
 		return command.Usage(errors.New("-o is for vectors, which -query does not give"))
+	case c.isQuery && strings.TrimSpace(c.query) == "":
+		return command.Usage(errors.New("-query is empty: want the text to which lines are near"))
 	case c.receipt != "" && (c.isQuery || c.long == "split"):
 		return command.Usage(errors.New("-receipt has one vector for each text: it goes with neither -query nor -long split"))
 	case c.sparse && (c.isQuery || c.receipt != "" || c.settings.Dimensions != 0 || c.out != "" && filepath.Ext(c.out) != ".jsonl"):
@@ -233,7 +236,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	} else {
 		err = s.write(ctx, c.out, out, report)
 	}
-	s.summary(report)
+	if s.summary(report); s.texts == 0 && err == nil {
+		fmt.Fprintln(report, "there is no text in the input")
+	}
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("not all texts are done: %w", context.Cause(ctx))
 	}

@@ -375,6 +375,10 @@ func TestErrors(t *testing.T) {
 func TestFileErrors(t *testing.T) {
 	model, folder := testweights.Path(t, testweights.MiniLM), t.TempDir()
 	none, out := filepath.Join(folder, "none"), filepath.Join(folder, "none", "x.npy")
+	text, binary := filepath.Join(folder, "a.txt"), filepath.Join(folder, "b.png")
+	if err := errors.Join(os.WriteFile(text, []byte("one\n"), 0o666), os.WriteFile(binary, []byte("\x89PNG\x00"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args []string
 		name string
@@ -382,12 +386,28 @@ func TestFileErrors(t *testing.T) {
 		{[]string{none}, none},
 		{[]string{folder}, folder},
 		{[]string{"-query", "x", none}, none},
-		{[]string{"-o", out, "-text", "x"}, "-o: open " + out + ":"}, // and not that of the file before it is complete
+		{[]string{"-o", out, "-text", "x"}, "-o is " + out + ": there is no folder"},
+		{[]string{binary}, binary + " is a binary file"},
+		{[]string{text, binary}, binary + " is a binary file"}, // before the first one is embedded
+		{[]string{"-query", " "}, "-query is empty"},
 	} {
-		err := run(t.Context(), append([]string{"-model", model, "-no-cache"}, c.args...), strings.NewReader(""), io.Discard, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), c.name) {
-			t.Errorf("%q: got %v, want an error that names %s", c.args, err, c.name)
+		var written strings.Builder
+		err := run(t.Context(), append([]string{"-model", model, "-no-cache"}, c.args...), strings.NewReader(""), &written, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), c.name) || written.Len() > 0 {
+			t.Errorf("%q: got %v and %q, want an error that names %s", c.args, err, &written, c.name)
 		}
+	}
+	err := run(t.Context(), []string{"-model", model}, strings.NewReader("a\x00b"), io.Discard, io.Discard)
+	if err == nil || !strings.HasPrefix(err.Error(), "stdin is a binary file") {
+		t.Errorf("a binary standard input: %v", err)
+	}
+}
+
+// TestEmptyInput: where there is nothing to embed, a line says so.
+func TestEmptyInput(t *testing.T) {
+	model, report := testweights.Path(t, testweights.MiniLM), &strings.Builder{}
+	if err := run(t.Context(), []string{"-model", model}, strings.NewReader(""), io.Discard, report); err != nil || report.String() != "there is no text in the input\n" {
+		t.Errorf("%v, report %q", err, report)
 	}
 }
 

@@ -82,3 +82,14 @@ func TestSignals(t *testing.T) {
 		}
 	}
 }
+
+// TestWrongTier: a tier in ATTN_TIER that is none is said before the model is read, and not to be the model's fault.
+func TestWrongTier(t *testing.T) {
+	t.Setenv("ATTN_TIER", "sse9")
+	for _, model := range []string{tinyModel(t), filepath.Join(t.TempDir(), "none")} {
+		c, _, report := start(t, "-model", model, "-text", "a")
+		if err := c.Wait(); err == nil || !strings.HasPrefix(report.String(), `embed: attn: ATTN_TIER: tier "sse9": unknown`) {
+			t.Errorf("%s: %v, %s", model, err, report)
+		}
+	}
+}

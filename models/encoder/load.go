@@ -105,6 +105,9 @@ type source interface {
 
 // open reads what the files of a model say about it. The caller closes the origin.
 func open(model string) (*origin, error) {
+	if err := (kernel.Exec{}).Check(); err != nil {
+		return nil, err // of ATTN_TIER, which no file is to blame for
+	}
 	path, err := weights.Resolve(model)
 	if err != nil {
 		return nil, fmt.Errorf("encoder: %w", err)

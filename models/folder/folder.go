@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/models/internal/filemap"
 	"github.com/attn-go/attn/models/safetensors"
 )
 
@@ -158,12 +159,12 @@ func (f *Folder) JSON(name string, into any) error { return ReadJSON(f.Path(name
 
 // ReadJSON reads a file of JSON. Errors name it; if it is missing, they are an [fs.ErrNotExist].
 func ReadJSON(path string, into any) error {
-	data, err := os.ReadFile(path)
+	data, err := filemap.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w", path, filemap.JSONError(err, data))
 	}
 	return nil
 }

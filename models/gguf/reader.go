@@ -29,7 +29,7 @@ func (r *reader) fail(at int, want, got string, args ...any) error {
 // take returns the next n bytes. They are part of the file.
 func (r *reader) take(n uint64) ([]byte, error) {
 	if n > uint64(r.left()) {
-		return nil, r.fail(r.at, fmt.Sprintf("%d bytes", n), "only %d bytes are left", r.left())
+		return nil, r.fail(r.at, fmt.Sprintf("%d bytes", n), "truncated: only %d bytes are left", r.left())
 	}
 	b := r.data[r.at : r.at+int(n)]
 	r.at += int(n)

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/attn-go/attn/models/internal/digests"
+	"github.com/attn-go/attn/models/internal/filemap"
 )
 
 // kinds are the ends of the names of files that results may depend on.
@@ -73,7 +74,7 @@ type kept struct {
 
 // digest returns the SHA-256 of a file.
 func digest(name string, rehash bool) (h Hash, err error) {
-	f, err := os.Open(name)
+	f, err := filemap.OpenRegular(name)
 	if err != nil {
 		return h, err
 	}

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/attn-go/attn/kernel"
@@ -107,6 +108,8 @@ func (c *config) check() error {
 		return command.Usage(errors.New("-model is missing: want the folder of a cross-encoder"))
 	case !c.isQuery:
 		return command.Usage(errors.New("-query is missing: want the text that passages answer"))
+	case strings.TrimSpace(c.query) == "":
+		return command.Usage(errors.New("-query is empty: want the text that passages answer"))
 	case c.long != "cut" && c.long != "error":
 		return command.Usage(fmt.Errorf("-long is %q, want cut or error", c.long))
 	case c.receipt == "" && c.signer != "":
@@ -143,7 +146,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if n := r.CountTokens(c.query, ""); c.passages.Unit == passage.Window && n >= r.MaxTokens() {
 		return fmt.Errorf("-query has %d tokens with those around it, which leaves no room for windows in the %d that the model sees", n, r.MaxTokens())
 	}
-	all, err := c.read(stdin, report)
+	all, err := c.read(ctx, stdin, report)
 	if err != nil {
 		return err
 	}

@@ -154,7 +154,7 @@ func TestInt8(t *testing.T) {
 
 // TestErrors: wrong usage, files that are not there, binary ones, and models that rank nothing.
 func TestErrors(t *testing.T) {
-	for _, args := range [][]string{{"-top", "0"}, {"-unit", "word"}, {"-long", "no"}, {"-threads", "-1"}, {"-tier", "none"}, {"-model", ""}, {"-m", "x"}} {
+	for _, args := range [][]string{{"-top", "0"}, {"-unit", "word"}, {"-long", "no"}, {"-threads", "-1"}, {"-tier", "none"}, {"-model", ""}, {"-m", "x"}, {"-query", " "}} {
 		if _, _, err := rerank(t, "", args...); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want a usage error", args, err)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,12 +24,12 @@ type result struct {
 }
 
 // read returns the passages of all texts and files.
-func (c *config) read(stdin io.Reader, report io.Writer) (all []result, err error) {
+func (c *config) read(ctx context.Context, stdin io.Reader, report io.Writer) (all []result, err error) {
 	for i, text := range c.inputs.Texts {
 		all = append(all, result{Line: i + 1, Text: text, source: "-text"})
 	}
 	for _, name := range c.inputs.Files {
-		if all, err = c.readFile(all, name, stdin, report); err != nil {
+		if all, err = c.readFile(ctx, all, name, stdin, report); err != nil {
 			return nil, err
 		}
 	}
@@ -36,8 +37,8 @@ func (c *config) read(stdin io.Reader, report io.Writer) (all []result, err erro
 }
 
 // readFile appends the passages of a file that are not blank.
-func (c *config) readFile(all []result, name string, stdin io.Reader, report io.Writer) (_ []result, err error) {
-	f, err := c.inputs.Open(name, stdin)
+func (c *config) readFile(ctx context.Context, all []result, name string, stdin io.Reader, report io.Writer) (_ []result, err error) {
+	f, err := c.inputs.Open(ctx, name, stdin)
 	if err != nil {
 		return nil, err
 	}

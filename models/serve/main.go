@@ -82,13 +82,13 @@ func run(ctx context.Context, args []string, help, report io.Writer) error {
 	}
 	log := c.web.Log(report)
 	c.settings.Logger = log
-	handler, err := c.models.Load(c.settings, log)
+	l, err := c.web.Listen() // an address that is in use is found before models are loaded; who connects early waits
 	if err != nil {
 		return err
 	}
-	l, err := c.web.Listen()
+	handler, err := c.models.Load(c.settings, log)
 	if err != nil {
-		return err
+		return errors.Join(err, l.Close())
 	}
 	return c.web.Serve(ctx, l, handler, log)
 }

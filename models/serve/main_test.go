@@ -176,7 +176,19 @@ func TestUsage(t *testing.T) {
 	if err := run(t.Context(), []string{"-h"}, &help, io.Discard); err != nil || !strings.Contains(help.String(), "-cache-memory") {
 		t.Errorf("%v, %s", err, &help)
 	}
-	if err := run(t.Context(), []string{"-model", filepath.Join(t.TempDir(), "none")}, io.Discard, io.Discard); !errors.Is(err, os.ErrNotExist) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := []string{"-model", filepath.Join(t.TempDir(), "none"), "-addr", l.Addr().String()}
+	if err := run(t.Context(), missing, io.Discard, io.Discard); err == nil || errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), l.Addr().String()) {
+		t.Errorf("an address in use, with a model that is not there: %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	missing[3] = "127.0.0.1:0"
+	if err := run(t.Context(), missing, io.Discard, io.Discard); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a model that is not there: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/attn-go/attn/models/internal/filemap"
 	"github.com/attn-go/attn/models/tokenizer/internal/normalize"
 	"github.com/attn-go/attn/models/tokenizer/internal/pretokenize"
 )
@@ -39,7 +40,7 @@ type jsonAdded struct {
 func FromJSON(data, settings []byte) (*Tokenizer, error) {
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, &ConfigError{"tokenizer.json", err.Error(), "a tokenizer"}
+		return nil, &ConfigError{"tokenizer.json", filemap.JSONError(err, data).Error(), "a tokenizer"}
 	}
 	c, err := f.config()
 	if err != nil {

@@ -3,8 +3,9 @@ package tokenizer
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
+
+	"github.com/attn-go/attn/models/internal/filemap"
 )
 
 // Load reads the tokenizer of a folder as Hugging Face has it: tokenizer.json, or, if there is none,
@@ -36,7 +37,7 @@ func Load(dir string) (*Tokenizer, error) {
 
 // optional returns what a file has, nil if there is no such file.
 func optional(path string) ([]byte, error) {
-	data, err := os.ReadFile(path)
+	data, err := filemap.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

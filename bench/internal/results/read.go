@@ -139,6 +139,13 @@ func (f *File) WriteFile(path string) error {
 	if path == "-" {
 		return f.Write(os.Stdout)
 	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // such as /dev/stdout, which no file may replace
+		out, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Write(out), out.Close())
+	}
 	out, err := os.Create(path + ".tmp")
 	if err != nil {
 		return err

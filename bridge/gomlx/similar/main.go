@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -37,7 +38,7 @@ func run(args []string, out, report io.Writer) error {
 	if err := inputs.Check(report); err != nil {
 		return err
 	}
-	texts, err := inputs.Lines(os.Stdin)
+	texts, err := inputs.Lines(context.Background(), os.Stdin)
 	if err != nil {
 		return err
 	}

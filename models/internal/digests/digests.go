@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/attn-go/attn/models/internal/filemap"
 )
 
 // Suffix ends the name of a file that keeps the SHA-256 of another one. It is no file of the model.
@@ -28,7 +30,7 @@ func List(dir string, kinds []string) (names []string, err error) {
 
 // OfFile returns the SHA-256 of a file.
 func OfFile(path string) (sum [sha256.Size]byte, err error) {
-	f, err := os.Open(path)
+	f, err := filemap.OpenRegular(path)
 	if err != nil {
 		return sum, err
 	}

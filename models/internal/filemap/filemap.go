@@ -1,5 +1,6 @@
 // Package filemap maps files to memory: pages that nobody looks at take none, and several programs share the others. A file that another
-// program shortens while it is mapped ends this program when it looks at what is missing.
+// program shortens while it is mapped ends this program when it looks at what is missing. It also opens and reads files of models
+// that are not mapped: a path that is no file is an error, and nothing hangs.
 package filemap
 
 import (
@@ -10,22 +11,6 @@ import (
 	"os"
 	"unsafe"
 )
-
-// Open opens a file and returns its size, if it is a regular one.
-func Open(path string) (*os.File, int64, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, 0, err
-	}
-	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = fmt.Errorf("%s: not a regular file", path)
-	}
-	if err != nil {
-		return nil, 0, errors.Join(err, f.Close())
-	}
-	return f, st.Size(), nil
-}
 
 // A Mapping is a file that is mapped, or was read by [Load].
 type Mapping struct {

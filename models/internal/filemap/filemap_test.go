@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 
 	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
@@ -51,15 +50,5 @@ func TestMapping(t *testing.T) {
 	}
 	if err := m.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestNoFile: what is no regular file is an error that names it.
-func TestNoFile(t *testing.T) {
-	dir := t.TempDir()
-	for _, path := range []string{dir, filepath.Join(dir, "missing")} {
-		if _, _, err := Open(path); err == nil || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s: %v", path, err)
-		}
 	}
 }
