@@ -481,6 +481,11 @@ func addAVX2(dst []float32, x []float32, y []float32)
 //go:noescape
 func addRowsAVX2(dst []float32, src []float32, lds int, n int)
 
+// hadamardAVX2 is Elementwise.Hadamard, see package ukernel.
+//
+//go:noescape
+func hadamardAVX2(x []float32, n int, scale float32)
+
 // exp2AVX2 is Elementwise.Exp2, see package ukernel.
 //
 //go:noescape

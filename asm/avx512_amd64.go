@@ -471,6 +471,11 @@ func addAVX512(dst []float32, x []float32, y []float32)
 //go:noescape
 func addRowsAVX512(dst []float32, src []float32, lds int, n int)
 
+// hadamardAVX512 is Elementwise.Hadamard, see package ukernel.
+//
+//go:noescape
+func hadamardAVX512(x []float32, n int, scale float32)
+
 // exp2AVX512 is Elementwise.Exp2, see package ukernel.
 //
 //go:noescape

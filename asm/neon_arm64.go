@@ -461,6 +461,11 @@ func addNEON(dst []float32, x []float32, y []float32)
 //go:noescape
 func addRowsNEON(dst []float32, src []float32, lds int, n int)
 
+// hadamardNEON is Elementwise.Hadamard, see package ukernel.
+//
+//go:noescape
+func hadamardNEON(x []float32, n int, scale float32)
+
 // exp2NEON is Elementwise.Exp2, see package ukernel.
 //
 //go:noescape

@@ -27504,6 +27504,570 @@ FMOVSrows:
 end:
 	RET
 
+// func hadamardNEON(x []float32, n int, scale float32)
+TEXT ·hadamardNEON(SB), NOSPLIT, $0-36
+	MOVD x_base+0(FP), R0
+	MOVD x_len+8(FP), R1
+	MOVD n+24(FP), R2
+	MOVWU scale+32(FP), R3
+	VDUP R3, V0.S4
+	MOVD $0x7fc00000, R3
+	VDUP R3, V1.S4
+	CBZ R1, end
+	CMP $64, R2
+	BGE near16
+	CMP $32, R2
+	BGE near8
+	MOVD R0, R3
+	MOVD R1, R4
+	PCALIGN $32
+
+near4group:
+	FMOVQ (R3), F4
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ 16(R3), F5
+	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ 32(R3), F6
+	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ 48(R3), F7
+	WORD $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	VTRN1 V5.S4, V4.S4, V2.S4
+	VTRN2 V5.S4, V4.S4, V3.S4
+	WORD $0x4e23d444 // fadd v4.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.S4, V4.S4, V5.S4
+	VTRN1 V3.S4, V4.S4, V4.S4
+	VTRN1 V7.S4, V6.S4, V2.S4
+	VTRN2 V7.S4, V6.S4, V3.S4
+	WORD $0x4e23d446 // fadd v6.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.S4, V6.S4, V7.S4
+	VTRN1 V3.S4, V6.S4, V6.S4
+	VTRN1 V5.D2, V4.D2, V2.D2
+	VTRN2 V5.D2, V4.D2, V3.D2
+	WORD $0x4e23d444 // fadd v4.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.D2, V4.D2, V5.D2
+	VTRN1 V3.D2, V4.D2, V4.D2
+	VTRN1 V7.D2, V6.D2, V2.D2
+	VTRN2 V7.D2, V6.D2, V3.D2
+	WORD $0x4e23d446 // fadd v6.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.D2, V6.D2, V7.D2
+	VTRN1 V3.D2, V6.D2, V6.D2
+	WORD $0x4ea5d482 // fsub v2.4s, v4.4s, v5.4s
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	VORR V2.B16, V2.B16, V5.B16
+	WORD $0x4ea7d4c2 // fsub v2.4s, v6.4s, v7.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	VORR V2.B16, V2.B16, V7.B16
+	WORD $0x4ea6d482 // fsub v2.4s, v4.4s, v6.4s
+	WORD $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	VORR V2.B16, V2.B16, V6.B16
+	WORD $0x4ea7d4a2 // fsub v2.4s, v5.4s, v7.4s
+	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	VORR V2.B16, V2.B16, V7.B16
+	WORD $0x4e24e482 // fcmeq v2.4s, v4.4s, v4.4s
+	VBIF V2.B16, V1.B16, V4.B16
+	FMOVQ F4, (R3)
+	WORD $0x4e25e4a2 // fcmeq v2.4s, v5.4s, v5.4s
+	VBIF V2.B16, V1.B16, V5.B16
+	FMOVQ F5, 16(R3)
+	WORD $0x4e26e4c2 // fcmeq v2.4s, v6.4s, v6.4s
+	VBIF V2.B16, V1.B16, V6.B16
+	FMOVQ F6, 32(R3)
+	WORD $0x4e27e4e2 // fcmeq v2.4s, v7.4s, v7.4s
+	VBIF V2.B16, V1.B16, V7.B16
+	FMOVQ F7, 48(R3)
+	ADD $64, R3, R3
+	SUBS $16, R4, R4
+	BNE near4group
+	RET
+
+near8:
+	MOVD R0, R3
+	MOVD R1, R4
+	PCALIGN $32
+
+near8group:
+	FMOVQ (R3), F4
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ 16(R3), F5
+	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ 32(R3), F6
+	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ 48(R3), F7
+	WORD $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	FMOVQ 64(R3), F8
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	FMOVQ 80(R3), F9
+	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	FMOVQ 96(R3), F10
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	FMOVQ 112(R3), F11
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	VTRN1 V5.S4, V4.S4, V2.S4
+	VTRN2 V5.S4, V4.S4, V3.S4
+	WORD $0x4e23d444 // fadd v4.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.S4, V4.S4, V5.S4
+	VTRN1 V3.S4, V4.S4, V4.S4
+	VTRN1 V7.S4, V6.S4, V2.S4
+	VTRN2 V7.S4, V6.S4, V3.S4
+	WORD $0x4e23d446 // fadd v6.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.S4, V6.S4, V7.S4
+	VTRN1 V3.S4, V6.S4, V6.S4
+	VTRN1 V9.S4, V8.S4, V2.S4
+	VTRN2 V9.S4, V8.S4, V3.S4
+	WORD $0x4e23d448 // fadd v8.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.S4, V8.S4, V9.S4
+	VTRN1 V3.S4, V8.S4, V8.S4
+	VTRN1 V11.S4, V10.S4, V2.S4
+	VTRN2 V11.S4, V10.S4, V3.S4
+	WORD $0x4e23d44a // fadd v10.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.S4, V10.S4, V11.S4
+	VTRN1 V3.S4, V10.S4, V10.S4
+	VTRN1 V5.D2, V4.D2, V2.D2
+	VTRN2 V5.D2, V4.D2, V3.D2
+	WORD $0x4e23d444 // fadd v4.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.D2, V4.D2, V5.D2
+	VTRN1 V3.D2, V4.D2, V4.D2
+	VTRN1 V7.D2, V6.D2, V2.D2
+	VTRN2 V7.D2, V6.D2, V3.D2
+	WORD $0x4e23d446 // fadd v6.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.D2, V6.D2, V7.D2
+	VTRN1 V3.D2, V6.D2, V6.D2
+	VTRN1 V9.D2, V8.D2, V2.D2
+	VTRN2 V9.D2, V8.D2, V3.D2
+	WORD $0x4e23d448 // fadd v8.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.D2, V8.D2, V9.D2
+	VTRN1 V3.D2, V8.D2, V8.D2
+	VTRN1 V11.D2, V10.D2, V2.D2
+	VTRN2 V11.D2, V10.D2, V3.D2
+	WORD $0x4e23d44a // fadd v10.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.D2, V10.D2, V11.D2
+	VTRN1 V3.D2, V10.D2, V10.D2
+	WORD $0x4ea5d482 // fsub v2.4s, v4.4s, v5.4s
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	VORR V2.B16, V2.B16, V5.B16
+	WORD $0x4ea7d4c2 // fsub v2.4s, v6.4s, v7.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	VORR V2.B16, V2.B16, V7.B16
+	WORD $0x4ea9d502 // fsub v2.4s, v8.4s, v9.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	VORR V2.B16, V2.B16, V9.B16
+	WORD $0x4eabd542 // fsub v2.4s, v10.4s, v11.4s
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	VORR V2.B16, V2.B16, V11.B16
+	WORD $0x4ea6d482 // fsub v2.4s, v4.4s, v6.4s
+	WORD $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	VORR V2.B16, V2.B16, V6.B16
+	WORD $0x4ea7d4a2 // fsub v2.4s, v5.4s, v7.4s
+	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	VORR V2.B16, V2.B16, V7.B16
+	WORD $0x4eaad502 // fsub v2.4s, v8.4s, v10.4s
+	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
+	VORR V2.B16, V2.B16, V10.B16
+	WORD $0x4eabd522 // fsub v2.4s, v9.4s, v11.4s
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	VORR V2.B16, V2.B16, V11.B16
+	WORD $0x4ea8d482 // fsub v2.4s, v4.4s, v8.4s
+	WORD $0x4e28d484 // fadd v4.4s, v4.4s, v8.4s
+	VORR V2.B16, V2.B16, V8.B16
+	WORD $0x4ea9d4a2 // fsub v2.4s, v5.4s, v9.4s
+	WORD $0x4e29d4a5 // fadd v5.4s, v5.4s, v9.4s
+	VORR V2.B16, V2.B16, V9.B16
+	WORD $0x4eaad4c2 // fsub v2.4s, v6.4s, v10.4s
+	WORD $0x4e2ad4c6 // fadd v6.4s, v6.4s, v10.4s
+	VORR V2.B16, V2.B16, V10.B16
+	WORD $0x4eabd4e2 // fsub v2.4s, v7.4s, v11.4s
+	WORD $0x4e2bd4e7 // fadd v7.4s, v7.4s, v11.4s
+	VORR V2.B16, V2.B16, V11.B16
+	WORD $0x4e24e482 // fcmeq v2.4s, v4.4s, v4.4s
+	VBIF V2.B16, V1.B16, V4.B16
+	FMOVQ F4, (R3)
+	WORD $0x4e25e4a2 // fcmeq v2.4s, v5.4s, v5.4s
+	VBIF V2.B16, V1.B16, V5.B16
+	FMOVQ F5, 16(R3)
+	WORD $0x4e26e4c2 // fcmeq v2.4s, v6.4s, v6.4s
+	VBIF V2.B16, V1.B16, V6.B16
+	FMOVQ F6, 32(R3)
+	WORD $0x4e27e4e2 // fcmeq v2.4s, v7.4s, v7.4s
+	VBIF V2.B16, V1.B16, V7.B16
+	FMOVQ F7, 48(R3)
+	WORD $0x4e28e502 // fcmeq v2.4s, v8.4s, v8.4s
+	VBIF V2.B16, V1.B16, V8.B16
+	FMOVQ F8, 64(R3)
+	WORD $0x4e29e522 // fcmeq v2.4s, v9.4s, v9.4s
+	VBIF V2.B16, V1.B16, V9.B16
+	FMOVQ F9, 80(R3)
+	WORD $0x4e2ae542 // fcmeq v2.4s, v10.4s, v10.4s
+	VBIF V2.B16, V1.B16, V10.B16
+	FMOVQ F10, 96(R3)
+	WORD $0x4e2be562 // fcmeq v2.4s, v11.4s, v11.4s
+	VBIF V2.B16, V1.B16, V11.B16
+	FMOVQ F11, 112(R3)
+	ADD $128, R3, R3
+	SUBS $32, R4, R4
+	BNE near8group
+	RET
+
+near16:
+	MOVD R0, R3
+	MOVD R1, R4
+	PCALIGN $32
+
+near16group:
+	FMOVQ (R3), F4
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ 16(R3), F5
+	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	FMOVQ 32(R3), F6
+	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	FMOVQ 48(R3), F7
+	WORD $0x6e20dce7 // fmul v7.4s, v7.4s, v0.4s
+	FMOVQ 64(R3), F8
+	WORD $0x6e20dd08 // fmul v8.4s, v8.4s, v0.4s
+	FMOVQ 80(R3), F9
+	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	FMOVQ 96(R3), F10
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	FMOVQ 112(R3), F11
+	WORD $0x6e20dd6b // fmul v11.4s, v11.4s, v0.4s
+	FMOVQ 128(R3), F12
+	WORD $0x6e20dd8c // fmul v12.4s, v12.4s, v0.4s
+	FMOVQ 144(R3), F13
+	WORD $0x6e20ddad // fmul v13.4s, v13.4s, v0.4s
+	FMOVQ 160(R3), F14
+	WORD $0x6e20ddce // fmul v14.4s, v14.4s, v0.4s
+	FMOVQ 176(R3), F15
+	WORD $0x6e20ddef // fmul v15.4s, v15.4s, v0.4s
+	FMOVQ 192(R3), F16
+	WORD $0x6e20de10 // fmul v16.4s, v16.4s, v0.4s
+	FMOVQ 208(R3), F17
+	WORD $0x6e20de31 // fmul v17.4s, v17.4s, v0.4s
+	FMOVQ 224(R3), F18
+	WORD $0x6e20de52 // fmul v18.4s, v18.4s, v0.4s
+	FMOVQ 240(R3), F19
+	WORD $0x6e20de73 // fmul v19.4s, v19.4s, v0.4s
+	VTRN1 V5.S4, V4.S4, V2.S4
+	VTRN2 V5.S4, V4.S4, V3.S4
+	WORD $0x4e23d444 // fadd v4.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.S4, V4.S4, V5.S4
+	VTRN1 V3.S4, V4.S4, V4.S4
+	VTRN1 V7.S4, V6.S4, V2.S4
+	VTRN2 V7.S4, V6.S4, V3.S4
+	WORD $0x4e23d446 // fadd v6.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.S4, V6.S4, V7.S4
+	VTRN1 V3.S4, V6.S4, V6.S4
+	VTRN1 V9.S4, V8.S4, V2.S4
+	VTRN2 V9.S4, V8.S4, V3.S4
+	WORD $0x4e23d448 // fadd v8.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.S4, V8.S4, V9.S4
+	VTRN1 V3.S4, V8.S4, V8.S4
+	VTRN1 V11.S4, V10.S4, V2.S4
+	VTRN2 V11.S4, V10.S4, V3.S4
+	WORD $0x4e23d44a // fadd v10.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.S4, V10.S4, V11.S4
+	VTRN1 V3.S4, V10.S4, V10.S4
+	VTRN1 V13.S4, V12.S4, V2.S4
+	VTRN2 V13.S4, V12.S4, V3.S4
+	WORD $0x4e23d44c // fadd v12.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.S4, V12.S4, V13.S4
+	VTRN1 V3.S4, V12.S4, V12.S4
+	VTRN1 V15.S4, V14.S4, V2.S4
+	VTRN2 V15.S4, V14.S4, V3.S4
+	WORD $0x4e23d44e // fadd v14.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.S4, V14.S4, V15.S4
+	VTRN1 V3.S4, V14.S4, V14.S4
+	VTRN1 V17.S4, V16.S4, V2.S4
+	VTRN2 V17.S4, V16.S4, V3.S4
+	WORD $0x4e23d450 // fadd v16.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.S4, V16.S4, V17.S4
+	VTRN1 V3.S4, V16.S4, V16.S4
+	VTRN1 V19.S4, V18.S4, V2.S4
+	VTRN2 V19.S4, V18.S4, V3.S4
+	WORD $0x4e23d452 // fadd v18.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.S4, V18.S4, V19.S4
+	VTRN1 V3.S4, V18.S4, V18.S4
+	VTRN1 V5.D2, V4.D2, V2.D2
+	VTRN2 V5.D2, V4.D2, V3.D2
+	WORD $0x4e23d444 // fadd v4.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.D2, V4.D2, V5.D2
+	VTRN1 V3.D2, V4.D2, V4.D2
+	VTRN1 V7.D2, V6.D2, V2.D2
+	VTRN2 V7.D2, V6.D2, V3.D2
+	WORD $0x4e23d446 // fadd v6.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.D2, V6.D2, V7.D2
+	VTRN1 V3.D2, V6.D2, V6.D2
+	VTRN1 V9.D2, V8.D2, V2.D2
+	VTRN2 V9.D2, V8.D2, V3.D2
+	WORD $0x4e23d448 // fadd v8.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.D2, V8.D2, V9.D2
+	VTRN1 V3.D2, V8.D2, V8.D2
+	VTRN1 V11.D2, V10.D2, V2.D2
+	VTRN2 V11.D2, V10.D2, V3.D2
+	WORD $0x4e23d44a // fadd v10.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.D2, V10.D2, V11.D2
+	VTRN1 V3.D2, V10.D2, V10.D2
+	VTRN1 V13.D2, V12.D2, V2.D2
+	VTRN2 V13.D2, V12.D2, V3.D2
+	WORD $0x4e23d44c // fadd v12.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.D2, V12.D2, V13.D2
+	VTRN1 V3.D2, V12.D2, V12.D2
+	VTRN1 V15.D2, V14.D2, V2.D2
+	VTRN2 V15.D2, V14.D2, V3.D2
+	WORD $0x4e23d44e // fadd v14.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.D2, V14.D2, V15.D2
+	VTRN1 V3.D2, V14.D2, V14.D2
+	VTRN1 V17.D2, V16.D2, V2.D2
+	VTRN2 V17.D2, V16.D2, V3.D2
+	WORD $0x4e23d450 // fadd v16.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.D2, V16.D2, V17.D2
+	VTRN1 V3.D2, V16.D2, V16.D2
+	VTRN1 V19.D2, V18.D2, V2.D2
+	VTRN2 V19.D2, V18.D2, V3.D2
+	WORD $0x4e23d452 // fadd v18.4s, v2.4s, v3.4s
+	WORD $0x4ea3d443 // fsub v3.4s, v2.4s, v3.4s
+	VTRN2 V3.D2, V18.D2, V19.D2
+	VTRN1 V3.D2, V18.D2, V18.D2
+	WORD $0x4ea5d482 // fsub v2.4s, v4.4s, v5.4s
+	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
+	VORR V2.B16, V2.B16, V5.B16
+	WORD $0x4ea7d4c2 // fsub v2.4s, v6.4s, v7.4s
+	WORD $0x4e27d4c6 // fadd v6.4s, v6.4s, v7.4s
+	VORR V2.B16, V2.B16, V7.B16
+	WORD $0x4ea9d502 // fsub v2.4s, v8.4s, v9.4s
+	WORD $0x4e29d508 // fadd v8.4s, v8.4s, v9.4s
+	VORR V2.B16, V2.B16, V9.B16
+	WORD $0x4eabd542 // fsub v2.4s, v10.4s, v11.4s
+	WORD $0x4e2bd54a // fadd v10.4s, v10.4s, v11.4s
+	VORR V2.B16, V2.B16, V11.B16
+	WORD $0x4eadd582 // fsub v2.4s, v12.4s, v13.4s
+	WORD $0x4e2dd58c // fadd v12.4s, v12.4s, v13.4s
+	VORR V2.B16, V2.B16, V13.B16
+	WORD $0x4eafd5c2 // fsub v2.4s, v14.4s, v15.4s
+	WORD $0x4e2fd5ce // fadd v14.4s, v14.4s, v15.4s
+	VORR V2.B16, V2.B16, V15.B16
+	WORD $0x4eb1d602 // fsub v2.4s, v16.4s, v17.4s
+	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
+	VORR V2.B16, V2.B16, V17.B16
+	WORD $0x4eb3d642 // fsub v2.4s, v18.4s, v19.4s
+	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
+	VORR V2.B16, V2.B16, V19.B16
+	WORD $0x4ea6d482 // fsub v2.4s, v4.4s, v6.4s
+	WORD $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	VORR V2.B16, V2.B16, V6.B16
+	WORD $0x4ea7d4a2 // fsub v2.4s, v5.4s, v7.4s
+	WORD $0x4e27d4a5 // fadd v5.4s, v5.4s, v7.4s
+	VORR V2.B16, V2.B16, V7.B16
+	WORD $0x4eaad502 // fsub v2.4s, v8.4s, v10.4s
+	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
+	VORR V2.B16, V2.B16, V10.B16
+	WORD $0x4eabd522 // fsub v2.4s, v9.4s, v11.4s
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	VORR V2.B16, V2.B16, V11.B16
+	WORD $0x4eaed582 // fsub v2.4s, v12.4s, v14.4s
+	WORD $0x4e2ed58c // fadd v12.4s, v12.4s, v14.4s
+	VORR V2.B16, V2.B16, V14.B16
+	WORD $0x4eafd5a2 // fsub v2.4s, v13.4s, v15.4s
+	WORD $0x4e2fd5ad // fadd v13.4s, v13.4s, v15.4s
+	VORR V2.B16, V2.B16, V15.B16
+	WORD $0x4eb2d602 // fsub v2.4s, v16.4s, v18.4s
+	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
+	VORR V2.B16, V2.B16, V18.B16
+	WORD $0x4eb3d622 // fsub v2.4s, v17.4s, v19.4s
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	VORR V2.B16, V2.B16, V19.B16
+	WORD $0x4ea8d482 // fsub v2.4s, v4.4s, v8.4s
+	WORD $0x4e28d484 // fadd v4.4s, v4.4s, v8.4s
+	VORR V2.B16, V2.B16, V8.B16
+	WORD $0x4ea9d4a2 // fsub v2.4s, v5.4s, v9.4s
+	WORD $0x4e29d4a5 // fadd v5.4s, v5.4s, v9.4s
+	VORR V2.B16, V2.B16, V9.B16
+	WORD $0x4eaad4c2 // fsub v2.4s, v6.4s, v10.4s
+	WORD $0x4e2ad4c6 // fadd v6.4s, v6.4s, v10.4s
+	VORR V2.B16, V2.B16, V10.B16
+	WORD $0x4eabd4e2 // fsub v2.4s, v7.4s, v11.4s
+	WORD $0x4e2bd4e7 // fadd v7.4s, v7.4s, v11.4s
+	VORR V2.B16, V2.B16, V11.B16
+	WORD $0x4eb0d582 // fsub v2.4s, v12.4s, v16.4s
+	WORD $0x4e30d58c // fadd v12.4s, v12.4s, v16.4s
+	VORR V2.B16, V2.B16, V16.B16
+	WORD $0x4eb1d5a2 // fsub v2.4s, v13.4s, v17.4s
+	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
+	VORR V2.B16, V2.B16, V17.B16
+	WORD $0x4eb2d5c2 // fsub v2.4s, v14.4s, v18.4s
+	WORD $0x4e32d5ce // fadd v14.4s, v14.4s, v18.4s
+	VORR V2.B16, V2.B16, V18.B16
+	WORD $0x4eb3d5e2 // fsub v2.4s, v15.4s, v19.4s
+	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
+	VORR V2.B16, V2.B16, V19.B16
+	WORD $0x4eacd482 // fsub v2.4s, v4.4s, v12.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	VORR V2.B16, V2.B16, V12.B16
+	WORD $0x4eadd4a2 // fsub v2.4s, v5.4s, v13.4s
+	WORD $0x4e2dd4a5 // fadd v5.4s, v5.4s, v13.4s
+	VORR V2.B16, V2.B16, V13.B16
+	WORD $0x4eaed4c2 // fsub v2.4s, v6.4s, v14.4s
+	WORD $0x4e2ed4c6 // fadd v6.4s, v6.4s, v14.4s
+	VORR V2.B16, V2.B16, V14.B16
+	WORD $0x4eafd4e2 // fsub v2.4s, v7.4s, v15.4s
+	WORD $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
+	VORR V2.B16, V2.B16, V15.B16
+	WORD $0x4eb0d502 // fsub v2.4s, v8.4s, v16.4s
+	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
+	VORR V2.B16, V2.B16, V16.B16
+	WORD $0x4eb1d522 // fsub v2.4s, v9.4s, v17.4s
+	WORD $0x4e31d529 // fadd v9.4s, v9.4s, v17.4s
+	VORR V2.B16, V2.B16, V17.B16
+	WORD $0x4eb2d542 // fsub v2.4s, v10.4s, v18.4s
+	WORD $0x4e32d54a // fadd v10.4s, v10.4s, v18.4s
+	VORR V2.B16, V2.B16, V18.B16
+	WORD $0x4eb3d562 // fsub v2.4s, v11.4s, v19.4s
+	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
+	VORR V2.B16, V2.B16, V19.B16
+	WORD $0x4e24e482 // fcmeq v2.4s, v4.4s, v4.4s
+	VBIF V2.B16, V1.B16, V4.B16
+	FMOVQ F4, (R3)
+	WORD $0x4e25e4a2 // fcmeq v2.4s, v5.4s, v5.4s
+	VBIF V2.B16, V1.B16, V5.B16
+	FMOVQ F5, 16(R3)
+	WORD $0x4e26e4c2 // fcmeq v2.4s, v6.4s, v6.4s
+	VBIF V2.B16, V1.B16, V6.B16
+	FMOVQ F6, 32(R3)
+	WORD $0x4e27e4e2 // fcmeq v2.4s, v7.4s, v7.4s
+	VBIF V2.B16, V1.B16, V7.B16
+	FMOVQ F7, 48(R3)
+	WORD $0x4e28e502 // fcmeq v2.4s, v8.4s, v8.4s
+	VBIF V2.B16, V1.B16, V8.B16
+	FMOVQ F8, 64(R3)
+	WORD $0x4e29e522 // fcmeq v2.4s, v9.4s, v9.4s
+	VBIF V2.B16, V1.B16, V9.B16
+	FMOVQ F9, 80(R3)
+	WORD $0x4e2ae542 // fcmeq v2.4s, v10.4s, v10.4s
+	VBIF V2.B16, V1.B16, V10.B16
+	FMOVQ F10, 96(R3)
+	WORD $0x4e2be562 // fcmeq v2.4s, v11.4s, v11.4s
+	VBIF V2.B16, V1.B16, V11.B16
+	FMOVQ F11, 112(R3)
+	WORD $0x4e2ce582 // fcmeq v2.4s, v12.4s, v12.4s
+	VBIF V2.B16, V1.B16, V12.B16
+	FMOVQ F12, 128(R3)
+	WORD $0x4e2de5a2 // fcmeq v2.4s, v13.4s, v13.4s
+	VBIF V2.B16, V1.B16, V13.B16
+	FMOVQ F13, 144(R3)
+	WORD $0x4e2ee5c2 // fcmeq v2.4s, v14.4s, v14.4s
+	VBIF V2.B16, V1.B16, V14.B16
+	FMOVQ F14, 160(R3)
+	WORD $0x4e2fe5e2 // fcmeq v2.4s, v15.4s, v15.4s
+	VBIF V2.B16, V1.B16, V15.B16
+	FMOVQ F15, 176(R3)
+	WORD $0x4e30e602 // fcmeq v2.4s, v16.4s, v16.4s
+	VBIF V2.B16, V1.B16, V16.B16
+	FMOVQ F16, 192(R3)
+	WORD $0x4e31e622 // fcmeq v2.4s, v17.4s, v17.4s
+	VBIF V2.B16, V1.B16, V17.B16
+	FMOVQ F17, 208(R3)
+	WORD $0x4e32e642 // fcmeq v2.4s, v18.4s, v18.4s
+	VBIF V2.B16, V1.B16, V18.B16
+	FMOVQ F18, 224(R3)
+	WORD $0x4e33e662 // fcmeq v2.4s, v19.4s, v19.4s
+	VBIF V2.B16, V1.B16, V19.B16
+	FMOVQ F19, 240(R3)
+	ADD $256, R3, R3
+	SUBS $64, R4, R4
+	BNE near16group
+	MOVD $256, R3
+	LSL $2, R2, R2
+
+stage:
+	CMP R2, R3
+	BGE end
+	MOVD R0, R4
+	LSL $2, R1, R6
+
+block:
+	MOVD R3, R7
+	ADD R3, R4, R5
+	PCALIGN $32
+
+pairs:
+	FMOVQ (R4), F4
+	FMOVQ (R5), F8
+	WORD $0x4e28d482 // fadd v2.4s, v4.4s, v8.4s
+	WORD $0x4ea8d488 // fsub v8.4s, v4.4s, v8.4s
+	WORD $0x4e22e443 // fcmeq v3.4s, v2.4s, v2.4s
+	VBIF V3.B16, V1.B16, V2.B16
+	WORD $0x4e28e503 // fcmeq v3.4s, v8.4s, v8.4s
+	VBIF V3.B16, V1.B16, V8.B16
+	FMOVQ F2, (R4)
+	FMOVQ F8, (R5)
+	FMOVQ 16(R4), F5
+	FMOVQ 16(R5), F9
+	WORD $0x4e29d4a2 // fadd v2.4s, v5.4s, v9.4s
+	WORD $0x4ea9d4a9 // fsub v9.4s, v5.4s, v9.4s
+	WORD $0x4e22e443 // fcmeq v3.4s, v2.4s, v2.4s
+	VBIF V3.B16, V1.B16, V2.B16
+	WORD $0x4e29e523 // fcmeq v3.4s, v9.4s, v9.4s
+	VBIF V3.B16, V1.B16, V9.B16
+	FMOVQ F2, 16(R4)
+	FMOVQ F9, 16(R5)
+	FMOVQ 32(R4), F6
+	FMOVQ 32(R5), F10
+	WORD $0x4e2ad4c2 // fadd v2.4s, v6.4s, v10.4s
+	WORD $0x4eaad4ca // fsub v10.4s, v6.4s, v10.4s
+	WORD $0x4e22e443 // fcmeq v3.4s, v2.4s, v2.4s
+	VBIF V3.B16, V1.B16, V2.B16
+	WORD $0x4e2ae543 // fcmeq v3.4s, v10.4s, v10.4s
+	VBIF V3.B16, V1.B16, V10.B16
+	FMOVQ F2, 32(R4)
+	FMOVQ F10, 32(R5)
+	FMOVQ 48(R4), F7
+	FMOVQ 48(R5), F11
+	WORD $0x4e2bd4e2 // fadd v2.4s, v7.4s, v11.4s
+	WORD $0x4eabd4eb // fsub v11.4s, v7.4s, v11.4s
+	WORD $0x4e22e443 // fcmeq v3.4s, v2.4s, v2.4s
+	VBIF V3.B16, V1.B16, V2.B16
+	WORD $0x4e2be563 // fcmeq v3.4s, v11.4s, v11.4s
+	VBIF V3.B16, V1.B16, V11.B16
+	FMOVQ F2, 48(R4)
+	FMOVQ F11, 48(R5)
+	ADD $64, R4, R4
+	ADD $64, R5, R5
+	SUBS $64, R7, R7
+	BNE pairs
+	MOVD R5, R4
+	SUB R3<<1, R6, R6
+	CBNZ R6, block
+	LSL $1, R3, R3
+	B stage
+
+end:
+	RET
+
 // func exp2NEON(dst []float32, src []float32)
 TEXT ·exp2NEON(SB), NOSPLIT, $0-48
 	MOVD $0x43000000, R0

@@ -394,6 +394,7 @@ var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 		AdamW:       adamWAVX2,
 		Add:         addAVX2,
 		AddRows:     addRowsAVX2,
+		Hadamard:    hadamardAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Elementwise{
 		AdditiveBackward: additiveBackwardAVX512,
@@ -404,7 +405,8 @@ var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 		Tanh:             tanhAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F"}, Kernels: ukernel.Elementwise{
-		Exp2: exp2AVX512,
+		Hadamard: hadamardAVX512,
+		Exp2:     exp2AVX512,
 	}},
 }
 

@@ -168,6 +168,7 @@ var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 		AdamW:            adamWNEON,
 		Add:              addNEON,
 		AddRows:          addRowsNEON,
+		Hadamard:         hadamardNEON,
 		Exp2:             exp2NEON,
 		Tanh:             tanhNEON,
 	}},

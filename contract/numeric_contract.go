@@ -433,6 +433,15 @@
 // is -Inf for ±0, +Inf for +Inf and NaN below 0. Over all floats its error is at most
 // 1.66 ulp.
 //
+// # Contract: Hadamard transform
+//
+// numeric.Hadamard transforms blocks of n elements, n a power of two:
+//
+//	y[i] = x[i]·float32(1/√n), rounded; 1/√n in binary64
+//	for h = 1, 2, 4, ..., n/2, for each i whose bit h is not set: y[i], y[i+h] = y[i] + y[i+h], y[i] - y[i+h], each rounded
+//
+// A NaN becomes 7fc00000.
+//
 // # Contract: activations
 //
 // The functions of package activation are these. A NaN stays a NaN in all of them. p(r) is

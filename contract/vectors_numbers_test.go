@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -63,6 +64,12 @@ var numberFunctions = map[string]func(c *call) error{
 	"add": func(c *call) error {
 		x := c.floats("x")
 		err := numeric.AddSlice(x, x, c.floats("y"), kernel.Exec{})
+		c.out["y"] = encode(x)
+		return err
+	},
+	"hadamard": func(c *call) error {
+		x := c.floats("x")
+		err := numeric.Hadamard(x, c.int("n"), kernel.Exec{})
 		c.out["y"] = encode(x)
 		return err
 	},
@@ -153,6 +160,10 @@ func numberCases() (list []vector) {
 		"x": encode(bits(0x3f800001, 0x3f800001, 0x3f800003)), "y": encode(bits(0x3f800001, 0xbf800001, 0x3f7fffff)), "z": encode(bits(0x32ffffff, 0x00000001, 0x80000001)),
 	})
 	add("add", "add", map[string]any{"x": encode(random(testutil.NonFinite, 20, 80)), "y": encode(random(testutil.Specials, 21, 80))})
+	for i, n := range []int{16, 32, 128} {
+		kind := []testutil.Kind{testutil.NonFinite, testutil.Mantissas, testutil.Tinies}[i]
+		add(fmt.Sprint("hadamard-", n), "hadamard", map[string]any{"n": n, "x": encode(random(kind, 24+i, 2*n))})
+	}
 	narrow := encode(slices.Concat(specials, around(65504, 65520, 5.9604645e-08, 2.9802322e-08, 6.1035156e-05, 448, 464, 57344, 61440, .015625, .001953125, .0009765625, 1.0625, 1.1875, 1.125, 1.00048828125, 1.00390625), random(testutil.Mantissas, 22, 40)))
 	for _, name := range []string{"to_f16", "to_bf16", "to_f8e4m3", "to_f8e5m2"} {
 		add(name, name, map[string]any{"x": narrow})

@@ -53,7 +53,7 @@ func Weights() ukernel.WeightKernels {
 // Elementwise returns the functions over slices.
 func Elementwise() ukernel.Elementwise {
 	return ukernel.Elementwise{
-		Exp2: exp2, Tanh: tanh, Add: add, AddRows: addRows, AdamW: adamW,
+		Exp2: exp2, Tanh: tanh, Add: add, AddRows: addRows, Hadamard: hadamard, AdamW: adamW,
 		AdditiveBackward: additiveBackward, AddWeighted: addWeighted,
 	}
 }

@@ -6,6 +6,7 @@
 //   - conversion from float32 to binary16 and bfloat16 by [ToF16] and [ToBF16], to floats of 8 bits
 //     by [ToF8E4M3] and [ToF8E5M2], and back by the methods of [kernel.F16] and so on
 //   - quantization to 8 and 4 bits by [QuantizeInt8] and [QuantizeInt4]
+//   - the rotation of vectors before they are quantized, by [Hadamard]
 //   - the largest of many numbers by [Argmax] and [TopK]
 //
 // # Keep your own code bit-exact

@@ -197,12 +197,23 @@ def converts(f):
     return lambda a: {"y": f(a["x"])}
 
 
+def hadamard(x, n):
+    y = np.asarray(x, f32).reshape(-1, n) * f32(1 / np.sqrt(f64(n)))
+    h = 1
+    while h < n:
+        y = y.reshape(-1, n // (2 * h), 2, h)
+        y = np.stack([y[:, :, 0] + y[:, :, 1], y[:, :, 0] - y[:, :, 1]], axis=2)
+        h *= 2
+    return canonical(y.reshape(-1))
+
+
 FUNCTIONS = {
     "exp2": unary(exp2),
     "tanh": unary(tanh),
     "log2": unary(log2),
     "fma": lambda a: {"y": canonical(fma(a["x"], a["y"], a["z"]))},
     "add": lambda a: {"y": canonical(a["x"] + a["y"])},
+    "hadamard": lambda a: {"y": hadamard(a["x"], int(a["n"]))},
     "to_f16": converts(to_f16),
     "to_bf16": converts(to_bf16),
     "to_f8e4m3": converts(lambda x: narrow(x, 4, 3, 0x7F, 0x7E)),

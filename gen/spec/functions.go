@@ -39,6 +39,7 @@ var (
 	Tanh             = kernel(ElementwiseTable, "Tanh")
 	Add              = kernel(ElementwiseTable, "Add")
 	AddRows          = kernel(ElementwiseTable, "AddRows")
+	Hadamard         = kernel(ElementwiseTable, "Hadamard")
 	AdamW            = kernel(ElementwiseTable, "AdamW")
 	RMSNorm          = kernel(NormTable, "RMSNorm")
 	LayerNorm        = kernel(NormTable, "LayerNorm")

@@ -6,6 +6,7 @@ type Normer interface {
 	LayerNorm()
 	Add()
 	AddRows()
+	Hadamard()
 }
 
 func emitNorms(n Normer) {
@@ -13,4 +14,5 @@ func emitNorms(n Normer) {
 	n.LayerNorm()
 	n.Add()
 	n.AddRows()
+	n.Hadamard()
 }

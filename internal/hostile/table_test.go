@@ -393,6 +393,7 @@ var table = []entry{
 	{name: "numeric.Exp2Slice", f: numeric.Exp2Slice, args: twoSlices},
 	{name: "numeric.TanhSlice", f: numeric.TanhSlice, args: twoSlices},
 	{name: "numeric.AddSlice", f: numeric.AddSlice, args: threeSlices},
+	{name: "numeric.Hadamard", f: numeric.Hadamard, args: list(make([]float32, 64), 16, someExec)},
 	{name: "numeric.Argmax", f: numeric.Argmax, args: func(w *world) []any { return []any{w.floats(7)} }},
 	{name: "numeric.TopK", f: numeric.TopK, args: func(w *world) []any { return []any{make([]int, 3), w.floats(7)} }},
 	{name: "numeric.QuantizeInt4", f: numeric.QuantizeInt4, args: func(w *world) []any { return []any{make([]kernel.Int4x2, 6), w.floats(3), w.floats(12), 4, someExec} }},

@@ -169,6 +169,7 @@ var kernelTests = []struct {
 	{"Norms.LayerNorm", normCases(true)},
 	{"Elementwise.Add", addCases},
 	{"Elementwise.AddRows", addRowsCases},
+	{"Elementwise.Hadamard", hadamardCases},
 	{"Activations.SiLU", activationCases(siluOf)},
 	{"Activations.GELU", activationCases(geluOf)},
 	{"Activations.GELUTanh", activationCases(geluTanhOf)},

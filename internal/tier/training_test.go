@@ -73,6 +73,35 @@ func (c addRowsCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *ke
 	}
 }
 
+// A hadamardCase is a call of Hadamard.
+type hadamardCase struct {
+	n, blocks int
+	values    testutil.Kind
+}
+
+func (c hadamardCase) String() string {
+	return fmt.Sprintf("n=%d blocks=%d of %v", c.n, c.blocks, c.values)
+}
+
+func hadamardCases(int) (list []kernelCase) {
+	for v := range testutil.Kinds {
+		for n := 16; n <= 1024; n *= 2 {
+			for blocks := range 4 {
+				list = append(list, hadamardCase{n, blocks, v})
+			}
+		}
+	}
+	return list
+}
+
+func (c hadamardCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	x := a.Vector("x", c.n*c.blocks, 0)
+	c.values.Fill(r, x, 1, len(x), len(x))
+	a.Slots[0].Exact = true
+	scale := float32(1 / math.Sqrt(float64(c.n)))
+	return func(p *kernelSet) { p.Elementwise.Hadamard(x, c.n, scale) }
+}
+
 // distance returns that of rows of d elements with a gap, which rows of none have not.
 func distance(d, gap int) int {
 	if d == 0 {
@@ -223,6 +252,25 @@ var trainingMutants = []mutant{
 					dst[e] += src[i*lds+e]
 				}
 			}
+		}
+	}},
+	{"Elementwise.Hadamard", "the scale comes last", func(p *kernelSet) {
+		p.Elementwise.Hadamard = func(x []float32, n int, scale float32) {
+			ref.Elementwise.Hadamard(x, n, 1)
+			for i := range x {
+				x[i] *= scale
+			}
+		}
+	}},
+	{"Elementwise.Hadamard", "the last stage comes first", func(p *kernelSet) {
+		p.Elementwise.Hadamard = func(x []float32, n int, scale float32) {
+			for at := 0; at < len(x); at += n {
+				for i := range n / 2 {
+					a, b := x[at+i], x[at+i+n/2]
+					x[at+i], x[at+i+n/2] = a+b, a-b
+				}
+			}
+			ref.Elementwise.Hadamard(x, n/2, scale)
 		}
 	}},
 	{"Elementwise.AdditiveBackward", "the product is not rounded", func(p *kernelSet) {

@@ -102,6 +102,7 @@ func (c *config) define(fs *flag.FlagSet) (f choices) {
 	fs.IntVar(&c.options.Context, "ctx", 0, "most `tokens` of a conversation (default what the model was trained for, at most 4096)")
 	f.cache = fs.String("cache", "f32", "type of the keys and values that are kept: f32, f16, bf16, int8 or int4, which takes the least memory and costs the most accuracy")
 	f.values = fs.String("cache-values", "", "type of the values alone, of which int4 costs less than of keys (default that of -cache)")
+	fs.BoolVar(&c.options.Unrotated, "unrotated", false, "keep keys and values of int4 as they are: they are rotated before they are rounded, which loses less")
 	f.activations = fs.String("activations", "f32", "what layers with weights of 8 or 4 bits compute with: f32, or int8, with which a prompt takes about half of\nthe time, and the text is another one, but still the same on every CPU")
 	f.attention = fs.String("attention", "f32", "what attention computes with: f32, or integers, with which tokens after long texts take less time, the least with a\ncache of int8; the text is another one, but still the same on every CPU")
 	command.ExecFlags(fs, &c.options.Exec)

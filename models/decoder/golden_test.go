@@ -29,6 +29,7 @@ func hash(x []float32) string {
 // The bits of the tiny model are the same on every CPU, with every type of weights and of
 // caches.
 func TestGolden(t *testing.T) {
+	const unrotated = "F32, cache of int4 that is not rotated"
 	all := func(kind gguf.Type) func(string) gguf.Type { return func(string) gguf.Type { return kind } }
 	for _, x := range []struct {
 		name  string
@@ -39,7 +40,8 @@ func TestGolden(t *testing.T) {
 	}{
 		{"F32", nil, kernel.Float32, false, "43f20eb2743c4a81d8dfad5e6e4dc64c6682a093db74ac4375c3bf5d750abbc7"},
 		{"F32, cache of int8", nil, kernel.Int8, false, "e7e0c37974094d7dfe550c2e63aa9f15a7e418c07227d21b005a934605602f7a"},
-		{"F32, cache of int4", nil, kernel.Int4, false, "1d4b5087451df39ef1c5f6d9e9e050c0ff2d0d2732bd3bcbe99897e3e3486a39"},
+		{"F32, cache of int4", nil, kernel.Int4, false, "69e7cc237f3bbb57fde7b5a92c9a4e460b9c2a24f8e7a35806206dddbc935a10"},
+		{unrotated, nil, kernel.Int4, false, "1d4b5087451df39ef1c5f6d9e9e050c0ff2d0d2732bd3bcbe99897e3e3486a39"},
 		{"F16, cache of float16", all(gguf.F16), kernel.Float16, false, "9786b88656869cf220dad974c5b8b821ada715d058517389d034935aa020fece"},
 		{"BF16, cache of bfloat16", all(gguf.BF16), kernel.BFloat16, false, "578ec9e1896ee2c4c254b529b7f611c1c4ffbbec39a808737e4fb3d1253bb2a8"},
 		{"Q8_0", all(gguf.Q8_0), kernel.Float32, false, "b7c33ffd2f8699067314e5b041775d748c1f6df324a45bf881d3135c3b4a13dd"},
@@ -56,7 +58,7 @@ func TestGolden(t *testing.T) {
 		{"Q4_0, int8", all(gguf.Q4_0), kernel.Float32, true, "844258a35942728d399cfe1a5332246e126ea2237a50c4f4bc61a486f2dd1a35"},
 		{"Q4_1, int8", all(gguf.Q4_1), kernel.Float32, true, "808f29e22a8d6d9a421a28f1abfa3538171123ab3debab31fe83608ed10f65f3"},
 	} {
-		m, err := loadTiny(tinyllama.New(x.of), Options{Exec: kernel.Exec{Threads: 1}, CacheType: x.cache, Int8: x.int8})
+		m, err := loadTiny(tinyllama.New(x.of), Options{Exec: kernel.Exec{Threads: 1}, CacheType: x.cache, Int8: x.int8, Unrotated: x.name == unrotated})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -174,6 +174,11 @@ func (s *Session) project(b *block, layer int) error {
 		return err
 	}
 	s.see("layer.qkv", layer, s.qkv)
+	if s.model.hadamard.any() {
+		if err := s.spread(len(s.tokens), width, (*Session).rotateForCache); err != nil {
+			return err
+		}
+	}
 	keys := c.Heads * c.HeadSize
 	return s.batch.Store(layer, s.heads(s.qkv, keys, c.KVHeads, width), s.heads(s.qkv, keys+c.KVHeads*c.HeadSize, c.KVHeads, width))
 }
@@ -245,6 +250,9 @@ func (s *Session) attend(layer int) error {
 	o.Exec, o.Quantized = s.model.options.Exec, s.model.options.Quantized
 	queries := s.heads(s.qkv, 0, c.Heads, s.model.blocks[layer].qkv.n)
 	err := kernel.Attention(s.heads(s.attended, 0, c.Heads, c.Heads*c.HeadSize), queries, k, v, o)
+	if err == nil {
+		err = s.rotateBack(s.attended)
+	}
 	s.see("layer.attn", layer, s.attended)
 	return err
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/attn-go/attn/rope"
 )
 
-// Options are the settings of a model. Only Context, CacheType, CacheValueType, Quantized and Int8 change results.
+// Options are the settings of a model. Only Context, CacheType, CacheValueType, Unrotated, Quantized and Int8 change results.
 type Options struct {
 	// Exec says which tier computes, and with how many threads.
 	kernel.Exec
@@ -37,6 +37,12 @@ type Options struct {
 	// CacheValueType is the type of the values that are kept, if they have another one than the
 	// keys. 0, which is kernel.Float32, means CacheType.
 	CacheValueType kernel.DType
+
+	// Unrotated rounds keys and values as they are. Without it, if either are Int4, those of Int4 and of Int8 are rotated by
+	// [numeric.Hadamard] before they are rounded, in blocks of the largest power of two that divides the size of a head, and so
+	// are queries and what attention returns. That loses less, as no number of a group is much larger than the others then. A
+	// cache without Int4 is never rotated, nor are heads without such a block of 16 or more.
+	Unrotated bool
 
 	// Quantized rounds queries and weights of attention, too, so that its products with a cache of Int8 or
 	// Int4, without which it is refused, are sums of integers, see [kernel.Options]. Logits change a
@@ -64,8 +70,9 @@ const (
 // A Model is a language model. It is immutable: any number of goroutines may use it at once.
 type Model struct {
 	*network
-	options Options
-	rope    *rope.Rope
+	options  Options
+	rope     *rope.Rope
+	hadamard hadamard
 }
 
 // A network is what models with different options share.
@@ -324,7 +331,7 @@ func (m *Model) With(o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Model{m.network, o, r}, nil
+	return &Model{m.network, o, r, o.hadamardOf(m.config.HeadSize)}, nil
 }
 
 // hasQuantized reports whether a layer has quantized weights.
@@ -366,8 +373,7 @@ func (o *Options) Check() error {
 
 // cachesIntegers reports whether keys and values are integers.
 func (o *Options) cachesIntegers() bool {
-	integers := []kernel.DType{kernel.Int8, kernel.Int4}
-	return slices.Contains(integers, o.CacheType) && (o.CacheValueType == 0 || slices.Contains(integers, o.CacheValueType))
+	return isInteger(o.CacheType) && isInteger(o.valueType())
 }
 
 // Config returns the sizes and constants of the model.

@@ -97,6 +97,7 @@ type Settings struct {
 	CacheValues string `json:"cache_values"`
 	Int8        bool   `json:"int8"`
 	Quantized   bool   `json:"quantized,omitempty"`
+	Rotated     bool   `json:"rotated,omitempty"` // keys or values of int4, see decoder.Options
 }
 
 // A Grammar is a [grammar.Source].
@@ -304,8 +305,12 @@ func (s *Settings) Options() (o decoder.Options, err error) {
 	if o.CacheValueType, err = kind("settings.cache_values", s.CacheValues); err != nil {
 		return o, err
 	}
+	o.Unrotated = o.CachesInt4() && !s.Rotated
 	if err := o.Check(); err != nil {
 		return o, &FormatError{"settings", err.Error(), "options of package decoder"}
+	}
+	if s.Rotated && !o.CachesInt4() {
+		return o, &FormatError{"settings.rotated", "true", "false without a cache of int4"}
 	}
 	if settingsOf(&o) != *s {
 		return o, &FormatError{"settings.cache_values", s.CacheValues, s.Cache + ", as the keys are of another type"}
@@ -318,7 +323,7 @@ func settingsOf(o *decoder.Options) Settings {
 	if values == kernel.Float32 {
 		values = o.CacheType
 	}
-	return Settings{o.Context, o.CacheType.String(), values.String(), o.Int8, o.Quantized}
+	return Settings{o.Context, o.CacheType.String(), values.String(), o.Int8, o.Quantized, o.CachesInt4() && !o.Unrotated}
 }
 
 // grammarOf returns the grammar of generating, nil without one.

@@ -139,6 +139,7 @@ func TestSettings(t *testing.T) {
 		{Context: 100},
 		{CacheType: kernel.Float16},
 		{CacheType: kernel.Int8, CacheValueType: kernel.Int4},
+		{CacheType: kernel.Int4, Unrotated: true},
 		{CacheType: kernel.Int8, Quantized: true},
 	} {
 		other, err := m.With(o)

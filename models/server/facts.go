@@ -20,6 +20,7 @@ type modelEntry struct {
 	Vocabulary     int               `json:"vocab_size,omitempty"`
 	CacheType      string            `json:"cache_type,omitempty"`
 	CacheValueType string            `json:"cache_value_type,omitempty"` // if it is another one
+	Unrotated      bool              `json:"unrotated,omitempty"`        // with int4 that is not rotated
 	Activations    string            `json:"activations,omitempty"`      // float32 or int8
 	Attention      string            `json:"attention,omitempty"`        // integers, if it computes with them
 	Defaults       *modelDefaults    `json:"defaults,omitempty"`
@@ -73,6 +74,7 @@ func (h *host) generatorFacts(e *modelEntry, s *Settings) {
 	if o.CacheValueType != 0 && o.CacheValueType != o.CacheType {
 		e.CacheValueType = o.CacheValueType.String()
 	}
+	e.Unrotated = o.Unrotated && o.CachesInt4()
 	if o.Int8 {
 		e.Activations = "int8"
 	}

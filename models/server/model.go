@@ -39,6 +39,7 @@ type LoadOptions struct {
 	Context        int
 	CacheType      kernel.DType
 	CacheValueType kernel.DType
+	Unrotated      bool // of Int4
 	Quantized      bool // with a cache of integers
 
 	// Int8 rounds what linear layers compute with to 8 bits, see [decoder.Options] and
@@ -51,7 +52,7 @@ func Load(model string, o LoadOptions) (*Model, error) {
 	load := embedding.LoadOptions{Int8: o.Int8}
 	opened, err := models.Open(model, models.Options{
 		Embedding: load,
-		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Quantized: o.Quantized, Int8: o.Int8},
+		Generator: decoder.Options{Exec: o.Exec, Context: o.Context, CacheType: o.CacheType, CacheValueType: o.CacheValueType, Unrotated: o.Unrotated, Quantized: o.Quantized, Int8: o.Int8},
 	})
 	if err != nil {
 		return nil, err
@@ -139,6 +140,9 @@ func (m *Model) fingerprint(s *Settings) string {
 		attention := ""
 		if o.Quantized {
 			attention = "attention integers\n"
+		}
+		if o.CachesInt4() && !o.Unrotated {
+			attention += "rotation hadamard\n"
 		}
 		fmt.Fprintf(h, "context %d\ncache %v %v\nint8 %v\n%smax %d\nsampler %+v\n", o.Context, o.CacheType, cmp.Or(o.CacheValueType, o.CacheType), o.Int8, attention, s.MaxTokens, *s.Sampler)
 	}

@@ -63,6 +63,7 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 		}
 		return nil
 	})
+	fs.BoolVar(&m.Options.Unrotated, "unrotated", false, "keep keys and values of int4 as they are: they are rotated before they are rounded, which loses less; changes answers")
 	fs.Func("attention", "what attention computes with: f32, or integers, which is faster and needs a -cache of int8 or int4; changes answers (default f32)", func(s string) error {
 		if m.Options.Quantized = s == "integers"; s != "f32" && s != "integers" {
 			return errors.New("want f32 or integers")

@@ -159,6 +159,22 @@ func (AVX2) ReplaceNaN(c *build.Context, x, other reg.Register) {
 	c.VBLENDVPS(m, other, x, x)
 }
 
+// Butterfly computes all sums and all differences, of which it takes half.
+func (AVX2) Butterfly(c *build.Context) func(x reg.VecVirtual, distance int) {
+	second := map[int]operand.Constant{1: operand.U8(0xaa), 2: operand.U8(0xcc), 4: operand.U8(0xf0)}
+	return func(x reg.VecVirtual, distance int) {
+		y, difference := c.YMM(), c.YMM()
+		if distance < 4 {
+			c.VPERMILPS(swapLanes[distance], x, y)
+		} else {
+			c.VPERM2F128(operand.U8(0x01), x, x, y)
+		}
+		c.VSUBPS(x, y, difference)
+		c.VADDPS(y, x, x)
+		c.VBLENDPS(second[distance], difference, x, x)
+	}
+}
+
 func (AVX2) LoadWhere(c *build.Context, m operand.Mem, mask, v reg.VecVirtual) {
 	c.VMASKMOVPS(m, mask, v)
 }

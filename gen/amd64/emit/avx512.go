@@ -143,6 +143,36 @@ func (AVX512) ReplaceNaN(c *build.Context, x, other reg.Register) {
 	c.VMOVAPS(other, k, x)
 }
 
+// swaps exchange the lanes of a vector at a distance: those within 128 bits, and these.
+var (
+	swapLanes    = map[int]operand.Constant{1: operand.U8(0xb1), 2: operand.U8(0x4e)}
+	swapQuarters = map[int]operand.Constant{4: operand.U8(0xb1), 8: operand.U8(0x4e)}
+)
+
+// Butterfly keeps the lanes of differences as masks.
+func (AVX512) Butterfly(c *build.Context) func(x reg.VecVirtual, distance int) {
+	second, bits := map[int]reg.OpmaskVirtual{}, c.GP32()
+	for _, m := range []struct {
+		distance int
+		lanes    uint32
+	}{{1, 0xaaaa}, {2, 0xcccc}, {4, 0xf0f0}, {8, 0xff00}} {
+		second[m.distance] = c.K()
+		c.MOVL(operand.U32(m.lanes), bits)
+		c.KMOVW(bits, second[m.distance])
+	}
+	return func(x reg.VecVirtual, distance int) {
+		y, sum := c.ZMM(), c.ZMM()
+		if distance < 4 {
+			c.VPERMILPS(swapLanes[distance], x, y)
+		} else {
+			c.VSHUFF32X4(swapQuarters[distance], x, x, y)
+		}
+		c.VADDPS(y, x, sum)
+		c.VSUBPS(x, y, second[distance], sum)
+		c.VMOVAPS(sum, x)
+	}
+}
+
 func (AVX512) LoadWhere(c *build.Context, m operand.Mem, mask, v reg.VecVirtual) {
 	k := c.K()
 	c.VPMOVD2M(mask, k)
