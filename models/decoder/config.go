@@ -5,6 +5,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder/internal/ropescaling"
+	"github.com/attn-go/attn/models/internal/strict"
 )
 
 // A Config has the sizes and constants of a model, as its file or folder gives them.
@@ -37,6 +38,7 @@ type Config struct {
 	// Bidirectional says that tokens also see those after them, and with a window as many after
 	// them as before: a model of embeddings, see [LoadEmbedder], which generates no text.
 	Bidirectional bool
+	bothWays      [2]string // the key that says so, and its value
 
 	EmbeddingScale float32 // multiplies embeddings, if not 0
 	ScoreScale     float32 // of scores, if not 0, which means 1/√HeadSize
@@ -70,8 +72,8 @@ func (c *Config) attention(layer int, o kernel.Options) kernel.Options {
 	return o
 }
 
-// most bounds every size: beyond it products of two sizes and a number of bytes could overflow.
-const most = 1 << 24
+// most bounds every size.
+const most = strict.Most
 
 // mostLayers is the largest number of layers.
 const mostLayers = 1 << 16

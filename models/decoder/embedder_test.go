@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/ggufwriter"
 )
 
 func tinyFolder(name string) string { return filepath.Join(filepath.Dir(tinyFolders), name) }
@@ -104,4 +107,58 @@ func TestEmbedderGGUF(t *testing.T) {
 			sameBits(t, name, a[i], b[i])
 		}
 	}
+}
+
+// TestBothWays: attention.causal of a GGUF file means what is_causal of a folder does: other vectors than with true.
+func TestBothWays(t *testing.T) {
+	vectors := func(path string) []float32 {
+		t.Helper()
+		e, err := LoadEmbedder(path, embedding.LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := e.Embed(t.Context(), []string{"The cat sits on the mat."})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x[0]
+	}
+	dir := copied(t, "qwen3-embedding-2")
+	causal := vectors(dir)
+	setKey(t, dir, "is_causal", false)
+	want := vectors(dir)
+	if slices.Equal(want, causal) {
+		t.Error("is_causal false changes nothing")
+	}
+	file := reopened(t, filepath.Join(filepath.Dir(tinyFolders), "gguf", "qwen3-embedding-2.gguf"))
+	file.Set("tokenizer.ggml.add_eos_token", false) // as the folder has it
+	file.Set("qwen3.attention.causal", true)
+	sameBits(t, "attention.causal true", vectors(onDisk(t, file)), causal)
+	file.Set("qwen3.attention.causal", false)
+	sameBits(t, "attention.causal false", vectors(onDisk(t, file)), want)
+}
+
+// reopened returns the entries and tensors of a GGUF file, to be changed.
+func reopened(t *testing.T, path string) *ggufwriter.File {
+	t.Helper()
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	w := &ggufwriter.File{Tensors: f.Tensors()}
+	for _, key := range f.Keys() {
+		v, _ := f.Value(key)
+		w.Metadata = append(w.Metadata, ggufwriter.Entry{Key: key, Value: v})
+	}
+	return w
+}
+
+func onDisk(t *testing.T, f *ggufwriter.File) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	if err := os.WriteFile(path, f.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

@@ -32,7 +32,7 @@ func Inspect(model string, embedder bool) (*inventory.Inventory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if n.config.Bidirectional {
+	if embedder {
 		l.dense(f, &n.config)
 	}
 	return n.inspect(l, false)

@@ -11,8 +11,8 @@ import (
 	"github.com/attn-go/attn/models/gguf"
 )
 
-// An Entry is a metadata entry. Its value is a uint32, int32, uint64, float32, bool, string,
-// []string, []int32 or []float32.
+// An Entry is a metadata entry. Its value is a uint16, uint32, int32, uint64, float32, bool, string,
+// []string, []bool, []int32 or []float32.
 type Entry struct {
 	Key   string
 	Value any
@@ -84,10 +84,12 @@ type writer struct{ b []byte }
 func (w *writer) u32(x uint32)    { w.b = binary.LittleEndian.AppendUint32(w.b, x) }
 func (w *writer) u64(x uint64)    { w.b = binary.LittleEndian.AppendUint64(w.b, x) }
 func (w *writer) string(s string) { w.u64(uint64(len(s))); w.b = append(w.b, s...) }
+func (w *writer) bool(x bool)     { w.b = append(w.b, map[bool]byte{true: 1}[x]) }
 func (w *writer) pad()            { w.b = append(w.b, make([]byte, aligned(len(w.b))-len(w.b))...) }
 
 // The numbers of value types in files.
 const (
+	typeUint16  = 2
 	typeUint32  = 4
 	typeInt32   = 5
 	typeFloat32 = 6
@@ -100,6 +102,9 @@ const (
 // value writes the type of a value and the value.
 func (w *writer) value(v any) {
 	switch v := v.(type) {
+	case uint16:
+		w.u32(typeUint16)
+		w.b = binary.LittleEndian.AppendUint16(w.b, v)
 	case uint32:
 		w.u32(typeUint32)
 		w.u32(v)
@@ -114,10 +119,7 @@ func (w *writer) value(v any) {
 		w.u32(math.Float32bits(v))
 	case bool:
 		w.u32(typeBool)
-		w.b = append(w.b, 0)
-		if v {
-			w.b[len(w.b)-1] = 1
-		}
+		w.bool(v)
 	case string:
 		w.u32(typeString)
 		w.string(v)
@@ -125,6 +127,11 @@ func (w *writer) value(v any) {
 		w.array(typeString, len(v))
 		for _, s := range v {
 			w.string(s)
+		}
+	case []bool:
+		w.array(typeBool, len(v))
+		for _, x := range v {
+			w.bool(x)
 		}
 	case []int32:
 		w.array(typeInt32, len(v))
