@@ -31,8 +31,10 @@ var Config = tableOf(map[string][]string{
 		"max_length", "max_new_tokens", "min_length", "do_sample", "early_stopping", "num_beams", "num_beam_groups", "diversity_penalty", "temperature", "top_k", "top_p", "typical_p",
 		"repetition_penalty", "length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "bad_words_ids", "num_return_sequences", "output_scores", "return_dict_in_generate",
 		"forced_bos_token_id", "forced_eos_token_id", "remove_invalid_values", "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens",
+		// What transformers reads nowhere, such as notes of converters and of distillation.
+		"adapters", "xla_device", "emb_size", "fit_size", "cell", "pre_trained", "structure", "training", "max_sequence_length", "max_seq_length", "model_max_length", "seq_length", "loss_type", "num_logits_to_keep",
 		// What is read only beside another key, which then asks for it.
-		"max_window_layers", "max_sequence_length", "seq_length", "max_trained_positions", "attention_bias", "mlp_bias", "sinusoidal_pos_embds",
+		"max_window_layers", "max_trained_positions", "attention_bias", "mlp_bias", "sinusoidal_pos_embds",
 	},
 	"false": {
 		"is_encoder_decoder", "add_cross_attention", "is_decoder", "use_mrope", "use_dynamic_ntk", "use_logn_attn", "rope_interleaved", "lm_head_bias", "qk_layernorm", "use_qk_norm", "scale_embedding",
@@ -46,9 +48,8 @@ var Config = tableOf(map[string][]string{
 	`"absolute"`: {"position_embedding_type"},
 })
 
-// Parameters is the table of objects in config.json, such as rope_parameters: they have no key that changes nothing but
-// what converters note of themselves.
-var Parameters = tableOf(map[string][]string{"": {"finetuned"}})
+// Parameters is the table of objects in config.json, such as rope_parameters.
+var Parameters = Table{"finetuned": Any, "partial_rotary_factor": {"1"}}
 
 // tableOf makes a table of the keys of each value, "" for any.
 func tableOf(keys map[string][]string) Table {

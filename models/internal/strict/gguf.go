@@ -13,6 +13,7 @@ import (
 type GGUF struct {
 	File *gguf.File
 	Arch string // the prefix of the keys
+	Most int64  // of sizes
 	Err  error
 
 	used   map[string]bool // keys that have been asked for
@@ -23,7 +24,7 @@ type GGUF struct {
 // ReadGGUF returns a reader. fail makes errors about whole keys; those of values of a wrong type are
 // of package gguf.
 func ReadGGUF(f *gguf.File, arch string, fail func(key, got, want string) error) *GGUF {
-	return &GGUF{File: f, Arch: arch, used: map[string]bool{}, fail: fail}
+	return &GGUF{File: f, Arch: arch, Most: Most, used: map[string]bool{}, fail: fail}
 }
 
 // Key returns a key with the architecture, which counts as asked for.
@@ -51,16 +52,16 @@ func (k *GGUF) Bad(name, got, want string) { k.Fail(k.fail(k.Key(name), got, wan
 
 // Layers reads the number of layers, as many as elements of a list for each layer are.
 func (k *GGUF) Layers() int {
-	k.layers = k.Integer("block_count", 0, 1, Most)
+	k.layers = k.Integer("block_count", 0, 1, k.Most)
 	return k.layers
 }
 
-// Size reads a positive integer up to [Most], which may also be one for each layer. They must be the same: models
+// Size reads a positive integer up to k.Most, which may also be one for each layer. They must be the same: models
 // whose layers differ in it are not computed. A missing key is the default, or an error if that is 0.
 func (k *GGUF) Size(name string, missing int) int {
 	all, err := k.File.Ints(k.Key(name))
 	if err != nil {
-		return k.Integer(name, missing, 1, Most)
+		return k.Integer(name, missing, 1, k.Most)
 	}
 	if len(all) != k.layers {
 		k.Bad(name, fmt.Sprintf("%d numbers", len(all)), fmt.Sprintf("one for each of the %d layers", k.layers))
@@ -72,7 +73,7 @@ func (k *GGUF) Size(name string, missing int) int {
 			return 1
 		}
 	}
-	return k.between(name, all[0], 1, Most)
+	return k.between(name, all[0], 1, k.Most)
 }
 
 // Integer reads a number from low to high. A missing key is the default, or an error if that is 0.

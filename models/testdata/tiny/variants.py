@@ -27,7 +27,7 @@ def longrope(original):
     return change
 def bothways(c): c.is_causal = False; c.use_sliding_window = True; c.sliding_window = 4; c.layer_types = ["sliding_attention", "full_attention"] * (c.num_hidden_layers // 2)
 ARCHS = {
- "qwen3-bothways": like("qwen3-embedding", bothways),  # bidirectional, also within a window
+ "qwen3-embedding-bothways": like("qwen3-embedding", bothways),  # bidirectional, also within a window
  "gemma3-whole": like("gemma3", gemma),
  "llama-linear": like("llama", rope(rope_type="linear", factor=4.0)),
  "llama-llama3": like("llama", rope(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)),
