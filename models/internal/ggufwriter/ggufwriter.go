@@ -6,7 +6,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
+	"testing"
 
 	"github.com/attn-go/attn/models/gguf"
 )
@@ -22,6 +25,38 @@ type Entry struct {
 type File struct {
 	Metadata []Entry
 	Tensors  []gguf.Tensor
+}
+
+// Write writes the file, or n parts of it if n is not 1, as gguf-split does, into a folder, and returns the path
+// of the only or first one. That has the metadata, and no tensors if there are several.
+func (f *File) Write(t testing.TB, dir, name string, n int) string {
+	t.Helper()
+	write := func(name string, f *File) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, f.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	if n == 1 {
+		return write(name+".gguf", f)
+	}
+	first := ""
+	for i := range n {
+		part := &File{}
+		if i == 0 {
+			part.Metadata = slices.Clone(f.Metadata)
+		} else {
+			part.Tensors = f.Tensors[(i-1)*len(f.Tensors)/(n-1) : i*len(f.Tensors)/(n-1)]
+		}
+		part.Set("split.no", uint16(i))
+		part.Set("split.count", uint16(n))
+		part.Set("split.tensors.count", int32(len(f.Tensors)))
+		if path := write(fmt.Sprintf("%s-%05d-of-%05d.gguf", name, i+1, n), part); i == 0 {
+			first = path
+		}
+	}
+	return first
 }
 
 const alignment = 32
