@@ -107,7 +107,7 @@ func TestErrorsOfGGUF(t *testing.T) {
 	}
 	for name, change := range map[string]func(m *metadata){
 		`"rwkv"`:           func(m *metadata) { m.set("model", "rwkv") },
-		"bert, gemma4":       func(m *metadata) { m.set("model", "x") },
+		"bert, gemma4":     func(m *metadata) { m.set("model", "x") },
 		"scores":           func(m *metadata) { m.set("model", "llama") },
 		"UTF-8":            func(m *metadata) { *m = nil; m.set("tokens", []string{"a", "\xff"}); m.set("model", "gpt2") },
 		"2 values":         func(m *metadata) { m.set("model", "llama"); m.set("scores", []float32{1, 2}) },
