@@ -18,20 +18,7 @@ func TestSplit(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	for _, name := range []string{"bert-1", "qwen3-embedding-2"} {
 		whole := filepath.Join("testdata/tiny/gguf", name+".gguf")
-		f, err := gguf.Open(whole)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := &ggufwriter.File{Tensors: f.Tensors()}
-		for _, key := range f.Keys() {
-			v, _ := f.Value(key)
-			w.Metadata = append(w.Metadata, ggufwriter.Entry{Key: key, Value: v})
-		}
-		dir := t.TempDir()
-		path := w.Write(t, dir, "m", 3)
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		path := ggufwriter.Read(t, whole).Write(t, t.TempDir(), "m", 3)
 		if want, got := vectorOf(t, whole), vectorOf(t, path); !slices.Equal(got, want) {
 			t.Errorf("%s: another vector", name)
 		}

@@ -49,6 +49,11 @@ type Config struct {
 	localBase float64             // of the frequencies of layers with a window; 0 means as the others
 }
 
+// noGenerator returns the error of a model of embeddings that is to generate text.
+func (c *Config) noGenerator(bad func(key, got, want string) error) error {
+	return bad(c.bothWays[0], c.bothWays[1]+", a model of embeddings", "one that generates text; LoadEmbedder is for this one")
+}
+
 // window returns how many keys a query of a layer sees, 0 for all.
 func (c *Config) window(layer int) int {
 	if c.Windows == nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 )
 
@@ -109,6 +107,20 @@ func TestEmbedderGGUF(t *testing.T) {
 	}
 }
 
+// TestInspectBothWays: what would not load has a problem.
+func TestInspectBothWays(t *testing.T) {
+	dir := copied(t, "qwen3-2")
+	setKey(t, dir, "is_causal", false)
+	file := ggufwriter.Read(t, filepath.Join(filepath.Dir(tinyFolders), "gguf", "qwen3-embedding-2.gguf"))
+	file.Set("qwen3.attention.causal", false)
+	for _, path := range []string{dir, file.Write(t, t.TempDir(), "model", 1)} {
+		v, err := Inspect(path, false)
+		if err != nil || len(v.Problems) != 1 || !strings.Contains(v.Problems[0].Error(), "LoadEmbedder") {
+			t.Errorf("%s: %v, %v", path, v, err)
+		}
+	}
+}
+
 // TestBothWays: attention.causal of a GGUF file means what is_causal of a folder does: other vectors than with true.
 func TestBothWays(t *testing.T) {
 	vectors := func(path string) []float32 {
@@ -130,35 +142,10 @@ func TestBothWays(t *testing.T) {
 	if slices.Equal(want, causal) {
 		t.Error("is_causal false changes nothing")
 	}
-	file := reopened(t, filepath.Join(filepath.Dir(tinyFolders), "gguf", "qwen3-embedding-2.gguf"))
+	file := ggufwriter.Read(t, filepath.Join(filepath.Dir(tinyFolders), "gguf", "qwen3-embedding-2.gguf"))
 	file.Set("tokenizer.ggml.add_eos_token", false) // as the folder has it
 	file.Set("qwen3.attention.causal", true)
-	sameBits(t, "attention.causal true", vectors(onDisk(t, file)), causal)
+	sameBits(t, "attention.causal true", vectors(file.Write(t, t.TempDir(), "model", 1)), causal)
 	file.Set("qwen3.attention.causal", false)
-	sameBits(t, "attention.causal false", vectors(onDisk(t, file)), want)
-}
-
-// reopened returns the entries and tensors of a GGUF file, to be changed.
-func reopened(t *testing.T, path string) *ggufwriter.File {
-	t.Helper()
-	f, err := gguf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	w := &ggufwriter.File{Tensors: f.Tensors()}
-	for _, key := range f.Keys() {
-		v, _ := f.Value(key)
-		w.Metadata = append(w.Metadata, ggufwriter.Entry{Key: key, Value: v})
-	}
-	return w
-}
-
-func onDisk(t *testing.T, f *ggufwriter.File) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "model.gguf")
-	if err := os.WriteFile(path, f.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	sameBits(t, "attention.causal false", vectors(file.Write(t, t.TempDir(), "model", 1)), want)
 }

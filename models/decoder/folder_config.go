@@ -13,6 +13,8 @@ import (
 // configFile says what the model of a folder is.
 const configFile = "config.json"
 
+func configError(key, got, want string) error { return &ConfigError{configFile, key, got, want} }
+
 // settings are an object of a JSON file of a folder.
 type settings struct{ *strict.JSON }
 
@@ -22,9 +24,7 @@ var ofDecoders = strict.Table{"is_decoder": strict.Any}
 // readFolderConfig reads config.json of a folder. tied tells whether the output matrix is the
 // embedding. The number of rows of the embedding comes later.
 func readFolderConfig(dir string) (a *architecture, c Config, tied bool, err error) {
-	s := settings{strict.ReadJSON(dir, configFile, &err, func(key, got, want string) error {
-		return &ConfigError{configFile, key, got, want}
-	})}
+	s := settings{strict.ReadJSON(dir, configFile, &err, configError)}
 	if err != nil {
 		return nil, c, false, err
 	}

@@ -142,8 +142,8 @@ func newModel(f *gguf.File, o Options, embedder bool, known func()) (*Model, []e
 	if err != nil {
 		return nil, nil, err
 	}
-	if by := n.config.bothWays; n.config.Bidirectional && !embedder {
-		return nil, nil, keyError(by[0], by[1]+", a model of embeddings", "one that generates text; LoadEmbedder is for this one")
+	if n.config.Bidirectional && !embedder {
+		return nil, nil, n.config.noGenerator(keyError)
 	}
 	known()
 	l := &loader{store: &file{f, map[string]bool{}}, exec: o.Exec, meter: loading.New(fileBytes(f), o.Progress)}
@@ -180,8 +180,8 @@ func loadFolder(dir string, o Options, embedder bool) (_ *Model, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	if by := n.config.bothWays; n.config.Bidirectional && !embedder {
-		return nil, &ConfigError{configFile, by[0], by[1] + ", a model of embeddings", "one that generates text; LoadEmbedder is for this one"}
+	if n.config.Bidirectional && !embedder {
+		return nil, n.config.noGenerator(configError)
 	}
 	return n.model(&loader{store: d, exec: o.Exec, lessOne: n.lessOne, meter: loading.New(d.Bytes(""), o.Progress)}, tied, o)
 }

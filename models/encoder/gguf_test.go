@@ -108,33 +108,20 @@ func FuzzGGUF(f *testing.F) {
 
 // TestGGUFKeys: a key that is not known is an error, whatever its value, and so is one that is with another value than the one that is computed.
 func TestGGUFKeys(t *testing.T) {
-	f, err := gguf.Open(filepath.Join(ggufFolder, "bert-1.gguf"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	w := &ggufwriter.File{Tensors: f.Tensors()}
-	for _, key := range f.Keys() {
-		v, _ := f.Value(key)
-		w.Metadata = append(w.Metadata, ggufwriter.Entry{Key: key, Value: v})
-	}
-	heads, _ := f.Value("bert.attention.head_count")
-	path := filepath.Join(t.TempDir(), "bert.gguf")
+	w := ggufwriter.Read(t, filepath.Join(ggufFolder, "bert-1.gguf"))
+	dir := t.TempDir()
 	for _, c := range []struct {
 		key   string
 		value any
 		good  bool
 	}{
-		{"bert.attention.head_count_kv", heads, true}, {"bert.rope.scaling.type", "none", true}, {"bert.logit_scale", float32(1), true}, {"general.mystery", true, true},
+		{"bert.attention.head_count_kv", []int32{3, 3, 3}, true}, {"bert.rope.scaling.type", "none", true}, {"bert.logit_scale", float32(1), true}, {"general.mystery", true, true},
 		{"bert.attention.causal", true, false}, {"bert.mystery", false, false}, {"bert.attention.max_alibi_bias", float32(8), false}, {"bert.rope.freq_base", float32(10000), false},
 		{"bert.attention.head_count_kv", uint32(1), false}, {"bert.attention.key_length", uint32(7), false}, {"bert.feed_forward_length", []int32{40, 41, 40}, false},
 	} {
 		changed := ggufwriter.File{Metadata: slices.Clone(w.Metadata), Tensors: w.Tensors}
 		changed.Set(c.key, c.value)
-		if err := os.WriteFile(path, changed.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		_, err := Load(path, LoadOptions{})
+		_, err := Load(changed.Write(t, dir, "bert", 1), LoadOptions{})
 		if bad, ok := errors.AsType[*folder.Error](err); c.good && err != nil || !c.good && (!ok || bad.Name != c.key) {
 			t.Errorf("%s %v: %v", c.key, c.value, err)
 		}

@@ -27,6 +27,22 @@ type File struct {
 	Tensors  []gguf.Tensor
 }
 
+// Read returns what a file consists of, to be changed.
+func Read(t testing.TB, path string) *File {
+	t.Helper()
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	w := &File{Tensors: f.Tensors()}
+	for _, key := range f.Keys() {
+		v, _ := f.Value(key)
+		w.Metadata = append(w.Metadata, Entry{key, v})
+	}
+	return w
+}
+
 // Write writes the file, or n parts of it if n is not 1, as gguf-split does, into a folder, and returns the path
 // of the only or first one. That has the metadata, and no tensors if there are several.
 func (f *File) Write(t testing.TB, dir, name string, n int) string {
