@@ -64,7 +64,7 @@ func readModern(f *folder.Folder) (*spec, error) {
 		} `json:"rope_parameters"`
 		Global float64  `json:"global_rope_theta"`
 		Window *float64 `json:"local_rope_theta"`
-	}{common: common{Types: 1, Act: "gelu"}, Norm: 1e-5, Acts: "gelu", Local: 128, Every: 3, Global: 160000}
+	}{common: common{Types: 1, Act: "gelu"}, Norm: 1e-5, Acts: "gelu", Local: 128, Every: 3, Global: 160000, Window: new(10000.0)}
 	if err := decode(f, c); err != nil {
 		return nil, err
 	}
@@ -78,14 +78,13 @@ func readModern(f *folder.Folder) (*spec, error) {
 	s := c.spec(modernNames)
 	s.gated, s.preNorm, s.normBias, s.attnBias, s.mlpBias = true, true, c.NormBias, c.AttnBias, c.MLPBias
 	s.windows = []int{-1, c.Local / 2}
-	local := 10000.0
-	if c.Window != nil {
-		local = *c.Window
+	if c.Window == nil { // which null means
+		c.Window = &c.Global
 	}
 	for _, x := range []struct {
 		r    *rotary
 		base float64
-	}{{c.Rotary.Whole, c.Global}, {c.Rotary.Local, local}} {
+	}{{c.Rotary.Whole, c.Global}, {c.Rotary.Local, *c.Window}} {
 		r := rotary{Base: x.base}
 		if x.r != nil {
 			r = *x.r

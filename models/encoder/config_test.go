@@ -66,3 +66,26 @@ func TestFamilyKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestModernBases: null is no base of its own for layers with a window, and a missing key one of 10,000.
+func TestModernBases(t *testing.T) {
+	var all map[string]map[string]any
+	if err := folder.ReadJSON("../testdata/configs.json", &all); err != nil {
+		t.Fatal(err)
+	}
+	config := all["modernbert"]
+	delete(config, "rope_parameters")
+	config["global_rope_theta"] = 500.0
+	for _, want := range []float64{10000, 700, 500} {
+		switch want {
+		case 700:
+			config["local_rope_theta"] = want
+		case 500:
+			config["local_rope_theta"] = nil
+		}
+		s, err := readSpec(writeConfig(t, config))
+		if err != nil || !slices.Equal(s.bases, []float64{500, want}) {
+			t.Errorf("%v, %v, want 500 and %v", s, err, want)
+		}
+	}
+}

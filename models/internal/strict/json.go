@@ -127,7 +127,7 @@ func (s *JSON) Under(key string) *JSON {
 }
 
 // Decode reads the keys that the tags of a struct name into its fields, and those of structs that are embedded in it.
-// Fields whose key is missing stay as they are. Unlike package json it takes no key in other letters for one of them,
+// Fields whose key is missing stay as they are, and so do those whose key is null, but that pointers are nil then. Unlike package json it takes no key in other letters for one of them,
 // and checks the keys of objects in the same way.
 func (s *JSON) Decode(into any) { s.decode(reflect.ValueOf(into).Elem()) }
 
@@ -138,7 +138,11 @@ func (s *JSON) decode(v reflect.Value) {
 		switch {
 		case field.Anonymous:
 			s.decode(to)
-		case key == "" || !s.Has(key):
+		case key == "":
+		case !s.Has(key):
+			if s.Given(key) && to.Kind() == reflect.Pointer {
+				to.SetZero()
+			}
 		case isObject(to.Type()):
 			if to.Kind() == reflect.Pointer {
 				to.Set(reflect.New(to.Type().Elem()))

@@ -56,10 +56,12 @@ func TestDecode(t *testing.T) {
 		In   *inner   `json:"in"`
 		List []string `json:"list"`
 		Left int      `json:"left"`
+		Nil  *int     `json:"nil"`
+		Kept *int     `json:"kept"`
 	}
-	c.Left = 7
-	err := object(t, `{"width": 3, "in": {"base": 2, "finetuned": true}, "list": ["a"], "left": null}`, func(s *JSON) { s.Decode(&c); s.Unknown() })
-	if err != nil || c.Width != 3 || c.In == nil || c.In.Base != 2 || len(c.List) != 1 || c.Left != 7 {
+	c.Left, c.Nil, c.Kept = 7, new(int), new(int)
+	err := object(t, `{"width": 3, "in": {"base": 2, "finetuned": true}, "list": ["a"], "left": null, "nil": null}`, func(s *JSON) { s.Decode(&c); s.Unknown() })
+	if err != nil || c.Width != 3 || c.In == nil || c.In.Base != 2 || len(c.List) != 1 || c.Left != 7 || c.Nil != nil || c.Kept == nil {
 		t.Errorf("%+v, %v", c, err)
 	}
 	for text, want := range map[string]string{
