@@ -77,6 +77,9 @@ func (s settings) config(a *architecture) Config {
 	return c
 }
 
+// tasks are the ends of names of classes in the transformers library.
+var tasks = []string{"Model", "PreTrainedModel", "ForCausalLM", "ForConditionalGeneration", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering"}
+
 // classes checks the names of the classes of the model. One that the transformers library does not have may compute
 // something else than its model_type says, such as attention both ways, and say it nowhere else.
 func (s settings) classes(a *architecture) {
@@ -85,7 +88,7 @@ func (s settings) classes(a *architecture) {
 	for _, name := range names {
 		task := func(begin string) bool {
 			rest, ok := strings.CutPrefix(name, begin)
-			return ok && (rest == "Model" || rest == "PreTrainedModel" || strings.HasPrefix(rest, "For"))
+			return ok && slices.Contains(tasks, rest)
 		}
 		if !slices.ContainsFunc(a.class, task) {
 			s.Fail("architectures", fmt.Sprintf("%q", name), fmt.Sprintf("%sModel, %[1]sForCausalLM or another class of transformers: what others compute is not known", a.class[0]))
@@ -199,7 +202,7 @@ func (s settings) windows(a *architecture, c *Config) {
 		window = window/2 + 1
 	}
 	if window > 0 && c.bothWays[0] == causalKey {
-		window++ // a window of transformers that reaches to both sides has its own key beside those
+		window++ // both ways transformers does not count the query's own key
 	}
 	c.Windows = windows(c.Layers, window, whole)
 }

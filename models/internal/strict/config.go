@@ -1,10 +1,12 @@
 package strict
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
-// Config is the table of config.json: keys of the transformers library that none of its models computes with,
-// and keys that change nothing with the value that models without what they stand for have. What one family alone
-// has is in a table of that family. A key with a default that is another value than the listed one must not stand here.
+// Config is the table of config.json: keys that no model of the transformers library computes with, and keys of
+// what no model here has, with the values that switch it off. Keys of one family alone are in a table of that family.
 var Config = tableOf(map[string][]string{
 	// What the model is, and who wrote the file.
 	"": {
@@ -54,12 +56,12 @@ var Parameters = Table{"finetuned": Any, "partial_rotary_factor": {"1"}}
 // tableOf makes a table of the keys of each value, "" for any.
 func tableOf(keys map[string][]string) Table {
 	t := Table{}
-	for value, names := range keys {
-		for _, name := range names {
-			if value != "" && !slices.Contains(t[name], value) {
-				t[name] = append(t[name], value)
-			} else {
+	for _, value := range slices.Sorted(maps.Keys(keys)) {
+		for _, name := range keys[value] {
+			if value == "" {
 				t[name] = Any
+			} else {
+				t[name] = append(t[name], value)
 			}
 		}
 	}
@@ -82,5 +84,5 @@ var Metadata = tableOf(map[string][]string{
 		"nextn_predict_layers", "n_deepstack_layers", "attention.max_alibi_bias", "attention.clamp_kqv", "attention.sliding_window", "attention.temperature_scale", "attention.temperature_length",
 		"logit_scale", "residual_scale", "embedding_scale", "attn_logit_softcapping", "final_logit_softcapping", "router_logit_softcapping", "interleave_moe_layer_step", "moe_every_n_layers", "full_attention_interval",
 	},
-	"1": {"logit_scale", "residual_scale", "embedding_scale", "interleave_moe_layer_step", "decoder_sparse_step"},
+	"1": {"logit_scale", "residual_scale", "embedding_scale", "interleave_moe_layer_step"},
 })

@@ -1,10 +1,12 @@
 package strict
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/models/gguf"
@@ -39,6 +41,27 @@ func TestUnknown(t *testing.T) {
 		err := object(t, text, func(s *JSON) { s.Size("asked", 1); s.Unknown(table) })
 		if got := fmt.Sprint(err); got != want && (err != nil || want != "") {
 			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// No key stands twice in a table, and all values are JSON.
+func TestTables(t *testing.T) {
+	for _, table := range []Table{Config, Parameters, Metadata} {
+		for key, values := range table {
+			for i, v := range values {
+				if !json.Valid([]byte(v)) || slices.Contains(values[:i], v) {
+					t.Errorf("%s: %s", key, values)
+				}
+			}
+			if key == "" {
+				t.Error("a key without a name")
+			}
+		}
+	}
+	for _, key := range []string{"is_decoder", "full_attn_mod", "pruned_heads"} {
+		if Config.allows(key, []byte("true")) {
+			t.Errorf("%s: every value", key)
 		}
 	}
 }
