@@ -13,6 +13,7 @@ import (
 type architecture struct {
 	name   string   // general.architecture of GGUF files
 	folder []string // model_type of config.json
+	class  []string // how names of classes in its architectures begin
 
 	interleaved     bool // GGUF files have queries and keys whose neighbours rotate together
 	headNorms       bool // every head of queries and keys is normalised before it is rotated
@@ -21,13 +22,15 @@ type architecture struct {
 	scaledEmbedding bool // by the root of the width
 	experts         bool // feed-forward networks are mixtures of experts
 	bidirectional   bool // tokens see those after them, in GGUF files of the architecture
-	eitherWay       bool // or if config.json of a folder says so
+	eitherWay       bool // or if use_bidirectional_attention of config.json says so
 	gate            func(dst, gate, up []float32, exec kernel.Exec) error
 
 	// Every period-th layer, counted from 1, sees all keys if the model has a window; 0 means none
 	// does. Files may say it otherwise.
 	period    int
 	localBase float64 // of the rotations of layers with a window, if it is another one
+
+	windowIfSaid bool // folders have a window only if use_sliding_window says so
 
 	// scoreLayers is the number of layers of the model of the kind whose scores are divided by the
 	// root of width/heads in place of that of the head size. GGUF files do not say it.
@@ -38,17 +41,17 @@ type architecture struct {
 
 // architectures are those that can be computed.
 var architectures = []architecture{
-	{name: "llama", folder: []string{"llama", "mistral"}, interleaved: true, gate: activation.SwiGLU},
-	{name: "qwen2", folder: []string{"qwen2"}, gate: activation.SwiGLU},
-	{name: "qwen3", folder: []string{"qwen3"}, headNorms: true, gate: activation.SwiGLU},
-	{name: "qwen3moe", folder: []string{"qwen3_moe"}, headNorms: true, experts: true, gate: activation.SwiGLU},
-	{name: "phi3", folder: []string{"phi3"}, gate: activation.SwiGLU},
+	{name: "llama", folder: []string{"llama", "mistral"}, class: []string{"Llama", "LLaMA", "Mistral"}, interleaved: true, gate: activation.SwiGLU},
+	{name: "qwen2", folder: []string{"qwen2"}, windowIfSaid: true, class: []string{"Qwen2"}, gate: activation.SwiGLU},
+	{name: "qwen3", folder: []string{"qwen3"}, windowIfSaid: true, class: []string{"Qwen3"}, headNorms: true, gate: activation.SwiGLU},
+	{name: "qwen3moe", folder: []string{"qwen3_moe"}, windowIfSaid: true, class: []string{"Qwen3Moe"}, headNorms: true, experts: true, gate: activation.SwiGLU},
+	{name: "phi3", folder: []string{"phi3"}, class: []string{"Phi3"}, gate: activation.SwiGLU},
 	{
-		name: "gemma2", folder: []string{"gemma2"}, postNorms: true, lessOne: true, scaledEmbedding: true, gate: activation.GeGLUTanh,
+		name: "gemma2", folder: []string{"gemma2"}, class: []string{"Gemma2"}, postNorms: true, lessOne: true, scaledEmbedding: true, gate: activation.GeGLUTanh,
 		period: 2, scoreLayers: 46, names: gemmaNames,
 	},
 	{
-		name: "gemma3", folder: []string{"gemma3_text"}, eitherWay: true, headNorms: true, postNorms: true, lessOne: true, scaledEmbedding: true, gate: activation.GeGLUTanh,
+		name: "gemma3", folder: []string{"gemma3_text"}, class: []string{"Gemma3", "Gemma3Text"}, eitherWay: true, headNorms: true, postNorms: true, lessOne: true, scaledEmbedding: true, gate: activation.GeGLUTanh,
 		period: 6, localBase: 10000, scoreLayers: 62, names: gemmaNames,
 	},
 	{

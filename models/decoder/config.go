@@ -5,6 +5,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder/internal/ropescaling"
+	"github.com/attn-go/attn/models/internal/strict"
 )
 
 // A Config has the sizes and constants of a model, as its file or folder gives them.
@@ -37,6 +38,7 @@ type Config struct {
 	// Bidirectional says that tokens also see those after them, and with a window as many after
 	// them as before: a model of embeddings, see [LoadEmbedder], which generates no text.
 	Bidirectional bool
+	bothWays      [2]string // the key that says so, and its value
 
 	EmbeddingScale float32 // multiplies embeddings, if not 0
 	ScoreScale     float32 // of scores, if not 0, which means 1/√HeadSize
@@ -45,6 +47,11 @@ type Config struct {
 
 	scaling   ropescaling.Scaling // of the frequencies, beyond RopeScaling
 	localBase float64             // of the frequencies of layers with a window; 0 means as the others
+}
+
+// noGenerator returns the error of a model of embeddings that is to generate text.
+func (c *Config) noGenerator(bad func(key, got, want string) error) error {
+	return bad(c.bothWays[0], c.bothWays[1]+", a model of embeddings", "one that generates text; LoadEmbedder is for this one")
 }
 
 // window returns how many keys a query of a layer sees, 0 for all.
@@ -70,8 +77,8 @@ func (c *Config) attention(layer int, o kernel.Options) kernel.Options {
 	return o
 }
 
-// most bounds every size: beyond it products of two sizes and a number of bytes could overflow.
-const most = 1 << 24
+// most bounds every size.
+const most = strict.Most
 
 // mostLayers is the largest number of layers.
 const mostLayers = 1 << 16

@@ -41,7 +41,8 @@
 // any more.
 //
 // What a file or folder has beyond that is an error that names it, not ignored: a tensor, a key of the
-// architecture, a key of config.json, a kind of rotation. The queries and keys of GGUF files of
+// architecture, a key of config.json, a kind of rotation. Keys that no computation reads, such as those
+// of generation, are listed, with the values that others must have to change nothing. The queries and keys of GGUF files of
 // the architecture llama are expected in the order in which llama.cpp's converter writes them:
 // rotary positions on neighbours. Files do not say some constants, which are then those of llama.cpp.
 //

@@ -10,7 +10,8 @@ import (
 	"github.com/attn-go/attn/models/gguf"
 )
 
-// LoadEmbedder reads a decoder as a model of embeddings, such as Qwen3-Embedding or EmbeddingGemma: from a
+// LoadEmbedder reads a decoder as a model of embeddings, such as Qwen3-Embedding, or one that sees both ways, as
+// gte-Qwen2 (is_causal false in config.json, attention.causal false in a GGUF file) and EmbeddingGemma do: from a
 // folder with modules.json, see [folder.Modules], or from a GGUF file whose pooling_type says how the
 // states of tokens become a vector, which is divided by its L2 norm. The tokens around a text, such as the last
 // one, whose state is that of the text for Qwen3-Embedding, are those of the tokenizer. The path is found as with

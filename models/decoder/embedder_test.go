@@ -11,6 +11,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/internal/ggufwriter"
 )
 
 func tinyFolder(name string) string { return filepath.Join(filepath.Dir(tinyFolders), name) }
@@ -104,4 +105,47 @@ func TestEmbedderGGUF(t *testing.T) {
 			sameBits(t, name, a[i], b[i])
 		}
 	}
+}
+
+// TestInspectBothWays: what would not load has a problem.
+func TestInspectBothWays(t *testing.T) {
+	dir := copied(t, "qwen3-2")
+	setKey(t, dir, "is_causal", false)
+	file := ggufwriter.Read(t, filepath.Join(filepath.Dir(tinyFolders), "gguf", "qwen3-embedding-2.gguf"))
+	file.Set("qwen3.attention.causal", false)
+	for _, path := range []string{dir, file.Write(t, t.TempDir(), "model", 1)} {
+		v, err := Inspect(path, false)
+		if err != nil || len(v.Problems) != 1 || !strings.Contains(v.Problems[0].Error(), "LoadEmbedder") {
+			t.Errorf("%s: %v, %v", path, v, err)
+		}
+	}
+}
+
+// TestBothWays: attention.causal of a GGUF file means what is_causal of a folder does: other vectors than with true.
+func TestBothWays(t *testing.T) {
+	vectors := func(path string) []float32 {
+		t.Helper()
+		e, err := LoadEmbedder(path, embedding.LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := e.Embed(t.Context(), []string{"The cat sits on the mat."})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x[0]
+	}
+	dir := copied(t, "qwen3-embedding-2")
+	causal := vectors(dir)
+	setKey(t, dir, "is_causal", false)
+	want := vectors(dir)
+	if slices.Equal(want, causal) {
+		t.Error("is_causal false changes nothing")
+	}
+	file := ggufwriter.Read(t, filepath.Join(filepath.Dir(tinyFolders), "gguf", "qwen3-embedding-2.gguf"))
+	file.Set("tokenizer.ggml.add_eos_token", false) // as the folder has it
+	file.Set("qwen3.attention.causal", true)
+	sameBits(t, "attention.causal true", vectors(file.Write(t, t.TempDir(), "model", 1)), causal)
+	file.Set("qwen3.attention.causal", false)
+	sameBits(t, "attention.causal false", vectors(file.Write(t, t.TempDir(), "model", 1)), want)
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/models/folder"
@@ -43,6 +44,9 @@ func setKey(t *testing.T, dir, key string, value any) {
 	}
 }
 
+// jsonNull is the value null of a key.
+var jsonNull = json.RawMessage("null")
+
 // Folders that cannot be computed get typed errors that say what and where.
 func TestFolderErrors(t *testing.T) {
 	ropeOf := func(kind string, more ...any) map[string]any {
@@ -62,7 +66,14 @@ func TestFolderErrors(t *testing.T) {
 		{"qwen3-2", "num_hidden_layers", "two", &ConfigError{configFile, "num_hidden_layers", `"two"`, "an integer from 1 to 65536"}},
 		{"qwen3-2", "hidden_size", -1, &ConfigError{configFile, "hidden_size", "-1", "an integer from 1 to 16777216"}},
 		{"qwen3-2", "hidden_act", "relu", &ConfigError{configFile, "hidden_act", `"relu"`, `"silu"`}},
-		{"qwen3-2", "residual_multiplier", 2, &ConfigError{configFile, "residual_multiplier", "2", "no such key: what it changes is not known"}},
+		{"qwen3-2", "residual_multiplier", 2, &ConfigError{configFile, "residual_multiplier", "2", "1; others are not supported"}},
+		{"qwen3-2", "alibi_starting_size", 0, &ConfigError{configFile, "alibi_starting_size", "0", "no such key: what it changes is not known"}},
+		{"qwen3-2", "use_qk_norm", true, &ConfigError{configFile, "use_qk_norm", "true", "false; others are not supported"}},
+		{"qwen3-2", "causal", false, &ConfigError{configFile, "causal", "false", "no such key: what it changes is not known"}},
+		{"qwen3-2", "is_causal", false, &ConfigError{configFile, "is_causal", "false, a model of embeddings", "one that generates text; LoadEmbedder is for this one"}},
+		{"qwen3-2", "is_causal", jsonNull, &ConfigError{configFile, "is_causal", "null", "true or false"}},
+		{"qwen3-2", "architectures", []string{"Qwen3BiModel"}, &ConfigError{configFile, "architectures", `"Qwen3BiModel"`, "Qwen3Model, Qwen3ForCausalLM or another class of transformers: what others compute is not known"}},
+		{"phi3-2", "full_attn_mod", 2, &ConfigError{configFile, "full_attn_mod", "2", "1; others are not supported"}},
 		{"qwen3-2", "quantization_config", map[string]any{"bits": 4}, &ConfigError{configFile, "quantization_config", `{"bits":4}`, "no such key: what it changes is not known"}},
 		{"qwen3-2", "layer_types", []string{"full_attention", "linear_attention"}, &ConfigError{configFile, "layer_types", `"linear_attention"`, `"full_attention" or "sliding_attention"`}},
 		{"qwen3-2", "layer_types", []string{"full_attention"}, &ConfigError{configFile, "layer_types", "1 layers", "2"}},
@@ -96,5 +107,66 @@ func TestFolderErrors(t *testing.T) {
 	}
 	if _, err := Load(t.TempDir(), Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an empty folder: %v", err)
+	}
+}
+
+// Keys that change nothing change nothing, as those of Phi-4-mini and of files that older versions of transformers wrote.
+func TestHarmlessKeys(t *testing.T) {
+	dir := copied(t, "phi3-2")
+	want := greedy(t, dir)
+	for key, value := range map[string]any{
+		"full_attn_mod": 1, "interpolate_factor": 1.0, "lm_head_bias": false, "mlp_bias": false, "tokenizer_class": "GPT2Tokenizer", "num_labels": 3, "do_sample": true, "max_length": 20,
+		"is_causal": true, "is_decoder": true, "pruned_heads": map[string]any{}, "task_specific_params": map[string]any{"a": 1}, "alibi": jsonNull,
+		"auto_map": map[string]any{"AutoModelForCausalLM": "modeling_phi3.Phi3ForCausalLM"},
+	} {
+		setKey(t, dir, key, value)
+	}
+	if got := greedy(t, dir); !slices.Equal(got, want) {
+		t.Errorf("other texts: %v, want %v", got, want)
+	}
+}
+
+// greedy returns tokens that the model of a folder continues others with.
+func greedy(t *testing.T, dir string) []int32 {
+	t.Helper()
+	m, err := Load(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := session(t, m, 1, 20)
+	text, ids := s.NewText(), []int32{5, 6, 7}
+	for range 8 {
+		logits := forward(t, s, Step{Text: text, Tokens: ids[text.Len():], Logits: Last})[0]
+		ids = append(ids, int32(slices.Index(logits, slices.Max(logits))))
+	}
+	return ids
+}
+
+// TestFamilies: what transformers writes for a model of each family with its own defaults, and what PretrainedConfig of
+// older versions added, has no key that is refused. The file was made by configs.py beside it.
+func TestFamilies(t *testing.T) {
+	var all map[string]map[string]any
+	if err := folder.ReadJSON("../testdata/configs.json", &all); err != nil {
+		t.Fatal(err)
+	}
+	for i := range architectures {
+		for _, kind := range architectures[i].folder {
+			config, ok := all[kind]
+			if !ok {
+				t.Errorf("%s is not in the file", kind)
+				continue
+			}
+			data, err := json.Marshal(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, configFile), data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, _, err := readFolderConfig(dir); err != nil {
+				t.Errorf("%s: %v", kind, err)
+			}
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/filemap"
+	"github.com/attn-go/attn/models/internal/strict"
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
@@ -82,7 +83,7 @@ func (c *tokenizerConfig) read(dir string) (*chattemplate.Template, error) {
 			}
 		}
 	}
-	return nil, &ConfigError{tokenizerFile, "chat_template", abbreviated(c.Template), want}
+	return nil, &ConfigError{tokenizerFile, "chat_template", strict.Abbreviated(c.Template), want}
 }
 
 // folderStop returns the tokens that end a text: those of generation_config.json, or else of
@@ -117,7 +118,7 @@ func idsOf(file string, value json.RawMessage, size int) ([]int32, error) {
 	if json.Unmarshal(value, &one) == nil {
 		ids = []int32{one}
 	} else if json.Unmarshal(value, &ids) != nil {
-		return nil, &ConfigError{file, "eos_token_id", abbreviated(value), "a token or a list of tokens"}
+		return nil, &ConfigError{file, "eos_token_id", strict.Abbreviated(value), "a token or a list of tokens"}
 	}
 	for _, id := range ids {
 		if id < 0 || int(id) >= size {

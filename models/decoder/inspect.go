@@ -32,8 +32,10 @@ func Inspect(model string, embedder bool) (*inventory.Inventory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if n.config.Bidirectional {
+	if embedder {
 		l.dense(f, &n.config)
+	} else if n.config.Bidirectional {
+		v.Problem(n.config.noGenerator(keyError))
 	}
 	return n.inspect(l, false)
 }
@@ -52,6 +54,8 @@ func inspectFolder(dir string, embedder bool) (*inventory.Inventory, error) {
 			_, err = embedding.ReadSteps(dir, modules, n.config.Width, embedding.LoadOptions{})
 		}
 		v.Problem(err)
+	} else if n.config.Bidirectional {
+		v.Problem(n.config.noGenerator(configError))
 	}
 	return n.inspect(&loader{store: d, dry: v}, tied)
 }

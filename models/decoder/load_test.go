@@ -3,10 +3,12 @@ package decoder
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,6 +59,17 @@ var variants = []struct {
 		f.Set("llama.attention.head_count_kv", uint32(4))
 		f.Set("llama.attention.key_length", uint32(8))
 		f.Set("llama.attention.value_length", uint32(8))
+	}},
+	{name: "numbers of each layer", change: func(f *tinyllama.File) {
+		f.Set("llama.attention.head_count", []int32{4, 4, 4})
+		f.Set("llama.attention.head_count_kv", []int32{4, 4, 4})
+		f.Set("llama.feed_forward_length", []int32{96, 96, 96})
+		for i := range tinyLayers {
+			for _, name := range []string{"attn_k", "attn_v"} {
+				f.Remove(fmt.Sprintf("blk.%d.%s.weight", i, name))
+				f.Matrix(fmt.Sprintf("blk.%d.%s.weight", i, name), tinyHeads*tinyHeadSize, tinyWidth)
+			}
+		}
 	}},
 	{name: "another base", change: func(f *tinyllama.File) { f.Set("llama.rope.freq_base", nil) }},
 }
@@ -186,7 +199,18 @@ func TestLoadErrors(t *testing.T) {
 		{"scaling", set("llama.rope.scaling.type", "dynamic"), key("llama.rope.scaling.type", `"dynamic"`, `"none", "linear", "yarn" or "longrope"; others are not supported`)},
 		{"epsilon", set("llama.attention.layer_norm_rms_epsilon", float32(-1)), key("llama.attention.layer_norm_rms_epsilon", "-1", "0 to 1")},
 		{"experts", set("llama.expert_count", uint32(8)), key("llama.expert_count", "8", "none: llama with experts is not supported")},
-		{"residual scale", set("llama.residual_scale", float32(2)), key("llama.residual_scale", "2", "none: it is not supported")},
+		{"residual scale", set("llama.residual_scale", float32(2)), key("llama.residual_scale", "2", "0 or 1; others are not supported")},
+		{"unknown key", set("llama.mystery", false), key("llama.mystery", "false", "no such key: what it changes is not known")},
+		{"not causal", set("llama.attention.causal", false), key("llama.attention.causal", "false, a model of embeddings", "one that generates text; LoadEmbedder is for this one")},
+		{"not causal in a window", func(f *tinyllama.File) {
+			f.Set("llama.attention.causal", false)
+			f.Set("llama.attention.sliding_window", uint32(8))
+		}, key("llama.attention.sliding_window", "8", "none with llama.attention.causal false")},
+		{"heads of layers", set("llama.attention.head_count_kv", []int32{2, 2, 1}), key("llama.attention.head_count_kv", "1 in layer 2 and 2 in layer 0", "the same in all layers; others are not supported")},
+		{"heads of fewer layers", set("llama.attention.head_count_kv", []int32{2, 2}), key("llama.attention.head_count_kv", "2 numbers", "one for each of the 3 layers")},
+		{"networks of layers", set("llama.feed_forward_length", []int32{96, 48, 96}), key("llama.feed_forward_length", "48 in layer 1 and 96 in layer 0", "the same in all layers; others are not supported")},
+		{"pattern", set("llama.attention.sliding_window_pattern", []int32{1, 0}), key("llama.attention.sliding_window_pattern", "2 values", "one for each of the 3 layers")},
+		{"pattern of numbers", set("llama.attention.sliding_window_pattern", []int32{1, 0, 2}), key("llama.attention.sliding_window_pattern", "a list with 2", "a list of booleans, or of 0 and 1")},
 		{"vocabulary", set("llama.vocab_size", uint32(200)), key("llama.vocab_size", "200", `211, the rows of "token_embd.weight"`)},
 		{"end", set("tokenizer.ggml.eos_token_id", uint32(211)), key("tokenizer.ggml.eos_token_id", "211", "0 to 210")},
 		{"no embedding", func(f *tinyllama.File) { f.Remove("token_embd.weight") }, &TensorError{"token_embd.weight", "none", "a matrix [vocabulary, width]"}},
@@ -253,5 +277,26 @@ func TestLoad(t *testing.T) {
 	}
 	if _, err := loadTiny(tinyllama.New(nil), Options{Context: -1}); !errors.As(err, new(*OptionError)) {
 		t.Errorf("bad option: %v", err)
+	}
+}
+
+// A list says which layers have a window, as a period does.
+func TestWindowsOfLayers(t *testing.T) {
+	for _, x := range []struct {
+		pattern any
+		want    []int
+	}{
+		{uint32(2), []int{5, 0, 5}}, {[]bool{true, false, true}, []int{5, 0, 5}}, {[]int32{0, 1, 1}, []int{0, 5, 5}}, {nil, []int{5, 5, 5}},
+	} {
+		f := tinyllama.New(nil)
+		f.Set("llama.attention.sliding_window", uint32(5))
+		f.Set("llama.attention.sliding_window_pattern", x.pattern)
+		m, err := loadTiny(f, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Config().Windows; !slices.Equal(got, x.want) {
+			t.Errorf("pattern %v: windows %v, want %v", x.pattern, got, x.want)
+		}
 	}
 }

@@ -150,12 +150,12 @@ func newModel(f *gguf.File, o Options, embedder bool, known func()) (*Model, []e
 		return nil, nil, err
 	}
 	if n.config.Bidirectional && !embedder {
-		return nil, nil, keyError("general.architecture", fmt.Sprintf("%q, a model of embeddings", n.architecture.name), "one that generates text; LoadEmbedder is for this one")
+		return nil, nil, n.config.noGenerator(keyError)
 	}
 	known()
 	l := &loader{store: &file{f, map[string]bool{}}, exec: o.Exec, meter: loading.New(fileBytes(f), o.Progress)}
 	var dense []embedding.Step
-	if n.config.Bidirectional {
+	if embedder {
 		if dense, err = l.dense(f, &n.config); err != nil {
 			return nil, nil, err
 		}
@@ -188,7 +188,7 @@ func loadFolder(dir string, o Options, embedder bool) (_ *Model, err error) {
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	if n.config.Bidirectional && !embedder {
-		return nil, &ConfigError{configFile, "use_bidirectional_attention", "true, a model of embeddings", "false; LoadEmbedder is for this one"}
+		return nil, n.config.noGenerator(configError)
 	}
 	return n.model(&loader{store: d, exec: o.Exec, lessOne: n.lessOne, meter: loading.New(d.Bytes(""), o.Progress)}, tied, o)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/activations"
+	"github.com/attn-go/attn/models/internal/strict"
 )
 
 // mostOf is the largest number that a key of config.json may have. Products of three of them
@@ -53,6 +54,22 @@ func readSpec(f *folder.Folder) (*spec, error) {
 		return nil, &folder.Error{Path: f.Path(configName), Name: "model_type", Got: strconv.Quote(c.Type), Want: "an encoder: " + strings.Join(slices.Sorted(maps.Keys(families)), ", ")}
 	}
 	return read(f)
+}
+
+// ofEncoders are keys of config.json that change nothing of encoders, and do of decoders.
+var ofEncoders = strict.Table{"is_causal": {"false"}, "causal_mask": {"false"}, "use_sliding_window": {"false"}}
+
+// decode reads config.json into a struct with tags. Every key of the file that the struct does not have must stand in
+// one of the tables with its value.
+func decode(f *folder.Folder, into any, tables ...strict.Table) (err error) {
+	s := strict.ReadJSON(f.Dir(), configName, &err, func(key, got, want string) error {
+		return &folder.Error{Path: f.Path(configName), Name: key, Got: got, Want: want}
+	})
+	if err == nil {
+		s.Decode(into)
+		s.Unknown(append(tables, strict.Config, ofEncoders)...)
+	}
+	return err
 }
 
 // check reports the first key that does not fit.
@@ -99,7 +116,7 @@ func (c *common) spec(n names) *spec {
 
 // readCommon reads keys whose defaults are those of the transformers library.
 func readCommon(f *folder.Folder, c *common) error {
-	if err := f.JSON(configName, c); err != nil {
+	if err := decode(f, c); err != nil {
 		return err
 	}
 	return c.check(f)
@@ -143,7 +160,7 @@ func readMPNet(f *folder.Folder) (*spec, error) {
 		common
 		Buckets int `json:"relative_attention_num_buckets"`
 	}{common{Epsilon: 1e-12, Act: "gelu", Types: 1, Padding: &one}, buckets}
-	if err := f.JSON(configName, c); err != nil {
+	if err := decode(f, c); err != nil {
 		return nil, err
 	}
 	if err := c.check(f); err != nil {
@@ -168,7 +185,7 @@ func readDistilBERT(f *folder.Folder) (*spec, error) {
 		Vocab     int    `json:"vocab_size"`
 		Act       string `json:"activation"`
 	}{Act: "gelu"}
-	if err := f.JSON(configName, &c); err != nil {
+	if err := decode(f, &c); err != nil {
 		return nil, err
 	}
 	all := &common{Width: c.Width, Inner: c.Inner, Layers: c.Layers, Heads: c.Heads, Posns: c.Positions, Types: 1, Vocab: c.Vocab, Act: c.Act, Epsilon: 1e-12}

@@ -26,7 +26,7 @@ func readNew(f *folder.Folder) (*spec, error) {
 		Norm    string      `json:"layer_norm_type"`
 		LogN    bool        `json:"logn_attention_scale"`
 	}{common: common{Epsilon: 1e-12, Act: "gelu", Types: 1, Posns: 2048, Position: "rope"}, Base: 10000, Packed: true, Norm: "layer_norm"}
-	if err := f.JSON(configName, c); err != nil {
+	if err := decode(f, c); err != nil {
 		return nil, err
 	}
 	bad := func(key, got, want string) error {

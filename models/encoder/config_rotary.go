@@ -30,13 +30,11 @@ func readNomic(f *folder.Folder) (*spec, error) {
 		HeadSize *int   `json:"head_dim"`
 		publishedNomic
 	}{common: common{Epsilon: 1e-12, Act: "silu", Types: 2}, Rotary: rotary{Base: 1000}}
-	if err := f.JSON(configName, c); err != nil {
+	if err := decode(f, c, nomicOnly); err != nil {
 		return nil, err
 	}
 	if c.NEmbd != 0 {
-		if err := c.publishedNomic.into(f, &c.common, &c.Rotary); err != nil {
-			return nil, err
-		}
+		c.publishedNomic.into(&c.common, &c.Rotary)
 	}
 	if err := c.check(f); err != nil {
 		return nil, err
@@ -52,19 +50,22 @@ func readNomic(f *folder.Folder) (*spec, error) {
 func readModern(f *folder.Folder) (*spec, error) {
 	c := &struct {
 		common
-		Norm     float64           `json:"norm_eps"`
-		Acts     string            `json:"hidden_activation"`
-		NormBias bool              `json:"norm_bias"`
-		AttnBias bool              `json:"attention_bias"`
-		MLPBias  bool              `json:"mlp_bias"`
-		Local    int               `json:"local_attention"`
-		Every    int               `json:"global_attn_every_n_layers"`
-		Kinds    []string          `json:"layer_types"`
-		Rotary   map[string]rotary `json:"rope_parameters"`
-		Global   float64           `json:"global_rope_theta"`
-		Window   *float64          `json:"local_rope_theta"`
-	}{common: common{Types: 1, Act: "gelu"}, Norm: 1e-5, Acts: "gelu", Local: 128, Every: 3, Global: 160000}
-	if err := f.JSON(configName, c); err != nil {
+		Norm     float64  `json:"norm_eps"`
+		Acts     string   `json:"hidden_activation"`
+		NormBias bool     `json:"norm_bias"`
+		AttnBias bool     `json:"attention_bias"`
+		MLPBias  bool     `json:"mlp_bias"`
+		Local    int      `json:"local_attention"`
+		Every    int      `json:"global_attn_every_n_layers"`
+		Kinds    []string `json:"layer_types"`
+		Rotary   struct {
+			Whole *rotary `json:"full_attention"`
+			Local *rotary `json:"sliding_attention"`
+		} `json:"rope_parameters"`
+		Global float64  `json:"global_rope_theta"`
+		Window *float64 `json:"local_rope_theta"`
+	}{common: common{Types: 1, Act: "gelu"}, Norm: 1e-5, Acts: "gelu", Local: 128, Every: 3, Global: 160000, Window: new(10000.0)}
+	if err := decode(f, c); err != nil {
 		return nil, err
 	}
 	c.Epsilon, c.Act = c.Norm, c.Acts
@@ -77,22 +78,23 @@ func readModern(f *folder.Folder) (*spec, error) {
 	s := c.spec(modernNames)
 	s.gated, s.preNorm, s.normBias, s.attnBias, s.mlpBias = true, true, c.NormBias, c.AttnBias, c.MLPBias
 	s.windows = []int{-1, c.Local / 2}
-	local := 10000.0
-	if c.Window != nil {
-		local = *c.Window
+	if c.Window == nil { // which null means
+		c.Window = &c.Global
 	}
-	kinds := []string{"full_attention", "sliding_attention"}
-	for i, base := range []float64{c.Global, local} {
-		r, ok := c.Rotary[kinds[i]]
-		if !ok {
-			r = rotary{Base: base}
+	for _, x := range []struct {
+		r    *rotary
+		base float64
+	}{{c.Rotary.Whole, c.Global}, {c.Rotary.Local, *c.Window}} {
+		r := rotary{Base: x.base}
+		if x.r != nil {
+			r = *x.r
 		}
 		if err := checkRotary(f, r); err != nil {
 			return nil, err
 		}
 		s.bases = append(s.bases, r.Base)
 	}
-	return s, s.kindsOf(f, c.Kinds, kinds, c.Every)
+	return s, s.kindsOf(f, c.Kinds, []string{"full_attention", "sliding_attention"}, c.Every)
 }
 
 // kindsOf sets the kind of every layer: as listed, or each n-th is global.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/digests"
 	"github.com/attn-go/attn/models/weights"
 )
@@ -13,13 +14,24 @@ import (
 // kinds are the ends of the names of files that the bits of embeddings may depend on.
 var kinds = []string{".json", ".txt", ".safetensors"}
 
-// files returns the names of these files, also in the folders of modules, in the order of digests.List. That
-// of a GGUF file is ".".
-func files(dir string) (names []string, err error) {
+// files returns the names of these files, also in the folders of modules, in the order of digests.List, and their paths.
+// That of a GGUF file is ".", as its name changes nothing, and those of further parts of it have a number.
+func files(dir string) (names, paths []string, err error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return []string{"."}, nil
+		paths, err = gguf.Parts(dir)
+		for i := range paths {
+			names = append(names, ".")
+			if i > 0 {
+				names[i] += fmt.Sprint(i + 1)
+			}
+		}
+		return names, paths, err
 	}
-	return digests.List(dir, kinds)
+	names, err = digests.List(dir, kinds)
+	for _, name := range names {
+		paths = append(paths, filepath.Join(dir, filepath.FromSlash(name)))
+	}
+	return names, paths, err
 }
 
 // Digest returns a SHA-256 of the files of a model that the bits of embeddings depend on, and of the options: two
@@ -31,12 +43,12 @@ func Digest(model string, o LoadOptions) (d [sha256.Size]byte, err error) {
 		return d, fmt.Errorf("encoder: %w", err)
 	}
 	h := sha256.New()
-	names, err := files(dir)
+	names, paths, err := files(dir)
 	if err != nil {
 		return d, fmt.Errorf("encoder: %w", err)
 	}
-	for _, name := range names {
-		sum, err := digests.OfFile(filepath.Join(dir, filepath.FromSlash(name)))
+	for i, name := range names {
+		sum, err := digests.OfFile(paths[i])
 		if err != nil {
 			return d, fmt.Errorf("encoder: %w", err)
 		}

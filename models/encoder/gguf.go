@@ -12,6 +12,7 @@ import (
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/activations"
+	"github.com/attn-go/attn/models/internal/strict"
 	"github.com/attn-go/attn/models/inventory"
 	"github.com/attn-go/attn/models/tokenizer"
 )
@@ -165,7 +166,7 @@ func openGGUF(path string) (*origin, error) {
 
 // readGGUF reads the spec, the pooling and the tokenizer of a file.
 func (x *origin) readGGUF(f *gguf.File) error {
-	k := &ggufKeys{path: x.path, f: f, known: map[string]bool{}}
+	k := &ggufKeys{path: x.path}
 	arch, err := f.String("general.architecture")
 	if err != nil {
 		return err
@@ -174,7 +175,8 @@ func (x *origin) readGGUF(f *gguf.File) error {
 	if !ok {
 		return k.bad("general.architecture", fmt.Sprintf("%q", arch), "an encoder: "+strings.Join(slices.Sorted(maps.Keys(ggufFamilies)), ", "))
 	}
-	k.arch = arch
+	k.GGUF = strict.ReadGGUF(f, arch, k.bad)
+	k.Most = mostOf
 	if x.spec, err = k.spec(); err != nil {
 		return err
 	}
@@ -189,7 +191,7 @@ func (x *origin) readGGUF(f *gguf.File) error {
 	if pooling == "" {
 		x.spec.heads = ggufHeads
 	}
-	if err := k.unknown(); err != nil {
+	if err := k.unknown(x.spec); err != nil {
 		return err
 	}
 	if x.tokenizer, err = tokenizer.FromGGUF(f); err != nil {
@@ -203,100 +205,60 @@ func (x *origin) readGGUF(f *gguf.File) error {
 
 // A ggufKeys reads keys of the architecture of a file.
 type ggufKeys struct {
+	*strict.GGUF
 	path    string
-	arch    string
-	f       *gguf.File
-	known   map[string]bool
 	context int
-	err     error // the first one
 }
 
 func (k *ggufKeys) bad(name, got, want string) error {
 	return &folder.Error{Path: k.path, Name: name, Got: got, Want: want}
 }
 
-// has marks a key as known and tells whether the file has it.
-func (k *ggufKeys) has(name string) (key string, ok bool) {
-	key = k.arch + "." + name
-	k.known[key] = true
-	_, ok = k.f.Value(key)
-	return key, ok
-}
-
-// size reads a number from 1 on.
-func (k *ggufKeys) size(name string) int {
-	key, _ := k.has(name)
-	n, err := k.f.Int(key)
-	if err == nil && (n < 1 || n > mostOf) {
-		err = k.bad(key, fmt.Sprint(n), fmt.Sprintf("1 to %d", mostOf))
-	}
-	if k.err == nil {
-		k.err = err
-	}
-	return int(n)
-}
-
-// number reads a number, if there is one.
-func (k *ggufKeys) number(name string, missing, least, most float64) float64 {
-	key, ok := k.has(name)
-	if !ok {
-		return missing
-	}
-	x, err := k.f.Float(key)
-	if err == nil && !(x >= least && x <= most) {
-		err = k.bad(key, fmt.Sprint(x), fmt.Sprintf("%g to %g", least, most))
-	}
-	if k.err == nil {
-		k.err = err
-	}
-	return x
-}
-
 // spec reads the sizes of the model.
 func (k *ggufKeys) spec() (*spec, error) {
 	s := &spec{
 		sizes: sizes{
-			Width: k.size("embedding_length"), Inner: k.size("feed_forward_length"), Layers: k.size("block_count"), Heads: k.size("attention.head_count"),
-			Positions: k.size("context_length"), Vocab: k.rows("token_embd.weight"),
+			Layers: k.Layers(), // before lists of a number for each
+			Width:  k.Size("embedding_length", 0), Inner: k.Size("feed_forward_length", 0), Heads: k.Size("attention.head_count", 0),
+			Positions: k.Size("context_length", 0), Vocab: k.rows("token_embd.weight"),
 		},
-		epsilon: k.number("attention.layer_norm_epsilon", 1e-12, 0, math.MaxFloat32), normBias: true, padding: -1, windows: []int{-1}, names: ggufNames,
+		epsilon: k.Number("attention.layer_norm_epsilon", 1e-12, 0, math.MaxFloat32), normBias: true, padding: -1, windows: []int{-1}, names: ggufNames,
 	}
 	k.context = s.Positions
-	base := k.number("rope.freq_base", 10000, 1, 0x1p64)
-	if k.err != nil {
-		return nil, k.err
+	if k.Err != nil {
+		return nil, k.Err
 	}
 	s.kinds = make([]int, s.Layers)
-	if k.arch == "nomic-bert" {
-		s.bases = []float64{base}
+	if k.Arch == "nomic-bert" {
+		s.bases = []float64{k.Number("rope.freq_base", 10000, 1, 0x1p64)}
 	} else {
 		s.names.positions, s.Positions = "position_embd", k.rows("position_embd.weight")
 	}
-	if _, ok := k.f.Tensor("token_types.weight"); ok {
+	if _, ok := k.File.Tensor("token_types.weight"); ok {
 		s.names.types, s.Types = "token_types", k.rows("token_types.weight")
 	}
 	switch {
-	case k.err != nil:
+	case k.Err != nil:
 	case s.Width%s.Heads != 0:
-		k.err = k.bad(k.arch+".attention.head_count", fmt.Sprint(s.Heads), fmt.Sprintf("a divisor of the embedding_length %d", s.Width))
+		k.Err = k.bad(k.Arch+".attention.head_count", fmt.Sprint(s.Heads), fmt.Sprintf("a divisor of the embedding_length %d", s.Width))
 	case s.Positions < 2:
-		k.err = k.bad("position_embd.weight", fmt.Sprintf("%d rows", s.Positions), "2 or more, for the tokens around a text")
+		k.Err = k.bad("position_embd.weight", fmt.Sprintf("%d rows", s.Positions), "2 or more, for the tokens around a text")
 	}
-	return s, k.err
+	return s, k.Err
 }
 
 // rows returns the rows of a matrix.
 func (k *ggufKeys) rows(name string) int {
-	t, ok := k.f.Tensor(name)
+	t, ok := k.File.Tensor(name)
 	if ok && len(t.Shape) == 2 && t.Shape[0] >= 1 && t.Shape[0] <= mostOf {
 		return t.Shape[0]
 	}
-	if k.err == nil {
+	if k.Err == nil {
 		got := "nothing"
 		if ok {
 			got = fmt.Sprintf("shape %v", t.Shape)
 		}
-		k.err = k.bad(name, got, fmt.Sprintf("a matrix of 1 to %d rows", mostOf))
+		k.Err = k.bad(name, got, fmt.Sprintf("a matrix of 1 to %d rows", mostOf))
 	}
 	return 1
 }
@@ -318,37 +280,32 @@ func (s *spec) parts(f *gguf.File) {
 
 // pooling reads the pooling; "" is that of rerankers.
 func (k *ggufKeys) pooling() (folder.Pooling, error) {
-	key, ok := k.has("pooling_type")
-	if !ok {
-		return "", k.bad(key, "nothing", "1 (mean), 2 (cls), 3 (last token) or 4 (the classifier of a reranker)")
+	const want = "1 (mean), 2 (cls), 3 (last token) or 4 (the classifier of a reranker)"
+	key := k.Key("pooling_type")
+	if !k.Has("pooling_type") {
+		return "", k.bad(key, "nothing", want)
 	}
-	n, err := k.f.Int(key)
+	n, err := k.File.Int(key)
 	if err != nil {
 		return "", err
 	}
 	if p, ok := poolings[n]; ok || n == ggufRank {
 		return p, nil
 	}
-	return "", k.bad(key, fmt.Sprint(n), "1 (mean), 2 (cls), 3 (last token) or 4 (the classifier of a reranker)")
+	return "", k.bad(key, fmt.Sprint(n), want)
 }
 
+// ofGGUF are keys that change nothing of encoders, and do of decoders.
+var ofGGUF = strict.Table{"attention.causal": {"false"}, "rope.scaling.type": {`"none"`}, "attention.layer_norm_rms_epsilon": strict.Any}
+
 // unknown reports a key of the architecture that is not known, or that says what is not computed.
-func (k *ggufKeys) unknown() error {
-	for _, name := range []string{"vocab_size", "attention.head_count_kv"} {
-		key, ok := k.has(name)
-		n, err := k.f.Int(key)
-		if heads, _ := k.f.Int(k.arch + ".attention.head_count"); ok && (err != nil || name != "vocab_size" && n != heads) {
-			return k.bad(key, fmt.Sprint(n), fmt.Sprint(heads))
+func (k *ggufKeys) unknown(s *spec) error {
+	head := s.Width / s.Heads
+	for name, n := range map[string]int{"attention.head_count_kv": s.Heads, "attention.key_length": head, "attention.value_length": head, "rope.dimension_count": head} {
+		if got := k.Size(name, n); got != n {
+			k.Bad(name, fmt.Sprint(got), fmt.Sprint(n))
 		}
 	}
-	for _, key := range k.f.Keys() {
-		if !strings.HasPrefix(key, k.arch+".") || k.known[key] {
-			continue
-		}
-		v, _ := k.f.Value(key)
-		if text := fmt.Sprint(v); text != "false" && text != "0" && text != "none" {
-			return k.bad(key, text, "none: it is not supported")
-		}
-	}
-	return nil
+	k.Unknown(strict.Metadata, ofGGUF)
+	return k.Err
 }

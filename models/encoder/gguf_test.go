@@ -9,6 +9,7 @@ import (
 
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/ggufwriter"
 )
 
 // ggufFolder has GGUF files of models of testdata/tiny, with weights of float32; see gguf.py there.
@@ -103,4 +104,26 @@ func FuzzGGUF(f *testing.F) {
 		}
 		x.read(LoadOptions{})
 	})
+}
+
+// TestGGUFKeys: a key that is not known is an error, whatever its value, and so is one that is with another value than the one that is computed.
+func TestGGUFKeys(t *testing.T) {
+	w := ggufwriter.Read(t, filepath.Join(ggufFolder, "bert-1.gguf"))
+	dir := t.TempDir()
+	for _, c := range []struct {
+		key   string
+		value any
+		good  bool
+	}{
+		{"bert.attention.head_count_kv", []int32{3, 3, 3}, true}, {"bert.rope.scaling.type", "none", true}, {"bert.logit_scale", float32(1), true}, {"general.mystery", true, true},
+		{"bert.attention.causal", true, false}, {"bert.mystery", false, false}, {"bert.attention.max_alibi_bias", float32(8), false}, {"bert.rope.freq_base", float32(10000), false},
+		{"bert.attention.head_count_kv", uint32(1), false}, {"bert.attention.key_length", uint32(7), false}, {"bert.feed_forward_length", []int32{40, 41, 40}, false},
+	} {
+		changed := ggufwriter.File{Metadata: slices.Clone(w.Metadata), Tensors: w.Tensors}
+		changed.Set(c.key, c.value)
+		_, err := Load(changed.Write(t, dir, "bert", 1), LoadOptions{})
+		if bad, ok := errors.AsType[*folder.Error](err); c.good && err != nil || !c.good && (!ok || bad.Name != c.key) {
+			t.Errorf("%s %v: %v", c.key, c.value, err)
+		}
+	}
 }

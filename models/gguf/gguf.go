@@ -32,6 +32,9 @@
 // blocks. Gaps between tensors and bytes after the last one are not. Whether strings are UTF-8
 // is not checked.
 //
+// Open reads models in several files, NAME-00001-of-00003.gguf and so on, if it is given the first one. A
+// part that is missing, of another model, or has too few or too many tensors is an error.
+//
 // A tensor of any type can be found and described. Tensor.Float32 converts the types that its
 // comment lists.
 //
@@ -63,24 +66,37 @@ type File struct {
 	tensors []Tensor
 	names   map[string]int // the positions in tensors
 
-	mapping *filemap.Mapping // nil without Open
+	mappings []*filemap.Mapping // of all parts; none without Open
 }
 
 // Forget lets the pages of a tensor leave the memory of this program: they are read from the file
 // again if somebody looks at them. It is for tensors that have been copied, and does nothing if the
 // file is not mapped or the system is another one than Linux.
 func (f *File) Forget(t Tensor) {
-	if f.mapping != nil {
-		f.mapping.Forget(t.Data)
+	for _, m := range f.mappings {
+		m.Forget(t.Data)
 	}
 }
 
 // Open maps a file, or reads it if it cannot be mapped, and parses it as New does. The
-// caller closes it.
+// caller closes it. If it is the first part of a model in several files, as llama.cpp's gguf-split
+// writes them, Open does so with all parts, see [Parts]: the File has the metadata of the first one and the tensors of all.
 //
-// An error of the system is a *fs.PathError. Any other says the path and wraps a *FormatError
-// if the content is at fault.
+// An error of the system is a *fs.PathError, also if a part is missing. Any other says the path and
+// wraps a *FormatError if the content is at fault, or a *KeyError if parts are not of one model.
 func Open(path string) (*File, error) {
+	f, err := openPart(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.addParts(path); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// openPart opens one file.
+func openPart(path string) (*File, error) {
 	mapping, err := load(path)
 	if err != nil {
 		return nil, err
@@ -90,7 +106,7 @@ func Open(path string) (*File, error) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), mapping.Close())
 	}
 	mapping.Forget(mapping.Data()[:f.data]) // nothing reads it again: metadata are copied
-	f.mapping = mapping
+	f.mappings = []*filemap.Mapping{mapping}
 	return f, nil
 }
 
@@ -103,7 +119,7 @@ func load(path string) (*filemap.Mapping, error) {
 	return filemap.Load(f, size)
 }
 
-// New parses a file that lies in memory. Tensor.Data are parts of data, which must not change
+// New parses a file that lies in memory, by itself if it is a part of a model. Tensor.Data are parts of data, which must not change
 // as long as they are used. An error is a *FormatError.
 func New(data []byte) (*File, error) {
 	f := &File{alignment: defaultAlignment}
@@ -129,17 +145,20 @@ func (f *File) parse(r *reader) error {
 	return f.place(r, infos)
 }
 
-// Close unmaps a file that Open mapped. The Data of its tensors must not be used any more, in
+// Close unmaps the files that Open mapped. The Data of its tensors must not be used any more, in
 // any goroutine: that ends the program. Keys and values remain valid. A second call does
 // nothing. The calls of Close are the caller's to order: no other method may run meanwhile.
 func (f *File) Close() error {
-	if f.mapping == nil {
+	if f.mappings == nil {
 		return nil
 	}
 	for i := range f.tensors {
 		f.tensors[i].Data = nil
 	}
-	mapping := f.mapping
-	f.mapping = nil
-	return mapping.Close()
+	var all []error
+	for _, m := range f.mappings {
+		all = append(all, m.Close())
+	}
+	f.mappings = nil
+	return errors.Join(all...)
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/digests"
 	"github.com/attn-go/attn/models/internal/filemap"
 )
@@ -17,7 +18,7 @@ import (
 // kinds are the ends of the names of files that results may depend on.
 var kinds = []string{".gguf", ".jinja", ".json", ".model", ".safetensors", ".txt"}
 
-// Files returns the SHA-256 of a GGUF file, or of each file of a folder that results may depend on. They
+// Files returns the SHA-256 of a GGUF file, or of all parts of one that is the first of several, or of each file of a folder that results may depend on. They
 // are kept beside each file, in NAME.sha256.json, or in the user's cache folder where that cannot be
 // written, and hold as long as the file has the same size and time of change. rehash computes them anyway.
 func Files(model string, rehash bool) ([]File, error) {
@@ -37,12 +38,13 @@ func sums(model string, digest func(name string) (Hash, error)) ([]File, error) 
 	if err != nil {
 		return nil, fmt.Errorf("receipt: %w", err)
 	}
-	dir, names := filepath.Dir(model), []string{filepath.Base(model)}
-	if info.IsDir() {
-		dir = model
-		if names, err = list(dir); err != nil {
-			return nil, fmt.Errorf("receipt: %w", err)
-		}
+	dir, list := model, list
+	if !info.IsDir() {
+		dir, list = filepath.Dir(model), func(string) ([]string, error) { return parts(model) }
+	}
+	names, err := list(dir)
+	if err != nil {
+		return nil, fmt.Errorf("receipt: %w", err)
 	}
 	files := make([]File, len(names))
 	for i, name := range names {
@@ -53,6 +55,15 @@ func sums(model string, digest func(name string) (Hash, error)) ([]File, error) 
 		files[i] = File{name, h}
 	}
 	return files, nil
+}
+
+// parts returns the names of the files of a model that is no folder.
+func parts(model string) (names []string, err error) {
+	paths, err := gguf.Parts(model)
+	for _, path := range paths {
+		names = append(names, filepath.Base(path))
+	}
+	return names, err
 }
 
 // list returns the names of a folder's files, sorted.

@@ -6,13 +6,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/tokenizer"
 )
@@ -58,7 +58,7 @@ func Load(model string, o LoadOptions) (*Model, error) {
 		return nil, err
 	}
 	if o.Name == "" {
-		o.Name = strings.TrimSuffix(filepath.Base(filepath.Clean(model)), ".gguf")
+		o.Name = gguf.Name(filepath.Clean(model))
 	}
 	files, err := receipt.Digests(opened.Path)
 	digest := digestOf(files)

@@ -48,7 +48,7 @@ func TestErrors(t *testing.T) {
 		{`{"normalizer":{"type":"Prepend","prepend":"` + strings.Repeat("a", 257) + `"},"model":` + tinyModel + `}`, "normalizer", "Prepend"},
 		{`{"pre_tokenizer":{"type":"UnicodeScripts"},"model":` + tinyModel + `}`, "pre_tokenizer.type", "UnicodeScripts"},
 		{`{"pre_tokenizer":{"type":"ByteLevel"},"model":` + tinyModel + `}`, "model.type", "ByteLevel"},
-		{`{"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"ByteLevel"},{"type":"Digits"}]},"model":` + tinyModel + `}`, "pretokenizers[0].type", "ByteLevel"},
+		{`{"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"ByteLevel"},{"type":"Metaspace","replacement":"▁"}]},"model":` + tinyModel + `}`, "pretokenizers[1].type", "ByteLevel"},
 		{`{"pre_tokenizer":{"type":"Split","pattern":{"String":"a"},"behavior":"x"},"model":` + tinyModel + `}`, "behavior", `"x"`},
 		{`{"pre_tokenizer":{"type":"Metaspace","replacement":"ab"},"model":` + tinyModel + `}`, "replacement", `"ab"`},
 		{`{"pre_tokenizer":{"type":"Metaspace","replacement":"a","prepend_scheme":"x"},"model":` + tinyModel + `}`, "prepend_scheme", `"x"`},
@@ -107,7 +107,7 @@ func TestErrorsOfGGUF(t *testing.T) {
 	}
 	for name, change := range map[string]func(m *metadata){
 		`"rwkv"`:           func(m *metadata) { m.set("model", "rwkv") },
-		"bert, gpt2":       func(m *metadata) { m.set("model", "x") },
+		"bert, gemma4":     func(m *metadata) { m.set("model", "x") },
 		"scores":           func(m *metadata) { m.set("model", "llama") },
 		"UTF-8":            func(m *metadata) { *m = nil; m.set("tokens", []string{"a", "\xff"}); m.set("model", "gpt2") },
 		"2 values":         func(m *metadata) { m.set("model", "llama"); m.set("scores", []float32{1, 2}) },

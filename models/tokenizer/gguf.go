@@ -32,13 +32,14 @@ type ggufFile struct {
 
 // ggufModels are the kinds of vocabularies, by their names in files.
 var ggufModels = map[string]func(*ggufFile) (config, error){
-	"bert":  (*ggufFile).bert,
-	"gpt2":  (*ggufFile).byteLevel,
-	"llama": (*ggufFile).sentencePiece,
-	"t5":    (*ggufFile).unigram,
+	"bert":   (*ggufFile).bert,
+	"gemma4": (*ggufFile).gemma,
+	"gpt2":   (*ggufFile).byteLevel,
+	"llama":  (*ggufFile).sentencePiece,
+	"t5":     (*ggufFile).unigram,
 }
 
-// FromGGUF returns the tokenizer that a GGUF file has. Kinds of tokenizer.ggml.model are bert, gpt2 (byte
+// FromGGUF returns the tokenizer that a GGUF file has. Kinds of tokenizer.ggml.model are bert, gemma4 (BPE of characters), gpt2 (byte
 // level BPE), llama (SentencePiece's BPE) and t5 (its unigram model). They have the meaning that
 // Hugging Face's tokenizers have for the models that the files were made of, but that no text leads
 // to a special token by merging.
@@ -52,7 +53,7 @@ func FromGGUF(f *gguf.File) (*Tokenizer, error) {
 	}
 	read, ok := ggufModels[model]
 	if !ok {
-		return nil, &ConfigError{key + "model", fmt.Sprintf("%q", model), "one of bert, gpt2, llama, t5"}
+		return nil, &ConfigError{key + "model", fmt.Sprintf("%q", model), "one of bert, gemma4, gpt2, llama, t5"}
 	}
 	g := &ggufFile{File: f, roles: map[string]int32{}}
 	g.start, g.end, g.sep = model == "llama" || model == "bert", model == "t5", model == "bert"

@@ -121,7 +121,10 @@ func (g *ggufFile) bytes() func(token string) string {
 func (g *ggufFile) merges(list []string) ([]bpe.Merge, error) {
 	out := make([]bpe.Merge, len(list))
 	for i, text := range list {
-		left, right, _ := strings.Cut(text, " ")
+		left, right := text, ""
+		if at := strings.Index(text[min(1, len(text)):], " ") + 1; at > 0 {
+			left, right = text[:at], text[at+1:]
+		}
 		l, ok1 := g.ids[left]
 		r, ok2 := g.ids[right]
 		to, ok3 := g.ids[left+right]
@@ -143,10 +146,33 @@ func (g *ggufFile) sentencePiece() (c config, err error) {
 	if err != nil {
 		return c, err
 	}
-	x := bpe.Config{Unknown: -1, FuseUnknown: true, ByteFallback: true, ByteIDs: byteTokens(g.ids), Scores: make([]float32, len(scores))}
-	for i, s := range scores {
-		x.Scores[i] = float32(s)
+	var x bpe.Config
+	for _, s := range scores {
+		x.Scores = append(x.Scores, float32(s))
 	}
+	return g.characters(x, prefix), nil
+}
+
+// gemma returns the BPE of Gemma 4, which has a list of merges, and no pre-tokenizer: tokenizer.ggml.pre
+// says nothing more. Merges that another program would make only within a line lead to the same tokens, as none has a
+// line break beside something else.
+func (g *ggufFile) gemma() (c config, err error) {
+	merges, err := g.Strings("tokenizer.ggml.merges")
+	if err != nil {
+		return c, err
+	}
+	var x bpe.Config
+	if x.Merges, err = g.merges(merges); err != nil {
+		return c, err
+	}
+	prefix, err := g.bool("tokenizer.ggml.add_space_prefix", false)
+	return g.characters(x, prefix), err
+}
+
+// characters returns a config of BPE whose pieces begin as characters, unknown ones as bytes, and in which a space
+// is written as another character. x has merges or scores.
+func (g *ggufFile) characters(x bpe.Config, prefix bool) (c config) {
+	x.Unknown, x.FuseUnknown, x.ByteFallback, x.ByteIDs = -1, true, true, byteTokens(g.ids)
 	if id, ok := g.roles[Unknown]; ok {
 		x.Unknown = id
 	}
@@ -164,7 +190,7 @@ func (g *ggufFile) sentencePiece() (c config, err error) {
 	if prefix {
 		c.decoder = append(c.decoder, decode.StripText(" ", 1, 0))
 	}
-	return c, err
+	return c
 }
 
 // unigram returns SentencePiece's unigram model.

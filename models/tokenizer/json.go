@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/models/internal/filemap"
@@ -227,18 +228,25 @@ func (b *jsonBuilder) preTokenizer(data json.RawMessage) error {
 		return err
 	}
 	b.words = p.Type == "BertPreTokenizer"
-	var all []pretokenize.Step
+	var all, letters []pretokenize.Step // before ByteLevel, and after it
 	err = sequence("pre_tokenizer", p, 0, func(item string, p *jsonPart, last bool) error {
-		if p.Type == "ByteLevel" && !last {
-			return unexpected(item+".type", "ByteLevel before others", "ByteLevel as the last one")
+		if splits := []string{"Digits", "Punctuation", "Split"}; b.byteLevel && !slices.Contains(splits, p.Type) {
+			return unexpected(item+".type", p.Type+" after ByteLevel", "ByteLevel as the last one, or one of "+strings.Join(splits, ", ")+" after it")
 		}
-		b.byteLevel = b.byteLevel || p.Type == "ByteLevel"
 		step, err := p.preTokenizer(item)
-		if step != nil {
+		switch {
+		case step == nil:
+		case b.byteLevel:
+			letters = append(letters, step)
+		default:
 			all = append(all, step)
 		}
+		b.byteLevel = b.byteLevel || p.Type == "ByteLevel"
 		return err
 	})
+	if letters != nil {
+		all = append(all, pretokenize.Letters(pretokenize.Sequence(letters)))
+	}
 	b.split = pretokenize.Sequence(all)
 	return err
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make.py for models with what its seeds do not have: scaled rotations, and layers of Gemma 3 that see all tokens.
+"""make.py for models with what its seeds do not have: scaled rotations, layers of Gemma 3 that see all tokens, and Qwen 3 with attention to both sides.
 
 usage: variants.py VARIANT SEED OUTDIR        `variants.py list` prints the variants
 """
@@ -25,7 +25,9 @@ def longrope(original):
         c.rope_parameters = {"rope_theta": 10000.0, "rope_type": "longrope", "partial_rotary_factor": .75, "original_max_position_embeddings": original,
             "short_factor": [1 + i / 8 for i in range(n)], "long_factor": [1.5 + i for i in range(n)]}
     return change
+def bothways(c): c.is_causal = False; c.use_sliding_window = True; c.sliding_window = 4; c.layer_types = ["sliding_attention", "full_attention"] * (c.num_hidden_layers // 2)
 ARCHS = {
+ "qwen3-embedding-bothways": like("qwen3-embedding", bothways),  # bidirectional, also within a window
  "gemma3-whole": like("gemma3", gemma),
  "llama-linear": like("llama", rope(rope_type="linear", factor=4.0)),
  "llama-llama3": like("llama", rope(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64)),

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Trains small tokenizers of every kind and writes what Hugging Face's tokenizers make of 10,000 lines.
 
-usage: make.py [FULL]         writes NAME.json, pieces.json and references.json beside itself; with FULL, a folder, also all ids
+usage: make.py [-only NAME,...] [FULL]   writes NAME.json, pieces.json and references.json beside itself, or only what these tokenizers have in
+                              them; with FULL, a folder, also all ids
 needs: pip install tokenizers==0.23.3 sentencepiece==0.2.3, Python 3.12
 Lines are put together from pieces.json by a generator that the Go test has as well. references.json has hashes of the ids of every
 500 lines. Python's strings cannot have bytes that are not UTF-8. So the lines of `broken` are compared like this: where a vocabulary
@@ -22,6 +23,14 @@ TAIL = r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 GPT4O = rf"[^\r\n\p{{L}}\p{{N}}]?{UP}*{LOW}+{END}|[^\r\n\p{{L}}\p{{N}}]?{UP}+{LOW}*{END}|\p{{N}}{{1,3}}" + TAIL
 TEKKEN = rf"[^\r\n\p{{L}}\p{{N}}]?{UP}*{LOW}+|[^\r\n\p{{L}}\p{{N}}]?{UP}+{LOW}*|\p{{N}}" + TAIL
 DEEPSEEK = [r"\p{N}{1,3}", "[一-龥぀-ゟ゠-ヿ]+", r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"]
+
+QWEN35 = LLAMA3.replace("{1,3}", "").replace(r"]?\p{L}+", r"]?[\p{L}\p{M}]+").replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{M}\p{N}]")
+CJK = r"[\x{4e00}-\x{9fa5}\x{800}-\x{4e00}\x{ac00}-\x{d7ff}]+"
+CODER = [r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", CJK, r"\p{N}"]
+# The letters of deepseek-llm are those of scripts with two cases, as of Unicode 11.
+CASED = r"[A-Za-z\x{b5}\x{c0}-\x{d6}\x{d8}-\x{f6}\x{f8}-\x{1ba}\x{1bc}-\x{1bf}\x{1c4}-\x{293}\x{295}-\x{2af}\x{370}-\x{373}\x{376}\x{377}\x{37b}-\x{37d}\x{37f}\x{386}\x{388}-\x{38a}\x{38c}\x{38e}-\x{3a1}\x{3a3}-\x{3f5}\x{3f7}-\x{481}\x{48a}-\x{52f}\x{531}-\x{556}\x{10a0}-\x{10c5}\x{13a0}-\x{13f5}\x{13f8}-\x{13fd}\x{1c90}-\x{1cba}\x{1cbd}-\x{1cbf}\x{1d00}-\x{1d2b}\x{1d6b}-\x{1d77}\x{1d79}-\x{1d9a}\x{1e00}-\x{1f15}\x{1f18}-\x{1f1d}\x{1f20}-\x{1f45}\x{1f48}-\x{1f4d}\x{1f50}-\x{1f57}\x{1f59}\x{1f5b}\x{1f5d}\x{1f5f}-\x{1f7d}\x{1f80}-\x{1fb4}\x{1fb6}-\x{1fbc}\x{1fbe}\x{1fc2}-\x{1fc4}\x{1fc6}-\x{1fcc}\x{1fd0}-\x{1fd3}\x{1fd6}-\x{1fdb}\x{1fe0}-\x{1fec}\x{1ff2}-\x{1ff4}\x{1ff6}-\x{1ffc}\x{2102}\x{2107}\x{210a}-\x{2113}\x{2115}\x{2119}-\x{211d}\x{2124}\x{2126}\x{2128}\x{212a}-\x{212d}\x{212f}-\x{2134}\x{2139}\x{213c}-\x{213f}\x{2145}-\x{2149}\x{214e}\x{2183}\x{2184}\x{2c00}-\x{2c7b}\x{2c7e}-\x{2ce4}\x{2ceb}-\x{2cee}\x{2cf2}\x{2cf3}\x{a640}-\x{a66d}\x{a680}-\x{a69b}\x{a722}-\x{a76f}\x{a771}-\x{a787}\x{a78b}-\x{a78e}\x{ab70}-\x{abbf}\x{fb00}-\x{fb06}\x{fb13}-\x{fb17}\x{ff21}-\x{ff3a}\x{ff41}-\x{ff5a}\x{10400}-\x{1044f}\x{104b0}-\x{104d3}\x{104d8}-\x{104fb}\x{10c80}-\x{10cb2}\x{10cc0}-\x{10cf2}\x{118a0}-\x{118df}\x{1e900}-\x{1e943}]+"
+DEEPSEEK_LLM = [r"[\r\n]", r"\s?" + CASED, r"\s?[!-/:-~\x{ff01}-\x{ff0f}\x{ff1a}-\x{ff5e}\x{2018}-\x{201f}\x{3000}-\x{3002}]+", r"\s+$", CJK, r"\p{N}"]
+DEFAULT = [r"[\p{P}\$\+<=>\^~\|]+", GPT2, r"\p{N}+", "[0-9][0-9][0-9]"]
 
 TEXTS = ["The cat sits on the mat.", "What is attention? It is a weighted mean of values; the weights are a softmax of scores.", "func main() {\n\tfor i := range 10 {\n\t\tfmt.Println(i*i, \"done\")\n\t}\n}",
   "def f(x: int) -> str:\n    return f\"{x!r}\" if x > 0 else None  # TODO", "SELECT a, COUNT(*) FROM t WHERE b <> 'x' GROUP BY a;", "Grüße aus Zürich, naïve café №5 ½ ﬁn. Ærøskøbing, Łódź, Příliš žluťoučký kůň",
@@ -78,6 +87,10 @@ def bytes_bpe(split=None, normalizer=None, whole=False, prefix=False, special=("
     if normalizer: t.normalizer = normalizer
     t.pre_tokenizer = pre.Sequence([pre.Split(Regex(s), "isolated") for s in split] + [pre.ByteLevel(add_prefix_space=False, use_regex=False)]) if split else pre.ByteLevel(add_prefix_space=prefix)
     return train(t, trainers.BpeTrainer(vocab_size=size, special_tokens=list(special), initial_alphabet=sorted(pre.ByteLevel.alphabet())))
+def falcon():
+    """Digits and Split see the letters that ByteLevel has made of bytes, of which ¼ and others are numbers."""
+    t = bytes_bpe(); t.pre_tokenizer = pre.Sequence([pre.Punctuation("contiguous"), pre.ByteLevel(add_prefix_space=False), *LETTERS["falcon"]])
+    return train(t, trainers.BpeTrainer(vocab_size=600, special_tokens=["<|endoftext|>", "<|im_start|>", "<|im_end|>"], initial_alphabet=sorted(pre.ByteLevel.alphabet())))
 def roberta():
     t = bytes_bpe(prefix=True, special=["<s>", "<pad>", "</s>", "<unk>"]); t.add_special_tokens([AddedToken("<mask>", lstrip=True)]); t.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0)); return t
 def llama3():
@@ -132,14 +145,17 @@ def sp_bpe(normalizer, split, decoder, special=("<pad>", "<eos>", "<bos>", "<unk
     t.post_processor = processors.TemplateProcessing(single="<bos> $A", pair="<bos> $A <bos>:1 $B:1", special_tokens=[("<bos>", 2)]); return t
 SP = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
 SP_DECODER = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+LETTERS = {"falcon": [pre.Digits(individual_digits=False), pre.Split(Regex("[0-9][0-9][0-9]"), "isolated")]}
 ALL = {
   "bert": bert, "bert-cased": bert_cased, "steps": steps, "gpt2": bytes_bpe, "roberta": roberta, "llama3": llama3, "qwen2": lambda: bytes_bpe([QWEN2], normalizers.NFC()), "gpt4o": lambda: bytes_bpe([GPT4O]), "tekken": lambda: bytes_bpe([TEKKEN], whole=True),
   "deepseek": lambda: bytes_bpe(DEEPSEEK), "smollm": lambda: bytes_bpe([r"\p{N}", GPT2]),
+  "falcon": falcon, "deepseek-coder": lambda: bytes_bpe(CODER), "deepseek-llm": lambda: bytes_bpe(DEEPSEEK_LLM), "qwen35": lambda: bytes_bpe([QWEN35], normalizers.NFC()), "default": lambda: bytes_bpe(DEFAULT),
   "unigram": lambda: unigram(normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")]), pre.Metaspace()), "unigram-whole": lambda: unigram(normalizers.Nmt(), pre.Metaspace(prepend_scheme="first", split=False)), "charsmap": xlm_charsmap,
   "llama2": lambda: sp_bpe(SP, None, SP_DECODER), "mistral": lambda: sp_bpe(normalizers.Sequence([]), pre.Metaspace(prepend_scheme="first", split=False), SP_DECODER),
   "gemma": lambda: sp_bpe(normalizers.Replace(" ", "▁"), pre.Split(" ", "merged_with_previous"), decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])),
 }
-SPLITS = {"gpt2": [GPT2], "roberta": [GPT2], "llama3": [LLAMA3], "qwen2": [QWEN2], "gpt4o": [GPT4O], "tekken": [TEKKEN], "deepseek": DEEPSEEK, "smollm": [r"\p{N}", GPT2]}
+SPLITS = {"gpt2": [GPT2], "roberta": [GPT2], "llama3": [LLAMA3], "qwen2": [QWEN2], "gpt4o": [GPT4O], "tekken": [TEKKEN], "deepseek": DEEPSEEK, "smollm": [r"\p{N}", GPT2],
+  "falcon": [r"[\p{P}$+<=>^~|`]+", GPT2], "deepseek-coder": CODER, "deepseek-llm": DEEPSEEK_LLM, "qwen35": [QWEN35], "default": DEFAULT}
 
 def alphabet():
     keep = [*range(33, 127), *range(161, 173), *range(174, 256)]; out = {b: chr(b) for b in keep}; n = 256
@@ -159,7 +175,7 @@ def broken_bytes(name, t, line):
     ids, letters = [], alphabet(); bad = iter(bad)
     for piece, _ in pre.Sequence([pre.Split(Regex(s), "isolated") for s in SPLITS[name]]).pre_tokenize_str(text):
         data = b"".join(next(bad) if c == "\ufffd" else c.encode() for c in piece)
-        ids += [x.id for x in t.model.tokenize("".join(letters[b] for b in data))]
+        for part, _ in pre.Sequence(LETTERS.get(name, [])).pre_tokenize_str("".join(letters[b] for b in data)): ids += [x.id for x in t.model.tokenize(part)]
     return ids
 
 def hashes(rows):
@@ -171,10 +187,13 @@ def hashes(rows):
     return out
 
 def main():
-    p = pieces(); json.dump(p, open(f"{HERE}/pieces.json", "w"), ensure_ascii=False, indent=0)
+    only = sys.argv[2].split(",") if sys.argv[1:2] == ["-only"] else None
+    if only: del sys.argv[1:3]; p = json.load(open(f"{HERE}/pieces.json"))
+    else: p = pieces(); json.dump(p, open(f"{HERE}/pieces.json", "w"), ensure_ascii=False, indent=0)
     g = Generator(1); lines = [g.line(p, False).decode() for _ in range(LINES)]; bad = [g.line(p, True) for _ in range(BROKEN)]
-    refs = {}
+    refs = json.load(open(f"{HERE}/references.json")) if only else {}
     for name, make in ALL.items():
+        if only and name not in only: continue
         t = make(); data = json.loads(t.to_str()); json.dump(data, open(f"{HERE}/{name}.json", "w"), ensure_ascii=False, separators=(",", ":"))
         t = Tokenizer.from_file(f"{HERE}/{name}.json")
         rows = {"ids": [t.encode(x).ids for x in lines]}
@@ -188,6 +207,8 @@ def main():
         refs[name] = {k: hashes(v) for k, v in rows.items()}
         if len(sys.argv) > 1: os.makedirs(sys.argv[1], exist_ok=True); json.dump({k: [r.decode() if isinstance(r, bytes) else r for r in v] for k, v in rows.items()}, open(f"{sys.argv[1]}/{name}.json", "w"), ensure_ascii=False)
         print(name, t.get_vocab_size(), sum(map(len, rows["ids"])), flush=True)
+    json.dump(refs, open(f"{HERE}/references.json", "w"), indent=0)
+    if only: return
     path = os.path.join(tempfile.mkdtemp(), "rules.tsv"); open(path, "w").write(charsmap_rules())
     spaced = [x.replace("\0", "") for x in lines]  # SentencePiece ends a text at a zero
     vocabularies = {}
@@ -195,5 +216,4 @@ def main():
         vocabularies[name] = v | {"ids": hashes(ids), "text": hashes(texts)}
         if len(sys.argv) > 1: json.dump({"ids": ids, "text": [x.decode() for x in texts]}, open(f"{sys.argv[1]}/{name}.json", "w"), ensure_ascii=False)
     json.dump(vocabularies, open(f"{HERE}/sentencepiece.json", "w"), ensure_ascii=False, separators=(",", ":"))
-    json.dump(refs, open(f"{HERE}/references.json", "w"), indent=0)
 if __name__ == "__main__": main()

@@ -22,6 +22,15 @@ var chars, bytesOf = func() (chars [256]rune, bytes [256 + 68]int16) {
 // Char returns the character of a byte.
 func Char(b byte) rune { return chars[b] }
 
+// Letters returns a text with the character of each byte.
+func Letters(text string) string {
+	out := make([]rune, len(text))
+	for i := range len(text) {
+		out[i] = chars[text[i]]
+	}
+	return string(out)
+}
+
 // Bytes returns the bytes that a token is written for, and whether it is written in the alphabet.
 func Bytes(token string) (string, bool) {
 	bytes := make([]byte, 0, len(token))

@@ -1,0 +1,91 @@
+package encoder
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/attn-go/attn/models/folder"
+)
+
+// writeConfig writes config.json of a folder, and returns the opened folder.
+func writeConfig(t *testing.T, config map[string]any) *folder.Folder {
+	t.Helper()
+	dir := t.TempDir()
+	weights, err := os.ReadFile("../testdata/tiny/bert-1/model.safetensors") // any: a folder must have some
+	data, fail := json.Marshal(config)
+	if err := errors.Join(err, fail, os.WriteFile(filepath.Join(dir, "model.safetensors"), weights, 0o666), os.WriteFile(filepath.Join(dir, configName), data, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	f, err := folder.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// TestFamilyKeys: no family ignores a key that could change results, in whatever value, and each takes what transformers
+// writes for a model of its class with all defaults; see configs.py beside the file.
+func TestFamilyKeys(t *testing.T) {
+	var all map[string]map[string]any
+	if err := folder.ReadJSON("../testdata/configs.json", &all); err != nil {
+		t.Fatal(err)
+	}
+	var gte map[string]any // which transformers does not have
+	if err := folder.ReadJSON("../testdata/tiny/gte-new-1/config.json", &gte); err != nil {
+		t.Fatal(err)
+	}
+	all["new"] = gte
+	for _, kind := range slices.Sorted(maps.Keys(families)) {
+		config, ok := all[kind]
+		if !ok {
+			t.Errorf("%s is not in the file", kind)
+			continue
+		}
+		if _, err := readSpec(writeConfig(t, config)); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+		for key, value := range map[string]any{
+			"alibi_starting_size": 512, "scale_scores_by": 2, "mystery": false, "Hidden_Size": 20, "is_causal": true, "add_cross_attention": true, "pruned_heads": map[string]any{"1": []int{0}},
+			"rope_theta": 500000, "rope_scaling": map[string]any{"type": "linear", "factor": 2}, "embedding_size": 128, "position_embedding_type": "alibi", "quantization_config": map[string]any{"bits": 4},
+		} {
+			if kind == "new" && key == "rope_theta" { // which it has
+				continue
+			}
+			changed := maps.Clone(config)
+			changed[key] = value
+			_, err := readSpec(writeConfig(t, changed))
+			if bad, ok := errors.AsType[*folder.Error](err); !ok || bad.Name != key && bad.Name != key+".type" {
+				t.Errorf("%s: %s %v: %v", kind, key, value, err)
+			}
+		}
+	}
+}
+
+// TestModernBases: null is no base of its own for layers with a window, and a missing key one of 10,000.
+func TestModernBases(t *testing.T) {
+	var all map[string]map[string]any
+	if err := folder.ReadJSON("../testdata/configs.json", &all); err != nil {
+		t.Fatal(err)
+	}
+	config := all["modernbert"]
+	delete(config, "rope_parameters")
+	config["global_rope_theta"] = 500.0
+	for _, want := range []float64{10000, 700, 500} {
+		switch want {
+		case 700:
+			config["local_rope_theta"] = want
+		case 500:
+			config["local_rope_theta"] = nil
+		}
+		s, err := readSpec(writeConfig(t, config))
+		if err != nil || !slices.Equal(s.bases, []float64{500, want}) {
+			t.Errorf("%v, %v, want 500 and %v", s, err, want)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package strict
+
+import (
+	"maps"
+	"slices"
+)
+
+// Config is the table of config.json: keys that no model of the transformers library computes with, and keys of
+// what no model here has, with the values that switch it off. Keys of one family alone are in a table of that family.
+var Config = tableOf(map[string][]string{
+	// What the model is, and who wrote the file.
+	"": {
+		"architectures", "auto_map", "model_type", "custom_pipelines", "finetuning_task", "problem_type", "task_specific_params", "prefix",
+		"_name_or_path", "_commit_hash", "_attn_implementation", "_attn_implementation_autoset", "_attn_implementation_internal", "_experts_implementation", "_flash_attn_2_enabled",
+		"_num_labels", "_sliding_window_pattern", "_output_attentions", "_pre_quantization_dtype", "attn_implementation", "use_flash_attn", "use_flash_attention", "transformers_version", "transformers.js_config",
+		"unsloth_version", "unsloth_fixed", "unsloth_optimized", "model_name", "base_model_name_or_path", "language", "license", "sentence_transformers", "sbert_ce_default_activation_function",
+		// Types of numbers: those of the tensors count.
+		"torch_dtype", "dtype", "use_bfloat16", "fp16", "bf16",
+		// Tokens and labels, which the tokenizer, generation_config.json and the weights have.
+		"tokenizer_class", "vocab_size", "bos_token", "eos_token", "pad_token", "unk_token", "bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id", "sep_token_id", "cls_token_id", "mask_token_id",
+		"decoder_start_token_id", "num_labels", "id2label", "label2id", "keys_to_ignore_at_inference",
+		// Training.
+		"initializer_range", "initializer_factor", "initializer_cutoff_factor", "attention_dropout", "attention_probs_dropout_prob", "hidden_dropout", "hidden_dropout_prob", "embedding_dropout", "mlp_dropout",
+		"embd_pdrop", "resid_pdrop", "attn_pdrop", "dropout", "qa_dropout", "seq_classif_dropout", "classifier_dropout", "summary_first_dropout", "gradient_checkpointing", "use_reentrant", "neftune_noise_alpha",
+		"router_aux_loss_coef", "output_router_logits", "router_jitter_noise", "pretraining_tp", "ep_size", "use_cache", "cache_implementation", "tie_word_embeddings", "tie_weights_", "tie_encoder_decoder",
+		// How results come out, and how they are computed.
+		"output_hidden_states", "output_attentions", "output_past", "return_dict", "torchscript", "tf_legacy_loss", "chunk_size_feed_forward", "deterministic_flash_attn", "reference_compile",
+		"repad_logits_with_grad", "unpad_inputs", "use_memory_efficient_attention", "fused_bias_fc", "fused_dropout_add_ln", "use_xentropy", "pad_vocab_size_multiple", "sparse_prediction", "sparse_pred_ignore_index",
+		// Heads of other tasks, whose tensors are used or named.
+		"pooler_type", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "classifier_pooling", "classifier_activation", "classifier_bias", "decoder_bias",
+		"summary_activation", "summary_proj_to_labels", "summary_type", "summary_use_proj", "dense_seq_output",
+		// How texts were generated, which generation_config.json says now.
+		"max_length", "max_new_tokens", "min_length", "do_sample", "early_stopping", "num_beams", "num_beam_groups", "diversity_penalty", "temperature", "top_k", "top_p", "typical_p",
+		"repetition_penalty", "length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "bad_words_ids", "num_return_sequences", "output_scores", "return_dict_in_generate",
+		"forced_bos_token_id", "forced_eos_token_id", "remove_invalid_values", "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens",
+		// What transformers reads nowhere, such as notes of converters and of distillation.
+		"adapters", "xla_device", "emb_size", "fit_size", "cell", "pre_trained", "structure", "training", "max_sequence_length", "max_seq_length", "model_max_length", "seq_length", "loss_type", "num_logits_to_keep",
+		// What is read only beside another key, which then asks for it.
+		"max_window_layers", "max_trained_positions", "attention_bias", "mlp_bias", "sinusoidal_pos_embds",
+	},
+	"false": {
+		"is_encoder_decoder", "add_cross_attention", "is_decoder", "use_mrope", "use_dynamic_ntk", "use_logn_attn", "rope_interleaved", "lm_head_bias", "qk_layernorm", "use_qk_norm", "scale_embedding",
+		"parallel_block", "use_parallel_residual", "use_bidirectional_attention", "logn_attention_clip1", "embedding_layernorm",
+	},
+	"true":       {"is_llama_config"},
+	"0":          {"num_nextn_predict_layers", "first_k_dense_replace", "n_shared_experts"},
+	"1":          {"full_attn_mod", "interpolate_factor", "residual_multiplier", "embedding_multiplier", "logits_scaling"},
+	"{}":         {"pruned_heads"},
+	`"bidi"`:     {"directionality"},
+	`"absolute"`: {"position_embedding_type"},
+})
+
+// Parameters is the table of objects in config.json, such as rope_parameters.
+var Parameters = Table{"finetuned": Any, "partial_rotary_factor": {"1"}}
+
+// tableOf makes a table of the keys of each value, "" for any.
+func tableOf(keys map[string][]string) Table {
+	t := Table{}
+	for _, value := range slices.Sorted(maps.Keys(keys)) {
+		for _, name := range keys[value] {
+			if value == "" {
+				t[name] = Any
+			} else {
+				t[name] = append(t[name], value)
+			}
+		}
+	}
+	return t
+}
+
+// Metadata is the table of GGUF files, whose keys stand here without the architecture.
+var Metadata = tableOf(map[string][]string{
+	"": {
+		"vocab_size",         // compared with the embedding
+		"pooling_type",       // read with the pooling
+		"tensor_data_layout", // of tensors that are stored as others
+		"rope.scaling.finetuned",
+		"dense_2_feat_in", "dense_2_feat_out", "dense_3_feat_in", "dense_3_feat_out", // the tensors say it
+		"classifier.output_labels",
+	},
+	"false": {"use_parallel_residual"},
+	"0": {
+		"expert_count", "expert_used_count", "expert_shared_count", "expert_shared_feed_forward_length", "expert_group_count", "expert_group_used_count", "expert_chunk_feed_forward_length", "leading_dense_block_count",
+		"nextn_predict_layers", "n_deepstack_layers", "attention.max_alibi_bias", "attention.clamp_kqv", "attention.sliding_window", "attention.temperature_scale", "attention.temperature_length",
+		"logit_scale", "residual_scale", "embedding_scale", "attn_logit_softcapping", "final_logit_softcapping", "router_logit_softcapping", "interleave_moe_layer_step", "moe_every_n_layers", "full_attention_interval",
+	},
+	"1": {"logit_scale", "residual_scale", "embedding_scale", "interleave_moe_layer_step"},
+})

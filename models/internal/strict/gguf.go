@@ -1,0 +1,194 @@
+package strict
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/attn-go/attn/models/gguf"
+)
+
+// A GGUF reads the metadata of an architecture. The first error stays.
+type GGUF struct {
+	File *gguf.File
+	Arch string // the prefix of the keys
+	Most int64  // of sizes
+	Err  error
+
+	used   map[string]bool // keys that have been asked for
+	fail   func(key, got, want string) error
+	layers int // of the model, once [GGUF.Layers] has read it
+}
+
+// ReadGGUF returns a reader. fail makes errors about whole keys; those of values of a wrong type are
+// of package gguf.
+func ReadGGUF(f *gguf.File, arch string, fail func(key, got, want string) error) *GGUF {
+	return &GGUF{File: f, Arch: arch, Most: Most, used: map[string]bool{}, fail: fail}
+}
+
+// Key returns a key with the architecture, which counts as asked for.
+func (k *GGUF) Key(name string) string {
+	full := k.Arch + "." + name
+	k.used[full] = true
+	return full
+}
+
+// Has tells whether the file has a key.
+func (k *GGUF) Has(name string) bool {
+	_, ok := k.File.Value(k.Key(name))
+	return ok
+}
+
+// Fail records an error.
+func (k *GGUF) Fail(err error) {
+	if k.Err == nil {
+		k.Err = err
+	}
+}
+
+// Bad records an error about a key.
+func (k *GGUF) Bad(name, got, want string) { k.Fail(k.fail(k.Key(name), got, want)) }
+
+// Layers reads the number of layers, as many as elements of a list for each layer are.
+func (k *GGUF) Layers() int {
+	k.layers = k.Integer("block_count", 0, 1, k.Most)
+	return k.layers
+}
+
+// Size reads a positive integer up to k.Most, which may also be one for each layer. They must be the same: models
+// whose layers differ in it are not computed. A missing key is the default, or an error if that is 0.
+func (k *GGUF) Size(name string, missing int) int {
+	all, err := k.File.Ints(k.Key(name))
+	if err != nil {
+		return k.Integer(name, missing, 1, k.Most)
+	}
+	if len(all) != k.layers {
+		k.Bad(name, fmt.Sprintf("%d numbers", len(all)), fmt.Sprintf("one for each of the %d layers", k.layers))
+		return 1
+	}
+	for i, n := range all {
+		if n != all[0] {
+			k.Bad(name, fmt.Sprintf("%d in layer %d and %d in layer 0", n, i, all[0]), "the same in all layers; others are not supported")
+			return 1
+		}
+	}
+	return k.between(name, all[0], 1, k.Most)
+}
+
+// Integer reads a number from low to high. A missing key is the default, or an error if that is 0.
+func (k *GGUF) Integer(name string, missing int, low, high int64) int {
+	if missing > 0 && !k.Has(name) {
+		return missing
+	}
+	n, err := k.File.Int(k.Key(name))
+	if err != nil {
+		k.Fail(err)
+		return 1
+	}
+	return k.between(name, n, low, high)
+}
+
+func (k *GGUF) between(name string, n, low, high int64) int {
+	if n < low || n > high {
+		k.Bad(name, fmt.Sprint(n), between(low, high))
+		return 1
+	}
+	return int(n)
+}
+
+// EachLayer reads a list that says of each layer whether something holds, as booleans or as 0 and 1. It returns nil if
+// the value is no list.
+func (k *GGUF) EachLayer(name string) []bool {
+	v, _ := k.File.Value(k.Key(name))
+	all, ok := v.([]bool)
+	if !ok {
+		ints, err := k.File.Ints(k.Key(name))
+		if err != nil {
+			return nil
+		}
+		for _, n := range ints {
+			if n != 0 && n != 1 {
+				k.Bad(name, fmt.Sprintf("a list with %d", n), "a list of booleans, or of 0 and 1")
+				return nil
+			}
+			all = append(all, n == 1)
+		}
+	}
+	if len(all) != k.layers {
+		k.Bad(name, fmt.Sprintf("%d values", len(all)), fmt.Sprintf("one for each of the %d layers", k.layers))
+		return nil
+	}
+	return all
+}
+
+// Number reads a number from low to high. A missing key is the default, or an error if that is 0.
+func (k *GGUF) Number(name string, missing, low, high float64) float64 {
+	if missing > 0 && !k.Has(name) {
+		return missing
+	}
+	x, err := k.File.Float(k.Key(name))
+	if err != nil {
+		k.Fail(err)
+		return low
+	}
+	if !(x >= low && x <= high) {
+		k.Bad(name, fmt.Sprint(x), fmt.Sprintf("%g to %g", low, high))
+		return low
+	}
+	return x
+}
+
+// Optional reads a number from low to high, or 0 if the file has none or says 0.
+func (k *GGUF) Optional(name string, low, high float64) float64 {
+	if !k.Has(name) {
+		return 0
+	}
+	if x, err := k.File.Float(k.Key(name)); err == nil && x == 0 {
+		return 0
+	}
+	return k.Number(name, 0, low, high)
+}
+
+// Text reads a string, "" if there is none.
+func (k *GGUF) Text(name string) string {
+	if !k.Has(name) {
+		return ""
+	}
+	text, err := k.File.String(k.Key(name))
+	if err != nil {
+		k.Fail(err)
+	}
+	return text
+}
+
+// Yes reads a boolean. A missing key is the default.
+func (k *GGUF) Yes(name string, missing bool) bool {
+	if !k.Has(name) {
+		return missing
+	}
+	yes, err := k.File.Bool(k.Key(name))
+	if err != nil {
+		k.Fail(err)
+	}
+	return yes
+}
+
+// Unknown reports a key of the architecture that nothing has asked for, unless its value changes nothing by one of the
+// tables, whose keys have no architecture.
+func (k *GGUF) Unknown(tables ...Table) {
+	for _, key := range slices.Sorted(slices.Values(k.File.Keys())) {
+		name, ok := strings.CutPrefix(key, k.Arch+".")
+		if !ok || k.used[key] {
+			continue
+		}
+		v, _ := k.File.Value(key)
+		data, err := json.Marshal(v)
+		if err != nil { // a number that JSON does not have
+			data = []byte(fmt.Sprint(v))
+		}
+		if want := unknown(name, data, tables); want != "" {
+			k.Fail(k.fail(key, Abbreviated(data), want))
+		}
+	}
+}

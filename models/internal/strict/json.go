@@ -1,0 +1,194 @@
+package strict
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/attn-go/attn/models/folder"
+)
+
+// A JSON reads an object of a JSON file. The first error stays, also that of objects in it. A key
+// whose value is null is as one that is not there.
+type JSON struct {
+	path  string // of the object in the file
+	keys  map[string]json.RawMessage
+	asked map[string]bool
+	fail  func(key, got, want string) error
+	err   *error
+}
+
+// ReadJSON reads a file of a folder. err gets the first error: what fail returns for a key with the keys of the
+// objects around it, or that of [folder.ReadJSON].
+func ReadJSON(dir, name string, err *error, fail func(key, got, want string) error) *JSON {
+	s := &JSON{asked: map[string]bool{}, fail: fail, err: err}
+	if *err == nil {
+		*err = folder.ReadJSON(filepath.Join(dir, name), &s.keys)
+	}
+	return s
+}
+
+// Err returns the first error.
+func (s *JSON) Err() error { return *s.err }
+
+// Fail records an error about a key.
+func (s *JSON) Fail(key, got, want string) {
+	if *s.err == nil {
+		*s.err = s.fail(s.path+key, got, want)
+	}
+}
+
+// Has tells whether there is a key with a value.
+func (s *JSON) Has(key string) bool {
+	s.asked[key] = true
+	v, ok := s.keys[key]
+	return ok && string(v) != "null"
+}
+
+// Given tells whether there is a key, even if its value is null.
+func (s *JSON) Given(key string) bool {
+	s.asked[key] = true
+	_, ok := s.keys[key]
+	return ok
+}
+
+// Read decodes the value of a key, if there is one.
+func (s *JSON) Read(key, want string, to any) bool {
+	if !s.Has(key) {
+		return false
+	}
+	if json.Unmarshal(s.keys[key], to) != nil {
+		s.Fail(key, Abbreviated(s.keys[key]), want)
+		return false
+	}
+	return true
+}
+
+// Size reads a positive integer up to [Most]. A missing key is the default, or an error if that is 0.
+func (s *JSON) Size(key string, missing int) int { return s.Integer(key, missing, 1, Most) }
+
+// Integer reads an integer from low to high. A missing key is the default, or an error if that is 0.
+func (s *JSON) Integer(key string, missing, low, high int) int {
+	want := "an integer from " + between(low, high)
+	var n int
+	switch {
+	case !s.Has(key) && missing != 0:
+		return missing
+	case !s.Has(key):
+		s.Fail(key, "none", want)
+		return low
+	case s.Read(key, want, &n) && (n < low || n > high):
+		s.Fail(key, fmt.Sprint(n), want)
+		return low
+	}
+	return max(n, low)
+}
+
+// Number reads a number from low to high. A missing key is the default.
+func (s *JSON) Number(key string, missing, low, high float64) float64 {
+	want := fmt.Sprintf("a number from %g to %g", low, high)
+	x := missing
+	if s.Read(key, want, &x) && !(x >= low && x <= high) {
+		s.Fail(key, fmt.Sprint(x), want)
+		return low
+	}
+	return x
+}
+
+// Text reads a string, "" if there is none.
+func (s *JSON) Text(key string) (x string) {
+	s.Read(key, "a string", &x)
+	return x
+}
+
+// Yes reads a boolean, false if there is none.
+func (s *JSON) Yes(key string) (x bool) {
+	s.Read(key, "true or false", &x)
+	return x
+}
+
+// Only reports a key that has another value than the one that is supported, if it has any.
+func (s *JSON) Only(key string, value any) {
+	want, _ := json.Marshal(value)
+	if s.Has(key) && string(s.keys[key]) != string(want) {
+		s.Fail(key, Abbreviated(s.keys[key]), string(want)+"; others are not supported")
+	}
+}
+
+// Under reads the object of a key. One without keys stands for none.
+func (s *JSON) Under(key string) *JSON {
+	o := &JSON{path: s.path + key + ".", asked: map[string]bool{}, fail: s.fail, err: s.err}
+	s.Read(key, "an object", &o.keys)
+	return o
+}
+
+// Decode reads the keys that the tags of a struct name into its fields, and those of structs that are embedded in it.
+// Fields whose key is missing stay as they are, and so do those whose key is null, but that pointers are nil then. Unlike package json it takes no key in other letters for one of them,
+// and checks the keys of objects in the same way.
+func (s *JSON) Decode(into any) { s.decode(reflect.ValueOf(into).Elem()) }
+
+func (s *JSON) decode(v reflect.Value) {
+	for i := range v.NumField() {
+		field, to := v.Type().Field(i), v.Field(i)
+		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case field.Anonymous:
+			s.decode(to)
+		case key == "":
+		case !s.Has(key):
+			if s.Given(key) && to.Kind() == reflect.Pointer {
+				to.SetZero()
+			}
+		case isObject(to.Type()):
+			if to.Kind() == reflect.Pointer {
+				to.Set(reflect.New(to.Type().Elem()))
+				to = to.Elem()
+			}
+			o := s.Under(key)
+			o.decode(to)
+			o.Unknown(Parameters)
+		default:
+			s.Read(key, kindOf(to.Type()), to.Addr().Interface())
+		}
+	}
+}
+
+// isObject tells whether a type is a struct or a pointer to one.
+func isObject(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
+}
+
+// kindOf says which values a type has.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return kindOf(t.Elem())
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int:
+		return "an integer"
+	case reflect.Float64:
+		return "a number"
+	case reflect.String:
+		return "a string"
+	case reflect.Slice:
+		return "a list"
+	}
+	return "an object"
+}
+
+// Unknown reports a key that nothing has asked for, unless its value changes nothing by one of the tables.
+func (s *JSON) Unknown(tables ...Table) {
+	for _, key := range slices.Sorted(maps.Keys(s.keys)) {
+		if s.asked[key] {
+			continue
+		}
+		if want := unknown(key, s.keys[key], tables); want != "" {
+			s.Fail(key, Abbreviated(s.keys[key]), want)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package strict
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/ggufwriter"
+	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
+)
+
+// object reads an object and calls ask, and returns the error.
+func object(t *testing.T, text string, ask func(s *JSON)) (err error) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.json"), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	ask(ReadJSON(dir, "a.json", &err, func(key, got, want string) error { return fmt.Errorf("%s: %s, %s", key, got, want) }))
+	return err
+}
+
+// A key is asked for, harmless with its value, or an error.
+func TestUnknown(t *testing.T) {
+	table := Table{"any": Any, "one": {"1"}, "no": {"false", "0"}, "empty": {"{}"}}
+	for text, want := range map[string]string{
+		`{"asked": 5, "any": [3], "one": 1.0, "no": false, "empty": {}, "other": null}`: "",
+		`{"no": 0, "any": {"a": 1}}`: "",
+		`{"one": 2}`:                 "one: 2, 1; others are not supported",
+		`{"one": true}`:              "one: true, 1; others are not supported",
+		`{"no": true}`:               "no: true, false or 0; others are not supported",
+		`{"empty": {"a": 1}}`:        `empty: {"a": 1}, {}; others are not supported`,
+		`{"other": false}`:           "other: false, no such key: what it changes is not known",
+		`{"Asked": 0}`:               "Asked: 0, no such key: what it changes is not known",
+	} {
+		err := object(t, text, func(s *JSON) { s.Size("asked", 1); s.Unknown(table) })
+		if got := fmt.Sprint(err); got != want && (err != nil || want != "") {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// No key stands twice in a table, and all values are JSON.
+func TestTables(t *testing.T) {
+	for _, table := range []Table{Config, Parameters, Metadata} {
+		for key, values := range table {
+			for i, v := range values {
+				if !json.Valid([]byte(v)) || slices.Contains(values[:i], v) {
+					t.Errorf("%s: %s", key, values)
+				}
+			}
+			if key == "" {
+				t.Error("a key without a name")
+			}
+		}
+	}
+	for _, key := range []string{"is_decoder", "full_attn_mod", "pruned_heads"} {
+		if Config.allows(key, []byte("true")) {
+			t.Errorf("%s: every value", key)
+		}
+	}
+}
+
+// Decode reads the keys of the tags, in their letters alone, and objects as strictly.
+func TestDecode(t *testing.T) {
+	type inner struct {
+		Base float64 `json:"base"`
+	}
+	type Common struct {
+		Width int `json:"width"`
+	}
+	var c struct {
+		Common
+		In   *inner   `json:"in"`
+		List []string `json:"list"`
+		Left int      `json:"left"`
+		Nil  *int     `json:"nil"`
+		Kept *int     `json:"kept"`
+	}
+	c.Left, c.Nil, c.Kept = 7, new(int), new(int)
+	err := object(t, `{"width": 3, "in": {"base": 2, "finetuned": true}, "list": ["a"], "left": null, "nil": null}`, func(s *JSON) { s.Decode(&c); s.Unknown() })
+	if err != nil || c.Width != 3 || c.In == nil || c.In.Base != 2 || len(c.List) != 1 || c.Left != 7 || c.Nil != nil || c.Kept == nil {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for text, want := range map[string]string{
+		`{"Width": 3}`:                   "Width: 3, no such key: what it changes is not known",
+		`{"width": "3"}`:                 `width: "3", an integer`,
+		`{"in": {"base": 2, "Base": 3}}`: "in.Base: 3, no such key: what it changes is not known",
+		`{"in": 3}`:                      "in: 3, an object",
+	} {
+		if err := object(t, text, func(s *JSON) { s.Decode(&c); s.Unknown() }); fmt.Sprint(err) != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// Keys of metadata are as strict. Those of other architectures and of nobody are not looked at.
+func TestMetadata(t *testing.T) {
+	w := &ggufwriter.File{}
+	for key, v := range map[string]any{
+		"a.block_count": uint32(2), "a.n": []int32{3, 3}, "a.differ": []int32{3, 4}, "a.few": []int32{3}, "a.logit_scale": float32(1), "b.mystery": uint32(1), "general.name": "a",
+	} {
+		w.Set(key, v)
+	}
+	f, err := gguf.New(w.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func() *GGUF {
+		k := ReadGGUF(f, "a", func(key, got, want string) error { return &gguf.KeyError{Key: key, Found: got, Want: want} })
+		k.Layers()
+		return k
+	}
+	k := read()
+	if n := k.Size("n", 0); n != 3 || k.Size("missing", 5) != 5 || k.Err != nil {
+		t.Errorf("%d, %v", n, k.Err)
+	}
+	k.Unknown(Metadata)
+	want := &gguf.KeyError{Key: "a.differ", Found: "[3,4]", Want: "no such key: what it changes is not known"}
+	if bad, ok := errors.AsType[*gguf.KeyError](k.Err); !ok || *bad != *want {
+		t.Errorf("%v, want %v", k.Err, want)
+	}
+	for name, found := range map[string]string{"differ": "4 in layer 1 and 3 in layer 0", "few": "1 numbers"} {
+		k := read()
+		k.Size(name, 0)
+		if bad, ok := errors.AsType[*gguf.KeyError](k.Err); !ok || bad.Key != "a."+name || bad.Found != found {
+			t.Errorf("%s: %v", name, k.Err)
+		}
+	}
+}
