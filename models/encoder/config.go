@@ -111,11 +111,9 @@ func readBERT(f *folder.Folder) (*spec, error) {
 		return nil, err
 	}
 	s := c.spec(bertNames)
-	s.headsOf(bertHeads)
+	s.head = bertHead
 	return s, nil
 }
-
-func (s *spec) headsOf(h []head) { s.heads = h }
 
 func readRoBERTa(f *folder.Folder) (*spec, error) {
 	one := 1
@@ -124,7 +122,7 @@ func readRoBERTa(f *folder.Folder) (*spec, error) {
 		return nil, err
 	}
 	s := c.spec(bertNames)
-	s.headsOf(robertaHeads)
+	s.head = robertaHead
 	return s, s.pad(f, c)
 }
 
@@ -154,7 +152,7 @@ func readMPNet(f *folder.Folder) (*spec, error) {
 	}
 	s := c.spec(mpnetNames)
 	s.relative = buckets
-	s.headsOf(robertaHeads)
+	s.head = robertaHead
 	return s, s.pad(f, &c.common)
 }
 
@@ -176,6 +174,6 @@ func readDistilBERT(f *folder.Folder) (*spec, error) {
 		return nil, err
 	}
 	s := all.spec(distilNames)
-	s.headsOf(distilHeads)
+	s.head = distilHead
 	return s, nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/reranking"
 )
 
 // FuzzConfig reads any config.json beside the weights of a tiny model: the folder is a model that runs, or
@@ -68,7 +69,7 @@ func FuzzWeights(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := r.With(Options{Exec: kernel.Exec{Threads: 1}}).Score(t.Context(), "a", []string{"b"}); err != nil {
+		if _, err := r.With(reranking.Options{Exec: kernel.Exec{Threads: 1}}).Score(t.Context(), "a", []string{"b"}); err != nil {
 			t.Errorf("a model that loads does not run: %v", err)
 		}
 	})

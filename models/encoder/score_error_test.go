@@ -4,7 +4,9 @@ import (
 	"math"
 	"testing"
 
-	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/reranking"
 )
 
 // A folder has three scores, and the rms error of three numbers says little of what was computed: with
@@ -22,30 +24,42 @@ const scoreError = 2e-7
 
 var scoreErrors = math.Sqrt(16.27 / 3)
 
-// gradient returns the length of the gradient of a score by the state of the first token, with tanh
-// between the layers of the classifier, as the rerankers of make.py have it.
-func gradient(t *testing.T, m *Reranker, ids, types []int32) float64 {
+// gradient returns the length of the gradient of a score by the pooled state of a pair, by differences of the head's results:
+// its numbers of float32 have errors of 1e-7, so that a slope has one of 1e-5.
+func gradient(t *testing.T, p *reranking.Parts, ids, types []int32) float64 {
 	var of [][]int32
-	if m.types {
+	if p.Typed {
 		of = [][]int32{types}
 	}
-	x, err := (&runner{model: m.net.model}).forward(t.Context(), &scratch{}, []int{0}, [][]int32{ids}, of, nil)
+	var pooled []float32
+	err := p.Model.States(t.Context(), [][]int32{ids}, of, &Options{}, p.Head.Pooling, func(_ int, states []float32) error {
+		v := make([]float64, len(p.Head.Out.Weight))
+		embedding.Pool(v, states, p.Head.Pooling)
+		for _, y := range v {
+			pooled = append(pooled, float32(y))
+		}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := m.net.Width
-	y := m.dense.apply(x[:w])
-	if err := m.activation.After(y, kernel.Exec{}); err != nil {
-		t.Fatal(err)
-	}
-	g := make([]float64, w)
-	for i, z := range y {
-		slope := float64(m.out.weight[i]) * (1 - square(float64(z)))
-		for j := range g {
-			g[j] += slope * float64(m.dense.weight[i*w+j])
+	one := *p.Head
+	one.Pooling = folder.First
+	sum := 0.0
+	for i, y := range pooled {
+		var z [2]float64
+		for side, step := range [...]float32{-0x1p-7, 0x1p-7} {
+			pooled[i] = y + step
+			out, err := one.Logits(pooled)
+			if err != nil {
+				t.Fatal(err)
+			}
+			z[side] = out[0]
 		}
+		pooled[i] = y
+		sum += square((z[1] - z[0]) / 0x1p-6)
 	}
-	return math.Sqrt(dot(g, g))
+	return math.Sqrt(sum)
 }
 
 func square(x float64) float64 { return x * x }

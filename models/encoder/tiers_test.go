@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/reranking"
 )
 
 // tinyGoldens are the sha256 of the bits of the embeddings, with the weights of tokens if there are any, or scores, of models of
@@ -59,7 +60,7 @@ func (r *tinyRefs) hash(t *testing.T, dir string, opts Options) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		scores, err := m.With(opts).scoreTokens(t.Context(), r.IDs, make([][]int32, len(r.IDs)))
+		scores, err := m.With(reranking.Options{Exec: opts.Exec, BatchTokens: opts.BatchTokens}).ScoreTokens(t.Context(), r.IDs, make([][]int32, len(r.IDs)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/attn-go/attn/models/reranking"
 	"github.com/attn-go/attn/models/safetensors"
 )
 
@@ -118,17 +119,23 @@ func (r *tinyRefs) compareSparse(c *comparison, e *Encoder) {
 }
 
 func (r *tinyRefs) compareReranker(c *comparison, dir string) {
-	m, err := LoadReranker(dir, LoadOptions{})
+	x, err := open(dir)
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	defer x.close()
+	p, err := x.reranker(LoadOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	m := reranking.New(*p)
 	least := 0.0
 	for i, pair := range r.Pairs {
-		ids, types := m.tokenizer.EncodePair(pair[0], pair[1], limit128)
+		ids, types := x.tokenizer.EncodePair(pair[0], pair[1], limit128)
 		if !slices.Equal(ids, r.IDs[i]) {
 			c.t.Errorf("%q: ids %d, want %d", pair, ids, r.IDs[i])
 		}
-		got, err := m.scoreTokens(c.t.Context(), [][]int32{r.IDs[i]}, [][]int32{types})
+		got, err := m.ScoreTokens(c.t.Context(), [][]int32{r.IDs[i]}, [][]int32{types})
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -138,7 +145,7 @@ func (r *tinyRefs) compareReranker(c *comparison, dir string) {
 			}
 		}
 		c.check(i, "score", got)
-		least += square(scoreErrors * scoreError * gradient(c.t, m, r.IDs[i], types))
+		least += square(scoreErrors * scoreError * gradient(c.t, p, r.IDs[i], types))
 	}
 	c.finish(map[string]float64{"score": least})
 }
