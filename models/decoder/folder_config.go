@@ -25,7 +25,7 @@ func readFolderConfig(dir string) (a *architecture, c Config, tied bool, err err
 	}
 	c = s.config(a)
 	tied = !s.has("tie_word_embeddings") && a.lessOne || s.yes("tie_word_embeddings")
-	s.unknown(ignored...)
+	s.unknown(slices.Concat(ignored, rankingKeys)...)
 	return a, c, tied, err
 }
 

@@ -21,6 +21,7 @@ type keys struct {
 var unusedKeys = []string{
 	"vocab_size",                                                                 // checked with the embedding
 	"pooling_type",                                                               // LoadEmbedder reads it
+	"classifier.output_labels",                                                   // LoadReranker reads it
 	"dense_2_feat_in", "dense_2_feat_out", "dense_3_feat_in", "dense_3_feat_out", // the tensors say it
 	"rope.scaling.finetuned", "tensor_data_layout", "attention.layer_norm_epsilon", "expert_feed_forward_length",
 }

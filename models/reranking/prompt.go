@@ -87,7 +87,9 @@ func (p *Template) pairs(_ context.Context, instruction, query string, limit int
 			if at >= 0 {
 				text = [...]string{instruction, query, passage}[at]
 			}
-			parts = append(parts, tokenizer.Part{Text: text, Special: at < 0})
+			if text != "" {
+				parts = append(parts, tokenizer.Part{Text: text, Special: at < 0})
+			}
 		}
 		return cutBefore(p.tokenizer, parts, limit), nil, nil
 	}, nil
@@ -125,7 +127,7 @@ func (p *Chat) pairs(ctx context.Context, instruction, query string, limit int) 
 
 // CheckRoles reports a template that does not write the query or the document: ones for users and assistants write
 // nothing of messages of other roles.
-func (p *Chat) CheckRoles(ctx context.Context) error {
+func (p *Chat) CheckRoles() error {
 	for _, role := range [...]string{"query", "document"} {
 		texts := map[string]bool{}
 		for _, word := range [...]string{"one", "two"} {
@@ -135,7 +137,7 @@ func (p *Chat) CheckRoles(ctx context.Context) error {
 					messages[i].Content = word
 				}
 			}
-			parts, err := p.Template.Parts(ctx, messages, p.Answer)
+			parts, err := p.Template.Parts(context.Background(), messages, p.Answer)
 			if err != nil {
 				return fmt.Errorf("reranking: %w", err)
 			}

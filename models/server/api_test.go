@@ -13,6 +13,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/reranking"
 )
 
 // chatAnswer is an answer as a client reads it.
@@ -271,8 +272,8 @@ func TestRerank(t *testing.T) {
 		t.Fatalf("%+v", a)
 	}
 	for i, r := range a.Results {
-		if r.Score != logistic(want[r.Index]) || r.Document.Text != documents[r.Index] || i > 0 && r.Score > a.Results[i-1].Score {
-			t.Errorf("rank %d: %+v, want the score %v", i, r, logistic(want[r.Index]))
+		if r.Score != reranking.Sigmoid(want[r.Index]) || r.Document.Text != documents[r.Index] || i > 0 && r.Score > a.Results[i-1].Score {
+			t.Errorf("rank %d: %+v, want the score %v", i, r, reranking.Sigmoid(want[r.Index]))
 		}
 	}
 	a = answerOf[answer](t, post(s, "/v2/rerank", `{"model": "reranker-bert-1", "query": "a cat", "documents": ["the cat sits", "a dog runs"], "top_n": 1}`))
@@ -280,8 +281,8 @@ func TestRerank(t *testing.T) {
 		t.Errorf("%+v, want the best alone", a)
 	}
 	for _, x := range []float32{-200, -3, -0.5, 0, 0.5, 3, 200} {
-		if got, want := float64(logistic(x)), 1/(1+math.Exp(-float64(x))); math.Abs(got-want) > 2e-7*want+1e-38 {
-			t.Errorf("logistic(%v) is %v, want %v", x, got, want) // four roundings, of which that of the exponent counts up to |x| times
+		if got, want := float64(reranking.Sigmoid(x)), 1/(1+math.Exp(-float64(x))); math.Abs(got-want) > 2e-7*want+1e-38 {
+			t.Errorf("reranking.Sigmoid(%v) is %v, want %v", x, got, want) // four roundings, of which that of the exponent counts up to |x| times
 		}
 	}
 }

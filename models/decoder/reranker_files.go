@@ -1,0 +1,371 @@
+package decoder
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/reranking"
+)
+
+// A card is a family of rerankers whose folders do not say what they are: by the model's card, README.md, or its name, as
+// llama.cpp's convert_hf_to_gguf.py tells them.
+type card struct {
+	architecture          string
+	mark                  string // in the name of the folder, or in a heading of README.md, in lower case
+	template, instruction string // see reranking.Template
+	yes, no               string // the tokens of answers
+}
+
+// cards are those families. The texts are of their README.md.
+var cards = []card{{
+	architecture: "qwen3", mark: "qwen3-reranker", yes: "yes", no: "no",
+	template: "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. " +
+		"Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n" +
+		"<Instruct>: {instruction}\n<Query>: {query}\n<Document>: {document}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n",
+	instruction: "Given a web search query, retrieve relevant passages that answer the query",
+}}
+
+// cardOf returns the card of a folder, or nil.
+func cardOf(dir string, a *architecture) *card {
+	name := strings.ToLower(filepath.Base(filepath.Clean(dir)))
+	readme, _ := os.ReadFile(filepath.Join(dir, "README.md"))
+	text := "\n" + strings.ToLower(string(readme))
+	for i, c := range cards {
+		if c.architecture == a.name && (strings.Contains(name, c.mark) || strings.Contains(text, "\n# "+c.mark)) {
+			return &cards[i]
+		}
+	}
+	return nil
+}
+
+// rankingKeys are keys of config.json that only rerankers have: package reranking reads them, or they change nothing.
+var rankingKeys = []string{"num_labels", "problem_type", "sentence_transformers", "sbert_ce_default_activation_function", "classifier_dropout", "classifier_bias"}
+
+// Ranks tells whether the folder of a decoder is that of a reranker, see [LoadReranker].
+func Ranks(dir string) (bool, error) {
+	var c struct {
+		Type    string   `json:"model_type"`
+		Classes []string `json:"architectures"`
+	}
+	if err := folder.ReadJSON(filepath.Join(dir, configFile), &c); err != nil {
+		return false, err
+	}
+	a := architectureOf(nameInFolders, c.Type)
+	if a == nil {
+		return false, nil
+	}
+	list, err := readModules(dir)
+	if list != nil || err != nil {
+		return list.score() != nil || list.classifies(), err
+	}
+	return classified(c.Classes) || cardOf(dir, a) != nil && !slices.ContainsFunc(c.Classes, func(class string) bool { return strings.HasSuffix(class, "Model") }), nil
+}
+
+// classified tells whether classes of transformers have one with a layer score.
+func classified(classes []string) bool {
+	return slices.ContainsFunc(classes, func(class string) bool { return strings.HasSuffix(class, "ForSequenceClassification") })
+}
+
+// modules are those of modules.json, nil without the file.
+type modules []struct{ Path, Type string }
+
+func readModules(dir string) (list modules, err error) {
+	list = modules{}
+	if err = folder.ReadJSON(filepath.Join(dir, "modules.json"), &list); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return list, err
+}
+
+// kind returns the class of module i.
+func (m modules) kind(i int) string { return m[i].Type[strings.LastIndex(m[i].Type, ".")+1:] }
+
+// score returns the path of the module LogitScore, or nil if it is not the second one of two.
+func (m modules) score() *string {
+	if len(m) == 2 && m.kind(0) == "Transformer" && m.kind(1) == "LogitScore" {
+		return &m[1].Path
+	}
+	return nil
+}
+
+// classifies tells whether the transformer alone makes scores.
+func (m modules) classifies() bool { return len(m) == 1 && m.kind(0) == "Transformer" }
+
+// A transformerFile is sentence_bert_config.json of sentence-transformers.
+type transformerFile struct {
+	Task       string `json:"transformer_task"`
+	Modalities map[string]struct {
+		Format string `json:"format"`
+	} `json:"modality_config"`
+	Processing map[string]map[string]json.RawMessage `json:"processing_kwargs"`
+	Limit      *int                                  `json:"max_seq_length"`
+}
+
+const transformerName = "sentence_bert_config.json"
+
+// readRanking reads how the model of a folder scores pairs.
+func readRanking(dir string, n *network) (*ranking, error) {
+	c, err := reranking.ReadConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	list, err := readModules(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &ranking{labels: c.Labels, identity: c.Identity, padding: -1}
+	card := cardOf(dir, n.architecture)
+	var main struct {
+		Classes []string `json:"architectures"`
+	}
+	if err := folder.ReadJSON(filepath.Join(dir, configFile), &main); err != nil {
+		return nil, err
+	}
+	path := list.score()
+	switch {
+	case path != nil:
+		err = r.readScore(dir, *path, n)
+	case list != nil && !list.classifies():
+		return nil, &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: "the modules", Got: fmt.Sprintf("%d, which are no reranker", len(list)), Want: "Transformer, or Transformer and LogitScore"}
+	case classified(main.Classes):
+		if c.Pad != nil {
+			r.padding = *c.Pad
+		}
+	case card != nil:
+		err = r.ofCard(card, n)
+	default:
+		return nil, &ConfigError{configFile, "architectures", fmt.Sprintf("%q", main.Classes), "one that ends in ForSequenceClassification, a modules.json with LogitScore, or a model of which is known that it is a reranker"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, r.readPrompt(dir, n, list != nil, card)
+}
+
+// readScore reads the tokens of LogitScore.
+func (r *ranking) readScore(dir, path string, n *network) error {
+	name := path + "/" + configFile
+	if path == "" || !filepath.IsLocal(filepath.FromSlash(path)) {
+		return &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: "module 1", Got: fmt.Sprintf("the path %q", path), Want: "a folder below that of the model"}
+	}
+	var c struct {
+		Yes   *int32  `json:"true_token_id"`
+		No    *int32  `json:"false_token_id"`
+		Input *string `json:"module_input_name"`
+	}
+	if err := folder.ReadJSON(filepath.Join(dir, filepath.FromSlash(name)), &c); err != nil {
+		return err
+	}
+	r.answers, r.first, r.no = true, true, -1
+	for _, x := range []struct {
+		key string
+		id  *int32
+		to  *int32
+	}{{"true_token_id", c.Yes, &r.yes}, {"false_token_id", c.No, &r.no}} {
+		switch {
+		case x.id != nil && *x.id >= 0 && int(*x.id) < n.config.Vocab:
+			*x.to = *x.id
+		case x.id != nil || x.to == &r.yes:
+			return &ConfigError{name, x.key, textOf(x.id), fmt.Sprintf("a token from 0 to %d", n.config.Vocab-1)}
+		}
+	}
+	if c.Input != nil && *c.Input != "causal_logits" {
+		return &ConfigError{name, "module_input_name", fmt.Sprintf("%q", *c.Input), `"causal_logits"`}
+	}
+	return nil
+}
+
+func textOf(id *int32) string {
+	if id == nil {
+		return "none"
+	}
+	return fmt.Sprint(*id)
+}
+
+// ofCard takes the tokens of answers from a card.
+func (r *ranking) ofCard(c *card, n *network) error {
+	t, err := n.Tokenizer()
+	if err != nil {
+		return err
+	}
+	r.answers, r.first = true, true
+	for _, x := range []struct {
+		text string
+		to   *int32
+	}{{c.yes, &r.yes}, {c.no, &r.no}} {
+		id, ok := t.ID(x.text)
+		if !ok {
+			return &ConfigError{"tokenizer.json", "model.vocab", fmt.Sprintf("no token %q", x.text), "one: a " + c.mark + " answers with it"}
+		}
+		*x.to = id
+	}
+	return nil
+}
+
+// readPrompt reads what a query and a passage become: what the chat template writes, the prompt of a card, or two texts as the
+// tokenizer joins them. It is the choice of sentence-transformers, which takes the template of a folder that it has not saved,
+// too; but there a template that cannot write the two is none.
+func (r *ranking) readPrompt(dir string, n *network, saved bool, c *card) error {
+	var t transformerFile
+	if err := folder.ReadJSON(filepath.Join(dir, transformerName), &t); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if t.Limit != nil {
+		if *t.Limit < 1 {
+			return &ConfigError{transformerName, "max_seq_length", fmt.Sprint(*t.Limit), "1 or more"}
+		}
+		r.limit = *t.Limit
+	}
+	if err := r.readLimit(dir); err != nil {
+		return err
+	}
+	before, err := readDefaultPrompt(dir)
+	if err != nil {
+		return err
+	}
+	message, chats := t.Modalities["message"]
+	if chats && message.Format != "" && message.Format != "flat" && message.Format != "auto" {
+		return &ConfigError{transformerName, "modality_config.message.format", fmt.Sprintf("%q", message.Format), `"flat"`}
+	}
+	answer, err := t.answer()
+	if err != nil {
+		return err
+	}
+	r.prompt = func(n *network) (reranking.Prompt, error) {
+		tok, err := n.Tokenizer()
+		if err != nil {
+			return nil, err
+		}
+		template, bad := n.Template()
+		if bad == nil {
+			chat := &reranking.Chat{Tokenizer: tok, Template: template, Answer: answer, Instruction: before}
+			bad = chat.CheckRoles()
+			if bad == nil && (chats || !saved) {
+				return chat, nil
+			}
+		}
+		switch {
+		case chats:
+			return nil, bad
+		case c != nil && !saved:
+			return reranking.NewTemplate(tok, c.template, c.instruction)
+		}
+		return &reranking.TwoTexts{Tokenizer: tok, Before: before}, nil
+	}
+	return nil
+}
+
+// readLimit reads the limit of tokenizer_config.json.
+func (r *ranking) readLimit(dir string) error {
+	var c struct {
+		Most *float64 `json:"model_max_length"` // which is 1e30 for none
+	}
+	if err := folder.ReadJSON(filepath.Join(dir, tokenizerFile), &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if r.limit == 0 && c.Most != nil && *c.Most >= 1 && *c.Most < mostContext {
+		r.limit = int(*c.Most)
+	}
+	return nil
+}
+
+// answer reads whether the beginning of an answer follows the chat template.
+func (t *transformerFile) answer() (yes bool, err error) {
+	for _, part := range slices.Sorted(maps.Keys(t.Processing)) {
+		for _, key := range slices.Sorted(maps.Keys(t.Processing[part])) {
+			value := t.Processing[part][key]
+			name := "processing_kwargs." + part + "." + key
+			if part != "chat_template" || key != "add_generation_prompt" {
+				return false, &ConfigError{transformerName, name, abbreviated(value), "no such key: what it changes is not known"}
+			}
+			if json.Unmarshal(value, &yes) != nil {
+				return false, &ConfigError{transformerName, name, abbreviated(value), "true or false"}
+			}
+		}
+	}
+	return yes, nil
+}
+
+// readDefaultPrompt reads the text that sentence-transformers puts before every query.
+func readDefaultPrompt(dir string) (string, error) {
+	const name = "config_sentence_transformers.json"
+	var c struct {
+		Prompts map[string]string `json:"prompts"`
+		Default *string           `json:"default_prompt_name"`
+	}
+	if err := folder.ReadJSON(filepath.Join(dir, name), &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if c.Default == nil {
+		return "", nil
+	}
+	text, ok := c.Prompts[*c.Default]
+	if !ok {
+		return "", &ConfigError{name, "default_prompt_name", fmt.Sprintf("%q", *c.Default), "one of the prompts"}
+	}
+	return text, nil
+}
+
+// ggufRank is the pooling_type of rerankers.
+const ggufRank = 4
+
+// lastRanks are the architectures of which llama.cpp takes the state of the last token. Of others it takes that of the first, which in
+// a decoder sees no other.
+var lastRanks = []string{"qwen3"}
+
+// fileRanking reads how the model of a GGUF file scores pairs.
+func fileRanking(f *gguf.File, n *network) (*ranking, error) {
+	key := n.architecture.name + ".pooling_type"
+	kind, err := f.Int(key)
+	if err != nil {
+		return nil, err
+	}
+	if kind != ggufRank {
+		return nil, keyError(key, fmt.Sprint(kind), "4, the classifier of a reranker")
+	}
+	if !slices.Contains(lastRanks, n.architecture.name) {
+		return nil, keyError(key, fmt.Sprint(kind), fmt.Sprintf("a reranker of the architecture %s, whose score is that of the last token", strings.Join(lastRanks, ", ")))
+	}
+	r := &ranking{padding: -1, first: true}
+	if key := n.architecture.name + ".classifier.output_labels"; hasKey(f, key) {
+		if r.labels, err = f.Strings(key); err != nil {
+			return nil, err
+		}
+	}
+	template := ""
+	const templateKey = "tokenizer.chat_template.rerank"
+	if hasKey(f, templateKey) {
+		if template, err = f.String(templateKey); err != nil {
+			return nil, err
+		}
+	}
+	r.prompt = func(n *network) (reranking.Prompt, error) {
+		tok, err := n.Tokenizer()
+		if err != nil {
+			return nil, err
+		}
+		if template == "" {
+			return &reranking.TwoTexts{Tokenizer: tok}, nil
+		}
+		p, err := reranking.NewTemplate(tok, template, "")
+		if err != nil {
+			return nil, keyError(templateKey, err.Error(), "a template for a query and a document")
+		}
+		return p, nil
+	}
+	return r, nil
+}
+
+func hasKey(f *gguf.File, key string) bool {
+	_, ok := f.Value(key)
+	return ok
+}
