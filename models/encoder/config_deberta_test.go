@@ -1,0 +1,69 @@
+package encoder
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/attn-go/attn/models/folder"
+)
+
+// TestRerankerKeys: values of config.json that are not computed are named.
+func TestRerankerKeys(t *testing.T) {
+	for _, c := range []struct {
+		name, key string
+		value     any
+	}{
+		{"deberta-6", "relative_attention", false},
+		{"deberta-6", "conv_kernel_size", 3},
+		{"deberta-6", "embedding_size", 8},
+		{"deberta-6", "attention_head_size", 4},
+		{"deberta-6", "pooler_hidden_size", 8},
+		{"deberta-6", "pooler_hidden_act", "mish"},
+		{"deberta-6", "position_buckets", 15},
+		{"deberta-6", "position_buckets", 1 << 10},
+		{"deberta-6", "pos_att_type", "p2p"},
+		{"deberta-6", "pos_att_type", []string{}},
+		{"deberta-6", "norm_rel_ebd", "batch_norm"},
+		{"deberta-6", "type_vocab_size", -1},
+		{"modernbert-cls-6", "classifier_pooling", "max"},
+		{"modernbert-cls-6", "classifier_activation", "mish"},
+	} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS("../testdata/tiny/reranker-"+c.name)); err != nil {
+			t.Fatal(err)
+		}
+		path, config := filepath.Join(dir, configName), map[string]any{}
+		if err := folder.ReadJSON(path, &config); err != nil {
+			t.Fatal(err)
+		}
+		config[c.key] = c.value
+		data, err := json.Marshal(config)
+		if err == nil {
+			err = os.WriteFile(path, data, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var bad *folder.Error
+		if _, err := LoadReranker(dir, LoadOptions{}); !errors.As(err, &bad) || bad.Name != c.key || bad.Path != path {
+			t.Errorf("%s: %s %v: %v", c.name, c.key, c.value, err)
+		}
+	}
+}
+
+// TestRerankerAsEmbedder: the classifiers of ModernBERT and DeBERTa are named by Load, too.
+func TestRerankerAsEmbedder(t *testing.T) {
+	for _, name := range []string{"deberta-6", "modernbert-cls-6"} {
+		var bad *folder.Error
+		if _, err := Load("../testdata/tiny/reranker-"+name, LoadOptions{}); !errors.As(err, &bad) || bad.Want != "an embedding model; this one is for LoadReranker" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	v, err := Inspect("../testdata/tiny/nomic_bert-1", true)
+	if err != nil || len(v.Problems) != 1 {
+		t.Errorf("an architecture without a classifier has the problems %v, want one (%v)", v, err)
+	}
+}
