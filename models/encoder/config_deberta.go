@@ -89,11 +89,16 @@ func (c *debertaConfig) checkOwn(f *folder.Folder) error {
 		return bad("relative_attention", "false", "true; a model without it is not supported")
 	case c.Conv > 0:
 		return bad("conv_kernel_size", strconv.Itoa(c.Conv), "0; a convolution after the first layer is not supported")
+	case c.Posns > mostApart:
+		return bad("max_position_embeddings", strconv.Itoa(c.Posns), fmt.Sprintf("at most %d, as a bias for each pair of tokens takes memory", mostApart))
 	case c.TypesGiven != nil && *c.TypesGiven < 0:
 		return bad("type_vocab_size", strconv.Itoa(*c.TypesGiven), "0 or more")
 	}
 	return nil
 }
+
+// mostApart is the most tokens of a text.
+const mostApart = 1 << 13
 
 // mostBuckets is the largest number of buckets of distances, or of distances without buckets.
 const mostBuckets = 1 << 14

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/inventory"
 )
 
 // TestRerankerKeys: values of config.json that are not computed are named.
@@ -28,6 +30,7 @@ func TestRerankerKeys(t *testing.T) {
 		{"deberta-6", "pos_att_type", []string{}},
 		{"deberta-6", "norm_rel_ebd", "batch_norm"},
 		{"deberta-6", "type_vocab_size", -1},
+		{"deberta-6", "max_position_embeddings", 1 << 14},
 		{"modernbert-cls-6", "classifier_pooling", "max"},
 		{"modernbert-cls-6", "classifier_activation", "mish"},
 	} {
@@ -51,6 +54,59 @@ func TestRerankerKeys(t *testing.T) {
 		if _, err := LoadReranker(dir, LoadOptions{}); !errors.As(err, &bad) || bad.Name != c.key || bad.Path != path {
 			t.Errorf("%s: %s %v: %v", c.name, c.key, c.value, err)
 		}
+	}
+}
+
+// TestHeadGroups: a bias that is too large for all heads at once is computed for some of them, with the same bits.
+func TestHeadGroups(t *testing.T) {
+	x, err := open("../testdata/tiny/reranker-deberta-6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.close()
+	m, err := x.read(LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := randomTokens(3, 40, m.Vocab)
+	ids[1] = ids[1][:17]
+	var want []float32
+	for _, group := range []int{m.Heads, 1, 3} {
+		s, r := &scratch{}, &runner{model: m}
+		rows := s.lay([]int{0, 1, 2}, ids, m)
+		s.group = group
+		for i := range rows * 3 * m.Width {
+			s.wide[i] = float32(i*7919%1000)/500 - 1
+		}
+		if err := r.attendApart(&m.layers[1], s, rows); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.narrow[:rows*m.Width]; want == nil {
+			want = slices.Clone(got)
+		} else if !equalBits(got, want) {
+			t.Errorf("groups of %d heads have other bits", group)
+		}
+	}
+}
+
+// TestManyBuckets: a file with few weights takes no memory for many buckets, and inspecting it says so.
+func TestManyBuckets(t *testing.T) {
+	x, err := open("../testdata/tiny/reranker-deberta-6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.close()
+	apart := *x.spec.apart
+	apart.span = 1 << 15
+	x.spec.apart = &apart
+	var bad *folder.Error
+	if _, err := x.read(LoadOptions{}); !errors.As(err, &bad) || bad.Name != "position_buckets, max_relative_positions" {
+		t.Errorf("loading: %v", err)
+	}
+	v := &inventory.Inventory{}
+	readModelOf(x, &reader{source: x.source, path: x.path, prefix: x.spec.prefixOf(x.source), dry: v})
+	if len(v.Problems) == 0 || v.Problems[0].Error() != bad.Error() {
+		t.Errorf("inspecting: %v, want %v first", v.Problems, bad)
 	}
 }
 

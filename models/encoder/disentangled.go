@@ -1,10 +1,12 @@
 package encoder
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/powers"
 	"github.com/attn-go/attn/norm"
 )
@@ -100,9 +102,19 @@ func (r *reader) readPlaces(s *spec, l *layer, i int, buckets []float32) (p plac
 	return p
 }
 
+// checkPlaces reports keys and queries of positions that take much more memory than the file has weights: few weights can
+// stand for many buckets in many layers.
+func (r *reader) checkPlaces(s *spec) {
+	each := 4 * int64(2*s.apart.span) * int64(s.Width) // bytes of those of a layer
+	if most := max(2*r.bytes(""), 1<<24); r.err == nil && 2*each > most/int64(s.Layers) {
+		r.err = r.problem(&folder.Error{Path: r.path, Name: "position_buckets, max_relative_positions", Got: fmt.Sprintf("%d, whose keys and queries take %d bytes in each of %d layers", s.apart.span, 2*each, s.Layers), Want: fmt.Sprintf("at most %d bytes together, twice those of the weights", most)})
+	}
+}
+
 // readBuckets reads the embeddings of buckets.
 func (r *reader) readBuckets(s *spec) []float32 {
 	d := s.apart
+	r.checkPlaces(s)
 	x := r.floats(s.names.relative+".weight", 2*d.span, s.Width)
 	permuteColumns(x, r.order)
 	if d.norm == "" {
@@ -140,65 +152,75 @@ func (r *reader) perHead(s *spec, rows []float32, from, stride int) (all []*line
 	return all
 }
 
-// layApart makes room for the scores of positions of a batch.
+// mostBias is the most numbers of a bias that are kept at once, if that is more than those of a head.
+const mostBias = 1 << 24
+
+// layApart makes room for the scores of positions of a batch, of as many heads as are computed together.
 func (s *scratch) layApart(m *model, longest int) {
 	if longest > s.longest {
 		s.distances, s.longest = m.apart.rows(longest), longest
 	}
-	sum := 0
+	squares := 0
 	for i := range len(s.starts) - 1 {
 		n := s.starts[i+1] - s.starts[i]
-		sum += m.Heads * n * n
+		squares += n * n
 	}
-	s.bias = grown(s.bias, sum)
+	s.group = min(m.Heads, max(1, mostBias/max(1, squares)))
+	s.bias = grown(s.bias, s.group*squares)
+	rows := s.starts[len(s.starts)-1]
+	s.c2p, s.p2c = grown(s.c2p, rows*2*m.apart.span), grown(s.p2c, rows*2*m.apart.span)
 }
 
-// attendApart computes attention with scores of positions, one text after the other: the scores of positions are a bias.
+// attendApart computes attention with scores of positions, which are a bias, one text after the other.
 func (e *runner) attendApart(l *layer, s *scratch, rows int) error {
-	w, heads, size := e.model.Width, e.Heads, e.model.Width/e.Heads
-	qkv := s.wide[:rows*3*w]
-	if err := e.biasApart(l, s, qkv, rows); err != nil {
-		return err
-	}
-	at, bias := 0, s.bias
-	for i := range len(s.starts) - 1 {
-		n := s.starts[i+1] - s.starts[i]
-		q, k, v := kernel.PackedQKV(qkv[at*3*w:], 1, n, heads, heads, size)
-		a := kernel.Options{Exec: e.exec, Scale: e.apart.scale(size), Bias: kernel.BHLD(bias, 1, heads, n, n)}
-		if err := kernel.Attention(kernel.BLHD(s.narrow[at*w:], 1, n, heads, size), q, k, v, a); err != nil {
+	w, size := e.model.Width, e.model.Width/e.Heads
+	qkv, scale := s.wide[:rows*3*w], e.apart.scale(size)
+	for first := 0; first < e.Heads; first += s.group {
+		group := min(s.group, e.Heads-first)
+		if err := e.biasApart(l, s, qkv, first, group); err != nil {
 			return err
 		}
-		at, bias = at+n, bias[heads*n*n:]
+		bias := s.bias
+		for i := range len(s.starts) - 1 {
+			at, n := s.starts[i], s.starts[i+1]-s.starts[i]
+			heads := func(x []float32, column, stride int) kernel.Tensor {
+				return kernel.Strided(x[at*stride+column+first*size:], [4]int{1, group, n, size}, [3]int{n * stride, size, stride})
+			}
+			a := kernel.Options{Exec: e.exec, Scale: scale, Bias: kernel.BHLD(bias, 1, group, n, n)}
+			if err := kernel.Attention(heads(s.narrow, 0, w), heads(qkv, 0, 3*w), heads(qkv, w, 3*w), heads(qkv, 2*w, 3*w), a); err != nil {
+				return err
+			}
+			bias = bias[group*n*n:]
+		}
 	}
 	return nil
 }
 
-// biasApart writes the scores of positions of all texts to s.bias: [heads, n, n] for each text of n tokens.
-func (e *runner) biasApart(l *layer, s *scratch, qkv []float32, rows int) error {
+// biasApart writes the scores of positions of all texts to s.bias, for a group of heads: [group, n, n] for each text of n tokens.
+func (e *runner) biasApart(l *layer, s *scratch, qkv []float32, first, group int) error {
 	w, size, wide := e.model.Width, e.model.Width/e.Heads, 2*e.apart.span
-	s.c2p, s.p2c = grown(s.c2p, rows*wide), grown(s.p2c, rows*wide)
-	scale := e.apart.scale(size)
-	for h := range e.Heads {
+	rows, scale := len(qkv)/(3*w), e.apart.scale(size)
+	for h := range group {
 		for _, x := range [...]struct {
-			of   []*linear.Linear
-			from int // the column of queries or keys
-			to   []float32
+			of     []*linear.Linear
+			column int // of queries or keys
+			to     []float32
 		}{{l.places.keys, 0, s.c2p}, {l.places.queries, w, s.p2c}} {
 			if x.of == nil {
 				clear(x.to)
 				continue
 			}
-			in := linear.StridedMatrix(qkv[x.from+h*size:], rows, size, 3*w, 1)
-			if err := x.of[h].Apply(linear.DenseMatrix(x.to, rows, wide), in, linear.Options{Exec: e.exec}); err != nil {
+			in := linear.StridedMatrix(qkv[x.column+(first+h)*size:], rows, size, 3*w, 1)
+			if err := x.of[first+h].Apply(linear.DenseMatrix(x.to, rows, wide), in, linear.Options{Exec: e.exec}); err != nil {
 				return err
 			}
 		}
 		bias := s.bias
 		for i := range len(s.starts) - 1 {
-			first, n := s.starts[i], s.starts[i+1]-s.starts[i]
+			at, n := s.starts[i], s.starts[i+1]-s.starts[i]
 			distances := s.distances[s.longest-n : s.longest+n-1]
-			addApart(bias[h*n*n:][:n*n], s.c2p[first*wide:], s.p2c[first*wide:], distances, n, wide, scale)
-			bias = bias[e.Heads*n*n:]
+			addApart(bias[h*n*n:][:n*n], s.c2p[at*wide:], s.p2c[at*wide:], distances, n, wide, scale)
+			bias = bias[group*n*n:]
 		}
 	}
 	return nil

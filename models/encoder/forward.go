@@ -19,9 +19,10 @@ type scratch struct {
 	bias     []float32 // [Heads, biasRows, biasRows]: of relative positions
 	biasRows int
 
-	// Of DeBERTa, whose bias is that of every text.
+	// Of DeBERTa, whose bias is that of a group of heads for every text.
+	group     int
 	c2p, p2c  []float32 // [rows, buckets]: products of a head's queries and keys with the places of buckets
-	distances []int     // see disentangled.rows, for a text of so many tokens
+	distances []int     // see disentangled.rows, for a text of longest tokens
 	longest   int
 }
 

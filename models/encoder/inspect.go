@@ -42,6 +42,14 @@ func Inspect(model string, reranker bool) (*inventory.Inventory, error) {
 	return v, nil
 }
 
+// problem notes an error if nothing is read, or returns it.
+func (r *reader) problem(err error) error {
+	if r.dry != nil {
+		return r.dry.Problem(err)
+	}
+	return err
+}
+
 // checked notes a tensor, without reading it.
 func (r *reader) checked(name string, kept kernel.DType, shape []int) {
 	if err := r.check(name, shape...); err != nil {
