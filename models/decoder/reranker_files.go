@@ -1,11 +1,10 @@
 package decoder
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,15 +35,31 @@ var cards = []card{{
 
 // cardOf returns the card of a folder, or nil.
 func cardOf(dir string, a *architecture) *card {
-	name := strings.ToLower(filepath.Base(filepath.Clean(dir)))
-	readme, _ := os.ReadFile(filepath.Join(dir, "README.md"))
-	text := "\n" + strings.ToLower(string(readme))
+	name, text := strings.ToLower(filepath.Base(filepath.Clean(dir))), "\n"+strings.ToLower(readme(dir))
 	for i, c := range cards {
 		if c.architecture == a.name && (strings.Contains(name, c.mark) || strings.Contains(text, "\n# "+c.mark)) {
 			return &cards[i]
 		}
 	}
 	return nil
+}
+
+// mostReadme is how much of a README.md is looked at.
+const mostReadme = 1 << 20
+
+// readme returns the beginning of a folder's README.md, "" without one that can be read.
+func readme(dir string) string {
+	path := filepath.Join(dir, "README.md")
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	data, _ := io.ReadAll(io.LimitReader(f, mostReadme))
+	return string(data)
 }
 
 // rankingKeys are keys of config.json that only rerankers have: package reranking reads them, or they change nothing.
@@ -100,17 +115,60 @@ func (m modules) score() *string {
 // classifies tells whether the transformer alone makes scores.
 func (m modules) classifies() bool { return len(m) == 1 && m.kind(0) == "Transformer" }
 
-// A transformerFile is sentence_bert_config.json of sentence-transformers.
+// A transformerFile is what sentence_bert_config.json of sentence-transformers says.
 type transformerFile struct {
-	Task       string `json:"transformer_task"`
-	Modalities map[string]struct {
-		Format string `json:"format"`
-	} `json:"modality_config"`
-	Processing map[string]map[string]json.RawMessage `json:"processing_kwargs"`
-	Limit      *int                                  `json:"max_seq_length"`
+	task   string // text-generation, sequence-classification, or "" if it does not say it
+	limit  int    // of tokens, or 0
+	chats  bool   // a chat template writes the two texts
+	answer bool   // and the beginning of the answer
 }
 
 const transformerName = "sentence_bert_config.json"
+
+// readTransformer reads the file, if there is one.
+func readTransformer(dir string) (t transformerFile, err error) {
+	s := readSettings(dir, transformerName, &err)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, nil
+	}
+	t.task = s.text("transformer_task")
+	if s.has("max_seq_length") {
+		t.limit = s.size("max_seq_length", 0)
+	}
+	s.only("do_lower_case", false)
+	modality := s.object("modality_config")
+	t.chats = modality.has("message")
+	for _, kind := range []string{"text", "message"} {
+		m := modality.object(kind)
+		m.only("method", "forward")
+		m.only("method_output_name", "logits")
+		if format := m.text("format"); format != "" && format != "flat" {
+			m.fail("format", fmt.Sprintf("%q", format), `"flat"; others are not supported`)
+		}
+		m.unknown()
+	}
+	modality.unknown()
+	processing := s.object("processing_kwargs")
+	chat := processing.object("chat_template")
+	t.answer = chat.yes("add_generation_prompt")
+	chat.only("restore_suffix", true)
+	chat.unknown()
+	processing.unknown()
+	s.unknown("module_output_name", "unpad_inputs", "query_length", "document_length")
+	return t, err
+}
+
+// check reports a task that is not that of the model's modules.
+func (t *transformerFile) check(answers bool) error {
+	want := "sequence-classification"
+	if answers {
+		want = "text-generation"
+	}
+	if t.task != "" && t.task != want {
+		return &ConfigError{transformerName, "transformer_task", fmt.Sprintf("%q", t.task), fmt.Sprintf("%q, as its modules have it", want)}
+	}
+	return nil
+}
 
 // readRanking reads how the model of a folder scores pairs.
 func readRanking(dir string, n *network) (*ranking, error) {
@@ -148,7 +206,7 @@ func readRanking(dir string, n *network) (*ranking, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, r.readPrompt(dir, n, list != nil, card)
+	return r, r.readPrompt(dir, list != nil, card)
 }
 
 // readScore reads the tokens of LogitScore.
@@ -214,32 +272,20 @@ func (r *ranking) ofCard(c *card, n *network) error {
 // readPrompt reads what a query and a passage become: what the chat template writes, the prompt of a card, or two texts as the
 // tokenizer joins them. It is the choice of sentence-transformers, which takes the template of a folder that it has not saved,
 // too; but there a template that cannot write the two is none.
-func (r *ranking) readPrompt(dir string, n *network, saved bool, c *card) error {
-	var t transformerFile
-	if err := folder.ReadJSON(filepath.Join(dir, transformerName), &t); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (r *ranking) readPrompt(dir string, saved bool, c *card) error {
+	t, err := readTransformer(dir)
+	if err == nil && saved {
+		err = t.check(r.answers)
+	}
+	if err != nil {
 		return err
 	}
-	if t.Limit != nil {
-		if *t.Limit < 1 {
-			return &ConfigError{transformerName, "max_seq_length", fmt.Sprint(*t.Limit), "1 or more"}
+	if r.limit = t.limit; r.limit == 0 {
+		if r.limit, err = readLimit(dir); err != nil {
+			return err
 		}
-		r.limit = *t.Limit
-	}
-	if err := r.readLimit(dir); err != nil {
-		return err
 	}
 	before, err := readDefaultPrompt(dir)
-	if err != nil {
-		return err
-	}
-	message, chats := t.Modalities["message"]
-	if chats && message.Format != "" && message.Format != "flat" && message.Format != "auto" {
-		return &ConfigError{transformerName, "modality_config.message.format", fmt.Sprintf("%q", message.Format), `"flat"`}
-	}
-	answer, err := t.answer()
-	if err != nil {
-		return err
-	}
 	r.prompt = func(n *network) (reranking.Prompt, error) {
 		tok, err := n.Tokenizer()
 		if err != nil {
@@ -247,52 +293,34 @@ func (r *ranking) readPrompt(dir string, n *network, saved bool, c *card) error 
 		}
 		template, bad := n.Template()
 		if bad == nil {
-			chat := &reranking.Chat{Tokenizer: tok, Template: template, Answer: answer, Instruction: before}
-			bad = chat.CheckRoles()
-			if bad == nil && (chats || !saved) {
+			chat := &reranking.Chat{Tokenizer: tok, Template: template, Answer: t.answer, Instruction: before}
+			if bad = chat.CheckRoles(); bad == nil && (t.chats || !saved) {
 				return chat, nil
 			}
 		}
 		switch {
-		case chats:
+		case t.chats:
 			return nil, bad
 		case c != nil && !saved:
 			return reranking.NewTemplate(tok, c.template, c.instruction)
 		}
 		return &reranking.TwoTexts{Tokenizer: tok, Before: before}, nil
 	}
-	return nil
+	return err
 }
 
-// readLimit reads the limit of tokenizer_config.json.
-func (r *ranking) readLimit(dir string) error {
+// readLimit returns the limit of tokenizer_config.json, or 0.
+func readLimit(dir string) (int, error) {
 	var c struct {
-		Most *float64 `json:"model_max_length"` // which is 1e30 for none
+		Most float64 `json:"model_max_length"` // which is 1e30 for none
 	}
 	if err := folder.ReadJSON(filepath.Join(dir, tokenizerFile), &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return 0, err
 	}
-	if r.limit == 0 && c.Most != nil && *c.Most >= 1 && *c.Most < mostContext {
-		r.limit = int(*c.Most)
+	if c.Most >= 1 && c.Most < mostContext {
+		return int(c.Most), nil
 	}
-	return nil
-}
-
-// answer reads whether the beginning of an answer follows the chat template.
-func (t *transformerFile) answer() (yes bool, err error) {
-	for _, part := range slices.Sorted(maps.Keys(t.Processing)) {
-		for _, key := range slices.Sorted(maps.Keys(t.Processing[part])) {
-			value := t.Processing[part][key]
-			name := "processing_kwargs." + part + "." + key
-			if part != "chat_template" || key != "add_generation_prompt" {
-				return false, &ConfigError{transformerName, name, abbreviated(value), "no such key: what it changes is not known"}
-			}
-			if json.Unmarshal(value, &yes) != nil {
-				return false, &ConfigError{transformerName, name, abbreviated(value), "true or false"}
-			}
-		}
-	}
-	return yes, nil
+	return 0, nil
 }
 
 // readDefaultPrompt reads the text that sentence-transformers puts before every query.

@@ -220,6 +220,10 @@ func TestRankingErrors(t *testing.T) {
 		{scoreFolder, "sentence_bert_config.json", func(m map[string]any) {
 			m["modality_config"].(map[string]any)["message"].(map[string]any)["format"] = "structured"
 		}, "modality_config.message.format"},
+		{scoreFolder, "sentence_bert_config.json", func(m map[string]any) { m["transformer_task"] = "sequence-classification" }, "transformer_task"},
+		{scoreFolder, "sentence_bert_config.json", func(m map[string]any) { m["do_lower_case"] = true }, "do_lower_case"},
+		{scoreFolder, "sentence_bert_config.json", func(m map[string]any) { m["max_seq_length"] = 0 }, "max_seq_length"},
+		{scoreFolder, "sentence_bert_config.json", func(m map[string]any) { m["more"] = 1 }, "more"},
 		{scoreFolder, "config_sentence_transformers.json", func(m map[string]any) { m["default_prompt_name"] = "none" }, "default_prompt_name"},
 		{scoreFolder, "config_sentence_transformers.json", func(m map[string]any) { m["activation_fn"] = "torch.nn.Tanh" }, "activation_fn"},
 		{classifierFolder, "config.json", func(m map[string]any) { m["id2label"] = map[string]any{"0": "a", "1": "b"} }, "labels"},
