@@ -16,7 +16,7 @@ import (
 func FuzzConfig(f *testing.F) {
 	const tiny = "../testdata/tiny/"
 	var dirs []string
-	for _, name := range []string{"bert-1", "distilbert-1", "gte-new-1", "gte-new-2", "modernbert-1", "mpnet-1", "nomic_bert-1", "roberta-1", "xlm-roberta-1"} {
+	for _, name := range []string{"bert-1", "distilbert-1", "gte-new-1", "gte-new-2", "modernbert-1", "mpnet-1", "nomic_bert-1", "roberta-1", "xlm-roberta-1", "reranker-deberta-6", "reranker-deberta-nli-31", "reranker-modernbert-mean-31"} {
 		config, err := os.ReadFile(tiny + name + "/" + configName)
 		if err != nil {
 			f.Fatal(err)
@@ -32,6 +32,11 @@ func FuzzConfig(f *testing.F) {
 		dir := dirs[uint(of)%uint(len(dirs))]
 		if err := os.WriteFile(filepath.Join(dir, configName), config, 0o666); err != nil {
 			t.Fatal(err)
+		}
+		if r, err := LoadReranker(dir, LoadOptions{}); err == nil {
+			if _, err := r.With(reranking.Options{Exec: kernel.Exec{Threads: 1}, Label: r.Labels()[0]}).Score(t.Context(), "a", []string{"b"}); err != nil {
+				t.Errorf("a reranker that loads does not run: %v", err)
+			}
 		}
 		e, err := Load(dir, LoadOptions{})
 		if err != nil {
