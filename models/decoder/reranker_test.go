@@ -17,6 +17,7 @@ import (
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 	"github.com/attn-go/attn/models/reranking"
+	"github.com/attn-go/attn/models/tokenizer"
 )
 
 // The folders of testdata/tiny that rerankers.py has made, and the file that gguf.py has made of one.
@@ -136,6 +137,40 @@ func TestRankingFile(t *testing.T) {
 	sameBits(t, "scores", b, a)
 	if no, err := got.With(reranking.Options{Label: "no"}).Score(t.Context(), "Where is it?", passages); err != nil || no[0] != -b[0] {
 		t.Errorf("the score of no is %v, want %v (%v)", no, -b[0], err)
+	}
+}
+
+// TestRankingWithoutTemplate: a file without a template for rerankers joins the texts as llama.cpp does, with EOS after each of them
+// if the file says so.
+func TestRankingWithoutTemplate(t *testing.T) {
+	for _, eos := range []bool{false, true} {
+		path := rewritten(t, rankFile, func(w *ggufwriter.File) {
+			w.Set("tokenizer.chat_template.rerank", nil)
+			w.Set("tokenizer.ggml.add_eos_token", eos)
+		})
+		m, err := LoadReranker(path, embedding.LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := gguf.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tok, err := tokenizer.FromGGUF(f)
+		end, _ := f.Int("tokenizer.ggml.eos_token_id")
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		var want []int32
+		for _, text := range []string{"a cat", "it sits"} {
+			want = append(want, tok.Encode(text, tokenizer.Options{NoSpecial: true})...)
+			if eos {
+				want = append(want, int32(end))
+			}
+		}
+		if got := pairTokens(t, m, [][2]string{{"a cat", "it sits"}})[0]; !slices.Equal(got, want) {
+			t.Errorf("add_eos_token %v: ids %v, want %v", eos, got, want)
+		}
 	}
 }
 
