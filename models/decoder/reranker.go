@@ -59,7 +59,7 @@ type ranking struct {
 // classifierName is the classifier of a GGUF file; a folder calls it score.
 const classifierName = "cls.output"
 
-// rank loads what scores are made of, beside the output matrix. Without it nothing is read.
+// rank loads the classifier of a reranker that has one.
 func (l *loader) rank(r *ranking, width int) {
 	if r == nil || r.answers {
 		return
@@ -87,7 +87,7 @@ func rerankerOfFolder(dir string, options Options) (*reranking.Parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.reranker()
+	return m.reranker(dir)
 }
 
 func rerankerOfFile(path string, options Options) (*reranking.Parts, error) {
@@ -108,12 +108,12 @@ func rerankerOfFile(path string, options Options) (*reranking.Parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.reranker()
+	return m.reranker(path)
 }
 
 // reranker returns the parts of a reranker.
-func (m *Model) reranker() (*reranking.Parts, error) {
-	h, err := m.rankingHead()
+func (m *Model) reranker(path string) (*reranking.Parts, error) {
+	h, err := m.rankingHead(path)
 	if err != nil {
 		return nil, err
 	}
@@ -129,16 +129,16 @@ func (m *Model) reranker() (*reranking.Parts, error) {
 }
 
 // rankingHead returns what makes scores of states.
-func (m *Model) rankingHead() (*reranking.Head, error) {
+func (m *Model) rankingHead(path string) (*reranking.Head, error) {
 	r := m.ranking
 	h := &reranking.Head{Pooling: folder.Last, Out: r.weights, Padding: r.padding, Identity: r.identity}
 	if !r.answers {
 		outputs := len(r.weights.Weight) / m.config.Width
-		if err := h.SetLabels(r.labels, outputs); err != nil {
+		if err := h.SetLabels(path, r.labels, outputs); err != nil {
 			return nil, err
 		}
 		h.Identity = r.identity && outputs == 1
-	} else if err := m.answerHead(h); err != nil {
+	} else if err := m.answerHead(path, h); err != nil {
 		return nil, err
 	}
 	if r.first {
@@ -148,7 +148,7 @@ func (m *Model) rankingHead() (*reranking.Head, error) {
 }
 
 // answerHead makes the classifier of rows of the output matrix.
-func (m *Model) answerHead(h *reranking.Head) error {
+func (m *Model) answerHead(path string, h *reranking.Head) error {
 	tokens := []int32{m.ranking.yes}
 	if m.ranking.no >= 0 {
 		tokens = append(tokens, m.ranking.no)
@@ -169,7 +169,7 @@ func (m *Model) answerHead(h *reranking.Head) error {
 	if err := m.head.parts[0].Rows(linear.DenseMatrix(h.Out.Weight, len(tokens), m.config.Width), tokens, kernel.Exec{}); err != nil {
 		return err
 	}
-	return h.SetLabels(names, len(tokens))
+	return h.SetLabels(path, names, len(tokens))
 }
 
 // pairStates are the states of pairs, whose tokens have no types.

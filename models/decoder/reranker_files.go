@@ -15,8 +15,8 @@ import (
 	"github.com/attn-go/attn/models/reranking"
 )
 
-// A card is a family of rerankers whose folders do not say what they are: by the model's card, README.md, or its name, as
-// llama.cpp's convert_hf_to_gguf.py tells them.
+// A card is a family of rerankers whose config.json does not say that they are rerankers. As llama.cpp's convert_hf_to_gguf.py
+// does, Ranks looks at the model's card, README.md, and at the name of the folder.
 type card struct {
 	architecture          string
 	mark                  string // in the name of the folder, or in a heading of README.md, in lower case
@@ -24,7 +24,7 @@ type card struct {
 	yes, no               string // the tokens of answers
 }
 
-// cards are those families. The texts are of their README.md.
+// cards has a row for each family. The texts are in the families' README.md.
 var cards = []card{{
 	architecture: "qwen3", mark: "qwen3-reranker", yes: "yes", no: "no",
 	template: "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. " +
@@ -269,9 +269,9 @@ func (r *ranking) ofCard(c *card, n *network) error {
 	return nil
 }
 
-// readPrompt reads what a query and a passage become: what the chat template writes, the prompt of a card, or two texts as the
-// tokenizer joins them. It is the choice of sentence-transformers, which takes the template of a folder that it has not saved,
-// too; but there a template that cannot write the two is none.
+// readPrompt reads what a query and a passage become: the text of a chat template, the prompt of a card, or two texts as the
+// tokenizer joins them. sentence-transformers chooses alike: a folder that it saved says whether the chat template counts, and
+// in other folders it always does. A template that cannot write the two texts does not count in such a folder.
 func (r *ranking) readPrompt(dir string, saved bool, c *card) error {
 	t, err := readTransformer(dir)
 	if err == nil && saved {
@@ -297,6 +297,7 @@ func (r *ranking) readPrompt(dir string, saved bool, c *card) error {
 			if bad = chat.CheckRoles(); bad == nil && (t.chats || !saved) {
 				return chat, nil
 			}
+			bad = &ConfigError{tokenizerFile, "chat_template", fmt.Sprint(bad), "a template for messages of the roles query and document"}
 		}
 		switch {
 		case t.chats:
@@ -346,8 +347,8 @@ func readDefaultPrompt(dir string) (string, error) {
 // ggufRank is the pooling_type of rerankers.
 const ggufRank = 4
 
-// lastRanks are the architectures of which llama.cpp takes the state of the last token. Of others it takes that of the first, which in
-// a decoder sees no other.
+// lastRanks are the architectures for which llama.cpp takes the state of the last token. For others it takes the state of the first
+// token, which sees no other in a decoder, so that all scores would be equal.
 var lastRanks = []string{"qwen3"}
 
 // fileRanking reads how the model of a GGUF file scores pairs.

@@ -259,6 +259,7 @@ func TestRankingErrors(t *testing.T) {
 		{scoreFolder, "sentence_bert_config.json", func(m map[string]any) { m["do_lower_case"] = true }, "do_lower_case"},
 		{scoreFolder, "sentence_bert_config.json", func(m map[string]any) { m["max_seq_length"] = 0 }, "max_seq_length"},
 		{scoreFolder, "sentence_bert_config.json", func(m map[string]any) { m["more"] = 1 }, "more"},
+		{scoreFolder, tokenizerFile, func(m map[string]any) { m["chat_template"] = "{{ messages[0].content }}" }, "chat_template"},
 		{scoreFolder, "config_sentence_transformers.json", func(m map[string]any) { m["default_prompt_name"] = "none" }, "default_prompt_name"},
 		{scoreFolder, "config_sentence_transformers.json", func(m map[string]any) { m["activation_fn"] = "torch.nn.Tanh" }, "activation_fn"},
 		{classifierFolder, "config.json", func(m map[string]any) { m["id2label"] = map[string]any{"0": "a", "1": "b"} }, "labels"},
@@ -275,6 +276,11 @@ func TestRankingErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.change(m)
+		if m["chat_template"] != nil { // which that of a file of its own would hide
+			if err := os.Remove(filepath.Join(dir, templateFile)); err != nil {
+				t.Fatal(err)
+			}
+		}
 		data, err := json.Marshal(m)
 		if err == nil {
 			err = os.WriteFile(path, data, 0o666)

@@ -59,7 +59,7 @@ func BenchmarkRerank(b *testing.B) {
 		Pooling: folder.First, Dense: &reranking.Matrix{Weight: floats(w * w), Bias: floats(w)}, Activation: activations.Tanh.Alone,
 		Out: reranking.Matrix{Weight: floats(w), Bias: floats(1)}, Padding: -1,
 	}
-	if err := head.SetLabels(nil, 1); err != nil {
+	if err := head.SetLabels("", nil, 1); err != nil {
 		b.Fatal(err)
 	}
 	m := reranking.New(reranking.Parts{

@@ -36,9 +36,9 @@ func (d *disentangled) scale(headSize int) float32 {
 	return float32(1 / math.Sqrt(float64(headSize*terms)))
 }
 
-// rows returns the row of the embedding for the distances -(n-1) to n-1. Distances up to the middle, half of the buckets, have
-// buckets of their own; that of a larger one x is middle + ceil(log(x/middle)/log((most-1)/middle)·(middle-1)). So a bucket
-// middle + k ends at middle·r^k, with r the root of (most-1)/middle of the order middle-1, which is computed with the same bits everywhere.
+// rows returns the row of the embedding for the distances -(n-1) to n-1. middle is half of the buckets. A distance up to middle
+// has a bucket of its own. The bucket of a larger distance x is middle + ceil(log(x/middle)/log((most-1)/middle)·(middle-1)). So the
+// bucket middle + k ends at middle·r^k, where r^(middle-1) = (most-1)/middle. Roots have the same bits everywhere, logarithms do not.
 func (d *disentangled) rows(n int) []int {
 	bucket := make([]int, n) // of the distances 0 to n-1
 	if d.buckets == 0 {

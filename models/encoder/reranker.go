@@ -3,7 +3,6 @@ package encoder
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -95,10 +94,7 @@ func (x *origin) head(r *reader) (*reranking.Head, error) {
 		}
 		names, out.Identity = c.Labels, c.Identity
 	}
-	if err := out.SetLabels(names, labels); err != nil {
-		return nil, fmt.Errorf("%s: %w", x.path, err)
-	}
-	return out, nil
+	return out, out.SetLabels(x.path, names, labels)
 }
 
 // typed tells whether the model is given types of tokens: transformers takes them from the

@@ -90,20 +90,18 @@ func numbered(n int) []string {
 	return names
 }
 
-// SetLabels sets the names of the outputs of a classifier: those that are given, or else numbers. The error says that there are
-// more or fewer names than outputs, or the same name twice.
-func (h *Head) SetLabels(names []string, outputs int) error {
+// SetLabels sets the names of the outputs of a classifier: the given ones, or numbers if there are none. The error is a
+// [*folder.Error] of the model's path: more or fewer names than outputs, or the same name twice.
+func (h *Head) SetLabels(path string, names []string, outputs int) error {
 	if outputs < 1 || outputs > mostLabels {
-		return fmt.Errorf("reranking: got %d labels, want 1 to %d", outputs, mostLabels)
+		return &folder.Error{Path: path, Name: "the labels", Got: strconv.Itoa(outputs), Want: fmt.Sprintf("1 to %d", mostLabels)}
 	}
 	if names == nil {
 		names = numbered(outputs)
 	}
-	if len(names) != outputs {
-		return fmt.Errorf("reranking: got the labels %.10q, want %d names, one for each output of the classifier", names, outputs)
-	}
-	if sorted := slices.Sorted(slices.Values(names)); len(slices.Compact(sorted)) != outputs {
-		return fmt.Errorf("reranking: got the labels %.10q, want different names", names)
+	sorted := slices.Sorted(slices.Values(names))
+	if len(names) != outputs || len(slices.Compact(sorted)) != outputs {
+		return &folder.Error{Path: path, Name: "the labels", Got: fmt.Sprintf("%.10q", names), Want: fmt.Sprintf("%d different names, one for each output of the classifier", outputs)}
 	}
 	h.Labels, h.Default = names, -1
 	if outputs == 1 {

@@ -22,7 +22,7 @@ type Head struct {
 	Default    int      // the label that is meant if none is named, or -1
 	Identity   bool     // sentence-transformers prints a score as it is, see [Reranker.Predict]
 
-	// Padding is a token that does not count at the end of a pair, or -1: the state is that of the last other one.
+	// Padding is a token that does not count at the end of a pair, or -1. The state is that of the last token before it.
 	Padding int32
 }
 
@@ -105,8 +105,8 @@ func narrow(x []float64) []float32 {
 	return y
 }
 
-// withoutPadding leaves out the padding at the ends of pairs, as later tokens of a decoder change no state. It is what
-// transformers does, which takes the state of the last token that is not padding, also if padding is written in a text.
+// withoutPadding leaves out the padding at the ends of pairs: in a decoder it changes no state before it. transformers
+// likewise takes the state of the last token that is not padding, even if a text has the padding token in it.
 func (h *Head) withoutPadding(ids [][]int32) [][]int32 {
 	if h.Padding < 0 {
 		return ids

@@ -6,14 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
 // A Prompt makes the tokens of a query and a passage: [TwoTexts], a [Template] or [Chat].
 type Prompt interface {
-	// pairs returns a function that makes those of the query with a passage, at most limit of them if that is not 0. The
-	// function is for one goroutine at a time.
+	// pairs returns a function that makes the tokens of the query with a passage, at most limit of them if that is not 0. One
+	// goroutine at a time may call the function.
 	pairs(ctx context.Context, instruction, query string, limit int) (with func(passage string) (ids, types []int32, err error), err error)
 
 	// instructed tells whether the instruction has a place.
@@ -23,7 +24,7 @@ type Prompt interface {
 // TwoTexts is the prompt of models that take two texts as their tokenizer joins them, such as [CLS] A [SEP] B [SEP].
 type TwoTexts struct {
 	Tokenizer *tokenizer.Tokenizer
-	Before    string // the query, in place of the instruction. If it is "", the model takes none
+	Before    string // stands before the query if the caller has no instruction; "" means that the model takes none
 }
 
 func (p *TwoTexts) instructed() bool { return p.Before != "" }
@@ -39,8 +40,8 @@ func (p *TwoTexts) pairs(_ context.Context, instruction, query string, limit int
 	}, nil
 }
 
-// A Template is a text with {query} and {document}, and perhaps {instruction}, in their places. Special tokens that are
-// written in the template are meant as such, and those in what takes their places are text like all other.
+// A Template is a text with the places {query} and {document}, and perhaps {instruction}. Special tokens in the template are
+// special; in the texts that fill the places they are text like all other.
 type Template struct {
 	tokenizer   *tokenizer.Tokenizer
 	parts       []string // texts of the template, and names of places in braces
@@ -50,7 +51,7 @@ type Template struct {
 // places are what a template has in braces.
 var places = []string{"{instruction}", "{query}", "{document}"}
 
-// NewTemplate returns a Template. It has {query} and {document} once each, in this order; otherwise the error says what it has.
+// NewTemplate returns a Template. It has {query} and {document} once each, in this order, or the error is a [*kernel.ArgumentError].
 // instruction is that of [Options] if the caller names none.
 func NewTemplate(t *tokenizer.Tokenizer, text, instruction string) (*Template, error) {
 	p := &Template{tokenizer: t, instruction: instruction}
@@ -69,7 +70,7 @@ func NewTemplate(t *tokenizer.Tokenizer, text, instruction string) (*Template, e
 		}
 	}
 	if !slices.Equal(seen, places[1:]) {
-		return nil, fmt.Errorf("reranking: got a template with %q, want {query} and {document} once each, in this order", seen)
+		return nil, &kernel.ArgumentError{Arg: "text", Got: fmt.Sprintf("a template with %q", seen), Want: "{query} and {document} once each, in this order"}
 	}
 	return p, nil
 }
@@ -125,8 +126,8 @@ func (p *Chat) pairs(ctx context.Context, instruction, query string, limit int) 
 	}, nil
 }
 
-// CheckRoles reports a template that does not write the query or the document: ones for users and assistants write
-// nothing of messages of other roles.
+// CheckRoles reports a template that does not write the query or the document: a template for users and assistants writes
+// nothing of messages of other roles, or refuses them. The error is a [*kernel.ArgumentError], or that of the template.
 func (p *Chat) CheckRoles() error {
 	for _, role := range [...]string{"query", "document"} {
 		texts := map[string]bool{}
@@ -144,14 +145,14 @@ func (p *Chat) CheckRoles() error {
 			texts[tokenizer.Join(parts)] = true
 		}
 		if len(texts) == 1 {
-			return fmt.Errorf("reranking: got a chat template that does not write the message of the role %s, want one for query and document", role)
+			return &kernel.ArgumentError{Arg: "Chat.Template", Got: "one that does not write messages of the role " + role, Want: "one for the roles query and document"}
 		}
 	}
 	return nil
 }
 
-// cutBefore returns the tokens of parts, at most limit if that is not 0. What is cut is the end of what stands before the last
-// part, if that is the template's: the model is asked at the end of it.
+// cutBefore returns the tokens of parts, at most limit if that is not 0. If the last part belongs to the template, it stays whole
+// and the text before it is cut, because the template asks the model at its end.
 func cutBefore(t *tokenizer.Tokenizer, parts []tokenizer.Part, limit int) []int32 {
 	o := tokenizer.Options{NoSpecial: true}
 	if limit < 1 {

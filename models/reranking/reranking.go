@@ -42,13 +42,13 @@ type Options struct {
 	// BatchTokens is how many tokens pairs have that are computed together; 0 means 512.
 	BatchTokens int
 
-	// Label is the label whose score is wanted, one of [Reranker.Labels]. "" means the only one, or that of
-	// which the model's files say that it means a good answer. A model with several and without such a one, as of
-	// natural language inference, needs it.
+	// Label is the label whose score is wanted, one of [Reranker.Labels]. "" means the only label, or the one that
+	// stands for a good answer, such as yes. A classifier for natural language inference has several labels, none of
+	// which is meant, and needs a Label.
 	Label string
 
-	// Instruction is what a good answer is, for models that are told, see [Reranker.TakesInstruction]. "" means what the
-	// model's files say, which may be none. For other models it must be "".
+	// Instruction tells the model what a good answer is. "" means the instruction in the model's files, if there is one. A model
+	// that reads no instruction refuses others, see [Reranker.TakesInstruction].
 	Instruction string
 }
 
@@ -74,7 +74,7 @@ func (r *Reranker) MaxTokens() int { return r.p.MaxTokens }
 // Labels returns the names of the classifier's outputs, one or more. Do not change them.
 func (r *Reranker) Labels() []string { return r.p.Head.Labels }
 
-// TakesInstruction tells whether Options.Instruction has a place in what the model reads.
+// TakesInstruction tells whether the model reads Options.Instruction.
 func (r *Reranker) TakesInstruction() bool { return r.p.Prompt.instructed() }
 
 // Check returns a [*kernel.ArgumentError] for settings that do not fit the model, as [Reranker.Score] would.
@@ -109,9 +109,9 @@ func (r *Reranker) computing() *embedding.Options {
 	return &embedding.Options{Exec: r.opts.Exec, BatchTokens: r.opts.BatchTokens}
 }
 
-// CountTokens returns how many tokens a query and a passage have together. If these are more than
-// [Reranker.MaxTokens], tokens are left out: of models that take two texts those at the end of the longer one, and of those that
-// take one text with both in it, those at the end of the passage.
+// CountTokens returns how many tokens a query and a passage have together, or 0 if a chat template refuses them. Tokens beyond
+// [Reranker.MaxTokens] are left out: a model that takes two texts loses the end of the longer one, and a model that takes both
+// in one prompt loses the end of the passage.
 func (r *Reranker) CountTokens(query, passage string) int {
 	with, err := r.p.Prompt.pairs(context.Background(), r.opts.Instruction, query, 0)
 	if err != nil {
@@ -124,13 +124,13 @@ func (r *Reranker) CountTokens(query, passage string) int {
 	return len(ids)
 }
 
-// Score returns a number for every passage: the higher, the better it answers the query. Its logistic function, see [Sigmoid],
-// is the probability that the model gives the label. With one label it is the output of the classifier; with several ones
-// it is the logarithm of the label's odds by their softmax, such as the difference of the logits of yes and no. A
+// Score returns a number for every passage: the higher, the better it answers the query. [Sigmoid] of a score is the
+// probability that the model gives the label. With one label the score is the output of the classifier. With several ones
+// it is the logarithm of the label's odds by the softmax of all outputs, such as the logit of yes less the logit of no. A
 // score has the same bits whatever other passages are in the call.
 //
 // If ctx ends, its error is returned soon. Other errors are those of [Reranker.Check], a [*kernel.TierError], and
-// that of a chat template.
+// the error of a chat template.
 func (r *Reranker) Score(ctx context.Context, query string, passages []string) ([]float32, error) {
 	pairs, err := r.Pairs(ctx, query, passages)
 	if err != nil {

@@ -154,7 +154,8 @@ func TestSetLabels(t *testing.T) {
 		outputs int
 		fits    bool
 	}{{nil, 1, true}, {nil, 3, true}, {[]string{"a", "b"}, 2, true}, {[]string{"a"}, 2, false}, {[]string{"a", "a"}, 2, false}, {nil, 0, false}} {
-		if err := h.SetLabels(c.names, c.outputs); (err == nil) != c.fits {
+		err := h.SetLabels("m", c.names, c.outputs)
+		if bad := (*folder.Error)(nil); (err == nil) != c.fits || err != nil && (!errors.As(err, &bad) || bad.Path != "m") {
 			t.Errorf("%q for %d outputs: %v", c.names, c.outputs, err)
 		} else if c.fits && (len(h.Labels) != c.outputs || (h.Default == 0) != (c.outputs == 1)) {
 			t.Errorf("%q for %d outputs: labels %q, default %d", c.names, c.outputs, h.Labels, h.Default)
