@@ -269,7 +269,7 @@ func (r *ranking) ofCard(c *card, n *network) error {
 	return nil
 }
 
-// readPrompt reads what a query and a passage become: the text of a chat template, the prompt of a card, or two texts as the
+// readPrompt reads what a query and a passage become: the prompt of a card, the text of a chat template, or two texts as the
 // tokenizer joins them. sentence-transformers chooses alike: a folder that it saved says whether the chat template counts, and
 // in other folders it always does. A template that cannot write the two texts does not count in such a folder.
 func (r *ranking) readPrompt(dir string, saved bool, c *card) error {
@@ -291,6 +291,9 @@ func (r *ranking) readPrompt(dir string, saved bool, c *card) error {
 		if err != nil {
 			return nil, err
 		}
+		if c != nil && !saved {
+			return reranking.NewTemplate(tok, c.template, c.instruction)
+		}
 		template, bad := n.Template()
 		if bad == nil {
 			chat := &reranking.Chat{Tokenizer: tok, Template: template, Answer: t.answer, Instruction: before}
@@ -299,11 +302,8 @@ func (r *ranking) readPrompt(dir string, saved bool, c *card) error {
 			}
 			bad = &ConfigError{tokenizerFile, "chat_template", fmt.Sprint(bad), "a template for messages of the roles query and document"}
 		}
-		switch {
-		case t.chats:
+		if t.chats {
 			return nil, bad
-		case c != nil && !saved:
-			return reranking.NewTemplate(tok, c.template, c.instruction)
 		}
 		return &reranking.TwoTexts{Tokenizer: tok, Before: before}, nil
 	}
