@@ -51,10 +51,12 @@ func Inspect(model string) (*Report, error) {
 }
 
 func (d *Description) inventory() (*inventory.Inventory, error) {
-	switch d.family {
-	case decoders:
+	switch {
+	case d.family == decoders && d.Kind == Reranker:
+		return decoder.InspectReranker(d.Path)
+	case d.family == decoders:
 		return decoder.Inspect(d.Path, d.Kind == Embedder)
-	case tables:
+	case d.family == tables:
 		return static.Inspect(d.Path)
 	}
 	return encoder.Inspect(d.Path, d.Kind == Reranker)

@@ -14,6 +14,7 @@ import (
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/reranking"
 	"github.com/attn-go/attn/models/static"
 	"github.com/attn-go/attn/models/weights"
 )
@@ -140,10 +141,13 @@ func (d *Description) lookAtFolder() error {
 	if err := d.setFamily(path, "model_type", map[family][]string{encoders: ofEncoders, decoders: ofDecoders, tables: {static.Model2Vec}}); err != nil {
 		return err
 	}
-	classifies := slices.ContainsFunc(c.Architectures, func(class string) bool { return strings.HasSuffix(class, "ForSequenceClassification") }) || d.hasClassifier()
-	_, err := os.Stat(filepath.Join(d.Path, modulesName))
+	ranks, err := d.ranks(c.Architectures)
+	if err != nil {
+		return err
+	}
+	_, err = os.Stat(filepath.Join(d.Path, modulesName))
 	switch {
-	case d.family == encoders && classifies:
+	case ranks:
 		d.Kind = Reranker
 	case d.family != decoders || err == nil:
 		d.Kind = Embedder
@@ -166,6 +170,19 @@ func (d *Description) isTable() (bool, error) {
 	d.table = list[0].Path
 	d.Architecture, d.Kind, d.family = static.StaticEmbedding, Embedder, tables
 	return true, nil
+}
+
+// ranks tells whether a folder is that of a reranker, with classes of transformers.
+func (d *Description) ranks(classes []string) (bool, error) {
+	switch {
+	case d.family == tables:
+		return false, nil
+	case slices.ContainsFunc(classes, func(class string) bool { return strings.HasSuffix(class, "ForSequenceClassification") }):
+		return true, nil
+	case d.family == decoders:
+		return decoder.Ranks(d.Path)
+	}
+	return d.hasClassifier(), nil
 }
 
 // hasClassifier tells whether a folder has the tensors of a classifier. Weights that cannot be read are found
@@ -192,7 +209,7 @@ func (e *KindError) Error() string {
 
 // Options are the settings of loading a model.
 type Options struct {
-	Embedding embedding.LoadOptions // of embedders, and Int8 of rerankers
+	Embedding embedding.LoadOptions // of embedders, and Int8 and Context of rerankers
 	Generator decoder.Options       // of generators
 }
 
@@ -200,12 +217,12 @@ type Options struct {
 type Model struct {
 	Description
 	Embedder  *embedding.Embedder
-	Reranker  *encoder.Reranker
+	Reranker  *reranking.Reranker
 	Generator *decoder.Model
 }
 
 // Open loads a model of any kind. Errors are those of [Describe], and of [encoder.Load],
-// [encoder.LoadReranker], [decoder.LoadEmbedder] or [decoder.Load].
+// [encoder.LoadReranker], [decoder.LoadReranker], [decoder.LoadEmbedder] or [decoder.Load].
 func Open(model string, o Options) (*Model, error) {
 	d, err := Describe(model)
 	if err != nil {
@@ -222,6 +239,8 @@ func Open(model string, o Options) (*Model, error) {
 func (d *Description) open(o Options) (m *Model, err error) {
 	m = &Model{Description: *d}
 	switch {
+	case d.Kind == Reranker && d.family == decoders:
+		m.Reranker, err = decoder.LoadReranker(d.Path, o.Embedding)
 	case d.Kind == Reranker:
 		m.Reranker, err = encoder.LoadReranker(d.Path, o.Embedding)
 	case d.Kind == Generator:
@@ -258,7 +277,7 @@ func OpenEmbedder(model string, o embedding.LoadOptions) (*embedding.Embedder, e
 }
 
 // OpenReranker is [Open] for a model that must be a reranker, or else the error is a [*KindError].
-func OpenReranker(model string, o embedding.LoadOptions) (*encoder.Reranker, error) {
+func OpenReranker(model string, o embedding.LoadOptions) (*reranking.Reranker, error) {
 	m, err := openKind(model, Reranker, Options{Embedding: o})
 	return m.Reranker, err
 }

@@ -43,6 +43,17 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// TestOpenRankFile: a GGUF file with pooling_type 4 is a reranker for all that ask, of an encoder and of a decoder.
+func TestOpenRankFile(t *testing.T) {
+	for _, path := range []string{"testdata/tiny/gguf/reranker-bert-1.gguf", "testdata/tiny/gguf/reranker-qwen3-reranker-6.gguf"} {
+		checkKinds(t, path, models.Reranker)
+		r, err := models.Inspect(path)
+		if err != nil || r.Kind != models.Reranker || len(r.Problems) > 0 {
+			t.Errorf("%s: %+v (%v)", path, r, err)
+		}
+	}
+}
+
 // checkKinds: what a model is not for is an error that says what it is.
 func checkKinds(t *testing.T, dir string, kind models.Kind) {
 	_, embeds := models.OpenEmbedder(dir, embedding.LoadOptions{})

@@ -6,8 +6,10 @@ import (
 	"log"
 	"net/http"
 
+	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/server"
 )
@@ -16,7 +18,7 @@ import (
 var _ = []any{rerankCode, embedCode, generateCode, serveCode}
 
 func rerankCode(ctx context.Context, dir string) ([]float32, error) {
-	r, err := encoder.LoadReranker(dir, encoder.LoadOptions{})
+	r, err := models.OpenReranker(dir, embedding.LoadOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -66,6 +66,7 @@ var folderNames = map[string]string{
 	"token_embd":         "model.embed_tokens",
 	"output_norm":        "model.norm",
 	"output":             "lm_head",
+	classifierName:       "score",
 	"blk.%d.attn_norm":   "model.layers.%d.input_layernorm",
 	"blk.%d.attn_q":      "model.layers.%d.self_attn.q_proj",
 	"blk.%d.attn_k":      "model.layers.%d.self_attn.k_proj",

@@ -8,12 +8,16 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/tinyllama"
+	"github.com/attn-go/attn/models/reranking"
+	"github.com/attn-go/attn/models/tokenizer"
 )
 
 // FuzzLoad changes bytes of what a file says about a tiny model. The file then gets a typed error, or is a
@@ -110,6 +114,40 @@ func FuzzWeights(f *testing.F) {
 		if _, err := s.Forward(t.Context(), Step{Text: s.NewText(), Tokens: []int32{1, 2, 3}}); err != nil {
 			t.Errorf("a model that loads does not run: %v", err)
 		}
+	})
+}
+
+// FuzzRanking reads any files that say how a decoder ranks beside it, and any template of a GGUF file: the folder or file is a
+// reranker that runs, or gets an error.
+func FuzzRanking(f *testing.F) {
+	names := []string{"modules.json", "1_LogitScore/config.json", transformerName, templateFile}
+	seed := make([][]byte, len(names))
+	for i, name := range names {
+		data, err := os.ReadFile(filepath.Join(scoreFolder, name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		seed[i] = data
+	}
+	f.Add(seed[0], seed[1], seed[2], seed[3], "{query} {document}")
+	f.Add([]byte(`[{"type": "Transformer"}]`), []byte(`{}`), []byte(`{}`), []byte("{{ messages[0].content }}"), "{document}{query}")
+	dir := copied(f, filepath.Base(scoreFolder))
+	f.Fuzz(func(t *testing.T, modules, score, transformer, template []byte, prompt string) {
+		for i, data := range [][]byte{modules, score, transformer, template} {
+			if err := os.WriteFile(filepath.Join(dir, names[i]), data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if m, err := LoadReranker(dir, embedding.LoadOptions{}); err == nil {
+			if _, err := m.Score(t.Context(), "a", []string{"b"}); err != nil && !strings.Contains(err.Error(), "chattemplate") {
+				t.Errorf("a reranker that loads does not run: %v", err)
+			}
+		}
+		tok, err := tokenizer.Load(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reranking.NewTemplate(tok, prompt, "") // must not panic
 	})
 }
 

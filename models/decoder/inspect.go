@@ -60,6 +60,45 @@ func inspectFolder(dir string, embedder bool) (*inventory.Inventory, error) {
 	return n.inspect(&loader{store: d, dry: v}, tied)
 }
 
+// InspectReranker is [Inspect] for what [LoadReranker] would read.
+func InspectReranker(model string) (*inventory.Inventory, error) {
+	path, isFolder, err := find(model)
+	if err != nil {
+		return nil, err
+	}
+	var n *network
+	v := &inventory.Inventory{}
+	l, tied := &loader{dry: v}, false
+	if isFolder {
+		d := (*checkpoint)(nil)
+		if n, d, tied, err = networkOfFolder(path); err != nil {
+			return nil, err
+		}
+		defer d.Close()
+		d.dry, l.store = true, d
+		n.ranking, err = readRanking(path, n)
+	} else {
+		f, bad := gguf.Open(path)
+		if bad != nil {
+			return nil, bad
+		}
+		defer f.Close()
+		if n, err = networkOfFile(f); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		l.store = &file{f, map[string]bool{}}
+		n.ranking, err = fileRanking(f, n)
+	}
+	v.Problem(err)
+	if err == nil {
+		_, err = n.ranking.prompt(n)
+		v.Problem(err)
+	}
+	v, err = n.inspect(l, tied)
+	v.Template = nil // a conversation is no work of a reranker
+	return v, err
+}
+
 // inspect notes all tensors that the model has.
 func (n *network) inspect(l *loader, tied bool) (*inventory.Inventory, error) {
 	v, c := l.dry, &n.config

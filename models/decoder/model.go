@@ -85,6 +85,7 @@ type network struct {
 	head      projection
 	pairing   rope.Pairing
 	localRope *rope.Rope // of layers with a window, if it is another one
+	ranking   *ranking   // of rerankers
 	vocabulary
 }
 
@@ -153,7 +154,7 @@ func newModel(f *gguf.File, o Options, embedder bool, known func()) (*Model, []e
 		return nil, nil, n.config.noGenerator(keyError)
 	}
 	known()
-	l := &loader{store: &file{f, map[string]bool{}}, exec: o.Exec, meter: loading.New(fileBytes(f), o.Progress)}
+	l := fileLoader(f, o)
 	var dense []embedding.Step
 	if embedder {
 		if dense, err = l.dense(f, &n.config); err != nil {
@@ -162,6 +163,11 @@ func newModel(f *gguf.File, o Options, embedder bool, known func()) (*Model, []e
 	}
 	m, err := n.model(l, false, o)
 	return m, dense, err
+}
+
+// fileLoader returns a loader of the tensors of a file.
+func fileLoader(f *gguf.File, o Options) *loader {
+	return &loader{store: &file{f, map[string]bool{}}, exec: o.Exec, meter: loading.New(fileBytes(f), o.Progress)}
 }
 
 // networkOfFile reads what a file says, without the weights.
@@ -190,7 +196,12 @@ func loadFolder(dir string, o Options, embedder bool) (_ *Model, err error) {
 	if n.config.Bidirectional && !embedder {
 		return nil, n.config.noGenerator(configError)
 	}
-	return n.model(&loader{store: d, exec: o.Exec, lessOne: n.lessOne, meter: loading.New(d.Bytes(""), o.Progress)}, tied, o)
+	return n.model(folderLoader(n, d, o), tied, o)
+}
+
+// folderLoader returns a loader of the tensors of a folder.
+func folderLoader(n *network, d *checkpoint, o Options) *loader {
+	return &loader{store: d, exec: o.Exec, lessOne: n.lessOne, meter: loading.New(d.Bytes(""), o.Progress)}
 }
 
 // networkOfFolder reads what a folder says, without the weights. The caller closes the checkpoint.
@@ -222,8 +233,9 @@ func (n *network) readVocabulary(dir string, d *checkpoint) error {
 // model reads the weights.
 func (n *network) model(l *loader, tied bool, o Options) (*Model, error) {
 	c := &n.config
-	n.embedding, n.head = l.ends(c, tied)
+	n.embedding, n.head = l.ends(c, tied || n.ranking != nil && !n.ranking.answers)
 	n.norm = l.norm("output_norm", c.Width)
+	l.rank(n.ranking, c.Width)
 	for i := 0; i < c.Layers && l.err == nil; i++ {
 		l.done()
 		n.blocks = append(n.blocks, l.block(n.architecture, c, i))

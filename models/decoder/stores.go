@@ -70,6 +70,12 @@ func (d *checkpoint) has(name string) bool {
 	return ok
 }
 
+// shape returns the shape of a tensor.
+func (d *checkpoint) shape(name string) []int {
+	info, _ := d.Info(d.name(name))
+	return info.Shape
+}
+
 // types are those of the tensors that are kept as they are.
 var types = map[string]gguf.Type{"F32": gguf.F32, "F16": gguf.F16, "BF16": gguf.BF16}
 
@@ -106,6 +112,12 @@ type file struct {
 func (f *file) has(name string) bool {
 	_, ok := f.Tensor(name)
 	return ok
+}
+
+// shape returns the shape of a tensor.
+func (f *file) shape(name string) []int {
+	t, _ := f.Tensor(name)
+	return t.Shape
 }
 
 // tensor returns a tensor of a shape.

@@ -33,6 +33,7 @@ type tinyReferences struct {
 	Pairs   [][2]string
 	IDs     [][]int32
 	Greedy  [][]int32
+	Predict []float64
 
 	tensors *safetensors.File
 	model   *Model
@@ -63,7 +64,10 @@ func checkTinyFolder(t *testing.T, folder string) {
 	r := readTiny(t, folder)
 	switch r.Kind {
 	case "decoder", "embedder":
-	case "encoder", "reranker", "static":
+	case "reranker":
+		checkRanking(t, folder, r)
+		return
+	case "encoder", "static":
 		t.Skipf("%s is of the kind %s, which another package tests", folder, r.Kind)
 	default:
 		t.Fatalf("kind %q is not known", r.Kind)

@@ -27,6 +27,7 @@ type loader struct {
 // A store has the tensors of a model, by their names in GGUF files: a [file] or a [checkpoint].
 type store interface {
 	has(name string) bool
+	shape(name string) []int // nil without the tensor
 	tensor(name string, shape ...int) (gguf.Tensor, error)
 	skip(name string)     // it is not needed
 	forget(t gguf.Tensor) // it has been copied

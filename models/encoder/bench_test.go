@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/activations"
+	"github.com/attn-go/attn/models/reranking"
 )
 
 // BenchmarkEmbed measures texts of a given number of tokens, on one thread and on all. The
@@ -53,10 +55,17 @@ func BenchmarkRerank(b *testing.B) {
 		}
 		return x
 	}
-	m := &Reranker{
-		net: e.net, tokenizer: e.Tokenizer(), maxTokens: e.MaxTokens(), types: true, activation: activations.Tanh,
-		dense: matrix{floats(w * w), floats(w)}, out: matrix{floats(w), floats(1)},
+	head := &reranking.Head{
+		Pooling: folder.First, Dense: &reranking.Matrix{Weight: floats(w * w), Bias: floats(w)}, Activation: activations.Tanh.Alone,
+		Out: reranking.Matrix{Weight: floats(w), Bias: floats(1)}, Padding: -1,
 	}
+	if err := head.SetLabels("", nil, 1); err != nil {
+		b.Fatal(err)
+	}
+	m := reranking.New(reranking.Parts{
+		Model: &crossNetwork{network{model: e.net.model}}, Prompt: &reranking.TwoTexts{Tokenizer: e.Tokenizer()}, Head: head,
+		Typed: true, Vocab: e.Vocab(), MaxTokens: e.MaxTokens(), Positions: e.MaxTokens(),
+	})
 	words := strings.Fields("the cat sits on a mat and looks at some water while two dogs run over green fields near an old house")
 	for _, least := range []int{128, 16} {
 		passages := make([]string, 100)
@@ -74,7 +83,7 @@ func BenchmarkRerank(b *testing.B) {
 		}
 		for _, threads := range []int{1, 0} {
 			b.Run(fmt.Sprintf("tokens=%d-128/threads=%d", least, threads), func(b *testing.B) {
-				m := m.With(Options{Exec: kernel.Exec{Threads: threads}})
+				m := m.With(reranking.Options{Exec: kernel.Exec{Threads: threads}})
 				begin := time.Now()
 				for b.Loop() {
 					if _, err := m.Score(b.Context(), "where do the cats sit in winter", passages); err != nil {

@@ -128,11 +128,9 @@ func readBERT(f *folder.Folder) (*spec, error) {
 		return nil, err
 	}
 	s := c.spec(bertNames)
-	s.headsOf(bertHeads)
+	s.head = bertHead
 	return s, nil
 }
-
-func (s *spec) headsOf(h []head) { s.heads = h }
 
 func readRoBERTa(f *folder.Folder) (*spec, error) {
 	one := 1
@@ -141,7 +139,7 @@ func readRoBERTa(f *folder.Folder) (*spec, error) {
 		return nil, err
 	}
 	s := c.spec(bertNames)
-	s.headsOf(robertaHeads)
+	s.head = robertaHead
 	return s, s.pad(f, c)
 }
 
@@ -171,7 +169,7 @@ func readMPNet(f *folder.Folder) (*spec, error) {
 	}
 	s := c.spec(mpnetNames)
 	s.relative = buckets
-	s.headsOf(robertaHeads)
+	s.head = robertaHead
 	return s, s.pad(f, &c.common)
 }
 
@@ -193,6 +191,6 @@ func readDistilBERT(f *folder.Folder) (*spec, error) {
 		return nil, err
 	}
 	s := all.spec(distilNames)
-	s.headsOf(distilHeads)
+	s.head = distilHead
 	return s, nil
 }

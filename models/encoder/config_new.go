@@ -61,7 +61,7 @@ func readNew(f *folder.Folder) (*spec, error) {
 	}
 	s := c.spec(n)
 	s.gated, s.upFirst, s.mlpBias, s.downBias = true, true, false, true
-	s.headsOf(newHeads)
+	s.head = newHead
 	if !rotates {
 		return s, nil
 	}

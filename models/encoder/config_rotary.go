@@ -47,7 +47,7 @@ func readNomic(f *folder.Folder) (*spec, error) {
 	return s, checkRotary(f, c.Rotary)
 }
 
-func readModern(f *folder.Folder) (*spec, error) {
+func readModern(f *folder.Folder) (_ *spec, err error) {
 	c := &struct {
 		common
 		Norm     float64  `json:"norm_eps"`
@@ -64,7 +64,9 @@ func readModern(f *folder.Folder) (*spec, error) {
 		} `json:"rope_parameters"`
 		Global float64  `json:"global_rope_theta"`
 		Window *float64 `json:"local_rope_theta"`
-	}{common: common{Types: 1, Act: "gelu"}, Norm: 1e-5, Acts: "gelu", Local: 128, Every: 3, Global: 160000, Window: new(10000.0)}
+		modernHead
+	}{common: common{Types: 1, Act: "gelu"}, Norm: 1e-5, Acts: "gelu", Local: 128, Every: 3, Global: 160000, Window: new(10000.0),
+		modernHead: modernHead{Pooling: "cls", Activation: "gelu"}}
 	if err := decode(f, c); err != nil {
 		return nil, err
 	}
@@ -78,6 +80,9 @@ func readModern(f *folder.Folder) (*spec, error) {
 	s := c.spec(modernNames)
 	s.gated, s.preNorm, s.normBias, s.attnBias, s.mlpBias = true, true, c.NormBias, c.AttnBias, c.MLPBias
 	s.windows = []int{-1, c.Local / 2}
+	if s.head, err = c.modernHead.head(f); err != nil {
+		return nil, err
+	}
 	if c.Window == nil { // which null means
 		c.Window = &c.Global
 	}

@@ -49,7 +49,7 @@ func ExampleEncoder_HiddenStates() {
 }
 
 // The passages of a search are sorted by how well they answer the query.
-func ExampleReranker_Score() {
+func ExampleLoadReranker() {
 	model, err := encoder.LoadReranker("../testdata/tiny/reranker-bert-1", encoder.LoadOptions{})
 	if err != nil {
 		fmt.Println(err)

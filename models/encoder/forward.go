@@ -18,6 +18,12 @@ type scratch struct {
 	at       []int     // the position of each row, for rotary positions
 	bias     []float32 // [Heads, biasRows, biasRows]: of relative positions
 	biasRows int
+
+	// Of DeBERTa, whose bias is that of a group of heads for every text.
+	group     int
+	c2p, p2c  []float32 // [rows, buckets]: products of a head's queries and keys with the places of buckets
+	distances []int     // see disentangled.rows, for a text of longest tokens
+	longest   int
 }
 
 // lay sets the starts of a batch and makes room for its rows.
@@ -48,6 +54,9 @@ func (s *scratch) lay(batch []int, ids [][]int32, m *model) (rows int) {
 	}
 	if m.relative != nil && longest > s.biasRows {
 		s.bias, s.biasRows = m.relativeBias(longest), longest
+	}
+	if m.apart != nil {
+		s.layApart(m, longest)
 	}
 	return rows
 }
@@ -122,15 +131,7 @@ func (e *runner) attend(l *layer, s *scratch, rows int) error {
 			}
 		}
 	}
-	a := kernel.Options{Exec: e.exec}
-	if n := e.windows[l.kind]; n >= 0 {
-		a.Mask = kernel.Window(n, n)
-	}
-	if e.relative != nil {
-		a.Bias = s.biasView(heads)
-	}
-	o := kernel.BLHD(s.narrow, 1, rows, heads, w/heads)
-	if err := kernel.Attention(o.Ragged(s.starts), q.Ragged(s.starts), k.Ragged(s.starts), v.Ragged(s.starts), a); err != nil {
+	if err := e.mix(l, s, rows, q, k, v); err != nil {
 		return err
 	}
 	y := s.wide[:rows*w]
@@ -138,6 +139,22 @@ func (e *runner) attend(l *layer, s *scratch, rows int) error {
 		return err
 	}
 	return e.join(e.input(s), y, l.attention, s.x)
+}
+
+// mix computes attention of all texts to s.narrow.
+func (e *runner) mix(l *layer, s *scratch, rows int, q, k, v kernel.Tensor) error {
+	if e.apart != nil {
+		return e.attendApart(l, s, rows)
+	}
+	a := kernel.Options{Exec: e.exec}
+	if n := e.windows[l.kind]; n >= 0 {
+		a.Mask = kernel.Window(n, n)
+	}
+	if e.relative != nil {
+		a.Bias = s.biasView(e.Heads)
+	}
+	o := kernel.BLHD(s.narrow, 1, rows, e.Heads, e.model.Width/e.Heads)
+	return kernel.Attention(o.Ragged(s.starts), q.Ragged(s.starts), k.Ragged(s.starts), v.Ragged(s.starts), a)
 }
 
 // feed computes x = norm(x + down(activation(up(x)))), or that of a gated network or with a norm before it.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/reranking"
 )
 
 // FuzzConfig reads any config.json beside the weights of a tiny model: the folder is a model that runs, or
@@ -15,7 +16,7 @@ import (
 func FuzzConfig(f *testing.F) {
 	const tiny = "../testdata/tiny/"
 	var dirs []string
-	for _, name := range []string{"bert-1", "distilbert-1", "gte-new-1", "gte-new-2", "modernbert-1", "mpnet-1", "nomic_bert-1", "roberta-1", "xlm-roberta-1"} {
+	for _, name := range []string{"bert-1", "distilbert-1", "gte-new-1", "gte-new-2", "modernbert-1", "mpnet-1", "nomic_bert-1", "roberta-1", "xlm-roberta-1", "reranker-deberta-6", "reranker-deberta-nli-31", "reranker-modernbert-mean-31"} {
 		config, err := os.ReadFile(tiny + name + "/" + configName)
 		if err != nil {
 			f.Fatal(err)
@@ -31,6 +32,11 @@ func FuzzConfig(f *testing.F) {
 		dir := dirs[uint(of)%uint(len(dirs))]
 		if err := os.WriteFile(filepath.Join(dir, configName), config, 0o666); err != nil {
 			t.Fatal(err)
+		}
+		if r, err := LoadReranker(dir, LoadOptions{}); err == nil {
+			if _, err := r.With(reranking.Options{Exec: kernel.Exec{Threads: 1}, Label: r.Labels()[0]}).Score(t.Context(), "a", []string{"b"}); err != nil {
+				t.Errorf("a reranker that loads does not run: %v", err)
+			}
 		}
 		e, err := Load(dir, LoadOptions{})
 		if err != nil {
@@ -68,7 +74,7 @@ func FuzzWeights(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := r.With(Options{Exec: kernel.Exec{Threads: 1}}).Score(t.Context(), "a", []string{"b"}); err != nil {
+		if _, err := r.With(reranking.Options{Exec: kernel.Exec{Threads: 1}}).Score(t.Context(), "a", []string{"b"}); err != nil {
 			t.Errorf("a model that loads does not run: %v", err)
 		}
 	})

@@ -35,8 +35,8 @@ var ggufNames = names{
 	up: []string{"blk.%d.ffn_up"}, down: "blk.%d.ffn_down", mlpNorm: "blk.%d.layer_output_norm",
 }
 
-// ggufHeads are the classifiers of rerankers.
-var ggufHeads = []head{{"cls", "cls.output", activations.Tanh}}
+// ggufHead is the classifier of rerankers.
+var ggufHead = firstToken("cls", "cls.output", activations.Tanh)
 
 // poolings are the values of pooling_type, see [ggufRank].
 var poolings = map[int64]folder.Pooling{1: folder.Mean, 2: folder.First, 3: folder.Last}
@@ -73,6 +73,11 @@ func (f *ggufSource) describe(name string) string {
 		return "nothing"
 	}
 	return fmt.Sprintf("%s %v", t.Type, t.Shape)
+}
+
+func (f *ggufSource) shape(name string) []int {
+	t, _ := f.Tensor(name)
+	return t.Shape
 }
 
 func (f *ggufSource) dtype(name string) kernel.DType {
@@ -189,7 +194,12 @@ func (x *origin) readGGUF(f *gguf.File) error {
 	}
 	x.modules = &folder.Modules{Pooling: pooling}
 	if pooling == "" {
-		x.spec.heads = ggufHeads
+		x.spec.head = ggufHead
+		if name := "classifier.output_labels"; k.Has(name) {
+			if x.labels, err = f.Strings(k.Key(name)); err != nil {
+				return err
+			}
+		}
 	}
 	if err := k.unknown(x.spec); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
+	"github.com/attn-go/attn/models/reranking"
 )
 
 // ggufFolder has GGUF files of models of testdata/tiny, with weights of float32; see gguf.py there.
@@ -59,11 +60,7 @@ func TestGGUFReranker(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := filepath.Join(ggufFolder, name+".gguf")
-		got, err := LoadReranker(path, LoadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got.types = want.types // GGUF files do not say it: of BERT they have types, but the tokenizer of this folder gives none
+		got := untyped(t, path) // GGUF files do not say it: of BERT they have types, but the tokenizers of these folders give none
 		passages := []string{"Hello, world!", "a b c", ""}
 		a, err := got.Score(t.Context(), "The cat sits.", passages)
 		if err != nil {
@@ -82,6 +79,21 @@ func TestGGUFReranker(t *testing.T) {
 	if _, err := LoadReranker(filepath.Join(ggufFolder, "bert-1.gguf"), LoadOptions{}); !errors.As(err, &bad) {
 		t.Errorf("a model without a classifier: %v", err)
 	}
+}
+
+// untyped loads a reranker whose model is given no types of tokens.
+func untyped(t *testing.T, path string) *reranking.Reranker {
+	x, err := open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.close()
+	p, err := x.reranker(LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Typed = false
+	return reranking.New(*p)
 }
 
 // FuzzGGUF: a file that is changed is a model or an error, with memory of its size.

@@ -24,10 +24,8 @@ func Inspect(model string, reranker bool) (*inventory.Inventory, error) {
 	v.Size("tokens of a text", x.maxTokens)
 	v.Size("vocabulary", s.Vocab)
 	m, r := readModelOf(x, &reader{source: x.source, path: x.path, prefix: s.prefixOf(x.source), dry: v})
-	if reranker && len(s.heads) > 0 {
-		head := &reader{source: x.source, path: x.path, dry: v}
-		head.matrix(s.heads[0].dense, s.Width, s.Width)
-		head.matrix(s.heads[0].out, 1, s.Width)
+	if reranker {
+		_, err = x.head(&reader{source: x.source, path: x.path, dry: v})
 	} else if !reranker {
 		_, err = embedding.ReadSteps(x.path, x.modules, m.Width, LoadOptions{})
 		sparse, bad := x.readSparse(m.Width)
@@ -42,6 +40,14 @@ func Inspect(model string, reranker bool) (*inventory.Inventory, error) {
 		v.Problem(x.Unused())
 	}
 	return v, nil
+}
+
+// problem notes an error if nothing is read, or returns it.
+func (r *reader) problem(err error) error {
+	if r.dry != nil {
+		return r.dry.Problem(err)
+	}
+	return err
 }
 
 // checked notes a tensor, without reading it.

@@ -29,7 +29,7 @@ func Architectures() (folders, files []string) {
 // Load reads an embedding model from a folder as Hugging Face and sentence-transformers have it, from a GGUF
 // file, or from one that [weights.Resolve] finds by its name, such as all-MiniLM-L6-v2 where make models puts it. A folder has
 //
-//	config.json          model_type bert, distilbert, roberta, xlm-roberta, mpnet, nomic_bert, modernbert or new
+//	config.json          model_type bert, distilbert, roberta, xlm-roberta, mpnet, nomic_bert, modernbert, new or deberta-v2
 //	model.safetensors    or shards, see [folder.Open]: float32, float16 or bfloat16, which stay as they are
 //	tokenizer.json       or vocab.txt, see package tokenizer
 //	modules.json         and what it names, see [folder.Modules]; without it a vector is the pooling divided by its L2 norm
@@ -84,7 +84,8 @@ type origin struct {
 	modules   *folder.Modules
 	tokenizer *tokenizer.Tokenizer
 	maxTokens int
-	folder    bool // and not a file
+	folder    bool     // and not a file
+	labels    []string // of a GGUF file
 	close     func() error
 }
 
@@ -93,6 +94,7 @@ type source interface {
 	Names() []string
 	Has(name string) bool
 	describe(name string) string                         // its type and shape
+	shape(name string) []int                             // nil without the tensor
 	dtype(name string) kernel.DType                      // in which its numbers are kept
 	quantized(name string) bool                          // whether these are codes in blocks
 	read(into *numbers, name string, shape ...int) error // appends those of a tensor, whose type is that of into if it is not float32
@@ -134,6 +136,11 @@ func (f folderSource) Has(name string) bool {
 func (f folderSource) describe(name string) string {
 	info, _ := f.Info(name)
 	return fmt.Sprintf("%s %v", info.DType, info.Shape)
+}
+
+func (f folderSource) shape(name string) []int {
+	info, _ := f.Info(name)
+	return info.Shape
 }
 
 var dtypes = map[string]kernel.DType{"F16": kernel.Float16, "BF16": kernel.BFloat16} // others are, or become, kernel.Float32

@@ -14,21 +14,22 @@ type spec struct {
 	sizes
 	epsilon    float64
 	activation activations.Function
-	gated      bool  // the feed-forward network is down(activation(gate(x))·up(x))
-	preNorm    bool  // x + f(norm(x)); otherwise norm(x + f(x))
-	normBias   bool  // norms have biases
-	attnBias   bool  // and so have the linear layers of attention
-	mlpBias    bool  // and of the feed-forward network
-	downBias   bool  // and its last layer, if the others have none
-	upFirst    bool  // a layer of gate and up has up first
-	padding    int   // -1, or the id that takes no position; those of others begin after it (RoBERTa)
-	relative   int   // buckets of relative positions (MPNet), or 0
-	kinds      []int // of every layer: an index of windows and bases
-	windows    []int // keys to each side that a query sees, or -1 for all
+	gated      bool          // the feed-forward network is down(activation(gate(x))·up(x))
+	preNorm    bool          // x + f(norm(x)); otherwise norm(x + f(x))
+	normBias   bool          // norms have biases
+	attnBias   bool          // and so have the linear layers of attention
+	mlpBias    bool          // and of the feed-forward network
+	downBias   bool          // and its last layer, if the others have none
+	upFirst    bool          // a layer of gate and up has up first
+	padding    int           // -1, or the id that takes no position; those of others begin after it (RoBERTa)
+	relative   int           // buckets of relative positions (MPNet), or 0
+	apart      *disentangled // scores of positions apart from those of contents (DeBERTa), or nil
+	kinds      []int         // of every layer: an index of windows and bases
+	windows    []int         // keys to each side that a query sees, or -1 for all
 	bases      []float64
 	scaling    float64 // divides the frequencies; 0 means 1
 	names      names
-	heads      []head // of rerankers
+	head       *head // of rerankers, or nil
 }
 
 // sizes are the numbers of a spec that all architectures have. Positions are rows of a table, or what
@@ -50,10 +51,18 @@ type names struct {
 	unused                        []string // beginnings of tensors that no vector depends on
 }
 
-// A head turns the state of the first token into a score: out(activation(dense(x))).
+// A head turns the pooling of the states into scores: out(norm(activation(dense(x)))). Names are whole ones; "" is a part that it
+// does not have.
 type head struct {
-	dense, out string // whole names
-	activation activations.Function
+	pooling          folder.Pooling
+	dense, norm, out string
+	bias             bool // of dense; out has one
+	activation       activations.Function
+}
+
+// firstToken returns the head of most architectures.
+func firstToken(dense, out string, act activations.Function) *head {
+	return &head{pooling: folder.First, dense: dense, out: out, bias: true, activation: act}
 }
 
 // families are the architectures, by model_type of config.json.
@@ -66,6 +75,7 @@ var families = map[string]func(f *folder.Folder) (*spec, error){
 	"nomic_bert":  readNomic,
 	"modernbert":  readModern,
 	"new":         readNew,
+	"deberta-v2":  readDeBERTa,
 }
 
 // bertNames are the names of BERT and RoBERTa.
@@ -116,16 +126,16 @@ var modernNames = names{
 	unused: []string{"head.", "decoder."},
 }
 
-// bertHeads and robertaHeads are the classifiers of rerankers.
+// The heads of rerankers whose config.json says nothing of them.
 var (
-	bertHeads    = []head{{"bert.pooler.dense", "classifier", activations.Tanh}}
-	robertaHeads = []head{{"classifier.dense", "classifier.out_proj", activations.Tanh}}
-	newHeads     = []head{{"new.pooler.dense", "classifier", activations.Tanh}}
-	distilHeads  = []head{{"pre_classifier", "classifier", activations.ReLU}}
+	bertHead    = firstToken("bert.pooler.dense", "classifier", activations.Tanh)
+	robertaHead = firstToken("classifier.dense", "classifier.out_proj", activations.Tanh)
+	newHead     = firstToken("new.pooler.dense", "classifier", activations.Tanh)
+	distilHead  = firstToken("pre_classifier", "classifier", activations.ReLU)
 )
 
 // prefixes are what the names of a model's tensors may begin with.
-var prefixes = []string{"", "bert.", "roberta.", "distilbert.", "mpnet.", "nomic_bert.", "new.", "model."}
+var prefixes = []string{"", "bert.", "roberta.", "distilbert.", "mpnet.", "nomic_bert.", "new.", "model.", "deberta."}
 
 // prefixOf returns the prefix that the names of tensors have.
 func (s *spec) prefixOf(f source) string {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/reranking"
 	"github.com/attn-go/attn/models/safetensors"
 )
 
@@ -19,9 +21,11 @@ type tinyRefs struct {
 	Pairs      [][2]string
 	IDs        [][]int32
 	Sparse     [][]int32 // the tokens of each text that have a weight
+	Labels     []string  // of rerankers with several ones
 }
 
-// readTiny returns the references of a folder of make.py's form, or nil if it has another form.
+// readTiny returns the references of a folder of make.py's form, or nil if it has another form. The kind of those of decoders as
+// rerankers becomes decoder, as package decoder tests them.
 func readTiny(t *testing.T, dir string) *tinyRefs {
 	data, err := os.ReadFile(filepath.Join(dir, "refs.json"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -33,6 +37,15 @@ func readTiny(t *testing.T, dir string) *tinyRefs {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	var c struct {
+		Type string `json:"model_type"`
+	}
+	if err := folder.ReadJSON(filepath.Join(dir, configName), &c); err != nil {
+		t.Fatal(err)
+	}
+	if r.Kind == "reranker" && families[c.Type] == nil {
+		r.Kind = "decoder"
 	}
 	return r
 }
@@ -118,27 +131,41 @@ func (r *tinyRefs) compareSparse(c *comparison, e *Encoder) {
 }
 
 func (r *tinyRefs) compareReranker(c *comparison, dir string) {
-	m, err := LoadReranker(dir, LoadOptions{})
+	x, err := open(dir)
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	defer x.close()
+	p, err := x.reranker(LoadOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	m := reranking.New(*p)
+	if r.Labels != nil && !slices.Equal(m.Labels(), r.Labels) {
+		c.t.Errorf("labels %q, want %q", m.Labels(), r.Labels)
+	}
 	least := 0.0
 	for i, pair := range r.Pairs {
-		ids, types := m.tokenizer.EncodePair(pair[0], pair[1], limit128)
+		ids, types := x.tokenizer.EncodePair(pair[0], pair[1], limit128)
 		if !slices.Equal(ids, r.IDs[i]) {
 			c.t.Errorf("%q: ids %d, want %d", pair, ids, r.IDs[i])
 		}
-		got, err := m.scoreTokens(c.t.Context(), [][]int32{r.IDs[i]}, [][]int32{types})
-		if err != nil {
-			c.t.Fatal(err)
+		var got []float32
+		for _, label := range m.Labels() {
+			m = m.With(reranking.Options{Label: label})
+			one, err := m.ScoreTokens(c.t.Context(), [][]int32{r.IDs[i]}, [][]int32{types})
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			got = append(got, one...)
 		}
 		if m.CountTokens(pair[0], pair[1]) <= 128 {
-			if again, err := m.Score(c.t.Context(), pair[0], []string{"a", pair[1]}); err != nil || !equalBits(again[1:], got) {
+			if again, err := m.Score(c.t.Context(), pair[0], []string{"a", pair[1]}); err != nil || !equalBits(again[1:], got[len(got)-1:]) {
 				c.t.Errorf("%q: beside another passage the score is %v, want %v (%v)", pair, again, got, err)
 			}
 		}
 		c.check(i, "score", got)
-		least += square(scoreErrors * scoreError * gradient(c.t, m, r.IDs[i], types))
+		least += square(scoreErrors * scoreError * gradient(c.t, p, r.IDs[i], types))
 	}
 	c.finish(map[string]float64{"score": least})
 }

@@ -37,6 +37,7 @@ type layer struct {
 	gate        *linear.Linear // [Inner, Width], or nil
 	up, down    *linear.Linear // [Inner, Width], [Width, Inner]
 	feedforward affine
+	places      places // with apart
 }
 
 // A reader reads the tensors of a model. After the first error it returns nothing.
@@ -81,9 +82,17 @@ func readModelOf(x *origin, r *reader) (*model, *reader) {
 	if s.relative > 0 {
 		m.relative = r.floats(n.relative+".weight", s.relative, s.Heads)
 	}
+	var buckets []float32
+	if s.apart != nil {
+		buckets = r.readBuckets(s)
+	}
 	m.norm = r.affine(n.norm, s)
 	for i := 0; i < s.Layers && r.err == nil; i++ {
-		m.layers = append(m.layers, r.layer(i, s))
+		l := r.layer(i, s)
+		if s.apart != nil {
+			l.places = r.readPlaces(s, &l, i, buckets)
+		}
+		m.layers = append(m.layers, l)
 	}
 	r.part = numbers{}
 	if r.err == nil {

@@ -44,7 +44,11 @@ func TestInspect(t *testing.T) {
 		if len(r.Problems) > 0 || r.Tokenizer != "" || r.Kind == "" || r.Architecture == "" || r.Sizes["width"] < 1 {
 			t.Errorf("%s: %s", path, out)
 		}
-		if r.Memory < r.FileBytes*3/4 || r.Memory > r.FileBytes*11/10 { // poolers and the like are left out
+		most := r.FileBytes * 11 / 10
+		if r.Architecture == "deberta-v2" { // whose layers keep keys and queries of positions, a large part of so small a model
+			most = r.FileBytes * 5 / 4
+		}
+		if r.Memory < r.FileBytes*3/4 || r.Memory > most { // poolers and the like are left out
 			t.Errorf("%s: memory %d, file %d", path, r.Memory, r.FileBytes)
 		}
 		text, err := inspect(t, path)

@@ -336,7 +336,7 @@ func TestSchema(t *testing.T) {
 	if err := r.Sign(ed25519.NewKeyFromSeed(make([]byte, 32))); err != nil {
 		t.Fatal(err)
 	}
-	r.Embeddings, r.Ranking = &Embeddings{}, &Ranking{} // all fields at once
+	r.Embeddings, r.Ranking = &Embeddings{}, &Ranking{Instruction: "a", Label: "b"} // all fields at once
 	data, err := r.Bytes()
 	if err != nil {
 		t.Fatal(err)

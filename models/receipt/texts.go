@@ -9,7 +9,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/reranking"
 )
 
 // Embeddings are what an embedder has made of texts.
@@ -29,9 +29,11 @@ type EmbeddingSettings struct {
 
 // A Ranking is what a reranker has made of passages.
 type Ranking struct {
-	Int8     bool      `json:"int8"` // of [embedding.LoadOptions]
-	Query    string    `json:"query"`
-	Passages []Reading `json:"passages"` // in the order in which they were given
+	Int8        bool      `json:"int8"`                  // of [embedding.LoadOptions]
+	Instruction string    `json:"instruction,omitempty"` // of [reranking.Options], as is Label
+	Label       string    `json:"label,omitempty"`
+	Query       string    `json:"query"`
+	Passages    []Reading `json:"passages"` // in the order in which they were given
 }
 
 // A Reading is a text that was read, and the SHA-256 of what came of it.
@@ -80,13 +82,14 @@ func RecordEmbeddings(model Model, load embedding.LoadOptions, e *embedding.Embe
 }
 
 // RecordRanking returns the receipt of the scores that k, which model names and which was loaded with load,
-// gave to passages. Errors are those of [encoder.Reranker.Pairs], and a [*FormatError] for more than
+// gave to passages. Errors are those of [reranking.Reranker.Pairs], and a [*FormatError] for more than
 // [MostTexts] passages or [MostTokens] tokens.
-func RecordRanking(ctx context.Context, model Model, load embedding.LoadOptions, k *encoder.Reranker, query string, passages []string, scores []float32) (*Receipt, error) {
+func RecordRanking(ctx context.Context, model Model, load embedding.LoadOptions, k *reranking.Reranker, query string, passages []string, scores []float32) (*Receipt, error) {
 	if len(scores) != len(passages) {
 		return nil, bad("scores", len(scores), fmt.Sprintf("%d, one for each passage", len(passages)))
 	}
-	all := &Ranking{Int8: load.Int8, Query: valid(query)}
+	o := k.Options()
+	all := &Ranking{Int8: load.Int8, Instruction: o.Instruction, Label: o.Label, Query: valid(query)}
 	texts := make([]string, len(passages))
 	for i, p := range passages {
 		texts[i] = valid(p)
@@ -155,11 +158,18 @@ func VerifyEmbeddings(ctx context.Context, model Model, e *embedding.Embedder, r
 	})
 }
 
-// VerifyRanking is [Verify] for a receipt of a Ranking. k was loaded with the receipt's Int8. Other errors are
-// those of [encoder.Reranker.Score].
-func VerifyRanking(ctx context.Context, model Model, k *encoder.Reranker, r *Receipt, o Options) error {
+// VerifyRanking is [Verify] for a receipt of a Ranking. k was loaded with the receipt's Int8; the other settings are taken from the
+// receipt. Other errors are
+// those of [reranking.Reranker.Score].
+func VerifyRanking(ctx context.Context, model Model, k *reranking.Reranker, r *Receipt, o Options) error {
 	if err := r.begin(model, o, r.Ranking != nil, "a ranking"); err != nil {
 		return err
+	}
+	settings := k.Options()
+	settings.Instruction, settings.Label = r.Ranking.Instruction, r.Ranking.Label
+	k = k.With(settings)
+	if err := k.Check(); err != nil {
+		return &Mismatch{"settings", -1, "one that the model does not have", err.Error()}
 	}
 	tokens := func(texts []string) ([][]int32, error) {
 		pairs, err := k.Pairs(ctx, r.Ranking.Query, texts)

@@ -14,6 +14,7 @@ import (
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/encoder"
+	"github.com/attn-go/attn/models/reranking"
 )
 
 // texts are some with bytes that are not UTF-8, without tokens of their own, and of more than models see.
@@ -55,7 +56,7 @@ func embeddings(t *testing.T) (Model, *embedding.Embedder, *Receipt) {
 }
 
 // ranking returns a reranker, and the receipt of texts.
-func ranking(t *testing.T) (Model, *encoder.Reranker, *Receipt) {
+func ranking(t *testing.T) (Model, *reranking.Reranker, *Receipt) {
 	t.Helper()
 	path, model := copyOf(t, "reranker-bert-1")
 	load := embedding.LoadOptions{}
@@ -91,7 +92,7 @@ func TestVerifyTexts(t *testing.T) {
 				if err := VerifyEmbeddings(t.Context(), model, e.With(with), vectors, o); err != nil {
 					t.Errorf("%s, %d threads, spot %d: %v", tier.Name, threads, spot, err)
 				}
-				if err := VerifyRanking(t.Context(), model2, k.With(with), scores, o); err != nil {
+				if err := VerifyRanking(t.Context(), model2, k.With(reranking.Options{Exec: with.Exec}), scores, o); err != nil {
 					t.Errorf("%s, %d threads, spot %d: %v", tier.Name, threads, spot, err)
 				}
 			}

@@ -20,10 +20,10 @@ import (
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/internal/loadbar"
 	"github.com/attn-go/attn/models/internal/terminal"
 	"github.com/attn-go/attn/models/passage"
+	"github.com/attn-go/attn/models/reranking"
 )
 
 func main() {
@@ -44,7 +44,7 @@ type config struct {
 	signer   string // a file: the key that signs receipts
 	passages passage.Options
 	load     embedding.LoadOptions
-	settings embedding.Options
+	settings reranking.Options
 }
 
 const usage = `usage: rerank -model DIR -query TEXT [flags] [FILE...]
@@ -53,16 +53,17 @@ A FILE that is - stands for standard input, as does leaving it out. Flags may fo
 
 The passages that answer TEXT best go to standard output, best first, as JSON lines: {"score", "file",
 "line", "last_line", "text", "tokens", "cut"}. A score is the output of the model's classifier: the
-higher, the better, and 1/(1+e^-score) is what sentence-transformers prints. Of equal scores the passage
-that was read first comes first.
+higher, the better, and 1/(1+e^-score) is the probability that the model gives the passage. With several
+labels it is the difference that has this property, such as that of the logits of yes and no. Of equal scores
+the passage that was read first comes first.
 
 A passage is a line, or with -unit paragraph the lines between blank ones, or with -unit window as many
 words as the model sees beside the query, a quarter of which are those of the window before. Blank
 lines do not count, and binary files are skipped.
 
-Tokens are those of the query and the passage together. If these are more than the model sees, tokens at
-the end of the longer one are left out: the passage has "cut": true and gets a warning, or is an error with
--long error. Bytes that are not UTF-8 are left out for the model and written as U+FFFD.
+Tokens are those of the query and the passage together, and of a prompt with both in it. If these are more
+than the model sees, tokens at the end of the longer one are left out, or of a prompt those at the end of the
+passage: the passage has "cut": true and gets a warning, or is an error with -long error. Bytes that are not UTF-8 are left out for the model and written as U+FFFD.
 
 All passages are scored before the first is written. After an interrupt (^C) or SIGTERM nothing is, and the
 status is 128 plus the number of the signal.
@@ -77,7 +78,9 @@ func parse(args []string, help io.Writer) (*config, error) {
 		fmt.Fprint(fs.Output(), usage)
 		fs.PrintDefaults()
 	}
-	fs.StringVar(&c.model, "model", "", "`path` of a cross-encoder with one label: a folder as Hugging Face has it, or a GGUF file")
+	fs.StringVar(&c.model, "model", "", "`path` of a reranker: a folder as Hugging Face has it, or a GGUF file")
+	fs.StringVar(&c.settings.Instruction, "instruction", "", "`text` that says what a good answer is, for models that read one, such as Qwen3-Reranker; default that of the model")
+	fs.StringVar(&c.settings.Label, "label", "", "`name` of the label whose score counts, for models with several ones, such as entailment")
 	fs.Func("query", "`text` that passages answer", func(s string) error {
 		c.query, c.isQuery = s, true
 		return nil
@@ -162,7 +165,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 }
 
 // reranker loads the model.
-func (c *config) reranker(report io.Writer) (*encoder.Reranker, error) {
+func (c *config) reranker(report io.Writer) (*reranking.Reranker, error) {
 	load := c.load
 	var end func()
 	load.Progress, end = loadbar.New(report)
@@ -174,5 +177,9 @@ func (c *config) reranker(report io.Writer) (*encoder.Reranker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.With(c.settings), nil
+	r = r.With(c.settings)
+	if bad := (*kernel.ArgumentError)(nil); errors.As(r.Check(), &bad) {
+		return nil, fmt.Errorf("-%s: %s: got %s, want %s", strings.ToLower(strings.TrimPrefix(bad.Arg, "Options.")), c.model, bad.Got, bad.Want)
+	}
+	return r, nil
 }

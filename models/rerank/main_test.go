@@ -117,6 +117,33 @@ func TestLong(t *testing.T) {
 	}
 }
 
+// TestSettings: -label and -instruction change scores of models that have them, and are errors for others.
+func TestSettings(t *testing.T) {
+	const folders = "../testdata/tiny/reranker-"
+	one := func(args ...string) float32 {
+		got, _, err := rerank(t, "", append(args, "-query", "a cat", "-text", "it sits")...)
+		if err != nil || len(got) != 1 {
+			t.Fatalf("%q: %+v, %v", args, got, err)
+		}
+		return got[0].Score
+	}
+	yes, no := one("-model", folders+"qwen3-reranker-6"), one("-model", folders+"qwen3-reranker-6", "-label", "no")
+	if yes == 0 || yes != -no || one("-model", folders+"qwen3-reranker-6", "-instruction", "Is it short?") == yes {
+		t.Errorf("the scores of yes and no are %v and %v", yes, no)
+	}
+	if one("-model", folders+"deberta-nli-6", "-label", "neutral") == one("-model", folders+"deberta-nli-6", "-label", "entailment") {
+		t.Error("two labels have the same score")
+	}
+	for want, args := range map[string][]string{
+		"-label: ":       {"-model", folders + "deberta-nli-6"},
+		"-instruction: ": {"-model", folders + "deberta-nli-6", "-label", "neutral", "-instruction", "Is it so?"},
+	} {
+		if got, _, err := rerank(t, "", append(args, "-query", "a", "-text", "b")...); got != nil || err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, %v, want an error that begins with %s", args, got, err, want)
+		}
+	}
+}
+
 // TestInt8: -int8 gives the scores of Options.Int8, and receipts say so.
 func TestInt8(t *testing.T) {
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "r.json")

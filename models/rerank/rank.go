@@ -11,12 +11,12 @@ import (
 	"slices"
 
 	"github.com/attn-go/attn/models"
-	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/receipt"
+	"github.com/attn-go/attn/models/reranking"
 )
 
 // score sets the scores of all passages, which it computes in one call.
-func (c *config) score(ctx context.Context, r *encoder.Reranker, all []result, report io.Writer) error {
+func (c *config) score(ctx context.Context, r *reranking.Reranker, all []result, report io.Writer) error {
 	texts := make([]string, len(all))
 	for i := range all {
 		texts[i] = all[i].Text
@@ -35,7 +35,7 @@ func (c *config) score(ctx context.Context, r *encoder.Reranker, all []result, r
 }
 
 // record writes the receipts of all scores to the file of -receipt, some passages in each.
-func (c *config) record(ctx context.Context, r *encoder.Reranker, all []result) (err error) {
+func (c *config) record(ctx context.Context, r *reranking.Reranker, all []result) (err error) {
 	if c.receipt == "" {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (c *config) record(ctx context.Context, r *encoder.Reranker, all []result) 
 const receiptPassages = 128
 
 // measure counts the tokens of all passages, and warns of those that the model does not see whole or refuses them.
-func (c *config) measure(r *encoder.Reranker, all []result, report io.Writer) error {
+func (c *config) measure(r *reranking.Reranker, all []result, report io.Writer) error {
 	var cut []string
 	for i := range all {
 		p := &all[i]

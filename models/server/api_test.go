@@ -13,6 +13,8 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/receipt"
+	"github.com/attn-go/attn/models/reranking"
 )
 
 // chatAnswer is an answer as a client reads it.
@@ -271,8 +273,8 @@ func TestRerank(t *testing.T) {
 		t.Fatalf("%+v", a)
 	}
 	for i, r := range a.Results {
-		if r.Score != logistic(want[r.Index]) || r.Document.Text != documents[r.Index] || i > 0 && r.Score > a.Results[i-1].Score {
-			t.Errorf("rank %d: %+v, want the score %v", i, r, logistic(want[r.Index]))
+		if r.Score != reranking.Sigmoid(want[r.Index]) || r.Document.Text != documents[r.Index] || i > 0 && r.Score > a.Results[i-1].Score {
+			t.Errorf("rank %d: %+v, want the score %v", i, r, reranking.Sigmoid(want[r.Index]))
 		}
 	}
 	a = answerOf[answer](t, post(s, "/v2/rerank", `{"model": "reranker-bert-1", "query": "a cat", "documents": ["the cat sits", "a dog runs"], "top_n": 1}`))
@@ -280,8 +282,59 @@ func TestRerank(t *testing.T) {
 		t.Errorf("%+v, want the best alone", a)
 	}
 	for _, x := range []float32{-200, -3, -0.5, 0, 0.5, 3, 200} {
-		if got, want := float64(logistic(x)), 1/(1+math.Exp(-float64(x))); math.Abs(got-want) > 2e-7*want+1e-38 {
-			t.Errorf("logistic(%v) is %v, want %v", x, got, want) // four roundings, of which that of the exponent counts up to |x| times
+		if got, want := float64(reranking.Sigmoid(x)), 1/(1+math.Exp(-float64(x))); math.Abs(got-want) > 2e-7*want+1e-38 {
+			t.Errorf("reranking.Sigmoid(%v) is %v, want %v", x, got, want) // four roundings, of which that of the exponent counts up to |x| times
+		}
+	}
+}
+
+// TestRerankSettings: a decoder and a model of several labels rank, with an instruction and a label; what does not fit is an error
+// that names the field. Receipts hold what was set.
+func TestRerankSettings(t *testing.T) {
+	var served []*Model
+	for _, name := range []string{"reranker-qwen3-reranker-6", "reranker-deberta-nli-6"} {
+		m, err := Load("../testdata/tiny/"+name, LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		served = append(served, m)
+	}
+	s := serverOf(t, fixed(), served...)
+	type answer struct {
+		Results []struct {
+			Index int
+			Score float32 `json:"relevance_score"`
+		}
+		Receipt json.RawMessage
+	}
+	for i, o := range []reranking.Options{{}, {Instruction: "Is it short?"}, {Label: "no"}, {Label: "entailment"}} {
+		m := served[i/3]
+		want, err := m.rerank.With(o).Score(t.Context(), "a cat", []string{"it sits", "rain"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := fmt.Sprintf(`{"model": %q, "query": "a cat", "documents": ["it sits", "rain"], "instruction": %q, "label": %q, "receipt": true}`, m.Name(), o.Instruction, o.Label)
+		a := answerOf[answer](t, post(s, "/v1/rerank", body))
+		for _, r := range a.Results {
+			if r.Score != reranking.Sigmoid(want[r.Index]) {
+				t.Errorf("%s, %+v: document %d has %v, want %v", m.Name(), o, r.Index, r.Score, reranking.Sigmoid(want[r.Index]))
+			}
+		}
+		made, err := receipt.Parse(a.Receipt)
+		if err == nil {
+			err = receipt.VerifyRanking(t.Context(), made.Model, m.rerank, made, receipt.Options{})
+		}
+		if err != nil || made.Ranking.Instruction != o.Instruction || made.Ranking.Label != o.Label {
+			t.Errorf("%s: the receipt %+v (%v)", m.Name(), made, err)
+		}
+	}
+	for body, param := range map[string]string{
+		`{"model": "reranker-deberta-nli-6", "query": "a", "documents": ["b"]}`:                                                 "label",
+		`{"model": "reranker-deberta-nli-6", "query": "a", "documents": ["b"], "label": "maybe"}`:                               "label",
+		`{"model": "reranker-deberta-nli-6", "query": "a", "documents": ["b"], "label": "neutral", "instruction": "Is it so?"}`: "instruction",
+	} {
+		if w := post(s, "/v1/rerank", body); w.Code != 400 || !strings.Contains(w.Body.String(), fmt.Sprintf(`"param":%q`, param)) {
+			t.Errorf("%s: %d %s, want 400 for %s", body, w.Code, w.Body, param)
 		}
 	}
 }

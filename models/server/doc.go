@@ -30,7 +30,7 @@
 //	GET  /v1/models, /v1/models/{model}
 //	POST /v1/chat/completions, /v1/completions    of language models, also as a stream
 //	POST /v1/embeddings                           of encoders
-//	POST /v1/rerank, /v2/rerank, /rerank          of cross-encoders, in Cohere's and Jina's form
+//	POST /v1/rerank, /v2/rerank, /rerank          of rerankers, in Cohere's and Jina's form
 //	POST /tokenize, /detokenize                   in llama.cpp's and vLLM's form
 //	GET  /healthz, /readyz, /metrics              for whoever runs it
 //	GET  /debug/pprof/                            if Settings.Pprof is set

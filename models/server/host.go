@@ -6,8 +6,8 @@ import (
 
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/models/decoder"
-	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/receipt"
+	"github.com/attn-go/attn/models/reranking"
 	"github.com/attn-go/attn/models/server/internal/batch"
 )
 
@@ -16,9 +16,9 @@ type host struct {
 	*Model
 	fingerprint string
 
-	texts    *batch.Scheduler                   // of a language model
-	vectors  *batch.Pool[text, []float32]       // of an encoder
-	passages *batch.Pool[encoder.Pair, float32] // of a cross-encoder
+	texts    *batch.Scheduler                     // of a language model
+	vectors  *batch.Pool[text, []float32]         // of an encoder
+	passages *batch.Pool[reranking.Pair, float32] // of a cross-encoder
 }
 
 // A text is what an embedder makes a vector of so many numbers of.
@@ -48,8 +48,8 @@ func newHost(m *Model, s *Settings, turns *batch.Turns) (*host, error) {
 			Waiting: s.Waiting, PerKey: s.WaitingPerKey, Turn: turns.Join(),
 		})
 	case m.rerank != nil:
-		h.passages = batch.NewPool(batch.PoolOptions[encoder.Pair, float32]{
-			Work: m.rerank.ScorePairs, Cost: encoder.Pair.Len, Most: batchTokens,
+		h.passages = batch.NewPool(batch.PoolOptions[reranking.Pair, float32]{
+			Work: m.rerank.ScorePairs, Cost: reranking.Pair.Len, Most: batchTokens,
 			Waiting: s.Waiting, PerKey: s.WaitingPerKey, Turn: turns.Join(),
 		})
 	}

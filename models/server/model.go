@@ -11,9 +11,9 @@ import (
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/receipt"
+	"github.com/attn-go/attn/models/reranking"
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
@@ -26,7 +26,7 @@ type Model struct {
 	load         embedding.LoadOptions // of encoders, if the files are known
 	generate     *decoder.Model
 	embed        *embedding.Embedder
-	rerank       *encoder.Reranker
+	rerank       *reranking.Reranker
 }
 
 // LoadOptions are the settings of a model.
@@ -85,7 +85,7 @@ func (m *Model) exec(e kernel.Exec) {
 		m.embed = m.embed.With(o)
 	}
 	if m.rerank != nil {
-		m.rerank = m.rerank.With(embedding.Options{Exec: e})
+		m.rerank = m.rerank.With(reranking.Options{Exec: e})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/models/receipt"
+	"github.com/attn-go/attn/models/reranking"
 )
 
 // wantReceipt reports why a request cannot have the receipts that it asks for.
@@ -48,11 +49,11 @@ func (x *exchange) receiptOfVectors(h *host, q *embeddingsRequest, dimensions in
 }
 
 // receiptOfScores returns the receipt of an answer of ranks, or nil if none is wanted.
-func (x *exchange) receiptOfScores(h *host, q *rerankRequest, texts []string, scores []float32) (*receipt.Receipt, error) {
+func (x *exchange) receiptOfScores(h *host, k *reranking.Reranker, q *rerankRequest, texts []string, scores []float32) (*receipt.Receipt, error) {
 	if !q.Receipt {
 		return nil, nil
 	}
-	r, err := receipt.RecordRanking(x.ctx, h.named(), h.load, h.Model.rerank, q.Query, texts, scores)
+	r, err := receipt.RecordRanking(x.ctx, h.named(), h.load, k, q.Query, texts, scores)
 	if err != nil {
 		return nil, badParam("receipt", "%v", err)
 	}

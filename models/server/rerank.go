@@ -3,12 +3,14 @@ package server
 import (
 	"cmp"
 	"encoding/json"
-	"math"
+	"errors"
 	"slices"
+	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/receipt"
+	"github.com/attn-go/attn/models/reranking"
 	"github.com/attn-go/attn/models/server/internal/fields"
-	"github.com/attn-go/attn/numeric"
 )
 
 // rerankRequest is a request to rank documents, with the fields of Cohere's and Jina's APIs.
@@ -22,6 +24,10 @@ type rerankRequest struct {
 	Priority        fields.Unused `json:"priority"`
 	MaxTokensPerDoc fields.Absent `json:"max_tokens_per_doc"`
 	RankFields      fields.Absent `json:"rank_fields"`
+
+	// Of [reranking.Options].
+	Instruction string `json:"instruction"`
+	Label       string `json:"label"`
 
 	Receipt bool `json:"receipt"` // one of package receipt
 }
@@ -81,8 +87,14 @@ func (x *exchange) rerank() error {
 	for i, d := range q.Documents {
 		texts[i] = string(d)
 	}
-	pairs, err := h.Model.rerank.Pairs(x.ctx, q.Query, texts)
+	with, err := q.reranker(h)
 	if err != nil {
+		return err
+	}
+	pairs, err := with.Pairs(x.ctx, q.Query, texts)
+	if err != nil && x.ctx.Err() == nil {
+		return badParam("query", "%v", err)
+	} else if err != nil {
 		return err
 	}
 	for _, p := range pairs {
@@ -92,13 +104,13 @@ func (x *exchange) rerank() error {
 	if err != nil {
 		return err
 	}
-	signed, err := x.receiptOfScores(h, &q, texts, scores)
+	signed, err := x.receiptOfScores(h, with, &q, texts, scores)
 	if err != nil {
 		return err
 	}
 	ranks := make([]rank, len(scores))
 	for i, s := range scores {
-		ranks[i] = rank{Index: i, Score: logistic(s)}
+		ranks[i] = rank{Index: i, Score: reranking.Sigmoid(s)}
 		if q.ReturnDocuments {
 			ranks[i].Document = &documentText{string(q.Documents[i])}
 		}
@@ -116,13 +128,15 @@ func (x *exchange) rerank() error {
 	}{"rerank-" + x.newID(), "list", h.name, h.fingerprint, inputUsage{x.prompt, x.prompt}, ranks[:top], signed})
 }
 
-// logistic returns 1/(1+e^-x) with the bits of the contract's exponential on every CPU, every operation
-// rounded to float32.
-func logistic(x float32) float32 {
-	const log2E = float32(math.Log2E)
-	e := numeric.Exp2(-float32(max(x, -x) * log2E))
-	if x < 0 {
-		return e / (1 + e)
+// reranker returns the model with the settings of a request.
+func (q *rerankRequest) reranker(h *host) (*reranking.Reranker, error) {
+	o := h.Model.rerank.Options()
+	o.Instruction, o.Label = q.Instruction, q.Label
+	with := h.Model.rerank.With(o)
+	var bad *kernel.ArgumentError
+	if err := with.Check(); errors.As(err, &bad) {
+		param := strings.ToLower(strings.TrimPrefix(bad.Arg, "Options."))
+		return nil, badParam(param, "%s: got %s, want %s", param, bad.Got, bad.Want)
 	}
-	return 1 / (1 + e)
+	return with, nil
 }

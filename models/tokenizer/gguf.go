@@ -198,7 +198,7 @@ func (g *ggufFile) templates() (single, pair template, err error) {
 	switch {
 	case model == "bert":
 		pair[3].kind, pair[4].kind = 1, 1
-	case len(ends) > 0: // as RoBERTa has it
+	case len(ends) > 0 && (model == "t5" || g.sep): // as RoBERTa has it; EOS alone stands once, as llama.cpp joins the texts of a reranker
 		pair = template{{ids: before}, first, {ids: ends}, {ids: ends}, second, {ids: ends}}
 	}
 	return single, pair, err

@@ -26,8 +26,8 @@ import (
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/receipt"
+	"github.com/attn-go/attn/models/reranking"
 )
 
 // fails is the status if a receipt does not hold.
@@ -52,7 +52,7 @@ type config struct {
 	exec   kernel.Exec
 	files  []string
 
-	loaded any           // *decoder.Model, *embedding.Embedder or *encoder.Reranker
+	loaded any           // *decoder.Model, *embedding.Embedder or *reranking.Reranker
 	of     receipt.Model // the loaded one
 	as     receipt.EmbeddingSettings
 }
@@ -180,7 +180,7 @@ func (c *config) verify(ctx context.Context, r *receipt.Receipt) error {
 	switch m := c.loaded.(type) {
 	case *embedding.Embedder:
 		return receipt.VerifyEmbeddings(ctx, c.of, m, r, o)
-	case *encoder.Reranker:
+	case *reranking.Reranker:
 		return receipt.VerifyRanking(ctx, c.of, m, r, o)
 	default:
 		return receipt.Verify(ctx, c.of, m.(*decoder.Model), r, o)
@@ -242,7 +242,7 @@ func (c *config) open(path, name string, r *receipt.Receipt) (any, error) {
 		if same && r.Embeddings != nil {
 			return m, nil
 		}
-	case *encoder.Reranker:
+	case *reranking.Reranker:
 		if same && r.Ranking != nil {
 			return m, nil
 		}
@@ -252,7 +252,7 @@ func (c *config) open(path, name string, r *receipt.Receipt) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return k.With(embedding.Options{Exec: c.exec}), nil
+		return k.With(reranking.Options{Exec: c.exec}), nil
 	}
 	e, err := models.OpenEmbedder(path, as)
 	if err != nil {

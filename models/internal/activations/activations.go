@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/activation"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/numeric"
@@ -61,4 +62,20 @@ var modules = map[string]Function{"": {}, "Tanh": Tanh, "ReLU": ReLU, "GELU": {F
 func Module(class string) (Function, bool) {
 	f, ok := modules[class]
 	return f, ok
+}
+
+// alone are the functions that linear has, for numbers that no layer has computed.
+var alone = map[linear.Activation]func(dst, src []float32, exec kernel.Exec) error{
+	linear.GELU: activation.GELU, linear.GELUTanh: activation.GELUTanh, linear.SiLU: activation.SiLU,
+}
+
+// Alone computes the function of x in place.
+func (f Function) Alone(x []float32, exec kernel.Exec) error {
+	if f.After != nil {
+		return f.After(x, exec)
+	}
+	if g, ok := alone[f.Fused]; ok {
+		return g(x, x, exec)
+	}
+	return nil
 }

@@ -2,7 +2,7 @@
 """Writes a folder of make.py or embedders.py as a GGUF file with weights of float32, with the keys and names of llama.cpp's convert_hf_to_gguf.py.
 
 usage: gguf.py DIR FILE.gguf        needs: pip install gguf safetensors numpy
-The folder is of bert, xlm-roberta or nomic_bert, a reranker of the first two, qwen3-embedding or embeddinggemma.
+The folder is of bert, xlm-roberta or nomic_bert, a reranker of the first two, qwen3-embedding, reranker-qwen3-reranker or embeddinggemma.
 """
 import json, os, re, sys
 sys.path = [p for p in sys.path if os.path.abspath(p or ".") != os.path.dirname(os.path.abspath(__file__))]  # this file has the name of the package
@@ -18,7 +18,14 @@ arch = {"bert": "bert", "xlm-roberta": "bert", "nomic_bert": "nomic-bert", "qwen
 w = gguf.GGUFWriter(out, arch)
 w.add_name(os.path.basename(os.path.abspath(dir)))
 w.add_block_count(c["num_hidden_layers"]); w.add_embedding_length(c["hidden_size"]); w.add_feed_forward_length(c["intermediate_size"]); w.add_head_count(c["num_attention_heads"])
-ranks = any(n.startswith("classifier.") for n in tensors)
+answers = os.path.exists(f"{dir}/README.md") and "# Qwen3-Reranker" in open(f"{dir}/README.md").read()
+ranks = answers or any(n.startswith("classifier.") for n in tensors)
+if answers:  # the rows of yes and no are the classifier, and the rest of the output matrix is left out
+    out_matrix = tensors.pop("lm_head.weight", None); out_matrix = tensors["model.embed_tokens.weight"] if out_matrix is None else out_matrix
+    tensors["cls.output.weight"] = out_matrix[[tok["model"]["vocab"][x] for x in ("yes", "no")]]
+    w.add_classifier_output_labels(["yes", "no"])
+    w.add_chat_template([{"name": "rerank", "template": "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n"
+        "<|im_start|>user\n<Instruct>: Given a web search query, retrieve relevant passages that answer the query\n<Query>: {query}\n<Document>: {document}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"}])
 
 # Poolings.
 POOL = {"mean": gguf.PoolingType.MEAN, "cls": gguf.PoolingType.CLS, "lasttoken": gguf.PoolingType.LAST}
@@ -81,7 +88,7 @@ elif m["type"] == "Unigram":
     for name, id in (("bos", "<s>"), ("eos", "</s>"), ("unk", "<unk>"), ("sep", "</s>"), ("pad", "<pad>"), ("mask", "<mask>")): getattr(w, f"add_{name}_token_id")(special[id])
 elif "qwen3" in kind:
     w.add_tokenizer_model("gpt2"); w.add_tokenizer_pre("qwen2"); shown = tokens
-    w.add_token_merges([" ".join(x) if isinstance(x, list) else x for x in m["merges"]]); w.add_eos_token_id(special["<|endoftext|>"]); w.add_add_bos_token(False); w.add_add_eos_token(True)
+    w.add_token_merges([" ".join(x) if isinstance(x, list) else x for x in m["merges"]]); w.add_eos_token_id(special["<|endoftext|>"]); w.add_add_bos_token(False); w.add_add_eos_token(not answers)
 else:
     w.add_tokenizer_model("llama"); w.add_tokenizer_pre("default"); shown = tokens
     order = {}

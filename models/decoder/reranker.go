@@ -1,0 +1,181 @@
+package decoder
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/reranking"
+)
+
+// LoadReranker reads a decoder as a reranker, whose score is made of the state of a pair's last token:
+//
+//	a folder of Qwen3ForSequenceClassification, or that of another family: by its layer score
+//	a folder whose modules.json has LogitScore, as sentence-transformers' CrossEncoder saves it: by the logits of two tokens, such as
+//	    yes and no. A chat template writes the query and the passage
+//	a folder of Qwen3-Reranker as it was published, which [Ranks] tells by its README.md or its name: likewise, by its own prompt
+//	a GGUF file of qwen3 with pooling_type 4: by its layer cls.output and its template for rerankers, as llama.cpp --rerank does
+//
+// The path is found as with [Load], and the errors are the same.
+func LoadReranker(model string, o embedding.LoadOptions) (*reranking.Reranker, error) {
+	options := Options{Int8: o.Int8, Context: o.Context, Progress: o.Progress}
+	if err := options.Check(); err != nil {
+		return nil, err
+	}
+	path, isFolder, err := find(model)
+	if err != nil {
+		return nil, err
+	}
+	load := rerankerOfFile
+	if isFolder {
+		load = rerankerOfFolder
+	}
+	p, err := load(path, options)
+	if err != nil {
+		return nil, naming(path, err)
+	}
+	return reranking.New(*p), nil
+}
+
+// A ranking says how the model of a folder or file scores pairs.
+type ranking struct {
+	answers bool  // by logits of tokens; otherwise by the classifier
+	yes, no int32 // these tokens; no is -1 if the logit of yes is the score
+
+	labels   []string // of the classifier, nil if they are not named
+	first    bool     // the first label is meant if none is named
+	identity bool     // see reranking.Head
+	padding  int32    // see reranking.Head
+	limit    int      // of tokens, or 0
+	prompt   func(n *network) (reranking.Prompt, error)
+
+	weights reranking.Matrix // of the classifier
+}
+
+// classifierName is the classifier of a GGUF file; a folder calls it score.
+const classifierName = "cls.output"
+
+// rank loads the classifier of a reranker that has one.
+func (l *loader) rank(r *ranking, width int) {
+	if r == nil || r.answers {
+		return
+	}
+	outputs := 1
+	if shape := l.shape(classifierName + ".weight"); len(shape) == 2 && shape[0] > 0 {
+		outputs = shape[0]
+	}
+	r.weights.Weight = l.floats(classifierName+".weight", outputs, width)
+	if l.has(classifierName + ".bias") {
+		r.weights.Bias = l.floats(classifierName+".bias", outputs)
+	}
+}
+
+func rerankerOfFolder(dir string, options Options) (*reranking.Parts, error) {
+	n, d, tied, err := networkOfFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	if n.ranking, err = readRanking(dir, n); err != nil {
+		return nil, err
+	}
+	m, err := n.model(folderLoader(n, d, options), tied, options)
+	if err != nil {
+		return nil, err
+	}
+	return m.reranker(dir)
+}
+
+func rerankerOfFile(path string, options Options) (*reranking.Parts, error) {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	n, err := networkOfFile(f)
+	if err != nil {
+		return nil, err
+	}
+	if n.ranking, err = fileRanking(f, n); err != nil {
+		return nil, err
+	}
+	f.DropMetadata()
+	m, err := n.model(fileLoader(f, options), false, options)
+	if err != nil {
+		return nil, err
+	}
+	return m.reranker(path)
+}
+
+// reranker returns the parts of a reranker.
+func (m *Model) reranker(path string) (*reranking.Parts, error) {
+	h, err := m.rankingHead(path)
+	if err != nil {
+		return nil, err
+	}
+	p := &reranking.Parts{
+		Model: &pairStates{embedder{model: m}}, Head: h,
+		Vocab: m.config.Vocab, MaxTokens: min(m.options.Context, m.config.Context), Positions: m.options.Context,
+	}
+	if n := m.ranking.limit; n > 0 {
+		p.MaxTokens = min(n, p.MaxTokens)
+	}
+	p.Prompt, err = m.ranking.prompt(m.network)
+	return p, err
+}
+
+// rankingHead returns what makes scores of states.
+func (m *Model) rankingHead(path string) (*reranking.Head, error) {
+	r := m.ranking
+	h := &reranking.Head{Pooling: folder.Last, Out: r.weights, Padding: r.padding, Identity: r.identity}
+	if !r.answers {
+		outputs := len(r.weights.Weight) / m.config.Width
+		if err := h.SetLabels(path, r.labels, outputs); err != nil {
+			return nil, err
+		}
+		h.Identity = r.identity && outputs == 1
+	} else if err := m.answerHead(path, h); err != nil {
+		return nil, err
+	}
+	if r.first {
+		h.Default = 0
+	}
+	return h, nil
+}
+
+// answerHead makes the classifier of rows of the output matrix.
+func (m *Model) answerHead(path string, h *reranking.Head) error {
+	tokens := []int32{m.ranking.yes}
+	if m.ranking.no >= 0 {
+		tokens = append(tokens, m.ranking.no)
+	}
+	t, err := m.Tokenizer()
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, id := range tokens {
+		if int(id) >= m.config.Vocab {
+			return &ConfigError{"LogitScore", "true_token_id, false_token_id", fmt.Sprint(id), fmt.Sprintf("0 to %d", m.config.Vocab-1)}
+		}
+		names = append(names, t.Token(id))
+	}
+	h.Softcap = m.config.LogitSoftcap
+	h.Out.Weight = make([]float32, len(tokens)*m.config.Width)
+	if err := m.head.parts[0].Rows(linear.DenseMatrix(h.Out.Weight, len(tokens), m.config.Width), tokens, kernel.Exec{}); err != nil {
+		return err
+	}
+	return h.SetLabels(path, names, len(tokens))
+}
+
+// pairStates are the states of pairs, whose tokens have no types.
+type pairStates struct{ embedder }
+
+// States is that of an embedder, see [reranking.Model].
+func (p *pairStates) States(ctx context.Context, ids, _ [][]int32, o *embedding.Options, how folder.Pooling, each func(pair int, states []float32) error) error {
+	return p.embedder.States(ctx, ids, o, how, each)
+}

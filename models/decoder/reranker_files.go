@@ -1,0 +1,398 @@
+package decoder
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/strict"
+	"github.com/attn-go/attn/models/reranking"
+)
+
+// A card is a family of rerankers whose config.json does not say that they are rerankers. As llama.cpp's convert_hf_to_gguf.py
+// does, Ranks looks at the model's card, README.md, and at the name of the folder.
+type card struct {
+	architecture          string
+	mark                  string // in the name of the folder, or in a heading of README.md, in lower case
+	template, instruction string // see reranking.Template
+	yes, no               string // the tokens of answers
+}
+
+// cards has a row for each family. The texts are in the families' README.md.
+var cards = []card{{
+	architecture: "qwen3", mark: "qwen3-reranker", yes: "yes", no: "no",
+	template: "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. " +
+		"Note that the answer can only be \"yes\" or \"no\".<|im_end|>\n<|im_start|>user\n" +
+		"<Instruct>: {instruction}\n<Query>: {query}\n<Document>: {document}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n",
+	instruction: "Given a web search query, retrieve relevant passages that answer the query",
+}}
+
+// cardOf returns the card of a folder, or nil.
+func cardOf(dir string, a *architecture) *card {
+	name, text := strings.ToLower(filepath.Base(filepath.Clean(dir))), "\n"+strings.ToLower(readme(dir))
+	for i, c := range cards {
+		if c.architecture == a.name && (strings.Contains(name, c.mark) || strings.Contains(text, "\n# "+c.mark)) {
+			return &cards[i]
+		}
+	}
+	return nil
+}
+
+// mostReadme is how much of a README.md is looked at.
+const mostReadme = 1 << 20
+
+// readme returns the beginning of a folder's README.md, "" without one that can be read.
+func readme(dir string) string {
+	path := filepath.Join(dir, "README.md")
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	data, _ := io.ReadAll(io.LimitReader(f, mostReadme))
+	return string(data)
+}
+
+// Ranks tells whether the folder of a decoder is that of a reranker, see [LoadReranker].
+func Ranks(dir string) (bool, error) {
+	var c struct {
+		Type    string   `json:"model_type"`
+		Classes []string `json:"architectures"`
+	}
+	if err := folder.ReadJSON(filepath.Join(dir, configFile), &c); err != nil {
+		return false, err
+	}
+	a := architectureOf(nameInFolders, c.Type)
+	if a == nil {
+		return false, nil
+	}
+	list, err := readModules(dir)
+	if list != nil || err != nil {
+		return list.score() != nil || list.classifies(), err
+	}
+	return classified(c.Classes) || cardOf(dir, a) != nil && !slices.ContainsFunc(c.Classes, func(class string) bool { return strings.HasSuffix(class, "Model") }), nil
+}
+
+// classified tells whether classes of transformers have one with a layer score.
+func classified(classes []string) bool {
+	return slices.ContainsFunc(classes, func(class string) bool { return strings.HasSuffix(class, "ForSequenceClassification") })
+}
+
+// modules are those of modules.json, nil without the file.
+type modules []struct{ Path, Type string }
+
+func readModules(dir string) (list modules, err error) {
+	list = modules{}
+	if err = folder.ReadJSON(filepath.Join(dir, "modules.json"), &list); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return list, err
+}
+
+// kind returns the class of module i.
+func (m modules) kind(i int) string { return m[i].Type[strings.LastIndex(m[i].Type, ".")+1:] }
+
+// score returns the path of the module LogitScore, or nil if it is not the second one of two.
+func (m modules) score() *string {
+	if len(m) == 2 && m.kind(0) == "Transformer" && m.kind(1) == "LogitScore" {
+		return &m[1].Path
+	}
+	return nil
+}
+
+// classifies tells whether the transformer alone makes scores.
+func (m modules) classifies() bool { return len(m) == 1 && m.kind(0) == "Transformer" }
+
+// A transformerFile is what sentence_bert_config.json of sentence-transformers says.
+type transformerFile struct {
+	task   string // text-generation, sequence-classification, or "" if it does not say it
+	limit  int    // of tokens, or 0
+	chats  bool   // a chat template writes the two texts
+	answer bool   // and the beginning of the answer
+}
+
+const transformerName = "sentence_bert_config.json"
+
+// readTransformer reads the file, if there is one.
+func readTransformer(dir string) (t transformerFile, err error) {
+	s := strict.ReadJSON(dir, transformerName, &err, func(key, got, want string) error { return &ConfigError{transformerName, key, got, want} })
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, nil
+	}
+	t.task = s.Text("transformer_task")
+	if s.Has("max_seq_length") {
+		t.limit = s.Size("max_seq_length", 0)
+	}
+	s.Only("do_lower_case", false)
+	modality := s.Under("modality_config")
+	t.chats = modality.Has("message")
+	for _, kind := range []string{"text", "message"} {
+		m := modality.Under(kind)
+		m.Only("method", "forward")
+		m.Only("method_output_name", "logits")
+		if format := m.Text("format"); format != "" && format != "flat" {
+			m.Fail("format", fmt.Sprintf("%q", format), `"flat"; others are not supported`)
+		}
+		m.Unknown()
+	}
+	modality.Unknown()
+	processing := s.Under("processing_kwargs")
+	chat := processing.Under("chat_template")
+	t.answer = chat.Yes("add_generation_prompt")
+	chat.Only("restore_suffix", true)
+	chat.Unknown()
+	processing.Unknown()
+	s.Unknown(strict.Table{"module_output_name": strict.Any, "unpad_inputs": strict.Any, "query_length": strict.Any, "document_length": strict.Any})
+	return t, err
+}
+
+// check reports a task that is not that of the model's modules.
+func (t *transformerFile) check(answers bool) error {
+	want := "sequence-classification"
+	if answers {
+		want = "text-generation"
+	}
+	if t.task != "" && t.task != want {
+		return &ConfigError{transformerName, "transformer_task", fmt.Sprintf("%q", t.task), fmt.Sprintf("%q, as its modules have it", want)}
+	}
+	return nil
+}
+
+// readRanking reads how the model of a folder scores pairs.
+func readRanking(dir string, n *network) (*ranking, error) {
+	c, err := reranking.ReadConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	list, err := readModules(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &ranking{labels: c.Labels, identity: c.Identity, padding: -1}
+	card := cardOf(dir, n.architecture)
+	var main struct {
+		Classes []string `json:"architectures"`
+	}
+	if err := folder.ReadJSON(filepath.Join(dir, configFile), &main); err != nil {
+		return nil, err
+	}
+	path := list.score()
+	switch {
+	case path != nil:
+		err = r.readScore(dir, *path, n)
+	case list != nil && !list.classifies():
+		return nil, &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: "the modules", Got: fmt.Sprintf("%d, which are no reranker", len(list)), Want: "Transformer, or Transformer and LogitScore"}
+	case classified(main.Classes):
+		if c.Pad != nil {
+			r.padding = *c.Pad
+		}
+	case card != nil:
+		err = r.ofCard(card, n)
+	default:
+		return nil, &ConfigError{configFile, "architectures", fmt.Sprintf("%q", main.Classes), "one that ends in ForSequenceClassification, a modules.json with LogitScore, or a model of which is known that it is a reranker"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r, r.readPrompt(dir, list != nil, card)
+}
+
+// readScore reads the tokens of LogitScore.
+func (r *ranking) readScore(dir, path string, n *network) error {
+	name := path + "/" + configFile
+	if path == "" || !filepath.IsLocal(filepath.FromSlash(path)) {
+		return &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: "module 1", Got: fmt.Sprintf("the path %q", path), Want: "a folder below that of the model"}
+	}
+	var c struct {
+		Yes   *int32  `json:"true_token_id"`
+		No    *int32  `json:"false_token_id"`
+		Input *string `json:"module_input_name"`
+	}
+	if err := folder.ReadJSON(filepath.Join(dir, filepath.FromSlash(name)), &c); err != nil {
+		return err
+	}
+	r.answers, r.first, r.no = true, true, -1
+	for _, x := range []struct {
+		key string
+		id  *int32
+		to  *int32
+	}{{"true_token_id", c.Yes, &r.yes}, {"false_token_id", c.No, &r.no}} {
+		switch {
+		case x.id != nil && *x.id >= 0 && int(*x.id) < n.config.Vocab:
+			*x.to = *x.id
+		case x.id != nil || x.to == &r.yes:
+			return &ConfigError{name, x.key, textOf(x.id), fmt.Sprintf("a token from 0 to %d", n.config.Vocab-1)}
+		}
+	}
+	if c.Input != nil && *c.Input != "causal_logits" {
+		return &ConfigError{name, "module_input_name", fmt.Sprintf("%q", *c.Input), `"causal_logits"`}
+	}
+	return nil
+}
+
+func textOf(id *int32) string {
+	if id == nil {
+		return "none"
+	}
+	return fmt.Sprint(*id)
+}
+
+// ofCard takes the tokens of answers from a card.
+func (r *ranking) ofCard(c *card, n *network) error {
+	t, err := n.Tokenizer()
+	if err != nil {
+		return err
+	}
+	r.answers, r.first = true, true
+	for _, x := range []struct {
+		text string
+		to   *int32
+	}{{c.yes, &r.yes}, {c.no, &r.no}} {
+		id, ok := t.ID(x.text)
+		if !ok {
+			return &ConfigError{"tokenizer.json", "model.vocab", fmt.Sprintf("no token %q", x.text), "one: a " + c.mark + " answers with it"}
+		}
+		*x.to = id
+	}
+	return nil
+}
+
+// readPrompt reads what a query and a passage become: the prompt of a card, the text of a chat template, or two texts as the
+// tokenizer joins them. sentence-transformers chooses alike: a folder that it saved says whether the chat template counts, and
+// in other folders it always does. A template that cannot write the two texts does not count in such a folder.
+func (r *ranking) readPrompt(dir string, saved bool, c *card) error {
+	t, err := readTransformer(dir)
+	if err == nil && saved {
+		err = t.check(r.answers)
+	}
+	if err != nil {
+		return err
+	}
+	if r.limit = t.limit; r.limit == 0 {
+		if r.limit, err = readLimit(dir); err != nil {
+			return err
+		}
+	}
+	before, err := readDefaultPrompt(dir)
+	r.prompt = func(n *network) (reranking.Prompt, error) {
+		tok, err := n.Tokenizer()
+		if err != nil {
+			return nil, err
+		}
+		if c != nil && !saved {
+			return reranking.NewTemplate(tok, c.template, c.instruction)
+		}
+		template, bad := n.Template()
+		if bad == nil {
+			chat := &reranking.Chat{Tokenizer: tok, Template: template, Answer: t.answer, Instruction: before}
+			if bad = chat.CheckRoles(); bad == nil && (t.chats || !saved) {
+				return chat, nil
+			}
+			bad = &ConfigError{tokenizerFile, "chat_template", fmt.Sprint(bad), "a template for messages of the roles query and document"}
+		}
+		if t.chats {
+			return nil, bad
+		}
+		return &reranking.TwoTexts{Tokenizer: tok, Before: before}, nil
+	}
+	return err
+}
+
+// readLimit returns the limit of tokenizer_config.json, or 0.
+func readLimit(dir string) (int, error) {
+	var c struct {
+		Most float64 `json:"model_max_length"` // which is 1e30 for none
+	}
+	if err := folder.ReadJSON(filepath.Join(dir, tokenizerFile), &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	if c.Most >= 1 && c.Most < mostContext {
+		return int(c.Most), nil
+	}
+	return 0, nil
+}
+
+// readDefaultPrompt reads the text that sentence-transformers puts before every query.
+func readDefaultPrompt(dir string) (string, error) {
+	const name = "config_sentence_transformers.json"
+	var c struct {
+		Prompts map[string]string `json:"prompts"`
+		Default *string           `json:"default_prompt_name"`
+	}
+	if err := folder.ReadJSON(filepath.Join(dir, name), &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	if c.Default == nil {
+		return "", nil
+	}
+	text, ok := c.Prompts[*c.Default]
+	if !ok {
+		return "", &ConfigError{name, "default_prompt_name", fmt.Sprintf("%q", *c.Default), "one of the prompts"}
+	}
+	return text, nil
+}
+
+// ggufRank is the pooling_type of rerankers.
+const ggufRank = 4
+
+// lastRanks are the architectures for which llama.cpp takes the state of the last token. For others it takes the state of the first
+// token, which sees no other in a decoder, so that all scores would be equal.
+var lastRanks = []string{"qwen3"}
+
+// fileRanking reads how the model of a GGUF file scores pairs.
+func fileRanking(f *gguf.File, n *network) (*ranking, error) {
+	key := n.architecture.name + ".pooling_type"
+	kind, err := f.Int(key)
+	if err != nil {
+		return nil, err
+	}
+	if kind != ggufRank {
+		return nil, keyError(key, fmt.Sprint(kind), "4, the classifier of a reranker")
+	}
+	if !slices.Contains(lastRanks, n.architecture.name) {
+		return nil, keyError(key, fmt.Sprint(kind), fmt.Sprintf("a reranker of the architecture %s, whose score is that of the last token", strings.Join(lastRanks, ", ")))
+	}
+	r := &ranking{padding: -1, first: true}
+	if key := n.architecture.name + ".classifier.output_labels"; hasKey(f, key) {
+		if r.labels, err = f.Strings(key); err != nil {
+			return nil, err
+		}
+	}
+	template := ""
+	const templateKey = "tokenizer.chat_template.rerank"
+	if hasKey(f, templateKey) {
+		if template, err = f.String(templateKey); err != nil {
+			return nil, err
+		}
+	}
+	r.prompt = func(n *network) (reranking.Prompt, error) {
+		tok, err := n.Tokenizer()
+		if err != nil {
+			return nil, err
+		}
+		if template == "" {
+			return &reranking.TwoTexts{Tokenizer: tok}, nil
+		}
+		p, err := reranking.NewTemplate(tok, template, "")
+		if err != nil {
+			return nil, keyError(templateKey, err.Error(), "a template for a query and a document")
+		}
+		return p, nil
+	}
+	return r, nil
+}
+
+func hasKey(f *gguf.File, key string) bool {
+	_, ok := f.Value(key)
+	return ok
+}

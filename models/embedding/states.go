@@ -1,0 +1,7 @@
+package embedding
+
+import "github.com/attn-go/attn/models/folder"
+
+// Pool writes the pooling of the rows of states, [tokens, len(v)], to v. All sums are of float64: those
+// of a column from the first token to the last.
+func Pool(v []float64, states []float32, how folder.Pooling) { pool(v, states, how) }

@@ -1,0 +1,125 @@
+package encoder
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/inventory"
+)
+
+// TestRerankerKeys: values of config.json that are not computed are named.
+func TestRerankerKeys(t *testing.T) {
+	for _, c := range []struct {
+		name, key string
+		value     any
+	}{
+		{"deberta-6", "relative_attention", false},
+		{"deberta-6", "conv_kernel_size", 3},
+		{"deberta-6", "embedding_size", 8},
+		{"deberta-6", "attention_head_size", 4},
+		{"deberta-6", "pooler_hidden_size", 8},
+		{"deberta-6", "pooler_hidden_act", "mish"},
+		{"deberta-6", "position_buckets", 15},
+		{"deberta-6", "position_buckets", 1 << 10},
+		{"deberta-6", "pos_att_type", "p2p"},
+		{"deberta-6", "pos_att_type", []string{}},
+		{"deberta-6", "norm_rel_ebd", "batch_norm"},
+		{"deberta-6", "type_vocab_size", -1},
+		{"deberta-6", "max_position_embeddings", 1 << 14},
+		{"modernbert-cls-6", "classifier_pooling", "max"},
+		{"modernbert-cls-6", "classifier_activation", "mish"},
+	} {
+		dir := t.TempDir()
+		if err := os.CopyFS(dir, os.DirFS("../testdata/tiny/reranker-"+c.name)); err != nil {
+			t.Fatal(err)
+		}
+		path, config := filepath.Join(dir, configName), map[string]any{}
+		if err := folder.ReadJSON(path, &config); err != nil {
+			t.Fatal(err)
+		}
+		config[c.key] = c.value
+		data, err := json.Marshal(config)
+		if err == nil {
+			err = os.WriteFile(path, data, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var bad *folder.Error
+		if _, err := LoadReranker(dir, LoadOptions{}); !errors.As(err, &bad) || bad.Name != c.key || bad.Path != path {
+			t.Errorf("%s: %s %v: %v", c.name, c.key, c.value, err)
+		}
+	}
+}
+
+// TestHeadGroups: a bias that is too large for all heads at once is computed for some of them, with the same bits.
+func TestHeadGroups(t *testing.T) {
+	x, err := open("../testdata/tiny/reranker-deberta-6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.close()
+	m, err := x.read(LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := randomTokens(3, 40, m.Vocab)
+	ids[1] = ids[1][:17]
+	var want []float32
+	for _, group := range []int{m.Heads, 1, 3} {
+		s, r := &scratch{}, &runner{model: m}
+		rows := s.lay([]int{0, 1, 2}, ids, m)
+		s.group = group
+		for i := range rows * 3 * m.Width {
+			s.wide[i] = float32(i*7919%1000)/500 - 1
+		}
+		if err := r.attendApart(&m.layers[1], s, rows); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.narrow[:rows*m.Width]; want == nil {
+			want = slices.Clone(got)
+		} else if !equalBits(got, want) {
+			t.Errorf("groups of %d heads have other bits", group)
+		}
+	}
+}
+
+// TestManyBuckets: a file with few weights takes no memory for many buckets, and inspecting it says so.
+func TestManyBuckets(t *testing.T) {
+	x, err := open("../testdata/tiny/reranker-deberta-6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.close()
+	apart := *x.spec.apart
+	apart.span = 1 << 15
+	x.spec.apart = &apart
+	var bad *folder.Error
+	if _, err := x.read(LoadOptions{}); !errors.As(err, &bad) || bad.Name != "position_buckets, max_relative_positions" {
+		t.Errorf("loading: %v", err)
+	}
+	v := &inventory.Inventory{}
+	readModelOf(x, &reader{source: x.source, path: x.path, prefix: x.spec.prefixOf(x.source), dry: v})
+	if len(v.Problems) == 0 || v.Problems[0].Error() != bad.Error() {
+		t.Errorf("inspecting: %v, want %v first", v.Problems, bad)
+	}
+}
+
+// TestRerankerAsEmbedder: the classifiers of ModernBERT and DeBERTa are named by Load, too.
+func TestRerankerAsEmbedder(t *testing.T) {
+	for _, name := range []string{"deberta-6", "modernbert-cls-6"} {
+		var bad *folder.Error
+		if _, err := Load("../testdata/tiny/reranker-"+name, LoadOptions{}); !errors.As(err, &bad) || bad.Want != "an embedding model; this one is for LoadReranker" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	v, err := Inspect("../testdata/tiny/nomic_bert-1", true)
+	if err != nil || len(v.Problems) != 1 {
+		t.Errorf("an architecture without a classifier has the problems %v, want one (%v)", v, err)
+	}
+}

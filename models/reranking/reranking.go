@@ -1,0 +1,238 @@
+// Package reranking scores passages for a query with models that read both together: it has what comes before and
+// after a model of states of tokens, the same for encoders and decoders. Before it comes the prompt, which makes tokens of
+// a query and a passage; after it the pooling, and a head that makes scores of a state.
+//
+// A [Reranker] is made by package encoder or decoder, or by models.OpenReranker, which finds out which of them a model needs.
+package reranking
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/embedding"
+	"github.com/attn-go/attn/models/folder"
+)
+
+// A Model computes the states of tokens. It is for any number of goroutines at once.
+type Model interface {
+	// States calls each with the states of every pair, [tokens, width], in any order. They are valid during
+	// the call alone. The ids are checked. types may be nil, which is type 0 for all tokens. It may leave out rows that the pooling
+	// does not look at. An error of each ends it, and so does ctx, with its error.
+	States(ctx context.Context, ids, types [][]int32, o *embedding.Options, how folder.Pooling, each func(pair int, states []float32) error) error
+}
+
+// Parts are what a [Reranker] consists of.
+type Parts struct {
+	Model     Model
+	Prompt    Prompt
+	Head      *Head
+	Typed     bool // the model is given the types of tokens
+	Vocab     int  // ids that tokens may have
+	MaxTokens int  // to which a pair is cut
+	Positions int  // the most tokens that the model can take
+}
+
+// Options are the settings of a [Reranker]. None but Label and Instruction changes a bit of a score.
+type Options struct {
+	// Exec says how every call of a kernel is executed: on which tier, with how many threads.
+	kernel.Exec
+
+	// BatchTokens is how many tokens pairs have that are computed together; 0 means 512.
+	BatchTokens int
+
+	// Label is the label whose score is wanted, one of [Reranker.Labels]. "" means the only label, or the one that
+	// stands for a good answer, such as yes. A classifier for natural language inference has several labels, none of
+	// which is meant, and needs a Label.
+	Label string
+
+	// Instruction tells the model what a good answer is. "" means the instruction in the model's files, if there is one. A model
+	// that reads no instruction refuses others, see [Reranker.TakesInstruction].
+	Instruction string
+}
+
+// A Reranker is a model that reads a query and a passage together and says how well they fit. It is immutable: any
+// number of goroutines may use it at once.
+type Reranker struct {
+	p    *Parts
+	opts Options
+}
+
+// New returns the Reranker of its parts.
+func New(p Parts) *Reranker { return &Reranker{p: &p} }
+
+// With returns a Reranker with other settings that shares the weights.
+func (r *Reranker) With(o Options) *Reranker { return &Reranker{r.p, o} }
+
+// Options returns the settings.
+func (r *Reranker) Options() Options { return r.opts }
+
+// MaxTokens returns the number of tokens to which a query and a passage together are cut.
+func (r *Reranker) MaxTokens() int { return r.p.MaxTokens }
+
+// Labels returns the names of the classifier's outputs, one or more. Do not change them.
+func (r *Reranker) Labels() []string { return r.p.Head.Labels }
+
+// TakesInstruction tells whether the model reads Options.Instruction.
+func (r *Reranker) TakesInstruction() bool { return r.p.Prompt.instructed() }
+
+// Check returns a [*kernel.ArgumentError] for settings that do not fit the model, as [Reranker.Score] would.
+func (r *Reranker) Check() error {
+	_, err := r.label()
+	return err
+}
+
+// label checks the settings and returns the number of the label whose score is wanted.
+func (r *Reranker) label() (int, error) {
+	o, h := &r.opts, r.p.Head
+	bad := func(arg, got, want string) error {
+		return &kernel.ArgumentError{Arg: "Options." + arg, Got: got, Want: want}
+	}
+	if err := r.computing().Check(); err != nil {
+		return 0, err
+	}
+	if o.Instruction != "" && !r.TakesInstruction() {
+		return 0, bad("Instruction", fmt.Sprintf("%q", o.Instruction), "none, as the model takes no instruction")
+	}
+	if o.Label == "" && h.Default >= 0 {
+		return h.Default, nil
+	}
+	if i := slices.Index(h.Labels, o.Label); i >= 0 {
+		return i, nil
+	}
+	return 0, bad("Label", fmt.Sprintf("%q", o.Label), fmt.Sprintf("one of %q", h.Labels))
+}
+
+// computing returns the settings of the model's computation.
+func (r *Reranker) computing() *embedding.Options {
+	return &embedding.Options{Exec: r.opts.Exec, BatchTokens: r.opts.BatchTokens}
+}
+
+// CountTokens returns how many tokens a query and a passage have together, or 0 if a chat template refuses them. Tokens beyond
+// [Reranker.MaxTokens] are left out: a model that takes two texts loses the end of the longer one, and a model that takes both
+// in one prompt loses the end of the passage.
+func (r *Reranker) CountTokens(query, passage string) int {
+	with, err := r.p.Prompt.pairs(context.Background(), r.opts.Instruction, query, 0)
+	if err != nil {
+		return 0
+	}
+	ids, _, err := with(passage)
+	if err != nil {
+		return 0
+	}
+	return len(ids)
+}
+
+// Score returns a number for every passage: the higher, the better it answers the query. [Sigmoid] of a score is the
+// probability that the model gives the label. With one label the score is the output of the classifier. With several ones
+// it is the logarithm of the label's odds by the softmax of all outputs, such as the logit of yes less the logit of no. A
+// score has the same bits whatever other passages are in the call.
+//
+// If ctx ends, its error is returned soon. Other errors are those of [Reranker.Check], a [*kernel.TierError], and
+// the error of a chat template.
+func (r *Reranker) Score(ctx context.Context, query string, passages []string) ([]float32, error) {
+	pairs, err := r.Pairs(ctx, query, passages)
+	if err != nil {
+		return nil, err
+	}
+	return r.ScorePairs(ctx, pairs)
+}
+
+// A Pair is a query and a passage as tokens of a [Reranker], and the label whose score is wanted.
+type Pair struct {
+	ids, types []int32
+	label      int
+}
+
+// Len returns the number of tokens, at most [Reranker.MaxTokens].
+func (p Pair) Len() int { return len(p.ids) }
+
+// Tokens returns the ids, those around the texts included. Do not change them.
+func (p Pair) Tokens() []int32 { return p.ids }
+
+// Pairs returns the tokens of a query with every passage. The errors are those of [Reranker.Score].
+func (r *Reranker) Pairs(ctx context.Context, query string, passages []string) ([]Pair, error) {
+	label, err := r.label()
+	if err != nil {
+		return nil, err
+	}
+	with, err := r.p.Prompt.pairs(ctx, r.opts.Instruction, query, r.p.MaxTokens)
+	if err != nil {
+		return nil, err
+	}
+	pairs := make([]Pair, len(passages))
+	for i, p := range passages {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		pairs[i].label = label
+		if pairs[i].ids, pairs[i].types, err = with(p); err != nil {
+			return nil, err
+		}
+	}
+	return pairs, nil
+}
+
+// ScorePairs is [Reranker.Score] for pairs that [Reranker.Pairs] has made, of any queries and settings.
+func (r *Reranker) ScorePairs(ctx context.Context, pairs []Pair) ([]float32, error) {
+	ids, types := make([][]int32, len(pairs)), make([][]int32, len(pairs))
+	for i, p := range pairs {
+		ids[i], types[i] = p.ids, p.types
+	}
+	out := make([]float32, len(pairs))
+	err := r.logits(ctx, ids, types, func(pair int, z []float64) { out[pair] = logOdds(z, pairs[pair].label) })
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// ScoreTokens is [Reranker.Score] for pairs that are tokens already, with the types of these, which do not count if the
+// model is given none, and may be nil. An id beyond the vocabulary, and a pair without tokens or with more than the model
+// has positions, is a [*kernel.ArgumentError].
+func (r *Reranker) ScoreTokens(ctx context.Context, ids, types [][]int32) ([]float32, error) {
+	label, err := r.label()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float32, len(ids))
+	if err := r.logits(ctx, ids, types, func(pair int, z []float64) { out[pair] = logOdds(z, label) }); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// logits calls each with the outputs of the classifier for every pair.
+func (r *Reranker) logits(ctx context.Context, ids, types [][]int32, each func(pair int, z []float64)) error {
+	o, h := r.computing(), r.p.Head
+	if err := o.Check(); err != nil {
+		return err
+	}
+	for i := range ids {
+		if bad := embedding.CheckTokens(ids[i], r.p.Vocab, r.p.Positions, false); bad != nil {
+			bad.Arg = fmt.Sprintf("pair %d", i) + bad.Arg
+			return bad
+		}
+	}
+	if !r.p.Typed {
+		types = nil
+	}
+	ids = h.withoutPadding(ids)
+	return r.p.Model.States(ctx, ids, types, o, h.Pooling, func(pair int, states []float32) error {
+		z, err := h.Logits(states)
+		if err == nil {
+			each(pair, z)
+		}
+		return err
+	})
+}
+
+// Predict returns what sentence-transformers' CrossEncoder.predict prints of a score: the score itself or its [Sigmoid], as
+// the model's files say. Of several labels it is the probability that their softmax gives the label.
+func (r *Reranker) Predict(score float32) float32 {
+	if r.p.Head.Identity && len(r.p.Head.Labels) == 1 {
+		return score
+	}
+	return Sigmoid(score)
+}
