@@ -38,7 +38,7 @@ type Description struct {
 	Architecture string // general.architecture or model_type
 	Kind         Kind
 	family       family
-	table        string // of a family of tables: the folder of the weights in that of the model
+	source       string // the GGUF file, or the folder of the weights, which may be one in that of the model
 }
 
 // A family is a package that computes models.
@@ -62,7 +62,7 @@ func Describe(model string) (*Description, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Description{Path: path, GGUF: !info.IsDir()}
+	d := &Description{Path: path, GGUF: !info.IsDir(), source: path}
 	if d.GGUF {
 		return d, d.lookAtFile()
 	}
@@ -121,7 +121,8 @@ func (d *Description) lookAtFile() error {
 const configName, modulesName = "config.json", "modules.json"
 
 func (d *Description) lookAtFolder() error {
-	path := filepath.Join(d.Path, configName)
+	d.source = folder.Transformer(d.Path)
+	path := filepath.Join(d.source, configName)
 	var c struct {
 		Type          string   `json:"model_type"`
 		Architectures []string `json:"architectures"`
@@ -140,7 +141,7 @@ func (d *Description) lookAtFolder() error {
 	if err := d.setFamily(path, "model_type", map[family][]string{encoders: ofEncoders, decoders: ofDecoders, tables: {static.Model2Vec}}); err != nil {
 		return err
 	}
-	classifies := slices.ContainsFunc(c.Architectures, func(class string) bool { return strings.HasSuffix(class, "ForSequenceClassification") }) || d.hasClassifier()
+	classifies := slices.ContainsFunc(c.Architectures, func(class string) bool { return strings.HasSuffix(class, "ForSequenceClassification") }) || hasClassifier(d.source)
 	_, err := os.Stat(filepath.Join(d.Path, modulesName))
 	switch {
 	case d.family == encoders && classifies:
@@ -163,15 +164,15 @@ func (d *Description) isTable() (bool, error) {
 	if at := list[0].Path; at != "" && !filepath.IsLocal(filepath.FromSlash(at)) {
 		return true, &folder.Error{Path: filepath.Join(d.Path, modulesName), Name: "module 0", Got: fmt.Sprintf("the path %q", at), Want: "the folder of the model, or one below it"}
 	}
-	d.table = list[0].Path
+	d.source = filepath.Join(d.Path, filepath.FromSlash(list[0].Path))
 	d.Architecture, d.Kind, d.family = static.StaticEmbedding, Embedder, tables
 	return true, nil
 }
 
 // hasClassifier tells whether a folder has the tensors of a classifier. Weights that cannot be read are found
 // when they are loaded.
-func (d *Description) hasClassifier() bool {
-	f, err := folder.Open(d.Path)
+func hasClassifier(dir string) bool {
+	f, err := folder.Open(dir)
 	if err != nil {
 		return false
 	}

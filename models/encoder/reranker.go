@@ -63,7 +63,7 @@ func (r *Reranker) readHead(x *origin) error {
 		r.types = r.net.Types > 1 // which the tokenizer of BERT gives, and those of others have no second one
 		return nil
 	}
-	return r.readTypes(x.path)
+	return r.readTypes(folder.Transformer(x.path))
 }
 
 // readTypes tells whether the model is given types of tokens: transformers takes them from the

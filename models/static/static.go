@@ -86,7 +86,7 @@ type table struct {
 }
 
 // States copies the vectors of the tokens of each text.
-func (t *table) States(ctx context.Context, ids [][]int32, _ *embedding.Options, _ folder.Pooling, each func(text int, states []float32) error) error {
+func (t *table) States(ctx context.Context, ids [][]int32, _ *embedding.Options, _ bool, each func(text int, states []float32) error) error {
 	var x []float32
 	for i, text := range ids {
 		if ctx.Err() != nil {
@@ -130,7 +130,7 @@ func read(name string) (*model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("static: %w", err)
 	}
-	m := &model{maxTokens: defaultMax, modules: &folder.Modules{Listed: true, Pooling: folder.Mean}}
+	m := &model{maxTokens: defaultMax, modules: &folder.Modules{Listed: true, Poolings: []folder.Pooling{folder.Mean}}}
 	at, err := m.readModules(dir)
 	if err != nil {
 		return nil, err

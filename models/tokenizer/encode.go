@@ -57,7 +57,7 @@ func (t *Tokenizer) PairsOf(a string, o Options) func(b string) (ids, types []in
 			}
 			x, y = whole, t.text(b, o.Plain, math.MaxInt)
 		}
-		x, y = cutPair(x, y, room)
+		x, y = t.cutPair(x, y, room)
 		ids = t.pair.apply([2][]int32{x, y}, o, &types)
 		return ids, types
 	}
@@ -65,7 +65,7 @@ func (t *Tokenizer) PairsOf(a string, o Options) func(b string) (ids, types []in
 
 // cutPair cuts two texts to a number of ids, the longer one first, then both to half of them, as the
 // reference implementation does.
-func cutPair(x, y []int32, room int) (first, second []int32) {
+func (t *Tokenizer) cutPair(x, y []int32, room int) (first, second []int32) {
 	n1, n2 := len(x), len(y)
 	if n1+n2 <= room {
 		return x, y
@@ -81,7 +81,15 @@ func cutPair(x, y []int32, room int) (first, second []int32) {
 	if swap {
 		n1, n2 = n2, n1
 	}
-	return x[:n1], y[:n2]
+	return t.cut(x, n1), t.cut(y, n2)
+}
+
+// cut returns so many ids of a text, or all.
+func (t *Tokenizer) cut(ids []int32, n int) []int32 {
+	if t.left {
+		return ids[max(0, len(ids)-n):]
+	}
+	return ids[:min(len(ids), n)]
 }
 
 // text returns the first ids of a text without the tokens around it.
@@ -123,13 +131,17 @@ type run struct {
 	t      *Tokenizer
 	model  appender
 	ids    []int32
-	room   int
+	room   int  // after which the others are not looked for
+	keep   int  // of the ids
 	inside bool // the next text does not begin where all begins
 }
 
 func (t *Tokenizer) run(room, size int) *run {
 	r := t.free.Get().(*run)
-	r.room, r.inside = room, false
+	r.room, r.keep, r.inside = room, room, false
+	if t.left { // the last ones count
+		r.room = math.MaxInt
+	}
 	r.ids = slices.Grow(r.ids[:0], size/4)
 	return r
 }
@@ -137,7 +149,7 @@ func (t *Tokenizer) run(room, size int) *run {
 func (r *run) release() { r.t.free.Put(r) }
 
 func (r *run) result() []int32 {
-	return slices.Clone(r.ids[:min(len(r.ids), r.room)])
+	return slices.Clone(r.t.cut(r.ids, r.keep))
 }
 
 // chunk is how much of a text is encoded before the limit is looked at, if the text can be cut.

@@ -330,6 +330,8 @@ func (m *machine) call() error {
 			return err
 		}
 		return m.push(t)
+	case f == "torch._utils _rebuild_parameter" && len(args) == 3: // a tensor, whether it is trained, and hooks
+		return m.push(args[0])
 	}
 	return fmt.Errorf("a call of %.100q with %d arguments", string(f), len(args))
 }
