@@ -1,6 +1,7 @@
 package encoder
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -199,30 +200,22 @@ func (x *origin) readFolder(f *folder.Folder) (err error) {
 			return fmt.Errorf("encoder: %s: %w", f.Dir(), err)
 		}
 	}
-	return x.readLength(f)
+	x.readLength()
+	return nil
 }
 
 // readLength finds out to how many tokens a text is cut: to max_seq_length if that is said, or else to the
 // length of the tokenizer or the positions of the model, the smaller one. Rotary positions go on for ever, so that max_seq_length may be
-// more than the model was trained for. A table ends: RoBERTa has two rows fewer than max_position_embeddings for tokens, and
-// sentence-transformers takes that for its length.
-func (x *origin) readLength(f *folder.Folder) error {
+// more than the model was trained for. A table ends, where sentence-transformers fails with a longer text: here it is cut.
+func (x *origin) readLength() {
 	s, n := x.spec, x.modules.MaxTokens
-	switch {
-	case n == 0:
-		x.maxTokens = s.longest()
-		if m := x.modules.TokenizerMax; m > 0 {
-			x.maxTokens = min(m, x.maxTokens)
-		}
-	case s.names.positions == "":
+	if n > 0 && s.names.positions == "" {
 		s.Positions = max(s.Positions, n)
-		x.maxTokens = n
-	case n > s.Positions:
-		return &folder.Error{Path: f.Path("sentence_bert_config.json"), Name: "max_seq_length", Got: strconv.Itoa(n), Want: fmt.Sprintf("2 to %d, the positions of the model", s.longest())}
-	default:
-		x.maxTokens = min(n, s.longest())
 	}
-	return nil
+	x.maxTokens = s.longest()
+	if n = cmp.Or(n, x.modules.TokenizerMax); n > 0 {
+		x.maxTokens = min(n, x.maxTokens)
+	}
 }
 
 // read reads the weights of the model itself.

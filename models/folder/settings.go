@@ -132,6 +132,10 @@ var settingsKeys = knownkeys.Table{
 	"activation_fn": knownkeys.Only("null", `"torch.nn.modules.activation.Sigmoid"`, `"torch.nn.modules.linear.Identity"`),
 }
 
+// ReadSettings reads config_sentence_transformers.json of a folder, if there is one, as [ReadModules] does: prompts, the similarity
+// and truncate_dim.
+func (m *Modules) ReadSettings(dir string) error { return (&Folder{dir: dir}).readSettings(m) }
+
 // readSettings reads config_sentence_transformers.json.
 func (f *Folder) readSettings(m *Modules) error {
 	const name = "config_sentence_transformers.json"

@@ -18,6 +18,9 @@ type file struct {
 	PostProcessor json.RawMessage `json:"post_processor"`
 	Decoder       json.RawMessage `json:"decoder"`
 	Added         []jsonAdded     `json:"added_tokens"`
+	Truncation    *struct {
+		Direction string `json:"direction"`
+	} `json:"truncation"`
 }
 
 type jsonAdded struct {
@@ -56,6 +59,9 @@ func fromJSON(data, settings []byte, m modelSettings) (*Tokenizer, error) {
 		return nil, err
 	}
 	c.left = s.left
+	if !s.side && f.Truncation != nil {
+		c.left = strings.EqualFold(f.Truncation.Direction, "left")
+	}
 	if err := c.readRoles(settings); err != nil {
 		return nil, err
 	}

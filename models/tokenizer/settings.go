@@ -15,7 +15,8 @@ type settings struct {
 	keys  bertSettings  // as the file has them
 	bert  *bertSettings // that change tokenizer.json: those of classes of BERT's kind
 	space *bool         // add_prefix_space, of classes with byte-level BPE or Unigram
-	left  bool          // what is left out of a text that is too long is its beginning
+	side  bool          // the file has truncation_side
+	left  bool          // which is left: what is left out of a text that is too long is its beginning
 }
 
 // bertSettings are those of BertNormalizer that tokenizer_config.json has, or else the class.
@@ -137,7 +138,7 @@ func readSettings(data []byte, m modelSettings) (*settings, error) {
 			return nil, &ConfigError{settingsFile, err.Error(), "the settings of a tokenizer"}
 		}
 	}
-	s.keys, s.left = c.bertSettings, c.Side == "left"
+	s.keys, s.side, s.left = c.bertSettings, c.Side != "", c.Side == "left"
 	switch m.class(c.Class) {
 	case bertKind:
 		s.bert = &s.keys
