@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/models/embedding"
@@ -200,5 +201,39 @@ func (c *folderCase) compare(t *testing.T, got, want []float32) {
 	}
 	if rms := math.Sqrt(squares / float64(len(got))); !(rms <= 4*c.Error) {
 		t.Errorf("the rms error is %.3g, want at most 4 times %.3g", rms, c.Error)
+	}
+}
+
+// TestNoEmbedder: folders that are no embedders of ours say what they are, whatever opens them.
+func TestNoEmbedder(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		gone  []string
+		want  string
+	}{
+		"an adapter":       {map[string]string{"adapter_config.json": `{"peft_type": "LORA"}`}, nil, "merge_and_unload"},
+		"an adapter alone": {map[string]string{"adapter_config.json": `{"peft_type": "LORA"}`}, []string{"config.json", "model.safetensors", "modules.json"}, "merge_and_unload"},
+		"SPLADE":           {map[string]string{"config_sentence_transformers.json": `{"model_type": "SparseEncoder"}`}, nil, "SPLADE"},
+		"a masked model":   {map[string]string{}, []string{"modules.json", "1_Pooling/config.json"}, "BertForMaskedLM"},
+		"another key":      {map[string]string{"tokenizer_config.json": `{"of_ours": 1}`}, nil, "of_ours"},
+	} {
+		base := folderCase{Name: "none", On: "embedder", Without: c.gone}
+		dir := base.write(t)
+		if name == "a masked model" {
+			path := filepath.Join(dir, "config.json")
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.files["config.json"] = strings.Replace(string(data), "BertModel", "BertForMaskedLM", 1)
+		}
+		for file, text := range c.files {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := Open(dir, Options{}); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

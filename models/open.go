@@ -131,6 +131,11 @@ func (d *Description) lookAtFolder() error {
 		if ok, bad := d.isTable(); ok {
 			return bad
 		}
+		if f, bad := folder.Open(d.source); bad == nil {
+			f.Close()
+		} else if errors.As(bad, new(*folder.Error)) { // such as an adapter alone
+			return bad
+		}
 		return fmt.Errorf("models: want a GGUF file, or a folder as Hugging Face has it with %s and %s: %w", configName, "model.safetensors", err)
 	} else if err != nil {
 		return err
