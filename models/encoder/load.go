@@ -33,7 +33,8 @@ func Architectures() (folders, files []string) {
 //	config.json          model_type bert, distilbert, roberta, xlm-roberta, mpnet, nomic_bert, modernbert or new
 //	model.safetensors    or shards or pytorch_model.bin, see [folder.Open]: float32, float16 or bfloat16, which stay as they are
 //	tokenizer.json       or vocab.txt, see package tokenizer
-//	modules.json         and what it names, see [folder.Modules]; without it a vector is the pooling divided by its L2 norm
+//	modules.json         and what it names, see [folder.Modules]; without it a vector is the pooling divided by its L2 norm. The
+//	                     transformer's files may lie in a folder that it names
 //	sparse_linear.pt     if there is one: the weights of tokens of bge-m3, see [embedding.Embedder.Sparse]. Nothing of it or of
 //	                     pytorch_model.bin is run
 //

@@ -94,11 +94,12 @@ var settingsKeys = knownkeys.Table{
 	"auto_map": knownkeys.Any, "backend": knownkeys.Any, "from_slow": knownkeys.Any, "is_fast": knownkeys.Any, "is_local": knownkeys.Any, "local_files_only": knownkeys.Any,
 	"merges_file": knownkeys.Any, "model_type": knownkeys.Any, "name_or_path": knownkeys.Any, "processor_class": knownkeys.Any, "spm_file": knownkeys.Any,
 	"special_tokens_map_file": knownkeys.Any, "tokenizer_file": knownkeys.Any, "full_tokenizer_file": knownkeys.Any, "tokenizer_type": knownkeys.Any,
-	"transformers_version": knownkeys.Any, "trust_remote_code": knownkeys.Any, "use_fast": knownkeys.Any, "vocab_file": knownkeys.Any, "verbose": knownkeys.Any, "revision": knownkeys.Any,
+	"transformers_version": knownkeys.Any, "cache_dir": knownkeys.Any, "device_map": knownkeys.Any, "dtype": knownkeys.Any, "torch_dtype": knownkeys.Any, "subfolder": knownkeys.Any,
+	"trust_remote_code": knownkeys.Any, "use_fast": knownkeys.Any, "vocab_file": knownkeys.Any, "verbose": knownkeys.Any, "revision": knownkeys.Any,
 
 	// The caller decides on cutting and padding, and decodes as tokenizer.json says.
 	"clean_up_tokenization_spaces": knownkeys.Any, "errors": knownkeys.Any, "max_length": knownkeys.Any, "pad_to_multiple_of": knownkeys.Any, "padding": knownkeys.Any,
-	"padding_side": knownkeys.Any, "pad_token_type_id": knownkeys.Any, "return_token_type_ids": knownkeys.Any, "spaces_between_special_tokens": knownkeys.Any, "stride": knownkeys.Any,
+	"padding_side": knownkeys.Any, "pad_token_type_id": knownkeys.Any, "return_attention_mask": knownkeys.Any, "return_token_type_ids": knownkeys.Any, "spaces_between_special_tokens": knownkeys.Any, "stride": knownkeys.Any,
 	"trim_offsets": knownkeys.Any, "truncation": knownkeys.Any, "truncation_strategy": knownkeys.Any,
 
 	"extra_ids": knownkeys.Any, "language": knownkeys.Any, "language_codes": knownkeys.Any, "legacy_behaviour": knownkeys.Any, "max_model_input_sizes": knownkeys.Any, "response_schema": knownkeys.Any,
