@@ -105,7 +105,7 @@ const modulesName = "modules.json"
 
 const wantModules = "Transformer, Pooling, and then any of Dense, Dropout, LayerNorm and Normalize"
 
-var moduleKeys = knownkeys.Table{"idx": knownkeys.Any, "name": knownkeys.Any, "path": knownkeys.Any, "type": knownkeys.Any, "kwargs": knownkeys.Any}
+var moduleKeys = knownkeys.Table{}.Add(knownkeys.Any, "idx", "name", "path", "type", "kwargs")
 
 // kindOf returns the class of a module of sentence-transformers, or what else it is.
 func kindOf(class string) string {

@@ -34,12 +34,10 @@ var modes = []struct {
 	{"pooling_mode_mean_sqrt_len_tokens", MeanSqrt}, {"pooling_mode_weightedmean_tokens", WeightedMean}, {"pooling_mode_lasttoken", Last},
 }
 
-var poolingKeys = knownkeys.Table{
-	"embedding_dimension": knownkeys.Any, "word_embedding_dimension": knownkeys.Any, // the model has it
-	"pooling_mode": knownkeys.Any, "include_prompt": knownkeys.Only("true", "false"),
-	"pooling_mode_cls_token": flag, "pooling_mode_max_tokens": flag, "pooling_mode_mean_tokens": flag,
-	"pooling_mode_mean_sqrt_len_tokens": flag, "pooling_mode_weightedmean_tokens": flag, "pooling_mode_lasttoken": flag,
-}
+var poolingKeys = knownkeys.Table{"include_prompt": flag}.
+	Add(knownkeys.Any, "embedding_dimension", "word_embedding_dimension", "pooling_mode"). // the model has the first two
+	Add(flag, "pooling_mode_cls_token", "pooling_mode_max_tokens", "pooling_mode_mean_tokens", "pooling_mode_mean_sqrt_len_tokens",
+		"pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken")
 
 var flag = knownkeys.Only("true", "false")
 

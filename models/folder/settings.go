@@ -20,21 +20,21 @@ var transformerNames = []string{
 
 // Settings that say how a model is loaded by PyTorch, and not what it computes.
 var (
-	modelArgs = knownkeys.Object(knownkeys.Table{
-		"add_pooling_layer": knownkeys.Any, "attn_implementation": knownkeys.Any, "device_map": knownkeys.Any, "dtype": knownkeys.Any,
-		"low_cpu_mem_usage": knownkeys.Any, "torch_dtype": knownkeys.Any, "trust_remote_code": knownkeys.Any, "use_safetensors": knownkeys.Any,
-	})
-	processorArgs = knownkeys.Object(knownkeys.Table{"padding": knownkeys.Any, "padding_side": knownkeys.Any, "trust_remote_code": knownkeys.Any, "use_fast": knownkeys.Any})
-	configArgs    = knownkeys.Object(knownkeys.Table{"trust_remote_code": knownkeys.Any, "use_cache": knownkeys.Any})
+	modelArgs = knownkeys.Object(knownkeys.Table{}.Add(knownkeys.Any, "add_pooling_layer", "attn_implementation", "device_map", "dtype",
+		"low_cpu_mem_usage", "torch_dtype", "trust_remote_code", "use_safetensors"))
+	processorArgs = knownkeys.Object(knownkeys.Table{}.Add(knownkeys.Any, "padding", "padding_side", "trust_remote_code", "use_fast"))
+	configArgs    = knownkeys.Object(knownkeys.Table{}.Add(knownkeys.Any, "trust_remote_code", "use_cache"))
 )
 
 var transformerKeys = knownkeys.Table{
-	"max_seq_length": knownkeys.Any, "do_lower_case": flag, "transformer_task": knownkeys.Any, "modality_config": knownkeys.Any,
+	"do_lower_case":      flag,
 	"module_output_name": knownkeys.Only("null", `"token_embeddings"`, `"scores"`),
-	"model_args":         modelArgs, "model_kwargs": modelArgs, "tokenizer_args": processorArgs, "processor_kwargs": processorArgs, "config_args": configArgs, "config_kwargs": configArgs,
-	"processing_kwargs": knownkeys.None, "unpad_inputs": knownkeys.Any, // which changes the speed alone
-	"query_length": knownkeys.None, "document_length": knownkeys.None, "query_expansion": knownkeys.None, // of models with a vector for every token
-}
+	"processing_kwargs":  knownkeys.None,
+}.Add(knownkeys.Any, "max_seq_length", "transformer_task", "modality_config", "unpad_inputs"). // the last one changes the speed alone
+												Add(knownkeys.None, "query_length", "document_length", "query_expansion"). // of models with a vector for every token
+												Add(modelArgs, "model_args", "model_kwargs").
+												Add(processorArgs, "tokenizer_args", "processor_kwargs").
+												Add(configArgs, "config_args", "config_kwargs")
 
 // classification is the transformer_task of cross-encoders.
 const classification = "sequence-classification"
@@ -124,13 +124,12 @@ func (f *Folder) readTokenizer(m *Modules) error {
 	return nil
 }
 
+// settingsKeys are those of config_sentence_transformers.json. All modules compute in float32; a score is that of the
+// classifier, see encoder.Reranker.Score, before the activation.
 var settingsKeys = knownkeys.Table{
-	"__version__": knownkeys.Any, "requirements": knownkeys.Any, "model_type": knownkeys.Any, "prompts": knownkeys.Any, "default_prompt_name": knownkeys.Any,
-	"similarity_fn_name": knownkeys.Only("null", `"cosine"`, `"dot"`, `"euclidean"`, `"manhattan"`), "truncate_dim": knownkeys.Any,
-	"keep_in_fp32_modules": knownkeys.Any, // all are
-	// A score is that of the classifier, see encoder.Reranker.Score.
-	"activation_fn": knownkeys.Only("null", `"torch.nn.modules.activation.Sigmoid"`, `"torch.nn.modules.linear.Identity"`),
-}
+	"similarity_fn_name": knownkeys.Only("null", `"cosine"`, `"dot"`, `"euclidean"`, `"manhattan"`),
+	"activation_fn":      knownkeys.Only("null", `"torch.nn.modules.activation.Sigmoid"`, `"torch.nn.modules.linear.Identity"`),
+}.Add(knownkeys.Any, "__version__", "requirements", "model_type", "prompts", "default_prompt_name", "truncate_dim", "keep_in_fp32_modules")
 
 // ReadSettings reads config_sentence_transformers.json of a folder, if there is one, as [ReadModules] does: prompts, the similarity
 // and truncate_dim.

@@ -71,41 +71,41 @@ func (m *modelSettings) class(name string) class {
 	return classes[strings.TrimSuffix(name, "Fast")]
 }
 
-// settingsKeys are the keys of tokenizer_config.json, beside those that settingsNames knows by their ends. They are read, here or
-// elsewhere, or have no part in what a text's tokens are: transformers 5.24 reads them for decoding, padding, pairs of
-// languages, images and sounds, files in other formats, or not at all.
+// settingsKeys are the keys of tokenizer_config.json, beside those that settingsNames knows by their ends. Those of no
+// particular values are read, here or elsewhere, or have no part in what the tokens of a text are: transformers 5.24 reads them for
+// other things, or not at all.
 var settingsKeys = knownkeys.Table{
 	"do_lower_case": knownkeys.Only("true", "false"), "tokenize_chinese_chars": knownkeys.Only("true", "false"),
 	"strip_accents": knownkeys.Only("true", "false", "null"), "add_prefix_space": knownkeys.Only("true", "false", "null"),
-	"truncation_side": knownkeys.Only(`"left"`, `"right"`), "model_max_length": knownkeys.Any, "max_len": knownkeys.Any, "tokenizer_class": knownkeys.Any,
-	"model_input_names": knownkeys.Any, "chat_template": knownkeys.Any, "do_basic_tokenize": knownkeys.Any, // false is an error beside vocab.txt
-
+	"truncation_side":      knownkeys.Only(`"left"`, `"right"`),
 	"split_special_tokens": knownkeys.Only("false", "null"),
 	"split_by_punct":       knownkeys.Only("false", "null"),
 	"init_inputs":          knownkeys.None,
+}.Add(knownkeys.Any,
+	// They are read; do_basic_tokenize beside vocab.txt alone.
+	"model_max_length", "max_len", "tokenizer_class", "model_input_names", "chat_template", "do_basic_tokenize",
 
 	// tokenizer.json has its own.
-	"add_bos_token": knownkeys.Any, "add_eos_token": knownkeys.Any, "added_tokens_decoder": knownkeys.Any, "added_tokens": knownkeys.Any,
-	"clean_text": knownkeys.Any, "cls_token_id": knownkeys.Any, "fix_mistral_regex": knownkeys.Any, "keep_accents": knownkeys.Any, "legacy": knownkeys.Any,
-	"never_split": knownkeys.Any, "normalization": knownkeys.Any, "normalize": knownkeys.Any, "remove_space": knownkeys.Any, "do_lower": knownkeys.Any,
-	"sp_model_kwargs": knownkeys.Any, "unk_id": knownkeys.Any, "use_regex": knownkeys.Any, "vocab_size": knownkeys.Any, "vocab_type": knownkeys.Any, "wordpieces_prefix": knownkeys.Any,
+	"add_bos_token", "add_eos_token", "added_tokens_decoder", "added_tokens", "clean_text", "cls_token_id",
+	"fix_mistral_regex", "keep_accents", "legacy", "never_split", "normalization", "normalize", "remove_space",
+	"do_lower", "sp_model_kwargs", "unk_id", "use_regex", "vocab_size", "vocab_type", "wordpieces_prefix",
 
 	// They say where a file came from, or what other programs do with it.
-	"auto_map": knownkeys.Any, "backend": knownkeys.Any, "from_slow": knownkeys.Any, "is_fast": knownkeys.Any, "is_local": knownkeys.Any, "local_files_only": knownkeys.Any,
-	"merges_file": knownkeys.Any, "model_type": knownkeys.Any, "name_or_path": knownkeys.Any, "processor_class": knownkeys.Any, "spm_file": knownkeys.Any,
-	"special_tokens_map_file": knownkeys.Any, "tokenizer_file": knownkeys.Any, "full_tokenizer_file": knownkeys.Any, "tokenizer_type": knownkeys.Any,
-	"transformers_version": knownkeys.Any, "cache_dir": knownkeys.Any, "device_map": knownkeys.Any, "dtype": knownkeys.Any, "torch_dtype": knownkeys.Any, "subfolder": knownkeys.Any,
-	"trust_remote_code": knownkeys.Any, "use_fast": knownkeys.Any, "vocab_file": knownkeys.Any, "verbose": knownkeys.Any, "revision": knownkeys.Any,
+	"auto_map", "backend", "from_slow", "is_fast", "is_local", "local_files_only", "merges_file", "model_type",
+	"name_or_path", "processor_class", "spm_file", "special_tokens_map_file", "tokenizer_file",
+	"full_tokenizer_file", "tokenizer_type", "transformers_version", "cache_dir", "device_map", "dtype",
+	"torch_dtype", "subfolder", "trust_remote_code", "use_fast", "vocab_file", "verbose", "revision",
 
 	// The caller decides on cutting and padding, and decodes as tokenizer.json says.
-	"clean_up_tokenization_spaces": knownkeys.Any, "errors": knownkeys.Any, "max_length": knownkeys.Any, "pad_to_multiple_of": knownkeys.Any, "padding": knownkeys.Any,
-	"padding_side": knownkeys.Any, "pad_token_type_id": knownkeys.Any, "return_attention_mask": knownkeys.Any, "return_token_type_ids": knownkeys.Any, "spaces_between_special_tokens": knownkeys.Any, "stride": knownkeys.Any,
-	"trim_offsets": knownkeys.Any, "truncation": knownkeys.Any, "truncation_strategy": knownkeys.Any,
+	"clean_up_tokenization_spaces", "errors", "max_length", "pad_to_multiple_of", "padding", "padding_side",
+	"pad_token_type_id", "return_attention_mask", "return_token_type_ids", "spaces_between_special_tokens",
+	"stride", "trim_offsets", "truncation", "truncation_strategy",
 
-	"extra_ids": knownkeys.Any, "language": knownkeys.Any, "language_codes": knownkeys.Any, "legacy_behaviour": knownkeys.Any, "max_model_input_sizes": knownkeys.Any, "response_schema": knownkeys.Any,
-	"response_template": knownkeys.Any, "separate_vocabs": knownkeys.Any, "source_lang": knownkeys.Any, "src_lang": knownkeys.Any, "target_lang": knownkeys.Any, "task": knownkeys.Any, "tgt_lang": knownkeys.Any,
-	"tokenize_newlines": knownkeys.Any, "use_default_system_prompt": knownkeys.Any, "image_size": knownkeys.Any, "patch_size": knownkeys.Any, "max_pixels": knownkeys.Any, "min_pixels": knownkeys.Any,
-}
+	// They are for pairs of languages, images, sounds and conversations.
+	"extra_ids", "language", "language_codes", "legacy_behaviour", "max_model_input_sizes", "response_schema",
+	"response_template", "separate_vocabs", "source_lang", "src_lang", "target_lang", "task", "tgt_lang",
+	"tokenize_newlines", "use_default_system_prompt", "image_size", "patch_size", "max_pixels", "min_pixels",
+)
 
 // settingsNames are the ends of keys that name tokens, such as image_token: those of tokenizer.json have the same names.
 var settingsNames = []string{"_token", "_tokens", "_token_id", "_token_ids"}

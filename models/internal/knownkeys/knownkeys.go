@@ -43,6 +43,14 @@ func Object(t Table) Values {
 	}}
 }
 
+// Add adds keys with the same values, and returns the table.
+func (t Table) Add(v Values, keys ...string) Table {
+	for _, key := range keys {
+		t[key] = v
+	}
+	return t
+}
+
 // A Problem is a key that is not known, or a value that does not fit.
 type Problem struct{ Key, Got, Want string }
 
