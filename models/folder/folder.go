@@ -73,8 +73,7 @@ func openTorch(path string) (file, error) {
 }
 
 // Open opens the weights of a folder: model.safetensors, or the shards that
-// model.safetensors.index.json lists, or else pytorch_model.bin, or the shards of pytorch_model.bin.index.json, as
-// torch.save has written them since PyTorch 1.6. A tensor of a norm that has one of the old names, such as
+// model.safetensors.index.json lists, or else pytorch_model.bin, or the shards of pytorch_model.bin.index.json. A tensor of a norm that has one of the old names, such as
 // LayerNorm.gamma and LayerNorm.beta, gets the name LayerNorm.weight or LayerNorm.bias.
 //
 // A folder without such files is an [*Error] that says what to do if it has weights in another

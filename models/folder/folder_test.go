@@ -87,7 +87,7 @@ func TestOpenErrors(t *testing.T) {
 		put  func(dir string)
 		want string
 	}{
-		{"bin", func(dir string) { put(t, dir, "pytorch_model.bin", "") }, "a zip archive, as torch.save has written"},
+		{"bin", func(dir string) { put(t, dir, "pytorch_model.bin", "") }, "a zip archive, or what torch.save wrote"},
 		{"h5", func(dir string) { put(t, dir, "tf_model.h5", "") }, "save_pretrained"},
 		{"adapter", func(dir string) {
 			put(t, dir, single, "", "a")

@@ -2,7 +2,7 @@
 // sparse_linear.pt of bge-m3.
 //
 // Such a file is a zip archive: NAME/data.pkl is a pickle that says which tensors there are, and NAME/data/KEY has the numbers of a
-// storage. A pickle is a program. The interpreter here runs only the operations that a dictionary of tensors takes, and
+// storage. Before PyTorch 1.6 it was pickles with the numbers behind them. A pickle is a program. The interpreter here runs only the operations that a dictionary of tensors takes, and
 // knows four functions, none of which does more than to describe data: OrderedDict, _rebuild_tensor_v2, _rebuild_parameter and the types of
 // storages. Anything else is an error that names it, so that no file makes a program do anything.
 package torchfile
@@ -76,9 +76,12 @@ type archive struct {
 
 // parse reads what a file says about its tensors.
 func parse(r io.ReaderAt, size int64) (*File, error) {
+	if isOld(r) {
+		return parseOld(r, size)
+	}
 	z, err := zip.NewReader(r, size)
 	if err != nil {
-		return nil, &Error{"the file", err.Error(), "a zip archive, as torch.save has written since PyTorch 1.6"}
+		return nil, &Error{"the file", err.Error(), "a zip archive, or what torch.save wrote before PyTorch 1.6"}
 	}
 	a := &archive{r, map[string]*zip.File{}, size}
 	for _, e := range z.File {
@@ -105,7 +108,7 @@ func parse(r io.ReaderAt, size int64) (*File, error) {
 	if err != nil {
 		return nil, &Error{"data.pkl", err.Error(), "a dictionary of tensors in rows"}
 	}
-	return a.file(tensors)
+	return newFile(r, tensors, func(key string) (at, n int64, err error) { return a.find("data/" + key) })
 }
 
 // find returns where an entry begins and how many bytes it has, which are not compressed.
@@ -150,14 +153,14 @@ var dtypes = map[string]dtype{
 	"LongStorage": {"I64", 8}, "IntStorage": {"I32", 4}, "ShortStorage": {"I16", 2}, "CharStorage": {"I8", 1}, "ByteStorage": {"U8", 1}, "BoolStorage": {"BOOL", 1},
 }
 
-// file returns the tensors as a file of safetensors.
-func (a *archive) file(tensors map[string]tensor) (*File, error) {
+// newFile returns the tensors as a file of safetensors. find returns where a storage begins and how many bytes it has.
+func newFile(r io.ReaderAt, tensors map[string]tensor, find func(key string) (at, n int64, err error)) (*File, error) {
 	type entry struct {
 		DType   string   `json:"dtype"`
 		Shape   []int    `json:"shape"`
 		Offsets [2]int64 `json:"data_offsets"`
 	}
-	f := &File{r: a.r}
+	f := &File{r: r}
 	header := map[string]entry{}
 	for _, name := range slices.Sorted(maps.Keys(tensors)) {
 		t := tensors[name]
@@ -165,7 +168,7 @@ func (a *archive) file(tensors map[string]tensor) (*File, error) {
 		if !ok {
 			return nil, &Error{name, t.storage.dtype, "one of " + strings.Join(slices.Sorted(maps.Keys(dtypes)), ", ")}
 		}
-		at, n, err := a.find("data/" + t.storage.key)
+		at, n, err := find(t.storage.key)
 		if err != nil {
 			return nil, err
 		}

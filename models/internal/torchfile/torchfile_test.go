@@ -13,6 +13,13 @@ import (
 	"github.com/attn-go/attn/models/safetensors"
 )
 
+// Two files of PyTorch with the same tensors, one in the form before version 1.6, and these in the form of safetensors.
+const (
+	zipped   = "../../testdata/folders/binary/pytorch_model.bin"
+	old      = "../../testdata/folders/binary-old/pytorch_model.bin"
+	original = "../../testdata/folders/embedder/model.safetensors"
+)
+
 const written = "../../testdata/tiny/bge-m3-25/sparse_linear.pt"
 
 // changed returns the file with other contents of some entries, by the ends of their names.
@@ -86,6 +93,58 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// TestForms: both forms of files have the tensors that were written.
+func TestForms(t *testing.T) {
+	want, err := safetensors.Open(original)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer want.Close()
+	for _, path := range []string{zipped, old} {
+		f, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		s := read(t, f)
+		if !slices.Equal(s.Names(), want.Names()) {
+			t.Fatalf("%s: tensors %q", path, s.Names())
+		}
+		for _, name := range want.Names() {
+			x, err := want.Float32(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if y, err := s.Float32(name); err != nil || !slices.Equal(x, y) {
+				t.Errorf("%s: %s: other numbers, %v", path, name, err)
+			}
+		}
+	}
+}
+
+// TestOldErrors: a file in the form before version 1.6 that ends early, or says otherwise how many numbers there are, is an error.
+func TestOldErrors(t *testing.T) {
+	data, err := os.ReadFile(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{len(oldBegin), 100, 1000, len(data) / 2, len(data) - 1} {
+		if _, err := parsed(data[:n]); !errors.As(err, new(*Error)) {
+			t.Errorf("%d of %d bytes: %v", n, len(data), err)
+		}
+	}
+	big := bytes.Replace(data, []byte("little_endianq\x02\x88"), []byte("little_endianq\x02\x89"), 1)
+	if _, err := parsed(big); !errors.As(err, new(*Error)) || !strings.Contains(err.Error(), "little-endian") {
+		t.Errorf("big-endian: %v", err)
+	}
+	at := len(data) - 4*8 - 8 // the last storage is a row of 8 numbers
+	other := slices.Clone(data)
+	other[at]++
+	if _, err := parsed(other); !errors.As(err, new(*Error)) || !strings.Contains(err.Error(), "numbers") {
+		t.Errorf("another number of numbers: %v", err)
+	}
+}
+
 // TestReadAt: any part of the file has the bytes of the whole.
 func TestReadAt(t *testing.T) {
 	f, err := Open(written)
@@ -134,7 +193,10 @@ func TestErrors(t *testing.T) {
 		{"an offset", with("K\x01", "K\x04K\x05\x86", "K\x05K\x01\x86"), "storage of 20"},
 		{"a negative offset", with("J\xff\xff\xff\xff", "K\x01\x85", "K\x01\x85"), "not described"},
 		{"a negative size", with("K\x00", "J\xff\xff\xff\xff\x85", "K\x01\x85"), "not described"},
-		{"a list", "\x80\x02]q\x00.", "operation"},
+		{"a list", "\x80\x02]q\x00.", "something else"},
+		{"items of no list", "\x80\x02}(K\x01e.", "something else than a list"},
+		{"an item of nothing", "\x80\x02K\x01a.", "not there"},
+		{"two values", "\x80\x02}}.", "more than one value"},
 		{"no tensor", "\x80\x02}X\x01\x00\x00\x00wK\x01s.", `"w" is no tensor`},
 		{"a number for a key", "\x80\x02}K\x01K\x01s.", "key"},
 		{"no dictionary", "\x80\x02K\x01.", "something else"},
@@ -192,6 +254,11 @@ func FuzzParse(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(data)
+	before, err := os.ReadFile(old)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(before)
 	f.Add(text)
 	f.Add(changed(f, map[string]string{"data.pkl": "\x80\x02}."}))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -135,6 +135,8 @@ def embedders():
     case("inside", files={"modules.json": modules}, moved={x: f"0_Transformer/{x}" for x in ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "sentence_bert_config.json"]})
     def binary(own): torch.save(load_file(f"{OUT}/embedder/model.safetensors"), f"{own}/pytorch_model.bin")
     case("binary", make=binary, without=["model.safetensors"])
+    def old(own): torch.save(load_file(f"{OUT}/embedder/model.safetensors"), f"{own}/pytorch_model.bin", _use_new_zipfile_serialization=False)
+    case("binary-old", make=old, without=["model.safetensors"])
 
 def rerankers():
     case("reranker-base", on="reranker", kind="scores")
