@@ -65,7 +65,11 @@ func fromJSON(data, settings []byte, m modelSettings) (*Tokenizer, error) {
 	if err := c.readRoles(settings); err != nil {
 		return nil, err
 	}
-	return newTokenizer(c)
+	t, err := newTokenizer(c)
+	if err == nil && s.lower {
+		return t.Lower()
+	}
+	return t, err
 }
 
 func (f *file) config(s *settings) (c config, err error) {
@@ -202,7 +206,7 @@ func (b *jsonBuilder) normalizer(data json.RawMessage) error {
 	b.bert = p.Type == "BertNormalizer"
 	var all []normalize.Func
 	growth := 1
-	b.settings.change(p) // as part of a sequence it stays: no two versions of transformers do the same
+	b.settings.change(p) // in a sequence a BertNormalizer stays: version 4 of transformers changes none there, and 5 drops the sequence
 	err = sequence("normalizer", p, 0, func(item string, p *jsonPart, _ bool) error {
 		b.lower = b.lower || p.Type == "Lowercase"
 		f, err := p.normalizer(item)

@@ -14,6 +14,7 @@ const settingsFile = "tokenizer_config.json"
 type settings struct {
 	keys  bertSettings  // as the file has them
 	bert  *bertSettings // that change tokenizer.json: those of classes of BERT's kind
+	lower bool          // a text becomes lower case before all else
 	space *bool         // add_prefix_space, of classes with byte-level BPE or Unigram
 	side  bool          // the file has truncation_side
 	left  bool          // which is left: what is left out of a text that is too long is its beginning
@@ -35,14 +36,15 @@ const (
 	bertKind
 	byteLevelKind
 	unigramKind
+	debertaKind
 )
 
 // classes are those whose settings change what tokenizer.json says, in versions 4 and 5.24 of transformers: BERT's kind
-// and byte-level BPE even by their defaults, Unigram's kind if add_prefix_space is there.
+// and byte-level BPE even by their defaults, Unigram's kind if add_prefix_space is there, DeBERTa's if do_lower_case is true.
 var classes = map[string]class{
 	"BertTokenizer": bertKind, "DistilBertTokenizer": bertKind, "ElectraTokenizer": bertKind, "MPNetTokenizer": bertKind,
 	"GPT2Tokenizer": byteLevelKind, "RobertaTokenizer": byteLevelKind, "Qwen2Tokenizer": byteLevelKind,
-	"CamembertTokenizer": unigramKind, "XLMRobertaTokenizer": unigramKind,
+	"CamembertTokenizer": unigramKind, "XLMRobertaTokenizer": unigramKind, "DebertaV2Tokenizer": debertaKind,
 }
 
 // classOf are the classes of transformers for model_type of config.json, if tokenizer_config.json names none. Where
@@ -50,7 +52,7 @@ var classes = map[string]class{
 var classOf = map[string]string{
 	"bert": "BertTokenizer", "distilbert": "BertTokenizer", "nomic_bert": "BertTokenizer", "mpnet": "MPNetTokenizer",
 	"roberta": "RobertaTokenizer", "xlm-roberta": "XLMRobertaTokenizer", "qwen2": "Qwen2Tokenizer", "qwen3": "Qwen2Tokenizer", "qwen3_moe": "Qwen2Tokenizer",
-	"modernbert": "", "mistral": "", "phi3": "",
+	"deberta-v2": "DebertaV2Tokenizer", "modernbert": "", "mistral": "", "phi3": "",
 }
 
 // modelSettings are keys of config.json that the class depends on.
@@ -150,6 +152,8 @@ func readSettings(data []byte, m modelSettings) (*settings, error) {
 		}
 	case unigramKind:
 		s.space = c.Space
+	case debertaKind:
+		s.lower = string(all["do_lower_case"]) == "true"
 	}
 	return s, nil
 }

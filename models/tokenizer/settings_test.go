@@ -53,6 +53,7 @@ func TestClasses(t *testing.T) {
 		{"GPT2Tokenizer", modelSettings{Model: "llama"}, byteLevelKind},
 		{"GPT2Tokenizer", modelSettings{Model: "phi3"}, generic},
 		{"", modelSettings{Model: "qwen3"}, byteLevelKind},
+		{"", modelSettings{Model: "deberta-v2"}, debertaKind},
 		{"", modelSettings{}, generic},
 		{"LlamaTokenizer", modelSettings{Model: "llama"}, generic},
 	} {
@@ -94,7 +95,8 @@ func TestUntagged(t *testing.T) {
 func TestLower(t *testing.T) {
 	const added = `"added_tokens": [{"id": 2, "content": "[SEP]", "special": true}], "pre_tokenizer": {"type": "WhitespaceSplit"}, `
 	for _, normalizer := range []string{"", `"normalizer": {"type": "BertNormalizer", "lowercase": false}, `, `"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFKC"}, {"type": "Lowercase"}]}, `} {
-		k, err := FromJSON([]byte(`{`+added+normalizer+`"model": `+tinyModel+`}`), nil)
+		file := `{` + added + normalizer + `"model": ` + tinyModel + `}`
+		k, err := FromJSON([]byte(file), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,8 +104,14 @@ func TestLower(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := low.Encode("AB [SEP] a", Options{}); !slices.Equal(got, []int32{5, 2, 3}) {
-			t.Errorf("%s: ids %d", normalizer, got)
+		deberta, err := FromJSON([]byte(file), []byte(`{"tokenizer_class": "DebertaV2TokenizerFast", "do_lower_case": true}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range []*Tokenizer{low, deberta} {
+			if got := k.Encode("AB [SEP] a", Options{}); !slices.Equal(got, []int32{5, 2, 3}) {
+				t.Errorf("%s: ids %d", normalizer, got)
+			}
 		}
 	}
 }
