@@ -215,7 +215,11 @@ func TestNoEmbedder(t *testing.T) {
 		"an adapter alone": {map[string]string{"adapter_config.json": `{"peft_type": "LORA"}`}, []string{"config.json", "model.safetensors", "modules.json"}, "merge_and_unload"},
 		"SPLADE":           {map[string]string{"config_sentence_transformers.json": `{"model_type": "SparseEncoder"}`}, nil, "SPLADE"},
 		"a masked model":   {map[string]string{}, []string{"modules.json", "1_Pooling/config.json"}, "BertForMaskedLM"},
-		"another key":      {map[string]string{"tokenizer_config.json": `{"of_ours": 1}`}, nil, "of_ours"},
+		"no classifier": {map[string]string{
+			"config_sentence_transformers.json": `{"model_type": "CrossEncoder"}`, "modules.json": `[{"path": "", "type": "sentence_transformers.models.Transformer"}]`,
+			"sentence_bert_config.json": `{"transformer_task": "sequence-classification"}`,
+		}, nil, "Pooling"},
+		"another key": {map[string]string{"tokenizer_config.json": `{"of_ours": 1}`}, nil, "of_ours"},
 	} {
 		base := folderCase{Name: "none", On: "embedder", Without: c.gone}
 		dir := base.write(t)

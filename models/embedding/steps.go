@@ -32,6 +32,9 @@ func (e *Embedder) normalises() bool {
 // ReadSteps reads the modules of a folder that follow the pooling of states of a width. The error is
 // a [*folder.Error], or one of package folder.
 func ReadSteps(dir string, m *folder.Modules, width int, o LoadOptions) (steps []Step, err error) {
+	if len(m.Poolings) == 0 {
+		return nil, &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: "the modules", Got: "those of a cross-encoder", Want: "Transformer and Pooling at least"}
+	}
 	unit := false
 	width *= len(m.Poolings)
 	for _, x := range m.After {

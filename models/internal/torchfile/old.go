@@ -19,8 +19,8 @@ func isOld(r io.ReaderAt) bool {
 	return strings.HasPrefix(oldBegin, string(begin[:n])) && n == len(begin)
 }
 
-// firstRead is how many bytes are read at first to find the pickles, which are shorter than the numbers, and mostRead is where
-// they end at the latest.
+// firstRead is how many bytes are read at first to find the pickles, which are shorter than the numbers, and mostRead is the most
+// bytes that they may have.
 const (
 	firstRead = 1 << 18
 	mostRead  = 1 << 28

@@ -134,6 +134,9 @@ func (a *archive) bytes(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n > mostRead {
+		return nil, &Error{name, fmt.Sprintf("%d bytes", n), fmt.Sprintf("at most %d", mostRead)}
+	}
 	data := make([]byte, n)
 	if m, err := a.r.ReadAt(data, at); m < len(data) {
 		return nil, &Error{name, err.Error(), "an entry of the archive"}
