@@ -84,6 +84,14 @@ func (t *Tokenizer) cutPair(x, y []int32, room int) (first, second []int32) {
 	return t.cut(x, n1), t.cut(y, n2)
 }
 
+// reach returns how many ids of a text are looked for to have so many of them: all if its beginning is what is left out.
+func (t *Tokenizer) reach(room int) int {
+	if t.left {
+		return math.MaxInt
+	}
+	return room
+}
+
 // cut returns so many ids of a text, or all.
 func (t *Tokenizer) cut(ids []int32, n int) []int32 {
 	if t.left {
@@ -94,15 +102,15 @@ func (t *Tokenizer) cut(ids []int32, n int) []int32 {
 
 // text returns the first ids of a text without the tokens around it.
 func (t *Tokenizer) text(text string, plain bool, room int) []int32 {
-	r := t.run(room, len(text))
+	r := t.run(t.reach(room), len(text))
 	defer r.release()
 	r.text(text, plain)
-	return r.result()
+	return t.cut(r.result(), room)
 }
 
 // parts is text for parts of which some, but not all, may have special tokens.
 func (t *Tokenizer) parts(parts []Part, room int) []int32 {
-	r := t.run(room, 0)
+	r := t.run(t.reach(room), 0)
 	defer r.release()
 	var pending []string // before the next special token
 	for _, p := range parts {
@@ -123,7 +131,7 @@ func (t *Tokenizer) parts(parts []Part, room int) []int32 {
 		})
 	}
 	r.text(strings.Join(pending, ""), true)
-	return r.result()
+	return t.cut(r.result(), room)
 }
 
 // run is the encoding of one text.
@@ -131,17 +139,13 @@ type run struct {
 	t      *Tokenizer
 	model  appender
 	ids    []int32
-	room   int  // after which the others are not looked for
-	keep   int  // of the ids
+	room   int
 	inside bool // the next text does not begin where all begins
 }
 
 func (t *Tokenizer) run(room, size int) *run {
 	r := t.free.Get().(*run)
-	r.room, r.keep, r.inside = room, room, false
-	if t.left { // the last ones count
-		r.room = math.MaxInt
-	}
+	r.room, r.inside = room, false
 	r.ids = slices.Grow(r.ids[:0], size/4)
 	return r
 }
@@ -149,7 +153,7 @@ func (t *Tokenizer) run(room, size int) *run {
 func (r *run) release() { r.t.free.Put(r) }
 
 func (r *run) result() []int32 {
-	return slices.Clone(r.t.cut(r.ids, r.keep))
+	return slices.Clone(r.ids[:min(len(r.ids), r.room)])
 }
 
 // chunk is how much of a text is encoded before the limit is looked at, if the text can be cut.
