@@ -2,7 +2,6 @@ package models
 
 import (
 	"cmp"
-	"path/filepath"
 	"slices"
 
 	"github.com/attn-go/attn/models/decoder"
@@ -80,7 +79,7 @@ func (r *Report) types() error {
 	if r.GGUF {
 		each = eachOfFile
 	}
-	if err := each(filepath.Join(r.Path, filepath.FromSlash(r.table)), add); err != nil {
+	if err := each(r.source, add); err != nil {
 		return err
 	}
 	for _, t := range all {

@@ -39,7 +39,7 @@ type Description struct {
 	Architecture string // general.architecture or model_type
 	Kind         Kind
 	family       family
-	table        string // of a family of tables: the folder of the weights in that of the model
+	source       string // the GGUF file, or the folder of the weights, which may be one in that of the model
 }
 
 // A family is a package that computes models.
@@ -63,7 +63,7 @@ func Describe(model string) (*Description, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Description{Path: path, GGUF: !info.IsDir()}
+	d := &Description{Path: path, GGUF: !info.IsDir(), source: path}
 	if d.GGUF {
 		return d, d.lookAtFile()
 	}
@@ -122,13 +122,19 @@ func (d *Description) lookAtFile() error {
 const configName, modulesName = "config.json", "modules.json"
 
 func (d *Description) lookAtFolder() error {
-	path := filepath.Join(d.Path, configName)
+	d.source = folder.Transformer(d.Path)
+	path := filepath.Join(d.source, configName)
 	var c struct {
 		Type          string   `json:"model_type"`
 		Architectures []string `json:"architectures"`
 	}
 	if err := folder.ReadJSON(path, &c); errors.Is(err, fs.ErrNotExist) {
 		if ok, bad := d.isTable(); ok {
+			return bad
+		}
+		if f, bad := folder.Open(d.source); bad == nil {
+			f.Close()
+		} else if errors.As(bad, new(*folder.Error)) { // such as an adapter alone
 			return bad
 		}
 		return fmt.Errorf("models: want a GGUF file, or a folder as Hugging Face has it with %s and %s: %w", configName, "model.safetensors", err)
@@ -167,7 +173,7 @@ func (d *Description) isTable() (bool, error) {
 	if at := list[0].Path; at != "" && !filepath.IsLocal(filepath.FromSlash(at)) {
 		return true, &folder.Error{Path: filepath.Join(d.Path, modulesName), Name: "module 0", Got: fmt.Sprintf("the path %q", at), Want: "the folder of the model, or one below it"}
 	}
-	d.table = list[0].Path
+	d.source = filepath.Join(d.Path, filepath.FromSlash(list[0].Path))
 	d.Architecture, d.Kind, d.family = static.StaticEmbedding, Embedder, tables
 	return true, nil
 }
@@ -182,13 +188,13 @@ func (d *Description) ranks(classes []string) (bool, error) {
 	case d.family == decoders:
 		return decoder.Ranks(d.Path)
 	}
-	return d.hasClassifier(), nil
+	return hasClassifier(d.source), nil
 }
 
 // hasClassifier tells whether a folder has the tensors of a classifier. Weights that cannot be read are found
 // when they are loaded.
-func (d *Description) hasClassifier() bool {
-	f, err := folder.Open(d.Path)
+func hasClassifier(dir string) bool {
+	f, err := folder.Open(dir)
 	if err != nil {
 		return false
 	}

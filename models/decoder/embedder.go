@@ -1,6 +1,7 @@
 package decoder
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -44,7 +45,7 @@ func embedderOfFolder(dir string, options Options, o embedding.LoadOptions) (*em
 	if !modules.Listed {
 		return nil, &ConfigError{"modules.json", "the pooling", "no such file", "the modules of a model of embeddings; this is a model that generates text"}
 	}
-	m, err := loadFolder(dir, options, true)
+	m, err := loadFolder(folder.Transformer(dir), options, true)
 	if err != nil {
 		return nil, err
 	}
@@ -84,11 +85,11 @@ func embedderOfFile(path string, options Options, _ embedding.LoadOptions) (*emb
 	if !ok {
 		return nil, keyError(key, fmt.Sprint(n), "1 (mean), 2 (cls) or 3 (last token)")
 	}
-	p, err := m.parts(&folder.Modules{Pooling: how})
+	p, err := m.parts(&folder.Modules{Poolings: []folder.Pooling{how}})
 	if err != nil {
 		return nil, err
 	}
-	p.Steps = append(dense, embedding.Step{})
+	p.Steps = append(dense, embedding.Unit)
 	return p, nil
 }
 
@@ -124,6 +125,9 @@ func (l *loader) dense(f *gguf.File, c *Config) (steps []embedding.Step, err err
 // parts returns what an embedder of the model has, without the steps after the pooling.
 func (m *Model) parts(modules *folder.Modules) (*embedding.Parts, error) {
 	t, err := m.Tokenizer()
+	if err == nil && modules.Lower {
+		t, err = t.Lower()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +135,7 @@ func (m *Model) parts(modules *folder.Modules) (*embedding.Parts, error) {
 		Model: &embedder{model: m}, Tokenizer: t, Drop: -1, Modules: modules,
 		Vocab: m.config.Vocab, Width: m.config.Width, MaxTokens: min(m.options.Context, m.config.Context), Positions: m.options.Context,
 	}
-	if n := modules.MaxTokens; n > 0 {
+	if n := cmp.Or(modules.MaxTokens, modules.TokenizerMax); n > 0 {
 		p.MaxTokens = min(n, p.MaxTokens)
 	}
 	return p, nil
@@ -143,12 +147,12 @@ type embedder struct {
 	free  sync.Pool // of *Session
 }
 
-// States computes the states after the last norm, of the last token alone if the pooling is that. See [embedding.Model].
-func (e *embedder) States(ctx context.Context, ids [][]int32, o *embedding.Options, how folder.Pooling, each func(text int, states []float32) error) error {
+// States computes the states after the last norm, of the last token alone if only that counts. See [embedding.Model].
+func (e *embedder) States(ctx context.Context, ids [][]int32, o *embedding.Options, last bool, each func(text int, states []float32) error) error {
 	m := *e.model
 	m.options.Exec = o.Exec
 	rows := All
-	if how == folder.Last {
+	if last {
 		rows = Last
 	}
 	for batch := range embedding.Batches(ids, o.Tokens()) {

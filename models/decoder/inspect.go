@@ -41,7 +41,11 @@ func Inspect(model string, embedder bool) (*inventory.Inventory, error) {
 }
 
 func inspectFolder(dir string, embedder bool) (*inventory.Inventory, error) {
-	n, d, tied, err := networkOfFolder(dir)
+	at := dir
+	if embedder {
+		at = folder.Transformer(dir)
+	}
+	n, d, tied, err := networkOfFolder(at)
 	if err != nil {
 		return nil, err
 	}

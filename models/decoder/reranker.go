@@ -177,5 +177,5 @@ type pairStates struct{ embedder }
 
 // States is that of an embedder, see [reranking.Model].
 func (p *pairStates) States(ctx context.Context, ids, _ [][]int32, o *embedding.Options, how folder.Pooling, each func(pair int, states []float32) error) error {
-	return p.embedder.States(ctx, ids, o, how, each)
+	return p.embedder.States(ctx, ids, o, how == folder.Last, each)
 }

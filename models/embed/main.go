@@ -107,7 +107,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	})
 	fs.StringVar(&c.long, "long", "cut", "`what` is done with a text of more tokens than the model sees: cut, error, or split, which pools its pieces")
 	fs.IntVar(&c.settings.Overlap, "overlap", 0, "with -long split: how many `tokens` neighbouring pieces have in common")
-	fs.IntVar(&c.settings.Dimensions, "dimensions", 0, "how many numbers of a vector are kept, for models that were trained for that; 0 keeps all")
+	fs.IntVar(&c.settings.Dimensions, "dimensions", 0, "how many numbers of a vector are kept, for models that were trained for that; 0 keeps all, or what the model says")
 	fs.StringVar(&c.settings.Prompt, "prompt", "", "`name` of the model's prompt before every text (default that of the model; with -query document or passage, if it has one)")
 	fs.StringVar(&c.prompt, "query-prompt", "", "`name` of the model's prompt before the text of -query (default query, if the model has it)")
 	fs.StringVar(&c.kind, "type", "f32", "`type` of the numbers of .npy and .safetensors: f32, f16, or int8 with a tensor of scales, for .safetensors alone")

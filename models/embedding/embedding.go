@@ -8,6 +8,7 @@
 package embedding
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -21,9 +22,9 @@ import (
 // A Model computes the states of tokens. It is for any number of goroutines at once.
 type Model interface {
 	// States calls each with the states of every text, [tokens, width], in any order. They are valid during
-	// the call alone. The ids are checked. It may leave out rows that the pooling does not look at.
+	// the call alone. The ids are checked. If only the last row of each text counts, it may leave out the others.
 	// An error of each ends it, and so does ctx, with its error.
-	States(ctx context.Context, ids [][]int32, o *Options, how folder.Pooling, each func(text int, states []float32) error) error
+	States(ctx context.Context, ids [][]int32, o *Options, last bool, each func(text int, states []float32) error) error
 }
 
 // Parts are what an [Embedder] consists of.
@@ -52,9 +53,9 @@ type Embedder struct {
 
 // New returns the Embedder of its parts.
 func New(p Parts) *Embedder {
-	e := &Embedder{p: &p, width: p.Width}
+	e := &Embedder{p: &p, width: p.Width * len(p.Modules.Poolings)}
 	for _, s := range p.Steps {
-		if s.linear != nil {
+		if s.width > 0 {
 			e.width = s.width
 		}
 	}
@@ -71,10 +72,10 @@ func (e *Embedder) With(opts Options) *Embedder {
 // Options returns the settings.
 func (e *Embedder) Options() Options { return e.opts }
 
-// Width returns the number of elements of an embedding: what the model has, or Options.Dimensions.
+// Width returns the number of elements of an embedding: Options.Dimensions, or else what the model has or is cut to.
 func (e *Embedder) Width() int {
-	if e.opts.Dimensions > 0 {
-		return min(e.opts.Dimensions, e.width)
+	if n := cmp.Or(e.opts.Dimensions, e.p.Modules.Dimensions); n > 0 {
+		return min(n, e.width)
 	}
 	return e.width
 }
@@ -105,7 +106,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	if err != nil {
 		return nil, err
 	}
-	vectors, err := e.vectors(ctx, all.ids)
+	vectors, err := e.vectors(ctx, all.ids, all.prompts)
 	if err != nil {
 		return nil, err
 	}
@@ -128,9 +129,9 @@ func (e *Embedder) cut(ctx context.Context, texts []string) (*pieces, error) {
 			}
 		}
 		if e.opts.Split {
-			all.add(e.pieces(text)...)
+			e.split(all, text)
 		} else {
-			all.add(e.Tokens(text))
+			all.add(e.promptTokens(), e.Tokens(text))
 		}
 	}
 	return all, nil
@@ -162,11 +163,12 @@ func (e *Embedder) EmbedTokens(ctx context.Context, ids [][]int32) ([][]float32,
 	if err := e.checkOptions(); err != nil {
 		return nil, err
 	}
-	return e.vectors(ctx, ids)
+	return e.vectors(ctx, ids, nil)
 }
 
-// vectors computes the embeddings of texts.
-func (e *Embedder) vectors(ctx context.Context, ids [][]int32) ([][]float32, error) {
+// vectors computes the embeddings of texts. The first tokens of each, as many as prompts has, do not count in the pooling; nil
+// stands for zeros.
+func (e *Embedder) vectors(ctx context.Context, ids [][]int32, prompts []int) ([][]float32, error) {
 	if bad := e.checkAll(ids); bad != nil {
 		return nil, bad
 	}
@@ -176,9 +178,14 @@ func (e *Embedder) vectors(ctx context.Context, ids [][]int32) ([][]float32, err
 	for i := range out {
 		out[i] = all[i*width : (i+1)*width : (i+1)*width]
 	}
-	v := make([]float64, e.p.Width)
-	err := e.p.Model.States(ctx, ids, &e.opts, e.p.Modules.Pooling, func(text int, states []float32) error {
-		return e.finish(out[text], states, v)
+	poolings := e.p.Modules.Poolings
+	v, last := make([]float64, e.p.Width*len(poolings)), len(poolings) == 1 && poolings[0] == folder.Last
+	err := e.p.Model.States(ctx, ids, &e.opts, last, func(text int, states []float32) error {
+		first := 0
+		if prompts != nil && (!last || prompts[text] >= len(ids[text])) {
+			first = prompts[text]
+		}
+		return e.finish(out[text], states, v, first)
 	})
 	if err != nil {
 		return nil, err

@@ -110,6 +110,58 @@ func TestSplit(t *testing.T) {
 	}
 }
 
+// TestSplitWithoutPrompt: the tokens of the prompt, and [CLS] before it, do not count in the pooling of any piece.
+func TestSplitWithoutPrompt(t *testing.T) {
+	m := berttest.New("")
+	m.Extra["modules.json"] = `[{"path": "", "type": "Transformer"}, {"path": "1_Pooling", "type": "Pooling"}]`
+	m.Extra["1_Pooling/config.json"] = `{"pooling_mode": "mean", "include_prompt": false}`
+	m.Extra["config_sentence_transformers.json"] = `{"prompts": {"p": "c "}}`
+	dir := t.TempDir()
+	if err := m.Write(dir, "F32"); err != nil {
+		t.Fatal(err)
+	}
+	e, err := encoder.Load(dir, encoder.LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, tokens := make([]float64, berttest.Width), 0.0
+	for _, ids := range [][]int32{{2, 6, 4, 5, 6, 4, 5, 3}, {2, 6, 6, 4, 5, 6, 3}} {
+		states, err := e.HiddenStates(t.Context(), ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := states[len(states)-1][2*berttest.Width:]
+		for i, x := range last {
+			want[i%berttest.Width] += float64(x) * float64(len(ids)) / float64(len(ids)-2)
+		}
+		tokens += float64(len(ids))
+	}
+	for i := range want {
+		want[i] /= tokens
+	}
+	with := e.With(encoder.Options{Split: true, Prompt: "p"}).Embedder
+	got := embed(t, with, "a b c a b c a b c")[0]
+	for i, x := range got {
+		if d := math.Abs(float64(x) - want[i]); !(d <= 1e-6) { // the vectors of the pieces are float32
+			t.Errorf("number %d is %v, want %v", i, x, want[i])
+		}
+	}
+	// Of a prompt that fills all that the model sees nothing is left.
+	m.Extra["config_sentence_transformers.json"] = `{"prompts": {"p": "c c c c c c c c c"}}`
+	if err := m.Write(dir, "F32"); err != nil {
+		t.Fatal(err)
+	}
+	if e, err = encoder.Load(dir, encoder.LoadOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	v := embed(t, e.With(encoder.Options{Prompt: "p"}).Embedder, "a b")[0]
+	for i, x := range v {
+		if math.IsNaN(float64(x)) {
+			t.Errorf("number %d is %v", i, x)
+		}
+	}
+}
+
 // TestDimensions: the first numbers of a vector, with the length 1 again if the model has Normalize.
 func TestDimensions(t *testing.T) {
 	modules := func(normalize string) map[string]string {

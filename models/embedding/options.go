@@ -25,7 +25,7 @@ type Options struct {
 	Prompt string
 
 	// Dimensions is how many numbers of a vector are kept, the first ones, which then are
-	// divided by their L2 norm again if the model does so; 0 means all. Models that were trained for that
+	// divided by their L2 norm again if the model does so; 0 means all, or truncate_dim of the model. Models that were trained for that
 	// (Matryoshka representation learning, Kusupati et al. 2022) lose little by it.
 	Dimensions int
 

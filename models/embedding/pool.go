@@ -7,9 +7,22 @@ import (
 	"github.com/attn-go/attn/models/folder"
 )
 
-// pool writes the pooling of a text's rows x, [tokens, width], to v. All sums are of float64: those
-// of a column from the first token to the last.
-func pool(v []float64, x []float32, how folder.Pooling) {
+// pool writes the poolings of a text's rows x, [tokens, width], to v, one after the other. Rows before the first one do not
+// count, except that weights of rows count them. All sums are of float64: those of a column from the first token to the last.
+// Without a row that counts, v is zeros.
+func pool(v []float64, x []float32, poolings []folder.Pooling, first int) {
+	w := len(v) / len(poolings)
+	if first*w >= len(x) {
+		clear(v)
+		return
+	}
+	for i, how := range poolings {
+		poolOne(v[i*w:][:w], x[first*w:], how, first)
+	}
+}
+
+// poolOne writes one pooling of rows, before which there are so many others.
+func poolOne(v []float64, x []float32, how folder.Pooling, before int) {
 	w := len(v)
 	switch how {
 	case folder.First:
@@ -23,8 +36,12 @@ func pool(v []float64, x []float32, how folder.Pooling) {
 				v[i] = max(v[i], float64(y))
 			}
 		}
+	case folder.WeightedMean:
+		divide(v, sum(v, x, before+1, 1))
+	case folder.MeanSqrt:
+		divide(v, math.Sqrt(sum(v, x, 1, 0)))
 	default:
-		mean(v, x, how == folder.WeightedMean)
+		divide(v, sum(v, x, 1, 0))
 	}
 }
 
@@ -34,22 +51,39 @@ func widen(v []float64, x []float32) {
 	}
 }
 
-// mean writes the mean of rows. With weights that of row i = 1, 2, ... is i.
-func mean(v []float64, x []float32, weighted bool) {
+// sum writes the sum of rows with the weights first, first+step, ... and returns the sum of the weights.
+func sum(v []float64, x []float32, first, step int) (weights float64) {
 	clear(v)
-	weight, sum := 1.0, 0.0
+	weight := float64(first)
 	for row := range slices.Chunk(x, len(v)) {
 		for i, y := range row {
 			v[i] += float64(weight * float64(y))
 		}
-		sum += weight
-		if weighted {
-			weight++
-		}
+		weights += weight
+		weight += float64(step)
 	}
+	return weights
+}
+
+func divide(v []float64, by float64) {
 	for i := range v {
-		v[i] /= sum
+		v[i] /= by
 	}
+}
+
+// center makes the mean of v 0 and its variance 1, to which epsilon is added before the root. Sums go from the first
+// number to the last.
+func center(v []float64, epsilon float64) {
+	mean, squares := 0.0, 0.0
+	for _, y := range v {
+		mean += y
+	}
+	mean /= float64(len(v))
+	for i := range v {
+		v[i] -= mean
+		squares += float64(v[i] * v[i])
+	}
+	divide(v, math.Sqrt(squares/float64(len(v))+epsilon))
 }
 
 // normalise divides v by its L2 norm, which counts as at least 1e-12. The sum of the squares goes
@@ -59,8 +93,5 @@ func normalise(v []float64) {
 	for _, y := range v {
 		squares += float64(y * y) // the conversion keeps the product from being fused
 	}
-	length := max(math.Sqrt(squares), 1e-12)
-	for i := range v {
-		v[i] /= length
-	}
+	divide(v, max(math.Sqrt(squares), 1e-12))
 }

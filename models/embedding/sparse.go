@@ -9,7 +9,6 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
-	"github.com/attn-go/attn/models/folder"
 )
 
 // A Sparse gives a text's tokens weights, as bge-m3 does. Its Tokens are ids in ascending order, each once, and Weights[i] is the positive
@@ -82,7 +81,7 @@ func (e *Embedder) SparseTokens(ctx context.Context, ids [][]int32) ([]Sparse, e
 	}
 	all := &pieces{}
 	for _, text := range ids {
-		all.add(text)
+		all.add(0, text)
 	}
 	return e.sparse(ctx, all)
 }
@@ -108,8 +107,7 @@ func (e *Embedder) tokenWeights(ctx context.Context, ids [][]int32) ([][]float32
 	}
 	weights := make([][]float32, len(ids))
 	opts := linear.Options{Exec: e.opts.Exec}
-	// The mean is a pooling that needs the states of all tokens.
-	err := e.p.Model.States(ctx, ids, &e.opts, folder.Mean, func(text int, states []float32) error {
+	err := e.p.Model.States(ctx, ids, &e.opts, false, func(text int, states []float32) error {
 		rows := len(ids[text])
 		if len(states) != rows*e.p.Width {
 			return fmt.Errorf("embedding: %d numbers of states for %d tokens", len(states), rows)

@@ -8,12 +8,31 @@ import (
 
 // pieces are the pieces of texts, one text after the other.
 type pieces struct {
-	ids    [][]int32
-	counts []int // of the pieces of each text
+	ids     [][]int32
+	prompts []int // how many tokens of each piece, its first ones, do not count in the pooling
+	counts  []int // of the pieces of each text
 }
 
-func (p *pieces) add(ids ...[]int32) {
+// add adds the pieces of a text, whose first tokens do not count in the pooling.
+func (p *pieces) add(prompt int, ids ...[]int32) {
 	p.ids, p.counts = append(p.ids, ids...), append(p.counts, len(ids))
+	for range ids {
+		p.prompts = append(p.prompts, prompt)
+	}
+}
+
+// promptTokens returns how many tokens of a text do not count in the pooling: those of its prompt with what stands before
+// it, if the model leaves them out. As in sentence-transformers, these are as many as the prompt has as a text alone, but for
+// a special token at its end.
+func (e *Embedder) promptTokens() int {
+	if !e.p.Modules.WithoutPrompt || e.Prompt() == "" {
+		return 0
+	}
+	ids := e.Tokens("")
+	if n := len(ids); n > 0 && e.p.Tokenizer.Special(ids[n-1]) {
+		return n - 1
+	}
+	return len(ids)
 }
 
 // room returns how many tokens of a text a piece has, its prompt included.
@@ -25,10 +44,11 @@ func (e *Embedder) room() int {
 	return e.p.MaxTokens - len(before) - len(after)
 }
 
-// pieces returns the ids of the pieces of a text: one if it fits.
-func (e *Embedder) pieces(text string) [][]int32 {
+// split adds the pieces of a text: one if it fits.
+func (e *Embedder) split(to *pieces, text string) {
 	if whole := e.encode(text, 0); len(whole) <= e.p.MaxTokens {
-		return [][]int32{whole}
+		to.add(e.promptTokens(), whole)
+		return
 	}
 	plain := tokenizer.Options{NoSpecial: true}
 	ids := e.p.Tokenizer.Encode(e.Prompt()+text, plain)
@@ -51,12 +71,17 @@ func (e *Embedder) pieces(text string) [][]int32 {
 		n, room = 0, e.room()
 	}
 	before, ids = slices.Concat(before, ids[:n]), ids[n:]
+	skip := 0
+	if e.p.Modules.WithoutPrompt && n > 0 {
+		skip = len(before)
+	}
 	var all [][]int32
 	for at := 0; ; at += room - e.opts.Overlap {
 		end := min(at+room, len(ids))
 		all = append(all, slices.Concat(before, ids[at:end], after))
 		if end == len(ids) {
-			return all
+			to.add(skip, all...)
+			return
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package embedding
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -11,38 +10,56 @@ import (
 	"github.com/attn-go/attn/models/internal/activations"
 )
 
-// A Step follows the pooling: a linear layer, or the division by the L2 norm.
+// A Step follows the pooling.
 type Step struct {
-	linear     *linear.Linear // nil for the division
-	width      int            // of its output
-	int8       bool
-	activation activations.Function
+	apply func(v []float64, exec kernel.Exec) ([]float64, error) // may change v
+	width int                                                    // of its output, 0 for that of its input
+	unit  bool                                                   // its output has the L2 norm 1
 }
+
+// Unit is the division by the L2 norm.
+var Unit = Step{unit: true, apply: func(v []float64, _ kernel.Exec) ([]float64, error) {
+	normalise(v)
+	return v, nil
+}}
 
 // normalises tells whether the last step divides by the L2 norm.
 func (e *Embedder) normalises() bool {
 	n := len(e.p.Steps)
-	return n > 0 && e.p.Steps[n-1].linear == nil
+	return n > 0 && e.p.Steps[n-1].unit
 }
 
 // ReadSteps reads the modules of a folder that follow the pooling of states of a width. The error is
 // a [*folder.Error], or one of package folder.
 func ReadSteps(dir string, m *folder.Modules, width int, o LoadOptions) (steps []Step, err error) {
-	normalised := false
-	for _, x := range m.After {
-		s := Step{}
-		if normalised = x.Dense == nil; !normalised {
-			if s, err = readDense(dir, x.Dense, width, o); err != nil {
-				return nil, err
-			}
-			width = s.width
-		}
-		steps = append(steps, s)
+	if len(m.Poolings) == 0 {
+		return nil, &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: "the modules", Got: "those of a cross-encoder", Want: "Transformer and Pooling at least"}
 	}
-	if !normalised && (o.Unit || !m.Listed) {
-		steps = append(steps, Step{})
+	unit := false
+	width *= len(m.Poolings)
+	for _, x := range m.After {
+		s := Unit
+		switch {
+		case x.Dense != nil:
+			s, err = readDense(dir, x.Dense, width, o)
+			width = x.Dense.Out
+		case x.Norm != nil:
+			s, err = readNorm(dir, x.Norm, width)
+		}
+		if err != nil {
+			return nil, err
+		}
+		steps, unit = append(steps, s), s.unit
+	}
+	if !unit && (o.Unit || !m.Listed) {
+		steps = append(steps, Unit)
 	}
 	return steps, nil
+}
+
+// weightsOf opens the weights of a module.
+func weightsOf(dir, module string) (*folder.Folder, error) {
+	return folder.Open(filepath.Join(dir, filepath.FromSlash(module)))
 }
 
 func readDense(dir string, d *folder.Dense, width int, o LoadOptions) (Step, error) {
@@ -50,54 +67,87 @@ func readDense(dir string, d *folder.Dense, width int, o LoadOptions) (Step, err
 	if !ok || d.In != width {
 		return Step{}, &folder.Error{Path: dir, Name: d.Folder, Got: fmt.Sprintf("%d inputs and the activation %q", d.In, d.Activation), Want: fmt.Sprintf("%d inputs, and Identity, Tanh, ReLU, GELU or SiLU", width)}
 	}
-	f, err := folder.Open(filepath.Join(dir, filepath.FromSlash(d.Folder)))
+	f, err := weightsOf(dir, d.Folder)
 	if err != nil {
 		return Step{}, err
 	}
 	defer f.Close()
-	w, err := f.Float32("linear.weight", d.Out, d.In)
-	if err != nil {
+	x := &dense{width: d.Out, int8: o.Int8, activation: act, residual: d.Residual}
+	if x.linear, err = readLinear(f, "linear", d.Out, d.In, d.Bias, o.Int8); err != nil {
 		return Step{}, err
 	}
-	var bias []float32
-	if d.Bias {
-		if bias, err = f.Float32("linear.bias", d.Out); err != nil {
+	if d.Residual && d.In != d.Out {
+		if x.across, err = readLinear(f, "residual", d.Out, d.In, false, o.Int8); err != nil {
 			return Step{}, err
 		}
 	}
+	return Step{apply: x.apply, width: d.Out}, f.Unused()
+}
+
+// readLinear reads the linear layer NAME.weight and, with a bias, NAME.bias.
+func readLinear(f *folder.Folder, name string, n, k int, biased, int8 bool) (*linear.Linear, error) {
+	w, err := f.Float32(name+".weight", n, k)
+	if err != nil {
+		return nil, err
+	}
+	var bias []float32
+	if biased {
+		if bias, err = f.Float32(name+".bias", n); err != nil {
+			return nil, err
+		}
+	}
 	pack := linear.New
-	if o.Int8 {
+	if int8 {
 		pack = linear.NewInt8
 	}
-	l, err := pack(linear.DenseMatrix(w, d.Out, d.In), bias, kernel.Exec{})
+	l, err := pack(linear.DenseMatrix(w, n, k), bias, kernel.Exec{})
 	if err != nil {
-		err = fmt.Errorf("%s: linear: %w", f.Dir(), err)
+		return nil, fmt.Errorf("%s: %s: %w", f.Dir(), name, err)
 	}
-	return Step{l, d.Out, o.Int8, act}, errors.Join(err, f.Unused())
+	return l, nil
+}
+
+// readNorm reads layer normalization. Its epsilon is that of PyTorch.
+func readNorm(dir string, n *folder.LayerNorm, width int) (Step, error) {
+	if n.Width != width {
+		return Step{}, &folder.Error{Path: dir, Name: n.Folder, Got: fmt.Sprintf("the dimension %d", n.Width), Want: fmt.Sprint(width)}
+	}
+	f, err := weightsOf(dir, n.Folder)
+	if err != nil {
+		return Step{}, err
+	}
+	defer f.Close()
+	weight, err := f.Float32("norm.weight", width)
+	if err != nil {
+		return Step{}, err
+	}
+	bias, err := f.Float32("norm.bias", width)
+	if err != nil {
+		return Step{}, err
+	}
+	return Step{apply: func(v []float64, _ kernel.Exec) ([]float64, error) {
+		center(v, 1e-5)
+		for i := range v {
+			v[i] = float64(v[i]*float64(weight[i])) + float64(bias[i])
+		}
+		return v, nil
+	}}, f.Unused()
 }
 
 // Dense returns the step of a linear layer with weights w, [n, k], whose outputs are n numbers. The
 // error is that of [linear.New].
 func Dense(w []float32, n, k int) (Step, error) {
 	l, err := linear.New(linear.DenseMatrix(w, n, k), nil, kernel.Exec{})
-	return Step{linear: l, width: n}, err
+	d := &dense{linear: l, width: n}
+	return Step{apply: d.apply, width: n}, err
 }
 
-// finish writes the embedding of a text with some states: the pooling and what follows it. v has
-// room for a state.
-func (e *Embedder) finish(out, states []float32, v []float64) error {
-	if len(states) == 0 {
-		clear(v)
-	} else {
-		pool(v, states, e.p.Modules.Pooling)
-	}
+// finish writes the embedding of a text with some states: the poolings of those from the first one on, and what follows them.
+// v has room for the poolings.
+func (e *Embedder) finish(out, states []float32, v []float64, first int) (err error) {
+	pool(v, states, e.p.Modules.Poolings, first)
 	for _, s := range e.p.Steps {
-		if s.linear == nil {
-			normalise(v)
-			continue
-		}
-		var err error
-		if v, err = s.dense(v, e.opts.Exec); err != nil {
+		if v, err = s.apply(v, e.opts.Exec); err != nil {
 			return err
 		}
 	}
@@ -112,22 +162,45 @@ func (e *Embedder) finish(out, states []float32, v []float64) error {
 	return nil
 }
 
-// dense computes a layer of one row, whose numbers are rounded to float32.
-func (s *Step) dense(v []float64, exec kernel.Exec) ([]float64, error) {
-	x, y := make([]float32, len(v)), make([]float32, s.width)
+// A dense is a linear layer of one row, whose numbers are rounded to float32.
+type dense struct {
+	linear, across *linear.Linear // across is nil if there is no residual, or one of the inputs as they are
+	width          int            // of the output
+	int8, residual bool
+	activation     activations.Function
+}
+
+func (d *dense) apply(v []float64, exec kernel.Exec) ([]float64, error) {
+	x, y := make([]float32, len(v)), make([]float32, d.width)
 	for i := range v {
 		x[i] = float32(v[i])
 	}
-	opts := linear.Options{Exec: exec, Int8: s.int8, Activation: s.activation.Fused}
-	if err := s.linear.Apply(linear.DenseMatrix(y, 1, s.width), linear.DenseMatrix(x, 1, len(x)), opts); err != nil {
+	opts := linear.Options{Exec: exec, Int8: d.int8, Activation: d.activation.Fused}
+	if err := d.product(d.linear, y, x, opts); err != nil {
 		return nil, err
 	}
-	if s.activation.After != nil {
-		if err := s.activation.After(y, exec); err != nil {
+	if d.activation.After != nil {
+		if err := d.activation.After(y, exec); err != nil {
 			return nil, err
+		}
+	}
+	if d.across != nil {
+		z := make([]float32, d.width)
+		if err := d.product(d.across, z, x, linear.Options{Exec: exec, Int8: d.int8}); err != nil {
+			return nil, err
+		}
+		x = z
+	}
+	for i := range y {
+		if d.residual {
+			y[i] += x[i]
 		}
 	}
 	v = make([]float64, len(y))
 	widen(v, y)
 	return v, nil
+}
+
+func (d *dense) product(l *linear.Linear, y, x []float32, opts linear.Options) error {
+	return l.Apply(linear.DenseMatrix(y, 1, len(y)), linear.DenseMatrix(x, 1, len(x)), opts)
 }

@@ -34,6 +34,9 @@ func files(dir string) (names, paths []string, err error) {
 	return names, paths, err
 }
 
+// reading is raised when the same files give other vectors, as a setting of them is obeyed that was not.
+const reading = 2
+
 // Digest returns a SHA-256 of the files of a model that the bits of embeddings depend on, and of the options: two
 // copies of a model have the same. The model is a folder, a GGUF file or a name, as for [Load], and may be of any
 // architecture.
@@ -43,6 +46,7 @@ func Digest(model string, o LoadOptions) (d [sha256.Size]byte, err error) {
 		return d, fmt.Errorf("encoder: %w", err)
 	}
 	h := sha256.New()
+	fmt.Fprintln(h, "reading", reading)
 	names, paths, err := files(dir)
 	if err != nil {
 		return d, fmt.Errorf("encoder: %w", err)

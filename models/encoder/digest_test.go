@@ -20,7 +20,7 @@ func TestDigest(t *testing.T) {
 		return d
 	}
 	seen := map[[32]byte]string{digest(func(*small) {}): "unchanged"}
-	for _, name := range []string{"README.md", "model.safetensors.sha256.json"} { // receipts keep digests in the latter
+	for _, name := range []string{"README.md", "model.safetensors.sha256.json", "pytorch_model.bin", "optimizer.bin"} { // receipts keep digests in the second, and safetensors is read
 		if _, ok := seen[digest(func(s *small) { s.Extra[name] = "{}" })]; !ok {
 			t.Errorf("%s, which does not matter, changes the digest", name)
 		}
@@ -31,6 +31,8 @@ func TestDigest(t *testing.T) {
 		"vocab.txt":             func(s *small) { s.Vocab[4], s.Vocab[5] = s.Vocab[5], s.Vocab[4] },
 		"tokenizer_config.json": func(s *small) { s.Extra["tokenizer_config.json"] = `{"do_lower_case": false}` },
 		"sentence_bert_config":  func(s *small) { s.Extra["sentence_bert_config.json"] = `{"max_seq_length": 7}` },
+		"sparse_linear.pt":      func(s *small) { s.Extra["sparse_linear.pt"] = "" },
+		"pytorch_model.bin":     func(s *small) { s.Extra["2_Dense/pytorch_model.bin"] = "" },
 		"tokenizer.json":        func(s *small) { s.Extra["tokenizer.json"] = `{}` },
 	} {
 		d := digest(change)

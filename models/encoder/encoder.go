@@ -15,7 +15,6 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/folder"
 )
 
 // An Encoder is a model that is loaded. It is immutable: any number of goroutines may use it
@@ -58,7 +57,7 @@ func (e *Encoder) With(opts Options) *Encoder {
 }
 
 // States computes the outputs of the last layer for batches of texts, see [embedding.Model].
-func (n *network) States(ctx context.Context, ids [][]int32, o *Options, _ folder.Pooling, each func(text int, states []float32) error) error {
+func (n *network) States(ctx context.Context, ids [][]int32, o *Options, _ bool, each func(text int, states []float32) error) error {
 	return n.batches(ctx, ids, nil, o, func(batch []int, x []float32, starts []int) error {
 		for i, text := range batch {
 			if err := each(text, x[starts[i]*n.Width:starts[i+1]*n.Width]); err != nil {

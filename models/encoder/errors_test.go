@@ -39,11 +39,7 @@ func TestModelErrors(t *testing.T) {
 		{func(s *small) { s.Tensors["classifier.weight"] = s.Tensors[query+".bias"] }, "classifier.weight", "F32 [24]", "an embedding model; this one is for LoadReranker"},
 		{func(s *small) { s.Tensors["extra"] = s.Tensors[query+".bias"] }, "extra", "F32 [24]", "only tensors that this architecture is known to have"},
 		{func(s *small) { s.Vocab = append(s.Vocab, "d") }, "vocab_size", "9", "at least 10, the tokens of the tokenizer"},
-		{func(s *small) { s.Extra["sentence_bert_config.json"] = `{"max_seq_length": 11}` }, "max_seq_length", "11", "2 to 10, the positions of the model"},
-		{func(s *small) {
-			s.Extra["1_Pooling/config.json"] = `{"pooling_mode_mean_sqrt_len_tokens": true, "pooling_mode_mean_tokens": false}`
-		}, "pooling_mode_mean_sqrt_len_tokens", "true", "one of pooling_mode_cls_token, pooling_mode_lasttoken, pooling_mode_max_tokens, pooling_mode_mean_tokens, pooling_mode_weightedmean_tokens"},
-		{func(s *small) { s.Extra["1_Pooling/config.json"] = `{}` }, "the pooling", "0 modes that are true: ", "one"},
+		{func(s *small) { s.Extra["1_Pooling/config.json"] = `{"pooling_mode": "median"}` }, "pooling_mode", `"median"`, "one of cls, mean, mean_sqrt_len_tokens, max, lasttoken, weightedmean, or a list of them"},
 	} {
 		s := newSmall("")
 		c.damage(s)

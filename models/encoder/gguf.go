@@ -192,7 +192,7 @@ func (x *origin) readGGUF(f *gguf.File) error {
 	if err != nil {
 		return err
 	}
-	x.modules = &folder.Modules{Pooling: pooling}
+	x.modules = &folder.Modules{Poolings: []folder.Pooling{pooling}}
 	if pooling == "" {
 		x.spec.head = ggufHead
 		if name := "classifier.output_labels"; k.Has(name) {

@@ -1,6 +1,7 @@
 package encoder
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -30,11 +31,12 @@ func Architectures() (folders, files []string) {
 // file, or from one that [weights.Resolve] finds by its name, such as all-MiniLM-L6-v2 where make models puts it. A folder has
 //
 //	config.json          model_type bert, distilbert, roberta, xlm-roberta, mpnet, nomic_bert, modernbert, new or deberta-v2
-//	model.safetensors    or shards, see [folder.Open]: float32, float16 or bfloat16, which stay as they are
+//	model.safetensors    or shards or pytorch_model.bin, see [folder.Open]: float32, float16 or bfloat16, which stay as they are
 //	tokenizer.json       or vocab.txt, see package tokenizer
-//	modules.json         and what it names, see [folder.Modules]; without it a vector is the pooling divided by its L2 norm
-//	sparse_linear.pt     if there is one: the weights of tokens of bge-m3, see [embedding.Embedder.Sparse]. It is the one file of
-//	                     torch.save that is read, and nothing of it is run
+//	modules.json         and what it names, see [folder.Modules]; without it a vector is the pooling divided by its L2 norm. The
+//	                     transformer's files may lie in a folder that it names
+//	sparse_linear.pt     if there is one: the weights of tokens of bge-m3, see [embedding.Embedder.Sparse]. Nothing of it or of
+//	                     pytorch_model.bin is run
 //
 // and a GGUF file the architecture bert or nomic-bert, weights of any type that package gguf converts, a
 // tokenizer and a pooling. Its vectors are divided by their L2 norm. Files of bert do not name the activation, which is GELU as BERT has it.
@@ -178,10 +180,11 @@ func openFolder(dir string) (*origin, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(dir, configName)); err != nil {
+	at := folder.Transformer(dir)
+	if _, err := os.Stat(filepath.Join(at, configName)); err != nil {
 		return nil, fmt.Errorf("encoder: %w", err)
 	}
-	f, err := folder.Open(dir)
+	f, err := folder.Open(at)
 	if err != nil {
 		return nil, err
 	}
@@ -203,13 +206,27 @@ func (x *origin) readFolder(f *folder.Folder) (err error) {
 	if s := x.spec; x.tokenizer.Len() > s.Vocab {
 		return &folder.Error{Path: f.Path(configName), Name: "vocab_size", Got: strconv.Itoa(s.Vocab), Want: fmt.Sprintf("at least %d, the tokens of the tokenizer", x.tokenizer.Len())}
 	}
-	x.maxTokens = x.spec.longest()
-	if n := x.modules.MaxTokens; n > x.maxTokens && x.spec.names.positions != "" {
-		return &folder.Error{Path: f.Path("sentence_bert_config.json"), Name: "max_seq_length", Got: strconv.Itoa(n), Want: fmt.Sprintf("2 to %d, the positions of the model", x.maxTokens)}
-	} else if n > 0 {
+	if x.modules.Lower {
+		if x.tokenizer, err = x.tokenizer.Lower(); err != nil {
+			return fmt.Errorf("encoder: %s: %w", f.Dir(), err)
+		}
+	}
+	x.readLength()
+	return nil
+}
+
+// readLength finds out to how many tokens a text is cut: to max_seq_length if that is said, or else to the
+// length of the tokenizer or the positions of the model, the smaller one. Rotary positions go on for ever, so that max_seq_length may be
+// more than the model was trained for. A table ends, where sentence-transformers fails with a longer text: here it is cut.
+func (x *origin) readLength() {
+	s, n := x.spec, x.modules.MaxTokens
+	if n > 0 && s.names.positions == "" {
+		s.Positions = max(s.Positions, n)
+	}
+	x.maxTokens = s.longest()
+	if n = cmp.Or(n, x.modules.TokenizerMax); n > 0 {
 		x.maxTokens = min(n, x.maxTokens)
 	}
-	return nil
 }
 
 // read reads the weights of the model itself.

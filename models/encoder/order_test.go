@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 	"github.com/attn-go/attn/models/safetensors"
@@ -63,7 +62,7 @@ func (r *tinyRefs) compareSorted(t *testing.T, dir string) {
 		}
 		c.check(i, "hidden", slices.Concat(states...))
 		last := states[len(states)-1]
-		err = sorted.net.States(t.Context(), [][]int32{ids}, &e.opts, folder.Mean, func(_ int, x []float32) error {
+		err = sorted.net.States(t.Context(), [][]int32{ids}, &e.opts, false, func(_ int, x []float32) error {
 			if !equalBits(x, last) {
 				t.Errorf("text %d: States and HiddenStates differ", i)
 			}

@@ -107,7 +107,7 @@ func (x *origin) typed() (bool, error) {
 		Class  string   `json:"tokenizer_class"`
 		Inputs []string `json:"model_input_names"`
 	}
-	if err := folder.ReadJSON(filepath.Join(x.path, "tokenizer_config.json"), &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := folder.ReadJSON(filepath.Join(folder.Transformer(x.path), "tokenizer_config.json"), &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
 	if c.Inputs != nil {

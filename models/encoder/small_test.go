@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -88,15 +89,48 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestMaxTokens expects the limit of sentence_bert_config.json, or that of the positions.
+// TestMaxTokens expects the limit of sentence_bert_config.json, or else that of the tokenizer, and no more than the positions.
 func TestMaxTokens(t *testing.T) {
-	s := newSmall("")
-	if e := loadSmall(t, s, "F32"); e.MaxTokens() != 8 || len(e.Tokens("a a a a a a a a a")) != 8 {
-		t.Errorf("limit %d and %d tokens, want 8", e.MaxTokens(), len(e.Tokens("a a a a a a a a a")))
+	const bert, tokens = "sentence_bert_config.json", "tokenizer_config.json"
+	for _, c := range []struct {
+		files map[string]string
+		want  int
+	}{
+		{map[string]string{}, berttest.Positions},
+		{map[string]string{bert: `{"max_seq_length": 8}`}, 8},
+		{map[string]string{bert: `{"max_seq_length": 512}`}, berttest.Positions},
+		{map[string]string{tokens: `{"model_max_length": 6}`}, 6},
+		{map[string]string{tokens: `{"model_max_length": 512}`}, berttest.Positions},
+		{map[string]string{tokens: `{"model_max_length": 6}`, bert: `{"max_seq_length": 8}`}, 8},
+		{map[string]string{tokens: `{"model_max_length": 6}`, bert: `{"max_seq_length": null}`}, 6},
+	} {
+		s := newSmall("")
+		s.Extra = c.files
+		if e := loadSmall(t, s, "F32"); e.MaxTokens() != c.want || len(e.Tokens("a a a a a a a a a")) != c.want {
+			t.Errorf("%v: limit %d and %d tokens, want %d", c.files, e.MaxTokens(), len(e.Tokens("a a a a a a a a a")), c.want)
+		}
 	}
-	delete(s.Extra, "sentence_bert_config.json")
-	if e := loadSmall(t, s, "F32"); e.MaxTokens() != berttest.Positions {
-		t.Errorf("limit %d, want %d", e.MaxTokens(), berttest.Positions)
+}
+
+// TestMaxTokensOfRotary: a model without a table of positions takes what max_seq_length says.
+func TestMaxTokensOfRotary(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../testdata/tiny/nomic_bert-1")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "sentence_bert_config.json"), []byte(`{"max_seq_length": 200}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	e, err := Load(dir, LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("the cat ", 200)
+	if got := len(e.Tokens(text)); e.MaxTokens() != 200 || got != 200 {
+		t.Errorf("limit %d and %d tokens, want 200", e.MaxTokens(), got)
+	}
+	if _, err := e.Embed(t.Context(), []string{text}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/attn-go/attn/models/embedding"
-	"github.com/attn-go/attn/models/internal/torchfile"
+	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
@@ -19,13 +19,14 @@ func (x *origin) readSparse(width int) (*embedding.SparseHead, error) {
 	if !x.folder {
 		return nil, nil
 	}
-	f, err := torchfile.Open(filepath.Join(x.path, sparseName))
+	f, err := folder.OpenTorch(filepath.Join(x.path, sparseName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	defer f.Close()
 	w, err := f.Float32("weight", 1, width)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/models/internal/filemap"
+	"github.com/attn-go/attn/models/internal/torchfile"
 	"github.com/attn-go/attn/models/safetensors"
 )
 
@@ -27,7 +28,8 @@ type Folder struct {
 // A file is an open file of weights.
 type file struct {
 	*safetensors.File
-	path string
+	path  string
+	close func() error
 }
 
 // A source is where a tensor is.
@@ -36,19 +38,49 @@ type source struct {
 	name string // in the file
 }
 
-const (
-	single = "model.safetensors"
-	index  = "model.safetensors.index.json"
-)
+// A format is the names of files of weights: of one with all tensors, and of the list of several.
+type format struct {
+	single, index string
+	open          func(path string) (file, error)
+}
+
+// formats are those that are read. The first one that is there counts.
+var formats = []format{
+	{"model.safetensors", "model.safetensors.index.json", openSafetensors},
+	{"pytorch_model.bin", "pytorch_model.bin.index.json", openTorch},
+}
+
+func openSafetensors(path string) (file, error) {
+	w, err := safetensors.Open(path)
+	if err != nil {
+		return file{}, err
+	}
+	return file{w, path, w.Close}, nil
+}
+
+// openTorch opens a dictionary that torch.save has written. Nothing of it is run.
+func openTorch(path string) (file, error) {
+	t, err := torchfile.Open(path)
+	if bad, ok := errors.AsType[*torchfile.Error](err); ok {
+		return file{}, &Error{path, bad.Name, bad.Got, bad.Want}
+	} else if err != nil {
+		return file{}, err
+	}
+	w, err := safetensors.New(t, t.Size())
+	if err != nil {
+		return file{}, errors.Join(fmt.Errorf("%s: %w", path, err), t.Close())
+	}
+	return file{w, path, t.Close}, nil
+}
 
 // Open opens the weights of a folder: model.safetensors, or the shards that
-// model.safetensors.index.json lists. A tensor of a norm that has one of the old names, such as
+// model.safetensors.index.json lists, or else pytorch_model.bin, or the shards of pytorch_model.bin.index.json. A tensor of a norm that has one of the old names, such as
 // LayerNorm.gamma and LayerNorm.beta, gets the name LayerNorm.weight or LayerNorm.bias.
 //
 // A folder without such files is an [*Error] that says what to do if it has weights in another
-// format, and an [fs.ErrNotExist] otherwise.
+// format, and an [fs.ErrNotExist] otherwise. A folder with an adapter is an [*Error], as it is not merged into the weights.
 func Open(dir string) (*Folder, error) {
-	f := &Folder{dir: dir, tensors: map[string]source{}, used: map[string]bool{}}
+	f := newFolder(dir)
 	if err := f.open(); err != nil {
 		f.Close()
 		return nil, err
@@ -56,18 +88,39 @@ func Open(dir string) (*Folder, error) {
 	return f, nil
 }
 
+// OpenTorch opens one file that torch.save has written, such as sparse_linear.pt, as [Open] opens a folder. A file that is
+// missing is an [fs.ErrNotExist].
+func OpenTorch(path string) (*Folder, error) {
+	f := newFolder(filepath.Dir(path))
+	if err := f.add(format{open: openTorch}, filepath.Base(path), nil); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func newFolder(dir string) *Folder {
+	return &Folder{dir: dir, tensors: map[string]source{}, used: map[string]bool{}}
+}
+
 func (f *Folder) open() error {
-	err := f.add(single, nil)
-	if errors.Is(err, fs.ErrNotExist) {
-		if sharded := f.addShards(); !errors.Is(sharded, fs.ErrNotExist) || f.has(index) {
-			return sharded
+	for _, name := range []string{"adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"} {
+		if f.has(name) {
+			return &Error{f.Path(name), "the weights", "an adapter such as LoRA, which changes those of a model",
+				"a model that it is merged into: load it with the peft library, call merge_and_unload() and save_pretrained(folder)"}
 		}
-		return f.otherFormat(err)
 	}
-	if err == nil && f.has(index) {
-		return &Error{f.Path(index), "the file", "shards beside " + single, "one of both"}
+	for _, x := range formats {
+		switch one, several := f.has(x.single), f.has(x.index); {
+		case one && several:
+			return &Error{f.Path(x.index), "the file", "shards beside " + x.single, "one of both"}
+		case one:
+			return f.add(x, x.single, nil)
+		case several:
+			return f.addShards(x)
+		}
 	}
-	return err
+	return f.otherFormat()
 }
 
 // has returns whether a file exists.
@@ -76,28 +129,29 @@ func (f *Folder) has(name string) bool {
 	return err == nil
 }
 
-// otherFormat returns the error of a folder without safetensors.
-func (f *Folder) otherFormat(missing error) error {
-	for _, name := range []string{"pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack", "model.onnx", "onnx/model.onnx"} {
+// otherFormat returns the error of a folder without weights that are read.
+func (f *Folder) otherFormat() error {
+	single := formats[0].single
+	for _, name := range []string{"tf_model.h5", "flax_model.msgpack", "model.onnx", "onnx/model.onnx"} {
 		if f.has(name) {
 			return &Error{f.Path(name), "the weights", "a format that is not read, as such files can run programs or hold only a graph",
 				single + ": load the model with the transformers library and call save_pretrained(folder), or fetch a revision with " + single}
 		}
 	}
-	return missing
+	return &fs.PathError{Op: "open", Path: f.Path(single), Err: fs.ErrNotExist}
 }
 
 // add opens a file of weights. If names is not nil, it has these tensors and no others.
-func (f *Folder) add(name string, names []string) error {
+func (f *Folder) add(x format, name string, names []string) error {
 	path := f.Path(name)
-	w, err := safetensors.Open(path)
+	w, err := x.open(path)
 	if err != nil {
 		return err
 	}
-	f.files = append(f.files, file{w, path})
+	f.files = append(f.files, w)
 	has := w.Names()
 	if names != nil && !slices.Equal(has, names) {
-		return &Error{path, "the tensors", fmt.Sprintf("%d, such as %.3q", len(has), head(has)), fmt.Sprintf("the %d that %s lists, such as %.3q", len(names), index, head(names))}
+		return &Error{path, "the tensors", fmt.Sprintf("%d, such as %.3q", len(has), head(has)), fmt.Sprintf("the %d that %s lists, such as %.3q", len(names), x.index, head(names))}
 	}
 	for _, tensor := range has {
 		known := modern(tensor)
@@ -122,26 +176,26 @@ func modern(name string) string {
 }
 
 // addShards opens the files that the index lists.
-func (f *Folder) addShards() error {
+func (f *Folder) addShards(x format) error {
 	var list struct {
 		Files map[string]string `json:"weight_map"`
 	}
-	if err := f.JSON(index, &list); err != nil {
+	if err := f.JSON(x.index, &list); err != nil {
 		return err
 	}
 	names := map[string][]string{} // of the tensors of a file, sorted
 	for _, tensor := range slices.Sorted(maps.Keys(list.Files)) {
 		name := list.Files[tensor]
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			return &Error{f.Path(index), tensor, fmt.Sprintf("file %q", name), "a file of the folder"}
+			return &Error{f.Path(x.index), tensor, fmt.Sprintf("file %q", name), "a file of the folder"}
 		}
 		names[name] = append(names[name], tensor)
 	}
 	if len(names) == 0 {
-		return &Error{f.Path(index), "weight_map", "no tensors", "the names of tensors and their files"}
+		return &Error{f.Path(x.index), "weight_map", "no tensors", "the names of tensors and their files"}
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if err := f.add(name, names[name]); err != nil {
+		if err := f.add(x, name, names[name]); err != nil {
 			return err
 		}
 	}
@@ -173,7 +227,7 @@ func ReadJSON(path string, into any) error {
 func (f *Folder) Close() error {
 	var all []error
 	for _, w := range f.files {
-		all = append(all, w.Close())
+		all = append(all, w.close())
 	}
 	return errors.Join(all...)
 }

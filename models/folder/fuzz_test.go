@@ -31,8 +31,10 @@ func FuzzReadModules(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !slices.Contains(Poolings, m.Pooling) {
-			t.Errorf("pooling %q", m.Pooling)
+		for _, p := range m.Poolings {
+			if !slices.Contains(Poolings, p) {
+				t.Errorf("pooling %q", p)
+			}
 		}
 		if _, ok := m.Prompts[m.DefaultPrompt]; !ok && m.DefaultPrompt != "" {
 			t.Errorf("default prompt %q of %q", m.DefaultPrompt, m.Prompts)

@@ -1,21 +1,40 @@
 package folder
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/attn-go/attn/models/internal/knownkeys"
 )
 
 // Modules are what sentence-transformers does with a text beside the transformer itself.
 type Modules struct {
-	Listed  bool // the folder has modules.json
-	Pooling Pooling
-	After   []Module // of the pooling, in order
+	Listed bool // the folder has modules.json
 
-	// MaxTokens is max_seq_length of sentence_bert_config.json, 0 if it is not said.
-	MaxTokens int
+	// Transformer is the folder of the transformer in that of the model, with slashes: "" for the model's own, or
+	// such as 0_Transformer.
+	Transformer string
+
+	// Poolings are one, or several whose vectors stand side by side. A cross-encoder with modules.json has none.
+	Poolings []Pooling
+
+	// WithoutPrompt leaves the tokens of a prompt, and those before it, out of the pooling: include_prompt is false.
+	WithoutPrompt bool
+
+	After []Module // of the pooling, in order
+
+	// MaxTokens is max_seq_length of sentence_bert_config.json, and TokenizerMax is model_max_length of
+	// tokenizer_config.json, which counts without it. They are 0 if they are not said.
+	MaxTokens, TokenizerMax int
+
+	// Lower makes a text lower case before anything else is done with it: do_lower_case of
+	// sentence_bert_config.json is true.
+	Lower bool
 
 	// Prompts are texts by their names, such as "query", that are put before a text, of
 	// config_sentence_transformers.json. DefaultPrompt is the name of the one that every text gets,
@@ -23,169 +42,166 @@ type Modules struct {
 	Prompts       map[string]string
 	DefaultPrompt string
 
+	// Dimensions is truncate_dim of config_sentence_transformers.json: how many numbers of a vector are
+	// kept, 0 for all.
+	Dimensions int
+
 	// Similarity is how vectors are meant to be compared: cosine, dot, euclidean, manhattan, or ""
 	// if it is not said.
 	Similarity string
+
+	task string // of the transformer
 }
 
-// A Module follows the pooling: a linear layer or, if Dense is nil, the division by the L2 norm.
-type Module struct{ Dense *Dense }
-
-// A Dense is a linear layer, whose weights are linear.weight [Out, In] and linear.bias [Out] of
-// Folder.
-type Dense struct {
-	Folder     string // in that of the model, with slashes
-	In, Out    int
-	Bias       bool
-	Activation string // "" for none, or Tanh, ReLU, GELU ...: the name of the class in PyTorch
+// A Module follows the pooling: a linear layer, a norm or, if both are nil, the division by the L2 norm.
+type Module struct {
+	Dense *Dense
+	Norm  *LayerNorm
 }
 
-// ReadModules reads modules.json and what it names, sentence_bert_config.json and
-// config_sentence_transformers.json, as far as they are there. Without modules.json there is one
-// module, a pooling as 1_Pooling/config.json has it or, if that is missing too, the mean, which is
-// what sentence-transformers takes then. A module or setting that is not known is an [*Error], and so is a
-// transformer in another folder than that of the model.
+// ReadModules reads modules.json and what it names, sentence_bert_config.json or what it was called before, such as
+// sentence_roberta_config.json, config_sentence_transformers.json, and the length of tokenizer_config.json, as far as they are
+// there, as version 6 of sentence-transformers does. Without modules.json there is one module, a pooling as
+// 1_Pooling/config.json has it or, if that is missing too, the mean.
+//
+// Every key of these files is used or is known to change no vector. Any other one is an [*Error], and so is a module that
+// is not known. Dropout does nothing outside of training, and is left out.
 func ReadModules(dir string) (*Modules, error) {
 	f := &Folder{dir: dir}
-	m := &Modules{Pooling: Mean}
+	m := &Modules{}
 	err := f.readList(m)
-	if errors.Is(err, fs.ErrNotExist) && !f.has("modules.json") {
-		if m.Pooling, err = f.pooling("1_Pooling"); errors.Is(err, fs.ErrNotExist) {
-			m.Pooling, err = Mean, nil
+	if errors.Is(err, fs.ErrNotExist) && !f.has(modulesName) {
+		if err = f.readPooling("1_Pooling", m); errors.Is(err, fs.ErrNotExist) {
+			m.Poolings, err = []Pooling{Mean}, f.checkHead()
 		}
+	}
+	for _, read := range []func(m *Modules) error{f.readTransformer, f.readTokenizer, f.readSettings} {
+		if err == nil {
+			err = read(m)
+		}
+	}
+	if err == nil && m.Poolings == nil && !m.classifies() {
+		err = &Error{f.Path(modulesName), "the modules", "a Transformer alone", "Transformer and Pooling at least"}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := f.readLength(m); err != nil {
-		return nil, err
+	return m, nil
+}
+
+// Transformer returns the folder of the transformer of a model: that of modules.json, or the model's own. An error of
+// modules.json is left to [ReadModules].
+func Transformer(dir string) string {
+	var list []struct{ Path, Type string }
+	if ReadJSON(filepath.Join(dir, modulesName), &list) == nil && len(list) > 0 && kindOf(list[0].Type) == "Transformer" {
+		if at := filepath.FromSlash(list[0].Path); filepath.IsLocal(at) {
+			return filepath.Join(dir, at)
+		}
 	}
-	return m, f.readPrompts(m)
+	return dir
+}
+
+const modulesName = "modules.json"
+
+const wantModules = "Transformer, Pooling, and then any of Dense, Dropout, LayerNorm and Normalize"
+
+var moduleKeys = knownkeys.Table{}.Add(knownkeys.Any, "idx", "name", "path", "type", "kwargs")
+
+// kindOf returns the class of a module of sentence-transformers, or what else it is.
+func kindOf(class string) string {
+	if strings.HasPrefix(class, "sentence_transformers.") {
+		return class[strings.LastIndex(class, ".")+1:]
+	}
+	return class
 }
 
 // readList reads modules.json.
 func (f *Folder) readList(m *Modules) error {
-	var list []struct{ Path, Type string }
-	if err := f.JSON("modules.json", &list); err != nil {
+	var list []map[string]json.RawMessage
+	if err := f.JSON(modulesName, &list); err != nil {
 		return err
 	}
 	m.Listed = true
-	path := f.Path("modules.json")
-	for i, x := range list {
-		kind := x.Type[strings.LastIndex(x.Type, ".")+1:]
-		first, second := i == 0, i == 1
-		if first != (kind == "Transformer") || second != (kind == "Pooling") {
-			return &Error{path, fmt.Sprintf("module %d", i), fmt.Sprintf("%q", x.Type), "Transformer, Pooling, and then any of Dense and Normalize"}
+	if len(list) == 0 {
+		return &Error{f.Path(modulesName), "the modules", "none", wantModules}
+	}
+	for i, keys := range list {
+		var x struct{ Path, Type string }
+		if p := moduleKeys.Check(keys); p != nil {
+			return &Error{f.Path(modulesName), fmt.Sprintf("module %d: %s", i, p.Key), p.Got, p.Want}
 		}
-		var err error
+		if err := errors.Join(unmarshal(keys["path"], &x.Path), unmarshal(keys["type"], &x.Type)); err != nil {
+			return fmt.Errorf("%s: module %d: %w", f.Path(modulesName), i, err)
+		}
 		if x.Path != "" && !filepath.IsLocal(filepath.FromSlash(x.Path)) {
-			return &Error{path, fmt.Sprintf("module %d", i), fmt.Sprintf("the path %q", x.Path), "the folder of the model, or one below it"}
+			return &Error{f.Path(modulesName), fmt.Sprintf("module %d", i), fmt.Sprintf("the path %q", x.Path), "the folder of the model, or one below it"}
 		}
-		switch kind {
-		case "Transformer":
-			if x.Path != "" && x.Path != "." {
-				err = &Error{f.dir, "modules.json", "a transformer in the folder " + x.Path, "one in the folder itself"}
-			}
-		case "Pooling":
-			m.Pooling, err = f.pooling(x.Path)
-		case "Normalize":
-			m.After = append(m.After, Module{})
-		case "Dense":
-			var d *Dense
-			d, err = f.dense(x.Path)
-			m.After = append(m.After, Module{d})
-		default:
-			err = &Error{path, fmt.Sprintf("module %d", i), fmt.Sprintf("%q", x.Type), "Transformer, Pooling, and then any of Dense and Normalize"}
-		}
-		if err != nil {
+		if err := f.readModule(m, i, x.Path, x.Type); err != nil {
 			return err
 		}
 	}
-	if len(list) < 2 {
-		return &Error{path, "the modules", fmt.Sprint(len(list)), "Transformer and Pooling at least"}
-	}
 	return nil
 }
 
-func (f *Folder) dense(at string) (*Dense, error) {
-	c := struct {
-		In         int    `json:"in_features"`
-		Out        int    `json:"out_features"`
-		Bias       *bool  `json:"bias"`
-		Activation string `json:"activation_function"`
-		Key        string `json:"module_input_name"`
-		OutKey     string `json:"module_output_name"`
-	}{}
-	name := at + "/config.json"
-	if err := f.JSON(name, &c); err != nil {
+// unmarshal leaves a value as it is if the file does not have it.
+func unmarshal(raw json.RawMessage, into any) error {
+	if raw == nil {
+		return nil
+	}
+	return json.Unmarshal(raw, into)
+}
+
+// readModule reads module i.
+func (f *Folder) readModule(m *Modules, i int, at, class string) (err error) {
+	kind := kindOf(class)
+	first, second := i == 0, i == 1
+	switch {
+	case kind == "SpladePooling" || kind == "MLMTransformer" || kind == "SparseStaticEmbedding":
+		return sparseModel(f.Path(modulesName), fmt.Sprintf("module %d", i), class)
+	case first != (kind == "Transformer") || second != (kind == "Pooling"):
+		return &Error{f.Path(modulesName), fmt.Sprintf("module %d", i), fmt.Sprintf("%q", class), wantModules}
+	}
+	var next Module
+	switch kind {
+	case "Transformer":
+		if m.Transformer = path.Clean(at); m.Transformer == "." {
+			m.Transformer = ""
+		}
+		return nil
+	case "Pooling":
+		return f.readPooling(at, m)
+	case "Dropout":
+		_, err = f.known(at+"/config.json", knownkeys.Table{"dropout": knownkeys.Any})
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return err
+	case "Normalize":
+		err = f.readNormalize(at)
+	case "LayerNorm":
+		next.Norm, err = f.layerNorm(at)
+	case "Dense":
+		next.Dense, err = f.dense(at)
+	default:
+		return &Error{f.Path(modulesName), fmt.Sprintf("module %d", i), fmt.Sprintf("%q", class), wantModules}
+	}
+	m.After = append(m.After, next)
+	return err
+}
+
+// sparseModel is the error of a model whose vectors have a number for each token of the vocabulary.
+func sparseModel(path, name, got string) error {
+	return &Error{path, name, fmt.Sprintf("%q, a sparse model such as SPLADE, whose vectors have a number for every token of the vocabulary", got),
+		"a dense embedder, with Transformer and Pooling, or bge-m3 for weights of tokens"}
+}
+
+// known reads a file of JSON whose keys are those of a table.
+func (f *Folder) known(name string, t knownkeys.Table) (all map[string]json.RawMessage, err error) {
+	if err := f.JSON(name, &all); err != nil {
 		return nil, err
 	}
-	for key, n := range map[string]int{"in_features": c.In, "out_features": c.Out} {
-		if n < 1 || n > 1<<20 {
-			return nil, &Error{f.Path(name), key, fmt.Sprint(n), "1 to 1048576"}
-		}
+	if p := t.Check(all); p != nil {
+		return nil, &Error{f.Path(name), p.Key, p.Got, p.Want}
 	}
-	for key, s := range map[string]string{"module_input_name": c.Key, "module_output_name": c.OutKey} {
-		if s != "" && s != "sentence_embedding" {
-			return nil, &Error{f.Path(name), key, fmt.Sprintf("%q", s), "sentence_embedding"}
-		}
-	}
-	act := c.Activation[strings.LastIndex(c.Activation, ".")+1:]
-	switch act {
-	case "Identity":
-		act = ""
-	case "": // the default of sentence-transformers
-		act = "Tanh"
-	}
-	return &Dense{Folder: at, In: c.In, Out: c.Out, Bias: c.Bias == nil || *c.Bias, Activation: act}, nil
-}
-
-// readLength reads sentence_bert_config.json.
-func (f *Folder) readLength(m *Modules) error {
-	const name = "sentence_bert_config.json"
-	var c struct {
-		Max   *int `json:"max_seq_length"`
-		Lower bool `json:"do_lower_case"`
-	}
-	if err := f.JSON(name, &c); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	if c.Lower {
-		return &Error{f.Path(name), "do_lower_case", "true", "false: the tokenizer says what becomes lower case"}
-	}
-	if c.Max != nil {
-		if *c.Max < 2 || *c.Max > 1<<20 {
-			return &Error{f.Path(name), "max_seq_length", fmt.Sprint(*c.Max), "2 to 1048576"}
-		}
-		m.MaxTokens = *c.Max
-	}
-	return nil
-}
-
-// readPrompts reads config_sentence_transformers.json.
-func (f *Folder) readPrompts(m *Modules) error {
-	var c struct {
-		Prompts    map[string]string `json:"prompts"`
-		Default    *string           `json:"default_prompt_name"`
-		Similarity *string           `json:"similarity_fn_name"`
-	}
-	const name = "config_sentence_transformers.json"
-	if err := f.JSON(name, &c); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	m.Prompts = c.Prompts
-	if c.Similarity != nil {
-		m.Similarity = *c.Similarity
-	}
-	if c.Default != nil {
-		if _, ok := c.Prompts[*c.Default]; !ok {
-			return &Error{f.Path(name), "default_prompt_name", fmt.Sprintf("%q", *c.Default), "one of the prompts"}
-		}
-		m.DefaultPrompt = *c.Default
-	}
-	return nil
+	return all, nil
 }

@@ -73,7 +73,7 @@ func (f *Folder) pathOf(name string) string {
 	if len(f.files) == 1 {
 		return f.files[0].path
 	}
-	return f.Path(index)
+	return f.Path(formats[0].index)
 }
 
 // Check marks a tensor as used and reports, as an [*Error], if it is missing, has another shape or

@@ -39,7 +39,7 @@ func ReadConfig(dir string) (*Config, error) {
 		} `json:"sentence_transformers"`
 		Before string `json:"sbert_ce_default_activation_function"` // of versions before 4
 	}
-	if err := folder.ReadJSON(filepath.Join(dir, configName), &main); err != nil {
+	if err := folder.ReadJSON(filepath.Join(folder.Transformer(dir), configName), &main); err != nil {
 		return nil, err
 	}
 	var other struct {

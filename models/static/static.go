@@ -36,7 +36,8 @@ const (
 //
 //	config.json        of model2vec: normalize says whether vectors are divided by their L2 norm, max_length to how many
 //	                   tokens texts are cut: 512 if it is missing, none if it is null
-//	modules.json       of sentence-transformers: StaticEmbedding, in the folder itself or one of its own, and Normalize
+//	modules.json       of sentence-transformers: StaticEmbedding, in the folder itself or one of its own, and Normalize; with
+//	                   config_sentence_transformers.json, see [folder.Modules]. Without config.json texts are cut as tokenizer.json says
 //	model.safetensors  embeddings or embedding.weight [rows, width], of float32, float16 or bfloat16; mapping [tokens], the
 //	                   row of each token if it is not the id; weights [tokens], which rows are multiplied with
 //	tokenizer.json     see package tokenizer
@@ -86,7 +87,7 @@ type table struct {
 }
 
 // States copies the vectors of the tokens of each text.
-func (t *table) States(ctx context.Context, ids [][]int32, _ *embedding.Options, _ folder.Pooling, each func(text int, states []float32) error) error {
+func (t *table) States(ctx context.Context, ids [][]int32, _ *embedding.Options, _ bool, each func(text int, states []float32) error) error {
 	var x []float32
 	for i, text := range ids {
 		if ctx.Err() != nil {
@@ -130,12 +131,15 @@ func read(name string) (*model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("static: %w", err)
 	}
-	m := &model{maxTokens: defaultMax, modules: &folder.Modules{Listed: true, Pooling: folder.Mean}}
+	m := &model{maxTokens: defaultMax, modules: &folder.Modules{Listed: true, Poolings: []folder.Pooling{folder.Mean}}}
 	at, err := m.readModules(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.readConfig(dir); err != nil {
+	if err := m.modules.ReadSettings(dir); err != nil {
+		return nil, err
+	}
+	if err := m.readConfig(dir, at); err != nil {
 		return nil, err
 	}
 	if m.Folder, err = folder.Open(at); err != nil {
@@ -171,15 +175,16 @@ func (m *model) readModules(dir string) (string, error) {
 	return at, nil
 }
 
-// readConfig reads config.json of model2vec.
-func (m *model) readConfig(dir string) error {
+// readConfig reads config.json of model2vec. A StaticEmbedding has none: the file of its tokenizer says to how many tokens it
+// cuts texts, or it does not cut them.
+func (m *model) readConfig(dir, at string) error {
 	var c struct {
 		Type      string          `json:"model_type"`
 		Normalize *bool           `json:"normalize"`
 		Max       json.RawMessage `json:"max_length"`
 	}
 	if err := folder.ReadJSON(filepath.Join(dir, "config.json"), &c); errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return m.readTruncation(filepath.Join(at, "tokenizer.json"))
 	} else if err != nil {
 		return err
 	}
@@ -195,6 +200,26 @@ func (m *model) readConfig(dir string) error {
 		if m.modules.After = nil; *c.Normalize {
 			m.modules.After = []folder.Module{{}}
 		}
+	}
+	return nil
+}
+
+// readTruncation reads to how many tokens the file of a tokenizer cuts texts.
+func (m *model) readTruncation(path string) error {
+	var c struct {
+		Truncation *struct {
+			Max int `json:"max_length"`
+		} `json:"truncation"`
+	}
+	if err := folder.ReadJSON(path, &c); err != nil && !errors.Is(err, fs.ErrNotExist) { // which the tokenizer reports
+		return err
+	}
+	m.maxTokens = most
+	if c.Truncation != nil {
+		m.maxTokens = c.Truncation.Max
+	}
+	if m.maxTokens < 1 || m.maxTokens > most {
+		return &folder.Error{Path: path, Name: "truncation.max_length", Got: fmt.Sprint(m.maxTokens), Want: fmt.Sprintf("1 to %d", most)}
 	}
 	return nil
 }

@@ -184,6 +184,43 @@ func TestStaticEmbedding(t *testing.T) {
 	}
 }
 
+// TestStaticSettings: texts are cut as tokenizer.json says or not at all, and config_sentence_transformers.json counts.
+func TestStaticSettings(t *testing.T) {
+	long := strings.Repeat("a ", 600) + strings.Repeat("b ", 600)
+	vector := func(files map[string]string) []float32 {
+		t.Helper()
+		e, err := Load(write(t, func(dir string, _ *[]safetensors.Tensor) {
+			for name, text := range files {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}), embedding.LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		vectors, err := e.Embed(t.Context(), []string{long})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return vectors[0]
+	}
+	const tokens = `{"truncation": {"direction": "Right", "max_length": 300, "strategy": "LongestFirst", "stride": 0}, "model": {"type": "WordPiece", "unk_token": "[UNK]", "vocab": {"[UNK]": 0, "a": 1, "b": 2}}, "pre_tokenizer": {"type": "BertPreTokenizer"}}`
+	for _, c := range []struct {
+		files map[string]string
+		want  []float32
+	}{
+		{nil, []float32{4, 5}},
+		{map[string]string{"tokenizer.json": tokens}, []float32{3, 4}},
+		{map[string]string{"tokenizer.json": strings.Replace(tokens, "Right", "Left", 1)}, []float32{5, 6}},
+		{map[string]string{"config_sentence_transformers.json": `{"truncate_dim": 1}`}, []float32{4}},
+	} {
+		if got := vector(c.files); !slices.Equal(got, c.want) {
+			t.Errorf("%v: got %v, want %v", c.files, got, c.want)
+		}
+	}
+}
+
 // TestErrors: what does not fit is an error that names it.
 func TestErrors(t *testing.T) {
 	put := func(name, text string) func(string, *[]safetensors.Tensor) {
@@ -198,6 +235,7 @@ func TestErrors(t *testing.T) {
 	}
 	for want, change := range map[string]func(string, *[]safetensors.Tensor){
 		"module 1": put("modules.json", `[{"path": "", "type": "x.StaticEmbedding"}, {"type": "x.Dense"}]`),
+		"of_ours":  put("config_sentence_transformers.json", `{"of_ours": 1}`),
 		"module 0": put("modules.json", `[{"path": "../x", "type": "x.StaticEmbedding"}]`),
 		"extra":    add(safetensors.Tensor{Name: "extra", Shape: []int{1}, Data: []float32{1}}),
 		"mapping":  add(safetensors.Tensor{Name: "mapping", Shape: []int{1}, Data: []float32{1}}),

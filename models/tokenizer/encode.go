@@ -57,7 +57,7 @@ func (t *Tokenizer) PairsOf(a string, o Options) func(b string) (ids, types []in
 			}
 			x, y = whole, t.text(b, o.Plain, math.MaxInt)
 		}
-		x, y = cutPair(x, y, room)
+		x, y = t.cutPair(x, y, room)
 		ids = t.pair.apply([2][]int32{x, y}, o, &types)
 		return ids, types
 	}
@@ -65,7 +65,7 @@ func (t *Tokenizer) PairsOf(a string, o Options) func(b string) (ids, types []in
 
 // cutPair cuts two texts to a number of ids, the longer one first, then both to half of them, as the
 // reference implementation does.
-func cutPair(x, y []int32, room int) (first, second []int32) {
+func (t *Tokenizer) cutPair(x, y []int32, room int) (first, second []int32) {
 	n1, n2 := len(x), len(y)
 	if n1+n2 <= room {
 		return x, y
@@ -81,20 +81,36 @@ func cutPair(x, y []int32, room int) (first, second []int32) {
 	if swap {
 		n1, n2 = n2, n1
 	}
-	return x[:n1], y[:n2]
+	return t.cut(x, n1), t.cut(y, n2)
+}
+
+// reach returns how many ids of a text are looked for to have so many of them: all if its beginning is what is left out.
+func (t *Tokenizer) reach(room int) int {
+	if t.left {
+		return math.MaxInt
+	}
+	return room
+}
+
+// cut returns so many ids of a text, or all.
+func (t *Tokenizer) cut(ids []int32, n int) []int32 {
+	if t.left {
+		return ids[max(0, len(ids)-n):]
+	}
+	return ids[:min(len(ids), n)]
 }
 
 // text returns the first ids of a text without the tokens around it.
 func (t *Tokenizer) text(text string, plain bool, room int) []int32 {
-	r := t.run(room, len(text))
+	r := t.run(t.reach(room), len(text))
 	defer r.release()
 	r.text(text, plain)
-	return r.result()
+	return t.cut(r.result(), room)
 }
 
 // parts is text for parts of which some, but not all, may have special tokens.
 func (t *Tokenizer) parts(parts []Part, room int) []int32 {
-	r := t.run(room, 0)
+	r := t.run(t.reach(room), 0)
 	defer r.release()
 	var pending []string // before the next special token
 	for _, p := range parts {
@@ -115,7 +131,7 @@ func (t *Tokenizer) parts(parts []Part, room int) []int32 {
 		})
 	}
 	r.text(strings.Join(pending, ""), true)
-	return r.result()
+	return t.cut(r.result(), room)
 }
 
 // run is the encoding of one text.

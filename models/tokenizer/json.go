@@ -20,6 +20,9 @@ type file struct {
 	PostProcessor json.RawMessage `json:"post_processor"`
 	Decoder       json.RawMessage `json:"decoder"`
 	Added         []jsonAdded     `json:"added_tokens"`
+	Truncation    *struct {
+		Direction string `json:"direction"`
+	} `json:"truncation"`
 }
 
 type jsonAdded struct {
@@ -36,26 +39,44 @@ type jsonAdded struct {
 // which names the roles of tokens, or nil.
 //
 // Its parts have the meaning that Hugging Face's tokenizers 0.23 give them. Models are WordPiece, BPE,
-// and Unigram; what else is not supported is an error that says what is. Errors are of type
-// *ConfigError.
+// and Unigram; what else is not supported is an error that says what is. do_lower_case, strip_accents,
+// tokenize_chinese_chars and add_prefix_space of settings count as they do in transformers 5.24: in place of those of
+// tokenizer.json if tokenizer_class is one that reads them. truncation_side counts too. Errors are of type *ConfigError.
 func FromJSON(data, settings []byte) (*Tokenizer, error) {
+	return fromJSON(data, settings, modelSettings{})
+}
+
+// fromJSON is FromJSON with what config.json says of the class.
+func fromJSON(data, settings []byte, m modelSettings) (*Tokenizer, error) {
+	s, err := readSettings(settings, m)
+	if err != nil {
+		return nil, err
+	}
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, &ConfigError{"tokenizer.json", filemap.JSONError(err, data).Error(), "a tokenizer"}
 	}
-	c, err := f.config()
+	c, err := f.config(s)
 	if err != nil {
 		return nil, err
+	}
+	c.left = s.left
+	if !s.side && f.Truncation != nil {
+		c.left = strings.EqualFold(f.Truncation.Direction, "left")
 	}
 	if err := c.readRoles(settings); err != nil {
 		return nil, err
 	}
-	return newTokenizer(c)
+	t, err := newTokenizer(c)
+	if err == nil && s.lower {
+		return t.Lower()
+	}
+	return t, err
 }
 
-func (f *file) config() (c config, err error) {
+func (f *file) config(s *settings) (c config, err error) {
 	c.unknown = -1
-	b := jsonBuilder{config: &c}
+	b := jsonBuilder{config: &c, settings: s}
 	for _, step := range []func() error{
 		func() error { return b.normalizer(f.Normalizer) },
 		func() error { return b.preTokenizer(f.PreTokenizer) },
@@ -79,6 +100,7 @@ func (f *file) config() (c config, err error) {
 // jsonBuilder makes a config of the parts of a file.
 type jsonBuilder struct {
 	*config
+	settings  *settings
 	byteLevel bool // the pre-tokenizer ends in ByteLevel
 	bert      bool // the normalizer is none or BertNormalizer
 	words     bool // the pre-tokenizer is BertPreTokenizer
@@ -186,7 +208,9 @@ func (b *jsonBuilder) normalizer(data json.RawMessage) error {
 	b.bert = p.Type == "BertNormalizer"
 	var all []normalize.Func
 	growth := 1
+	b.settings.change(p) // in a sequence a BertNormalizer stays: version 4 of transformers changes none there, and 5 drops the sequence
 	err = sequence("normalizer", p, 0, func(item string, p *jsonPart, _ bool) error {
+		b.lower = b.lower || p.Type == "Lowercase"
 		f, err := p.normalizer(item)
 		all = append(all, f)
 		return errors.Join(err, p.grow(item, &growth))
@@ -233,6 +257,7 @@ func (b *jsonBuilder) preTokenizer(data json.RawMessage) error {
 		if splits := []string{"Digits", "Punctuation", "Split"}; b.byteLevel && !slices.Contains(splits, p.Type) {
 			return unexpected(item+".type", p.Type+" after ByteLevel", "ByteLevel as the last one, or one of "+strings.Join(splits, ", ")+" after it")
 		}
+		b.settings.change(p)
 		step, err := p.preTokenizer(item)
 		switch {
 		case step == nil:

@@ -179,6 +179,7 @@ func (b *jsonBuilder) decoder(data json.RawMessage) error {
 	}
 	fused, growth := false, 1
 	return sequence("decoder", p, 0, func(item string, p *jsonPart, _ bool) error {
+		b.settings.change(p)
 		makers, err := p.decoder(item, &fused)
 		b.config.decoder = append(b.config.decoder, makers...)
 		return errors.Join(err, p.grow(item, &growth))

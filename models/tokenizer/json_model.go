@@ -14,7 +14,7 @@ import (
 
 // jsonModel is what models have, each some of it.
 type jsonModel struct {
-	Type         string          `json:"type"`
+	Type         *string         `json:"type"`
 	Vocab        json.RawMessage `json:"vocab"`
 	Unknown      *string         `json:"unk_token"`
 	Prefix       *string         `json:"continuing_subword_prefix"`
@@ -60,10 +60,14 @@ func (b *jsonBuilder) model(data json.RawMessage) error {
 	if err := json.Unmarshal(data, &m); err != nil {
 		return unexpected("model", err.Error(), "a model")
 	}
-	if b.byteLevel && m.Type != "BPE" {
-		return unexpected("model.type", fmt.Sprintf("%q after the pre-tokenizer ByteLevel", m.Type), "BPE")
+	kind := m.untagged()
+	if m.Type != nil {
+		kind = *m.Type
 	}
-	switch m.Type {
+	if b.byteLevel && kind != "BPE" {
+		return unexpected("model.type", fmt.Sprintf("%q after the pre-tokenizer ByteLevel", kind), "BPE")
+	}
+	switch kind {
 	case "WordPiece":
 		return b.wordPiece(&m)
 	case "BPE":
@@ -71,7 +75,24 @@ func (b *jsonBuilder) model(data json.RawMessage) error {
 	case "Unigram":
 		return b.unigram(&m)
 	}
-	return unexpected("model.type", fmt.Sprintf("%q", m.Type), "one of BPE, Unigram, WordPiece")
+	return unexpected("model.type", fmt.Sprintf("%q", kind), "one of BPE, Unigram, WordPiece")
+}
+
+// untagged returns the type of a model that has none, as the files of bert-base-uncased, gpt2 and t5, which are older than
+// the key: the first one, in this order, of which all that it cannot do without is there.
+func (m *jsonModel) untagged() string {
+	hasIDs := len(m.Vocab) > 0 && m.Vocab[0] == '{'
+	switch {
+	case hasIDs && m.Merges != nil:
+		return "BPE"
+	case hasIDs && m.Unknown != nil && m.Prefix != nil && m.MaxWord != nil:
+		return "WordPiece"
+	case hasIDs && m.Unknown != nil:
+		return "WordLevel"
+	case len(m.Vocab) > 0 && m.Vocab[0] == '[':
+		return "Unigram"
+	}
+	return ""
 }
 
 // vocab reads a vocabulary with ids.
@@ -100,7 +121,7 @@ func (b *jsonBuilder) vocab(m *jsonModel) error {
 
 // unknown returns the id of the unknown token, or -1 if the model has none.
 func (b *jsonBuilder) unknown(m *jsonModel) (int32, error) {
-	if m.Unknown == nil {
+	if m.Unknown == nil || *m.Unknown == "" { // as gpt2 says that it has none
 		return -1, nil
 	}
 	id, ok := b.names[*m.Unknown]

@@ -1,7 +1,6 @@
 package tokenizer
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -21,7 +20,11 @@ func fromLines(data, settings []byte) (*Tokenizer, error) {
 	if !utf8.Valid(data) {
 		return nil, &ConfigError{"vocab.txt", "bytes that are not UTF-8", "text"}
 	}
-	n, err := bertSettings(settings)
+	s, err := readSettings(settings, modelSettings{})
+	if err != nil {
+		return nil, err
+	}
+	n, err := s.keys.normalizer()
 	if err != nil {
 		return nil, err
 	}
@@ -33,6 +36,7 @@ func fromLines(data, settings []byte) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.left = s.left
 	return newTokenizer(c)
 }
 
@@ -68,22 +72,10 @@ func bertConfig(item string, tokens, pieces []string, n normalize.Bert) (c confi
 	return c, nil
 }
 
-// bertSettings reads tokenizer_config.json. Unless it is said whether accents are stripped, they go
-// with the case.
-func bertSettings(data []byte) (normalize.Bert, error) {
-	s := struct {
-		Lower   bool  `json:"do_lower_case"`
-		Accents *bool `json:"strip_accents"`
-		CJK     bool  `json:"tokenize_chinese_chars"`
-		Split   bool  `json:"do_basic_tokenize"`
-	}{Lower: true, CJK: true, Split: true}
-	if data != nil {
-		if err := json.Unmarshal(data, &s); err != nil {
-			return normalize.Bert{}, &ConfigError{"tokenizer_config.json", err.Error(), "the settings of a tokenizer"}
-		}
-	}
+// normalizer returns the normalizer of BERT. Unless it is said whether accents are stripped, they go with the case.
+func (s *bertSettings) normalizer() (normalize.Bert, error) {
 	if !s.Split {
-		return normalize.Bert{}, &ConfigError{"tokenizer_config.json: do_basic_tokenize", "false", "true"}
+		return normalize.Bert{}, &ConfigError{settingsFile + ": do_basic_tokenize", "false", "true"}
 	}
 	accents := s.Lower
 	if s.Accents != nil {

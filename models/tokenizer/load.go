@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -9,8 +10,9 @@ import (
 )
 
 // Load reads the tokenizer of a folder as Hugging Face has it: tokenizer.json, or, if there is none,
-// vocab.txt as BERT has it; and tokenizer_config.json, if there is one. What these say on cutting and
-// padding is ignored: the caller of Encode decides.
+// vocab.txt as BERT has it; and tokenizer_config.json, if there is one, whose class, if it names none, is that of
+// config.json. What these say on cutting and padding is ignored, but for the side on which a text is cut: the caller of Encode
+// decides. Any other key of tokenizer_config.json is used as [FromJSON] says, is known to change no id, or is an error.
 //
 // Errors are of type *ConfigError or, if a file cannot be read, *fs.PathError.
 func Load(dir string) (*Tokenizer, error) {
@@ -23,7 +25,11 @@ func Load(dir string) (*Tokenizer, error) {
 		return nil, err
 	}
 	if data != nil {
-		return FromJSON(data, settings)
+		m, err := modelOf(dir)
+		if err != nil {
+			return nil, err
+		}
+		return fromJSON(data, settings, m)
 	}
 	data, err = optional(filepath.Join(dir, "vocab.txt"))
 	if err != nil {
@@ -42,4 +48,16 @@ func optional(path string) ([]byte, error) {
 		return nil, nil
 	}
 	return data, err
+}
+
+// modelOf reads what config.json says of the class of a tokenizer.
+func modelOf(dir string) (m modelSettings, err error) {
+	data, err := optional(filepath.Join(dir, "config.json"))
+	if data == nil || err != nil {
+		return m, err
+	}
+	if err := json.Unmarshal(data, &m); err != nil {
+		return m, &ConfigError{"config.json", err.Error(), "the settings of a model"}
+	}
+	return m, nil
 }

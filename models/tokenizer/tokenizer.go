@@ -30,6 +30,8 @@ type config struct {
 	model     func() appender
 	bytes     bool // texts need not be UTF-8
 	chunks    bool // a text can be cut between a space and a letter of ASCII
+	lower     bool // normalize has Lowercase
+	left      bool // what is left out of a text that is too long is its beginning
 	single    template
 	pair      template
 	decoder   []decode.Maker
@@ -85,6 +87,22 @@ func newTokenizer(c config) (*Tokenizer, error) {
 	})
 	t.free.New = func() any { return &run{t: t, model: c.model()} }
 	return t, nil
+}
+
+// Lower returns a tokenizer that makes the letters of a text lower case before its normalizer sees them, unless this has a
+// Lowercase. Tokens that are written in a text and are found before it is normalized, such as [SEP], stay. So does
+// version 6 of sentence-transformers with do_lower_case.
+func (t *Tokenizer) Lower() (*Tokenizer, error) {
+	c := t.config
+	switch {
+	case c.lower:
+		return t, nil
+	case c.normalize == nil:
+		c.normalize = normalize.Lowercase
+	default:
+		c.normalize = normalize.Sequence([]normalize.Func{normalize.Lowercase, c.normalize})
+	}
+	return newTokenizer(c)
 }
 
 // Len returns the number of ids: every id is below it. Some may have no token.

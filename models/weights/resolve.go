@@ -6,17 +6,28 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// names are those of the models that make models fetches.
-var names = map[string]string{"all-MiniLM-L6-v2": MiniLM, "SmolLM2-135M-Instruct": SmolLM2}
+// names are those of the models that make models fetches, with who has published them.
+var names = map[string]string{"sentence-transformers/all-MiniLM-L6-v2": MiniLM, "HuggingFaceTB/SmolLM2-135M-Instruct": SmolLM2}
+
+// fetched returns where the fetched model of a name is, with or without who has published it, in capital letters or not.
+func fetched(name string) (string, bool) {
+	for known, at := range names {
+		if strings.EqualFold(name, known) || strings.EqualFold(name, path.Base(known)) {
+			return at, true
+		}
+	}
+	return "", false
+}
 
 // Resolve returns the path of a model that a person names: a path that exists, or else the name of
-// a fetched model, all-MiniLM-L6-v2 or SmolLM2-135M-Instruct, or any path below [Folder]. An error
-// says where Resolve looked, and is an [os.ErrNotExist] if there is nothing.
+// a fetched model, all-MiniLM-L6-v2 or SmolLM2-135M-Instruct, also with who has published it, as sentence-transformers/all-MiniLM-L6-v2, and in
+// any case, or any path below [Folder]. An error says where Resolve looked, and is an [os.ErrNotExist] if there is nothing.
 func Resolve(model string) (string, error) {
 	if model == "" {
 		return "", errors.New("no model is named")
@@ -32,29 +43,37 @@ func Resolve(model string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("there is no model %s, nor a folder for models: %w", model, err)
 	}
-	below := model
-	if known, ok := names[model]; ok {
-		below = known
+	places := []string{filepath.Join(folder, filepath.FromSlash(model))}
+	known, ok := fetched(model)
+	if ok {
+		places = append([]string{filepath.Join(folder, filepath.FromSlash(known))}, places...)
 	}
-	path := filepath.Join(folder, filepath.FromSlash(below))
-	if _, err := os.Stat(path); err != nil {
-		return "", &missingError{model, path}
+	for _, at := range places {
+		if _, err := os.Stat(at); err == nil {
+			return at, nil
+		}
 	}
-	return path, nil
+	return "", &missingError{model, places[0], ok}
 }
 
 // A missingError names a model that is not there.
-type missingError struct{ model, path string } // path is "" if there was one place to look
+type missingError struct {
+	model, path string // path is "" if there was one place to look
+	fetched     bool   // make models puts it there
+}
 
 func (e *missingError) Error() string {
-	all := strings.Join(slices.Sorted(maps.Keys(names)), " and ")
-	if e.path == "" {
-		return fmt.Sprintf("there is no model %s; make models fetches %s", e.model, all)
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		all = append(all, path.Base(name))
 	}
-	if _, ok := names[e.model]; ok {
+	if e.path == "" {
+		return fmt.Sprintf("there is no model %s; make models fetches %s", e.model, strings.Join(all, " and "))
+	}
+	if e.fetched {
 		return fmt.Sprintf("there is no model %s, neither here nor at %s, where make models puts it (or go run ./models/fetch)", e.model, e.path)
 	}
-	return fmt.Sprintf("there is no model %s, neither here nor at %s; make models fetches %s", e.model, e.path, all)
+	return fmt.Sprintf("there is no model %s, neither here nor at %s; make models fetches %s", e.model, e.path, strings.Join(all, " and "))
 }
 
 func (e *missingError) Is(target error) bool { return target == os.ErrNotExist }

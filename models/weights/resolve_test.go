@@ -38,9 +38,16 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", model, got, err, want)
 		}
 	}
-	check("all-MiniLM-L6-v2", make(filepath.Join(folder, MiniLM)))
+	fetched := make(filepath.Join(folder, MiniLM))
+	for _, name := range []string{"all-MiniLM-L6-v2", "all-minilm-l6-v2", "sentence-transformers/all-MiniLM-L6-v2", "Sentence-Transformers/ALL-MiniLM-L6-v2"} {
+		check(name, fetched)
+	}
+	if _, err := Resolve("others/all-MiniLM-L6-v2"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a model of others: %v", err)
+	}
 	check("SmolLM2-135M-Instruct", make(filepath.Join(folder, filepath.FromSlash(SmolLM2))))
 	check("other/one", make(filepath.Join(folder, "other", "one")))
+	check("HuggingFaceTB/SmolLM2-135M-Instruct", filepath.Join(folder, filepath.FromSlash(SmolLM2)))
 	make(filepath.Join(here, "all-MiniLM-L6-v2"))
 	check("all-MiniLM-L6-v2", "all-MiniLM-L6-v2")
 	check(here, here)

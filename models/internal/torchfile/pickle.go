@@ -21,6 +21,9 @@ const (
 	opPersistent = 'Q'
 	opReduce     = 'R'
 	opText       = 'X'
+	opList       = ']'
+	opAppend     = 'a'
+	opAppends    = 'e'
 	opBuild      = 'b'
 	opGlobal     = 'c'
 	opGet        = 'h'
@@ -41,12 +44,13 @@ const (
 	opLong1      = 0x8a
 )
 
-// The values of a pickle: string, int64, bool, nil, storage, tensor, and these.
+// The values of a pickle: string, int64, bool, nil, storage, tensor, *list, and these.
 type (
 	mark   struct{}
 	global string // MODULE NAME
 	tuple  []any
 	dict   map[string]any
+	list   struct{ items []any }
 )
 
 // maxDims is the most dimensions of a tensor.
@@ -63,21 +67,38 @@ type machine struct {
 
 // unpickle returns the tensors of a dictionary. It takes memory in proportion to the pickle.
 func unpickle(data []byte) (map[string]tensor, error) {
+	x, _, err := run(data)
+	if err != nil {
+		return nil, err
+	}
+	return tensorsOf(x)
+}
+
+// run runs the pickle that data begins with, and returns its value and what follows.
+func run(data []byte) (value any, rest []byte, err error) {
 	m := &machine{data: data, memo: map[uint32]any{}}
 	for {
 		op, err := m.bytes(1)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if op[0] == opStop {
 			break
 		}
 		if err := m.step(op[0]); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	all, ok := m.pop().(dict)
-	if !ok || len(m.stack) > 0 {
+	if value = m.pop(); len(m.stack) > 0 {
+		return nil, nil, errors.New("more than one value")
+	}
+	return value, m.data, nil
+}
+
+// tensorsOf returns the tensors of a dictionary.
+func tensorsOf(x any) (map[string]tensor, error) {
+	all, ok := x.(dict)
+	if !ok {
 		return nil, errors.New("something else than one dictionary")
 	}
 	tensors := map[string]tensor{}
@@ -158,6 +179,10 @@ func (m *machine) step(op byte) error {
 		return m.push(dict{})
 	case opNoItems:
 		return m.push(tuple(nil))
+	case opList:
+		return m.push(&list{})
+	case opAppend, opAppends:
+		return m.append(op)
 	case opInt, opInt1, opInt2, opLong1:
 		return m.integer(op)
 	case opText:
@@ -298,9 +323,32 @@ func (m *machine) set(op byte) (err error) {
 	return nil
 }
 
-// persistent makes a storage of ("storage", its type, the key of its data, the device, the numbers that it has).
+// append adds one value, or all after a mark, to the list below them.
+func (m *machine) append(op byte) (err error) {
+	items := tuple{nil}
+	if op == opAppend {
+		items[0] = m.pop()
+	} else if items, err = m.toMark(); err != nil {
+		return err
+	}
+	if len(m.stack) == 0 {
+		return errors.New("a list that is not there")
+	}
+	l, ok := m.stack[len(m.stack)-1].(*list)
+	if !ok {
+		return errors.New("items of something else than a list")
+	}
+	l.items = append(l.items, items...)
+	return nil
+}
+
+// persistent makes a storage of ("storage", its type, the key of its data, the device, the numbers that it has), after which
+// files before PyTorch 1.6 have what it is a part of, which is nothing.
 func (m *machine) persistent() error {
 	t, _ := m.pop().(tuple)
+	if len(t) == 6 && t[5] == nil {
+		t = t[:5]
+	}
 	if len(t) != 5 || t[0] != any("storage") {
 		return errors.New("a value of another file")
 	}
@@ -330,6 +378,8 @@ func (m *machine) call() error {
 			return err
 		}
 		return m.push(t)
+	case f == "torch._utils _rebuild_parameter" && len(args) == 3: // a tensor, whether it is trained, and hooks
+		return m.push(args[0])
 	}
 	return fmt.Errorf("a call of %.100q with %d arguments", string(f), len(args))
 }

@@ -1,33 +1,37 @@
-// Package torchfile reads the tensors of a dictionary that torch.save has written, such as sparse_linear.pt of bge-m3.
+// Package torchfile reads the tensors of a dictionary that torch.save has written, such as pytorch_model.bin, or
+// sparse_linear.pt of bge-m3.
 //
 // Such a file is a zip archive: NAME/data.pkl is a pickle that says which tensors there are, and NAME/data/KEY has the numbers of a
-// storage. A pickle is a program. The interpreter here runs only the operations that a dictionary of tensors takes, and
-// knows three functions, none of which does more than to describe data: OrderedDict, _rebuild_tensor_v2 and the types of
+// storage. Before PyTorch 1.6 it was pickles with the numbers behind them. A pickle is a program. The interpreter here runs only the operations that a dictionary of tensors takes, and
+// knows four functions, none of which does more than to describe data: OrderedDict, _rebuild_tensor_v2, _rebuild_parameter and the types of
 // storages. Anything else is an error that names it, so that no file makes a program do anything.
 package torchfile
 
 import (
 	"archive/zip"
-	"bytes"
+	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"io"
-	"os"
+	"maps"
 	"slices"
 	"strings"
 
-	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/folder"
-	"github.com/attn-go/attn/models/internal/littleendian"
+	"github.com/attn-go/attn/models/internal/filemap"
 )
 
-// A File is a dictionary of tensors. One goroutine at a time may use it.
+// A File is an open file, whose bytes are those that a file of safetensors with the same tensors would have: a header,
+// and the numbers of the tensors in the order of their names, which are read where they lie. Any number of goroutines may use it.
 type File struct {
-	path    string
-	entries map[string]*zip.File // by their names without that of the archive
-	size    int64
-	tensors map[string]tensor
-	used    map[string]bool
+	r      io.ReaderAt
+	closer io.Closer
+	header []byte
+	parts  []part // in order
+	size   int64
 }
+
+// A part is the numbers of a tensor.
+type part struct{ begin, end, at int64 } // in the File, and where they begin in the archive
 
 // A tensor is a part of a storage, in rows.
 type tensor struct {
@@ -42,120 +46,188 @@ type storage struct {
 	n          int64
 }
 
-// Open reads a file, as far as it says which tensors there are. An error that is none of the operating system is a
-// [*folder.Error].
+// An Error says what part of a file does not fit.
+type Error struct{ Name, Got, Want string }
+
+// Error returns "NAME: got GOT, want WANT".
+func (e *Error) Error() string { return fmt.Sprintf("%s: got %s, want %s", e.Name, e.Got, e.Want) }
+
+// Open opens a file. An error that is none of the operating system is an [*Error]. The caller closes it.
 func Open(path string) (*File, error) {
-	data, err := os.ReadFile(path)
+	f, size, err := filemap.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	return parse(path, data)
+	file, err := parse(f, size)
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	file.closer = f
+	return file, nil
 }
 
-func parse(path string, data []byte) (*File, error) {
-	f := &File{path: path, entries: map[string]*zip.File{}, size: int64(len(data)), used: map[string]bool{}}
-	z, err := zip.NewReader(bytes.NewReader(data), f.size)
-	if err != nil {
-		return nil, f.errorf("the file", "%v", "a zip archive, as torch.save has written since PyTorch 1.6", err)
+// An archive is a zip archive with the names of its entries, without that of the archive.
+type archive struct {
+	r       io.ReaderAt
+	entries map[string]*zip.File
+	size    int64
+}
+
+// parse reads what a file says about its tensors.
+func parse(r io.ReaderAt, size int64) (*File, error) {
+	if isOld(r) {
+		return parseOld(r, size)
 	}
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, &Error{"the file", err.Error(), "a zip archive, or what torch.save wrote before PyTorch 1.6"}
+	}
+	a := &archive{r, map[string]*zip.File{}, size}
 	for _, e := range z.File {
 		_, name, _ := strings.Cut(e.Name, "/")
-		if _, twice := f.entries[name]; twice {
-			return nil, f.errorf(e.Name, "%s", "one", "two entries")
+		if _, twice := a.entries[name]; twice {
+			return nil, &Error{e.Name, "two entries", "one"}
 		}
-		f.entries[name] = e
+		a.entries[name] = e
 	}
-	pickle, err := f.entry("data.pkl")
-	if err != nil {
-		return nil, err
-	}
-	if f.entries["byteorder"] != nil { // files of PyTorch before 2.1 have none, and are little-endian
-		order, err := f.entry("byteorder")
+	if a.entries["byteorder"] != nil { // files of PyTorch before 2.1 have none, and are little-endian
+		order, err := a.bytes("byteorder")
 		if err == nil && string(order) != "little" {
-			err = f.errorf("byteorder", "%q", "little", order)
+			err = &Error{"byteorder", fmt.Sprintf("%.20q", order), "little"}
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	if f.tensors, err = unpickle(pickle); err != nil {
-		return nil, f.errorf("data.pkl", "%v", "a dictionary of tensors in rows", err)
+	pickle, err := a.bytes("data.pkl")
+	if err != nil {
+		return nil, err
 	}
-	return f, nil
+	tensors, err := unpickle(pickle)
+	if err != nil {
+		return nil, &Error{"data.pkl", err.Error(), "a dictionary of tensors in rows"}
+	}
+	return newFile(r, tensors, func(key string) (at, n int64, err error) { return a.find("data/" + key) })
 }
 
-func (f *File) errorf(name, got, want string, args ...any) error {
-	return &folder.Error{Path: f.path, Name: name, Got: fmt.Sprintf(got, args...), Want: want}
-}
-
-// entry returns the bytes of an entry, which are not compressed: they take no more memory than the file.
-func (f *File) entry(name string) ([]byte, error) {
-	e := f.entries[name]
+// find returns where an entry begins and how many bytes it has, which are not compressed.
+func (a *archive) find(name string) (at, n int64, err error) {
+	e := a.entries[name]
 	if e == nil {
-		return nil, f.errorf(name, "%s", "an entry of the archive", "nothing")
+		return 0, 0, &Error{name, "nothing", "an entry of the archive"}
 	}
-	if e.Method != zip.Store || e.UncompressedSize64 > uint64(f.size) {
-		return nil, f.errorf(name, "%d bytes by method %d", "bytes that are not compressed", e.UncompressedSize64, e.Method)
-	}
-	r, err := e.Open()
+	at, err = e.DataOffset()
 	if err != nil {
-		return nil, f.errorf(name, "%v", "an entry of the archive", err)
+		return 0, 0, &Error{name, err.Error(), "an entry of the archive"}
 	}
-	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, f.size))
+	n = int64(e.UncompressedSize64)
+	if e.Method != zip.Store || e.UncompressedSize64 != e.CompressedSize64 || n < 0 || at > a.size || n > a.size-at {
+		return 0, 0, &Error{name, fmt.Sprintf("%d bytes by method %d", e.UncompressedSize64, e.Method), "bytes of the file that are not compressed"}
+	}
+	return at, n, nil
+}
+
+// bytes returns the bytes of an entry.
+func (a *archive) bytes(name string) ([]byte, error) {
+	at, n, err := a.find(name)
 	if err != nil {
-		return nil, f.errorf(name, "%v", "an entry of the archive", err)
+		return nil, err
+	}
+	if n > mostRead {
+		return nil, &Error{name, fmt.Sprintf("%d bytes", n), fmt.Sprintf("at most %d", mostRead)}
+	}
+	data := make([]byte, n)
+	if m, err := a.r.ReadAt(data, at); m < len(data) {
+		return nil, &Error{name, err.Error(), "an entry of the archive"}
 	}
 	return data, nil
 }
 
-// dtypes are the types of numbers, by those of storages.
-var dtypes = map[string]kernel.DType{"FloatStorage": kernel.Float32, "HalfStorage": kernel.Float16, "BFloat16Storage": kernel.BFloat16}
-
-// Float32 reads a tensor of the given shape. Numbers of 16 bits are widened, which is exact. A tensor that is
-// missing or does not fit is a [*folder.Error].
-func (f *File) Float32(name string, shape ...int) ([]float32, error) {
-	t, ok := f.tensors[name]
-	if !ok {
-		return nil, f.errorf(name, "%s", fmt.Sprintf("a tensor %v", shape), "nothing")
-	}
-	if !slices.Equal(t.shape, shape) {
-		return nil, f.errorf(name, "%v", fmt.Sprint(shape), t.shape)
-	}
-	dtype, ok := dtypes[t.storage.dtype]
-	if !ok {
-		return nil, f.errorf(name, "%s", "FloatStorage, HalfStorage or BFloat16Storage", t.storage.dtype)
-	}
-	width := int64(littleendian.Size(dtype))
-	data, err := f.entry("data/" + t.storage.key)
-	if err != nil {
-		return nil, err
-	}
-	n := int64(1)
-	for _, d := range shape {
-		n *= int64(d) // no more than the numbers of the storage: unpickle checks it
-	}
-	if size := int64(len(data)); size%width != 0 || size/width != t.storage.n {
-		return nil, f.errorf("data/"+t.storage.key, "%d bytes", fmt.Sprintf("%d numbers of %d bytes", t.storage.n, width), len(data))
-	}
-	f.used[name] = true
-	data = data[t.at*width:][:n*width]
-	x := make([]float32, n)
-	littleendian.Widen(x, data, dtype)
-	return x, nil
+// A dtype is the name that safetensors has for a type, and the bytes of a number.
+type dtype struct {
+	name string
+	size int64
 }
 
-// Unused reports a tensor that nothing has asked for, as a [*folder.Error].
-func (f *File) Unused() error {
-	var rest []string
-	for name := range f.tensors {
-		if !f.used[name] {
-			rest = append(rest, name)
+// dtypes are the types of numbers, by those of storages.
+var dtypes = map[string]dtype{
+	"FloatStorage": {"F32", 4}, "HalfStorage": {"F16", 2}, "BFloat16Storage": {"BF16", 2}, "DoubleStorage": {"F64", 8},
+	"LongStorage": {"I64", 8}, "IntStorage": {"I32", 4}, "ShortStorage": {"I16", 2}, "CharStorage": {"I8", 1}, "ByteStorage": {"U8", 1}, "BoolStorage": {"BOOL", 1},
+}
+
+// newFile returns the tensors as a file of safetensors. find returns where a storage begins and how many bytes it has.
+func newFile(r io.ReaderAt, tensors map[string]tensor, find func(key string) (at, n int64, err error)) (*File, error) {
+	type entry struct {
+		DType   string   `json:"dtype"`
+		Shape   []int    `json:"shape"`
+		Offsets [2]int64 `json:"data_offsets"`
+	}
+	f := &File{r: r}
+	header := map[string]entry{}
+	for _, name := range slices.Sorted(maps.Keys(tensors)) {
+		t := tensors[name]
+		d, ok := dtypes[t.storage.dtype]
+		if !ok {
+			return nil, &Error{name, t.storage.dtype, "one of " + strings.Join(slices.Sorted(maps.Keys(dtypes)), ", ")}
+		}
+		at, n, err := find(t.storage.key)
+		if err != nil {
+			return nil, err
+		}
+		if n%d.size != 0 || n/d.size != t.storage.n {
+			return nil, &Error{"data/" + t.storage.key, fmt.Sprintf("%d bytes", n), fmt.Sprintf("%d numbers of %d bytes", t.storage.n, d.size)}
+		}
+		bytes := d.size
+		for _, x := range t.shape {
+			bytes *= int64(x) // no more than those of the storage: unpickle checks it
+		}
+		header[name] = entry{d.name, t.shape, [2]int64{f.size, f.size + bytes}}
+		f.parts = append(f.parts, part{f.size, f.size + bytes, at + t.at*d.size})
+		if f.size += bytes; f.size < 0 || f.size > 1<<62 {
+			return nil, &Error{name, "a tensor after 2^62 bytes", "fewer"}
 		}
 	}
-	if len(rest) == 0 {
-		return nil
+	text, err := json.Marshal(header)
+	if err != nil {
+		return nil, &Error{"data.pkl", err.Error(), "names of tensors"}
 	}
-	name := slices.Min(rest)
-	return f.errorf(name, "%v", "only tensors that are known", f.tensors[name].shape)
+	f.header = append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)
+	return f, nil
+}
+
+// Size returns the number of bytes.
+func (f *File) Size() int64 { return int64(len(f.header)) + f.size }
+
+// Close closes the file.
+func (f *File) Close() error { return f.closer.Close() }
+
+// ReadAt implements [io.ReaderAt].
+func (f *File) ReadAt(p []byte, off int64) (n int, err error) {
+	if off < 0 {
+		return 0, fmt.Errorf("torchfile: byte %d", off)
+	}
+	if off < int64(len(f.header)) {
+		n = copy(p, f.header[off:])
+	}
+	at := off + int64(n) - int64(len(f.header)) // in the numbers
+	i, _ := slices.BinarySearchFunc(f.parts, at, func(p part, at int64) int {
+		if p.end <= at {
+			return -1
+		}
+		return 1
+	})
+	for ; n < len(p) && i < len(f.parts); i++ {
+		x := f.parts[i]
+		rest := p[n:][:min(int64(len(p)-n), x.end-at)]
+		m, err := f.r.ReadAt(rest, x.at+at-x.begin)
+		n, at = n+m, at+int64(m)
+		if m < len(rest) {
+			return n, err
+		}
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
 }

@@ -10,7 +10,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/safetensors"
+)
+
+// Two files of PyTorch with the same tensors, one in the form before version 1.6, and these in the form of safetensors.
+const (
+	zipped   = "../../testdata/folders/binary/pytorch_model.bin"
+	old      = "../../testdata/folders/binary-old/pytorch_model.bin"
+	original = "../../testdata/folders/embedder/model.safetensors"
 )
 
 const written = "../../testdata/tiny/bge-m3-25/sparse_linear.pt"
@@ -52,32 +59,115 @@ func changed(t testing.TB, entries map[string]string) []byte {
 	return out.Bytes()
 }
 
-// A file of PyTorch is read, and what does not fit is an error.
+// read returns the tensors of a file, whose bytes are those of a file of safetensors.
+func read(t testing.TB, f *File) *safetensors.File {
+	t.Helper()
+	s, err := safetensors.New(f, f.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// parsed is parse of bytes.
+func parsed(data []byte) (*File, error) { return parse(bytes.NewReader(data), int64(len(data))) }
+
+// TestOpen: a file of PyTorch is read.
 func TestOpen(t *testing.T) {
 	f, err := Open(written)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Unused() == nil {
-		t.Error("no tensor has been read, and none is unused")
+	defer f.Close()
+	s := read(t, f)
+	if names := s.Names(); !slices.Equal(names, []string{"bias", "weight"}) {
+		t.Fatalf("tensors %q", names)
 	}
-	w, err := f.Float32("weight", 1, 20)
-	if err != nil || len(w) != 20 || slices.Max(w) > 1 || slices.Min(w) < -1 || slices.Min(w) == slices.Max(w) {
-		t.Errorf("weights %v, %v", w, err)
+	info, _ := s.Info("weight")
+	w, err := s.Uint16("weight")
+	if err != nil || info.DType != "F16" || !slices.Equal(info.Shape, []int{1, 20}) || slices.Max(w) == slices.Min(w) {
+		t.Errorf("weights %v of %v, %v", w, info, err)
 	}
-	if b, err := f.Float32("bias", 1); err != nil || len(b) != 1 || b[0] == 0 {
+	if b, err := s.Uint16("bias"); err != nil || len(b) != 1 || b[0] == 0 {
 		t.Errorf("bias %v, %v", b, err)
 	}
-	if err := f.Unused(); err != nil {
-		t.Error(err)
+}
+
+// TestForms: both forms of files have the tensors that were written.
+func TestForms(t *testing.T) {
+	want, err := safetensors.Open(original)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, shape := range [][]int{{20}, {20, 1}, {1, 21}, {}} {
-		if _, err := f.Float32("weight", shape...); !errors.As(err, new(*folder.Error)) {
-			t.Errorf("shape %v: %v", shape, err)
+	defer want.Close()
+	for _, path := range []string{zipped, old} {
+		f, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		s := read(t, f)
+		if !slices.Equal(s.Names(), want.Names()) {
+			t.Fatalf("%s: tensors %q", path, s.Names())
+		}
+		for _, name := range want.Names() {
+			x, err := want.Float32(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if y, err := s.Float32(name); err != nil || !slices.Equal(x, y) {
+				t.Errorf("%s: %s: other numbers, %v", path, name, err)
+			}
 		}
 	}
-	if _, err := f.Float32("other", 1); !errors.As(err, new(*folder.Error)) {
-		t.Errorf("another tensor: %v", err)
+}
+
+// TestOldErrors: a file in the form before version 1.6 that ends early, or says otherwise how many numbers there are, is an error.
+func TestOldErrors(t *testing.T) {
+	data, err := os.ReadFile(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{len(oldBegin), 100, 1000, len(data) / 2, len(data) - 1} {
+		if _, err := parsed(data[:n]); !errors.As(err, new(*Error)) {
+			t.Errorf("%d of %d bytes: %v", n, len(data), err)
+		}
+	}
+	big := bytes.Replace(data, []byte("little_endianq\x02\x88"), []byte("little_endianq\x02\x89"), 1)
+	if _, err := parsed(big); !errors.As(err, new(*Error)) || !strings.Contains(err.Error(), "little-endian") {
+		t.Errorf("big-endian: %v", err)
+	}
+	at := len(data) - 4*8 - 8 // the last storage is a row of 8 numbers
+	other := slices.Clone(data)
+	other[at]++
+	if _, err := parsed(other); !errors.As(err, new(*Error)) || !strings.Contains(err.Error(), "numbers") {
+		t.Errorf("another number of numbers: %v", err)
+	}
+}
+
+// TestReadAt: any part of the file has the bytes of the whole.
+func TestReadAt(t *testing.T) {
+	f, err := Open(written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	whole := make([]byte, f.Size())
+	if n, err := f.ReadAt(whole, 0); n != len(whole) || err != nil {
+		t.Fatal(n, err)
+	}
+	for begin := range whole {
+		for _, n := range []int{0, 1, 7, len(whole)} {
+			part := make([]byte, n)
+			want := whole[begin:min(begin+n, len(whole))]
+			m, err := f.ReadAt(part, int64(begin))
+			if !bytes.Equal(part[:m], want) || (err == io.EOF) != (len(want) < n) {
+				t.Fatalf("%d bytes at %d: %d, %v", n, begin, m, err)
+			}
+		}
+	}
+	if _, err := f.ReadAt(make([]byte, 1), -1); err == nil {
+		t.Error("bytes before the file")
 	}
 }
 
@@ -89,7 +179,7 @@ func TestErrors(t *testing.T) {
 		return "\x80\x02}X\x01\x00\x00\x00wctorch._utils\n_rebuild_tensor_v2\n(" + storage + offset + shape + strides + "\x89tRs."
 	}
 	good := with("K\x00", "K\x04K\x05\x86", "K\x05K\x01\x86")
-	if _, err := parse("f", changed(t, map[string]string{"data.pkl": good})); err != nil {
+	if _, err := parsed(changed(t, map[string]string{"data.pkl": good})); err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range []struct{ name, pickle, want string }{
@@ -103,7 +193,10 @@ func TestErrors(t *testing.T) {
 		{"an offset", with("K\x01", "K\x04K\x05\x86", "K\x05K\x01\x86"), "storage of 20"},
 		{"a negative offset", with("J\xff\xff\xff\xff", "K\x01\x85", "K\x01\x85"), "not described"},
 		{"a negative size", with("K\x00", "J\xff\xff\xff\xff\x85", "K\x01\x85"), "not described"},
-		{"a list", "\x80\x02]q\x00.", "operation"},
+		{"a list", "\x80\x02]q\x00.", "something else"},
+		{"items of no list", "\x80\x02}(K\x01e.", "something else than a list"},
+		{"an item of nothing", "\x80\x02K\x01a.", "not there"},
+		{"two values", "\x80\x02}}.", "more than one value"},
 		{"no tensor", "\x80\x02}X\x01\x00\x00\x00wK\x01s.", `"w" is no tensor`},
 		{"a number for a key", "\x80\x02}K\x01K\x01s.", "key"},
 		{"no dictionary", "\x80\x02K\x01.", "something else"},
@@ -112,20 +205,20 @@ func TestErrors(t *testing.T) {
 		{"no end", "\x80\x02}", "ends early"},
 		{"a value that is not kept", "\x80\x02h\x01.", "not there"},
 	} {
-		_, err := parse("f", changed(t, map[string]string{"data.pkl": x.pickle}))
-		if !errors.As(err, new(*folder.Error)) || !strings.Contains(err.Error(), x.want) {
+		_, err := parsed(changed(t, map[string]string{"data.pkl": x.pickle}))
+		if !errors.As(err, new(*Error)) || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v, want %s", x.name, err, x.want)
 		}
 	}
-	f, err := parse("f", changed(t, map[string]string{"data/0": "short"}))
-	if err != nil {
-		t.Fatal(err)
+	parameter := strings.Replace(strings.Replace(good, "ctorch._utils\n_rebuild_tensor_v2", "ctorch._utils\n_rebuild_parameter\n(ctorch._utils\n_rebuild_tensor_v2", 1), "\x89tRs.", "\x89tR\x88ccollections\nOrderedDict\n)RtRs.", 1)
+	if _, err := parsed(changed(t, map[string]string{"data.pkl": parameter})); err != nil {
+		t.Errorf("a parameter of a module: %v", err)
 	}
-	if _, err := f.Float32("weight", 1, 20); !errors.As(err, new(*folder.Error)) {
+	if _, err := parsed(changed(t, map[string]string{"data/0": "short"})); !errors.As(err, new(*Error)) {
 		t.Errorf("too few numbers: %v", err)
 	}
 	for name, data := range map[string][]byte{"big-endian": changed(t, map[string]string{"byteorder": "big"}), "no archive": []byte("\x80\x02}.")} {
-		if _, err := parse("f", data); !errors.As(err, new(*folder.Error)) {
+		if _, err := parsed(data); !errors.As(err, new(*Error)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -147,16 +240,26 @@ func FuzzParse(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	file, err := parse(written, data)
+	r := bytes.NewReader(data)
+	z, err := zip.NewReader(r, r.Size())
 	if err != nil {
 		f.Fatal(err)
 	}
-	pickle, err := file.entry("data.pkl")
+	pickle, err := z.Open("sparse_linear/data.pkl")
+	if err != nil {
+		f.Fatal(err)
+	}
+	text, err := io.ReadAll(pickle)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(data)
-	f.Add(pickle)
+	before, err := os.ReadFile(old)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(before)
+	f.Add(text)
 	f.Add(changed(f, map[string]string{"data.pkl": "\x80\x02}."}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if tensors, err := unpickle(data); err == nil {
@@ -166,13 +269,17 @@ func FuzzParse(f *testing.F) {
 				}
 			}
 		}
-		file, err := parse("f", data)
+		file, err := parsed(data)
 		if err != nil {
 			return
 		}
-		for name, x := range file.tensors {
-			if v, err := file.Float32(name, x.shape...); err == nil && 2*len(v) > len(data) {
-				t.Errorf("%q: %d numbers of %d bytes", name, len(v), len(data))
+		tensors, err := safetensors.New(file, file.Size())
+		if err != nil {
+			return
+		}
+		for _, name := range tensors.Names() {
+			if raw, err := tensors.Raw(name); err == nil && len(raw) > len(data) {
+				t.Errorf("%q: %d bytes of %d", name, len(raw), len(data))
 			}
 		}
 	})

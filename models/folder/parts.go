@@ -1,0 +1,97 @@
+package folder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/attn-go/attn/models/internal/knownkeys"
+)
+
+// A Dense is a linear layer, whose weights are linear.weight [Out, In] and linear.bias [Out] of
+// Folder.
+type Dense struct {
+	Folder     string // in that of the model, with slashes
+	In, Out    int
+	Bias       bool
+	Activation string // "" for none, or Tanh, ReLU, GELU ...: the name of the class in PyTorch
+
+	// Residual adds the inputs to the outputs, or, if In is not Out, their product with residual.weight [Out, In].
+	Residual bool
+}
+
+// A LayerNorm is layer normalization with epsilon 1e-5, whose weights are norm.weight and norm.bias [Width] of Folder.
+type LayerNorm struct {
+	Folder string // in that of the model, with slashes
+	Width  int
+}
+
+const mostWidth = 1 << 20
+
+// sentence is the key under which the modules of an embedder hand a vector on.
+var sentence = knownkeys.Only("null", `"sentence_embedding"`)
+
+var denseKeys = knownkeys.Table{
+	"in_features": knownkeys.Any, "out_features": knownkeys.Any, "bias": flag, "activation_function": knownkeys.Any, "use_residual": flag,
+	"module_input_name": sentence, "module_output_name": sentence,
+}
+
+func (f *Folder) dense(at string) (*Dense, error) {
+	c := struct {
+		In         int    `json:"in_features"`
+		Out        int    `json:"out_features"`
+		Bias       bool   `json:"bias"`
+		Activation string `json:"activation_function"`
+		Residual   bool   `json:"use_residual"`
+	}{Bias: true, Activation: "Tanh"} // the defaults of sentence-transformers
+	name := at + "/config.json"
+	if _, err := f.known(name, denseKeys); err != nil {
+		return nil, err
+	}
+	if err := f.JSON(name, &c); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(f.width(name, "in_features", c.In), f.width(name, "out_features", c.Out)); err != nil {
+		return nil, err
+	}
+	act := c.Activation[strings.LastIndex(c.Activation, ".")+1:]
+	if act == "Identity" {
+		act = ""
+	}
+	return &Dense{at, c.In, c.Out, c.Bias, act, c.Residual}, nil
+}
+
+// width checks the width of a vector.
+func (f *Folder) width(name, key string, n int) error {
+	if n < 1 || n > mostWidth {
+		return &Error{f.Path(name), key, fmt.Sprint(n), fmt.Sprintf("1 to %d", mostWidth)}
+	}
+	return nil
+}
+
+func (f *Folder) layerNorm(at string) (*LayerNorm, error) {
+	var c struct {
+		Width int `json:"dimension"`
+	}
+	name := at + "/config.json"
+	if _, err := f.known(name, knownkeys.Table{"dimension": knownkeys.Any}); err != nil {
+		return nil, err
+	}
+	if err := f.JSON(name, &c); err != nil {
+		return nil, err
+	}
+	return &LayerNorm{at, c.Width}, f.width(name, "dimension", c.Width)
+}
+
+// readNormalize reads the config.json that the division by the L2 norm has since version 6.
+func (f *Folder) readNormalize(at string) error {
+	if at == "" || at == "." { // where config.json is that of the model
+		return nil
+	}
+	_, err := f.known(at+"/config.json", knownkeys.Table{"module_input_name": sentence, "module_output_name": sentence})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

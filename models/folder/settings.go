@@ -1,0 +1,203 @@
+package folder
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/attn-go/attn/models/internal/knownkeys"
+)
+
+// transformerNames are what the file with the settings of a transformer is called, or was once. The first one counts.
+var transformerNames = []string{
+	"sentence_bert_config.json", "sentence_roberta_config.json", "sentence_distilbert_config.json", "sentence_camembert_config.json",
+	"sentence_albert_config.json", "sentence_xlm-roberta_config.json", "sentence_xlnet_config.json",
+}
+
+// Settings that say how a model is loaded by PyTorch, and not what it computes.
+var (
+	modelArgs = knownkeys.Object(knownkeys.Table{}.Add(knownkeys.Any, "add_pooling_layer", "attn_implementation", "device_map", "dtype",
+		"low_cpu_mem_usage", "torch_dtype", "trust_remote_code", "use_safetensors"))
+	processorArgs = knownkeys.Object(knownkeys.Table{}.Add(knownkeys.Any, "padding", "padding_side", "trust_remote_code", "use_fast"))
+	configArgs    = knownkeys.Object(knownkeys.Table{}.Add(knownkeys.Any, "trust_remote_code", "use_cache"))
+)
+
+var transformerKeys = knownkeys.Table{
+	"do_lower_case":      flag,
+	"module_output_name": knownkeys.Only("null", `"token_embeddings"`, `"scores"`),
+	"processing_kwargs":  knownkeys.None,
+}.Add(knownkeys.Any, "max_seq_length", "transformer_task", "modality_config", "unpad_inputs"). // the last one changes the speed alone
+												Add(knownkeys.None, "query_length", "document_length", "query_expansion"). // of models with a vector for every token
+												Add(modelArgs, "model_args", "model_kwargs").
+												Add(processorArgs, "tokenizer_args", "processor_kwargs").
+												Add(configArgs, "config_args", "config_kwargs")
+
+// classification is the transformer_task of cross-encoders.
+const classification = "sequence-classification"
+
+// classifies tells whether the modules are those of a cross-encoder.
+func (m *Modules) classifies() bool { return m.task == classification }
+
+// readTransformer reads sentence_bert_config.json, or what it was called before.
+func (f *Folder) readTransformer(m *Modules) error {
+	i := slices.IndexFunc(transformerNames, func(name string) bool { return f.has(path.Join(m.Transformer, name)) })
+	if i < 0 {
+		return nil
+	}
+	name := path.Join(m.Transformer, transformerNames[i])
+	var c struct {
+		Max      *int                       `json:"max_seq_length"`
+		Lower    bool                       `json:"do_lower_case"`
+		Task     string                     `json:"transformer_task"`
+		Modality map[string]json.RawMessage `json:"modality_config"`
+	}
+	if _, err := f.known(name, transformerKeys); err != nil {
+		return err
+	}
+	if err := f.JSON(name, &c); err != nil {
+		return err
+	}
+	m.Lower, m.task = c.Lower, c.Task
+	if c.Max != nil {
+		if *c.Max < 2 || *c.Max > mostWidth {
+			return &Error{f.Path(name), "max_seq_length", fmt.Sprint(*c.Max), fmt.Sprintf("2 to %d", mostWidth)}
+		}
+		m.MaxTokens = *c.Max
+	}
+	return f.checkTask(name, c.Task, c.Modality)
+}
+
+// outputs are what a transformer computes of a text, by its task.
+var outputs = map[string]string{"": "last_hidden_state", "feature-extraction": "last_hidden_state", classification: "logits"}
+
+// checkTask checks what a transformer is given and computes. Other modalities than text and message do not count, as
+// no image or sound reaches the model.
+func (f *Folder) checkTask(name, task string, modality map[string]json.RawMessage) error {
+	output, ok := outputs[task]
+	switch {
+	case task == "fill-mask":
+		return sparseModel(f.Path(name), "transformer_task", task)
+	case !ok:
+		return &Error{f.Path(name), "transformer_task", fmt.Sprintf("%q", task), "feature-extraction, or sequence-classification for a cross-encoder"}
+	case modality == nil:
+		return nil
+	}
+	if _, ok := modality["message"]; ok { // a text would become a conversation by the chat template
+		return &Error{f.Path(name), "modality_config", "message", "text alone"}
+	}
+	var text struct {
+		Method string `json:"method"`
+		Output string `json:"method_output_name"`
+	}
+	if err := unmarshal(modality["text"], &text); err != nil || text.Method != "forward" || text.Output != output {
+		return &Error{f.Path(name), "modality_config.text", string(modality["text"]), fmt.Sprintf("the method forward with the output %s", output)}
+	}
+	return nil
+}
+
+// readTokenizer reads the length of tokenizer_config.json, whose other keys are for package tokenizer. transformers writes
+// 1e30 where there is no limit.
+func (f *Folder) readTokenizer(m *Modules) error {
+	name := path.Join(m.Transformer, "tokenizer_config.json")
+	var c struct {
+		Max *float64 `json:"model_max_length"`
+		Old *float64 `json:"max_len"` // its name before
+	}
+	if err := f.JSON(name, &c); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if c.Max == nil {
+		c.Max = c.Old
+	}
+	if c.Max == nil || *c.Max > mostWidth {
+		return nil
+	}
+	if m.TokenizerMax = int(*c.Max); m.TokenizerMax < 2 || float64(m.TokenizerMax) != *c.Max {
+		return &Error{f.Path(name), "model_max_length", fmt.Sprint(*c.Max), "a whole number of 2 or more"}
+	}
+	return nil
+}
+
+// settingsKeys are those of config_sentence_transformers.json. All modules compute in float32; a score is that of the
+// classifier, see encoder.Reranker.Score, before the activation.
+var settingsKeys = knownkeys.Table{
+	"similarity_fn_name": knownkeys.Only("null", `"cosine"`, `"dot"`, `"euclidean"`, `"manhattan"`),
+	"activation_fn":      knownkeys.Only("null", `"torch.nn.modules.activation.Sigmoid"`, `"torch.nn.modules.linear.Identity"`),
+}.Add(knownkeys.Any, "__version__", "requirements", "model_type", "prompts", "default_prompt_name", "truncate_dim", "keep_in_fp32_modules")
+
+// ReadSettings reads config_sentence_transformers.json of a folder, if there is one, as [ReadModules] does: prompts, the similarity
+// and truncate_dim.
+func (m *Modules) ReadSettings(dir string) error { return (&Folder{dir: dir}).readSettings(m) }
+
+// readSettings reads config_sentence_transformers.json.
+func (f *Folder) readSettings(m *Modules) error {
+	const name = "config_sentence_transformers.json"
+	var c struct {
+		Type       string            `json:"model_type"`
+		Prompts    map[string]string `json:"prompts"`
+		Default    *string           `json:"default_prompt_name"`
+		Similarity string            `json:"similarity_fn_name"`
+		Dimensions *int              `json:"truncate_dim"`
+	}
+	if _, err := f.known(name, settingsKeys); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if err := f.JSON(name, &c); err != nil {
+		return err
+	}
+	m.Prompts, m.Similarity = c.Prompts, c.Similarity
+	bad := func(key, got, want string) error { return &Error{f.Path(name), key, got, want} }
+	switch {
+	case c.Type == "SparseEncoder":
+		return sparseModel(f.Path(name), "model_type", c.Type)
+	case c.Type == "CrossEncoder":
+		m.task = classification
+	case c.Type != "" && c.Type != "SentenceTransformer":
+		return bad("model_type", fmt.Sprintf("%q", c.Type), "SentenceTransformer or CrossEncoder")
+	}
+	if c.Dimensions != nil {
+		if m.Dimensions = *c.Dimensions; m.Dimensions < 1 {
+			return bad("truncate_dim", fmt.Sprint(m.Dimensions), "1 or more, or null")
+		}
+	}
+	if c.Default == nil {
+		return nil
+	}
+	prompt, ok := c.Prompts[*c.Default]
+	switch {
+	case !ok:
+		return bad("default_prompt_name", fmt.Sprintf("%q", *c.Default), "one of the prompts")
+	case prompt != "" && m.classifies():
+		return bad("default_prompt_name", fmt.Sprintf("%q", *c.Default), "null: the prompts of cross-encoders are not supported")
+	}
+	m.DefaultPrompt = *c.Default
+	return nil
+}
+
+// checkHead reports a model without a pooling whose config.json names a class that ends in something else than
+// states of tokens, such as BertForMaskedLM: nothing says how these become a vector, and SPLADE, for one, is
+// such a folder. Classifiers are cross-encoders.
+func (f *Folder) checkHead() error {
+	const name = "config.json"
+	var c struct {
+		Architectures []string `json:"architectures"`
+	}
+	if err := f.JSON(name, &c); err != nil { // which is found by who reads all of it
+		return nil
+	}
+	for _, class := range c.Architectures {
+		if strings.Contains(class, "For") && !strings.HasSuffix(class, "ForSequenceClassification") && !strings.HasSuffix(class, "ForCausalLM") {
+			return &Error{f.Path(name), "architectures", fmt.Sprintf("%q, which predicts words or the like, as SPLADE does, and no vector of a text", class),
+				"an embedder: " + modulesName + " or 1_Pooling/config.json say how the states of tokens become a vector"}
+		}
+	}
+	return nil
+}
