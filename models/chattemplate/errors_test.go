@@ -183,7 +183,7 @@ func TestVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := template.Render(nil, false); err != nil || got != "x True 3 1.5 None 26 Jul 2024, 01:02:03 AM 208 100%" {
+	if got, err := template.Render(nil, false); err != nil || got != "x True 3 1.5 None 26 Jul 2024, 00:00:00 AM 208 100%" {
 		t.Errorf("got %q, %v", got, err)
 	}
 	opts.Variables["a"] = []string{"x"}

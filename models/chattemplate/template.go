@@ -14,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/jinja"
@@ -46,8 +45,8 @@ type Options struct {
 	// or string. What they hold counts as part of the template.
 	Variables map[string]any
 
-	// Now returns the time for templates that write a date. nil means time.Now.
-	Now func() time.Time
+	// Date is the day that templates take for today. The zero value is [DefaultDate].
+	Date Date
 }
 
 // Template is a template, parsed. It does not change and is safe for concurrent use.
@@ -75,6 +74,16 @@ func NewWith(template string, opts Options) (*Template, error) {
 		return nil, &SyntaxError{syntax.Line, syntax.Message()}
 	}
 	return &Template{parsed, opts}, err
+}
+
+// ReadsDate tells whether the template can ask for the date, so that its text may depend on Options.Date.
+func (t *Template) ReadsDate() bool { return t.parsed.Names("strftime_now") }
+
+// On returns the template with another Options.Date.
+func (t *Template) On(d Date) *Template {
+	on := *t
+	on.opts.Date = d
+	return &on
 }
 
 // FromGGUF parses the template that a GGUF file has. BOS and EOS, if they are "", are the tokens that
@@ -149,7 +158,7 @@ func (t *Template) variables(messages []Message, prompt bool) (variables map[str
 		"eos_token":             jinja.Inside(t.opts.EOS),
 		"tools":                 nil,
 		"documents":             nil,
-		"strftime_now":          jinja.Function(t.date),
+		"strftime_now":          jinja.Function(strftimeNow(t.opts.Date)),
 	}
 	for name, v := range t.opts.Variables {
 		variables[name], _ = variable(name, v)

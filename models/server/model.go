@@ -116,7 +116,7 @@ func (m *Model) tokenizer() (*tokenizer.Tokenizer, error) {
 // answers is the version of what the bytes of answers depend on beside the contract, the model and the
 // settings: how texts become tokens, how tokens are chosen and how answers are written. Raise it with
 // every change of them.
-const answers = 1
+const answers = 2
 
 // digestOf returns a SHA-256 of the files of a model.
 func digestOf(files []receipt.File) string {
@@ -139,6 +139,9 @@ func (m *Model) fingerprint(s *Settings) string {
 		attention := ""
 		if o.Quantized {
 			attention = "attention integers\n"
+		}
+		if m.generate.ReadsDate() {
+			fmt.Fprintf(h, "date %v\n", s.Date)
 		}
 		fmt.Fprintf(h, "context %d\ncache %v %v\nint8 %v\n%smax %d\nsampler %+v\n", o.Context, o.CacheType, cmp.Or(o.CacheValueType, o.CacheType), o.Int8, attention, s.MaxTokens, *s.Sampler)
 	}

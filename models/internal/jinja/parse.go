@@ -6,7 +6,14 @@ import (
 )
 
 // Template is a template, parsed. It does not change and is safe for concurrent use.
-type Template struct{ body []statement }
+type Template struct {
+	body  []statement
+	names map[string]bool // that its tags have
+}
+
+// Names tells whether a name stands in a tag of the template. Without that it cannot read a variable
+// of that name.
+func (t *Template) Names(s string) bool { return t.names[s] }
 
 // Parse parses a template. An error is a *SyntaxError.
 func Parse(source string) (t *Template, err error) {
@@ -20,8 +27,13 @@ func Parse(source string) (t *Template, err error) {
 		}
 	}()
 	p := &parser{tokens: lex(source)}
-	body := p.body("")
-	return &Template{body}, nil
+	names := map[string]bool{}
+	for _, t := range p.tokens {
+		if t.kind == name {
+			names[t.text] = true
+		}
+	}
+	return &Template{p.body(""), names}, nil
 }
 
 type parser struct {
