@@ -85,9 +85,6 @@ func unknownFormat(format string) error {
 // strftimeNow is the function strftime_now of templates: a date in a format, at midnight.
 func strftimeNow(d Date) func(args ...string) (string, error) {
 	return func(args ...string) (string, error) {
-		if len(args) != 1 {
-			return "", fmt.Errorf("strftime_now has %d arguments, want a format", len(args))
-		}
 		return strftime(d.orDefault().day, args[0])
 	}
 }

@@ -158,7 +158,7 @@ func (t *Template) variables(messages []Message, prompt bool) (variables map[str
 		"eos_token":             jinja.Inside(t.opts.EOS),
 		"tools":                 nil,
 		"documents":             nil,
-		"strftime_now":          jinja.Function(strftimeNow(t.opts.Date)),
+		"strftime_now":          &jinja.Function{Signature: "strftime_now(format)", Call: strftimeNow(t.opts.Date)},
 	}
 	for name, v := range t.opts.Variables {
 		variables[name], _ = variable(name, v)
