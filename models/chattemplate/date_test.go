@@ -37,7 +37,12 @@ func TestDate(t *testing.T) {
 		if got, err := template.Render(nil, false); err != nil || got != x.want {
 			t.Errorf("%s of %s: got %q, %v, want %q", x.format, x.day, got, err, x.want)
 		}
-		if got, err := template.On(chattemplate.DateOf(time.Date(1999, 1, 2, 23, 0, 0, 0, time.UTC))).Render(nil, false); err != nil || got == x.want {
+		o = template.Options()
+		o.Date = chattemplate.DateOf(time.Date(1999, 1, 2, 23, 0, 0, 0, time.UTC))
+		if template, err = template.With(o); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := template.Render(nil, false); err != nil || got == x.want {
 			t.Errorf("%s in 1999: got %q, %v", x.format, got, err)
 		}
 	}

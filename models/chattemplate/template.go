@@ -12,6 +12,7 @@ package chattemplate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -35,6 +36,11 @@ const (
 type Message struct {
 	Role    string // "system", "user" or "assistant" in most models
 	Content string
+
+	// Fields are what a template can ask for besides, a JSON object such as
+	// {"tool_calls": [...]} or {"reasoning_content": "..."}. Its role and content, if it has them,
+	// are in the place of the others. nil means none.
+	Fields json.RawMessage
 }
 
 // Options are what a template can ask for besides messages.
@@ -42,7 +48,8 @@ type Options struct {
 	BOS, EOS string // texts of the tokens that begin and end a text; the variables bos_token and eos_token
 
 	// Variables are further variables, such as enable_thinking. They are nil, bool, int, float64
-	// or string. What they hold counts as part of the template.
+	// or string, which count as part of the template, or json.RawMessage, such as tools, whose
+	// strings count as those of messages do.
 	Variables map[string]any
 
 	// Date is the day that templates take for today. The zero value is [DefaultDate].
@@ -63,10 +70,8 @@ func NewWith(template string, opts Options) (*Template, error) {
 	if len(template) > maxSize {
 		return nil, &SyntaxError{Line: 1, Message: fmt.Sprintf("%d bytes, want at most %d", len(template), maxSize)}
 	}
-	for name, v := range opts.Variables {
-		if _, err := variable(name, v); err != nil {
-			return nil, err
-		}
+	if err := opts.check(); err != nil {
+		return nil, err
 	}
 	parsed, err := jinja.Parse(template)
 	var syntax *jinja.SyntaxError
@@ -79,11 +84,13 @@ func NewWith(template string, opts Options) (*Template, error) {
 // ReadsDate tells whether the template can ask for the date, so that its text may depend on Options.Date.
 func (t *Template) ReadsDate() bool { return t.parsed.Names("strftime_now") }
 
-// On returns the template with another Options.Date.
-func (t *Template) On(d Date) *Template {
-	on := *t
-	on.opts.Date = d
-	return &on
+// Options returns the options of the template.
+func (t *Template) Options() Options { return t.opts }
+
+// With returns the template with other options, such as the tools of a conversation. The error is a
+// *VariableError.
+func (t *Template) With(opts Options) (*Template, error) {
+	return &Template{t.parsed, opts}, opts.check()
 }
 
 // FromGGUF parses the template that a GGUF file has. BOS and EOS, if they are "", are the tokens that
@@ -115,7 +122,8 @@ func tokenText(f *gguf.File, key string) string {
 }
 
 // Render returns the text for messages, with the beginning of the model's answer after them if
-// prompt is set. Errors are of type *RefusedError or *RenderError.
+// prompt is set. Errors are of type *RefusedError or *RenderError, or a *VariableError about fields of a
+// message.
 //
 // Encode what Parts returns instead, if a user has written the messages: in this text, special
 // tokens that somebody has written into a message cannot be told from those of the template.
@@ -128,7 +136,10 @@ func (t *Template) Render(messages []Message, prompt bool) (string, error) {
 // what comes from the messages, roles included, is not. No two neighbours are alike. Cancelling ctx
 // ends it.
 func (t *Template) Parts(ctx context.Context, messages []Message, prompt bool) ([]tokenizer.Part, error) {
-	variables, work := t.variables(messages, prompt)
+	variables, work, err := t.variables(messages, prompt)
+	if err != nil {
+		return nil, err
+	}
 	text, err := t.parsed.Render(ctx, variables, work)
 	if err != nil {
 		return nil, renderError(ctx, err)
@@ -141,15 +152,14 @@ func (t *Template) Parts(ctx context.Context, messages []Message, prompt bool) (
 }
 
 // variables returns the variables of a template, and the work it may do.
-func (t *Template) variables(messages []Message, prompt bool) (variables map[string]any, work int64) {
+func (t *Template) variables(messages []Message, prompt bool) (variables map[string]any, work int64, err error) {
 	work = baseWork
 	list := make([]any, len(messages))
 	for i, m := range messages {
-		d := jinja.NewDict()
-		d.Set("role", jinja.Outside(m.Role))
-		d.Set("content", jinja.Outside(m.Content))
-		list[i] = d
-		work += byteWork * int64(len(m.Role)+len(m.Content)+64)
+		if list[i], err = m.dict(); err != nil {
+			return nil, 0, &VariableError{fmt.Sprintf("messages[%d].Fields", i), err.Error()}
+		}
+		work += byteWork * int64(len(m.Role)+len(m.Content)+len(m.Fields)+64)
 	}
 	variables = map[string]any{
 		"messages":              jinja.NewList(list...),
@@ -161,9 +171,46 @@ func (t *Template) variables(messages []Message, prompt bool) (variables map[str
 		"strftime_now":          &jinja.Function{Signature: "strftime_now(format)", Call: strftimeNow(t.opts.Date)},
 	}
 	for name, v := range t.opts.Variables {
-		variables[name], _ = variable(name, v)
+		if variables[name], err = variable(name, v); err != nil {
+			return nil, 0, err
+		}
+		if raw, ok := v.(json.RawMessage); ok {
+			work += byteWork * int64(len(raw))
+		}
 	}
-	return variables, work
+	return variables, work, nil
+}
+
+// dict returns a message as package jinja has it.
+func (m *Message) dict() (*jinja.Dict, error) {
+	d := jinja.NewDict()
+	d.Set("role", jinja.Outside(m.Role))
+	d.Set("content", jinja.Outside(m.Content))
+	if m.Fields == nil {
+		return d, nil
+	}
+	fields, err := jinja.FromJSON(m.Fields)
+	if err != nil {
+		return nil, err
+	}
+	further, ok := fields.(*jinja.Dict)
+	if !ok {
+		return nil, errors.New("JSON that is no object")
+	}
+	for key, v := range further.All() {
+		d.Set(key, v)
+	}
+	return d, nil
+}
+
+// check reports a variable that is none.
+func (o *Options) check() error {
+	for name, v := range o.Variables {
+		if _, err := variable(name, v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // variable returns a variable as package jinja has it.
@@ -175,6 +222,12 @@ func variable(name string, v any) (any, error) {
 		return int64(v), nil
 	case string:
 		return jinja.Inside(v), nil
+	case json.RawMessage:
+		made, err := jinja.FromJSON(v)
+		if err != nil {
+			return nil, &VariableError{name, err.Error()}
+		}
+		return made, nil
 	}
 	return nil, &VariableError{name, fmt.Sprintf("%T", v)}
 }

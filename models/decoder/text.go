@@ -114,7 +114,13 @@ func (v *vocabulary) EncodeChatOn(ctx context.Context, today chattemplate.Date, 
 	if err := errors.Join(v.tokenizerErr, v.templateErr); err != nil {
 		return nil, err
 	}
-	parts, err := v.template.On(today).Parts(ctx, messages, true)
+	o := v.template.Options()
+	o.Date = today
+	template, err := v.template.With(o)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := template.Parts(ctx, messages, true)
 	if err != nil {
 		return nil, err
 	}

@@ -59,13 +59,16 @@ func Record(model Model, m *decoder.Model, prompt []int32, o *decoder.GenerateOp
 
 // Conversation says that the prompt is a conversation as the model's template writes it, which Verify
 // checks, too. today is the date that [decoder.Model.EncodeChatOn] got; the receipt has it if the template asks for
-// it. JSON has no place for bytes that are not UTF-8: messages with such are refused by a [*FormatError], and
-// none is added.
+// it. A receipt has no place for bytes that are not UTF-8, nor for further fields: messages with such are refused
+// by a [*FormatError], and none is added.
 func (c *Recorder) Conversation(today chattemplate.Date, messages []chattemplate.Message) error {
 	list := make([]Message, len(messages))
 	for i, m := range messages {
 		if !utf8.ValidString(m.Role) || !utf8.ValidString(m.Content) {
 			return bad(fmt.Sprintf("messages[%d]", i), "bytes that are not UTF-8", "UTF-8")
+		}
+		if m.Fields != nil {
+			return bad(fmt.Sprintf("messages[%d]", i), "further fields", "a role and a content alone")
 		}
 		list[i] = Message{m.Role, m.Content}
 	}

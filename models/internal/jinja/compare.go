@@ -147,10 +147,9 @@ func (r *runner) contains(in, v value) bool {
 		r.search(in.text, s.text)
 		return strings.Contains(in.text, s.text)
 	case *Dict:
-		_, ok := in.get(r.key(v))
-		return ok
+		return r.isKey(in, v)
 	case *List:
-		if in.kind == keys {
+		if in.kind == keys && !isObject(v) {
 			r.key(v)
 		}
 		for _, item := range in.items {

@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"strings"
 )
@@ -22,6 +23,17 @@ func NewDict() *Dict { return &Dict{places: map[dictKey]int{}, depth: 1} }
 // Set adds an entry whose key comes from the template's caller.
 func (d *Dict) Set(key string, v any) { d.set(Inside(key), v) }
 
+// All returns the entries whose keys are strings.
+func (d *Dict) All() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		for _, e := range d.entries {
+			if s, ok := e.key.(Str); ok && !yield(s.text, e.value) {
+				return
+			}
+		}
+	}
+}
+
 func (d *Dict) set(key, v value) {
 	d.depth = max(d.depth, depthOf(v)+1)
 	k := keyOf(key)
@@ -39,6 +51,27 @@ func (d *Dict) get(key value) (value, bool) {
 		return nil, false
 	}
 	return d.entries[at].value, true
+}
+
+// isKey tells whether a dict has a key.
+func (r *runner) isKey(d *Dict, key value) bool {
+	if isObject(key) {
+		return false
+	}
+	_, ok := d.get(r.key(key))
+	return ok
+}
+
+// isObject tells whether Python tells a value from all others as a key, by its identity. Here no dict has
+// it as a key.
+func isObject(v value) bool {
+	switch v := v.(type) {
+	case *space, *stream, *position, *cycler, callable:
+		return true
+	case *List:
+		return v.kind == span || v.kind == values
+	}
+	return false
 }
 
 // put is set for a dict that is being made, with what it takes.

@@ -298,7 +298,7 @@ func (p *parser) primary() node {
 func (p *parser) number() node {
 	t := p.next()
 	if t.kind == integer {
-		n, err := strconv.ParseInt(t.text, 10, 64)
+		n, err := strconv.ParseInt(t.text, base(t.text), 64)
 		if err != nil {
 			panic(&SyntaxError{t.line, t.text, "an integer of 64 bits"})
 		}
@@ -309,6 +309,14 @@ func (p *parser) number() node {
 		panic(&SyntaxError{t.line, t.text, "a float"})
 	}
 	return &constant{f}
+}
+
+// base returns the base of an integer: that of its prefix, or 10.
+func base(s string) int {
+	if len(s) > 1 && s[1] > '9' {
+		return 0
+	}
+	return 10
 }
 
 // parenthesis parses an expression or a tuple after (.

@@ -8,12 +8,12 @@ import (
 	"io"
 )
 
-// FromJSON returns a value of JSON, with the keys of objects in their order. Strings of it are from
-// outside the template if outside is set. Integers must fit 64 bits. The error says what is wrong.
-func FromJSON(data []byte, outside bool) (any, error) {
+// FromJSON returns a value of JSON, with the keys of objects in their order and strings from outside the
+// template. Integers must fit 64 bits. The error says what is wrong.
+func FromJSON(data []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
-	v, err := (&jsonReader{d, outside}).value(0)
+	v, err := (&jsonReader{d}).value(0)
 	if err != nil {
 		return nil, err
 	}
@@ -23,10 +23,7 @@ func FromJSON(data []byte, outside bool) (any, error) {
 	return v, nil
 }
 
-type jsonReader struct {
-	*json.Decoder
-	outside bool
-}
+type jsonReader struct{ *json.Decoder }
 
 // value reads a value that lies in so many others.
 func (d *jsonReader) value(depth int) (value, error) {
@@ -53,17 +50,9 @@ func (d *jsonReader) value(depth int) (value, error) {
 		}
 		return f, nil
 	case string:
-		return d.text(t), nil
+		return Outside(t), nil
 	}
 	return t, nil
-}
-
-// text returns a string.
-func (d *jsonReader) text(s string) Str {
-	if d.outside {
-		return Outside(s)
-	}
-	return Inside(s)
 }
 
 func (d *jsonReader) array(depth int) (value, error) {
@@ -90,7 +79,7 @@ func (d *jsonReader) object(depth int) (value, error) {
 		if err != nil {
 			return nil, err
 		}
-		o.set(d.text(key.(string)), v)
+		o.set(Outside(key.(string)), v)
 	}
 	_, err := d.Token()
 	return o, err

@@ -264,9 +264,20 @@ func isName(r rune, first bool) bool {
 	return r == '_' || unicode.IsLetter(r) || !first && unicode.IsDigit(r)
 }
 
-// number takes an integer or a float, digits of which may be grouped by _.
+// number takes an integer or a float, digits of which may be grouped by _. Behind a point it is the index
+// of an item, and never a float.
 func (l *lexer) number() {
+	if n := prefixed(l.rest); n > 0 {
+		l.add(integer, strings.ReplaceAll(l.rest[:n], "_", ""))
+		l.skip(n)
+		return
+	}
 	n, k := digits(l.rest), integer
+	if last := l.tokens[len(l.tokens)-1]; last.kind == operator && last.text == "." {
+		l.add(k, l.rest[:n])
+		l.skip(n)
+		return
+	}
 	if n+1 < len(l.rest) && l.rest[n] == '.' && digits(l.rest[n+1:]) > 0 {
 		n, k = n+1+digits(l.rest[n+1:]), float
 	}
@@ -275,6 +286,18 @@ func (l *lexer) number() {
 	}
 	l.add(k, strings.ReplaceAll(l.rest[:n], "_", ""))
 	l.skip(n)
+}
+
+// prefixed returns the length of an integer to the base of a prefix, or 0.
+func prefixed(s string) int {
+	if len(s) < 3 || s[0] != '0' || strings.IndexByte("bBoOxX", s[1]) < 0 {
+		return 0
+	}
+	n := 2
+	for n < len(s) && (s[n] == '_' || '0' <= s[n] && s[n] <= '9' || 'a' <= s[n]|0x20 && s[n]|0x20 <= 'f') {
+		n++
+	}
+	return n
 }
 
 func digits(s string) int {

@@ -34,8 +34,8 @@ func init() { // not where it is declared, as the test "test" uses it
 		"in":          takes("in(seq)", func(r *runner, v value, b []value) value { return r.contains(b[0], v) }),
 		"upper":       alone("upper", func(r *runner, v value) value { return python.IsUpper(r.show(v).text) }),
 		"lower":       alone("lower", func(r *runner, v value) value { return python.IsLower(r.show(v).text) }),
-		"filter":      alone("filter", func(r *runner, v value) value { return known(filters, r.key(v)) }),
-		"test":        alone("test", func(r *runner, v value) value { return known(tests, r.key(v)) }),
+		"filter":      alone("filter", func(r *runner, v value) value { return r.known(filters, v) }),
+		"test":        alone("test", func(r *runner, v value) value { return r.known(tests, v) }),
 	}
 	for op, names := range map[string][]string{
 		"==": {"eq", "equalto"}, "!=": {"ne"}, "<": {"lt", "lessthan"}, "<=": {"le"}, ">": {"gt", "greaterthan"}, ">=": {"ge"},
@@ -55,8 +55,11 @@ func (r *runner) test(name string) operation {
 }
 
 // known tells whether a table has a name.
-func known(table map[string]operation, name value) bool {
-	s, ok := name.(Str)
+func (r *runner) known(table map[string]operation, name value) bool {
+	if isObject(name) {
+		return false
+	}
+	s, ok := r.key(name).(Str)
 	return ok && table[s.text] != nil
 }
 

@@ -79,15 +79,20 @@ func Titler() func(string) string {
 // Words returns the filter title of jinja2, for the parts of a string in turn: a word ends at white
 // space and at one of -({[<.
 func Words() func(string) string {
-	inWord := false
+	n := 0 // characters of the word so far
 	return func(s string) string {
 		var b strings.Builder
 		for i, c := range s {
-			was := inWord
-			if inWord = !IsSpace(c) && !strings.ContainsRune("-({[<", c); inWord && !was {
+			if n++; IsSpace(c) || strings.ContainsRune("-({[<", c) {
+				n = 0
+			}
+			switch {
+			case n == 1:
 				b.WriteString(Upper(string(c)))
-			} else {
+			case n > 2:
 				b.WriteString(lower(c, s[i:]))
+			default:
+				b.WriteString(Lower(string(c)))
 			}
 		}
 		return b.String()
@@ -121,8 +126,11 @@ func Capitalizer() func(string) string {
 // SwapCase is swapcase.
 func SwapCase(s string) string {
 	var b strings.Builder
-	for _, c := range s {
+	cased := false // whether the last character is
+	for i, c := range s {
 		switch {
+		case isUpper(c) && cased:
+			b.WriteString(lower(c, s[i:]))
 		case isUpper(c):
 			b.WriteString(Lower(string(c)))
 		case isLower(c):
@@ -130,6 +138,7 @@ func SwapCase(s string) string {
 		default:
 			b.WriteRune(c)
 		}
+		cased = IsCased(c)
 	}
 	return b.String()
 }
