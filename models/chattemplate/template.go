@@ -1,8 +1,13 @@
 // Package chattemplate turns the messages of a conversation into the text that a model continues, by
 // the template that comes with the model, in the language Jinja.
 //
+// A template with tools gets them by Options.Variables and Template.With, and calls by Message.Fields.
+// None reads the clock: see [Date].
+//
 // There is a Go library for Jinja, gonja v2.9.1, which renders the templates of well-known models
-// right. But nothing limits a template's time, memory or stack: one of 50 bytes, in a file that
+// right as long as there are no tools: mappings lose the order of their keys, and more than half of
+// public templates have a conversation with calls or reasoning that it writes otherwise, or refuses.
+// Nothing limits a template's time, memory or stack: one of 50 bytes, in a file that
 // somebody else made, ends the program (a macro that calls itself overflows the stack, which Go
 // cannot recover from), others take all memory or never end, and it does not tell the text of a
 // message from that of the template. pongo2 v6.0.0 has no such limits either, and the language of
