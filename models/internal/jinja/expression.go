@@ -273,6 +273,7 @@ func (p *parser) primary() node {
 		if s == "varargs" || s == "kwargs" || s == "caller" {
 			p.named[s] = true
 		}
+		p.frame.seen[s] = true
 		return &variable{s}
 	case text:
 		s := ""

@@ -13,7 +13,7 @@ func (s *macro) in(outer *scope) operation {
 
 // call runs the macro and returns what it prints.
 func (s *macro) call(r *runner, around *scope, a args) value {
-	inner, outer := r.inner(around), r.scope
+	inner, outer := r.within(s.frame, around), r.scope
 	r.scope = inner
 	s.bind(r, inner, a)
 	for i, name := range s.names {

@@ -85,6 +85,8 @@ type (
 		body       []statement
 		other      []statement
 		recursive  bool
+
+		frame, otherFrame *frame
 	}
 	set struct {
 		to target
@@ -94,21 +96,26 @@ type (
 		to      target
 		filters []filter
 		body    []statement
+		frame   *frame
 	}
 	filterBlock struct {
 		filters []filter
 		body    []statement
+		frame   *frame
 	}
 	with struct {
 		to   []target
 		of   []node
 		body []statement
+
+		frame *frame
 	}
 	macro struct {
 		name     string // "" of the body of a call block
 		names    []string
 		defaults []node // of the last names
 		body     []statement
+		frame    *frame
 
 		varargs, kwargs, caller bool // whether it reads these
 	}
@@ -118,8 +125,9 @@ type (
 	}
 	leave  struct{ next bool } // break or continue
 	scoped struct {
-		body []statement
-		root bool // whether it sees no more than the template's variables
+		body  []statement
+		root  bool // whether it sees no more than the template's variables
+		frame *frame
 	}
 	missing struct{ what string } // a block of jinja2 that is not here
 )

@@ -8,6 +8,7 @@ import (
 // Template is a template, parsed. It does not change and is safe for concurrent use.
 type Template struct {
 	body  []statement
+	frame *frame
 	names map[string]bool // that its tags have
 }
 
@@ -33,7 +34,10 @@ func Parse(source string) (t *Template, err error) {
 			names[t.text] = true
 		}
 	}
-	return &Template{p.body(""), names}, nil
+	t = &Template{names: names}
+	t.frame = p.within(func() { t.body = p.body("") })
+	p.finishFrames()
+	return t, nil
 }
 
 type parser struct {
@@ -41,6 +45,8 @@ type parser struct {
 	depth  int             // of nesting
 	loops  int             // around the current place
 	named  map[string]bool // variables that were read, of those that macros may get
+	frame  *frame          // at the current place
+	frames []*frame        // of the template
 }
 
 func (p *parser) peek() token { return p.tokens[0] }
@@ -174,16 +180,19 @@ func init() { // not where it is declared, as blocks have blocks within
 func (p *parser) filterBlock() doer {
 	f := &filterBlock{filters: p.filters()}
 	p.close()
-	f.body = p.body("filter", "endfilter")
+	f.frame = p.within(func() { f.body = p.body("filter", "endfilter") })
 	p.end("endfilter")
 	return f
 }
 
 func (p *parser) generation() doer {
 	p.close()
-	body := p.apart(func() []statement { return p.body("generation", "endgeneration") })
+	s := &scoped{}
+	s.frame = p.within(func() {
+		s.body = p.apart(func() []statement { return p.body("generation", "endgeneration") })
+	})
 	p.end("endgeneration")
-	return &scoped{body: body}
+	return s
 }
 
 // apart parses a body that cannot leave the loops around it.
@@ -209,11 +218,14 @@ func (p *parser) namedBlock() doer {
 	inside := p.keyword("scoped")
 	p.keyword("required")
 	p.close()
-	body := p.apart(func() []statement { return p.body("block", "endblock") })
+	s := &scoped{root: !inside}
+	s.frame = p.within(func() {
+		s.body = p.apart(func() []statement { return p.body("block", "endblock") })
+	})
 	p.need(name, "endblock")
 	p.keyword(called)
 	p.close()
-	return &scoped{body, !inside}
+	return s
 }
 
 func (p *parser) print() doer {
@@ -239,7 +251,11 @@ func (p *parser) with() doer {
 		w.of = append(w.of, p.expression())
 	}
 	p.close()
-	w.body = p.body("with", "endwith")
+	var names []string
+	for _, t := range w.to {
+		names = append(names, targets(t)...)
+	}
+	w.frame = p.within(func() { w.body = p.body("with", "endwith") }, names...)
 	p.end("endwith")
 	return w
 }
@@ -249,14 +265,18 @@ func (p *parser) branch() doer {
 	for {
 		b.conds = append(b.conds, p.tuple())
 		p.close()
+		p.frame.branches++
 		b.bodies = append(b.bodies, p.body("if", "elif", "else", "endif"))
+		p.frame.branches--
 		if !p.keyword("elif") {
 			break
 		}
 	}
 	if p.keyword("else") {
 		p.close()
+		p.frame.branches++
 		b.other = p.body("if", "endif")
+		p.frame.branches--
 	}
 	p.end("endif")
 	return b
@@ -266,17 +286,19 @@ func (p *parser) loop() doer {
 	l := &loop{to: p.target(false)}
 	p.need(name, "in")
 	l.over = p.source()
+	names := append(targets(l.to), "loop")
 	if p.keyword("if") {
-		l.cond = p.expression()
+		p.within(func() { l.cond = p.expression() }, names...)
 	}
 	l.recursive = p.keyword("recursive")
 	p.close()
 	p.loops++
-	l.body = p.body("for", "else", "endfor")
+	l.frame = p.within(func() { l.body = p.body("for", "else", "endfor") }, names...)
 	p.loops--
+	l.otherFrame = &frame{}
 	if p.keyword("else") {
 		p.close()
-		l.other = p.body("for", "endfor")
+		l.otherFrame = p.within(func() { l.other = p.body("for", "endfor") })
 	}
 	p.end("endfor")
 	return l
@@ -317,24 +339,29 @@ func (p *parser) set() doer {
 	to := p.target(true)
 	if p.op("=") {
 		s := &set{to, p.tuple()}
+		p.frame.store(to)
 		p.close()
 		return s
 	}
 	s := &setBlock{to: to}
+	p.frame.store(to)
 	if p.op("|") {
 		s.filters = p.filters()
 	}
 	p.close()
-	s.body = p.body("set", "endset")
+	s.frame = p.within(func() { s.body = p.body("set", "endset") })
 	p.end("endset")
 	return s
 }
 
 func (p *parser) macro() doer {
 	m := &macro{name: p.name()}
-	p.parameters(m)
-	p.close()
-	p.finish(m, "macro")
+	p.frame.store(toName(m.name))
+	m.frame = p.within(func() {
+		p.parameters(m)
+		p.close()
+		p.finish(m, "macro")
+	})
 	return m
 }
 
@@ -361,6 +388,7 @@ func (p *parser) parameters(m *macro) {
 			p.need(operator, ",")
 		}
 		m.names = append(m.names, p.name())
+		p.frame.seen[m.names[len(m.names)-1]] = true
 		if p.op("=") {
 			m.defaults = append(m.defaults, p.expression())
 		} else if len(m.defaults) > 0 {
@@ -371,16 +399,21 @@ func (p *parser) parameters(m *macro) {
 
 func (p *parser) callBlock() doer {
 	c := &callBlock{caller: &macro{name: "caller"}}
-	if p.is(operator, "(") {
-		p.parameters(c.caller)
-	}
+	f := p.within(func() {
+		if p.is(operator, "(") {
+			p.parameters(c.caller)
+		}
+	})
+	c.caller.frame = f
 	of, ok := p.expression().(*call)
 	if !ok {
 		p.unexpected("a call before")
 	}
 	c.call = of
 	p.close()
+	p.frame = f
 	p.finish(c.caller, "call")
+	p.frame = f.outer
 	return c
 }
 

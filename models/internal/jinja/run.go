@@ -50,13 +50,14 @@ func (t *Template) Render(ctx context.Context, variables map[string]any, work in
 func newRunner(ctx context.Context, variables map[string]any, work int64) *runner {
 	r := &runner{meter: meter{ctx: ctx, left: work, ask: work}}
 	r.out = &builder{m: &r.meter}
-	r.root = &scope{map[string]value{}, &scope{globals, nil}}
+	given := &scope{map[string]value{}, &scope{globals, nil}}
 	for name, v := range variables {
 		if f, ok := v.(*Function); ok {
 			v = callable{do: f.operation()}
 		}
-		r.root.values[name] = v
+		given.values[name] = v
 	}
+	r.root = given
 	r.scope = r.root
 	return r
 }
@@ -73,6 +74,9 @@ func (r *runner) render(t *Template) (out Str, err error) {
 			out, err = Str{}, &RenderError{r.line, fmt.Sprintf("internal error: %v", e)}
 		}
 	}()
+	r.line = 1
+	r.root = r.within(t.frame, r.root)
+	r.scope = r.root
 	r.run(t.body)
 	return r.out.str(), nil
 }
@@ -129,13 +133,13 @@ func (s *scoped) run(r *runner) {
 	if s.root {
 		r.scope = r.root
 	}
-	r.scope = r.inner(r.scope)
+	r.scope = r.within(s.frame, r.scope)
 	r.run(s.body)
 	r.scope = outer
 }
 
 func (s *with) run(r *runner) {
-	outer, inner := r.scope, r.inner(r.scope)
+	outer, inner := r.scope, r.within(s.frame, r.scope)
 	for i, of := range s.of {
 		s.to[i].assign(r, inner, r.eval(of))
 	}
@@ -183,11 +187,11 @@ func (t toAll) assign(r *runner, to *scope, v value) {
 }
 
 func (s *setBlock) run(r *runner) {
-	s.to.assign(r, r.scope, r.through(s.filters, r.captured(s.body, r.inner(r.scope))))
+	s.to.assign(r, r.scope, r.through(s.filters, r.captured(s.body, r.within(s.frame, r.scope))))
 }
 
 func (s *filterBlock) run(r *runner) {
-	r.out.add(r.show(r.through(s.filters, r.captured(s.body, r.inner(r.scope)))))
+	r.out.add(r.show(r.through(s.filters, r.captured(s.body, r.within(s.frame, r.scope)))))
 }
 
 // through applies filters in their order.
@@ -207,7 +211,7 @@ func (s *loop) over1(r *runner, over value, depth int) {
 	ended := false // whether an iteration came to its end: jinja2 asks this for else
 	at := &position{items: items, of: s, scope: outer, depth: depth}
 	for i, v := range items {
-		r.scope = r.inner(outer)
+		r.scope = r.within(s.frame, outer)
 		at.index = i
 		r.scope.values["loop"] = at
 		s.to.assign(r, r.scope, v)
@@ -221,7 +225,7 @@ func (s *loop) over1(r *runner, over value, depth int) {
 	}
 	r.scope = outer
 	if !ended {
-		r.scope = r.inner(outer)
+		r.scope = r.within(s.otherFrame, outer)
 		r.run(s.other)
 		r.scope = outer
 	}

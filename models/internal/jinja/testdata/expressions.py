@@ -93,6 +93,13 @@ STATEMENTS = r'''
 {{ m.role.upper() }}{{ m["role"] }}{{ m.items }}
 {{ "abc"[::-1] }}{{ "abc"[-2:] }}{{ "abc"[5:] }}{{ l[1:] }}{{ l[::2] }}{{ (1, 2, 3)[:-1] }}{{ "abc"[1:2:1] }}
 {{ raise_exception("stop") }}
+{% for x in [1] %}[{{ s }}]{% endfor %}{% set s = 1 %}{% for x in [1] %}{{ s }}{% endfor %}
+{% if d %}{% for x in [1] %}[{{ s }}]{% endfor %}{% set s = 1 %}{% endif %}{{ s }}{% if not d %}{% set l = 1 %}{% endif %}{{ l }}
+{% set s %}<{{ s }}>{% endset %}[{{ s }}]{% set s = s ~ "!" %}{{ s }}
+{{ s }}{% for x in [1] %}{{ s }}{% set s = 2 %}{{ s }}{% endfor %}{{ s }}{% set s = 3 %}{{ s }}
+{% macro f() %}[{{ s }}]{% set s = 1 %}{{ s }}{% endmacro %}{{ f() }}{{ s }}{% macro s() %}x{% endmacro %}{{ s() }}
+{% for x in [1, 2] %}{% for y in [1] %}[{{ s }}]{% endfor %}{% set s = x %}{% for y in [1] %}{{ s }}{% endfor %}{% endfor %}{{ s }}
+{% with a = s, s = 5 %}{{ a }}{{ s }}{% macro g(a=s) %}{{ s }}{{ a }}{% endmacro %}{{ g() }}{% endwith %}{% call(s=1) f() %}{{ s }}{% endcall %}
 {{ tojson is defined }}{{ range is callable }}{{ undef is callable }}{{ loop is defined }}{{ varargs is defined }}
 '''
 
