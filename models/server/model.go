@@ -134,14 +134,14 @@ func digestOf(files []receipt.File) string {
 func (m *Model) fingerprint(s *Settings) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "answers %d\ncontract %d\nmodel %s\n", answers, kernel.Contract, m.digest)
+	if m.generate != nil && m.generate.ReadsDate() {
+		fmt.Fprintf(h, "date %v\n", s.Date)
+	}
 	if m.generate != nil {
 		o := m.generate.Options()
 		attention := ""
 		if o.Quantized {
 			attention = "attention integers\n"
-		}
-		if m.generate.ReadsDate() {
-			fmt.Fprintf(h, "date %v\n", s.Date)
 		}
 		fmt.Fprintf(h, "context %d\ncache %v %v\nint8 %v\n%smax %d\nsampler %+v\n", o.Context, o.CacheType, cmp.Or(o.CacheValueType, o.CacheType), o.Int8, attention, s.MaxTokens, *s.Sampler)
 	}
