@@ -187,9 +187,9 @@ func (p *program) answerLines(ctx context.Context, text string) (err error) {
 	return err
 }
 
-// answer answers prompts, which talks are the messages of, side by side and prints the answers one after the other, under their
+// answer answers prompts side by side and prints the answers one after the other, under their
 // titles if there are any, each after prefix: the first one while it is made, the others in
-// the end.
+// the end. talks are the messages of each prompt.
 func (p *program) answer(ctx context.Context, prompts [][]int32, talks [][]chattemplate.Message, titles []string, prefix string) error {
 	ctx, stop := command.Signals(ctx, os.Interrupt)
 	defer stop()

@@ -51,7 +51,7 @@ func (f *frame) store(t target) {
 	}
 }
 
-// finish finds the hidden names of all frames: those that no frame around knows.
+// finishFrames finds the hidden names of all frames: those that no frame around knows.
 func (p *parser) finishFrames() {
 	for _, f := range p.frames {
 		for _, name := range f.stored {

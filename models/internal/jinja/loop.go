@@ -68,7 +68,7 @@ var again = takes("loop(iterable, /)", func(r *runner, v value, b []value) value
 	out, outer := r.out, r.scope
 	r.out, r.scope = &builder{m: &r.meter}, p.scope
 	r.down()
-	p.of.over1(r, b[0], p.depth+1)
+	p.of.goOver(r, b[0], p.depth+1)
 	r.up()
 	made := r.out.str()
 	r.out, r.scope = out, outer

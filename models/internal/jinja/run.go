@@ -202,10 +202,10 @@ func (r *runner) through(chain []filter, v value) value {
 	return v
 }
 
-func (s *loop) run(r *runner) { s.over1(r, r.eval(s.over), 0) }
+func (s *loop) run(r *runner) { s.goOver(r, r.eval(s.over), 0) }
 
-// over1 runs the loop over a value. depth is how many of its iterations it lies in.
-func (s *loop) over1(r *runner, over value, depth int) {
+// goOver runs the loop over a value. depth is how many of its iterations it lies in.
+func (s *loop) goOver(r *runner, over value, depth int) {
 	outer := r.scope
 	items := r.kept(s, r.items(over))
 	ended := false // whether an iteration came to its end: jinja2 asks this for else
