@@ -60,7 +60,7 @@ func (c *conversation) turn(ctx context.Context, line string) error {
 	answering, stop := command.Signals(ctx, os.Interrupt)
 	defer stop()
 	messages := append(c.messages, chattemplate.Message{Role: "user", Content: line})
-	ids, err := c.model.EncodeChat(answering, messages)
+	ids, err := c.model.EncodeChatOn(answering, c.date, messages)
 	if err != nil {
 		return c.ended(ctx, answering, err)
 	}
@@ -69,7 +69,7 @@ func (c *conversation) turn(ctx context.Context, line string) error {
 		return err
 	}
 	o := c.generate
-	records, err := c.receipts.begin([][]int32{ids}, &o)
+	records, err := c.receipts.begin(c.date, [][]int32{ids}, [][]chattemplate.Message{messages}, &o)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/grammar"
@@ -20,6 +21,7 @@ type config struct {
 	model    string
 	inputs   command.Inputs // of prompts; none at a terminal means a conversation
 	system   string
+	date     chattemplate.Date // for templates that write one
 	raw      bool
 	lines    bool
 	n        int
@@ -77,6 +79,7 @@ func (c *config) define(fs *flag.FlagSet) (f choices) {
 	fs.StringVar(&c.model, "model", "SmolLM2-135M-Instruct", "GGUF `file` or folder of a model, or the name of one that make models fetches")
 	c.inputs.Flag(fs, "the `prompt`; may be repeated, and files follow it")
 	fs.StringVar(&c.system, "system", "", "`text` that tells the model how to answer (default what the file's template says)")
+	fs.Var(&c.date, "date", "`day` that a template which writes the date takes for today: YYYY-MM-DD, or today for the clock's (default 2024-07-26)")
 	fs.BoolVar(&c.raw, "raw", false, "continue the prompt as it is, without the file's template; special tokens in it are parsed")
 	fs.BoolVar(&c.lines, "lines", false, "take every line for a prompt, and answer up to 16 side by side")
 	fs.IntVar(&c.n, "n", 1, "answers to each prompt, made side by side, the first with -seed, the next with the next seed")

@@ -118,11 +118,14 @@ func (c *config) load() (*decoder.Model, error) {
 }
 
 // encode returns the tokens of a prompt: the text itself, or a conversation of one question.
-func (p *program) encode(ctx context.Context, prompt string) ([]int32, error) {
+func (p *program) encode(ctx context.Context, prompt string) (ids []int32, talk []chattemplate.Message, err error) {
 	if p.raw {
-		return p.model.Encode(prompt, true)
+		ids, err = p.model.Encode(prompt, true)
+		return ids, nil, err
 	}
-	return p.model.EncodeChat(ctx, append(p.instructions(), chattemplate.Message{Role: "user", Content: prompt}))
+	talk = append(p.instructions(), chattemplate.Message{Role: "user", Content: prompt})
+	ids, err = p.model.EncodeChatOn(ctx, p.date, talk)
+	return ids, talk, err
 }
 
 // instructions returns the beginning of every conversation.
@@ -135,7 +138,7 @@ func (c *config) instructions() []chattemplate.Message {
 
 // answerOne answers a prompt, as often as the user wants.
 func (p *program) answerOne(ctx context.Context, prompt string) error {
-	ids, err := p.encode(ctx, prompt)
+	ids, talk, err := p.encode(ctx, prompt)
 	if err != nil {
 		return err
 	}
@@ -144,15 +147,16 @@ func (p *program) answerOne(ctx context.Context, prompt string) error {
 		prefix = prompt
 	}
 	var prompts [][]int32
+	var talks [][]chattemplate.Message
 	var titles []string
 	for i := range p.n {
-		prompts = append(prompts, ids)
+		prompts, talks = append(prompts, ids), append(talks, talk)
 		titles = append(titles, fmt.Sprintf("%d of %d, seed %d", i+1, p.n, p.generate.Sampler.Seed+uint64(i)))
 	}
 	if p.n == 1 {
 		titles = nil
 	}
-	return p.answer(ctx, prompts, titles, prefix)
+	return p.answer(ctx, prompts, talks, titles, prefix)
 }
 
 // batch is the most prompts of -lines that are answered side by side.
@@ -161,37 +165,38 @@ const batch = 16
 // answerLines answers every line of a text.
 func (p *program) answerLines(ctx context.Context, text string) (err error) {
 	var prompts [][]int32
+	var talks [][]chattemplate.Message
 	var titles []string
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		ids, err := p.encode(ctx, line)
+		ids, talk, err := p.encode(ctx, line)
 		if err != nil {
 			return err
 		}
 		for range p.n {
-			prompts, titles = append(prompts, ids), append(titles, line)
+			prompts, talks, titles = append(prompts, ids), append(talks, talk), append(titles, line)
 		}
 	}
 	for len(prompts) > 0 && err == nil {
 		n := min(batch, len(prompts))
-		err = p.answer(ctx, prompts[:n], titles[:n], "")
-		prompts, titles = prompts[n:], titles[n:]
+		err = p.answer(ctx, prompts[:n], talks[:n], titles[:n], "")
+		prompts, talks, titles = prompts[n:], talks[n:], titles[n:]
 	}
 	return err
 }
 
 // answer answers prompts side by side and prints the answers one after the other, under their
 // titles if there are any, each after prefix: the first one while it is made, the others in
-// the end.
-func (p *program) answer(ctx context.Context, prompts [][]int32, titles []string, prefix string) error {
+// the end. talks are the messages of each prompt.
+func (p *program) answer(ctx context.Context, prompts [][]int32, talks [][]chattemplate.Message, titles []string, prefix string) error {
 	ctx, stop := command.Signals(ctx, os.Interrupt)
 	defer stop()
 	w := &ordered{w: p.stdout, titles: titles, prefix: prefix, texts: make([]strings.Builder, len(prompts))}
 	speed := startSpeed(prompts)
 	o := p.generate
-	records, err := p.receipts.begin(prompts, &o)
+	records, err := p.receipts.begin(p.date, prompts, talks, &o)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/attn-go/attn/models"
+	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/receipt"
 )
@@ -31,8 +34,9 @@ func (c *config) openReceipts(m *decoder.Model) (*receipts, error) {
 // records are the recorders of answers that are made side by side.
 type records []*receipt.Recorder
 
-// begin records the answers to prompts, and lets o report their logits.
-func (w *receipts) begin(prompts [][]int32, o *decoder.GenerateOptions) (all records, err error) {
+// begin records the answers to prompts, and lets o report their logits. talks are the messages that the
+// prompts are written from, nil for prompts of other origin.
+func (w *receipts) begin(today chattemplate.Date, prompts [][]int32, talks [][]chattemplate.Message, o *decoder.GenerateOptions) (all records, err error) {
 	if w == nil {
 		return nil, nil
 	}
@@ -42,6 +46,9 @@ func (w *receipts) begin(prompts [][]int32, o *decoder.GenerateOptions) (all rec
 		r, err := receipt.Record(w.Model(), w.model, prompt, &mine)
 		if err != nil {
 			return nil, err
+		}
+		if err := r.Conversation(today, talks[i]); err != nil && !errors.As(err, new(*receipt.FormatError)) {
+			return nil, err // a receipt of what is not UTF-8 has the tokens alone
 		}
 		all = append(all, r)
 	}

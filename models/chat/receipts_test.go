@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/internal/tinyllama"
 	"github.com/attn-go/attn/models/receipt"
 )
 
@@ -85,5 +88,47 @@ func TestReceiptsOfTurns(t *testing.T) {
 	}
 	if first, second := all[0].Generation, all[1].Generation; len(second.Prompt) < len(first.Prompt)+len(first.Tokens) {
 		t.Errorf("the second turn has a prompt of %d tokens, the first one has %d and %d", len(second.Prompt), len(first.Prompt), len(first.Tokens))
+	}
+}
+
+// -date is the day that a template writes, and receipts have it.
+func TestDate(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	f := tinyllama.New(nil)
+	f.AddVocabulary()
+	f.AddDate()
+	model, file := f.Write(t), filepath.Join(t.TempDir(), "r.json")
+	m, err := decoder.Load(model, decoder.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, day := range []string{"", "2026-11-28"} {
+		args := []string{"-model", model, "-max", "5", "-receipt", file, "-text", "what day?"}
+		if day != "" {
+			args = append(args, "-date", day)
+		}
+		if _, _, err := try(t.Context(), nil, args...); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := receipt.Parse(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := cmp.Or(day, chattemplate.DefaultDate.String()); r.Date == nil || r.Date.String() != want {
+			t.Errorf("the receipt has the date %v, want %s", r.Date, want)
+		}
+		if err := receipt.Verify(t.Context(), r.Model, m, r, receipt.Options{}); err != nil {
+			t.Error(err)
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := try(t.Context(), nil, "-model", model, "-date", "28.11.2026", "-text", "a"); err == nil || !strings.Contains(err.Error(), "YYYY-MM-DD") {
+		t.Errorf("a wrong date: %v", err)
 	}
 }

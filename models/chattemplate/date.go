@@ -2,42 +2,69 @@ package chattemplate
 
 import (
 	"fmt"
-	"strings"
 	"time"
 )
 
-// layouts are the directives of strftime as package time writes them.
-var layouts = map[byte]string{
-	'a': "Mon", 'A': "Monday", 'b': "Jan", 'B': "January", 'd': "02", 'e': "_2", 'H': "15", 'I': "03", 'j': "002",
-	'm': "01", 'M': "04", 'p': "PM", 'S': "05", 'y': "06", 'Y': "2006", 'F': "2006-01-02", 'T': "15:04:05",
+// A Date is a day, for templates that write one. The zero value is [DefaultDate].
+//
+// Templates ask for the date by the function strftime_now, which reads the clock where others render
+// them: the same conversation gives another prompt on another day. Here the date is a setting.
+type Date struct{ day time.Time } // midnight in UTC
+
+// DefaultDate is the date without a setting, 2024-07-26: the one that the templates of Llama 3 write
+// where there is no clock.
+var DefaultDate = DateOf(time.Date(2024, time.July, 26, 0, 0, 0, 0, time.UTC))
+
+// A DateError reports a date that is none. Find it with errors.As.
+type DateError struct{ Got string }
+
+// Error returns "chattemplate: date: got GOT, want YYYY-MM-DD".
+func (e *DateError) Error() string {
+	return fmt.Sprintf("chattemplate: date: got %.40q, want YYYY-MM-DD", e.Got)
 }
 
-// date is the function strftime_now of templates: the time in a format as of strftime.
-func (t *Template) date(args ...string) (string, error) {
-	if len(args) != 1 {
-		return "", fmt.Errorf("strftime_now has %d arguments, want a format", len(args))
+// DateOf returns the day of t in its own time zone, as in DateOf(time.Now()).
+func DateOf(t time.Time) Date {
+	year, month, day := t.Date()
+	return Date{time.Date(year, month, day, 0, 0, 0, 0, time.UTC)}
+}
+
+// ParseDate reads a day of the form YYYY-MM-DD, of the years 1000 to 9999. The error is a [*DateError].
+func ParseDate(text string) (Date, error) {
+	t, err := time.Parse(time.DateOnly, text)
+	if err != nil || t.Year() < 1000 {
+		return Date{}, &DateError{text}
 	}
-	now := time.Now
-	if t.opts.Now != nil {
-		now = t.opts.Now
+	return Date{t}, nil
+}
+
+// orDefault returns d, or DefaultDate if it is zero.
+func (d Date) orDefault() Date {
+	if d == (Date{}) {
+		return DefaultDate
 	}
-	at := now()
-	var b strings.Builder
-	for i := 0; i < len(args[0]); i++ {
-		c := args[0][i]
-		if c != '%' {
-			b.WriteByte(c)
-			continue
-		}
-		i++
-		switch {
-		case i < len(args[0]) && args[0][i] == '%':
-			b.WriteByte('%')
-		case i < len(args[0]) && layouts[args[0][i]] != "":
-			b.WriteString(at.Format(layouts[args[0][i]]))
-		default:
-			return "", fmt.Errorf("strftime_now has the format %q, which is not known", args[0])
-		}
+	return d
+}
+
+// String returns the form YYYY-MM-DD.
+func (d Date) String() string { return d.orDefault().day.Format(time.DateOnly) }
+
+// MarshalText returns the form YYYY-MM-DD.
+func (d Date) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// Set is [ParseDate], and takes "today" for the day that the clock of this machine has now. With it a
+// date is a [flag.Value].
+func (d *Date) Set(text string) (err error) {
+	if text == "today" {
+		*d = DateOf(time.Now())
+		return nil
 	}
-	return b.String(), nil
+	*d, err = ParseDate(text)
+	return err
+}
+
+// UnmarshalText is [ParseDate].
+func (d *Date) UnmarshalText(text []byte) (err error) {
+	*d, err = ParseDate(string(text))
+	return err
 }

@@ -41,13 +41,16 @@ func (e *RefusedError) Error() string {
 	return "chattemplate: the template refuses the messages: " + e.Message
 }
 
-// VariableError reports a variable of [Options] whose type is none that it can have. Find it with
-// errors.As.
-type VariableError struct{ Name, Type string }
+// VariableError reports a variable of [Options] whose type is none that it can have, or JSON of one or of
+// [Message.Fields] that is none. Find it with errors.As.
+type VariableError struct {
+	Name string
+	Type string // or what is wrong with the JSON
+}
 
-// Error returns "chattemplate: variable NAME: got TYPE, want nil, bool, int, float64 or string".
+// Error returns "chattemplate: variable NAME: got TYPE, want nil, bool, int, float64, string or JSON".
 func (e *VariableError) Error() string {
-	return fmt.Sprintf("chattemplate: variable %s: got %s, want nil, bool, int, float64 or string", e.Name, e.Type)
+	return fmt.Sprintf("chattemplate: variable %s: got %s, want nil, bool, int, float64, string or JSON", e.Name, e.Type)
 }
 
 // renderError returns an error of package jinja as one of this package.

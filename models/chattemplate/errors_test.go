@@ -28,9 +28,10 @@ func TestSyntaxErrors(t *testing.T) {
 		{"{% raw %}x", 1, "a raw block that does not end"},
 		{"{{ x ! y }}", 1, "'!'"},
 		{"{% endfor %}", 1, `block "endfor"`},
-		{"{% include 'x' %}", 1, `block "include"`},
-		{"{{ x | nothing }}", 1, `filter "nothing"`},
-		{"{{ x is nothing }}", 1, `test "nothing"`},
+		{"{% nothing 'x' %}", 1, `block "nothing"`},
+		{"{{ f(a=1, a=2) }}", 1, "no second argument a"},
+		{"{{ f(**a, b) }}", 1, "as ** comes last"},
+		{"{% call 1 %}{% endcall %}", 1, "want a call before"},
 		{"{% for x y %}{% endfor %}", 1, `want "in"`},
 		{"{% set if = 1 %}", 1, "want a name"},
 		{"{% break %}", 1, "break outside of a loop"},
@@ -66,10 +67,23 @@ func TestRenderErrors(t *testing.T) {
 		"{{ [messages, 1] | sort }}":                       "have no order",
 		"{% set a, b = [1] %}":                             "1 values for 2 names",
 		"{% set x.y = 1 %}":                                "no namespace",
-		"{{ 'a' | replace(1, 2) }}":                        "want a string",
+		"{{ 'a'.replace(1, 2) }}":                          "want a string",
+		"{{ 'a' | replace('b') }}":                         "lacks the argument new",
 		"{{ 'a' | trim('x', 'y') }}":                       "at most 1",
 		"{{ 'a' | trim(x='y') }}":                          "argument x",
-		"{{ [1] | map('nothing') }}":                       `filter "nothing"`,
+		"{{ [1] | map('nothing') | list }}":                `filter "nothing"`,
+		"{{ 1 | nothing }}":                                `filter "nothing"`,
+		"{{ 1 is nothing }}":                               `test "nothing"`,
+		"{% include 'x' %}":                                `block "include"`,
+		"{{ [1] | random }}":                               "the same messages have the same text",
+		"{{ 'a'.encode() }}":                               "the method encode",
+		"{{ (5).real }}":                                   "the attribute real",
+		"{{ {}.update({}) }}":                              "cannot be called",
+		"{{ range(100001) }}":                              "more than 100000",
+		"{{ [1] | map('upper') }}":                         "cannot be printed",
+		"{{ strftime_now(x='%Y') }}":                       "an argument x",
+		"{{ {'a': 1} | tojson(x=1) }}":                     "an argument x",
+		"{% set n = namespace(_x=1) %}":                    "begins with _",
 		"{{ range }}":                                      "cannot be printed",
 		"{{ {[1]: 2} }}":                                   "cannot be a key",
 		"{{ strftime_now('%Q') }}":                         `"%Q"`,
@@ -105,7 +119,7 @@ func TestHostile(t *testing.T) {
 	const work = "more work than a template may do"
 	for template, message := range map[string]string{
 		"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}":                                                       "evaluations nested deeper than",
-		"{% for i in range(2000000000) %}{% endfor %}":                                                          work,
+		"{% for i in (range(99999) | list) * 20000 %}{% endfor %}":                                              work,
 		"{% for i in range(9999) %}{% for j in range(9999) %}{% endfor %}{% endfor %}":                          work,
 		"{{ 'a' * 1000000000000 }}":                                                                             work,
 		"{{ [1] * 9223372036854775807 }}":                                                                       work,
@@ -120,7 +134,7 @@ func TestHostile(t *testing.T) {
 		"{% set x = 'a' * 999999 %}{{ x.replace('', x) }}{{ x | list | join(x) }}":                                                                      work,
 		"{{ 'a' | indent(2000000000) }}{{ ('a\n' * 99999) | indent(99999) }}":                                                                           work,
 		"{% set x = range(99999) | list %}{% for i in range(99999) %}{% if -1 in x %}{% endif %}{% endfor %}":                                           work,
-		"{{ range(99999) | unique | list }}":                                                                                                            work,
+		"{% for i in range(999) %}{{ range(99999) | unique | list }}{% endfor %}":                                                                       work,
 		"{% set x = 'a' * 999999 %}{% for i in range(99999) %}{{ x | length }}{{ x | upper }}{% endfor %}":                                              work,
 		"{% set x = 'a' * 999999 %}{% for i in range(99999) %}{% if x == x or x < x or x.find('b') %}{% endif %}{% endfor %}":                           work,
 	} {
@@ -141,7 +155,7 @@ func TestHostileWithLongMessages(t *testing.T) {
 		parts + "{{ p.split('x') | length }}":                          "100001",
 		parts + "{{ (p | replace('x', ' ')).split() | length }}":       "100000",
 		parts + "{{ (p | replace('x', '\n')).splitlines() | length }}": "100000",
-		"{{ range(2147483000, 2147483647, 1000) }}":                    "[2147483000]",
+		"{{ range(2147483000, 2147483647, 1000) | list }}":             "[2147483000]",
 	} {
 		parsed, err := chattemplate.New(template)
 		if err != nil {
@@ -183,7 +197,7 @@ func TestVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := template.Render(nil, false); err != nil || got != "x True 3 1.5 None 26 Jul 2024, 01:02:03 AM 208 100%" {
+	if got, err := template.Render(nil, false); err != nil || got != "x True 3 1.5 None 26 Jul 2024, 00:00:00 AM 208 100%" {
 		t.Errorf("got %q, %v", got, err)
 	}
 	opts.Variables["a"] = []string{"x"}

@@ -1,8 +1,13 @@
 // Package chattemplate turns the messages of a conversation into the text that a model continues, by
 // the template that comes with the model, in the language Jinja.
 //
+// A template with tools gets them by Options.Variables and Template.With, and calls by Message.Fields.
+// None reads the clock: see [Date].
+//
 // There is a Go library for Jinja, gonja v2.9.1, which renders the templates of well-known models
-// right. But nothing limits a template's time, memory or stack: one of 50 bytes, in a file that
+// right as long as there are no tools: mappings lose the order of their keys, and more than half of
+// public templates have a conversation with calls or reasoning that it writes otherwise, or refuses.
+// Nothing limits a template's time, memory or stack: one of 50 bytes, in a file that
 // somebody else made, ends the program (a macro that calls itself overflows the stack, which Go
 // cannot recover from), others take all memory or never end, and it does not tell the text of a
 // message from that of the template. pongo2 v6.0.0 has no such limits either, and the language of
@@ -12,9 +17,9 @@ package chattemplate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/jinja"
@@ -36,6 +41,11 @@ const (
 type Message struct {
 	Role    string // "system", "user" or "assistant" in most models
 	Content string
+
+	// Fields are what a template can ask for besides, a JSON object such as
+	// {"tool_calls": [...]} or {"reasoning_content": "..."}. Its role and content, if it has them,
+	// are in the place of the others. nil means none.
+	Fields json.RawMessage
 }
 
 // Options are what a template can ask for besides messages.
@@ -43,11 +53,12 @@ type Options struct {
 	BOS, EOS string // texts of the tokens that begin and end a text; the variables bos_token and eos_token
 
 	// Variables are further variables, such as enable_thinking. They are nil, bool, int, float64
-	// or string. What they hold counts as part of the template.
+	// or string, which count as part of the template, or json.RawMessage, such as tools, whose
+	// strings count as those of messages do.
 	Variables map[string]any
 
-	// Now returns the time for templates that write a date. nil means time.Now.
-	Now func() time.Time
+	// Date is the day that templates take for today. The zero value is [DefaultDate].
+	Date Date
 }
 
 // Template is a template, parsed. It does not change and is safe for concurrent use.
@@ -64,10 +75,8 @@ func NewWith(template string, opts Options) (*Template, error) {
 	if len(template) > maxSize {
 		return nil, &SyntaxError{Line: 1, Message: fmt.Sprintf("%d bytes, want at most %d", len(template), maxSize)}
 	}
-	for name, v := range opts.Variables {
-		if _, err := variable(name, v); err != nil {
-			return nil, err
-		}
+	if err := opts.check(); err != nil {
+		return nil, err
 	}
 	parsed, err := jinja.Parse(template)
 	var syntax *jinja.SyntaxError
@@ -75,6 +84,18 @@ func NewWith(template string, opts Options) (*Template, error) {
 		return nil, &SyntaxError{syntax.Line, syntax.Message()}
 	}
 	return &Template{parsed, opts}, err
+}
+
+// ReadsDate tells whether the template can ask for the date, so that its text may depend on Options.Date.
+func (t *Template) ReadsDate() bool { return t.parsed.Names("strftime_now") }
+
+// Options returns the options of the template.
+func (t *Template) Options() Options { return t.opts }
+
+// With returns the template with other options, such as the tools of a conversation. The error is a
+// *VariableError.
+func (t *Template) With(opts Options) (*Template, error) {
+	return &Template{t.parsed, opts}, opts.check()
 }
 
 // FromGGUF parses the template that a GGUF file has. BOS and EOS, if they are "", are the tokens that
@@ -106,7 +127,8 @@ func tokenText(f *gguf.File, key string) string {
 }
 
 // Render returns the text for messages, with the beginning of the model's answer after them if
-// prompt is set. Errors are of type *RefusedError or *RenderError.
+// prompt is set. Errors are of type *RefusedError or *RenderError, or a *VariableError about fields of a
+// message.
 //
 // Encode what Parts returns instead, if a user has written the messages: in this text, special
 // tokens that somebody has written into a message cannot be told from those of the template.
@@ -119,7 +141,10 @@ func (t *Template) Render(messages []Message, prompt bool) (string, error) {
 // what comes from the messages, roles included, is not. No two neighbours are alike. Cancelling ctx
 // ends it.
 func (t *Template) Parts(ctx context.Context, messages []Message, prompt bool) ([]tokenizer.Part, error) {
-	variables, work := t.variables(messages, prompt)
+	variables, work, err := t.variables(messages, prompt)
+	if err != nil {
+		return nil, err
+	}
 	text, err := t.parsed.Render(ctx, variables, work)
 	if err != nil {
 		return nil, renderError(ctx, err)
@@ -132,15 +157,14 @@ func (t *Template) Parts(ctx context.Context, messages []Message, prompt bool) (
 }
 
 // variables returns the variables of a template, and the work it may do.
-func (t *Template) variables(messages []Message, prompt bool) (variables map[string]any, work int64) {
+func (t *Template) variables(messages []Message, prompt bool) (variables map[string]any, work int64, err error) {
 	work = baseWork
 	list := make([]any, len(messages))
 	for i, m := range messages {
-		d := jinja.NewDict()
-		d.Set("role", jinja.Outside(m.Role))
-		d.Set("content", jinja.Outside(m.Content))
-		list[i] = d
-		work += byteWork * int64(len(m.Role)+len(m.Content)+64)
+		if list[i], err = m.dict(); err != nil {
+			return nil, 0, &VariableError{fmt.Sprintf("messages[%d].Fields", i), err.Error()}
+		}
+		work += byteWork * int64(len(m.Role)+len(m.Content)+len(m.Fields)+64)
 	}
 	variables = map[string]any{
 		"messages":              jinja.NewList(list...),
@@ -149,12 +173,49 @@ func (t *Template) variables(messages []Message, prompt bool) (variables map[str
 		"eos_token":             jinja.Inside(t.opts.EOS),
 		"tools":                 nil,
 		"documents":             nil,
-		"strftime_now":          jinja.Function(t.date),
+		"strftime_now":          &jinja.Function{Signature: "strftime_now(format)", Call: strftimeNow(t.opts.Date)},
 	}
 	for name, v := range t.opts.Variables {
-		variables[name], _ = variable(name, v)
+		if variables[name], err = variable(name, v); err != nil {
+			return nil, 0, err
+		}
+		if raw, ok := v.(json.RawMessage); ok {
+			work += byteWork * int64(len(raw))
+		}
 	}
-	return variables, work
+	return variables, work, nil
+}
+
+// dict returns a message as package jinja has it.
+func (m *Message) dict() (*jinja.Dict, error) {
+	d := jinja.NewDict()
+	d.Set("role", jinja.Outside(m.Role))
+	d.Set("content", jinja.Outside(m.Content))
+	if m.Fields == nil {
+		return d, nil
+	}
+	fields, err := jinja.FromJSON(m.Fields)
+	if err != nil {
+		return nil, err
+	}
+	further, ok := fields.(*jinja.Dict)
+	if !ok {
+		return nil, errors.New("JSON that is no object")
+	}
+	for key, v := range further.All() {
+		d.Set(key, v)
+	}
+	return d, nil
+}
+
+// check reports a variable that is none.
+func (o *Options) check() error {
+	for name, v := range o.Variables {
+		if _, err := variable(name, v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // variable returns a variable as package jinja has it.
@@ -166,6 +227,12 @@ func variable(name string, v any) (any, error) {
 		return int64(v), nil
 	case string:
 		return jinja.Inside(v), nil
+	case json.RawMessage:
+		made, err := jinja.FromJSON(v)
+		if err != nil {
+			return nil, &VariableError{name, err.Error()}
+		}
+		return made, nil
 	}
 	return nil, &VariableError{name, fmt.Sprintf("%T", v)}
 }

@@ -12,7 +12,7 @@ import (
 	_ "github.com/attn-go/attn/models/internal/testweights" // for the flag -refs
 )
 
-var options = chattemplate.Options{BOS: "<s>", EOS: "</s>", Now: func() time.Time { return time.Date(2024, 7, 26, 1, 2, 3, 0, time.UTC) }}
+var options = chattemplate.Options{BOS: "<s>", EOS: "</s>", Date: chattemplate.DateOf(time.Date(2024, 7, 26, 1, 2, 3, 0, time.UTC))}
 
 func parse(t testing.TB, file string) *chattemplate.Template {
 	t.Helper()

@@ -53,6 +53,9 @@ func (v *vocabulary) Tokenizer() (*tokenizer.Tokenizer, error) { return v.tokeni
 // A model without one continues texts, see Model.Encode, and has no conversations.
 func (v *vocabulary) Template() (*chattemplate.Template, error) { return v.template, v.templateErr }
 
+// ReadsDate tells whether the model has a template that can ask for the date.
+func (v *vocabulary) ReadsDate() bool { return v.template != nil && v.template.ReadsDate() }
+
 // fromGGUF reads the tokens of a file.
 func (v *vocabulary) fromGGUF(f *gguf.File, size int) (err error) {
 	if v.stop, err = stopTokens(f, size); err != nil {
@@ -97,14 +100,27 @@ func (v *vocabulary) Encode(text string, special bool) ([]int32, error) {
 
 // EncodeChat returns the tokens of a conversation as the file's template writes it, up to
 // where the assistant's answer begins. Special tokens that are written in a message are text
-// like all other: no message can end its turn or begin another one.
+// like all other: no message can end its turn or begin another one. A template that writes the date
+// writes [chattemplate.DefaultDate], see [Model.EncodeChatOn].
 //
 // The error is that of [Model.Tokenizer] or [Model.Template], that of the template, or ctx.Err().
 func (v *vocabulary) EncodeChat(ctx context.Context, messages []chattemplate.Message) ([]int32, error) {
+	return v.EncodeChatOn(ctx, chattemplate.Date{}, messages)
+}
+
+// EncodeChatOn is [Model.EncodeChat] for a template that takes a date for today, see
+// [chattemplate.Template.ReadsDate]. Other templates give the same tokens on every date.
+func (v *vocabulary) EncodeChatOn(ctx context.Context, today chattemplate.Date, messages []chattemplate.Message) ([]int32, error) {
 	if err := errors.Join(v.tokenizerErr, v.templateErr); err != nil {
 		return nil, err
 	}
-	parts, err := v.template.Parts(ctx, messages, true)
+	o := v.template.Options()
+	o.Date = today
+	template, err := v.template.With(o)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := template.Parts(ctx, messages, true)
 	if err != nil {
 		return nil, err
 	}

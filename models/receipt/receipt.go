@@ -70,6 +70,9 @@ type Generation struct {
 	// prompts of other origin.
 	Messages []Message `json:"messages,omitempty"`
 
+	// Date is the day that the template took for today. It is nil for templates that do not ask for it.
+	Date *chattemplate.Date `json:"date,omitempty"`
+
 	Prompt []int32 `json:"prompt"` // tokens read
 	Tokens []int32 `json:"tokens"` // tokens generated, with the token of Stop that ends them
 	Hashes []Hash  `json:"hashes"` // of each token's logits
@@ -273,6 +276,9 @@ func (r *Generation) check() error {
 	case len(r.Prompt)+len(r.Tokens) > r.Settings.Context+1:
 		return bad("tokens", fmt.Sprintf("%d after %d", len(r.Tokens), len(r.Prompt)), fmt.Sprintf("at most %d, the context and one", r.Settings.Context+1))
 	}
+	if r.Date != nil && len(r.Messages) == 0 {
+		return bad("date", r.Date, "none without messages")
+	}
 	if g := r.Grammar; g != nil && g.Form != formGBNF && g.Form != formSchema {
 		return bad("grammar.form", fmt.Sprintf("%.20q", g.Form), fmt.Sprintf("%q or %q", formGBNF, formSchema))
 	}
@@ -354,4 +360,15 @@ func (r *Generation) chat() []chattemplate.Message {
 		list[i] = chattemplate.Message{Role: m.Role, Content: m.Content}
 	}
 	return list
+}
+
+// checkDate reports a date that is missing, or that the template does not ask for.
+func (r *Generation) checkDate(reads bool) error {
+	switch {
+	case len(r.Messages) == 0 || reads == (r.Date != nil):
+		return nil
+	case reads:
+		return &Mismatch{"date", -1, "none", "the date that the model's template wrote, as a prompt of messages depends on it"}
+	}
+	return &Mismatch{"date", -1, r.Date.String(), "none, as the model's template asks for no date"}
 }

@@ -64,7 +64,7 @@ func record(t testing.TB, model Model, m *decoder.Model, o decoder.GenerateOptio
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Conversation(messages); err != nil {
+	if err := c.Conversation(chattemplate.Date{}, messages); err != nil {
 		t.Fatal(err)
 	}
 	o.Logits = func(_ int, logits []float32) { c.Logits(logits) }
@@ -213,7 +213,7 @@ func TestBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, message := range []chattemplate.Message{{Role: "user", Content: "a\xff"}, {Role: "\xe2\x82", Content: "a"}} {
-		if err := c.Conversation([]chattemplate.Message{{Role: "user"}, message}); !errors.As(err, new(*FormatError)) || c.r.Messages != nil {
+		if err := c.Conversation(chattemplate.Date{}, []chattemplate.Message{{Role: "user"}, message}); !errors.As(err, new(*FormatError)) || c.r.Messages != nil {
 			t.Errorf("%q: %v", message, err)
 		}
 	}
@@ -332,7 +332,7 @@ func TestHostile(t *testing.T) {
 func TestSchema(t *testing.T) {
 	model, m := tiny(t, kernel.Exec{})
 	r := record(t, model, m, decoder.GenerateOptions{MaxTokens: 4, StopText: []string{"never."}, Grammar: made(t, grammar.Source{Text: `root ::= .*`})})
-	r.Settings.Quantized = true
+	r.Settings.Quantized, r.Date = true, &chattemplate.DefaultDate
 	if err := r.Sign(ed25519.NewKeyFromSeed(make([]byte, 32))); err != nil {
 		t.Fatal(err)
 	}

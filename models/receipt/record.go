@@ -21,6 +21,8 @@ type Recorder struct {
 	r     Receipt
 	chain chain
 	text  strings.Builder
+
+	readsDate bool // the model's template
 }
 
 // Record returns a recorder of a text that m, which model names, continues after a prompt with options o,
@@ -34,7 +36,7 @@ type Recorder struct {
 //	}
 func Record(model Model, m *decoder.Model, prompt []int32, o *decoder.GenerateOptions) (*Recorder, error) {
 	options := m.Options()
-	c := &Recorder{r: Receipt{
+	c := &Recorder{readsDate: m.ReadsDate(), r: Receipt{
 		Version: Version, Contract: kernel.Contract, Model: model, Generation: &Generation{
 			Settings: settingsOf(&options), Sampler: Sampler(o.Sampler), MaxTokens: o.MaxTokens, Stop: slices.Clone(o.Stop), StopText: slices.Clone(o.StopText),
 			Prompt: slices.Clone(prompt), End: decoder.Going.String(),
@@ -56,17 +58,24 @@ func Record(model Model, m *decoder.Model, prompt []int32, o *decoder.GenerateOp
 }
 
 // Conversation says that the prompt is a conversation as the model's template writes it, which Verify
-// checks, too. Templates that write the date are checked on that day only, so leave it out for them. JSON has no
-// place for bytes that are not UTF-8: messages with such are refused by a [*FormatError], and none is added.
-func (c *Recorder) Conversation(messages []chattemplate.Message) error {
+// checks, too. today is the date that [decoder.Model.EncodeChatOn] got; the receipt has it if the template asks for
+// it. A receipt has no place for bytes that are not UTF-8, nor for further fields: messages with such are refused
+// by a [*FormatError], and none is added.
+func (c *Recorder) Conversation(today chattemplate.Date, messages []chattemplate.Message) error {
 	list := make([]Message, len(messages))
 	for i, m := range messages {
 		if !utf8.ValidString(m.Role) || !utf8.ValidString(m.Content) {
 			return bad(fmt.Sprintf("messages[%d]", i), "bytes that are not UTF-8", "UTF-8")
 		}
+		if m.Fields != nil {
+			return bad(fmt.Sprintf("messages[%d]", i), "further fields", "a role and a content alone")
+		}
 		list[i] = Message{m.Role, m.Content}
 	}
 	c.r.Messages = list
+	if c.readsDate && len(list) > 0 {
+		c.r.Date = &today
+	}
 	return nil
 }
 

@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/grammar"
 )
 
 // A Mismatch is the first part of a receipt that does not hold.
 type Mismatch struct {
-	Field string // contract, model.files, settings, messages, prompt, hashes, tokens, text, end, texts, query, passages or signature
+	Field string // contract, model.files, settings, date, messages, prompt, hashes, tokens, text, end, texts, query, passages or signature
 	Token int    // the index in Tokens, Prompt, Texts or Passages, -1 if it is none
 	Got   string // what the receipt says
 	Want  string // what was computed
@@ -152,7 +153,14 @@ func (r *Generation) checkConversation(ctx context.Context, m *decoder.Model) er
 	if len(r.Messages) == 0 {
 		return nil
 	}
-	ids, err := m.EncodeChat(ctx, r.chat())
+	if err := r.checkDate(m.ReadsDate()); err != nil {
+		return err
+	}
+	var today chattemplate.Date
+	if r.Date != nil {
+		today = *r.Date
+	}
+	ids, err := m.EncodeChatOn(ctx, today, r.chat())
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -397,7 +397,7 @@ func TestFacts(t *testing.T) {
 	if c := models[0].generate.Config(); chat.Architecture != c.Architecture || chat.Layers != c.Layers || chat.Vocabulary != c.Vocab || chat.Context != 400 || chat.CacheType != "float32" || chat.Activations != "float32" {
 		t.Errorf("%+v, want that of %+v", chat, c)
 	}
-	if want := (modelDefaults{77, 0.5, 4, 0.75, 6}); *chat.Defaults != want {
+	if want := (modelDefaults{77, 0.5, 4, 0.75, 6, ""}); *chat.Defaults != want {
 		t.Errorf("defaults %+v, want %+v", *chat.Defaults, want)
 	}
 	if e := models[1].embed; embed.Architecture != "bert" || embed.Dimensions != e.Width() || embed.Context != e.MaxTokens() || embed.Vocabulary != e.Vocab() {

@@ -19,6 +19,8 @@ type chatRequest struct {
 	TopLogprobs         *int            `json:"top_logprobs"`
 	ResponseFormat      *responseFormat `json:"response_format"`
 
+	Date *string `json:"date"` // for a template that writes one; not in OpenAI's API
+
 	Tools             fields.Absent `json:"tools"`
 	ToolChoice        fields.Absent `json:"tool_choice"`
 	Functions         fields.Absent `json:"functions"`
@@ -78,11 +80,15 @@ func (x *exchange) chat() error {
 	if err != nil {
 		return err
 	}
-	prompt, err := x.conversation(h, q.Messages)
-	if err != nil {
+	g := &generation{exchange: x, h: h, today: x.s.Date, n: n, o: o, stream: q.Stream, receipt: q.Receipt, usage: q.StreamOptions != nil && q.StreamOptions.IncludeUsage, form: chatForm{}}
+	if q.Date != nil {
+		if g.today, err = chattemplate.ParseDate(*q.Date); err != nil {
+			return badParam("date", "date: got %.40q, want YYYY-MM-DD", *q.Date)
+		}
+	}
+	if err := g.converse(q.Messages); err != nil {
 		return err
 	}
-	g := &generation{exchange: x, h: h, prompts: [][]int32{prompt}, n: n, o: o, stream: q.Stream, receipt: q.Receipt, usage: q.StreamOptions != nil && q.StreamOptions.IncludeUsage, form: chatForm{}}
 	return g.answerAll()
 }
 
@@ -95,29 +101,30 @@ func (x *exchange) generator(name string) (*host, error) {
 	return h, err
 }
 
-// conversation returns the tokens of a conversation.
-func (x *exchange) conversation(h *host, messages []message) ([]int32, error) {
-	if n := len(messages); n < 1 || n > x.s.Messages {
-		return nil, badParam("messages", "messages: got %d, want 1 to %d", n, x.s.Messages)
+// converse sets the prompt to the tokens of a conversation.
+func (g *generation) converse(messages []message) error {
+	if n := len(messages); n < 1 || n > g.s.Messages {
+		return badParam("messages", "messages: got %d, want 1 to %d", n, g.s.Messages)
 	}
-	if _, err := h.generate.Template(); err != nil {
-		return nil, badParam("model", "%q has no chat template, so that it has no conversations; /v1/completions continues texts", h.name)
+	if _, err := g.h.generate.Template(); err != nil {
+		return badParam("model", "%q has no chat template, so that it has no conversations; /v1/completions continues texts", g.h.name)
 	}
-	list := make([]chattemplate.Message, len(messages))
+	g.messages = make([]chattemplate.Message, len(messages))
 	for i, m := range messages {
 		if m.Role == "developer" { // what newer models of OpenAI call it
 			m.Role = "system"
 		}
 		if m.Role != "system" && m.Role != "user" && m.Role != "assistant" {
-			return nil, badParam("messages", "messages[%d].role: got %.40q, want system, user or assistant", i, m.Role)
+			return badParam("messages", "messages[%d].role: got %.40q, want system, user or assistant", i, m.Role)
 		}
-		list[i] = chattemplate.Message{Role: m.Role, Content: string(m.Content)}
+		g.messages[i] = chattemplate.Message{Role: m.Role, Content: string(m.Content)}
 	}
-	prompt, err := h.generate.EncodeChat(x.ctx, list)
+	prompt, err := g.h.generate.EncodeChatOn(g.ctx, g.today, g.messages)
 	if err == nil && len(prompt) == 0 {
 		err = fail(http.StatusBadRequest, "invalid_request_error", "", "the conversation has no token")
 	}
-	return prompt, err
+	g.prompts = [][]int32{prompt}
+	return err
 }
 
 // chatForm is how answers of a conversation are written.

@@ -36,6 +36,7 @@ type modelDefaults struct {
 	TopK        int     `json:"top_k"`
 	TopP        float64 `json:"top_p"`
 	Seed        uint64  `json:"seed"`
+	Date        string  `json:"date,omitempty"` // if the template asks for it
 }
 
 // entry returns what a model is.
@@ -81,5 +82,8 @@ func (h *host) generatorFacts(e *modelEntry, s *Settings) {
 	if o.Quantized {
 		e.Attention = "integers"
 	}
-	e.Defaults = &modelDefaults{s.MaxTokens, s.Sampler.Temperature, s.Sampler.TopK, s.Sampler.TopP, s.Sampler.Seed}
+	e.Defaults = &modelDefaults{s.MaxTokens, s.Sampler.Temperature, s.Sampler.TopK, s.Sampler.TopP, s.Sampler.Seed, ""}
+	if h.generate.ReadsDate() {
+		e.Defaults.Date = s.Date.String()
+	}
 }

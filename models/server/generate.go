@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/receipt"
 )
@@ -15,6 +16,10 @@ type generation struct {
 	*exchange
 	h       *host
 	prompts [][]int32
+
+	messages []chattemplate.Message // that the prompt is written from, nil for texts that are continued
+	today    chattemplate.Date      // that a template took
+
 	n       int // choices of each prompt
 	o       decoder.GenerateOptions
 	stream  bool
@@ -91,6 +96,9 @@ func (g *generation) answerAll() error {
 			if g.receipt {
 				var err error
 				if r, err = g.h.record(prompt, &o); err != nil {
+					return err
+				}
+				if err := r.Conversation(g.today, g.messages); err != nil {
 					return err
 				}
 				g.records = append(g.records, r)

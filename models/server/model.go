@@ -117,7 +117,7 @@ func (m *Model) tokenizer() (*tokenizer.Tokenizer, error) {
 // answers is the version of what the bytes of answers depend on beside the contract, the model and the
 // settings: how texts become tokens, how tokens are chosen and how answers are written. Raise it with
 // every change of them.
-const answers = 1
+const answers = 2
 
 // digestOf returns a SHA-256 of the files of a model.
 func digestOf(files []receipt.File) string {
@@ -135,6 +135,9 @@ func digestOf(files []receipt.File) string {
 func (m *Model) fingerprint(s *Settings) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "answers %d\ncontract %d\nmodel %s\n", answers, kernel.Contract, m.digest)
+	if m.generate != nil && m.generate.ReadsDate() {
+		fmt.Fprintf(h, "date %v\n", s.Date)
+	}
 	if m.generate != nil {
 		o := m.generate.Options()
 		attention := ""

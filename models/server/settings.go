@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
 )
 
@@ -39,6 +40,10 @@ type Settings struct {
 	// Sampler has what a request does not say. The default is that of command chat: temperature 0.2,
 	// the 40 most probable tokens, of which those with 0.9 of the probability.
 	Sampler *decoder.Sampler
+
+	// Date is the day that templates take for today if a request does not say. The zero value is
+	// [chattemplate.DefaultDate]. It is part of the fingerprint of models whose template asks for it.
+	Date chattemplate.Date
 
 	Timeout      time.Duration // of a request, waiting included; default 10 minutes
 	BodyTimeout  time.Duration // for reading a request; default 30 seconds

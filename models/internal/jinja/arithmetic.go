@@ -1,6 +1,10 @@
 package jinja
 
-import "math"
+import (
+	"math"
+
+	"github.com/attn-go/attn/models/internal/jinja/python"
+)
 
 // calculation is the operation of an operator for numbers.
 func calculation(op string) operation {
@@ -11,7 +15,7 @@ func calculation(op string) operation {
 func (r *runner) calculate(op string, a, b value) value {
 	x, okX := whole(a)
 	y, okY := whole(b)
-	if okX && okY && op != "/" {
+	if okX && okY {
 		return r.integers(op, x, y)
 	}
 	f, okF := number(a)
@@ -22,11 +26,24 @@ func (r *runner) calculate(op string, a, b value) value {
 	return r.floats(op, f, g)
 }
 
+// remainder is also for strings, which it formats.
+func remainder(r *runner, v value, a args) value {
+	if s, ok := v.(Str); ok {
+		return r.percent(s, a.positional[0])
+	}
+	return r.calculate("%", v, a.positional[0])
+}
+
 // integers calculates with integers, which must not overflow.
 func (r *runner) integers(op string, x, y int64) value {
 	var z int64
 	ok := true
 	switch op {
+	case "/":
+		if y == 0 {
+			r.fail("division by zero")
+		}
+		return python.Divide(x, y)
 	case "+":
 		z = x + y
 		ok = (z > x) == (y > 0)
@@ -101,16 +118,33 @@ func (r *runner) floats(op string, x, y float64) value {
 	case "*":
 		return x * y
 	case "**":
-		return math.Pow(x, y)
+		return r.power(x, y)
 	}
 	if y == 0 {
 		r.fail("division by zero")
 	}
 	switch op {
 	case "//":
-		return math.Floor(x / y)
+		div, _ := python.DivMod(x, y)
+		return div
 	case "%":
-		return x - float64(math.Floor(x/y)*y)
+		_, mod := python.DivMod(x, y)
+		return mod
 	}
 	return x / y
+}
+
+// power is ** of floats, which has neither infinities of finite numbers nor complex numbers.
+func (r *runner) power(x, y float64) value {
+	switch {
+	case x == 0 && y < 0:
+		r.fail("division by zero")
+	case x < 0 && y != math.Trunc(y) && !math.IsInf(x, 0):
+		r.fail("a complex number")
+	}
+	z := math.Pow(x, y)
+	if math.IsInf(z, 0) && !math.IsInf(x, 0) && !math.IsInf(y, 0) {
+		r.fail("a float that is too large")
+	}
+	return z
 }

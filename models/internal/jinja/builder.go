@@ -45,4 +45,10 @@ func (b *builder) part(text string, outside bool) {
 	b.text.WriteString(text)
 }
 
-func (b *builder) str() Str { return Str{b.text.String(), b.first, b.turns} }
+func (b *builder) str() Str { return Str{text: b.text.String(), outside: b.first, turns: b.turns} }
+
+// spaces appends n spaces.
+func (b *builder) spaces(n int, outside bool) {
+	b.m.memory(n)
+	b.part(strings.Repeat(" ", n), outside)
+}

@@ -3,19 +3,19 @@ package jinja
 import (
 	"cmp"
 	"strings"
+
+	"github.com/attn-go/attn/models/internal/jinja/python"
 )
 
 // equal returns whether values are equal.
 func (r *runner) equal(a, b value) bool {
 	r.work(nodeCost)
-	if x, ok := whole(a); ok {
-		if y, ok := whole(b); ok {
-			return x == y
+	if _, ok := number(a); ok {
+		if _, ok := number(b); !ok {
+			return false
 		}
-	}
-	if x, ok := number(a); ok {
-		y, ok := number(b)
-		return ok && x == y
+		order, ok := compareNumbers(a, b)
+		return ok && order == 0
 	}
 	switch x := a.(type) {
 	case nil:
@@ -32,12 +32,53 @@ func (r *runner) equal(a, b value) bool {
 		return x.text == y.text
 	case *List:
 		y, ok := b.(*List)
-		return ok && x.tuple == y.tuple && r.equalItems(x.items, y.items)
+		return ok && x.kind == y.kind && (x.kind != values || x == y) && r.equalItems(x.items, y.items)
 	case *Dict:
 		y, ok := b.(*Dict)
 		return ok && r.equalDicts(x, y)
 	}
+	return identical(a, b)
+}
+
+// identical tells whether values are the same one, of kinds that nothing else compares.
+func identical(a, b value) bool {
+	switch a.(type) {
+	case *space, *stream, *position, *cycler:
+		return a == b
+	}
 	return false
+}
+
+// compareNumbers returns the order of two numbers, and whether they have one.
+func compareNumbers(a, b value) (order int, ok bool) {
+	x, y := value(nil), value(nil)
+	if n, ok := whole(a); ok {
+		x = n
+	} else {
+		x = a
+	}
+	if n, ok := whole(b); ok {
+		y = n
+	} else {
+		y = b
+	}
+	switch x := x.(type) {
+	case int64:
+		switch y := y.(type) {
+		case int64:
+			return cmp.Compare(x, y), true
+		case float64:
+			return python.Compare(x, y), y == y
+		}
+	case float64:
+		switch y := y.(type) {
+		case int64:
+			return -python.Compare(y, x), x == x
+		case float64:
+			return cmp.Compare(x, y), x == x && y == y
+		}
+	}
+	return 0, false
 }
 
 func (r *runner) equalItems(a, b []value) bool {
@@ -70,14 +111,8 @@ func (r *runner) equalDicts(a, b *Dict) bool {
 // compare returns the order of two numbers, strings or lists, and whether they have one.
 func (r *runner) compare(a, b value) (order int, ok bool) {
 	r.work(nodeCost)
-	if x, ok := whole(a); ok {
-		if y, ok := whole(b); ok {
-			return cmp.Compare(x, y), true
-		}
-	}
-	if x, ok := number(a); ok {
-		y, ok := number(b)
-		return cmp.Compare(x, y), ok && x == x && y == y
+	if order, ok := compareNumbers(a, b); ok {
+		return order, true
 	}
 	switch x := a.(type) {
 	case Str:
@@ -86,7 +121,7 @@ func (r *runner) compare(a, b value) (order int, ok bool) {
 		return strings.Compare(x.text, y.text), ok
 	case *List:
 		y, ok := b.(*List)
-		if !ok || x.tuple != y.tuple {
+		if !ok || x.kind != y.kind || x.kind > tuple {
 			return 0, false
 		}
 		for i := range min(len(x.items), len(y.items)) {
@@ -112,10 +147,19 @@ func (r *runner) contains(in, v value) bool {
 		r.search(in.text, s.text)
 		return strings.Contains(in.text, s.text)
 	case *Dict:
-		_, ok := in.get(v)
-		return ok
+		return r.isKey(in, v)
 	case *List:
+		if in.kind == keys && !isObject(v) {
+			r.key(v)
+		}
 		for _, item := range in.items {
+			if r.equal(item, v) {
+				return true
+			}
+		}
+		return false
+	case *stream:
+		for item, ok := in.next(); ok; item, ok = in.next() {
 			if r.equal(item, v) {
 				return true
 			}

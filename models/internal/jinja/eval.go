@@ -1,5 +1,7 @@
 package jinja
 
+import "slices"
+
 // eval evaluates an expression.
 func (r *runner) eval(n node) value {
 	r.down()
@@ -13,7 +15,7 @@ func (n *constant) eval(*runner) value { return n.value }
 
 func (n *variable) eval(r *runner) value {
 	v, ok := r.find(n.name)
-	if !ok {
+	if !ok || isAbsent(v) {
 		return undefined{n.name}
 	}
 	return v
@@ -24,7 +26,7 @@ func (n *listNode) eval(r *runner) value {
 	for _, item := range n.items {
 		items = append(items, r.eval(item))
 	}
-	return r.sequence(items, n.tuple)
+	return r.sequence(items, map[bool]listKind{true: tuple}[n.tuple])
 }
 
 func (n *dictNode) eval(r *runner) value {
@@ -46,19 +48,44 @@ func (r *runner) attribute(v value, name string) value {
 		r.fail("%s is asked for %s", typeName(v), name)
 	case Str:
 		found, ok = method(stringMethods, v, name)
+	case *List:
+		if at := slices.Index(v.fields, name); at >= 0 {
+			return v.items[at]
+		}
+		found, ok = method(methodsOf[v.kind], v, name)
 	case *Dict:
-		if found, ok = method(dictMethods, v, name); !ok {
+		if found, ok = method(dictMethods, v, name); !ok && !changing[name] {
 			found, ok = v.get(Inside(name))
 		}
 	case *space:
 		found, ok = v.values[name]
 	case *position:
 		found, ok = v.attribute(name)
+	case *cycler:
+		if name == "current" {
+			return v.items[v.at%len(v.items)]
+		}
+		found, ok = method(cyclerMethods, v, name)
+	case callable:
+		found, ok = v.attribute(name)
+	case bool, int64, float64:
+		if numberAttributes[name] {
+			r.fail("the attribute %s of %s, which is not supported", name, typeName(v))
+		}
 	}
 	if !ok {
 		return undefined{name}
 	}
 	return found
+}
+
+// changing are methods of mappings that the sandbox of transformers hides, before entries of that name.
+var changing = map[string]bool{"clear": true, "pop": true, "popitem": true, "setdefault": true, "update": true}
+
+// numberAttributes are attributes of Python's numbers.
+var numberAttributes = map[string]bool{
+	"real": true, "imag": true, "numerator": true, "denominator": true, "conjugate": true, "bit_length": true, "bit_count": true,
+	"as_integer_ratio": true, "to_bytes": true, "from_bytes": true, "is_integer": true, "hex": true, "fromhex": true,
 }
 
 func (n *item) eval(r *runner) value {
@@ -79,23 +106,31 @@ func (n *slice) eval(r *runner) value {
 
 func (n *call) eval(r *runner) value {
 	of := r.eval(n.of)
-	f, ok := of.(callable)
-	if !ok {
-		r.fail("%s cannot be called", typeName(of))
+	return r.call(of, r.args(n.args))
+}
+
+// call calls a value.
+func (r *runner) call(of value, a args) value {
+	switch of := of.(type) {
+	case callable:
+		return r.apply(of.do, of.of, a)
+	case *position:
+		return r.apply(again, of, a)
 	}
-	return r.apply(f.do, f.of, r.args(n.args))
+	r.fail("%s cannot be called", typeName(of))
+	return nil
 }
 
 func (n *filter) eval(r *runner) value { return r.filtered(r.eval(n.of), n) }
 
 // filtered applies a filter.
 func (r *runner) filtered(v value, n *filter) value {
-	return r.apply(filters[n.name], v, r.args(n.args))
+	return r.apply(r.filter(n.name), v, r.args(n.args))
 }
 
 func (n *test) eval(r *runner) value {
 	of := r.eval(n.of)
-	return r.apply(tests[n.name], of, r.args(n.args))
+	return r.apply(r.test(n.name), of, r.args(n.args))
 }
 
 func (n *not) eval(r *runner) value { return !truth(r.eval(n.of)) }

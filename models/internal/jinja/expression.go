@@ -181,13 +181,25 @@ func (p *parser) args() (a argNodes) {
 				break
 			}
 		}
-		if p.peek().kind == name && p.tokens[1].kind == operator && p.tokens[1].text == "=" {
-			a.names = append(a.names, p.name())
+		switch {
+		case a.others != nil:
+			p.unexpected(`")", as ** comes last`)
+		case p.op("**"):
+			a.others = p.expression()
+			continue
+		case a.rest == nil && p.op("*"):
+			a.rest = p.expression()
+			continue
+		case p.peek().kind == name && p.tokens[1].kind == operator && p.tokens[1].text == "=":
+			s := p.name()
+			if slices.Contains(a.names, s) {
+				p.unexpected("no second argument " + s)
+			}
 			p.next()
-			a.named = append(a.named, p.expression())
+			a.names, a.named = append(a.names, s), append(a.named, p.expression())
 			continue
 		}
-		if len(a.names) > 0 {
+		if len(a.names) > 0 || a.rest != nil {
 			p.unexpected("an argument with a name")
 		}
 		a.positional = append(a.positional, p.expression())
@@ -217,10 +229,13 @@ func (p *parser) filtered(n node) node {
 func (p *parser) test(of node) node {
 	negative := p.keyword("not")
 	t := p.next()
-	if t.kind != name || tests[t.text] == nil {
-		fail(t.line, "test %q, which is not known", t.text)
+	if t.kind != name {
+		fail(t.line, "got %q, want the name of a test", t.text)
 	}
 	n := &test{of: of, name: t.text}
+	for p.op(".") {
+		n.name += "." + p.name()
+	}
 	if p.op("(") {
 		n.args = p.args()
 	} else if p.argFollows() {
@@ -254,7 +269,12 @@ func (p *parser) primary() node {
 			p.next()
 			return &constant{v}
 		}
-		return &variable{p.name()}
+		s := p.name()
+		if s == "varargs" || s == "kwargs" || s == "caller" {
+			p.named[s] = true
+		}
+		p.frame.seen[s] = true
+		return &variable{s}
 	case text:
 		s := ""
 		for p.peek().kind == text {
@@ -279,7 +299,7 @@ func (p *parser) primary() node {
 func (p *parser) number() node {
 	t := p.next()
 	if t.kind == integer {
-		n, err := strconv.ParseInt(t.text, 10, 64)
+		n, err := strconv.ParseInt(t.text, base(t.text), 64)
 		if err != nil {
 			panic(&SyntaxError{t.line, t.text, "an integer of 64 bits"})
 		}
@@ -290,6 +310,14 @@ func (p *parser) number() node {
 		panic(&SyntaxError{t.line, t.text, "a float"})
 	}
 	return &constant{f}
+}
+
+// base returns the base of an integer: that of its prefix, or 10.
+func base(s string) int {
+	if len(s) > 1 && s[1] > '9' {
+		return 0
+	}
+	return 10
 }
 
 // parenthesis parses an expression or a tuple after (.

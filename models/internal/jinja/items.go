@@ -1,10 +1,21 @@
 package jinja
 
-import (
-	"slices"
-	"sort"
-	"strings"
-)
+// each returns a function that returns the items of a value in turn, as a loop over it gets them, and
+// charges for each.
+func (r *runner) each(v value) func() (value, bool) {
+	if s, ok := v.(*stream); ok {
+		return s.next
+	}
+	items, i := r.items(v), 0
+	return func() (value, bool) {
+		if i == len(items) {
+			return nil, false
+		}
+		i++
+		r.work(1)
+		return items[i-1], true
+	}
+}
 
 // items returns what a loop over a value goes over, and charges for going over it.
 func (r *runner) items(v value) []value {
@@ -18,149 +29,128 @@ func (r *runner) items(v value) []value {
 		return r.keys(v)
 	case Str:
 		return v.chars(&r.meter)
+	case *stream:
+		return r.drain(v)
 	}
 	r.fail("%s cannot be gone through", typeName(v))
 	return nil
 }
 
-// end returns the first item of a value, with index 0, or the last one, with index -1.
-func (r *runner) end(v value, index int64) value {
-	var items []value
-	switch v := v.(type) {
-	case Str:
-		if v.text != "" {
-			return r.char(v, index)
-		}
-	case *List:
-		items = v.items
-	default:
-		items = r.items(v)
+// drain returns the items that a stream has left.
+func (r *runner) drain(s *stream) (items []value) {
+	for v, ok := s.next(); ok; v, ok = s.next() {
+		r.memory(2 * slotSize)
+		items = append(items, v)
 	}
-	at, ok := place(index, len(items))
-	if !ok {
-		return undefined{"an item of nothing"}
-	}
-	return items[at]
+	return items
 }
 
-// sorted returns items in order; strings without regard to case.
-func (r *runner) sorted(items []value, reverse bool) *List {
-	r.memory(4 * slotSize * len(items))
-	keys, order := make([]value, len(items)), make([]int, len(items))
-	for i, v := range items {
-		keys[i], order[i] = r.folded(v), i
-	}
-	sort.SliceStable(order, func(i, j int) bool {
-		a, b := keys[order[i]], keys[order[j]]
-		if reverse {
-			a, b = b, a
+// stream returns a stream of what next returns. As it may go over another stream, and that over
+// another one, it counts as an evaluation.
+func (r *runner) stream(next func() (value, bool)) *stream {
+	r.memory(2 * boxSize)
+	return &stream{func() (value, bool) {
+		r.down()
+		r.work(callCost)
+		v, ok := next()
+		r.up()
+		return v, ok
+	}}
+}
+
+// lazily returns a stream of the items that make returns when the first one is asked for.
+func (r *runner) lazily(of func() []value) *stream {
+	var next func() (value, bool)
+	return r.stream(func() (value, bool) {
+		if next == nil {
+			next = r.each(&List{items: of()})
 		}
-		return r.order(a, b) < 0
+		return next()
 	})
-	sorted := make([]value, len(items))
-	for i, at := range order {
-		sorted[i] = items[at]
-	}
-	return r.list(sorted)
 }
 
-// folded is v in lower case, if it is a string.
-func (r *runner) folded(v value) value {
+// isIterable tells whether a loop can go over a value.
+func isIterable(v value) bool {
+	switch v.(type) {
+	case undefined, *List, *Dict, Str, *stream:
+		return true
+	}
+	return false
+}
+
+// backwards returns the items from the last to the first, if the value has them at hand.
+func (r *runner) backwards(v value) []value {
+	if _, ok := v.(*stream); ok {
+		r.fail("a generator has no end to begin at")
+	}
+	items := r.items(v)
+	r.memory(slotSize * len(items))
+	reversed := make([]value, len(items))
+	for i, v := range items {
+		reversed[len(items)-1-i] = v
+	}
+	return reversed
+}
+
+// size returns the length of a value.
+func (r *runner) size(v value) int64 {
 	switch v := v.(type) {
+	case undefined:
+		return 0
 	case Str:
-		return r.converted(v, strings.ToLower)
+		return int64(v.count())
 	case *List:
-		if v.tuple && len(v.items) == 2 { // an entry of a mapping
-			return r.sequence([]value{r.folded(v.items[0])}, true)
+		return int64(len(v.items))
+	case *Dict:
+		return int64(len(v.entries))
+	case *position:
+		return int64(len(v.items))
+	}
+	r.fail("the length of %s", typeName(v))
+	return 0
+}
+
+// path is the attribute that filters take: steps of attributes or indices, with dots between them.
+type path []value
+
+// path parses an attribute.
+func (r *runner) path(v value) (p path) {
+	s, ok := v.(Str)
+	if !ok {
+		if v == nil {
+			return nil
+		}
+		return path{v}
+	}
+	for _, step := range s.split(&r.meter, ".", -1) {
+		text := step.(Str).text
+		if n, ok := digits64(text); ok {
+			p = append(p, n)
+		} else {
+			p = append(p, step)
+		}
+	}
+	return p
+}
+
+// digits64 returns the integer that consists of digits alone.
+func digits64(s string) (n int64, ok bool) {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' || n > 1<<58 {
+			return 0, false
+		}
+		n = 10*n + int64(s[i]-'0')
+	}
+	return n, s != ""
+}
+
+// of follows a path from a value. missing, if it is not nil, stands for what is not defined.
+func (p path) of(r *runner, v, missing value) value {
+	for _, step := range p {
+		v = r.operate(itemOf, v, step)
+		if _, ok := v.(undefined); ok && missing != nil {
+			v = missing
 		}
 	}
 	return v
-}
-
-func unique(r *runner, v value, a args) value {
-	var all, keys []value
-	for _, item := range r.items(v) {
-		key := r.folded(item)
-		if !slices.ContainsFunc(keys, func(known value) bool { return r.equal(key, known) }) {
-			r.memory(2 * slotSize)
-			all, keys = append(all, item), append(keys, key)
-		}
-	}
-	return r.list(all)
-}
-
-// attributes returns an attribute of all items, which may be one of an attribute: "a.b".
-func (r *runner) attributes(items []value, name value) (all []value) {
-	path := []value{name}
-	if _, ok := whole(name); !ok {
-		path = r.text(name).split(&r.meter, ".", -1)
-	}
-	for _, v := range items {
-		for _, step := range path {
-			v = r.operate(itemOf, v, step)
-		}
-		r.memory(slotSize)
-		all = append(all, v)
-	}
-	return all
-}
-
-// mapped applies a filter to all items, or takes an attribute of them.
-func mapped(r *runner, v value, a args) value {
-	items := r.items(v)
-	if i := slices.Index(a.names, "attribute"); i >= 0 && len(a.positional) == 0 {
-		all := r.attributes(items, a.named[i])
-		if d := slices.Index(a.names, "default"); d >= 0 {
-			for i, v := range all {
-				if _, ok := v.(undefined); ok {
-					all[i] = a.named[d]
-				}
-			}
-		}
-		return r.list(all)
-	}
-	if len(a.positional) == 0 {
-		r.fail("map without a filter")
-	}
-	name := r.text(a.positional[0]).text
-	f, ok := filters[name]
-	if !ok {
-		r.fail("filter %q, which is not known", name)
-	}
-	a.positional = a.positional[1:]
-	var all []value
-	for _, v := range items {
-		all = append(all, r.apply(f, v, a))
-	}
-	return r.list(all)
-}
-
-// chosen returns the items that pass a test, or of which an attribute does; or those that do not.
-// Without a test the value itself counts.
-func (r *runner) chosen(v value, a args, attribute, pass bool) value {
-	items := r.items(v)
-	tested := items
-	if attribute {
-		if len(a.positional) == 0 {
-			r.fail("selectattr or rejectattr without an attribute")
-		}
-		tested = r.attributes(items, a.positional[0])
-		a.positional = a.positional[1:]
-	}
-	check := func(r *runner, v value, a args) value { return truth(v) }
-	if len(a.positional) > 0 {
-		name := r.text(a.positional[0]).text
-		ok := false
-		if check, ok = tests[name]; !ok {
-			r.fail("test %q, which is not known", name)
-		}
-		a.positional = a.positional[1:]
-	}
-	var chosen []value
-	for i, v := range tested {
-		if r.apply(check, v, a) == pass {
-			chosen = append(chosen, items[i])
-		}
-	}
-	return r.list(chosen)
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/attn-go/attn/models/internal/jinja/python"
 )
 
 // kind is the kind of a token.
@@ -75,7 +77,7 @@ func (l *lexer) next() {
 	}
 	switch {
 	case sign == '-':
-		before = strings.TrimRightFunc(before, isSpace)
+		before = strings.TrimRightFunc(before, python.IsSpace)
 	case sign == 0 && open != "{{":
 		before = l.stripLine(before)
 	}
@@ -112,7 +114,7 @@ func tag(s string) int {
 // stripLine drops the white space before a tag that is the first on its line.
 func (l *lexer) stripLine(before string) string {
 	start := strings.LastIndexByte(before, '\n') + 1
-	if (start > 0 || l.fresh) && strings.TrimFunc(before[start:], isSpace) == "" {
+	if (start > 0 || l.fresh) && strings.TrimFunc(before[start:], python.IsSpace) == "" {
 		return before[:start]
 	}
 	return before
@@ -135,7 +137,7 @@ func (l *lexer) comment() {
 func (l *lexer) trim(sign byte, block bool) {
 	switch {
 	case sign == '-':
-		l.skip(len(l.rest) - len(strings.TrimLeftFunc(l.rest, isSpace)))
+		l.skip(len(l.rest) - len(strings.TrimLeftFunc(l.rest, python.IsSpace)))
 	case block && sign != '+' && strings.HasPrefix(l.rest, "\n"):
 		l.skip(1)
 	}
@@ -158,7 +160,7 @@ func (l *lexer) raw() bool {
 		before, tail := l.rest[:at], l.rest[at+2:]
 		switch {
 		case strings.HasPrefix(tail, "-"):
-			before, tail = strings.TrimRightFunc(before, isSpace), tail[1:]
+			before, tail = strings.TrimRightFunc(before, python.IsSpace), tail[1:]
 		case strings.HasPrefix(tail, "+"):
 			tail = tail[1:]
 		default:
@@ -187,14 +189,14 @@ func bare(s, word string) (length int, sign byte, ok bool) {
 		sign = inside[len(inside)-1]
 		inside = inside[:len(inside)-1]
 	}
-	return length, sign, strings.TrimFunc(inside, isSpace) == word
+	return length, sign, strings.TrimFunc(inside, python.IsSpace) == word
 }
 
 // code takes the tokens of a tag.
 func (l *lexer) code(begin, stop kind, close string) {
 	l.add(begin, "the beginning of a tag")
 	for depth := 0; ; {
-		l.skip(len(l.rest) - len(strings.TrimLeftFunc(l.rest, isSpace)))
+		l.skip(len(l.rest) - len(strings.TrimLeftFunc(l.rest, python.IsSpace)))
 		if l.rest == "" {
 			fail(l.line, "a tag that does not end")
 		}
@@ -262,9 +264,20 @@ func isName(r rune, first bool) bool {
 	return r == '_' || unicode.IsLetter(r) || !first && unicode.IsDigit(r)
 }
 
-// number takes an integer or a float, digits of which may be grouped by _.
+// number takes an integer or a float, digits of which may be grouped by _. Behind a point it is the index
+// of an item, and never a float.
 func (l *lexer) number() {
+	if n := prefixed(l.rest); n > 0 {
+		l.add(integer, strings.ReplaceAll(l.rest[:n], "_", ""))
+		l.skip(n)
+		return
+	}
 	n, k := digits(l.rest), integer
+	if last := l.tokens[len(l.tokens)-1]; last.kind == operator && last.text == "." {
+		l.add(k, l.rest[:n])
+		l.skip(n)
+		return
+	}
 	if n+1 < len(l.rest) && l.rest[n] == '.' && digits(l.rest[n+1:]) > 0 {
 		n, k = n+1+digits(l.rest[n+1:]), float
 	}
@@ -273,6 +286,18 @@ func (l *lexer) number() {
 	}
 	l.add(k, strings.ReplaceAll(l.rest[:n], "_", ""))
 	l.skip(n)
+}
+
+// prefixed returns the length of an integer to the base of a prefix, or 0.
+func prefixed(s string) int {
+	if len(s) < 3 || s[0] != '0' || strings.IndexByte("bBoOxX", s[1]) < 0 {
+		return 0
+	}
+	n := 2
+	for n < len(s) && (s[n] == '_' || '0' <= s[n] && s[n] <= '9' || 'a' <= s[n]|0x20 && s[n]|0x20 <= 'f') {
+		n++
+	}
+	return n
 }
 
 func digits(s string) int {
@@ -310,6 +335,3 @@ func (l *lexer) operator() {
 	}
 	fail(l.line, "the character %q", l.rest[0])
 }
-
-// isSpace is what Python takes for white space.
-func isSpace(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f }

@@ -37,15 +37,20 @@ var endless = []string{
 	"{{ [] * 9223372036854775807 }}",
 	"{{ 'a' * 9223372036854775807 }}",
 	"{{ [1] * 9223372036854775807 }}",
-	"{{ range(2147483647) }}",
-	"{{ range(-2147483647, 2147483647) }}",
+	"{{ (range(99999) | list) * 2147483647 }}",
+	"{% for i in range(99999) %}{% if i in range(99999) | reverse %}{% endif %}{% endfor %}",
+	"{{ 'a'.center(2147483647) }}",
+	"{{ 'a' | indent(1000000000000, true) }}",
+	"{% for i in range(99999) %}{{ [1] | batch(99999, 2) | list | length }}{% endfor %}",
+	"{% for i in range(99999) %}{{ [1] | slice(99999) | list | length }}{% endfor %}",
+	"{% set x = 'ab' * 50000 %}{% for i in range(99999) %}{{ '{0}{0}{0}'.format(x) | length }}{% endfor %}",
 	"{% for i in range(99999) %}{% for i in range(99999) %}{% for i in range(9999) %}{% endfor %}{% endfor %}{% endfor %}",
 	"{% set n = namespace(x='ab') %}{% for i in range(99) %}{% set n.x = n.x + n.x %}{% endfor %}",
 	"{% set n = namespace(x=[1]) %}{% for i in range(99) %}{% set n.x = n.x + n.x %}{% endfor %}",
 	"{% set n = namespace(x=[1]) %}{% for i in range(90) %}{% set n.x = [n.x, n.x] %}{% endfor %}{{ n.x }}",
 	"{% set n = namespace(x=[1]) %}{% for i in range(90) %}{% set n.x = [n.x, n.x] %}{% endfor %}{{ n.x | tojson }}",
 	"{% set n = namespace(x=[1]) %}{% for i in range(90) %}{% set n.x = {1: n.x, 2: n.x} %}{% endfor %}{{ n.x == n.x }}",
-	"{{ range(99999) | unique }}{{ range(99999) | map('string') | unique }}",
+	"{% for i in range(99999) %}{{ range(99999) | unique | list | length }}{{ range(99999) | map('string') | unique | list | length }}{% endfor %}",
 	"{% set x = 'ab' * 50000 %}{% for i in range(99999) %}{{ x.split('a') | length }}{% endfor %}",
 	"{% set x = 'ab' * 50000 %}{% for i in range(99999) %}{{ x | replace('a', 'cd') | length }}{% endfor %}",
 	"{% set x = 'ab' * 50000 %}{% for i in range(99999) %}{% if x ~ 'b' == x ~ 'c' %}{% endif %}{% endfor %}",
@@ -78,6 +83,24 @@ func TestEndless(t *testing.T) {
 		}
 		if least := int(work / (askEvery + once)); ctx.times < least {
 			t.Errorf("%.200s: asks the context %d times, want %d or more", source, ctx.times, least)
+		}
+	}
+}
+
+// What would take too much memory at once ends before it takes any.
+func TestAtOnce(t *testing.T) {
+	for _, source := range []string{
+		"{{ '%2147483647d' % 1 }}", "{{ '%.2147483647f' % 1 }}", "{{ '%*d' % (2147483647, 1) }}", "{{ '%2147483647s' % 'a' }}",
+		"{{ '{:>2147483647}'.format('a') }}", "{{ '{:.2147483647f}'.format(1.5) }}", "{{ '{:02147483647,d}'.format(1) }}", "{{ [1] | tojson(indent=2147483647) }}",
+	} {
+		taken := allocated(func() (most int64) {
+			if _, _, err := render(t.Context(), t, source, nil, 1<<24); err == nil || !strings.Contains(err.Error(), "more work than a template may do") {
+				t.Errorf("%s: error %v", source, err)
+			}
+			return 1 << 20
+		})
+		if taken > 0 {
+			t.Errorf("%s: takes %d bytes", source, taken)
 		}
 	}
 }
@@ -118,22 +141,28 @@ func TestDepth(t *testing.T) {
 		return "{% set n = namespace(x=1) %}{% for i in range(60000) %}{% set n.x = " + over + " %}{% endfor %}"
 	}
 	for source, message := range map[string]string{
-		deep(wrap) + "{{ [n.x] | sort }}":                                                        "values nested deeper than 100",
-		deep(wrap) + "{{ [n.x] | unique }}":                                                      "values nested deeper than 100",
-		deep("[n.x]") + "{{ n.x }}":                                                              "values nested deeper than 100",
-		deep("{1: n.x}") + "{{ n.x | tojson }}":                                                  "values nested deeper than 100",
-		deep("[n.x] + [n.x]") + "{{ n.x == n.x }}":                                               "values nested deeper than 100",
-		deep("[n.x] * 2") + "{{ n.x < n.x }}":                                                    "values nested deeper than 100",
-		deep("dict(a=n.x)"):                                                                      "values nested deeper than 100",
-		deep("{1: n.x} | items"):                                                                 "values nested deeper than 100",
-		"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}":                                        "evaluations nested deeper than 4000",
-		"{% macro f(a=f()) %}{% endmacro %}{{ f() }}":                                            "evaluations nested deeper than 4000",
-		"{{ ''" + strings.Repeat(" | trim", 9000) + " }}":                                        "evaluations nested deeper than 4000",
-		"{{ ''" + strings.Repeat(".a", 30000) + " }}":                                            "evaluations nested deeper than 4000",
-		"{{ 1" + strings.Repeat(" + 1", 9000) + " }}":                                            "evaluations nested deeper than 4000",
-		"{{ 1" + strings.Repeat(" and 1", 9000) + " }}":                                          "evaluations nested deeper than 4000",
-		"{{ 1" + strings.Repeat(" if 1", 9000) + " }}":                                           "evaluations nested deeper than 4000",
-		"{% macro f() %}{{ f()" + strings.Repeat(" | trim", 4000) + " }}{% endmacro %}{{ f() }}": "evaluations nested deeper than 4000",
+		deep(wrap) + "{{ [n.x] | sort }}":          "values nested deeper than 100",
+		deep(wrap) + "{{ [n.x] | unique }}":        "values nested deeper than 100",
+		deep("[n.x]") + "{{ n.x }}":                "values nested deeper than 100",
+		deep("{1: n.x}") + "{{ n.x | tojson }}":    "values nested deeper than 100",
+		deep("[n.x] + [n.x]") + "{{ n.x == n.x }}": "values nested deeper than 100",
+		deep("[n.x] * 2") + "{{ n.x < n.x }}":      "values nested deeper than 100",
+		deep("dict(a=n.x)"):                        "values nested deeper than 100",
+		deep("{1: n.x} | items | list"):            "values nested deeper than 100",
+		"{% set n = namespace(x=[1]) %}{% for i in range(60000) %}{% set n.x = n.x | map('string') %}{% endfor %}{{ n.x | list }}":         "evaluations nested deeper than 4000",
+		"{% set n = namespace(x=[1]) %}{% for i in range(60000) %}{% set n.x = n.x | unique %}{% endfor %}{{ n.x | first }}":               "evaluations nested deeper than 4000",
+		"{% set n = namespace() %}{% set n.x = n %}{{ n }}":                                                                                "evaluations nested deeper than 4000",
+		"{% set n = namespace() %}{% set n.x = [n] %}{{ n }}":                                                                              "evaluations nested deeper than 4000",
+		"{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}":                                                                          "evaluations nested deeper than 4000",
+		"{% macro f() %}{% call f() %}{{ caller() }}{% endcall %}{% endmacro %}{{ f() }}":                                                  "evaluations nested deeper than 4000",
+		"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}":                                                                                  "evaluations nested deeper than 4000",
+		"{% macro f(a=f()) %}{% endmacro %}{{ f() }}":                                                                                      "evaluations nested deeper than 4000",
+		"{{ ''" + strings.Repeat(" | trim", 9000) + " }}":                                                                                  "evaluations nested deeper than 4000",
+		"{{ ''" + strings.Repeat(".a", 30000) + " }}":                                                                                      "evaluations nested deeper than 4000",
+		"{{ 1" + strings.Repeat(" + 1", 9000) + " }}":                                                                                      "evaluations nested deeper than 4000",
+		"{{ 1" + strings.Repeat(" and 1", 9000) + " }}":                                                                                    "evaluations nested deeper than 4000",
+		"{{ 1" + strings.Repeat(" if 1", 9000) + " }}":                                                                                     "evaluations nested deeper than 4000",
+		"{% macro f() %}{{ f()" + strings.Repeat(" | trim", 4000) + " }}{% endmacro %}{{ f() }}":                                           "evaluations nested deeper than 4000",
 		"{% macro f() %}" + strings.Repeat("{% if 1 %}", 90) + "{{ f() }}" + strings.Repeat("{% endif %}", 90) + "{% endmacro %}{{ f() }}": "evaluations nested deeper than 4000",
 		deep("(n.x ~ 1)"+strings.Repeat(" ~ 1", 900)) + "{{ 1" + strings.Repeat(" ~ 1", 900) + " }}":                                       "more work",
 	} {
@@ -147,9 +176,10 @@ func TestDepth(t *testing.T) {
 // A range whose next number would not fit 32 bits ends, also where an int has no more.
 func TestRangeEnds(t *testing.T) {
 	for source, want := range map[string]string{
-		"{{ range(2147483000, 2147483647, 1000) | list }}":    "[2147483000]",
-		"{{ range(-2147483000, -2147483648, -1000) | list }}": "[-2147483000]",
-		"{{ range(0, 2147483647, 2147483646) | list }}":       "[0, 2147483646]",
+		"{{ range(9223372036854775000, 9223372036854775807, 500) | list }}": "[9223372036854775000, 9223372036854775500]",
+		"{{ range(2147483000, 2147483647, 1000) | list }}":                  "[2147483000]",
+		"{{ range(-2147483000, -2147483648, -1000) | list }}":               "[-2147483000]",
+		"{{ range(0, 2147483647, 2147483646) | list }}":                     "[0, 2147483646]",
 	} {
 		out, _, err := render(t.Context(), t, source, nil, 1<<20)
 		if err != nil || out.String() != want {

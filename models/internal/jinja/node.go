@@ -57,9 +57,10 @@ type (
 )
 
 type argNodes struct {
-	positional []node
-	names      []string
-	named      []node
+	positional   []node
+	rest, others node // of *rest and **others, or nil
+	names        []string
+	named        []node
 }
 
 // statement is a part of a template.
@@ -72,41 +73,72 @@ type doer interface{ run(r *runner) }
 
 type (
 	output   struct{ text Str }
-	printing struct{ of node }
+	printing struct{ of []node }
 	branch   struct {
 		conds  []node
 		bodies [][]statement
 		other  []statement
 	}
 	loop struct {
-		names      []string
+		to         target
 		over, cond node // cond may be nil
 		body       []statement
 		other      []statement
+		recursive  bool
+
+		frame, otherFrame *frame
 	}
 	set struct {
-		names []string
-		of    node
-	}
-	setAttribute struct {
-		of, name string
-		to       node
+		to target
+		of node
 	}
 	setBlock struct {
-		name    string
+		to      target
 		filters []filter
 		body    []statement
+		frame   *frame
 	}
 	filterBlock struct {
 		filters []filter
 		body    []statement
+		frame   *frame
+	}
+	with struct {
+		to   []target
+		of   []node
+		body []statement
+
+		frame *frame
 	}
 	macro struct {
-		name     string
+		name     string // "" of the body of a call block
 		names    []string
 		defaults []node // of the last names
 		body     []statement
+		frame    *frame
+
+		varargs, kwargs, caller bool // whether it reads these
 	}
-	leave struct{ next bool } // break or continue
-	group struct{ body []statement }
+	callBlock struct {
+		caller *macro
+		call   *call
+	}
+	leave  struct{ next bool } // break or continue
+	scoped struct {
+		body  []statement
+		root  bool // whether it sees no more than the template's variables
+		frame *frame
+	}
+	missing struct{ what string } // a block of jinja2 that is not here
+)
+
+// target is what a value can be assigned to: a name, an attribute of a namespace, or several of these.
+type target interface {
+	assign(r *runner, to *scope, v value)
+}
+
+type (
+	toName      string
+	toAttribute struct{ of, name string }
+	toAll       []target
 )

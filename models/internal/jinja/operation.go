@@ -36,8 +36,9 @@ func (r *runner) read(v value) {
 
 // callable is a value that can be called: an operation with the value that it is a method of.
 type callable struct {
-	do operation
-	of value
+	do    operation
+	of    value
+	macro *macro // if it is one, for its attributes
 }
 
 // args are the arguments of a call.
@@ -47,75 +48,45 @@ type args struct {
 	named      []value
 }
 
+// args evaluates arguments, those of *rest and **others too.
 func (r *runner) args(n argNodes) (a args) {
 	for _, p := range n.positional {
 		a.positional = append(a.positional, r.eval(p))
+	}
+	if n.rest != nil {
+		rest := r.items(r.eval(n.rest))
+		r.memory(slotSize * (len(a.positional) + len(rest)))
+		a.positional = slices.Concat(a.positional, rest)
 	}
 	a.names = n.names
 	for _, p := range n.named {
 		a.named = append(a.named, r.eval(p))
 	}
+	if n.others != nil {
+		r.others(&a, r.mapping(r.eval(n.others)))
+	}
 	return a
 }
 
-// absent stands for an argument that is not given.
-type absent struct{}
-
-func isAbsent(v value) bool {
-	_, ok := v.(absent)
-	return ok
-}
-
-// bind returns the arguments by their names. Those that are not given are absent, as macros'
-// parameters are undefined then.
-func (r *runner) bind(what string, a args, names ...string) []value {
-	if len(a.positional) > len(names) {
-		r.fail("%s has %d arguments, want at most %d", what, len(a.positional), len(names))
-	}
-	r.work(callCost*len(names) + len(names)*len(a.names))
-	bound := make([]value, len(names))
-	for i := range bound {
-		bound[i] = absent{}
-	}
-	copy(bound, a.positional)
-	for i, name := range a.names {
-		at := slices.Index(names, name)
-		if at < 0 || !isAbsent(bound[at]) {
-			r.fail("%s has an argument %s that it has already or does not know", what, name)
+// others adds the entries of a dict to the arguments with names.
+func (r *runner) others(a *args, d *Dict) {
+	r.memory(2 * slotSize * (len(a.names) + len(d.entries)))
+	a.names = slices.Clone(a.names)
+	for _, e := range d.entries {
+		r.work(len(a.names))
+		name := r.text(e.key).text
+		if slices.Contains(a.names, name) {
+			r.fail("a call has the argument %s twice", name)
 		}
-		bound[at] = a.named[i]
+		a.names, a.named = append(a.names, name), append(a.named, e.value)
 	}
-	return bound
 }
 
-// text returns a value that is a string.
-func (r *runner) text(v value) Str {
-	s, ok := v.(Str)
+// mapping returns a value that is a dict.
+func (r *runner) mapping(v value) *Dict {
+	d, ok := v.(*Dict)
 	if !ok {
-		r.fail("%s, want a string", typeName(v))
+		r.fail("%s, want a mapping", typeName(v))
 	}
-	return s
+	return d
 }
-
-// textOr returns an argument that is a string, or s if it is absent or none.
-func (r *runner) textOr(v value, s string) string {
-	if v == nil || isAbsent(v) {
-		return s
-	}
-	return r.text(v).text
-}
-
-// intOr returns an argument that is an integer, or n if it is absent or none.
-func (r *runner) intOr(v value, n int) int {
-	if v == nil || isAbsent(v) {
-		return n
-	}
-	i, ok := whole(v)
-	if !ok || i != int64(int32(i)) {
-		r.fail("%s, want an integer of 32 bits", typeName(v))
-	}
-	return int(i)
-}
-
-// yes returns whether an argument is given and true.
-func yes(v value) bool { return !isAbsent(v) && truth(v) }

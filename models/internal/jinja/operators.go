@@ -15,7 +15,7 @@ var infix = map[string]operation{
 		return b.str()
 	},
 	"+": plus, "*": times,
-	"-": calculation("-"), "/": calculation("/"), "//": calculation("//"), "%": calculation("%"), "**": calculation("**"),
+	"-": calculation("-"), "/": calculation("/"), "//": calculation("//"), "**": calculation("**"), "%": remainder,
 	"==":     func(r *runner, v value, a args) value { return r.equal(v, a.positional[0]) },
 	"!=":     func(r *runner, v value, a args) value { return !r.equal(v, a.positional[0]) },
 	"in":     func(r *runner, v value, a args) value { return r.contains(a.positional[0], v) },
@@ -45,15 +45,18 @@ func plus(r *runner, v value, a args) value {
 	switch x := v.(type) {
 	case Str:
 		if y, ok := other.(Str); ok {
+			if x.safe || y.safe {
+				x, y = r.escaped(x), r.escaped(y)
+			}
 			b := builder{m: &r.meter}
 			b.add(x)
 			b.add(y)
-			return b.str()
+			return b.str().like(x)
 		}
 	case *List:
-		if y, ok := other.(*List); ok && x.tuple == y.tuple {
+		if y, ok := other.(*List); ok && x.kind == y.kind && x.kind <= tuple {
 			r.memory(slotSize * (len(x.items) + len(y.items)))
-			return &List{slices.Concat(x.items, y.items), x.tuple, max(x.depth, y.depth)}
+			return &List{items: slices.Concat(x.items, y.items), kind: x.kind, depth: max(x.depth, y.depth)}
 		}
 	}
 	return r.calculate("+", v, other)
@@ -76,15 +79,18 @@ func times(r *runner, v value, a args) value {
 		for range count {
 			b.add(x)
 		}
-		return b.str()
+		return b.str().like(x)
 	case *List:
+		if x.kind > tuple {
+			break
+		}
 		var items []value
 		for range count {
 			r.work(nodeCost)
 			r.memory(slotSize * len(x.items))
 			items = append(items, x.items...)
 		}
-		return &List{items, x.tuple, x.depth}
+		return &List{items: items, kind: x.kind, depth: x.depth}
 	}
 	return r.calculate("*", v, other)
 }
@@ -99,10 +105,9 @@ func itemOf(r *runner, v value, a args) value {
 			return found
 		}
 	case *List:
-		if at, ok := place(i, len(v.items)); ok && isWhole {
+		if at, ok := place(i, len(v.items)); ok && isWhole && v.kind <= span {
 			return v.items[at]
 		}
-		return undefined{"an item of a list"}
 	case Str:
 		if isWhole {
 			return r.char(v, i)
@@ -145,7 +150,12 @@ func sliceOf(r *runner, v value, a args) value {
 	}
 	switch v := v.(type) {
 	case *List:
-		return &List{r.pick(v.items, b), v.tuple, v.depth}
+		if v.kind == span {
+			return r.sliceSpan(v, b)
+		}
+		if v.kind < span {
+			return &List{items: r.pick(v.items, b), kind: v.kind, depth: v.depth}
+		}
 	case Str:
 		return r.substring(v, b)
 	}
@@ -206,7 +216,7 @@ func (r *runner) pick(items []value, b bounds) (picked []value) {
 // substring returns the characters of a slice.
 func (r *runner) substring(s Str, b bounds) Str {
 	if b.step != 1 {
-		return r.joined(r.pick(s.chars(&r.meter), b), Str{})
+		return r.joined(r.pick(s.chars(&r.meter), b), Str{}).like(s)
 	}
 	b = b.of(s.count())
 	return s.cut(&r.meter, s.offset(int(b.from)), s.offset(int(b.to)))

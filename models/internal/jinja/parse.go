@@ -6,7 +6,15 @@ import (
 )
 
 // Template is a template, parsed. It does not change and is safe for concurrent use.
-type Template struct{ body []statement }
+type Template struct {
+	body  []statement
+	frame *frame
+	names map[string]bool // that its tags have
+}
+
+// Names tells whether a name stands in a tag of the template. Without that it cannot read a variable
+// of that name.
+func (t *Template) Names(s string) bool { return t.names[s] }
 
 // Parse parses a template. An error is a *SyntaxError.
 func Parse(source string) (t *Template, err error) {
@@ -19,15 +27,26 @@ func Parse(source string) (t *Template, err error) {
 			panic(e)
 		}
 	}()
-	p := &parser{tokens: lex(source)}
-	body := p.body("")
-	return &Template{body}, nil
+	p := &parser{tokens: lex(source), named: map[string]bool{}}
+	names := map[string]bool{}
+	for _, t := range p.tokens {
+		if t.kind == name {
+			names[t.text] = true
+		}
+	}
+	t = &Template{names: names}
+	t.frame = p.within(func() { t.body = p.body("") })
+	p.finishFrames()
+	return t, nil
 }
 
 type parser struct {
 	tokens []token
-	depth  int // of nesting
-	loops  int // around the current place
+	depth  int             // of nesting
+	loops  int             // around the current place
+	named  map[string]bool // variables that were read, of those that macros may get
+	frame  *frame          // at the current place
+	frames []*frame        // of the template
 }
 
 func (p *parser) peek() token { return p.tokens[0] }
@@ -101,7 +120,7 @@ func (p *parser) body(owner string, words ...string) (body []statement) {
 			case data:
 				body = append(body, statement{t.line, &output{Inside(t.text)}})
 			case printBegin:
-				body = append(body, statement{t.line, &printing{p.tuple()}})
+				body = append(body, statement{t.line, &printing{[]node{p.tuple()}}})
 				p.need(printEnd, "}}")
 			case blockBegin:
 				if p.peek().kind == name && slices.Contains(words, p.peek().text) {
@@ -114,8 +133,11 @@ func (p *parser) body(owner string, words ...string) (body []statement) {
 	return body
 }
 
-// close parses the rest of a block.
-func (p *parser) close() { p.need(blockEnd, "%}") }
+// close parses the rest of a block, before which a colon may stand.
+func (p *parser) close() {
+	p.op(":")
+	p.need(blockEnd, "%}")
+}
 
 // end parses the block that ends another.
 func (p *parser) end(word string) {
@@ -130,34 +152,112 @@ func (p *parser) block() doer {
 		p.unexpected("the name of a block")
 	}
 	p.next()
-	switch t.text {
-	case "if":
-		return p.branch()
-	case "for":
-		return p.loop()
-	case "set":
-		return p.set()
-	case "macro":
-		return p.macro()
-	case "filter":
-		filters := p.filters()
-		p.close()
-		body := p.body("filter", "endfilter")
-		p.end("endfilter")
-		return &filterBlock{filters, body}
-	case "generation":
-		p.close()
-		body := p.body("generation", "endgeneration")
-		p.end("endgeneration")
-		return &group{body}
-	case "break", "continue":
-		if p.loops == 0 {
-			fail(t.line, "%s outside of a loop", t.text)
+	if parse, ok := blocks[t.text]; ok {
+		return parse(p)
+	}
+	if slices.Contains([]string{"include", "import", "from", "extends", "autoescape", "endautoescape"}, t.text) {
+		for p.peek().kind != blockEnd && p.peek().kind != end {
+			p.next()
 		}
 		p.close()
-		return &leave{t.text == "continue"}
+		return &missing{t.text}
 	}
-	panic(&SyntaxError{t.line, fmt.Sprintf("block %q", t.text), "if, for, set, macro, filter, break, continue, raw or generation"})
+	panic(&SyntaxError{t.line, fmt.Sprintf("block %q", t.text), "if, for, set, macro, call, filter, with, block, print, break, continue, raw or generation"})
+}
+
+var blocks map[string]func(p *parser) doer
+
+func init() { // not where it is declared, as blocks have blocks within
+	blocks = map[string]func(p *parser) doer{
+		"if": (*parser).branch, "for": (*parser).loop, "set": (*parser).set, "macro": (*parser).macro, "call": (*parser).callBlock,
+		"filter": (*parser).filterBlock, "with": (*parser).with, "block": (*parser).namedBlock, "print": (*parser).print,
+		"generation": (*parser).generation,
+		"break":      func(p *parser) doer { return p.leave("break") },
+		"continue":   func(p *parser) doer { return p.leave("continue") },
+	}
+}
+
+func (p *parser) filterBlock() doer {
+	f := &filterBlock{filters: p.filters()}
+	p.close()
+	f.frame = p.within(func() { f.body = p.body("filter", "endfilter") })
+	p.end("endfilter")
+	return f
+}
+
+func (p *parser) generation() doer {
+	p.close()
+	s := &scoped{}
+	s.frame = p.within(func() {
+		s.body = p.apart(func() []statement { return p.body("generation", "endgeneration") })
+	})
+	p.end("endgeneration")
+	return s
+}
+
+// apart parses a body that cannot leave the loops around it.
+func (p *parser) apart(parse func() []statement) []statement {
+	loops := p.loops
+	p.loops = 0
+	body := parse()
+	p.loops = loops
+	return body
+}
+
+func (p *parser) leave(word string) doer {
+	if p.loops == 0 {
+		fail(p.peek().line, "%s outside of a loop", word)
+	}
+	p.close()
+	return &leave{word == "continue"}
+}
+
+// namedBlock parses a block that a template which extends this one could replace.
+func (p *parser) namedBlock() doer {
+	called := p.name()
+	inside := p.keyword("scoped")
+	p.keyword("required")
+	p.close()
+	s := &scoped{root: !inside}
+	s.frame = p.within(func() {
+		s.body = p.apart(func() []statement { return p.body("block", "endblock") })
+	})
+	p.need(name, "endblock")
+	p.keyword(called)
+	p.close()
+	return s
+}
+
+func (p *parser) print() doer {
+	s := &printing{}
+	for p.peek().kind != blockEnd {
+		if len(s.of) > 0 {
+			p.need(operator, ",")
+		}
+		s.of = append(s.of, p.expression())
+	}
+	p.close()
+	return s
+}
+
+func (p *parser) with() doer {
+	w := &with{}
+	for p.peek().kind != blockEnd && !p.is(operator, ":") {
+		if len(w.to) > 0 {
+			p.need(operator, ",")
+		}
+		w.to = append(w.to, p.target(false))
+		p.need(operator, "=")
+		w.of = append(w.of, p.expression())
+	}
+	p.close()
+	var names []string
+	for _, t := range w.to {
+		names = append(names, targets(t)...)
+	}
+	w.frame = p.within(func() { w.body = p.body("with", "endwith") }, names...)
+	p.end("endwith")
+	return w
 }
 
 func (p *parser) branch() doer {
@@ -165,100 +265,156 @@ func (p *parser) branch() doer {
 	for {
 		b.conds = append(b.conds, p.tuple())
 		p.close()
+		p.frame.branches++
 		b.bodies = append(b.bodies, p.body("if", "elif", "else", "endif"))
+		p.frame.branches--
 		if !p.keyword("elif") {
 			break
 		}
 	}
 	if p.keyword("else") {
 		p.close()
+		p.frame.branches++
 		b.other = p.body("if", "endif")
+		p.frame.branches--
 	}
 	p.end("endif")
 	return b
 }
 
 func (p *parser) loop() doer {
-	l := &loop{names: p.names()}
+	l := &loop{to: p.target(false)}
 	p.need(name, "in")
 	l.over = p.source()
+	names := append(targets(l.to), "loop")
 	if p.keyword("if") {
-		l.cond = p.expression()
+		p.within(func() { l.cond = p.expression() }, names...)
 	}
+	l.recursive = p.keyword("recursive")
 	p.close()
 	p.loops++
-	l.body = p.body("for", "else", "endfor")
+	l.frame = p.within(func() { l.body = p.body("for", "else", "endfor") }, names...)
 	p.loops--
+	l.otherFrame = &frame{}
 	if p.keyword("else") {
 		p.close()
-		l.other = p.body("for", "endfor")
+		l.otherFrame = p.within(func() { l.other = p.body("for", "endfor") })
 	}
 	p.end("endfor")
 	return l
 }
 
-// names parses what is assigned to, with or without parentheses.
-func (p *parser) names() []string {
-	round := p.op("(")
-	names := []string{p.name()}
+// target parses what is assigned to: names, or several with commas between them, with or without
+// parentheses. Attributes are those of namespaces.
+func (p *parser) target(attributes bool) target {
+	all := toAll{p.one(attributes)}
+	several := false
 	for p.op(",") {
-		names = append(names, p.name())
+		several = true
+		if p.is(operator, "=") || p.is(name, "in") || p.is(operator, ")") || p.is(blockEnd, "%}") {
+			break
+		}
+		all = append(all, p.one(attributes))
 	}
-	if round {
+	if several {
+		return all
+	}
+	return all[0]
+}
+
+func (p *parser) one(attributes bool) (t target) {
+	if p.op("(") {
+		p.nested(func() { t = p.target(attributes) })
 		p.need(operator, ")")
+		return t
 	}
-	return names
+	called := p.name()
+	if attributes && p.op(".") {
+		return &toAttribute{called, p.name()}
+	}
+	return toName(called)
 }
 
 func (p *parser) set() doer {
-	names := p.names()
-	if len(names) == 1 && p.op(".") {
-		field := p.name()
-		p.need(operator, "=")
-		s := &setAttribute{names[0], field, p.tuple()}
-		p.close()
-		return s
-	}
+	to := p.target(true)
 	if p.op("=") {
-		s := &set{names, p.tuple()}
+		s := &set{to, p.tuple()}
+		p.frame.store(to)
 		p.close()
 		return s
 	}
-	if len(names) > 1 {
-		p.unexpected(`"="`)
-	}
-	s := &setBlock{name: names[0]}
-	if p.is(operator, "|") {
-		p.next()
+	s := &setBlock{to: to}
+	p.frame.store(to)
+	if p.op("|") {
 		s.filters = p.filters()
 	}
 	p.close()
-	s.body = p.body("set", "endset")
+	s.frame = p.within(func() { s.body = p.body("set", "endset") })
 	p.end("endset")
 	return s
 }
 
 func (p *parser) macro() doer {
 	m := &macro{name: p.name()}
+	p.frame.store(toName(m.name))
+	m.frame = p.within(func() {
+		p.parameters(m)
+		p.close()
+		p.finish(m, "macro")
+	})
+	return m
+}
+
+// finish parses the body and the end of a macro, and notes which of the names that only macros have it
+// reads.
+func (p *parser) finish(m *macro, word string) {
+	outer := p.named
+	p.named = map[string]bool{}
+	m.body = p.apart(func() []statement { return p.body(word, "end"+word) })
+	p.end("end" + word)
+	has := func(name string) bool { return p.named[name] && !slices.Contains(m.names, name) }
+	m.varargs, m.kwargs, m.caller = has("varargs"), has("kwargs"), has("caller")
+	for name := range p.named {
+		outer[name] = true
+	}
+	p.named = outer
+}
+
+// parameters parses the parameters of a macro.
+func (p *parser) parameters(m *macro) {
 	p.need(operator, "(")
 	for !p.op(")") {
 		if len(m.names) > 0 {
 			p.need(operator, ",")
 		}
 		m.names = append(m.names, p.name())
+		p.frame.seen[m.names[len(m.names)-1]] = true
 		if p.op("=") {
 			m.defaults = append(m.defaults, p.expression())
 		} else if len(m.defaults) > 0 {
 			p.unexpected("a default, as the parameter before has one")
 		}
 	}
+}
+
+func (p *parser) callBlock() doer {
+	c := &callBlock{caller: &macro{name: "caller"}}
+	f := p.within(func() {
+		if p.is(operator, "(") {
+			p.parameters(c.caller)
+		}
+	})
+	c.caller.frame = f
+	of, ok := p.expression().(*call)
+	if !ok {
+		p.unexpected("a call before")
+	}
+	c.call = of
 	p.close()
-	loops := p.loops
-	p.loops = 0
-	m.body = p.body("macro", "endmacro")
-	p.loops = loops
-	p.end("endmacro")
-	return m
+	p.frame = f
+	p.finish(c.caller, "call")
+	p.frame = f.outer
+	return c
 }
 
 // filters parses a filter without the | before it, and all that follow it.
@@ -276,11 +432,12 @@ func (p *parser) filters() []filter {
 	}
 }
 
+// filterName parses the name of a filter. One that does not exist matters when it is reached: templates
+// ask first whether there is what they call.
 func (p *parser) filterName() string {
-	t := p.peek()
 	s := p.name()
-	if _, ok := filters[s]; !ok {
-		fail(t.line, "filter %q, which is not known", s)
+	for p.op(".") {
+		s += "." + p.name()
 	}
 	return s
 }

@@ -40,7 +40,7 @@ func (r *runner) find(name string) (value, bool) {
 }
 
 // Render renders the template with variables: nil, bool, int64, float64, Str, *List, *Dict or
-// Function. work is the limit on the work it may do: a byte that is read is a unit, a byte of memory
+// *Function. work is the limit on the work it may do: a byte that is read is a unit, a byte of memory
 // that is taken four. An error is a *RenderError or a *RaisedError. Cancelling ctx ends rendering
 // after at most 2^14 units and what is charged at once, such as a pass over a string.
 func (t *Template) Render(ctx context.Context, variables map[string]any, work int64) (Str, error) {
@@ -50,13 +50,14 @@ func (t *Template) Render(ctx context.Context, variables map[string]any, work in
 func newRunner(ctx context.Context, variables map[string]any, work int64) *runner {
 	r := &runner{meter: meter{ctx: ctx, left: work, ask: work}}
 	r.out = &builder{m: &r.meter}
-	r.root = &scope{map[string]value{}, &scope{globals, nil}}
+	given := &scope{map[string]value{}, &scope{globals, nil}}
 	for name, v := range variables {
-		if f, ok := v.(Function); ok {
-			v = callable{do: f.call}
+		if f, ok := v.(*Function); ok {
+			v = callable{do: f.operation()}
 		}
-		r.root.values[name] = v
+		given.values[name] = v
 	}
+	r.root = given
 	r.scope = r.root
 	return r
 }
@@ -73,6 +74,9 @@ func (r *runner) render(t *Template) (out Str, err error) {
 			out, err = Str{}, &RenderError{r.line, fmt.Sprintf("internal error: %v", e)}
 		}
 	}()
+	r.line = 1
+	r.root = r.within(t.frame, r.root)
+	r.scope = r.root
 	r.run(t.body)
 	return r.out.str(), nil
 }
@@ -107,8 +111,12 @@ func (r *runner) inner(outer *scope) *scope {
 	return &scope{map[string]value{}, outer}
 }
 
-func (s *output) run(r *runner)   { r.out.add(s.text) }
-func (s *printing) run(r *runner) { r.out.add(r.show(r.eval(s.of))) }
+func (s *output) run(r *runner) { r.out.add(s.text) }
+func (s *printing) run(r *runner) {
+	for _, of := range s.of {
+		r.out.add(r.show(r.eval(of)))
+	}
+}
 
 func (s *branch) run(r *runner) {
 	for i, cond := range s.conds {
@@ -120,7 +128,27 @@ func (s *branch) run(r *runner) {
 	r.run(s.other)
 }
 
-func (s *group) run(r *runner) { r.run(s.body) }
+func (s *scoped) run(r *runner) {
+	outer := r.scope
+	if s.root {
+		r.scope = r.root
+	}
+	r.scope = r.within(s.frame, r.scope)
+	r.run(s.body)
+	r.scope = outer
+}
+
+func (s *with) run(r *runner) {
+	outer, inner := r.scope, r.within(s.frame, r.scope)
+	for i, of := range s.of {
+		s.to[i].assign(r, inner, r.eval(of))
+	}
+	r.scope = inner
+	r.run(s.body)
+	r.scope = outer
+}
+
+func (s *missing) run(r *runner) { r.fail("block %q, which is not supported", s.what) }
 
 func (s *leave) run(r *runner) {
 	r.leaving = toBreak
@@ -129,40 +157,41 @@ func (s *leave) run(r *runner) {
 	}
 }
 
-func (s *set) run(r *runner) { r.assign(r.scope, s.names, r.eval(s.of)) }
+func (s *set) run(r *runner) { s.to.assign(r, r.scope, r.eval(s.of)) }
 
-// assign gives a value to a name, or the items of a value to several names.
-func (r *runner) assign(to *scope, names []string, v value) {
+func (t toName) assign(r *runner, to *scope, v value) {
 	r.work(callCost)
-	if len(names) == 1 {
-		to.values[names[0]] = v
-		return
+	if _, ok := to.values[string(t)]; !ok {
+		r.memory(nameSize)
 	}
-	items := r.items(v)
-	if len(items) != len(names) {
-		r.fail("%d values for %d names", len(items), len(names))
-	}
-	r.memory(nameSize * len(names))
-	for i, name := range names {
-		to.values[name] = items[i]
-	}
+	to.values[string(t)] = v
 }
 
-func (s *setAttribute) run(r *runner) {
-	v, _ := r.find(s.of)
-	n, ok := v.(*space)
+func (t *toAttribute) assign(r *runner, _ *scope, v value) {
+	of, _ := r.find(t.of)
+	n, ok := of.(*space)
 	if !ok {
-		r.fail("%s is no namespace, so that its attributes cannot be set", s.of)
+		r.fail("%s is no namespace, so that its attributes cannot be set", t.of)
 	}
-	r.name(n, s.name, r.eval(s.to))
+	r.name(n, t.name, v)
+}
+
+func (t toAll) assign(r *runner, to *scope, v value) {
+	items := r.items(v)
+	if len(items) != len(t) {
+		r.fail("%d values for %d names", len(items), len(t))
+	}
+	for i, one := range t {
+		one.assign(r, to, items[i])
+	}
 }
 
 func (s *setBlock) run(r *runner) {
-	r.scope.values[s.name] = r.through(s.filters, r.captured(s.body, r.inner(r.scope)))
+	s.to.assign(r, r.scope, r.through(s.filters, r.captured(s.body, r.within(s.frame, r.scope))))
 }
 
 func (s *filterBlock) run(r *runner) {
-	r.out.add(r.show(r.through(s.filters, r.captured(s.body, r.inner(r.scope)))))
+	r.out.add(r.show(r.through(s.filters, r.captured(s.body, r.within(s.frame, r.scope)))))
 }
 
 // through applies filters in their order.
@@ -173,14 +202,19 @@ func (r *runner) through(chain []filter, v value) value {
 	return v
 }
 
-func (s *loop) run(r *runner) {
+func (s *loop) run(r *runner) { s.goOver(r, r.eval(s.over), 0) }
+
+// goOver runs the loop over a value. depth is how many of its iterations it lies in.
+func (s *loop) goOver(r *runner, over value, depth int) {
 	outer := r.scope
-	items := r.kept(s, r.items(r.eval(s.over)))
+	items := r.kept(s, r.items(over))
 	ended := false // whether an iteration came to its end: jinja2 asks this for else
+	at := &position{items: items, of: s, scope: outer, depth: depth}
 	for i, v := range items {
-		r.scope = r.inner(outer)
-		r.scope.values["loop"] = &position{items, i}
-		r.assign(r.scope, s.names, v)
+		r.scope = r.within(s.frame, outer)
+		at.index = i
+		r.scope.values["loop"] = at
+		s.to.assign(r, r.scope, v)
 		r.run(s.body)
 		leaving := r.leaving
 		r.leaving = 0
@@ -191,7 +225,9 @@ func (s *loop) run(r *runner) {
 	}
 	r.scope = outer
 	if !ended {
+		r.scope = r.within(s.otherFrame, outer)
 		r.run(s.other)
+		r.scope = outer
 	}
 }
 
@@ -204,7 +240,7 @@ func (r *runner) kept(s *loop, items []value) []value {
 	var kept []value
 	for _, v := range items {
 		r.scope = r.inner(outer)
-		r.assign(r.scope, s.names, v)
+		s.to.assign(r, r.scope, v)
 		if truth(r.eval(s.cond)) {
 			r.memory(slotSize)
 			kept = append(kept, v)
@@ -212,71 +248,4 @@ func (r *runner) kept(s *loop, items []value) []value {
 	}
 	r.scope = outer
 	return kept
-}
-
-func (s *macro) run(r *runner) { r.scope.values[s.name] = callable{do: s.call} }
-
-// call runs the macro and returns what it prints.
-func (s *macro) call(r *runner, _ value, a args) value {
-	r.memory(nameSize * len(s.names))
-	inner, outer := r.inner(r.root), r.scope
-	r.scope = inner
-	for i, v := range r.bind("macro "+s.name, a, s.names...) {
-		name, d := s.names[i], i-(len(s.names)-len(s.defaults))
-		switch {
-		case isAbsent(v) && d >= 0:
-			v = r.eval(s.defaults[d])
-		case isAbsent(v):
-			v = undefined{name}
-		}
-		inner.values[name] = v
-	}
-	out := r.captured(s.body, inner)
-	r.scope = outer
-	return out
-}
-
-// position is the variable loop.
-type position struct {
-	items []value
-	index int
-}
-
-func (p *position) attribute(name string) (value, bool) {
-	n := len(p.items)
-	switch name {
-	case "index":
-		return int64(p.index + 1), true
-	case "index0":
-		return int64(p.index), true
-	case "revindex":
-		return int64(n - p.index), true
-	case "revindex0":
-		return int64(n - p.index - 1), true
-	case "first":
-		return p.index == 0, true
-	case "last":
-		return p.index == n-1, true
-	case "length":
-		return int64(n), true
-	case "previtem":
-		if p.index > 0 {
-			return p.items[p.index-1], true
-		}
-	case "nextitem":
-		if p.index+1 < n {
-			return p.items[p.index+1], true
-		}
-	case "cycle":
-		return callable{cycle, p}, true
-	}
-	return nil, false
-}
-
-// cycle is the method of loop that returns one of its arguments in turn.
-func cycle(r *runner, v value, a args) value {
-	if len(a.positional) == 0 {
-		r.fail("loop.cycle without values")
-	}
-	return a.positional[v.(*position).index%len(a.positional)]
 }

@@ -1,9 +1,11 @@
 package jinja
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
+
+	"github.com/attn-go/attn/models/internal/jinja/python"
 )
 
 // show returns what printing a value gives.
@@ -36,9 +38,19 @@ func (r *runner) repr(b *builder, v value) {
 	case int64:
 		b.inside(strconv.FormatInt(v, 10))
 	case float64:
-		b.inside(formatFloat(v))
+		b.inside(python.FormatFloat(v))
 	case Str:
+		if v.safe {
+			b.inside("Markup(")
+		}
 		r.quote(b, v)
+		if v.safe {
+			b.inside(")")
+		}
+	case *space:
+		r.reprSpace(b, v)
+	case *position:
+		b.inside(fmt.Sprintf("<LoopContext %d/%d>", v.index+1, len(v.items)))
 	case *List:
 		r.reprList(b, v)
 	case *Dict:
@@ -52,27 +64,53 @@ func (r *runner) repr(b *builder, v value) {
 			r.repr(b, e.value)
 		}
 		b.inside("}")
+	case callable:
+		if v.macro == nil {
+			r.fail("%s cannot be printed", typeName(v))
+		}
+		b.inside("<Macro ")
+		r.quote(b, Inside(v.macro.name))
+		b.inside(">")
 	default:
 		r.fail("%s cannot be printed", typeName(v))
 	}
 }
 
+// brackets are what kinds of lists are written in.
+var brackets = [...]struct{ open, close string }{list: {"[", "]"}, tuple: {"(", ")"}, keys: {"dict_keys([", "])"}, values: {"dict_values([", "])"}, pairs: {"dict_items([", "])"}}
+
 func (r *runner) reprList(b *builder, l *List) {
-	open, close := "[", "]"
-	if l.tuple {
-		open, close = "(", ")"
-		if len(l.items) == 1 {
-			close = ",)"
-		}
+	if l.kind == span {
+		b.inside(l.label)
+		return
 	}
-	b.inside(open)
+	b.inside(brackets[l.kind].open)
 	for i, v := range l.items {
 		if i > 0 {
 			b.inside(", ")
 		}
 		r.repr(b, v)
 	}
-	b.inside(close)
+	if l.kind == tuple && len(l.items) == 1 {
+		b.inside(",")
+	}
+	b.inside(brackets[l.kind].close)
+}
+
+// reprSpace writes a namespace.
+func (r *runner) reprSpace(b *builder, n *space) {
+	r.down() // as a namespace may be in itself
+	b.inside("<Namespace {")
+	for i, name := range n.names {
+		if i > 0 {
+			b.inside(", ")
+		}
+		r.quote(b, Inside(name))
+		b.inside(": ")
+		r.repr(b, n.values[name])
+	}
+	b.inside("}>")
+	r.up()
 }
 
 // quote writes a string as Python's repr does.
@@ -83,133 +121,6 @@ func (r *runner) quote(b *builder, s Str) {
 		mark = '"'
 	}
 	b.inside(string(mark))
-	b.converted(s, func(t string) string {
-		var b strings.Builder
-		for _, c := range t {
-			switch {
-			case c == '\\' || c == mark:
-				b.WriteByte('\\')
-				b.WriteRune(c)
-			case c == '\n':
-				b.WriteString(`\n`)
-			case c == '\r':
-				b.WriteString(`\r`)
-			case c == '\t':
-				b.WriteString(`\t`)
-			case unicode.IsPrint(c):
-				b.WriteRune(c)
-			default:
-				b.WriteString(escaped(c))
-			}
-		}
-		return b.String()
-	})
+	b.converted(s, func(t string) string { return python.Quoted(t, mark) })
 	b.inside(string(mark))
-}
-
-// escaped writes a character that cannot be printed.
-func escaped(r rune) string {
-	hex := func(width int) string {
-		s := strconv.FormatInt(int64(r), 16)
-		return strings.Repeat("0", width-len(s)) + s
-	}
-	switch {
-	case r < 0x100:
-		return `\x` + hex(2)
-	case r < 0x10000:
-		return `\u` + hex(4)
-	}
-	return `\U` + hex(8)
-}
-
-// json writes a value as Python's json.dumps does, without escaping what is not ASCII. Lines are
-// indented by indent spaces for each level, if it is not negative.
-func (r *runner) json(b *builder, v value, indent, depth int) {
-	r.work(nodeCost)
-	switch v := v.(type) {
-	case nil:
-		b.inside("null")
-	case bool:
-		b.inside(strconv.FormatBool(v))
-	case Str:
-		jsonText(b, v)
-	case int64, float64:
-		r.repr(b, v)
-	case *List:
-		jsonBlock(b, "[]", len(v.items), indent, depth, func(i int) { r.json(b, v.items[i], indent, depth+1) })
-	case *Dict:
-		jsonBlock(b, "{}", len(v.entries), indent, depth, func(i int) {
-			e := v.entries[i]
-			if s, ok := e.key.(Str); ok {
-				jsonText(b, s)
-			} else {
-				b.inside(`"`)
-				r.json(b, e.key, indent, depth+1)
-				b.inside(`"`)
-			}
-			b.inside(": ")
-			r.json(b, e.value, indent, depth+1)
-		})
-	default:
-		r.fail("%s cannot be written as JSON", typeName(v))
-	}
-}
-
-// jsonBlock writes n items between brackets.
-func jsonBlock(b *builder, brackets string, n, indent, depth int, item func(i int)) {
-	line := func(depth int) {
-		b.inside("\n" + strings.Repeat(" ", indent*depth))
-	}
-	b.inside(brackets[:1])
-	for i := range n {
-		switch {
-		case i > 0 && indent < 0:
-			b.inside(", ")
-		case i > 0:
-			b.inside(",")
-		}
-		if indent >= 0 {
-			line(depth + 1)
-		}
-		item(i)
-	}
-	if indent >= 0 && n > 0 {
-		line(depth)
-	}
-	b.inside(brackets[1:])
-}
-
-// jsonText writes a string.
-func jsonText(b *builder, s Str) {
-	b.inside(`"`)
-	b.converted(s, jsonString)
-	b.inside(`"`)
-}
-
-func jsonString(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch r {
-		case '"', '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case '\n':
-			b.WriteString(`\n`)
-		case '\r':
-			b.WriteString(`\r`)
-		case '\t':
-			b.WriteString(`\t`)
-		case '\b':
-			b.WriteString(`\b`)
-		case '\f':
-			b.WriteString(`\f`)
-		default:
-			if r < ' ' {
-				b.WriteString(`\u00` + escaped(r)[2:])
-			} else {
-				b.WriteRune(r)
-			}
-		}
-	}
-	return b.String()
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/attn-go/attn/models/internal/jinja/python"
 )
 
 // Str is a string that knows which parts of it come from outside the template.
@@ -12,7 +14,15 @@ type Str struct {
 	text    string
 	outside bool  // whether the first part is from a variable that the template was given
 	turns   []int // where parts from outside and from the template meet
+	safe    bool  // as the filters safe and escape return it: what joins it is escaped
 }
+
+// marked returns the string as a safe one, and plain as one that is not.
+func (s Str) marked() Str { s.safe = true; return s }
+func (s Str) plain() Str  { s.safe = false; return s }
+
+// like returns the string as a safe one if another one is safe.
+func (s Str) like(other Str) Str { s.safe = other.safe; return s }
 
 // Inside returns a string as one that the template has.
 func Inside(s string) Str { return Str{text: s} }
@@ -42,30 +52,21 @@ func (s Str) Parts() iter.Seq2[string, bool] {
 // cut returns the bytes from start to end.
 func (s Str) cut(m *meter, start, end int) Str {
 	if start >= end {
-		return Str{}
+		return Str{safe: s.safe}
 	}
 	from, _ := slices.BinarySearch(s.turns, start+1)
 	to, _ := slices.BinarySearch(s.turns, end)
 	m.work(nodeCost)
 	m.memory(slotSize * (to - from))
-	c := Str{text: s.text[start:end], outside: s.outside != (from%2 == 1)}
+	c := Str{text: s.text[start:end], outside: s.outside != (from%2 == 1), safe: s.safe}
 	for _, at := range s.turns[from:to] {
 		c.turns = append(c.turns, at-start)
 	}
 	return c
 }
 
-// trim drops characters of a set from the ends: white space if the set is "".
-func (s Str) trim(m *meter, set string, left, right bool) Str {
-	drop := isSpace
-	if set != "" {
-		m.memory(slotSize * utf8.RuneCountInString(set))
-		chars := map[rune]bool{}
-		for _, c := range set {
-			chars[c] = true
-		}
-		drop = func(c rune) bool { return chars[c] }
-	}
+// trim drops characters of a set from the ends.
+func (s Str) trim(m *meter, drop func(rune) bool, left, right bool) Str {
 	start, end := 0, len(s.text)
 	if left {
 		start = end - len(strings.TrimLeftFunc(s.text, drop))
@@ -91,21 +92,79 @@ func (s Str) split(m *meter, sep string, most int) (pieces []value) {
 	return append(pieces, s.piece(m, start, len(s.text)))
 }
 
-// fields splits at white space.
-func (s Str) fields(m *meter) (pieces []value) {
-	start := -1
-	for i, c := range s.text {
-		switch {
-		case isSpace(c) && start >= 0:
-			pieces = append(pieces, s.piece(m, start, i))
-			start = -1
-		case !isSpace(c) && start < 0:
-			start = i
+// splitRight is split from the end.
+func (s Str) splitRight(m *meter, sep string, most int) (pieces []value) {
+	m.search(s.text, sep)
+	end := len(s.text)
+	for ; most != 0; most-- {
+		n := strings.LastIndex(s.text[:end], sep)
+		if n < 0 {
+			break
 		}
+		pieces = append(pieces, s.piece(m, n+len(sep), end))
+		end = n
 	}
-	if start >= 0 {
-		pieces = append(pieces, s.piece(m, start, len(s.text)))
+	pieces = append(pieces, s.piece(m, 0, end))
+	slices.Reverse(pieces)
+	return pieces
+}
+
+// lines splits at the ends of lines, which it keeps if keep is set. The last line may have none.
+func (s Str) lines(m *meter, keep bool) (pieces []value) {
+	start := 0
+	for start < len(s.text) {
+		n := strings.IndexFunc(s.text[start:], python.EndsLine)
+		if n < 0 {
+			return append(pieces, s.piece(m, start, len(s.text)))
+		}
+		_, length := utf8.DecodeRuneInString(s.text[start+n:])
+		end := start + n + length
+		if strings.HasPrefix(s.text[start+n:], "\r\n") {
+			end++
+		}
+		if keep {
+			pieces = append(pieces, s.piece(m, start, end))
+		} else {
+			pieces = append(pieces, s.piece(m, start, start+n))
+		}
+		start = end
 	}
+	return pieces
+}
+
+// fields splits at white space, at most some times.
+func (s Str) fields(m *meter, most int) (pieces []value) {
+	notSpace := func(c rune) bool { return !python.IsSpace(c) }
+	for start := 0; ; most-- {
+		n := strings.IndexFunc(s.text[start:], notSpace)
+		if n < 0 {
+			return pieces
+		}
+		start += n
+		n = strings.IndexFunc(s.text[start:], python.IsSpace)
+		if n < 0 || most == 0 {
+			return append(pieces, s.piece(m, start, len(s.text)))
+		}
+		pieces = append(pieces, s.piece(m, start, start+n))
+		start += n
+	}
+}
+
+// fieldsRight is fields from the end.
+func (s Str) fieldsRight(m *meter, most int) (pieces []value) {
+	notSpace := func(c rune) bool { return !python.IsSpace(c) }
+	for end := len(s.text); ; most-- {
+		if end = len(strings.TrimRightFunc(s.text[:end], python.IsSpace)); end == 0 {
+			break
+		}
+		start := 0
+		if most != 0 {
+			start = len(strings.TrimRightFunc(s.text[:end], notSpace))
+		}
+		pieces = append(pieces, s.piece(m, start, end))
+		end = start
+	}
+	slices.Reverse(pieces)
 	return pieces
 }
 
@@ -116,10 +175,10 @@ func (s Str) piece(m *meter, start, end int) Str {
 }
 
 // replace replaces old by new, at most some times: at all if most is negative. An empty old is
-// nowhere.
+// before each character and at the end.
 func (s Str) replace(m *meter, old string, new Str, most int) Str {
 	if old == "" {
-		return s
+		return s.between(m, new, most)
 	}
 	m.search(s.text, old)
 	b := builder{m: m}
@@ -134,6 +193,26 @@ func (s Str) replace(m *meter, old string, new Str, most int) Str {
 		start += n + len(old)
 	}
 	b.add(s.cut(m, start, len(s.text)))
+	return b.str()
+}
+
+// between puts a string before each character and at the end, at most some times.
+func (s Str) between(m *meter, new Str, most int) Str {
+	b := builder{m: m}
+	start := 0
+	for i := range s.text {
+		if most == 0 {
+			break
+		}
+		most--
+		b.add(s.cut(m, start, i))
+		b.add(new)
+		start = i
+	}
+	b.add(s.cut(m, start, len(s.text)))
+	if most != 0 {
+		b.add(new)
+	}
 	return b.str()
 }
 

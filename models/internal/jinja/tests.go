@@ -1,74 +1,89 @@
 package jinja
 
-import "strings"
+import "github.com/attn-go/attn/models/internal/jinja/python"
 
-// tests are what can follow "is". They return a bool.
-var tests = map[string]operation{
-	"defined":   func(r *runner, v value, a args) value { return !isUndefined(v) },
-	"undefined": func(r *runner, v value, a args) value { return isUndefined(v) },
-	"none":      func(r *runner, v value, a args) value { return v == nil },
-	"true":      func(r *runner, v value, a args) value { return v == true },
-	"false":     func(r *runner, v value, a args) value { return v == false },
-	"string":    is[Str],
-	"boolean":   is[bool],
-	"integer":   is[int64],
-	"float":     is[float64],
-	"mapping":   is[*Dict],
-	"callable":  is[callable],
-	"number": func(r *runner, v value, a args) value {
-		_, ok := number(v)
-		return ok
-	},
-	"sequence": sequence,
-	"iterable": sequence,
-	"odd":      func(r *runner, v value, a args) value { return r.remainder(v, int64(2)) != 0 },
-	"even":     func(r *runner, v value, a args) value { return r.remainder(v, int64(2)) == 0 },
-	"divisibleby": func(r *runner, v value, a args) value {
-		return r.remainder(v, r.bind("divisibleby", a, "by")[0]) == 0
-	},
-	"equalto": compared("=="), "eq": compared("=="), "ne": compared("!="), "sameas": compared("=="),
-	"lt": compared("<"), "le": compared("<="), "gt": compared(">"), "ge": compared(">="),
-	"lessthan": compared("<"), "greaterthan": compared(">"), "in": compared("in"),
-	"upper": func(r *runner, v value, a args) value { return r.sameAs(v, strings.ToUpper) },
-	"lower": func(r *runner, v value, a args) value { return r.sameAs(v, strings.ToLower) },
+var tests map[string]operation
+
+func init() { // not where it is declared, as the test "test" uses it
+	tests = map[string]operation{
+		"defined":   alone("defined", func(r *runner, v value) value { return !is[undefined](v) }),
+		"undefined": alone("undefined", func(r *runner, v value) value { return is[undefined](v) }),
+		"none":      alone("none", func(r *runner, v value) value { return v == nil }),
+		"true":      alone("true", func(r *runner, v value) value { return v == true }),
+		"false":     alone("false", func(r *runner, v value) value { return v == false }),
+		"string":    alone("string", func(r *runner, v value) value { return is[Str](v) }),
+		"boolean":   alone("boolean", func(r *runner, v value) value { return is[bool](v) }),
+		"integer":   alone("integer", func(r *runner, v value) value { return is[int64](v) }),
+		"float":     alone("float", func(r *runner, v value) value { return is[float64](v) }),
+		"mapping":   alone("mapping", func(r *runner, v value) value { return is[*Dict](v) }),
+		"callable":  alone("callable", func(r *runner, v value) value { return is[callable](v) || is[undefined](v) || is[*position](v) }),
+		"escaped":   alone("escaped", func(r *runner, v value) value { s, ok := v.(Str); return ok && s.safe }),
+		"number": alone("number", func(r *runner, v value) value {
+			_, ok := number(v)
+			return ok
+		}),
+		"sequence": alone("sequence", func(r *runner, v value) value {
+			l, ok := v.(*List)
+			return ok && l.kind <= span || is[Str](v) || is[*Dict](v) || is[undefined](v)
+		}),
+		"iterable":    alone("iterable", func(r *runner, v value) value { return isIterable(v) || is[*position](v) }),
+		"odd":         alone("odd", func(r *runner, v value) value { return r.rest(v, int64(2), 1) }),
+		"even":        alone("even", func(r *runner, v value) value { return r.rest(v, int64(2), 0) }),
+		"divisibleby": takes("divisibleby(num)", func(r *runner, v value, b []value) value { return r.rest(v, b[0], 0) }),
+		"sameas":      takes("sameas(other)", func(r *runner, v value, b []value) value { return same(v, b[0]) }),
+		"in":          takes("in(seq)", func(r *runner, v value, b []value) value { return r.contains(b[0], v) }),
+		"upper":       alone("upper", func(r *runner, v value) value { return python.IsUpper(r.show(v).text) }),
+		"lower":       alone("lower", func(r *runner, v value) value { return python.IsLower(r.show(v).text) }),
+		"filter":      alone("filter", func(r *runner, v value) value { return r.known(filters, v) }),
+		"test":        alone("test", func(r *runner, v value) value { return r.known(tests, v) }),
+	}
+	for op, names := range map[string][]string{
+		"==": {"eq", "equalto"}, "!=": {"ne"}, "<": {"lt", "lessthan"}, "<=": {"le"}, ">": {"gt", "greaterthan"}, ">=": {"ge"},
+	} {
+		for _, name := range append(names, op) {
+			tests[name] = takes(name+"(other, /)", func(r *runner, v value, b []value) value { return r.operate(infix[op], v, b[0]) })
+		}
+	}
 }
 
-func isUndefined(v value) bool {
-	_, ok := v.(undefined)
-	return ok || isAbsent(v)
+// test returns the test of a name.
+func (r *runner) test(name string) operation {
+	if t, ok := tests[name]; ok {
+		return t
+	}
+	return r.unknown("test", name)
 }
 
-func is[T any](r *runner, v value, a args) value {
+// known tells whether a table has a name.
+func (r *runner) known(table map[string]operation, name value) bool {
+	if isObject(name) {
+		return false
+	}
+	s, ok := r.key(name).(Str)
+	return ok && table[s.text] != nil
+}
+
+func is[T any](v value) bool {
 	_, ok := v.(T)
 	return ok
 }
 
-func sequence(r *runner, v value, a args) value {
-	switch v.(type) {
-	case Str, *List, *Dict, undefined:
-		return true
-	}
-	return false
+// rest tells whether a division leaves a rest.
+func (r *runner) rest(v, by value, rest int64) bool {
+	return r.equal(r.operate(infix["%"], v, by), rest)
 }
 
-func (r *runner) remainder(v, by value) int64 {
-	x, okX := whole(v)
-	y, okY := whole(by)
-	if !okX || !okY {
-		r.fail("%s divided by %s, want integers", typeName(v), typeName(by))
+// same tells whether values are one: of what does not change, whether they are alike.
+func same(a, b value) bool {
+	switch a := a.(type) {
+	case undefined:
+		return false
+	case Str:
+		b, ok := b.(Str)
+		return ok && a.text == b.text && a.safe == b.safe
+	case callable:
+		b, ok := b.(callable)
+		return ok && a.macro != nil && a.macro == b.macro
 	}
-	return r.integers("%", x, y).(int64)
-}
-
-func compared(op string) operation {
-	return func(r *runner, v value, a args) value {
-		return r.operate(infix[op], v, r.bind(op, a, "other")...)
-	}
-}
-
-// sameAs returns whether a string has letters and is what a conversion makes of it.
-func (r *runner) sameAs(v value, convert func(string) string) bool {
-	s := r.show(v)
-	upper, lower := r.converted(s, strings.ToUpper), r.converted(s, strings.ToLower)
-	return upper.text != lower.text && s.text == r.converted(s, convert).text
+	return !is[callable](b) && !is[Str](b) && a == b
 }

@@ -1,28 +1,45 @@
 package jinja
 
-import (
-	"fmt"
-	"math"
-	"strconv"
-	"strings"
-)
+import "fmt"
 
-// value is nil (none), bool, int64, float64, Str, *List, *Dict, undefined, *space, *position
-// or callable.
+// value is nil (none), bool, int64, float64, Str, *List, *Dict, undefined, *stream, *space, *position,
+// *cycler or callable.
 type value any
 
 // undefined is the value of a name that there is not.
 type undefined struct{ name string }
 
-// List is a list or a tuple. It does not change.
+// kinds of List
+type listKind uint8
+
+const (
+	list   listKind = iota
+	tuple           // immutable in Python, and a key of mappings
+	span            // what range returns
+	keys            // the views of a mapping
+	values          //
+	pairs           //
+)
+
+// List is a list, or what else has items in order. It does not change.
 type List struct {
-	items []value
-	tuple bool
-	depth int // of values within each other, from 1 on
+	items  []value
+	kind   listKind
+	depth  int      // of values within each other, from 1 on
+	label  string   // how a span is written
+	fields []string // names of a tuple's items, if they have any
 }
 
-// space is what namespace() returns: the only value that changes. Nothing recurses into it.
-type space struct{ values map[string]value }
+// space is what namespace() returns: the only value that changes, beside those that count. Nothing
+// recurses into it.
+type space struct {
+	names  []string // in the order in which they were set
+	values map[string]value
+}
+
+// stream is what Python calls a generator or an iterator: its items are made when they are asked for,
+// once.
+type stream struct{ next func() (value, bool) }
 
 // NewList returns a list of values, of the types that Render takes.
 func NewList(items ...any) *List {
@@ -30,24 +47,24 @@ func NewList(items ...any) *List {
 	for i, v := range items {
 		values[i] = v
 	}
-	return newList(values, false)
+	return newList(values, list)
 }
 
-func newList(items []value, tuple bool) *List {
+func newList(items []value, kind listKind) *List {
 	depth := 0
 	for _, v := range items {
 		depth = max(depth, depthOf(v))
 	}
-	return &List{items, tuple, depth + 1}
+	return &List{items: items, kind: kind, depth: depth + 1}
 }
 
 // list returns a list of items, for whose slots it charges.
-func (r *runner) list(items []value) *List { return r.sequence(items, false) }
+func (r *runner) list(items []value) *List { return r.sequence(items, list) }
 
-// sequence returns a list or a tuple.
-func (r *runner) sequence(items []value, tuple bool) *List {
+// sequence returns a list of a kind.
+func (r *runner) sequence(items []value, kind listKind) *List {
 	r.memory(boxSize + slotSize*len(items))
-	l := newList(items, tuple)
+	l := newList(items, kind)
 	r.nested(l.depth)
 	return l
 }
@@ -103,6 +120,9 @@ func truth(v value) bool {
 	return true
 }
 
+// kindNames are for messages of errors.
+var kindNames = [...]string{list: "a list", tuple: "a tuple", span: "a range", keys: "the keys of a mapping", values: "the values of a mapping", pairs: "the items of a mapping"}
+
 // typeName is for messages of errors.
 func typeName(v value) string {
 	switch v := v.(type) {
@@ -119,31 +139,17 @@ func typeName(v value) string {
 	case Str:
 		return "a string"
 	case *List:
-		return "a list"
+		return kindNames[v.kind]
 	case *Dict:
 		return "a mapping"
 	case *space:
 		return "a namespace"
+	case *stream:
+		return "a generator"
+	case *position:
+		return "the variable loop"
+	case *cycler:
+		return "a cycler"
 	}
 	return "a function"
-}
-
-// formatFloat writes a float as Python does.
-func formatFloat(f float64) string {
-	switch {
-	case math.IsInf(f, 1):
-		return "inf"
-	case math.IsInf(f, -1):
-		return "-inf"
-	case f != f:
-		return "nan"
-	}
-	if a := math.Abs(f); a != 0 && (a < 1e-4 || a >= 1e16) {
-		return strconv.FormatFloat(f, 'e', -1, 64)
-	}
-	s := strconv.FormatFloat(f, 'f', -1, 64)
-	if !strings.Contains(s, ".") {
-		s += ".0"
-	}
-	return s
 }

@@ -168,6 +168,13 @@ func (f *File) AddVocabulary() {
 	f.Set("tokenizer.ggml.tokens", tokens)
 	f.Set("tokenizer.ggml.token_type", types)
 	f.Set("tokenizer.ggml.merges", merges)
-	f.Set("tokenizer.chat_template", "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}"+
-		"{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
+	f.Set("tokenizer.chat_template", template)
 }
+
+// AddDate has the template of AddVocabulary begin with the date.
+func (f *File) AddDate() {
+	f.Set("tokenizer.chat_template", "{{ strftime_now('%d %b %Y') }} "+template)
+}
+
+const template = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}" +
+	"{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"

@@ -1,0 +1,97 @@
+package chattemplate_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/models/chattemplate"
+)
+
+// calls is testdata/calls.json, which testdata/render.py writes.
+type calls struct {
+	Talks map[string][]json.RawMessage
+	Tools json.RawMessage
+	Rows  []struct {
+		Template, Talk string
+		Tools          bool
+		Variables      map[string]any
+		Text           *string
+		Error          string
+	}
+}
+
+// Templates that write tools, calls and reasoning render as with jinja2.
+func TestCalls(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("testdata", "calls.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all calls
+	if err := json.Unmarshal(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range all.Rows {
+		o := options
+		o.Variables = x.Variables
+		if x.Tools {
+			o.Variables["tools"] = all.Tools
+		}
+		template, err := parse(t, x.Template).With(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var messages []chattemplate.Message
+		for _, fields := range all.Talks[x.Talk] {
+			messages = append(messages, chattemplate.Message{Fields: fields})
+		}
+		got, err := template.Render(messages, true)
+		var refused *chattemplate.RefusedError
+		switch {
+		case x.Text != nil && (err != nil || got != *x.Text):
+			t.Errorf("%s, %s: %v\n got %q\nwant %q", x.Template, x.Talk, err, got, *x.Text)
+		case x.Text == nil && (!errors.As(err, &refused) || refused.Message != x.Error):
+			t.Errorf("%s, %s: got %q and error %v, want %s", x.Template, x.Talk, got, err, x.Error)
+		}
+	}
+}
+
+// What tools and further fields of messages say is not special, keys included.
+func TestFields(t *testing.T) {
+	o := chattemplate.Options{Variables: map[string]any{"tools": json.RawMessage(`[{"<|a|>": "<|b|>"}]`), "x": "<|c|>"}}
+	template, err := chattemplate.NewWith("{{ tools | tojson }}{{ messages[0].calls[0] }}{{ messages[0].content }}{{ messages[0].role }}{{ x }}<|d|>", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages := []chattemplate.Message{{Role: "user", Content: "none", Fields: json.RawMessage(`{"calls": ["<|e|>"], "content": "<|f|>"}`)}}
+	parts, err := template.Parts(t.Context(), messages, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, special := "", ""
+	for _, p := range parts {
+		if text += p.Text; p.Special {
+			special += p.Text
+		}
+	}
+	if want := `[{"<|a|>": "<|b|>"}]<|e|><|f|>user<|c|><|d|>`; text != want {
+		t.Errorf("got %q, want %q", text, want)
+	}
+	if want := `[{"": ""}]<|c|><|d|>`; special != want {
+		t.Errorf("special is %q, want %q", special, want)
+	}
+	for _, fields := range []string{"", "{", "[]", "{} {}", `{"a": 99999999999999999999}`, `{"a": 1e999}`, strings.Repeat(`{"a":`, 200)} {
+		messages[0].Fields = json.RawMessage(fields)
+		var bad *chattemplate.VariableError
+		if _, err := template.Render(messages, false); !errors.As(err, &bad) || bad.Name != "messages[0].Fields" {
+			t.Errorf("%.40q: got error %v", fields, err)
+		}
+		o.Variables["tools"] = messages[0].Fields
+		if _, err := template.With(o); fields != "[]" && (!errors.As(err, &bad) || bad.Name != "tools") {
+			t.Errorf("tools %.40q: got error %v", fields, err)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package jinja
+
+// frame is a part of a template that has variables of its own: the template, the body of a loop, of a
+// macro or of a block that captures what it prints.
+//
+// In jinja2 a variable belongs to a frame from its beginning if the frame sets it before it reads it:
+// until then it is not defined in the frames within, although the template may have been given a
+// variable of that name. hidden are these names. What only one branch of an if sets is not.
+type frame struct {
+	outer    *frame
+	seen     map[string]bool // names that the frame has read or set
+	stored   []string        // of these, those that it sets before it reads them
+	hidden   []string
+	branches int // of ifs around the current place
+}
+
+// enter begins a frame within the current one, which has some names from the outside.
+func (p *parser) enter(names ...string) *frame {
+	f := &frame{outer: p.frame, seen: map[string]bool{}}
+	for _, name := range names {
+		f.seen[name] = true
+	}
+	p.frame = f
+	p.frames = append(p.frames, f)
+	return f
+}
+
+// within parses a body that is a frame.
+func (p *parser) within(parse func(), names ...string) *frame {
+	f := p.enter(names...)
+	parse()
+	p.frame = f.outer
+	return f
+}
+
+// store says that a target is set.
+func (f *frame) store(t target) {
+	switch t := t.(type) {
+	case toAll:
+		for _, one := range t {
+			f.store(one)
+		}
+	case *toAttribute:
+		f.seen[t.of] = true
+	case toName:
+		if name := string(t); !f.seen[name] {
+			if f.seen[name] = true; f.branches == 0 {
+				f.stored = append(f.stored, name)
+			}
+		}
+	}
+}
+
+// finishFrames finds the hidden names of all frames: those that no frame around knows.
+func (p *parser) finishFrames() {
+	for _, f := range p.frames {
+		for _, name := range f.stored {
+			known := false
+			for o := f.outer; o != nil && !known; o = o.outer {
+				known = o.seen[name]
+			}
+			if !known {
+				f.hidden = append(f.hidden, name)
+			}
+		}
+	}
+}
+
+// targets returns the names of a target.
+func targets(t target) (names []string) {
+	switch t := t.(type) {
+	case toAll:
+		for _, one := range t {
+			names = append(names, targets(one)...)
+		}
+	case toName:
+		names = []string{string(t)}
+	}
+	return names
+}
+
+// within returns a scope of a frame within another one.
+func (r *runner) within(f *frame, outer *scope) *scope {
+	s := r.inner(outer)
+	r.memory(nameSize * len(f.hidden))
+	for _, name := range f.hidden {
+		s.values[name] = absent{}
+	}
+	return s
+}
