@@ -134,12 +134,12 @@ func completionLogprobsOf(c *choice) *completionLogprobs {
 	for _, t := range c.logprobs.tokens {
 		top := map[string]float32{}
 		for _, other := range *t.Top {
-			if _, ok := top[other.Token]; !ok {
-				top[other.Token] = other.Logprob
+			if _, ok := top[other.written()]; !ok {
+				top[other.written()] = other.Logprob
 			}
 		}
-		l.Tokens, l.Logprobs, l.Top, l.Offsets = append(l.Tokens, t.Token), append(l.Logprobs, t.Logprob), append(l.Top, top), append(l.Offsets, at)
-		at += len([]rune(t.Token))
+		l.Tokens, l.Logprobs, l.Top, l.Offsets = append(l.Tokens, t.written()), append(l.Logprobs, t.Logprob), append(l.Top, top), append(l.Offsets, at)
+		at += t.characters()
 	}
 	return l
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/decoder"
 )
 
 // modelEntry is a model in a list. The fields after OwnedBy are not in OpenAI's API.
@@ -79,5 +80,16 @@ func (h *host) generatorFacts(e *modelEntry, s *Settings) {
 	if o.Quantized {
 		e.Attention = "integers"
 	}
-	e.Defaults = &modelDefaults{s.MaxTokens, s.Sampler.Temperature, s.Sampler.TopK, s.Sampler.TopP, s.Sampler.Seed}
+	e.Defaults = &modelDefaults{s.MaxTokens, s.Sampler.Temperature, s.Sampler.TopK, writtenTopP(s.Sampler.TopP), s.Sampler.Seed}
+}
+
+// writtenTopP returns a Sampler.TopP as requests write it.
+func writtenTopP(p float64) float64 {
+	switch p {
+	case 0:
+		return 1
+	case decoder.LeastTopP:
+		return 0
+	}
+	return p
 }

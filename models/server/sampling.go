@@ -59,7 +59,9 @@ func (s *sampling) options(settings *Settings) (o decoder.GenerateOptions, err e
 	set(&o.MaxTokens, s.MaxTokens)
 	p := &o.Sampler
 	set(&p.Temperature, s.Temperature)
-	set(&p.TopP, s.TopP)
+	if set(&p.TopP, s.TopP); s.TopP != nil && *s.TopP == 0 {
+		p.TopP = decoder.LeastTopP
+	}
 	set(&p.FrequencyPenalty, s.FrequencyPenalty)
 	set(&p.PresencePenalty, s.PresencePenalty)
 	set(&p.TopK, s.TopK)
