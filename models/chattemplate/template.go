@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/attn-go/attn/models/gguf"
@@ -52,8 +53,9 @@ type Options struct {
 
 // Template is a template, parsed. It does not change and is safe for concurrent use.
 type Template struct {
-	parsed *jinja.Template
-	opts   Options
+	parsed  *jinja.Template
+	opts    Options
+	request map[string]any // further variables, see With
 }
 
 // New parses a template. An error is a *SyntaxError.
@@ -74,7 +76,7 @@ func NewWith(template string, opts Options) (*Template, error) {
 	if errors.As(err, &syntax) {
 		return nil, &SyntaxError{syntax.Line, syntax.Message()}
 	}
-	return &Template{parsed, opts}, err
+	return &Template{parsed: parsed, opts: opts}, err
 }
 
 // FromGGUF parses the template that a GGUF file has. BOS and EOS, if they are "", are the tokens that
@@ -154,6 +156,7 @@ func (t *Template) variables(messages []Message, prompt bool) (variables map[str
 	for name, v := range t.opts.Variables {
 		variables[name], _ = variable(name, v)
 	}
+	maps.Copy(variables, t.request)
 	return variables, work
 }
 

@@ -108,6 +108,15 @@ func (v *vocabulary) EncodeChat(ctx context.Context, messages []chattemplate.Mes
 	if err != nil {
 		return nil, err
 	}
+	return v.EncodeParts(parts)
+}
+
+// EncodeParts returns the tokens of what a template has written, [chattemplate.Template.Parts], after the
+// token that begins a text unless the template has written it. The error is that of [Model.Tokenizer].
+func (v *vocabulary) EncodeParts(parts []tokenizer.Part) ([]int32, error) {
+	if v.tokenizerErr != nil {
+		return nil, v.tokenizerErr
+	}
 	ids := v.tokenizer.EncodeParts(parts, tokenizer.Options{NoSpecial: true})
 	if before, _ := v.tokenizer.Ends(); len(before) > 0 && !(len(ids) >= len(before) && slices.Equal(ids[:len(before)], before)) {
 		ids = slices.Insert(ids, 0, before...)

@@ -14,14 +14,16 @@ type embeddingsRequest struct {
 	Model          string        `json:"model"`
 	Input          fields.Inputs `json:"input"`
 	EncodingFormat string        `json:"encoding_format"`
-	Dimensions     *int          `json:"dimensions"`
-	User           fields.Unused `json:"user"`
+	Dimensions     *fields.Int   `json:"dimensions"`
 
 	// Truncate leaves out the end of a text that is too long, which otherwise is an error.
 	Truncate bool `json:"truncate"`
 
 	Receipt bool `json:"receipt"` // one of package receipt
 }
+
+// Fields is that of [fields.Tabled].
+func (*embeddingsRequest) Fields() fields.Table { return fields.Embedding }
 
 type vector struct {
 	Object    string `json:"object"`
@@ -47,7 +49,7 @@ func (x *exchange) embeddings() error {
 	}
 	dimensions := h.embed.Options().Dimensions
 	if q.Dimensions != nil {
-		if dimensions = *q.Dimensions; dimensions < 1 || dimensions > h.embed.Width() {
+		if setInt(&dimensions, q.Dimensions); dimensions < 1 || dimensions > h.embed.Width() {
 			return badParam("dimensions", "dimensions: got %d, want 1 to %d", dimensions, h.embed.Width())
 		}
 	}

@@ -24,6 +24,7 @@ type Server struct {
 	slots   chan struct{} // a token for each request
 	bytes   atomic.Int64  // of bodies that may still come
 
+	noted    noted         // fields of requests
 	grammars chan struct{} // a token for each request that has one
 	metrics  *metrics
 	mux      *http.ServeMux
