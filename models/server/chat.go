@@ -122,15 +122,26 @@ func (x *exchange) conversation(h *host, q *chatRequest) ([]int32, error) {
 	if template, err = template.With(variables); err != nil {
 		return nil, badParam("chat_template_kwargs", "chat_template_kwargs: %v", err)
 	}
+	release, err := x.encoding()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	parts, err := template.Parts(x.ctx, list, true)
 	if err != nil {
 		return nil, err
 	}
-	prompt, err := h.generate.EncodeParts(parts)
-	if err == nil && len(prompt) == 0 {
-		err = fail(http.StatusBadRequest, "invalid_request_error", "", "the conversation has no token")
+	most := h.generate.Options().Context
+	prompt, fits, err := h.generate.EncodeParts(parts, most)
+	switch {
+	case err != nil:
+		return nil, err
+	case !fits:
+		return nil, tooLong("messages", most)
+	case len(prompt) == 0:
+		return nil, fail(http.StatusBadRequest, "invalid_request_error", "", "the conversation has no token")
 	}
-	return prompt, err
+	return prompt, nil
 }
 
 // variables returns what the template may read beside the messages. A template that does not read it writes
@@ -167,8 +178,7 @@ func (q *chatRequest) variables() (map[string]any, error) {
 // chatForm is how answers of a conversation are written.
 type chatForm struct{}
 
-func (chatForm) id() string     { return "chatcmpl-" }
-func (chatForm) prompt() string { return "messages" }
+func (chatForm) id() string { return "chatcmpl-" }
 
 func (chatForm) object(stream bool) string {
 	if stream {

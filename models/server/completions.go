@@ -86,11 +86,19 @@ func (x *exchange) prompts(h *host, in *fields.Inputs) ([][]int32, error) {
 	if in.Len() > x.s.Choices {
 		return nil, badParam("prompt", "prompt: got %d, want at most %d", in.Len(), x.s.Choices)
 	}
-	prompts := in.Tokens
+	release, err := x.encoding()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	prompts, most := in.Tokens, h.generate.Options().Context
 	for _, text := range in.Texts {
-		ids, err := h.generate.Encode(text, true)
+		ids, fits, err := h.generate.EncodeWithin(text, true, most)
 		if err != nil {
 			return nil, badParam("prompt", "the model has no tokenizer, so that it takes tokens alone: %v", err)
+		}
+		if !fits {
+			return nil, tooLong("prompt", most)
 		}
 		prompts = append(prompts, ids)
 	}
@@ -134,7 +142,6 @@ func outside(ids []int32, vocab int) int {
 type completionForm struct{}
 
 func (completionForm) id() string         { return "cmpl-" }
-func (completionForm) prompt() string     { return "prompt" }
 func (completionForm) object(bool) string { return "text_completion" }
 func (completionForm) begin() any         { return nil }
 

@@ -57,8 +57,6 @@ type form interface {
 	// object names what is written, as a whole or as a part of a stream, and id begins its id.
 	object(stream bool) string
 	id() string
-	// prompt is the field that has the prompt.
-	prompt() string
 }
 
 // A choice is a text, or the part of it that a token has added.
@@ -102,7 +100,7 @@ func (g *generation) answerAll() error {
 	g.begin, g.created = time.Now(), g.now().Unix()
 	for at, prompt := range g.prompts {
 		if most := g.h.generate.Options().Context; len(prompt) > most {
-			return tooLong(g.form.prompt(), len(prompt), most)
+			return tooLong("prompt", most) // tokens of a completion, as texts have been found to fit
 		}
 		g.prompt += len(prompt)
 		g.readTokens = append(g.readTokens, g.toScore(prompt))

@@ -69,6 +69,11 @@ func (x *exchange) tokenize() error {
 	if err != nil {
 		return badParam("model", "%v", err)
 	}
+	release, err := x.encoding()
+	if err != nil {
+		return err
+	}
+	defer release()
 	ids := tok.Encode(*text, tokenizer.Options{NoSpecial: !special})
 	if ids == nil {
 		ids = []int32{}

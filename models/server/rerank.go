@@ -146,6 +146,11 @@ func (q *rerankRequest) passages() (texts []string, field string, err error) {
 
 // pairs returns the tokens of the query with each text, and counts them.
 func (x *exchange) pairs(h *host, q *rerankRequest, texts []string) ([]encoder.Pair, error) {
+	release, err := x.encoding()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	pairs, err := h.Model.rerank.Pairs(x.ctx, q.Query, texts)
 	if err != nil {
 		return nil, err
@@ -154,10 +159,8 @@ func (x *exchange) pairs(h *host, q *rerankRequest, texts []string) ([]encoder.P
 	set(&truncate, q.Truncate)
 	most := h.Model.rerank.MaxTokens()
 	for i, p := range pairs {
-		if x.prompt += p.Len(); !truncate && p.Len() >= most {
-			if n := h.Model.rerank.CountTokens(q.Query, texts[i]); n > most {
-				return nil, tooLong("texts", n, most)
-			}
+		if x.prompt += p.Len(); !truncate && p.Len() >= most && h.Model.rerank.CountTokens(q.Query, texts[i]) > most {
+			return nil, tooLong("texts", most)
 		}
 	}
 	return pairs, nil

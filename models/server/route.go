@@ -82,6 +82,7 @@ type exchange struct {
 	id      string
 	key     string
 	served  string // the model, for the log
+	size    int    // of the body
 	prompt  int    // tokens
 	made    int    // tokens of answers
 }
@@ -255,6 +256,7 @@ func (x *exchange) read(to any) error {
 	if err != nil {
 		return err
 	}
+	x.size = len(data)
 	_ = x.control.SetReadDeadline(time.Time{})
 	return fields.Decode(data, to, x.unknown)
 }
