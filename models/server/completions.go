@@ -13,7 +13,7 @@ type completionRequest struct {
 	Prompt   fields.Inputs `json:"prompt"`
 	Logprobs *fields.Int   `json:"logprobs"`
 	BestOf   *fields.Int   `json:"best_of"`
-	Echo     bool          `json:"echo"`
+	Echo     bool          `json:"echo"` // begin with the prompt; max_tokens 0 is the prompt alone
 }
 
 // Fields is that of [fields.Tabled].

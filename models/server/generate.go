@@ -146,7 +146,9 @@ func (g *generation) next(ctx context.Context, index int) (c choice, err error) 
 		g.metrics.first.WithLabelValues(g.h.name).Observe(time.Since(g.begin).Seconds())
 	}
 	c = choice{index: index, text: t.Text, reason: reasons[t.End]}
-	if t.End != decoder.EndToken {
+	// With the prompt's logarithms an answer has that of the token that ends it, too: who scores a text asks for
+	// one token more and leaves the last one out, whatever it is.
+	if t.End != decoder.EndToken || g.echo != nil {
 		c.tokens = []decoder.Token{t}
 	}
 	return c, nil

@@ -173,7 +173,7 @@ func (h *host) start(ctx context.Context, key string, prompt []int32, o decoder.
 	a := newAnswer()
 	return a, h.texts.Submit(&batch.Request{
 		Read:    read,
-		Context: ctx, Key: key, Prompt: prompt, Most: min(len(prompt)+o.MaxTokens, h.generate.Options().Context+1),
+		Context: ctx, Key: key, Prompt: prompt, Most: len(prompt) + min(o.MaxTokens, h.generate.Options().Context+1-len(prompt)),
 		Next: func(logits []float32, tokens []int32) (int32, bool, error) {
 			t, err := c.Next(tokens, logits)
 			if err != nil {

@@ -229,6 +229,20 @@ func TestEcho(t *testing.T) {
 			}
 		}
 	}
+	// The token that ends the text has its logarithm, so that there is always one behind those of the prompt.
+	next := answerOf[completionAnswer](t, post(s, "/v1/completions", `{"model": "tiny", "prompt": "x y", "max_tokens": 1, "temperature": 0, "logprobs": 1, "ignore_eos": true}`)).Choices[0]
+	tok, err := m.Tokenizer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, ok := tok.ID(next.Logprobs.Tokens[0])
+	if !ok {
+		t.Fatalf("no token %q", next.Logprobs.Tokens[0])
+	}
+	ended := answerOf[completionAnswer](t, post(s, "/v1/completions", fmt.Sprintf(`{"model": "tiny", "prompt": "x y", "max_tokens": 1, "temperature": 0, "logprobs": 1, "echo": true, "stop_token_ids": [%d]}`, end))).Choices[0]
+	if ended.Text != "x y" || *ended.Reason != "stop" || len(ended.Logprobs.Tokens) != 4 || *ended.Logprobs.Logprobs[3] != *next.Logprobs.Logprobs[0] {
+		t.Errorf("an answer that ends at once: %+v", ended)
+	}
 	none := answerOf[completionAnswer](t, post(s, "/v1/completions", `{"model": "tiny", "prompt": ["x y", "z"], "max_tokens": 0, "echo": true, "logprobs": 0}`))
 	if len(none.Choices) != 2 || none.Choices[1].Text != "z" || *none.Choices[0].Reason != "length" || len(none.Choices[0].Logprobs.Tokens) != 3 || none.Usage.Completion != 0 || len(none.Choices[0].Logprobs.Top[1]) != 0 {
 		t.Errorf("without an answer: %+v", none)

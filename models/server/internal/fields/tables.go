@@ -32,9 +32,9 @@ var generation = []Row{
 		grammar_lazy no_stop_trim safe_prompt raw think thinking_forced_open`},
 	{Use: Refused, Nothing: "true", Names: "add_generation_prompt skip_special_tokens"},
 	{Use: Refused, Nothing: "0 false", Names: `min_tokens mirostat dynatemp_range xtc_probability dry_multiplier n_probs no_repeat_ngram_size
-		top_a epsilon_cutoff eta_cutoff penalty_alpha smoothing_factor n_indent num_beams`},
+		top_a epsilon_cutoff eta_cutoff penalty_alpha smoothing_factor n_indent`},
 	{Use: Refused, Nothing: "0 1", Names: "min_keep"},
-	{Use: Refused, Nothing: "1", Names: "typical_p tfs tfs_z length_penalty n_cmpl encoder_repetition_penalty guidance_scale"},
+	{Use: Refused, Nothing: "1", Names: "typical_p typ_p tfs tfs_z num_beams length_penalty n_cmpl encoder_repetition_penalty guidance_scale"},
 	{Use: Refused, Nothing: "0 -1", Names: "top_n_sigma t_max_predict_ms t_max_prompt_ms"},
 	{Use: Refused, Nothing: "-1", Names: "thinking_token_budget reasoning_budget adaptive_target truncate_prompt_tokens"},
 	{Use: Refused, Nothing: `{} [] ""`, Names: `bad_words bad_words_ids allowed_token_ids logit_bias logits_processors logit_processors documents
@@ -52,7 +52,7 @@ var generation = []Row{
 	{Use: Refused, Names: "max_new_tokens max_output_tokens max_length", Want: "max_tokens, the name of it here"},
 	{Use: Refused, Names: "random_seed", Want: "seed, the name of it here"},
 	{Use: Refused, Nothing: `{}`, Names: "options extra_body", Want: "its fields beside the others of the request"},
-	{Use: Refused, Nothing: `""`, Names: "system template format context", Want: "messages or response_format in its place"},
+	{Use: Refused, Nothing: `"" []`, Names: "system template format context", Want: "messages or response_format in its place"},
 }
 
 // Chat is the table of /v1/chat/completions.
