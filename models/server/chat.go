@@ -2,7 +2,9 @@ package server
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/server/internal/fields"
@@ -157,7 +159,8 @@ func (q *chatRequest) variables() (map[string]any, error) {
 	if q.EnableThinking != nil {
 		all["enable_thinking"] = *q.EnableThinking
 	}
-	for name, data := range q.TemplateVariables {
+	for _, name := range slices.Sorted(maps.Keys(q.TemplateVariables)) { // so that of several errors it is always the same
+		data := q.TemplateVariables[name]
 		var v any
 		var n fields.Int
 		_ = json.Unmarshal(data, &v) // it has been parsed

@@ -155,12 +155,15 @@ func (x *exchange) pairs(h *host, q *rerankRequest, texts []string) ([]encoder.P
 	if err != nil {
 		return nil, err
 	}
-	truncate := len(q.Documents) > 0
+	truncate, field := false, "texts"
+	if len(q.Documents) > 0 {
+		truncate, field = true, "documents"
+	}
 	set(&truncate, q.Truncate)
 	most := h.Model.rerank.MaxTokens()
 	for i, p := range pairs {
 		if x.prompt += p.Len(); !truncate && p.Len() >= most && h.Model.rerank.CountTokens(q.Query, texts[i]) > most {
-			return nil, tooLong("texts", most)
+			return nil, tooLong(field, most)
 		}
 	}
 	return pairs, nil

@@ -115,6 +115,9 @@ func (d *decoder) list(data []byte, to reflect.Value, at place) error {
 	}
 	to.Set(reflect.MakeSlice(to.Type(), len(items), len(items)))
 	for i, item := range items {
+		if IsNull(item) { // which would be an item that is zero
+			return Errorf(at.item(i).name, "%s: got null, want %s", at.item(i).name, typeName(to.Type().Elem()))
+		}
 		if err := d.value(item, to.Index(i), at.item(i)); err != nil {
 			return err
 		}

@@ -29,6 +29,7 @@ type request struct {
 	One   *item     `json:"one"`
 	Texts []Passage `json:"texts"`
 	On    bool      `json:"on"`
+	Names []string  `json:"names"`
 }
 
 type item struct {
@@ -36,7 +37,7 @@ type item struct {
 }
 
 var requestTable = NewTable([]Row{
-	{Use: Used, Names: "seed model stop input text ids list one texts on"},
+	{Use: Used, Names: "seed model stop input text ids list one texts on names"},
 	{Use: Harmless, Names: "user"},
 	{Use: Refused, Nothing: "{} []", Names: "bias tools"},
 	{Use: Refused, Nothing: "1 0", Names: "typical"},
@@ -86,6 +87,8 @@ func TestErrors(t *testing.T) {
 		`{"on": 1}`:                           {"on", "on: got number, want bool"},
 		`{"list": 1}`:                         {"list", "list: got number, want array"},
 		`{"list": [1]}`:                       {"list[0]", "list[0]: got number, want object"},
+		`{"list": [{}, null]}`:                {"list[1]", "list[1]: got null, want object"},
+		`{"names": ["a", null]}`:              {"names[1]", "names[1]: got null, want string"},
 		`{"list": [{}, {"name": 2}]}`:         {"list[1].name", "list[1].name: got number, want string"},
 		`[]`:                                  {"", "the body: got array, want object"},
 		`{"bias": {"1": 2}}`:                  {"bias", `bias: got {"1": 2}, want {} or [], as others are not supported`},
