@@ -55,7 +55,7 @@ type Options struct {
 type Template struct {
 	parsed  *jinja.Template
 	opts    Options
-	request map[string]any // further variables, see With
+	request map[string]any // further variables, see WithVariables
 }
 
 // New parses a template. An error is a *SyntaxError.

@@ -7,8 +7,8 @@ import (
 	"github.com/attn-go/attn/models/chattemplate"
 )
 
-// TestWith: a conversation's own variables reach the template that reads them, as text, and leave others as they are.
-func TestWith(t *testing.T) {
+// TestWithVariables: a conversation's own variables reach the template that reads them, as text, and leave others as they are.
+func TestWithVariables(t *testing.T) {
 	const reads = "{% if enable_thinking is defined and not enable_thinking %}no {% endif %}{{ reasoning_effort }}{{ n + 1 if n is defined }}{{ bos_token }}"
 	template, err := chattemplate.NewWith(reads, chattemplate.Options{BOS: "<s>", Variables: map[string]any{"reasoning_effort": "medium"}})
 	if err != nil {
@@ -22,7 +22,7 @@ func TestWith(t *testing.T) {
 		{map[string]any{"enable_thinking": false, "other": "x"}, "no medium<s>"},
 		{map[string]any{"enable_thinking": true, "reasoning_effort": "<s>", "n": 2}, "<s>3<s>"},
 	} {
-		with, err := template.With(c.variables)
+		with, err := template.WithVariables(c.variables)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,11 +30,11 @@ func TestWith(t *testing.T) {
 			t.Errorf("%v: %q, %v, want %q", c.variables, got, err, c.want)
 		}
 	}
-	with, err := template.With(map[string]any{"reasoning_effort": "<s>"})
+	with, err := template.WithVariables(map[string]any{"reasoning_effort": "<s>"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := with.With(map[string]any{"enable_thinking": false}); err != nil {
+	if again, err := with.WithVariables(map[string]any{"enable_thinking": false}); err != nil {
 		t.Error(err)
 	} else if got, err := again.Render(nil, false); err != nil || got != "no <s><s>" {
 		t.Errorf("twice: %q, %v", got, err)
@@ -46,9 +46,9 @@ func TestWith(t *testing.T) {
 	if got, err := template.Render(nil, false); err != nil || got != "medium<s>" {
 		t.Errorf("the template has changed: %q, %v", got, err)
 	}
-	for name, v := range map[string]any{"messages": "x", "bos_token": "x", "tools": true, "list": []int{1}} {
+	for name, v := range map[string]any{"messages": "x", "bos_token": "x", "eos_token": "x", "tools": true, "documents": nil, "add_generation_prompt": false, "strftime_now": 1, "list": struct{}{}} {
 		var bad *chattemplate.VariableError
-		if _, err := template.With(map[string]any{name: v}); !errors.As(err, &bad) || bad.Name != name {
+		if _, err := template.WithVariables(map[string]any{name: v}); !errors.As(err, &bad) || bad.Name != name {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

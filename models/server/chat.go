@@ -20,7 +20,7 @@ type chatRequest struct {
 	Logprobs    bool        `json:"logprobs"`
 	TopLogprobs *fields.Int `json:"top_logprobs"`
 
-	// What a template may read: [chattemplate.Template.With].
+	// What a template may read: [chattemplate.Template.WithVariables].
 	TemplateVariables map[string]json.RawMessage `json:"chat_template_kwargs"`
 	ReasoningEffort   *string                    `json:"reasoning_effort"`
 	Reasoning         *reasoning                 `json:"reasoning"`
@@ -121,7 +121,7 @@ func (x *exchange) conversation(h *host, q *chatRequest) ([]int32, error) {
 	if err != nil {
 		return nil, err
 	}
-	if template, err = template.With(variables); err != nil {
+	if template, err = template.WithVariables(variables); err != nil {
 		return nil, badParam("chat_template_kwargs", "chat_template_kwargs: %v", err)
 	}
 	release, err := x.encoding()
