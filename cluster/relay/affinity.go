@@ -32,18 +32,18 @@ func (a *affinity) conversation(r *server.Call) (hashes []uint64) {
 	if r.Path != "/v1/chat/completions" {
 		return nil
 	}
-	var q struct {
-		Model    string            `json:"model"`
-		Messages []json.RawMessage `json:"messages"`
-	}
-	if json.Unmarshal(r.Body, &q) != nil {
+	var q map[string]json.RawMessage // names are compared as they are written, as workers do
+	var model string
+	var messages []json.RawMessage
+	if json.Unmarshal(r.Body, &q) != nil || json.Unmarshal(q["messages"], &messages) != nil {
 		return nil
 	}
+	_ = json.Unmarshal(q["model"], &model) // a request without one may have an answer
 	var h maphash.Hash
 	h.SetSeed(a.seed)
-	h.WriteString(q.Model)
+	h.WriteString(model)
 	var text bytes.Buffer
-	for _, m := range q.Messages {
+	for _, m := range messages {
 		text.Reset()
 		_ = json.Compact(&text, m) // it has been parsed
 		h.WriteByte(0)

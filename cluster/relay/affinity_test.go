@@ -27,7 +27,8 @@ func TestAffinity(t *testing.T) {
 	check("one with another model", chat(`{"model": "n", "messages": [{"content": "a"}]}`), "")
 	a.remember(chat(`{"model": "m", "messages": [{"content": "a"}]}`), "z")
 	check("a conversation that another worker has answered since", chat(`{"model": "m", "messages": [{"content": "a"}]}`), "z")
-	for _, body := range []string{"", "{", `{"messages": 1}`, `{"model": "m"}`, `[]`} {
+	check("one with other names for the messages and the model", chat(`{"model": "m", "messages": [{"content": "a"}], "Model": "n", "MESSAGES": []}`), "z")
+	for _, body := range []string{"", "{", `{"messages": 1}`, `{"model": "m"}`, `[]`, `{"model": "m", "Messages": [{"content": "a"}]}`} {
 		if h := chat(body); len(h) > 0 {
 			t.Errorf("%q has the hashes %x", body, h)
 		}

@@ -86,7 +86,7 @@ func (c *config) define(fs *flag.FlagSet) (f choices) {
 	fs.IntVar(&c.generate.MaxTokens, "max", 512, "most tokens of an answer; 0 means until the context is full")
 	fs.Float64Var(&sampler.Temperature, "temp", 0.2, "temperature: 1 draws tokens by the model's probabilities, less prefers probable ones,\n0 always takes the most probable one")
 	fs.IntVar(&sampler.TopK, "top-k", 40, "draw from this many most probable tokens; 0 means all")
-	fs.Float64Var(&sampler.TopP, "top-p", 0.9, "draw from the most probable tokens with this share of the probability; 0 or 1 means all")
+	command.Float(fs, &sampler.TopP, "top-p", 0.9, decoder.LeastTopP, "draw from the most probable tokens with this `share` of the probability; 0 means the most probable one, 1 means all")
 	fs.Float64Var(&sampler.MinP, "min-p", 0, "draw from the tokens that are at least this many times as probable as the most probable one; 0 means all")
 	fs.Float64Var(&sampler.RepetitionPenalty, "repeat-penalty", 1, "divides positive logits of tokens that the last ones have, and multiplies others; 1 changes nothing")
 	f.window = fs.Int("repeat-last-n", 64, "number of last tokens, prompt included, in which the penalties look; -1 means all, 0 no penalties")

@@ -378,3 +378,21 @@ func TestGrammar(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 }
+
+// TestTopP: with -top-p 0 the most probable token is taken, whatever the temperature, and with 1 any.
+func TestTopP(t *testing.T) {
+	model := tiny(t)
+	answer := func(args ...string) string {
+		out, _ := text(t, "", append([]string{"-model", model, "-raw", "-text", "the cat", "-max", "20", "-top-k", "0", "-repeat-penalty", "1"}, args...)...)
+		return out
+	}
+	want := answer("-temp", "0")
+	for _, top := range []string{"0", "0.0", "1e-300"} {
+		if got := answer("-temp", "3", "-top-p", top); got != want {
+			t.Errorf("-top-p %s: %q, want %q", top, got, want)
+		}
+	}
+	if got := answer("-temp", "3", "-top-p", "1"); got == want {
+		t.Error("-top-p 1 takes the most probable tokens")
+	}
+}

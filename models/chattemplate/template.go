@@ -20,6 +20,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/jinja"
@@ -63,8 +64,9 @@ type Options struct {
 
 // Template is a template, parsed. It does not change and is safe for concurrent use.
 type Template struct {
-	parsed *jinja.Template
-	opts   Options
+	parsed  *jinja.Template
+	opts    Options
+	request map[string]any // further variables, see WithVariables
 }
 
 // New parses a template. An error is a *SyntaxError.
@@ -83,7 +85,7 @@ func NewWith(template string, opts Options) (*Template, error) {
 	if errors.As(err, &syntax) {
 		return nil, &SyntaxError{syntax.Line, syntax.Message()}
 	}
-	return &Template{parsed, opts}, err
+	return &Template{parsed: parsed, opts: opts}, err
 }
 
 // ReadsDate tells whether the template can ask for the date, so that its text may depend on Options.Date.
@@ -95,7 +97,9 @@ func (t *Template) Options() Options { return t.opts }
 // With returns the template with other options, such as the tools of a conversation. The error is a
 // *VariableError.
 func (t *Template) With(opts Options) (*Template, error) {
-	return &Template{t.parsed, opts}, opts.check()
+	with := *t
+	with.opts = opts
+	return &with, opts.check()
 }
 
 // FromGGUF parses the template that a GGUF file has. BOS and EOS, if they are "", are the tokens that
@@ -183,6 +187,7 @@ func (t *Template) variables(messages []Message, prompt bool) (variables map[str
 			work += byteWork * int64(len(raw))
 		}
 	}
+	maps.Copy(variables, t.request)
 	return variables, work, nil
 }
 

@@ -162,16 +162,35 @@ func (c *Continuation) Next(tokens []int32, logits []float32) (Token, error) {
 	if err != nil {
 		return Token{}, err
 	}
-	token := Token{ID: id}
-	if c.o.Logprobs {
-		if token.Logprob, token.Top, err = c.logprobs.of(logits, id, c.o.TopLogprobs); err != nil {
-			return Token{}, err
-		}
+	token, err := c.score(logits, id)
+	if err != nil {
+		return Token{}, err
 	}
 	if err := c.add(&token, len(tokens)+1); err != nil {
 		return Token{}, err
 	}
 	return token, nil
+}
+
+// Score returns a token with the logarithms that o.Logprobs asks for, from the logits before it, for a token of the
+// prompt. It changes nothing of the continuation. The error is an [*OptionError] for logits of another
+// number than the vocabulary's, or a [*TokenError].
+func (c *Continuation) Score(logits []float32, id int32) (Token, error) {
+	switch {
+	case len(logits) != c.vocab:
+		return Token{}, &OptionError{"Continuation.Score: logits", fmt.Sprint(len(logits)), fmt.Sprintf("%d, one for each token", c.vocab)}
+	case uint32(id) >= uint32(c.vocab):
+		return Token{}, &TokenError{Token: id, Vocab: c.vocab}
+	}
+	return c.score(logits, id)
+}
+
+func (c *Continuation) score(logits []float32, id int32) (token Token, err error) {
+	token.ID = id
+	if c.o.Logprobs {
+		token.Logprob, token.Top, err = c.logprobs.of(logits, id, c.o.TopLogprobs)
+	}
+	return token, err
 }
 
 // Skip brings the continuation to where it was after Next had given these tokens, without logits: for a

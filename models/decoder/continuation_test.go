@@ -95,6 +95,20 @@ func TestLogprobs(t *testing.T) {
 	for i, token := range tokens {
 		checkLogprobs(t, token, logits[(len(p)-1+i)*tinyVocab:][:tinyVocab], 7)
 	}
+	c, err := m.Continue(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, id := range ids[1:] { // those of the prompt, too
+		token, err := c.Score(logits[i*tinyVocab:][:tinyVocab], id)
+		if err != nil || token.ID != id {
+			t.Fatal(token, err)
+		}
+		checkLogprobs(t, token, logits[i*tinyVocab:][:tinyVocab], 7)
+		if at := i + 1 - len(p); at >= 0 && (token.Logprob != tokens[at].Logprob || !slices.Equal(token.Top, tokens[at].Top)) {
+			t.Errorf("token %d: %+v, want %+v", i, token, tokens[at])
+		}
+	}
 	o.Draft = 5
 	for _, tier := range kernel.Tiers() {
 		if !tier.Runs {
@@ -205,6 +219,10 @@ func TestContinueErrors(t *testing.T) {
 	checkError(t, "logits", err, &OptionError{"Continuation.Next: logits", "210", "211, one for each token"})
 	_, err = c.Next([]int32{1, tinyVocab}, make([]float32, tinyVocab))
 	checkError(t, "tokens", err, &TokenError{Index: 1, Token: tinyVocab, Vocab: tinyVocab})
+	_, err = c.Score(make([]float32, tinyVocab-1), 1)
+	checkError(t, "logits to score", err, &OptionError{"Continuation.Score: logits", "210", "211, one for each token"})
+	_, err = c.Score(make([]float32, tinyVocab), -1)
+	checkError(t, "a token to score", err, &TokenError{Token: -1, Vocab: tinyVocab})
 	_, err = c.Skip(1, []int32{3, -1})
 	checkError(t, "skipped tokens", err, &TokenError{Index: 1, Token: -1, Vocab: tinyVocab})
 }

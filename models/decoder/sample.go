@@ -35,7 +35,9 @@ type Sampler struct {
 	TopK int
 
 	// TopP, if not 0, leaves the fewest most probable tokens whose probabilities, of those
-	// that TopK has left, add up to at least TopP (nucleus sampling). It is up to 1.
+	// that TopK has left, add up to at least TopP (nucleus sampling). It is up to 1, which leaves
+	// all tokens, as the zero value does. The lower it is, the fewer it leaves: a user who writes 0
+	// wants [LeastTopP].
 	TopP float64
 
 	// MinP, if not 0, leaves the tokens that are at least MinP times as probable as the most
@@ -60,6 +62,10 @@ type Sampler struct {
 	// have the seeds Seed, Seed+1, Seed+2 and so on.
 	Seed uint64
 }
+
+// LeastTopP is the least Sampler.TopP, which leaves the most probable token alone. It is what the
+// top_p 0 of a request and of a command means: a field of Go that is 0 is one that nobody has set.
+const LeastTopP = math.SmallestNonzeroFloat64
 
 // Check returns an [*OptionError] if a field is out of range.
 func (s *Sampler) Check() error {

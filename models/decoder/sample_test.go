@@ -65,7 +65,7 @@ func TestDraw(t *testing.T) {
 	for _, s := range []Sampler{
 		{Temperature: 1}, {Temperature: 3}, {Temperature: 0.001},
 		{Temperature: 1, TopK: 1}, {Temperature: 2, TopK: 7}, {Temperature: 3, TopK: 300}, {Temperature: 2, TopK: 1000},
-		{Temperature: 1, TopP: 0.5}, {Temperature: 3, TopP: 0.95}, {Temperature: 1, TopP: 1e-9}, {Temperature: 1, TopP: 1},
+		{Temperature: 1, TopP: 0.5}, {Temperature: 3, TopP: 0.95}, {Temperature: 1, TopP: 1e-9}, {Temperature: 3, TopP: LeastTopP}, {Temperature: 3, TopK: 40, TopP: LeastTopP}, {Temperature: 1, TopP: 1},
 		{Temperature: 3, TopK: 20, TopP: 0.8}, {Temperature: 3, TopK: 400, TopP: 0.8},
 		{Temperature: 3, MinP: 0.05}, {Temperature: 1, MinP: 1}, {Temperature: 2, TopK: 7, MinP: 0.5}, {Temperature: 3, TopP: 0.95, MinP: 0.02},
 	} {

@@ -91,11 +91,28 @@ func stopTokens(f *gguf.File, vocab int) (stop []int32, err error) {
 // as <|im_end|>, become those tokens; otherwise they are text like all other. The error is
 // that of [Model.Tokenizer].
 func (v *vocabulary) Encode(text string, special bool) ([]int32, error) {
+	ids, _, err := v.EncodeWithin(text, special, 0)
+	return ids, err
+}
+
+// EncodeWithin is Encode for a text that is of no use if it has more than most tokens, unless that is 0. Then fits is
+// false, there are no tokens, and no more is done than to find that out: see [tokenizer.Tokenizer.EncodeWithin].
+func (v *vocabulary) EncodeWithin(text string, special bool, most int) (ids []int32, fits bool, err error) {
 	if v.tokenizerErr != nil {
-		return nil, v.tokenizerErr
+		return nil, false, v.tokenizerErr
 	}
+	ids, fits = v.tokenizer.EncodeWithin(text, tokenizer.Options{NoSpecial: true, Plain: !special, Limit: most})
 	before, _ := v.tokenizer.Ends()
-	return append(slices.Clone(before), v.tokenizer.Encode(text, tokenizer.Options{NoSpecial: true, Plain: !special})...), nil
+	ids, fits = within(slices.Concat(before, ids), fits, most)
+	return ids, fits, nil
+}
+
+// within returns ids that fit, or none.
+func within(ids []int32, fits bool, most int) ([]int32, bool) {
+	if !fits || most > 0 && len(ids) > most {
+		return nil, false
+	}
+	return ids, true
 }
 
 // EncodeChat returns the tokens of a conversation as the file's template writes it, up to
@@ -124,11 +141,23 @@ func (v *vocabulary) EncodeChatOn(ctx context.Context, today chattemplate.Date, 
 	if err != nil {
 		return nil, err
 	}
-	ids := v.tokenizer.EncodeParts(parts, tokenizer.Options{NoSpecial: true})
+	ids, _, err := v.EncodeParts(parts, 0)
+	return ids, err
+}
+
+// EncodeParts returns the tokens of what a template has written, [chattemplate.Template.Parts], after the
+// token that begins a text unless the template has written it. most and fits are those of EncodeWithin. The error is
+// that of [Model.Tokenizer].
+func (v *vocabulary) EncodeParts(parts []tokenizer.Part, most int) (ids []int32, fits bool, err error) {
+	if v.tokenizerErr != nil {
+		return nil, false, v.tokenizerErr
+	}
+	ids, fits = v.tokenizer.EncodePartsWithin(parts, tokenizer.Options{NoSpecial: true, Limit: most})
 	if before, _ := v.tokenizer.Ends(); len(before) > 0 && !(len(ids) >= len(before) && slices.Equal(ids[:len(before)], before)) {
 		ids = slices.Insert(ids, 0, before...)
 	}
-	return ids, nil
+	ids, fits = within(ids, fits, most)
+	return ids, fits, nil
 }
 
 // decoder returns a stream that makes text of tokens, nil if the model has no tokenizer.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/internal/tinyllama"
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
@@ -52,5 +53,52 @@ func TestEncodeChat(t *testing.T) {
 	}
 	if _, err := none.Encode("x", false); err == nil {
 		t.Error("a model without a tokenizer encodes a text")
+	}
+}
+
+// TestEncodeWithin: a text that fits has its tokens, with the one that begins it, and one that does not has none.
+func TestEncodeWithin(t *testing.T) {
+	for _, start := range []bool{false, true} {
+		f := tinyllama.New(nil)
+		f.AddVocabulary()
+		f.Set("tokenizer.ggml.bos_token_id", uint32(1))
+		f.Set("tokenizer.ggml.add_bos_token", start)
+		m, err := loadTiny(f, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Repeat("the cat ", 20)
+		want, err := m.Encode(text, true)
+		if err != nil || (want[0] == 1) != start {
+			t.Fatal(err, want)
+		}
+		messages := []chattemplate.Message{{Role: "user", Content: text}}
+		chat, err := m.EncodeChat(t.Context(), messages)
+		if err != nil {
+			t.Fatal(err)
+		}
+		template, err := m.Template()
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, err := template.Parts(t.Context(), messages, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			want   []int32
+			encode func(most int) ([]int32, bool, error)
+		}{
+			{want, func(most int) ([]int32, bool, error) { return m.EncodeWithin(text, true, most) }},
+			{chat, func(most int) ([]int32, bool, error) { return m.EncodeParts(parts, most) }},
+		} {
+			n := len(c.want)
+			for _, most := range []int{0, 1, n - 1, n, n + 1} {
+				ids, fits, err := c.encode(most)
+				if err != nil || fits != (most == 0 || most >= n) || fits && !slices.Equal(ids, c.want) || !fits && ids != nil {
+					t.Errorf("within %d: %d tokens, %v, %v, want %d", most, len(ids), fits, err, n)
+				}
+			}
+		}
 	}
 }

@@ -145,6 +145,16 @@ func (e *Embedder) CountTokens(text string) int { return len(e.encode(text, 0)) 
 // [Embedder.MaxTokens], tokens at the text's end are left out: [Embedder.CountTokens] tells.
 func (e *Embedder) Tokens(text string) []int32 { return e.encode(text, e.p.MaxTokens) }
 
+// Fits tells whether a text has at most [Embedder.MaxTokens] tokens, those around it included. Unlike CountTokens it does not
+// count those of a text that is far longer.
+func (e *Embedder) Fits(text string) bool {
+	if e.p.Drop >= 0 { // how many tokens are left is known in the end
+		return e.CountTokens(text) <= e.p.MaxTokens
+	}
+	_, fits := e.p.Tokenizer.EncodeWithin(e.Prompt()+text, tokenizer.Options{Limit: e.p.MaxTokens, NoSpecial: e.p.NoSpecial})
+	return fits
+}
+
 // encode returns the ids of a text with its prompt, at most limit of them if that is not 0.
 func (e *Embedder) encode(text string, limit int) []int32 {
 	text = e.Prompt() + text

@@ -11,6 +11,7 @@ import (
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/encoder/berttest"
+	"github.com/attn-go/attn/models/tokenizer"
 )
 
 // load returns a small model that sees 8 tokens: [CLS] = 2, a = 4, b = 5, c = 6, [SEP] = 3.
@@ -221,5 +222,21 @@ func TestDot(t *testing.T) {
 		if got := x.a.Dot(x.b); got != x.want {
 			t.Errorf("%v and %v: %v, want %v", x.a, x.b, got, x.want)
 		}
+	}
+}
+
+// TestFits: a text fits if CountTokens is at most MaxTokens, and what Tokens cuts is the beginning of all of its tokens.
+func TestFits(t *testing.T) {
+	e := load(t, nil)
+	for n := range 12 {
+		text := strings.Repeat("a b ", n)
+		if got, want := e.Fits(text), e.CountTokens(text) <= e.MaxTokens(); got != want {
+			t.Errorf("%d words fit: %v, want %v", 2*n, got, want)
+		}
+	}
+	long := strings.Repeat("a b c ", 5000)
+	all := e.Tokenizer().Encode(long, tokenizer.Options{})
+	if got, want := e.Tokens(long), append(slices.Clone(all[:e.MaxTokens()-1]), all[len(all)-1]); !slices.Equal(got, want) {
+		t.Errorf("tokens %v, want %v", got, want)
 	}
 }

@@ -1,7 +1,10 @@
 package server
 
 import (
+	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/server/internal/fields"
@@ -13,38 +16,38 @@ const mostTop = 20
 // chatRequest is a request for the next message of a conversation.
 type chatRequest struct {
 	sampling
-	Messages            []message       `json:"messages"`
-	MaxCompletionTokens *int            `json:"max_completion_tokens"`
-	Logprobs            bool            `json:"logprobs"`
-	TopLogprobs         *int            `json:"top_logprobs"`
-	ResponseFormat      *responseFormat `json:"response_format"`
+	Messages    []message   `json:"messages"`
+	Logprobs    bool        `json:"logprobs"`
+	TopLogprobs *fields.Int `json:"top_logprobs"`
+
+	// What a template may read: [chattemplate.Template.WithVariables].
+	TemplateVariables map[string]json.RawMessage `json:"chat_template_kwargs"`
+	ReasoningEffort   *string                    `json:"reasoning_effort"`
+	Reasoning         *reasoning                 `json:"reasoning"`
+	EnableThinking    *bool                      `json:"enable_thinking"`
 
 	Date *string `json:"date"` // for a template that writes one; not in OpenAI's API
-
-	Tools             fields.Absent `json:"tools"`
-	ToolChoice        fields.Absent `json:"tool_choice"`
-	Functions         fields.Absent `json:"functions"`
-	FunctionCall      fields.Absent `json:"function_call"`
-	Audio             fields.Absent `json:"audio"`
-	Prediction        fields.Absent `json:"prediction"`
-	WebSearchOptions  fields.Absent `json:"web_search_options"`
-	Modalities        fields.Unused `json:"modalities"`
-	ParallelToolCalls fields.Unused `json:"parallel_tool_calls"`
 }
+
+// Fields is that of [fields.Tabled].
+func (*chatRequest) Fields() fields.Table { return fields.Chat }
+
+// reasoning is where others have reasoning_effort.
+type reasoning struct {
+	Effort *string `json:"effort"`
+}
+
+// Fields is that of [fields.Tabled].
+func (*reasoning) Fields() fields.Table { return fields.Reasoning }
 
 // A message is one of a conversation.
 type message struct {
 	Role    string         `json:"role"`
 	Content fields.Content `json:"content"`
-
-	Name         fields.Unused `json:"name"`
-	Refusal      fields.Unused `json:"refusal"`
-	Annotations  fields.Unused `json:"annotations"`
-	Audio        fields.Absent `json:"audio"`
-	ToolCalls    fields.Absent `json:"tool_calls"`
-	ToolCallID   fields.Absent `json:"tool_call_id"`
-	FunctionCall fields.Absent `json:"function_call"`
 }
+
+// Fields is that of [fields.Tabled].
+func (*message) Fields() fields.Table { return fields.Message }
 
 // chat answers /v1/chat/completions.
 func (x *exchange) chat() error {
@@ -56,22 +59,21 @@ func (x *exchange) chat() error {
 	if err != nil {
 		return err
 	}
-	if q.MaxCompletionTokens != nil {
-		q.MaxTokens = q.MaxCompletionTokens
-	}
 	if err := h.wantReceipt(q.Receipt); err != nil {
 		return err
 	}
-	o, err := q.options(&x.s)
+	o, err := q.options(&x.s, 1)
 	if err != nil {
 		return err
 	}
-	if o.Logprobs = q.Logprobs; q.TopLogprobs != nil {
-		if o.TopLogprobs = *q.TopLogprobs; o.TopLogprobs < 0 || o.TopLogprobs > mostTop || !q.Logprobs {
-			return badParam("top_logprobs", "top_logprobs: got %d, want 0 to %d, with logprobs", o.TopLogprobs, mostTop)
-		}
+	if err := q.stops(&o, h.generate); err != nil {
+		return err
 	}
-	release, err := x.limit(&o, q.ResponseFormat)
+	if setInt(&o.TopLogprobs, q.TopLogprobs); o.TopLogprobs < 0 || o.TopLogprobs > mostTop || o.TopLogprobs > 0 && !q.Logprobs {
+		return badParam("top_logprobs", "top_logprobs: got %d, want 0 to %d, with logprobs", o.TopLogprobs, mostTop)
+	}
+	o.Logprobs = q.Logprobs
+	release, err := x.limit(&o, &q.limits)
 	if err != nil {
 		return err
 	}
@@ -80,13 +82,14 @@ func (x *exchange) chat() error {
 	if err != nil {
 		return err
 	}
-	g := &generation{exchange: x, h: h, today: x.s.Date, n: n, o: o, stream: q.Stream, receipt: q.Receipt, usage: q.StreamOptions != nil && q.StreamOptions.IncludeUsage, form: chatForm{}}
+	g := &generation{exchange: x, h: h, today: x.s.Date, n: n, o: o, form: chatForm{}}
+	g.take(&q.sampling)
 	if q.Date != nil {
 		if g.today, err = chattemplate.ParseDate(*q.Date); err != nil {
 			return badParam("date", "date: got %.40q, want YYYY-MM-DD", *q.Date)
 		}
 	}
-	if err := g.converse(q.Messages); err != nil {
+	if err := g.converse(&q); err != nil {
 		return err
 	}
 	return g.answerAll()
@@ -102,15 +105,16 @@ func (x *exchange) generator(name string) (*host, error) {
 }
 
 // converse sets the prompt to the tokens of a conversation.
-func (g *generation) converse(messages []message) error {
-	if n := len(messages); n < 1 || n > g.s.Messages {
+func (g *generation) converse(q *chatRequest) error {
+	if n := len(q.Messages); n < 1 || n > g.s.Messages {
 		return badParam("messages", "messages: got %d, want 1 to %d", n, g.s.Messages)
 	}
-	if _, err := g.h.generate.Template(); err != nil {
+	template, err := g.h.generate.Template()
+	if err != nil {
 		return badParam("model", "%q has no chat template, so that it has no conversations; /v1/completions continues texts", g.h.name)
 	}
-	g.messages = make([]chattemplate.Message, len(messages))
-	for i, m := range messages {
+	g.messages = make([]chattemplate.Message, len(q.Messages))
+	for i, m := range q.Messages {
 		if m.Role == "developer" { // what newer models of OpenAI call it
 			m.Role = "system"
 		}
@@ -119,12 +123,74 @@ func (g *generation) converse(messages []message) error {
 		}
 		g.messages[i] = chattemplate.Message{Role: m.Role, Content: string(m.Content)}
 	}
-	prompt, err := g.h.generate.EncodeChatOn(g.ctx, g.today, g.messages)
-	if err == nil && len(prompt) == 0 {
-		err = fail(http.StatusBadRequest, "invalid_request_error", "", "the conversation has no token")
+	o := template.Options()
+	o.Date = g.today
+	if template, err = template.With(o); err != nil {
+		return err
+	}
+	variables, err := q.variables()
+	if err != nil {
+		return err
+	}
+	if template, err = template.WithVariables(variables); err != nil {
+		return badParam("chat_template_kwargs", "chat_template_kwargs: %v", err)
+	}
+	release, err := g.encoding()
+	if err != nil {
+		return err
+	}
+	defer release()
+	parts, err := template.Parts(g.ctx, g.messages, true)
+	if err != nil {
+		return err
+	}
+	most := g.h.generate.Options().Context
+	prompt, fits, err := g.h.generate.EncodeParts(parts, most)
+	switch {
+	case err != nil:
+		return err
+	case !fits:
+		return tooLong("messages", most)
+	case len(prompt) == 0:
+		return fail(http.StatusBadRequest, "invalid_request_error", "", "the conversation has no token")
+	}
+	if len(variables) > 0 { // a receipt cannot say them, and the messages alone give another prompt
+		g.messages = nil
 	}
 	g.prompts = [][]int32{prompt}
-	return err
+	return nil
+}
+
+// variables returns what the template may read beside the messages. A template that does not read it writes
+// what it writes without.
+func (q *chatRequest) variables() (map[string]any, error) {
+	all := map[string]any{}
+	if q.Reasoning != nil && q.Reasoning.Effort != nil {
+		all["reasoning_effort"] = *q.Reasoning.Effort
+	}
+	if q.ReasoningEffort != nil {
+		all["reasoning_effort"] = *q.ReasoningEffort
+	}
+	if q.EnableThinking != nil {
+		all["enable_thinking"] = *q.EnableThinking
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.TemplateVariables)) { // so that of several errors it is always the same
+		data := q.TemplateVariables[name]
+		var v any
+		var n fields.Int
+		_ = json.Unmarshal(data, &v) // it has been parsed
+		switch v.(type) {
+		case nil, bool, string:
+		case float64:
+			if json.Unmarshal(data, &n) == nil {
+				v = int(n)
+			}
+		default:
+			return nil, badParam("chat_template_kwargs", "chat_template_kwargs.%.40s: got %.40s, want null, true, false, a number or a string", name, data)
+		}
+		all[name] = v
+	}
+	return all, nil
 }
 
 // chatForm is how answers of a conversation are written.

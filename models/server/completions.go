@@ -11,11 +11,13 @@ const mostCompletionTop = 5
 type completionRequest struct {
 	sampling
 	Prompt   fields.Inputs `json:"prompt"`
-	Logprobs *int          `json:"logprobs"`
-	BestOf   *int          `json:"best_of"`
-	Echo     fields.Absent `json:"echo"`
-	Suffix   fields.Absent `json:"suffix"`
+	Logprobs *fields.Int   `json:"logprobs"`
+	BestOf   *fields.Int   `json:"best_of"`
+	Echo     bool          `json:"echo"` // begin with the prompt; max_tokens 0 is the prompt alone
 }
+
+// Fields is that of [fields.Tabled].
+func (*completionRequest) Fields() fields.Table { return fields.Completion }
 
 // completions answers /v1/completions.
 func (x *exchange) completions() error {
@@ -30,15 +32,33 @@ func (x *exchange) completions() error {
 	if err := h.wantReceipt(q.Receipt); err != nil {
 		return err
 	}
-	o, err := q.options(&x.s)
+	least := 1
+	if q.Echo { // 0 is the prompt alone
+		least = 0
+	}
+	o, err := q.options(&x.s, least)
 	if err != nil {
 		return err
 	}
-	if q.Logprobs != nil {
-		if o.Logprobs, o.TopLogprobs = true, *q.Logprobs; *q.Logprobs < 0 || *q.Logprobs > mostCompletionTop {
-			return badParam("logprobs", "logprobs: got %d, want 0 to %d", *q.Logprobs, mostCompletionTop)
-		}
+	quiet := o.MaxTokens == 0
+	if quiet {
+		o.MaxTokens = 1 // which reads the prompt, and is not written
 	}
+	if quiet && q.Receipt {
+		return badParam("receipt", "receipt: got true with max_tokens 0, want 1 or more, as a receipt is one of an answer")
+	}
+	if err := q.stops(&o, h.generate); err != nil {
+		return err
+	}
+	if setInt(&o.TopLogprobs, q.Logprobs); o.TopLogprobs < 0 || o.TopLogprobs > mostCompletionTop {
+		return badParam("logprobs", "logprobs: got %d, want 0 to %d", o.TopLogprobs, mostCompletionTop)
+	}
+	o.Logprobs = q.Logprobs != nil
+	release, err := x.limit(&o, &q.limits)
+	if err != nil {
+		return err
+	}
+	defer release()
 	prompts, err := x.prompts(h, &q.Prompt)
 	if err != nil {
 		return err
@@ -47,10 +67,13 @@ func (x *exchange) completions() error {
 	if err != nil {
 		return err
 	}
-	if q.BestOf != nil && *q.BestOf != n {
+	if q.BestOf != nil && int(*q.BestOf) != n {
 		return badParam("best_of", "best_of: got %d, want n: choosing among more is not supported", *q.BestOf)
 	}
-	g := &generation{exchange: x, h: h, prompts: prompts, n: n, o: o, stream: q.Stream, receipt: q.Receipt, usage: q.StreamOptions != nil && q.StreamOptions.IncludeUsage, form: completionForm{}}
+	g := &generation{exchange: x, h: h, prompts: prompts, n: n, o: o, form: completionForm{}}
+	if g.take(&q.sampling); q.Echo {
+		g.quiet, g.echo = quiet, x.written(h, &q.Prompt)
+	}
 	return g.answerAll()
 }
 
@@ -63,11 +86,19 @@ func (x *exchange) prompts(h *host, in *fields.Inputs) ([][]int32, error) {
 	if in.Len() > x.s.Choices {
 		return nil, badParam("prompt", "prompt: got %d, want at most %d", in.Len(), x.s.Choices)
 	}
-	prompts := in.Tokens
+	release, err := x.encoding()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	prompts, most := in.Tokens, h.generate.Options().Context
 	for _, text := range in.Texts {
-		ids, err := h.generate.Encode(text, true)
+		ids, fits, err := h.generate.EncodeWithin(text, true, most)
 		if err != nil {
 			return nil, badParam("prompt", "the model has no tokenizer, so that it takes tokens alone: %v", err)
+		}
+		if !fits {
+			return nil, tooLong("prompt", most)
 		}
 		prompts = append(prompts, ids)
 	}
@@ -81,6 +112,20 @@ func (x *exchange) prompts(h *host, in *fields.Inputs) ([][]int32, error) {
 		}
 	}
 	return prompts, nil
+}
+
+// written returns the texts of prompts.
+func (x *exchange) written(h *host, in *fields.Inputs) []string {
+	if len(in.Texts) > 0 {
+		return in.Texts
+	}
+	all := make([]string, len(in.Tokens))
+	if tok, err := h.generate.Tokenizer(); err == nil {
+		for i, ids := range in.Tokens {
+			all[i] = tok.Decode(ids, true)
+		}
+	}
+	return all
 }
 
 // outside returns the index of the first token that a vocabulary does not have, or -1.
@@ -102,7 +147,7 @@ func (completionForm) begin() any         { return nil }
 
 type completionLogprobs struct {
 	Tokens   []string             `json:"tokens"`
-	Logprobs []float32            `json:"token_logprobs"`
+	Logprobs []*float32           `json:"token_logprobs"`
 	Top      []map[string]float32 `json:"top_logprobs"`
 	Offsets  []int                `json:"text_offset"`
 }
@@ -129,17 +174,22 @@ func completionLogprobsOf(c *choice) *completionLogprobs {
 	if c.logprobs == nil {
 		return nil
 	}
-	l := &completionLogprobs{Tokens: []string{}, Logprobs: []float32{}, Top: []map[string]float32{}, Offsets: []int{}}
+	l := &completionLogprobs{Tokens: []string{}, Logprobs: []*float32{}, Top: []map[string]float32{}, Offsets: []int{}}
 	at := c.offset
-	for _, t := range c.logprobs.tokens {
-		top := map[string]float32{}
+	for i, t := range c.logprobs.tokens {
+		logprob, top := &t.Logprob, map[string]float32{}
 		for _, other := range *t.Top {
-			if _, ok := top[other.Token]; !ok {
-				top[other.Token] = other.Logprob
+			if _, ok := top[other.written()]; !ok {
+				top[other.written()] = other.Logprob
 			}
 		}
-		l.Tokens, l.Logprobs, l.Top, l.Offsets = append(l.Tokens, t.Token), append(l.Logprobs, t.Logprob), append(l.Top, top), append(l.Offsets, at)
-		at += len([]rune(t.Token))
+		if i == 0 && c.begins { // nothing precedes it
+			logprob, top = nil, nil
+		}
+		l.Tokens, l.Logprobs, l.Top, l.Offsets = append(l.Tokens, t.written()), append(l.Logprobs, logprob), append(l.Top, top), append(l.Offsets, at)
+		if i >= c.outside {
+			at += t.characters()
+		}
 	}
 	return l
 }

@@ -30,12 +30,17 @@
 //	GET  /v1/models, /v1/models/{model}
 //	POST /v1/chat/completions, /v1/completions    of language models, also as a stream
 //	POST /v1/embeddings                           of encoders
-//	POST /v1/rerank, /v2/rerank, /rerank          of rerankers, in Cohere's and Jina's form
+//	POST /v1/rerank, /v2/rerank, /rerank          of rerankers, in Cohere's and Jina's form, or that of
+//	                                              Text Embeddings Inference: texts in place of documents
 //	POST /tokenize, /detokenize                   in llama.cpp's and vLLM's form
 //	GET  /healthz, /readyz, /metrics              for whoever runs it
 //	GET  /debug/pprof/                            if Settings.Pprof is set
 //
-// A field of a request that is not known, or whose value is not supported, is an error, as an answer
-// that ignores it would be another one than was asked for. Fields that change no answer, such as user,
-// are accepted.
+// # Fields
+//
+// A field that would change the answer and is not supported is an error that names it, unless its value asks for
+// nothing: null, an empty list, or what is done without it, such as "n": 1. Fields that change no answer, such as user,
+// are accepted. A field that is not known is ignored, and the log names it once. Package internal/fields has the tables
+// of all fields that are known, those of other servers' APIs, too. Names are compared as they are written; of a name
+// that an object has twice, the last counts. -1 is no limit for max_tokens and top_k, and 3.0 is 3.
 package server

@@ -14,14 +14,16 @@ type embeddingsRequest struct {
 	Model          string        `json:"model"`
 	Input          fields.Inputs `json:"input"`
 	EncodingFormat string        `json:"encoding_format"`
-	Dimensions     *int          `json:"dimensions"`
-	User           fields.Unused `json:"user"`
+	Dimensions     *fields.Int   `json:"dimensions"`
 
 	// Truncate leaves out the end of a text that is too long, which otherwise is an error.
 	Truncate bool `json:"truncate"`
 
 	Receipt bool `json:"receipt"` // one of package receipt
 }
+
+// Fields is that of [fields.Tabled].
+func (*embeddingsRequest) Fields() fields.Table { return fields.Embedding }
 
 type vector struct {
 	Object    string `json:"object"`
@@ -47,7 +49,7 @@ func (x *exchange) embeddings() error {
 	}
 	dimensions := h.embed.Options().Dimensions
 	if q.Dimensions != nil {
-		if dimensions = *q.Dimensions; dimensions < 1 || dimensions > h.embed.Width() {
+		if setInt(&dimensions, q.Dimensions); dimensions < 1 || dimensions > h.embed.Width() {
 			return badParam("dimensions", "dimensions: got %d, want 1 to %d", dimensions, h.embed.Width())
 		}
 	}
@@ -98,20 +100,23 @@ func (x *exchange) items(h *host, q *embeddingsRequest, dimensions int) ([]text,
 	if n := q.Input.Len(); n < 1 || n > x.s.Texts {
 		return nil, badParam("input", "input: got %d texts, want 1 to %d", n, x.s.Texts)
 	}
-	items := make([]text, q.Input.Len())
+	release, err := x.encoding()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	items, most := make([]text, q.Input.Len()), h.embed.MaxTokens()
 	for i, s := range q.Input.Texts {
 		ids := h.embed.Tokens(s)
-		if most := h.embed.MaxTokens(); len(ids) >= most && !q.Truncate {
-			if n := h.embed.CountTokens(s); n > most {
-				return nil, tooLong("input", n, most)
-			}
+		if len(ids) >= most && !q.Truncate && !h.embed.Fits(s) {
+			return nil, tooLong("input", most)
 		}
 		items[i] = text{ids, dimensions}
 	}
 	for i, ids := range q.Input.Tokens {
-		if most := h.embed.MaxTokens(); len(ids) > most {
+		if len(ids) > most {
 			if !q.Truncate {
-				return nil, tooLong("input", len(ids), most)
+				return nil, tooLong("input", most)
 			}
 			ids = ids[:most]
 		}

@@ -51,8 +51,8 @@ func badParam(param, format string, args ...any) *failure {
 }
 
 // tooLong returns an error about a text of more tokens than the model sees.
-func tooLong(param string, tokens, most int) *failure {
-	f := fail(http.StatusBadRequest, "invalid_request_error", "context_length_exceeded", "the text has %d tokens, and the model sees at most %d", tokens, most)
+func tooLong(param string, most int) *failure {
+	f := fail(http.StatusBadRequest, "invalid_request_error", "context_length_exceeded", "the text has more than %d tokens, which is the most that the model sees", most)
 	f.Param = &param
 	return f
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/decoder"
 )
 
 // modelEntry is a model in a list. The fields after OwnedBy are not in OpenAI's API.
@@ -20,7 +21,6 @@ type modelEntry struct {
 	Vocabulary     int               `json:"vocab_size,omitempty"`
 	CacheType      string            `json:"cache_type,omitempty"`
 	CacheValueType string            `json:"cache_value_type,omitempty"` // if it is another one
-	Unrotated      bool              `json:"unrotated,omitempty"`        // with int4 that is not rotated
 	Activations    string            `json:"activations,omitempty"`      // float32 or int8
 	Attention      string            `json:"attention,omitempty"`        // integers, if it computes with them
 	Defaults       *modelDefaults    `json:"defaults,omitempty"`
@@ -75,15 +75,25 @@ func (h *host) generatorFacts(e *modelEntry, s *Settings) {
 	if o.CacheValueType != 0 && o.CacheValueType != o.CacheType {
 		e.CacheValueType = o.CacheValueType.String()
 	}
-	e.Unrotated = o.Unrotated && o.CachesInt4()
 	if o.Int8 {
 		e.Activations = "int8"
 	}
 	if o.Quantized {
 		e.Attention = "integers"
 	}
-	e.Defaults = &modelDefaults{s.MaxTokens, s.Sampler.Temperature, s.Sampler.TopK, s.Sampler.TopP, s.Sampler.Seed, ""}
+	e.Defaults = &modelDefaults{s.MaxTokens, s.Sampler.Temperature, s.Sampler.TopK, writtenTopP(s.Sampler.TopP), s.Sampler.Seed, ""}
 	if h.generate.ReadsDate() {
 		e.Defaults.Date = s.Date.String()
 	}
+}
+
+// writtenTopP returns a Sampler.TopP as requests write it.
+func writtenTopP(p float64) float64 {
+	switch p {
+	case 0:
+		return 1
+	case decoder.LeastTopP:
+		return 0
+	}
+	return p
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 )
 
@@ -47,8 +46,7 @@ func NewGateway(s Settings, b Backend) (*Server, error) {
 
 // forward hands a request on.
 func (x *exchange) forward() error {
-	x.limitRead(x.control)
-	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, x.s.BodyBytes))
+	body, err := x.body()
 	if err != nil {
 		return err
 	}

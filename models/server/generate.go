@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,13 +26,27 @@ type generation struct {
 	stream  bool
 	receipt bool // with each choice
 	usage   bool // at the end of a stream
+	each    bool // in all its events
 	form    form
+
+	echo  []string // texts of the prompts, which begin the answers, or nil
+	quiet bool     // there is nothing but them
+
+	readTokens [][]decoder.Token // of the prompts, with their logarithms, if those are wanted and the prompts, too
 
 	answers []*answer
 	records []*receipt.Recorder // of the answers, if there are receipts
 	begin   time.Time
 	created int64
 	answer  string // its id
+}
+
+// take sets what a request says of how its answer is written.
+func (g *generation) take(q *sampling) {
+	g.stream, g.receipt = q.Stream, q.Receipt
+	if o := q.StreamOptions; o != nil { // which do not matter without a stream
+		g.usage, g.each = o.IncludeUsage, o.IncludeUsage && o.EachUsage
+	}
 }
 
 // A form is how answers of a path are written.
@@ -57,6 +72,10 @@ type choice struct {
 	offset   int             // of the text in the whole text, in characters
 	logprobs *logprobs       // nil if they are not wanted
 	reason   string          // why it ends, or ""
+
+	// Of a prompt: nothing precedes its first token, and so many of the first ones are not written in the text.
+	begins  bool
+	outside int
 }
 
 // usage counts tokens.
@@ -84,12 +103,17 @@ func (g *generation) answerAll() error {
 	ctx, cancel := context.WithCancel(g.ctx)
 	defer cancel() // ends those that have begun, if one cannot
 	g.begin, g.created = time.Now(), g.now().Unix()
-	for _, prompt := range g.prompts {
+	for at, prompt := range g.prompts {
 		if most := g.h.generate.Options().Context; len(prompt) > most {
-			return tooLong("messages", len(prompt), most)
+			return tooLong("prompt", most) // tokens of a completion, as texts have been found to fit
 		}
 		g.prompt += len(prompt)
+		g.readTokens = append(g.readTokens, g.toScore(prompt))
 		for i := range g.n {
+			scores := g.readTokens[at]
+			if i > 0 { // the first choice has them
+				scores = nil
+			}
 			o := g.o
 			o.Sampler.Seed += uint64(i)
 			var r *receipt.Recorder
@@ -103,7 +127,7 @@ func (g *generation) answerAll() error {
 				}
 				g.records = append(g.records, r)
 			}
-			a, err := g.h.start(ctx, g.key, prompt, o, r)
+			a, err := g.h.start(ctx, g.key, prompt, o, r, scores)
 			if err != nil {
 				return err
 			}
@@ -123,14 +147,42 @@ func (g *generation) next(ctx context.Context, index int) (c choice, err error) 
 	if err != nil {
 		return c, err
 	}
+	if g.quiet {
+		return choice{index: index, reason: reasons[decoder.EndMaxTokens]}, nil
+	}
 	if g.made++; g.made == 1 {
 		g.metrics.first.WithLabelValues(g.h.name).Observe(time.Since(g.begin).Seconds())
 	}
 	c = choice{index: index, text: t.Text, reason: reasons[t.End]}
-	if t.End != decoder.EndToken {
+	// With the prompt's logarithms an answer has that of the token that ends it, too: who scores a text asks for
+	// one token more and leaves the last one out, whatever it is.
+	if t.End != decoder.EndToken || g.echo != nil {
 		c.tokens = []decoder.Token{t}
 	}
 	return c, nil
+}
+
+// toScore returns room for the logarithms of the tokens of a prompt, nil if they are not wanted.
+func (g *generation) toScore(prompt []int32) []decoder.Token {
+	if g.echo == nil || !g.o.Logprobs {
+		return nil
+	}
+	tokens := make([]decoder.Token, len(prompt))
+	tokens[0].ID = prompt[0]
+	return tokens
+}
+
+// echoed returns what a choice begins with whose prompt is written, too. The choice has got its first token, so that
+// all of the prompt has been read.
+func (g *generation) echoed(index int) choice {
+	at := index / g.n
+	c := choice{index: index, text: g.echo[at], tokens: slices.Clip(g.readTokens[at]), begins: true}
+	if tok, err := g.h.generate.Tokenizer(); err == nil && len(c.tokens) > 0 {
+		if before, _ := tok.Ends(); len(before) > 0 && c.tokens[0].ID == before[0] && !strings.HasPrefix(c.text, tok.Token(before[0])) {
+			c.outside = len(before)
+		}
+	}
+	return c
 }
 
 // reasons are the ends of texts as clients know them.
@@ -140,13 +192,18 @@ var reasons = map[decoder.End]string{decoder.EndToken: "stop", decoder.EndText: 
 func (g *generation) writeWhole(ctx context.Context) error {
 	body := g.body(false)
 	for i := range g.answers {
-		all := choice{index: i}
+		all, first := choice{index: i}, true
 		var text strings.Builder
 		for all.reason == "" {
 			c, err := g.next(ctx, i)
 			if err != nil {
 				return err
 			}
+			if first && g.echo != nil {
+				all = g.echoed(i)
+				text.WriteString(all.text)
+			}
+			first = false
 			text.WriteString(c.text)
 			all.tokens, all.reason = append(all.tokens, c.tokens...), c.reason
 		}

@@ -136,7 +136,10 @@ func (s *chatSession) Forward(ctx context.Context, steps []batch.Step) ([][]floa
 	s.steps = s.steps[:0]
 	for _, step := range steps {
 		rows := decoder.None
-		if step.Logits {
+		switch {
+		case step.All:
+			rows = decoder.All
+		case step.Logits:
 			rows = decoder.Last
 		}
 		s.steps = append(s.steps, decoder.Step{Text: step.Text.(chatText).Text, Tokens: step.Tokens, Logits: rows})
@@ -153,15 +156,24 @@ func (h *host) record(prompt []int32, o *decoder.GenerateOptions) (*receipt.Reco
 	return r, err
 }
 
-// start lets a text wait for its turn. r, if not nil, records it.
-func (h *host) start(ctx context.Context, key string, prompt []int32, o decoder.GenerateOptions, r *receipt.Recorder) (*answer, error) {
+// start lets a text wait for its turn. r, if not nil, records it. scores, if not nil, has room for the tokens of the
+// prompt, which get their logarithms before the answer has its first token.
+func (h *host) start(ctx context.Context, key string, prompt []int32, o decoder.GenerateOptions, r *receipt.Recorder, scores []decoder.Token) (*answer, error) {
 	c, err := h.generate.Continue(o)
 	if err != nil {
 		return nil, err
 	}
+	var read func(at int, logits []float32) error
+	if scores != nil {
+		read = func(at int, logits []float32) (err error) {
+			scores[at+1], err = c.Score(logits, prompt[at+1])
+			return err
+		}
+	}
 	a := newAnswer()
 	return a, h.texts.Submit(&batch.Request{
-		Context: ctx, Key: key, Prompt: prompt, Most: min(len(prompt)+o.MaxTokens, h.generate.Options().Context+1),
+		Read:    read,
+		Context: ctx, Key: key, Prompt: prompt, Most: len(prompt) + min(o.MaxTokens, h.generate.Options().Context+1-len(prompt)),
 		Next: func(logits []float32, tokens []int32) (int32, bool, error) {
 			t, err := c.Next(tokens, logits)
 			if err != nil {

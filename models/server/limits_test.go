@@ -23,6 +23,7 @@ import (
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/server/internal/batch"
+	"github.com/attn-go/attn/models/server/internal/fields"
 )
 
 // TestBadRequests: each has a status and an error in OpenAI's form that names the field.
@@ -45,9 +46,8 @@ func TestBadRequests(t *testing.T) {
 		{"/v1/chat/completions", `{"model": "bert-1", ` + user + `}`, 400, "model"},
 		{"/v1/chat/completions", `{"model": "tiny"}`, 400, "messages"},
 		{"/v1/chat/completions", `{"model": "tiny", "messages": [{"role": "tool", "content": "x"}]}`, 400, "messages"},
-		{"/v1/chat/completions", `{"model": "tiny", "messages": [{"role": "user", "content": [{"type": "image_url"}]}]}`, 400, "messages"},
-		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "temprature": 1}`, 400, "temprature"},
-		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "temperature": -1}`, 400, ""},
+		{"/v1/chat/completions", `{"model": "tiny", "messages": [{"role": "user", "content": [{"type": "image_url"}]}]}`, 400, "messages[0].content[0]"},
+		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "temperature": -1}`, 400, "temperature"},
 		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "temperature": "hot"}`, 400, "temperature"},
 		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "n": 5}`, 400, "n"},
 		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "max_tokens": 0}`, 400, "max_tokens"},
@@ -57,17 +57,15 @@ func TestBadRequests(t *testing.T) {
 		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "response_format": {"type": "json_schema"}}`, 400, "response_format"},
 		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "response_format": {"type": "json_schema", "json_schema": {"schema": {"type": 3}}}}`, 400, "response_format"},
 		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "tools": [{"type": "function"}]}`, 400, "tools"},
-		{"/v1/chat/completions", `{"model": "tiny", "messages": [{"role": "assistant", "content": null, "tool_calls": [{}]}]}`, 400, "tool_calls"},
+		{"/v1/chat/completions", `{"model": "tiny", "messages": [{"role": "assistant", "content": null, "tool_calls": [{}]}]}`, 400, "messages[0].tool_calls"},
 		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "logit_bias": {"5": 1}}`, 400, "logit_bias"},
-		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "stream_options": {}}`, 400, "stream_options"},
 		{"/v1/chat/completions", `{"model": "tiny", "messages": [{"role": "user", "content": "` + strings.Repeat("1", 600) + `"}]}`, 400, "messages"},
 		{"/v1/chat/completions", `{"model": "` + strings.Repeat("a", 6000) + `"}`, 413, ""},
 		{"/v1/completions", `{"model": "tiny", "prompt": []}`, 400, "prompt"},
 		{"/v1/completions", `{"model": "tiny", "prompt": ""}`, 400, "prompt"},
 		{"/v1/completions", `{"model": "tiny", "prompt": [211]}`, 400, "prompt"},
 		{"/v1/completions", `{"model": "tiny", "prompt": [-1]}`, 400, "prompt"},
-		{"/v1/completions", `{"model": "tiny", "prompt": {"a": 1}}`, 400, ""},
-		{"/v1/completions", `{"model": "tiny", "prompt": "a", "echo": true}`, 400, "echo"},
+		{"/v1/completions", `{"model": "tiny", "prompt": {"a": 1}}`, 400, "prompt"},
 		{"/v1/completions", `{"model": "tiny", "prompt": "a", "best_of": 3}`, 400, "best_of"},
 		{"/v1/completions", `{"model": "tiny", "prompt": ["a", "b", "c"], "n": 2}`, 400, "n"},
 		{"/v1/embeddings", `{"model": "bert-1", "input": []}`, 400, "input"},
@@ -78,21 +76,21 @@ func TestBadRequests(t *testing.T) {
 		{"/v1/embeddings", `{"model": "bert-1", "input": "` + strings.Repeat("cat ", 500) + `"}`, 400, "input"},
 		{"/v1/embeddings", `{"model": "tiny", "input": "a"}`, 400, "model"},
 		{"/v1/rerank", `{"model": "reranker-bert-1", "query": "a", "documents": []}`, 400, "documents"},
-		{"/v1/rerank", `{"model": "reranker-bert-1", "query": "a", "documents": [3]}`, 400, "documents"},
-		{"/v1/rerank", `{"model": "reranker-bert-1", "query": "a", "documents": ["b"], "top_n": 0}`, 400, "top_n"},
+		{"/v1/rerank", `{"model": "reranker-bert-1", "query": "a", "documents": [3]}`, 400, "documents[0]"},
+		{"/v1/rerank", `{"model": "reranker-bert-1", "query": "a", "documents": ["b"], "top_n": -2}`, 400, "top_n"},
 		{"/v1/rerank", `{"model": "tiny", "query": "a", "documents": ["b"]}`, 400, "model"},
 		{"/tokenize", `{"model": "tiny"}`, 400, "content"},
 		{"/tokenize", `{"model": "reranker-bert-1", "content": "a"}`, 400, "model"},
 		{"/detokenize", `{"model": "tiny", "tokens": [211]}`, 400, "tokens"},
 		{"/v1/chat/completions", `{"model": "tiny", "messages": [` + strings.Repeat(`{}, `, 5) + `{}]}`, 400, "messages"},
 		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "repeat_last_n": -2}`, 400, "repeat_last_n"},
-		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "stop": [null]}`, 400, ""},
-		{"/v1/completions", `{"model": "tiny", "prompt": [1, null]}`, 400, ""},
-		{"/v1/completions", `{"model": "tiny", "prompt": [[1], null]}`, 400, ""},
-		{"/v1/completions", `{"model": "tiny", "prompt": ["a", null]}`, 400, ""},
-		{"/v1/embeddings", `{"model": "bert-1", "input": [[1, null]]}`, 400, ""},
-		{"/detokenize", `{"model": "tiny", "tokens": [1, null]}`, 400, ""},
-		{"/detokenize", `{"model": "tiny", "tokens": null}`, 400, ""},
+		{"/v1/chat/completions", `{"model": "tiny", ` + user + `, "stop": [null]}`, 400, "stop"},
+		{"/v1/completions", `{"model": "tiny", "prompt": [1, null]}`, 400, "prompt"},
+		{"/v1/completions", `{"model": "tiny", "prompt": [[1], null]}`, 400, "prompt"},
+		{"/v1/completions", `{"model": "tiny", "prompt": ["a", null]}`, 400, "prompt"},
+		{"/v1/embeddings", `{"model": "bert-1", "input": [[1, null]]}`, 400, "input"},
+		{"/detokenize", `{"model": "tiny", "tokens": [1, null]}`, 400, "tokens"},
+		{"/detokenize", `{"model": "tiny", "tokens": null}`, 400, "tokens"},
 		{"/v1/images", `{}`, 404, ""},
 	} {
 		w := post(s, c.path, c.body)
@@ -377,7 +375,8 @@ func TestRepeatLastN(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n, want := range map[int]decoder.Sampler{-1: {RepetitionPenalty: 1.1}, 0: {}, 7: {RepetitionPenalty: 1.1, PenaltyWindow: 7}} {
-		o, err := (&sampling{RepeatLastN: &n}).options(&settings)
+		last := fields.Int(n)
+		o, err := (&sampling{RepeatLastN: &last}).options(&settings, 1)
 		if err != nil || o.Sampler != want {
 			t.Errorf("repeat_last_n %d: %+v, %v, want %+v", n, o.Sampler, err, want)
 		}

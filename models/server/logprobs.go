@@ -1,8 +1,10 @@
 package server
 
 import (
+	"fmt"
 	"math"
 	"strings"
+	"unicode/utf8"
 )
 
 // logprobs are the logarithms of the probabilities of the tokens of a choice.
@@ -14,8 +16,9 @@ type logprobs struct {
 type tokenLogprob struct {
 	Token   string          `json:"token"`
 	Logprob float32         `json:"logprob"`
-	Bytes   []int           `json:"bytes"`                  // null for a token that is no complete text
+	Bytes   []int           `json:"bytes"`                  // also of a token that is a part of a character
 	Top     *[]tokenLogprob `json:"top_logprobs,omitempty"` // nil for one of top_logprobs
+	bytes   []byte
 }
 
 // addLogprobs adds the logarithms of a choice's tokens, if the request asks for them.
@@ -44,13 +47,35 @@ func (g *generation) tokenLogprob(id int32, logprob float32) tokenLogprob {
 		l.Logprob = leastLogprob
 	}
 	if tok, err := g.h.generate.Tokenizer(); err == nil {
-		l.Token = tok.Decode([]int32{id}, true)
+		l.bytes = tok.TokenBytes(id)
 	}
-	if !strings.ContainsRune(l.Token, '\uFFFD') {
-		l.Bytes = []int{}
-		for _, b := range []byte(l.Token) {
-			l.Bytes = append(l.Bytes, int(b))
-		}
+	l.Token, l.Bytes = strings.ToValidUTF8(string(l.bytes), "\uFFFD"), make([]int, len(l.bytes))
+	for i, b := range l.bytes {
+		l.Bytes[i] = int(b)
 	}
 	return l
+}
+
+// written returns the token as completions have it, whose form has no bytes: one that is a part of a
+// character as OpenAI's API writes it, such as bytes:\xf0\x9f.
+func (l *tokenLogprob) written() string {
+	if utf8.Valid(l.bytes) {
+		return l.Token
+	}
+	var b strings.Builder
+	b.WriteString("bytes:")
+	for _, c := range l.bytes {
+		fmt.Fprintf(&b, `\x%02x`, c)
+	}
+	return b.String()
+}
+
+// characters returns how many characters begin with the token.
+func (l *tokenLogprob) characters() (n int) {
+	for _, c := range l.bytes {
+		if utf8.RuneStart(c) {
+			n++
+		}
+	}
+	return n
 }

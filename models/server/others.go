@@ -35,6 +35,17 @@ type tokenizeRequest struct {
 	AddSpecialTokens *bool   `json:"add_special_tokens"` // default true
 }
 
+// Fields is that of [fields.Tabled].
+func (*tokenizeRequest) Fields() fields.Table { return fields.Tokenize }
+
+type detokenizeRequest struct {
+	Model  string        `json:"model"`
+	Tokens fields.Tokens `json:"tokens"`
+}
+
+// Fields is that of [fields.Tabled].
+func (*detokenizeRequest) Fields() fields.Table { return fields.Detokenize }
+
 // tokenize answers /tokenize.
 func (x *exchange) tokenize() error {
 	var q tokenizeRequest
@@ -58,6 +69,11 @@ func (x *exchange) tokenize() error {
 	if err != nil {
 		return badParam("model", "%v", err)
 	}
+	release, err := x.encoding()
+	if err != nil {
+		return err
+	}
+	defer release()
 	ids := tok.Encode(*text, tokenizer.Options{NoSpecial: !special})
 	if ids == nil {
 		ids = []int32{}
@@ -72,10 +88,7 @@ func (x *exchange) tokenize() error {
 
 // detokenize answers /detokenize.
 func (x *exchange) detokenize() error {
-	var q struct {
-		Model  string        `json:"model"`
-		Tokens fields.Tokens `json:"tokens"`
-	}
+	var q detokenizeRequest
 	if err := x.read(&q); err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -13,17 +12,22 @@ import (
 	"github.com/attn-go/attn/models/server/internal/fields"
 )
 
-// rerankRequest is a request to rank documents, with the fields of Cohere's and Jina's APIs.
+// rerankRequest is a request to rank documents, with the fields of Cohere's and Jina's APIs, or those of Text
+// Embeddings Inference, whose documents are texts.
 type rerankRequest struct {
-	Model           string        `json:"model"`
-	Query           string        `json:"query"`
-	Documents       []document    `json:"documents"`
-	TopN            *int          `json:"top_n"`
-	ReturnDocuments bool          `json:"return_documents"`
-	User            fields.Unused `json:"user"`
-	Priority        fields.Unused `json:"priority"`
-	MaxTokensPerDoc fields.Absent `json:"max_tokens_per_doc"`
-	RankFields      fields.Absent `json:"rank_fields"`
+	Model           string           `json:"model"`
+	Query           string           `json:"query"`
+	Documents       []fields.Passage `json:"documents"`
+	TopN            *fields.Int      `json:"top_n"`
+	ReturnDocuments bool             `json:"return_documents"`
+
+	Texts      []string `json:"texts"`
+	ReturnText bool     `json:"return_text"`
+	RawScores  bool     `json:"raw_scores"` // those of the classifier, without the logistic function
+
+	// Truncate says whether the end of a document that does not fit beside the query is left out, or is an error.
+	// The default is true with documents, and false with texts.
+	Truncate *bool `json:"truncate"`
 
 	// Of [reranking.Options].
 	Instruction string `json:"instruction"`
@@ -32,20 +36,8 @@ type rerankRequest struct {
 	Receipt bool `json:"receipt"` // one of package receipt
 }
 
-// A document is a string, or an object with a text.
-type document string
-
-func (d *document) UnmarshalJSON(data []byte) error {
-	var object struct{ Text *string }
-	switch {
-	case json.Unmarshal(data, (*string)(d)) == nil && !fields.IsNull(data):
-		return nil
-	case json.Unmarshal(data, &object) == nil && object.Text != nil:
-		*d = document(*object.Text)
-		return nil
-	}
-	return fields.Errorf("documents", "documents: got %.40s, want strings or objects with a text", data)
-}
+// Fields is that of [fields.Tabled].
+func (*rerankRequest) Fields() fields.Table { return fields.Rerank }
 
 type documentText struct {
 	Text string `json:"text"`
@@ -63,6 +55,9 @@ func (x *exchange) rerank() error {
 	if err := x.read(&q); err != nil {
 		return err
 	}
+	if q.Model == "" && len(q.Texts) > 0 { // a form that names no model
+		q.Model = x.onlyReranker()
+	}
 	h, err := x.host(q.Model)
 	if err != nil {
 		return err
@@ -70,35 +65,30 @@ func (x *exchange) rerank() error {
 	if h.passages == nil {
 		return badParam("model", "%q is %s, want a reranker", h.name, h.kind())
 	}
-	if n := len(q.Documents); n < 1 || n > x.s.Texts {
-		return badParam("documents", "documents: got %d, want 1 to %d", n, x.s.Texts)
+	texts, field, err := q.passages()
+	if err != nil {
+		return err
+	}
+	if n := len(texts); n < 1 || n > x.s.Texts {
+		return badParam(field, "%s: got %d, want 1 to %d", field, n, x.s.Texts)
 	}
 	if err := h.wantReceipt(q.Receipt); err != nil {
 		return err
 	}
-	top := len(q.Documents)
-	if q.TopN != nil {
-		if *q.TopN < 1 {
-			return badParam("top_n", "top_n: got %d, want 1 or more", *q.TopN)
-		}
-		top = min(top, *q.TopN)
+	top := -1
+	if setInt(&top, q.TopN); top < -1 {
+		return badParam("top_n", "top_n: got %d, want 1 or more, or 0 or -1 for all", top)
 	}
-	texts := make([]string, len(q.Documents))
-	for i, d := range q.Documents {
-		texts[i] = string(d)
+	if top < 1 || top > len(texts) {
+		top = len(texts)
 	}
 	with, err := q.reranker(h)
 	if err != nil {
 		return err
 	}
-	pairs, err := with.Pairs(x.ctx, q.Query, texts)
-	if err != nil && x.ctx.Err() == nil {
-		return badParam("query", "%v", err)
-	} else if err != nil {
+	pairs, err := x.pairs(with, &q, texts)
+	if err != nil {
 		return err
-	}
-	for _, p := range pairs {
-		x.prompt += p.Len()
 	}
 	scores, err := h.passages.Do(x.ctx, x.key, pairs)
 	if err != nil {
@@ -110,12 +100,17 @@ func (x *exchange) rerank() error {
 	}
 	ranks := make([]rank, len(scores))
 	for i, s := range scores {
-		ranks[i] = rank{Index: i, Score: reranking.Sigmoid(s)}
-		if q.ReturnDocuments {
-			ranks[i].Document = &documentText{string(q.Documents[i])}
+		if ranks[i] = (rank{Index: i, Score: s}); !q.RawScores {
+			ranks[i].Score = reranking.Sigmoid(s)
+		}
+		if q.ReturnDocuments || q.ReturnText {
+			ranks[i].Document = &documentText{texts[i]}
 		}
 	}
 	slices.SortStableFunc(ranks, func(a, b rank) int { return cmp.Compare(scores[b.Index], scores[a.Index]) })
+	if len(q.Texts) > 0 {
+		return x.reply(textRanks(ranks[:top]))
+	}
 	return x.reply(struct {
 		ID          string     `json:"id"`
 		Object      string     `json:"object"`
@@ -126,6 +121,80 @@ func (x *exchange) rerank() error {
 
 		Receipt *receipt.Receipt `json:"receipt,omitempty"`
 	}{"rerank-" + x.newID(), "list", h.name, h.fingerprint, inputUsage{x.prompt, x.prompt}, ranks[:top], signed})
+}
+
+// onlyReranker returns the name of the reranker, if there is one and no other.
+func (x *exchange) onlyReranker() (name string) {
+	for _, h := range x.hosts {
+		switch {
+		case h.passages == nil:
+		case name != "":
+			return ""
+		default:
+			name = h.name
+		}
+	}
+	return name
+}
+
+// passages returns the texts to rank, and the field that has them.
+func (q *rerankRequest) passages() (texts []string, field string, err error) {
+	switch {
+	case len(q.Texts) > 0 && len(q.Documents) > 0:
+		return nil, "", badParam("texts", "texts: got some beside documents, want one of them")
+	case len(q.Texts) > 0 && q.Receipt:
+		return nil, "", badParam("receipt", "receipt: got true with texts, whose answer has no place for it, want documents")
+	case len(q.Texts) > 0:
+		return q.Texts, "texts", nil
+	}
+	for _, d := range q.Documents {
+		texts = append(texts, string(d))
+	}
+	return texts, "documents", nil
+}
+
+// pairs returns the tokens of the query with each text, and counts them.
+func (x *exchange) pairs(with *reranking.Reranker, q *rerankRequest, texts []string) ([]reranking.Pair, error) {
+	release, err := x.encoding()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	pairs, err := with.Pairs(x.ctx, q.Query, texts)
+	if err != nil && x.ctx.Err() == nil {
+		return nil, badParam("query", "%v", err)
+	} else if err != nil {
+		return nil, err
+	}
+	truncate, field := false, "texts"
+	if len(q.Documents) > 0 {
+		truncate, field = true, "documents"
+	}
+	set(&truncate, q.Truncate)
+	most := with.MaxTokens()
+	for i, p := range pairs {
+		if x.prompt += p.Len(); !truncate && p.Len() >= most && with.CountTokens(q.Query, texts[i]) > most {
+			return nil, tooLong(field, most)
+		}
+	}
+	return pairs, nil
+}
+
+// textRank is a rank as Text Embeddings Inference has it.
+type textRank struct {
+	Index int     `json:"index"`
+	Text  *string `json:"text,omitempty"`
+	Score float32 `json:"score"`
+}
+
+func textRanks(ranks []rank) []textRank {
+	list := make([]textRank, len(ranks))
+	for i, r := range ranks {
+		if list[i] = (textRank{Index: r.Index, Score: r.Score}); r.Document != nil {
+			list[i].Text = &r.Document.Text
+		}
+	}
+	return list
 }
 
 // reranker returns the model with the settings of a request.

@@ -82,6 +82,7 @@ type exchange struct {
 	id      string
 	key     string
 	served  string // the model, for the log
+	size    int    // of the body
 	prompt  int    // tokens
 	made    int    // tokens of answers
 }
@@ -251,12 +252,19 @@ func (s *Server) limitRead(c *http.ResponseController) {
 // read reads the JSON object of the request. After an error the client has no more time than before for what
 // is left of the body.
 func (x *exchange) read(to any) error {
-	x.limitRead(x.control)
-	err := fields.Decode(http.MaxBytesReader(x.w, x.r.Body, x.s.BodyBytes), to)
-	if err == nil {
-		_ = x.control.SetReadDeadline(time.Time{})
+	data, err := x.body()
+	if err != nil {
+		return err
 	}
-	return err
+	x.size = len(data)
+	_ = x.control.SetReadDeadline(time.Time{})
+	return fields.Decode(data, to, x.unknown)
+}
+
+// body reads the body of the request.
+func (x *exchange) body() ([]byte, error) {
+	x.limitRead(x.control)
+	return fields.Read(http.MaxBytesReader(x.w, x.r.Body, x.s.BodyBytes), x.r.ContentLength)
 }
 
 // deadline gives the client time for what is written next.

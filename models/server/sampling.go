@@ -1,11 +1,11 @@
 package server
 
 import (
-	"encoding/json"
-	"net/http"
+	"errors"
+	"math"
+	"strings"
 
 	"github.com/attn-go/attn/models/decoder"
-	"github.com/attn-go/attn/models/grammar"
 	"github.com/attn-go/attn/models/server/internal/fields"
 )
 
@@ -15,36 +15,36 @@ type sampling struct {
 	Model            string         `json:"model"`
 	Stream           bool           `json:"stream"`
 	StreamOptions    *streamOptions `json:"stream_options"`
-	N                *int           `json:"n"`
-	Seed             *int64         `json:"seed"`
+	N                *fields.Int    `json:"n"`
+	Seed             *fields.Int    `json:"seed"`
 	Stop             fields.Texts   `json:"stop"`
-	MaxTokens        *int           `json:"max_tokens"`
+	MaxTokens        *fields.Int    `json:"max_tokens"`
+	MaxNewTokens     *fields.Int    `json:"max_completion_tokens"`
 	Temperature      *float64       `json:"temperature"`
 	TopP             *float64       `json:"top_p"`
 	FrequencyPenalty *float64       `json:"frequency_penalty"`
 	PresencePenalty  *float64       `json:"presence_penalty"`
 
-	TopK              *int     `json:"top_k"`
-	MinP              *float64 `json:"min_p"`
-	RepetitionPenalty *float64 `json:"repetition_penalty"`
-	RepeatPenalty     *float64 `json:"repeat_penalty"`
-	RepeatLastN       *int     `json:"repeat_last_n"`
+	NPredict          *fields.Int    `json:"n_predict"`
+	TopK              *fields.Int    `json:"top_k"`
+	MinP              *float64       `json:"min_p"`
+	RepetitionPenalty *float64       `json:"repetition_penalty"`
+	RepeatPenalty     *float64       `json:"repeat_penalty"`
+	RepeatLastN       *fields.Int    `json:"repeat_last_n"`
+	StopTokens        *fields.Tokens `json:"stop_token_ids"`
+	IgnoreEOS         bool           `json:"ignore_eos"`
 
+	limits
 	Receipt bool `json:"receipt"` // one of package receipt, for each choice
-
-	User             fields.Unused `json:"user"`
-	Metadata         fields.Unused `json:"metadata"`
-	Store            fields.Unused `json:"store"`
-	ServiceTier      fields.Unused `json:"service_tier"`
-	SafetyIdentifier fields.Unused `json:"safety_identifier"`
-	PromptCacheKey   fields.Unused `json:"prompt_cache_key"`
-	LogitBias        fields.Absent `json:"logit_bias"`
 }
 
 type streamOptions struct {
-	IncludeUsage       bool          `json:"include_usage"`
-	IncludeObfuscation fields.Unused `json:"include_obfuscation"`
+	IncludeUsage bool `json:"include_usage"`
+	EachUsage    bool `json:"continuous_usage_stats"` // in every event, as vLLM has it
 }
+
+// Fields is that of [fields.Tabled].
+func (*streamOptions) Fields() fields.Table { return fields.Stream }
 
 // set sets to what a request says, if it does.
 func set[T any](to *T, from *T) {
@@ -53,16 +53,38 @@ func set[T any](to *T, from *T) {
 	}
 }
 
-// options returns what the fields say, with the server's defaults.
-func (s *sampling) options(settings *Settings) (o decoder.GenerateOptions, err error) {
+// setInt sets to what a request says, if it does. Numbers that no limit allows become smaller ones of that kind.
+func setInt(to *int, from *fields.Int) {
+	if from != nil {
+		*to = int(max(math.MinInt32, min(math.MaxInt32, *from)))
+	}
+}
+
+// options returns what the fields say, with the server's defaults. least is the fewest tokens that an answer may
+// be limited to.
+func (s *sampling) options(settings *Settings, least int) (o decoder.GenerateOptions, err error) {
 	o = decoder.GenerateOptions{MaxTokens: settings.MaxTokens, Sampler: *settings.Sampler, StopText: s.Stop}
-	set(&o.MaxTokens, s.MaxTokens)
+	for _, n := range []struct {
+		name string
+		to   *fields.Int
+	}{{"n_predict", s.NPredict}, {"max_tokens", s.MaxTokens}, {"max_completion_tokens", s.MaxNewTokens}} { // the last one counts
+		if setInt(&o.MaxTokens, n.to); n.to != nil && o.MaxTokens == -1 { // no limit but the context
+			o.MaxTokens = math.MaxInt32
+		}
+		if n.to != nil && o.MaxTokens < least {
+			return o, badParam(n.name, "%s: got %d, want %d or more, or -1 for no limit", n.name, o.MaxTokens, least)
+		}
+	}
 	p := &o.Sampler
 	set(&p.Temperature, s.Temperature)
-	set(&p.TopP, s.TopP)
+	if set(&p.TopP, s.TopP); s.TopP != nil && *s.TopP == 0 {
+		p.TopP = decoder.LeastTopP
+	}
 	set(&p.FrequencyPenalty, s.FrequencyPenalty)
 	set(&p.PresencePenalty, s.PresencePenalty)
-	set(&p.TopK, s.TopK)
+	if setInt(&p.TopK, s.TopK); p.TopK == -1 { // all, as in vLLM
+		p.TopK = 0
+	}
 	set(&p.MinP, s.MinP)
 	set(&p.RepetitionPenalty, s.RepetitionPenalty)
 	set(&p.RepetitionPenalty, s.RepeatPenalty)
@@ -70,72 +92,68 @@ func (s *sampling) options(settings *Settings) (o decoder.GenerateOptions, err e
 		if *n < -1 {
 			return o, badParam("repeat_last_n", "repeat_last_n: got %d, want -1 or more", *n)
 		}
-		if p.PenaltyWindow = max(0, *n); *n == 0 {
+		if setInt(&p.PenaltyWindow, n); *n <= 0 {
+			p.PenaltyWindow = 0
+		}
+		if *n == 0 {
 			p.RepetitionPenalty, p.FrequencyPenalty, p.PresencePenalty = 0, 0, 0
 		}
 	}
 	if s.Seed != nil {
 		p.Seed = uint64(*s.Seed)
 	}
-	switch {
-	case o.MaxTokens < 1:
-		return o, badParam("max_tokens", "max_tokens: got %d, want 1 or more", o.MaxTokens)
-	case s.StreamOptions != nil && !s.Stream:
-		return o, badParam("stream_options", "stream_options: got some, want them with stream only")
+	return o, namedOption(o.Check())
+}
+
+// optionFields are the fields that set options of package decoder.
+var optionFields = map[string]string{
+	"GenerateOptions.StopText": "stop", "Sampler.Temperature": "temperature", "Sampler.TopK": "top_k", "Sampler.TopP": "top_p", "Sampler.MinP": "min_p",
+	"Sampler.RepetitionPenalty": "repetition_penalty", "Sampler.FrequencyPenalty": "frequency_penalty", "Sampler.PresencePenalty": "presence_penalty",
+}
+
+// namedOption returns an error about an option as one about the field that sets it.
+func namedOption(err error) error {
+	var bad *decoder.OptionError
+	if !errors.As(err, &bad) {
+		return err
 	}
-	return o, o.Check()
+	name, index, _ := strings.Cut(bad.Option, "[")
+	field := optionFields[name]
+	if field == "" {
+		return err
+	}
+	if index != "" {
+		return badParam(field, "%s[%s: got %s, want %s", field, index, bad.Got, bad.Want)
+	}
+	return badParam(field, "%s: got %s, want %s", field, bad.Got, bad.Want)
+}
+
+// stops sets the tokens that end a text: the model's, unless they are to be ignored, and those of the request.
+func (s *sampling) stops(o *decoder.GenerateOptions, m *decoder.Model) error {
+	if s.StopTokens == nil && !s.IgnoreEOS {
+		return nil
+	}
+	o.Stop = []int32{}
+	if !s.IgnoreEOS {
+		o.Stop = append(o.Stop, m.Stop()...)
+	}
+	if s.StopTokens == nil {
+		return nil
+	}
+	if vocab := m.Config().Vocab; outside(*s.StopTokens, vocab) >= 0 {
+		i := outside(*s.StopTokens, vocab)
+		return badParam("stop_token_ids", "stop_token_ids[%d]: got %d, want 0 to %d", i, (*s.StopTokens)[i], vocab-1)
+	}
+	o.Stop = append(o.Stop, *s.StopTokens...)
+	return nil
 }
 
 // choices returns n, of which there are as many for each of so many prompts.
 func (s *sampling) choices(prompts, most int) (int, error) {
 	n := 1
-	set(&n, s.N)
+	setInt(&n, s.N)
 	if n < 1 || n > most/max(1, prompts) {
 		return 0, badParam("n", "n: got %d for %d prompts, want 1 to %d for all prompts together", n, prompts, most)
 	}
 	return n, nil
-}
-
-// responseFormat says what a text must be.
-type responseFormat struct {
-	Type       string      `json:"type"` // text, json_object or json_schema
-	JSONSchema *jsonSchema `json:"json_schema"`
-}
-
-type jsonSchema struct {
-	Schema      json.RawMessage `json:"schema"`
-	Name        fields.Unused   `json:"name"`
-	Description fields.Unused   `json:"description"`
-	Strict      fields.Unused   `json:"strict"` // a text always satisfies the schema
-}
-
-// anyObject is the schema of json_object.
-const anyObject = `{"type": "object", "additionalProperties": true}`
-
-// limit sets the grammar that a request asks for. Grammars take memory while a text grows, so that few
-// requests at once may have one; release says that the request is over.
-func (x *exchange) limit(o *decoder.GenerateOptions, f *responseFormat) (release func(), err error) {
-	if f == nil || f.Type == "text" {
-		return func() {}, nil
-	}
-	schema := []byte(anyObject)
-	switch {
-	case f.Type == "json_schema" && f.JSONSchema != nil && len(f.JSONSchema.Schema) > 0:
-		schema = f.JSONSchema.Schema
-	case f.Type == "json_schema":
-		return nil, badParam("response_format", "response_format.json_schema.schema: got none, want a schema")
-	case f.Type != "json_object":
-		return nil, badParam("response_format", "response_format: got %.40q, want text, json_object or json_schema", f.Type)
-	}
-	select {
-	case x.grammars <- struct{}{}:
-	default:
-		return nil, busy(http.StatusServiceUnavailable, "too many requests with a response_format are being answered")
-	}
-	release = func() { <-x.grammars }
-	if o.Grammar, err = grammar.FromSchema(schema); err != nil {
-		release()
-		return nil, badParam("response_format", "response_format: %v", err)
-	}
-	return release, nil
 }

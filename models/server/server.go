@@ -24,6 +24,8 @@ type Server struct {
 	slots   chan struct{} // a token for each request
 	bytes   atomic.Int64  // of bodies that may still come
 
+	share    share         // of requests whose texts are made tokens of
+	noted    noted         // fields of requests
 	grammars chan struct{} // a token for each request that has one
 	metrics  *metrics
 	mux      *http.ServeMux
@@ -75,6 +77,7 @@ func newBare(s Settings) (*Server, error) {
 	}
 	srv := &Server{s: s, keys: newKeys(s.Keys), slots: make(chan struct{}, s.Requests), grammars: make(chan struct{}, s.Grammars), created: s.Now(), empty: make(chan struct{})}
 	srv.bytes.Store(srv.s.BodiesBytes)
+	srv.share = newShare(srv.s.BodyBytes)
 	srv.ctx, srv.stop = context.WithCancelCause(context.Background())
 	return srv, nil
 }

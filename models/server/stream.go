@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 )
 
 // writeStream writes an event for each token that adds something, those of several texts in turn. The
@@ -23,12 +24,15 @@ func (g *generation) writeStream(ctx context.Context) error {
 			if err != nil {
 				return w.fail(err)
 			}
-			c.offset = offsets[i]
-			offsets[i] += len([]rune(c.text))
-			g.addLogprobs(&c)
 			if !w.begun[i] {
 				w.event(g.form.begin(), i)
+				if g.echo != nil {
+					offsets[i] = w.echo(i)
+				}
 			}
+			c.offset = offsets[i]
+			offsets[i] += utf8.RuneCountInString(c.text)
+			g.addLogprobs(&c)
 			if c.text != "" || c.logprobs != nil && len(c.tokens) > 0 {
 				w.event(g.form.delta(&c), i)
 			}
@@ -67,10 +71,21 @@ func (w *eventWriter) event(choice any, index int) {
 	}
 	body := w.g.body(true)
 	body.Choices = append(body.Choices, withIndex{index, choice})
-	if w.g.usage {
+	switch {
+	case w.g.each:
+		body.Usage = w.g.usageNow()
+	case w.g.usage:
 		body.Usage = json.RawMessage("null")
 	}
 	w.add(body)
+}
+
+// echo adds the event of a prompt, and returns how many characters it has.
+func (w *eventWriter) echo(index int) int {
+	c := w.g.echoed(index)
+	w.g.addLogprobs(&c)
+	w.event(w.g.form.delta(&c), index)
+	return utf8.RuneCountInString(c.text)
 }
 
 // last adds the event of the usage and of the receipts, which has no choice, if either is wanted.

@@ -81,7 +81,7 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 	fs.IntVar(&settings.MaxTokens, "max", 512, "most tokens of an answer, if a request does not say; changes answers, as do the five below")
 	fs.Float64Var(&p.Temperature, "temp", 0.2, "temperature, if a request does not say")
 	fs.IntVar(&p.TopK, "top-k", 40, "draw from this many most probable tokens, if a request does not say; 0 means all")
-	fs.Float64Var(&p.TopP, "top-p", 0.9, "draw from the most probable tokens with this share of the probability, if a request does not say")
+	command.Float(fs, &p.TopP, "top-p", 0.9, decoder.LeastTopP, "draw from the most probable tokens with this `share` of the probability, if a request does not say; 0 means the most probable one")
 	fs.Float64Var(&p.MinP, "min-p", 0, "draw from the tokens that are at least this many times as probable as the most probable one, if a request does not say")
 	fs.Uint64Var(&p.Seed, "seed", 1, "seed of the random draws, if a request does not say")
 	fs.Var(&settings.Date, "date", "`day` that a template which writes the date takes for today, if a request does not say: YYYY-MM-DD, or today for the day of the start; changes answers (default 2024-07-26)")

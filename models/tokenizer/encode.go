@@ -25,16 +25,24 @@ func (t *Tokenizer) Encode(text string, o Options) []int32 {
 // effect.
 func (t *Tokenizer) EncodeParts(parts []Part, o Options) []int32 {
 	room := t.single.room(o)
+	if text, plain, ok := asText(parts); ok {
+		return t.single.apply([2][]int32{t.text(text, plain, room), nil}, o, nil)
+	}
+	return t.single.apply([2][]int32{t.parts(parts, room), nil}, o, nil)
+}
+
+// asText returns the text of parts of which all may have special tokens, or none: then it is plain.
+func asText(parts []Part) (text string, plain, ok bool) {
 	special := 0
 	for _, p := range parts {
 		if p.Special {
 			special++
 		}
 	}
-	if special == 0 || special == len(parts) {
-		return t.single.apply([2][]int32{t.text(Join(parts), special == 0, room), nil}, o, nil)
+	if special != 0 && special != len(parts) {
+		return "", false, false
 	}
-	return t.single.apply([2][]int32{t.parts(parts, room), nil}, o, nil)
+	return Join(parts), special == 0, true
 }
 
 // EncodePair returns the ids of two texts, as cross-encoders take them, and for every id the type that
@@ -112,26 +120,32 @@ func (t *Tokenizer) text(text string, plain bool, room int) []int32 {
 func (t *Tokenizer) parts(parts []Part, room int) []int32 {
 	r := t.run(t.reach(room), 0)
 	defer r.release()
+	r.parts(parts)
+	return t.cut(r.result(), room)
+}
+
+// parts appends the ids of parts until there are enough.
+func (r *run) parts(parts []Part) {
 	var pending []string // before the next special token
 	for _, p := range parts {
 		if !p.Special {
 			pending = append(pending, p.Text)
 			continue
 		}
-		t.marks.find(p.Text, false, func(part string, id int32, special bool) bool {
+		on := r.t.marks.find(p.Text, false, func(part string, id int32, special bool) bool {
 			if id < 0 {
 				pending = append(pending, part)
 				return true
 			}
 			on := r.text(strings.Join(pending, ""), true)
 			pending = pending[:0]
-			r.ids = append(r.ids, id)
-			r.inside = true
-			return on
+			return r.token(id) && on
 		})
+		if !on {
+			return
+		}
 	}
 	r.text(strings.Join(pending, ""), true)
-	return t.cut(r.result(), room)
 }
 
 // run is the encoding of one text.
@@ -141,16 +155,26 @@ type run struct {
 	ids    []int32
 	room   int
 	inside bool // the next text does not begin where all begins
+	strict bool // with more than room-1 ids there is no use for any
+	over   bool // so many are certain
+	large  bool // the memory of the model is larger than is worth keeping
 }
 
 func (t *Tokenizer) run(room, size int) *run {
 	r := t.free.Get().(*run)
-	r.room, r.inside = room, false
-	r.ids = slices.Grow(r.ids[:0], size/4)
+	r.room, r.inside, r.strict, r.over = room, false, false, false
+	r.ids = slices.Grow(r.ids[:0], min(size/4, room))
 	return r
 }
 
-func (r *run) release() { r.t.free.Put(r) }
+func (r *run) release() {
+	if !r.large {
+		r.t.free.Put(r)
+	}
+}
+
+// mostKept is the longest piece, in bytes, whose encoder is used again: it has up to 60 times as much memory.
+const mostKept = 1 << 16
 
 func (r *run) result() []int32 {
 	return slices.Clone(r.ids[:min(len(r.ids), r.room)])
@@ -220,7 +244,16 @@ func (r *run) token(id int32) bool {
 }
 
 func (r *run) piece(piece string, _ bool) bool {
-	if piece != "" {
+	switch {
+	case piece == "":
+	case r.strict && r.exceeds(piece):
+		r.over = true
+		return false
+	case len(piece) > chunk && r.room < math.MaxInt:
+		r.large = r.large || len(piece) > mostKept
+		return r.long(piece)
+	default:
+		r.large = r.large || len(piece) > mostKept
 		r.ids = r.model.Append(r.ids, piece)
 	}
 	return len(r.ids) < r.room

@@ -92,6 +92,7 @@ func (g *ggufFile) byteLevel() (c config, err error) {
 	if x.Merges, err = g.merges(merges); err != nil {
 		return c, err
 	}
+	x.Longest = g.longest()
 	m := bpe.New(x, len(g.tokens))
 	c.model = func() appender { return m.Encoder() }
 	c.bytes = true
@@ -99,6 +100,14 @@ func (g *ggufFile) byteLevel() (c config, err error) {
 	c.added = g.added()
 	c.decoder = []decode.Maker{decode.Each(g.bytes()), decode.Bytes()}
 	return c, err
+}
+
+// longest returns the length of the longest token in bytes.
+func (g *ggufFile) longest() (n int) {
+	for _, text := range g.tokens {
+		n = max(n, len(text))
+	}
+	return n
 }
 
 // bytes returns the function that turns a token into its bytes: what was added is written as it is.
@@ -177,6 +186,7 @@ func (g *ggufFile) characters(x bpe.Config, prefix bool) (c config) {
 		x.Unknown = id
 	}
 	x.IDs = g.normal(func(text string) string { return text })
+	x.Longest = g.longest()
 	m := bpe.New(x, len(g.tokens))
 	c.model = func() appender { return m.Encoder() }
 	c.tokens, c.ids = g.tokens, g.ids

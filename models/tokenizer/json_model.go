@@ -185,6 +185,9 @@ func (b *jsonBuilder) bpe(m *jsonModel) error {
 	} else if err := b.byteLevelIDs(&c); err != nil {
 		return err
 	}
+	for _, text := range b.tokens {
+		c.Longest = max(c.Longest, len(text))
+	}
 	x := bpe.New(c, len(b.tokens))
 	b.config.model = func() appender { return x.Encoder() }
 	return nil

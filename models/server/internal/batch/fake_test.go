@@ -75,13 +75,15 @@ func (f *fake) Forward(ctx context.Context, steps []Step) ([][]float32, error) {
 	var noted []Step
 	for _, s := range steps {
 		text := s.Text.(*fakeText)
-		text.tokens = append(text.tokens, s.Tokens...)
-		noted = append(noted, Step{s.Text, slices.Clone(s.Tokens), s.Logits})
-		var row []float32
-		if s.Logits {
-			row = []float32{float32(hashOf(text.tokens))}
+		noted = append(noted, Step{s.Text, slices.Clone(s.Tokens), s.Logits, s.All})
+		var rows []float32
+		for i, id := range s.Tokens {
+			text.tokens = append(text.tokens, id)
+			if s.All || s.Logits && i == len(s.Tokens)-1 {
+				rows = append(rows, float32(hashOf(text.tokens)))
+			}
 		}
-		logits = append(logits, row)
+		logits = append(logits, rows)
 	}
 	f.steps = append(f.steps, noted)
 	return logits, nil

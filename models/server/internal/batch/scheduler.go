@@ -42,6 +42,11 @@ type Request struct {
 	// Most is the number of tokens that the text may have in the end, the last of which no step reads.
 	Most int
 
+	// Read, if not nil, gets the logits after each token of Prompt but the last one, at its index, before Next
+	// is first called; after a text was dropped to be computed again, once more. It must not block,
+	// or keep logits. The text shares no tokens with others at its beginning.
+	Read func(at int, logits []float32) error
+
 	// Next chooses the token that follows tokens, and says whether the text ends with it or before it.
 	// It must not block, or change or keep its arguments. Done follows it if the text has ended.
 	Next func(logits []float32, tokens []int32) (id int32, end bool, err error)

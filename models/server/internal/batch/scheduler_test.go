@@ -407,3 +407,62 @@ func TestKeysKeepTheirTurn(t *testing.T) {
 	finish(t, s)
 	check(t, a, b)
 }
+
+// TestRead: a request that wants the logits of its prompt gets those after each token, in any chunks, beside others that
+// begin alike, and after preemption; never more rows in a step than memory is meant for.
+func TestRead(t *testing.T) {
+	s, f := newScheduler(t, 60, 4, func(o *Options) { o.Step, o.Chunk = 100, 7 })
+	r := rand.New(rand.NewPCG(5, 3))
+	stem := tokensOf(r, 90)
+	calls := []*call{newCall(t.Context(), "", append(slices.Clone(stem), 1), 30)}
+	submit(t, s, calls[0])
+	finish(t, s)
+	got := make([][]int32, 3)
+	for i := range got {
+		c := newCall(t.Context(), "", append(slices.Clone(stem), 2, int32(i)), 60)
+		got[i] = make([]int32, len(c.Prompt)-1)
+		c.Read = func(at int, logits []float32) error {
+			if len(c.got) > 0 && s.Stats().Preempted == 0 || len(logits) != 1 {
+				t.Errorf("%d logits after token %d, when the answer has %d", len(logits), at, len(c.got))
+			}
+			got[i][at] = int32(logits[0])
+			return nil
+		}
+		calls = append(calls, c)
+	}
+	submit(t, s, calls[1:]...)
+	finish(t, s)
+	check(t, calls...)
+	if s.Stats().Preempted == 0 {
+		t.Error("nothing was preempted, so that the test shows less than it says")
+	}
+	for i, c := range calls[1:] {
+		for at := range got[i] {
+			if want := hashOf(c.Prompt[:at+1]); got[i][at] != want {
+				t.Fatalf("request %d: after token %d: %d, want %d", i, at, got[i][at], want)
+			}
+		}
+	}
+	for _, steps := range f.steps {
+		rows := 0
+		for _, step := range steps {
+			if step.All {
+				rows += len(step.Tokens)
+			}
+		}
+		if rows > mostRows {
+			t.Errorf("a step has %d rows of logits, want at most %d", rows, mostRows)
+		}
+	}
+	bad := errors.New("bad")
+	fails, panics := newCall(t.Context(), "", []int32{1, 2, 3}, 5), newCall(t.Context(), "", []int32{1, 2, 3}, 5)
+	fails.Read = func(int, []float32) error { return bad }
+	panics.Read = func(int, []float32) error { panic("mine") }
+	stays := newCall(t.Context(), "", []int32{1, 2, 3}, 5)
+	submit(t, s, fails, panics, stays)
+	finish(t, s)
+	check(t, stays)
+	if p := new(PanicError); !errors.Is(fails.err, bad) || !errors.As(panics.err, &p) || p.Value != "mine" {
+		t.Errorf("errors of Read: %v, %v", fails.err, panics.err)
+	}
+}

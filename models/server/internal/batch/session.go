@@ -8,7 +8,7 @@ type Session interface {
 	NewText() Text
 
 	// Forward lets the texts of steps read their tokens, and returns for each step the logits after
-	// the last one, or nothing if they are not wanted. They are valid until the next call. After an
+	// the last one, or after each, or nothing if they are not wanted. They are valid until the next call. After an
 	// error no text has changed. A *kvcache.CapacityError says that there are too few pages.
 	Forward(ctx context.Context, steps []Step) ([][]float32, error)
 
@@ -28,4 +28,5 @@ type Step struct {
 	Text   Text
 	Tokens []int32
 	Logits bool // whether the logits after the last token are wanted
+	All    bool // and whether those after each token before are wanted, too
 }

@@ -42,6 +42,31 @@ func (t *task) next(logits []float32) (id int32, end bool, err error) {
 	return t.Next(logits, t.tokens)
 }
 
+// read gives the logits of a step to Read, the first of which are those after the token at an index, and returns those
+// after the last token. A panic there is the request's alone.
+func (t *task) read(logits []float32, at int, step Step) (last []float32, err error) {
+	defer func() {
+		if x := recover(); x != nil {
+			err = &PanicError{x, debug.Stack()}
+		}
+	}()
+	if !step.All {
+		return logits, nil
+	}
+	size := len(logits) / len(step.Tokens)
+	for i := range step.Tokens {
+		if last = logits[i*size:][:size]; at+i+1 < len(t.Prompt) {
+			if err := t.Read(at+i, last); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return last, nil
+}
+
+// mostRows is the most tokens of a step whose logits are all wanted, as these take memory: 64 rows of 150,000 take 38 MB.
+const mostRows = 64
+
 // plan chooses the tokens of a step: one for every answer, and shares of the prompts.
 func (s *Scheduler) plan() {
 	answers, prompts := 0, 0
@@ -58,13 +83,19 @@ func (s *Scheduler) plan() {
 	}
 	s.steps, s.stepped = s.steps[:0], s.stepped[:0]
 	shares := s.shares(budget, prompts)
+	rows := mostRows
 	for _, t := range s.running {
 		n := 1
 		if left := len(t.tokens) - t.done; left > 1 {
 			n, shares = shares[0], shares[1:]
 		}
+		all := t.Read != nil && t.done+1 < len(t.Prompt)
+		if all {
+			n = min(n, rows)
+			rows -= n
+		}
 		if n > 0 {
-			s.steps = append(s.steps, Step{t.text, t.tokens[t.done : t.done+n], t.done+n == len(t.tokens)})
+			s.steps = append(s.steps, Step{t.text, t.tokens[t.done : t.done+n], t.done+n == len(t.tokens), all})
 			s.stepped = append(s.stepped, t)
 		}
 	}
@@ -131,12 +162,17 @@ func (s *Scheduler) advance(logits [][]float32) {
 		s.mu.Lock()
 		t.line.work += n
 		s.mu.Unlock()
+		last, err := t.read(logits[i], t.done-n, s.steps[i])
+		if err != nil {
+			s.end(t, err)
+			continue
+		}
 		if t.done < len(t.tokens) {
 			continue
 		}
 		chosen++
 		t.answer = true
-		id, end, err := t.next(logits[i])
+		id, end, err := t.next(last)
 		if err != nil || end || len(t.tokens)+1 >= t.Most {
 			s.end(t, err)
 			continue

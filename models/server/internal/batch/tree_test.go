@@ -19,7 +19,7 @@ func TestTree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Forward(t.Context(), []Step{{text, tokens[have:], false}}); err != nil {
+		if _, err := f.Forward(t.Context(), []Step{{text, tokens[have:], false, false}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := tree.keep(text, tokens); err != nil {
@@ -83,7 +83,7 @@ func TestPartsOfPages(t *testing.T) {
 	keep := func(tokens []int32) {
 		t.Helper()
 		text := f.NewText()
-		if _, err := f.Forward(t.Context(), []Step{{text, tokens, false}}); err != nil {
+		if _, err := f.Forward(t.Context(), []Step{{text, tokens, false, false}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := tree.keep(text, tokens); err != nil {

@@ -1,16 +1,15 @@
-// Package fields reads the JSON objects of requests: a field that is not known, or whose feature is not there, is an error.
+// Package fields reads the JSON objects of requests. A [Table] says of each field what becomes of it: it is used, it
+// changes no answer, or it is an error unless it asks for nothing. A field that no table has is ignored, and its name
+// is told to the caller.
 package fields
 
 import (
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"os"
+	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -28,114 +27,30 @@ func Errorf(field, format string, args ...any) error {
 	return &Error{field, fmt.Sprintf(format, args...)}
 }
 
-// Decode reads the JSON object of a request. A field that to lacks is an [*Error]; so is every error but an [*http.MaxBytesError] and an [os.ErrDeadlineExceeded] of body.
-func Decode(body io.Reader, to any) error {
-	d := json.NewDecoder(body)
-	d.DisallowUnknownFields()
-	if err := d.Decode(to); err != nil {
-		return decodeError(err, to)
-	}
-	switch _, err := d.Token(); {
-	case errors.Is(err, io.EOF):
-		return refuse(reflect.ValueOf(to).Elem())
-	case exceeds(err):
-		return err
-	}
-	return Errorf("", "the body goes on after its JSON object")
-}
-
-// exceeds tells whether a body is larger, or takes longer to come, than it may.
-func exceeds(err error) bool {
-	var tooBig *http.MaxBytesError
-	return errors.As(err, &tooBig) || errors.Is(err, os.ErrDeadlineExceeded)
-}
-
-// refuse reports the first field, also within structs and lists, that asks for what is not there.
-func refuse(v reflect.Value) error {
-	switch v.Kind() {
-	case reflect.Pointer:
-		if !v.IsNil() {
-			return refuse(v.Elem())
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			if err := refuse(v.Index(i)); err != nil {
-				return err
-			}
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			field := v.Type().Field(i)
-			if got := v.Field(i); field.Type == reflect.TypeFor[Absent]() && got.Len() > 0 {
-				return Errorf(field.Tag.Get("json"), "%s: got %.80s, which is not supported", field.Tag.Get("json"), got.String())
-			}
-			if err := refuse(v.Field(i)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// decodeError says what is wrong with a body.
-func decodeError(err error, to any) error {
-	var wrong *json.UnmarshalTypeError
-	var f *Error
-	switch {
-	case exceeds(err), errors.As(err, &f):
-		return err
-	case errors.As(err, &wrong):
-		field := wrong.Field
-		for i := range reflect.TypeOf(to).Elem().NumField() { // fields that several requests have
-			if part := reflect.TypeOf(to).Elem().Field(i); part.Anonymous {
-				field = strings.TrimPrefix(field, part.Name+".")
-			}
-		}
-		return Errorf(field, "%s: got %s, want %s", cmp.Or(field, "the body"), wrong.Value, typeName(wrong.Type))
-	}
-	text := strings.TrimPrefix(err.Error(), "json: ")
-	if name, ok := strings.CutPrefix(text, "unknown field "); ok {
-		name = strings.Trim(name, `"`)
-		return Errorf(name, "the field %q is not known or not supported", name)
-	}
-	return Errorf("", "the body is not JSON as expected: %s", text)
-}
-
-// typeName names a type without names of this program, which a client does not know.
-func typeName(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Struct, reflect.Map:
-		return "object"
-	case reflect.Slice:
-		return "array"
-	}
-	return t.Kind().String()
-}
-
 // IsNull tells whether a value is null.
 func IsNull(data []byte) bool { return string(data) == "null" }
 
-// Unused is a field that changes no answer: any value is accepted, and nothing of it is kept.
-type Unused struct{}
+// Int is an integer. A number with a fraction of zeros is one, too, as some languages write no others: 3.0 is 3.
+type Int int64
 
 // UnmarshalJSON is that of [json.Unmarshaler].
-func (*Unused) UnmarshalJSON([]byte) error { return nil }
-
-// Absent is a field whose feature is not there. null, false, 0, and what is empty say that it is not
-// wanted; any other value is kept for refuse.
-type Absent string
-
-// UnmarshalJSON is that of [json.Unmarshaler].
-func (a *Absent) UnmarshalJSON(data []byte) error {
-	switch string(data) {
-	case "null", "false", "0", "{}", "[]", `""`, `"none"`, `"auto"`:
-	default:
-		*a = Absent(data)
+func (n *Int) UnmarshalJSON(data []byte) error {
+	if IsNull(data) {
+		return nil
 	}
-	return nil
+	if i, err := strconv.ParseInt(string(data), 10, 64); err == nil {
+		*n = Int(i)
+		return nil
+	}
+	const exact = 1 << 53 // above, a float64 is not every integer
+	if x, err := strconv.ParseFloat(string(data), 64); err == nil && x == math.Trunc(x) && math.Abs(x) <= exact {
+		*n = Int(x)
+		return nil
+	}
+	return Errorf("", "got %.40s, want an integer", data)
 }
 
-// Texts is a string or a list of strings.
+// Texts is a string or a list of strings. Empty ones ask for nothing.
 type Texts []string
 
 // UnmarshalJSON is that of [json.Unmarshaler].
@@ -147,11 +62,12 @@ func (t *Texts) UnmarshalJSON(data []byte) error {
 		return nil
 	case json.Unmarshal(data, &one) == nil:
 		*t = Texts{one}
-		return nil
 	case isList(data, (*[]string)(t)):
-		return nil
+	default:
+		return Errorf("", "got %.40s, want a string or a list of strings", data)
 	}
-	return Errorf("", "got %.40s, want a string or a list of strings", data)
+	*t = slices.DeleteFunc(*t, func(text string) bool { return text == "" })
+	return nil
 }
 
 // isList decodes a list of which no item is null, which to would have as an item that is zero, and tells
@@ -218,8 +134,18 @@ func (in *Inputs) UnmarshalJSON(data []byte) error {
 // Content is the text of a message: a string, or a list of parts, which must be texts.
 type Content string
 
-// UnmarshalJSON is that of [json.Unmarshaler].
-func (c *Content) UnmarshalJSON(data []byte) error {
+// part is a part of a [Content].
+type part struct {
+	Type string  `json:"type"`
+	Text *string `json:"text"`
+}
+
+var partTable = NewTable([]Row{{Use: Used, Names: "type text"}, {Use: Harmless, Names: "cache_control annotations"}})
+
+// Fields is that of [Tabled].
+func (*part) Fields() Table { return partTable }
+
+func (c *Content) decode(d *decoder, data []byte, at place) error {
 	if IsNull(data) {
 		*c = ""
 		return nil
@@ -227,20 +153,37 @@ func (c *Content) UnmarshalJSON(data []byte) error {
 	if json.Unmarshal(data, (*string)(c)) == nil {
 		return nil
 	}
-	var parts []struct {
-		Type string
-		Text *string
+	var parts []part
+	if json.Unmarshal(data, new([]view)) != nil {
+		return Errorf(at.name, "%s: got %.40s, want a string or a list of parts", at.name, data)
 	}
-	if json.Unmarshal(data, &parts) != nil {
-		return Errorf("messages", "content: got %.40s, want a string or a list of parts", data)
+	if err := d.value(data, reflect.ValueOf(&parts).Elem(), at); err != nil {
+		return err
 	}
 	var all strings.Builder
-	for _, p := range parts {
+	for i, p := range parts {
 		if p.Type != "text" || p.Text == nil {
-			return Errorf("messages", "content: a part of type %.40q is not supported, only text is", p.Type)
+			return Errorf(at.item(i).name, "%s: a part of type %.40q is not supported, only text is", at.item(i).name, p.Type)
 		}
 		all.WriteString(*p.Text)
 	}
 	*c = Content(all.String())
+	return nil
+}
+
+// Passage is a text: a string, or an object with one.
+type Passage string
+
+func (p *Passage) decode(d *decoder, data []byte, at place) error {
+	if !IsNull(data) && json.Unmarshal(data, (*string)(p)) == nil {
+		return nil
+	}
+	var object struct {
+		Text *string `json:"text"`
+	}
+	if d.value(data, reflect.ValueOf(&object).Elem(), at) != nil || object.Text == nil {
+		return Errorf(at.name, "%s: got %.40s, want a string or an object with a text", at.name, data)
+	}
+	*p = Passage(*object.Text)
 	return nil
 }

@@ -3,8 +3,12 @@
 package bpe
 
 import (
+	"maps"
+	"sync"
 	"sync/atomic"
 	"unicode/utf8"
+
+	"github.com/attn-go/attn/models/tokenizer/internal/neighbours"
 )
 
 // MaxToken is the largest length of a token in bytes by which neighbours are merged if there is no
@@ -27,6 +31,9 @@ type Config struct {
 	Unknown      int32      // the token of what is unknown, or -1, which leaves it out
 	FuseUnknown  bool       // one token for unknown characters after each other
 	Whole        bool       // a piece that is a token is that token, whatever merges lead to
+
+	// Longest is the length in bytes that no token's text exceeds, those outside IDs included.
+	Longest int
 }
 
 // Merge are the ids of two neighbours, and of what they become.
@@ -45,6 +52,8 @@ type Model struct {
 	// direct says of every token whether merging its bytes leads to it: 0 if that is not known, then
 	// 1 if it does and 2 otherwise.
 	direct []atomic.Uint32
+
+	within func() neighbours.Set // of the tokens
 }
 
 // New returns the model of a vocabulary with ids below size. Of two merges that are equal the last
@@ -61,6 +70,7 @@ func New(c Config, size int) *Model {
 		m.ascii[i] = m.token(string(rune(i)))
 	}
 	m.Merges = nil
+	m.within = sync.OnceValue(func() neighbours.Set { return neighbours.Of(maps.Keys(m.IDs), m.Bytes) })
 	return m
 }
 

@@ -4,8 +4,12 @@
 package unigram
 
 import (
+	"maps"
 	"math"
+	"sync"
 	"unicode/utf8"
+
+	"github.com/attn-go/attn/models/tokenizer/internal/neighbours"
 )
 
 // MaxToken is the largest length of a token in bytes, which bounds the work for every byte of a text.
@@ -33,6 +37,9 @@ type Model struct {
 	unknown int32
 	score   float64 // of an unknown character
 	bytes   *[256]int32
+
+	longest int                   // bytes of a token
+	within  func() neighbours.Set // of the tokens
 }
 
 // New returns the model of a vocabulary. Of two tokens with the same text, the later counts.
@@ -57,6 +64,10 @@ func New(c Config) *Model {
 	if c.ByteFallback {
 		m.bytes = &c.ByteIDs
 	}
+	for _, text := range c.Tokens {
+		m.longest = max(m.longest, len(text))
+	}
+	m.within = sync.OnceValue(func() neighbours.Set { return neighbours.Of(maps.Keys(m.ids), false) })
 	return m
 }
 
@@ -70,19 +81,28 @@ type node struct {
 // Encoder encodes texts one after another. One goroutine at a time may use it.
 type Encoder struct {
 	m    *Model
-	best []node // by byte of the text
-	path []node // back from the end; score is not used, id is where the token ends
+	best []node  // by byte of the text
+	path []node  // back from the end; score is not used, id is where the token ends
+	sum  float64 // the score of what is before the text
 }
 
 // Encoder returns an encoder.
 func (m *Model) Encoder() *Encoder { return &Encoder{m: m} }
 
 // Append appends the tokens of a text, which is UTF-8.
-func (e *Encoder) Append(ids []int32, text string) []int32 {
+func (e *Encoder) Append(ids []int32, text string) []int32 { return e.AppendPart(ids, text, true) }
+
+// AppendPart appends the tokens of a part of a text that ends and begins where it can be cut, after the part before it. first
+// says that there is none.
+func (e *Encoder) AppendPart(ids []int32, text string, first bool) []int32 {
+	if first {
+		e.sum = 0
+	}
 	if text == "" {
 		return ids
 	}
 	e.search(text)
+	e.sum = e.best[len(text)].score // so that sums are rounded as in one text
 	e.path = e.path[:0]
 	for end := int32(len(text)); end > 0; {
 		n := e.best[end]
@@ -115,7 +135,7 @@ func (e *Encoder) search(text string) {
 	for i := range e.best {
 		e.best[i].from = -1
 	}
-	e.best[0].score = 0
+	e.best[0].score = e.sum
 	for i := 0; i < len(text); {
 		_, size := utf8.DecodeRuneInString(text[i:])
 		score, single := e.best[i].score, false

@@ -1,0 +1,163 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/attn-go/attn/models/decoder"
+	"github.com/attn-go/attn/models/grammar"
+	"github.com/attn-go/attn/models/server/internal/fields"
+)
+
+// limits are the fields of a request that say what a text must be, of which one may be there: that of OpenAI's API,
+// those of llama.cpp's server and those of vLLM, the old ones and structured_outputs.
+type limits struct {
+	ResponseFormat *responseFormat `json:"response_format"`
+	Grammar        string          `json:"grammar"` // in llama.cpp's form
+	JSONSchema     json.RawMessage `json:"json_schema"`
+	GuidedJSON     json.RawMessage `json:"guided_json"`
+	GuidedGrammar  string          `json:"guided_grammar"`
+	GuidedChoice   []string        `json:"guided_choice"`
+	Structured     *structured     `json:"structured_outputs"`
+}
+
+// responseFormat says what a text must be.
+type responseFormat struct {
+	Type       string          `json:"type"` // text, json_object or json_schema
+	JSONSchema *jsonSchema     `json:"json_schema"`
+	Schema     json.RawMessage `json:"schema"` // where llama.cpp's server has it
+}
+
+type jsonSchema struct {
+	Schema json.RawMessage `json:"schema"`
+}
+
+type structured struct {
+	JSON    json.RawMessage `json:"json"`
+	Object  bool            `json:"json_object"`
+	Grammar string          `json:"grammar"`
+	Choice  []string        `json:"choice"`
+}
+
+// Fields is that of [fields.Tabled].
+func (*responseFormat) Fields() fields.Table { return fields.Format }
+
+// Fields is that of [fields.Tabled].
+func (*jsonSchema) Fields() fields.Table { return fields.Schema }
+
+// Fields is that of [fields.Tabled].
+func (*structured) Fields() fields.Table { return fields.Structured }
+
+// anyObject is the schema of json_object.
+const anyObject = `{"type": "object", "additionalProperties": true}`
+
+// A shape is what a field asks a text to be: JSON of a schema, or a text of a grammar.
+type shape struct{ field, schema, grammar string }
+
+// shapes returns what the fields ask for.
+func (l *limits) shapes() (all []shape, err error) {
+	add := func(field, schema, grammar string) {
+		if schema != "" || grammar != "" {
+			all = append(all, shape{field, schema, grammar})
+		}
+	}
+	if f := l.ResponseFormat; f != nil {
+		schema, err := f.schema()
+		if err != nil {
+			return nil, err
+		}
+		add("response_format", schema, "")
+	}
+	add("grammar", "", l.Grammar)
+	add("json_schema", emptyAsNone(l.JSONSchema), "")
+	add("guided_json", schemaText(l.GuidedJSON), "")
+	add("guided_grammar", "", l.GuidedGrammar)
+	add("guided_choice", "", choiceGrammar(l.GuidedChoice))
+	if s := l.Structured; s != nil {
+		add("structured_outputs", schemaText(s.JSON), "")
+		if s.Object {
+			add("structured_outputs", anyObject, "")
+		}
+		add("structured_outputs", "", s.Grammar)
+		add("structured_outputs", "", choiceGrammar(s.Choice))
+	}
+	if len(all) > 1 {
+		return nil, badParam(all[1].field, "%s: got it beside %s, want one of what a text must be", all[1].field, all[0].field)
+	}
+	return all, nil
+}
+
+// schema returns the schema of a format, "" for text.
+func (f *responseFormat) schema() (string, error) {
+	schema := emptyAsNone(f.Schema)
+	if f.JSONSchema != nil && schema == "" {
+		schema = emptyAsNone(f.JSONSchema.Schema)
+	}
+	switch {
+	case f.Type == "text":
+		return "", nil
+	case f.Type == "json_schema" && schema == "":
+		return "", badParam("response_format", "response_format.json_schema.schema: got none, want a schema")
+	case f.Type != "json_schema" && f.Type != "json_object":
+		return "", badParam("response_format", "response_format: got %.40q, want text, json_object or json_schema", f.Type)
+	case schema == "":
+		return anyObject, nil
+	}
+	return schema, nil
+}
+
+// emptyAsNone returns the text of a value, "" for null.
+func emptyAsNone(data json.RawMessage) string {
+	if fields.IsNull(data) {
+		return ""
+	}
+	return string(data)
+}
+
+// schemaText returns a schema that is a JSON value, or a text that has one, as vLLM takes both.
+func schemaText(data json.RawMessage) string {
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		return text
+	}
+	return emptyAsNone(data)
+}
+
+// choiceGrammar returns the grammar of some texts, "" for none.
+func choiceGrammar(texts []string) string {
+	if len(texts) == 0 {
+		return ""
+	}
+	quote := strings.NewReplacer("\\", `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = `"` + quote.Replace(text) + `"`
+	}
+	return "root ::= " + strings.Join(all, " | ")
+}
+
+// limit sets the grammar that a request asks for. Grammars take memory while a text grows, so that few
+// requests at once may have one; release says that the request is over.
+func (x *exchange) limit(o *decoder.GenerateOptions, l *limits) (release func(), err error) {
+	all, err := l.shapes()
+	if err != nil || len(all) == 0 {
+		return func() {}, err
+	}
+	select {
+	case x.grammars <- struct{}{}:
+	default:
+		return nil, busy(http.StatusServiceUnavailable, "too many requests with a %s are being answered", all[0].field)
+	}
+	release = func() { <-x.grammars }
+	if all[0].grammar != "" {
+		o.Grammar, err = grammar.Parse(all[0].grammar)
+	} else {
+		o.Grammar, err = grammar.FromSchema([]byte(all[0].schema))
+	}
+	if err != nil {
+		release()
+		return nil, badParam(all[0].field, "%s: %v", all[0].field, err)
+	}
+	return release, nil
+}
