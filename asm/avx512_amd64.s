@@ -43992,22 +43992,100 @@ meanall:
 	MOVQ          AX, R8
 	MOVQ          BX, R9
 	SUBQ          $0x40, R9
+	JL            restrest
+	PCALIGN       $0x40
+
+restchains:
+	VMOVUPS (R8), Z5
+	VSUBPS  Z0, Z5, Z5
+	VADDPS  Z5, Z1, Z1
+	VMOVUPS 64(R8), Z5
+	VSUBPS  Z0, Z5, Z5
+	VADDPS  Z5, Z2, Z2
+	VMOVUPS 128(R8), Z5
+	VSUBPS  Z0, Z5, Z5
+	VADDPS  Z5, Z3, Z3
+	VMOVUPS 192(R8), Z5
+	VSUBPS  Z0, Z5, Z5
+	VADDPS  Z5, Z4, Z4
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x40, R9
+	JGE     restchains
+
+	// Less than 64 elements are left. The others count as 0.
+restrest:
+	ADDQ      $0x40, R9
+	JZ        restall
+	LEAQ      masksAVX512<>+0(SB), R10
+	MOVQ      $0x00000040, R11
+	SUBQ      R9, R11
+	LEAQ      (R10)(R11*4), R10
+	VMOVUPS   (R10), Z6
+	VPMOVD2M  Z6, K1
+	VMOVUPS.Z (R8), K1, Z5
+	VSUBPS    Z0, Z5, Z5
+	VANDPS    Z6, Z5, Z5
+	VADDPS    Z5, Z1, Z1
+	VMOVUPS   64(R10), Z6
+	VPMOVD2M  Z6, K1
+	VMOVUPS.Z 64(R8), K1, Z5
+	VSUBPS    Z0, Z5, Z5
+	VANDPS    Z6, Z5, Z5
+	VADDPS    Z5, Z2, Z2
+	VMOVUPS   128(R10), Z6
+	VPMOVD2M  Z6, K1
+	VMOVUPS.Z 128(R8), K1, Z5
+	VSUBPS    Z0, Z5, Z5
+	VANDPS    Z6, Z5, Z5
+	VADDPS    Z5, Z3, Z3
+	VMOVUPS   192(R10), Z6
+	VPMOVD2M  Z6, K1
+	VMOVUPS.Z 192(R8), K1, Z5
+	VSUBPS    Z0, Z5, Z5
+	VANDPS    Z6, Z5, Z5
+	VADDPS    Z5, Z4, Z4
+
+restall:
+	VADDPS        Z3, Z1, Z1
+	VADDPS        Z4, Z2, Z2
+	VADDPS        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VADDPS        Y2, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X2
+	VADDPS        X2, X1, X1
+	VMOVHLPS      X1, X1, X2
+	VADDPS        X2, X1, X1
+	VMOVSHDUP     X1, X2
+	VADDSS        X2, X1, X1
+	VDIVSS        size+120(FP), X1, X1
+	VBROADCASTSS  X1, Z1
+	VXORPS        Z2, Z2, Z2
+	VXORPS        Z3, Z3, Z3
+	VXORPS        Z4, Z4, Z4
+	VXORPS        Z5, Z5, Z5
+	MOVQ          AX, R8
+	MOVQ          BX, R9
+	SUBQ          $0x40, R9
 	JL            squaresrest
 	PCALIGN       $0x40
 
 squareschains:
-	VMOVUPS     (R8), Z5
-	VSUBPS      Z0, Z5, Z5
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(R8), Z5
-	VSUBPS      Z0, Z5, Z5
-	VFMADD231PS Z5, Z5, Z2
-	VMOVUPS     128(R8), Z5
-	VSUBPS      Z0, Z5, Z5
-	VFMADD231PS Z5, Z5, Z3
-	VMOVUPS     192(R8), Z5
-	VSUBPS      Z0, Z5, Z5
-	VFMADD231PS Z5, Z5, Z4
+	VMOVUPS     (R8), Z6
+	VSUBPS      Z0, Z6, Z6
+	VSUBPS      Z1, Z6, Z6
+	VFMADD231PS Z6, Z6, Z2
+	VMOVUPS     64(R8), Z6
+	VSUBPS      Z0, Z6, Z6
+	VSUBPS      Z1, Z6, Z6
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     128(R8), Z6
+	VSUBPS      Z0, Z6, Z6
+	VSUBPS      Z1, Z6, Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS     192(R8), Z6
+	VSUBPS      Z0, Z6, Z6
+	VSUBPS      Z1, Z6, Z6
+	VFMADD231PS Z6, Z6, Z5
 	ADDQ        $0x00000100, R8
 	SUBQ        $0x40, R9
 	JGE         squareschains
@@ -44020,52 +44098,56 @@ squaresrest:
 	MOVQ        $0x00000040, R11
 	SUBQ        R9, R11
 	LEAQ        (R10)(R11*4), R10
-	VMOVUPS     (R10), Z6
-	VPMOVD2M    Z6, K1
-	VMOVUPS.Z   (R8), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VANDPS      Z6, Z5, Z5
-	VFMADD231PS Z5, Z5, Z1
-	VMOVUPS     64(R10), Z6
-	VPMOVD2M    Z6, K1
-	VMOVUPS.Z   64(R8), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VANDPS      Z6, Z5, Z5
-	VFMADD231PS Z5, Z5, Z2
-	VMOVUPS     128(R10), Z6
-	VPMOVD2M    Z6, K1
-	VMOVUPS.Z   128(R8), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VANDPS      Z6, Z5, Z5
-	VFMADD231PS Z5, Z5, Z3
-	VMOVUPS     192(R10), Z6
-	VPMOVD2M    Z6, K1
-	VMOVUPS.Z   192(R8), K1, Z5
-	VSUBPS      Z0, Z5, Z5
-	VANDPS      Z6, Z5, Z5
-	VFMADD231PS Z5, Z5, Z4
+	VMOVUPS     (R10), Z7
+	VPMOVD2M    Z7, K1
+	VMOVUPS.Z   (R8), K1, Z6
+	VSUBPS      Z0, Z6, Z6
+	VSUBPS      Z1, Z6, Z6
+	VANDPS      Z7, Z6, Z6
+	VFMADD231PS Z6, Z6, Z2
+	VMOVUPS     64(R10), Z7
+	VPMOVD2M    Z7, K1
+	VMOVUPS.Z   64(R8), K1, Z6
+	VSUBPS      Z0, Z6, Z6
+	VSUBPS      Z1, Z6, Z6
+	VANDPS      Z7, Z6, Z6
+	VFMADD231PS Z6, Z6, Z3
+	VMOVUPS     128(R10), Z7
+	VPMOVD2M    Z7, K1
+	VMOVUPS.Z   128(R8), K1, Z6
+	VSUBPS      Z0, Z6, Z6
+	VSUBPS      Z1, Z6, Z6
+	VANDPS      Z7, Z6, Z6
+	VFMADD231PS Z6, Z6, Z4
+	VMOVUPS     192(R10), Z7
+	VPMOVD2M    Z7, K1
+	VMOVUPS.Z   192(R8), K1, Z6
+	VSUBPS      Z0, Z6, Z6
+	VSUBPS      Z1, Z6, Z6
+	VANDPS      Z7, Z6, Z6
+	VFMADD231PS Z6, Z6, Z5
 
 squaresall:
-	VADDPS        Z3, Z1, Z1
 	VADDPS        Z4, Z2, Z2
-	VADDPS        Z2, Z1, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y2
-	VADDPS        Y2, Y1, Y1
-	VEXTRACTF128  $0x01, Y1, X2
-	VADDPS        X2, X1, X1
-	VMOVHLPS      X1, X1, X2
-	VADDPS        X2, X1, X1
-	VMOVSHDUP     X1, X2
-	VADDSS        X2, X1, X1
+	VADDPS        Z5, Z3, Z3
+	VADDPS        Z3, Z2, Z2
+	VEXTRACTF64X4 $0x01, Z2, Y3
+	VADDPS        Y3, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X3
+	VADDPS        X3, X2, X2
+	VMOVHLPS      X2, X2, X3
+	VADDPS        X3, X2, X2
+	VMOVSHDUP     X2, X3
+	VADDSS        X3, X2, X2
 
 	// 1/sqrt(sum/size + eps).
-	VDIVSS       size+120(FP), X1, X1
-	VADDSS       eps+124(FP), X1, X1
-	VSQRTSS      X1, X1, X1
-	VMOVSS       const3f800000AVX512<>+0(SB), X2
-	VDIVSS       X1, X2, X2
-	VBROADCASTSS X2, Z1
-	VMOVUPS      const7fc00000AVX512<>+0(SB), Z2
+	VDIVSS       size+120(FP), X2, X2
+	VADDSS       eps+124(FP), X2, X2
+	VSQRTSS      X2, X2, X2
+	VMOVSS       const3f800000AVX512<>+0(SB), X3
+	VDIVSS       X2, X3, X3
+	VBROADCASTSS X3, Z2
+	VMOVUPS      const7fc00000AVX512<>+0(SB), Z3
 	MOVQ         BX, R8
 	XORQ         R9, R9
 	SUBQ         $0x00000010, R8
@@ -44073,15 +44155,16 @@ squaresall:
 	PCALIGN      $0x40
 
 vector:
-	VMOVUPS     (AX)(R9*4), Z3
-	VMOVUPS     (DX)(R9*4), Z4
-	VMOVUPS     (SI)(R9*4), Z5
-	VSUBPS      Z0, Z3, Z3
-	VMULPS      Z1, Z3, Z3
-	VFMADD213PS Z5, Z4, Z3
-	VCMPPS      $0x03, Z3, Z3, K1
-	VMOVAPS     Z2, K1, Z3
-	VMOVUPS     Z3, (CX)(R9*4)
+	VMOVUPS     (AX)(R9*4), Z4
+	VMOVUPS     (DX)(R9*4), Z5
+	VMOVUPS     (SI)(R9*4), Z6
+	VSUBPS      Z0, Z4, Z4
+	VSUBPS      Z1, Z4, Z4
+	VMULPS      Z2, Z4, Z4
+	VFMADD213PS Z6, Z5, Z4
+	VCMPPS      $0x03, Z4, Z4, K1
+	VMOVAPS     Z3, K1, Z4
+	VMOVUPS     Z4, (CX)(R9*4)
 	ADDQ        $0x00000010, R9
 	SUBQ        $0x00000010, R8
 	JGE         vector
@@ -44094,20 +44177,21 @@ last:
 	MOVQ        $0x00000040, R11
 	SUBQ        R8, R11
 	LEAQ        (R10)(R11*4), R10
-	VMOVUPS     (R10), Z3
-	VPMOVD2M    Z3, K1
-	VMOVUPS.Z   (AX)(R9*4), K1, Z4
-	VPMOVD2M    Z3, K1
-	VMOVUPS.Z   (DX)(R9*4), K1, Z5
-	VPMOVD2M    Z3, K1
-	VMOVUPS.Z   (SI)(R9*4), K1, Z6
-	VSUBPS      Z0, Z4, Z4
-	VMULPS      Z1, Z4, Z4
-	VFMADD213PS Z6, Z5, Z4
-	VCMPPS      $0x03, Z4, Z4, K1
-	VMOVAPS     Z2, K1, Z4
-	VPMOVD2M    Z3, K1
-	VMOVUPS     Z4, K1, (CX)(R9*4)
+	VMOVUPS     (R10), Z4
+	VPMOVD2M    Z4, K1
+	VMOVUPS.Z   (AX)(R9*4), K1, Z5
+	VPMOVD2M    Z4, K1
+	VMOVUPS.Z   (DX)(R9*4), K1, Z6
+	VPMOVD2M    Z4, K1
+	VMOVUPS.Z   (SI)(R9*4), K1, Z7
+	VSUBPS      Z0, Z5, Z5
+	VSUBPS      Z1, Z5, Z5
+	VMULPS      Z2, Z5, Z5
+	VFMADD213PS Z7, Z6, Z5
+	VCMPPS      $0x03, Z5, Z5, K1
+	VMOVAPS     Z3, K1, Z5
+	VPMOVD2M    Z4, K1
+	VMOVUPS     Z5, K1, (CX)(R9*4)
 
 end:
 	MOVQ lds+56(FP), R8

@@ -344,15 +344,20 @@
 //
 //	RMS:    inv = 1/sqrt(Q/D + eps), where Q sums up x[i]²
 //	        out[i] = (x[i]·inv)·w[i]
-//	Layer:  mean = S/D, where S sums up x[i]
-//	        inv = 1/sqrt(Q/D + eps), where Q sums up (x[i]-mean)²
-//	        out[i] = fma((x[i]-mean)·inv, w[i], b[i])
+//	Layer:  y[i] = x[i] - S/D, where S sums up x[i]
+//	        z[i] = y[i] - S/D, where S sums up y[i]
+//	        inv = 1/sqrt(Q/D + eps), where Q sums up z[i]²
+//	        out[i] = fma(z[i]·inv, w[i], b[i])
+//
+// The second S/D is what rounding took from the mean. It matters in rows that have a large mean and a
+// small spread, where y is exact: of equal elements z is 0. Without it an error of the mean, divided by the
+// root of eps, would be the result.
 //
 // Every operation is rounded, the root and the quotients too, and D is rounded to binary32.
 // Without weights w is 1, without biases b is -0, which changes nothing. A sum has 64 chains.
 // Chain r takes the elements i with i mod 64 = r, in ascending order, from +0:
 //
-//	S: acc = acc + x[i]    Q: acc = fma(d, d, acc), d = x[i] or x[i]-mean
+//	S: acc = acc + x[i], or y[i]    Q: acc = fma(d, d, acc), d = x[i] or z[i]
 //
 // Then acc[r] = acc[r] + acc[r+n] for all r < n, where n is 32, 16, 8, 4, 2 and 1. acc[0] is the
 // sum. If there is a residual, it is added to x before all that, and each sum is rounded. A
@@ -541,8 +546,7 @@
 // norm.RMSNormBackward and norm.LayerNormBackward compute for a row, with size = D and each operation
 // rounded to binary32 where nothing else is said
 //
-//	mean   = sum(x)/size for LayerNormBackward, else 0; the sum and the quotient in binary64, then rounded
-//	y[i]   = x[i]-mean
+//	y[i]   = the z[i] of norm.LayerNorm for LayerNormBackward, else x[i]
 //	inv    = 1/sqrt(sum(y[i]·y[i])/size + eps), all in binary64, then rounded
 //	y[i]   = y[i]·inv
 //	g[i]   = dy[i]·weight[i]

@@ -3,6 +3,7 @@ package norm
 import (
 	"math"
 
+	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/scalar"
@@ -138,12 +139,12 @@ func (s *gradientRow) row(j *backwardJob, b, h, l int, weight, bias []float32) {
 	x, dy := j.x.Row(b, h, l), j.dy.Row(b, h, l)
 	d := len(x)
 	g, y, x := s.g[:d], s.y[:d], x[:d]
-	size, mean := float64(d), float32(0)
+	size := float64(d)
 	if j.layer {
-		mean = float32(sum(x) / size)
-	}
-	for i := range y {
-		y[i] = x[i] - mean
+		subtractMean(y, x)
+		subtractMean(y, y) // what rounding took from it
+	} else {
+		copy(y, x)
 	}
 	inv := float32(1 / math.Sqrt(float64(dot(y, y)/size)+float64(j.eps)))
 	w, dy := j.weight[:d], dy[:d]
@@ -186,6 +187,29 @@ func (s *gradientRow) store(j *backwardJob, b, h, l int, center, slope, inv floa
 	}
 	for i, direct := range j.direct.Row(b, h, l) {
 		dx[i] = scalar.Canonical(float32(float32((g[i]-center)-float32(y[i]*slope))*inv) + direct)
+	}
+}
+
+// subtractMean is y = x - mean(x), with the mean of a LayerNorm, whose sum has contract.NormChains chains.
+func subtractMean(y, x []float32) {
+	var acc [contract.NormChains]float32
+	rest := x
+	for ; len(rest) >= len(acc); rest = rest[len(acc):] {
+		for r, x := range rest[:len(acc)] {
+			acc[r] += x
+		}
+	}
+	for r, x := range rest {
+		acc[r] += x
+	}
+	for half := len(acc) / 2; half > 0; half /= 2 {
+		for r, x := range acc[half : 2*half] {
+			acc[r] += x
+		}
+	}
+	mean := acc[0] / float32(len(x))
+	for i, x := range x {
+		y[i] = x - mean
 	}
 }
 

@@ -86,13 +86,10 @@ func (a *backwardData) contract(c testCase) (dx map[[3]int][]float32, dw, db []f
 	contracttest.EachRow(&a.x, func(b, h, l int, x []float32) {
 		at := [3]int{b, h, l}
 		dy := contracttest.Row(&a.dy, b, h, l)
-		size, mean := float64(c.d), float32(0)
+		size := float64(c.d)
+		y, g, row := append([]float32(nil), x...), make([]float32, c.d), make([]float32, c.d)
 		if c.layer {
-			mean = float32(sum64(c.d, func(i int) float64 { return float64(x[i]) }) / size)
-		}
-		y, g, row := make([]float32, c.d), make([]float32, c.d), make([]float32, c.d)
-		for i := range y {
-			y[i] = x[i] - mean
+			y = centered(centered(x))
 		}
 		inv := float32(1 / math.Sqrt(float64(sum64(c.d, func(i int) float64 { return float64(y[i]) * float64(y[i]) })/size)+float64(float32(1e-5))))
 		for i := range y {
