@@ -11997,14 +11997,18 @@ TEXT ·biasNEON(SB), NOSPLIT, $0-112
 	MOVD off_base+64(FP), R3
 	MOVD $0x3fb8aa3b, R9
 	VDUP R9, V0.S4
+	MOVD $0x7f317217, R9
+	VDUP R9, V2.S4
+	MOVD $0xff317217, R9
+	VDUP R9, V3.S4
 	MOVD $0xff800000, R9
-	VDUP R9, V1.S4
+	VDUP R9, V4.S4
 	MOVD max_base+88(FP), R9
 	MOVD max_len+96(FP), R10
 
 	// One vector of lanes, its maxima in a register.
 lanes:
-	FMOVQ (R9), F2
+	FMOVQ (R9), F1
 	MOVD (R3), R4
 	ADD R4<<2, R2, R4
 	MOVD 8(R3), R5
@@ -12020,51 +12024,59 @@ lanes:
 	PCALIGN $32
 
 four:
-	FMOVQ.P 16(R4), F3
-	FMOVQ.P 16(R5), F4
-	FMOVQ.P 16(R6), F5
-	FMOVQ.P 16(R7), F6
+	FMOVQ.P 16(R4), F5
+	FMOVQ.P 16(R5), F6
+	FMOVQ.P 16(R6), F7
+	FMOVQ.P 16(R7), F8
 
 	// Transpose 4×4 matrices.
-	VTRN1 V4.S4, V3.S4, V7.S4
-	VTRN2 V4.S4, V3.S4, V8.S4
 	VTRN1 V6.S4, V5.S4, V9.S4
 	VTRN2 V6.S4, V5.S4, V10.S4
-	VTRN1 V9.D2, V7.D2, V3.D2
-	VTRN2 V9.D2, V7.D2, V5.D2
-	VTRN1 V10.D2, V8.D2, V4.D2
-	VTRN2 V10.D2, V8.D2, V6.D2
-	FMOVQ (R8), F11
-	WORD $0x4e21e467 // fcmeq v7.4s, v3.4s, v1.4s
-	VFMLA V0.S4, V3.S4, V11.S4
-	VBIT V7.B16, V3.B16, V11.B16
-	FMOVQ F11, (R8)
-	WORD $0x6ea2e567 // fcmgt v7.4s, v11.4s, v2.4s
-	VBIT V7.B16, V11.B16, V2.B16
+	VTRN1 V8.S4, V7.S4, V11.S4
+	VTRN2 V8.S4, V7.S4, V12.S4
+	VTRN1 V11.D2, V9.D2, V5.D2
+	VTRN2 V11.D2, V9.D2, V7.D2
+	VTRN1 V12.D2, V10.D2, V6.D2
+	VTRN2 V12.D2, V10.D2, V8.D2
+	FMOVQ (R8), F13
+	WORD $0x6e24eca9 // facge v9.4s, v5.4s, v4.4s
+	WORD $0x4ea2f4ae // fmin v14.4s, v5.4s, v2.4s
+	WORD $0x4e23f5ce // fmax v14.4s, v14.4s, v3.4s
+	VFMLA V0.S4, V14.S4, V13.S4
+	VBIT V9.B16, V5.B16, V13.B16
+	FMOVQ F13, (R8)
+	WORD $0x6ea1e5a9 // fcmgt v9.4s, v13.4s, v1.4s
+	VBIT V9.B16, V13.B16, V1.B16
 	ADD R1, R8, R8
-	FMOVQ (R8), F11
-	WORD $0x4e21e488 // fcmeq v8.4s, v4.4s, v1.4s
-	VFMLA V0.S4, V4.S4, V11.S4
-	VBIT V8.B16, V4.B16, V11.B16
-	FMOVQ F11, (R8)
-	WORD $0x6ea2e568 // fcmgt v8.4s, v11.4s, v2.4s
-	VBIT V8.B16, V11.B16, V2.B16
+	FMOVQ (R8), F13
+	WORD $0x6e24ecca // facge v10.4s, v6.4s, v4.4s
+	WORD $0x4ea2f4ce // fmin v14.4s, v6.4s, v2.4s
+	WORD $0x4e23f5ce // fmax v14.4s, v14.4s, v3.4s
+	VFMLA V0.S4, V14.S4, V13.S4
+	VBIT V10.B16, V6.B16, V13.B16
+	FMOVQ F13, (R8)
+	WORD $0x6ea1e5aa // fcmgt v10.4s, v13.4s, v1.4s
+	VBIT V10.B16, V13.B16, V1.B16
 	ADD R1, R8, R8
-	FMOVQ (R8), F11
-	WORD $0x4e21e4a9 // fcmeq v9.4s, v5.4s, v1.4s
-	VFMLA V0.S4, V5.S4, V11.S4
-	VBIT V9.B16, V5.B16, V11.B16
-	FMOVQ F11, (R8)
-	WORD $0x6ea2e569 // fcmgt v9.4s, v11.4s, v2.4s
-	VBIT V9.B16, V11.B16, V2.B16
+	FMOVQ (R8), F13
+	WORD $0x6e24eceb // facge v11.4s, v7.4s, v4.4s
+	WORD $0x4ea2f4ee // fmin v14.4s, v7.4s, v2.4s
+	WORD $0x4e23f5ce // fmax v14.4s, v14.4s, v3.4s
+	VFMLA V0.S4, V14.S4, V13.S4
+	VBIT V11.B16, V7.B16, V13.B16
+	FMOVQ F13, (R8)
+	WORD $0x6ea1e5ab // fcmgt v11.4s, v13.4s, v1.4s
+	VBIT V11.B16, V13.B16, V1.B16
 	ADD R1, R8, R8
-	FMOVQ (R8), F11
-	WORD $0x4e21e4ca // fcmeq v10.4s, v6.4s, v1.4s
-	VFMLA V0.S4, V6.S4, V11.S4
-	VBIT V10.B16, V6.B16, V11.B16
-	FMOVQ F11, (R8)
-	WORD $0x6ea2e56a // fcmgt v10.4s, v11.4s, v2.4s
-	VBIT V10.B16, V11.B16, V2.B16
+	FMOVQ (R8), F13
+	WORD $0x6e24ed0c // facge v12.4s, v8.4s, v4.4s
+	WORD $0x4ea2f50e // fmin v14.4s, v8.4s, v2.4s
+	WORD $0x4e23f5ce // fmax v14.4s, v14.4s, v3.4s
+	VFMLA V0.S4, V14.S4, V13.S4
+	VBIT V12.B16, V8.B16, V13.B16
+	FMOVQ F13, (R8)
+	WORD $0x6ea1e5ac // fcmgt v12.4s, v13.4s, v1.4s
+	VBIT V12.B16, V13.B16, V1.B16
 	ADD R1, R8, R8
 	SUBS $4, R11, R11
 	BGE four
@@ -12074,27 +12086,29 @@ few:
 	BEQ next
 
 one:
-	VLD1 (R4), V3.S[0]
-	VLD1 (R5), V3.S[1]
-	VLD1 (R6), V3.S[2]
-	VLD1 (R7), V3.S[3]
+	VLD1 (R4), V5.S[0]
+	VLD1 (R5), V5.S[1]
+	VLD1 (R6), V5.S[2]
+	VLD1 (R7), V5.S[3]
 	ADD $4, R4, R4
 	ADD $4, R5, R5
 	ADD $4, R6, R6
 	ADD $4, R7, R7
-	FMOVQ (R8), F5
-	WORD $0x4e21e464 // fcmeq v4.4s, v3.4s, v1.4s
-	VFMLA V0.S4, V3.S4, V5.S4
-	VBIT V4.B16, V3.B16, V5.B16
-	FMOVQ F5, (R8)
-	WORD $0x6ea2e4a4 // fcmgt v4.4s, v5.4s, v2.4s
-	VBIT V4.B16, V5.B16, V2.B16
+	FMOVQ (R8), F7
+	WORD $0x6e24eca6 // facge v6.4s, v5.4s, v4.4s
+	WORD $0x4ea2f4a8 // fmin v8.4s, v5.4s, v2.4s
+	WORD $0x4e23f508 // fmax v8.4s, v8.4s, v3.4s
+	VFMLA V0.S4, V8.S4, V7.S4
+	VBIT V6.B16, V5.B16, V7.B16
+	FMOVQ F7, (R8)
+	WORD $0x6ea1e4e6 // fcmgt v6.4s, v7.4s, v1.4s
+	VBIT V6.B16, V7.B16, V1.B16
 	ADD R1, R8, R8
 	SUBS $1, R11, R11
 	BNE one
 
 next:
-	FMOVQ F2, (R9)
+	FMOVQ F1, (R9)
 	ADD $16, R0, R0
 	ADD $16, R9, R9
 	ADD $32, R3, R3

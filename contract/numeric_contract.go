@@ -61,9 +61,16 @@
 //	Softcap   s = C·tanh(s·I)
 //	          C = float32(cap·log2 e), I = float32(1/(cap·log2 e))
 //	ALiBi     s = fma(A, -float32(|i-j|), s)
-//	          A = float32(slope of the head·log2 e)
-//	Bias      s = fma(bias, LOG2E, s); a bias of -Inf hides the key
+//	          A = float32(slope of the head·log2 e), limited to ±63800000, which is 2^72
+//	Bias      s = fma(b, LOG2E, s), b is the bias limited to ±7f317217; but s = the bias, if it is infinite or
+//	          a NaN: -Inf hides the key
 //	Mask      hides the key
+//
+// A finite bias hides no key by overflow, and makes no NaN. 7f317217 is the largest number whose product with
+// LOG2E rounds to less than 2^128: the product is 2^128·(1 - 1.62·2^-24), and 2^128·(1 - 2^-25) is the first
+// number that rounds to infinity. Between them are 1.12·2^104, so s stays finite if it was below 2^104 = 2e31 in
+// magnitude. Distances are at most 2^31, and ALiBi takes at most 2^103 of that. With larger scores of q and k the sum
+// may overflow, as they may themselves: a key with -Inf is hidden, and +Inf makes the row NaN.
 //
 // A key is hidden by selection, not by arithmetic: its own s no longer matters. A key
 // whose final s is -Inf is hidden too.
