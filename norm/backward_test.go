@@ -241,7 +241,7 @@ func wide(x []float32) []float64 {
 func TestBackwardGolden(t *testing.T) {
 	for name, want := range map[string]string{
 		"rms":   "c735ac5b9437d255709a510b1661894e6a98c7c6114334b9c66752183ea46a80",
-		"layer": "e0ac8ceb05c91e0a5192f3481ac41d64f080e9e9dc467a616ac73fc7f0262007",
+		"layer": "6cd7a79edca54d3c6f503f2574a58badf5cc22836f501e36f56a2b3e00acb31d",
 	} {
 		c := testCase{layer: name == "layer", weight: true, residual: true, b: 2, h: 1, l: 90, d: 203, seed: 77}
 		a := c.backwardData(testutil.Mantissas)

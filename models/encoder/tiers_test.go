@@ -13,19 +13,19 @@ import (
 // tinyGoldens are the sha256 of the bits of the embeddings, with the weights of tokens if there are any, or scores, of models of
 // testdata/tiny.
 var tinyGoldens = map[string]string{
-	"bge-m3-25":              "41874c0ba7ddb8e696cea1a598f9cea2b84b6b88dc7eace84d9c6d41c0878951",
-	"bert-1":                 "ae5bd7bdc3e37a8552604cf2c2aceda8476ec96557d28dd4e8a57982c0531c2d",
-	"distilbert-1":           "57b39066b04383f94877be0a8a9bc48555aaec5d3a62a7f6c4578ca5e31aba60",
-	"gte-new-1":              "cd39dc97af36e462a7ceee4ebae264bd6c782f1720924253efa600fefa27edeb",
-	"gte-new-2":              "1edd2cf390be723cce272326f6bf7c75af01778f7bca36b30ff511746c043d27",
-	"modernbert-1":           "1e0b786d15bdf18f76fda55f1707df5860cf80b70db3f4040de4e3579bb7db05",
-	"mpnet-1":                "006b6a62a82457fbecb9c29ad3c3ce77df2dde2c93b7ae63e82ba42bd671d8b7",
-	"nomic_bert-1":           "a3b3ddde87f06d36d53e6824951b7d326d69d1e906d6312df282e15895654712",
-	"reranker-bert-1":        "6d3606af5c096fab6060cae12ca665c9a8ea995c1ccb423af5d009c25680aff2",
-	"reranker-gte-new-1":     "87c6a0e9b53f556155bba045e628ab27fe27cb1557fc26e8caf98ee06a0aa38e",
-	"reranker-xlm-roberta-1": "cb7e2296b59d9f1febfdb1bca1c91db44693619b0620eb5edc42600868fe0897",
-	"roberta-1":              "3c6e3d498fd159cd9b387073c26615c75dac170d1ec604f3239bfe75c22f4082",
-	"xlm-roberta-1":          "2630b5ab08fcfd173503dc2db4358e1ac94251a13bec4e05de6abf9741cd7b76",
+	"bge-m3-25":              "d40d9615697fbb75eb774f236a886c0b817e4f723369848c9c85955634a1c1cb",
+	"bert-1":                 "d34f39077dec2a4455b41e6ed98d635d1497c8e84387802382c25cbd89c5a653",
+	"distilbert-1":           "8d25403c71ccabe4a8e6f7b95140489085378056c658b4a879f1b08df524fc84",
+	"gte-new-1":              "40e88d58cdb5892328ceb18676f838e6f97f1c381ac305aa0a45f56124f80905",
+	"gte-new-2":              "fd07aa3db371da4a31956781bf6cf241cfc9fee875d8c42c00397365a540aa21",
+	"modernbert-1":           "171299c5bbfab40198f08f10e3bb0bdd2fa8729c14cdc4e689e87701360381e9",
+	"mpnet-1":                "52049e1249de3cfc0099739d8ef44f0353afbafa70e238f2919be4a789ec4508",
+	"nomic_bert-1":           "50d38ed272e70a23fe835fc2181e40f1e6ae5fb5fd2c5a2a5bb9d046a640f24b",
+	"reranker-bert-1":        "ed094b42d1a45b27289ffd4b807e413ede1aa2703edf9529d4c36606ed502f31",
+	"reranker-gte-new-1":     "e41e00fba0fcd10d07ae4c81fd1ce166fb3b93e41eec59e2890dbfa4872ca9fe",
+	"reranker-xlm-roberta-1": "b3001244365509586b1f436e4568014d6e8ec57ddbcf78505219a11b526b245a",
+	"roberta-1":              "af5caf914e62fd2a7e9a2a98a9f0ace2e75d5408682c881fedc8c5e75710129c",
+	"xlm-roberta-1":          "7e0505a991fa14bf3c34b53060b20e66856902e29a68ff74e2acf33999c465da",
 }
 
 // TestTinyGolden expects the same bits on every tier and architecture, with any number of threads and
