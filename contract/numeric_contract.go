@@ -360,8 +360,8 @@
 //	        out[i] = fma(z[i]·inv, w[i], b[i])
 //
 // The second S/D is what rounding took from the mean. It matters in rows that have a large mean and a
-// small spread, where y is exact: of equal elements z is 0. Without it an error of the mean, divided by the
-// root of eps, would be the result.
+// small spread, where y is exact: z is 0 if the row is up to 2^14 equal elements, as all S of y are exact, too.
+// Without it the result would be an error of the mean, divided by the root of eps.
 //
 // Every operation is rounded, the root and the quotients too, and D is rounded to binary32.
 // Without weights w is 1, without biases b is -0, which changes nothing. A sum has 64 chains.

@@ -34,8 +34,9 @@ func rmsNorm(dst []float32, ldd int, src []float32, lds, n int, weight []float32
 //	inv = 1/sqrt(sum(z·z)/size + eps)
 //	y = fma(z·inv, weight, bias)
 //
-// The sums are taken in chains: acc + x, acc + (x-mean), then fma(z, z, acc). rest is what rounding
-// took from the mean: divided by the root of eps it would be all that is left of a row of equal elements.
+// The sums are taken in chains: acc + x, acc + (x-mean), then fma(z, z, acc). rest is what
+// rounding took from the mean. In a row of equal elements it would be all that is left, divided by
+// the root of eps.
 func layerNorm(dst []float32, ldd int, src []float32, lds, n int, weight, bias []float32, size, eps float32) {
 	d := len(weight)
 	bias = window(bias, 0, d)

@@ -68,9 +68,9 @@ type Options struct {
 	// for all. -Inf hides a key, as a mask does. If the bias is shorter than Lk, the keys
 	// after it are hidden. NaN stays NaN.
 	//
-	// A finite bias hides no key. It counts as at most ±2.3586574e38, so that its sum with scores of up to
-	// 2^104 is finite: keys that all have the lowest float32 or bfloat16, the fill of many
-	// masks, have weights as if they had no bias, but for rounding.
+	// A finite bias hides no key. It counts as at most ±2.3586574e38, so that its sum with
+	// a score of up to 2^104 is finite. Keys that all have the lowest float32 or bfloat16,
+	// the usual fill of masks, share the weight: the scores are too small to count beside it.
 	Bias Tensor
 
 	// Sinks, if not nil, holds a score for each of q's heads. It takes part in the

@@ -39,8 +39,8 @@ func (c *customScore) callPairs(t *kernel.ScoreTile) {
 	}
 }
 
-// inLog2Units converts a result of the user's function. One that is finite stays finite: as -Inf it would hide
-// the key.
+// inLog2Units converts a result of the user's function. A finite one stays finite: as -Inf it
+// would hide the key.
 func (c *customScore) inLog2Units(s float32) float32 {
 	x := s * c.factor
 	if s-s == 0 {

@@ -18,6 +18,7 @@ import (
 type backwardJob struct {
 	backwardCall
 	rows int
+	tier *tier.Tier
 
 	split      parallel.Split[gradientRow, int]
 	sums, bias []float32 // [blocks, D]
@@ -28,9 +29,11 @@ type backwardJob struct {
 	memory     parallel.Memory
 }
 
-// A gradientRow is the memory of one goroutine: dy·weight and the normalised x of a row.
+// A gradientRow is the memory of one goroutine: dy·weight and the normalised x of a row, and the chains of its
+// sum.
 type gradientRow struct {
 	g, y   []float32
+	chains [contract.NormChains]float32
 	usage  [2]parallel.Usage
 	memory parallel.Memory
 }
@@ -68,6 +71,7 @@ func (r *gradientRow) fit(d int) {
 
 // run computes the call.
 func (j *backwardJob) run(t *tier.Tier, opts *BackwardOptions) {
+	j.tier = t
 	d := j.x.Dim(3)
 	if s := j.x.Shape(); min(s[0], s[1], s[2]) > 0 { // else the others may be any numbers
 		j.rows = s[0] * s[1] * s[2]
@@ -87,13 +91,13 @@ func (j *backwardJob) run(t *tier.Tier, opts *BackwardOptions) {
 	}
 	work := float64(j.rows) * float64(d) * gradientFMAs / float64(t.ThreadFMAs)
 	j.split.Run(blocks, work, d, opts.Threads, opts.ParallelFor)
-	j.addUp(t, j.dWeight, j.sums, blocks)
-	j.addUp(t, j.dBias, j.bias, blocks)
+	j.addUp(j.dWeight, j.sums, blocks)
+	j.addUp(j.dBias, j.bias, blocks)
 }
 
 // addUp adds the sums of the blocks to a gradient, if it is wanted: those of a group to its first
 // block's, and then those of the groups.
-func (j *backwardJob) addUp(t *tier.Tier, gradient, sums []float32, blocks int) {
+func (j *backwardJob) addUp(gradient, sums []float32, blocks int) {
 	if gradient == nil {
 		return
 	}
@@ -107,9 +111,9 @@ func (j *backwardJob) addUp(t *tier.Tier, gradient, sums []float32, blocks int) 
 	for group := 0; group < blocks; group += groupBlocks {
 		first := of(group)
 		for block := group + 1; block < min(group+groupBlocks, blocks); block++ {
-			t.Elementwise().Add(first, first, of(block))
+			j.tier.Elementwise().Add(first, first, of(block))
 		}
-		t.Elementwise().Add(gradient, gradient, first)
+		j.tier.Elementwise().Add(gradient, gradient, first)
 	}
 }
 
@@ -141,8 +145,8 @@ func (s *gradientRow) row(j *backwardJob, b, h, l int, weight, bias []float32) {
 	g, y, x := s.g[:d], s.y[:d], x[:d]
 	size := float64(d)
 	if j.layer {
-		subtractMean(y, x)
-		subtractMean(y, y) // what rounding took from it
+		s.subtractMean(j.tier, y, x)
+		s.subtractMean(j.tier, y, y) // what rounding took from it
 	} else {
 		copy(y, x)
 	}
@@ -190,24 +194,22 @@ func (s *gradientRow) store(j *backwardJob, b, h, l int, center, slope, inv floa
 	}
 }
 
-// subtractMean is y = x - mean(x), with the mean of a LayerNorm, whose sum has contract.NormChains chains.
-func subtractMean(y, x []float32) {
-	var acc [contract.NormChains]float32
-	rest := x
-	for ; len(rest) >= len(acc); rest = rest[len(acc):] {
-		for r, x := range rest[:len(acc)] {
-			acc[r] += x
+// subtractMean is y = x - mean(x), with the mean of a LayerNorm.
+func (s *gradientRow) subtractMean(t *tier.Tier, y, x []float32) {
+	chains := s.chains[:]
+	clear(chains)
+	whole := len(x) / len(chains)
+	if whole > 0 {
+		t.Elementwise().AddRows(chains, x, len(chains), whole)
+	}
+	rest := x[whole*len(chains):]
+	t.Elementwise().Add(chains[:len(rest)], chains, rest)
+	for half := len(chains) / 2; half > 0; half /= 2 {
+		for r, x := range chains[half : 2*half] {
+			chains[r] += x
 		}
 	}
-	for r, x := range rest {
-		acc[r] += x
-	}
-	for half := len(acc) / 2; half > 0; half /= 2 {
-		for r, x := range acc[half : 2*half] {
-			acc[r] += x
-		}
-	}
-	mean := acc[0] / float32(len(x))
+	mean, y := chains[0]/float32(len(x)), y[:len(x)]
 	for i, x := range x {
 		y[i] = x - mean
 	}

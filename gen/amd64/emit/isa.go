@@ -42,8 +42,8 @@ type ISA interface {
 	// MulBroadcast multiplies each lane of all v by m, a single float32.
 	MulBroadcast(c *build.Context, m operand.Mem, v []reg.VecVirtual)
 
-	// FMALimited returns fma(y, factor, m), where y is x limited to ±limit. It is x where that is infinite
-	// or a NaN. aid has LimitAid's bits in all lanes.
+	// FMALimited returns fma(y, factor, m), where y is x limited to ±limit, and x where x is
+	// infinite or a NaN. aid has the bits of LimitAid in all lanes.
 	FMALimited(c *build.Context, x, limit, aid reg.Register, factor operand.Op, m operand.Mem) reg.VecVirtual
 	LimitAid(limit uint32) uint32
 
@@ -128,7 +128,6 @@ type ISA interface {
 
 // Predicates of compare instructions.
 const (
-	equal       = 0    // EQ_OQ
 	lessThan    = 1    // of integers
 	lessOrEqual = 2    // of integers
 	atLeast     = 5    // of integers
