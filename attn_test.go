@@ -83,5 +83,5 @@ func TestReportOfTuning(t *testing.T) {
 func ExampleReport() {
 	first, _, _ := strings.Cut(attn.Report(), "\n")
 	fmt.Println(first)
-	// Output: contract 3
+	// Output: contract 4
 }

@@ -11997,14 +11997,18 @@ TEXT ·biasNEON(SB), NOSPLIT, $0-112
 	MOVD off_base+64(FP), R3
 	MOVD $0x3fb8aa3b, R9
 	VDUP R9, V0.S4
+	MOVD $0x7f317217, R9
+	VDUP R9, V2.S4
+	MOVD $0xff317217, R9
+	VDUP R9, V3.S4
 	MOVD $0xff800000, R9
-	VDUP R9, V1.S4
+	VDUP R9, V4.S4
 	MOVD max_base+88(FP), R9
 	MOVD max_len+96(FP), R10
 
 	// One vector of lanes, its maxima in a register.
 lanes:
-	FMOVQ (R9), F2
+	FMOVQ (R9), F1
 	MOVD (R3), R4
 	ADD R4<<2, R2, R4
 	MOVD 8(R3), R5
@@ -12020,51 +12024,59 @@ lanes:
 	PCALIGN $32
 
 four:
-	FMOVQ.P 16(R4), F3
-	FMOVQ.P 16(R5), F4
-	FMOVQ.P 16(R6), F5
-	FMOVQ.P 16(R7), F6
+	FMOVQ.P 16(R4), F5
+	FMOVQ.P 16(R5), F6
+	FMOVQ.P 16(R6), F7
+	FMOVQ.P 16(R7), F8
 
 	// Transpose 4×4 matrices.
-	VTRN1 V4.S4, V3.S4, V7.S4
-	VTRN2 V4.S4, V3.S4, V8.S4
 	VTRN1 V6.S4, V5.S4, V9.S4
 	VTRN2 V6.S4, V5.S4, V10.S4
-	VTRN1 V9.D2, V7.D2, V3.D2
-	VTRN2 V9.D2, V7.D2, V5.D2
-	VTRN1 V10.D2, V8.D2, V4.D2
-	VTRN2 V10.D2, V8.D2, V6.D2
-	FMOVQ (R8), F11
-	WORD $0x4e21e467 // fcmeq v7.4s, v3.4s, v1.4s
-	VFMLA V0.S4, V3.S4, V11.S4
-	VBIT V7.B16, V3.B16, V11.B16
-	FMOVQ F11, (R8)
-	WORD $0x6ea2e567 // fcmgt v7.4s, v11.4s, v2.4s
-	VBIT V7.B16, V11.B16, V2.B16
+	VTRN1 V8.S4, V7.S4, V11.S4
+	VTRN2 V8.S4, V7.S4, V12.S4
+	VTRN1 V11.D2, V9.D2, V5.D2
+	VTRN2 V11.D2, V9.D2, V7.D2
+	VTRN1 V12.D2, V10.D2, V6.D2
+	VTRN2 V12.D2, V10.D2, V8.D2
+	FMOVQ (R8), F13
+	WORD $0x6e24eca9 // facge v9.4s, v5.4s, v4.4s
+	WORD $0x4ea2f4ae // fmin v14.4s, v5.4s, v2.4s
+	WORD $0x4e23f5ce // fmax v14.4s, v14.4s, v3.4s
+	VFMLA V0.S4, V14.S4, V13.S4
+	VBIT V9.B16, V5.B16, V13.B16
+	FMOVQ F13, (R8)
+	WORD $0x6ea1e5a9 // fcmgt v9.4s, v13.4s, v1.4s
+	VBIT V9.B16, V13.B16, V1.B16
 	ADD R1, R8, R8
-	FMOVQ (R8), F11
-	WORD $0x4e21e488 // fcmeq v8.4s, v4.4s, v1.4s
-	VFMLA V0.S4, V4.S4, V11.S4
-	VBIT V8.B16, V4.B16, V11.B16
-	FMOVQ F11, (R8)
-	WORD $0x6ea2e568 // fcmgt v8.4s, v11.4s, v2.4s
-	VBIT V8.B16, V11.B16, V2.B16
+	FMOVQ (R8), F13
+	WORD $0x6e24ecca // facge v10.4s, v6.4s, v4.4s
+	WORD $0x4ea2f4ce // fmin v14.4s, v6.4s, v2.4s
+	WORD $0x4e23f5ce // fmax v14.4s, v14.4s, v3.4s
+	VFMLA V0.S4, V14.S4, V13.S4
+	VBIT V10.B16, V6.B16, V13.B16
+	FMOVQ F13, (R8)
+	WORD $0x6ea1e5aa // fcmgt v10.4s, v13.4s, v1.4s
+	VBIT V10.B16, V13.B16, V1.B16
 	ADD R1, R8, R8
-	FMOVQ (R8), F11
-	WORD $0x4e21e4a9 // fcmeq v9.4s, v5.4s, v1.4s
-	VFMLA V0.S4, V5.S4, V11.S4
-	VBIT V9.B16, V5.B16, V11.B16
-	FMOVQ F11, (R8)
-	WORD $0x6ea2e569 // fcmgt v9.4s, v11.4s, v2.4s
-	VBIT V9.B16, V11.B16, V2.B16
+	FMOVQ (R8), F13
+	WORD $0x6e24eceb // facge v11.4s, v7.4s, v4.4s
+	WORD $0x4ea2f4ee // fmin v14.4s, v7.4s, v2.4s
+	WORD $0x4e23f5ce // fmax v14.4s, v14.4s, v3.4s
+	VFMLA V0.S4, V14.S4, V13.S4
+	VBIT V11.B16, V7.B16, V13.B16
+	FMOVQ F13, (R8)
+	WORD $0x6ea1e5ab // fcmgt v11.4s, v13.4s, v1.4s
+	VBIT V11.B16, V13.B16, V1.B16
 	ADD R1, R8, R8
-	FMOVQ (R8), F11
-	WORD $0x4e21e4ca // fcmeq v10.4s, v6.4s, v1.4s
-	VFMLA V0.S4, V6.S4, V11.S4
-	VBIT V10.B16, V6.B16, V11.B16
-	FMOVQ F11, (R8)
-	WORD $0x6ea2e56a // fcmgt v10.4s, v11.4s, v2.4s
-	VBIT V10.B16, V11.B16, V2.B16
+	FMOVQ (R8), F13
+	WORD $0x6e24ed0c // facge v12.4s, v8.4s, v4.4s
+	WORD $0x4ea2f50e // fmin v14.4s, v8.4s, v2.4s
+	WORD $0x4e23f5ce // fmax v14.4s, v14.4s, v3.4s
+	VFMLA V0.S4, V14.S4, V13.S4
+	VBIT V12.B16, V8.B16, V13.B16
+	FMOVQ F13, (R8)
+	WORD $0x6ea1e5ac // fcmgt v12.4s, v13.4s, v1.4s
+	VBIT V12.B16, V13.B16, V1.B16
 	ADD R1, R8, R8
 	SUBS $4, R11, R11
 	BGE four
@@ -12074,27 +12086,29 @@ few:
 	BEQ next
 
 one:
-	VLD1 (R4), V3.S[0]
-	VLD1 (R5), V3.S[1]
-	VLD1 (R6), V3.S[2]
-	VLD1 (R7), V3.S[3]
+	VLD1 (R4), V5.S[0]
+	VLD1 (R5), V5.S[1]
+	VLD1 (R6), V5.S[2]
+	VLD1 (R7), V5.S[3]
 	ADD $4, R4, R4
 	ADD $4, R5, R5
 	ADD $4, R6, R6
 	ADD $4, R7, R7
-	FMOVQ (R8), F5
-	WORD $0x4e21e464 // fcmeq v4.4s, v3.4s, v1.4s
-	VFMLA V0.S4, V3.S4, V5.S4
-	VBIT V4.B16, V3.B16, V5.B16
-	FMOVQ F5, (R8)
-	WORD $0x6ea2e4a4 // fcmgt v4.4s, v5.4s, v2.4s
-	VBIT V4.B16, V5.B16, V2.B16
+	FMOVQ (R8), F7
+	WORD $0x6e24eca6 // facge v6.4s, v5.4s, v4.4s
+	WORD $0x4ea2f4a8 // fmin v8.4s, v5.4s, v2.4s
+	WORD $0x4e23f508 // fmax v8.4s, v8.4s, v3.4s
+	VFMLA V0.S4, V8.S4, V7.S4
+	VBIT V6.B16, V5.B16, V7.B16
+	FMOVQ F7, (R8)
+	WORD $0x6ea1e4e6 // fcmgt v6.4s, v7.4s, v1.4s
+	VBIT V6.B16, V7.B16, V1.B16
 	ADD R1, R8, R8
 	SUBS $1, R11, R11
 	BNE one
 
 next:
-	FMOVQ F2, (R9)
+	FMOVQ F1, (R9)
 	ADD $16, R0, R0
 	ADD $16, R9, R9
 	ADD $32, R3, R3
@@ -26711,7 +26725,6 @@ TEXT ·layerNormNEON(SB), NOSPLIT, $0-128
 	CBZ R7, done
 
 row:
-	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
@@ -26727,6 +26740,7 @@ row:
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
 	MOVD R0, R8
 	MOVD R3, R9
 	SUBS $64, R9, R9
@@ -26734,38 +26748,38 @@ row:
 	PCALIGN $32
 
 meanchains:
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d442 // fadd v2.4s, v2.4s, v18.4s
 	FMOVQ.P 16(R8), F19
 	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d484 // fadd v4.4s, v4.4s, v18.4s
+	FMOVQ.P 16(R8), F20
+	WORD $0x4e34d484 // fadd v4.4s, v4.4s, v20.4s
 	FMOVQ.P 16(R8), F19
 	WORD $0x4e33d4a5 // fadd v5.4s, v5.4s, v19.4s
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d4c6 // fadd v6.4s, v6.4s, v18.4s
+	FMOVQ.P 16(R8), F20
+	WORD $0x4e34d4c6 // fadd v6.4s, v6.4s, v20.4s
 	FMOVQ.P 16(R8), F19
 	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d508 // fadd v8.4s, v8.4s, v18.4s
+	FMOVQ.P 16(R8), F20
+	WORD $0x4e34d508 // fadd v8.4s, v8.4s, v20.4s
 	FMOVQ.P 16(R8), F19
 	WORD $0x4e33d529 // fadd v9.4s, v9.4s, v19.4s
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d54a // fadd v10.4s, v10.4s, v18.4s
+	FMOVQ.P 16(R8), F20
+	WORD $0x4e34d54a // fadd v10.4s, v10.4s, v20.4s
 	FMOVQ.P 16(R8), F19
 	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d58c // fadd v12.4s, v12.4s, v18.4s
+	FMOVQ.P 16(R8), F20
+	WORD $0x4e34d58c // fadd v12.4s, v12.4s, v20.4s
 	FMOVQ.P 16(R8), F19
 	WORD $0x4e33d5ad // fadd v13.4s, v13.4s, v19.4s
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d5ce // fadd v14.4s, v14.4s, v18.4s
+	FMOVQ.P 16(R8), F20
+	WORD $0x4e34d5ce // fadd v14.4s, v14.4s, v20.4s
 	FMOVQ.P 16(R8), F19
 	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
+	FMOVQ.P 16(R8), F20
+	WORD $0x4e34d610 // fadd v16.4s, v16.4s, v20.4s
 	FMOVQ.P 16(R8), F19
 	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	FMOVQ.P 16(R8), F20
+	WORD $0x4e34d652 // fadd v18.4s, v18.4s, v20.4s
 	SUBS $64, R9, R9
 	BGE meanchains
 
@@ -26775,81 +26789,81 @@ meanrest:
 	BEQ meanall
 	CMP $4, R9
 	BLT meanlast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d442 // fadd v2.4s, v2.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
 	CMP $8, R9
 	BLT meanlast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d463 // fadd v3.4s, v3.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d484 // fadd v4.4s, v4.4s, v19.4s
 	CMP $12, R9
 	BLT meanlast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d484 // fadd v4.4s, v4.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d4a5 // fadd v5.4s, v5.4s, v19.4s
 	CMP $16, R9
 	BLT meanlast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d4a5 // fadd v5.4s, v5.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d4c6 // fadd v6.4s, v6.4s, v19.4s
 	CMP $20, R9
 	BLT meanlast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d4c6 // fadd v6.4s, v6.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
 	CMP $24, R9
 	BLT meanlast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d4e7 // fadd v7.4s, v7.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d508 // fadd v8.4s, v8.4s, v19.4s
 	CMP $28, R9
 	BLT meanlast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d508 // fadd v8.4s, v8.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d529 // fadd v9.4s, v9.4s, v19.4s
 	CMP $32, R9
 	BLT meanlast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d529 // fadd v9.4s, v9.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d54a // fadd v10.4s, v10.4s, v19.4s
 	CMP $36, R9
 	BLT meanlast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d54a // fadd v10.4s, v10.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
 	CMP $40, R9
 	BLT meanlast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d56b // fadd v11.4s, v11.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d58c // fadd v12.4s, v12.4s, v19.4s
 	CMP $44, R9
 	BLT meanlast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d58c // fadd v12.4s, v12.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d5ad // fadd v13.4s, v13.4s, v19.4s
 	CMP $48, R9
 	BLT meanlast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d5ce // fadd v14.4s, v14.4s, v19.4s
 	CMP $52, R9
 	BLT meanlast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d5ce // fadd v14.4s, v14.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
 	CMP $56, R9
 	BLT meanlast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d5ef // fadd v15.4s, v15.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
 	CMP $60, R9
 	BLT meanlast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
 	CMP $64, R9
 	BLT meanlast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4e32d631 // fadd v17.4s, v17.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
 
 meanlast:
 	ANDS $3, R9, R10
 	BEQ meanall
-	FMOVS.P 4(R8), F18
+	FMOVS.P 4(R8), F19
 	SUBS $1, R10, R10
 	BEQ meanloaded
-	FMOVS.P 4(R8), F19
-	VMOV V19.S[0], V18.S[1]
+	FMOVS.P 4(R8), F20
+	VMOV V20.S[0], V19.S[1]
 	SUBS $1, R10, R10
 	BEQ meanloaded
-	FMOVS.P 4(R8), F19
-	VMOV V19.S[0], V18.S[2]
+	FMOVS.P 4(R8), F20
+	VMOV V20.S[0], V19.S[2]
 
 meanloaded:
 	CMP $4, R9
@@ -26886,73 +26900,72 @@ meanloaded:
 	BLT meanadd15
 
 meanadd0:
-	WORD $0x4e32d442 // fadd v2.4s, v2.4s, v18.4s
+	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
 	B meanall
 
 meanadd1:
-	WORD $0x4e32d463 // fadd v3.4s, v3.4s, v18.4s
+	WORD $0x4e33d484 // fadd v4.4s, v4.4s, v19.4s
 	B meanall
 
 meanadd2:
-	WORD $0x4e32d484 // fadd v4.4s, v4.4s, v18.4s
+	WORD $0x4e33d4a5 // fadd v5.4s, v5.4s, v19.4s
 	B meanall
 
 meanadd3:
-	WORD $0x4e32d4a5 // fadd v5.4s, v5.4s, v18.4s
+	WORD $0x4e33d4c6 // fadd v6.4s, v6.4s, v19.4s
 	B meanall
 
 meanadd4:
-	WORD $0x4e32d4c6 // fadd v6.4s, v6.4s, v18.4s
+	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
 	B meanall
 
 meanadd5:
-	WORD $0x4e32d4e7 // fadd v7.4s, v7.4s, v18.4s
+	WORD $0x4e33d508 // fadd v8.4s, v8.4s, v19.4s
 	B meanall
 
 meanadd6:
-	WORD $0x4e32d508 // fadd v8.4s, v8.4s, v18.4s
+	WORD $0x4e33d529 // fadd v9.4s, v9.4s, v19.4s
 	B meanall
 
 meanadd7:
-	WORD $0x4e32d529 // fadd v9.4s, v9.4s, v18.4s
+	WORD $0x4e33d54a // fadd v10.4s, v10.4s, v19.4s
 	B meanall
 
 meanadd8:
-	WORD $0x4e32d54a // fadd v10.4s, v10.4s, v18.4s
+	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
 	B meanall
 
 meanadd9:
-	WORD $0x4e32d56b // fadd v11.4s, v11.4s, v18.4s
+	WORD $0x4e33d58c // fadd v12.4s, v12.4s, v19.4s
 	B meanall
 
 meanadd10:
-	WORD $0x4e32d58c // fadd v12.4s, v12.4s, v18.4s
+	WORD $0x4e33d5ad // fadd v13.4s, v13.4s, v19.4s
 	B meanall
 
 meanadd11:
-	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
+	WORD $0x4e33d5ce // fadd v14.4s, v14.4s, v19.4s
 	B meanall
 
 meanadd12:
-	WORD $0x4e32d5ce // fadd v14.4s, v14.4s, v18.4s
+	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
 	B meanall
 
 meanadd13:
-	WORD $0x4e32d5ef // fadd v15.4s, v15.4s, v18.4s
+	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
 	B meanall
 
 meanadd14:
-	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
 	B meanall
 
 meanadd15:
-	WORD $0x4e32d631 // fadd v17.4s, v17.4s, v18.4s
+	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
 	B meanall
 
 meanall:
 
 	// The upper half of all lanes is added to the lower half until one lane is left.
-	WORD $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
 	WORD $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
 	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
 	WORD $0x4e2dd4a5 // fadd v5.4s, v5.4s, v13.4s
@@ -26960,22 +26973,22 @@ meanall:
 	WORD $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
 	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
 	WORD $0x4e31d529 // fadd v9.4s, v9.4s, v17.4s
-	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD $0x4e32d54a // fadd v10.4s, v10.4s, v18.4s
 	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
 	WORD $0x4e28d484 // fadd v4.4s, v4.4s, v8.4s
 	WORD $0x4e29d4a5 // fadd v5.4s, v5.4s, v9.4s
-	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x4e2ad4c6 // fadd v6.4s, v6.4s, v10.4s
 	WORD $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	VEXT $8, V2.B16, V2.B16, V3.B16
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	VEXT $4, V2.B16, V2.B16, V3.B16
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	VEXT $8, V3.B16, V3.B16, V4.B16
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	VEXT $4, V3.B16, V3.B16, V4.B16
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
 	MOVWU size+120(FP), R11
-	VDUP R11, V20.S4
-	FDIVS F20, F2, F2
-	VDUP V2.S[0], V0.S4
-	VMOVI $0, V2.B16
+	VDUP R11, V21.S4
+	FDIVS F21, F3, F3
+	VDUP V3.S[0], V0.S4
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
@@ -26991,6 +27004,306 @@ meanall:
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	MOVD R0, R8
+	MOVD R3, R9
+	SUBS $64, R9, R9
+	BLT restrest
+	PCALIGN $32
+
+restchains:
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
+	FMOVQ.P 16(R8), F20
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4e34d484 // fadd v4.4s, v4.4s, v20.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d4a5 // fadd v5.4s, v5.4s, v19.4s
+	FMOVQ.P 16(R8), F20
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4e34d4c6 // fadd v6.4s, v6.4s, v20.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
+	FMOVQ.P 16(R8), F20
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4e34d508 // fadd v8.4s, v8.4s, v20.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d529 // fadd v9.4s, v9.4s, v19.4s
+	FMOVQ.P 16(R8), F20
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4e34d54a // fadd v10.4s, v10.4s, v20.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
+	FMOVQ.P 16(R8), F20
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4e34d58c // fadd v12.4s, v12.4s, v20.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d5ad // fadd v13.4s, v13.4s, v19.4s
+	FMOVQ.P 16(R8), F20
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4e34d5ce // fadd v14.4s, v14.4s, v20.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
+	FMOVQ.P 16(R8), F20
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4e34d610 // fadd v16.4s, v16.4s, v20.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	FMOVQ.P 16(R8), F20
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4e34d652 // fadd v18.4s, v18.4s, v20.4s
+	SUBS $64, R9, R9
+	BGE restchains
+
+	// Less than 64 elements are left.
+restrest:
+	ADDS $64, R9, R9
+	BEQ restall
+	CMP $4, R9
+	BLT restlast
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
+	CMP $8, R9
+	BLT restlast
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d484 // fadd v4.4s, v4.4s, v19.4s
+	CMP $12, R9
+	BLT restlast
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d4a5 // fadd v5.4s, v5.4s, v19.4s
+	CMP $16, R9
+	BLT restlast
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d4c6 // fadd v6.4s, v6.4s, v19.4s
+	CMP $20, R9
+	BLT restlast
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
+	CMP $24, R9
+	BLT restlast
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d508 // fadd v8.4s, v8.4s, v19.4s
+	CMP $28, R9
+	BLT restlast
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d529 // fadd v9.4s, v9.4s, v19.4s
+	CMP $32, R9
+	BLT restlast
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d54a // fadd v10.4s, v10.4s, v19.4s
+	CMP $36, R9
+	BLT restlast
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
+	CMP $40, R9
+	BLT restlast
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d58c // fadd v12.4s, v12.4s, v19.4s
+	CMP $44, R9
+	BLT restlast
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d5ad // fadd v13.4s, v13.4s, v19.4s
+	CMP $48, R9
+	BLT restlast
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d5ce // fadd v14.4s, v14.4s, v19.4s
+	CMP $52, R9
+	BLT restlast
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
+	CMP $56, R9
+	BLT restlast
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
+	CMP $60, R9
+	BLT restlast
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	CMP $64, R9
+	BLT restlast
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
+
+restlast:
+	ANDS $3, R9, R10
+	BEQ restall
+	FMOVS.P 4(R8), F19
+	FSUBS F0, F19, F19
+	SUBS $1, R10, R10
+	BEQ restloaded
+	FMOVS.P 4(R8), F20
+	FSUBS F0, F20, F20
+	VMOV V20.S[0], V19.S[1]
+	SUBS $1, R10, R10
+	BEQ restloaded
+	FMOVS.P 4(R8), F20
+	FSUBS F0, F20, F20
+	VMOV V20.S[0], V19.S[2]
+
+restloaded:
+	CMP $4, R9
+	BLT restadd0
+	CMP $8, R9
+	BLT restadd1
+	CMP $12, R9
+	BLT restadd2
+	CMP $16, R9
+	BLT restadd3
+	CMP $20, R9
+	BLT restadd4
+	CMP $24, R9
+	BLT restadd5
+	CMP $28, R9
+	BLT restadd6
+	CMP $32, R9
+	BLT restadd7
+	CMP $36, R9
+	BLT restadd8
+	CMP $40, R9
+	BLT restadd9
+	CMP $44, R9
+	BLT restadd10
+	CMP $48, R9
+	BLT restadd11
+	CMP $52, R9
+	BLT restadd12
+	CMP $56, R9
+	BLT restadd13
+	CMP $60, R9
+	BLT restadd14
+	CMP $64, R9
+	BLT restadd15
+
+restadd0:
+	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
+	B restall
+
+restadd1:
+	WORD $0x4e33d484 // fadd v4.4s, v4.4s, v19.4s
+	B restall
+
+restadd2:
+	WORD $0x4e33d4a5 // fadd v5.4s, v5.4s, v19.4s
+	B restall
+
+restadd3:
+	WORD $0x4e33d4c6 // fadd v6.4s, v6.4s, v19.4s
+	B restall
+
+restadd4:
+	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
+	B restall
+
+restadd5:
+	WORD $0x4e33d508 // fadd v8.4s, v8.4s, v19.4s
+	B restall
+
+restadd6:
+	WORD $0x4e33d529 // fadd v9.4s, v9.4s, v19.4s
+	B restall
+
+restadd7:
+	WORD $0x4e33d54a // fadd v10.4s, v10.4s, v19.4s
+	B restall
+
+restadd8:
+	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
+	B restall
+
+restadd9:
+	WORD $0x4e33d58c // fadd v12.4s, v12.4s, v19.4s
+	B restall
+
+restadd10:
+	WORD $0x4e33d5ad // fadd v13.4s, v13.4s, v19.4s
+	B restall
+
+restadd11:
+	WORD $0x4e33d5ce // fadd v14.4s, v14.4s, v19.4s
+	B restall
+
+restadd12:
+	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
+	B restall
+
+restadd13:
+	WORD $0x4e33d610 // fadd v16.4s, v16.4s, v19.4s
+	B restall
+
+restadd14:
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	B restall
+
+restadd15:
+	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
+	B restall
+
+restall:
+
+	// The upper half of all lanes is added to the lower half until one lane is left.
+	WORD $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x4e2dd4a5 // fadd v5.4s, v5.4s, v13.4s
+	WORD $0x4e2ed4c6 // fadd v6.4s, v6.4s, v14.4s
+	WORD $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
+	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
+	WORD $0x4e31d529 // fadd v9.4s, v9.4s, v17.4s
+	WORD $0x4e32d54a // fadd v10.4s, v10.4s, v18.4s
+	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
+	WORD $0x4e28d484 // fadd v4.4s, v4.4s, v8.4s
+	WORD $0x4e29d4a5 // fadd v5.4s, v5.4s, v9.4s
+	WORD $0x4e2ad4c6 // fadd v6.4s, v6.4s, v10.4s
+	WORD $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
+	WORD $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	VEXT $8, V3.B16, V3.B16, V4.B16
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	VEXT $4, V3.B16, V3.B16, V4.B16
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	MOVWU size+120(FP), R11
+	VDUP R11, V21.S4
+	FDIVS F21, F3, F3
+	VDUP V3.S[0], V1.S4
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
 	MOVD R0, R8
 	MOVD R3, R9
 	SUBS $64, R9, R9
@@ -26998,54 +27311,70 @@ meanall:
 	PCALIGN $32
 
 squareschains:
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V2.S4
 	FMOVQ.P 16(R8), F19
 	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
 	VFMLA V19.S4, V19.S4, V3.S4
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V4.S4
+	FMOVQ.P 16(R8), F20
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea1d694 // fsub v20.4s, v20.4s, v1.4s
+	VFMLA V20.S4, V20.S4, V4.S4
 	FMOVQ.P 16(R8), F19
 	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
 	VFMLA V19.S4, V19.S4, V5.S4
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V6.S4
+	FMOVQ.P 16(R8), F20
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea1d694 // fsub v20.4s, v20.4s, v1.4s
+	VFMLA V20.S4, V20.S4, V6.S4
 	FMOVQ.P 16(R8), F19
 	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
 	VFMLA V19.S4, V19.S4, V7.S4
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V8.S4
+	FMOVQ.P 16(R8), F20
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea1d694 // fsub v20.4s, v20.4s, v1.4s
+	VFMLA V20.S4, V20.S4, V8.S4
 	FMOVQ.P 16(R8), F19
 	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
 	VFMLA V19.S4, V19.S4, V9.S4
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V10.S4
+	FMOVQ.P 16(R8), F20
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea1d694 // fsub v20.4s, v20.4s, v1.4s
+	VFMLA V20.S4, V20.S4, V10.S4
 	FMOVQ.P 16(R8), F19
 	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
 	VFMLA V19.S4, V19.S4, V11.S4
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V12.S4
+	FMOVQ.P 16(R8), F20
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea1d694 // fsub v20.4s, v20.4s, v1.4s
+	VFMLA V20.S4, V20.S4, V12.S4
 	FMOVQ.P 16(R8), F19
 	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
 	VFMLA V19.S4, V19.S4, V13.S4
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V14.S4
+	FMOVQ.P 16(R8), F20
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea1d694 // fsub v20.4s, v20.4s, v1.4s
+	VFMLA V20.S4, V20.S4, V14.S4
 	FMOVQ.P 16(R8), F19
 	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
 	VFMLA V19.S4, V19.S4, V15.S4
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V16.S4
+	FMOVQ.P 16(R8), F20
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea1d694 // fsub v20.4s, v20.4s, v1.4s
+	VFMLA V20.S4, V20.S4, V16.S4
 	FMOVQ.P 16(R8), F19
 	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
 	VFMLA V19.S4, V19.S4, V17.S4
+	FMOVQ.P 16(R8), F20
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea1d694 // fsub v20.4s, v20.4s, v1.4s
+	VFMLA V20.S4, V20.S4, V18.S4
 	SUBS $64, R9, R9
 	BGE squareschains
 
@@ -27055,100 +27384,119 @@ squaresrest:
 	BEQ squaresall
 	CMP $4, R9
 	BLT squareslast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V2.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+	VFMLA V19.S4, V19.S4, V3.S4
 	CMP $8, R9
 	BLT squareslast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V3.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+	VFMLA V19.S4, V19.S4, V4.S4
 	CMP $12, R9
 	BLT squareslast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V4.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+	VFMLA V19.S4, V19.S4, V5.S4
 	CMP $16, R9
 	BLT squareslast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V5.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+	VFMLA V19.S4, V19.S4, V6.S4
 	CMP $20, R9
 	BLT squareslast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V6.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+	VFMLA V19.S4, V19.S4, V7.S4
 	CMP $24, R9
 	BLT squareslast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V7.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+	VFMLA V19.S4, V19.S4, V8.S4
 	CMP $28, R9
 	BLT squareslast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V8.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+	VFMLA V19.S4, V19.S4, V9.S4
 	CMP $32, R9
 	BLT squareslast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V9.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+	VFMLA V19.S4, V19.S4, V10.S4
 	CMP $36, R9
 	BLT squareslast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V10.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+	VFMLA V19.S4, V19.S4, V11.S4
 	CMP $40, R9
 	BLT squareslast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V11.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+	VFMLA V19.S4, V19.S4, V12.S4
 	CMP $44, R9
 	BLT squareslast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V12.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+	VFMLA V19.S4, V19.S4, V13.S4
 	CMP $48, R9
 	BLT squareslast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V13.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+	VFMLA V19.S4, V19.S4, V14.S4
 	CMP $52, R9
 	BLT squareslast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V14.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+	VFMLA V19.S4, V19.S4, V15.S4
 	CMP $56, R9
 	BLT squareslast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V15.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+	VFMLA V19.S4, V19.S4, V16.S4
 	CMP $60, R9
 	BLT squareslast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V16.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+	VFMLA V19.S4, V19.S4, V17.S4
 	CMP $64, R9
 	BLT squareslast
-	FMOVQ.P 16(R8), F18
-	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
-	VFMLA V18.S4, V18.S4, V17.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	WORD $0x4ea1d673 // fsub v19.4s, v19.4s, v1.4s
+	VFMLA V19.S4, V19.S4, V18.S4
 
 squareslast:
 	ANDS $3, R9, R10
 	BEQ squaresall
-	FMOVS.P 4(R8), F18
-	FSUBS F0, F18, F18
-	SUBS $1, R10, R10
-	BEQ squaresloaded
 	FMOVS.P 4(R8), F19
 	FSUBS F0, F19, F19
-	VMOV V19.S[0], V18.S[1]
+	FSUBS F1, F19, F19
 	SUBS $1, R10, R10
 	BEQ squaresloaded
-	FMOVS.P 4(R8), F19
-	FSUBS F0, F19, F19
-	VMOV V19.S[0], V18.S[2]
+	FMOVS.P 4(R8), F20
+	FSUBS F0, F20, F20
+	FSUBS F1, F20, F20
+	VMOV V20.S[0], V19.S[1]
+	SUBS $1, R10, R10
+	BEQ squaresloaded
+	FMOVS.P 4(R8), F20
+	FSUBS F0, F20, F20
+	FSUBS F1, F20, F20
+	VMOV V20.S[0], V19.S[2]
 
 squaresloaded:
 	CMP $4, R9
@@ -27185,73 +27533,72 @@ squaresloaded:
 	BLT squaresadd15
 
 squaresadd0:
-	VFMLA V18.S4, V18.S4, V2.S4
+	VFMLA V19.S4, V19.S4, V3.S4
 	B squaresall
 
 squaresadd1:
-	VFMLA V18.S4, V18.S4, V3.S4
+	VFMLA V19.S4, V19.S4, V4.S4
 	B squaresall
 
 squaresadd2:
-	VFMLA V18.S4, V18.S4, V4.S4
+	VFMLA V19.S4, V19.S4, V5.S4
 	B squaresall
 
 squaresadd3:
-	VFMLA V18.S4, V18.S4, V5.S4
+	VFMLA V19.S4, V19.S4, V6.S4
 	B squaresall
 
 squaresadd4:
-	VFMLA V18.S4, V18.S4, V6.S4
+	VFMLA V19.S4, V19.S4, V7.S4
 	B squaresall
 
 squaresadd5:
-	VFMLA V18.S4, V18.S4, V7.S4
+	VFMLA V19.S4, V19.S4, V8.S4
 	B squaresall
 
 squaresadd6:
-	VFMLA V18.S4, V18.S4, V8.S4
+	VFMLA V19.S4, V19.S4, V9.S4
 	B squaresall
 
 squaresadd7:
-	VFMLA V18.S4, V18.S4, V9.S4
+	VFMLA V19.S4, V19.S4, V10.S4
 	B squaresall
 
 squaresadd8:
-	VFMLA V18.S4, V18.S4, V10.S4
+	VFMLA V19.S4, V19.S4, V11.S4
 	B squaresall
 
 squaresadd9:
-	VFMLA V18.S4, V18.S4, V11.S4
+	VFMLA V19.S4, V19.S4, V12.S4
 	B squaresall
 
 squaresadd10:
-	VFMLA V18.S4, V18.S4, V12.S4
+	VFMLA V19.S4, V19.S4, V13.S4
 	B squaresall
 
 squaresadd11:
-	VFMLA V18.S4, V18.S4, V13.S4
+	VFMLA V19.S4, V19.S4, V14.S4
 	B squaresall
 
 squaresadd12:
-	VFMLA V18.S4, V18.S4, V14.S4
+	VFMLA V19.S4, V19.S4, V15.S4
 	B squaresall
 
 squaresadd13:
-	VFMLA V18.S4, V18.S4, V15.S4
+	VFMLA V19.S4, V19.S4, V16.S4
 	B squaresall
 
 squaresadd14:
-	VFMLA V18.S4, V18.S4, V16.S4
+	VFMLA V19.S4, V19.S4, V17.S4
 	B squaresall
 
 squaresadd15:
-	VFMLA V18.S4, V18.S4, V17.S4
+	VFMLA V19.S4, V19.S4, V18.S4
 	B squaresall
 
 squaresall:
 
 	// The upper half of all lanes is added to the lower half until one lane is left.
-	WORD $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
 	WORD $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
 	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
 	WORD $0x4e2dd4a5 // fadd v5.4s, v5.4s, v13.4s
@@ -27259,32 +27606,33 @@ squaresall:
 	WORD $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
 	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
 	WORD $0x4e31d529 // fadd v9.4s, v9.4s, v17.4s
-	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD $0x4e32d54a // fadd v10.4s, v10.4s, v18.4s
 	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
 	WORD $0x4e28d484 // fadd v4.4s, v4.4s, v8.4s
 	WORD $0x4e29d4a5 // fadd v5.4s, v5.4s, v9.4s
-	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x4e2ad4c6 // fadd v6.4s, v6.4s, v10.4s
 	WORD $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	VEXT $8, V2.B16, V2.B16, V3.B16
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	VEXT $4, V2.B16, V2.B16, V3.B16
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e26d484 // fadd v4.4s, v4.4s, v6.4s
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	VEXT $8, V3.B16, V3.B16, V4.B16
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	VEXT $4, V3.B16, V3.B16, V4.B16
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
 
 	// 1/sqrt(sum/size + eps).
 	MOVWU size+120(FP), R11
-	VDUP R11, V20.S4
-	FDIVS F20, F2, F2
-	MOVWU eps+124(FP), R11
-	VDUP R11, V20.S4
-	FADDS F20, F2, F2
-	FSQRTS F2, F2
-	MOVD $0x3f800000, R11
 	VDUP R11, V21.S4
-	FDIVS F2, F21, F2
-	VDUP V2.S[0], V1.S4
+	FDIVS F21, F3, F3
+	MOVWU eps+124(FP), R11
+	VDUP R11, V21.S4
+	FADDS F21, F3, F3
+	FSQRTS F3, F3
+	MOVD $0x3f800000, R11
+	VDUP R11, V22.S4
+	FDIVS F3, F22, F3
+	VDUP V3.S[0], V2.S4
 	MOVD $0x7fc00000, R8
-	VDUP R8, V2.S4
+	VDUP R8, V3.S4
 	MOVD R0, R8
 	MOVD R1, R9
 	MOVD R2, R10
@@ -27294,16 +27642,17 @@ squaresall:
 	BLT rest
 
 vector:
-	FMOVQ.P 16(R8), F3
-	FMOVQ.P 16(R10), F4
-	FMOVQ.P 16(R12), F6
-	WORD $0x4ea0d463 // fsub v3.4s, v3.4s, v0.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	VFMLA V4.S4, V3.S4, V6.S4
-	VORR V6.B16, V6.B16, V3.B16
-	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
-	VBIF V5.B16, V2.B16, V3.B16
-	FMOVQ.P F3, 16(R9)
+	FMOVQ.P 16(R8), F4
+	FMOVQ.P 16(R10), F5
+	FMOVQ.P 16(R12), F7
+	WORD $0x4ea0d484 // fsub v4.4s, v4.4s, v0.4s
+	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	VFMLA V5.S4, V4.S4, V7.S4
+	VORR V7.B16, V7.B16, V4.B16
+	WORD $0x4e24e486 // fcmeq v6.4s, v4.4s, v4.4s
+	VBIF V6.B16, V3.B16, V4.B16
+	FMOVQ.P F4, 16(R9)
 	SUBS $4, R11, R11
 	BGE vector
 
@@ -27312,16 +27661,17 @@ rest:
 	BEQ end
 
 single:
-	FMOVS.P 4(R8), F3
-	FMOVS.P 4(R10), F4
-	FMOVS.P 4(R12), F6
-	WORD $0x4ea0d463 // fsub v3.4s, v3.4s, v0.4s
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	VFMLA V4.S4, V3.S4, V6.S4
-	VORR V6.B16, V6.B16, V3.B16
-	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
-	VBIF V5.B16, V2.B16, V3.B16
-	FMOVS.P F3, 4(R9)
+	FMOVS.P 4(R8), F4
+	FMOVS.P 4(R10), F5
+	FMOVS.P 4(R12), F7
+	WORD $0x4ea0d484 // fsub v4.4s, v4.4s, v0.4s
+	WORD $0x4ea1d484 // fsub v4.4s, v4.4s, v1.4s
+	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
+	VFMLA V5.S4, V4.S4, V7.S4
+	VORR V7.B16, V7.B16, V4.B16
+	WORD $0x4e24e486 // fcmeq v6.4s, v4.4s, v4.4s
+	VBIF V6.B16, V3.B16, V4.B16
+	FMOVS.P F4, 4(R9)
 	SUBS $1, R11, R11
 	BNE single
 

@@ -73,6 +73,7 @@ var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Lanes: 16, Kernels: ukernel.LaneKernels{
 		Softcap: softcapAVX512,
+		Bias:    biasAVX512,
 		Softmax: softmaxAVX512,
 		Dropout: dropoutAVX512,
 		Unpack:  unpackAVX512,
@@ -80,7 +81,6 @@ var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 	{ISA: "avx512", Needs: []string{"AVX512F"}, Lanes: 16, Kernels: ukernel.LaneKernels{
 		MaskSpan:   maskSpanAVX512,
 		ALiBi:      aLiBiAVX512,
-		Bias:       biasAVX512,
 		MergeStats: mergeStatsAVX512,
 		Pack:       packAVX512,
 	}},

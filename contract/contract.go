@@ -24,6 +24,13 @@ const (
 	Canonical = 0x7fc00000 // the NaN of every result that is one
 )
 
+// What is added to scores is limited, as float32 bits: a finite bias to ±MostBias, the largest number whose
+// product with Log2E is below 2^128, and the slope of an ALiBi, in the unit of scores, to ±MostSlope, 2^72.
+const (
+	MostBias  = 0x7f317217
+	MostSlope = 0x63800000
+)
+
 // Numbers of the quantized rows of linear layers: the largest code, its reciprocal as float32 bits,
 // and the least magnitude of a block that is not taken for zeros, 2^-100, below which quotients could
 // overflow and scales be subnormal.

@@ -1,6 +1,9 @@
 // # The numeric contract
 //
-// This is version 3 of the contract. The constant kernel.Contract is its number. In version 2 the
+// This is version 4 of the contract. The constant kernel.Contract is its number.
+//
+// In version 3 a finite bias could overflow and hide its key, and norm.LayerNorm had one mean, whose rounding
+// error stood out in rows that have a small variance. In version 2 the
 // weights of attention were 0 below 2^-126 instead of 2^-100. In version 1 a score was one chain over
 // all columns and an output of a linear layer one over all inputs, which has the same bits for heads of
 // up to 64 columns and layers of up to 128 inputs.
@@ -61,9 +64,16 @@
 //	Softcap   s = C·tanh(s·I)
 //	          C = float32(cap·log2 e), I = float32(1/(cap·log2 e))
 //	ALiBi     s = fma(A, -float32(|i-j|), s)
-//	          A = float32(slope of the head·log2 e)
-//	Bias      s = fma(bias, LOG2E, s); a bias of -Inf hides the key
+//	          A = float32(slope of the head·log2 e), limited to ±63800000, which is 2^72
+//	Bias      s = fma(b, LOG2E, s), b is the bias limited to ±7f317217; but s = the bias, if it is infinite or
+//	          a NaN: -Inf hides the key
 //	Mask      hides the key
+//
+// A finite bias hides no key by overflow, and makes no NaN. 7f317217 is the largest number whose product with
+// LOG2E rounds to less than 2^128: the product is 2^128·(1 - 1.62·2^-24), and 2^128·(1 - 2^-25) is the first
+// number that rounds to infinity. Between them are 1.12·2^104, so s stays finite if it was below 2^104 = 2e31 in
+// magnitude. Distances are at most 2^31, and ALiBi takes at most 2^103 of that. With larger scores of q and k the sum
+// may overflow, as they may themselves: a key with -Inf is hidden, and +Inf makes the row NaN.
 //
 // A key is hidden by selection, not by arithmetic: its own s no longer matters. A key
 // whose final s is -Inf is hidden too.
@@ -344,15 +354,20 @@
 //
 //	RMS:    inv = 1/sqrt(Q/D + eps), where Q sums up x[i]²
 //	        out[i] = (x[i]·inv)·w[i]
-//	Layer:  mean = S/D, where S sums up x[i]
-//	        inv = 1/sqrt(Q/D + eps), where Q sums up (x[i]-mean)²
-//	        out[i] = fma((x[i]-mean)·inv, w[i], b[i])
+//	Layer:  y[i] = x[i] - S/D, where S sums up x[i]
+//	        z[i] = y[i] - S/D, where S sums up y[i]
+//	        inv = 1/sqrt(Q/D + eps), where Q sums up z[i]²
+//	        out[i] = fma(z[i]·inv, w[i], b[i])
+//
+// The second S/D is what rounding took from the mean. It matters in rows that have a large mean and a
+// small spread, where y is exact: z is 0 if the row is up to 2^14 equal elements, as all S of y are exact, too.
+// Without it the result would be an error of the mean, divided by the root of eps.
 //
 // Every operation is rounded, the root and the quotients too, and D is rounded to binary32.
 // Without weights w is 1, without biases b is -0, which changes nothing. A sum has 64 chains.
 // Chain r takes the elements i with i mod 64 = r, in ascending order, from +0:
 //
-//	S: acc = acc + x[i]    Q: acc = fma(d, d, acc), d = x[i] or x[i]-mean
+//	S: acc = acc + x[i], or y[i]    Q: acc = fma(d, d, acc), d = x[i] or z[i]
 //
 // Then acc[r] = acc[r] + acc[r+n] for all r < n, where n is 32, 16, 8, 4, 2 and 1. acc[0] is the
 // sum. If there is a residual, it is added to x before all that, and each sum is rounded. A
@@ -550,8 +565,7 @@
 // norm.RMSNormBackward and norm.LayerNormBackward compute for a row, with size = D and each operation
 // rounded to binary32 where nothing else is said
 //
-//	mean   = sum(x)/size for LayerNormBackward, else 0; the sum and the quotient in binary64, then rounded
-//	y[i]   = x[i]-mean
+//	y[i]   = the z[i] of norm.LayerNorm for LayerNormBackward, else x[i]
 //	inv    = 1/sqrt(sum(y[i]·y[i])/size + eps), all in binary64, then rounded
 //	y[i]   = y[i]·inv
 //	g[i]   = dy[i]·weight[i]

@@ -220,6 +220,7 @@ func attentionCases() (list []vector) {
 	add("blocks-not-finite", "attention", sizes4{1, 1, 1, 2, 258, 1, 2}.wildInputs(testutil.NonFinite, 2320, nil))
 	add("blocks-hidden", "attention", sizes4{1, 1, 1, 2, 520, 2, 2}.inputs(2010, map[string]any{"visible": onlyBeyond(2, 520, 512)}))
 	add("blocks-far-apart", "attention", farApart())
+	list = append(list, biasCases()...)
 	add("additive", "additive", sizes4{2, 2, 1, 3, 5, 19, 3}.inputs(2030, map[string]any{"weights": array(2033, 19)}))
 	add("additive-options", "additive", sizes4{1, 2, 2, 3, 5, 16, 3}.inputs(2040, map[string]any{
 		"weights": array(2043, 16), "scale": single(float32(.75)), "visible": causal(3, 5, 1), "alibi": encode([]float32{.5, .25}), "sinks": encode([]float32{0, 1}), "softcap": single(float32(3)),
@@ -228,6 +229,41 @@ func attentionCases() (list []vector) {
 	add("partials-nan", "partials", sizes4{1, 1, 1, 1, 4, 1, 2}.inputs(2060, map[string]any{"k": encode([]float32{nan, 1, 2, -3}, 1, 1, 4, 1)}))
 	add("merge", "merge", merged(map[int]float32{}))
 	add("merge-sinks", "merge", merged(nil))
+	return list
+}
+
+// lowestBiases are of a row of the lowest number alone, a row of low ones, one that has a key beside them, and one
+// with the highest number.
+func lowestBiases() tensor {
+	const low, high = -math.MaxFloat32, math.MaxFloat32
+	return encode([]float32{low, low, low, low, low, -0x1.fep127, low, -2.3586575e38, -2.4e38, low, low, 1, -inf, low, low, 0, high, 0, 2.4e38, -inf}, 1, 1, 4, 5)
+}
+
+var biasSizes = sizes4{1, 2, 1, 4, 5, 3, 2}
+
+// biasCases have biases at the limit of finite ones and beyond, in rows that have no others and among others, and slopes
+// of ALiBi at their limit and beyond.
+func biasCases() (list []vector) {
+	z := biasSizes
+	add := func(name, function string, seed int, more map[string]any) {
+		list = append(list, vector{Name: name, Function: function, In: z.inputs(seed, more)})
+	}
+	most := bits(0x7f317217, 0x7f317218, 0xff317217, 0xff317218, 0x7f7fffff, 0xff7fffff, 0x7f317216)
+	rows := lowestBiases()
+	add("bias-limits", "attention", 2410, map[string]any{"bias": replaced(array(2400, 1, 1, 4, 5), map[int]float32{
+		0: most[0], 1: 2, 6: most[1], 10: most[2], 11: most[3], 12: most[6], 15: nan, 16: inf, 17: most[5],
+	})})
+	add("bias-lowest", "attention", 2420, map[string]any{"bias": rows})
+	add("bias-lowest-sinks", "attention", 2430, map[string]any{"bias": rows, "sinks": encode([]float32{0, -1e30}), "softcap": single(float32(3))})
+	bf16 := make([]kernel.BF16, 20)
+	for i := range bf16 {
+		bf16[i] = []kernel.BF16{0xff7f, 0xff7f, 0xff7f, 0x7f7f, 0xff80, 0x3f80}[i*i%17%6]
+	}
+	add("bias-lowest-bf16", "attention", 2440, map[string]any{"bias": encode(bf16, 1, 1, 4, 5)})
+	add("bias-of-infinite-scores", "attention", 2450, map[string]any{"bias": rows, "q": encode(random(testutil.NonFinite, 2451, 24), 1, 2, 4, 3)})
+	add("alibi-steep", "attention", 2460, map[string]any{"bias": rows, "alibi": encode([]float32{0x1p127, -0x1p71}), "query_start": []int{1 << 29}})
+	add("additive-bias-lowest", "additive", 2470, map[string]any{"weights": array(2473, 3), "bias": rows})
+	add("partials-bias-lowest", "partials", 2480, map[string]any{"bias": rows})
 	return list
 }
 

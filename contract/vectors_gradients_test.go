@@ -167,6 +167,10 @@ func gradientCases() (list []vector) {
 	in["dout"] = encode([]float32{0x1p-149, -0x1p-149}, 1, 2, 1, 1) // the gradients of the sinks are between -2^-150 and 2^-150
 	add("sinks-tiny", "attention_backward", in)
 	add("sinks-no-key", "attention_backward", backwardOf(sizes4{1, 2, 1, 2, 3, 2, 2}, 2050, map[string]any{"sinks": encode([]float32{-inf, 1}), "visible": causal(2, 3, -1)}))
+	add("bias-lowest", "attention_backward", backwardOf(biasSizes, 2060, map[string]any{"bias": lowestBiases()}))
+	add("bias-lowest-options", "attention_backward", backwardOf(biasSizes, 2070, map[string]any{
+		"bias": lowestBiases(), "alibi": encode([]float32{0x1p127, -0x1p71}), "query_start": []int{1 << 29}, "softcap": single(float32(2)), "sinks": encode([]float32{-1e38, 1}),
+	}))
 	add("weights-far-apart", "attention_backward", farApartBackward())
 	return sortedVectors(list)
 }

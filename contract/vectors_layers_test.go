@@ -182,6 +182,12 @@ func layerCases() (list []vector) {
 		add(f+"-backward-not-finite", f+"_backward", map[string]any{"x": wild(testutil.NonFinite, 11, 5, 12), "dy": wild(testutil.NonFinite, 12, 5, 12), "eps": eps})
 		add(f+"-backward-special", f+"_backward", map[string]any{"x": encode(random(testutil.Specials, 7, 40), 4, 10), "dy": encode(random(testutil.Specials, 8, 40), 4, 10), "eps": eps})
 	}
+	for _, spread := range []float64{0, 1e-3, 1} {
+		x := aroundMean(43, 1234.1, spread, 3, 130)
+		in := map[string]any{"x": x, "weight": array(44, 130), "eps": single(float32(1e-12))}
+		add(fmt.Sprintf("layer_norm-mean-%g", spread), "layer_norm", in)
+		add(fmt.Sprintf("layer_norm-backward-mean-%g", spread), "layer_norm_backward", map[string]any{"x": x, "dy": array(45, 3, 130), "weight": in["weight"], "eps": in["eps"]})
+	}
 	add("layer_norm-bias", "layer_norm", map[string]any{"x": array(40, 2, 9), "weight": array(41, 9), "bias": array(42, 9), "eps": eps})
 	list = append(list, activationCases()...)
 	rotations := map[string]map[string]any{
@@ -199,6 +205,18 @@ func layerCases() (list []vector) {
 	add("rope-halves", "rope", map[string]any{"x": replaced(array(50, 3, 7), map[int]float32{8: nan, 15: inf}), "dims": 6, "base": single(10000.), "positions": []int{5, 0, 77}})
 	add("rope-interleaved", "rope", map[string]any{"x": array(51, 3, 6), "dims": 4, "base": single(10000.), "positions": []int{5, -3, 77}, "interleaved": 1})
 	return list
+}
+
+// aroundMean has rows of a mean, or equal elements if spread is 0.
+func aroundMean(seed int, mean, spread float64, shape ...int) tensor {
+	x, err := decode[float32](array(seed, shape...))
+	if err != nil {
+		panic(err) // of the vectors' own arguments
+	}
+	for i, y := range x {
+		x[i] = float32(mean + spread*float64(y))
+	}
+	return encode(x, shape...)
 }
 
 // activationCases are those of package activation.

@@ -29,19 +29,27 @@ func rmsNorm(dst []float32, ldd int, src []float32, lds, n int, weight []float32
 // layerNorm normalises rows as RMSNorm does, in this way:
 //
 //	mean = sum(x)/size
-//	inv = 1/sqrt(sum((x-mean)·(x-mean))/size + eps)
-//	y = fma((x-mean)·inv, weight, bias)
+//	rest = sum(x-mean)/size
+//	z = (x-mean)-rest
+//	inv = 1/sqrt(sum(z·z)/size + eps)
+//	y = fma(z·inv, weight, bias)
 //
-// The sums are taken in chains: acc + x, then fma(x-mean, x-mean, acc).
+// The sums are taken in chains: acc + x, acc + (x-mean), then fma(z, z, acc). rest is what
+// rounding took from the mean. In a row of equal elements it would be all that is left, divided by
+// the root of eps.
 func layerNorm(dst []float32, ldd int, src []float32, lds, n int, weight, bias []float32, size, eps float32) {
 	d := len(weight)
 	bias = window(bias, 0, d)
 	for i := range n {
 		x, y := window(src, i*lds, d), window(dst, i*ldd, d)
 		mean := chains(x, func(x, acc float32) float32 { return acc + x }) / size
-		inv := inverseRoot(chains(x, func(x, acc float32) float32 { return scalar.FMA(x-mean, x-mean, acc) }), size, eps)
+		rest := chains(x, func(x, acc float32) float32 { return acc + (x - mean) }) / size
+		inv := inverseRoot(chains(x, func(x, acc float32) float32 {
+			z := (x - mean) - rest
+			return scalar.FMA(z, z, acc)
+		}), size, eps)
 		for e, w := range weight {
-			y[e] = scalar.Canonical(scalar.FMA(float32((x[e]-mean)*inv), w, bias[e]))
+			y[e] = scalar.Canonical(scalar.FMA(float32(((x[e]-mean)-rest)*inv), w, bias[e]))
 		}
 	}
 }

@@ -10,6 +10,9 @@ import (
 // log2E is log2 e in the contract.
 var log2E = math.Float32frombits(contract.Log2E)
 
+// mostBias is the limit of a finite bias.
+var mostBias = math.Float32frombits(contract.MostBias)
+
 // softcap limits scores, for n rows of len(max) lanes: s = limit·tanh(s·inv), with
 // every product rounded. Then it raises max to the largest score of every lane.
 func softcap(s []float32, ld, n int, limit, inv float32, max []float32) {
@@ -49,16 +52,16 @@ func magnitude(d int32) int32 {
 
 // bias adds a bias in natural units to n rows of len(max) scores:
 //
-//	s[j·ld+lane] = fma(src[off[lane]+j], log2 e, s[j·ld+lane])
+//	s[j·ld+lane] = fma(b, log2 e, s[j·ld+lane]), b = src[off[lane]+j] limited to ±contract.MostBias
 //
-// Where the bias is -Inf the score becomes -Inf, even if it was NaN. Then it raises max
+// A bias that is infinite or a NaN becomes the score, even if that was NaN. Then it raises max
 // to the largest score of every lane.
 func bias(s []float32, ld, n int, src []float32, off []int, max []float32) {
 	for lane, m := range max {
 		for j, b := range window(src, off[lane], n) {
 			x := b
-			if b != negInf {
-				x = scalar.FMA(b, log2E, s[j*ld+lane])
+			if b-b == 0 {
+				x = scalar.FMA(scalar.Limited(b, mostBias), log2E, s[j*ld+lane])
 			}
 			s[j*ld+lane] = x
 			m = scalar.Larger(x, m)

@@ -7,7 +7,7 @@ import (
 
 // Contract is the version of the numeric contract, which package contract has in full.
 // Whoever changes a bit of any result raises it.
-const Contract = 3
+const Contract = 4
 
 // Attention computes out = softmax(q·kᵀ·scale, masked)·v, head by head:
 //

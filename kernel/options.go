@@ -59,13 +59,18 @@ type Options struct {
 
 	// ALiBi, if not nil, holds a slope of at most 2^127 in magnitude for each of q's
 	// heads: slope·-|i-j| is added to the scores, with i and j the positions (Press,
-	// Smith, Lewis: "Train Short, Test Long").
+	// Smith, Lewis: "Train Short, Test Long"). A slope beyond ±2^72/log2 e counts as that: no
+	// distance hides a key.
 	ALiBi []float32
 
 	// Bias, if not the zero Tensor, is added to the scores: [B, H, Lq, Lk] in any
 	// type of queries. Each of the first three dimensions may be 1, which stands
 	// for all. -Inf hides a key, as a mask does. If the bias is shorter than Lk, the keys
 	// after it are hidden. NaN stays NaN.
+	//
+	// A finite bias hides no key. It counts as at most ±2.3586574e38, so that its sum with
+	// a score of up to 2^104 is finite. Keys that all have the lowest float32 or bfloat16,
+	// the usual fill of masks, share the weight: the scores are too small to count beside it.
 	Bias Tensor
 
 	// Sinks, if not nil, holds a score for each of q's heads. It takes part in the

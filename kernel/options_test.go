@@ -197,13 +197,24 @@ func (c *optionCase) blocks() contracttest.Mask {
 	return contracttest.Mask{}
 }
 
+// extremeBiases are finite, and the product of most of them and log2 e is not.
+var extremeBiases = []float32{-math.MaxFloat32, math.MaxFloat32, -2.4e38, 2.4e38, -2.3e38, -1e30}
+
 func (c *optionCase) biases() kernel.Tensor {
 	draw := func(b, h, l, n int) kernel.Tensor {
 		s := testutil.Filled(b*h*l*n, 0)
 		c.r.Fill(s)
 		for x := range s {
-			if c.r.IntN(10) == 0 {
+			switch c.r.IntN(20) {
+			case 0, 1:
 				s[x] = contracttest.NegInf
+			case 2:
+				s[x] = extremeBiases[c.r.IntN(len(extremeBiases))]
+			}
+		}
+		for row := range b * h * l {
+			if c.r.IntN(8) == 0 {
+				contracttest.Fill(s[row*n:][:n], -math.MaxFloat32)
 			}
 		}
 		return kernel.BHLD(s, b, h, l, n)

@@ -119,6 +119,25 @@ func TestFuncAsScaledDot(t *testing.T) {
 	}
 }
 
+// A finite result of a Func hides no key, and one that is as large as it can be has all of the weight.
+func TestFuncExtremes(t *testing.T) {
+	inf := float32(math.Inf(1))
+	for _, c := range []struct{ scores, want []float32 }{ // the weights of two keys
+		{[]float32{-math.MaxFloat32, -math.MaxFloat32}, []float32{.5, .5}},
+		{[]float32{-math.MaxFloat32, -inf}, []float32{1, 0}},
+		{[]float32{-math.MaxFloat32, 0}, []float32{0, 1}},
+		{[]float32{0, math.MaxFloat32}, []float32{0, 1}},
+	} {
+		q, k, out, weights := normalTensor(1, 1, 1, 1, 1), newTensor(1, 1, 2, 1), newTensor(1, 1, 1, 1), newTensor(1, 1, 1, 2)
+		copy(viewOf(&k).F32(), []float32{0, 1}) // the numbers of the keys
+		f := Func(func(_, k []float32) float32 { return c.scores[int(k[0])] })
+		must(t, f.Attend(out, q, k, k, kernel.Options{Outputs: kernel.Outputs{Weights: weights}}))
+		if got := viewOf(&weights).F32(); got[0] != c.want[0] || got[1] != c.want[1] {
+			t.Errorf("scores %v: weights %v, want %v", c.scores, got, c.want)
+		}
+	}
+}
+
 // A Func that panics makes the call panic. The calls after it are not affected.
 func TestFuncPanics(t *testing.T) {
 	x, out, want := normalTensor(1, 1, 1, 5, 4), newTensor(1, 1, 5, 4), newTensor(1, 1, 5, 4)

@@ -3,6 +3,7 @@ package norm
 import (
 	"math"
 
+	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/scalar"
@@ -17,6 +18,7 @@ import (
 type backwardJob struct {
 	backwardCall
 	rows int
+	tier *tier.Tier
 
 	split      parallel.Split[gradientRow, int]
 	sums, bias []float32 // [blocks, D]
@@ -27,9 +29,11 @@ type backwardJob struct {
 	memory     parallel.Memory
 }
 
-// A gradientRow is the memory of one goroutine: dy·weight and the normalised x of a row.
+// A gradientRow is the memory of one goroutine: dy·weight and the normalised x of a row, and the chains of its
+// sum.
 type gradientRow struct {
 	g, y   []float32
+	chains [contract.NormChains]float32
 	usage  [2]parallel.Usage
 	memory parallel.Memory
 }
@@ -67,6 +71,7 @@ func (r *gradientRow) fit(d int) {
 
 // run computes the call.
 func (j *backwardJob) run(t *tier.Tier, opts *BackwardOptions) {
+	j.tier = t
 	d := j.x.Dim(3)
 	if s := j.x.Shape(); min(s[0], s[1], s[2]) > 0 { // else the others may be any numbers
 		j.rows = s[0] * s[1] * s[2]
@@ -86,13 +91,13 @@ func (j *backwardJob) run(t *tier.Tier, opts *BackwardOptions) {
 	}
 	work := float64(j.rows) * float64(d) * gradientFMAs / float64(t.ThreadFMAs)
 	j.split.Run(blocks, work, d, opts.Threads, opts.ParallelFor)
-	j.addUp(t, j.dWeight, j.sums, blocks)
-	j.addUp(t, j.dBias, j.bias, blocks)
+	j.addUp(j.dWeight, j.sums, blocks)
+	j.addUp(j.dBias, j.bias, blocks)
 }
 
 // addUp adds the sums of the blocks to a gradient, if it is wanted: those of a group to its first
 // block's, and then those of the groups.
-func (j *backwardJob) addUp(t *tier.Tier, gradient, sums []float32, blocks int) {
+func (j *backwardJob) addUp(gradient, sums []float32, blocks int) {
 	if gradient == nil {
 		return
 	}
@@ -106,9 +111,9 @@ func (j *backwardJob) addUp(t *tier.Tier, gradient, sums []float32, blocks int) 
 	for group := 0; group < blocks; group += groupBlocks {
 		first := of(group)
 		for block := group + 1; block < min(group+groupBlocks, blocks); block++ {
-			t.Elementwise().Add(first, first, of(block))
+			j.tier.Elementwise().Add(first, first, of(block))
 		}
-		t.Elementwise().Add(gradient, gradient, first)
+		j.tier.Elementwise().Add(gradient, gradient, first)
 	}
 }
 
@@ -138,12 +143,12 @@ func (s *gradientRow) row(j *backwardJob, b, h, l int, weight, bias []float32) {
 	x, dy := j.x.Row(b, h, l), j.dy.Row(b, h, l)
 	d := len(x)
 	g, y, x := s.g[:d], s.y[:d], x[:d]
-	size, mean := float64(d), float32(0)
+	size := float64(d)
 	if j.layer {
-		mean = float32(sum(x) / size)
-	}
-	for i := range y {
-		y[i] = x[i] - mean
+		s.subtractMean(j.tier, y, x)
+		s.subtractMean(j.tier, y, y) // what rounding took from it
+	} else {
+		copy(y, x)
 	}
 	inv := float32(1 / math.Sqrt(float64(dot(y, y)/size)+float64(j.eps)))
 	w, dy := j.weight[:d], dy[:d]
@@ -186,6 +191,27 @@ func (s *gradientRow) store(j *backwardJob, b, h, l int, center, slope, inv floa
 	}
 	for i, direct := range j.direct.Row(b, h, l) {
 		dx[i] = scalar.Canonical(float32(float32((g[i]-center)-float32(y[i]*slope))*inv) + direct)
+	}
+}
+
+// subtractMean is y = x - mean(x), with the mean of a LayerNorm.
+func (s *gradientRow) subtractMean(t *tier.Tier, y, x []float32) {
+	chains := s.chains[:]
+	clear(chains)
+	whole := len(x) / len(chains)
+	if whole > 0 {
+		t.Elementwise().AddRows(chains, x, len(chains), whole)
+	}
+	rest := x[whole*len(chains):]
+	t.Elementwise().Add(chains[:len(rest)], chains, rest)
+	for half := len(chains) / 2; half > 0; half /= 2 {
+		for r, x := range chains[half : 2*half] {
+			chains[r] += x
+		}
+	}
+	mean, y := chains[0]/float32(len(x)), y[:len(x)]
+	for i, x := range x {
+		y[i] = x - mean
 	}
 }
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from .numbers import INF, LN2, LOG2E, LOG2E64, NAN, ONE, ZERO, canonical, f32, f64, fma, log2, philox, tanh, to_bf16, to_f16, weight
+from .numbers import INF, LN2, LOG2E, LOG2E64, NAN, ONE, ZERO, bits, canonical, f32, f64, fma, log2, philox, tanh, to_bf16, to_f16, weight
 
 BLOCK, COLUMNS, KEYS = 256, 64, 32
+MOST_BIAS, MOST_SLOPE = bits(0x7F317217), bits(0x63800000)
 
 
 def segments(x, y, n, size, like):
@@ -118,7 +119,8 @@ class Call:
             s = C * tanh(s * inverse)
         stages["capped"] = s
         if "alibi" in a:
-            s = fma(f32(f64(a["alibi"][h]) * LOG2E64), -np.abs(i[:, None] - j).astype(f32), s)
+            slope = np.clip(f32(f64(a["alibi"][h]) * LOG2E64), -MOST_SLOPE, MOST_SLOPE)
+            s = fma(slope, -np.abs(i[:, None] - j).astype(f32), s)
         exists = np.arange(self.keys) < (a["key_lengths"][b] if "key_lengths" in a else self.keys)
         visible = np.broadcast_to(exists, s.shape).copy()
         if "bias" in a:
@@ -126,7 +128,8 @@ class Call:
             n = bias.shape[1]
             visible[:, n:] = False
             visible[:, :n] &= bias != -INF
-            s = np.concatenate([fma(bias, LOG2E, s[:, :n]), s[:, n:]], 1)
+            biased = fma(np.clip(bias, -MOST_BIAS, MOST_BIAS), LOG2E, s[:, :n])
+            s = np.concatenate([np.where(np.isfinite(bias), biased, bias), s[:, n:]], 1)
         if "visible" in a:
             visible &= self.of("visible", b, h)
         visible &= s != -INF

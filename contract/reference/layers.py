@@ -19,6 +19,13 @@ def chains(x, count, add):
     return halves(acc)
 
 
+def centered(x):
+    """x less its mean, and that less its own."""
+    for _ in range(2):
+        x = x - chains(x, CHAINS, lambda x, acc: acc + x) / f32(len(x))
+    return x
+
+
 def normalise(a, layer):
     x, eps = a["x"], a["eps"]
     result = {}
@@ -29,7 +36,7 @@ def normalise(a, layer):
     out = np.zeros(x.shape, f32)
     for r, row in enumerate(x):
         if layer:
-            row = row - chains(row, CHAINS, lambda x, acc: acc + x) / size
+            row = centered(row)
         inv = ONE / np.sqrt(chains(row, CHAINS, lambda x, acc: fma(x, x, acc)) / size + eps)
         out[r] = fma(row * inv, w, bias) if layer else (row * inv) * w
     return {"out": canonical(out), **result}
@@ -60,8 +67,7 @@ def normalise_backward(a, layer):
     w = a.get("weight", np.ones(size, f32))
     dx, products = np.zeros(x.shape, f32), np.zeros(x.shape, f32)
     for r in range(count):
-        mean = f32(sum_of_products(x[r], ONE) / size) if layer else ZERO
-        y = x[r] - mean
+        y = centered(x[r]) if layer else x[r]
         inv = f32(1 / np.sqrt(sum_of_products(y, y) / size + eps))
         y = y * inv
         g = dy[r] * w

@@ -45,6 +45,7 @@ var (
 	fcmgt       = encoding{"fcmgt", 0x6ea0e400, same3}
 	fcmeq       = encoding{"fcmeq", 0x4e20e400, same3}
 	fcmeqZero   = encoding{"fcmeq", 0x4ea0d800, zero2}
+	facge       = encoding{"facge", 0x6e20ec00, same3}
 	cmgt        = encoding{"cmgt", 0x4ea03400, same3}
 	cmge        = encoding{"cmge", 0x4ea03c00, same3}
 	cmhs        = encoding{"cmhs", 0x6ea03c00, same3}
@@ -79,7 +80,7 @@ var (
 
 // table lists them for the tests.
 var table = []encoding{
-	fmlaElement, fadd, fsub, fmul, fdiv, fsqrt, fcmgt, fcmeq, fcmeqZero, cmgt, cmge, cmhs, umull, umull2, bic, ldrOffset,
+	fmlaElement, fadd, fsub, fmul, fdiv, fsqrt, fcmgt, fcmeq, fcmeqZero, facge, cmgt, cmge, cmhs, umull, umull2, bic, ldrOffset,
 	fcvtl, fcvtl2, fcvtn, fcvtn2, shll, shll2, shrn, shrn2, sxtlBytes, sxtl, sxtl2, abs, scvtf, fmin, fmax, mla, fabs,
 	fmulElement, sdotElement, fcvtns, umaxv, addv, smull, smull2, smlal, smlal2, sadalp,
 	mul, ushl, ushlWords, fmaxv, fminv,
@@ -177,6 +178,7 @@ func (f *Func) USHL(d, n, m Vec)      { f.vec3(ushl, d, n, m) }      // d = n sh
 func (f *Func) USHLWords(d, n, m Vec) { f.vec3(ushlWords, d, n, m) } // the same of 32-bit lanes
 func (f *Func) FCMGT(d, n, m Vec)     { f.vec3(fcmgt, d, n, m) }     // d = n > m: all bits of a lane, or none
 func (f *Func) FCMEQ(d, n, m Vec)     { f.vec3(fcmeq, d, n, m) }     // d = n == m
+func (f *Func) FACGE(d, n, m Vec)     { f.vec3(facge, d, n, m) }     // d = |n| ≥ |m|
 func (f *Func) FCMEQZero(d, n Vec) { // d = n == 0
 	f.vec2(fcmeqZero, d, n)
 }

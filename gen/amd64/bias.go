@@ -19,10 +19,11 @@ import (
 // apart, and then 16 lines do not stay in L1 from one iteration to the next.
 func (g *gen) Bias() {
 	g.Kernel(spec.Bias)
-	b := biaser{g: g, s: g.Slice("s"), ld: g.Stride("ld"), src: g.Slice("src"), off: g.Slice("off"), max: g.Slice("max"), factor: g.Vec()}
+	b := biaser{g: g, s: g.Slice("s"), ld: g.Stride("ld"), src: g.Slice("src"), off: g.Slice("off"), max: g.Slice("max"), limit: g.Vec(), aid: g.Vec()}
 	n, left := g.Num("n"), g.SliceLen("max")
-	g.VMOVUPS(g.Constant(spec.Log2E), b.factor)
-	b.inf = g.AtHand(g.Constant(spec.MinusInf))
+	b.factor = g.AtHand(g.Constant(spec.Log2E))
+	g.VMOVUPS(g.Constant(spec.MostBias), b.limit)
+	g.VMOVUPS(g.Constant(g.LimitAid(spec.MostBias)), b.aid)
 	loop.Lanes(g, left, "One vector of lanes, its maxima in a register.", []reg.GPVirtual{b.s, b.max}, []reg.GPVirtual{b.off}, func() {
 		b.top, b.row, b.key = g.Vec(), g.GP64(), g.GP64()
 		g.LoadVec(b.max, 0, b.top)
@@ -44,9 +45,9 @@ type biaser struct {
 	g                    *gen
 	s, ld, src, off, max reg.GPVirtual
 
-	row, key    reg.GPVirtual // of scores, and in the lanes' rows of src
-	top, factor reg.VecVirtual
-	inf         operand.Op
+	row, key        reg.GPVirtual // of scores, and in the lanes' rows of src
+	top, limit, aid reg.VecVirtual
+	factor          operand.Op
 }
 
 // groups emits a loop over groups of n keys, while n are left. It leaves in keys how many
@@ -108,10 +109,10 @@ func (b *biaser) one() {
 	b.g.ADDQ(operand.Imm(4), b.key)
 }
 
-// add adds the biases x to a row of scores and goes on to the next row. Where a bias is
-// -Inf the score becomes -Inf, even if it was NaN or +Inf.
+// add adds the biases x to a row of scores and goes on to the next row. A bias that is infinite or a NaN
+// becomes the score.
 func (b *biaser) add(x reg.VecVirtual) {
-	b.g.FMAUnless(b.g.Context, x, b.factor, emit.At(b.row, 0), b.inf)
-	b.g.storeScores(x, b.row, 0, b.top)
+	y := b.g.FMALimited(b.g.Context, x, b.limit, b.aid, b.factor, emit.At(b.row, 0))
+	b.g.storeScores(y, b.row, 0, b.top)
 	b.g.ADDQ(b.ld, b.row)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// RMSNorm and LayerNorm go over a row two or three times: most rows are in L1 after the
+// RMSNorm goes over a row two times and LayerNorm four times: most rows are in L1 after the
 // first. A sum has 64 chains, 4 or 8 vectors, so that the loads bound it and not the
 // latency of an addition. What is left of a row, less than 64 elements or less than a
 // vector, is loaded and stored under a mask.
@@ -23,22 +23,19 @@ type normer struct {
 	g                    *gen
 	src, weight, bias, d reg.GPVirtual
 	dst                  reg.GPVirtual
-	mean                 reg.VecVirtual // of a LayerNorm
-	centers              bool           // mean is subtracted
+	centers              []reg.VecVirtual // of a LayerNorm, what is subtracted from x
 }
 
 func (g *gen) norm(f spec.Function, layer bool) {
 	g.Kernel(f)
 	n := &normer{g: g, src: g.Slice("src"), dst: g.Slice("dst"), weight: g.Slice("weight"), d: g.SliceLen("weight")}
 	if layer {
-		n.bias, n.mean = g.Slice("bias"), g.Vec()
+		n.bias = g.Slice("bias")
 	}
 	loop.AnyTimes(g, g.Num("n"), "row", "done", false, func() {
-		if n.centers = false; layer {
-			sum := n.sum("mean", func(x, acc reg.Register) { g.VADDPS(x, acc, acc) })
-			g.VDIVSS(g.Argument("size"), sum, sum)
-			g.VBROADCASTSS(sum, n.mean)
-			n.centers = true
+		if n.centers = nil; layer {
+			n.center("mean")
+			n.center("rest") // of the mean
 		}
 		inv := n.inverseRoot(n.sum("squares", func(x, acc reg.Register) { g.VFMADD231PS(x, x, acc) }))
 		n.apply(inv)
@@ -48,8 +45,24 @@ func (g *gen) norm(f spec.Function, layer bool) {
 	g.Return()
 }
 
+// center emits the mean of x less the centers so far, and makes it the next center.
+func (n *normer) center(name string) {
+	mean := n.g.Vec()
+	sum := n.sum(name, func(x, acc reg.Register) { n.g.VADDPS(x, acc, acc) })
+	n.g.VDIVSS(n.g.Argument("size"), sum, sum)
+	n.g.VBROADCASTSS(sum, mean)
+	n.centers = append(n.centers, mean)
+}
+
+// subtract emits the subtraction of the centers from x.
+func (n *normer) subtract(x reg.VecVirtual) {
+	for _, c := range n.centers {
+		n.g.VSUBPS(c, x, x)
+	}
+}
+
 // sum emits a sum over a row in chains. add adds x, or its square, to a vector of chains; x is
-// less the mean if that is known.
+// less the centers so far.
 func (n *normer) sum(name string, add func(x, acc reg.Register)) reg.Register {
 	acc := n.g.Vecs(spec.NormChains / n.g.Lanes())
 	for _, a := range acc {
@@ -65,9 +78,7 @@ func (n *normer) sum(name string, add func(x, acc reg.Register)) reg.Register {
 	for v, a := range acc {
 		x := n.g.Vec()
 		n.g.VMOVUPS(emit.At(p, v*n.g.VecBytes()), x)
-		if n.centers {
-			n.g.VSUBPS(n.mean, x, x)
-		}
+		n.subtract(x)
 		add(x, a)
 	}
 	n.g.ADDQ(operand.U32(4*spec.NormChains), p)
@@ -82,8 +93,7 @@ func (n *normer) sum(name string, add func(x, acc reg.Register)) reg.Register {
 		x, mask := n.g.Vec(), n.g.Vec()
 		n.g.VMOVUPS(emit.At(masks, v*n.g.VecBytes()), mask)
 		n.g.LoadWhere(n.g.Context, emit.At(p, v*n.g.VecBytes()), mask, x)
-		if n.centers {
-			n.g.VSUBPS(n.mean, x, x)
+		if n.subtract(x); n.centers != nil {
 			n.g.VANDPS(mask, x, x)
 		}
 		add(x, a)
@@ -120,10 +130,10 @@ func (n *normer) result(i, inv, nan reg.Register, load func(m operand.Mem, v reg
 	x, w := n.g.Vec(), n.g.Vec()
 	load(emit.Indexed(n.src, i, 4), x)
 	load(emit.Indexed(n.weight, i, 4), w)
-	if n.centers {
+	if n.centers != nil {
 		b := n.g.Vec()
 		load(emit.Indexed(n.bias, i, 4), b)
-		n.g.VSUBPS(n.mean, x, x)
+		n.subtract(x)
 		n.g.VMULPS(inv, x, x)
 		n.g.VFMADD213PS(b, w, x)
 	} else {

@@ -11,7 +11,8 @@ import (
 func (g *neon) Bias() {
 	g.Kernel(spec.Bias)
 	b := biaser{neon: g, s: g.Slice("s"), ld: g.Stride("ld"), src: g.Slice("src"), off: g.Slice("off"),
-		keys: []a64.GP{g.GP(), g.GP(), g.GP(), g.GP()}, row: g.GP(), factor: g.Broadcast(spec.Log2E), inf: g.Broadcast(spec.MinusInf), top: g.Vec()}
+		keys: []a64.GP{g.GP(), g.GP(), g.GP(), g.GP()}, row: g.GP(), factor: g.Broadcast(spec.Log2E), top: g.Vec(),
+		highest: g.Broadcast(spec.MostBias), lowest: g.Broadcast(spec.MostBias | spec.SignBit), inf: g.Broadcast(spec.MinusInf)}
 	max, lanes, left := g.Slice("max"), g.LoadParam(g.Len("max")), g.GP()
 	loop.Lanes(g, lanes, "One vector of lanes, its maxima in a register.", []a64.GP{b.s, max}, []a64.GP{b.off}, func() {
 		g.LoadVec(max, 0, b.top)
@@ -40,10 +41,12 @@ func (g *neon) Bias() {
 
 type biaser struct {
 	*neon
-	s, ld, src, off  a64.GP
-	keys             []a64.GP // in the lanes' rows of src
-	row              a64.GP   // of scores
-	factor, inf, top a64.Vec
+	s, ld, src, off a64.GP
+	keys            []a64.GP // in the lanes' rows of src
+	row             a64.GP   // of scores
+	factor, top     a64.Vec
+
+	highest, lowest, inf a64.Vec // limits of a finite bias, and -Inf
 }
 
 // four adds the biases of 4 keys.
@@ -72,14 +75,16 @@ func (b *biaser) one() {
 	})
 }
 
-// add adds the biases x to a row of scores and goes on to the next row. Where a bias is
-// -Inf the score becomes -Inf, even if it was NaN or +Inf.
+// add adds the biases x to a row of scores and goes on to the next row. A bias that is infinite becomes
+// the score. A NaN goes through all operations.
 func (b *biaser) add(x, scratch a64.Vec) {
 	b.Scope(func() {
-		y := b.Vec()
+		y, limited := b.Vec(), b.Vec()
 		b.LoadVec(b.row, 0, y)
-		b.FCMEQ(scratch, x, b.inf)
-		b.Op("VFMLA", b.factor.S4(), x.S4(), y.S4())
+		b.FACGE(scratch, x, b.inf)
+		b.FMIN(limited, x, b.highest)
+		b.FMAX(limited, limited, b.lowest)
+		b.Op("VFMLA", b.factor.S4(), limited.S4(), y.S4())
 		b.Op("VBIT", scratch.B16(), x.B16(), y.B16())
 		b.storeScores(y, b.row, 0, b.top, scratch)
 		b.Op("ADD", b.ld, b.row, b.row)

@@ -20,24 +20,21 @@ func (g *neon) LayerNorm() { g.norm(spec.LayerNorm, true) }
 type normer struct {
 	*neon
 	src, dst, weight, bias, d a64.GP
-	mean                      a64.Vec // of a LayerNorm
-	centers                   bool    // mean is subtracted
+	centers                   []a64.Vec // of a LayerNorm, what is subtracted from x
 }
 
 func (g *neon) norm(f spec.Function, layer bool) {
 	g.Kernel(f)
 	n := &normer{neon: g, src: g.Slice("src"), dst: g.Slice("dst"), weight: g.Slice("weight"), d: g.LoadParam(g.Len("weight"))}
+	var mean, rest a64.Vec
 	if layer {
-		n.bias, n.mean = g.Slice("bias"), g.Vec()
+		n.bias, mean, rest = g.Slice("bias"), g.Vec(), g.Vec()
 	}
 	lds, ldd, inv := g.Stride("lds"), g.Stride("ldd"), g.Vec()
 	loop.AnyTimes(g, g.Num("n"), "row", "done", false, func() {
-		if n.centers = false; layer {
-			n.sum("mean", func(x, acc a64.Vec) { g.FADD(acc, acc, x) }, func(sum a64.Vec) {
-				n.divide(sum)
-				g.Op("VDUP", sum.S(0), n.mean.S4())
-			})
-			n.centers = true
+		if n.centers = nil; layer {
+			n.center("mean", mean)
+			n.center("rest", rest)
 		}
 		n.sum("squares", func(x, acc a64.Vec) { g.Op("VFMLA", x.S4(), x.S4(), acc.S4()) }, func(sum a64.Vec) { n.inverseRoot(sum, inv) })
 		g.Scope(func() { n.apply(inv) })
@@ -47,8 +44,24 @@ func (g *neon) norm(f spec.Function, layer bool) {
 	g.Return()
 }
 
+// center emits the mean of x less the centers so far, and makes it the next center.
+func (n *normer) center(name string, mean a64.Vec) {
+	n.sum(name, func(x, acc a64.Vec) { n.FADD(acc, acc, x) }, func(sum a64.Vec) {
+		n.divide(sum)
+		n.Op("VDUP", sum.S(0), mean.S4())
+	})
+	n.centers = append(n.centers, mean)
+}
+
+// subtract emits the subtraction of the centers from x.
+func (n *normer) subtract(x a64.Vec) {
+	for _, c := range n.centers {
+		n.FSUB(x, x, c)
+	}
+}
+
 // sum emits the sum of a row in chains, and then what use emits for it, the first lane of a
-// vector. add adds x, or its square, to a vector of chains; x is less the mean if that is known.
+// vector. add adds x, or its square, to a vector of chains; x is less the centers so far.
 func (n *normer) sum(name string, add func(x, acc a64.Vec), use func(sum a64.Vec)) {
 	n.Scope(func() {
 		acc, x := n.Vecs(spec.NormChains/emit.VecLanes), n.Vecs(2)
@@ -95,15 +108,13 @@ func (n *normer) sum(name string, add func(x, acc a64.Vec), use func(sum a64.Vec
 	})
 }
 
-// next loads the next elements of a row, less the mean.
+// next loads the next elements of a row, less the centers.
 func (n *normer) next(p a64.GP, x a64.Vec) {
 	n.Op("FMOVQ.P", a64.At(p, emit.VecBytes), x)
-	if n.centers {
-		n.FSUB(x, x, n.mean)
-	}
+	n.subtract(x)
 }
 
-// last loads the elements that are no whole vector, left mod 4, into x[0], less the mean, and
+// last loads the elements that are no whole vector, left mod 4, into x[0], less the centers, and
 // clears the other lanes. If there is none it goes on to the label name+"all".
 func (n *normer) last(name string, p, left a64.GP, x []a64.Vec) {
 	count := n.GP()
@@ -112,8 +123,8 @@ func (n *normer) last(name string, p, left a64.GP, x []a64.Vec) {
 	for lane := range emit.VecLanes - 1 {
 		v := x[min(lane, 1)]
 		n.Op("FMOVS.P", a64.At(p, 4), v)
-		if n.centers {
-			n.Op("FSUBS", n.mean, v, v)
+		for _, c := range n.centers {
+			n.Op("FSUBS", c, v, v)
 		}
 		if lane > 0 {
 			n.Op("VMOV", v.S(0), x[0].S(lane))
@@ -152,7 +163,7 @@ func (n *normer) apply(inv a64.Vec) {
 	n.Op("MOVD", n.src, src)
 	n.Op("MOVD", n.dst, dst)
 	n.Op("MOVD", n.weight, weight)
-	if n.centers {
+	if n.centers != nil {
 		bias, b = n.GP(), n.Vec()
 		n.Op("MOVD", n.bias, bias)
 	}
@@ -161,9 +172,9 @@ func (n *normer) apply(inv a64.Vec) {
 		op := move + ".P"
 		n.Op(op, a64.At(src, bytes), x)
 		n.Op(op, a64.At(weight, bytes), w)
-		if n.centers {
+		if n.centers != nil {
 			n.Op(op, a64.At(bias, bytes), b)
-			n.FSUB(x, x, n.mean)
+			n.subtract(x)
 			n.FMUL(x, x, inv)
 			n.Op("VFMLA", w.S4(), x.S4(), b.S4())
 			n.Op("VORR", b.B16(), b.B16(), x.B16())

@@ -24,20 +24,23 @@ type normer struct {
 	src, dst, weight, bias riscv.GP // bias of a LayerNorm
 	from, left, x          riscv.GP // at the elements of a row
 	layer                  bool
-	mean, inv              riscv.FP
+	centers                []riscv.FP // of a LayerNorm, what is subtracted from x
+	inv                    riscv.FP
 }
 
 func (g *gen) norm(f spec.Function, layer bool) {
 	g.kernel(f)
 	n := &normer{gen: g, layer: layer, src: g.Load(g.Base("src")), dst: g.Load(g.Base("dst")), weight: g.Load(g.Base("weight")),
 		from: g.GP(), left: g.GP(), x: g.GP(), inv: g.FP()}
+	var mean, rest riscv.FP
 	if layer {
-		n.bias, n.mean = g.Load(g.Base("bias")), g.FP()
+		n.bias, mean, rest = g.Load(g.Base("bias")), g.FP(), g.FP()
 	}
 	lds, ldd := g.stride("lds"), g.stride("ldd")
 	g.eachRow(g.GP(), func() {
-		if layer {
-			n.sum("mean", false, n.mean)
+		if n.centers = nil; layer {
+			n.center("mean", mean)
+			n.center("rest", rest)
 		}
 		n.sum("squares", true, n.inv)
 		g.Scope(func() {
@@ -51,7 +54,20 @@ func (g *gen) norm(f spec.Function, layer bool) {
 	g.Ret()
 }
 
-// sum emits the sum of a row in chains, or that of the squares, divided by the size.
+// center emits the mean of x less the centers so far, and makes it the next center.
+func (n *normer) center(name string, mean riscv.FP) {
+	n.sum(name, false, mean)
+	n.centers = append(n.centers, mean)
+}
+
+// subtract emits the subtraction of the centers from x.
+func (n *normer) subtract(x riscv.Vec) {
+	for _, c := range n.centers {
+		n.Op("VFSUBVF", c, x, x)
+	}
+}
+
+// sum emits the sum of x less the centers so far in chains, or that of the squares, divided by the size.
 func (n *normer) sum(name string, squares bool, sum riscv.FP) {
 	n.Scope(func() {
 		chains, v := n.Vecs(2, normGroup), n.Vec(normGroup)
@@ -71,13 +87,9 @@ func (n *normer) sum(name string, squares bool, sum riscv.FP) {
 			n.Label(whole)
 			n.SetFirstLanes(n.x, normGroup, n.x)
 			n.Op("VLE32V", riscv.At(n.from, 0), v)
-			switch {
-			case squares && n.layer:
-				n.Op("VFSUBVF", n.mean, v, v)
-				fallthrough
-			case squares:
+			if n.subtract(v); squares {
 				n.Op("VFMACCVV", v, v, c)
-			default:
+			} else {
 				n.Op("VFADDVV", v, c, c)
 			}
 			n.Op("SUB", n.x, n.left, n.left)
@@ -128,7 +140,7 @@ func (n *normer) apply() {
 	n.Op("VLE32V", riscv.At(w, 0), u)
 	if n.layer {
 		n.Op("VLE32V", riscv.At(b, 0), y)
-		n.Op("VFSUBVF", n.mean, v, v)
+		n.subtract(v)
 		n.Op("VFMULVF", n.inv, v, v)
 		n.Op("VFMADDVV", y, u, v)
 	} else {

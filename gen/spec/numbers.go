@@ -7,6 +7,7 @@ const (
 	NaN         = contract.Canonical // narrowed to binary16 or bfloat16 it is the NaN that the contract wants there
 	Log2E       = contract.Log2E
 	LeastWeight = contract.LeastWeight
+	MostBias    = contract.MostBias
 	RoundMagic  = contract.RoundMagic
 
 	MostCode     = contract.MostCode

@@ -88,7 +88,7 @@ func (m *Model) exactScore(b, h, i, j int) (s, size float64) {
 		add(float64(m.o.ALiBi[h]) * -math.Abs(float64(query-key)))
 	}
 	if IsSet(m.bias) {
-		add(float64(m.biasOf(b, h, i, j)))
+		add(float64(limited(m.biasOf(b, h, i, j))))
 	}
 	return s, size
 }

@@ -17,6 +17,8 @@ var (
 
 	log2E = math.Float32frombits(0x3FB8AA3B)
 	ln2   = math.Float32frombits(0x3F317218)
+
+	mostBias = math.Float32frombits(0x7F317217)
 )
 
 // A Model computes calls of kernel.Attention as the text in package contract
@@ -152,16 +154,25 @@ func (m *Model) positions(b, i, j int) (query, key int) {
 func (m *Model) added(b, h, i, j int, s float32) float32 {
 	if m.o.ALiBi != nil {
 		query, key := m.positions(b, i, j)
-		s = scalar.FMA(log2Units(m.o.ALiBi[h]), -float32(max(query-key, key-query)), s)
+		slope := max(-0x1p72, min(log2Units(m.o.ALiBi[h]), 0x1p72))
+		s = scalar.FMA(slope, -float32(max(query-key, key-query)), s)
 	}
 	if IsSet(m.bias) {
 		x := m.biasOf(b, h, i, j)
-		if x == NegInf {
+		if x-x != 0 {
 			return x
 		}
-		s = scalar.FMA(x, log2E, s)
+		s = scalar.FMA(limited(x), log2E, s)
 	}
 	return s
+}
+
+// limited returns a bias, limited if it is finite.
+func limited(x float32) float32 {
+	if x-x != 0 {
+		return x
+	}
+	return max(-mostBias, min(x, mostBias))
 }
 
 // biasOf returns the bias of a pair: -Inf for the keys after a bias that is shorter.

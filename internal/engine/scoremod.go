@@ -3,9 +3,11 @@ package engine
 import (
 	"math"
 
+	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -83,6 +85,9 @@ func (j *Job) capFactors() (limit, inv float32) {
 	return float32(c), float32(1 / c)
 }
 
+// mostSlope is the limit of a slope, with which no distance makes an infinite score.
+var mostSlope = math.Float32frombits(contract.MostSlope)
+
 // alibi adds slope times distance. Positions of queries and keys are counted from the
 // tile's first block on: only their distance matters.
 func (t *tile) alibi(part mask.Span, top []float32) {
@@ -90,7 +95,7 @@ func (t *tile) alibi(part mask.Span, top []float32) {
 	slopes, positions := t.scratch.slopes[:lanes], t.scratch.positions[:lanes]
 	start := position.Of(t.job.Call.QueryStart, t.head.batch) - t.start
 	t.eachLane(func(lane, head, query int) {
-		slopes[lane] = log2Units(t.job.Call.ALiBi[head])
+		slopes[lane] = scalar.Limited(log2Units(t.job.Call.ALiBi[head]), mostSlope)
 		positions[lane] = int32(start + query)
 	})
 	t.kern.ALiBi(t.scoresFrom(part), lanes, part.Lo, part.Len(), slopes, positions, top)

@@ -35,3 +35,14 @@ func BackwardWeight(s, lse float32) float32 {
 		return Weight(x)
 	}
 }
+
+// Limited returns x, or the nearer one of ±most if x is beyond.
+func Limited(x, most float32) float32 {
+	switch {
+	case x > most:
+		return most
+	case x < -most:
+		return -most
+	}
+	return x
+}

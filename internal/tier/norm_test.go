@@ -110,6 +110,20 @@ func normRows(row func(y, x, weight []float32, size, eps float32)) func(p *kerne
 	}
 }
 
+// chainsOf64 is the sum over a row of a norm.
+func chainsOf64(x []float32, add func(x, acc float32) float32) float32 {
+	var acc [64]float32
+	for e, v := range x {
+		acc[e%64] = add(v, acc[e%64])
+	}
+	for n := 32; n >= 1; n /= 2 {
+		for r := range n {
+			acc[r] += acc[r+n]
+		}
+	}
+	return acc[0]
+}
+
 var normMutants = []mutant{
 	{"Norms.RMSNorm", "one chain", normRows(func(y, x, weight []float32, size, eps float32) {
 		sum := float32(0)
@@ -152,6 +166,21 @@ var normMutants = []mutant{
 				inv := 1 / float32(math.Sqrt(float64(squares/size-float32(mean*mean)+eps)))
 				for e, v := range x {
 					dst[i*ldd+e] = scalar.FMA(float32((v-mean)*inv), weight[e], bias[e])
+				}
+			}
+		}
+	}},
+	{"Norms.LayerNorm", "the mean is subtracted once", func(p *kernelSet) {
+		p.Norms.LayerNorm = func(dst []float32, ldd int, src []float32, lds, n int, weight, bias []float32, size, eps float32) {
+			for i := range n {
+				x, y := src[i*lds:][:len(weight)], make([]float32, len(weight))
+				mean := chainsOf64(x, func(x, acc float32) float32 { return acc + x }) / size
+				for e, v := range x {
+					y[e] = v - mean
+				}
+				inv := 1 / float32(math.Sqrt(float64(chainsOf64(y, func(x, acc float32) float32 { return scalar.FMA(x, x, acc) })/size+eps)))
+				for e, v := range y {
+					dst[i*ldd+e] = scalar.FMA(float32(v*inv), weight[e], bias[e])
 				}
 			}
 		}

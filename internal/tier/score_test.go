@@ -189,10 +189,19 @@ func (c biasCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kerne
 	for _, o := range off {
 		c.values.Fill(r, src[o:], 1, c.n, c.n)
 		sprinkle(r, src[o:], 1, c.n, c.n, -testutil.Inf)
+		if c.values == testutil.Specials {
+			sprinkle(r, src[o:], 1, c.n, c.n, limits...)
+		}
 	}
 	top := a.Vector("max", w, 0)
 	maxima(r, top, c.values)
 	return func(p *kernelSet) { p.Bias(s, ld, c.n, src, off, top) }
+}
+
+// limits are biases around the limit of those that are finite, and beyond.
+var limits = []float32{
+	math.Float32frombits(0x7f317216), math.Float32frombits(0x7f317217), math.Float32frombits(0x7f317218), math.MaxFloat32,
+	math.Float32frombits(0xff317216), math.Float32frombits(0xff317217), math.Float32frombits(0xff317218), -math.MaxFloat32,
 }
 
 // sprinkle replaces one element of eight by one of some.
@@ -370,7 +379,19 @@ var scoreMutants = []mutant{
 		}
 	}},
 	{"Bias", "a score of NaN stays under a bias of -Inf", spoilBias(func(x, b float32) float32 {
+		return scalar.FMA(scalar.Limited(b, limits[1]), math.Float32frombits(0x3fb8aa3b), x)
+	})},
+	{"Bias", "a finite bias overflows", spoilBias(func(x, b float32) float32 {
+		if b-b != 0 {
+			return b
+		}
 		return scalar.FMA(b, math.Float32frombits(0x3fb8aa3b), x)
+	})},
+	{"Bias", "the limit is the number before", spoilBias(func(x, b float32) float32 {
+		if b-b != 0 {
+			return b
+		}
+		return scalar.FMA(scalar.Limited(b, limits[0]), math.Float32frombits(0x3fb8aa3b), x)
 	})},
 	{"Bias", "the product is rounded", spoilBias(func(x, b float32) float32 {
 		if b == -testutil.Inf {

@@ -14,8 +14,10 @@ type Norms struct {
 
 	// LayerNorm makes the mean 0 and the variance 1:
 	//
-	//	mean = sum(x)/size
-	//	inv = 1/sqrt(sum((x-mean)²)/size + eps), the sum by acc = fma(x-mean, x-mean, acc)
-	//	y = fma((x-mean)·inv, weight, bias)
+	//	mean = sum(x)/size, the sum by acc = acc + x
+	//	rest = sum(x-mean)/size, the sum by acc = acc + (x-mean)
+	//	z = (x-mean)-rest
+	//	inv = 1/sqrt(sum(z²)/size + eps), the sum by acc = fma(z, z, acc)
+	//	y = fma(z·inv, weight, bias)
 	LayerNorm func(dst []float32, ldd int, src []float32, lds, n int, weight, bias []float32, size, eps float32)
 }

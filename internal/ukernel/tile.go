@@ -60,9 +60,9 @@ type LaneKernels struct {
 
 	// Bias adds a bias in natural units, one row of src per lane:
 	//
-	//	s[j·ld+lane] = fma(src[off[lane]+j], log2 e, s[j·ld+lane]), j < n
+	//	s[j·ld+lane] = fma(b, log2 e, s[j·ld+lane]), j < n, b = src[off[lane]+j] limited to ±contract.MostBias
 	//
-	// and -Inf by select where the bias is -Inf. Lanes may share a row of src.
+	// and the bias itself, by select, where it is infinite or a NaN. Lanes may share a row of src.
 	Bias func(s []float32, ld, n int, src []float32, off []int, max []float32)
 
 	// Softmax turns n rows of scores into weights in place: p = weight(s - z), where

@@ -15,7 +15,7 @@ import (
 )
 
 // int8Golden is golden of the model with LoadOptions.Int8.
-const int8Golden = "83a00093ee16c72cf164acf961b67445e172b12a07cecfb7059b51413e0b1dbc"
+const int8Golden = "3ee561c7af94e6490c3fba869086ea68d7a18329959618b7823ea8e5ed727f17"
 
 var loadInt8Once = sync.OnceValues(func() (*Encoder, error) {
 	path, err := weights.Path(weights.MiniLM)

@@ -70,13 +70,22 @@ func (AVX2) MulBroadcast(c *build.Context, m operand.Mem, v []reg.VecVirtual) {
 	}
 }
 
-func (AVX2) FMAUnless(c *build.Context, x, factor reg.Register, m operand.Mem, z operand.Op) {
-	y, keep := c.YMM(), c.YMM()
-	c.VMOVUPS(m, y)
-	c.VCMPPS(operand.Imm(equal), z, x, keep)
-	c.VFMADD231PS(factor, x, y)
-	c.VBLENDVPS(keep, x, y, x)
+// FMALimited selects by the sign of x-x, which is +0 for a finite x and for an infinite one a NaN
+// whose sign is set. A NaN in x stays one either way: VMINPS and VMAXPS return their second
+// operand, which Go's assembler names first, if one of them is a NaN.
+func (AVX2) FMALimited(c *build.Context, x, limit, aid reg.Register, factor operand.Op, m operand.Mem) reg.VecVirtual {
+	y, sum, keep := c.YMM(), c.YMM(), c.YMM()
+	c.VMOVUPS(m, sum)
+	c.VSUBPS(x, x, keep)
+	c.VMINPS(x, limit, y)
+	c.VMAXPS(y, aid, y)
+	c.VFMADD231PS(factor, y, sum)
+	c.VBLENDVPS(keep, x, sum, sum)
+	return sum
 }
+
+// LimitAid is the lower limit.
+func (AVX2) LimitAid(limit uint32) uint32 { return limit | spec.SignBit }
 
 // Split leaves n as int32: the conversion rounds ties to even. If |x| is beyond int32, n is
 // wrong, and scale returns 0 or NaN without it.

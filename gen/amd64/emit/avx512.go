@@ -64,11 +64,20 @@ func (AVX512) MulBroadcast(c *build.Context, m operand.Mem, v []reg.VecVirtual) 
 	}
 }
 
-func (AVX512) FMAUnless(c *build.Context, x, factor reg.Register, m operand.Mem, z operand.Op) {
-	k := c.K()
-	c.VCMPPS(operand.Imm(notEqual), z, x, k)
-	c.VFMADD213PS(m, factor, k, x)
+// FMALimited limits x by VRANGEPS: the number with the smaller magnitude, and the sign of x. Then
+// VFIXUPIMMPS puts x back where the table says so.
+func (AVX512) FMALimited(c *build.Context, x, limit, aid reg.Register, factor operand.Op, m operand.Mem) reg.VecVirtual {
+	const smallerMagnitude = 2
+	y := c.ZMM()
+	c.VRANGEPS(operand.Imm(smallerMagnitude), limit, x, y)
+	c.VFMADD213PS(m, factor, y)
+	c.VFIXUPIMMPS(operand.Imm(0), aid, x, y)
+	return y
 }
+
+// LimitAid is the table of VFIXUPIMMPS that returns x for the classes 0, 1, 4 and 5: quiet and
+// signalling NaN, -Inf and +Inf.
+func (AVX512) LimitAid(uint32) uint32 { return 0x00110011 }
 
 func (AVX512) Split(c *build.Context, x, n, r reg.Register, limit operand.Op) reg.Register {
 	k := c.K()

@@ -42,8 +42,10 @@ type ISA interface {
 	// MulBroadcast multiplies each lane of all v by m, a single float32.
 	MulBroadcast(c *build.Context, m operand.Mem, v []reg.VecVirtual)
 
-	// FMAUnless replaces x by fma(x, factor, m) in the lanes in which x is not z.
-	FMAUnless(c *build.Context, x, factor reg.Register, m operand.Mem, z operand.Op)
+	// FMALimited returns fma(y, factor, m), where y is x limited to ±limit, and x where x is
+	// infinite or a NaN. aid has the bits of LimitAid in all lanes.
+	FMALimited(c *build.Context, x, limit, aid reg.Register, factor operand.Op, m operand.Mem) reg.VecVirtual
+	LimitAid(limit uint32) uint32
 
 	// Split splits x into n, its value rounded to an integer, ties to even, and r = x-n. n
 	// is in the form that scale wants. It returns the set of lanes that are not below limit
@@ -130,7 +132,6 @@ type ISA interface {
 
 // Predicates of compare instructions.
 const (
-	equal       = 0    // EQ_OQ
 	lessThan    = 1    // of integers
 	lessOrEqual = 2    // of integers
 	atLeast     = 5    // of integers
