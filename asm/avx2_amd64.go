@@ -456,6 +456,11 @@ func quantizeInt8AVX2(dst []int8, ldd int, scales []float32, lsc int, src []floa
 //go:noescape
 func quantizeInt4AVX2(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
 
+// flushAVX2 is Converters.Flush, see package ukernel.
+//
+//go:noescape
+func flushAVX2(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
+
 // finiteAVX2 is Converters.Finite, see package ukernel.
 //
 //go:noescape

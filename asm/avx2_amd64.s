@@ -14262,7 +14262,7 @@ end:
 	RET
 
 // func adamWAVX2(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
-// Requires: AVX
+// Requires: AVX, AVX2
 TEXT ·adamWAVX2(SB), NOSPLIT, $0-124
 	PCALIGN      $0x40
 	MOVQ         w_base+0(FP), AX
@@ -14281,54 +14281,78 @@ TEXT ·adamWAVX2(SB), NOSPLIT, $0-124
 	JL           columns2end
 
 columns2:
-	VMOVUPS (BX), Y9
-	VMULPS  Y2, Y9, Y9
-	VMOVUPS (CX), Y7
-	VMULPS  Y3, Y7, Y8
-	VMULPS  Y7, Y8, Y8
-	VADDPS  Y8, Y9, Y9
-	VMOVUPS Y9, (BX)
-	VSQRTPS Y9, Y9
-	VMOVUPS (DX), Y8
-	VSUBPS  Y8, Y7, Y7
-	VMULPS  Y1, Y7, Y7
-	VADDPS  Y8, Y7, Y7
-	VMOVUPS Y7, (DX)
-	VMOVUPS 32(BX), Y10
-	VMULPS  Y2, Y10, Y10
-	VMOVUPS 32(CX), Y8
-	VMULPS  Y3, Y8, Y11
-	VMULPS  Y8, Y11, Y11
-	VADDPS  Y11, Y10, Y10
-	VMOVUPS Y10, 32(BX)
-	VSQRTPS Y10, Y10
-	VMOVUPS 32(DX), Y11
-	VSUBPS  Y11, Y8, Y8
-	VMULPS  Y1, Y8, Y8
-	VADDPS  Y11, Y8, Y8
-	VMOVUPS Y8, 32(DX)
-	VDIVPS  Y4, Y9, Y9
-	VADDPS  Y5, Y9, Y9
-	VDIVPS  Y9, Y7, Y7
-	VMULPS  Y6, Y7, Y7
-	VMOVUPS (AX), Y9
-	VMULPS  Y0, Y9, Y9
-	VSUBPS  Y7, Y9, Y9
-	VMOVUPS Y9, (AX)
-	VDIVPS  Y4, Y10, Y10
-	VADDPS  Y5, Y10, Y10
-	VDIVPS  Y10, Y8, Y8
-	VMULPS  Y6, Y8, Y8
-	VMOVUPS 32(AX), Y7
-	VMULPS  Y0, Y7, Y7
-	VSUBPS  Y8, Y7, Y7
-	VMOVUPS Y7, 32(AX)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, CX
-	ADDQ    $0x00000040, DX
-	ADDQ    $0x00000040, BX
-	SUBQ    $0x00000010, SI
-	JGE     columns2
+	VMOVUPS  (BX), Y9
+	VMULPS   Y2, Y9, Y9
+	VMOVUPS  (CX), Y7
+	VMULPS   Y3, Y7, Y8
+	VMULPS   Y7, Y8, Y8
+	VADDPS   Y8, Y9, Y9
+	VANDPS   const7fffffffAVX2<>+0(SB), Y9, Y8
+	VPMAXUD  const00800000AVX2<>+0(SB), Y8, Y10
+	VPCMPEQD Y8, Y10, Y10
+	VPAND    Y10, Y9, Y9
+	VMOVUPS  Y9, (BX)
+	VSQRTPS  Y9, Y9
+	VMOVUPS  (DX), Y8
+	VSUBPS   Y8, Y7, Y7
+	VMULPS   Y1, Y7, Y7
+	VADDPS   Y8, Y7, Y7
+	VANDPS   const7fffffffAVX2<>+0(SB), Y7, Y8
+	VPMAXUD  const00800000AVX2<>+0(SB), Y8, Y10
+	VPCMPEQD Y8, Y10, Y10
+	VPAND    Y10, Y7, Y7
+	VMOVUPS  Y7, (DX)
+	VMOVUPS  32(BX), Y10
+	VMULPS   Y2, Y10, Y10
+	VMOVUPS  32(CX), Y8
+	VMULPS   Y3, Y8, Y11
+	VMULPS   Y8, Y11, Y11
+	VADDPS   Y11, Y10, Y10
+	VANDPS   const7fffffffAVX2<>+0(SB), Y10, Y11
+	VPMAXUD  const00800000AVX2<>+0(SB), Y11, Y12
+	VPCMPEQD Y11, Y12, Y12
+	VPAND    Y12, Y10, Y10
+	VMOVUPS  Y10, 32(BX)
+	VSQRTPS  Y10, Y10
+	VMOVUPS  32(DX), Y11
+	VSUBPS   Y11, Y8, Y8
+	VMULPS   Y1, Y8, Y8
+	VADDPS   Y11, Y8, Y8
+	VANDPS   const7fffffffAVX2<>+0(SB), Y8, Y11
+	VPMAXUD  const00800000AVX2<>+0(SB), Y11, Y12
+	VPCMPEQD Y11, Y12, Y12
+	VPAND    Y12, Y8, Y8
+	VMOVUPS  Y8, 32(DX)
+	VDIVPS   Y4, Y9, Y9
+	VADDPS   Y5, Y9, Y9
+	VDIVPS   Y9, Y7, Y7
+	VMULPS   Y6, Y7, Y7
+	VMOVUPS  (AX), Y9
+	VMULPS   Y0, Y9, Y9
+	VSUBPS   Y7, Y9, Y9
+	VANDPS   const7fffffffAVX2<>+0(SB), Y9, Y7
+	VPMAXUD  const00800000AVX2<>+0(SB), Y7, Y11
+	VPCMPEQD Y7, Y11, Y11
+	VPAND    Y11, Y9, Y9
+	VMOVUPS  Y9, (AX)
+	VDIVPS   Y4, Y10, Y10
+	VADDPS   Y5, Y10, Y10
+	VDIVPS   Y10, Y8, Y8
+	VMULPS   Y6, Y8, Y8
+	VMOVUPS  32(AX), Y7
+	VMULPS   Y0, Y7, Y7
+	VSUBPS   Y8, Y7, Y7
+	VANDPS   const7fffffffAVX2<>+0(SB), Y7, Y8
+	VPMAXUD  const00800000AVX2<>+0(SB), Y8, Y9
+	VPCMPEQD Y8, Y9, Y9
+	VPAND    Y9, Y7, Y7
+	VMOVUPS  Y7, 32(AX)
+	ADDQ     $0x00000040, AX
+	ADDQ     $0x00000040, CX
+	ADDQ     $0x00000040, DX
+	ADDQ     $0x00000040, BX
+	SUBQ     $0x00000010, SI
+	JGE      columns2
 
 columns2end:
 	ADDQ $0x00000010, SI
@@ -14336,33 +14360,45 @@ columns2end:
 	JL   columns1end
 
 columns1:
-	VMOVUPS (BX), Y8
-	VMULPS  Y2, Y8, Y8
-	VMOVUPS (CX), Y7
-	VMULPS  Y3, Y7, Y9
-	VMULPS  Y7, Y9, Y9
-	VADDPS  Y9, Y8, Y8
-	VMOVUPS Y8, (BX)
-	VSQRTPS Y8, Y8
-	VMOVUPS (DX), Y9
-	VSUBPS  Y9, Y7, Y7
-	VMULPS  Y1, Y7, Y7
-	VADDPS  Y9, Y7, Y7
-	VMOVUPS Y7, (DX)
-	VDIVPS  Y4, Y8, Y8
-	VADDPS  Y5, Y8, Y8
-	VDIVPS  Y8, Y7, Y7
-	VMULPS  Y6, Y7, Y7
-	VMOVUPS (AX), Y8
-	VMULPS  Y0, Y8, Y8
-	VSUBPS  Y7, Y8, Y8
-	VMOVUPS Y8, (AX)
-	ADDQ    $0x00000020, AX
-	ADDQ    $0x00000020, CX
-	ADDQ    $0x00000020, DX
-	ADDQ    $0x00000020, BX
-	SUBQ    $0x00000008, SI
-	JGE     columns1
+	VMOVUPS  (BX), Y8
+	VMULPS   Y2, Y8, Y8
+	VMOVUPS  (CX), Y7
+	VMULPS   Y3, Y7, Y9
+	VMULPS   Y7, Y9, Y9
+	VADDPS   Y9, Y8, Y8
+	VANDPS   const7fffffffAVX2<>+0(SB), Y8, Y9
+	VPMAXUD  const00800000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD Y9, Y10, Y10
+	VPAND    Y10, Y8, Y8
+	VMOVUPS  Y8, (BX)
+	VSQRTPS  Y8, Y8
+	VMOVUPS  (DX), Y9
+	VSUBPS   Y9, Y7, Y7
+	VMULPS   Y1, Y7, Y7
+	VADDPS   Y9, Y7, Y7
+	VANDPS   const7fffffffAVX2<>+0(SB), Y7, Y9
+	VPMAXUD  const00800000AVX2<>+0(SB), Y9, Y10
+	VPCMPEQD Y9, Y10, Y10
+	VPAND    Y10, Y7, Y7
+	VMOVUPS  Y7, (DX)
+	VDIVPS   Y4, Y8, Y8
+	VADDPS   Y5, Y8, Y8
+	VDIVPS   Y8, Y7, Y7
+	VMULPS   Y6, Y7, Y7
+	VMOVUPS  (AX), Y8
+	VMULPS   Y0, Y8, Y8
+	VSUBPS   Y7, Y8, Y8
+	VANDPS   const7fffffffAVX2<>+0(SB), Y8, Y7
+	VPMAXUD  const00800000AVX2<>+0(SB), Y7, Y9
+	VPCMPEQD Y7, Y9, Y9
+	VPAND    Y9, Y8, Y8
+	VMOVUPS  Y8, (AX)
+	ADDQ     $0x00000020, AX
+	ADDQ     $0x00000020, CX
+	ADDQ     $0x00000020, DX
+	ADDQ     $0x00000020, BX
+	SUBQ     $0x00000008, SI
+	JGE      columns1
 
 columns1end:
 	ADDQ       $0x00000008, SI
@@ -14379,6 +14415,10 @@ columns1end:
 	VMULPS     Y3, Y2, Y3
 	VMULPS     Y2, Y3, Y3
 	VADDPS     Y3, Y7, Y7
+	VANDPS     const7fffffffAVX2<>+0(SB), Y7, Y3
+	VPMAXUD    const00800000AVX2<>+0(SB), Y3, Y8
+	VPCMPEQD   Y3, Y8, Y8
+	VPAND      Y8, Y7, Y7
 	VMOVUPS    (DI), Y3
 	VMASKMOVPS Y7, Y3, (BX)
 	VSQRTPS    Y7, Y7
@@ -14387,6 +14427,10 @@ columns1end:
 	VSUBPS     Y3, Y2, Y2
 	VMULPS     Y1, Y2, Y2
 	VADDPS     Y3, Y2, Y2
+	VANDPS     const7fffffffAVX2<>+0(SB), Y2, Y1
+	VPMAXUD    const00800000AVX2<>+0(SB), Y1, Y3
+	VPCMPEQD   Y1, Y3, Y3
+	VPAND      Y3, Y2, Y2
 	VMOVUPS    (DI), Y1
 	VMASKMOVPS Y2, Y1, (DX)
 	VDIVPS     Y4, Y7, Y7
@@ -14397,12 +14441,22 @@ columns1end:
 	VMASKMOVPS (AX), Y1, Y1
 	VMULPS     Y0, Y1, Y1
 	VSUBPS     Y2, Y1, Y1
+	VANDPS     const7fffffffAVX2<>+0(SB), Y1, Y0
+	VPMAXUD    const00800000AVX2<>+0(SB), Y0, Y2
+	VPCMPEQD   Y0, Y2, Y2
+	VPAND      Y2, Y1, Y1
 	VMOVUPS    (DI), Y0
 	VMASKMOVPS Y1, Y0, (AX)
 
 end:
 	VZEROUPPER
 	RET
+
+DATA const00800000AVX2<>+0(SB)/8, $0x0080000000800000
+DATA const00800000AVX2<>+8(SB)/8, $0x0080000000800000
+DATA const00800000AVX2<>+16(SB)/8, $0x0080000000800000
+DATA const00800000AVX2<>+24(SB)/8, $0x0080000000800000
+GLOBL const00800000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func softcapAVX2(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 // Requires: AVX, AVX2, FMA3
@@ -28245,7 +28299,7 @@ DATA const0a800000AVX2<>+24(SB)/8, $0x0a8000000a800000
 GLOBL const0a800000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func quantizeInt8AVX2(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV
 TEXT ·quantizeInt8AVX2(SB), NOSPLIT, $0-121
 	PCALIGN $0x40
 	MOVQ    src_base+64(FP), AX
@@ -28254,8 +28308,6 @@ TEXT ·quantizeInt8AVX2(SB), NOSPLIT, $0-121
 	MOVQ    group+96(FP), BX
 	MOVQ    n+104(FP), SI
 	VMOVUPS const7fffffffAVX2<>+0(SB), Y0
-	VMOVUPS const42fe0000AVX2<>+0(SB), Y1
-	VMOVUPS constc2fe0000AVX2<>+0(SB), Y2
 	TESTQ   SI, SI
 	JZ      finite
 
@@ -28268,15 +28320,15 @@ row:
 	MOVQ  DX, R9
 
 group:
-	VXORPS Y3, Y3, Y3
+	VXORPS Y1, Y1, Y1
 	XORQ   R11, R11
 	MOVQ   BX, R12
 	SUBQ   $0x00000008, R12
 	JL     magnitudesingle
 
 magnitudevector:
-	VANDPS  (DI)(R11*4), Y0, Y4
-	VPMAXSD Y4, Y3, Y3
+	VANDPS  (DI)(R11*4), Y0, Y2
+	VPMAXSD Y2, Y1, Y1
 	ADDQ    $0x00000008, R11
 	CMPQ    R11, R12
 	JLE     magnitudevector
@@ -28288,50 +28340,54 @@ magnitudevector:
 	JMP  magnitudevector
 
 magnitudesingle:
-	VMOVSS  (DI)(R11*4), X4
-	VANDPS  X0, X4, X4
-	VPMAXSD X4, X3, X3
+	VMOVSS  (DI)(R11*4), X2
+	VANDPS  X0, X2, X2
+	VPMAXSD X2, X1, X1
 	INCQ    R11
 	CMPQ    R11, BX
 	JL      magnitudesingle
 
 magnitudedone:
-	VEXTRACTF128 $0x01, Y3, X4
-	VPMAXSD      X4, X3, X3
-	VPSHUFD      $0x4e, X3, X4
-	VPMAXSD      X4, X3, X3
-	VPSHUFD      $0xb1, X3, X4
-	VPMAXSD      X4, X3, X3
-	VMOVD        X3, R11
+	VEXTRACTF128 $0x01, Y1, X2
+	VPMAXSD      X2, X1, X1
+	VPSHUFD      $0x4e, X1, X2
+	VPMAXSD      X2, X1, X1
+	VPSHUFD      $0xb1, X1, X2
+	VPMAXSD      X2, X1, X1
+	VMOVD        X1, R11
 	CMPL         R11, $0x7f800000
 	JGE          infinite
-	VMOVD        R11, X3
-	VDIVSS       const42fe0000AVX2<>+0(SB), X3, X3
-	VMOVSS       X3, (R9)
-	VXORPS       X4, X4, X4
+	XORL         R12, R12
+	CMPL         R11, $0x03fe0000
+	CMOVLLT      R12, R11
+	MOVL         $0x7f7ffffe, R12
+	CMPL         R11, R12
+	CMOVLGT      R12, R11
+	VMOVD        R11, X1
+	VDIVSS       const42fe0000AVX2<>+0(SB), X1, X1
+	VMOVSS       X1, (R9)
+	VXORPS       X2, X2, X2
 
 	// Divided by 1, numbers whose scale is 0 become 0.
-	VUCOMISS X4, X3
+	VUCOMISS X2, X1
 	JNE      divisible
-	VMOVSS   const3f800000AVX2<>+0(SB), X3
+	VMOVSS   const3f800000AVX2<>+0(SB), X1
 
 divisible:
-	VBROADCASTSS X3, Y3
+	VBROADCASTSS X1, Y1
 	XORQ         R11, R11
 	MOVQ         BX, R12
 	SUBQ         $0x00000008, R12
 	JL           quotientsingle
 
 quotientvector:
-	VMOVUPS      (DI)(R11*4), Y4
-	VDIVPS       Y3, Y4, Y4
-	VMINPS       Y1, Y4, Y4
-	VMAXPS       Y2, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VEXTRACTI128 $0x01, Y4, X5
-	VPACKSSDW    X5, X4, X5
-	VPACKSSWB    X5, X5, X5
-	VMOVQ        X5, (R8)(R11*1)
+	VMOVUPS      (DI)(R11*4), Y2
+	VDIVPS       Y1, Y2, Y2
+	VCVTPS2DQ    Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VPACKSSDW    X3, X2, X3
+	VPACKSSWB    X3, X3, X3
+	VMOVQ        X3, (R8)(R11*1)
 	ADDQ         $0x00000008, R11
 	CMPQ         R11, R12
 	JLE          quotientvector
@@ -28343,11 +28399,9 @@ quotientvector:
 	JMP  quotientvector
 
 quotientsingle:
-	VMOVSS    (DI)(R11*4), X4
-	VDIVSS    X3, X4, X4
-	VMINSS    X1, X4, X4
-	VMAXSS    X2, X4, X4
-	VCVTSS2SI X4, R12
+	VMOVSS    (DI)(R11*4), X2
+	VDIVSS    X1, X2, X2
+	VCVTSS2SI X2, R12
 	MOVB      R12, (R8)(R11*1)
 	INCQ      R11
 	CMPQ      R11, BX
@@ -28380,14 +28434,8 @@ infinite:
 	VZEROUPPER
 	RET
 
-DATA constc2fe0000AVX2<>+0(SB)/8, $0xc2fe0000c2fe0000
-DATA constc2fe0000AVX2<>+8(SB)/8, $0xc2fe0000c2fe0000
-DATA constc2fe0000AVX2<>+16(SB)/8, $0xc2fe0000c2fe0000
-DATA constc2fe0000AVX2<>+24(SB)/8, $0xc2fe0000c2fe0000
-GLOBL constc2fe0000AVX2<>(SB), RODATA|NOPTR, $32
-
 // func quantizeInt4AVX2(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV
 TEXT ·quantizeInt4AVX2(SB), NOSPLIT, $0-121
 	PCALIGN $0x40
 	MOVQ    src_base+64(FP), AX
@@ -28483,6 +28531,9 @@ topdone:
 	VPSHUFD      $0xb1, X4, X5
 	VPMAXSD      X5, X4, X4
 	VMOVD        X4, R12
+	XORL         R13, R13
+	CMPL         R11, $0x01ffffff
+	CMOVLLT      R13, R11
 	VMOVD        R11, X4
 	VMULSS       const3e000000AVX2<>+0(SB), X4, X4
 	VXORPS       X5, X5, X5
@@ -28594,6 +28645,67 @@ DATA const3e000000AVX2<>+8(SB)/8, $0x3e0000003e000000
 DATA const3e000000AVX2<>+16(SB)/8, $0x3e0000003e000000
 DATA const3e000000AVX2<>+24(SB)/8, $0x3e0000003e000000
 GLOBL const3e000000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func flushAVX2(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
+// Requires: AVX, AVX2
+TEXT ·flushAVX2(SB), NOSPLIT, $0-84
+	PCALIGN      $0x40
+	MOVQ         src_base+32(FP), AX
+	MOVQ         dst_base+0(FP), CX
+	MOVQ         lds+56(FP), DX
+	MOVQ         ldd+24(FP), BX
+	MOVQ         n+64(FP), SI
+	MOVQ         d+72(FP), DI
+	TESTQ        SI, SI
+	JZ           end
+	TESTQ        DI, DI
+	JZ           end
+	VBROADCASTSS least+80(FP), Y0
+	VMOVUPS      const7fffffffAVX2<>+0(SB), Y1
+
+row:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000008, R9
+	JL   single
+
+vector:
+	VMOVUPS  (AX)(R8*4), Y2
+	VANDPS   Y1, Y2, Y3
+	VPMAXUD  Y0, Y3, Y4
+	VPCMPEQD Y3, Y4, Y4
+	VPAND    Y4, Y2, Y2
+	VMOVUPS  Y2, (CX)(R8*4)
+	ADDQ     $0x00000008, R8
+	CMPQ     R8, R9
+	JLE      vector
+	CMPQ     R8, DI
+	JE       done
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R9, R8
+	JMP  vector
+
+single:
+	VMOVSS   (AX)(R8*4), X5
+	VANDPS   Y1, Y5, Y2
+	VPMAXUD  Y0, Y2, Y3
+	VPCMPEQD Y2, Y3, Y3
+	VPAND    Y3, Y5, Y5
+	VMOVSS   X5, (CX)(R8*4)
+	INCQ     R8
+	CMPQ     R8, DI
+	JL       single
+
+done:
+	LEAQ (AX)(DX*4), AX
+	LEAQ (CX)(BX*4), CX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
 
 // func finiteAVX2(src []float32) bool
 // Requires: AVX, AVX2
@@ -31236,7 +31348,7 @@ DATA const00000000AVX2<>+24(SB)/8, $0x0000000000000000
 GLOBL const00000000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func backwardScoresAVX2(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
-// Requires: AVX
+// Requires: AVX, AVX2
 TEXT ·backwardScoresAVX2(SB), NOSPLIT, $0-112
 	PCALIGN $0x40
 	MOVQ    p_base+0(FP), AX
@@ -31270,31 +31382,39 @@ chunk2:
 	PCALIGN $0x40
 
 chunk2row:
-	VMOVUPS (R9), Y4
-	VMULPS  Y0, Y4, Y5
-	VMOVUPS (R9)(CX*1), Y6
-	VSUBPS  Y2, Y6, Y6
-	VMULPS  Y5, Y6, Y6
-	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y4, Y7
-	VANDPS  Y7, Y6, Y6
-	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y4, Y4
-	VANDPS  Y4, Y5, Y5
-	VMOVUPS Y5, (R9)
-	VMOVUPS Y6, (R9)(CX*1)
-	VMOVUPS 32(R9), Y4
-	VMULPS  Y1, Y4, Y5
-	VMOVUPS 32(R9)(CX*1), Y6
-	VSUBPS  Y3, Y6, Y6
-	VMULPS  Y5, Y6, Y6
-	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y4, Y7
-	VANDPS  Y7, Y6, Y6
-	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y4, Y4
-	VANDPS  Y4, Y5, Y5
-	VMOVUPS Y5, 32(R9)
-	VMOVUPS Y6, 32(R9)(CX*1)
-	ADDQ    DX, R9
-	DECQ    R10
-	JNZ     chunk2row
+	VMOVUPS  (R9), Y4
+	VMULPS   Y0, Y4, Y5
+	VMOVUPS  (R9)(CX*1), Y6
+	VSUBPS   Y2, Y6, Y6
+	VMULPS   Y5, Y6, Y6
+	VANDPS   const7fffffffAVX2<>+0(SB), Y6, Y7
+	VPMAXUD  const0d800000AVX2<>+0(SB), Y7, Y8
+	VPCMPEQD Y7, Y8, Y8
+	VPAND    Y8, Y6, Y6
+	VCMPPS   $0x04, const00000000AVX2<>+0(SB), Y4, Y7
+	VANDPS   Y7, Y6, Y6
+	VCMPPS   $0x04, const00000000AVX2<>+0(SB), Y4, Y4
+	VANDPS   Y4, Y5, Y5
+	VMOVUPS  Y5, (R9)
+	VMOVUPS  Y6, (R9)(CX*1)
+	VMOVUPS  32(R9), Y4
+	VMULPS   Y1, Y4, Y5
+	VMOVUPS  32(R9)(CX*1), Y6
+	VSUBPS   Y3, Y6, Y6
+	VMULPS   Y5, Y6, Y6
+	VANDPS   const7fffffffAVX2<>+0(SB), Y6, Y7
+	VPMAXUD  const0d800000AVX2<>+0(SB), Y7, Y8
+	VPCMPEQD Y7, Y8, Y8
+	VPAND    Y8, Y6, Y6
+	VCMPPS   $0x04, const00000000AVX2<>+0(SB), Y4, Y7
+	VANDPS   Y7, Y6, Y6
+	VCMPPS   $0x04, const00000000AVX2<>+0(SB), Y4, Y4
+	VANDPS   Y4, Y5, Y5
+	VMOVUPS  Y5, 32(R9)
+	VMOVUPS  Y6, 32(R9)(CX*1)
+	ADDQ     DX, R9
+	DECQ     R10
+	JNZ      chunk2row
 
 chunk2done:
 	ADDQ $0x00000040, AX
@@ -31313,20 +31433,24 @@ chunk1:
 	PCALIGN $0x40
 
 chunk1row:
-	VMOVUPS (R9), Y2
-	VMULPS  Y0, Y2, Y3
-	VMOVUPS (R9)(CX*1), Y4
-	VSUBPS  Y1, Y4, Y4
-	VMULPS  Y3, Y4, Y4
-	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y2, Y5
-	VANDPS  Y5, Y4, Y4
-	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y2, Y2
-	VANDPS  Y2, Y3, Y3
-	VMOVUPS Y3, (R9)
-	VMOVUPS Y4, (R9)(CX*1)
-	ADDQ    DX, R9
-	DECQ    R10
-	JNZ     chunk1row
+	VMOVUPS  (R9), Y2
+	VMULPS   Y0, Y2, Y3
+	VMOVUPS  (R9)(CX*1), Y4
+	VSUBPS   Y1, Y4, Y4
+	VMULPS   Y3, Y4, Y4
+	VANDPS   const7fffffffAVX2<>+0(SB), Y4, Y5
+	VPMAXUD  const0d800000AVX2<>+0(SB), Y5, Y6
+	VPCMPEQD Y5, Y6, Y6
+	VPAND    Y6, Y4, Y4
+	VCMPPS   $0x04, const00000000AVX2<>+0(SB), Y2, Y5
+	VANDPS   Y5, Y4, Y4
+	VCMPPS   $0x04, const00000000AVX2<>+0(SB), Y2, Y2
+	VANDPS   Y2, Y3, Y3
+	VMOVUPS  Y3, (R9)
+	VMOVUPS  Y4, (R9)(CX*1)
+	ADDQ     DX, R9
+	DECQ     R10
+	JNZ      chunk1row
 
 chunk1done:
 	ADDQ $0x00000020, AX
@@ -31334,6 +31458,12 @@ chunk1done:
 	ADDQ $0x00000020, R8
 	SUBQ $0x00000008, SI
 	JMP  columns
+
+DATA const0d800000AVX2<>+0(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX2<>+8(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX2<>+16(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX2<>+24(SB)/8, $0x0d8000000d800000
+GLOBL const0d800000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func backwardSoftcapAVX2(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
 // Requires: AVX, FMA3

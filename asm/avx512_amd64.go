@@ -446,6 +446,11 @@ func narrowF8E5M2AVX512(dst []byte, ldd int, src []float32, lds int, n int, d in
 //go:noescape
 func quantizeInt8AVX512(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
 
+// flushAVX512 is Converters.Flush, see package ukernel.
+//
+//go:noescape
+func flushAVX512(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
+
 // finiteAVX512 is Converters.Finite, see package ukernel.
 //
 //go:noescape

@@ -14823,54 +14823,72 @@ TEXT ·adamWAVX512(SB), NOSPLIT, $0-124
 	JL           columns2end
 
 columns2:
-	VMOVUPS (BX), Z9
-	VMULPS  Z2, Z9, Z9
-	VMOVUPS (CX), Z7
-	VMULPS  Z3, Z7, Z8
-	VMULPS  Z7, Z8, Z8
-	VADDPS  Z8, Z9, Z9
-	VMOVUPS Z9, (BX)
-	VSQRTPS Z9, Z9
-	VMOVUPS (DX), Z8
-	VSUBPS  Z8, Z7, Z7
-	VMULPS  Z1, Z7, Z7
-	VADDPS  Z8, Z7, Z7
-	VMOVUPS Z7, (DX)
-	VMOVUPS 64(BX), Z10
-	VMULPS  Z2, Z10, Z10
-	VMOVUPS 64(CX), Z8
-	VMULPS  Z3, Z8, Z11
-	VMULPS  Z8, Z11, Z11
-	VADDPS  Z11, Z10, Z10
-	VMOVUPS Z10, 64(BX)
-	VSQRTPS Z10, Z10
-	VMOVUPS 64(DX), Z11
-	VSUBPS  Z11, Z8, Z8
-	VMULPS  Z1, Z8, Z8
-	VADDPS  Z11, Z8, Z8
-	VMOVUPS Z8, 64(DX)
-	VDIVPS  Z4, Z9, Z9
-	VADDPS  Z5, Z9, Z9
-	VDIVPS  Z9, Z7, Z7
-	VMULPS  Z6, Z7, Z7
-	VMOVUPS (AX), Z9
-	VMULPS  Z0, Z9, Z9
-	VSUBPS  Z7, Z9, Z9
-	VMOVUPS Z9, (AX)
-	VDIVPS  Z4, Z10, Z10
-	VADDPS  Z5, Z10, Z10
-	VDIVPS  Z10, Z8, Z8
-	VMULPS  Z6, Z8, Z8
-	VMOVUPS 64(AX), Z7
-	VMULPS  Z0, Z7, Z7
-	VSUBPS  Z8, Z7, Z7
-	VMOVUPS Z7, 64(AX)
-	ADDQ    $0x00000080, AX
-	ADDQ    $0x00000080, CX
-	ADDQ    $0x00000080, DX
-	ADDQ    $0x00000080, BX
-	SUBQ    $0x00000020, SI
-	JGE     columns2
+	VMOVUPS   (BX), Z9
+	VMULPS    Z2, Z9, Z9
+	VMOVUPS   (CX), Z7
+	VMULPS    Z3, Z7, Z8
+	VMULPS    Z7, Z8, Z8
+	VADDPS    Z8, Z9, Z9
+	VANDPS    const7fffffffAVX512<>+0(SB), Z9, Z8
+	VPCMPUD   $0x05, const00800000AVX512<>+0(SB), Z8, K1
+	VMOVAPS.Z Z9, K1, Z9
+	VMOVUPS   Z9, (BX)
+	VSQRTPS   Z9, Z9
+	VMOVUPS   (DX), Z8
+	VSUBPS    Z8, Z7, Z7
+	VMULPS    Z1, Z7, Z7
+	VADDPS    Z8, Z7, Z7
+	VANDPS    const7fffffffAVX512<>+0(SB), Z7, Z8
+	VPCMPUD   $0x05, const00800000AVX512<>+0(SB), Z8, K1
+	VMOVAPS.Z Z7, K1, Z7
+	VMOVUPS   Z7, (DX)
+	VMOVUPS   64(BX), Z10
+	VMULPS    Z2, Z10, Z10
+	VMOVUPS   64(CX), Z8
+	VMULPS    Z3, Z8, Z11
+	VMULPS    Z8, Z11, Z11
+	VADDPS    Z11, Z10, Z10
+	VANDPS    const7fffffffAVX512<>+0(SB), Z10, Z11
+	VPCMPUD   $0x05, const00800000AVX512<>+0(SB), Z11, K1
+	VMOVAPS.Z Z10, K1, Z10
+	VMOVUPS   Z10, 64(BX)
+	VSQRTPS   Z10, Z10
+	VMOVUPS   64(DX), Z11
+	VSUBPS    Z11, Z8, Z8
+	VMULPS    Z1, Z8, Z8
+	VADDPS    Z11, Z8, Z8
+	VANDPS    const7fffffffAVX512<>+0(SB), Z8, Z11
+	VPCMPUD   $0x05, const00800000AVX512<>+0(SB), Z11, K1
+	VMOVAPS.Z Z8, K1, Z8
+	VMOVUPS   Z8, 64(DX)
+	VDIVPS    Z4, Z9, Z9
+	VADDPS    Z5, Z9, Z9
+	VDIVPS    Z9, Z7, Z7
+	VMULPS    Z6, Z7, Z7
+	VMOVUPS   (AX), Z9
+	VMULPS    Z0, Z9, Z9
+	VSUBPS    Z7, Z9, Z9
+	VANDPS    const7fffffffAVX512<>+0(SB), Z9, Z7
+	VPCMPUD   $0x05, const00800000AVX512<>+0(SB), Z7, K1
+	VMOVAPS.Z Z9, K1, Z9
+	VMOVUPS   Z9, (AX)
+	VDIVPS    Z4, Z10, Z10
+	VADDPS    Z5, Z10, Z10
+	VDIVPS    Z10, Z8, Z8
+	VMULPS    Z6, Z8, Z8
+	VMOVUPS   64(AX), Z7
+	VMULPS    Z0, Z7, Z7
+	VSUBPS    Z8, Z7, Z7
+	VANDPS    const7fffffffAVX512<>+0(SB), Z7, Z8
+	VPCMPUD   $0x05, const00800000AVX512<>+0(SB), Z8, K1
+	VMOVAPS.Z Z7, K1, Z7
+	VMOVUPS   Z7, 64(AX)
+	ADDQ      $0x00000080, AX
+	ADDQ      $0x00000080, CX
+	ADDQ      $0x00000080, DX
+	ADDQ      $0x00000080, BX
+	SUBQ      $0x00000020, SI
+	JGE       columns2
 
 columns2end:
 	ADDQ $0x00000020, SI
@@ -14878,33 +14896,42 @@ columns2end:
 	JL   columns1end
 
 columns1:
-	VMOVUPS (BX), Z8
-	VMULPS  Z2, Z8, Z8
-	VMOVUPS (CX), Z7
-	VMULPS  Z3, Z7, Z9
-	VMULPS  Z7, Z9, Z9
-	VADDPS  Z9, Z8, Z8
-	VMOVUPS Z8, (BX)
-	VSQRTPS Z8, Z8
-	VMOVUPS (DX), Z9
-	VSUBPS  Z9, Z7, Z7
-	VMULPS  Z1, Z7, Z7
-	VADDPS  Z9, Z7, Z7
-	VMOVUPS Z7, (DX)
-	VDIVPS  Z4, Z8, Z8
-	VADDPS  Z5, Z8, Z8
-	VDIVPS  Z8, Z7, Z7
-	VMULPS  Z6, Z7, Z7
-	VMOVUPS (AX), Z8
-	VMULPS  Z0, Z8, Z8
-	VSUBPS  Z7, Z8, Z8
-	VMOVUPS Z8, (AX)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, CX
-	ADDQ    $0x00000040, DX
-	ADDQ    $0x00000040, BX
-	SUBQ    $0x00000010, SI
-	JGE     columns1
+	VMOVUPS   (BX), Z8
+	VMULPS    Z2, Z8, Z8
+	VMOVUPS   (CX), Z7
+	VMULPS    Z3, Z7, Z9
+	VMULPS    Z7, Z9, Z9
+	VADDPS    Z9, Z8, Z8
+	VANDPS    const7fffffffAVX512<>+0(SB), Z8, Z9
+	VPCMPUD   $0x05, const00800000AVX512<>+0(SB), Z9, K1
+	VMOVAPS.Z Z8, K1, Z8
+	VMOVUPS   Z8, (BX)
+	VSQRTPS   Z8, Z8
+	VMOVUPS   (DX), Z9
+	VSUBPS    Z9, Z7, Z7
+	VMULPS    Z1, Z7, Z7
+	VADDPS    Z9, Z7, Z7
+	VANDPS    const7fffffffAVX512<>+0(SB), Z7, Z9
+	VPCMPUD   $0x05, const00800000AVX512<>+0(SB), Z9, K1
+	VMOVAPS.Z Z7, K1, Z7
+	VMOVUPS   Z7, (DX)
+	VDIVPS    Z4, Z8, Z8
+	VADDPS    Z5, Z8, Z8
+	VDIVPS    Z8, Z7, Z7
+	VMULPS    Z6, Z7, Z7
+	VMOVUPS   (AX), Z8
+	VMULPS    Z0, Z8, Z8
+	VSUBPS    Z7, Z8, Z8
+	VANDPS    const7fffffffAVX512<>+0(SB), Z8, Z7
+	VPCMPUD   $0x05, const00800000AVX512<>+0(SB), Z7, K1
+	VMOVAPS.Z Z8, K1, Z8
+	VMOVUPS   Z8, (AX)
+	ADDQ      $0x00000040, AX
+	ADDQ      $0x00000040, CX
+	ADDQ      $0x00000040, DX
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000010, SI
+	JGE       columns1
 
 columns1end:
 	ADDQ      $0x00000010, SI
@@ -14923,6 +14950,9 @@ columns1end:
 	VMULPS    Z3, Z2, Z3
 	VMULPS    Z2, Z3, Z3
 	VADDPS    Z3, Z7, Z7
+	VANDPS    const7fffffffAVX512<>+0(SB), Z7, Z3
+	VPCMPUD   $0x05, const00800000AVX512<>+0(SB), Z3, K1
+	VMOVAPS.Z Z7, K1, Z7
 	VMOVUPS   (DI), Z3
 	VPMOVD2M  Z3, K1
 	VMOVUPS   Z7, K1, (BX)
@@ -14933,6 +14963,9 @@ columns1end:
 	VSUBPS    Z3, Z2, Z2
 	VMULPS    Z1, Z2, Z2
 	VADDPS    Z3, Z2, Z2
+	VANDPS    const7fffffffAVX512<>+0(SB), Z2, Z1
+	VPCMPUD   $0x05, const00800000AVX512<>+0(SB), Z1, K1
+	VMOVAPS.Z Z2, K1, Z2
 	VMOVUPS   (DI), Z1
 	VPMOVD2M  Z1, K1
 	VMOVUPS   Z2, K1, (DX)
@@ -14945,6 +14978,9 @@ columns1end:
 	VMOVUPS.Z (AX), K1, Z1
 	VMULPS    Z0, Z1, Z1
 	VSUBPS    Z2, Z1, Z1
+	VANDPS    const7fffffffAVX512<>+0(SB), Z1, Z0
+	VPCMPUD   $0x05, const00800000AVX512<>+0(SB), Z0, K1
+	VMOVAPS.Z Z1, K1, Z1
 	VMOVUPS   (DI), Z0
 	VPMOVD2M  Z0, K1
 	VMOVUPS   Z1, K1, (AX)
@@ -14952,6 +14988,26 @@ columns1end:
 end:
 	VZEROUPPER
 	RET
+
+DATA const7fffffffAVX512<>+0(SB)/8, $0x7fffffff7fffffff
+DATA const7fffffffAVX512<>+8(SB)/8, $0x7fffffff7fffffff
+DATA const7fffffffAVX512<>+16(SB)/8, $0x7fffffff7fffffff
+DATA const7fffffffAVX512<>+24(SB)/8, $0x7fffffff7fffffff
+DATA const7fffffffAVX512<>+32(SB)/8, $0x7fffffff7fffffff
+DATA const7fffffffAVX512<>+40(SB)/8, $0x7fffffff7fffffff
+DATA const7fffffffAVX512<>+48(SB)/8, $0x7fffffff7fffffff
+DATA const7fffffffAVX512<>+56(SB)/8, $0x7fffffff7fffffff
+GLOBL const7fffffffAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const00800000AVX512<>+0(SB)/8, $0x0080000000800000
+DATA const00800000AVX512<>+8(SB)/8, $0x0080000000800000
+DATA const00800000AVX512<>+16(SB)/8, $0x0080000000800000
+DATA const00800000AVX512<>+24(SB)/8, $0x0080000000800000
+DATA const00800000AVX512<>+32(SB)/8, $0x0080000000800000
+DATA const00800000AVX512<>+40(SB)/8, $0x0080000000800000
+DATA const00800000AVX512<>+48(SB)/8, $0x0080000000800000
+DATA const00800000AVX512<>+56(SB)/8, $0x0080000000800000
+GLOBL const00800000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func softcapAVX512(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 // Requires: AVX, AVX512DQ, AVX512F
@@ -41263,16 +41319,6 @@ end:
 few:
 	JMP ·skinnyPairsAVX2+0(SB)
 
-DATA const7fffffffAVX512<>+0(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+8(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+16(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+24(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+32(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+40(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+48(SB)/8, $0x7fffffff7fffffff
-DATA const7fffffffAVX512<>+56(SB)/8, $0x7fffffff7fffffff
-GLOBL const7fffffffAVX512<>(SB), RODATA|NOPTR, $64
-
 DATA const7f800000AVX512<>+0(SB)/8, $0x7f8000007f800000
 DATA const7f800000AVX512<>+8(SB)/8, $0x7f8000007f800000
 DATA const7f800000AVX512<>+16(SB)/8, $0x7f8000007f800000
@@ -43556,7 +43602,7 @@ DATA const0a800000AVX512<>+56(SB)/8, $0x0a8000000a800000
 GLOBL const0a800000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func quantizeInt8AVX512(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
-// Requires: AVX, AVX512DQ, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
 TEXT ·quantizeInt8AVX512(SB), NOSPLIT, $0-121
 	PCALIGN $0x40
 	MOVQ    src_base+64(FP), AX
@@ -43565,8 +43611,6 @@ TEXT ·quantizeInt8AVX512(SB), NOSPLIT, $0-121
 	MOVQ    group+96(FP), BX
 	MOVQ    n+104(FP), SI
 	VMOVUPS const7fffffffAVX512<>+0(SB), Z0
-	VMOVUPS const42fe0000AVX512<>+0(SB), Z1
-	VMOVUPS constc2fe0000AVX512<>+0(SB), Z2
 	TESTQ   SI, SI
 	JZ      finite
 
@@ -43579,15 +43623,15 @@ row:
 	MOVQ  DX, R9
 
 group:
-	VXORPS Z3, Z3, Z3
+	VXORPS Z1, Z1, Z1
 	XORQ   R11, R11
 	MOVQ   BX, R12
 	SUBQ   $0x00000010, R12
 	JL     magnitudesingle
 
 magnitudevector:
-	VANDPS  (DI)(R11*4), Z0, Z4
-	VPMAXSD Z4, Z3, Z3
+	VANDPS  (DI)(R11*4), Z0, Z2
+	VPMAXSD Z2, Z1, Z1
 	ADDQ    $0x00000010, R11
 	CMPQ    R11, R12
 	JLE     magnitudevector
@@ -43599,51 +43643,55 @@ magnitudevector:
 	JMP  magnitudevector
 
 magnitudesingle:
-	VMOVSS  (DI)(R11*4), X4
-	VANDPS  X0, X4, X4
-	VPMAXSD X4, X3, X3
+	VMOVSS  (DI)(R11*4), X2
+	VANDPS  X0, X2, X2
+	VPMAXSD X2, X1, X1
 	INCQ    R11
 	CMPQ    R11, BX
 	JL      magnitudesingle
 
 magnitudedone:
-	VEXTRACTF32X4 $0x01, Z3, X4
-	VPMAXSD       X4, X3, X4
-	VEXTRACTF32X4 $0x02, Z3, X5
-	VPMAXSD       X5, X4, X4
-	VEXTRACTF32X4 $0x03, Z3, X3
-	VPMAXSD       X3, X4, X4
-	VPSHUFD       $0x4e, X4, X3
-	VPMAXSD       X3, X4, X4
-	VPSHUFD       $0xb1, X4, X3
-	VPMAXSD       X3, X4, X4
-	VMOVD         X4, R11
+	VEXTRACTF32X4 $0x01, Z1, X2
+	VPMAXSD       X2, X1, X2
+	VEXTRACTF32X4 $0x02, Z1, X3
+	VPMAXSD       X3, X2, X2
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VPMAXSD       X1, X2, X2
+	VPSHUFD       $0x4e, X2, X1
+	VPMAXSD       X1, X2, X2
+	VPSHUFD       $0xb1, X2, X1
+	VPMAXSD       X1, X2, X2
+	VMOVD         X2, R11
 	CMPL          R11, $0x7f800000
 	JGE           infinite
-	VMOVD         R11, X3
-	VDIVSS        const42fe0000AVX512<>+0(SB), X3, X3
-	VMOVSS        X3, (R9)
-	VXORPS        X4, X4, X4
+	XORL          R12, R12
+	CMPL          R11, $0x03fe0000
+	CMOVLLT       R12, R11
+	MOVL          $0x7f7ffffe, R12
+	CMPL          R11, R12
+	CMOVLGT       R12, R11
+	VMOVD         R11, X1
+	VDIVSS        const42fe0000AVX512<>+0(SB), X1, X1
+	VMOVSS        X1, (R9)
+	VXORPS        X2, X2, X2
 
 	// Divided by 1, numbers whose scale is 0 become 0.
-	VUCOMISS X4, X3
+	VUCOMISS X2, X1
 	JNE      divisible
-	VMOVSS   const3f800000AVX512<>+0(SB), X3
+	VMOVSS   const3f800000AVX512<>+0(SB), X1
 
 divisible:
-	VBROADCASTSS X3, Z3
+	VBROADCASTSS X1, Z1
 	XORQ         R11, R11
 	MOVQ         BX, R12
 	SUBQ         $0x00000010, R12
 	JL           quotientsingle
 
 quotientvector:
-	VMOVUPS   (DI)(R11*4), Z4
-	VDIVPS    Z3, Z4, Z4
-	VMINPS    Z1, Z4, Z4
-	VMAXPS    Z2, Z4, Z4
-	VCVTPS2DQ Z4, Z4
-	VPMOVDB   Z4, (R8)(R11*1)
+	VMOVUPS   (DI)(R11*4), Z2
+	VDIVPS    Z1, Z2, Z2
+	VCVTPS2DQ Z2, Z2
+	VPMOVDB   Z2, (R8)(R11*1)
 	ADDQ      $0x00000010, R11
 	CMPQ      R11, R12
 	JLE       quotientvector
@@ -43655,11 +43703,9 @@ quotientvector:
 	JMP  quotientvector
 
 quotientsingle:
-	VMOVSS    (DI)(R11*4), X4
-	VDIVSS    X3, X4, X4
-	VMINSS    X1, X4, X4
-	VMAXSS    X2, X4, X4
-	VCVTSS2SI X4, R12
+	VMOVSS    (DI)(R11*4), X2
+	VDIVSS    X1, X2, X2
+	VCVTSS2SI X2, R12
 	MOVB      R12, (R8)(R11*1)
 	INCQ      R11
 	CMPQ      R11, BX
@@ -43702,15 +43748,64 @@ DATA const42fe0000AVX512<>+48(SB)/8, $0x42fe000042fe0000
 DATA const42fe0000AVX512<>+56(SB)/8, $0x42fe000042fe0000
 GLOBL const42fe0000AVX512<>(SB), RODATA|NOPTR, $64
 
-DATA constc2fe0000AVX512<>+0(SB)/8, $0xc2fe0000c2fe0000
-DATA constc2fe0000AVX512<>+8(SB)/8, $0xc2fe0000c2fe0000
-DATA constc2fe0000AVX512<>+16(SB)/8, $0xc2fe0000c2fe0000
-DATA constc2fe0000AVX512<>+24(SB)/8, $0xc2fe0000c2fe0000
-DATA constc2fe0000AVX512<>+32(SB)/8, $0xc2fe0000c2fe0000
-DATA constc2fe0000AVX512<>+40(SB)/8, $0xc2fe0000c2fe0000
-DATA constc2fe0000AVX512<>+48(SB)/8, $0xc2fe0000c2fe0000
-DATA constc2fe0000AVX512<>+56(SB)/8, $0xc2fe0000c2fe0000
-GLOBL constc2fe0000AVX512<>(SB), RODATA|NOPTR, $64
+// func flushAVX512(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·flushAVX512(SB), NOSPLIT, $0-84
+	PCALIGN      $0x40
+	MOVQ         src_base+32(FP), AX
+	MOVQ         dst_base+0(FP), CX
+	MOVQ         lds+56(FP), DX
+	MOVQ         ldd+24(FP), BX
+	MOVQ         n+64(FP), SI
+	MOVQ         d+72(FP), DI
+	TESTQ        SI, SI
+	JZ           end
+	TESTQ        DI, DI
+	JZ           end
+	VBROADCASTSS least+80(FP), Z0
+	VMOVUPS      const7fffffffAVX512<>+0(SB), Z1
+
+row:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000010, R9
+	JL   single
+
+vector:
+	VMOVUPS   (AX)(R8*4), Z2
+	VANDPS    Z1, Z2, Z3
+	VPCMPUD   $0x05, Z0, Z3, K1
+	VMOVAPS.Z Z2, K1, Z2
+	VMOVUPS   Z2, (CX)(R8*4)
+	ADDQ      $0x00000010, R8
+	CMPQ      R8, R9
+	JLE       vector
+	CMPQ      R8, DI
+	JE        done
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R9, R8
+	JMP  vector
+
+single:
+	VMOVSS    (AX)(R8*4), X4
+	VANDPS    Z1, Z4, Z2
+	VPCMPUD   $0x05, Z0, Z2, K1
+	VMOVAPS.Z Z4, K1, Z4
+	VMOVSS    X4, (CX)(R8*4)
+	INCQ      R8
+	CMPQ      R8, DI
+	JL        single
+
+done:
+	LEAQ (AX)(DX*4), AX
+	LEAQ (CX)(BX*4), CX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
 
 // func finiteAVX512(src []float32) bool
 // Requires: AVX, AVX512DQ, AVX512F
@@ -46650,7 +46745,7 @@ DATA const00000000AVX512<>+56(SB)/8, $0x0000000000000000
 GLOBL const00000000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func backwardScoresAVX512(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512DQ, AVX512F
 TEXT ·backwardScoresAVX512(SB), NOSPLIT, $0-112
 	PCALIGN $0x40
 	MOVQ    p_base+0(FP), AX
@@ -46695,6 +46790,9 @@ chunk4row:
 	VMOVUPS   (R9)(CX*1), Z10
 	VSUBPS    Z4, Z10, Z10
 	VMULPS    Z9, Z10, Z10
+	VANDPS    const7fffffffAVX512<>+0(SB), Z10, Z11
+	VPCMPUD   $0x05, const0d800000AVX512<>+0(SB), Z11, K1
+	VMOVAPS.Z Z10, K1, Z10
 	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
 	VMOVAPS.Z Z10, K1, Z10
 	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
@@ -46706,6 +46804,9 @@ chunk4row:
 	VMOVUPS   64(R9)(CX*1), Z10
 	VSUBPS    Z5, Z10, Z10
 	VMULPS    Z9, Z10, Z10
+	VANDPS    const7fffffffAVX512<>+0(SB), Z10, Z11
+	VPCMPUD   $0x05, const0d800000AVX512<>+0(SB), Z11, K1
+	VMOVAPS.Z Z10, K1, Z10
 	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
 	VMOVAPS.Z Z10, K1, Z10
 	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
@@ -46717,6 +46818,9 @@ chunk4row:
 	VMOVUPS   128(R9)(CX*1), Z10
 	VSUBPS    Z6, Z10, Z10
 	VMULPS    Z9, Z10, Z10
+	VANDPS    const7fffffffAVX512<>+0(SB), Z10, Z11
+	VPCMPUD   $0x05, const0d800000AVX512<>+0(SB), Z11, K1
+	VMOVAPS.Z Z10, K1, Z10
 	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
 	VMOVAPS.Z Z10, K1, Z10
 	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
@@ -46728,6 +46832,9 @@ chunk4row:
 	VMOVUPS   192(R9)(CX*1), Z10
 	VSUBPS    Z7, Z10, Z10
 	VMULPS    Z9, Z10, Z10
+	VANDPS    const7fffffffAVX512<>+0(SB), Z10, Z11
+	VPCMPUD   $0x05, const0d800000AVX512<>+0(SB), Z11, K1
+	VMOVAPS.Z Z10, K1, Z10
 	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
 	VMOVAPS.Z Z10, K1, Z10
 	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
@@ -46762,6 +46869,9 @@ chunk2row:
 	VMOVUPS   (R9)(CX*1), Z6
 	VSUBPS    Z2, Z6, Z6
 	VMULPS    Z5, Z6, Z6
+	VANDPS    const7fffffffAVX512<>+0(SB), Z6, Z7
+	VPCMPUD   $0x05, const0d800000AVX512<>+0(SB), Z7, K1
+	VMOVAPS.Z Z6, K1, Z6
 	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z4, K1
 	VMOVAPS.Z Z6, K1, Z6
 	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z4, K1
@@ -46773,6 +46883,9 @@ chunk2row:
 	VMOVUPS   64(R9)(CX*1), Z6
 	VSUBPS    Z3, Z6, Z6
 	VMULPS    Z5, Z6, Z6
+	VANDPS    const7fffffffAVX512<>+0(SB), Z6, Z7
+	VPCMPUD   $0x05, const0d800000AVX512<>+0(SB), Z7, K1
+	VMOVAPS.Z Z6, K1, Z6
 	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z4, K1
 	VMOVAPS.Z Z6, K1, Z6
 	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z4, K1
@@ -46805,6 +46918,9 @@ chunk1row:
 	VMOVUPS   (R9)(CX*1), Z4
 	VSUBPS    Z1, Z4, Z4
 	VMULPS    Z3, Z4, Z4
+	VANDPS    const7fffffffAVX512<>+0(SB), Z4, Z5
+	VPCMPUD   $0x05, const0d800000AVX512<>+0(SB), Z5, K1
+	VMOVAPS.Z Z4, K1, Z4
 	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z2, K1
 	VMOVAPS.Z Z4, K1, Z4
 	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z2, K1
@@ -46821,6 +46937,16 @@ chunk1done:
 	ADDQ $0x00000040, R8
 	SUBQ $0x00000010, SI
 	JMP  columns
+
+DATA const0d800000AVX512<>+0(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX512<>+8(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX512<>+16(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX512<>+24(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX512<>+32(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX512<>+40(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX512<>+48(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX512<>+56(SB)/8, $0x0d8000000d800000
+GLOBL const0d800000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func backwardSoftcapAVX512(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
 // Requires: AVX, AVX512F

@@ -436,6 +436,11 @@ func quantizeInt8NEON(dst []int8, ldd int, scales []float32, lsc int, src []floa
 //go:noescape
 func quantizeInt4NEON(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
 
+// flushNEON is Converters.Flush, see package ukernel.
+//
+//go:noescape
+func flushNEON(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
+
 // finiteNEON is Converters.Finite, see package ukernel.
 //
 //go:noescape

@@ -11532,6 +11532,8 @@ TEXT ·adamWNEON(SB), NOSPLIT, $0-124
 	VDUP R5, V5.S4
 	MOVWU rate+120(FP), R5
 	VDUP R5, V6.S4
+	MOVD $0x00800000, R5
+	VDUP R5, V11.S4
 	SUBS $4, R4, R4
 	BLT rest
 
@@ -11542,12 +11544,18 @@ vector:
 	WORD $0x6e23dcea // fmul v10.4s, v7.4s, v3.4s
 	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
 	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	WORD $0x4ea0f92c // fabs v12.4s, v9.4s
+	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
 	FMOVQ.P F9, 16(R3)
 	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
 	FMOVQ (R2), F8
 	WORD $0x4ea8d4e7 // fsub v7.4s, v7.4s, v8.4s
 	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
 	WORD $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
+	WORD $0x4ea0f90c // fabs v12.4s, v8.4s
+	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
+	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
 	FMOVQ.P F8, 16(R2)
 	WORD $0x6e24fd29 // fdiv v9.4s, v9.4s, v4.4s
 	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
@@ -11556,6 +11564,9 @@ vector:
 	FMOVQ (R0), F10
 	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
 	WORD $0x4ea8d54a // fsub v10.4s, v10.4s, v8.4s
+	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
+	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
+	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
 	FMOVQ.P F10, 16(R0)
 	SUBS $4, R4, R4
 	BGE vector
@@ -11571,12 +11582,18 @@ single:
 	WORD $0x6e23dcea // fmul v10.4s, v7.4s, v3.4s
 	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
 	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	WORD $0x4ea0f92c // fabs v12.4s, v9.4s
+	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
 	FMOVS.P F9, 4(R3)
 	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
 	FMOVS (R2), F8
 	WORD $0x4ea8d4e7 // fsub v7.4s, v7.4s, v8.4s
 	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
 	WORD $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
+	WORD $0x4ea0f90c // fabs v12.4s, v8.4s
+	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
+	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
 	FMOVS.P F8, 4(R2)
 	WORD $0x6e24fd29 // fdiv v9.4s, v9.4s, v4.4s
 	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
@@ -11585,6 +11602,9 @@ single:
 	FMOVS (R0), F10
 	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
 	WORD $0x4ea8d54a // fsub v10.4s, v10.4s, v8.4s
+	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
+	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
+	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
 	FMOVS.P F10, 4(R0)
 	SUBS $1, R4, R4
 	BNE single
@@ -25980,18 +26000,20 @@ TEXT ·quantizeInt8NEON(SB), NOSPLIT, $0-121
 	MOVD n+104(FP), R4
 	MOVD d+112(FP), R5
 	LSL $2, R2, R2
-	MOVD $0x42fe0000, R10
-	VDUP R10, V1.S4
-	MOVD $0xc2fe0000, R10
-	VDUP R10, V2.S4
 	MOVD $0x4b400000, R10
-	VDUP R10, V3.S4
+	VDUP R10, V1.S4
+	MOVD $0x42fe0000, R10
+	VDUP R10, V2.S4
+	MOVD $0x03fe0000, R10
+	VDUP R10, V6.S4
+	MOVD $0x7f7ffffe, R10
+	VDUP R10, V7.S4
 	MOVD scales_base+32(FP), R10
 	MOVD lsc+56(FP), R11
 	LSL $2, R11, R11
 	MOVD group+96(FP), R12
 	MOVD $0x3f800000, R15
-	VDUP R15, V7.S4
+	VDUP R15, V8.S4
 	CBZ R4, finite
 	CBZ R5, finite
 
@@ -26006,20 +26028,20 @@ group:
 	SUB R12, R14, R14
 	MOVD R12, R8
 	MOVD R7, R15
-	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
 	CMP $8, R8
 	BLT magnitudesingle
 
 magnitudevector:
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
 	ADD $32, R6, R6
+	WORD $0x4ea0f863 // fabs v3.4s, v3.4s
+	WORD $0x4eaa3465 // cmgt v5.4s, v3.4s, v10.4s
+	VBIT V5.B16, V3.B16, V10.B16
 	WORD $0x4ea0f884 // fabs v4.4s, v4.4s
-	WORD $0x4ea93486 // cmgt v6.4s, v4.4s, v9.4s
-	VBIT V6.B16, V4.B16, V9.B16
-	WORD $0x4ea0f8a5 // fabs v5.4s, v5.4s
-	WORD $0x4ea934a6 // cmgt v6.4s, v5.4s, v9.4s
-	VBIT V6.B16, V5.B16, V9.B16
+	WORD $0x4eaa3485 // cmgt v5.4s, v4.4s, v10.4s
+	VBIT V5.B16, V4.B16, V10.B16
 	SUBS $8, R8, R8
 	BEQ magnitudedone
 	CMP $8, R8
@@ -26033,33 +26055,37 @@ magnitudevector:
 	B magnitudevector
 
 magnitudesingle:
-	FMOVS.P 4(R6), F4
-	WORD $0x4ea0f884 // fabs v4.4s, v4.4s
-	WORD $0x4ea93486 // cmgt v6.4s, v4.4s, v9.4s
-	VBIT V6.B16, V4.B16, V9.B16
+	FMOVS.P 4(R6), F3
+	WORD $0x4ea0f863 // fabs v3.4s, v3.4s
+	WORD $0x4eaa3465 // cmgt v5.4s, v3.4s, v10.4s
+	VBIT V5.B16, V3.B16, V10.B16
 	SUBS $1, R8, R8
 	BNE magnitudesingle
 
 magnitudedone:
-	VEXT $8, V9.B16, V9.B16, V4.B16
-	WORD $0x4ea0f884 // fabs v4.4s, v4.4s
-	WORD $0x4ea93486 // cmgt v6.4s, v4.4s, v9.4s
-	VBIT V6.B16, V4.B16, V9.B16
-	VEXT $4, V9.B16, V9.B16, V4.B16
-	WORD $0x4ea0f884 // fabs v4.4s, v4.4s
-	WORD $0x4ea93486 // cmgt v6.4s, v4.4s, v9.4s
-	VBIT V6.B16, V4.B16, V9.B16
-	FMOVS F9, R9
+	VEXT $8, V10.B16, V10.B16, V3.B16
+	WORD $0x4ea0f863 // fabs v3.4s, v3.4s
+	WORD $0x4eaa3465 // cmgt v5.4s, v3.4s, v10.4s
+	VBIT V5.B16, V3.B16, V10.B16
+	VEXT $4, V10.B16, V10.B16, V3.B16
+	WORD $0x4ea0f863 // fabs v3.4s, v3.4s
+	WORD $0x4eaa3465 // cmgt v5.4s, v3.4s, v10.4s
+	VBIT V5.B16, V3.B16, V10.B16
+	FMOVS F10, R9
 	MOVD $2139095040, R16
 	CMP R16, R9
 	BGE infinite
 	VDUP R9, V0.S4
-	WORD $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
+	WORD $0x4ea0f805 // fabs v5.4s, v0.4s
+	WORD $0x4ea534c5 // cmgt v5.4s, v6.4s, v5.4s
+	WORD $0x4e651c00 // bic v0.16b, v0.16b, v5.16b
+	WORD $0x4ea7f400 // fmin v0.4s, v0.4s, v7.4s
+	WORD $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
 	FMOVS.P F0, 4(R13)
 
 	// Divided by 1, numbers whose scale is 0 become 0.
-	WORD $0x4ea0d808 // fcmeq v8.4s, v0.4s, #0.0
-	VBIT V8.B16, V7.B16, V0.B16
+	WORD $0x4ea0d809 // fcmeq v9.4s, v0.4s, #0.0
+	VBIT V9.B16, V8.B16, V0.B16
 	SUB R12<<2, R6, R6
 	MOVD R15, R7
 	MOVD R12, R8
@@ -26067,20 +26093,16 @@ magnitudedone:
 	BLT quotientsingle
 
 quotientvector:
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
 	ADD $32, R6, R6
+	WORD $0x6e20fc63 // fdiv v3.4s, v3.4s, v0.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	WORD $0x6e20fc84 // fdiv v4.4s, v4.4s, v0.4s
-	WORD $0x4ea1f484 // fmin v4.4s, v4.4s, v1.4s
-	WORD $0x4e22f484 // fmax v4.4s, v4.4s, v2.4s
-	WORD $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
-	WORD $0x6e20fca5 // fdiv v5.4s, v5.4s, v0.4s
-	WORD $0x4ea1f4a5 // fmin v5.4s, v5.4s, v1.4s
-	WORD $0x4e22f4a5 // fmax v5.4s, v5.4s, v2.4s
-	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
-	VUZP1 V5.H8, V4.H8, V4.H8
-	VUZP1 V4.B16, V4.B16, V4.B16
-	FMOVD.P F4, 8(R7)
+	WORD $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	VUZP1 V4.H8, V3.H8, V3.H8
+	VUZP1 V3.B16, V3.B16, V3.B16
+	FMOVD.P F3, 8(R7)
 	SUBS $8, R8, R8
 	BEQ quotientdone
 	CMP $8, R8
@@ -26094,12 +26116,10 @@ quotientvector:
 	B quotientvector
 
 quotientsingle:
-	FMOVS.P 4(R6), F4
-	WORD $0x6e20fc84 // fdiv v4.4s, v4.4s, v0.4s
-	WORD $0x4ea1f484 // fmin v4.4s, v4.4s, v1.4s
-	WORD $0x4e22f484 // fmax v4.4s, v4.4s, v2.4s
-	WORD $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
-	FMOVS F4, R9
+	FMOVS.P 4(R6), F3
+	WORD $0x6e20fc63 // fdiv v3.4s, v3.4s, v0.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	FMOVS F3, R9
 	MOVB.P R9, 1(R7)
 	SUBS $1, R8, R8
 	BNE quotientsingle
@@ -26131,22 +26151,24 @@ TEXT ·quantizeInt4NEON(SB), NOSPLIT, $0-121
 	MOVD d+112(FP), R5
 	LSL $2, R2, R2
 	LSR $1, R5, R5
-	MOVD $0x40e00000, R10
+	MOVD $0x4b400000, R10
 	VDUP R10, V1.S4
 	MOVD $0xc1000000, R10
 	VDUP R10, V2.S4
-	MOVD $0x4b400000, R10
+	MOVD $0x40e00000, R10
 	VDUP R10, V3.S4
 	MOVD $0x00000000, R10
 	VDUP R10, V13.S4
 	MOVD $0xbe000000, R10
 	VDUP R10, V14.S4
+	MOVD $0x01ffffff, R10
+	VDUP R10, V15.S4
 	MOVD scales_base+32(FP), R10
 	MOVD lsc+56(FP), R11
 	LSL $2, R11, R11
 	MOVD group+96(FP), R12
 	MOVD $0x3f800000, R15
-	VDUP R15, V15.S4
+	VDUP R15, V16.S4
 	LSR $1, R12, R12
 	CBZ R4, finite
 	CBZ R5, finite
@@ -26217,14 +26239,17 @@ extremesdone:
 	MOVD $2139095040, R16
 	CMP R16, R9
 	BGE infinite
+	WORD $0x4ea0f90c // fabs v12.4s, v8.4s
+	WORD $0x4eac35ec // cmgt v12.4s, v15.4s, v12.4s
+	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
 	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
 	WORD $0x4e2dd508 // fadd v8.4s, v8.4s, v13.4s
 	VDUP V8.S[0], V0.S4
 	FMOVS.P F0, 4(R13)
 
 	// Divided by 1, numbers whose scale is 0 become 0.
-	WORD $0x4ea0d810 // fcmeq v16.4s, v0.4s, #0.0
-	VBIT V16.B16, V15.B16, V0.B16
+	WORD $0x4ea0d811 // fcmeq v17.4s, v0.4s, #0.0
+	VBIT V17.B16, V16.B16, V0.B16
 	SUB R12<<3, R6, R6
 	MOVD R15, R7
 	MOVD R12, R8
@@ -26238,21 +26263,21 @@ quotientvector:
 	FMOVQ 48(R6), F7
 	ADD $64, R6, R6
 	WORD $0x6e20fc84 // fdiv v4.4s, v4.4s, v0.4s
-	WORD $0x4ea1f484 // fmin v4.4s, v4.4s, v1.4s
+	WORD $0x4ea3f484 // fmin v4.4s, v4.4s, v3.4s
 	WORD $0x4e22f484 // fmax v4.4s, v4.4s, v2.4s
-	WORD $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	WORD $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
 	WORD $0x6e20fca5 // fdiv v5.4s, v5.4s, v0.4s
-	WORD $0x4ea1f4a5 // fmin v5.4s, v5.4s, v1.4s
+	WORD $0x4ea3f4a5 // fmin v5.4s, v5.4s, v3.4s
 	WORD $0x4e22f4a5 // fmax v5.4s, v5.4s, v2.4s
-	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
 	WORD $0x6e20fcc6 // fdiv v6.4s, v6.4s, v0.4s
-	WORD $0x4ea1f4c6 // fmin v6.4s, v6.4s, v1.4s
+	WORD $0x4ea3f4c6 // fmin v6.4s, v6.4s, v3.4s
 	WORD $0x4e22f4c6 // fmax v6.4s, v6.4s, v2.4s
-	WORD $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	WORD $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
 	WORD $0x6e20fce7 // fdiv v7.4s, v7.4s, v0.4s
-	WORD $0x4ea1f4e7 // fmin v7.4s, v7.4s, v1.4s
+	WORD $0x4ea3f4e7 // fmin v7.4s, v7.4s, v3.4s
 	WORD $0x4e22f4e7 // fmax v7.4s, v7.4s, v2.4s
-	WORD $0x4e23d4e7 // fadd v7.4s, v7.4s, v3.4s
+	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
 	VUZP1 V5.H8, V4.H8, V4.H8
 	VUZP1 V7.H8, V6.H8, V6.H8
 	VUZP2 V6.H8, V4.H8, V12.H8
@@ -26275,9 +26300,9 @@ quotientvector:
 quotientsingle:
 	FMOVD.P 8(R6), F4
 	WORD $0x6e20fc84 // fdiv v4.4s, v4.4s, v0.4s
-	WORD $0x4ea1f484 // fmin v4.4s, v4.4s, v1.4s
+	WORD $0x4ea3f484 // fmin v4.4s, v4.4s, v3.4s
 	WORD $0x4e22f484 // fmax v4.4s, v4.4s, v2.4s
-	WORD $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	WORD $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
 	VUZP2 V4.S4, V4.S4, V12.S4
 	VSLI $4, V12.S4, V4.S4
 	FMOVS F4, R9
@@ -26300,6 +26325,71 @@ finite:
 infinite:
 	MOVD $0, R9
 	MOVB R9, ret+120(FP)
+	RET
+
+// func flushNEON(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
+TEXT ·flushNEON(SB), NOSPLIT, $0-84
+	MOVD src_base+32(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD lds+56(FP), R2
+	MOVD ldd+24(FP), R3
+	MOVD n+64(FP), R4
+	MOVD d+72(FP), R5
+	LSL $2, R2, R2
+	LSL $2, R3, R3
+	MOVWU least+80(FP), R9
+	VDUP R9, V0.S4
+	CBZ R4, end
+	CBZ R5, end
+
+row:
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R5, R8
+	CMP $8, R8
+	BLT single
+
+vector:
+	FMOVQ (R6), F1
+	FMOVQ 16(R6), F2
+	ADD $32, R6, R6
+	WORD $0x4ea0f823 // fabs v3.4s, v1.4s
+	WORD $0x4ea33403 // cmgt v3.4s, v0.4s, v3.4s
+	WORD $0x4e631c21 // bic v1.16b, v1.16b, v3.16b
+	WORD $0x4ea0f843 // fabs v3.4s, v2.4s
+	WORD $0x4ea33403 // cmgt v3.4s, v0.4s, v3.4s
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	FMOVQ F1, (R7)
+	FMOVQ F2, 16(R7)
+	ADD $32, R7, R7
+	SUBS $8, R8, R8
+	BEQ done
+	CMP $8, R8
+	BGE vector
+
+	// Less than 8 elements are left: convert the last 8.
+	SUB $8, R8, R8
+	ADD R8<<2, R6, R6
+	ADD R8<<2, R7, R7
+	MOVD $8, R8
+	B vector
+
+single:
+	FMOVS.P 4(R6), F1
+	WORD $0x4ea0f823 // fabs v3.4s, v1.4s
+	WORD $0x4ea33403 // cmgt v3.4s, v0.4s, v3.4s
+	WORD $0x4e631c21 // bic v1.16b, v1.16b, v3.16b
+	FMOVS.P F1, 4(R7)
+	SUBS $1, R8, R8
+	BNE single
+
+done:
+	ADD R2, R0, R0
+	ADD R3, R1, R1
+	SUBS $1, R4, R4
+	BNE row
+
+end:
 	RET
 
 // func finiteNEON(src []float32) bool
@@ -29658,6 +29748,8 @@ TEXT ·backwardScoresNEON(SB), NOSPLIT, $0-112
 	MOVD inv_base+64(FP), R3
 	MOVD mean_base+88(FP), R4
 	MOVD inv_len+72(FP), R5
+	MOVD $0x0d800000, R6
+	VDUP R6, V0.S4
 
 	// The widest chunk of lanes that is left.
 columns:
@@ -29670,12 +29762,12 @@ columns:
 	RET
 
 chunk3:
-	FMOVQ (R3), F0
-	FMOVQ (R4), F3
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R4), F4
-	FMOVQ 32(R3), F2
-	FMOVQ 32(R4), F5
+	FMOVQ (R3), F1
+	FMOVQ (R4), F4
+	FMOVQ 16(R3), F2
+	FMOVQ 16(R4), F5
+	FMOVQ 32(R3), F3
+	FMOVQ 32(R4), F6
 	MOVD n+56(FP), R8
 	MOVD R1, R7
 	MOVD R0, R6
@@ -29683,36 +29775,45 @@ chunk3:
 	PCALIGN $32
 
 chunk3row:
-	FMOVQ (R6), F6
-	FMOVQ (R7), F9
-	WORD $0x4ea0d8cc // fcmeq v12.4s, v6.4s, #0.0
-	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	WORD $0x4ea3d529 // fsub v9.4s, v9.4s, v3.4s
-	WORD $0x6e26dd29 // fmul v9.4s, v9.4s, v6.4s
-	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
-	WORD $0x4e6c1cc6 // bic v6.16b, v6.16b, v12.16b
-	FMOVQ F6, (R6)
-	FMOVQ F9, (R7)
-	FMOVQ 16(R6), F7
-	FMOVQ 16(R7), F10
-	WORD $0x4ea0d8ec // fcmeq v12.4s, v7.4s, #0.0
+	FMOVQ (R6), F7
+	FMOVQ (R7), F10
+	WORD $0x4ea0d8ed // fcmeq v13.4s, v7.4s, #0.0
 	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
 	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
 	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
-	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
-	WORD $0x4e6c1ce7 // bic v7.16b, v7.16b, v12.16b
-	FMOVQ F7, 16(R6)
-	FMOVQ F10, 16(R7)
-	FMOVQ 32(R6), F8
-	FMOVQ 32(R7), F11
-	WORD $0x4ea0d90c // fcmeq v12.4s, v8.4s, #0.0
+	WORD $0x4e6d1d4a // bic v10.16b, v10.16b, v13.16b
+	WORD $0x4ea0f94e // fabs v14.4s, v10.4s
+	WORD $0x4eae340e // cmgt v14.4s, v0.4s, v14.4s
+	WORD $0x4e6e1d4a // bic v10.16b, v10.16b, v14.16b
+	WORD $0x4e6d1ce7 // bic v7.16b, v7.16b, v13.16b
+	FMOVQ F7, (R6)
+	FMOVQ F10, (R7)
+	FMOVQ 16(R6), F8
+	FMOVQ 16(R7), F11
+	WORD $0x4ea0d90d // fcmeq v13.4s, v8.4s, #0.0
 	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
 	WORD $0x4ea5d56b // fsub v11.4s, v11.4s, v5.4s
 	WORD $0x6e28dd6b // fmul v11.4s, v11.4s, v8.4s
-	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
-	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
-	FMOVQ F8, 32(R6)
-	FMOVQ F11, 32(R7)
+	WORD $0x4e6d1d6b // bic v11.16b, v11.16b, v13.16b
+	WORD $0x4ea0f96e // fabs v14.4s, v11.4s
+	WORD $0x4eae340e // cmgt v14.4s, v0.4s, v14.4s
+	WORD $0x4e6e1d6b // bic v11.16b, v11.16b, v14.16b
+	WORD $0x4e6d1d08 // bic v8.16b, v8.16b, v13.16b
+	FMOVQ F8, 16(R6)
+	FMOVQ F11, 16(R7)
+	FMOVQ 32(R6), F9
+	FMOVQ 32(R7), F12
+	WORD $0x4ea0d92d // fcmeq v13.4s, v9.4s, #0.0
+	WORD $0x6e23dd29 // fmul v9.4s, v9.4s, v3.4s
+	WORD $0x4ea6d58c // fsub v12.4s, v12.4s, v6.4s
+	WORD $0x6e29dd8c // fmul v12.4s, v12.4s, v9.4s
+	WORD $0x4e6d1d8c // bic v12.16b, v12.16b, v13.16b
+	WORD $0x4ea0f98e // fabs v14.4s, v12.4s
+	WORD $0x4eae340e // cmgt v14.4s, v0.4s, v14.4s
+	WORD $0x4e6e1d8c // bic v12.16b, v12.16b, v14.16b
+	WORD $0x4e6d1d29 // bic v9.16b, v9.16b, v13.16b
+	FMOVQ F9, 32(R6)
+	FMOVQ F12, 32(R7)
 	ADD R2, R7, R7
 	ADD R2, R6, R6
 	SUBS $1, R8, R8
@@ -29727,10 +29828,10 @@ chunk3done:
 	B columns
 
 chunk2:
-	FMOVQ (R3), F0
-	FMOVQ (R4), F2
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R4), F3
+	FMOVQ (R3), F1
+	FMOVQ (R4), F3
+	FMOVQ 16(R3), F2
+	FMOVQ 16(R4), F4
 	MOVD n+56(FP), R8
 	MOVD R1, R7
 	MOVD R0, R6
@@ -29738,26 +29839,32 @@ chunk2:
 	PCALIGN $32
 
 chunk2row:
-	FMOVQ (R6), F4
-	FMOVQ (R7), F6
-	WORD $0x4ea0d888 // fcmeq v8.4s, v4.4s, #0.0
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
-	WORD $0x4e681cc6 // bic v6.16b, v6.16b, v8.16b
-	WORD $0x4e681c84 // bic v4.16b, v4.16b, v8.16b
-	FMOVQ F4, (R6)
-	FMOVQ F6, (R7)
-	FMOVQ 16(R6), F5
-	FMOVQ 16(R7), F7
-	WORD $0x4ea0d8a8 // fcmeq v8.4s, v5.4s, #0.0
+	FMOVQ (R6), F5
+	FMOVQ (R7), F7
+	WORD $0x4ea0d8a9 // fcmeq v9.4s, v5.4s, #0.0
 	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
 	WORD $0x4ea3d4e7 // fsub v7.4s, v7.4s, v3.4s
 	WORD $0x6e25dce7 // fmul v7.4s, v7.4s, v5.4s
-	WORD $0x4e681ce7 // bic v7.16b, v7.16b, v8.16b
-	WORD $0x4e681ca5 // bic v5.16b, v5.16b, v8.16b
-	FMOVQ F5, 16(R6)
-	FMOVQ F7, 16(R7)
+	WORD $0x4e691ce7 // bic v7.16b, v7.16b, v9.16b
+	WORD $0x4ea0f8ea // fabs v10.4s, v7.4s
+	WORD $0x4eaa340a // cmgt v10.4s, v0.4s, v10.4s
+	WORD $0x4e6a1ce7 // bic v7.16b, v7.16b, v10.16b
+	WORD $0x4e691ca5 // bic v5.16b, v5.16b, v9.16b
+	FMOVQ F5, (R6)
+	FMOVQ F7, (R7)
+	FMOVQ 16(R6), F6
+	FMOVQ 16(R7), F8
+	WORD $0x4ea0d8c9 // fcmeq v9.4s, v6.4s, #0.0
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	WORD $0x4ea4d508 // fsub v8.4s, v8.4s, v4.4s
+	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
+	WORD $0x4e691d08 // bic v8.16b, v8.16b, v9.16b
+	WORD $0x4ea0f90a // fabs v10.4s, v8.4s
+	WORD $0x4eaa340a // cmgt v10.4s, v0.4s, v10.4s
+	WORD $0x4e6a1d08 // bic v8.16b, v8.16b, v10.16b
+	WORD $0x4e691cc6 // bic v6.16b, v6.16b, v9.16b
+	FMOVQ F6, 16(R6)
+	FMOVQ F8, 16(R7)
 	ADD R2, R7, R7
 	ADD R2, R6, R6
 	SUBS $1, R8, R8
@@ -29772,8 +29879,8 @@ chunk2done:
 	B columns
 
 chunk1:
-	FMOVQ (R3), F0
-	FMOVQ (R4), F1
+	FMOVQ (R3), F1
+	FMOVQ (R4), F2
 	MOVD n+56(FP), R8
 	MOVD R1, R7
 	MOVD R0, R6
@@ -29781,16 +29888,19 @@ chunk1:
 	PCALIGN $32
 
 chunk1row:
-	FMOVQ (R6), F2
-	FMOVQ (R7), F3
-	WORD $0x4ea0d844 // fcmeq v4.4s, v2.4s, #0.0
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
-	WORD $0x4e641c42 // bic v2.16b, v2.16b, v4.16b
-	FMOVQ F2, (R6)
-	FMOVQ F3, (R7)
+	FMOVQ (R6), F3
+	FMOVQ (R7), F4
+	WORD $0x4ea0d865 // fcmeq v5.4s, v3.4s, #0.0
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x4ea2d484 // fsub v4.4s, v4.4s, v2.4s
+	WORD $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	WORD $0x4e651c84 // bic v4.16b, v4.16b, v5.16b
+	WORD $0x4ea0f886 // fabs v6.4s, v4.4s
+	WORD $0x4ea63406 // cmgt v6.4s, v0.4s, v6.4s
+	WORD $0x4e661c84 // bic v4.16b, v4.16b, v6.16b
+	WORD $0x4e651c63 // bic v3.16b, v3.16b, v5.16b
+	FMOVQ F3, (R6)
+	FMOVQ F4, (R7)
 	ADD R2, R7, R7
 	ADD R2, R6, R6
 	SUBS $1, R8, R8

@@ -199,6 +199,11 @@ func widenBF16RVV(dst []float32, ldd int, src []byte, lds int, n int, d int)
 //go:noescape
 func widenInt8RVV(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
 
+// flushRVV is Converters.Flush, see package ukernel.
+//
+//go:noescape
+func flushRVV(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
+
 // maskSpanRVV is LaneKernels.MaskSpan, see package ukernel.
 //
 //go:noescape

@@ -4609,6 +4609,43 @@ elements:
 done:
 	RET
 
+// func flushRVV(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
+TEXT ·flushRVV(SB), NOSPLIT, $0-84
+	MOV src_base+32(FP), X5
+	MOV dst_base+0(FP), X6
+	MOV lds+56(FP), X7
+	MOV ldd+24(FP), X8
+	SLLI $2, X8, X8
+	MOV n+64(FP), X9
+	MOV d+72(FP), X14
+	MOVF least+80(FP), F0
+	SLLI $2, X7, X7
+	BEQZ X14, done
+	BEQZ X9, done
+row:
+	MOV X5, X10
+	MOV X6, X11
+	MOV d+72(FP), X12
+elements:
+	VSETVLI X12, E32, M4, TA, MA, X13
+	VLE32V (X10), V4
+	VFABSV V4, V8
+	VMFLTVF F0, V8, V0
+	VMERGEVXM X0, V4, V0, V4
+	VSE32V V4, (X11)
+	SUB X13, X12, X12
+	SLLI $2, X13, X14
+	ADD X14, X10, X10
+	SLLI $2, X13, X13
+	ADD X13, X11, X11
+	BNEZ X12, elements
+	ADD X7, X5, X5
+	ADD X8, X6, X6
+	ADD $-1, X9, X9
+	BNEZ X9, row
+done:
+	RET
+
 // func maskSpanRVV(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
 TEXT ·maskSpanRVV(SB), NOSPLIT, $0-120
 	MOV s_base+0(FP), X5
@@ -4839,6 +4876,8 @@ TEXT ·backwardScoresRVV(SB), NOSPLIT, $0-112
 	MOV mean_base+88(FP), X9
 	MOV $0, X13
 	FMVWX X13, F0
+	MOV $226492416, X13
+	FMVWX X13, F1
 	MOV inv_len+72(FP), X13
 	BEQZ X13, done
 lanes:
@@ -4857,6 +4896,9 @@ row:
 	VFSUBVV V4, V8, V8
 	VFMULVV V6, V8, V8
 	VMERGEVXM X0, V6, V0, V6
+	VMERGEVXM X0, V8, V0, V8
+	VFABSV V8, V10
+	VMFLTVF F1, V10, V0
 	VMERGEVXM X0, V8, V0, V8
 	VSE32V V6, (X10)
 	VSE32V V8, (X11)
@@ -5947,6 +5989,8 @@ TEXT ·adamWRVV(SB), NOSPLIT, $0-124
 	MOVF root+112(FP), F4
 	MOVF epsilon+116(FP), F5
 	MOVF rate+120(FP), F6
+	MOV $8388608, X9
+	FMVWX X9, F7
 	MOV w_len+8(FP), X9
 	BEQZ X9, done
 lanes:
@@ -5957,12 +6001,18 @@ lanes:
 	VFMULVF F3, V4, V16
 	VFMULVV V4, V16, V16
 	VFADDVV V16, V12, V12
+	VFABSV V12, V20
+	VMFLTVF F7, V20, V0
+	VMERGEVXM X0, V12, V0, V12
 	VSE32V V12, (X8)
 	VFSQRTV V12, V12
 	VLE32V (X7), V8
 	VFSUBVV V8, V4, V4
 	VFMULVF F1, V4, V4
 	VFADDVV V4, V8, V8
+	VFABSV V8, V20
+	VMFLTVF F7, V20, V0
+	VMERGEVXM X0, V8, V0, V8
 	VSE32V V8, (X7)
 	VFDIVVF F4, V12, V12
 	VFADDVF F5, V12, V12
@@ -5971,6 +6021,9 @@ lanes:
 	VLE32V (X5), V16
 	VFMULVF F0, V16, V16
 	VFSUBVV V8, V16, V16
+	VFABSV V16, V20
+	VMFLTVF F7, V20, V0
+	VMERGEVXM X0, V16, V0, V16
 	VSE32V V16, (X5)
 	SUB X10, X9, X9
 	SLLI $2, X10, X10

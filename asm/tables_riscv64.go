@@ -71,6 +71,7 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 			ukernel.BFloat16: widenBF16RVV,
 		},
 		WidenInt8: widenInt8RVV,
+		Flush:     flushRVV,
 	}},
 }
 

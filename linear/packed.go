@@ -19,7 +19,7 @@ import (
 // The packed form of a layer as bytes, all numbers little-endian:
 //
 //	 0  the 8 bytes "attnlin\x00"
-//	 8  uint32  version, 2: panels of 48 lanes, the last one as narrow as steps of 16 allow
+//	 8  uint32  version, 3: panels of 48 lanes, the last one as narrow as steps of 16 allow
 //	12  uint32  type of the weights: 0 float32, 1 float16, 2 bfloat16, 16 and more the Formats, from Q8_0 on
 //	16  uint64  outputs N
 //	24  uint64  inputs K
@@ -33,8 +33,9 @@ const (
 	packedFormats   = 16 // the type of weights in the first Format
 )
 
-// PackedVersion is the version of what [Linear.WriteTo] writes, the only one that [FromPacked] reads.
-const PackedVersion = 2
+// PackedVersion is the version of what [Linear.WriteTo] writes, the only one that [FromPacked] reads. Version 2 had
+// subnormal weights, and layers of MXFP4 all of whose scales are binary16 alone.
+const PackedVersion = 3
 
 // WriteTo writes the packed form of the layer, PackedSize bytes, for [FromPacked]. A program
 // that keeps it in a file need not pack the weights each time that it starts.

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .layers import ACTIVATIONS
-from .numbers import NAN, WIDEN, ZERO, bits, canonical, f32, fma, to_f16
+from .numbers import NAN, WIDEN, ZERO, bits, canonical, f32, flush, fma, to_f16
 
 INPUTS = 128
 
@@ -207,7 +207,7 @@ def to_q8_0(a):
 
 
 FUNCTIONS = {
-    "linear": lambda a: finish(a, product(a["x"], a["w"])),
+    "linear": lambda a: finish(a, product(a["x"], flush(a["w"]))),
     "linear_quantized": linear_quantized,
     "weights_quantized": lambda a: {"w": widened(a)},
     "weights_to_q8_0": to_q8_0,

@@ -46,12 +46,14 @@ func (a *adam) step(_ string, vectors int, move mover) {
 		a.VMULPS(a.gain2, m, x)
 		a.VMULPS(m, x, x)
 		a.VADDPS(x, v, v)
+		a.flushBelow(v, spec.LeastNormal)
 		move.store(v, emit.At(a.v, at))
 		a.VSQRTPS(v, v)
 		move.load(emit.At(a.m, at), x)
 		a.VSUBPS(x, m, m)
 		a.VMULPS(a.gain1, m, m)
 		a.VADDPS(x, m, m)
+		a.flushBelow(m, spec.LeastNormal)
 		move.store(m, emit.At(a.m, at))
 	}
 	for i, d := range squares {
@@ -63,6 +65,7 @@ func (a *adam) step(_ string, vectors int, move mover) {
 		move.load(emit.At(a.w, at), w)
 		a.VMULPS(a.keep, w, w)
 		a.VSUBPS(m, w, w)
+		a.flushBelow(w, spec.LeastNormal)
 		move.store(w, emit.At(a.w, at))
 	}
 }

@@ -138,6 +138,7 @@ var kernelTests = []struct {
 	{"Convert.QuantizeInt4", quantizeInt4Cases},
 	{"Convert.PairColumns", pairCases(false)},
 	{"Convert.PairRows", pairCases(true)},
+	{"Convert.Flush", flushCases},
 	{"Convert.Finite", finiteCases},
 	{"Weights.Gemm", weightCases(float32s)},
 	{"Weights.GemmF16", weightCases(f16s)},

@@ -102,7 +102,7 @@ func (AVX2) ZeroWhere(c *build.Context, x, y reg.Register, z operand.Op) {
 	c.VANDPS(m, x, x)
 }
 
-func (AVX2) ZeroBelow(c *build.Context, x, y, limit reg.Register) {
+func (AVX2) ZeroBelow(c *build.Context, x, y reg.Register, limit operand.Op) {
 	m := c.YMM()
 	c.VPMAXUD(limit, y, m)
 	c.VPCMPEQD(y, m, m)
