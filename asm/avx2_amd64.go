@@ -181,6 +181,16 @@ func weightWidenK6AVX2(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8K6AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightWidenK5BAVX2 is BlockKernels.Widen, see package ukernel. The format is K5B.
+//
+//go:noescape
+func weightWidenK5BAVX2(dst []float32, b []byte, lanes int, k int)
+
+// weightGemmInt8K5BAVX2 is BlockKernels.GemmInt8, see package ukernel. The format is K5B.
+//
+//go:noescape
+func weightGemmInt8K5BAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightUnpackK4AVX2 is BlockKernels.Unpack, see package ukernel. The format is K4.
 //
 //go:noescape

@@ -216,6 +216,11 @@ func weightGemmInt8K5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte,
 //go:noescape
 func weightGemmInt8K6AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightGemmInt8K5BAVX512 is BlockKernels.GemmInt8, see package ukernel. The format is K5B.
+//
+//go:noescape
+func weightGemmInt8K5BAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // skinnyAdditiveAVX512 is SkinnyKernels.Additive, see package ukernel.
 //
 //go:noescape

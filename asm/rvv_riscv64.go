@@ -179,6 +179,11 @@ func weightWidenK5RVV(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightWidenK6RVV(dst []float32, b []byte, lanes int, k int)
 
+// weightWidenK5BRVV is BlockKernels.Widen, see package ukernel. The format is K5B.
+//
+//go:noescape
+func weightWidenK5BRVV(dst []float32, b []byte, lanes int, k int)
+
 // weightAddBiasRVV is WeightKernels.AddBias, see package ukernel.
 //
 //go:noescape

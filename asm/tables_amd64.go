@@ -262,7 +262,13 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 		GemmF16: weightGemmF16AVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.WeightKernels{
-		GemmBF16:     weightGemmBF16AVX2,
+		GemmBF16: weightGemmBF16AVX2,
+		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
+			ukernel.K5B: {
+				Widen:    weightWidenK5BAVX2,
+				GemmInt8: weightGemmInt8K5BAVX2,
+			},
+		},
 		GemmUnpacked: weightGemmUnpackedAVX2,
 	}},
 	{ISA: "avx2", Kernels: ukernel.WeightKernels{
@@ -379,6 +385,9 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 			},
 			ukernel.K6: {
 				GemmInt8: weightGemmInt8K6AVX512,
+			},
+			ukernel.K5B: {
+				GemmInt8: weightGemmInt8K5BAVX512,
 			},
 		},
 	}},

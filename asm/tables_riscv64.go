@@ -103,6 +103,9 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 			ukernel.K6: {
 				Widen: weightWidenK6RVV,
 			},
+			ukernel.K5B: {
+				Widen: weightWidenK5BRVV,
+			},
 		},
 		AddBias: weightAddBiasRVV,
 	}},

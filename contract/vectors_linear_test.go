@@ -179,10 +179,22 @@ func specialScales(name string, t tensor) tensor {
 			binary.LittleEndian.PutUint16(block[f.halves[i%len(f.halves)]:], h)
 			continue
 		}
-		block[0] = []uint8{104, 143, 0, 255}[i]
+		block[0] = []uint8{104, 143, 0, 255}[i] // of weights, and then of zeros
 		for k := 1; i >= 2 && k < len(block); k++ {
 			block[k] = 0x80
 		}
+	}
+	return encode(data, t.Shape...)
+}
+
+// withScales puts the e of blocks of MXFP4.
+func withScales(t tensor, es ...uint8) tensor {
+	data, err := decode[uint8](t)
+	if err != nil {
+		panic(err) // of the vectors' own arguments
+	}
+	for i, e := range es {
+		data[17*i] = e
 	}
 	return encode(data, t.Shape...)
 }
@@ -226,6 +238,11 @@ func linearCases() (list []vector) {
 		add("quantized-"+name+"-int8", "linear_quantized", map[string]any{"format": name, "blocks": blocks(name, i+100, n, k), "x": x, "int8": 1})
 		add("weights-"+name, "weights_quantized", map[string]any{"format": name, "blocks": blocks(name, i+200, 1, formats[name].weights)})
 	}
+	for i, int8 := range []int{0, 1} {
+		in := map[string]any{"format": "MXFP4", "blocks": withScales(blocks("MXFP4", 300, 3, 96), 0, 1, 2, 3, 86, 103, 144, 251, 255), "x": array(301+i, 2, 96), "int8": int8}
+		add([]string{"quantized-MXFP4-wide", "quantized-MXFP4-wide-int8"}[i], "linear_quantized", in)
+	}
+	add("weights-MXFP4-wide", "weights_quantized", map[string]any{"format": "MXFP4", "blocks": withScales(blocks("MXFP4", 310, 4, 64), 0, 1, 2, 86, 103, 144, 251, 255)})
 	special := random(testutil.Specials, 1, 128)
 	copy(special[32:], make([]float32, 32))
 	copy(special[64:], random(testutil.Tinies, 2, 32))

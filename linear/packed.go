@@ -23,7 +23,8 @@ import (
 //	12  uint32  type of the weights: 0 float32, 1 float16, 2 bfloat16, 16 and more the Formats, from Q8_0 on
 //	16  uint64  outputs N
 //	24  uint64  inputs K
-//	32  zeros
+//	32  uint32  of MXFP4 1 if its scales are bfloat16, else 0
+//	36  zeros
 //	60  uint32  CRC-32 (IEEE) of the first 60 bytes
 //	64  bias, a float32 for every lane, then zeros up to a multiple of 64
 //	    the panels
@@ -100,8 +101,17 @@ func (l *Linear) header() []byte {
 	h = binary.LittleEndian.AppendUint32(h, typ)
 	h = binary.LittleEndian.AppendUint64(h, uint64(l.n))
 	h = binary.LittleEndian.AppendUint64(h, uint64(l.k))
+	h = binary.LittleEndian.AppendUint32(h, l.width())
 	h = append(h, make([]byte, packedAlignment-4-len(h))...)
 	return binary.LittleEndian.AppendUint32(h, crc32.ChecksumIEEE(h))
+}
+
+// width is 1 if the scales of quantized weights are of a wider range than those of their format usually are.
+func (l *Linear) width() uint32 {
+	if l.format != 0 && l.packed != l.format.source() {
+		return 1
+	}
+	return 0
 }
 
 // A packedWriter writes numbers through a buffer.
@@ -187,7 +197,13 @@ func parsePacked(data []byte) (*Linear, *check.Failure) {
 	case typ < ukernel.Elements && view.DType(typ).IsFloat():
 		l.dtype = view.DType(typ)
 	case format.isValid():
-		l.format = format
+		l.format, l.packed = format, format.source()
+		if u.Uint32(data[32:]) == 1 {
+			l.packed = l.packed.Packed(ukernel.K5B)
+		}
+		if l.packed == nil {
+			return nil, packedFailure("scales of bfloat16 in weights of %v", format)
+		}
 	default:
 		return nil, packedFailure("weights of type %d", typ)
 	}

@@ -156,6 +156,8 @@ var kernelTests = []struct {
 	{"Weights.Blocks.K4.Widen", blockWidenCases(ukernel.K4)},
 	{"Weights.Blocks.K5.Widen", blockWidenCases(ukernel.K5)},
 	{"Weights.Blocks.K6.Widen", blockWidenCases(ukernel.K6)},
+	{"Weights.Blocks.K5B.Widen", blockWidenCases(ukernel.K5B)},
+	{"Weights.Blocks.K5B.GemmInt8", int8Cases(ukernel.K5B)},
 	{"Weights.Blocks.K4.GemmInt8", int8Cases(ukernel.K4)},
 	{"Weights.Blocks.K5.GemmInt8", int8Cases(ukernel.K5)},
 	{"Weights.Blocks.K6.GemmInt8", int8Cases(ukernel.K6)},
