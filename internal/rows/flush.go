@@ -35,21 +35,26 @@ func FlushAll(t *tier.Tier, x []float32) {
 	}
 }
 
-// FlushBF16 makes the subnormal bfloat16 of x +0, four at a time.
+// FlushBF16 makes the subnormal bfloat16 of x +0. It looks at 32 at once.
 func FlushBF16(x []uint16) {
-	const exponents, ones = 0x7f807f807f807f80, 0x0001000100010001
-	b := view.BytesOf(x)
-	for ; len(b) >= 8; b = b[8:] {
-		four := binary.NativeEndian.Uint64(b)
-		// The sum has the upper bit of each number whose exponent is not 0.
-		normal := (four&exponents + exponents) >> 15 & ones
-		if normal != ones {
-			binary.NativeEndian.PutUint64(b, four&(normal*0xffff))
+	const exponents, ones = 0x7f807f807f807f80, 0x8000800080008000
+	// A sum has the upper bit of each of four numbers whose exponent is not 0.
+	four := func(b []byte) uint64 { return binary.NativeEndian.Uint64(b)&exponents + exponents }
+	for b := view.BytesOf(x); len(b) >= 64; b, x = b[64:], x[32:] {
+		p := (*[64]byte)(b)
+		low := four(p[:8]) & four(p[8:16]) & four(p[16:24]) & four(p[24:32])
+		high := four(p[32:40]) & four(p[40:48]) & four(p[48:56]) & four(p[56:])
+		if low&high&ones != ones {
+			flushHalves(x[:32])
 		}
 	}
-	for x = x[len(x)-len(b)/2:]; len(x) > 0; x = x[1:] {
-		if x[0]&0x7f80 == 0 {
-			x[0] = 0
+	flushHalves(x)
+}
+
+func flushHalves(x []uint16) {
+	for i, h := range x {
+		if h&0x7f80 == 0 {
+			x[i] = 0
 		}
 	}
 }
