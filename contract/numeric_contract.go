@@ -542,8 +542,8 @@
 //
 // linear.AddRows adds one row after the other.
 //
-// kernel.AdditiveBackward takes dout as attention does, with +0 below 2^-100. It cuts the queries of a query head into blocks of 256 by their index, and
-// the keys that a query sees, those with p[j] ≠ 0, into blocks of 256 by theirs. With t = tanh(q[d]
+// kernel.AdditiveBackward takes dout as attention does, with +0 below 2^-100. It cuts the queries of a
+// query head into blocks of 256 by their index, and the keys that a query sees, those with p[j] ≠ 0, into blocks of 256 by theirs. With t = tanh(q[d]
 // + k[j][d]), the sum rounded, and u = (1-t)·(1+t), each operation rounded, a query has
 //
 //	dp[j] = a[0] + a[1] + ..., a[n] = fma chain over e = 64n..min(64n+63, Dv-1) from +0: acc = fma(v[j][e], dout[e], acc)
@@ -646,7 +646,8 @@
 //	w = w·keep - rate·(m/(sqrt(v)/root + epsilon))
 //
 // with the new m and v in the last line. A new m, v or w below 2^-126 in magnitude is +0: else the means of a weight that
-// gets no gradient any more, and a weight that decays, would stay subnormal for ever. The factors are computed in binary64 and rounded:
+// gets no gradient any more, and a weight that decays, would stay subnormal for ever. The factors are
+// computed in binary64 and rounded:
 // keep = 1 - Rate·WeightDecay, c1 = 1-Beta1, b2 = Beta2, c2 = 1-Beta2, root = sqrt(1-Beta2^step) and
 // rate = Rate/(1-Beta1^step). A power is the product of repeated squares of its base, in the order of
 // the bits of the exponent, the lowest first. Settings with Rate·WeightDecay above 1 are an error.

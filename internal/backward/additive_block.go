@@ -4,6 +4,7 @@ import (
 	"github.com/attn-go/attn/internal/engine"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -93,7 +94,7 @@ func (s *additiveScratch) kv(a *Additive, batch, kvHead int) {
 func (s *additiveScratch) block(a *Additive, lo, n int) {
 	s.takeWeights(a, lo, n)
 	dv := a.dv()
-	a.tier.Convert().Flush(s.dout, dv, a.DOut.Rows(s.batch, s.head, lo, n), a.DOut.Stride(2), n, dv, leastGradient)
+	rows.FlushBelow(a.tier, s.dout, dv, a.DOut.Rows(s.batch, s.head, lo, n), a.DOut.Stride(2), n, dv, leastGradient)
 	if a.DV.IsSet() {
 		s.values(a, n)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -142,12 +143,11 @@ var leastGradient = math.Float32frombits(contract.LeastGradient)
 func (s *segment) loadDOut(j *Job) {
 	d, ld, n := j.dv(), rowLength(j.dv()), s.Rows()
 	data, off := s.Floats(&j.Call.DOut)
-	flush := j.tier.Convert().Flush
 	if lds := off[n-1] - off[0]; n == 1 || isEven(off[:n], lds/(n-1)) {
-		flush(s.dOutRows, ld, data[off[0]:], lds/max(n-1, 1), n, d, leastGradient)
+		rows.FlushBelow(j.tier, s.dOutRows, ld, data[off[0]:], lds/max(n-1, 1), n, d, leastGradient)
 	} else {
 		for lane, at := range off[:n] {
-			flush(s.dOutRows[lane*ld:], ld, data[at:], d, 1, d, leastGradient)
+			rows.FlushBelow(j.tier, s.dOutRows[lane*ld:], ld, data[at:], d, 1, d, leastGradient)
 		}
 	}
 	for lane := range s.Kernels().Lanes {

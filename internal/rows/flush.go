@@ -18,10 +18,15 @@ var leastNormal = math.Float32frombits(contract.LeastNormal)
 // Flush copies n rows of d numbers, lds apart, to rows ldd apart. Those that are subnormal become +0. dst may
 // be src.
 func Flush(t *tier.Tier, dst []float32, ldd int, src []float32, lds, n, d int) {
+	FlushBelow(t, dst, ldd, src, lds, n, d, leastNormal)
+}
+
+// FlushBelow is Flush for numbers whose magnitude is below least.
+func FlushBelow(t *tier.Tier, dst []float32, ldd int, src []float32, lds, n, d int, least float32) {
 	flush := t.Convert().Flush
 	for r := 0; r < n; {
 		m := min(n-r, max(1, MaxConvert/max(d, 1)))
-		flush(dst[r*ldd:], ldd, src[r*lds:], lds, m, d, leastNormal)
+		flush(dst[r*ldd:], ldd, src[r*lds:], lds, m, d, least)
 		r += m
 	}
 }
