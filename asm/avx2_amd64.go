@@ -181,6 +181,16 @@ func weightWidenK6AVX2(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8K6AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightWidenK5BAVX2 is BlockKernels.Widen, see package ukernel. The format is K5B.
+//
+//go:noescape
+func weightWidenK5BAVX2(dst []float32, b []byte, lanes int, k int)
+
+// weightGemmInt8K5BAVX2 is BlockKernels.GemmInt8, see package ukernel. The format is K5B.
+//
+//go:noescape
+func weightGemmInt8K5BAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightUnpackK4AVX2 is BlockKernels.Unpack, see package ukernel. The format is K4.
 //
 //go:noescape
@@ -455,6 +465,11 @@ func quantizeInt8AVX2(dst []int8, ldd int, scales []float32, lsc int, src []floa
 //
 //go:noescape
 func quantizeInt4AVX2(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+
+// flushAVX2 is Converters.Flush, see package ukernel.
+//
+//go:noescape
+func flushAVX2(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
 
 // finiteAVX2 is Converters.Finite, see package ukernel.
 //

@@ -12761,6 +12761,1025 @@ vectors2rows1done:
 	VZEROUPPER
 	RET
 
+// func weightWidenK5BAVX2(dst []float32, b []byte, lanes int, k int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·weightWidenK5BAVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    b_base+24(FP), CX
+	MOVQ    lanes+48(FP), DX
+	MOVQ    k+56(FP), BX
+	TESTQ   BX, BX
+	JZ      done
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	IMUL3Q  $+32, SI, DI
+	IMUL3Q  $+28, DX, R8
+
+block:
+	XORQ R9, R9
+
+vector:
+	LEAQ      (CX)(R9*2), R10
+	VPMOVZXWD (R10), Y0
+	VPSLLD    $0x10, Y0, Y0
+	LEAQ      (R10)(DX*2), R10
+	VPMOVZXWD (R10), Y1
+	VPSLLD    $0x10, Y1, Y1
+	LEAQ      (R10)(DX*2), R10
+	VPMOVSXBW (R10), Y3
+	VPSLLD    $0x10, Y3, Y2
+	VPSRAD    $0x10, Y2, Y2
+	VCVTDQ2PS Y2, Y2
+	VMULPS    Y0, Y2, Y2
+	VPSRAD    $0x10, Y3, Y3
+	VCVTDQ2PS Y3, Y3
+	VMULPS    Y0, Y3, Y3
+	LEAQ      (R10)(DX*2), R10
+	VPMOVSXBW (R10), Y4
+	VPSLLD    $0x10, Y4, Y0
+	VPSRAD    $0x10, Y0, Y0
+	VCVTDQ2PS Y0, Y0
+	VMULPS    Y1, Y0, Y0
+	VPSRAD    $0x10, Y4, Y4
+	VCVTDQ2PS Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	LEAQ      (R10)(DX*2), R10
+	LEAQ      (R10)(R9*2), R10
+	LEAQ      (AX)(R9*4), R11
+	VMOVDQU   (R10), Y1
+	ADDQ      SI, R10
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y5
+	VPSRLD    $0x04, Y1, Y1
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y6
+	VMOVDQU   (R10), Y1
+	ADDQ      SI, R10
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y7
+	VPSRLD    $0x04, Y1, Y1
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y8
+	VMOVDQU   (R10), Y1
+	ADDQ      SI, R10
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y9
+	VPSRLD    $0x04, Y1, Y1
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y10
+	VMOVDQU   (R10), Y1
+	ADDQ      SI, R10
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y11
+	VPSRLD    $0x04, Y1, Y1
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y12
+	VMOVDQU   (R10), Y1
+	ADDQ      SI, R10
+	VPSLLD    $0x04, Y1, Y13
+	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR      Y13, Y5, Y5
+	VPAND     const10101010AVX2<>+0(SB), Y1, Y13
+	VPOR      Y13, Y6, Y6
+	VPSLLD    $0x03, Y1, Y13
+	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR      Y13, Y7, Y7
+	VPSRLD    $0x01, Y1, Y13
+	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR      Y13, Y8, Y8
+	VPSLLD    $0x02, Y1, Y13
+	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR      Y13, Y9, Y9
+	VPSRLD    $0x02, Y1, Y13
+	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR      Y13, Y10, Y10
+	VPSLLD    $0x01, Y1, Y13
+	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR      Y13, Y11, Y11
+	VPSRLD    $0x03, Y1, Y1
+	VPAND     const10101010AVX2<>+0(SB), Y1, Y1
+	VPOR      Y1, Y12, Y12
+	VMOVDQU   const000000ffAVX2<>+0(SB), Y1
+	MOVQ      $0x00000004, R10
+
+byte:
+	VPAND       Y1, Y5, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y0, Y2, Y13
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPSRLD      $0x08, Y5, Y5
+	VPAND       Y1, Y7, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y0, Y2, Y13
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPSRLD      $0x08, Y7, Y7
+	VPAND       Y1, Y9, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y0, Y2, Y13
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPSRLD      $0x08, Y9, Y9
+	VPAND       Y1, Y11, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y0, Y2, Y13
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPSRLD      $0x08, Y11, Y11
+	VPAND       Y1, Y6, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y0, Y2, Y13
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPSRLD      $0x08, Y6, Y6
+	VPAND       Y1, Y8, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y0, Y2, Y13
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPSRLD      $0x08, Y8, Y8
+	VPAND       Y1, Y10, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y0, Y2, Y13
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPSRLD      $0x08, Y10, Y10
+	VPAND       Y1, Y12, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y0, Y2, Y13
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPSRLD      $0x08, Y12, Y12
+	CMPQ        R10, $0x03
+	JNE         half
+	VMOVUPS     Y3, Y2
+	VMOVUPS     Y4, Y0
+
+half:
+	DECQ R10
+	JNZ  byte
+	ADDQ $0x00000008, R9
+	CMPQ R9, DX
+	JLT  vector
+	ADDQ DI, AX
+	ADDQ R8, CX
+	SUBQ $0x00000020, BX
+	JNZ  block
+
+done:
+	VZEROUPPER
+	RET
+
+// func weightGemmInt8K5BAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·weightGemmInt8K5BAVX2(SB), NOSPLIT, $96-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+28, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
+	JNZ     cleared
+	VXORPS  Y0, Y0, Y0
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
+	JZ      cleared
+	MOVQ    AX, DI
+
+clear:
+	XORQ R8, R8
+
+clearlanes:
+	VMOVUPS Y0, (DI)(R8*2)
+	ADDQ    $0x00000010, R8
+	CMPQ    R8, BX
+	JL      clearlanes
+	ADDQ    CX, DI
+	DECQ    SI
+	JNZ     clear
+
+cleared:
+	// Tiles of 4 × 2 vectors.
+vectors2rows4:
+	CMPQ m+96(FP), $+4
+	JL   vectors2rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows4block:
+	MOVQ         SI, R8
+	LEAQ         (R8)(DX*2), R9
+	ADDQ         DX, R9
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 4(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*2), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 8(SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R9), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 12(SP)
+	XORQ         R8, R8
+
+vectors2rows4lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Y0
+	VMOVDQU   Y0, 32(SP)
+	VPXOR     Y0, Y0, Y0
+	VPXOR     Y2, Y2, Y2
+	VPXOR     Y4, Y4, Y4
+	VPXOR     Y6, Y6, Y6
+	VPMOVSXBW 16(R10)(BX*1), Y1
+	VMOVDQU   Y1, 64(SP)
+	VPXOR     Y1, Y1, Y1
+	VPXOR     Y3, Y3, Y3
+	VPXOR     Y5, Y5, Y5
+	VPXOR     Y7, Y7, Y7
+	MOVQ      SI, R10
+	LEAQ      (R10)(DX*2), R11
+	ADDQ      DX, R11
+	LEAQ      (R9)(BX*8), R13
+	XORQ      R12, R12
+	PCALIGN   $0x40
+
+vectors2rows4word:
+	VMOVDQU      (R13), Y9
+	VMOVQ        R12, X8
+	VPSRLD       X8, Y9, Y9
+	VMOVDQU      (R9), Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y9, Y10
+	VPAND        const10101010AVX2<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      (R9)(BX*2), Y10
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        const10101010AVX2<>+0(SB), Y9, Y9
+	VPOR         Y9, Y10, Y10
+	VMOVDQU      32(R13), Y12
+	VMOVQ        R12, X9
+	VPSRLD       X9, Y12, Y12
+	VMOVDQU      32(R9), Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y12, Y11
+	VPAND        const10101010AVX2<>+0(SB), Y11, Y11
+	VPOR         Y11, Y9, Y9
+	VMOVDQU      32(R9)(BX*2), Y11
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y11, Y11
+	VPSLLD       $0x03, Y12, Y12
+	VPAND        const10101010AVX2<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD (R10), Y12
+	VPBROADCASTD 4(R10), Y13
+	VPMADDUBSW   Y12, Y8, Y14
+	VPMADDUBSW   Y13, Y10, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     32(SP), Y14, Y14
+	VPADDD       Y14, Y0, Y0
+	VPMADDUBSW   Y12, Y9, Y12
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     64(SP), Y12, Y12
+	VPADDD       Y12, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y12
+	VPBROADCASTD 4(R10)(DX*1), Y13
+	VPMADDUBSW   Y12, Y8, Y14
+	VPMADDUBSW   Y13, Y10, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     32(SP), Y14, Y14
+	VPADDD       Y14, Y2, Y2
+	VPMADDUBSW   Y12, Y9, Y12
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     64(SP), Y12, Y12
+	VPADDD       Y12, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y12
+	VPBROADCASTD 4(R10)(DX*2), Y13
+	VPMADDUBSW   Y12, Y8, Y14
+	VPMADDUBSW   Y13, Y10, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     32(SP), Y14, Y14
+	VPADDD       Y14, Y4, Y4
+	VPMADDUBSW   Y12, Y9, Y12
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     64(SP), Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD (R11), Y12
+	VPBROADCASTD 4(R11), Y13
+	VPMADDUBSW   Y12, Y8, Y8
+	VPMADDUBSW   Y13, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     32(SP), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VPMADDUBSW   Y12, Y9, Y8
+	VPMADDUBSW   Y13, Y11, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     64(SP), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      (R13), Y9
+	VMOVQ        R12, X8
+	VPSRLD       X8, Y9, Y9
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VPAND        const10101010AVX2<>+0(SB), Y9, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      (R9)(BX*2), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y10, Y10
+	VPSRLD       $0x01, Y9, Y9
+	VPAND        const10101010AVX2<>+0(SB), Y9, Y9
+	VPOR         Y9, Y10, Y10
+	VMOVDQU      32(R13), Y12
+	VMOVQ        R12, X9
+	VPSRLD       X9, Y12, Y12
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VPAND        const10101010AVX2<>+0(SB), Y12, Y11
+	VPOR         Y11, Y9, Y9
+	VMOVDQU      32(R9)(BX*2), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y11, Y11
+	VPSRLD       $0x01, Y12, Y12
+	VPAND        const10101010AVX2<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 16(R10), Y12
+	VPBROADCASTD 20(R10), Y13
+	VPMADDUBSW   Y12, Y8, Y14
+	VPMADDUBSW   Y13, Y10, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     32(SP), Y14, Y14
+	VPADDD       Y14, Y0, Y0
+	VPMADDUBSW   Y12, Y9, Y12
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     64(SP), Y12, Y12
+	VPADDD       Y12, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y12
+	VPBROADCASTD 20(R10)(DX*1), Y13
+	VPMADDUBSW   Y12, Y8, Y14
+	VPMADDUBSW   Y13, Y10, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     32(SP), Y14, Y14
+	VPADDD       Y14, Y2, Y2
+	VPMADDUBSW   Y12, Y9, Y12
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     64(SP), Y12, Y12
+	VPADDD       Y12, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y12
+	VPBROADCASTD 20(R10)(DX*2), Y13
+	VPMADDUBSW   Y12, Y8, Y14
+	VPMADDUBSW   Y13, Y10, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     32(SP), Y14, Y14
+	VPADDD       Y14, Y4, Y4
+	VPMADDUBSW   Y12, Y9, Y12
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     64(SP), Y12, Y12
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD 16(R11), Y12
+	VPBROADCASTD 20(R11), Y13
+	VPMADDUBSW   Y12, Y8, Y8
+	VPMADDUBSW   Y13, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     32(SP), Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VPMADDUBSW   Y12, Y9, Y8
+	VPMADDUBSW   Y13, Y11, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     64(SP), Y8, Y8
+	VPADDD       Y8, Y7, Y7
+	MOVQ         x_cap+48(FP), R14
+	PREFETCHT0   (R14)
+	PREFETCHT0   64(R14)
+	PREFETCHT0   128(R14)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*4), R9
+	ADDQ         $0x00000008, R10
+	ADDQ         $0x00000008, R11
+	ADDQ         $0x02, R12
+	CMPQ         R12, $0x04
+	JNE          vectors2rows4word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (AX)(R8*2), R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	VPMOVZXWD    (DI)(R8*1), Y8
+	VPSLLD       $0x10, Y8, Y8
+	VPMOVZXWD    16(DI)(R8*1), Y9
+	VPSLLD       $0x10, Y9, Y9
+	VBROADCASTSS 32(R9), Y10
+	VMULPS       Y10, Y8, Y11
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R11), Y11, Y0
+	VMOVUPS      Y0, (R11)
+	VMULPS       Y10, Y9, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R11)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R11)(CX*1)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R11)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R11)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R11)(CX*2)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R11)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  (R12), Y1, Y6
+	VMOVUPS      Y6, (R12)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  32(R12), Y0, Y7
+	VMOVUPS      Y7, 32(R12)
+	LEAQ         (DI)(R8*1), R13
+	LEAQ         (DI)(R8*1), R14
+	ADDQ         BX, R14
+	ADDQ         BX, R14
+	VPMOVZXWD    (R13)(BX*1), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVSXBW    (R14)(BX*1), Y2
+	VPMOVZXWD    16(R13)(BX*1), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VPMOVSXBW    16(R14)(BX*1), Y3
+	VBROADCASTSS 32(R9), Y4
+	VPBROADCASTD (SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R11), Y7, Y6
+	VMOVUPS      Y6, (R11)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R11), Y4, Y5
+	VMOVUPS      Y5, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y4
+	VPBROADCASTD 4(SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R11)(CX*1), Y7, Y6
+	VMOVUPS      Y6, (R11)(CX*1)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R11)(CX*1), Y4, Y5
+	VMOVUPS      Y5, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y4
+	VPBROADCASTD 8(SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R11)(CX*2), Y7, Y6
+	VMOVUPS      Y6, (R11)(CX*2)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R11)(CX*2), Y4, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y4
+	VPBROADCASTD 12(SP), Y5
+	VPMADDWD     Y5, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y0, Y0
+	VFMADD213PS  (R12), Y0, Y2
+	VMOVUPS      Y2, (R12)
+	VPMADDWD     Y5, Y3, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VFMADD213PS  32(R12), Y1, Y0
+	VMOVUPS      Y0, 32(R12)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows4lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows4block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors2rows4
+
+vectors2rows4done:
+	// Tiles of 2 × 2 vectors.
+vectors2rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors2rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows2block:
+	MOVQ         SI, R8
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 4(SP)
+	XORQ         R8, R8
+
+vectors2rows2lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Y0
+	VMOVDQU   Y0, 32(SP)
+	VPXOR     Y0, Y0, Y0
+	VPXOR     Y2, Y2, Y2
+	VPMOVSXBW 16(R10)(BX*1), Y1
+	VMOVDQU   Y1, 64(SP)
+	VPXOR     Y1, Y1, Y1
+	VPXOR     Y3, Y3, Y3
+	MOVQ      SI, R10
+	LEAQ      (R9)(BX*8), R12
+	XORQ      R11, R11
+	PCALIGN   $0x40
+
+vectors2rows2word:
+	VMOVDQU      (R12), Y5
+	VMOVQ        R11, X4
+	VPSRLD       X4, Y5, Y5
+	VMOVDQU      (R9), Y4
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VPSLLD       $0x04, Y5, Y6
+	VPAND        const10101010AVX2<>+0(SB), Y6, Y6
+	VPOR         Y6, Y4, Y4
+	VMOVDQU      (R9)(BX*2), Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        const10101010AVX2<>+0(SB), Y5, Y5
+	VPOR         Y5, Y6, Y6
+	VMOVDQU      32(R12), Y8
+	VMOVQ        R11, X5
+	VPSRLD       X5, Y8, Y8
+	VMOVDQU      32(R9), Y5
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
+	VPSLLD       $0x04, Y8, Y7
+	VPAND        const10101010AVX2<>+0(SB), Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VMOVDQU      32(R9)(BX*2), Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y8, Y8
+	VPAND        const10101010AVX2<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD (R10), Y8
+	VPBROADCASTD 4(R10), Y9
+	VPMADDUBSW   Y8, Y4, Y10
+	VPMADDUBSW   Y9, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     32(SP), Y10, Y10
+	VPADDD       Y10, Y0, Y0
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDUBSW   Y9, Y7, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     64(SP), Y8, Y8
+	VPADDD       Y8, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y8
+	VPBROADCASTD 4(R10)(DX*1), Y9
+	VPMADDUBSW   Y8, Y4, Y4
+	VPMADDUBSW   Y9, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     32(SP), Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	VPMADDUBSW   Y8, Y5, Y4
+	VPMADDUBSW   Y9, Y7, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     64(SP), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      (R12), Y5
+	VMOVQ        R11, X4
+	VPSRLD       X4, Y5, Y5
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VPAND        const10101010AVX2<>+0(SB), Y5, Y6
+	VPOR         Y6, Y4, Y4
+	VMOVDQU      (R9)(BX*2), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        const10101010AVX2<>+0(SB), Y5, Y5
+	VPOR         Y5, Y6, Y6
+	VMOVDQU      32(R12), Y8
+	VMOVQ        R11, X5
+	VPSRLD       X5, Y8, Y8
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
+	VPAND        const10101010AVX2<>+0(SB), Y8, Y7
+	VPOR         Y7, Y5, Y5
+	VMOVDQU      32(R9)(BX*2), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        const10101010AVX2<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 16(R10), Y8
+	VPBROADCASTD 20(R10), Y9
+	VPMADDUBSW   Y8, Y4, Y10
+	VPMADDUBSW   Y9, Y6, Y11
+	VPADDW       Y11, Y10, Y10
+	VPMADDWD     32(SP), Y10, Y10
+	VPADDD       Y10, Y0, Y0
+	VPMADDUBSW   Y8, Y5, Y8
+	VPMADDUBSW   Y9, Y7, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     64(SP), Y8, Y8
+	VPADDD       Y8, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y8
+	VPBROADCASTD 20(R10)(DX*1), Y9
+	VPMADDUBSW   Y8, Y4, Y4
+	VPMADDUBSW   Y9, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     32(SP), Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	VPMADDUBSW   Y8, Y5, Y4
+	VPMADDUBSW   Y9, Y7, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     64(SP), Y4, Y4
+	VPADDD       Y4, Y3, Y3
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*4), R9
+	ADDQ         $0x00000008, R10
+	ADDQ         $0x02, R11
+	CMPQ         R11, $0x04
+	JNE          vectors2rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VPMOVZXWD    (DI)(R8*1), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPMOVZXWD    16(DI)(R8*1), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y6, Y4, Y7
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y7, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y6, Y5, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y4, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VMULPS       Y0, Y5, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	LEAQ         (DI)(R8*1), R11
+	LEAQ         (DI)(R8*1), R12
+	ADDQ         BX, R12
+	ADDQ         BX, R12
+	VPMOVZXWD    (R11)(BX*1), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVSXBW    (R12)(BX*1), Y2
+	VPMOVZXWD    16(R11)(BX*1), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VPMOVSXBW    16(R12)(BX*1), Y3
+	VBROADCASTSS 32(R9), Y4
+	VPBROADCASTD (SP), Y5
+	VPMADDWD     Y5, Y2, Y6
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y4, Y0, Y7
+	VFMADD213PS  (R10), Y7, Y6
+	VMOVUPS      Y6, (R10)
+	VPMADDWD     Y5, Y3, Y5
+	VCVTDQ2PS    Y5, Y5
+	VMULPS       Y4, Y1, Y4
+	VFMADD213PS  32(R10), Y4, Y5
+	VMOVUPS      Y5, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y4
+	VPBROADCASTD 4(SP), Y5
+	VPMADDWD     Y5, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y0, Y0
+	VFMADD213PS  (R10)(CX*1), Y0, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VPMADDWD     Y5, Y3, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VFMADD213PS  32(R10)(CX*1), Y1, Y0
+	VMOVUPS      Y0, 32(R10)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows2lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors2rows2
+
+vectors2rows2done:
+	// Tiles of 1 × 2 vectors.
+vectors2rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors2rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows1block:
+	MOVQ         SI, R8
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	XORQ         R8, R8
+
+vectors2rows1lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	LEAQ      (DI)(R8*1), R10
+	ADDQ      BX, R10
+	VPMOVSXBW (R10)(BX*1), Y0
+	VMOVDQU   Y0, 32(SP)
+	VPXOR     Y0, Y0, Y0
+	VPMOVSXBW 16(R10)(BX*1), Y1
+	VMOVDQU   Y1, 64(SP)
+	VPXOR     Y1, Y1, Y1
+	MOVQ      SI, R10
+	LEAQ      (R9)(BX*8), R12
+	XORQ      R11, R11
+	PCALIGN   $0x40
+
+vectors2rows1word:
+	VMOVDQU      (R12), Y3
+	VMOVQ        R11, X2
+	VPSRLD       X2, Y3, Y3
+	VMOVDQU      (R9), Y2
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y2, Y2
+	VPSLLD       $0x04, Y3, Y4
+	VPAND        const10101010AVX2<>+0(SB), Y4, Y4
+	VPOR         Y4, Y2, Y2
+	VMOVDQU      (R9)(BX*2), Y4
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VPSLLD       $0x03, Y3, Y3
+	VPAND        const10101010AVX2<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      32(R12), Y6
+	VMOVQ        R11, X3
+	VPSRLD       X3, Y6, Y6
+	VMOVDQU      32(R9), Y3
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y3, Y3
+	VPSLLD       $0x04, Y6, Y5
+	VPAND        const10101010AVX2<>+0(SB), Y5, Y5
+	VPOR         Y5, Y3, Y3
+	VMOVDQU      32(R9)(BX*2), Y5
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
+	VPSLLD       $0x03, Y6, Y6
+	VPAND        const10101010AVX2<>+0(SB), Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD (R10), Y6
+	VPBROADCASTD 4(R10), Y7
+	VPMADDUBSW   Y6, Y2, Y2
+	VPMADDUBSW   Y7, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDWD     32(SP), Y2, Y2
+	VPADDD       Y2, Y0, Y0
+	VPMADDUBSW   Y6, Y3, Y2
+	VPMADDUBSW   Y7, Y5, Y3
+	VPADDW       Y3, Y2, Y2
+	VPMADDWD     64(SP), Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	VMOVDQU      (R12), Y3
+	VMOVQ        R11, X2
+	VPSRLD       X2, Y3, Y3
+	VMOVDQU      (R9), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y2, Y2
+	VPAND        const10101010AVX2<>+0(SB), Y3, Y4
+	VPOR         Y4, Y2, Y2
+	VMOVDQU      (R9)(BX*2), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VPSRLD       $0x01, Y3, Y3
+	VPAND        const10101010AVX2<>+0(SB), Y3, Y3
+	VPOR         Y3, Y4, Y4
+	VMOVDQU      32(R12), Y6
+	VMOVQ        R11, X3
+	VPSRLD       X3, Y6, Y6
+	VMOVDQU      32(R9), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y3, Y3
+	VPAND        const10101010AVX2<>+0(SB), Y6, Y5
+	VPOR         Y5, Y3, Y3
+	VMOVDQU      32(R9)(BX*2), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
+	VPSRLD       $0x01, Y6, Y6
+	VPAND        const10101010AVX2<>+0(SB), Y6, Y6
+	VPOR         Y6, Y5, Y5
+	VPBROADCASTD 16(R10), Y6
+	VPBROADCASTD 20(R10), Y7
+	VPMADDUBSW   Y6, Y2, Y2
+	VPMADDUBSW   Y7, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDWD     32(SP), Y2, Y2
+	VPADDD       Y2, Y0, Y0
+	VPMADDUBSW   Y6, Y3, Y2
+	VPMADDUBSW   Y7, Y5, Y3
+	VPADDW       Y3, Y2, Y2
+	VPMADDWD     64(SP), Y2, Y2
+	VPADDD       Y2, Y1, Y1
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*4), R9
+	ADDQ         $0x00000008, R10
+	ADDQ         $0x02, R11
+	CMPQ         R11, $0x04
+	JNE          vectors2rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VPMOVZXWD    (DI)(R8*1), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VPMOVZXWD    16(DI)(R8*1), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VBROADCASTSS 32(R9), Y4
+	VMULPS       Y4, Y2, Y2
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y2, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y4, Y3, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	LEAQ         (DI)(R8*1), R11
+	LEAQ         (DI)(R8*1), R12
+	ADDQ         BX, R12
+	ADDQ         BX, R12
+	VPMOVZXWD    (R11)(BX*1), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VPMOVSXBW    (R12)(BX*1), Y2
+	VPMOVZXWD    16(R11)(BX*1), Y1
+	VPSLLD       $0x10, Y1, Y1
+	VPMOVSXBW    16(R12)(BX*1), Y3
+	VBROADCASTSS 32(R9), Y4
+	VPBROADCASTD (SP), Y5
+	VPMADDWD     Y5, Y2, Y2
+	VCVTDQ2PS    Y2, Y2
+	VMULPS       Y4, Y0, Y0
+	VFMADD213PS  (R10), Y0, Y2
+	VMOVUPS      Y2, (R10)
+	VPMADDWD     Y5, Y3, Y0
+	VCVTDQ2PS    Y0, Y0
+	VMULPS       Y4, Y1, Y1
+	VFMADD213PS  32(R10), Y1, Y0
+	VMOVUPS      Y0, 32(R10)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors2rows1
+
+vectors2rows1done:
+	VZEROUPPER
+	RET
+
 // func weightUnpackK4AVX2(dst []uint32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C
 TEXT ·weightUnpackK4AVX2(SB), NOSPLIT, $0-64
@@ -14262,7 +15281,7 @@ end:
 	RET
 
 // func adamWAVX2(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
-// Requires: AVX
+// Requires: AVX, AVX2
 TEXT ·adamWAVX2(SB), NOSPLIT, $0-124
 	PCALIGN      $0x40
 	MOVQ         w_base+0(FP), AX
@@ -14281,54 +15300,78 @@ TEXT ·adamWAVX2(SB), NOSPLIT, $0-124
 	JL           columns2end
 
 columns2:
-	VMOVUPS (BX), Y9
-	VMULPS  Y2, Y9, Y9
-	VMOVUPS (CX), Y7
-	VMULPS  Y3, Y7, Y8
-	VMULPS  Y7, Y8, Y8
-	VADDPS  Y8, Y9, Y9
-	VMOVUPS Y9, (BX)
-	VSQRTPS Y9, Y9
-	VMOVUPS (DX), Y8
-	VSUBPS  Y8, Y7, Y7
-	VMULPS  Y1, Y7, Y7
-	VADDPS  Y8, Y7, Y7
-	VMOVUPS Y7, (DX)
-	VMOVUPS 32(BX), Y10
-	VMULPS  Y2, Y10, Y10
-	VMOVUPS 32(CX), Y8
-	VMULPS  Y3, Y8, Y11
-	VMULPS  Y8, Y11, Y11
-	VADDPS  Y11, Y10, Y10
-	VMOVUPS Y10, 32(BX)
-	VSQRTPS Y10, Y10
-	VMOVUPS 32(DX), Y11
-	VSUBPS  Y11, Y8, Y8
-	VMULPS  Y1, Y8, Y8
-	VADDPS  Y11, Y8, Y8
-	VMOVUPS Y8, 32(DX)
-	VDIVPS  Y4, Y9, Y9
-	VADDPS  Y5, Y9, Y9
-	VDIVPS  Y9, Y7, Y7
-	VMULPS  Y6, Y7, Y7
-	VMOVUPS (AX), Y9
-	VMULPS  Y0, Y9, Y9
-	VSUBPS  Y7, Y9, Y9
-	VMOVUPS Y9, (AX)
-	VDIVPS  Y4, Y10, Y10
-	VADDPS  Y5, Y10, Y10
-	VDIVPS  Y10, Y8, Y8
-	VMULPS  Y6, Y8, Y8
-	VMOVUPS 32(AX), Y7
-	VMULPS  Y0, Y7, Y7
-	VSUBPS  Y8, Y7, Y7
-	VMOVUPS Y7, 32(AX)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, CX
-	ADDQ    $0x00000040, DX
-	ADDQ    $0x00000040, BX
-	SUBQ    $0x00000010, SI
-	JGE     columns2
+	VMOVUPS  (BX), Y9
+	VMULPS   Y2, Y9, Y9
+	VMOVUPS  (CX), Y7
+	VMULPS   Y3, Y7, Y8
+	VMULPS   Y7, Y8, Y8
+	VADDPS   Y8, Y9, Y9
+	VPXOR    Y10, Y10, Y10
+	VPAND    const7f800000AVX2<>+0(SB), Y9, Y8
+	VPCMPEQD Y10, Y8, Y8
+	VPANDN   Y9, Y8, Y9
+	VMOVUPS  Y9, (BX)
+	VSQRTPS  Y9, Y9
+	VMOVUPS  (DX), Y8
+	VSUBPS   Y8, Y7, Y7
+	VMULPS   Y1, Y7, Y7
+	VADDPS   Y8, Y7, Y7
+	VPXOR    Y10, Y10, Y10
+	VPAND    const7f800000AVX2<>+0(SB), Y7, Y8
+	VPCMPEQD Y10, Y8, Y8
+	VPANDN   Y7, Y8, Y7
+	VMOVUPS  Y7, (DX)
+	VMOVUPS  32(BX), Y10
+	VMULPS   Y2, Y10, Y10
+	VMOVUPS  32(CX), Y8
+	VMULPS   Y3, Y8, Y11
+	VMULPS   Y8, Y11, Y11
+	VADDPS   Y11, Y10, Y10
+	VPXOR    Y12, Y12, Y12
+	VPAND    const7f800000AVX2<>+0(SB), Y10, Y11
+	VPCMPEQD Y12, Y11, Y11
+	VPANDN   Y10, Y11, Y10
+	VMOVUPS  Y10, 32(BX)
+	VSQRTPS  Y10, Y10
+	VMOVUPS  32(DX), Y11
+	VSUBPS   Y11, Y8, Y8
+	VMULPS   Y1, Y8, Y8
+	VADDPS   Y11, Y8, Y8
+	VPXOR    Y12, Y12, Y12
+	VPAND    const7f800000AVX2<>+0(SB), Y8, Y11
+	VPCMPEQD Y12, Y11, Y11
+	VPANDN   Y8, Y11, Y8
+	VMOVUPS  Y8, 32(DX)
+	VDIVPS   Y4, Y9, Y9
+	VADDPS   Y5, Y9, Y9
+	VDIVPS   Y9, Y7, Y7
+	VMULPS   Y6, Y7, Y7
+	VMOVUPS  (AX), Y9
+	VMULPS   Y0, Y9, Y9
+	VSUBPS   Y7, Y9, Y9
+	VPXOR    Y11, Y11, Y11
+	VPAND    const7f800000AVX2<>+0(SB), Y9, Y7
+	VPCMPEQD Y11, Y7, Y7
+	VPANDN   Y9, Y7, Y9
+	VMOVUPS  Y9, (AX)
+	VDIVPS   Y4, Y10, Y10
+	VADDPS   Y5, Y10, Y10
+	VDIVPS   Y10, Y8, Y8
+	VMULPS   Y6, Y8, Y8
+	VMOVUPS  32(AX), Y7
+	VMULPS   Y0, Y7, Y7
+	VSUBPS   Y8, Y7, Y7
+	VPXOR    Y9, Y9, Y9
+	VPAND    const7f800000AVX2<>+0(SB), Y7, Y8
+	VPCMPEQD Y9, Y8, Y8
+	VPANDN   Y7, Y8, Y7
+	VMOVUPS  Y7, 32(AX)
+	ADDQ     $0x00000040, AX
+	ADDQ     $0x00000040, CX
+	ADDQ     $0x00000040, DX
+	ADDQ     $0x00000040, BX
+	SUBQ     $0x00000010, SI
+	JGE      columns2
 
 columns2end:
 	ADDQ $0x00000010, SI
@@ -14336,33 +15379,45 @@ columns2end:
 	JL   columns1end
 
 columns1:
-	VMOVUPS (BX), Y8
-	VMULPS  Y2, Y8, Y8
-	VMOVUPS (CX), Y7
-	VMULPS  Y3, Y7, Y9
-	VMULPS  Y7, Y9, Y9
-	VADDPS  Y9, Y8, Y8
-	VMOVUPS Y8, (BX)
-	VSQRTPS Y8, Y8
-	VMOVUPS (DX), Y9
-	VSUBPS  Y9, Y7, Y7
-	VMULPS  Y1, Y7, Y7
-	VADDPS  Y9, Y7, Y7
-	VMOVUPS Y7, (DX)
-	VDIVPS  Y4, Y8, Y8
-	VADDPS  Y5, Y8, Y8
-	VDIVPS  Y8, Y7, Y7
-	VMULPS  Y6, Y7, Y7
-	VMOVUPS (AX), Y8
-	VMULPS  Y0, Y8, Y8
-	VSUBPS  Y7, Y8, Y8
-	VMOVUPS Y8, (AX)
-	ADDQ    $0x00000020, AX
-	ADDQ    $0x00000020, CX
-	ADDQ    $0x00000020, DX
-	ADDQ    $0x00000020, BX
-	SUBQ    $0x00000008, SI
-	JGE     columns1
+	VMOVUPS  (BX), Y8
+	VMULPS   Y2, Y8, Y8
+	VMOVUPS  (CX), Y7
+	VMULPS   Y3, Y7, Y9
+	VMULPS   Y7, Y9, Y9
+	VADDPS   Y9, Y8, Y8
+	VPXOR    Y10, Y10, Y10
+	VPAND    const7f800000AVX2<>+0(SB), Y8, Y9
+	VPCMPEQD Y10, Y9, Y9
+	VPANDN   Y8, Y9, Y8
+	VMOVUPS  Y8, (BX)
+	VSQRTPS  Y8, Y8
+	VMOVUPS  (DX), Y9
+	VSUBPS   Y9, Y7, Y7
+	VMULPS   Y1, Y7, Y7
+	VADDPS   Y9, Y7, Y7
+	VPXOR    Y10, Y10, Y10
+	VPAND    const7f800000AVX2<>+0(SB), Y7, Y9
+	VPCMPEQD Y10, Y9, Y9
+	VPANDN   Y7, Y9, Y7
+	VMOVUPS  Y7, (DX)
+	VDIVPS   Y4, Y8, Y8
+	VADDPS   Y5, Y8, Y8
+	VDIVPS   Y8, Y7, Y7
+	VMULPS   Y6, Y7, Y7
+	VMOVUPS  (AX), Y8
+	VMULPS   Y0, Y8, Y8
+	VSUBPS   Y7, Y8, Y8
+	VPXOR    Y9, Y9, Y9
+	VPAND    const7f800000AVX2<>+0(SB), Y8, Y7
+	VPCMPEQD Y9, Y7, Y7
+	VPANDN   Y8, Y7, Y8
+	VMOVUPS  Y8, (AX)
+	ADDQ     $0x00000020, AX
+	ADDQ     $0x00000020, CX
+	ADDQ     $0x00000020, DX
+	ADDQ     $0x00000020, BX
+	SUBQ     $0x00000008, SI
+	JGE      columns1
 
 columns1end:
 	ADDQ       $0x00000008, SI
@@ -14379,6 +15434,10 @@ columns1end:
 	VMULPS     Y3, Y2, Y3
 	VMULPS     Y2, Y3, Y3
 	VADDPS     Y3, Y7, Y7
+	VPXOR      Y8, Y8, Y8
+	VPAND      const7f800000AVX2<>+0(SB), Y7, Y3
+	VPCMPEQD   Y8, Y3, Y3
+	VPANDN     Y7, Y3, Y7
 	VMOVUPS    (DI), Y3
 	VMASKMOVPS Y7, Y3, (BX)
 	VSQRTPS    Y7, Y7
@@ -14387,6 +15446,10 @@ columns1end:
 	VSUBPS     Y3, Y2, Y2
 	VMULPS     Y1, Y2, Y2
 	VADDPS     Y3, Y2, Y2
+	VPXOR      Y3, Y3, Y3
+	VPAND      const7f800000AVX2<>+0(SB), Y2, Y1
+	VPCMPEQD   Y3, Y1, Y1
+	VPANDN     Y2, Y1, Y2
 	VMOVUPS    (DI), Y1
 	VMASKMOVPS Y2, Y1, (DX)
 	VDIVPS     Y4, Y7, Y7
@@ -14397,12 +15460,22 @@ columns1end:
 	VMASKMOVPS (AX), Y1, Y1
 	VMULPS     Y0, Y1, Y1
 	VSUBPS     Y2, Y1, Y1
+	VPXOR      Y2, Y2, Y2
+	VPAND      const7f800000AVX2<>+0(SB), Y1, Y0
+	VPCMPEQD   Y2, Y0, Y0
+	VPANDN     Y1, Y0, Y1
 	VMOVUPS    (DI), Y0
 	VMASKMOVPS Y1, Y0, (AX)
 
 end:
 	VZEROUPPER
 	RET
+
+DATA const7f800000AVX2<>+0(SB)/8, $0x7f8000007f800000
+DATA const7f800000AVX2<>+8(SB)/8, $0x7f8000007f800000
+DATA const7f800000AVX2<>+16(SB)/8, $0x7f8000007f800000
+DATA const7f800000AVX2<>+24(SB)/8, $0x7f8000007f800000
+GLOBL const7f800000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func softcapAVX2(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 // Requires: AVX, AVX2, FMA3
@@ -25447,12 +26520,6 @@ row:
 	VZEROUPPER
 	RET
 
-DATA const7f800000AVX2<>+0(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX2<>+8(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX2<>+16(SB)/8, $0x7f8000007f800000
-DATA const7f800000AVX2<>+24(SB)/8, $0x7f8000007f800000
-GLOBL const7f800000AVX2<>(SB), RODATA|NOPTR, $32
-
 DATA const0bc00000AVX2<>+0(SB)/8, $0x0bc000000bc00000
 DATA const0bc00000AVX2<>+8(SB)/8, $0x0bc000000bc00000
 DATA const0bc00000AVX2<>+16(SB)/8, $0x0bc000000bc00000
@@ -28284,7 +29351,7 @@ DATA const0a800000AVX2<>+24(SB)/8, $0x0a8000000a800000
 GLOBL const0a800000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func quantizeInt8AVX2(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV
 TEXT ·quantizeInt8AVX2(SB), NOSPLIT, $0-121
 	PCALIGN $0x40
 	MOVQ    src_base+64(FP), AX
@@ -28293,8 +29360,6 @@ TEXT ·quantizeInt8AVX2(SB), NOSPLIT, $0-121
 	MOVQ    group+96(FP), BX
 	MOVQ    n+104(FP), SI
 	VMOVUPS const7fffffffAVX2<>+0(SB), Y0
-	VMOVUPS const42fe0000AVX2<>+0(SB), Y1
-	VMOVUPS constc2fe0000AVX2<>+0(SB), Y2
 	TESTQ   SI, SI
 	JZ      finite
 
@@ -28307,15 +29372,15 @@ row:
 	MOVQ  DX, R9
 
 group:
-	VXORPS Y3, Y3, Y3
+	VXORPS Y1, Y1, Y1
 	XORQ   R11, R11
 	MOVQ   BX, R12
 	SUBQ   $0x00000008, R12
 	JL     magnitudesingle
 
 magnitudevector:
-	VANDPS  (DI)(R11*4), Y0, Y4
-	VPMAXSD Y4, Y3, Y3
+	VANDPS  (DI)(R11*4), Y0, Y2
+	VPMAXSD Y2, Y1, Y1
 	ADDQ    $0x00000008, R11
 	CMPQ    R11, R12
 	JLE     magnitudevector
@@ -28327,50 +29392,54 @@ magnitudevector:
 	JMP  magnitudevector
 
 magnitudesingle:
-	VMOVSS  (DI)(R11*4), X4
-	VANDPS  X0, X4, X4
-	VPMAXSD X4, X3, X3
+	VMOVSS  (DI)(R11*4), X2
+	VANDPS  X0, X2, X2
+	VPMAXSD X2, X1, X1
 	INCQ    R11
 	CMPQ    R11, BX
 	JL      magnitudesingle
 
 magnitudedone:
-	VEXTRACTF128 $0x01, Y3, X4
-	VPMAXSD      X4, X3, X3
-	VPSHUFD      $0x4e, X3, X4
-	VPMAXSD      X4, X3, X3
-	VPSHUFD      $0xb1, X3, X4
-	VPMAXSD      X4, X3, X3
-	VMOVD        X3, R11
+	VEXTRACTF128 $0x01, Y1, X2
+	VPMAXSD      X2, X1, X1
+	VPSHUFD      $0x4e, X1, X2
+	VPMAXSD      X2, X1, X1
+	VPSHUFD      $0xb1, X1, X2
+	VPMAXSD      X2, X1, X1
+	VMOVD        X1, R11
 	CMPL         R11, $0x7f800000
 	JGE          infinite
-	VMOVD        R11, X3
-	VDIVSS       const42fe0000AVX2<>+0(SB), X3, X3
-	VMOVSS       X3, (R9)
-	VXORPS       X4, X4, X4
+	XORL         R12, R12
+	CMPL         R11, $0x03fe0000
+	CMOVLLT      R12, R11
+	MOVL         $0x7f7ffffe, R12
+	CMPL         R11, R12
+	CMOVLGT      R12, R11
+	VMOVD        R11, X1
+	VDIVSS       const42fe0000AVX2<>+0(SB), X1, X1
+	VMOVSS       X1, (R9)
+	VXORPS       X2, X2, X2
 
 	// Divided by 1, numbers whose scale is 0 become 0.
-	VUCOMISS X4, X3
+	VUCOMISS X2, X1
 	JNE      divisible
-	VMOVSS   const3f800000AVX2<>+0(SB), X3
+	VMOVSS   const3f800000AVX2<>+0(SB), X1
 
 divisible:
-	VBROADCASTSS X3, Y3
+	VBROADCASTSS X1, Y1
 	XORQ         R11, R11
 	MOVQ         BX, R12
 	SUBQ         $0x00000008, R12
 	JL           quotientsingle
 
 quotientvector:
-	VMOVUPS      (DI)(R11*4), Y4
-	VDIVPS       Y3, Y4, Y4
-	VMINPS       Y1, Y4, Y4
-	VMAXPS       Y2, Y4, Y4
-	VCVTPS2DQ    Y4, Y4
-	VEXTRACTI128 $0x01, Y4, X5
-	VPACKSSDW    X5, X4, X5
-	VPACKSSWB    X5, X5, X5
-	VMOVQ        X5, (R8)(R11*1)
+	VMOVUPS      (DI)(R11*4), Y2
+	VDIVPS       Y1, Y2, Y2
+	VCVTPS2DQ    Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VPACKSSDW    X3, X2, X3
+	VPACKSSWB    X3, X3, X3
+	VMOVQ        X3, (R8)(R11*1)
 	ADDQ         $0x00000008, R11
 	CMPQ         R11, R12
 	JLE          quotientvector
@@ -28382,11 +29451,9 @@ quotientvector:
 	JMP  quotientvector
 
 quotientsingle:
-	VMOVSS    (DI)(R11*4), X4
-	VDIVSS    X3, X4, X4
-	VMINSS    X1, X4, X4
-	VMAXSS    X2, X4, X4
-	VCVTSS2SI X4, R12
+	VMOVSS    (DI)(R11*4), X2
+	VDIVSS    X1, X2, X2
+	VCVTSS2SI X2, R12
 	MOVB      R12, (R8)(R11*1)
 	INCQ      R11
 	CMPQ      R11, BX
@@ -28419,14 +29486,8 @@ infinite:
 	VZEROUPPER
 	RET
 
-DATA constc2fe0000AVX2<>+0(SB)/8, $0xc2fe0000c2fe0000
-DATA constc2fe0000AVX2<>+8(SB)/8, $0xc2fe0000c2fe0000
-DATA constc2fe0000AVX2<>+16(SB)/8, $0xc2fe0000c2fe0000
-DATA constc2fe0000AVX2<>+24(SB)/8, $0xc2fe0000c2fe0000
-GLOBL constc2fe0000AVX2<>(SB), RODATA|NOPTR, $32
-
 // func quantizeInt4AVX2(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, CMOV
 TEXT ·quantizeInt4AVX2(SB), NOSPLIT, $0-121
 	PCALIGN $0x40
 	MOVQ    src_base+64(FP), AX
@@ -28522,6 +29583,9 @@ topdone:
 	VPSHUFD      $0xb1, X4, X5
 	VPMAXSD      X5, X4, X4
 	VMOVD        X4, R12
+	XORL         R13, R13
+	CMPL         R11, $0x01ffffff
+	CMOVLLT      R13, R11
 	VMOVD        R11, X4
 	VMULSS       const3e000000AVX2<>+0(SB), X4, X4
 	VXORPS       X5, X5, X5
@@ -28633,6 +29697,67 @@ DATA const3e000000AVX2<>+8(SB)/8, $0x3e0000003e000000
 DATA const3e000000AVX2<>+16(SB)/8, $0x3e0000003e000000
 DATA const3e000000AVX2<>+24(SB)/8, $0x3e0000003e000000
 GLOBL const3e000000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func flushAVX2(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
+// Requires: AVX, AVX2
+TEXT ·flushAVX2(SB), NOSPLIT, $0-84
+	PCALIGN      $0x40
+	MOVQ         src_base+32(FP), AX
+	MOVQ         dst_base+0(FP), CX
+	MOVQ         lds+56(FP), DX
+	MOVQ         ldd+24(FP), BX
+	MOVQ         n+64(FP), SI
+	MOVQ         d+72(FP), DI
+	TESTQ        SI, SI
+	JZ           end
+	TESTQ        DI, DI
+	JZ           end
+	VBROADCASTSS least+80(FP), Y0
+	VMOVUPS      const7fffffffAVX2<>+0(SB), Y1
+
+row:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000008, R9
+	JL   single
+
+vector:
+	VMOVUPS  (AX)(R8*4), Y2
+	VANDPS   Y1, Y2, Y3
+	VPMAXUD  Y0, Y3, Y4
+	VPCMPEQD Y3, Y4, Y4
+	VPAND    Y4, Y2, Y2
+	VMOVUPS  Y2, (CX)(R8*4)
+	ADDQ     $0x00000008, R8
+	CMPQ     R8, R9
+	JLE      vector
+	CMPQ     R8, DI
+	JE       done
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R9, R8
+	JMP  vector
+
+single:
+	VMOVSS   (AX)(R8*4), X5
+	VANDPS   Y1, Y5, Y2
+	VPMAXUD  Y0, Y2, Y3
+	VPCMPEQD Y2, Y3, Y3
+	VPAND    Y3, Y5, Y5
+	VMOVSS   X5, (CX)(R8*4)
+	INCQ     R8
+	CMPQ     R8, DI
+	JL       single
+
+done:
+	LEAQ (AX)(DX*4), AX
+	LEAQ (CX)(BX*4), CX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
 
 // func finiteAVX2(src []float32) bool
 // Requires: AVX, AVX2
@@ -31775,7 +32900,7 @@ DATA const00000000AVX2<>+24(SB)/8, $0x0000000000000000
 GLOBL const00000000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func backwardScoresAVX2(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
-// Requires: AVX
+// Requires: AVX, AVX2
 TEXT ·backwardScoresAVX2(SB), NOSPLIT, $0-112
 	PCALIGN $0x40
 	MOVQ    p_base+0(FP), AX
@@ -31809,31 +32934,39 @@ chunk2:
 	PCALIGN $0x40
 
 chunk2row:
-	VMOVUPS (R9), Y4
-	VMULPS  Y0, Y4, Y5
-	VMOVUPS (R9)(CX*1), Y6
-	VSUBPS  Y2, Y6, Y6
-	VMULPS  Y5, Y6, Y6
-	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y4, Y7
-	VANDPS  Y7, Y6, Y6
-	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y4, Y4
-	VANDPS  Y4, Y5, Y5
-	VMOVUPS Y5, (R9)
-	VMOVUPS Y6, (R9)(CX*1)
-	VMOVUPS 32(R9), Y4
-	VMULPS  Y1, Y4, Y5
-	VMOVUPS 32(R9)(CX*1), Y6
-	VSUBPS  Y3, Y6, Y6
-	VMULPS  Y5, Y6, Y6
-	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y4, Y7
-	VANDPS  Y7, Y6, Y6
-	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y4, Y4
-	VANDPS  Y4, Y5, Y5
-	VMOVUPS Y5, 32(R9)
-	VMOVUPS Y6, 32(R9)(CX*1)
-	ADDQ    DX, R9
-	DECQ    R10
-	JNZ     chunk2row
+	VMOVUPS  (R9), Y4
+	VMULPS   Y0, Y4, Y5
+	VMOVUPS  (R9)(CX*1), Y6
+	VSUBPS   Y2, Y6, Y6
+	VMULPS   Y5, Y6, Y6
+	VANDPS   const7fffffffAVX2<>+0(SB), Y6, Y7
+	VPMAXUD  const0d800000AVX2<>+0(SB), Y7, Y8
+	VPCMPEQD Y7, Y8, Y8
+	VPAND    Y8, Y6, Y6
+	VCMPPS   $0x04, const00000000AVX2<>+0(SB), Y4, Y7
+	VANDPS   Y7, Y6, Y6
+	VCMPPS   $0x04, const00000000AVX2<>+0(SB), Y4, Y4
+	VANDPS   Y4, Y5, Y5
+	VMOVUPS  Y5, (R9)
+	VMOVUPS  Y6, (R9)(CX*1)
+	VMOVUPS  32(R9), Y4
+	VMULPS   Y1, Y4, Y5
+	VMOVUPS  32(R9)(CX*1), Y6
+	VSUBPS   Y3, Y6, Y6
+	VMULPS   Y5, Y6, Y6
+	VANDPS   const7fffffffAVX2<>+0(SB), Y6, Y7
+	VPMAXUD  const0d800000AVX2<>+0(SB), Y7, Y8
+	VPCMPEQD Y7, Y8, Y8
+	VPAND    Y8, Y6, Y6
+	VCMPPS   $0x04, const00000000AVX2<>+0(SB), Y4, Y7
+	VANDPS   Y7, Y6, Y6
+	VCMPPS   $0x04, const00000000AVX2<>+0(SB), Y4, Y4
+	VANDPS   Y4, Y5, Y5
+	VMOVUPS  Y5, 32(R9)
+	VMOVUPS  Y6, 32(R9)(CX*1)
+	ADDQ     DX, R9
+	DECQ     R10
+	JNZ      chunk2row
 
 chunk2done:
 	ADDQ $0x00000040, AX
@@ -31852,20 +32985,24 @@ chunk1:
 	PCALIGN $0x40
 
 chunk1row:
-	VMOVUPS (R9), Y2
-	VMULPS  Y0, Y2, Y3
-	VMOVUPS (R9)(CX*1), Y4
-	VSUBPS  Y1, Y4, Y4
-	VMULPS  Y3, Y4, Y4
-	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y2, Y5
-	VANDPS  Y5, Y4, Y4
-	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y2, Y2
-	VANDPS  Y2, Y3, Y3
-	VMOVUPS Y3, (R9)
-	VMOVUPS Y4, (R9)(CX*1)
-	ADDQ    DX, R9
-	DECQ    R10
-	JNZ     chunk1row
+	VMOVUPS  (R9), Y2
+	VMULPS   Y0, Y2, Y3
+	VMOVUPS  (R9)(CX*1), Y4
+	VSUBPS   Y1, Y4, Y4
+	VMULPS   Y3, Y4, Y4
+	VANDPS   const7fffffffAVX2<>+0(SB), Y4, Y5
+	VPMAXUD  const0d800000AVX2<>+0(SB), Y5, Y6
+	VPCMPEQD Y5, Y6, Y6
+	VPAND    Y6, Y4, Y4
+	VCMPPS   $0x04, const00000000AVX2<>+0(SB), Y2, Y5
+	VANDPS   Y5, Y4, Y4
+	VCMPPS   $0x04, const00000000AVX2<>+0(SB), Y2, Y2
+	VANDPS   Y2, Y3, Y3
+	VMOVUPS  Y3, (R9)
+	VMOVUPS  Y4, (R9)(CX*1)
+	ADDQ     DX, R9
+	DECQ     R10
+	JNZ      chunk1row
 
 chunk1done:
 	ADDQ $0x00000020, AX
@@ -31873,6 +33010,12 @@ chunk1done:
 	ADDQ $0x00000020, R8
 	SUBQ $0x00000008, SI
 	JMP  columns
+
+DATA const0d800000AVX2<>+0(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX2<>+8(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX2<>+16(SB)/8, $0x0d8000000d800000
+DATA const0d800000AVX2<>+24(SB)/8, $0x0d8000000d800000
+GLOBL const0d800000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func backwardSoftcapAVX2(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
 // Requires: AVX, FMA3

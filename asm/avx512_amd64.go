@@ -216,6 +216,11 @@ func weightGemmInt8K5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte,
 //go:noescape
 func weightGemmInt8K6AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightGemmInt8K5BAVX512 is BlockKernels.GemmInt8, see package ukernel. The format is K5B.
+//
+//go:noescape
+func weightGemmInt8K5BAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // skinnyAdditiveAVX512 is SkinnyKernels.Additive, see package ukernel.
 //
 //go:noescape
@@ -445,6 +450,11 @@ func narrowF8E5M2AVX512(dst []byte, ldd int, src []float32, lds int, n int, d in
 //
 //go:noescape
 func quantizeInt8AVX512(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+
+// flushAVX512 is Converters.Flush, see package ukernel.
+//
+//go:noescape
+func flushAVX512(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
 
 // finiteAVX512 is Converters.Finite, see package ukernel.
 //

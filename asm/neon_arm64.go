@@ -221,6 +221,31 @@ func weightGemmInt8K6NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, l
 //go:noescape
 func weightGemmInt8DotK6NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightWidenK5BNEON is BlockKernels.Widen, see package ukernel. The format is K5B.
+//
+//go:noescape
+func weightWidenK5BNEON(dst []float32, b []byte, lanes int, k int)
+
+// weightInt8BrainLongNEON is GemmInt8 of several formats, which jump to it.
+//
+//go:noescape
+func weightInt8BrainLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8K5BNEON is BlockKernels.GemmInt8, see package ukernel. The format is K5B.
+//
+//go:noescape
+func weightGemmInt8K5BNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightInt8BrainDotNEON is GemmInt8 of several formats, which jump to it.
+//
+//go:noescape
+func weightInt8BrainDotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8DotK5BNEON is BlockKernels.GemmInt8, see package ukernel. The format is K5B.
+//
+//go:noescape
+func weightGemmInt8DotK5BNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightQuantizeNEON is WeightKernels.Quantize, see package ukernel.
 //
 //go:noescape
@@ -435,6 +460,11 @@ func quantizeInt8NEON(dst []int8, ldd int, scales []float32, lsc int, src []floa
 //
 //go:noescape
 func quantizeInt4NEON(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+
+// flushNEON is Converters.Flush, see package ukernel.
+//
+//go:noescape
+func flushNEON(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
 
 // finiteNEON is Converters.Finite, see package ukernel.
 //

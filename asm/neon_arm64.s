@@ -10937,6 +10937,1687 @@ TEXT ·weightGemmInt8DotK6NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8GroupedDotNEON(SB)
 
+// func weightWidenK5BNEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenK5BNEON(SB), NOSPLIT, $128-64
+	MOVD dst_base+0(FP), R0
+	MOVD b_base+24(FP), R1
+	MOVD lanes+48(FP), R2
+	MOVD k+56(FP), R3
+	MOVD $0x4b000000, R5
+	VDUP R5, V0.S4
+	MOVD $local-128(SP), R4
+	FMOVQ F0, (R4)
+	FMOVQ F0, 32(R4)
+	FMOVQ F0, 64(R4)
+	FMOVQ F0, 96(R4)
+	CBZ R3, done
+	LSL $2, R2, R6
+	MOVD $0x000000ff, R11
+	VDUP R11, V1.S4
+	MOVD $0x0000ff00, R11
+	VDUP R11, V2.S4
+	MOVD $0x00ff0000, R11
+	VDUP R11, V3.S4
+	MOVD $0x0f0f0f0f, R11
+	VDUP R11, V4.S4
+	MOVD $0x10101010, R11
+	VDUP R11, V5.S4
+
+block:
+	MOVD $0, R5
+
+lanes:
+	ADD R5<<1, R1, R7
+	ADD R5<<2, R0, R9
+	FMOVQ (R7), F6
+	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
+	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
+	ADD R2<<1, R7, R7
+	FMOVQ (R7), F8
+	WORD $0x6e613909 // shll2 v9.4s, v8.8h, #16
+	WORD $0x2e613908 // shll v8.4s, v8.4h, #16
+	ADD R2<<1, R7, R7
+	MOVD $0x3b800000, R11
+	VDUP R11, V17.S4
+	WORD $0x6e31dccf // fmul v15.4s, v6.4s, v17.4s
+	WORD $0x6e31dcf0 // fmul v16.4s, v7.4s, v17.4s
+	FMOVQ (R7), F14
+	VSHL $8, V14.H8, V17.H8
+	WORD $0x0f10a62a // sxtl v10.4s, v17.4h
+	WORD $0x4f10a62b // sxtl2 v11.4s, v17.8h
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
+	VUSHR $8, V14.H8, V14.H8
+	VSHL $8, V14.H8, V18.H8
+	WORD $0x0f10a64c // sxtl v12.4s, v18.4h
+	WORD $0x4f10a64d // sxtl2 v13.4s, v18.8h
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
+	ADD R2<<1, R7, R7
+	MOVD $0xbb800000, R11
+	VDUP R11, V21.S4
+	WORD $0x6e35dd13 // fmul v19.4s, v8.4s, v21.4s
+	WORD $0x6e35dd34 // fmul v20.4s, v9.4s, v21.4s
+	FMOVQ (R7), F18
+	VSHL $8, V18.H8, V21.H8
+	WORD $0x0f10a6ae // sxtl v14.4s, v21.4h
+	WORD $0x4f10a6af // sxtl2 v15.4s, v21.8h
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x6e34ddef // fmul v15.4s, v15.4s, v20.4s
+	VUSHR $8, V18.H8, V18.H8
+	VSHL $8, V18.H8, V22.H8
+	WORD $0x0f10a6d0 // sxtl v16.4s, v22.4h
+	WORD $0x4f10a6d1 // sxtl2 v17.4s, v22.8h
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e34de31 // fmul v17.4s, v17.4s, v20.4s
+	FMOVQ F14, 16(R4)
+	FMOVQ F15, 48(R4)
+	FMOVQ F16, 80(R4)
+	FMOVQ F17, 112(R4)
+	ADD R2<<1, R7, R7
+	ADD R5<<1, R7, R8
+	ADD R6<<2, R8, R12
+	MOVD $1, R11
+
+far:
+	FLDPQ (R12), (F16, F17)
+	ADD R6, R12, R12
+	MOVD $4, R10
+
+word:
+	FLDPQ (R8), (F14, F15)
+	ADD R6, R8, R8
+	MOVD R9, R7
+	VAND V4.B16, V14.B16, V18.B16
+	VSHL $4, V16.B16, V24.B16
+	VBIT V5.B16, V24.B16, V18.B16
+	VAND V4.B16, V15.B16, V19.B16
+	VSHL $4, V17.B16, V24.B16
+	VBIT V5.B16, V24.B16, V19.B16
+	FLDPQ (R4), (F22, F20)
+	FLDPQ 32(R4), (F23, F21)
+	VBIT V1.B16, V18.B16, V22.B16
+	VBIT V1.B16, V19.B16, V23.B16
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V10.S4, V22.S4, V20.S4
+	VFMLA V11.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	FLDPQ (R4), (F22, F20)
+	FLDPQ 32(R4), (F23, F21)
+	VUSHR $8, V18.S4, V24.S4
+	VBIT V1.B16, V24.B16, V22.B16
+	VUSHR $8, V19.S4, V24.S4
+	VBIT V1.B16, V24.B16, V23.B16
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V10.S4, V22.S4, V20.S4
+	VFMLA V11.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	FLDPQ 64(R4), (F22, F20)
+	FLDPQ 96(R4), (F23, F21)
+	VUSHR $16, V18.S4, V24.S4
+	VBIT V1.B16, V24.B16, V22.B16
+	VUSHR $16, V19.S4, V24.S4
+	VBIT V1.B16, V24.B16, V23.B16
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V12.S4, V22.S4, V20.S4
+	VFMLA V13.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	FLDPQ 64(R4), (F22, F20)
+	FLDPQ 96(R4), (F23, F21)
+	VSRI $24, V18.S4, V22.S4
+	VSRI $24, V19.S4, V23.S4
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V12.S4, V22.S4, V20.S4
+	VFMLA V13.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	ADD R6<<2, R9, R7
+	VUSHR $4, V14.B16, V18.B16
+	VBIT V5.B16, V16.B16, V18.B16
+	VUSHR $4, V15.B16, V19.B16
+	VBIT V5.B16, V17.B16, V19.B16
+	FLDPQ (R4), (F22, F20)
+	FLDPQ 32(R4), (F23, F21)
+	VBIT V1.B16, V18.B16, V22.B16
+	VBIT V1.B16, V19.B16, V23.B16
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V10.S4, V22.S4, V20.S4
+	VFMLA V11.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	FLDPQ (R4), (F22, F20)
+	FLDPQ 32(R4), (F23, F21)
+	VUSHR $8, V18.S4, V24.S4
+	VBIT V1.B16, V24.B16, V22.B16
+	VUSHR $8, V19.S4, V24.S4
+	VBIT V1.B16, V24.B16, V23.B16
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V10.S4, V22.S4, V20.S4
+	VFMLA V11.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	FLDPQ 64(R4), (F22, F20)
+	FLDPQ 96(R4), (F23, F21)
+	VUSHR $16, V18.S4, V24.S4
+	VBIT V1.B16, V24.B16, V22.B16
+	VUSHR $16, V19.S4, V24.S4
+	VBIT V1.B16, V24.B16, V23.B16
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V12.S4, V22.S4, V20.S4
+	VFMLA V13.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	FLDPQ 64(R4), (F22, F20)
+	FLDPQ 96(R4), (F23, F21)
+	VSRI $24, V18.S4, V22.S4
+	VSRI $24, V19.S4, V23.S4
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V12.S4, V22.S4, V20.S4
+	VFMLA V13.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	ADD R6, R9, R9
+	VUSHR $1, V16.B16, V16.B16
+	VUSHR $1, V17.B16, V17.B16
+	SUBS $1, R10, R10
+	BNE word
+	SUBS $1, R11, R11
+	BNE far
+	ADD $8, R5, R5
+	CMP R2, R5
+	BLT lanes
+	ADD R6<<5, R0, R0
+	MOVD $28, R10
+	MUL R2, R10, R10
+	ADD R10, R1, R1
+	SUBS $32, R3, R3
+	BNE block
+
+done:
+	RET
+
+// func weightInt8BrainLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightInt8BrainLongNEON(SB), NOSPLIT, $64-113
+	MOVD c_base+0(FP), R0
+	MOVD ldc+24(FP), R1
+	LSL $2, R1, R1
+	MOVD ldx+56(FP), R2
+	LSL $2, R2, R2
+	MOVD lanes+88(FP), R3
+	MOVD m+96(FP), R4
+	MOVD x_base+32(FP), R5
+	MOVBU load+112(FP), R16
+	CBNZ R16, cleared
+	CBZ R4, cleared
+	VMOVI $0, V0.B16
+	MOVD R0, R14
+	MOVD R4, R17
+
+clear:
+	MOVD R14, R15
+	MOVD R3, R16
+
+clearlanes:
+	FMOVQ.P F0, 16(R15)
+	SUBS $4, R16, R16
+	BNE clearlanes
+	ADD R1, R14, R14
+	SUBS $1, R17, R17
+	BNE clear
+
+cleared:
+	MOVD c_len+8(FP), R16
+	VDUP R16, V0.B16
+	MOVD $0x0f0f0f0f, R17
+	VDUP R17, V1.S4
+	MOVD c_cap+16(FP), R17
+	MOVD x_len+40(FP), R19
+	MOVD x_cap+48(FP), R20
+	LSL $2, R3, R8
+	ADD $4, R20, R9
+	MUL R3, R9, R9
+	ADD $4, R17, R10
+	MADD R8, R9, R10, R10
+
+	// Tiles of 2 × 2 vectors.
+rows2:
+	CMP $2, R4
+	BLT rows2done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows2block:
+	MOVD $0xffffffff, R21
+	VDUP R21, V5.S4
+	MOVD R6, R14
+	MOVD $local-64(SP), R15
+	MOVD $2, R16
+
+rows2begin:
+	FLDPQ (R14), (F2, F3)
+	ADD R2, R14, R14
+	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
+	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
+	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
+	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
+	VMOVI $0, V4.B16
+	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	VADD V6.S4, V4.S4, V4.S4
+	VDUP R19, V7.S4
+	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
+	FMOVQ F6, (R15)
+	FMOVQ F4, 16(R15)
+	ADD $32, R15, R15
+	SUBS $1, R16, R16
+	BNE rows2begin
+	MOVD $0, R11
+
+rows2lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	FMOVQ local-64(SP), F2
+	VMOV V2.B16, V3.B16
+	VMOV V2.B16, V4.B16
+	VMOV V2.B16, V5.B16
+	FMOVQ local-32(SP), F6
+	VMOV V6.B16, V7.B16
+	VMOV V6.B16, V8.B16
+	VMOV V6.B16, V9.B16
+	ADD R8<<2, R12, R21
+	MOVD $0, R22
+	MOVD $2, R16
+	MOVD R6, R23
+	ADD R2, R23, R24
+	PCALIGN $32
+
+rows2words:
+	ADD $16, R23, R15
+	VLD1R.P 4(R23), [V18.S4]
+	VLD1R.P 4(R23), [V19.S4]
+	VLD1R.P 4(R15), [V20.S4]
+	VLD1R.P 4(R15), [V21.S4]
+	ADD $16, R24, R15
+	VLD1R.P 4(R24), [V22.S4]
+	VLD1R.P 4(R24), [V23.S4]
+	VLD1R.P 4(R15), [V24.S4]
+	VLD1R.P 4(R15), [V25.S4]
+	VDUP R22, V14.B16
+	SUB R17, R22, R22
+	VDUP R22, V15.B16
+	ADD R8, R12, R14
+	FMOVQ (R12), F10
+	FMOVQ (R14), F11
+	VAND V1.B16, V10.B16, V12.B16
+	VAND V1.B16, V11.B16, V13.B16
+	CBZ R17, rows2vector00
+	FMOVQ (R21), F16
+	VSHL $4, V16.B16, V16.B16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector00:
+	WORD $0x0e32c19a // smull v26.8h, v12.8b, v18.8b
+	WORD $0x4e32c19b // smull2 v27.8h, v12.16b, v18.16b
+	WORD $0x0e3381ba // smlal v26.8h, v13.8b, v19.8b
+	WORD $0x4e3381bb // smlal2 v27.8h, v13.16b, v19.16b
+	WORD $0x0e36c19c // smull v28.8h, v12.8b, v22.8b
+	WORD $0x4e36c19d // smull2 v29.8h, v12.16b, v22.16b
+	WORD $0x0e3781bc // smlal v28.8h, v13.8b, v23.8b
+	WORD $0x4e3781bd // smlal2 v29.8h, v13.16b, v23.16b
+	VUSHR $4, V10.B16, V12.B16
+	VUSHR $4, V11.B16, V13.B16
+	CBZ R17, rows2vector01
+	FMOVQ (R21), F16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector01:
+	WORD $0x0e34819a // smlal v26.8h, v12.8b, v20.8b
+	WORD $0x4e34819b // smlal2 v27.8h, v12.16b, v20.16b
+	WORD $0x0e3581ba // smlal v26.8h, v13.8b, v21.8b
+	WORD $0x4e3581bb // smlal2 v27.8h, v13.16b, v21.16b
+	WORD $0x4e606b42 // sadalp v2.4s, v26.8h
+	WORD $0x4e606b63 // sadalp v3.4s, v27.8h
+	WORD $0x0e38819c // smlal v28.8h, v12.8b, v24.8b
+	WORD $0x4e38819d // smlal2 v29.8h, v12.16b, v24.16b
+	WORD $0x0e3981bc // smlal v28.8h, v13.8b, v25.8b
+	WORD $0x4e3981bd // smlal2 v29.8h, v13.16b, v25.16b
+	WORD $0x4e606b86 // sadalp v6.4s, v28.8h
+	WORD $0x4e606ba7 // sadalp v7.4s, v29.8h
+	FMOVQ 16(R12), F10
+	FMOVQ 16(R14), F11
+	VAND V1.B16, V10.B16, V12.B16
+	VAND V1.B16, V11.B16, V13.B16
+	CBZ R17, rows2vector10
+	FMOVQ 16(R21), F16
+	VSHL $4, V16.B16, V16.B16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector10:
+	WORD $0x0e32c19a // smull v26.8h, v12.8b, v18.8b
+	WORD $0x4e32c19b // smull2 v27.8h, v12.16b, v18.16b
+	WORD $0x0e3381ba // smlal v26.8h, v13.8b, v19.8b
+	WORD $0x4e3381bb // smlal2 v27.8h, v13.16b, v19.16b
+	WORD $0x0e36c19c // smull v28.8h, v12.8b, v22.8b
+	WORD $0x4e36c19d // smull2 v29.8h, v12.16b, v22.16b
+	WORD $0x0e3781bc // smlal v28.8h, v13.8b, v23.8b
+	WORD $0x4e3781bd // smlal2 v29.8h, v13.16b, v23.16b
+	VUSHR $4, V10.B16, V12.B16
+	VUSHR $4, V11.B16, V13.B16
+	CBZ R17, rows2vector11
+	FMOVQ 16(R21), F16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector11:
+	WORD $0x0e34819a // smlal v26.8h, v12.8b, v20.8b
+	WORD $0x4e34819b // smlal2 v27.8h, v12.16b, v20.16b
+	WORD $0x0e3581ba // smlal v26.8h, v13.8b, v21.8b
+	WORD $0x4e3581bb // smlal2 v27.8h, v13.16b, v21.16b
+	WORD $0x4e606b44 // sadalp v4.4s, v26.8h
+	WORD $0x4e606b65 // sadalp v5.4s, v27.8h
+	WORD $0x0e38819c // smlal v28.8h, v12.8b, v24.8b
+	WORD $0x4e38819d // smlal2 v29.8h, v12.16b, v24.16b
+	WORD $0x0e3981bc // smlal v28.8h, v13.8b, v25.8b
+	WORD $0x4e3981bd // smlal2 v29.8h, v13.16b, v25.16b
+	WORD $0x4e606b88 // sadalp v8.4s, v28.8h
+	WORD $0x4e606ba9 // sadalp v9.4s, v29.8h
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8, R14, R12
+	ADD R17<<1, R22, R22
+	ADD R17, R22, R22
+	SUB $4, R22, R22
+	LSR $1, R17, R14
+	MADD R14, R21, R8, R21
+	SUBS $1, R16, R16
+	BNE rows2words
+	ADD R11<<1, R7, R14
+	LSR $1, R20, R15
+	ADD $2, R15, R15
+	MADD R15, R14, R3, R15
+	FMOVQ (R15), F14
+	WORD $0x0f08a5cf // sxtl v15.8h, v14.8b
+	WORD $0x0f10a5ea // sxtl v10.4s, v15.4h
+	WORD $0x4f10a5eb // sxtl2 v11.4s, v15.8h
+	VEXT $8, V14.B16, V14.B16, V14.B16
+	WORD $0x0f08a5cf // sxtl v15.8h, v14.8b
+	WORD $0x0f10a5ec // sxtl v12.4s, v15.4h
+	WORD $0x4f10a5ed // sxtl2 v13.4s, v15.8h
+	WORD $0x4eaa9c42 // mul v2.4s, v2.4s, v10.4s
+	WORD $0x4eab9c63 // mul v3.4s, v3.4s, v11.4s
+	VADDP V3.S4, V2.S4, V2.S4
+	WORD $0x4eac9c84 // mul v4.4s, v4.4s, v12.4s
+	WORD $0x4ead9ca5 // mul v5.4s, v5.4s, v13.4s
+	VADDP V5.S4, V4.S4, V3.S4
+	WORD $0x4eaa9cc6 // mul v6.4s, v6.4s, v10.4s
+	WORD $0x4eab9ce7 // mul v7.4s, v7.4s, v11.4s
+	VADDP V7.S4, V6.S4, V6.S4
+	WORD $0x4eac9d08 // mul v8.4s, v8.4s, v12.4s
+	WORD $0x4ead9d29 // mul v9.4s, v9.4s, v13.4s
+	VADDP V9.S4, V8.S4, V7.S4
+	FMOVQ (R14), F10
+	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
+	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F12
+	ADD R2, R14, R14
+	FLDPQ (R15), (F13, F14)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4f8c914f // fmul v15.4s, v10.4s, v12.s[0]
+	VFMLA V15.S4, V2.S4, V13.S4
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4f8c916f // fmul v15.4s, v11.4s, v12.s[0]
+	VFMLA V15.S4, V3.S4, V14.S4
+	FSTPQ (F13, F14), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F12
+	ADD R2, R14, R14
+	FLDPQ (R15), (F13, F14)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x4f8c914f // fmul v15.4s, v10.4s, v12.s[0]
+	VFMLA V15.S4, V6.S4, V13.S4
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x4f8c916f // fmul v15.4s, v11.4s, v12.s[0]
+	VFMLA V15.S4, V7.S4, V14.S4
+	FSTPQ (F13, F14), (R15)
+	ADD R1, R15, R15
+	CBZ R20, rows2next
+	ADD R11<<1, R7, R14
+	ADD R3<<1, R14, R14
+	FMOVQ (R14), F10
+	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
+	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
+	ADD R3<<2, R14, R14
+	FMOVQ (R14), F16
+	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
+	WORD $0x0f10a62c // sxtl v12.4s, v17.4h
+	WORD $0x4f10a62d // sxtl2 v13.4s, v17.8h
+	VEXT $8, V16.B16, V16.B16, V16.B16
+	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
+	WORD $0x0f10a62e // sxtl v14.4s, v17.4h
+	WORD $0x4f10a62f // sxtl2 v15.4s, v17.8h
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	MOVD $local-48(SP), R21
+	MOVD $2, R16
+
+rows2minima:
+	FMOVQ (R21), F16
+	ADD $32, R21, R21
+	FMOVS 32(R14), F19
+	ADD R2, R14, R14
+	FLDPQ (R15), (F20, F21)
+	WORD $0x4eb09d91 // mul v17.4s, v12.4s, v16.4s
+	WORD $0x4eb09db2 // mul v18.4s, v13.4s, v16.4s
+	VADDP V18.S4, V17.S4, V17.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4f939152 // fmul v18.4s, v10.4s, v19.s[0]
+	VFMLA V18.S4, V17.S4, V20.S4
+	WORD $0x4eb09dd1 // mul v17.4s, v14.4s, v16.4s
+	WORD $0x4eb09df2 // mul v18.4s, v15.4s, v16.4s
+	VADDP V18.S4, V17.S4, V17.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4f939172 // fmul v18.4s, v11.4s, v19.s[0]
+	VFMLA V18.S4, V17.S4, V21.S4
+	FSTPQ (F20, F21), (R15)
+	ADD R1, R15, R15
+	SUBS $1, R16, R16
+	BNE rows2minima
+
+rows2next:
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows2lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows2block
+
+	// Go on to the next rows.
+	MOVD $2, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $2, R4, R4
+	B rows2
+
+rows2done:
+
+	// Tiles of 1 × 2 vectors.
+rows1:
+	CMP $1, R4
+	BLT rows1done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows1block:
+	MOVD $0xffffffff, R21
+	VDUP R21, V5.S4
+	MOVD R6, R14
+	MOVD $local-64(SP), R15
+	MOVD $1, R16
+
+rows1begin:
+	FLDPQ (R14), (F2, F3)
+	ADD R2, R14, R14
+	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
+	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
+	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
+	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
+	VMOVI $0, V4.B16
+	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	VADD V6.S4, V4.S4, V4.S4
+	VDUP R19, V7.S4
+	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
+	FMOVQ F6, (R15)
+	FMOVQ F4, 16(R15)
+	ADD $32, R15, R15
+	SUBS $1, R16, R16
+	BNE rows1begin
+	MOVD $0, R11
+
+rows1lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	FMOVQ local-64(SP), F2
+	VMOV V2.B16, V3.B16
+	VMOV V2.B16, V4.B16
+	VMOV V2.B16, V5.B16
+	ADD R8<<2, R12, R21
+	MOVD $0, R22
+	MOVD $2, R16
+	MOVD R6, R23
+	PCALIGN $32
+
+rows1words:
+	ADD $16, R23, R15
+	VLD1R.P 4(R23), [V14.S4]
+	VLD1R.P 4(R23), [V15.S4]
+	VLD1R.P 4(R15), [V16.S4]
+	VLD1R.P 4(R15), [V17.S4]
+	VDUP R22, V10.B16
+	SUB R17, R22, R22
+	VDUP R22, V11.B16
+	ADD R8, R12, R14
+	FMOVQ (R12), F6
+	FMOVQ (R14), F7
+	VAND V1.B16, V6.B16, V8.B16
+	VAND V1.B16, V7.B16, V9.B16
+	CBZ R17, rows1vector00
+	FMOVQ (R21), F12
+	VSHL $4, V12.B16, V12.B16
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector00:
+	WORD $0x0e2ec112 // smull v18.8h, v8.8b, v14.8b
+	WORD $0x4e2ec113 // smull2 v19.8h, v8.16b, v14.16b
+	WORD $0x0e2f8132 // smlal v18.8h, v9.8b, v15.8b
+	WORD $0x4e2f8133 // smlal2 v19.8h, v9.16b, v15.16b
+	VUSHR $4, V6.B16, V8.B16
+	VUSHR $4, V7.B16, V9.B16
+	CBZ R17, rows1vector01
+	FMOVQ (R21), F12
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector01:
+	WORD $0x0e308112 // smlal v18.8h, v8.8b, v16.8b
+	WORD $0x4e308113 // smlal2 v19.8h, v8.16b, v16.16b
+	WORD $0x0e318132 // smlal v18.8h, v9.8b, v17.8b
+	WORD $0x4e318133 // smlal2 v19.8h, v9.16b, v17.16b
+	WORD $0x4e606a42 // sadalp v2.4s, v18.8h
+	WORD $0x4e606a63 // sadalp v3.4s, v19.8h
+	FMOVQ 16(R12), F6
+	FMOVQ 16(R14), F7
+	VAND V1.B16, V6.B16, V8.B16
+	VAND V1.B16, V7.B16, V9.B16
+	CBZ R17, rows1vector10
+	FMOVQ 16(R21), F12
+	VSHL $4, V12.B16, V12.B16
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector10:
+	WORD $0x0e2ec112 // smull v18.8h, v8.8b, v14.8b
+	WORD $0x4e2ec113 // smull2 v19.8h, v8.16b, v14.16b
+	WORD $0x0e2f8132 // smlal v18.8h, v9.8b, v15.8b
+	WORD $0x4e2f8133 // smlal2 v19.8h, v9.16b, v15.16b
+	VUSHR $4, V6.B16, V8.B16
+	VUSHR $4, V7.B16, V9.B16
+	CBZ R17, rows1vector11
+	FMOVQ 16(R21), F12
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector11:
+	WORD $0x0e308112 // smlal v18.8h, v8.8b, v16.8b
+	WORD $0x4e308113 // smlal2 v19.8h, v8.16b, v16.16b
+	WORD $0x0e318132 // smlal v18.8h, v9.8b, v17.8b
+	WORD $0x4e318133 // smlal2 v19.8h, v9.16b, v17.16b
+	WORD $0x4e606a44 // sadalp v4.4s, v18.8h
+	WORD $0x4e606a65 // sadalp v5.4s, v19.8h
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8, R14, R12
+	ADD R17<<1, R22, R22
+	ADD R17, R22, R22
+	SUB $4, R22, R22
+	LSR $1, R17, R14
+	MADD R14, R21, R8, R21
+	SUBS $1, R16, R16
+	BNE rows1words
+	ADD R11<<1, R7, R14
+	LSR $1, R20, R15
+	ADD $2, R15, R15
+	MADD R15, R14, R3, R15
+	FMOVQ (R15), F10
+	WORD $0x0f08a54b // sxtl v11.8h, v10.8b
+	WORD $0x0f10a566 // sxtl v6.4s, v11.4h
+	WORD $0x4f10a567 // sxtl2 v7.4s, v11.8h
+	VEXT $8, V10.B16, V10.B16, V10.B16
+	WORD $0x0f08a54b // sxtl v11.8h, v10.8b
+	WORD $0x0f10a568 // sxtl v8.4s, v11.4h
+	WORD $0x4f10a569 // sxtl2 v9.4s, v11.8h
+	WORD $0x4ea69c42 // mul v2.4s, v2.4s, v6.4s
+	WORD $0x4ea79c63 // mul v3.4s, v3.4s, v7.4s
+	VADDP V3.S4, V2.S4, V2.S4
+	WORD $0x4ea89c84 // mul v4.4s, v4.4s, v8.4s
+	WORD $0x4ea99ca5 // mul v5.4s, v5.4s, v9.4s
+	VADDP V5.S4, V4.S4, V3.S4
+	FMOVQ (R14), F6
+	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
+	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F8
+	ADD R2, R14, R14
+	FLDPQ (R15), (F9, F10)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4f8890cb // fmul v11.4s, v6.4s, v8.s[0]
+	VFMLA V11.S4, V2.S4, V9.S4
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4f8890eb // fmul v11.4s, v7.4s, v8.s[0]
+	VFMLA V11.S4, V3.S4, V10.S4
+	FSTPQ (F9, F10), (R15)
+	ADD R1, R15, R15
+	CBZ R20, rows1next
+	ADD R11<<1, R7, R14
+	ADD R3<<1, R14, R14
+	FMOVQ (R14), F6
+	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
+	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
+	ADD R3<<2, R14, R14
+	FMOVQ (R14), F12
+	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
+	WORD $0x0f10a5a8 // sxtl v8.4s, v13.4h
+	WORD $0x4f10a5a9 // sxtl2 v9.4s, v13.8h
+	VEXT $8, V12.B16, V12.B16, V12.B16
+	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
+	WORD $0x0f10a5aa // sxtl v10.4s, v13.4h
+	WORD $0x4f10a5ab // sxtl2 v11.4s, v13.8h
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	MOVD $local-48(SP), R21
+	MOVD $1, R16
+
+rows1minima:
+	FMOVQ (R21), F12
+	ADD $32, R21, R21
+	FMOVS 32(R14), F15
+	ADD R2, R14, R14
+	FLDPQ (R15), (F16, F17)
+	WORD $0x4eac9d0d // mul v13.4s, v8.4s, v12.4s
+	WORD $0x4eac9d2e // mul v14.4s, v9.4s, v12.4s
+	VADDP V14.S4, V13.S4, V13.S4
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4f8f90ce // fmul v14.4s, v6.4s, v15.s[0]
+	VFMLA V14.S4, V13.S4, V16.S4
+	WORD $0x4eac9d4d // mul v13.4s, v10.4s, v12.4s
+	WORD $0x4eac9d6e // mul v14.4s, v11.4s, v12.4s
+	VADDP V14.S4, V13.S4, V13.S4
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4f8f90ee // fmul v14.4s, v7.4s, v15.s[0]
+	VFMLA V14.S4, V13.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
+	ADD R1, R15, R15
+	SUBS $1, R16, R16
+	BNE rows1minima
+
+rows1next:
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows1lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows1block
+
+	// Go on to the next rows.
+	MOVD $1, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $1, R4, R4
+	B rows1
+
+rows1done:
+	RET
+
+// func weightGemmInt8K5BNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8K5BNEON(SB), NOSPLIT, $0-113
+	MOVD $16, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $0, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $1, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $4, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8BrainLongNEON(SB)
+
+// func weightInt8BrainDotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightInt8BrainDotNEON(SB), NOSPLIT, $256-113
+	MOVD c_base+0(FP), R0
+	MOVD ldc+24(FP), R1
+	LSL $2, R1, R1
+	MOVD ldx+56(FP), R2
+	LSL $2, R2, R2
+	MOVD lanes+88(FP), R3
+	MOVD m+96(FP), R4
+	MOVD x_base+32(FP), R5
+	MOVBU load+112(FP), R16
+	CBNZ R16, cleared
+	CBZ R4, cleared
+	VMOVI $0, V0.B16
+	MOVD R0, R14
+	MOVD R4, R17
+
+clear:
+	MOVD R14, R15
+	MOVD R3, R16
+
+clearlanes:
+	FMOVQ.P F0, 16(R15)
+	SUBS $4, R16, R16
+	BNE clearlanes
+	ADD R1, R14, R14
+	SUBS $1, R17, R17
+	BNE clear
+
+cleared:
+	MOVD c_len+8(FP), R16
+	VDUP R16, V0.B16
+	MOVD $0x0f0f0f0f, R17
+	VDUP R17, V1.S4
+	MOVD c_cap+16(FP), R17
+	MOVD x_len+40(FP), R19
+	MOVD x_cap+48(FP), R20
+	LSL $2, R3, R8
+	ADD $4, R20, R9
+	MUL R3, R9, R9
+	ADD $4, R17, R10
+	MADD R8, R9, R10, R10
+
+	// Tiles of 4 × 2 vectors.
+rows4:
+	CMP $4, R4
+	BLT rows4done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows4block:
+	MOVD $0xffffffff, R21
+	VDUP R21, V5.S4
+	MOVD R6, R14
+	MOVD $local-256(SP), R15
+	MOVD $4, R16
+
+rows4begin:
+	FLDPQ (R14), (F2, F3)
+	ADD R2, R14, R14
+	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
+	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
+	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
+	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
+	VMOVI $0, V4.B16
+	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	VADD V6.S4, V4.S4, V4.S4
+	VDUP R19, V7.S4
+	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
+	FMOVQ F6, 32(R15)
+	FMOVQ F4, 48(R15)
+	VUZP1 V3.H8, V2.H8, V7.H8
+	VUZP2 V3.H8, V2.H8, V8.H8
+	VTRN1 V8.S4, V7.S4, V2.S4
+	VTRN2 V8.S4, V7.S4, V3.S4
+	FSTPQ (F2, F3), (R15)
+	ADD $64, R15, R15
+	SUBS $1, R16, R16
+	BNE rows4begin
+	MOVD $0, R11
+
+rows4lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	FMOVQ local-224(SP), F18
+	VDUP V18.S[0], V2.S4
+	VDUP V18.S[0], V3.S4
+	VDUP V18.S[1], V4.S4
+	VDUP V18.S[1], V5.S4
+	FMOVQ local-160(SP), F18
+	VDUP V18.S[0], V6.S4
+	VDUP V18.S[0], V7.S4
+	VDUP V18.S[1], V8.S4
+	VDUP V18.S[1], V9.S4
+	FMOVQ local-96(SP), F18
+	VDUP V18.S[0], V10.S4
+	VDUP V18.S[0], V11.S4
+	VDUP V18.S[1], V12.S4
+	VDUP V18.S[1], V13.S4
+	FMOVQ local-32(SP), F18
+	VDUP V18.S[0], V14.S4
+	VDUP V18.S[0], V15.S4
+	VDUP V18.S[1], V16.S4
+	VDUP V18.S[1], V17.S4
+	ADD R8<<2, R12, R21
+	MOVD $0, R22
+	MOVD $2, R16
+	MOVD $local-256(SP), R15
+	PCALIGN $32
+
+rows4words:
+	FMOVQ (R15), F26
+	FMOVQ 64(R15), F27
+	FMOVQ 128(R15), F28
+	FMOVQ 192(R15), F29
+	ADD $16, R15, R15
+	VDUP R22, V22.B16
+	SUB R17, R22, R22
+	VDUP R22, V23.B16
+	ADD R8, R12, R14
+	FMOVQ (R12), F18
+	FMOVQ (R14), F19
+	VAND V1.B16, V18.B16, V20.B16
+	VAND V1.B16, V19.B16, V21.B16
+	CBZ R17, rows4vector00
+	FMOVQ (R21), F24
+	VSHL $4, V24.B16, V24.B16
+	WORD $0x6e364719 // ushl v25.16b, v24.16b, v22.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V20.B16, V20.B16
+	WORD $0x6e374719 // ushl v25.16b, v24.16b, v23.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V21.B16, V21.B16
+
+rows4vector00:
+	VTRN1 V21.H8, V20.H8, V30.H8
+	VTRN2 V21.H8, V20.H8, V21.H8
+	WORD $0x4f9ae3c2 // sdot v2.4s, v30.16b, v26.4b[0]
+	WORD $0x4f9be3c6 // sdot v6.4s, v30.16b, v27.4b[0]
+	WORD $0x4f9ce3ca // sdot v10.4s, v30.16b, v28.4b[0]
+	WORD $0x4f9de3ce // sdot v14.4s, v30.16b, v29.4b[0]
+	WORD $0x4fbae2a4 // sdot v4.4s, v21.16b, v26.4b[1]
+	WORD $0x4fbbe2a8 // sdot v8.4s, v21.16b, v27.4b[1]
+	WORD $0x4fbce2ac // sdot v12.4s, v21.16b, v28.4b[1]
+	WORD $0x4fbde2b0 // sdot v16.4s, v21.16b, v29.4b[1]
+	VUSHR $4, V18.B16, V20.B16
+	VUSHR $4, V19.B16, V21.B16
+	CBZ R17, rows4vector01
+	FMOVQ (R21), F24
+	WORD $0x6e364719 // ushl v25.16b, v24.16b, v22.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V20.B16, V20.B16
+	WORD $0x6e374719 // ushl v25.16b, v24.16b, v23.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V21.B16, V21.B16
+
+rows4vector01:
+	VTRN1 V21.H8, V20.H8, V30.H8
+	VTRN2 V21.H8, V20.H8, V21.H8
+	WORD $0x4f9aebc2 // sdot v2.4s, v30.16b, v26.4b[2]
+	WORD $0x4f9bebc6 // sdot v6.4s, v30.16b, v27.4b[2]
+	WORD $0x4f9cebca // sdot v10.4s, v30.16b, v28.4b[2]
+	WORD $0x4f9debce // sdot v14.4s, v30.16b, v29.4b[2]
+	WORD $0x4fbaeaa4 // sdot v4.4s, v21.16b, v26.4b[3]
+	WORD $0x4fbbeaa8 // sdot v8.4s, v21.16b, v27.4b[3]
+	WORD $0x4fbceaac // sdot v12.4s, v21.16b, v28.4b[3]
+	WORD $0x4fbdeab0 // sdot v16.4s, v21.16b, v29.4b[3]
+	FMOVQ 16(R12), F18
+	FMOVQ 16(R14), F19
+	VAND V1.B16, V18.B16, V20.B16
+	VAND V1.B16, V19.B16, V21.B16
+	CBZ R17, rows4vector10
+	FMOVQ 16(R21), F24
+	VSHL $4, V24.B16, V24.B16
+	WORD $0x6e364719 // ushl v25.16b, v24.16b, v22.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V20.B16, V20.B16
+	WORD $0x6e374719 // ushl v25.16b, v24.16b, v23.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V21.B16, V21.B16
+
+rows4vector10:
+	VTRN1 V21.H8, V20.H8, V30.H8
+	VTRN2 V21.H8, V20.H8, V21.H8
+	WORD $0x4f9ae3c3 // sdot v3.4s, v30.16b, v26.4b[0]
+	WORD $0x4f9be3c7 // sdot v7.4s, v30.16b, v27.4b[0]
+	WORD $0x4f9ce3cb // sdot v11.4s, v30.16b, v28.4b[0]
+	WORD $0x4f9de3cf // sdot v15.4s, v30.16b, v29.4b[0]
+	WORD $0x4fbae2a5 // sdot v5.4s, v21.16b, v26.4b[1]
+	WORD $0x4fbbe2a9 // sdot v9.4s, v21.16b, v27.4b[1]
+	WORD $0x4fbce2ad // sdot v13.4s, v21.16b, v28.4b[1]
+	WORD $0x4fbde2b1 // sdot v17.4s, v21.16b, v29.4b[1]
+	VUSHR $4, V18.B16, V20.B16
+	VUSHR $4, V19.B16, V21.B16
+	CBZ R17, rows4vector11
+	FMOVQ 16(R21), F24
+	WORD $0x6e364719 // ushl v25.16b, v24.16b, v22.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V20.B16, V20.B16
+	WORD $0x6e374719 // ushl v25.16b, v24.16b, v23.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V21.B16, V21.B16
+
+rows4vector11:
+	VTRN1 V21.H8, V20.H8, V30.H8
+	VTRN2 V21.H8, V20.H8, V21.H8
+	WORD $0x4f9aebc3 // sdot v3.4s, v30.16b, v26.4b[2]
+	WORD $0x4f9bebc7 // sdot v7.4s, v30.16b, v27.4b[2]
+	WORD $0x4f9cebcb // sdot v11.4s, v30.16b, v28.4b[2]
+	WORD $0x4f9debcf // sdot v15.4s, v30.16b, v29.4b[2]
+	WORD $0x4fbaeaa5 // sdot v5.4s, v21.16b, v26.4b[3]
+	WORD $0x4fbbeaa9 // sdot v9.4s, v21.16b, v27.4b[3]
+	WORD $0x4fbceaad // sdot v13.4s, v21.16b, v28.4b[3]
+	WORD $0x4fbdeab1 // sdot v17.4s, v21.16b, v29.4b[3]
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8, R14, R12
+	ADD R17<<1, R22, R22
+	ADD R17, R22, R22
+	SUB $4, R22, R22
+	LSR $1, R17, R14
+	MADD R14, R21, R8, R21
+	SUBS $1, R16, R16
+	BNE rows4words
+	ADD R11<<1, R7, R14
+	LSR $1, R20, R15
+	ADD $2, R15, R15
+	MADD R15, R14, R3, R15
+	FMOVQ (R15), F22
+	WORD $0x0f08a6d7 // sxtl v23.8h, v22.8b
+	WORD $0x0f10a6f2 // sxtl v18.4s, v23.4h
+	WORD $0x4f10a6f3 // sxtl2 v19.4s, v23.8h
+	VEXT $8, V22.B16, V22.B16, V22.B16
+	WORD $0x0f08a6d7 // sxtl v23.8h, v22.8b
+	WORD $0x0f10a6f4 // sxtl v20.4s, v23.4h
+	WORD $0x4f10a6f5 // sxtl2 v21.4s, v23.8h
+	VUZP1 V19.S4, V18.S4, V22.S4
+	VUZP2 V19.S4, V18.S4, V23.S4
+	WORD $0x4eb69c42 // mul v2.4s, v2.4s, v22.4s
+	WORD $0x4eb79482 // mla v2.4s, v4.4s, v23.4s
+	WORD $0x4eb69cc6 // mul v6.4s, v6.4s, v22.4s
+	WORD $0x4eb79506 // mla v6.4s, v8.4s, v23.4s
+	WORD $0x4eb69d4a // mul v10.4s, v10.4s, v22.4s
+	WORD $0x4eb7958a // mla v10.4s, v12.4s, v23.4s
+	WORD $0x4eb69dce // mul v14.4s, v14.4s, v22.4s
+	WORD $0x4eb7960e // mla v14.4s, v16.4s, v23.4s
+	VUZP1 V21.S4, V20.S4, V22.S4
+	VUZP2 V21.S4, V20.S4, V23.S4
+	WORD $0x4eb69c63 // mul v3.4s, v3.4s, v22.4s
+	WORD $0x4eb794a3 // mla v3.4s, v5.4s, v23.4s
+	WORD $0x4eb69ce7 // mul v7.4s, v7.4s, v22.4s
+	WORD $0x4eb79527 // mla v7.4s, v9.4s, v23.4s
+	WORD $0x4eb69d6b // mul v11.4s, v11.4s, v22.4s
+	WORD $0x4eb795ab // mla v11.4s, v13.4s, v23.4s
+	WORD $0x4eb69def // mul v15.4s, v15.4s, v22.4s
+	WORD $0x4eb7962f // mla v15.4s, v17.4s, v23.4s
+	FMOVQ (R14), F18
+	WORD $0x6e613a53 // shll2 v19.4s, v18.8h, #16
+	WORD $0x2e613a52 // shll v18.4s, v18.4h, #16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F20
+	ADD R2, R14, R14
+	FLDPQ (R15), (F21, F22)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4f949257 // fmul v23.4s, v18.4s, v20.s[0]
+	VFMLA V23.S4, V2.S4, V21.S4
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4f949277 // fmul v23.4s, v19.4s, v20.s[0]
+	VFMLA V23.S4, V3.S4, V22.S4
+	FSTPQ (F21, F22), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F20
+	ADD R2, R14, R14
+	FLDPQ (R15), (F21, F22)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x4f949257 // fmul v23.4s, v18.4s, v20.s[0]
+	VFMLA V23.S4, V6.S4, V21.S4
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x4f949277 // fmul v23.4s, v19.4s, v20.s[0]
+	VFMLA V23.S4, V7.S4, V22.S4
+	FSTPQ (F21, F22), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F20
+	ADD R2, R14, R14
+	FLDPQ (R15), (F21, F22)
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4f949257 // fmul v23.4s, v18.4s, v20.s[0]
+	VFMLA V23.S4, V10.S4, V21.S4
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4f949277 // fmul v23.4s, v19.4s, v20.s[0]
+	VFMLA V23.S4, V11.S4, V22.S4
+	FSTPQ (F21, F22), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F20
+	ADD R2, R14, R14
+	FLDPQ (R15), (F21, F22)
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4f949257 // fmul v23.4s, v18.4s, v20.s[0]
+	VFMLA V23.S4, V14.S4, V21.S4
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4f949277 // fmul v23.4s, v19.4s, v20.s[0]
+	VFMLA V23.S4, V15.S4, V22.S4
+	FSTPQ (F21, F22), (R15)
+	ADD R1, R15, R15
+	CBZ R20, rows4next
+	ADD R11<<1, R7, R14
+	ADD R3<<1, R14, R14
+	FMOVQ (R14), F18
+	WORD $0x6e613a53 // shll2 v19.4s, v18.8h, #16
+	WORD $0x2e613a52 // shll v18.4s, v18.4h, #16
+	ADD R3<<2, R14, R14
+	FMOVQ (R14), F24
+	WORD $0x0f08a719 // sxtl v25.8h, v24.8b
+	WORD $0x0f10a734 // sxtl v20.4s, v25.4h
+	WORD $0x4f10a735 // sxtl2 v21.4s, v25.8h
+	VEXT $8, V24.B16, V24.B16, V24.B16
+	WORD $0x0f08a719 // sxtl v25.8h, v24.8b
+	WORD $0x0f10a736 // sxtl v22.4s, v25.4h
+	WORD $0x4f10a737 // sxtl2 v23.4s, v25.8h
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	MOVD $local-208(SP), R21
+	MOVD $4, R16
+
+rows4minima:
+	FMOVQ (R21), F24
+	ADD $64, R21, R21
+	FMOVS 32(R14), F27
+	ADD R2, R14, R14
+	FLDPQ (R15), (F28, F29)
+	WORD $0x4eb89e99 // mul v25.4s, v20.4s, v24.4s
+	WORD $0x4eb89eba // mul v26.4s, v21.4s, v24.4s
+	VADDP V26.S4, V25.S4, V25.S4
+	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
+	WORD $0x4f9b925a // fmul v26.4s, v18.4s, v27.s[0]
+	VFMLA V26.S4, V25.S4, V28.S4
+	WORD $0x4eb89ed9 // mul v25.4s, v22.4s, v24.4s
+	WORD $0x4eb89efa // mul v26.4s, v23.4s, v24.4s
+	VADDP V26.S4, V25.S4, V25.S4
+	WORD $0x4e21db39 // scvtf v25.4s, v25.4s
+	WORD $0x4f9b927a // fmul v26.4s, v19.4s, v27.s[0]
+	VFMLA V26.S4, V25.S4, V29.S4
+	FSTPQ (F28, F29), (R15)
+	ADD R1, R15, R15
+	SUBS $1, R16, R16
+	BNE rows4minima
+
+rows4next:
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows4lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows4block
+
+	// Go on to the next rows.
+	MOVD $4, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $4, R4, R4
+	B rows4
+
+rows4done:
+
+	// Tiles of 2 × 2 vectors.
+rows2:
+	CMP $2, R4
+	BLT rows2done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows2block:
+	MOVD $0xffffffff, R21
+	VDUP R21, V5.S4
+	MOVD R6, R14
+	MOVD $local-256(SP), R15
+	MOVD $2, R16
+
+rows2begin:
+	FLDPQ (R14), (F2, F3)
+	ADD R2, R14, R14
+	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
+	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
+	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
+	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
+	VMOVI $0, V4.B16
+	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	VADD V6.S4, V4.S4, V4.S4
+	VDUP R19, V7.S4
+	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
+	FMOVQ F6, 32(R15)
+	FMOVQ F4, 48(R15)
+	VUZP1 V3.H8, V2.H8, V7.H8
+	VUZP2 V3.H8, V2.H8, V8.H8
+	VTRN1 V8.S4, V7.S4, V2.S4
+	VTRN2 V8.S4, V7.S4, V3.S4
+	FSTPQ (F2, F3), (R15)
+	ADD $64, R15, R15
+	SUBS $1, R16, R16
+	BNE rows2begin
+	MOVD $0, R11
+
+rows2lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	FMOVQ local-224(SP), F10
+	VDUP V10.S[0], V2.S4
+	VDUP V10.S[0], V3.S4
+	VDUP V10.S[1], V4.S4
+	VDUP V10.S[1], V5.S4
+	FMOVQ local-160(SP), F10
+	VDUP V10.S[0], V6.S4
+	VDUP V10.S[0], V7.S4
+	VDUP V10.S[1], V8.S4
+	VDUP V10.S[1], V9.S4
+	ADD R8<<2, R12, R21
+	MOVD $0, R22
+	MOVD $2, R16
+	MOVD $local-256(SP), R15
+	PCALIGN $32
+
+rows2words:
+	FMOVQ (R15), F18
+	FMOVQ 64(R15), F19
+	ADD $16, R15, R15
+	VDUP R22, V14.B16
+	SUB R17, R22, R22
+	VDUP R22, V15.B16
+	ADD R8, R12, R14
+	FMOVQ (R12), F10
+	FMOVQ (R14), F11
+	VAND V1.B16, V10.B16, V12.B16
+	VAND V1.B16, V11.B16, V13.B16
+	CBZ R17, rows2vector00
+	FMOVQ (R21), F16
+	VSHL $4, V16.B16, V16.B16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector00:
+	VTRN1 V13.H8, V12.H8, V20.H8
+	VTRN2 V13.H8, V12.H8, V13.H8
+	WORD $0x4f92e282 // sdot v2.4s, v20.16b, v18.4b[0]
+	WORD $0x4f93e286 // sdot v6.4s, v20.16b, v19.4b[0]
+	WORD $0x4fb2e1a4 // sdot v4.4s, v13.16b, v18.4b[1]
+	WORD $0x4fb3e1a8 // sdot v8.4s, v13.16b, v19.4b[1]
+	VUSHR $4, V10.B16, V12.B16
+	VUSHR $4, V11.B16, V13.B16
+	CBZ R17, rows2vector01
+	FMOVQ (R21), F16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector01:
+	VTRN1 V13.H8, V12.H8, V20.H8
+	VTRN2 V13.H8, V12.H8, V13.H8
+	WORD $0x4f92ea82 // sdot v2.4s, v20.16b, v18.4b[2]
+	WORD $0x4f93ea86 // sdot v6.4s, v20.16b, v19.4b[2]
+	WORD $0x4fb2e9a4 // sdot v4.4s, v13.16b, v18.4b[3]
+	WORD $0x4fb3e9a8 // sdot v8.4s, v13.16b, v19.4b[3]
+	FMOVQ 16(R12), F10
+	FMOVQ 16(R14), F11
+	VAND V1.B16, V10.B16, V12.B16
+	VAND V1.B16, V11.B16, V13.B16
+	CBZ R17, rows2vector10
+	FMOVQ 16(R21), F16
+	VSHL $4, V16.B16, V16.B16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector10:
+	VTRN1 V13.H8, V12.H8, V20.H8
+	VTRN2 V13.H8, V12.H8, V13.H8
+	WORD $0x4f92e283 // sdot v3.4s, v20.16b, v18.4b[0]
+	WORD $0x4f93e287 // sdot v7.4s, v20.16b, v19.4b[0]
+	WORD $0x4fb2e1a5 // sdot v5.4s, v13.16b, v18.4b[1]
+	WORD $0x4fb3e1a9 // sdot v9.4s, v13.16b, v19.4b[1]
+	VUSHR $4, V10.B16, V12.B16
+	VUSHR $4, V11.B16, V13.B16
+	CBZ R17, rows2vector11
+	FMOVQ 16(R21), F16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector11:
+	VTRN1 V13.H8, V12.H8, V20.H8
+	VTRN2 V13.H8, V12.H8, V13.H8
+	WORD $0x4f92ea83 // sdot v3.4s, v20.16b, v18.4b[2]
+	WORD $0x4f93ea87 // sdot v7.4s, v20.16b, v19.4b[2]
+	WORD $0x4fb2e9a5 // sdot v5.4s, v13.16b, v18.4b[3]
+	WORD $0x4fb3e9a9 // sdot v9.4s, v13.16b, v19.4b[3]
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8, R14, R12
+	ADD R17<<1, R22, R22
+	ADD R17, R22, R22
+	SUB $4, R22, R22
+	LSR $1, R17, R14
+	MADD R14, R21, R8, R21
+	SUBS $1, R16, R16
+	BNE rows2words
+	ADD R11<<1, R7, R14
+	LSR $1, R20, R15
+	ADD $2, R15, R15
+	MADD R15, R14, R3, R15
+	FMOVQ (R15), F14
+	WORD $0x0f08a5cf // sxtl v15.8h, v14.8b
+	WORD $0x0f10a5ea // sxtl v10.4s, v15.4h
+	WORD $0x4f10a5eb // sxtl2 v11.4s, v15.8h
+	VEXT $8, V14.B16, V14.B16, V14.B16
+	WORD $0x0f08a5cf // sxtl v15.8h, v14.8b
+	WORD $0x0f10a5ec // sxtl v12.4s, v15.4h
+	WORD $0x4f10a5ed // sxtl2 v13.4s, v15.8h
+	VUZP1 V11.S4, V10.S4, V14.S4
+	VUZP2 V11.S4, V10.S4, V15.S4
+	WORD $0x4eae9c42 // mul v2.4s, v2.4s, v14.4s
+	WORD $0x4eaf9482 // mla v2.4s, v4.4s, v15.4s
+	WORD $0x4eae9cc6 // mul v6.4s, v6.4s, v14.4s
+	WORD $0x4eaf9506 // mla v6.4s, v8.4s, v15.4s
+	VUZP1 V13.S4, V12.S4, V14.S4
+	VUZP2 V13.S4, V12.S4, V15.S4
+	WORD $0x4eae9c63 // mul v3.4s, v3.4s, v14.4s
+	WORD $0x4eaf94a3 // mla v3.4s, v5.4s, v15.4s
+	WORD $0x4eae9ce7 // mul v7.4s, v7.4s, v14.4s
+	WORD $0x4eaf9527 // mla v7.4s, v9.4s, v15.4s
+	FMOVQ (R14), F10
+	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
+	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F12
+	ADD R2, R14, R14
+	FLDPQ (R15), (F13, F14)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4f8c914f // fmul v15.4s, v10.4s, v12.s[0]
+	VFMLA V15.S4, V2.S4, V13.S4
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4f8c916f // fmul v15.4s, v11.4s, v12.s[0]
+	VFMLA V15.S4, V3.S4, V14.S4
+	FSTPQ (F13, F14), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F12
+	ADD R2, R14, R14
+	FLDPQ (R15), (F13, F14)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x4f8c914f // fmul v15.4s, v10.4s, v12.s[0]
+	VFMLA V15.S4, V6.S4, V13.S4
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x4f8c916f // fmul v15.4s, v11.4s, v12.s[0]
+	VFMLA V15.S4, V7.S4, V14.S4
+	FSTPQ (F13, F14), (R15)
+	ADD R1, R15, R15
+	CBZ R20, rows2next
+	ADD R11<<1, R7, R14
+	ADD R3<<1, R14, R14
+	FMOVQ (R14), F10
+	WORD $0x6e61394b // shll2 v11.4s, v10.8h, #16
+	WORD $0x2e61394a // shll v10.4s, v10.4h, #16
+	ADD R3<<2, R14, R14
+	FMOVQ (R14), F16
+	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
+	WORD $0x0f10a62c // sxtl v12.4s, v17.4h
+	WORD $0x4f10a62d // sxtl2 v13.4s, v17.8h
+	VEXT $8, V16.B16, V16.B16, V16.B16
+	WORD $0x0f08a611 // sxtl v17.8h, v16.8b
+	WORD $0x0f10a62e // sxtl v14.4s, v17.4h
+	WORD $0x4f10a62f // sxtl2 v15.4s, v17.8h
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	MOVD $local-208(SP), R21
+	MOVD $2, R16
+
+rows2minima:
+	FMOVQ (R21), F16
+	ADD $64, R21, R21
+	FMOVS 32(R14), F19
+	ADD R2, R14, R14
+	FLDPQ (R15), (F20, F21)
+	WORD $0x4eb09d91 // mul v17.4s, v12.4s, v16.4s
+	WORD $0x4eb09db2 // mul v18.4s, v13.4s, v16.4s
+	VADDP V18.S4, V17.S4, V17.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4f939152 // fmul v18.4s, v10.4s, v19.s[0]
+	VFMLA V18.S4, V17.S4, V20.S4
+	WORD $0x4eb09dd1 // mul v17.4s, v14.4s, v16.4s
+	WORD $0x4eb09df2 // mul v18.4s, v15.4s, v16.4s
+	VADDP V18.S4, V17.S4, V17.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x4f939172 // fmul v18.4s, v11.4s, v19.s[0]
+	VFMLA V18.S4, V17.S4, V21.S4
+	FSTPQ (F20, F21), (R15)
+	ADD R1, R15, R15
+	SUBS $1, R16, R16
+	BNE rows2minima
+
+rows2next:
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows2lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows2block
+
+	// Go on to the next rows.
+	MOVD $2, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $2, R4, R4
+	B rows2
+
+rows2done:
+
+	// Tiles of 1 × 2 vectors.
+rows1:
+	CMP $1, R4
+	BLT rows1done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows1block:
+	MOVD $0xffffffff, R21
+	VDUP R21, V5.S4
+	MOVD R6, R14
+	MOVD $local-256(SP), R15
+	MOVD $1, R16
+
+rows1begin:
+	FLDPQ (R14), (F2, F3)
+	ADD R2, R14, R14
+	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
+	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
+	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
+	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
+	VMOVI $0, V4.B16
+	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	VADD V6.S4, V4.S4, V4.S4
+	VDUP R19, V7.S4
+	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
+	FMOVQ F6, 32(R15)
+	FMOVQ F4, 48(R15)
+	VUZP1 V3.H8, V2.H8, V7.H8
+	VUZP2 V3.H8, V2.H8, V8.H8
+	VTRN1 V8.S4, V7.S4, V2.S4
+	VTRN2 V8.S4, V7.S4, V3.S4
+	FSTPQ (F2, F3), (R15)
+	ADD $64, R15, R15
+	SUBS $1, R16, R16
+	BNE rows1begin
+	MOVD $0, R11
+
+rows1lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	FMOVQ local-224(SP), F6
+	VDUP V6.S[0], V2.S4
+	VDUP V6.S[0], V3.S4
+	VDUP V6.S[1], V4.S4
+	VDUP V6.S[1], V5.S4
+	ADD R8<<2, R12, R21
+	MOVD $0, R22
+	MOVD $2, R16
+	MOVD $local-256(SP), R15
+	PCALIGN $32
+
+rows1words:
+	FMOVQ (R15), F14
+	ADD $16, R15, R15
+	VDUP R22, V10.B16
+	SUB R17, R22, R22
+	VDUP R22, V11.B16
+	ADD R8, R12, R14
+	FMOVQ (R12), F6
+	FMOVQ (R14), F7
+	VAND V1.B16, V6.B16, V8.B16
+	VAND V1.B16, V7.B16, V9.B16
+	CBZ R17, rows1vector00
+	FMOVQ (R21), F12
+	VSHL $4, V12.B16, V12.B16
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector00:
+	VTRN1 V9.H8, V8.H8, V15.H8
+	VTRN2 V9.H8, V8.H8, V9.H8
+	WORD $0x4f8ee1e2 // sdot v2.4s, v15.16b, v14.4b[0]
+	WORD $0x4faee124 // sdot v4.4s, v9.16b, v14.4b[1]
+	VUSHR $4, V6.B16, V8.B16
+	VUSHR $4, V7.B16, V9.B16
+	CBZ R17, rows1vector01
+	FMOVQ (R21), F12
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector01:
+	VTRN1 V9.H8, V8.H8, V15.H8
+	VTRN2 V9.H8, V8.H8, V9.H8
+	WORD $0x4f8ee9e2 // sdot v2.4s, v15.16b, v14.4b[2]
+	WORD $0x4faee924 // sdot v4.4s, v9.16b, v14.4b[3]
+	FMOVQ 16(R12), F6
+	FMOVQ 16(R14), F7
+	VAND V1.B16, V6.B16, V8.B16
+	VAND V1.B16, V7.B16, V9.B16
+	CBZ R17, rows1vector10
+	FMOVQ 16(R21), F12
+	VSHL $4, V12.B16, V12.B16
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector10:
+	VTRN1 V9.H8, V8.H8, V15.H8
+	VTRN2 V9.H8, V8.H8, V9.H8
+	WORD $0x4f8ee1e3 // sdot v3.4s, v15.16b, v14.4b[0]
+	WORD $0x4faee125 // sdot v5.4s, v9.16b, v14.4b[1]
+	VUSHR $4, V6.B16, V8.B16
+	VUSHR $4, V7.B16, V9.B16
+	CBZ R17, rows1vector11
+	FMOVQ 16(R21), F12
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector11:
+	VTRN1 V9.H8, V8.H8, V15.H8
+	VTRN2 V9.H8, V8.H8, V9.H8
+	WORD $0x4f8ee9e3 // sdot v3.4s, v15.16b, v14.4b[2]
+	WORD $0x4faee925 // sdot v5.4s, v9.16b, v14.4b[3]
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8, R14, R12
+	ADD R17<<1, R22, R22
+	ADD R17, R22, R22
+	SUB $4, R22, R22
+	LSR $1, R17, R14
+	MADD R14, R21, R8, R21
+	SUBS $1, R16, R16
+	BNE rows1words
+	ADD R11<<1, R7, R14
+	LSR $1, R20, R15
+	ADD $2, R15, R15
+	MADD R15, R14, R3, R15
+	FMOVQ (R15), F10
+	WORD $0x0f08a54b // sxtl v11.8h, v10.8b
+	WORD $0x0f10a566 // sxtl v6.4s, v11.4h
+	WORD $0x4f10a567 // sxtl2 v7.4s, v11.8h
+	VEXT $8, V10.B16, V10.B16, V10.B16
+	WORD $0x0f08a54b // sxtl v11.8h, v10.8b
+	WORD $0x0f10a568 // sxtl v8.4s, v11.4h
+	WORD $0x4f10a569 // sxtl2 v9.4s, v11.8h
+	VUZP1 V7.S4, V6.S4, V10.S4
+	VUZP2 V7.S4, V6.S4, V11.S4
+	WORD $0x4eaa9c42 // mul v2.4s, v2.4s, v10.4s
+	WORD $0x4eab9482 // mla v2.4s, v4.4s, v11.4s
+	VUZP1 V9.S4, V8.S4, V10.S4
+	VUZP2 V9.S4, V8.S4, V11.S4
+	WORD $0x4eaa9c63 // mul v3.4s, v3.4s, v10.4s
+	WORD $0x4eab94a3 // mla v3.4s, v5.4s, v11.4s
+	FMOVQ (R14), F6
+	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
+	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F8
+	ADD R2, R14, R14
+	FLDPQ (R15), (F9, F10)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4f8890cb // fmul v11.4s, v6.4s, v8.s[0]
+	VFMLA V11.S4, V2.S4, V9.S4
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4f8890eb // fmul v11.4s, v7.4s, v8.s[0]
+	VFMLA V11.S4, V3.S4, V10.S4
+	FSTPQ (F9, F10), (R15)
+	ADD R1, R15, R15
+	CBZ R20, rows1next
+	ADD R11<<1, R7, R14
+	ADD R3<<1, R14, R14
+	FMOVQ (R14), F6
+	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
+	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
+	ADD R3<<2, R14, R14
+	FMOVQ (R14), F12
+	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
+	WORD $0x0f10a5a8 // sxtl v8.4s, v13.4h
+	WORD $0x4f10a5a9 // sxtl2 v9.4s, v13.8h
+	VEXT $8, V12.B16, V12.B16, V12.B16
+	WORD $0x0f08a58d // sxtl v13.8h, v12.8b
+	WORD $0x0f10a5aa // sxtl v10.4s, v13.4h
+	WORD $0x4f10a5ab // sxtl2 v11.4s, v13.8h
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	MOVD $local-208(SP), R21
+	MOVD $1, R16
+
+rows1minima:
+	FMOVQ (R21), F12
+	ADD $64, R21, R21
+	FMOVS 32(R14), F15
+	ADD R2, R14, R14
+	FLDPQ (R15), (F16, F17)
+	WORD $0x4eac9d0d // mul v13.4s, v8.4s, v12.4s
+	WORD $0x4eac9d2e // mul v14.4s, v9.4s, v12.4s
+	VADDP V14.S4, V13.S4, V13.S4
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4f8f90ce // fmul v14.4s, v6.4s, v15.s[0]
+	VFMLA V14.S4, V13.S4, V16.S4
+	WORD $0x4eac9d4d // mul v13.4s, v10.4s, v12.4s
+	WORD $0x4eac9d6e // mul v14.4s, v11.4s, v12.4s
+	VADDP V14.S4, V13.S4, V13.S4
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x4f8f90ee // fmul v14.4s, v7.4s, v15.s[0]
+	VFMLA V14.S4, V13.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
+	ADD R1, R15, R15
+	SUBS $1, R16, R16
+	BNE rows1minima
+
+rows1next:
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows1lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows1block
+
+	// Go on to the next rows.
+	MOVD $1, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $1, R4, R4
+	B rows1
+
+rows1done:
+	RET
+
+// func weightGemmInt8DotK5BNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotK5BNEON(SB), NOSPLIT, $0-113
+	MOVD $16, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $0, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $1, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $4, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8BrainDotNEON(SB)
+
 // func weightQuantizeNEON(dst []uint32, src []float32)
 TEXT ·weightQuantizeNEON(SB), NOSPLIT, $0-48
 	MOVD dst_base+0(FP), R0
@@ -11532,6 +13213,8 @@ TEXT ·adamWNEON(SB), NOSPLIT, $0-124
 	VDUP R5, V5.S4
 	MOVWU rate+120(FP), R5
 	VDUP R5, V6.S4
+	MOVD $0x00800000, R5
+	VDUP R5, V11.S4
 	SUBS $4, R4, R4
 	BLT rest
 
@@ -11542,12 +13225,18 @@ vector:
 	WORD $0x6e23dcea // fmul v10.4s, v7.4s, v3.4s
 	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
 	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	WORD $0x4ea0f92c // fabs v12.4s, v9.4s
+	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
 	FMOVQ.P F9, 16(R3)
 	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
 	FMOVQ (R2), F8
 	WORD $0x4ea8d4e7 // fsub v7.4s, v7.4s, v8.4s
 	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
 	WORD $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
+	WORD $0x4ea0f90c // fabs v12.4s, v8.4s
+	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
+	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
 	FMOVQ.P F8, 16(R2)
 	WORD $0x6e24fd29 // fdiv v9.4s, v9.4s, v4.4s
 	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
@@ -11556,6 +13245,9 @@ vector:
 	FMOVQ (R0), F10
 	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
 	WORD $0x4ea8d54a // fsub v10.4s, v10.4s, v8.4s
+	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
+	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
+	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
 	FMOVQ.P F10, 16(R0)
 	SUBS $4, R4, R4
 	BGE vector
@@ -11571,12 +13263,18 @@ single:
 	WORD $0x6e23dcea // fmul v10.4s, v7.4s, v3.4s
 	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
 	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	WORD $0x4ea0f92c // fabs v12.4s, v9.4s
+	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
 	FMOVS.P F9, 4(R3)
 	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
 	FMOVS (R2), F8
 	WORD $0x4ea8d4e7 // fsub v7.4s, v7.4s, v8.4s
 	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
 	WORD $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
+	WORD $0x4ea0f90c // fabs v12.4s, v8.4s
+	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
+	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
 	FMOVS.P F8, 4(R2)
 	WORD $0x6e24fd29 // fdiv v9.4s, v9.4s, v4.4s
 	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
@@ -11585,6 +13283,9 @@ single:
 	FMOVS (R0), F10
 	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
 	WORD $0x4ea8d54a // fsub v10.4s, v10.4s, v8.4s
+	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
+	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
+	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
 	FMOVS.P F10, 4(R0)
 	SUBS $1, R4, R4
 	BNE single
@@ -25994,18 +27695,20 @@ TEXT ·quantizeInt8NEON(SB), NOSPLIT, $0-121
 	MOVD n+104(FP), R4
 	MOVD d+112(FP), R5
 	LSL $2, R2, R2
-	MOVD $0x42fe0000, R10
-	VDUP R10, V1.S4
-	MOVD $0xc2fe0000, R10
-	VDUP R10, V2.S4
 	MOVD $0x4b400000, R10
-	VDUP R10, V3.S4
+	VDUP R10, V1.S4
+	MOVD $0x42fe0000, R10
+	VDUP R10, V2.S4
+	MOVD $0x03fe0000, R10
+	VDUP R10, V6.S4
+	MOVD $0x7f7ffffe, R10
+	VDUP R10, V7.S4
 	MOVD scales_base+32(FP), R10
 	MOVD lsc+56(FP), R11
 	LSL $2, R11, R11
 	MOVD group+96(FP), R12
 	MOVD $0x3f800000, R15
-	VDUP R15, V7.S4
+	VDUP R15, V8.S4
 	CBZ R4, finite
 	CBZ R5, finite
 
@@ -26020,20 +27723,20 @@ group:
 	SUB R12, R14, R14
 	MOVD R12, R8
 	MOVD R7, R15
-	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
 	CMP $8, R8
 	BLT magnitudesingle
 
 magnitudevector:
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
 	ADD $32, R6, R6
+	WORD $0x4ea0f863 // fabs v3.4s, v3.4s
+	WORD $0x4eaa3465 // cmgt v5.4s, v3.4s, v10.4s
+	VBIT V5.B16, V3.B16, V10.B16
 	WORD $0x4ea0f884 // fabs v4.4s, v4.4s
-	WORD $0x4ea93486 // cmgt v6.4s, v4.4s, v9.4s
-	VBIT V6.B16, V4.B16, V9.B16
-	WORD $0x4ea0f8a5 // fabs v5.4s, v5.4s
-	WORD $0x4ea934a6 // cmgt v6.4s, v5.4s, v9.4s
-	VBIT V6.B16, V5.B16, V9.B16
+	WORD $0x4eaa3485 // cmgt v5.4s, v4.4s, v10.4s
+	VBIT V5.B16, V4.B16, V10.B16
 	SUBS $8, R8, R8
 	BEQ magnitudedone
 	CMP $8, R8
@@ -26047,33 +27750,37 @@ magnitudevector:
 	B magnitudevector
 
 magnitudesingle:
-	FMOVS.P 4(R6), F4
-	WORD $0x4ea0f884 // fabs v4.4s, v4.4s
-	WORD $0x4ea93486 // cmgt v6.4s, v4.4s, v9.4s
-	VBIT V6.B16, V4.B16, V9.B16
+	FMOVS.P 4(R6), F3
+	WORD $0x4ea0f863 // fabs v3.4s, v3.4s
+	WORD $0x4eaa3465 // cmgt v5.4s, v3.4s, v10.4s
+	VBIT V5.B16, V3.B16, V10.B16
 	SUBS $1, R8, R8
 	BNE magnitudesingle
 
 magnitudedone:
-	VEXT $8, V9.B16, V9.B16, V4.B16
-	WORD $0x4ea0f884 // fabs v4.4s, v4.4s
-	WORD $0x4ea93486 // cmgt v6.4s, v4.4s, v9.4s
-	VBIT V6.B16, V4.B16, V9.B16
-	VEXT $4, V9.B16, V9.B16, V4.B16
-	WORD $0x4ea0f884 // fabs v4.4s, v4.4s
-	WORD $0x4ea93486 // cmgt v6.4s, v4.4s, v9.4s
-	VBIT V6.B16, V4.B16, V9.B16
-	FMOVS F9, R9
+	VEXT $8, V10.B16, V10.B16, V3.B16
+	WORD $0x4ea0f863 // fabs v3.4s, v3.4s
+	WORD $0x4eaa3465 // cmgt v5.4s, v3.4s, v10.4s
+	VBIT V5.B16, V3.B16, V10.B16
+	VEXT $4, V10.B16, V10.B16, V3.B16
+	WORD $0x4ea0f863 // fabs v3.4s, v3.4s
+	WORD $0x4eaa3465 // cmgt v5.4s, v3.4s, v10.4s
+	VBIT V5.B16, V3.B16, V10.B16
+	FMOVS F10, R9
 	MOVD $2139095040, R16
 	CMP R16, R9
 	BGE infinite
 	VDUP R9, V0.S4
-	WORD $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
+	WORD $0x4ea0f805 // fabs v5.4s, v0.4s
+	WORD $0x4ea534c5 // cmgt v5.4s, v6.4s, v5.4s
+	WORD $0x4e651c00 // bic v0.16b, v0.16b, v5.16b
+	WORD $0x4ea7f400 // fmin v0.4s, v0.4s, v7.4s
+	WORD $0x6e22fc00 // fdiv v0.4s, v0.4s, v2.4s
 	FMOVS.P F0, 4(R13)
 
 	// Divided by 1, numbers whose scale is 0 become 0.
-	WORD $0x4ea0d808 // fcmeq v8.4s, v0.4s, #0.0
-	VBIT V8.B16, V7.B16, V0.B16
+	WORD $0x4ea0d809 // fcmeq v9.4s, v0.4s, #0.0
+	VBIT V9.B16, V8.B16, V0.B16
 	SUB R12<<2, R6, R6
 	MOVD R15, R7
 	MOVD R12, R8
@@ -26081,20 +27788,16 @@ magnitudedone:
 	BLT quotientsingle
 
 quotientvector:
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
+	FMOVQ (R6), F3
+	FMOVQ 16(R6), F4
 	ADD $32, R6, R6
+	WORD $0x6e20fc63 // fdiv v3.4s, v3.4s, v0.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	WORD $0x6e20fc84 // fdiv v4.4s, v4.4s, v0.4s
-	WORD $0x4ea1f484 // fmin v4.4s, v4.4s, v1.4s
-	WORD $0x4e22f484 // fmax v4.4s, v4.4s, v2.4s
-	WORD $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
-	WORD $0x6e20fca5 // fdiv v5.4s, v5.4s, v0.4s
-	WORD $0x4ea1f4a5 // fmin v5.4s, v5.4s, v1.4s
-	WORD $0x4e22f4a5 // fmax v5.4s, v5.4s, v2.4s
-	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
-	VUZP1 V5.H8, V4.H8, V4.H8
-	VUZP1 V4.B16, V4.B16, V4.B16
-	FMOVD.P F4, 8(R7)
+	WORD $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
+	VUZP1 V4.H8, V3.H8, V3.H8
+	VUZP1 V3.B16, V3.B16, V3.B16
+	FMOVD.P F3, 8(R7)
 	SUBS $8, R8, R8
 	BEQ quotientdone
 	CMP $8, R8
@@ -26108,12 +27811,10 @@ quotientvector:
 	B quotientvector
 
 quotientsingle:
-	FMOVS.P 4(R6), F4
-	WORD $0x6e20fc84 // fdiv v4.4s, v4.4s, v0.4s
-	WORD $0x4ea1f484 // fmin v4.4s, v4.4s, v1.4s
-	WORD $0x4e22f484 // fmax v4.4s, v4.4s, v2.4s
-	WORD $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
-	FMOVS F4, R9
+	FMOVS.P 4(R6), F3
+	WORD $0x6e20fc63 // fdiv v3.4s, v3.4s, v0.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	FMOVS F3, R9
 	MOVB.P R9, 1(R7)
 	SUBS $1, R8, R8
 	BNE quotientsingle
@@ -26145,22 +27846,24 @@ TEXT ·quantizeInt4NEON(SB), NOSPLIT, $0-121
 	MOVD d+112(FP), R5
 	LSL $2, R2, R2
 	LSR $1, R5, R5
-	MOVD $0x40e00000, R10
+	MOVD $0x4b400000, R10
 	VDUP R10, V1.S4
 	MOVD $0xc1000000, R10
 	VDUP R10, V2.S4
-	MOVD $0x4b400000, R10
+	MOVD $0x40e00000, R10
 	VDUP R10, V3.S4
 	MOVD $0x00000000, R10
 	VDUP R10, V13.S4
 	MOVD $0xbe000000, R10
 	VDUP R10, V14.S4
+	MOVD $0x01ffffff, R10
+	VDUP R10, V15.S4
 	MOVD scales_base+32(FP), R10
 	MOVD lsc+56(FP), R11
 	LSL $2, R11, R11
 	MOVD group+96(FP), R12
 	MOVD $0x3f800000, R15
-	VDUP R15, V15.S4
+	VDUP R15, V16.S4
 	LSR $1, R12, R12
 	CBZ R4, finite
 	CBZ R5, finite
@@ -26231,14 +27934,17 @@ extremesdone:
 	MOVD $2139095040, R16
 	CMP R16, R9
 	BGE infinite
+	WORD $0x4ea0f90c // fabs v12.4s, v8.4s
+	WORD $0x4eac35ec // cmgt v12.4s, v15.4s, v12.4s
+	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
 	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
 	WORD $0x4e2dd508 // fadd v8.4s, v8.4s, v13.4s
 	VDUP V8.S[0], V0.S4
 	FMOVS.P F0, 4(R13)
 
 	// Divided by 1, numbers whose scale is 0 become 0.
-	WORD $0x4ea0d810 // fcmeq v16.4s, v0.4s, #0.0
-	VBIT V16.B16, V15.B16, V0.B16
+	WORD $0x4ea0d811 // fcmeq v17.4s, v0.4s, #0.0
+	VBIT V17.B16, V16.B16, V0.B16
 	SUB R12<<3, R6, R6
 	MOVD R15, R7
 	MOVD R12, R8
@@ -26252,21 +27958,21 @@ quotientvector:
 	FMOVQ 48(R6), F7
 	ADD $64, R6, R6
 	WORD $0x6e20fc84 // fdiv v4.4s, v4.4s, v0.4s
-	WORD $0x4ea1f484 // fmin v4.4s, v4.4s, v1.4s
+	WORD $0x4ea3f484 // fmin v4.4s, v4.4s, v3.4s
 	WORD $0x4e22f484 // fmax v4.4s, v4.4s, v2.4s
-	WORD $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	WORD $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
 	WORD $0x6e20fca5 // fdiv v5.4s, v5.4s, v0.4s
-	WORD $0x4ea1f4a5 // fmin v5.4s, v5.4s, v1.4s
+	WORD $0x4ea3f4a5 // fmin v5.4s, v5.4s, v3.4s
 	WORD $0x4e22f4a5 // fmax v5.4s, v5.4s, v2.4s
-	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
 	WORD $0x6e20fcc6 // fdiv v6.4s, v6.4s, v0.4s
-	WORD $0x4ea1f4c6 // fmin v6.4s, v6.4s, v1.4s
+	WORD $0x4ea3f4c6 // fmin v6.4s, v6.4s, v3.4s
 	WORD $0x4e22f4c6 // fmax v6.4s, v6.4s, v2.4s
-	WORD $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	WORD $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
 	WORD $0x6e20fce7 // fdiv v7.4s, v7.4s, v0.4s
-	WORD $0x4ea1f4e7 // fmin v7.4s, v7.4s, v1.4s
+	WORD $0x4ea3f4e7 // fmin v7.4s, v7.4s, v3.4s
 	WORD $0x4e22f4e7 // fmax v7.4s, v7.4s, v2.4s
-	WORD $0x4e23d4e7 // fadd v7.4s, v7.4s, v3.4s
+	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
 	VUZP1 V5.H8, V4.H8, V4.H8
 	VUZP1 V7.H8, V6.H8, V6.H8
 	VUZP2 V6.H8, V4.H8, V12.H8
@@ -26289,9 +27995,9 @@ quotientvector:
 quotientsingle:
 	FMOVD.P 8(R6), F4
 	WORD $0x6e20fc84 // fdiv v4.4s, v4.4s, v0.4s
-	WORD $0x4ea1f484 // fmin v4.4s, v4.4s, v1.4s
+	WORD $0x4ea3f484 // fmin v4.4s, v4.4s, v3.4s
 	WORD $0x4e22f484 // fmax v4.4s, v4.4s, v2.4s
-	WORD $0x4e23d484 // fadd v4.4s, v4.4s, v3.4s
+	WORD $0x4e21d484 // fadd v4.4s, v4.4s, v1.4s
 	VUZP2 V4.S4, V4.S4, V12.S4
 	VSLI $4, V12.S4, V4.S4
 	FMOVS F4, R9
@@ -26314,6 +28020,71 @@ finite:
 infinite:
 	MOVD $0, R9
 	MOVB R9, ret+120(FP)
+	RET
+
+// func flushNEON(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
+TEXT ·flushNEON(SB), NOSPLIT, $0-84
+	MOVD src_base+32(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD lds+56(FP), R2
+	MOVD ldd+24(FP), R3
+	MOVD n+64(FP), R4
+	MOVD d+72(FP), R5
+	LSL $2, R2, R2
+	LSL $2, R3, R3
+	MOVWU least+80(FP), R9
+	VDUP R9, V0.S4
+	CBZ R4, end
+	CBZ R5, end
+
+row:
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R5, R8
+	CMP $8, R8
+	BLT single
+
+vector:
+	FMOVQ (R6), F1
+	FMOVQ 16(R6), F2
+	ADD $32, R6, R6
+	WORD $0x4ea0f823 // fabs v3.4s, v1.4s
+	WORD $0x4ea33403 // cmgt v3.4s, v0.4s, v3.4s
+	WORD $0x4e631c21 // bic v1.16b, v1.16b, v3.16b
+	WORD $0x4ea0f843 // fabs v3.4s, v2.4s
+	WORD $0x4ea33403 // cmgt v3.4s, v0.4s, v3.4s
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	FMOVQ F1, (R7)
+	FMOVQ F2, 16(R7)
+	ADD $32, R7, R7
+	SUBS $8, R8, R8
+	BEQ done
+	CMP $8, R8
+	BGE vector
+
+	// Less than 8 elements are left: convert the last 8.
+	SUB $8, R8, R8
+	ADD R8<<2, R6, R6
+	ADD R8<<2, R7, R7
+	MOVD $8, R8
+	B vector
+
+single:
+	FMOVS.P 4(R6), F1
+	WORD $0x4ea0f823 // fabs v3.4s, v1.4s
+	WORD $0x4ea33403 // cmgt v3.4s, v0.4s, v3.4s
+	WORD $0x4e631c21 // bic v1.16b, v1.16b, v3.16b
+	FMOVS.P F1, 4(R7)
+	SUBS $1, R8, R8
+	BNE single
+
+done:
+	ADD R2, R0, R0
+	ADD R3, R1, R1
+	SUBS $1, R4, R4
+	BNE row
+
+end:
 	RET
 
 // func finiteNEON(src []float32) bool
@@ -30572,6 +32343,8 @@ TEXT ·backwardScoresNEON(SB), NOSPLIT, $0-112
 	MOVD inv_base+64(FP), R3
 	MOVD mean_base+88(FP), R4
 	MOVD inv_len+72(FP), R5
+	MOVD $0x0d800000, R6
+	VDUP R6, V0.S4
 
 	// The widest chunk of lanes that is left.
 columns:
@@ -30584,12 +32357,12 @@ columns:
 	RET
 
 chunk3:
-	FMOVQ (R3), F0
-	FMOVQ (R4), F3
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R4), F4
-	FMOVQ 32(R3), F2
-	FMOVQ 32(R4), F5
+	FMOVQ (R3), F1
+	FMOVQ (R4), F4
+	FMOVQ 16(R3), F2
+	FMOVQ 16(R4), F5
+	FMOVQ 32(R3), F3
+	FMOVQ 32(R4), F6
 	MOVD n+56(FP), R8
 	MOVD R1, R7
 	MOVD R0, R6
@@ -30597,36 +32370,45 @@ chunk3:
 	PCALIGN $32
 
 chunk3row:
-	FMOVQ (R6), F6
-	FMOVQ (R7), F9
-	WORD $0x4ea0d8cc // fcmeq v12.4s, v6.4s, #0.0
-	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	WORD $0x4ea3d529 // fsub v9.4s, v9.4s, v3.4s
-	WORD $0x6e26dd29 // fmul v9.4s, v9.4s, v6.4s
-	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
-	WORD $0x4e6c1cc6 // bic v6.16b, v6.16b, v12.16b
-	FMOVQ F6, (R6)
-	FMOVQ F9, (R7)
-	FMOVQ 16(R6), F7
-	FMOVQ 16(R7), F10
-	WORD $0x4ea0d8ec // fcmeq v12.4s, v7.4s, #0.0
+	FMOVQ (R6), F7
+	FMOVQ (R7), F10
+	WORD $0x4ea0d8ed // fcmeq v13.4s, v7.4s, #0.0
 	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
 	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
 	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
-	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
-	WORD $0x4e6c1ce7 // bic v7.16b, v7.16b, v12.16b
-	FMOVQ F7, 16(R6)
-	FMOVQ F10, 16(R7)
-	FMOVQ 32(R6), F8
-	FMOVQ 32(R7), F11
-	WORD $0x4ea0d90c // fcmeq v12.4s, v8.4s, #0.0
+	WORD $0x4e6d1d4a // bic v10.16b, v10.16b, v13.16b
+	WORD $0x4ea0f94e // fabs v14.4s, v10.4s
+	WORD $0x4eae340e // cmgt v14.4s, v0.4s, v14.4s
+	WORD $0x4e6e1d4a // bic v10.16b, v10.16b, v14.16b
+	WORD $0x4e6d1ce7 // bic v7.16b, v7.16b, v13.16b
+	FMOVQ F7, (R6)
+	FMOVQ F10, (R7)
+	FMOVQ 16(R6), F8
+	FMOVQ 16(R7), F11
+	WORD $0x4ea0d90d // fcmeq v13.4s, v8.4s, #0.0
 	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
 	WORD $0x4ea5d56b // fsub v11.4s, v11.4s, v5.4s
 	WORD $0x6e28dd6b // fmul v11.4s, v11.4s, v8.4s
-	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
-	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
-	FMOVQ F8, 32(R6)
-	FMOVQ F11, 32(R7)
+	WORD $0x4e6d1d6b // bic v11.16b, v11.16b, v13.16b
+	WORD $0x4ea0f96e // fabs v14.4s, v11.4s
+	WORD $0x4eae340e // cmgt v14.4s, v0.4s, v14.4s
+	WORD $0x4e6e1d6b // bic v11.16b, v11.16b, v14.16b
+	WORD $0x4e6d1d08 // bic v8.16b, v8.16b, v13.16b
+	FMOVQ F8, 16(R6)
+	FMOVQ F11, 16(R7)
+	FMOVQ 32(R6), F9
+	FMOVQ 32(R7), F12
+	WORD $0x4ea0d92d // fcmeq v13.4s, v9.4s, #0.0
+	WORD $0x6e23dd29 // fmul v9.4s, v9.4s, v3.4s
+	WORD $0x4ea6d58c // fsub v12.4s, v12.4s, v6.4s
+	WORD $0x6e29dd8c // fmul v12.4s, v12.4s, v9.4s
+	WORD $0x4e6d1d8c // bic v12.16b, v12.16b, v13.16b
+	WORD $0x4ea0f98e // fabs v14.4s, v12.4s
+	WORD $0x4eae340e // cmgt v14.4s, v0.4s, v14.4s
+	WORD $0x4e6e1d8c // bic v12.16b, v12.16b, v14.16b
+	WORD $0x4e6d1d29 // bic v9.16b, v9.16b, v13.16b
+	FMOVQ F9, 32(R6)
+	FMOVQ F12, 32(R7)
 	ADD R2, R7, R7
 	ADD R2, R6, R6
 	SUBS $1, R8, R8
@@ -30641,10 +32423,10 @@ chunk3done:
 	B columns
 
 chunk2:
-	FMOVQ (R3), F0
-	FMOVQ (R4), F2
-	FMOVQ 16(R3), F1
-	FMOVQ 16(R4), F3
+	FMOVQ (R3), F1
+	FMOVQ (R4), F3
+	FMOVQ 16(R3), F2
+	FMOVQ 16(R4), F4
 	MOVD n+56(FP), R8
 	MOVD R1, R7
 	MOVD R0, R6
@@ -30652,26 +32434,32 @@ chunk2:
 	PCALIGN $32
 
 chunk2row:
-	FMOVQ (R6), F4
-	FMOVQ (R7), F6
-	WORD $0x4ea0d888 // fcmeq v8.4s, v4.4s, #0.0
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
-	WORD $0x4e681cc6 // bic v6.16b, v6.16b, v8.16b
-	WORD $0x4e681c84 // bic v4.16b, v4.16b, v8.16b
-	FMOVQ F4, (R6)
-	FMOVQ F6, (R7)
-	FMOVQ 16(R6), F5
-	FMOVQ 16(R7), F7
-	WORD $0x4ea0d8a8 // fcmeq v8.4s, v5.4s, #0.0
+	FMOVQ (R6), F5
+	FMOVQ (R7), F7
+	WORD $0x4ea0d8a9 // fcmeq v9.4s, v5.4s, #0.0
 	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
 	WORD $0x4ea3d4e7 // fsub v7.4s, v7.4s, v3.4s
 	WORD $0x6e25dce7 // fmul v7.4s, v7.4s, v5.4s
-	WORD $0x4e681ce7 // bic v7.16b, v7.16b, v8.16b
-	WORD $0x4e681ca5 // bic v5.16b, v5.16b, v8.16b
-	FMOVQ F5, 16(R6)
-	FMOVQ F7, 16(R7)
+	WORD $0x4e691ce7 // bic v7.16b, v7.16b, v9.16b
+	WORD $0x4ea0f8ea // fabs v10.4s, v7.4s
+	WORD $0x4eaa340a // cmgt v10.4s, v0.4s, v10.4s
+	WORD $0x4e6a1ce7 // bic v7.16b, v7.16b, v10.16b
+	WORD $0x4e691ca5 // bic v5.16b, v5.16b, v9.16b
+	FMOVQ F5, (R6)
+	FMOVQ F7, (R7)
+	FMOVQ 16(R6), F6
+	FMOVQ 16(R7), F8
+	WORD $0x4ea0d8c9 // fcmeq v9.4s, v6.4s, #0.0
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	WORD $0x4ea4d508 // fsub v8.4s, v8.4s, v4.4s
+	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
+	WORD $0x4e691d08 // bic v8.16b, v8.16b, v9.16b
+	WORD $0x4ea0f90a // fabs v10.4s, v8.4s
+	WORD $0x4eaa340a // cmgt v10.4s, v0.4s, v10.4s
+	WORD $0x4e6a1d08 // bic v8.16b, v8.16b, v10.16b
+	WORD $0x4e691cc6 // bic v6.16b, v6.16b, v9.16b
+	FMOVQ F6, 16(R6)
+	FMOVQ F8, 16(R7)
 	ADD R2, R7, R7
 	ADD R2, R6, R6
 	SUBS $1, R8, R8
@@ -30686,8 +32474,8 @@ chunk2done:
 	B columns
 
 chunk1:
-	FMOVQ (R3), F0
-	FMOVQ (R4), F1
+	FMOVQ (R3), F1
+	FMOVQ (R4), F2
 	MOVD n+56(FP), R8
 	MOVD R1, R7
 	MOVD R0, R6
@@ -30695,16 +32483,19 @@ chunk1:
 	PCALIGN $32
 
 chunk1row:
-	FMOVQ (R6), F2
-	FMOVQ (R7), F3
-	WORD $0x4ea0d844 // fcmeq v4.4s, v2.4s, #0.0
-	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
-	WORD $0x4e641c42 // bic v2.16b, v2.16b, v4.16b
-	FMOVQ F2, (R6)
-	FMOVQ F3, (R7)
+	FMOVQ (R6), F3
+	FMOVQ (R7), F4
+	WORD $0x4ea0d865 // fcmeq v5.4s, v3.4s, #0.0
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	WORD $0x4ea2d484 // fsub v4.4s, v4.4s, v2.4s
+	WORD $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	WORD $0x4e651c84 // bic v4.16b, v4.16b, v5.16b
+	WORD $0x4ea0f886 // fabs v6.4s, v4.4s
+	WORD $0x4ea63406 // cmgt v6.4s, v0.4s, v6.4s
+	WORD $0x4e661c84 // bic v4.16b, v4.16b, v6.16b
+	WORD $0x4e651c63 // bic v3.16b, v3.16b, v5.16b
+	FMOVQ F3, (R6)
+	FMOVQ F4, (R7)
 	ADD R2, R7, R7
 	ADD R2, R6, R6
 	SUBS $1, R8, R8

@@ -179,6 +179,11 @@ func weightWidenK5RVV(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightWidenK6RVV(dst []float32, b []byte, lanes int, k int)
 
+// weightWidenK5BRVV is BlockKernels.Widen, see package ukernel. The format is K5B.
+//
+//go:noescape
+func weightWidenK5BRVV(dst []float32, b []byte, lanes int, k int)
+
 // weightAddBiasRVV is WeightKernels.AddBias, see package ukernel.
 //
 //go:noescape
@@ -198,6 +203,11 @@ func widenBF16RVV(dst []float32, ldd int, src []byte, lds int, n int, d int)
 //
 //go:noescape
 func widenInt8RVV(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
+
+// flushRVV is Converters.Flush, see package ukernel.
+//
+//go:noescape
+func flushRVV(dst []float32, ldd int, src []float32, lds int, n int, d int, least float32)
 
 // maskSpanRVV is LaneKernels.MaskSpan, see package ukernel.
 //

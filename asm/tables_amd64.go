@@ -98,7 +98,7 @@ var Gradients = []ukernel.Layer[ukernel.Gradients]{
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Lanes: 8, Kernels: ukernel.Gradients{
 		BackwardWeights: backwardWeightsAVX2,
 	}},
-	{ISA: "avx2", Lanes: 8, Kernels: ukernel.Gradients{
+	{ISA: "avx2", Needs: []string{"AVX2"}, Lanes: 8, Kernels: ukernel.Gradients{
 		BackwardScores: backwardScoresAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"FMA3"}, Lanes: 8, Kernels: ukernel.Gradients{
@@ -106,9 +106,9 @@ var Gradients = []ukernel.Layer[ukernel.Gradients]{
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Lanes: 16, Kernels: ukernel.Gradients{
 		BackwardWeights: backwardWeightsAVX512,
+		BackwardScores:  backwardScoresAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F"}, Lanes: 16, Kernels: ukernel.Gradients{
-		BackwardScores:  backwardScoresAVX512,
 		BackwardSoftcap: backwardSoftcapAVX512,
 	}},
 }
@@ -208,6 +208,7 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 		},
 		QuantizeInt8: quantizeInt8AVX2,
 		QuantizeInt4: quantizeInt4AVX2,
+		Flush:        flushAVX2,
 		Finite:       finiteAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"F16C"}, Kernels: ukernel.Converters{
@@ -247,6 +248,7 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 			ukernel.Float8E5M2: narrowF8E5M2AVX512,
 		},
 		QuantizeInt8: quantizeInt8AVX512,
+		Flush:        flushAVX512,
 		Finite:       finiteAVX512,
 	}},
 }
@@ -260,7 +262,13 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 		GemmF16: weightGemmF16AVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.WeightKernels{
-		GemmBF16:     weightGemmBF16AVX2,
+		GemmBF16: weightGemmBF16AVX2,
+		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
+			ukernel.K5B: {
+				Widen:    weightWidenK5BAVX2,
+				GemmInt8: weightGemmInt8K5BAVX2,
+			},
+		},
 		GemmUnpacked: weightGemmUnpackedAVX2,
 	}},
 	{ISA: "avx2", Kernels: ukernel.WeightKernels{
@@ -378,6 +386,9 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 			ukernel.K6: {
 				GemmInt8: weightGemmInt8K6AVX512,
 			},
+			ukernel.K5B: {
+				GemmInt8: weightGemmInt8K5BAVX512,
+			},
 		},
 	}},
 }
@@ -391,10 +402,12 @@ var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 	}},
 	{ISA: "avx2", Kernels: ukernel.Elementwise{
 		AddWeighted: addWeightedAVX2,
-		AdamW:       adamWAVX2,
 		Add:         addAVX2,
 		AddRows:     addRowsAVX2,
 		Hadamard:    hadamardAVX2,
+	}},
+	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.Elementwise{
+		AdamW: adamWAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Elementwise{
 		AdditiveBackward: additiveBackwardAVX512,

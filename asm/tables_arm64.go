@@ -92,6 +92,7 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 		},
 		QuantizeInt8: quantizeInt8NEON,
 		QuantizeInt4: quantizeInt4NEON,
+		Flush:        flushNEON,
 		Finite:       finiteNEON,
 	}},
 }
@@ -133,6 +134,10 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 				Widen:    weightWidenK6NEON,
 				GemmInt8: weightGemmInt8K6NEON,
 			},
+			ukernel.K5B: {
+				Widen:    weightWidenK5BNEON,
+				GemmInt8: weightGemmInt8K5BNEON,
+			},
 		},
 		Quantize: weightQuantizeNEON,
 	}},
@@ -155,6 +160,9 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 			},
 			ukernel.K6: {
 				GemmInt8: weightGemmInt8DotK6NEON,
+			},
+			ukernel.K5B: {
+				GemmInt8: weightGemmInt8DotK5BNEON,
 			},
 		},
 	}},

@@ -71,6 +71,7 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 			ukernel.BFloat16: widenBF16RVV,
 		},
 		WidenInt8: widenInt8RVV,
+		Flush:     flushRVV,
 	}},
 }
 
@@ -101,6 +102,9 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 			},
 			ukernel.K6: {
 				Widen: weightWidenK6RVV,
+			},
+			ukernel.K5B: {
+				Widen: weightWidenK5BRVV,
 			},
 		},
 		AddBias: weightAddBiasRVV,

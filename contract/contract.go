@@ -56,6 +56,23 @@ const (
 // long on some CPUs.
 const LeastWeight = 0xc2c80000
 
+// Numbers below LeastNormal, 2^-126, are subnormal, and +0 where they are packed, stored in a cache or kept by an
+// optimizer. LeastGradient is 2^-100: below it gradients that attention is given, or has for scores, are +0. Both
+// are float32 bits.
+const (
+	LeastNormal   = 0x00800000
+	LeastGradient = 0x0d800000
+)
+
+// Numbers of QuantizeInt8 and QuantizeInt4, as float32 bits: a group is zeros if its largest magnitude is below
+// LeastInt8 or LeastInt4, the least whose scale is rounded to a normal one. MostInt8 is the largest
+// magnitude whose scale times 127 is finite: that of a group counts as at most that.
+const (
+	LeastInt8 = 0x03fe0000
+	LeastInt4 = 0x01ffffff
+	MostInt8  = 0x7f7ffffe
+)
+
 // RoundMagic is 1.5·2^23. Added to a number of magnitude below 2^22 it rounds that to an integer,
 // ties to even, which is in the low bits of the sum.
 const RoundMagic = 0x4b400000

@@ -32,14 +32,36 @@
 // numeric.QuantizeInt8 makes int8 of the numbers x of a group, the largest of whose magnitudes is a,
 // with both quotients rounded:
 //
-//	scale = a/127
-//	code  = x/scale, rounded to an integer, ties to even, and then limited to ±127; 0 if scale is 0
+//	scale = a/127, where a counts as at most 7f7ffffe, or +0 if that is below 2^-126
+//	code  = x/scale, rounded to an integer, ties to even; 0 if scale is 0
+//
+// With a scale of a = 7f7fffff the code 127 would stand for infinity, so the largest number is read back as 7f7ffffe.
 //
 // numeric.QuantizeInt4 makes int4 of them, where m is the number whose magnitude is a, the positive one if
 // there are two, with both quotients rounded:
 //
-//	scale = m/-8 + (+0)
+//	scale = m/-8 + (+0), or +0 if that is below 2^-126 in magnitude
 //	code  = x/scale, rounded to an integer, ties to even, and then limited to -8 to 7; 0 if scale is 0
+//
+// # Contract: subnormal numbers
+//
+// Arithmetic keeps subnormal numbers. But on some CPUs an fma of one, or with such a result, takes 100 times as long as
+// others. So a number that is prepared once, to be used often, is +0 if its magnitude is below 2^-126:
+//
+//	weights that linear.New packs, and those of MXFP4
+//	keys and values of float32 and bfloat16 that package kvcache stores, after they were rounded
+//	scales of numeric.QuantizeInt8 and QuantizeInt4, and with them all codes of the group
+//	weights and means that optimize.AdamW.Step writes
+//
+// and a factor that attention computes or is given for each pair is +0 below 2^-100, so that its products with numbers
+// of at least 2^-26 are not subnormal:
+//
+//	weights of keys, and the factors that merge blocks, see weight
+//	dout, and the gradients of scores, in gradients of attention
+//
+// Everything else is used as it is: the rows of a call, keys and values in tensors, both matrices of linear.Product and
+// all of linear.Backward. The formats of quantized weights but MXFP4, and elements of binary16, int8, int4, E4M3 and
+// E5M2 with scales as above, stand for no subnormal numbers.
 //
 // # Contract: scores
 //
@@ -216,7 +238,7 @@
 // # Contract: backward
 //
 // kernel.AttentionBackward computes the scores s of visible keys again, as above, and takes LSE and
-// dout. For every row, with L = LSE·LOG2E:
+// dout, whose elements below 2^-100 in magnitude count as +0. For every row, with L = LSE·LOG2E:
 //
 //	p[j]  = weight(the smaller of s[j]-L and +0), NaN if s[j]-L is, or +0 if s[j] is -Inf
 //	dp[j] = a[0] + a[1] + ..., a[n] = fma chain over e = 64n..min(64n+63, Dv-1), from +0: acc = fma(v[j][e], dout[e], acc)
@@ -231,7 +253,7 @@
 //	inv  = 1/l, or +0 if l is 0
 //	mean = t·inv
 //	p[j] = p[j]·inv
-//	b[j] = p[j]·(dp[j]-mean), the gradient of the bias
+//	b[j] = p[j]·(dp[j]-mean), or +0 if that is below 2^-100 in magnitude, the gradient of the bias
 //	g[j] = b[j], or b[j]·fma(-u, u, 1) with Softcap: u = I·(s[j] after Softcap); +0 if b[j] is 0
 //
 // Dropout then replaces p[j]. The gradients of a query q, of a key k and of a value v are, with
@@ -299,7 +321,8 @@
 // The operations around attention in a model make the same promise.
 //
 // linear.Linear computes out = x·Wᵀ + b. Every output depends on one row of x and one row
-// of W alone. Elements of W that are narrower are widened to binary32. The chains are those
+// of W alone. Elements of W that are narrower are widened to binary32, and those that are then below 2^-126 in
+// magnitude are +0. The chains are those
 // of segments of 128 inputs:
 //
 //	a[i] = fma chain over k = 128i..min(128i+127, K-1), ascending, from +0: acc = fma(x[m][k], w[n][k], acc)
@@ -325,8 +348,9 @@
 //
 // In Q2_K, Q4_K and Q5_K c, s and t are those of the file, in Q4_K and Q5_K for every 32 inputs. In Q3_K, with
 // the file's scale less 32 as s, c is d and t is 4s. In Q5_0 s is 1, c is d and t is 16; in Q5_1 s is 1, c is
-// the minimum of the file and t is -1. MXFP4 is as Q5_0, with d = 2^(e-128) and q = 2v + 16. Its e is from 104
-// to 143; in a block of zeros it may be any, and d is 0. Others are an error.
+// the minimum of the file and t is -1. MXFP4 is as Q5_0, with d = 2^(e-128) and q = 2v + 16, where v is 0 if the weight,
+// 2^(e-127)·v, is below 2^-126 in magnitude. In a block of zeros e may be any, and d is 0. Else d is NaN if e is 255, and
+// an e of 252 to 254 is an error.
 //
 // linear.NewInt8 makes Q8_0 of weights, with the largest magnitude a of a block:
 //
@@ -531,7 +555,7 @@
 // summand instead would change nothing but -0 into +0.) A NaN in a result is 7fc00000, except in
 // those of package activation.
 //
-// linear.Product(a, b) is the y of a linear layer with the inputs a and the weights b, and of
+// linear.Product(a, b) is the y of a linear layer with the inputs a and the weights b, none of which becomes +0, and of
 // linear.Backward X is Product(dy, wᵀ) and W is Product(dyᵀ, xᵀ): chains of fma for segments of
 // 128 columns of dy, or of 128 rows. Without Accumulate the first segment's sum is taken as it is.
 // The gradient of a bias has segments of 32 rows and groups of 32 segments:
@@ -542,13 +566,13 @@
 //
 // linear.AddRows adds one row after the other.
 //
-// kernel.AdditiveBackward cuts the queries of a query head into blocks of 256 by their index, and
-// the keys that a query sees, those with p[j] ≠ 0, into blocks of 256 by theirs. With t = tanh(q[d]
+// kernel.AdditiveBackward takes dout as attention does, with +0 below 2^-100. It cuts the queries of a
+// query head into blocks of 256 by their index, and the keys that a query sees, those with p[j] ≠ 0, into blocks of 256 by theirs. With t = tanh(q[d]
 // + k[j][d]), the sum rounded, and u = (1-t)·(1+t), each operation rounded, a query has
 //
 //	dp[j] = a[0] + a[1] + ..., a[n] = fma chain over e = 64n..min(64n+63, Dv-1) from +0: acc = fma(v[j][e], dout[e], acc)
 //	mean  = sum of p[j]·dp[j] over the keys that it sees, ascending, in binary64, then rounded
-//	x[j]  = (p[j]·(dp[j] - mean))·scale
+//	x[j]  = y·scale, y = p[j]·(dp[j] - mean), or +0 if that is below 2^-100 in magnitude
 //	g[d]  = sum over its blocks of keys, ascending, from +0, of the fma chain from +0: acc = fma(x[j], u, acc)
 //	h[d]  = the same with t in the place of u
 //	Q[d]  = g[d]·weights[d]
@@ -644,7 +668,9 @@
 //	v = b2·v + (c2·g)·g
 //	w = w·keep - rate·(m/(sqrt(v)/root + epsilon))
 //
-// with the new m and v in the last line. The factors are computed in binary64 and rounded:
+// with the new m and v in the last line. A new m, v or w below 2^-126 in magnitude is +0: else the means of a weight that
+// gets no gradient any more, and a weight that decays, would stay subnormal for ever. The factors are
+// computed in binary64 and rounded:
 // keep = 1 - Rate·WeightDecay, c1 = 1-Beta1, b2 = Beta2, c2 = 1-Beta2, root = sqrt(1-Beta2^step) and
 // rate = Rate/(1-Beta1^step). A power is the product of repeated squares of its base, in the order of
 // the bits of the exponent, the lowest first. Settings with Rate·WeightDecay above 1 are an error.

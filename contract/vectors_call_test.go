@@ -326,6 +326,16 @@ func wild(kind testutil.Kind, seed int, shape ...int) tensor {
 	return encode(random(kind, seed, count(shape)), shape...)
 }
 
+// tiny has numbers whose magnitudes are around least, subnormal ones, zeros of both signs and some of about 1.
+func tiny(least float32, seed, n int) []float32 {
+	r, x := randOf(seed), normal(seed, n)
+	for i := range x {
+		words := []uint32{math.Float32bits(least) - 2 + uint32(r.IntN(4)), uint32(r.IntN(1 << 23)), 0, math.Float32bits(x[i])}
+		x[i] = math.Float32frombits(words[r.IntN(4)] | uint32(r.IntN(2))<<31)
+	}
+	return x
+}
+
 // normal is random with numbers of about 1: sums of both signs, with all bits of the mantissa.
 func normal(seed, n int) []float32 {
 	r := randOf(seed)

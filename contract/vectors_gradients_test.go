@@ -125,6 +125,12 @@ func gradientCases() (list []vector) {
 	add("special-bias", "attention_backward", backwardOf(optionSizes, 1500, options["bias"]))
 	add("rows-from-below-0", "attention_backward", backwardOf(sizes4{1, 3, 1, 30, 3, 2, 2}, 2000, map[string]any{"query_start": []int{-10}}))
 	add("keys-from-position-20", "attention_backward", backwardOf(sizes4{1, 1, 1, 2, 150, 2, 2}, 2010, map[string]any{"key_start": []int{20}}))
+	for i, name := range []string{"attention_backward", "additive_backward"} {
+		z := sizes4{1, 2, 1, 3, 6, 5, 3}
+		in := []func(sizes4, int, map[string]any) map[string]any{backwardOf, additiveBackwardOf}[i](z, 2020+100*i, nil)
+		in["dout"] = encode(tiny(0x1p-100, 2021+i, z.b*z.h*z.lq*z.dv), z.b, z.h, z.lq, z.dv)
+		add("tiny-dout-"+name, name, in)
+	}
 	add("special-dout", "attention_backward", specialDout())
 	wild := wildOptions(wildSizes)
 	for i, name := range sortedKeys(wild) {

@@ -179,10 +179,22 @@ func specialScales(name string, t tensor) tensor {
 			binary.LittleEndian.PutUint16(block[f.halves[i%len(f.halves)]:], h)
 			continue
 		}
-		block[0] = []uint8{104, 143, 0, 255}[i]
+		block[0] = []uint8{104, 143, 0, 255}[i] // of weights, and then of zeros
 		for k := 1; i >= 2 && k < len(block); k++ {
 			block[k] = 0x80
 		}
+	}
+	return encode(data, t.Shape...)
+}
+
+// withScales puts the e of blocks of MXFP4.
+func withScales(t tensor, es ...uint8) tensor {
+	data, err := decode[uint8](t)
+	if err != nil {
+		panic(err) // of the vectors' own arguments
+	}
+	for i, e := range es {
+		data[17*i] = e
 	}
 	return encode(data, t.Shape...)
 }
@@ -202,6 +214,9 @@ func linearCases() (list []vector) {
 	add("linear-bf16", "linear", map[string]any{"x": array(1, 2, 9), "w": narrowed(2, numeric.ToBF16, 4, 9), "activation": "gelu"})
 	add("linear-special", "linear", map[string]any{"x": encode(random(testutil.Specials, 1, 30), 2, 15), "w": encode(random(testutil.Specials, 2, 60), 4, 15), "bias": encode([]float32{0, nan, inf, bits(0x80000000)[0]})})
 	add("linear-not-finite", "linear", map[string]any{"x": wild(testutil.NonFinite, 3, 3, 12), "w": wild(testutil.NonFinite, 4, 4, 12)})
+	add("linear-subnormal", "linear", map[string]any{"x": array(12, 2, 12), "w": encode(tiny(0x1p-126, 13, 48), 4, 12)})
+	add("linear-subnormal-bf16", "linear", map[string]any{"x": array(14, 2, 12), "w": encode(bf16s(tiny(0x1p-126, 15, 48)), 4, 12)})
+	add("linear-backward-subnormal", "linear_backward", map[string]any{"dy": array(16, 2, 4), "x": encode(tiny(0x1p-126, 17, 24), 2, 12), "w": encode(tiny(0x1p-126, 18, 48), 4, 12)})
 	add("linear-tiny", "linear", map[string]any{"x": wild(testutil.Tinies, 5, 2, 12), "w": wild(testutil.Tinies, 6, 4, 12), "bias": wild(testutil.Zeros, 7, 4)})
 	add("linear-backward-not-finite", "linear_backward", map[string]any{"dy": wild(testutil.NonFinite, 8, 5, 4), "x": wild(testutil.Specials, 9, 5, 4), "w": wild(testutil.Specials, 10, 4, 4)})
 	add("quantized-int8-not-finite", "linear_quantized", map[string]any{"format": "Q6_K", "blocks": blocks("Q6_K", 11, 2, 256), "x": wild(testutil.NonFinite, 12, 2, 256), "int8": 1})
@@ -223,6 +238,11 @@ func linearCases() (list []vector) {
 		add("quantized-"+name+"-int8", "linear_quantized", map[string]any{"format": name, "blocks": blocks(name, i+100, n, k), "x": x, "int8": 1})
 		add("weights-"+name, "weights_quantized", map[string]any{"format": name, "blocks": blocks(name, i+200, 1, formats[name].weights)})
 	}
+	for i, int8 := range []int{0, 1} {
+		in := map[string]any{"format": "MXFP4", "blocks": withScales(blocks("MXFP4", 300, 3, 96), 0, 1, 2, 3, 86, 103, 144, 251, 255), "x": array(301+i, 2, 96), "int8": int8}
+		add([]string{"quantized-MXFP4-wide", "quantized-MXFP4-wide-int8"}[i], "linear_quantized", in)
+	}
+	add("weights-MXFP4-wide", "weights_quantized", map[string]any{"format": "MXFP4", "blocks": withScales(blocks("MXFP4", 310, 4, 64), 0, 1, 2, 86, 103, 144, 251, 255)})
 	special := random(testutil.Specials, 1, 128)
 	copy(special[32:], make([]float32, 32))
 	copy(special[64:], random(testutil.Tinies, 2, 32))
@@ -243,4 +263,13 @@ func linearCases() (list []vector) {
 	}
 	add("to-q8_0-tiny", "weights_to_q8_0", map[string]any{"w": encode(append(make([]float32, 32), random(testutil.Tinies, 3, 32)...), 2, 32)})
 	return list
+}
+
+// bf16s rounds numbers.
+func bf16s(x []float32) []kernel.BF16 {
+	y := make([]kernel.BF16, len(x))
+	for i := range x {
+		y[i] = numeric.ToBF16(x[i])
+	}
+	return y
 }

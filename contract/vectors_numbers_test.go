@@ -192,6 +192,10 @@ func numberCases() (list []vector) {
 		add("quantize_int8-"+kind.String(), "quantize_int8", map[string]any{"x": encode(random(kind, 30+i, 48)), "group": 16})
 		add("quantize_int4-"+kind.String(), "quantize_int4", map[string]any{"x": encode(random(kind, 40+i, 48)), "group": 16})
 	}
+	add("quantize_int8-least", "quantize_int8", map[string]any{"x": encode(tiny(127*0x1p-126, 50, 24)), "group": 2})
+	add("quantize_int4-least", "quantize_int4", map[string]any{"x": encode(tiny(8*0x1p-126, 51, 24)), "group": 2})
+	add("quantize_int8-most", "quantize_int8", map[string]any{"x": encode([]float32{math.MaxFloat32, 1e38, -math.MaxFloat32, 1, math.Nextafter32(math.MaxFloat32, 0), -2e38}), "group": 2})
+	add("quantize_int4-most", "quantize_int4", map[string]any{"x": encode([]float32{math.MaxFloat32, 1e38, -math.MaxFloat32, 1}), "group": 2})
 	add("philox-zeros", "philox", map[string]any{"seed": single(uint64(0)), "counter": encode(make([]int32, 4))})
 	add("philox", "philox", map[string]any{"seed": single(uint64(0x299f31d0a4093822)), "counter": encode([]int32{0x243f6a88, -0x7a5cf72d, 0x13198a2e, 0x03707344})})
 	return list

@@ -56,6 +56,10 @@ func trainingCases() (list []vector) {
 		}
 		add(fmt.Sprintf("adamw-%06d", step), "adamw", in)
 	}
+	add("adamw-subnormal", "adamw", map[string]any{
+		"w": encode(tiny(0x1p-126, 60, 40)), "g": encode(tiny(0x1p-126, 61, 40)), "m": encode(tiny(0x1p-126, 62, 40)), "v": encode(absolute(tiny(0x1p-126, 63, 40))), "step": 5,
+		"rate": single(1e-3), "beta1": single(.9), "beta2": single(.999), "epsilon": single(1e-8), "decay": single(.01),
+	})
 	clip := func(name string, most float32, g0, g1 tensor) {
 		add("clip-"+name, "clip", map[string]any{"g0": g0, "g1": g1, "most": single(most)})
 	}
@@ -67,4 +71,12 @@ func trainingCases() (list []vector) {
 	clip("root-above", 1, encode([]float32{1, 0x1.4p-12}), encode([]float32{0x1p-60})) // the root is above 1, its rounded value is not
 	clip("least", 1e-45, encode([]float32{bits(1)[0]}), encode([]float32{bits(2)[0]}))
 	return list
+}
+
+// absolute makes all of x positive, in place.
+func absolute(x []float32) []float32 {
+	for i := range x {
+		x[i] = max(x[i], -x[i])
+	}
+	return x
 }

@@ -1,6 +1,14 @@
 package fallback
 
-import "math"
+import (
+	"math"
+
+	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/scalar"
+)
+
+// leastNormal is the least number that is not subnormal.
+var leastNormal = math.Float32frombits(contract.LeastNormal)
 
 // adamW is a step of the optimizer, for the weights w with the gradients g, the means m of the
 // gradients and v of their squares. Each operation is rounded:
@@ -8,13 +16,16 @@ import "math"
 //	m = m + gain1·(g - m)
 //	v = beta2·v + (gain2·g)·g
 //	w = w·keep - rate·(m/(sqrt(v)/root + epsilon))
+//
+// A new m, v or w that is subnormal is +0.
 func adamW(w, g, m, v []float32, keep, gain1, beta2, gain2, root, epsilon, rate float32) {
 	g, m, v = g[:len(w)], m[:len(w)], v[:len(w)]
 	for e, g := range g {
 		mean := m[e] + float32(gain1*(g-m[e]))
 		square := float32(beta2*v[e]) + float32(float32(gain2*g)*g)
+		mean, square = scalar.Flush(mean, leastNormal), scalar.Flush(square, leastNormal)
 		m[e], v[e] = mean, square
 		d := float32(math.Sqrt(float64(square)))/root + epsilon
-		w[e] = float32(w[e]*keep) - float32(rate*(mean/d))
+		w[e] = scalar.Flush(float32(w[e]*keep)-float32(rate*(mean/d)), leastNormal)
 	}
 }

@@ -1,6 +1,14 @@
 package fallback
 
-import "github.com/attn-go/attn/internal/scalar"
+import (
+	"math"
+
+	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/scalar"
+)
+
+// leastGradient is 2^-100.
+var leastGradient = math.Float32frombits(contract.LeastGradient)
 
 // The element-wise kernels of the backward pass of attention. As in the forward pass rows
 // are keys and lanes are queries.
@@ -32,7 +40,7 @@ func backwardWeights(s, dp []float32, ld, n int, lse, sum, dot []float32) {
 // the scores, both in place:
 //
 //	p  = p·inv[lane], +0 where it was ±0
-//	ds = p·(dp - mean[lane]), +0 there, too
+//	ds = p·(dp - mean[lane]), +0 there, too, and below 2^-100
 func backwardScores(p, dp []float32, ld, n int, inv, mean []float32) {
 	for j := range n {
 		weights, grads := window(p, j*ld, len(inv)), window(dp, j*ld, len(inv))
@@ -43,7 +51,7 @@ func backwardScores(p, dp []float32, ld, n int, inv, mean []float32) {
 			}
 			y := float32(x * inv[lane])
 			weights[lane] = y
-			grads[lane] = float32(y * (grads[lane] - mean[lane]))
+			grads[lane] = scalar.Flush(float32(y*(grads[lane]-mean[lane])), leastGradient)
 		}
 	}
 }

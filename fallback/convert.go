@@ -3,8 +3,19 @@ package fallback
 import (
 	"encoding/binary"
 
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/ukernel"
 )
+
+// flush copies n rows of d numbers, of which those whose magnitude is below least become +0.
+func flush(dst []float32, ldd int, src []float32, lds, n, d int, least float32) {
+	for r := range n {
+		to := window(dst, r*ldd, d)
+		for x, y := range window(src, r*lds, d) {
+			to[x] = scalar.Flush(y, least)
+		}
+	}
+}
 
 // widenBytes returns the conversion of rows of 8-bit numbers, given that of one.
 func widenBytes(number func(uint8) float32) ukernel.WidenRows {

@@ -139,6 +139,9 @@ func (in *interpreter) vectorStep(opcode string, ops []string, last string) {
 	case "VPMOVSXWD":
 		v := in.vector(ops[0])
 		lanes(func(i int) uint32 { return uint32(int32(half(v, i))) })
+	case "VPMOVZXWD":
+		from := in.mem[in.address(ops[0]):]
+		lanes(func(i int) uint32 { return uint32(binary.LittleEndian.Uint16(from[2*i:])) })
 	case "VPTERNLOGD":
 		table, c, b, a := in.value(ops[0]), in.vector(ops[1]), in.vector(ops[2]), in.vector(ops[3])
 		lanes(func(i int) (x uint32) {

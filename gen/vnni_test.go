@@ -52,11 +52,12 @@ type vnniFormat struct {
 	name         string
 	bits, offset int // offset 0: there are minima
 	grouped      bool
+	brain        bool // scales and minima are bfloat16
 }
 
 var vnniFormats = []vnniFormat{
-	{"Q8_0", 8, 128, false}, {"Q4_0", 4, 8, false}, {"Q4_1", 4, 0, false},
-	{"K4", 4, 0, true}, {"K5", 5, 0, true}, {"K6", 6, 32, true},
+	{"Q8_0", 8, 128, false, false}, {"Q4_0", 4, 8, false, false}, {"Q4_1", 4, 0, false, false},
+	{"K4", 4, 0, true, false}, {"K5", 5, 0, true, false}, {"K6", 6, 32, true, false}, {"K5B", 5, 0, true, true},
 }
 
 // A vnniCase is a call, see ukernel.BlockKernels.
@@ -169,13 +170,18 @@ type vnniBlock struct{ lanes []vnniLane }
 
 // A vnniLane is what a block has of a lane: weights are d·s·(number-offset) + m·t, with the s and t of each group.
 type vnniLane struct {
-	scale, minimum uint16 // binary16
+	scale, minimum uint16 // binary16, or bfloat16
 	s, t           [2]int
 	numbers        [32]int
 }
 
 func (c vnniCase) newLane(r *rand.Rand, lane int) (l vnniLane) {
-	half := func() uint16 { return uint16(10+r.IntN(6))<<10 | uint16(r.IntN(2))<<15 }
+	half := func() uint16 {
+		if c.brain {
+			return uint16(122+r.IntN(6)) << 7
+		}
+		return uint16(10+r.IntN(6))<<10 | uint16(r.IntN(2))<<15
+	}
 	l.scale, l.minimum = half(), half()
 	for i := range l.s {
 		l.s[i], l.t[i] = c.numbers.integer(r, lane), c.numbers.integer(r, lane+1)
@@ -228,6 +234,9 @@ func (c vnniCase) encode(b vnniBlock) (to []byte) {
 // add adds the product of a block of a row, with its scale and scaled sum, and a lane.
 func (c vnniCase) add(acc float32, codes []int, d, scaledSum float32, l vnniLane) float32 {
 	half := func(h uint16) float32 {
+		if c.brain {
+			return math.Float32frombits(uint32(h) << 16)
+		}
 		x := float32(math.Ldexp(1, int(h>>10&31)-15))
 		if h>>15 != 0 {
 			return -x

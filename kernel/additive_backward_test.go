@@ -95,6 +95,14 @@ func (a *additiveData) contract(c additiveCase) {
 	}
 }
 
+// withoutTiny returns x, or +0 if its magnitude is below 2^-100.
+func withoutTiny(x float32) float32 {
+	if math.Abs(float64(x)) < 0x1p-100 {
+		return 0
+	}
+	return x
+}
+
 // block is a block of queries of the contract.
 func (a *additiveData) block(c additiveCase, b, g, h, lo, hi int, scale float32, row func(t *kernel.Tensor, b, h, l int) []float32, headW []float32) {
 	for j := range c.lk {
@@ -108,7 +116,7 @@ func (a *additiveData) block(c additiveCase, b, g, h, lo, hi int, scale float32,
 			}
 			acc := float32(0)
 			for i := lo; i < hi; i++ {
-				p, x := row(&a.p, b, h, i)[j], row(&a.dout, b, h, i)[e]
+				p, x := row(&a.p, b, h, i)[j], withoutTiny(row(&a.dout, b, h, i)[e])
 				if p == 0 && (math.IsNaN(float64(x)) || math.IsInf(float64(x), 0)) {
 					x = 0
 				}
@@ -126,7 +134,7 @@ func (a *additiveData) block(c additiveCase, b, g, h, lo, hi int, scale float32,
 			for e := 0; e < c.dv; e += 64 {
 				acc := float32(0)
 				for x := e; x < min(e+64, c.dv); x++ {
-					acc = numeric.FMA(v[x], dout[x], acc)
+					acc = numeric.FMA(v[x], withoutTiny(dout[x]), acc)
 				}
 				if e == 0 {
 					dp[j] = acc
@@ -140,7 +148,7 @@ func (a *additiveData) block(c additiveCase, b, g, h, lo, hi int, scale float32,
 		}
 		x := make([]float32, c.lk)
 		for j := range x {
-			x[j] = float32(float32(p[j]*float32(dp[j]-float32(mean))) * scale)
+			x[j] = withoutTiny(float32(p[j]*float32(dp[j]-float32(mean)))) * scale
 		}
 		for d, w := range a.weights {
 			rowQ, rowW := float32(0), float32(0)

@@ -3,6 +3,7 @@ package kernel_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
@@ -43,7 +44,15 @@ func makeBackwardCall(t *testing.T, from *optionCase, o kernel.Options) *backwar
 	w.q, w.k, w.v = c.Inputs()
 	c.poison(w.q, w.k, w.v, &w.o)
 	w.dout = c.Tensor(c.B, c.H, c.Lq, c.Dv, testutil.NaN)
-	contracttest.EachRow(&w.dout, func(_, _, _ int, row []float32) { c.r.Fill(row) })
+	tiny := c.Seed%3 == 1 // some numbers are around 2^-100, below which they count as 0
+	contracttest.EachRow(&w.dout, func(_, _, i int, row []float32) {
+		c.r.Fill(row)
+		for e := range row {
+			if tiny && (e+i)%3 > 0 {
+				row[e] *= 0x1p-101
+			}
+		}
+	})
 	if c.level("poison") == 3 {
 		sprinkle(&c.r, &w.dout)
 	}
@@ -545,5 +554,49 @@ func TestBackwardPanic(t *testing.T) {
 			w.run(t, g, w.o)
 			sameGradients(t, "after a panic", g, want)
 		}
+	}
+}
+
+// TestTinyGradients: a gradient below 2^-100 counts as 0, and so all gradients of it are, in attention and with additive
+// scores; one of 2^-100 does not.
+func TestTinyGradients(t *testing.T) {
+	const l, d = 70, 48
+	for _, dout := range []float32{1e-36, -0x1.fffffep-101, 0x1p-149, 0x1p-100} {
+		contracttest.EachTier(t, func(t *testing.T, tier string) {
+			view := func(x []float32, d int) kernel.Tensor { return kernel.BHLD(x, 1, 1, l, d) }
+			q, k, v, grad := view(testutil.Floats(l*d), d), view(testutil.Floats(l*d), d), view(testutil.Floats(l*d), d), view(testutil.Filled(l*d, dout), d)
+			out, lse, p := view(make([]float32, l*d), d), view(make([]float32, l), 1), view(make([]float32, l*l), l)
+			exec := kernel.Exec{Tier: tier, Threads: 1}
+			if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: exec, Outputs: kernel.Outputs{LSE: lse, Weights: p}}); err != nil {
+				t.Fatal(err)
+			}
+			check := func(what string, g ...kernel.Tensor) {
+				for i, x := range g {
+					zeros := !slices.ContainsFunc(contracttest.Floats(x), func(x float32) bool { return math.Float32bits(x) != 0 })
+					counts, isV := dout == 0x1p-100, i == 2 // the gradients of scores are smaller
+					if !counts && !zeros || counts && isV && zeros {
+						t.Errorf("%s, dout %g: gradient %d is zeros: %v", what, dout, i, zeros)
+					}
+				}
+			}
+			grads := func() [3]kernel.Tensor {
+				var g [3]kernel.Tensor
+				for i := range g {
+					g[i] = view(testutil.Filled(l*d, testutil.Canary), d)
+				}
+				return g
+			}
+			g := grads()
+			if err := kernel.AttentionBackward(kernel.Gradients{Q: g[0], K: g[1], V: g[2]}, grad, q, k, v, lse, kernel.BackwardOptions{Exec: exec}); err != nil {
+				t.Fatal(err)
+			}
+			check("AttentionBackward", g[:]...)
+			g = grads()
+			err := kernel.AdditiveBackward(kernel.AdditiveGradients{Q: g[0], K: g[1], V: g[2]}, grad, q, k, v, p, testutil.Floats(d), kernel.AdditiveBackwardOptions{Exec: exec})
+			if err != nil {
+				t.Fatal(err)
+			}
+			check("AdditiveBackward", g[:]...)
+		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/position"
+	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -78,7 +79,11 @@ func (b *Batch) refresh() {
 		if t := b.table.Pages[i]; len(t) != len(s.pages) || len(t) > 0 && &t[0] != &s.pages[0] {
 			b.table.Pages[i] = s.pages
 		}
-		setInt(&b.table.Lengths[i], s.length-s.start)
+		length := s.length - s.start
+		if s.cache == nil {
+			length = view.GivenBack
+		}
+		setInt(&b.table.Lengths[i], length)
 		setInt(&b.keyStart[i], s.start)
 		setInt(&b.queryStart[i], s.length-s.fresh)
 		setInt(&b.counts[i], s.fresh)
@@ -166,8 +171,8 @@ func (b *Batch) checkTwice() (f *check.Failure) {
 
 // View returns the keys and values of a layer, [B, Hkv, L, D] and [B, Hkv, L, Dv], where
 // L is the largest number of tokens that a sequence keeps. They are valid until a sequence
-// of the batch changes or Set is called. For a layer that the cache does not have they are
-// zero Tensors.
+// of the batch changes or Set is called. Calls with a view of a sequence that has been freed return an error, whether the
+// view was made before or after. For a layer that the cache does not have they are zero Tensors.
 func (b *Batch) View(layer int) (k, v kernel.Tensor) {
 	if layer < 0 || layer >= b.layers() {
 		return kernel.Tensor{}, kernel.Tensor{}

@@ -354,3 +354,84 @@ func elements(x kernel.Tensor) int {
 	}
 	return n
 }
+
+// TestFreed: a view of a sequence that has been freed is an error of attention, whether it was made before or after, and
+// so is every other use of the sequence. The others go on as before.
+func TestFreed(t *testing.T) {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 2, PageSize: 2, Pages: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, freed := cache.NewSequence(), cache.NewSequence()
+	batch, err := cache.NewBatch(kept, freed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := func(n int) kernel.Tensor { return kernel.BHLD(testutil.Filled(n*3*2, 1.5), n, 1, 3, 2) }
+	if err := batch.Append(rows(2), rows(2)); err != nil {
+		t.Fatal(err)
+	}
+	q, out := kernel.BHLD([]float32{1, 2, 3, 4}, 2, 1, 1, 2), testutil.Filled(4, testutil.Canary)
+	attend := func(k, v kernel.Tensor) error {
+		return kernel.Attention(kernel.BHLD(out, 2, 1, 1, 2), q, k, v, kernel.Options{})
+	}
+	k, v := batch.View(0)
+	if err := attend(k, v); err != nil || !slices.Equal(out, []float32{1.5, 1.5, 1.5, 1.5}) {
+		t.Fatalf("before: %v, error %v", out, err)
+	}
+	freed.Free()
+	freed.Free()
+	(*kvcache.Sequence)(nil).Free()
+	out = testutil.Filled(4, testutil.Canary)
+	after := func() (k, v kernel.Tensor) { return batch.View(0) }
+	laterK, laterV := after()
+	contracttest.CheckArgument(t, "a view from before", attend(k, v), "the page table of k", "batch row 1, whose sequence has been freed")
+	contracttest.CheckArgument(t, "a later view", attend(laterK, laterV), "the page table of k", "batch row 1, whose sequence has been freed")
+	contracttest.CheckArgument(t, "Extend", batch.Extend(1), "sequences", "freed")
+	contracttest.CheckArgument(t, "Store", batch.Store(0, rows(2), rows(2)), "sequences", "freed")
+	contracttest.CheckArgument(t, "Append", batch.Append(rows(2), rows(2)), "sequences", "freed")
+	contracttest.CheckArgument(t, "Set", batch.Set(freed), "sequences", "freed")
+	if _, err := freed.Fork(0); err == nil {
+		t.Error("a sequence that has been freed can be forked")
+	}
+	if !slices.Equal(out, testutil.Filled(4, testutil.Canary)) {
+		t.Errorf("after errors out is %v", out)
+	}
+	if err := batch.Set(kept); err != nil {
+		t.Fatal(err)
+	}
+	k, v = batch.View(0)
+	err = kernel.Attention(kernel.BHLD(out[:2], 1, 1, 1, 2), kernel.BHLD([]float32{1, 2}, 1, 1, 1, 2), k, v, kernel.Options{})
+	if err != nil || out[0] != 1.5 || out[1] != 1.5 {
+		t.Errorf("the other sequence gives %v, error %v", out[:2], err)
+	}
+}
+
+// TestViewBeforeFree: a view alone, of a batch that is not asked again, shows that pages have been given back.
+func TestViewBeforeFree(t *testing.T) {
+	for name, end := range map[string]func(s *kvcache.Sequence) error{
+		"freed":     func(s *kvcache.Sequence) error { s.Free(); return nil },
+		"truncated": func(s *kvcache.Sequence) error { return s.Truncate(1) },
+	} {
+		cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 2, Pages: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := cache.NewSequence()
+		batch, err := cache.NewBatch(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := kernel.BHLD([]float32{1, 2, 3}, 1, 1, 3, 1)
+		if err := batch.Append(rows, rows); err != nil {
+			t.Fatal(err)
+		}
+		k, v := batch.View(0)
+		if err := end(s); err != nil {
+			t.Fatal(err)
+		}
+		out := []float32{testutil.Canary}
+		err = kernel.Attention(kernel.BHLD(out, 1, 1, 1, 1), kernel.BHLD([]float32{1}, 1, 1, 1, 1), k, v, kernel.Options{})
+		contracttest.CheckArgument(t, name, err, "the page table of k", "which its sequence has given back")
+	}
+}

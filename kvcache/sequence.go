@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -76,10 +77,19 @@ func (s *Sequence) Truncate(n int) error {
 
 func (s *Sequence) cut(n int) {
 	keep := s.pagesFor(n)
-	s.cache.pool.release(s.pages[keep:])
+	s.release(keep)
 	s.pages = s.pages[:keep]
 	s.length, s.fresh = n, 0
 	s.mayShare.Store(true) // the last page may be one that was full when it was shared
+}
+
+// release gives the pages from number keep on back. Views that have been made show it, as they share the list.
+func (s *Sequence) release(keep int) {
+	gone := s.pages[keep:]
+	s.cache.pool.release(gone)
+	for i := range gone {
+		gone[i] = view.GivenBack
+	}
 }
 
 // DropBefore drops those pages whose tokens all lie before position n, which is from Start to
@@ -111,11 +121,11 @@ func (s *Sequence) forget(k int) {
 	s.start += k * s.cache.pageSize
 }
 
-// Free gives the pages back. Afterwards, every call that the sequence is passed to
-// returns an error.
+// Free gives the pages back. Afterwards, every call that the sequence, a batch with it or a view of it is passed to
+// returns an error. To free a sequence again, or nil, does nothing.
 func (s *Sequence) Free() {
-	if s.cache != nil {
-		s.cache.pool.release(s.pages)
+	if s != nil && s.cache != nil {
+		s.release(0)
 		s.cache, s.pages, s.start, s.length, s.fresh = nil, nil, 0, 0, 0
 	}
 }

@@ -18,7 +18,8 @@ import (
 //
 // The numbers are rounded to the cache's type as by [numeric.ToF16], [numeric.ToBF16],
 // [numeric.ToF8E4M3] and [numeric.ToF8E5M2], or quantized as by [numeric.QuantizeInt8] and
-// [numeric.QuantizeInt4]. NaN and infinity cannot be quantized: after that error the tokens of the layer are undefined, until
+// [numeric.QuantizeInt4]. Numbers of float32 and bfloat16 whose magnitude is below 2^-126 are then +0: on some CPUs
+// attention over such numbers takes 100 times as long. NaN and infinity cannot be quantized: after that error the tokens of the layer are undefined, until
 // they are stored again.
 //
 // Keys are stored as attention uses them. If the model rotates them, do so before, with
@@ -194,27 +195,12 @@ func storeRows(t *tier.Tier, dst *view.Tensor, page, row int, src *view.Tensor, 
 	to, from := dst.At(page, 0, row), src.F32()[src.Index(b, 0, l):]
 	for i := range outer.n {
 		to, from := to+i*outer.dst, from[i*outer.src:]
-		if dst.DType() != view.Float32 {
-			narrowRows(t, dst, to, inner.dst, from, inner.src, inner.n, d)
+		if dst.DType() == view.Float32 {
+			rows.Flush(t, dst.F32()[to:], inner.dst, from, inner.src, inner.n, d)
 			continue
 		}
-		for r := range inner.n {
-			copyPieces(dst.F32()[to+r*inner.dst:][:d], from[r*inner.src:])
-		}
+		narrowRows(t, dst, to, inner.dst, from, inner.src, inner.n, d)
 	}
-}
-
-// copyPieces copies len(dst) floats in pieces of 512 bytes. For longer copies Go uses
-// string instructions on some processors. They start slowly, and no other instruction
-// overtakes them: copying the row of a token to memory that is in no cache takes 1.5
-// times as long.
-func copyPieces(dst, src []float32) {
-	const piece = 128
-	for len(dst) > piece {
-		copy(dst[:piece], src)
-		dst, src = dst[piece:], src[piece:]
-	}
-	copy(dst, src)
 }
 
 // narrowRows writes n rows of d numbers, lds apart, as rows of a tensor of a narrower type, ldd
@@ -225,6 +211,9 @@ func narrowRows(t *tier.Tier, dst *view.Tensor, to, ldd int, src []float32, lds,
 		m := min(n-r, max(1, rows.MaxConvert/d))
 		narrow(dst.Bytes()[(to+r*ldd)*size:], ldd*size, src[r*lds:], lds, m, d)
 		r += m
+	}
+	for r := 0; dst.DType() == view.BFloat16 && r < n; r++ {
+		rows.FlushBF16(dst.U16()[to+r*ldd:][:d])
 	}
 }
 

@@ -2,9 +2,12 @@ package kvcache_test
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"testing"
 
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
 )
@@ -136,3 +139,61 @@ func TestStoreFromCache(t *testing.T) {
 		}
 	}
 }
+
+// TestStoreSubnormal: a cache of float32 or bfloat16 stores +0 for numbers below 2^-126, and of integers no scales that
+// are. The largest numbers are read back as finite ones.
+func TestStoreSubnormal(t *testing.T) {
+	const d = 6
+	x := []float32{0x1p-126, 0x1p-127, -0x1p-149, -0x1.8p-126, 0x1.fffffcp-127, -3}
+	for dtype, want := range map[kernel.DType][]float32{
+		kernel.Float32: {0x1p-126, 0, 0, -0x1.8p-126, 0, -3}, kernel.BFloat16: {0x1p-126, 0, 0, -0x1.8p-126, 0x1p-126, -3},
+	} {
+		for _, layout := range []kvcache.PageLayout{kvcache.HND, kvcache.NHD} {
+			got := stored(t, kvcache.Config{Heads: 2, HeadSize: d, PageSize: 3, Pages: 4, Type: dtype, Layout: layout}, x)
+			testutil.CheckBits(t, dtype.String(), got, want)
+		}
+	}
+	for _, dtype := range []kernel.DType{kernel.Int8, kernel.Int4} {
+		c := kvcache.Config{Heads: 2, HeadSize: d, PageSize: 3, Pages: 4, Type: dtype}
+		tiny := []float32{0x1p-124, -0x1p-125, 0x1p-130, 0, 0x1p-149, 0x1p-126}
+		testutil.CheckBits(t, dtype.String(), stored(t, c, tiny), make([]float32, d))
+		large := []float32{math.MaxFloat32, -math.MaxFloat32, 1, -1e38, 2e38, 0}
+		for i, y := range stored(t, c, large) {
+			if step := math.MaxFloat32 / 7; !(math.Abs(float64(y)-float64(large[i])) < step) {
+				t.Errorf("%v: %v is read back as %v", dtype, large[i], y)
+			}
+		}
+	}
+}
+
+// stored returns what x becomes, a value of all heads and of several tokens.
+func stored(t *testing.T, c kvcache.Config, x []float32) []float32 {
+	t.Helper()
+	const tokens = 7
+	cache, err := kvcache.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := cache.NewBatch(cache.NewSequence())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := kernel.BHLD(slices.Repeat(x, c.Heads*tokens), 1, c.Heads, tokens, len(x))
+	if err := batch.Append(rows, rows); err != nil {
+		t.Fatal(err)
+	}
+	_, v := batch.View(0)
+	var row []float32
+	for h := range c.Heads {
+		for l := range tokens {
+			again := contracttest.Row(ptr(contracttest.Widened(v)), 0, h, l)
+			if row != nil && !slices.Equal(row, again) {
+				t.Fatalf("%v of head %d, token %d, and %v of another", again, h, l, row)
+			}
+			row = again
+		}
+	}
+	return row
+}
+
+func ptr[E any](x E) *E { return &x }

@@ -179,8 +179,8 @@ func TestAccuracy(t *testing.T) {
 
 // Without a bias -0 stays, with one of +0 it does not.
 func TestNegativeZero(t *testing.T) {
-	tiny := linear.DenseMatrix([]float32{0x1p-140}, 1, 1)
-	x := linear.DenseMatrix([]float32{-0x1p-140}, 1, 1)
+	tiny := linear.DenseMatrix([]float32{0x1p-100}, 1, 1)
+	x := linear.DenseMatrix([]float32{-0x1p-100}, 1, 1)
 	for _, y := range []struct {
 		bias []float32
 		want uint32
@@ -386,5 +386,45 @@ func TestApplyAllocatesNothing(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestSubnormalWeights: a weight below 2^-126 is +0 in the packed layer, for all places in panels and layouts, and
+// the others are what they were.
+func TestSubnormalWeights(t *testing.T) {
+	const n, k = 101, 67
+	w, want := make([]float32, n*k), make([]float32, n*k)
+	for i := range w {
+		w[i] = []float32{0x1p-126, 0x1p-127, -0x1p-149, -0x1.8p-126, float32(math.Copysign(0, -1)), 1.25}[i%6]
+		if want[i] = w[i]; i%6 == 1 || i%6 == 2 || i%6 == 4 {
+			want[i] = 0
+		}
+	}
+	halves := make([]kernel.BF16, n*k)
+	for i, x := range w {
+		halves[i] = numeric.ToBF16(x)
+	}
+	columns := make([]float32, n*k)
+	for i := range columns {
+		columns[i] = w[i%n*k+i/n]
+	}
+	ids := make([]int32, n)
+	for i := range ids {
+		ids[i] = int32(i)
+	}
+	for name, m := range map[string]linear.Matrix{
+		"rows": linear.DenseMatrix(w, n, k), "columns": linear.DenseMatrix(columns, k, n).T(), "bfloat16": linear.DenseMatrix(halves, n, k),
+	} {
+		contracttest.EachTier(t, func(t *testing.T, tier string) {
+			l, err := linear.New(m, nil, kernel.Exec{Tier: tier})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := make([]float32, n*k)
+			if err := l.Rows(linear.DenseMatrix(got, n, k), ids, kernel.Exec{Tier: tier}); err != nil {
+				t.Fatal(err)
+			}
+			testutil.CheckBits(t, name, got, want)
+		})
 	}
 }

@@ -19,6 +19,7 @@ type testCase struct {
 	dtype   kernel.DType  // of the weights
 	format  linear.Format // of quantized weights; k is a multiple of 32
 	int8    bool          // Options.Int8
+	product bool          // a call of Product, which takes the weights as they are
 	bias    bool
 	layout  layout
 	kind    testutil.Kind
@@ -73,6 +74,14 @@ type matrix struct {
 }
 
 func (m *matrix) at(i, j int) float32 { return m.numbers[i*m.rowStride+j*m.colStride] }
+
+// weight is an element as New packs it: +0 if it is subnormal.
+func (m *matrix) weight(i, j int) float32 {
+	if x := m.at(i, j); x >= 0x1p-126 || x <= -0x1p-126 || x != x {
+		return x
+	}
+	return 0
+}
 
 // newMatrix returns a matrix over numbers.
 func newMatrix(numbers []float32, rows, cols, rowStride, colStride int) matrix {
@@ -163,7 +172,10 @@ func (c testCase) output() matrix {
 
 // contract computes the output as the documentation of Apply defines it.
 func (c testCase) contract(x, w *matrix, bias []float32) matrix {
-	out := c.output()
+	out, weight := c.output(), w.weight
+	if c.product {
+		weight = w.at
+	}
 	for m := range c.m {
 		for n := range c.n {
 			sum := float32(0)
@@ -173,7 +185,7 @@ func (c testCase) contract(x, w *matrix, bias []float32) matrix {
 			for first := 0; first < c.k && !c.int8; first += 128 { // segments
 				acc := float32(0)
 				for k := first; k < min(first+128, c.k); k++ {
-					acc = numeric.FMA(x.at(m, k), w.at(n, k), acc)
+					acc = numeric.FMA(x.at(m, k), weight(n, k), acc)
 				}
 				if first == 0 {
 					sum = acc

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
@@ -71,9 +72,19 @@ func grouped(f linear.Format, b []byte, i int) (w groupedWeight) {
 		}
 		w.q = bits(low+i%16*8+i/16*4, 4) + 16*bits(high+i, 1)
 	case linear.MXFP4:
-		w.d = float32(math.Ldexp(1, int(b[0])-128))
-		w.c, w.s, w.t = w.d, 1, 16
-		w.q = 16 + []int{0, 1, 2, 3, 4, 6, 8, 12}[bits(8+i%16*8+i/16*4, 3)]*(1-2*bits(8+i%16*8+i/16*4+3, 1))
+		v := []int{0, 1, 2, 3, 4, 6, 8, 12}[bits(8+i%16*8+i/16*4, 3)] * (1 - 2*bits(8+i%16*8+i/16*4+3, 1))
+		zeros := !slices.ContainsFunc(b[1:17], func(x byte) bool { return x&0x77 != 0 })
+		switch d := math.Ldexp(1, int(b[0])-128); {
+		case zeros:
+		case b[0] == 255:
+			w.d = testutil.NaN
+		default:
+			w.d = float32(d)
+			if math.Abs(float64(v))*d < 0x1p-126 {
+				v = 0
+			}
+		}
+		w.c, w.s, w.t, w.q = w.d, 1, 16, 16+v
 	case linear.Q2_K:
 		w.s, w.t = bits(i/16*8, 4), bits(i/16*8+4, 4)
 		w.q = bits(128+chunk+i%32*8+i%128/32*2, 2)

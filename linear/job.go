@@ -170,7 +170,7 @@ func (j *job) limits() (rows, panels int) {
 func (l *Linear) widens(t *tier.Tier, m int) bool {
 	switch {
 	case l.format != 0:
-		return m > t.QuantizedRows || l.format.layout().Grouped
+		return m > t.QuantizedRows || l.layout().Grouped
 	case l.dtype != view.Float32:
 		return t.WidenRows > 0 && m > t.WidenRows
 	}
@@ -179,7 +179,10 @@ func (l *Linear) widens(t *tier.Tier, m int) bool {
 
 // unpacks reports whether weights are unpacked for m rows of x and not widened: the product makes them in registers.
 func (l *Linear) unpacks(t *tier.Tier, m int) bool {
-	return m <= unpackRows && l.format != 0 && l.format.layout().Grouped && t.Weights().GemmUnpacked != nil
+	if m > unpackRows || l.format == 0 || t.Weights().GemmUnpacked == nil {
+		return false
+	}
+	return l.layout().Grouped && !l.layout().Brain
 }
 
 // bytes is the size of the weights.

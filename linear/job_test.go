@@ -90,7 +90,7 @@ func TestOrderedPlan(t *testing.T) {
 		if rows, inOrder := plan(Linear{n: n, k: 4096}); ordered != (rows <= orderedRows) || inOrder {
 			t.Errorf("%s, many inputs: blocks of %d rows, in order: %v", tier.Name, rows, inOrder)
 		}
-		if rows, inOrder := plan(Linear{n: n, k: 256, format: Q8_0}); rows <= orderedRows || inOrder {
+		if rows, inOrder := plan(Linear{n: n, k: 256, format: Q8_0, packed: Q8_0.source()}); rows <= orderedRows || inOrder {
 			t.Errorf("%s, widened: blocks of %d rows, in order: %v", tier.Name, rows, inOrder)
 		}
 	}
@@ -129,7 +129,7 @@ func TestQuantizedKernels(t *testing.T) {
 				j := newJob()
 				j.linear, j.out, j.x = l, DenseMatrix(make([]float32, m*n), m, n), DenseMatrix(make([]float32, m*k), m, k)
 				j.run(&tier, &Options{})
-				grouped := f.layout().Grouped
+				grouped := l.layout().Grouped
 				direct, unpacks := !grouped && m <= tier.QuantizedRows, grouped && m <= unpackRows
 				if (products > 0) != direct || (unpackings > 0) != unpacks || unpacked != unpackings || (widenings > 0) != (!direct && !unpacks) {
 					t.Errorf("%s, %v, %d rows: %d products, %d unpackings, %d products then and %d widenings", tier.Name, f, m, products, unpackings, unpacked, widenings)

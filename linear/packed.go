@@ -19,11 +19,12 @@ import (
 // The packed form of a layer as bytes, all numbers little-endian:
 //
 //	 0  the 8 bytes "attnlin\x00"
-//	 8  uint32  version, 2: panels of 48 lanes, the last one as narrow as steps of 16 allow
+//	 8  uint32  version, 3: panels of 48 lanes, the last one as narrow as steps of 16 allow
 //	12  uint32  type of the weights: 0 float32, 1 float16, 2 bfloat16, 16 and more the Formats, from Q8_0 on
 //	16  uint64  outputs N
 //	24  uint64  inputs K
-//	32  zeros
+//	32  uint32  of MXFP4 1 if its scales are bfloat16, else 0
+//	36  zeros
 //	60  uint32  CRC-32 (IEEE) of the first 60 bytes
 //	64  bias, a float32 for every lane, then zeros up to a multiple of 64
 //	    the panels
@@ -33,8 +34,9 @@ const (
 	packedFormats   = 16 // the type of weights in the first Format
 )
 
-// PackedVersion is the version of what [Linear.WriteTo] writes, the only one that [FromPacked] reads.
-const PackedVersion = 2
+// PackedVersion is the version of what [Linear.WriteTo] writes, the only one that [FromPacked] reads. Version 2 had
+// subnormal weights, and layers of MXFP4 all of whose scales are binary16 alone.
+const PackedVersion = 3
 
 // WriteTo writes the packed form of the layer, PackedSize bytes, for [FromPacked]. A program
 // that keeps it in a file need not pack the weights each time that it starts.
@@ -99,8 +101,17 @@ func (l *Linear) header() []byte {
 	h = binary.LittleEndian.AppendUint32(h, typ)
 	h = binary.LittleEndian.AppendUint64(h, uint64(l.n))
 	h = binary.LittleEndian.AppendUint64(h, uint64(l.k))
+	h = binary.LittleEndian.AppendUint32(h, l.width())
 	h = append(h, make([]byte, packedAlignment-4-len(h))...)
 	return binary.LittleEndian.AppendUint32(h, crc32.ChecksumIEEE(h))
+}
+
+// width is 1 if the scales of quantized weights are of a wider range than those of their format usually are.
+func (l *Linear) width() uint32 {
+	if l.format != 0 && l.packed != l.format.source() {
+		return 1
+	}
+	return 0
 }
 
 // A packedWriter writes numbers through a buffer.
@@ -186,7 +197,13 @@ func parsePacked(data []byte) (*Linear, *check.Failure) {
 	case typ < ukernel.Elements && view.DType(typ).IsFloat():
 		l.dtype = view.DType(typ)
 	case format.isValid():
-		l.format = format
+		l.format, l.packed = format, format.source()
+		if u.Uint32(data[32:]) == 1 {
+			l.packed = l.packed.Packed(ukernel.K5B)
+		}
+		if l.packed == nil {
+			return nil, packedFailure("scales of bfloat16 in weights of %v", format)
+		}
 	default:
 		return nil, packedFailure("weights of type %d", typ)
 	}

@@ -24,7 +24,7 @@ var packedCases = []testCase{
 	{n: 48, k: 70, bias: true}, {n: 101, k: 33, dtype: kernel.Float16}, {n: 7, k: 300, dtype: kernel.BFloat16, bias: true}, {n: 0, k: 5}, {n: 5, k: 0, bias: true},
 	{n: 100, k: 64, format: linear.Q8_0, bias: true}, {n: 49, k: 96, format: linear.Q4_0}, {n: 16, k: 160, format: linear.Q4_1, bias: true},
 	{n: 49, k: 96, format: linear.Q5_0, bias: true}, {n: 33, k: 256, format: linear.Q3_K}, {n: 50, k: 512, format: linear.Q6_K},
-	{n: 17, k: 64, format: linear.IQ4_NL},
+	{n: 17, k: 64, format: linear.IQ4_NL}, {n: 49, k: 64, format: linear.MXFP4}, {n: 49, k: 64, format: linear.MXFP4}, {n: 49, k: 64, format: linear.MXFP4},
 }
 
 // packed returns the packed form of a layer.
@@ -70,7 +70,7 @@ func TestPacked(t *testing.T) {
 }
 
 // packedSum is the SHA-256 of the packed forms of packedCases.
-const packedSum = "715621ad45e8171199d0a31433b0d79b51e14641b0664948da18205fdb2e7352"
+const packedSum = "646a88de410c2d9658cb9b92537cb3ea1fe43c8ea9d32a655c3227cb6fd8a847"
 
 // The packed form does not change under one version: files of it lie in caches of programs.
 func TestPackedVersion(t *testing.T) {
@@ -80,7 +80,7 @@ func TestPackedVersion(t *testing.T) {
 		_, w, bias := c.inputs()
 		sum.Write(packed(t, w.layer(t, bias)))
 	}
-	if got := hex.EncodeToString(sum.Sum(nil)); linear.PackedVersion != 2 || got != packedSum {
+	if got := hex.EncodeToString(sum.Sum(nil)); linear.PackedVersion != 3 || got != packedSum {
 		t.Errorf("the packed form has changed, to %s: raise PackedVersion, and the version here", got)
 	}
 }
@@ -148,8 +148,8 @@ func TestFromPackedErrors(t *testing.T) {
 		{"more", append(bytes.Clone(data), 0), "bytes for 20 outputs"},
 		{"another file", append([]byte("GGUF"), data[4:]...), `"GGUF`},
 		{"a changed header", append(append(bytes.Clone(data[:16]), 21), data[17:]...), "checksum"},
-		{"an older version", edited(data, func(h []byte) { h[8] = 1 }), "version 1"},
-		{"a newer version", edited(data, func(h []byte) { h[8] = 3 }), "version 3"},
+		{"an older version", edited(data, func(h []byte) { h[8] = 2 }), "version 2"},
+		{"a newer version", edited(data, func(h []byte) { h[8] = 4 }), "version 4"},
 		{"an unknown type", edited(data, func(h []byte) { h[12] = 3 }), "type 3"},
 		{"an unknown format", edited(data, func(h []byte) { h[12] = 99 }), "type 99"},
 		{"half a block", edited(data, func(h []byte) { put.PutUint64(h[24:], 48) }), "48 inputs"},

@@ -44,8 +44,9 @@ const (
 	IQ4_NL
 
 	// MXFP4 is 17 bytes: e, and 16 bytes as in Q4_0, whose numbers 0 to 7 stand for the v 0, 0.5, 1, 1.5, 2, 3, 4 and
-	// 6, and 8 to 15 for those negated; a weight is 2^(e-127)·v, and +0 if v is -0 (Open Compute Project: "OCP
-	// Microscaling Formats (MX) Specification", version 1.0). e is from 104 to 143, or any if all 32 weights are zeros.
+	// 6, and 8 to 15 for those negated; a weight is 2^(e-127)·v, and +0 if v is -0 or the weight is below 2^-126 (Open Compute
+	// Project: "OCP Microscaling Formats (MX) Specification", version 1.0). With e of 255 all are NaN, and e of 252 to 254,
+	// with weights beyond float32, is an error; in a block of 32 zeros e may be any, and they are +0.
 	MXFP4
 )
 
@@ -59,10 +60,11 @@ func (f Format) String() string {
 
 func (f Format) isValid() bool { return f >= Q8_0 && int(f-Q8_0) < len(quantized.Sources) }
 
-// source is the format in files, index that of packed panels, and layout what is known of that.
-func (f Format) source() *quantized.Source  { return &quantized.Sources[f-Q8_0] }
-func (f Format) index() ukernel.BlockFormat { return f.source().Layout }
-func (f Format) layout() *quantized.Format  { return quantized.Of(f.index()) }
+// source is the format in files.
+func (f Format) source() *quantized.Source { return &quantized.Sources[f-Q8_0] }
+
+// layout is the format of the packed panels, which is quantized weights'.
+func (l *Linear) layout() *quantized.Format { return quantized.Of(l.packed.Layout) }
 
 // NewQuantized packs quantized weights, [N, K] for N outputs and K inputs, and the bias, N
 // numbers or nil for none. data has the blocks of one output after those of another, K/32 of
@@ -71,8 +73,11 @@ func (f Format) layout() *quantized.Format  { return quantized.Of(f.index()) }
 //
 // A weight is fma(d, q, m), rounded to float32 once, where q is an integer of the block as an unsigned
 // one and m makes up for that: -8d for Q4_0, and for Q8_0 and IQ4_NL, whose q are 128 too large, -128d. It is
-// exact without minima, and NaN if d is infinite. The layer has the bits of [New] on these weights as float32, with any
+// exact without minima, and NaN if d is infinite. No scale of a format but MXFP4 is an error. The layer has the bits of [New] on these weights as float32, with any
 // number of rows. A call with many rows takes as long as with float32.
+//
+// A layer of MXFP4 with a block whose e is below 104 or above 143 takes the same memory and has the bits of any other one, but
+// calls with one row or two take longer.
 //
 // Layers of Q8_0, Q4_0 and Q4_1 take as much memory as data, and a call with few rows mostly waits for it. IQ4_NL
 // is packed as Q8_0, which takes twice as much. The others take 7 bits a weight, Q2_K, Q3_K and Q4_K 6, and each call
@@ -89,12 +94,13 @@ func NewQuantized(format Format, data []byte, n, k int, bias []float32, exec ker
 	if err != nil {
 		return nil, err
 	}
-	l := &Linear{n: n, k: k, format: format}
+	source, _ := format.source().For(data)
+	l := &Linear{n: n, k: k, format: format, packed: source}
 	l.blocks = hugepages.Make[byte](l.blockBytes(l.lanes()))
-	row := k / format.source().Steps * format.source().Bytes
+	row := k / source.Steps * source.Bytes
 	l.eachPanel(t, &exec, func(p int) {
 		first := p * ukernel.PanelLanes
-		format.source().Pack(l.panelBlocks(p), data[first*row:min(first+ukernel.PanelLanes, n)*row], l.panelWidth(p), k)
+		source.Pack(l.panelBlocks(p), data[first*row:min(first+ukernel.PanelLanes, n)*row], l.panelWidth(p), k)
 	})
 	l.bias = l.paddedBias(bias)
 	return l, nil
@@ -121,7 +127,7 @@ func checkQuantized(format Format, data []byte, n, k int, bias []float32) *check
 	if f := checkBias(bias, n); f != nil {
 		return f
 	}
-	packed := ints.MulSat(ints.AddSat(n, ukernel.PanelStep), ints.MulSat(k/ukernel.BlockSteps, format.layout().Bytes(1)))
+	packed := ints.MulSat(ints.AddSat(n, ukernel.PanelStep), ints.MulSat(k/ukernel.BlockSteps, quantized.Of(source.Layout).Bytes(1)))
 	if !hugepages.Fits(packed, 1) {
 		return &check.Failure{Arg: "data", Got: fmt.Sprintf("%d bytes", len(data)), Want: "a size that fits memory and the memory limit of the program"}
 	}
@@ -130,17 +136,13 @@ func checkQuantized(format Format, data []byte, n, k int, bias []float32) *check
 
 // checkBlocks reports a block that cannot be packed.
 func checkBlocks(source *quantized.Source, data []byte, k int) *check.Failure {
-	if source.Fits == nil {
+	packed, unfit := source.For(data)
+	if packed != nil {
 		return nil
 	}
-	for at := 0; at < len(data); at += source.Bytes {
-		if block := data[at:][:source.Bytes]; !source.Fits(block) {
-			x := at / source.Bytes * source.Steps
-			return &check.Failure{Arg: "data", Got: fmt.Sprintf("the scale 2^%d of weights [%d, %d] and following", int(block[0])-127, x/k, x%k),
-				Want: fmt.Sprintf("scales of %s from 2^-23 to 2^16", source.Name)}
-		}
-	}
-	return nil
+	x := unfit * source.Steps
+	return &check.Failure{Arg: "data", Got: fmt.Sprintf("the scale 2^%d of weights [%d, %d] and following", int(data[unfit*source.Bytes])-127, x/k, x%k),
+		Want: fmt.Sprintf("scales of %s up to 2^124", source.Name)}
 }
 
 // Format returns the format of quantized weights, or 0 if they are not quantized.
@@ -148,7 +150,7 @@ func (l *Linear) Format() Format { return l.format }
 
 // blockBytes is the size of the blocks of some lanes, for all inputs.
 func (l *Linear) blockBytes(lanes int) int {
-	return l.k / ukernel.BlockSteps * l.format.layout().Bytes(lanes)
+	return l.k / ukernel.BlockSteps * l.layout().Bytes(lanes)
 }
 
 // panelBlocks are the blocks of panel p.

@@ -27,10 +27,11 @@ func quantizedWeights(r *testutil.Rand, f linear.Format, n, k int, kind testutil
 	for i := range m.blocks {
 		m.blocks[i] = byte(r.Uint64() >> 40)
 	}
+	wide := r.IntN(2) == 0
 	for b := range n * k / weights {
 		block := m.blocks[b*size:][:size]
 		if f == linear.MXFP4 {
-			block[0] = 104 + block[0]%40 // scales that are binary16
+			block[0] = mx4Scale(r, wide, kind)
 		}
 		if kind != testutil.NonFinite {
 			for _, at := range fileBlocks[f].halves {
@@ -40,6 +41,17 @@ func quantizedWeights(r *testutil.Rand, f linear.Format, n, k int, kind testutil
 		dequantize(f, m.numbers[weights*b:][:weights], block)
 	}
 	return m
+}
+
+// mx4Scale returns the e of a block of MXFP4, whose scale is a binary16 unless it is of a wide range.
+func mx4Scale(r *testutil.Rand, wide bool, kind testutil.Kind) byte {
+	switch {
+	case !wide || r.IntN(3) == 0:
+		return byte(104 + r.IntN(40))
+	case kind == testutil.NonFinite && r.IntN(4) == 0:
+		return 255
+	}
+	return byte(r.IntN([]int{4, 104, 252}[r.IntN(3)]))
 }
 
 // dequantize computes the weights of a block as the documentation of NewQuantized defines
@@ -167,9 +179,8 @@ func TestNewQuantizedErrors(t *testing.T) {
 		{"short", linear.Q8_0, data[:339], 5, 64, nil, "data", "340, for [5 64] weights of Q8_0"},
 		{"long", linear.Q4_0, data, 5, 64, nil, "data", "180"},
 		{"overflow", linear.Q4_1, data, math.MaxInt, math.MaxInt &^ 31, nil, "data", "Q4_1"},
-		{"small scale", linear.MXFP4, mx4Block(103, 1), 1, 64, nil, "data", "from 2^-23 to 2^16"},
-		{"large scale", linear.MXFP4, mx4Block(144, 0x80|0x40), 1, 64, nil, "data", "from 2^-23"},
-		{"no scale", linear.MXFP4, mx4Block(255, 7), 2, 32, nil, "data", "the scale 2^128 of weights [1, 0]"},
+		{"large scale", linear.MXFP4, mx4Block(252, 0x80|0x40), 1, 64, nil, "data", "the scale 2^125 of weights [0, 32] and following, want scales of MXFP4 up to 2^124"},
+		{"largest scale", linear.MXFP4, mx4Block(254, 7), 2, 32, nil, "data", "the scale 2^127 of weights [1, 0]"},
 		{"bias", linear.Q8_0, data, 5, 64, make([]float32, 4), "bias", "5, one per output"},
 	} {
 		_, err := linear.NewQuantized(c.format, c.data, c.n, c.k, c.bias, kernel.Exec{})
@@ -184,29 +195,75 @@ func mx4Block(e, last byte) []byte {
 	return b
 }
 
-// TestMXFP4: all values, with the least and the largest scale, and zeros with scales that no other block may have.
+// TestMXFP4: all values with all scales, and zeros of both signs. Weights below 2^-126 are +0, the others exact.
 func TestMXFP4(t *testing.T) {
-	values := []float32{0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6}
-	for e, scale := range map[byte]float32{0: 0, 103: 0, 104: 0x1p-23, 117: 0x1p-10, 127: 1, 143: 0x1p16, 144: 0, 255: 0} {
-		block, want := []byte{e}, make([]float32, 32)
-		for i := range 16 {
-			b := byte(i | (15-i)<<4)
-			if scale == 0 { // zeros of both signs
-				b = byte(i%2*8 | i%3*8<<4)
+	values := []float64{0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6}
+	for e := range 256 {
+		for _, zeros := range []bool{false, true} {
+			if !zeros && e > 251 && e < 255 {
+				continue // see TestNewQuantizedErrors
 			}
-			block = append(block, b)
-			want[i], want[i+16] = scale*values[b&15], scale*values[b>>4]
+			block, want := []byte{byte(e)}, make([]float32, 32)
+			for i := range 16 {
+				b := byte(i | (15-i)<<4)
+				if zeros {
+					b = byte(i%2*8 | i%3*8<<4)
+				}
+				block = append(block, b)
+				for k, x := range []byte{b & 15, b >> 4} {
+					w := math.Ldexp(values[x], e-127)
+					switch {
+					case !zeros && e == 255:
+						w = math.NaN()
+					case math.Abs(w) < 0x1p-126:
+						w = 0
+					}
+					want[i+16*k] = float32(w)
+				}
+			}
+			what := fmt.Sprintf("the scale 2^%d, zeros=%v", e-127, zeros)
+			l, err := linear.NewQuantized(linear.MXFP4, block, 1, 32, nil, kernel.Exec{})
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			got := make([]float32, 32)
+			if err := l.Rows(linear.DenseMatrix(got, 1, 32), []int32{0}, kernel.Exec{}); err != nil {
+				t.Fatal(err)
+			}
+			contracttest.SameRow(t, what, got, want)
 		}
-		l, err := linear.NewQuantized(linear.MXFP4, block, 1, 32, nil, kernel.Exec{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := make([]float32, 32)
-		if err := l.Rows(linear.DenseMatrix(got, 1, 32), []int32{0}, kernel.Exec{}); err != nil {
-			t.Fatal(err)
-		}
-		contracttest.SameRow(t, fmt.Sprintf("the scale 2^%d", int(e)-127), got, want)
 	}
+}
+
+// TestMXFP4Rows: an output has the same bits, whatever scales others have, by which a layer is packed.
+func TestMXFP4Rows(t *testing.T) {
+	r := testutil.Rand(1)
+	const n, k, m = 49, 96, 5
+	usual := quantizedWeights(&r, linear.MXFP4, n, k, testutil.Mantissas)
+	for b := range len(usual.blocks) / 17 {
+		usual.blocks[17*b] = byte(104 + b%40)
+	}
+	other := usual
+	other.blocks = slices.Clone(usual.blocks)
+	other.blocks[len(other.blocks)-17] = 86 // of the last output
+	x := testCase{kind: testutil.Mantissas}.input(&r, m, k)
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		for _, int8 := range []bool{false, true} {
+			var out [2][]float32
+			for i, w := range []*matrix{&usual, &other} {
+				out[i] = make([]float32, m*n)
+				if err := w.layer(t, nil).Apply(linear.DenseMatrix(out[i], m, n), x.Matrix, testCase{int8: int8}.options(tier, 1)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i := range m {
+				testutil.CheckBits(t, fmt.Sprintf("int8=%v, row %d", int8, i), out[1][i*n:][:n-1], out[0][i*n:][:n-1])
+			}
+			if slices.Equal(out[0], out[1]) {
+				t.Error("the other scale changes nothing")
+			}
+		}
+	})
 }
 
 // Weights that are larger than the memory limit of the program are refused before they are read.

@@ -94,7 +94,7 @@ func (l *Linear) row(dst []float32, n int) {
 	lanes, at := l.panelWidth(p), l.panelStart(p)+lane
 	switch {
 	case l.format != 0:
-		l.format.layout().Widen(dst, 1, l.panelBlocks(p), lane, lanes, l.k)
+		l.layout().Widen(dst, 1, l.panelBlocks(p), lane, lanes, l.k)
 	case l.dtype == view.Float32:
 		for k := range dst {
 			dst[k] = l.f32[at+k*lanes]

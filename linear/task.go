@@ -88,18 +88,18 @@ type panelRows struct {
 	lanes  int
 	ld     int // the distance of the rows of f32
 	dtype  view.DType
-	format Format
-	f32    []float32 // of Float32
-	u16    []uint16  // of another type
-	blocks []byte    // of quantized weights
-	words  []uint32  // the same, unpacked
+	layout ukernel.BlockFormat // of blocks
+	f32    []float32           // of Float32
+	u16    []uint16            // of another type
+	blocks []byte              // of quantized weights
+	words  []uint32            // the same, unpacked
 }
 
 // panelRows returns some rows of panel p for n rows of x: as they lie, widened or packed.
 func (s *scratch) panelRows(j *job, p int, steps interval, n int) panelRows {
 	l := j.linear
 	lanes := l.panelWidth(p)
-	r := panelRows{lanes: lanes, ld: lanes, dtype: l.dtype, format: l.format}
+	r := panelRows{lanes: lanes, ld: lanes, dtype: l.dtype}
 	if l.format != 0 {
 		s.blockRows(j, &r, l.stepBlocks(p, steps), steps)
 		return r
@@ -125,18 +125,18 @@ func (s *scratch) panelRows(j *job, p int, steps interval, n int) panelRows {
 // blockRows sets r to the blocks of some rows of a panel of quantized weights: as they lie, or
 // widened or unpacked.
 func (s *scratch) blockRows(j *job, r *panelRows, blocks []byte, steps interval) {
-	r.blocks = blocks
+	r.blocks, r.layout = blocks, j.linear.packed.Layout
 	if !j.widens && r.lanes == ukernel.PanelLanes {
 		return // the kernel widens them in registers
 	}
 	if j.unpacks && r.lanes == ukernel.PanelLanes {
 		r.words = s.codes[:unpackedWords(r.lanes, steps.len())]
-		j.tier.Weights().Blocks[r.format.index()].Unpack(r.words, r.blocks, r.lanes, steps.len())
+		j.tier.Weights().Blocks[r.layout].Unpack(r.words, r.blocks, r.lanes, steps.len())
 		return
 	}
 	n := steps.len() * r.lanes
-	j.tier.Weights().Blocks[r.format.index()].Widen(s.wide[:n], r.blocks, r.lanes, steps.len())
-	r.format, r.f32 = 0, s.wide[:n]
+	j.tier.Weights().Blocks[r.layout].Widen(s.wide[:n], r.blocks, r.lanes, steps.len())
+	r.blocks, r.f32 = nil, s.wide[:n]
 }
 
 // unpackedWords is the size of some steps of a panel, unpacked.
@@ -152,8 +152,8 @@ func (r *panelRows) multiply(t *tier.Tier, c []float32, ldc int, a []float32, rs
 		multiplyNarrow(t, c, ldc, a, rs, cs, r.f32, r.ld, r.lanes, m, k, load)
 	case r.words != nil:
 		t.Weights().GemmUnpacked(c, ldc, a, rs, cs, r.words, m, k, load, next)
-	case r.format != 0:
-		t.Weights().Blocks[r.format.index()].Gemm(c, ldc, a, rs, cs, r.blocks, m, k, load)
+	case r.blocks != nil:
+		t.Weights().Blocks[r.layout].Gemm(c, ldc, a, rs, cs, r.blocks, m, k, load)
 	case r.dtype == view.Float32:
 		t.Weights().Gemm(c, ldc, a, rs, cs, r.f32, r.ld, m, k, load, next)
 	case r.dtype == view.Float16:

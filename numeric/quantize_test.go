@@ -28,7 +28,7 @@ func TestQuantizeInt8(t *testing.T) {
 		for i := range src {
 			src[i] = kinds[n%4].Next(&r)
 			if n%5 == 0 {
-				src[i] = math.Float32frombits(uint32(r.IntN(400))) // subnormal
+				src[i] = math.Float32frombits(uint32(r.IntN(1 << (9 + n%20)))) // subnormal, or somewhat larger
 			}
 		}
 		dst, scales := slices.Repeat([]int8{99}, len(src)), testutil.Filled(groups, 99)
@@ -40,14 +40,16 @@ func TestQuantizeInt8(t *testing.T) {
 			for _, y := range src[i/group*group:][:group] {
 				m = max(m, float32(math.Abs(float64(y))))
 			}
-			scale, want := round(m, 127), int8(0)
-			if scale != 0 {
-				want = int8(min(max(math.RoundToEven(float64(round(x, scale))), -127), 127))
+			scale, want := round(min(m, math.Nextafter32(math.MaxFloat32, 0)), 127), int8(0)
+			if scale < 0x1p-126 {
+				scale = 0
+			} else {
+				want = int8(math.RoundToEven(float64(round(x, scale))))
 			}
 			if scales[i/group] != scale || dst[i] != want {
 				t.Fatalf("%v of at most %v is %d·%v, want %d·%v", x, m, dst[i], scales[i/group], want, scale)
 			}
-			if scale > 0x1p-126 && math.Abs(float64(x)-float64(dst[i])*float64(scale)) > 0.50001*float64(scale) {
+			if scale != 0 && math.Abs(float64(x)-float64(dst[i])*float64(scale)) > 0.50001*float64(scale) {
 				t.Fatalf("%v has become %v·%v, which is farther than half a step", x, dst[i], scale)
 			}
 		}
@@ -88,4 +90,31 @@ func TestQuantizeInt8AllocatesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestQuantizeLargest: what the largest numbers become is finite and within the error of the format.
+func TestQuantizeLargest(t *testing.T) {
+	for _, largest := range []float32{math.MaxFloat32, -math.MaxFloat32, math.Nextafter32(math.MaxFloat32, 0), 0x1.fffp127} {
+		src := []float32{largest, largest / 2, -largest / 3, 1}
+		codes, pairs, scale := make([]int8, 4), make([]kernel.Int4x2, 2), make([]float32, 1)
+		if err := numeric.QuantizeInt8(codes, scale, src, 4, kernel.Exec{}); err != nil {
+			t.Fatal(err)
+		}
+		check := func(i int, code int8) {
+			back := float32(code) * scale[0]
+			if off := math.Abs(float64(back) - float64(src[i])); !(off <= 0.50001*math.Abs(float64(scale[0]))) {
+				t.Errorf("%v of at most %v has become %d·%v, which is %v", src[i], largest, code, scale[0], back)
+			}
+		}
+		for i, code := range codes {
+			check(i, code)
+		}
+		if err := numeric.QuantizeInt4(pairs, scale, src, 4, kernel.Exec{}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range src {
+			first, second := pairs[i/2].Numbers()
+			check(i, [...]int8{first, second}[i%2])
+		}
+	}
 }

@@ -253,3 +253,30 @@ func BenchmarkClip(b *testing.B) {
 	}
 	b.ReportMetric(4*float64(len(g))*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GB/s")
 }
+
+// TestMeansEnd: the means of a weight that gets no gradient any more, and a weight that decays, end at +0. Rounded,
+// 0.9 times 4 units of the last place are 4 units.
+func TestMeansEnd(t *testing.T) {
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		a := optimize.AdamW{Rate: 1e-3, Beta1: 0.9, Beta2: 0.9, Epsilon: 1e-8, WeightDecay: 1}
+		const n = 21
+		w, g, m, v := make([]float32, n), testutil.Filled(n, 1e-3), make([]float32, n), make([]float32, n)
+		for step := 1; step <= 10000; step++ {
+			if step == 2 {
+				clear(g)
+			}
+			if step == 2000 { // the means are 0, and change w no more
+				for i := range w {
+					w[i] = float32(i%2*2-1) * 1e-36
+				}
+			}
+			if err := a.Step(w, g, m, v, step, options(tier, 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		zeros := make([]float32, n)
+		testutil.CheckBits(t, "m", m, zeros)
+		testutil.CheckBits(t, "v", v, zeros)
+		testutil.CheckBits(t, "w", w, zeros)
+	})
+}

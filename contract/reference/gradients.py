@@ -3,7 +3,7 @@
 import numpy as np
 
 from .attention import COLUMNS, LOG2E, ONE, Call, dropped, segments
-from .numbers import LOG2E64, ZERO, canonical, f32, f64, fma, tanh, weight
+from .numbers import LEAST_GRADIENT, LOG2E64, ZERO, canonical, f32, f64, flush, fma, tanh, weight
 
 
 def gradient_weight(s, L):
@@ -23,7 +23,8 @@ class Row:
         p = np.where(visible, gradient_weight(s, L), ZERO).astype(f32)
         self.counts = np.flatnonzero(visible & (p != 0))
         keys = self.counts
-        dp = segments(call.v[b, kv, keys], np.broadcast_to(a["dout"][b, h, i], (len(keys), call.v.shape[3])), call.v.shape[3], COLUMNS, np.zeros(len(keys)))
+        dout = flush(a["dout"][b, h, i], LEAST_GRADIENT)
+        dp = segments(call.v[b, kv, keys], np.broadcast_to(dout, (len(keys), call.v.shape[3])), call.v.shape[3], COLUMNS, np.zeros(len(keys)))
         factor = None if factor is None else factor[keys]
         dp, p = dropped(dp, factor), p[keys]
         l = t = ZERO
@@ -40,7 +41,7 @@ class Row:
         mean = f32(t * inv)
         self.sink = -f64(f32(sink_p * inv)) * f64(mean)
         p = p * inv
-        self.b = p * (dp - mean)
+        self.b = flush(p * (dp - mean), LEAST_GRADIENT)
         self.g = self.b
         if "softcap" in a:
             u = f32(1 / (f64(a["softcap"]) * LOG2E64)) * capped[keys]
@@ -88,7 +89,7 @@ def attention_backward(a):
             for j in range(call.keys):
                 at = [(n, h, i, row, int(np.flatnonzero(row.counts == j)[0])) for n, h, i, row in rows if j in row.counts]
                 dk[b, kv, j] = in_chains([(n, row.g[x], call.q[b, h, i]) for n, h, i, row, x in at], 64, call.size) * scale + ZERO
-                dv[b, kv, j] = in_chains([(n, row.p[x], a["dout"][b, h, i]) for n, h, i, row, x in at], 64, dv.shape[3]) + ZERO
+                dv[b, kv, j] = in_chains([(n, row.p[x], flush(a["dout"][b, h, i], LEAST_GRADIENT)) for n, h, i, row, x in at], 64, dv.shape[3]) + ZERO
     result = {"dq": canonical(dq), "dk": canonical(dk), "dv": canonical(dv)}
     if bias is not None:
         result["dbias"] = canonical(bias)
@@ -99,6 +100,7 @@ def attention_backward(a):
 
 def additive_backward(a):
     q, k, v, dout, p, weights = (a[name] for name in ("q", "k", "v", "dout", "p", "weights"))
+    dout = flush(dout, LEAST_GRADIENT)
     scale = a.get("scale", ONE)
     batch, heads, queries, size = q.shape
     kv_heads, keys = k.shape[1:3]
@@ -134,7 +136,7 @@ def additive_row(q, k, v, dout, p, scale, sums_k):
     mean = f64(0)
     for x, j in enumerate(keys):
         mean += f64(p[j]) * f64(dp[x])
-    x = (p[keys] * (dp - f32(mean))) * scale
+    x = flush(p[keys] * (dp - f32(mean)), LEAST_GRADIENT) * scale
     t = tanh(q + k[keys])
     u = (1 - t) * (1 + t)
     g, h = np.zeros(len(q), f32), np.zeros(len(q), f32)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .layers import ACTIVATIONS
-from .numbers import NAN, WIDEN, ZERO, bits, canonical, f32, fma, to_f16
+from .numbers import NAN, WIDEN, ZERO, bits, canonical, f32, flush, fma, to_f16
 
 INPUTS = 128
 
@@ -92,8 +92,11 @@ def read(name, b):
     if name == "IQ4_NL":
         return [Block(IQ4_VALUES[nibbles(b[2:18])], half(b, 0))]
     if name == "MXFP4":
-        d = f32(2.0 ** (int(b[0]) - 128)) if MX4_VALUES[nibbles(b[1:17])].any() else ZERO
-        return [Block(MX4_VALUES[nibbles(b[1:17])] + 16, d, d, t=(16, 16))]
+        v, d = MX4_VALUES[nibbles(b[1:17])], 2.0 ** (int(b[0]) - 128)
+        v = np.where(np.abs(v) * d < 2.0**-126, 0, v)
+        d = NAN if b[0] == 255 else f32(d)
+        d = d if MX4_VALUES[nibbles(b[1:17])].any() else ZERO
+        return [Block(v + 16, d, d, t=(16, 16))]
     return [K_BLOCKS[name](b, part) for part in range(8)]
 
 
@@ -207,7 +210,7 @@ def to_q8_0(a):
 
 
 FUNCTIONS = {
-    "linear": lambda a: finish(a, product(a["x"], a["w"])),
+    "linear": lambda a: finish(a, product(a["x"], flush(a["w"]))),
     "linear_quantized": linear_quantized,
     "weights_quantized": lambda a: {"w": widened(a)},
     "weights_to_q8_0": to_q8_0,

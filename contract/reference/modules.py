@@ -5,7 +5,7 @@ import numpy as np
 from .attention import attention
 from .gradients import additive_backward, attention_backward
 from .linear import linear_backward, product
-from .numbers import ONE, canonical
+from .numbers import ONE, canonical, flush
 
 
 def flat(x):
@@ -17,7 +17,7 @@ def project(x, w, bias=None):
     """A linear layer of all rows, or x itself without weights."""
     if w is None:
         return x
-    y = product(flat(x), w)
+    y = product(flat(x), flush(w))
     return canonical(y if bias is None else y + bias).reshape(x.shape[:-1] + (len(w),))
 
 

@@ -46,6 +46,15 @@ def canonical(x):
     return np.where(np.isnan(x), NAN, x).astype(f32)
 
 
+LEAST_NORMAL, LEAST_GRADIENT = f32(2.0**-126), f32(2.0**-100)
+
+
+def flush(x, least=LEAST_NORMAL):
+    """x with +0 for numbers of a magnitude below least: "Contract: subnormal numbers"."""
+    x = np.asarray(x, f32)
+    return np.where(np.abs(x) < least, ZERO, x).astype(f32)
+
+
 def horner(coefficients, r):
     acc = np.broadcast_to(coefficients[-1], np.shape(r))
     for c in coefficients[-2::-1]:
@@ -160,10 +169,10 @@ WIDEN = {
 
 def quantize_int8(x, group):
     x = x.reshape(-1, group)
-    scales = (np.abs(x).max(1) / f32(127)).astype(f32)
+    scales = flush(np.minimum(np.abs(x).max(1), bits(0x7F7FFFFE)) / f32(127))
     codes = np.zeros(x.shape, np.int8)
     used = scales != 0
-    codes[used] = np.clip(np.rint(x[used] / scales[used, None]), -127, 127)
+    codes[used] = np.rint(x[used] / scales[used, None])
     return codes.ravel(), scales
 
 
@@ -171,7 +180,7 @@ def quantize_int4(x, group):
     x = x.reshape(-1, group)
     largest = np.maximum(x.max(1), -x.min(1))
     largest = np.where(x.max(1) == largest, largest, -largest)  # the positive one if there are two
-    scales = (largest / f32(-8) + f32(0)).astype(f32)
+    scales = flush(largest / f32(-8))
     codes = np.zeros(x.shape, np.int8)
     used = scales != 0
     codes[used] = np.clip(np.rint(x[used] / scales[used, None]), -8, 7)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .layers import CHAINS, chains, sum_of_products
-from .numbers import INF, LN2, LOG2E, NAN, ONE, canonical, exp2, f32, f64, log2
+from .numbers import INF, LN2, LOG2E, NAN, ONE, canonical, exp2, f32, f64, flush, log2
 
 
 def cross_entropy(a):
@@ -43,9 +43,9 @@ def adamw(a):
     keep, c1, b2, c2 = f32(1 - rate * decay), f32(1 - beta1), f32(beta2), f32(1 - beta2)
     root = f32(np.sqrt(1 - power(beta2, a["step"])))
     rate = f32(rate / (1 - power(beta1, a["step"])))
-    m = a["m"] + c1 * (a["g"] - a["m"])
-    v = b2 * a["v"] + (c2 * a["g"]) * a["g"]
-    w = a["w"] * keep - rate * (m / (np.sqrt(v) / root + f32(epsilon)))
+    m = flush(a["m"] + c1 * (a["g"] - a["m"]))
+    v = flush(b2 * a["v"] + (c2 * a["g"]) * a["g"])
+    w = flush(a["w"] * keep - rate * (m / (np.sqrt(v) / root + f32(epsilon))))
     return {"w": canonical(w), "m": canonical(m), "v": canonical(v)}
 
 

@@ -46,12 +46,14 @@ func (a *adam) step(_ string, vectors int, move mover) {
 		a.VMULPS(a.gain2, m, x)
 		a.VMULPS(m, x, x)
 		a.VADDPS(x, v, v)
+		a.ZeroWithout(a.Context, v, a.Constant(spec.Exponent&^spec.SignBit)) // subnormal
 		move.store(v, emit.At(a.v, at))
 		a.VSQRTPS(v, v)
 		move.load(emit.At(a.m, at), x)
 		a.VSUBPS(x, m, m)
 		a.VMULPS(a.gain1, m, m)
 		a.VADDPS(x, m, m)
+		a.ZeroWithout(a.Context, m, a.Constant(spec.Exponent&^spec.SignBit)) // subnormal
 		move.store(m, emit.At(a.m, at))
 	}
 	for i, d := range squares {
@@ -63,6 +65,7 @@ func (a *adam) step(_ string, vectors int, move mover) {
 		move.load(emit.At(a.w, at), w)
 		a.VMULPS(a.keep, w, w)
 		a.VSUBPS(m, w, w)
+		a.ZeroWithout(a.Context, w, a.Constant(spec.Exponent&^spec.SignBit)) // subnormal
 		move.store(w, emit.At(a.w, at))
 	}
 }

@@ -82,6 +82,7 @@ func (g *gen) BackwardScores() {
 				g.VMOVUPS(g.besides(p, other, v), grad)
 				g.VSUBPS(means[v], grad, grad)
 				g.VMULPS(y, grad, grad)
+				g.flushBelow(grad, spec.LeastGradient)
 				g.ZeroWhere(g.Context, grad, x, zeros)
 				g.ZeroWhere(g.Context, y, x, zeros)
 				g.StoreVec(y, p, v)

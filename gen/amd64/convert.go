@@ -228,6 +228,37 @@ func (g *gen) widenGroups(perByte int, start func(), convert func(r groupRow, sc
 	g.Return()
 }
 
+// Flush compares magnitudes as integers: comparing subnormal numbers takes long on some CPUs.
+func (g *gen) Flush() {
+	least, magnitude := g.Vec(), g.Vec()
+	flush := func(v reg.VecVirtual) {
+		a := g.Vec()
+		g.VANDPS(magnitude, v, a)
+		g.ZeroBelow(g.Context, v, a, least)
+	}
+	g.rows(spec.Flush, 4, 4, func(src, dst operand.Mem) {
+		v := g.Vec()
+		g.VMOVUPS(src, v)
+		flush(v)
+		g.VMOVUPS(v, dst)
+	}, func(src, dst operand.Mem) {
+		v := g.Vec()
+		g.VMOVSS(src, v.AsX())
+		flush(v)
+		g.VMOVSS(v.AsX(), dst)
+	}, func() {
+		g.VBROADCASTSS(g.Argument("least"), least)
+		g.VMOVUPS(g.Constant(^uint32(spec.SignBit)), magnitude)
+	})
+}
+
+// flushBelow makes numbers +0 whose magnitude is below a constant.
+func (g *gen) flushBelow(v reg.VecVirtual, least uint32) {
+	a := g.Vec()
+	g.VANDPS(g.Constant(^uint32(spec.SignBit)), v, a)
+	g.ZeroBelow(g.Context, v, a, g.Constant(least))
+}
+
 func (g *gen) Narrow(to spec.Element) {
 	if to == spec.E4M3 || to == spec.E5M2 {
 		g.narrowFloat8(to)

@@ -96,10 +96,10 @@ func (w *groupWidener) header(block, lane reg.GPVirtual) {
 	g, p := w.g, w.g.GP64()
 	g.LEAQ(emit.Indexed(block, lane, 2), p)
 	scale, least := g.Vec(), g.Vec()
-	g.VCVTPH2PS(emit.At(p, 0), scale)
+	g.widenScales(w.format, emit.At(p, 0), scale)
 	g.LEAQ(emit.Indexed(p, w.lanes, 2), p)
 	if w.format.Offset() == 0 {
-		g.VCVTPH2PS(emit.At(p, 0), least)
+		g.widenScales(w.format, emit.At(p, 0), least)
 		g.LEAQ(emit.Indexed(p, w.lanes, 2), p)
 	}
 	w.d = w.products(p, scale)
@@ -117,6 +117,16 @@ func (w *groupWidener) header(block, lane reg.GPVirtual) {
 	g.LEAQ(emit.Indexed(p, lane, 2), w.numbers)
 }
 
+// widenScales loads scales or minima of a format.
+func (g *gen) widenScales(q spec.BlockFormat, from operand.Mem, v reg.VecVirtual) {
+	if q.Brain() {
+		g.VPMOVZXWD(from, v)
+		g.VPSLLD(operand.Imm(16), v, v)
+		return
+	}
+	g.VCVTPH2PS(from, v)
+}
+
 // products are those of x and the pairs of int8 at p.
 func (w *groupWidener) products(p reg.GPVirtual, x reg.VecVirtual) (y [2]reg.VecVirtual) {
 	g := w.g
@@ -132,12 +142,15 @@ func (w *groupWidener) products(p reg.GPVirtual, x reg.VecVirtual) (y [2]reg.Vec
 }
 
 // steps makes words of bytes, and converts byte after byte of them. The bytes are taken where they are in their
-// words: q is 256 times as large from byte to byte, and d is smaller by as much, which is exact.
+// words: q is 256 times as large from byte to byte, and d is smaller by as much, which is exact. In brain formats the
+// words are shifted.
 func (w *groupWidener) steps() {
 	g, count, mask := w.g, w.g.GP64(), w.g.Vec()
 	words := w.bytes()
 	g.VMOVDQU(g.Constant(255), mask)
-	g.VMULPS(g.Constant(math.Float32bits(0x1p-16)), w.d[1], w.d[1])
+	if !w.format.Brain() {
+		g.VMULPS(g.Constant(math.Float32bits(0x1p-16)), w.d[1], w.d[1])
+	}
 	g.MOVQ(operand.U32(4), count)
 	loop.Times(g, count, "byte", func() {
 		for _, word := range words {
@@ -146,9 +159,14 @@ func (w *groupWidener) steps() {
 			g.VCVTDQ2PS(x, x)
 			g.VFMSUB213PS(w.m[0], w.d[0], x)
 			w.store(x)
+			if w.format.Brain() {
+				g.VPSRLD(operand.Imm(8), word, word)
+			}
 		}
-		g.VPSLLD(operand.Imm(8), mask, mask)
-		g.VMULPS(g.Constant(math.Float32bits(0x1p-8)), w.d[0], w.d[0])
+		if !w.format.Brain() {
+			g.VPSLLD(operand.Imm(8), mask, mask)
+			g.VMULPS(g.Constant(math.Float32bits(0x1p-8)), w.d[0], w.d[0])
+		}
 		g.CMPQ(count, operand.Imm(3))
 		g.JNE(operand.LabelRef("half"))
 		g.VMOVUPS(w.d[1], w.d[0])

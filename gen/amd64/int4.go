@@ -109,6 +109,7 @@ func (g *gen) QuantizeInt4() {
 		g.CMPL(m, operand.U32(infinity))
 		g.JGE(operand.LabelRef("infinite"))
 		top := g.largestNamed("top", r.from, group, all)
+		g.zeroBelow(m, spec.LeastInt4)
 		g.VMOVD(m, scale)
 		g.VMULSS(g.Constant(math.Float32bits(0.125)), scale, scale)
 		g.VXORPS(none, none, none)

@@ -300,7 +300,7 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 	c := g.rowsFrom(first, t.ldc, t.rows)
 	scales := g.Vecs(vectors)
 	for v, d := range scales {
-		g.VCVTPH2PS(t.header(0).Offset(v*g.VecBytes()/2), d)
+		g.widenScales(t.format, t.header(0).Offset(v*g.VecBytes()/2), d)
 	}
 	for i, row := range t.acc {
 		d := g.Vec()

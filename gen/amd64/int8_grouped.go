@@ -190,7 +190,7 @@ func (t *int8Gemmer) addGroupMinima(x, c rowPointers, vectors int) {
 	minima, integers := g.Vecs(vectors), g.Vecs(vectors)
 	m, s := t.header(1), t.header(3)
 	for v := range vectors {
-		g.VCVTPH2PS(m.Offset(v*g.VecBytes()/2), minima[v])
+		g.widenScales(t.format, m.Offset(v*g.VecBytes()/2), minima[v])
 		g.VPMOVSXBW(s.Offset(v*g.VecBytes()/2), integers[v])
 	}
 	for i := range t.rows {

@@ -17,10 +17,10 @@ func (w *vnniGrouped) expand() {
 	g.MOVQ(block, lanes)
 	g.Label("header")
 	g.MOVQ(lanes, from)
-	g.widenHalves(from, emit.At(to, laneScale))
+	w.widenHalves(from, emit.At(to, laneScale))
 	g.ADDQ(w.lanes2, from)
 	if w.format.Offset() == 0 {
-		g.widenHalves(from, emit.At(to, laneMinima))
+		w.widenHalves(from, emit.At(to, laneMinima))
 		g.ADDQ(w.lanes2, from)
 	}
 	s := g.Vecs(2)
@@ -52,10 +52,10 @@ func (w *vnniGrouped) expand() {
 }
 
 // widenHalves converts 16 numbers of 16 bits.
-func (g *gen) widenHalves(from reg.GPVirtual, to operand.Mem) {
-	d := g.Vec()
-	g.VCVTPH2PS(emit.At(from, 0), d)
-	g.VMOVUPS(d, to)
+func (w *vnniGrouped) widenHalves(from reg.GPVirtual, to operand.Mem) {
+	d := w.g.Vec()
+	w.g.widenScales(w.format, emit.At(from, 0), d)
+	w.g.VMOVUPS(d, to)
 }
 
 // expandNumbers writes the numbers from low on as words of the groups, see package quantized for where their bits are.

@@ -15,15 +15,15 @@ import (
 func (g *gen) QuantizeInt8() {
 	g.Kernel(spec.QuantizeInt8)
 	most := math.Float32bits(127)
-	magnitude, high, low := g.Vec(), g.Vec(), g.Vec()
+	magnitude := g.Vec()
 	g.quantizeGroups(func() {
 		g.VMOVUPS(g.Constant(^uint32(spec.SignBit)), magnitude)
-		g.VMOVUPS(g.Constant(most), high)
-		g.VMOVUPS(g.Constant(most|spec.SignBit), low)
 	}, func(r groupRow, group reg.GPVirtual) reg.GPVirtual {
 		m, scale, none := g.largest(r.from, group, magnitude), g.XMM(), g.XMM()
 		g.CMPL(m, operand.U32(infinity))
 		g.JGE(operand.LabelRef("infinite"))
+		g.zeroBelow(m, spec.LeastInt8)
+		g.limitTo(m, spec.MostInt8)
 		g.VMOVD(m, scale)
 		g.VDIVSS(g.Constant(most), scale, scale)
 		g.VMOVSS(scale, emit.At(r.s, 0))
@@ -33,21 +33,33 @@ func (g *gen) QuantizeInt8() {
 			x := g.Vec()
 			g.VMOVUPS(emit.Indexed(r.from, i, 4), x)
 			g.VDIVPS(divisor, x, x)
-			g.VMINPS(high, x, x)
-			g.VMAXPS(low, x, x)
 			g.VCVTPS2DQ(x, x)
 			g.StoreBytes(g.Context, x, emit.Indexed(r.to, i, 1))
 		}, func(i reg.Register) {
 			x, number := g.XMM(), g.GP32()
 			g.VMOVSS(emit.Indexed(r.from, i, 4), x)
 			g.VDIVSS(divisor.AsX(), x, x)
-			g.VMINSS(high.AsX(), x, x)
-			g.VMAXSS(low.AsX(), x, x)
 			g.VCVTSS2SI(x, number)
 			g.MOVB(number.As8(), emit.Indexed(r.to, i, 1))
 		})
 		return group
 	})
+}
+
+// zeroBelow makes the bits of a magnitude 0 below others.
+func (g *gen) zeroBelow(m reg.GPVirtual, least uint32) {
+	zero := g.GP32()
+	g.XORL(zero, zero)
+	g.CMPL(m, operand.U32(least))
+	g.CMOVLLT(zero, m)
+}
+
+// limitTo makes the bits of a magnitude at most others.
+func (g *gen) limitTo(m reg.GPVirtual, bits uint32) {
+	most := g.GP32()
+	g.MOVL(operand.U32(bits), most)
+	g.CMPL(m, most)
+	g.CMOVLGT(most, m)
 }
 
 // quantizeGroups emits the loops over rows and their groups around convert, which quantizes a group and returns the

@@ -60,6 +60,7 @@ func (g *neon) BackwardScores() {
 	g.Kernel(spec.BackwardScores)
 	weights, dp, ld := g.Slice("p"), g.Slice("dp"), g.Stride("ld")
 	inv, mean, left := g.Slice("inv"), g.Slice("mean"), g.LoadParam(g.Len("inv"))
+	least := g.Broadcast(spec.LeastGradient)
 	loop.Chunks(g, chunkWidths, left, func(vectors int, name string) {
 		g.Label(name)
 		is, means := g.Vecs(vectors), g.Vecs(vectors)
@@ -72,7 +73,7 @@ func (g *neon) BackwardScores() {
 		g.scoreRows(name, weights, p, rows, ld, func() {
 			xs, grads := g.Vecs(vectors), g.Vecs(vectors)
 			g.Scope(func() {
-				hidden := g.Vec()
+				hidden, t := g.Vec(), g.Vec()
 				for v, x := range xs {
 					g.LoadVec(p, v, x)
 					g.LoadVec(other, v, grads[v])
@@ -81,6 +82,7 @@ func (g *neon) BackwardScores() {
 					g.FSUB(grads[v], grads[v], means[v])
 					g.FMUL(grads[v], grads[v], x)
 					g.BIC(grads[v], grads[v], hidden)
+					g.flushBelow(grads[v], least, t)
 					g.BIC(x, x, hidden)
 					g.StoreVec(x, p, v)
 					g.StoreVec(grads[v], other, v)

@@ -103,6 +103,29 @@ func (c *rowConverter) loadVectors(v []a64.Vec) {
 	c.Advance(len(v)*emit.VecBytes, c.from)
 }
 
+func (g *neon) Flush() {
+	c := g.rows(spec.Flush, 2, 2)
+	least, v, t := g.BroadcastParam("least"), g.Vecs(2), g.Vec()
+	c.convert(func() {
+		c.loadVectors(v)
+		for _, x := range v {
+			g.flushBelow(x, least, t)
+		}
+		c.storeTwo(v)
+	}, func() {
+		g.Op("FMOVS.P", a64.At(c.from, 4), v[0])
+		g.flushBelow(v[0], least, t)
+		g.Op("FMOVS.P", v[0], a64.At(c.to, 4))
+	})
+}
+
+// flushBelow makes numbers +0 whose magnitude is below least. As bits, it is that of no NaN. t is scratch.
+func (g *neon) flushBelow(x, least, t a64.Vec) {
+	g.FABS(t, x)
+	g.CMGT(t, least, t)
+	g.BIC(x, x, t)
+}
+
 func (g *neon) Widen(from spec.Element) {
 	map[spec.Element]func(){spec.F16: g.widenF16, spec.BF16: g.widenBF16, spec.E4M3: g.widenE4M3, spec.E5M2: g.widenE5M2}[from]()
 }

@@ -90,7 +90,7 @@ func (g *neon) WeightWidenGrouped(q spec.BlockFormat) {
 
 // A groupWidener converts some lanes of a block of a grouped format. A weight is d·q + m with the d and m of
 // its half of the steps. As in blockGemmer, q is taken where it is in its word, and d is smaller by as much. Byte 3 is
-// shifted.
+// shifted, and in brain formats all are.
 type groupWidener struct {
 	*blockCursor
 	words groupWords
@@ -117,10 +117,14 @@ func (w *groupWidener) convert() {
 			}
 			for i := range 4 {
 				w.weights(i/2*groupVectors, xs, zs, w.d[i], func(v int, z a64.Vec) {
-					if i < len(w.masks) {
-						w.Op("VBIT", w.masks[i].B16(), qs[v].B16(), z.B16())
-					} else {
+					switch {
+					case i == len(w.masks):
 						w.Op("VSRI", 24, qs[v].S4(), z.S4())
+					case w.format.Brain() && i > 0:
+						w.Op("VUSHR", 8*i, qs[v].S4(), t.S4())
+						w.Op("VBIT", w.masks[0].B16(), t.B16(), z.B16())
+					default:
+						w.Op("VBIT", w.masks[i].B16(), qs[v].B16(), z.B16())
 					}
 				})
 				w.StoreVecs(xs, to)
@@ -135,11 +139,11 @@ func (w *groupWidener) convert() {
 func (w *groupWidener) header() {
 	next := func() { w.Op("ADD", w.lanes.Shl(1), w.scales, w.scales) }
 	minima := w.format.Offset() == 0
-	d := w.halves(w.scales, 0, groupVectors)
+	d := w.scalesOf(w.format.Brain(), w.scales, groupVectors)
 	next()
 	var m []a64.Vec
 	if minima {
-		m = w.halves(w.scales, 0, groupVectors)
+		m = w.scalesOf(w.format.Brain(), w.scales, groupVectors)
 		next()
 	}
 	w.d[0], w.d[3] = w.products(d, 1)
@@ -154,6 +158,10 @@ func (w *groupWidener) header() {
 		}
 	})
 	w.Op("ADD", w.lane.Shl(1), w.scales, w.numbers)
+	if w.format.Brain() {
+		w.d[1], w.d[2] = w.d[0], w.d[3]
+		return
+	}
 	w.d[1], w.d[2] = w.times(w.d[0], 0x1p-8), w.times(w.d[3], 0x1p-16)
 }
 

@@ -88,9 +88,14 @@ func (g *neon) UnpackInt4() {
 
 // QuantizeInt4 makes the scale of the number that is farthest from 0: the largest one or the smallest one.
 func (g *neon) QuantizeInt4() {
-	q := g.quantizer(spec.QuantizeInt4, 2, -8, 7)
+	q, low, high := g.quantizer(spec.QuantizeInt4, 2), g.Broadcast(math.Float32bits(-8)), g.Broadcast(math.Float32bits(7))
+	q.limit = func(x a64.Vec) {
+		g.FMIN(x, x, high)
+		g.FMAX(x, x, low)
+	}
 	v, most, least, second := g.Vecs(4), g.Vecs(2), g.Vecs(2), g.Vec()
 	zero, eighth := g.Broadcast(0), g.Broadcast(math.Float32bits(-0.125))
+	tiny := g.Broadcast(spec.LeastInt4)
 	raise := func(i int) {
 		g.FMAX(most[i%2], most[i%2], v[i])
 		g.FMIN(least[i%2], least[i%2], v[i])
@@ -121,6 +126,7 @@ func (g *neon) QuantizeInt4() {
 		g.Op("FMOVS", second, q.number)
 		q.compareInfinity(q.number)
 		g.Jump("BGE", "infinite")
+		g.flushBelow(most[0], tiny, second)
 		g.FMUL(most[0], most[0], eighth)
 		g.FADD(most[0], most[0], zero)
 		g.Op("VDUP", most[0].S(0), q.divisor.S4())

@@ -25,7 +25,10 @@ import (
 //
 // On the stack each row has, in this order, what arrange writes; what sums begin with; and minus the
 // sums of its codes: both as pairs of words, for both groups, twice.
-type groupedBlocks struct{ groupedDot }
+type groupedBlocks struct {
+	groupedDot
+	brain bool
+}
 
 // A groupedDot is how the bytes of a block are multiplied.
 type groupedDot interface {
@@ -74,9 +77,12 @@ func (b groupedBlocks) place(t *int8Gemmer, row, vector int) a64.Local {
 
 // WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats.
 func (g *neon) WeightGemmInt8Grouped(q spec.BlockFormat) {
-	first := q == spec.GroupedFormats[0]
-	g.gemmInt8("weightInt8GroupedLong", first, spec.WeightGemmInt8(q), q, groupedBlocks{&groupedLong{}})
-	g.gemmInt8("weightInt8GroupedDot", first, spec.WeightGemmInt8Dot(q), q, groupedBlocks{&groupedSDOT{}})
+	first, name := q == spec.GroupedFormats[0], "weightInt8Grouped"
+	if q.Brain() {
+		first, name = true, "weightInt8Brain" // the only one of them
+	}
+	g.gemmInt8(name+"Long", first, spec.WeightGemmInt8(q), q, groupedBlocks{&groupedLong{}, q.Brain()})
+	g.gemmInt8(name+"Dot", first, spec.WeightGemmInt8Dot(q), q, groupedBlocks{&groupedSDOT{}, q.Brain()})
 }
 
 // begin goes through the rows.
@@ -210,7 +216,7 @@ func (b groupedBlocks) addToC(t *int8Gemmer) {
 		t.Op("MADD", t.q, t.p, t.lanes, t.q)
 		b.scale(t, t.pairs(t.q))
 	})
-	scales, x, cs := t.halves(t.p, 0, int8Vectors), t.Vec(), t.Vecs(int8Vectors)
+	scales, x, cs := t.scalesOf(b.brain, t.p, int8Vectors), t.Vec(), t.Vecs(int8Vectors)
 	product := t.Vec()
 	t.Op("MOVD", t.xb, t.p)
 	t.Op("ADD", t.lane.Shl(2), t.c, t.q)
@@ -233,7 +239,7 @@ func (b groupedBlocks) takeMinima(t *int8Gemmer, name string) {
 	from, count := t.GP(), t.t
 	t.Op("ADD", t.lane.Shl(1), t.block, t.p)
 	t.Op("ADD", t.lanes.Shl(1), t.p, t.p)
-	minima := t.halves(t.p, 0, int8Vectors)
+	minima := t.scalesOf(b.brain, t.p, int8Vectors)
 	t.Op("ADD", t.lanes.Shl(2), t.p, t.p)
 	integers := t.pairs(t.p)
 	minus, sums, x, cs := t.Vec(), t.Vecs(2), t.Vec(), t.Vecs(int8Vectors)

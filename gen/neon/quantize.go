@@ -7,31 +7,33 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// A quantizer emits a quantization to integers from low to high. It follows amd64/quantize.go.
+// A quantizer emits a quantization to integers. It follows amd64/quantize.go.
 type quantizer struct {
 	*rowConverter
-	number                    a64.GP // scratch
-	divisor, high, low, magic a64.Vec
+	number         a64.GP // scratch
+	divisor, magic a64.Vec
+	limit          func(quotient a64.Vec) // nil if none is beyond the integers
 }
 
 // quantize makes quotients integers, which are in the low bits.
 func (q *quantizer) quantize(quotients ...a64.Vec) {
 	for _, x := range quotients {
 		q.FDIV(x, x, q.divisor)
-		q.FMIN(x, x, q.high)
-		q.FMAX(x, x, q.low)
+		if q.limit != nil {
+			q.limit(x)
+		}
 		q.FADD(x, x, q.magic)
 	}
 }
 
 // quantizer starts a function, whose integers take up a byte or half of one. A rowConverter counts bytes of them.
-func (g *neon) quantizer(f spec.Function, perByte int, low, high float32) *quantizer {
+func (g *neon) quantizer(f spec.Function, perByte int) *quantizer {
 	c := g.rows(f, 2, 0)
 	if perByte == 2 {
 		c.fromSize = 3 // bytes of two numbers, as a logarithm
 		g.Op("LSR", 1, c.d, c.d)
 	}
-	return &quantizer{c, g.GP(), g.Vec(), g.Broadcast(math.Float32bits(high)), g.Broadcast(math.Float32bits(low)), g.Broadcast(spec.RoundMagic)}
+	return &quantizer{rowConverter: c, number: g.GP(), divisor: g.Vec(), magic: g.Broadcast(spec.RoundMagic)}
 }
 
 // groups emits the loops over rows and their groups. scale sets all lanes of the divisor to the scale of the group that is
@@ -66,13 +68,15 @@ func (q *quantizer) groups(scale, vector, single func()) {
 }
 
 func (g *neon) QuantizeInt8() {
-	q := g.quantizer(spec.QuantizeInt8, 1, -127, 127)
-	v, t := g.Vecs(2), g.Vec()
+	q, codes := g.quantizer(spec.QuantizeInt8, 1), g.Broadcast(math.Float32bits(spec.MostCode))
+	v, t, least, most := g.Vecs(2), g.Vec(), g.Broadcast(spec.LeastInt8), g.Broadcast(spec.MostInt8)
 	q.groups(func() {
 		q.largest(v, t, q.number)
 		g.Jump("BGE", "infinite")
 		g.Op("VDUP", q.number, q.divisor.S4())
-		g.FDIV(q.divisor, q.divisor, q.high)
+		g.flushBelow(q.divisor, least, t)
+		g.FMIN(q.divisor, q.divisor, most)
+		g.FDIV(q.divisor, q.divisor, codes)
 	}, func() {
 		q.loadVectors(v)
 		q.quantize(v...)

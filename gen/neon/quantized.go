@@ -115,6 +115,20 @@ func (t *blockGemmer) sum(c, lane, adds a64.GP) {
 	}
 }
 
+// scalesOf loads some vectors of scales or minima, bfloat16 or binary16.
+func (g *neon) scalesOf(brain bool, p a64.GP, vectors int) []a64.Vec {
+	if !brain {
+		return g.halves(p, 0, vectors)
+	}
+	xs := g.Vecs(vectors)
+	for v := 0; v < vectors; v += 2 {
+		g.LoadFrom(a64.At(p, v*emit.VecBytes/2), xs[v])
+		g.SHLL2(xs[v+1], xs[v])
+		g.SHLL(xs[v], xs[v])
+	}
+	return xs
+}
+
 // halves loads some vectors of binary16 from after bytes behind p.
 func (g *neon) halves(p a64.GP, after, vectors int) []a64.Vec {
 	xs := g.Vecs(vectors)

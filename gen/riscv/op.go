@@ -70,6 +70,7 @@ var vectorOps = map[string]struct {
 	"VSUBVV":       {"m m m", "vsub.vv", "210"},
 	"VRSUBVX":      {"x m m", "vrsub.vx", "210"},
 	"VSRLVI":       {"i m m", "vsrl.vi", "210"},
+	"VSRLVX":       {"x m m", "vsrl.vx", "210"},
 	"VSRAVI":       {"i m m", "vsra.vi", "210"},
 	"VORVV":        {"m m m", "vor.vv", "210"},
 	"VSLIDEDOWNVX": {"x m m", "vslidedown.vx", "210"},

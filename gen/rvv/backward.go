@@ -48,7 +48,8 @@ func (g *gen) BackwardScores() {
 	g.kernel(spec.BackwardScores)
 	weights, dp, ld, inv, mean := g.Load(g.Base("p")), g.Load(g.Base("dp")), g.stride("ld"), g.Load(g.Base("inv")), g.Load(g.Base("mean"))
 	p, other, rows, zero := g.GP(), g.GP(), g.GP(), g.Float(0)
-	i, m, x, grad := g.Vec(group), g.Vec(group), g.Vec(group), g.Vec(group)
+	i, m, x, grad, t := g.Vec(group), g.Vec(group), g.Vec(group), g.Vec(group), g.Vec(group)
+	least := g.Float(spec.LeastGradient)
 	g.each(g.Load(g.Len("inv")), group, []riscv.GP{weights, dp, inv, mean}, nil, func() {
 		g.Op("VLE32V", riscv.At(inv, 0), i)
 		g.Op("VLE32V", riscv.At(mean, 0), m)
@@ -63,6 +64,7 @@ func (g *gen) BackwardScores() {
 			g.Op("VFMULVV", x, grad, grad)
 			g.clear(x)
 			g.clear(grad)
+			g.flushBelow(grad, least, t)
 			g.Op("VSE32V", x, riscv.At(p, 0))
 			g.Op("VSE32V", grad, riscv.At(other, 0))
 		}, [2]riscv.GP{p, ld}, [2]riscv.GP{other, ld})

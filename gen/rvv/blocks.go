@@ -17,6 +17,7 @@ type blockReader struct {
 	row, n, pos, mask riscv.GP // a row, those from it on; positions of numbers in words, and their bits
 	v, d, m           riscv.Vec
 	step, minus       riscv.FP // step from position to position; -offset, or -1 for minima that are subtracted
+	shift             riscv.GP // of brain formats: bits of a word below the position
 	groups            *groups  // of grouped formats
 	to                riscv.GP // where WeightWidenQ writes the block
 }
@@ -24,6 +25,9 @@ type blockReader struct {
 func (g *gen) newBlockReader(q spec.BlockFormat, x riscv.GP) blockReader {
 	b := blockReader{halver: g.newHalver(x), format: q, d: g.Vec(wide), m: g.Vec(wide)}
 	b.step = g.Float(math.Float32bits(1 / float32(int(1)<<b.bits())))
+	if q.Brain() {
+		b.shift = g.GP()
+	}
 	if q.Offset() != 0 {
 		b.minus = g.Float(math.Float32bits(-float32(q.Offset())))
 	} else if q.Grouped() {
@@ -41,7 +45,7 @@ func (b *blockReader) bits() int {
 }
 
 // each emits the steps of a block: consume for each, with its weights in v. A number stays at its bits of a
-// word. So number j is q·2^(j·bits), and its scale is d·2^(-j·bits), exactly.
+// word. So number j is q·2^(j·bits), and its scale is d·2^(-j·bits), exactly. In brain formats words are shifted.
 func (b *blockReader) each(name string, consume func()) {
 	width := b.bits()
 	positions := 32 / width
@@ -51,11 +55,17 @@ func (b *blockReader) each(name string, consume func()) {
 	}
 	b.Op("MOV", 1<<width-1, b.mask)
 	b.Op("MOV", positions, b.pos)
+	if b.format.Brain() {
+		b.Op("MOV", riscv.Zero, b.shift)
+	}
 	b.Label("position" + name)
 	b.Op("MOV", width, b.n)
 	b.Label("word" + name)
 	b.Op("VLE32V", riscv.At(b.row, 0), b.v)
 	b.add(b.lanes, b.row)
+	if b.format.Brain() {
+		b.Op("VSRLVX", b.shift, b.v, b.v)
+	}
 	b.Op("VANDVX", b.mask, b.v, b.v)
 	b.Op("VFCVTFXUV", b.v, b.v)
 	b.Op("VFMADDVV", b.m, b.d, b.v)
@@ -64,8 +74,12 @@ func (b *blockReader) each(name string, consume func()) {
 	b.Jump("BNEZ", "word"+name, b.n)
 	b.Op("SLLI", bits.TrailingZeros(uint(width)), b.lanes, b.x)
 	b.Op("SUB", b.x, b.row, b.row)
-	b.Op("SLLI", width, b.mask, b.mask)
-	b.Op("VFMULVF", b.step, b.d, b.d)
+	if b.format.Brain() {
+		b.Op("ADD", width, b.shift, b.shift)
+	} else {
+		b.Op("SLLI", width, b.mask, b.mask)
+		b.Op("VFMULVF", b.step, b.d, b.d)
+	}
 	b.Op("ADD", -1, b.pos, b.pos)
 	if b.groups != nil {
 		b.Op("MOV", positions/2, b.x)
@@ -83,11 +97,15 @@ func (b *blockReader) header() {
 	b.t = b.v
 	b.Op("SRLI", 1, b.off, b.row)
 	b.add(b.block, b.row)
+	element := spec.F16
+	if q.Brain() {
+		element = spec.BF16
+	}
 	b.half(b.d)
-	b.widen(spec.F16, b.d)
+	b.widen(element, b.d)
 	if q.Offset() == 0 {
 		b.half(b.m)
-		b.widen(spec.F16, b.m)
+		b.widen(element, b.m)
 	}
 	if q.Grouped() {
 		b.multiply()

@@ -94,6 +94,28 @@ func (c *rowConverter) elements(v riscv.Vec, size int, convert func()) {
 	c.Jump("BNEZ", "elements", c.left)
 }
 
+// Flush compares magnitudes: a NaN is not below any.
+func (g *gen) Flush() {
+	c := g.rows(spec.Flush)
+	least, v, t := g.loadFloat("least"), g.Vec(wide), g.Vec(wide)
+	g.Op("SLLI", 2, c.lds, c.lds)
+	g.Jump("BEQZ", "done", c.all)
+	c.each(func() {
+		g.Op("MOV", g.Param("d"), c.left)
+		c.elements(v, 2, func() {
+			g.Op("VLE32V", riscv.At(c.from, 0), v)
+			g.flushBelow(v, least, t)
+		})
+	})
+}
+
+// flushBelow makes numbers +0 whose magnitude is below least. t is scratch.
+func (g *gen) flushBelow(x riscv.Vec, least riscv.FP, t riscv.Vec) {
+	g.Op("VFABSV", x, t)
+	g.Op("VMFLTVF", least, t, riscv.V0)
+	g.clear(x)
+}
+
 // Widen emits the conversion of rows of 16 bits.
 func (g *gen) Widen(e spec.Element) {
 	c := g.rows(spec.Widen(e))

@@ -39,7 +39,9 @@ func (b *blockReader) multiply() {
 		b.Op("VFMULVF", b.minus, b.d, b.m)
 		b.Op("VFMULVF", b.minus, g.d, g.m)
 	}
-	b.Op("VFMULVF", g.half, g.d, g.d)
+	if !b.format.Brain() {
+		b.Op("VFMULVF", g.half, g.d, g.d)
+	}
 }
 
 // products makes first and second those of first and a pair of int8, exactly.

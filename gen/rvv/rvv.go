@@ -53,6 +53,7 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 	g.Widen(spec.F16)
 	g.Widen(spec.BF16)
 	g.WidenInt8()
+	g.Flush()
 	g.MaskSpan()
 	g.Softcap()
 	g.BackwardWeights()

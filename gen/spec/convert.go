@@ -11,6 +11,7 @@ type Converter interface {
 	Narrow(to Element)
 	QuantizeInt8()
 	QuantizeInt4()
+	Flush()
 	Finite()
 }
 
@@ -40,5 +41,6 @@ func emitConversions(c Converter) {
 	}
 	c.QuantizeInt8()
 	c.QuantizeInt4()
+	c.Flush()
 	c.Finite()
 }

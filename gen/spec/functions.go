@@ -63,6 +63,7 @@ var (
 	QuantizeInt4     = kernel(ConvertTable, "QuantizeInt4")
 	PairColumns      = kernel(ConvertTable, "PairColumns")
 	PairRows         = kernel(ConvertTable, "PairRows")
+	Flush            = kernel(ConvertTable, "Flush")
 	Finite           = kernel(ConvertTable, "Finite")
 	Read             = kernel(MachineTable, "Read")
 	Peak             = kernel(MachineTable, "Peak")

@@ -14,6 +14,12 @@ const (
 	PerCode      = contract.PerCode
 	LeastOfBlock = contract.LeastOfBlock
 
+	LeastNormal   = contract.LeastNormal
+	LeastGradient = contract.LeastGradient
+	LeastInt8     = contract.LeastInt8
+	LeastInt4     = contract.LeastInt4
+	MostInt8      = contract.MostInt8
+
 	TanhLimit   = contract.TanhLimit
 	TanhDensity = contract.TanhDensity
 

@@ -16,12 +16,13 @@ const (
 	K4
 	K5
 	K6
+	K5B
 )
 
 // BlockFormats lists those with one scale a block, GroupedFormats the others.
 var (
 	BlockFormats   = []BlockFormat{Q8_0, Q4_0, Q4_1}
-	GroupedFormats = []BlockFormat{K4, K5, K6}
+	GroupedFormats = []BlockFormat{K4, K5, K6, K5B}
 )
 
 // PanelLanes is the width of a packed panel of weights.
@@ -30,20 +31,27 @@ const PanelLanes = 48
 // BlockSteps is the number of steps of a block.
 const BlockSteps = contract.WeightBlock
 
-func (q BlockFormat) String() string { return [...]string{"Q8_0", "Q4_0", "Q4_1", "K4", "K5", "K6"}[q] }
+func (q BlockFormat) String() string {
+	return [...]string{"Q8_0", "Q4_0", "Q4_1", "K4", "K5", "K6", "K5B"}[q]
+}
 
 // Bits is the size of a number. So many words has a lane in a block, and so far are the steps of the
 // numbers of a word apart.
-func (q BlockFormat) Bits() int { return [...]int{8, 4, 4, 4, 5, 6}[q] }
+func (q BlockFormat) Bits() int { return [...]int{8, 4, 4, 4, 5, 6, 5}[q] }
 
 // Positions is how many numbers a word has.
 func (q BlockFormat) Positions() int { return 32 / q.Bits() }
 
 // Offset is taken off the numbers; with 0 a block has minima.
-func (q BlockFormat) Offset() int { return [...]int{128, 8, 0, 0, 0, 32}[q] }
+func (q BlockFormat) Offset() int { return [...]int{128, 8, 0, 0, 0, 32, 0}[q] }
 
 // Grouped formats have an integer for each 16 steps of a block, and another one if there are minima.
 func (q BlockFormat) Grouped() bool { return q >= K4 }
+
+// Brain formats have bfloat16 in the place of binary16, which are powers of two. The least, a subnormal number, times a
+// power of two below 1 would be 0: so their numbers are moved to the lowest bits of words, where those of others are taken
+// at their places, with a scale that is smaller by as much.
+func (q BlockFormat) Brain() bool { return q == K5B }
 
 // Halves is the number of binary16 of a lane at the start of a block: a scale, and perhaps a minimum.
 func (q BlockFormat) Halves() int {
@@ -136,7 +144,9 @@ func emitBlocks(e BlockEmitter) {
 	}
 	if u, ok := e.(UnpackEmitter); ok {
 		for _, q := range GroupedFormats {
-			u.WeightUnpack(q)
+			if !q.Brain() {
+				u.WeightUnpack(q)
+			}
 		}
 		u.WeightGemmUnpacked()
 	}

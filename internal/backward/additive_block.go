@@ -4,6 +4,7 @@ import (
 	"github.com/attn-go/attn/internal/engine"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -35,6 +36,7 @@ type additiveScratch struct {
 	visible mask.Span // from the first of them to the last
 
 	p, dp, panel        []float32 // weights of a block of queries; their gradients [keys][lanes]; dout, packed
+	dout                []float32 // of the block, as it counts
 	x                   []float32 // gradients of the scores of a block of keys
 	sumsK, sumsV        []float32
 	sumsW, rowQ, rowW   []float32
@@ -56,7 +58,7 @@ func (s *additiveScratch) fit(a *Additive) {
 		s *[]float32
 		n int
 	}{
-		{&s.p, block * s.ldp}, {&s.dp, keys * s.tile.Lanes}, {&s.panel, dv * s.tile.Lanes},
+		{&s.p, block * s.ldp}, {&s.dp, keys * s.tile.Lanes}, {&s.panel, dv * s.tile.Lanes}, {&s.dout, block * dv},
 		{&s.x, engine.BlockKeys}, {&s.sumsK, keys * d}, {&s.sumsV, pvLanes * dv},
 		{&s.sumsW, d}, {&s.rowQ, d}, {&s.rowW, d}, {&s.partQ, d}, {&s.partW, d},
 	}
@@ -91,8 +93,10 @@ func (s *additiveScratch) kv(a *Additive, batch, kvHead int) {
 // block computes n queries, from lo on.
 func (s *additiveScratch) block(a *Additive, lo, n int) {
 	s.takeWeights(a, lo, n)
+	dv := a.dv()
+	rows.FlushBelow(a.tier, s.dout, dv, a.DOut.Rows(s.batch, s.head, lo, n), a.DOut.Stride(2), n, dv, leastGradient)
 	if a.DV.IsSet() {
-		s.values(a, lo, n)
+		s.values(a, n)
 	}
 	if !a.scores() {
 		return
@@ -101,7 +105,7 @@ func (s *additiveScratch) block(a *Additive, lo, n int) {
 	clear(s.sumsW)
 	for i := 0; i < n; i += s.tile.Lanes {
 		m := min(s.tile.Lanes, n-i)
-		s.products(a, lo+i, m)
+		s.products(a, i, m)
 		for lane := range m {
 			s.queryRow(a, lo+i+lane, s.p[(i+lane)*s.ldp:], lane)
 		}
@@ -141,20 +145,19 @@ func (s *additiveScratch) seenFrom(j, most int) int {
 	return n
 }
 
-// values adds the products of the weights of a block and dout to the gradients of the values.
-func (s *additiveScratch) values(a *Additive, lo, n int) {
+// values adds the products of the weights of a block of n queries and dout to the gradients of the values.
+func (s *additiveScratch) values(a *Additive, n int) {
 	dv := a.dv()
-	dout := a.DOut.Rows(s.batch, s.head, lo, n)
-	stride := a.DOut.Stride(2)
+	dout := s.dout[:n*dv]
 	most := max(1, min(pvLanes, ukernel.RowsPerCall(pvLanes, n*dv)))
 	for j := s.visible.Lo; j < s.visible.Hi; j += most {
 		m := min(most, s.visible.Hi-j)
-		a.tier.Skinny().PV(s.sumsV, dv, dout, stride, s.p[j:], s.ldp, m, n, dv, false, dout, 0)
+		a.tier.Skinny().PV(s.sumsV, dv, dout, dv, s.p[j:], s.ldp, m, n, dv, false, dout, 0)
 		for k := range m {
 			if s.seen[j+k] {
 				sums := s.sumsV[k*dv:][:dv]
 				if hasNaN(sums) {
-					s.exactValue(a, sums, lo, n, j+k)
+					s.exactValue(sums, n, j+k)
 				}
 				row := a.DV.Row(s.batch, s.kvHead, j+k)
 				a.tier.Elementwise().Add(row, row, sums)
@@ -165,11 +168,11 @@ func (s *additiveScratch) values(a *Additive, lo, n int) {
 
 // exactValue computes the sums of a value again, in which a dout of a query that does not see key j counts as
 // +0 where it is not finite: 0 times NaN or infinity would be NaN.
-func (s *additiveScratch) exactValue(a *Additive, sums []float32, lo, n, j int) {
+func (s *additiveScratch) exactValue(sums []float32, n, j int) {
 	clear(sums)
 	for i := range n {
 		p := s.p[i*s.ldp+j]
-		for e, x := range a.DOut.Row(s.batch, s.head, lo+i) {
+		for e, x := range s.dout[i*len(sums):][:len(sums)] {
 			if p == 0 && x-x != 0 {
 				x = 0
 			}
@@ -187,14 +190,14 @@ func hasNaN(x []float32) bool {
 	return false
 }
 
-// products sets dp to the products of the visible values with dout of n queries, from lo on.
+// products sets dp to the products of the visible values with dout of n queries, from lo of the block on.
 func (s *additiveScratch) products(a *Additive, lo, n int) {
 	lanes, dv := s.tile.Lanes, a.dv()
-	dout := a.DOut.Rows(s.batch, s.head, lo, n)
+	dout := s.dout[lo*dv : (lo+n)*dv]
 	for e, m := 0, 0; e < dv; e += m {
 		m = ukernel.ColumnsPerCall(dv-e, lanes)
 		for lane := range lanes {
-			s.off[lane] = min(lane, n-1)*a.DOut.Stride(2) + e
+			s.off[lane] = min(lane, n-1)*dv + e
 		}
 		s.tile.Pack(s.panel[e*lanes:], lanes, dout, s.off[:lanes], n, m, 1)
 	}
@@ -226,7 +229,7 @@ func (s *additiveScratch) queryRow(a *Additive, i int, p []float32, lane int) {
 		for j := max(lo, s.visible.Lo); j < min(lo+engine.BlockKeys, s.visible.Hi); j++ {
 			if p[j] != 0 {
 				s.keys[n] = j
-				s.x[n] = float32(p[j]*(s.dp[j*lanes+lane]-mean)) * a.Scale
+				s.x[n] = scalar.Flush(float32(p[j]*(s.dp[j*lanes+lane]-mean)), leastGradient) * a.Scale
 				n++
 			}
 		}

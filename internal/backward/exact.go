@@ -48,10 +48,9 @@ func (j *Job) exactQuery(s *segment, kv, r int) {
 
 // exactKey computes the row of key i of KV head kv again: of the sums of dV, or of dK.
 func (j *Job) exactKey(s *segment, kv, i int, isV bool) {
-	out, factor := &j.sums.dK, j.scale
-	from, weights := &j.Call.Forward.Q, s.grads
+	out, factor, weights := &j.sums.dK, j.scale, s.grads
 	if isV {
-		out, factor, from, weights = &j.sums.dV, 1, &j.Call.DOut, s.weights
+		out, factor, weights = &j.sums.dV, 1, s.weights
 	}
 	b, h := j.batchAndHead(kv)
 	row := out.Row(b, h, i)
@@ -76,7 +75,10 @@ func (j *Job) exactKey(s *segment, kv, i int, isV bool) {
 		s.differentiate(j, keys, 0)
 		segment := s.dq[:len(row)]
 		clear(segment)
-		data, off := s.Floats(from)
+		data, off := s.dOutRows, s.off[:]
+		if !isV {
+			data, off = s.Floats(&j.Call.Forward.Q)
+		}
 		for lane := range s.Rows() {
 			if seen>>lane&1 == 1 {
 				chain(segment, weights[lane], data[off[lane]:])

@@ -35,8 +35,8 @@ type segment struct {
 
 	dOutT    []float32 // panel dOᵀ: [Dv][lanes]
 	qRows    []float32 // copies of the rows of Q: [lanes][ldq]
-	dOutRows []float32 // copies of the rows of dO: [lanes][ldv]
-	q, dOut  matrix    // rows of Q and dO, copied or not
+	dOutRows []float32 // copies of the rows of dO, as they count: [lanes][ldv]
+	q        matrix    // rows of Q, copied or not
 	dq       []float32 // dQ: [lanes][ldq]
 
 	kRows []float32 // rows of K of a block, if they cannot be used in place: [KeyBlock][ldq]

@@ -3,7 +3,9 @@ package backward
 import (
 	"math"
 
+	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -71,7 +73,7 @@ func (s *segment) begin(j *Job, kv, x int) mask.Span {
 // finish writes dQ. The first segment clears dK and dV of all keys that are not set, and the last one
 // finishes them if there is one thread. It reports whether the call goes on.
 func (s *segment) finish(j *Job) bool {
-	s.q, s.dOut = matrix{}, matrix{} // the caller's memory
+	s.q = matrix{} // the caller's memory
 	if s.hasRows && j.Call.DQ.IsSet() {
 		if !s.hasDQ {
 			clear(s.dq[:s.Rows()*rowLength(j.d())])
@@ -124,20 +126,38 @@ func (s *segment) seenOf(lo int) mask.Span {
 	return s.VisibleOf(lo, KeyBlock)
 }
 
-// load fills in what scores and weights need of the segment: dOᵀ, and LSE in the unit of exp2.
+// load fills in what scores and weights need of the segment: dO, dOᵀ, and LSE in the unit of exp2.
 func (s *segment) load(j *Job) {
-	s.Pack(s.dOutT, &j.Call.DOut)
+	s.loadDOut(j)
 	lse, off := s.Floats(&j.Call.Forward.LSE)
 	for lane, at := range off {
 		s.lse[lane] = float32(lse[at] * log2E)
 	}
 }
 
-// loadRows finds the rows of Q and dO.
-func (s *segment) loadRows(j *Job) {
-	if j.Call.DV.IsSet() {
-		s.dOut = s.rowsOf(&j.Call.DOut, s.dOutRows)
+// leastGradient is 2^-100. Smaller numbers of dO count as +0, as smaller weights do: on some CPUs their products, which
+// may be subnormal, take 100 times as long as others.
+var leastGradient = math.Float32frombits(contract.LeastGradient)
+
+// loadDOut copies the rows of dO, as they count, and transposes them.
+func (s *segment) loadDOut(j *Job) {
+	d, ld, n := j.dv(), rowLength(j.dv()), s.Rows()
+	data, off := s.Floats(&j.Call.DOut)
+	if lds := off[n-1] - off[0]; n == 1 || isEven(off[:n], lds/(n-1)) {
+		rows.FlushBelow(j.tier, s.dOutRows, ld, data[off[0]:], lds/max(n-1, 1), n, d, leastGradient)
+	} else {
+		for lane, at := range off[:n] {
+			rows.FlushBelow(j.tier, s.dOutRows[lane*ld:], ld, data[at:], d, 1, d, leastGradient)
+		}
 	}
+	for lane := range s.Kernels().Lanes {
+		s.off[lane] = min(lane, n-1) * ld
+	}
+	s.Pack(s.dOutT, s.dOutRows, s.off[:s.Kernels().Lanes], d)
+}
+
+// loadRows finds the rows of Q.
+func (s *segment) loadRows(j *Job) {
 	if j.Call.DK.IsSet() {
 		s.q = s.rowsOf(&j.Call.Forward.Q, s.qRows)
 	}
@@ -288,7 +308,7 @@ func (s *segment) addKeys(j *Job, keys mask.Span, at int, block int64) bool {
 		s.set = key + n
 	}
 	if j.Call.DV.IsSet() {
-		s.addProduct(j, &j.sums.dV, key, n, p, s.dOut, !isFirst)
+		s.addProduct(j, &j.sums.dV, key, n, p, matrix{s.dOutRows, rowLength(j.dv())}, !isFirst)
 	}
 	if j.Call.DK.IsSet() {
 		s.addProduct(j, &j.sums.dK, key, n, ds, s.q, !isFirst)

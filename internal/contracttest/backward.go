@@ -2,6 +2,7 @@ package contracttest
 
 import (
 	"math"
+	"slices"
 
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/kernel"
@@ -15,6 +16,28 @@ type BackwardModel struct {
 	lse   kernel.Tensor         // with the lengths of the queries
 	norms map[[3]int][2]float32 // 1/sum of the weights, and the mean of their gradients
 	pairs map[[4]int]*modelPair
+	douts map[[3]int][]float32 // rows of dout, as they count
+}
+
+// doutRow returns a row of dout, as it counts.
+func (w *BackwardModel) doutRow(b, h, i int) []float32 {
+	at := [3]int{b, h, i}
+	if w.douts[at] == nil {
+		row := slices.Clone(Row(&w.dout, b, h, i))
+		for e, x := range row {
+			row[e] = withoutTiny(x)
+		}
+		w.douts[at] = row
+	}
+	return w.douts[at]
+}
+
+// withoutTiny returns x, or +0 if its magnitude is below 2^-100.
+func withoutTiny(x float32) float32 {
+	if math.Abs(float64(x)) < 0x1p-100 {
+		return 0
+	}
+	return x
 }
 
 // A modelPair is a query and a key that it sees.
@@ -28,7 +51,7 @@ type modelPair struct {
 
 // Backward returns the model of the gradients of the call, which has given lse.
 func (m *Model) Backward(dout, lse kernel.Tensor) *BackwardModel {
-	w := &BackwardModel{Model: m, dout: Widened(dout), lse: lse, norms: map[[3]int][2]float32{}, pairs: map[[4]int]*modelPair{}}
+	w := &BackwardModel{Model: m, dout: Widened(dout), lse: lse, norms: map[[3]int][2]float32{}, pairs: map[[4]int]*modelPair{}, douts: map[[3]int][]float32{}}
 	EachRow(&lse, func(b, h, i int, _ []float32) { w.row(b, h, i) })
 	return w
 }
@@ -77,7 +100,7 @@ func (w *BackwardModel) row(b, h, i int) {
 func (w *BackwardModel) differentiate(x *modelPair, inv, mean float32, b, h, i, j int) {
 	p := x.p * inv
 	x.weight = w.dropped(p, b, h, i, j)
-	x.dBias = p * (x.dp - mean)
+	x.dBias = withoutTiny(p * (x.dp - mean))
 	x.ds = x.dBias
 	if w.o.Softcap != 0 {
 		x.ds = 0
@@ -119,7 +142,7 @@ func (w *BackwardModel) pair(b, h, i, j int) *modelPair {
 	if x.p == 0 {
 		return nil
 	}
-	x.dp = w.dropped(dot(Row(&w.dout, b, h, i), Row(&w.v, b, h/w.group, j)), b, h, i, j)
+	x.dp = w.dropped(dot(w.doutRow(b, h, i), Row(&w.v, b, h/w.group, j)), b, h, i, j)
 	return x
 }
 
@@ -168,7 +191,7 @@ func (w *BackwardModel) Key(b, kv, j int) (dk, dv []float32) {
 			h := kv*w.group + g
 			if p := w.pairs[[4]int{b, h, i, j}]; p != nil {
 				chain(accK, p.ds, Row(&w.q, b, h, i))
-				chain(accV, p.weight, Row(&w.dout, b, h, i))
+				chain(accV, p.weight, w.doutRow(b, h, i))
 			}
 		}
 	}

@@ -102,11 +102,8 @@ func (s *Scorer) Index(x *view.Tensor, lane int) int { return s.tile.indexOf(x, 
 // and where they start, for every lane. The next call overwrites both.
 func (s *Scorer) Floats(x *view.Tensor) (data []float32, off []int) { return s.tile.floatsOf(x) }
 
-// Pack transposes the tile's rows of x, which has d columns, into a panel [d][Lanes].
-func (s *Scorer) Pack(dst []float32, x *view.Tensor) {
-	data, off := s.tile.floatsOf(x)
-	s.tile.packTo(dst, data, off, x.Dim(3), 1)
-}
+// Pack transposes rows of d columns, off[lane] being where that of a lane starts, into a panel [d][Lanes].
+func (s *Scorer) Pack(dst, data []float32, off []int, d int) { s.tile.packTo(dst, data, off, d, 1) }
 
 // Keys returns n rows of the KV head's keys as float32, from row lo of the tensor on, and
 // their distance. Values returns those of its values.

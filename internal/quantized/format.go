@@ -5,7 +5,7 @@
 // contract.WeightBlock inputs of an output. A packed panel of them has some lanes, one per output,
 // a multiple of 16. Its blocks follow each other. A block is
 //
-//	d [lanes]             the scales, binary16, little-endian
+//	d [lanes]             the scales, binary16, or bfloat16 in Brain formats, little-endian
 //	m [lanes]             the minima, the same, if the format has some
 //	s [lanes][2]          in grouped formats: an int8 for each 16 steps, which multiplies d
 //	t [lanes][2]          the same of m
@@ -41,18 +41,22 @@ type Format struct {
 	// Grouped formats have for each 16 steps an integer s, and t if there are minima. A weight is
 	// (d·s)·(q-Offset), or (d·s)·q - m·t.
 	Grouped bool
+
+	// Brain formats have powers of two as bfloat16 in the place of binary16, NaN or 0.
+	Brain bool
 }
 
 // Of returns a row of the table.
 func Of(f ukernel.BlockFormat) *Format { return &formats[f] }
 
 var formats = [ukernel.BlockFormats]Format{
-	ukernel.Q8_0: {"Q8_0", 8, 128, false},
-	ukernel.Q4_0: {"Q4_0", 4, 8, false},
-	ukernel.Q4_1: {"Q4_1", 4, 0, false},
-	ukernel.K4:   {"K4", 4, 0, true},
-	ukernel.K5:   {"K5", 5, 0, true},
-	ukernel.K6:   {"K6", 6, 32, true},
+	ukernel.Q8_0: {"Q8_0", 8, 128, false, false},
+	ukernel.Q4_0: {"Q4_0", 4, 8, false, false},
+	ukernel.Q4_1: {"Q4_1", 4, 0, false, false},
+	ukernel.K4:   {"K4", 4, 0, true, false},
+	ukernel.K5:   {"K5", 5, 0, true, false},
+	ukernel.K6:   {"K6", 6, 32, true, false},
+	ukernel.K5B:  {"K5B", 5, 0, true, true},
 }
 
 // Halves is the number of binary16 of a lane at the start of a block.
@@ -77,7 +81,13 @@ func (f *Format) Bytes(lanes int) int { return lanes * (f.header() + contract.We
 // Scale returns the scale and the minimum of a lane of a block: for a format without minima that of
 // the offset, -Offset·d, which is exact.
 func (f *Format) Scale(block []byte, lanes, lane int) (d, m float32) {
-	half := func(i int) float32 { return scalar.F16(binary.LittleEndian.Uint16(block[2*(i*lanes+lane):])) }
+	half := func(i int) float32 {
+		h := binary.LittleEndian.Uint16(block[2*(i*lanes+lane):])
+		if f.Brain {
+			return scalar.BF16(h)
+		}
+		return scalar.F16(h)
+	}
 	d = half(0)
 	if f.Offset == 0 {
 		return d, half(1)

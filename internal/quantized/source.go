@@ -2,7 +2,9 @@ package quantized
 
 import (
 	"encoding/binary"
+	"math"
 
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
@@ -19,8 +21,11 @@ type Source struct {
 	// values, if not nil, are what the numbers of the file stand for: 4 bits for 8.
 	values *[16]int8
 
-	// Fits tells whether a block can be packed; nil if all can.
-	Fits func(block []byte) bool
+	// fits tells whether a block can be packed; nil if all can.
+	fits func(block []byte) bool
+
+	// wider packs the blocks of matrices some of which do not fit; nil if there is no such way.
+	wider *Source
 }
 
 // A group is 32 weights of a grouped format: (d·s[i])·(q-offset) or (d·s[i])·q - m·t[i], where i is that of
@@ -34,18 +39,50 @@ type group struct {
 // Sources are the formats in the order of linear.Format. The blocks of ggml are described in
 // ggml/src/ggml-common.h of github.com/ggml-org/llama.cpp, and their weights in ggml-quants.c there.
 var Sources = [...]Source{
-	{"Q8_0", ukernel.Q8_0, 32, 34, nil, nil, nil},
-	{"Q4_0", ukernel.Q4_0, 32, 18, nil, nil, nil},
-	{"Q4_1", ukernel.Q4_1, 32, 20, nil, nil, nil},
-	{"Q5_0", ukernel.K5, 32, 22, readQ5_0, nil, nil},
-	{"Q5_1", ukernel.K5, 32, 24, readQ5_1, nil, nil},
-	{"Q2_K", ukernel.K4, 256, 84, readQ2_K, nil, nil},
-	{"Q3_K", ukernel.K4, 256, 110, readQ3_K, nil, nil},
-	{"Q4_K", ukernel.K4, 256, 144, readQ4_K, nil, nil},
-	{"Q5_K", ukernel.K5, 256, 176, readQ5_K, nil, nil},
-	{"Q6_K", ukernel.K6, 256, 210, readQ6_K, nil, nil},
-	{"IQ4_NL", ukernel.Q8_0, 32, 18, nil, &iq4Values, nil},
-	{"MXFP4", ukernel.K5, 32, 17, readMXFP4, nil, fitsMXFP4},
+	{"Q8_0", ukernel.Q8_0, 32, 34, nil, nil, nil, nil},
+	{"Q4_0", ukernel.Q4_0, 32, 18, nil, nil, nil, nil},
+	{"Q4_1", ukernel.Q4_1, 32, 20, nil, nil, nil, nil},
+	{"Q5_0", ukernel.K5, 32, 22, readQ5_0, nil, nil, nil},
+	{"Q5_1", ukernel.K5, 32, 24, readQ5_1, nil, nil, nil},
+	{"Q2_K", ukernel.K4, 256, 84, readQ2_K, nil, nil, nil},
+	{"Q3_K", ukernel.K4, 256, 110, readQ3_K, nil, nil, nil},
+	{"Q4_K", ukernel.K4, 256, 144, readQ4_K, nil, nil, nil},
+	{"Q5_K", ukernel.K5, 256, 176, readQ5_K, nil, nil, nil},
+	{"Q6_K", ukernel.K6, 256, 210, readQ6_K, nil, nil, nil},
+	{"IQ4_NL", ukernel.Q8_0, 32, 18, nil, &iq4Values, nil, nil},
+	{"MXFP4", ukernel.K5, 32, 17, readMXFP4, nil, fitsMXFP4, &wideMXFP4},
+}
+
+// wideMXFP4 has scales of another range than binary16.
+var wideMXFP4 = Source{"MXFP4", ukernel.K5B, 32, 17, readWideMXFP4, nil, fitsWideMXFP4, nil}
+
+// For returns how blocks are packed: s, or if some do not fit what takes a wider range. If there is none, it returns nil
+// and the number of the first block that does not fit.
+func (s *Source) For(blocks []byte) (fitting *Source, unfit int) {
+	for ; s != nil; s = s.wider {
+		if unfit = s.firstUnfit(blocks); unfit < 0 {
+			return s, 0
+		}
+	}
+	return nil, unfit
+}
+
+// firstUnfit returns the number of the first block that cannot be packed, or -1.
+func (s *Source) firstUnfit(blocks []byte) int {
+	for i := 0; s.fits != nil && i < len(blocks)/s.Bytes; i++ {
+		if !s.fits(blocks[i*s.Bytes:][:s.Bytes]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Packed returns how the blocks of a layout are packed.
+func (s *Source) Packed(layout ukernel.BlockFormat) *Source {
+	for s != nil && s.Layout != layout {
+		s = s.wider
+	}
+	return s
 }
 
 // iq4Values are those of IQ4_NL: kvalues_iq4nl in ggml-common.h.
@@ -85,27 +122,57 @@ func readQ5_1(g *group, b []byte, _ int) {
 // (Open Compute Project: "OCP Microscaling Formats (MX) Specification", version 1.0). Number 8, -0, is 0.
 var mx4Numbers = [16]uint8{16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4}
 
+// mx4Zero is the number of 0.
+const mx4Zero = 16
+
 // readMXFP4: the exponent of the scale, 127 too large, and 16 bytes as in Q4_0. The scale is half of that, as the
-// values are doubled; it is 0 if binary16 has no such number. The offset 16 is a minimum of d·16.
+// values are doubled; it is 0 if all of them are. The offset 16 is a minimum of d·16.
 func readMXFP4(g *group, b []byte, _ int) {
-	g.d = powerOf2(int(b[0]) - 128)
-	g.m, g.s, g.t = g.d, [2]int8{1, 1}, [2]int8{16, 16}
+	g.d, g.s, g.t = 0, [2]int8{1, 1}, [2]int8{16, 16}
+	if !isZeroMXFP4(b) {
+		g.d = powerOf2(int(b[0]) - 128)
+	}
+	g.m = g.d
 	for i, x := range b[1:17] {
 		g.q[i], g.q[i+16] = mx4Numbers[x&15], mx4Numbers[x>>4]
 	}
 }
 
 // fitsMXFP4: the scale is a binary16, or all values are zeros, which have any.
-func fitsMXFP4(b []byte) bool {
-	if powerOf2(int(b[0])-128) != 0 {
-		return true
-	}
+func fitsMXFP4(b []byte) bool { return powerOf2(int(b[0])-128) != 0 || isZeroMXFP4(b) }
+
+// fitsWideMXFP4: the minimum, 16 times the scale, is finite, or the scale is NaN, or all values are zeros.
+func fitsWideMXFP4(b []byte) bool { return b[0] <= mostMXFP4 || b[0] == nanMXFP4 || isZeroMXFP4(b) }
+
+// The exponents of the scale 2^123, and of NaN.
+const mostMXFP4, nanMXFP4 = 251, 255
+
+func isZeroMXFP4(b []byte) bool {
 	for _, x := range b[1:17] {
 		if x&0x77 != 0 { // the magnitudes
 			return false
 		}
 	}
 	return true
+}
+
+// readWideMXFP4 is readMXFP4 with a scale of bfloat16. Weights below 2^-126 become 0.
+func readWideMXFP4(g *group, b []byte, part int) {
+	readMXFP4(g, b, part)
+	if isZeroMXFP4(b) {
+		return
+	}
+	d := math.Ldexp(1, int(b[0])-128)
+	if b[0] == nanMXFP4 {
+		d = math.NaN()
+	}
+	g.d = scalar.ToBF16(float32(d))
+	g.m = g.d
+	for i, q := range g.q {
+		if math.Abs(float64(int(q)-mx4Zero))*d < 0x1p-126 {
+			g.q[i] = mx4Zero
+		}
+	}
 }
 
 // powerOf2 returns 2^x as binary16, or 0 if that has no such number.

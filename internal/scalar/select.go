@@ -23,6 +23,14 @@ func Canonical(x float32) float32 {
 	return x
 }
 
+// Flush returns x, or +0 if its magnitude is below least, which is above 0. A NaN stays.
+func Flush(x, least float32) float32 {
+	if x < least && x > -least {
+		return 0
+	}
+	return x
+}
+
 // BackwardWeight returns the weight of a score, not yet normalised: Weight(min(s - lse, 0)), or +0 if
 // s is -Inf. A NaN stays.
 func BackwardWeight(s, lse float32) float32 {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/ukernel"
 )
@@ -145,6 +146,38 @@ func narrowable(r *testutil.Rand) float32 {
 	return math.Float32frombits(bits + []uint32{0, 1<<(kept-1) - 1, 1 << (kept - 1), 1<<(kept-1) + 1}[r.IntN(4)])
 }
 
+// A flushCase is a call of Flush, to other memory or in place.
+type flushCase struct {
+	n, d, gapS, gapD int
+	inPlace          bool
+}
+
+func (c flushCase) String() string {
+	return fmt.Sprintf("n=%d d=%d lds=d+%d ldd=d+%d in place=%v", c.n, c.d, c.gapS, c.gapD, c.inPlace)
+}
+
+func flushCases(int) (list []kernelCase) {
+	converterShapes(func(n, d, gapS, gapD int) {
+		list = append(list, flushCase{n, d, gapS, gapD, false}, flushCase{n, d, gapS, gapS, true})
+	})
+	return list
+}
+
+func (c flushCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	lds, ldd := c.d+c.gapS, c.d+c.gapD
+	least := math.Float32frombits([]uint32{contract.LeastNormal, contract.LeastGradient}[r.IntN(2)])
+	src := a.Matrix("src", c.n, c.d, lds, testutil.Canary)
+	for i := range c.n * c.d { // around least, subnormal, or any
+		x := []uint32{math.Float32bits(least) + uint32(r.IntN(3)) - 1, uint32(r.IntN(1 << 23)), uint32(r.Uint64())}[r.IntN(3)]
+		src[i/c.d*lds+i%c.d] = math.Float32frombits(x ^ uint32(r.IntN(2))<<31)
+	}
+	dst := src
+	if !c.inPlace {
+		dst = a.Matrix("dst", c.n, c.d, ldd, testutil.Canary)
+	}
+	return func(p *kernelSet) { p.Convert.Flush(dst, ldd, src, lds, c.n, c.d, least) }
+}
+
 // TestWidenAll compares all numbers of the narrow types, and all scaled integers with many scales,
 // with package fallback.
 func TestWidenAll(t *testing.T) {
@@ -218,6 +251,22 @@ func TestNarrowAll(t *testing.T) {
 }
 
 var convertMutants = []mutant{
+	{"Convert.Flush", "the least number is 0, too", func(p *kernelSet) {
+		flush := p.Convert.Flush
+		p.Convert.Flush = func(dst []float32, ldd int, src []float32, lds, n, d int, least float32) {
+			flush(dst, ldd, src, lds, n, d, math.Nextafter32(least, 1))
+		}
+	}},
+	{"Convert.Flush", "the sign of a zero stays", func(p *kernelSet) {
+		flush := p.Convert.Flush
+		p.Convert.Flush = func(dst []float32, ldd int, src []float32, lds, n, d int, least float32) {
+			negative := n > 0 && d > 0 && math.Signbit(float64(src[0]))
+			flush(dst, ldd, src, lds, n, d, least)
+			if negative && dst[0] == 0 {
+				dst[0] = -dst[0]
+			}
+		}
+	}},
 	{"Convert.Widen.float16", "subnormals are flushed", func(p *kernelSet) {
 		widen := p.Convert.Widen[ukernel.Float16]
 		p.Convert.Widen[ukernel.Float16] = func(dst []float32, ldd int, src []byte, lds, n, d int) {

@@ -99,7 +99,7 @@ func (c quantizeInt4Case) call(a *testutil.Arena, r *testutil.Rand, _ int) func(
 
 // tiesOf8 fills a group with halves of a scale, and with 8 of them, of one sign or of both.
 func tiesOf8(r *testutil.Rand, group []float32) {
-	scale := float32(math.Ldexp(1, r.IntN(200)-100))
+	scale := float32(math.Ldexp(float64(8+r.IntN(8)), r.IntN(200)-100))
 	for i := range group {
 		group[i] = (float32(r.IntN(16)-8) + 0.5) * scale
 	}

@@ -79,12 +79,12 @@ func eachKernel(name string, table reflect.Value, f func(name string, path []int
 }
 
 // formatLacks reports whether name is that of a format of quantized weights which has no kernel of a field: grouped formats have
-// no Gemm, and the others no Unpack.
+// no Gemm, and brain formats and the others no Unpack.
 func formatLacks(name, field string) bool {
 	_, format, ok := strings.Cut(name, ".Blocks.")
 	for f := range ukernel.BlockFormat(ukernel.BlockFormats) {
 		if ok && format == f.String() {
-			return field == "Gemm" && quantized.Of(f).Grouped || field == "Unpack" && !quantized.Of(f).Grouped
+			return field == "Gemm" && quantized.Of(f).Grouped || field == "Unpack" && (!quantized.Of(f).Grouped || quantized.Of(f).Brain)
 		}
 	}
 	return false

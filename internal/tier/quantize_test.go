@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/testutil"
 )
 
@@ -17,13 +18,16 @@ type quantizeCase struct {
 type quantizing int
 
 const (
-	anyFinite  quantizing = iota // one in 4 groups is of zeros of both signs
-	ties                         // and a magnitude of 127 in each group
-	subnormals                   // scales with few bits, or 0
-	notFinite                    // one NaN or infinity
+	anyFinite quantizing = iota // one in 4 groups is of zeros of both signs
+	ties                        // and a magnitude of 127 in each group
+	tinies                      // groups that become 0, and the least that do not
+	largest                     // groups with the largest numbers
+	notFinite                   // one NaN or infinity
 )
 
-func (q quantizing) String() string { return [...]string{"any", "ties", "subnormal", "not finite"}[q] }
+func (q quantizing) String() string {
+	return [...]string{"any", "ties", "tiny", "largest", "not finite"}[q]
+}
 
 func (c quantizeCase) String() string {
 	return fmt.Sprintf("n=%d d=%d lds=d+%d ldd=d+%d group=%d numbers: %v", c.n, c.d, c.gapS, c.gapD, c.group, c.values)
@@ -81,15 +85,23 @@ func quantizeCall[E byte | int8](c quantizeCase, a *testutil.Arena, r *testutil.
 func (q quantizing) fill(r *testutil.Rand, group []float32) {
 	switch zeros := r.IntN(4) == 0; {
 	case q == ties:
-		scale := float32(math.Ldexp(1, r.IntN(200)-100))
+		scale := float32(math.Ldexp(float64(8+r.IntN(8)), r.IntN(200)-100))
 		for i := range group {
 			group[i] = (float32(r.IntN(254)-127) + 0.5) * scale
 		}
 		group[r.IntN(len(group))] = 127 * scale
-	case q == subnormals:
-		most := 1 << (1 + r.IntN(20))
+	case q == tinies:
+		most := 1 << (1 + r.IntN(27))
 		for i := range group {
 			group[i] = math.Float32frombits(uint32(r.IntN(most)) | uint32(r.IntN(2))<<31)
+		}
+		if r.IntN(2) == 0 {
+			least := []uint32{contract.LeastInt8, contract.LeastInt4}[r.IntN(2)]
+			group[r.IntN(len(group))] = math.Float32frombits(least - uint32(r.IntN(2)) | uint32(r.IntN(2))<<31)
+		}
+	case q == largest:
+		for i := range group {
+			group[i] = math.Float32frombits(0x7f7fffff - uint32(r.IntN(3)<<(4*r.IntN(6))) | uint32(r.IntN(2))<<31)
 		}
 	default:
 		for i := range group {
@@ -136,6 +148,14 @@ func (c finiteCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *ker
 	}
 }
 
+// largestOf returns the largest magnitude of the first group, if there are rows.
+func largestOf(src []float32, group, n int) (a float32) {
+	for _, x := range src[:min(n, 1)*group] {
+		a = max(a, x, -x)
+	}
+	return a
+}
+
 type quantizer = quantizeKernel[int8]
 
 // quantizeMutant is a mutant that quantizes and then changes what spoil is given.
@@ -157,14 +177,20 @@ var quantizeMutants = []mutant{
 			return ok
 		}
 	}),
-	quantizeMutant("what is too large wraps around", func(quantize quantizer) quantizer {
+	quantizeMutant("a scale is subnormal", func(quantize quantizer) quantizer {
 		return func(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool {
 			ok := quantize(dst, ldd, scales, lsc, src, lds, group, n, d)
-			for i := range n * d {
-				r, x := i/d, i%d
-				if s := scales[r*lsc+x/group]; ok && s > 0 && s < 0x1p-120 {
-					dst[r*ldd+x] = int8(int32(math.RoundToEven(float64(src[r*lds+x] / s))))
-				}
+			if a := largestOf(src, group, n); a < math.Float32frombits(contract.LeastInt8) && ok && n > 0 {
+				scales[0] = a / 127
+			}
+			return ok
+		}
+	}),
+	quantizeMutant("the largest number is read back as infinity", func(quantize quantizer) quantizer {
+		return func(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool {
+			ok := quantize(dst, ldd, scales, lsc, src, lds, group, n, d)
+			if a := largestOf(src, group, n); a == math.MaxFloat32 && ok {
+				scales[0] = a / 127
 			}
 			return ok
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/quantized"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/ukernel"
 )
@@ -164,13 +165,31 @@ func randomBlocks(mem *testutil.Arena, r *testutil.Rand, f ukernel.BlockFormat, 
 	for block := panel; len(block) > 0; block = block[quantized.Of(f).Bytes(lanes):] {
 		for i := range quantized.Of(f).Halves() * lanes {
 			half := uint16(r.Uint64() >> 40)
-			if values != testutil.NonFinite {
+			switch {
+			case quantized.Of(f).Brain:
+				half = brainScale(r, values)
+			case values != testutil.NonFinite:
 				half &^= 0x4000
 			}
 			binary.LittleEndian.PutUint16(block[2*i:], half)
 		}
 	}
 	return panel
+}
+
+// brainScale returns a power of two from 2^-128 to 2^123 as bfloat16, 0 or NaN.
+func brainScale(r *testutil.Rand, values testutil.Kind) uint16 {
+	switch {
+	case values == testutil.NonFinite && r.IntN(8) == 0:
+		return 0x7fc0
+	case r.IntN(8) == 0:
+		return 0
+	}
+	most := 252
+	if r.IntN(2) == 0 {
+		most = 6 // the least
+	}
+	return scalar.ToBF16(float32(math.Ldexp(1, r.IntN(most)-128)))
 }
 
 // A blockWidenCase is a call of the conversion of a packed panel.
@@ -204,6 +223,20 @@ func (c blockWidenCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(
 }
 
 var blockMutants = []mutant{
+	{"Weights.Blocks.K5B.Widen", "the least scale is 0", func(p *kernelSet) {
+		widen, size := p.Weights.Blocks[ukernel.K5B].Widen, quantized.Of(ukernel.K5B).Bytes
+		p.Weights.Blocks[ukernel.K5B].Widen = func(dst []float32, b []byte, lanes, k int) {
+			b = bytes.Clone(b)
+			for block := b; len(block) > 0; block = block[size(lanes):] {
+				for i := range lanes {
+					if scale := block[2*i:]; binary.LittleEndian.Uint16(scale) == 0x0020 {
+						scale[0] = 0
+					}
+				}
+			}
+			widen(dst, b, lanes, k)
+		}
+	}},
 	{"Weights.Blocks.Q8_0.Gemm", "what c holds does not count", func(p *kernelSet) { ignoreC(&p.Weights.Blocks[ukernel.Q8_0].Gemm) }},
 	{"Weights.Blocks.Q4_0.Gemm", "the second segment is left out", func(p *kernelSet) {
 		gemm := p.Weights.Blocks[ukernel.Q4_0].Gemm

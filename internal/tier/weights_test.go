@@ -29,6 +29,7 @@ var referenceWeights = ukernel.WeightKernels{
 		ukernel.K4:   {GemmInt8: referenceGemmInt8(ukernel.K4), Widen: referenceWiden(ukernel.K4), Unpack: referenceUnpack(ukernel.K4)},
 		ukernel.K5:   {GemmInt8: referenceGemmInt8(ukernel.K5), Widen: referenceWiden(ukernel.K5), Unpack: referenceUnpack(ukernel.K5)},
 		ukernel.K6:   {GemmInt8: referenceGemmInt8(ukernel.K6), Widen: referenceWiden(ukernel.K6), Unpack: referenceUnpack(ukernel.K6)},
+		ukernel.K5B:  {GemmInt8: referenceGemmInt8(ukernel.K5B), Widen: referenceWiden(ukernel.K5B)},
 	},
 	GemmUnpacked: gemmUnpacked,
 	Quantize:     referenceQuantize,

@@ -29,8 +29,8 @@ type Converters struct {
 	// QuantizeInt8 makes scaled integers of finite numbers. group neighbours of a row share a
 	// scale, and group divides d. With m the largest magnitude of a group,
 	//
-	//	scales[r·lsc+g] = m/127
-	//	dst[r·ldd+x]    = src[r·lds+x]/scale, rounded to an integer, ties to even, at most ±127
+	//	scales[r·lsc+g] = m/127, m at most contract.MostInt8, or 0 if m is below contract.LeastInt8
+	//	dst[r·ldd+x]    = src[r·lds+x]/scale, rounded to an integer, ties to even
 	//
 	// where both quotients are rounded, and dst is 0 if the scale is. At a number that is not
 	// finite it returns false, and has written neither the number's group nor those after it.
@@ -46,7 +46,7 @@ type Converters struct {
 	// QuantizeInt4 is QuantizeInt8 for integers of 4 bits, as WidenInt4 takes them; ldd counts bytes.
 	// With m the number of largest magnitude in a group, the positive one of two,
 	//
-	//	scales[r·lsc+g] = m/-8 + (+0)
+	//	scales[r·lsc+g] = m/-8 + (+0), or 0 if m is below contract.LeastInt4 in magnitude
 	//	dst[r·ldd+x]    = src[r·lds+x]/scale, rounded to an integer, ties to even, at least -8 and at most 7
 	QuantizeInt4 func(dst []byte, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool
 
@@ -56,6 +56,10 @@ type Converters struct {
 	//	dst[r·d/2+x/2] has columns x and x+1, for an even x
 	//	dst[r/2·d+x]   has rows r and r+1, for an even r
 	PairColumns, PairRows func(dst []int32, src []int8, lds, n, d int)
+
+	// Flush copies n rows of d numbers, of which those whose magnitude is below least become +0. A NaN stays.
+	// dst may be src.
+	Flush func(dst []float32, ldd int, src []float32, lds, n, d int, least float32)
 
 	// Finite tells whether all of src is finite.
 	Finite func(src []float32) bool

@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"math"
 	"unsafe"
 
 	"github.com/attn-go/attn/internal/check"
@@ -13,6 +14,10 @@ type PageTable struct {
 	Pages   [][]int32
 	Lengths []int
 }
+
+// GivenBack is what a cache writes into tables that are still in use: as the length of a sequence that has been freed,
+// and as a page that its sequence has given back.
+const GivenBack = math.MinInt32
 
 // rows locates the rows of a paged or ragged tensor. In a paged one, the first and the
 // third stride of the grid are those of pages and of rows within a page.
@@ -175,6 +180,9 @@ func (t *Tensor) checkPages(arg string) *check.Failure {
 		return wrong(fmt.Sprintf("%d lists of pages for %d lengths", len(pages), len(lengths)), "one for each")
 	}
 	for b, n := range lengths {
+		if n == GivenBack {
+			return wrong(fmt.Sprintf("batch row %d, whose sequence has been freed", b), "sequences that are in use")
+		}
 		if n < 0 || n > t.grid.Shape[2] {
 			return wrong(fmt.Sprintf("length %d of batch row %d", n, b), fmt.Sprintf("0 to %d, the largest when the view was made", t.grid.Shape[2]))
 		}
@@ -186,6 +194,9 @@ func (t *Tensor) checkPages(arg string) *check.Failure {
 			return wrong(fmt.Sprintf("%d pages for batch row %d", len(pages[b]), b), fmt.Sprintf("at least %d, for its length %d in pages of %d", need, n, size))
 		}
 		for i, page := range pages[b][:need] {
+			if page == GivenBack {
+				return wrong(fmt.Sprintf("page number %d of batch row %d, which its sequence has given back", i, b), "a view that was made after the sequence changed")
+			}
 			if page < 0 || page >= t.rows.count {
 				return wrong(fmt.Sprintf("page %d, number %d of batch row %d", page, i, b), fmt.Sprintf("0 to %d", t.rows.count-1))
 			}

@@ -111,7 +111,15 @@ func (AVX2) ZeroWhere(c *build.Context, x, y reg.Register, z operand.Op) {
 	c.VANDPS(m, x, x)
 }
 
-func (AVX2) ZeroBelow(c *build.Context, x, y, limit reg.Register) {
+func (AVX2) ZeroWithout(c *build.Context, x reg.Register, bits operand.Op) {
+	m, zero := c.YMM(), c.YMM()
+	c.VPXOR(zero, zero, zero)
+	c.VPAND(bits, x, m)
+	c.VPCMPEQD(zero, m, m)
+	c.VPANDN(x, m, x)
+}
+
+func (AVX2) ZeroBelow(c *build.Context, x, y reg.Register, limit operand.Op) {
 	m := c.YMM()
 	c.VPMAXUD(limit, y, m)
 	c.VPCMPEQD(y, m, m)

@@ -97,7 +97,13 @@ func (AVX512) ZeroWhere(c *build.Context, x, y reg.Register, z operand.Op) {
 	c.VMOVAPS_Z(x, k, x)
 }
 
-func (AVX512) ZeroBelow(c *build.Context, x, y, limit reg.Register) {
+func (AVX512) ZeroWithout(c *build.Context, x reg.Register, bits operand.Op) {
+	k := c.K()
+	c.VPTESTMD(bits, x, k)
+	c.VMOVAPS_Z(x, k, x)
+}
+
+func (AVX512) ZeroBelow(c *build.Context, x, y reg.Register, limit operand.Op) {
 	k := c.K()
 	c.VPCMPUD(operand.Imm(atLeast), limit, y, k)
 	c.VMOVAPS_Z(x, k, x)

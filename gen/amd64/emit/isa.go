@@ -59,8 +59,11 @@ type ISA interface {
 	// ZeroWhere clears the lanes of x in which y equals the vector z.
 	ZeroWhere(c *build.Context, x, y reg.Register, z operand.Op)
 
+	// ZeroWithout clears the lanes of x that have none of some bits.
+	ZeroWithout(c *build.Context, x reg.Register, bits operand.Op)
+
 	// ZeroBelow clears the lanes of x in which y is below limit, both uint32.
-	ZeroBelow(c *build.Context, x, y, limit reg.Register)
+	ZeroBelow(c *build.Context, x, y reg.Register, limit operand.Op)
 
 	// Xor is x ^= y ^ m, m a single number of 32 bits.
 	Xor(c *build.Context, x, y reg.Register, m operand.Mem)

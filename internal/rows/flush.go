@@ -1,0 +1,65 @@
+package rows
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// Subnormal numbers become +0 where they are packed or stored in a cache: on some CPUs an FMA of one takes 100
+// times as long as others. A binary16 is none as a float32.
+
+// leastNormal is the least float32 that is not subnormal.
+var leastNormal = math.Float32frombits(contract.LeastNormal)
+
+// Flush copies n rows of d numbers, lds apart, to rows ldd apart. Those that are subnormal become +0. dst may
+// be src.
+func Flush(t *tier.Tier, dst []float32, ldd int, src []float32, lds, n, d int) {
+	FlushBelow(t, dst, ldd, src, lds, n, d, leastNormal)
+}
+
+// FlushBelow is Flush for numbers whose magnitude is below least.
+func FlushBelow(t *tier.Tier, dst []float32, ldd int, src []float32, lds, n, d int, least float32) {
+	flush := t.Convert().Flush
+	for r := 0; r < n; {
+		m := min(n-r, max(1, MaxConvert/max(d, 1)))
+		flush(dst[r*ldd:], ldd, src[r*lds:], lds, m, d, least)
+		r += m
+	}
+}
+
+// FlushAll is Flush in place, of numbers without gaps.
+func FlushAll(t *tier.Tier, x []float32) {
+	for len(x) > 0 {
+		n := min(len(x), MaxConvert)
+		Flush(t, x, n, x, n, 1, n)
+		x = x[n:]
+	}
+}
+
+// FlushBF16 makes the subnormal bfloat16 of x +0. It looks at 32 at once.
+func FlushBF16(x []uint16) {
+	const exponents, ones = 0x7f807f807f807f80, 0x8000800080008000
+	// A sum has the upper bit of each of four numbers whose exponent is not 0.
+	four := func(b []byte) uint64 { return binary.NativeEndian.Uint64(b)&exponents + exponents }
+	for b := view.BytesOf(x); len(b) >= 64; b, x = b[64:], x[32:] {
+		p := (*[64]byte)(b)
+		low := four(p[:8]) & four(p[8:16]) & four(p[16:24]) & four(p[24:32])
+		high := four(p[32:40]) & four(p[40:48]) & four(p[48:56]) & four(p[56:])
+		if low&high&ones != ones {
+			flushHalves(x[:32])
+		}
+	}
+	flushHalves(x)
+}
+
+func flushHalves(x []uint16) {
+	for i, h := range x {
+		if h&0x7f80 == 0 {
+			x[i] = 0
+		}
+	}
+}
