@@ -1,0 +1,377 @@
+package grammar
+
+import (
+	"slices"
+	"strings"
+)
+
+// A container is the inside of arrays or objects of one kind, with what ends them. Its parts come in many orders, so that
+// positions in it are made when a text leads there.
+type container struct {
+	layout
+	comma, shut, close ref // what separates parts; what ends it without parts and behind one
+	rules              []ref
+	to                 int32 // where it goes on at its end
+}
+
+// A layout says which parts may follow others.
+type layout interface {
+	start() state
+	// follow returns the parts that may follow and whether the container may end. With each of them there is a way to
+	// the end.
+	follow(s state) (list []option, end bool)
+	// next returns the state behind a part of which text, where it hears, is known. ok is false of one that
+	// must not be there again.
+	next(s state, slot int32, text string) (to state, ok bool)
+	// then returns what follows a part within its slot, negative for nothing.
+	then(slot int32) ref
+}
+
+// A state is what counts of the parts that there are.
+type state struct {
+	n    int32  // how many, up to where it counts
+	bits string // which
+	used string // texts that must not be there again
+}
+
+// An option is a part that may follow.
+type option struct {
+	rule  ref
+	slot  int32
+	hears bool // its text counts
+}
+
+// mostUsed is the most bytes of parts that are compared, of one container.
+const mostUsed = 1 << 16
+
+// use adds a text that must not be there again.
+func (s *state) use(text string) bool {
+	text = canonical(text)
+	if strings.Contains("\n"+s.used, "\n"+text+"\n") {
+		return false
+	}
+	if s.used += text + "\n"; len(s.used) > mostUsed {
+		panic(&LimitError{"bytes of items or keys that are compared", mostUsed})
+	}
+	return true
+}
+
+// An object is the layout of members.
+type object struct {
+	*shape
+	slots   []slot
+	compare bool // keys that are not known
+	bits    int
+}
+
+func newObject(s *shape) *object {
+	o := &object{shape: s, bits: s.plan.names + len(s.some)}
+	o.compare = s.least > 0 || len(s.some) > 0
+	for _, x := range s.plan.slots {
+		if x.value.alive() {
+			o.slots = append(o.slots, x)
+		}
+	}
+	return o
+}
+
+// possible tells whether there is an object at all.
+func (o *object) possible() bool {
+	names, open := map[string]bool{}, false
+	met := map[int]bool{}
+	for _, x := range o.slots {
+		open = open || x.bit < 0
+		names[x.name] = true
+		for _, m := range x.meets {
+			met[m] = true
+		}
+	}
+	for name := range o.required {
+		if !slices.ContainsFunc(o.slots, func(x slot) bool { return x.bit >= 0 && x.name == name }) {
+			return false
+		}
+	}
+	known := len(names)
+	return len(met) == len(o.some) && (open || known >= o.least) && (o.most < 0 || len(o.required)+len(o.some) <= o.most || len(o.required) <= o.most && o.coincide())
+}
+
+// coincide tells whether required members alone can be all that some asks for.
+func (o *object) coincide() bool {
+	for i := range o.some {
+		if !slices.ContainsFunc(o.slots, func(x slot) bool { return x.required && slices.Contains(x.meets, i) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func (o *object) start() state { return state{bits: strings.Repeat("\x00", (o.bits+7)/8)} }
+
+func (s state) has(bit int) bool { return s.bits[bit/8]>>(bit%8)&1 != 0 }
+
+func (o *object) follow(s state) (list []option, end bool) {
+	missing, last := 0, -1
+	for _, x := range o.slots { // those of one key are side by side
+		if x.required && x.bit != last && !s.has(x.bit) {
+			missing++
+			last = x.bit
+		}
+	}
+	for i := range o.some {
+		if !s.has(o.plan.names + i) {
+			missing++
+		}
+	}
+	room := 1 << 30
+	if o.most >= 0 {
+		room = o.most - int(s.n)
+	}
+	for i, x := range o.slots {
+		if x.bit >= 0 && s.has(x.bit) {
+			continue
+		}
+		after := missing
+		if x.required {
+			after--
+		}
+		for _, m := range x.meets {
+			if !s.has(o.plan.names + m) {
+				after--
+			}
+		}
+		if room-1 >= after && o.leaves(s, x) {
+			list = append(list, option{x.rule, int32(i), x.bit < 0 && o.compare})
+		}
+	}
+	return list, missing == 0 && int(s.n) >= o.least
+}
+
+// leaves tells whether other members can be all that some asks for and x is not.
+func (o *object) leaves(s state, x slot) bool {
+	for i := range o.some {
+		if s.has(o.plan.names+i) || slices.Contains(x.meets, i) {
+			continue
+		}
+		if !slices.ContainsFunc(o.slots, func(y slot) bool {
+			return slices.Contains(y.meets, i) && (y.bit < 0 || y.bit != x.bit && !s.has(y.bit))
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+func (o *object) next(s state, slot int32, text string) (state, bool) {
+	x := o.slots[slot]
+	if x.bit < 0 && o.compare && !s.use(text) {
+		return s, false
+	}
+	if s.n < int32(max(o.least, o.most)) {
+		s.n++
+	}
+	bits := []byte(s.bits)
+	if x.bit >= 0 {
+		bits[x.bit/8] |= 1 << (x.bit % 8)
+	}
+	for _, m := range x.meets {
+		m += o.plan.names
+		bits[m/8] |= 1 << (m % 8)
+	}
+	s.bits = string(bits)
+	return s, true
+}
+
+func (o *object) then(slot int32) ref {
+	if x := o.slots[slot]; x.bit < 0 && o.compare {
+		return x.then
+	}
+	return -1
+}
+
+// An array is the layout of items.
+type array struct {
+	*shape
+	items [][]choose
+	known map[state]bool // which states lead to the end
+	cap   int            // of state.n
+}
+
+func newArray(s *shape) *array {
+	a := &array{shape: s, known: map[state]bool{}, cap: max(len(s.plan.items), s.least, s.most)}
+	for _, list := range s.plan.items {
+		list = slices.DeleteFunc(slices.Clone(list), func(x choose) bool { return !x.value.alive() })
+		if s.unique {
+			list = divideItems(list)
+		}
+		a.items = append(a.items, list)
+	}
+	return a
+}
+
+// divideItems makes constants of items that there are few of, so that none is begun when all are there.
+func divideItems(list []choose) (all []choose) {
+	for _, x := range list {
+		if x.value == nil {
+			all = append(all, x)
+			continue
+		}
+		others := x
+		for _, s := range x.value.shapes {
+			texts, few := s.constants()
+			if !few && s.live() {
+				others.shapes = append(others.shapes, s)
+			}
+			for _, text := range texts {
+				y := x
+				y.text = text
+				all = append(all, y)
+			}
+		}
+		if len(others.shapes) > 0 {
+			all = append(all, others)
+		}
+	}
+	return all
+}
+
+// constants returns the texts of a shape if there are few of them.
+func (s *shape) constants() (texts []string, few bool) {
+	switch {
+	case s.kind < isNumber:
+		return []string{constantTexts[s.kind]}, true
+	case s.numbers.only != nil:
+		for _, x := range s.numbers.only {
+			texts = append(texts, x.text)
+		}
+		return texts, true
+	case s.kind > isString || s.plan.texts == nil:
+		return nil, false
+	}
+	texts, few = s.plan.texts.list(mostFinite)
+	for i := range texts {
+		if s.kind == isString {
+			texts[i] = quote(texts[i])
+		}
+	}
+	return texts, few
+}
+
+// constantTexts are those of kinds with one value.
+var constantTexts = map[kind]string{isNull: "null", isTrue: "true", isFalse: "false"}
+
+// Limits of arrays of which items are counted.
+const mostCounted = 1 << 10
+
+func (a *array) start() state { return state{bits: strings.Repeat("\x00\x00", len(a.counts))} }
+
+// count returns how many items are of a set, up to where it counts.
+func (s state) count(k int) int { return int(s.bits[2*k])<<8 | int(s.bits[2*k+1]) }
+
+// possible tells whether there is an array at all.
+func (a *array) possible() bool { return a.ends(a.start()) }
+
+// ends tells whether a state leads to the end.
+func (a *array) ends(s state) bool {
+	if len(a.counts) == 0 {
+		return a.longest() >= a.least
+	}
+	s.used = ""
+	if yes, ok := a.known[s]; ok {
+		return yes
+	}
+	if len(a.known) > mostCounted*mostCounted {
+		panic(&LimitError{"states of an array whose items are counted", mostCounted * mostCounted})
+	}
+	a.known[s] = false // on the way there is none
+	_, yes := a.readings(s)
+	a.known[s] = yes
+	return yes
+}
+
+// longest returns how many items there may be.
+func (a *array) longest() int {
+	most := 1 << 30
+	if a.most >= 0 {
+		most = a.most
+	}
+	for i, list := range a.items {
+		if len(list) == 0 {
+			return min(most, i)
+		}
+	}
+	last := a.items[len(a.items)-1]
+	if a.unique && !slices.ContainsFunc(last, func(x choose) bool { return x.text == "" }) {
+		most = min(most, len(last)+len(a.items)-1)
+	}
+	return most
+}
+
+// readings returns what may follow, and whether one of it or the end leads to the end.
+func (a *array) readings(s state) (list []int, yes bool) {
+	yes = int(s.n) >= a.least
+	for k, x := range a.counts {
+		yes = yes && s.count(k) >= x.least
+	}
+	if int(s.n) >= a.longest() {
+		return nil, yes
+	}
+	for i, x := range a.items[min(int(s.n), len(a.items)-1)] {
+		to, ok := a.after(s, x)
+		if x.text != "" && strings.Contains("\n"+s.used, "\n"+canonical(x.text)+"\n") {
+			continue
+		}
+		if ok && (to == s || a.ends(to)) {
+			list = append(list, i)
+		}
+	}
+	return list, yes || slices.ContainsFunc(list, func(i int) bool {
+		to, _ := a.after(s, a.items[min(int(s.n), len(a.items)-1)][i])
+		return to != s
+	})
+}
+
+func (a *array) follow(s state) (list []option, end bool) {
+	end = int(s.n) >= a.least
+	for k, x := range a.counts {
+		end = end && s.count(k) >= x.least
+	}
+	at := min(int(s.n), len(a.items)-1)
+	parts, _ := a.readings(s)
+	for _, i := range parts {
+		x := a.items[at][i]
+		list = append(list, option{x.rule, int32(at)<<16 | int32(i), a.unique})
+	}
+	return list, end
+}
+
+// after returns the state behind an item. ok is false if there are too many of a set.
+func (a *array) after(s state, x choose) (state, bool) {
+	if int(s.n) < a.cap {
+		s.n++
+	}
+	bits := []byte(s.bits)
+	for k, c := range a.counts {
+		if x.adds>>k&1 == 0 {
+			continue
+		}
+		n := s.count(k) + 1
+		if c.most >= 0 && n > c.most {
+			return s, false
+		}
+		if n = min(n, max(c.least, c.most)); n > mostCounted {
+			panic(&LimitError{"items that contains counts", mostCounted})
+		}
+		bits[2*k], bits[2*k+1] = byte(n>>8), byte(n)
+	}
+	s.bits = string(bits)
+	return s, true
+}
+
+func (a *array) next(s state, slot int32, text string) (state, bool) {
+	if a.unique && !s.use(text) {
+		return s, false
+	}
+	return a.after(s, a.items[slot>>16][slot&0xffff])
+}
+
+func (a *array) then(int32) ref { return -1 }
