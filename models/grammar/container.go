@@ -3,6 +3,7 @@ package grammar
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A container is the inside of arrays or objects of one kind, with what ends them. Its parts come in many orders, so that
@@ -44,13 +45,19 @@ type option struct {
 // mostUsed is the most bytes of parts that are compared, of one container.
 const mostUsed = 1 << 16
 
+// uses tells whether a value is there.
+func (s *state) uses(same string) bool { return strings.Contains("\n"+s.used, "\n"+same+"\n") }
+
 // use adds a text that must not be there again.
 func (s *state) use(text string) bool {
-	text = canonical(text)
-	if strings.Contains("\n"+s.used, "\n"+text+"\n") {
+	if same := canonical(text); s.uses(same) {
 		return false
+	} else if text = strings.ReplaceAll(text, "\n", " "); text != same { // goes looks for the text, has for the value
+		s.used += text + "\n" + same + "\n"
+	} else {
+		s.used += same + "\n"
 	}
-	if s.used += text + "\n"; len(s.used) > mostUsed {
+	if len(s.used) > mostUsed {
 		panic(&LimitError{"bytes of items or keys that are compared", mostUsed})
 	}
 	return true
@@ -211,19 +218,24 @@ func newArray(s *shape) *array {
 // divideItems makes constants of items that there are few of, so that none is begun when all are there.
 func divideItems(list []choose) (all []choose) {
 	for _, x := range list {
-		if x.value == nil {
-			all = append(all, x)
-			continue
+		others, shapes := x, anyShapes()
+		if x.value != nil {
+			shapes = x.value.shapes
 		}
-		others := x
-		for _, s := range x.value.shapes {
+		for _, s := range shapes {
 			texts, few := s.constants()
-			if !few && s.live() {
+			switch {
+			case few || !s.live():
+			case s.kind == isNumber:
+				y := *s
+				y.plan = &plan{texts: s.plan.texts.and(oneNumber())}
+				others.shapes = append(others.shapes, &y)
+			default:
 				others.shapes = append(others.shapes, s)
 			}
 			for _, text := range texts {
 				y := x
-				y.text = text
+				y.text, y.same = text, canonical(text)
 				all = append(all, y)
 			}
 		}
@@ -233,6 +245,21 @@ func divideItems(list []choose) (all []choose) {
 	}
 	return all
 }
+
+// oneNumber are numbers of which no two are equal.
+var oneNumber = sync.OnceValue(func() *dfa {
+	return must(search(`^(0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.[0-9]*[1-9])$`))
+})
+
+// anyShapes are all values.
+var anyShapes = sync.OnceValue(func() []*shape {
+	list := others()
+	for _, s := range list {
+		s.plan = &plan{}
+	}
+	list[isNumber].plan.texts = numbers{}.texts()
+	return list
+})
 
 // constants returns the texts of a shape if there are few of them.
 func (s *shape) constants() (texts []string, few bool) {
@@ -299,6 +326,9 @@ func (a *array) longest() int {
 			return min(most, i)
 		}
 	}
+	if len(a.items) == 0 {
+		return most
+	}
 	last := a.items[len(a.items)-1]
 	if a.unique && !slices.ContainsFunc(last, func(x choose) bool { return x.text == "" }) {
 		most = min(most, len(last)+len(a.items)-1)
@@ -316,11 +346,10 @@ func (a *array) readings(s state) (list []int, yes bool) {
 		return nil, yes
 	}
 	for i, x := range a.items[min(int(s.n), len(a.items)-1)] {
-		to, ok := a.after(s, x)
-		if x.text != "" && strings.Contains("\n"+s.used, "\n"+canonical(x.text)+"\n") {
+		if x.text != "" && s.uses(x.same) {
 			continue
 		}
-		if ok && (to == s || a.ends(to)) {
+		if to, ok := a.after(s, x); ok && (to == s || a.ends(to)) {
 			list = append(list, i)
 		}
 	}
@@ -339,7 +368,7 @@ func (a *array) follow(s state) (list []option, end bool) {
 	parts, _ := a.readings(s)
 	for _, i := range parts {
 		x := a.items[at][i]
-		list = append(list, option{x.rule, int32(at)<<16 | int32(i), a.unique})
+		list = append(list, option{x.rule, int32(at)<<16 | int32(i), a.unique && x.text == ""})
 	}
 	return list, end
 }
@@ -368,10 +397,14 @@ func (a *array) after(s state, x choose) (state, bool) {
 }
 
 func (a *array) next(s state, slot int32, text string) (state, bool) {
+	x := a.items[slot>>16][slot&0xffff]
+	if x.text != "" {
+		text = x.text
+	}
 	if a.unique && !s.use(text) {
 		return s, false
 	}
-	return a.after(s, a.items[slot>>16][slot&0xffff])
+	return a.after(s, x)
 }
 
 func (a *array) then(int32) ref { return -1 }

@@ -186,10 +186,10 @@ func (e *emitter) object(s *shape) expr {
 }
 
 func (e *emitter) array(s *shape) expr {
-	a := newArray(s)
 	if len(s.prefix)+len(s.counts) == 0 && s.rest == nil && !s.unique && s.least == 0 && s.most < 0 {
 		return e.anyArray()
 	}
+	a := newArray(s)
 	x := &container{layout: a, comma: e.comma(), shut: e.literal("]"), close: e.close("]")}
 	x.rules = []ref{x.comma, x.shut, x.close}
 	for _, list := range a.items {

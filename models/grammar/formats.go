@@ -58,7 +58,7 @@ const (
 	percent         = `%[0-9A-Fa-f]{2}`
 	segmentChars    = `(` + unreserved + `|[:@]|` + percent + `)`
 	queryChars      = `(` + unreserved + `|[:@/?]|` + percent + `)`
-	authority       = `((` + unreserved + `|:|` + percent + `)*@)?(\[` + ipv6Pattern + `\]|(` + unreserved + `|` + percent + `)*)(:[0-9]*)?`
+	authority       = `((` + unreserved + `|:|` + percent + `)*@)?(\[` + ipv6Pattern + `\]|` + unreserved + `*)(:[0-9]*)?`
 	pathAfter       = `(/` + segmentChars + `*)*`
 	hierPattern     = `(//` + authority + pathAfter + `|/(` + segmentChars + `+` + pathAfter + `)?|` + segmentChars + `+` + pathAfter + `)?`
 	relativePattern = `(//` + authority + pathAfter + `|/(` + segmentChars + `+` + pathAfter + `)?|(` + unreserved + `|@|` + percent + `)+` + pathAfter + `)?`

@@ -1,6 +1,9 @@
 package grammar
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // An inner position is one within a container. It is what it is equal to.
 type inner struct {
@@ -75,6 +78,33 @@ func (m *machine) hear(s *set, b byte) *set {
 	to := m.intern(items, s.flags)
 	m.heard[s] = to
 	return to
+}
+
+// goes tells whether a text can be completed. It looks ahead as long as every reading is in a part that may be one
+// that there is: others can always be different.
+func (m *machine) goes(s *set) bool {
+	if s == m.dead || !s.hears || s.flags != 0 || slices.ContainsFunc(s.items, func(x item) bool { return !m.repeats(x.up) }) {
+		return s != m.dead
+	}
+	for b := range 256 {
+		if m.goes(m.advance(s, byte(b))) {
+			return true
+		}
+	}
+	return false
+}
+
+// repeats tells whether all stacks are in a part that begins as one that there is.
+func (m *machine) repeats(s *set) bool {
+	return s.flags == 0 && s.hears && !slices.ContainsFunc(s.items, func(x item) bool {
+		if m.table.hears(x.at) {
+			p := &m.table.list[x.at-m.table.base]
+			if strings.Contains("\n"+p.state.used, "\n"+p.text) {
+				return false
+			}
+		}
+		return !m.repeats(x.up)
+	})
 }
 
 // closure returns what a position leads to with no byte.

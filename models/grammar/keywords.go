@@ -530,7 +530,12 @@ func (s *statement) together(list []*value, all []*shape, not bool) ([]*shape, e
 func (s *statement) notAll(list []*value) ([]*shape, error) { return s.union(list, true) }
 
 func (s *statement) union(list []*value, not bool) (all []*shape, err error) {
+	seen := map[*value]bool{}
 	for _, v := range list {
+		if v = s.target(v); seen[v] {
+			continue
+		}
+		seen[v] = true
 		x, err := s.sub(v, not)
 		if err != nil {
 			return nil, err
@@ -581,6 +586,10 @@ func (s *statement) one(list []*value) (all []*shape, err error) {
 		}
 		for j, other := range list {
 			if i == j || len(x) == 0 {
+				continue
+			}
+			if s.target(v) == s.target(other) {
+				x = nil
 				continue
 			}
 			apart, err := s.clearlyEmpty(s.and(s.node(v, false), s.node(other, false)), 0)

@@ -34,6 +34,7 @@ type choose struct {
 
 	shapes []*shape // where items are compared: the value is one of these
 	text   string   // where items are compared: of a constant; other items are compared when they are there
+	same   string   // of text, what canonical says
 }
 
 // Limits of plans.

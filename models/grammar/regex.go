@@ -257,12 +257,13 @@ func search(expression string) (*dfa, error) {
 	words := slices.ContainsFunc(p.Inst, func(i syntax.Inst) bool {
 		return i.Op == syntax.InstEmptyWidth && syntax.EmptyOp(i.Arg)&^(syntax.EmptyBeginText|syntax.EmptyEndText) != 0
 	})
+	m := &matcher{Prog: p}
 	return explore(a, searching{at: string(rune(p.Start)), prev: -1}, func(s searching, r rune) (searching, bool) {
 		if s.done {
 			return s, true
 		}
 		next := []rune{rune(p.Start)}
-		for _, at := range closureOf(p, s, r) {
+		for _, at := range m.closure(s, r) {
 			switch i := &p.Inst[at]; i.Op {
 			case syntax.InstMatch:
 				return searching{done: true}, true
@@ -282,39 +283,57 @@ func search(expression string) (*dfa, error) {
 		}
 		return searching{at: string(slices.Compact(next)), prev: prev}, true
 	}, func(s searching) bool {
-		return s.done || slices.ContainsFunc(closureOf(p, s, -1), func(at uint32) bool { return p.Inst[at].Op == syntax.InstMatch })
+		return s.done || slices.ContainsFunc(m.closure(s, -1), func(at uint32) bool { return p.Inst[at].Op == syntax.InstMatch })
 	}), nil
 }
 
-// closureOf returns the instructions that match or read a character, before r.
-func closureOf(p *syntax.Prog, s searching, r rune) (list []uint32) {
-	seen := map[uint32]bool{}
+// A matcher finds what instructions lead to.
+type matcher struct {
+	*syntax.Prog
+	work  int
+	seen  []int // by instruction: the closure that has it
+	count int
+	list  []uint32
+}
+
+// mostSteps is the most instructions that are visited for one expression.
+const mostSteps = 1 << 24
+
+// closure returns the instructions that match or read a character, before r. They are gone with the next call.
+func (m *matcher) closure(s searching, r rune) []uint32 {
+	if m.seen == nil {
+		m.seen = make([]int, len(m.Inst))
+	}
+	m.list, m.count = m.list[:0], m.count+1
 	context := syntax.EmptyOpContext(s.prev, r)
-	var visit func(at uint32)
-	visit = func(at uint32) {
-		if seen[at] {
-			return
-		}
-		seen[at] = true
-		switch i := &p.Inst[at]; i.Op {
-		case syntax.InstAlt, syntax.InstAltMatch:
-			visit(i.Out)
-			visit(i.Arg)
-		case syntax.InstCapture, syntax.InstNop:
-			visit(i.Out)
-		case syntax.InstEmptyWidth:
-			if syntax.EmptyOp(i.Arg)&^context == 0 {
-				visit(i.Out)
-			}
-		case syntax.InstFail:
-		default:
-			list = append(list, at)
-		}
-	}
 	for _, at := range s.at {
-		visit(uint32(at))
+		m.visit(uint32(at), context)
 	}
-	return list
+	return m.list
+}
+
+func (m *matcher) visit(at uint32, context syntax.EmptyOp) {
+	if m.work++; m.work > mostSteps {
+		panic(&LimitError{"steps to read an expression", mostSteps})
+	}
+	if m.seen[at] == m.count {
+		return
+	}
+	m.seen[at] = m.count
+	switch i := &m.Inst[at]; i.Op {
+	case syntax.InstAlt, syntax.InstAltMatch:
+		m.visit(i.Out, context)
+		m.visit(i.Arg, context)
+	case syntax.InstCapture, syntax.InstNop:
+		m.visit(i.Out, context)
+	case syntax.InstEmptyWidth:
+		if syntax.EmptyOp(i.Arg)&^context == 0 {
+			m.visit(i.Out, context)
+		}
+	case syntax.InstFail:
+	default:
+		m.list = append(m.list, at)
+	}
 }
 
 // alphabetOf returns the classes of characters that no instruction tells apart.

@@ -82,7 +82,11 @@ func (c *compiler) and(list ...*domain) *domain {
 }
 
 func (c *compiler) of(parts []part) *domain {
-	parts = slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return p.schema.is("true") && !p.not })
+	parts = slices.Clone(parts)
+	for i := range parts {
+		parts[i].schema = c.target(parts[i].schema)
+	}
+	parts = slices.DeleteFunc(parts, func(p part) bool { return p.schema.is("true") && !p.not })
 	if len(parts) == 0 {
 		return nil
 	}
@@ -107,6 +111,22 @@ func (c *compiler) of(parts []part) *domain {
 		c.nodes[string(key)] = n
 	}
 	return n
+}
+
+// target follows references with nothing beside them.
+func (c *compiler) target(v *value) *value {
+	for range mostNesting {
+		r := v.field("$ref")
+		if r == nil || r.kind != "string" || len(v.keys) > 1 {
+			break
+		}
+		to := c.resolve(r.text, c.sites[v].resource)
+		if to == nil || to.kind != "object" {
+			break
+		}
+		v = to
+	}
+	return v
 }
 
 // errLoop is that of shapes that are asked for while they are made.
@@ -135,6 +155,7 @@ func (c *compiler) expand(n *domain) error {
 
 // shapesOf returns the values of a part.
 func (c *compiler) shapesOf(p part) (list []*shape, err error) {
+	p.schema = c.target(p.schema)
 	if list, ok := c.shapes[p]; ok {
 		return list, nil
 	}

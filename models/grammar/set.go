@@ -171,7 +171,11 @@ func (m *machine) step(s *set, b byte) *set {
 		m.kept += classes
 	}
 	if s.next[c] == nil {
-		s.next[c] = m.advance(s, b)
+		to := m.advance(s, b)
+		if !m.goes(to) {
+			to = m.dead
+		}
+		s.next[c] = to
 	}
 	return s.next[c]
 }
