@@ -17,6 +17,7 @@ type position struct {
 	back  int32
 	end   bool // of the rule
 	of    *container
+	plain bool // any plain characters of a JSON string lead to one that is plain too
 }
 
 // An edge is a range of bytes to another position.
@@ -123,6 +124,8 @@ func (b *builder) build(e expr, to int32) int32 {
 		return at
 	case repeat:
 		return b.repeat(e, to)
+	case anyText:
+		return b.anyText(to)
 	case *dfa:
 		return b.dfa(e, false, to)
 	case quoted:
@@ -189,7 +192,21 @@ func (b *builder) dfa(d *dfa, escape bool, to int32) int32 {
 		}
 		b.positions[at[s]].edges, b.positions[at[s]].jumps = p.edges, p.jumps
 	}
+	if escape {
+		for s, plain := range d.plain() {
+			b.positions[at[s]].plain = plain
+		}
+	}
 	return at[1]
+}
+
+// anyText adds a position of which any characters of a JSON string lead back to it.
+func (b *builder) anyText(to int32) int32 {
+	at := b.add(position{})
+	first := b.build(anyEscape, at)
+	p := position{edges: b.edges(plainChar, at, map[string]int32{}), jumps: []int32{first, to}, call: -1, plain: true}
+	b.positions[at] = p
+	return at
 }
 
 // escapes returns a position from which characters follow with a backslash.

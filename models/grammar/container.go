@@ -201,6 +201,7 @@ type array struct {
 	items [][]choose
 	known map[state]bool // which states lead to the end
 	cap   int            // of state.n
+	tight bool           // constants of prefixItems may be all there
 }
 
 func newArray(s *shape) *array {
@@ -209,6 +210,7 @@ func newArray(s *shape) *array {
 		list = slices.DeleteFunc(slices.Clone(list), func(x choose) bool { return !x.value.alive() })
 		if s.unique {
 			list = divideItems(list)
+			a.tight = a.tight || len(a.items) < len(s.plan.items)-1 && slices.ContainsFunc(list, func(x choose) bool { return x.text != "" })
 		}
 		a.items = append(a.items, list)
 	}
@@ -286,8 +288,11 @@ func (s *shape) constants() (texts []string, few bool) {
 // constantTexts are those of kinds with one value.
 var constantTexts = map[kind]string{isNull: "null", isTrue: "true", isFalse: "false"}
 
-// Limits of arrays of which items are counted.
-const mostCounted = 1 << 10
+// Limits of arrays of which items are counted or compared.
+const (
+	mostCounted = 1 << 10
+	mostStates  = 1 << 14
+)
 
 func (a *array) start() state { return state{bits: strings.Repeat("\x00\x00", len(a.counts))} }
 
@@ -299,15 +304,17 @@ func (a *array) possible() bool { return a.ends(a.start()) }
 
 // ends tells whether a state leads to the end.
 func (a *array) ends(s state) bool {
-	if len(a.counts) == 0 {
+	if len(a.counts) == 0 && !a.tight {
 		return a.longest() >= a.least
 	}
-	s.used = ""
+	if !a.tight {
+		s.used = ""
+	}
 	if yes, ok := a.known[s]; ok {
 		return yes
 	}
-	if len(a.known) > mostCounted*mostCounted {
-		panic(&LimitError{"states of an array whose items are counted", mostCounted * mostCounted})
+	if len(a.known) > mostStates {
+		panic(&LimitError{"states of an array whose items are counted or compared", mostStates})
 	}
 	a.known[s] = false // on the way there is none
 	_, yes := a.readings(s)
@@ -338,43 +345,51 @@ func (a *array) longest() int {
 
 // readings returns what may follow, and whether one of it or the end leads to the end.
 func (a *array) readings(s state) (list []int, yes bool) {
-	yes = int(s.n) >= a.least
-	for k, x := range a.counts {
-		yes = yes && s.count(k) >= x.least
-	}
+	yes = a.complete(s)
 	if int(s.n) >= a.longest() {
 		return nil, yes
 	}
 	for i, x := range a.items[min(int(s.n), len(a.items)-1)] {
-		if x.text != "" && s.uses(x.same) {
+		to, ok := a.after(s, x)
+		if !ok {
 			continue
 		}
-		if to, ok := a.after(s, x); ok && (to == s || a.ends(to)) {
+		same := to
+		if same.used = s.used; same == s { // one more changes nothing
 			list = append(list, i)
+		} else if a.ends(to) {
+			list, yes = append(list, i), true
 		}
 	}
-	return list, yes || slices.ContainsFunc(list, func(i int) bool {
-		to, _ := a.after(s, a.items[min(int(s.n), len(a.items)-1)][i])
-		return to != s
-	})
+	return list, yes
+}
+
+// complete tells whether the array may end.
+func (a *array) complete(s state) bool {
+	for k, x := range a.counts {
+		if s.count(k) < x.least {
+			return false
+		}
+	}
+	return int(s.n) >= a.least
 }
 
 func (a *array) follow(s state) (list []option, end bool) {
-	end = int(s.n) >= a.least
-	for k, x := range a.counts {
-		end = end && s.count(k) >= x.least
-	}
 	at := min(int(s.n), len(a.items)-1)
 	parts, _ := a.readings(s)
 	for _, i := range parts {
 		x := a.items[at][i]
 		list = append(list, option{x.rule, int32(at)<<16 | int32(i), a.unique && x.text == ""})
 	}
-	return list, end
+	return list, a.complete(s)
 }
 
-// after returns the state behind an item. ok is false if there are too many of a set.
+// after returns the state behind an item. ok is false if there are too many of a set, or if it is a constant that
+// is there.
 func (a *array) after(s state, x choose) (state, bool) {
+	if x.text != "" && (s.uses(x.same) || !s.use(x.text)) {
+		return s, false
+	}
 	if int(s.n) < a.cap {
 		s.n++
 	}
@@ -398,10 +413,7 @@ func (a *array) after(s state, x choose) (state, bool) {
 
 func (a *array) next(s state, slot int32, text string) (state, bool) {
 	x := a.items[slot>>16][slot&0xffff]
-	if x.text != "" {
-		text = x.text
-	}
-	if a.unique && !s.use(text) {
+	if a.unique && x.text == "" && !s.use(text) {
 		return s, false
 	}
 	return a.after(s, x)

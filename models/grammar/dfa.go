@@ -293,3 +293,31 @@ func (d *dfa) list(most int) (list []string, ok bool) {
 	}
 	return list, true
 }
+
+// plain returns the states after which all characters may follow that need no escape, and then again.
+func (d *dfa) plain() []bool {
+	k := len(d.samples)
+	asked := make([]bool, k) // classes with such characters
+	for i, from := range d.from {
+		end := rune(unicode.MaxRune + 1)
+		if i+1 < len(d.from) {
+			end = d.from[i+1]
+		}
+		asked[d.class[i]] = asked[d.class[i]] || len(class{{from, end - 1}}.and(plainChar)) > 0
+	}
+	plain := make([]bool, len(d.ends))
+	for s := 1; s < len(plain); s++ {
+		plain[s] = true
+	}
+	for changed := true; changed; {
+		changed = false
+		for s := range plain {
+			for c := 0; plain[s] && c < k; c++ {
+				if asked[c] && !plain[d.next[s*k+c]] {
+					plain[s], changed = false, true
+				}
+			}
+		}
+	}
+	return plain
+}

@@ -130,7 +130,7 @@ func (e *emitter) quoted(d *dfa) ref {
 func (e *emitter) length(least, most int) expr {
 	char := e.char()
 	if most < 0 {
-		return sequence{e.exactly(char, least), repeat{char, 0, -1}}
+		return sequence{e.exactly(char, least), anyText{}}
 	}
 	return sequence{e.exactly(char, least), e.upTo(char, most-least)}
 }
@@ -245,22 +245,28 @@ func (c *compiler) close(bracket string) ref {
 	return c.rule("the end "+bracket, func() expr { return sequence{c.space(), literal(bracket)} })
 }
 
-// char is a character of a string, or an escape of one. Halves of surrogate pairs are none, as they are no characters.
+// anyText are all texts within a JSON string, with all escapes.
+type anyText struct{}
+
+// anyEscape is a backslash and what follows. Halves of surrogate pairs are none, as they are no characters.
+var anyEscape = func() expr {
+	hex := spans(span{'0', '9'}, span{'a', 'f'}, span{'A', 'F'})
+	first := hex.and(chars("dD").not())
+	code := choice{
+		sequence{first, repeat{hex, 3, 3}},
+		sequence{chars("dD"), class{{'0', '7'}}, repeat{hex, 2, 2}},
+		sequence{chars("dD"), chars("89abAB"), repeat{hex, 2, 2}, literal(`\u`), chars("dD"), chars("cdefCDEF"), repeat{hex, 2, 2}},
+	}
+	return sequence{literal(`\`), choice{chars(`"\/bfnrt`), sequence{literal("u"), code}}}
+}()
+
+// char is a character of a string, or an escape of one.
 func (c *compiler) char() ref {
-	return c.rule("char", func() expr {
-		hex := spans(span{'0', '9'}, span{'a', 'f'}, span{'A', 'F'})
-		first := hex.and(chars("dD").not())
-		code := choice{
-			sequence{first, repeat{hex, 3, 3}},
-			sequence{chars("dD"), class{{'0', '7'}}, repeat{hex, 2, 2}},
-			sequence{chars("dD"), chars("89abAB"), repeat{hex, 2, 2}, literal(`\u`), chars("dD"), chars("cdefCDEF"), repeat{hex, 2, 2}},
-		}
-		return choice{plainChar, sequence{literal(`\`), choice{chars(`"\/bfnrt`), sequence{literal("u"), code}}}}
-	})
+	return c.rule("char", func() expr { return choice{plainChar, anyEscape} })
 }
 
 func (c *compiler) anyString() ref {
-	return c.rule("string", func() expr { return sequence{literal(`"`), repeat{c.char(), 0, -1}, literal(`"`)} })
+	return c.rule("string", func() expr { return sequence{literal(`"`), anyText{}, literal(`"`)} })
 }
 
 func (c *compiler) anyArray() ref {

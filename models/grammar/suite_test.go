@@ -23,6 +23,7 @@ import (
 var (
 	suites = flag.String("schemas", "", "`folder` of *.jsonl.gz with lines of {name, schema, tests: [{text, valid}]}, for TestSuites")
 	causes = flag.Int("causes", 20, "how many schemas TestSuites names that do not pass, of each file")
+	every  = flag.Int("every", 1, "TestSuites takes one schema of so many")
 	timed  = flag.Bool("masks", false, "TestSuites follows valid texts by SmolLM2's tokens and times the masks")
 )
 
@@ -98,7 +99,10 @@ func runSuite(t *testing.T, file string, follow func(*Grammar, string) ([]time.D
 		}
 	}
 next:
-	for _, x := range list {
+	for i, x := range list {
+		if i%*every != 0 {
+			continue
+		}
 		begin := time.Now()
 		g, err := FromSchema([]byte(x.Schema))
 		if d := time.Since(begin); d > 300*time.Millisecond {
@@ -142,7 +146,7 @@ next:
 		}
 		passed++
 	}
-	t.Logf("%s: %d of %d schemas pass, %.1f%%", filepath.Base(file), passed, len(list), 100*float64(passed)/float64(len(list)))
+	t.Logf("%s: %d of %d schemas pass, %.1f%%", filepath.Base(file), passed, len(compiling), 100*float64(passed)/float64(len(compiling)))
 	for _, cause := range slices.SortedFunc(maps.Keys(found), func(a, b string) int { return found[b] - found[a] }) {
 		t.Logf("%5d %s", found[cause], cause)
 	}
