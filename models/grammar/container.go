@@ -85,31 +85,90 @@ func newObject(s *shape) *object {
 // possible tells whether there is an object at all.
 func (o *object) possible() bool {
 	names, open := map[string]bool{}, false
-	met := map[int]bool{}
 	for _, x := range o.slots {
 		open = open || x.bit < 0
 		names[x.name] = true
-		for _, m := range x.meets {
-			met[m] = true
-		}
 	}
 	for name := range o.required {
 		if !slices.ContainsFunc(o.slots, func(x slot) bool { return x.bit >= 0 && x.name == name }) {
 			return false
 		}
 	}
-	known := len(names)
-	return len(met) == len(o.some) && (open || known >= o.least) && (o.most < 0 || len(o.required)+len(o.some) <= o.most || len(o.required) <= o.most && o.coincide())
+	s := o.start()
+	return (open || len(names) >= o.least) && o.needs(s, nil) <= o.room(s)
 }
 
-// coincide tells whether required members alone can be all that some asks for.
-func (o *object) coincide() bool {
-	for i := range o.some {
-		if !slices.ContainsFunc(o.slots, func(x slot) bool { return x.required && slices.Contains(x.meets, i) }) {
-			return false
+// room returns how many members may be added.
+func (o *object) room(s state) int {
+	if o.most < 0 {
+		return many - 1
+	}
+	return o.most - int(s.n)
+}
+
+// many is more than any number of members.
+const many = 1 << 30
+
+// needs returns how many members must be added at least, after x if it is not nil: those that are required, and those
+// that are what shape.some asks for.
+func (o *object) needs(s state, x *slot) int {
+	missing, last := 0, -1
+	skip := -1
+	if x != nil {
+		skip = x.bit
+	}
+	for _, y := range o.slots { // those of one key are side by side
+		if y.required && y.bit != last && y.bit != skip && !s.has(y.bit) {
+			missing++
+			last = y.bit
 		}
 	}
-	return true
+	if len(o.some) == 0 {
+		return missing
+	}
+	met := 0
+	for i := range o.some {
+		if s.has(o.plan.names+i) || x != nil && slices.Contains(x.meets, i) {
+			met |= 1 << i
+		}
+	}
+	return o.cover(s, met, skip)
+}
+
+// cover returns the fewest members that are required or are what shape.some asks for beside met, without a key.
+func (o *object) cover(s state, met, skip int) int {
+	fewest := make([]int, 1<<len(o.some))
+	for i := range fewest {
+		fewest[i] = many
+	}
+	fewest[met] = 0
+	for i := 0; i < len(o.slots); {
+		first := o.slots[i]
+		var all []int // what the readings of one key are
+		for ; i < len(o.slots) && o.slots[i].bit == first.bit && first.bit >= 0 || len(all) == 0; i++ {
+			set := 0
+			for _, m := range o.slots[i].meets {
+				set |= 1 << m
+			}
+			all = append(all, set)
+		}
+		if first.bit >= 0 && (first.bit == skip || s.has(first.bit)) {
+			continue
+		}
+		next := slices.Clone(fewest)
+		if first.required {
+			for k := range next {
+				next[k] = many
+			}
+		}
+		for k, n := range fewest {
+			for _, set := range all {
+				next[k|set] = min(next[k|set], n+1)
+			}
+		}
+		fewest = next
+	}
+	return fewest[len(fewest)-1]
 }
 
 func (o *object) start() state { return state{bits: strings.Repeat("\x00", (o.bits+7)/8)} }
@@ -117,55 +176,23 @@ func (o *object) start() state { return state{bits: strings.Repeat("\x00", (o.bi
 func (s state) has(bit int) bool { return s.bits[bit/8]>>(bit%8)&1 != 0 }
 
 func (o *object) follow(s state) (list []option, end bool) {
-	missing, last := 0, -1
-	for _, x := range o.slots { // those of one key are side by side
-		if x.required && x.bit != last && !s.has(x.bit) {
-			missing++
-			last = x.bit
-		}
-	}
-	for i := range o.some {
-		if !s.has(o.plan.names + i) {
-			missing++
-		}
-	}
-	room := 1 << 30
-	if o.most >= 0 {
-		room = o.most - int(s.n)
-	}
+	room, needs := o.room(s), o.needs(s, nil)
 	for i, x := range o.slots {
 		if x.bit >= 0 && s.has(x.bit) {
 			continue
 		}
-		after := missing
-		if x.required {
+		after := needs
+		switch {
+		case len(o.some) > 0:
+			after = o.needs(s, &x)
+		case x.required:
 			after--
 		}
-		for _, m := range x.meets {
-			if !s.has(o.plan.names + m) {
-				after--
-			}
-		}
-		if room-1 >= after && o.leaves(s, x) {
+		if after < room {
 			list = append(list, option{x.rule, int32(i), x.bit < 0 && o.compare})
 		}
 	}
-	return list, missing == 0 && int(s.n) >= o.least
-}
-
-// leaves tells whether other members can be all that some asks for and x is not.
-func (o *object) leaves(s state, x slot) bool {
-	for i := range o.some {
-		if s.has(o.plan.names+i) || slices.Contains(x.meets, i) {
-			continue
-		}
-		if !slices.ContainsFunc(o.slots, func(y slot) bool {
-			return slices.Contains(y.meets, i) && (y.bit < 0 || y.bit != x.bit && !s.has(y.bit))
-		}) {
-			return false
-		}
-	}
-	return true
+	return list, int(s.n) >= o.least && needs == 0
 }
 
 func (o *object) next(s state, slot int32, text string) (state, bool) {

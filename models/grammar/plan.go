@@ -41,6 +41,7 @@ type choose struct {
 const (
 	mostKnown    = 1 << 12 // keys of an object
 	mostPatterns = 8       // of keys of an object
+	mostSome     = 6       // members that some asks for
 	mostCounts   = 3       // contains of an array
 	mostFinite   = 1 << 6  // texts of a set that is taken as a list
 )
@@ -69,6 +70,9 @@ func (c *compiler) planObject(s *shape) (*plan, error) {
 	add(slices.Sorted(maps.Keys(s.required)))
 	if len(names) > mostKnown {
 		return nil, &LimitError{"keys that a schema names for one object", mostKnown}
+	}
+	if len(s.some) > mostSome {
+		return nil, &LimitError{"members of one object that not asks for", mostSome}
 	}
 	if len(patterns) > mostPatterns {
 		return nil, &LimitError{"patterns of keys of one object", mostPatterns}

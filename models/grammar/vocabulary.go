@@ -123,6 +123,9 @@ func (w *walker) mask(s *set) *mask {
 			}
 		}
 	}
+	if w.threatened(s) {
+		w.prune(m, 0, s)
+	}
 	w.kept += len(m.bits) + len(m.open)
 	s.mask = m
 	return m
@@ -164,6 +167,26 @@ func (w *walker) walk(m *mask, at int32, s *set, plain bool) {
 			path[n.depth] = s
 			m.add(w.v, n)
 			i++
+		}
+	}
+}
+
+// prune removes the tokens after which nothing but a part that there is could follow: what is known of the tops of stacks
+// does not know it.
+func (w *walker) prune(m *mask, at int32, s *set) {
+	nodes := w.v.nodes
+	for i := at + 1; i < nodes[at].after; i = nodes[i].after {
+		switch to := w.step(s, nodes[i].c); {
+		case to == w.dead:
+			last := int32(len(w.v.ids))
+			if next := nodes[i].after; int(next) < len(nodes) {
+				last = nodes[next].first
+			}
+			for _, id := range w.v.ids[nodes[i].first:last] {
+				m.bits[id>>6] &^= 1 << (id & 63)
+			}
+		case w.threatened(to):
+			w.prune(m, i, to)
 		}
 	}
 }
