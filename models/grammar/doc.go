@@ -18,6 +18,11 @@
 // walk through the trie of the vocabulary; as most of them end within the rule on top of the stack, they
 // are kept for the tops of stacks, and only the others are looked at again for each stack.
 //
+// A JSON Schema becomes shapes: a set of values is some shapes, of which each has values of one kind with all that is
+// said of them. So sets can be joined, and their contrary be found, which is what allOf, anyOf, oneOf, not and if ask for. Strings
+// and numbers are automata over characters; which members and items may follow depends on those that there are, so that positions
+// in arrays and objects are made when a text leads there.
+//
 // Grammars may come from anywhere. Their text, positions, repetitions and nesting are limited, and so are
 // the ways to read a text, the depth of its rules and the memory for what is kept: beyond that is a
 // [*LimitError].
