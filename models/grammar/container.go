@@ -3,7 +3,6 @@ package grammar
 import (
 	"slices"
 	"strings"
-	"sync"
 )
 
 // A container is the inside of arrays or objects of one kind, with what ends them. Its parts come in many orders, so that
@@ -243,77 +242,6 @@ func newArray(s *shape) *array {
 	}
 	return a
 }
-
-// divideItems makes constants of items that there are few of, so that none is begun when all are there.
-func divideItems(list []choose) (all []choose) {
-	for _, x := range list {
-		others, shapes := x, anyShapes()
-		if x.value != nil {
-			shapes = x.value.shapes
-		}
-		for _, s := range shapes {
-			texts, few := s.constants()
-			switch {
-			case few || !s.live():
-			case s.kind == isNumber:
-				y := *s
-				y.plan = &plan{texts: s.plan.texts.and(oneNumber())}
-				others.shapes = append(others.shapes, &y)
-			default:
-				others.shapes = append(others.shapes, s)
-			}
-			for _, text := range texts {
-				y := x
-				y.text, y.same = text, canonical(text)
-				all = append(all, y)
-			}
-		}
-		if len(others.shapes) > 0 {
-			all = append(all, others)
-		}
-	}
-	return all
-}
-
-// oneNumber are numbers of which no two are equal.
-var oneNumber = sync.OnceValue(func() *dfa {
-	return must(search(`^(0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.[0-9]*[1-9])$`))
-})
-
-// anyShapes are all values.
-var anyShapes = sync.OnceValue(func() []*shape {
-	list := others()
-	for _, s := range list {
-		s.plan = &plan{}
-	}
-	list[isNumber].plan.texts = numbers{}.texts()
-	return list
-})
-
-// constants returns the texts of a shape if there are few of them.
-func (s *shape) constants() (texts []string, few bool) {
-	switch {
-	case s.kind < isNumber:
-		return []string{constantTexts[s.kind]}, true
-	case s.numbers.only != nil:
-		for _, x := range s.numbers.only {
-			texts = append(texts, x.text)
-		}
-		return texts, true
-	case s.kind > isString || s.plan.texts == nil:
-		return nil, false
-	}
-	texts, few = s.plan.texts.list(mostFinite)
-	for i := range texts {
-		if s.kind == isString {
-			texts[i] = quote(texts[i])
-		}
-	}
-	return texts, few
-}
-
-// constantTexts are those of kinds with one value.
-var constantTexts = map[kind]string{isNull: "null", isTrue: "true", isFalse: "false"}
 
 // Limits of arrays of which items are counted or compared.
 const (

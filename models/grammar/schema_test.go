@@ -107,7 +107,7 @@ func generate(t testing.TB, g *Grammar, v *Vocabulary, random *rand.Rand, begin 
 			}
 		}
 		if len(list) == 0 {
-			t.Fatalf("nothing may follow %q", text)
+			t.Fatalf("%s: nothing may follow %q", g.source.Text, text)
 		}
 		id := list[random.IntN(len(list))]
 		for _, c := range closing {
