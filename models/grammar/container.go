@@ -47,16 +47,16 @@ const mostUsed = 1 << 16
 // uses tells whether a value is there.
 func (s *state) uses(same string) bool { return strings.Contains("\n"+s.used, "\n"+same+"\n") }
 
-// use adds a text that must not be there again.
-func (s *state) use(text string) bool {
-	if same := canonical(text); s.uses(same) {
+// use adds a text that must not be there again, and tells whether it was not.
+func (s *state) use(text, same string) bool {
+	if s.uses(same) {
 		return false
-	} else if text = strings.ReplaceAll(text, "\n", " "); text != same { // goes looks for the text, has for the value
-		s.used += text + "\n" + same + "\n"
-	} else {
-		s.used += same + "\n"
 	}
-	if len(s.used) > mostUsed {
+	// The machine looks for the text, uses for the value.
+	if text = strings.ReplaceAll(text, "\n", " "); text != same {
+		s.used += text + "\n"
+	}
+	if s.used += same + "\n"; len(s.used) > mostUsed {
 		panic(&LimitError{"bytes of items or keys that are compared", mostUsed})
 	}
 	return true
@@ -196,7 +196,7 @@ func (o *object) follow(s state) (list []option, end bool) {
 
 func (o *object) next(s state, slot int32, text string) (state, bool) {
 	x := o.slots[slot]
-	if x.bit < 0 && o.compare && !s.use(text) {
+	if x.bit < 0 && o.compare && !s.use(text, canonical(text)) {
 		return s, false
 	}
 	if s.n < int32(max(o.least, o.most)) {
@@ -342,7 +342,7 @@ func (a *array) follow(s state) (list []option, end bool) {
 // after returns the state behind an item. ok is false if there are too many of a set, or if it is a constant that
 // is there.
 func (a *array) after(s state, x choose) (state, bool) {
-	if x.text != "" && (s.uses(x.same) || !s.use(x.text)) {
+	if x.text != "" && !s.use(x.text, x.same) {
 		return s, false
 	}
 	if int(s.n) < a.cap {
@@ -368,7 +368,7 @@ func (a *array) after(s state, x choose) (state, bool) {
 
 func (a *array) next(s state, slot int32, text string) (state, bool) {
 	x := a.items[slot>>16][slot&0xffff]
-	if a.unique && x.text == "" && !s.use(text) {
+	if a.unique && x.text == "" && !s.use(text, canonical(text)) {
 		return s, false
 	}
 	return a.after(s, x)

@@ -72,7 +72,7 @@ func (s *shape) constants(depth int) (texts []string, few bool) {
 	case s.kind == isNumber: // of which no two are equal
 		return s.plan.texts.and(oneNumber()).list(mostFinite)
 	}
-	texts, few = s.plan.texts.list(mostFinite)
+	texts, few = s.plan.texts.list(mostConstants)
 	for i := range texts {
 		texts[i] = quote(texts[i])
 	}
@@ -102,6 +102,9 @@ func (n *domain) constants(depth int) (all []string, few bool) {
 	}
 	return all, len(all) <= mostFinite
 }
+
+// mostConstants is the most strings that are taken as constants where items must differ.
+const mostConstants = 1 << 9
 
 // mostDeep is how deep constants may be.
 const mostDeep = 3

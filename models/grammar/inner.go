@@ -85,6 +85,11 @@ func (m *machine) goes(s *set) bool {
 	if s == m.dead || !m.threatened(s) {
 		return s != m.dead
 	}
+	for _, b := range m.classes { // which is enough but for the last ways to differ
+		if to := m.advance(s, b); to != m.dead && !m.threatened(to) {
+			return true
+		}
+	}
 	for b := range 256 {
 		if m.goes(m.advance(s, byte(b))) {
 			return true
