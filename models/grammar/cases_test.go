@@ -1,7 +1,7 @@
 package grammar
 
-// schemas are some of everything that is taken, with texts that satisfy it, texts that do not, and texts that the grammar does
-// not have though they do, or that a validator takes.
+// schemas are some of everything that is taken, with texts that satisfy it, texts that do
+// not, and texts that the grammar does not have though they do, or that a validator takes.
 var schemas = []struct {
 	schema         string
 	yes, no, never []string

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A container is the inside of arrays or objects of one kind, with what ends them. Its parts come in many orders, so that
-// positions in it are made when a text leads there.
+// A container is the inside of arrays or objects of one kind, with what ends them. Its
+// parts come in many orders, so that positions in it are made when a text leads there.
 type container struct {
 	layout
 	comma, shut, close ref // what separates parts; what ends it without parts and behind one
@@ -17,11 +17,11 @@ type container struct {
 // A layout says which parts may follow others.
 type layout interface {
 	start() state
-	// follow returns the parts that may follow and whether the container may end. With each of them there is a way to
-	// the end.
+	// follow returns the parts that may follow and whether the container may end. With
+	// each of them there is a way to the end.
 	follow(s state) (list []option, end bool)
-	// next returns the state behind a part of which text, where it hears, is known. ok is false of one that
-	// must not be there again.
+	// next returns the state behind a part of which text, where it hears, is known. ok is
+	// false of one that must not be there again.
 	next(s state, slot int32, text string) (to state, ok bool)
 	// then returns what follows a part within its slot, negative for nothing.
 	then(slot int32) ref
@@ -108,8 +108,8 @@ func (o *object) room(s state) int {
 // many is more than any number of members.
 const many = 1 << 30
 
-// needs returns how many members must be added at least, after x if it is not nil: those that are required, and those
-// that are what shape.some asks for.
+// needs returns how many members must be added at least, after x if it is not nil: those
+// that are required, and those that are what shape.some asks for.
 func (o *object) needs(s state, x *slot) int {
 	missing, last := 0, -1
 	skip := -1
@@ -134,7 +134,8 @@ func (o *object) needs(s state, x *slot) int {
 	return o.cover(s, met, skip)
 }
 
-// cover returns the fewest members that are required or are what shape.some asks for beside met, without a key.
+// cover returns the fewest members that are required or are what shape.some asks for
+// beside met, without a key.
 func (o *object) cover(s state, met, skip int) int {
 	fewest := make([]int, 1<<len(o.some))
 	for i := range fewest {
@@ -339,8 +340,8 @@ func (a *array) follow(s state) (list []option, end bool) {
 	return list, a.complete(s)
 }
 
-// after returns the state behind an item. ok is false if there are too many of a set, or if it is a constant that
-// is there.
+// after returns the state behind an item. ok is false if there are too many of a set, or
+// if it is a constant that is there.
 func (a *array) after(s state, x choose) (state, bool) {
 	if x.text != "" && !s.use(x.text, x.same) {
 		return s, false

@@ -7,14 +7,16 @@ import (
 	"unicode"
 )
 
-// A dfa is a set of texts that is closed under and, or, not: a deterministic automaton over characters.
+// A dfa is a set of texts that is closed under and, or, not: a deterministic automaton
+// over characters.
 type dfa struct {
 	alphabet
 	next []int32 // [state][class]
 	ends []bool  // by state: a text may end
 }
 
-// States of each dfa: dead leads to no end, begin is where texts begin. They are one if there is no text.
+// States of each dfa: dead leads to no end, begin is where texts begin. They are one if
+// there is no text.
 const dead = 0
 
 // An alphabet is classes of characters that nothing tells apart.
@@ -27,7 +29,8 @@ type alphabet struct {
 // mostTable is the most entries of the table of one automaton.
 const mostTable = 1 << 20
 
-// newAlphabet returns the classes of ranges that begin at cuts; ranges of one signature are one class.
+// newAlphabet returns the classes of ranges that begin at cuts; ranges of one signature
+// are one class.
 func newAlphabet(cuts []rune, signature func(rune) string) (a alphabet) {
 	slices.Sort(cuts)
 	for len(cuts) > 0 && cuts[len(cuts)-1] > unicode.MaxRune {
@@ -71,8 +74,9 @@ func (a *alphabet) spans(wanted func(class int) bool) (c class) {
 	return spans(c...)
 }
 
-// explore returns the automaton of states that step leads to, in which a state is what it is equal to. alive is false
-// of states that lead to no end. It panics with a LimitError, as add does.
+// explore returns the automaton of states that step leads to, in which a state is what it
+// is equal to. alive is false of states that lead to no end. It panics with a LimitError,
+// as add does.
 func explore[S comparable](a alphabet, start S, step func(s S, sample rune) (to S, alive bool), end func(S) bool) *dfa {
 	d := &dfa{alphabet: a}
 	known := map[S]int32{}
@@ -294,7 +298,8 @@ func (d *dfa) list(most int) (list []string, ok bool) {
 	return list, true
 }
 
-// plain returns the states after which all characters may follow that need no escape, and then again.
+// plain returns the states after which all characters may follow that need no escape, and
+// then again.
 func (d *dfa) plain() []bool {
 	k := len(d.samples)
 	asked := make([]bool, k) // classes with such characters

@@ -248,7 +248,8 @@ func (c *compiler) close(bracket string) ref {
 // anyText are all texts within a JSON string, with all escapes.
 type anyText struct{}
 
-// anyEscape is a backslash and what follows. Halves of surrogate pairs are none, as they are no characters.
+// anyEscape is a backslash and what follows. Halves of surrogate pairs are none, as they
+// are no characters.
 var anyEscape = func() expr {
 	hex := spans(span{'0', '9'}, span{'a', 'f'}, span{'A', 'F'})
 	first := hex.and(chars("dD").not())

@@ -4,7 +4,8 @@ import (
 	"sync"
 )
 
-// divideItems makes constants of items that there are few of, so that none is begun when all are there.
+// divideItems makes constants of items that there are few of, so that none is begun when
+// all are there.
 func divideItems(list []choose) (all []choose) {
 	for _, x := range list {
 		others, shapes := x, anyShapes()
@@ -167,7 +168,8 @@ func (s *shape) constantObjects(depth int) (all []string, few bool) {
 	return all, true
 }
 
-// combine returns each text with each part behind it, and a comma between them if the text is not the beginning.
+// combine returns each text with each part behind it, and a comma between them if the text
+// is not the beginning.
 func combine(texts, parts []string, begin string, before ...string) (all []string) {
 	for _, text := range texts {
 		if text != begin {

@@ -46,7 +46,8 @@ const (
 		`|((` + hexPattern + `:){0,5}` + hexPattern + `)?::` + hexPattern +
 		`|((` + hexPattern + `:){0,6}` + hexPattern + `)?::)`
 
-	// Up to four labels of up to 62 characters, or 15 of up to 15, which is no more than 253 in all.
+	// Up to four labels of up to 62 characters, or 15 of up to 15, which is no more than
+	// 253 in all.
 	hostPattern = `(` + longLabel + `(\.` + longLabel + `){0,3}|` + shortLabel + `(\.` + shortLabel + `){0,14})`
 	longLabel   = `[0-9A-Za-z]([0-9A-Za-z-]{0,60}[0-9A-Za-z])?`
 	shortLabel  = `[0-9A-Za-z]([0-9A-Za-z-]{0,13}[0-9A-Za-z])?`
@@ -64,13 +65,15 @@ const (
 	relativePattern = `(//` + authority + pathAfter + `|/(` + segmentChars + `+` + pathAfter + `)?|(` + unreserved + `|@|` + percent + `)+` + pathAfter + `)?`
 )
 
-// unchecked are formats of the standard that this package cannot check. All others are annotations.
+// unchecked are formats of the standard that this package cannot check. All others are
+// annotations.
 var unchecked = []string{"idn-email", "idn-hostname", "iri", "iri-reference", "uri-template", "regex"}
 
 // formatTexts are the automata of formats, once they are made.
 var formatTexts sync.Map
 
-// format returns the texts of a format, or those that all of its texts are of, nil if it is none of the list.
+// format returns the texts of a format, or those that all of its texts are of, nil if it
+// is none of the list.
 func format(name string, maybe bool) (all *dfa, err error) {
 	f := formats[name]
 	list := f.is

@@ -80,7 +80,8 @@ func (m *machine) hear(s *set, b byte) *set {
 	return to
 }
 
-// goes tells whether a text can be completed, as far as what it must not repeat is concerned.
+// goes tells whether a text can be completed, as far as what it must not repeat is
+// concerned.
 func (m *machine) goes(s *set) bool {
 	if s == m.dead || !m.threatened(s) {
 		return s != m.dead
@@ -98,7 +99,8 @@ func (m *machine) goes(s *set) bool {
 	return false
 }
 
-// threatened tells whether every reading is in a part that may be one that there is. Others can always be different.
+// threatened tells whether every reading is in a part that may be one that there is.
+// Others can always be different.
 func (m *machine) threatened(s *set) bool {
 	return s.hears && s.flags == 0 && !slices.ContainsFunc(s.items, func(x item) bool { return !m.repeats(x.up) })
 }

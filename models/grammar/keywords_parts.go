@@ -191,7 +191,8 @@ func dependent(not bool) maker {
 	}
 }
 
-// dependency returns the values that lack a key or satisfy a schema or have other keys, or all others.
+// dependency returns the values that lack a key or satisfy a schema or have other keys, or
+// all others.
 func (s *statement) dependency(key string, v *value, at *place, not bool) ([]*shape, error) {
 	with := []*shape{having([]string{key})}
 	var then []*shape

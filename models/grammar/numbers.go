@@ -71,7 +71,8 @@ const (
 	boundDigits = 18
 )
 
-// texts returns the numbers as texts. Only those of which the bounds say no more than the sign have exponents.
+// texts returns the numbers as texts. Only those of which the bounds say no more than the
+// sign have exponents.
 func (n numbers) texts() *dfa {
 	whole, signs := freeDigits, len(n.of)+len(n.notOf)+len(n.except) == 0 && !n.broken
 	for _, b := range n.bounds {
@@ -125,8 +126,8 @@ func must(d *dfa, err error) *dfa {
 	return d
 }
 
-// decimal returns the digits before and behind the point, without a sign and without zeros at either end. The
-// number is one of JSON, so that there are no more.
+// decimal returns the digits before and behind the point, without a sign and without zeros
+// at either end. The number is one of JSON, so that there are no more.
 func decimal(x *big.Rat) (before, behind string) {
 	digits, exact := x.FloatPrec()
 	if !exact || digits > 1<<12 {
@@ -146,8 +147,9 @@ var numberAlphabet = newAlphabet([]rune{0, '+', ',', '-', '.', '/', '0', '1', '2
 	return ""
 })
 
-// compared returns the texts that are digits, with a sign and a point if they have one, and compare with a number so. An exponent
-// behind them changes nothing. What is no number may be among them.
+// compared returns the texts that are digits, with a sign and a point if they have one,
+// and compare with a number so. An exponent behind them changes nothing. What is no number
+// may be among them.
 func compared(b bound) *dfa {
 	before, behind := decimal(b.with)
 	type state struct {
@@ -221,8 +223,8 @@ func order[T cmp.Ordered](a, b T) int8 { return int8(cmp.Compare(a, b)) }
 // mostRemainder is the most that digits of a multiple are counted by.
 const mostRemainder = 1 << 14
 
-// multiples returns the texts that are digits, with a sign and a point if they have one, and a multiple of a number. What
-// is no number may be among them.
+// multiples returns the texts that are digits, with a sign and a point if they have one,
+// and a multiple of a number. What is no number may be among them.
 func multiples(of *big.Rat) *dfa {
 	_, behind := decimal(of)
 	scale := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(len(behind))), nil))

@@ -109,7 +109,8 @@ func (c *compiler) planObject(s *shape) (*plan, error) {
 	return p, nil
 }
 
-// planOthers adds slots of keys that the schema does not name, one for each set of patterns that keys may match.
+// planOthers adds slots of keys that the schema does not name, one for each set of
+// patterns that keys may match.
 func (c *compiler) planOthers(s *shape, p *plan, general []keyRule, patterns []*dfa, names []string) {
 	var free *dfa
 	for signs := range 1 << len(patterns) {
@@ -262,7 +263,8 @@ func (c *compiler) reach(root *domain) error {
 	return nil
 }
 
-// divide makes of a slot that may be what shape.some asks for several, of which each is something or not.
+// divide makes of a slot that may be what shape.some asks for several, of which each is
+// something or not.
 func (c *compiler) divide(s *shape) {
 	var all []slot
 	for _, x := range s.plan.slots {

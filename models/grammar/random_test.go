@@ -126,7 +126,8 @@ func randomValue(r *rand.Rand, depth int) any {
 	return m
 }
 
-// TestRandomSchemas: what a random schema says of random values is what a validator of others says.
+// TestRandomSchemas: what a random schema says of random values is what a validator of
+// others says.
 func TestRandomSchemas(t *testing.T) {
 	counts := compareRandom(t, 1, 300)
 	t.Logf("%d schemas taken, %d refused; %d texts valid, %d not, %d generated", counts[0], counts[1], counts[2], counts[3], counts[4])
@@ -135,8 +136,8 @@ func TestRandomSchemas(t *testing.T) {
 	}
 }
 
-// compareRandom compares some schemas with some values each. It returns how many were taken and refused, and how many
-// texts were valid and not, and generated.
+// compareRandom compares some schemas with some values each. It returns how many were
+// taken and refused, and how many texts were valid and not, and generated.
 func compareRandom(t *testing.T, seed uint64, schemas int) (counts [5]int) {
 	r, v := rand.New(rand.NewPCG(seed, 2)), jsonTokens()
 	for i := range schemas {

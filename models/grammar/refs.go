@@ -101,7 +101,8 @@ func (x *index) walk(v *value, at *place, resource string, names bool) {
 	}
 }
 
-// identify takes the names that a schema gives to itself, and returns the resource that it is in.
+// identify takes the names that a schema gives to itself, and returns the resource that it
+// is in.
 func (x *index) identify(v *value, resource string) string {
 	if id := v.field(x.id); id != nil && id.kind == "string" && !(x.old && v.field("$ref") != nil) {
 		to, fragment := x.locate(id.text, resource)
@@ -141,7 +142,8 @@ func (x *index) locate(reference, resource string) (to, fragment string) {
 	return base.ResolveReference(u).String(), fragment
 }
 
-// resolve returns the part that a reference in a resource names, nil if it is none of this schema.
+// resolve returns the part that a reference in a resource names, nil if it is none of this
+// schema.
 func (x *index) resolve(reference, resource string) *value {
 	to, fragment := x.locate(reference, resource)
 	root := x.resources[to]

@@ -9,8 +9,8 @@ import (
 	"unicode"
 )
 
-// matching returns the texts in which a regular expression of ECMA-262 finds something. It is read by package
-// regexp, after what is written otherwise there is put into its form.
+// matching returns the texts in which a regular expression of ECMA-262 finds something. It
+// is read by package regexp, after what is written otherwise there is put into its form.
 func matching(expression string) (d *dfa, err error) {
 	defer limited(&err)
 	t := &ecma{rest: expression}
@@ -132,8 +132,8 @@ func splits(expression string) (yes bool) {
 	return yes
 }
 
-// levels calls f with each byte of an expression that is no part of an escape or a class, and how many groups are
-// open behind it, while it returns true.
+// levels calls f with each byte of an expression that is no part of an escape or a class,
+// and how many groups are open behind it, while it returns true.
 func levels(expression string, f func(at, depth int) bool) {
 	depth, inside := 0, false
 	for i := 0; i < len(expression); i++ {
@@ -233,10 +233,12 @@ func (t *ecma) property() error {
 	return nil
 }
 
-// mostRanges is the most ranges of characters that one expression may have, which bounds the time for it.
+// mostRanges is the most ranges of characters that one expression may have, which bounds
+// the time for it.
 const mostRanges = 1 << 17
 
-// A search is a state of looking for an expression: what may be going on, and what was before.
+// A search is a state of looking for an expression: what may be going on, and what was
+// before.
 type searching struct {
 	at   string // instructions, as runes ascending
 	prev rune   // of the same kind as the character before: -1, 'a', ' ', '\n'
@@ -299,7 +301,8 @@ type matcher struct {
 // mostSteps is the most instructions that are visited for one expression.
 const mostSteps = 1 << 24
 
-// closure returns the instructions that match or read a character, before r. They are gone with the next call.
+// closure returns the instructions that match or read a character, before r. They are gone
+// with the next call.
 func (m *matcher) closure(s searching, r rune) []uint32 {
 	if m.seen == nil {
 		m.seen = make([]int, len(m.Inst))

@@ -7,9 +7,10 @@ import (
 	"slices"
 )
 
-// FromSchema returns the grammar of the JSON values that a JSON Schema takes: every text of the grammar is JSON that
-// satisfies the schema by draft 2020-12, or by the earlier one that its $schema names (of drafts 4, 6 and 7, in which
-// nothing counts beside $ref). These keywords count, in any combination:
+// FromSchema returns the grammar of the JSON values that a JSON Schema takes: every text
+// of the grammar is JSON that satisfies the schema by draft 2020-12, or by the earlier one
+// that its $schema names (of drafts 4, 6 and 7, in which nothing counts beside $ref).
+// These keywords count, in any combination:
 //
 //	type, enum, const
 //	minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf
@@ -21,19 +22,25 @@ import (
 //	allOf, anyOf, oneOf, not, if, then, else
 //	$ref, $dynamicRef with one place to go, $id, $anchor: to parts of the same schema
 //
-// Formats are date, time, date-time, duration, uuid, ipv4, ipv6, hostname, email, uri, uri-reference, json-pointer and
-// relative-json-pointer, which values must have, and of numbers int32 and int64. All other keywords and formats are annotations, which the
-// standard says to ignore. An error that says where are: $recursiveRef, references to other documents, the formats idn-email,
-// idn-hostname, iri, iri-reference, uri-template and regex, what looks ahead (but behind ^ at the beginning) or back or
-// refers to a group in an expression, {,n} in one, uniqueItems and unevaluated... below not or where oneOf or if needs the contrary,
-// and unevaluatedItems beside contains. A schema whose alternatives or automata are too many is one, too.
+// Formats are date, time, date-time, duration, uuid, ipv4, ipv6, hostname, email, uri,
+// uri-reference, json-pointer and relative-json-pointer, which values must have, and of
+// numbers int32 and int64. All other keywords and formats are annotations, which the
+// standard says to ignore. An error that says where are: $recursiveRef, references to
+// other documents, the formats idn-email, idn-hostname, iri, iri-reference, uri-template
+// and regex, what looks ahead (but behind ^ at the beginning) or back or refers to a group
+// in an expression, {,n} in one, uniqueItems and unevaluated... below not or where oneOf
+// or if needs the contrary, and unevaluatedItems beside contains. A schema whose
+// alternatives or automata are too many is one, too.
 //
-// Not every text of such a value is one of the grammar. Members come in any order, a key that the schema names once. Strings of which more
-// than the length is limited, and keys, have escapes only where JSON needs them. Integers have no point and no exponent,
-// and up to 16 digits, or 18 or as many as a bound has. Numbers have up to 16 digits before and behind the point and two of an exponent,
-// as in llama.cpp, so that a float64 has them; with bounds other than 0 or multipleOf they have no exponent. Numbers of enum and const are as they
-// are written there. Where a part of a format is taken, it is one that all readers take: host names of up to four long labels or 15
-// short ones, seconds up to 59. Between the parts of arrays and objects there is nothing, a space, or one or two ends of
+// Not every text of such a value is one of the grammar. Members come in any order, a key
+// that the schema names once. Strings of which more than the length is limited, and keys,
+// have escapes only where JSON needs them. Integers have no point and no exponent, and up
+// to 16 digits, or 18 or as many as a bound has. Numbers have up to 16 digits before and
+// behind the point and two of an exponent, as in llama.cpp, so that a float64 has them;
+// with bounds other than 0 or multipleOf they have no exponent. Numbers of enum and const
+// are as they are written there. Where a part of a format is taken, it is one that all
+// readers take: host names of up to four long labels or 15 short ones, seconds up to 59.
+// Between the parts of arrays and objects there is nothing, a space, or one or two ends of
 // lines with up to 20 spaces and tabs. Nothing is before and after the value.
 //
 // The error is a [*SchemaError] or a [*LimitError].
@@ -56,7 +63,8 @@ func FromSchema(data []byte) (*Grammar, error) {
 	return newGrammar(Source{string(data), true}, c.rules, int(start))
 }
 
-// A compiler makes rules of a schema: first shapes of what it says, then rules of those that values can satisfy.
+// A compiler makes rules of a schema: first shapes of what it says, then rules of those
+// that values can satisfy.
 type compiler struct {
 	*index
 	nodes     map[string]*domain

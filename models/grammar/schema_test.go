@@ -20,7 +20,8 @@ func fromSchema(t testing.TB, schema string) *Grammar {
 	return g
 }
 
-// TestSchemaTexts: the grammar has the texts that it should, and a validator of others agrees about the values.
+// TestSchemaTexts: the grammar has the texts that it should, and a validator of others
+// agrees about the values.
 func TestSchemaTexts(t *testing.T) {
 	for i, x := range schemas {
 		g, valid := fromSchema(t, x.schema), validator(t, i, x.schema)
@@ -78,8 +79,8 @@ func jsonTokens() *Vocabulary {
 	return NewVocabulary(list)
 }
 
-// closing are tokens that a text which is long is to go on with: ends, a digit, and what a pattern of
-// the schemas asks for.
+// closing are tokens that a text which is long is to go on with: ends, a digit, and what a
+// pattern of the schemas asks for.
 var closing = []int32{'"', '}', ']', jsonTokens().id("null"), jsonTokens().id("ab"), '0'}
 
 // generate returns a random text of a grammar that begins so, empty if it would be long.
@@ -257,8 +258,8 @@ func TestExactBounds(t *testing.T) {
 	}
 }
 
-// TestLargeSchemas: a schema of the greatest length takes no more time than its length accounts for. One with
-// work for each pair of its parts would not come to an end here.
+// TestLargeSchemas: a schema of the greatest length takes no more time than its length
+// accounts for. One with work for each pair of its parts would not come to an end here.
 func TestLargeSchemas(t *testing.T) {
 	list := func(n int, format string) string {
 		var b strings.Builder
@@ -313,7 +314,8 @@ func spellings(pointer string, n int) string {
 	return strings.Join(list, ",")
 }
 
-// TestPointers: other spellings of a pointer lead to the same part, and an index has one spelling.
+// TestPointers: other spellings of a pointer lead to the same part, and an index has one
+// spelling.
 func TestPointers(t *testing.T) {
 	root, err := readJSON([]byte(`{"$defs": {"ab": {"const": 1}}, "list": [{"const": 2}, {"const": 3}], "": {"/": {"~": 5}}}`))
 	if err != nil {

@@ -23,7 +23,8 @@ var typeKinds = map[string][]kind{
 	"null": {isNull}, "boolean": {isTrue, isFalse}, "integer": {isNumber}, "number": {isNumber}, "string": {isString}, "array": {isArray}, "object": {isObject},
 }
 
-// A shape is values of one kind that satisfy all it says. A set of values is several of them.
+// A shape is values of one kind that satisfy all it says. A set of values is several of
+// them.
 type shape struct {
 	kind        kind
 	least, most int     // characters, items or members; most is negative without a limit
@@ -172,7 +173,8 @@ func (s *shape) item(i int) *domain {
 	return s.rest
 }
 
-// mostLength is the most characters of a string of which more is known than how many there are.
+// mostLength is the most characters of a string of which more is known than how many there
+// are.
 const mostLength = 1 << 16
 
 // strings returns the texts of a string, nil if more than their length is not known.

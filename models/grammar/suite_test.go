@@ -36,13 +36,13 @@ type suiteCase struct {
 	}
 }
 
-// TestSuites tries schemas of others, such as those of MaskBench and of the standard's test suite, which
-// are not part of this project:
+// TestSuites tries schemas of others, such as those of MaskBench and of the standard's
+// test suite, which are not part of this project:
 //
 //	go test ./models/grammar -run TestSuites -v -args -schemas DIR -masks
 //
-// A schema passes if it is taken, with all of its valid texts and none of the others. That one has an
-// invalid text fails the test.
+// A schema passes if it is taken, with all of its valid texts and none of the others. That
+// one has an invalid text fails the test.
 func TestSuites(t *testing.T) {
 	if *suites == "" {
 		t.Skip("NOT RUN: no -schemas DIR")
