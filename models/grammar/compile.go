@@ -124,6 +124,8 @@ func (b *builder) build(e expr, to int32) int32 {
 		return at
 	case repeat:
 		return b.repeat(e, to)
+	case inline:
+		return b.build(e.of, to)
 	case anyText:
 		return b.anyText(to)
 	case *dfa:
@@ -283,7 +285,7 @@ func (b *builder) repeat(e repeat, to int32) int32 {
 // small tells whether an expression is at most as large as a call.
 func small(e expr) bool {
 	switch e := e.(type) {
-	case ref:
+	case ref, inline:
 		return true
 	case literal:
 		return len(e) <= 1

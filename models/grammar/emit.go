@@ -107,7 +107,9 @@ func (e *emitter) texts(s *shape) expr {
 		if s.texts != nil {
 			return e.quoted(s.plan.texts)
 		}
-		return sequence{literal(`"`), e.length(s.least, s.most), literal(`"`)}
+		return e.rule(fmt.Sprintf("a string of %d to %d", s.least, s.most), func() expr {
+			return sequence{literal(`"`), e.length(s.least, s.most), literal(`"`)}
+		})
 	case isArray:
 		return e.array(s)
 	case isObject:
@@ -128,29 +130,39 @@ func (e *emitter) quoted(d *dfa) ref {
 
 // length returns so many characters of a string.
 func (e *emitter) length(least, most int) expr {
-	char := e.char()
+	var char expr = e.char()
+	if max(least, most) <= mostInline {
+		char = inline{choice{plainChar, anyEscape}}
+	}
 	if most < 0 {
 		return sequence{e.exactly(char, least), anyText{}}
 	}
 	return sequence{e.exactly(char, least), e.upTo(char, most-least)}
 }
 
+// mostInline is up to how many characters are positions of their own, and no calls of a rule: so
+// what may follow within a string is known from the tops of stacks.
+const mostInline = 1 << 5
+
+// inline is an expression that is repeated as it is, and not by a rule.
+type inline struct{ of expr }
+
 // block is how many parts are a rule of their own where there are many.
 const block = 1 << 10
 
 // blocks returns a rule of many parts.
-func (e *emitter) blocks(of ref) ref {
-	return e.rule(fmt.Sprintf("%d of rule %d", block, of), func() expr { return repeat{of, block, block} })
+func (e *emitter) blocks(of expr) ref {
+	return e.rule(fmt.Sprintf("%d of rule %v", block, of), func() expr { return repeat{of, block, block} })
 }
 
-func (e *emitter) exactly(of ref, n int) expr {
+func (e *emitter) exactly(of expr, n int) expr {
 	if n <= 2*block {
 		return repeat{of, n, n}
 	}
 	return sequence{e.exactly(e.blocks(of), n/block), repeat{of, n % block, n % block}}
 }
 
-func (e *emitter) upTo(of ref, n int) expr {
+func (e *emitter) upTo(of expr, n int) expr {
 	if n <= 2*block {
 		return repeat{of, 0, n}
 	}
