@@ -187,7 +187,7 @@ func (s *statement) like(list []*value) (all []*shape, err error) {
 	}
 	if len(texts) > 0 {
 		x := free(isString)
-		x.texts = words(texts)
+		x.texts = s.charge(words(texts))
 		all = append(all, x)
 	}
 	if numbers.numbers.only != nil {
@@ -221,7 +221,7 @@ func (s *statement) unlike(list []*value) ([]*shape, error) {
 	}
 	if len(texts) > 0 {
 		without := free(isString)
-		without.texts = words(texts).not()
+		without.texts = s.charge(words(texts).not())
 		all = s.product(all, append(others(isString), without))
 	}
 	return all, nil
@@ -427,7 +427,7 @@ func (s *statement) matches(text string, at *place) (*dfa, error) {
 	if limit := (*LimitError)(nil); err != nil && !errors.As(err, &limit) {
 		err = fault(at, err.Error(), "a regular expression of ECMA-262 that package grammar takes")
 	}
-	s.patterns[text] = d
+	s.patterns[text] = s.charge(d)
 	return d, err
 }
 

@@ -145,7 +145,7 @@ func propertyNames(not bool) maker {
 		bad := allTexts
 		for _, x := range list {
 			if x.kind == isString {
-				bad = bad.and(allTexts.and(x.texts).and(lengths(x.least, x.most)).not())
+				bad = s.charge(bad.and(allTexts.and(x.texts).and(lengths(x.least, x.most)).not()))
 			}
 		}
 		x := free(isObject)

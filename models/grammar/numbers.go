@@ -75,6 +75,9 @@ const (
 // sign have exponents.
 func (n numbers) texts() *dfa {
 	whole, signs := freeDigits, len(n.of)+len(n.notOf)+len(n.except) == 0 && !n.broken
+	if len(n.bounds)+len(n.of)+len(n.notOf) > mostExcept {
+		panic(&LimitError{"bounds and multiples of one number", mostExcept})
+	}
 	for _, b := range n.bounds {
 		signs = signs && b.with.Sign() == 0
 	}

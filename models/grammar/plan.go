@@ -130,7 +130,7 @@ func (c *compiler) planOthers(s *shape, p *plan, general []keyRule, patterns []*
 		}
 		if free == nil {
 			if free = allTexts; len(names) > 0 {
-				free = words(names).not()
+				free = c.charge(words(names).not())
 			}
 		}
 		x.keys = free
@@ -165,7 +165,7 @@ func (c *compiler) negated(d *dfa) *dfa {
 	key := [2]*dfa{d, nil}
 	x, ok := c.met[key]
 	if !ok {
-		x = d.not()
+		x = c.charge(d.not())
 		c.met[key] = x
 	}
 	return x
@@ -237,11 +237,11 @@ func (c *compiler) reach(root *domain) error {
 			switch s.kind {
 			case isNumber:
 				if s.numbers.only == nil {
-					s.plan.texts = s.numbers.texts()
+					s.plan.texts = c.charge(s.numbers.texts())
 				}
 			case isString:
 				if s.texts != nil {
-					s.plan.texts = s.strings()
+					s.plan.texts = c.charge(s.strings())
 				}
 			case isArray:
 				s.plan, err = c.planArray(s)

@@ -75,8 +75,23 @@ type compiler struct {
 	met       map[[2]*dfa]*dfa
 	patterns  map[string]*dfa
 	constants map[*value]*value // schemas of constants
+	tables    int               // entries of automata
 	rules     []rule
 	common    map[string]ref // rules of every schema, by name
+}
+
+// mostTables is the most entries of all automata that are made for one schema.
+const mostTables = 1 << 23
+
+// charge counts an automaton.
+func (c *compiler) charge(d *dfa) *dfa {
+	if d != nil {
+		c.tables += len(d.next)
+	}
+	if c.tables > mostTables {
+		panic(&LimitError{"states and classes of all automata of a schema", mostTables})
+	}
+	return d
 }
 
 // A part is the values that a schema takes, or all others.
@@ -312,9 +327,9 @@ func (c *compiler) clearlyEmpty(n *domain, depth int) (bool, error) {
 func (c *compiler) emptyShape(s *shape, depth int) (bool, error) {
 	switch {
 	case s.kind == isNumber && s.numbers.only == nil:
-		return s.numbers.texts().empty(), nil
+		return c.charge(s.numbers.texts()).empty(), nil
 	case s.kind == isString:
-		d := s.strings()
+		d := c.charge(s.strings())
 		return d != nil && d.empty(), nil
 	case s.kind == isArray && depth < 4:
 		for i := range min(s.least, len(s.prefix)+1) {

@@ -285,6 +285,8 @@ func TestLargeSchemas(t *testing.T) {
 		"a long name above many":      `{"type": "object", "properties": {"` + long + `": {"anyOf": [` + list(30000, `{"const": %d}`) + `]}}}`,
 		"a long pointer":              `{"$ref": "#` + strings.Repeat("/a", 1<<18) + `"}`,
 		"pointers of other spellings": `{"$defs": {"ab": {"enum": [` + list(9000, "%d") + `]}}, "anyOf": [` + spellings("/$defs/ab", 9000) + `]}`,
+		"multiples":                   `{"prefixItems": [` + list(9000, `{"multipleOf": 7919, "minimum": %d}`) + `]}`,
+		"patterns of one string":      `{"allOf": [` + list(5000, `{"pattern": "a%d"}`) + `]}`,
 		"many rules":                  `{"prefixItems": [` + list(22000, `{"type": "array", "items": {"const": %d}}`) + `]}`,
 	} {
 		g, err := FromSchema([]byte(schema))

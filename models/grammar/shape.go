@@ -144,7 +144,7 @@ func (c *compiler) meetTexts(a, b *dfa) *dfa {
 	key := [2]*dfa{a, b}
 	d, ok := c.met[key]
 	if !ok {
-		d = a.and(b)
+		d = c.charge(a.and(b))
 		c.met[key] = d
 	}
 	return d
