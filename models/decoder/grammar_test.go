@@ -15,7 +15,7 @@ import (
 // continuation that skips. The text is one of it wherever it ends by itself.
 func TestGrammar(t *testing.T) {
 	m := talking(t, Options{})
-	g, err := grammar.FromSchema([]byte(`{"type":"object","properties":{"name":{"type":"string","maxLength":8},"n":{"type":"array","items":{"type":"integer"},"maxItems":3}},"required":["name","n"]}`))
+	g, err := grammar.FromSchema([]byte(`{"type":"object","properties":{"name":{"type":"string","maxLength":8},"n":{"type":"array","items":{"type":"integer"},"maxItems":3}},"required":["name","n"],"additionalProperties":false}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 )
@@ -15,6 +16,8 @@ type position struct {
 	call  int32   // a rule after whose texts it goes on at back; negative for none
 	back  int32
 	end   bool // of the rule
+	of    *container
+	plain bool // any plain characters of a JSON string lead to one that is plain too
 }
 
 // An edge is a range of bytes to another position.
@@ -121,28 +124,134 @@ func (b *builder) build(e expr, to int32) int32 {
 		return at
 	case repeat:
 		return b.repeat(e, to)
+	case inline:
+		return b.build(e.of, to)
+	case anyText:
+		return b.anyText(to)
+	case *dfa:
+		return b.dfa(e, false, to)
+	case quoted:
+		return b.dfa(e.of, true, to)
+	case *container:
+		e.to = to
+		at := b.add(position{})
+		b.positions[at].of = e
+		return at
 	}
 	panic(fmt.Sprintf("grammar: unknown expression %T", e))
 }
 
 // class adds one position for the first byte of a character, and others for those that follow.
 func (b *builder) class(c class, to int32) int32 {
-	first := position{}
-	rest := map[string]int32{} // positions by the ranges that follow
+	return b.add(position{edges: b.edges(c, to, map[string]int32{})})
+}
+
+// edges returns those of a class of characters. rest are positions by what follows there.
+func (b *builder) edges(c class, to int32, rest map[string]int32) (first []edge) {
 	utf8Ranges(c, func(ranges []byteRange) {
 		next := to
+		key := binary.AppendVarint(nil, int64(to))
 		for i := len(ranges) - 1; i > 0; i-- {
-			key := fmt.Sprint(ranges[i:])
-			at, ok := rest[key]
+			key = append(key, ranges[i].lo, ranges[i].hi)
+			at, ok := rest[string(key)]
 			if !ok {
 				at = b.add(position{edges: []edge{{ranges[i], next}}})
-				rest[key] = at
+				rest[string(key)] = at
 			}
 			next = at
 		}
-		first.edges = append(first.edges, edge{ranges[0], next})
+		first = append(first, edge{ranges[0], next})
 	})
-	return b.add(first)
+	return first
+}
+
+// dfa adds a position for each state. escape says that the texts are within a JSON string.
+func (b *builder) dfa(d *dfa, escape bool, to int32) int32 {
+	at := make([]int32, len(d.ends))
+	for s := range at {
+		at[s] = b.add(position{})
+	}
+	k := len(d.samples)
+	rest, escapes := map[string]int32{}, map[string]int32{}
+	for s := range at {
+		var p position
+		row := d.next[s*k : s*k+k]
+		for i, next := range row {
+			if next == dead || slices.Index(row, next) < i {
+				continue
+			}
+			c := d.spans(func(class int) bool { return row[class] == next })
+			if escape {
+				if c := c.and(escaped); len(c) > 0 {
+					p.jumps = append(p.jumps, b.escapes(c, at[next], escapes))
+				}
+				c = c.and(plainChar)
+			}
+			p.edges = append(p.edges, b.edges(c, at[next], rest)...)
+		}
+		if d.ends[s] {
+			p.jumps = append(p.jumps, to)
+		}
+		b.positions[at[s]].edges, b.positions[at[s]].jumps = p.edges, p.jumps
+	}
+	if escape {
+		for s, plain := range d.plain() {
+			b.positions[at[s]].plain = plain
+		}
+	}
+	return at[1]
+}
+
+// anyText adds a position of which any characters of a JSON string lead back to it.
+func (b *builder) anyText(to int32) int32 {
+	at := b.add(position{})
+	first := b.build(anyEscape, at)
+	p := position{edges: b.edges(plainChar, at, map[string]int32{}), jumps: []int32{first, to}, call: -1, plain: true}
+	b.positions[at] = p
+	return at
+}
+
+// escapes returns a position from which characters follow with a backslash.
+func (b *builder) escapes(c class, to int32, known map[string]int32) int32 {
+	key := fmt.Sprint(to, c)
+	at, ok := known[key]
+	if !ok {
+		var list []string
+		for _, s := range c {
+			for r := s.lo; r <= s.hi; r++ {
+				text := quote(string(r))
+				list = append(list, text[1:len(text)-1])
+			}
+		}
+		slices.Sort(list)
+		at = b.texts(list, to)
+		known[key] = at
+	}
+	return at
+}
+
+// texts returns a position from which sorted texts follow, none of which begins with another one.
+func (b *builder) texts(list []string, to int32) int32 {
+	var p position
+	for len(list) > 0 {
+		n, c := 1, list[0][0]
+		for n < len(list) && list[n][0] == c {
+			n++
+		}
+		next := to
+		if n > 1 || len(list[0]) > 1 {
+			rest := make([]string, n)
+			for i := range rest {
+				rest[i] = list[i][1:]
+			}
+			next = b.texts(rest, to)
+		}
+		p.edges = append(p.edges, edge{byteRange{c, c}, next})
+		list = list[n:]
+	}
+	at := b.add(position{})
+	b.positions[at].edges = p.edges
+	return at
 }
 
 // repeat adds as many copies of an expression as it takes. If they are large, they are calls of a
@@ -176,7 +285,7 @@ func (b *builder) repeat(e repeat, to int32) int32 {
 // small tells whether an expression is at most as large as a call.
 func small(e expr) bool {
 	switch e := e.(type) {
-	case ref:
+	case ref, inline:
 		return true
 	case literal:
 		return len(e) <= 1
@@ -206,7 +315,7 @@ func (b *builder) reached(bytes bool) []bool {
 			from[p.back] = append(from[p.back], int32(at))
 			from[b.starts[p.call]] = append(from[b.starts[p.call]], int32(at))
 		}
-		if p.end {
+		if p.end || p.of != nil && bytes {
 			queue = append(queue, int32(at))
 			reached[at] = true
 		}
@@ -302,6 +411,11 @@ func (a *automata) closure(at int32) *closure {
 		}
 		for _, to := range p.jumps {
 			visit(to)
+		}
+		if p.of != nil { // for the order of rules; a machine has a closure of its own
+			for _, rule := range p.of.rules {
+				c.calls = append(c.calls, call{rule: int32(rule), back: p.of.to})
+			}
 		}
 		if p.call >= 0 {
 			c.calls = append(c.calls, call{rule: p.call, back: p.back})

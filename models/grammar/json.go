@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/big"
 	"strconv"
 	"strings"
 )
@@ -16,7 +17,8 @@ type value struct {
 	list   []*value
 	keys   []string
 	fields map[string]*value
-	texts  map[string]bool // of strings of list, once has has made it
+	number *big.Rat // once rational has made it
+	same   string   // once key has made it
 }
 
 // readJSON reads a value.
@@ -54,6 +56,9 @@ func readValue(d *json.Decoder, depth int) (*value, error) {
 	case json.Number:
 		if _, err := x.Float64(); err != nil {
 			return nil, err // no reader could have it
+		}
+		if _, ok := new(big.Rat).SetString(x.String()); !ok {
+			return nil, fmt.Errorf("number %.40s", x)
 		}
 		return &value{kind: "number", text: x.String()}, nil
 	case bool:
@@ -98,19 +103,6 @@ func readObject(d *json.Decoder, depth int) (*value, error) {
 // field returns a member of an object, nil if there is none.
 func (v *value) field(name string) *value { return v.fields[name] }
 
-// has tells whether a list has a string.
-func (v *value) has(text string) bool {
-	if v.texts == nil {
-		v.texts = map[string]bool{}
-		for _, x := range v.list {
-			if x.kind == "string" {
-				v.texts[x.text] = true
-			}
-		}
-	}
-	return v.texts[text]
-}
-
 // is tells whether a value is there and is this JSON.
 func (v *value) is(text string) bool { return v != nil && v.kind != "string" && v.text == text }
 
@@ -145,20 +137,18 @@ func quote(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// An identity is what values have in common that may be the same to a validator. Of arrays and objects
-// nobody knows.
-type identity struct {
-	kind, text string
-	number     float64
+// rational returns the number that a value is.
+func (v *value) rational() *big.Rat {
+	if v.number == nil {
+		v.number, _ = new(big.Rat).SetString(v.text) // which readValue has checked
+	}
+	return v.number
 }
 
-func (v *value) identity() identity {
-	switch v.kind {
-	case "array", "object":
-		return identity{kind: v.kind}
-	case "number":
-		n, _ := strconv.ParseFloat(v.text, 64) // which readValue has checked
-		return identity{kind: v.kind, number: n}
+// key returns a text that is the same for equal numbers.
+func (v *value) key() string {
+	if v.same == "" {
+		v.same = v.rational().RatString()
 	}
-	return identity{kind: v.kind, text: v.text}
+	return v.same
 }

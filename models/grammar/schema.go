@@ -1,39 +1,49 @@
 package grammar
 
 import (
-	"fmt"
-	"net/url"
+	"cmp"
+	"encoding/binary"
+	"errors"
 	"slices"
-	"strconv"
-	"strings"
 )
 
-// FromSchema returns the grammar of the JSON values that a JSON Schema takes, or of a part of them: every
-// text of the grammar is JSON that satisfies the schema by draft 2020-12, and by the earlier ones
-// that write it so. Of the schema it takes
+// FromSchema returns the grammar of the JSON values that a JSON Schema takes: every text
+// of the grammar is JSON that satisfies the schema by draft 2020-12, or by the earlier one
+// that its $schema names (of drafts 4, 6 and 7, in which nothing counts beside $ref).
+// These keywords count, in any combination:
 //
-//	type                one or several; without it what the other keywords are about
-//	enum, const         values, written without spaces
-//	properties          in their order, those of required always; additionalProperties is false unless
-//	                    it is given, and keys of it have no escapes
-//	items, prefixItems  with minItems, maxItems; of prefixItems there are all, and nothing after them
-//	minLength, maxLength, pattern, format (date, time, date-time, uuid) of strings, of which one at a
-//	                    time may limit the characters; expressions are those of package regexp, in which \b
-//	                    and ^ or $ within a text are not supported
-//	minimum, maximum, exclusiveMinimum, exclusiveMaximum of integers; of numbers minimum 0 alone
-//	anyOf, oneOf        if it is clear that no value is of two schemas of oneOf: by types, constants, and
-//	                    properties that are required
-//	allOf               of one schema
-//	$ref                to a part of the same schema: "#" or "#/$defs/name"; $defs, definitions
+//	type, enum, const
+//	minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf
+//	minLength, maxLength, pattern, format
+//	items, prefixItems, additionalItems, minItems, maxItems, contains, minContains, maxContains, uniqueItems,
+//	unevaluatedItems
+//	properties, patternProperties, additionalProperties, required, propertyNames, minProperties, maxProperties,
+//	dependentRequired, dependentSchemas, dependencies, unevaluatedProperties
+//	allOf, anyOf, oneOf, not, if, then, else
+//	$ref, $dynamicRef with one place to go, $id, $anchor: to parts of the same schema
 //
-// and ignores what says nothing of values, such as title, description, default. Everything else is an
-// error. An integer has up to 16 digits without bounds and up to 18 with one, a number up to 16 before and
-// behind the point and two of an exponent, as in llama.cpp, so that a float64 has it. Between the parts
-// of arrays and objects there is nothing, a space, or one or two ends of lines with up to 20
-// spaces and tabs. Nothing is before and after the value.
+// Formats are date, time, date-time, duration, uuid, ipv4, ipv6, hostname, email, uri,
+// uri-reference, json-pointer and relative-json-pointer, which values must have, and of
+// numbers int32 and int64. All other keywords and formats are annotations, which the
+// standard says to ignore. An error that says where are: $recursiveRef, references to
+// other documents, the formats idn-email, idn-hostname, iri, iri-reference, uri-template
+// and regex, what looks ahead (but behind ^ at the beginning) or back or refers to a group
+// in an expression, {,n} in one, uniqueItems and unevaluated... below not or where oneOf
+// or if needs the contrary, and unevaluatedItems beside contains. A schema whose
+// alternatives or automata are too many is one, too.
 //
-// The error is a [*SchemaError] or a [*LimitError], or a [*SyntaxError] if no value satisfies a schema or a
-// $ref leads to itself.
+// Not every text of such a value is one of the grammar. Members come in any order, a key
+// that the schema names once. Strings of which more than the length is limited, and keys,
+// have escapes only where JSON needs them. Integers have no point and no exponent, and up
+// to 16 digits, or 18 or as many as a bound has. Numbers have up to 16 digits before and
+// behind the point and two of an exponent, as in llama.cpp, so that a float64 has them;
+// with bounds other than 0 or multipleOf they have no exponent. Numbers of enum and const
+// are as they are written there. Where a part of a format is taken, it is one that all
+// readers take: host names of up to four long labels or 15 short ones, seconds up to 59.
+// Between the parts of arrays and objects there is nothing, a space, or one or two ends of
+// lines with up to 20 spaces and tabs. Nothing is before and after the value.
+//
+// The error is a [*SchemaError] or a [*LimitError].
 func FromSchema(data []byte) (*Grammar, error) {
 	if len(data) > mostText {
 		return nil, &LimitError{"bytes of a schema", mostText}
@@ -42,372 +52,308 @@ func FromSchema(data []byte) (*Grammar, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &schema{root: root, refs: map[*value]ref{}, targets: map[*value]*value{}, common: map[string]ref{}}
-	n, err := s.once(root, &place{name: "#"}, 0)
+	c := &compiler{
+		index: newIndex(root), nodes: map[string]*domain{}, shapes: map[part][]*shape{}, going: map[part]bool{},
+		met: map[[2]*dfa]*dfa{}, common: map[string]ref{}, constants: map[*value]*value{}, patterns: map[string]*dfa{},
+	}
+	start, err := c.compile(root)
 	if err != nil {
 		return nil, err
 	}
-	return newGrammar(Source{string(data), true}, s.rules, int(n.(ref)))
+	return newGrammar(Source{string(data), true}, c.rules, int(start))
 }
 
-// A schema makes rules of a JSON Schema.
-type schema struct {
-	root   *value
-	rules  []rule
-	refs   map[*value]ref // rules of parts that are referred to
-	common map[string]ref // rules of every schema, by name
-
-	targets map[*value]*value // of schemas with $ref, what they lead to
-
-	// What is limited, so that a schema takes no longer than its length accounts for.
-	compared int // pairs of schemas of oneOf, and their keys and constants
-	ranges   int // of characters in expressions
-	named    int // bytes of names beside additionalProperties
+// A compiler makes rules of a schema: first shapes of what it says, then rules of those
+// that values can satisfy.
+type compiler struct {
+	*index
+	nodes     map[string]*domain
+	order     []*domain
+	shapes    map[part][]*shape
+	going     map[part]bool // whose shapes are being made
+	depth     int
+	met       map[[2]*dfa]*dfa
+	patterns  map[string]*dfa
+	constants map[*value]*value // schemas of constants
+	tables    int               // entries of automata
+	rules     []rule
+	common    map[string]ref // rules of every schema, by name
 }
 
-// annotations are keywords that say nothing of values, or are read elsewhere.
-var annotations = []string{
-	"$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default", "examples", "example",
-	"deprecated", "readOnly", "writeOnly", "discriminator", "contentMediaType", "contentEncoding",
-}
+// mostTables is the most entries of all automata that are made for one schema.
+const mostTables = 1 << 23
 
-// kinds are the types of values, and the keywords of each.
-var kinds []kind
-
-// A maker makes the expression of a schema.
-type maker func(s *schema, v *value, path *place, depth int) (expr, error)
-
-type kind struct {
-	name     string
-	keywords []string
-	make     maker
-}
-
-// forms are keywords that say all of a value, with those that may be beside them.
-var forms []form
-
-type form struct {
-	keyword string
-	beside  []string
-	make    maker
-}
-
-// What kinds and forms make leads back to them, so they are set here.
-func init() {
-	kinds = []kind{
-		{"null", nil, literally("null")},
-		{"boolean", nil, literally("true", "false")},
-		{"integer", bounds, (*schema).integer},
-		{"number", bounds, (*schema).number},
-		{"string", []string{"minLength", "maxLength", "pattern", "format"}, (*schema).string},
-		{"array", []string{"items", "prefixItems", "minItems", "maxItems"}, (*schema).array},
-		{"object", []string{"properties", "required", "additionalProperties"}, (*schema).object},
+// charge counts an automaton.
+func (c *compiler) charge(d *dfa) *dfa {
+	if d != nil {
+		c.tables += len(d.next)
 	}
-	forms = []form{
-		{"$ref", nil, (*schema).reference},
-		{"const", []string{"type"}, (*schema).constants},
-		{"enum", []string{"type"}, (*schema).constants},
-		{"anyOf", nil, (*schema).anyOf},
-		{"oneOf", nil, (*schema).oneOf},
-		{"allOf", nil, (*schema).allOf},
+	if c.tables > mostTables {
+		panic(&LimitError{"states and classes of all automata of a schema", mostTables})
 	}
+	return d
 }
 
-var bounds = []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
-
-// literally makes a choice of texts.
-func literally(texts ...string) maker {
-	return func(*schema, *value, *place, int) (expr, error) {
-		var all choice
-		for _, text := range texts {
-			all = append(all, literal(text))
-		}
-		return all, nil
-	}
+// A part is the values that a schema takes, or all others.
+type part struct {
+	schema *value
+	not    bool
 }
 
-// add adds a rule.
-func (s *schema) add(name string, e expr) ref {
-	s.rules = append(s.rules, rule{name, e})
-	return ref(len(s.rules) - 1)
+// A domain is the values that all of its parts take.
+type domain struct {
+	parts  []part
+	shapes []*shape
+	known  bool // shapes are made
+	live   bool // some value satisfies them
+	asked  bool // for its rule
+	rule   ref  // of a node that is live
 }
 
-// convert returns what a schema takes.
-func (s *schema) convert(v *value, path *place, depth int) (expr, error) {
-	if depth > mostNesting {
-		return nil, &LimitError{"schemas within each other", mostNesting}
-	}
-	if len(s.rules) > mostPositions { // each has a position at least
-		return nil, &LimitError{"rules of the schema", mostPositions}
-	}
-	if v.is("true") {
-		return s.any(), nil
-	}
-	if v.kind != "object" {
-		return nil, fault(path, short(v), "an object or true")
-	}
-	for _, f := range forms {
-		if v.field(f.keyword) != nil {
-			if err := only(v, path, append(f.beside, f.keyword)); err != nil {
-				return nil, err
-			}
-			return f.make(s, v, path, depth)
+// mostNodes is the most sets of values of one schema.
+const mostNodes = 1 << 14
+
+// node returns the values that a schema takes, or all others.
+func (c *compiler) node(v *value, not bool) *domain { return c.of([]part{{v, not}}) }
+
+// and returns the values of both. Nil is all values.
+func (c *compiler) and(list ...*domain) *domain {
+	var parts []part
+	one, several := (*domain)(nil), false
+	for _, n := range list {
+		if n != nil && n != one {
+			several = one != nil
+			one = n
+			parts = append(parts, n.parts...)
 		}
 	}
-	return s.types(v, path, depth)
+	if !several {
+		return one
+	}
+	return c.of(parts)
 }
 
-// only reports a keyword that is none of a list and no annotation.
-func only(v *value, path *place, list []string) error {
-	for _, key := range v.keys {
-		if !slices.Contains(list, key) && !slices.Contains(annotations, key) {
-			return fault(join(path, key), "a keyword that is not supported here", "none, or one that FromSchema names")
+func (c *compiler) of(parts []part) *domain {
+	parts = slices.Clone(parts)
+	for i := range parts {
+		parts[i].schema = c.target(parts[i].schema)
+	}
+	parts = slices.DeleteFunc(parts, func(p part) bool { return p.schema.is("true") && !p.not })
+	if len(parts) == 0 {
+		return nil
+	}
+	id := func(p part) int {
+		if p.not {
+			return 2*c.sites[p.schema].id + 1
+		}
+		return 2 * c.sites[p.schema].id
+	}
+	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(id(a), id(b)) })
+	parts = slices.Compact(parts)
+	var key []byte
+	for _, p := range parts {
+		key = binary.AppendUvarint(key, uint64(id(p)))
+	}
+	n := c.nodes[string(key)]
+	if n == nil {
+		if len(c.nodes) == mostNodes {
+			panic(&LimitError{"sets of values of a schema", mostNodes})
+		}
+		n = &domain{parts: parts}
+		c.nodes[string(key)] = n
+	}
+	return n
+}
+
+// target follows references with nothing beside them.
+func (c *compiler) target(v *value) *value {
+	for range mostNesting {
+		r := v.field("$ref")
+		if r == nil || r.kind != "string" || len(v.keys) > 1 {
+			break
+		}
+		to := c.resolve(r.text, c.sites[v].resource)
+		if to == nil || to.kind != "object" {
+			break
+		}
+		v = to
+	}
+	return v
+}
+
+// errLoop is that of shapes that are asked for while they are made.
+var errLoop = errors.New("grammar: a schema that leads to itself")
+
+// expand makes the shapes of a node.
+func (c *compiler) expand(n *domain) error {
+	if n.known {
+		return nil
+	}
+	list := others()
+	for i, p := range n.parts {
+		x, err := c.shapesOf(p)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			list = x
+		} else {
+			list = c.product(list, x)
 		}
 	}
+	n.shapes, n.known = list, true
 	return nil
 }
 
-// A place is a part of a schema, by the names that lead there.
-type place struct {
-	in   *place // nil of one that begins with its name
-	name string
-}
-
-// join returns a place within another one.
-func join(in *place, name string) *place { return &place{in, name} }
-
-// pointer returns a JSON Pointer to the place, as in a URL.
-func (p *place) pointer() string {
-	var names []string
-	for ; p.in != nil; p = p.in {
-		names = append(names, url.PathEscape(strings.ReplaceAll(strings.ReplaceAll(p.name, "~", "~0"), "/", "~1")))
+// shapesOf returns the values of a part.
+func (c *compiler) shapesOf(p part) (list []*shape, err error) {
+	p.schema = c.target(p.schema)
+	if list, ok := c.shapes[p]; ok {
+		return list, nil
 	}
-	names = append(names, p.name)
-	slices.Reverse(names)
-	return strings.Join(names, "/")
-}
-
-// fault reports what is at a place.
-func fault(at *place, got, want string) *SchemaError { return &SchemaError{at.pointer(), got, want} }
-
-// short returns the JSON of a value for an error.
-func short(v *value) string {
-	if text := v.write(); len(text) <= 40 {
-		return text
+	v, at := p.schema, c.sites[p.schema].at
+	if v.is("true") || v.is("false") {
+		if v.is("true") != p.not {
+			list = others()
+		}
+		return list, nil
 	}
-	return "an " + v.kind + " of some length"
-}
-
-// types returns what the types of a schema take.
-func (s *schema) types(v *value, path *place, depth int) (expr, error) {
-	known := []string{"type"}
-	for _, k := range kinds {
-		known = append(known, k.keywords...)
+	if v.kind != "object" {
+		return nil, fault(at, short(v), "an object, true or false")
 	}
-	if u := v.field("uniqueItems"); u.is("false") {
-		known = append(known, "uniqueItems")
+	if c.going[p] {
+		return nil, errLoop
 	}
-	if err := only(v, path, known); err != nil {
-		return nil, err
+	c.going[p] = true
+	defer delete(c.going, p)
+	if c.depth++; c.depth > mostNesting {
+		return nil, &LimitError{"schemas within each other", mostNesting}
 	}
-	names, err := typesOf(v, path)
+	defer func() { c.depth-- }()
+	s := &statement{compiler: c, v: v, at: at}
+	if p.not {
+		list, err = s.violations()
+	} else {
+		list, err = s.values()
+	}
 	if err != nil {
 		return nil, err
 	}
-	if len(names) == 0 {
-		return s.any(), nil
+	if len(list) > mostShapes {
+		return nil, &LimitError{"alternatives of one schema", mostShapes}
 	}
-	var all choice
-	for _, k := range kinds {
-		if !slices.Contains(names, k.name) || k.name == "integer" && slices.Contains(names, "number") {
+	c.shapes[p] = list
+	return list, nil
+}
+
+// A statement is a schema that is an object.
+type statement struct {
+	*compiler
+	v  *value
+	at *place
+}
+
+// counts tells whether a keyword says something.
+func (s *statement) counts(row *keyword) bool {
+	if s.old && s.v.field("$ref") != nil && row.names[0] != "$ref" {
+		return false
+	}
+	return slices.ContainsFunc(row.names, func(name string) bool { return s.v.field(name) != nil })
+}
+
+// values returns the values that satisfy all keywords.
+func (s *statement) values() ([]*shape, error) {
+	list := others()
+	for i := range keywords {
+		row := &keywords[i]
+		if !s.counts(row) {
 			continue
 		}
-		e, err := k.make(s, v, path, depth)
+		x, err := row.yes(s)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, e)
+		list = s.product(list, x)
 	}
-	return all, nil
+	return s.unevaluated(list)
 }
 
-// typesOf returns the types that a schema names or that its keywords are about, or none for all.
-func typesOf(v *value, path *place) (names []string, err error) {
-	t := v.field("type")
-	if t == nil {
-		for _, k := range kinds {
-			if slices.ContainsFunc(k.keywords, func(key string) bool { return v.field(key) != nil }) {
-				names = append(names, k.name)
-			}
+// violations returns the values that do not satisfy one of the keywords.
+func (s *statement) violations() (list []*shape, err error) {
+	for i := range keywords {
+		row := &keywords[i]
+		if !s.counts(row) {
+			continue
 		}
-		return names, nil
-	}
-	list := []*value{t}
-	if t.kind == "array" {
-		list = t.list
-	}
-	for _, t := range list {
-		if !slices.ContainsFunc(kinds, func(k kind) bool { return t.kind == "string" && k.name == t.text }) {
-			return nil, fault(join(path, "type"), short(t), "null, boolean, integer, number, string, array or object")
-		}
-		names = append(names, t.text)
-	}
-	if len(names) == 0 {
-		return nil, fault(join(path, "type"), "no type", "at least one")
-	}
-	return names, nil
-}
-
-// constants returns the values of const or enum, as far as they are of a type of the schema.
-func (s *schema) constants(v *value, path *place, _ int) (expr, error) {
-	list, err := constantsOf(v, path)
-	if err != nil {
-		return nil, err
-	}
-	var all choice
-	for _, x := range list {
-		all = append(all, literal(x.write()))
-	}
-	return all, nil
-}
-
-func constantsOf(v *value, path *place) ([]*value, error) {
-	list := []*value{v.field("const")}
-	if list[0] == nil {
-		e := v.field("enum")
-		if e.kind != "array" {
-			return nil, fault(join(path, "enum"), short(e), "an array of values")
-		}
-		list = e.list
-	}
-	if v.field("type") != nil {
-		names, err := typesOf(v, path)
+		x, err := row.no(s)
 		if err != nil {
 			return nil, err
 		}
-		list = slices.DeleteFunc(slices.Clone(list), func(x *value) bool {
-			_, err := strconv.ParseInt(x.text, 10, 64)
-			return !slices.Contains(names, x.kind) && !(x.kind == "number" && err == nil && slices.Contains(names, "integer"))
-		})
+		list = append(list, x...)
 	}
-	if len(list) == 0 {
-		return nil, fault(path, "no constant of its type", "at least one")
+	for _, key := range []string{"unevaluatedProperties", "unevaluatedItems"} {
+		if s.v.field(key) != nil {
+			return nil, s.unsupported(key)
+		}
 	}
 	return list, nil
 }
 
-// alternatives returns what each of several schemas takes.
-func (s *schema) alternatives(v *value, path *place, keyword string, depth int) (choice, error) {
-	list := v.field(keyword)
-	if list.kind != "array" || len(list.list) == 0 {
-		return nil, fault(join(path, keyword), short(list), "an array of schemas")
+// unsupported reports a keyword of which this package cannot say what does not satisfy it.
+func (s *statement) unsupported(key string) error {
+	return fault(join(s.at, key), "a keyword below not, oneOf or if", "one whose contrary package grammar knows")
+}
+
+// clearlyEmpty tells whether it is clear that no value is of a node.
+func (c *compiler) clearlyEmpty(n *domain, depth int) (bool, error) {
+	if n == nil {
+		return false, nil
 	}
-	var all choice
-	for i, x := range list.list {
-		e, err := s.convert(x, join(join(path, keyword), strconv.Itoa(i)), depth+1)
-		if err != nil {
-			return nil, err
+	if err := c.expand(n); errors.Is(err, errLoop) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	for _, s := range n.shapes {
+		empty, err := c.emptyShape(s, depth)
+		if !empty || err != nil {
+			return false, err
 		}
-		all = append(all, e)
 	}
-	return all, nil
+	return true, nil
 }
 
-func (s *schema) anyOf(v *value, path *place, depth int) (expr, error) {
-	if v.field("oneOf") != nil || v.field("allOf") != nil {
-		return nil, fault(path, "several of anyOf, oneOf and allOf", "one of them")
-	}
-	return s.alternatives(v, path, "anyOf", depth)
-}
-
-func (s *schema) oneOf(v *value, path *place, depth int) (expr, error) {
-	all, err := s.alternatives(v, path, "oneOf", depth)
-	if err != nil {
-		return nil, err
-	}
-	list := v.field("oneOf").list
-	if len(list) > mostNesting {
-		return nil, &LimitError{"schemas of oneOf", mostNesting}
-	}
-	for i, a := range list {
-		for j, b := range list[:i] {
-			apart := s.apart(a, b, 0)
-			if s.compared > mostCompared {
-				return nil, &LimitError{"comparisons of schemas of oneOf", mostCompared}
-			}
-			if !apart {
-				return nil, fault(join(path, "oneOf"), fmt.Sprintf("schemas %d and %d, which may take the same value", j, i), "schemas that differ in type, in a constant or in a required property; or anyOf")
+// emptyShape looks at numbers, strings and required properties.
+func (c *compiler) emptyShape(s *shape, depth int) (bool, error) {
+	switch {
+	case s.kind == isNumber && s.numbers.only == nil:
+		return c.charge(s.numbers.texts()).empty(), nil
+	case s.kind == isString:
+		d := c.charge(s.strings())
+		return d != nil && d.empty(), nil
+	case s.kind == isArray && depth < 4:
+		for i := range min(s.least, len(s.prefix)+1) {
+			if empty, err := c.clearlyEmpty(s.item(i), depth+1); empty || err != nil {
+				return empty, err
 			}
 		}
-	}
-	return all, nil
-}
-
-func (s *schema) allOf(v *value, path *place, depth int) (expr, error) {
-	all, err := s.alternatives(v, path, "allOf", depth)
-	if err != nil {
-		return nil, err
-	}
-	if len(all) > 1 {
-		return nil, fault(join(path, "allOf"), fmt.Sprintf("%d schemas", len(all)), "one")
-	}
-	return all[0], nil
-}
-
-// reference returns what the schema that $ref names takes.
-func (s *schema) reference(v *value, path *place, depth int) (expr, error) {
-	r := v.field("$ref")
-	if r.kind != "string" {
-		return nil, fault(join(path, "$ref"), short(r), "a string")
-	}
-	to := s.resolve(r.text)
-	if to == nil {
-		return nil, fault(join(path, "$ref"), strconv.Quote(r.text), `"#" or a JSON Pointer to a part of this schema, such as "#/$defs/name"`)
-	}
-	return s.once(to, &place{name: r.text}, depth)
-}
-
-// once returns the rule of a part of the schema, which it makes the first time.
-func (s *schema) once(v *value, path *place, depth int) (expr, error) {
-	if r, ok := s.refs[v]; ok {
-		return r, nil
-	}
-	r := s.add(path.pointer(), nil)
-	s.refs[v] = r
-	e, err := s.convert(v, path, depth+1)
-	s.rules[r].is = e
-	return r, err
-}
-
-// resolve returns the part that a pointer in a URL names, or nil.
-func (s *schema) resolve(pointer string) *value {
-	rest, ok := strings.CutPrefix(pointer, "#")
-	if !ok || rest != "" && rest[0] != '/' {
-		return nil
-	}
-	v := s.root
-	for more := rest != ""; more; {
-		var name string
-		name, rest, more = strings.Cut(rest[1:], "/")
-		if more {
-			rest = pointer[len(pointer)-len(rest)-1:] // with its slash
-		}
-		name, err := url.PathUnescape(name)
-		if err != nil {
-			return nil
-		}
-		name = strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~")
-		if v.kind == "array" {
-			i, err := strconv.Atoi(name)
-			if err != nil || i < 0 || i >= len(v.list) || strconv.Itoa(i) != name {
-				return nil
+	case s.kind == isObject && depth < 4:
+		for name := range s.required {
+			if empty, err := c.clearlyEmpty(c.member(s, name), depth+1); empty || err != nil {
+				return empty, err
 			}
-			v = v.list[i]
-			continue
-		}
-		if v = v.field(name); v == nil {
-			return nil
 		}
 	}
-	return v
+	return false, nil
+}
+
+// member returns what the value of a key is, nil for any.
+func (c *compiler) member(s *shape, name string) *domain {
+	var list []*domain
+	for i := range s.every {
+		if r := &s.every[i]; r.applies(name) {
+			list = append(list, r.value)
+		}
+	}
+	return c.and(list...)
 }

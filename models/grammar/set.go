@@ -14,8 +14,9 @@ type set struct {
 	flags flags
 	depth int32  // of the highest stack
 	id    uint32 // the smaller, the earlier it was made
-	age   uint32 // of the machine that made it
-	next  []*set // by class of the next byte
+	of    *table // of the machine when it was made
+	hears bool   // a position below listens
+	next  []*set // by class of the next byte, or by that byte if it is heard
 	mask  *mask  // of the tokens that may follow
 	local *set   // the same tops on unknown stacks
 }
@@ -25,6 +26,8 @@ type item struct {
 	at int32
 	up *set
 }
+
+func byPosition(a, b item) int { return cmp.Compare(a.at, b.at) }
 
 // flags say what a set has beside its items.
 type flags uint8
@@ -47,7 +50,7 @@ type machine struct {
 	*automata
 	sets   map[string]*set
 	joined map[[2]uint32]*set
-	age    uint32
+	table  *table
 	nextID uint32
 	kept   int // of mostCache
 	work   int // of mostWork
@@ -61,19 +64,20 @@ type machine struct {
 	queue   []item
 	seen    map[item]bool
 	tops    map[int32]*set
+	heard   map[*set]*set  // sets as they are after the byte
 	pending map[int32]*set // stacks from which rules are called, by place of the rule
 	places  []int32        // of pending, descending
 }
 
 func newMachine(a *automata) *machine {
-	m := &machine{automata: a, seen: map[item]bool{}, tops: map[int32]*set{}, pending: map[int32]*set{}}
+	m := &machine{automata: a, seen: map[item]bool{}, tops: map[int32]*set{}, heard: map[*set]*set{}, pending: map[int32]*set{}}
 	m.reset()
 	return m
 }
 
 // reset forgets all that is computed.
 func (m *machine) reset() {
-	m.age++
+	m.table = &table{base: int32(len(m.positions)), at: map[inner]int32{}, closures: map[int32]*closure{}}
 	m.kept, m.nextID = 0, 0
 	m.sets, m.joined = map[string]*set{}, map[[2]uint32]*set{}
 	clear(m.closures)
@@ -111,9 +115,10 @@ func (m *machine) intern(items []item, f flags) *set {
 	if s := m.sets[string(m.key)]; s != nil {
 		return s
 	}
-	s := &set{items: slices.Clone(items), flags: f, id: m.nextID, age: m.age}
+	s := &set{items: slices.Clone(items), flags: f, id: m.nextID, of: m.table}
 	for _, i := range items {
 		s.depth = max(s.depth, i.up.depth+1)
+		s.hears = s.hears || i.up.hears || m.table.hears(i.at)
 	}
 	if s.depth > mostDepth {
 		panic(&LimitError{"rules within each other", mostDepth})
@@ -157,13 +162,20 @@ func (m *machine) join(a, b *set) *set {
 
 // step returns the set after a byte.
 func (m *machine) step(s *set, b byte) *set {
-	c := m.classOf[b]
+	c, classes := m.classOf[b], len(m.classes)
+	if s.hears {
+		c, classes = b, 256 // what is heard is the byte
+	}
 	if s.next == nil {
-		s.next = make([]*set, len(m.classes))
-		m.kept += len(m.classes)
+		s.next = make([]*set, classes)
+		m.kept += classes
 	}
 	if s.next[c] == nil {
-		s.next[c] = m.advance(s, b)
+		to := m.advance(s, b)
+		if !m.goes(to) {
+			to = m.dead
+		}
+		s.next[c] = to
 	}
 	return s.next[c]
 }
@@ -176,7 +188,7 @@ func (m *machine) advance(s *set, b byte) *set {
 		m.spend(1 + len(m.positions[i.at].edges)/8)
 		for _, e := range m.positions[i.at].edges {
 			if e.lo <= b && b <= e.hi {
-				m.visit(item{e.to, i.up})
+				m.visit(item{e.to, m.hear(i.up, b)})
 			}
 		}
 	}
@@ -199,6 +211,7 @@ func (m *machine) clear() {
 	m.queue, m.places = m.queue[:0], m.places[:0]
 	clear(m.seen)
 	clear(m.tops)
+	clear(m.heard)
 	clear(m.pending)
 }
 
@@ -213,11 +226,7 @@ func (m *machine) visit(i item) {
 
 // enter takes what a position leads to with no byte, and tells whether its rule may end there.
 func (m *machine) enter(at int32, up *set) bool {
-	known := m.closures[at] != nil
 	c := m.closure(at)
-	if !known {
-		m.kept += 8 + len(c.reads) + 3*len(c.calls)
-	}
 	m.spend(1 + len(c.reads) + len(c.calls))
 	for _, at := range c.reads {
 		m.tops[at] = m.join(m.tops[at], up)
@@ -253,7 +262,7 @@ func (m *machine) finish(f flags) *set {
 	for at, up := range m.tops {
 		items = append(items, item{at, up})
 	}
-	slices.SortFunc(items, func(a, b item) int { return cmp.Compare(a.at, b.at) })
+	slices.SortFunc(items, byPosition)
 	return m.intern(items, f)
 }
 
@@ -271,14 +280,15 @@ func (m *machine) locally(s *set) *set {
 
 // current returns a set as this age of the machine has it.
 func (m *machine) current(s *set, copies map[*set]*set) *set {
-	if s.age == m.age {
+	if s.of == m.table {
 		return s
 	}
 	if copies[s] == nil {
 		items := make([]item, len(s.items))
 		for i, x := range s.items {
-			items[i] = item{x.at, m.current(x.up, copies)}
+			items[i] = item{m.table.same(x.at, s.of), m.current(x.up, copies)}
 		}
+		slices.SortFunc(items, byPosition)
 		copies[s] = m.intern(items, s.flags)
 	}
 	return copies[s]

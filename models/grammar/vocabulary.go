@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"unicode/utf8"
 )
 
 // longestToken is the most bytes of a token that may follow. Longer ones never may.
@@ -13,10 +14,11 @@ const longestToken = 512
 // is immutable.
 type Vocabulary struct {
 	size  int
-	nodes []node  // the root first, each before those below it
-	ids   []int32 // of all tokens in the trie, by their bytes
-	at    []int32 // the node of each token, 0 if it has none
-	depth int     // of the deepest node
+	nodes []node   // the root first, each before those below it
+	ids   []int32  // of all tokens in the trie, by their bytes
+	at    []int32  // the node of each token, 0 if it has none
+	depth int      // of the deepest node
+	plain []uint64 // the tokens that are characters of a JSON string which need no escape
 }
 
 // A node of the trie is what some tokens begin with.
@@ -26,6 +28,7 @@ type node struct {
 	parent     int32
 	after      int32 // the first node that is not below it
 	first, end int32 // of the ids of the tokens that are its bytes
+	other      bool  // it or one below it has tokens that are not plain
 }
 
 // NewVocabulary returns the trie of tokens: tokens[i] are the bytes of the token with id i. One without
@@ -63,7 +66,23 @@ func NewVocabulary(tokens [][]byte) *Vocabulary {
 	for _, at := range path {
 		v.nodes[at].after = int32(len(v.nodes))
 	}
+	v.findPlain(tokens)
 	return v
+}
+
+// findPlain finds the tokens that are plain.
+func (v *Vocabulary) findPlain(tokens [][]byte) {
+	v.plain = make([]uint64, (v.size+63)/64)
+	for _, id := range v.ids {
+		t := tokens[id]
+		if utf8.Valid(t) && !bytes.ContainsFunc(t, func(r rune) bool { return r < 0x20 || r == '"' || r == '\\' }) {
+			v.plain[id>>6] |= 1 << (id & 63)
+			continue
+		}
+		for at := v.at[id]; at >= 0 && !v.nodes[at].other; at = v.nodes[at].parent {
+			v.nodes[at].other = true
+		}
+	}
 }
 
 // Len returns the number of tokens.
@@ -90,15 +109,22 @@ func (w *walker) mask(s *set) *mask {
 	m := &mask{}
 	if local := w.locally(s); local == s {
 		m.bits = make([]uint64, (w.v.size+63)/64)
-		w.walk(m, 0, s)
+		plain := slices.ContainsFunc(s.items, func(x item) bool { return w.positions[x.at].plain })
+		if plain {
+			copy(m.bits, w.v.plain)
+		}
+		w.walk(m, 0, s, plain)
 	} else {
 		known := w.mask(local)
 		m.bits = slices.Clone(known.bits)
 		for _, at := range known.open {
 			if after := w.at(at, s); after != w.dead {
-				w.walk(m, at, after)
+				w.walk(m, at, after, false)
 			}
 		}
+	}
+	if w.threatened(s) {
+		w.prune(m, 0, s)
 	}
 	w.kept += len(m.bits) + len(m.open)
 	s.mask = m
@@ -118,14 +144,18 @@ func (w *walker) at(at int32, s *set) *set {
 }
 
 // walk adds the tokens at a node and below it, where s is the set after its bytes. Where nothing is
-// known of a stack, the node is open.
-func (w *walker) walk(m *mask, at int32, s *set) {
+// known of a stack, the node is open. plain says that m has all plain tokens already.
+func (w *walker) walk(m *mask, at int32, s *set, plain bool) {
 	nodes, path := w.v.nodes, w.path
 	base := nodes[at].depth
 	path[base] = s
 	m.add(w.v, &nodes[at])
 	for i, end := at+1, nodes[at].after; i < end; {
 		n := &nodes[i]
+		if plain && !n.other {
+			i = n.after
+			continue
+		}
 		s := w.step(path[n.depth-1], n.c)
 		switch {
 		case s == w.dead:
@@ -137,6 +167,26 @@ func (w *walker) walk(m *mask, at int32, s *set) {
 			path[n.depth] = s
 			m.add(w.v, n)
 			i++
+		}
+	}
+}
+
+// prune removes the tokens after which nothing but a part that there is could follow: what is known of the tops of stacks
+// does not know it.
+func (w *walker) prune(m *mask, at int32, s *set) {
+	nodes := w.v.nodes
+	for i := at + 1; i < nodes[at].after; i = nodes[i].after {
+		switch to := w.step(s, nodes[i].c); {
+		case to == w.dead:
+			last := int32(len(w.v.ids))
+			if next := nodes[i].after; int(next) < len(nodes) {
+				last = nodes[next].first
+			}
+			for _, id := range w.v.ids[nodes[i].first:last] {
+				m.bits[id>>6] &^= 1 << (id & 63)
+			}
+		case w.threatened(to):
+			w.prune(m, i, to)
 		}
 	}
 }

@@ -152,7 +152,7 @@ func (p *parser) repeated(n *node) *node {
 	}
 }
 
-// braces parses {m}, {m,} and {m,n}. Others are text.
+// braces parses {m}, {m,}, {m,n} and {,n}, which is {0,n} to Oniguruma. Others are text.
 func (p *parser) braces(r *node) bool {
 	rest := p.expr[p.pos:]
 	end := strings.IndexByte(rest, '}')
@@ -160,23 +160,32 @@ func (p *parser) braces(r *node) bool {
 		return false
 	}
 	low, high, two := strings.Cut(rest[1:end], ",")
-	var err1, err2 error
-	r.min, err1 = strconv.Atoi(low)
-	r.max = r.min
-	if two {
-		r.max = -1
-		if high != "" {
-			r.max, err2 = strconv.Atoi(high)
-		}
-	}
-	if err1 != nil || err2 != nil {
+	if strings.Trim(low+high, "0123456789") != "" || low+high == "" {
 		return false
 	}
-	if r.min > maxRepeat || r.max > maxRepeat || r.min < 0 || r.max >= 0 && r.max < r.min {
+	r.min = number(low, 0)
+	r.max = r.min
+	if two {
+		r.max = number(high, -1)
+	}
+	if r.min > maxRepeat || r.max > maxRepeat || r.max >= 0 && r.max < r.min {
 		p.fail(p.pos, "a repetition %s beyond 0 to %d", rest[:end+1], maxRepeat)
 	}
 	p.pos += end + 1
 	return true
+}
+
+// number returns the number that digits are, at most one above maxRepeat, or what it is if there
+// are none.
+func number(digits string, missing int) int {
+	if digits == "" {
+		return missing
+	}
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return maxRepeat + 1
+	}
+	return min(n, maxRepeat+1)
 }
 
 func (p *parser) atom() *node {

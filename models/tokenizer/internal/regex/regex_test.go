@@ -47,6 +47,10 @@ func TestSplit(t *testing.T) {
 		{`[^\r\n\p{L}]?+\p{L}+`, " ab,c,,d", []string{"[ ab]", "[,c]", ",", "[,d]"}},
 		{`(?i:'s|'ll)`, "It'S'LL'\u017f", []string{"It", "['S]", "['LL]", "['\u017f]"}},
 		{`[a-z&&[^b]]`, "abc", []string{"[a]", "b", "[c]"}},
+		{`a{,3}`, "baaaaa{,3}", []string{"b", "[aaa]", "[aa]", "{", ",", "3", "}"}}, // as tokenizers 0.23 has them
+		{`ba{,2}`, "baaa", []string{"[baa]", "a"}},
+		{`a{,}`, "aa{,}", []string{"a", "[a{,}]"}},
+		{`a{+1,3}`, "aa{+1,3}a{{1,3}", []string{"aa{+1,3}", "[a{{1,3}]"}},
 		{`\p{So}`, "a\xff\xfeb", []string{"a", "[\xff]", "[\xfe]", "b"}},
 	} {
 		var got []string
