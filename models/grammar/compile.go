@@ -195,7 +195,7 @@ func (b *builder) dfa(d *dfa, escape bool, to int32) int32 {
 		b.positions[at[s]].edges, b.positions[at[s]].jumps = p.edges, p.jumps
 	}
 	if escape {
-		for s, plain := range d.plain() {
+		for s, plain := range d.open(plainChar) {
 			b.positions[at[s]].plain = plain
 		}
 	}

@@ -49,7 +49,7 @@ func newAlphabet(cuts []rune, signature func(rune) string) (a alphabet) {
 			a.from, a.class = append(a.from, r), append(a.class, c)
 		}
 		if len(known) > 1<<15 {
-			panic(&LimitError{"classes of characters", 1 << 15})
+			panic(&automataLimit{"classes of characters", 1 << 15})
 		}
 	}
 	return a
@@ -93,7 +93,7 @@ func explore[S comparable](a alphabet, start S, step func(s S, sample rune) (to 
 			known[s] = at
 			list[at] = s
 			if len(list)*len(a.samples) > mostTable {
-				panic(&LimitError{"states and classes of an automaton of a schema", mostTable})
+				panic(&automataLimit{"states and classes of an automaton of a schema", mostTable})
 			}
 		}
 		return at
@@ -208,10 +208,14 @@ var (
 
 var oneClass = newAlphabet([]rune{0}, func(rune) string { return "" })
 
+// mostLength is the most characters of a string of which more is known than how many there
+// are.
+const mostLength = 1 << 16
+
 // lengths returns the texts of so many characters.
 func lengths(least, most int) *dfa {
 	if max(least, most) > mostLength {
-		panic(&LimitError{"characters of a string with a pattern, a format or the like", mostLength})
+		panic(&automataLimit{"characters of a string with a pattern, a format or the like", mostLength})
 	}
 	return explore(oneClass, 0, func(n int, _ rune) (int, bool) {
 		if most < 0 {
@@ -298,9 +302,8 @@ func (d *dfa) list(most int) (list []string, ok bool) {
 	return list, true
 }
 
-// plain returns the states after which all characters may follow that need no escape, and
-// then again.
-func (d *dfa) plain() []bool {
+// open returns the states after which all characters of a class may follow, and then again.
+func (d *dfa) open(to class) []bool {
 	k := len(d.samples)
 	asked := make([]bool, k) // classes with such characters
 	for i, from := range d.from {
@@ -308,21 +311,21 @@ func (d *dfa) plain() []bool {
 		if i+1 < len(d.from) {
 			end = d.from[i+1]
 		}
-		asked[d.class[i]] = asked[d.class[i]] || len(class{{from, end - 1}}.and(plainChar)) > 0
+		asked[d.class[i]] = asked[d.class[i]] || len(class{{from, end - 1}}.and(to)) > 0
 	}
-	plain := make([]bool, len(d.ends))
-	for s := 1; s < len(plain); s++ {
-		plain[s] = true
+	open := make([]bool, len(d.ends))
+	for s := 1; s < len(open); s++ {
+		open[s] = true
 	}
 	for changed := true; changed; {
 		changed = false
-		for s := range plain {
-			for c := 0; plain[s] && c < k; c++ {
-				if asked[c] && !plain[d.next[s*k+c]] {
-					plain[s], changed = false, true
+		for s := range open {
+			for c := 0; open[s] && c < k; c++ {
+				if asked[c] && !open[d.next[s*k+c]] {
+					open[s], changed = false, true
 				}
 			}
 		}
 	}
-	return plain
+	return open
 }

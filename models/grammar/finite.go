@@ -38,7 +38,7 @@ func divideItems(list []choose) (all []choose) {
 
 // oneNumber are numbers of which no two are equal.
 var oneNumber = sync.OnceValue(func() *dfa {
-	return must(search(`^(0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.[0-9]*[1-9])$`))
+	return mustSearch(`^(0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.[0-9]*[1-9])$`)
 })
 
 // anyShapes are all values.

@@ -1,7 +1,6 @@
 package grammar
 
 import (
-	"errors"
 	"math/big"
 	"slices"
 	"strconv"
@@ -424,7 +423,7 @@ func (s *statement) matches(text string, at *place) (*dfa, error) {
 		return d, nil
 	}
 	d, err := matching(text)
-	if limit := (*LimitError)(nil); err != nil && !errors.As(err, &limit) {
+	if err != nil {
 		err = fault(at, err.Error(), "a regular expression of ECMA-262 that package grammar takes")
 	}
 	s.patterns[text] = s.charge(d)

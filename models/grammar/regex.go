@@ -11,14 +11,14 @@ import (
 
 // matching returns the texts in which a regular expression of ECMA-262 finds something. It
 // is read by package regexp, after what is written otherwise there is put into its form.
-func matching(expression string) (d *dfa, err error) {
-	defer limited(&err)
+func matching(expression string) (*dfa, error) {
 	t := &ecma{rest: expression}
 	text, err := t.translate()
 	if err != nil {
 		return nil, err
 	}
-	if d, err = search(text); err != nil {
+	d, err := search(text)
+	if err != nil {
 		return nil, err
 	}
 	for _, a := range t.aheads {
@@ -289,6 +289,15 @@ func search(expression string) (*dfa, error) {
 	}), nil
 }
 
+// mustSearch is search for an expression that has no faults.
+func mustSearch(expression string) *dfa {
+	d, err := search(expression)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
 // A matcher finds what instructions lead to.
 type matcher struct {
 	*syntax.Prog
@@ -317,7 +326,7 @@ func (m *matcher) closure(s searching, r rune) []uint32 {
 
 func (m *matcher) visit(at uint32, context syntax.EmptyOp) {
 	if m.work++; m.work > mostSteps {
-		panic(&LimitError{"steps to read an expression", mostSteps})
+		panic(&automataLimit{"steps to read an expression", mostSteps})
 	}
 	if m.seen[at] == m.count {
 		return
@@ -366,7 +375,7 @@ func alphabetOf(p *syntax.Prog) alphabet {
 			}
 		}
 		if len(cuts)*len(sets) > mostRanges*8 {
-			panic(&LimitError{"ranges of characters in an expression", mostRanges})
+			panic(&automataLimit{"ranges of characters in an expression", mostRanges})
 		}
 	}
 	list := make([]*syntax.Inst, 0, len(sets))

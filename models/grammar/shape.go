@@ -173,10 +173,6 @@ func (s *shape) item(i int) *domain {
 	return s.rest
 }
 
-// mostLength is the most characters of a string of which more is known than how many there
-// are.
-const mostLength = 1 << 16
-
 // strings returns the texts of a string, nil if more than their length is not known.
 func (s *shape) strings() *dfa {
 	if s.texts == nil || s.least == 0 && s.most < 0 {
