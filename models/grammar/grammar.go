@@ -1,5 +1,7 @@
 package grammar
 
+import "github.com/attn-go/attn/models/grammar/internal/regular"
+
 import (
 	"sync"
 )
@@ -69,7 +71,7 @@ func limited(err *error) {
 	case nil:
 	case *LimitError:
 		*err = limit
-	case *automataLimit:
+	case *regular.Limit:
 		*err = &LimitError{limit.What, limit.Most}
 	default:
 		panic(limit)

@@ -5,11 +5,13 @@ import (
 	"maps"
 	"math/big"
 	"slices"
+
+	"github.com/attn-go/attn/models/grammar/internal/regular"
 )
 
 // numbers are numbers within bounds that are, or are not, multiples of some.
 type numbers struct {
-	bounds []bound
+	bounds []regular.Bound
 	whole  bool // without a point and an exponent
 	broken bool // no integer
 	of     []*big.Rat
@@ -48,7 +50,7 @@ func (n numbers) and(m numbers) numbers {
 // has tells whether a number is one of those, but for only and except.
 func (n numbers) has(x *big.Rat) bool {
 	for _, b := range n.bounds {
-		if !b.allowed[x.Cmp(b.with)+1] {
+		if !b.Allowed[x.Cmp(b.With)+1] {
 			return false
 		}
 	}
@@ -65,48 +67,48 @@ const (
 
 // texts returns the numbers as texts. Only those of which the bounds say no more than the
 // sign have exponents.
-func (n numbers) texts() *dfa {
+func (n numbers) texts() *regular.Texts {
 	whole, signs := freeDigits, len(n.of)+len(n.notOf)+len(n.except) == 0 && !n.broken
 	if len(n.bounds)+len(n.of)+len(n.notOf) > mostExcept {
 		panic(&LimitError{"bounds and multiples of one number", mostExcept})
 	}
 	for _, b := range n.bounds {
-		signs = signs && b.with.Sign() == 0
+		signs = signs && b.With.Sign() == 0
 	}
 	fraction := freeDigits
 	if len(n.bounds)+len(n.of) > 0 {
 		whole = boundDigits
 		for _, b := range n.bounds {
-			before, behind := decimal(b.with)
+			before, behind := regular.Decimal(b.With)
 			whole, fraction = max(whole, len(before)), max(fraction, len(behind))
 		}
 	}
-	all := mustSearch(fmt.Sprintf(`^-?(0|[1-9][0-9]{0,%d})$`, min(whole, 1000)-1))
+	all := regular.MustSearch(fmt.Sprintf(`^-?(0|[1-9][0-9]{0,%d})$`, min(whole, 1000)-1))
 	if !n.whole {
 		exponent := ""
 		if signs {
 			exponent = `([eE][+-]?[0-9]{1,2})?`
 		}
-		all = mustSearch(fmt.Sprintf(`^-?(0|[1-9][0-9]{0,%d})(\.[0-9]{1,%d})?%s$`, min(whole, 1000)-1, min(fraction, 1000), exponent))
+		all = regular.MustSearch(fmt.Sprintf(`^-?(0|[1-9][0-9]{0,%d})(\.[0-9]{1,%d})?%s$`, min(whole, 1000)-1, min(fraction, 1000), exponent))
 	}
 	for _, b := range n.bounds {
-		all = all.and(compared(b))
+		all = all.And(regular.Compared(b))
 	}
 	if len(n.except) > mostExcept {
 		panic(&LimitError{"numbers that a number must not be", mostExcept})
 	}
 	for _, text := range slices.Sorted(maps.Keys(n.except)) {
 		x, _ := new(big.Rat).SetString(text) // as RatString wrote it
-		all = all.and(compared(bound{x, [3]bool{true, false, true}}))
+		all = all.And(regular.Compared(regular.Bound{With: x, Allowed: [3]bool{true, false, true}}))
 	}
 	for _, of := range n.of {
-		all = all.and(multiples(of))
+		all = all.And(regular.Multiples(of))
 	}
 	for _, of := range n.notOf {
-		all = all.and(multiples(of).not())
+		all = all.And(regular.Multiples(of).Not())
 	}
 	if n.broken {
-		all = all.and(multiples(big.NewRat(1, 1)).not())
+		all = all.And(regular.Multiples(big.NewRat(1, 1)).Not())
 	}
 	return all
 }

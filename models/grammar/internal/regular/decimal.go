@@ -1,4 +1,4 @@
-package grammar
+package regular
 
 import (
 	"cmp"
@@ -6,22 +6,23 @@ import (
 	"strings"
 )
 
-// A bound says how numbers compare with another one.
-type bound struct {
-	with    *big.Rat
-	allowed [3]bool // below, equal, above
+// A Bound says how numbers compare with another one.
+type Bound struct {
+	With    *big.Rat
+	Allowed [3]bool // whether numbers may be below, equal, above
 }
 
-// decimal returns the digits before and behind the point, without a sign and without zeros
-// at either end. The number is one of JSON, so that there are no more.
-func decimal(x *big.Rat) (before, behind string) {
+// Decimal returns the digits before and behind the point, without a sign and without zeros
+// at either end. The number is one of JSON, so that there are no more. It
+// panics with a [Limit].
+func Decimal(x *big.Rat) (before, behind string) {
 	digits, exact := x.FloatPrec()
 	if !exact || digits > 1<<12 {
-		panic(&automataLimit{"digits of a number", 1 << 12})
+		panic(&Limit{"digits of a number", 1 << 12})
 	}
 	before, behind, _ = strings.Cut(new(big.Rat).Abs(x).FloatString(digits), ".")
 	if len(before) > 1000 {
-		panic(&automataLimit{"digits of a number", 1000})
+		panic(&Limit{"digits of a number", 1000})
 	}
 	return before, strings.TrimRight(behind, "0")
 }
@@ -33,11 +34,11 @@ var numberAlphabet = newAlphabet([]rune{0, '+', ',', '-', '.', '/', '0', '1', '2
 	return ""
 })
 
-// compared returns the texts that are digits, with a sign and a point if they have one,
+// Compared returns the texts that are digits, with a sign and a point if they have one,
 // and compare with a number so. An exponent behind them changes nothing. What is no number
-// may be among them.
-func compared(b bound) *dfa {
-	before, behind := decimal(b.with)
+// may be among them. It panics with a [Limit].
+func Compared(b Bound) *Texts {
+	before, behind := Decimal(b.With)
 	type state struct {
 		negative bool
 		phase    int8
@@ -90,7 +91,7 @@ func compared(b bound) *dfa {
 		}
 		return s, true
 	}, func(s state) bool {
-		c, sign := magnitude(s), b.with.Sign()
+		c, sign := magnitude(s), b.With.Sign()
 		switch {
 		case sign == 0 && c == 0:
 		case sign >= 0 && s.negative:
@@ -100,7 +101,7 @@ func compared(b bound) *dfa {
 		case s.negative:
 			c = -c
 		}
-		return b.allowed[c+1]
+		return b.Allowed[c+1]
 	})
 }
 
@@ -109,14 +110,15 @@ func order[T cmp.Ordered](a, b T) int8 { return int8(cmp.Compare(a, b)) }
 // mostRemainder is the most that digits of a multiple are counted by.
 const mostRemainder = 1 << 14
 
-// multiples returns the texts that are digits, with a sign and a point if they have one,
-// and a multiple of a number. What is no number may be among them.
-func multiples(of *big.Rat) *dfa {
-	_, behind := decimal(of)
+// Multiples returns the texts that are digits, with a sign and a point if they have one,
+// and a multiple of a number. What is no number may be among them. It panics
+// with a [Limit].
+func Multiples(of *big.Rat) *Texts {
+	_, behind := Decimal(of)
 	scale := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(len(behind))), nil))
 	m := new(big.Rat).Mul(of, scale).Num().Int64()
 	if new(big.Rat).Mul(of, scale).Cmp(big.NewRat(mostRemainder, 1)) > 0 {
-		panic(&automataLimit{"remainders of multipleOf", mostRemainder})
+		panic(&Limit{"remainders of multipleOf", mostRemainder})
 	}
 	type state struct {
 		r        int64
