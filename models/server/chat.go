@@ -62,14 +62,14 @@ func (x *exchange) chat() error {
 	if err := h.wantReceipt(q.Receipt); err != nil {
 		return err
 	}
-	o, err := q.options(&x.s, 1)
+	o, err := q.options(x.s.MaxTokens, *x.s.Sampler, 1)
 	if err != nil {
 		return err
 	}
 	if err := q.stops(&o, h.generate); err != nil {
 		return err
 	}
-	if setInt(&o.TopLogprobs, q.TopLogprobs); o.TopLogprobs < 0 || o.TopLogprobs > mostTop || o.TopLogprobs > 0 && !q.Logprobs {
+	if fields.SetInt(&o.TopLogprobs, q.TopLogprobs); o.TopLogprobs < 0 || o.TopLogprobs > mostTop || o.TopLogprobs > 0 && !q.Logprobs {
 		return badParam("top_logprobs", "top_logprobs: got %d, want 0 to %d, with logprobs", o.TopLogprobs, mostTop)
 	}
 	o.Logprobs = q.Logprobs

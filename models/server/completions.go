@@ -36,7 +36,7 @@ func (x *exchange) completions() error {
 	if q.Echo { // 0 is the prompt alone
 		least = 0
 	}
-	o, err := q.options(&x.s, least)
+	o, err := q.options(x.s.MaxTokens, *x.s.Sampler, least)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (x *exchange) completions() error {
 	if err := q.stops(&o, h.generate); err != nil {
 		return err
 	}
-	if setInt(&o.TopLogprobs, q.Logprobs); o.TopLogprobs < 0 || o.TopLogprobs > mostCompletionTop {
+	if fields.SetInt(&o.TopLogprobs, q.Logprobs); o.TopLogprobs < 0 || o.TopLogprobs > mostCompletionTop {
 		return badParam("logprobs", "logprobs: got %d, want 0 to %d", o.TopLogprobs, mostCompletionTop)
 	}
 	o.Logprobs = q.Logprobs != nil
@@ -126,16 +126,6 @@ func (x *exchange) written(h *host, in *fields.Inputs) []string {
 		}
 	}
 	return all
-}
-
-// outside returns the index of the first token that a vocabulary does not have, or -1.
-func outside(ids []int32, vocab int) int {
-	for i, id := range ids {
-		if id < 0 || int(id) >= vocab {
-			return i
-		}
-	}
-	return -1
 }
 
 // completionForm is how texts that go on are written.

@@ -49,7 +49,7 @@ func (x *exchange) embeddings() error {
 	}
 	dimensions := h.embed.Options().Dimensions
 	if q.Dimensions != nil {
-		if setInt(&dimensions, q.Dimensions); dimensions < 1 || dimensions > h.embed.Width() {
+		if fields.SetInt(&dimensions, q.Dimensions); dimensions < 1 || dimensions > h.embed.Width() {
 			return badParam("dimensions", "dimensions: got %d, want 1 to %d", dimensions, h.embed.Width())
 		}
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -235,4 +236,24 @@ func (g *generation) body(stream bool) *completion {
 func (g *generation) usageNow() json.RawMessage {
 	data, _ := json.Marshal(usage{g.prompt, g.made, g.prompt + g.made}) // numbers have no error
 	return data
+}
+
+// limit sets the grammar that a request asks for. Grammars take memory while a text grows, so that few
+// requests at once may have one; release says that the request is over.
+func (x *exchange) limit(o *decoder.GenerateOptions, l *limits) (release func(), err error) {
+	asked, err := l.shape()
+	if err != nil || asked == nil {
+		return func() {}, err
+	}
+	select {
+	case x.grammars <- struct{}{}:
+	default:
+		return nil, busy(http.StatusServiceUnavailable, "too many requests with a %s are being answered", asked.field)
+	}
+	release = func() { <-x.grammars }
+	if o.Grammar, err = asked.parse(); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
 }

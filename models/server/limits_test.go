@@ -376,7 +376,7 @@ func TestRepeatLastN(t *testing.T) {
 	}
 	for n, want := range map[int]decoder.Sampler{-1: {RepetitionPenalty: 1.1}, 0: {}, 7: {RepetitionPenalty: 1.1, PenaltyWindow: 7}} {
 		last := fields.Int(n)
-		o, err := (&sampling{RepeatLastN: &last}).options(&settings, 1)
+		o, err := (&sampling{RepeatLastN: &last}).options(settings.MaxTokens, *settings.Sampler, 1)
 		if err != nil || o.Sampler != want {
 			t.Errorf("repeat_last_n %d: %+v, %v, want %+v", n, o.Sampler, err, want)
 		}

@@ -63,8 +63,8 @@ func (x *exchange) tokenize() error {
 	if text == nil || q.Content != nil && q.Prompt != nil {
 		return badParam("content", "want one of content and prompt")
 	}
-	set(&special, q.AddSpecial)
-	set(&special, q.AddSpecialTokens)
+	fields.Set(&special, q.AddSpecial)
+	fields.Set(&special, q.AddSpecialTokens)
 	tok, err := h.tokenizer()
 	if err != nil {
 		return badParam("model", "%v", err)

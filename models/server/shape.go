@@ -2,10 +2,8 @@ package server
 
 import (
 	"encoding/json"
-	"net/http"
 	"strings"
 
-	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/grammar"
 	"github.com/attn-go/attn/models/server/internal/fields"
 )
@@ -55,8 +53,9 @@ const anyObject = `{"type": "object", "additionalProperties": true}`
 // A shape is what a field asks a text to be: JSON of a schema, or a text of a grammar.
 type shape struct{ field, schema, grammar string }
 
-// shapes returns what the fields ask for.
-func (l *limits) shapes() (all []shape, err error) {
+// shape returns what one of the fields asks for, nil if none does.
+func (l *limits) shape() (*shape, error) {
+	var all []shape
 	add := func(field, schema, grammar string) {
 		if schema != "" || grammar != "" {
 			all = append(all, shape{field, schema, grammar})
@@ -82,10 +81,26 @@ func (l *limits) shapes() (all []shape, err error) {
 		add("structured_outputs", "", s.Grammar)
 		add("structured_outputs", "", choiceGrammar(s.Choice))
 	}
-	if len(all) > 1 {
-		return nil, badParam(all[1].field, "%s: got it beside %s, want one of what a text must be", all[1].field, all[0].field)
+	switch {
+	case len(all) == 0:
+		return nil, nil
+	case len(all) > 1:
+		return nil, fields.Errorf(all[1].field, "%s: got it beside %s, want one of what a text must be", all[1].field, all[0].field)
 	}
-	return all, nil
+	return &all[0], nil
+}
+
+// parse returns the grammar.
+func (s *shape) parse() (g *grammar.Grammar, err error) {
+	if s.grammar != "" {
+		g, err = grammar.Parse(s.grammar)
+	} else {
+		g, err = grammar.FromSchema([]byte(s.schema))
+	}
+	if err != nil {
+		return nil, fields.Errorf(s.field, "%s: %v", s.field, err)
+	}
+	return g, nil
 }
 
 // schema returns the schema of a format, "" for text.
@@ -98,9 +113,9 @@ func (f *responseFormat) schema() (string, error) {
 	case f.Type == "text":
 		return "", nil
 	case f.Type == "json_schema" && schema == "":
-		return "", badParam("response_format", "response_format.json_schema.schema: got none, want a schema")
+		return "", fields.Errorf("response_format", "response_format.json_schema.schema: got none, want a schema")
 	case f.Type != "json_schema" && f.Type != "json_object":
-		return "", badParam("response_format", "response_format: got %.40q, want text, json_object or json_schema", f.Type)
+		return "", fields.Errorf("response_format", "response_format: got %.40q, want text, json_object or json_schema", f.Type)
 	case schema == "":
 		return anyObject, nil
 	}
@@ -135,29 +150,4 @@ func choiceGrammar(texts []string) string {
 		all[i] = `"` + quote.Replace(text) + `"`
 	}
 	return "root ::= " + strings.Join(all, " | ")
-}
-
-// limit sets the grammar that a request asks for. Grammars take memory while a text grows, so that few
-// requests at once may have one; release says that the request is over.
-func (x *exchange) limit(o *decoder.GenerateOptions, l *limits) (release func(), err error) {
-	all, err := l.shapes()
-	if err != nil || len(all) == 0 {
-		return func() {}, err
-	}
-	select {
-	case x.grammars <- struct{}{}:
-	default:
-		return nil, busy(http.StatusServiceUnavailable, "too many requests with a %s are being answered", all[0].field)
-	}
-	release = func() { <-x.grammars }
-	if all[0].grammar != "" {
-		o.Grammar, err = grammar.Parse(all[0].grammar)
-	} else {
-		o.Grammar, err = grammar.FromSchema([]byte(all[0].schema))
-	}
-	if err != nil {
-		release()
-		return nil, badParam(all[0].field, "%s: %v", all[0].field, err)
-	}
-	return release, nil
 }
