@@ -1,4 +1,4 @@
-package server
+package options
 
 import (
 	"encoding/json"
@@ -8,30 +8,32 @@ import (
 	"github.com/attn-go/attn/models/server/internal/fields"
 )
 
-// limits are the fields of a request that say what a text must be, of which one may be there: that of OpenAI's API,
+// Limits are the fields of a request that say what a text must be, of which one may be there: that of OpenAI's API,
 // those of llama.cpp's server and those of vLLM, the old ones and structured_outputs.
-type limits struct {
-	ResponseFormat *responseFormat `json:"response_format"`
+type Limits struct {
+	ResponseFormat *Format         `json:"response_format"`
 	Grammar        string          `json:"grammar"` // in llama.cpp's form
 	JSONSchema     json.RawMessage `json:"json_schema"`
 	GuidedJSON     json.RawMessage `json:"guided_json"`
 	GuidedGrammar  string          `json:"guided_grammar"`
 	GuidedChoice   []string        `json:"guided_choice"`
-	Structured     *structured     `json:"structured_outputs"`
+	Structured     *Structured     `json:"structured_outputs"`
 }
 
-// responseFormat says what a text must be.
-type responseFormat struct {
+// A Format is response_format.
+type Format struct {
 	Type       string          `json:"type"` // text, json_object or json_schema
-	JSONSchema *jsonSchema     `json:"json_schema"`
+	JSONSchema *Schema         `json:"json_schema"`
 	Schema     json.RawMessage `json:"schema"` // where llama.cpp's server has it
 }
 
-type jsonSchema struct {
+// A Schema is what response_format has of json_schema.
+type Schema struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-type structured struct {
+// A Structured is structured_outputs, of which one field may be there.
+type Structured struct {
 	JSON    json.RawMessage `json:"json"`
 	Object  bool            `json:"json_object"`
 	Grammar string          `json:"grammar"`
@@ -39,26 +41,29 @@ type structured struct {
 }
 
 // Fields is that of [fields.Tabled].
-func (*responseFormat) Fields() fields.Table { return fields.Format }
+func (*Format) Fields() fields.Table { return fields.Format }
 
 // Fields is that of [fields.Tabled].
-func (*jsonSchema) Fields() fields.Table { return fields.Schema }
+func (*Schema) Fields() fields.Table { return fields.Schema }
 
 // Fields is that of [fields.Tabled].
-func (*structured) Fields() fields.Table { return fields.Structured }
+func (*Structured) Fields() fields.Table { return fields.Structured }
 
 // anyObject is the schema of json_object.
 const anyObject = `{"type": "object", "additionalProperties": true}`
 
-// A shape is what a field asks a text to be: JSON of a schema, or a text of a grammar.
-type shape struct{ field, schema, grammar string }
+// A Shape is what a field asks a text to be: JSON of a schema, or a text of a grammar.
+type Shape struct {
+	Field           string // of the request, as errors name it
+	schema, grammar string // one of them is empty
+}
 
-// shape returns what one of the fields asks for, nil if none does.
-func (l *limits) shape() (*shape, error) {
-	var all []shape
+// Shape returns what one of the fields asks for, nil if none does. The error is a [*fields.Error].
+func (l *Limits) Shape() (*Shape, error) {
+	var all []Shape
 	add := func(field, schema, grammar string) {
 		if schema != "" || grammar != "" {
-			all = append(all, shape{field, schema, grammar})
+			all = append(all, Shape{field, schema, grammar})
 		}
 	}
 	if f := l.ResponseFormat; f != nil {
@@ -85,26 +90,26 @@ func (l *limits) shape() (*shape, error) {
 	case len(all) == 0:
 		return nil, nil
 	case len(all) > 1:
-		return nil, fields.Errorf(all[1].field, "%s: got it beside %s, want one of what a text must be", all[1].field, all[0].field)
+		return nil, fields.Errorf(all[1].Field, "%s: got it beside %s, want one of what a text must be", all[1].Field, all[0].Field)
 	}
 	return &all[0], nil
 }
 
-// parse returns the grammar.
-func (s *shape) parse() (g *grammar.Grammar, err error) {
+// Parse returns the grammar. The error is a [*fields.Error].
+func (s *Shape) Parse() (g *grammar.Grammar, err error) {
 	if s.grammar != "" {
 		g, err = grammar.Parse(s.grammar)
 	} else {
 		g, err = grammar.FromSchema([]byte(s.schema))
 	}
 	if err != nil {
-		return nil, fields.Errorf(s.field, "%s: %v", s.field, err)
+		return nil, fields.Errorf(s.Field, "%s: %v", s.Field, err)
 	}
 	return g, nil
 }
 
 // schema returns the schema of a format, "" for text.
-func (f *responseFormat) schema() (string, error) {
+func (f *Format) schema() (string, error) {
 	schema := emptyAsNone(f.Schema)
 	if f.JSONSchema != nil && schema == "" {
 		schema = emptyAsNone(f.JSONSchema.Schema)

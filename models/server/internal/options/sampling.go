@@ -1,4 +1,4 @@
-package server
+package options
 
 import (
 	"errors"
@@ -9,12 +9,12 @@ import (
 	"github.com/attn-go/attn/models/server/internal/fields"
 )
 
-// sampling are the fields of a request that say how a text is continued, those of OpenAI's API and, from
+// Sampling are the fields of a request that say how a text is continued, those of OpenAI's API and, from
 // top_k on, llama.cpp's and vLLM's.
-type sampling struct {
+type Sampling struct {
 	Model            string         `json:"model"`
 	Stream           bool           `json:"stream"`
-	StreamOptions    *streamOptions `json:"stream_options"`
+	StreamOptions    *StreamOptions `json:"stream_options"`
 	N                *fields.Int    `json:"n"`
 	Seed             *fields.Int    `json:"seed"`
 	Stop             fields.Texts   `json:"stop"`
@@ -34,21 +34,22 @@ type sampling struct {
 	StopTokens        *fields.Tokens `json:"stop_token_ids"`
 	IgnoreEOS         bool           `json:"ignore_eos"`
 
-	limits
+	Limits
 	Receipt bool `json:"receipt"` // one of package receipt, for each choice
 }
 
-type streamOptions struct {
+// StreamOptions say which events of a stream have the usage.
+type StreamOptions struct {
 	IncludeUsage bool `json:"include_usage"`
 	EachUsage    bool `json:"continuous_usage_stats"` // in every event, as vLLM has it
 }
 
 // Fields is that of [fields.Tabled].
-func (*streamOptions) Fields() fields.Table { return fields.Stream }
+func (*StreamOptions) Fields() fields.Table { return fields.Stream }
 
-// options returns what the fields say, with the server's most tokens and its sampler for what they do not. least is the
-// fewest tokens that an answer may be limited to.
-func (s *sampling) options(most int, sampler decoder.Sampler, least int) (o decoder.GenerateOptions, err error) {
+// Options returns what the fields say, with the server's most tokens and its sampler for what they do not. least is the
+// fewest tokens that an answer may be limited to. The error is a [*fields.Error].
+func (s *Sampling) Options(most int, sampler decoder.Sampler, least int) (o decoder.GenerateOptions, err error) {
 	o = decoder.GenerateOptions{MaxTokens: most, Sampler: sampler, StopText: s.Stop}
 	for _, n := range []struct {
 		name string
@@ -114,8 +115,9 @@ func namedOption(err error) error {
 	return fields.Errorf(field, "%s: got %s, want %s", field, bad.Got, bad.Want)
 }
 
-// stops sets the tokens that end a text: the model's, unless they are to be ignored, and those of the request.
-func (s *sampling) stops(o *decoder.GenerateOptions, m *decoder.Model) error {
+// Stops sets the tokens that end a text: the model's, unless they are to be ignored, and those of the request.
+// The error is a [*fields.Error].
+func (s *Sampling) Stops(o *decoder.GenerateOptions, m *decoder.Model) error {
 	if s.StopTokens == nil && !s.IgnoreEOS {
 		return nil
 	}
@@ -126,16 +128,17 @@ func (s *sampling) stops(o *decoder.GenerateOptions, m *decoder.Model) error {
 	if s.StopTokens == nil {
 		return nil
 	}
-	if vocab := m.Config().Vocab; outside(*s.StopTokens, vocab) >= 0 {
-		i := outside(*s.StopTokens, vocab)
+	if vocab := m.Config().Vocab; Outside(*s.StopTokens, vocab) >= 0 {
+		i := Outside(*s.StopTokens, vocab)
 		return fields.Errorf("stop_token_ids", "stop_token_ids[%d]: got %d, want 0 to %d", i, (*s.StopTokens)[i], vocab-1)
 	}
 	o.Stop = append(o.Stop, *s.StopTokens...)
 	return nil
 }
 
-// choices returns n, of which there are as many for each of so many prompts.
-func (s *sampling) choices(prompts, most int) (int, error) {
+// Choices returns n, of which there are as many for each of so many prompts; most is the limit of both
+// together. The error is a [*fields.Error].
+func (s *Sampling) Choices(prompts, most int) (int, error) {
 	n := 1
 	fields.SetInt(&n, s.N)
 	if n < 1 || n > most/max(1, prompts) {
@@ -144,8 +147,8 @@ func (s *sampling) choices(prompts, most int) (int, error) {
 	return n, nil
 }
 
-// outside returns the index of the first token that a vocabulary does not have, or -1.
-func outside(ids []int32, vocab int) int {
+// Outside returns the index of the first token that a vocabulary does not have, or -1.
+func Outside(ids []int32, vocab int) int {
 	for i, id := range ids {
 		if id < 0 || int(id) >= vocab {
 			return i
