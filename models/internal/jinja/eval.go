@@ -1,19 +1,62 @@
 package jinja
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // eval evaluates an expression.
 func (r *runner) eval(n node) value {
 	r.down()
 	r.work(nodeCost)
-	v := n.eval(r)
+	v := r.valueOf(n)
 	r.up()
 	return v
 }
 
-func (n *constant) eval(*runner) value { return n.value }
+// valueOf is eval without its costs.
+func (r *runner) valueOf(n node) value {
+	switch n := n.(type) {
+	case *constant:
+		if text, ok := n.value.(string); ok {
+			return Inside(text)
+		}
+		return n.value
+	case *variable:
+		return r.evalVariable(n)
+	case *listNode:
+		return r.evalList(n)
+	case *dictNode:
+		return r.evalDict(n)
+	case *attribute:
+		return r.attribute(r.eval(n.of), n.name)
+	case *item:
+		return r.evalItem(n)
+	case *slice:
+		return r.evalSlice(n)
+	case *call:
+		return r.evalCall(n)
+	case *filter:
+		return r.filtered(r.eval(n.of), n)
+	case *test:
+		return r.evalTest(n)
+	case *not:
+		return !truth(r.eval(n.of))
+	case *sign:
+		return r.evalSign(n)
+	case *logic:
+		return r.evalLogic(n)
+	case *choice:
+		return r.evalChoice(n)
+	case *binary:
+		return r.evalBinary(n)
+	case *chain:
+		return r.evalChain(n)
+	}
+	panic(fmt.Sprintf("jinja: an expression %T", n)) // there is no other one
+}
 
-func (n *variable) eval(r *runner) value {
+func (r *runner) evalVariable(n *variable) value {
 	v, ok := r.find(n.name)
 	if !ok || isAbsent(v) {
 		return undefined{n.name}
@@ -21,7 +64,7 @@ func (n *variable) eval(r *runner) value {
 	return v
 }
 
-func (n *listNode) eval(r *runner) value {
+func (r *runner) evalList(n *listNode) value {
 	var items []value
 	for _, item := range n.items {
 		items = append(items, r.eval(item))
@@ -29,15 +72,13 @@ func (n *listNode) eval(r *runner) value {
 	return r.sequence(items, map[bool]listKind{true: tuple}[n.tuple])
 }
 
-func (n *dictNode) eval(r *runner) value {
+func (r *runner) evalDict(n *dictNode) value {
 	d := NewDict()
 	for i, k := range n.keys {
 		r.put(d, r.eval(k), r.eval(n.values[i]))
 	}
 	return d
 }
-
-func (n *attribute) eval(r *runner) value { return r.attribute(r.eval(n.of), n.name) }
 
 // attribute returns v.name: a method, an attribute or an entry.
 func (r *runner) attribute(v value, name string) value {
@@ -88,12 +129,12 @@ var numberAttributes = map[string]bool{
 	"as_integer_ratio": true, "to_bytes": true, "from_bytes": true, "is_integer": true, "hex": true, "fromhex": true,
 }
 
-func (n *item) eval(r *runner) value {
+func (r *runner) evalItem(n *item) value {
 	of := r.eval(n.of)
 	return r.operate(itemOf, of, r.eval(n.key))
 }
 
-func (n *slice) eval(r *runner) value {
+func (r *runner) evalSlice(n *slice) value {
 	of := r.eval(n.of)
 	var bounds [3]value
 	for i, bound := range [...]node{n.from, n.to, n.step} {
@@ -104,7 +145,7 @@ func (n *slice) eval(r *runner) value {
 	return r.operate(sliceOf, of, bounds[:]...)
 }
 
-func (n *call) eval(r *runner) value {
+func (r *runner) evalCall(n *call) value {
 	of := r.eval(n.of)
 	return r.call(of, r.args(n.args))
 }
@@ -121,21 +162,17 @@ func (r *runner) call(of value, a args) value {
 	return nil
 }
 
-func (n *filter) eval(r *runner) value { return r.filtered(r.eval(n.of), n) }
-
 // filtered applies a filter.
 func (r *runner) filtered(v value, n *filter) value {
 	return r.apply(r.filter(n.name), v, r.args(n.args))
 }
 
-func (n *test) eval(r *runner) value {
+func (r *runner) evalTest(n *test) value {
 	of := r.eval(n.of)
 	return r.apply(r.test(n.name), of, r.args(n.args))
 }
 
-func (n *not) eval(r *runner) value { return !truth(r.eval(n.of)) }
-
-func (n *sign) eval(r *runner) value {
+func (r *runner) evalSign(n *sign) value {
 	switch v := r.eval(n.of).(type) {
 	case float64:
 		if n.negative {
@@ -154,7 +191,7 @@ func (n *sign) eval(r *runner) value {
 	}
 }
 
-func (n *logic) eval(r *runner) value {
+func (r *runner) evalLogic(n *logic) value {
 	left := r.eval(n.left)
 	if truth(left) == n.or {
 		return left
@@ -162,7 +199,7 @@ func (n *logic) eval(r *runner) value {
 	return r.eval(n.right)
 }
 
-func (n *choice) eval(r *runner) value {
+func (r *runner) evalChoice(n *choice) value {
 	switch {
 	case truth(r.eval(n.cond)):
 		return r.eval(n.yes)
@@ -172,12 +209,12 @@ func (n *choice) eval(r *runner) value {
 	return undefined{"an if without else"}
 }
 
-func (n *binary) eval(r *runner) value {
+func (r *runner) evalBinary(n *binary) value {
 	left := r.eval(n.left)
 	return r.operate(infix[n.op], left, r.eval(n.right))
 }
 
-func (n *chain) eval(r *runner) value {
+func (r *runner) evalChain(n *chain) value {
 	left := r.eval(n.first)
 	for i, op := range n.ops {
 		right := r.eval(n.rest[i])

@@ -259,7 +259,7 @@ func (p *parser) argFollows() bool {
 	return t.kind == operator && (t.text == "[" || t.text == "{")
 }
 
-var constants = map[string]value{"true": true, "True": true, "false": false, "False": false, "none": nil, "None": nil}
+var constants = map[string]any{"true": true, "True": true, "false": false, "False": false, "none": nil, "None": nil}
 
 func (p *parser) primary() node {
 	t := p.peek()
@@ -280,7 +280,7 @@ func (p *parser) primary() node {
 		for p.peek().kind == text {
 			s += p.next().text
 		}
-		return &constant{Inside(s)}
+		return &constant{s}
 	case integer, float:
 		return p.number()
 	}
@@ -301,13 +301,13 @@ func (p *parser) number() node {
 	if t.kind == integer {
 		n, err := strconv.ParseInt(t.text, base(t.text), 64)
 		if err != nil {
-			panic(&SyntaxError{t.line, t.text, "an integer of 64 bits"})
+			panic(&syntaxError{t.line, t.text, "an integer of 64 bits"})
 		}
 		return &constant{n}
 	}
 	f, err := strconv.ParseFloat(t.text, 64)
 	if err != nil {
-		panic(&SyntaxError{t.line, t.text, "a float"})
+		panic(&syntaxError{t.line, t.text, "a float"})
 	}
 	return &constant{f}
 }

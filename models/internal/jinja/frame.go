@@ -78,13 +78,3 @@ func targets(t target) (names []string) {
 	}
 	return names
 }
-
-// within returns a scope of a frame within another one.
-func (r *runner) within(f *frame, outer *scope) *scope {
-	s := r.inner(outer)
-	r.memory(nameSize * len(f.hidden))
-	for _, name := range f.hidden {
-		s.values[name] = absent{}
-	}
-	return s
-}

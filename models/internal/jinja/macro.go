@@ -2,20 +2,17 @@ package jinja
 
 import "slices"
 
-func (s *macro) run(r *runner) {
-	toName(s.name).assign(r, r.scope, callable{do: s.in(r.scope), macro: s})
+// callableOf returns a macro as a value. Its body sees the variables of the current scope.
+func (r *runner) callableOf(s *macro) callable {
+	outer := r.scope
+	return callable{do: func(r *runner, _ value, a args) value { return r.callMacro(s, outer, a) }, macro: s}
 }
 
-// in returns the macro as an operation whose body sees the variables of a scope.
-func (s *macro) in(outer *scope) operation {
-	return func(r *runner, _ value, a args) value { return s.call(r, outer, a) }
-}
-
-// call runs the macro and returns what it prints.
-func (s *macro) call(r *runner, around *scope, a args) value {
+// callMacro runs a macro and returns what it prints.
+func (r *runner) callMacro(s *macro, around *scope, a args) value {
 	inner, outer := r.within(s.frame, around), r.scope
 	r.scope = inner
-	s.bind(r, inner, a)
+	r.bind(s, inner, a)
 	for i, name := range s.names {
 		if !isAbsent(inner.values[name]) {
 			continue
@@ -31,7 +28,7 @@ func (s *macro) call(r *runner, around *scope, a args) value {
 }
 
 // bind gives the arguments of a call to the names of a scope.
-func (s *macro) bind(r *runner, to *scope, a args) {
+func (r *runner) bind(s *macro, to *scope, a args) {
 	r.work(callCost*len(s.names) + len(s.names)*len(a.names))
 	r.memory(nameSize * (len(s.names) + 3))
 	for i, name := range s.names {
@@ -68,12 +65,12 @@ func (s *macro) bind(r *runner, to *scope, a args) {
 	}
 }
 
-// run calls a macro that gets the body of the block as caller.
-func (s *callBlock) run(r *runner) {
+// runCallBlock calls a macro that gets the body of the block as caller.
+func (r *runner) runCallBlock(s *callBlock) {
 	of := r.eval(s.call.of)
 	a := r.args(s.call.args)
 	a.names = append(slices.Clone(a.names), "caller")
-	a.named = append(slices.Clone(a.named), callable{do: s.caller.in(r.scope), macro: s.caller})
+	a.named = append(slices.Clone(a.named), r.callableOf(s.caller))
 	r.out.add(r.show(r.call(of, a)))
 }
 

@@ -1,10 +1,10 @@
 package jinja
 
 // node is an expression.
-type node interface{ eval(r *runner) value }
+type node interface{ isNode() }
 
 type (
-	constant struct{ value value }
+	constant struct{ value any } // nil, bool, int64, float64 or string
 	variable struct{ name string }
 	listNode struct {
 		items []node
@@ -69,10 +69,11 @@ type statement struct {
 	do   doer
 }
 
-type doer interface{ run(r *runner) }
+// doer is what a statement does.
+type doer interface{ isStatement() }
 
 type (
-	output   struct{ text Str }
+	output   struct{ text string }
 	printing struct{ of []node }
 	branch   struct {
 		conds  []node
@@ -133,12 +134,45 @@ type (
 )
 
 // target is what a value can be assigned to: a name, an attribute of a namespace, or several of these.
-type target interface {
-	assign(r *runner, to *scope, v value)
-}
+type target interface{ isTarget() }
 
 type (
 	toName      string
 	toAttribute struct{ of, name string }
 	toAll       []target
 )
+
+func (*constant) isNode()  {}
+func (*variable) isNode()  {}
+func (*listNode) isNode()  {}
+func (*dictNode) isNode()  {}
+func (*attribute) isNode() {}
+func (*item) isNode()      {}
+func (*slice) isNode()     {}
+func (*call) isNode()      {}
+func (*filter) isNode()    {}
+func (*test) isNode()      {}
+func (*not) isNode()       {}
+func (*sign) isNode()      {}
+func (*logic) isNode()     {}
+func (*choice) isNode()    {}
+func (*binary) isNode()    {}
+func (*chain) isNode()     {}
+
+func (*output) isStatement()      {}
+func (*printing) isStatement()    {}
+func (*branch) isStatement()      {}
+func (*loop) isStatement()        {}
+func (*set) isStatement()         {}
+func (*setBlock) isStatement()    {}
+func (*filterBlock) isStatement() {}
+func (*with) isStatement()        {}
+func (*macro) isStatement()       {}
+func (*callBlock) isStatement()   {}
+func (*leave) isStatement()       {}
+func (*scoped) isStatement()      {}
+func (*missing) isStatement()     {}
+
+func (toName) isTarget()       {}
+func (*toAttribute) isTarget() {}
+func (toAll) isTarget()        {}

@@ -5,23 +5,19 @@ import (
 	"slices"
 )
 
-// Template is a template, parsed. It does not change and is safe for concurrent use.
-type Template struct {
+// parsed is a template, parsed.
+type parsed struct {
 	body  []statement
 	frame *frame
 	names map[string]bool // that its tags have
 }
 
-// Names tells whether a name stands in a tag of the template. Without that it cannot read a variable
-// of that name.
-func (t *Template) Names(s string) bool { return t.names[s] }
-
-// Parse parses a template. An error is a *SyntaxError.
-func Parse(source string) (t *Template, err error) {
+// parse parses a template. An error is a *syntaxError.
+func parse(source string) (t *parsed, err error) {
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
-		case *SyntaxError:
+		case *syntaxError:
 			t, err = nil, e
 		default:
 			panic(e)
@@ -34,11 +30,14 @@ func Parse(source string) (t *Template, err error) {
 			names[t.text] = true
 		}
 	}
-	t = &Template{names: names}
+	t = &parsed{names: names}
 	t.frame = p.within(func() { t.body = p.body("") })
 	p.finishFrames()
 	return t, nil
 }
+
+// maxParsed is how deep blocks and expressions may lie within each other.
+const maxParsed = 100
 
 type parser struct {
 	tokens []token
@@ -76,7 +75,7 @@ func (p *parser) keyword(s string) bool { return p.take(name, s) }
 
 func (p *parser) unexpected(want string) {
 	t := p.peek()
-	panic(&SyntaxError{t.line, fmt.Sprintf("%q", t.text), want})
+	panic(&syntaxError{t.line, fmt.Sprintf("%q", t.text), want})
 }
 
 func (p *parser) need(k kind, s string) {
@@ -98,8 +97,8 @@ func (p *parser) name() string {
 // nested parses what lies deeper.
 func (p *parser) nested(f func()) {
 	p.depth++
-	if p.depth > maxNesting {
-		fail(p.peek().line, "blocks or expressions nested deeper than %d", maxNesting)
+	if p.depth > maxParsed {
+		fail(p.peek().line, "blocks or expressions nested deeper than %d", maxParsed)
 	}
 	f()
 	p.depth--
@@ -114,11 +113,11 @@ func (p *parser) body(owner string, words ...string) (body []statement) {
 			switch t.kind {
 			case end:
 				if owner != "" {
-					panic(&SyntaxError{t.line, t.text, fmt.Sprintf("the end of %q", owner)})
+					panic(&syntaxError{t.line, t.text, fmt.Sprintf("the end of %q", owner)})
 				}
 				return
 			case data:
-				body = append(body, statement{t.line, &output{Inside(t.text)}})
+				body = append(body, statement{t.line, &output{t.text}})
 			case printBegin:
 				body = append(body, statement{t.line, &printing{[]node{p.tuple()}}})
 				p.need(printEnd, "}}")
@@ -162,7 +161,7 @@ func (p *parser) block() doer {
 		p.close()
 		return &missing{t.text}
 	}
-	panic(&SyntaxError{t.line, fmt.Sprintf("block %q", t.text), "if, for, set, macro, call, filter, with, block, print, break, continue, raw or generation"})
+	panic(&syntaxError{t.line, fmt.Sprintf("block %q", t.text), "if, for, set, macro, call, filter, with, block, print, break, continue, raw or generation"})
 }
 
 var blocks map[string]func(p *parser) doer

@@ -28,6 +28,16 @@ type scope struct {
 	outer  *scope
 }
 
+// within returns a scope of a frame within another one.
+func (r *runner) within(f *frame, outer *scope) *scope {
+	s := r.inner(outer)
+	r.memory(nameSize * len(f.hidden))
+	for _, name := range f.hidden {
+		s.values[name] = absent{}
+	}
+	return s
+}
+
 // find returns the value of a variable.
 func (r *runner) find(name string) (value, bool) {
 	for s := r.scope; s != nil; s = s.outer {
@@ -75,9 +85,9 @@ func (r *runner) render(t *Template) (out Str, err error) {
 		}
 	}()
 	r.line = 1
-	r.root = r.within(t.frame, r.root)
+	r.root = r.within(t.parsed.frame, r.root)
 	r.scope = r.root
-	r.run(t.body)
+	r.run(t.parsed.body)
 	return r.out.str(), nil
 }
 
@@ -87,7 +97,7 @@ func (r *runner) run(body []statement) {
 	for _, s := range body {
 		r.line = s.line
 		r.work(nodeCost)
-		s.do.run(r)
+		r.do(s.do)
 		if r.leaving != 0 {
 			break
 		}
@@ -111,14 +121,47 @@ func (r *runner) inner(outer *scope) *scope {
 	return &scope{map[string]value{}, outer}
 }
 
-func (s *output) run(r *runner) { r.out.add(s.text) }
-func (s *printing) run(r *runner) {
+// do runs one statement.
+func (r *runner) do(s doer) {
+	switch s := s.(type) {
+	case *output:
+		r.out.add(Inside(s.text))
+	case *printing:
+		r.runPrinting(s)
+	case *branch:
+		r.runBranch(s)
+	case *loop:
+		r.goOver(s, r.eval(s.over), 0)
+	case *set:
+		r.assign(s.to, r.scope, r.eval(s.of))
+	case *setBlock:
+		r.runSetBlock(s)
+	case *filterBlock:
+		r.runFilterBlock(s)
+	case *with:
+		r.runWith(s)
+	case *macro:
+		r.assign(toName(s.name), r.scope, r.callableOf(s))
+	case *callBlock:
+		r.runCallBlock(s)
+	case *leave:
+		r.runLeave(s)
+	case *scoped:
+		r.runScoped(s)
+	case *missing:
+		r.fail("block %q, which is not supported", s.what)
+	default:
+		panic(fmt.Sprintf("jinja: a statement %T", s)) // there is no other one
+	}
+}
+
+func (r *runner) runPrinting(s *printing) {
 	for _, of := range s.of {
 		r.out.add(r.show(r.eval(of)))
 	}
 }
 
-func (s *branch) run(r *runner) {
+func (r *runner) runBranch(s *branch) {
 	for i, cond := range s.conds {
 		if truth(r.eval(cond)) {
 			r.run(s.bodies[i])
@@ -128,7 +171,7 @@ func (s *branch) run(r *runner) {
 	r.run(s.other)
 }
 
-func (s *scoped) run(r *runner) {
+func (r *runner) runScoped(s *scoped) {
 	outer := r.scope
 	if s.root {
 		r.scope = r.root
@@ -138,28 +181,36 @@ func (s *scoped) run(r *runner) {
 	r.scope = outer
 }
 
-func (s *with) run(r *runner) {
+func (r *runner) runWith(s *with) {
 	outer, inner := r.scope, r.within(s.frame, r.scope)
 	for i, of := range s.of {
-		s.to[i].assign(r, inner, r.eval(of))
+		r.assign(s.to[i], inner, r.eval(of))
 	}
 	r.scope = inner
 	r.run(s.body)
 	r.scope = outer
 }
 
-func (s *missing) run(r *runner) { r.fail("block %q, which is not supported", s.what) }
-
-func (s *leave) run(r *runner) {
+func (r *runner) runLeave(s *leave) {
 	r.leaving = toBreak
 	if s.next {
 		r.leaving = toContinue
 	}
 }
 
-func (s *set) run(r *runner) { s.to.assign(r, r.scope, r.eval(s.of)) }
+// assign sets what a target names, variables of a scope or attributes, to a value.
+func (r *runner) assign(t target, to *scope, v value) {
+	switch t := t.(type) {
+	case toName:
+		r.assignName(t, to, v)
+	case *toAttribute:
+		r.assignAttribute(t, v)
+	case toAll:
+		r.assignAll(t, to, v)
+	}
+}
 
-func (t toName) assign(r *runner, to *scope, v value) {
+func (r *runner) assignName(t toName, to *scope, v value) {
 	r.work(callCost)
 	if _, ok := to.values[string(t)]; !ok {
 		r.memory(nameSize)
@@ -167,7 +218,7 @@ func (t toName) assign(r *runner, to *scope, v value) {
 	to.values[string(t)] = v
 }
 
-func (t *toAttribute) assign(r *runner, _ *scope, v value) {
+func (r *runner) assignAttribute(t *toAttribute, v value) {
 	of, _ := r.find(t.of)
 	n, ok := of.(*space)
 	if !ok {
@@ -176,21 +227,21 @@ func (t *toAttribute) assign(r *runner, _ *scope, v value) {
 	r.name(n, t.name, v)
 }
 
-func (t toAll) assign(r *runner, to *scope, v value) {
+func (r *runner) assignAll(t toAll, to *scope, v value) {
 	items := r.items(v)
 	if len(items) != len(t) {
 		r.fail("%d values for %d names", len(items), len(t))
 	}
 	for i, one := range t {
-		one.assign(r, to, items[i])
+		r.assign(one, to, items[i])
 	}
 }
 
-func (s *setBlock) run(r *runner) {
-	s.to.assign(r, r.scope, r.through(s.filters, r.captured(s.body, r.within(s.frame, r.scope))))
+func (r *runner) runSetBlock(s *setBlock) {
+	r.assign(s.to, r.scope, r.through(s.filters, r.captured(s.body, r.within(s.frame, r.scope))))
 }
 
-func (s *filterBlock) run(r *runner) {
+func (r *runner) runFilterBlock(s *filterBlock) {
 	r.out.add(r.show(r.through(s.filters, r.captured(s.body, r.within(s.frame, r.scope)))))
 }
 
@@ -202,10 +253,8 @@ func (r *runner) through(chain []filter, v value) value {
 	return v
 }
 
-func (s *loop) run(r *runner) { s.goOver(r, r.eval(s.over), 0) }
-
 // goOver runs the loop over a value. depth is how many of its iterations it lies in.
-func (s *loop) goOver(r *runner, over value, depth int) {
+func (r *runner) goOver(s *loop, over value, depth int) {
 	outer := r.scope
 	items := r.kept(s, r.items(over))
 	ended := false // whether an iteration came to its end: jinja2 asks this for else
@@ -214,7 +263,7 @@ func (s *loop) goOver(r *runner, over value, depth int) {
 		r.scope = r.within(s.frame, outer)
 		at.index = i
 		r.scope.values["loop"] = at
-		s.to.assign(r, r.scope, v)
+		r.assign(s.to, r.scope, v)
 		r.run(s.body)
 		leaving := r.leaving
 		r.leaving = 0
@@ -240,7 +289,7 @@ func (r *runner) kept(s *loop, items []value) []value {
 	var kept []value
 	for _, v := range items {
 		r.scope = r.inner(outer)
-		s.to.assign(r, r.scope, v)
+		r.assign(s.to, r.scope, v)
 		if truth(r.eval(s.cond)) {
 			r.memory(slotSize)
 			kept = append(kept, v)

@@ -1,0 +1,17 @@
+package jinja
+
+// Template is a template, parsed. It does not change and is safe for concurrent use.
+type Template struct{ parsed *parsed }
+
+// Parse parses a template. An error is a *SyntaxError.
+func Parse(source string) (*Template, error) {
+	t, err := parse(source)
+	if err != nil {
+		return nil, err
+	}
+	return &Template{t}, nil
+}
+
+// Names tells whether a name stands in a tag of the template. Without that it cannot read a variable
+// of that name.
+func (t *Template) Names(s string) bool { return t.parsed.names[s] }
