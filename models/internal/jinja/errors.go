@@ -1,9 +1,13 @@
 package jinja
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/models/internal/jinja/syntax"
+)
 
 // SyntaxError reports a template that is not Jinja, or not the part of it that is known here.
-type SyntaxError = syntaxError
+type SyntaxError = syntax.Error
 
 // RenderError reports what a template does with values that does not work, or too much work.
 type RenderError struct {

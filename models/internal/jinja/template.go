@@ -1,11 +1,13 @@
 package jinja
 
+import "github.com/attn-go/attn/models/internal/jinja/syntax"
+
 // Template is a template, parsed. It does not change and is safe for concurrent use.
-type Template struct{ parsed *parsed }
+type Template struct{ parsed *syntax.Template }
 
 // Parse parses a template. An error is a *SyntaxError.
 func Parse(source string) (*Template, error) {
-	t, err := parse(source)
+	t, err := syntax.Parse(source)
 	if err != nil {
 		return nil, err
 	}
@@ -14,4 +16,4 @@ func Parse(source string) (*Template, error) {
 
 // Names tells whether a name stands in a tag of the template. Without that it cannot read a variable
 // of that name.
-func (t *Template) Names(s string) bool { return t.parsed.names[s] }
+func (t *Template) Names(s string) bool { return t.parsed.Names[s] }
