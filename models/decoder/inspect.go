@@ -80,7 +80,7 @@ func InspectReranker(model string) (*inventory.Inventory, error) {
 		}
 		defer d.Close()
 		d.dry, l.store = true, d
-		n.ranking, err = readRanking(path, n)
+		n.ranking, err = readRanking(path, n.ranked())
 	} else {
 		f, bad := gguf.Open(path)
 		if bad != nil {
@@ -91,11 +91,11 @@ func InspectReranker(model string) (*inventory.Inventory, error) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		l.store = &file{f, map[string]bool{}}
-		n.ranking, err = fileRanking(f, n)
+		n.ranking, err = fileRanking(f, n.ranked())
 	}
 	v.Problem(err)
 	if err == nil {
-		_, err = n.ranking.prompt(n)
+		_, err = n.ranking.prompt(n.ranked())
 		v.Problem(err)
 	}
 	v, err = n.inspect(l, tied)

@@ -3,6 +3,7 @@ package decoder
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
@@ -41,19 +42,28 @@ func LoadReranker(model string, o embedding.LoadOptions) (*reranking.Reranker, e
 	return reranking.New(*p), nil
 }
 
-// A ranking says how the model of a folder or file scores pairs.
-type ranking struct {
-	answers bool  // by logits of tokens; otherwise by the classifier
-	yes, no int32 // these tokens; no is -1 if the logit of yes is the score
+// Ranks tells whether the folder of a decoder is that of a reranker, see [LoadReranker].
+func Ranks(dir string) (bool, error) {
+	var c struct {
+		Type    string   `json:"model_type"`
+		Classes []string `json:"architectures"`
+	}
+	if err := folder.ReadJSON(filepath.Join(dir, configFile), &c); err != nil {
+		return false, err
+	}
+	a := architectureOf(nameInFolders, c.Type)
+	if a == nil {
+		return false, nil
+	}
+	return isRanking(dir, a.name, c.Classes)
+}
 
-	labels   []string // of the classifier, nil if they are not named
-	first    bool     // the first label is meant if none is named
-	identity bool     // see reranking.Head
-	padding  int32    // see reranking.Head
-	limit    int      // of tokens, or 0
-	prompt   func(n *network) (reranking.Prompt, error)
-
-	weights reranking.Matrix // of the classifier
+// ranked returns what package ranking must know of the model.
+func (n *network) ranked() rankedModel {
+	return rankedModel{
+		architecture: n.architecture.name, vocab: n.config.Vocab, tokenizer: n.Tokenizer, template: n.Template,
+		fault: func(file, key, got, want string) error { return &ConfigError{file, key, got, want} },
+	}
 }
 
 // classifierName is the classifier of a GGUF file; a folder calls it score.
@@ -80,7 +90,7 @@ func rerankerOfFolder(dir string, options Options) (*reranking.Parts, error) {
 		return nil, err
 	}
 	defer d.Close()
-	if n.ranking, err = readRanking(dir, n); err != nil {
+	if n.ranking, err = readRanking(dir, n.ranked()); err != nil {
 		return nil, err
 	}
 	m, err := n.model(folderLoader(n, d, options), tied, options)
@@ -100,7 +110,7 @@ func rerankerOfFile(path string, options Options) (*reranking.Parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.ranking, err = fileRanking(f, n); err != nil {
+	if n.ranking, err = fileRanking(f, n.ranked()); err != nil {
 		return nil, err
 	}
 	f.DropMetadata()
@@ -124,7 +134,7 @@ func (m *Model) reranker(path string) (*reranking.Parts, error) {
 	if n := m.ranking.limit; n > 0 {
 		p.MaxTokens = min(n, p.MaxTokens)
 	}
-	p.Prompt, err = m.ranking.prompt(m.network)
+	p.Prompt, err = m.ranking.prompt(m.network.ranked())
 	return p, err
 }
 
