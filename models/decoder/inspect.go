@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/attn-go/attn/models/decoder/internal/ranking"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
@@ -80,7 +81,7 @@ func InspectReranker(model string) (*inventory.Inventory, error) {
 		}
 		defer d.Close()
 		d.dry, l.store = true, d
-		n.ranking, err = readRanking(path, n.ranked())
+		n.ranking, err = ranking.ReadFolder(path, n.ranked())
 	} else {
 		f, bad := gguf.Open(path)
 		if bad != nil {
@@ -91,11 +92,11 @@ func InspectReranker(model string) (*inventory.Inventory, error) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		l.store = &file{f, map[string]bool{}}
-		n.ranking, err = fileRanking(f, n.ranked())
+		n.ranking, err = ranking.ReadFile(f, n.ranked())
 	}
 	v.Problem(err)
 	if err == nil {
-		_, err = n.ranking.prompt(n.ranked())
+		_, err = n.ranking.Prompt(n.ranked())
 		v.Problem(err)
 	}
 	v, err = n.inspect(l, tied)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/decoder/internal/ranking"
 	"github.com/attn-go/attn/models/decoder/internal/ropescaling"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
@@ -84,8 +85,8 @@ type network struct {
 	norm      []float32
 	head      projection
 	pairing   rope.Pairing
-	localRope *rope.Rope // of layers with a window, if it is another one
-	ranking   *ranking   // of rerankers
+	localRope *rope.Rope       // of layers with a window, if it is another one
+	ranking   *ranking.Ranking // of rerankers
 	vocabulary
 }
 
@@ -233,7 +234,7 @@ func (n *network) readVocabulary(dir string, d *checkpoint) error {
 // model reads the weights.
 func (n *network) model(l *loader, tied bool, o Options) (*Model, error) {
 	c := &n.config
-	n.embedding, n.head = l.ends(c, tied || n.ranking != nil && !n.ranking.answers)
+	n.embedding, n.head = l.ends(c, tied || n.ranking != nil && !n.ranking.Answers)
 	n.norm = l.norm("output_norm", c.Width)
 	l.rank(n.ranking, c.Width)
 	for i := 0; i < c.Layers && l.err == nil; i++ {

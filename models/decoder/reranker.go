@@ -7,6 +7,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/decoder/internal/ranking"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
@@ -55,14 +56,14 @@ func Ranks(dir string) (bool, error) {
 	if a == nil {
 		return false, nil
 	}
-	return isRanking(dir, a.name, c.Classes)
+	return ranking.Ranks(dir, a.name, c.Classes)
 }
 
 // ranked returns what package ranking must know of the model.
-func (n *network) ranked() rankedModel {
-	return rankedModel{
-		architecture: n.architecture.name, vocab: n.config.Vocab, tokenizer: n.Tokenizer, template: n.Template,
-		fault: func(file, key, got, want string) error { return &ConfigError{file, key, got, want} },
+func (n *network) ranked() ranking.Model {
+	return ranking.Model{
+		Architecture: n.architecture.name, Vocab: n.config.Vocab, Tokenizer: n.Tokenizer, Template: n.Template,
+		Fault: func(file, key, got, want string) error { return &ConfigError{file, key, got, want} },
 	}
 }
 
@@ -70,17 +71,17 @@ func (n *network) ranked() rankedModel {
 const classifierName = "cls.output"
 
 // rank loads the classifier of a reranker that has one.
-func (l *loader) rank(r *ranking, width int) {
-	if r == nil || r.answers {
+func (l *loader) rank(r *ranking.Ranking, width int) {
+	if r == nil || r.Answers {
 		return
 	}
 	outputs := 1
 	if shape := l.shape(classifierName + ".weight"); len(shape) == 2 && shape[0] > 0 {
 		outputs = shape[0]
 	}
-	r.weights.Weight = l.floats(classifierName+".weight", outputs, width)
+	r.Weights.Weight = l.floats(classifierName+".weight", outputs, width)
 	if l.has(classifierName + ".bias") {
-		r.weights.Bias = l.floats(classifierName+".bias", outputs)
+		r.Weights.Bias = l.floats(classifierName+".bias", outputs)
 	}
 }
 
@@ -90,7 +91,7 @@ func rerankerOfFolder(dir string, options Options) (*reranking.Parts, error) {
 		return nil, err
 	}
 	defer d.Close()
-	if n.ranking, err = readRanking(dir, n.ranked()); err != nil {
+	if n.ranking, err = ranking.ReadFolder(dir, n.ranked()); err != nil {
 		return nil, err
 	}
 	m, err := n.model(folderLoader(n, d, options), tied, options)
@@ -110,7 +111,7 @@ func rerankerOfFile(path string, options Options) (*reranking.Parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.ranking, err = fileRanking(f, n.ranked()); err != nil {
+	if n.ranking, err = ranking.ReadFile(f, n.ranked()); err != nil {
 		return nil, err
 	}
 	f.DropMetadata()
@@ -131,27 +132,27 @@ func (m *Model) reranker(path string) (*reranking.Parts, error) {
 		Model: &pairStates{embedder{model: m}}, Head: h,
 		Vocab: m.config.Vocab, MaxTokens: min(m.options.Context, m.config.Context), Positions: m.options.Context,
 	}
-	if n := m.ranking.limit; n > 0 {
+	if n := m.ranking.Limit; n > 0 {
 		p.MaxTokens = min(n, p.MaxTokens)
 	}
-	p.Prompt, err = m.ranking.prompt(m.network.ranked())
+	p.Prompt, err = m.ranking.Prompt(m.network.ranked())
 	return p, err
 }
 
 // rankingHead returns what makes scores of states.
 func (m *Model) rankingHead(path string) (*reranking.Head, error) {
 	r := m.ranking
-	h := &reranking.Head{Pooling: folder.Last, Out: r.weights, Padding: r.padding, Identity: r.identity}
-	if !r.answers {
-		outputs := len(r.weights.Weight) / m.config.Width
-		if err := h.SetLabels(path, r.labels, outputs); err != nil {
+	h := &reranking.Head{Pooling: folder.Last, Out: r.Weights, Padding: r.Padding, Identity: r.Identity}
+	if !r.Answers {
+		outputs := len(r.Weights.Weight) / m.config.Width
+		if err := h.SetLabels(path, r.Labels, outputs); err != nil {
 			return nil, err
 		}
-		h.Identity = r.identity && outputs == 1
+		h.Identity = r.Identity && outputs == 1
 	} else if err := m.answerHead(path, h); err != nil {
 		return nil, err
 	}
-	if r.first {
+	if r.First {
 		h.Default = 0
 	}
 	return h, nil
@@ -159,9 +160,9 @@ func (m *Model) rankingHead(path string) (*reranking.Head, error) {
 
 // answerHead makes the classifier of rows of the output matrix.
 func (m *Model) answerHead(path string, h *reranking.Head) error {
-	tokens := []int32{m.ranking.yes}
-	if m.ranking.no >= 0 {
-		tokens = append(tokens, m.ranking.no)
+	tokens := []int32{m.ranking.Yes}
+	if m.ranking.No >= 0 {
+		tokens = append(tokens, m.ranking.No)
 	}
 	t, err := m.Tokenizer()
 	if err != nil {

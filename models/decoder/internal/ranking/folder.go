@@ -1,4 +1,4 @@
-package decoder
+package ranking
 
 import (
 	"errors"
@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/models/folder"
-	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/strict"
 	"github.com/attn-go/attn/models/reranking"
 )
@@ -63,8 +62,8 @@ func readme(dir string) string {
 	return string(data)
 }
 
-// isRanking tells whether a folder whose config.json names some classes is that of a reranker.
-func isRanking(dir, architecture string, classes []string) (bool, error) {
+// Ranks tells whether a folder is that of a reranker, whose config.json has a model of an architecture and names some classes.
+func Ranks(dir, architecture string, classes []string) (bool, error) {
 	list, err := readModules(dir)
 	if list != nil || err != nil {
 		return list.score() != nil || list.classifies(), err
@@ -113,8 +112,8 @@ type transformerFile struct {
 const transformerName = "sentence_bert_config.json"
 
 // readTransformer reads the file, if there is one.
-func readTransformer(dir string, m rankedModel) (t transformerFile, err error) {
-	s := strict.ReadJSON(dir, transformerName, &err, func(key, got, want string) error { return m.fault(transformerName, key, got, want) })
+func readTransformer(dir string, m Model) (t transformerFile, err error) {
+	s := strict.ReadJSON(dir, transformerName, &err, func(key, got, want string) error { return m.Fault(transformerName, key, got, want) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return t, nil
 	}
@@ -146,19 +145,19 @@ func readTransformer(dir string, m rankedModel) (t transformerFile, err error) {
 }
 
 // check reports a task that is not that of the model's modules.
-func (t *transformerFile) check(answers bool, m rankedModel) error {
+func (t *transformerFile) check(answers bool, m Model) error {
 	want := "sequence-classification"
 	if answers {
 		want = "text-generation"
 	}
 	if t.task != "" && t.task != want {
-		return m.fault(transformerName, "transformer_task", fmt.Sprintf("%q", t.task), fmt.Sprintf("%q, as its modules have it", want))
+		return m.Fault(transformerName, "transformer_task", fmt.Sprintf("%q", t.task), fmt.Sprintf("%q, as its modules have it", want))
 	}
 	return nil
 }
 
-// readRanking reads how the model of a folder scores pairs.
-func readRanking(dir string, m rankedModel) (*ranking, error) {
+// ReadFolder reads how the model of a folder scores pairs. Errors are those that Model.Fault makes, and [*folder.Error].
+func ReadFolder(dir string, m Model) (*Ranking, error) {
 	c, err := reranking.ReadConfig(dir)
 	if err != nil {
 		return nil, err
@@ -167,8 +166,8 @@ func readRanking(dir string, m rankedModel) (*ranking, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &ranking{labels: c.Labels, identity: c.Identity, padding: -1}
-	card := cardOf(dir, m.architecture)
+	r := &Ranking{Labels: c.Labels, Identity: c.Identity, Padding: -1}
+	card := cardOf(dir, m.Architecture)
 	var main struct {
 		Classes []string `json:"architectures"`
 	}
@@ -183,12 +182,12 @@ func readRanking(dir string, m rankedModel) (*ranking, error) {
 		return nil, &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: "the modules", Got: fmt.Sprintf("%d, which are no reranker", len(list)), Want: "Transformer, or Transformer and LogitScore"}
 	case classified(main.Classes):
 		if c.Pad != nil {
-			r.padding = *c.Pad
+			r.Padding = *c.Pad
 		}
 	case card != nil:
 		err = r.ofCard(card, m)
 	default:
-		return nil, m.fault(configName, "architectures", fmt.Sprintf("%q", main.Classes), "one that ends in ForSequenceClassification, a modules.json with LogitScore, or a model of which is known that it is a reranker")
+		return nil, m.Fault(configName, "architectures", fmt.Sprintf("%q", main.Classes), "one that ends in ForSequenceClassification, a modules.json with LogitScore, or a model of which is known that it is a reranker")
 	}
 	if err != nil {
 		return nil, err
@@ -197,7 +196,7 @@ func readRanking(dir string, m rankedModel) (*ranking, error) {
 }
 
 // readScore reads the tokens of LogitScore.
-func (r *ranking) readScore(dir, path string, m rankedModel) error {
+func (r *Ranking) readScore(dir, path string, m Model) error {
 	name := path + "/" + configName
 	if path == "" || !filepath.IsLocal(filepath.FromSlash(path)) {
 		return &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: "module 1", Got: fmt.Sprintf("the path %q", path), Want: "a folder below that of the model"}
@@ -210,21 +209,21 @@ func (r *ranking) readScore(dir, path string, m rankedModel) error {
 	if err := folder.ReadJSON(filepath.Join(dir, filepath.FromSlash(name)), &c); err != nil {
 		return err
 	}
-	r.answers, r.first, r.no = true, true, -1
+	r.Answers, r.First, r.No = true, true, -1
 	for _, x := range []struct {
 		key string
 		id  *int32
 		to  *int32
-	}{{"true_token_id", c.Yes, &r.yes}, {"false_token_id", c.No, &r.no}} {
+	}{{"true_token_id", c.Yes, &r.Yes}, {"false_token_id", c.No, &r.No}} {
 		switch {
-		case x.id != nil && *x.id >= 0 && int(*x.id) < m.vocab:
+		case x.id != nil && *x.id >= 0 && int(*x.id) < m.Vocab:
 			*x.to = *x.id
-		case x.id != nil || x.to == &r.yes:
-			return m.fault(name, x.key, textOf(x.id), fmt.Sprintf("a token from 0 to %d", m.vocab-1))
+		case x.id != nil || x.to == &r.Yes:
+			return m.Fault(name, x.key, textOf(x.id), fmt.Sprintf("a token from 0 to %d", m.Vocab-1))
 		}
 	}
 	if c.Input != nil && *c.Input != "causal_logits" {
-		return m.fault(name, "module_input_name", fmt.Sprintf("%q", *c.Input), `"causal_logits"`)
+		return m.Fault(name, "module_input_name", fmt.Sprintf("%q", *c.Input), `"causal_logits"`)
 	}
 	return nil
 }
@@ -237,19 +236,19 @@ func textOf(id *int32) string {
 }
 
 // ofCard takes the tokens of answers from a card.
-func (r *ranking) ofCard(c *card, m rankedModel) error {
-	t, err := m.tokenizer()
+func (r *Ranking) ofCard(c *card, m Model) error {
+	t, err := m.Tokenizer()
 	if err != nil {
 		return err
 	}
-	r.answers, r.first = true, true
+	r.Answers, r.First = true, true
 	for _, x := range []struct {
 		text string
 		to   *int32
-	}{{c.yes, &r.yes}, {c.no, &r.no}} {
+	}{{c.yes, &r.Yes}, {c.no, &r.No}} {
 		id, ok := t.ID(x.text)
 		if !ok {
-			return m.fault("tokenizer.json", "model.vocab", fmt.Sprintf("no token %q", x.text), "one: a "+c.mark+" answers with it")
+			return m.Fault("tokenizer.json", "model.vocab", fmt.Sprintf("no token %q", x.text), "one: a "+c.mark+" answers with it")
 		}
 		*x.to = id
 	}
@@ -259,35 +258,35 @@ func (r *ranking) ofCard(c *card, m rankedModel) error {
 // readPrompt reads what a query and a passage become: the prompt of a card, the text of a chat template, or two texts as the
 // tokenizer joins them. sentence-transformers chooses alike: a folder that it saved says whether the chat template counts, and
 // in other folders it always does. A template that cannot write the two texts does not count in such a folder.
-func (r *ranking) readPrompt(dir string, saved bool, c *card, m rankedModel) error {
+func (r *Ranking) readPrompt(dir string, saved bool, c *card, m Model) error {
 	t, err := readTransformer(dir, m)
 	if err == nil && saved {
-		err = t.check(r.answers, m)
+		err = t.check(r.Answers, m)
 	}
 	if err != nil {
 		return err
 	}
-	if r.limit = t.limit; r.limit == 0 {
-		if r.limit, err = readLimit(dir); err != nil {
+	if r.Limit = t.limit; r.Limit == 0 {
+		if r.Limit, err = readLimit(dir); err != nil {
 			return err
 		}
 	}
 	before, err := readDefaultPrompt(dir, m)
-	r.prompt = func(m rankedModel) (reranking.Prompt, error) {
-		tok, err := m.tokenizer()
+	r.Prompt = func(m Model) (reranking.Prompt, error) {
+		tok, err := m.Tokenizer()
 		if err != nil {
 			return nil, err
 		}
 		if c != nil && !saved {
 			return reranking.NewTemplate(tok, c.template, c.instruction)
 		}
-		template, bad := m.template()
+		template, bad := m.Template()
 		if bad == nil {
 			chat := &reranking.Chat{Tokenizer: tok, Template: template, Answer: t.answer, Instruction: before}
 			if bad = chat.CheckRoles(); bad == nil && (t.chats || !saved) {
 				return chat, nil
 			}
-			bad = m.fault(tokenizerName, "chat_template", fmt.Sprint(bad), "a template for messages of the roles query and document")
+			bad = m.Fault(tokenizerName, "chat_template", fmt.Sprint(bad), "a template for messages of the roles query and document")
 		}
 		if t.chats {
 			return nil, bad
@@ -315,7 +314,7 @@ func readLimit(dir string) (int, error) {
 }
 
 // readDefaultPrompt reads the text that sentence-transformers puts before every query.
-func readDefaultPrompt(dir string, m rankedModel) (string, error) {
+func readDefaultPrompt(dir string, m Model) (string, error) {
 	const name = "config_sentence_transformers.json"
 	var c struct {
 		Prompts map[string]string `json:"prompts"`
@@ -329,66 +328,7 @@ func readDefaultPrompt(dir string, m rankedModel) (string, error) {
 	}
 	text, ok := c.Prompts[*c.Default]
 	if !ok {
-		return "", m.fault(name, "default_prompt_name", fmt.Sprintf("%q", *c.Default), "one of the prompts")
+		return "", m.Fault(name, "default_prompt_name", fmt.Sprintf("%q", *c.Default), "one of the prompts")
 	}
 	return text, nil
-}
-
-// ggufRank is the pooling_type of rerankers.
-const ggufRank = 4
-
-// lastRanks are the architectures for which llama.cpp takes the state of the last token. For others it takes the state of the first
-// token, which sees no other in a decoder, so that all scores would be equal.
-var lastRanks = []string{"qwen3"}
-
-// fileRanking reads how the model of a GGUF file scores pairs.
-func fileRanking(f *gguf.File, m rankedModel) (*ranking, error) {
-	key := m.architecture + ".pooling_type"
-	kind, err := f.Int(key)
-	if err != nil {
-		return nil, err
-	}
-	if kind != ggufRank {
-		return nil, faultOf(key, fmt.Sprint(kind), "4, the classifier of a reranker")
-	}
-	if !slices.Contains(lastRanks, m.architecture) {
-		return nil, faultOf(key, fmt.Sprint(kind), fmt.Sprintf("a reranker of the architecture %s, whose score is that of the last token", strings.Join(lastRanks, ", ")))
-	}
-	r := &ranking{padding: -1, first: true}
-	if key := m.architecture + ".classifier.output_labels"; hasKey(f, key) {
-		if r.labels, err = f.Strings(key); err != nil {
-			return nil, err
-		}
-	}
-	template := ""
-	const templateKey = "tokenizer.chat_template.rerank"
-	if hasKey(f, templateKey) {
-		if template, err = f.String(templateKey); err != nil {
-			return nil, err
-		}
-	}
-	r.prompt = func(m rankedModel) (reranking.Prompt, error) {
-		tok, err := m.tokenizer()
-		if err != nil {
-			return nil, err
-		}
-		if template == "" {
-			return &reranking.TwoTexts{Tokenizer: tok}, nil
-		}
-		p, err := reranking.NewTemplate(tok, template, "")
-		if err != nil {
-			return nil, faultOf(templateKey, err.Error(), "a template for a query and a document")
-		}
-		return p, nil
-	}
-	return r, nil
-}
-
-func faultOf(key, got, want string) error {
-	return &gguf.KeyError{Key: key, Found: got, Want: want}
-}
-
-func hasKey(f *gguf.File, key string) bool {
-	_, ok := f.Value(key)
-	return ok
 }
