@@ -3,6 +3,7 @@ package decoder
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +27,7 @@ func convert(t *testing.T, dir string) (*converter, *gguf.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := openCheckpoint(dir, a)
+	d, err := openCheckpoint(dir, a.names, folderNames)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,10 +116,12 @@ func (v *converter) tensors() {
 		}
 	}
 	delete(names, "model.layers.%d.post_attention_layernorm")
-	names[v.d.arch.folderName("blk.%d.ffn_norm")] = "blk.%d.ffn_norm"
+	names[v.a.folderName("blk.%d.ffn_norm")] = "blk.%d.ffn_norm"
 	if v.a.postNorms {
 		names[v.a.names["blk.%d.post_attention_norm"]] = "blk.%d.post_attention_norm"
 	}
+	_, whole := v.d.Info("model.embed_tokens.weight")
+	digits := regexp.MustCompile(`\d+`)
 	experts := map[string][]float32{}
 	for _, theirs := range v.d.Names() {
 		info, _ := v.d.Info(theirs)
@@ -127,7 +130,7 @@ func (v *converter) tensors() {
 			v.t.Fatal(err)
 		}
 		stem, kind := theirs[:strings.LastIndexByte(theirs, '.')], filepath.Ext(theirs)
-		if !v.d.whole {
+		if !whole {
 			stem = "model." + stem
 		}
 		numbers := digits.FindAllString(stem, -1)

@@ -28,7 +28,7 @@ func Inspect(model string, embedder bool) (*inventory.Inventory, error) {
 	}
 	defer f.Close()
 	v := &inventory.Inventory{}
-	l := &loader{store: &file{f, map[string]bool{}}, dry: v}
+	l := &loader{store: newFile(f), dry: v}
 	n, err := networkOfFile(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -91,7 +91,7 @@ func InspectReranker(model string) (*inventory.Inventory, error) {
 		if n, err = networkOfFile(f); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		l.store = &file{f, map[string]bool{}}
+		l.store = newFile(f)
 		n.ranking, err = ranking.ReadFile(f, n.ranked())
 	}
 	v.Problem(err)
@@ -123,7 +123,7 @@ func (n *network) inspect(l *loader, tied bool) (*inventory.Inventory, error) {
 	v.Tokenizer, v.Template = n.tokenizerErr, n.templateErr
 	_, err := n.model(l, tied, Options{})
 	if errors.Is(err, errDry) && l.err == nil {
-		v.Problem(l.unused())
+		v.Problem(ofStore(l.unused()))
 	}
 	return v, nil
 }

@@ -168,7 +168,7 @@ func newModel(f *gguf.File, o Options, embedder bool, known func()) (*Model, []e
 
 // fileLoader returns a loader of the tensors of a file.
 func fileLoader(f *gguf.File, o Options) *loader {
-	return &loader{store: &file{f, map[string]bool{}}, exec: o.Exec, meter: loading.New(fileBytes(f), o.Progress)}
+	return &loader{store: newFile(f), exec: o.Exec, meter: loading.New(fileBytes(f), o.Progress)}
 }
 
 // networkOfFile reads what a file says, without the weights.
@@ -211,7 +211,7 @@ func networkOfFolder(dir string) (_ *network, d *checkpoint, tied bool, err erro
 	if err != nil {
 		return nil, nil, false, err
 	}
-	if d, err = openCheckpoint(dir, a); err != nil {
+	if d, err = openCheckpoint(dir, a.names, folderNames); err != nil {
 		return nil, nil, false, err
 	}
 	n := &network{architecture: a, config: c}
@@ -249,7 +249,7 @@ func (n *network) model(l *loader, tied bool, o Options) (*Model, error) {
 		return nil, errDry
 	}
 	if err := l.unused(); err != nil {
-		return nil, err
+		return nil, ofStore(err)
 	}
 	l.done()
 	l.joined = nil

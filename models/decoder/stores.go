@@ -13,24 +13,25 @@ import (
 // A checkpoint is the tensors of a folder as Hugging Face has it.
 type checkpoint struct {
 	*folder.Folder
-	arch  *architecture
-	whole bool // the names begin with "model."
-	dry   bool // tensors are checked, and not read
+	names []map[string]string // of tensors: those of the first map that has one count
+	whole bool                // the names begin with "model."
+	dry   bool                // tensors are checked, and not read
 }
 
-// openCheckpoint opens the weights of a folder.
-func openCheckpoint(dir string, a *architecture) (*checkpoint, error) {
+// openCheckpoint opens the weights of a folder. names are what it calls tensors that GGUF files call otherwise, without the
+// kind behind the last dot, with the number of the layer as %d and that of an expert as %e; the first map that has a name counts.
+func openCheckpoint(dir string, names ...map[string]string) (*checkpoint, error) {
 	f, err := folder.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	_, whole := f.Info(folderNames["token_embd"] + ".weight")
+	_, whole := f.Info(theirName("token_embd", names) + ".weight")
 	for _, name := range f.Names() {
 		if strings.HasSuffix(name, ".rotary_emb.inv_freq") { // of older checkpoints: config.json says it
 			f.Use(name)
 		}
 	}
-	return &checkpoint{Folder: f, arch: a, whole: whole}, nil
+	return &checkpoint{Folder: f, names: names, whole: whole}, nil
 }
 
 var digits = regexp.MustCompile(`\d+`)
@@ -47,11 +48,9 @@ func (d *checkpoint) name(name string) string {
 			stem = stem[:at[0]] + place + stem[at[1]:]
 		}
 	}
-	theirs, ok := d.arch.names[stem]
-	if !ok {
-		if theirs, ok = folderNames[stem]; !ok {
-			return name
-		}
+	theirs := theirName(stem, d.names)
+	if theirs == "" {
+		return name
 	}
 	for i, place := range []string{"%d", "%e"} {
 		if i < len(numbers) {
@@ -62,6 +61,16 @@ func (d *checkpoint) name(name string) string {
 		theirs = strings.TrimPrefix(theirs, "model.")
 	}
 	return theirs + kind
+}
+
+// theirName returns the name of the first map that has one, or "".
+func theirName(stem string, names []map[string]string) string {
+	for _, m := range names {
+		if theirs, ok := m[stem]; ok {
+			return theirs
+		}
+	}
+	return ""
 }
 
 // has tells whether the folder has a tensor.
@@ -97,10 +106,10 @@ func (d *checkpoint) tensor(name string, shape ...int) (t gguf.Tensor, err error
 func (d *checkpoint) skip(name string) { d.Use(d.name(name)) }
 
 // forget lets the pages of a tensor go.
-func (d *checkpoint) forget(t gguf.Tensor) { d.Forget(t.Name, t.Data) }
+func (d *checkpoint) forget(t gguf.Tensor) { d.Folder.Forget(t.Name, t.Data) }
 
 // unused reports a tensor that nothing has asked for.
-func (d *checkpoint) unused() error { return d.Unused() }
+func (d *checkpoint) unused() error { return d.Folder.Unused() }
 
 // A file is the tensors of a GGUF file.
 type file struct {
@@ -108,27 +117,30 @@ type file struct {
 	used map[string]bool
 }
 
+// newFile returns the tensors of a file, none of which is used.
+func newFile(f *gguf.File) *file { return &file{f, map[string]bool{}} }
+
 // has tells whether the file has a tensor.
 func (f *file) has(name string) bool {
-	_, ok := f.Tensor(name)
+	_, ok := f.File.Tensor(name)
 	return ok
 }
 
 // shape returns the shape of a tensor.
 func (f *file) shape(name string) []int {
-	t, _ := f.Tensor(name)
+	t, _ := f.File.Tensor(name)
 	return t.Shape
 }
 
 // tensor returns a tensor of a shape.
 func (f *file) tensor(name string, shape ...int) (gguf.Tensor, error) {
 	f.used[name] = true
-	t, ok := f.Tensor(name)
+	t, ok := f.File.Tensor(name)
 	switch {
 	case !ok:
-		return t, tensorError(name, "none", fmt.Sprintf("one of shape %v", shape))
+		return t, badTensor(name, "none", fmt.Sprintf("one of shape %v", shape))
 	case !slices.Equal(t.Shape, shape):
-		return t, tensorError(name, fmt.Sprintf("shape %v", t.Shape), fmt.Sprint(shape))
+		return t, badTensor(name, fmt.Sprintf("shape %v", t.Shape), fmt.Sprint(shape))
 	}
 	return t, nil
 }
@@ -137,7 +149,7 @@ func (f *file) tensor(name string, shape ...int) (gguf.Tensor, error) {
 func (f *file) skip(name string) { f.used[name] = true }
 
 // forget lets the pages of a tensor go.
-func (f *file) forget(t gguf.Tensor) { f.Forget(t) }
+func (f *file) forget(t gguf.Tensor) { f.File.Forget(t) }
 
 // fileBytes returns the bytes of all tensors.
 func fileBytes(f *gguf.File) (n int64) {
@@ -151,7 +163,7 @@ func fileBytes(f *gguf.File) (n int64) {
 func (f *file) unused() error {
 	for _, t := range f.Tensors() {
 		if !f.used[t.Name] {
-			return tensorError(t.Name, fmt.Sprintf("shape %v", t.Shape), "no such tensor: what it is for is not known")
+			return badTensor(t.Name, fmt.Sprintf("shape %v", t.Shape), "no such tensor: what it is for is not known")
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package decoder
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -24,16 +25,6 @@ type loader struct {
 	err     error
 }
 
-// A store has the tensors of a model, by their names in GGUF files: a [file] or a [checkpoint].
-type store interface {
-	has(name string) bool
-	shape(name string) []int // nil without the tensor
-	tensor(name string, shape ...int) (gguf.Tensor, error)
-	skip(name string)     // it is not needed
-	forget(t gguf.Tensor) // it has been copied
-	unused() error        // reports a tensor that nothing has asked for
-}
-
 // fail records an error.
 func (l *loader) fail(err error) {
 	if l.dry != nil && l.err == nil {
@@ -47,7 +38,7 @@ func (l *loader) fail(err error) {
 func (l *loader) tensor(name string, shape ...int) (gguf.Tensor, bool) {
 	t, err := l.store.tensor(name, shape...)
 	if err != nil {
-		l.fail(err)
+		l.fail(ofStore(err))
 	}
 	l.passed = append(l.passed, t)
 	return t, err == nil
@@ -63,6 +54,15 @@ func (l *loader) done() {
 	clear(l.passed)
 	l.passed = l.passed[:0]
 	l.meter.Add(bytes)
+}
+
+// ofStore returns an error of a store as one of this package.
+func ofStore(err error) error {
+	var bad *storeError
+	if errors.As(err, &bad) {
+		return tensorError(bad.Tensor, bad.Got, bad.Want)
+	}
+	return err
 }
 
 func tensorError(name, got, want string) error {
