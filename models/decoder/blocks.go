@@ -51,7 +51,7 @@ func (l *loader) block(a *architecture, c *Config, i int) block {
 // qkv loads queries, keys and values, which some models have in one matrix.
 func (l *loader) qkv(c *Config, at func(string) string) projection {
 	queries, keys := c.Heads*c.HeadSize, c.KVHeads*c.HeadSize
-	if l.has(at("attn_qkv.weight")) {
+	if l.Has(at("attn_qkv.weight")) {
 		return l.projection(c.Width, source{at("attn_qkv"), queries + 2*keys})
 	}
 	return l.projection(c.Width, source{at("attn_q"), queries}, source{at("attn_k"), keys}, source{at("attn_v"), keys})
@@ -61,9 +61,9 @@ func (l *loader) qkv(c *Config, at func(string) string) projection {
 // files call ffn_up.
 func (l *loader) gated(c *Config, at func(string) string) (n gated) {
 	switch {
-	case l.has(at("ffn_gate_up.weight")):
+	case l.Has(at("ffn_gate_up.weight")):
 		n.gateUp = l.projection(c.Width, source{at("ffn_gate_up"), 2 * c.FFN})
-	case l.has(at("ffn_gate.weight")) || !l.has(at("ffn_up.weight")):
+	case l.Has(at("ffn_gate.weight")) || !l.Has(at("ffn_up.weight")):
 		n.gateUp = l.projection(c.Width, source{at("ffn_gate"), c.FFN}, source{at("ffn_up"), c.FFN})
 	default:
 		n.gateUp = l.projection(c.Width, source{at("ffn_up"), 2 * c.FFN})
@@ -74,7 +74,7 @@ func (l *loader) gated(c *Config, at func(string) string) (n gated) {
 
 // experts loads the experts of a layer: a tensor each, or all in one tensor.
 func (l *loader) experts(c *Config, at func(string) string, b *block) {
-	if !l.has(at("ffn_gate_exps.weight")) {
+	if !l.Has(at("ffn_gate_exps.weight")) {
 		for e := 0; e < c.Experts && l.err == nil; e++ {
 			gate, up, down := fmt.Sprintf("ffn_gate.%d", e), fmt.Sprintf("ffn_up.%d", e), fmt.Sprintf("ffn_down.%d", e)
 			b.experts = append(b.experts, gated{
@@ -102,8 +102,8 @@ func (l *loader) ends(c *Config, tied bool) (embedding *linear.Linear, head proj
 	head = p
 	switch {
 	case tied:
-		l.skip("output.weight") // the same again, if it is there
-	case l.has("output.weight"):
+		l.Skip("output.weight") // the same again, if it is there
+	case l.Has("output.weight"):
 		head = l.projection(c.Width, source{"output", c.Vocab})
 	}
 	if l.err != nil || l.dry != nil {

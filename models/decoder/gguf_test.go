@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/models/decoder/internal/stores"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 )
@@ -17,7 +18,7 @@ type converter struct {
 	t *testing.T
 	c Config
 	a *architecture
-	d *checkpoint
+	d *stores.Folder
 	ggufwriter.File
 }
 
@@ -27,7 +28,7 @@ func convert(t *testing.T, dir string) (*converter, *gguf.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := openCheckpoint(dir, a.names, folderNames)
+	d, err := stores.OpenFolder(dir, a.names, folderNames)
 	if err != nil {
 		t.Fatal(err)
 	}

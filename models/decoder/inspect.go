@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/models/decoder/internal/ranking"
+	"github.com/attn-go/attn/models/decoder/internal/stores"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
@@ -28,7 +29,7 @@ func Inspect(model string, embedder bool) (*inventory.Inventory, error) {
 	}
 	defer f.Close()
 	v := &inventory.Inventory{}
-	l := &loader{store: newFile(f), dry: v}
+	l := &loader{Store: stores.NewFile(f), dry: v}
 	n, err := networkOfFile(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -51,7 +52,7 @@ func inspectFolder(dir string, embedder bool) (*inventory.Inventory, error) {
 		return nil, err
 	}
 	defer d.Close()
-	d.dry = true
+	d.Dry = true
 	v := &inventory.Inventory{}
 	if embedder {
 		modules, err := folder.ReadModules(dir)
@@ -62,7 +63,7 @@ func inspectFolder(dir string, embedder bool) (*inventory.Inventory, error) {
 	} else if n.config.Bidirectional {
 		v.Problem(n.config.noGenerator(configError))
 	}
-	return n.inspect(&loader{store: d, dry: v}, tied)
+	return n.inspect(&loader{Store: d, dry: v}, tied)
 }
 
 // InspectReranker is [Inspect] for what [LoadReranker] would read.
@@ -75,12 +76,12 @@ func InspectReranker(model string) (*inventory.Inventory, error) {
 	v := &inventory.Inventory{}
 	l, tied := &loader{dry: v}, false
 	if isFolder {
-		d := (*checkpoint)(nil)
+		d := (*stores.Folder)(nil)
 		if n, d, tied, err = networkOfFolder(path); err != nil {
 			return nil, err
 		}
 		defer d.Close()
-		d.dry, l.store = true, d
+		d.Dry, l.Store = true, d
 		n.ranking, err = ranking.ReadFolder(path, n.ranked())
 	} else {
 		f, bad := gguf.Open(path)
@@ -91,7 +92,7 @@ func InspectReranker(model string) (*inventory.Inventory, error) {
 		if n, err = networkOfFile(f); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		l.store = newFile(f)
+		l.Store = stores.NewFile(f)
 		n.ranking, err = ranking.ReadFile(f, n.ranked())
 	}
 	v.Problem(err)
@@ -123,7 +124,7 @@ func (n *network) inspect(l *loader, tied bool) (*inventory.Inventory, error) {
 	v.Tokenizer, v.Template = n.tokenizerErr, n.templateErr
 	_, err := n.model(l, tied, Options{})
 	if errors.Is(err, errDry) && l.err == nil {
-		v.Problem(ofStore(l.unused()))
+		v.Problem(ofStore(l.Unused()))
 	}
 	return v, nil
 }

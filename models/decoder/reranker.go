@@ -76,11 +76,11 @@ func (l *loader) rank(r *ranking.Ranking, width int) {
 		return
 	}
 	outputs := 1
-	if shape := l.shape(classifierName + ".weight"); len(shape) == 2 && shape[0] > 0 {
+	if shape := l.Shape(classifierName + ".weight"); len(shape) == 2 && shape[0] > 0 {
 		outputs = shape[0]
 	}
 	r.Weights.Weight = l.floats(classifierName+".weight", outputs, width)
-	if l.has(classifierName + ".bias") {
+	if l.Has(classifierName + ".bias") {
 		r.Weights.Bias = l.floats(classifierName+".bias", outputs)
 	}
 }

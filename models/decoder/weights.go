@@ -7,6 +7,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/decoder/internal/stores"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/littleendian"
 	"github.com/attn-go/attn/models/internal/loading"
@@ -15,7 +16,7 @@ import (
 
 // loader takes tensors out of a store. The first error stays; after it, results are not used.
 type loader struct {
-	store
+	stores.Store
 	exec    kernel.Exec          // of the layers' packing
 	lessOne bool                 // norms lack 1
 	joined  []byte               // the tensors of a layer, one after the other
@@ -36,7 +37,7 @@ func (l *loader) fail(err error) {
 
 // tensor returns a tensor of a shape.
 func (l *loader) tensor(name string, shape ...int) (gguf.Tensor, bool) {
-	t, err := l.store.tensor(name, shape...)
+	t, err := l.Store.Tensor(name, shape...)
 	if err != nil {
 		l.fail(ofStore(err))
 	}
@@ -49,7 +50,7 @@ func (l *loader) done() {
 	bytes := int64(0)
 	for _, t := range l.passed {
 		bytes += int64(len(t.Data))
-		l.forget(t)
+		l.Forget(t)
 	}
 	clear(l.passed)
 	l.passed = l.passed[:0]
@@ -58,7 +59,7 @@ func (l *loader) done() {
 
 // ofStore returns an error of a store as one of this package.
 func ofStore(err error) error {
-	var bad *storeError
+	var bad *stores.Error
 	if errors.As(err, &bad) {
 		return tensorError(bad.Tensor, bad.Got, bad.Want)
 	}
@@ -124,7 +125,7 @@ func (l *loader) projection(k int, sources ...source) projection {
 			return projection{}
 		}
 		w := matrix{tensor: t}
-		if l.has(s.name + ".bias") {
+		if l.Has(s.name + ".bias") {
 			w.bias = l.floats(s.name+".bias", s.n)
 		}
 		all = append(all, w)
@@ -216,7 +217,7 @@ func (l *loader) bytes(tensors []gguf.Tensor) []byte {
 	l.joined = l.joined[:0]
 	for _, t := range tensors {
 		l.joined = append(l.joined, t.Data...)
-		l.forget(t)
+		l.Forget(t)
 	}
 	return l.joined
 }

@@ -1,4 +1,4 @@
-package decoder
+package stores
 
 import (
 	"fmt"
@@ -10,17 +10,17 @@ import (
 	"github.com/attn-go/attn/models/gguf"
 )
 
-// A checkpoint is the tensors of a folder as Hugging Face has it.
-type checkpoint struct {
+// A Folder is the tensors of a folder as Hugging Face has it.
+type Folder struct {
 	*folder.Folder
 	names []map[string]string // of tensors: those of the first map that has one count
 	whole bool                // the names begin with "model."
-	dry   bool                // tensors are checked, and not read
+	Dry   bool                // tensors are checked, and not read
 }
 
-// openCheckpoint opens the weights of a folder. names are what it calls tensors that GGUF files call otherwise, without the
+// OpenFolder opens the weights of a folder, which the caller closes. names are what it calls tensors that GGUF files call otherwise, without the
 // kind behind the last dot, with the number of the layer as %d and that of an expert as %e; the first map that has a name counts.
-func openCheckpoint(dir string, names ...map[string]string) (*checkpoint, error) {
+func OpenFolder(dir string, names ...map[string]string) (*Folder, error) {
 	f, err := folder.Open(dir)
 	if err != nil {
 		return nil, err
@@ -31,13 +31,13 @@ func openCheckpoint(dir string, names ...map[string]string) (*checkpoint, error)
 			f.Use(name)
 		}
 	}
-	return &checkpoint{Folder: f, names: names, whole: whole}, nil
+	return &Folder{Folder: f, names: names, whole: whole}, nil
 }
 
 var digits = regexp.MustCompile(`\d+`)
 
-// name returns what the folder calls a tensor that GGUF files call so.
-func (d *checkpoint) name(name string) string {
+// Name returns what the folder calls a tensor that GGUF files call so.
+func (d *Folder) Name(name string) string {
 	stem, kind := name, ""
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
 		stem, kind = name[:i], name[i:]
@@ -73,27 +73,27 @@ func theirName(stem string, names []map[string]string) string {
 	return ""
 }
 
-// has tells whether the folder has a tensor.
-func (d *checkpoint) has(name string) bool {
-	_, ok := d.Info(d.name(name))
+// Has tells whether the folder has a tensor.
+func (d *Folder) Has(name string) bool {
+	_, ok := d.Info(d.Name(name))
 	return ok
 }
 
-// shape returns the shape of a tensor.
-func (d *checkpoint) shape(name string) []int {
-	info, _ := d.Info(d.name(name))
+// Shape returns the shape of a tensor, nil without it.
+func (d *Folder) Shape(name string) []int {
+	info, _ := d.Info(d.Name(name))
 	return info.Shape
 }
 
 // types are those of the tensors that are kept as they are.
 var types = map[string]gguf.Type{"F32": gguf.F32, "F16": gguf.F16, "BF16": gguf.BF16}
 
-// tensor reads a tensor of a shape.
-func (d *checkpoint) tensor(name string, shape ...int) (t gguf.Tensor, err error) {
-	name = d.name(name)
+// Tensor reads a tensor of a shape. Its name is then that of the folder. Errors are those of package folder.
+func (d *Folder) Tensor(name string, shape ...int) (t gguf.Tensor, err error) {
+	name = d.Name(name)
 	info, _ := d.Info(name)
 	t = gguf.Tensor{Name: name, Type: types[info.DType], Shape: shape}
-	if d.dry {
+	if d.Dry {
 		err := d.Check(name, folder.Floats, shape...)
 		d.Use(name) // so that it is reported once
 		return t, err
@@ -102,38 +102,38 @@ func (d *checkpoint) tensor(name string, shape ...int) (t gguf.Tensor, err error
 	return t, err
 }
 
-// skip marks a tensor as used.
-func (d *checkpoint) skip(name string) { d.Use(d.name(name)) }
+// Skip marks a tensor as used.
+func (d *Folder) Skip(name string) { d.Use(d.Name(name)) }
 
-// forget lets the pages of a tensor go.
-func (d *checkpoint) forget(t gguf.Tensor) { d.Folder.Forget(t.Name, t.Data) }
+// Forget lets the pages of a tensor go.
+func (d *Folder) Forget(t gguf.Tensor) { d.Folder.Forget(t.Name, t.Data) }
 
-// unused reports a tensor that nothing has asked for.
-func (d *checkpoint) unused() error { return d.Folder.Unused() }
+// Unused reports a tensor that nothing has asked for.
+func (d *Folder) Unused() error { return d.Folder.Unused() }
 
-// A file is the tensors of a GGUF file.
-type file struct {
+// A File is the tensors of a GGUF file.
+type File struct {
 	*gguf.File
 	used map[string]bool
 }
 
-// newFile returns the tensors of a file, none of which is used.
-func newFile(f *gguf.File) *file { return &file{f, map[string]bool{}} }
+// NewFile returns the tensors of a file, none of which is used.
+func NewFile(f *gguf.File) *File { return &File{f, map[string]bool{}} }
 
-// has tells whether the file has a tensor.
-func (f *file) has(name string) bool {
+// Has tells whether the file has a tensor.
+func (f *File) Has(name string) bool {
 	_, ok := f.File.Tensor(name)
 	return ok
 }
 
-// shape returns the shape of a tensor.
-func (f *file) shape(name string) []int {
+// Shape returns the shape of a tensor, nil without it.
+func (f *File) Shape(name string) []int {
 	t, _ := f.File.Tensor(name)
 	return t.Shape
 }
 
-// tensor returns a tensor of a shape.
-func (f *file) tensor(name string, shape ...int) (gguf.Tensor, error) {
+// Tensor returns a tensor of a shape. The error is an [*Error].
+func (f *File) Tensor(name string, shape ...int) (gguf.Tensor, error) {
 	f.used[name] = true
 	t, ok := f.File.Tensor(name)
 	switch {
@@ -145,22 +145,23 @@ func (f *file) tensor(name string, shape ...int) (gguf.Tensor, error) {
 	return t, nil
 }
 
-// skip marks a tensor as used.
-func (f *file) skip(name string) { f.used[name] = true }
+// Skip marks a tensor as used.
+func (f *File) Skip(name string) { f.used[name] = true }
 
-// forget lets the pages of a tensor go.
-func (f *file) forget(t gguf.Tensor) { f.File.Forget(t) }
+// Forget lets the pages of a tensor go.
+func (f *File) Forget(t gguf.Tensor) { f.File.Forget(t) }
 
-// fileBytes returns the bytes of all tensors.
-func fileBytes(f *gguf.File) (n int64) {
+// Bytes returns the bytes of all tensors.
+func Bytes(f *gguf.File) (n int64) {
 	for _, t := range f.Tensors() {
 		n += int64(len(t.Data))
 	}
 	return n
 }
 
-// unused reports a tensor that nothing has asked for: the model would not be the file's.
-func (f *file) unused() error {
+// Unused reports a tensor that nothing has asked for: the model would not be the file's. The error is an
+// [*Error].
+func (f *File) Unused() error {
 	for _, t := range f.Tensors() {
 		if !f.used[t.Name] {
 			return badTensor(t.Name, fmt.Sprintf("shape %v", t.Shape), "no such tensor: what it is for is not known")
