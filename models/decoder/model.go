@@ -206,7 +206,7 @@ func folderLoader(n *network, d *stores.Folder, o Options) *loader {
 	return &loader{Store: d, exec: o.Exec, lessOne: n.lessOne, meter: loading.New(d.Bytes(""), o.Progress)}
 }
 
-// networkOfFolder reads what a folder says, without the weights. The caller closes the checkpoint.
+// networkOfFolder reads what a folder says, without the weights. The caller closes the store.
 func networkOfFolder(dir string) (_ *network, d *stores.Folder, tied bool, err error) {
 	a, c, tied, err := readFolderConfig(dir)
 	if err != nil {

@@ -124,8 +124,8 @@ func readTransformer(dir string, m Model) (t transformerFile, err error) {
 	s.Only("do_lower_case", false)
 	modality := s.Under("modality_config")
 	t.chats = modality.Has("message")
-	for _, kind := range []string{"text", "message"} {
-		kind := modality.Under(kind)
+	for _, name := range []string{"text", "message"} {
+		kind := modality.Under(name)
 		kind.Only("method", "forward")
 		kind.Only("method_output_name", "logits")
 		if format := kind.Text("format"); format != "" && format != "flat" {
