@@ -68,15 +68,12 @@ func CheckOutput(flag, output string) error {
 	return nil
 }
 
-// CheckOutput is the function of this name, and returns a usage error, too, if the file is one of those that are
-// read: writing it would destroy an input. Links to one file are that file.
+// CheckOutput returns a usage error if the file that a flag names is one of those that are read: writing it
+// would destroy an input. Links to one file are that file.
 func (in *Inputs) CheckOutput(flag, output string) error {
-	if err := CheckOutput(flag, output); err != nil {
-		return err
-	}
 	out, err := os.Stat(output)
 	if err != nil {
-		return nil
+		return nil // there is no such file, or CheckOutput says what is wrong
 	}
 	for _, name := range in.Files {
 		if info, err := os.Stat(name); err == nil && name != "-" && os.SameFile(info, out) {

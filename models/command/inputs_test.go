@@ -76,7 +76,7 @@ func TestOutputIsInput(t *testing.T) {
 			t.Errorf("%s: %v", output, err)
 		}
 	}
-	for _, output := range []string{"", "-", filepath.Join(folder, "new.jsonl")} {
+	for _, output := range []string{"", "-", folder, filepath.Join(folder, "new.jsonl")} {
 		if err := in.CheckOutput("-o", output); err != nil {
 			t.Errorf("%q: %v", output, err)
 		}
@@ -86,11 +86,16 @@ func TestOutputIsInput(t *testing.T) {
 // TestOutputFolder: a folder is no file, and a file needs one.
 func TestOutputFolder(t *testing.T) {
 	folder := t.TempDir()
+	for _, output := range []string{"", "-", filepath.Join(folder, "new.jsonl")} {
+		if err := CheckOutput("-o", output); err != nil {
+			t.Errorf("%q: %v", output, err)
+		}
+	}
 	for output, want := range map[string]string{
 		folder:                               "-o is " + folder + ", a folder: want a file",
 		filepath.Join(folder, "no", "a.npy"): "there is no folder " + filepath.Join(folder, "no"),
 	} {
-		if err := parsed(t).CheckOutput("-o", output); !errors.As(err, new(UsageError)) || !strings.Contains(err.Error(), want) {
+		if err := CheckOutput("-o", output); !errors.As(err, new(UsageError)) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", output, err, want)
 		}
 	}
