@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/attn-go/attn/models/internal/knownkeys"
+	"github.com/attn-go/attn/models/internal/strict"
 )
 
 // Modules are what sentence-transformers does with a text beside the transformer itself.
@@ -105,7 +105,7 @@ const modulesName = "modules.json"
 
 const wantModules = "Transformer, Pooling, and then any of Dense, Dropout, LayerNorm and Normalize"
 
-var moduleKeys = knownkeys.Table{}.Add(knownkeys.Any, "idx", "name", "path", "type", "kwargs")
+var moduleKeys = strict.Table{}.Add(strict.Any, "idx", "name", "path", "type", "kwargs")
 
 // kindOf returns the class of a module of sentence-transformers, or what else it is.
 func kindOf(class string) string {
@@ -127,7 +127,7 @@ func (f *Folder) readList(m *Modules) error {
 	}
 	for i, keys := range list {
 		var x struct{ Path, Type string }
-		if p := moduleKeys.Check(keys); p != nil {
+		if p := strict.Check(keys, moduleKeys); p != nil {
 			return &Error{f.Path(modulesName), fmt.Sprintf("module %d: %s", i, p.Key), p.Got, p.Want}
 		}
 		if err := errors.Join(unmarshal(keys["path"], &x.Path), unmarshal(keys["type"], &x.Type)); err != nil {
@@ -171,7 +171,7 @@ func (f *Folder) readModule(m *Modules, i int, at, class string) (err error) {
 	case "Pooling":
 		return f.readPooling(at, m)
 	case "Dropout":
-		_, err = f.known(at+"/config.json", knownkeys.Table{"dropout": knownkeys.Any})
+		_, err = f.known(at+"/config.json", strict.Table{"dropout": strict.Any})
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
@@ -196,11 +196,11 @@ func sparseModel(path, name, got string) error {
 }
 
 // known reads a file of JSON whose keys are those of a table.
-func (f *Folder) known(name string, t knownkeys.Table) (all map[string]json.RawMessage, err error) {
+func (f *Folder) known(name string, t strict.Table) (all map[string]json.RawMessage, err error) {
 	if err := f.JSON(name, &all); err != nil {
 		return nil, err
 	}
-	if p := t.Check(all); p != nil {
+	if p := strict.Check(all, t); p != nil {
 		return nil, &Error{f.Path(name), p.Key, p.Got, p.Want}
 	}
 	return all, nil

@@ -1,15 +1,10 @@
 package strict
 
-import (
-	"maps"
-	"slices"
-)
-
 // Config is the table of config.json: keys that no model of the transformers library computes with, and keys of
 // what no model here has, with the values that switch it off. Keys of one family alone are in a table of that family.
-var Config = tableOf(map[string][]string{
-	// What the model is, and who wrote the file.
-	"": {
+var Config = Table{}.
+	Add(Any,
+		// What the model is, and who wrote the file.
 		"architectures", "auto_map", "model_type", "custom_pipelines", "finetuning_task", "problem_type", "task_specific_params", "prefix",
 		"_name_or_path", "_commit_hash", "_attn_implementation", "_attn_implementation_autoset", "_attn_implementation_internal", "_experts_implementation", "_flash_attn_2_enabled",
 		"_num_labels", "_sliding_window_pattern", "_output_attentions", "_pre_quantization_dtype", "attn_implementation", "use_flash_attn", "use_flash_attention", "transformers_version", "transformers.js_config",
@@ -36,53 +31,39 @@ var Config = tableOf(map[string][]string{
 		// What transformers reads nowhere, such as notes of converters and of distillation.
 		"adapters", "xla_device", "emb_size", "fit_size", "cell", "pre_trained", "structure", "training", "max_sequence_length", "max_seq_length", "model_max_length", "seq_length", "loss_type", "num_logits_to_keep",
 		// What is read only beside another key, which then asks for it.
-		"max_window_layers", "max_trained_positions", "attention_bias", "mlp_bias", "sinusoidal_pos_embds",
-	},
-	"false": {
+		"max_window_layers", "max_trained_positions", "attention_bias", "mlp_bias", "sinusoidal_pos_embds").
+	Add(Only("false"),
 		"is_encoder_decoder", "add_cross_attention", "is_decoder", "use_mrope", "use_dynamic_ntk", "use_logn_attn", "rope_interleaved", "lm_head_bias", "qk_layernorm", "use_qk_norm", "scale_embedding",
-		"parallel_block", "use_parallel_residual", "use_bidirectional_attention", "logn_attention_clip1", "embedding_layernorm",
-	},
-	"true":       {"is_llama_config"},
-	"0":          {"num_nextn_predict_layers", "first_k_dense_replace", "n_shared_experts"},
-	"1":          {"full_attn_mod", "interpolate_factor", "residual_multiplier", "embedding_multiplier", "logits_scaling"},
-	"{}":         {"pruned_heads"},
-	`"bidi"`:     {"directionality"},
-	`"absolute"`: {"position_embedding_type"},
-})
+		"parallel_block", "use_parallel_residual", "use_bidirectional_attention", "logn_attention_clip1", "embedding_layernorm").
+	Add(Only("true"), "is_llama_config").
+	Add(Only("0"), "num_nextn_predict_layers", "first_k_dense_replace", "n_shared_experts").
+	Add(Only("1"), "full_attn_mod", "interpolate_factor", "residual_multiplier", "embedding_multiplier", "logits_scaling").
+	Add(Only("{}"), "pruned_heads").
+	Add(Only(`"bidi"`), "directionality").
+	Add(Only(`"absolute"`), "position_embedding_type")
 
 // Parameters is the table of objects in config.json, such as rope_parameters.
-var Parameters = Table{"finetuned": Any, "partial_rotary_factor": {"1"}}
+var Parameters = Table{"finetuned": Any, "partial_rotary_factor": Only("1")}
 
-// tableOf makes a table of the keys of each value, "" for any.
-func tableOf(keys map[string][]string) Table {
-	t := Table{}
-	for _, value := range slices.Sorted(maps.Keys(keys)) {
-		for _, name := range keys[value] {
-			if value == "" {
-				t[name] = Any
-			} else {
-				t[name] = append(t[name], value)
-			}
-		}
-	}
-	return t
-}
+// SentenceTransformers is the table of config_sentence_transformers.json. All modules compute in float32; a score is that of the
+// classifier before the activation, which whoever asks for scores applies or not.
+var SentenceTransformers = Table{
+	"similarity_fn_name": Only("null", `"cosine"`, `"dot"`, `"euclidean"`, `"manhattan"`),
+	"activation_fn":      Only("null", `"torch.nn.modules.activation.Sigmoid"`, `"torch.nn.modules.linear.Identity"`),
+}.Add(Any, "__version__", "requirements", "model_type", "prompts", "default_prompt_name", "truncate_dim", "keep_in_fp32_modules")
 
 // Metadata is the table of GGUF files, whose keys stand here without the architecture.
-var Metadata = tableOf(map[string][]string{
-	"": {
+var Metadata = Table{}.
+	Add(Any,
 		"vocab_size",         // compared with the embedding
 		"pooling_type",       // read with the pooling
 		"tensor_data_layout", // of tensors that are stored as others
 		"rope.scaling.finetuned",
 		"dense_2_feat_in", "dense_2_feat_out", "dense_3_feat_in", "dense_3_feat_out", // the tensors say it
-		"classifier.output_labels",
-	},
-	"false": {"use_parallel_residual"},
-	"0": {
+		"classifier.output_labels").
+	Add(Only("false"), "use_parallel_residual").
+	Add(Only("0"),
 		"expert_count", "expert_used_count", "expert_shared_count", "expert_shared_feed_forward_length", "expert_group_count", "expert_group_used_count", "expert_chunk_feed_forward_length", "leading_dense_block_count",
 		"nextn_predict_layers", "n_deepstack_layers", "attention.max_alibi_bias", "attention.clamp_kqv", "attention.sliding_window", "attention.temperature_scale", "attention.temperature_length",
-		"logit_scale", "residual_scale", "embedding_scale", "attn_logit_softcapping", "final_logit_softcapping", "router_logit_softcapping", "interleave_moe_layer_step", "moe_every_n_layers", "full_attention_interval",
-	},
-	"1": {"logit_scale", "residual_scale", "embedding_scale", "interleave_moe_layer_step"},
-})
+		"attn_logit_softcapping", "final_logit_softcapping", "router_logit_softcapping", "moe_every_n_layers", "full_attention_interval").
+	Add(Only("0", "1"), "logit_scale", "residual_scale", "embedding_scale", "interleave_moe_layer_step")
