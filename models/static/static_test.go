@@ -254,6 +254,31 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestConfigKeys: what model2vec writes into config.json changes nothing, and a key that is not known is an error.
+func TestConfigKeys(t *testing.T) {
+	// As model2vec 0.2 to 0.8.2 write it, with the keys that only some of them have.
+	const all = `{"model_type": "model2vec", "architectures": ["StaticModel"], "tokenizer_name": "baai/bge-base-en-v1.5", "apply_pca": 256, "apply_zipf": null,
+		"sif_coefficient": 0.0001, "hidden_dim": 256, "seq_length": 1000000, "normalize": true, "pooling": "mean", "embedding_dtype": "float32",
+		"vocabulary_quantization": 3%s}`
+	for _, c := range []struct{ more, key, got string }{
+		{"", "", ""},
+		{`, "max_length": 9, "transformers_version": "4.50.0"`, "", ""},
+		{`, "token_mapping": [[0, 1]]`, "token_mapping", "[[0, 1]]"},
+		{`, "Normalize": false`, "Normalize", "false"},
+		{`, "is_decoder": true`, "is_decoder", "true"},
+	} {
+		_, err := Load(write(t, func(dir string, _ *[]safetensors.Tensor) {
+			if err := os.WriteFile(filepath.Join(dir, "config.json"), fmt.Appendf(nil, all, c.more), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}), embedding.LoadOptions{})
+		bad, ok := errors.AsType[*folder.Error](err)
+		if c.key == "" && err != nil || c.key != "" && (!ok || bad.Name != c.key || bad.Got != c.got || filepath.Base(bad.Path) != "config.json") {
+			t.Errorf("%s: %v", c.more, err)
+		}
+	}
+}
+
 // TestMaxLength: texts are cut to max_length tokens before those of unknown words are dropped, as by model2vec 0.10, and
 // what is no length is an error.
 func TestMaxLength(t *testing.T) {
