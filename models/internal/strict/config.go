@@ -24,10 +24,6 @@ var Config = Table{}.
 		// Heads of other tasks, whose tensors are used or named.
 		"pooler_type", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "classifier_pooling", "classifier_activation", "classifier_bias", "decoder_bias",
 		"summary_activation", "summary_proj_to_labels", "summary_type", "summary_use_proj", "dense_seq_output",
-		// How texts were generated, which generation_config.json says now.
-		"max_length", "max_new_tokens", "min_length", "do_sample", "early_stopping", "num_beams", "num_beam_groups", "diversity_penalty", "temperature", "top_k", "top_p", "typical_p",
-		"repetition_penalty", "length_penalty", "no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "bad_words_ids", "num_return_sequences", "output_scores", "return_dict_in_generate",
-		"forced_bos_token_id", "forced_eos_token_id", "remove_invalid_values", "exponential_decay_length_penalty", "suppress_tokens", "begin_suppress_tokens",
 		// What transformers reads nowhere, such as notes of converters and of distillation.
 		"adapters", "xla_device", "emb_size", "fit_size", "cell", "pre_trained", "structure", "training", "max_sequence_length", "max_seq_length", "model_max_length", "seq_length", "loss_type", "num_logits_to_keep",
 		// What is read only beside another key, which then asks for it.
@@ -40,7 +36,41 @@ var Config = Table{}.
 	Add(Only("1"), "full_attn_mod", "interpolate_factor", "residual_multiplier", "embedding_multiplier", "logits_scaling").
 	Add(Only("{}"), "pruned_heads").
 	Add(Only(`"bidi"`), "directionality").
-	Add(Only(`"absolute"`), "position_embedding_type")
+	Add(Only(`"absolute"`), "position_embedding_type").
+	Add(Any, drawing...). // which generation_config.json has now
+	Add(unset, bound...)
+
+// drawing are the settings of how transformers generates texts, in all of its versions up to 5.24. Whoever asks for a text here says
+// how tokens are drawn, and how many.
+var drawing = []string{
+	"max_length", "max_new_tokens", "min_length", "min_new_tokens", "max_time", "do_sample", "early_stopping", "num_beams", "num_beam_groups", "diversity_penalty", "num_return_sequences",
+	"temperature", "top_k", "top_p", "min_p", "top_h", "typical_p", "epsilon_cutoff", "eta_cutoff", "repetition_penalty", "encoder_repetition_penalty", "length_penalty", "penalty_alpha", "dola_layers",
+	"no_repeat_ngram_size", "encoder_no_repeat_ngram_size", "exponential_decay_length_penalty", "renormalize_logits", "remove_invalid_values", "output_scores", "output_logits", "return_dict_in_generate",
+}
+
+// bound are settings of which tokens a text must have or must not have, whoever asks for it.
+var bound = []string{
+	"bad_words_ids", "forced_bos_token_id", "forced_eos_token_id", "forced_decoder_ids", "force_words_ids", "constraints", "suppress_tokens", "begin_suppress_tokens", "sequence_bias", "stop_strings",
+	"watermarking_config",
+}
+
+// unset are the values of settings for which 0 is a token.
+var unset = Only("null", "[]", "{}")
+
+// Generation is the table of generation_config.json.
+var Generation = Table{
+	"guidance_scale": Only("null", "1"), "token_healing": Only("null", "false"), "generation_kwargs": None,
+}.
+	Add(Any, drawing...).
+	Add(unset, bound...).
+	Add(Any,
+		// Who wrote the file, and tokens, which the tokenizer has.
+		"_from_model_config", "_commit_hash", "_name_or_path", "transformers_version", "trust_remote_code", "chat_format", "max_window_size",
+		"bos_token_id", "pad_token_id", "decoder_start_token_id", "unk_token_id", "sep_token_id", "cls_token_id", "mask_token_id", "user_token_id", "assistant_token_id",
+		// How results come out, and how they are computed: drafts are checked.
+		"output_attentions", "output_hidden_states", "return_dict", "use_cache", "cache_implementation", "cache_config", "max_cache_len", "return_legacy_cache", "low_memory", "prefill_chunk_size",
+		"compile_config", "disable_compile", "continuous_batching_config", "use_mtp", "is_assistant", "num_assistant_tokens", "num_assistant_tokens_schedule", "assistant_confidence_threshold",
+		"assistant_early_exit", "assistant_lookbehind", "target_lookbehind", "assistant_ensemble_weight", "prompt_lookup_num_tokens", "max_matching_ngram_size", "speculation_type")
 
 // Parameters is the table of objects in config.json, such as rope_parameters.
 var Parameters = Table{"finetuned": Any, "partial_rotary_factor": Only("1")}

@@ -78,7 +78,7 @@ func TestCheck(t *testing.T) {
 
 // No key stands twice in a table, which Add finds, and all values are JSON.
 func TestTables(t *testing.T) {
-	for _, table := range []Table{Config, Parameters, SentenceTransformers, Metadata} {
+	for _, table := range []Table{Config, Parameters, SentenceTransformers, Generation, Metadata} {
 		for key, values := range table {
 			for i, v := range values.list {
 				if !json.Valid([]byte(v)) || slices.Contains(values.list[:i], v) {
