@@ -89,12 +89,12 @@ func classified(classes []string) bool {
 }
 
 // modules are those of modules.json, nil without the file.
-type modules []struct{ Path, Type string }
+type modules []folder.Listed
 
-func readModules(dir string) (list modules, err error) {
-	list = modules{}
-	if err = folder.ReadJSON(filepath.Join(dir, "modules.json"), &list); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+func readModules(dir string) (modules, error) {
+	list, err := folder.ReadList(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
 	return list, err
 }
@@ -210,8 +210,8 @@ func readRanking(dir string, n *network) (*ranking, error) {
 // readScore reads the tokens of LogitScore.
 func (r *ranking) readScore(dir, path string, n *network) error {
 	name := path + "/" + configFile
-	if path == "" || !filepath.IsLocal(filepath.FromSlash(path)) {
-		return &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: "module 1", Got: fmt.Sprintf("the path %q", path), Want: "a folder below that of the model"}
+	if path == "" {
+		return &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: "module 1", Got: `the path ""`, Want: "a folder below that of the model"}
 	}
 	var err error
 	s := strict.ReadJSON(dir, filepath.FromSlash(name), &err, func(key, got, want string) error { return &ConfigError{name, key, got, want} })

@@ -154,9 +154,8 @@ func read(name string) (*model, error) {
 
 // readModules reads modules.json, if there is one, and returns the folder of the table.
 func (m *model) readModules(dir string) (string, error) {
-	path := filepath.Join(dir, "modules.json")
-	var list []struct{ Path, Type string }
-	if err := folder.ReadJSON(path, &list); errors.Is(err, fs.ErrNotExist) {
+	list, err := folder.ReadList(dir)
+	if errors.Is(err, fs.ErrNotExist) {
 		return dir, nil
 	} else if err != nil {
 		return "", err
@@ -165,12 +164,12 @@ func (m *model) readModules(dir string) (string, error) {
 	for i, x := range list {
 		kind := x.Type[strings.LastIndex(x.Type, ".")+1:]
 		switch {
-		case i == 0 && kind == StaticEmbedding && (x.Path == "" || filepath.IsLocal(filepath.FromSlash(x.Path))):
+		case i == 0 && kind == StaticEmbedding:
 			at = filepath.Join(dir, filepath.FromSlash(x.Path))
 		case i > 0 && kind == "Normalize":
 			m.modules.After = []folder.Module{{}}
 		default:
-			return "", &folder.Error{Path: path, Name: fmt.Sprintf("module %d", i), Got: fmt.Sprintf("%q", x.Type), Want: "StaticEmbedding, and then Normalize or nothing"}
+			return "", &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: fmt.Sprintf("module %d", i), Got: fmt.Sprintf("%q", x.Type), Want: "StaticEmbedding, and then Normalize or nothing"}
 		}
 	}
 	return at, nil

@@ -234,12 +234,13 @@ func TestErrors(t *testing.T) {
 		return func(_ string, all *[]safetensors.Tensor) { *all = append(*all, x) }
 	}
 	for want, change := range map[string]func(string, *[]safetensors.Tensor){
-		"module 1": put("modules.json", `[{"path": "", "type": "x.StaticEmbedding"}, {"type": "x.Dense"}]`),
-		"of_ours":  put("config_sentence_transformers.json", `{"of_ours": 1}`),
-		"module 0": put("modules.json", `[{"path": "../x", "type": "x.StaticEmbedding"}]`),
-		"extra":    add(safetensors.Tensor{Name: "extra", Shape: []int{1}, Data: []float32{1}}),
-		"mapping":  add(safetensors.Tensor{Name: "mapping", Shape: []int{1}, Data: []float32{1}}),
-		"weights":  add(safetensors.Tensor{Name: "weights", Shape: []int{2}, Data: []float32{1, 2}}),
+		"module 1":          put("modules.json", `[{"path": "", "type": "x.StaticEmbedding"}, {"type": "x.Dense"}]`),
+		"of_ours":           put("config_sentence_transformers.json", `{"of_ours": 1}`),
+		"module 0":          put("modules.json", `[{"path": "../x", "type": "x.StaticEmbedding"}]`),
+		"module 0: of_ours": put("modules.json", `[{"path": "", "type": "x.StaticEmbedding", "of_ours": 1}]`),
+		"extra":             add(safetensors.Tensor{Name: "extra", Shape: []int{1}, Data: []float32{1}}),
+		"mapping":           add(safetensors.Tensor{Name: "mapping", Shape: []int{1}, Data: []float32{1}}),
+		"weights":           add(safetensors.Tensor{Name: "weights", Shape: []int{2}, Data: []float32{1, 2}}),
 		"embedding.weight": func(_ string, all *[]safetensors.Tensor) {
 			(*all)[0].Shape = []int{6}
 		},
