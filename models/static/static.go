@@ -175,7 +175,7 @@ func (m *model) readModules(dir string) (string, error) {
 	return at, nil
 }
 
-// ofModel2Vec are keys of config.json that say how model2vec has made the table. Its versions up to 0.8.2 write them, and read none of them;
+// ofModel2Vec are keys of config.json that say how model2vec has made the table. Its versions up to 0.10 write them, and read none of them;
 // how many rows and columns there are the tensors say.
 var ofModel2Vec = strict.Table{}.Add(strict.Any, "tokenizer_name", "apply_pca", "apply_zipf", "sif_coefficient", "pooling", "hidden_dim",
 	"seq_length", "embedding_dtype", "vocabulary_quantization")

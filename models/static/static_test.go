@@ -257,7 +257,7 @@ func TestErrors(t *testing.T) {
 
 // TestConfigKeys: what model2vec writes into config.json changes nothing, and a key that is not known is an error.
 func TestConfigKeys(t *testing.T) {
-	// As model2vec 0.2 to 0.8.2 write it, with the keys that only some of them have.
+	// As model2vec 0.1 to 0.10 write it, with the keys that only some of them have.
 	const all = `{"model_type": "model2vec", "architectures": ["StaticModel"], "tokenizer_name": "baai/bge-base-en-v1.5", "apply_pca": 256, "apply_zipf": null,
 		"sif_coefficient": 0.0001, "hidden_dim": 256, "seq_length": 1000000, "normalize": true, "pooling": "mean", "embedding_dtype": "float32",
 		"vocabulary_quantization": 3%s}`
