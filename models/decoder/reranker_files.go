@@ -89,12 +89,12 @@ func classified(classes []string) bool {
 }
 
 // modules are those of modules.json, nil without the file.
-type modules []struct{ Path, Type string }
+type modules []folder.Listed
 
-func readModules(dir string) (list modules, err error) {
-	list = modules{}
-	if err = folder.ReadJSON(filepath.Join(dir, "modules.json"), &list); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+func readModules(dir string) (modules, error) {
+	list, err := folder.ReadList(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
 	return list, err
 }
@@ -210,41 +210,17 @@ func readRanking(dir string, n *network) (*ranking, error) {
 // readScore reads the tokens of LogitScore.
 func (r *ranking) readScore(dir, path string, n *network) error {
 	name := path + "/" + configFile
-	if path == "" || !filepath.IsLocal(filepath.FromSlash(path)) {
-		return &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: "module 1", Got: fmt.Sprintf("the path %q", path), Want: "a folder below that of the model"}
+	if path == "" {
+		return &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: "module 1", Got: `the path ""`, Want: "a folder below that of the model"}
 	}
-	var c struct {
-		Yes   *int32  `json:"true_token_id"`
-		No    *int32  `json:"false_token_id"`
-		Input *string `json:"module_input_name"`
-	}
-	if err := folder.ReadJSON(filepath.Join(dir, filepath.FromSlash(name)), &c); err != nil {
-		return err
-	}
-	r.answers, r.first, r.no = true, true, -1
-	for _, x := range []struct {
-		key string
-		id  *int32
-		to  *int32
-	}{{"true_token_id", c.Yes, &r.yes}, {"false_token_id", c.No, &r.no}} {
-		switch {
-		case x.id != nil && *x.id >= 0 && int(*x.id) < n.config.Vocab:
-			*x.to = *x.id
-		case x.id != nil || x.to == &r.yes:
-			return &ConfigError{name, x.key, textOf(x.id), fmt.Sprintf("a token from 0 to %d", n.config.Vocab-1)}
-		}
-	}
-	if c.Input != nil && *c.Input != "causal_logits" {
-		return &ConfigError{name, "module_input_name", fmt.Sprintf("%q", *c.Input), `"causal_logits"`}
-	}
-	return nil
-}
-
-func textOf(id *int32) string {
-	if id == nil {
-		return "none"
-	}
-	return fmt.Sprint(*id)
+	var err error
+	s := strict.ReadJSON(dir, filepath.FromSlash(name), &err, func(key, got, want string) error { return &ConfigError{name, key, got, want} })
+	r.answers, r.first = true, true
+	r.yes = int32(s.Integer("true_token_id", 0, 0, n.config.Vocab-1))
+	r.no = int32(s.Integer("false_token_id", -1, 0, n.config.Vocab-1))
+	s.Only("module_input_name", "causal_logits")
+	s.Unknown()
+	return err
 }
 
 // ofCard takes the tokens of answers from a card.

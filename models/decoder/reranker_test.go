@@ -249,6 +249,7 @@ func TestRankingErrors(t *testing.T) {
 		{scoreFolder, "1_LogitScore/config.json", func(m map[string]any) { delete(m, "true_token_id") }, "true_token_id"},
 		{scoreFolder, "1_LogitScore/config.json", func(m map[string]any) { m["false_token_id"] = -1 }, "false_token_id"},
 		{scoreFolder, "1_LogitScore/config.json", func(m map[string]any) { m["module_input_name"] = "other" }, "module_input_name"},
+		{scoreFolder, "1_LogitScore/config.json", func(m map[string]any) { m["scale"] = 2 }, "scale"},
 		{scoreFolder, "sentence_bert_config.json", func(m map[string]any) {
 			m["processing_kwargs"] = map[string]any{"chat_template": map[string]any{"thinking": true}}
 		}, "processing_kwargs.chat_template.thinking"},
@@ -262,6 +263,7 @@ func TestRankingErrors(t *testing.T) {
 		{scoreFolder, tokenizerFile, func(m map[string]any) { m["chat_template"] = "{{ messages[0].content }}" }, "chat_template"},
 		{scoreFolder, "config_sentence_transformers.json", func(m map[string]any) { m["default_prompt_name"] = "none" }, "default_prompt_name"},
 		{scoreFolder, "config_sentence_transformers.json", func(m map[string]any) { m["activation_fn"] = "torch.nn.Tanh" }, "activation_fn"},
+		{scoreFolder, "config_sentence_transformers.json", func(m map[string]any) { m["score_scale"] = 2 }, "score_scale"},
 		{classifierFolder, "config.json", func(m map[string]any) { m["id2label"] = map[string]any{"0": "a", "1": "b"} }, "labels"},
 		{classifierFolder, "config.json", func(m map[string]any) { m["id2label"] = map[string]any{"1": "a"} }, "id2label"},
 		{classifierFolder, "config.json", func(m map[string]any) { m["architectures"] = []string{"Qwen3ForCausalLM"} }, "architectures"},

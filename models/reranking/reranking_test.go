@@ -123,6 +123,11 @@ func TestReadConfig(t *testing.T) {
 		{`{"sbert_ce_default_activation_function": "torch.nn.modules.activation.Tanh"}`, "", nil, false, "sbert_ce_default_activation_function"},
 		{`{"sentence_transformers": {"activation_fn": "mine.Function"}}`, "", nil, false, "sentence_transformers.activation_fn"},
 		{`{"id2label": {"1": "a"}}`, "", nil, false, "id2label"},
+		{`{"id2label": ["a"]}`, "", nil, false, "id2label"},
+		{`{"of_ours": 1, "sentence_transformers": null, "pad_token_id": null}`, `{"activation_fn": null, "prompts": {}}`, nil, false, ""},
+		{`{}`, `{"activation_fn": "torch.nn.modules.linear.Identity", "score_scale": 2}`, nil, false, "score_scale"},
+		{`{}`, `{"Activation_fn": "torch.nn.modules.linear.Identity"}`, nil, false, "Activation_fn"},
+		{`{"sentence_transformers": {"version": "5.0", "score_scale": 2}}`, "", nil, false, "sentence_transformers.score_scale"},
 	} {
 		dir := t.TempDir()
 		files := map[string]string{configName: c.config, sentenceName: c.sentences}
