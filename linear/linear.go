@@ -73,7 +73,7 @@ func New(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 	} else {
 		flush := rows.FlushBF16
 		if w.dtype == view.Float16 {
-			flush = func([]uint16) {} // as float32 it has no subnormal numbers
+			flush = rows.FlushF16
 		}
 		l.u16 = pack(l, &w, w.u16, t, &exec, kernels.PackHalves, rest.PackHalves, flush)
 	}

@@ -198,14 +198,13 @@ func parsePacked(data []byte) (*Linear, *check.Failure) {
 		l.dtype = view.DType(typ)
 	case format.isValid():
 		l.format, l.packed = format, format.source()
-		if u.Uint32(data[32:]) == 1 {
-			l.packed = l.packed.Packed(ukernel.K5B)
-		}
-		if l.packed == nil {
-			return nil, packedFailure("scales of bfloat16 in weights of %v", format)
-		}
 	default:
 		return nil, packedFailure("weights of type %d", typ)
+	}
+	if width := u.Uint32(data[32:]); width != 0 {
+		if l.packed = l.packed.Packed(ukernel.K5B); width != 1 || l.packed == nil {
+			return nil, packedFailure("scales of kind %d in weights of type %d", width, typ)
+		}
 	}
 	if n > math.MaxInt/64 || k > math.MaxInt/64 || l.format != 0 && (k == 0 || k%uint64(l.format.source().Steps) != 0) {
 		return nil, packedFailure("%d outputs and %d inputs", n, k)

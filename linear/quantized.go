@@ -46,7 +46,7 @@ const (
 	// MXFP4 is 17 bytes: e, and 16 bytes as in Q4_0, whose numbers 0 to 7 stand for the v 0, 0.5, 1, 1.5, 2, 3, 4 and
 	// 6, and 8 to 15 for those negated; a weight is 2^(e-127)·v, and +0 if v is -0 or the weight is below 2^-126 (Open Compute
 	// Project: "OCP Microscaling Formats (MX) Specification", version 1.0). With e of 255 all are NaN, and e of 252 to 254,
-	// with weights beyond float32, is an error; in a block of 32 zeros e may be any, and they are +0.
+	// with which 2^(e-127)·8 is beyond float32, is an error; in a block of 32 zeros e may be any, and they are +0.
 	MXFP4
 )
 

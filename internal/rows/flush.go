@@ -40,6 +40,15 @@ func FlushAll(t *tier.Tier, x []float32) {
 	}
 }
 
+// FlushF16 makes -0 +0, as the others do. No other binary16 is that small.
+func FlushF16(x []uint16) {
+	for i, h := range x {
+		if h == 0x8000 {
+			x[i] = 0
+		}
+	}
+}
+
 // FlushBF16 makes the subnormal bfloat16 of x +0. It looks at 32 at once.
 func FlushBF16(x []uint16) {
 	const exponents, ones = 0x7f807f807f807f80, 0x8000800080008000
