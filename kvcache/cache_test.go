@@ -356,8 +356,9 @@ func elements(x kernel.Tensor) int {
 	return n
 }
 
-// TestFreed: a view of a sequence that has been freed is an error of attention, whether it was made before or after, and
-// so is every other use of the sequence. The others go on as before.
+// TestFreed: a view of a sequence that has been freed is an error of attention, whether it
+// was made before or after, and so is every other use of the sequence. The others go on as
+// before.
 func TestFreed(t *testing.T) {
 	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 2, PageSize: 2, Pages: 8})
 	if err != nil {
@@ -414,7 +415,8 @@ func grow(c *kvcache.Cache, s *kvcache.Sequence, n int) error {
 	return errors.Join(err, batch.Extend(n))
 }
 
-// TestViewBeforeFree: a view alone, of a batch that is not asked again, shows that pages have been given back.
+// TestViewBeforeFree: a view alone, of a batch that is not asked again, shows that pages
+// have been given back.
 func TestViewBeforeFree(t *testing.T) {
 	for name, end := range map[string]func(c *kvcache.Cache, s *kvcache.Sequence) error{
 		"freed":     func(_ *kvcache.Cache, s *kvcache.Sequence) error { s.Free(); return nil },

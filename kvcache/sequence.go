@@ -84,7 +84,8 @@ func (s *Sequence) cut(n int) {
 	s.mayShare.Store(true) // the last page may be one that was full when it was shared
 }
 
-// release gives the pages from number keep on back. Views that have been made show it, as they share the lists.
+// release gives the pages from number keep on back. Views that have been made show it, as
+// they share the lists.
 func (s *Sequence) release(keep int) {
 	s.cache.pool.release(s.pages[keep:])
 	giveBack(s.pages, keep)
@@ -130,8 +131,8 @@ func (s *Sequence) forget(k int) {
 	s.start += k * s.cache.pageSize
 }
 
-// Free gives the pages back. Afterwards, every call that the sequence, a batch with it or a view of it is passed to
-// returns an error. To free a sequence again, or nil, does nothing.
+// Free gives the pages back. Afterwards, every call that the sequence, a batch with it or a
+// view of it is passed to returns an error. To free a sequence again, or nil, does nothing.
 func (s *Sequence) Free() {
 	if s != nil && s.cache != nil {
 		s.release(0)

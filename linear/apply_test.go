@@ -389,8 +389,8 @@ func TestApplyAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestSubnormalWeights: a weight below 2^-126 is +0 in the packed layer, for all places in panels and layouts, and
-// the others are what they were.
+// TestSubnormalWeights: a weight below 2^-126 is +0 in the packed layer, for all places in
+// panels and layouts, and the others are what they were.
 func TestSubnormalWeights(t *testing.T) {
 	const n, k = 101, 67
 	w, want := make([]float32, n*k), make([]float32, n*k)

@@ -34,8 +34,9 @@ const (
 	packedFormats   = 16 // the type of weights in the first Format
 )
 
-// PackedVersion is the version of what [Linear.WriteTo] writes, the only one that [FromPacked] reads. Version 2 had
-// subnormal weights, and layers of MXFP4 all of whose scales are binary16 alone.
+// PackedVersion is the version of what [Linear.WriteTo] writes, the only one that
+// [FromPacked] reads. Version 2 had subnormal weights, and layers of MXFP4 all of whose
+// scales are binary16 alone.
 const PackedVersion = 3
 
 // WriteTo writes the packed form of the layer, PackedSize bytes, for [FromPacked]. A program
@@ -106,7 +107,8 @@ func (l *Linear) header() []byte {
 	return binary.LittleEndian.AppendUint32(h, crc32.ChecksumIEEE(h))
 }
 
-// width is 1 if the scales of quantized weights are of a wider range than those of their format usually are.
+// width is 1 if the scales of quantized weights are of a wider range than those of their
+// format usually are.
 func (l *Linear) width() uint32 {
 	if l.format != 0 && l.packed != l.format.source() {
 		return 1
