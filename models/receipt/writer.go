@@ -27,7 +27,7 @@ func Create(file, key, name, path, architecture string) (*Writer, error) {
 	}
 	var err error
 	if key != "" {
-		if w.key, err = readKey(key); err != nil {
+		if w.key, err = ReadKey(key); err != nil {
 			return nil, err
 		}
 	}
@@ -43,7 +43,8 @@ func Create(file, key, name, path, architecture string) (*Writer, error) {
 // mostKey is the most bytes of a file that has a key.
 const mostKey = 1 << 20
 
-func readKey(name string) (ed25519.PrivateKey, error) {
+// ReadKey reads the file of a private key, as [PrivateKey] does.
+func ReadKey(name string) (ed25519.PrivateKey, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
