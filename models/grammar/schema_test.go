@@ -233,6 +233,9 @@ func TestSchemaErrors(t *testing.T) {
 		if want == "" && err == nil {
 			continue
 		}
+		if len(fmt.Sprint(err)) > 600 {
+			t.Errorf("%.80q: an error of %d bytes", schema, len(fmt.Sprint(err)))
+		}
 		var a *SchemaError
 		var b *LimitError
 		var c *SyntaxError

@@ -93,7 +93,7 @@ func (r *Reranker) label() (int, error) {
 		return 0, err
 	}
 	if o.Instruction != "" && !r.TakesInstruction() {
-		return 0, bad("Instruction", fmt.Sprintf("%q", o.Instruction), "none, as the model takes no instruction")
+		return 0, bad("Instruction", fmt.Sprintf("%.40q", o.Instruction), "none, as the model takes no instruction")
 	}
 	if o.Label == "" && h.Default >= 0 {
 		return h.Default, nil
@@ -101,7 +101,7 @@ func (r *Reranker) label() (int, error) {
 	if i := slices.Index(h.Labels, o.Label); i >= 0 {
 		return i, nil
 	}
-	return 0, bad("Label", fmt.Sprintf("%q", o.Label), fmt.Sprintf("one of %q", h.Labels))
+	return 0, bad("Label", fmt.Sprintf("%.40q", o.Label), fmt.Sprintf("one of %q", h.Labels))
 }
 
 // computing returns the settings of the model's computation.
