@@ -104,11 +104,35 @@ func (in *Inputs) Open(ctx context.Context, name string, stdin io.Reader) (io.Re
 	if name == "-" {
 		return interruptible(ctx, func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil }), nil
 	}
+	return Open(ctx, name)
+}
+
+// Open is [Inputs.Open] for a file that is no input, such as one that a flag names.
+func Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	info, err := os.Stat(name)
 	if err != nil || info.Mode().IsRegular() {
 		return os.Open(name)
 	}
 	return interruptible(ctx, func() (io.ReadCloser, error) { return os.Open(name) }), nil // which waits for a writer
+}
+
+// mostRead is the largest file that ReadFile takes: a device may have no end.
+const mostRead = 64 << 20
+
+// ReadFile reads a file that [Open] opens. One of more than 64 MiB is an error.
+func ReadFile(ctx context.Context, name string) ([]byte, error) {
+	f, err := Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, mostRead+1))
+	if err == nil && len(data) > mostRead {
+		err = fmt.Errorf("%s has more than %d bytes", name, mostRead)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	return data, nil
 }
 
 // interruptible reads what open opens on another goroutine, until ctx ends or it is closed.

@@ -38,6 +38,25 @@ func TestInputs(t *testing.T) {
 	}
 }
 
+// TestReadFile: a file that a flag names is read to its end, but a device has none.
+func TestReadFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.json")
+	if err := os.WriteFile(file, []byte("{}"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := ReadFile(t.Context(), file); err != nil || string(data) != "{}" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if _, err := ReadFile(t.Context(), filepath.Join(filepath.Dir(file), "b.json")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if _, err := os.Stat("/dev/zero"); err == nil {
+		if _, err := ReadFile(t.Context(), "/dev/zero"); err == nil || !strings.Contains(err.Error(), "/dev/zero has more than 67108864 bytes") {
+			t.Errorf("a device without end: %v", err)
+		}
+	}
+}
+
 // TestInputsCheck: a file that is not there, a folder, and a text that is the name of a file.
 func TestInputsCheck(t *testing.T) {
 	folder := t.TempDir()

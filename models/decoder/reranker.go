@@ -75,7 +75,7 @@ func (l *loader) rank(r *ranking, width int) {
 }
 
 func rerankerOfFolder(dir string, options Options) (*reranking.Parts, error) {
-	n, d, tied, err := networkOfFolder(dir)
+	n, d, tied, err := networkOfFolder(folder.Transformer(dir))
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func Ranks(dir string) (bool, error) {
 		Type    string   `json:"model_type"`
 		Classes []string `json:"architectures"`
 	}
-	if err := folder.ReadJSON(filepath.Join(dir, configFile), &c); err != nil {
+	if err := folder.ReadJSON(filepath.Join(folder.Transformer(dir), configFile), &c); err != nil {
 		return false, err
 	}
 	a := architectureOf(nameInFolders, c.Type)
@@ -183,7 +183,7 @@ func readRanking(dir string, n *network) (*ranking, error) {
 	var main struct {
 		Classes []string `json:"architectures"`
 	}
-	if err := folder.ReadJSON(filepath.Join(dir, configFile), &main); err != nil {
+	if err := folder.ReadJSON(filepath.Join(folder.Transformer(dir), configFile), &main); err != nil {
 		return nil, err
 	}
 	path := list.score()
@@ -247,7 +247,7 @@ func (r *ranking) ofCard(c *card, n *network) error {
 // tokenizer joins them. sentence-transformers chooses alike: a folder that it saved says whether the chat template counts, and
 // in other folders it always does. A template that cannot write the two texts does not count in such a folder.
 func (r *ranking) readPrompt(dir string, saved bool, c *card) error {
-	t, err := readTransformer(dir)
+	t, err := readTransformer(folder.Transformer(dir))
 	if err == nil && saved {
 		err = t.check(r.answers)
 	}
@@ -255,7 +255,7 @@ func (r *ranking) readPrompt(dir string, saved bool, c *card) error {
 		return err
 	}
 	if r.limit = t.limit; r.limit == 0 {
-		if r.limit, err = readLimit(dir); err != nil {
+		if r.limit, err = readLimit(folder.Transformer(dir)); err != nil {
 			return err
 		}
 	}

@@ -217,6 +217,33 @@ func TestRankingCut(t *testing.T) {
 	}
 }
 
+// TestRankingRoom: a query that leaves no room for a passage is an error, not the same score for all passages, and its work
+// is that of one passage.
+func TestRankingRoom(t *testing.T) {
+	for _, dir := range []string{cardFolder, scoreFolder} {
+		m, err := LoadReranker(dir, embedding.LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		long := strings.Repeat("a ", 1<<12)
+		var bad *kernel.ArgumentError
+		if _, err := m.Pairs(t.Context(), long, []string{"a", "b"}); !errors.As(err, &bad) || bad.Arg != "query" {
+			t.Errorf("%s: a long query: %v", dir, err)
+		}
+		if _, err := m.With(reranking.Options{Instruction: long}).Pairs(t.Context(), "a", []string{"a"}); !errors.As(err, &bad) || bad.Arg != "query" {
+			t.Errorf("%s: a long instruction: %v", dir, err)
+		}
+		most, least := m.MaxTokens(), len(pairTokens(t, m, [][2]string{{"", ""}})[0])
+		for _, n := range []int{most - least - 2, most - least - 1, most - least, most - least + 1} {
+			query := strings.Repeat("a ", n)
+			fits := m.CountTokens(query, "") < most
+			if _, err := m.Pairs(t.Context(), query, []string{"the quick brown fox"}); (err == nil) != fits {
+				t.Errorf("%s: a query of %d words, %d tokens of %d with nothing: %v", dir, n, m.CountTokens(query, ""), most, err)
+			}
+		}
+	}
+}
+
 // TestRankingPadding: padding at the end of a pair does not count, as in transformers.
 func TestRankingPadding(t *testing.T) {
 	m, err := LoadReranker(classifierFolder, embedding.LoadOptions{})

@@ -133,8 +133,8 @@ func must(d *dfa, err error) *dfa {
 // at either end. The number is one of JSON, so that there are no more.
 func decimal(x *big.Rat) (before, behind string) {
 	digits, exact := x.FloatPrec()
-	if !exact || digits > 1<<12 {
-		panic(&LimitError{"digits of a number", 1 << 12})
+	if !exact || digits > mostDigits {
+		panic(&LimitError{"digits of a number", mostDigits})
 	}
 	before, behind, _ = strings.Cut(new(big.Rat).Abs(x).FloatString(digits), ".")
 	if len(before) > 1000 {

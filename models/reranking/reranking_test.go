@@ -87,6 +87,47 @@ func TestTemplateTexts(t *testing.T) {
 	}
 }
 
+// TestTemplateLeft: with a tokenizer that leaves out the beginning of texts, the last tokens of a prompt stay, as in
+// sentence-transformers.
+func TestTemplateLeft(t *testing.T) {
+	dir := t.TempDir()
+	data, err := os.ReadFile("../testdata/tiny/reranker-qwen3-reranker-6/tokenizer.json")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "tokenizer.json"), data, 0o666)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "tokenizer_config.json"), []byte(`{"truncation_side": "left"}`), 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok, err := tokenizer.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewTemplate(tok, "<|im_start|>{query}|{document}<|im_end|>\n", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := func(limit int) []int32 {
+		with, err := p.pairs(t.Context(), "", "a b", limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, _, err := with(strings.Repeat("the quick brown fox ", 20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ids
+	}
+	all := tokens(0)
+	for _, limit := range []int{16, 40, len(all) - 1, len(all)} {
+		if got, want := tokens(limit), all[len(all)-limit:]; !slices.Equal(got, want) {
+			t.Errorf("limit %d: %v, want %v", limit, got, want)
+		}
+	}
+}
+
 // TestChatRoles: a template that leaves out one of the two, or refuses, is none.
 func TestChatRoles(t *testing.T) {
 	for text, want := range map[string]string{
