@@ -147,7 +147,7 @@ func TestSubcommandErrors(t *testing.T) {
 
 		"compare -rounds 2 " + bad + " " + bad:    {2, "are for commits"},
 		"compare " + bad + " " + bad + " -- -all": {2, "are for commits"},
-		"-json /no/such/x -shapes none":           {1, "/no/such/x"},
+		"-json /no/such/x -shapes none":           {2, "/no/such/x"},
 		"-json x -peers no/such":                  {1, "no/such"},
 	} {
 		code, _, err := runCommand(strings.Fields(args)...)

@@ -24,8 +24,9 @@ const (
 	Canonical = 0x7fc00000 // the NaN of every result that is one
 )
 
-// What is added to scores is limited, as float32 bits: a finite bias to ±MostBias, the largest number whose
-// product with Log2E is below 2^128, and the slope of an ALiBi, in the unit of scores, to ±MostSlope, 2^72.
+// What is added to scores is limited, as float32 bits: a finite bias to ±MostBias, the
+// largest number whose product with Log2E is below 2^128, and the slope of an ALiBi, in the
+// unit of scores, to ±MostSlope, 2^72.
 const (
 	MostBias  = 0x7f317217
 	MostSlope = 0x63800000
@@ -56,17 +57,18 @@ const (
 // long on some CPUs.
 const LeastWeight = 0xc2c80000
 
-// Numbers below LeastNormal, 2^-126, are subnormal, and +0 where they are packed, stored in a cache or kept by an
-// optimizer. LeastGradient is 2^-100: below it gradients that attention is given, or has for scores, are +0. Both
-// are float32 bits.
+// Numbers below LeastNormal, 2^-126, are subnormal, and +0 where they are packed, stored in
+// a cache or kept by an optimizer. LeastGradient is 2^-100: below it gradients that
+// attention is given, or has for scores, are +0. Both are float32 bits.
 const (
 	LeastNormal   = 0x00800000
 	LeastGradient = 0x0d800000
 )
 
-// Numbers of QuantizeInt8 and QuantizeInt4, as float32 bits: a group is zeros if its largest magnitude is below
-// LeastInt8 or LeastInt4, the least whose scale is rounded to a normal one. MostInt8 is the largest
-// magnitude whose scale times 127 is finite: that of a group counts as at most that.
+// Numbers of QuantizeInt8 and QuantizeInt4, as float32 bits: a group is zeros if its
+// largest magnitude is below LeastInt8 or LeastInt4, the least whose scale is rounded to a
+// normal one. MostInt8 is the largest magnitude whose scale times 127 is finite: that of a
+// group counts as at most that.
 const (
 	LeastInt8 = 0x03fe0000
 	LeastInt4 = 0x01ffffff

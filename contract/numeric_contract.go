@@ -2,11 +2,11 @@
 //
 // This is version 4 of the contract. The constant kernel.Contract is its number.
 //
-// In version 3 a finite bias could overflow and hide its key, and norm.LayerNorm had one mean, whose rounding
-// error stood out in rows that have a small variance. In version 2 the
-// weights of attention were 0 below 2^-126 instead of 2^-100. In version 1 a score was one chain over
-// all columns and an output of a linear layer one over all inputs, which has the same bits for heads of
-// up to 64 columns and layers of up to 128 inputs.
+// In version 3 a finite bias could overflow and hide its key, and norm.LayerNorm had one
+// mean, whose rounding error stood out in rows that have a small variance. In version 2 the
+// weights of attention were 0 below 2^-126 instead of 2^-100. In version 1 a score was one
+// chain over all columns and an output of a linear layer one over all inputs, which has the
+// same bits for heads of up to 64 columns and layers of up to 128 inputs.
 //
 // The result of a row is a function of that row of q, of the keys and values that it
 // may see, of their positions and of the options, down to the last bit. This text
@@ -35,7 +35,8 @@
 //	scale = a/127, where a counts as at most 7f7ffffe, or +0 if that is below 2^-126
 //	code  = x/scale, rounded to an integer, ties to even; 0 if scale is 0
 //
-// With a scale of a = 7f7fffff the code 127 would stand for infinity, so the largest number is read back as 7f7ffffe.
+// With a scale of a = 7f7fffff the code 127 would stand for infinity, so the largest number
+// is read back as 7f7ffffe.
 //
 // numeric.QuantizeInt4 makes int4 of them, where m is the number whose magnitude is a, the positive one if
 // there are two, with both quotients rounded:
@@ -45,23 +46,25 @@
 //
 // # Contract: subnormal numbers
 //
-// Arithmetic keeps subnormal numbers. But on some CPUs an fma of one, or with such a result, takes 100 times as long as
-// others. So a number that is prepared once, to be used often, is +0 if its magnitude is below 2^-126:
+// Arithmetic keeps subnormal numbers. But on some CPUs an fma of one, or with such a
+// result, takes 100 times as long as others. So a number that is prepared once, to be used
+// often, is +0 if its magnitude is below 2^-126:
 //
 //	weights that linear.New packs, and those of MXFP4
 //	keys and values of float32 and bfloat16 that package kvcache stores, after they were rounded
 //	scales of numeric.QuantizeInt8 and QuantizeInt4, and with them all codes of the group
 //	weights and means that optimize.AdamW.Step writes
 //
-// and a factor that attention computes or is given for each pair is +0 below 2^-100, so that its products with numbers
-// of at least 2^-26 are not subnormal:
+// and a factor that attention computes or is given for each pair is +0 below 2^-100, so
+// that its products with numbers of at least 2^-26 are not subnormal:
 //
 //	weights of keys, and the factors that merge blocks, see weight
 //	dout, and the gradients of scores, in gradients of attention
 //
-// Everything else is used as it is: the rows of a call, keys and values in tensors, both matrices of linear.Product and
-// all of linear.Backward. The formats of quantized weights but MXFP4, and elements of binary16, int8, int4, E4M3 and
-// E5M2 with scales as above, stand for no subnormal numbers.
+// Everything else is used as it is: the rows of a call, keys and values in tensors, both
+// matrices of linear.Product and all of linear.Backward. The formats of quantized weights
+// but MXFP4, and elements of binary16, int8, int4, E4M3 and E5M2 with scales as above,
+// stand for no subnormal numbers.
 //
 // # Contract: scores
 //
@@ -91,11 +94,13 @@
 //	          a NaN: -Inf hides the key
 //	Mask      hides the key
 //
-// A finite bias hides no key by overflow, and makes no NaN. 7f317217 is the largest number whose product with
-// LOG2E rounds to less than 2^128: the product is 2^128·(1 - 1.62·2^-24), and 2^128·(1 - 2^-25) is the first
-// number that rounds to infinity. Between them are 1.12·2^104, so s stays finite if it was below 2^104 = 2e31 in
-// magnitude. Distances are at most 2^31, and ALiBi takes at most 2^103 of that. With larger scores of q and k the sum
-// may overflow, as they may themselves: a key with -Inf is hidden, and +Inf makes the row NaN.
+// A finite bias hides no key by overflow, and makes no NaN. 7f317217 is the largest number
+// whose product with LOG2E rounds to less than 2^128: the product is
+// 2^128·(1 - 1.62·2^-24), and 2^128·(1 - 2^-25) is the first number that rounds to infinity. Between
+// them are 1.12·2^104, so s stays finite if it was below 2^104 = 2e31 in magnitude.
+// Distances are at most 2^31, and ALiBi takes at most 2^103 of that. With larger scores of
+// q and k the sum may overflow, as they may themselves: a key with -Inf is hidden, and +Inf
+// makes the row NaN.
 //
 // A key is hidden by selection, not by arithmetic: its own s no longer matters. A key
 // whose final s is -Inf is hidden too.
@@ -321,9 +326,8 @@
 // The operations around attention in a model make the same promise.
 //
 // linear.Linear computes out = x·Wᵀ + b. Every output depends on one row of x and one row
-// of W alone. Elements of W that are narrower are widened to binary32, and those that are then below 2^-126 in
-// magnitude are +0. The chains are those
-// of segments of 128 inputs:
+// of W alone. Elements of W that are narrower are widened to binary32, and those that are
+// then below 2^-126 in magnitude are +0. The chains are those of segments of 128 inputs:
 //
 //	a[i] = fma chain over k = 128i..min(128i+127, K-1), ascending, from +0: acc = fma(x[m][k], w[n][k], acc)
 //	y    = a[0] + a[1] + a[2] + ..., from left to right; +0 if K is 0
@@ -346,11 +350,12 @@
 //	Q6_K:  w = fma(d·s, q, -32(d·s)) exactly, q is 0 to 63
 //	other: w = fma(d·s, q, -(c·t))   rounded to binary32; q has 2 to 5 bits
 //
-// In Q2_K, Q4_K and Q5_K c, s and t are those of the file, in Q4_K and Q5_K for every 32 inputs. In Q3_K, with
-// the file's scale less 32 as s, c is d and t is 4s. In Q5_0 s is 1, c is d and t is 16; in Q5_1 s is 1, c is
-// the minimum of the file and t is -1. MXFP4 is as Q5_0, with d = 2^(e-128) and q = 2v + 16, where v is 0 if the weight,
-// 2^(e-127)·v, is below 2^-126 in magnitude. In a block of zeros e may be any, and d is 0. Else d is NaN if e is 255, and
-// an e of 252 to 254 is an error.
+// In Q2_K, Q4_K and Q5_K c, s and t are those of the file, in Q4_K and Q5_K for every 32
+// inputs. In Q3_K, with the file's scale less 32 as s, c is d and t is 4s. In Q5_0 s is 1,
+// c is d and t is 16; in Q5_1 s is 1, c is the minimum of the file and t is -1. MXFP4 is as
+// Q5_0, with d = 2^(e-128) and q = 2v + 16, where v is 0 if the weight, 2^(e-127)·v, is
+// below 2^-126 in magnitude. In a block of zeros e may be any, and d is 0. Else d is NaN if
+// e is 255, and an e of 252 to 254 is an error.
 //
 // linear.NewInt8 makes Q8_0 of weights, with the largest magnitude a of a block:
 //
@@ -383,9 +388,10 @@
 //	        inv = 1/sqrt(Q/D + eps), where Q sums up z[i]²
 //	        out[i] = fma(z[i]·inv, w[i], b[i])
 //
-// The second S/D is what rounding took from the mean. It matters in rows that have a large mean and a
-// small spread, where y is exact: z is 0 if the row is up to 2^14 equal elements, as all S of y are exact, too.
-// Without it the result would be an error of the mean, divided by the root of eps.
+// The second S/D is what rounding took from the mean. It matters in rows that have a large
+// mean and a small spread, where y is exact: z is 0 if the row is up to 2^14 equal
+// elements, as all S of y are exact, too. Without it the result would be an error of the
+// mean, divided by the root of eps.
 //
 // Every operation is rounded, the root and the quotients too, and D is rounded to binary32.
 // Without weights w is 1, without biases b is -0, which changes nothing. A sum has 64 chains.
@@ -555,10 +561,11 @@
 // summand instead would change nothing but -0 into +0.) A NaN in a result is 7fc00000, except in
 // those of package activation.
 //
-// linear.Product(a, b) is the y of a linear layer with the inputs a and the weights b, none of which becomes +0, and of
-// linear.Backward X is Product(dy, wᵀ) and W is Product(dyᵀ, xᵀ): chains of fma for segments of
-// 128 columns of dy, or of 128 rows. Without Accumulate the first segment's sum is taken as it is.
-// The gradient of a bias has segments of 32 rows and groups of 32 segments:
+// linear.Product(a, b) is the y of a linear layer with the inputs a and the weights b, none
+// of which becomes +0, and of linear.Backward X is Product(dy, wᵀ) and W is
+// Product(dyᵀ, xᵀ): chains of fma for segments of 128 columns of dy, or of 128 rows. Without Accumulate
+// the first segment's sum is taken as it is. The gradient of a bias has segments of 32 rows
+// and groups of 32 segments:
 //
 //	a[i] = sum of dy[m][n] over m = 32i..min(32i+31, M-1), ascending, from +0
 //	b[k] = a[32k] + a[32k+1] + ... + a[32k+31], from left to right, as far as there are segments
@@ -566,9 +573,10 @@
 //
 // linear.AddRows adds one row after the other.
 //
-// kernel.AdditiveBackward takes dout as attention does, with +0 below 2^-100. It cuts the queries of a
-// query head into blocks of 256 by their index, and the keys that a query sees, those with p[j] ≠ 0, into blocks of 256 by theirs. With t = tanh(q[d]
-// + k[j][d]), the sum rounded, and u = (1-t)·(1+t), each operation rounded, a query has
+// kernel.AdditiveBackward takes dout as attention does, with +0 below 2^-100. It cuts the
+// queries of a query head into blocks of 256 by their index, and the keys that a query
+// sees, those with p[j] ≠ 0, into blocks of 256 by theirs. With t = tanh(q[d] + k[j][d]),
+// the sum rounded, and u = (1-t)·(1+t), each operation rounded, a query has
 //
 //	dp[j] = a[0] + a[1] + ..., a[n] = fma chain over e = 64n..min(64n+63, Dv-1) from +0: acc = fma(v[j][e], dout[e], acc)
 //	mean  = sum of p[j]·dp[j] over the keys that it sees, ascending, in binary64, then rounded
@@ -668,12 +676,13 @@
 //	v = b2·v + (c2·g)·g
 //	w = w·keep - rate·(m/(sqrt(v)/root + epsilon))
 //
-// with the new m and v in the last line. A new m, v or w below 2^-126 in magnitude is +0: else the means of a weight that
-// gets no gradient any more, and a weight that decays, would stay subnormal for ever. The factors are
-// computed in binary64 and rounded:
-// keep = 1 - Rate·WeightDecay, c1 = 1-Beta1, b2 = Beta2, c2 = 1-Beta2, root = sqrt(1-Beta2^step) and
-// rate = Rate/(1-Beta1^step). A power is the product of repeated squares of its base, in the order of
-// the bits of the exponent, the lowest first. Settings with Rate·WeightDecay above 1 are an error.
+// with the new m and v in the last line. A new m, v or w below 2^-126 in magnitude is +0:
+// else the means of a weight that gets no gradient any more, and a weight that decays,
+// would stay subnormal for ever. The factors are computed in binary64 and rounded: keep = 1
+// - Rate·WeightDecay, c1 = 1-Beta1, b2 = Beta2, c2 = 1-Beta2, root = sqrt(1-Beta2^step) and
+// rate = Rate/(1-Beta1^step). A power is the product of repeated squares of its base, in
+// the order of the bits of the exponent, the lowest first. Settings with Rate·WeightDecay
+// above 1 are an error.
 //
 // optimize.ClipNorm sums up squares in binary64, where they are exact: for each slice in 8 chains, chain
 // r taking the elements i with i mod 8 = r, then the sums of halves as in a norm, then those of the

@@ -232,8 +232,8 @@ func attentionCases() (list []vector) {
 	return list
 }
 
-// lowestBiases are of a row of the lowest number alone, a row of low ones, one that has a key beside them, and one
-// with the highest number.
+// lowestBiases are of a row of the lowest number alone, a row of low ones, one that has a
+// key beside them, and one with the highest number.
 func lowestBiases() tensor {
 	const low, high = -math.MaxFloat32, math.MaxFloat32
 	return encode([]float32{low, low, low, low, low, -0x1.fep127, low, -2.3586575e38, -2.4e38, low, low, 1, -inf, low, low, 0, high, 0, 2.4e38, -inf}, 1, 1, 4, 5)
@@ -241,8 +241,8 @@ func lowestBiases() tensor {
 
 var biasSizes = sizes4{1, 2, 1, 4, 5, 3, 2}
 
-// biasCases have biases at the limit of finite ones and beyond, in rows that have no others and among others, and slopes
-// of ALiBi at their limit and beyond.
+// biasCases have biases at the limit of finite ones and beyond, in rows that have no others
+// and among others, and slopes of ALiBi at their limit and beyond.
 func biasCases() (list []vector) {
 	z := biasSizes
 	add := func(name, function string, seed int, more map[string]any) {

@@ -326,7 +326,8 @@ func wild(kind testutil.Kind, seed int, shape ...int) tensor {
 	return encode(random(kind, seed, count(shape)), shape...)
 }
 
-// tiny has numbers whose magnitudes are around least, subnormal ones, zeros of both signs and some of about 1.
+// tiny has numbers whose magnitudes are around least, subnormal ones, zeros of both signs
+// and some of about 1.
 func tiny(least float32, seed, n int) []float32 {
 	r, x := randOf(seed), normal(seed, n)
 	for i := range x {

@@ -216,6 +216,8 @@ func linearCases() (list []vector) {
 	add("linear-not-finite", "linear", map[string]any{"x": wild(testutil.NonFinite, 3, 3, 12), "w": wild(testutil.NonFinite, 4, 4, 12)})
 	add("linear-subnormal", "linear", map[string]any{"x": array(12, 2, 12), "w": encode(tiny(0x1p-126, 13, 48), 4, 12)})
 	add("linear-subnormal-bf16", "linear", map[string]any{"x": array(14, 2, 12), "w": encode(bf16s(tiny(0x1p-126, 15, 48)), 4, 12)})
+	// The first product is rounded to -0, which a weight of -0 would keep.
+	add("linear-zero-f16", "linear", map[string]any{"x": encode(bits(0x80000001, 0x3f800000), 1, 2), "w": encode([]kernel.F16{0x0001, 0x8000}, 1, 2)})
 	add("linear-backward-subnormal", "linear_backward", map[string]any{"dy": array(16, 2, 4), "x": encode(tiny(0x1p-126, 17, 24), 2, 12), "w": encode(tiny(0x1p-126, 18, 48), 4, 12)})
 	add("linear-tiny", "linear", map[string]any{"x": wild(testutil.Tinies, 5, 2, 12), "w": wild(testutil.Tinies, 6, 4, 12), "bias": wild(testutil.Zeros, 7, 4)})
 	add("linear-backward-not-finite", "linear_backward", map[string]any{"dy": wild(testutil.NonFinite, 8, 5, 4), "x": wild(testutil.Specials, 9, 5, 4), "w": wild(testutil.Specials, 10, 4, 4)})

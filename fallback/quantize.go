@@ -15,10 +15,10 @@ const infBits = 0x7f800000
 //	scales[r·lsc+g] = m/127, m at most contract.MostInt8, or 0 if m is below contract.LeastInt8
 //	dst[r·ldd+x]    = src[r·lds+x]/scale, rounded to an integer, ties to even
 //
-// where both quotients are rounded to float32. As a scale is a normal number, no integer is beyond ±127. If the
-// scale is 0 the integers are 0. If a number
-// is not finite, QuantizeInt8 returns false, and has written neither the number's group nor
-// those after it.
+// where both quotients are rounded to float32. As a scale is a normal number, no integer is
+// beyond ±127. If the scale is 0 the integers are 0. If a number is not finite,
+// QuantizeInt8 returns false, and has written neither the number's group nor those after
+// it.
 func quantizeInt8(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool {
 	for r := range n {
 		to, from := window(dst, r*ldd, d), window(src, r*lds, d)

@@ -50,7 +50,8 @@ type AdditiveBackwardOptions struct {
 // leave these formulas true: Scale, Mask, ALiBi, Bias, Sinks and positions, but not Softcap, Score or
 // Dropout. A key with the weight 0 does not count for the query, even if it or its value is NaN.
 //
-// Numbers of dout below 2^-100 in magnitude count as 0, and so do gradients of scores, as in [AttentionBackward].
+// Numbers of dout below 2^-100 in magnitude count as 0, and so do gradients of scores, as
+// in [AttentionBackward].
 //
 // The gradients share no memory with each other or with an argument. The numeric contract
 // defines their bits, see "Contract: gradients of layers". In the steady state a call allocates nothing.

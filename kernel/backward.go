@@ -91,8 +91,9 @@ func (o BackwardOptions) Forward() Options {
 // if they are NaN. A NaN in a visible pair makes all gradients NaN that depend on it; a NaN in
 // a result is 7fc00000.
 //
-// Numbers of dout below 2^-100 in magnitude count as 0, and so do gradients of scores: their products may be subnormal, and
-// on some CPUs those take 100 times as long as others. A loss whose gradients are that small needs a factor.
+// Numbers of dout below 2^-100 in magnitude count as 0, and so do gradients of scores:
+// their products may be subnormal, and on some CPUs those take 100 times as long as others.
+// A loss whose gradients are that small needs a factor.
 //
 // Gradients are overwritten, or added to with opts.Accumulate. The workspace then has room for the gradients of
 // k and v, on one thread for those of one key head, and for that of a bias which several pairs share.

@@ -557,8 +557,8 @@ func TestBackwardPanic(t *testing.T) {
 	}
 }
 
-// TestTinyGradients: a gradient below 2^-100 counts as 0, and so all gradients of it are, in attention and with additive
-// scores; one of 2^-100 does not.
+// TestTinyGradients: a gradient below 2^-100 counts as 0, and so all gradients of it are,
+// in attention and with additive scores; one of 2^-100 does not.
 func TestTinyGradients(t *testing.T) {
 	const l, d = 70, 48
 	for _, dout := range []float32{1e-36, -0x1.fffffep-101, 0x1p-149, 0x1p-100} {

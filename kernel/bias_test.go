@@ -76,8 +76,9 @@ func (c *biasCall) tensors() (q, k, v kernel.Tensor) {
 	return kernel.BHLD(testutil.Filled(64, 0), 1, 1, 1, 64), kernel.BHLD(keys, 1, 1, n, 64), kernel.BHLD(values, 1, 1, n, 64)
 }
 
-// checkOut compares a row with the mean of the values that the query sees. Sums of whole numbers are exact, so what is
-// rounded is 1/n and the product with it: 2 units in the last place.
+// checkOut compares a row with the mean of the values that the query sees. Sums of whole
+// numbers are exact, so what is rounded is 1/n and the product with it: 2 units in the last
+// place.
 func (c *biasCall) checkOut(t *testing.T, what string, out []float32) {
 	t.Helper()
 	_, _, v := c.tensors()
@@ -92,8 +93,8 @@ func (c *biasCall) checkOut(t *testing.T, what string, out []float32) {
 	}
 }
 
-// TestFiniteBias: keys whose biases are all the lowest number share the weight, as they do in PyTorch, and a
-// key with the highest one has all of it, in all calls that take a bias.
+// TestFiniteBias: keys whose biases are all the lowest number share the weight, as they do
+// in PyTorch, and a key with the highest one has all of it, in all calls that take a bias.
 func TestFiniteBias(t *testing.T) {
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		exec := kernel.Exec{Tier: tier}
@@ -147,8 +148,9 @@ func wholeInt8(t kernel.Tensor) kernel.Tensor {
 	return kernel.BHLD(codes, 1, 1, s[2], s[3]).Scaled(&scales)
 }
 
-// checkOutputs compares weights with those that the biases say. Scores and LSE are finite where the biases are, and
-// those of a bias beyond the limit are the limit, as the query is 0.
+// checkOutputs compares weights with those that the biases say. Scores and LSE are finite
+// where the biases are, and those of a bias beyond the limit are the limit, as the query is
+// 0.
 func (c *biasCall) checkOutputs(t *testing.T, lse float32, scores, weights []float32) {
 	t.Helper()
 	limit := math.Float32frombits(0x7f317217)
@@ -179,7 +181,8 @@ func (c *biasCall) checkOutputs(t *testing.T, lse float32, scores, weights []flo
 	}
 }
 
-// checkBackward: the gradient of a value is dout times its weight, and the keys that share it share the gradient.
+// checkBackward: the gradient of a value is dout times its weight, and the keys that share
+// it share the gradient.
 func (c *biasCall) checkBackward(t *testing.T, exec kernel.Exec, bias, lse kernel.Tensor) {
 	t.Helper()
 	q, k, v := c.tensors()
@@ -226,7 +229,8 @@ func TestInfiniteBias(t *testing.T) {
 	})
 }
 
-// TestSteepALiBi: a slope hides no key, however steep it is: the query is far from all keys that it sees.
+// TestSteepALiBi: a slope hides no key, however steep it is: the query is far from all keys
+// that it sees.
 func TestSteepALiBi(t *testing.T) {
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		for _, slope := range []float32{1, 0x1p72, 0x1p100, 0x1p127, -0x1p127} {

@@ -39,9 +39,10 @@ type Exec struct {
 	ParallelFor func(n int, task func(i int))
 }
 
-// Check returns the error that every call with e returns before it computes anything: a [*TierError] if
-// the tier does not exist or cannot run here, also that of ATTN_TIER, or an [*ArgumentError] for
-// Threads. A program that prepares for long before its first call asks it at the start.
+// Check returns the error that every call with e returns before it computes anything: a
+// [*TierError] if the tier does not exist or cannot run here, also that of ATTN_TIER, or an
+// [*ArgumentError] for Threads. A program that prepares for long before its first call asks
+// it at the start.
 func (e Exec) Check() error {
 	if _, err := selectTier(&e); err != nil {
 		return err

@@ -169,10 +169,11 @@ func (b *Batch) checkTwice() (f *check.Failure) {
 	return f
 }
 
-// View returns the keys and values of a layer, [B, Hkv, L, D] and [B, Hkv, L, Dv], where
-// L is the largest number of tokens that a sequence keeps. They are valid until a sequence
-// of the batch changes or Set is called. Calls with a view of a sequence that has been freed return an error, whether the
-// view was made before or after. For a layer that the cache does not have they are zero Tensors.
+// View returns the keys and values of a layer, [B, Hkv, L, D] and [B, Hkv, L, Dv], where L
+// is the largest number of tokens that a sequence keeps. They are valid until a sequence of
+// the batch changes or Set is called. Calls with a view of a sequence that has been freed
+// return an error, whether the view was made before or after. For a layer that the cache
+// does not have they are zero Tensors.
 func (b *Batch) View(layer int) (k, v kernel.Tensor) {
 	if layer < 0 || layer >= b.layers() {
 		return kernel.Tensor{}, kernel.Tensor{}

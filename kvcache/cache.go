@@ -10,8 +10,9 @@
 //     [kernel.Attention] with what [Batch.View] and [Batch.Options] return.
 //
 // The result has the same bits as attention over contiguous keys and values, whatever the
-// pages, the forks and the other sequences of the batch. For other types than float32, and for numbers below 2^-126,
-// these are the keys and values as [Batch.Store] says that they are stored.
+// pages, the forks and the other sequences of the batch. For other types than float32, and
+// for numbers below 2^-126, these are the keys and values as [Batch.Store] says that they
+// are stored.
 package kvcache
 
 import (

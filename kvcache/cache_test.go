@@ -1,6 +1,7 @@
 package kvcache_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -355,8 +356,9 @@ func elements(x kernel.Tensor) int {
 	return n
 }
 
-// TestFreed: a view of a sequence that has been freed is an error of attention, whether it was made before or after, and
-// so is every other use of the sequence. The others go on as before.
+// TestFreed: a view of a sequence that has been freed is an error of attention, whether it
+// was made before or after, and so is every other use of the sequence. The others go on as
+// before.
 func TestFreed(t *testing.T) {
 	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 2, PageSize: 2, Pages: 8})
 	if err != nil {
@@ -407,13 +409,31 @@ func TestFreed(t *testing.T) {
 	}
 }
 
-// TestViewBeforeFree: a view alone, of a batch that is not asked again, shows that pages have been given back.
+// grow adds n tokens in another batch than that of a view.
+func grow(c *kvcache.Cache, s *kvcache.Sequence, n int) error {
+	batch, err := c.NewBatch(s)
+	return errors.Join(err, batch.Extend(n))
+}
+
+// TestViewBeforeFree: a view alone, of a batch that is not asked again, shows that pages
+// have been given back.
 func TestViewBeforeFree(t *testing.T) {
-	for name, end := range map[string]func(s *kvcache.Sequence) error{
-		"freed":     func(s *kvcache.Sequence) error { s.Free(); return nil },
-		"truncated": func(s *kvcache.Sequence) error { return s.Truncate(1) },
+	for name, end := range map[string]func(c *kvcache.Cache, s *kvcache.Sequence) error{
+		"freed":     func(_ *kvcache.Cache, s *kvcache.Sequence) error { s.Free(); return nil },
+		"truncated": func(_ *kvcache.Cache, s *kvcache.Sequence) error { return s.Truncate(1) },
+		"grown, then freed": func(c *kvcache.Cache, s *kvcache.Sequence) error {
+			err := grow(c, s, 60) // its list of pages is another one then
+			s.Free()
+			return err
+		},
+		"grown, then truncated": func(c *kvcache.Cache, s *kvcache.Sequence) error { return errors.Join(grow(c, s, 60), s.Truncate(1)) },
+		"cut at the start, then freed": func(_ *kvcache.Cache, s *kvcache.Sequence) error {
+			err := s.DropBefore(2)
+			s.Free()
+			return err
+		},
 	} {
-		cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 2, Pages: 8})
+		cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 2, Pages: 40})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -427,7 +447,7 @@ func TestViewBeforeFree(t *testing.T) {
 			t.Fatal(err)
 		}
 		k, v := batch.View(0)
-		if err := end(s); err != nil {
+		if err := end(cache, s); err != nil {
 			t.Fatal(err)
 		}
 		out := []float32{testutil.Canary}

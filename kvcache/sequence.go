@@ -15,9 +15,10 @@ import (
 type Sequence struct {
 	cache  *Cache
 	pages  []int32
-	start  int // position of the first token that is kept, a multiple of the page size
-	length int // position after the last
-	fresh  int // tokens of the last step
+	before [][]int32 // the lists that pages was, until it had no room: views may have them
+	start  int       // position of the first token that is kept, a multiple of the page size
+	length int       // position after the last
+	fresh  int       // tokens of the last step
 
 	// mayShare is true if other sequences may have the last page: then this one must copy
 	// it before it writes there.
@@ -83,12 +84,21 @@ func (s *Sequence) cut(n int) {
 	s.mayShare.Store(true) // the last page may be one that was full when it was shared
 }
 
-// release gives the pages from number keep on back. Views that have been made show it, as they share the list.
+// release gives the pages from number keep on back. Views that have been made show it, as
+// they share the lists.
 func (s *Sequence) release(keep int) {
-	gone := s.pages[keep:]
-	s.cache.pool.release(gone)
-	for i := range gone {
-		gone[i] = view.GivenBack
+	s.cache.pool.release(s.pages[keep:])
+	giveBack(s.pages, keep)
+	for _, list := range s.before {
+		giveBack(list, keep)
+	}
+}
+
+// giveBack marks the pages from number keep on, also those that the list had when it was longer.
+func giveBack(list []int32, keep int) {
+	list = list[:cap(list)]
+	for i := keep; i < len(list); i++ {
+		list[i] = view.GivenBack
 	}
 }
 
@@ -121,12 +131,12 @@ func (s *Sequence) forget(k int) {
 	s.start += k * s.cache.pageSize
 }
 
-// Free gives the pages back. Afterwards, every call that the sequence, a batch with it or a view of it is passed to
-// returns an error. To free a sequence again, or nil, does nothing.
+// Free gives the pages back. Afterwards, every call that the sequence, a batch with it or a
+// view of it is passed to returns an error. To free a sequence again, or nil, does nothing.
 func (s *Sequence) Free() {
 	if s != nil && s.cache != nil {
 		s.release(0)
-		s.cache, s.pages, s.start, s.length, s.fresh = nil, nil, 0, 0, 0
+		s.cache, s.pages, s.before, s.start, s.length, s.fresh = nil, nil, nil, 0, 0, 0
 	}
 }
 
@@ -209,6 +219,9 @@ func (s *Sequence) grow(n int, taken []int32) []int32 {
 		taken = taken[1:]
 	}
 	k := s.pagesFor(s.length+n) - len(s.pages)
+	if c := cap(s.pages); c > 0 && len(s.pages)+k > c {
+		s.before = append(s.before, s.pages)
+	}
 	s.pages = append(s.pages, taken[:k]...)
 	s.length, s.fresh = s.length+n, n
 	return taken[k:]

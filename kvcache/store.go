@@ -18,9 +18,10 @@ import (
 //
 // The numbers are rounded to the cache's type as by [numeric.ToF16], [numeric.ToBF16],
 // [numeric.ToF8E4M3] and [numeric.ToF8E5M2], or quantized as by [numeric.QuantizeInt8] and
-// [numeric.QuantizeInt4]. Numbers of float32 and bfloat16 whose magnitude is below 2^-126 are then +0: on some CPUs
-// attention over such numbers takes 100 times as long. NaN and infinity cannot be quantized: after that error the tokens of the layer are undefined, until
-// they are stored again.
+// [numeric.QuantizeInt4]. Numbers of float32 and bfloat16 whose magnitude is below 2^-126
+// are then +0: on some CPUs attention over such numbers takes 100 times as long. NaN and
+// infinity cannot be quantized: after that error the tokens of the layer are undefined,
+// until they are stored again.
 //
 // Keys are stored as attention uses them. If the model rotates them, do so before, with
 // the positions that [Batch.Positions] returns.

@@ -140,8 +140,8 @@ func TestStoreFromCache(t *testing.T) {
 	}
 }
 
-// TestStoreSubnormal: a cache of float32 or bfloat16 stores +0 for numbers below 2^-126, and of integers no scales that
-// are. The largest numbers are read back as finite ones.
+// TestStoreSubnormal: a cache of float32 or bfloat16 stores +0 for numbers below 2^-126,
+// and of integers no scales that are. The largest numbers are read back as finite ones.
 func TestStoreSubnormal(t *testing.T) {
 	const d = 6
 	x := []float32{0x1p-126, 0x1p-127, -0x1p-149, -0x1.8p-126, 0x1.fffffcp-127, -3}

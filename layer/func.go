@@ -6,11 +6,12 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// Func makes a [Similarity] of a function of one query and one key, both float32 and of
-// the same size. The function must neither change nor keep them. It is called from several
+// Func makes a [Similarity] of a function of one query and one key, both float32 and of the
+// same size. The function must neither change nor keep them. It is called from several
 // goroutines at once, more than once for some pairs, and for pairs that a mask hides, too.
-// A result of -Inf hides the key, and a finite one does not, however low it is. If it panics, so does
-// the call, as with kernel.Options.Score. The call is as fast as the function.
+// A result of -Inf hides the key, and a finite one does not, however low it is. If it
+// panics, so does the call, as with kernel.Options.Score. The call is as fast as the
+// function.
 //
 // A Func that returns q·k/√D gives the result of [ScaledDot], except for rounding: they
 // differ by about 10^-6 of the largest value.

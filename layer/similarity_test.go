@@ -119,7 +119,8 @@ func TestFuncAsScaledDot(t *testing.T) {
 	}
 }
 
-// A finite result of a Func hides no key, and one that is as large as it can be has all of the weight.
+// A finite result of a Func hides no key, and one that is as large as it can be has all of
+// the weight.
 func TestFuncExtremes(t *testing.T) {
 	inf := float32(math.Inf(1))
 	for _, c := range []struct{ scores, want []float32 }{ // the weights of two keys

@@ -389,8 +389,8 @@ func TestApplyAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestSubnormalWeights: a weight below 2^-126 is +0 in the packed layer, for all places in panels and layouts, and
-// the others are what they were.
+// TestSubnormalWeights: a weight below 2^-126 is +0 in the packed layer, for all places in
+// panels and layouts, and the others are what they were.
 func TestSubnormalWeights(t *testing.T) {
 	const n, k = 101, 67
 	w, want := make([]float32, n*k), make([]float32, n*k)
@@ -404,6 +404,13 @@ func TestSubnormalWeights(t *testing.T) {
 	for i, x := range w {
 		halves[i] = numeric.ToBF16(x)
 	}
+	f16s, want16 := make([]kernel.F16, n*k), make([]float32, n*k)
+	for i, x := range w {
+		f16s[i] = numeric.ToF16(x) // ±0, but for 1.25
+		if x == 1.25 {
+			want16[i] = x
+		}
+	}
 	columns := make([]float32, n*k)
 	for i := range columns {
 		columns[i] = w[i%n*k+i/n]
@@ -414,7 +421,12 @@ func TestSubnormalWeights(t *testing.T) {
 	}
 	for name, m := range map[string]linear.Matrix{
 		"rows": linear.DenseMatrix(w, n, k), "columns": linear.DenseMatrix(columns, k, n).T(), "bfloat16": linear.DenseMatrix(halves, n, k),
+		"float16": linear.DenseMatrix(f16s, n, k),
 	} {
+		want := want
+		if name == "float16" {
+			want = want16
+		}
 		contracttest.EachTier(t, func(t *testing.T, tier string) {
 			l, err := linear.New(m, nil, kernel.Exec{Tier: tier})
 			if err != nil {

@@ -156,8 +156,8 @@ func TestBackward(t *testing.T) {
 	}
 }
 
-// TestProduct: a product has the bits of a layer, but that subnormal numbers stay, on all tiers, for all layouts and widths of the last
-// panel.
+// TestProduct: a product has the bits of a layer, but that subnormal numbers stay, on all
+// tiers, for all layouts and widths of the last panel.
 func TestProduct(t *testing.T) {
 	for layout := range layouts {
 		for i, n := range []int{1, 7, 8, 15, 16, 17, 31, 33, 40, 48, 63, 97} {

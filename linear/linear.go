@@ -46,11 +46,12 @@ type Linear struct {
 // or nil for none. Both are copied. Weights that lie as [K, N] are passed as their [Matrix.T]. exec says
 // how the call, not the layer, computes; the zero Exec is the default.
 //
-// Weights whose magnitude is below 2^-126 are taken for +0: on some CPUs a product with such a number takes 100 times
-// as long as others. The others keep their values, and all keep their type. Weights of 16 bits are widened, exactly, when they are
-// used. A call with many rows takes as long as with float32. A call with few rows, which
-// mostly waits for the weights, takes half as long. On Linux the packed weights of a
-// large layer lie in huge pages, if the system has them.
+// Weights whose magnitude is below 2^-126 are taken for +0: on some CPUs a product with
+// such a number takes 100 times as long as others. The others keep their values, and all
+// keep their type. Weights of 16 bits are widened, exactly, when they are used. A call with
+// many rows takes as long as with float32. A call with few rows, which mostly waits for the
+// weights, takes half as long. On Linux the packed weights of a large layer lie in huge
+// pages, if the system has them.
 //
 // Bad input is a [*kernel.ArgumentError]. So are weights that do not fit memory or the
 // memory limit of the program (GOMEMLIMIT) once they are packed, and more than 2^28
@@ -73,7 +74,7 @@ func New(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 	} else {
 		flush := rows.FlushBF16
 		if w.dtype == view.Float16 {
-			flush = func([]uint16) {} // as float32 it has no subnormal numbers
+			flush = rows.FlushF16
 		}
 		l.u16 = pack(l, &w, w.u16, t, &exec, kernels.PackHalves, rest.PackHalves, flush)
 	}

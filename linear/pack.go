@@ -36,7 +36,8 @@ func (l *Linear) panelStart(p int) int { return p * ukernel.PanelLanes * l.k }
 // A packer is ukernel.WeightKernels.Pack or PackHalves.
 type packer[E any] func(dst []E, ld int, src []E, lds, n, d int)
 
-// pack returns the panels of the weights w, which lie in data. flush makes subnormal weights of a panel +0.
+// pack returns the panels of the weights w, which lie in data. flush makes subnormal
+// weights of a panel +0.
 func pack[E any](l *Linear, w *Matrix, data []E, t *tier.Tier, exec *kernel.Exec, pack, rest packer[E], flush func(panel []E)) []E {
 	packed := hugepages.Make[E](l.lanes() * l.k)
 	l.eachPanel(t, exec, func(p int) {

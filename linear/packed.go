@@ -34,8 +34,9 @@ const (
 	packedFormats   = 16 // the type of weights in the first Format
 )
 
-// PackedVersion is the version of what [Linear.WriteTo] writes, the only one that [FromPacked] reads. Version 2 had
-// subnormal weights, and layers of MXFP4 all of whose scales are binary16 alone.
+// PackedVersion is the version of what [Linear.WriteTo] writes, the only one that
+// [FromPacked] reads. Version 2 had subnormal weights, and layers of MXFP4 all of whose
+// scales are binary16 alone.
 const PackedVersion = 3
 
 // WriteTo writes the packed form of the layer, PackedSize bytes, for [FromPacked]. A program
@@ -106,7 +107,8 @@ func (l *Linear) header() []byte {
 	return binary.LittleEndian.AppendUint32(h, crc32.ChecksumIEEE(h))
 }
 
-// width is 1 if the scales of quantized weights are of a wider range than those of their format usually are.
+// width is 1 if the scales of quantized weights are of a wider range than those of their
+// format usually are.
 func (l *Linear) width() uint32 {
 	if l.format != 0 && l.packed != l.format.source() {
 		return 1
@@ -198,14 +200,13 @@ func parsePacked(data []byte) (*Linear, *check.Failure) {
 		l.dtype = view.DType(typ)
 	case format.isValid():
 		l.format, l.packed = format, format.source()
-		if u.Uint32(data[32:]) == 1 {
-			l.packed = l.packed.Packed(ukernel.K5B)
-		}
-		if l.packed == nil {
-			return nil, packedFailure("scales of bfloat16 in weights of %v", format)
-		}
 	default:
 		return nil, packedFailure("weights of type %d", typ)
+	}
+	if width := u.Uint32(data[32:]); width != 0 {
+		if l.packed = l.packed.Packed(ukernel.K5B); width != 1 || l.packed == nil {
+			return nil, packedFailure("scales of kind %d in weights of type %d", width, typ)
+		}
 	}
 	if n > math.MaxInt/64 || k > math.MaxInt/64 || l.format != 0 && (k == 0 || k%uint64(l.format.source().Steps) != 0) {
 		return nil, packedFailure("%d outputs and %d inputs", n, k)

@@ -151,6 +151,9 @@ func TestFromPackedErrors(t *testing.T) {
 		{"an older version", edited(data, func(h []byte) { h[8] = 2 }), "version 2"},
 		{"a newer version", edited(data, func(h []byte) { h[8] = 4 }), "version 4"},
 		{"an unknown type", edited(data, func(h []byte) { h[12] = 3 }), "type 3"},
+		{"scales of bfloat16", edited(data, func(h []byte) { h[12], h[32] = 0, 1 }), "scales of kind 1 in weights of type 0"},
+		{"scales of bfloat16 in Q5_0", edited(data, func(h []byte) { h[12], h[32] = 16+3, 1 }), "scales of kind 1 in weights of type 19"},
+		{"unknown scales of MXFP4", edited(data, func(h []byte) { h[12], h[32] = 16+11, 2 }), "scales of kind 2 in weights of type 27"},
 		{"an unknown format", edited(data, func(h []byte) { h[12] = 99 }), "type 99"},
 		{"half a block", edited(data, func(h []byte) { put.PutUint64(h[24:], 48) }), "48 inputs"},
 		// These have the lengths that the headers stand for, but for overflows.

@@ -43,10 +43,12 @@ const (
 	// -10, 1, 13, 25, 38, 53, 69, 89 and 113; a weight is d·q.
 	IQ4_NL
 
-	// MXFP4 is 17 bytes: e, and 16 bytes as in Q4_0, whose numbers 0 to 7 stand for the v 0, 0.5, 1, 1.5, 2, 3, 4 and
-	// 6, and 8 to 15 for those negated; a weight is 2^(e-127)·v, and +0 if v is -0 or the weight is below 2^-126 (Open Compute
-	// Project: "OCP Microscaling Formats (MX) Specification", version 1.0). With e of 255 all are NaN, and e of 252 to 254,
-	// with weights beyond float32, is an error; in a block of 32 zeros e may be any, and they are +0.
+	// MXFP4 is 17 bytes: e, and 16 bytes as in Q4_0, whose numbers 0 to 7 stand for the v
+	// 0, 0.5, 1, 1.5, 2, 3, 4 and 6, and 8 to 15 for those negated; a weight is
+	// 2^(e-127)·v, and +0 if v is -0 or the weight is below 2^-126 (Open Compute Project:
+	// "OCP Microscaling Formats (MX) Specification", version 1.0). With e of 255 all are
+	// NaN, and e of 252 to 254, with which 2^(e-127)·8 is beyond float32, is an error; in a
+	// block of 32 zeros e may be any, and they are +0.
 	MXFP4
 )
 
@@ -71,13 +73,14 @@ func (l *Linear) layout() *quantized.Format { return quantized.Of(l.packed.Layou
 // them each, or K/256; K is a positive multiple of 32 or 256. All is copied, and data is not
 // needed any more. exec and its errors are those of New.
 //
-// A weight is fma(d, q, m), rounded to float32 once, where q is an integer of the block as an unsigned
-// one and m makes up for that: -8d for Q4_0, and for Q8_0 and IQ4_NL, whose q are 128 too large, -128d. It is
-// exact without minima, and NaN if d is infinite. No scale of a format but MXFP4 is an error. The layer has the bits of [New] on these weights as float32, with any
-// number of rows. A call with many rows takes as long as with float32.
+// A weight is fma(d, q, m), rounded to float32 once, where q is an integer of the block as
+// an unsigned one and m makes up for that: -8d for Q4_0, and for Q8_0 and IQ4_NL, whose q
+// are 128 too large, -128d. It is exact without minima, and NaN if d is infinite. Only
+// scales of MXFP4 can be an error. The layer has the bits of [New] on these weights as
+// float32, with any number of rows. A call with many rows takes as long as with float32.
 //
-// A layer of MXFP4 with a block whose e is below 104 or above 143 takes the same memory and has the bits of any other one, but
-// calls with one row or two take longer.
+// A layer of MXFP4 with a block whose e is below 104 or above 143 takes the same memory and
+// has the bits of any other one, but calls with one row or two take longer.
 //
 // Layers of Q8_0, Q4_0 and Q4_1 take as much memory as data, and a call with few rows mostly waits for it. IQ4_NL
 // is packed as Q8_0, which takes twice as much. The others take 7 bits a weight, Q2_K, Q3_K and Q4_K 6, and each call

@@ -43,7 +43,8 @@ func quantizedWeights(r *testutil.Rand, f linear.Format, n, k int, kind testutil
 	return m
 }
 
-// mx4Scale returns the e of a block of MXFP4, whose scale is a binary16 unless it is of a wide range.
+// mx4Scale returns the e of a block of MXFP4, whose scale is a binary16 unless it is of a
+// wide range.
 func mx4Scale(r *testutil.Rand, wide bool, kind testutil.Kind) byte {
 	switch {
 	case !wide || r.IntN(3) == 0:
@@ -195,7 +196,8 @@ func mx4Block(e, last byte) []byte {
 	return b
 }
 
-// TestMXFP4: all values with all scales, and zeros of both signs. Weights below 2^-126 are +0, the others exact.
+// TestMXFP4: all values with all scales, and zeros of both signs. Weights below 2^-126 are
+// +0, the others exact.
 func TestMXFP4(t *testing.T) {
 	values := []float64{0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6}
 	for e := range 256 {
@@ -235,7 +237,8 @@ func TestMXFP4(t *testing.T) {
 	}
 }
 
-// TestMXFP4Rows: an output has the same bits, whatever scales others have, by which a layer is packed.
+// TestMXFP4Rows: an output has the same bits, whatever scales others have, by which a layer
+// is packed.
 func TestMXFP4Rows(t *testing.T) {
 	r := testutil.Rand(1)
 	const n, k, m = 49, 96, 5

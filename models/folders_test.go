@@ -241,3 +241,55 @@ func TestNoEmbedder(t *testing.T) {
 		}
 	}
 }
+
+// TestDecodersInside: an embedder and a reranker of decoders whose transformer has a folder of its own compute what they do
+// without one.
+func TestDecodersInside(t *testing.T) {
+	for _, name := range []string{"qwen3-embedding-2", "reranker-gemma2-score-6"} {
+		plain, inside := filepath.Join("testdata/tiny", name), t.TempDir()
+		const at = "0_Transformer"
+		if err := os.CopyFS(inside, os.DirFS(plain)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(filepath.Join(inside, at), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{"config.json", "generation_config.json", "model.safetensors", "sentence_bert_config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"} {
+			if err := os.Rename(filepath.Join(inside, file), filepath.Join(inside, at, file)); err != nil && !os.IsNotExist(err) {
+				t.Fatal(err)
+			}
+		}
+		modules := filepath.Join(inside, modulesName)
+		data, err := os.ReadFile(modules)
+		if err == nil {
+			err = os.WriteFile(modules, []byte(strings.Replace(string(data), `"path": ""`, `"path": "`+at+`"`, 1)), 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		results := map[string][]float32{}
+		for _, dir := range []string{plain, inside} {
+			r, err := Inspect(dir)
+			if err != nil || len(r.Problems) > 0 {
+				t.Fatalf("%s: %v, %+v", dir, err, r)
+			}
+			m, err := Open(dir, Options{})
+			if err != nil || m.Kind != r.Kind {
+				t.Fatal(m, err)
+			}
+			if m.Kind == Reranker {
+				results[dir], err = m.Reranker.Score(t.Context(), "who sits?", []string{"a cat sits"})
+			} else {
+				var vectors [][]float32
+				vectors, err = m.Embedder.Embed(t.Context(), []string{"a cat sits"})
+				results[dir] = slices.Concat(vectors...)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(results[plain], results[inside]) {
+			t.Errorf("%s: %v, want %v", name, results[inside], results[plain])
+		}
+	}
+}

@@ -29,8 +29,8 @@ type backwardJob struct {
 	memory     parallel.Memory
 }
 
-// A gradientRow is the memory of one goroutine: dy·weight and the normalised x of a row, and the chains of its
-// sum.
+// A gradientRow is the memory of one goroutine: dy·weight and the normalised x of a row,
+// and the chains of its sum.
 type gradientRow struct {
 	g, y   []float32
 	chains [contract.NormChains]float32

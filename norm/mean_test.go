@@ -21,8 +21,8 @@ func layerRow(t *testing.T, tier string, x []float32, eps float32) []float32 {
 	return out
 }
 
-// TestEqualElements: a row of equal elements has variance 0, and its norm is 0. An error of the mean
-// would be divided by the root of eps.
+// TestEqualElements: a row of equal elements has variance 0, and its norm is 0. An error of
+// the mean would be divided by the root of eps.
 func TestEqualElements(t *testing.T) {
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		for _, d := range []int{1, 2, 3, 63, 64, 65, 100, 384, 768, 1000, 1024, 3072, 16384} {
@@ -45,8 +45,8 @@ type row64 struct {
 	inv float64
 }
 
-// normalised64 takes the first element off, which is exact, before it takes the mean: a large mean costs
-// the oracle no bits.
+// normalised64 takes the first element off, which is exact, before it takes the mean: a
+// large mean costs the oracle no bits.
 func normalised64(x []float32, eps float32) row64 {
 	y, mean, squares := make([]float64, len(x)), 0.0, 0.0
 	for i, v := range x {
@@ -60,8 +60,8 @@ func normalised64(x []float32, eps float32) row64 {
 	return row64{y, 1 / math.Sqrt(squares/float64(len(y))+float64(eps))}
 }
 
-// spreads are rows of a mean and a standard deviation, some of which are a few units in the last place of the
-// mean.
+// spreads are rows of a mean and a standard deviation, some of which are a few units in the
+// last place of the mean.
 func spreads(f func(name string, x []float32, eps float32)) {
 	for _, s := range [...]struct{ mean, spread float64 }{{0, 1}, {10, 1}, {1234.1, 1}, {1234.1, 1e-3}, {-1234.1, 2e-4}, {1e6, 0.1}, {1e-3, 1e-9}} {
 		for _, d := range []int{5, 100, 384, 768, 3072} {
@@ -78,7 +78,8 @@ func spreads(f func(name string, x []float32, eps float32)) {
 	}
 }
 
-// units is the error that 8 roundings of numbers as large as x, and of numbers of about 1, make at most.
+// units is the error that 8 roundings of numbers as large as x, and of numbers of about 1,
+// make at most.
 func units(x float64) float64 { return 0x1p-20 * max(1, math.Abs(x)) }
 
 // TestLargeMean compares rows that have a large mean and a small spread with float64.
@@ -95,7 +96,8 @@ func TestLargeMean(t *testing.T) {
 	})
 }
 
-// TestLargeMeanBackward compares the gradients of such rows with float64: they have the mean of the forward.
+// TestLargeMeanBackward compares the gradients of such rows with float64: they have the
+// mean of the forward.
 func TestLargeMeanBackward(t *testing.T) {
 	spreads(func(name string, x []float32, eps float32) {
 		d := len(x)

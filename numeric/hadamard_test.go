@@ -12,8 +12,9 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// TestHadamard: each tier multiplies by the matrix of ±1/√n, whose signs are the parity of i AND j (Sylvester's
-// construction). Each of the log2 n sums of an element errs by half an ulp of at most √n times the largest one.
+// TestHadamard: each tier multiplies by the matrix of ±1/√n, whose signs are the parity of
+// i AND j (Sylvester's construction). Each of the log2 n sums of an element errs by half an
+// ulp of at most √n times the largest one.
 func TestHadamard(t *testing.T) {
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		for n := 16; n <= 512; n *= 2 {
@@ -45,7 +46,8 @@ func TestHadamard(t *testing.T) {
 	})
 }
 
-// TestHadamardBits: the number of threads changes no bit, and twice the transform of 64 elements of few bits is the identity.
+// TestHadamardBits: the number of threads changes no bit, and twice the transform of 64
+// elements of few bits is the identity.
 func TestHadamardBits(t *testing.T) {
 	const n = 64
 	x := make([]float32, n*1000)
@@ -77,7 +79,8 @@ func TestHadamardErrors(t *testing.T) {
 	testutil.CheckBits(t, "after errors", x, testutil.Filled(96, 7))
 }
 
-// ExampleHadamard: a vector with one large element becomes one of equal elements, which 4 bits hold exactly.
+// ExampleHadamard: a vector with one large element becomes one of equal elements, which 4
+// bits hold exactly.
 func ExampleHadamard() {
 	x := make([]float32, 16)
 	x[0] = 4

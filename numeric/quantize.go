@@ -18,9 +18,9 @@ import (
 //	scale = m/127
 //	dst   = src/scale, rounded to an integer, ties to even
 //
-// where both quotients are rounded to float32. Scales below 2^-126 are 0, and so is dst then. The largest float32 counts
-// as the one before it, whose scale times 127 is finite: so all that finite numbers become is finite.
-// The bits are the same on every CPU.
+// where both quotients are rounded to float32. Scales below 2^-126 are 0, and so is dst
+// then. The largest float32 counts as the one before it, whose scale times 127 is finite:
+// so all that finite numbers become is finite. The bits are the same on every CPU.
 //
 // exec says how the call is computed; the zero Exec is the default. If it or ATTN_TIER names a tier that
 // cannot run, the error is a [*kernel.TierError], and nothing is written.
@@ -39,9 +39,9 @@ func QuantizeInt8(dst []int8, scales, src []float32, group int, exec kernel.Exec
 //	scale   = m/-8 + (+0)
 //	element = src/scale, rounded to an integer, ties to even, and limited to -8 to 7
 //
-// where each operation is rounded to float32. Scales below 2^-126 are 0, and so are the elements then. So m is exact, and a
-// number of the other sign that is as large becomes 7/8 of it, as in ggml's Q4_0. The bits are the same on
-// every CPU.
+// where each operation is rounded to float32. Scales below 2^-126 are 0, and so are the
+// elements then. So m is exact, and a number of the other sign that is as large becomes 7/8
+// of it, as in ggml's Q4_0. The bits are the same on every CPU.
 //
 // dst has half as many elements as src, each of which holds two, group is even and divides the length of
 // src, and the rest is as in QuantizeInt8.

@@ -92,7 +92,8 @@ func TestQuantizeInt8AllocatesNothing(t *testing.T) {
 	})
 }
 
-// TestQuantizeLargest: what the largest numbers become is finite and within the error of the format.
+// TestQuantizeLargest: what the largest numbers become is finite and within the error of
+// the format.
 func TestQuantizeLargest(t *testing.T) {
 	for _, largest := range []float32{math.MaxFloat32, -math.MaxFloat32, math.Nextafter32(math.MaxFloat32, 0), 0x1.fffp127} {
 		src := []float32{largest, largest / 2, -largest / 3, 1}

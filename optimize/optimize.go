@@ -37,9 +37,11 @@ type Options struct {
 //	v = Beta2·v + (1-Beta2)·g²
 //	w = w - Rate/(1-Beta1^step)·m / (sqrt(v)/sqrt(1-Beta2^step) + Epsilon)
 //
-// m and v are the means of the gradient and of its square: zeros before the first step, and the
-// program's to keep for the next one. A new m, v or w that is below 2^-126 in magnitude is 0: the means of a weight that
-// gets no gradient any more end there, and do not stay subnormal for ever, which makes a step slow on some CPUs. All four slices have the same length and share no memory.
+// m and v are the means of the gradient and of its square: zeros before the first step, and
+// the program's to keep for the next one. A new m, v or w that is below 2^-126 in magnitude
+// is 0: the means of a weight that gets no gradient any more end there, and do not stay
+// subnormal for ever, which makes a step slow on some CPUs. All four slices have the same
+// length and share no memory.
 //
 // The factors are computed in float64 and rounded to float32. Each other operation is
 // rounded to float32. In the steady state a call allocates nothing. An error is a

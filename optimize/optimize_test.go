@@ -254,8 +254,8 @@ func BenchmarkClip(b *testing.B) {
 	b.ReportMetric(4*float64(len(g))*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GB/s")
 }
 
-// TestMeansEnd: the means of a weight that gets no gradient any more, and a weight that decays, end at +0. Rounded,
-// 0.9 times 4 units of the last place are 4 units.
+// TestMeansEnd: the means of a weight that gets no gradient any more, and a weight that
+// decays, end at +0. Rounded, 0.9 times 4 units of the last place are 4 units.
 func TestMeansEnd(t *testing.T) {
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		a := optimize.AdamW{Rate: 1e-3, Beta1: 0.9, Beta2: 0.9, Epsilon: 1e-8, WeightDecay: 1}

@@ -109,8 +109,8 @@ func (b *biaser) one() {
 	b.g.ADDQ(operand.Imm(4), b.key)
 }
 
-// add adds the biases x to a row of scores and goes on to the next row. A bias that is infinite or a NaN
-// becomes the score.
+// add adds the biases x to a row of scores and goes on to the next row. A bias that is
+// infinite or a NaN becomes the score.
 func (b *biaser) add(x reg.VecVirtual) {
 	y := b.g.FMALimited(b.g.Context, x, b.limit, b.aid, b.factor, emit.At(b.row, 0))
 	b.g.storeScores(y, b.row, 0, b.top)

@@ -141,9 +141,9 @@ func (w *groupWidener) products(p reg.GPVirtual, x reg.VecVirtual) (y [2]reg.Vec
 	return y
 }
 
-// steps makes words of bytes, and converts byte after byte of them. The bytes are taken where they are in their
-// words: q is 256 times as large from byte to byte, and d is smaller by as much, which is exact. In brain formats the
-// words are shifted.
+// steps makes words of bytes, and converts byte after byte of them. The bytes are taken
+// where they are in their words: q is 256 times as large from byte to byte, and d is
+// smaller by as much, which is exact. In brain formats the words are shifted.
 func (w *groupWidener) steps() {
 	g, count, mask := w.g, w.g.GP64(), w.g.Vec()
 	words := w.bytes()

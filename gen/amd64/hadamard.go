@@ -9,8 +9,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Hadamard goes over x once for the stages of up to 8 neighbouring vectors, which stay in registers, and
-// then once for every stage of larger distances.
+// Hadamard goes over x once for the stages of up to 8 neighbouring vectors, which stay in
+// registers, and then once for every stage of larger distances.
 func (g *gen) Hadamard() {
 	g.Kernel(spec.Hadamard)
 	h := &hadamard{g: g, x: g.Slice("x"), left: g.SliceLen("x"), n: g.Num("n"), scale: g.Vec(), nan: g.Vec()}
@@ -89,7 +89,8 @@ func (h *hadamard) store(y reg.VecVirtual, m operand.Mem) {
 	h.g.VMOVUPS(y, m)
 }
 
-// far emits the stages whose distances are so many vectors and more, one after the other over all of x.
+// far emits the stages whose distances are so many vectors and more, one after the other
+// over all of x.
 func (h *hadamard) far(vectors int) {
 	g := h.g
 	const unroll = 4 // pairs of vectors

@@ -75,8 +75,8 @@ func (b *biaser) one() {
 	})
 }
 
-// add adds the biases x to a row of scores and goes on to the next row. A bias that is infinite becomes
-// the score. A NaN goes through all operations.
+// add adds the biases x to a row of scores and goes on to the next row. A bias that is
+// infinite becomes the score. A NaN goes through all operations.
 func (b *biaser) add(x, scratch a64.Vec) {
 	b.Scope(func() {
 		y, limited := b.Vec(), b.Vec()

@@ -119,7 +119,8 @@ func (g *neon) Flush() {
 	})
 }
 
-// flushBelow makes numbers +0 whose magnitude is below least. As bits, it is that of no NaN. t is scratch.
+// flushBelow makes numbers +0 whose magnitude is below least. As bits, it is that of no
+// NaN. t is scratch.
 func (g *neon) flushBelow(x, least, t a64.Vec) {
 	g.FABS(t, x)
 	g.CMGT(t, least, t)

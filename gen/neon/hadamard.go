@@ -8,8 +8,8 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// Hadamard goes over x once for the stages of up to 16 neighbouring vectors, and then once for every stage of larger
-// distances, see amd64/hadamard.go.
+// Hadamard goes over x once for the stages of up to 16 neighbouring vectors, and then once
+// for every stage of larger distances, see amd64/hadamard.go.
 func (g *neon) Hadamard() {
 	g.Kernel(spec.Hadamard)
 	h := &hadamard{neon: g, x: g.Slice("x"), left: g.LoadParam(g.Len("x")), n: g.Num("n"), scale: g.BroadcastParam("scale"), nan: g.Broadcast(spec.NaN)}
@@ -72,8 +72,9 @@ func (h *hadamard) near(vectors int) {
 	h.CountDown(left, vectors*emit.VecLanes, name+"group")
 }
 
-// butterfly replaces neighbouring lanes of x, and those of y, by their sum and their difference: it gathers the first ones
-// of both, and the second ones, and puts the results back.
+// butterfly replaces neighbouring lanes of x, and those of y, by their sum and their
+// difference: it gathers the first ones of both, and the second ones, and puts the results
+// back.
 func (h *hadamard) butterfly(lanes func(a64.Vec) a64.Arr, x, y a64.Vec) {
 	first, second := h.t[0], h.t[1]
 	h.Op("VTRN1", lanes(y), lanes(x), lanes(first))
@@ -91,7 +92,8 @@ func (h *hadamard) pair(a, b a64.Vec) {
 	h.Op("VORR", h.t[0].B16(), h.t[0].B16(), b.B16())
 }
 
-// far emits the stages whose distances are so many vectors and more, one after the other over all of x.
+// far emits the stages whose distances are so many vectors and more, one after the other
+// over all of x.
 func (h *hadamard) far(vectors int) {
 	const unroll = 4 // pairs of vectors
 	distance, a, b, left, pairs := h.GP(), h.GP(), h.GP(), h.GP(), h.GP()

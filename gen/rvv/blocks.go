@@ -44,8 +44,9 @@ func (b *blockReader) bits() int {
 	return 8
 }
 
-// each emits the steps of a block: consume for each, with its weights in v. A number stays at its bits of a
-// word. So number j is q·2^(j·bits), and its scale is d·2^(-j·bits), exactly. In brain formats words are shifted.
+// each emits the steps of a block: consume for each, with its weights in v. A number stays
+// at its bits of a word. So number j is q·2^(j·bits), and its scale is d·2^(-j·bits),
+// exactly. In brain formats words are shifted.
 func (b *blockReader) each(name string, consume func()) {
 	width := b.bits()
 	positions := 32 / width

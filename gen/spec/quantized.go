@@ -48,9 +48,10 @@ func (q BlockFormat) Offset() int { return [...]int{128, 8, 0, 0, 0, 32, 0}[q] }
 // Grouped formats have an integer for each 16 steps of a block, and another one if there are minima.
 func (q BlockFormat) Grouped() bool { return q >= K4 }
 
-// Brain formats have bfloat16 in the place of binary16, which are powers of two. The least, a subnormal number, times a
-// power of two below 1 would be 0: so their numbers are moved to the lowest bits of words, where those of others are taken
-// at their places, with a scale that is smaller by as much.
+// Brain formats have bfloat16 in the place of binary16, which are powers of two. The least,
+// a subnormal number, times a power of two below 1 would be 0: so their numbers are moved
+// to the lowest bits of words, where those of others are taken at their places, with a
+// scale that is smaller by as much.
 func (q BlockFormat) Brain() bool { return q == K5B }
 
 // Halves is the number of binary16 of a lane at the start of a block: a scale, and perhaps a minimum.

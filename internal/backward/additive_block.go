@@ -145,7 +145,8 @@ func (s *additiveScratch) seenFrom(j, most int) int {
 	return n
 }
 
-// values adds the products of the weights of a block of n queries and dout to the gradients of the values.
+// values adds the products of the weights of a block of n queries and dout to the gradients
+// of the values.
 func (s *additiveScratch) values(a *Additive, n int) {
 	dv := a.dv()
 	dout := s.dout[:n*dv]
@@ -190,7 +191,8 @@ func hasNaN(x []float32) bool {
 	return false
 }
 
-// products sets dp to the products of the visible values with dout of n queries, from lo of the block on.
+// products sets dp to the products of the visible values with dout of n queries, from lo of
+// the block on.
 func (s *additiveScratch) products(a *Additive, lo, n int) {
 	lanes, dv := s.tile.Lanes, a.dv()
 	dout := s.dout[lo*dv : (lo+n)*dv]

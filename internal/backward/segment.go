@@ -126,7 +126,8 @@ func (s *segment) seenOf(lo int) mask.Span {
 	return s.VisibleOf(lo, KeyBlock)
 }
 
-// load fills in what scores and weights need of the segment: dO, dOᵀ, and LSE in the unit of exp2.
+// load fills in what scores and weights need of the segment: dO, dOᵀ, and LSE in the unit
+// of exp2.
 func (s *segment) load(j *Job) {
 	s.loadDOut(j)
 	lse, off := s.Floats(&j.Call.Forward.LSE)
@@ -135,8 +136,8 @@ func (s *segment) load(j *Job) {
 	}
 }
 
-// leastGradient is 2^-100. Smaller numbers of dO count as +0, as smaller weights do: on some CPUs their products, which
-// may be subnormal, take 100 times as long as others.
+// leastGradient is 2^-100. Smaller numbers of dO count as +0, as smaller weights do: on
+// some CPUs their products, which may be subnormal, take 100 times as long as others.
 var leastGradient = math.Float32frombits(contract.LeastGradient)
 
 // loadDOut copies the rows of dO, as they count, and transposes them.

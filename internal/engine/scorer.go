@@ -102,7 +102,8 @@ func (s *Scorer) Index(x *view.Tensor, lane int) int { return s.tile.indexOf(x, 
 // and where they start, for every lane. The next call overwrites both.
 func (s *Scorer) Floats(x *view.Tensor) (data []float32, off []int) { return s.tile.floatsOf(x) }
 
-// Pack transposes rows of d columns, off[lane] being where that of a lane starts, into a panel [d][Lanes].
+// Pack transposes rows of d columns, off[lane] being where that of a lane starts, into a
+// panel [d][Lanes].
 func (s *Scorer) Pack(dst, data []float32, off []int, d int) { s.tile.packTo(dst, data, off, d, 1) }
 
 // Keys returns n rows of the KV head's keys as float32, from row lo of the tensor on, and

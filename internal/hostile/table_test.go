@@ -185,6 +185,7 @@ var table = []entry{
 	{name: "kernel.HiddenStrided", f: kernel.HiddenStrided, args: list(make([]bool, 168), shape4(), [3]int{84, 21, 7})},
 	{name: "kernel.ReleaseMemory", f: kernel.ReleaseMemory, args: list()},
 	{name: "kernel.SetSpin", f: kernel.SetSpin, args: list(50 * time.Microsecond)},
+	{name: "kernel.Exec.Check", f: kernel.Exec.Check, args: list(someExec)},
 	{name: "kernel.Visible", f: kernel.Visible, args: list(make([]bool, 168), shape4())},
 	{name: "kernel.VisibleStrided", f: kernel.VisibleStrided, args: list(make([]bool, 168), shape4(), [3]int{84, 21, 7})},
 	{name: "kernel.KeyLengths", f: kernel.KeyLengths, args: list([]int{7, 5})},

@@ -56,8 +56,8 @@ var Sources = [...]Source{
 // wideMXFP4 has scales of another range than binary16.
 var wideMXFP4 = Source{"MXFP4", ukernel.K5B, 32, 17, readWideMXFP4, nil, fitsWideMXFP4, nil}
 
-// For returns how blocks are packed: s, or if some do not fit what takes a wider range. If there is none, it returns nil
-// and the number of the first block that does not fit.
+// For returns how blocks are packed: s, or if some do not fit what takes a wider range. If
+// there is none, it returns nil and the number of the first block that does not fit.
 func (s *Source) For(blocks []byte) (fitting *Source, unfit int) {
 	for ; s != nil; s = s.wider {
 		if unfit = s.firstUnfit(blocks); unfit < 0 {
@@ -141,7 +141,8 @@ func readMXFP4(g *group, b []byte, _ int) {
 // fitsMXFP4: the scale is a binary16, or all values are zeros, which have any.
 func fitsMXFP4(b []byte) bool { return powerOf2(int(b[0])-128) != 0 || isZeroMXFP4(b) }
 
-// fitsWideMXFP4: the minimum, 16 times the scale, is finite, or the scale is NaN, or all values are zeros.
+// fitsWideMXFP4: the minimum, 16 times the scale, is finite, or the scale is NaN, or all
+// values are zeros.
 func fitsWideMXFP4(b []byte) bool { return b[0] <= mostMXFP4 || b[0] == nanMXFP4 || isZeroMXFP4(b) }
 
 // The exponents of the scale 2^123, and of NaN.

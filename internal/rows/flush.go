@@ -9,14 +9,14 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// Subnormal numbers become +0 where they are packed or stored in a cache: on some CPUs an FMA of one takes 100
-// times as long as others. A binary16 is none as a float32.
+// Subnormal numbers become +0 where they are packed or stored in a cache: on some CPUs an
+// FMA of one takes 100 times as long as others. A binary16 is none as a float32.
 
 // leastNormal is the least float32 that is not subnormal.
 var leastNormal = math.Float32frombits(contract.LeastNormal)
 
-// Flush copies n rows of d numbers, lds apart, to rows ldd apart. Those that are subnormal become +0. dst may
-// be src.
+// Flush copies n rows of d numbers, lds apart, to rows ldd apart. Those that are subnormal
+// become +0. dst may be src.
 func Flush(t *tier.Tier, dst []float32, ldd int, src []float32, lds, n, d int) {
 	FlushBelow(t, dst, ldd, src, lds, n, d, leastNormal)
 }
@@ -40,25 +40,33 @@ func FlushAll(t *tier.Tier, x []float32) {
 	}
 }
 
-// FlushBF16 makes the subnormal bfloat16 of x +0. It looks at 32 at once.
-func FlushBF16(x []uint16) {
-	const exponents, ones = 0x7f807f807f807f80, 0x8000800080008000
-	// A sum has the upper bit of each of four numbers whose exponent is not 0.
-	four := func(b []byte) uint64 { return binary.NativeEndian.Uint64(b)&exponents + exponents }
+// FlushBF16 makes the subnormal bfloat16 of x +0.
+func FlushBF16(x []uint16) { flushHalves(x, 0x7f80) }
+
+// FlushF16 makes the binary16 of x that are -0 +0, as others of their magnitude are.
+func FlushF16(x []uint16) { flushHalves(x, 0x7fff) }
+
+// flushHalves makes numbers 0 that have none of the bits of mask, which end at bit 14. It looks
+// at 32 at once.
+func flushHalves(x []uint16, mask uint16) {
+	const each, ones = 0x0001000100010001, 0x8000800080008000
+	masks := uint64(mask) * each
+	// A sum has the upper bit of each of four numbers that have a bit of the mask.
+	four := func(b []byte) uint64 { return binary.NativeEndian.Uint64(b)&masks + masks }
 	for b := view.BytesOf(x); len(b) >= 64; b, x = b[64:], x[32:] {
 		p := (*[64]byte)(b)
 		low := four(p[:8]) & four(p[8:16]) & four(p[16:24]) & four(p[24:32])
 		high := four(p[32:40]) & four(p[40:48]) & four(p[48:56]) & four(p[56:])
 		if low&high&ones != ones {
-			flushHalves(x[:32])
+			flushEach(x[:32], mask)
 		}
 	}
-	flushHalves(x)
+	flushEach(x, mask)
 }
 
-func flushHalves(x []uint16) {
+func flushEach(x []uint16, mask uint16) {
 	for i, h := range x {
-		if h&0x7f80 == 0 {
+		if h&mask == 0 {
 			x[i] = 0
 		}
 	}

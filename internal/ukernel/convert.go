@@ -57,8 +57,8 @@ type Converters struct {
 	//	dst[r/2·d+x]   has rows r and r+1, for an even r
 	PairColumns, PairRows func(dst []int32, src []int8, lds, n, d int)
 
-	// Flush copies n rows of d numbers, of which those whose magnitude is below least become +0. A NaN stays.
-	// dst may be src.
+	// Flush copies n rows of d numbers, of which those whose magnitude is below least
+	// become +0. A NaN stays. dst may be src.
 	Flush func(dst []float32, ldd int, src []float32, lds, n, d int, least float32)
 
 	// Finite tells whether all of src is finite.

@@ -13,9 +13,10 @@ type Elementwise struct {
 	// len(dst) elements.
 	AddRows func(dst, src []float32, lds, n int)
 
-	// Hadamard transforms each of the blocks of n elements that x consists of; n is a power of two, 16 or more. It
-	// multiplies all elements by scale. Then for h = 1, 2, 4, ..., n/2, and for each i whose bit h is not set, it
-	// replaces x[i] and x[i+h] by x[i] + x[i+h] and x[i] - x[i+h]. A NaN becomes 0x7FC00000.
+	// Hadamard transforms each of the blocks of n elements that x consists of; n is a power
+	// of two, 16 or more. It multiplies all elements by scale. Then for h = 1, 2, 4, ...,
+	// n/2, and for each i whose bit h is not set, it replaces x[i] and x[i+h] by x[i] +
+	// x[i+h] and x[i] - x[i+h]. A NaN becomes 0x7FC00000.
 	Hadamard func(x []float32, n int, scale float32)
 
 	// AdamW is a step of the optimizer, for e < len(w), any number. Each operation is rounded:

@@ -4,9 +4,9 @@ package ukernel
 // which formats of files are packed into it.
 type BlockFormat int
 
-// The formats: three that GGUF files have under these names, three of 4, 5 and 6 bits whose scales are
-// products of a binary16 and an integer for every 16 weights, and K5 with powers of two as bfloat16 in place of the
-// binary16.
+// The formats: three that GGUF files have under these names, three of 4, 5 and 6 bits whose
+// scales are products of a binary16 and an integer for every 16 weights, and K5 with powers
+// of two as bfloat16 in place of the binary16.
 const (
 	Q8_0 BlockFormat = iota
 	Q4_0

@@ -15,8 +15,8 @@ type PageTable struct {
 	Lengths []int
 }
 
-// GivenBack is what a cache writes into tables that are still in use: as the length of a sequence that has been freed,
-// and as a page that its sequence has given back.
+// GivenBack is what a cache writes into tables that are still in use: as the length of a
+// sequence that has been freed, and as a page that its sequence has given back.
 const GivenBack = math.MinInt32
 
 // rows locates the rows of a paged or ragged tensor. In a paged one, the first and the

@@ -2,11 +2,11 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/attn-go/attn/kernel"
@@ -149,7 +149,7 @@ func (c *config) finish(f choices) error {
 }
 
 // readGrammar reads the file of -json-schema or -grammar.
-func (c *config) readGrammar() error {
+func (c *config) readGrammar(ctx context.Context) error {
 	name, read := c.schema, grammar.FromSchema
 	if c.grammar != "" {
 		name, read = c.grammar, func(data []byte) (*grammar.Grammar, error) { return grammar.Parse(string(data)) }
@@ -157,7 +157,7 @@ func (c *config) readGrammar() error {
 	if name == "" {
 		return nil
 	}
-	data, err := os.ReadFile(name)
+	data, err := command.ReadFile(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil {
 		return err
 	}
-	if err := c.readGrammar(); err != nil {
+	if err := c.readGrammar(ctx); err != nil {
 		return err
 	}
 	m, err := c.load()
@@ -81,6 +81,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // input returns what is to be answered, or that it is a conversation.
 func (c *config) input(ctx context.Context, stdin io.Reader, report io.Writer) (text string, talks bool, err error) {
 	if err := c.inputs.Check(report); err != nil {
+		return "", false, err
+	}
+	if err := c.inputs.CheckOutput("-receipt", c.receipt); err != nil {
 		return "", false, err
 	}
 	if !c.lines && len(c.inputs.Texts) == 0 && slices.Equal(c.inputs.Files, []string{"-"}) && terminal.Is(stdin) {

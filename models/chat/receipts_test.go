@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/internal/tinyllama"
 	"github.com/attn-go/attn/models/receipt"
@@ -48,6 +50,24 @@ func TestReceipts(t *testing.T) {
 		if _, _, err := try(t.Context(), nil, append(args, bad...)...); err == nil {
 			t.Errorf("%q: no error", bad)
 		}
+	}
+}
+
+// -receipt is checked before the model is loaded, and is no file that is read.
+func TestReceiptPlace(t *testing.T) {
+	dir := t.TempDir()
+	prompt := filepath.Join(dir, "prompt.txt")
+	if err := os.WriteFile(prompt, []byte("a"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range []string{prompt, dir, filepath.Join(dir, "none", "a.json")} {
+		_, _, err := try(t.Context(), strings.NewReader(""), "-model", "none", "-receipt", place, prompt)
+		if !errors.As(err, new(command.UsageError)) || !strings.Contains(err.Error(), "-receipt is "+place) {
+			t.Errorf("%s: %v", place, err)
+		}
+	}
+	if data, err := os.ReadFile(prompt); err != nil || string(data) != "a" {
+		t.Errorf("the prompt is %q, %v", data, err)
 	}
 }
 

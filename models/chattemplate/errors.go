@@ -1,6 +1,7 @@
 package chattemplate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,11 +47,13 @@ func (e *RefusedError) Error() string {
 type VariableError struct {
 	Name string
 	Type string // or what is wrong with the JSON
+	Want string // "" is one of the types
 }
 
-// Error returns "chattemplate: variable NAME: got TYPE, want nil, bool, int, float64, string or JSON".
+// Error returns "chattemplate: variable NAME: got TYPE, want WANT", such as nil, bool, int, float64, string or JSON.
 func (e *VariableError) Error() string {
-	return fmt.Sprintf("chattemplate: variable %s: got %s, want nil, bool, int, float64, string or JSON", e.Name, e.Type)
+	want := cmp.Or(e.Want, "nil, bool, int, float64, string or JSON")
+	return fmt.Sprintf("chattemplate: variable %s: got %s, want %s", e.Name, e.Type, want)
 }
 
 // renderError returns an error of package jinja as one of this package.

@@ -166,7 +166,7 @@ func (t *Template) variables(messages []Message, prompt bool) (variables map[str
 	list := make([]any, len(messages))
 	for i, m := range messages {
 		if list[i], err = m.dict(); err != nil {
-			return nil, 0, &VariableError{fmt.Sprintf("messages[%d].Fields", i), err.Error()}
+			return nil, 0, &VariableError{Name: fmt.Sprintf("messages[%d].Fields", i), Type: err.Error()}
 		}
 		work += byteWork * int64(len(m.Role)+len(m.Content)+len(m.Fields)+64)
 	}
@@ -235,9 +235,9 @@ func variable(name string, v any) (any, error) {
 	case json.RawMessage:
 		made, err := jinja.FromJSON(v)
 		if err != nil {
-			return nil, &VariableError{name, err.Error()}
+			return nil, &VariableError{Name: name, Type: err.Error()}
 		}
 		return made, nil
 	}
-	return nil, &VariableError{name, fmt.Sprintf("%T", v)}
+	return nil, &VariableError{Name: name, Type: fmt.Sprintf("%T", v)}
 }

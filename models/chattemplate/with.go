@@ -1,7 +1,6 @@
 package chattemplate
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -23,13 +22,14 @@ func (t *Template) WithVariables(variables map[string]any) (*Template, error) {
 	if with.request = maps.Clone(t.request); with.request == nil {
 		with.request = map[string]any{}
 	}
-	for name, v := range variables {
+	for _, name := range slices.Sorted(maps.Keys(variables)) { // so that of several errors it is always the same
+		v := variables[name]
 		value, err := variable(name, v)
 		if err != nil {
 			return nil, err
 		}
 		if slices.Contains(fixed, name) {
-			return nil, &VariableError{name, fmt.Sprintf("%T for a variable that conversations have", v)}
+			return nil, &VariableError{name, "one that every conversation has", "another name"}
 		}
 		if text, ok := v.(string); ok {
 			value = jinja.Outside(text)

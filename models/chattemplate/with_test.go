@@ -52,4 +52,10 @@ func TestWithVariables(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	for range 20 { // of several errors it is always the same
+		_, err := template.WithVariables(map[string]any{"tools": 1, "messages": "x", "documents": 2})
+		if want := "chattemplate: variable documents: got one that every conversation has, want another name"; err == nil || err.Error() != want {
+			t.Fatalf("%v, want %s", err, want)
+		}
+	}
 }

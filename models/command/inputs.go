@@ -68,15 +68,12 @@ func CheckOutput(flag, output string) error {
 	return nil
 }
 
-// CheckOutput is the function of this name, and returns a usage error, too, if the file is one of those that are
-// read: writing it would destroy an input. Links to one file are that file.
+// CheckOutput returns a usage error if the file that a flag names is one of those that are read: writing it
+// would destroy an input. Links to one file are that file.
 func (in *Inputs) CheckOutput(flag, output string) error {
-	if err := CheckOutput(flag, output); err != nil {
-		return err
-	}
 	out, err := os.Stat(output)
 	if err != nil {
-		return nil
+		return nil // there is no such file, or CheckOutput says what is wrong
 	}
 	for _, name := range in.Files {
 		if info, err := os.Stat(name); err == nil && name != "-" && os.SameFile(info, out) {
@@ -107,11 +104,35 @@ func (in *Inputs) Open(ctx context.Context, name string, stdin io.Reader) (io.Re
 	if name == "-" {
 		return interruptible(ctx, func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil }), nil
 	}
+	return Open(ctx, name)
+}
+
+// Open is [Inputs.Open] for a file that is no input, such as one that a flag names.
+func Open(ctx context.Context, name string) (io.ReadCloser, error) {
 	info, err := os.Stat(name)
 	if err != nil || info.Mode().IsRegular() {
 		return os.Open(name)
 	}
 	return interruptible(ctx, func() (io.ReadCloser, error) { return os.Open(name) }), nil // which waits for a writer
+}
+
+// mostRead is the largest file that ReadFile takes: a device may have no end.
+const mostRead = 64 << 20
+
+// ReadFile reads a file that [Open] opens. One of more than 64 MiB is an error.
+func ReadFile(ctx context.Context, name string) ([]byte, error) {
+	f, err := Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, mostRead+1))
+	if err == nil && len(data) > mostRead {
+		err = fmt.Errorf("%s has more than %d bytes", name, mostRead)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	return data, nil
 }
 
 // interruptible reads what open opens on another goroutine, until ctx ends or it is closed.

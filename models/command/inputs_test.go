@@ -38,6 +38,25 @@ func TestInputs(t *testing.T) {
 	}
 }
 
+// TestReadFile: a file that a flag names is read to its end, but a device has none.
+func TestReadFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.json")
+	if err := os.WriteFile(file, []byte("{}"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := ReadFile(t.Context(), file); err != nil || string(data) != "{}" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if _, err := ReadFile(t.Context(), filepath.Join(filepath.Dir(file), "b.json")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if _, err := os.Stat("/dev/zero"); err == nil {
+		if _, err := ReadFile(t.Context(), "/dev/zero"); err == nil || !strings.Contains(err.Error(), "/dev/zero has more than 67108864 bytes") {
+			t.Errorf("a device without end: %v", err)
+		}
+	}
+}
+
 // TestInputsCheck: a file that is not there, a folder, and a text that is the name of a file.
 func TestInputsCheck(t *testing.T) {
 	folder := t.TempDir()
@@ -76,7 +95,7 @@ func TestOutputIsInput(t *testing.T) {
 			t.Errorf("%s: %v", output, err)
 		}
 	}
-	for _, output := range []string{"", "-", filepath.Join(folder, "new.jsonl")} {
+	for _, output := range []string{"", "-", folder, filepath.Join(folder, "new.jsonl")} {
 		if err := in.CheckOutput("-o", output); err != nil {
 			t.Errorf("%q: %v", output, err)
 		}
@@ -86,11 +105,16 @@ func TestOutputIsInput(t *testing.T) {
 // TestOutputFolder: a folder is no file, and a file needs one.
 func TestOutputFolder(t *testing.T) {
 	folder := t.TempDir()
+	for _, output := range []string{"", "-", filepath.Join(folder, "new.jsonl")} {
+		if err := CheckOutput("-o", output); err != nil {
+			t.Errorf("%q: %v", output, err)
+		}
+	}
 	for output, want := range map[string]string{
 		folder:                               "-o is " + folder + ", a folder: want a file",
 		filepath.Join(folder, "no", "a.npy"): "there is no folder " + filepath.Join(folder, "no"),
 	} {
-		if err := parsed(t).CheckOutput("-o", output); !errors.As(err, new(UsageError)) || !strings.Contains(err.Error(), want) {
+		if err := CheckOutput("-o", output); !errors.As(err, new(UsageError)) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", output, err, want)
 		}
 	}

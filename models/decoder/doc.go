@@ -41,8 +41,10 @@
 // any more.
 //
 // What a file or folder has beyond that is an error that names it, not ignored: a tensor, a key of the
-// architecture, a key of config.json, a kind of rotation. Keys that no computation reads, such as those
-// of generation, are listed, with the values that others must have to change nothing. The queries and keys of GGUF files of
+// architecture, a key of config.json, a kind of rotation. Keys that no computation reads are listed, with the values that
+// others must have to change nothing. Of generation_config.json the tokens count that end a text. How tokens are drawn and
+// how many, [GenerateOptions] say and not the file; tokens and strings that it forbids or demands in every text, such as
+// suppress_tokens and stop_strings, are an error. The queries and keys of GGUF files of
 // the architecture llama are expected in the order in which llama.cpp's converter writes them:
 // rotary positions on neighbours. Files do not say some constants, which are then those of llama.cpp.
 //

@@ -110,6 +110,40 @@ func TestFolderErrors(t *testing.T) {
 	}
 }
 
+// Keys of generation_config.json end a text, leave the choice to whoever asks for it, or are an error.
+func TestGenerationKeys(t *testing.T) {
+	unknown := "no such key: what it changes is not known"
+	none := `null or [] or {}; others are not supported`
+	for text, want := range map[string]*ConfigError{
+		// As those of Llama 3.1, Qwen 2.5 and Gemma 3.
+		`{"bos_token_id": 1, "do_sample": true, "eos_token_id": [2, 3], "temperature": 0.6, "top_p": 0.9, "transformers_version": "4.42.3"}`:                                                   nil,
+		`{"pad_token_id": 0, "do_sample": true, "eos_token_id": 2, "repetition_penalty": 1.05, "temperature": 0.7, "top_p": 0.8, "top_k": 20}`:                                                 nil,
+		`{"cache_implementation": "hybrid", "eos_token_id": [1, 2], "suppress_tokens": null, "stop_strings": [], "forced_eos_token_id": null, "guidance_scale": 1.0, "generation_kwargs": {}}`: nil,
+		`{"suppress_tokens": [5, 6]}`:   {generationFile, "suppress_tokens", "[5, 6]", none},
+		`{"stop_strings": ["END"]}`:     {generationFile, "stop_strings", `["END"]`, none},
+		`{"forced_bos_token_id": 0}`:    {generationFile, "forced_bos_token_id", "0", none},
+		`{"guidance_scale": 1.5}`:       {generationFile, "guidance_scale", "1.5", "null or 1; others are not supported"},
+		`{"Eos_token_id": 7}`:           {generationFile, "Eos_token_id", "7", unknown},
+		`{"only_these_tokens": [1, 2]}`: {generationFile, "only_these_tokens", "[1, 2]", unknown},
+		`{"eos_token_id": "</s>"}`:      {generationFile, "eos_token_id", `"</s>"`, "a token or a list of tokens"},
+	} {
+		dir := copied(t, "qwen3-2")
+		if err := os.WriteFile(filepath.Join(dir, generationFile), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		switch _, err := Load(dir, Options{}); {
+		case want != nil:
+			checkError(t, text, err, want)
+		case err != nil:
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	dir := copied(t, "qwen3-2")
+	setKey(t, dir, "suppress_tokens", []int{5})
+	_, err := Load(dir, Options{})
+	checkError(t, "suppress_tokens", err, &ConfigError{configFile, "suppress_tokens", "[5]", none})
+}
+
 // Keys that change nothing change nothing, as those of Phi-4-mini and of files that older versions of transformers wrote.
 func TestHarmlessKeys(t *testing.T) {
 	dir := copied(t, "phi3-2")

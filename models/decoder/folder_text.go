@@ -90,13 +90,20 @@ func (c *tokenizerConfig) read(dir string) (*chattemplate.Template, error) {
 // config.json, and the one that the tokenizer names.
 func (v *vocabulary) folderStop(dir, eos string, size int) (stop []int32, err error) {
 	for _, name := range []string{generationFile, configFile} {
-		var c struct {
-			EOS json.RawMessage `json:"eos_token_id"`
+		c := strict.ReadJSON(dir, name, &err, func(key, got, want string) error { return &ConfigError{name, key, got, want} })
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+			continue
 		}
-		if err := folder.ReadJSON(filepath.Join(dir, name), &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		var ids json.RawMessage
+		c.Read("eos_token_id", "a token or a list of tokens", &ids)
+		if name == generationFile {
+			c.Unknown(strict.Generation)
+		}
+		if err != nil {
 			return nil, err
 		}
-		if stop, err = idsOf(name, c.EOS, size); err != nil || len(stop) > 0 {
+		if stop, err = idsOf(name, ids, size); err != nil || len(stop) > 0 {
 			break
 		}
 	}

@@ -5,8 +5,9 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// A hadamard says what is rotated before it goes to the cache. H is the Hadamard matrix of a block, its own inverse: (q·H)·(k·H) is
-// q·k, and the weighted sum of rows v·H, times H, is that of the rows v.
+// A hadamard says what is rotated before it goes to the cache. H is the Hadamard matrix of
+// a block, its own inverse: (q·H)·(k·H) is q·k, and the weighted sum of rows v·H, times H,
+// is that of the rows v.
 type hadamard struct {
 	block        int // elements
 	keys, values bool
@@ -40,7 +41,8 @@ func (o *Options) CachesInt4() bool {
 	return o.CacheType == kernel.Int4 || o.valueType() == kernel.Int4
 }
 
-// rotateForCache rotates the queries and keys of some rows, and their values, as far as the cache wants that.
+// rotateForCache rotates the queries and keys of some rows, and their values, as far as the
+// cache wants that.
 func (s *Session) rotateForCache(lo, hi int) error {
 	c, r := &s.model.config, &s.model.hadamard
 	first, end, width := 0, c.Heads+2*c.KVHeads, (c.Heads+2*c.KVHeads)*c.HeadSize

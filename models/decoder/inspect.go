@@ -77,7 +77,7 @@ func InspectReranker(model string) (*inventory.Inventory, error) {
 	l, tied := &loader{dry: v}, false
 	if isFolder {
 		d := (*stores.Folder)(nil)
-		if n, d, tied, err = networkOfFolder(path); err != nil {
+		if n, d, tied, err = networkOfFolder(folder.Transformer(path)); err != nil {
 			return nil, err
 		}
 		defer d.Close()

@@ -13,11 +13,11 @@ type keys struct{ *strict.GGUF }
 
 // metadata are keys that change nothing of decoders, and do of other models.
 var metadata = strict.Table{
-	"attention.layer_norm_epsilon": strict.Any, // of norms that are no RMS norms
-	"expert_feed_forward_length":   strict.Any, // read if there are experts
-	"expert_gating_func":           {"0", "1"}, // softmax, which is meant if there is none
-	"expert_weights_scale":         {"0", "1"},
-	"expert_weights_norm":          {"true"},
+	"attention.layer_norm_epsilon": strict.Any,            // of norms that are no RMS norms
+	"expert_feed_forward_length":   strict.Any,            // read if there are experts
+	"expert_gating_func":           strict.Only("0", "1"), // softmax, which is meant if there is none
+	"expert_weights_scale":         strict.Only("0", "1"),
+	"expert_weights_norm":          strict.Only("true"),
 }
 
 func keyError(key, got, want string) error {

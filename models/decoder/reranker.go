@@ -49,7 +49,7 @@ func Ranks(dir string) (bool, error) {
 		Type    string   `json:"model_type"`
 		Classes []string `json:"architectures"`
 	}
-	if err := folder.ReadJSON(filepath.Join(dir, configFile), &c); err != nil {
+	if err := folder.ReadJSON(filepath.Join(folder.Transformer(dir), configFile), &c); err != nil {
 		return false, err
 	}
 	a := architectureOf(nameInFolders, c.Type)
@@ -86,7 +86,7 @@ func (l *loader) rank(r *ranking.Ranking, width int) {
 }
 
 func rerankerOfFolder(dir string, options Options) (*reranking.Parts, error) {
-	n, d, tied, err := networkOfFolder(dir)
+	n, d, tied, err := networkOfFolder(folder.Transformer(dir))
 	if err != nil {
 		return nil, err
 	}

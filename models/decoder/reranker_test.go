@@ -217,6 +217,33 @@ func TestRankingCut(t *testing.T) {
 	}
 }
 
+// TestRankingRoom: a query that leaves no room for a passage is an error, not the same score for all passages, and its work
+// is that of one passage.
+func TestRankingRoom(t *testing.T) {
+	for _, dir := range []string{cardFolder, scoreFolder} {
+		m, err := LoadReranker(dir, embedding.LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		long := strings.Repeat("a ", 1<<12)
+		var bad *kernel.ArgumentError
+		if _, err := m.Pairs(t.Context(), long, []string{"a", "b"}); !errors.As(err, &bad) || bad.Arg != "query" {
+			t.Errorf("%s: a long query: %v", dir, err)
+		}
+		if _, err := m.With(reranking.Options{Instruction: long}).Pairs(t.Context(), "a", []string{"a"}); !errors.As(err, &bad) || bad.Arg != "query" {
+			t.Errorf("%s: a long instruction: %v", dir, err)
+		}
+		most, least := m.MaxTokens(), len(pairTokens(t, m, [][2]string{{"", ""}})[0])
+		for _, n := range []int{most - least - 2, most - least - 1, most - least, most - least + 1} {
+			query := strings.Repeat("a ", n)
+			fits := m.CountTokens(query, "") < most
+			if _, err := m.Pairs(t.Context(), query, []string{"the quick brown fox"}); (err == nil) != fits {
+				t.Errorf("%s: a query of %d words, %d tokens of %d with nothing: %v", dir, n, m.CountTokens(query, ""), most, err)
+			}
+		}
+	}
+}
+
 // TestRankingPadding: padding at the end of a pair does not count, as in transformers.
 func TestRankingPadding(t *testing.T) {
 	m, err := LoadReranker(classifierFolder, embedding.LoadOptions{})
@@ -249,6 +276,7 @@ func TestRankingErrors(t *testing.T) {
 		{scoreFolder, "1_LogitScore/config.json", func(m map[string]any) { delete(m, "true_token_id") }, "true_token_id"},
 		{scoreFolder, "1_LogitScore/config.json", func(m map[string]any) { m["false_token_id"] = -1 }, "false_token_id"},
 		{scoreFolder, "1_LogitScore/config.json", func(m map[string]any) { m["module_input_name"] = "other" }, "module_input_name"},
+		{scoreFolder, "1_LogitScore/config.json", func(m map[string]any) { m["scale"] = 2 }, "scale"},
 		{scoreFolder, "sentence_bert_config.json", func(m map[string]any) {
 			m["processing_kwargs"] = map[string]any{"chat_template": map[string]any{"thinking": true}}
 		}, "processing_kwargs.chat_template.thinking"},
@@ -262,6 +290,7 @@ func TestRankingErrors(t *testing.T) {
 		{scoreFolder, tokenizerFile, func(m map[string]any) { m["chat_template"] = "{{ messages[0].content }}" }, "chat_template"},
 		{scoreFolder, "config_sentence_transformers.json", func(m map[string]any) { m["default_prompt_name"] = "none" }, "default_prompt_name"},
 		{scoreFolder, "config_sentence_transformers.json", func(m map[string]any) { m["activation_fn"] = "torch.nn.Tanh" }, "activation_fn"},
+		{scoreFolder, "config_sentence_transformers.json", func(m map[string]any) { m["score_scale"] = 2 }, "score_scale"},
 		{classifierFolder, "config.json", func(m map[string]any) { m["id2label"] = map[string]any{"0": "a", "1": "b"} }, "labels"},
 		{classifierFolder, "config.json", func(m map[string]any) { m["id2label"] = map[string]any{"1": "a"} }, "id2label"},
 		{classifierFolder, "config.json", func(m map[string]any) { m["architectures"] = []string{"Qwen3ForCausalLM"} }, "architectures"},

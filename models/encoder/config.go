@@ -57,7 +57,7 @@ func readSpec(f *folder.Folder) (*spec, error) {
 }
 
 // ofEncoders are keys of config.json that change nothing of encoders, and do of decoders.
-var ofEncoders = strict.Table{"is_causal": {"false"}, "causal_mask": {"false"}, "use_sliding_window": {"false"}}
+var ofEncoders = strict.Table{}.Add(strict.Only("false"), "is_causal", "causal_mask", "use_sliding_window")
 
 // decode reads config.json into a struct with tags. Every key of the file that the struct does not have must stand in
 // one of the tables with its value.

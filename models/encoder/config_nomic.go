@@ -15,14 +15,15 @@ type publishedNomic struct {
 }
 
 // nomicOnly are keys of which these values are computed: those of the published models.
-var nomicOnly = strict.Table{
-	"activation_function": {`"swiglu"`}, "rotary_emb_fraction": {"1"}, "rotary_emb_interleaved": {"false"}, "rotary_emb_scale_base": {"false"}, "rotary_scaling_factor": {"false"},
-	"prenorm": {"false"}, "parallel_block": {"false"}, "causal": {"false"}, "use_rms_norm": {"false"}, "qkv_proj_bias": {"false"}, "mlp_fc1_bias": {"false"}, "mlp_fc2_bias": {"false"},
-	"scale_attn_weights": {"true"}, "scale_attn_by_inverse_layer_idx": {"false"}, "num_experts": {"0"}, "expert_choice_router": {"false"}, "moe_every_n_layers": {"0"},
-	"parallel_block_tied_norm": strict.Any, // of parallel_block
-	"reorder_and_upcast_attn":  strict.Any, // how it is computed
-	"moe_top_k":                strict.Any, // of num_experts
-}
+var nomicOnly = strict.Table{"activation_function": strict.Only(`"swiglu"`), "rotary_emb_fraction": strict.Only("1"), "scale_attn_weights": strict.Only("true")}.
+	Add(strict.Only("false"),
+		"rotary_emb_interleaved", "rotary_emb_scale_base", "rotary_scaling_factor", "prenorm", "parallel_block", "causal", "use_rms_norm", "qkv_proj_bias", "mlp_fc1_bias", "mlp_fc2_bias",
+		"scale_attn_by_inverse_layer_idx", "expert_choice_router").
+	Add(strict.Only("0"), "num_experts", "moe_every_n_layers").
+	Add(strict.Any,
+		"parallel_block_tied_norm", // of parallel_block
+		"reorder_and_upcast_attn",  // how it is computed
+		"moe_top_k")                // of num_experts
 
 // into sets what the keys of transformers 5 say otherwise.
 func (p *publishedNomic) into(c *common, r *rotary) {

@@ -64,6 +64,9 @@ func Digest(model string, o LoadOptions) (d [sha256.Size]byte, err error) {
 	if o.Unit {
 		fmt.Fprintln(h, "unit")
 	}
+	if o.Context != 0 {
+		fmt.Fprintln(h, "context", o.Context)
+	}
 	h.Sum(d[:0])
 	return d, nil
 }

@@ -2,6 +2,7 @@ package encoder
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"testing"
@@ -41,9 +42,12 @@ func TestDigest(t *testing.T) {
 		}
 		seen[d] = what
 	}
-	d, err := Digest(newSmall("").write(t, "F32"), LoadOptions{Int8: true})
-	if other, ok := seen[d]; err != nil || ok {
-		t.Errorf("8 bits: the digest of %s, error %v", other, err)
+	for _, o := range []LoadOptions{{Int8: true}, {Unit: true}, {Context: 5}, {Context: 6}} {
+		d, err := Digest(newSmall("").write(t, "F32"), o)
+		if other, ok := seen[d]; err != nil || ok {
+			t.Errorf("%+v: the digest of %s, error %v", o, other, err)
+		}
+		seen[d] = fmt.Sprintf("%+v", o)
 	}
 	if _, err := Digest(filepath.Join(t.TempDir(), "none"), LoadOptions{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no folder: %v", err)

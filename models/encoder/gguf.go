@@ -171,7 +171,7 @@ func openGGUF(path string) (*origin, error) {
 
 // readGGUF reads the spec, the pooling and the tokenizer of a file.
 func (x *origin) readGGUF(f *gguf.File) error {
-	k := &ggufKeys{path: x.path}
+	k := &ggufKeys{file: f, path: x.path}
 	arch, err := f.String("general.architecture")
 	if err != nil {
 		return err
@@ -216,6 +216,7 @@ func (x *origin) readGGUF(f *gguf.File) error {
 // A ggufKeys reads keys of the architecture of a file.
 type ggufKeys struct {
 	*strict.GGUF
+	file    *gguf.File
 	path    string
 	context int
 }
@@ -244,7 +245,7 @@ func (k *ggufKeys) spec() (*spec, error) {
 	} else {
 		s.names.positions, s.Positions = "position_embd", k.rows("position_embd.weight")
 	}
-	if _, ok := k.File.Tensor("token_types.weight"); ok {
+	if _, ok := k.file.Tensor("token_types.weight"); ok {
 		s.names.types, s.Types = "token_types", k.rows("token_types.weight")
 	}
 	switch {
@@ -259,7 +260,7 @@ func (k *ggufKeys) spec() (*spec, error) {
 
 // rows returns the rows of a matrix.
 func (k *ggufKeys) rows(name string) int {
-	t, ok := k.File.Tensor(name)
+	t, ok := k.file.Tensor(name)
 	if ok && len(t.Shape) == 2 && t.Shape[0] >= 1 && t.Shape[0] <= mostOf {
 		return t.Shape[0]
 	}
@@ -295,7 +296,7 @@ func (k *ggufKeys) pooling() (folder.Pooling, error) {
 	if !k.Has("pooling_type") {
 		return "", k.bad(key, "nothing", want)
 	}
-	n, err := k.File.Int(key)
+	n, err := k.file.Int(key)
 	if err != nil {
 		return "", err
 	}
@@ -306,7 +307,7 @@ func (k *ggufKeys) pooling() (folder.Pooling, error) {
 }
 
 // ofGGUF are keys that change nothing of encoders, and do of decoders.
-var ofGGUF = strict.Table{"attention.causal": {"false"}, "rope.scaling.type": {`"none"`}, "attention.layer_norm_rms_epsilon": strict.Any}
+var ofGGUF = strict.Table{"attention.causal": strict.Only("false"), "rope.scaling.type": strict.Only(`"none"`), "attention.layer_norm_rms_epsilon": strict.Any}
 
 // unknown reports a key of the architecture that is not known, or that says what is not computed.
 func (k *ggufKeys) unknown(s *spec) error {

@@ -1,7 +1,6 @@
 package folder
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -212,16 +211,7 @@ func (f *Folder) Path(name string) string { return filepath.Join(f.dir, filepath
 func (f *Folder) JSON(name string, into any) error { return ReadJSON(f.Path(name), into) }
 
 // ReadJSON reads a file of JSON. Errors name it; if it is missing, they are an [fs.ErrNotExist].
-func ReadJSON(path string, into any) error {
-	data, err := filemap.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%s: %w", path, filemap.JSONError(err, data))
-	}
-	return nil
-}
+func ReadJSON(path string, into any) error { return filemap.ReadJSON(path, into) }
 
 // Close closes the files of weights.
 func (f *Folder) Close() error {

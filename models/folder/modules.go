@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/attn-go/attn/models/internal/knownkeys"
+	"github.com/attn-go/attn/models/internal/strict"
 )
 
 // Modules are what sentence-transformers does with a text beside the transformer itself.
@@ -92,11 +92,8 @@ func ReadModules(dir string) (*Modules, error) {
 // Transformer returns the folder of the transformer of a model: that of modules.json, or the model's own. An error of
 // modules.json is left to [ReadModules].
 func Transformer(dir string) string {
-	var list []struct{ Path, Type string }
-	if ReadJSON(filepath.Join(dir, modulesName), &list) == nil && len(list) > 0 && kindOf(list[0].Type) == "Transformer" {
-		if at := filepath.FromSlash(list[0].Path); filepath.IsLocal(at) {
-			return filepath.Join(dir, at)
-		}
+	if list, err := ReadList(dir); err == nil && len(list) > 0 && kindOf(list[0].Type) == "Transformer" {
+		return filepath.Join(dir, filepath.FromSlash(list[0].Path))
 	}
 	return dir
 }
@@ -105,7 +102,7 @@ const modulesName = "modules.json"
 
 const wantModules = "Transformer, Pooling, and then any of Dense, Dropout, LayerNorm and Normalize"
 
-var moduleKeys = knownkeys.Table{}.Add(knownkeys.Any, "idx", "name", "path", "type", "kwargs")
+var moduleKeys = strict.Table{}.Add(strict.Any, "idx", "name", "path", "type", "kwargs")
 
 // kindOf returns the class of a module of sentence-transformers, or what else it is.
 func kindOf(class string) string {
@@ -115,27 +112,47 @@ func kindOf(class string) string {
 	return class
 }
 
-// readList reads modules.json.
+// A Listed is what modules.json says of a module.
+type Listed struct {
+	Path string // of its folder in that of the model, with slashes; "" for the model's own
+	Type string // the class, such as sentence_transformers.models.Pooling
+}
+
+// ReadList reads modules.json. A key that is not known and a path out of the folder are an [*Error]; a file that is
+// missing is an [fs.ErrNotExist].
+func ReadList(dir string) ([]Listed, error) {
+	f := &Folder{dir: dir}
+	var all []map[string]json.RawMessage
+	if err := f.JSON(modulesName, &all); err != nil {
+		return nil, err
+	}
+	list := make([]Listed, len(all))
+	for i, keys := range all {
+		x := &list[i]
+		if p := strict.Check(keys, moduleKeys); p != nil {
+			return nil, &Error{f.Path(modulesName), fmt.Sprintf("module %d: %s", i, p.Key), p.Got, p.Want}
+		}
+		if err := errors.Join(unmarshal(keys["path"], &x.Path), unmarshal(keys["type"], &x.Type)); err != nil {
+			return nil, fmt.Errorf("%s: module %d: %w", f.Path(modulesName), i, err)
+		}
+		if x.Path != "" && !filepath.IsLocal(filepath.FromSlash(x.Path)) {
+			return nil, &Error{f.Path(modulesName), fmt.Sprintf("module %d", i), fmt.Sprintf("the path %q", x.Path), "the folder of the model, or one below it"}
+		}
+	}
+	return list, nil
+}
+
+// readList reads modules.json and the modules.
 func (f *Folder) readList(m *Modules) error {
-	var list []map[string]json.RawMessage
-	if err := f.JSON(modulesName, &list); err != nil {
+	list, err := ReadList(f.dir)
+	if err != nil {
 		return err
 	}
 	m.Listed = true
 	if len(list) == 0 {
 		return &Error{f.Path(modulesName), "the modules", "none", wantModules}
 	}
-	for i, keys := range list {
-		var x struct{ Path, Type string }
-		if p := moduleKeys.Check(keys); p != nil {
-			return &Error{f.Path(modulesName), fmt.Sprintf("module %d: %s", i, p.Key), p.Got, p.Want}
-		}
-		if err := errors.Join(unmarshal(keys["path"], &x.Path), unmarshal(keys["type"], &x.Type)); err != nil {
-			return fmt.Errorf("%s: module %d: %w", f.Path(modulesName), i, err)
-		}
-		if x.Path != "" && !filepath.IsLocal(filepath.FromSlash(x.Path)) {
-			return &Error{f.Path(modulesName), fmt.Sprintf("module %d", i), fmt.Sprintf("the path %q", x.Path), "the folder of the model, or one below it"}
-		}
+	for i, x := range list {
 		if err := f.readModule(m, i, x.Path, x.Type); err != nil {
 			return err
 		}
@@ -171,7 +188,7 @@ func (f *Folder) readModule(m *Modules, i int, at, class string) (err error) {
 	case "Pooling":
 		return f.readPooling(at, m)
 	case "Dropout":
-		_, err = f.known(at+"/config.json", knownkeys.Table{"dropout": knownkeys.Any})
+		_, err = f.known(at+"/config.json", strict.Table{"dropout": strict.Any})
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
@@ -196,11 +213,11 @@ func sparseModel(path, name, got string) error {
 }
 
 // known reads a file of JSON whose keys are those of a table.
-func (f *Folder) known(name string, t knownkeys.Table) (all map[string]json.RawMessage, err error) {
+func (f *Folder) known(name string, t strict.Table) (all map[string]json.RawMessage, err error) {
 	if err := f.JSON(name, &all); err != nil {
 		return nil, err
 	}
-	if p := t.Check(all); p != nil {
+	if p := strict.Check(all, t); p != nil {
 		return nil, &Error{f.Path(name), p.Key, p.Got, p.Want}
 	}
 	return all, nil

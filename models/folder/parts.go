@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/attn-go/attn/models/internal/knownkeys"
+	"github.com/attn-go/attn/models/internal/strict"
 )
 
 // A Dense is a linear layer, whose weights are linear.weight [Out, In] and linear.bias [Out] of
@@ -30,10 +30,10 @@ type LayerNorm struct {
 const mostWidth = 1 << 20
 
 // sentence is the key under which the modules of an embedder hand a vector on.
-var sentence = knownkeys.Only("null", `"sentence_embedding"`)
+var sentence = strict.Only("null", `"sentence_embedding"`)
 
-var denseKeys = knownkeys.Table{
-	"in_features": knownkeys.Any, "out_features": knownkeys.Any, "bias": flag, "activation_function": knownkeys.Any, "use_residual": flag,
+var denseKeys = strict.Table{
+	"in_features": strict.Any, "out_features": strict.Any, "bias": flag, "activation_function": strict.Any, "use_residual": flag,
 	"module_input_name": sentence, "module_output_name": sentence,
 }
 
@@ -75,7 +75,7 @@ func (f *Folder) layerNorm(at string) (*LayerNorm, error) {
 		Width int `json:"dimension"`
 	}
 	name := at + "/config.json"
-	if _, err := f.known(name, knownkeys.Table{"dimension": knownkeys.Any}); err != nil {
+	if _, err := f.known(name, strict.Table{"dimension": strict.Any}); err != nil {
 		return nil, err
 	}
 	if err := f.JSON(name, &c); err != nil {
@@ -89,7 +89,7 @@ func (f *Folder) readNormalize(at string) error {
 	if at == "" || at == "." { // where config.json is that of the model
 		return nil
 	}
-	_, err := f.known(at+"/config.json", knownkeys.Table{"module_input_name": sentence, "module_output_name": sentence})
+	_, err := f.known(at+"/config.json", strict.Table{"module_input_name": sentence, "module_output_name": sentence})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

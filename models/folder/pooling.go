@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/attn-go/attn/models/internal/knownkeys"
+	"github.com/attn-go/attn/models/internal/strict"
 )
 
 // A Pooling says how the vectors of a text's tokens become one.
@@ -34,12 +34,12 @@ var modes = []struct {
 	{"pooling_mode_mean_sqrt_len_tokens", MeanSqrt}, {"pooling_mode_weightedmean_tokens", WeightedMean}, {"pooling_mode_lasttoken", Last},
 }
 
-var poolingKeys = knownkeys.Table{"include_prompt": flag}.
-	Add(knownkeys.Any, "embedding_dimension", "word_embedding_dimension", "pooling_mode"). // the model has the first two
+var poolingKeys = strict.Table{"include_prompt": flag}.
+	Add(strict.Any, "embedding_dimension", "word_embedding_dimension", "pooling_mode"). // the model has the first two
 	Add(flag, "pooling_mode_cls_token", "pooling_mode_max_tokens", "pooling_mode_mean_tokens", "pooling_mode_mean_sqrt_len_tokens",
 		"pooling_mode_weightedmean_tokens", "pooling_mode_lasttoken")
 
-var flag = knownkeys.Only("true", "false")
+var flag = strict.Only("true", "false")
 
 // readPooling reads the config.json of the folder of a pooling. Without any mode it is the mean, as in
 // sentence-transformers.

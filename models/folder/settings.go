@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/attn-go/attn/models/internal/knownkeys"
+	"github.com/attn-go/attn/models/internal/strict"
 )
 
 // transformerNames are what the file with the settings of a transformer is called, or was once. The first one counts.
@@ -20,21 +20,25 @@ var transformerNames = []string{
 
 // Settings that say how a model is loaded by PyTorch, and not what it computes.
 var (
-	modelArgs = knownkeys.Object(knownkeys.Table{}.Add(knownkeys.Any, "add_pooling_layer", "attn_implementation", "device_map", "dtype",
+	modelArgs = strict.Object(strict.Table{}.Add(strict.Any, "add_pooling_layer", "attn_implementation", "device_map", "dtype",
 		"low_cpu_mem_usage", "torch_dtype", "trust_remote_code", "use_safetensors"))
-	processorArgs = knownkeys.Object(knownkeys.Table{}.Add(knownkeys.Any, "padding", "padding_side", "trust_remote_code", "use_fast"))
-	configArgs    = knownkeys.Object(knownkeys.Table{}.Add(knownkeys.Any, "trust_remote_code", "use_cache"))
+	processorArgs = strict.Object(strict.Table{}.Add(strict.Any, "padding", "padding_side", "trust_remote_code", "use_fast"))
+	configArgs    = strict.Object(strict.Table{}.Add(strict.Any, "trust_remote_code", "use_cache"))
 )
 
-var transformerKeys = knownkeys.Table{
+var transformerKeys = strict.Table{
 	"do_lower_case":      flag,
-	"module_output_name": knownkeys.Only("null", `"token_embeddings"`, `"scores"`),
-	"processing_kwargs":  knownkeys.None,
-}.Add(knownkeys.Any, "max_seq_length", "transformer_task", "modality_config", "unpad_inputs"). // the last one changes the speed alone
-												Add(knownkeys.None, "query_length", "document_length", "query_expansion"). // of models with a vector for every token
-												Add(modelArgs, "model_args", "model_kwargs").
-												Add(processorArgs, "tokenizer_args", "processor_kwargs").
-												Add(configArgs, "config_args", "config_kwargs")
+	"module_output_name": strict.Only("null", `"token_embeddings"`, `"scores"`),
+	"processing_kwargs":  strict.None,
+	"unpad_inputs":       strict.Any, // changes the speed alone
+
+	// Of models with a vector for every token.
+	"query_length": strict.None, "document_length": strict.None, "query_expansion": strict.None,
+}.
+	Add(strict.Any, "max_seq_length", "transformer_task", "modality_config").
+	Add(modelArgs, "model_args", "model_kwargs").
+	Add(processorArgs, "tokenizer_args", "processor_kwargs").
+	Add(configArgs, "config_args", "config_kwargs")
 
 // classification is the transformer_task of cross-encoders.
 const classification = "sequence-classification"
@@ -124,13 +128,6 @@ func (f *Folder) readTokenizer(m *Modules) error {
 	return nil
 }
 
-// settingsKeys are those of config_sentence_transformers.json. All modules compute in float32; a score is that of the
-// classifier, see encoder.Reranker.Score, before the activation.
-var settingsKeys = knownkeys.Table{
-	"similarity_fn_name": knownkeys.Only("null", `"cosine"`, `"dot"`, `"euclidean"`, `"manhattan"`),
-	"activation_fn":      knownkeys.Only("null", `"torch.nn.modules.activation.Sigmoid"`, `"torch.nn.modules.linear.Identity"`),
-}.Add(knownkeys.Any, "__version__", "requirements", "model_type", "prompts", "default_prompt_name", "truncate_dim", "keep_in_fp32_modules")
-
 // ReadSettings reads config_sentence_transformers.json of a folder, if there is one, as [ReadModules] does: prompts, the similarity
 // and truncate_dim.
 func (m *Modules) ReadSettings(dir string) error { return (&Folder{dir: dir}).readSettings(m) }
@@ -145,7 +142,7 @@ func (f *Folder) readSettings(m *Modules) error {
 		Similarity string            `json:"similarity_fn_name"`
 		Dimensions *int              `json:"truncate_dim"`
 	}
-	if _, err := f.known(name, settingsKeys); errors.Is(err, fs.ErrNotExist) {
+	if _, err := f.known(name, strict.SentenceTransformers); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
 		return err

@@ -25,9 +25,9 @@ type SchemaError struct {
 	Want string
 }
 
-// Error returns "grammar: schema PATH: got GOT, want WANT".
+// Error returns "grammar: schema PATH: got GOT, want WANT", of long keys and values the beginning.
 func (e *SchemaError) Error() string {
-	return fmt.Sprintf("grammar: schema %s: got %s, want %s", e.Path, e.Got, e.Want)
+	return fmt.Sprintf("grammar: schema %.200s: got %.200s, want %s", e.Path, e.Got, e.Want)
 }
 
 // A LimitError reports a grammar, a schema or a text of one that would take too much memory or time.

@@ -2,12 +2,15 @@ package grammar
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math/big"
 	"strconv"
 	"strings"
+
+	"github.com/attn-go/attn/models/grammar/internal/regular"
 )
 
 // A value is one of JSON. Objects keep the order of their members.
@@ -54,17 +57,36 @@ func readValue(d *json.Decoder, depth int) (*value, error) {
 	case string:
 		return &value{kind: "string", text: x}, nil
 	case json.Number:
-		if _, err := x.Float64(); err != nil {
-			return nil, err // no reader could have it
-		}
-		if _, ok := new(big.Rat).SetString(x.String()); !ok {
-			return nil, fmt.Errorf("number %.40s", x)
+		if err := checkNumber(x.String()); err != nil {
+			return nil, err
 		}
 		return &value{kind: "number", text: x.String()}, nil
 	case bool:
 		return &value{kind: "boolean", text: strconv.FormatBool(x)}, nil
 	}
 	return &value{kind: "null", text: "null"}, nil
+}
+
+// mostDigits are those of a number before or behind its point, and mostExponent is above all exponents of float64. With a
+// larger one a number of few bytes, such as 1e-999999, has a million digits.
+const (
+	mostDigits   = regular.MostDigits
+	mostExponent = 400
+)
+
+// checkNumber reports a number that no reader of JSON could have.
+func checkNumber(text string) error {
+	if _, err := strconv.ParseFloat(text, 64); err != nil {
+		return fmt.Errorf("the number %.40s, which is beyond float64", text)
+	}
+	digits, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	if n, err := strconv.Atoi(cmp.Or(exponent, "0")); err != nil || n < -mostExponent || n > mostExponent {
+		return fmt.Errorf("the number %.40s, whose exponent is beyond those of float64", text)
+	}
+	if len(digits) > mostDigits {
+		return &LimitError{"digits of a number", mostDigits}
+	}
+	return nil
 }
 
 func readArray(d *json.Decoder, depth int) (*value, error) {

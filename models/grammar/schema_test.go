@@ -182,7 +182,7 @@ func TestSchemaErrors(t *testing.T) {
 		`false`:                "schema #: got a schema that no value satisfies",
 		`{} {}`:                "more than one value",
 		`{"a":1,"a":2}`:        `key "a" twice`,
-		`{"const":1e999}`:      "value out of range",
+		`{"const":1e999}`:      "the number 1e999, which is beyond float64",
 		`{"const":1e-9999999}`: "number 1e-9999999",
 		`{"type":"float"}`:     `schema #/type: got "float"`,
 		`{"type":[]}`:          "schema #/type: got no type",
@@ -217,9 +217,13 @@ func TestSchemaErrors(t *testing.T) {
 		`{"properties":1}`:       "schema #/properties: got 1",
 		`{"properties":{"a":1}}`: "schema #/properties/a: got 1",
 		`{"required":["a"],"type":"object","additionalProperties":false}`: "a schema that no value satisfies",
-		`{"required":1}`:    "schema #/required: got 1",
-		`{"required":[1]}`:  "schema #/required/0: got 1",
-		`{"uniqueItems":1}`: "schema #/uniqueItems: got 1",
+		`{"minimum":1e999}`:                               "schema #: got the number 1e999, which is beyond float64",
+		`{"minimum":1e-401}`:                              "schema #: got the number 1e-401, whose exponent is beyond",
+		`{"minimum":0e99999999999999999999}`:              "whose exponent is beyond",
+		`{"minimum":0.` + strings.Repeat("1", 5000) + `}`: "more than 4096 digits of a number",
+		`{"required":1}`:                                  "schema #/required: got 1",
+		`{"required":[1]}`:                                "schema #/required/0: got 1",
+		`{"uniqueItems":1}`:                               "schema #/uniqueItems: got 1",
 		strings.Repeat(`{"items":`, 150) + "true" + strings.Repeat("}", 150):                                                                         "",
 		strings.Repeat(`{"items":`, 300) + "true" + strings.Repeat("}", 300):                                                                         "more than 200 values within",
 		`{"type":"string","pattern":"(a|aa){1000}(b|bb){1000}","minLength":60000}`:                                                                   "more than",
@@ -228,6 +232,9 @@ func TestSchemaErrors(t *testing.T) {
 		g, err := FromSchema([]byte(schema))
 		if want == "" && err == nil {
 			continue
+		}
+		if len(fmt.Sprint(err)) > 600 {
+			t.Errorf("%.80q: an error of %d bytes", schema, len(fmt.Sprint(err)))
 		}
 		var a *SchemaError
 		var b *LimitError
@@ -287,6 +294,9 @@ func TestLargeSchemas(t *testing.T) {
 		"pointers of other spellings": `{"$defs": {"ab": {"enum": [` + list(9000, "%d") + `]}}, "anyOf": [` + spellings("/$defs/ab", 9000) + `]}`,
 		"multiples":                   `{"prefixItems": [` + list(9000, `{"multipleOf": 7919, "minimum": %d}`) + `]}`,
 		"patterns of one string":      `{"allOf": [` + list(5000, `{"pattern": "a%d"}`) + `]}`,
+		"long numbers":                `{"enum": [` + list(90000, `%de-300`) + `]}`,
+		"longer numbers":              `{"enum": [` + list(90000, `%de-999999`) + `]}`,
+		"zeros":                       `{"enum": [` + list(90000, `0e-99%d`) + `]}`,
 		"many rules":                  `{"prefixItems": [` + list(22000, `{"type": "array", "items": {"const": %d}}`) + `]}`,
 	} {
 		g, err := FromSchema([]byte(schema))

@@ -158,9 +158,8 @@ func VerifyEmbeddings(ctx context.Context, model Model, e *embedding.Embedder, r
 	})
 }
 
-// VerifyRanking is [Verify] for a receipt of a Ranking. k was loaded with the receipt's Int8; the other settings are taken from the
-// receipt. Other errors are
-// those of [reranking.Reranker.Score].
+// VerifyRanking is [Verify] for a receipt of a Ranking. k was loaded with the receipt's Int8; the other settings
+// are taken from the receipt. Other errors are those of [reranking.Reranker.Score].
 func VerifyRanking(ctx context.Context, model Model, k *reranking.Reranker, r *Receipt, o Options) error {
 	if err := r.begin(model, o, r.Ranking != nil, "a ranking"); err != nil {
 		return err

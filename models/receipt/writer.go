@@ -2,6 +2,7 @@ package receipt
 
 import (
 	"crypto/ed25519"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,11 +27,7 @@ func Create(file, key, name, path, architecture string) (*Writer, error) {
 	}
 	var err error
 	if key != "" {
-		data, err := os.ReadFile(key)
-		if err != nil {
-			return nil, err
-		}
-		if w.key, err = PrivateKey(data); err != nil {
+		if w.key, err = ReadKey(key); err != nil {
 			return nil, err
 		}
 	}
@@ -41,6 +38,23 @@ func Create(file, key, name, path, architecture string) (*Writer, error) {
 		return nil, err
 	}
 	return w, nil
+}
+
+// mostKey is the most bytes of a file that has a key.
+const mostKey = 1 << 20
+
+// ReadKey reads the file of a private key, as [PrivateKey] does.
+func ReadKey(name string) (ed25519.PrivateKey, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, mostKey))
+	if err != nil {
+		return nil, err
+	}
+	return PrivateKey(data)
 }
 
 // Model returns the model.

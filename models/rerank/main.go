@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -23,6 +24,7 @@ import (
 	"github.com/attn-go/attn/models/internal/loadbar"
 	"github.com/attn-go/attn/models/internal/terminal"
 	"github.com/attn-go/attn/models/passage"
+	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/reranking"
 )
 
@@ -135,8 +137,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if err := c.inputs.Check(report); err != nil {
 		return err
 	}
-	if err := c.inputs.CheckOutput("-receipt", c.receipt); err != nil {
+	if err := cmp.Or(command.CheckOutput("-receipt", c.receipt), c.inputs.CheckOutput("-receipt", c.receipt)); err != nil {
 		return err
+	}
+	if c.signer != "" {
+		if _, err := receipt.ReadKey(c.signer); err != nil {
+			return fmt.Errorf("-receipt-key %s: %w", c.signer, err)
+		}
 	}
 	if slices.Contains(c.inputs.Files, "-") && terminal.Is(stdin) {
 		fmt.Fprintln(report, "rerank: reading lines of the standard input, which ^D ends")

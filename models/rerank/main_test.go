@@ -203,6 +203,14 @@ func TestErrors(t *testing.T) {
 	if _, _, err := rerank(t, "", "-model", dir); !errors.As(err, new(*models.KindError)) || !strings.Contains(err.Error(), "go run ./models/embed") {
 		t.Errorf("a model without a classifier: %v", err)
 	}
+	key, never := writeFile(t, "key", "no key"), filepath.Join(t.TempDir(), "r.json")
+	if _, _, err := rerank(t, "", "-receipt", never, "-receipt-key", key, "-text", "a", "-model", "none"); err == nil || !strings.Contains(err.Error(), "-receipt-key "+key) {
+		t.Errorf("a file that is no key, before the model is loaded: %v", err)
+	}
+	const prompted = "../testdata/tiny/reranker-qwen3-reranker-6"
+	if _, _, err := rerank(t, "", "-model", prompted, "-query", strings.Repeat("a ", 999), "-text", "a"); err == nil || !strings.HasPrefix(err.Error(), "-query: got ") {
+		t.Errorf("a query that fills the prompt: %v", err)
+	}
 	var help bytes.Buffer
 	if err := run(t.Context(), []string{"-h"}, nil, &help, nil); err != nil || !strings.Contains(help.String(), "usage: rerank") || !strings.Contains(help.String(), "-unit") {
 		t.Errorf("help: %q, %v", &help, err)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/receipt"
 	"github.com/attn-go/attn/models/reranking"
@@ -27,6 +28,9 @@ func (c *config) score(ctx context.Context, r *reranking.Reranker, all []result,
 	scores, err := r.Score(ctx, c.query, texts)
 	if errors.Is(err, context.Canceled) {
 		return fmt.Errorf("nothing is ranked: %w", context.Cause(ctx))
+	}
+	if bad := (*kernel.ArgumentError)(nil); errors.As(err, &bad) && bad.Arg == "query" {
+		return fmt.Errorf("-query: got %s, want %s", bad.Got, bad.Want)
 	}
 	for i := range scores {
 		all[i].Score = scores[i]

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/strict"
 )
 
 // A Config is what the files of a folder say of a reranker beside its weights.
@@ -27,55 +28,75 @@ const (
 )
 
 // ReadConfig reads the labels of a folder's config.json, and which function sentence-transformers' CrossEncoder applies to
-// scores: the sigmoid or none. Any other function is a [*folder.Error].
+// scores: the sigmoid or none. Any other function is a [*folder.Error], and so is a key of config_sentence_transformers.json, or of the
+// object sentence_transformers of config.json, that is not known. The other keys of config.json are for whoever computes the model.
 func ReadConfig(dir string) (*Config, error) {
 	c := &Config{}
-	var main struct {
-		Labels map[string]string `json:"id2label"`
-		Number *int              `json:"num_labels"`
-		Pad    *int32            `json:"pad_token_id"`
-		Ours   struct {
-			Activation string `json:"activation_fn"`
-		} `json:"sentence_transformers"`
-		Before string `json:"sbert_ce_default_activation_function"` // of versions before 4
-	}
-	if err := folder.ReadJSON(filepath.Join(folder.Transformer(dir), configName), &main); err != nil {
+	main, err := open(folder.Transformer(dir), configName)
+	if err != nil {
 		return nil, err
 	}
-	var other struct {
-		Activation string `json:"activation_fn"`
-	}
-	if err := folder.ReadJSON(filepath.Join(dir, sentenceName), &other); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	sentences, err := open(dir, sentenceName) // without keys if it is missing
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	c.Pad = main.Pad
-	for i := range len(main.Labels) {
-		label, ok := main.Labels[strconv.Itoa(i)]
-		if !ok {
-			return nil, &folder.Error{Path: filepath.Join(dir, configName), Name: "id2label", Got: fmt.Sprintf("the keys %q", slices.Sorted(maps.Keys(main.Labels))), Want: "0, 1, 2 ..."}
-		}
-		c.Labels = append(c.Labels, label)
+	ours := main.Under("sentence_transformers")
+	c.readLabels(main)
+	if main.Has("pad_token_id") {
+		c.Pad = new(int32)
+		main.Read("pad_token_id", "a token", c.Pad)
 	}
-	if n := main.Number; n != nil && c.Labels == nil && *n > 0 && *n <= mostLabels {
-		c.Labels = numbered(*n)
-	}
-	for _, x := range []struct{ file, key, function string }{ // the first that is there counts
-		{sentenceName, "activation_fn", other.Activation},
-		{configName, "sentence_transformers.activation_fn", main.Ours.Activation},
-		{configName, "sbert_ce_default_activation_function", main.Before},
-	} {
-		switch x.function[strings.LastIndex(x.function, ".")+1:] {
+	for _, x := range []struct { // the first that is there counts
+		object *strict.JSON
+		key    string
+	}{{sentences, "activation_fn"}, {ours, "activation_fn"}, {main, "sbert_ce_default_activation_function"}} { // the last one before version 4
+		function := x.object.Text(x.key)
+		switch function[strings.LastIndex(function, ".")+1:] {
 		case "":
 			continue
 		case "Identity":
 			c.Identity = true
 		case "Sigmoid":
 		default:
-			return nil, &folder.Error{Path: filepath.Join(dir, x.file), Name: x.key, Got: strconv.Quote(x.function), Want: "torch.nn.modules.activation.Sigmoid or torch.nn.modules.linear.Identity"}
+			x.object.Fail(x.key, strconv.Quote(function), "torch.nn.modules.activation.Sigmoid or torch.nn.modules.linear.Identity")
 		}
 		break
 	}
+	ours.Unknown(strict.Table{"version": strict.Any})
+	sentences.Unknown(strict.SentenceTransformers)
+	for _, s := range []*strict.JSON{main, sentences} {
+		if err := s.Err(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
 	return c, nil
+}
+
+// open reads a file. What it reports of a key is a [*folder.Error].
+func open(dir, name string) (*strict.JSON, error) {
+	var err error
+	s := strict.ReadJSON(dir, name, &err, func(key, got, want string) error {
+		return &folder.Error{Path: filepath.Join(dir, name), Name: key, Got: got, Want: want}
+	})
+	return s, err
+}
+
+// readLabels reads id2label, or how many labels there are.
+func (c *Config) readLabels(main *strict.JSON) {
+	var labels map[string]string
+	main.Read("id2label", "an object of names", &labels)
+	for i := range len(labels) {
+		label, ok := labels[strconv.Itoa(i)]
+		if !ok {
+			main.Fail("id2label", fmt.Sprintf("the keys %q", slices.Sorted(maps.Keys(labels))), "0, 1, 2 ...")
+			return
+		}
+		c.Labels = append(c.Labels, label)
+	}
+	n := 0
+	if main.Read("num_labels", "an integer", &n); c.Labels == nil && n > 0 && n <= mostLabels {
+		c.Labels = numbered(n)
+	}
 }
 
 // mostLabels is the largest number of labels.

@@ -81,8 +81,7 @@ func (p *Template) pairs(_ context.Context, instruction, query string, limit int
 	if instruction == "" {
 		instruction = p.instruction
 	}
-	return func(passage string) ([]int32, []int32, error) {
-		var parts []tokenizer.Part
+	fill := func(passage string) (parts []tokenizer.Part) {
 		for _, text := range p.parts {
 			at := slices.Index(places, text)
 			if at >= 0 {
@@ -92,7 +91,12 @@ func (p *Template) pairs(_ context.Context, instruction, query string, limit int
 				parts = append(parts, tokenizer.Part{Text: text, Special: at < 0})
 			}
 		}
-		return cutBefore(p.tokenizer, parts, limit), nil, nil
+		return parts
+	}
+	c := &cutter{tokenizer: p.tokenizer, limit: limit, without: func() []tokenizer.Part { return fill("") }}
+	return func(passage string) (ids, types []int32, err error) {
+		ids, err = c.tokens(fill(passage))
+		return ids, nil, err
 	}, nil
 }
 
@@ -116,13 +120,20 @@ func (p *Chat) pairs(ctx context.Context, instruction, query string, limit int) 
 		messages = append(messages, chattemplate.Message{Role: "system", Content: instruction})
 	}
 	messages = append(messages, chattemplate.Message{Role: "query", Content: query})
-	return func(passage string) ([]int32, []int32, error) {
-		all := append(slices.Clip(messages), chattemplate.Message{Role: "document", Content: passage})
-		parts, err := p.Template.Parts(ctx, all, p.Answer)
+	fill := func(passage string) ([]tokenizer.Part, error) {
+		return p.Template.Parts(ctx, append(slices.Clip(messages), chattemplate.Message{Role: "document", Content: passage}), p.Answer)
+	}
+	c := &cutter{tokenizer: p.Tokenizer, limit: limit, without: func() []tokenizer.Part {
+		parts, _ := fill("") // a template that takes no empty passage is not asked how much room it has
+		return parts
+	}}
+	return func(passage string) (ids, types []int32, err error) {
+		parts, err := fill(passage)
 		if err != nil {
 			return nil, nil, fmt.Errorf("reranking: %w", err)
 		}
-		return cutBefore(p.Tokenizer, parts, limit), nil, nil
+		ids, err = c.tokens(parts)
+		return ids, nil, err
 	}, nil
 }
 
@@ -151,21 +162,47 @@ func (p *Chat) CheckRoles() error {
 	return nil
 }
 
-// cutBefore returns the tokens of parts, at most limit if that is not 0. If the last part belongs to the template, it stays whole
-// and the text before it is cut, because the template asks the model at its end.
-func cutBefore(t *tokenizer.Tokenizer, parts []tokenizer.Part, limit int) []int32 {
+// A cutter makes the tokens of prompts that differ in the passage.
+type cutter struct {
+	tokenizer *tokenizer.Tokenizer
+	limit     int                     // of tokens, or 0
+	without   func() []tokenizer.Part // the prompt without a passage, nil if the template refuses it
+	checked   bool                    // there is room for a passage
+}
+
+// tokens returns those of a prompt, at most limit. If the last part belongs to the template, it stays whole and the text
+// before it is cut, because the template asks the model at its end. The error is a [*kernel.ArgumentError] if nothing of
+// the passage would stay: then all passages would have one score, and each would take the time of the whole query.
+func (c *cutter) tokens(parts []tokenizer.Part) ([]int32, error) {
 	o := tokenizer.Options{NoSpecial: true}
-	if limit < 1 {
-		return t.EncodeParts(parts, o)
+	if c.limit < 1 {
+		return c.tokenizer.EncodeParts(parts, o), nil
 	}
-	o.Limit = limit + 1
-	ids := t.EncodeParts(parts, o)
-	if len(ids) <= limit {
-		return ids
+	o.Limit = c.limit
+	if ids, fits := c.tokenizer.EncodePartsWithin(parts, o); fits {
+		return ids, nil
 	}
-	var end []int32
-	if n := len(parts); n > 0 && parts[n-1].Special {
-		end = t.Encode(parts[n-1].Text, tokenizer.Options{NoSpecial: true, Limit: limit})
+	if err := c.check(); err != nil {
+		return nil, err
 	}
-	return append(ids[:limit-len(end):limit-len(end)], end...)
+	ids := c.tokenizer.EncodeParts(parts, o)
+	if n := len(parts); n > 0 && parts[n-1].Special && !c.tokenizer.CutsBeginning() {
+		end := c.tokenizer.Encode(parts[n-1].Text, o)
+		copy(ids[len(ids)-len(end):], end)
+	}
+	return ids, nil
+}
+
+// check reports a query that leaves no room for a passage, once.
+func (c *cutter) check() error {
+	if c.checked {
+		return nil
+	}
+	c.checked = true
+	if c.limit > 1 {
+		if _, fits := c.tokenizer.EncodePartsWithin(c.without(), tokenizer.Options{NoSpecial: true, Limit: c.limit - 1}); fits {
+			return nil
+		}
+	}
+	return &kernel.ArgumentError{Arg: "query", Got: fmt.Sprintf("%d tokens or more with the instruction and the model's prompt", c.limit), Want: "fewer, so that there is room for a passage"}
 }

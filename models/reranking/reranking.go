@@ -93,7 +93,7 @@ func (r *Reranker) label() (int, error) {
 		return 0, err
 	}
 	if o.Instruction != "" && !r.TakesInstruction() {
-		return 0, bad("Instruction", fmt.Sprintf("%q", o.Instruction), "none, as the model takes no instruction")
+		return 0, bad("Instruction", fmt.Sprintf("%.40q", o.Instruction), "none, as the model takes no instruction")
 	}
 	if o.Label == "" && h.Default >= 0 {
 		return h.Default, nil
@@ -101,7 +101,7 @@ func (r *Reranker) label() (int, error) {
 	if i := slices.Index(h.Labels, o.Label); i >= 0 {
 		return i, nil
 	}
-	return 0, bad("Label", fmt.Sprintf("%q", o.Label), fmt.Sprintf("one of %q", h.Labels))
+	return 0, bad("Label", fmt.Sprintf("%.40q", o.Label), fmt.Sprintf("one of %q", h.Labels))
 }
 
 // computing returns the settings of the model's computation.
@@ -111,7 +111,7 @@ func (r *Reranker) computing() *embedding.Options {
 
 // CountTokens returns how many tokens a query and a passage have together, or 0 if a chat template refuses them. Tokens beyond
 // [Reranker.MaxTokens] are left out: a model that takes two texts loses the end of the longer one, and a model that takes both
-// in one prompt loses the end of the passage.
+// in one prompt loses the end of the passage, or with a tokenizer that cuts there the beginning of the prompt.
 func (r *Reranker) CountTokens(query, passage string) int {
 	with, err := r.p.Prompt.pairs(context.Background(), r.opts.Instruction, query, 0)
 	if err != nil {
@@ -129,8 +129,9 @@ func (r *Reranker) CountTokens(query, passage string) int {
 // it is the logarithm of the label's odds by the softmax of all outputs, such as the logit of yes less the logit of no. A
 // score has the same bits whatever other passages are in the call.
 //
-// If ctx ends, its error is returned soon. Other errors are those of [Reranker.Check], a [*kernel.TierError], and
-// the error of a chat template.
+// If ctx ends, its error is returned soon. Other errors are those of [Reranker.Check], a [*kernel.TierError], the error of
+// a chat template, and a [*kernel.ArgumentError] for a query that leaves no room in the model's prompt for a passage that
+// does not fit.
 func (r *Reranker) Score(ctx context.Context, query string, passages []string) ([]float32, error) {
 	pairs, err := r.Pairs(ctx, query, passages)
 	if err != nil {

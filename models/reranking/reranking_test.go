@@ -87,6 +87,47 @@ func TestTemplateTexts(t *testing.T) {
 	}
 }
 
+// TestTemplateLeft: with a tokenizer that leaves out the beginning of texts, the last tokens of a prompt stay, as in
+// sentence-transformers.
+func TestTemplateLeft(t *testing.T) {
+	dir := t.TempDir()
+	data, err := os.ReadFile("../testdata/tiny/reranker-qwen3-reranker-6/tokenizer.json")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "tokenizer.json"), data, 0o666)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "tokenizer_config.json"), []byte(`{"truncation_side": "left"}`), 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok, err := tokenizer.Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewTemplate(tok, "<|im_start|>{query}|{document}<|im_end|>\n", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := func(limit int) []int32 {
+		with, err := p.pairs(t.Context(), "", "a b", limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, _, err := with(strings.Repeat("the quick brown fox ", 20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ids
+	}
+	all := tokens(0)
+	for _, limit := range []int{16, 40, len(all) - 1, len(all)} {
+		if got, want := tokens(limit), all[len(all)-limit:]; !slices.Equal(got, want) {
+			t.Errorf("limit %d: %v, want %v", limit, got, want)
+		}
+	}
+}
+
 // TestChatRoles: a template that leaves out one of the two, or refuses, is none.
 func TestChatRoles(t *testing.T) {
 	for text, want := range map[string]string{
@@ -123,6 +164,11 @@ func TestReadConfig(t *testing.T) {
 		{`{"sbert_ce_default_activation_function": "torch.nn.modules.activation.Tanh"}`, "", nil, false, "sbert_ce_default_activation_function"},
 		{`{"sentence_transformers": {"activation_fn": "mine.Function"}}`, "", nil, false, "sentence_transformers.activation_fn"},
 		{`{"id2label": {"1": "a"}}`, "", nil, false, "id2label"},
+		{`{"id2label": ["a"]}`, "", nil, false, "id2label"},
+		{`{"of_ours": 1, "sentence_transformers": null, "pad_token_id": null}`, `{"activation_fn": null, "prompts": {}}`, nil, false, ""},
+		{`{}`, `{"activation_fn": "torch.nn.modules.linear.Identity", "score_scale": 2}`, nil, false, "score_scale"},
+		{`{}`, `{"Activation_fn": "torch.nn.modules.linear.Identity"}`, nil, false, "Activation_fn"},
+		{`{"sentence_transformers": {"version": "5.0", "score_scale": 2}}`, "", nil, false, "sentence_transformers.score_scale"},
 	} {
 		dir := t.TempDir()
 		files := map[string]string{configName: c.config, sentenceName: c.sentences}

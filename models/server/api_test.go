@@ -331,6 +331,7 @@ func TestRerankSettings(t *testing.T) {
 	for body, param := range map[string]string{
 		`{"model": "reranker-deberta-nli-6", "query": "a", "documents": ["b"]}`:                                                 "label",
 		`{"model": "reranker-deberta-nli-6", "query": "a", "documents": ["b"], "label": "maybe"}`:                               "label",
+		`{"model": "reranker-qwen3-reranker-6", "query": "` + strings.Repeat("a ", 999) + `", "documents": ["b"]}`:              "query",
 		`{"model": "reranker-deberta-nli-6", "query": "a", "documents": ["b"], "label": "neutral", "instruction": "Is it so?"}`: "instruction",
 	} {
 		if w := post(s, "/v1/rerank", body); w.Code != 400 || !strings.Contains(w.Body.String(), fmt.Sprintf(`"param":%q`, param)) {

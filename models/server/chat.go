@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
@@ -133,8 +134,11 @@ func (g *generation) converse(q *chatRequest) error {
 	if err != nil {
 		return err
 	}
-	if template, err = template.WithVariables(variables); err != nil {
-		return badParam("chat_template_kwargs", "chat_template_kwargs: %v", err)
+	template, err = template.WithVariables(variables)
+	if bad := (*chattemplate.VariableError)(nil); errors.As(err, &bad) {
+		return badParam("chat_template_kwargs", "chat_template_kwargs.%.40s: got %s, want %s", bad.Name, bad.Type, bad.Want)
+	} else if err != nil {
+		return err
 	}
 	release, err := g.encoding()
 	if err != nil {

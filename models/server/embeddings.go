@@ -16,7 +16,8 @@ type embeddingsRequest struct {
 	EncodingFormat string        `json:"encoding_format"`
 	Dimensions     *fields.Int   `json:"dimensions"`
 
-	// Truncate leaves out the end of a text that is too long, which otherwise is an error.
+	// Truncate leaves out the end of a text that is too long, or its beginning if the model's tokenizer cuts there. Otherwise
+	// such a text is an error.
 	Truncate bool `json:"truncate"`
 
 	Receipt bool `json:"receipt"` // one of package receipt
@@ -118,7 +119,11 @@ func (x *exchange) items(h *host, q *embeddingsRequest, dimensions int) ([]text,
 			if !q.Truncate {
 				return nil, tooLong("input", most)
 			}
-			ids = ids[:most]
+			if h.embed.Tokenizer().CutsBeginning() {
+				ids = ids[len(ids)-most:]
+			} else {
+				ids = ids[:most]
+			}
 		}
 		items[i] = text{ids, dimensions}
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -149,5 +150,20 @@ func (m *Model) fingerprint(s *Settings) string {
 		}
 		fmt.Fprintf(h, "context %d\ncache %v %v\nint8 %v\n%smax %d\nsampler %+v\n", o.Context, o.CacheType, cmp.Or(o.CacheValueType, o.CacheType), o.Int8, attention, s.MaxTokens, *s.Sampler)
 	}
+	if m.rerank != nil && m.rerank.TakesInstruction() {
+		fmt.Fprintf(h, "prompt %v\n", m.promptTokens())
+	}
 	return "fp_" + hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// promptTokens returns the tokens of a reranker's prompt with some texts. Beside the files of its digest they depend on
+// what tells its family: the title of README.md and the name of the folder.
+func (m *Model) promptTokens() []int32 {
+	o := m.rerank.Options()
+	o.Label = m.rerank.Labels()[0]
+	pairs, err := m.rerank.With(o).Pairs(context.Background(), "a", []string{"b"})
+	if err != nil {
+		return nil // its answers are this error
+	}
+	return pairs[0].Tokens()
 }

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -82,7 +85,7 @@ func TestRefused(t *testing.T) {
 			name, _, _ := strings.Cut(strings.TrimPrefix(body, `"`), `"`)
 			var e struct{ Error failure }
 			w := post(s, path, `{`+rest+`, `+body+`}`)
-			if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != 400 || e.Error.Param == nil || *e.Error.Param != name || !strings.Contains(e.Error.Message, name) || !strings.Contains(e.Error.Message, "want") && name != "grammar" && name != "json_schema" && name != "chat_template_kwargs" {
+			if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != 400 || e.Error.Param == nil || *e.Error.Param != name || !strings.Contains(e.Error.Message, name) || !strings.Contains(e.Error.Message, "want") && name != "grammar" && name != "json_schema" {
 				t.Errorf("%s %s: status %d, %s, want an error of %q", path, body, w.Code, w.Body, name)
 			}
 		}
@@ -291,6 +294,39 @@ func TestTextRanks(t *testing.T) {
 		if w := post(s, "/rerank", `{"query": "a cat", `+body+`}`); w.Code != status {
 			t.Errorf("%.60s: status %d, %s, want %d", body, w.Code, w.Body, status)
 		}
+	}
+}
+
+// TestTruncateLeft: tokens that are too many lose their beginning where texts do.
+func TestTruncateLeft(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "left")
+	err := os.CopyFS(dir, os.DirFS("../testdata/folders/embedder"))
+	if err == nil {
+		err = os.Remove(filepath.Join(dir, "tokenizer_config.json"))
+	}
+	if err == nil {
+		err = os.CopyFS(dir, os.DirFS("../testdata/folders/left"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Load(dir, LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type answer struct {
+		Data []struct{ Embedding []float32 }
+	}
+	s, most := serverOf(t, fixed(), m), m.embed.MaxTokens()
+	vector := func(first, n int) []float32 {
+		ids := make([]string, n)
+		for i := range ids {
+			ids[i] = strconv.Itoa((first+i)%9 + 5)
+		}
+		return answerOf[answer](t, post(s, "/v1/embeddings", `{"model": "left", "truncate": true, "input": [`+strings.Join(ids, ", ")+`]}`)).Data[0].Embedding
+	}
+	if got, want := vector(0, most+4), vector(4, most); len(got) == 0 || !slices.Equal(got, want) || slices.Equal(got, vector(0, most)) {
+		t.Errorf("%v, want %v, that of the last tokens", got, want)
 	}
 }
 

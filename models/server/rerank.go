@@ -161,9 +161,13 @@ func (x *exchange) pairs(with *reranking.Reranker, q *rerankRequest, texts []str
 	}
 	defer release()
 	pairs, err := with.Pairs(x.ctx, q.Query, texts)
-	if err != nil && x.ctx.Err() == nil {
+	var bad *kernel.ArgumentError
+	switch {
+	case errors.As(err, &bad):
+		return nil, badParam(bad.Arg, "%s: got %s, want %s", bad.Arg, bad.Got, bad.Want)
+	case err != nil && x.ctx.Err() == nil:
 		return nil, badParam("query", "%v", err)
-	} else if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	truncate, field := false, "texts"

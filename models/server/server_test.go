@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -125,4 +127,29 @@ func events(t testing.TB, body io.Reader) (list []string) {
 		list = append(list, text)
 	}
 	return list
+}
+
+// TestRerankerFingerprint: README.md matters where its title tells the family of a reranker, whose prompt is another one.
+func TestRerankerFingerprint(t *testing.T) {
+	fingerprint := func(readme string) string {
+		t.Helper()
+		dir := filepath.Join(t.TempDir(), "model")
+		if err := os.CopyFS(dir, os.DirFS("../testdata/tiny/reranker-qwen3-classifier-6")); err != nil {
+			t.Fatal(err)
+		}
+		if readme != "" {
+			if err := os.WriteFile(filepath.Join(dir, "README.md"), []byte(readme), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m, err := Load(dir, LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.fingerprint(&Settings{})
+	}
+	none, other, card := fingerprint(""), fingerprint("# A model"), fingerprint("# Qwen3-Reranker-0.6B")
+	if none != other || none == card {
+		t.Errorf("without README.md %s, with one %s, with that of the family %s", none, other, card)
+	}
 }

@@ -3,6 +3,7 @@ package serving
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -85,11 +86,8 @@ func (m *Models) answers(fs *flag.FlagSet, settings *server.Settings) {
 	fs.Float64Var(&p.MinP, "min-p", 0, "draw from the tokens that are at least this many times as probable as the most probable one, if a request does not say")
 	fs.Uint64Var(&p.Seed, "seed", 1, "seed of the random draws, if a request does not say")
 	fs.Var(&settings.Date, "date", "`day` that a template which writes the date takes for today, if a request does not say: YYYY-MM-DD, or today for the day of the start; changes answers (default 2024-07-26)")
-	fs.Func("receipt-key", "`file` of a private key of Ed25519 in PEM that signs receipts", func(path string) error {
-		data, err := os.ReadFile(path)
-		if err == nil {
-			settings.ReceiptKey, err = receipt.PrivateKey(data)
-		}
+	fs.Func("receipt-key", "`file` of a private key of Ed25519 in PEM that signs receipts", func(path string) (err error) {
+		settings.ReceiptKey, err = receipt.ReadKey(path)
 		return err
 	})
 	command.ExecFlags(fs, &m.Options.Exec)
@@ -177,7 +175,7 @@ func isName(name string) bool { return name != "" && !strings.ContainsAny(name, 
 
 // readKeys reads a file of keys. Empty lines and those that begin with # do not count.
 func readKeys(path string) (keys []server.Key, err error) {
-	data, err := os.ReadFile(path)
+	data, err := command.ReadFile(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}

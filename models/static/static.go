@@ -5,7 +5,6 @@ package static
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +15,7 @@ import (
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/internal/loading"
+	"github.com/attn-go/attn/models/internal/strict"
 	"github.com/attn-go/attn/models/inventory"
 	"github.com/attn-go/attn/models/tokenizer"
 	"github.com/attn-go/attn/models/weights"
@@ -29,7 +29,7 @@ const (
 
 const (
 	defaultMax = 512 // tokens of a text, as in model2vec
-	most       = 1 << 24
+	most       = strict.Most
 )
 
 // Load reads a table of vectors from a folder, found as [weights.Resolve] does:
@@ -45,7 +45,8 @@ const (
 // Texts get no tokens around them, and those of model2vec lose the tokens that stand for unknown words, after the cut as in
 // its version 0.10; that this version looks only at the first max_length times the median length of a token characters, for speed, is
 // not so here. A text
-// without tokens has a vector of zeros. Every tensor is used, or the error is a [*folder.Error] that names it.
+// without tokens has a vector of zeros. Every tensor is used and every key of config.json is known, or the error is a [*folder.Error] that
+// names it.
 func Load(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
 	m, err := read(model)
 	if err != nil {
@@ -153,9 +154,8 @@ func read(name string) (*model, error) {
 
 // readModules reads modules.json, if there is one, and returns the folder of the table.
 func (m *model) readModules(dir string) (string, error) {
-	path := filepath.Join(dir, "modules.json")
-	var list []struct{ Path, Type string }
-	if err := folder.ReadJSON(path, &list); errors.Is(err, fs.ErrNotExist) {
+	list, err := folder.ReadList(dir)
+	if errors.Is(err, fs.ErrNotExist) {
 		return dir, nil
 	} else if err != nil {
 		return "", err
@@ -164,44 +164,48 @@ func (m *model) readModules(dir string) (string, error) {
 	for i, x := range list {
 		kind := x.Type[strings.LastIndex(x.Type, ".")+1:]
 		switch {
-		case i == 0 && kind == StaticEmbedding && (x.Path == "" || filepath.IsLocal(filepath.FromSlash(x.Path))):
+		case i == 0 && kind == StaticEmbedding:
 			at = filepath.Join(dir, filepath.FromSlash(x.Path))
 		case i > 0 && kind == "Normalize":
 			m.modules.After = []folder.Module{{}}
 		default:
-			return "", &folder.Error{Path: path, Name: fmt.Sprintf("module %d", i), Got: fmt.Sprintf("%q", x.Type), Want: "StaticEmbedding, and then Normalize or nothing"}
+			return "", &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: fmt.Sprintf("module %d", i), Got: fmt.Sprintf("%q", x.Type), Want: "StaticEmbedding, and then Normalize or nothing"}
 		}
 	}
 	return at, nil
 }
 
+// ofModel2Vec are keys of config.json that say how model2vec has made the table. Its versions up to 0.10 write them, and read none of them;
+// how many rows and columns there are the tensors say.
+var ofModel2Vec = strict.Table{}.Add(strict.Any, "tokenizer_name", "apply_pca", "apply_zipf", "sif_coefficient", "pooling", "hidden_dim",
+	"seq_length", "embedding_dtype", "vocabulary_quantization")
+
 // readConfig reads config.json of model2vec. A StaticEmbedding has none: the file of its tokenizer says to how many tokens it
 // cuts texts, or it does not cut them.
-func (m *model) readConfig(dir, at string) error {
-	var c struct {
-		Type      string          `json:"model_type"`
-		Normalize *bool           `json:"normalize"`
-		Max       json.RawMessage `json:"max_length"`
-	}
-	if err := folder.ReadJSON(filepath.Join(dir, "config.json"), &c); errors.Is(err, fs.ErrNotExist) {
+func (m *model) readConfig(dir, at string) (err error) {
+	const name = "config.json"
+	s := strict.ReadJSON(dir, name, &err, func(key, got, want string) error {
+		return &folder.Error{Path: filepath.Join(dir, name), Name: key, Got: got, Want: want}
+	})
+	if errors.Is(err, fs.ErrNotExist) {
 		return m.readTruncation(filepath.Join(at, "tokenizer.json"))
 	} else if err != nil {
 		return err
 	}
-	m.dropUnknown = c.Type == Model2Vec
-	if string(c.Max) == "null" { // texts are not cut
+	m.dropUnknown = s.Text("model_type") == Model2Vec
+	switch {
+	case s.Has("max_length"):
+		m.maxTokens = s.Size("max_length", 0)
+	case s.Given("max_length"): // null: texts are not cut
 		m.maxTokens = most
-	} else if c.Max != nil {
-		if err := json.Unmarshal(c.Max, &m.maxTokens); err != nil || m.maxTokens < 1 || m.maxTokens > most {
-			return &folder.Error{Path: filepath.Join(dir, "config.json"), Name: "max_length", Got: fmt.Sprintf("%.40s", c.Max), Want: fmt.Sprintf("1 to %d, or null", most)}
-		}
 	}
-	if c.Normalize != nil { // what model2vec goes by
-		if m.modules.After = nil; *c.Normalize {
+	if s.Has("normalize") { // what model2vec goes by
+		if m.modules.After = nil; s.Yes("normalize") {
 			m.modules.After = []folder.Module{{}}
 		}
 	}
-	return nil
+	s.Unknown(strict.Config, ofModel2Vec)
+	return err
 }
 
 // readTruncation reads to how many tokens the file of a tokenizer cuts texts.

@@ -234,12 +234,13 @@ func TestErrors(t *testing.T) {
 		return func(_ string, all *[]safetensors.Tensor) { *all = append(*all, x) }
 	}
 	for want, change := range map[string]func(string, *[]safetensors.Tensor){
-		"module 1": put("modules.json", `[{"path": "", "type": "x.StaticEmbedding"}, {"type": "x.Dense"}]`),
-		"of_ours":  put("config_sentence_transformers.json", `{"of_ours": 1}`),
-		"module 0": put("modules.json", `[{"path": "../x", "type": "x.StaticEmbedding"}]`),
-		"extra":    add(safetensors.Tensor{Name: "extra", Shape: []int{1}, Data: []float32{1}}),
-		"mapping":  add(safetensors.Tensor{Name: "mapping", Shape: []int{1}, Data: []float32{1}}),
-		"weights":  add(safetensors.Tensor{Name: "weights", Shape: []int{2}, Data: []float32{1, 2}}),
+		"module 1":          put("modules.json", `[{"path": "", "type": "x.StaticEmbedding"}, {"type": "x.Dense"}]`),
+		"of_ours":           put("config_sentence_transformers.json", `{"of_ours": 1}`),
+		"module 0":          put("modules.json", `[{"path": "../x", "type": "x.StaticEmbedding"}]`),
+		"module 0: of_ours": put("modules.json", `[{"path": "", "type": "x.StaticEmbedding", "of_ours": 1}]`),
+		"extra":             add(safetensors.Tensor{Name: "extra", Shape: []int{1}, Data: []float32{1}}),
+		"mapping":           add(safetensors.Tensor{Name: "mapping", Shape: []int{1}, Data: []float32{1}}),
+		"weights":           add(safetensors.Tensor{Name: "weights", Shape: []int{2}, Data: []float32{1, 2}}),
 		"embedding.weight": func(_ string, all *[]safetensors.Tensor) {
 			(*all)[0].Shape = []int{6}
 		},
@@ -250,6 +251,31 @@ func TestErrors(t *testing.T) {
 		var bad *folder.Error
 		if _, err := Load(write(t, change), embedding.LoadOptions{}); !errors.As(err, &bad) || !strings.Contains(bad.Name, want) {
 			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+// TestConfigKeys: what model2vec writes into config.json changes nothing, and a key that is not known is an error.
+func TestConfigKeys(t *testing.T) {
+	// As model2vec 0.1 to 0.10 write it, with the keys that only some of them have.
+	const all = `{"model_type": "model2vec", "architectures": ["StaticModel"], "tokenizer_name": "baai/bge-base-en-v1.5", "apply_pca": 256, "apply_zipf": null,
+		"sif_coefficient": 0.0001, "hidden_dim": 256, "seq_length": 1000000, "normalize": true, "pooling": "mean", "embedding_dtype": "float32",
+		"vocabulary_quantization": 3%s}`
+	for _, c := range []struct{ more, key, got string }{
+		{"", "", ""},
+		{`, "max_length": 9, "transformers_version": "4.50.0"`, "", ""},
+		{`, "token_mapping": [[0, 1]]`, "token_mapping", "[[0, 1]]"},
+		{`, "Normalize": false`, "Normalize", "false"},
+		{`, "is_decoder": true`, "is_decoder", "true"},
+	} {
+		_, err := Load(write(t, func(dir string, _ *[]safetensors.Tensor) {
+			if err := os.WriteFile(filepath.Join(dir, "config.json"), fmt.Appendf(nil, all, c.more), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}), embedding.LoadOptions{})
+		bad, ok := errors.AsType[*folder.Error](err)
+		if c.key == "" && err != nil || c.key != "" && (!ok || bad.Name != c.key || bad.Got != c.got || filepath.Base(bad.Path) != "config.json") {
+			t.Errorf("%s: %v", c.more, err)
 		}
 	}
 }

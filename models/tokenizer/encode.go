@@ -100,6 +100,10 @@ func (t *Tokenizer) reach(room int) int {
 	return room
 }
 
+// CutsBeginning tells whether a text of more than Options.Limit ids loses its beginning, as truncation_side "left" says,
+// and not its end.
+func (t *Tokenizer) CutsBeginning() bool { return t.left }
+
 // cut returns so many ids of a text, or all.
 func (t *Tokenizer) cut(ids []int32, n int) []int32 {
 	if t.left {

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/attn-go/attn/models/internal/knownkeys"
+	"github.com/attn-go/attn/models/internal/strict"
 )
 
 const settingsFile = "tokenizer_config.json"
@@ -76,14 +76,14 @@ func (m *modelSettings) class(name string) class {
 // settingsKeys are the keys of tokenizer_config.json, beside those that settingsNames knows by their ends. Those of no
 // particular values are read, here or elsewhere, or have no part in what the tokens of a text are: transformers 5.24 reads them for
 // other things, or not at all.
-var settingsKeys = knownkeys.Table{
-	"do_lower_case": knownkeys.Only("true", "false"), "tokenize_chinese_chars": knownkeys.Only("true", "false"),
-	"strip_accents": knownkeys.Only("true", "false", "null"), "add_prefix_space": knownkeys.Only("true", "false", "null"),
-	"truncation_side":      knownkeys.Only(`"left"`, `"right"`),
-	"split_special_tokens": knownkeys.Only("false", "null"),
-	"split_by_punct":       knownkeys.Only("false", "null"),
-	"init_inputs":          knownkeys.None,
-}.Add(knownkeys.Any,
+var settingsKeys = strict.Table{
+	"do_lower_case": strict.Only("true", "false"), "tokenize_chinese_chars": strict.Only("true", "false"),
+	"strip_accents": strict.Only("true", "false", "null"), "add_prefix_space": strict.Only("true", "false", "null"),
+	"truncation_side":      strict.Only(`"left"`, `"right"`),
+	"split_special_tokens": strict.Only("false", "null"),
+	"split_by_punct":       strict.Only("false", "null"),
+	"init_inputs":          strict.None,
+}.Add(strict.Any,
 	// They are read; do_basic_tokenize beside vocab.txt alone.
 	"model_max_length", "max_len", "tokenizer_class", "model_input_names", "chat_template", "do_basic_tokenize",
 
@@ -127,7 +127,7 @@ func readSettings(data []byte, m modelSettings) (*settings, error) {
 			unusual[key] = value
 		}
 	}
-	if p := settingsKeys.Check(unusual); p != nil {
+	if p := strict.Check(unusual, settingsKeys); p != nil {
 		return nil, &ConfigError{settingsFile + ": " + p.Key, p.Got, p.Want}
 	}
 	c := struct {

@@ -65,7 +65,7 @@ line, and 1 if one could not be verified.
 
 `
 
-func parse(args []string, help io.Writer) (*config, error) {
+func parse(ctx context.Context, args []string, help io.Writer) (*config, error) {
 	c := &config{}
 	fs := flag.NewFlagSet("verify", flag.ContinueOnError)
 	fs.Usage = func() {
@@ -88,7 +88,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 		return nil, command.Usage(fmt.Errorf("-spot is %d, want 0 or more", c.spot))
 	}
 	if *key != "" {
-		data, err := os.ReadFile(*key)
+		data, err := command.ReadFile(ctx, *key)
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +102,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 // run runs the command. After a receipt that does not hold the others are verified all the same, and the
 // error is the first [*receipt.Mismatch]; another error ends it.
 func run(ctx context.Context, args []string, out io.Writer) error {
-	c, err := parse(args, out)
+	c, err := parse(ctx, args, out)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil
 	}
@@ -124,7 +124,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 
 // file verifies the receipts of a file, and returns the first error.
 func (c *config) file(ctx context.Context, name string, out io.Writer) (first error) {
-	f, err := os.Open(name)
+	f, err := command.Open(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -87,8 +87,8 @@ type ISA interface {
 	// ReplaceNaN replaces by other the lanes of x that are NaN.
 	ReplaceNaN(c *build.Context, x, other reg.Register)
 
-	// Butterfly returns a function that replaces the lanes of x that lie distance apart, a power of two, by their sum and
-	// their difference, the first minus the second.
+	// Butterfly returns a function that replaces the lanes of x that lie distance apart, a
+	// power of two, by their sum and their difference, the first minus the second.
 	Butterfly(c *build.Context) func(x reg.VecVirtual, distance int)
 
 	// LoadWhere loads the lanes of v whose mask is set, and clears the others. It reads nothing

@@ -113,6 +113,18 @@ func pathError(path, format string, args ...any) error {
 	return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf(format, args...)}
 }
 
+// ReadJSON reads a file of JSON. Errors name it; if it is missing, they are an [fs.ErrNotExist].
+func ReadJSON(path string, into any) error {
+	data, err := ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("%s: %w", path, JSONError(err, data))
+	}
+	return nil
+}
+
 // JSONError returns the error of decoding JSON, in other words if the data end within it.
 func JSONError(err error, data []byte) error {
 	if bad := (*json.SyntaxError)(nil); errors.As(err, &bad) && bad.Offset == int64(len(data)) && strings.HasPrefix(bad.Error(), "unexpected end") {

@@ -3,15 +3,23 @@ package strict
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
-
-	"github.com/attn-go/attn/models/gguf"
 )
+
+// A Source has the metadata of a file, by whole keys, as package gguf's File does.
+type Source interface {
+	Keys() []string
+	Value(key string) (any, bool)
+	Int(key string) (int64, error)
+	Ints(key string) ([]int64, error)
+	Float(key string) (float64, error)
+	Bool(key string) (bool, error)
+	String(key string) (string, error)
+}
 
 // A GGUF reads the metadata of an architecture. The first error stays.
 type GGUF struct {
-	File *gguf.File
+	File Source
 	Arch string // the prefix of the keys
 	Most int64  // of sizes
 	Err  error
@@ -23,7 +31,7 @@ type GGUF struct {
 
 // ReadGGUF returns a reader. fail makes errors about whole keys; those of values of a wrong type are
 // of package gguf.
-func ReadGGUF(f *gguf.File, arch string, fail func(key, got, want string) error) *GGUF {
+func ReadGGUF(f Source, arch string, fail func(key, got, want string) error) *GGUF {
 	return &GGUF{File: f, Arch: arch, Most: Most, used: map[string]bool{}, fail: fail}
 }
 
@@ -174,10 +182,11 @@ func (k *GGUF) Yes(name string, missing bool) bool {
 	return yes
 }
 
-// Unknown reports a key of the architecture that nothing has asked for, unless its value changes nothing by one of the
+// Unknown reports a key of the architecture that nothing has asked for, unless its value is in one of the
 // tables, whose keys have no architecture.
 func (k *GGUF) Unknown(tables ...Table) {
-	for _, key := range slices.Sorted(slices.Values(k.File.Keys())) {
+	left := map[string]json.RawMessage{}
+	for _, key := range k.File.Keys() {
 		name, ok := strings.CutPrefix(key, k.Arch+".")
 		if !ok || k.used[key] {
 			continue
@@ -187,8 +196,9 @@ func (k *GGUF) Unknown(tables ...Table) {
 		if err != nil { // a number that JSON does not have
 			data = []byte(fmt.Sprint(v))
 		}
-		if want := unknown(name, data, tables); want != "" {
-			k.Fail(k.fail(key, Abbreviated(data), want))
-		}
+		left[name] = data
+	}
+	if p := Check(left, tables...); p != nil {
+		k.Fail(k.fail(k.Arch+"."+p.Key, p.Got, p.Want))
 	}
 }

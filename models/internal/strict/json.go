@@ -3,13 +3,11 @@ package strict
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 
-	"github.com/attn-go/attn/models/folder"
+	"github.com/attn-go/attn/models/internal/filemap"
 )
 
 // A JSON reads an object of a JSON file. The first error stays, also that of objects in it. A key
@@ -23,11 +21,11 @@ type JSON struct {
 }
 
 // ReadJSON reads a file of a folder. err gets the first error: what fail returns for a key with the keys of the
-// objects around it, or that of [folder.ReadJSON].
+// objects around it, or that of [filemap.ReadJSON].
 func ReadJSON(dir, name string, err *error, fail func(key, got, want string) error) *JSON {
 	s := &JSON{asked: map[string]bool{}, fail: fail, err: err}
 	if *err == nil {
-		*err = folder.ReadJSON(filepath.Join(dir, name), &s.keys)
+		*err = filemap.ReadJSON(filepath.Join(dir, name), &s.keys)
 	}
 	return s
 }
@@ -181,14 +179,15 @@ func kindOf(t reflect.Type) string {
 	return "an object"
 }
 
-// Unknown reports a key that nothing has asked for, unless its value changes nothing by one of the tables.
+// Unknown reports a key that nothing has asked for, unless its value is in one of the tables.
 func (s *JSON) Unknown(tables ...Table) {
-	for _, key := range slices.Sorted(maps.Keys(s.keys)) {
-		if s.asked[key] {
-			continue
+	left := map[string]json.RawMessage{}
+	for key, value := range s.keys {
+		if !s.asked[key] && string(value) != "null" {
+			left[key] = value
 		}
-		if want := unknown(key, s.keys[key], tables); want != "" {
-			s.Fail(key, Abbreviated(s.keys[key]), want)
-		}
+	}
+	if p := Check(left, tables...); p != nil {
+		s.Fail(p.Key, p.Got, p.Want)
 	}
 }

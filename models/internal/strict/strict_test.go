@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/models/gguf"
@@ -27,7 +28,7 @@ func object(t *testing.T, text string, ask func(s *JSON)) (err error) {
 
 // A key is asked for, harmless with its value, or an error.
 func TestUnknown(t *testing.T) {
-	table := Table{"any": Any, "one": {"1"}, "no": {"false", "0"}, "empty": {"{}"}}
+	table := Table{"any": Any, "one": Only("1"), "no": Only("false", "0"), "empty": Only("{}")}
 	for text, want := range map[string]string{
 		`{"asked": 5, "any": [3], "one": 1.0, "no": false, "empty": {}, "other": null}`: "",
 		`{"no": 0, "any": {"a": 1}}`: "",
@@ -45,13 +46,43 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// No key stands twice in a table, and all values are JSON.
+// TestCheck: keys that are not known and values that no table has are found, the first one by name.
+func TestCheck(t *testing.T) {
+	table := Table{"b": Only("false", "null"), "c": None, "d": Object(Table{"e": Only("1")})}.Add(Any, "a")
+	for text, want := range map[string]Problem{
+		`{}`:                            {},
+		`{"a": [1], "b": false}`:        {},
+		`{"b": null, "c": {}, "d": {}}`: {},
+		`{"c": [], "d": {"e": 1.0}}`:    {},
+		`{"d": null, "other": "x"}`:     {},
+		`{"b": 2}`:                      {}, // of the second table
+		`{"b": true, "c": 1}`:           {"b", "true", "2; others are not supported"},
+		`{"c": {"x": 1}}`:               {"c", `{"x": 1}`, `null or "" or 0 or {} or []; others are not supported`},
+		`{"d": {"e": 2}}`:               {"d", `{"e": 2}`, "an object with no other keys than e, of which values are known"},
+		`{"d": {"f": 1}}`:               {"d", `{"f": 1}`, "an object with no other keys than e, of which values are known"},
+		`{"z": 1, "y": "` + strings.Repeat("x", 200) + `"}`: {"y", `"` + strings.Repeat("x", longest-1) + "...", "no such key: what it changes is not known"},
+	} {
+		var all map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(text), &all); err != nil {
+			t.Fatal(err)
+		}
+		got := Check(all, table, Table{"b": Only("2"), "other": Any})
+		if got == nil {
+			got = &Problem{}
+		}
+		if *got != want {
+			t.Errorf("%.60s: %+v, want %+v", text, *got, want)
+		}
+	}
+}
+
+// No key stands twice in a table, which Add finds, and all values are JSON.
 func TestTables(t *testing.T) {
-	for _, table := range []Table{Config, Parameters, Metadata} {
+	for _, table := range []Table{Config, Parameters, SentenceTransformers, Generation, Metadata} {
 		for key, values := range table {
-			for i, v := range values {
-				if !json.Valid([]byte(v)) || slices.Contains(values[:i], v) {
-					t.Errorf("%s: %s", key, values)
+			for i, v := range values.list {
+				if !json.Valid([]byte(v)) || slices.Contains(values.list[:i], v) {
+					t.Errorf("%s: %s", key, values.list)
 				}
 			}
 			if key == "" {
@@ -60,10 +91,16 @@ func TestTables(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"is_decoder", "full_attn_mod", "pruned_heads"} {
-		if Config.allows(key, []byte("true")) {
+		if Config[key].allow([]byte("true")) {
 			t.Errorf("%s: every value", key)
 		}
 	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a key stands twice")
+		}
+	}()
+	Table{"a": Any}.Add(None, "b", "a")
 }
 
 // Decode reads the keys of the tags, in their letters alone, and objects as strictly.

@@ -77,12 +77,12 @@ func classified(classes []string) bool {
 }
 
 // modules are those of modules.json, nil without the file.
-type modules []struct{ Path, Type string }
+type modules []folder.Listed
 
-func readModules(dir string) (list modules, err error) {
-	list = modules{}
-	if err = folder.ReadJSON(filepath.Join(dir, "modules.json"), &list); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+func readModules(dir string) (modules, error) {
+	list, err := folder.ReadList(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
 	return list, err
 }
@@ -171,7 +171,7 @@ func ReadFolder(dir string, m Model) (*Ranking, error) {
 	var main struct {
 		Classes []string `json:"architectures"`
 	}
-	if err := folder.ReadJSON(filepath.Join(dir, configName), &main); err != nil {
+	if err := folder.ReadJSON(filepath.Join(folder.Transformer(dir), configName), &main); err != nil {
 		return nil, err
 	}
 	path := list.score()
@@ -198,41 +198,17 @@ func ReadFolder(dir string, m Model) (*Ranking, error) {
 // readScore reads the tokens of LogitScore.
 func (r *Ranking) readScore(dir, path string, m Model) error {
 	name := path + "/" + configName
-	if path == "" || !filepath.IsLocal(filepath.FromSlash(path)) {
-		return &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: "module 1", Got: fmt.Sprintf("the path %q", path), Want: "a folder below that of the model"}
+	if path == "" {
+		return &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: "module 1", Got: `the path ""`, Want: "a folder below that of the model"}
 	}
-	var c struct {
-		Yes   *int32  `json:"true_token_id"`
-		No    *int32  `json:"false_token_id"`
-		Input *string `json:"module_input_name"`
-	}
-	if err := folder.ReadJSON(filepath.Join(dir, filepath.FromSlash(name)), &c); err != nil {
-		return err
-	}
-	r.Answers, r.First, r.No = true, true, -1
-	for _, x := range []struct {
-		key string
-		id  *int32
-		to  *int32
-	}{{"true_token_id", c.Yes, &r.Yes}, {"false_token_id", c.No, &r.No}} {
-		switch {
-		case x.id != nil && *x.id >= 0 && int(*x.id) < m.Vocab:
-			*x.to = *x.id
-		case x.id != nil || x.to == &r.Yes:
-			return m.Fault(name, x.key, textOf(x.id), fmt.Sprintf("a token from 0 to %d", m.Vocab-1))
-		}
-	}
-	if c.Input != nil && *c.Input != "causal_logits" {
-		return m.Fault(name, "module_input_name", fmt.Sprintf("%q", *c.Input), `"causal_logits"`)
-	}
-	return nil
-}
-
-func textOf(id *int32) string {
-	if id == nil {
-		return "none"
-	}
-	return fmt.Sprint(*id)
+	var err error
+	s := strict.ReadJSON(dir, filepath.FromSlash(name), &err, func(key, got, want string) error { return m.Fault(name, key, got, want) })
+	r.Answers, r.First = true, true
+	r.Yes = int32(s.Integer("true_token_id", 0, 0, m.Vocab-1))
+	r.No = int32(s.Integer("false_token_id", -1, 0, m.Vocab-1))
+	s.Only("module_input_name", "causal_logits")
+	s.Unknown()
+	return err
 }
 
 // ofCard takes the tokens of answers from a card.
@@ -259,7 +235,7 @@ func (r *Ranking) ofCard(c *card, m Model) error {
 // tokenizer joins them. sentence-transformers chooses alike: a folder that it saved says whether the chat template counts, and
 // in other folders it always does. A template that cannot write the two texts does not count in such a folder.
 func (r *Ranking) readPrompt(dir string, saved bool, c *card, m Model) error {
-	t, err := readTransformer(dir, m)
+	t, err := readTransformer(folder.Transformer(dir), m)
 	if err == nil && saved {
 		err = t.check(r.Answers, m)
 	}
@@ -267,7 +243,7 @@ func (r *Ranking) readPrompt(dir string, saved bool, c *card, m Model) error {
 		return err
 	}
 	if r.Limit = t.limit; r.Limit == 0 {
-		if r.Limit, err = readLimit(dir); err != nil {
+		if r.Limit, err = readLimit(folder.Transformer(dir)); err != nil {
 			return err
 		}
 	}

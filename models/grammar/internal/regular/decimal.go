@@ -12,13 +12,16 @@ type Bound struct {
 	Allowed [3]bool // whether numbers may be below, equal, above
 }
 
+// MostDigits is the most digits behind the point of a number that Decimal takes.
+const MostDigits = 1 << 12
+
 // Decimal returns the digits before and behind the point, without a sign and without zeros
 // at either end. The number is one of JSON, so that there are no more. It
 // panics with a [Limit].
 func Decimal(x *big.Rat) (before, behind string) {
 	digits, exact := x.FloatPrec()
-	if !exact || digits > 1<<12 {
-		panic(&Limit{"digits of a number", 1 << 12})
+	if !exact || digits > MostDigits {
+		panic(&Limit{"digits of a number", MostDigits})
 	}
 	before, behind, _ = strings.Cut(new(big.Rat).Abs(x).FloatString(digits), ".")
 	if len(before) > 1000 {

@@ -39,7 +39,7 @@ func (s *Scheduler) admit() {
 // source returns where most of a request's tokens can come from, and whether it should wait for
 // another request which is about to compute more of them. At least one token must be read.
 func (s *Scheduler) source(t *task) (best source, wait bool) {
-	if t.Read != nil { // tokens that others have computed have no logits any more
+	if t.reads() { // tokens that others have computed have no logits any more
 		return source{}, false
 	}
 	most := len(t.tokens) - 1

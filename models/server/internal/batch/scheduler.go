@@ -43,8 +43,8 @@ type Request struct {
 	Most int
 
 	// Read, if not nil, gets the logits after each token of Prompt but the last one, at its index, before Next
-	// is first called; after a text was dropped to be computed again, once more. It must not block,
-	// or keep logits. The text shares no tokens with others at its beginning.
+	// is first called; once more, if the text was dropped before that to be computed again. It must not block,
+	// or keep logits. Until then the text shares no tokens with others at its beginning.
 	Read func(at int, logits []float32) error
 
 	// Next chooses the token that follows tokens, and says whether the text ends with it or before it.

@@ -42,6 +42,10 @@ func (t *task) next(logits []float32) (id int32, end bool, err error) {
 	return t.Next(logits, t.tokens)
 }
 
+// reads tells whether Read is still to get logits. Once Next was called it has got all, and who waited for them may be reading
+// what it made of them.
+func (t *task) reads() bool { return t.Read != nil && !t.answer }
+
 // read gives the logits of a step to Read, the first of which are those after the token at an index, and returns those
 // after the last token. A panic there is the request's alone.
 func (t *task) read(logits []float32, at int, step Step) (last []float32, err error) {
@@ -89,7 +93,7 @@ func (s *Scheduler) plan() {
 		if left := len(t.tokens) - t.done; left > 1 {
 			n, shares = shares[0], shares[1:]
 		}
-		all := t.Read != nil && t.done+1 < len(t.Prompt)
+		all := t.reads() && t.done+1 < len(t.Prompt)
 		if all {
 			n = min(n, rows)
 			rows -= n
