@@ -21,23 +21,25 @@ type settings struct{ *strict.JSON }
 // ofDecoders are keys of config.json that change nothing of decoders.
 var ofDecoders = strict.Table{"is_decoder": strict.Any}
 
-// readFolderConfig reads config.json of a folder. tied tells whether the output matrix is the
-// embedding. The number of rows of the embedding comes later.
-func readFolderConfig(dir string) (a *architecture, c Config, tied bool, err error) {
+// readFolderConfig reads config.json of a folder. head is headTied or headOwn. The number of rows of the embedding comes later.
+func readFolderConfig(dir string) (a *architecture, c Config, head headSource, err error) {
 	s := settings{strict.ReadJSON(dir, configFile, &err, configError)}
 	if err != nil {
-		return nil, c, false, err
+		return nil, c, headOwn, err
 	}
 	kind := s.Text("model_type")
 	if a = architectureOf(nameInFolders, kind); a == nil {
 		s.Fail("model_type", fmt.Sprintf("%q", kind), "one of "+known(nameInFolders))
-		return nil, c, false, err
+		return nil, c, headOwn, err
 	}
 	c = s.config(a)
-	tied = !s.Has("tie_word_embeddings") && a.lessOne || s.Yes("tie_word_embeddings")
+	head = headOwn
+	if !s.Has("tie_word_embeddings") && a.lessOne || s.Yes("tie_word_embeddings") {
+		head = headTied
+	}
 	s.classes(a)
 	s.Unknown(strict.Config, ofDecoders)
-	return a, c, tied, err
+	return a, c, head, err
 }
 
 // under reads the object of a key.
