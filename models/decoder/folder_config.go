@@ -195,6 +195,9 @@ func (s settings) windows(a *architecture, c *Config) {
 				s.Fail("layer_types", fmt.Sprintf("%q", kind), fmt.Sprintf("%q or %q", fullLayer, slidingLayer))
 			}
 		}
+		if window == 0 && slices.Contains(kinds, slidingLayer) {
+			s.Fail("layer_types", fmt.Sprintf("%q without a window", slidingLayer), fmt.Sprintf("%q, or sliding_window, and use_sliding_window where the architecture has it", fullLayer))
+		}
 		whole = func(i int) bool { return kinds[i] == fullLayer }
 	} else if s.Yes("use_sliding_window") { // Qwen 2 and 3: from a layer on
 		first := s.Integer("max_window_layers", 28, 0, most)
@@ -249,6 +252,8 @@ func (s settings) scaling(p settings, c *Config) {
 	switch kind {
 	case "", "default":
 		x.Factor = 1
+	case "dynamic":
+		x.Factor, c.dynamic = 1, true
 	case "linear":
 		c.RopeScaling = x.Factor
 	case "llama3":
@@ -262,7 +267,7 @@ func (s settings) scaling(p settings, c *Config) {
 	case "longrope", "su":
 		p.long(&x, c)
 	default:
-		p.Fail("rope_type", fmt.Sprintf("%q", kind), `"default", "linear", "llama3", "yarn" or "longrope"; others are not supported`)
+		p.Fail("rope_type", fmt.Sprintf("%q", kind), `"default", "dynamic", "linear", "llama3", "yarn" or "longrope"; others are not supported`)
 	}
 	c.scaling = x
 }

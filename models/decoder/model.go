@@ -343,6 +343,9 @@ func (m *Model) With(o Options) (*Model, error) {
 	if o.Context == 0 {
 		o.Context = min(m.config.Context, defaultContext)
 	}
+	if m.config.dynamic && o.Context > m.config.Context {
+		return nil, &OptionError{"Options.Context", fmt.Sprint(o.Context), fmt.Sprintf("at most %d, beyond which dynamic rotations would change with each token", m.config.Context)}
+	}
 	if o.PageSize == 0 {
 		o.PageSize = 64
 	}
