@@ -101,14 +101,15 @@ func (l *loader) experts(c *Config, at func(string) string, b *block) {
 type headSource uint8
 
 const (
-	headIfThere headSource = iota // a tensor, or the embedding again if there is none: GGUF files do not say more
+	headIfThere headSource = iota // a tensor, or the embedding without one, as in GGUF files
 	headOwn                       // a tensor: tie_word_embeddings is false
-	headTied                      // the embedding again: tie_word_embeddings is true
-	headUnread                    // nowhere, as embedders and classifiers compute no logits
+	headTied                      // the embedding: tie_word_embeddings is true
+	headUnread                    // nowhere: embedders and classifiers compute no logits
 )
 
-// ends loads the embedding, and the output matrix: that of the store, or the embedding again. A head that is said to be
-// the embedding but has other numbers counts, as in transformers: somebody has trained it, and the key is wrong.
+// ends loads the embedding, and the output matrix: that of the store, or the embedding
+// again. A head that is said to be the embedding but has other numbers counts, as in
+// transformers: somebody has trained it, and the key is wrong.
 func (l *loader) ends(c *Config, from headSource) (embedding *linear.Linear, head projection) {
 	p := l.projection(c.Width, source{strings.TrimSuffix(embeddingName, ".weight"), c.Vocab})
 	head = p

@@ -21,7 +21,8 @@ type settings struct{ *strict.JSON }
 // ofDecoders are keys of config.json that change nothing of decoders.
 var ofDecoders = strict.Table{"is_decoder": strict.Any}
 
-// readFolderConfig reads config.json of a folder. head is headTied or headOwn. The number of rows of the embedding comes later.
+// readFolderConfig reads config.json of a folder. head is headTied or headOwn. The number of
+// rows of the embedding comes later.
 func readFolderConfig(dir string) (a *architecture, c Config, head headSource, err error) {
 	s := settings{strict.ReadJSON(dir, configFile, &err, configError)}
 	if err != nil {

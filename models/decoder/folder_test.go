@@ -172,8 +172,9 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// TestDynamicRotation: up to max_position_embeddings such frequencies are the unscaled ones, whatever the factor (transformers:
-// the base times (factor·n/trained - (factor-1)) to a power, with n not below trained). Beyond, they would change with every token.
+// TestDynamicRotation: up to max_position_embeddings such frequencies are the unscaled ones,
+// whatever the factor (transformers: the base times (factor·n/trained - (factor-1)) to a power,
+// with n not below trained). Beyond, they would change with every token.
 func TestDynamicRotation(t *testing.T) {
 	logits := func(kind string) (*Model, []float32) {
 		dir := copied(t, "qwen3-2")

@@ -47,8 +47,8 @@ func retensored(t *testing.T, dir string, change func(all map[string]safetensors
 	}
 }
 
-// TestHead: where tie_word_embeddings and the tensors do not agree, what counts is that of transformers, and a folder whose
-// logits nobody can know is an error. Without the key it is false for llama.
+// TestHead: where tie_word_embeddings and the tensors do not agree, what transformers takes
+// counts, and a folder whose logits nobody can know is an error. Without the key it is false for llama.
 func TestHead(t *testing.T) {
 	logits := func(dir string) ([]float32, error) {
 		m, err := Load(dir, Options{})
@@ -115,7 +115,8 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// TestHeadOfEmbedder: an embedder computes no logits: whether its folder has a head or not, and what the key says, changes nothing.
+// TestHeadOfEmbedder: an embedder computes no logits, and its folder needs no head, whatever
+// the key says.
 func TestHeadOfEmbedder(t *testing.T) {
 	var want [][]float32
 	for _, tie := range []any{false, true, nil} {

@@ -15,7 +15,7 @@ type checkpoint struct {
 	*folder.Folder
 	arch  *architecture
 	whole bool // the names begin with "model."
-	one   bool // the embedding is called as the output matrix, which it is too: a writer left out one name of the two
+	one   bool // the embedding has the name of the output matrix, which it is too
 	dry   bool // tensors are checked, and not read
 }
 

@@ -216,7 +216,7 @@ func (p *jsonPart) decoder(item string, fused *bool) ([]decode.Maker, error) {
 	return nil, unexpected(item+".type", fmt.Sprintf("%q", p.Type), strings.Join([]string{"one of ByteFallback", "ByteLevel", "Fuse", "Metaspace", "Replace", "Sequence", "Strip", "WordPiece"}, ", "))
 }
 
-// maxReplaced is the most bytes of a text that is replaced after Fuse: so many may be held back.
+// maxReplaced is the most bytes of a text that is replaced after Fuse: fewer are held back.
 const maxReplaced = 256
 
 // replaceText is a Replace after Fuse, of one text.

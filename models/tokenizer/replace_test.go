@@ -2,8 +2,8 @@ package tokenizer
 
 import "testing"
 
-// TestReplaceAfterFuse: replacements in the whole text, where tokens meet, as the decoder of Lucie-7B has them. The texts are
-// those of tokenizers 0.23.3.
+// TestReplaceAfterFuse: replacements in the whole text, where tokens meet, as the decoder of
+// Lucie-7B has them. The texts are those of tokenizers 0.23.3.
 func TestReplaceAfterFuse(t *testing.T) {
 	tok, err := FromJSON([]byte(`{"decoder": {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"},
 		{"type": "Replace", "pattern": {"String": "\n "}, "content": "\n"}, {"type": "Replace", "pattern": {"String": "' "}, "content": "'"},
