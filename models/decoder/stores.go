@@ -15,6 +15,7 @@ type checkpoint struct {
 	*folder.Folder
 	arch  *architecture
 	whole bool // the names begin with "model."
+	one   bool // the embedding has the name of the output matrix, which it is too
 	dry   bool // tensors are checked, and not read
 }
 
@@ -24,7 +25,7 @@ func openCheckpoint(dir string, a *architecture) (*checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, whole := f.Info(folderNames["token_embd"] + ".weight")
+	_, whole := f.Info(folderNames["output_norm"] + ".weight")
 	for _, name := range f.Names() {
 		if strings.HasSuffix(name, ".rotary_emb.inv_freq") { // of older checkpoints: config.json says it
 			f.Use(name)
@@ -46,6 +47,9 @@ func (d *checkpoint) name(name string) string {
 		if at := digits.FindStringIndex(stem); at != nil {
 			stem = stem[:at[0]] + place + stem[at[1]:]
 		}
+	}
+	if d.one && name == embeddingName {
+		name, stem = headName, strings.TrimSuffix(headName, ".weight")
 	}
 	theirs, ok := d.arch.names[stem]
 	if !ok {
