@@ -1,6 +1,7 @@
 package decoder
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -96,15 +97,30 @@ func (l *loader) experts(c *Config, at func(string) string, b *block) {
 	}
 }
 
-// ends loads the embedding, and the output matrix: that of the store, or the embedding again.
-func (l *loader) ends(c *Config, tied bool) (embedding *linear.Linear, head projection) {
+// A headSource says where the output matrix of a model is.
+type headSource uint8
+
+const (
+	headIfThere headSource = iota // a tensor, or the embedding without one, as in GGUF files
+	headOwn                       // a tensor: tie_word_embeddings is false
+	headTied                      // the embedding: tie_word_embeddings is true
+	headUnread                    // nowhere: embedders and classifiers compute no logits
+)
+
+// ends loads the embedding, and the output matrix: that of the store, or the embedding
+// again. A head that is said to be the embedding but has other numbers counts, as in
+// transformers: somebody has trained it, and the key is wrong.
+func (l *loader) ends(c *Config, from headSource) (embedding *linear.Linear, head projection) {
 	p := l.projection(c.Width, source{strings.TrimSuffix(embeddingName, ".weight"), c.Vocab})
 	head = p
+	has := l.Has(headName)
 	switch {
-	case tied:
-		l.Skip("output.weight") // the same again, if it is there
-	case l.Has("output.weight"):
-		head = l.projection(c.Width, source{"output", c.Vocab})
+	case from == headOwn && !has:
+		l.fail(configError("tie_word_embeddings", "false, and no tensor lm_head.weight", "that tensor, or true if it is the embedding"))
+	case from == headUnread || from == headTied && (!has || l.dry != nil || l.equal(headName, embeddingName, c.Vocab, c.Width)):
+		l.Skip(headName) // not needed, if it is there
+	case has:
+		head = l.projection(c.Width, source{strings.TrimSuffix(headName, ".weight"), c.Vocab})
 	}
 	if l.err != nil || l.dry != nil {
 		return nil, head
@@ -112,4 +128,19 @@ func (l *loader) ends(c *Config, tied bool) (embedding *linear.Linear, head proj
 	return p.parts[0], head
 }
 
-const embeddingName = "token_embd.weight"
+// equal reports whether two tensors of a shape have the same bytes.
+func (l *loader) equal(a, b string, shape ...int) bool {
+	x, err := l.Store.Tensor(a, shape...)
+	if err != nil {
+		return false // whoever loads it reports that
+	}
+	y, err := l.Store.Tensor(b, shape...)
+	if err != nil {
+		return false
+	}
+	defer l.Forget(x)
+	defer l.Forget(y)
+	return x.Type == y.Type && bytes.Equal(x.Data, y.Data)
+}
+
+const embeddingName, headName = "token_embd.weight", "output.weight"

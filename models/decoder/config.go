@@ -31,6 +31,8 @@ type Config struct {
 	ExpertsUsed  int  // of which a token takes so many
 	ExpertShares bool // the shares of those add up to 1
 
+	dynamic bool // rotations of longer texts than Context would have frequencies for each length
+
 	// Windows has, for each layer, how many keys a query sees, its own included; 0 means all. nil
 	// means all in every layer.
 	Windows []int

@@ -33,12 +33,14 @@
 //	gemma2                 gemma2           Gemma 2
 //	gemma3                 gemma3_text      Gemma 3, texts only
 //
-// Each may have grouped-query attention, biases, layers whose queries see a window of keys, an output
-// matrix of its own or none (then it is that of the embedding), and scaled rotations: linear, YaRN,
-// LongRoPE, and that of Llama 3.1. The factors of LongRoPE for long texts are taken if Options.Context is
-// more than the model was first trained with, those for short ones otherwise, whatever the length of a
-// text: they could not change within it. A cache keeps all tokens, also those that no window reaches
-// any more.
+// Each may have grouped-query attention, biases, layers whose queries see a window of
+// keys, an output matrix of its own or that of the embedding, and scaled rotations:
+// linear, YaRN, LongRoPE, and that of Llama 3.1. The factors of LongRoPE for long texts
+// are taken if Options.Context is more than the model was first trained with, those for
+// short ones otherwise, whatever the length of a text: they could not change within it.
+// Dynamic rotations are computed up to the length that the model was trained for, where
+// they are unscaled; a larger Options.Context is an error. A cache keeps all tokens, also
+// those that no window reaches any more.
 //
 // What a file or folder has beyond that is an error that names it, not ignored: a tensor, a key of the
 // architecture, a key of config.json, a kind of rotation. Keys that no computation reads are listed, with the values that

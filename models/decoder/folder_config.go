@@ -21,23 +21,26 @@ type settings struct{ *strict.JSON }
 // ofDecoders are keys of config.json that change nothing of decoders.
 var ofDecoders = strict.Table{"is_decoder": strict.Any}
 
-// readFolderConfig reads config.json of a folder. tied tells whether the output matrix is the
-// embedding. The number of rows of the embedding comes later.
-func readFolderConfig(dir string) (a *architecture, c Config, tied bool, err error) {
+// readFolderConfig reads config.json of a folder. head is headTied or headOwn. The number of
+// rows of the embedding comes later.
+func readFolderConfig(dir string) (a *architecture, c Config, head headSource, err error) {
 	s := settings{strict.ReadJSON(dir, configFile, &err, configError)}
 	if err != nil {
-		return nil, c, false, err
+		return nil, c, headOwn, err
 	}
 	kind := s.Text("model_type")
 	if a = architectureOf(nameInFolders, kind); a == nil {
 		s.Fail("model_type", fmt.Sprintf("%q", kind), "one of "+known(nameInFolders))
-		return nil, c, false, err
+		return nil, c, headOwn, err
 	}
 	c = s.config(a)
-	tied = !s.Has("tie_word_embeddings") && a.lessOne || s.Yes("tie_word_embeddings")
+	head = headOwn
+	if !s.Has("tie_word_embeddings") && a.lessOne || s.Yes("tie_word_embeddings") {
+		head = headTied
+	}
 	s.classes(a)
 	s.Unknown(strict.Config, ofDecoders)
-	return a, c, tied, err
+	return a, c, head, err
 }
 
 // under reads the object of a key.
@@ -193,6 +196,9 @@ func (s settings) windows(a *architecture, c *Config) {
 				s.Fail("layer_types", fmt.Sprintf("%q", kind), fmt.Sprintf("%q or %q", fullLayer, slidingLayer))
 			}
 		}
+		if window == 0 && slices.Contains(kinds, slidingLayer) {
+			s.Fail("layer_types", fmt.Sprintf("%q without a window", slidingLayer), fmt.Sprintf("%q, or sliding_window, and use_sliding_window where the architecture has it", fullLayer))
+		}
 		whole = func(i int) bool { return kinds[i] == fullLayer }
 	} else if s.Yes("use_sliding_window") { // Qwen 2 and 3: from a layer on
 		first := s.Integer("max_window_layers", 28, 0, most)
@@ -247,6 +253,8 @@ func (s settings) scaling(p settings, c *Config) {
 	switch kind {
 	case "", "default":
 		x.Factor = 1
+	case "dynamic":
+		x.Factor, c.dynamic = 1, true
 	case "linear":
 		c.RopeScaling = x.Factor
 	case "llama3":
@@ -260,7 +268,7 @@ func (s settings) scaling(p settings, c *Config) {
 	case "longrope", "su":
 		p.long(&x, c)
 	default:
-		p.Fail("rope_type", fmt.Sprintf("%q", kind), `"default", "linear", "llama3", "yarn" or "longrope"; others are not supported`)
+		p.Fail("rope_type", fmt.Sprintf("%q", kind), `"default", "dynamic", "linear", "llama3", "yarn" or "longrope"; others are not supported`)
 	}
 	c.scaling = x
 }

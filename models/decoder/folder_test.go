@@ -76,8 +76,9 @@ func TestFolderErrors(t *testing.T) {
 		{"phi3-2", "full_attn_mod", 2, &ConfigError{configFile, "full_attn_mod", "2", "1; others are not supported"}},
 		{"qwen3-2", "quantization_config", map[string]any{"bits": 4}, &ConfigError{configFile, "quantization_config", `{"bits":4}`, "no such key: what it changes is not known"}},
 		{"qwen3-2", "layer_types", []string{"full_attention", "linear_attention"}, &ConfigError{configFile, "layer_types", `"linear_attention"`, `"full_attention" or "sliding_attention"`}},
+		{"qwen3-2", "layer_types", []string{"full_attention", "sliding_attention"}, &ConfigError{configFile, "layer_types", `"sliding_attention" without a window`, `"full_attention", or sliding_window, and use_sliding_window where the architecture has it`}},
 		{"qwen3-2", "layer_types", []string{"full_attention"}, &ConfigError{configFile, "layer_types", "1 layers", "2"}},
-		{"qwen3-2", "rope_parameters", ropeOf("dynamic", "factor", 2), &ConfigError{configFile, "rope_parameters.rope_type", `"dynamic"`, `"default", "linear", "llama3", "yarn" or "longrope"; others are not supported`}},
+		{"qwen3-2", "rope_parameters", ropeOf("ntk", "factor", 2), &ConfigError{configFile, "rope_parameters.rope_type", `"ntk"`, `"default", "dynamic", "linear", "llama3", "yarn" or "longrope"; others are not supported`}},
 		{"qwen3-2", "rope_parameters", ropeOf("yarn", "factor", 2, "mystery", 3), &ConfigError{configFile, "rope_parameters.mystery", "3", "no such key: what it changes is not known"}},
 		{"qwen3-2", "rope_parameters", ropeOf("longrope"), &ConfigError{configFile, "rope_parameters.short_factor", "none", "a list of 4 numbers above 0"}},
 		{"qwen3_moe-2", "mlp_only_layers", []int{0}, &ConfigError{configFile, "mlp_only_layers", "[0]", "[]; others are not supported"}},
@@ -202,5 +203,31 @@ func TestFamilies(t *testing.T) {
 				t.Errorf("%s: %v", kind, err)
 			}
 		}
+	}
+}
+
+// TestDynamicRotation: up to max_position_embeddings such frequencies are the unscaled ones,
+// whatever the factor (transformers: the base times (factor·n/trained - (factor-1)) to a power,
+// with n not below trained). Beyond, they would change with every token.
+func TestDynamicRotation(t *testing.T) {
+	logits := func(kind string) (*Model, []float32) {
+		dir := copied(t, "qwen3-2")
+		setKey(t, dir, "rope_parameters", map[string]any{"rope_theta": 10000, "rope_type": kind, "factor": 4})
+		m, err := Load(dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := session(t, m, 1, 100)
+		return m, forward(t, s, Step{Text: s.NewText(), Tokens: prompt(100, 1), Logits: All})[0]
+	}
+	_, want := logits("default")
+	m, got := logits("dynamic")
+	sameBits(t, "logits", got, want)
+	_, err := m.With(Options{Context: m.Config().Context + 1})
+	if e := (*OptionError)(nil); !errors.As(err, &e) || e.Option != "Options.Context" {
+		t.Errorf("a longer context: got %v, want an error of Options.Context", err)
+	}
+	if _, err := m.With(Options{Context: m.Config().Context}); err != nil {
+		t.Error(err)
 	}
 }

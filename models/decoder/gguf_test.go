@@ -121,7 +121,7 @@ func (v *converter) tensors() {
 	if v.a.postNorms {
 		names[v.a.names["blk.%d.post_attention_norm"]] = "blk.%d.post_attention_norm"
 	}
-	_, whole := v.d.Info("model.embed_tokens.weight")
+	_, whole := v.d.Info("model.norm.weight")
 	digits := regexp.MustCompile(`\d+`)
 	experts := map[string][]float32{}
 	for _, theirs := range v.d.Names() {

@@ -39,7 +39,7 @@ func Inspect(model string, embedder bool) (*inventory.Inventory, error) {
 	} else if n.config.Bidirectional {
 		v.Problem(n.config.noGenerator(keyError))
 	}
-	return n.inspect(l, false)
+	return n.inspect(l, headIfThere)
 }
 
 func inspectFolder(dir string, embedder bool) (*inventory.Inventory, error) {
@@ -47,7 +47,7 @@ func inspectFolder(dir string, embedder bool) (*inventory.Inventory, error) {
 	if embedder {
 		at = folder.Transformer(dir)
 	}
-	n, d, tied, err := networkOfFolder(at)
+	n, d, head, err := networkOfFolder(at)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +55,7 @@ func inspectFolder(dir string, embedder bool) (*inventory.Inventory, error) {
 	d.Dry = true
 	v := &inventory.Inventory{}
 	if embedder {
+		head = headUnread
 		modules, err := folder.ReadModules(dir)
 		if err == nil {
 			_, err = embedding.ReadSteps(dir, modules, n.config.Width, embedding.LoadOptions{})
@@ -63,7 +64,7 @@ func inspectFolder(dir string, embedder bool) (*inventory.Inventory, error) {
 	} else if n.config.Bidirectional {
 		v.Problem(n.config.noGenerator(configError))
 	}
-	return n.inspect(&loader{Store: d, dry: v}, tied)
+	return n.inspect(&loader{Store: d, dry: v}, head)
 }
 
 // InspectReranker is [Inspect] for what [LoadReranker] would read.
@@ -74,10 +75,10 @@ func InspectReranker(model string) (*inventory.Inventory, error) {
 	}
 	var n *network
 	v := &inventory.Inventory{}
-	l, tied := &loader{dry: v}, false
+	l, head := &loader{dry: v}, headIfThere
 	if isFolder {
 		d := (*stores.Folder)(nil)
-		if n, d, tied, err = networkOfFolder(folder.Transformer(path)); err != nil {
+		if n, d, head, err = networkOfFolder(folder.Transformer(path)); err != nil {
 			return nil, err
 		}
 		defer d.Close()
@@ -100,13 +101,13 @@ func InspectReranker(model string) (*inventory.Inventory, error) {
 		_, err = n.ranking.Prompt(n.ranked())
 		v.Problem(err)
 	}
-	v, err = n.inspect(l, tied)
+	v, err = n.inspect(l, head)
 	v.Template = nil // a conversation is no work of a reranker
 	return v, err
 }
 
 // inspect notes all tensors that the model has.
-func (n *network) inspect(l *loader, tied bool) (*inventory.Inventory, error) {
+func (n *network) inspect(l *loader, head headSource) (*inventory.Inventory, error) {
 	v, c := l.dry, &n.config
 	v.Size("layers", c.Layers)
 	v.Size("width", c.Width)
@@ -122,7 +123,7 @@ func (n *network) inspect(l *loader, tied bool) (*inventory.Inventory, error) {
 	v.Size("vocabulary", c.Vocab)
 	v.TokenMemory = 8 * int64(c.Layers) * int64(c.KVHeads) * int64(c.HeadSize)
 	v.Tokenizer, v.Template = n.tokenizerErr, n.templateErr
-	_, err := n.model(l, tied, Options{})
+	_, err := n.model(l, head, Options{})
 	if errors.Is(err, errDry) && l.err == nil {
 		v.Problem(ofStore(l.Unused()))
 	}

@@ -163,7 +163,7 @@ func newModel(f *gguf.File, o Options, embedder bool, known func()) (*Model, []e
 			return nil, nil, err
 		}
 	}
-	m, err := n.model(l, false, o)
+	m, err := n.model(l, headIfThere, o)
 	return m, dense, err
 }
 
@@ -190,7 +190,7 @@ func networkOfFile(f *gguf.File) (*network, error) {
 
 // loadFolder loads the model of a folder.
 func loadFolder(dir string, o Options, embedder bool) (_ *Model, err error) {
-	n, d, tied, err := networkOfFolder(dir)
+	n, d, head, err := networkOfFolder(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,10 @@ func loadFolder(dir string, o Options, embedder bool) (_ *Model, err error) {
 	if n.config.Bidirectional && !embedder {
 		return nil, n.config.noGenerator(configError)
 	}
-	return n.model(folderLoader(n, d, o), tied, o)
+	if embedder {
+		head = headUnread
+	}
+	return n.model(folderLoader(n, d, o), head, o)
 }
 
 // folderLoader returns a loader of the tensors of a folder.
@@ -207,19 +210,22 @@ func folderLoader(n *network, d *stores.Folder, o Options) *loader {
 }
 
 // networkOfFolder reads what a folder says, without the weights. The caller closes the store.
-func networkOfFolder(dir string) (_ *network, d *stores.Folder, tied bool, err error) {
-	a, c, tied, err := readFolderConfig(dir)
+func networkOfFolder(dir string) (_ *network, d *stores.Folder, head headSource, err error) {
+	a, c, head, err := readFolderConfig(dir)
 	if err != nil {
-		return nil, nil, false, err
+		return nil, nil, head, err
 	}
 	if d, err = stores.OpenFolder(dir, a.names, folderNames); err != nil {
-		return nil, nil, false, err
+		return nil, nil, head, err
+	}
+	if head == headTied && !d.Has(embeddingName) && d.Has(headName) {
+		d.Instead = map[string]string{embeddingName: headName}
 	}
 	n := &network{architecture: a, config: c}
 	if err := n.readVocabulary(dir, d); err != nil {
-		return nil, nil, false, errors.Join(err, d.Close())
+		return nil, nil, head, errors.Join(err, d.Close())
 	}
-	return n, d, tied, nil
+	return n, d, head, nil
 }
 
 // readVocabulary reads the tokens of a folder, of which the embedding has as many or more.
@@ -233,9 +239,12 @@ func (n *network) readVocabulary(dir string, d *stores.Folder) error {
 }
 
 // model reads the weights.
-func (n *network) model(l *loader, tied bool, o Options) (*Model, error) {
+func (n *network) model(l *loader, head headSource, o Options) (*Model, error) {
 	c := &n.config
-	n.embedding, n.head = l.ends(c, tied || n.ranking != nil && !n.ranking.Answers)
+	if n.ranking != nil && !n.ranking.Answers {
+		head = headUnread
+	}
+	n.embedding, n.head = l.ends(c, head)
 	n.norm = l.norm("output_norm", c.Width)
 	l.rank(n.ranking, c.Width)
 	for i := 0; i < c.Layers && l.err == nil; i++ {
@@ -337,6 +346,9 @@ func (m *Model) With(o Options) (*Model, error) {
 	}
 	if o.Context == 0 {
 		o.Context = min(m.config.Context, defaultContext)
+	}
+	if m.config.dynamic && o.Context > m.config.Context {
+		return nil, &OptionError{"Options.Context", fmt.Sprint(o.Context), fmt.Sprintf("at most %d, beyond which dynamic rotations would change with each token", m.config.Context)}
 	}
 	if o.PageSize == 0 {
 		o.PageSize = 64

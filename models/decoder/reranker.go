@@ -86,7 +86,7 @@ func (l *loader) rank(r *ranking.Ranking, width int) {
 }
 
 func rerankerOfFolder(dir string, options Options) (*reranking.Parts, error) {
-	n, d, tied, err := networkOfFolder(folder.Transformer(dir))
+	n, d, head, err := networkOfFolder(folder.Transformer(dir))
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func rerankerOfFolder(dir string, options Options) (*reranking.Parts, error) {
 	if n.ranking, err = ranking.ReadFolder(dir, n.ranked()); err != nil {
 		return nil, err
 	}
-	m, err := n.model(folderLoader(n, d, options), tied, options)
+	m, err := n.model(folderLoader(n, d, options), head, options)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func rerankerOfFile(path string, options Options) (*reranking.Parts, error) {
 		return nil, err
 	}
 	f.DropMetadata()
-	m, err := n.model(fileLoader(f, options), false, options)
+	m, err := n.model(fileLoader(f, options), headIfThere, options)
 	if err != nil {
 		return nil, err
 	}

@@ -246,9 +246,11 @@ func TestEmbeddings(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("cat ", 500)
-	a = answerOf[answer](t, post(s, "/v1/embeddings", `{"model": "bert-1", "truncate": true, "input": "`+long+`"}`))
-	if a.Usage.Prompt != e.MaxTokens() {
-		t.Errorf("a long text has %d tokens, want %d", a.Usage.Prompt, e.MaxTokens())
+	for _, field := range []string{`"truncate": true`, `"truncate_prompt_tokens": -1`} {
+		a = answerOf[answer](t, post(s, "/v1/embeddings", `{"model": "bert-1", `+field+`, "input": "`+long+`"}`))
+		if a.Usage.Prompt != e.MaxTokens() {
+			t.Errorf("%s: a long text has %d tokens, want %d", field, a.Usage.Prompt, e.MaxTokens())
+		}
 	}
 }
 

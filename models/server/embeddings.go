@@ -20,11 +20,22 @@ type embeddingsRequest struct {
 	// such a text is an error.
 	Truncate bool `json:"truncate"`
 
+	// TruncatePromptTokens is vLLM's name for that: -1 means at the most tokens that the model sees.
+	TruncatePromptTokens *fields.Int `json:"truncate_prompt_tokens"`
+
 	Receipt bool `json:"receipt"` // one of package receipt
 }
 
 // Fields is that of [fields.Tabled].
 func (*embeddingsRequest) Fields() fields.Table { return fields.Embedding }
+
+// cutAtMost reads truncate_prompt_tokens: whether texts are cut at the most tokens that the model sees.
+func cutAtMost(n *fields.Int) (bool, error) {
+	if n != nil && *n != -1 {
+		return false, badParam("truncate_prompt_tokens", "truncate_prompt_tokens: got %d, want -1, as others are not supported", *n)
+	}
+	return n != nil, nil
+}
 
 type vector struct {
 	Object    string `json:"object"`
@@ -48,6 +59,11 @@ func (x *exchange) embeddings() error {
 	if q.EncodingFormat != "" && q.EncodingFormat != "float" && q.EncodingFormat != "base64" {
 		return badParam("encoding_format", "encoding_format: got %.40q, want float or base64", q.EncodingFormat)
 	}
+	truncated, err := cutAtMost(q.TruncatePromptTokens)
+	if err != nil {
+		return err
+	}
+	q.Truncate = q.Truncate || truncated
 	dimensions := h.embed.Options().Dimensions
 	if q.Dimensions != nil {
 		if fields.SetInt(&dimensions, q.Dimensions); dimensions < 1 || dimensions > h.embed.Width() {

@@ -70,7 +70,7 @@ func TestRefused(t *testing.T) {
 		},
 		"/v1/completions": {`"suffix": "x"`, `"top_logprobs": 2`, `"messages": [{}]`, `"add_special_tokens": false`, `"prompt_embeds": "x"`, `"logprobs": 6`, `"logprobs": true`},
 		"/v1/embeddings":  {`"normalize": true`, `"input_type": "query"`, `"task": "retrieval"`, `"output_dimension": 5`, `"truncate_prompt_tokens": 5`, `"late_chunking": true`, `"dimensions": 1.5`},
-		"/v1/rerank":      {`"max_tokens_per_doc": 5`, `"rank_fields": ["title"]`, `"top_n": -2`, `"truncation_direction": "Left"`, `"instruction": "x"`, `"texts": ["x"]`},
+		"/v1/rerank":      {`"truncate_prompt_tokens": 5`, `"max_tokens_per_doc": 5`, `"rank_fields": ["title"]`, `"top_n": -2`, `"truncation_direction": "Left"`, `"instruction": "x"`, `"texts": ["x"]`},
 		"/tokenize":       {`"with_pieces": true`, `"messages": [{}]`},
 		"/detokenize":     {`"skip_special_tokens": true`},
 	} {
@@ -288,7 +288,7 @@ func TestTextRanks(t *testing.T) {
 	}
 	long := strings.Repeat("cat ", 500)
 	for body, status := range map[string]int{
-		`"texts": ["` + long + `"]`: 400, `"texts": ["` + long + `"], "truncate": true`: 200, `"documents": ["` + long + `"], "model": "reranker-bert-1"`: 200,
+		`"texts": ["` + long + `"]`: 400, `"texts": ["` + long + `"], "truncate": true`: 200, `"texts": ["` + long + `"], "truncate_prompt_tokens": -1`: 200, `"documents": ["` + long + `"], "model": "reranker-bert-1"`: 200,
 		`"documents": ["` + long + `"], "model": "reranker-bert-1", "truncate": false`: 400, `"texts": ["a"], "receipt": true`: 400, `"texts": ["a"], "documents": ["b"]`: 400, `"texts": []`: 404,
 	} {
 		if w := post(s, "/rerank", `{"query": "a cat", `+body+`}`); w.Code != status {

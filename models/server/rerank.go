@@ -29,6 +29,8 @@ type rerankRequest struct {
 	// The default is true with documents, and false with texts.
 	Truncate *bool `json:"truncate"`
 
+	TruncatePromptTokens *fields.Int `json:"truncate_prompt_tokens"` // -1 means Truncate, see embeddingsRequest
+
 	// Of [reranking.Options].
 	Instruction string `json:"instruction"`
 	Label       string `json:"label"`
@@ -64,6 +66,11 @@ func (x *exchange) rerank() error {
 	}
 	if h.passages == nil {
 		return badParam("model", "%q is %s, want a reranker", h.name, h.kind())
+	}
+	if truncated, err := cutAtMost(q.TruncatePromptTokens); err != nil {
+		return err
+	} else if truncated {
+		q.Truncate = &truncated
 	}
 	texts, field, err := q.passages()
 	if err != nil {

@@ -188,8 +188,8 @@ func (b *jsonBuilder) decoder(data json.RawMessage) error {
 
 // decoder returns the steps of a decoder. fused says whether what they take is one text.
 func (p *jsonPart) decoder(item string, fused *bool) ([]decode.Maker, error) {
-	if *fused && p.Type != "Strip" && p.Type != "Fuse" {
-		return nil, unexpected(item+".type", fmt.Sprintf("%q after Fuse", p.Type), "Strip or none")
+	if *fused && p.Type != "Strip" && p.Type != "Fuse" && p.Type != "Replace" {
+		return nil, unexpected(item+".type", fmt.Sprintf("%q after Fuse", p.Type), "Replace, Strip or none")
 	}
 	switch p.Type {
 	case "ByteLevel":
@@ -205,12 +205,30 @@ func (p *jsonPart) decoder(item string, fused *bool) ([]decode.Maker, error) {
 	case "WordPiece":
 		return []decode.Maker{decode.WordPiece(p.WordPrefix, p.Cleanup)}, nil
 	case "Replace":
+		if *fused {
+			return p.replaceText(item)
+		}
 		f, err := p.replace(item)
 		return []decode.Maker{decode.Each(normalize.Func(f))}, err
 	case "Strip":
 		return p.strip(item, *fused)
 	}
 	return nil, unexpected(item+".type", fmt.Sprintf("%q", p.Type), strings.Join([]string{"one of ByteFallback", "ByteLevel", "Fuse", "Metaspace", "Replace", "Sequence", "Strip", "WordPiece"}, ", "))
+}
+
+// maxReplaced is the most bytes of a text that is replaced after Fuse: fewer are held back.
+const maxReplaced = 256
+
+// replaceText is a Replace after Fuse, of one text.
+func (p *jsonPart) replaceText(item string) ([]decode.Maker, error) {
+	var to string
+	if err := json.Unmarshal(p.Content, &to); err != nil {
+		return nil, unexpected(item+".content", err.Error(), "a text")
+	}
+	if p.Pattern == nil || p.Pattern.String == nil || *p.Pattern.String == "" || len(*p.Pattern.String) > maxReplaced {
+		return nil, unexpected(item+".pattern", "another pattern after Fuse", fmt.Sprintf("a String of 1 to %d bytes", maxReplaced))
+	}
+	return []decode.Maker{decode.ReplaceText(*p.Pattern.String, to)}, nil
 }
 
 func (p *jsonPart) strip(item string, fused bool) ([]decode.Maker, error) {

@@ -39,6 +39,7 @@ var hidden = map[string]Function{
 	"gelu":              {Fused: linear.GELU},
 	"gelu_new":          {Fused: linear.GELUTanh},
 	"gelu_fast":         {Fused: linear.GELUTanh},
+	"gelu_python":       {Fused: linear.GELU}, // the same formula, written in Python
 	"gelu_tanh":         {Fused: linear.GELUTanh},
 	"gelu_pytorch_tanh": {Fused: linear.GELUTanh},
 	"silu":              {Fused: linear.SiLU},

@@ -16,6 +16,9 @@ type Folder struct {
 	names []map[string]string // of tensors: those of the first map that has one count
 	whole bool                // the names begin with "model."
 	Dry   bool                // tensors are checked, and not read
+
+	// Instead has tensors that are read in place of others, by the names of GGUF files.
+	Instead map[string]string
 }
 
 // OpenFolder opens the weights of a folder, which the caller closes. names are what it calls tensors that GGUF files call otherwise, without the
@@ -25,7 +28,7 @@ func OpenFolder(dir string, names ...map[string]string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, whole := f.Info(theirName("token_embd", names) + ".weight")
+	_, whole := f.Info(theirName("output_norm", names) + ".weight")
 	for _, name := range f.Names() {
 		if strings.HasSuffix(name, ".rotary_emb.inv_freq") { // of older checkpoints: config.json says it
 			f.Use(name)
@@ -38,6 +41,9 @@ var digits = regexp.MustCompile(`\d+`)
 
 // Name returns what the folder calls a tensor that GGUF files call so.
 func (d *Folder) Name(name string) string {
+	if other, ok := d.Instead[name]; ok {
+		name = other
+	}
 	stem, kind := name, ""
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
 		stem, kind = name[:i], name[i:]

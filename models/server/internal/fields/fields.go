@@ -5,6 +5,7 @@ package fields
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -38,9 +39,13 @@ func (n *Int) UnmarshalJSON(data []byte) error {
 	if IsNull(data) {
 		return nil
 	}
-	if i, err := strconv.ParseInt(string(data), 10, 64); err == nil {
+	i, err := strconv.ParseInt(string(data), 10, 64)
+	if err == nil {
 		*n = Int(i)
 		return nil
+	}
+	if errors.Is(err, strconv.ErrRange) {
+		return Errorf("", "got %.40s, want an integer from -2^63 to 2^63-1", data)
 	}
 	const exact = 1 << 53 // above, a float64 is not every integer
 	if x, err := strconv.ParseFloat(string(data), 64); err == nil && x == math.Trunc(x) && math.Abs(x) <= exact {

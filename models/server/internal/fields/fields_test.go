@@ -81,6 +81,7 @@ func TestErrors(t *testing.T) {
 		`{"seed": -1, "bias": [], "choice": null, "typical": 0e3}`:   {},
 		`{"seed": "a"}`:                       {"seed", `seed: got "a", want an integer`},
 		`{"seed": 3.5}`:                       {"seed", `seed: got 3.5, want an integer`},
+		`{"seed": 18446744073709551615}`:      {"seed", "seed: got 18446744073709551615, want an integer from -2^63 to 2^63-1"},
 		`{"seed": 1e300}`:                     {"seed", `seed: got 1e300, want an integer`},
 		`{"seed": true}`:                      {"seed", `seed: got true, want an integer`},
 		`{"model": 1}`:                        {"model", "model: got number, want string"},

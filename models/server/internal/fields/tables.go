@@ -111,14 +111,16 @@ var Structured = NewTable([]Row{
 var inputs = []Row{
 	{Use: Harmless, Names: `user metadata store service_tier safety_identifier priority request_id rid session_id keep_alive cache_salt ttl timeout
 		litellm_metadata litellm_call_id drop_params tags mm_processor_kwargs media_io_kwargs provider`},
-	{Use: Refused, Nothing: "-1", Names: "truncate_prompt_tokens"},
 	{Use: Refused, Nothing: `"Right" "right"`, Names: "truncation_direction truncation_side"},
 	{Use: Refused, Nothing: `{}`, Names: "options extra_body", Want: "its fields beside the others of the request"},
 }
 
+// whole are those of requests whose texts are never cut.
+var whole = []Row{{Use: Refused, Nothing: "-1", Names: "truncate_prompt_tokens"}}
+
 // Embedding is the table of /v1/embeddings.
 var Embedding = NewTable(inputs, []Row{
-	{Use: Used, Names: "model input encoding_format dimensions truncate receipt"},
+	{Use: Used, Names: "model input encoding_format dimensions truncate truncate_prompt_tokens receipt"},
 	{Use: Refused, Nothing: "true", Names: "add_special_tokens"},
 	{Use: Refused, Nothing: "false", Names: "late_chunking return_multivector return_sparse"},
 	{Use: Refused, Nothing: `"float" ["float"] "float32" "native"`, Names: "output_dtype embedding_type embedding_types embed_dtype endianness"},
@@ -131,7 +133,7 @@ var Embedding = NewTable(inputs, []Row{
 
 // Rerank is the table of /v1/rerank and /rerank.
 var Rerank = NewTable(inputs, []Row{
-	{Use: Used, Names: "model query documents texts top_n return_documents return_text raw_scores truncate instruction label receipt"},
+	{Use: Used, Names: "model query documents texts top_n return_documents return_text raw_scores truncate truncate_prompt_tokens instruction label receipt"},
 	{Use: Refused, Names: "max_tokens_per_doc max_chunks_per_doc overlap_tokens activation use_activation softmax"},
 	{Use: Refused, Nothing: `["text"] []`, Names: "rank_fields"},
 	{Use: Refused, Nothing: "false", Names: "return_embeddings"},
@@ -142,7 +144,7 @@ var Rerank = NewTable(inputs, []Row{
 })
 
 // Tokenize is the table of /tokenize.
-var Tokenize = NewTable(inputs, []Row{
+var Tokenize = NewTable(inputs, whole, []Row{
 	{Use: Used, Names: "model content prompt add_special add_special_tokens"},
 	{Use: Refused, Nothing: "false", Names: "with_pieces return_token_strs"},
 	{Use: Refused, Nothing: "true", Names: "parse_special"},
@@ -150,7 +152,7 @@ var Tokenize = NewTable(inputs, []Row{
 })
 
 // Detokenize is the table of /detokenize.
-var Detokenize = NewTable(inputs, []Row{
+var Detokenize = NewTable(inputs, whole, []Row{
 	{Use: Used, Names: "model tokens"},
 	{Use: Refused, Nothing: "false", Names: "skip_special_tokens"},
 	{Use: Refused, Names: "ids token_ids", Want: "tokens, the name of it here"},

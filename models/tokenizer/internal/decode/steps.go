@@ -138,6 +138,42 @@ func (s *stripText) next(token string, out func(string)) {
 func (s *stripText) flush(func(string))         { s.left, s.held = s.start, 0 }
 func (s *stripText) within(token string) string { return token }
 
+// replaceText is a replacement in a whole text.
+type replaceText struct {
+	from, to string
+	held     string // the end of the text so far that from may begin with
+}
+
+// ReplaceText puts a text in the place of another one, also where tokens meet within that.
+func ReplaceText(from, to string) Maker {
+	return func() Step { return &replaceText{from: from, to: to} }
+}
+
+func (r *replaceText) next(token string, out func(string)) {
+	text, done := r.held+token, ""
+	if parts := strings.Split(text, r.from); len(parts) > 1 {
+		text = parts[len(parts)-1]
+		done = strings.Join(parts[:len(parts)-1], r.to) + r.to
+	}
+	n := min(len(r.from)-1, len(text))
+	for !strings.HasPrefix(r.from, text[len(text)-n:]) {
+		n--
+	}
+	r.held = text[len(text)-n:]
+	if done += text[:len(text)-n]; done != "" {
+		out(done)
+	}
+}
+
+func (r *replaceText) flush(out func(string)) {
+	if r.held != "" {
+		out(r.held)
+	}
+	r.held = ""
+}
+
+func (r *replaceText) within(token string) string { return strings.ReplaceAll(token, r.from, r.to) }
+
 // bytes is a step for tokens that are bytes. It holds back those of a character until the character
 // is complete.
 type bytes struct{ pending []byte }
