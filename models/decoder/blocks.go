@@ -52,7 +52,7 @@ func (l *loader) block(a *architecture, c *Config, i int) block {
 // qkv loads queries, keys and values, which some models have in one matrix.
 func (l *loader) qkv(c *Config, at func(string) string) projection {
 	queries, keys := c.Heads*c.HeadSize, c.KVHeads*c.HeadSize
-	if l.has(at("attn_qkv.weight")) {
+	if l.Has(at("attn_qkv.weight")) {
 		return l.projection(c.Width, source{at("attn_qkv"), queries + 2*keys})
 	}
 	return l.projection(c.Width, source{at("attn_q"), queries}, source{at("attn_k"), keys}, source{at("attn_v"), keys})
@@ -62,9 +62,9 @@ func (l *loader) qkv(c *Config, at func(string) string) projection {
 // files call ffn_up.
 func (l *loader) gated(c *Config, at func(string) string) (n gated) {
 	switch {
-	case l.has(at("ffn_gate_up.weight")):
+	case l.Has(at("ffn_gate_up.weight")):
 		n.gateUp = l.projection(c.Width, source{at("ffn_gate_up"), 2 * c.FFN})
-	case l.has(at("ffn_gate.weight")) || !l.has(at("ffn_up.weight")):
+	case l.Has(at("ffn_gate.weight")) || !l.Has(at("ffn_up.weight")):
 		n.gateUp = l.projection(c.Width, source{at("ffn_gate"), c.FFN}, source{at("ffn_up"), c.FFN})
 	default:
 		n.gateUp = l.projection(c.Width, source{at("ffn_up"), 2 * c.FFN})
@@ -75,7 +75,7 @@ func (l *loader) gated(c *Config, at func(string) string) (n gated) {
 
 // experts loads the experts of a layer: a tensor each, or all in one tensor.
 func (l *loader) experts(c *Config, at func(string) string, b *block) {
-	if !l.has(at("ffn_gate_exps.weight")) {
+	if !l.Has(at("ffn_gate_exps.weight")) {
 		for e := 0; e < c.Experts && l.err == nil; e++ {
 			gate, up, down := fmt.Sprintf("ffn_gate.%d", e), fmt.Sprintf("ffn_up.%d", e), fmt.Sprintf("ffn_down.%d", e)
 			b.experts = append(b.experts, gated{
@@ -113,12 +113,12 @@ const (
 func (l *loader) ends(c *Config, from headSource) (embedding *linear.Linear, head projection) {
 	p := l.projection(c.Width, source{strings.TrimSuffix(embeddingName, ".weight"), c.Vocab})
 	head = p
-	has := l.has(headName)
+	has := l.Has(headName)
 	switch {
 	case from == headOwn && !has:
 		l.fail(configError("tie_word_embeddings", "false, and no tensor lm_head.weight", "that tensor, or true if it is the embedding"))
 	case from == headUnread || from == headTied && (!has || l.dry != nil || l.equal(headName, embeddingName, c.Vocab, c.Width)):
-		l.skip(headName) // not needed, if it is there
+		l.Skip(headName) // not needed, if it is there
 	case has:
 		head = l.projection(c.Width, source{strings.TrimSuffix(headName, ".weight"), c.Vocab})
 	}
@@ -130,16 +130,16 @@ func (l *loader) ends(c *Config, from headSource) (embedding *linear.Linear, hea
 
 // equal reports whether two tensors of a shape have the same bytes.
 func (l *loader) equal(a, b string, shape ...int) bool {
-	x, err := l.store.tensor(a, shape...)
+	x, err := l.Store.Tensor(a, shape...)
 	if err != nil {
 		return false // whoever loads it reports that
 	}
-	y, err := l.store.tensor(b, shape...)
+	y, err := l.Store.Tensor(b, shape...)
 	if err != nil {
 		return false
 	}
-	defer l.forget(x)
-	defer l.forget(y)
+	defer l.Forget(x)
+	defer l.Forget(y)
 	return x.Type == y.Type && bytes.Equal(x.Data, y.Data)
 }
 

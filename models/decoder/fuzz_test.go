@@ -120,7 +120,7 @@ func FuzzWeights(f *testing.F) {
 // FuzzRanking reads any files that say how a decoder ranks beside it, and any template of a GGUF file: the folder or file is a
 // reranker that runs, or gets an error.
 func FuzzRanking(f *testing.F) {
-	names := []string{"modules.json", "1_LogitScore/config.json", transformerName, templateFile}
+	names := []string{"modules.json", "1_LogitScore/config.json", "sentence_bert_config.json", templateFile}
 	seed := make([][]byte, len(names))
 	for i, name := range names {
 		data, err := os.ReadFile(filepath.Join(scoreFolder, name))

@@ -3,10 +3,12 @@ package decoder
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/models/decoder/internal/stores"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/ggufwriter"
 )
@@ -16,7 +18,7 @@ type converter struct {
 	t *testing.T
 	c Config
 	a *architecture
-	d *checkpoint
+	d *stores.Folder
 	ggufwriter.File
 }
 
@@ -26,7 +28,7 @@ func convert(t *testing.T, dir string) (*converter, *gguf.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := openCheckpoint(dir, a)
+	d, err := stores.OpenFolder(dir, a.names, folderNames)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,10 +117,12 @@ func (v *converter) tensors() {
 		}
 	}
 	delete(names, "model.layers.%d.post_attention_layernorm")
-	names[v.d.arch.folderName("blk.%d.ffn_norm")] = "blk.%d.ffn_norm"
+	names[v.a.folderName("blk.%d.ffn_norm")] = "blk.%d.ffn_norm"
 	if v.a.postNorms {
 		names[v.a.names["blk.%d.post_attention_norm"]] = "blk.%d.post_attention_norm"
 	}
+	_, whole := v.d.Info("model.norm.weight")
+	digits := regexp.MustCompile(`\d+`)
 	experts := map[string][]float32{}
 	for _, theirs := range v.d.Names() {
 		info, _ := v.d.Info(theirs)
@@ -127,7 +131,7 @@ func (v *converter) tensors() {
 			v.t.Fatal(err)
 		}
 		stem, kind := theirs[:strings.LastIndexByte(theirs, '.')], filepath.Ext(theirs)
-		if !v.d.whole {
+		if !whole {
 			stem = "model." + stem
 		}
 		numbers := digits.FindAllString(stem, -1)

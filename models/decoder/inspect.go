@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/attn-go/attn/models/decoder/internal/ranking"
+	"github.com/attn-go/attn/models/decoder/internal/stores"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
@@ -27,7 +29,7 @@ func Inspect(model string, embedder bool) (*inventory.Inventory, error) {
 	}
 	defer f.Close()
 	v := &inventory.Inventory{}
-	l := &loader{store: &file{f, map[string]bool{}}, dry: v}
+	l := &loader{Store: stores.NewFile(f), dry: v}
 	n, err := networkOfFile(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -50,7 +52,7 @@ func inspectFolder(dir string, embedder bool) (*inventory.Inventory, error) {
 		return nil, err
 	}
 	defer d.Close()
-	d.dry = true
+	d.Dry = true
 	v := &inventory.Inventory{}
 	if embedder {
 		head = headUnread
@@ -62,7 +64,7 @@ func inspectFolder(dir string, embedder bool) (*inventory.Inventory, error) {
 	} else if n.config.Bidirectional {
 		v.Problem(n.config.noGenerator(configError))
 	}
-	return n.inspect(&loader{store: d, dry: v}, head)
+	return n.inspect(&loader{Store: d, dry: v}, head)
 }
 
 // InspectReranker is [Inspect] for what [LoadReranker] would read.
@@ -75,13 +77,13 @@ func InspectReranker(model string) (*inventory.Inventory, error) {
 	v := &inventory.Inventory{}
 	l, head := &loader{dry: v}, headIfThere
 	if isFolder {
-		d := (*checkpoint)(nil)
+		d := (*stores.Folder)(nil)
 		if n, d, head, err = networkOfFolder(folder.Transformer(path)); err != nil {
 			return nil, err
 		}
 		defer d.Close()
-		d.dry, l.store = true, d
-		n.ranking, err = readRanking(path, n)
+		d.Dry, l.Store = true, d
+		n.ranking, err = ranking.ReadFolder(path, n.ranked())
 	} else {
 		f, bad := gguf.Open(path)
 		if bad != nil {
@@ -91,12 +93,12 @@ func InspectReranker(model string) (*inventory.Inventory, error) {
 		if n, err = networkOfFile(f); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		l.store = &file{f, map[string]bool{}}
-		n.ranking, err = fileRanking(f, n)
+		l.Store = stores.NewFile(f)
+		n.ranking, err = ranking.ReadFile(f, n.ranked())
 	}
 	v.Problem(err)
 	if err == nil {
-		_, err = n.ranking.prompt(n)
+		_, err = n.ranking.Prompt(n.ranked())
 		v.Problem(err)
 	}
 	v, err = n.inspect(l, head)
@@ -123,7 +125,7 @@ func (n *network) inspect(l *loader, head headSource) (*inventory.Inventory, err
 	v.Tokenizer, v.Template = n.tokenizerErr, n.templateErr
 	_, err := n.model(l, head, Options{})
 	if errors.Is(err, errDry) && l.err == nil {
-		v.Problem(l.unused())
+		v.Problem(ofStore(l.Unused()))
 	}
 	return v, nil
 }

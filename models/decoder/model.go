@@ -9,7 +9,9 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/decoder/internal/ranking"
 	"github.com/attn-go/attn/models/decoder/internal/ropescaling"
+	"github.com/attn-go/attn/models/decoder/internal/stores"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/loading"
@@ -84,8 +86,8 @@ type network struct {
 	norm      []float32
 	head      projection
 	pairing   rope.Pairing
-	localRope *rope.Rope // of layers with a window, if it is another one
-	ranking   *ranking   // of rerankers
+	localRope *rope.Rope       // of layers with a window, if it is another one
+	ranking   *ranking.Ranking // of rerankers
 	vocabulary
 }
 
@@ -167,7 +169,7 @@ func newModel(f *gguf.File, o Options, embedder bool, known func()) (*Model, []e
 
 // fileLoader returns a loader of the tensors of a file.
 func fileLoader(f *gguf.File, o Options) *loader {
-	return &loader{store: &file{f, map[string]bool{}}, exec: o.Exec, meter: loading.New(fileBytes(f), o.Progress)}
+	return &loader{Store: stores.NewFile(f), exec: o.Exec, meter: loading.New(stores.Bytes(f), o.Progress)}
 }
 
 // networkOfFile reads what a file says, without the weights.
@@ -203,20 +205,22 @@ func loadFolder(dir string, o Options, embedder bool) (_ *Model, err error) {
 }
 
 // folderLoader returns a loader of the tensors of a folder.
-func folderLoader(n *network, d *checkpoint, o Options) *loader {
-	return &loader{store: d, exec: o.Exec, lessOne: n.lessOne, meter: loading.New(d.Bytes(""), o.Progress)}
+func folderLoader(n *network, d *stores.Folder, o Options) *loader {
+	return &loader{Store: d, exec: o.Exec, lessOne: n.lessOne, meter: loading.New(d.Bytes(""), o.Progress)}
 }
 
-// networkOfFolder reads what a folder says, without the weights. The caller closes the checkpoint.
-func networkOfFolder(dir string) (_ *network, d *checkpoint, head headSource, err error) {
+// networkOfFolder reads what a folder says, without the weights. The caller closes the store.
+func networkOfFolder(dir string) (_ *network, d *stores.Folder, head headSource, err error) {
 	a, c, head, err := readFolderConfig(dir)
 	if err != nil {
 		return nil, nil, head, err
 	}
-	if d, err = openCheckpoint(dir, a); err != nil {
+	if d, err = stores.OpenFolder(dir, a.names, folderNames); err != nil {
 		return nil, nil, head, err
 	}
-	d.one = head == headTied && !d.has(embeddingName) && d.has(headName)
+	if head == headTied && !d.Has(embeddingName) && d.Has(headName) {
+		d.Instead = map[string]string{embeddingName: headName}
+	}
 	n := &network{architecture: a, config: c}
 	if err := n.readVocabulary(dir, d); err != nil {
 		return nil, nil, head, errors.Join(err, d.Close())
@@ -225,10 +229,10 @@ func networkOfFolder(dir string) (_ *network, d *checkpoint, head headSource, er
 }
 
 // readVocabulary reads the tokens of a folder, of which the embedding has as many or more.
-func (n *network) readVocabulary(dir string, d *checkpoint) error {
-	info, ok := d.Info(d.name(embeddingName))
+func (n *network) readVocabulary(dir string, d *stores.Folder) error {
+	info, ok := d.Info(d.Name(embeddingName))
 	if !ok || len(info.Shape) != 2 || info.Shape[0] < 1 || info.Shape[0] > most {
-		return tensorError(d.name(embeddingName), fmt.Sprintf("shape %v", info.Shape), fmt.Sprintf("[vocabulary, width] with 1 to %d rows", most))
+		return tensorError(d.Name(embeddingName), fmt.Sprintf("shape %v", info.Shape), fmt.Sprintf("[vocabulary, width] with 1 to %d rows", most))
 	}
 	n.config.Vocab = info.Shape[0]
 	return n.vocabulary.fromFolder(dir, n.config.Vocab)
@@ -237,7 +241,7 @@ func (n *network) readVocabulary(dir string, d *checkpoint) error {
 // model reads the weights.
 func (n *network) model(l *loader, head headSource, o Options) (*Model, error) {
 	c := &n.config
-	if n.ranking != nil && !n.ranking.answers {
+	if n.ranking != nil && !n.ranking.Answers {
 		head = headUnread
 	}
 	n.embedding, n.head = l.ends(c, head)
@@ -254,8 +258,8 @@ func (n *network) model(l *loader, head headSource, o Options) (*Model, error) {
 	if l.dry != nil {
 		return nil, errDry
 	}
-	if err := l.unused(); err != nil {
-		return nil, err
+	if err := l.Unused(); err != nil {
+		return nil, ofStore(err)
 	}
 	l.done()
 	l.joined = nil
@@ -275,7 +279,7 @@ func (l *loader) factors(c *Config) {
 		name string
 		to   *[]float64
 	}{{factorsName, &c.scaling.Factors}, {"rope_factors_short.weight", &c.scaling.Short}, {"rope_factors_long.weight", &c.scaling.Long}} {
-		if !l.has(list.name) {
+		if !l.Has(list.name) {
 			continue
 		}
 		for _, x := range l.floats(list.name, c.RopeDims/2) {

@@ -3,9 +3,11 @@ package decoder
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/decoder/internal/ranking"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/folder"
 	"github.com/attn-go/attn/models/gguf"
@@ -41,36 +43,45 @@ func LoadReranker(model string, o embedding.LoadOptions) (*reranking.Reranker, e
 	return reranking.New(*p), nil
 }
 
-// A ranking says how the model of a folder or file scores pairs.
-type ranking struct {
-	answers bool  // by logits of tokens; otherwise by the classifier
-	yes, no int32 // these tokens; no is -1 if the logit of yes is the score
+// Ranks tells whether the folder of a decoder is that of a reranker, see [LoadReranker].
+func Ranks(dir string) (bool, error) {
+	var c struct {
+		Type    string   `json:"model_type"`
+		Classes []string `json:"architectures"`
+	}
+	if err := folder.ReadJSON(filepath.Join(folder.Transformer(dir), configFile), &c); err != nil {
+		return false, err
+	}
+	a := architectureOf(nameInFolders, c.Type)
+	if a == nil {
+		return false, nil
+	}
+	return ranking.Ranks(dir, a.name, c.Classes)
+}
 
-	labels   []string // of the classifier, nil if they are not named
-	first    bool     // the first label is meant if none is named
-	identity bool     // see reranking.Head
-	padding  int32    // see reranking.Head
-	limit    int      // of tokens, or 0
-	prompt   func(n *network) (reranking.Prompt, error)
-
-	weights reranking.Matrix // of the classifier
+// ranked returns what package ranking must know of the model.
+func (n *network) ranked() ranking.Model {
+	return ranking.Model{
+		Architecture: n.architecture.name, Vocab: n.config.Vocab, Tokenizer: n.Tokenizer, Template: n.Template,
+		Fault: func(file, key, got, want string) error { return &ConfigError{file, key, got, want} },
+	}
 }
 
 // classifierName is the classifier of a GGUF file; a folder calls it score.
 const classifierName = "cls.output"
 
 // rank loads the classifier of a reranker that has one.
-func (l *loader) rank(r *ranking, width int) {
-	if r == nil || r.answers {
+func (l *loader) rank(r *ranking.Ranking, width int) {
+	if r == nil || r.Answers {
 		return
 	}
 	outputs := 1
-	if shape := l.shape(classifierName + ".weight"); len(shape) == 2 && shape[0] > 0 {
+	if shape := l.Shape(classifierName + ".weight"); len(shape) == 2 && shape[0] > 0 {
 		outputs = shape[0]
 	}
-	r.weights.Weight = l.floats(classifierName+".weight", outputs, width)
-	if l.has(classifierName + ".bias") {
-		r.weights.Bias = l.floats(classifierName+".bias", outputs)
+	r.Weights.Weight = l.floats(classifierName+".weight", outputs, width)
+	if l.Has(classifierName + ".bias") {
+		r.Weights.Bias = l.floats(classifierName+".bias", outputs)
 	}
 }
 
@@ -80,7 +91,7 @@ func rerankerOfFolder(dir string, options Options) (*reranking.Parts, error) {
 		return nil, err
 	}
 	defer d.Close()
-	if n.ranking, err = readRanking(dir, n); err != nil {
+	if n.ranking, err = ranking.ReadFolder(dir, n.ranked()); err != nil {
 		return nil, err
 	}
 	m, err := n.model(folderLoader(n, d, options), head, options)
@@ -100,7 +111,7 @@ func rerankerOfFile(path string, options Options) (*reranking.Parts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.ranking, err = fileRanking(f, n); err != nil {
+	if n.ranking, err = ranking.ReadFile(f, n.ranked()); err != nil {
 		return nil, err
 	}
 	f.DropMetadata()
@@ -121,27 +132,27 @@ func (m *Model) reranker(path string) (*reranking.Parts, error) {
 		Model: &pairStates{embedder{model: m}}, Head: h,
 		Vocab: m.config.Vocab, MaxTokens: min(m.options.Context, m.config.Context), Positions: m.options.Context,
 	}
-	if n := m.ranking.limit; n > 0 {
+	if n := m.ranking.Limit; n > 0 {
 		p.MaxTokens = min(n, p.MaxTokens)
 	}
-	p.Prompt, err = m.ranking.prompt(m.network)
+	p.Prompt, err = m.ranking.Prompt(m.network.ranked())
 	return p, err
 }
 
 // rankingHead returns what makes scores of states.
 func (m *Model) rankingHead(path string) (*reranking.Head, error) {
 	r := m.ranking
-	h := &reranking.Head{Pooling: folder.Last, Out: r.weights, Padding: r.padding, Identity: r.identity}
-	if !r.answers {
-		outputs := len(r.weights.Weight) / m.config.Width
-		if err := h.SetLabels(path, r.labels, outputs); err != nil {
+	h := &reranking.Head{Pooling: folder.Last, Out: r.Weights, Padding: r.Padding, Identity: r.Identity}
+	if !r.Answers {
+		outputs := len(r.Weights.Weight) / m.config.Width
+		if err := h.SetLabels(path, r.Labels, outputs); err != nil {
 			return nil, err
 		}
-		h.Identity = r.identity && outputs == 1
+		h.Identity = r.Identity && outputs == 1
 	} else if err := m.answerHead(path, h); err != nil {
 		return nil, err
 	}
-	if r.first {
+	if r.First {
 		h.Default = 0
 	}
 	return h, nil
@@ -149,9 +160,9 @@ func (m *Model) rankingHead(path string) (*reranking.Head, error) {
 
 // answerHead makes the classifier of rows of the output matrix.
 func (m *Model) answerHead(path string, h *reranking.Head) error {
-	tokens := []int32{m.ranking.yes}
-	if m.ranking.no >= 0 {
-		tokens = append(tokens, m.ranking.no)
+	tokens := []int32{m.ranking.Yes}
+	if m.ranking.No >= 0 {
+		tokens = append(tokens, m.ranking.No)
 	}
 	t, err := m.Tokenizer()
 	if err != nil {

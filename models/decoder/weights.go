@@ -1,11 +1,13 @@
 package decoder
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/decoder/internal/stores"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/littleendian"
 	"github.com/attn-go/attn/models/internal/loading"
@@ -14,7 +16,7 @@ import (
 
 // loader takes tensors out of a store. The first error stays; after it, results are not used.
 type loader struct {
-	store
+	stores.Store
 	exec    kernel.Exec          // of the layers' packing
 	lessOne bool                 // norms lack 1
 	joined  []byte               // the tensors of a layer, one after the other
@@ -22,16 +24,6 @@ type loader struct {
 	passed  []gguf.Tensor        // that were taken since the last call of done
 	dry     *inventory.Inventory // if not nil, nothing is read, and this notes what would be
 	err     error
-}
-
-// A store has the tensors of a model, by their names in GGUF files: a [file] or a [checkpoint].
-type store interface {
-	has(name string) bool
-	shape(name string) []int // nil without the tensor
-	tensor(name string, shape ...int) (gguf.Tensor, error)
-	skip(name string)     // it is not needed
-	forget(t gguf.Tensor) // it has been copied
-	unused() error        // reports a tensor that nothing has asked for
 }
 
 // fail records an error.
@@ -45,9 +37,9 @@ func (l *loader) fail(err error) {
 
 // tensor returns a tensor of a shape.
 func (l *loader) tensor(name string, shape ...int) (gguf.Tensor, bool) {
-	t, err := l.store.tensor(name, shape...)
+	t, err := l.Store.Tensor(name, shape...)
 	if err != nil {
-		l.fail(err)
+		l.fail(ofStore(err))
 	}
 	l.passed = append(l.passed, t)
 	return t, err == nil
@@ -58,11 +50,20 @@ func (l *loader) done() {
 	bytes := int64(0)
 	for _, t := range l.passed {
 		bytes += int64(len(t.Data))
-		l.forget(t)
+		l.Forget(t)
 	}
 	clear(l.passed)
 	l.passed = l.passed[:0]
 	l.meter.Add(bytes)
+}
+
+// ofStore returns an error of a store as one of this package.
+func ofStore(err error) error {
+	var bad *stores.Error
+	if errors.As(err, &bad) {
+		return tensorError(bad.Tensor, bad.Got, bad.Want)
+	}
+	return err
 }
 
 func tensorError(name, got, want string) error {
@@ -124,7 +125,7 @@ func (l *loader) projection(k int, sources ...source) projection {
 			return projection{}
 		}
 		w := matrix{tensor: t}
-		if l.has(s.name + ".bias") {
+		if l.Has(s.name + ".bias") {
 			w.bias = l.floats(s.name+".bias", s.n)
 		}
 		all = append(all, w)
@@ -216,7 +217,7 @@ func (l *loader) bytes(tensors []gguf.Tensor) []byte {
 	l.joined = l.joined[:0]
 	for _, t := range tensors {
 		l.joined = append(l.joined, t.Data...)
-		l.forget(t)
+		l.Forget(t)
 	}
 	return l.joined
 }

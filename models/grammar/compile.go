@@ -1,5 +1,7 @@
 package grammar
 
+import "github.com/attn-go/attn/models/grammar/internal/regular"
+
 import (
 	"encoding/binary"
 	"fmt"
@@ -22,7 +24,7 @@ type position struct {
 
 // An edge is a range of bytes to another position.
 type edge struct {
-	byteRange
+	regular.ByteRange
 	to int32
 }
 
@@ -102,10 +104,10 @@ func (b *builder) build(e expr, to int32) int32 {
 	switch e := e.(type) {
 	case literal:
 		for i := len(e) - 1; i >= 0; i-- {
-			to = b.add(position{edges: []edge{{byteRange{e[i], e[i]}, to}}})
+			to = b.add(position{edges: []edge{{regular.ByteRange{Lo: e[i], Hi: e[i]}, to}}})
 		}
 		return to
-	case class:
+	case regular.Class:
 		return b.class(e, to)
 	case sequence:
 		for _, e := range slices.Backward(e) {
@@ -128,7 +130,7 @@ func (b *builder) build(e expr, to int32) int32 {
 		return b.build(e.of, to)
 	case anyText:
 		return b.anyText(to)
-	case *dfa:
+	case *regular.Texts:
 		return b.dfa(e, false, to)
 	case quoted:
 		return b.dfa(e.of, true, to)
@@ -142,17 +144,17 @@ func (b *builder) build(e expr, to int32) int32 {
 }
 
 // class adds one position for the first byte of a character, and others for those that follow.
-func (b *builder) class(c class, to int32) int32 {
+func (b *builder) class(c regular.Class, to int32) int32 {
 	return b.add(position{edges: b.edges(c, to, map[string]int32{})})
 }
 
 // edges returns those of a class of characters. rest are positions by what follows there.
-func (b *builder) edges(c class, to int32, rest map[string]int32) (first []edge) {
-	utf8Ranges(c, func(ranges []byteRange) {
+func (b *builder) edges(c regular.Class, to int32, rest map[string]int32) (first []edge) {
+	regular.UTF8(c, func(ranges []regular.ByteRange) {
 		next := to
 		key := binary.AppendVarint(nil, int64(to))
 		for i := len(ranges) - 1; i > 0; i-- {
-			key = append(key, ranges[i].lo, ranges[i].hi)
+			key = append(key, ranges[i].Lo, ranges[i].Hi)
 			at, ok := rest[string(key)]
 			if !ok {
 				at = b.add(position{edges: []edge{{ranges[i], next}}})
@@ -166,36 +168,36 @@ func (b *builder) edges(c class, to int32, rest map[string]int32) (first []edge)
 }
 
 // dfa adds a position for each state. escape says that the texts are within a JSON string.
-func (b *builder) dfa(d *dfa, escape bool, to int32) int32 {
-	at := make([]int32, len(d.ends))
+func (b *builder) dfa(d *regular.Texts, escape bool, to int32) int32 {
+	at := make([]int32, len(d.Ends))
 	for s := range at {
 		at[s] = b.add(position{})
 	}
-	k := len(d.samples)
+	k := len(d.Samples)
 	rest, escapes := map[string]int32{}, map[string]int32{}
 	for s := range at {
 		var p position
-		row := d.next[s*k : s*k+k]
+		row := d.Next[s*k : s*k+k]
 		for i, next := range row {
-			if next == dead || slices.Index(row, next) < i {
+			if next == regular.Dead || slices.Index(row, next) < i {
 				continue
 			}
-			c := d.spans(func(class int) bool { return row[class] == next })
+			c := d.Spans(func(class int) bool { return row[class] == next })
 			if escape {
-				if c := c.and(escaped); len(c) > 0 {
+				if c := c.And(escaped); len(c) > 0 {
 					p.jumps = append(p.jumps, b.escapes(c, at[next], escapes))
 				}
-				c = c.and(plainChar)
+				c = c.And(plainChar)
 			}
 			p.edges = append(p.edges, b.edges(c, at[next], rest)...)
 		}
-		if d.ends[s] {
+		if d.Ends[s] {
 			p.jumps = append(p.jumps, to)
 		}
 		b.positions[at[s]].edges, b.positions[at[s]].jumps = p.edges, p.jumps
 	}
 	if escape {
-		for s, plain := range d.plain() {
+		for s, plain := range d.Open(plainChar) {
 			b.positions[at[s]].plain = plain
 		}
 	}
@@ -212,13 +214,13 @@ func (b *builder) anyText(to int32) int32 {
 }
 
 // escapes returns a position from which characters follow with a backslash.
-func (b *builder) escapes(c class, to int32, known map[string]int32) int32 {
+func (b *builder) escapes(c regular.Class, to int32, known map[string]int32) int32 {
 	key := fmt.Sprint(to, c)
 	at, ok := known[key]
 	if !ok {
 		var list []string
 		for _, s := range c {
-			for r := s.lo; r <= s.hi; r++ {
+			for r := s.Lo; r <= s.Hi; r++ {
 				text := quote(string(r))
 				list = append(list, text[1:len(text)-1])
 			}
@@ -246,7 +248,7 @@ func (b *builder) texts(list []string, to int32) int32 {
 			}
 			next = b.texts(rest, to)
 		}
-		p.edges = append(p.edges, edge{byteRange{c, c}, next})
+		p.edges = append(p.edges, edge{regular.ByteRange{Lo: c, Hi: c}, next})
 		list = list[n:]
 	}
 	at := b.add(position{})
@@ -289,8 +291,8 @@ func small(e expr) bool {
 		return true
 	case literal:
 		return len(e) <= 1
-	case class:
-		return len(e) > 0 && e[len(e)-1].hi < 0x80
+	case regular.Class:
+		return len(e) > 0 && e[len(e)-1].Hi < 0x80
 	}
 	return false
 }
@@ -451,7 +453,7 @@ func (a *automata) findClasses() {
 	var cut [257]bool
 	for _, p := range a.positions {
 		for _, e := range p.edges {
-			cut[e.lo], cut[int(e.hi)+1] = true, true
+			cut[e.Lo], cut[int(e.Hi)+1] = true, true
 		}
 	}
 	a.classes = []byte{0}

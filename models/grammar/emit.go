@@ -6,16 +6,18 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/attn-go/attn/models/grammar/internal/regular"
 )
 
 // plainChar are the characters of a JSON string that need no escape.
-var plainChar = chars("\"\\").not().and(class{{0x20, unicode.MaxRune}})
+var plainChar = regular.Chars("\"\\").Not().And(regular.Class{{Lo: 0x20, Hi: unicode.MaxRune}})
 
 // escaped are the others.
-var escaped = plainChar.not()
+var escaped = plainChar.Not()
 
 // quoted are texts within a JSON string, with escapes only where there must be one.
-type quoted struct{ of *dfa }
+type quoted struct{ of *regular.Texts }
 
 // compile makes the rules of a schema and returns the first one.
 func (c *compiler) compile(root *value) (start ref, err error) {
@@ -32,7 +34,7 @@ func (c *compiler) compile(root *value) (start ref, err error) {
 	if !n.live {
 		return 0, fault(c.sites[n.blame()].at, "a schema that no value satisfies", "one that a value can satisfy")
 	}
-	e := &emitter{compiler: c, done: map[*shape]expr{}, strings: map[*dfa]ref{}}
+	e := &emitter{compiler: c, done: map[*shape]expr{}, strings: map[*regular.Texts]ref{}}
 	start = e.of(n)
 	for len(e.queue) > 0 {
 		n := e.queue[0]
@@ -48,7 +50,7 @@ type emitter struct {
 	*compiler
 	queue   []*domain
 	done    map[*shape]expr
-	strings map[*dfa]ref
+	strings map[*regular.Texts]ref
 }
 
 // add adds a rule.
@@ -119,7 +121,7 @@ func (e *emitter) texts(s *shape) expr {
 }
 
 // quoted returns the strings of texts, once.
-func (e *emitter) quoted(d *dfa) ref {
+func (e *emitter) quoted(d *regular.Texts) ref {
 	r, ok := e.strings[d]
 	if !ok {
 		r = e.addRule("a string", sequence{literal(`"`), quoted{d}, literal(`"`)})
@@ -239,7 +241,7 @@ func (c *compiler) literal(text string) ref {
 // space is what may be between the parts of arrays and objects.
 func (c *compiler) space() ref {
 	return c.rule("space", func() expr {
-		return choice{literal(""), literal(" "), sequence{repeat{literal("\n"), 1, 2}, repeat{chars(" \t"), 0, 20}}}
+		return choice{literal(""), literal(" "), sequence{repeat{literal("\n"), 1, 2}, repeat{regular.Chars(" \t"), 0, 20}}}
 	})
 }
 
@@ -263,14 +265,14 @@ type anyText struct{}
 // anyEscape is a backslash and what follows. Halves of surrogate pairs are none, as they
 // are no characters.
 var anyEscape = func() expr {
-	hex := spans(span{'0', '9'}, span{'a', 'f'}, span{'A', 'F'})
-	first := hex.and(chars("dD").not())
+	hex := regular.Chars("0123456789abcdefABCDEF")
+	first := hex.And(regular.Chars("dD").Not())
 	code := choice{
 		sequence{first, repeat{hex, 3, 3}},
-		sequence{chars("dD"), class{{'0', '7'}}, repeat{hex, 2, 2}},
-		sequence{chars("dD"), chars("89abAB"), repeat{hex, 2, 2}, literal(`\u`), chars("dD"), chars("cdefCDEF"), repeat{hex, 2, 2}},
+		sequence{regular.Chars("dD"), regular.Chars("01234567"), repeat{hex, 2, 2}},
+		sequence{regular.Chars("dD"), regular.Chars("89abAB"), repeat{hex, 2, 2}, literal(`\u`), regular.Chars("dD"), regular.Chars("cdefCDEF"), repeat{hex, 2, 2}},
 	}
-	return sequence{literal(`\`), choice{chars(`"\/bfnrt`), sequence{literal("u"), code}}}
+	return sequence{literal(`\`), choice{regular.Chars(`"\/bfnrt`), sequence{literal("u"), code}}}
 }()
 
 // char is a character of a string, or an escape of one.

@@ -2,6 +2,8 @@ package grammar
 
 import (
 	"sync"
+
+	"github.com/attn-go/attn/models/grammar/internal/regular"
 )
 
 // divideItems makes constants of items that there are few of, so that none is begun when
@@ -18,7 +20,7 @@ func divideItems(list []choose) (all []choose) {
 			case few || !s.live():
 			case s.kind == isNumber:
 				y := *s
-				y.plan = &plan{texts: s.plan.texts.and(oneNumber())}
+				y.plan = &plan{texts: s.plan.texts.And(oneNumber())}
 				others.shapes = append(others.shapes, &y)
 			default:
 				others.shapes = append(others.shapes, s)
@@ -37,8 +39,8 @@ func divideItems(list []choose) (all []choose) {
 }
 
 // oneNumber are numbers of which no two are equal.
-var oneNumber = sync.OnceValue(func() *dfa {
-	return must(search(`^(0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.[0-9]*[1-9])$`))
+var oneNumber = sync.OnceValue(func() *regular.Texts {
+	return regular.MustSearch(`^(0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.[0-9]*[1-9])$`)
 })
 
 // anyShapes are all values.
@@ -71,9 +73,9 @@ func (s *shape) constants(depth int) (texts []string, few bool) {
 	case s.plan.texts == nil:
 		return nil, false
 	case s.kind == isNumber: // of which no two are equal
-		return s.plan.texts.and(oneNumber()).list(mostFinite)
+		return s.plan.texts.And(oneNumber()).List(mostFinite)
 	}
-	texts, few = s.plan.texts.list(mostConstants)
+	texts, few = s.plan.texts.List(mostConstants)
 	for i := range texts {
 		texts[i] = quote(texts[i])
 	}

@@ -1,5 +1,7 @@
 package grammar
 
+import "github.com/attn-go/attn/models/grammar/internal/regular"
+
 import (
 	"fmt"
 	"strconv"
@@ -202,7 +204,7 @@ func (p *parser) item() (expr, error) {
 	case p.take("["):
 		return p.class()
 	case p.take("."):
-		return anyChar, nil
+		return regular.AnyChar, nil
 	case p.take("("):
 		return p.group()
 	}
@@ -242,7 +244,7 @@ func (p *parser) literal() (expr, error) {
 
 func (p *parser) class() (expr, error) {
 	not := p.take("^")
-	var list []span
+	var list []regular.Span
 	for !p.take("]") {
 		lo, err := p.char()
 		if err != nil {
@@ -258,11 +260,11 @@ func (p *parser) class() (expr, error) {
 		if hi < lo {
 			return nil, p.fail("a range that ascends")
 		}
-		list = append(list, span{lo, hi})
+		list = append(list, regular.Span{Lo: lo, Hi: hi})
 	}
-	c := spans(list...)
+	c := regular.Spans(list...)
 	if not {
-		c = c.not()
+		c = c.Not()
 	}
 	return c, nil
 }

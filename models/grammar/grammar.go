@@ -1,5 +1,7 @@
 package grammar
 
+import "github.com/attn-go/attn/models/grammar/internal/regular"
+
 import (
 	"sync"
 )
@@ -63,14 +65,16 @@ func (m *machine) ready(s *set) *set {
 	return m.current(s, map[*set]*set{})
 }
 
-// limited makes an error of a panic with a LimitError.
+// limited makes a LimitError of a panic with one, or with a limit of an automaton.
 func limited(err *error) {
-	if r := recover(); r != nil {
-		limit, ok := r.(*LimitError)
-		if !ok {
-			panic(r)
-		}
+	switch limit := recover().(type) {
+	case nil:
+	case *LimitError:
 		*err = limit
+	case *regular.Limit:
+		*err = &LimitError{limit.What, limit.Most}
+	default:
+		panic(limit)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+
+	"github.com/attn-go/attn/models/grammar/internal/regular"
 )
 
 // A value is one of JSON. Objects keep the order of their members.
@@ -68,7 +70,7 @@ func readValue(d *json.Decoder, depth int) (*value, error) {
 // mostDigits are those of a number before or behind its point, and mostExponent is above all exponents of float64. With a
 // larger one a number of few bytes, such as 1e-999999, has a million digits.
 const (
-	mostDigits   = 1 << 12
+	mostDigits   = regular.MostDigits
 	mostExponent = 400
 )
 

@@ -1,10 +1,11 @@
 package grammar
 
 import (
-	"errors"
 	"math/big"
 	"slices"
 	"strconv"
+
+	"github.com/attn-go/attn/models/grammar/internal/regular"
 )
 
 // A keyword, or several that say something together.
@@ -187,7 +188,7 @@ func (s *statement) like(list []*value) (all []*shape, err error) {
 	}
 	if len(texts) > 0 {
 		x := free(isString)
-		x.texts = s.charge(words(texts))
+		x.texts = s.charge(regular.Words(texts))
 		all = append(all, x)
 	}
 	if numbers.numbers.only != nil {
@@ -221,7 +222,7 @@ func (s *statement) unlike(list []*value) ([]*shape, error) {
 	}
 	if len(texts) > 0 {
 		without := free(isString)
-		without.texts = s.charge(words(texts).not())
+		without.texts = s.charge(regular.Words(texts).Not())
 		all = s.product(all, append(others(isString), without))
 	}
 	return all, nil
@@ -286,7 +287,7 @@ func (s *statement) number(key string) (*big.Rat, error) {
 // bounded takes minimum, maximum and so on.
 func bounded(not bool) maker {
 	return func(s *statement) ([]*shape, error) {
-		var list []bound
+		var list []regular.Bound
 		for _, row := range []struct {
 			key, exclusive string
 			allowed        [3]bool
@@ -299,21 +300,21 @@ func bounded(not bool) maker {
 				if err != nil {
 					return nil, err
 				}
-				list = append(list, bound{n, [3]bool{row.allowed[0], false, row.allowed[2]}})
+				list = append(list, regular.Bound{With: n, Allowed: [3]bool{row.allowed[0], false, row.allowed[2]}})
 			}
 			if s.v.field(row.key) != nil {
 				n, err := s.number(row.key)
 				if err != nil {
 					return nil, err
 				}
-				list = append(list, bound{n, allowed})
+				list = append(list, regular.Bound{With: n, Allowed: allowed})
 			}
 		}
 		if not {
 			var all []*shape
 			for _, b := range list {
 				x := free(isNumber)
-				x.numbers.bounds = []bound{{b.with, [3]bool{!b.allowed[0], !b.allowed[1], !b.allowed[2]}}}
+				x.numbers.bounds = []regular.Bound{{With: b.With, Allowed: [3]bool{!b.Allowed[0], !b.Allowed[1], !b.Allowed[2]}}}
 				all = append(all, x)
 			}
 			return all, nil
@@ -392,10 +393,10 @@ func sized(least, most string, k kind, not bool) maker {
 }
 
 // stringsOf returns strings of texts with values of other kinds, or all other strings.
-func stringsOf(d *dfa, not bool) []*shape {
+func stringsOf(d *regular.Texts, not bool) []*shape {
 	x := free(isString)
 	if x.texts = d; not {
-		x.texts = d.not()
+		x.texts = d.Not()
 		return []*shape{x}
 	}
 	return append(others(isString), x)
@@ -412,19 +413,19 @@ func pattern(not bool) maker {
 }
 
 // expression returns the texts that a regular expression matches.
-func (s *statement) expression(v *value, at *place) (*dfa, error) {
+func (s *statement) expression(v *value, at *place) (*regular.Texts, error) {
 	if v.kind != "string" {
 		return nil, fault(at, short(v), "a string")
 	}
 	return s.matches(v.text, at)
 }
 
-func (s *statement) matches(text string, at *place) (*dfa, error) {
+func (s *statement) matches(text string, at *place) (*regular.Texts, error) {
 	if d := s.patterns[text]; d != nil {
 		return d, nil
 	}
-	d, err := matching(text)
-	if limit := (*LimitError)(nil); err != nil && !errors.As(err, &limit) {
+	d, err := regular.Matching(text)
+	if err != nil {
 		err = fault(at, err.Error(), "a regular expression of ECMA-262 that package grammar takes")
 	}
 	s.patterns[text] = s.charge(d)
@@ -440,19 +441,19 @@ func formatted(not bool) maker {
 		if bits := integerFormats[v.text]; bits != 0 {
 			x := free(isNumber)
 			limit := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), bits-1))
-			low, high := bound{new(big.Rat).Neg(limit), [3]bool{false, true, true}}, bound{limit, [3]bool{true, false, false}}
-			x.numbers.bounds = []bound{low, high}
+			low, high := regular.Bound{With: new(big.Rat).Neg(limit), Allowed: [3]bool{false, true, true}}, regular.Bound{With: limit, Allowed: [3]bool{true, false, false}}
+			x.numbers.bounds = []regular.Bound{low, high}
 			if !not {
 				return append(others(isNumber), x), nil
 			}
 			y := free(isNumber)
-			x.numbers.bounds, y.numbers.bounds = []bound{{low.with, [3]bool{true, false, false}}}, []bound{{limit, [3]bool{false, true, true}}}
+			x.numbers.bounds, y.numbers.bounds = []regular.Bound{{With: low.With, Allowed: [3]bool{true, false, false}}}, []regular.Bound{{With: limit, Allowed: [3]bool{false, true, true}}}
 			return []*shape{x, y}, nil
 		}
-		if slices.Contains(unchecked, v.text) {
+		if slices.Contains(regular.Unchecked, v.text) {
 			return nil, fault(join(s.at, "format"), short(v), "a format that package grammar can check, or one that is none of the standard's")
 		}
-		d, err := format(v.text, not)
+		d, err := regular.Format(v.text, not)
 		switch {
 		case err != nil:
 			return nil, err

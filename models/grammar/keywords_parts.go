@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"github.com/attn-go/attn/models/grammar/internal/regular"
 )
 
 // members takes properties, patternProperties and additionalProperties.
@@ -71,7 +73,7 @@ func (s *statement) rulesOf() (rules []keyRule, err error) {
 				return nil, err
 			}
 			known.in = append(known.in, d)
-			rules = append(rules, keyRule{of: keySet{in: []*dfa{d}}, value: s.node(of.fields[key], false)})
+			rules = append(rules, keyRule{of: keySet{in: []*regular.Texts{d}}, value: s.node(of.fields[key], false)})
 		}
 	}
 	if of := s.v.field("additionalProperties"); of != nil {
@@ -142,14 +144,14 @@ func propertyNames(not bool) maker {
 		if err != nil {
 			return nil, err
 		}
-		bad := allTexts
+		bad := regular.All
 		for _, x := range list {
 			if x.kind == isString {
-				bad = s.charge(bad.and(allTexts.and(x.texts).and(lengths(x.least, x.most)).not()))
+				bad = s.charge(bad.And(regular.All.And(x.texts).And(regular.Lengths(x.least, x.most)).Not()))
 			}
 		}
 		x := free(isObject)
-		of := keySet{in: []*dfa{bad}}
+		of := keySet{in: []*regular.Texts{bad}}
 		if not {
 			x.some = []keyRule{{of: of}}
 			return []*shape{x}, nil

@@ -4,21 +4,23 @@ import (
 	"errors"
 	"maps"
 	"slices"
+
+	"github.com/attn-go/attn/models/grammar/internal/regular"
 )
 
 // A plan is how texts of a shape are made of parts.
 type plan struct {
-	texts *dfa       // of a number or a string
-	slots []slot     // of an object: those of known keys first
-	names int        // how many keys are known
-	items [][]choose // of an array, by index; the last ones are for all that follow
+	texts *regular.Texts // of a number or a string
+	slots []slot         // of an object: those of known keys first
+	names int            // how many keys are known
+	items [][]choose     // of an array, by index; the last ones are for all that follow
 }
 
 // A slot is a member that an object may have.
 type slot struct {
-	bit      int    // of a known key; negative for others
-	name     string // the known key
-	keys     *dfa   // the others
+	bit      int            // of a known key; negative for others
+	name     string         // the known key
+	keys     *regular.Texts // the others
 	value    *domain
 	required bool
 	meets    []int // of shape.some, what the member is
@@ -58,7 +60,7 @@ func (c *compiler) planObject(s *shape) (*plan, error) {
 			}
 		}
 	}
-	var patterns []*dfa
+	var patterns []*regular.Texts
 	for _, r := range slices.Concat(s.every, s.some) {
 		add(slices.Sorted(maps.Keys(r.of.names)))
 		for _, d := range r.of.in {
@@ -111,11 +113,11 @@ func (c *compiler) planObject(s *shape) (*plan, error) {
 
 // planOthers adds slots of keys that the schema does not name, one for each set of
 // patterns that keys may match.
-func (c *compiler) planOthers(s *shape, p *plan, general []keyRule, patterns []*dfa, names []string) {
-	var free *dfa
+func (c *compiler) planOthers(s *shape, p *plan, general []keyRule, patterns []*regular.Texts, names []string) {
+	var free *regular.Texts
 	for signs := range 1 << len(patterns) {
 		applies := func(r *keyRule) bool {
-			in := r.of.all || slices.ContainsFunc(r.of.in, func(d *dfa) bool { return signs>>slices.Index(patterns, d)&1 != 0 })
+			in := r.of.all || slices.ContainsFunc(r.of.in, func(d *regular.Texts) bool { return signs>>slices.Index(patterns, d)&1 != 0 })
 			return in != r.but
 		}
 		var values []*domain
@@ -129,8 +131,8 @@ func (c *compiler) planOthers(s *shape, p *plan, general []keyRule, patterns []*
 			continue // before what is costly
 		}
 		if free == nil {
-			if free = allTexts; len(names) > 0 {
-				free = c.charge(words(names).not())
+			if free = regular.All; len(names) > 0 {
+				free = c.charge(regular.Words(names).Not())
 			}
 		}
 		x.keys = free
@@ -140,7 +142,7 @@ func (c *compiler) planOthers(s *shape, p *plan, general []keyRule, patterns []*
 			}
 			x.keys = c.meetTexts(x.keys, d)
 		}
-		if x.keys.empty() {
+		if x.keys.Empty() {
 			continue
 		}
 		for i := range s.some {
@@ -148,7 +150,7 @@ func (c *compiler) planOthers(s *shape, p *plan, general []keyRule, patterns []*
 				x.meets = append(x.meets, i)
 			}
 		}
-		list, ok := x.keys.list(mostFinite)
+		list, ok := x.keys.List(mostFinite)
 		if !ok {
 			p.slots = append(p.slots, x)
 		}
@@ -161,11 +163,11 @@ func (c *compiler) planOthers(s *shape, p *plan, general []keyRule, patterns []*
 }
 
 // negated keeps what it has computed.
-func (c *compiler) negated(d *dfa) *dfa {
-	key := [2]*dfa{d, nil}
+func (c *compiler) negated(d *regular.Texts) *regular.Texts {
+	key := [2]*regular.Texts{d, nil}
 	x, ok := c.met[key]
 	if !ok {
-		x = c.charge(d.not())
+		x = c.charge(d.Not())
 		c.met[key] = x
 	}
 	return x
@@ -306,7 +308,7 @@ func (s *shape) live() bool {
 	case isObject:
 		return newObject(s).possible()
 	}
-	return s.plan.texts == nil || !s.plan.texts.empty()
+	return s.plan.texts == nil || !s.plan.texts.Empty()
 }
 
 // blame returns a schema for which there are no values of a domain.

@@ -1,5 +1,7 @@
 package grammar
 
+import "github.com/attn-go/attn/models/grammar/internal/regular"
+
 import (
 	"cmp"
 	"encoding/binary"
@@ -54,7 +56,7 @@ func FromSchema(data []byte) (*Grammar, error) {
 	}
 	c := &compiler{
 		index: newIndex(root), nodes: map[string]*domain{}, shapes: map[part][]*shape{}, going: map[part]bool{},
-		met: map[[2]*dfa]*dfa{}, common: map[string]ref{}, constants: map[*value]*value{}, patterns: map[string]*dfa{},
+		met: map[[2]*regular.Texts]*regular.Texts{}, common: map[string]ref{}, constants: map[*value]*value{}, patterns: map[string]*regular.Texts{},
 	}
 	start, err := c.compile(root)
 	if err != nil {
@@ -72,8 +74,8 @@ type compiler struct {
 	shapes    map[part][]*shape
 	going     map[part]bool // whose shapes are being made
 	depth     int
-	met       map[[2]*dfa]*dfa
-	patterns  map[string]*dfa
+	met       map[[2]*regular.Texts]*regular.Texts
+	patterns  map[string]*regular.Texts
 	constants map[*value]*value // schemas of constants
 	tables    int               // entries of automata
 	rules     []rule
@@ -84,9 +86,9 @@ type compiler struct {
 const mostTables = 1 << 23
 
 // charge counts an automaton.
-func (c *compiler) charge(d *dfa) *dfa {
+func (c *compiler) charge(d *regular.Texts) *regular.Texts {
 	if d != nil {
-		c.tables += len(d.next)
+		c.tables += len(d.Next)
 	}
 	if c.tables > mostTables {
 		panic(&LimitError{"states and classes of all automata of a schema", mostTables})
@@ -327,10 +329,10 @@ func (c *compiler) clearlyEmpty(n *domain, depth int) (bool, error) {
 func (c *compiler) emptyShape(s *shape, depth int) (bool, error) {
 	switch {
 	case s.kind == isNumber && s.numbers.only == nil:
-		return c.charge(s.numbers.texts()).empty(), nil
+		return c.charge(s.numbers.texts()).Empty(), nil
 	case s.kind == isString:
 		d := c.charge(s.strings())
-		return d != nil && d.empty(), nil
+		return d != nil && d.Empty(), nil
 	case s.kind == isArray && depth < 4:
 		for i := range min(s.least, len(s.prefix)+1) {
 			if empty, err := c.clearlyEmpty(s.item(i), depth+1); empty || err != nil {

@@ -187,7 +187,7 @@ func (m *machine) advance(s *set, b byte) *set {
 	for _, i := range s.items {
 		m.spend(1 + len(m.positions[i.at].edges)/8)
 		for _, e := range m.positions[i.at].edges {
-			if e.lo <= b && b <= e.hi {
+			if e.Lo <= b && b <= e.Hi {
 				m.visit(item{e.to, m.hear(i.up, b)})
 			}
 		}

@@ -3,6 +3,8 @@ package grammar
 import (
 	"maps"
 	"slices"
+
+	"github.com/attn-go/attn/models/grammar/internal/regular"
 )
 
 // A kind is what the first byte of a value says of it.
@@ -27,9 +29,9 @@ var typeKinds = map[string][]kind{
 // them.
 type shape struct {
 	kind        kind
-	least, most int     // characters, items or members; most is negative without a limit
-	numbers     numbers // of isNumber
-	texts       *dfa    // of isString; nil for all
+	least, most int            // characters, items or members; most is negative without a limit
+	numbers     numbers        // of isNumber
+	texts       *regular.Texts // of isString; nil for all
 
 	prefix []*domain // of isArray
 	rest   *domain   // of the items after them; nil for all
@@ -59,12 +61,12 @@ type counted struct {
 type keySet struct {
 	all   bool
 	names map[string]bool
-	in    []*dfa
+	in    []*regular.Texts
 }
 
 // has tells whether a key is in the set.
 func (k *keySet) has(name string) bool {
-	return k.all || k.names[name] || slices.ContainsFunc(k.in, func(d *dfa) bool { return d.has(name) })
+	return k.all || k.names[name] || slices.ContainsFunc(k.in, func(d *regular.Texts) bool { return d.Has(name) })
 }
 
 // and returns the keys of either.
@@ -120,7 +122,7 @@ func (c *compiler) meet(a, b *shape) *shape {
 			return nil
 		}
 	case isString:
-		if s.texts = c.meetTexts(a.texts, b.texts); s.texts != nil && s.texts.empty() {
+		if s.texts = c.meetTexts(a.texts, b.texts); s.texts != nil && s.texts.Empty() {
 			return nil
 		}
 	case isArray:
@@ -137,14 +139,14 @@ func (c *compiler) meet(a, b *shape) *shape {
 }
 
 // meetTexts keeps what it has computed.
-func (c *compiler) meetTexts(a, b *dfa) *dfa {
+func (c *compiler) meetTexts(a, b *regular.Texts) *regular.Texts {
 	if a == nil || b == nil || a == b {
-		return a.and(b)
+		return a.And(b)
 	}
-	key := [2]*dfa{a, b}
+	key := [2]*regular.Texts{a, b}
 	d, ok := c.met[key]
 	if !ok {
-		d = c.charge(a.and(b))
+		d = c.charge(a.And(b))
 		c.met[key] = d
 	}
 	return d
@@ -173,16 +175,12 @@ func (s *shape) item(i int) *domain {
 	return s.rest
 }
 
-// mostLength is the most characters of a string of which more is known than how many there
-// are.
-const mostLength = 1 << 16
-
 // strings returns the texts of a string, nil if more than their length is not known.
-func (s *shape) strings() *dfa {
+func (s *shape) strings() *regular.Texts {
 	if s.texts == nil || s.least == 0 && s.most < 0 {
 		return s.texts
 	}
-	return s.texts.and(lengths(s.least, s.most))
+	return s.texts.And(regular.Lengths(s.least, s.most))
 }
 
 // mostShapes is the most shapes of one set of values.

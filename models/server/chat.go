@@ -9,6 +9,7 @@ import (
 
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/server/internal/fields"
+	"github.com/attn-go/attn/models/server/internal/options"
 )
 
 // mostTop is the most tokens of top_logprobs, as in OpenAI's API.
@@ -16,7 +17,7 @@ const mostTop = 20
 
 // chatRequest is a request for the next message of a conversation.
 type chatRequest struct {
-	sampling
+	options.Sampling
 	Messages    []message   `json:"messages"`
 	Logprobs    bool        `json:"logprobs"`
 	TopLogprobs *fields.Int `json:"top_logprobs"`
@@ -63,28 +64,28 @@ func (x *exchange) chat() error {
 	if err := h.wantReceipt(q.Receipt); err != nil {
 		return err
 	}
-	o, err := q.options(&x.s, 1)
+	o, err := q.Options(x.s.MaxTokens, *x.s.Sampler, 1)
 	if err != nil {
 		return err
 	}
-	if err := q.stops(&o, h.generate); err != nil {
+	if err := q.Stops(&o, h.generate); err != nil {
 		return err
 	}
-	if setInt(&o.TopLogprobs, q.TopLogprobs); o.TopLogprobs < 0 || o.TopLogprobs > mostTop || o.TopLogprobs > 0 && !q.Logprobs {
+	if fields.SetInt(&o.TopLogprobs, q.TopLogprobs); o.TopLogprobs < 0 || o.TopLogprobs > mostTop || o.TopLogprobs > 0 && !q.Logprobs {
 		return badParam("top_logprobs", "top_logprobs: got %d, want 0 to %d, with logprobs", o.TopLogprobs, mostTop)
 	}
 	o.Logprobs = q.Logprobs
-	release, err := x.limit(&o, &q.limits)
+	release, err := x.limit(&o, &q.Limits)
 	if err != nil {
 		return err
 	}
 	defer release()
-	n, err := q.choices(1, x.s.Choices)
+	n, err := q.Choices(1, x.s.Choices)
 	if err != nil {
 		return err
 	}
 	g := &generation{exchange: x, h: h, today: x.s.Date, n: n, o: o, form: chatForm{}}
-	g.take(&q.sampling)
+	g.take(&q.Sampling)
 	if q.Date != nil {
 		if g.today, err = chattemplate.ParseDate(*q.Date); err != nil {
 			return badParam("date", "date: got %.40q, want YYYY-MM-DD", *q.Date)

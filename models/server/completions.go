@@ -2,6 +2,7 @@ package server
 
 import (
 	"github.com/attn-go/attn/models/server/internal/fields"
+	"github.com/attn-go/attn/models/server/internal/options"
 )
 
 // mostCompletionTop is the most tokens of logprobs of a completion, as in OpenAI's API.
@@ -9,7 +10,7 @@ const mostCompletionTop = 5
 
 // completionRequest is a request for texts that go on.
 type completionRequest struct {
-	sampling
+	options.Sampling
 	Prompt   fields.Inputs `json:"prompt"`
 	Logprobs *fields.Int   `json:"logprobs"`
 	BestOf   *fields.Int   `json:"best_of"`
@@ -36,7 +37,7 @@ func (x *exchange) completions() error {
 	if q.Echo { // 0 is the prompt alone
 		least = 0
 	}
-	o, err := q.options(&x.s, least)
+	o, err := q.Options(x.s.MaxTokens, *x.s.Sampler, least)
 	if err != nil {
 		return err
 	}
@@ -47,14 +48,14 @@ func (x *exchange) completions() error {
 	if quiet && q.Receipt {
 		return badParam("receipt", "receipt: got true with max_tokens 0, want 1 or more, as a receipt is one of an answer")
 	}
-	if err := q.stops(&o, h.generate); err != nil {
+	if err := q.Stops(&o, h.generate); err != nil {
 		return err
 	}
-	if setInt(&o.TopLogprobs, q.Logprobs); o.TopLogprobs < 0 || o.TopLogprobs > mostCompletionTop {
+	if fields.SetInt(&o.TopLogprobs, q.Logprobs); o.TopLogprobs < 0 || o.TopLogprobs > mostCompletionTop {
 		return badParam("logprobs", "logprobs: got %d, want 0 to %d", o.TopLogprobs, mostCompletionTop)
 	}
 	o.Logprobs = q.Logprobs != nil
-	release, err := x.limit(&o, &q.limits)
+	release, err := x.limit(&o, &q.Limits)
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func (x *exchange) completions() error {
 	if err != nil {
 		return err
 	}
-	n, err := q.choices(len(prompts), x.s.Choices)
+	n, err := q.Choices(len(prompts), x.s.Choices)
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (x *exchange) completions() error {
 		return badParam("best_of", "best_of: got %d, want n: choosing among more is not supported", *q.BestOf)
 	}
 	g := &generation{exchange: x, h: h, prompts: prompts, n: n, o: o, form: completionForm{}}
-	if g.take(&q.sampling); q.Echo {
+	if g.take(&q.Sampling); q.Echo {
 		g.quiet, g.echo = quiet, x.written(h, &q.Prompt)
 	}
 	return g.answerAll()
@@ -107,7 +108,7 @@ func (x *exchange) prompts(h *host, in *fields.Inputs) ([][]int32, error) {
 		if len(ids) == 0 {
 			return nil, badParam("prompt", "prompt %d has no token, want at least one", i)
 		}
-		if bad := outside(ids, vocab); bad >= 0 {
+		if bad := options.Outside(ids, vocab); bad >= 0 {
 			return nil, badParam("prompt", "prompt %d: token %d: got %d, want 0 to %d", i, bad, ids[bad], vocab-1)
 		}
 	}
@@ -126,16 +127,6 @@ func (x *exchange) written(h *host, in *fields.Inputs) []string {
 		}
 	}
 	return all
-}
-
-// outside returns the index of the first token that a vocabulary does not have, or -1.
-func outside(ids []int32, vocab int) int {
-	for i, id := range ids {
-		if id < 0 || int(id) >= vocab {
-			return i
-		}
-	}
-	return -1
 }
 
 // completionForm is how texts that go on are written.

@@ -66,7 +66,7 @@ func (x *exchange) embeddings() error {
 	q.Truncate = q.Truncate || truncated
 	dimensions := h.embed.Options().Dimensions
 	if q.Dimensions != nil {
-		if setInt(&dimensions, q.Dimensions); dimensions < 1 || dimensions > h.embed.Width() {
+		if fields.SetInt(&dimensions, q.Dimensions); dimensions < 1 || dimensions > h.embed.Width() {
 			return badParam("dimensions", "dimensions: got %d, want 1 to %d", dimensions, h.embed.Width())
 		}
 	}

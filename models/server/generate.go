@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/receipt"
+	"github.com/attn-go/attn/models/server/internal/options"
 )
 
 // A generation is a request for texts, and how its answer is written.
@@ -42,7 +44,7 @@ type generation struct {
 }
 
 // take sets what a request says of how its answer is written.
-func (g *generation) take(q *sampling) {
+func (g *generation) take(q *options.Sampling) {
 	g.stream, g.receipt = q.Stream, q.Receipt
 	if o := q.StreamOptions; o != nil { // which do not matter without a stream
 		g.usage, g.each = o.IncludeUsage, o.IncludeUsage && o.EachUsage
@@ -235,4 +237,24 @@ func (g *generation) body(stream bool) *completion {
 func (g *generation) usageNow() json.RawMessage {
 	data, _ := json.Marshal(usage{g.prompt, g.made, g.prompt + g.made}) // numbers have no error
 	return data
+}
+
+// limit sets the grammar that a request asks for. Grammars take memory while a text grows, so that few
+// requests at once may have one; release says that the request is over.
+func (x *exchange) limit(o *decoder.GenerateOptions, l *options.Limits) (release func(), err error) {
+	asked, err := l.Shape()
+	if err != nil || asked == nil {
+		return func() {}, err
+	}
+	select {
+	case x.grammars <- struct{}{}:
+	default:
+		return nil, busy(http.StatusServiceUnavailable, "too many requests with a %s are being answered", asked.Field)
+	}
+	release = func() { <-x.grammars }
+	if o.Grammar, err = asked.Parse(); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
 }

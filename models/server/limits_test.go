@@ -24,6 +24,7 @@ import (
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/server/internal/batch"
 	"github.com/attn-go/attn/models/server/internal/fields"
+	"github.com/attn-go/attn/models/server/internal/options"
 )
 
 // TestBadRequests: each has a status and an error in OpenAI's form that names the field.
@@ -376,7 +377,7 @@ func TestRepeatLastN(t *testing.T) {
 	}
 	for n, want := range map[int]decoder.Sampler{-1: {RepetitionPenalty: 1.1}, 0: {}, 7: {RepetitionPenalty: 1.1, PenaltyWindow: 7}} {
 		last := fields.Int(n)
-		o, err := (&sampling{RepeatLastN: &last}).options(&settings, 1)
+		o, err := (&options.Sampling{RepeatLastN: &last}).Options(settings.MaxTokens, *settings.Sampler, 1)
 		if err != nil || o.Sampler != want {
 			t.Errorf("repeat_last_n %d: %+v, %v, want %+v", n, o.Sampler, err, want)
 		}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"github.com/attn-go/attn/models/server/internal/fields"
+	"github.com/attn-go/attn/models/server/internal/options"
 	"github.com/attn-go/attn/models/tokenizer"
 )
 
@@ -63,8 +64,8 @@ func (x *exchange) tokenize() error {
 	if text == nil || q.Content != nil && q.Prompt != nil {
 		return badParam("content", "want one of content and prompt")
 	}
-	set(&special, q.AddSpecial)
-	set(&special, q.AddSpecialTokens)
+	fields.Set(&special, q.AddSpecial)
+	fields.Set(&special, q.AddSpecialTokens)
 	tok, err := h.tokenizer()
 	if err != nil {
 		return badParam("model", "%v", err)
@@ -100,7 +101,7 @@ func (x *exchange) detokenize() error {
 	if err != nil {
 		return badParam("model", "%v", err)
 	}
-	if i := outside(q.Tokens, tok.Len()); i >= 0 {
+	if i := options.Outside(q.Tokens, tok.Len()); i >= 0 {
 		return badParam("tokens", "tokens[%d]: got %d, want 0 to %d", i, q.Tokens[i], tok.Len()-1)
 	}
 	text := tok.Decode(q.Tokens, true)

@@ -18,6 +18,7 @@ import (
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/reranking"
 	"github.com/attn-go/attn/models/server/internal/fields"
+	"github.com/attn-go/attn/models/server/internal/options"
 )
 
 const hi = `"messages": [{"role": "user", "content": "hi"}], "max_tokens": 3`
@@ -105,7 +106,7 @@ func TestTables(t *testing.T) {
 		return all
 	}
 	for _, request := range []fields.Tabled{
-		&chatRequest{}, &completionRequest{}, &message{}, &streamOptions{}, &responseFormat{}, &jsonSchema{}, &structured{}, &reasoning{},
+		&chatRequest{}, &completionRequest{}, &message{}, &options.StreamOptions{}, &options.Format{}, &options.Schema{}, &options.Structured{}, &reasoning{},
 		&embeddingsRequest{}, &rerankRequest{}, &tokenizeRequest{}, &detokenizeRequest{},
 	} {
 		var used []string

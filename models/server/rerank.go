@@ -83,7 +83,7 @@ func (x *exchange) rerank() error {
 		return err
 	}
 	top := -1
-	if setInt(&top, q.TopN); top < -1 {
+	if fields.SetInt(&top, q.TopN); top < -1 {
 		return badParam("top_n", "top_n: got %d, want 1 or more, or 0 or -1 for all", top)
 	}
 	if top < 1 || top > len(texts) {
@@ -181,7 +181,7 @@ func (x *exchange) pairs(with *reranking.Reranker, q *rerankRequest, texts []str
 	if len(q.Documents) > 0 {
 		truncate, field = true, "documents"
 	}
-	set(&truncate, q.Truncate)
+	fields.Set(&truncate, q.Truncate)
 	most := with.MaxTokens()
 	for i, p := range pairs {
 		if x.prompt += p.Len(); !truncate && p.Len() >= most && with.CountTokens(q.Query, texts[i]) > most {

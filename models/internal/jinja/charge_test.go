@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/attn-go/attn/models/internal/jinja/syntax"
 	_ "github.com/attn-go/attn/models/internal/testweights" // the flag -refs
 )
 
@@ -246,7 +247,7 @@ var large = sync.OnceValue(func() map[string]any {
 		"TEXT": Outside(strings.Repeat("abc def ", 10_000)), "BLANK": Inside(strings.Repeat(" \t\n", 20_000)), "PARTS": parts.str(),
 		"LINES": Inside(strings.Repeat("line\n", 10_000)), "DIGITS": Inside(strings.Repeat("7", 50_000)),
 		"LIST": NewList(list...), "NUMBERS": NewList(numbers...), "ROWS": NewList(dicts...), "MAPPING": dict,
-		"loop": &position{of: &loop{to: toName("x"), recursive: true, frame: &frame{}, otherFrame: &frame{}}, scope: &scope{values: map[string]value{}}},
+		"loop": &position{of: &syntax.Loop{To: syntax.ToName("x"), Recursive: true, Frame: &syntax.Frame{}, OtherFrame: &syntax.Frame{}}, scope: &scope{values: map[string]value{}}},
 		"echo": &Function{"echo(x)", func(s ...string) (string, error) { return s[0], nil }},
 	}
 	var many strings.Builder // different characters

@@ -20,4 +20,6 @@
 // operation reads by apply, through which all filters, tests, methods, operators and functions are
 // called, and what is made by the builder of strings, by list and by put. Every string knows which
 // of its parts come from the template and which from the variables that it was given.
+//
+// Package syntax below parses, and package python has what is Python's of texts and numbers.
 package jinja

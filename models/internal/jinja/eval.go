@@ -1,43 +1,86 @@
 package jinja
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/attn-go/attn/models/internal/jinja/syntax"
+)
 
 // eval evaluates an expression.
-func (r *runner) eval(n node) value {
+func (r *runner) eval(n syntax.Node) value {
 	r.down()
 	r.work(nodeCost)
-	v := n.eval(r)
+	v := r.valueOf(n)
 	r.up()
 	return v
 }
 
-func (n *constant) eval(*runner) value { return n.value }
+// valueOf is eval without its costs.
+func (r *runner) valueOf(n syntax.Node) value {
+	switch n := n.(type) {
+	case *syntax.Constant:
+		if text, ok := n.Value.(string); ok {
+			return Inside(text)
+		}
+		return n.Value
+	case *syntax.Variable:
+		return r.evalVariable(n)
+	case *syntax.List:
+		return r.evalList(n)
+	case *syntax.Dict:
+		return r.evalDict(n)
+	case *syntax.Attribute:
+		return r.attribute(r.eval(n.Of), n.Name)
+	case *syntax.Item:
+		return r.evalItem(n)
+	case *syntax.Slice:
+		return r.evalSlice(n)
+	case *syntax.Call:
+		return r.evalCall(n)
+	case *syntax.Filter:
+		return r.filtered(r.eval(n.Of), n)
+	case *syntax.Test:
+		return r.evalTest(n)
+	case *syntax.Not:
+		return !truth(r.eval(n.Of))
+	case *syntax.Sign:
+		return r.evalSign(n)
+	case *syntax.Logic:
+		return r.evalLogic(n)
+	case *syntax.Choice:
+		return r.evalChoice(n)
+	case *syntax.Binary:
+		return r.evalBinary(n)
+	case *syntax.Chain:
+		return r.evalChain(n)
+	}
+	panic(fmt.Sprintf("jinja: an expression %T", n)) // there is no other one
+}
 
-func (n *variable) eval(r *runner) value {
-	v, ok := r.find(n.name)
+func (r *runner) evalVariable(n *syntax.Variable) value {
+	v, ok := r.find(n.Name)
 	if !ok || isAbsent(v) {
-		return undefined{n.name}
+		return undefined{n.Name}
 	}
 	return v
 }
 
-func (n *listNode) eval(r *runner) value {
+func (r *runner) evalList(n *syntax.List) value {
 	var items []value
-	for _, item := range n.items {
+	for _, item := range n.Items {
 		items = append(items, r.eval(item))
 	}
-	return r.sequence(items, map[bool]listKind{true: tuple}[n.tuple])
+	return r.sequence(items, map[bool]listKind{true: tuple}[n.Tuple])
 }
 
-func (n *dictNode) eval(r *runner) value {
+func (r *runner) evalDict(n *syntax.Dict) value {
 	d := NewDict()
-	for i, k := range n.keys {
-		r.put(d, r.eval(k), r.eval(n.values[i]))
+	for i, k := range n.Keys {
+		r.put(d, r.eval(k), r.eval(n.Values[i]))
 	}
 	return d
 }
-
-func (n *attribute) eval(r *runner) value { return r.attribute(r.eval(n.of), n.name) }
 
 // attribute returns v.name: a method, an attribute or an entry.
 func (r *runner) attribute(v value, name string) value {
@@ -88,15 +131,15 @@ var numberAttributes = map[string]bool{
 	"as_integer_ratio": true, "to_bytes": true, "from_bytes": true, "is_integer": true, "hex": true, "fromhex": true,
 }
 
-func (n *item) eval(r *runner) value {
-	of := r.eval(n.of)
-	return r.operate(itemOf, of, r.eval(n.key))
+func (r *runner) evalItem(n *syntax.Item) value {
+	of := r.eval(n.Of)
+	return r.operate(itemOf, of, r.eval(n.Key))
 }
 
-func (n *slice) eval(r *runner) value {
-	of := r.eval(n.of)
+func (r *runner) evalSlice(n *syntax.Slice) value {
+	of := r.eval(n.Of)
 	var bounds [3]value
-	for i, bound := range [...]node{n.from, n.to, n.step} {
+	for i, bound := range [...]syntax.Node{n.From, n.To, n.Step} {
 		if bound != nil {
 			bounds[i] = r.eval(bound)
 		}
@@ -104,9 +147,9 @@ func (n *slice) eval(r *runner) value {
 	return r.operate(sliceOf, of, bounds[:]...)
 }
 
-func (n *call) eval(r *runner) value {
-	of := r.eval(n.of)
-	return r.call(of, r.args(n.args))
+func (r *runner) evalCall(n *syntax.Call) value {
+	of := r.eval(n.Of)
+	return r.call(of, r.args(n.Args))
 }
 
 // call calls a value.
@@ -121,24 +164,20 @@ func (r *runner) call(of value, a args) value {
 	return nil
 }
 
-func (n *filter) eval(r *runner) value { return r.filtered(r.eval(n.of), n) }
-
 // filtered applies a filter.
-func (r *runner) filtered(v value, n *filter) value {
-	return r.apply(r.filter(n.name), v, r.args(n.args))
+func (r *runner) filtered(v value, n *syntax.Filter) value {
+	return r.apply(r.filter(n.Name), v, r.args(n.Args))
 }
 
-func (n *test) eval(r *runner) value {
-	of := r.eval(n.of)
-	return r.apply(r.test(n.name), of, r.args(n.args))
+func (r *runner) evalTest(n *syntax.Test) value {
+	of := r.eval(n.Of)
+	return r.apply(r.test(n.Name), of, r.args(n.Args))
 }
 
-func (n *not) eval(r *runner) value { return !truth(r.eval(n.of)) }
-
-func (n *sign) eval(r *runner) value {
-	switch v := r.eval(n.of).(type) {
+func (r *runner) evalSign(n *syntax.Sign) value {
+	switch v := r.eval(n.Of).(type) {
 	case float64:
-		if n.negative {
+		if n.Negative {
 			return -v
 		}
 		return v
@@ -147,40 +186,40 @@ func (n *sign) eval(r *runner) value {
 		if !ok {
 			r.fail("the sign of %s", typeName(v))
 		}
-		if n.negative {
+		if n.Negative {
 			return r.integers("-", 0, i)
 		}
 		return i
 	}
 }
 
-func (n *logic) eval(r *runner) value {
-	left := r.eval(n.left)
-	if truth(left) == n.or {
+func (r *runner) evalLogic(n *syntax.Logic) value {
+	left := r.eval(n.Left)
+	if truth(left) == n.Or {
 		return left
 	}
-	return r.eval(n.right)
+	return r.eval(n.Right)
 }
 
-func (n *choice) eval(r *runner) value {
+func (r *runner) evalChoice(n *syntax.Choice) value {
 	switch {
-	case truth(r.eval(n.cond)):
-		return r.eval(n.yes)
-	case n.no != nil:
-		return r.eval(n.no)
+	case truth(r.eval(n.Cond)):
+		return r.eval(n.Yes)
+	case n.No != nil:
+		return r.eval(n.No)
 	}
 	return undefined{"an if without else"}
 }
 
-func (n *binary) eval(r *runner) value {
-	left := r.eval(n.left)
-	return r.operate(infix[n.op], left, r.eval(n.right))
+func (r *runner) evalBinary(n *syntax.Binary) value {
+	left := r.eval(n.Left)
+	return r.operate(infix[n.Op], left, r.eval(n.Right))
 }
 
-func (n *chain) eval(r *runner) value {
-	left := r.eval(n.first)
-	for i, op := range n.ops {
-		right := r.eval(n.rest[i])
+func (r *runner) evalChain(n *syntax.Chain) value {
+	left := r.eval(n.First)
+	for i, op := range n.Ops {
+		right := r.eval(n.Rest[i])
 		if r.operate(infix[op], left, right) == false {
 			return false
 		}

@@ -1,10 +1,12 @@
 package jinja
 
+import "github.com/attn-go/attn/models/internal/jinja/syntax"
+
 // position is the variable loop.
 type position struct {
 	items []value
 	index int
-	of    *loop
+	of    *syntax.Loop
 	scope *scope // around the loop
 	depth int    // from 0
 	last  value  // that changed has seen, a tuple
@@ -59,18 +61,25 @@ var loopMethods = map[string]operation{
 	}),
 }
 
-// again runs the body of a recursive loop over another value, and returns what that prints.
-var again = takes("loop(iterable, /)", func(r *runner, v value, b []value) value {
+// again calls the variable loop.
+var again operation
+
+func init() { // not where it is declared, as the body of a loop may call it
+	again = takes("loop(iterable, /)", (*runner).loopAgain)
+}
+
+// loopAgain runs the body of a recursive loop over another value, and returns what that prints.
+func (r *runner) loopAgain(v value, b []value) value {
 	p := v.(*position)
-	if !p.of.recursive {
+	if !p.of.Recursive {
 		r.fail("a call of the variable loop of a loop that is not recursive")
 	}
 	out, outer := r.out, r.scope
 	r.out, r.scope = &builder{m: &r.meter}, p.scope
 	r.down()
-	p.of.goOver(r, b[0], p.depth+1)
+	r.goOver(p.of, b[0], p.depth+1)
 	r.up()
 	made := r.out.str()
 	r.out, r.scope = out, outer
 	return made
-})
+}

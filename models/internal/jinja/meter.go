@@ -37,7 +37,7 @@ const (
 
 const (
 	maxDepth   = 4000 // of evaluations and blocks within each other
-	maxNesting = 100  // of values within each other, and of expressions and blocks in a template
+	maxNesting = 100  // of values within each other
 )
 
 // fail ends rendering.

@@ -1,6 +1,10 @@
 package jinja
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/attn-go/attn/models/internal/jinja/syntax"
+)
 
 // operation is what a template can have done with a value: a filter, a test, an operator, a method
 // or, if the value is nil, a function. It may read all of the strings that it is given a few times;
@@ -38,7 +42,7 @@ func (r *runner) read(v value) {
 type callable struct {
 	do    operation
 	of    value
-	macro *macro // if it is one, for its attributes
+	macro *syntax.Macro // if it is one, for its attributes
 }
 
 // args are the arguments of a call.
@@ -49,21 +53,21 @@ type args struct {
 }
 
 // args evaluates arguments, those of *rest and **others too.
-func (r *runner) args(n argNodes) (a args) {
-	for _, p := range n.positional {
+func (r *runner) args(n syntax.Args) (a args) {
+	for _, p := range n.Positional {
 		a.positional = append(a.positional, r.eval(p))
 	}
-	if n.rest != nil {
-		rest := r.items(r.eval(n.rest))
+	if n.Rest != nil {
+		rest := r.items(r.eval(n.Rest))
 		r.memory(slotSize * (len(a.positional) + len(rest)))
 		a.positional = slices.Concat(a.positional, rest)
 	}
-	a.names = n.names
-	for _, p := range n.named {
+	a.names = n.Names
+	for _, p := range n.Named {
 		a.named = append(a.named, r.eval(p))
 	}
-	if n.others != nil {
-		r.others(&a, r.mapping(r.eval(n.others)))
+	if n.Others != nil {
+		r.others(&a, r.mapping(r.eval(n.Others)))
 	}
 	return a
 }

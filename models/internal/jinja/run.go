@@ -3,6 +3,8 @@ package jinja
 import (
 	"context"
 	"fmt"
+
+	"github.com/attn-go/attn/models/internal/jinja/syntax"
 )
 
 // runner renders a template once.
@@ -26,6 +28,16 @@ const (
 type scope struct {
 	values map[string]value
 	outer  *scope
+}
+
+// within returns a scope of a frame within another one.
+func (r *runner) within(f *syntax.Frame, outer *scope) *scope {
+	s := r.inner(outer)
+	r.memory(nameSize * len(f.Hidden))
+	for _, name := range f.Hidden {
+		s.values[name] = absent{}
+	}
+	return s
 }
 
 // find returns the value of a variable.
@@ -75,19 +87,19 @@ func (r *runner) render(t *Template) (out Str, err error) {
 		}
 	}()
 	r.line = 1
-	r.root = r.within(t.frame, r.root)
+	r.root = r.within(t.parsed.Frame, r.root)
 	r.scope = r.root
-	r.run(t.body)
+	r.run(t.parsed.Body)
 	return r.out.str(), nil
 }
 
 // run runs statements until one leaves the iteration.
-func (r *runner) run(body []statement) {
+func (r *runner) run(body []syntax.Statement) {
 	r.down()
 	for _, s := range body {
-		r.line = s.line
+		r.line = s.Line
 		r.work(nodeCost)
-		s.do.run(r)
+		r.do(s.Do)
 		if r.leaving != 0 {
 			break
 		}
@@ -96,7 +108,7 @@ func (r *runner) run(body []statement) {
 }
 
 // captured runs statements in a scope of their own and returns what they print.
-func (r *runner) captured(body []statement, s *scope) Str {
+func (r *runner) captured(body []syntax.Statement, s *scope) Str {
 	out, outer := r.out, r.scope
 	r.out, r.scope = &builder{m: &r.meter}, s
 	r.run(body)
@@ -111,55 +123,96 @@ func (r *runner) inner(outer *scope) *scope {
 	return &scope{map[string]value{}, outer}
 }
 
-func (s *output) run(r *runner) { r.out.add(s.text) }
-func (s *printing) run(r *runner) {
-	for _, of := range s.of {
+// do runs one statement.
+func (r *runner) do(s syntax.Doer) {
+	switch s := s.(type) {
+	case *syntax.Output:
+		r.out.add(Inside(s.Text))
+	case *syntax.Printing:
+		r.runPrinting(s)
+	case *syntax.Branch:
+		r.runBranch(s)
+	case *syntax.Loop:
+		r.goOver(s, r.eval(s.Over), 0)
+	case *syntax.Set:
+		r.assign(s.To, r.scope, r.eval(s.Of))
+	case *syntax.SetBlock:
+		r.runSetBlock(s)
+	case *syntax.FilterBlock:
+		r.runFilterBlock(s)
+	case *syntax.With:
+		r.runWith(s)
+	case *syntax.Macro:
+		r.assign(syntax.ToName(s.Name), r.scope, r.callableOf(s))
+	case *syntax.CallBlock:
+		r.runCallBlock(s)
+	case *syntax.Leave:
+		r.runLeave(s)
+	case *syntax.Scoped:
+		r.runScoped(s)
+	case *syntax.Missing:
+		r.fail("block %q, which is not supported", s.What)
+	default:
+		panic(fmt.Sprintf("jinja: a statement %T", s)) // there is no other one
+	}
+}
+
+func (r *runner) runPrinting(s *syntax.Printing) {
+	for _, of := range s.Of {
 		r.out.add(r.show(r.eval(of)))
 	}
 }
 
-func (s *branch) run(r *runner) {
-	for i, cond := range s.conds {
+func (r *runner) runBranch(s *syntax.Branch) {
+	for i, cond := range s.Conds {
 		if truth(r.eval(cond)) {
-			r.run(s.bodies[i])
+			r.run(s.Bodies[i])
 			return
 		}
 	}
-	r.run(s.other)
+	r.run(s.Other)
 }
 
-func (s *scoped) run(r *runner) {
+func (r *runner) runScoped(s *syntax.Scoped) {
 	outer := r.scope
-	if s.root {
+	if s.Root {
 		r.scope = r.root
 	}
-	r.scope = r.within(s.frame, r.scope)
-	r.run(s.body)
+	r.scope = r.within(s.Frame, r.scope)
+	r.run(s.Body)
 	r.scope = outer
 }
 
-func (s *with) run(r *runner) {
-	outer, inner := r.scope, r.within(s.frame, r.scope)
-	for i, of := range s.of {
-		s.to[i].assign(r, inner, r.eval(of))
+func (r *runner) runWith(s *syntax.With) {
+	outer, inner := r.scope, r.within(s.Frame, r.scope)
+	for i, of := range s.Of {
+		r.assign(s.To[i], inner, r.eval(of))
 	}
 	r.scope = inner
-	r.run(s.body)
+	r.run(s.Body)
 	r.scope = outer
 }
 
-func (s *missing) run(r *runner) { r.fail("block %q, which is not supported", s.what) }
-
-func (s *leave) run(r *runner) {
+func (r *runner) runLeave(s *syntax.Leave) {
 	r.leaving = toBreak
-	if s.next {
+	if s.Next {
 		r.leaving = toContinue
 	}
 }
 
-func (s *set) run(r *runner) { s.to.assign(r, r.scope, r.eval(s.of)) }
+// assign sets what a target names, variables of a scope or attributes, to a value.
+func (r *runner) assign(t syntax.Target, to *scope, v value) {
+	switch t := t.(type) {
+	case syntax.ToName:
+		r.assignName(t, to, v)
+	case *syntax.ToAttribute:
+		r.assignAttribute(t, v)
+	case syntax.ToAll:
+		r.assignAll(t, to, v)
+	}
+}
 
-func (t toName) assign(r *runner, to *scope, v value) {
+func (r *runner) assignName(t syntax.ToName, to *scope, v value) {
 	r.work(callCost)
 	if _, ok := to.values[string(t)]; !ok {
 		r.memory(nameSize)
@@ -167,55 +220,53 @@ func (t toName) assign(r *runner, to *scope, v value) {
 	to.values[string(t)] = v
 }
 
-func (t *toAttribute) assign(r *runner, _ *scope, v value) {
-	of, _ := r.find(t.of)
+func (r *runner) assignAttribute(t *syntax.ToAttribute, v value) {
+	of, _ := r.find(t.Of)
 	n, ok := of.(*space)
 	if !ok {
-		r.fail("%s is no namespace, so that its attributes cannot be set", t.of)
+		r.fail("%s is no namespace, so that its attributes cannot be set", t.Of)
 	}
-	r.name(n, t.name, v)
+	r.name(n, t.Name, v)
 }
 
-func (t toAll) assign(r *runner, to *scope, v value) {
+func (r *runner) assignAll(t syntax.ToAll, to *scope, v value) {
 	items := r.items(v)
 	if len(items) != len(t) {
 		r.fail("%d values for %d names", len(items), len(t))
 	}
 	for i, one := range t {
-		one.assign(r, to, items[i])
+		r.assign(one, to, items[i])
 	}
 }
 
-func (s *setBlock) run(r *runner) {
-	s.to.assign(r, r.scope, r.through(s.filters, r.captured(s.body, r.within(s.frame, r.scope))))
+func (r *runner) runSetBlock(s *syntax.SetBlock) {
+	r.assign(s.To, r.scope, r.through(s.Filters, r.captured(s.Body, r.within(s.Frame, r.scope))))
 }
 
-func (s *filterBlock) run(r *runner) {
-	r.out.add(r.show(r.through(s.filters, r.captured(s.body, r.within(s.frame, r.scope)))))
+func (r *runner) runFilterBlock(s *syntax.FilterBlock) {
+	r.out.add(r.show(r.through(s.Filters, r.captured(s.Body, r.within(s.Frame, r.scope)))))
 }
 
 // through applies filters in their order.
-func (r *runner) through(chain []filter, v value) value {
+func (r *runner) through(chain []syntax.Filter, v value) value {
 	for i := range chain {
 		v = r.filtered(v, &chain[i])
 	}
 	return v
 }
 
-func (s *loop) run(r *runner) { s.goOver(r, r.eval(s.over), 0) }
-
 // goOver runs the loop over a value. depth is how many of its iterations it lies in.
-func (s *loop) goOver(r *runner, over value, depth int) {
+func (r *runner) goOver(s *syntax.Loop, over value, depth int) {
 	outer := r.scope
 	items := r.kept(s, r.items(over))
 	ended := false // whether an iteration came to its end: jinja2 asks this for else
 	at := &position{items: items, of: s, scope: outer, depth: depth}
 	for i, v := range items {
-		r.scope = r.within(s.frame, outer)
+		r.scope = r.within(s.Frame, outer)
 		at.index = i
 		r.scope.values["loop"] = at
-		s.to.assign(r, r.scope, v)
-		r.run(s.body)
+		r.assign(s.To, r.scope, v)
+		r.run(s.Body)
 		leaving := r.leaving
 		r.leaving = 0
 		ended = ended || leaving == 0
@@ -225,23 +276,23 @@ func (s *loop) goOver(r *runner, over value, depth int) {
 	}
 	r.scope = outer
 	if !ended {
-		r.scope = r.within(s.otherFrame, outer)
-		r.run(s.other)
+		r.scope = r.within(s.OtherFrame, outer)
+		r.run(s.Other)
 		r.scope = outer
 	}
 }
 
 // kept returns the items for which the loop's condition is true.
-func (r *runner) kept(s *loop, items []value) []value {
-	if s.cond == nil {
+func (r *runner) kept(s *syntax.Loop, items []value) []value {
+	if s.Cond == nil {
 		return items
 	}
 	outer := r.scope
 	var kept []value
 	for _, v := range items {
 		r.scope = r.inner(outer)
-		s.to.assign(r, r.scope, v)
-		if truth(r.eval(s.cond)) {
+		r.assign(s.To, r.scope, v)
+		if truth(r.eval(s.Cond)) {
 			r.memory(slotSize)
 			kept = append(kept, v)
 		}

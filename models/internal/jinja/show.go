@@ -69,7 +69,7 @@ func (r *runner) repr(b *builder, v value) {
 			r.fail("%s cannot be printed", typeName(v))
 		}
 		b.inside("<Macro ")
-		r.quote(b, Inside(v.macro.name))
+		r.quote(b, Inside(v.macro.Name))
 		b.inside(">")
 	default:
 		r.fail("%s cannot be printed", typeName(v))

@@ -192,3 +192,17 @@ func (p *Passage) decode(d *decoder, data []byte, at place) error {
 	*p = Passage(*object.Text)
 	return nil
 }
+
+// Set sets to what a request says, if it does.
+func Set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// SetInt sets to what a request says, if it does. Numbers that no limit allows become smaller ones of that kind.
+func SetInt(to *int, from *Int) {
+	if from != nil {
+		*to = int(max(math.MinInt32, min(math.MaxInt32, *from)))
+	}
+}

@@ -1,39 +1,39 @@
-package server
+package options
 
 import (
 	"encoding/json"
-	"net/http"
 	"strings"
 
-	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/grammar"
 	"github.com/attn-go/attn/models/server/internal/fields"
 )
 
-// limits are the fields of a request that say what a text must be, of which one may be there: that of OpenAI's API,
+// Limits are the fields of a request that say what a text must be, of which one may be there: that of OpenAI's API,
 // those of llama.cpp's server and those of vLLM, the old ones and structured_outputs.
-type limits struct {
-	ResponseFormat *responseFormat `json:"response_format"`
+type Limits struct {
+	ResponseFormat *Format         `json:"response_format"`
 	Grammar        string          `json:"grammar"` // in llama.cpp's form
 	JSONSchema     json.RawMessage `json:"json_schema"`
 	GuidedJSON     json.RawMessage `json:"guided_json"`
 	GuidedGrammar  string          `json:"guided_grammar"`
 	GuidedChoice   []string        `json:"guided_choice"`
-	Structured     *structured     `json:"structured_outputs"`
+	Structured     *Structured     `json:"structured_outputs"`
 }
 
-// responseFormat says what a text must be.
-type responseFormat struct {
+// A Format is response_format.
+type Format struct {
 	Type       string          `json:"type"` // text, json_object or json_schema
-	JSONSchema *jsonSchema     `json:"json_schema"`
+	JSONSchema *Schema         `json:"json_schema"`
 	Schema     json.RawMessage `json:"schema"` // where llama.cpp's server has it
 }
 
-type jsonSchema struct {
+// A Schema is what response_format has of json_schema.
+type Schema struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-type structured struct {
+// A Structured is structured_outputs, of which one field may be there.
+type Structured struct {
 	JSON    json.RawMessage `json:"json"`
 	Object  bool            `json:"json_object"`
 	Grammar string          `json:"grammar"`
@@ -41,25 +41,29 @@ type structured struct {
 }
 
 // Fields is that of [fields.Tabled].
-func (*responseFormat) Fields() fields.Table { return fields.Format }
+func (*Format) Fields() fields.Table { return fields.Format }
 
 // Fields is that of [fields.Tabled].
-func (*jsonSchema) Fields() fields.Table { return fields.Schema }
+func (*Schema) Fields() fields.Table { return fields.Schema }
 
 // Fields is that of [fields.Tabled].
-func (*structured) Fields() fields.Table { return fields.Structured }
+func (*Structured) Fields() fields.Table { return fields.Structured }
 
 // anyObject is the schema of json_object.
 const anyObject = `{"type": "object", "additionalProperties": true}`
 
-// A shape is what a field asks a text to be: JSON of a schema, or a text of a grammar.
-type shape struct{ field, schema, grammar string }
+// A Shape is what a field asks a text to be: JSON of a schema, or a text of a grammar.
+type Shape struct {
+	Field           string // of the request, as errors name it
+	schema, grammar string // one of them is empty
+}
 
-// shapes returns what the fields ask for.
-func (l *limits) shapes() (all []shape, err error) {
+// Shape returns what one of the fields asks for, nil if none does. The error is a [*fields.Error].
+func (l *Limits) Shape() (*Shape, error) {
+	var all []Shape
 	add := func(field, schema, grammar string) {
 		if schema != "" || grammar != "" {
-			all = append(all, shape{field, schema, grammar})
+			all = append(all, Shape{field, schema, grammar})
 		}
 	}
 	if f := l.ResponseFormat; f != nil {
@@ -82,14 +86,30 @@ func (l *limits) shapes() (all []shape, err error) {
 		add("structured_outputs", "", s.Grammar)
 		add("structured_outputs", "", choiceGrammar(s.Choice))
 	}
-	if len(all) > 1 {
-		return nil, badParam(all[1].field, "%s: got it beside %s, want one of what a text must be", all[1].field, all[0].field)
+	switch {
+	case len(all) == 0:
+		return nil, nil
+	case len(all) > 1:
+		return nil, fields.Errorf(all[1].Field, "%s: got it beside %s, want one of what a text must be", all[1].Field, all[0].Field)
 	}
-	return all, nil
+	return &all[0], nil
+}
+
+// Parse returns the grammar. The error is a [*fields.Error].
+func (s *Shape) Parse() (g *grammar.Grammar, err error) {
+	if s.grammar != "" {
+		g, err = grammar.Parse(s.grammar)
+	} else {
+		g, err = grammar.FromSchema([]byte(s.schema))
+	}
+	if err != nil {
+		return nil, fields.Errorf(s.Field, "%s: %v", s.Field, err)
+	}
+	return g, nil
 }
 
 // schema returns the schema of a format, "" for text.
-func (f *responseFormat) schema() (string, error) {
+func (f *Format) schema() (string, error) {
 	schema := emptyAsNone(f.Schema)
 	if f.JSONSchema != nil && schema == "" {
 		schema = emptyAsNone(f.JSONSchema.Schema)
@@ -98,9 +118,9 @@ func (f *responseFormat) schema() (string, error) {
 	case f.Type == "text":
 		return "", nil
 	case f.Type == "json_schema" && schema == "":
-		return "", badParam("response_format", "response_format.json_schema.schema: got none, want a schema")
+		return "", fields.Errorf("response_format", "response_format.json_schema.schema: got none, want a schema")
 	case f.Type != "json_schema" && f.Type != "json_object":
-		return "", badParam("response_format", "response_format: got %.40q, want text, json_object or json_schema", f.Type)
+		return "", fields.Errorf("response_format", "response_format: got %.40q, want text, json_object or json_schema", f.Type)
 	case schema == "":
 		return anyObject, nil
 	}
@@ -135,29 +155,4 @@ func choiceGrammar(texts []string) string {
 		all[i] = `"` + quote.Replace(text) + `"`
 	}
 	return "root ::= " + strings.Join(all, " | ")
-}
-
-// limit sets the grammar that a request asks for. Grammars take memory while a text grows, so that few
-// requests at once may have one; release says that the request is over.
-func (x *exchange) limit(o *decoder.GenerateOptions, l *limits) (release func(), err error) {
-	all, err := l.shapes()
-	if err != nil || len(all) == 0 {
-		return func() {}, err
-	}
-	select {
-	case x.grammars <- struct{}{}:
-	default:
-		return nil, busy(http.StatusServiceUnavailable, "too many requests with a %s are being answered", all[0].field)
-	}
-	release = func() { <-x.grammars }
-	if all[0].grammar != "" {
-		o.Grammar, err = grammar.Parse(all[0].grammar)
-	} else {
-		o.Grammar, err = grammar.FromSchema([]byte(all[0].schema))
-	}
-	if err != nil {
-		release()
-		return nil, badParam(all[0].field, "%s: %v", all[0].field, err)
-	}
-	return release, nil
 }

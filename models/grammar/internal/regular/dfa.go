@@ -1,4 +1,4 @@
-package grammar
+package regular
 
 import (
 	"encoding/binary"
@@ -7,23 +7,22 @@ import (
 	"unicode"
 )
 
-// A dfa is a set of texts that is closed under and, or, not: a deterministic automaton
-// over characters.
-type dfa struct {
+// Texts are a set of texts that is closed under and, or, not: a deterministic automaton
+// over characters. Nil stands for all texts where a method says so.
+type Texts struct {
 	alphabet
-	next []int32 // [state][class]
-	ends []bool  // by state: a text may end
+	Next []int32 // the state behind a character, [state][class of the character]
+	Ends []bool  // by state: a text may end
 }
 
-// States of each dfa: dead leads to no end, begin is where texts begin. They are one if
-// there is no text.
-const dead = 0
+// Dead is the state that leads to no end. Texts begin in the state behind it.
+const Dead = 0
 
 // An alphabet is classes of characters that nothing tells apart.
 type alphabet struct {
 	from    []rune   // ranges, by their first characters; the first one is 0
 	class   []uint16 // of each range
-	samples []rune   // of each class, a character
+	Samples []rune   // of each class a character, so that there are as many as classes
 }
 
 // mostTable is the most entries of the table of one automaton.
@@ -43,13 +42,13 @@ func newAlphabet(cuts []rune, signature func(rune) string) (a alphabet) {
 		if !ok {
 			c = uint16(len(known))
 			known[key] = c
-			a.samples = append(a.samples, r)
+			a.Samples = append(a.Samples, r)
 		}
 		if n := len(a.class); n == 0 || a.class[n-1] != c {
 			a.from, a.class = append(a.from, r), append(a.class, c)
 		}
 		if len(known) > 1<<15 {
-			panic(&LimitError{"classes of characters", 1 << 15})
+			panic(&Limit{"classes of characters", 1 << 15})
 		}
 	}
 	return a
@@ -60,25 +59,25 @@ func (a *alphabet) of(r rune) int {
 	return int(a.class[sort.Search(len(a.from), func(i int) bool { return a.from[i] > r })-1])
 }
 
-// spans returns the ranges of a class.
-func (a *alphabet) spans(wanted func(class int) bool) (c class) {
+// Spans returns the characters of some classes.
+func (a *alphabet) Spans(wanted func(class int) bool) (c Class) {
 	for i, from := range a.from {
 		if wanted(int(a.class[i])) {
 			last := rune(0x10FFFF)
 			if i+1 < len(a.from) {
 				last = a.from[i+1] - 1
 			}
-			c = append(c, span{from, last})
+			c = append(c, Span{from, last})
 		}
 	}
-	return spans(c...)
+	return Spans(c...)
 }
 
 // explore returns the automaton of states that step leads to, in which a state is what it
 // is equal to. alive is false of states that lead to no end. It panics with a LimitError,
 // as add does.
-func explore[S comparable](a alphabet, start S, step func(s S, sample rune) (to S, alive bool), end func(S) bool) *dfa {
-	d := &dfa{alphabet: a}
+func explore[S comparable](a alphabet, start S, step func(s S, sample rune) (to S, alive bool), end func(S) bool) *Texts {
+	d := &Texts{alphabet: a}
 	known := map[S]int32{}
 	list := make([]S, 2, 16)
 	add := func(s S) int32 {
@@ -92,41 +91,41 @@ func explore[S comparable](a alphabet, start S, step func(s S, sample rune) (to 
 			}
 			known[s] = at
 			list[at] = s
-			if len(list)*len(a.samples) > mostTable {
-				panic(&LimitError{"states and classes of an automaton of a schema", mostTable})
+			if len(list)*len(a.Samples) > mostTable {
+				panic(&Limit{"states and classes of an automaton of a schema", mostTable})
 			}
 		}
 		return at
 	}
 	add(start)
-	d.next = make([]int32, len(a.samples))
-	d.ends = []bool{false}
+	d.Next = make([]int32, len(a.Samples))
+	d.Ends = []bool{false}
 	for i := 1; i < len(list); i++ {
-		d.ends = append(d.ends, end(list[i]))
-		for _, r := range a.samples {
-			to := int32(dead)
+		d.Ends = append(d.Ends, end(list[i]))
+		for _, r := range a.Samples {
+			to := int32(Dead)
 			if s, alive := step(list[i], r); alive {
 				to = add(s)
 			}
-			d.next = append(d.next, to)
+			d.Next = append(d.Next, to)
 		}
 	}
 	return d.trim()
 }
 
 // trim leads what has no end to dead.
-func (d *dfa) trim() *dfa {
-	n, k := len(d.ends), len(d.samples)
+func (d *Texts) trim() *Texts {
+	n, k := len(d.Ends), len(d.Samples)
 	from := make([][]int32, n)
 	var queue []int32
 	live := make([]bool, n)
 	for s := range n {
-		if d.ends[s] {
+		if d.Ends[s] {
 			live[s] = true
 			queue = append(queue, int32(s))
 		}
-		for _, to := range d.next[s*k : s*k+k] {
-			if to != dead {
+		for _, to := range d.Next[s*k : s*k+k] {
+			if to != Dead {
 				from[to] = append(from[to], int32(s))
 			}
 		}
@@ -141,51 +140,51 @@ func (d *dfa) trim() *dfa {
 			}
 		}
 	}
-	for i, to := range d.next {
+	for i, to := range d.Next {
 		if !live[to] {
-			d.next[i] = dead
+			d.Next[i] = Dead
 		}
 	}
 	if !live[1] {
-		d.ends[1] = false
+		d.Ends[1] = false
 	}
 	return d
 }
 
-// empty tells whether there is no text.
-func (d *dfa) empty() bool {
-	k := len(d.samples)
-	return !d.ends[1] && !slices.ContainsFunc(d.next[k:2*k], func(to int32) bool { return to != dead })
+// Empty tells whether there is no text.
+func (d *Texts) Empty() bool {
+	k := len(d.Samples)
+	return !d.Ends[1] && !slices.ContainsFunc(d.Next[k:2*k], func(to int32) bool { return to != Dead })
 }
 
-// has tells whether there is a text.
-func (d *dfa) has(text string) bool {
+// Has tells whether there is a text.
+func (d *Texts) Has(text string) bool {
 	s := int32(1)
 	for _, r := range text {
-		s = d.next[int(s)*len(d.samples)+d.of(r)]
+		s = d.Next[int(s)*len(d.Samples)+d.of(r)]
 	}
-	return d.ends[s]
+	return d.Ends[s]
 }
 
 // both returns the texts of which keep says so, by whether they are in a and in b.
-func both(a, b *dfa, keep func(a, b bool) bool) *dfa {
+func both(a, b *Texts, keep func(a, b bool) bool) *Texts {
 	sum := newAlphabet(append(slices.Clone(a.from), b.from...), func(r rune) string {
 		return string(binary.LittleEndian.AppendUint32(nil, uint32(a.of(r))<<16|uint32(b.of(r))))
 	})
 	classes := map[rune][2]int{}
-	for _, r := range sum.samples {
+	for _, r := range sum.Samples {
 		classes[r] = [2]int{a.of(r), b.of(r)}
 	}
 	return explore(sum, [2]int32{1, 1}, func(s [2]int32, r rune) ([2]int32, bool) {
 		c := classes[r]
-		x := a.next[int(s[0])*len(a.samples)+c[0]]
-		y := b.next[int(s[1])*len(b.samples)+c[1]]
-		return [2]int32{x, y}, x != dead || y != dead || keep(false, false)
-	}, func(s [2]int32) bool { return keep(a.ends[s[0]], b.ends[s[1]]) })
+		x := a.Next[int(s[0])*len(a.Samples)+c[0]]
+		y := b.Next[int(s[1])*len(b.Samples)+c[1]]
+		return [2]int32{x, y}, x != Dead || y != Dead || keep(false, false)
+	}, func(s [2]int32) bool { return keep(a.Ends[s[0]], b.Ends[s[1]]) })
 }
 
-// and returns the texts of both; nil stands for all texts.
-func (d *dfa) and(other *dfa) *dfa {
+// And returns the texts of both; nil stands for all texts. It panics with a [Limit].
+func (d *Texts) And(other *Texts) *Texts {
 	switch {
 	case d == nil || d == other:
 		return other
@@ -195,23 +194,25 @@ func (d *dfa) and(other *dfa) *dfa {
 	return both(d, other, func(a, b bool) bool { return a && b })
 }
 
-// not returns all other texts.
-func (d *dfa) not() *dfa {
-	return both(d, allTexts, func(a, _ bool) bool { return !a })
+// Not returns all other texts. It panics with a [Limit].
+func (d *Texts) Not() *Texts {
+	return both(d, All, func(a, _ bool) bool { return !a })
 }
 
-// allTexts are all texts, noTexts none.
-var (
-	allTexts = lengths(0, -1)
-	noTexts  = explore(oneClass, true, func(bool, rune) (bool, bool) { return true, false }, func(bool) bool { return false })
-)
+// All are all texts.
+var All = Lengths(0, -1)
 
 var oneClass = newAlphabet([]rune{0}, func(rune) string { return "" })
 
-// lengths returns the texts of so many characters.
-func lengths(least, most int) *dfa {
+// mostLength is the most characters of a string of which more is known than how many there
+// are.
+const mostLength = 1 << 16
+
+// Lengths returns the texts of so many characters; most is negative for no limit. It panics
+// with a [Limit].
+func Lengths(least, most int) *Texts {
 	if max(least, most) > mostLength {
-		panic(&LimitError{"characters of a string with a pattern, a format or the like", mostLength})
+		panic(&Limit{"characters of a string with a pattern, a format or the like", mostLength})
 	}
 	return explore(oneClass, 0, func(n int, _ rune) (int, bool) {
 		if most < 0 {
@@ -221,8 +222,8 @@ func lengths(least, most int) *dfa {
 	}, func(n int) bool { return n >= least })
 }
 
-// words returns some texts.
-func words(list []string) *dfa {
+// Words returns the texts of a list. It panics with a [Limit].
+func Words(list []string) *Texts {
 	cuts := []rune{0}
 	marked := map[rune]bool{}
 	for _, w := range list {
@@ -263,21 +264,21 @@ func words(list []string) *dfa {
 	}, func(s int32) bool { return trie[s].end })
 }
 
-// list returns all texts, if there are no more than most. ok is false if there are.
-func (d *dfa) list(most int) (list []string, ok bool) {
+// List returns all texts, if there are no more than most. ok is false if there are.
+func (d *Texts) List(most int) (list []string, ok bool) {
 	type at struct {
 		state int32
 		text  string
 	}
-	k := len(d.samples)
+	k := len(d.Samples)
 	for queue, steps := []at{{1, ""}}, 0; len(queue) > 0; queue = queue[1:] {
 		x := queue[0]
-		if d.ends[x.state] {
+		if d.Ends[x.state] {
 			list = append(list, x.text)
 		}
 		for i, from := range d.from {
-			to := d.next[int(x.state)*k+int(d.class[i])]
-			if to == dead {
+			to := d.Next[int(x.state)*k+int(d.class[i])]
+			if to == Dead {
 				continue
 			}
 			end := rune(unicode.MaxRune + 1)
@@ -298,31 +299,30 @@ func (d *dfa) list(most int) (list []string, ok bool) {
 	return list, true
 }
 
-// plain returns the states after which all characters may follow that need no escape, and
-// then again.
-func (d *dfa) plain() []bool {
-	k := len(d.samples)
+// Open returns the states after which all characters of a class may follow, and then again.
+func (d *Texts) Open(to Class) []bool {
+	k := len(d.Samples)
 	asked := make([]bool, k) // classes with such characters
 	for i, from := range d.from {
 		end := rune(unicode.MaxRune + 1)
 		if i+1 < len(d.from) {
 			end = d.from[i+1]
 		}
-		asked[d.class[i]] = asked[d.class[i]] || len(class{{from, end - 1}}.and(plainChar)) > 0
+		asked[d.class[i]] = asked[d.class[i]] || len(Class{{from, end - 1}}.And(to)) > 0
 	}
-	plain := make([]bool, len(d.ends))
-	for s := 1; s < len(plain); s++ {
-		plain[s] = true
+	open := make([]bool, len(d.Ends))
+	for s := 1; s < len(open); s++ {
+		open[s] = true
 	}
 	for changed := true; changed; {
 		changed = false
-		for s := range plain {
-			for c := 0; plain[s] && c < k; c++ {
-				if asked[c] && !plain[d.next[s*k+c]] {
-					plain[s], changed = false, true
+		for s := range open {
+			for c := 0; open[s] && c < k; c++ {
+				if asked[c] && !open[d.Next[s*k+c]] {
+					open[s], changed = false, true
 				}
 			}
 		}
 	}
-	return plain
+	return open
 }

@@ -1,4 +1,4 @@
-package decoder
+package ranking
 
 import (
 	"errors"
@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/attn-go/attn/models/folder"
-	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/strict"
 	"github.com/attn-go/attn/models/reranking"
 )
@@ -35,10 +34,10 @@ var cards = []card{{
 }}
 
 // cardOf returns the card of a folder, or nil.
-func cardOf(dir string, a *architecture) *card {
+func cardOf(dir, architecture string) *card {
 	name, text := strings.ToLower(filepath.Base(filepath.Clean(dir))), "\n"+strings.ToLower(readme(dir))
 	for i, c := range cards {
-		if c.architecture == a.name && (strings.Contains(name, c.mark) || strings.Contains(text, "\n# "+c.mark)) {
+		if c.architecture == architecture && (strings.Contains(name, c.mark) || strings.Contains(text, "\n# "+c.mark)) {
 			return &cards[i]
 		}
 	}
@@ -63,24 +62,13 @@ func readme(dir string) string {
 	return string(data)
 }
 
-// Ranks tells whether the folder of a decoder is that of a reranker, see [LoadReranker].
-func Ranks(dir string) (bool, error) {
-	var c struct {
-		Type    string   `json:"model_type"`
-		Classes []string `json:"architectures"`
-	}
-	if err := folder.ReadJSON(filepath.Join(folder.Transformer(dir), configFile), &c); err != nil {
-		return false, err
-	}
-	a := architectureOf(nameInFolders, c.Type)
-	if a == nil {
-		return false, nil
-	}
+// Ranks tells whether a folder is that of a reranker, whose config.json has a model of an architecture and names some classes.
+func Ranks(dir, architecture string, classes []string) (bool, error) {
 	list, err := readModules(dir)
 	if list != nil || err != nil {
 		return list.score() != nil || list.classifies(), err
 	}
-	return classified(c.Classes) || cardOf(dir, a) != nil && !slices.ContainsFunc(c.Classes, func(class string) bool { return strings.HasSuffix(class, "Model") }), nil
+	return classified(classes) || cardOf(dir, architecture) != nil && !slices.ContainsFunc(classes, func(class string) bool { return strings.HasSuffix(class, "Model") }), nil
 }
 
 // classified tells whether classes of transformers have one with a layer score.
@@ -124,8 +112,8 @@ type transformerFile struct {
 const transformerName = "sentence_bert_config.json"
 
 // readTransformer reads the file, if there is one.
-func readTransformer(dir string) (t transformerFile, err error) {
-	s := strict.ReadJSON(dir, transformerName, &err, func(key, got, want string) error { return &ConfigError{transformerName, key, got, want} })
+func readTransformer(dir string, m Model) (t transformerFile, err error) {
+	s := strict.ReadJSON(dir, transformerName, &err, func(key, got, want string) error { return m.Fault(transformerName, key, got, want) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return t, nil
 	}
@@ -136,14 +124,14 @@ func readTransformer(dir string) (t transformerFile, err error) {
 	s.Only("do_lower_case", false)
 	modality := s.Under("modality_config")
 	t.chats = modality.Has("message")
-	for _, kind := range []string{"text", "message"} {
-		m := modality.Under(kind)
-		m.Only("method", "forward")
-		m.Only("method_output_name", "logits")
-		if format := m.Text("format"); format != "" && format != "flat" {
-			m.Fail("format", fmt.Sprintf("%q", format), `"flat"; others are not supported`)
+	for _, name := range []string{"text", "message"} {
+		kind := modality.Under(name)
+		kind.Only("method", "forward")
+		kind.Only("method_output_name", "logits")
+		if format := kind.Text("format"); format != "" && format != "flat" {
+			kind.Fail("format", fmt.Sprintf("%q", format), `"flat"; others are not supported`)
 		}
-		m.Unknown()
+		kind.Unknown()
 	}
 	modality.Unknown()
 	processing := s.Under("processing_kwargs")
@@ -157,19 +145,19 @@ func readTransformer(dir string) (t transformerFile, err error) {
 }
 
 // check reports a task that is not that of the model's modules.
-func (t *transformerFile) check(answers bool) error {
+func (t *transformerFile) check(answers bool, m Model) error {
 	want := "sequence-classification"
 	if answers {
 		want = "text-generation"
 	}
 	if t.task != "" && t.task != want {
-		return &ConfigError{transformerName, "transformer_task", fmt.Sprintf("%q", t.task), fmt.Sprintf("%q, as its modules have it", want)}
+		return m.Fault(transformerName, "transformer_task", fmt.Sprintf("%q", t.task), fmt.Sprintf("%q, as its modules have it", want))
 	}
 	return nil
 }
 
-// readRanking reads how the model of a folder scores pairs.
-func readRanking(dir string, n *network) (*ranking, error) {
+// ReadFolder reads how the model of a folder scores pairs. Errors are those that Model.Fault makes, and [*folder.Error].
+func ReadFolder(dir string, m Model) (*Ranking, error) {
 	c, err := reranking.ReadConfig(dir)
 	if err != nil {
 		return nil, err
@@ -178,65 +166,65 @@ func readRanking(dir string, n *network) (*ranking, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &ranking{labels: c.Labels, identity: c.Identity, padding: -1}
-	card := cardOf(dir, n.architecture)
+	r := &Ranking{Labels: c.Labels, Identity: c.Identity, Padding: -1}
+	card := cardOf(dir, m.Architecture)
 	var main struct {
 		Classes []string `json:"architectures"`
 	}
-	if err := folder.ReadJSON(filepath.Join(folder.Transformer(dir), configFile), &main); err != nil {
+	if err := folder.ReadJSON(filepath.Join(folder.Transformer(dir), configName), &main); err != nil {
 		return nil, err
 	}
 	path := list.score()
 	switch {
 	case path != nil:
-		err = r.readScore(dir, *path, n)
+		err = r.readScore(dir, *path, m)
 	case list != nil && !list.classifies():
 		return nil, &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: "the modules", Got: fmt.Sprintf("%d, which are no reranker", len(list)), Want: "Transformer, or Transformer and LogitScore"}
 	case classified(main.Classes):
 		if c.Pad != nil {
-			r.padding = *c.Pad
+			r.Padding = *c.Pad
 		}
 	case card != nil:
-		err = r.ofCard(card, n)
+		err = r.ofCard(card, m)
 	default:
-		return nil, &ConfigError{configFile, "architectures", fmt.Sprintf("%q", main.Classes), "one that ends in ForSequenceClassification, a modules.json with LogitScore, or a model of which is known that it is a reranker"}
+		return nil, m.Fault(configName, "architectures", fmt.Sprintf("%q", main.Classes), "one that ends in ForSequenceClassification, a modules.json with LogitScore, or a model of which is known that it is a reranker")
 	}
 	if err != nil {
 		return nil, err
 	}
-	return r, r.readPrompt(dir, list != nil, card)
+	return r, r.readPrompt(dir, list != nil, card, m)
 }
 
 // readScore reads the tokens of LogitScore.
-func (r *ranking) readScore(dir, path string, n *network) error {
-	name := path + "/" + configFile
+func (r *Ranking) readScore(dir, path string, m Model) error {
+	name := path + "/" + configName
 	if path == "" {
 		return &folder.Error{Path: filepath.Join(dir, "modules.json"), Name: "module 1", Got: `the path ""`, Want: "a folder below that of the model"}
 	}
 	var err error
-	s := strict.ReadJSON(dir, filepath.FromSlash(name), &err, func(key, got, want string) error { return &ConfigError{name, key, got, want} })
-	r.answers, r.first = true, true
-	r.yes = int32(s.Integer("true_token_id", 0, 0, n.config.Vocab-1))
-	r.no = int32(s.Integer("false_token_id", -1, 0, n.config.Vocab-1))
+	s := strict.ReadJSON(dir, filepath.FromSlash(name), &err, func(key, got, want string) error { return m.Fault(name, key, got, want) })
+	r.Answers, r.First = true, true
+	r.Yes = int32(s.Integer("true_token_id", 0, 0, m.Vocab-1))
+	r.No = int32(s.Integer("false_token_id", -1, 0, m.Vocab-1))
 	s.Only("module_input_name", "causal_logits")
 	s.Unknown()
 	return err
 }
 
 // ofCard takes the tokens of answers from a card.
-func (r *ranking) ofCard(c *card, n *network) error {
-	t, err := n.Tokenizer()
+func (r *Ranking) ofCard(c *card, m Model) error {
+	t, err := m.Tokenizer()
 	if err != nil {
 		return err
 	}
-	r.answers, r.first = true, true
+	r.Answers, r.First = true, true
 	for _, x := range []struct {
 		text string
 		to   *int32
-	}{{c.yes, &r.yes}, {c.no, &r.no}} {
+	}{{c.yes, &r.Yes}, {c.no, &r.No}} {
 		id, ok := t.ID(x.text)
 		if !ok {
-			return &ConfigError{"tokenizer.json", "model.vocab", fmt.Sprintf("no token %q", x.text), "one: a " + c.mark + " answers with it"}
+			return m.Fault("tokenizer.json", "model.vocab", fmt.Sprintf("no token %q", x.text), "one: a "+c.mark+" answers with it")
 		}
 		*x.to = id
 	}
@@ -246,35 +234,35 @@ func (r *ranking) ofCard(c *card, n *network) error {
 // readPrompt reads what a query and a passage become: the prompt of a card, the text of a chat template, or two texts as the
 // tokenizer joins them. sentence-transformers chooses alike: a folder that it saved says whether the chat template counts, and
 // in other folders it always does. A template that cannot write the two texts does not count in such a folder.
-func (r *ranking) readPrompt(dir string, saved bool, c *card) error {
-	t, err := readTransformer(folder.Transformer(dir))
+func (r *Ranking) readPrompt(dir string, saved bool, c *card, m Model) error {
+	t, err := readTransformer(folder.Transformer(dir), m)
 	if err == nil && saved {
-		err = t.check(r.answers)
+		err = t.check(r.Answers, m)
 	}
 	if err != nil {
 		return err
 	}
-	if r.limit = t.limit; r.limit == 0 {
-		if r.limit, err = readLimit(folder.Transformer(dir)); err != nil {
+	if r.Limit = t.limit; r.Limit == 0 {
+		if r.Limit, err = readLimit(folder.Transformer(dir)); err != nil {
 			return err
 		}
 	}
-	before, err := readDefaultPrompt(dir)
-	r.prompt = func(n *network) (reranking.Prompt, error) {
-		tok, err := n.Tokenizer()
+	before, err := readDefaultPrompt(dir, m)
+	r.Prompt = func(m Model) (reranking.Prompt, error) {
+		tok, err := m.Tokenizer()
 		if err != nil {
 			return nil, err
 		}
 		if c != nil && !saved {
 			return reranking.NewTemplate(tok, c.template, c.instruction)
 		}
-		template, bad := n.Template()
+		template, bad := m.Template()
 		if bad == nil {
 			chat := &reranking.Chat{Tokenizer: tok, Template: template, Answer: t.answer, Instruction: before}
 			if bad = chat.CheckRoles(); bad == nil && (t.chats || !saved) {
 				return chat, nil
 			}
-			bad = &ConfigError{tokenizerFile, "chat_template", fmt.Sprint(bad), "a template for messages of the roles query and document"}
+			bad = m.Fault(tokenizerName, "chat_template", fmt.Sprint(bad), "a template for messages of the roles query and document")
 		}
 		if t.chats {
 			return nil, bad
@@ -284,22 +272,25 @@ func (r *ranking) readPrompt(dir string, saved bool, c *card) error {
 	return err
 }
 
+// mostLimit is the first limit that is none: some folders have 1e30.
+const mostLimit = 1 << 24
+
 // readLimit returns the limit of tokenizer_config.json, or 0.
 func readLimit(dir string) (int, error) {
 	var c struct {
 		Most float64 `json:"model_max_length"` // which is 1e30 for none
 	}
-	if err := folder.ReadJSON(filepath.Join(dir, tokenizerFile), &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := folder.ReadJSON(filepath.Join(dir, tokenizerName), &c); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
-	if c.Most >= 1 && c.Most < mostContext {
+	if c.Most >= 1 && c.Most < mostLimit {
 		return int(c.Most), nil
 	}
 	return 0, nil
 }
 
 // readDefaultPrompt reads the text that sentence-transformers puts before every query.
-func readDefaultPrompt(dir string) (string, error) {
+func readDefaultPrompt(dir string, m Model) (string, error) {
 	const name = "config_sentence_transformers.json"
 	var c struct {
 		Prompts map[string]string `json:"prompts"`
@@ -313,62 +304,7 @@ func readDefaultPrompt(dir string) (string, error) {
 	}
 	text, ok := c.Prompts[*c.Default]
 	if !ok {
-		return "", &ConfigError{name, "default_prompt_name", fmt.Sprintf("%q", *c.Default), "one of the prompts"}
+		return "", m.Fault(name, "default_prompt_name", fmt.Sprintf("%q", *c.Default), "one of the prompts")
 	}
 	return text, nil
-}
-
-// ggufRank is the pooling_type of rerankers.
-const ggufRank = 4
-
-// lastRanks are the architectures for which llama.cpp takes the state of the last token. For others it takes the state of the first
-// token, which sees no other in a decoder, so that all scores would be equal.
-var lastRanks = []string{"qwen3"}
-
-// fileRanking reads how the model of a GGUF file scores pairs.
-func fileRanking(f *gguf.File, n *network) (*ranking, error) {
-	key := n.architecture.name + ".pooling_type"
-	kind, err := f.Int(key)
-	if err != nil {
-		return nil, err
-	}
-	if kind != ggufRank {
-		return nil, keyError(key, fmt.Sprint(kind), "4, the classifier of a reranker")
-	}
-	if !slices.Contains(lastRanks, n.architecture.name) {
-		return nil, keyError(key, fmt.Sprint(kind), fmt.Sprintf("a reranker of the architecture %s, whose score is that of the last token", strings.Join(lastRanks, ", ")))
-	}
-	r := &ranking{padding: -1, first: true}
-	if key := n.architecture.name + ".classifier.output_labels"; hasKey(f, key) {
-		if r.labels, err = f.Strings(key); err != nil {
-			return nil, err
-		}
-	}
-	template := ""
-	const templateKey = "tokenizer.chat_template.rerank"
-	if hasKey(f, templateKey) {
-		if template, err = f.String(templateKey); err != nil {
-			return nil, err
-		}
-	}
-	r.prompt = func(n *network) (reranking.Prompt, error) {
-		tok, err := n.Tokenizer()
-		if err != nil {
-			return nil, err
-		}
-		if template == "" {
-			return &reranking.TwoTexts{Tokenizer: tok}, nil
-		}
-		p, err := reranking.NewTemplate(tok, template, "")
-		if err != nil {
-			return nil, keyError(templateKey, err.Error(), "a template for a query and a document")
-		}
-		return p, nil
-	}
-	return r, nil
-}
-
-func hasKey(f *gguf.File, key string) bool {
-	_, ok := f.Value(key)
-	return ok
 }

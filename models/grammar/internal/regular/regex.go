@@ -1,4 +1,4 @@
-package grammar
+package regular
 
 import (
 	"fmt"
@@ -9,27 +9,28 @@ import (
 	"unicode"
 )
 
-// matching returns the texts in which a regular expression of ECMA-262 finds something. It
-// is read by package regexp, after what is written otherwise there is put into its form.
-func matching(expression string) (d *dfa, err error) {
-	defer limited(&err)
+// Matching returns the texts in which a regular expression of ECMA-262 finds something. It
+// is read by package regexp, after what is written otherwise there is put into its form. It
+// panics with a [Limit].
+func Matching(expression string) (*Texts, error) {
 	t := &ecma{rest: expression}
 	text, err := t.translate()
 	if err != nil {
 		return nil, err
 	}
-	if d, err = search(text); err != nil {
+	d, err := search(text)
+	if err != nil {
 		return nil, err
 	}
 	for _, a := range t.aheads {
-		x, err := matching("^(?:" + a.expression + ")")
+		x, err := Matching("^(?:" + a.expression + ")")
 		if err != nil {
 			return nil, err
 		}
 		if a.not {
-			x = x.not()
+			x = x.Not()
 		}
-		d = d.and(x)
+		d = d.And(x)
 	}
 	return d, nil
 }
@@ -246,7 +247,7 @@ type searching struct {
 }
 
 // search returns the texts in which an expression of package regexp finds something.
-func search(expression string) (*dfa, error) {
+func search(expression string) (*Texts, error) {
 	re, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
 		return nil, err
@@ -289,6 +290,16 @@ func search(expression string) (*dfa, error) {
 	}), nil
 }
 
+// MustSearch returns the texts in which an expression of package regexp finds something. It
+// panics if the expression has faults, or with a [Limit].
+func MustSearch(expression string) *Texts {
+	d, err := search(expression)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
 // A matcher finds what instructions lead to.
 type matcher struct {
 	*syntax.Prog
@@ -317,7 +328,7 @@ func (m *matcher) closure(s searching, r rune) []uint32 {
 
 func (m *matcher) visit(at uint32, context syntax.EmptyOp) {
 	if m.work++; m.work > mostSteps {
-		panic(&LimitError{"steps to read an expression", mostSteps})
+		panic(&Limit{"steps to read an expression", mostSteps})
 	}
 	if m.seen[at] == m.count {
 		return
@@ -366,7 +377,7 @@ func alphabetOf(p *syntax.Prog) alphabet {
 			}
 		}
 		if len(cuts)*len(sets) > mostRanges*8 {
-			panic(&LimitError{"ranges of characters in an expression", mostRanges})
+			panic(&Limit{"ranges of characters in an expression", mostRanges})
 		}
 	}
 	list := make([]*syntax.Inst, 0, len(sets))

@@ -1,4 +1,4 @@
-package grammar
+package regular
 
 import (
 	"strings"
@@ -65,16 +65,17 @@ const (
 	relativePattern = `(//` + authority + pathAfter + `|/(` + segmentChars + `+` + pathAfter + `)?|(` + unreserved + `|@|` + percent + `)+` + pathAfter + `)?`
 )
 
-// unchecked are formats of the standard that this package cannot check. All others are
-// annotations.
-var unchecked = []string{"idn-email", "idn-hostname", "iri", "iri-reference", "uri-template", "regex"}
+// Unchecked are formats of the standard that this package cannot check. All others that it
+// does not have are annotations.
+var Unchecked = []string{"idn-email", "idn-hostname", "iri", "iri-reference", "uri-template", "regex"}
 
 // formatTexts are the automata of formats, once they are made.
 var formatTexts sync.Map
 
-// format returns the texts of a format, or those that all of its texts are of, nil if it
-// is none of the list.
-func format(name string, maybe bool) (all *dfa, err error) {
+// Format returns the texts of a value of format in JSON Schema. If maybe is set, those of
+// which all of its texts are, however others read the format. It is nil if this package
+// has no such format.
+func Format(name string, maybe bool) (all *Texts, err error) {
 	f := formats[name]
 	list := f.is
 	if maybe && f.maybe != "" {
@@ -82,14 +83,14 @@ func format(name string, maybe bool) (all *dfa, err error) {
 	}
 	key := strings.Join(list, "\n")
 	if d, ok := formatTexts.Load(key); ok {
-		return d.(*dfa), nil
+		return d.(*Texts), nil
 	}
 	for _, expression := range list {
-		d, err := matching(expression)
+		d, err := Matching(expression)
 		if err != nil {
 			return nil, err
 		}
-		all = all.and(d)
+		all = all.And(d)
 	}
 	if all != nil {
 		formatTexts.Store(key, all)

@@ -1,22 +1,22 @@
-package jinja
+package syntax
 
-// frame is a part of a template that has variables of its own: the template, the body of a loop, of a
+// A Frame is a part of a template that has variables of its own: the template, the body of a loop, of a
 // macro or of a block that captures what it prints.
 //
 // In jinja2 a variable belongs to a frame from its beginning if the frame sets it before it reads it:
 // until then it is not defined in the frames within, although the template may have been given a
-// variable of that name. hidden are these names. What only one branch of an if sets is not.
-type frame struct {
-	outer    *frame
+// variable of that name. Hidden are these names. What only one branch of an if sets is not.
+type Frame struct {
+	outer    *Frame
 	seen     map[string]bool // names that the frame has read or set
 	stored   []string        // of these, those that it sets before it reads them
-	hidden   []string
+	Hidden   []string
 	branches int // of ifs around the current place
 }
 
 // enter begins a frame within the current one, which has some names from the outside.
-func (p *parser) enter(names ...string) *frame {
-	f := &frame{outer: p.frame, seen: map[string]bool{}}
+func (p *parser) enter(names ...string) *Frame {
+	f := &Frame{outer: p.frame, seen: map[string]bool{}}
 	for _, name := range names {
 		f.seen[name] = true
 	}
@@ -26,7 +26,7 @@ func (p *parser) enter(names ...string) *frame {
 }
 
 // within parses a body that is a frame.
-func (p *parser) within(parse func(), names ...string) *frame {
+func (p *parser) within(parse func(), names ...string) *Frame {
 	f := p.enter(names...)
 	parse()
 	p.frame = f.outer
@@ -34,15 +34,15 @@ func (p *parser) within(parse func(), names ...string) *frame {
 }
 
 // store says that a target is set.
-func (f *frame) store(t target) {
+func (f *Frame) store(t Target) {
 	switch t := t.(type) {
-	case toAll:
+	case ToAll:
 		for _, one := range t {
 			f.store(one)
 		}
-	case *toAttribute:
-		f.seen[t.of] = true
-	case toName:
+	case *ToAttribute:
+		f.seen[t.Of] = true
+	case ToName:
 		if name := string(t); !f.seen[name] {
 			if f.seen[name] = true; f.branches == 0 {
 				f.stored = append(f.stored, name)
@@ -60,31 +60,21 @@ func (p *parser) finishFrames() {
 				known = o.seen[name]
 			}
 			if !known {
-				f.hidden = append(f.hidden, name)
+				f.Hidden = append(f.Hidden, name)
 			}
 		}
 	}
 }
 
 // targets returns the names of a target.
-func targets(t target) (names []string) {
+func targets(t Target) (names []string) {
 	switch t := t.(type) {
-	case toAll:
+	case ToAll:
 		for _, one := range t {
 			names = append(names, targets(one)...)
 		}
-	case toName:
+	case ToName:
 		names = []string{string(t)}
 	}
 	return names
-}
-
-// within returns a scope of a frame within another one.
-func (r *runner) within(f *frame, outer *scope) *scope {
-	s := r.inner(outer)
-	r.memory(nameSize * len(f.hidden))
-	for _, name := range f.hidden {
-		s.values[name] = absent{}
-	}
-	return s
 }

@@ -1,4 +1,4 @@
-package server
+package options
 
 import (
 	"errors"
@@ -9,12 +9,12 @@ import (
 	"github.com/attn-go/attn/models/server/internal/fields"
 )
 
-// sampling are the fields of a request that say how a text is continued, those of OpenAI's API and, from
+// Sampling are the fields of a request that say how a text is continued, those of OpenAI's API and, from
 // top_k on, llama.cpp's and vLLM's.
-type sampling struct {
+type Sampling struct {
 	Model            string         `json:"model"`
 	Stream           bool           `json:"stream"`
-	StreamOptions    *streamOptions `json:"stream_options"`
+	StreamOptions    *StreamOptions `json:"stream_options"`
 	N                *fields.Int    `json:"n"`
 	Seed             *fields.Int    `json:"seed"`
 	Stop             fields.Texts   `json:"stop"`
@@ -34,65 +34,52 @@ type sampling struct {
 	StopTokens        *fields.Tokens `json:"stop_token_ids"`
 	IgnoreEOS         bool           `json:"ignore_eos"`
 
-	limits
+	Limits
 	Receipt bool `json:"receipt"` // one of package receipt, for each choice
 }
 
-type streamOptions struct {
+// StreamOptions say which events of a stream have the usage.
+type StreamOptions struct {
 	IncludeUsage bool `json:"include_usage"`
 	EachUsage    bool `json:"continuous_usage_stats"` // in every event, as vLLM has it
 }
 
 // Fields is that of [fields.Tabled].
-func (*streamOptions) Fields() fields.Table { return fields.Stream }
+func (*StreamOptions) Fields() fields.Table { return fields.Stream }
 
-// set sets to what a request says, if it does.
-func set[T any](to *T, from *T) {
-	if from != nil {
-		*to = *from
-	}
-}
-
-// setInt sets to what a request says, if it does. Numbers that no limit allows become smaller ones of that kind.
-func setInt(to *int, from *fields.Int) {
-	if from != nil {
-		*to = int(max(math.MinInt32, min(math.MaxInt32, *from)))
-	}
-}
-
-// options returns what the fields say, with the server's defaults. least is the fewest tokens that an answer may
-// be limited to.
-func (s *sampling) options(settings *Settings, least int) (o decoder.GenerateOptions, err error) {
-	o = decoder.GenerateOptions{MaxTokens: settings.MaxTokens, Sampler: *settings.Sampler, StopText: s.Stop}
+// Options returns what the fields say, with the server's most tokens and its sampler for what they do not. least is the
+// fewest tokens that an answer may be limited to. The error is a [*fields.Error].
+func (s *Sampling) Options(most int, sampler decoder.Sampler, least int) (o decoder.GenerateOptions, err error) {
+	o = decoder.GenerateOptions{MaxTokens: most, Sampler: sampler, StopText: s.Stop}
 	for _, n := range []struct {
 		name string
 		to   *fields.Int
 	}{{"n_predict", s.NPredict}, {"max_tokens", s.MaxTokens}, {"max_completion_tokens", s.MaxNewTokens}} { // the last one counts
-		if setInt(&o.MaxTokens, n.to); n.to != nil && o.MaxTokens == -1 { // no limit but the context
+		if fields.SetInt(&o.MaxTokens, n.to); n.to != nil && o.MaxTokens == -1 { // no limit but the context
 			o.MaxTokens = math.MaxInt32
 		}
 		if n.to != nil && o.MaxTokens < least {
-			return o, badParam(n.name, "%s: got %d, want %d or more, or -1 for no limit", n.name, o.MaxTokens, least)
+			return o, fields.Errorf(n.name, "%s: got %d, want %d or more, or -1 for no limit", n.name, o.MaxTokens, least)
 		}
 	}
 	p := &o.Sampler
-	set(&p.Temperature, s.Temperature)
-	if set(&p.TopP, s.TopP); s.TopP != nil && *s.TopP == 0 {
+	fields.Set(&p.Temperature, s.Temperature)
+	if fields.Set(&p.TopP, s.TopP); s.TopP != nil && *s.TopP == 0 {
 		p.TopP = decoder.LeastTopP
 	}
-	set(&p.FrequencyPenalty, s.FrequencyPenalty)
-	set(&p.PresencePenalty, s.PresencePenalty)
-	if setInt(&p.TopK, s.TopK); p.TopK == -1 { // all, as in vLLM
+	fields.Set(&p.FrequencyPenalty, s.FrequencyPenalty)
+	fields.Set(&p.PresencePenalty, s.PresencePenalty)
+	if fields.SetInt(&p.TopK, s.TopK); p.TopK == -1 { // all, as in vLLM
 		p.TopK = 0
 	}
-	set(&p.MinP, s.MinP)
-	set(&p.RepetitionPenalty, s.RepetitionPenalty)
-	set(&p.RepetitionPenalty, s.RepeatPenalty)
+	fields.Set(&p.MinP, s.MinP)
+	fields.Set(&p.RepetitionPenalty, s.RepetitionPenalty)
+	fields.Set(&p.RepetitionPenalty, s.RepeatPenalty)
 	if n := s.RepeatLastN; n != nil { // -1 is all of the text, as in llama.cpp, and 0 none of it
 		if *n < -1 {
-			return o, badParam("repeat_last_n", "repeat_last_n: got %d, want -1 or more", *n)
+			return o, fields.Errorf("repeat_last_n", "repeat_last_n: got %d, want -1 or more", *n)
 		}
-		if setInt(&p.PenaltyWindow, n); *n <= 0 {
+		if fields.SetInt(&p.PenaltyWindow, n); *n <= 0 {
 			p.PenaltyWindow = 0
 		}
 		if *n == 0 {
@@ -123,13 +110,14 @@ func namedOption(err error) error {
 		return err
 	}
 	if index != "" {
-		return badParam(field, "%s[%s: got %s, want %s", field, index, bad.Got, bad.Want)
+		return fields.Errorf(field, "%s[%s: got %s, want %s", field, index, bad.Got, bad.Want)
 	}
-	return badParam(field, "%s: got %s, want %s", field, bad.Got, bad.Want)
+	return fields.Errorf(field, "%s: got %s, want %s", field, bad.Got, bad.Want)
 }
 
-// stops sets the tokens that end a text: the model's, unless they are to be ignored, and those of the request.
-func (s *sampling) stops(o *decoder.GenerateOptions, m *decoder.Model) error {
+// Stops sets the tokens that end a text: the model's, unless they are to be ignored, and those of the request.
+// The error is a [*fields.Error].
+func (s *Sampling) Stops(o *decoder.GenerateOptions, m *decoder.Model) error {
 	if s.StopTokens == nil && !s.IgnoreEOS {
 		return nil
 	}
@@ -140,20 +128,31 @@ func (s *sampling) stops(o *decoder.GenerateOptions, m *decoder.Model) error {
 	if s.StopTokens == nil {
 		return nil
 	}
-	if vocab := m.Config().Vocab; outside(*s.StopTokens, vocab) >= 0 {
-		i := outside(*s.StopTokens, vocab)
-		return badParam("stop_token_ids", "stop_token_ids[%d]: got %d, want 0 to %d", i, (*s.StopTokens)[i], vocab-1)
+	if vocab := m.Config().Vocab; Outside(*s.StopTokens, vocab) >= 0 {
+		i := Outside(*s.StopTokens, vocab)
+		return fields.Errorf("stop_token_ids", "stop_token_ids[%d]: got %d, want 0 to %d", i, (*s.StopTokens)[i], vocab-1)
 	}
 	o.Stop = append(o.Stop, *s.StopTokens...)
 	return nil
 }
 
-// choices returns n, of which there are as many for each of so many prompts.
-func (s *sampling) choices(prompts, most int) (int, error) {
+// Choices returns n, of which there are as many for each of so many prompts; most is the limit of both
+// together. The error is a [*fields.Error].
+func (s *Sampling) Choices(prompts, most int) (int, error) {
 	n := 1
-	setInt(&n, s.N)
+	fields.SetInt(&n, s.N)
 	if n < 1 || n > most/max(1, prompts) {
-		return 0, badParam("n", "n: got %d for %d prompts, want 1 to %d for all prompts together", n, prompts, most)
+		return 0, fields.Errorf("n", "n: got %d for %d prompts, want 1 to %d for all prompts together", n, prompts, most)
 	}
 	return n, nil
+}
+
+// Outside returns the index of the first token that a vocabulary does not have, or -1.
+func Outside(ids []int32, vocab int) int {
+	for i, id := range ids {
+		if id < 0 || int(id) >= vocab {
+			return i
+		}
+	}
+	return -1
 }

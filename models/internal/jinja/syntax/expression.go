@@ -1,4 +1,4 @@
-package jinja
+package syntax
 
 import (
 	"slices"
@@ -6,33 +6,33 @@ import (
 )
 
 // tuple parses an expression, or several with commas between them.
-func (p *parser) tuple() node { return p.tupleOf(p.expression) }
+func (p *parser) tuple() Node { return p.tupleOf(p.expression) }
 
 // source is tuple for what a loop goes over, where "if" has another meaning.
-func (p *parser) source() node { return p.tupleOf(p.or) }
+func (p *parser) source() Node { return p.tupleOf(p.or) }
 
-func (p *parser) tupleOf(parse func() node) node {
+func (p *parser) tupleOf(parse func() Node) Node {
 	first := parse()
 	if !p.is(operator, ",") {
 		return first
 	}
-	items := []node{first}
+	items := []Node{first}
 	for p.op(",") {
 		if t := p.peek(); t.kind == printEnd || t.kind == blockEnd || t.text == ")" {
 			break
 		}
 		items = append(items, parse())
 	}
-	return &listNode{items, true}
+	return &List{items, true}
 }
 
-func (p *parser) expression() (n node) {
+func (p *parser) expression() (n Node) {
 	p.nested(func() {
 		n = p.or()
 		for p.keyword("if") {
-			c := &choice{cond: p.or(), yes: n}
+			c := &Choice{Cond: p.or(), Yes: n}
 			if p.keyword("else") {
-				c.no = p.expression()
+				c.No = p.expression()
 			}
 			n = c
 		}
@@ -40,42 +40,42 @@ func (p *parser) expression() (n node) {
 	return n
 }
 
-func (p *parser) or() node {
+func (p *parser) or() Node {
 	left := p.and()
 	for p.keyword("or") {
-		left = &logic{left, p.and(), true}
+		left = &Logic{left, p.and(), true}
 	}
 	return left
 }
 
-func (p *parser) and() node {
+func (p *parser) and() Node {
 	left := p.not()
 	for p.keyword("and") {
-		left = &logic{left, p.not(), false}
+		left = &Logic{left, p.not(), false}
 	}
 	return left
 }
 
-func (p *parser) not() (n node) {
+func (p *parser) not() (n Node) {
 	if !p.keyword("not") {
 		return p.comparison()
 	}
-	p.nested(func() { n = &not{p.not()} })
+	p.nested(func() { n = &Not{p.not()} })
 	return n
 }
 
-func (p *parser) comparison() node {
-	c := &chain{first: p.sum()}
+func (p *parser) comparison() Node {
+	c := &Chain{First: p.sum()}
 	for {
 		op := p.comparator()
 		if op == "" {
 			break
 		}
-		c.ops = append(c.ops, op)
-		c.rest = append(c.rest, p.sum())
+		c.Ops = append(c.Ops, op)
+		c.Rest = append(c.Rest, p.sum())
 	}
-	if len(c.ops) == 0 {
-		return c.first
+	if len(c.Ops) == 0 {
+		return c.First
 	}
 	return c
 }
@@ -96,26 +96,26 @@ func (p *parser) comparator() string {
 	return ""
 }
 
-func (p *parser) sum() node     { return p.binary(p.joined, "+", "-") }
-func (p *parser) joined() node  { return p.binary(p.product, "~") }
-func (p *parser) product() node { return p.binary(p.power, "*", "//", "/", "%") }
-func (p *parser) power() node   { return p.binary(func() node { return p.unary(true) }, "**") }
+func (p *parser) sum() Node     { return p.binary(p.joined, "+", "-") }
+func (p *parser) joined() Node  { return p.binary(p.product, "~") }
+func (p *parser) product() Node { return p.binary(p.power, "*", "//", "/", "%") }
+func (p *parser) power() Node   { return p.binary(func() Node { return p.unary(true) }, "**") }
 
-func (p *parser) binary(parse func() node, ops ...string) node {
+func (p *parser) binary(parse func() Node, ops ...string) Node {
 	left := parse()
 	for p.peek().kind == operator && slices.Contains(ops, p.peek().text) {
 		op := p.next().text
-		left = &binary{op, left, parse()}
+		left = &Binary{op, left, parse()}
 	}
 	return left
 }
 
 // unary parses a sign or a primary, what follows it directly, and filters and tests.
-func (p *parser) unary(filters bool) (n node) {
+func (p *parser) unary(filters bool) (n Node) {
 	switch {
 	case p.is(operator, "-"), p.is(operator, "+"):
 		negative := p.next().text == "-"
-		p.nested(func() { n = &sign{p.unary(false), negative} })
+		p.nested(func() { n = &Sign{p.unary(false), negative} })
 	default:
 		n = p.primary()
 	}
@@ -126,21 +126,21 @@ func (p *parser) unary(filters bool) (n node) {
 	return n
 }
 
-func (p *parser) postfix(n node) node {
+func (p *parser) postfix(n Node) Node {
 	for {
 		switch {
 		case p.op("."):
 			if p.peek().kind == integer {
-				n = &item{n, p.primary()}
+				n = &Item{n, p.primary()}
 			} else if p.peek().kind == name {
-				n = &attribute{n, p.next().text}
+				n = &Attribute{n, p.next().text}
 			} else {
 				p.unexpected("a name")
 			}
 		case p.op("["):
 			n = p.subscript(n)
 		case p.op("("):
-			n = &call{n, p.args()}
+			n = &Call{n, p.args()}
 		default:
 			return n
 		}
@@ -148,8 +148,8 @@ func (p *parser) postfix(n node) node {
 }
 
 // subscript parses what is between [ and ].
-func (p *parser) subscript(of node) node {
-	var parts [3]node
+func (p *parser) subscript(of Node) Node {
+	var parts [3]Node
 	colons := 0
 	for !p.op("]") {
 		switch {
@@ -164,16 +164,16 @@ func (p *parser) subscript(of node) node {
 		}
 	}
 	if colons > 0 {
-		return &slice{of, parts[0], parts[1], parts[2]}
+		return &Slice{of, parts[0], parts[1], parts[2]}
 	}
 	if parts[0] == nil {
 		p.unexpected("an index before")
 	}
-	return &item{of, parts[0]}
+	return &Item{of, parts[0]}
 }
 
 // args parses arguments after (.
-func (p *parser) args() (a argNodes) {
+func (p *parser) args() (a Args) {
 	for first := true; !p.op(")"); first = false {
 		if !first {
 			p.need(operator, ",")
@@ -182,67 +182,67 @@ func (p *parser) args() (a argNodes) {
 			}
 		}
 		switch {
-		case a.others != nil:
+		case a.Others != nil:
 			p.unexpected(`")", as ** comes last`)
 		case p.op("**"):
-			a.others = p.expression()
+			a.Others = p.expression()
 			continue
-		case a.rest == nil && p.op("*"):
-			a.rest = p.expression()
+		case a.Rest == nil && p.op("*"):
+			a.Rest = p.expression()
 			continue
 		case p.peek().kind == name && p.tokens[1].kind == operator && p.tokens[1].text == "=":
 			s := p.name()
-			if slices.Contains(a.names, s) {
+			if slices.Contains(a.Names, s) {
 				p.unexpected("no second argument " + s)
 			}
 			p.next()
-			a.names, a.named = append(a.names, s), append(a.named, p.expression())
+			a.Names, a.Named = append(a.Names, s), append(a.Named, p.expression())
 			continue
 		}
-		if len(a.names) > 0 || a.rest != nil {
+		if len(a.Names) > 0 || a.Rest != nil {
 			p.unexpected("an argument with a name")
 		}
-		a.positional = append(a.positional, p.expression())
+		a.Positional = append(a.Positional, p.expression())
 	}
 	return a
 }
 
-func (p *parser) filtered(n node) node {
+func (p *parser) filtered(n Node) Node {
 	for {
 		switch {
 		case p.op("|"):
-			f := &filter{of: n, name: p.filterName()}
+			f := &Filter{Of: n, Name: p.filterName()}
 			if p.op("(") {
-				f.args = p.args()
+				f.Args = p.args()
 			}
 			n = f
 		case p.keyword("is"):
 			n = p.test(n)
 		case p.op("("):
-			n = &call{n, p.args()}
+			n = &Call{n, p.args()}
 		default:
 			return n
 		}
 	}
 }
 
-func (p *parser) test(of node) node {
+func (p *parser) test(of Node) Node {
 	negative := p.keyword("not")
 	t := p.next()
 	if t.kind != name {
 		fail(t.line, "got %q, want the name of a test", t.text)
 	}
-	n := &test{of: of, name: t.text}
+	n := &Test{Of: of, Name: t.text}
 	for p.op(".") {
-		n.name += "." + p.name()
+		n.Name += "." + p.name()
 	}
 	if p.op("(") {
-		n.args = p.args()
+		n.Args = p.args()
 	} else if p.argFollows() {
-		n.args.positional = []node{p.postfix(p.primary())}
+		n.Args.Positional = []Node{p.postfix(p.primary())}
 	}
 	if negative {
-		return &not{n}
+		return &Not{n}
 	}
 	return n
 }
@@ -259,28 +259,28 @@ func (p *parser) argFollows() bool {
 	return t.kind == operator && (t.text == "[" || t.text == "{")
 }
 
-var constants = map[string]value{"true": true, "True": true, "false": false, "False": false, "none": nil, "None": nil}
+var constants = map[string]any{"true": true, "True": true, "false": false, "False": false, "none": nil, "None": nil}
 
-func (p *parser) primary() node {
+func (p *parser) primary() Node {
 	t := p.peek()
 	switch t.kind {
 	case name:
 		if v, ok := constants[t.text]; ok {
 			p.next()
-			return &constant{v}
+			return &Constant{v}
 		}
 		s := p.name()
 		if s == "varargs" || s == "kwargs" || s == "caller" {
 			p.named[s] = true
 		}
 		p.frame.seen[s] = true
-		return &variable{s}
+		return &Variable{s}
 	case text:
 		s := ""
 		for p.peek().kind == text {
 			s += p.next().text
 		}
-		return &constant{Inside(s)}
+		return &Constant{s}
 	case integer, float:
 		return p.number()
 	}
@@ -288,7 +288,7 @@ func (p *parser) primary() node {
 	case p.op("("):
 		return p.parenthesis()
 	case p.op("["):
-		return &listNode{items: p.items("]")}
+		return &List{Items: p.items("]")}
 	case p.op("{"):
 		return p.dict()
 	}
@@ -296,20 +296,20 @@ func (p *parser) primary() node {
 	return nil
 }
 
-func (p *parser) number() node {
+func (p *parser) number() Node {
 	t := p.next()
 	if t.kind == integer {
 		n, err := strconv.ParseInt(t.text, base(t.text), 64)
 		if err != nil {
-			panic(&SyntaxError{t.line, t.text, "an integer of 64 bits"})
+			panic(&Error{t.line, t.text, "an integer of 64 bits"})
 		}
-		return &constant{n}
+		return &Constant{n}
 	}
 	f, err := strconv.ParseFloat(t.text, 64)
 	if err != nil {
-		panic(&SyntaxError{t.line, t.text, "a float"})
+		panic(&Error{t.line, t.text, "a float"})
 	}
-	return &constant{f}
+	return &Constant{f}
 }
 
 // base returns the base of an integer: that of its prefix, or 10.
@@ -321,9 +321,9 @@ func base(s string) int {
 }
 
 // parenthesis parses an expression or a tuple after (.
-func (p *parser) parenthesis() (n node) {
+func (p *parser) parenthesis() (n Node) {
 	if p.op(")") {
-		return &listNode{tuple: true}
+		return &List{Tuple: true}
 	}
 	n = p.tuple()
 	p.need(operator, ")")
@@ -331,7 +331,7 @@ func (p *parser) parenthesis() (n node) {
 }
 
 // items parses expressions up to a bracket.
-func (p *parser) items(close string) (items []node) {
+func (p *parser) items(close string) (items []Node) {
 	for !p.op(close) {
 		if len(items) > 0 {
 			p.need(operator, ",")
@@ -344,18 +344,18 @@ func (p *parser) items(close string) (items []node) {
 	return items
 }
 
-func (p *parser) dict() node {
-	d := &dictNode{}
+func (p *parser) dict() Node {
+	d := &Dict{}
 	for !p.op("}") {
-		if len(d.keys) > 0 {
+		if len(d.Keys) > 0 {
 			p.need(operator, ",")
 			if p.op("}") {
 				break
 			}
 		}
-		d.keys = append(d.keys, p.expression())
+		d.Keys = append(d.Keys, p.expression())
 		p.need(operator, ":")
-		d.values = append(d.values, p.expression())
+		d.Values = append(d.Values, p.expression())
 	}
 	return d
 }

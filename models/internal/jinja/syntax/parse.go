@@ -1,27 +1,23 @@
-package jinja
+package syntax
 
 import (
 	"fmt"
 	"slices"
 )
 
-// Template is a template, parsed. It does not change and is safe for concurrent use.
+// A Template is a template, parsed.
 type Template struct {
-	body  []statement
-	frame *frame
-	names map[string]bool // that its tags have
+	Body  []Statement
+	Frame *Frame
+	Names map[string]bool // all that its tags have
 }
 
-// Names tells whether a name stands in a tag of the template. Without that it cannot read a variable
-// of that name.
-func (t *Template) Names(s string) bool { return t.names[s] }
-
-// Parse parses a template. An error is a *SyntaxError.
+// Parse parses a template. The error is an [*Error].
 func Parse(source string) (t *Template, err error) {
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
-		case *SyntaxError:
+		case *Error:
 			t, err = nil, e
 		default:
 			panic(e)
@@ -34,19 +30,22 @@ func Parse(source string) (t *Template, err error) {
 			names[t.text] = true
 		}
 	}
-	t = &Template{names: names}
-	t.frame = p.within(func() { t.body = p.body("") })
+	t = &Template{Names: names}
+	t.Frame = p.within(func() { t.Body = p.body("") })
 	p.finishFrames()
 	return t, nil
 }
+
+// maxDepth is how deep blocks and expressions may lie within each other.
+const maxDepth = 100
 
 type parser struct {
 	tokens []token
 	depth  int             // of nesting
 	loops  int             // around the current place
 	named  map[string]bool // variables that were read, of those that macros may get
-	frame  *frame          // at the current place
-	frames []*frame        // of the template
+	frame  *Frame          // at the current place
+	frames []*Frame        // of the template
 }
 
 func (p *parser) peek() token { return p.tokens[0] }
@@ -76,7 +75,7 @@ func (p *parser) keyword(s string) bool { return p.take(name, s) }
 
 func (p *parser) unexpected(want string) {
 	t := p.peek()
-	panic(&SyntaxError{t.line, fmt.Sprintf("%q", t.text), want})
+	panic(&Error{t.line, fmt.Sprintf("%q", t.text), want})
 }
 
 func (p *parser) need(k kind, s string) {
@@ -98,8 +97,8 @@ func (p *parser) name() string {
 // nested parses what lies deeper.
 func (p *parser) nested(f func()) {
 	p.depth++
-	if p.depth > maxNesting {
-		fail(p.peek().line, "blocks or expressions nested deeper than %d", maxNesting)
+	if p.depth > maxDepth {
+		fail(p.peek().line, "blocks or expressions nested deeper than %d", maxDepth)
 	}
 	f()
 	p.depth--
@@ -107,26 +106,26 @@ func (p *parser) nested(f func()) {
 
 // body parses up to a block that begins with one of the words, whose name it leaves to the caller.
 // Without words it parses to the end of the template.
-func (p *parser) body(owner string, words ...string) (body []statement) {
+func (p *parser) body(owner string, words ...string) (body []Statement) {
 	p.nested(func() {
 		for {
 			t := p.next()
 			switch t.kind {
 			case end:
 				if owner != "" {
-					panic(&SyntaxError{t.line, t.text, fmt.Sprintf("the end of %q", owner)})
+					panic(&Error{t.line, t.text, fmt.Sprintf("the end of %q", owner)})
 				}
 				return
 			case data:
-				body = append(body, statement{t.line, &output{Inside(t.text)}})
+				body = append(body, Statement{t.line, &Output{t.text}})
 			case printBegin:
-				body = append(body, statement{t.line, &printing{[]node{p.tuple()}}})
+				body = append(body, Statement{t.line, &Printing{[]Node{p.tuple()}}})
 				p.need(printEnd, "}}")
 			case blockBegin:
 				if p.peek().kind == name && slices.Contains(words, p.peek().text) {
 					return
 				}
-				body = append(body, statement{t.line, p.block()})
+				body = append(body, Statement{t.line, p.block()})
 			}
 		}
 	})
@@ -146,7 +145,7 @@ func (p *parser) end(word string) {
 }
 
 // block parses a block after its {%.
-func (p *parser) block() doer {
+func (p *parser) block() Doer {
 	t := p.peek()
 	if t.kind != name {
 		p.unexpected("the name of a block")
@@ -160,43 +159,43 @@ func (p *parser) block() doer {
 			p.next()
 		}
 		p.close()
-		return &missing{t.text}
+		return &Missing{t.text}
 	}
-	panic(&SyntaxError{t.line, fmt.Sprintf("block %q", t.text), "if, for, set, macro, call, filter, with, block, print, break, continue, raw or generation"})
+	panic(&Error{t.line, fmt.Sprintf("block %q", t.text), "if, for, set, macro, call, filter, with, block, print, break, continue, raw or generation"})
 }
 
-var blocks map[string]func(p *parser) doer
+var blocks map[string]func(p *parser) Doer
 
 func init() { // not where it is declared, as blocks have blocks within
-	blocks = map[string]func(p *parser) doer{
+	blocks = map[string]func(p *parser) Doer{
 		"if": (*parser).branch, "for": (*parser).loop, "set": (*parser).set, "macro": (*parser).macro, "call": (*parser).callBlock,
 		"filter": (*parser).filterBlock, "with": (*parser).with, "block": (*parser).namedBlock, "print": (*parser).print,
 		"generation": (*parser).generation,
-		"break":      func(p *parser) doer { return p.leave("break") },
-		"continue":   func(p *parser) doer { return p.leave("continue") },
+		"break":      func(p *parser) Doer { return p.leave("break") },
+		"continue":   func(p *parser) Doer { return p.leave("continue") },
 	}
 }
 
-func (p *parser) filterBlock() doer {
-	f := &filterBlock{filters: p.filters()}
+func (p *parser) filterBlock() Doer {
+	f := &FilterBlock{Filters: p.filters()}
 	p.close()
-	f.frame = p.within(func() { f.body = p.body("filter", "endfilter") })
+	f.Frame = p.within(func() { f.Body = p.body("filter", "endfilter") })
 	p.end("endfilter")
 	return f
 }
 
-func (p *parser) generation() doer {
+func (p *parser) generation() Doer {
 	p.close()
-	s := &scoped{}
-	s.frame = p.within(func() {
-		s.body = p.apart(func() []statement { return p.body("generation", "endgeneration") })
+	s := &Scoped{}
+	s.Frame = p.within(func() {
+		s.Body = p.apart(func() []Statement { return p.body("generation", "endgeneration") })
 	})
 	p.end("endgeneration")
 	return s
 }
 
 // apart parses a body that cannot leave the loops around it.
-func (p *parser) apart(parse func() []statement) []statement {
+func (p *parser) apart(parse func() []Statement) []Statement {
 	loops := p.loops
 	p.loops = 0
 	body := parse()
@@ -204,23 +203,23 @@ func (p *parser) apart(parse func() []statement) []statement {
 	return body
 }
 
-func (p *parser) leave(word string) doer {
+func (p *parser) leave(word string) Doer {
 	if p.loops == 0 {
 		fail(p.peek().line, "%s outside of a loop", word)
 	}
 	p.close()
-	return &leave{word == "continue"}
+	return &Leave{word == "continue"}
 }
 
 // namedBlock parses a block that a template which extends this one could replace.
-func (p *parser) namedBlock() doer {
+func (p *parser) namedBlock() Doer {
 	called := p.name()
 	inside := p.keyword("scoped")
 	p.keyword("required")
 	p.close()
-	s := &scoped{root: !inside}
-	s.frame = p.within(func() {
-		s.body = p.apart(func() []statement { return p.body("block", "endblock") })
+	s := &Scoped{Root: !inside}
+	s.Frame = p.within(func() {
+		s.Body = p.apart(func() []Statement { return p.body("block", "endblock") })
 	})
 	p.need(name, "endblock")
 	p.keyword(called)
@@ -228,45 +227,45 @@ func (p *parser) namedBlock() doer {
 	return s
 }
 
-func (p *parser) print() doer {
-	s := &printing{}
+func (p *parser) print() Doer {
+	s := &Printing{}
 	for p.peek().kind != blockEnd {
-		if len(s.of) > 0 {
+		if len(s.Of) > 0 {
 			p.need(operator, ",")
 		}
-		s.of = append(s.of, p.expression())
+		s.Of = append(s.Of, p.expression())
 	}
 	p.close()
 	return s
 }
 
-func (p *parser) with() doer {
-	w := &with{}
+func (p *parser) with() Doer {
+	w := &With{}
 	for p.peek().kind != blockEnd && !p.is(operator, ":") {
-		if len(w.to) > 0 {
+		if len(w.To) > 0 {
 			p.need(operator, ",")
 		}
-		w.to = append(w.to, p.target(false))
+		w.To = append(w.To, p.target(false))
 		p.need(operator, "=")
-		w.of = append(w.of, p.expression())
+		w.Of = append(w.Of, p.expression())
 	}
 	p.close()
 	var names []string
-	for _, t := range w.to {
+	for _, t := range w.To {
 		names = append(names, targets(t)...)
 	}
-	w.frame = p.within(func() { w.body = p.body("with", "endwith") }, names...)
+	w.Frame = p.within(func() { w.Body = p.body("with", "endwith") }, names...)
 	p.end("endwith")
 	return w
 }
 
-func (p *parser) branch() doer {
-	b := &branch{}
+func (p *parser) branch() Doer {
+	b := &Branch{}
 	for {
-		b.conds = append(b.conds, p.tuple())
+		b.Conds = append(b.Conds, p.tuple())
 		p.close()
 		p.frame.branches++
-		b.bodies = append(b.bodies, p.body("if", "elif", "else", "endif"))
+		b.Bodies = append(b.Bodies, p.body("if", "elif", "else", "endif"))
 		p.frame.branches--
 		if !p.keyword("elif") {
 			break
@@ -275,30 +274,30 @@ func (p *parser) branch() doer {
 	if p.keyword("else") {
 		p.close()
 		p.frame.branches++
-		b.other = p.body("if", "endif")
+		b.Other = p.body("if", "endif")
 		p.frame.branches--
 	}
 	p.end("endif")
 	return b
 }
 
-func (p *parser) loop() doer {
-	l := &loop{to: p.target(false)}
+func (p *parser) loop() Doer {
+	l := &Loop{To: p.target(false)}
 	p.need(name, "in")
-	l.over = p.source()
-	names := append(targets(l.to), "loop")
+	l.Over = p.source()
+	names := append(targets(l.To), "loop")
 	if p.keyword("if") {
-		p.within(func() { l.cond = p.expression() }, names...)
+		p.within(func() { l.Cond = p.expression() }, names...)
 	}
-	l.recursive = p.keyword("recursive")
+	l.Recursive = p.keyword("recursive")
 	p.close()
 	p.loops++
-	l.frame = p.within(func() { l.body = p.body("for", "else", "endfor") }, names...)
+	l.Frame = p.within(func() { l.Body = p.body("for", "else", "endfor") }, names...)
 	p.loops--
-	l.otherFrame = &frame{}
+	l.OtherFrame = &Frame{}
 	if p.keyword("else") {
 		p.close()
-		l.otherFrame = p.within(func() { l.other = p.body("for", "endfor") })
+		l.OtherFrame = p.within(func() { l.Other = p.body("for", "endfor") })
 	}
 	p.end("endfor")
 	return l
@@ -306,8 +305,8 @@ func (p *parser) loop() doer {
 
 // target parses what is assigned to: names, or several with commas between them, with or without
 // parentheses. Attributes are those of namespaces.
-func (p *parser) target(attributes bool) target {
-	all := toAll{p.one(attributes)}
+func (p *parser) target(attributes bool) Target {
+	all := ToAll{p.one(attributes)}
 	several := false
 	for p.op(",") {
 		several = true
@@ -322,7 +321,7 @@ func (p *parser) target(attributes bool) target {
 	return all[0]
 }
 
-func (p *parser) one(attributes bool) (t target) {
+func (p *parser) one(attributes bool) (t Target) {
 	if p.op("(") {
 		p.nested(func() { t = p.target(attributes) })
 		p.need(operator, ")")
@@ -330,34 +329,34 @@ func (p *parser) one(attributes bool) (t target) {
 	}
 	called := p.name()
 	if attributes && p.op(".") {
-		return &toAttribute{called, p.name()}
+		return &ToAttribute{called, p.name()}
 	}
-	return toName(called)
+	return ToName(called)
 }
 
-func (p *parser) set() doer {
+func (p *parser) set() Doer {
 	to := p.target(true)
 	if p.op("=") {
-		s := &set{to, p.tuple()}
+		s := &Set{to, p.tuple()}
 		p.frame.store(to)
 		p.close()
 		return s
 	}
-	s := &setBlock{to: to}
+	s := &SetBlock{To: to}
 	p.frame.store(to)
 	if p.op("|") {
-		s.filters = p.filters()
+		s.Filters = p.filters()
 	}
 	p.close()
-	s.frame = p.within(func() { s.body = p.body("set", "endset") })
+	s.Frame = p.within(func() { s.Body = p.body("set", "endset") })
 	p.end("endset")
 	return s
 }
 
-func (p *parser) macro() doer {
-	m := &macro{name: p.name()}
-	p.frame.store(toName(m.name))
-	m.frame = p.within(func() {
+func (p *parser) macro() Doer {
+	m := &Macro{Name: p.name()}
+	p.frame.store(ToName(m.Name))
+	m.Frame = p.within(func() {
 		p.parameters(m)
 		p.close()
 		p.finish(m, "macro")
@@ -367,13 +366,13 @@ func (p *parser) macro() doer {
 
 // finish parses the body and the end of a macro, and notes which of the names that only macros have it
 // reads.
-func (p *parser) finish(m *macro, word string) {
+func (p *parser) finish(m *Macro, word string) {
 	outer := p.named
 	p.named = map[string]bool{}
-	m.body = p.apart(func() []statement { return p.body(word, "end"+word) })
+	m.Body = p.apart(func() []Statement { return p.body(word, "end"+word) })
 	p.end("end" + word)
-	has := func(name string) bool { return p.named[name] && !slices.Contains(m.names, name) }
-	m.varargs, m.kwargs, m.caller = has("varargs"), has("kwargs"), has("caller")
+	has := func(name string) bool { return p.named[name] && !slices.Contains(m.Names, name) }
+	m.Varargs, m.Kwargs, m.Caller = has("varargs"), has("kwargs"), has("caller")
 	for name := range p.named {
 		outer[name] = true
 	}
@@ -381,49 +380,49 @@ func (p *parser) finish(m *macro, word string) {
 }
 
 // parameters parses the parameters of a macro.
-func (p *parser) parameters(m *macro) {
+func (p *parser) parameters(m *Macro) {
 	p.need(operator, "(")
 	for !p.op(")") {
-		if len(m.names) > 0 {
+		if len(m.Names) > 0 {
 			p.need(operator, ",")
 		}
-		m.names = append(m.names, p.name())
-		p.frame.seen[m.names[len(m.names)-1]] = true
+		m.Names = append(m.Names, p.name())
+		p.frame.seen[m.Names[len(m.Names)-1]] = true
 		if p.op("=") {
-			m.defaults = append(m.defaults, p.expression())
-		} else if len(m.defaults) > 0 {
+			m.Defaults = append(m.Defaults, p.expression())
+		} else if len(m.Defaults) > 0 {
 			p.unexpected("a default, as the parameter before has one")
 		}
 	}
 }
 
-func (p *parser) callBlock() doer {
-	c := &callBlock{caller: &macro{name: "caller"}}
+func (p *parser) callBlock() Doer {
+	c := &CallBlock{Caller: &Macro{Name: "caller"}}
 	f := p.within(func() {
 		if p.is(operator, "(") {
-			p.parameters(c.caller)
+			p.parameters(c.Caller)
 		}
 	})
-	c.caller.frame = f
-	of, ok := p.expression().(*call)
+	c.Caller.Frame = f
+	of, ok := p.expression().(*Call)
 	if !ok {
 		p.unexpected("a call before")
 	}
-	c.call = of
+	c.Call = of
 	p.close()
 	p.frame = f
-	p.finish(c.caller, "call")
+	p.finish(c.Caller, "call")
 	p.frame = f.outer
 	return c
 }
 
 // filters parses a filter without the | before it, and all that follow it.
-func (p *parser) filters() []filter {
-	var filters []filter
+func (p *parser) filters() []Filter {
+	var filters []Filter
 	for {
-		f := filter{name: p.filterName()}
+		f := Filter{Name: p.filterName()}
 		if p.op("(") {
-			f.args = p.args()
+			f.Args = p.args()
 		}
 		filters = append(filters, f)
 		if !p.op("|") {
