@@ -112,7 +112,7 @@ func (c *config) read(stdin io.Reader, report io.Writer) (err error) {
 	if err := c.inputs.Check(report); err != nil {
 		return err
 	}
-	if err := cmp.Or(c.inputs.CheckOutput("-svg", c.pictures.SVG), c.inputs.CheckOutput("-png", c.pictures.PNG)); err != nil {
+	if err := cmp.Or(c.inputs.CheckApart("-svg", c.pictures.SVG), c.inputs.CheckApart("-png", c.pictures.PNG)); err != nil {
 		return err
 	}
 	if c.texts, err = c.inputs.Lines(context.Background(), stdin); err == nil && len(c.texts) == 0 {

@@ -68,12 +68,20 @@ func CheckOutput(flag, output string) error {
 	return nil
 }
 
-// CheckOutput returns a usage error if the file that a flag names is one of those that are read: writing it
-// would destroy an input. Links to one file are that file.
+// CheckOutput is the function of this name and [Inputs.CheckApart].
 func (in *Inputs) CheckOutput(flag, output string) error {
+	if err := CheckOutput(flag, output); err != nil {
+		return err
+	}
+	return in.CheckApart(flag, output)
+}
+
+// CheckApart returns a usage error if the file that a flag names is one of those that are read: writing it
+// would destroy an input. Links to one file are that file. It is for outputs whose folder is made later.
+func (in *Inputs) CheckApart(flag, output string) error {
 	out, err := os.Stat(output)
 	if err != nil {
-		return nil // there is no such file, or CheckOutput says what is wrong
+		return nil
 	}
 	for _, name := range in.Files {
 		if info, err := os.Stat(name); err == nil && name != "-" && os.SameFile(info, out) {

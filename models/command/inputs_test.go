@@ -95,8 +95,8 @@ func TestOutputIsInput(t *testing.T) {
 			t.Errorf("%s: %v", output, err)
 		}
 	}
-	for _, output := range []string{"", "-", folder, filepath.Join(folder, "new.jsonl")} {
-		if err := in.CheckOutput("-o", output); err != nil {
+	for _, output := range []string{"", "-", folder, filepath.Join(folder, "none", "new.jsonl")} {
+		if err := in.CheckApart("-o", output); err != nil {
 			t.Errorf("%q: %v", output, err)
 		}
 	}
@@ -106,7 +106,7 @@ func TestOutputIsInput(t *testing.T) {
 func TestOutputFolder(t *testing.T) {
 	folder := t.TempDir()
 	for _, output := range []string{"", "-", filepath.Join(folder, "new.jsonl")} {
-		if err := CheckOutput("-o", output); err != nil {
+		if err := parsed(t).CheckOutput("-o", output); err != nil {
 			t.Errorf("%q: %v", output, err)
 		}
 	}
@@ -114,7 +114,7 @@ func TestOutputFolder(t *testing.T) {
 		folder:                               "-o is " + folder + ", a folder: want a file",
 		filepath.Join(folder, "no", "a.npy"): "there is no folder " + filepath.Join(folder, "no"),
 	} {
-		if err := CheckOutput("-o", output); !errors.As(err, new(UsageError)) || !strings.Contains(err.Error(), want) {
+		if err := parsed(t).CheckOutput("-o", output); !errors.As(err, new(UsageError)) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", output, err, want)
 		}
 	}

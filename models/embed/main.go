@@ -7,7 +7,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -203,10 +202,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if err := c.inputs.Check(report); err != nil {
 		return err
 	}
-	if err := cmp.Or(command.CheckOutput("-o", c.out), c.inputs.CheckOutput("-o", c.out)); err != nil {
+	if err := c.inputs.CheckOutput("-o", c.out); err != nil {
 		return err
 	}
-	if err := cmp.Or(command.CheckOutput("-receipt", c.receipt), c.inputs.CheckOutput("-receipt", c.receipt)); err != nil {
+	if err := c.inputs.CheckOutput("-receipt", c.receipt); err != nil {
 		return err
 	}
 	if slices.Contains(c.inputs.Files, "-") && terminal.Is(stdin) {

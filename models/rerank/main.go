@@ -6,7 +6,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -137,7 +136,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if err := c.inputs.Check(report); err != nil {
 		return err
 	}
-	if err := cmp.Or(command.CheckOutput("-receipt", c.receipt), c.inputs.CheckOutput("-receipt", c.receipt)); err != nil {
+	if err := c.inputs.CheckOutput("-receipt", c.receipt); err != nil {
 		return err
 	}
 	if c.signer != "" {

@@ -1,6 +1,10 @@
 package activations
 
-import "testing"
+import (
+	"testing"
+
+	_ "github.com/attn-go/attn/models/internal/refs" // the flag -refs
+)
 
 // TestHidden: names of one function have the same one.
 func TestHidden(t *testing.T) {
