@@ -18,6 +18,15 @@ import (
 // one, whose state is that of the text for Qwen3-Embedding, are those of the tokenizer. The path is found as with
 // [Load], and the errors are the same.
 func LoadEmbedder(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
+	p, err := loadParts(model, o, embedderOfFile, embedderOfFolder)
+	if err != nil {
+		return nil, err
+	}
+	return embedding.New(*p), nil
+}
+
+// loadParts finds a model that makes vectors or scores, and reads it as a file or as a folder.
+func loadParts[P any](model string, o embedding.LoadOptions, ofFile, ofFolder func(path string, options Options, o embedding.LoadOptions) (*P, error)) (*P, error) {
 	options := Options{Int8: o.Int8, Context: o.Context, Progress: o.Progress}
 	if err := options.Check(); err != nil {
 		return nil, err
@@ -26,15 +35,12 @@ func LoadEmbedder(model string, o embedding.LoadOptions) (*embedding.Embedder, e
 	if err != nil {
 		return nil, err
 	}
-	load := embedderOfFile
+	load := ofFile
 	if isFolder {
-		load = embedderOfFolder
+		load = ofFolder
 	}
 	p, err := load(path, options, o)
-	if err != nil {
-		return nil, naming(path, err)
-	}
-	return embedding.New(*p), nil
+	return p, naming(path, err)
 }
 
 func embedderOfFolder(dir string, options Options, o embedding.LoadOptions) (*embedding.Parts, error) {

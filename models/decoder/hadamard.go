@@ -24,10 +24,11 @@ func (o *Options) hadamardOf(headSize int) hadamard {
 	if o.Unrotated || !o.CachesInt4() || block < leastBlock {
 		return hadamard{}
 	}
-	return hadamard{block, isInteger(o.CacheType), isInteger(o.valueType())}
+	return hadamard{block, isInteger(o.CacheType), isInteger(o.ValueType())}
 }
 
-func (o *Options) valueType() kernel.DType {
+// ValueType returns the type of the values that are kept: CacheValueType, or CacheType without one.
+func (o *Options) ValueType() kernel.DType {
 	if o.CacheValueType == kernel.Float32 {
 		return o.CacheType
 	}
@@ -38,7 +39,7 @@ func isInteger(t kernel.DType) bool { return t == kernel.Int8 || t == kernel.Int
 
 // CachesInt4 reports whether keys or values that are kept are Int4, to which Unrotated applies.
 func (o *Options) CachesInt4() bool {
-	return o.CacheType == kernel.Int4 || o.valueType() == kernel.Int4
+	return o.CacheType == kernel.Int4 || o.ValueType() == kernel.Int4
 }
 
 // rotateForCache rotates the queries and keys of some rows, and their values, as far as the

@@ -399,7 +399,7 @@ func (o *Options) Check() error {
 
 // cachesIntegers reports whether keys and values are integers.
 func (o *Options) cachesIntegers() bool {
-	return isInteger(o.CacheType) && isInteger(o.valueType())
+	return isInteger(o.CacheType) && isInteger(o.ValueType())
 }
 
 // Config returns the sizes and constants of the model.

@@ -24,21 +24,9 @@ import (
 //
 // The path is found as with [Load], and the errors are the same.
 func LoadReranker(model string, o embedding.LoadOptions) (*reranking.Reranker, error) {
-	options := Options{Int8: o.Int8, Context: o.Context, Progress: o.Progress}
-	if err := options.Check(); err != nil {
-		return nil, err
-	}
-	path, isFolder, err := find(model)
+	p, err := loadParts(model, o, rerankerOfFile, rerankerOfFolder)
 	if err != nil {
 		return nil, err
-	}
-	load := rerankerOfFile
-	if isFolder {
-		load = rerankerOfFolder
-	}
-	p, err := load(path, options)
-	if err != nil {
-		return nil, naming(path, err)
 	}
 	return reranking.New(*p), nil
 }
@@ -85,7 +73,7 @@ func (l *loader) rank(r *ranking.Ranking, width int) {
 	}
 }
 
-func rerankerOfFolder(dir string, options Options) (*reranking.Parts, error) {
+func rerankerOfFolder(dir string, options Options, _ embedding.LoadOptions) (*reranking.Parts, error) {
 	n, d, head, err := networkOfFolder(folder.Transformer(dir))
 	if err != nil {
 		return nil, err
@@ -101,7 +89,7 @@ func rerankerOfFolder(dir string, options Options) (*reranking.Parts, error) {
 	return m.reranker(dir)
 }
 
-func rerankerOfFile(path string, options Options) (*reranking.Parts, error) {
+func rerankerOfFile(path string, options Options, _ embedding.LoadOptions) (*reranking.Parts, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
 		return nil, err

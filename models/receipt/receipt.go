@@ -325,11 +325,7 @@ func (s *Settings) Options() (o decoder.Options, err error) {
 }
 
 func settingsOf(o *decoder.Options) Settings {
-	values := o.CacheValueType
-	if values == kernel.Float32 {
-		values = o.CacheType
-	}
-	return Settings{o.Context, o.CacheType.String(), values.String(), o.Int8, o.Quantized, o.CachesInt4() && !o.Unrotated}
+	return Settings{o.Context, o.CacheType.String(), o.ValueType().String(), o.Int8, o.Quantized, o.CachesInt4() && !o.Unrotated}
 }
 
 // grammarOf returns the grammar of generating, nil without one.

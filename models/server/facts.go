@@ -72,7 +72,7 @@ func (h *host) generatorFacts(e *modelEntry, s *Settings) {
 		e.Tasks = append(e.Tasks, "completion")
 	}
 	e.CacheType, e.Activations = o.CacheType.String(), "float32"
-	if o.CacheValueType != 0 && o.CacheValueType != o.CacheType {
+	if o.ValueType() != o.CacheType {
 		e.CacheValueType = o.CacheValueType.String()
 	}
 	if o.Int8 {

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -148,7 +147,7 @@ func (m *Model) fingerprint(s *Settings) string {
 		if o.CachesInt4() && !o.Unrotated {
 			attention += "rotation hadamard\n"
 		}
-		fmt.Fprintf(h, "context %d\ncache %v %v\nint8 %v\n%smax %d\nsampler %+v\n", o.Context, o.CacheType, cmp.Or(o.CacheValueType, o.CacheType), o.Int8, attention, s.MaxTokens, *s.Sampler)
+		fmt.Fprintf(h, "context %d\ncache %v %v\nint8 %v\n%smax %d\nsampler %+v\n", o.Context, o.CacheType, o.ValueType(), o.Int8, attention, s.MaxTokens, *s.Sampler)
 	}
 	if m.rerank != nil && m.rerank.TakesInstruction() {
 		fmt.Fprintf(h, "prompt %v\n", m.promptTokens())
