@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -21,7 +22,7 @@ import (
 // and, multiplied by Options.Scale, at most 2^127 in magnitude. Options.Scale is 1 by
 // default, and -0 is 0. Everything else is as in Attention.
 func Additive(out, q, k, v Tensor, weights []float32, opts *Options) error {
-	opts = orZero(opts)
+	opts = cmp.Or(opts, &defaults)
 	t, err := selectTier(&opts.Exec)
 	if err != nil {
 		return err
