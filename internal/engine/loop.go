@@ -101,7 +101,7 @@ func (t *tile) enterBlock(lo int) int {
 // visibleOf returns those of the keys lo to lo+n-1 that any row may see.
 func (t *tile) visibleOf(lo, n int) mask.Span {
 	keys := t.visible.And(mask.Span{Lo: lo, Hi: ints.AddSat(lo, n)})
-	if t.job.Call.Mask.Sparse.IsSet() {
+	if t.job.Call.Mask.Sparse().IsSet() {
 		keys = t.trimSparse(keys)
 	}
 	return keys

@@ -24,7 +24,7 @@ func (t *tile) prepare() {
 // isOneProduct tells whether scores are products with the keys as they lie in
 // memory, and nothing else.
 func (j *Job) isOneProduct() bool {
-	return j.Call.K.DType() == view.Float32 && !j.Call.K.IsPaged() && j.derived.mods.n == 0 && !j.Call.Mask.Sparse.IsSet() && j.derived.additive == nil
+	return j.Call.K.DType() == view.Float32 && !j.Call.K.IsPaged() && j.derived.mods.n == 0 && !j.Call.Mask.Sparse().IsSet() && j.derived.additive == nil
 }
 
 // score computes S of the current block and its maximum per lane.
@@ -34,7 +34,7 @@ func (t *tile) score() {
 	case b.plain != nil: // so few instructions that the next tile's chains begin before these end
 		t.kern.GemmMax(b.scores, lanes, b.plain, j.Call.K.Stride(2), 1, t.q, lanes, b.keys.Len(), j.d(), ukernel.ColumnSegment, t.blockTop())
 		b.plain = nil // the caller's memory
-	case j.Call.Mask.Sparse.IsSet():
+	case j.Call.Mask.Sparse().IsSet():
 		t.scoreSparse(t.blockTop())
 	default:
 		t.scoreSpan(b.keys, t.blockTop())

@@ -6,7 +6,7 @@ import "github.com/attn-go/attn/internal/mask"
 // end of that block.
 func (t *tile) coverage(x int) (c mask.Coverage, end int) {
 	last := (t.row + t.n - 1) / t.job.derived.group
-	c, end = t.job.Call.Mask.Sparse.Coverage(t.query, last, x-t.phase)
+	c, end = t.job.Call.Mask.Sparse().Coverage(t.query, last, x-t.phase)
 	return c, end + t.phase
 }
 
@@ -56,7 +56,7 @@ func (t *tile) scoreSparse(top []float32) {
 func (t *tile) hideRows(part mask.Span, lo, hi []int32) {
 	for lane := range lo {
 		i := (t.row + min(lane, t.n-1)) / t.job.derived.group
-		if !t.job.Call.Mask.Sparse.Sees(i, part.Lo-t.phase) {
+		if !t.job.Call.Mask.Sparse().Sees(i, part.Lo-t.phase) {
 			lo[lane], hi[lane] = 0, 0
 		}
 	}

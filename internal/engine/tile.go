@@ -114,7 +114,7 @@ func (t *tile) findVisible() {
 		t.keyFrame = j.derived.frame
 		return
 	}
-	if t.keyFrame = j.keyFrameOf(b); !j.Call.Mask.PerRow {
+	if t.keyFrame = j.keyFrameOf(b); !j.Call.Mask.PerRow() {
 		return
 	}
 	t.visible, t.visibleToAll = mask.Nothing, mask.Everything
@@ -154,7 +154,7 @@ func (j *Job) keyFrameOf(b int) (f keyFrame) {
 // visibleTo returns the tile coordinates of the keys that query i of batch row b may see.
 func (j *Job) visibleTo(b, i, phase int) mask.Span {
 	s := mask.Span{Lo: 0, Hi: j.Call.K.Length(b)}
-	if j.Call.Mask.IsSet {
+	if j.Call.Mask.IsSet() {
 		start := position.Of(j.Call.KeyStart, b)
 		s = j.Call.Mask.Span(mask.Query{Batch: b, Index: i, Keys: s.Hi, KeyStart: start, Diagonal: i + position.Of(j.Call.QueryStart, b) - start})
 	}
