@@ -72,8 +72,8 @@ func eachRow(bias *view.Tensor, f func(row []float32)) {
 // addBias adds the gradients of n keys, from number key on, to those of the biases, row by
 // row: several rows may share a bias.
 func (s *segment) addBias(j *Job, key, n int, ds []float32) {
-	batch, _ := s.KVHead()
-	lanes, rows, bias := s.Kernels().Lanes, s.Rows(), &j.sums.dBias
+	batch := s.Head.Batch
+	lanes, rows, bias := s.Lanes, s.N, &j.sums.dBias
 	n = min(n, bias.Dim(3)-key)
 	s.EachLane(func(lane, head, query int) {
 		if lane >= rows || n <= 0 {

@@ -101,7 +101,7 @@ func grown[E any](s []E, n int) []E {
 func (r *ring) begin(threads, tiles int) {
 	r.slots = r.memory[:ringSlots(threads, tiles)]
 	for i := range r.slots {
-		r.slots[i].tile[0].n = 0 // not a tile of this call
+		r.slots[i].tile[0].N = 0 // not a tile of this call
 		r.slots[i].state.Store(2 * int64(i))
 	}
 	r.tiles = r.tilesMemory[:tiles]
