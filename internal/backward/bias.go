@@ -1,6 +1,9 @@
 package backward
 
-import "github.com/attn-go/attn/internal/view"
+import (
+	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/view"
+)
 
 // clearBias sets the sums of the biases to zero. If the call accumulates and no two pairs share a bias, they
 // grow in the output: +0 is added first, as if a sum had begun with it.
@@ -52,7 +55,7 @@ func (j *Job) finishBias() {
 	}
 	eachRow(out, func(row []float32) {
 		for x := range row {
-			row[x] = canonical(row[x])
+			row[x] = scalar.Canonical(row[x])
 		}
 	})
 }

@@ -1,10 +1,6 @@
 package backward
 
-import (
-	"math"
-
-	"github.com/attn-go/attn/internal/scalar"
-)
+import "github.com/attn-go/attn/internal/scalar"
 
 // Rows of gradients that hold a NaN are computed again, from visible pairs alone: the weight
 // of a hidden pair is 0, but 0 times a NaN or Inf would be NaN. Nothing is guarded in the
@@ -114,15 +110,8 @@ func add(row, x []float32) {
 // scale multiplies a row, adds +0 and replaces each NaN by the canonical one.
 func scale(row []float32, factor float32) {
 	for e, x := range row {
-		row[e] = canonical(float32(x*factor) + 0)
+		row[e] = scalar.Canonical(float32(x*factor) + 0)
 	}
-}
-
-func canonical(x float32) float32 {
-	if x != x {
-		return math.Float32frombits(0x7FC00000)
-	}
-	return x
 }
 
 func allNaN(row []float32) bool {

@@ -104,7 +104,7 @@ func NaturalScale(scale float32, d int) float32 {
 
 // contractScale returns the contract's c: the scale in the unit of exp2.
 func contractScale(scale float32, d int) float32 {
-	return log2Units(NaturalScale(scale, d))
+	return scalar.Log2Units(NaturalScale(scale, d))
 }
 
 // kvHeads returns the number of KV heads of all batch rows.

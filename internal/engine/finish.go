@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -35,7 +36,7 @@ func (t *tile) end() {
 // mergeSinks merges the heads' sinks, each a last block without values.
 func (t *tile) mergeSinks() {
 	b := &t.block
-	t.EachLane(func(lane, head, _ int) { b.max[lane] = log2Units(t.job.Call.Sinks[head]) })
+	t.EachLane(func(lane, head, _ int) { b.max[lane] = scalar.Log2Units(t.job.Call.Sinks[head]) })
 	t.kern.MergeStats(t.max, t.sum, b.max, ones[:t.Lanes], b.alpha, b.beta)
 	t.strategy.mergeNone(t)
 }

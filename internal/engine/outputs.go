@@ -96,7 +96,7 @@ func (t *tile) finishOutputs() {
 	c := &t.job.Call
 	if c.LSE.IsSet() {
 		for lane := range t.N {
-			t.Row(&c.LSE, lane)[0] = lse(t.max[lane], t.sum[lane])
+			t.Row(&c.LSE, lane)[0] = scalar.LSE(t.max[lane], t.sum[lane])
 		}
 	}
 	if c.Weights.IsSet() && t.weights != weightsWritten {
@@ -105,17 +105,6 @@ func (t *tile) finishOutputs() {
 	if c.Scores.IsSet() {
 		t.writeScores()
 	}
-}
-
-// lse returns the contract's LSE of a maximum and a sum.
-func lse(max, sum float32) float32 {
-	switch {
-	case sum == 0:
-		return negInf
-	case sum != sum:
-		return canonicalNaN
-	}
-	return float32((max+scalar.Log2(sum))*ln2) + 0
 }
 
 // writeWeights writes the weights of the tile's rows: zeros for keys of no block.

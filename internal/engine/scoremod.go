@@ -95,7 +95,7 @@ func (t *tile) alibi(part mask.Span, top []float32) {
 	slopes, positions := t.scratch.slopes[:lanes], t.scratch.positions[:lanes]
 	start := position.Of(t.job.Call.QueryStart, t.Head.Batch) - t.start
 	t.EachLane(func(lane, head, query int) {
-		slopes[lane] = scalar.Limited(log2Units(t.job.Call.ALiBi[head]), mostSlope)
+		slopes[lane] = scalar.Limited(scalar.Log2Units(t.job.Call.ALiBi[head]), mostSlope)
 		positions[lane] = int32(start + query)
 	})
 	t.kern.ALiBi(t.scoresFrom(part), lanes, part.Lo, part.Len(), slopes, positions, top)
