@@ -154,7 +154,7 @@ func (s *segment) loadDOut(j *Job) {
 	for lane := range s.Lanes {
 		s.off[lane] = min(lane, n-1) * ld
 	}
-	s.Pack(s.dOutT, s.dOutRows, s.off[:s.Lanes], d)
+	s.PackRows(s.dOutT, s.dOutRows, s.off[:s.Lanes], d, 1)
 }
 
 // loadRows finds the rows of Q.

@@ -43,7 +43,7 @@ func padded(d int) int {
 
 // pack copies the query rows to the tile's panel as padded rows.
 func packRows(t *tile) {
-	rows, off := t.floatsOf(&t.job.Call.Q)
+	rows, off := t.Floats(&t.job.Call.Q)
 	size := len(t.job.derived.additive)
 	for r := range t.N {
 		pad(t.q[r*size:], rows[off[r]:], 0, 1, t.job.d())
@@ -63,7 +63,7 @@ func additiveScores(t *tile, part mask.Span, top []float32) {
 	}
 	for part.Lo < part.Hi {
 		s := t.scoresFrom(part)
-		k, stride, n, next, _ := t.keys().Hinted(t.Head, t.key(part.Lo), min(part.Len(), most))
+		k, stride, n, next, _ := t.keys().Hinted(t.Head, t.Key(part.Lo), min(part.Len(), most))
 		if size != d {
 			pad(t.scratch.paddedKeys, k, stride, n, d)
 			k, next, stride = t.scratch.paddedKeys, t.scratch.paddedKeys, size

@@ -129,7 +129,7 @@ func exactValues(t *tile) {
 	clear(o)
 	for _, r := range t.scratch.runs {
 		for r.Lo < r.Hi {
-			v, stride, n := t.values().Floats(t.Head, t.key(first+r.Lo), ukernel.RowsPerCall(r.Len(), len(o)))
+			v, stride, n := t.values().Floats(t.Head, t.Key(first+r.Lo), ukernel.RowsPerCall(r.Len(), len(o)))
 			t.job.tier.Skinny().PV(o, len(o), v, stride, t.block.scores[r.Lo*t.Lanes:], t.Lanes, 1, n, len(o), true, v, 0)
 			r.Lo += n
 		}

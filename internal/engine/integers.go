@@ -39,7 +39,7 @@ func packPairs(t *tile) {
 func integersScores(t *tile, part mask.Span, top []float32) {
 	x, w, d := &t.job.Call.K, t.Lanes, t.job.d()
 	for n := 0; part.Lo < part.Hi; part.Lo += n {
-		lo := t.key(part.Lo)
+		lo := t.Key(part.Lo)
 		n = x.Run(lo, min(ukernel.RowsPerCall(part.Len(), w*d), t.keysOfPieces()))
 		t.keys().Pair(t.Head, mask.Span{Lo: lo, Hi: lo + n}, t.phase, t.job.tier.Convert().PairColumns)
 		t.eachPiece(part.Lo, n, top, func(s []float32, at, columns int, scales []float32, lsc int, top []float32) {
@@ -56,7 +56,7 @@ func integersValues(t *tile) {
 	}
 	j, s, w, dv, keys := t.job, t.scratch, t.Lanes, t.job.dv(), t.block.keys
 	o, units, group := t.room(), s.units[:w], j.Call.V.Group()
-	t.values().Pair(t.Head, mask.Span{Lo: t.key(keys.Lo), Hi: t.key(keys.Hi)}, t.phase, j.tier.Convert().PairRows)
+	t.values().Pair(t.Head, mask.Span{Lo: t.Key(keys.Lo), Hi: t.Key(keys.Hi)}, t.phase, j.tier.Convert().PairRows)
 	for part := range segments(keys) {
 		n := part.Len()
 		for at, columns := 0, 0; at < dv; at += columns {
@@ -65,7 +65,7 @@ func integersValues(t *tile) {
 				scales, lsc := t.valueScales(part, at/group)
 				j.tier.Skinny().Pairs(s.pairs, t.scoresFrom(part), w, n, scales, lsc, contract.WeightBits, units)
 			}
-			v := t.values().PairOf(at, columns, t.key(part.Lo))
+			v := t.values().PairOf(at, columns, t.Key(part.Lo))
 			t.kern.CodeValues(ukernel.CodeValuesArgs{O: o[at*w:], V: v, P: s.pairs, Unit: units, Pairs: ints.CeilDiv(n, 2), Dv: columns, Load: part.Lo > keys.Lo})
 		}
 	}
@@ -92,7 +92,7 @@ func segments(keys mask.Span) func(yield func(mask.Span) bool) {
 // valueScales returns the scales of a group of columns of the values of at most a segment of keys, and their
 // distance.
 func (t *tile) valueScales(keys mask.Span, group int) (scales []float32, stride int) {
-	return t.values().GroupScales(t.Head, t.key(keys.Lo), keys.Len(), group, t.scratch.valueScales[:])
+	return t.values().GroupScales(t.Head, t.Key(keys.Lo), keys.Len(), group, t.scratch.valueScales[:])
 }
 
 // pieceKeys are the keys whose pieces are added up while their sums are in L1.
@@ -116,7 +116,7 @@ func (t *tile) keysOfPieces() int {
 func (t *tile) eachPiece(lo, n int, top []float32, product func(s []float32, at, w int, scales []float32, lsc int, top []float32)) {
 	x, lanes, d := &t.job.Call.K, t.Lanes, t.job.d()
 	s, rest := t.scoresFrom(mask.Span{Lo: lo}), t.scratch.rounded
-	scales, lsc := x.RowScales(t.Head.Batch, t.Head.Head, t.key(lo), n)
+	scales, lsc := x.RowScales(t.Head.Batch, t.Head.Head, t.Key(lo), n)
 	group, ignored := x.Group(), t.ignored()
 	if top == nil {
 		top = ignored

@@ -19,7 +19,7 @@ func asFloatsScores(t *tile, part mask.Span, top []float32) {
 	x, w, d := &t.job.Call.K, t.Lanes, t.job.d()
 	group := x.Group()
 	for n := 0; part.Lo < part.Hi; part.Lo += n {
-		s, lo := t.scoresFrom(part), t.key(part.Lo)
+		s, lo := t.scoresFrom(part), t.Key(part.Lo)
 		n = x.Run(lo, ukernel.RowsPerCall(part.Len(), w*d))
 		k, stride, _ := t.keys().Floats(t.Head, lo, n)
 		scales, lsc := x.RowScales(t.Head.Batch, t.Head.Head, lo, n)
@@ -58,7 +58,7 @@ func (t *tile) productOfRounded(o []float32, at int) {
 	const seg = contract.ValueSegment
 	w, keys, group, rounded := t.Lanes, t.block.keys, t.job.Call.V.Group(), t.scratch.rounded
 	n := keys.Len()
-	v, stride, _ := t.values().Floats(t.Head, t.key(keys.Lo), n)
+	v, stride, _ := t.values().Floats(t.Head, t.Key(keys.Lo), n)
 	first := min(n, seg-keys.Lo%seg)
 	for e, end := at, at+group; e < end; {
 		m := valuesPerCall(end-e, w, n)

@@ -56,7 +56,7 @@ func skinnyIntegersScores(t *tile, part mask.Span, top []float32) {
 	all, qk := t.codeLanes(), t.job.tier.Skinny().QKCodes
 	for n := 0; part.Lo < part.Hi; part.Lo += n {
 		most := min(ukernel.RowsPerCall(part.Len(), t.Lanes*t.job.d()), t.keysOfPieces())
-		k, stride, got, next, _ := t.keys().Int8s(t.Head, t.key(part.Lo), most)
+		k, stride, got, next, _ := t.keys().Int8s(t.Head, t.Key(part.Lo), most)
 		n = got
 		t.eachPiece(part.Lo, n, top, func(s []float32, at, w int, scales []float32, lsc int, top []float32) {
 			qk(ukernel.QKCodesArgs{S: s, K: k[at:], Ldk: stride, Scales: scales, Lsc: lsc, Q: t.codes[at*all:], Unit: t.unit, N: t.N, M: n, D: w, Max: top, Next: next[min(at, len(next)):]})
@@ -69,7 +69,7 @@ func skinnyIntegersValues(t *tile) {
 	o, units, dv, group := t.room(), s.units[:lanes], t.job.dv(), t.job.Call.V.Group()
 	for part := range segments(t.block.keys) {
 		n := part.Len()
-		v, stride, next := t.values().Segment(t.Head, t.key(part.Lo), n)
+		v, stride, next := t.values().Segment(t.Head, t.Key(part.Lo), n)
 		for at := 0; at < dv; at += group {
 			scales, lsc := t.valueScales(part, at/group)
 			kernels.Pairs(s.pairs, t.scoresFrom(part), lanes, n, scales, lsc, contract.WeightBits, units)

@@ -52,9 +52,9 @@ func (t *tile) isOnlyBlock() bool {
 // storeOnlyBlock writes the weights of the tile's rows, which are those of the current block.
 func (t *tile) storeOnlyBlock() {
 	keys := t.block.keys
-	t.clearWeights(0, t.key(keys.Lo))
+	t.clearWeights(0, t.Key(keys.Lo))
 	t.storeWeights()
-	t.clearWeights(t.key(keys.Hi), t.job.Call.Weights.Dim(3))
+	t.clearWeights(t.Key(keys.Hi), t.job.Call.Weights.Dim(3))
 	t.markNaNs()
 	t.weights = weightsWritten
 }
@@ -88,7 +88,7 @@ func (t *tile) keptScores(lo int) bool {
 // blockWeights returns the weights of the current block that belong to a lane.
 func (t *tile) blockWeights(lane int) []float32 {
 	keys := t.block.keys
-	return t.Row(&t.job.Call.Weights, lane)[t.key(keys.Lo):][:keys.Len()]
+	return t.Row(&t.job.Call.Weights, lane)[t.Key(keys.Lo):][:keys.Len()]
 }
 
 // finishOutputs writes what is wanted beside Out.
@@ -117,10 +117,10 @@ func (t *tile) writeWeights() {
 		for lo := blockStart(t.visible.Lo); lo < t.visible.Hi; lo += BlockKeys {
 			if again(lo) {
 				keys := t.block.keys
-				t.clearWeights(done, t.key(keys.Lo))
+				t.clearWeights(done, t.Key(keys.Lo))
 				t.exponentiate(t.max, t.block.sum)
 				t.storeWeights()
-				done = t.key(keys.Hi)
+				done = t.Key(keys.Hi)
 			}
 		}
 	}
@@ -149,7 +149,7 @@ func (t *tile) clearWeights(lo, hi int) {
 
 // storeWeights writes the weights of the current block.
 func (t *tile) storeWeights() {
-	off := t.offsets(&t.job.Call.Weights, t.key(t.block.keys.Lo))
+	off := t.offsets(&t.job.Call.Weights, t.Key(t.block.keys.Lo))
 	t.kern.Unpack(t.job.Call.Weights.F32(), off, t.block.scores, t.Lanes, t.N, t.block.keys.Len(), t.sum)
 }
 
@@ -197,6 +197,6 @@ func (t *tile) storeScores() {
 	for i := range scores {
 		scores[i] *= ln2
 	}
-	off := t.offsets(&t.job.Call.Scores, t.key(keys.Lo))
+	off := t.offsets(&t.job.Call.Scores, t.Key(keys.Lo))
 	t.kern.Unpack(t.job.Call.Scores.F32(), off, scores, t.Lanes, t.N, keys.Len(), ones[:t.Lanes])
 }

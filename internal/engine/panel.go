@@ -9,11 +9,11 @@ import (
 // queries of other types than float32 are widened before they are used.
 
 func packPanel(t *tile) {
-	data, off := t.floatsOf(&t.job.Call.Q)
+	data, off := t.Floats(&t.job.Call.Q)
 	if d := t.job.d(); ukernel.IsOneCall(d, t.Lanes) { // small calls feel a loop
 		t.kern.Pack(t.q, t.Lanes, data, off, t.N, d, t.job.derived.scale)
 	} else {
-		t.packTo(t.q, data, off, d, t.job.derived.scale)
+		t.PackRows(t.q, data, off, d, t.job.derived.scale)
 	}
 }
 
@@ -21,7 +21,7 @@ func panelScores(t *tile, part mask.Span, top []float32) {
 	w, d := t.Lanes, t.job.d()
 	for part.Lo < part.Hi {
 		s := t.scoresFrom(part)
-		k, rs, n := t.keys().Floats(t.Head, t.key(part.Lo), ukernel.RowsPerCall(part.Len(), w*d))
+		k, rs, n := t.keys().Floats(t.Head, t.Key(part.Lo), ukernel.RowsPerCall(part.Len(), w*d))
 		if top == nil {
 			t.kern.Gemm(s, w, k, rs, 1, t.q, w, n, d, ukernel.ColumnSegment, false)
 		} else {
@@ -38,7 +38,7 @@ func panelSoftmax(t *tile, n int, max, sum []float32) {
 func panelValues(t *tile) {
 	b, w, dv := &t.block, t.Lanes, t.job.dv()
 	n := b.keys.Len()
-	v, cs, _ := t.values().Floats(t.Head, t.key(b.keys.Lo), n)
+	v, cs, _ := t.values().Floats(t.Head, t.Key(b.keys.Lo), n)
 	for e := 0; e < dv; {
 		m := valuesPerCall(dv-e, w, n)
 		if t.started {
@@ -74,7 +74,7 @@ func panelMergeNone(t *tile) {
 	}
 }
 
-func panelLoad(t *tile, src []float32, off []int) { t.packTo(t.o, src, off, t.job.dv(), 1) }
+func panelLoad(t *tile, src []float32, off []int) { t.PackRows(t.o, src, off, t.job.dv(), 1) }
 
 func panelUnpack(t *tile, dst []float32, off []int, sum []float32) (nan uint64) {
 	for e, n := 0, 0; e < t.job.dv(); e += n {

@@ -103,7 +103,7 @@ func (t *tile) alibi(part mask.Span, top []float32) {
 
 // addBias adds a row of the bias to every lane.
 func (t *tile) addBias(part mask.Span, top []float32) {
-	bias, key := &t.job.Call.Bias, t.key(part.Lo)
+	bias, key := &t.job.Call.Bias, t.Key(part.Lo)
 	off := t.scratch.off[:t.Lanes]
 	t.EachLane(func(lane, head, query int) {
 		off[lane] = bias.At(t.Head.Batch, head, query) + key
@@ -138,7 +138,7 @@ var boolMods = [mask.MaxBools]scoreMod{
 }
 
 func (t *tile) maskBool(v *mask.BoolView, part mask.Span, top []float32) {
-	key := t.key(part.Lo)
+	key := t.Key(part.Lo)
 	off := t.scratch.off[:t.Lanes]
 	t.EachLane(func(lane, head, query int) {
 		off[lane] = v.Grid.At(t.Head.Batch, head, query) + key
@@ -180,7 +180,7 @@ func (t *tile) callScoreMod(part mask.Span, top []float32) {
 	s := &t.scratch.scoreTile // a variable of the function would escape
 	*s = ScoreTile{
 		Scores: scores[: part.Len()*lanes : part.Len()*lanes], Stride: lanes, Batch: t.Head.Batch,
-		Keys: part.Len(), Key: t.key(part.Lo), KeyPosition: part.Lo + t.start, Rows: rows,
+		Keys: part.Len(), Key: t.Key(part.Lo), KeyPosition: part.Lo + t.start, Rows: rows,
 	}
 	t.job.Call.ScoreMod.Modify(s)
 	*s = ScoreTile{} // a function may have put its own slices there

@@ -7,7 +7,6 @@ import (
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
-	"github.com/attn-go/attn/internal/view"
 )
 
 // A Scorer computes the scores of one query tile at a time, for the backward pass: the same
@@ -62,12 +61,6 @@ func (s *Scorer) Begin(kv, row, n int) {
 // Visible returns the keys that any row of the tile sees.
 func (s *Scorer) Visible() mask.Span { return s.visible }
 
-// Key returns the number of key x in the tensor of keys.
-func (s *Scorer) Key(x int) int { return s.key(x) }
-
-// VisibleOf returns those of the keys lo to lo+n-1 that any row may see.
-func (s *Scorer) VisibleOf(lo, n int) mask.Span { return s.visibleOf(lo, n) }
-
 // Score computes the scores of keys that VisibleOf has returned, at least one: [keys][Lanes]. If
 // there is a softcap, it also sets capped to what it gives.
 func (s *Scorer) Score(keys mask.Span, scores, capped []float32) {
@@ -78,14 +71,6 @@ func (s *Scorer) Score(keys mask.Span, scores, capped []float32) {
 
 // Kernels returns the kernels of the tile.
 func (s *Scorer) Kernels() *ukernel.TileKernels { return s.kern }
-
-// Floats returns the tile's rows of x, a tensor with the heads and queries of Q, as float32,
-// and where they start, for every lane. The next call overwrites both.
-func (s *Scorer) Floats(x *view.Tensor) (data []float32, off []int) { return s.floatsOf(x) }
-
-// Pack transposes rows of d columns, off[lane] being where that of a lane starts, into a
-// panel [d][Lanes].
-func (s *Scorer) Pack(dst, data []float32, off []int, d int) { s.packTo(dst, data, off, d, 1) }
 
 // Keys returns n rows of the KV head's keys as float32, from row lo of the tensor on, and
 // their distance.
@@ -99,9 +84,6 @@ func (s *Scorer) Values(lo, n int) (data []float32, stride int) {
 	data, stride, _ = s.memory.values.Floats(s.Head, lo, n)
 	return data, stride
 }
-
-// Drop drops weights of keys, or gradients of these: [keys][Lanes].
-func (s *Scorer) Drop(keys mask.Span, weights []float32) { s.drop(keys, weights) }
 
 // CapFactor returns what scores after the softcap are multiplied by to be those of tanh.
 func (s *Scorer) CapFactor() float32 {

@@ -12,7 +12,7 @@ func (t *tile) prepare() {
 	copy(t.top(), negInfs[:])
 	b, k := &t.block, &t.job.Call.K
 	if n := b.keys.Len(); n < ukernel.SkinnyKeys && t.job.plan.isProduct && t.visibleToAll.And(b.keys) == b.keys && ukernel.RowsPerCall(n, t.Lanes*k.Dim(3)) == n {
-		b.few = k.Rows(t.Head.Batch, t.Head.Head, t.key(b.keys.Lo), n)
+		b.few = k.Rows(t.Head.Batch, t.Head.Head, t.Key(b.keys.Lo), n)
 	}
 }
 

@@ -98,8 +98,8 @@ var allKeys = func() (s laneSpans) {
 	return s
 }()
 
-// visibleOf returns those of the keys lo to lo+n-1 that any row may see.
-func (t *tile) visibleOf(lo, n int) mask.Span {
+// VisibleOf returns those of the keys lo to lo+n-1 that any row may see.
+func (t *tile) VisibleOf(lo, n int) mask.Span {
 	keys := t.visible.And(mask.Span{Lo: lo, Hi: ints.AddSat(lo, n)})
 	if t.job.Call.Mask.Sparse.IsSet() {
 		keys = t.trimSparse(keys)
@@ -110,7 +110,7 @@ func (t *tile) visibleOf(lo, n int) mask.Span {
 // coverage returns how many rows of the tile see the bitmap's block of key x, and the
 // end of that block.
 func (t *tile) coverage(x int) (c mask.Coverage, end int) {
-	c, end = t.job.Call.Mask.Sparse.Coverage(t.Query, t.LastQuery(), t.key(x))
+	c, end = t.job.Call.Mask.Sparse.Coverage(t.Query, t.LastQuery(), t.Key(x))
 	return c, end + t.phase
 }
 
@@ -132,7 +132,7 @@ func (t *tile) trimSparse(keys mask.Span) mask.Span {
 // lies in.
 func (t *tile) hideRows(part mask.Span, of *laneSpans) {
 	for lane := range t.Lanes {
-		if !t.job.Call.Mask.Sparse.Sees(t.QueryOf(lane), t.key(part.Lo)) {
+		if !t.job.Call.Mask.Sparse.Sees(t.QueryOf(lane), t.Key(part.Lo)) {
 			of.lo[lane], of.hi[lane] = 0, 0
 		}
 	}

@@ -21,7 +21,7 @@ func skinnyScores(t *tile, part mask.Span, top []float32) {
 		top = t.ignored()
 	}
 	for part.Lo < part.Hi {
-		s, lo, rows := t.scoresFrom(part), t.key(part.Lo), ukernel.RowsPerCall(part.Len(), w*d)
+		s, lo, rows := t.scoresFrom(part), t.Key(part.Lo), ukernel.RowsPerCall(part.Len(), w*d)
 		n := t.job.plan.narrow.scores(t, s, lo, rows, top)
 		if n == 0 {
 			k, stride, got, next, far := t.keys().Hinted(t.Head, lo, rows)
@@ -49,14 +49,14 @@ func skinnySoftmax(t *tile, n int, max, sum []float32) {
 func skinnyValues(t *tile) {
 	j, keys := t.job, t.block.keys
 	if n, v := keys.Len(), &j.Call.V; n < ukernel.SkinnyKeys && !t.started && v.DType() == view.Float32 && !v.IsPaged() && ukernel.IsOneCall(j.dv(), t.N) {
-		rows := v.Rows(t.Head.Batch, t.Head.Head, t.key(keys.Lo), n)
+		rows := v.Rows(t.Head.Batch, t.Head.Head, t.Key(keys.Lo), n)
 		j.tier.Skinny().PV(t.o, j.dv(), rows, v.Stride(2), t.block.scores, t.Lanes, t.N, n, j.dv(), false, rows, 0)
 		return
 	}
 	o := t.room()
 	load := false
 	for part := keys; part.Lo < part.Hi; load = true {
-		p, lo, rows := t.scoresFrom(part), t.key(part.Lo), ukernel.RowsPerCall(part.Len(), t.N*j.dv())
+		p, lo, rows := t.scoresFrom(part), t.Key(part.Lo), ukernel.RowsPerCall(part.Len(), t.N*j.dv())
 		n := j.plan.narrow.values(t, o, lo, rows, p, load)
 		if n == 0 {
 			v, stride, got, next, far := t.values().Hinted(t.Head, lo, rows)

@@ -27,12 +27,12 @@ func (t *tile) softmax() {
 func (t *tile) exponentiate(max, sum []float32) {
 	t.strategy.softmax(t, t.block.keys.Len(), max, sum)
 	if t.job.Call.Dropout.Rate != 0 {
-		t.drop(t.block.keys, t.block.scores)
+		t.Drop(t.block.keys, t.block.scores)
 	}
 }
 
-// drop drops weights of keys, or their gradients.
-func (t *tile) drop(keys mask.Span, weights []float32) {
+// Drop drops weights of keys, or their gradients.
+func (t *tile) Drop(keys mask.Span, weights []float32) {
 	j, lanes := t.job, t.Lanes
 	heads, positions := t.scratch.dropHeads[:lanes], t.scratch.dropPositions[:lanes]
 	start := position.Of(j.Call.QueryStart, t.Head.Batch)

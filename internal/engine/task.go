@@ -90,7 +90,7 @@ func (s *scratch) enterBlock(tiles []tile, lo int) int {
 // enterBlock makes the block from key lo on the current block and returns how many
 // of its keys are visible.
 func (t *tile) enterBlock(lo int) int {
-	t.block.lo, t.block.keys = lo, t.visibleOf(lo, BlockKeys)
+	t.block.lo, t.block.keys = lo, t.VisibleOf(lo, BlockKeys)
 	return t.block.keys.Len()
 }
 

@@ -123,8 +123,8 @@ func (t *tile) pack() {
 func (t *tile) keys() *kvrows.Reader   { return &t.scratch.keys }
 func (t *tile) values() *kvrows.Reader { return &t.scratch.values }
 
-// key returns the number of the key with tile coordinate x.
-func (t *tile) key(x int) int { return x - t.phase }
+// Key returns the number in the tensor of keys of the key with tile coordinate x.
+func (t *tile) Key(x int) int { return x - t.phase }
 
 // top returns the memory of the maximum of the current block. The maximum of
 // the first block is that of all.
@@ -158,8 +158,9 @@ func (t *tile) packedOffsets(size int) []int {
 	return off
 }
 
-// floatsOf returns the rows of x as float32, and where they start.
-func (t *tile) floatsOf(x *view.Tensor) (data []float32, off []int) {
+// Floats returns the tile's rows of x, a tensor with the heads and queries of Q, as float32, and where
+// they start, for every lane. The next call overwrites both.
+func (t *tile) Floats(x *view.Tensor) (data []float32, off []int) {
 	off = t.offsets(x, 0)
 	if x.DType() == view.Float32 {
 		return x.F32(), off
@@ -172,8 +173,9 @@ func (t *tile) floatsOf(x *view.Tensor) (data []float32, off []int) {
 	return data, t.packedOffsets(d)
 }
 
-// packTo packs d columns of the rows of src that start at off, and scales them.
-func (t *tile) packTo(dst, src []float32, off []int, d int, scale float32) {
+// PackRows transposes d columns of the rows of src, off[lane] being where that of a lane starts, into a
+// panel [d][Lanes], and scales them.
+func (t *tile) PackRows(dst, src []float32, off []int, d int, scale float32) {
 	for e, n := 0, 0; e < d; e += n {
 		n = ukernel.ColumnsPerCall(d-e, t.Lanes)
 		t.kern.Pack(dst[e*t.Lanes:], t.Lanes, src[e:], off, t.N, n, scale)
