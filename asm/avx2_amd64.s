@@ -18245,8 +18245,8 @@ done:
 	RET
 
 // func skinnyPVL1AVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·skinnyPVL1AVX2(SB), NOSPLIT, $0-160
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·skinnyPVL1AVX2(SB), NOSPLIT, $8-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x02, AX
@@ -18296,31 +18296,36 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// The largest group of queries that there is code for.
 linegroup:
-	MOVQ  ldo+24(FP), R9
-	IMULQ R14, R9
-	ADDQ  o_base+0(FP), R9
-	LEAQ  (R9)(R12*4), R9
-	MOVQ  R9, o_cap+16(FP)
-	MOVQ  n+96(FP), R10
-	SUBQ  R14, R10
-	CMPQ  R10, $0x04
-	JGE   linegroup4
-	CMPQ  R10, $0x03
-	JGE   linegroup3
-	CMPQ  R10, $0x02
-	JGE   linegroup2
+	MOVQ n+96(FP), R9
+	SUBQ R14, R9
+	CMPQ R9, $0x04
+	JGE  linegroup4
+	CMPQ R9, $0x03
+	JGE  linegroup3
+	CMPQ R9, $0x02
+	JGE  linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup1begin
 
 linegroup1zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+
+linegroup1begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -18335,11 +18340,11 @@ linegroup1turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup1near0only:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VMOVUPS      (R9), Y4
+	VMOVUPS      32(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -18348,11 +18353,11 @@ linegroup1near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup1near1only:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VMOVUPS      (R9), Y4
+	VMOVUPS      32(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -18370,36 +18375,51 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VMOVUPS      (R9), Y4
+	VMOVUPS      32(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup1step
 
 linegroup1store:
-	ADDQ $0x01, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore1
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x01, R14
+	JMP     linenext
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup2zero
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Y2
+	VMOVUPS 32(R9), Y3
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup2begin
 
 linegroup2zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+linegroup2begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -18414,14 +18434,14 @@ linegroup2turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup2near0only:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VMOVUPS      (R9), Y4
+	VMOVUPS      32(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -18430,14 +18450,14 @@ linegroup2near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup2near1only:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VMOVUPS      (R9), Y4
+	VMOVUPS      32(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -18455,44 +18475,62 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VMOVUPS      (R9), Y4
+	VMOVUPS      32(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup2step
 
 linegroup2store:
-	ADDQ $0x02, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore2
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x02, R14
+	JMP     linenext
 
 	// 16 columns of 3 queries.
 linegroup3:
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup3zero
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Y4
 	VMOVUPS 32(R9), Y5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup3begin
 
 linegroup3zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+
+linegroup3begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -18507,17 +18545,17 @@ linegroup3turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup3near0only:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y1
+	VMOVUPS      (R9), Y6
+	VMOVUPS      32(R9), Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -18526,17 +18564,17 @@ linegroup3near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup3near1only:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y1
+	VMOVUPS      (R9), Y6
+	VMOVUPS      32(R9), Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -18554,52 +18592,73 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VMOVUPS      (R9), Y0
-	VMOVUPS      32(R9), Y1
+	VMOVUPS      (R9), Y6
+	VMOVUPS      32(R9), Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup3step
 
 linegroup3store:
-	ADDQ $0x03, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore3
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x03, R14
+	JMP     linenext
 
 	// 16 columns of 4 queries.
 linegroup4:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup4zero
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Y4
 	VMOVUPS 32(R9), Y5
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Y6
 	VMOVUPS 32(R9), Y7
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup4begin
 
 linegroup4zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+linegroup4begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -18687,29 +18746,27 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
-	ADDQ    $0x04, R14
 	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore3:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore2:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore1:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
-	CMPQ    R14, n+96(FP)
-	JL      linegroup
-	ADDQ    $0x10, R12
-	JMP     line
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x04, R14
+
+linenext:
+	CMPQ R14, n+96(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	JMP  line
 
 lineend:
 	ADDQ $0x10, R13
@@ -18719,81 +18776,54 @@ four:
 	JL   fourend
 	XORQ R14, R14
 
-	// The largest group of queries that there is code for.
 fourgroup:
-	MOVQ  ldo+24(FP), CX
-	IMULQ R14, CX
-	ADDQ  o_base+0(FP), CX
-	LEAQ  (CX)(R12*4), CX
-	MOVQ  CX, o_cap+16(FP)
-	MOVQ  n+96(FP), BX
-	SUBQ  R14, BX
-	CMPQ  BX, $0x04
-	JGE   fourgroup4
+	MOVQ n+96(FP), CX
+	SUBQ R14, CX
 
-	// 4 columns of 1 queries.
-	VXORPS  X3, X3, X3
-	CMPB    load+120(FP), $0x00
-	JE      fourgroup1zero
-	VMOVUPS (CX), X3
-
-fourgroup1zero:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      fourgroup1fewer
-	PCALIGN $0x40
-
-fourgroup1turn:
-	VMOVUPS      (R9), X0
-	VBROADCASTSS (R10), X1
-	VFMADD231PS  X0, X1, X3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS      (R9), X0
-	VBROADCASTSS (R10), X1
-	VFMADD231PS  X0, X1, X3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	SUBQ         $0x02, R11
-	JGE          fourgroup1turn
-
-fourgroup1fewer:
-	ADDQ $0x02, R11
-	JZ   fourgroup1store
-
-fourgroup1step:
-	VMOVUPS      (R9), X0
-	VBROADCASTSS (R10), X1
-	VFMADD231PS  X0, X1, X3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          fourgroup1step
-
-fourgroup1store:
-	ADDQ $0x01, R14
-	MOVQ o_cap+16(FP), CX
-	JMP  fourstore1
-
-	// 4 columns of 4 queries.
-fourgroup4:
-	VXORPS  X0, X0, X0
-	VXORPS  X1, X1, X1
-	VXORPS  X2, X2, X2
-	VXORPS  X3, X3, X3
+	// 4 columns of 1 to 4 queries.
+	MOVQ    $0x00000004, BX
+	CMPQ    CX, BX
+	CMOVQGT BX, CX
+	LEAQ    heightsAVX2<>+28(SB), BX
+	MOVL    (BX)(CX*4), CX
+	MOVB    CL, (SP)
+	MOVQ    ldo+24(FP), CX
+	IMULQ   R14, CX
+	ADDQ    o_base+0(FP), CX
+	LEAQ    (CX)(R12*4), CX
+	MOVQ    CX, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      fourgroup4zero
+	MOVQ    o_cap+16(FP), CX
+	MOVQ    ldo+24(FP), BX
+	CMPB    (SP), $0x82
 	VMOVUPS (CX), X0
-	ADDQ    ldo+24(FP), CX
+	LEAQ    (CX)(BX*1), CX
+	JEQ     fourgroup4next0
 	VMOVUPS (CX), X1
-	ADDQ    ldo+24(FP), CX
+	LEAQ    (CX)(BX*1), CX
+	JPS     fourgroup4next0
 	VMOVUPS (CX), X2
-	ADDQ    ldo+24(FP), CX
+	LEAQ    (CX)(BX*1), CX
+	JCC     fourgroup4next0
 	VMOVUPS (CX), X3
+	LEAQ    (CX)(BX*1), CX
+
+fourgroup4next0:
+	JMP fourgroup4begin
 
 fourgroup4zero:
+	CMPB   (SP), $0x82
+	VXORPS X0, X0, X0
+	JEQ    fourgroup4next1
+	VXORPS X1, X1, X1
+	JPS    fourgroup4next1
+	VXORPS X2, X2, X2
+	JCC    fourgroup4next1
+	VXORPS X3, X3, X3
+
+fourgroup4next1:
+fourgroup4begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -18803,29 +18833,41 @@ fourgroup4zero:
 
 fourgroup4turn:
 	VMOVUPS      (R9), X4
+	CMPB         (SP), $0x82
 	VBROADCASTSS (R10), X5
 	VFMADD231PS  X4, X5, X0
+	JEQ          fourgroup4next2
 	VBROADCASTSS 4(R10), X5
 	VFMADD231PS  X4, X5, X1
+	JPS          fourgroup4next2
 	VBROADCASTSS 8(R10), X5
 	VFMADD231PS  X4, X5, X2
+	JCC          fourgroup4next2
 	VBROADCASTSS 12(R10), X5
 	VFMADD231PS  X4, X5, X3
+
+fourgroup4next2:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	VMOVUPS      (R9), X4
+	CMPB         (SP), $0x82
 	VBROADCASTSS (R10), X5
 	VFMADD231PS  X4, X5, X0
+	JEQ          fourgroup4next3
 	VBROADCASTSS 4(R10), X5
 	VFMADD231PS  X4, X5, X1
+	JPS          fourgroup4next3
 	VBROADCASTSS 8(R10), X5
 	VFMADD231PS  X4, X5, X2
+	JCC          fourgroup4next3
 	VBROADCASTSS 12(R10), X5
 	VFMADD231PS  X4, X5, X3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	SUBQ         $0x02, R11
-	JGE          fourgroup4turn
+
+fourgroup4next3:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	SUBQ $0x02, R11
+	JGE  fourgroup4turn
 
 fourgroup4fewer:
 	ADDQ $0x02, R11
@@ -18833,35 +18875,47 @@ fourgroup4fewer:
 
 fourgroup4step:
 	VMOVUPS      (R9), X4
+	CMPB         (SP), $0x82
 	VBROADCASTSS (R10), X5
 	VFMADD231PS  X4, X5, X0
+	JEQ          fourgroup4next4
 	VBROADCASTSS 4(R10), X5
 	VFMADD231PS  X4, X5, X1
+	JPS          fourgroup4next4
 	VBROADCASTSS 8(R10), X5
 	VFMADD231PS  X4, X5, X2
+	JCC          fourgroup4next4
 	VBROADCASTSS 12(R10), X5
 	VFMADD231PS  X4, X5, X3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          fourgroup4step
+
+fourgroup4next4:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+	JNZ  fourgroup4step
 
 fourgroup4store:
-	ADDQ    $0x04, R14
 	MOVQ    o_cap+16(FP), CX
+	MOVQ    ldo+24(FP), BX
+	CMPB    (SP), $0x82
 	VMOVUPS X0, (CX)
-	ADDQ    ldo+24(FP), CX
+	LEAQ    (CX)(BX*1), CX
+	JEQ     fourgroup4next5
 	VMOVUPS X1, (CX)
-	ADDQ    ldo+24(FP), CX
+	LEAQ    (CX)(BX*1), CX
+	JPS     fourgroup4next5
 	VMOVUPS X2, (CX)
-	ADDQ    ldo+24(FP), CX
-
-fourstore1:
+	LEAQ    (CX)(BX*1), CX
+	JCC     fourgroup4next5
 	VMOVUPS X3, (CX)
-	CMPQ    R14, n+96(FP)
-	JL      fourgroup
-	ADDQ    $0x04, R12
-	JMP     four
+	LEAQ    (CX)(BX*1), CX
+
+fourgroup4next5:
+	ADDQ $0x04, R14
+	CMPQ R14, n+96(FP)
+	JL   fourgroup
+	ADDQ $0x04, R12
+	JMP  four
 
 fourend:
 	ADDQ $0x04, R13
@@ -18871,81 +18925,54 @@ single:
 	JL   singleend
 	XORQ R14, R14
 
-	// The largest group of queries that there is code for.
 singlegroup:
-	MOVQ  ldo+24(FP), CX
-	IMULQ R14, CX
-	ADDQ  o_base+0(FP), CX
-	LEAQ  (CX)(R12*4), CX
-	MOVQ  CX, o_cap+16(FP)
-	MOVQ  n+96(FP), BX
-	SUBQ  R14, BX
-	CMPQ  BX, $0x04
-	JGE   singlegroup4
+	MOVQ n+96(FP), CX
+	SUBQ R14, CX
 
-	// 1 columns of 1 queries.
-	VXORPS X3, X3, X3
-	CMPB   load+120(FP), $0x00
-	JE     singlegroup1zero
-	VMOVSS (CX), X3
+	// 1 columns of 1 to 4 queries.
+	MOVQ    $0x00000004, BX
+	CMPQ    CX, BX
+	CMOVQGT BX, CX
+	LEAQ    heightsAVX2<>+28(SB), BX
+	MOVL    (BX)(CX*4), CX
+	MOVB    CL, (SP)
+	MOVQ    ldo+24(FP), CX
+	IMULQ   R14, CX
+	ADDQ    o_base+0(FP), CX
+	LEAQ    (CX)(R12*4), CX
+	MOVQ    CX, o_cap+16(FP)
+	CMPB    load+120(FP), $0x00
+	JE      singlegroup4zero
+	MOVQ    o_cap+16(FP), CX
+	MOVQ    ldo+24(FP), BX
+	CMPB    (SP), $0x82
+	VMOVSS  (CX), X0
+	LEAQ    (CX)(BX*1), CX
+	JEQ     singlegroup4next0
+	VMOVSS  (CX), X1
+	LEAQ    (CX)(BX*1), CX
+	JPS     singlegroup4next0
+	VMOVSS  (CX), X2
+	LEAQ    (CX)(BX*1), CX
+	JCC     singlegroup4next0
+	VMOVSS  (CX), X3
+	LEAQ    (CX)(BX*1), CX
 
-singlegroup1zero:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      singlegroup1fewer
-	PCALIGN $0x40
-
-singlegroup1turn:
-	VMOVSS      (R9), X0
-	VMOVSS      (R10), X1
-	VFMADD231SS X1, X0, X3
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	VMOVSS      (R9), X0
-	VMOVSS      (R10), X1
-	VFMADD231SS X1, X0, X3
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	SUBQ        $0x02, R11
-	JGE         singlegroup1turn
-
-singlegroup1fewer:
-	ADDQ $0x02, R11
-	JZ   singlegroup1store
-
-singlegroup1step:
-	VMOVSS      (R9), X0
-	VMOVSS      (R10), X1
-	VFMADD231SS X1, X0, X3
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	DECQ        R11
-	JNZ         singlegroup1step
-
-singlegroup1store:
-	ADDQ $0x01, R14
-	MOVQ o_cap+16(FP), CX
-	JMP  singlestore1
-
-	// 1 columns of 4 queries.
-singlegroup4:
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	CMPB   load+120(FP), $0x00
-	JE     singlegroup4zero
-	VMOVSS (CX), X0
-	ADDQ   ldo+24(FP), CX
-	VMOVSS (CX), X1
-	ADDQ   ldo+24(FP), CX
-	VMOVSS (CX), X2
-	ADDQ   ldo+24(FP), CX
-	VMOVSS (CX), X3
+singlegroup4next0:
+	JMP singlegroup4begin
 
 singlegroup4zero:
+	CMPB   (SP), $0x82
+	VXORPS X0, X0, X0
+	JEQ    singlegroup4next1
+	VXORPS X1, X1, X1
+	JPS    singlegroup4next1
+	VXORPS X2, X2, X2
+	JCC    singlegroup4next1
+	VXORPS X3, X3, X3
+
+singlegroup4next1:
+singlegroup4begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -18955,29 +18982,41 @@ singlegroup4zero:
 
 singlegroup4turn:
 	VMOVSS      (R9), X4
+	CMPB        (SP), $0x82
 	VMOVSS      (R10), X5
 	VFMADD231SS X5, X4, X0
+	JEQ         singlegroup4next2
 	VMOVSS      4(R10), X5
 	VFMADD231SS X5, X4, X1
+	JPS         singlegroup4next2
 	VMOVSS      8(R10), X5
 	VFMADD231SS X5, X4, X2
+	JCC         singlegroup4next2
 	VMOVSS      12(R10), X5
 	VFMADD231SS X5, X4, X3
+
+singlegroup4next2:
 	ADDQ        AX, R9
 	ADDQ        R8, R10
 	VMOVSS      (R9), X4
+	CMPB        (SP), $0x82
 	VMOVSS      (R10), X5
 	VFMADD231SS X5, X4, X0
+	JEQ         singlegroup4next3
 	VMOVSS      4(R10), X5
 	VFMADD231SS X5, X4, X1
+	JPS         singlegroup4next3
 	VMOVSS      8(R10), X5
 	VFMADD231SS X5, X4, X2
+	JCC         singlegroup4next3
 	VMOVSS      12(R10), X5
 	VFMADD231SS X5, X4, X3
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	SUBQ        $0x02, R11
-	JGE         singlegroup4turn
+
+singlegroup4next3:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	SUBQ $0x02, R11
+	JGE  singlegroup4turn
 
 singlegroup4fewer:
 	ADDQ $0x02, R11
@@ -18985,35 +19024,47 @@ singlegroup4fewer:
 
 singlegroup4step:
 	VMOVSS      (R9), X4
+	CMPB        (SP), $0x82
 	VMOVSS      (R10), X5
 	VFMADD231SS X5, X4, X0
+	JEQ         singlegroup4next4
 	VMOVSS      4(R10), X5
 	VFMADD231SS X5, X4, X1
+	JPS         singlegroup4next4
 	VMOVSS      8(R10), X5
 	VFMADD231SS X5, X4, X2
+	JCC         singlegroup4next4
 	VMOVSS      12(R10), X5
 	VFMADD231SS X5, X4, X3
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	DECQ        R11
-	JNZ         singlegroup4step
+
+singlegroup4next4:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+	JNZ  singlegroup4step
 
 singlegroup4store:
-	ADDQ   $0x04, R14
 	MOVQ   o_cap+16(FP), CX
+	MOVQ   ldo+24(FP), BX
+	CMPB   (SP), $0x82
 	VMOVSS X0, (CX)
-	ADDQ   ldo+24(FP), CX
+	LEAQ   (CX)(BX*1), CX
+	JEQ    singlegroup4next5
 	VMOVSS X1, (CX)
-	ADDQ   ldo+24(FP), CX
+	LEAQ   (CX)(BX*1), CX
+	JPS    singlegroup4next5
 	VMOVSS X2, (CX)
-	ADDQ   ldo+24(FP), CX
-
-singlestore1:
+	LEAQ   (CX)(BX*1), CX
+	JCC    singlegroup4next5
 	VMOVSS X3, (CX)
-	CMPQ   R14, n+96(FP)
-	JL     singlegroup
-	ADDQ   $0x01, R12
-	JMP    single
+	LEAQ   (CX)(BX*1), CX
+
+singlegroup4next5:
+	ADDQ $0x04, R14
+	CMPQ R14, n+96(FP)
+	JL   singlegroup
+	ADDQ $0x01, R12
+	JMP  single
 
 singleend:
 	ADDQ $0x01, R13
@@ -19677,7 +19728,7 @@ done:
 
 // func skinnyPVF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, F16C, FMA3, MMX+
-TEXT ·skinnyPVF16AVX2(SB), NOSPLIT, $0-160
+TEXT ·skinnyPVF16AVX2(SB), NOSPLIT, $8-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x01, AX
@@ -19727,31 +19778,36 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// The largest group of queries that there is code for.
 linegroup:
-	MOVQ  ldo+24(FP), R9
-	IMULQ R14, R9
-	ADDQ  o_base+0(FP), R9
-	LEAQ  (R9)(R12*4), R9
-	MOVQ  R9, o_cap+16(FP)
-	MOVQ  n+96(FP), R10
-	SUBQ  R14, R10
-	CMPQ  R10, $0x04
-	JGE   linegroup4
-	CMPQ  R10, $0x03
-	JGE   linegroup3
-	CMPQ  R10, $0x02
-	JGE   linegroup2
+	MOVQ n+96(FP), R9
+	SUBQ R14, R9
+	CMPQ R9, $0x04
+	JGE  linegroup4
+	CMPQ R9, $0x03
+	JGE  linegroup3
+	CMPQ R9, $0x02
+	JGE  linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup1begin
 
 linegroup1zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+
+linegroup1begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -19766,11 +19822,11 @@ linegroup1turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup1near0only:
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VCVTPH2PS    (R9), Y2
+	VCVTPH2PS    16(R9), Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -19779,25 +19835,25 @@ linegroup1near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup1near1only:
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VCVTPH2PS    (R9), Y2
+	VCVTPH2PS    16(R9), Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VCVTPH2PS    (R9), Y2
+	VCVTPH2PS    16(R9), Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VCVTPH2PS    (R9), Y2
+	VCVTPH2PS    16(R9), Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -19815,36 +19871,51 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VCVTPH2PS    (R9), Y2
+	VCVTPH2PS    16(R9), Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup1step
 
 linegroup1store:
-	ADDQ $0x01, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore1
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x01, R14
+	JMP     linenext
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup2zero
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Y2
+	VMOVUPS 32(R9), Y3
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup2begin
 
 linegroup2zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+linegroup2begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -19859,14 +19930,14 @@ linegroup2turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup2near0only:
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VCVTPH2PS    (R9), Y4
+	VCVTPH2PS    16(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -19875,34 +19946,34 @@ linegroup2near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup2near1only:
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VCVTPH2PS    (R9), Y4
+	VCVTPH2PS    16(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VCVTPH2PS    (R9), Y4
+	VCVTPH2PS    16(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VCVTPH2PS    (R9), Y4
+	VCVTPH2PS    16(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -19920,44 +19991,62 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VCVTPH2PS    (R9), Y4
+	VCVTPH2PS    16(R9), Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup2step
 
 linegroup2store:
-	ADDQ $0x02, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore2
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x02, R14
+	JMP     linenext
 
 	// 16 columns of 3 queries.
 linegroup3:
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup3zero
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Y4
 	VMOVUPS 32(R9), Y5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup3begin
 
 linegroup3zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+
+linegroup3begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -19972,17 +20061,17 @@ linegroup3turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup3near0only:
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
+	VCVTPH2PS    (R9), Y6
+	VCVTPH2PS    16(R9), Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -19991,43 +20080,43 @@ linegroup3near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup3near1only:
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
+	VCVTPH2PS    (R9), Y6
+	VCVTPH2PS    16(R9), Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
+	VCVTPH2PS    (R9), Y6
+	VCVTPH2PS    16(R9), Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
+	VCVTPH2PS    (R9), Y6
+	VCVTPH2PS    16(R9), Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -20045,52 +20134,73 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VCVTPH2PS    (R9), Y0
-	VCVTPH2PS    16(R9), Y1
+	VCVTPH2PS    (R9), Y6
+	VCVTPH2PS    16(R9), Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup3step
 
 linegroup3store:
-	ADDQ $0x03, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore3
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x03, R14
+	JMP     linenext
 
 	// 16 columns of 4 queries.
 linegroup4:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup4zero
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Y4
 	VMOVUPS 32(R9), Y5
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Y6
 	VMOVUPS 32(R9), Y7
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup4begin
 
 linegroup4zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+linegroup4begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -20210,29 +20320,27 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
-	ADDQ    $0x04, R14
 	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore3:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore2:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore1:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
-	CMPQ    R14, n+96(FP)
-	JL      linegroup
-	ADDQ    $0x10, R12
-	JMP     line
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x04, R14
+
+linenext:
+	CMPQ R14, n+96(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	JMP  line
 
 lineend:
 	ADDQ $0x10, R13
@@ -21090,7 +21198,7 @@ GLOBL constffff0000AVX2<>(SB), RODATA|NOPTR, $32
 
 // func skinnyPVBF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·skinnyPVBF16AVX2(SB), NOSPLIT, $0-160
+TEXT ·skinnyPVBF16AVX2(SB), NOSPLIT, $8-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x01, AX
@@ -21140,31 +21248,36 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// The largest group of queries that there is code for.
 linegroup:
-	MOVQ  ldo+24(FP), R9
-	IMULQ R14, R9
-	ADDQ  o_base+0(FP), R9
-	LEAQ  (R9)(R12*4), R9
-	MOVQ  R9, o_cap+16(FP)
-	MOVQ  n+96(FP), R10
-	SUBQ  R14, R10
-	CMPQ  R10, $0x04
-	JGE   linegroup4
-	CMPQ  R10, $0x03
-	JGE   linegroup3
-	CMPQ  R10, $0x02
-	JGE   linegroup2
+	MOVQ n+96(FP), R9
+	SUBQ R14, R9
+	CMPQ R9, $0x04
+	JGE  linegroup4
+	CMPQ R9, $0x03
+	JGE  linegroup3
+	CMPQ R9, $0x02
+	JGE  linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup1begin
 
 linegroup1zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+
+linegroup1begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -21179,13 +21292,13 @@ linegroup1turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup1near0only:
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VPMOVZXWD    (R9), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VPMOVZXWD    16(R9), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -21194,31 +21307,31 @@ linegroup1near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup1near1only:
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VPMOVZXWD    (R9), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VPMOVZXWD    16(R9), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VPMOVZXWD    (R9), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VPMOVZXWD    16(R9), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VPMOVZXWD    (R9), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VPMOVZXWD    16(R9), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -21236,38 +21349,53 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VPMOVZXWD    (R9), Y2
+	VPSLLD       $0x10, Y2, Y2
+	VPMOVZXWD    16(R9), Y3
+	VPSLLD       $0x10, Y3, Y3
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup1step
 
 linegroup1store:
-	ADDQ $0x01, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore1
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x01, R14
+	JMP     linenext
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup2zero
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Y2
+	VMOVUPS 32(R9), Y3
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup2begin
 
 linegroup2zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+linegroup2begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -21282,16 +21410,16 @@ linegroup2turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup2near0only:
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -21300,40 +21428,40 @@ linegroup2near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup2near1only:
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -21351,46 +21479,64 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VPMOVZXWD    (R9), Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPMOVZXWD    16(R9), Y5
+	VPSLLD       $0x10, Y5, Y5
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup2step
 
 linegroup2store:
-	ADDQ $0x02, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore2
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x02, R14
+	JMP     linenext
 
 	// 16 columns of 3 queries.
 linegroup3:
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup3zero
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Y4
 	VMOVUPS 32(R9), Y5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup3begin
 
 linegroup3zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+
+linegroup3begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -21405,19 +21551,19 @@ linegroup3turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup3near0only:
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
+	VPMOVZXWD    (R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VPMOVZXWD    16(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	PREFETCHT0   64(CX)
@@ -21426,49 +21572,49 @@ linegroup3near0only:
 	PREFETCHT1   64(CX)(DX*1)
 
 linegroup3near1only:
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
+	VPMOVZXWD    (R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VPMOVZXWD    16(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
+	VPMOVZXWD    (R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VPMOVZXWD    16(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
+	VPMOVZXWD    (R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VPMOVZXWD    16(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+128, CX
@@ -21486,54 +21632,75 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVZXWD    (R9), Y0
-	VPSLLD       $0x10, Y0, Y0
-	VPMOVZXWD    16(R9), Y1
-	VPSLLD       $0x10, Y1, Y1
+	VPMOVZXWD    (R9), Y6
+	VPSLLD       $0x10, Y6, Y6
+	VPMOVZXWD    16(R9), Y7
+	VPSLLD       $0x10, Y7, Y7
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup3step
 
 linegroup3store:
-	ADDQ $0x03, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore3
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x03, R14
+	JMP     linenext
 
 	// 16 columns of 4 queries.
 linegroup4:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup4zero
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Y4
 	VMOVUPS 32(R9), Y5
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Y6
 	VMOVUPS 32(R9), Y7
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup4begin
 
 linegroup4zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+linegroup4begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -21663,29 +21830,27 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
-	ADDQ    $0x04, R14
 	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore3:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore2:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore1:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
-	CMPQ    R14, n+96(FP)
-	JL      linegroup
-	ADDQ    $0x10, R12
-	JMP     line
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x04, R14
+
+linenext:
+	CMPQ R14, n+96(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	JMP  line
 
 lineend:
 	ADDQ $0x10, R13
@@ -22509,7 +22674,7 @@ done:
 
 // func skinnyPVInt8AVX2(a ukernel.PVInt8Args)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·skinnyPVInt8AVX2(SB), NOSPLIT, $0-200
+TEXT ·skinnyPVInt8AVX2(SB), NOSPLIT, $8-200
 	PCALIGN $0x40
 	MOVQ    a_Ldv+56(FP), AX
 	MOVQ    a_Far+192(FP), DX
@@ -22561,31 +22726,36 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// The largest group of queries that there is code for.
 linegroup:
-	MOVQ  a_Ldo+24(FP), R9
-	IMULQ R14, R9
-	ADDQ  a_O_base+0(FP), R9
-	LEAQ  (R9)(R12*4), R9
-	MOVQ  R9, a_O_cap+16(FP)
-	MOVQ  a_N+136(FP), R10
-	SUBQ  R14, R10
-	CMPQ  R10, $0x04
-	JGE   linegroup4
-	CMPQ  R10, $0x03
-	JGE   linegroup3
-	CMPQ  R10, $0x02
-	JGE   linegroup2
+	MOVQ a_N+136(FP), R9
+	SUBQ R14, R9
+	CMPQ R9, $0x04
+	JGE  linegroup4
+	CMPQ R9, $0x03
+	JGE  linegroup3
+	CMPQ R9, $0x02
+	JGE  linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	MOVQ    a_Ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    a_O_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, a_O_cap+16(FP)
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup1zero
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
+	MOVQ    a_O_cap+16(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup1begin
 
 linegroup1zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+
+linegroup1begin:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -22601,56 +22771,56 @@ linegroup1turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup1near0only:
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R15), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
+	VPMOVSXBD    (R9), Y2
+	VCVTDQ2PS    Y2, Y2
+	VPMOVSXBD    8(R9), Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS (R15), Y4
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R15), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
+	VPMOVSXBD    (R9), Y2
+	VCVTDQ2PS    Y2, Y2
+	VPMOVSXBD    8(R9), Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS (R15), Y4
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R15), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
+	VPMOVSXBD    (R9), Y2
+	VCVTDQ2PS    Y2, Y2
+	VPMOVSXBD    8(R9), Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS (R15), Y4
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R15), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
+	VPMOVSXBD    (R9), Y2
+	VCVTDQ2PS    Y2, Y2
+	VPMOVSXBD    8(R9), Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS (R15), Y4
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+64, CX
@@ -22668,42 +22838,57 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R15), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
+	VPMOVSXBD    (R9), Y2
+	VCVTDQ2PS    Y2, Y2
+	VPMOVSXBD    8(R9), Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS (R15), Y4
+	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y3, Y3
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VBROADCASTSS (R10), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup1step
 
 linegroup1store:
-	ADDQ $0x01, R14
-	MOVQ a_O_cap+16(FP), R9
-	JMP  linestore1
+	MOVQ    a_O_cap+16(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x01, R14
+	JMP     linenext
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	MOVQ    a_Ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    a_O_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, a_O_cap+16(FP)
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup2zero
-	VMOVUPS (R9), Y4
-	VMOVUPS 32(R9), Y5
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
+	MOVQ    a_O_cap+16(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Y2
+	VMOVUPS 32(R9), Y3
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup2begin
 
 linegroup2zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+linegroup2begin:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -22719,68 +22904,68 @@ linegroup2turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup2near0only:
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R15), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
+	VPMOVSXBD    (R9), Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVSXBD    8(R9), Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS (R15), Y6
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y6, Y5, Y5
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R15), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
+	VPMOVSXBD    (R9), Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVSXBD    8(R9), Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS (R15), Y6
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y6, Y5, Y5
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R15), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
+	VPMOVSXBD    (R9), Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVSXBD    8(R9), Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS (R15), Y6
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y6, Y5, Y5
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R15), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
+	VPMOVSXBD    (R9), Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVSXBD    8(R9), Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS (R15), Y6
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y6, Y5, Y5
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+64, CX
@@ -22798,50 +22983,68 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R15), Y2
-	VMULPS       Y2, Y0, Y0
-	VMULPS       Y2, Y1, Y1
+	VPMOVSXBD    (R9), Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVSXBD    8(R9), Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS (R15), Y6
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y6, Y5, Y5
 	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  Y0, Y2, Y4
-	VFMADD231PS  Y1, Y2, Y5
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  Y0, Y2, Y6
-	VFMADD231PS  Y1, Y2, Y7
+	VBROADCASTSS (R10), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R10), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup2step
 
 linegroup2store:
-	ADDQ $0x02, R14
-	MOVQ a_O_cap+16(FP), R9
-	JMP  linestore2
+	MOVQ    a_O_cap+16(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x02, R14
+	JMP     linenext
 
 	// 16 columns of 3 queries.
 linegroup3:
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	MOVQ    a_Ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    a_O_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, a_O_cap+16(FP)
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup3zero
+	MOVQ    a_O_cap+16(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	ADDQ    a_Ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Y4
 	VMOVUPS 32(R9), Y5
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup3begin
 
 linegroup3zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+
+linegroup3begin:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -22857,80 +23060,80 @@ linegroup3turn:
 	PREFETCHT1 (CX)(DX*1)
 
 linegroup3near0only:
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
+	VPMOVSXBD    (R9), Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVSXBD    8(R9), Y7
+	VCVTDQ2PS    Y7, Y7
 	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y0, Y0
-	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
 	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
+	VPMOVSXBD    (R9), Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVSXBD    8(R9), Y7
+	VCVTDQ2PS    Y7, Y7
 	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y0, Y0
-	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
 	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
+	VPMOVSXBD    (R9), Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVSXBD    8(R9), Y7
+	VCVTDQ2PS    Y7, Y7
 	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y0, Y0
-	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
 	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
+	VPMOVSXBD    (R9), Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVSXBD    8(R9), Y7
+	VCVTDQ2PS    Y7, Y7
 	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y0, Y0
-	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
 	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	ADDQ         $+64, CX
@@ -22948,58 +23151,79 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVSXBD    (R9), Y0
-	VCVTDQ2PS    Y0, Y0
-	VPMOVSXBD    8(R9), Y1
-	VCVTDQ2PS    Y1, Y1
+	VPMOVSXBD    (R9), Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVSXBD    8(R9), Y7
+	VCVTDQ2PS    Y7, Y7
 	VBROADCASTSS (R15), Y8
-	VMULPS       Y8, Y0, Y0
-	VMULPS       Y8, Y1, Y1
+	VMULPS       Y8, Y6, Y6
+	VMULPS       Y8, Y7, Y7
 	ADDQ         a_Lsc+88(FP), R15
 	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y0, Y8, Y2
-	VFMADD231PS  Y1, Y8, Y3
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
 	VBROADCASTSS 4(R10), Y8
-	VFMADD231PS  Y0, Y8, Y4
-	VFMADD231PS  Y1, Y8, Y5
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
 	VBROADCASTSS 8(R10), Y8
-	VFMADD231PS  Y0, Y8, Y6
-	VFMADD231PS  Y1, Y8, Y7
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
 	ADDQ         AX, R9
 	ADDQ         R8, R10
 	DECQ         R11
 	JNZ          linegroup3step
 
 linegroup3store:
-	ADDQ $0x03, R14
-	MOVQ a_O_cap+16(FP), R9
-	JMP  linestore3
+	MOVQ    a_O_cap+16(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x03, R14
+	JMP     linenext
 
 	// 16 columns of 4 queries.
 linegroup4:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
+	MOVQ    a_Ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    a_O_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, a_O_cap+16(FP)
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup4zero
+	MOVQ    a_O_cap+16(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	ADDQ    a_Ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Y2
 	VMOVUPS 32(R9), Y3
-	ADDQ    a_Ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Y4
 	VMOVUPS 32(R9), Y5
-	ADDQ    a_Ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Y6
 	VMOVUPS 32(R9), Y7
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup4begin
 
 linegroup4zero:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+linegroup4begin:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -23144,34 +23368,32 @@ linegroup4step:
 	JNZ          linegroup4step
 
 linegroup4store:
-	ADDQ    $0x04, R14
 	MOVQ    a_O_cap+16(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
-	ADDQ    a_Ldo+24(FP), R9
-
-linestore3:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
-	ADDQ    a_Ldo+24(FP), R9
-
-linestore2:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
-	ADDQ    a_Ldo+24(FP), R9
-
-linestore1:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
-	CMPQ    R14, a_N+136(FP)
-	JL      linegroup
-	ADDQ    $0x10, R12
-	SUBQ    $0x10, a_Scales_cap+80(FP)
-	JNZ     line
-	ADDQ    $0x04, a_Scales_len+72(FP)
-	MOVQ    a_Group+96(FP), R9
-	MOVQ    R9, a_Scales_cap+80(FP)
-	JMP     line
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x04, R14
+
+linenext:
+	CMPQ R14, a_N+136(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	SUBQ $0x10, a_Scales_cap+80(FP)
+	JNZ  line
+	ADDQ $0x04, a_Scales_len+72(FP)
+	MOVQ a_Group+96(FP), R9
+	MOVQ R9, a_Scales_cap+80(FP)
+	JMP  line
 
 lineend:
 	ADDQ $0x10, R13

@@ -18465,8 +18465,8 @@ TEXT ·skinnyQKS2L1AVX512(SB), NOSPLIT, $0-160
 	JMP     ·keyProductAVX512+0(SB)
 
 // func valueProductAVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
-// Requires: AVX, AVX512DQ, AVX512F, FMA3, MMX+
-TEXT ·valueProductAVX512(SB), NOSPLIT, $0-160
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, FMA3, MMX+
+TEXT ·valueProductAVX512(SB), NOSPLIT, $8-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x02, AX
@@ -18518,629 +18518,100 @@ quad:
 	JG   quadend
 	XORQ R14, R14
 
-	// The largest group of queries that there is code for.
 quadgroup:
-	MOVQ  ldo+24(FP), R9
-	IMULQ R14, R9
-	ADDQ  o_base+0(FP), R9
-	LEAQ  (R9)(R12*4), R9
-	MOVQ  R9, o_cap+16(FP)
-	MOVQ  n+96(FP), R10
-	SUBQ  R14, R10
-	CMPQ  R10, $0x06
-	JGE   quadgroup6
-	CMPQ  R10, $0x05
-	JGE   quadgroup5
-	CMPQ  R10, $0x04
-	JGE   quadgroup4
-	CMPQ  R10, $0x03
-	JGE   quadgroup3
-	CMPQ  R10, $0x02
-	JGE   quadgroup2
+	MOVQ n+96(FP), R9
+	SUBQ R14, R9
 
-	// 64 columns of 1 queries.
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    load+120(FP), $0x00
-	JE      quadgroup1zero
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-
-quadgroup1zero:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      quadgroup1store
-	PCALIGN $0x40
-
-quadgroup1turn:
-	CMPQ       o_len+8(FP), $0x02
-	JE         quadgroup1near0level2
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	JMP        quadgroup1near0far
-
-quadgroup1near0level2:
-	PREFETCHT1 (CX)
-	PREFETCHT1 64(CX)
-
-quadgroup1near0far:
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup1ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup1ahead0:
-	CMPQ       o_len+8(FP), $0x02
-	JE         quadgroup1near1level2
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	JMP        quadgroup1near1far
-
-quadgroup1near1level2:
-	PREFETCHT1 (CX)
-	PREFETCHT1 64(CX)
-
-quadgroup1near1far:
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup1ahead1
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup1ahead1:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      64(R9), Z1
-	VMOVUPS      128(R9), Z2
-	VMOVUPS      192(R9), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup1turn
-
-quadgroup1store:
-	ADDQ $0x01, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  quadstore1
-
-	// 64 columns of 2 queries.
-quadgroup2:
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    load+120(FP), $0x00
-	JE      quadgroup2zero
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-
-quadgroup2zero:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      quadgroup2store
-	PCALIGN $0x40
-
-quadgroup2turn:
-	CMPQ       o_len+8(FP), $0x02
-	JE         quadgroup2near0level2
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	JMP        quadgroup2near0far
-
-quadgroup2near0level2:
-	PREFETCHT1 (CX)
-	PREFETCHT1 64(CX)
-
-quadgroup2near0far:
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup2ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup2ahead0:
-	CMPQ       o_len+8(FP), $0x02
-	JE         quadgroup2near1level2
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	JMP        quadgroup2near1far
-
-quadgroup2near1level2:
-	PREFETCHT1 (CX)
-	PREFETCHT1 64(CX)
-
-quadgroup2near1far:
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup2ahead1
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup2ahead1:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      64(R9), Z1
-	VMOVUPS      128(R9), Z2
-	VMOVUPS      192(R9), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup2turn
-
-quadgroup2store:
-	ADDQ $0x02, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  quadstore2
-
-	// 64 columns of 3 queries.
-quadgroup3:
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    load+120(FP), $0x00
-	JE      quadgroup3zero
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-
-quadgroup3zero:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      quadgroup3store
-	PCALIGN $0x40
-
-quadgroup3turn:
-	CMPQ       o_len+8(FP), $0x02
-	JE         quadgroup3near0level2
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	JMP        quadgroup3near0far
-
-quadgroup3near0level2:
-	PREFETCHT1 (CX)
-	PREFETCHT1 64(CX)
-
-quadgroup3near0far:
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup3ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup3ahead0:
-	CMPQ       o_len+8(FP), $0x02
-	JE         quadgroup3near1level2
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	JMP        quadgroup3near1far
-
-quadgroup3near1level2:
-	PREFETCHT1 (CX)
-	PREFETCHT1 64(CX)
-
-quadgroup3near1far:
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup3ahead1
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup3ahead1:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      64(R9), Z1
-	VMOVUPS      128(R9), Z2
-	VMOVUPS      192(R9), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 8(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup3turn
-
-quadgroup3store:
-	ADDQ $0x03, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  quadstore3
-
-	// 64 columns of 4 queries.
-quadgroup4:
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    load+120(FP), $0x00
-	JE      quadgroup4zero
-	VMOVUPS (R9), Z8
-	VMOVUPS 64(R9), Z9
-	VMOVUPS 128(R9), Z10
-	VMOVUPS 192(R9), Z11
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-
-quadgroup4zero:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      quadgroup4store
-	PCALIGN $0x40
-
-quadgroup4turn:
-	CMPQ       o_len+8(FP), $0x02
-	JE         quadgroup4near0level2
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	JMP        quadgroup4near0far
-
-quadgroup4near0level2:
-	PREFETCHT1 (CX)
-	PREFETCHT1 64(CX)
-
-quadgroup4near0far:
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup4ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup4ahead0:
-	CMPQ       o_len+8(FP), $0x02
-	JE         quadgroup4near1level2
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	JMP        quadgroup4near1far
-
-quadgroup4near1level2:
-	PREFETCHT1 (CX)
-	PREFETCHT1 64(CX)
-
-quadgroup4near1far:
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup4ahead1
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup4ahead1:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      64(R9), Z1
-	VMOVUPS      128(R9), Z2
-	VMOVUPS      192(R9), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z8
-	VFMADD231PS  Z1, Z4, Z9
-	VFMADD231PS  Z2, Z4, Z10
-	VFMADD231PS  Z3, Z4, Z11
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS 8(R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 12(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup4turn
-
-quadgroup4store:
-	ADDQ $0x04, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  quadstore4
-
-	// 64 columns of 5 queries.
-quadgroup5:
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    load+120(FP), $0x00
-	JE      quadgroup5zero
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z8
-	VMOVUPS 64(R9), Z9
-	VMOVUPS 128(R9), Z10
-	VMOVUPS 192(R9), Z11
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-
-quadgroup5zero:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      quadgroup5store
-	PCALIGN $0x40
-
-quadgroup5turn:
-	CMPQ       o_len+8(FP), $0x02
-	JE         quadgroup5near0level2
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	JMP        quadgroup5near0far
-
-quadgroup5near0level2:
-	PREFETCHT1 (CX)
-	PREFETCHT1 64(CX)
-
-quadgroup5near0far:
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup5ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup5ahead0:
-	CMPQ       o_len+8(FP), $0x02
-	JE         quadgroup5near1level2
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	JMP        quadgroup5near1far
-
-quadgroup5near1level2:
-	PREFETCHT1 (CX)
-	PREFETCHT1 64(CX)
-
-quadgroup5near1far:
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup5ahead1
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup5ahead1:
-	VMOVUPS      (R9), Z0
-	VMOVUPS      64(R9), Z1
-	VMOVUPS      128(R9), Z2
-	VMOVUPS      192(R9), Z3
-	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z0, Z24, Z4
-	VFMADD231PS  Z1, Z24, Z5
-	VFMADD231PS  Z2, Z24, Z6
-	VFMADD231PS  Z3, Z24, Z7
-	VBROADCASTSS 4(R10), Z24
-	VFMADD231PS  Z0, Z24, Z8
-	VFMADD231PS  Z1, Z24, Z9
-	VFMADD231PS  Z2, Z24, Z10
-	VFMADD231PS  Z3, Z24, Z11
-	VBROADCASTSS 8(R10), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VFMADD231PS  Z3, Z24, Z15
-	VBROADCASTSS 12(R10), Z24
-	VFMADD231PS  Z0, Z24, Z16
-	VFMADD231PS  Z1, Z24, Z17
-	VFMADD231PS  Z2, Z24, Z18
-	VFMADD231PS  Z3, Z24, Z19
-	VBROADCASTSS 16(R10), Z24
-	VFMADD231PS  Z0, Z24, Z20
-	VFMADD231PS  Z1, Z24, Z21
-	VFMADD231PS  Z2, Z24, Z22
-	VFMADD231PS  Z3, Z24, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup5turn
-
-quadgroup5store:
-	ADDQ $0x05, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  quadstore5
-
-	// 64 columns of 6 queries.
-quadgroup6:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
+	// 64 columns of 1 to 6 queries.
+	MOVQ    $0x00000006, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	LEAQ    heightsAVX512<>+28(SB), R10
+	MOVL    (R10)(R9*4), R9
+	MOVB    R9, (SP)
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup6zero
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	CMPB    (SP), $0x82
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
 	VMOVUPS 192(R9), Z3
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JEQ     quadgroup6next0
 	VMOVUPS (R9), Z4
 	VMOVUPS 64(R9), Z5
 	VMOVUPS 128(R9), Z6
 	VMOVUPS 192(R9), Z7
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JPS     quadgroup6next0
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
 	VMOVUPS 192(R9), Z11
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JCC     quadgroup6next0
 	VMOVUPS (R9), Z12
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JPL     quadgroup6next0
 	VMOVUPS (R9), Z16
 	VMOVUPS 64(R9), Z17
 	VMOVUPS 128(R9), Z18
 	VMOVUPS 192(R9), Z19
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JOC     quadgroup6next0
 	VMOVUPS (R9), Z20
 	VMOVUPS 64(R9), Z21
 	VMOVUPS 128(R9), Z22
 	VMOVUPS 192(R9), Z23
+	LEAQ    (R9)(R10*1), R9
+
+quadgroup6next0:
+	JMP quadgroup6begin
 
 quadgroup6zero:
+	CMPB   (SP), $0x82
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	JEQ    quadgroup6next1
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	JPS    quadgroup6next1
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	JCC    quadgroup6next1
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	JPL    quadgroup6next1
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	JOC    quadgroup6next1
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+
+quadgroup6next1:
+quadgroup6begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -19193,87 +18664,95 @@ quadgroup6ahead1:
 	VMOVUPS      64(R9), Z25
 	VMOVUPS      128(R9), Z26
 	VMOVUPS      192(R9), Z27
+	CMPB         (SP), $0x82
 	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
 	VFMADD231PS  Z26, Z28, Z2
 	VFMADD231PS  Z27, Z28, Z3
+	JEQ          quadgroup6next2
 	VBROADCASTSS 4(R10), Z28
 	VFMADD231PS  Z24, Z28, Z4
 	VFMADD231PS  Z25, Z28, Z5
 	VFMADD231PS  Z26, Z28, Z6
 	VFMADD231PS  Z27, Z28, Z7
+	JPS          quadgroup6next2
 	VBROADCASTSS 8(R10), Z28
 	VFMADD231PS  Z24, Z28, Z8
 	VFMADD231PS  Z25, Z28, Z9
 	VFMADD231PS  Z26, Z28, Z10
 	VFMADD231PS  Z27, Z28, Z11
+	JCC          quadgroup6next2
 	VBROADCASTSS 12(R10), Z28
 	VFMADD231PS  Z24, Z28, Z12
 	VFMADD231PS  Z25, Z28, Z13
 	VFMADD231PS  Z26, Z28, Z14
 	VFMADD231PS  Z27, Z28, Z15
+	JPL          quadgroup6next2
 	VBROADCASTSS 16(R10), Z28
 	VFMADD231PS  Z24, Z28, Z16
 	VFMADD231PS  Z25, Z28, Z17
 	VFMADD231PS  Z26, Z28, Z18
 	VFMADD231PS  Z27, Z28, Z19
+	JOC          quadgroup6next2
 	VBROADCASTSS 20(R10), Z28
 	VFMADD231PS  Z24, Z28, Z20
 	VFMADD231PS  Z25, Z28, Z21
 	VFMADD231PS  Z26, Z28, Z22
 	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup6turn
+
+quadgroup6next2:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+	JNZ  quadgroup6turn
 
 quadgroup6store:
-	ADDQ    $0x06, R14
 	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	CMPB    (SP), $0x82
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
 	VMOVUPS Z3, 192(R9)
-	ADDQ    ldo+24(FP), R9
-
-quadstore5:
+	LEAQ    (R9)(R10*1), R9
+	JEQ     quadgroup6next3
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
 	VMOVUPS Z7, 192(R9)
-	ADDQ    ldo+24(FP), R9
-
-quadstore4:
+	LEAQ    (R9)(R10*1), R9
+	JPS     quadgroup6next3
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
 	VMOVUPS Z11, 192(R9)
-	ADDQ    ldo+24(FP), R9
-
-quadstore3:
+	LEAQ    (R9)(R10*1), R9
+	JCC     quadgroup6next3
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
 	VMOVUPS Z15, 192(R9)
-	ADDQ    ldo+24(FP), R9
-
-quadstore2:
+	LEAQ    (R9)(R10*1), R9
+	JPL     quadgroup6next3
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
 	VMOVUPS Z19, 192(R9)
-	ADDQ    ldo+24(FP), R9
-
-quadstore1:
+	LEAQ    (R9)(R10*1), R9
+	JOC     quadgroup6next3
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
 	VMOVUPS Z23, 192(R9)
-	CMPQ    R14, n+96(FP)
-	JL      quadgroup
-	ADDQ    $0x40, R12
-	JMP     quad
+	LEAQ    (R9)(R10*1), R9
+
+quadgroup6next3:
+	ADDQ $0x06, R14
+	CMPQ R14, n+96(FP)
+	JL   quadgroup
+	ADDQ $0x40, R12
+	JMP  quad
 
 quadend:
 	ADDQ $0x40, R13
@@ -19283,37 +18762,36 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// The largest group of queries that there is code for.
 linegroup:
-	MOVQ  ldo+24(FP), R9
-	IMULQ R14, R9
-	ADDQ  o_base+0(FP), R9
-	LEAQ  (R9)(R12*4), R9
-	MOVQ  R9, o_cap+16(FP)
-	MOVQ  n+96(FP), R10
-	SUBQ  R14, R10
-	CMPQ  R10, $0x08
-	JGE   linegroup8
-	CMPQ  R10, $0x07
-	JGE   linegroup7
-	CMPQ  R10, $0x06
-	JGE   linegroup6
-	CMPQ  R10, $0x05
-	JGE   linegroup5
-	CMPQ  R10, $0x04
-	JGE   linegroup4
-	CMPQ  R10, $0x03
-	JGE   linegroup3
-	CMPQ  R10, $0x02
-	JGE   linegroup2
+	MOVQ n+96(FP), R9
+	SUBQ R14, R9
+	CMPQ R9, $0x05
+	JGE  linegroup8
+	CMPQ R9, $0x04
+	JGE  linegroup4
+	CMPQ R9, $0x03
+	JGE  linegroup3
+	CMPQ R9, $0x02
+	JGE  linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Z7, Z7, Z7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
-	VMOVUPS (R9), Z7
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Z0
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup1begin
 
 linegroup1zero:
+	VXORPS Z0, Z0, Z0
+
+linegroup1begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -19332,8 +18810,8 @@ linegroup1near0level2:
 
 linegroup1near0far:
 	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	CMPQ             o_len+8(FP), $0x02
@@ -19346,8 +18824,8 @@ linegroup1near1level2:
 
 linegroup1near1far:
 	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -19365,29 +18843,43 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup1step
 
 linegroup1store:
-	ADDQ $0x01, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore1
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Z0, (R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x01, R14
+	JMP     linenext
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup2zero
-	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z7
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Z0
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z1
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup2begin
 
 linegroup2zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+
+linegroup2begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -19406,9 +18898,9 @@ linegroup2near0level2:
 
 linegroup2near0far:
 	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	CMPQ             o_len+8(FP), $0x02
@@ -19421,9 +18913,9 @@ linegroup2near1level2:
 
 linegroup2near1far:
 	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -19441,33 +18933,49 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup2step
 
 linegroup2store:
-	ADDQ $0x02, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore2
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Z0, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z1, (R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x02, R14
+	JMP     linenext
 
 	// 16 columns of 3 queries.
 linegroup3:
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup3zero
-	VMOVUPS (R9), Z5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z7
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Z0
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z1
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z2
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup3begin
 
 linegroup3zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+
+linegroup3begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -19486,10 +18994,10 @@ linegroup3near0level2:
 
 linegroup3near0far:
 	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	CMPQ             o_len+8(FP), $0x02
@@ -19502,10 +19010,10 @@ linegroup3near1level2:
 
 linegroup3near1far:
 	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -19523,37 +19031,55 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup3step
 
 linegroup3store:
-	ADDQ $0x03, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore3
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Z0, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z1, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z2, (R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x03, R14
+	JMP     linenext
 
 	// 16 columns of 4 queries.
 linegroup4:
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup4zero
-	VMOVUPS (R9), Z4
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z7
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Z0
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z1
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z2
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z3
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup4begin
 
 linegroup4zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+
+linegroup4begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -19572,11 +19098,11 @@ linegroup4near0level2:
 
 linegroup4near0far:
 	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	CMPQ             o_len+8(FP), $0x02
@@ -19589,11 +19115,11 @@ linegroup4near1level2:
 
 linegroup4near1far:
 	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -19611,353 +19137,87 @@ linegroup4fewer:
 	JZ   linegroup4store
 
 linegroup4step:
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VMOVUPS          (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup4step
 
 linegroup4store:
-	ADDQ $0x04, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore4
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Z0, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z1, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z2, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z3, (R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x04, R14
+	JMP     linenext
 
-	// 16 columns of 5 queries.
-linegroup5:
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup5zero
-	VMOVUPS (R9), Z3
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z4
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z7
-
-linegroup5zero:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup5fewer
-	PCALIGN $0x40
-
-linegroup5turn:
-	CMPQ       o_len+8(FP), $0x02
-	JE         linegroup5near0level2
-	PREFETCHT0 (CX)
-	JMP        linegroup5near0far
-
-linegroup5near0level2:
-	PREFETCHT1 (CX)
-
-linegroup5near0far:
-	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z3
-	VFMADD231PS.BCST 4(R10), Z0, Z4
-	VFMADD231PS.BCST 8(R10), Z0, Z5
-	VFMADD231PS.BCST 12(R10), Z0, Z6
-	VFMADD231PS.BCST 16(R10), Z0, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	CMPQ             o_len+8(FP), $0x02
-	JE               linegroup5near1level2
-	PREFETCHT0       64(CX)
-	JMP              linegroup5near1far
-
-linegroup5near1level2:
-	PREFETCHT1 64(CX)
-
-linegroup5near1far:
-	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z3
-	VFMADD231PS.BCST 4(R10), Z0, Z4
-	VFMADD231PS.BCST 8(R10), Z0, Z5
-	VFMADD231PS.BCST 12(R10), Z0, Z6
-	VFMADD231PS.BCST 16(R10), Z0, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+128, CX
-	SUBQ             $+128, BX
-	JNZ              linegroup5ahead
-	ADDQ             next_cap+144(FP), CX
-	MOVQ             next_len+136(FP), BX
-
-linegroup5ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup5turn
-
-linegroup5fewer:
-	ADDQ $0x02, R11
-	JZ   linegroup5store
-
-linegroup5step:
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z3
-	VFMADD231PS.BCST 4(R10), Z0, Z4
-	VFMADD231PS.BCST 8(R10), Z0, Z5
-	VFMADD231PS.BCST 12(R10), Z0, Z6
-	VFMADD231PS.BCST 16(R10), Z0, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	DECQ             R11
-	JNZ              linegroup5step
-
-linegroup5store:
-	ADDQ $0x05, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore5
-
-	// 16 columns of 6 queries.
-linegroup6:
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup6zero
-	VMOVUPS (R9), Z2
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z3
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z4
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z7
-
-linegroup6zero:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup6fewer
-	PCALIGN $0x40
-
-linegroup6turn:
-	CMPQ       o_len+8(FP), $0x02
-	JE         linegroup6near0level2
-	PREFETCHT0 (CX)
-	JMP        linegroup6near0far
-
-linegroup6near0level2:
-	PREFETCHT1 (CX)
-
-linegroup6near0far:
-	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z2
-	VFMADD231PS.BCST 4(R10), Z0, Z3
-	VFMADD231PS.BCST 8(R10), Z0, Z4
-	VFMADD231PS.BCST 12(R10), Z0, Z5
-	VFMADD231PS.BCST 16(R10), Z0, Z6
-	VFMADD231PS.BCST 20(R10), Z0, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	CMPQ             o_len+8(FP), $0x02
-	JE               linegroup6near1level2
-	PREFETCHT0       64(CX)
-	JMP              linegroup6near1far
-
-linegroup6near1level2:
-	PREFETCHT1 64(CX)
-
-linegroup6near1far:
-	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z2
-	VFMADD231PS.BCST 4(R10), Z0, Z3
-	VFMADD231PS.BCST 8(R10), Z0, Z4
-	VFMADD231PS.BCST 12(R10), Z0, Z5
-	VFMADD231PS.BCST 16(R10), Z0, Z6
-	VFMADD231PS.BCST 20(R10), Z0, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+128, CX
-	SUBQ             $+128, BX
-	JNZ              linegroup6ahead
-	ADDQ             next_cap+144(FP), CX
-	MOVQ             next_len+136(FP), BX
-
-linegroup6ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup6turn
-
-linegroup6fewer:
-	ADDQ $0x02, R11
-	JZ   linegroup6store
-
-linegroup6step:
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z2
-	VFMADD231PS.BCST 4(R10), Z0, Z3
-	VFMADD231PS.BCST 8(R10), Z0, Z4
-	VFMADD231PS.BCST 12(R10), Z0, Z5
-	VFMADD231PS.BCST 16(R10), Z0, Z6
-	VFMADD231PS.BCST 20(R10), Z0, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	DECQ             R11
-	JNZ              linegroup6step
-
-linegroup6store:
-	ADDQ $0x06, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore6
-
-	// 16 columns of 7 queries.
-linegroup7:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup7zero
-	VMOVUPS (R9), Z1
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z2
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z3
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z4
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z7
-
-linegroup7zero:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      linegroup7fewer
-	PCALIGN $0x40
-
-linegroup7turn:
-	CMPQ       o_len+8(FP), $0x02
-	JE         linegroup7near0level2
-	PREFETCHT0 (CX)
-	JMP        linegroup7near0far
-
-linegroup7near0level2:
-	PREFETCHT1 (CX)
-
-linegroup7near0far:
-	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z1
-	VFMADD231PS.BCST 4(R10), Z0, Z2
-	VFMADD231PS.BCST 8(R10), Z0, Z3
-	VFMADD231PS.BCST 12(R10), Z0, Z4
-	VFMADD231PS.BCST 16(R10), Z0, Z5
-	VFMADD231PS.BCST 20(R10), Z0, Z6
-	VFMADD231PS.BCST 24(R10), Z0, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	CMPQ             o_len+8(FP), $0x02
-	JE               linegroup7near1level2
-	PREFETCHT0       64(CX)
-	JMP              linegroup7near1far
-
-linegroup7near1level2:
-	PREFETCHT1 64(CX)
-
-linegroup7near1far:
-	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z1
-	VFMADD231PS.BCST 4(R10), Z0, Z2
-	VFMADD231PS.BCST 8(R10), Z0, Z3
-	VFMADD231PS.BCST 12(R10), Z0, Z4
-	VFMADD231PS.BCST 16(R10), Z0, Z5
-	VFMADD231PS.BCST 20(R10), Z0, Z6
-	VFMADD231PS.BCST 24(R10), Z0, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+128, CX
-	SUBQ             $+128, BX
-	JNZ              linegroup7ahead
-	ADDQ             next_cap+144(FP), CX
-	MOVQ             next_len+136(FP), BX
-
-linegroup7ahead:
-	SUBQ $0x02, R11
-	JGE  linegroup7turn
-
-linegroup7fewer:
-	ADDQ $0x02, R11
-	JZ   linegroup7store
-
-linegroup7step:
-	VMOVUPS          (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z1
-	VFMADD231PS.BCST 4(R10), Z0, Z2
-	VFMADD231PS.BCST 8(R10), Z0, Z3
-	VFMADD231PS.BCST 12(R10), Z0, Z4
-	VFMADD231PS.BCST 16(R10), Z0, Z5
-	VFMADD231PS.BCST 20(R10), Z0, Z6
-	VFMADD231PS.BCST 24(R10), Z0, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	DECQ             R11
-	JNZ              linegroup7step
-
-linegroup7store:
-	ADDQ $0x07, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore7
-
-	// 16 columns of 8 queries.
+	// 16 columns of 5 to 8 queries.
 linegroup8:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	MOVQ    $0x00000008, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	LEAQ    heightsAVX512<>+12(SB), R10
+	MOVL    (R10)(R9*4), R9
+	MOVB    R9, (SP)
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup8zero
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	CMPB    (SP), $0x82
 	VMOVUPS (R9), Z0
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z1
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z2
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z3
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z4
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JEQ     linegroup8next0
 	VMOVUPS (R9), Z5
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JPS     linegroup8next0
 	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JCC     linegroup8next0
 	VMOVUPS (R9), Z7
+	LEAQ    (R9)(R10*1), R9
+
+linegroup8next0:
+	JMP linegroup8begin
 
 linegroup8zero:
+	CMPB   (SP), $0x82
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	JEQ    linegroup8next1
+	VXORPS Z5, Z5, Z5
+	JPS    linegroup8next1
+	VXORPS Z6, Z6, Z6
+	JCC    linegroup8next1
+	VXORPS Z7, Z7, Z7
+
+linegroup8next1:
+linegroup8begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -19976,43 +19236,55 @@ linegroup8near0level2:
 
 linegroup8near0far:
 	PREFETCHT1       (CX)(DX*1)
-	VMOVUPS          (R9), Z8
-	VFMADD231PS.BCST (R10), Z8, Z0
-	VFMADD231PS.BCST 4(R10), Z8, Z1
-	VFMADD231PS.BCST 8(R10), Z8, Z2
-	VFMADD231PS.BCST 12(R10), Z8, Z3
-	VFMADD231PS.BCST 16(R10), Z8, Z4
-	VFMADD231PS.BCST 20(R10), Z8, Z5
-	VFMADD231PS.BCST 24(R10), Z8, Z6
-	VFMADD231PS.BCST 28(R10), Z8, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	CMPQ             o_len+8(FP), $0x02
-	JE               linegroup8near1level2
-	PREFETCHT0       64(CX)
-	JMP              linegroup8near1far
+	VMOVUPS          (R9), Z24
+	CMPB             (SP), $0x82
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	VFMADD231PS.BCST 16(R10), Z24, Z4
+	JEQ              linegroup8next2
+	VFMADD231PS.BCST 20(R10), Z24, Z5
+	JPS              linegroup8next2
+	VFMADD231PS.BCST 24(R10), Z24, Z6
+	JCC              linegroup8next2
+	VFMADD231PS.BCST 28(R10), Z24, Z7
+
+linegroup8next2:
+	ADDQ       AX, R9
+	ADDQ       R8, R10
+	CMPQ       o_len+8(FP), $0x02
+	JE         linegroup8near1level2
+	PREFETCHT0 64(CX)
+	JMP        linegroup8near1far
 
 linegroup8near1level2:
 	PREFETCHT1 64(CX)
 
 linegroup8near1far:
 	PREFETCHT1       64(CX)(DX*1)
-	VMOVUPS          (R9), Z8
-	VFMADD231PS.BCST (R10), Z8, Z0
-	VFMADD231PS.BCST 4(R10), Z8, Z1
-	VFMADD231PS.BCST 8(R10), Z8, Z2
-	VFMADD231PS.BCST 12(R10), Z8, Z3
-	VFMADD231PS.BCST 16(R10), Z8, Z4
-	VFMADD231PS.BCST 20(R10), Z8, Z5
-	VFMADD231PS.BCST 24(R10), Z8, Z6
-	VFMADD231PS.BCST 28(R10), Z8, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	ADDQ             $+128, CX
-	SUBQ             $+128, BX
-	JNZ              linegroup8ahead
-	ADDQ             next_cap+144(FP), CX
-	MOVQ             next_len+136(FP), BX
+	VMOVUPS          (R9), Z24
+	CMPB             (SP), $0x82
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	VFMADD231PS.BCST 16(R10), Z24, Z4
+	JEQ              linegroup8next3
+	VFMADD231PS.BCST 20(R10), Z24, Z5
+	JPS              linegroup8next3
+	VFMADD231PS.BCST 24(R10), Z24, Z6
+	JCC              linegroup8next3
+	VFMADD231PS.BCST 28(R10), Z24, Z7
+
+linegroup8next3:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	ADDQ $+128, CX
+	SUBQ $+128, BX
+	JNZ  linegroup8ahead
+	ADDQ next_cap+144(FP), CX
+	MOVQ next_len+136(FP), BX
 
 linegroup8ahead:
 	SUBQ $0x02, R11
@@ -20023,56 +19295,58 @@ linegroup8fewer:
 	JZ   linegroup8store
 
 linegroup8step:
-	VMOVUPS          (R9), Z8
-	VFMADD231PS.BCST (R10), Z8, Z0
-	VFMADD231PS.BCST 4(R10), Z8, Z1
-	VFMADD231PS.BCST 8(R10), Z8, Z2
-	VFMADD231PS.BCST 12(R10), Z8, Z3
-	VFMADD231PS.BCST 16(R10), Z8, Z4
-	VFMADD231PS.BCST 20(R10), Z8, Z5
-	VFMADD231PS.BCST 24(R10), Z8, Z6
-	VFMADD231PS.BCST 28(R10), Z8, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	DECQ             R11
-	JNZ              linegroup8step
+	VMOVUPS          (R9), Z24
+	CMPB             (SP), $0x82
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	VFMADD231PS.BCST 16(R10), Z24, Z4
+	JEQ              linegroup8next4
+	VFMADD231PS.BCST 20(R10), Z24, Z5
+	JPS              linegroup8next4
+	VFMADD231PS.BCST 24(R10), Z24, Z6
+	JCC              linegroup8next4
+	VFMADD231PS.BCST 28(R10), Z24, Z7
+
+linegroup8next4:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+	JNZ  linegroup8step
 
 linegroup8store:
-	ADDQ    $0x08, R14
 	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	CMPB    (SP), $0x82
 	VMOVUPS Z0, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore7:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z1, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore6:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z2, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore5:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z3, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore4:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z4, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore3:
+	LEAQ    (R9)(R10*1), R9
+	JEQ     linegroup8next5
 	VMOVUPS Z5, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore2:
+	LEAQ    (R9)(R10*1), R9
+	JPS     linegroup8next5
 	VMOVUPS Z6, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore1:
+	LEAQ    (R9)(R10*1), R9
+	JCC     linegroup8next5
 	VMOVUPS Z7, (R9)
-	CMPQ    R14, n+96(FP)
-	JL      linegroup
-	ADDQ    $0x10, R12
-	JMP     line
+	LEAQ    (R9)(R10*1), R9
+
+linegroup8next5:
+	ADDQ $0x08, R14
+
+linenext:
+	CMPQ R14, n+96(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	JMP  line
 
 lineend:
 	ADDQ $0x10, R13
@@ -20082,81 +19356,54 @@ four:
 	JL   fourend
 	XORQ R14, R14
 
-	// The largest group of queries that there is code for.
 fourgroup:
-	MOVQ  ldo+24(FP), CX
-	IMULQ R14, CX
-	ADDQ  o_base+0(FP), CX
-	LEAQ  (CX)(R12*4), CX
-	MOVQ  CX, o_cap+16(FP)
-	MOVQ  n+96(FP), BX
-	SUBQ  R14, BX
-	CMPQ  BX, $0x04
-	JGE   fourgroup4
+	MOVQ n+96(FP), CX
+	SUBQ R14, CX
 
-	// 4 columns of 1 queries.
-	VXORPS  X3, X3, X3
-	CMPB    load+120(FP), $0x00
-	JE      fourgroup1zero
-	VMOVUPS (CX), X3
-
-fourgroup1zero:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      fourgroup1fewer
-	PCALIGN $0x40
-
-fourgroup1turn:
-	VMOVUPS      (R9), X0
-	VBROADCASTSS (R10), X1
-	VFMADD231PS  X0, X1, X3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS      (R9), X0
-	VBROADCASTSS (R10), X1
-	VFMADD231PS  X0, X1, X3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	SUBQ         $0x02, R11
-	JGE          fourgroup1turn
-
-fourgroup1fewer:
-	ADDQ $0x02, R11
-	JZ   fourgroup1store
-
-fourgroup1step:
-	VMOVUPS      (R9), X0
-	VBROADCASTSS (R10), X1
-	VFMADD231PS  X0, X1, X3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          fourgroup1step
-
-fourgroup1store:
-	ADDQ $0x01, R14
-	MOVQ o_cap+16(FP), CX
-	JMP  fourstore1
-
-	// 4 columns of 4 queries.
-fourgroup4:
-	VXORPS  X0, X0, X0
-	VXORPS  X1, X1, X1
-	VXORPS  X2, X2, X2
-	VXORPS  X3, X3, X3
+	// 4 columns of 1 to 4 queries.
+	MOVQ    $0x00000004, BX
+	CMPQ    CX, BX
+	CMOVQGT BX, CX
+	LEAQ    heightsAVX512<>+28(SB), BX
+	MOVL    (BX)(CX*4), CX
+	MOVB    CL, (SP)
+	MOVQ    ldo+24(FP), CX
+	IMULQ   R14, CX
+	ADDQ    o_base+0(FP), CX
+	LEAQ    (CX)(R12*4), CX
+	MOVQ    CX, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      fourgroup4zero
+	MOVQ    o_cap+16(FP), CX
+	MOVQ    ldo+24(FP), BX
+	CMPB    (SP), $0x82
 	VMOVUPS (CX), X0
-	ADDQ    ldo+24(FP), CX
+	LEAQ    (CX)(BX*1), CX
+	JEQ     fourgroup4next0
 	VMOVUPS (CX), X1
-	ADDQ    ldo+24(FP), CX
+	LEAQ    (CX)(BX*1), CX
+	JPS     fourgroup4next0
 	VMOVUPS (CX), X2
-	ADDQ    ldo+24(FP), CX
+	LEAQ    (CX)(BX*1), CX
+	JCC     fourgroup4next0
 	VMOVUPS (CX), X3
+	LEAQ    (CX)(BX*1), CX
+
+fourgroup4next0:
+	JMP fourgroup4begin
 
 fourgroup4zero:
+	CMPB   (SP), $0x82
+	VXORPS X0, X0, X0
+	JEQ    fourgroup4next1
+	VXORPS X1, X1, X1
+	JPS    fourgroup4next1
+	VXORPS X2, X2, X2
+	JCC    fourgroup4next1
+	VXORPS X3, X3, X3
+
+fourgroup4next1:
+fourgroup4begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -20165,66 +19412,90 @@ fourgroup4zero:
 	PCALIGN $0x40
 
 fourgroup4turn:
-	VMOVUPS      (R9), X4
-	VBROADCASTSS (R10), X5
-	VFMADD231PS  X4, X5, X0
-	VBROADCASTSS 4(R10), X5
-	VFMADD231PS  X4, X5, X1
-	VBROADCASTSS 8(R10), X5
-	VFMADD231PS  X4, X5, X2
-	VBROADCASTSS 12(R10), X5
-	VFMADD231PS  X4, X5, X3
+	VMOVUPS      (R9), X24
+	CMPB         (SP), $0x82
+	VBROADCASTSS (R10), X25
+	VFMADD231PS  X24, X25, X0
+	JEQ          fourgroup4next2
+	VBROADCASTSS 4(R10), X25
+	VFMADD231PS  X24, X25, X1
+	JPS          fourgroup4next2
+	VBROADCASTSS 8(R10), X25
+	VFMADD231PS  X24, X25, X2
+	JCC          fourgroup4next2
+	VBROADCASTSS 12(R10), X25
+	VFMADD231PS  X24, X25, X3
+
+fourgroup4next2:
 	ADDQ         AX, R9
 	ADDQ         R8, R10
-	VMOVUPS      (R9), X4
-	VBROADCASTSS (R10), X5
-	VFMADD231PS  X4, X5, X0
-	VBROADCASTSS 4(R10), X5
-	VFMADD231PS  X4, X5, X1
-	VBROADCASTSS 8(R10), X5
-	VFMADD231PS  X4, X5, X2
-	VBROADCASTSS 12(R10), X5
-	VFMADD231PS  X4, X5, X3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	SUBQ         $0x02, R11
-	JGE          fourgroup4turn
+	VMOVUPS      (R9), X24
+	CMPB         (SP), $0x82
+	VBROADCASTSS (R10), X25
+	VFMADD231PS  X24, X25, X0
+	JEQ          fourgroup4next3
+	VBROADCASTSS 4(R10), X25
+	VFMADD231PS  X24, X25, X1
+	JPS          fourgroup4next3
+	VBROADCASTSS 8(R10), X25
+	VFMADD231PS  X24, X25, X2
+	JCC          fourgroup4next3
+	VBROADCASTSS 12(R10), X25
+	VFMADD231PS  X24, X25, X3
+
+fourgroup4next3:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	SUBQ $0x02, R11
+	JGE  fourgroup4turn
 
 fourgroup4fewer:
 	ADDQ $0x02, R11
 	JZ   fourgroup4store
 
 fourgroup4step:
-	VMOVUPS      (R9), X4
-	VBROADCASTSS (R10), X5
-	VFMADD231PS  X4, X5, X0
-	VBROADCASTSS 4(R10), X5
-	VFMADD231PS  X4, X5, X1
-	VBROADCASTSS 8(R10), X5
-	VFMADD231PS  X4, X5, X2
-	VBROADCASTSS 12(R10), X5
-	VFMADD231PS  X4, X5, X3
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          fourgroup4step
+	VMOVUPS      (R9), X24
+	CMPB         (SP), $0x82
+	VBROADCASTSS (R10), X25
+	VFMADD231PS  X24, X25, X0
+	JEQ          fourgroup4next4
+	VBROADCASTSS 4(R10), X25
+	VFMADD231PS  X24, X25, X1
+	JPS          fourgroup4next4
+	VBROADCASTSS 8(R10), X25
+	VFMADD231PS  X24, X25, X2
+	JCC          fourgroup4next4
+	VBROADCASTSS 12(R10), X25
+	VFMADD231PS  X24, X25, X3
+
+fourgroup4next4:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+	JNZ  fourgroup4step
 
 fourgroup4store:
-	ADDQ    $0x04, R14
 	MOVQ    o_cap+16(FP), CX
+	MOVQ    ldo+24(FP), BX
+	CMPB    (SP), $0x82
 	VMOVUPS X0, (CX)
-	ADDQ    ldo+24(FP), CX
+	LEAQ    (CX)(BX*1), CX
+	JEQ     fourgroup4next5
 	VMOVUPS X1, (CX)
-	ADDQ    ldo+24(FP), CX
+	LEAQ    (CX)(BX*1), CX
+	JPS     fourgroup4next5
 	VMOVUPS X2, (CX)
-	ADDQ    ldo+24(FP), CX
-
-fourstore1:
+	LEAQ    (CX)(BX*1), CX
+	JCC     fourgroup4next5
 	VMOVUPS X3, (CX)
-	CMPQ    R14, n+96(FP)
-	JL      fourgroup
-	ADDQ    $0x04, R12
-	JMP     four
+	LEAQ    (CX)(BX*1), CX
+
+fourgroup4next5:
+	ADDQ $0x04, R14
+	CMPQ R14, n+96(FP)
+	JL   fourgroup
+	ADDQ $0x04, R12
+	JMP  four
 
 fourend:
 	ADDQ $0x04, R13
@@ -20234,81 +19505,54 @@ single:
 	JL   singleend
 	XORQ R14, R14
 
-	// The largest group of queries that there is code for.
 singlegroup:
-	MOVQ  ldo+24(FP), CX
-	IMULQ R14, CX
-	ADDQ  o_base+0(FP), CX
-	LEAQ  (CX)(R12*4), CX
-	MOVQ  CX, o_cap+16(FP)
-	MOVQ  n+96(FP), BX
-	SUBQ  R14, BX
-	CMPQ  BX, $0x04
-	JGE   singlegroup4
+	MOVQ n+96(FP), CX
+	SUBQ R14, CX
 
-	// 1 columns of 1 queries.
-	VXORPS X3, X3, X3
-	CMPB   load+120(FP), $0x00
-	JE     singlegroup1zero
-	VMOVSS (CX), X3
+	// 1 columns of 1 to 4 queries.
+	MOVQ    $0x00000004, BX
+	CMPQ    CX, BX
+	CMOVQGT BX, CX
+	LEAQ    heightsAVX512<>+28(SB), BX
+	MOVL    (BX)(CX*4), CX
+	MOVB    CL, (SP)
+	MOVQ    ldo+24(FP), CX
+	IMULQ   R14, CX
+	ADDQ    o_base+0(FP), CX
+	LEAQ    (CX)(R12*4), CX
+	MOVQ    CX, o_cap+16(FP)
+	CMPB    load+120(FP), $0x00
+	JE      singlegroup4zero
+	MOVQ    o_cap+16(FP), CX
+	MOVQ    ldo+24(FP), BX
+	CMPB    (SP), $0x82
+	VMOVSS  (CX), X0
+	LEAQ    (CX)(BX*1), CX
+	JEQ     singlegroup4next0
+	VMOVSS  (CX), X1
+	LEAQ    (CX)(BX*1), CX
+	JPS     singlegroup4next0
+	VMOVSS  (CX), X2
+	LEAQ    (CX)(BX*1), CX
+	JCC     singlegroup4next0
+	VMOVSS  (CX), X3
+	LEAQ    (CX)(BX*1), CX
 
-singlegroup1zero:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      singlegroup1fewer
-	PCALIGN $0x40
-
-singlegroup1turn:
-	VMOVSS      (R9), X0
-	VMOVSS      (R10), X1
-	VFMADD231SS X1, X0, X3
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	VMOVSS      (R9), X0
-	VMOVSS      (R10), X1
-	VFMADD231SS X1, X0, X3
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	SUBQ        $0x02, R11
-	JGE         singlegroup1turn
-
-singlegroup1fewer:
-	ADDQ $0x02, R11
-	JZ   singlegroup1store
-
-singlegroup1step:
-	VMOVSS      (R9), X0
-	VMOVSS      (R10), X1
-	VFMADD231SS X1, X0, X3
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	DECQ        R11
-	JNZ         singlegroup1step
-
-singlegroup1store:
-	ADDQ $0x01, R14
-	MOVQ o_cap+16(FP), CX
-	JMP  singlestore1
-
-	// 1 columns of 4 queries.
-singlegroup4:
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	VXORPS X3, X3, X3
-	CMPB   load+120(FP), $0x00
-	JE     singlegroup4zero
-	VMOVSS (CX), X0
-	ADDQ   ldo+24(FP), CX
-	VMOVSS (CX), X1
-	ADDQ   ldo+24(FP), CX
-	VMOVSS (CX), X2
-	ADDQ   ldo+24(FP), CX
-	VMOVSS (CX), X3
+singlegroup4next0:
+	JMP singlegroup4begin
 
 singlegroup4zero:
+	CMPB   (SP), $0x82
+	VXORPS X0, X0, X0
+	JEQ    singlegroup4next1
+	VXORPS X1, X1, X1
+	JPS    singlegroup4next1
+	VXORPS X2, X2, X2
+	JCC    singlegroup4next1
+	VXORPS X3, X3, X3
+
+singlegroup4next1:
+singlegroup4begin:
 	LEAQ    (SI)(R12*4), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -20317,66 +19561,90 @@ singlegroup4zero:
 	PCALIGN $0x40
 
 singlegroup4turn:
-	VMOVSS      (R9), X4
-	VMOVSS      (R10), X5
-	VFMADD231SS X5, X4, X0
-	VMOVSS      4(R10), X5
-	VFMADD231SS X5, X4, X1
-	VMOVSS      8(R10), X5
-	VFMADD231SS X5, X4, X2
-	VMOVSS      12(R10), X5
-	VFMADD231SS X5, X4, X3
+	VMOVSS      (R9), X24
+	CMPB        (SP), $0x82
+	VMOVSS      (R10), X25
+	VFMADD231SS X25, X24, X0
+	JEQ         singlegroup4next2
+	VMOVSS      4(R10), X25
+	VFMADD231SS X25, X24, X1
+	JPS         singlegroup4next2
+	VMOVSS      8(R10), X25
+	VFMADD231SS X25, X24, X2
+	JCC         singlegroup4next2
+	VMOVSS      12(R10), X25
+	VFMADD231SS X25, X24, X3
+
+singlegroup4next2:
 	ADDQ        AX, R9
 	ADDQ        R8, R10
-	VMOVSS      (R9), X4
-	VMOVSS      (R10), X5
-	VFMADD231SS X5, X4, X0
-	VMOVSS      4(R10), X5
-	VFMADD231SS X5, X4, X1
-	VMOVSS      8(R10), X5
-	VFMADD231SS X5, X4, X2
-	VMOVSS      12(R10), X5
-	VFMADD231SS X5, X4, X3
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	SUBQ        $0x02, R11
-	JGE         singlegroup4turn
+	VMOVSS      (R9), X24
+	CMPB        (SP), $0x82
+	VMOVSS      (R10), X25
+	VFMADD231SS X25, X24, X0
+	JEQ         singlegroup4next3
+	VMOVSS      4(R10), X25
+	VFMADD231SS X25, X24, X1
+	JPS         singlegroup4next3
+	VMOVSS      8(R10), X25
+	VFMADD231SS X25, X24, X2
+	JCC         singlegroup4next3
+	VMOVSS      12(R10), X25
+	VFMADD231SS X25, X24, X3
+
+singlegroup4next3:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	SUBQ $0x02, R11
+	JGE  singlegroup4turn
 
 singlegroup4fewer:
 	ADDQ $0x02, R11
 	JZ   singlegroup4store
 
 singlegroup4step:
-	VMOVSS      (R9), X4
-	VMOVSS      (R10), X5
-	VFMADD231SS X5, X4, X0
-	VMOVSS      4(R10), X5
-	VFMADD231SS X5, X4, X1
-	VMOVSS      8(R10), X5
-	VFMADD231SS X5, X4, X2
-	VMOVSS      12(R10), X5
-	VFMADD231SS X5, X4, X3
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	DECQ        R11
-	JNZ         singlegroup4step
+	VMOVSS      (R9), X24
+	CMPB        (SP), $0x82
+	VMOVSS      (R10), X25
+	VFMADD231SS X25, X24, X0
+	JEQ         singlegroup4next4
+	VMOVSS      4(R10), X25
+	VFMADD231SS X25, X24, X1
+	JPS         singlegroup4next4
+	VMOVSS      8(R10), X25
+	VFMADD231SS X25, X24, X2
+	JCC         singlegroup4next4
+	VMOVSS      12(R10), X25
+	VFMADD231SS X25, X24, X3
+
+singlegroup4next4:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+	JNZ  singlegroup4step
 
 singlegroup4store:
-	ADDQ   $0x04, R14
 	MOVQ   o_cap+16(FP), CX
+	MOVQ   ldo+24(FP), BX
+	CMPB   (SP), $0x82
 	VMOVSS X0, (CX)
-	ADDQ   ldo+24(FP), CX
+	LEAQ   (CX)(BX*1), CX
+	JEQ    singlegroup4next5
 	VMOVSS X1, (CX)
-	ADDQ   ldo+24(FP), CX
+	LEAQ   (CX)(BX*1), CX
+	JPS    singlegroup4next5
 	VMOVSS X2, (CX)
-	ADDQ   ldo+24(FP), CX
-
-singlestore1:
+	LEAQ   (CX)(BX*1), CX
+	JCC    singlegroup4next5
 	VMOVSS X3, (CX)
-	CMPQ   R14, n+96(FP)
-	JL     singlegroup
-	ADDQ   $0x01, R12
-	JMP    single
+	LEAQ   (CX)(BX*1), CX
+
+singlegroup4next5:
+	ADDQ $0x04, R14
+	CMPQ R14, n+96(FP)
+	JL   singlegroup
+	ADDQ $0x01, R12
+	JMP  single
 
 singleend:
 	ADDQ $0x01, R13
@@ -22008,8 +21276,8 @@ DATA halvesAVX512<>+56(SB)/8, $0x001f001d001b0019
 GLOBL halvesAVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
-// Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·skinnyPVF16AVX512(SB), NOSPLIT, $0-160
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·skinnyPVF16AVX512(SB), NOSPLIT, $8-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x01, AX
@@ -22061,484 +21329,100 @@ quad:
 	JG   quadend
 	XORQ R14, R14
 
-	// The largest group of queries that there is code for.
 quadgroup:
-	MOVQ  ldo+24(FP), R9
-	IMULQ R14, R9
-	ADDQ  o_base+0(FP), R9
-	LEAQ  (R9)(R12*4), R9
-	MOVQ  R9, o_cap+16(FP)
-	MOVQ  n+96(FP), R10
-	SUBQ  R14, R10
-	CMPQ  R10, $0x06
-	JGE   quadgroup6
-	CMPQ  R10, $0x05
-	JGE   quadgroup5
-	CMPQ  R10, $0x04
-	JGE   quadgroup4
-	CMPQ  R10, $0x03
-	JGE   quadgroup3
-	CMPQ  R10, $0x02
-	JGE   quadgroup2
+	MOVQ n+96(FP), R9
+	SUBQ R14, R9
 
-	// 64 columns of 1 queries.
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    load+120(FP), $0x00
-	JE      quadgroup1zero
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-
-quadgroup1zero:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      quadgroup1store
-	PCALIGN $0x40
-
-quadgroup1turn:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup1ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup1ahead0:
-	VCVTPH2PS    (R9), Z0
-	VCVTPH2PS    32(R9), Z1
-	VCVTPH2PS    64(R9), Z2
-	VCVTPH2PS    96(R9), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup1turn
-
-quadgroup1store:
-	ADDQ $0x01, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  quadstore1
-
-	// 64 columns of 2 queries.
-quadgroup2:
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    load+120(FP), $0x00
-	JE      quadgroup2zero
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-
-quadgroup2zero:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      quadgroup2store
-	PCALIGN $0x40
-
-quadgroup2turn:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup2ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup2ahead0:
-	VCVTPH2PS    (R9), Z0
-	VCVTPH2PS    32(R9), Z1
-	VCVTPH2PS    64(R9), Z2
-	VCVTPH2PS    96(R9), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup2turn
-
-quadgroup2store:
-	ADDQ $0x02, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  quadstore2
-
-	// 64 columns of 3 queries.
-quadgroup3:
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    load+120(FP), $0x00
-	JE      quadgroup3zero
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-
-quadgroup3zero:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      quadgroup3store
-	PCALIGN $0x40
-
-quadgroup3turn:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup3ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup3ahead0:
-	VCVTPH2PS    (R9), Z0
-	VCVTPH2PS    32(R9), Z1
-	VCVTPH2PS    64(R9), Z2
-	VCVTPH2PS    96(R9), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 8(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup3turn
-
-quadgroup3store:
-	ADDQ $0x03, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  quadstore3
-
-	// 64 columns of 4 queries.
-quadgroup4:
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    load+120(FP), $0x00
-	JE      quadgroup4zero
-	VMOVUPS (R9), Z8
-	VMOVUPS 64(R9), Z9
-	VMOVUPS 128(R9), Z10
-	VMOVUPS 192(R9), Z11
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-
-quadgroup4zero:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      quadgroup4store
-	PCALIGN $0x40
-
-quadgroup4turn:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup4ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup4ahead0:
-	VCVTPH2PS    (R9), Z0
-	VCVTPH2PS    32(R9), Z1
-	VCVTPH2PS    64(R9), Z2
-	VCVTPH2PS    96(R9), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z8
-	VFMADD231PS  Z1, Z4, Z9
-	VFMADD231PS  Z2, Z4, Z10
-	VFMADD231PS  Z3, Z4, Z11
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS 8(R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 12(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup4turn
-
-quadgroup4store:
-	ADDQ $0x04, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  quadstore4
-
-	// 64 columns of 5 queries.
-quadgroup5:
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    load+120(FP), $0x00
-	JE      quadgroup5zero
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z8
-	VMOVUPS 64(R9), Z9
-	VMOVUPS 128(R9), Z10
-	VMOVUPS 192(R9), Z11
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-
-quadgroup5zero:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      quadgroup5store
-	PCALIGN $0x40
-
-quadgroup5turn:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup5ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup5ahead0:
-	VCVTPH2PS    (R9), Z0
-	VCVTPH2PS    32(R9), Z1
-	VCVTPH2PS    64(R9), Z2
-	VCVTPH2PS    96(R9), Z3
-	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z0, Z24, Z4
-	VFMADD231PS  Z1, Z24, Z5
-	VFMADD231PS  Z2, Z24, Z6
-	VFMADD231PS  Z3, Z24, Z7
-	VBROADCASTSS 4(R10), Z24
-	VFMADD231PS  Z0, Z24, Z8
-	VFMADD231PS  Z1, Z24, Z9
-	VFMADD231PS  Z2, Z24, Z10
-	VFMADD231PS  Z3, Z24, Z11
-	VBROADCASTSS 8(R10), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VFMADD231PS  Z3, Z24, Z15
-	VBROADCASTSS 12(R10), Z24
-	VFMADD231PS  Z0, Z24, Z16
-	VFMADD231PS  Z1, Z24, Z17
-	VFMADD231PS  Z2, Z24, Z18
-	VFMADD231PS  Z3, Z24, Z19
-	VBROADCASTSS 16(R10), Z24
-	VFMADD231PS  Z0, Z24, Z20
-	VFMADD231PS  Z1, Z24, Z21
-	VFMADD231PS  Z2, Z24, Z22
-	VFMADD231PS  Z3, Z24, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup5turn
-
-quadgroup5store:
-	ADDQ $0x05, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  quadstore5
-
-	// 64 columns of 6 queries.
-quadgroup6:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
+	// 64 columns of 1 to 6 queries.
+	MOVQ    $0x00000006, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	LEAQ    heightsAVX512<>+28(SB), R10
+	MOVL    (R10)(R9*4), R9
+	MOVB    R9, (SP)
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup6zero
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	CMPB    (SP), $0x82
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
 	VMOVUPS 192(R9), Z3
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JEQ     quadgroup6next0
 	VMOVUPS (R9), Z4
 	VMOVUPS 64(R9), Z5
 	VMOVUPS 128(R9), Z6
 	VMOVUPS 192(R9), Z7
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JPS     quadgroup6next0
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
 	VMOVUPS 192(R9), Z11
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JCC     quadgroup6next0
 	VMOVUPS (R9), Z12
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JPL     quadgroup6next0
 	VMOVUPS (R9), Z16
 	VMOVUPS 64(R9), Z17
 	VMOVUPS 128(R9), Z18
 	VMOVUPS 192(R9), Z19
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JOC     quadgroup6next0
 	VMOVUPS (R9), Z20
 	VMOVUPS 64(R9), Z21
 	VMOVUPS 128(R9), Z22
 	VMOVUPS 192(R9), Z23
+	LEAQ    (R9)(R10*1), R9
+
+quadgroup6next0:
+	JMP quadgroup6begin
 
 quadgroup6zero:
+	CMPB   (SP), $0x82
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	JEQ    quadgroup6next1
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	JPS    quadgroup6next1
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	JCC    quadgroup6next1
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	JPL    quadgroup6next1
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	JOC    quadgroup6next1
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+
+quadgroup6next1:
+quadgroup6begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -22562,87 +21446,95 @@ quadgroup6ahead0:
 	VCVTPH2PS    32(R9), Z25
 	VCVTPH2PS    64(R9), Z26
 	VCVTPH2PS    96(R9), Z27
+	CMPB         (SP), $0x82
 	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
 	VFMADD231PS  Z26, Z28, Z2
 	VFMADD231PS  Z27, Z28, Z3
+	JEQ          quadgroup6next2
 	VBROADCASTSS 4(R10), Z28
 	VFMADD231PS  Z24, Z28, Z4
 	VFMADD231PS  Z25, Z28, Z5
 	VFMADD231PS  Z26, Z28, Z6
 	VFMADD231PS  Z27, Z28, Z7
+	JPS          quadgroup6next2
 	VBROADCASTSS 8(R10), Z28
 	VFMADD231PS  Z24, Z28, Z8
 	VFMADD231PS  Z25, Z28, Z9
 	VFMADD231PS  Z26, Z28, Z10
 	VFMADD231PS  Z27, Z28, Z11
+	JCC          quadgroup6next2
 	VBROADCASTSS 12(R10), Z28
 	VFMADD231PS  Z24, Z28, Z12
 	VFMADD231PS  Z25, Z28, Z13
 	VFMADD231PS  Z26, Z28, Z14
 	VFMADD231PS  Z27, Z28, Z15
+	JPL          quadgroup6next2
 	VBROADCASTSS 16(R10), Z28
 	VFMADD231PS  Z24, Z28, Z16
 	VFMADD231PS  Z25, Z28, Z17
 	VFMADD231PS  Z26, Z28, Z18
 	VFMADD231PS  Z27, Z28, Z19
+	JOC          quadgroup6next2
 	VBROADCASTSS 20(R10), Z28
 	VFMADD231PS  Z24, Z28, Z20
 	VFMADD231PS  Z25, Z28, Z21
 	VFMADD231PS  Z26, Z28, Z22
 	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup6turn
+
+quadgroup6next2:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+	JNZ  quadgroup6turn
 
 quadgroup6store:
-	ADDQ    $0x06, R14
 	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	CMPB    (SP), $0x82
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
 	VMOVUPS Z3, 192(R9)
-	ADDQ    ldo+24(FP), R9
-
-quadstore5:
+	LEAQ    (R9)(R10*1), R9
+	JEQ     quadgroup6next3
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
 	VMOVUPS Z7, 192(R9)
-	ADDQ    ldo+24(FP), R9
-
-quadstore4:
+	LEAQ    (R9)(R10*1), R9
+	JPS     quadgroup6next3
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
 	VMOVUPS Z11, 192(R9)
-	ADDQ    ldo+24(FP), R9
-
-quadstore3:
+	LEAQ    (R9)(R10*1), R9
+	JCC     quadgroup6next3
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
 	VMOVUPS Z15, 192(R9)
-	ADDQ    ldo+24(FP), R9
-
-quadstore2:
+	LEAQ    (R9)(R10*1), R9
+	JPL     quadgroup6next3
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
 	VMOVUPS Z19, 192(R9)
-	ADDQ    ldo+24(FP), R9
-
-quadstore1:
+	LEAQ    (R9)(R10*1), R9
+	JOC     quadgroup6next3
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
 	VMOVUPS Z23, 192(R9)
-	CMPQ    R14, n+96(FP)
-	JL      quadgroup
-	ADDQ    $0x40, R12
-	JMP     quad
+	LEAQ    (R9)(R10*1), R9
+
+quadgroup6next3:
+	ADDQ $0x06, R14
+	CMPQ R14, n+96(FP)
+	JL   quadgroup
+	ADDQ $0x40, R12
+	JMP  quad
 
 quadend:
 	ADDQ $0x40, R13
@@ -22652,37 +21544,36 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// The largest group of queries that there is code for.
 linegroup:
-	MOVQ  ldo+24(FP), R9
-	IMULQ R14, R9
-	ADDQ  o_base+0(FP), R9
-	LEAQ  (R9)(R12*4), R9
-	MOVQ  R9, o_cap+16(FP)
-	MOVQ  n+96(FP), R10
-	SUBQ  R14, R10
-	CMPQ  R10, $0x08
-	JGE   linegroup8
-	CMPQ  R10, $0x07
-	JGE   linegroup7
-	CMPQ  R10, $0x06
-	JGE   linegroup6
-	CMPQ  R10, $0x05
-	JGE   linegroup5
-	CMPQ  R10, $0x04
-	JGE   linegroup4
-	CMPQ  R10, $0x03
-	JGE   linegroup3
-	CMPQ  R10, $0x02
-	JGE   linegroup2
+	MOVQ n+96(FP), R9
+	SUBQ R14, R9
+	CMPQ R9, $0x05
+	JGE  linegroup8
+	CMPQ R9, $0x04
+	JGE  linegroup4
+	CMPQ R9, $0x03
+	JGE  linegroup3
+	CMPQ R9, $0x02
+	JGE  linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Z7, Z7, Z7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
-	VMOVUPS (R9), Z7
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Z0
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup1begin
 
 linegroup1zero:
+	VXORPS Z0, Z0, Z0
+
+linegroup1begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -22693,22 +21584,22 @@ linegroup1zero:
 linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VCVTPH2PS        (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VCVTPH2PS        (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VCVTPH2PS        (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VCVTPH2PS        (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -22726,29 +21617,43 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VCVTPH2PS        (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup1step
 
 linegroup1store:
-	ADDQ $0x01, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore1
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Z0, (R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x01, R14
+	JMP     linenext
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup2zero
-	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z7
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Z0
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z1
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup2begin
 
 linegroup2zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+
+linegroup2begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -22759,26 +21664,26 @@ linegroup2zero:
 linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -22796,33 +21701,49 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup2step
 
 linegroup2store:
-	ADDQ $0x02, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore2
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Z0, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z1, (R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x02, R14
+	JMP     linenext
 
 	// 16 columns of 3 queries.
 linegroup3:
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup3zero
-	VMOVUPS (R9), Z5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z7
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Z0
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z1
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z2
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup3begin
 
 linegroup3zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+
+linegroup3begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -22833,30 +21754,30 @@ linegroup3zero:
 linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -22874,37 +21795,55 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup3step
 
 linegroup3store:
-	ADDQ $0x03, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore3
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Z0, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z1, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z2, (R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x03, R14
+	JMP     linenext
 
 	// 16 columns of 4 queries.
 linegroup4:
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup4zero
-	VMOVUPS (R9), Z4
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z7
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Z0
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z1
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z2
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z3
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup4begin
 
 linegroup4zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+
+linegroup4begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -22915,34 +21854,34 @@ linegroup4zero:
 linegroup4turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -22960,242 +21899,87 @@ linegroup4fewer:
 	JZ   linegroup4store
 
 linegroup4step:
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VCVTPH2PS        (R9), Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup4step
 
 linegroup4store:
-	ADDQ $0x04, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore4
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Z0, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z1, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z2, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z3, (R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x04, R14
+	JMP     linenext
 
-	// 16 columns of 5 queries.
-linegroup5:
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup5zero
-	VMOVUPS (R9), Z3
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z4
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z7
-
-linegroup5zero:
-	LEAQ  (SI)(R12*2), R9
-	LEAQ  (DI)(R14*4), R10
-	MOVQ  v_len+40(FP), R11
-	TESTQ R11, R11
-	JZ    linegroup5store
-	TESTQ $+3, R11
-	JNZ   linegroup5step
-
-linegroup5turn:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        linegroup5ahead
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-linegroup5ahead:
-linegroup5step:
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z3
-	VFMADD231PS.BCST 4(R10), Z0, Z4
-	VFMADD231PS.BCST 8(R10), Z0, Z5
-	VFMADD231PS.BCST 12(R10), Z0, Z6
-	VFMADD231PS.BCST 16(R10), Z0, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	DECQ             R11
-	TESTQ            $+3, R11
-	JNZ              linegroup5step
-	TESTQ            R11, R11
-	JNZ              linegroup5turn
-
-linegroup5store:
-	ADDQ $0x05, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore5
-
-	// 16 columns of 6 queries.
-linegroup6:
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup6zero
-	VMOVUPS (R9), Z2
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z3
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z4
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z7
-
-linegroup6zero:
-	LEAQ  (SI)(R12*2), R9
-	LEAQ  (DI)(R14*4), R10
-	MOVQ  v_len+40(FP), R11
-	TESTQ R11, R11
-	JZ    linegroup6store
-	TESTQ $+3, R11
-	JNZ   linegroup6step
-
-linegroup6turn:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        linegroup6ahead
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-linegroup6ahead:
-linegroup6step:
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z2
-	VFMADD231PS.BCST 4(R10), Z0, Z3
-	VFMADD231PS.BCST 8(R10), Z0, Z4
-	VFMADD231PS.BCST 12(R10), Z0, Z5
-	VFMADD231PS.BCST 16(R10), Z0, Z6
-	VFMADD231PS.BCST 20(R10), Z0, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	DECQ             R11
-	TESTQ            $+3, R11
-	JNZ              linegroup6step
-	TESTQ            R11, R11
-	JNZ              linegroup6turn
-
-linegroup6store:
-	ADDQ $0x06, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore6
-
-	// 16 columns of 7 queries.
-linegroup7:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup7zero
-	VMOVUPS (R9), Z1
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z2
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z3
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z4
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z7
-
-linegroup7zero:
-	LEAQ  (SI)(R12*2), R9
-	LEAQ  (DI)(R14*4), R10
-	MOVQ  v_len+40(FP), R11
-	TESTQ R11, R11
-	JZ    linegroup7store
-	TESTQ $+3, R11
-	JNZ   linegroup7step
-
-linegroup7turn:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        linegroup7ahead
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-linegroup7ahead:
-linegroup7step:
-	VCVTPH2PS        (R9), Z0
-	VFMADD231PS.BCST (R10), Z0, Z1
-	VFMADD231PS.BCST 4(R10), Z0, Z2
-	VFMADD231PS.BCST 8(R10), Z0, Z3
-	VFMADD231PS.BCST 12(R10), Z0, Z4
-	VFMADD231PS.BCST 16(R10), Z0, Z5
-	VFMADD231PS.BCST 20(R10), Z0, Z6
-	VFMADD231PS.BCST 24(R10), Z0, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	DECQ             R11
-	TESTQ            $+3, R11
-	JNZ              linegroup7step
-	TESTQ            R11, R11
-	JNZ              linegroup7turn
-
-linegroup7store:
-	ADDQ $0x07, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore7
-
-	// 16 columns of 8 queries.
+	// 16 columns of 5 to 8 queries.
 linegroup8:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	MOVQ    $0x00000008, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	LEAQ    heightsAVX512<>+12(SB), R10
+	MOVL    (R10)(R9*4), R9
+	MOVB    R9, (SP)
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup8zero
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	CMPB    (SP), $0x82
 	VMOVUPS (R9), Z0
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z1
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z2
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z3
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z4
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JEQ     linegroup8next0
 	VMOVUPS (R9), Z5
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JPS     linegroup8next0
 	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JCC     linegroup8next0
 	VMOVUPS (R9), Z7
+	LEAQ    (R9)(R10*1), R9
+
+linegroup8next0:
+	JMP linegroup8begin
 
 linegroup8zero:
+	CMPB   (SP), $0x82
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	JEQ    linegroup8next1
+	VXORPS Z5, Z5, Z5
+	JPS    linegroup8next1
+	VXORPS Z6, Z6, Z6
+	JCC    linegroup8next1
+	VXORPS Z7, Z7, Z7
+
+linegroup8next1:
+linegroup8begin:
 	LEAQ  (SI)(R12*2), R9
 	LEAQ  (DI)(R14*4), R10
 	MOVQ  v_len+40(FP), R11
@@ -23217,59 +22001,61 @@ linegroup8turn:
 
 linegroup8ahead:
 linegroup8step:
-	VCVTPH2PS        (R9), Z8
-	VFMADD231PS.BCST (R10), Z8, Z0
-	VFMADD231PS.BCST 4(R10), Z8, Z1
-	VFMADD231PS.BCST 8(R10), Z8, Z2
-	VFMADD231PS.BCST 12(R10), Z8, Z3
-	VFMADD231PS.BCST 16(R10), Z8, Z4
-	VFMADD231PS.BCST 20(R10), Z8, Z5
-	VFMADD231PS.BCST 24(R10), Z8, Z6
-	VFMADD231PS.BCST 28(R10), Z8, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	DECQ             R11
-	TESTQ            $+3, R11
-	JNZ              linegroup8step
-	TESTQ            R11, R11
-	JNZ              linegroup8turn
+	VCVTPH2PS        (R9), Z24
+	CMPB             (SP), $0x82
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	VFMADD231PS.BCST 16(R10), Z24, Z4
+	JEQ              linegroup8next2
+	VFMADD231PS.BCST 20(R10), Z24, Z5
+	JPS              linegroup8next2
+	VFMADD231PS.BCST 24(R10), Z24, Z6
+	JCC              linegroup8next2
+	VFMADD231PS.BCST 28(R10), Z24, Z7
+
+linegroup8next2:
+	ADDQ  AX, R9
+	ADDQ  R8, R10
+	DECQ  R11
+	TESTQ $+3, R11
+	JNZ   linegroup8step
+	TESTQ R11, R11
+	JNZ   linegroup8turn
 
 linegroup8store:
-	ADDQ    $0x08, R14
 	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	CMPB    (SP), $0x82
 	VMOVUPS Z0, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore7:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z1, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore6:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z2, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore5:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z3, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore4:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z4, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore3:
+	LEAQ    (R9)(R10*1), R9
+	JEQ     linegroup8next3
 	VMOVUPS Z5, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore2:
+	LEAQ    (R9)(R10*1), R9
+	JPS     linegroup8next3
 	VMOVUPS Z6, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore1:
+	LEAQ    (R9)(R10*1), R9
+	JCC     linegroup8next3
 	VMOVUPS Z7, (R9)
-	CMPQ    R14, n+96(FP)
-	JL      linegroup
-	ADDQ    $0x10, R12
-	JMP     line
+	LEAQ    (R9)(R10*1), R9
+
+linegroup8next3:
+	ADDQ $0x08, R14
+
+linenext:
+	CMPQ R14, n+96(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	JMP  line
 
 lineend:
 	ADDQ $0x10, R13
@@ -23478,7 +22264,7 @@ few:
 fewerdouble1:
 	JMP startahead
 
-	// 32 keys by 1 to 1 queries.
+	// 32 keys by 1 queries.
 double1:
 double1segment:
 	MOVQ   k_cap+40(FP), R15
@@ -25126,8 +23912,8 @@ done:
 	RET
 
 // func skinnyPVBF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
-// Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·skinnyPVBF16AVX512(SB), NOSPLIT, $0-160
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·skinnyPVBF16AVX512(SB), NOSPLIT, $8-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x01, AX
@@ -25179,504 +23965,100 @@ quad:
 	JG   quadend
 	XORQ R14, R14
 
-	// The largest group of queries that there is code for.
 quadgroup:
-	MOVQ  ldo+24(FP), R9
-	IMULQ R14, R9
-	ADDQ  o_base+0(FP), R9
-	LEAQ  (R9)(R12*4), R9
-	MOVQ  R9, o_cap+16(FP)
-	MOVQ  n+96(FP), R10
-	SUBQ  R14, R10
-	CMPQ  R10, $0x06
-	JGE   quadgroup6
-	CMPQ  R10, $0x05
-	JGE   quadgroup5
-	CMPQ  R10, $0x04
-	JGE   quadgroup4
-	CMPQ  R10, $0x03
-	JGE   quadgroup3
-	CMPQ  R10, $0x02
-	JGE   quadgroup2
+	MOVQ n+96(FP), R9
+	SUBQ R14, R9
 
-	// 64 columns of 1 queries.
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    load+120(FP), $0x00
-	JE      quadgroup1zero
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-
-quadgroup1zero:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      quadgroup1store
-	PCALIGN $0x40
-
-quadgroup1turn:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup1ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup1ahead0:
-	VPMOVZXWD    (R9), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R9), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R9), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VPMOVZXWD    96(R9), Z3
-	VPSLLD       $0x10, Z3, Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup1turn
-
-quadgroup1store:
-	ADDQ $0x01, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  quadstore1
-
-	// 64 columns of 2 queries.
-quadgroup2:
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    load+120(FP), $0x00
-	JE      quadgroup2zero
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-
-quadgroup2zero:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      quadgroup2store
-	PCALIGN $0x40
-
-quadgroup2turn:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup2ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup2ahead0:
-	VPMOVZXWD    (R9), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R9), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R9), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VPMOVZXWD    96(R9), Z3
-	VPSLLD       $0x10, Z3, Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup2turn
-
-quadgroup2store:
-	ADDQ $0x02, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  quadstore2
-
-	// 64 columns of 3 queries.
-quadgroup3:
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    load+120(FP), $0x00
-	JE      quadgroup3zero
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-
-quadgroup3zero:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      quadgroup3store
-	PCALIGN $0x40
-
-quadgroup3turn:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup3ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup3ahead0:
-	VPMOVZXWD    (R9), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R9), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R9), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VPMOVZXWD    96(R9), Z3
-	VPSLLD       $0x10, Z3, Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 8(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup3turn
-
-quadgroup3store:
-	ADDQ $0x03, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  quadstore3
-
-	// 64 columns of 4 queries.
-quadgroup4:
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    load+120(FP), $0x00
-	JE      quadgroup4zero
-	VMOVUPS (R9), Z8
-	VMOVUPS 64(R9), Z9
-	VMOVUPS 128(R9), Z10
-	VMOVUPS 192(R9), Z11
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-
-quadgroup4zero:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      quadgroup4store
-	PCALIGN $0x40
-
-quadgroup4turn:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup4ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup4ahead0:
-	VPMOVZXWD    (R9), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R9), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R9), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VPMOVZXWD    96(R9), Z3
-	VPSLLD       $0x10, Z3, Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z8
-	VFMADD231PS  Z1, Z4, Z9
-	VFMADD231PS  Z2, Z4, Z10
-	VFMADD231PS  Z3, Z4, Z11
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS 8(R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 12(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup4turn
-
-quadgroup4store:
-	ADDQ $0x04, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  quadstore4
-
-	// 64 columns of 5 queries.
-quadgroup5:
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    load+120(FP), $0x00
-	JE      quadgroup5zero
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z8
-	VMOVUPS 64(R9), Z9
-	VMOVUPS 128(R9), Z10
-	VMOVUPS 192(R9), Z11
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-
-quadgroup5zero:
-	LEAQ    (SI)(R12*2), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      quadgroup5store
-	PCALIGN $0x40
-
-quadgroup5turn:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        quadgroup5ahead0
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-quadgroup5ahead0:
-	VPMOVZXWD    (R9), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R9), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R9), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VPMOVZXWD    96(R9), Z3
-	VPSLLD       $0x10, Z3, Z3
-	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z0, Z24, Z4
-	VFMADD231PS  Z1, Z24, Z5
-	VFMADD231PS  Z2, Z24, Z6
-	VFMADD231PS  Z3, Z24, Z7
-	VBROADCASTSS 4(R10), Z24
-	VFMADD231PS  Z0, Z24, Z8
-	VFMADD231PS  Z1, Z24, Z9
-	VFMADD231PS  Z2, Z24, Z10
-	VFMADD231PS  Z3, Z24, Z11
-	VBROADCASTSS 8(R10), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VFMADD231PS  Z3, Z24, Z15
-	VBROADCASTSS 12(R10), Z24
-	VFMADD231PS  Z0, Z24, Z16
-	VFMADD231PS  Z1, Z24, Z17
-	VFMADD231PS  Z2, Z24, Z18
-	VFMADD231PS  Z3, Z24, Z19
-	VBROADCASTSS 16(R10), Z24
-	VFMADD231PS  Z0, Z24, Z20
-	VFMADD231PS  Z1, Z24, Z21
-	VFMADD231PS  Z2, Z24, Z22
-	VFMADD231PS  Z3, Z24, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup5turn
-
-quadgroup5store:
-	ADDQ $0x05, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  quadstore5
-
-	// 64 columns of 6 queries.
-quadgroup6:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
+	// 64 columns of 1 to 6 queries.
+	MOVQ    $0x00000006, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	LEAQ    heightsAVX512<>+28(SB), R10
+	MOVL    (R10)(R9*4), R9
+	MOVB    R9, (SP)
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      quadgroup6zero
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	CMPB    (SP), $0x82
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
 	VMOVUPS 192(R9), Z3
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JEQ     quadgroup6next0
 	VMOVUPS (R9), Z4
 	VMOVUPS 64(R9), Z5
 	VMOVUPS 128(R9), Z6
 	VMOVUPS 192(R9), Z7
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JPS     quadgroup6next0
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
 	VMOVUPS 192(R9), Z11
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JCC     quadgroup6next0
 	VMOVUPS (R9), Z12
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JPL     quadgroup6next0
 	VMOVUPS (R9), Z16
 	VMOVUPS 64(R9), Z17
 	VMOVUPS 128(R9), Z18
 	VMOVUPS 192(R9), Z19
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JOC     quadgroup6next0
 	VMOVUPS (R9), Z20
 	VMOVUPS 64(R9), Z21
 	VMOVUPS 128(R9), Z22
 	VMOVUPS 192(R9), Z23
+	LEAQ    (R9)(R10*1), R9
+
+quadgroup6next0:
+	JMP quadgroup6begin
 
 quadgroup6zero:
+	CMPB   (SP), $0x82
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	JEQ    quadgroup6next1
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	JPS    quadgroup6next1
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	JCC    quadgroup6next1
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	JPL    quadgroup6next1
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	JOC    quadgroup6next1
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+
+quadgroup6next1:
+quadgroup6begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -25704,87 +24086,95 @@ quadgroup6ahead0:
 	VPSLLD       $0x10, Z26, Z26
 	VPMOVZXWD    96(R9), Z27
 	VPSLLD       $0x10, Z27, Z27
+	CMPB         (SP), $0x82
 	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
 	VFMADD231PS  Z26, Z28, Z2
 	VFMADD231PS  Z27, Z28, Z3
+	JEQ          quadgroup6next2
 	VBROADCASTSS 4(R10), Z28
 	VFMADD231PS  Z24, Z28, Z4
 	VFMADD231PS  Z25, Z28, Z5
 	VFMADD231PS  Z26, Z28, Z6
 	VFMADD231PS  Z27, Z28, Z7
+	JPS          quadgroup6next2
 	VBROADCASTSS 8(R10), Z28
 	VFMADD231PS  Z24, Z28, Z8
 	VFMADD231PS  Z25, Z28, Z9
 	VFMADD231PS  Z26, Z28, Z10
 	VFMADD231PS  Z27, Z28, Z11
+	JCC          quadgroup6next2
 	VBROADCASTSS 12(R10), Z28
 	VFMADD231PS  Z24, Z28, Z12
 	VFMADD231PS  Z25, Z28, Z13
 	VFMADD231PS  Z26, Z28, Z14
 	VFMADD231PS  Z27, Z28, Z15
+	JPL          quadgroup6next2
 	VBROADCASTSS 16(R10), Z28
 	VFMADD231PS  Z24, Z28, Z16
 	VFMADD231PS  Z25, Z28, Z17
 	VFMADD231PS  Z26, Z28, Z18
 	VFMADD231PS  Z27, Z28, Z19
+	JOC          quadgroup6next2
 	VBROADCASTSS 20(R10), Z28
 	VFMADD231PS  Z24, Z28, Z20
 	VFMADD231PS  Z25, Z28, Z21
 	VFMADD231PS  Z26, Z28, Z22
 	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup6turn
+
+quadgroup6next2:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+	JNZ  quadgroup6turn
 
 quadgroup6store:
-	ADDQ    $0x06, R14
 	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	CMPB    (SP), $0x82
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
 	VMOVUPS Z3, 192(R9)
-	ADDQ    ldo+24(FP), R9
-
-quadstore5:
+	LEAQ    (R9)(R10*1), R9
+	JEQ     quadgroup6next3
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
 	VMOVUPS Z7, 192(R9)
-	ADDQ    ldo+24(FP), R9
-
-quadstore4:
+	LEAQ    (R9)(R10*1), R9
+	JPS     quadgroup6next3
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
 	VMOVUPS Z11, 192(R9)
-	ADDQ    ldo+24(FP), R9
-
-quadstore3:
+	LEAQ    (R9)(R10*1), R9
+	JCC     quadgroup6next3
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
 	VMOVUPS Z15, 192(R9)
-	ADDQ    ldo+24(FP), R9
-
-quadstore2:
+	LEAQ    (R9)(R10*1), R9
+	JPL     quadgroup6next3
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
 	VMOVUPS Z19, 192(R9)
-	ADDQ    ldo+24(FP), R9
-
-quadstore1:
+	LEAQ    (R9)(R10*1), R9
+	JOC     quadgroup6next3
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
 	VMOVUPS Z23, 192(R9)
-	CMPQ    R14, n+96(FP)
-	JL      quadgroup
-	ADDQ    $0x40, R12
-	JMP     quad
+	LEAQ    (R9)(R10*1), R9
+
+quadgroup6next3:
+	ADDQ $0x06, R14
+	CMPQ R14, n+96(FP)
+	JL   quadgroup
+	ADDQ $0x40, R12
+	JMP  quad
 
 quadend:
 	ADDQ $0x40, R13
@@ -25794,37 +24184,36 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// The largest group of queries that there is code for.
 linegroup:
-	MOVQ  ldo+24(FP), R9
-	IMULQ R14, R9
-	ADDQ  o_base+0(FP), R9
-	LEAQ  (R9)(R12*4), R9
-	MOVQ  R9, o_cap+16(FP)
-	MOVQ  n+96(FP), R10
-	SUBQ  R14, R10
-	CMPQ  R10, $0x08
-	JGE   linegroup8
-	CMPQ  R10, $0x07
-	JGE   linegroup7
-	CMPQ  R10, $0x06
-	JGE   linegroup6
-	CMPQ  R10, $0x05
-	JGE   linegroup5
-	CMPQ  R10, $0x04
-	JGE   linegroup4
-	CMPQ  R10, $0x03
-	JGE   linegroup3
-	CMPQ  R10, $0x02
-	JGE   linegroup2
+	MOVQ n+96(FP), R9
+	SUBQ R14, R9
+	CMPQ R9, $0x05
+	JGE  linegroup8
+	CMPQ R9, $0x04
+	JGE  linegroup4
+	CMPQ R9, $0x03
+	JGE  linegroup3
+	CMPQ R9, $0x02
+	JGE  linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Z7, Z7, Z7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup1zero
-	VMOVUPS (R9), Z7
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Z0
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup1begin
 
 linegroup1zero:
+	VXORPS Z0, Z0, Z0
+
+linegroup1begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -25835,26 +24224,26 @@ linegroup1zero:
 linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VPMOVZXWD        (R9), Z1
+	VPSLLD           $0x10, Z1, Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VPMOVZXWD        (R9), Z1
+	VPSLLD           $0x10, Z1, Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VPMOVZXWD        (R9), Z1
+	VPSLLD           $0x10, Z1, Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VPMOVZXWD        (R9), Z1
+	VPSLLD           $0x10, Z1, Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -25872,30 +24261,44 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VPMOVZXWD        (R9), Z1
+	VPSLLD           $0x10, Z1, Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup1step
 
 linegroup1store:
-	ADDQ $0x01, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore1
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Z0, (R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x01, R14
+	JMP     linenext
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup2zero
-	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z7
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Z0
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z1
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup2begin
 
 linegroup2zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+
+linegroup2begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -25906,30 +24309,30 @@ linegroup2zero:
 linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z2
+	VPSLLD           $0x10, Z2, Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z2
+	VPSLLD           $0x10, Z2, Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z2
+	VPSLLD           $0x10, Z2, Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z2
+	VPSLLD           $0x10, Z2, Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -25947,34 +24350,50 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z2
+	VPSLLD           $0x10, Z2, Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup2step
 
 linegroup2store:
-	ADDQ $0x02, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore2
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Z0, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z1, (R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x02, R14
+	JMP     linenext
 
 	// 16 columns of 3 queries.
 linegroup3:
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup3zero
-	VMOVUPS (R9), Z5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z7
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Z0
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z1
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z2
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup3begin
 
 linegroup3zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+
+linegroup3begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -25985,34 +24404,34 @@ linegroup3zero:
 linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -26030,38 +24449,56 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z3
+	VPSLLD           $0x10, Z3, Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup3step
 
 linegroup3store:
-	ADDQ $0x03, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore3
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Z0, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z1, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z2, (R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x03, R14
+	JMP     linenext
 
 	// 16 columns of 4 queries.
 linegroup4:
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup4zero
-	VMOVUPS (R9), Z4
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z7
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS (R9), Z0
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z1
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z2
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z3
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup4begin
 
 linegroup4zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+
+linegroup4begin:
 	LEAQ    (SI)(R12*2), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    v_len+40(FP), R11
@@ -26072,38 +24509,38 @@ linegroup4zero:
 linegroup4turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	PREFETCHT0       64(CX)
 	PREFETCHT1       64(CX)(DX*1)
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+128, CX
@@ -26121,246 +24558,88 @@ linegroup4fewer:
 	JZ   linegroup4store
 
 linegroup4step:
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup4step
 
 linegroup4store:
-	ADDQ $0x04, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore4
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	VMOVUPS Z0, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z1, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z2, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z3, (R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x04, R14
+	JMP     linenext
 
-	// 16 columns of 5 queries.
-linegroup5:
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup5zero
-	VMOVUPS (R9), Z3
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z4
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z7
-
-linegroup5zero:
-	LEAQ  (SI)(R12*2), R9
-	LEAQ  (DI)(R14*4), R10
-	MOVQ  v_len+40(FP), R11
-	TESTQ R11, R11
-	JZ    linegroup5store
-	TESTQ $+3, R11
-	JNZ   linegroup5step
-
-linegroup5turn:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        linegroup5ahead
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-linegroup5ahead:
-linegroup5step:
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z3
-	VFMADD231PS.BCST 4(R10), Z0, Z4
-	VFMADD231PS.BCST 8(R10), Z0, Z5
-	VFMADD231PS.BCST 12(R10), Z0, Z6
-	VFMADD231PS.BCST 16(R10), Z0, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	DECQ             R11
-	TESTQ            $+3, R11
-	JNZ              linegroup5step
-	TESTQ            R11, R11
-	JNZ              linegroup5turn
-
-linegroup5store:
-	ADDQ $0x05, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore5
-
-	// 16 columns of 6 queries.
-linegroup6:
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup6zero
-	VMOVUPS (R9), Z2
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z3
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z4
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z7
-
-linegroup6zero:
-	LEAQ  (SI)(R12*2), R9
-	LEAQ  (DI)(R14*4), R10
-	MOVQ  v_len+40(FP), R11
-	TESTQ R11, R11
-	JZ    linegroup6store
-	TESTQ $+3, R11
-	JNZ   linegroup6step
-
-linegroup6turn:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        linegroup6ahead
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-linegroup6ahead:
-linegroup6step:
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z2
-	VFMADD231PS.BCST 4(R10), Z0, Z3
-	VFMADD231PS.BCST 8(R10), Z0, Z4
-	VFMADD231PS.BCST 12(R10), Z0, Z5
-	VFMADD231PS.BCST 16(R10), Z0, Z6
-	VFMADD231PS.BCST 20(R10), Z0, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	DECQ             R11
-	TESTQ            $+3, R11
-	JNZ              linegroup6step
-	TESTQ            R11, R11
-	JNZ              linegroup6turn
-
-linegroup6store:
-	ADDQ $0x06, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore6
-
-	// 16 columns of 7 queries.
-linegroup7:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    load+120(FP), $0x00
-	JE      linegroup7zero
-	VMOVUPS (R9), Z1
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z2
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z3
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z4
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z5
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
-	VMOVUPS (R9), Z7
-
-linegroup7zero:
-	LEAQ  (SI)(R12*2), R9
-	LEAQ  (DI)(R14*4), R10
-	MOVQ  v_len+40(FP), R11
-	TESTQ R11, R11
-	JZ    linegroup7store
-	TESTQ $+3, R11
-	JNZ   linegroup7step
-
-linegroup7turn:
-	PREFETCHT0 (CX)
-	PREFETCHT0 64(CX)
-	PREFETCHT1 (CX)(DX*1)
-	PREFETCHT1 64(CX)(DX*1)
-	ADDQ       $+128, CX
-	SUBQ       $+128, BX
-	JNZ        linegroup7ahead
-	ADDQ       next_cap+144(FP), CX
-	MOVQ       next_len+136(FP), BX
-
-linegroup7ahead:
-linegroup7step:
-	VPMOVZXWD        (R9), Z0
-	VPSLLD           $0x10, Z0, Z0
-	VFMADD231PS.BCST (R10), Z0, Z1
-	VFMADD231PS.BCST 4(R10), Z0, Z2
-	VFMADD231PS.BCST 8(R10), Z0, Z3
-	VFMADD231PS.BCST 12(R10), Z0, Z4
-	VFMADD231PS.BCST 16(R10), Z0, Z5
-	VFMADD231PS.BCST 20(R10), Z0, Z6
-	VFMADD231PS.BCST 24(R10), Z0, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	DECQ             R11
-	TESTQ            $+3, R11
-	JNZ              linegroup7step
-	TESTQ            R11, R11
-	JNZ              linegroup7turn
-
-linegroup7store:
-	ADDQ $0x07, R14
-	MOVQ o_cap+16(FP), R9
-	JMP  linestore7
-
-	// 16 columns of 8 queries.
+	// 16 columns of 5 to 8 queries.
 linegroup8:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	MOVQ    $0x00000008, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	LEAQ    heightsAVX512<>+12(SB), R10
+	MOVL    (R10)(R9*4), R9
+	MOVB    R9, (SP)
+	MOVQ    ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    o_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, o_cap+16(FP)
 	CMPB    load+120(FP), $0x00
 	JE      linegroup8zero
+	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	CMPB    (SP), $0x82
 	VMOVUPS (R9), Z0
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z1
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z2
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z3
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z4
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JEQ     linegroup8next0
 	VMOVUPS (R9), Z5
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JPS     linegroup8next0
 	VMOVUPS (R9), Z6
-	ADDQ    ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JCC     linegroup8next0
 	VMOVUPS (R9), Z7
+	LEAQ    (R9)(R10*1), R9
+
+linegroup8next0:
+	JMP linegroup8begin
 
 linegroup8zero:
+	CMPB   (SP), $0x82
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	JEQ    linegroup8next1
+	VXORPS Z5, Z5, Z5
+	JPS    linegroup8next1
+	VXORPS Z6, Z6, Z6
+	JCC    linegroup8next1
+	VXORPS Z7, Z7, Z7
+
+linegroup8next1:
+linegroup8begin:
 	LEAQ  (SI)(R12*2), R9
 	LEAQ  (DI)(R14*4), R10
 	MOVQ  v_len+40(FP), R11
@@ -26382,60 +24661,62 @@ linegroup8turn:
 
 linegroup8ahead:
 linegroup8step:
-	VPMOVZXWD        (R9), Z8
-	VPSLLD           $0x10, Z8, Z8
-	VFMADD231PS.BCST (R10), Z8, Z0
-	VFMADD231PS.BCST 4(R10), Z8, Z1
-	VFMADD231PS.BCST 8(R10), Z8, Z2
-	VFMADD231PS.BCST 12(R10), Z8, Z3
-	VFMADD231PS.BCST 16(R10), Z8, Z4
-	VFMADD231PS.BCST 20(R10), Z8, Z5
-	VFMADD231PS.BCST 24(R10), Z8, Z6
-	VFMADD231PS.BCST 28(R10), Z8, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	DECQ             R11
-	TESTQ            $+3, R11
-	JNZ              linegroup8step
-	TESTQ            R11, R11
-	JNZ              linegroup8turn
+	VPMOVZXWD        (R9), Z24
+	VPSLLD           $0x10, Z24, Z24
+	CMPB             (SP), $0x82
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	VFMADD231PS.BCST 16(R10), Z24, Z4
+	JEQ              linegroup8next2
+	VFMADD231PS.BCST 20(R10), Z24, Z5
+	JPS              linegroup8next2
+	VFMADD231PS.BCST 24(R10), Z24, Z6
+	JCC              linegroup8next2
+	VFMADD231PS.BCST 28(R10), Z24, Z7
+
+linegroup8next2:
+	ADDQ  AX, R9
+	ADDQ  R8, R10
+	DECQ  R11
+	TESTQ $+3, R11
+	JNZ   linegroup8step
+	TESTQ R11, R11
+	JNZ   linegroup8turn
 
 linegroup8store:
-	ADDQ    $0x08, R14
 	MOVQ    o_cap+16(FP), R9
+	MOVQ    ldo+24(FP), R10
+	CMPB    (SP), $0x82
 	VMOVUPS Z0, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore7:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z1, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore6:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z2, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore5:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z3, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore4:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z4, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore3:
+	LEAQ    (R9)(R10*1), R9
+	JEQ     linegroup8next3
 	VMOVUPS Z5, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore2:
+	LEAQ    (R9)(R10*1), R9
+	JPS     linegroup8next3
 	VMOVUPS Z6, (R9)
-	ADDQ    ldo+24(FP), R9
-
-linestore1:
+	LEAQ    (R9)(R10*1), R9
+	JCC     linegroup8next3
 	VMOVUPS Z7, (R9)
-	CMPQ    R14, n+96(FP)
-	JL      linegroup
-	ADDQ    $0x10, R12
-	JMP     line
+	LEAQ    (R9)(R10*1), R9
+
+linegroup8next3:
+	ADDQ $0x08, R14
+
+linenext:
+	CMPQ R14, n+96(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	JMP  line
 
 lineend:
 	ADDQ $0x10, R13
@@ -28090,8 +26371,8 @@ DATA const47008000AVX512<>+56(SB)/8, $0x4700800047008000
 GLOBL const47008000AVX512<>(SB), RODATA|NOPTR, $64
 
 // func skinnyPVInt8AVX512(a ukernel.PVInt8Args)
-// Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·skinnyPVInt8AVX512(SB), NOSPLIT, $0-200
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·skinnyPVInt8AVX512(SB), NOSPLIT, $8-200
 	PCALIGN $0x40
 	MOVQ    a_Ldv+56(FP), AX
 	MOVQ    a_Far+192(FP), DX
@@ -28147,524 +26428,100 @@ quad:
 	JL   quadend
 	XORQ R14, R14
 
-	// The largest group of queries that there is code for.
 quadgroup:
-	MOVQ  a_Ldo+24(FP), R9
-	IMULQ R14, R9
-	ADDQ  a_O_base+0(FP), R9
-	LEAQ  (R9)(R12*4), R9
-	MOVQ  R9, a_O_cap+16(FP)
-	MOVQ  a_N+136(FP), R10
-	SUBQ  R14, R10
-	CMPQ  R10, $0x06
-	JGE   quadgroup6
-	CMPQ  R10, $0x05
-	JGE   quadgroup5
-	CMPQ  R10, $0x04
-	JGE   quadgroup4
-	CMPQ  R10, $0x03
-	JGE   quadgroup3
-	CMPQ  R10, $0x02
-	JGE   quadgroup2
+	MOVQ a_N+136(FP), R9
+	SUBQ R14, R9
 
-	// 64 columns of 1 queries.
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    a_Load+160(FP), $0x00
-	JE      quadgroup1zero
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-
-quadgroup1zero:
-	LEAQ    (SI)(R12*1), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    a_Scales_len+72(FP), R15
-	MOVQ    a_V_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      quadgroup1store
-	PCALIGN $0x40
-
-quadgroup1turn:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
-	JNZ        quadgroup1ahead0
-	ADDQ       a_Next_cap+184(FP), CX
-	MOVQ       a_Next_len+176(FP), BX
-
-quadgroup1ahead0:
-	VPMOVSXBD    (R9), Z0
-	VCVTDQ2PS    Z0, Z0
-	VPMOVSXBD    16(R9), Z1
-	VCVTDQ2PS    Z1, Z1
-	VPMOVSXBD    32(R9), Z2
-	VCVTDQ2PS    Z2, Z2
-	VPMOVSXBD    48(R9), Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS.BCST  (R15), Z0, Z0
-	VMULPS.BCST  (R15), Z1, Z1
-	VMULPS.BCST  (R15), Z2, Z2
-	VMULPS.BCST  (R15), Z3, Z3
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup1turn
-
-quadgroup1store:
-	ADDQ $0x01, R14
-	MOVQ a_O_cap+16(FP), R9
-	JMP  quadstore1
-
-	// 64 columns of 2 queries.
-quadgroup2:
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    a_Load+160(FP), $0x00
-	JE      quadgroup2zero
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-
-quadgroup2zero:
-	LEAQ    (SI)(R12*1), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    a_Scales_len+72(FP), R15
-	MOVQ    a_V_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      quadgroup2store
-	PCALIGN $0x40
-
-quadgroup2turn:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
-	JNZ        quadgroup2ahead0
-	ADDQ       a_Next_cap+184(FP), CX
-	MOVQ       a_Next_len+176(FP), BX
-
-quadgroup2ahead0:
-	VPMOVSXBD    (R9), Z0
-	VCVTDQ2PS    Z0, Z0
-	VPMOVSXBD    16(R9), Z1
-	VCVTDQ2PS    Z1, Z1
-	VPMOVSXBD    32(R9), Z2
-	VCVTDQ2PS    Z2, Z2
-	VPMOVSXBD    48(R9), Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS.BCST  (R15), Z0, Z0
-	VMULPS.BCST  (R15), Z1, Z1
-	VMULPS.BCST  (R15), Z2, Z2
-	VMULPS.BCST  (R15), Z3, Z3
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup2turn
-
-quadgroup2store:
-	ADDQ $0x02, R14
-	MOVQ a_O_cap+16(FP), R9
-	JMP  quadstore2
-
-	// 64 columns of 3 queries.
-quadgroup3:
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    a_Load+160(FP), $0x00
-	JE      quadgroup3zero
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-
-quadgroup3zero:
-	LEAQ    (SI)(R12*1), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    a_Scales_len+72(FP), R15
-	MOVQ    a_V_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      quadgroup3store
-	PCALIGN $0x40
-
-quadgroup3turn:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
-	JNZ        quadgroup3ahead0
-	ADDQ       a_Next_cap+184(FP), CX
-	MOVQ       a_Next_len+176(FP), BX
-
-quadgroup3ahead0:
-	VPMOVSXBD    (R9), Z0
-	VCVTDQ2PS    Z0, Z0
-	VPMOVSXBD    16(R9), Z1
-	VCVTDQ2PS    Z1, Z1
-	VPMOVSXBD    32(R9), Z2
-	VCVTDQ2PS    Z2, Z2
-	VPMOVSXBD    48(R9), Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS.BCST  (R15), Z0, Z0
-	VMULPS.BCST  (R15), Z1, Z1
-	VMULPS.BCST  (R15), Z2, Z2
-	VMULPS.BCST  (R15), Z3, Z3
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 8(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup3turn
-
-quadgroup3store:
-	ADDQ $0x03, R14
-	MOVQ a_O_cap+16(FP), R9
-	JMP  quadstore3
-
-	// 64 columns of 4 queries.
-quadgroup4:
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    a_Load+160(FP), $0x00
-	JE      quadgroup4zero
-	VMOVUPS (R9), Z8
-	VMOVUPS 64(R9), Z9
-	VMOVUPS 128(R9), Z10
-	VMOVUPS 192(R9), Z11
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-
-quadgroup4zero:
-	LEAQ    (SI)(R12*1), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    a_Scales_len+72(FP), R15
-	MOVQ    a_V_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      quadgroup4store
-	PCALIGN $0x40
-
-quadgroup4turn:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
-	JNZ        quadgroup4ahead0
-	ADDQ       a_Next_cap+184(FP), CX
-	MOVQ       a_Next_len+176(FP), BX
-
-quadgroup4ahead0:
-	VPMOVSXBD    (R9), Z0
-	VCVTDQ2PS    Z0, Z0
-	VPMOVSXBD    16(R9), Z1
-	VCVTDQ2PS    Z1, Z1
-	VPMOVSXBD    32(R9), Z2
-	VCVTDQ2PS    Z2, Z2
-	VPMOVSXBD    48(R9), Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS.BCST  (R15), Z0, Z0
-	VMULPS.BCST  (R15), Z1, Z1
-	VMULPS.BCST  (R15), Z2, Z2
-	VMULPS.BCST  (R15), Z3, Z3
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z8
-	VFMADD231PS  Z1, Z4, Z9
-	VFMADD231PS  Z2, Z4, Z10
-	VFMADD231PS  Z3, Z4, Z11
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS 8(R10), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS 12(R10), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup4turn
-
-quadgroup4store:
-	ADDQ $0x04, R14
-	MOVQ a_O_cap+16(FP), R9
-	JMP  quadstore4
-
-	// 64 columns of 5 queries.
-quadgroup5:
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPB    a_Load+160(FP), $0x00
-	JE      quadgroup5zero
-	VMOVUPS (R9), Z4
-	VMOVUPS 64(R9), Z5
-	VMOVUPS 128(R9), Z6
-	VMOVUPS 192(R9), Z7
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z8
-	VMOVUPS 64(R9), Z9
-	VMOVUPS 128(R9), Z10
-	VMOVUPS 192(R9), Z11
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z12
-	VMOVUPS 64(R9), Z13
-	VMOVUPS 128(R9), Z14
-	VMOVUPS 192(R9), Z15
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z16
-	VMOVUPS 64(R9), Z17
-	VMOVUPS 128(R9), Z18
-	VMOVUPS 192(R9), Z19
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z20
-	VMOVUPS 64(R9), Z21
-	VMOVUPS 128(R9), Z22
-	VMOVUPS 192(R9), Z23
-
-quadgroup5zero:
-	LEAQ    (SI)(R12*1), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    a_Scales_len+72(FP), R15
-	MOVQ    a_V_len+40(FP), R11
-	TESTQ   R11, R11
-	JZ      quadgroup5store
-	PCALIGN $0x40
-
-quadgroup5turn:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
-	JNZ        quadgroup5ahead0
-	ADDQ       a_Next_cap+184(FP), CX
-	MOVQ       a_Next_len+176(FP), BX
-
-quadgroup5ahead0:
-	VPMOVSXBD    (R9), Z0
-	VCVTDQ2PS    Z0, Z0
-	VPMOVSXBD    16(R9), Z1
-	VCVTDQ2PS    Z1, Z1
-	VPMOVSXBD    32(R9), Z2
-	VCVTDQ2PS    Z2, Z2
-	VPMOVSXBD    48(R9), Z3
-	VCVTDQ2PS    Z3, Z3
-	VMULPS.BCST  (R15), Z0, Z0
-	VMULPS.BCST  (R15), Z1, Z1
-	VMULPS.BCST  (R15), Z2, Z2
-	VMULPS.BCST  (R15), Z3, Z3
-	ADDQ         a_Lsc+88(FP), R15
-	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z0, Z24, Z4
-	VFMADD231PS  Z1, Z24, Z5
-	VFMADD231PS  Z2, Z24, Z6
-	VFMADD231PS  Z3, Z24, Z7
-	VBROADCASTSS 4(R10), Z24
-	VFMADD231PS  Z0, Z24, Z8
-	VFMADD231PS  Z1, Z24, Z9
-	VFMADD231PS  Z2, Z24, Z10
-	VFMADD231PS  Z3, Z24, Z11
-	VBROADCASTSS 8(R10), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VFMADD231PS  Z3, Z24, Z15
-	VBROADCASTSS 12(R10), Z24
-	VFMADD231PS  Z0, Z24, Z16
-	VFMADD231PS  Z1, Z24, Z17
-	VFMADD231PS  Z2, Z24, Z18
-	VFMADD231PS  Z3, Z24, Z19
-	VBROADCASTSS 16(R10), Z24
-	VFMADD231PS  Z0, Z24, Z20
-	VFMADD231PS  Z1, Z24, Z21
-	VFMADD231PS  Z2, Z24, Z22
-	VFMADD231PS  Z3, Z24, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup5turn
-
-quadgroup5store:
-	ADDQ $0x05, R14
-	MOVQ a_O_cap+16(FP), R9
-	JMP  quadstore5
-
-	// 64 columns of 6 queries.
-quadgroup6:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
+	// 64 columns of 1 to 6 queries.
+	MOVQ    $0x00000006, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	LEAQ    heightsAVX512<>+28(SB), R10
+	MOVL    (R10)(R9*4), R9
+	MOVB    R9, (SP)
+	MOVQ    a_Ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    a_O_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, a_O_cap+16(FP)
 	CMPB    a_Load+160(FP), $0x00
 	JE      quadgroup6zero
+	MOVQ    a_O_cap+16(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	CMPB    (SP), $0x82
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
 	VMOVUPS 192(R9), Z3
-	ADDQ    a_Ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JEQ     quadgroup6next0
 	VMOVUPS (R9), Z4
 	VMOVUPS 64(R9), Z5
 	VMOVUPS 128(R9), Z6
 	VMOVUPS 192(R9), Z7
-	ADDQ    a_Ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JPS     quadgroup6next0
 	VMOVUPS (R9), Z8
 	VMOVUPS 64(R9), Z9
 	VMOVUPS 128(R9), Z10
 	VMOVUPS 192(R9), Z11
-	ADDQ    a_Ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JCC     quadgroup6next0
 	VMOVUPS (R9), Z12
 	VMOVUPS 64(R9), Z13
 	VMOVUPS 128(R9), Z14
 	VMOVUPS 192(R9), Z15
-	ADDQ    a_Ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JPL     quadgroup6next0
 	VMOVUPS (R9), Z16
 	VMOVUPS 64(R9), Z17
 	VMOVUPS 128(R9), Z18
 	VMOVUPS 192(R9), Z19
-	ADDQ    a_Ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JOC     quadgroup6next0
 	VMOVUPS (R9), Z20
 	VMOVUPS 64(R9), Z21
 	VMOVUPS 128(R9), Z22
 	VMOVUPS 192(R9), Z23
+	LEAQ    (R9)(R10*1), R9
+
+quadgroup6next0:
+	JMP quadgroup6begin
 
 quadgroup6zero:
+	CMPB   (SP), $0x82
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	JEQ    quadgroup6next1
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	JPS    quadgroup6next1
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	JCC    quadgroup6next1
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	JPL    quadgroup6next1
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	JOC    quadgroup6next1
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+
+quadgroup6next1:
+quadgroup6begin:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -28696,92 +26553,100 @@ quadgroup6ahead0:
 	VMULPS.BCST  (R15), Z26, Z26
 	VMULPS.BCST  (R15), Z27, Z27
 	ADDQ         a_Lsc+88(FP), R15
+	CMPB         (SP), $0x82
 	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
 	VFMADD231PS  Z26, Z28, Z2
 	VFMADD231PS  Z27, Z28, Z3
+	JEQ          quadgroup6next2
 	VBROADCASTSS 4(R10), Z28
 	VFMADD231PS  Z24, Z28, Z4
 	VFMADD231PS  Z25, Z28, Z5
 	VFMADD231PS  Z26, Z28, Z6
 	VFMADD231PS  Z27, Z28, Z7
+	JPS          quadgroup6next2
 	VBROADCASTSS 8(R10), Z28
 	VFMADD231PS  Z24, Z28, Z8
 	VFMADD231PS  Z25, Z28, Z9
 	VFMADD231PS  Z26, Z28, Z10
 	VFMADD231PS  Z27, Z28, Z11
+	JCC          quadgroup6next2
 	VBROADCASTSS 12(R10), Z28
 	VFMADD231PS  Z24, Z28, Z12
 	VFMADD231PS  Z25, Z28, Z13
 	VFMADD231PS  Z26, Z28, Z14
 	VFMADD231PS  Z27, Z28, Z15
+	JPL          quadgroup6next2
 	VBROADCASTSS 16(R10), Z28
 	VFMADD231PS  Z24, Z28, Z16
 	VFMADD231PS  Z25, Z28, Z17
 	VFMADD231PS  Z26, Z28, Z18
 	VFMADD231PS  Z27, Z28, Z19
+	JOC          quadgroup6next2
 	VBROADCASTSS 20(R10), Z28
 	VFMADD231PS  Z24, Z28, Z20
 	VFMADD231PS  Z25, Z28, Z21
 	VFMADD231PS  Z26, Z28, Z22
 	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          quadgroup6turn
+
+quadgroup6next2:
+	ADDQ AX, R9
+	ADDQ R8, R10
+	DECQ R11
+	JNZ  quadgroup6turn
 
 quadgroup6store:
-	ADDQ    $0x06, R14
 	MOVQ    a_O_cap+16(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	CMPB    (SP), $0x82
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	VMOVUPS Z2, 128(R9)
 	VMOVUPS Z3, 192(R9)
-	ADDQ    a_Ldo+24(FP), R9
-
-quadstore5:
+	LEAQ    (R9)(R10*1), R9
+	JEQ     quadgroup6next3
 	VMOVUPS Z4, (R9)
 	VMOVUPS Z5, 64(R9)
 	VMOVUPS Z6, 128(R9)
 	VMOVUPS Z7, 192(R9)
-	ADDQ    a_Ldo+24(FP), R9
-
-quadstore4:
+	LEAQ    (R9)(R10*1), R9
+	JPS     quadgroup6next3
 	VMOVUPS Z8, (R9)
 	VMOVUPS Z9, 64(R9)
 	VMOVUPS Z10, 128(R9)
 	VMOVUPS Z11, 192(R9)
-	ADDQ    a_Ldo+24(FP), R9
-
-quadstore3:
+	LEAQ    (R9)(R10*1), R9
+	JCC     quadgroup6next3
 	VMOVUPS Z12, (R9)
 	VMOVUPS Z13, 64(R9)
 	VMOVUPS Z14, 128(R9)
 	VMOVUPS Z15, 192(R9)
-	ADDQ    a_Ldo+24(FP), R9
-
-quadstore2:
+	LEAQ    (R9)(R10*1), R9
+	JPL     quadgroup6next3
 	VMOVUPS Z16, (R9)
 	VMOVUPS Z17, 64(R9)
 	VMOVUPS Z18, 128(R9)
 	VMOVUPS Z19, 192(R9)
-	ADDQ    a_Ldo+24(FP), R9
-
-quadstore1:
+	LEAQ    (R9)(R10*1), R9
+	JOC     quadgroup6next3
 	VMOVUPS Z20, (R9)
 	VMOVUPS Z21, 64(R9)
 	VMOVUPS Z22, 128(R9)
 	VMOVUPS Z23, 192(R9)
-	CMPQ    R14, a_N+136(FP)
-	JL      quadgroup
-	ADDQ    $0x40, R12
-	SUBQ    $0x40, a_Scales_cap+80(FP)
-	JNZ     quad
-	ADDQ    $0x04, a_Scales_len+72(FP)
-	MOVQ    a_Group+96(FP), R9
-	MOVQ    R9, a_Scales_cap+80(FP)
-	JMP     quad
+	LEAQ    (R9)(R10*1), R9
+
+quadgroup6next3:
+	ADDQ $0x06, R14
+	CMPQ R14, a_N+136(FP)
+	JL   quadgroup
+	ADDQ $0x40, R12
+	SUBQ $0x40, a_Scales_cap+80(FP)
+	JNZ  quad
+	ADDQ $0x04, a_Scales_len+72(FP)
+	MOVQ a_Group+96(FP), R9
+	MOVQ R9, a_Scales_cap+80(FP)
+	JMP  quad
 
 quadend:
 	ADDQ $0x40, R13
@@ -28791,37 +26656,36 @@ line:
 	JL   lineend
 	XORQ R14, R14
 
-	// The largest group of queries that there is code for.
 linegroup:
-	MOVQ  a_Ldo+24(FP), R9
-	IMULQ R14, R9
-	ADDQ  a_O_base+0(FP), R9
-	LEAQ  (R9)(R12*4), R9
-	MOVQ  R9, a_O_cap+16(FP)
-	MOVQ  a_N+136(FP), R10
-	SUBQ  R14, R10
-	CMPQ  R10, $0x08
-	JGE   linegroup8
-	CMPQ  R10, $0x07
-	JGE   linegroup7
-	CMPQ  R10, $0x06
-	JGE   linegroup6
-	CMPQ  R10, $0x05
-	JGE   linegroup5
-	CMPQ  R10, $0x04
-	JGE   linegroup4
-	CMPQ  R10, $0x03
-	JGE   linegroup3
-	CMPQ  R10, $0x02
-	JGE   linegroup2
+	MOVQ a_N+136(FP), R9
+	SUBQ R14, R9
+	CMPQ R9, $0x05
+	JGE  linegroup8
+	CMPQ R9, $0x04
+	JGE  linegroup4
+	CMPQ R9, $0x03
+	JGE  linegroup3
+	CMPQ R9, $0x02
+	JGE  linegroup2
 
 	// 16 columns of 1 queries.
-	VXORPS  Z7, Z7, Z7
+	MOVQ    a_Ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    a_O_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, a_O_cap+16(FP)
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup1zero
-	VMOVUPS (R9), Z7
+	MOVQ    a_O_cap+16(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	VMOVUPS (R9), Z0
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup1begin
 
 linegroup1zero:
+	VXORPS Z0, Z0, Z0
+
+linegroup1begin:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -28833,32 +26697,32 @@ linegroup1zero:
 linegroup1turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z1
+	VCVTDQ2PS        Z1, Z1
+	VMULPS.BCST      (R15), Z1, Z1
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z1
+	VCVTDQ2PS        Z1, Z1
+	VMULPS.BCST      (R15), Z1, Z1
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z1
+	VCVTDQ2PS        Z1, Z1
+	VMULPS.BCST      (R15), Z1, Z1
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z1
+	VCVTDQ2PS        Z1, Z1
+	VMULPS.BCST      (R15), Z1, Z1
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+64, CX
@@ -28876,32 +26740,46 @@ linegroup1fewer:
 	JZ   linegroup1store
 
 linegroup1step:
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z1
+	VCVTDQ2PS        Z1, Z1
+	VMULPS.BCST      (R15), Z1, Z1
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z1, Z0
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup1step
 
 linegroup1store:
-	ADDQ $0x01, R14
-	MOVQ a_O_cap+16(FP), R9
-	JMP  linestore1
+	MOVQ    a_O_cap+16(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	VMOVUPS Z0, (R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x01, R14
+	JMP     linenext
 
 	// 16 columns of 2 queries.
 linegroup2:
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	MOVQ    a_Ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    a_O_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, a_O_cap+16(FP)
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup2zero
-	VMOVUPS (R9), Z6
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z7
+	MOVQ    a_O_cap+16(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	VMOVUPS (R9), Z0
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z1
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup2begin
 
 linegroup2zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+
+linegroup2begin:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -28913,36 +26791,36 @@ linegroup2zero:
 linegroup2turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z2
+	VCVTDQ2PS        Z2, Z2
+	VMULPS.BCST      (R15), Z2, Z2
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z2
+	VCVTDQ2PS        Z2, Z2
+	VMULPS.BCST      (R15), Z2, Z2
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z2
+	VCVTDQ2PS        Z2, Z2
+	VMULPS.BCST      (R15), Z2, Z2
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z2
+	VCVTDQ2PS        Z2, Z2
+	VMULPS.BCST      (R15), Z2, Z2
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+64, CX
@@ -28960,36 +26838,52 @@ linegroup2fewer:
 	JZ   linegroup2store
 
 linegroup2step:
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z2
+	VCVTDQ2PS        Z2, Z2
+	VMULPS.BCST      (R15), Z2, Z2
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z6
-	VFMADD231PS.BCST 4(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup2step
 
 linegroup2store:
-	ADDQ $0x02, R14
-	MOVQ a_O_cap+16(FP), R9
-	JMP  linestore2
+	MOVQ    a_O_cap+16(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	VMOVUPS Z0, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z1, (R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x02, R14
+	JMP     linenext
 
 	// 16 columns of 3 queries.
 linegroup3:
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	MOVQ    a_Ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    a_O_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, a_O_cap+16(FP)
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup3zero
-	VMOVUPS (R9), Z5
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z6
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z7
+	MOVQ    a_O_cap+16(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	VMOVUPS (R9), Z0
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z1
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z2
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup3begin
 
 linegroup3zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+
+linegroup3begin:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -29001,40 +26895,40 @@ linegroup3zero:
 linegroup3turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS.BCST      (R15), Z3, Z3
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS.BCST      (R15), Z3, Z3
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS.BCST      (R15), Z3, Z3
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS.BCST      (R15), Z3, Z3
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+64, CX
@@ -29052,40 +26946,58 @@ linegroup3fewer:
 	JZ   linegroup3store
 
 linegroup3step:
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z3
+	VCVTDQ2PS        Z3, Z3
+	VMULPS.BCST      (R15), Z3, Z3
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z5
-	VFMADD231PS.BCST 4(R10), Z0, Z6
-	VFMADD231PS.BCST 8(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup3step
 
 linegroup3store:
-	ADDQ $0x03, R14
-	MOVQ a_O_cap+16(FP), R9
-	JMP  linestore3
+	MOVQ    a_O_cap+16(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	VMOVUPS Z0, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z1, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z2, (R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x03, R14
+	JMP     linenext
 
 	// 16 columns of 4 queries.
 linegroup4:
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	MOVQ    a_Ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    a_O_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, a_O_cap+16(FP)
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup4zero
-	VMOVUPS (R9), Z4
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z5
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z6
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z7
+	MOVQ    a_O_cap+16(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	VMOVUPS (R9), Z0
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z1
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z2
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS (R9), Z3
+	LEAQ    (R9)(R10*1), R9
+	JMP     linegroup4begin
 
 linegroup4zero:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+
+linegroup4begin:
 	LEAQ    (SI)(R12*1), R9
 	LEAQ    (DI)(R14*4), R10
 	MOVQ    a_Scales_len+72(FP), R15
@@ -29097,44 +27009,44 @@ linegroup4zero:
 linegroup4turn:
 	PREFETCHT0       (CX)
 	PREFETCHT1       (CX)(DX*1)
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	ADDQ             $+64, CX
@@ -29152,251 +27064,90 @@ linegroup4fewer:
 	JZ   linegroup4store
 
 linegroup4step:
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z4
-	VFMADD231PS.BCST 4(R10), Z0, Z5
-	VFMADD231PS.BCST 8(R10), Z0, Z6
-	VFMADD231PS.BCST 12(R10), Z0, Z7
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
 	ADDQ             AX, R9
 	ADDQ             R8, R10
 	DECQ             R11
 	JNZ              linegroup4step
 
 linegroup4store:
-	ADDQ $0x04, R14
-	MOVQ a_O_cap+16(FP), R9
-	JMP  linestore4
+	MOVQ    a_O_cap+16(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	VMOVUPS Z0, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z1, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z2, (R9)
+	LEAQ    (R9)(R10*1), R9
+	VMOVUPS Z3, (R9)
+	LEAQ    (R9)(R10*1), R9
+	ADDQ    $0x04, R14
+	JMP     linenext
 
-	// 16 columns of 5 queries.
-linegroup5:
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup5zero
-	VMOVUPS (R9), Z3
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z4
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z5
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z6
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z7
-
-linegroup5zero:
-	LEAQ  (SI)(R12*1), R9
-	LEAQ  (DI)(R14*4), R10
-	MOVQ  a_Scales_len+72(FP), R15
-	MOVQ  a_V_len+40(FP), R11
-	TESTQ R11, R11
-	JZ    linegroup5store
-	TESTQ $+3, R11
-	JNZ   linegroup5step
-
-linegroup5turn:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
-	JNZ        linegroup5ahead
-	ADDQ       a_Next_cap+184(FP), CX
-	MOVQ       a_Next_len+176(FP), BX
-
-linegroup5ahead:
-linegroup5step:
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
-	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z3
-	VFMADD231PS.BCST 4(R10), Z0, Z4
-	VFMADD231PS.BCST 8(R10), Z0, Z5
-	VFMADD231PS.BCST 12(R10), Z0, Z6
-	VFMADD231PS.BCST 16(R10), Z0, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	DECQ             R11
-	TESTQ            $+3, R11
-	JNZ              linegroup5step
-	TESTQ            R11, R11
-	JNZ              linegroup5turn
-
-linegroup5store:
-	ADDQ $0x05, R14
-	MOVQ a_O_cap+16(FP), R9
-	JMP  linestore5
-
-	// 16 columns of 6 queries.
-linegroup6:
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup6zero
-	VMOVUPS (R9), Z2
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z3
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z4
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z5
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z6
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z7
-
-linegroup6zero:
-	LEAQ  (SI)(R12*1), R9
-	LEAQ  (DI)(R14*4), R10
-	MOVQ  a_Scales_len+72(FP), R15
-	MOVQ  a_V_len+40(FP), R11
-	TESTQ R11, R11
-	JZ    linegroup6store
-	TESTQ $+3, R11
-	JNZ   linegroup6step
-
-linegroup6turn:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
-	JNZ        linegroup6ahead
-	ADDQ       a_Next_cap+184(FP), CX
-	MOVQ       a_Next_len+176(FP), BX
-
-linegroup6ahead:
-linegroup6step:
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
-	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z2
-	VFMADD231PS.BCST 4(R10), Z0, Z3
-	VFMADD231PS.BCST 8(R10), Z0, Z4
-	VFMADD231PS.BCST 12(R10), Z0, Z5
-	VFMADD231PS.BCST 16(R10), Z0, Z6
-	VFMADD231PS.BCST 20(R10), Z0, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	DECQ             R11
-	TESTQ            $+3, R11
-	JNZ              linegroup6step
-	TESTQ            R11, R11
-	JNZ              linegroup6turn
-
-linegroup6store:
-	ADDQ $0x06, R14
-	MOVQ a_O_cap+16(FP), R9
-	JMP  linestore6
-
-	// 16 columns of 7 queries.
-linegroup7:
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	CMPB    a_Load+160(FP), $0x00
-	JE      linegroup7zero
-	VMOVUPS (R9), Z1
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z2
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z3
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z4
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z5
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z6
-	ADDQ    a_Ldo+24(FP), R9
-	VMOVUPS (R9), Z7
-
-linegroup7zero:
-	LEAQ  (SI)(R12*1), R9
-	LEAQ  (DI)(R14*4), R10
-	MOVQ  a_Scales_len+72(FP), R15
-	MOVQ  a_V_len+40(FP), R11
-	TESTQ R11, R11
-	JZ    linegroup7store
-	TESTQ $+3, R11
-	JNZ   linegroup7step
-
-linegroup7turn:
-	PREFETCHT0 (CX)
-	PREFETCHT1 (CX)(DX*1)
-	ADDQ       $+64, CX
-	SUBQ       $+64, BX
-	JNZ        linegroup7ahead
-	ADDQ       a_Next_cap+184(FP), CX
-	MOVQ       a_Next_len+176(FP), BX
-
-linegroup7ahead:
-linegroup7step:
-	VPMOVSXBD        (R9), Z0
-	VCVTDQ2PS        Z0, Z0
-	VMULPS.BCST      (R15), Z0, Z0
-	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z0, Z1
-	VFMADD231PS.BCST 4(R10), Z0, Z2
-	VFMADD231PS.BCST 8(R10), Z0, Z3
-	VFMADD231PS.BCST 12(R10), Z0, Z4
-	VFMADD231PS.BCST 16(R10), Z0, Z5
-	VFMADD231PS.BCST 20(R10), Z0, Z6
-	VFMADD231PS.BCST 24(R10), Z0, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	DECQ             R11
-	TESTQ            $+3, R11
-	JNZ              linegroup7step
-	TESTQ            R11, R11
-	JNZ              linegroup7turn
-
-linegroup7store:
-	ADDQ $0x07, R14
-	MOVQ a_O_cap+16(FP), R9
-	JMP  linestore7
-
-	// 16 columns of 8 queries.
+	// 16 columns of 5 to 8 queries.
 linegroup8:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
+	MOVQ    $0x00000008, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	LEAQ    heightsAVX512<>+12(SB), R10
+	MOVL    (R10)(R9*4), R9
+	MOVB    R9, (SP)
+	MOVQ    a_Ldo+24(FP), R9
+	IMULQ   R14, R9
+	ADDQ    a_O_base+0(FP), R9
+	LEAQ    (R9)(R12*4), R9
+	MOVQ    R9, a_O_cap+16(FP)
 	CMPB    a_Load+160(FP), $0x00
 	JE      linegroup8zero
+	MOVQ    a_O_cap+16(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	CMPB    (SP), $0x82
 	VMOVUPS (R9), Z0
-	ADDQ    a_Ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z1
-	ADDQ    a_Ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z2
-	ADDQ    a_Ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z3
-	ADDQ    a_Ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS (R9), Z4
-	ADDQ    a_Ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JEQ     linegroup8next0
 	VMOVUPS (R9), Z5
-	ADDQ    a_Ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JPS     linegroup8next0
 	VMOVUPS (R9), Z6
-	ADDQ    a_Ldo+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
+	JCC     linegroup8next0
 	VMOVUPS (R9), Z7
+	LEAQ    (R9)(R10*1), R9
+
+linegroup8next0:
+	JMP linegroup8begin
 
 linegroup8zero:
+	CMPB   (SP), $0x82
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	JEQ    linegroup8next1
+	VXORPS Z5, Z5, Z5
+	JPS    linegroup8next1
+	VXORPS Z6, Z6, Z6
+	JCC    linegroup8next1
+	VXORPS Z7, Z7, Z7
+
+linegroup8next1:
+linegroup8begin:
 	LEAQ  (SI)(R12*1), R9
 	LEAQ  (DI)(R14*4), R10
 	MOVQ  a_Scales_len+72(FP), R15
@@ -29417,67 +27168,69 @@ linegroup8turn:
 
 linegroup8ahead:
 linegroup8step:
-	VPMOVSXBD        (R9), Z8
-	VCVTDQ2PS        Z8, Z8
-	VMULPS.BCST      (R15), Z8, Z8
+	VPMOVSXBD        (R9), Z24
+	VCVTDQ2PS        Z24, Z24
+	VMULPS.BCST      (R15), Z24, Z24
 	ADDQ             a_Lsc+88(FP), R15
-	VFMADD231PS.BCST (R10), Z8, Z0
-	VFMADD231PS.BCST 4(R10), Z8, Z1
-	VFMADD231PS.BCST 8(R10), Z8, Z2
-	VFMADD231PS.BCST 12(R10), Z8, Z3
-	VFMADD231PS.BCST 16(R10), Z8, Z4
-	VFMADD231PS.BCST 20(R10), Z8, Z5
-	VFMADD231PS.BCST 24(R10), Z8, Z6
-	VFMADD231PS.BCST 28(R10), Z8, Z7
-	ADDQ             AX, R9
-	ADDQ             R8, R10
-	DECQ             R11
-	TESTQ            $+3, R11
-	JNZ              linegroup8step
-	TESTQ            R11, R11
-	JNZ              linegroup8turn
+	CMPB             (SP), $0x82
+	VFMADD231PS.BCST (R10), Z24, Z0
+	VFMADD231PS.BCST 4(R10), Z24, Z1
+	VFMADD231PS.BCST 8(R10), Z24, Z2
+	VFMADD231PS.BCST 12(R10), Z24, Z3
+	VFMADD231PS.BCST 16(R10), Z24, Z4
+	JEQ              linegroup8next2
+	VFMADD231PS.BCST 20(R10), Z24, Z5
+	JPS              linegroup8next2
+	VFMADD231PS.BCST 24(R10), Z24, Z6
+	JCC              linegroup8next2
+	VFMADD231PS.BCST 28(R10), Z24, Z7
+
+linegroup8next2:
+	ADDQ  AX, R9
+	ADDQ  R8, R10
+	DECQ  R11
+	TESTQ $+3, R11
+	JNZ   linegroup8step
+	TESTQ R11, R11
+	JNZ   linegroup8turn
 
 linegroup8store:
-	ADDQ    $0x08, R14
 	MOVQ    a_O_cap+16(FP), R9
+	MOVQ    a_Ldo+24(FP), R10
+	CMPB    (SP), $0x82
 	VMOVUPS Z0, (R9)
-	ADDQ    a_Ldo+24(FP), R9
-
-linestore7:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z1, (R9)
-	ADDQ    a_Ldo+24(FP), R9
-
-linestore6:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z2, (R9)
-	ADDQ    a_Ldo+24(FP), R9
-
-linestore5:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z3, (R9)
-	ADDQ    a_Ldo+24(FP), R9
-
-linestore4:
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Z4, (R9)
-	ADDQ    a_Ldo+24(FP), R9
-
-linestore3:
+	LEAQ    (R9)(R10*1), R9
+	JEQ     linegroup8next3
 	VMOVUPS Z5, (R9)
-	ADDQ    a_Ldo+24(FP), R9
-
-linestore2:
+	LEAQ    (R9)(R10*1), R9
+	JPS     linegroup8next3
 	VMOVUPS Z6, (R9)
-	ADDQ    a_Ldo+24(FP), R9
-
-linestore1:
+	LEAQ    (R9)(R10*1), R9
+	JCC     linegroup8next3
 	VMOVUPS Z7, (R9)
-	CMPQ    R14, a_N+136(FP)
-	JL      linegroup
-	ADDQ    $0x10, R12
-	SUBQ    $0x10, a_Scales_cap+80(FP)
-	JNZ     line
-	ADDQ    $0x04, a_Scales_len+72(FP)
-	MOVQ    a_Group+96(FP), R9
-	MOVQ    R9, a_Scales_cap+80(FP)
-	JMP     line
+	LEAQ    (R9)(R10*1), R9
+
+linegroup8next3:
+	ADDQ $0x08, R14
+
+linenext:
+	CMPQ R14, a_N+136(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	SUBQ $0x10, a_Scales_cap+80(FP)
+	JNZ  line
+	ADDQ $0x04, a_Scales_len+72(FP)
+	MOVQ a_Group+96(FP), R9
+	MOVQ R9, a_Scales_cap+80(FP)
+	JMP  line
 
 lineend:
 	ADDQ $0x10, R13

@@ -114,7 +114,7 @@ type gemmer struct {
 	p, b, k     reg.GPVirtual      // of the step, and steps or iterations left of the segment
 	acc         [][]reg.VecVirtual // a tile has its rows in the last ones
 
-	spans   []span // of heights, that have an inner loop together
+	spans   []emit.Span // of heights, that have an inner loop together
 	heights *emit.Heights
 
 	prefetched int             // rows of the register tiles that prefetch A, 0 for none; see gemm_prefetch.go
@@ -154,28 +154,23 @@ func (t *gemmer) memory() {
 	t.panels, t.code = t.g.Memory(c.Cap()), t.g.Argument("rs")
 }
 
-// A span is the heights of register tiles that share an inner loop.
-type span struct{ least, most int }
-
-func (s span) single() bool { return s.least == s.most }
-
 // spansOf parts the heights up to a number of rows. Low tiles, see gemm_weights.go, share none with others.
-func (t *gemmer) spansOf(rows int) []span {
-	spans := []span{{rows, rows}}
+func (t *gemmer) spansOf(rows int) []emit.Span {
+	spans := []emit.Span{{Least: rows, Most: rows}}
 	for most := rows - 1; most > 1; {
 		least := max(2, most-emit.MostHeights+1)
 		for t.isLow(least) != t.isLow(most) {
 			least++
 		}
-		spans = append(spans, span{least, most})
+		spans = append(spans, emit.Span{Least: least, Most: most})
 		most = least - 1
 	}
-	return append(spans, span{1, 1})
+	return append(spans, emit.Span{Least: 1, Most: 1})
 }
 
 // spanOf finds the one of a height.
-func (t *gemmer) spanOf(rows int) span {
-	return t.spans[slices.IndexFunc(t.spans, func(s span) bool { return s.least <= rows && rows <= s.most })]
+func (t *gemmer) spanOf(rows int) emit.Span {
+	return t.spans[slices.IndexFunc(t.spans, func(s emit.Span) bool { return s.Least <= rows && rows <= s.Most })]
 }
 
 // The modes. Those of several segments follow those of one.
@@ -219,8 +214,8 @@ func (t *gemmer) emit(rows int) {
 	t.g.JZ(operand.LabelRef("done"))
 	t.spans = t.spansOf(rows)
 	for _, s := range slices.Backward(t.spans) { // one row first: some calls have no more
-		t.g.CMPQ(height, operand.U32(s.most))
-		t.g.JLE(operand.LabelRef(s.label()))
+		t.g.CMPQ(height, operand.U32(s.Most))
+		t.g.JLE(operand.LabelRef(tileLabel(s.Most)))
 	}
 	t.g.Label("done")
 	t.g.Return()
@@ -238,13 +233,13 @@ func (t *gemmer) emit(rows int) {
 
 // tile emits register tiles of a span, up to where their sums are stored. height is their number of rows, if the
 // span has several.
-func (t *gemmer) tile(s span, height reg.GPVirtual) {
-	name, rows := s.label(), s.most
+func (t *gemmer) tile(s emit.Span, height reg.GPVirtual) {
+	name, rows := tileLabel(s.Most), s.Most
 	t.g.Commentf("Tile of %v × %d vectors.", s, t.vectors)
 	t.g.Label(name)
 	acc := t.acc[len(t.acc)-rows:]
-	t.heights = t.g.NewHeights(name, s.least, s.most, t.code)
-	if s.single() {
+	t.heights = t.g.NewHeights(name, s, t.code)
+	if s.Single() {
 		t.g.MOVQ(t.a, t.p)
 		t.g.SUBQ(operand.U32(rows), t.m)
 		t.skip(t.a, rows)
@@ -263,25 +258,16 @@ func (t *gemmer) tile(s span, height reg.GPVirtual) {
 }
 
 // skipHeight moves a over the rows of a tile. p becomes where the first of most rows would lie that end there.
-func (t *gemmer) skipHeight(s span, height reg.GPVirtual) {
+func (t *gemmer) skipHeight(s emit.Span, height reg.GPVirtual) {
 	bytes := t.copyOf(height)
 	t.g.MOVQ(height, t.height)
 	t.g.SUBQ(height, t.m)
 	t.g.IMULQ(t.rs, bytes)
 	t.g.ADDQ(bytes, t.a)
-	t.g.IMUL3Q(operand.U32(s.most), t.rs, bytes)
+	t.g.IMUL3Q(operand.U32(s.Most), t.rs, bytes)
 	t.g.MOVQ(t.a, t.p)
 	t.g.SUBQ(bytes, t.p)
 	t.heights.Set(height)
-}
-
-func (s span) label() string { return tileLabel(s.most) }
-
-func (s span) String() string {
-	if s.single() {
-		return fmt.Sprint(s.most)
-	}
-	return fmt.Sprintf("%d to %d", s.least, s.most)
 }
 
 func tileLabel(rows int) string { return fmt.Sprintf("tile%d", rows) }

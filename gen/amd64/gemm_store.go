@@ -19,12 +19,12 @@ import (
 // What a tile jumps to depends on the mode. A single segment that is stored takes the shortest way.
 
 // toStore emits the way of a register tile to there.
-func (t *gemmer) toStore(s span) {
+func (t *gemmer) toStore(s emit.Span) {
 	t.loadStride()
 	t.g.CMPQ(t.mode, operand.Imm(storeOne))
-	if s.single() {
-		t.g.JE(operand.LabelRef(rowLabel("store", s.most)))
-		t.g.MOVQ(operand.U32(s.most), t.height)
+	if s.Single() {
+		t.g.JE(operand.LabelRef(rowLabel("store", s.Most)))
+		t.g.MOVQ(operand.U32(s.Most), t.height)
 	} else {
 		t.g.JE(operand.LabelRef("stores"))
 	}
@@ -164,5 +164,5 @@ func (t *gemmer) nextSegment() {
 	t.g.MOVQ(t.left, t.k)
 	t.limit(t.k)
 	t.g.SUBQ(t.k, t.left)
-	t.toRow(func(rows int) string { return t.spanOf(rows).label() + "segment" })
+	t.toRow(func(rows int) string { return tileLabel(t.spanOf(rows).Most) + "segment" })
 }

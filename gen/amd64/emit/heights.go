@@ -24,10 +24,23 @@ import (
 // that they wait in, take the time. One loop for each height took four to six times the code.
 type Heights struct {
 	*Gen
-	least, most int
-	height      operand.Mem
-	name        string // of labels
-	places      int    // with rows, so far
+	Span
+	height operand.Mem
+	name   string // of labels
+	places int    // with rows, so far
+}
+
+// A Span is the heights of a loop.
+type Span struct{ Least, Most int }
+
+// Single reports whether there is one height only.
+func (s Span) Single() bool { return s.Least == s.Most }
+
+func (s Span) String() string {
+	if s.Single() {
+		return fmt.Sprint(s.Most)
+	}
+	return fmt.Sprintf("%d to %d", s.Least, s.Most)
 }
 
 // The byte that the height is compared with, and the bytes that stand for least rows, one more, and so on:
@@ -40,18 +53,15 @@ const MostHeights = 6
 var heightCodes = [MostHeights]uint32{0x82, 0x85, 0x83, 0x01, 0x80, 0x02}
 
 // NewHeights prepares a loop whose labels begin with name. height is free memory of the function.
-func (g *Gen) NewHeights(name string, least, most int, height operand.Mem) *Heights {
-	if least < most && (most-least >= MostHeights || least > maxLeast) {
-		panic(fmt.Sprintf("%s: a loop for %d to %d rows", name, least, most))
+func (g *Gen) NewHeights(name string, s Span, height operand.Mem) *Heights {
+	if !s.Single() && (s.Most-s.Least >= MostHeights || s.Least > maxLeast) {
+		panic(fmt.Sprintf("%s: a loop for %v rows", name, s))
 	}
-	return &Heights{Gen: g, least: least, most: most, height: height, name: name}
+	return &Heights{Gen: g, Span: s, height: height, name: name}
 }
 
 // maxLeast is the largest number of least rows.
 const maxLeast = 8
-
-// Single reports whether there is one height only.
-func (h *Heights) Single() bool { return h.least == h.most }
 
 // Set sets the number of rows, at least 1. Fewer than least are computed as if they were least. It uses up rows.
 func (h *Heights) Set(rows reg.GPVirtual) {
@@ -63,10 +73,10 @@ func (h *Heights) Set(rows reg.GPVirtual) {
 		codes = h.table("heights", maxLeast+MostHeights, func(i int) uint32 { return heightCodes[max(i-maxLeast, 0)] })
 	}
 	p := h.GP64()
-	h.MOVQ(operand.U32(h.most), p)
+	h.MOVQ(operand.U32(h.Most), p)
 	h.CMPQ(rows, p)
 	h.CMOVQGT(p, rows)
-	h.LEAQ(codes.Offset(4*(maxLeast-h.least)), p)
+	h.LEAQ(codes.Offset(4*(maxLeast-h.Least)), p)
 	h.MOVL(Indexed(p, rows, 4), rows.As32())
 	h.MOVB(rows.As8(), h.height)
 }
@@ -83,9 +93,9 @@ func (h *Heights) Rows(row func(i int)) {
 	absent := []func(operand.Op){h.JEQ, h.JPS, h.JCC, h.JPL, h.JOC}
 	next := fmt.Sprintf("%snext%d", h.name, h.places)
 	h.places++
-	for i := range h.most {
-		if i >= h.least {
-			absent[i-h.least](operand.LabelRef(next))
+	for i := range h.Most {
+		if i >= h.Least {
+			absent[i-h.Least](operand.LabelRef(next))
 		}
 		row(i)
 	}

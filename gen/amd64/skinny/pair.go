@@ -26,7 +26,7 @@ import (
 // pairs reports whether a tile has pairs in a variant: more queries are chains enough, and leave no
 // registers.
 func (f *qkEmitter) pairs(t tile) bool {
-	return !t.ahead && t.most <= doubledQueries && slices.ContainsFunc(f.variants, hasPairs)
+	return !t.ahead && t.Most <= doubledQueries && slices.ContainsFunc(f.variants, hasPairs)
 }
 
 func hasPairs(v spec.QKVariant) bool { return v.Segments == 2 }

@@ -27,7 +27,7 @@ func (f *qkEmitter) toRest(t tile) {
 		}
 	}
 	f.g.MOVQ(operand.I32(t.number()), f.size)
-	f.g.JMP(operand.LabelRef(restLabel(t.most)))
+	f.g.JMP(operand.LabelRef(restLabel(t.Most)))
 }
 
 func restLabel(queries int) string { return fmt.Sprintf("rest%d", queries) }
@@ -36,7 +36,7 @@ func restLabel(queries int) string { return fmt.Sprintf("rest%d", queries) }
 // ends with the row, and skips the first of them. The products of queries that a tile does not have are not used.
 func (f *qkEmitter) rest(queries int, tiles []tile) {
 	name, acc := restLabel(queries), f.acc[1][:queries]
-	f.rows = f.g.NewHeights(name, queries, queries, f.height)
+	f.rows = f.g.NewHeights(name, emit.Span{Least: queries, Most: queries}, f.height)
 	f.g.Commentf("The remaining columns for up to %d queries.", queries)
 	f.g.Label(name)
 	left := f.g.Num("d")
@@ -62,7 +62,7 @@ func (f *qkEmitter) rest(queries int, tiles []tile) {
 		f.forget()
 		f.g.Label(name + "plain")
 	}
-	same := slices.DeleteFunc(ofTimes(tiles, 1), func(t tile) bool { return t.most != queries })
+	same := slices.DeleteFunc(ofTimes(tiles, 1), func(t tile) bool { return t.Most != queries })
 	for _, t := range same[1:] {
 		f.g.CMPQ(f.size, operand.I32(t.number()))
 		f.g.JE(operand.LabelRef(t.label() + "sum"))

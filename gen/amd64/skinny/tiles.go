@@ -4,15 +4,17 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// A tile of SkinnyQK is the code for least to most queries and times·16 keys. Fewer queries than least are
-// computed as if they were least: the others' scores are not used.
+// A tile of SkinnyQK is the code for a span of queries and times·16 keys. Fewer queries are computed as if they were
+// the least of the span: the others' scores are not used.
 type tile struct {
-	least, most, times int
-	ahead              bool // whether its steps are those of stepsAhead
+	emit.Span
+	times int
+	ahead bool // whether its steps are those of stepsAhead
 }
 
 // tilesOf lists the tiles of an element's variants.
@@ -24,17 +26,17 @@ func (f *qkEmitter) tilesOf(e spec.Element) []tile {
 	from := leastOf(f.variants[0])
 	switch {
 	case e == spec.Float32 && f.looksAhead():
-		return []tile{{1, 4, 1, false}, {5, rows, 1, false}, {3, rows, 1, true}}
+		return []tile{{emit.Span{Least: 1, Most: 4}, 1, false}, {emit.Span{Least: 5, Most: rows}, 1, false}, {emit.Span{Least: 3, Most: rows}, 1, true}}
 	case f.most() > 1 && from == 1:
-		return []tile{{4, rows, 1, true}, {1, doubledQueries, 2, true}}
+		return []tile{{emit.Span{Least: 4, Most: rows}, 1, true}, {emit.Span{Least: 1, Most: doubledQueries}, 2, true}}
 	case f.most() > 1:
-		return []tile{{1, from - 1, 2, false}, {4, rows, 1, true}, {from, doubledQueries, 2, true}}
+		return []tile{{emit.Span{Least: 1, Most: from - 1}, 2, false}, {emit.Span{Least: 4, Most: rows}, 1, true}, {emit.Span{Least: from, Most: doubledQueries}, 2, true}}
 	case from == 1:
-		return []tile{{1, rows, 1, true}}
+		return []tile{{emit.Span{Least: 1, Most: rows}, 1, true}}
 	case from < rows:
-		return []tile{{1, from - 1, 1, false}, {from, rows, 1, true}}
+		return []tile{{emit.Span{Least: 1, Most: from - 1}, 1, false}, {emit.Span{Least: from, Most: rows}, 1, true}}
 	}
-	return []tile{{1, rows, 1, false}}
+	return []tile{{emit.Span{Least: 1, Most: rows}, 1, false}}
 }
 
 func (t tile) label() string {
@@ -45,15 +47,15 @@ func (t tile) label() string {
 	case t.ahead:
 		kind = "ahead"
 	}
-	return fmt.Sprint(kind, t.most)
+	return fmt.Sprint(kind, t.Most)
 }
 
 // number tells tiles of 16 keys apart.
 func (t tile) number() int {
 	if t.ahead {
-		return -t.most
+		return -t.Most
 	}
-	return t.most
+	return t.Most
 }
 
 // looksAhead reports whether a variant's tiles for a number of queries have the steps of stepsAhead.
@@ -80,9 +82,9 @@ func leastOf(v spec.QKVariant) int {
 func (f *qkEmitter) variantsOf(t tile) []spec.QKVariant {
 	return slices.DeleteFunc(slices.Clone(f.variants), func(v spec.QKVariant) bool {
 		if t.ahead {
-			return !looksAhead(v, t.most)
+			return !looksAhead(v, t.Most)
 		}
-		return looksAhead(v, t.least)
+		return looksAhead(v, t.Least)
 	})
 }
 
@@ -154,7 +156,7 @@ func (f *qkEmitter) toTile(tiles []tile) {
 		}
 	}
 	for _, t := range slices.Backward(singles[1:]) {
-		f.g.CMPQ(f.queries, operand.Imm(uint64(t.least)))
+		f.g.CMPQ(f.queries, operand.Imm(uint64(t.Least)))
 		f.g.JGE(operand.LabelRef(t.label()))
 	}
 	if first := f.tilesOf(f.words.element)[0]; first != singles[0] || len(tiles) < len(f.tilesOf(f.words.element)) {
@@ -177,10 +179,10 @@ func (f *qkEmitter) least() operand.Op {
 
 // tile emits a tile for the queries from lane on.
 func (f *qkEmitter) tile(t tile) {
-	f.g.Commentf("%d keys by %d to %d queries.", t.times*spec.SkinnyKeys, t.least, t.most)
+	f.g.Commentf("%d keys by %v queries.", t.times*spec.SkinnyKeys, t.Span)
 	f.g.Label(t.label())
-	f.rows = f.g.NewHeights(t.label(), t.least, t.most, f.height)
+	f.rows = f.g.NewHeights(t.label(), t.Span, f.height)
 	f.rows.Set(f.queries)
-	f.segments(f.acc[t.times][:t.most], t)
+	f.segments(f.acc[t.times][:t.Most], t)
 	f.toStore(t)
 }
