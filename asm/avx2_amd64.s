@@ -4898,9 +4898,9 @@ DATA const0000ffffAVX2<>+16(SB)/8, $0x0000ffff0000ffff
 DATA const0000ffffAVX2<>+24(SB)/8, $0x0000ffff0000ffff
 GLOBL const0000ffffAVX2<>(SB), RODATA|NOPTR, $32
 
-// func weightGemmQ8_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+// func weightGemmS8AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
-TEXT ·weightGemmQ8_0AVX2(SB), NOSPLIT, $192-113
+TEXT ·weightGemmS8AVX2(SB), NOSPLIT, $192-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -5937,9 +5937,9 @@ DATA const4b800000AVX2<>+16(SB)/8, $0x4b8000004b800000
 DATA const4b800000AVX2<>+24(SB)/8, $0x4b8000004b800000
 GLOBL const4b800000AVX2<>(SB), RODATA|NOPTR, $32
 
-// func weightGemmInt8Q8_0AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8S8AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
-TEXT ·weightGemmInt8Q8_0AVX2(SB), $13888-113
+TEXT ·weightGemmInt8S8AVX2(SB), $13888-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -7108,9 +7108,9 @@ DATA const00ff00ffAVX2<>+16(SB)/8, $0x00ff00ff00ff00ff
 DATA const00ff00ffAVX2<>+24(SB)/8, $0x00ff00ff00ff00ff
 GLOBL const00ff00ffAVX2<>(SB), RODATA|NOPTR, $32
 
-// func weightWidenQ8_0AVX2(dst []float32, b []byte, lanes int, k int)
+// func weightWidenS8AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·weightWidenQ8_0AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightWidenS8AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -8205,8 +8205,8 @@ DATA const4d800000AVX2<>+16(SB)/8, $0x4d8000004d800000
 DATA const4d800000AVX2<>+24(SB)/8, $0x4d8000004d800000
 GLOBL const4d800000AVX2<>(SB), RODATA|NOPTR, $32
 
-// func weightGemmQ4_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ4_0AVX2(SB), NOSPLIT, $0-113
+// func weightGemmS4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS4AVX2(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000060, c_len+8(FP)
 	JMP     ·weightGemm4AVX2+0(SB)
@@ -9337,8 +9337,8 @@ DATA const00010001AVX2<>+16(SB)/8, $0x0001000100010001
 DATA const00010001AVX2<>+24(SB)/8, $0x0001000100010001
 GLOBL const00010001AVX2<>(SB), RODATA|NOPTR, $32
 
-// func weightGemmInt8Q4_0AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8Q4_0AVX2(SB), NOSPLIT, $0-113
+// func weightGemmInt8S4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S4AVX2(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000001, c_len+8(FP)
 	MOVQ    $0x00000012, b_len+72(FP)
@@ -9346,9 +9346,9 @@ TEXT ·weightGemmInt8Q4_0AVX2(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000020, c_cap+16(FP)
 	JMP     ·weightGemmInt8BlocksAVX2+0(SB)
 
-// func weightWidenQ4_0AVX2(dst []float32, b []byte, lanes int, k int)
+// func weightWidenS4AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·weightWidenQ4_0AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightWidenS4AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -9422,14 +9422,14 @@ done:
 	VZEROUPPER
 	RET
 
-// func weightGemmQ4_1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ4_1AVX2(SB), NOSPLIT, $0-113
+// func weightGemmU4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmU4AVX2(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x000000c0, c_len+8(FP)
 	JMP     ·weightGemm4AVX2+0(SB)
 
-// func weightGemmInt8Q4_1AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8Q4_1AVX2(SB), NOSPLIT, $0-113
+// func weightGemmInt8U4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4AVX2(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000002, c_len+8(FP)
 	MOVQ    $0x00000014, b_len+72(FP)
@@ -9437,9 +9437,9 @@ TEXT ·weightGemmInt8Q4_1AVX2(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000040, c_cap+16(FP)
 	JMP     ·weightGemmInt8BlocksAVX2+0(SB)
 
-// func weightWidenQ4_1AVX2(dst []float32, b []byte, lanes int, k int)
+// func weightWidenU4AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·weightWidenQ4_1AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightWidenU4AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -9514,9 +9514,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func weightWidenK4AVX2(dst []float32, b []byte, lanes int, k int)
+// func weightWidenU4x16AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·weightWidenK4AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightWidenU4x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -9651,9 +9651,9 @@ DATA const37800000AVX2<>+16(SB)/8, $0x3780000037800000
 DATA const37800000AVX2<>+24(SB)/8, $0x3780000037800000
 GLOBL const37800000AVX2<>(SB), RODATA|NOPTR, $32
 
-// func weightGemmInt8K4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8U4x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·weightGemmInt8K4AVX2(SB), NOSPLIT, $96-113
+TEXT ·weightGemmInt8U4x16AVX2(SB), NOSPLIT, $96-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -10861,9 +10861,9 @@ DATA const01010101AVX2<>+16(SB)/8, $0x0101010101010101
 DATA const01010101AVX2<>+24(SB)/8, $0x0101010101010101
 GLOBL const01010101AVX2<>(SB), RODATA|NOPTR, $32
 
-// func weightWidenK5AVX2(dst []float32, b []byte, lanes int, k int)
+// func weightWidenU5x16AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·weightWidenK5AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightWidenU5x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -11023,9 +11023,9 @@ DATA const10101010AVX2<>+16(SB)/8, $0x1010101010101010
 DATA const10101010AVX2<>+24(SB)/8, $0x1010101010101010
 GLOBL const10101010AVX2<>(SB), RODATA|NOPTR, $32
 
-// func weightGemmInt8K5AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8U5x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·weightGemmInt8K5AVX2(SB), NOSPLIT, $96-113
+TEXT ·weightGemmInt8U5x16AVX2(SB), NOSPLIT, $96-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -11867,9 +11867,9 @@ vectors2rows1done:
 	VZEROUPPER
 	RET
 
-// func weightWidenK6AVX2(dst []float32, b []byte, lanes int, k int)
+// func weightWidenS6x16AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·weightWidenK6AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightWidenS6x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -12027,9 +12027,9 @@ DATA const30303030AVX2<>+16(SB)/8, $0x3030303030303030
 DATA const30303030AVX2<>+24(SB)/8, $0x3030303030303030
 GLOBL const30303030AVX2<>(SB), RODATA|NOPTR, $32
 
-// func weightGemmInt8K6AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8S6x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·weightGemmInt8K6AVX2(SB), NOSPLIT, $96-113
+TEXT ·weightGemmInt8S6x16AVX2(SB), NOSPLIT, $96-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -12761,9 +12761,9 @@ vectors2rows1done:
 	VZEROUPPER
 	RET
 
-// func weightWidenK5BAVX2(dst []float32, b []byte, lanes int, k int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·weightWidenK5BAVX2(SB), NOSPLIT, $0-64
+// func weightWidenU5x16BF16AVX2(dst []float32, b []byte, lanes int, k int)
+// Requires: AVX, AVX2
+TEXT ·weightWidenU5x16BF16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -12784,130 +12784,127 @@ vector:
 	VPMOVZXWD (R10), Y0
 	VPSLLD    $0x10, Y0, Y0
 	LEAQ      (R10)(DX*2), R10
-	VPMOVZXWD (R10), Y1
-	VPSLLD    $0x10, Y1, Y1
 	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y3
-	VPSLLD    $0x10, Y3, Y2
+	VPMOVSXBW (R10), Y2
+	VPSLLD    $0x10, Y2, Y1
+	VPSRAD    $0x10, Y1, Y1
+	VCVTDQ2PS Y1, Y1
+	VMULPS    Y0, Y1, Y1
 	VPSRAD    $0x10, Y2, Y2
 	VCVTDQ2PS Y2, Y2
 	VMULPS    Y0, Y2, Y2
-	VPSRAD    $0x10, Y3, Y3
-	VCVTDQ2PS Y3, Y3
-	VMULPS    Y0, Y3, Y3
 	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y4
-	VPSLLD    $0x10, Y4, Y0
-	VPSRAD    $0x10, Y0, Y0
-	VCVTDQ2PS Y0, Y0
-	VMULPS    Y1, Y0, Y0
-	VPSRAD    $0x10, Y4, Y4
-	VCVTDQ2PS Y4, Y4
-	VMULPS    Y1, Y4, Y4
 	LEAQ      (R10)(DX*2), R10
 	LEAQ      (R10)(R9*2), R10
 	LEAQ      (AX)(R9*4), R11
-	VMOVDQU   (R10), Y1
+	VMOVDQU   (R10), Y0
 	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y5
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y6
-	VMOVDQU   (R10), Y1
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y3
+	VPSRLD    $0x04, Y0, Y0
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y4
+	VMOVDQU   (R10), Y0
 	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y7
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y8
-	VMOVDQU   (R10), Y1
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y5
+	VPSRLD    $0x04, Y0, Y0
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y6
+	VMOVDQU   (R10), Y0
 	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y9
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y10
-	VMOVDQU   (R10), Y1
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y7
+	VPSRLD    $0x04, Y0, Y0
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y8
+	VMOVDQU   (R10), Y0
 	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y11
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y12
-	VMOVDQU   (R10), Y1
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y9
+	VPSRLD    $0x04, Y0, Y0
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y10
+	VMOVDQU   (R10), Y0
 	ADDQ      SI, R10
-	VPSLLD    $0x04, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y5, Y5
-	VPAND     const10101010AVX2<>+0(SB), Y1, Y13
-	VPOR      Y13, Y6, Y6
-	VPSLLD    $0x03, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y7, Y7
-	VPSRLD    $0x01, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y8, Y8
-	VPSLLD    $0x02, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y9, Y9
-	VPSRLD    $0x02, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y10, Y10
-	VPSLLD    $0x01, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y11, Y11
-	VPSRLD    $0x03, Y1, Y1
-	VPAND     const10101010AVX2<>+0(SB), Y1, Y1
-	VPOR      Y1, Y12, Y12
-	VMOVDQU   const000000ffAVX2<>+0(SB), Y1
+	VPSLLD    $0x04, Y0, Y11
+	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
+	VPOR      Y11, Y3, Y3
+	VPAND     const10101010AVX2<>+0(SB), Y0, Y11
+	VPOR      Y11, Y4, Y4
+	VPSLLD    $0x03, Y0, Y11
+	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
+	VPOR      Y11, Y5, Y5
+	VPSRLD    $0x01, Y0, Y11
+	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
+	VPOR      Y11, Y6, Y6
+	VPSLLD    $0x02, Y0, Y11
+	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
+	VPOR      Y11, Y7, Y7
+	VPSRLD    $0x02, Y0, Y11
+	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
+	VPOR      Y11, Y8, Y8
+	VPSLLD    $0x01, Y0, Y11
+	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
+	VPOR      Y11, Y9, Y9
+	VPSRLD    $0x03, Y0, Y0
+	VPAND     const10101010AVX2<>+0(SB), Y0, Y0
+	VPOR      Y0, Y10, Y10
+	VMOVDQU   const000000ffAVX2<>+0(SB), Y0
 	MOVQ      $0x00000004, R10
 
 byte:
-	VPAND       Y1, Y5, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSRLD      $0x08, Y5, Y5
-	VPAND       Y1, Y7, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSRLD      $0x08, Y7, Y7
-	VPAND       Y1, Y9, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSRLD      $0x08, Y9, Y9
-	VPAND       Y1, Y11, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSRLD      $0x08, Y11, Y11
-	VPAND       Y1, Y6, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSRLD      $0x08, Y6, Y6
-	VPAND       Y1, Y8, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSRLD      $0x08, Y8, Y8
-	VPAND       Y1, Y10, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSRLD      $0x08, Y10, Y10
-	VPAND       Y1, Y12, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSRLD      $0x08, Y12, Y12
-	CMPQ        R10, $0x03
-	JNE         half
-	VMOVUPS     Y3, Y2
-	VMOVUPS     Y4, Y0
+	VPAND     Y0, Y3, Y11
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
+	VMULPS    Y1, Y11, Y11
+	VPSRLD    $0x08, Y3, Y3
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y0, Y5, Y11
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
+	VMULPS    Y1, Y11, Y11
+	VPSRLD    $0x08, Y5, Y5
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y0, Y7, Y11
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
+	VMULPS    Y1, Y11, Y11
+	VPSRLD    $0x08, Y7, Y7
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y0, Y9, Y11
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
+	VMULPS    Y1, Y11, Y11
+	VPSRLD    $0x08, Y9, Y9
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y0, Y4, Y11
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
+	VMULPS    Y1, Y11, Y11
+	VPSRLD    $0x08, Y4, Y4
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y0, Y6, Y11
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
+	VMULPS    Y1, Y11, Y11
+	VPSRLD    $0x08, Y6, Y6
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y0, Y8, Y11
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
+	VMULPS    Y1, Y11, Y11
+	VPSRLD    $0x08, Y8, Y8
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y0, Y10, Y11
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
+	VMULPS    Y1, Y11, Y11
+	VPSRLD    $0x08, Y10, Y10
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	CMPQ      R10, $0x03
+	JNE       half
+	VMOVUPS   Y2, Y1
 
 half:
 	DECQ R10
@@ -12924,9 +12921,15 @@ done:
 	VZEROUPPER
 	RET
 
-// func weightGemmInt8K5BAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+DATA const41800000AVX2<>+0(SB)/8, $0x4180000041800000
+DATA const41800000AVX2<>+8(SB)/8, $0x4180000041800000
+DATA const41800000AVX2<>+16(SB)/8, $0x4180000041800000
+DATA const41800000AVX2<>+24(SB)/8, $0x4180000041800000
+GLOBL const41800000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func weightGemmInt8U5x16BF16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·weightGemmInt8K5BAVX2(SB), NOSPLIT, $96-113
+TEXT ·weightGemmInt8U5x16BF16AVX2(SB), NOSPLIT, $96-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -13780,9 +13783,9 @@ vectors2rows1done:
 	VZEROUPPER
 	RET
 
-// func weightUnpackK4AVX2(dst []uint32, b []byte, lanes int, k int)
+// func weightUnpackU4x16AVX2(dst []uint32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C
-TEXT ·weightUnpackK4AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightUnpackU4x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -13881,9 +13884,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func weightUnpackK5AVX2(dst []uint32, b []byte, lanes int, k int)
+// func weightUnpackU5x16AVX2(dst []uint32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C
-TEXT ·weightUnpackK5AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightUnpackU5x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -14007,9 +14010,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func weightUnpackK6AVX2(dst []uint32, b []byte, lanes int, k int)
+// func weightUnpackS6x16AVX2(dst []uint32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C
-TEXT ·weightUnpackK6AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightUnpackS6x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX

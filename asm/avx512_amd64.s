@@ -8830,9 +8830,9 @@ DATA const0000ffffAVX512<>+48(SB)/8, $0x0000ffff0000ffff
 DATA const0000ffffAVX512<>+56(SB)/8, $0x0000ffff0000ffff
 GLOBL const0000ffffAVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmQ8_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+// func weightGemmS8AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·weightGemmQ8_0AVX512(SB), NOSPLIT, $192-113
+TEXT ·weightGemmS8AVX512(SB), NOSPLIT, $192-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -11078,8 +11078,8 @@ DATA const0f0f0f0fAVX512<>+48(SB)/8, $0x0f0f0f0f0f0f0f0f
 DATA const0f0f0f0fAVX512<>+56(SB)/8, $0x0f0f0f0f0f0f0f0f
 GLOBL const0f0f0f0fAVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8Q8_0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8Q8_0AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8S8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S8AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000000, c_len+8(FP)
 	MOVQ    $0x00000022, b_len+72(FP)
@@ -11087,9 +11087,9 @@ TEXT ·weightGemmInt8Q8_0AVX512(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000020, c_cap+16(FP)
 	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
-// func weightWidenQ8_0AVX512(dst []float32, b []byte, lanes int, k int)
+// func weightWidenS8AVX512(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX512F
-TEXT ·weightWidenQ8_0AVX512(SB), NOSPLIT, $0-64
+TEXT ·weightWidenS8AVX512(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -12073,14 +12073,14 @@ DATA const00000004AVX512<>+48(SB)/8, $0x0000000400000004
 DATA const00000004AVX512<>+56(SB)/8, $0x0000000400000004
 GLOBL const00000004AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmQ4_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ4_0AVX512(SB), NOSPLIT, $0-113
+// func weightGemmS4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS4AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000060, c_len+8(FP)
 	JMP     ·weightGemm4AVX512+0(SB)
 
-// func weightGemmInt8Q4_0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8Q4_0AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8S4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S4AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000001, c_len+8(FP)
 	MOVQ    $0x00000012, b_len+72(FP)
@@ -12088,9 +12088,9 @@ TEXT ·weightGemmInt8Q4_0AVX512(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000020, c_cap+16(FP)
 	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
-// func weightWidenQ4_0AVX512(dst []float32, b []byte, lanes int, k int)
+// func weightWidenS4AVX512(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX512F
-TEXT ·weightWidenQ4_0AVX512(SB), NOSPLIT, $0-64
+TEXT ·weightWidenS4AVX512(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -12174,14 +12174,14 @@ DATA const0000000fAVX512<>+48(SB)/8, $0x0000000f0000000f
 DATA const0000000fAVX512<>+56(SB)/8, $0x0000000f0000000f
 GLOBL const0000000fAVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmQ4_1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ4_1AVX512(SB), NOSPLIT, $0-113
+// func weightGemmU4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmU4AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x000000c0, c_len+8(FP)
 	JMP     ·weightGemm4AVX512+0(SB)
 
-// func weightGemmInt8Q4_1AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8Q4_1AVX512(SB), NOSPLIT, $0-113
+// func weightGemmInt8U4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000002, c_len+8(FP)
 	MOVQ    $0x00000014, b_len+72(FP)
@@ -12189,9 +12189,9 @@ TEXT ·weightGemmInt8Q4_1AVX512(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000040, c_cap+16(FP)
 	JMP     ·weightGemmInt8BlocksAVX512+0(SB)
 
-// func weightWidenQ4_1AVX512(dst []float32, b []byte, lanes int, k int)
+// func weightWidenU4AVX512(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX512F
-TEXT ·weightWidenQ4_1AVX512(SB), NOSPLIT, $0-64
+TEXT ·weightWidenU4AVX512(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -12266,9 +12266,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func weightGemmInt8K4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8K4AVX512(SB), $8320-113
+TEXT ·weightGemmInt8U4x16AVX512(SB), $8320-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -12889,9 +12889,9 @@ DATA const01010101AVX512<>+48(SB)/8, $0x0101010101010101
 DATA const01010101AVX512<>+56(SB)/8, $0x0101010101010101
 GLOBL const01010101AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8K5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8K5AVX512(SB), $8320-113
+TEXT ·weightGemmInt8U5x16AVX512(SB), $8320-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -13560,9 +13560,9 @@ DATA const10101010AVX512<>+48(SB)/8, $0x1010101010101010
 DATA const10101010AVX512<>+56(SB)/8, $0x1010101010101010
 GLOBL const10101010AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8K6AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8S6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8K6AVX512(SB), $8320-113
+TEXT ·weightGemmInt8S6x16AVX512(SB), $8320-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -14191,9 +14191,9 @@ DATA const30303030AVX512<>+48(SB)/8, $0x3030303030303030
 DATA const30303030AVX512<>+56(SB)/8, $0x3030303030303030
 GLOBL const30303030AVX512<>(SB), RODATA|NOPTR, $64
 
-// func weightGemmInt8K5BAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8U5x16BF16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F, AVX512VL, AVX512VNNI, MMX+
-TEXT ·weightGemmInt8K5BAVX512(SB), $8320-113
+TEXT ·weightGemmInt8U5x16BF16AVX512(SB), $8320-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX

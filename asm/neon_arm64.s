@@ -6096,8 +6096,8 @@ next:
 done:
 	RET
 
-// func weightGemmQ8_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ8_0NEON(SB), NOSPLIT, $192-113
+// func weightGemmS8NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS8NEON(SB), NOSPLIT, $192-113
 	MOVD $0x43800000, R1
 	VDUP R1, V0.S4
 	MOVD $local-192(SP), R0
@@ -6684,8 +6684,8 @@ rows1row0:
 rows1done:
 	RET
 
-// func weightGemmInt8Q8_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8Q8_0NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8S8NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S8NEON(SB), NOSPLIT, $0-113
 	MOVD $128, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -8033,8 +8033,8 @@ rows1row0:
 rows1done:
 	RET
 
-// func weightGemmInt8DotQ8_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotQ8_0NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotS8NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotS8NEON(SB), NOSPLIT, $0-113
 	MOVD $128, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -8045,8 +8045,8 @@ TEXT ·weightGemmInt8DotQ8_0NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8DotNEON(SB)
 
-// func weightWidenQ8_0NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenQ8_0NEON(SB), NOSPLIT, $128-64
+// func weightWidenS8NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS8NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -8138,8 +8138,8 @@ step:
 done:
 	RET
 
-// func weightGemmQ4_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ4_0NEON(SB), NOSPLIT, $192-113
+// func weightGemmS4NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS4NEON(SB), NOSPLIT, $192-113
 	MOVD $0x41800000, R1
 	VDUP R1, V0.S4
 	MOVD $local-192(SP), R0
@@ -8312,8 +8312,8 @@ store:
 done:
 	RET
 
-// func weightGemmInt8Q4_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8Q4_0NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8S4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S4NEON(SB), NOSPLIT, $0-113
 	MOVD $15, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $8, R0
@@ -8324,8 +8324,8 @@ TEXT ·weightGemmInt8Q4_0NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8LongNEON(SB)
 
-// func weightGemmInt8DotQ4_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotQ4_0NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotS4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotS4NEON(SB), NOSPLIT, $0-113
 	MOVD $15, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $8, R0
@@ -8336,8 +8336,8 @@ TEXT ·weightGemmInt8DotQ4_0NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8DotNEON(SB)
 
-// func weightWidenQ4_0NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenQ4_0NEON(SB), NOSPLIT, $128-64
+// func weightWidenS4NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS4NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -8429,8 +8429,8 @@ step:
 done:
 	RET
 
-// func weightGemmQ4_1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ4_1NEON(SB), NOSPLIT, $192-113
+// func weightGemmU4NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmU4NEON(SB), NOSPLIT, $192-113
 	MOVD $0x4b000000, R1
 	VDUP R1, V0.S4
 	MOVD $local-192(SP), R0
@@ -8688,8 +8688,8 @@ store:
 done:
 	RET
 
-// func weightGemmInt8Q4_1NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8Q4_1NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8U4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4NEON(SB), NOSPLIT, $0-113
 	MOVD $15, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -8700,8 +8700,8 @@ TEXT ·weightGemmInt8Q4_1NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8LongNEON(SB)
 
-// func weightGemmInt8DotQ4_1NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotQ4_1NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotU4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotU4NEON(SB), NOSPLIT, $0-113
 	MOVD $15, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -8712,8 +8712,8 @@ TEXT ·weightGemmInt8DotQ4_1NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8DotNEON(SB)
 
-// func weightWidenQ4_1NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenQ4_1NEON(SB), NOSPLIT, $128-64
+// func weightWidenU4NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -8809,8 +8809,8 @@ step:
 done:
 	RET
 
-// func weightWidenK4NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenK4NEON(SB), NOSPLIT, $128-64
+// func weightWidenU4x16NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4x16NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -9574,8 +9574,8 @@ rows1next:
 rows1done:
 	RET
 
-// func weightGemmInt8K4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8K4NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8U4x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4x16NEON(SB), NOSPLIT, $0-113
 	MOVD $0, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -10460,8 +10460,8 @@ rows1next:
 rows1done:
 	RET
 
-// func weightGemmInt8DotK4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotK4NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotU4x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotU4x16NEON(SB), NOSPLIT, $0-113
 	MOVD $0, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -10472,8 +10472,8 @@ TEXT ·weightGemmInt8DotK4NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8GroupedDotNEON(SB)
 
-// func weightWidenK5NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenK5NEON(SB), NOSPLIT, $128-64
+// func weightWidenU5x16NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU5x16NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -10690,8 +10690,8 @@ word:
 done:
 	RET
 
-// func weightGemmInt8K5NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8K5NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8U5x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x16NEON(SB), NOSPLIT, $0-113
 	MOVD $16, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -10702,8 +10702,8 @@ TEXT ·weightGemmInt8K5NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8GroupedLongNEON(SB)
 
-// func weightGemmInt8DotK5NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotK5NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotU5x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotU5x16NEON(SB), NOSPLIT, $0-113
 	MOVD $16, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -10714,8 +10714,8 @@ TEXT ·weightGemmInt8DotK5NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8GroupedDotNEON(SB)
 
-// func weightWidenK6NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenK6NEON(SB), NOSPLIT, $128-64
+// func weightWidenS6x16NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS6x16NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -10913,8 +10913,8 @@ word:
 done:
 	RET
 
-// func weightGemmInt8K6NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8K6NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8S6x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S6x16NEON(SB), NOSPLIT, $0-113
 	MOVD $48, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $32, R0
@@ -10925,8 +10925,8 @@ TEXT ·weightGemmInt8K6NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8GroupedLongNEON(SB)
 
-// func weightGemmInt8DotK6NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotK6NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotS6x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotS6x16NEON(SB), NOSPLIT, $0-113
 	MOVD $48, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $32, R0
@@ -10937,8 +10937,8 @@ TEXT ·weightGemmInt8DotK6NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8GroupedDotNEON(SB)
 
-// func weightWidenK5BNEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenK5BNEON(SB), NOSPLIT, $128-64
+// func weightWidenU5x16BF16NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU5x16BF16NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -10950,6 +10950,8 @@ TEXT ·weightWidenK5BNEON(SB), NOSPLIT, $128-64
 	FMOVQ F0, 32(R4)
 	FMOVQ F0, 64(R4)
 	FMOVQ F0, 96(R4)
+	MOVD $0x4b000010, R5
+	VDUP R5, V0.S4
 	CBZ R3, done
 	LSL $2, R2, R6
 	MOVD $0x000000ff, R11
@@ -10973,171 +10975,144 @@ lanes:
 	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
 	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
 	ADD R2<<1, R7, R7
-	FMOVQ (R7), F8
-	WORD $0x6e613909 // shll2 v9.4s, v8.8h, #16
-	WORD $0x2e613908 // shll v8.4s, v8.4h, #16
 	ADD R2<<1, R7, R7
 	MOVD $0x3b800000, R11
-	VDUP R11, V17.S4
-	WORD $0x6e31dccf // fmul v15.4s, v6.4s, v17.4s
-	WORD $0x6e31dcf0 // fmul v16.4s, v7.4s, v17.4s
-	FMOVQ (R7), F14
-	VSHL $8, V14.H8, V17.H8
-	WORD $0x0f10a62a // sxtl v10.4s, v17.4h
-	WORD $0x4f10a62b // sxtl2 v11.4s, v17.8h
+	VDUP R11, V15.S4
+	WORD $0x6e2fdccd // fmul v13.4s, v6.4s, v15.4s
+	WORD $0x6e2fdcee // fmul v14.4s, v7.4s, v15.4s
+	FMOVQ (R7), F12
+	VSHL $8, V12.H8, V15.H8
+	WORD $0x0f10a5e8 // sxtl v8.4s, v15.4h
+	WORD $0x4f10a5e9 // sxtl2 v9.4s, v15.8h
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
+	VUSHR $8, V12.H8, V12.H8
+	VSHL $8, V12.H8, V16.H8
+	WORD $0x0f10a60a // sxtl v10.4s, v16.4h
+	WORD $0x4f10a60b // sxtl2 v11.4s, v16.8h
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	VUSHR $8, V14.H8, V14.H8
-	VSHL $8, V14.H8, V18.H8
-	WORD $0x0f10a64c // sxtl v12.4s, v18.4h
-	WORD $0x4f10a64d // sxtl2 v13.4s, v18.8h
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
+	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
 	ADD R2<<1, R7, R7
-	MOVD $0xbb800000, R11
-	VDUP R11, V21.S4
-	WORD $0x6e35dd13 // fmul v19.4s, v8.4s, v21.4s
-	WORD $0x6e35dd34 // fmul v20.4s, v9.4s, v21.4s
-	FMOVQ (R7), F18
-	VSHL $8, V18.H8, V21.H8
-	WORD $0x0f10a6ae // sxtl v14.4s, v21.4h
-	WORD $0x4f10a6af // sxtl2 v15.4s, v21.8h
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x6e34ddef // fmul v15.4s, v15.4s, v20.4s
-	VUSHR $8, V18.H8, V18.H8
-	VSHL $8, V18.H8, V22.H8
-	WORD $0x0f10a6d0 // sxtl v16.4s, v22.4h
-	WORD $0x4f10a6d1 // sxtl2 v17.4s, v22.8h
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x6e34de31 // fmul v17.4s, v17.4s, v20.4s
-	FMOVQ F14, 16(R4)
-	FMOVQ F15, 48(R4)
-	FMOVQ F16, 80(R4)
-	FMOVQ F17, 112(R4)
 	ADD R2<<1, R7, R7
 	ADD R5<<1, R7, R8
 	ADD R6<<2, R8, R12
 	MOVD $1, R11
 
 far:
-	FLDPQ (R12), (F16, F17)
+	FLDPQ (R12), (F14, F15)
 	ADD R6, R12, R12
 	MOVD $4, R10
 
 word:
-	FLDPQ (R8), (F14, F15)
+	FLDPQ (R8), (F12, F13)
 	ADD R6, R8, R8
 	MOVD R9, R7
-	VAND V4.B16, V14.B16, V18.B16
-	VSHL $4, V16.B16, V24.B16
-	VBIT V5.B16, V24.B16, V18.B16
-	VAND V4.B16, V15.B16, V19.B16
-	VSHL $4, V17.B16, V24.B16
-	VBIT V5.B16, V24.B16, V19.B16
-	FLDPQ (R4), (F22, F20)
-	FLDPQ 32(R4), (F23, F21)
-	VBIT V1.B16, V18.B16, V22.B16
-	VBIT V1.B16, V19.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V10.S4, V22.S4, V20.S4
-	VFMLA V11.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	VAND V4.B16, V12.B16, V16.B16
+	VSHL $4, V14.B16, V22.B16
+	VBIT V5.B16, V22.B16, V16.B16
+	VAND V4.B16, V13.B16, V17.B16
+	VSHL $4, V15.B16, V22.B16
+	VBIT V5.B16, V22.B16, V17.B16
+	FLDPQ (R4), (F20, F18)
+	FLDPQ 32(R4), (F21, F19)
+	VBIT V1.B16, V16.B16, V20.B16
+	VBIT V1.B16, V17.B16, V21.B16
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e28de92 // fmul v18.4s, v20.4s, v8.4s
+	WORD $0x6e29deb3 // fmul v19.4s, v21.4s, v9.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F22, F20)
-	FLDPQ 32(R4), (F23, F21)
-	VUSHR $8, V18.S4, V24.S4
-	VBIT V1.B16, V24.B16, V22.B16
-	VUSHR $8, V19.S4, V24.S4
-	VBIT V1.B16, V24.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V10.S4, V22.S4, V20.S4
-	VFMLA V11.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	FLDPQ (R4), (F20, F18)
+	FLDPQ 32(R4), (F21, F19)
+	VUSHR $8, V16.S4, V22.S4
+	VBIT V1.B16, V22.B16, V20.B16
+	VUSHR $8, V17.S4, V22.S4
+	VBIT V1.B16, V22.B16, V21.B16
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e28de92 // fmul v18.4s, v20.4s, v8.4s
+	WORD $0x6e29deb3 // fmul v19.4s, v21.4s, v9.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F22, F20)
-	FLDPQ 96(R4), (F23, F21)
-	VUSHR $16, V18.S4, V24.S4
-	VBIT V1.B16, V24.B16, V22.B16
-	VUSHR $16, V19.S4, V24.S4
-	VBIT V1.B16, V24.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V12.S4, V22.S4, V20.S4
-	VFMLA V13.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	FLDPQ 64(R4), (F20, F18)
+	FLDPQ 96(R4), (F21, F19)
+	VUSHR $16, V16.S4, V22.S4
+	VBIT V1.B16, V22.B16, V20.B16
+	VUSHR $16, V17.S4, V22.S4
+	VBIT V1.B16, V22.B16, V21.B16
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e2ade92 // fmul v18.4s, v20.4s, v10.4s
+	WORD $0x6e2bdeb3 // fmul v19.4s, v21.4s, v11.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F22, F20)
-	FLDPQ 96(R4), (F23, F21)
-	VSRI $24, V18.S4, V22.S4
-	VSRI $24, V19.S4, V23.S4
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V12.S4, V22.S4, V20.S4
-	VFMLA V13.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	FLDPQ 64(R4), (F20, F18)
+	FLDPQ 96(R4), (F21, F19)
+	VSRI $24, V16.S4, V20.S4
+	VSRI $24, V17.S4, V21.S4
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e2ade92 // fmul v18.4s, v20.4s, v10.4s
+	WORD $0x6e2bdeb3 // fmul v19.4s, v21.4s, v11.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
 	ADD R6<<2, R9, R7
-	VUSHR $4, V14.B16, V18.B16
-	VBIT V5.B16, V16.B16, V18.B16
-	VUSHR $4, V15.B16, V19.B16
-	VBIT V5.B16, V17.B16, V19.B16
-	FLDPQ (R4), (F22, F20)
-	FLDPQ 32(R4), (F23, F21)
-	VBIT V1.B16, V18.B16, V22.B16
-	VBIT V1.B16, V19.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V10.S4, V22.S4, V20.S4
-	VFMLA V11.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	VUSHR $4, V12.B16, V16.B16
+	VBIT V5.B16, V14.B16, V16.B16
+	VUSHR $4, V13.B16, V17.B16
+	VBIT V5.B16, V15.B16, V17.B16
+	FLDPQ (R4), (F20, F18)
+	FLDPQ 32(R4), (F21, F19)
+	VBIT V1.B16, V16.B16, V20.B16
+	VBIT V1.B16, V17.B16, V21.B16
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e28de92 // fmul v18.4s, v20.4s, v8.4s
+	WORD $0x6e29deb3 // fmul v19.4s, v21.4s, v9.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F22, F20)
-	FLDPQ 32(R4), (F23, F21)
-	VUSHR $8, V18.S4, V24.S4
-	VBIT V1.B16, V24.B16, V22.B16
-	VUSHR $8, V19.S4, V24.S4
-	VBIT V1.B16, V24.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V10.S4, V22.S4, V20.S4
-	VFMLA V11.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	FLDPQ (R4), (F20, F18)
+	FLDPQ 32(R4), (F21, F19)
+	VUSHR $8, V16.S4, V22.S4
+	VBIT V1.B16, V22.B16, V20.B16
+	VUSHR $8, V17.S4, V22.S4
+	VBIT V1.B16, V22.B16, V21.B16
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e28de92 // fmul v18.4s, v20.4s, v8.4s
+	WORD $0x6e29deb3 // fmul v19.4s, v21.4s, v9.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F22, F20)
-	FLDPQ 96(R4), (F23, F21)
-	VUSHR $16, V18.S4, V24.S4
-	VBIT V1.B16, V24.B16, V22.B16
-	VUSHR $16, V19.S4, V24.S4
-	VBIT V1.B16, V24.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V12.S4, V22.S4, V20.S4
-	VFMLA V13.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	FLDPQ 64(R4), (F20, F18)
+	FLDPQ 96(R4), (F21, F19)
+	VUSHR $16, V16.S4, V22.S4
+	VBIT V1.B16, V22.B16, V20.B16
+	VUSHR $16, V17.S4, V22.S4
+	VBIT V1.B16, V22.B16, V21.B16
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e2ade92 // fmul v18.4s, v20.4s, v10.4s
+	WORD $0x6e2bdeb3 // fmul v19.4s, v21.4s, v11.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F22, F20)
-	FLDPQ 96(R4), (F23, F21)
-	VSRI $24, V18.S4, V22.S4
-	VSRI $24, V19.S4, V23.S4
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V12.S4, V22.S4, V20.S4
-	VFMLA V13.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	FLDPQ 64(R4), (F20, F18)
+	FLDPQ 96(R4), (F21, F19)
+	VSRI $24, V16.S4, V20.S4
+	VSRI $24, V17.S4, V21.S4
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e2ade92 // fmul v18.4s, v20.4s, v10.4s
+	WORD $0x6e2bdeb3 // fmul v19.4s, v21.4s, v11.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
 	ADD R6, R9, R9
-	VUSHR $1, V16.B16, V16.B16
-	VUSHR $1, V17.B16, V17.B16
+	VUSHR $1, V14.B16, V14.B16
+	VUSHR $1, V15.B16, V15.B16
 	SUBS $1, R10, R10
 	BNE word
 	SUBS $1, R11, R11
@@ -11720,8 +11695,8 @@ rows1next:
 rows1done:
 	RET
 
-// func weightGemmInt8K5BNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8K5BNEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8U5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x16BF16NEON(SB), NOSPLIT, $0-113
 	MOVD $16, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -12606,8 +12581,8 @@ rows1next:
 rows1done:
 	RET
 
-// func weightGemmInt8DotK5BNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotK5BNEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotU5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotU5x16BF16NEON(SB), NOSPLIT, $0-113
 	MOVD $16, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0

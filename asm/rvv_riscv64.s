@@ -3117,8 +3117,8 @@ store1:
 	ADD $-1, X18, X18
 	JMP rows
 
-// func weightGemmQ8_0RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ8_0RVV(SB), NOSPLIT, $0-113
+// func weightGemmS8RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS8RVV(SB), NOSPLIT, $0-113
 	MOV c_base+0(FP), X5
 	MOV ldc+24(FP), X6
 	SLLI $2, X6, X6
@@ -3342,8 +3342,8 @@ store1:
 	ADD $-1, X18, X18
 	JMP rows
 
-// func weightWidenQ8_0RVV(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenQ8_0RVV(SB), NOSPLIT, $0-64
+// func weightWidenS8RVV(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS8RVV(SB), NOSPLIT, $0-64
 	MOV dst_base+0(FP), X5
 	MOV k+56(FP), X6
 	MOV $2004877312, X11
@@ -3416,8 +3416,8 @@ word:
 done:
 	RET
 
-// func weightGemmQ4_0RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ4_0RVV(SB), NOSPLIT, $0-113
+// func weightGemmS4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS4RVV(SB), NOSPLIT, $0-113
 	MOV c_base+0(FP), X5
 	MOV ldc+24(FP), X6
 	SLLI $2, X6, X6
@@ -3641,8 +3641,8 @@ store1:
 	ADD $-1, X18, X18
 	JMP rows
 
-// func weightWidenQ4_0RVV(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenQ4_0RVV(SB), NOSPLIT, $0-64
+// func weightWidenS4RVV(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS4RVV(SB), NOSPLIT, $0-64
 	MOV dst_base+0(FP), X5
 	MOV k+56(FP), X6
 	MOV $2004877312, X11
@@ -3715,8 +3715,8 @@ word:
 done:
 	RET
 
-// func weightGemmQ4_1RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ4_1RVV(SB), NOSPLIT, $0-113
+// func weightGemmU4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmU4RVV(SB), NOSPLIT, $0-113
 	MOV c_base+0(FP), X5
 	MOV ldc+24(FP), X6
 	SLLI $2, X6, X6
@@ -3964,8 +3964,8 @@ store1:
 	ADD $-1, X18, X18
 	JMP rows
 
-// func weightWidenQ4_1RVV(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenQ4_1RVV(SB), NOSPLIT, $0-64
+// func weightWidenU4RVV(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4RVV(SB), NOSPLIT, $0-64
 	MOV dst_base+0(FP), X5
 	MOV k+56(FP), X6
 	MOV $2004877312, X11
@@ -4049,8 +4049,8 @@ word:
 done:
 	RET
 
-// func weightWidenK4RVV(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenK4RVV(SB), NOSPLIT, $0-64
+// func weightWidenU4x16RVV(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4x16RVV(SB), NOSPLIT, $0-64
 	MOV dst_base+0(FP), X5
 	MOV k+56(FP), X6
 	MOV $2004877312, X11
@@ -4167,8 +4167,8 @@ group:
 done:
 	RET
 
-// func weightWidenK5RVV(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenK5RVV(SB), NOSPLIT, $0-64
+// func weightWidenU5x16RVV(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU5x16RVV(SB), NOSPLIT, $0-64
 	MOV dst_base+0(FP), X5
 	MOV k+56(FP), X6
 	MOV $2004877312, X11
@@ -4320,8 +4320,8 @@ group:
 done:
 	RET
 
-// func weightWidenK6RVV(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenK6RVV(SB), NOSPLIT, $0-64
+// func weightWidenS6x16RVV(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS6x16RVV(SB), NOSPLIT, $0-64
 	MOV dst_base+0(FP), X5
 	MOV k+56(FP), X6
 	MOV $2004877312, X11
@@ -4449,15 +4449,15 @@ group:
 done:
 	RET
 
-// func weightWidenK5BRVV(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenK5BRVV(SB), NOSPLIT, $0-64
+// func weightWidenU5x16BF16RVV(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU5x16BF16RVV(SB), NOSPLIT, $0-64
 	MOV dst_base+0(FP), X5
 	MOV k+56(FP), X6
 	MOV $2004877312, X11
 	FMVWX X11, F0
 	MOV $998244352, X11
 	FMVWX X11, F1
-	MOV $-1082130432, X12
+	MOV $-1048576000, X12
 	FMVWX X12, F2
 	MOV b_base+24(FP), X12
 	MOV lanes+48(FP), X13
@@ -4480,11 +4480,8 @@ lanes:
 	ADD X10, X15, X15
 	VZEXTVF2 V6, V4
 	VSLLVI $16, V4, V4
-	VLE16V (X15), V10
 	SRLI $1, X13, X10
 	ADD X10, X15, X15
-	VZEXTVF2 V10, V8
-	VSLLVI $16, V8, V8
 	VLE16V (X15), V14
 	SRLI $1, X13, X10
 	ADD X10, X15, X15
@@ -4496,18 +4493,8 @@ lanes:
 	VSRAVI $24, V12, V12
 	VFCVTFXV V12, V12
 	VFMULVV V12, V4, V4
-	VFMULVF F2, V8, V8
-	VLE16V (X15), V14
 	SRLI $1, X13, X10
 	ADD X10, X15, X15
-	VSEXTVF2 V14, V12
-	VSRAVI $8, V12, V20
-	VFCVTFXV V20, V20
-	VFMULVV V8, V20, V20
-	VSLLVI $24, V12, V12
-	VSRAVI $24, V12, V12
-	VFCVTFXV V12, V12
-	VFMULVV V12, V8, V8
 	SRLI $1, X14, X10
 	ADD X10, X15, X15
 	SLLI $2, X13, X21
@@ -4554,7 +4541,8 @@ word:
 	VSRLVX X11, V12, V12
 	VANDVX X18, V12, V12
 	VFCVTFXUV V12, V12
-	VFMADDVV V8, V4, V12
+	VFADDVF F2, V12, V12
+	VFMULVV V4, V12, V12
 	VSE32V V12, (X8)
 	ADD X13, X8, X8
 	ADD $-1, X16, X16

@@ -29,6 +29,7 @@ var fileBlocks = map[linear.Format]fileBlock{
 }
 
 // singleFormats have one scale for each 32 weights, and perhaps a minimum.
+// The fuzz target takes the first three.
 var singleFormats = []linear.Format{linear.Q8_0, linear.Q4_0, linear.Q4_1, linear.IQ4_NL}
 
 // groupedFormats have integers beside the scale.

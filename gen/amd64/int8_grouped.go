@@ -5,6 +5,7 @@ import (
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -27,9 +28,9 @@ type avx2Grouped struct{ avx2Dot }
 // the integers of the groups of some lanes, 16 bits each.
 const groupIntegers = 32
 
-func (avx2Grouped) frameBytes(spec.BlockFormat) int { return groupIntegers + 2*32 }
+func (avx2Grouped) frameBytes(ukernel.PackedFormat) int { return groupIntegers + 2*32 }
 
-func (avx2Grouped) tiles(spec.BlockFormat) [][]spec.TileShape { return tilesOf(6, 4, 2) }
+func (avx2Grouped) tiles(ukernel.PackedFormat) [][]spec.TileShape { return tilesOf(6, 4, 2) }
 
 // prepare stores the sums of the codes.
 func (avx2Grouped) prepare(t *int8Gemmer) {
@@ -74,10 +75,10 @@ func (t *int8Gemmer) eachInteger(f func(v int, s reg.VecVirtual)) {
 // avx2GroupedBytes is for grouped formats with more than 4 bits. The further bits are put above the others, and
 // the products of 2 words go through VPMADDWD at once. That takes registers for 4 vectors of weights, so a tile has
 // 4 rows. One row takes 2 vectors at a time, too: with all of a panel it takes 10 to 17% less time from L1 on Zen 3, but from memory it
-// reads 70 (K5) and 73% (K6) as fast as a loop that only reads, and this way 81 and 79%.
+// reads 70 (U5x16) and 73% (S6x16) as fast as a loop that only reads, and this way 81 and 79%.
 type avx2GroupedBytes struct{ avx2Grouped }
 
-func (avx2GroupedBytes) tiles(spec.BlockFormat) [][]spec.TileShape {
+func (avx2GroupedBytes) tiles(ukernel.PackedFormat) [][]spec.TileShape {
 	return [][]spec.TileShape{{{Vectors: 2, Rows: 4}, {Vectors: 2, Rows: 2}, {Vectors: 2, Rows: 1}}}
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/neon/emit"
-	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // Grouped formats, see package quantized. A word of 4 bits and the one with the bits beyond become words of bytes.
@@ -18,7 +18,7 @@ const groupVectors = 2
 // A groupWords makes words of bytes, for some vectors of lanes.
 type groupWords struct {
 	*neon
-	format   spec.BlockFormat
+	format   ukernel.PackedFormat
 	lower    a64.Vec // masks of the lower halves of bytes, and of what is put above them
 	upper    a64.Vec
 	low, far []a64.Vec // a word, and that with further bits
@@ -77,7 +77,7 @@ func (w *groupWords) each(p, word, count, words a64.GP, body func()) {
 }
 
 // WeightWidenGrouped is WeightWidenQ for grouped formats.
-func (g *neon) WeightWidenGrouped(q spec.BlockFormat) {
+func (g *neon) WeightWidenGrouped(q ukernel.PackedFormat) {
 	g.widenBlocks(q, groupVectors*emit.VecLanes, 2*groupVectors, func(b *blockCursor) func() {
 		w := &groupWidener{blockCursor: b, masks: []a64.Vec{b.Broadcast(0xff), b.Broadcast(0xff << 8), b.Broadcast(0xff << 16)}}
 		w.words = groupWords{neon: w.neon, format: w.format, lower: w.Broadcast(0x0f0f0f0f)}
@@ -143,15 +143,19 @@ func (w *groupWidener) header() {
 	next()
 	var m []a64.Vec
 	if minima {
-		m = w.scalesOf(w.format.Brain(), w.scales, groupVectors)
+		if !w.format.Brain() {
+			m = w.scalesOf(false, w.scales, groupVectors)
+		}
 		next()
 	}
 	w.d[0], w.d[3] = w.products(d, 1)
 	next()
 	w.Scope(func() {
 		if minima {
-			first, second := w.products(m, -1)
-			w.setMinima(append(first, second...))
+			if !w.format.Brain() {
+				first, second := w.products(m, -1)
+				w.setMinima(append(first, second...))
+			}
 			next()
 		} else {
 			w.addOffset(slices.Concat(w.d[0], w.d[3]))

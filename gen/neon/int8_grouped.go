@@ -7,6 +7,7 @@ import (
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // groupedBlocks are those of grouped formats, with two sums for each lane. Bytes 0 and 1 of a word belong to
@@ -76,7 +77,7 @@ func (b groupedBlocks) place(t *int8Gemmer, row, vector int) a64.Local {
 }
 
 // WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats.
-func (g *neon) WeightGemmInt8Grouped(q spec.BlockFormat) {
+func (g *neon) WeightGemmInt8Grouped(q ukernel.PackedFormat) {
 	first, name := q == spec.GroupedFormats[0], "weightInt8Grouped"
 	if q.Brain() {
 		first, name = true, "weightInt8Brain" // the only one of them

@@ -17,7 +17,7 @@ import (
 // of three. SADALP adds pairs of it to sums of 32 bits.
 //
 // The CPUs that this is for execute one of these instructions per cycle, which limits the speed. llvm-mca
-// predicts for Cortex-A57 and A72, in products per cycle, 5 for 2 rows of Q8_0 and 6 of Q4_0, 4 and 4.6 for 1 row.
+// predicts for Cortex-A57 and A72, in products per cycle, 5 for 2 rows of S8 and 6 of S4, 4 and 4.6 for 1 row.
 // FMAs are 4 per cycle there, and that without making weights.
 type longDot struct{}
 

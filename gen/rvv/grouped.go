@@ -32,7 +32,9 @@ func (b *blockReader) useGroups() {
 func (b *blockReader) multiply() {
 	g, minima := b.groups, b.format.Offset() == 0
 	b.products(b.d, g.d)
-	if minima {
+	if b.format.Brain() {
+		b.skip()
+	} else if minima {
 		b.Op("VFMULVF", b.minus, b.m, b.m)
 		b.products(b.m, g.m)
 	} else {

@@ -13,7 +13,7 @@ type WeightKernels struct {
 	GemmF16, GemmBF16 func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, next []byte)
 
 	// Blocks are the kernels for quantized weights, by their format.
-	Blocks [BlockFormats]BlockKernels
+	Blocks [PackedFormats]BlockKernels
 
 	// GemmUnpacked is Gemm with a B of PanelLanes lanes that BlockKernels.Unpack has written, of grouped formats. k
 	// is a multiple of BlockSteps and not 0. ISAs without it widen weights, and so does package fallback.
