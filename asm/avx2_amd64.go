@@ -191,6 +191,16 @@ func weightWidenU5x16BF16AVX2(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmInt8U5x16BF16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
+// weightWidenS5x16F32AVX2 is BlockKernels.Widen, see package ukernel. The format is S5x16F32.
+//
+//go:noescape
+func weightWidenS5x16F32AVX2(dst []float32, b []byte, lanes int, k int)
+
+// weightGemmInt8S5x16F32AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
+//
+//go:noescape
+func weightGemmInt8S5x16F32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightUnpackU4x16AVX2 is BlockKernels.Unpack, see package ukernel. The format is U4x16.
 //
 //go:noescape
@@ -205,6 +215,11 @@ func weightUnpackU5x16AVX2(dst []uint32, b []byte, lanes int, k int)
 //
 //go:noescape
 func weightUnpackS6x16AVX2(dst []uint32, b []byte, lanes int, k int)
+
+// weightUnpackS5x16F32AVX2 is BlockKernels.Unpack, see package ukernel. The format is S5x16F32.
+//
+//go:noescape
+func weightUnpackS5x16F32AVX2(dst []uint32, b []byte, lanes int, k int)
 
 // weightGemmUnpackedAVX2 is WeightKernels.GemmUnpacked, see package ukernel.
 //

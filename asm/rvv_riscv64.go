@@ -184,6 +184,11 @@ func weightWidenS6x16RVV(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightWidenU5x16BF16RVV(dst []float32, b []byte, lanes int, k int)
 
+// weightWidenS5x16F32RVV is BlockKernels.Widen, see package ukernel. The format is S5x16F32.
+//
+//go:noescape
+func weightWidenS5x16F32RVV(dst []float32, b []byte, lanes int, k int)
+
 // weightAddBiasRVV is WeightKernels.AddBias, see package ukernel.
 //
 //go:noescape

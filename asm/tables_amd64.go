@@ -267,6 +267,10 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 			ukernel.U5x16BF16: {
 				GemmInt8: weightGemmInt8U5x16BF16AVX2,
 			},
+			ukernel.S5x16F32: {
+				Widen:    weightWidenS5x16F32AVX2,
+				GemmInt8: weightGemmInt8S5x16F32AVX2,
+			},
 		},
 		GemmUnpacked: weightGemmUnpackedAVX2,
 	}},
@@ -279,6 +283,9 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
 			ukernel.U5x16BF16: {
 				Widen: weightWidenU5x16BF16AVX2,
+			},
+			ukernel.S5x16F32: {
+				Unpack: weightUnpackS5x16F32AVX2,
 			},
 		},
 		Quantize: weightQuantizeAVX2,
@@ -392,6 +399,9 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 			},
 			ukernel.U5x16BF16: {
 				GemmInt8: weightGemmInt8U5x16BF16AVX512,
+			},
+			ukernel.S5x16F32: {
+				GemmInt8: weightGemmInt8S5x16F32AVX512,
 			},
 		},
 	}},

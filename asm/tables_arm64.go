@@ -138,6 +138,10 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 				Widen:    weightWidenU5x16BF16NEON,
 				GemmInt8: weightGemmInt8U5x16BF16NEON,
 			},
+			ukernel.S5x16F32: {
+				Widen:    weightWidenS5x16F32NEON,
+				GemmInt8: weightGemmInt8S5x16F32NEON,
+			},
 		},
 		Quantize: weightQuantizeNEON,
 	}},
@@ -163,6 +167,9 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 			},
 			ukernel.U5x16BF16: {
 				GemmInt8: weightGemmInt8DotU5x16BF16NEON,
+			},
+			ukernel.S5x16F32: {
+				GemmInt8: weightGemmInt8DotS5x16F32NEON,
 			},
 		},
 	}},

@@ -106,6 +106,9 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 			ukernel.U5x16BF16: {
 				Widen: weightWidenU5x16BF16RVV,
 			},
+			ukernel.S5x16F32: {
+				Widen: weightWidenS5x16F32RVV,
+			},
 		},
 		AddBias: weightAddBiasRVV,
 	}},

@@ -63,6 +63,10 @@ func gemmInt8(f ukernel.PackedFormat, c []float32, ldc int, x []uint32, ldx int,
 		b, x := quantized.Block{Format: f, Lanes: lanes, Data: b[block*size:][:size]}, x[block*ukernel.RowWords:]
 		for lane := range lanes {
 			words := b.Words(lane)
+			if f.Float32Scales() {
+				gemmTwoScales(c[lane:], ldc, x, ldx, &b, lane, m)
+				continue
+			}
 			dw, min := b.Scale(lane)
 			var s, t [2]int32
 			if f.Grouped() {
@@ -89,6 +93,23 @@ func gemmInt8(f ukernel.PackedFormat, c []float32, ldc int, x []uint32, ldx int,
 				}
 			}
 		}
+	}
+}
+
+// gemmTwoScales is gemmInt8 for a lane of a block with scales of float32.
+func gemmTwoScales(c []float32, ldc int, x []uint32, ldx int, b *quantized.Block, lane, m int) {
+	words := b.Words(lane)
+	scales, _ := b.Scales(lane)
+	for i := range m {
+		row := (*[ukernel.RowWords]uint32)(x[i*ldx:])
+		var t float32
+		for half := 1; half >= 0; half-- {
+			s := [2]int32{}
+			s[half] = 1
+			sum, _ := groupSums(int32(b.Format.Offset()), row, &words, s, [2]int32{})
+			t = scalar.FMA(float32(sum), scales[half], t)
+		}
+		c[i*ldc] = scalar.FMA(t, math.Float32frombits(row[8]), c[i*ldc])
 	}
 }
 

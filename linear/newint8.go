@@ -49,7 +49,7 @@ func NewInt8(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 				return
 			}
 		}
-		Q8_0.row().Pack(l.packed, l.panelBlocks(p), rows, l.panelWidth(p), l.k)
+		Q8_0.row().Pack(l.packed, l.panelBlocks(p), rows, l.panelWidth(p), l.k, nil)
 	})
 	if p := slices.IndexFunc(unfit, func(row int) bool { return row > 0 }); p >= 0 {
 		return nil, (*kernel.ArgumentError)(w.failure("w", "finite weights up to %g in row %d", float32(127*largestF16), unfit[p]-1))

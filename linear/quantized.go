@@ -51,6 +51,12 @@ const (
 	// 253 and 254 those from 2^128 on are infinite, and with e of 255 all are NaN; in a block
 	// of 32 zeros e may be any, and they are +0.
 	MXFP4 Format = 39
+
+	// NVFP4 is 36 bytes for 64 weights: 4 d as E4M3, and 32 bytes of numbers for the v of MXFP4. Byte i < 8 of
+	// the 8 bytes for each d has those of weights i, in its lower half, and i+8. A weight is d·v, and +0
+	// if v is -0. If d is negative, so is its weight, which ggml takes for positive, and if it is NaN, all 16
+	// are, where ggml has 0: files of weights have neither. [NewNVFP4] takes a scale of float32 beside.
+	NVFP4 Format = 40
 )
 
 // String returns the format's name in GGUF files.
@@ -109,7 +115,7 @@ func (f Format) failure() *check.Failure {
 
 // NewQuantized packs quantized weights, [N, K] for N outputs and K inputs, and the bias, N
 // numbers or nil for none. data has the blocks of one output after those of another, K/32 of
-// them each, or K/256; K is a positive multiple of 32 or 256, see [Format.Block]. All is copied, and
+// them each, or K/64, or K/256; K is a positive multiple of 32, 64 or 256, see [Format.Block]. All is copied, and
 // data is not needed any more. exec and its errors are those of New.
 //
 // A weight is fma(d, q, m), rounded to float32 once, where q is an integer of the block as
@@ -132,6 +138,11 @@ func NewQuantized(format Format, data []byte, n, k int, bias []float32, exec ker
 	if f := checkQuantized(format, data, n, k, bias); f != nil {
 		return nil, (*kernel.ArgumentError)(f)
 	}
+	return newQuantized(format, data, nil, n, k, bias, exec)
+}
+
+// newQuantized packs weights that have been checked. Scales are none, one, or one per output.
+func newQuantized(format Format, data []byte, scales []float32, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
 	t, err := elementwise.Tier(&exec)
 	if err != nil {
 		return nil, err
@@ -142,7 +153,11 @@ func NewQuantized(format Format, data []byte, n, k int, bias []float32, exec ker
 	row := k / f.Weights * f.Bytes
 	l.eachPanel(t, &exec, func(p int) {
 		first := p * ukernel.PanelLanes
-		f.Pack(l.packed, l.panelBlocks(p), data[first*row:min(first+ukernel.PanelLanes, n)*row], l.panelWidth(p), k)
+		rows, some := data[first*row:min(first+ukernel.PanelLanes, n)*row], scales
+		if len(scales) > 1 {
+			some = scales[first:]
+		}
+		f.Pack(l.packed, l.panelBlocks(p), rows, l.panelWidth(p), k, some)
 	})
 	l.bias = l.paddedBias(bias)
 	return l, nil

@@ -29,6 +29,12 @@ func quantizedWeights(r *testutil.Rand, f linear.Format, n, k int, kind testutil
 		m.blocks[i] = byte(r.Uint64() >> 40)
 	}
 	wide := r.IntN(2) == 0
+	if f == linear.NVFP4 {
+		for range []int{0, 1, n}[r.IntN(3)] {
+			x := float32(math.Ldexp(1+float64(r.Float32()), r.IntN(20)-14))
+			m.scales = append(m.scales, x*float32(1-r.IntN(4)/3*2)) // some are negative
+		}
+	}
 	for b := range n * k / weights {
 		block := m.blocks[b*size:][:size]
 		if f == linear.MXFP4 {
@@ -39,7 +45,14 @@ func quantizedWeights(r *testutil.Rand, f linear.Format, n, k int, kind testutil
 				block[at+1] &^= 0x40
 			}
 		}
-		dequantize(f, m.numbers[weights*b:][:weights], block)
+		if f == linear.NVFP4 && kind != testutil.NonFinite {
+			for i, e := range block[:4] {
+				if e&127 == 127 { // NaN
+					block[i] = e - 1
+				}
+			}
+		}
+		dequantize(f, m.numbers[weights*b:][:weights], block, m.scale(b*weights/k))
 	}
 	return m
 }
@@ -57,11 +70,12 @@ func mx4Scale(r *testutil.Rand, wide bool, kind testutil.Kind) byte {
 }
 
 // dequantize computes the weights of a block as the documentation of NewQuantized defines
-// them. In float64 the sums are exact.
-func dequantize(f linear.Format, dst []float32, block []byte) {
+// them, with a scale beside. In float64 the sums are exact.
+func dequantize(f linear.Format, dst []float32, block []byte, scale float32) {
 	if !slices.Contains(singleFormats, f) {
 		for i := range dst {
 			w := grouped(f, block, i)
+			w.d, w.c = float32(w.d*scale), float32(w.c*scale)
 			product := float64(w.d) * float64(w.s) * float64(w.q)
 			if f == linear.Q6_K { // NaN if d is infinite
 				product = float64(w.d)*float64(w.s)*float64(w.q+32) - 32*float64(w.d)*float64(w.s)

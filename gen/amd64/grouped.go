@@ -95,6 +95,10 @@ type groupWidener struct {
 // header makes the scales and minima of some lanes, and sets numbers to theirs.
 func (w *groupWidener) header(block, lane reg.GPVirtual) {
 	g, p := w.g, w.g.GP64()
+	if w.format.Float32Scales() {
+		w.singles(block, lane)
+		return
+	}
 	g.LEAQ(emit.Indexed(block, lane, 2), p)
 	next := func() { g.LEAQ(emit.Indexed(p, w.lanes, 2), p) }
 	scale, least := g.Vec(), g.Vec()
@@ -115,13 +119,28 @@ func (w *groupWidener) header(block, lane reg.GPVirtual) {
 		}
 		next()
 	} else {
-		offset := g.Constant(math.Float32bits(float32(w.format.Offset())))
-		for i, d := range w.d {
-			w.m[i] = g.Vec()
-			g.VMULPS(offset, d, w.m[i])
-		}
+		w.takeOffset()
 	}
 	g.LEAQ(emit.Indexed(p, lane, 2), w.numbers)
+}
+
+// takeOffset makes the minima of a format with an offset.
+func (w *groupWidener) takeOffset() {
+	for i, d := range w.d {
+		w.m[i] = w.g.Vec()
+		w.g.VMULPS(w.g.Constant(math.Float32bits(float32(w.format.Offset()))), d, w.m[i])
+	}
+}
+
+// singles is header with scales of float32.
+func (w *groupWidener) singles(block, lane reg.GPVirtual) {
+	w.g.LEAQ(emit.Indexed(block, lane, 4), w.numbers)
+	for i := range w.d {
+		w.d[i] = w.g.Vec()
+		w.g.VMOVUPS(emit.At(w.numbers, 0), w.d[i])
+		w.g.ADDQ(w.row, w.numbers)
+	}
+	w.takeOffset()
 }
 
 // widenScales loads scales or minima of a format.

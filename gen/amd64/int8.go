@@ -119,6 +119,8 @@ func (g *gen) WeightGemmInt8Grouped(q ukernel.PackedFormat) {
 	switch {
 	case g.EVEX():
 		g.gemmInt8Grouped(t)
+	case q.Float32Scales():
+		g.gemmInt8(t, avx2Scales{})
 	case q.Bits() == 4:
 		g.gemmInt8(t, avx2Grouped{})
 	default:
@@ -299,6 +301,10 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 	first := g.GP64()
 	g.LEAQ(emit.Indexed(t.c, t.lane2, 2), first)
 	c := g.rowsFrom(first, t.ldc, t.rows)
+	if t.format.Float32Scales() {
+		t.addScaled(x, c)
+		return
+	}
 	scales := g.Vecs(vectors)
 	for v, d := range scales {
 		g.widenScales(t.format, t.header(0).Offset(v*g.VecBytes()/2), d)

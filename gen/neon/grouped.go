@@ -137,6 +137,10 @@ func (w *groupWidener) convert() {
 
 // header makes the scales and minima, and sets numbers to those of the lanes.
 func (w *groupWidener) header() {
+	if w.format.Float32Scales() {
+		w.singles()
+		return
+	}
 	next := func() { w.Op("ADD", w.lanes.Shl(1), w.scales, w.scales) }
 	minima := w.format.Offset() == 0
 	d := w.scalesOf(w.format.Brain(), w.scales, groupVectors)
@@ -162,11 +166,28 @@ func (w *groupWidener) header() {
 		}
 	})
 	w.Op("ADD", w.lane.Shl(1), w.scales, w.numbers)
+	w.scaleBytes()
+}
+
+// scaleBytes makes the scales of the other bytes of a word.
+func (w *groupWidener) scaleBytes() {
 	if w.format.Brain() {
 		w.d[1], w.d[2] = w.d[0], w.d[3]
 		return
 	}
 	w.d[1], w.d[2] = w.times(w.d[0], 0x1p-8), w.times(w.d[3], 0x1p-16)
+}
+
+// singles is header with scales of float32.
+func (w *groupWidener) singles() {
+	w.Op("ADD", w.lane.Shl(1), w.scales, w.numbers)
+	for _, half := range []int{0, 3} {
+		w.d[half] = w.Vecs(groupVectors)
+		w.LoadVecs(w.numbers, w.d[half])
+		w.Op("ADD", w.row, w.numbers, w.numbers)
+	}
+	w.Scope(func() { w.addOffset(slices.Concat(w.d[0], w.d[3])) })
+	w.scaleBytes()
 }
 
 // times are the products of xs and a number.

@@ -162,3 +162,7 @@ func (*groupedSDOT) scale(t *int8Gemmer, s []a64.Vec) {
 		}
 	})
 }
+
+func (*groupedSDOT) groups(_ *int8Gemmer, row []a64.Vec, v int) (first, second a64.Vec) {
+	return row[v], row[int8Vectors+v]
+}

@@ -200,3 +200,14 @@ func (*groupedLong) scale(t *int8Gemmer, s []a64.Vec) {
 		}
 	}
 }
+
+func (*groupedLong) groups(t *int8Gemmer, row []a64.Vec, v int) (first, second a64.Vec) {
+	first, second = row[2*v], row[2*v+1]
+	t.Scope(func() {
+		x := t.Vec()
+		t.Op("VUZP1", second.S4(), first.S4(), x.S4())
+		t.Op("VUZP2", second.S4(), first.S4(), second.S4())
+		t.Op("VMOV", x.B16(), first.B16())
+	})
+	return first, second
+}

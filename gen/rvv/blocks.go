@@ -102,6 +102,11 @@ func (b *blockReader) each(name string, consume func()) {
 func (b *blockReader) header() {
 	q := b.format
 	b.t = b.v
+	if q.Float32Scales() {
+		b.Op("ADD", b.block, b.off, b.row)
+		b.multiply()
+		return
+	}
 	b.Op("SRLI", 1, b.off, b.row)
 	b.add(b.block, b.row)
 	element := spec.F16

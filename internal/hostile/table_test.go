@@ -299,6 +299,10 @@ var table = []entry{
 	{name: "linear.NewQuantized", f: linear.NewQuantized, args: func(w *world) []any {
 		return []any{linear.Q4_1, make([]byte, 5*2*20), 5, 64, w.floats(5), someExec}
 	}},
+	{name: "linear.NewNVFP4", f: linear.NewNVFP4, args: func(w *world) []any {
+		return []any{make([]byte, 5*36), w.floats(5), 5, 64, w.floats(5), someExec}
+	}},
+	{name: "linear.NVFP4Blocks", f: linear.NVFP4Blocks, args: list(make([]byte, 64), make([]byte, 8))},
 	{name: "linear.FromPacked", f: linear.FromPacked, args: func(w *world) []any {
 		var b bytes.Buffer
 		must(w.linear(5, 3).WriteTo(&b))

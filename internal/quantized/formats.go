@@ -37,6 +37,7 @@ var formats = [...]Format{
 	14: {"Q6_K", 256, 210, ukernel.S6x16, 32, readQ6_K, nil, 0},
 	20: {"IQ4_NL", 32, 18, ukernel.S8, 128, readIQ4_NL, nil, 0},
 	39: {"MXFP4", 32, 17, ukernel.U5x16, e2m1Zero, readMXFP4, fitsMXFP4, ukernel.U5x16BF16},
+	40: {"NVFP4", 64, 36, ukernel.S5x16F32, e2m1Zero, readNVFP4, nil, 0},
 }
 
 // Of returns the format of a number, or nil if there is none.

@@ -23,7 +23,7 @@ func (f *Format) Float32(dst []float32, blocks []byte) {
 
 func (g *group) float32(dst []float32, zero uint8) {
 	for i := range g.s {
-		d, m := float32(g.d*float32(g.s[i])), float32(g.m*float32(g.t[i]))
+		d, m := float32(g.d*g.s[i]), float32(g.m*float32(g.t[i]))
 		dst, q := (*[16]float32)(dst[16*i:]), (*[16]uint8)(g.q[16*i:])
 		if zero != 0 {
 			for j, q := range q {
@@ -38,8 +38,9 @@ func (g *group) float32(dst []float32, zero uint8) {
 }
 
 // Pack writes the blocks of some rows into those of a packed panel in format p, see PackedFor. rows has one row
-// of k/Weights blocks for each of the first lanes. The other lanes stay as they are.
-func (f *Format) Pack(p ukernel.PackedFormat, panel, rows []byte, lanes, k int) {
+// of k/Weights blocks for each of the first lanes. The other lanes stay as they are. Those of a
+// format with scales of float32 are multiplied by scales, one for all rows or one for each; none stand for 1.
+func (f *Format) Pack(p ukernel.PackedFormat, panel, rows []byte, lanes, k int, scales []float32) {
 	var g group
 	size, blocks, parts := p.BlockBytes(lanes), k/f.Weights, f.Weights/contract.WeightBlock
 	for block := range blocks {
@@ -47,6 +48,9 @@ func (f *Format) Pack(p ukernel.PackedFormat, panel, rows []byte, lanes, k int) 
 			from := rows[(lane*blocks+block)*f.Bytes:][:f.Bytes]
 			for part := range parts {
 				f.read(&g, from, part)
+				if len(scales) > 0 {
+					g.d = scales[lane%len(scales)]
+				}
 				b := Block{p, lanes, panel[(block*parts+part)*size:][:size]}
 				b.put(&g, f.zero, lane)
 			}
@@ -56,12 +60,20 @@ func (f *Format) Pack(p ukernel.PackedFormat, panel, rows []byte, lanes, k int) 
 
 // put writes a lane. A format with minima takes what is made up for a zero as one.
 func (b *Block) put(g *group, zero uint8, lane int) {
-	m, t := g.m, g.t
-	if zero != 0 {
-		m, t = g.d, [2]int8{int8(zero) * g.s[0], int8(zero) * g.s[1]}
-	}
 	if b.Format.Brain() {
 		g.flush()
+	}
+	b.putNumbers(&g.q, lane)
+	if b.Format.Float32Scales() {
+		for i, s := range g.s {
+			binary.LittleEndian.PutUint32(b.Data[4*(i*b.Lanes+lane):], math.Float32bits(float32(g.d*s)))
+		}
+		return
+	}
+	s := [2]int8{int8(g.s[0]), int8(g.s[1])}
+	m, t := g.m, g.t
+	if zero != 0 {
+		m, t = g.d, [2]int8{int8(zero) * s[0], int8(zero) * s[1]}
 	}
 	b.putHalf(0, lane, g.d)
 	minima := b.Format.Offset() == 0
@@ -70,12 +82,11 @@ func (b *Block) put(g *group, zero uint8, lane int) {
 	}
 	if b.Format.Grouped() {
 		halves := b.Format.Halves()
-		b.putPair(halves, lane, g.s)
+		b.putPair(halves, lane, s)
 		if minima {
 			b.putPair(halves+1, lane, t)
 		}
 	}
-	b.putNumbers(&g.q, lane)
 }
 
 // flush makes weights below 2^-126 zeros, of a brain format.

@@ -2,6 +2,7 @@ package quantized
 
 import (
 	"encoding/binary"
+	"math"
 
 	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/scalar"
@@ -24,7 +25,12 @@ func (b *Block) halfAt(i, lane int) float32 {
 	return scalar.F16(h)
 }
 
-// Scale returns the scale and the minimum of a lane: for a format without minima that of
+// float32At returns scale i of a format whose scales are float32.
+func (b *Block) float32At(i, lane int) float32 {
+	return math.Float32frombits(binary.LittleEndian.Uint32(b.Data[4*(i*b.Lanes+lane):]))
+}
+
+// Scale returns the scale and the minimum of a lane, in a format without those of float32: for a format without minima that of
 // the offset, -offset·d, which is exact.
 func (b *Block) Scale(lane int) (d, m float32) {
 	d = b.halfAt(0, lane)
@@ -34,7 +40,7 @@ func (b *Block) Scale(lane int) (d, m float32) {
 	return d, b.halfAt(1, lane)
 }
 
-// Integers returns s and t of a lane of a grouped format, t without minima as zeros.
+// Integers returns s and t of a lane of a grouped format that has them, t without minima as zeros.
 func (b *Block) Integers(lane int) (s, t [2]int32) {
 	at := b.Data[2*b.Format.Halves()*b.Lanes:]
 	for i := range s {
@@ -49,6 +55,13 @@ func (b *Block) Integers(lane int) (s, t [2]int32) {
 // Scales returns what the numbers of both halves of the steps are multiplied with, and what is added then.
 // The products are exact.
 func (b *Block) Scales(lane int) (ds, ms [2]float32) {
+	if b.Format.Float32Scales() {
+		for i := range ds {
+			ds[i] = b.float32At(i, lane)
+			ms[i] = float32(float32(-b.Format.Offset()) * ds[i])
+		}
+		return ds, ms
+	}
 	d, m := b.Scale(lane)
 	if !b.Format.Grouped() {
 		return [2]float32{d, d}, [2]float32{m, m}
@@ -95,9 +108,12 @@ func (b *Block) Weights(dst []float32, n, lane int) {
 	words := b.Words(lane)
 	for step := range contract.WeightBlock {
 		q := float32(words[step%8] >> (step / 8 * 8) & 255)
-		if b.Format.Brain() {
+		switch {
+		case b.Format.Brain():
 			dst[step*n] = float32((q - ukernel.BrainZero) * d[step/16])
-		} else { // the product is exact, and if m is that of an offset, the sum is, too
+		case b.Format.Float32Scales():
+			dst[step*n] = scalar.FMA(q, d[step/16], m[step/16])
+		default: // the product is exact, and if m is that of an offset, the sum is, too
 			dst[step*n] = float32(q*d[step/16]) + m[step/16]
 		}
 	}

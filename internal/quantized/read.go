@@ -11,7 +11,8 @@ import (
 // 16 weights, and zero the format's.
 type group struct {
 	d, m float32
-	s, t [2]int8
+	s    [2]float32 // integers in all formats but NVFP4
+	t    [2]int8
 	q    [32]uint8
 }
 
@@ -19,7 +20,7 @@ type group struct {
 func half(b []byte) float32 { return scalar.F16(binary.LittleEndian.Uint16(b)) }
 
 // scale sets d, without integers.
-func (g *group) scale(d float32) { g.d, g.s = d, [2]int8{1, 1} }
+func (g *group) scale(d float32) { g.d, g.s = d, [2]float32{1, 1} }
 
 // plus sets a minimum that is added.
 func (g *group) plus(m float32) { g.m, g.t = m, [2]int8{-1, -1} }
@@ -147,12 +148,25 @@ func isZeroMXFP4(b []byte) bool {
 	return true
 }
 
+// readNVFP4: 4 scales of 16 weights as E4M3, half of which is s, as the values are doubled. Then 8 bytes
+// with the numbers of values of each 16: byte i has those of weights i, in its lower half, and i+8.
+func readNVFP4(g *group, b []byte, part int) {
+	g.d = 1
+	for i := range g.s {
+		n := 2*part + i
+		g.s[i] = scalar.F8E4M3(b[n]) / 2
+		for j, x := range (*[8]byte)(b[4+8*n:]) {
+			g.q[16*i+j], g.q[16*i+j+8] = e2m1Values[x&15], e2m1Values[x>>4]
+		}
+	}
+}
+
 // readQ2_K: a byte for each 16 weights, whose halves are s and t; 64 bytes with 2 bits; d and m.
 func readQ2_K(g *group, b []byte, part int) {
 	g.d, g.m = half(b[80:]), half(b[82:])
 	for i := range 2 {
 		x := b[2*part+i]
-		g.s[i], g.t[i] = int8(x&15), int8(x>>4)
+		g.s[i], g.t[i] = float32(x&15), int8(x>>4)
 	}
 	g.set(b[16+part/4*32:], part%4*2, 3)
 }
@@ -164,7 +178,7 @@ func readQ3_K(g *group, b []byte, part int) {
 	for i := range 2 {
 		n := 2*part + i
 		s := b[96+n%8]>>(n/8*4)&15 | b[104+n%4]>>(n/4*2)&3<<4
-		g.s[i] = int8(s) - 32
+		g.s[i] = float32(int8(s) - 32)
 	}
 	g.set(b[32+part/4*32:], part%4*2, 3)
 	g.add(b, part, 1, 2)
@@ -176,7 +190,7 @@ func (g *group) readScales(b []byte, part int) {
 	if part >= 4 {
 		s, t = b[part+4]&15|b[part-4]>>6<<4, b[part+4]>>4|b[part]>>6<<4
 	}
-	g.s, g.t = [2]int8{int8(s), int8(s)}, [2]int8{int8(t), int8(t)}
+	g.s, g.t = [2]float32{float32(s), float32(s)}, [2]int8{int8(t), int8(t)}
 }
 
 // readQ4_K: d, m, the scales and 128 bytes with 4 bits.
@@ -198,7 +212,7 @@ func readQ5_K(g *group, b []byte, part int) {
 func readQ6_K(g *group, b []byte, part int) {
 	g.d = half(b[208:])
 	for i := range 2 {
-		g.s[i] = int8(b[192+2*part+i])
+		g.s[i] = float32(int8(b[192+2*part+i]))
 	}
 	g.set(b[part/4*64+part%2*32:], part/2%2*4, 15)
 	g.add(b[128+part/4*32:], part%4*2, 3, 4)

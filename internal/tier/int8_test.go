@@ -31,6 +31,12 @@ func referenceGemmInt8(f ukernel.PackedFormat) blockGemmInt8 {
 						sums[step/16] += int(code) * (int(words[step%8]>>(step/8*8)&255) - f.Offset())
 						totals[step/16] += int(code)
 					}
+					if f.Float32Scales() {
+						e, _ := b.Scales(lane)
+						t := scalar.FMA(float32(sums[0]), e[0], scalar.FMA(float32(sums[1]), e[1], 0))
+						acc = scalar.FMA(t, math.Float32frombits(row[8]), acc)
+						continue
+					}
 					dw, min := b.Scale(lane)
 					sum := sums[0] + sums[1]
 					if f.Grouped() {

@@ -78,7 +78,7 @@ func gemmUnpacked(c []float32, ldc int, a []float32, rs, cs int, b []uint32, m, 
 				d, m = math.Float32frombits(block[2*lanes+lane])*0x1p16, math.Float32frombits(block[3*lanes+lane])
 			}
 			number := block[(4+step%8)*lanes+lane] >> (step / 8 * 8) & 255
-			wide[x*lanes+lane] = float32(float32(number)*d) - m
+			wide[x*lanes+lane] = scalar.FMA(float32(number), d, -m)
 		}
 	}
 	testutil.Gemm(lanes, c, ldc, a, rs, cs, wide, lanes, m, k, ukernel.InputSegment, load)
@@ -126,7 +126,7 @@ func (c blockCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *ke
 
 // unpackedCases are products with unpacked blocks of all grouped formats.
 func unpackedCases(w int) (list []kernelCase) {
-	for _, f := range []ukernel.PackedFormat{ukernel.U4x16, ukernel.U5x16, ukernel.S6x16} {
+	for _, f := range []ukernel.PackedFormat{ukernel.U4x16, ukernel.U5x16, ukernel.S6x16, ukernel.S5x16F32} {
 		list = append(list, blockCases(f)(w)...)
 	}
 	return list
@@ -165,6 +165,12 @@ func randomBlocks(mem *testutil.Arena, r *testutil.Rand, f ukernel.PackedFormat,
 		panel[i] = byte(r.Uint64() >> 40)
 	}
 	for block := panel; len(block) > 0; block = block[f.BlockBytes(lanes):] {
+		if f.Float32Scales() {
+			for i := range 2 * lanes {
+				binary.LittleEndian.PutUint32(block[4*i:], math.Float32bits(float32Scale(r, values)))
+			}
+			continue
+		}
 		for i := range f.Halves() * lanes {
 			half := uint16(r.Uint64() >> 40)
 			switch {
@@ -179,7 +185,7 @@ func randomBlocks(mem *testutil.Arena, r *testutil.Rand, f ukernel.PackedFormat,
 	return panel
 }
 
-// brainScale returns a power of two from 2^-128 to 2^123 as bfloat16, 0 or NaN.
+// brainScale returns a power of two from 2^-128 to 2^126 as bfloat16, 0 or NaN.
 func brainScale(r *testutil.Rand, values testutil.Kind) uint16 {
 	switch {
 	case values == testutil.NonFinite && r.IntN(8) == 0:
@@ -187,11 +193,26 @@ func brainScale(r *testutil.Rand, values testutil.Kind) uint16 {
 	case r.IntN(8) == 0:
 		return 0
 	}
-	most := 252
+	most := 255
 	if r.IntN(2) == 0 {
 		most = 6 // the least
 	}
 	return scalar.ToBF16(float32(math.Ldexp(1, r.IntN(most)-128)))
+}
+
+// float32Scale returns a scale of S5x16F32.
+func float32Scale(r *testutil.Rand, values testutil.Kind) float32 {
+	switch {
+	case values == testutil.NonFinite && r.IntN(8) == 0:
+		return testutil.NaN
+	case r.IntN(8) == 0:
+		return 0
+	}
+	x := float32(math.Ldexp(float64(1+r.Float32()), r.IntN(200)-100))
+	if r.IntN(4) == 0 {
+		return -x
+	}
+	return x
 }
 
 // A blockWidenCase is a call of the conversion of a packed panel.
@@ -299,6 +320,16 @@ var blockMutants = []mutant{
 	}},
 	{"Weights.Blocks.U5x16.Widen", "fifth bits are left out", func(p *kernelSet) {
 		p.Weights.Blocks[ukernel.U5x16].Widen = withoutNumbers(ukernel.U5x16, 4)
+	}},
+	{"Weights.Blocks.S5x16F32.Widen", "the second half has the scale of the first", func(p *kernelSet) {
+		widen, size := p.Weights.Blocks[ukernel.S5x16F32].Widen, ukernel.S5x16F32.BlockBytes
+		p.Weights.Blocks[ukernel.S5x16F32].Widen = func(dst []float32, b []byte, lanes, k int) {
+			b = bytes.Clone(b)
+			for block := b; len(block) > 0; block = block[size(lanes):] {
+				copy(block[4*lanes:], block[:4*lanes])
+			}
+			widen(dst, b, lanes, k)
+		}
 	}},
 	{"Weights.Blocks.S6x16.Widen", "sixth bits are left out", func(p *kernelSet) {
 		p.Weights.Blocks[ukernel.S6x16].Widen = withoutNumbers(ukernel.S6x16, 5)

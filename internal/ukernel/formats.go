@@ -40,6 +40,10 @@ const (
 	// (d·s)·(q-16), which may be within float32 where m·t is not.
 	U5x16BF16
 
+	// S5x16F32 has scales of float32 and no integers: d [2][lanes], by halves of the steps. A d is 0, from
+	// 2^-100 to 2^100 in magnitude, or NaN. A weight is d·(q-offset), rounded once.
+	S5x16F32
+
 	PackedFormats = iota // number of formats
 )
 
@@ -55,6 +59,7 @@ var packedFormats = [PackedFormats]struct {
 	U5x16:     {"U5x16", 5, 0, true},
 	S6x16:     {"S6x16", 6, 32, true},
 	U5x16BF16: {"U5x16BF16", 5, 0, true},
+	S5x16F32:  {"S5x16F32", 5, 16, true},
 }
 
 func (f PackedFormat) String() string { return packedFormats[f].name }
@@ -77,6 +82,9 @@ func (f PackedFormat) Grouped() bool { return packedFormats[f].grouped }
 // Brain formats have bfloat16 in the place of binary16.
 func (f PackedFormat) Brain() bool { return f == U5x16BF16 }
 
+// Float32Scales tells whether scales are float32, one for each half of the steps.
+func (f PackedFormat) Float32Scales() bool { return f == S5x16F32 }
+
 // Halves is the number of binary16 or bfloat16 of a lane at the start of a block: the scale, and the minimum.
 func (f PackedFormat) Halves() int {
 	if f.Offset() == 0 {
@@ -87,6 +95,9 @@ func (f PackedFormat) Halves() int {
 
 // HeaderBytes is the size of the scales and minima of a lane in a block.
 func (f PackedFormat) HeaderBytes() int {
+	if f.Float32Scales() {
+		return 8
+	}
 	if f.Grouped() {
 		return 4 * f.Halves()
 	}
