@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
-	"github.com/attn-go/attn/internal/engine"
+	"github.com/attn-go/attn/internal/engine/merge"
 	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
@@ -71,16 +71,16 @@ func MergeInto(state *Partials, parts []Partials, exec Exec) error {
 }
 
 // newMerge returns a merge of parts.
-func newMerge(parts []Partials) *engine.Merge {
-	m := engine.NewMerge(len(parts))
+func newMerge(parts []Partials) *merge.Job {
+	m := merge.New(len(parts))
 	for x := range parts {
 		m.Parts = append(m.Parts, parts[x].part())
 	}
 	return m
 }
 
-func (p *Partials) part() engine.Part {
-	return engine.Part{Blocks: p.Blocks, Max: p.Max, Sum: p.Sum, Out: p.Out}
+func (p *Partials) part() merge.Part {
+	return merge.Part{Blocks: p.Blocks, Max: p.Max, Sum: p.Sum, Out: p.Out}
 }
 
 // checkMergeInto reports the first argument of MergeInto that does not fit.

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/engine/lanes"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/scoring"
@@ -36,11 +37,6 @@ const (
 	ScoresMasked                   // as they enter the softmax
 )
 
-// A kvHead is a key head of a batch row together with all query rows that use it:
-// group query heads × Lq queries. Row r is query r/group of head r%group of the
-// group, so that neighbouring rows see nearly the same keys under a causal mask.
-type kvHead struct{ batch, head int }
-
 // derived is what the engine derives from a Call before it plans.
 type derived struct {
 	group        int     // query heads per KV head
@@ -59,7 +55,7 @@ type derived struct {
 // derive fills in j.derived.
 func (j *Job) derive() {
 	j.derived.group = j.Call.Q.Dim(1) / j.Call.K.Dim(1)
-	j.derived.scale = log2Units(NaturalScale(j.Call.Scale, j.d()))
+	j.derived.scale = scalar.Log2Units(NaturalScale(j.Call.Scale, j.d()))
 	j.derived.keyRange = mask.Everything
 	if j.Call.Partial.isSet() && !j.Call.Partial.Resume {
 		first := j.Call.Partial.Block * BlockKeys
@@ -89,12 +85,14 @@ func NaturalScale(scale float32, d int) float32 {
 func (j *Job) kvHeads() int { return j.Call.K.Dim(0) * j.Call.K.Dim(1) }
 
 // kvHead returns KV head number i. Those of a batch row are neighbours.
-func (j *Job) kvHead(i int) kvHead { return kvHead{i / j.Call.K.Dim(1), i % j.Call.K.Dim(1)} }
+func (j *Job) kvHead(i int) lanes.Head {
+	return lanes.Head{Batch: i / j.Call.K.Dim(1), Head: i % j.Call.K.Dim(1)}
+}
 
 // next returns the KV head after h.
-func (j *Job) next(h kvHead) kvHead {
-	if h.head++; h.head == j.Call.K.Dim(1) {
-		return kvHead{h.batch + 1, 0}
+func (j *Job) next(h lanes.Head) lanes.Head {
+	if h.Head++; h.Head == j.Call.K.Dim(1) {
+		return lanes.Head{Batch: h.Batch + 1}
 	}
 	return h
 }

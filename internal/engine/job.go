@@ -58,9 +58,9 @@ var (
 
 func newJob() *Job {
 	j := new(Job)
-	j.ring.init()
+	j.ring.gate.Init()
 	j.goroutines.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { j.task(s, i) })
-	j.goroutines.OnStop = j.ring.stop
+	j.goroutines.OnStop = j.ring.gate.Stop
 	j.goroutines.OnDrop = func() {
 		j.memory.Forget()
 		j.free()

@@ -20,7 +20,7 @@ func TestPlainCallHasNoOptions(t *testing.T) {
 		newCall := func() Call {
 			return Call{Out: floats(1, heads, queries, d), Q: floats(1, heads, queries, d), K: floats(1, heads, keys, d), V: floats(1, heads, keys, d)}
 		}
-		if !newPlanned(tier, newCall(), 1).plan.plain {
+		if !newPlanned(tier, newCall(), 1).isPlain() {
 			t.Fatal("a call without options is not plain")
 		}
 		for _, field := range reflect.VisibleFields(reflect.TypeFor[Call]()) {
@@ -55,7 +55,7 @@ func TestPlainCallHasNoOptions(t *testing.T) {
 			default:
 				t.Fatalf("%s: the test knows no value of type %T", name, x)
 			}
-			if got, want := newPlanned(tier, c, 1).plan.plain, slices.Contains(isFree, name); got != want {
+			if got, want := newPlanned(tier, c, 1).isPlain(), slices.Contains(isFree, name); got != want {
 				t.Errorf("%s: the call is plain: %v, want %v", name, got, want)
 			}
 		}

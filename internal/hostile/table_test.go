@@ -299,6 +299,10 @@ var table = []entry{
 	{name: "linear.NewQuantized", f: linear.NewQuantized, args: func(w *world) []any {
 		return []any{linear.Q4_1, make([]byte, 5*2*20), 5, 64, w.floats(5), someExec}
 	}},
+	{name: "linear.NewNVFP4", f: linear.NewNVFP4, args: func(w *world) []any {
+		return []any{make([]byte, 5*36), w.floats(5), 5, 64, w.floats(5), someExec}
+	}},
+	{name: "linear.NVFP4Blocks", f: linear.NVFP4Blocks, args: list(make([]byte, 64), make([]byte, 8))},
 	{name: "linear.FromPacked", f: linear.FromPacked, args: func(w *world) []any {
 		var b bytes.Buffer
 		must(w.linear(5, 3).WriteTo(&b))
@@ -308,6 +312,8 @@ var table = []entry{
 	{name: "linear.Linear.PackedSize", f: (*linear.Linear).PackedSize, args: func(w *world) []any { return []any{w.linear(5, 3)} }},
 	{name: "linear.Activation.String", f: linear.Activation.String, args: list(linear.GELU)},
 	{name: "linear.Format.String", f: linear.Format.String, args: list(linear.Q8_0)},
+	{name: "linear.Format.Block", f: linear.Format.Block, args: list(linear.Q8_0)},
+	{name: "linear.Format.Widen", f: linear.Format.Widen, args: list(linear.Q4_1, make([]float32, 64), make([]byte, 40))},
 	{name: "linear.Linear.Format", f: (*linear.Linear).Format, args: func(w *world) []any { return []any{w.linear(5, 3)} }},
 	{name: "linear.Linear.Rows", f: (*linear.Linear).Rows, args: func(w *world) []any {
 		return []any{w.linear(5, 3), linear.DenseMatrix(w.floats(12), 4, 3), []int32{0, 4, 2, 4}, someExec}
