@@ -85,11 +85,12 @@ func (j *Job) Run(t *tier.Tier, threads int, parallelFor func(n int, task func(i
 	j.tier = t
 	j.derive()
 	j.splittable = parallelFor == nil || !parallel.InBubble()
-	j.plan.make(j, parallel.LimitFor(threads, j.usefulThreads()))
+	j.plan.begin(j)
+	j.plan.make(j, parallel.LimitFor(threads, j.plan.work.UsefulThreads(j.kvHeads(), j.rows(), j.keys())))
 	j.ring.prepare(j)
 	// The largest buckets come first, and nobody should take small ones before them.
-	j.goroutines.Independent = j.plan.split.tasks == 0 && len(j.plan.buckets) == 1
-	j.goroutines.Run(j.plan.tasks, j.plan.threads, parallel.Reserve[shape]{Threads: j.plan.mostThreads, Shape: j.plan.shape}, parallelFor)
+	j.goroutines.Independent = j.plan.Split.Tasks == 0 && len(j.plan.Buckets) == 1
+	j.goroutines.Run(j.plan.Tasks, j.plan.Threads, parallel.Reserve[shape]{Threads: j.plan.MostThreads, Shape: j.plan.shape}, parallelFor)
 }
 
 // Drop is called instead of Release for a job whose call has failed.

@@ -58,11 +58,11 @@ func ringSlots(threads, tiles int) int {
 // prepare makes room for the split tiles of a call and of those to come, and begins the call.
 func (r *ring) prepare(j *Job) {
 	p := &j.plan
-	if p.ring.tiles > 0 {
-		r.fit(j, p.ring.threads, p.ring.tiles)
+	if p.Ring.Tiles > 0 {
+		r.fit(j, p.Ring.Threads, p.Ring.Tiles)
 	}
-	if p.split.tiles > 0 {
-		r.begin(p.threads, p.split.tiles)
+	if p.Split.Tiles > 0 {
+		r.begin(p.Threads, p.Split.Tiles)
 	}
 }
 
