@@ -5,6 +5,7 @@ import (
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/engine/merge"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -15,11 +16,6 @@ type MergeOptions struct {
 
 	Sinks []float32
 	LSE   Tensor
-}
-
-// options returns the Options with the same settings.
-func (o *MergeOptions) options() Options {
-	return Options{Exec: o.Exec, Sinks: o.Sinks, Outputs: Outputs{LSE: o.LSE}}
 }
 
 // MergePartials merges blocks of keys into a result: out is [B, H, Lq, Dv]. parts are
@@ -138,15 +134,14 @@ func checkMerge(out *view.Tensor, parts []Partials, o *MergeOptions) *check.Fail
 	if f := checkParts(parts, shape, "out", out.Memory(), o.LSE.view().Memory()); f != nil {
 		return f
 	}
-	options := o.options()
-	c := newCall((*Tensor)(out), new(Tensor), new(Tensor), new(Tensor), &options)
-	c.scores = view.Scores{Batch: shape[0], Heads: shape[1], Queries: shape[2]}
-	for _, x := range [...]option{optionSinks, optionThreads} {
-		if c.used.has(x) {
-			if f := c.checkOption(x); f != nil {
-				return f
-			}
-		}
+	if f := scoring.CheckSinks(o.Sinks, shape[1]); f != nil {
+		return f
 	}
+	if f := check.Threads(o.Threads); f != nil {
+		return f
+	}
+	none := new(Tensor)
+	c := newCall(scoring.Attention, (*Tensor)(out), none, none, none, &o.Exec, &Scoring{Sinks: o.Sinks}, &Outputs{LSE: o.LSE})
+	c.scores = view.Scores{Batch: shape[0], Heads: shape[1], Queries: shape[2]}
 	return c.checkOutputs()
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/attn-go/attn/internal/engine/lanes"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -15,22 +16,10 @@ import (
 type Call struct {
 	Out, Q, K, V view.Tensor
 
-	Mask                 mask.Visibility
-	Scale                float32 // 0 means float32(1/√D), -0 is 0
-	Quantized            bool    // queries and weights are rounded for products with integers, see quantized.go
-	QueryStart, KeyStart []int   // nil for 0, one for all batch rows, or one for each
+	scoring.Scoring // resolved: see its fields in kernel.Scoring
 
 	Additive      []float32 // weights of additive scores, D numbers, instead of products
 	AdditiveScale float64   // multiplies them
-
-	// Score modifications, in the order in which they are applied.
-	ScoreMod ScoreMod
-	Softcap  float32
-	ALiBi    []float32
-	Bias     view.Tensor // with strides of 0 where it broadcasts
-
-	Sinks   []float32
-	Dropout Dropout
 
 	// Further outputs.
 	LSE, Weights, Scores view.Tensor
@@ -39,19 +28,12 @@ type Call struct {
 	Partial Partial
 }
 
-// Dropout is kernel.Dropout.
-type Dropout struct {
-	Rate      float32
-	Seed      uint64
-	Sequences []uint32
-}
-
 // ScoreStage is kernel.ScoreStage.
 type ScoreStage uint8
 
 const (
 	ScoresScaled ScoreStage = iota // products, scaled
-	ScoresCapped                   // after ScoreMod and Softcap
+	ScoresCapped                   // after Score and Softcap
 	ScoresMasked                   // as they enter the softmax
 )
 
@@ -88,7 +70,7 @@ func (j *Job) derive() {
 	}
 	j.derived.otherOutputs = j.Call.LSE.IsSet() || j.Call.Weights.IsSet() || j.Call.Scores.IsSet()
 	j.setScoreMods()
-	j.derived.sameKeys = !j.Call.Mask.IsSet && !j.Call.K.IsRagged() && !j.Call.K.IsPaged() && len(j.Call.KeyStart) <= 1
+	j.derived.sameKeys = !j.Call.Mask.IsSet() && !j.Call.K.IsRagged() && !j.Call.K.IsPaged() && len(j.Call.KeyStart) <= 1
 	if j.derived.sameKeys {
 		j.derived.frame = j.keyFrameOf(0)
 	}

@@ -79,7 +79,7 @@ func (j *Job) free() {
 func New() *Job { return jobs.Get() }
 
 // Run computes the call on at most threads goroutines, 0 for all, or by the caller's
-// parallel-for. If the caller's ScoreMod or parallel-for panics or ends its goroutine, so
+// parallel-for. If the caller's Score or parallel-for panics or ends its goroutine, so
 // does Run, after all goroutines have left the call. The job must be dropped then.
 func (j *Job) Run(t *tier.Tier, threads int, parallelFor func(n int, task func(i int))) {
 	j.tier = t

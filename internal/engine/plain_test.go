@@ -6,13 +6,10 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 )
-
-type noScoreMod struct{}
-
-func (noScoreMod) Modify(*ScoreTile) {}
 
 // TestPlainCallHasNoOptions: a call in which any field but the tensors is set is not plain, unless
 // the field has no effect alone, or none but on the numbers that plain calls compute with.
@@ -26,18 +23,17 @@ func TestPlainCallHasNoOptions(t *testing.T) {
 		if !newPlanned(tier, newCall(), 1).isPlain() {
 			t.Fatal("a call without options is not plain")
 		}
-		fields := reflect.TypeFor[Call]()
-		for i := range fields.NumField() {
-			name := fields.Field(i).Name
-			if slices.Contains([]string{"Out", "Q", "K", "V"}, name) {
+		for _, field := range reflect.VisibleFields(reflect.TypeFor[Call]()) {
+			name := field.Name
+			if slices.Contains([]string{"Out", "Q", "K", "V", "Scoring"}, name) {
 				continue
 			}
 			c := newCall()
-			switch x := reflect.ValueOf(&c).Elem().Field(i).Addr().Interface().(type) {
+			switch x := reflect.ValueOf(&c).Elem().FieldByIndex(field.Index).Addr().Interface().(type) {
 			case *view.Tensor:
 				*x = floats(1, heads, queries, keys)
-			case *mask.Visibility:
-				x.IsSet = true
+			case *mask.Mask:
+				*x = mask.OfRule(mask.Rule{Kind: &mask.Kind{}}, nil)
 			case *bool:
 				*x = true
 			case *float32:
@@ -48,9 +44,9 @@ func TestPlainCallHasNoOptions(t *testing.T) {
 				*x = make([]float32, d)
 			case *[]int:
 				*x = []int{BlockKeys}
-			case *ScoreMod:
-				*x = noScoreMod{}
-			case *Dropout:
+			case *func(*scoring.Tile):
+				*x = func(*scoring.Tile) {}
+			case *scoring.Dropout:
 				x.Rate = 0.5
 			case *ScoreStage:
 				*x = ScoresMasked

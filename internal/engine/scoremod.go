@@ -8,13 +8,14 @@ import (
 	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 )
 
 // A scoreMod changes scores of the current block in place, between the product and
 // the softmax, and raises top to their maximum.
 //
-// To add a score modification: a field of Call, a scoreMod here, its place in
+// To add a score modification: a field of scoring.Scoring, a scoreMod here, its place in
 // setScoreMods.
 type scoreMod func(t *tile, part mask.Span, top []float32)
 
@@ -25,7 +26,7 @@ type scoreMods struct {
 	capped int // the first so many lead to ScoresCapped
 }
 
-// ScoreMod, Softcap, keepCapped, ALiBi, Bias and the bool masks.
+// Score, Softcap, keepCapped, ALiBi, Bias and the bool masks.
 const maxMods = 5 + mask.MaxBools
 
 // modKeys is the number of keys whose scores are computed and modified before the
@@ -41,8 +42,8 @@ func (m *scoreMods) add(f scoreMod) {
 // setScoreMods lists the modifications that the options ask for.
 func (j *Job) setScoreMods() {
 	m := &j.derived.mods
-	if j.Call.ScoreMod != nil {
-		m.add((*tile).callScoreMod)
+	if j.Call.Score != nil {
+		m.add((*tile).callScore)
 	}
 	if j.Call.Softcap != 0 {
 		m.add((*tile).softcap)
@@ -57,7 +58,7 @@ func (j *Job) setScoreMods() {
 	if j.derived.biased {
 		m.add((*tile).addBias)
 	}
-	for x := range j.Call.Mask.NBools {
+	for x := range j.Call.Mask.Bools() {
 		m.add(boolMods[x])
 	}
 }
@@ -133,8 +134,8 @@ func (t *tile) widenBias(off []int, n int) []float32 {
 
 // boolMods are the modifications of the mask's bool views.
 var boolMods = [mask.MaxBools]scoreMod{
-	func(t *tile, part mask.Span, top []float32) { t.maskBool(&t.job.Call.Mask.Bools[0], part, top) },
-	func(t *tile, part mask.Span, top []float32) { t.maskBool(&t.job.Call.Mask.Bools[1], part, top) },
+	func(t *tile, part mask.Span, top []float32) { t.maskBool(&t.job.Call.Mask.Bools()[0], part, top) },
+	func(t *tile, part mask.Span, top []float32) { t.maskBool(&t.job.Call.Mask.Bools()[1], part, top) },
 }
 
 func (t *tile) maskBool(v *mask.BoolView, part mask.Span, top []float32) {
@@ -146,43 +147,21 @@ func (t *tile) maskBool(v *mask.BoolView, part mask.Span, top []float32) {
 	t.kern.MaskBool(t.scoresFrom(part), t.Lanes, part.Len(), v.Data, off, v.Hidden, top)
 }
 
-// A ScoreMod is the caller's own score modification.
-type ScoreMod interface{ Modify(t *ScoreTile) }
-
-// ScoreTile has the fields of kernel.ScoreTile.
-type ScoreTile = TileOf[ScoreRow]
-
-// TileOf is a ScoreTile with rows of any type, such as kernel.ScoreRow.
-type TileOf[Row any] struct {
-	Scores                 []float32
-	Stride                 int
-	Batch                  int
-	Keys, Key, KeyPosition int
-	Rows                   []Row
-}
-
-// ScoreRow has the fields of kernel.ScoreRow.
-type ScoreRow struct {
-	Head     int // query head
-	Query    int // number of the query in the call
-	Position int // its position
-}
-
-// callScoreMod applies Call.ScoreMod.
-func (t *tile) callScoreMod(part mask.Span, top []float32) {
+// callScore applies Call.Score.
+func (t *tile) callScore(part mask.Span, top []float32) {
 	lanes, scores, rows := t.Lanes, t.scoresFrom(part), t.scratch.scoreRows[:0]
 	start := position.Of(t.job.Call.QueryStart, t.Head.Batch)
 	t.EachLane(func(lane, head, query int) {
 		if lane < t.N {
-			rows = append(rows, ScoreRow{Head: head, Query: query, Position: start + query})
+			rows = append(rows, scoring.Row{Head: head, Query: query, Position: start + query})
 		}
 	})
 	s := &t.scratch.scoreTile // a variable of the function would escape
-	*s = ScoreTile{
+	*s = scoring.Tile{
 		Scores: scores[: part.Len()*lanes : part.Len()*lanes], Stride: lanes, Batch: t.Head.Batch,
 		Keys: part.Len(), Key: t.Key(part.Lo), KeyPosition: part.Lo + t.start, Rows: rows,
 	}
-	t.job.Call.ScoreMod.Modify(s)
-	*s = ScoreTile{} // a function may have put its own slices there
+	t.job.Call.Score(s)
+	*s = scoring.Tile{} // a function may have put its own slices there
 	t.raise(scores, part.Len(), top)
 }

@@ -22,7 +22,7 @@ func (t *tile) score() {
 	case b.few != nil: // so few instructions that the next tile's chains begin before these end
 		t.kern.GemmMax(b.scores, t.Lanes, b.few, k.Stride(2), 1, t.q, t.Lanes, b.keys.Len(), k.Dim(3), ukernel.ColumnSegment, t.top())
 		b.few = nil // the caller's memory
-	case t.job.Call.Mask.Sparse.IsSet():
+	case t.job.Call.Mask.Sparse().IsSet():
 		t.scoreSparse(t.top())
 	default:
 		t.scoreSpan(b.keys, t.top())

@@ -6,6 +6,7 @@ import (
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -49,8 +50,8 @@ type scratch struct {
 	queryRows, outRows tileOffsets // of the tiles of a plain task
 	mixed              mixedTile
 
-	scoreTile ScoreTile                           // argument of Call.ScoreMod
-	scoreRows []ScoreRow                          // memory of its rows
+	scoreTile scoring.Tile                        // argument of Call.Score
+	scoreRows []scoring.Row                       // memory of its rows
 	biases    [ukernel.MaxLanes * modKeys]float32 // rows of a bias, widened
 }
 
@@ -91,8 +92,8 @@ func (s *scratch) fitAll(j *Job) {
 	if j.derived.additive != nil {
 		parallel.Fit(m, &s.paddedUsage, &s.paddedKeys, additiveKeys*len(j.derived.additive), rows.Aligned)
 	}
-	if j.Call.ScoreMod != nil && s.scoreRows == nil {
-		s.scoreRows = make([]ScoreRow, 0, ukernel.MaxLanes)
+	if j.Call.Score != nil && s.scoreRows == nil {
+		s.scoreRows = make([]scoring.Row, 0, ukernel.MaxLanes)
 	}
 	parallel.Fit(m, &s.scoresUsage, &s.scores, max(BlockKeys*j.plan.lanes, batchFloats), rows.Aligned)
 }
@@ -119,6 +120,6 @@ func (j *Job) shapeOf(lanes, tiles int) shape {
 		kType: j.Call.K.DType(), vType: j.Call.V.DType(), kPaged: j.Call.K.IsPaged(), vPaged: j.Call.V.IsPaged(),
 		skinny:   j.plan.allSkinny,
 		rows:     j.Call.Q.DType() != view.Float32 || j.Call.Out.DType() != view.Float32 || j.Call.Partial.isSet(),
-		scoreMod: j.Call.ScoreMod != nil, quantized: j.Call.Quantized, codes: j.Call.Quantized && j.fitsCodes(),
+		scoreMod: j.Call.Score != nil, quantized: j.Call.Quantized, codes: j.Call.Quantized && j.fitsCodes(),
 	}
 }

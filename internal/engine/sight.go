@@ -39,7 +39,7 @@ func (j *Job) keyFrameOf(b int) (f keyFrame) {
 // visibleTo returns the tile coordinates of the keys that query i of batch row b may see.
 func (j *Job) visibleTo(b, i, phase int) mask.Span {
 	s := mask.Span{Lo: 0, Hi: j.Call.K.Length(b)}
-	if j.Call.Mask.IsSet {
+	if j.Call.Mask.IsSet() {
 		start := position.Of(j.Call.KeyStart, b)
 		s = j.Call.Mask.Span(mask.Query{Batch: b, Index: i, Keys: s.Hi, KeyStart: start, Diagonal: i + position.Of(j.Call.QueryStart, b) - start})
 	}
@@ -59,7 +59,7 @@ func (s *sight) find(j *Job, r *lanes.Rows) {
 		return
 	}
 	b := r.Head.Batch
-	if s.keyFrame = j.keyFrameOf(b); !j.Call.Mask.PerRow {
+	if s.keyFrame = j.keyFrameOf(b); !j.Call.Mask.PerRow() {
 		return
 	}
 	s.visible, s.visibleToAll = mask.Nothing, mask.Everything
@@ -101,7 +101,7 @@ var allKeys = func() (s laneSpans) {
 // VisibleOf returns those of the keys lo to lo+n-1 that any row may see.
 func (t *tile) VisibleOf(lo, n int) mask.Span {
 	keys := t.visible.And(mask.Span{Lo: lo, Hi: ints.AddSat(lo, n)})
-	if t.job.Call.Mask.Sparse.IsSet() {
+	if t.job.Call.Mask.Sparse().IsSet() {
 		keys = t.trimSparse(keys)
 	}
 	return keys
@@ -110,7 +110,7 @@ func (t *tile) VisibleOf(lo, n int) mask.Span {
 // coverage returns how many rows of the tile see the bitmap's block of key x, and the
 // end of that block.
 func (t *tile) coverage(x int) (c mask.Coverage, end int) {
-	c, end = t.job.Call.Mask.Sparse.Coverage(t.Query, t.LastQuery(), t.Key(x))
+	c, end = t.job.Call.Mask.Sparse().Coverage(t.Query, t.LastQuery(), t.Key(x))
 	return c, end + t.phase
 }
 
@@ -132,7 +132,7 @@ func (t *tile) trimSparse(keys mask.Span) mask.Span {
 // lies in.
 func (t *tile) hideRows(part mask.Span, of *laneSpans) {
 	for lane := range t.Lanes {
-		if !t.job.Call.Mask.Sparse.Sees(t.QueryOf(lane), t.Key(part.Lo)) {
+		if !t.job.Call.Mask.Sparse().Sees(t.QueryOf(lane), t.Key(part.Lo)) {
 			of.lo[lane], of.hi[lane] = 0, 0
 		}
 	}

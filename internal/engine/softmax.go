@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"math"
-
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/position"
 )
@@ -41,19 +39,5 @@ func (t *tile) Drop(keys mask.Span, weights []float32) {
 		positions[lane] = uint32(start + query)
 	})
 	t.kern.Dropout(weights, lanes, t.start+keys.Lo, keys.Len(), j.derived.philox[:],
-		j.Call.Dropout.sequence(t.Head.Batch), heads, positions, j.Call.Dropout.threshold(), j.Call.Dropout.scale())
+		j.Call.Dropout.Sequence(t.Head.Batch), heads, positions, j.Call.Dropout.Threshold(), j.Call.Dropout.Factor())
 }
-
-// sequence returns the number that stands for batch row b in the generator.
-func (d *Dropout) sequence(b int) uint32 {
-	if len(d.Sequences) > 0 {
-		return d.Sequences[b]
-	}
-	return uint32(b)
-}
-
-// threshold returns the least random word with which a weight is kept.
-func (d *Dropout) threshold() uint32 { return uint32(math.RoundToEven(float64(d.Rate) * (1 << 32))) }
-
-// scale returns the factor of the weights that are kept.
-func (d *Dropout) scale() float32 { return float32(1 / (1 - float64(d.Rate))) }
