@@ -112,8 +112,8 @@ func (s *scratch) plainBatch(j *Job, tiles []tile) {
 	} else {
 		for x := range tiles {
 			t := &tiles[x]
-			v, ld := t.plainValues()
-			t.strategy.product(t, v, ld, keys)
+			t.keyFrame, t.block.keys = j.derived.frame, j.derived.frame.visible
+			t.strategy.values(t)
 		}
 	}
 	for x := range tiles {
@@ -139,13 +139,6 @@ func (j *Job) usesHeadValues() bool {
 	return j.keys() <= most
 }
 
-// plainValues returns the values of the tile and the distance of their rows.
-func (t *tile) plainValues() (v []float32, ld int) {
-	j := t.job
-	at, ld := j.Call.V.At(t.Head.Batch, t.Head.Head, 0), j.Call.V.Stride(2)
-	return j.Call.V.F32()[at : at+(j.keys()-1)*ld+j.dv()], ld
-}
-
 // packPlain packs the queries of the tile and sets its maximum to -Inf.
 func (t *tile) packPlain() {
 	q, off := t.plainRows(&t.scratch.queryRows, &t.job.Call.Q)
@@ -160,8 +153,9 @@ func (t *tile) unpackPlain(dst []float32, off []int) (nan uint64) {
 }
 
 func (t *tile) unpackValues(dst []float32, off []int) (nan uint64) {
-	v, ld := t.plainValues()
-	return t.job.tier.Skinny().HeadValues(dst, off, v, sameRows[:len(off)], ld, t.block.scores, len(off), t.N, t.job.keys(), t.job.dv(), t.sum)
+	v, keys := &t.job.Call.V, t.job.keys()
+	rows := v.Rows(t.Head.Batch, t.Head.Head, 0, keys)
+	return t.job.tier.Skinny().HeadValues(dst, off, rows, sameRows[:len(off)], v.Stride(2), t.block.scores, len(off), t.N, keys, t.job.dv(), t.sum)
 }
 
 // sameRows are the offsets of lanes that share their values.

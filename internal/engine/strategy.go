@@ -35,10 +35,6 @@ type strategy struct {
 
 // A layout is how the output of a tile lies in memory.
 type layout struct {
-	// product writes the product of weights and values for the first block, in one call of a kernel on
-	// n rows of float32, ld apart.
-	product func(t *tile, v []float32, ld, n int)
-
 	// mergeNone merges a block without values.
 	mergeNone func(t *tile)
 
@@ -52,8 +48,8 @@ type layout struct {
 
 // The layouts: [Dv][lanes], and rows for few of them.
 var (
-	inLanes = layout{panelProduct, panelMergeNone, panelLoad, panelUnpack}
-	inRows  = layout{skinnyProduct, skinnyMergeNone, skinnyLoad, skinnyUnpack}
+	inLanes = layout{panelMergeNone, panelLoad, panelUnpack}
+	inRows  = layout{skinnyMergeNone, skinnyLoad, skinnyUnpack}
 )
 
 // The strategies. Exact ones are those of a row that is computed again, see exact.go.
