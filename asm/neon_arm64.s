@@ -16609,196 +16609,15 @@ tile:
 whole:
 	MOVD $0, R5
 
-	// A group of up to 4 queries.
+	// A group of up to 4 queries. Up to 2 take a loop of their own.
 group:
 	MOVD n+80(FP), R7
 	SUB R5, R7, R7
-	CMP $4, R7
-	BGE group4
-	CMP $3, R7
-	BGE group3
+	MOVD R7, q_cap+72(FP)
 	CMP $2, R7
-	BGE group2
+	BGT group4
 
-	// 16 keys by 1 queries.
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD d+96(FP), R7
-	MOVD $0, R6
-	MOVD R6, s_cap+16(FP)
-
-group1segment:
-	VMOVI $0, V0.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V12.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, k_cap+40(FP)
-	LSR $2, R6, R6
-	CBZ R6, group1rest
-	PCALIGN $32
-
-group1step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	PRFM 128(R8), PLDL1KEEP
-	PRFM 128(R9), PLDL2KEEP
-	PRFM 192(R8), PLDL1KEEP
-	PRFM 192(R9), PLDL2KEEP
-	ADD $256, R8, R8
-	ADD $256, R9, R9
-	SUBS $256, R10, R10
-	BNE group1ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead0:
-	FMOVQ (R15), F1
-	FMOVQ (R16), F2
-	FMOVQ (R19), F3
-	FMOVQ (R21), F5
-
-	// Transpose 4×4 matrices.
-	VTRN1 V2.S4, V1.S4, V6.S4
-	VTRN2 V2.S4, V1.S4, V7.S4
-	VTRN1 V5.S4, V3.S4, V9.S4
-	VTRN2 V5.S4, V3.S4, V10.S4
-	VTRN1 V9.D2, V6.D2, V1.D2
-	VTRN2 V9.D2, V6.D2, V3.D2
-	VTRN1 V10.D2, V7.D2, V2.D2
-	VTRN2 V10.D2, V7.D2, V5.D2
-	WORD $0x3cf169eb // ldr q11, [x15, x17]
-	WORD $0x3cf16a0d // ldr q13, [x16, x17]
-	WORD $0x3cf16a6e // ldr q14, [x19, x17]
-	WORD $0x3cf16aaf // ldr q15, [x21, x17]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V13.S4, V11.S4, V16.S4
-	VTRN2 V13.S4, V11.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V11.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	FMOVQ (R4), F20
-	ADD R3, R4, R4
-	WORD $0x4f941020 // fmla v0.4s, v1.4s, v20.s[0]
-	WORD $0x4f941164 // fmla v4.4s, v11.4s, v20.s[0]
-	FMOVQ (R4), F21
-	ADD R3, R4, R4
-	WORD $0x4f951040 // fmla v0.4s, v2.4s, v21.s[0]
-	WORD $0x4f9511a4 // fmla v4.4s, v13.4s, v21.s[0]
-	FMOVQ (R4), F22
-	ADD R3, R4, R4
-	WORD $0x4f961060 // fmla v0.4s, v3.4s, v22.s[0]
-	WORD $0x4f9611c4 // fmla v4.4s, v14.4s, v22.s[0]
-	FMOVQ (R4), F23
-	ADD R3, R4, R4
-	WORD $0x4f9710a0 // fmla v0.4s, v5.4s, v23.s[0]
-	WORD $0x4f9711e4 // fmla v4.4s, v15.4s, v23.s[0]
-	WORD $0x3cf469e1 // ldr q1, [x15, x20]
-	WORD $0x3cf46a02 // ldr q2, [x16, x20]
-	WORD $0x3cf46a63 // ldr q3, [x19, x20]
-	WORD $0x3cf46aa5 // ldr q5, [x21, x20]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V2.S4, V1.S4, V6.S4
-	VTRN2 V2.S4, V1.S4, V7.S4
-	VTRN1 V5.S4, V3.S4, V9.S4
-	VTRN2 V5.S4, V3.S4, V10.S4
-	VTRN1 V9.D2, V6.D2, V1.D2
-	VTRN2 V9.D2, V6.D2, V3.D2
-	VTRN1 V10.D2, V7.D2, V2.D2
-	VTRN2 V10.D2, V7.D2, V5.D2
-	WORD $0x3cf669eb // ldr q11, [x15, x22]
-	WORD $0x3cf66a0d // ldr q13, [x16, x22]
-	WORD $0x3cf66a6e // ldr q14, [x19, x22]
-	WORD $0x3cf66aaf // ldr q15, [x21, x22]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V13.S4, V11.S4, V16.S4
-	VTRN2 V13.S4, V11.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V11.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	WORD $0x4f941028 // fmla v8.4s, v1.4s, v20.s[0]
-	WORD $0x4f94116c // fmla v12.4s, v11.4s, v20.s[0]
-	WORD $0x4f951048 // fmla v8.4s, v2.4s, v21.s[0]
-	WORD $0x4f9511ac // fmla v12.4s, v13.4s, v21.s[0]
-	WORD $0x4f961068 // fmla v8.4s, v3.4s, v22.s[0]
-	WORD $0x4f9611cc // fmla v12.4s, v14.4s, v22.s[0]
-	WORD $0x4f9710a8 // fmla v8.4s, v5.4s, v23.s[0]
-	WORD $0x4f9711ec // fmla v12.4s, v15.4s, v23.s[0]
-	ADD $16, R15, R15
-	ADD $16, R16, R16
-	ADD $16, R19, R19
-	ADD $16, R21, R21
-	SUBS $1, R6, R6
-	BNE group1step
-
-group1rest:
-	MOVD k_cap+40(FP), R7
-	CBNZ R7, group1sum
-	MOVD d+96(FP), R6
-	ANDS $3, R6, R6
-	BEQ group1sum
-	MOVD $1, R7
-	MOVD R7, q_len+64(FP)
-	B rest
-
-group1sum:
-	MOVD s_cap+16(FP), R7
-	CBZ R7, group1first
-	FMOVQ local-256(SP), F1
-	WORD $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	FMOVQ local-240(SP), F2
-	WORD $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
-	FMOVQ local-224(SP), F3
-	WORD $0x4e28d468 // fadd v8.4s, v3.4s, v8.4s
-	FMOVQ local-208(SP), F5
-	WORD $0x4e2cd4ac // fadd v12.4s, v5.4s, v12.4s
-
-group1first:
-	MOVD k_cap+40(FP), R7
-	CBZ R7, group1store
-	FMOVQ F0, local-256(SP)
-	FMOVQ F4, local-240(SP)
-	FMOVQ F8, local-224(SP)
-	FMOVQ F12, local-208(SP)
-	MOVD $1, R6
-	MOVD R6, s_cap+16(FP)
-	B group1segment
-
-group1store:
-	VORR V0.B16, V0.B16, V1.B16
-	VORR V0.B16, V0.B16, V2.B16
-	VORR V0.B16, V0.B16, V3.B16
-	VORR V4.B16, V4.B16, V5.B16
-	VORR V4.B16, V4.B16, V6.B16
-	VORR V4.B16, V4.B16, V7.B16
-	VORR V8.B16, V8.B16, V9.B16
-	VORR V8.B16, V8.B16, V10.B16
-	VORR V8.B16, V8.B16, V11.B16
-	VORR V12.B16, V12.B16, V13.B16
-	VORR V12.B16, V12.B16, V14.B16
-	VORR V12.B16, V12.B16, V15.B16
-	B store
-
-	// 16 keys by 2 queries.
-group2:
+	// 16 keys by 1 or 2 queries.
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -16844,6 +16663,8 @@ group2step:
 	MOVD R14, R10
 
 group2ahead0:
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ (R15), F2
 	FMOVQ (R16), F3
 	FMOVQ (R19), F6
@@ -16875,27 +16696,39 @@ group2ahead0:
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
 	WORD $0x4f981040 // fmla v0.4s, v2.4s, v24.s[0]
-	WORD $0x4fb81041 // fmla v1.4s, v2.4s, v24.s[1]
 	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
+	BLT group2next0
+	WORD $0x4fb81041 // fmla v1.4s, v2.4s, v24.s[1]
 	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
+
+group2next0:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	WORD $0x4f991060 // fmla v0.4s, v3.4s, v25.s[0]
-	WORD $0x4fb91061 // fmla v1.4s, v3.4s, v25.s[1]
 	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
+	BLT group2next1
+	WORD $0x4fb91061 // fmla v1.4s, v3.4s, v25.s[1]
 	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
+
+group2next1:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	WORD $0x4f9a10c0 // fmla v0.4s, v6.4s, v26.s[0]
-	WORD $0x4fba10c1 // fmla v1.4s, v6.4s, v26.s[1]
 	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
+	BLT group2next2
+	WORD $0x4fba10c1 // fmla v1.4s, v6.4s, v26.s[1]
 	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
+
+group2next2:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	WORD $0x4f9b10e0 // fmla v0.4s, v7.4s, v27.s[0]
-	WORD $0x4fbb10e1 // fmla v1.4s, v7.4s, v27.s[1]
 	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
+	BLT group2next3
+	WORD $0x4fbb10e1 // fmla v1.4s, v7.4s, v27.s[1]
 	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
+
+group2next3:
 	WORD $0x3cf469e2 // ldr q2, [x15, x20]
 	WORD $0x3cf46a03 // ldr q3, [x16, x20]
 	WORD $0x3cf46a66 // ldr q6, [x19, x20]
@@ -16925,21 +16758,33 @@ group2ahead0:
 	VTRN1 V23.D2, V21.D2, V17.D2
 	VTRN2 V23.D2, V21.D2, V19.D2
 	WORD $0x4f981048 // fmla v8.4s, v2.4s, v24.s[0]
-	WORD $0x4fb81049 // fmla v9.4s, v2.4s, v24.s[1]
 	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
+	BLT group2next4
+	WORD $0x4fb81049 // fmla v9.4s, v2.4s, v24.s[1]
 	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
+
+group2next4:
 	WORD $0x4f991068 // fmla v8.4s, v3.4s, v25.s[0]
-	WORD $0x4fb91069 // fmla v9.4s, v3.4s, v25.s[1]
 	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
+	BLT group2next5
+	WORD $0x4fb91069 // fmla v9.4s, v3.4s, v25.s[1]
 	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
+
+group2next5:
 	WORD $0x4f9a10c8 // fmla v8.4s, v6.4s, v26.s[0]
-	WORD $0x4fba10c9 // fmla v9.4s, v6.4s, v26.s[1]
 	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
+	BLT group2next6
+	WORD $0x4fba10c9 // fmla v9.4s, v6.4s, v26.s[1]
 	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
+
+group2next6:
 	WORD $0x4f9b10e8 // fmla v8.4s, v7.4s, v27.s[0]
-	WORD $0x4fbb10e9 // fmla v9.4s, v7.4s, v27.s[1]
 	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
+	BLT group2next7
+	WORD $0x4fbb10e9 // fmla v9.4s, v7.4s, v27.s[1]
 	WORD $0x4fbb126d // fmla v13.4s, v19.4s, v27.s[1]
+
+group2next7:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -16960,284 +16805,52 @@ group2rest:
 group2sum:
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group2first
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ local-256(SP), F2
 	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	FMOVQ local-240(SP), F3
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	FMOVQ local-224(SP), F6
-	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
-	FMOVQ local-208(SP), F7
-	WORD $0x4e25d4e5 // fadd v5.4s, v7.4s, v5.4s
-	FMOVQ local-192(SP), F2
-	WORD $0x4e28d448 // fadd v8.4s, v2.4s, v8.4s
-	FMOVQ local-176(SP), F3
-	WORD $0x4e29d469 // fadd v9.4s, v3.4s, v9.4s
-	FMOVQ local-160(SP), F6
-	WORD $0x4e2cd4cc // fadd v12.4s, v6.4s, v12.4s
+	FMOVQ local-224(SP), F3
+	WORD $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
+	FMOVQ local-192(SP), F6
+	WORD $0x4e28d4c8 // fadd v8.4s, v6.4s, v8.4s
+	FMOVQ local-160(SP), F7
+	WORD $0x4e2cd4ec // fadd v12.4s, v7.4s, v12.4s
+	BLT group2next8
+	FMOVQ local-240(SP), F2
+	WORD $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
+	FMOVQ local-208(SP), F3
+	WORD $0x4e25d465 // fadd v5.4s, v3.4s, v5.4s
+	FMOVQ local-176(SP), F6
+	WORD $0x4e29d4c9 // fadd v9.4s, v6.4s, v9.4s
 	FMOVQ local-144(SP), F7
 	WORD $0x4e2dd4ed // fadd v13.4s, v7.4s, v13.4s
+
+group2next8:
 
 group2first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group2store
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ F0, local-256(SP)
-	FMOVQ F1, local-240(SP)
 	FMOVQ F4, local-224(SP)
-	FMOVQ F5, local-208(SP)
 	FMOVQ F8, local-192(SP)
-	FMOVQ F9, local-176(SP)
 	FMOVQ F12, local-160(SP)
+	BLT group2next9
+	FMOVQ F1, local-240(SP)
+	FMOVQ F5, local-208(SP)
+	FMOVQ F9, local-176(SP)
 	FMOVQ F13, local-144(SP)
+
+group2next9:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group2segment
 
 group2store:
-	VORR V1.B16, V1.B16, V2.B16
-	VORR V1.B16, V1.B16, V3.B16
-	VORR V5.B16, V5.B16, V6.B16
-	VORR V5.B16, V5.B16, V7.B16
-	VORR V9.B16, V9.B16, V10.B16
-	VORR V9.B16, V9.B16, V11.B16
-	VORR V13.B16, V13.B16, V14.B16
-	VORR V13.B16, V13.B16, V15.B16
 	B store
 
-	// 16 keys by 3 queries.
-group3:
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD d+96(FP), R7
-	MOVD $0, R6
-	MOVD R6, s_cap+16(FP)
-
-group3segment:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, k_cap+40(FP)
-	LSR $2, R6, R6
-	CBZ R6, group3rest
-	PCALIGN $32
-
-group3step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	PRFM 128(R8), PLDL1KEEP
-	PRFM 128(R9), PLDL2KEEP
-	PRFM 192(R8), PLDL1KEEP
-	PRFM 192(R9), PLDL2KEEP
-	ADD $256, R8, R8
-	ADD $256, R9, R9
-	SUBS $256, R10, R10
-	BNE group3ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead0:
-	FMOVQ (R15), F3
-	FMOVQ (R16), F7
-	FMOVQ (R19), F11
-	FMOVQ (R21), F15
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.S4, V3.S4, V16.S4
-	VTRN2 V7.S4, V3.S4, V17.S4
-	VTRN1 V15.S4, V11.S4, V18.S4
-	VTRN2 V15.S4, V11.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V3.D2
-	VTRN2 V18.D2, V16.D2, V11.D2
-	VTRN1 V19.D2, V17.D2, V7.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	FMOVQ (R4), F20
-	ADD R3, R4, R4
-	WORD $0x4f941060 // fmla v0.4s, v3.4s, v20.s[0]
-	WORD $0x4fb41061 // fmla v1.4s, v3.4s, v20.s[1]
-	WORD $0x4f941862 // fmla v2.4s, v3.4s, v20.s[2]
-	FMOVQ (R4), F21
-	ADD R3, R4, R4
-	WORD $0x4f9510e0 // fmla v0.4s, v7.4s, v21.s[0]
-	WORD $0x4fb510e1 // fmla v1.4s, v7.4s, v21.s[1]
-	WORD $0x4f9518e2 // fmla v2.4s, v7.4s, v21.s[2]
-	FMOVQ (R4), F22
-	ADD R3, R4, R4
-	WORD $0x4f961160 // fmla v0.4s, v11.4s, v22.s[0]
-	WORD $0x4fb61161 // fmla v1.4s, v11.4s, v22.s[1]
-	WORD $0x4f961962 // fmla v2.4s, v11.4s, v22.s[2]
-	FMOVQ (R4), F23
-	ADD R3, R4, R4
-	WORD $0x4f9711e0 // fmla v0.4s, v15.4s, v23.s[0]
-	WORD $0x4fb711e1 // fmla v1.4s, v15.4s, v23.s[1]
-	WORD $0x4f9719e2 // fmla v2.4s, v15.4s, v23.s[2]
-	WORD $0x3cf169e3 // ldr q3, [x15, x17]
-	WORD $0x3cf16a07 // ldr q7, [x16, x17]
-	WORD $0x3cf16a6b // ldr q11, [x19, x17]
-	WORD $0x3cf16aaf // ldr q15, [x21, x17]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.S4, V3.S4, V16.S4
-	VTRN2 V7.S4, V3.S4, V17.S4
-	VTRN1 V15.S4, V11.S4, V18.S4
-	VTRN2 V15.S4, V11.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V3.D2
-	VTRN2 V18.D2, V16.D2, V11.D2
-	VTRN1 V19.D2, V17.D2, V7.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	WORD $0x4f941064 // fmla v4.4s, v3.4s, v20.s[0]
-	WORD $0x4fb41065 // fmla v5.4s, v3.4s, v20.s[1]
-	WORD $0x4f941866 // fmla v6.4s, v3.4s, v20.s[2]
-	WORD $0x4f9510e4 // fmla v4.4s, v7.4s, v21.s[0]
-	WORD $0x4fb510e5 // fmla v5.4s, v7.4s, v21.s[1]
-	WORD $0x4f9518e6 // fmla v6.4s, v7.4s, v21.s[2]
-	WORD $0x4f961164 // fmla v4.4s, v11.4s, v22.s[0]
-	WORD $0x4fb61165 // fmla v5.4s, v11.4s, v22.s[1]
-	WORD $0x4f961966 // fmla v6.4s, v11.4s, v22.s[2]
-	WORD $0x4f9711e4 // fmla v4.4s, v15.4s, v23.s[0]
-	WORD $0x4fb711e5 // fmla v5.4s, v15.4s, v23.s[1]
-	WORD $0x4f9719e6 // fmla v6.4s, v15.4s, v23.s[2]
-	WORD $0x3cf469e3 // ldr q3, [x15, x20]
-	WORD $0x3cf46a07 // ldr q7, [x16, x20]
-	WORD $0x3cf46a6b // ldr q11, [x19, x20]
-	WORD $0x3cf46aaf // ldr q15, [x21, x20]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.S4, V3.S4, V16.S4
-	VTRN2 V7.S4, V3.S4, V17.S4
-	VTRN1 V15.S4, V11.S4, V18.S4
-	VTRN2 V15.S4, V11.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V3.D2
-	VTRN2 V18.D2, V16.D2, V11.D2
-	VTRN1 V19.D2, V17.D2, V7.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	WORD $0x4f941068 // fmla v8.4s, v3.4s, v20.s[0]
-	WORD $0x4fb41069 // fmla v9.4s, v3.4s, v20.s[1]
-	WORD $0x4f94186a // fmla v10.4s, v3.4s, v20.s[2]
-	WORD $0x4f9510e8 // fmla v8.4s, v7.4s, v21.s[0]
-	WORD $0x4fb510e9 // fmla v9.4s, v7.4s, v21.s[1]
-	WORD $0x4f9518ea // fmla v10.4s, v7.4s, v21.s[2]
-	WORD $0x4f961168 // fmla v8.4s, v11.4s, v22.s[0]
-	WORD $0x4fb61169 // fmla v9.4s, v11.4s, v22.s[1]
-	WORD $0x4f96196a // fmla v10.4s, v11.4s, v22.s[2]
-	WORD $0x4f9711e8 // fmla v8.4s, v15.4s, v23.s[0]
-	WORD $0x4fb711e9 // fmla v9.4s, v15.4s, v23.s[1]
-	WORD $0x4f9719ea // fmla v10.4s, v15.4s, v23.s[2]
-	WORD $0x3cf669e3 // ldr q3, [x15, x22]
-	WORD $0x3cf66a07 // ldr q7, [x16, x22]
-	WORD $0x3cf66a6b // ldr q11, [x19, x22]
-	WORD $0x3cf66aaf // ldr q15, [x21, x22]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.S4, V3.S4, V16.S4
-	VTRN2 V7.S4, V3.S4, V17.S4
-	VTRN1 V15.S4, V11.S4, V18.S4
-	VTRN2 V15.S4, V11.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V3.D2
-	VTRN2 V18.D2, V16.D2, V11.D2
-	VTRN1 V19.D2, V17.D2, V7.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	WORD $0x4f94106c // fmla v12.4s, v3.4s, v20.s[0]
-	WORD $0x4fb4106d // fmla v13.4s, v3.4s, v20.s[1]
-	WORD $0x4f94186e // fmla v14.4s, v3.4s, v20.s[2]
-	WORD $0x4f9510ec // fmla v12.4s, v7.4s, v21.s[0]
-	WORD $0x4fb510ed // fmla v13.4s, v7.4s, v21.s[1]
-	WORD $0x4f9518ee // fmla v14.4s, v7.4s, v21.s[2]
-	WORD $0x4f96116c // fmla v12.4s, v11.4s, v22.s[0]
-	WORD $0x4fb6116d // fmla v13.4s, v11.4s, v22.s[1]
-	WORD $0x4f96196e // fmla v14.4s, v11.4s, v22.s[2]
-	WORD $0x4f9711ec // fmla v12.4s, v15.4s, v23.s[0]
-	WORD $0x4fb711ed // fmla v13.4s, v15.4s, v23.s[1]
-	WORD $0x4f9719ee // fmla v14.4s, v15.4s, v23.s[2]
-	ADD $16, R15, R15
-	ADD $16, R16, R16
-	ADD $16, R19, R19
-	ADD $16, R21, R21
-	SUBS $1, R6, R6
-	BNE group3step
-
-group3rest:
-	MOVD k_cap+40(FP), R7
-	CBNZ R7, group3sum
-	MOVD d+96(FP), R6
-	ANDS $3, R6, R6
-	BEQ group3sum
-	MOVD $3, R7
-	MOVD R7, q_len+64(FP)
-	B rest
-
-group3sum:
-	MOVD s_cap+16(FP), R7
-	CBZ R7, group3first
-	FMOVQ local-256(SP), F3
-	WORD $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
-	FMOVQ local-240(SP), F7
-	WORD $0x4e21d4e1 // fadd v1.4s, v7.4s, v1.4s
-	FMOVQ local-224(SP), F11
-	WORD $0x4e22d562 // fadd v2.4s, v11.4s, v2.4s
-	FMOVQ local-208(SP), F15
-	WORD $0x4e24d5e4 // fadd v4.4s, v15.4s, v4.4s
-	FMOVQ local-192(SP), F3
-	WORD $0x4e25d465 // fadd v5.4s, v3.4s, v5.4s
-	FMOVQ local-176(SP), F7
-	WORD $0x4e26d4e6 // fadd v6.4s, v7.4s, v6.4s
-	FMOVQ local-160(SP), F11
-	WORD $0x4e28d568 // fadd v8.4s, v11.4s, v8.4s
-	FMOVQ local-144(SP), F15
-	WORD $0x4e29d5e9 // fadd v9.4s, v15.4s, v9.4s
-	FMOVQ local-128(SP), F3
-	WORD $0x4e2ad46a // fadd v10.4s, v3.4s, v10.4s
-	FMOVQ local-112(SP), F7
-	WORD $0x4e2cd4ec // fadd v12.4s, v7.4s, v12.4s
-	FMOVQ local-96(SP), F11
-	WORD $0x4e2dd56d // fadd v13.4s, v11.4s, v13.4s
-	FMOVQ local-80(SP), F15
-	WORD $0x4e2ed5ee // fadd v14.4s, v15.4s, v14.4s
-
-group3first:
-	MOVD k_cap+40(FP), R7
-	CBZ R7, group3store
-	FMOVQ F0, local-256(SP)
-	FMOVQ F1, local-240(SP)
-	FMOVQ F2, local-224(SP)
-	FMOVQ F4, local-208(SP)
-	FMOVQ F5, local-192(SP)
-	FMOVQ F6, local-176(SP)
-	FMOVQ F8, local-160(SP)
-	FMOVQ F9, local-144(SP)
-	FMOVQ F10, local-128(SP)
-	FMOVQ F12, local-112(SP)
-	FMOVQ F13, local-96(SP)
-	FMOVQ F14, local-80(SP)
-	MOVD $1, R6
-	MOVD R6, s_cap+16(FP)
-	B group3segment
-
-group3store:
-	VORR V2.B16, V2.B16, V3.B16
-	VORR V6.B16, V6.B16, V7.B16
-	VORR V10.B16, V10.B16, V11.B16
-	VORR V14.B16, V14.B16, V15.B16
-	B store
-
-	// 16 keys by 4 queries.
+	// 16 keys by 3 or 4 queries.
 group4:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
@@ -17292,6 +16905,8 @@ group4step:
 	MOVD R14, R10
 
 group4ahead0:
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ (R15), F16
 	FMOVQ (R16), F17
 	FMOVQ (R19), F18
@@ -17311,25 +16926,37 @@ group4ahead0:
 	WORD $0x4f981200 // fmla v0.4s, v16.4s, v24.s[0]
 	WORD $0x4fb81201 // fmla v1.4s, v16.4s, v24.s[1]
 	WORD $0x4f981a02 // fmla v2.4s, v16.4s, v24.s[2]
+	BLT group4next0
 	WORD $0x4fb81a03 // fmla v3.4s, v16.4s, v24.s[3]
+
+group4next0:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	WORD $0x4f991220 // fmla v0.4s, v17.4s, v25.s[0]
 	WORD $0x4fb91221 // fmla v1.4s, v17.4s, v25.s[1]
 	WORD $0x4f991a22 // fmla v2.4s, v17.4s, v25.s[2]
+	BLT group4next1
 	WORD $0x4fb91a23 // fmla v3.4s, v17.4s, v25.s[3]
+
+group4next1:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	WORD $0x4f9a1240 // fmla v0.4s, v18.4s, v26.s[0]
 	WORD $0x4fba1241 // fmla v1.4s, v18.4s, v26.s[1]
 	WORD $0x4f9a1a42 // fmla v2.4s, v18.4s, v26.s[2]
+	BLT group4next2
 	WORD $0x4fba1a43 // fmla v3.4s, v18.4s, v26.s[3]
+
+group4next2:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	WORD $0x4f9b1260 // fmla v0.4s, v19.4s, v27.s[0]
 	WORD $0x4fbb1261 // fmla v1.4s, v19.4s, v27.s[1]
 	WORD $0x4f9b1a62 // fmla v2.4s, v19.4s, v27.s[2]
+	BLT group4next3
 	WORD $0x4fbb1a63 // fmla v3.4s, v19.4s, v27.s[3]
+
+group4next3:
 	WORD $0x3cf169f0 // ldr q16, [x15, x17]
 	WORD $0x3cf16a11 // ldr q17, [x16, x17]
 	WORD $0x3cf16a72 // ldr q18, [x19, x17]
@@ -17347,19 +16974,31 @@ group4ahead0:
 	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
 	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
 	WORD $0x4f981a06 // fmla v6.4s, v16.4s, v24.s[2]
+	BLT group4next4
 	WORD $0x4fb81a07 // fmla v7.4s, v16.4s, v24.s[3]
+
+group4next4:
 	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
 	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
 	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
+	BLT group4next5
 	WORD $0x4fb91a27 // fmla v7.4s, v17.4s, v25.s[3]
+
+group4next5:
 	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
 	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
 	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
+	BLT group4next6
 	WORD $0x4fba1a47 // fmla v7.4s, v18.4s, v26.s[3]
+
+group4next6:
 	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
 	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
 	WORD $0x4f9b1a66 // fmla v6.4s, v19.4s, v27.s[2]
+	BLT group4next7
 	WORD $0x4fbb1a67 // fmla v7.4s, v19.4s, v27.s[3]
+
+group4next7:
 	WORD $0x3cf469f0 // ldr q16, [x15, x20]
 	WORD $0x3cf46a11 // ldr q17, [x16, x20]
 	WORD $0x3cf46a72 // ldr q18, [x19, x20]
@@ -17377,19 +17016,31 @@ group4ahead0:
 	WORD $0x4f981208 // fmla v8.4s, v16.4s, v24.s[0]
 	WORD $0x4fb81209 // fmla v9.4s, v16.4s, v24.s[1]
 	WORD $0x4f981a0a // fmla v10.4s, v16.4s, v24.s[2]
+	BLT group4next8
 	WORD $0x4fb81a0b // fmla v11.4s, v16.4s, v24.s[3]
+
+group4next8:
 	WORD $0x4f991228 // fmla v8.4s, v17.4s, v25.s[0]
 	WORD $0x4fb91229 // fmla v9.4s, v17.4s, v25.s[1]
 	WORD $0x4f991a2a // fmla v10.4s, v17.4s, v25.s[2]
+	BLT group4next9
 	WORD $0x4fb91a2b // fmla v11.4s, v17.4s, v25.s[3]
+
+group4next9:
 	WORD $0x4f9a1248 // fmla v8.4s, v18.4s, v26.s[0]
 	WORD $0x4fba1249 // fmla v9.4s, v18.4s, v26.s[1]
 	WORD $0x4f9a1a4a // fmla v10.4s, v18.4s, v26.s[2]
+	BLT group4next10
 	WORD $0x4fba1a4b // fmla v11.4s, v18.4s, v26.s[3]
+
+group4next10:
 	WORD $0x4f9b1268 // fmla v8.4s, v19.4s, v27.s[0]
 	WORD $0x4fbb1269 // fmla v9.4s, v19.4s, v27.s[1]
 	WORD $0x4f9b1a6a // fmla v10.4s, v19.4s, v27.s[2]
+	BLT group4next11
 	WORD $0x4fbb1a6b // fmla v11.4s, v19.4s, v27.s[3]
+
+group4next11:
 	WORD $0x3cf669f0 // ldr q16, [x15, x22]
 	WORD $0x3cf66a11 // ldr q17, [x16, x22]
 	WORD $0x3cf66a72 // ldr q18, [x19, x22]
@@ -17407,19 +17058,31 @@ group4ahead0:
 	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
 	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
 	WORD $0x4f981a0e // fmla v14.4s, v16.4s, v24.s[2]
+	BLT group4next12
 	WORD $0x4fb81a0f // fmla v15.4s, v16.4s, v24.s[3]
+
+group4next12:
 	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
 	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
 	WORD $0x4f991a2e // fmla v14.4s, v17.4s, v25.s[2]
+	BLT group4next13
 	WORD $0x4fb91a2f // fmla v15.4s, v17.4s, v25.s[3]
+
+group4next13:
 	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
 	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
 	WORD $0x4f9a1a4e // fmla v14.4s, v18.4s, v26.s[2]
+	BLT group4next14
 	WORD $0x4fba1a4f // fmla v15.4s, v18.4s, v26.s[3]
+
+group4next14:
 	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
 	WORD $0x4fbb126d // fmla v13.4s, v19.4s, v27.s[1]
 	WORD $0x4f9b1a6e // fmla v14.4s, v19.4s, v27.s[2]
+	BLT group4next15
 	WORD $0x4fbb1a6f // fmla v15.4s, v19.4s, v27.s[3]
+
+group4next15:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -17440,58 +17103,68 @@ group4rest:
 group4sum:
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group4first
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ local-256(SP), F16
 	WORD $0x4e20d600 // fadd v0.4s, v16.4s, v0.4s
-	FMOVQ local-240(SP), F17
-	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
-	FMOVQ local-224(SP), F18
-	WORD $0x4e22d642 // fadd v2.4s, v18.4s, v2.4s
-	FMOVQ local-208(SP), F19
-	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
-	FMOVQ local-192(SP), F16
-	WORD $0x4e24d604 // fadd v4.4s, v16.4s, v4.4s
+	FMOVQ local-192(SP), F17
+	WORD $0x4e24d624 // fadd v4.4s, v17.4s, v4.4s
+	FMOVQ local-128(SP), F18
+	WORD $0x4e28d648 // fadd v8.4s, v18.4s, v8.4s
+	FMOVQ local-64(SP), F19
+	WORD $0x4e2cd66c // fadd v12.4s, v19.4s, v12.4s
+	FMOVQ local-240(SP), F16
+	WORD $0x4e21d601 // fadd v1.4s, v16.4s, v1.4s
 	FMOVQ local-176(SP), F17
 	WORD $0x4e25d625 // fadd v5.4s, v17.4s, v5.4s
-	FMOVQ local-160(SP), F18
-	WORD $0x4e26d646 // fadd v6.4s, v18.4s, v6.4s
-	FMOVQ local-144(SP), F19
-	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
-	FMOVQ local-128(SP), F16
-	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
-	FMOVQ local-112(SP), F17
-	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
+	FMOVQ local-112(SP), F18
+	WORD $0x4e29d649 // fadd v9.4s, v18.4s, v9.4s
+	FMOVQ local-48(SP), F19
+	WORD $0x4e2dd66d // fadd v13.4s, v19.4s, v13.4s
+	FMOVQ local-224(SP), F16
+	WORD $0x4e22d602 // fadd v2.4s, v16.4s, v2.4s
+	FMOVQ local-160(SP), F17
+	WORD $0x4e26d626 // fadd v6.4s, v17.4s, v6.4s
 	FMOVQ local-96(SP), F18
 	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
-	FMOVQ local-80(SP), F19
-	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
-	FMOVQ local-64(SP), F16
-	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
-	FMOVQ local-48(SP), F17
-	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
-	FMOVQ local-32(SP), F18
-	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
+	FMOVQ local-32(SP), F19
+	WORD $0x4e2ed66e // fadd v14.4s, v19.4s, v14.4s
+	BLT group4next16
+	FMOVQ local-208(SP), F16
+	WORD $0x4e23d603 // fadd v3.4s, v16.4s, v3.4s
+	FMOVQ local-144(SP), F17
+	WORD $0x4e27d627 // fadd v7.4s, v17.4s, v7.4s
+	FMOVQ local-80(SP), F18
+	WORD $0x4e2bd64b // fadd v11.4s, v18.4s, v11.4s
 	FMOVQ local-16(SP), F19
 	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
+
+group4next16:
 
 group4first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group4store
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ F0, local-256(SP)
-	FMOVQ F1, local-240(SP)
-	FMOVQ F2, local-224(SP)
-	FMOVQ F3, local-208(SP)
 	FMOVQ F4, local-192(SP)
-	FMOVQ F5, local-176(SP)
-	FMOVQ F6, local-160(SP)
-	FMOVQ F7, local-144(SP)
 	FMOVQ F8, local-128(SP)
-	FMOVQ F9, local-112(SP)
-	FMOVQ F10, local-96(SP)
-	FMOVQ F11, local-80(SP)
 	FMOVQ F12, local-64(SP)
+	FMOVQ F1, local-240(SP)
+	FMOVQ F5, local-176(SP)
+	FMOVQ F9, local-112(SP)
 	FMOVQ F13, local-48(SP)
+	FMOVQ F2, local-224(SP)
+	FMOVQ F6, local-160(SP)
+	FMOVQ F10, local-96(SP)
 	FMOVQ F14, local-32(SP)
+	BLT group4next17
+	FMOVQ F3, local-208(SP)
+	FMOVQ F7, local-144(SP)
+	FMOVQ F11, local-80(SP)
 	FMOVQ F15, local-16(SP)
+
+group4next17:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group4segment
@@ -17673,15 +17346,40 @@ skip15:
 	ADD $16, R19, R19
 	ADD $16, R21, R21
 	MOVD q_len+64(FP), R7
-	CMP $1, R7
-	BEQ group1sum
 	CMP $2, R7
 	BEQ group2sum
-	CMP $3, R7
-	BEQ group3sum
 	B group4sum
 
 store:
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
+	BGE four
+	CMP $1, R7
+	BGT has1
+	VORR V0.B16, V0.B16, V1.B16
+	VORR V4.B16, V4.B16, V5.B16
+	VORR V8.B16, V8.B16, V9.B16
+	VORR V12.B16, V12.B16, V13.B16
+
+has1:
+	CMP $2, R7
+	BGT has2
+	VORR V1.B16, V1.B16, V2.B16
+	VORR V5.B16, V5.B16, V6.B16
+	VORR V9.B16, V9.B16, V10.B16
+	VORR V13.B16, V13.B16, V14.B16
+
+has2:
+	CMP $3, R7
+	BGT has3
+	VORR V2.B16, V2.B16, V3.B16
+	VORR V6.B16, V6.B16, V7.B16
+	VORR V10.B16, V10.B16, V11.B16
+	VORR V14.B16, V14.B16, V15.B16
+
+has3:
+
+four:
 
 	// Transpose 4×4 matrices.
 	VTRN1 V1.S4, V0.S4, V16.S4
@@ -18560,248 +18258,15 @@ tile:
 whole:
 	MOVD $0, R5
 
-	// A group of up to 4 queries.
+	// A group of up to 4 queries. Up to 2 take a loop of their own.
 group:
 	MOVD n+80(FP), R7
 	SUB R5, R7, R7
-	CMP $4, R7
-	BGE group4
-	CMP $3, R7
-	BGE group3
+	MOVD R7, q_cap+72(FP)
 	CMP $2, R7
-	BGE group2
+	BGT group4
 
-	// 16 keys by 1 queries.
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD d+96(FP), R7
-	MOVD $0, R6
-	MOVD R6, s_cap+16(FP)
-
-group1segment:
-	VMOVI $0, V0.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V12.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, k_cap+40(FP)
-	LSR $3, R6, R6
-	PCALIGN $32
-
-group1step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	ADD $128, R8, R8
-	ADD $128, R9, R9
-	SUBS $128, R10, R10
-	BNE group1ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead0:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	ADD $128, R8, R8
-	ADD $128, R9, R9
-	SUBS $128, R10, R10
-	BNE group1ahead1
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead1:
-	FMOVQ (R15), F1
-	FMOVQ (R16), F2
-	FMOVQ (R19), F3
-	FMOVQ (R21), F5
-
-	// Transpose 4×4 matrices.
-	VTRN1 V2.H8, V1.H8, V6.H8
-	VTRN2 V2.H8, V1.H8, V7.H8
-	VTRN1 V5.H8, V3.H8, V9.H8
-	VTRN2 V5.H8, V3.H8, V10.H8
-	VTRN1 V9.S4, V6.S4, V1.S4
-	VTRN2 V9.S4, V6.S4, V3.S4
-	VTRN1 V10.S4, V7.S4, V2.S4
-	VTRN2 V10.S4, V7.S4, V5.S4
-	WORD $0x3cf169eb // ldr q11, [x15, x17]
-	WORD $0x3cf16a0d // ldr q13, [x16, x17]
-	WORD $0x3cf16a6e // ldr q14, [x19, x17]
-	WORD $0x3cf16aaf // ldr q15, [x21, x17]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V13.H8, V11.H8, V16.H8
-	VTRN2 V13.H8, V11.H8, V17.H8
-	VTRN1 V15.H8, V14.H8, V18.H8
-	VTRN2 V15.H8, V14.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V11.S4
-	VTRN2 V18.S4, V16.S4, V14.S4
-	VTRN1 V19.S4, V17.S4, V13.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	FMOVQ (R4), F20
-	ADD R3, R4, R4
-	WORD $0x0e217826 // fcvtl v6.4s, v1.4h
-	WORD $0x4f9410c0 // fmla v0.4s, v6.4s, v20.s[0]
-	WORD $0x0e217970 // fcvtl v16.4s, v11.4h
-	WORD $0x4f941204 // fmla v4.4s, v16.4s, v20.s[0]
-	FMOVQ (R4), F21
-	ADD R3, R4, R4
-	WORD $0x0e217847 // fcvtl v7.4s, v2.4h
-	WORD $0x4f9510e0 // fmla v0.4s, v7.4s, v21.s[0]
-	WORD $0x0e2179b1 // fcvtl v17.4s, v13.4h
-	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
-	FMOVQ (R4), F22
-	ADD R3, R4, R4
-	WORD $0x0e217869 // fcvtl v9.4s, v3.4h
-	WORD $0x4f961120 // fmla v0.4s, v9.4s, v22.s[0]
-	WORD $0x0e2179d2 // fcvtl v18.4s, v14.4h
-	WORD $0x4f961244 // fmla v4.4s, v18.4s, v22.s[0]
-	FMOVQ (R4), F23
-	ADD R3, R4, R4
-	WORD $0x0e2178aa // fcvtl v10.4s, v5.4h
-	WORD $0x4f971140 // fmla v0.4s, v10.4s, v23.s[0]
-	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f971264 // fmla v4.4s, v19.4s, v23.s[0]
-	FMOVQ (R4), F24
-	ADD R3, R4, R4
-	WORD $0x4e217826 // fcvtl2 v6.4s, v1.8h
-	WORD $0x4f9810c0 // fmla v0.4s, v6.4s, v24.s[0]
-	WORD $0x4e217970 // fcvtl2 v16.4s, v11.8h
-	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	WORD $0x4e217847 // fcvtl2 v7.4s, v2.8h
-	WORD $0x4f9910e0 // fmla v0.4s, v7.4s, v25.s[0]
-	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
-	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	WORD $0x4e217869 // fcvtl2 v9.4s, v3.8h
-	WORD $0x4f9a1120 // fmla v0.4s, v9.4s, v26.s[0]
-	WORD $0x4e2179d2 // fcvtl2 v18.4s, v14.8h
-	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	WORD $0x4e2178aa // fcvtl2 v10.4s, v5.8h
-	WORD $0x4f9b1140 // fmla v0.4s, v10.4s, v27.s[0]
-	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
-	WORD $0x3cf469e1 // ldr q1, [x15, x20]
-	WORD $0x3cf46a02 // ldr q2, [x16, x20]
-	WORD $0x3cf46a63 // ldr q3, [x19, x20]
-	WORD $0x3cf46aa5 // ldr q5, [x21, x20]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V2.H8, V1.H8, V6.H8
-	VTRN2 V2.H8, V1.H8, V7.H8
-	VTRN1 V5.H8, V3.H8, V9.H8
-	VTRN2 V5.H8, V3.H8, V10.H8
-	VTRN1 V9.S4, V6.S4, V1.S4
-	VTRN2 V9.S4, V6.S4, V3.S4
-	VTRN1 V10.S4, V7.S4, V2.S4
-	VTRN2 V10.S4, V7.S4, V5.S4
-	WORD $0x3cf669eb // ldr q11, [x15, x22]
-	WORD $0x3cf66a0d // ldr q13, [x16, x22]
-	WORD $0x3cf66a6e // ldr q14, [x19, x22]
-	WORD $0x3cf66aaf // ldr q15, [x21, x22]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V13.H8, V11.H8, V16.H8
-	VTRN2 V13.H8, V11.H8, V17.H8
-	VTRN1 V15.H8, V14.H8, V18.H8
-	VTRN2 V15.H8, V14.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V11.S4
-	VTRN2 V18.S4, V16.S4, V14.S4
-	VTRN1 V19.S4, V17.S4, V13.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	WORD $0x0e217826 // fcvtl v6.4s, v1.4h
-	WORD $0x4f9410c8 // fmla v8.4s, v6.4s, v20.s[0]
-	WORD $0x0e217970 // fcvtl v16.4s, v11.4h
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x0e217847 // fcvtl v7.4s, v2.4h
-	WORD $0x4f9510e8 // fmla v8.4s, v7.4s, v21.s[0]
-	WORD $0x0e2179b1 // fcvtl v17.4s, v13.4h
-	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
-	WORD $0x0e217869 // fcvtl v9.4s, v3.4h
-	WORD $0x4f961128 // fmla v8.4s, v9.4s, v22.s[0]
-	WORD $0x0e2179d2 // fcvtl v18.4s, v14.4h
-	WORD $0x4f96124c // fmla v12.4s, v18.4s, v22.s[0]
-	WORD $0x0e2178aa // fcvtl v10.4s, v5.4h
-	WORD $0x4f971148 // fmla v8.4s, v10.4s, v23.s[0]
-	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
-	WORD $0x4e217826 // fcvtl2 v6.4s, v1.8h
-	WORD $0x4f9810c8 // fmla v8.4s, v6.4s, v24.s[0]
-	WORD $0x4e217970 // fcvtl2 v16.4s, v11.8h
-	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
-	WORD $0x4e217847 // fcvtl2 v7.4s, v2.8h
-	WORD $0x4f9910e8 // fmla v8.4s, v7.4s, v25.s[0]
-	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
-	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
-	WORD $0x4e217869 // fcvtl2 v9.4s, v3.8h
-	WORD $0x4f9a1128 // fmla v8.4s, v9.4s, v26.s[0]
-	WORD $0x4e2179d2 // fcvtl2 v18.4s, v14.8h
-	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
-	WORD $0x4e2178aa // fcvtl2 v10.4s, v5.8h
-	WORD $0x4f9b1148 // fmla v8.4s, v10.4s, v27.s[0]
-	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
-	ADD $16, R15, R15
-	ADD $16, R16, R16
-	ADD $16, R19, R19
-	ADD $16, R21, R21
-	SUBS $1, R6, R6
-	BNE group1step
-	MOVD s_cap+16(FP), R7
-	CBZ R7, group1first
-	FMOVQ local-256(SP), F1
-	WORD $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	FMOVQ local-240(SP), F2
-	WORD $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
-	FMOVQ local-224(SP), F3
-	WORD $0x4e28d468 // fadd v8.4s, v3.4s, v8.4s
-	FMOVQ local-208(SP), F5
-	WORD $0x4e2cd4ac // fadd v12.4s, v5.4s, v12.4s
-
-group1first:
-	MOVD k_cap+40(FP), R7
-	CBZ R7, group1store
-	FMOVQ F0, local-256(SP)
-	FMOVQ F4, local-240(SP)
-	FMOVQ F8, local-224(SP)
-	FMOVQ F12, local-208(SP)
-	MOVD $1, R6
-	MOVD R6, s_cap+16(FP)
-	B group1segment
-
-group1store:
-	VORR V0.B16, V0.B16, V1.B16
-	VORR V0.B16, V0.B16, V2.B16
-	VORR V0.B16, V0.B16, V3.B16
-	VORR V4.B16, V4.B16, V5.B16
-	VORR V4.B16, V4.B16, V6.B16
-	VORR V4.B16, V4.B16, V7.B16
-	VORR V8.B16, V8.B16, V9.B16
-	VORR V8.B16, V8.B16, V10.B16
-	VORR V8.B16, V8.B16, V11.B16
-	VORR V12.B16, V12.B16, V13.B16
-	VORR V12.B16, V12.B16, V14.B16
-	VORR V12.B16, V12.B16, V15.B16
-	B store
-
-	// 16 keys by 2 queries.
-group2:
+	// 16 keys by 1 or 2 queries.
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -18855,6 +18320,8 @@ group2ahead0:
 	MOVD R14, R10
 
 group2ahead1:
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ (R15), F2
 	FMOVQ (R16), F3
 	FMOVQ (R19), F6
@@ -18886,67 +18353,91 @@ group2ahead1:
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
 	WORD $0x0e21784a // fcvtl v10.4s, v2.4h
-	WORD $0x4f981140 // fmla v0.4s, v10.4s, v24.s[0]
-	WORD $0x4fb81141 // fmla v1.4s, v10.4s, v24.s[1]
 	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
+	WORD $0x4f981140 // fmla v0.4s, v10.4s, v24.s[0]
 	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
+	BLT group2next0
+	WORD $0x4fb81141 // fmla v1.4s, v10.4s, v24.s[1]
 	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
+
+group2next0:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	WORD $0x0e21786b // fcvtl v11.4s, v3.4h
-	WORD $0x4f991160 // fmla v0.4s, v11.4s, v25.s[0]
-	WORD $0x4fb91161 // fmla v1.4s, v11.4s, v25.s[1]
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
+	WORD $0x4f991160 // fmla v0.4s, v11.4s, v25.s[0]
 	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
+	BLT group2next1
+	WORD $0x4fb91161 // fmla v1.4s, v11.4s, v25.s[1]
 	WORD $0x4fb912a5 // fmla v5.4s, v21.4s, v25.s[1]
+
+group2next1:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	WORD $0x0e2178ce // fcvtl v14.4s, v6.4h
-	WORD $0x4f9a11c0 // fmla v0.4s, v14.4s, v26.s[0]
-	WORD $0x4fba11c1 // fmla v1.4s, v14.4s, v26.s[1]
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
+	WORD $0x4f9a11c0 // fmla v0.4s, v14.4s, v26.s[0]
 	WORD $0x4f9a12c4 // fmla v4.4s, v22.4s, v26.s[0]
+	BLT group2next2
+	WORD $0x4fba11c1 // fmla v1.4s, v14.4s, v26.s[1]
 	WORD $0x4fba12c5 // fmla v5.4s, v22.4s, v26.s[1]
+
+group2next2:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	WORD $0x0e2178ef // fcvtl v15.4s, v7.4h
-	WORD $0x4f9b11e0 // fmla v0.4s, v15.4s, v27.s[0]
-	WORD $0x4fbb11e1 // fmla v1.4s, v15.4s, v27.s[1]
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f9b11e0 // fmla v0.4s, v15.4s, v27.s[0]
 	WORD $0x4f9b12e4 // fmla v4.4s, v23.4s, v27.s[0]
+	BLT group2next3
+	WORD $0x4fbb11e1 // fmla v1.4s, v15.4s, v27.s[1]
 	WORD $0x4fbb12e5 // fmla v5.4s, v23.4s, v27.s[1]
+
+group2next3:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	WORD $0x4e21784a // fcvtl2 v10.4s, v2.8h
-	WORD $0x4f9c1140 // fmla v0.4s, v10.4s, v28.s[0]
-	WORD $0x4fbc1141 // fmla v1.4s, v10.4s, v28.s[1]
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
+	WORD $0x4f9c1140 // fmla v0.4s, v10.4s, v28.s[0]
 	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
+	BLT group2next4
+	WORD $0x4fbc1141 // fmla v1.4s, v10.4s, v28.s[1]
 	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
+
+group2next4:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	WORD $0x4e21786b // fcvtl2 v11.4s, v3.8h
-	WORD $0x4f9d1160 // fmla v0.4s, v11.4s, v29.s[0]
-	WORD $0x4fbd1161 // fmla v1.4s, v11.4s, v29.s[1]
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
+	WORD $0x4f9d1160 // fmla v0.4s, v11.4s, v29.s[0]
 	WORD $0x4f9d12a4 // fmla v4.4s, v21.4s, v29.s[0]
+	BLT group2next5
+	WORD $0x4fbd1161 // fmla v1.4s, v11.4s, v29.s[1]
 	WORD $0x4fbd12a5 // fmla v5.4s, v21.4s, v29.s[1]
+
+group2next5:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	WORD $0x4e2178ce // fcvtl2 v14.4s, v6.8h
-	WORD $0x4f9e11c0 // fmla v0.4s, v14.4s, v30.s[0]
-	WORD $0x4fbe11c1 // fmla v1.4s, v14.4s, v30.s[1]
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
+	WORD $0x4f9e11c0 // fmla v0.4s, v14.4s, v30.s[0]
 	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
+	BLT group2next6
+	WORD $0x4fbe11c1 // fmla v1.4s, v14.4s, v30.s[1]
 	WORD $0x4fbe12c5 // fmla v5.4s, v22.4s, v30.s[1]
+
+group2next6:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	WORD $0x4e2178ef // fcvtl2 v15.4s, v7.8h
-	WORD $0x4f9f11e0 // fmla v0.4s, v15.4s, v31.s[0]
-	WORD $0x4fbf11e1 // fmla v1.4s, v15.4s, v31.s[1]
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9f11e0 // fmla v0.4s, v15.4s, v31.s[0]
 	WORD $0x4f9f12e4 // fmla v4.4s, v23.4s, v31.s[0]
+	BLT group2next7
+	WORD $0x4fbf11e1 // fmla v1.4s, v15.4s, v31.s[1]
 	WORD $0x4fbf12e5 // fmla v5.4s, v23.4s, v31.s[1]
+
+group2next7:
 	WORD $0x3cf469e2 // ldr q2, [x15, x20]
 	WORD $0x3cf46a03 // ldr q3, [x16, x20]
 	WORD $0x3cf46a66 // ldr q6, [x19, x20]
@@ -18976,53 +18467,77 @@ group2ahead1:
 	VTRN1 V23.S4, V21.S4, V17.S4
 	VTRN2 V23.S4, V21.S4, V19.S4
 	WORD $0x0e21784a // fcvtl v10.4s, v2.4h
-	WORD $0x4f981148 // fmla v8.4s, v10.4s, v24.s[0]
-	WORD $0x4fb81149 // fmla v9.4s, v10.4s, v24.s[1]
 	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
+	WORD $0x4f981148 // fmla v8.4s, v10.4s, v24.s[0]
 	WORD $0x4f98128c // fmla v12.4s, v20.4s, v24.s[0]
+	BLT group2next8
+	WORD $0x4fb81149 // fmla v9.4s, v10.4s, v24.s[1]
 	WORD $0x4fb8128d // fmla v13.4s, v20.4s, v24.s[1]
+
+group2next8:
 	WORD $0x0e21786b // fcvtl v11.4s, v3.4h
-	WORD $0x4f991168 // fmla v8.4s, v11.4s, v25.s[0]
-	WORD $0x4fb91169 // fmla v9.4s, v11.4s, v25.s[1]
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
+	WORD $0x4f991168 // fmla v8.4s, v11.4s, v25.s[0]
 	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
+	BLT group2next9
+	WORD $0x4fb91169 // fmla v9.4s, v11.4s, v25.s[1]
 	WORD $0x4fb912ad // fmla v13.4s, v21.4s, v25.s[1]
+
+group2next9:
 	WORD $0x0e2178ce // fcvtl v14.4s, v6.4h
-	WORD $0x4f9a11c8 // fmla v8.4s, v14.4s, v26.s[0]
-	WORD $0x4fba11c9 // fmla v9.4s, v14.4s, v26.s[1]
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
+	WORD $0x4f9a11c8 // fmla v8.4s, v14.4s, v26.s[0]
 	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
+	BLT group2next10
+	WORD $0x4fba11c9 // fmla v9.4s, v14.4s, v26.s[1]
 	WORD $0x4fba12cd // fmla v13.4s, v22.4s, v26.s[1]
+
+group2next10:
 	WORD $0x0e2178ef // fcvtl v15.4s, v7.4h
-	WORD $0x4f9b11e8 // fmla v8.4s, v15.4s, v27.s[0]
-	WORD $0x4fbb11e9 // fmla v9.4s, v15.4s, v27.s[1]
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f9b11e8 // fmla v8.4s, v15.4s, v27.s[0]
 	WORD $0x4f9b12ec // fmla v12.4s, v23.4s, v27.s[0]
+	BLT group2next11
+	WORD $0x4fbb11e9 // fmla v9.4s, v15.4s, v27.s[1]
 	WORD $0x4fbb12ed // fmla v13.4s, v23.4s, v27.s[1]
+
+group2next11:
 	WORD $0x4e21784a // fcvtl2 v10.4s, v2.8h
-	WORD $0x4f9c1148 // fmla v8.4s, v10.4s, v28.s[0]
-	WORD $0x4fbc1149 // fmla v9.4s, v10.4s, v28.s[1]
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
+	WORD $0x4f9c1148 // fmla v8.4s, v10.4s, v28.s[0]
 	WORD $0x4f9c128c // fmla v12.4s, v20.4s, v28.s[0]
+	BLT group2next12
+	WORD $0x4fbc1149 // fmla v9.4s, v10.4s, v28.s[1]
 	WORD $0x4fbc128d // fmla v13.4s, v20.4s, v28.s[1]
+
+group2next12:
 	WORD $0x4e21786b // fcvtl2 v11.4s, v3.8h
-	WORD $0x4f9d1168 // fmla v8.4s, v11.4s, v29.s[0]
-	WORD $0x4fbd1169 // fmla v9.4s, v11.4s, v29.s[1]
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
+	WORD $0x4f9d1168 // fmla v8.4s, v11.4s, v29.s[0]
 	WORD $0x4f9d12ac // fmla v12.4s, v21.4s, v29.s[0]
+	BLT group2next13
+	WORD $0x4fbd1169 // fmla v9.4s, v11.4s, v29.s[1]
 	WORD $0x4fbd12ad // fmla v13.4s, v21.4s, v29.s[1]
+
+group2next13:
 	WORD $0x4e2178ce // fcvtl2 v14.4s, v6.8h
-	WORD $0x4f9e11c8 // fmla v8.4s, v14.4s, v30.s[0]
-	WORD $0x4fbe11c9 // fmla v9.4s, v14.4s, v30.s[1]
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
+	WORD $0x4f9e11c8 // fmla v8.4s, v14.4s, v30.s[0]
 	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
+	BLT group2next14
+	WORD $0x4fbe11c9 // fmla v9.4s, v14.4s, v30.s[1]
 	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
+
+group2next14:
 	WORD $0x4e2178ef // fcvtl2 v15.4s, v7.8h
-	WORD $0x4f9f11e8 // fmla v8.4s, v15.4s, v31.s[0]
-	WORD $0x4fbf11e9 // fmla v9.4s, v15.4s, v31.s[1]
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9f11e8 // fmla v8.4s, v15.4s, v31.s[0]
 	WORD $0x4f9f12ec // fmla v12.4s, v23.4s, v31.s[0]
+	BLT group2next15
+	WORD $0x4fbf11e9 // fmla v9.4s, v15.4s, v31.s[1]
 	WORD $0x4fbf12ed // fmla v13.4s, v23.4s, v31.s[1]
+
+group2next15:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -19031,368 +18546,52 @@ group2ahead1:
 	BNE group2step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group2first
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ local-256(SP), F2
 	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	FMOVQ local-240(SP), F3
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	FMOVQ local-224(SP), F6
-	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
-	FMOVQ local-208(SP), F7
-	WORD $0x4e25d4e5 // fadd v5.4s, v7.4s, v5.4s
-	FMOVQ local-192(SP), F2
-	WORD $0x4e28d448 // fadd v8.4s, v2.4s, v8.4s
-	FMOVQ local-176(SP), F3
-	WORD $0x4e29d469 // fadd v9.4s, v3.4s, v9.4s
-	FMOVQ local-160(SP), F6
-	WORD $0x4e2cd4cc // fadd v12.4s, v6.4s, v12.4s
+	FMOVQ local-224(SP), F3
+	WORD $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
+	FMOVQ local-192(SP), F6
+	WORD $0x4e28d4c8 // fadd v8.4s, v6.4s, v8.4s
+	FMOVQ local-160(SP), F7
+	WORD $0x4e2cd4ec // fadd v12.4s, v7.4s, v12.4s
+	BLT group2next16
+	FMOVQ local-240(SP), F2
+	WORD $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
+	FMOVQ local-208(SP), F3
+	WORD $0x4e25d465 // fadd v5.4s, v3.4s, v5.4s
+	FMOVQ local-176(SP), F6
+	WORD $0x4e29d4c9 // fadd v9.4s, v6.4s, v9.4s
 	FMOVQ local-144(SP), F7
 	WORD $0x4e2dd4ed // fadd v13.4s, v7.4s, v13.4s
+
+group2next16:
 
 group2first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group2store
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ F0, local-256(SP)
-	FMOVQ F1, local-240(SP)
 	FMOVQ F4, local-224(SP)
-	FMOVQ F5, local-208(SP)
 	FMOVQ F8, local-192(SP)
-	FMOVQ F9, local-176(SP)
 	FMOVQ F12, local-160(SP)
+	BLT group2next17
+	FMOVQ F1, local-240(SP)
+	FMOVQ F5, local-208(SP)
+	FMOVQ F9, local-176(SP)
 	FMOVQ F13, local-144(SP)
+
+group2next17:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group2segment
 
 group2store:
-	VORR V1.B16, V1.B16, V2.B16
-	VORR V1.B16, V1.B16, V3.B16
-	VORR V5.B16, V5.B16, V6.B16
-	VORR V5.B16, V5.B16, V7.B16
-	VORR V9.B16, V9.B16, V10.B16
-	VORR V9.B16, V9.B16, V11.B16
-	VORR V13.B16, V13.B16, V14.B16
-	VORR V13.B16, V13.B16, V15.B16
 	B store
 
-	// 16 keys by 3 queries.
-group3:
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD d+96(FP), R7
-	MOVD $0, R6
-	MOVD R6, s_cap+16(FP)
-
-group3segment:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, k_cap+40(FP)
-	LSR $3, R6, R6
-	PCALIGN $32
-
-group3step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	ADD $128, R8, R8
-	ADD $128, R9, R9
-	SUBS $128, R10, R10
-	BNE group3ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead0:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	ADD $128, R8, R8
-	ADD $128, R9, R9
-	SUBS $128, R10, R10
-	BNE group3ahead1
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead1:
-	FMOVQ (R15), F3
-	FMOVQ (R16), F7
-	FMOVQ (R19), F11
-	FMOVQ (R21), F15
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.H8, V3.H8, V16.H8
-	VTRN2 V7.H8, V3.H8, V17.H8
-	VTRN1 V15.H8, V11.H8, V18.H8
-	VTRN2 V15.H8, V11.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V3.S4
-	VTRN2 V18.S4, V16.S4, V11.S4
-	VTRN1 V19.S4, V17.S4, V7.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	FMOVQ (R4), F20
-	ADD R3, R4, R4
-	WORD $0x0e217870 // fcvtl v16.4s, v3.4h
-	WORD $0x4f941200 // fmla v0.4s, v16.4s, v20.s[0]
-	WORD $0x4fb41201 // fmla v1.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a02 // fmla v2.4s, v16.4s, v20.s[2]
-	FMOVQ (R4), F21
-	ADD R3, R4, R4
-	WORD $0x0e2178f1 // fcvtl v17.4s, v7.4h
-	WORD $0x4f951220 // fmla v0.4s, v17.4s, v21.s[0]
-	WORD $0x4fb51221 // fmla v1.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a22 // fmla v2.4s, v17.4s, v21.s[2]
-	FMOVQ (R4), F22
-	ADD R3, R4, R4
-	WORD $0x0e217972 // fcvtl v18.4s, v11.4h
-	WORD $0x4f961240 // fmla v0.4s, v18.4s, v22.s[0]
-	WORD $0x4fb61241 // fmla v1.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a42 // fmla v2.4s, v18.4s, v22.s[2]
-	FMOVQ (R4), F23
-	ADD R3, R4, R4
-	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f971260 // fmla v0.4s, v19.4s, v23.s[0]
-	WORD $0x4fb71261 // fmla v1.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a62 // fmla v2.4s, v19.4s, v23.s[2]
-	FMOVQ (R4), F24
-	ADD R3, R4, R4
-	WORD $0x4e217870 // fcvtl2 v16.4s, v3.8h
-	WORD $0x4f981200 // fmla v0.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81201 // fmla v1.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a02 // fmla v2.4s, v16.4s, v24.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	WORD $0x4e2178f1 // fcvtl2 v17.4s, v7.8h
-	WORD $0x4f991220 // fmla v0.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91221 // fmla v1.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a22 // fmla v2.4s, v17.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	WORD $0x4e217972 // fcvtl2 v18.4s, v11.8h
-	WORD $0x4f9a1240 // fmla v0.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1241 // fmla v1.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a42 // fmla v2.4s, v18.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b1260 // fmla v0.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1261 // fmla v1.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a62 // fmla v2.4s, v19.4s, v27.s[2]
-	WORD $0x3cf169e3 // ldr q3, [x15, x17]
-	WORD $0x3cf16a07 // ldr q7, [x16, x17]
-	WORD $0x3cf16a6b // ldr q11, [x19, x17]
-	WORD $0x3cf16aaf // ldr q15, [x21, x17]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.H8, V3.H8, V16.H8
-	VTRN2 V7.H8, V3.H8, V17.H8
-	VTRN1 V15.H8, V11.H8, V18.H8
-	VTRN2 V15.H8, V11.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V3.S4
-	VTRN2 V18.S4, V16.S4, V11.S4
-	VTRN1 V19.S4, V17.S4, V7.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	WORD $0x0e217870 // fcvtl v16.4s, v3.4h
-	WORD $0x4f941204 // fmla v4.4s, v16.4s, v20.s[0]
-	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a06 // fmla v6.4s, v16.4s, v20.s[2]
-	WORD $0x0e2178f1 // fcvtl v17.4s, v7.4h
-	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
-	WORD $0x4fb51225 // fmla v5.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a26 // fmla v6.4s, v17.4s, v21.s[2]
-	WORD $0x0e217972 // fcvtl v18.4s, v11.4h
-	WORD $0x4f961244 // fmla v4.4s, v18.4s, v22.s[0]
-	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a46 // fmla v6.4s, v18.4s, v22.s[2]
-	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f971264 // fmla v4.4s, v19.4s, v23.s[0]
-	WORD $0x4fb71265 // fmla v5.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a66 // fmla v6.4s, v19.4s, v23.s[2]
-	WORD $0x4e217870 // fcvtl2 v16.4s, v3.8h
-	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a06 // fmla v6.4s, v16.4s, v24.s[2]
-	WORD $0x4e2178f1 // fcvtl2 v17.4s, v7.8h
-	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
-	WORD $0x4e217972 // fcvtl2 v18.4s, v11.8h
-	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
-	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a66 // fmla v6.4s, v19.4s, v27.s[2]
-	WORD $0x3cf469e3 // ldr q3, [x15, x20]
-	WORD $0x3cf46a07 // ldr q7, [x16, x20]
-	WORD $0x3cf46a6b // ldr q11, [x19, x20]
-	WORD $0x3cf46aaf // ldr q15, [x21, x20]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.H8, V3.H8, V16.H8
-	VTRN2 V7.H8, V3.H8, V17.H8
-	VTRN1 V15.H8, V11.H8, V18.H8
-	VTRN2 V15.H8, V11.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V3.S4
-	VTRN2 V18.S4, V16.S4, V11.S4
-	VTRN1 V19.S4, V17.S4, V7.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	WORD $0x0e217870 // fcvtl v16.4s, v3.4h
-	WORD $0x4f941208 // fmla v8.4s, v16.4s, v20.s[0]
-	WORD $0x4fb41209 // fmla v9.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0a // fmla v10.4s, v16.4s, v20.s[2]
-	WORD $0x0e2178f1 // fcvtl v17.4s, v7.4h
-	WORD $0x4f951228 // fmla v8.4s, v17.4s, v21.s[0]
-	WORD $0x4fb51229 // fmla v9.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a2a // fmla v10.4s, v17.4s, v21.s[2]
-	WORD $0x0e217972 // fcvtl v18.4s, v11.4h
-	WORD $0x4f961248 // fmla v8.4s, v18.4s, v22.s[0]
-	WORD $0x4fb61249 // fmla v9.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a4a // fmla v10.4s, v18.4s, v22.s[2]
-	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f971268 // fmla v8.4s, v19.4s, v23.s[0]
-	WORD $0x4fb71269 // fmla v9.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a6a // fmla v10.4s, v19.4s, v23.s[2]
-	WORD $0x4e217870 // fcvtl2 v16.4s, v3.8h
-	WORD $0x4f981208 // fmla v8.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81209 // fmla v9.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a0a // fmla v10.4s, v16.4s, v24.s[2]
-	WORD $0x4e2178f1 // fcvtl2 v17.4s, v7.8h
-	WORD $0x4f991228 // fmla v8.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91229 // fmla v9.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a2a // fmla v10.4s, v17.4s, v25.s[2]
-	WORD $0x4e217972 // fcvtl2 v18.4s, v11.8h
-	WORD $0x4f9a1248 // fmla v8.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1249 // fmla v9.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a4a // fmla v10.4s, v18.4s, v26.s[2]
-	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b1268 // fmla v8.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1269 // fmla v9.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a6a // fmla v10.4s, v19.4s, v27.s[2]
-	WORD $0x3cf669e3 // ldr q3, [x15, x22]
-	WORD $0x3cf66a07 // ldr q7, [x16, x22]
-	WORD $0x3cf66a6b // ldr q11, [x19, x22]
-	WORD $0x3cf66aaf // ldr q15, [x21, x22]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.H8, V3.H8, V16.H8
-	VTRN2 V7.H8, V3.H8, V17.H8
-	VTRN1 V15.H8, V11.H8, V18.H8
-	VTRN2 V15.H8, V11.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V3.S4
-	VTRN2 V18.S4, V16.S4, V11.S4
-	VTRN1 V19.S4, V17.S4, V7.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	WORD $0x0e217870 // fcvtl v16.4s, v3.4h
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
-	WORD $0x0e2178f1 // fcvtl v17.4s, v7.4h
-	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5122d // fmla v13.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a2e // fmla v14.4s, v17.4s, v21.s[2]
-	WORD $0x0e217972 // fcvtl v18.4s, v11.4h
-	WORD $0x4f96124c // fmla v12.4s, v18.4s, v22.s[0]
-	WORD $0x4fb6124d // fmla v13.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a4e // fmla v14.4s, v18.4s, v22.s[2]
-	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7126d // fmla v13.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a6e // fmla v14.4s, v19.4s, v23.s[2]
-	WORD $0x4e217870 // fcvtl2 v16.4s, v3.8h
-	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
-	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a0e // fmla v14.4s, v16.4s, v24.s[2]
-	WORD $0x4e2178f1 // fcvtl2 v17.4s, v7.8h
-	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
-	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a2e // fmla v14.4s, v17.4s, v25.s[2]
-	WORD $0x4e217972 // fcvtl2 v18.4s, v11.8h
-	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
-	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a4e // fmla v14.4s, v18.4s, v26.s[2]
-	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb126d // fmla v13.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a6e // fmla v14.4s, v19.4s, v27.s[2]
-	ADD $16, R15, R15
-	ADD $16, R16, R16
-	ADD $16, R19, R19
-	ADD $16, R21, R21
-	SUBS $1, R6, R6
-	BNE group3step
-	MOVD s_cap+16(FP), R7
-	CBZ R7, group3first
-	FMOVQ local-256(SP), F3
-	WORD $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
-	FMOVQ local-240(SP), F7
-	WORD $0x4e21d4e1 // fadd v1.4s, v7.4s, v1.4s
-	FMOVQ local-224(SP), F11
-	WORD $0x4e22d562 // fadd v2.4s, v11.4s, v2.4s
-	FMOVQ local-208(SP), F15
-	WORD $0x4e24d5e4 // fadd v4.4s, v15.4s, v4.4s
-	FMOVQ local-192(SP), F3
-	WORD $0x4e25d465 // fadd v5.4s, v3.4s, v5.4s
-	FMOVQ local-176(SP), F7
-	WORD $0x4e26d4e6 // fadd v6.4s, v7.4s, v6.4s
-	FMOVQ local-160(SP), F11
-	WORD $0x4e28d568 // fadd v8.4s, v11.4s, v8.4s
-	FMOVQ local-144(SP), F15
-	WORD $0x4e29d5e9 // fadd v9.4s, v15.4s, v9.4s
-	FMOVQ local-128(SP), F3
-	WORD $0x4e2ad46a // fadd v10.4s, v3.4s, v10.4s
-	FMOVQ local-112(SP), F7
-	WORD $0x4e2cd4ec // fadd v12.4s, v7.4s, v12.4s
-	FMOVQ local-96(SP), F11
-	WORD $0x4e2dd56d // fadd v13.4s, v11.4s, v13.4s
-	FMOVQ local-80(SP), F15
-	WORD $0x4e2ed5ee // fadd v14.4s, v15.4s, v14.4s
-
-group3first:
-	MOVD k_cap+40(FP), R7
-	CBZ R7, group3store
-	FMOVQ F0, local-256(SP)
-	FMOVQ F1, local-240(SP)
-	FMOVQ F2, local-224(SP)
-	FMOVQ F4, local-208(SP)
-	FMOVQ F5, local-192(SP)
-	FMOVQ F6, local-176(SP)
-	FMOVQ F8, local-160(SP)
-	FMOVQ F9, local-144(SP)
-	FMOVQ F10, local-128(SP)
-	FMOVQ F12, local-112(SP)
-	FMOVQ F13, local-96(SP)
-	FMOVQ F14, local-80(SP)
-	MOVD $1, R6
-	MOVD R6, s_cap+16(FP)
-	B group3segment
-
-group3store:
-	VORR V2.B16, V2.B16, V3.B16
-	VORR V6.B16, V6.B16, V7.B16
-	VORR V10.B16, V10.B16, V11.B16
-	VORR V14.B16, V14.B16, V15.B16
-	B store
-
-	// 16 keys by 4 queries.
+	// 16 keys by 3 or 4 queries.
 group4:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
@@ -19455,6 +18654,8 @@ group4ahead0:
 	MOVD R14, R10
 
 group4ahead1:
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ (R15), F16
 	FMOVQ (R16), F17
 	FMOVQ (R19), F18
@@ -19475,56 +18676,80 @@ group4ahead1:
 	WORD $0x4f981280 // fmla v0.4s, v20.4s, v24.s[0]
 	WORD $0x4fb81281 // fmla v1.4s, v20.4s, v24.s[1]
 	WORD $0x4f981a82 // fmla v2.4s, v20.4s, v24.s[2]
+	BLT group4next0
 	WORD $0x4fb81a83 // fmla v3.4s, v20.4s, v24.s[3]
+
+group4next0:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
 	WORD $0x4f9912a0 // fmla v0.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912a1 // fmla v1.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aa2 // fmla v2.4s, v21.4s, v25.s[2]
+	BLT group4next1
 	WORD $0x4fb91aa3 // fmla v3.4s, v21.4s, v25.s[3]
+
+group4next1:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
 	WORD $0x4f9a12c0 // fmla v0.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12c1 // fmla v1.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1ac2 // fmla v2.4s, v22.4s, v26.s[2]
+	BLT group4next2
 	WORD $0x4fba1ac3 // fmla v3.4s, v22.4s, v26.s[3]
+
+group4next2:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
 	WORD $0x4f9b12e0 // fmla v0.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12e1 // fmla v1.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1ae2 // fmla v2.4s, v23.4s, v27.s[2]
+	BLT group4next3
 	WORD $0x4fbb1ae3 // fmla v3.4s, v23.4s, v27.s[3]
+
+group4next3:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
 	WORD $0x4f9c1280 // fmla v0.4s, v20.4s, v28.s[0]
 	WORD $0x4fbc1281 // fmla v1.4s, v20.4s, v28.s[1]
 	WORD $0x4f9c1a82 // fmla v2.4s, v20.4s, v28.s[2]
+	BLT group4next4
 	WORD $0x4fbc1a83 // fmla v3.4s, v20.4s, v28.s[3]
+
+group4next4:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
 	WORD $0x4f9d12a0 // fmla v0.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12a1 // fmla v1.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aa2 // fmla v2.4s, v21.4s, v29.s[2]
+	BLT group4next5
 	WORD $0x4fbd1aa3 // fmla v3.4s, v21.4s, v29.s[3]
+
+group4next5:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
 	WORD $0x4f9e12c0 // fmla v0.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12c1 // fmla v1.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1ac2 // fmla v2.4s, v22.4s, v30.s[2]
+	BLT group4next6
 	WORD $0x4fbe1ac3 // fmla v3.4s, v22.4s, v30.s[3]
+
+group4next6:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
 	WORD $0x4f9f12e0 // fmla v0.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12e1 // fmla v1.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1ae2 // fmla v2.4s, v23.4s, v31.s[2]
+	BLT group4next7
 	WORD $0x4fbf1ae3 // fmla v3.4s, v23.4s, v31.s[3]
+
+group4next7:
 	WORD $0x3cf169f0 // ldr q16, [x15, x17]
 	WORD $0x3cf16a11 // ldr q17, [x16, x17]
 	WORD $0x3cf16a72 // ldr q18, [x19, x17]
@@ -19543,42 +18768,66 @@ group4ahead1:
 	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
 	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
 	WORD $0x4f981a86 // fmla v6.4s, v20.4s, v24.s[2]
+	BLT group4next8
 	WORD $0x4fb81a87 // fmla v7.4s, v20.4s, v24.s[3]
+
+group4next8:
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
 	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912a5 // fmla v5.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aa6 // fmla v6.4s, v21.4s, v25.s[2]
+	BLT group4next9
 	WORD $0x4fb91aa7 // fmla v7.4s, v21.4s, v25.s[3]
+
+group4next9:
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
 	WORD $0x4f9a12c4 // fmla v4.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12c5 // fmla v5.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1ac6 // fmla v6.4s, v22.4s, v26.s[2]
+	BLT group4next10
 	WORD $0x4fba1ac7 // fmla v7.4s, v22.4s, v26.s[3]
+
+group4next10:
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
 	WORD $0x4f9b12e4 // fmla v4.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12e5 // fmla v5.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1ae6 // fmla v6.4s, v23.4s, v27.s[2]
+	BLT group4next11
 	WORD $0x4fbb1ae7 // fmla v7.4s, v23.4s, v27.s[3]
+
+group4next11:
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
 	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
 	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
 	WORD $0x4f9c1a86 // fmla v6.4s, v20.4s, v28.s[2]
+	BLT group4next12
 	WORD $0x4fbc1a87 // fmla v7.4s, v20.4s, v28.s[3]
+
+group4next12:
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
 	WORD $0x4f9d12a4 // fmla v4.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12a5 // fmla v5.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aa6 // fmla v6.4s, v21.4s, v29.s[2]
+	BLT group4next13
 	WORD $0x4fbd1aa7 // fmla v7.4s, v21.4s, v29.s[3]
+
+group4next13:
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
 	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12c5 // fmla v5.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1ac6 // fmla v6.4s, v22.4s, v30.s[2]
+	BLT group4next14
 	WORD $0x4fbe1ac7 // fmla v7.4s, v22.4s, v30.s[3]
+
+group4next14:
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
 	WORD $0x4f9f12e4 // fmla v4.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12e5 // fmla v5.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1ae6 // fmla v6.4s, v23.4s, v31.s[2]
+	BLT group4next15
 	WORD $0x4fbf1ae7 // fmla v7.4s, v23.4s, v31.s[3]
+
+group4next15:
 	WORD $0x3cf469f0 // ldr q16, [x15, x20]
 	WORD $0x3cf46a11 // ldr q17, [x16, x20]
 	WORD $0x3cf46a72 // ldr q18, [x19, x20]
@@ -19597,42 +18846,66 @@ group4ahead1:
 	WORD $0x4f981288 // fmla v8.4s, v20.4s, v24.s[0]
 	WORD $0x4fb81289 // fmla v9.4s, v20.4s, v24.s[1]
 	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
+	BLT group4next16
 	WORD $0x4fb81a8b // fmla v11.4s, v20.4s, v24.s[3]
+
+group4next16:
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
 	WORD $0x4f9912a8 // fmla v8.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912a9 // fmla v9.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aaa // fmla v10.4s, v21.4s, v25.s[2]
+	BLT group4next17
 	WORD $0x4fb91aab // fmla v11.4s, v21.4s, v25.s[3]
+
+group4next17:
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
 	WORD $0x4f9a12c8 // fmla v8.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12c9 // fmla v9.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1aca // fmla v10.4s, v22.4s, v26.s[2]
+	BLT group4next18
 	WORD $0x4fba1acb // fmla v11.4s, v22.4s, v26.s[3]
+
+group4next18:
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
 	WORD $0x4f9b12e8 // fmla v8.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12e9 // fmla v9.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1aea // fmla v10.4s, v23.4s, v27.s[2]
+	BLT group4next19
 	WORD $0x4fbb1aeb // fmla v11.4s, v23.4s, v27.s[3]
+
+group4next19:
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
 	WORD $0x4f9c1288 // fmla v8.4s, v20.4s, v28.s[0]
 	WORD $0x4fbc1289 // fmla v9.4s, v20.4s, v28.s[1]
 	WORD $0x4f9c1a8a // fmla v10.4s, v20.4s, v28.s[2]
+	BLT group4next20
 	WORD $0x4fbc1a8b // fmla v11.4s, v20.4s, v28.s[3]
+
+group4next20:
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
 	WORD $0x4f9d12a8 // fmla v8.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12a9 // fmla v9.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aaa // fmla v10.4s, v21.4s, v29.s[2]
+	BLT group4next21
 	WORD $0x4fbd1aab // fmla v11.4s, v21.4s, v29.s[3]
+
+group4next21:
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
 	WORD $0x4f9e12c8 // fmla v8.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12c9 // fmla v9.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1aca // fmla v10.4s, v22.4s, v30.s[2]
+	BLT group4next22
 	WORD $0x4fbe1acb // fmla v11.4s, v22.4s, v30.s[3]
+
+group4next22:
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
 	WORD $0x4f9f12e8 // fmla v8.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12e9 // fmla v9.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1aea // fmla v10.4s, v23.4s, v31.s[2]
+	BLT group4next23
 	WORD $0x4fbf1aeb // fmla v11.4s, v23.4s, v31.s[3]
+
+group4next23:
 	WORD $0x3cf669f0 // ldr q16, [x15, x22]
 	WORD $0x3cf66a11 // ldr q17, [x16, x22]
 	WORD $0x3cf66a72 // ldr q18, [x19, x22]
@@ -19651,42 +18924,66 @@ group4ahead1:
 	WORD $0x4f98128c // fmla v12.4s, v20.4s, v24.s[0]
 	WORD $0x4fb8128d // fmla v13.4s, v20.4s, v24.s[1]
 	WORD $0x4f981a8e // fmla v14.4s, v20.4s, v24.s[2]
+	BLT group4next24
 	WORD $0x4fb81a8f // fmla v15.4s, v20.4s, v24.s[3]
+
+group4next24:
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
 	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912ad // fmla v13.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aae // fmla v14.4s, v21.4s, v25.s[2]
+	BLT group4next25
 	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
+
+group4next25:
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
 	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12cd // fmla v13.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1ace // fmla v14.4s, v22.4s, v26.s[2]
+	BLT group4next26
 	WORD $0x4fba1acf // fmla v15.4s, v22.4s, v26.s[3]
+
+group4next26:
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
 	WORD $0x4f9b12ec // fmla v12.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12ed // fmla v13.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1aee // fmla v14.4s, v23.4s, v27.s[2]
+	BLT group4next27
 	WORD $0x4fbb1aef // fmla v15.4s, v23.4s, v27.s[3]
+
+group4next27:
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
 	WORD $0x4f9c128c // fmla v12.4s, v20.4s, v28.s[0]
 	WORD $0x4fbc128d // fmla v13.4s, v20.4s, v28.s[1]
 	WORD $0x4f9c1a8e // fmla v14.4s, v20.4s, v28.s[2]
+	BLT group4next28
 	WORD $0x4fbc1a8f // fmla v15.4s, v20.4s, v28.s[3]
+
+group4next28:
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
 	WORD $0x4f9d12ac // fmla v12.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12ad // fmla v13.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aae // fmla v14.4s, v21.4s, v29.s[2]
+	BLT group4next29
 	WORD $0x4fbd1aaf // fmla v15.4s, v21.4s, v29.s[3]
+
+group4next29:
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
 	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1ace // fmla v14.4s, v22.4s, v30.s[2]
+	BLT group4next30
 	WORD $0x4fbe1acf // fmla v15.4s, v22.4s, v30.s[3]
+
+group4next30:
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
 	WORD $0x4f9f12ec // fmla v12.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12ed // fmla v13.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1aee // fmla v14.4s, v23.4s, v31.s[2]
+	BLT group4next31
 	WORD $0x4fbf1aef // fmla v15.4s, v23.4s, v31.s[3]
+
+group4next31:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -19695,58 +18992,68 @@ group4ahead1:
 	BNE group4step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group4first
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ local-256(SP), F16
 	WORD $0x4e20d600 // fadd v0.4s, v16.4s, v0.4s
-	FMOVQ local-240(SP), F17
-	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
-	FMOVQ local-224(SP), F18
-	WORD $0x4e22d642 // fadd v2.4s, v18.4s, v2.4s
-	FMOVQ local-208(SP), F19
-	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
-	FMOVQ local-192(SP), F16
-	WORD $0x4e24d604 // fadd v4.4s, v16.4s, v4.4s
+	FMOVQ local-192(SP), F17
+	WORD $0x4e24d624 // fadd v4.4s, v17.4s, v4.4s
+	FMOVQ local-128(SP), F18
+	WORD $0x4e28d648 // fadd v8.4s, v18.4s, v8.4s
+	FMOVQ local-64(SP), F19
+	WORD $0x4e2cd66c // fadd v12.4s, v19.4s, v12.4s
+	FMOVQ local-240(SP), F16
+	WORD $0x4e21d601 // fadd v1.4s, v16.4s, v1.4s
 	FMOVQ local-176(SP), F17
 	WORD $0x4e25d625 // fadd v5.4s, v17.4s, v5.4s
-	FMOVQ local-160(SP), F18
-	WORD $0x4e26d646 // fadd v6.4s, v18.4s, v6.4s
-	FMOVQ local-144(SP), F19
-	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
-	FMOVQ local-128(SP), F16
-	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
-	FMOVQ local-112(SP), F17
-	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
+	FMOVQ local-112(SP), F18
+	WORD $0x4e29d649 // fadd v9.4s, v18.4s, v9.4s
+	FMOVQ local-48(SP), F19
+	WORD $0x4e2dd66d // fadd v13.4s, v19.4s, v13.4s
+	FMOVQ local-224(SP), F16
+	WORD $0x4e22d602 // fadd v2.4s, v16.4s, v2.4s
+	FMOVQ local-160(SP), F17
+	WORD $0x4e26d626 // fadd v6.4s, v17.4s, v6.4s
 	FMOVQ local-96(SP), F18
 	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
-	FMOVQ local-80(SP), F19
-	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
-	FMOVQ local-64(SP), F16
-	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
-	FMOVQ local-48(SP), F17
-	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
-	FMOVQ local-32(SP), F18
-	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
+	FMOVQ local-32(SP), F19
+	WORD $0x4e2ed66e // fadd v14.4s, v19.4s, v14.4s
+	BLT group4next32
+	FMOVQ local-208(SP), F16
+	WORD $0x4e23d603 // fadd v3.4s, v16.4s, v3.4s
+	FMOVQ local-144(SP), F17
+	WORD $0x4e27d627 // fadd v7.4s, v17.4s, v7.4s
+	FMOVQ local-80(SP), F18
+	WORD $0x4e2bd64b // fadd v11.4s, v18.4s, v11.4s
 	FMOVQ local-16(SP), F19
 	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
+
+group4next32:
 
 group4first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group4store
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ F0, local-256(SP)
-	FMOVQ F1, local-240(SP)
-	FMOVQ F2, local-224(SP)
-	FMOVQ F3, local-208(SP)
 	FMOVQ F4, local-192(SP)
-	FMOVQ F5, local-176(SP)
-	FMOVQ F6, local-160(SP)
-	FMOVQ F7, local-144(SP)
 	FMOVQ F8, local-128(SP)
-	FMOVQ F9, local-112(SP)
-	FMOVQ F10, local-96(SP)
-	FMOVQ F11, local-80(SP)
 	FMOVQ F12, local-64(SP)
+	FMOVQ F1, local-240(SP)
+	FMOVQ F5, local-176(SP)
+	FMOVQ F9, local-112(SP)
 	FMOVQ F13, local-48(SP)
+	FMOVQ F2, local-224(SP)
+	FMOVQ F6, local-160(SP)
+	FMOVQ F10, local-96(SP)
 	FMOVQ F14, local-32(SP)
+	BLT group4next33
+	FMOVQ F3, local-208(SP)
+	FMOVQ F7, local-144(SP)
+	FMOVQ F11, local-80(SP)
 	FMOVQ F15, local-16(SP)
+
+group4next33:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group4segment
@@ -19755,6 +19062,35 @@ group4store:
 	B store
 
 store:
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
+	BGE four
+	CMP $1, R7
+	BGT has1
+	VORR V0.B16, V0.B16, V1.B16
+	VORR V4.B16, V4.B16, V5.B16
+	VORR V8.B16, V8.B16, V9.B16
+	VORR V12.B16, V12.B16, V13.B16
+
+has1:
+	CMP $2, R7
+	BGT has2
+	VORR V1.B16, V1.B16, V2.B16
+	VORR V5.B16, V5.B16, V6.B16
+	VORR V9.B16, V9.B16, V10.B16
+	VORR V13.B16, V13.B16, V14.B16
+
+has2:
+	CMP $3, R7
+	BGT has3
+	VORR V2.B16, V2.B16, V3.B16
+	VORR V6.B16, V6.B16, V7.B16
+	VORR V10.B16, V10.B16, V11.B16
+	VORR V14.B16, V14.B16, V15.B16
+
+has3:
+
+four:
 
 	// Transpose 4×4 matrices.
 	VTRN1 V1.S4, V0.S4, V16.S4
@@ -20979,248 +20315,15 @@ tile:
 whole:
 	MOVD $0, R5
 
-	// A group of up to 4 queries.
+	// A group of up to 4 queries. Up to 2 take a loop of their own.
 group:
 	MOVD n+80(FP), R7
 	SUB R5, R7, R7
-	CMP $4, R7
-	BGE group4
-	CMP $3, R7
-	BGE group3
+	MOVD R7, q_cap+72(FP)
 	CMP $2, R7
-	BGE group2
+	BGT group4
 
-	// 16 keys by 1 queries.
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD d+96(FP), R7
-	MOVD $0, R6
-	MOVD R6, s_cap+16(FP)
-
-group1segment:
-	VMOVI $0, V1.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V13.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, k_cap+40(FP)
-	LSR $3, R6, R6
-	PCALIGN $32
-
-group1step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	ADD $128, R8, R8
-	ADD $128, R9, R9
-	SUBS $128, R10, R10
-	BNE group1ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead0:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	ADD $128, R8, R8
-	ADD $128, R9, R9
-	SUBS $128, R10, R10
-	BNE group1ahead1
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead1:
-	FMOVQ (R15), F2
-	FMOVQ (R16), F3
-	FMOVQ (R19), F4
-	FMOVQ (R21), F6
-
-	// Transpose 4×4 matrices.
-	VTRN1 V3.H8, V2.H8, V7.H8
-	VTRN2 V3.H8, V2.H8, V8.H8
-	VTRN1 V6.H8, V4.H8, V10.H8
-	VTRN2 V6.H8, V4.H8, V11.H8
-	VTRN1 V10.S4, V7.S4, V2.S4
-	VTRN2 V10.S4, V7.S4, V4.S4
-	VTRN1 V11.S4, V8.S4, V3.S4
-	VTRN2 V11.S4, V8.S4, V6.S4
-	WORD $0x3cf169ec // ldr q12, [x15, x17]
-	WORD $0x3cf16a0e // ldr q14, [x16, x17]
-	WORD $0x3cf16a6f // ldr q15, [x19, x17]
-	WORD $0x3cf16ab0 // ldr q16, [x21, x17]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V14.H8, V12.H8, V17.H8
-	VTRN2 V14.H8, V12.H8, V18.H8
-	VTRN1 V16.H8, V15.H8, V19.H8
-	VTRN2 V16.H8, V15.H8, V20.H8
-	VTRN1 V19.S4, V17.S4, V12.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	VTRN1 V20.S4, V18.S4, V14.S4
-	VTRN2 V20.S4, V18.S4, V16.S4
-	FMOVQ (R4), F21
-	ADD R3, R4, R4
-	VZIP1 V2.H8, V0.H8, V7.H8
-	WORD $0x4f9510e1 // fmla v1.4s, v7.4s, v21.s[0]
-	VZIP1 V12.H8, V0.H8, V17.H8
-	WORD $0x4f951225 // fmla v5.4s, v17.4s, v21.s[0]
-	FMOVQ (R4), F22
-	ADD R3, R4, R4
-	VZIP1 V3.H8, V0.H8, V8.H8
-	WORD $0x4f961101 // fmla v1.4s, v8.4s, v22.s[0]
-	VZIP1 V14.H8, V0.H8, V18.H8
-	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
-	FMOVQ (R4), F23
-	ADD R3, R4, R4
-	VZIP1 V4.H8, V0.H8, V10.H8
-	WORD $0x4f971141 // fmla v1.4s, v10.4s, v23.s[0]
-	VZIP1 V15.H8, V0.H8, V19.H8
-	WORD $0x4f971265 // fmla v5.4s, v19.4s, v23.s[0]
-	FMOVQ (R4), F24
-	ADD R3, R4, R4
-	VZIP1 V6.H8, V0.H8, V11.H8
-	WORD $0x4f981161 // fmla v1.4s, v11.4s, v24.s[0]
-	VZIP1 V16.H8, V0.H8, V20.H8
-	WORD $0x4f981285 // fmla v5.4s, v20.4s, v24.s[0]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V2.H8, V0.H8, V7.H8
-	WORD $0x4f9910e1 // fmla v1.4s, v7.4s, v25.s[0]
-	VZIP2 V12.H8, V0.H8, V17.H8
-	WORD $0x4f991225 // fmla v5.4s, v17.4s, v25.s[0]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V3.H8, V0.H8, V8.H8
-	WORD $0x4f9a1101 // fmla v1.4s, v8.4s, v26.s[0]
-	VZIP2 V14.H8, V0.H8, V18.H8
-	WORD $0x4f9a1245 // fmla v5.4s, v18.4s, v26.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V4.H8, V0.H8, V10.H8
-	WORD $0x4f9b1141 // fmla v1.4s, v10.4s, v27.s[0]
-	VZIP2 V15.H8, V0.H8, V19.H8
-	WORD $0x4f9b1265 // fmla v5.4s, v19.4s, v27.s[0]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V6.H8, V0.H8, V11.H8
-	WORD $0x4f9c1161 // fmla v1.4s, v11.4s, v28.s[0]
-	VZIP2 V16.H8, V0.H8, V20.H8
-	WORD $0x4f9c1285 // fmla v5.4s, v20.4s, v28.s[0]
-	WORD $0x3cf469e2 // ldr q2, [x15, x20]
-	WORD $0x3cf46a03 // ldr q3, [x16, x20]
-	WORD $0x3cf46a64 // ldr q4, [x19, x20]
-	WORD $0x3cf46aa6 // ldr q6, [x21, x20]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V3.H8, V2.H8, V7.H8
-	VTRN2 V3.H8, V2.H8, V8.H8
-	VTRN1 V6.H8, V4.H8, V10.H8
-	VTRN2 V6.H8, V4.H8, V11.H8
-	VTRN1 V10.S4, V7.S4, V2.S4
-	VTRN2 V10.S4, V7.S4, V4.S4
-	VTRN1 V11.S4, V8.S4, V3.S4
-	VTRN2 V11.S4, V8.S4, V6.S4
-	WORD $0x3cf669ec // ldr q12, [x15, x22]
-	WORD $0x3cf66a0e // ldr q14, [x16, x22]
-	WORD $0x3cf66a6f // ldr q15, [x19, x22]
-	WORD $0x3cf66ab0 // ldr q16, [x21, x22]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V14.H8, V12.H8, V17.H8
-	VTRN2 V14.H8, V12.H8, V18.H8
-	VTRN1 V16.H8, V15.H8, V19.H8
-	VTRN2 V16.H8, V15.H8, V20.H8
-	VTRN1 V19.S4, V17.S4, V12.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	VTRN1 V20.S4, V18.S4, V14.S4
-	VTRN2 V20.S4, V18.S4, V16.S4
-	VZIP1 V2.H8, V0.H8, V7.H8
-	WORD $0x4f9510e9 // fmla v9.4s, v7.4s, v21.s[0]
-	VZIP1 V12.H8, V0.H8, V17.H8
-	WORD $0x4f95122d // fmla v13.4s, v17.4s, v21.s[0]
-	VZIP1 V3.H8, V0.H8, V8.H8
-	WORD $0x4f961109 // fmla v9.4s, v8.4s, v22.s[0]
-	VZIP1 V14.H8, V0.H8, V18.H8
-	WORD $0x4f96124d // fmla v13.4s, v18.4s, v22.s[0]
-	VZIP1 V4.H8, V0.H8, V10.H8
-	WORD $0x4f971149 // fmla v9.4s, v10.4s, v23.s[0]
-	VZIP1 V15.H8, V0.H8, V19.H8
-	WORD $0x4f97126d // fmla v13.4s, v19.4s, v23.s[0]
-	VZIP1 V6.H8, V0.H8, V11.H8
-	WORD $0x4f981169 // fmla v9.4s, v11.4s, v24.s[0]
-	VZIP1 V16.H8, V0.H8, V20.H8
-	WORD $0x4f98128d // fmla v13.4s, v20.4s, v24.s[0]
-	VZIP2 V2.H8, V0.H8, V7.H8
-	WORD $0x4f9910e9 // fmla v9.4s, v7.4s, v25.s[0]
-	VZIP2 V12.H8, V0.H8, V17.H8
-	WORD $0x4f99122d // fmla v13.4s, v17.4s, v25.s[0]
-	VZIP2 V3.H8, V0.H8, V8.H8
-	WORD $0x4f9a1109 // fmla v9.4s, v8.4s, v26.s[0]
-	VZIP2 V14.H8, V0.H8, V18.H8
-	WORD $0x4f9a124d // fmla v13.4s, v18.4s, v26.s[0]
-	VZIP2 V4.H8, V0.H8, V10.H8
-	WORD $0x4f9b1149 // fmla v9.4s, v10.4s, v27.s[0]
-	VZIP2 V15.H8, V0.H8, V19.H8
-	WORD $0x4f9b126d // fmla v13.4s, v19.4s, v27.s[0]
-	VZIP2 V6.H8, V0.H8, V11.H8
-	WORD $0x4f9c1169 // fmla v9.4s, v11.4s, v28.s[0]
-	VZIP2 V16.H8, V0.H8, V20.H8
-	WORD $0x4f9c128d // fmla v13.4s, v20.4s, v28.s[0]
-	ADD $16, R15, R15
-	ADD $16, R16, R16
-	ADD $16, R19, R19
-	ADD $16, R21, R21
-	SUBS $1, R6, R6
-	BNE group1step
-	MOVD s_cap+16(FP), R7
-	CBZ R7, group1first
-	FMOVQ local-256(SP), F2
-	WORD $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
-	FMOVQ local-240(SP), F3
-	WORD $0x4e25d465 // fadd v5.4s, v3.4s, v5.4s
-	FMOVQ local-224(SP), F4
-	WORD $0x4e29d489 // fadd v9.4s, v4.4s, v9.4s
-	FMOVQ local-208(SP), F6
-	WORD $0x4e2dd4cd // fadd v13.4s, v6.4s, v13.4s
-
-group1first:
-	MOVD k_cap+40(FP), R7
-	CBZ R7, group1store
-	FMOVQ F1, local-256(SP)
-	FMOVQ F5, local-240(SP)
-	FMOVQ F9, local-224(SP)
-	FMOVQ F13, local-208(SP)
-	MOVD $1, R6
-	MOVD R6, s_cap+16(FP)
-	B group1segment
-
-group1store:
-	VORR V1.B16, V1.B16, V2.B16
-	VORR V1.B16, V1.B16, V3.B16
-	VORR V1.B16, V1.B16, V4.B16
-	VORR V5.B16, V5.B16, V6.B16
-	VORR V5.B16, V5.B16, V7.B16
-	VORR V5.B16, V5.B16, V8.B16
-	VORR V9.B16, V9.B16, V10.B16
-	VORR V9.B16, V9.B16, V11.B16
-	VORR V9.B16, V9.B16, V12.B16
-	VORR V13.B16, V13.B16, V14.B16
-	VORR V13.B16, V13.B16, V15.B16
-	VORR V13.B16, V13.B16, V16.B16
-	B store
-
-	// 16 keys by 2 queries.
-group2:
+	// 16 keys by 1 or 2 queries.
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -21274,6 +20377,8 @@ group2ahead0:
 	MOVD R14, R10
 
 group2ahead1:
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ (R15), F3
 	FMOVQ (R16), F4
 	FMOVQ (R19), F7
@@ -21305,67 +20410,91 @@ group2ahead1:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP1 V3.H8, V0.H8, V11.H8
-	WORD $0x4f991161 // fmla v1.4s, v11.4s, v25.s[0]
-	WORD $0x4fb91162 // fmla v2.4s, v11.4s, v25.s[1]
 	VZIP1 V17.H8, V0.H8, V21.H8
+	WORD $0x4f991161 // fmla v1.4s, v11.4s, v25.s[0]
 	WORD $0x4f9912a5 // fmla v5.4s, v21.4s, v25.s[0]
+	BLT group2next0
+	WORD $0x4fb91162 // fmla v2.4s, v11.4s, v25.s[1]
 	WORD $0x4fb912a6 // fmla v6.4s, v21.4s, v25.s[1]
+
+group2next0:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V4.H8, V0.H8, V12.H8
-	WORD $0x4f9a1181 // fmla v1.4s, v12.4s, v26.s[0]
-	WORD $0x4fba1182 // fmla v2.4s, v12.4s, v26.s[1]
 	VZIP1 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9a1181 // fmla v1.4s, v12.4s, v26.s[0]
 	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
+	BLT group2next1
+	WORD $0x4fba1182 // fmla v2.4s, v12.4s, v26.s[1]
 	WORD $0x4fba12c6 // fmla v6.4s, v22.4s, v26.s[1]
+
+group2next1:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V7.H8, V0.H8, V15.H8
-	WORD $0x4f9b11e1 // fmla v1.4s, v15.4s, v27.s[0]
-	WORD $0x4fbb11e2 // fmla v2.4s, v15.4s, v27.s[1]
 	VZIP1 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9b11e1 // fmla v1.4s, v15.4s, v27.s[0]
 	WORD $0x4f9b12e5 // fmla v5.4s, v23.4s, v27.s[0]
+	BLT group2next2
+	WORD $0x4fbb11e2 // fmla v2.4s, v15.4s, v27.s[1]
 	WORD $0x4fbb12e6 // fmla v6.4s, v23.4s, v27.s[1]
+
+group2next2:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V8.H8, V0.H8, V16.H8
-	WORD $0x4f9c1201 // fmla v1.4s, v16.4s, v28.s[0]
-	WORD $0x4fbc1202 // fmla v2.4s, v16.4s, v28.s[1]
 	VZIP1 V20.H8, V0.H8, V24.H8
+	WORD $0x4f9c1201 // fmla v1.4s, v16.4s, v28.s[0]
 	WORD $0x4f9c1305 // fmla v5.4s, v24.4s, v28.s[0]
+	BLT group2next3
+	WORD $0x4fbc1202 // fmla v2.4s, v16.4s, v28.s[1]
 	WORD $0x4fbc1306 // fmla v6.4s, v24.4s, v28.s[1]
+
+group2next3:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V3.H8, V0.H8, V11.H8
-	WORD $0x4f9d1161 // fmla v1.4s, v11.4s, v29.s[0]
-	WORD $0x4fbd1162 // fmla v2.4s, v11.4s, v29.s[1]
 	VZIP2 V17.H8, V0.H8, V21.H8
+	WORD $0x4f9d1161 // fmla v1.4s, v11.4s, v29.s[0]
 	WORD $0x4f9d12a5 // fmla v5.4s, v21.4s, v29.s[0]
+	BLT group2next4
+	WORD $0x4fbd1162 // fmla v2.4s, v11.4s, v29.s[1]
 	WORD $0x4fbd12a6 // fmla v6.4s, v21.4s, v29.s[1]
+
+group2next4:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V4.H8, V0.H8, V12.H8
-	WORD $0x4f9e1181 // fmla v1.4s, v12.4s, v30.s[0]
-	WORD $0x4fbe1182 // fmla v2.4s, v12.4s, v30.s[1]
 	VZIP2 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9e1181 // fmla v1.4s, v12.4s, v30.s[0]
 	WORD $0x4f9e12c5 // fmla v5.4s, v22.4s, v30.s[0]
+	BLT group2next5
+	WORD $0x4fbe1182 // fmla v2.4s, v12.4s, v30.s[1]
 	WORD $0x4fbe12c6 // fmla v6.4s, v22.4s, v30.s[1]
+
+group2next5:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V7.H8, V0.H8, V15.H8
-	WORD $0x4f9f11e1 // fmla v1.4s, v15.4s, v31.s[0]
-	WORD $0x4fbf11e2 // fmla v2.4s, v15.4s, v31.s[1]
 	VZIP2 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9f11e1 // fmla v1.4s, v15.4s, v31.s[0]
 	WORD $0x4f9f12e5 // fmla v5.4s, v23.4s, v31.s[0]
+	BLT group2next6
+	WORD $0x4fbf11e2 // fmla v2.4s, v15.4s, v31.s[1]
 	WORD $0x4fbf12e6 // fmla v6.4s, v23.4s, v31.s[1]
+
+group2next6:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V8.H8, V0.H8, V16.H8
-	WORD $0x4f991201 // fmla v1.4s, v16.4s, v25.s[0]
-	WORD $0x4fb91202 // fmla v2.4s, v16.4s, v25.s[1]
 	VZIP2 V20.H8, V0.H8, V24.H8
+	WORD $0x4f991201 // fmla v1.4s, v16.4s, v25.s[0]
 	WORD $0x4f991305 // fmla v5.4s, v24.4s, v25.s[0]
+	BLT group2next7
+	WORD $0x4fb91202 // fmla v2.4s, v16.4s, v25.s[1]
 	WORD $0x4fb91306 // fmla v6.4s, v24.4s, v25.s[1]
+
+group2next7:
 	SUB R3<<3, R4, R4
 	WORD $0x3cf469e3 // ldr q3, [x15, x20]
 	WORD $0x3cf46a04 // ldr q4, [x16, x20]
@@ -21398,67 +20527,91 @@ group2ahead1:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP1 V3.H8, V0.H8, V11.H8
-	WORD $0x4f991169 // fmla v9.4s, v11.4s, v25.s[0]
-	WORD $0x4fb9116a // fmla v10.4s, v11.4s, v25.s[1]
 	VZIP1 V17.H8, V0.H8, V21.H8
+	WORD $0x4f991169 // fmla v9.4s, v11.4s, v25.s[0]
 	WORD $0x4f9912ad // fmla v13.4s, v21.4s, v25.s[0]
+	BLT group2next8
+	WORD $0x4fb9116a // fmla v10.4s, v11.4s, v25.s[1]
 	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
+
+group2next8:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V4.H8, V0.H8, V12.H8
-	WORD $0x4f9a1189 // fmla v9.4s, v12.4s, v26.s[0]
-	WORD $0x4fba118a // fmla v10.4s, v12.4s, v26.s[1]
 	VZIP1 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9a1189 // fmla v9.4s, v12.4s, v26.s[0]
 	WORD $0x4f9a12cd // fmla v13.4s, v22.4s, v26.s[0]
+	BLT group2next9
+	WORD $0x4fba118a // fmla v10.4s, v12.4s, v26.s[1]
 	WORD $0x4fba12ce // fmla v14.4s, v22.4s, v26.s[1]
+
+group2next9:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V7.H8, V0.H8, V15.H8
-	WORD $0x4f9b11e9 // fmla v9.4s, v15.4s, v27.s[0]
-	WORD $0x4fbb11ea // fmla v10.4s, v15.4s, v27.s[1]
 	VZIP1 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9b11e9 // fmla v9.4s, v15.4s, v27.s[0]
 	WORD $0x4f9b12ed // fmla v13.4s, v23.4s, v27.s[0]
+	BLT group2next10
+	WORD $0x4fbb11ea // fmla v10.4s, v15.4s, v27.s[1]
 	WORD $0x4fbb12ee // fmla v14.4s, v23.4s, v27.s[1]
+
+group2next10:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V8.H8, V0.H8, V16.H8
-	WORD $0x4f9c1209 // fmla v9.4s, v16.4s, v28.s[0]
-	WORD $0x4fbc120a // fmla v10.4s, v16.4s, v28.s[1]
 	VZIP1 V20.H8, V0.H8, V24.H8
+	WORD $0x4f9c1209 // fmla v9.4s, v16.4s, v28.s[0]
 	WORD $0x4f9c130d // fmla v13.4s, v24.4s, v28.s[0]
+	BLT group2next11
+	WORD $0x4fbc120a // fmla v10.4s, v16.4s, v28.s[1]
 	WORD $0x4fbc130e // fmla v14.4s, v24.4s, v28.s[1]
+
+group2next11:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V3.H8, V0.H8, V11.H8
-	WORD $0x4f9d1169 // fmla v9.4s, v11.4s, v29.s[0]
-	WORD $0x4fbd116a // fmla v10.4s, v11.4s, v29.s[1]
 	VZIP2 V17.H8, V0.H8, V21.H8
+	WORD $0x4f9d1169 // fmla v9.4s, v11.4s, v29.s[0]
 	WORD $0x4f9d12ad // fmla v13.4s, v21.4s, v29.s[0]
+	BLT group2next12
+	WORD $0x4fbd116a // fmla v10.4s, v11.4s, v29.s[1]
 	WORD $0x4fbd12ae // fmla v14.4s, v21.4s, v29.s[1]
+
+group2next12:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V4.H8, V0.H8, V12.H8
-	WORD $0x4f9e1189 // fmla v9.4s, v12.4s, v30.s[0]
-	WORD $0x4fbe118a // fmla v10.4s, v12.4s, v30.s[1]
 	VZIP2 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9e1189 // fmla v9.4s, v12.4s, v30.s[0]
 	WORD $0x4f9e12cd // fmla v13.4s, v22.4s, v30.s[0]
+	BLT group2next13
+	WORD $0x4fbe118a // fmla v10.4s, v12.4s, v30.s[1]
 	WORD $0x4fbe12ce // fmla v14.4s, v22.4s, v30.s[1]
+
+group2next13:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V7.H8, V0.H8, V15.H8
-	WORD $0x4f9f11e9 // fmla v9.4s, v15.4s, v31.s[0]
-	WORD $0x4fbf11ea // fmla v10.4s, v15.4s, v31.s[1]
 	VZIP2 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9f11e9 // fmla v9.4s, v15.4s, v31.s[0]
 	WORD $0x4f9f12ed // fmla v13.4s, v23.4s, v31.s[0]
+	BLT group2next14
+	WORD $0x4fbf11ea // fmla v10.4s, v15.4s, v31.s[1]
 	WORD $0x4fbf12ee // fmla v14.4s, v23.4s, v31.s[1]
+
+group2next14:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V8.H8, V0.H8, V16.H8
-	WORD $0x4f991209 // fmla v9.4s, v16.4s, v25.s[0]
-	WORD $0x4fb9120a // fmla v10.4s, v16.4s, v25.s[1]
 	VZIP2 V20.H8, V0.H8, V24.H8
+	WORD $0x4f991209 // fmla v9.4s, v16.4s, v25.s[0]
 	WORD $0x4f99130d // fmla v13.4s, v24.4s, v25.s[0]
+	BLT group2next15
+	WORD $0x4fb9120a // fmla v10.4s, v16.4s, v25.s[1]
 	WORD $0x4fb9130e // fmla v14.4s, v24.4s, v25.s[1]
+
+group2next15:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -21467,368 +20620,52 @@ group2ahead1:
 	BNE group2step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group2first
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ local-256(SP), F3
 	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	FMOVQ local-240(SP), F4
-	WORD $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
-	FMOVQ local-224(SP), F7
-	WORD $0x4e25d4e5 // fadd v5.4s, v7.4s, v5.4s
-	FMOVQ local-208(SP), F8
-	WORD $0x4e26d506 // fadd v6.4s, v8.4s, v6.4s
-	FMOVQ local-192(SP), F3
-	WORD $0x4e29d469 // fadd v9.4s, v3.4s, v9.4s
-	FMOVQ local-176(SP), F4
-	WORD $0x4e2ad48a // fadd v10.4s, v4.4s, v10.4s
-	FMOVQ local-160(SP), F7
-	WORD $0x4e2dd4ed // fadd v13.4s, v7.4s, v13.4s
+	FMOVQ local-224(SP), F4
+	WORD $0x4e25d485 // fadd v5.4s, v4.4s, v5.4s
+	FMOVQ local-192(SP), F7
+	WORD $0x4e29d4e9 // fadd v9.4s, v7.4s, v9.4s
+	FMOVQ local-160(SP), F8
+	WORD $0x4e2dd50d // fadd v13.4s, v8.4s, v13.4s
+	BLT group2next16
+	FMOVQ local-240(SP), F3
+	WORD $0x4e22d462 // fadd v2.4s, v3.4s, v2.4s
+	FMOVQ local-208(SP), F4
+	WORD $0x4e26d486 // fadd v6.4s, v4.4s, v6.4s
+	FMOVQ local-176(SP), F7
+	WORD $0x4e2ad4ea // fadd v10.4s, v7.4s, v10.4s
 	FMOVQ local-144(SP), F8
 	WORD $0x4e2ed50e // fadd v14.4s, v8.4s, v14.4s
+
+group2next16:
 
 group2first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group2store
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ F1, local-256(SP)
-	FMOVQ F2, local-240(SP)
 	FMOVQ F5, local-224(SP)
-	FMOVQ F6, local-208(SP)
 	FMOVQ F9, local-192(SP)
-	FMOVQ F10, local-176(SP)
 	FMOVQ F13, local-160(SP)
+	BLT group2next17
+	FMOVQ F2, local-240(SP)
+	FMOVQ F6, local-208(SP)
+	FMOVQ F10, local-176(SP)
 	FMOVQ F14, local-144(SP)
+
+group2next17:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group2segment
 
 group2store:
-	VORR V2.B16, V2.B16, V3.B16
-	VORR V2.B16, V2.B16, V4.B16
-	VORR V6.B16, V6.B16, V7.B16
-	VORR V6.B16, V6.B16, V8.B16
-	VORR V10.B16, V10.B16, V11.B16
-	VORR V10.B16, V10.B16, V12.B16
-	VORR V14.B16, V14.B16, V15.B16
-	VORR V14.B16, V14.B16, V16.B16
 	B store
 
-	// 16 keys by 3 queries.
-group3:
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD d+96(FP), R7
-	MOVD $0, R6
-	MOVD R6, s_cap+16(FP)
-
-group3segment:
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, k_cap+40(FP)
-	LSR $3, R6, R6
-	PCALIGN $32
-
-group3step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	ADD $128, R8, R8
-	ADD $128, R9, R9
-	SUBS $128, R10, R10
-	BNE group3ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead0:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	ADD $128, R8, R8
-	ADD $128, R9, R9
-	SUBS $128, R10, R10
-	BNE group3ahead1
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead1:
-	FMOVQ (R15), F4
-	FMOVQ (R16), F8
-	FMOVQ (R19), F12
-	FMOVQ (R21), F16
-
-	// Transpose 4×4 matrices.
-	VTRN1 V8.H8, V4.H8, V17.H8
-	VTRN2 V8.H8, V4.H8, V18.H8
-	VTRN1 V16.H8, V12.H8, V19.H8
-	VTRN2 V16.H8, V12.H8, V20.H8
-	VTRN1 V19.S4, V17.S4, V4.S4
-	VTRN2 V19.S4, V17.S4, V12.S4
-	VTRN1 V20.S4, V18.S4, V8.S4
-	VTRN2 V20.S4, V18.S4, V16.S4
-	FMOVQ (R4), F21
-	ADD R3, R4, R4
-	VZIP1 V4.H8, V0.H8, V17.H8
-	WORD $0x4f951221 // fmla v1.4s, v17.4s, v21.s[0]
-	WORD $0x4fb51222 // fmla v2.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a23 // fmla v3.4s, v17.4s, v21.s[2]
-	FMOVQ (R4), F22
-	ADD R3, R4, R4
-	VZIP1 V8.H8, V0.H8, V18.H8
-	WORD $0x4f961241 // fmla v1.4s, v18.4s, v22.s[0]
-	WORD $0x4fb61242 // fmla v2.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a43 // fmla v3.4s, v18.4s, v22.s[2]
-	FMOVQ (R4), F23
-	ADD R3, R4, R4
-	VZIP1 V12.H8, V0.H8, V19.H8
-	WORD $0x4f971261 // fmla v1.4s, v19.4s, v23.s[0]
-	WORD $0x4fb71262 // fmla v2.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a63 // fmla v3.4s, v19.4s, v23.s[2]
-	FMOVQ (R4), F24
-	ADD R3, R4, R4
-	VZIP1 V16.H8, V0.H8, V20.H8
-	WORD $0x4f981281 // fmla v1.4s, v20.4s, v24.s[0]
-	WORD $0x4fb81282 // fmla v2.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a83 // fmla v3.4s, v20.4s, v24.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V4.H8, V0.H8, V17.H8
-	WORD $0x4f991221 // fmla v1.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91222 // fmla v2.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a23 // fmla v3.4s, v17.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V8.H8, V0.H8, V18.H8
-	WORD $0x4f9a1241 // fmla v1.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1242 // fmla v2.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a43 // fmla v3.4s, v18.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V12.H8, V0.H8, V19.H8
-	WORD $0x4f9b1261 // fmla v1.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1262 // fmla v2.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a63 // fmla v3.4s, v19.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V16.H8, V0.H8, V20.H8
-	WORD $0x4f9c1281 // fmla v1.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc1282 // fmla v2.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a83 // fmla v3.4s, v20.4s, v28.s[2]
-	WORD $0x3cf169e4 // ldr q4, [x15, x17]
-	WORD $0x3cf16a08 // ldr q8, [x16, x17]
-	WORD $0x3cf16a6c // ldr q12, [x19, x17]
-	WORD $0x3cf16ab0 // ldr q16, [x21, x17]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V8.H8, V4.H8, V17.H8
-	VTRN2 V8.H8, V4.H8, V18.H8
-	VTRN1 V16.H8, V12.H8, V19.H8
-	VTRN2 V16.H8, V12.H8, V20.H8
-	VTRN1 V19.S4, V17.S4, V4.S4
-	VTRN2 V19.S4, V17.S4, V12.S4
-	VTRN1 V20.S4, V18.S4, V8.S4
-	VTRN2 V20.S4, V18.S4, V16.S4
-	VZIP1 V4.H8, V0.H8, V17.H8
-	WORD $0x4f951225 // fmla v5.4s, v17.4s, v21.s[0]
-	WORD $0x4fb51226 // fmla v6.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a27 // fmla v7.4s, v17.4s, v21.s[2]
-	VZIP1 V8.H8, V0.H8, V18.H8
-	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
-	WORD $0x4fb61246 // fmla v6.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
-	VZIP1 V12.H8, V0.H8, V19.H8
-	WORD $0x4f971265 // fmla v5.4s, v19.4s, v23.s[0]
-	WORD $0x4fb71266 // fmla v6.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a67 // fmla v7.4s, v19.4s, v23.s[2]
-	VZIP1 V16.H8, V0.H8, V20.H8
-	WORD $0x4f981285 // fmla v5.4s, v20.4s, v24.s[0]
-	WORD $0x4fb81286 // fmla v6.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
-	VZIP2 V4.H8, V0.H8, V17.H8
-	WORD $0x4f991225 // fmla v5.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91226 // fmla v6.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a27 // fmla v7.4s, v17.4s, v25.s[2]
-	VZIP2 V8.H8, V0.H8, V18.H8
-	WORD $0x4f9a1245 // fmla v5.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1246 // fmla v6.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a47 // fmla v7.4s, v18.4s, v26.s[2]
-	VZIP2 V12.H8, V0.H8, V19.H8
-	WORD $0x4f9b1265 // fmla v5.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1266 // fmla v6.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a67 // fmla v7.4s, v19.4s, v27.s[2]
-	VZIP2 V16.H8, V0.H8, V20.H8
-	WORD $0x4f9c1285 // fmla v5.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc1286 // fmla v6.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a87 // fmla v7.4s, v20.4s, v28.s[2]
-	WORD $0x3cf469e4 // ldr q4, [x15, x20]
-	WORD $0x3cf46a08 // ldr q8, [x16, x20]
-	WORD $0x3cf46a6c // ldr q12, [x19, x20]
-	WORD $0x3cf46ab0 // ldr q16, [x21, x20]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V8.H8, V4.H8, V17.H8
-	VTRN2 V8.H8, V4.H8, V18.H8
-	VTRN1 V16.H8, V12.H8, V19.H8
-	VTRN2 V16.H8, V12.H8, V20.H8
-	VTRN1 V19.S4, V17.S4, V4.S4
-	VTRN2 V19.S4, V17.S4, V12.S4
-	VTRN1 V20.S4, V18.S4, V8.S4
-	VTRN2 V20.S4, V18.S4, V16.S4
-	VZIP1 V4.H8, V0.H8, V17.H8
-	WORD $0x4f951229 // fmla v9.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5122a // fmla v10.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
-	VZIP1 V8.H8, V0.H8, V18.H8
-	WORD $0x4f961249 // fmla v9.4s, v18.4s, v22.s[0]
-	WORD $0x4fb6124a // fmla v10.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a4b // fmla v11.4s, v18.4s, v22.s[2]
-	VZIP1 V12.H8, V0.H8, V19.H8
-	WORD $0x4f971269 // fmla v9.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7126a // fmla v10.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a6b // fmla v11.4s, v19.4s, v23.s[2]
-	VZIP1 V16.H8, V0.H8, V20.H8
-	WORD $0x4f981289 // fmla v9.4s, v20.4s, v24.s[0]
-	WORD $0x4fb8128a // fmla v10.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a8b // fmla v11.4s, v20.4s, v24.s[2]
-	VZIP2 V4.H8, V0.H8, V17.H8
-	WORD $0x4f991229 // fmla v9.4s, v17.4s, v25.s[0]
-	WORD $0x4fb9122a // fmla v10.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a2b // fmla v11.4s, v17.4s, v25.s[2]
-	VZIP2 V8.H8, V0.H8, V18.H8
-	WORD $0x4f9a1249 // fmla v9.4s, v18.4s, v26.s[0]
-	WORD $0x4fba124a // fmla v10.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a4b // fmla v11.4s, v18.4s, v26.s[2]
-	VZIP2 V12.H8, V0.H8, V19.H8
-	WORD $0x4f9b1269 // fmla v9.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb126a // fmla v10.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a6b // fmla v11.4s, v19.4s, v27.s[2]
-	VZIP2 V16.H8, V0.H8, V20.H8
-	WORD $0x4f9c1289 // fmla v9.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc128a // fmla v10.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a8b // fmla v11.4s, v20.4s, v28.s[2]
-	WORD $0x3cf669e4 // ldr q4, [x15, x22]
-	WORD $0x3cf66a08 // ldr q8, [x16, x22]
-	WORD $0x3cf66a6c // ldr q12, [x19, x22]
-	WORD $0x3cf66ab0 // ldr q16, [x21, x22]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V8.H8, V4.H8, V17.H8
-	VTRN2 V8.H8, V4.H8, V18.H8
-	VTRN1 V16.H8, V12.H8, V19.H8
-	VTRN2 V16.H8, V12.H8, V20.H8
-	VTRN1 V19.S4, V17.S4, V4.S4
-	VTRN2 V19.S4, V17.S4, V12.S4
-	VTRN1 V20.S4, V18.S4, V8.S4
-	VTRN2 V20.S4, V18.S4, V16.S4
-	VZIP1 V4.H8, V0.H8, V17.H8
-	WORD $0x4f95122d // fmla v13.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a2f // fmla v15.4s, v17.4s, v21.s[2]
-	VZIP1 V8.H8, V0.H8, V18.H8
-	WORD $0x4f96124d // fmla v13.4s, v18.4s, v22.s[0]
-	WORD $0x4fb6124e // fmla v14.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a4f // fmla v15.4s, v18.4s, v22.s[2]
-	VZIP1 V12.H8, V0.H8, V19.H8
-	WORD $0x4f97126d // fmla v13.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a6f // fmla v15.4s, v19.4s, v23.s[2]
-	VZIP1 V16.H8, V0.H8, V20.H8
-	WORD $0x4f98128d // fmla v13.4s, v20.4s, v24.s[0]
-	WORD $0x4fb8128e // fmla v14.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a8f // fmla v15.4s, v20.4s, v24.s[2]
-	VZIP2 V4.H8, V0.H8, V17.H8
-	WORD $0x4f99122d // fmla v13.4s, v17.4s, v25.s[0]
-	WORD $0x4fb9122e // fmla v14.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a2f // fmla v15.4s, v17.4s, v25.s[2]
-	VZIP2 V8.H8, V0.H8, V18.H8
-	WORD $0x4f9a124d // fmla v13.4s, v18.4s, v26.s[0]
-	WORD $0x4fba124e // fmla v14.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a4f // fmla v15.4s, v18.4s, v26.s[2]
-	VZIP2 V12.H8, V0.H8, V19.H8
-	WORD $0x4f9b126d // fmla v13.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb126e // fmla v14.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a6f // fmla v15.4s, v19.4s, v27.s[2]
-	VZIP2 V16.H8, V0.H8, V20.H8
-	WORD $0x4f9c128d // fmla v13.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc128e // fmla v14.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a8f // fmla v15.4s, v20.4s, v28.s[2]
-	ADD $16, R15, R15
-	ADD $16, R16, R16
-	ADD $16, R19, R19
-	ADD $16, R21, R21
-	SUBS $1, R6, R6
-	BNE group3step
-	MOVD s_cap+16(FP), R7
-	CBZ R7, group3first
-	FMOVQ local-256(SP), F4
-	WORD $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
-	FMOVQ local-240(SP), F8
-	WORD $0x4e22d502 // fadd v2.4s, v8.4s, v2.4s
-	FMOVQ local-224(SP), F12
-	WORD $0x4e23d583 // fadd v3.4s, v12.4s, v3.4s
-	FMOVQ local-208(SP), F16
-	WORD $0x4e25d605 // fadd v5.4s, v16.4s, v5.4s
-	FMOVQ local-192(SP), F4
-	WORD $0x4e26d486 // fadd v6.4s, v4.4s, v6.4s
-	FMOVQ local-176(SP), F8
-	WORD $0x4e27d507 // fadd v7.4s, v8.4s, v7.4s
-	FMOVQ local-160(SP), F12
-	WORD $0x4e29d589 // fadd v9.4s, v12.4s, v9.4s
-	FMOVQ local-144(SP), F16
-	WORD $0x4e2ad60a // fadd v10.4s, v16.4s, v10.4s
-	FMOVQ local-128(SP), F4
-	WORD $0x4e2bd48b // fadd v11.4s, v4.4s, v11.4s
-	FMOVQ local-112(SP), F8
-	WORD $0x4e2dd50d // fadd v13.4s, v8.4s, v13.4s
-	FMOVQ local-96(SP), F12
-	WORD $0x4e2ed58e // fadd v14.4s, v12.4s, v14.4s
-	FMOVQ local-80(SP), F16
-	WORD $0x4e2fd60f // fadd v15.4s, v16.4s, v15.4s
-
-group3first:
-	MOVD k_cap+40(FP), R7
-	CBZ R7, group3store
-	FMOVQ F1, local-256(SP)
-	FMOVQ F2, local-240(SP)
-	FMOVQ F3, local-224(SP)
-	FMOVQ F5, local-208(SP)
-	FMOVQ F6, local-192(SP)
-	FMOVQ F7, local-176(SP)
-	FMOVQ F9, local-160(SP)
-	FMOVQ F10, local-144(SP)
-	FMOVQ F11, local-128(SP)
-	FMOVQ F13, local-112(SP)
-	FMOVQ F14, local-96(SP)
-	FMOVQ F15, local-80(SP)
-	MOVD $1, R6
-	MOVD R6, s_cap+16(FP)
-	B group3segment
-
-group3store:
-	VORR V3.B16, V3.B16, V4.B16
-	VORR V7.B16, V7.B16, V8.B16
-	VORR V11.B16, V11.B16, V12.B16
-	VORR V15.B16, V15.B16, V16.B16
-	B store
-
-	// 16 keys by 4 queries.
+	// 16 keys by 3 or 4 queries.
 group4:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
@@ -21891,6 +20728,8 @@ group4ahead0:
 	MOVD R14, R10
 
 group4ahead1:
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ (R15), F17
 	FMOVQ (R16), F18
 	FMOVQ (R19), F19
@@ -21911,56 +20750,80 @@ group4ahead1:
 	WORD $0x4f9912a1 // fmla v1.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912a2 // fmla v2.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aa3 // fmla v3.4s, v21.4s, v25.s[2]
+	BLT group4next0
 	WORD $0x4fb91aa4 // fmla v4.4s, v21.4s, v25.s[3]
+
+group4next0:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9a12c1 // fmla v1.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12c2 // fmla v2.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1ac3 // fmla v3.4s, v22.4s, v26.s[2]
+	BLT group4next1
 	WORD $0x4fba1ac4 // fmla v4.4s, v22.4s, v26.s[3]
+
+group4next1:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9b12e1 // fmla v1.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12e2 // fmla v2.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1ae3 // fmla v3.4s, v23.4s, v27.s[2]
+	BLT group4next2
 	WORD $0x4fbb1ae4 // fmla v4.4s, v23.4s, v27.s[3]
+
+group4next2:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V20.H8, V0.H8, V24.H8
 	WORD $0x4f9c1301 // fmla v1.4s, v24.4s, v28.s[0]
 	WORD $0x4fbc1302 // fmla v2.4s, v24.4s, v28.s[1]
 	WORD $0x4f9c1b03 // fmla v3.4s, v24.4s, v28.s[2]
+	BLT group4next3
 	WORD $0x4fbc1b04 // fmla v4.4s, v24.4s, v28.s[3]
+
+group4next3:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V17.H8, V0.H8, V21.H8
 	WORD $0x4f9d12a1 // fmla v1.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12a2 // fmla v2.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aa3 // fmla v3.4s, v21.4s, v29.s[2]
+	BLT group4next4
 	WORD $0x4fbd1aa4 // fmla v4.4s, v21.4s, v29.s[3]
+
+group4next4:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9e12c1 // fmla v1.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12c2 // fmla v2.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1ac3 // fmla v3.4s, v22.4s, v30.s[2]
+	BLT group4next5
 	WORD $0x4fbe1ac4 // fmla v4.4s, v22.4s, v30.s[3]
+
+group4next5:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9f12e1 // fmla v1.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12e2 // fmla v2.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1ae3 // fmla v3.4s, v23.4s, v31.s[2]
+	BLT group4next6
 	WORD $0x4fbf1ae4 // fmla v4.4s, v23.4s, v31.s[3]
+
+group4next6:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V20.H8, V0.H8, V24.H8
 	WORD $0x4f991301 // fmla v1.4s, v24.4s, v25.s[0]
 	WORD $0x4fb91302 // fmla v2.4s, v24.4s, v25.s[1]
 	WORD $0x4f991b03 // fmla v3.4s, v24.4s, v25.s[2]
+	BLT group4next7
 	WORD $0x4fb91b04 // fmla v4.4s, v24.4s, v25.s[3]
+
+group4next7:
 	SUB R3<<3, R4, R4
 	WORD $0x3cf169f1 // ldr q17, [x15, x17]
 	WORD $0x3cf16a12 // ldr q18, [x16, x17]
@@ -21982,56 +20845,80 @@ group4ahead1:
 	WORD $0x4f9912a5 // fmla v5.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912a6 // fmla v6.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aa7 // fmla v7.4s, v21.4s, v25.s[2]
+	BLT group4next8
 	WORD $0x4fb91aa8 // fmla v8.4s, v21.4s, v25.s[3]
+
+group4next8:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12c6 // fmla v6.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1ac7 // fmla v7.4s, v22.4s, v26.s[2]
+	BLT group4next9
 	WORD $0x4fba1ac8 // fmla v8.4s, v22.4s, v26.s[3]
+
+group4next9:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9b12e5 // fmla v5.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12e6 // fmla v6.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1ae7 // fmla v7.4s, v23.4s, v27.s[2]
+	BLT group4next10
 	WORD $0x4fbb1ae8 // fmla v8.4s, v23.4s, v27.s[3]
+
+group4next10:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V20.H8, V0.H8, V24.H8
 	WORD $0x4f9c1305 // fmla v5.4s, v24.4s, v28.s[0]
 	WORD $0x4fbc1306 // fmla v6.4s, v24.4s, v28.s[1]
 	WORD $0x4f9c1b07 // fmla v7.4s, v24.4s, v28.s[2]
+	BLT group4next11
 	WORD $0x4fbc1b08 // fmla v8.4s, v24.4s, v28.s[3]
+
+group4next11:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V17.H8, V0.H8, V21.H8
 	WORD $0x4f9d12a5 // fmla v5.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12a6 // fmla v6.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aa7 // fmla v7.4s, v21.4s, v29.s[2]
+	BLT group4next12
 	WORD $0x4fbd1aa8 // fmla v8.4s, v21.4s, v29.s[3]
+
+group4next12:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9e12c5 // fmla v5.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12c6 // fmla v6.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1ac7 // fmla v7.4s, v22.4s, v30.s[2]
+	BLT group4next13
 	WORD $0x4fbe1ac8 // fmla v8.4s, v22.4s, v30.s[3]
+
+group4next13:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9f12e5 // fmla v5.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12e6 // fmla v6.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1ae7 // fmla v7.4s, v23.4s, v31.s[2]
+	BLT group4next14
 	WORD $0x4fbf1ae8 // fmla v8.4s, v23.4s, v31.s[3]
+
+group4next14:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V20.H8, V0.H8, V24.H8
 	WORD $0x4f991305 // fmla v5.4s, v24.4s, v25.s[0]
 	WORD $0x4fb91306 // fmla v6.4s, v24.4s, v25.s[1]
 	WORD $0x4f991b07 // fmla v7.4s, v24.4s, v25.s[2]
+	BLT group4next15
 	WORD $0x4fb91b08 // fmla v8.4s, v24.4s, v25.s[3]
+
+group4next15:
 	SUB R3<<3, R4, R4
 	WORD $0x3cf469f1 // ldr q17, [x15, x20]
 	WORD $0x3cf46a12 // ldr q18, [x16, x20]
@@ -22053,56 +20940,80 @@ group4ahead1:
 	WORD $0x4f9912a9 // fmla v9.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912aa // fmla v10.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aab // fmla v11.4s, v21.4s, v25.s[2]
+	BLT group4next16
 	WORD $0x4fb91aac // fmla v12.4s, v21.4s, v25.s[3]
+
+group4next16:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9a12c9 // fmla v9.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12ca // fmla v10.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1acb // fmla v11.4s, v22.4s, v26.s[2]
+	BLT group4next17
 	WORD $0x4fba1acc // fmla v12.4s, v22.4s, v26.s[3]
+
+group4next17:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9b12e9 // fmla v9.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12ea // fmla v10.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1aeb // fmla v11.4s, v23.4s, v27.s[2]
+	BLT group4next18
 	WORD $0x4fbb1aec // fmla v12.4s, v23.4s, v27.s[3]
+
+group4next18:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V20.H8, V0.H8, V24.H8
 	WORD $0x4f9c1309 // fmla v9.4s, v24.4s, v28.s[0]
 	WORD $0x4fbc130a // fmla v10.4s, v24.4s, v28.s[1]
 	WORD $0x4f9c1b0b // fmla v11.4s, v24.4s, v28.s[2]
+	BLT group4next19
 	WORD $0x4fbc1b0c // fmla v12.4s, v24.4s, v28.s[3]
+
+group4next19:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V17.H8, V0.H8, V21.H8
 	WORD $0x4f9d12a9 // fmla v9.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12aa // fmla v10.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aab // fmla v11.4s, v21.4s, v29.s[2]
+	BLT group4next20
 	WORD $0x4fbd1aac // fmla v12.4s, v21.4s, v29.s[3]
+
+group4next20:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9e12c9 // fmla v9.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12ca // fmla v10.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1acb // fmla v11.4s, v22.4s, v30.s[2]
+	BLT group4next21
 	WORD $0x4fbe1acc // fmla v12.4s, v22.4s, v30.s[3]
+
+group4next21:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9f12e9 // fmla v9.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12ea // fmla v10.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1aeb // fmla v11.4s, v23.4s, v31.s[2]
+	BLT group4next22
 	WORD $0x4fbf1aec // fmla v12.4s, v23.4s, v31.s[3]
+
+group4next22:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V20.H8, V0.H8, V24.H8
 	WORD $0x4f991309 // fmla v9.4s, v24.4s, v25.s[0]
 	WORD $0x4fb9130a // fmla v10.4s, v24.4s, v25.s[1]
 	WORD $0x4f991b0b // fmla v11.4s, v24.4s, v25.s[2]
+	BLT group4next23
 	WORD $0x4fb91b0c // fmla v12.4s, v24.4s, v25.s[3]
+
+group4next23:
 	SUB R3<<3, R4, R4
 	WORD $0x3cf669f1 // ldr q17, [x15, x22]
 	WORD $0x3cf66a12 // ldr q18, [x16, x22]
@@ -22124,56 +21035,80 @@ group4ahead1:
 	WORD $0x4f9912ad // fmla v13.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aaf // fmla v15.4s, v21.4s, v25.s[2]
+	BLT group4next24
 	WORD $0x4fb91ab0 // fmla v16.4s, v21.4s, v25.s[3]
+
+group4next24:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9a12cd // fmla v13.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12ce // fmla v14.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1acf // fmla v15.4s, v22.4s, v26.s[2]
+	BLT group4next25
 	WORD $0x4fba1ad0 // fmla v16.4s, v22.4s, v26.s[3]
+
+group4next25:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9b12ed // fmla v13.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12ee // fmla v14.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1aef // fmla v15.4s, v23.4s, v27.s[2]
+	BLT group4next26
 	WORD $0x4fbb1af0 // fmla v16.4s, v23.4s, v27.s[3]
+
+group4next26:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V20.H8, V0.H8, V24.H8
 	WORD $0x4f9c130d // fmla v13.4s, v24.4s, v28.s[0]
 	WORD $0x4fbc130e // fmla v14.4s, v24.4s, v28.s[1]
 	WORD $0x4f9c1b0f // fmla v15.4s, v24.4s, v28.s[2]
+	BLT group4next27
 	WORD $0x4fbc1b10 // fmla v16.4s, v24.4s, v28.s[3]
+
+group4next27:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V17.H8, V0.H8, V21.H8
 	WORD $0x4f9d12ad // fmla v13.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12ae // fmla v14.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aaf // fmla v15.4s, v21.4s, v29.s[2]
+	BLT group4next28
 	WORD $0x4fbd1ab0 // fmla v16.4s, v21.4s, v29.s[3]
+
+group4next28:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9e12cd // fmla v13.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12ce // fmla v14.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1acf // fmla v15.4s, v22.4s, v30.s[2]
+	BLT group4next29
 	WORD $0x4fbe1ad0 // fmla v16.4s, v22.4s, v30.s[3]
+
+group4next29:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9f12ed // fmla v13.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12ee // fmla v14.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1aef // fmla v15.4s, v23.4s, v31.s[2]
+	BLT group4next30
 	WORD $0x4fbf1af0 // fmla v16.4s, v23.4s, v31.s[3]
+
+group4next30:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V20.H8, V0.H8, V24.H8
 	WORD $0x4f99130d // fmla v13.4s, v24.4s, v25.s[0]
 	WORD $0x4fb9130e // fmla v14.4s, v24.4s, v25.s[1]
 	WORD $0x4f991b0f // fmla v15.4s, v24.4s, v25.s[2]
+	BLT group4next31
 	WORD $0x4fb91b10 // fmla v16.4s, v24.4s, v25.s[3]
+
+group4next31:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -22182,58 +21117,68 @@ group4ahead1:
 	BNE group4step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group4first
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ local-256(SP), F17
 	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
-	FMOVQ local-240(SP), F18
-	WORD $0x4e22d642 // fadd v2.4s, v18.4s, v2.4s
-	FMOVQ local-224(SP), F19
-	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
-	FMOVQ local-208(SP), F20
-	WORD $0x4e24d684 // fadd v4.4s, v20.4s, v4.4s
-	FMOVQ local-192(SP), F17
-	WORD $0x4e25d625 // fadd v5.4s, v17.4s, v5.4s
+	FMOVQ local-192(SP), F18
+	WORD $0x4e25d645 // fadd v5.4s, v18.4s, v5.4s
+	FMOVQ local-128(SP), F19
+	WORD $0x4e29d669 // fadd v9.4s, v19.4s, v9.4s
+	FMOVQ local-64(SP), F20
+	WORD $0x4e2dd68d // fadd v13.4s, v20.4s, v13.4s
+	FMOVQ local-240(SP), F17
+	WORD $0x4e22d622 // fadd v2.4s, v17.4s, v2.4s
 	FMOVQ local-176(SP), F18
 	WORD $0x4e26d646 // fadd v6.4s, v18.4s, v6.4s
-	FMOVQ local-160(SP), F19
-	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
-	FMOVQ local-144(SP), F20
-	WORD $0x4e28d688 // fadd v8.4s, v20.4s, v8.4s
-	FMOVQ local-128(SP), F17
-	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
-	FMOVQ local-112(SP), F18
-	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
+	FMOVQ local-112(SP), F19
+	WORD $0x4e2ad66a // fadd v10.4s, v19.4s, v10.4s
+	FMOVQ local-48(SP), F20
+	WORD $0x4e2ed68e // fadd v14.4s, v20.4s, v14.4s
+	FMOVQ local-224(SP), F17
+	WORD $0x4e23d623 // fadd v3.4s, v17.4s, v3.4s
+	FMOVQ local-160(SP), F18
+	WORD $0x4e27d647 // fadd v7.4s, v18.4s, v7.4s
 	FMOVQ local-96(SP), F19
 	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
-	FMOVQ local-80(SP), F20
-	WORD $0x4e2cd68c // fadd v12.4s, v20.4s, v12.4s
-	FMOVQ local-64(SP), F17
-	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
-	FMOVQ local-48(SP), F18
-	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
-	FMOVQ local-32(SP), F19
-	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
+	FMOVQ local-32(SP), F20
+	WORD $0x4e2fd68f // fadd v15.4s, v20.4s, v15.4s
+	BLT group4next32
+	FMOVQ local-208(SP), F17
+	WORD $0x4e24d624 // fadd v4.4s, v17.4s, v4.4s
+	FMOVQ local-144(SP), F18
+	WORD $0x4e28d648 // fadd v8.4s, v18.4s, v8.4s
+	FMOVQ local-80(SP), F19
+	WORD $0x4e2cd66c // fadd v12.4s, v19.4s, v12.4s
 	FMOVQ local-16(SP), F20
 	WORD $0x4e30d690 // fadd v16.4s, v20.4s, v16.4s
+
+group4next32:
 
 group4first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group4store
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ F1, local-256(SP)
-	FMOVQ F2, local-240(SP)
-	FMOVQ F3, local-224(SP)
-	FMOVQ F4, local-208(SP)
 	FMOVQ F5, local-192(SP)
-	FMOVQ F6, local-176(SP)
-	FMOVQ F7, local-160(SP)
-	FMOVQ F8, local-144(SP)
 	FMOVQ F9, local-128(SP)
-	FMOVQ F10, local-112(SP)
-	FMOVQ F11, local-96(SP)
-	FMOVQ F12, local-80(SP)
 	FMOVQ F13, local-64(SP)
+	FMOVQ F2, local-240(SP)
+	FMOVQ F6, local-176(SP)
+	FMOVQ F10, local-112(SP)
 	FMOVQ F14, local-48(SP)
+	FMOVQ F3, local-224(SP)
+	FMOVQ F7, local-160(SP)
+	FMOVQ F11, local-96(SP)
 	FMOVQ F15, local-32(SP)
+	BLT group4next33
+	FMOVQ F4, local-208(SP)
+	FMOVQ F8, local-144(SP)
+	FMOVQ F12, local-80(SP)
 	FMOVQ F16, local-16(SP)
+
+group4next33:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group4segment
@@ -22242,6 +21187,35 @@ group4store:
 	B store
 
 store:
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
+	BGE four
+	CMP $1, R7
+	BGT has1
+	VORR V1.B16, V1.B16, V2.B16
+	VORR V5.B16, V5.B16, V6.B16
+	VORR V9.B16, V9.B16, V10.B16
+	VORR V13.B16, V13.B16, V14.B16
+
+has1:
+	CMP $2, R7
+	BGT has2
+	VORR V2.B16, V2.B16, V3.B16
+	VORR V6.B16, V6.B16, V7.B16
+	VORR V10.B16, V10.B16, V11.B16
+	VORR V14.B16, V14.B16, V15.B16
+
+has2:
+	CMP $3, R7
+	BGT has3
+	VORR V3.B16, V3.B16, V4.B16
+	VORR V7.B16, V7.B16, V8.B16
+	VORR V11.B16, V11.B16, V12.B16
+	VORR V15.B16, V15.B16, V16.B16
+
+has3:
+
+four:
 
 	// Transpose 4×4 matrices.
 	VTRN1 V2.S4, V1.S4, V17.S4
@@ -23647,568 +22621,15 @@ tile:
 whole:
 	MOVD $0, R5
 
-	// A group of up to 4 queries.
+	// A group of up to 4 queries. Up to 2 take a loop of their own.
 group:
 	MOVD a_N+120(FP), R7
 	SUB R5, R7, R7
-	CMP $4, R7
-	BGE group4
-	CMP $3, R7
-	BGE group3
+	MOVD R7, a_Q_cap+112(FP)
 	CMP $2, R7
-	BGE group2
+	BGT group4
 
-	// 16 keys by 1 queries.
-	MOVD a_Q_base+96(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD R15, R16
-	MOVD a_Group+88(FP), R17
-	MOVD a_D+136(FP), R7
-	MOVD $0, R6
-	MOVD R6, a_S_cap+16(FP)
-
-group1segment:
-	VMOVI $0, V3.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V15.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, a_K_cap+40(FP)
-	LSR $4, R6, R6
-	PCALIGN $32
-
-group1step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group1ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead0:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group1ahead1
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead1:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group1ahead2
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead2:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group1ahead3
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead3:
-	FMOVQ (R19), F4
-	FMOVQ (R20), F5
-	FMOVQ (R22), F6
-	FMOVQ (R24), F8
-
-	// Transpose 4×4 matrices.
-	VTRN1 V5.B16, V4.B16, V9.B16
-	VTRN2 V5.B16, V4.B16, V10.B16
-	VTRN1 V8.B16, V6.B16, V12.B16
-	VTRN2 V8.B16, V6.B16, V13.B16
-	VTRN1 V12.H8, V9.H8, V4.H8
-	VTRN2 V12.H8, V9.H8, V6.H8
-	VTRN1 V13.H8, V10.H8, V5.H8
-	VTRN2 V13.H8, V10.H8, V8.H8
-	VEOR V0.B16, V4.B16, V4.B16
-	VEOR V0.B16, V5.B16, V5.B16
-	VEOR V0.B16, V6.B16, V6.B16
-	VEOR V0.B16, V8.B16, V8.B16
-	FMOVQ (R16), F16
-	WORD $0x3cf56a71 // ldr q17, [x19, x21]
-	WORD $0x3cf56a92 // ldr q18, [x20, x21]
-	WORD $0x3cf56ad3 // ldr q19, [x22, x21]
-	WORD $0x3cf56b14 // ldr q20, [x24, x21]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V18.B16, V17.B16, V21.B16
-	VTRN2 V18.B16, V17.B16, V22.B16
-	VTRN1 V20.B16, V19.B16, V23.B16
-	VTRN2 V20.B16, V19.B16, V24.B16
-	VTRN1 V23.H8, V21.H8, V17.H8
-	VTRN2 V23.H8, V21.H8, V19.H8
-	VTRN1 V24.H8, V22.H8, V18.H8
-	VTRN2 V24.H8, V22.H8, V20.H8
-	VEOR V0.B16, V17.B16, V17.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	VEOR V0.B16, V19.B16, V19.B16
-	VEOR V0.B16, V20.B16, V20.B16
-	FMOVQ 16(R16), F26
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V4.B16, V9.B16
-	VZIP1 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11c3 // fmla v3.4s, v14.4s, v27.s[0]
-	VZIP1 V1.B16, V17.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b1327 // fmla v7.4s, v25.4s, v27.s[0]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V5.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9c11c3 // fmla v3.4s, v14.4s, v28.s[0]
-	VZIP1 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c1327 // fmla v7.4s, v25.4s, v28.s[0]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V6.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9d11c3 // fmla v3.4s, v14.4s, v29.s[0]
-	VZIP1 V1.B16, V19.B16, V23.B16
-	VZIP1 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V8.B16, V13.B16
-	VZIP1 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9e11c3 // fmla v3.4s, v14.4s, v30.s[0]
-	VZIP1 V1.B16, V20.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e1327 // fmla v7.4s, v25.4s, v30.s[0]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9f11c3 // fmla v3.4s, v14.4s, v31.s[0]
-	VZIP2 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f1327 // fmla v7.4s, v25.4s, v31.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11c3 // fmla v3.4s, v14.4s, v27.s[0]
-	VZIP2 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b1327 // fmla v7.4s, v25.4s, v27.s[0]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9c11c3 // fmla v3.4s, v14.4s, v28.s[0]
-	VZIP2 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c1327 // fmla v7.4s, v25.4s, v28.s[0]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9d11c3 // fmla v3.4s, v14.4s, v29.s[0]
-	VZIP2 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V4.B16, V9.B16
-	VZIP1 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9e11c3 // fmla v3.4s, v14.4s, v30.s[0]
-	VZIP2 V1.B16, V17.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e1327 // fmla v7.4s, v25.4s, v30.s[0]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V5.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9f11c3 // fmla v3.4s, v14.4s, v31.s[0]
-	VZIP2 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f1327 // fmla v7.4s, v25.4s, v31.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V6.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11c3 // fmla v3.4s, v14.4s, v27.s[0]
-	VZIP2 V1.B16, V19.B16, V23.B16
-	VZIP1 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b1327 // fmla v7.4s, v25.4s, v27.s[0]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V8.B16, V13.B16
-	VZIP1 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9c11c3 // fmla v3.4s, v14.4s, v28.s[0]
-	VZIP2 V1.B16, V20.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c1327 // fmla v7.4s, v25.4s, v28.s[0]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9d11c3 // fmla v3.4s, v14.4s, v29.s[0]
-	VZIP2 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9e11c3 // fmla v3.4s, v14.4s, v30.s[0]
-	VZIP2 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e1327 // fmla v7.4s, v25.4s, v30.s[0]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9f11c3 // fmla v3.4s, v14.4s, v31.s[0]
-	VZIP2 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f1327 // fmla v7.4s, v25.4s, v31.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11c3 // fmla v3.4s, v14.4s, v27.s[0]
-	VZIP2 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b1327 // fmla v7.4s, v25.4s, v27.s[0]
-	SUB R3<<4, R4, R4
-	WORD $0x3cf76a64 // ldr q4, [x19, x23]
-	WORD $0x3cf76a85 // ldr q5, [x20, x23]
-	WORD $0x3cf76ac6 // ldr q6, [x22, x23]
-	WORD $0x3cf76b08 // ldr q8, [x24, x23]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V5.B16, V4.B16, V9.B16
-	VTRN2 V5.B16, V4.B16, V10.B16
-	VTRN1 V8.B16, V6.B16, V12.B16
-	VTRN2 V8.B16, V6.B16, V13.B16
-	VTRN1 V12.H8, V9.H8, V4.H8
-	VTRN2 V12.H8, V9.H8, V6.H8
-	VTRN1 V13.H8, V10.H8, V5.H8
-	VTRN2 V13.H8, V10.H8, V8.H8
-	VEOR V0.B16, V4.B16, V4.B16
-	VEOR V0.B16, V5.B16, V5.B16
-	VEOR V0.B16, V6.B16, V6.B16
-	VEOR V0.B16, V8.B16, V8.B16
-	FMOVQ 32(R16), F16
-	WORD $0x3cf96a71 // ldr q17, [x19, x25]
-	WORD $0x3cf96a92 // ldr q18, [x20, x25]
-	WORD $0x3cf96ad3 // ldr q19, [x22, x25]
-	WORD $0x3cf96b14 // ldr q20, [x24, x25]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V18.B16, V17.B16, V21.B16
-	VTRN2 V18.B16, V17.B16, V22.B16
-	VTRN1 V20.B16, V19.B16, V23.B16
-	VTRN2 V20.B16, V19.B16, V24.B16
-	VTRN1 V23.H8, V21.H8, V17.H8
-	VTRN2 V23.H8, V21.H8, V19.H8
-	VTRN1 V24.H8, V22.H8, V18.H8
-	VTRN2 V24.H8, V22.H8, V20.H8
-	VEOR V0.B16, V17.B16, V17.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	VEOR V0.B16, V19.B16, V19.B16
-	VEOR V0.B16, V20.B16, V20.B16
-	FMOVQ 48(R16), F26
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V4.B16, V9.B16
-	VZIP1 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11cb // fmla v11.4s, v14.4s, v27.s[0]
-	VZIP1 V1.B16, V17.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V5.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9c11cb // fmla v11.4s, v14.4s, v28.s[0]
-	VZIP1 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c132f // fmla v15.4s, v25.4s, v28.s[0]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V6.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9d11cb // fmla v11.4s, v14.4s, v29.s[0]
-	VZIP1 V1.B16, V19.B16, V23.B16
-	VZIP1 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d132f // fmla v15.4s, v25.4s, v29.s[0]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V8.B16, V13.B16
-	VZIP1 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9e11cb // fmla v11.4s, v14.4s, v30.s[0]
-	VZIP1 V1.B16, V20.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e132f // fmla v15.4s, v25.4s, v30.s[0]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9f11cb // fmla v11.4s, v14.4s, v31.s[0]
-	VZIP2 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f132f // fmla v15.4s, v25.4s, v31.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11cb // fmla v11.4s, v14.4s, v27.s[0]
-	VZIP2 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9c11cb // fmla v11.4s, v14.4s, v28.s[0]
-	VZIP2 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c132f // fmla v15.4s, v25.4s, v28.s[0]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9d11cb // fmla v11.4s, v14.4s, v29.s[0]
-	VZIP2 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d132f // fmla v15.4s, v25.4s, v29.s[0]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V4.B16, V9.B16
-	VZIP1 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9e11cb // fmla v11.4s, v14.4s, v30.s[0]
-	VZIP2 V1.B16, V17.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e132f // fmla v15.4s, v25.4s, v30.s[0]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V5.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9f11cb // fmla v11.4s, v14.4s, v31.s[0]
-	VZIP2 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f132f // fmla v15.4s, v25.4s, v31.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V6.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11cb // fmla v11.4s, v14.4s, v27.s[0]
-	VZIP2 V1.B16, V19.B16, V23.B16
-	VZIP1 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V8.B16, V13.B16
-	VZIP1 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9c11cb // fmla v11.4s, v14.4s, v28.s[0]
-	VZIP2 V1.B16, V20.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c132f // fmla v15.4s, v25.4s, v28.s[0]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9d11cb // fmla v11.4s, v14.4s, v29.s[0]
-	VZIP2 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d132f // fmla v15.4s, v25.4s, v29.s[0]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9e11cb // fmla v11.4s, v14.4s, v30.s[0]
-	VZIP2 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e132f // fmla v15.4s, v25.4s, v30.s[0]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9f11cb // fmla v11.4s, v14.4s, v31.s[0]
-	VZIP2 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f132f // fmla v15.4s, v25.4s, v31.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11cb // fmla v11.4s, v14.4s, v27.s[0]
-	VZIP2 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
-	ADD $16, R19, R19
-	ADD $16, R20, R20
-	ADD $16, R22, R22
-	ADD $16, R24, R24
-	SUBS $16, R17, R17
-	BNE group1scale
-	MOVD a_Lsc+80(FP), R17
-	ADD R17<<2, R16, R16
-	MOVD a_Group+88(FP), R17
-
-group1scale:
-	SUBS $1, R6, R6
-	BNE group1step
-	MOVD a_S_cap+16(FP), R7
-	CBZ R7, group1first
-	FMOVQ local-256(SP), F4
-	WORD $0x4e23d483 // fadd v3.4s, v4.4s, v3.4s
-	FMOVQ local-240(SP), F5
-	WORD $0x4e27d4a7 // fadd v7.4s, v5.4s, v7.4s
-	FMOVQ local-224(SP), F6
-	WORD $0x4e2bd4cb // fadd v11.4s, v6.4s, v11.4s
-	FMOVQ local-208(SP), F8
-	WORD $0x4e2fd50f // fadd v15.4s, v8.4s, v15.4s
-
-group1first:
-	MOVD a_K_cap+40(FP), R7
-	CBZ R7, group1store
-	FMOVQ F3, local-256(SP)
-	FMOVQ F7, local-240(SP)
-	FMOVQ F11, local-224(SP)
-	FMOVQ F15, local-208(SP)
-	MOVD $1, R6
-	MOVD R6, a_S_cap+16(FP)
-	B group1segment
-
-group1store:
-	VORR V3.B16, V3.B16, V4.B16
-	VORR V3.B16, V3.B16, V5.B16
-	VORR V3.B16, V3.B16, V6.B16
-	VORR V7.B16, V7.B16, V8.B16
-	VORR V7.B16, V7.B16, V9.B16
-	VORR V7.B16, V7.B16, V10.B16
-	VORR V11.B16, V11.B16, V12.B16
-	VORR V11.B16, V11.B16, V13.B16
-	VORR V11.B16, V11.B16, V14.B16
-	VORR V15.B16, V15.B16, V16.B16
-	VORR V15.B16, V15.B16, V17.B16
-	VORR V15.B16, V15.B16, V18.B16
-	B store
-
-	// 16 keys by 2 queries.
-group2:
+	// 16 keys by 1 or 2 queries.
 	MOVD a_Q_base+96(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -24282,6 +22703,8 @@ group2ahead2:
 	MOVD R14, R10
 
 group2ahead3:
+	MOVD a_Q_cap+112(FP), R7
+	CMP $2, R7
 	FMOVQ (R19), F5
 	FMOVQ (R20), F6
 	FMOVQ (R22), F9
@@ -24326,208 +22749,256 @@ group2ahead3:
 	VZIP1 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V21.B16, V25.B16
 	VZIP1 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next0
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next0:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V6.B16, V14.B16
 	VZIP1 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V22.B16, V26.B16
 	VZIP1 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next1
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next1:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V9.B16, V17.B16
 	VZIP1 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V23.B16, V27.B16
 	VZIP1 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next2
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next2:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V10.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V24.B16, V28.B16
 	VZIP1 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next3
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next3:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next4
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next4:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next5
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next5:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next6
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next6:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next7
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next7:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V5.B16, V13.B16
 	VZIP1 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V21.B16, V25.B16
 	VZIP1 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next8
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next8:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V6.B16, V14.B16
 	VZIP1 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V22.B16, V26.B16
 	VZIP1 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next9
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next9:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V9.B16, V17.B16
 	VZIP1 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V23.B16, V27.B16
 	VZIP1 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next10
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next10:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V10.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V24.B16, V28.B16
 	VZIP1 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next11
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next11:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next12
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next12:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next13
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next13:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next14
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next14:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next15
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next15:
 	SUB R3<<4, R4, R4
 	WORD $0x3cf76a65 // ldr q5, [x19, x23]
 	WORD $0x3cf76a86 // ldr q6, [x20, x23]
@@ -24573,208 +23044,256 @@ group2ahead3:
 	VZIP1 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V21.B16, V25.B16
 	VZIP1 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next16
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next16:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V6.B16, V14.B16
 	VZIP1 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V22.B16, V26.B16
 	VZIP1 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next17
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next17:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V9.B16, V17.B16
 	VZIP1 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V23.B16, V27.B16
 	VZIP1 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next18
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next18:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V10.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V24.B16, V28.B16
 	VZIP1 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next19
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next19:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next20
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next20:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next21
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next21:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next22
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next22:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next23
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next23:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V5.B16, V13.B16
 	VZIP1 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V21.B16, V25.B16
 	VZIP1 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next24
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next24:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V6.B16, V14.B16
 	VZIP1 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V22.B16, V26.B16
 	VZIP1 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next25
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next25:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V9.B16, V17.B16
 	VZIP1 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V23.B16, V27.B16
 	VZIP1 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next26
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next26:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V10.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V24.B16, V28.B16
 	VZIP1 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next27
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next27:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next28
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next28:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next29
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next29:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next30
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next30:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next31
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next31:
 	ADD $16, R19, R19
 	ADD $16, R20, R20
 	ADD $16, R22, R22
@@ -24790,818 +23309,52 @@ group2scale:
 	BNE group2step
 	MOVD a_S_cap+16(FP), R7
 	CBZ R7, group2first
+	MOVD a_Q_cap+112(FP), R7
+	CMP $2, R7
 	FMOVQ local-256(SP), F5
 	WORD $0x4e23d4a3 // fadd v3.4s, v5.4s, v3.4s
-	FMOVQ local-240(SP), F6
-	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
-	FMOVQ local-224(SP), F9
-	WORD $0x4e27d527 // fadd v7.4s, v9.4s, v7.4s
-	FMOVQ local-208(SP), F10
-	WORD $0x4e28d548 // fadd v8.4s, v10.4s, v8.4s
-	FMOVQ local-192(SP), F5
-	WORD $0x4e2bd4ab // fadd v11.4s, v5.4s, v11.4s
-	FMOVQ local-176(SP), F6
-	WORD $0x4e2cd4cc // fadd v12.4s, v6.4s, v12.4s
-	FMOVQ local-160(SP), F9
-	WORD $0x4e2fd52f // fadd v15.4s, v9.4s, v15.4s
+	FMOVQ local-224(SP), F6
+	WORD $0x4e27d4c7 // fadd v7.4s, v6.4s, v7.4s
+	FMOVQ local-192(SP), F9
+	WORD $0x4e2bd52b // fadd v11.4s, v9.4s, v11.4s
+	FMOVQ local-160(SP), F10
+	WORD $0x4e2fd54f // fadd v15.4s, v10.4s, v15.4s
+	BLT group2next32
+	FMOVQ local-240(SP), F5
+	WORD $0x4e24d4a4 // fadd v4.4s, v5.4s, v4.4s
+	FMOVQ local-208(SP), F6
+	WORD $0x4e28d4c8 // fadd v8.4s, v6.4s, v8.4s
+	FMOVQ local-176(SP), F9
+	WORD $0x4e2cd52c // fadd v12.4s, v9.4s, v12.4s
 	FMOVQ local-144(SP), F10
 	WORD $0x4e30d550 // fadd v16.4s, v10.4s, v16.4s
+
+group2next32:
 
 group2first:
 	MOVD a_K_cap+40(FP), R7
 	CBZ R7, group2store
+	MOVD a_Q_cap+112(FP), R7
+	CMP $2, R7
 	FMOVQ F3, local-256(SP)
-	FMOVQ F4, local-240(SP)
 	FMOVQ F7, local-224(SP)
-	FMOVQ F8, local-208(SP)
 	FMOVQ F11, local-192(SP)
-	FMOVQ F12, local-176(SP)
 	FMOVQ F15, local-160(SP)
+	BLT group2next33
+	FMOVQ F4, local-240(SP)
+	FMOVQ F8, local-208(SP)
+	FMOVQ F12, local-176(SP)
 	FMOVQ F16, local-144(SP)
+
+group2next33:
 	MOVD $1, R6
 	MOVD R6, a_S_cap+16(FP)
 	B group2segment
 
 group2store:
-	VORR V4.B16, V4.B16, V5.B16
-	VORR V4.B16, V4.B16, V6.B16
-	VORR V8.B16, V8.B16, V9.B16
-	VORR V8.B16, V8.B16, V10.B16
-	VORR V12.B16, V12.B16, V13.B16
-	VORR V12.B16, V12.B16, V14.B16
-	VORR V16.B16, V16.B16, V17.B16
-	VORR V16.B16, V16.B16, V18.B16
 	B store
 
-	// 16 keys by 3 queries.
-group3:
-	MOVD a_Q_base+96(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD R15, R16
-	MOVD a_Group+88(FP), R17
-	MOVD a_D+136(FP), R7
-	MOVD $0, R6
-	MOVD R6, a_S_cap+16(FP)
-
-group3segment:
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, a_K_cap+40(FP)
-	LSR $4, R6, R6
-	PCALIGN $32
-
-group3step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group3ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead0:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group3ahead1
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead1:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group3ahead2
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead2:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group3ahead3
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead3:
-	FMOVQ (R19), F6
-	FMOVQ (R20), F10
-	FMOVQ (R22), F14
-	FMOVQ (R24), F18
-
-	// Transpose 4×4 matrices.
-	VTRN1 V10.B16, V6.B16, V19.B16
-	VTRN2 V10.B16, V6.B16, V20.B16
-	VTRN1 V18.B16, V14.B16, V21.B16
-	VTRN2 V18.B16, V14.B16, V22.B16
-	VTRN1 V21.H8, V19.H8, V6.H8
-	VTRN2 V21.H8, V19.H8, V14.H8
-	VTRN1 V22.H8, V20.H8, V10.H8
-	VTRN2 V22.H8, V20.H8, V18.H8
-	VEOR V0.B16, V6.B16, V6.B16
-	VEOR V0.B16, V10.B16, V10.B16
-	VEOR V0.B16, V14.B16, V14.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	FMOVQ (R16), F24
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e3 // fmla v3.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e4 // fmla v4.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae5 // fmla v5.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e3 // fmla v3.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e4 // fmla v4.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae5 // fmla v5.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12e3 // fmla v3.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12e4 // fmla v4.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1ae5 // fmla v5.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12e3 // fmla v3.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12e4 // fmla v4.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1ae5 // fmla v5.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12e3 // fmla v3.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12e4 // fmla v4.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1ae5 // fmla v5.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12e3 // fmla v3.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12e4 // fmla v4.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1ae5 // fmla v5.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12e3 // fmla v3.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12e4 // fmla v4.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1ae5 // fmla v5.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e3 // fmla v3.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e4 // fmla v4.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae5 // fmla v5.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e3 // fmla v3.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e4 // fmla v4.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae5 // fmla v5.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12e3 // fmla v3.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12e4 // fmla v4.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1ae5 // fmla v5.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12e3 // fmla v3.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12e4 // fmla v4.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1ae5 // fmla v5.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12e3 // fmla v3.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12e4 // fmla v4.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1ae5 // fmla v5.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12e3 // fmla v3.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12e4 // fmla v4.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1ae5 // fmla v5.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12e3 // fmla v3.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12e4 // fmla v4.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1ae5 // fmla v5.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e3 // fmla v3.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e4 // fmla v4.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae5 // fmla v5.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e3 // fmla v3.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e4 // fmla v4.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae5 // fmla v5.4s, v23.4s, v26.s[2]
-	SUB R3<<4, R4, R4
-	WORD $0x3cf56a66 // ldr q6, [x19, x21]
-	WORD $0x3cf56a8a // ldr q10, [x20, x21]
-	WORD $0x3cf56ace // ldr q14, [x22, x21]
-	WORD $0x3cf56b12 // ldr q18, [x24, x21]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V10.B16, V6.B16, V19.B16
-	VTRN2 V10.B16, V6.B16, V20.B16
-	VTRN1 V18.B16, V14.B16, V21.B16
-	VTRN2 V18.B16, V14.B16, V22.B16
-	VTRN1 V21.H8, V19.H8, V6.H8
-	VTRN2 V21.H8, V19.H8, V14.H8
-	VTRN1 V22.H8, V20.H8, V10.H8
-	VTRN2 V22.H8, V20.H8, V18.H8
-	VEOR V0.B16, V6.B16, V6.B16
-	VEOR V0.B16, V10.B16, V10.B16
-	VEOR V0.B16, V14.B16, V14.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	FMOVQ 16(R16), F24
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e7 // fmla v7.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e8 // fmla v8.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae9 // fmla v9.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e7 // fmla v7.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e8 // fmla v8.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae9 // fmla v9.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12e7 // fmla v7.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12e8 // fmla v8.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1ae9 // fmla v9.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12e7 // fmla v7.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12e8 // fmla v8.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1ae9 // fmla v9.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12e7 // fmla v7.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12e8 // fmla v8.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1ae9 // fmla v9.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12e7 // fmla v7.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12e8 // fmla v8.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1ae9 // fmla v9.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12e7 // fmla v7.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12e8 // fmla v8.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1ae9 // fmla v9.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e7 // fmla v7.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e8 // fmla v8.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae9 // fmla v9.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e7 // fmla v7.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e8 // fmla v8.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae9 // fmla v9.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12e7 // fmla v7.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12e8 // fmla v8.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1ae9 // fmla v9.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12e7 // fmla v7.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12e8 // fmla v8.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1ae9 // fmla v9.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12e7 // fmla v7.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12e8 // fmla v8.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1ae9 // fmla v9.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12e7 // fmla v7.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12e8 // fmla v8.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1ae9 // fmla v9.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12e7 // fmla v7.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12e8 // fmla v8.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1ae9 // fmla v9.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e7 // fmla v7.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e8 // fmla v8.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae9 // fmla v9.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e7 // fmla v7.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e8 // fmla v8.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae9 // fmla v9.4s, v23.4s, v26.s[2]
-	SUB R3<<4, R4, R4
-	WORD $0x3cf76a66 // ldr q6, [x19, x23]
-	WORD $0x3cf76a8a // ldr q10, [x20, x23]
-	WORD $0x3cf76ace // ldr q14, [x22, x23]
-	WORD $0x3cf76b12 // ldr q18, [x24, x23]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V10.B16, V6.B16, V19.B16
-	VTRN2 V10.B16, V6.B16, V20.B16
-	VTRN1 V18.B16, V14.B16, V21.B16
-	VTRN2 V18.B16, V14.B16, V22.B16
-	VTRN1 V21.H8, V19.H8, V6.H8
-	VTRN2 V21.H8, V19.H8, V14.H8
-	VTRN1 V22.H8, V20.H8, V10.H8
-	VTRN2 V22.H8, V20.H8, V18.H8
-	VEOR V0.B16, V6.B16, V6.B16
-	VEOR V0.B16, V10.B16, V10.B16
-	VEOR V0.B16, V14.B16, V14.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	FMOVQ 32(R16), F24
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912eb // fmla v11.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ec // fmla v12.4s, v23.4s, v25.s[1]
-	WORD $0x4f991aed // fmla v13.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12eb // fmla v11.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12ec // fmla v12.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1aed // fmla v13.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12eb // fmla v11.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12ec // fmla v12.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1aed // fmla v13.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12eb // fmla v11.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12ec // fmla v12.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1aed // fmla v13.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12eb // fmla v11.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12ec // fmla v12.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1aed // fmla v13.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12eb // fmla v11.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12ec // fmla v12.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1aed // fmla v13.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12eb // fmla v11.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12ec // fmla v12.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1aed // fmla v13.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912eb // fmla v11.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ec // fmla v12.4s, v23.4s, v25.s[1]
-	WORD $0x4f991aed // fmla v13.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12eb // fmla v11.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12ec // fmla v12.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1aed // fmla v13.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12eb // fmla v11.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12ec // fmla v12.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1aed // fmla v13.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12eb // fmla v11.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12ec // fmla v12.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1aed // fmla v13.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12eb // fmla v11.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12ec // fmla v12.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1aed // fmla v13.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12eb // fmla v11.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12ec // fmla v12.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1aed // fmla v13.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12eb // fmla v11.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12ec // fmla v12.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1aed // fmla v13.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912eb // fmla v11.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ec // fmla v12.4s, v23.4s, v25.s[1]
-	WORD $0x4f991aed // fmla v13.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12eb // fmla v11.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12ec // fmla v12.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1aed // fmla v13.4s, v23.4s, v26.s[2]
-	SUB R3<<4, R4, R4
-	WORD $0x3cf96a66 // ldr q6, [x19, x25]
-	WORD $0x3cf96a8a // ldr q10, [x20, x25]
-	WORD $0x3cf96ace // ldr q14, [x22, x25]
-	WORD $0x3cf96b12 // ldr q18, [x24, x25]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V10.B16, V6.B16, V19.B16
-	VTRN2 V10.B16, V6.B16, V20.B16
-	VTRN1 V18.B16, V14.B16, V21.B16
-	VTRN2 V18.B16, V14.B16, V22.B16
-	VTRN1 V21.H8, V19.H8, V6.H8
-	VTRN2 V21.H8, V19.H8, V14.H8
-	VTRN1 V22.H8, V20.H8, V10.H8
-	VTRN2 V22.H8, V20.H8, V18.H8
-	VEOR V0.B16, V6.B16, V6.B16
-	VEOR V0.B16, V10.B16, V10.B16
-	VEOR V0.B16, V14.B16, V14.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	FMOVQ 48(R16), F24
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912ef // fmla v15.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912f0 // fmla v16.4s, v23.4s, v25.s[1]
-	WORD $0x4f991af1 // fmla v17.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12ef // fmla v15.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12f0 // fmla v16.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1af1 // fmla v17.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12ef // fmla v15.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12f0 // fmla v16.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1af1 // fmla v17.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12ef // fmla v15.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12f0 // fmla v16.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1af1 // fmla v17.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12ef // fmla v15.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12f0 // fmla v16.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1af1 // fmla v17.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12ef // fmla v15.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12f0 // fmla v16.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1af1 // fmla v17.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12ef // fmla v15.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12f0 // fmla v16.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1af1 // fmla v17.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912ef // fmla v15.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912f0 // fmla v16.4s, v23.4s, v25.s[1]
-	WORD $0x4f991af1 // fmla v17.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12ef // fmla v15.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12f0 // fmla v16.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1af1 // fmla v17.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12ef // fmla v15.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12f0 // fmla v16.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1af1 // fmla v17.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12ef // fmla v15.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12f0 // fmla v16.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1af1 // fmla v17.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12ef // fmla v15.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12f0 // fmla v16.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1af1 // fmla v17.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12ef // fmla v15.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12f0 // fmla v16.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1af1 // fmla v17.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12ef // fmla v15.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12f0 // fmla v16.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1af1 // fmla v17.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912ef // fmla v15.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912f0 // fmla v16.4s, v23.4s, v25.s[1]
-	WORD $0x4f991af1 // fmla v17.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12ef // fmla v15.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12f0 // fmla v16.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1af1 // fmla v17.4s, v23.4s, v26.s[2]
-	ADD $16, R19, R19
-	ADD $16, R20, R20
-	ADD $16, R22, R22
-	ADD $16, R24, R24
-	SUBS $16, R17, R17
-	BNE group3scale
-	MOVD a_Lsc+80(FP), R17
-	ADD R17<<2, R16, R16
-	MOVD a_Group+88(FP), R17
-
-group3scale:
-	SUBS $1, R6, R6
-	BNE group3step
-	MOVD a_S_cap+16(FP), R7
-	CBZ R7, group3first
-	FMOVQ local-256(SP), F6
-	WORD $0x4e23d4c3 // fadd v3.4s, v6.4s, v3.4s
-	FMOVQ local-240(SP), F10
-	WORD $0x4e24d544 // fadd v4.4s, v10.4s, v4.4s
-	FMOVQ local-224(SP), F14
-	WORD $0x4e25d5c5 // fadd v5.4s, v14.4s, v5.4s
-	FMOVQ local-208(SP), F18
-	WORD $0x4e27d647 // fadd v7.4s, v18.4s, v7.4s
-	FMOVQ local-192(SP), F6
-	WORD $0x4e28d4c8 // fadd v8.4s, v6.4s, v8.4s
-	FMOVQ local-176(SP), F10
-	WORD $0x4e29d549 // fadd v9.4s, v10.4s, v9.4s
-	FMOVQ local-160(SP), F14
-	WORD $0x4e2bd5cb // fadd v11.4s, v14.4s, v11.4s
-	FMOVQ local-144(SP), F18
-	WORD $0x4e2cd64c // fadd v12.4s, v18.4s, v12.4s
-	FMOVQ local-128(SP), F6
-	WORD $0x4e2dd4cd // fadd v13.4s, v6.4s, v13.4s
-	FMOVQ local-112(SP), F10
-	WORD $0x4e2fd54f // fadd v15.4s, v10.4s, v15.4s
-	FMOVQ local-96(SP), F14
-	WORD $0x4e30d5d0 // fadd v16.4s, v14.4s, v16.4s
-	FMOVQ local-80(SP), F18
-	WORD $0x4e31d651 // fadd v17.4s, v18.4s, v17.4s
-
-group3first:
-	MOVD a_K_cap+40(FP), R7
-	CBZ R7, group3store
-	FMOVQ F3, local-256(SP)
-	FMOVQ F4, local-240(SP)
-	FMOVQ F5, local-224(SP)
-	FMOVQ F7, local-208(SP)
-	FMOVQ F8, local-192(SP)
-	FMOVQ F9, local-176(SP)
-	FMOVQ F11, local-160(SP)
-	FMOVQ F12, local-144(SP)
-	FMOVQ F13, local-128(SP)
-	FMOVQ F15, local-112(SP)
-	FMOVQ F16, local-96(SP)
-	FMOVQ F17, local-80(SP)
-	MOVD $1, R6
-	MOVD R6, a_S_cap+16(FP)
-	B group3segment
-
-group3store:
-	VORR V5.B16, V5.B16, V6.B16
-	VORR V9.B16, V9.B16, V10.B16
-	VORR V13.B16, V13.B16, V14.B16
-	VORR V17.B16, V17.B16, V18.B16
-	B store
-
-	// 16 keys by 4 queries.
+	// 16 keys by 3 or 4 queries.
 group4:
 	MOVD a_Q_base+96(FP), R4
 	ADD R5<<2, R4, R4
@@ -25684,6 +23437,8 @@ group4ahead2:
 	MOVD R14, R10
 
 group4ahead3:
+	MOVD a_Q_cap+112(FP), R7
+	CMP $4, R7
 	FMOVQ (R19), F19
 	FMOVQ (R20), F20
 	FMOVQ (R22), F21
@@ -25712,7 +23467,10 @@ group4ahead3:
 	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	BLT group4next0
 	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+
+group4next0:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V20.B16, V24.B16
@@ -25722,7 +23480,10 @@ group4ahead3:
 	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
+	BLT group4next1
 	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
+
+group4next1:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V21.B16, V25.B16
@@ -25732,7 +23493,10 @@ group4ahead3:
 	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
+	BLT group4next2
 	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+
+group4next2:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V22.B16, V26.B16
@@ -25742,7 +23506,10 @@ group4ahead3:
 	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	BLT group4next3
 	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+
+group4next3:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -25751,7 +23518,10 @@ group4ahead3:
 	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
+	BLT group4next4
 	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
+
+group4next4:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -25760,7 +23530,10 @@ group4ahead3:
 	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
+	BLT group4next5
 	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+
+group4next5:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -25769,7 +23542,10 @@ group4ahead3:
 	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	BLT group4next6
 	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+
+group4next6:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -25778,7 +23554,10 @@ group4ahead3:
 	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
+	BLT group4next7
 	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
+
+group4next7:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V19.B16, V23.B16
@@ -25788,7 +23567,10 @@ group4ahead3:
 	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
+	BLT group4next8
 	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+
+group4next8:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V20.B16, V24.B16
@@ -25798,7 +23580,10 @@ group4ahead3:
 	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	BLT group4next9
 	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+
+group4next9:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V21.B16, V25.B16
@@ -25808,7 +23593,10 @@ group4ahead3:
 	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
+	BLT group4next10
 	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
+
+group4next10:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V22.B16, V26.B16
@@ -25818,7 +23606,10 @@ group4ahead3:
 	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
+	BLT group4next11
 	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+
+group4next11:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -25827,7 +23618,10 @@ group4ahead3:
 	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	BLT group4next12
 	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+
+group4next12:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -25836,7 +23630,10 @@ group4ahead3:
 	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
+	BLT group4next13
 	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
+
+group4next13:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -25845,7 +23642,10 @@ group4ahead3:
 	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
+	BLT group4next14
 	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+
+group4next14:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -25854,7 +23654,10 @@ group4ahead3:
 	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	BLT group4next15
 	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+
+group4next15:
 	SUB R3<<4, R4, R4
 	WORD $0x3cf56a73 // ldr q19, [x19, x21]
 	WORD $0x3cf56a94 // ldr q20, [x20, x21]
@@ -25884,7 +23687,10 @@ group4ahead3:
 	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	BLT group4next16
 	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+
+group4next16:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V20.B16, V24.B16
@@ -25894,7 +23700,10 @@ group4ahead3:
 	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	BLT group4next17
 	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+
+group4next17:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V21.B16, V25.B16
@@ -25904,7 +23713,10 @@ group4ahead3:
 	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
+	BLT group4next18
 	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
+
+group4next18:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V22.B16, V26.B16
@@ -25914,7 +23726,10 @@ group4ahead3:
 	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	BLT group4next19
 	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+
+group4next19:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -25923,7 +23738,10 @@ group4ahead3:
 	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	BLT group4next20
 	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+
+group4next20:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -25932,7 +23750,10 @@ group4ahead3:
 	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
+	BLT group4next21
 	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
+
+group4next21:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -25941,7 +23762,10 @@ group4ahead3:
 	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	BLT group4next22
 	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+
+group4next22:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -25950,7 +23774,10 @@ group4ahead3:
 	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	BLT group4next23
 	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+
+group4next23:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V19.B16, V23.B16
@@ -25960,7 +23787,10 @@ group4ahead3:
 	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
+	BLT group4next24
 	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
+
+group4next24:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V20.B16, V24.B16
@@ -25970,7 +23800,10 @@ group4ahead3:
 	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	BLT group4next25
 	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+
+group4next25:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V21.B16, V25.B16
@@ -25980,7 +23813,10 @@ group4ahead3:
 	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	BLT group4next26
 	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+
+group4next26:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V22.B16, V26.B16
@@ -25990,7 +23826,10 @@ group4ahead3:
 	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
+	BLT group4next27
 	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
+
+group4next27:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -25999,7 +23838,10 @@ group4ahead3:
 	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	BLT group4next28
 	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+
+group4next28:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -26008,7 +23850,10 @@ group4ahead3:
 	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	BLT group4next29
 	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+
+group4next29:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -26017,7 +23862,10 @@ group4ahead3:
 	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
+	BLT group4next30
 	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
+
+group4next30:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -26026,7 +23874,10 @@ group4ahead3:
 	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	BLT group4next31
 	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+
+group4next31:
 	SUB R3<<4, R4, R4
 	WORD $0x3cf76a73 // ldr q19, [x19, x23]
 	WORD $0x3cf76a94 // ldr q20, [x20, x23]
@@ -26056,7 +23907,10 @@ group4ahead3:
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	BLT group4next32
 	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+
+group4next32:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V20.B16, V24.B16
@@ -26066,7 +23920,10 @@ group4ahead3:
 	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	BLT group4next33
 	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+
+group4next33:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V21.B16, V25.B16
@@ -26076,7 +23933,10 @@ group4ahead3:
 	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
+	BLT group4next34
 	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
+
+group4next34:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V22.B16, V26.B16
@@ -26086,7 +23946,10 @@ group4ahead3:
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	BLT group4next35
 	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+
+group4next35:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -26095,7 +23958,10 @@ group4ahead3:
 	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	BLT group4next36
 	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+
+group4next36:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -26104,7 +23970,10 @@ group4ahead3:
 	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
+	BLT group4next37
 	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
+
+group4next37:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -26113,7 +23982,10 @@ group4ahead3:
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	BLT group4next38
 	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+
+group4next38:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -26122,7 +23994,10 @@ group4ahead3:
 	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	BLT group4next39
 	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+
+group4next39:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V19.B16, V23.B16
@@ -26132,7 +24007,10 @@ group4ahead3:
 	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
+	BLT group4next40
 	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
+
+group4next40:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V20.B16, V24.B16
@@ -26142,7 +24020,10 @@ group4ahead3:
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	BLT group4next41
 	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+
+group4next41:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V21.B16, V25.B16
@@ -26152,7 +24033,10 @@ group4ahead3:
 	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	BLT group4next42
 	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+
+group4next42:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V22.B16, V26.B16
@@ -26162,7 +24046,10 @@ group4ahead3:
 	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
+	BLT group4next43
 	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
+
+group4next43:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -26171,7 +24058,10 @@ group4ahead3:
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	BLT group4next44
 	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+
+group4next44:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -26180,7 +24070,10 @@ group4ahead3:
 	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	BLT group4next45
 	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+
+group4next45:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -26189,7 +24082,10 @@ group4ahead3:
 	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
+	BLT group4next46
 	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
+
+group4next46:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -26198,7 +24094,10 @@ group4ahead3:
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	BLT group4next47
 	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+
+group4next47:
 	SUB R3<<4, R4, R4
 	WORD $0x3cf96a73 // ldr q19, [x19, x25]
 	WORD $0x3cf96a94 // ldr q20, [x20, x25]
@@ -26228,7 +24127,10 @@ group4ahead3:
 	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	BLT group4next48
 	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+
+group4next48:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V20.B16, V24.B16
@@ -26238,7 +24140,10 @@ group4ahead3:
 	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	BLT group4next49
 	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+
+group4next49:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V21.B16, V25.B16
@@ -26248,7 +24153,10 @@ group4ahead3:
 	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
+	BLT group4next50
 	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
+
+group4next50:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V22.B16, V26.B16
@@ -26258,7 +24166,10 @@ group4ahead3:
 	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	BLT group4next51
 	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+
+group4next51:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -26267,7 +24178,10 @@ group4ahead3:
 	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	BLT group4next52
 	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+
+group4next52:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -26276,7 +24190,10 @@ group4ahead3:
 	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
+	BLT group4next53
 	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
+
+group4next53:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -26285,7 +24202,10 @@ group4ahead3:
 	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	BLT group4next54
 	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+
+group4next54:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -26294,7 +24214,10 @@ group4ahead3:
 	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	BLT group4next55
 	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+
+group4next55:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V19.B16, V23.B16
@@ -26304,7 +24227,10 @@ group4ahead3:
 	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
+	BLT group4next56
 	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
+
+group4next56:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V20.B16, V24.B16
@@ -26314,7 +24240,10 @@ group4ahead3:
 	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	BLT group4next57
 	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+
+group4next57:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V21.B16, V25.B16
@@ -26324,7 +24253,10 @@ group4ahead3:
 	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	BLT group4next58
 	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+
+group4next58:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V22.B16, V26.B16
@@ -26334,7 +24266,10 @@ group4ahead3:
 	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
+	BLT group4next59
 	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
+
+group4next59:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -26343,7 +24278,10 @@ group4ahead3:
 	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	BLT group4next60
 	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+
+group4next60:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -26352,7 +24290,10 @@ group4ahead3:
 	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	BLT group4next61
 	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+
+group4next61:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -26361,7 +24302,10 @@ group4ahead3:
 	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
+	BLT group4next62
 	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
+
+group4next62:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -26370,7 +24314,10 @@ group4ahead3:
 	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	BLT group4next63
 	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+
+group4next63:
 	ADD $16, R19, R19
 	ADD $16, R20, R20
 	ADD $16, R22, R22
@@ -26386,58 +24333,68 @@ group4scale:
 	BNE group4step
 	MOVD a_S_cap+16(FP), R7
 	CBZ R7, group4first
+	MOVD a_Q_cap+112(FP), R7
+	CMP $4, R7
 	FMOVQ local-256(SP), F19
 	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
-	FMOVQ local-240(SP), F20
-	WORD $0x4e24d684 // fadd v4.4s, v20.4s, v4.4s
-	FMOVQ local-224(SP), F21
-	WORD $0x4e25d6a5 // fadd v5.4s, v21.4s, v5.4s
-	FMOVQ local-208(SP), F22
-	WORD $0x4e26d6c6 // fadd v6.4s, v22.4s, v6.4s
-	FMOVQ local-192(SP), F19
-	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
+	FMOVQ local-192(SP), F20
+	WORD $0x4e27d687 // fadd v7.4s, v20.4s, v7.4s
+	FMOVQ local-128(SP), F21
+	WORD $0x4e2bd6ab // fadd v11.4s, v21.4s, v11.4s
+	FMOVQ local-64(SP), F22
+	WORD $0x4e2fd6cf // fadd v15.4s, v22.4s, v15.4s
+	FMOVQ local-240(SP), F19
+	WORD $0x4e24d664 // fadd v4.4s, v19.4s, v4.4s
 	FMOVQ local-176(SP), F20
 	WORD $0x4e28d688 // fadd v8.4s, v20.4s, v8.4s
-	FMOVQ local-160(SP), F21
-	WORD $0x4e29d6a9 // fadd v9.4s, v21.4s, v9.4s
-	FMOVQ local-144(SP), F22
-	WORD $0x4e2ad6ca // fadd v10.4s, v22.4s, v10.4s
-	FMOVQ local-128(SP), F19
-	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
-	FMOVQ local-112(SP), F20
-	WORD $0x4e2cd68c // fadd v12.4s, v20.4s, v12.4s
+	FMOVQ local-112(SP), F21
+	WORD $0x4e2cd6ac // fadd v12.4s, v21.4s, v12.4s
+	FMOVQ local-48(SP), F22
+	WORD $0x4e30d6d0 // fadd v16.4s, v22.4s, v16.4s
+	FMOVQ local-224(SP), F19
+	WORD $0x4e25d665 // fadd v5.4s, v19.4s, v5.4s
+	FMOVQ local-160(SP), F20
+	WORD $0x4e29d689 // fadd v9.4s, v20.4s, v9.4s
 	FMOVQ local-96(SP), F21
 	WORD $0x4e2dd6ad // fadd v13.4s, v21.4s, v13.4s
-	FMOVQ local-80(SP), F22
-	WORD $0x4e2ed6ce // fadd v14.4s, v22.4s, v14.4s
-	FMOVQ local-64(SP), F19
-	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
-	FMOVQ local-48(SP), F20
-	WORD $0x4e30d690 // fadd v16.4s, v20.4s, v16.4s
-	FMOVQ local-32(SP), F21
-	WORD $0x4e31d6b1 // fadd v17.4s, v21.4s, v17.4s
+	FMOVQ local-32(SP), F22
+	WORD $0x4e31d6d1 // fadd v17.4s, v22.4s, v17.4s
+	BLT group4next64
+	FMOVQ local-208(SP), F19
+	WORD $0x4e26d666 // fadd v6.4s, v19.4s, v6.4s
+	FMOVQ local-144(SP), F20
+	WORD $0x4e2ad68a // fadd v10.4s, v20.4s, v10.4s
+	FMOVQ local-80(SP), F21
+	WORD $0x4e2ed6ae // fadd v14.4s, v21.4s, v14.4s
 	FMOVQ local-16(SP), F22
 	WORD $0x4e32d6d2 // fadd v18.4s, v22.4s, v18.4s
+
+group4next64:
 
 group4first:
 	MOVD a_K_cap+40(FP), R7
 	CBZ R7, group4store
+	MOVD a_Q_cap+112(FP), R7
+	CMP $4, R7
 	FMOVQ F3, local-256(SP)
-	FMOVQ F4, local-240(SP)
-	FMOVQ F5, local-224(SP)
-	FMOVQ F6, local-208(SP)
 	FMOVQ F7, local-192(SP)
-	FMOVQ F8, local-176(SP)
-	FMOVQ F9, local-160(SP)
-	FMOVQ F10, local-144(SP)
 	FMOVQ F11, local-128(SP)
-	FMOVQ F12, local-112(SP)
-	FMOVQ F13, local-96(SP)
-	FMOVQ F14, local-80(SP)
 	FMOVQ F15, local-64(SP)
+	FMOVQ F4, local-240(SP)
+	FMOVQ F8, local-176(SP)
+	FMOVQ F12, local-112(SP)
 	FMOVQ F16, local-48(SP)
+	FMOVQ F5, local-224(SP)
+	FMOVQ F9, local-160(SP)
+	FMOVQ F13, local-96(SP)
 	FMOVQ F17, local-32(SP)
+	BLT group4next65
+	FMOVQ F6, local-208(SP)
+	FMOVQ F10, local-144(SP)
+	FMOVQ F14, local-80(SP)
 	FMOVQ F18, local-16(SP)
+
+group4next65:
 	MOVD $1, R6
 	MOVD R6, a_S_cap+16(FP)
 	B group4segment
@@ -26446,6 +24403,35 @@ group4store:
 	B store
 
 store:
+	MOVD a_Q_cap+112(FP), R7
+	CMP $4, R7
+	BGE four
+	CMP $1, R7
+	BGT has1
+	VORR V3.B16, V3.B16, V4.B16
+	VORR V7.B16, V7.B16, V8.B16
+	VORR V11.B16, V11.B16, V12.B16
+	VORR V15.B16, V15.B16, V16.B16
+
+has1:
+	CMP $2, R7
+	BGT has2
+	VORR V4.B16, V4.B16, V5.B16
+	VORR V8.B16, V8.B16, V9.B16
+	VORR V12.B16, V12.B16, V13.B16
+	VORR V16.B16, V16.B16, V17.B16
+
+has2:
+	CMP $3, R7
+	BGT has3
+	VORR V5.B16, V5.B16, V6.B16
+	VORR V9.B16, V9.B16, V10.B16
+	VORR V13.B16, V13.B16, V14.B16
+	VORR V17.B16, V17.B16, V18.B16
+
+has3:
+
+four:
 
 	// Transpose 4×4 matrices.
 	VTRN1 V4.S4, V3.S4, V19.S4
