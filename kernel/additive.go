@@ -20,17 +20,17 @@ import (
 // and, multiplied by Options.Scale, at most 2^127 in magnitude. Options.Scale is 1 by
 // default, and -0 is 0. Everything else is as in Attention.
 func Additive(out, q, k, v Tensor, weights []float32, opts Options) error {
-	t, err := selectTier(&opts.Exec)
+	t, err := selectTier("kernel.Additive", &opts.Exec)
 	if err != nil {
 		return err
 	}
 	c := newCall(&out, &q, &k, &v, &opts)
 	if f := c.check(); f != nil {
-		return argumentError(f)
+		return (*Error)(f.In("kernel.Additive"))
 	}
 	scale := float64(scaleOr1(opts.Scale))
 	if f := c.checkWeights(weights, scale); f != nil {
-		return argumentError(f)
+		return (*Error)(f.In("kernel.Additive"))
 	}
 	if c.isEmpty() {
 		return nil
@@ -61,11 +61,11 @@ func (c *call) checkWeights(weights []float32, scale float64) *check.Failure {
 		return options[optionQuantized].fails("true", "false: additive scores are no products")
 	}
 	if d := c.q.Dim(3); len(weights) != d {
-		return &check.Failure{Arg: "weights", Got: fmt.Sprintf("%d numbers", len(weights)), Want: fmt.Sprintf("one for each of the %d of a query", d)}
+		return &check.Failure{Where: "weights", Got: fmt.Sprintf("%d numbers", len(weights)), Want: fmt.Sprintf("one for each of the %d of a query", d)}
 	}
 	for x, w := range weights {
 		if s := float64(w) * scale; !(math.Abs(s) <= 0x1p127) || !isScore(w) {
-			return &check.Failure{Arg: "weights", Got: fmt.Sprintf("%v at %d", w, x), Want: "finite numbers, multiplied by Options.Scale up to ±2^127"}
+			return &check.Failure{Where: "weights", Got: fmt.Sprintf("%v at %d", w, x), Want: "finite numbers, multiplied by Options.Scale up to ±2^127"}
 		}
 	}
 	in := view.MemoryOf(weights)
@@ -75,7 +75,7 @@ func (c *call) checkWeights(weights []float32, scale float64) *check.Failure {
 		overlaps = overlaps || in.Overlaps(t.Memory())
 	}
 	if overlaps {
-		return &check.Failure{Arg: "weights", Got: "memory that overlaps an output", Want: "memory of their own"}
+		return &check.Failure{Where: "weights", Got: "memory that overlaps an output", Want: "memory of their own"}
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func (c *call) checkOption(x option) *check.Failure {
 			return r.fails(fmt.Sprint(v), r.want)
 		}
 	case threadsKind:
-		return check.Threads(c.opts.Threads)
+		return check.Threads("Options.Threads", c.opts.Threads)
 	case perHeadKind:
 		return r.checkPerHead(c.perHead(x), c.scores.Heads)
 	case perRowKind:
@@ -63,7 +63,7 @@ func (r *optionRow) checkIntegers(c *call) *check.Failure {
 }
 
 func (r *optionRow) fails(got, want string) *check.Failure {
-	return &check.Failure{Arg: r.arg, Got: got, Want: want}
+	return &check.Failure{Where: r.arg, Got: got, Want: want}
 }
 
 func (r *optionRow) checkPerHead(values []float32, heads int) *check.Failure {
@@ -171,5 +171,5 @@ func checkTensorOverlap(arg string, written view.Memory, name string, t *view.Te
 
 // overlap reports an output that shares memory with something else.
 func overlap(arg, with string) *check.Failure {
-	return &check.Failure{Arg: arg, Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
+	return &check.Failure{Where: arg, Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
 }

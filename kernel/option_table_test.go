@@ -134,7 +134,7 @@ func (c *call) checkMemory(t *testing.T, x option, typ reflect.Type) {
 			t.Errorf("%s: an output for itself: %v", options[x].arg, f)
 		}
 		*c.out = *out
-		if f := c.checkOutputs(); f == nil || f.Arg != options[x].arg {
+		if f := c.checkOutputs(); f == nil || f.Where != options[x].arg {
 			t.Errorf("%s: out is the same, got %v", options[x].arg, f)
 		}
 		return

@@ -87,13 +87,12 @@ func (l *Linear) layout() *quantized.Format { return quantized.Of(l.packed.Layou
 // widens them to float32, but for one row or two on CPUs with AVX2. On CPUs with neither AVX2 nor NEON that is Go code,
 // and so are products with Options.Int8: both are slow there.
 //
-// Bad input is a [*kernel.ArgumentError]. So are weights that do not fit memory or the memory
-// limit of the program (GOMEMLIMIT) once they are packed.
+// Errors are those of [New].
 func NewQuantized(format Format, data []byte, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
 	if f := checkQuantized(format, data, n, k, bias); f != nil {
-		return nil, (*kernel.ArgumentError)(f)
+		return nil, (*kernel.Error)(f.In("linear.NewQuantized"))
 	}
-	t, err := elementwise.Tier(&exec)
+	t, err := elementwise.Tier("linear.NewQuantized", &exec)
 	if err != nil {
 		return nil, err
 	}
@@ -112,17 +111,17 @@ func NewQuantized(format Format, data []byte, n, k int, bias []float32, exec ker
 // checkQuantized reports the first argument of NewQuantized that does not fit.
 func checkQuantized(format Format, data []byte, n, k int, bias []float32) *check.Failure {
 	if !format.isValid() {
-		return &check.Failure{Arg: "format", Got: format.String(), Want: "one of the formats of package linear, such as Q8_0"}
+		return &check.Failure{Where: "format", Got: format.String(), Want: "one of the formats of package linear, such as Q8_0"}
 	}
 	if n < 0 {
-		return &check.Failure{Arg: "n", Got: fmt.Sprint(n), Want: "at least 0"}
+		return &check.Failure{Where: "n", Got: fmt.Sprint(n), Want: "at least 0"}
 	}
 	source := format.source()
 	if k <= 0 || k%source.Steps != 0 {
-		return &check.Failure{Arg: "k", Got: fmt.Sprint(k), Want: fmt.Sprintf("a positive multiple of %d, the weights of a block", source.Steps)}
+		return &check.Failure{Where: "k", Got: fmt.Sprint(k), Want: fmt.Sprintf("a positive multiple of %d, the weights of a block", source.Steps)}
 	}
 	if want := ints.MulSat(n, ints.MulSat(k/source.Steps, source.Bytes)); len(data) != want {
-		return &check.Failure{Arg: "data", Got: fmt.Sprintf("%d bytes", len(data)), Want: fmt.Sprintf("%d, for [%d %d] weights of %v", want, n, k, format)}
+		return &check.Failure{Where: "data", Got: fmt.Sprintf("%d bytes", len(data)), Want: fmt.Sprintf("%d, for [%d %d] weights of %v", want, n, k, format)}
 	}
 	if f := checkBlocks(source, data, k); f != nil {
 		return f
@@ -132,7 +131,7 @@ func checkQuantized(format Format, data []byte, n, k int, bias []float32) *check
 	}
 	packed := ints.MulSat(ints.AddSat(n, ukernel.PanelStep), ints.MulSat(k/ukernel.BlockSteps, quantized.Of(source.Layout).Bytes(1)))
 	if !hugepages.Fits(packed, 1) {
-		return &check.Failure{Arg: "data", Got: fmt.Sprintf("%d bytes", len(data)), Want: "a size that fits memory and the memory limit of the program"}
+		return check.TooLarge("data", fmt.Sprintf("%d bytes", len(data)))
 	}
 	return nil
 }
@@ -144,7 +143,7 @@ func checkBlocks(source *quantized.Source, data []byte, k int) *check.Failure {
 		return nil
 	}
 	x := unfit * source.Steps
-	return &check.Failure{Arg: "data", Got: fmt.Sprintf("the scale 2^%d of weights [%d, %d] and following", int(data[unfit*source.Bytes])-127, x/k, x%k),
+	return &check.Failure{Where: "data", Got: fmt.Sprintf("the scale 2^%d of weights [%d, %d] and following", int(data[unfit*source.Bytes])-127, x/k, x%k),
 		Want: fmt.Sprintf("scales of %s up to 2^124", source.Name)}
 }
 

@@ -99,7 +99,7 @@ func (e *ConflictError) Error() string {
 
 // A DirectoryError reports that the directory could not be read or written, or that it has
 // other things than were expected: [ErrExists], [ErrNotFound], a [*hub.VersionError], a
-// [*kernel.ArgumentError], or what NATS says, as of a full disk.
+// [*kernel.Error], or what NATS says, as of a full disk.
 type DirectoryError struct {
 	Sequence string // name in the directory, or "" for all
 	Err      error

@@ -235,8 +235,8 @@ func use(result any) error {
 	case kernel.Tensor:
 		_ = x.String()
 		useRows(x)
-		try(x.Check("x"))
-		try(x.CheckOutput("x"))
+		try(x.Check(ownArgument))
+		try(x.CheckOutput(ownArgument))
 		try(kernel.Attention(out, x, k, v, kernel.Options{}))
 		try(kernel.Attention(out, q, x, x, kernel.Options{}))
 		try(kernel.Attention(x, q, k, v, kernel.Options{}))

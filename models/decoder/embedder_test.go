@@ -62,11 +62,11 @@ func TestEmbedderOptions(t *testing.T) {
 	if math.Abs(length-1) > 1e-6 { // as above
 		t.Errorf("5 dimensions have the squared length %v", length)
 	}
-	var arg *kernel.ArgumentError
+	var arg *kernel.Error
 	for want, o := range map[string]embedding.Options{
 		"Options.Dimensions": {Dimensions: e.Width() + 1}, "Options.Prompt": {Prompt: "none"}, "Options.Overlap": {Split: true, Overlap: 126}, "Options.Threads": {Exec: kernel.Exec{Threads: -1}},
 	} {
-		if _, err := e.With(o).Embed(t.Context(), []string{text}); !errors.As(err, &arg) || arg.Arg != want {
+		if _, err := e.With(o).Embed(t.Context(), []string{text}); !errors.As(err, &arg) || arg.Arg() != want {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}

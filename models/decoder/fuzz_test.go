@@ -48,7 +48,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		m, err := New(parsed, Options{Exec: kernel.Exec{Threads: 1}, Context: 64})
 		if err != nil {
-			if !errors.As(err, new(*gguf.KeyError)) && !errors.As(err, new(*TensorError)) && !errors.As(err, new(*gguf.TensorError)) && !errors.As(err, new(*kernel.ArgumentError)) {
+			if !errors.As(err, new(*gguf.KeyError)) && !errors.As(err, new(*TensorError)) && !errors.As(err, new(*gguf.TensorError)) && !errors.As(err, new(*kernel.Error)) {
 				t.Errorf("error %v (%T)", err, err)
 			}
 			return

@@ -389,7 +389,7 @@ func TestForwardErrors(t *testing.T) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
-	if _, err := m.With(Options{Exec: kernel.Exec{Tier: "mmx"}}); !errors.As(err, new(*kernel.TierError)) {
+	if _, err := m.With(Options{Exec: kernel.Exec{Tier: "mmx"}}); !errors.Is(err, kernel.ErrTier) {
 		t.Errorf("unknown tier: %v", err)
 	}
 }

@@ -194,8 +194,8 @@ func TestRankingInstruction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var bad *kernel.ArgumentError
-	if _, err := m.With(reranking.Options{Instruction: "x"}).Score(t.Context(), "a", []string{"b"}); !errors.As(err, &bad) || bad.Arg != "Options.Instruction" {
+	var bad *kernel.Error
+	if _, err := m.With(reranking.Options{Instruction: "x"}).Score(t.Context(), "a", []string{"b"}); !errors.As(err, &bad) || bad.Arg() != "Options.Instruction" {
 		t.Errorf("an instruction for two texts: %v", err)
 	}
 }
@@ -226,11 +226,11 @@ func TestRankingRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 		long := strings.Repeat("a ", 1<<12)
-		var bad *kernel.ArgumentError
-		if _, err := m.Pairs(t.Context(), long, []string{"a", "b"}); !errors.As(err, &bad) || bad.Arg != "query" {
+		var bad *kernel.Error
+		if _, err := m.Pairs(t.Context(), long, []string{"a", "b"}); !errors.As(err, &bad) || bad.Arg() != "query" {
 			t.Errorf("%s: a long query: %v", dir, err)
 		}
-		if _, err := m.With(reranking.Options{Instruction: long}).Pairs(t.Context(), "a", []string{"a"}); !errors.As(err, &bad) || bad.Arg != "query" {
+		if _, err := m.With(reranking.Options{Instruction: long}).Pairs(t.Context(), "a", []string{"a"}); !errors.As(err, &bad) || bad.Arg() != "query" {
 			t.Errorf("%s: a long instruction: %v", dir, err)
 		}
 		most, least := m.MaxTokens(), len(pairTokens(t, m, [][2]string{{"", ""}})[0])

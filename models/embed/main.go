@@ -179,11 +179,11 @@ var flagOf = map[string]string{"Options.Overlap": "-overlap", "Options.Dimension
 
 // nameFlag turns an error about an option into one about the flag that sets it.
 func (c *config) nameFlag(err error) error {
-	var bad *kernel.ArgumentError
-	if !errors.As(err, &bad) || flagOf[bad.Arg] == "" {
+	var bad *kernel.Error
+	if !errors.As(err, &bad) || flagOf[bad.Arg()] == "" {
 		return err
 	}
-	name := flagOf[bad.Arg]
+	name := flagOf[bad.Arg()]
 	if name == "-prompt" && bad.Got != strconv.Quote(c.settings.Prompt) {
 		name = "-query-prompt"
 	}
@@ -293,10 +293,10 @@ func (c *config) embedder() (*embedding.Embedder, error) {
 	load.Progress, end = loadbar.New(os.Stderr)
 	e, err := models.OpenEmbedder(c.model, load)
 	end()
-	var ofEncoder *kernel.ArgumentError
+	var ofEncoder *kernel.Error
 	var ofDecoder *decoder.OptionError
 	switch {
-	case errors.As(err, &ofEncoder) && ofEncoder.Arg == "LoadOptions.Int8":
+	case errors.As(err, &ofEncoder) && ofEncoder.Arg() == "LoadOptions.Int8":
 		return nil, fmt.Errorf("-int8: %s: got %s, want %s", c.model, ofEncoder.Got, ofEncoder.Want)
 	case errors.As(err, &ofDecoder) && ofDecoder.Option == "Options.Int8":
 		return nil, fmt.Errorf("-int8: %s: got %s, want %s", c.model, ofDecoder.Got, ofDecoder.Want)
