@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/encoder"
@@ -52,7 +53,7 @@ const (
 )
 
 // Describe finds a model as [weights.Resolve] does, reads the beginning of its files and says what it is. An
-// architecture that no package computes is a [*folder.Error] that lists those that are, and a file or folder of
+// architecture that no package computes is a [*kernel.Error] that lists those that are, and a file or folder of
 // another kind is an error that says what is expected.
 func Describe(model string) (*Description, error) {
 	path, err := weights.Resolve(model)
@@ -86,14 +87,14 @@ func (d *Description) setFamily(file, key string, known map[family][]string) err
 		all = append(all, known[f]...)
 	}
 	slices.Sort(all)
-	return &folder.Error{Path: file, Name: key, Got: fmt.Sprintf("%q", d.Architecture), Want: "one of " + strings.Join(all, ", ")}
+	return &kernel.Error{Where: file + ": " + key, Got: fmt.Sprintf("%q", d.Architecture), Want: "one of " + strings.Join(all, ", ")}
 }
 
 func (d *Description) lookAtFile() error {
 	f, err := gguf.Open(d.Path)
 	if err != nil {
-		if dir := filepath.Dir(d.Path); errors.As(err, new(*gguf.FormatError)) && filepath.Ext(d.Path) != ".gguf" && isFile(filepath.Join(dir, configName)) {
-			return &folder.Error{Path: d.Path, Name: "the model", Got: "a file of a folder", Want: "the folder, " + dir + ", or a GGUF file"}
+		if dir := filepath.Dir(d.Path); errors.Is(err, gguf.ErrFormat) && filepath.Ext(d.Path) != ".gguf" && isFile(filepath.Join(dir, configName)) {
+			return &kernel.Error{Where: d.Path + ": the model", Got: "a file of a folder", Want: "the folder, " + dir + ", or a GGUF file"}
 		}
 		return err
 	}
@@ -134,7 +135,7 @@ func (d *Description) lookAtFolder() error {
 		}
 		if f, bad := folder.Open(d.source); bad == nil {
 			f.Close()
-		} else if errors.As(bad, new(*folder.Error)) { // such as an adapter alone
+		} else if errors.As(bad, new(*kernel.Error)) { // such as an adapter alone
 			return bad
 		}
 		return fmt.Errorf("models: want a GGUF file, or a folder as Hugging Face has it with %s and %s: %w", configName, "model.safetensors", err)
@@ -171,7 +172,7 @@ func (d *Description) isTable() (bool, error) {
 		return false, nil
 	}
 	if at := list[0].Path; at != "" && !filepath.IsLocal(filepath.FromSlash(at)) {
-		return true, &folder.Error{Path: filepath.Join(d.Path, modulesName), Name: "module 0", Got: fmt.Sprintf("the path %q", at), Want: "the folder of the model, or one below it"}
+		return true, &kernel.Error{Where: filepath.Join(d.Path, modulesName) + ": module 0", Got: fmt.Sprintf("the path %q", at), Want: "the folder of the model, or one below it"}
 	}
 	d.source = filepath.Join(d.Path, filepath.FromSlash(list[0].Path))
 	d.Architecture, d.Kind, d.family = static.StaticEmbedding, Embedder, tables

@@ -348,12 +348,12 @@ func rewritten(t *testing.T, path string, change func(w *ggufwriter.File)) strin
 func TestRankingFileErrors(t *testing.T) {
 	const name = "cls.output.weight"
 	path := rewritten(t, rankFile, func(w *ggufwriter.File) { w.Remove(name) })
-	var bad *TensorError
-	if _, err := LoadReranker(path, embedding.LoadOptions{}); !errors.As(err, &bad) || bad.Tensor != name {
+	var bad *kernel.Error
+	if _, err := LoadReranker(path, embedding.LoadOptions{}); !errors.As(err, &bad) || bad.Where != fmt.Sprintf("tensor %q", name) {
 		t.Errorf("a file without %s: %v", name, err)
 	}
 	v, err := InspectReranker(path)
-	if err != nil || len(v.Problems) != 1 || !errors.As(v.Problems[0], &bad) || bad.Tensor != name {
+	if err != nil || len(v.Problems) != 1 || !errors.As(v.Problems[0], &bad) || bad.Where != fmt.Sprintf("tensor %q", name) {
 		t.Errorf("inspected: %v (%v)", v, err)
 	}
 	const template = "tokenizer.chat_template.rerank"
@@ -369,7 +369,7 @@ func TestRankingFileErrors(t *testing.T) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
-	if _, err := LoadReranker("../testdata/tiny/gguf/qwen3-embedding-2.gguf", embedding.LoadOptions{}); !errors.As(err, new(*gguf.KeyError)) {
+	if _, err := LoadReranker("../testdata/tiny/gguf/qwen3-embedding-2.gguf", embedding.LoadOptions{}); !errors.As(err, new(*kernel.Error)) {
 		t.Errorf("a file of embeddings: %v", err)
 	}
 }

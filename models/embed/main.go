@@ -22,7 +22,6 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models"
 	"github.com/attn-go/attn/models/command"
-	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/embedding"
 	"github.com/attn-go/attn/models/encoder"
 	"github.com/attn-go/attn/models/internal/loadbar"
@@ -293,14 +292,10 @@ func (c *config) embedder() (*embedding.Embedder, error) {
 	load.Progress, end = loadbar.New(os.Stderr)
 	e, err := models.OpenEmbedder(c.model, load)
 	end()
-	var ofEncoder *kernel.Error
-	var ofDecoder *decoder.OptionError
-	switch {
-	case errors.As(err, &ofEncoder) && ofEncoder.Arg() == "LoadOptions.Int8":
-		return nil, fmt.Errorf("-int8: %s: got %s, want %s", c.model, ofEncoder.Got, ofEncoder.Want)
-	case errors.As(err, &ofDecoder) && ofDecoder.Option == "Options.Int8":
-		return nil, fmt.Errorf("-int8: %s: got %s, want %s", c.model, ofDecoder.Got, ofDecoder.Want)
-	case err != nil:
+	if bad := (*kernel.Error)(nil); errors.As(err, &bad) && (bad.Arg() == "LoadOptions.Int8" || bad.Arg() == "Options.Int8") {
+		return nil, fmt.Errorf("-int8: %s: got %s, want %s", c.model, bad.Got, bad.Want)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if c.sparse && !e.HasSparse() {

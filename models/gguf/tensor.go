@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+
+	"github.com/attn-go/attn/kernel"
 )
 
 // A Tensor is a tensor of a file.
@@ -36,7 +38,7 @@ func (f *File) Tensor(name string) (Tensor, bool) {
 // Float32 returns the elements as float32, row after row. It converts F32, F16, BF16, Q8_0,
 // Q4_0, Q4_1, Q5_0, Q5_1, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL and MXFP4. The bits are those of the gguf
 // package of the ggml project, on every machine, except that a NaN may have others. An error
-// is a *TensorError.
+// is a [*kernel.Error].
 func (t Tensor) Float32() ([]float32, error) {
 	l := t.Type.layout()
 	if l.convert == nil {
@@ -60,7 +62,9 @@ func (t Tensor) Float32() ([]float32, error) {
 	return dst, nil
 }
 
-func (t Tensor) fail(got, want string) error { return &TensorError{t.Name, t.Type, got, want} }
+func (t Tensor) fail(got, want string) error {
+	return &kernel.Error{Where: fmt.Sprintf("gguf: tensor %q of type %s", t.Name, t.Type), Got: got, Want: want}
+}
 
 // sizeOf returns the number of elements of a tensor and its bytes. It is false if a dimension
 // is negative, a row is no whole number of blocks, or one of the numbers overflows an int.
