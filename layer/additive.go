@@ -24,7 +24,7 @@ type Additive struct {
 
 // Attend implements [Similarity]. It projects queries and keys and calls
 // [kernel.Additive]. The projections take memory that is recycled.
-func (a Additive) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
+func (a Additive) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 	names := [...]string{"Additive.Query", "Additive.Key"}
 	tensors := [...]kernel.Tensor{q, k}
 	layers := [...]*linear.Linear{a.Query, a.Key}
@@ -38,7 +38,8 @@ func (a Additive) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error 
 			return (*kernel.Error)(bad.In("layer.Additive.Attend"))
 		}
 	}
-	if bad := checkMemory(&out, &opts, qkv[:], &q, &k, &v); bad != nil {
+	o := valueOf(opts)
+	if bad := checkMemory(&out, &o, qkv[:], &q, &k, &v); bad != nil {
 		return (*kernel.Error)(bad.In("layer.Additive.Attend"))
 	}
 	s := getScratch(sizes[:]...)
@@ -55,10 +56,10 @@ func (a Additive) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error 
 			continue
 		}
 		var err error
-		if tensors[i], err = s.project(&tensors[i], l, &opts); err != nil {
+		if tensors[i], err = s.project(&tensors[i], l, o.Exec); err != nil {
 			return err
 		}
 	}
-	err := kernel.Additive(out, tensors[0], tensors[1], v, a.V, opts)
+	err := kernel.Additive(out, tensors[0], tensors[1], v, a.V, &o)
 	return renameArgument(err, "weights", "layer.Additive.Attend", "Additive.V")
 }

@@ -20,13 +20,14 @@ func NewGeneral(w linear.Matrix, exec kernel.Exec) (General, error) {
 }
 
 // Attend implements [Similarity]. The projected queries take memory that is recycled.
-func (g General) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
+func (g General) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 	if g.Query == nil {
 		return &kernel.Error{Where: "layer.General.Attend: General.Query", Got: "nil", Want: "a linear layer, as NewGeneral makes it"}
 	}
 	n, bad := checkProjection("q", &q, "General.Query", g.Query)
+	o := valueOf(opts)
 	if bad == nil {
-		bad = checkMemory(&out, &opts, qkv[:], &q, &k, &v)
+		bad = checkMemory(&out, &o, qkv[:], &q, &k, &v)
 	}
 	if bad != nil {
 		return (*kernel.Error)(bad.In("layer.General.Attend"))
@@ -36,10 +37,10 @@ func (g General) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 		return (*kernel.Error)(projectionMemoryFailure("q", &q).In("layer.General.Attend"))
 	}
 	defer s.release()
-	projected, err := s.project(&q, g.Query, &opts)
+	projected, err := s.project(&q, g.Query, o.Exec)
 	if err != nil {
 		return err
 	}
-	opts.Scale = scaleOr1(opts.Scale)
-	return kernel.Attention(out, projected, k, v, opts)
+	o.Scale = scaleOr1(o.Scale)
+	return kernel.Attention(out, projected, k, v, &o)
 }

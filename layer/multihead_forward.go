@@ -37,9 +37,11 @@ func (t *MultiHeadTrace) projections() [4]*kernel.Tensor {
 //
 // In the steady state a call allocates nothing. Bad input gets a [*kernel.Error]. out
 // then stays untouched; the trace may hold anything.
-func (m *MultiHead) Forward(out kernel.Tensor, trace MultiHeadTrace, query, key, value kernel.Tensor, opts kernel.BackwardOptions) error {
-	c := multiHeadCall{MultiHead: m, function: "layer.MultiHead.Forward", out: out, inputs: [3]kernel.Tensor{query, key, value}, opts: opts.Forward(), keeps: true, trace: trace}
-	if c.opts.LSE = trace.LSE; !viewOf(&trace.LSE).IsSet() {
+func (m *MultiHead) Forward(out kernel.Tensor, trace MultiHeadTrace, query, key, value kernel.Tensor, opts *kernel.BackwardOptions) error {
+	settings := valueOf(opts)
+	o := kernel.Options{Exec: settings.Exec, Scoring: settings.Scoring, Outputs: kernel.Outputs{LSE: trace.LSE}}
+	c := multiHeadCall{MultiHead: m, function: "layer.MultiHead.Forward", out: out, inputs: [3]kernel.Tensor{query, key, value}, opts: o, keeps: true, trace: trace}
+	if !viewOf(&trace.LSE).IsSet() {
 		return &kernel.Error{Where: "layer.MultiHead.Forward: " + lseName, Got: "none", Want: "memory for [B, Heads, Lq, 1]"}
 	}
 	if bad := c.check(); bad != nil {
@@ -60,7 +62,7 @@ func (m *MultiHead) Forward(out kernel.Tensor, trace MultiHeadTrace, query, key,
 	f.add("out", viewOf(&out).Memory())
 	f.add(lseName, viewOf(&trace.LSE).Memory())
 	f.inputInputs(&c)
-	f.inputOptions(&opts)
+	f.inputScoring(&o.Scoring)
 	if bad := f.check(); bad != nil {
 		return (*kernel.Error)(bad.In("layer.MultiHead.Forward"))
 	}
