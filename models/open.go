@@ -203,15 +203,16 @@ func hasClassifier(dir string) bool {
 	return slices.ContainsFunc(f.Names(), func(name string) bool { return strings.HasPrefix(name, "classifier.") })
 }
 
-// A KindError reports a model of another kind than is wanted.
-type KindError struct {
-	Description
-	Want Kind
-}
+// ErrKind is the kind of a [kernel.Error] about a model of another kind than is wanted.
+var ErrKind = errors.New("models: a model of another kind")
 
-// Error says what the model is and which command takes it.
-func (e *KindError) Error() string {
-	return fmt.Sprintf("%[1]s: got a %[2]s model of the kind %[3]s, want the kind %[4]s; go run ./models/%[5]s takes it", e.Path, e.Architecture, e.Kind, e.Want, commands[e.Kind])
+// check reports a model of another kind, and which command takes it.
+func (d *Description) check(want Kind) error {
+	if d.Kind == want {
+		return nil
+	}
+	return &kernel.Error{Where: d.Path + ": the model", Got: fmt.Sprintf("a %s model of the kind %s", d.Architecture, d.Kind),
+		Want: fmt.Sprintf("the kind %s; the command %s takes this one", want, commands[d.Kind]), Kind: ErrKind}
 }
 
 // Options are the settings of loading a model.
@@ -268,8 +269,8 @@ func (d *Description) open(o Options) (m *Model, err error) {
 // openKind is Open for a kind. The model is never nil.
 func openKind(model string, kind Kind, o Options) (*Model, error) {
 	d, err := Describe(model)
-	if err == nil && d.Kind != kind {
-		err = &KindError{*d, kind}
+	if err == nil {
+		err = d.check(kind)
 	}
 	if err != nil {
 		return &Model{}, err
@@ -277,19 +278,19 @@ func openKind(model string, kind Kind, o Options) (*Model, error) {
 	return d.open(o)
 }
 
-// OpenEmbedder is [Open] for a model that must be an embedder, or else the error is a [*KindError].
+// OpenEmbedder is [Open] for a model that must be an embedder, or else the error is of the kind [ErrKind].
 func OpenEmbedder(model string, o embedding.LoadOptions) (*embedding.Embedder, error) {
 	m, err := openKind(model, Embedder, Options{Embedding: o})
 	return m.Embedder, err
 }
 
-// OpenReranker is [Open] for a model that must be a reranker, or else the error is a [*KindError].
+// OpenReranker is [Open] for a model that must be a reranker, or else the error is of the kind [ErrKind].
 func OpenReranker(model string, o embedding.LoadOptions) (*reranking.Reranker, error) {
 	m, err := openKind(model, Reranker, Options{Embedding: o})
 	return m.Reranker, err
 }
 
-// OpenGenerator is [Open] for a model that must be a generator, or else the error is a [*KindError].
+// OpenGenerator is [Open] for a model that must be a generator, or else the error is of the kind [ErrKind].
 func OpenGenerator(model string, o decoder.Options) (*decoder.Model, error) {
 	m, err := openKind(model, Generator, Options{Generator: o})
 	return m.Generator, err

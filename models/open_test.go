@@ -2,6 +2,7 @@ package models_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -60,8 +61,7 @@ func checkKinds(t *testing.T, dir string, kind models.Kind) {
 	_, ranks := models.OpenReranker(dir, embedding.LoadOptions{})
 	_, generates := models.OpenGenerator(dir, decoder.Options{})
 	for k, err := range map[models.Kind]error{models.Embedder: embeds, models.Reranker: ranks, models.Generator: generates} {
-		var bad *models.KindError
-		if k == kind && err != nil || k != kind && (!errors.As(err, &bad) || bad.Kind != kind || bad.Want != k || !strings.Contains(err.Error(), "go run ./models/")) {
+		if k == kind && err != nil || k != kind && (!errors.Is(err, models.ErrKind) || !strings.Contains(err.Error(), fmt.Sprintf("of the kind %s, want the kind %s; the command ", kind, k))) {
 			t.Errorf("%s as a %s: %v", dir, k, err)
 		}
 	}

@@ -148,5 +148,5 @@ func TestKinds(t *testing.T) {
 	// A receipt of the files of another kind of model cannot be verified.
 	other = *ofScores
 	other.Ranking, other.Embeddings = nil, ofVectors.Embeddings
-	check(write(&other), reranker, func(err error) bool { return errors.As(err, new(*models.KindError)) })
+	check(write(&other), reranker, func(err error) bool { return errors.Is(err, models.ErrKind) })
 }
