@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/testutil"
@@ -156,8 +157,7 @@ func TestGoodCalls(t *testing.T) {
 func TestTierErrors(t *testing.T) {
 	out, q, k, v := good()
 	err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: kernel.Exec{Tier: "sse9"}})
-	var te *kernel.TierError
-	if !errors.As(err, &te) || te.Tier != "sse9" || te.Source != "Options.Tier" || !strings.Contains(te.Reason, "generic") {
+	if !errors.Is(err, kernel.ErrTier) || !strings.Contains(err.Error(), `kernel.Attention: Options.Tier: "sse9", want a tier that runs here: `) {
 		t.Errorf("unknown tier: got %v", err)
 	}
 	for _, info := range kernel.Tiers() {
@@ -165,8 +165,8 @@ func TestTierErrors(t *testing.T) {
 		if info.Runs != (err == nil) {
 			t.Errorf("tier %s: runs %v, but the call gave %v", info.Name, info.Runs, err)
 		}
-		if !info.Runs && !errors.As(err, &te) {
-			t.Errorf("tier %s: got %v, want a TierError", info.Name, err)
+		if !info.Runs && !errors.Is(err, kernel.ErrTier) {
+			t.Errorf("tier %s: got %v, want one of the kind ErrTier", info.Name, err)
 		}
 	}
 }
@@ -175,9 +175,9 @@ func TestTierErrors(t *testing.T) {
 // error from every call that names no tier itself, and Tiers lists no default. (What the
 // variable may be is tested in package ukernel.)
 func TestDefaultTierErrors(t *testing.T) {
-	defer func(f func() (*tier.Tier, *tier.Unavailable)) { tier.Default = f }(tier.Default)
-	tier.Default = func() (*tier.Tier, *tier.Unavailable) {
-		return nil, &tier.Unavailable{Tier: "sse9", Source: "ATTN_TIER", Reason: "unknown"}
+	defer func(f func() (*tier.Tier, *check.Failure)) { tier.Default = f }(tier.Default)
+	tier.Default = func() (*tier.Tier, *check.Failure) {
+		return nil, &check.Failure{Where: "ATTN_TIER", Got: `"sse9"`, Want: "another tier", Kind: check.Tier}
 	}
 	out, q, k, v := good()
 	weights := make([]float32, 6)
@@ -197,9 +197,8 @@ func TestDefaultTierErrors(t *testing.T) {
 			return kernel.MergePartials(out, []kernel.Partials{*parts}, kernel.MergeOptions{Exec: e})
 		},
 	} {
-		var te *kernel.TierError
-		if err := call(kernel.Exec{}); !errors.As(err, &te) || te.Source != "ATTN_TIER" || !strings.Contains(err.Error(), `ATTN_TIER: tier "sse9": unknown`) {
-			t.Errorf("%s: got %v, want a TierError about ATTN_TIER", name, err)
+		if err := call(kernel.Exec{}); !errors.Is(err, kernel.ErrTier) || !strings.Contains(err.Error(), "kernel."+name+`: ATTN_TIER: "sse9"`) {
+			t.Errorf("%s: got %v, want one of the kind ErrTier about ATTN_TIER", name, err)
 		}
 		if err := call(kernel.Exec{Tier: "generic"}); err != nil {
 			t.Errorf("%s that names its tier: %v", name, err)
@@ -256,8 +255,8 @@ func TestCallsUseDefaultTier(t *testing.T) {
 			}
 		}
 	}
-	defer func(f func() (*tier.Tier, *tier.Unavailable)) { tier.Default = f }(tier.Default)
-	tier.Default = func() (*tier.Tier, *tier.Unavailable) { return &counting, nil }
+	defer func(f func() (*tier.Tier, *check.Failure)) { tier.Default = f }(tier.Default)
+	tier.Default = func() (*tier.Tier, *check.Failure) { return &counting, nil }
 	out, q, k, v := good()
 	for _, x := range []struct {
 		tier string
@@ -297,7 +296,7 @@ func TestAdditiveErrors(t *testing.T) {
 		"option":          {"Options.Softcap", make([]float32, 4), kernel.Options{Scoring: kernel.Scoring{Softcap: -1}}, q},
 	} {
 		err := kernel.Additive(out, x.q, k, v, x.weights, &x.opts)
-		if bad, ok := err.(*kernel.ArgumentError); !ok || bad.Arg != x.arg {
+		if bad, ok := err.(*kernel.Error); !ok || bad.Arg() != x.arg {
 			t.Errorf("%s: got %v, want an error about %s", name, err, x.arg)
 		}
 		for _, e := range append(append([]float32(nil), contracttest.Floats(out)...), contracttest.Floats(lse)...) {
@@ -306,7 +305,7 @@ func TestAdditiveErrors(t *testing.T) {
 			}
 		}
 	}
-	if _, ok := kernel.Additive(out, q, k, v, make([]float32, 4), &kernel.Options{Exec: kernel.Exec{Tier: "mmx"}}).(*kernel.TierError); !ok {
+	if err := kernel.Additive(out, q, k, v, make([]float32, 4), &kernel.Options{Exec: kernel.Exec{Tier: "mmx"}}); !errors.Is(err, kernel.ErrTier) {
 		t.Error("an unknown tier is no error")
 	}
 }

@@ -307,40 +307,33 @@ func ExampleTiers() {
 	// Output: generic true true
 }
 
-// Every error about an argument says which one it is, what was given and what was wanted.
-func ExampleArgumentError() {
+// Every error says which argument of which function it is about, what was given and what was wanted.
+func ExampleError() {
 	x := make([]float32, 2*4)
 	out := make([]float32, 2*4)
 	t := kernel.BHLD(x, 1, 1, 2, 4)
 	long := kernel.BHLD(x, 1, 1, 3, 4) // needs 12 elements
 
 	err := kernel.Attention(kernel.BHLD(out, 1, 1, 2, 4), t, long, t, nil)
-	var bad *kernel.ArgumentError
+	var bad *kernel.Error
 	if errors.As(err, &bad) {
-		fmt.Println("argument:", bad.Arg)
-		fmt.Println("got:     ", bad.Got)
-		fmt.Println("want:    ", bad.Want)
+		fmt.Println("where:", bad.Where)
+		fmt.Println("got:  ", bad.Got)
+		fmt.Println("want: ", bad.Want)
 	}
 
 	// Output:
-	// argument: k
-	// got:      [B H L D] = [1 1 3 4] with strides [12 12 4] in 8 elements
-	// want:     a slice of at least 12 elements
+	// where: kernel.Attention: k
+	// got:   [B H L D] = [1 1 3 4] with strides [12 12 4] in 8 elements
+	// want:  a slice of at least 12 elements
 }
 
 // No other tier takes over silently.
-func ExampleTierError() {
-	x := make([]float32, 4)
-	out := make([]float32, 4)
-	t := kernel.BHLD(x, 1, 1, 1, 4)
+func ExampleExec_Check() {
+	err := kernel.Exec{Tier: "mmx"}.Check()
+	fmt.Println(errors.Is(err, kernel.ErrTier))
 
-	err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, 4), t, t, t, &kernel.Options{Exec: kernel.Exec{Tier: "mmx"}})
-	var bad *kernel.TierError
-	if errors.As(err, &bad) {
-		fmt.Println(bad.Tier, "asked for by", bad.Source)
-	}
-
-	// Output: mmx asked for by Options.Tier
+	// Output: true
 }
 
 // A panic in Options.Score on a goroutine of the pool becomes one of the call.

@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"cmp"
+
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/tier"
 )
@@ -39,15 +41,16 @@ type Exec struct {
 	ParallelFor func(n int, task func(i int))
 }
 
-// Check returns the error that every call with e returns before it computes anything: a
-// [*TierError] if the tier does not exist or cannot run here, also that of ATTN_TIER, or an
-// [*ArgumentError] for Threads. A program that prepares for long before its first call asks
-// it at the start.
+// Check returns the error that every call with e returns before it computes anything: an
+// [*Error] if the tier does not exist or cannot run here, also that of ATTN_TIER, or if
+// Threads is negative. A program that prepares for long before its first call asks it at the
+// start.
 func (e Exec) Check() error {
-	if _, err := selectTier(&e); err != nil {
-		return err
+	_, f := tier.Select(e.Tier, "Tier")
+	if f = cmp.Or(f, check.Threads("Threads", e.Threads)); f != nil {
+		return (*Error)(f.In("kernel.Exec.Check"))
 	}
-	return argumentError(check.Threads(e.Threads))
+	return nil
 }
 
 // TierInfo describes one tier of this build.

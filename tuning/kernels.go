@@ -13,9 +13,9 @@ type Kernel struct {
 }
 
 // Kernels lists the micro-kernels of a tier. The default tier is "". If there is no such tier or it
-// cannot run, the error is a [*kernel.TierError]. A program that calls it contains all kernels.
+// cannot run, the error is a [*kernel.Error]. A program that calls it contains all kernels.
 func Kernels(tier string) ([]Kernel, error) {
-	t, err := find(tier)
+	t, err := find("tuning.Kernels", tier)
 	if err != nil {
 		return nil, err
 	}

@@ -18,9 +18,9 @@ func CPU() string { return tier.HostCPU() }
 
 // Numbers returns all numbers of a tier as [Set] takes them: "MainLanes=16,SkinnyRows=12,...".
 // The default tier is "". If there is no such tier or it cannot run, the error is a
-// [*kernel.TierError].
+// [*kernel.Error].
 func Numbers(tier string) (string, error) {
-	t, err := find(tier)
+	t, err := find("tuning.Numbers", tier)
 	if err != nil {
 		return "", err
 	}
@@ -38,14 +38,14 @@ func format(x tier.Tuning) string {
 // Set changes numbers of a tier as changes say, see the package's documentation. Items for
 // other tiers are left out. No other call of this module may run meanwhile.
 //
-// The error is a [*kernel.TierError], and then no number has changed.
+// The error is a [*kernel.Error], and then no number has changed.
 func Set(tier, changes string) error {
-	t, err := find(tier)
+	t, err := find("tuning.Set", tier)
 	if err != nil {
 		return err
 	}
 	if err := t.Change(changes); err != nil {
-		return &kernel.TierError{Tier: t.Name, Source: source, Reason: err.Error()}
+		return &kernel.Error{Where: "tuning.Set: changes", Got: fmt.Sprintf("%q (%v)", changes, err), Want: "numbers that tier " + t.Name + " can do with"}
 	}
 	return nil
 }
@@ -54,10 +54,10 @@ func Set(tier, changes string) error {
 // kernels, in ascending order. Not all combinations of such numbers need have a kernel. If
 // the tier has one kernel, or the number is of another kind, there are none.
 //
-// The error is a [*kernel.TierError], or a [*kernel.ArgumentError] if there is no number of
+// The error is a [*kernel.Error], or a [*kernel.Error] if there is no number of
 // that name.
 func Choices(tier, name string) (values []int, err error) {
-	t, err := find(tier)
+	t, err := find("tuning.Choices", tier)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func Choices(tier, name string) (values []int, err error) {
 	x := t.Tuning
 	number := x.Number(name)
 	if number == nil {
-		return nil, &kernel.ArgumentError{Arg: "name", Got: fmt.Sprintf("%q", name), Want: "a number that package tuning lists"}
+		return nil, &kernel.Error{Where: "tuning.Choices: name", Got: fmt.Sprintf("%q", name), Want: "a number that package tuning lists"}
 	}
 	for _, v := range t.Variants {
 		*number = -1 // which stays if another number chooses the variant
@@ -84,24 +84,22 @@ func Choices(tier, name string) (values []int, err error) {
 // default tier is "". A tier that cannot do with a part of the variable ignores all of it, and calls go on, as no bit
 // depends on these numbers. Programs that measure should stop. [attn.Report] has the reasons, too.
 //
-// If there is no such tier or it cannot run, the error is a [*kernel.TierError].
+// If there is no such tier or it cannot run, the error is a [*kernel.Error].
 //
 // [attn.Report]: https://pkg.go.dev/github.com/attn-go/attn#Report
 func Ignored(tier string) (string, error) {
-	t, err := find(tier)
+	t, err := find("tuning.Ignored", tier)
 	if err != nil {
 		return "", err
 	}
 	return t.Mistuned, nil
 }
 
-const source = "package tuning"
-
 // find returns the tier of that name.
-func find(name string) (*tier.Tier, error) {
-	t, unavailable := tier.Select(name, source)
-	if unavailable != nil {
-		return nil, (*kernel.TierError)(unavailable)
+func find(function, name string) (*tier.Tier, error) {
+	t, f := tier.Select(name, "tier")
+	if f != nil {
+		return nil, (*kernel.Error)(f.In(function))
 	}
 	return t, nil
 }

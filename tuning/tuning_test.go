@@ -38,7 +38,7 @@ func numbers(t *testing.T, tier string) (all string, number func(name string) st
 func TestSet(t *testing.T) {
 	for _, tier := range kernel.Tiers() {
 		if !tier.Runs {
-			if _, err := Numbers(tier.Name); !errors.As(err, new(*kernel.TierError)) {
+			if _, err := Numbers(tier.Name); !errors.Is(err, kernel.ErrTier) {
 				t.Errorf("tier %s: error %v", tier.Name, err)
 			}
 			continue
@@ -56,7 +56,7 @@ func TestSet(t *testing.T) {
 		}
 		for _, bad := range []string{"", "SkinnyRows", "SkinnyRows=x", "Rows=3", "SkinnyRows=4,MainLanes=5", "sse9:SkinnyRows=3", "Zen 0"} {
 			err := Set(tier.Name, bad)
-			if e, ok := errors.AsType[*kernel.TierError](err); !ok || e.Tier != tier.Name || e.Source != "package tuning" {
+			if e, ok := errors.AsType[*kernel.Error](err); !ok || e.Where != "tuning.Set: changes" || !strings.Contains(e.Want, tier.Name) {
 				t.Errorf("Set(%q): error %v", bad, err)
 			}
 		}
@@ -70,7 +70,7 @@ func TestSet(t *testing.T) {
 			t.Errorf("tier %s: %s, want %s", tier.Name, after, before)
 		}
 	}
-	if err := Set("sse9", "SkinnyRows=3"); !errors.As(err, new(*kernel.TierError)) {
+	if err := Set("sse9", "SkinnyRows=3"); !errors.Is(err, kernel.ErrTier) {
 		t.Errorf("tier sse9: error %v", err)
 	}
 }
@@ -103,10 +103,10 @@ func TestChoices(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Choices("", "Rows"); !errors.As(err, new(*kernel.ArgumentError)) {
+	if _, err := Choices("", "Rows"); !errors.Is(err, kernel.ErrArgument) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := Choices("sse9", "MainLanes"); !errors.As(err, new(*kernel.TierError)) {
+	if _, err := Choices("sse9", "MainLanes"); !errors.Is(err, kernel.ErrTier) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -159,12 +159,12 @@ func TestArguments(t *testing.T) {
 		"WorkerConfig.Name":   func() error { _, err := NewWorker(x.connect(), WorkerConfig{Name: "a.b"}); return err },
 		"WorkerConfig.Memory": func() error { _, err := NewWorker(x.connect(), WorkerConfig{Name: "z", Memory: -1}); return err },
 	} {
-		var e *kernel.ArgumentError
-		if err := call(); !errors.As(err, &e) || !strings.HasPrefix(arg, e.Arg) {
+		var e *kernel.Error
+		if err := call(); !errors.As(err, &e) || !strings.HasPrefix(arg, e.Arg()) {
 			t.Errorf("%s: %v", arg, err)
 		}
 	}
-	if _, err := NewWorker(x.connect(), WorkerConfig{Name: "z", Exec: kernel.Exec{Tier: "none"}}); !errors.As(err, new(*kernel.TierError)) {
+	if _, err := NewWorker(x.connect(), WorkerConfig{Name: "z", Exec: kernel.Exec{Tier: "none"}}); !errors.Is(err, kernel.ErrTier) {
 		t.Error(err)
 	}
 	testutil.CheckBits(t, "out", memory, testutil.Filled(64, 7))

@@ -1,7 +1,6 @@
 package decoder
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -39,7 +38,7 @@ func (l *loader) fail(err error) {
 func (l *loader) tensor(name string, shape ...int) (gguf.Tensor, bool) {
 	t, err := l.Store.Tensor(name, shape...)
 	if err != nil {
-		l.fail(ofStore(err))
+		l.fail(err)
 	}
 	l.passed = append(l.passed, t)
 	return t, err == nil
@@ -55,19 +54,6 @@ func (l *loader) done() {
 	clear(l.passed)
 	l.passed = l.passed[:0]
 	l.meter.Add(bytes)
-}
-
-// ofStore returns an error of a store as one of this package.
-func ofStore(err error) error {
-	var bad *stores.Error
-	if errors.As(err, &bad) {
-		return tensorError(bad.Tensor, bad.Got, bad.Want)
-	}
-	return err
-}
-
-func tensorError(name, got, want string) error {
-	return &TensorError{Tensor: name, Got: got, Want: want}
 }
 
 // floats returns the numbers of a tensor.
