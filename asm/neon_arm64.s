@@ -16150,7 +16150,8 @@ TEXT ·skinnyPVNEON(SB), NOSPLIT, $0-160
 	MOVD ldp+88(FP), R3
 	LSL $2, R3, R3
 	MOVD m+104(FP), R4
-	MOVBU load+120(FP), R5
+	MOVBU load+120(FP), R7
+	MOVD R7, o_len+8(FP)
 	MOVD next_base+128(FP), R19
 	MOVD dv+112(FP), R20
 	LSL $2, R20, R20
@@ -16173,32 +16174,32 @@ dense:
 rows:
 
 turn:
-	MOVD R4, R9
-	CMP $16, R9
+	MOVD R4, R8
+	CMP $16, R8
 	BLE short
-	MOVD $16, R9
+	MOVD $16, R8
 
 short:
 	MOVD R19, R13
 	MOVD R17, R14
 	MOVD R20, R15
-	MOVD dv+112(FP), R11
-	MOVD $0, R10
+	MOVD dv+112(FP), R10
+	MOVD $0, R9
 
 line:
-	SUBS $16, R11, R11
+	SUBS $16, R10, R10
 	BLT lineend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $4, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $4, R12
 	BGE linegroup4
-	CMP $3, R8
+	CMP $3, R12
 	BGE linegroup3
-	CMP $2, R8
+	CMP $2, R12
 	BGE linegroup2
 
 	// 1 queries.
@@ -16206,22 +16207,23 @@ linegroup:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	CBZ R5, linegroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
 
 linegroup1zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT linegroup1turnend
 	PCALIGN $32
 
@@ -16237,32 +16239,32 @@ linegroup1turn:
 	MOVD R20, R15
 
 linegroup1ahead:
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
-	FMOVS (R7), F14
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
+	FMOVS (R6), F14
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f8e1080 // fmla v0.4s, v4.4s, v14.s[0]
 	WORD $0x4f8e10a1 // fmla v1.4s, v5.4s, v14.s[0]
 	WORD $0x4f8e10c2 // fmla v2.4s, v6.4s, v14.s[0]
 	WORD $0x4f8e10e3 // fmla v3.4s, v7.4s, v14.s[0]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup1turn
 
 linegroup1turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD $1, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD $1, R11, R11
 	B linenext
 
 	// 2 queries.
@@ -16275,27 +16277,28 @@ linegroup2:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	CBZ R5, linegroup2zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup2zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
 
 linegroup2zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT linegroup2turnend
 	PCALIGN $32
 
@@ -16311,13 +16314,13 @@ linegroup2turn:
 	MOVD R20, R15
 
 linegroup2ahead:
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	FMOVQ 32(R6), F10
-	FMOVQ 48(R6), F11
-	FMOVQ (R7), F18
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	FMOVQ 32(R5), F10
+	FMOVQ 48(R5), F11
+	FMOVQ (R6), F18
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f921100 // fmla v0.4s, v8.4s, v18.s[0]
 	WORD $0x4f921121 // fmla v1.4s, v9.4s, v18.s[0]
 	WORD $0x4f921142 // fmla v2.4s, v10.4s, v18.s[0]
@@ -16326,26 +16329,26 @@ linegroup2ahead:
 	WORD $0x4fb21125 // fmla v5.4s, v9.4s, v18.s[1]
 	WORD $0x4fb21146 // fmla v6.4s, v10.4s, v18.s[1]
 	WORD $0x4fb21167 // fmla v7.4s, v11.4s, v18.s[1]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup2turn
 
 linegroup2turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	FMOVQ F6, 32(R6)
-	FMOVQ F7, 48(R6)
-	ADD $2, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	ADD $2, R11, R11
 	B linenext
 
 	// 3 queries.
@@ -16362,32 +16365,33 @@ linegroup3:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	CBZ R5, linegroup3zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	FMOVQ 32(R6), F10
-	FMOVQ 48(R6), F11
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup3zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	FMOVQ 32(R5), F10
+	FMOVQ 48(R5), F11
 
 linegroup3zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT linegroup3turnend
 	PCALIGN $32
 
@@ -16403,13 +16407,13 @@ linegroup3turn:
 	MOVD R20, R15
 
 linegroup3ahead:
-	FMOVQ (R6), F12
-	FMOVQ 16(R6), F13
-	FMOVQ 32(R6), F14
-	FMOVQ 48(R6), F15
-	FMOVQ (R7), F22
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F12
+	FMOVQ 16(R5), F13
+	FMOVQ 32(R5), F14
+	FMOVQ 48(R5), F15
+	FMOVQ (R6), F22
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f961180 // fmla v0.4s, v12.4s, v22.s[0]
 	WORD $0x4f9611a1 // fmla v1.4s, v13.4s, v22.s[0]
 	WORD $0x4f9611c2 // fmla v2.4s, v14.4s, v22.s[0]
@@ -16422,31 +16426,31 @@ linegroup3ahead:
 	WORD $0x4f9619a9 // fmla v9.4s, v13.4s, v22.s[2]
 	WORD $0x4f9619ca // fmla v10.4s, v14.4s, v22.s[2]
 	WORD $0x4f9619eb // fmla v11.4s, v15.4s, v22.s[2]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup3turn
 
 linegroup3turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	FMOVQ F6, 32(R6)
-	FMOVQ F7, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	FMOVQ F10, 32(R6)
-	FMOVQ F11, 48(R6)
-	ADD $3, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F8, (R5)
+	FMOVQ F9, 16(R5)
+	FMOVQ F10, 32(R5)
+	FMOVQ F11, 48(R5)
+	ADD $3, R11, R11
 	B linenext
 
 	// 4 queries.
@@ -16467,37 +16471,38 @@ linegroup4:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-	CBZ R5, linegroup4zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	FMOVQ 32(R6), F10
-	FMOVQ 48(R6), F11
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F12
-	FMOVQ 16(R6), F13
-	FMOVQ 32(R6), F14
-	FMOVQ 48(R6), F15
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup4zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	FMOVQ 32(R5), F10
+	FMOVQ 48(R5), F11
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F12
+	FMOVQ 16(R5), F13
+	FMOVQ 32(R5), F14
+	FMOVQ 48(R5), F15
 
 linegroup4zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT linegroup4turnend
 	PCALIGN $32
 
@@ -16513,13 +16518,13 @@ linegroup4turn:
 	MOVD R20, R15
 
 linegroup4ahead:
-	FMOVQ (R6), F16
-	FMOVQ 16(R6), F17
-	FMOVQ 32(R6), F18
-	FMOVQ 48(R6), F19
-	FMOVQ (R7), F26
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F16
+	FMOVQ 16(R5), F17
+	FMOVQ 32(R5), F18
+	FMOVQ 48(R5), F19
+	FMOVQ (R6), F26
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f9a1200 // fmla v0.4s, v16.4s, v26.s[0]
 	WORD $0x4f9a1221 // fmla v1.4s, v17.4s, v26.s[0]
 	WORD $0x4f9a1242 // fmla v2.4s, v18.4s, v26.s[0]
@@ -16536,96 +16541,97 @@ linegroup4ahead:
 	WORD $0x4fba1a2d // fmla v13.4s, v17.4s, v26.s[3]
 	WORD $0x4fba1a4e // fmla v14.4s, v18.4s, v26.s[3]
 	WORD $0x4fba1a6f // fmla v15.4s, v19.4s, v26.s[3]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup4turn
 
 linegroup4turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	FMOVQ F6, 32(R6)
-	FMOVQ F7, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	FMOVQ F10, 32(R6)
-	FMOVQ F11, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F12, (R6)
-	FMOVQ F13, 16(R6)
-	FMOVQ F14, 32(R6)
-	FMOVQ F15, 48(R6)
-	ADD $4, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F8, (R5)
+	FMOVQ F9, 16(R5)
+	FMOVQ F10, 32(R5)
+	FMOVQ F11, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F12, (R5)
+	FMOVQ F13, 16(R5)
+	FMOVQ F14, 32(R5)
+	FMOVQ F15, 48(R5)
+	ADD $4, R11, R11
 	B linenext
 
 linenext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT linegroup
-	ADD $16, R10, R10
+	ADD $16, R9, R9
 	B line
 
 lineend:
-	ADD $16, R11, R11
+	ADD $16, R10, R10
 
 four:
-	SUBS $4, R11, R11
+	SUBS $4, R10, R10
 	BLT fourend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 fourgroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $4, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $4, R12
 	BGE fourgroup4
 
 	// 1 queries.
 	VMOVI $0, V0.B16
-	CBZ R5, fourgroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
+	MOVD o_len+8(FP), R7
+	CBZ R7, fourgroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
 
 fourgroup1zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT fourgroup1turnend
 	PCALIGN $32
 
 fourgroup1turn:
-	FMOVQ (R6), F1
-	FMOVS (R7), F5
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F1
+	FMOVS (R6), F5
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f851020 // fmla v0.4s, v1.4s, v5.s[0]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE fourgroup1turn
 
 fourgroup1turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	ADD $1, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	ADD $1, R11, R11
 	B fournext
 
 	// 4 queries.
@@ -16634,115 +16640,117 @@ fourgroup4:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	CBZ R5, fourgroup4zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F1
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F2
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F3
+	MOVD o_len+8(FP), R7
+	CBZ R7, fourgroup4zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F1
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F2
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F3
 
 fourgroup4zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT fourgroup4turnend
 	PCALIGN $32
 
 fourgroup4turn:
-	FMOVQ (R6), F4
-	FMOVQ (R7), F8
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F4
+	FMOVQ (R6), F8
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f881080 // fmla v0.4s, v4.4s, v8.s[0]
 	WORD $0x4fa81081 // fmla v1.4s, v4.4s, v8.s[1]
 	WORD $0x4f881882 // fmla v2.4s, v4.4s, v8.s[2]
 	WORD $0x4fa81883 // fmla v3.4s, v4.4s, v8.s[3]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE fourgroup4turn
 
 fourgroup4turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F1, (R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F2, (R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F3, (R6)
-	ADD $4, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F1, (R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F2, (R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F3, (R5)
+	ADD $4, R11, R11
 	B fournext
 
 fournext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT fourgroup
-	ADD $4, R10, R10
+	ADD $4, R9, R9
 	B four
 
 fourend:
-	ADD $4, R11, R11
+	ADD $4, R10, R10
 
 single:
-	SUBS $1, R11, R11
+	SUBS $1, R10, R10
 	BLT singleend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 singlegroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $4, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $4, R12
 	BGE singlegroup4
 
 	// 1 queries.
 	VMOVI $0, V0.B16
-	CBZ R5, singlegroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVS (R6), F0
+	MOVD o_len+8(FP), R7
+	CBZ R7, singlegroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVS (R5), F0
 
 singlegroup1zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT singlegroup1turnend
 	PCALIGN $32
 
 singlegroup1turn:
-	FMOVS (R6), F1
-	FMOVS (R7), F5
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVS (R5), F1
+	FMOVS (R6), F5
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f851020 // fmla v0.4s, v1.4s, v5.s[0]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE singlegroup1turn
 
 singlegroup1turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVS F0, (R6)
-	ADD $1, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVS F0, (R5)
+	ADD $1, R11, R11
 	B singlenext
 
 	// 4 queries.
@@ -16751,68 +16759,70 @@ singlegroup4:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	CBZ R5, singlegroup4zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVS (R6), F0
-	ADD R7<<2, R6, R6
-	FMOVS (R6), F1
-	ADD R7<<2, R6, R6
-	FMOVS (R6), F2
-	ADD R7<<2, R6, R6
-	FMOVS (R6), F3
+	MOVD o_len+8(FP), R7
+	CBZ R7, singlegroup4zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVS (R5), F0
+	ADD R6<<2, R5, R5
+	FMOVS (R5), F1
+	ADD R6<<2, R5, R5
+	FMOVS (R5), F2
+	ADD R6<<2, R5, R5
+	FMOVS (R5), F3
 
 singlegroup4zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT singlegroup4turnend
 	PCALIGN $32
 
 singlegroup4turn:
-	FMOVS (R6), F4
-	FMOVQ (R7), F8
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVS (R5), F4
+	FMOVQ (R6), F8
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f881080 // fmla v0.4s, v4.4s, v8.s[0]
 	WORD $0x4fa81081 // fmla v1.4s, v4.4s, v8.s[1]
 	WORD $0x4f881882 // fmla v2.4s, v4.4s, v8.s[2]
 	WORD $0x4fa81883 // fmla v3.4s, v4.4s, v8.s[3]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE singlegroup4turn
 
 singlegroup4turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVS F0, (R6)
-	ADD R7<<2, R6, R6
-	FMOVS F1, (R6)
-	ADD R7<<2, R6, R6
-	FMOVS F2, (R6)
-	ADD R7<<2, R6, R6
-	FMOVS F3, (R6)
-	ADD $4, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVS F0, (R5)
+	ADD R6<<2, R5, R5
+	FMOVS F1, (R5)
+	ADD R6<<2, R5, R5
+	FMOVS F2, (R5)
+	ADD R6<<2, R5, R5
+	FMOVS F3, (R5)
+	ADD $4, R11, R11
 	B singlenext
 
 singlenext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT singlegroup
-	ADD $1, R10, R10
+	ADD $1, R9, R9
 	B single
 
 singleend:
-	ADD $1, R11, R11
-	MOVD $1, R5
-	SUBS R9, R4, R4
+	ADD $1, R10, R10
+	MOVD $1, R7
+	MOVD R7, o_len+8(FP)
+	SUBS R8, R4, R4
 	BEQ done
 	ADD R1<<4, R0, R0
 	ADD R3<<4, R2, R2
@@ -17861,7 +17871,8 @@ TEXT ·skinnyPVF16NEON(SB), NOSPLIT, $0-160
 	MOVD ldp+88(FP), R3
 	LSL $2, R3, R3
 	MOVD m+104(FP), R4
-	MOVBU load+120(FP), R5
+	MOVBU load+120(FP), R7
+	MOVD R7, o_len+8(FP)
 	MOVD next_base+128(FP), R19
 	MOVD dv+112(FP), R20
 	LSL $1, R20, R20
@@ -17884,35 +17895,35 @@ dense:
 rows:
 
 turn:
-	MOVD R4, R9
-	CMP $16, R9
+	MOVD R4, R8
+	CMP $16, R8
 	BLE short
-	MOVD $16, R9
+	MOVD $16, R8
 
 short:
 	MOVD R19, R13
 	MOVD R17, R14
 	MOVD R20, R15
-	MOVD dv+112(FP), R11
-	MOVD $0, R10
-	MOVD n+96(FP), R8
-	CMP $4, R8
+	MOVD dv+112(FP), R10
+	MOVD $0, R9
+	MOVD n+96(FP), R7
+	CMP $4, R7
 	BGT half
 
 line:
-	SUBS $16, R11, R11
+	SUBS $16, R10, R10
 	BLT lineend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $4, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $4, R12
 	BGE linegroup4
-	CMP $3, R8
+	CMP $3, R12
 	BGE linegroup3
-	CMP $2, R8
+	CMP $2, R12
 	BGE linegroup2
 
 	// 1 queries.
@@ -17920,23 +17931,24 @@ linegroup:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	CBZ R5, linegroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
 
 linegroup1zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, linegroup1end
-	TST $1, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, linegroup1end
+	TST $1, R7
 	BNE linegroup1step
 
 linegroup1turn:
@@ -17954,11 +17966,11 @@ linegroup1ahead:
 	PCALIGN $32
 
 linegroup1step:
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVS (R7), F12
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVS (R6), F12
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e217886 // fcvtl v6.4s, v4.4h
 	WORD $0x4e217887 // fcvtl2 v7.4s, v4.8h
 	WORD $0x0e2178a8 // fcvtl v8.4s, v5.4h
@@ -17967,22 +17979,22 @@ linegroup1step:
 	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
 	WORD $0x4f8c1102 // fmla v2.4s, v8.4s, v12.s[0]
 	WORD $0x4f8c1123 // fmla v3.4s, v9.4s, v12.s[0]
-	SUB $1, R8, R8
-	TST $1, R8
+	SUB $1, R7, R7
+	TST $1, R7
 	BNE linegroup1step
-	CBNZ R8, linegroup1turn
+	CBNZ R7, linegroup1turn
 
 linegroup1end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD $1, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD $1, R11, R11
 	B linenext
 
 	// 2 queries.
@@ -17995,28 +18007,29 @@ linegroup2:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	CBZ R5, linegroup2zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup2zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
 
 linegroup2zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, linegroup2end
-	TST $1, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, linegroup2end
+	TST $1, R7
 	BNE linegroup2step
 
 linegroup2turn:
@@ -18034,11 +18047,11 @@ linegroup2ahead:
 	PCALIGN $32
 
 linegroup2step:
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	FMOVQ (R7), F16
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	FMOVQ (R6), F16
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e21790a // fcvtl v10.4s, v8.4h
 	WORD $0x4e21790b // fcvtl2 v11.4s, v8.8h
 	WORD $0x0e21792c // fcvtl v12.4s, v9.4h
@@ -18051,27 +18064,27 @@ linegroup2step:
 	WORD $0x4fb01165 // fmla v5.4s, v11.4s, v16.s[1]
 	WORD $0x4fb01186 // fmla v6.4s, v12.4s, v16.s[1]
 	WORD $0x4fb011a7 // fmla v7.4s, v13.4s, v16.s[1]
-	SUB $1, R8, R8
-	TST $1, R8
+	SUB $1, R7, R7
+	TST $1, R7
 	BNE linegroup2step
-	CBNZ R8, linegroup2turn
+	CBNZ R7, linegroup2turn
 
 linegroup2end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	FMOVQ F6, 32(R6)
-	FMOVQ F7, 48(R6)
-	ADD $2, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	ADD $2, R11, R11
 	B linenext
 
 	// 3 queries.
@@ -18088,33 +18101,34 @@ linegroup3:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	CBZ R5, linegroup3zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	FMOVQ 32(R6), F10
-	FMOVQ 48(R6), F11
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup3zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	FMOVQ 32(R5), F10
+	FMOVQ 48(R5), F11
 
 linegroup3zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, linegroup3end
-	TST $1, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, linegroup3end
+	TST $1, R7
 	BNE linegroup3step
 
 linegroup3turn:
@@ -18132,11 +18146,11 @@ linegroup3ahead:
 	PCALIGN $32
 
 linegroup3step:
-	FMOVQ (R6), F12
-	FMOVQ 16(R6), F13
-	FMOVQ (R7), F20
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F12
+	FMOVQ 16(R5), F13
+	FMOVQ (R6), F20
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e21798e // fcvtl v14.4s, v12.4h
 	WORD $0x4e21798f // fcvtl2 v15.4s, v12.8h
 	WORD $0x0e2179b0 // fcvtl v16.4s, v13.4h
@@ -18153,32 +18167,32 @@ linegroup3step:
 	WORD $0x4f9419e9 // fmla v9.4s, v15.4s, v20.s[2]
 	WORD $0x4f941a0a // fmla v10.4s, v16.4s, v20.s[2]
 	WORD $0x4f941a2b // fmla v11.4s, v17.4s, v20.s[2]
-	SUB $1, R8, R8
-	TST $1, R8
+	SUB $1, R7, R7
+	TST $1, R7
 	BNE linegroup3step
-	CBNZ R8, linegroup3turn
+	CBNZ R7, linegroup3turn
 
 linegroup3end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	FMOVQ F6, 32(R6)
-	FMOVQ F7, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	FMOVQ F10, 32(R6)
-	FMOVQ F11, 48(R6)
-	ADD $3, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F8, (R5)
+	FMOVQ F9, 16(R5)
+	FMOVQ F10, 32(R5)
+	FMOVQ F11, 48(R5)
+	ADD $3, R11, R11
 	B linenext
 
 	// 4 queries.
@@ -18199,38 +18213,39 @@ linegroup4:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-	CBZ R5, linegroup4zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	FMOVQ 32(R6), F10
-	FMOVQ 48(R6), F11
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F12
-	FMOVQ 16(R6), F13
-	FMOVQ 32(R6), F14
-	FMOVQ 48(R6), F15
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup4zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	FMOVQ 32(R5), F10
+	FMOVQ 48(R5), F11
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F12
+	FMOVQ 16(R5), F13
+	FMOVQ 32(R5), F14
+	FMOVQ 48(R5), F15
 
 linegroup4zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, linegroup4end
-	TST $1, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, linegroup4end
+	TST $1, R7
 	BNE linegroup4step
 
 linegroup4turn:
@@ -18248,11 +18263,11 @@ linegroup4ahead:
 	PCALIGN $32
 
 linegroup4step:
-	FMOVQ (R6), F16
-	FMOVQ 16(R6), F17
-	FMOVQ (R7), F24
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F16
+	FMOVQ 16(R5), F17
+	FMOVQ (R6), F24
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e217a12 // fcvtl v18.4s, v16.4h
 	WORD $0x4e217a13 // fcvtl2 v19.4s, v16.8h
 	WORD $0x0e217a34 // fcvtl v20.4s, v17.4h
@@ -18273,85 +18288,82 @@ linegroup4step:
 	WORD $0x4fb81a6d // fmla v13.4s, v19.4s, v24.s[3]
 	WORD $0x4fb81a8e // fmla v14.4s, v20.4s, v24.s[3]
 	WORD $0x4fb81aaf // fmla v15.4s, v21.4s, v24.s[3]
-	SUB $1, R8, R8
-	TST $1, R8
+	SUB $1, R7, R7
+	TST $1, R7
 	BNE linegroup4step
-	CBNZ R8, linegroup4turn
+	CBNZ R7, linegroup4turn
 
 linegroup4end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	FMOVQ F6, 32(R6)
-	FMOVQ F7, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	FMOVQ F10, 32(R6)
-	FMOVQ F11, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F12, (R6)
-	FMOVQ F13, 16(R6)
-	FMOVQ F14, 32(R6)
-	FMOVQ F15, 48(R6)
-	ADD $4, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F8, (R5)
+	FMOVQ F9, 16(R5)
+	FMOVQ F10, 32(R5)
+	FMOVQ F11, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F12, (R5)
+	FMOVQ F13, 16(R5)
+	FMOVQ F14, 32(R5)
+	FMOVQ F15, 48(R5)
+	ADD $4, R11, R11
 	B linenext
 
 linenext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT linegroup
-	ADD $16, R10, R10
+	ADD $16, R9, R9
 	B line
 
 lineend:
-	ADD $16, R11, R11
+	ADD $16, R10, R10
 
 half:
-	SUBS $8, R11, R11
+	SUBS $8, R10, R10
 	BLT halfend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 halfgroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $8, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $7, R12
 	BGE halfgroup8
-	CMP $7, R8
-	BGE halfgroup7
-	CMP $6, R8
+	CMP $5, R12
 	BGE halfgroup6
-	CMP $5, R8
-	BGE halfgroup5
 
 	// 1 queries.
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
-	CBZ R5, halfgroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
+	MOVD o_len+8(FP), R7
+	CBZ R7, halfgroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
 
 halfgroup1zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup1end
-	TST $3, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, halfgroup1end
+	TST $3, R7
 	BNE halfgroup1step
 
 halfgroup1turn:
@@ -18369,129 +18381,28 @@ halfgroup1ahead:
 	PCALIGN $32
 
 halfgroup1step:
-	FMOVQ (R6), F2
-	FMOVS (R7), F7
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F2
+	FMOVS (R6), F7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e217843 // fcvtl v3.4s, v2.4h
 	WORD $0x4e217844 // fcvtl2 v4.4s, v2.8h
 	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
 	WORD $0x4f871081 // fmla v1.4s, v4.4s, v7.s[0]
-	SUB $1, R8, R8
-	TST $3, R8
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE halfgroup1step
-	CBNZ R8, halfgroup1turn
+	CBNZ R7, halfgroup1turn
 
 halfgroup1end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	ADD $1, R12, R12
-	B halfnext
-
-	// 5 queries.
-halfgroup5:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	CBZ R5, halfgroup5zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F2
-	FMOVQ 16(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F6
-	FMOVQ 16(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-
-halfgroup5zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup5end
-	TST $3, R8
-	BNE halfgroup5step
-
-halfgroup5turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup5ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup5ahead:
-	PCALIGN $32
-
-halfgroup5step:
-	FMOVQ (R6), F10
-	FMOVQ (R7), F15
-	FMOVQ 16(R7), F16
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e21794b // fcvtl v11.4s, v10.4h
-	WORD $0x4e21794c // fcvtl2 v12.4s, v10.8h
-	WORD $0x4f8f1160 // fmla v0.4s, v11.4s, v15.s[0]
-	WORD $0x4f8f1181 // fmla v1.4s, v12.4s, v15.s[0]
-	WORD $0x4faf1162 // fmla v2.4s, v11.4s, v15.s[1]
-	WORD $0x4faf1183 // fmla v3.4s, v12.4s, v15.s[1]
-	WORD $0x4f8f1964 // fmla v4.4s, v11.4s, v15.s[2]
-	WORD $0x4f8f1985 // fmla v5.4s, v12.4s, v15.s[2]
-	WORD $0x4faf1966 // fmla v6.4s, v11.4s, v15.s[3]
-	WORD $0x4faf1987 // fmla v7.4s, v12.4s, v15.s[3]
-	WORD $0x4f901168 // fmla v8.4s, v11.4s, v16.s[0]
-	WORD $0x4f901189 // fmla v9.4s, v12.4s, v16.s[0]
-	SUB $1, R8, R8
-	TST $3, R8
-	BNE halfgroup5step
-	CBNZ R8, halfgroup5turn
-
-halfgroup5end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F2, (R6)
-	FMOVQ F3, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F6, (R6)
-	FMOVQ F7, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	ADD $5, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	ADD $1, R11, R11
 	B halfnext
 
 	// 6 queries.
@@ -18508,36 +18419,41 @@ halfgroup6:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	CBZ R5, halfgroup6zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F2
-	FMOVQ 16(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F6
-	FMOVQ 16(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F10
-	FMOVQ 16(R6), F11
+	MOVD o_len+8(FP), R7
+	CBZ R7, halfgroup6zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $6, R12
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F2
+	FMOVQ 16(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F6
+	FMOVQ 16(R5), F7
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	ADD R6<<2, R5, R5
+	BLT halfgroup6next0
+	FMOVQ (R5), F10
+	FMOVQ 16(R5), F11
+
+halfgroup6next0:
 
 halfgroup6zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup6end
-	TST $3, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, halfgroup6end
+	TST $3, R7
 	BNE halfgroup6step
 
 halfgroup6turn:
@@ -18555,13 +18471,14 @@ halfgroup6ahead:
 	PCALIGN $32
 
 halfgroup6step:
-	FMOVQ (R6), F12
-	FMOVQ (R7), F17
-	FMOVQ 16(R7), F18
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F12
+	FMOVQ (R6), F17
+	FMOVQ 16(R6), F18
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e21798d // fcvtl v13.4s, v12.4h
 	WORD $0x4e21798e // fcvtl2 v14.4s, v12.8h
+	CMP $6, R12
 	WORD $0x4f9111a0 // fmla v0.4s, v13.4s, v17.s[0]
 	WORD $0x4f9111c1 // fmla v1.4s, v14.4s, v17.s[0]
 	WORD $0x4fb111a2 // fmla v2.4s, v13.4s, v17.s[1]
@@ -18572,158 +18489,44 @@ halfgroup6step:
 	WORD $0x4fb119c7 // fmla v7.4s, v14.4s, v17.s[3]
 	WORD $0x4f9211a8 // fmla v8.4s, v13.4s, v18.s[0]
 	WORD $0x4f9211c9 // fmla v9.4s, v14.4s, v18.s[0]
+	BLT halfgroup6next1
 	WORD $0x4fb211aa // fmla v10.4s, v13.4s, v18.s[1]
 	WORD $0x4fb211cb // fmla v11.4s, v14.4s, v18.s[1]
-	SUB $1, R8, R8
-	TST $3, R8
+
+halfgroup6next1:
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE halfgroup6step
-	CBNZ R8, halfgroup6turn
+	CBNZ R7, halfgroup6turn
 
 halfgroup6end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F2, (R6)
-	FMOVQ F3, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F6, (R6)
-	FMOVQ F7, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F10, (R6)
-	FMOVQ F11, 16(R6)
-	ADD $6, R12, R12
-	B halfnext
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $6, R12
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F2, (R5)
+	FMOVQ F3, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F6, (R5)
+	FMOVQ F7, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F8, (R5)
+	FMOVQ F9, 16(R5)
+	ADD R6<<2, R5, R5
+	BLT halfgroup6next2
+	FMOVQ F10, (R5)
+	FMOVQ F11, 16(R5)
 
-	// 7 queries.
-halfgroup7:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	CBZ R5, halfgroup7zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F2
-	FMOVQ 16(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F6
-	FMOVQ 16(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F10
-	FMOVQ 16(R6), F11
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F12
-	FMOVQ 16(R6), F13
-
-halfgroup7zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup7end
-	TST $3, R8
-	BNE halfgroup7step
-
-halfgroup7turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup7ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup7ahead:
-	PCALIGN $32
-
-halfgroup7step:
-	FMOVQ (R6), F14
-	FMOVQ (R7), F19
-	FMOVQ 16(R7), F20
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e2179cf // fcvtl v15.4s, v14.4h
-	WORD $0x4e2179d0 // fcvtl2 v16.4s, v14.8h
-	WORD $0x4f9311e0 // fmla v0.4s, v15.4s, v19.s[0]
-	WORD $0x4f931201 // fmla v1.4s, v16.4s, v19.s[0]
-	WORD $0x4fb311e2 // fmla v2.4s, v15.4s, v19.s[1]
-	WORD $0x4fb31203 // fmla v3.4s, v16.4s, v19.s[1]
-	WORD $0x4f9319e4 // fmla v4.4s, v15.4s, v19.s[2]
-	WORD $0x4f931a05 // fmla v5.4s, v16.4s, v19.s[2]
-	WORD $0x4fb319e6 // fmla v6.4s, v15.4s, v19.s[3]
-	WORD $0x4fb31a07 // fmla v7.4s, v16.4s, v19.s[3]
-	WORD $0x4f9411e8 // fmla v8.4s, v15.4s, v20.s[0]
-	WORD $0x4f941209 // fmla v9.4s, v16.4s, v20.s[0]
-	WORD $0x4fb411ea // fmla v10.4s, v15.4s, v20.s[1]
-	WORD $0x4fb4120b // fmla v11.4s, v16.4s, v20.s[1]
-	WORD $0x4f9419ec // fmla v12.4s, v15.4s, v20.s[2]
-	WORD $0x4f941a0d // fmla v13.4s, v16.4s, v20.s[2]
-	SUB $1, R8, R8
-	TST $3, R8
-	BNE halfgroup7step
-	CBNZ R8, halfgroup7turn
-
-halfgroup7end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F2, (R6)
-	FMOVQ F3, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F6, (R6)
-	FMOVQ F7, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F10, (R6)
-	FMOVQ F11, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F12, (R6)
-	FMOVQ F13, 16(R6)
-	ADD $7, R12, R12
+halfgroup6next2:
+	ADD $6, R11, R11
 	B halfnext
 
 	// 8 queries.
@@ -18744,42 +18547,47 @@ halfgroup8:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-	CBZ R5, halfgroup8zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F2
-	FMOVQ 16(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F6
-	FMOVQ 16(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F10
-	FMOVQ 16(R6), F11
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F12
-	FMOVQ 16(R6), F13
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F14
-	FMOVQ 16(R6), F15
+	MOVD o_len+8(FP), R7
+	CBZ R7, halfgroup8zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $8, R12
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F2
+	FMOVQ 16(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F6
+	FMOVQ 16(R5), F7
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F10
+	FMOVQ 16(R5), F11
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F12
+	FMOVQ 16(R5), F13
+	ADD R6<<2, R5, R5
+	BLT halfgroup8next0
+	FMOVQ (R5), F14
+	FMOVQ 16(R5), F15
+
+halfgroup8next0:
 
 halfgroup8zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup8end
-	TST $3, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, halfgroup8end
+	TST $3, R7
 	BNE halfgroup8step
 
 halfgroup8turn:
@@ -18797,13 +18605,14 @@ halfgroup8ahead:
 	PCALIGN $32
 
 halfgroup8step:
-	FMOVQ (R6), F16
-	FMOVQ (R7), F21
-	FMOVQ 16(R7), F22
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F16
+	FMOVQ (R6), F21
+	FMOVQ 16(R6), F22
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e217a11 // fcvtl v17.4s, v16.4h
 	WORD $0x4e217a12 // fcvtl2 v18.4s, v16.8h
+	CMP $8, R12
 	WORD $0x4f951220 // fmla v0.4s, v17.4s, v21.s[0]
 	WORD $0x4f951241 // fmla v1.4s, v18.4s, v21.s[0]
 	WORD $0x4fb51222 // fmla v2.4s, v17.4s, v21.s[1]
@@ -18818,56 +18627,64 @@ halfgroup8step:
 	WORD $0x4fb6124b // fmla v11.4s, v18.4s, v22.s[1]
 	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
 	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
+	BLT halfgroup8next1
 	WORD $0x4fb61a2e // fmla v14.4s, v17.4s, v22.s[3]
 	WORD $0x4fb61a4f // fmla v15.4s, v18.4s, v22.s[3]
-	SUB $1, R8, R8
-	TST $3, R8
+
+halfgroup8next1:
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE halfgroup8step
-	CBNZ R8, halfgroup8turn
+	CBNZ R7, halfgroup8turn
 
 halfgroup8end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F2, (R6)
-	FMOVQ F3, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F6, (R6)
-	FMOVQ F7, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F10, (R6)
-	FMOVQ F11, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F12, (R6)
-	FMOVQ F13, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F14, (R6)
-	FMOVQ F15, 16(R6)
-	ADD $8, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $8, R12
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F2, (R5)
+	FMOVQ F3, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F6, (R5)
+	FMOVQ F7, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F8, (R5)
+	FMOVQ F9, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F10, (R5)
+	FMOVQ F11, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F12, (R5)
+	FMOVQ F13, 16(R5)
+	ADD R6<<2, R5, R5
+	BLT halfgroup8next2
+	FMOVQ F14, (R5)
+	FMOVQ F15, 16(R5)
+
+halfgroup8next2:
+	ADD $8, R11, R11
 	B halfnext
 
 halfnext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT halfgroup
-	ADD $8, R10, R10
+	ADD $8, R9, R9
 	B half
 
 halfend:
-	ADD $8, R11, R11
-	MOVD $1, R5
-	SUBS R9, R4, R4
+	ADD $8, R10, R10
+	MOVD $1, R7
+	MOVD R7, o_len+8(FP)
+	SUBS R8, R4, R4
 	BEQ done
 	ADD R1<<4, R0, R0
 	ADD R3<<4, R2, R2
@@ -19988,7 +19805,8 @@ TEXT ·skinnyPVBF16NEON(SB), NOSPLIT, $0-160
 	MOVD ldp+88(FP), R3
 	LSL $2, R3, R3
 	MOVD m+104(FP), R4
-	MOVBU load+120(FP), R5
+	MOVBU load+120(FP), R7
+	MOVD R7, o_len+8(FP)
 	MOVD next_base+128(FP), R19
 	MOVD dv+112(FP), R20
 	LSL $1, R20, R20
@@ -20011,35 +19829,35 @@ dense:
 rows:
 
 turn:
-	MOVD R4, R9
-	CMP $16, R9
+	MOVD R4, R8
+	CMP $16, R8
 	BLE short
-	MOVD $16, R9
+	MOVD $16, R8
 
 short:
 	MOVD R19, R13
 	MOVD R17, R14
 	MOVD R20, R15
-	MOVD dv+112(FP), R11
-	MOVD $0, R10
-	MOVD n+96(FP), R8
-	CMP $4, R8
+	MOVD dv+112(FP), R10
+	MOVD $0, R9
+	MOVD n+96(FP), R7
+	CMP $4, R7
 	BGT half
 
 line:
-	SUBS $16, R11, R11
+	SUBS $16, R10, R10
 	BLT lineend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $4, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $4, R12
 	BGE linegroup4
-	CMP $3, R8
+	CMP $3, R12
 	BGE linegroup3
-	CMP $2, R8
+	CMP $2, R12
 	BGE linegroup2
 
 	// 1 queries.
@@ -20047,22 +19865,23 @@ linegroup:
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
-	CBZ R5, linegroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	FMOVQ 32(R6), F3
-	FMOVQ 48(R6), F4
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
+	FMOVQ 32(R5), F3
+	FMOVQ 48(R5), F4
 
 linegroup1zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $2, R8, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $2, R7, R7
 	BLT linegroup1turnend
 	PCALIGN $32
 
@@ -20078,11 +19897,11 @@ linegroup1turn:
 	MOVD R20, R15
 
 linegroup1ahead:
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	FMOVS (R7), F13
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVS (R6), F13
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V5.H8, V0.H8, V7.H8
 	VZIP2 V5.H8, V0.H8, V8.H8
 	VZIP1 V6.H8, V0.H8, V9.H8
@@ -20091,11 +19910,11 @@ linegroup1ahead:
 	WORD $0x4f8d1102 // fmla v2.4s, v8.4s, v13.s[0]
 	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
 	WORD $0x4f8d1144 // fmla v4.4s, v10.4s, v13.s[0]
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	FMOVS (R7), F13
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVS (R6), F13
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V5.H8, V0.H8, V7.H8
 	VZIP2 V5.H8, V0.H8, V8.H8
 	VZIP1 V6.H8, V0.H8, V9.H8
@@ -20104,21 +19923,21 @@ linegroup1ahead:
 	WORD $0x4f8d1102 // fmla v2.4s, v8.4s, v13.s[0]
 	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
 	WORD $0x4f8d1144 // fmla v4.4s, v10.4s, v13.s[0]
-	SUBS $2, R8, R8
+	SUBS $2, R7, R7
 	BGE linegroup1turn
 
 linegroup1turnend:
-	ADD $2, R8, R8
-	SUBS $1, R8, R8
+	ADD $2, R7, R7
+	SUBS $1, R7, R7
 	BLT linegroup1stepend
 	PCALIGN $32
 
 linegroup1step:
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	FMOVS (R7), F13
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVS (R6), F13
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V5.H8, V0.H8, V7.H8
 	VZIP2 V5.H8, V0.H8, V8.H8
 	VZIP1 V6.H8, V0.H8, V9.H8
@@ -20127,21 +19946,21 @@ linegroup1step:
 	WORD $0x4f8d1102 // fmla v2.4s, v8.4s, v13.s[0]
 	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
 	WORD $0x4f8d1144 // fmla v4.4s, v10.4s, v13.s[0]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup1step
 
 linegroup1stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	FMOVQ F3, 32(R6)
-	FMOVQ F4, 48(R6)
-	ADD $1, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	FMOVQ F3, 32(R5)
+	FMOVQ F4, 48(R5)
+	ADD $1, R11, R11
 	B linenext
 
 	// 2 queries.
@@ -20154,27 +19973,28 @@ linegroup2:
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
-	CBZ R5, linegroup2zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	FMOVQ 32(R6), F3
-	FMOVQ 48(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	FMOVQ 32(R6), F7
-	FMOVQ 48(R6), F8
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup2zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
+	FMOVQ 32(R5), F3
+	FMOVQ 48(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVQ 32(R5), F7
+	FMOVQ 48(R5), F8
 
 linegroup2zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $2, R8, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $2, R7, R7
 	BLT linegroup2turnend
 	PCALIGN $32
 
@@ -20190,11 +20010,11 @@ linegroup2turn:
 	MOVD R20, R15
 
 linegroup2ahead:
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	FMOVQ (R7), F17
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	FMOVQ (R6), F17
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V9.H8, V0.H8, V11.H8
 	VZIP2 V9.H8, V0.H8, V12.H8
 	VZIP1 V10.H8, V0.H8, V13.H8
@@ -20207,11 +20027,11 @@ linegroup2ahead:
 	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
 	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
 	WORD $0x4fb111c8 // fmla v8.4s, v14.4s, v17.s[1]
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	FMOVQ (R7), F17
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	FMOVQ (R6), F17
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V9.H8, V0.H8, V11.H8
 	VZIP2 V9.H8, V0.H8, V12.H8
 	VZIP1 V10.H8, V0.H8, V13.H8
@@ -20224,21 +20044,21 @@ linegroup2ahead:
 	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
 	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
 	WORD $0x4fb111c8 // fmla v8.4s, v14.4s, v17.s[1]
-	SUBS $2, R8, R8
+	SUBS $2, R7, R7
 	BGE linegroup2turn
 
 linegroup2turnend:
-	ADD $2, R8, R8
-	SUBS $1, R8, R8
+	ADD $2, R7, R7
+	SUBS $1, R7, R7
 	BLT linegroup2stepend
 	PCALIGN $32
 
 linegroup2step:
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	FMOVQ (R7), F17
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	FMOVQ (R6), F17
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V9.H8, V0.H8, V11.H8
 	VZIP2 V9.H8, V0.H8, V12.H8
 	VZIP1 V10.H8, V0.H8, V13.H8
@@ -20251,26 +20071,26 @@ linegroup2step:
 	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
 	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
 	WORD $0x4fb111c8 // fmla v8.4s, v14.4s, v17.s[1]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup2step
 
 linegroup2stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	FMOVQ F3, 32(R6)
-	FMOVQ F4, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	FMOVQ F7, 32(R6)
-	FMOVQ F8, 48(R6)
-	ADD $2, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	FMOVQ F3, 32(R5)
+	FMOVQ F4, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	FMOVQ F7, 32(R5)
+	FMOVQ F8, 48(R5)
+	ADD $2, R11, R11
 	B linenext
 
 	// 3 queries.
@@ -20287,32 +20107,33 @@ linegroup3:
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
-	CBZ R5, linegroup3zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	FMOVQ 32(R6), F3
-	FMOVQ 48(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	FMOVQ 32(R6), F7
-	FMOVQ 48(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	FMOVQ 32(R6), F11
-	FMOVQ 48(R6), F12
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup3zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
+	FMOVQ 32(R5), F3
+	FMOVQ 48(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVQ 32(R5), F7
+	FMOVQ 48(R5), F8
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	FMOVQ 32(R5), F11
+	FMOVQ 48(R5), F12
 
 linegroup3zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $2, R8, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $2, R7, R7
 	BLT linegroup3turnend
 	PCALIGN $32
 
@@ -20328,11 +20149,11 @@ linegroup3turn:
 	MOVD R20, R15
 
 linegroup3ahead:
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	FMOVQ (R7), F21
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+	FMOVQ (R6), F21
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V13.H8, V0.H8, V15.H8
 	VZIP2 V13.H8, V0.H8, V16.H8
 	VZIP1 V14.H8, V0.H8, V17.H8
@@ -20349,11 +20170,11 @@ linegroup3ahead:
 	WORD $0x4f951a0a // fmla v10.4s, v16.4s, v21.s[2]
 	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
 	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	FMOVQ (R7), F21
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+	FMOVQ (R6), F21
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V13.H8, V0.H8, V15.H8
 	VZIP2 V13.H8, V0.H8, V16.H8
 	VZIP1 V14.H8, V0.H8, V17.H8
@@ -20370,21 +20191,21 @@ linegroup3ahead:
 	WORD $0x4f951a0a // fmla v10.4s, v16.4s, v21.s[2]
 	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
 	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
-	SUBS $2, R8, R8
+	SUBS $2, R7, R7
 	BGE linegroup3turn
 
 linegroup3turnend:
-	ADD $2, R8, R8
-	SUBS $1, R8, R8
+	ADD $2, R7, R7
+	SUBS $1, R7, R7
 	BLT linegroup3stepend
 	PCALIGN $32
 
 linegroup3step:
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	FMOVQ (R7), F21
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+	FMOVQ (R6), F21
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V13.H8, V0.H8, V15.H8
 	VZIP2 V13.H8, V0.H8, V16.H8
 	VZIP1 V14.H8, V0.H8, V17.H8
@@ -20401,31 +20222,31 @@ linegroup3step:
 	WORD $0x4f951a0a // fmla v10.4s, v16.4s, v21.s[2]
 	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
 	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup3step
 
 linegroup3stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	FMOVQ F3, 32(R6)
-	FMOVQ F4, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	FMOVQ F7, 32(R6)
-	FMOVQ F8, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	FMOVQ F11, 32(R6)
-	FMOVQ F12, 48(R6)
-	ADD $3, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	FMOVQ F3, 32(R5)
+	FMOVQ F4, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	FMOVQ F7, 32(R5)
+	FMOVQ F8, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F9, (R5)
+	FMOVQ F10, 16(R5)
+	FMOVQ F11, 32(R5)
+	FMOVQ F12, 48(R5)
+	ADD $3, R11, R11
 	B linenext
 
 	// 4 queries.
@@ -20446,37 +20267,38 @@ linegroup4:
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
-	CBZ R5, linegroup4zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	FMOVQ 32(R6), F3
-	FMOVQ 48(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	FMOVQ 32(R6), F7
-	FMOVQ 48(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	FMOVQ 32(R6), F11
-	FMOVQ 48(R6), F12
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	FMOVQ 32(R6), F15
-	FMOVQ 48(R6), F16
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup4zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
+	FMOVQ 32(R5), F3
+	FMOVQ 48(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVQ 32(R5), F7
+	FMOVQ 48(R5), F8
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	FMOVQ 32(R5), F11
+	FMOVQ 48(R5), F12
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+	FMOVQ 32(R5), F15
+	FMOVQ 48(R5), F16
 
 linegroup4zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $2, R8, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $2, R7, R7
 	BLT linegroup4turnend
 	PCALIGN $32
 
@@ -20492,11 +20314,11 @@ linegroup4turn:
 	MOVD R20, R15
 
 linegroup4ahead:
-	FMOVQ (R6), F17
-	FMOVQ 16(R6), F18
-	FMOVQ (R7), F25
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F17
+	FMOVQ 16(R5), F18
+	FMOVQ (R6), F25
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V17.H8, V0.H8, V19.H8
 	VZIP2 V17.H8, V0.H8, V20.H8
 	VZIP1 V18.H8, V0.H8, V21.H8
@@ -20517,11 +20339,11 @@ linegroup4ahead:
 	WORD $0x4fb91a8e // fmla v14.4s, v20.4s, v25.s[3]
 	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
 	WORD $0x4fb91ad0 // fmla v16.4s, v22.4s, v25.s[3]
-	FMOVQ (R6), F17
-	FMOVQ 16(R6), F18
-	FMOVQ (R7), F25
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F17
+	FMOVQ 16(R5), F18
+	FMOVQ (R6), F25
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V17.H8, V0.H8, V19.H8
 	VZIP2 V17.H8, V0.H8, V20.H8
 	VZIP1 V18.H8, V0.H8, V21.H8
@@ -20542,21 +20364,21 @@ linegroup4ahead:
 	WORD $0x4fb91a8e // fmla v14.4s, v20.4s, v25.s[3]
 	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
 	WORD $0x4fb91ad0 // fmla v16.4s, v22.4s, v25.s[3]
-	SUBS $2, R8, R8
+	SUBS $2, R7, R7
 	BGE linegroup4turn
 
 linegroup4turnend:
-	ADD $2, R8, R8
-	SUBS $1, R8, R8
+	ADD $2, R7, R7
+	SUBS $1, R7, R7
 	BLT linegroup4stepend
 	PCALIGN $32
 
 linegroup4step:
-	FMOVQ (R6), F17
-	FMOVQ 16(R6), F18
-	FMOVQ (R7), F25
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F17
+	FMOVQ 16(R5), F18
+	FMOVQ (R6), F25
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V17.H8, V0.H8, V19.H8
 	VZIP2 V17.H8, V0.H8, V20.H8
 	VZIP1 V18.H8, V0.H8, V21.H8
@@ -20577,84 +20399,81 @@ linegroup4step:
 	WORD $0x4fb91a8e // fmla v14.4s, v20.4s, v25.s[3]
 	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
 	WORD $0x4fb91ad0 // fmla v16.4s, v22.4s, v25.s[3]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup4step
 
 linegroup4stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	FMOVQ F3, 32(R6)
-	FMOVQ F4, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	FMOVQ F7, 32(R6)
-	FMOVQ F8, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	FMOVQ F11, 32(R6)
-	FMOVQ F12, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F13, (R6)
-	FMOVQ F14, 16(R6)
-	FMOVQ F15, 32(R6)
-	FMOVQ F16, 48(R6)
-	ADD $4, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	FMOVQ F3, 32(R5)
+	FMOVQ F4, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	FMOVQ F7, 32(R5)
+	FMOVQ F8, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F9, (R5)
+	FMOVQ F10, 16(R5)
+	FMOVQ F11, 32(R5)
+	FMOVQ F12, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F13, (R5)
+	FMOVQ F14, 16(R5)
+	FMOVQ F15, 32(R5)
+	FMOVQ F16, 48(R5)
+	ADD $4, R11, R11
 	B linenext
 
 linenext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT linegroup
-	ADD $16, R10, R10
+	ADD $16, R9, R9
 	B line
 
 lineend:
-	ADD $16, R11, R11
+	ADD $16, R10, R10
 
 half:
-	SUBS $8, R11, R11
+	SUBS $8, R10, R10
 	BLT halfend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 halfgroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $8, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $7, R12
 	BGE halfgroup8
-	CMP $7, R8
-	BGE halfgroup7
-	CMP $6, R8
+	CMP $5, R12
 	BGE halfgroup6
-	CMP $5, R8
-	BGE halfgroup5
 
 	// 1 queries.
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
-	CBZ R5, halfgroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
+	MOVD o_len+8(FP), R7
+	CBZ R7, halfgroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
 
 halfgroup1zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup1end
-	TST $3, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, halfgroup1end
+	TST $3, R7
 	BNE halfgroup1step
 
 halfgroup1turn:
@@ -20672,129 +20491,28 @@ halfgroup1ahead:
 	PCALIGN $32
 
 halfgroup1step:
-	FMOVQ (R6), F3
-	FMOVS (R7), F8
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F3
+	FMOVS (R6), F8
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V3.H8, V0.H8, V4.H8
 	VZIP2 V3.H8, V0.H8, V5.H8
 	WORD $0x4f881081 // fmla v1.4s, v4.4s, v8.s[0]
 	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
-	SUB $1, R8, R8
-	TST $3, R8
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE halfgroup1step
-	CBNZ R8, halfgroup1turn
+	CBNZ R7, halfgroup1turn
 
 halfgroup1end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	ADD $1, R12, R12
-	B halfnext
-
-	// 5 queries.
-halfgroup5:
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	CBZ R5, halfgroup5zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-
-halfgroup5zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup5end
-	TST $3, R8
-	BNE halfgroup5step
-
-halfgroup5turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup5ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup5ahead:
-	PCALIGN $32
-
-halfgroup5step:
-	FMOVQ (R6), F11
-	FMOVQ (R7), F16
-	FMOVQ 16(R7), F17
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V11.H8, V0.H8, V12.H8
-	VZIP2 V11.H8, V0.H8, V13.H8
-	WORD $0x4f901181 // fmla v1.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a2 // fmla v2.4s, v13.4s, v16.s[0]
-	WORD $0x4fb01183 // fmla v3.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a4 // fmla v4.4s, v13.4s, v16.s[1]
-	WORD $0x4f901985 // fmla v5.4s, v12.4s, v16.s[2]
-	WORD $0x4f9019a6 // fmla v6.4s, v13.4s, v16.s[2]
-	WORD $0x4fb01987 // fmla v7.4s, v12.4s, v16.s[3]
-	WORD $0x4fb019a8 // fmla v8.4s, v13.4s, v16.s[3]
-	WORD $0x4f911189 // fmla v9.4s, v12.4s, v17.s[0]
-	WORD $0x4f9111aa // fmla v10.4s, v13.4s, v17.s[0]
-	SUB $1, R8, R8
-	TST $3, R8
-	BNE halfgroup5step
-	CBNZ R8, halfgroup5turn
-
-halfgroup5end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD $5, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	ADD $1, R11, R11
 	B halfnext
 
 	// 6 queries.
@@ -20811,36 +20529,41 @@ halfgroup6:
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
-	CBZ R5, halfgroup6zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
+	MOVD o_len+8(FP), R7
+	CBZ R7, halfgroup6zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $6, R12
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	ADD R6<<2, R5, R5
+	BLT halfgroup6next0
+	FMOVQ (R5), F11
+	FMOVQ 16(R5), F12
+
+halfgroup6next0:
 
 halfgroup6zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup6end
-	TST $3, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, halfgroup6end
+	TST $3, R7
 	BNE halfgroup6step
 
 halfgroup6turn:
@@ -20858,13 +20581,14 @@ halfgroup6ahead:
 	PCALIGN $32
 
 halfgroup6step:
-	FMOVQ (R6), F13
-	FMOVQ (R7), F18
-	FMOVQ 16(R7), F19
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F13
+	FMOVQ (R6), F18
+	FMOVQ 16(R6), F19
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V13.H8, V0.H8, V14.H8
 	VZIP2 V13.H8, V0.H8, V15.H8
+	CMP $6, R12
 	WORD $0x4f9211c1 // fmla v1.4s, v14.4s, v18.s[0]
 	WORD $0x4f9211e2 // fmla v2.4s, v15.4s, v18.s[0]
 	WORD $0x4fb211c3 // fmla v3.4s, v14.4s, v18.s[1]
@@ -20875,158 +20599,44 @@ halfgroup6step:
 	WORD $0x4fb219e8 // fmla v8.4s, v15.4s, v18.s[3]
 	WORD $0x4f9311c9 // fmla v9.4s, v14.4s, v19.s[0]
 	WORD $0x4f9311ea // fmla v10.4s, v15.4s, v19.s[0]
+	BLT halfgroup6next1
 	WORD $0x4fb311cb // fmla v11.4s, v14.4s, v19.s[1]
 	WORD $0x4fb311ec // fmla v12.4s, v15.4s, v19.s[1]
-	SUB $1, R8, R8
-	TST $3, R8
+
+halfgroup6next1:
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE halfgroup6step
-	CBNZ R8, halfgroup6turn
+	CBNZ R7, halfgroup6turn
 
 halfgroup6end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD $6, R12, R12
-	B halfnext
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $6, R12
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F9, (R5)
+	FMOVQ F10, 16(R5)
+	ADD R6<<2, R5, R5
+	BLT halfgroup6next2
+	FMOVQ F11, (R5)
+	FMOVQ F12, 16(R5)
 
-	// 7 queries.
-halfgroup7:
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	CBZ R5, halfgroup7zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-
-halfgroup7zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup7end
-	TST $3, R8
-	BNE halfgroup7step
-
-halfgroup7turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup7ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup7ahead:
-	PCALIGN $32
-
-halfgroup7step:
-	FMOVQ (R6), F15
-	FMOVQ (R7), F20
-	FMOVQ 16(R7), F21
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V15.H8, V0.H8, V16.H8
-	VZIP2 V15.H8, V0.H8, V17.H8
-	WORD $0x4f941201 // fmla v1.4s, v16.4s, v20.s[0]
-	WORD $0x4f941222 // fmla v2.4s, v17.4s, v20.s[0]
-	WORD $0x4fb41203 // fmla v3.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41224 // fmla v4.4s, v17.4s, v20.s[1]
-	WORD $0x4f941a05 // fmla v5.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a26 // fmla v6.4s, v17.4s, v20.s[2]
-	WORD $0x4fb41a07 // fmla v7.4s, v16.4s, v20.s[3]
-	WORD $0x4fb41a28 // fmla v8.4s, v17.4s, v20.s[3]
-	WORD $0x4f951209 // fmla v9.4s, v16.4s, v21.s[0]
-	WORD $0x4f95122a // fmla v10.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5120b // fmla v11.4s, v16.4s, v21.s[1]
-	WORD $0x4fb5122c // fmla v12.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a0d // fmla v13.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a2e // fmla v14.4s, v17.4s, v21.s[2]
-	SUB $1, R8, R8
-	TST $3, R8
-	BNE halfgroup7step
-	CBNZ R8, halfgroup7turn
-
-halfgroup7end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F13, (R6)
-	FMOVQ F14, 16(R6)
-	ADD $7, R12, R12
+halfgroup6next2:
+	ADD $6, R11, R11
 	B halfnext
 
 	// 8 queries.
@@ -21047,42 +20657,47 @@ halfgroup8:
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
-	CBZ R5, halfgroup8zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F15
-	FMOVQ 16(R6), F16
+	MOVD o_len+8(FP), R7
+	CBZ R7, halfgroup8zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $8, R12
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F11
+	FMOVQ 16(R5), F12
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+	ADD R6<<2, R5, R5
+	BLT halfgroup8next0
+	FMOVQ (R5), F15
+	FMOVQ 16(R5), F16
+
+halfgroup8next0:
 
 halfgroup8zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup8end
-	TST $3, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, halfgroup8end
+	TST $3, R7
 	BNE halfgroup8step
 
 halfgroup8turn:
@@ -21100,13 +20715,14 @@ halfgroup8ahead:
 	PCALIGN $32
 
 halfgroup8step:
-	FMOVQ (R6), F17
-	FMOVQ (R7), F22
-	FMOVQ 16(R7), F23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F17
+	FMOVQ (R6), F22
+	FMOVQ 16(R6), F23
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V17.H8, V0.H8, V18.H8
 	VZIP2 V17.H8, V0.H8, V19.H8
+	CMP $8, R12
 	WORD $0x4f961241 // fmla v1.4s, v18.4s, v22.s[0]
 	WORD $0x4f961262 // fmla v2.4s, v19.4s, v22.s[0]
 	WORD $0x4fb61243 // fmla v3.4s, v18.4s, v22.s[1]
@@ -21121,56 +20737,64 @@ halfgroup8step:
 	WORD $0x4fb7126c // fmla v12.4s, v19.4s, v23.s[1]
 	WORD $0x4f971a4d // fmla v13.4s, v18.4s, v23.s[2]
 	WORD $0x4f971a6e // fmla v14.4s, v19.4s, v23.s[2]
+	BLT halfgroup8next1
 	WORD $0x4fb71a4f // fmla v15.4s, v18.4s, v23.s[3]
 	WORD $0x4fb71a70 // fmla v16.4s, v19.4s, v23.s[3]
-	SUB $1, R8, R8
-	TST $3, R8
+
+halfgroup8next1:
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE halfgroup8step
-	CBNZ R8, halfgroup8turn
+	CBNZ R7, halfgroup8turn
 
 halfgroup8end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F13, (R6)
-	FMOVQ F14, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F15, (R6)
-	FMOVQ F16, 16(R6)
-	ADD $8, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $8, R12
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F9, (R5)
+	FMOVQ F10, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F11, (R5)
+	FMOVQ F12, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F13, (R5)
+	FMOVQ F14, 16(R5)
+	ADD R6<<2, R5, R5
+	BLT halfgroup8next2
+	FMOVQ F15, (R5)
+	FMOVQ F16, 16(R5)
+
+halfgroup8next2:
+	ADD $8, R11, R11
 	B halfnext
 
 halfnext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT halfgroup
-	ADD $8, R10, R10
+	ADD $8, R9, R9
 	B half
 
 halfend:
-	ADD $8, R11, R11
-	MOVD $1, R5
-	SUBS R9, R4, R4
+	ADD $8, R10, R10
+	MOVD $1, R7
+	MOVD R7, o_len+8(FP)
+	SUBS R8, R4, R4
 	BEQ done
 	ADD R1<<4, R0, R0
 	ADD R3<<4, R2, R2
@@ -23208,7 +22832,8 @@ TEXT ·skinnyPVInt8NEON(SB), NOSPLIT, $0-200
 	MOVD a_Ldp+128(FP), R3
 	LSL $2, R3, R3
 	MOVD a_M+144(FP), R4
-	MOVBU a_Load+160(FP), R5
+	MOVBU a_Load+160(FP), R7
+	MOVD R7, a_O_len+8(FP)
 	MOVD a_Next_base+168(FP), R19
 	MOVD a_Dv+152(FP), R20
 	MOVD a_Far+192(FP), R21
@@ -23232,10 +22857,10 @@ rows:
 	LSL $2, R24, R24
 
 turn:
-	MOVD R4, R9
-	CMP $16, R9
+	MOVD R4, R8
+	CMP $16, R8
 	BLE short
-	MOVD $16, R9
+	MOVD $16, R8
 
 short:
 	MOVD R19, R13
@@ -23243,26 +22868,26 @@ short:
 	MOVD R20, R15
 	MOVD R21, R22
 	MOVD a_Group+96(FP), R25
-	MOVD a_Dv+152(FP), R11
-	MOVD $0, R10
-	MOVD a_N+136(FP), R8
-	CMP $4, R8
+	MOVD a_Dv+152(FP), R10
+	MOVD $0, R9
+	MOVD a_N+136(FP), R7
+	CMP $4, R7
 	BGT half
 
 line:
-	SUBS $16, R11, R11
+	SUBS $16, R10, R10
 	BLT lineend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVD a_N+136(FP), R8
-	SUB R12, R8, R8
-	CMP $4, R8
+	MOVD a_N+136(FP), R12
+	SUB R11, R12, R12
+	CMP $4, R12
 	BGE linegroup4
-	CMP $3, R8
+	CMP $3, R12
 	BGE linegroup3
-	CMP $2, R8
+	CMP $2, R12
 	BGE linegroup2
 
 	// 1 queries.
@@ -23270,24 +22895,25 @@ linegroup:
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
-	CBZ R5, linegroup1zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	FMOVQ 32(R6), F5
-	FMOVQ 48(R6), F6
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, linegroup1zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	FMOVQ 32(R5), F5
+	FMOVQ 48(R5), F6
 
 linegroup1zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, linegroup1end
-	TST $3, R8
+	MOVD R8, R7
+	CBZ R7, linegroup1end
+	TST $3, R7
 	BNE linegroup1step
 
 linegroup1turn:
@@ -23305,12 +22931,12 @@ linegroup1ahead:
 	PCALIGN $32
 
 linegroup1step:
-	FMOVQ (R6), F7
-	FMOVS (R7), F14
+	FMOVQ (R5), F7
+	FMOVS (R6), F14
 	VLD1R (R23), [V13.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V7.B16, V7.B16
 	VZIP1 V1.B16, V7.B16, V12.B16
 	VZIP1 V1.H8, V12.H8, V8.H8
@@ -23330,22 +22956,22 @@ linegroup1step:
 	WORD $0x4f8e1124 // fmla v4.4s, v9.4s, v14.s[0]
 	WORD $0x4f8e1145 // fmla v5.4s, v10.4s, v14.s[0]
 	WORD $0x4f8e1166 // fmla v6.4s, v11.4s, v14.s[0]
-	SUB $1, R8, R8
-	TST $3, R8
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE linegroup1step
-	CBNZ R8, linegroup1turn
+	CBNZ R7, linegroup1turn
 
 linegroup1end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	FMOVQ F5, 32(R6)
-	FMOVQ F6, 48(R6)
-	ADD $1, R12, R12
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	FMOVQ F5, 32(R5)
+	FMOVQ F6, 48(R5)
+	ADD $1, R11, R11
 	B linenext
 
 	// 2 queries.
@@ -23358,29 +22984,30 @@ linegroup2:
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
-	CBZ R5, linegroup2zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	FMOVQ 32(R6), F5
-	FMOVQ 48(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	FMOVQ 32(R6), F9
-	FMOVQ 48(R6), F10
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, linegroup2zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	FMOVQ 32(R5), F5
+	FMOVQ 48(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	FMOVQ 32(R5), F9
+	FMOVQ 48(R5), F10
 
 linegroup2zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, linegroup2end
-	TST $3, R8
+	MOVD R8, R7
+	CBZ R7, linegroup2end
+	TST $3, R7
 	BNE linegroup2step
 
 linegroup2turn:
@@ -23398,12 +23025,12 @@ linegroup2ahead:
 	PCALIGN $32
 
 linegroup2step:
-	FMOVQ (R6), F11
-	FMOVQ (R7), F18
+	FMOVQ (R5), F11
+	FMOVQ (R6), F18
 	VLD1R (R23), [V17.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V11.B16, V11.B16
 	VZIP1 V1.B16, V11.B16, V16.B16
 	VZIP1 V1.H8, V16.H8, V12.H8
@@ -23427,27 +23054,27 @@ linegroup2step:
 	WORD $0x4fb211a8 // fmla v8.4s, v13.4s, v18.s[1]
 	WORD $0x4fb211c9 // fmla v9.4s, v14.4s, v18.s[1]
 	WORD $0x4fb211ea // fmla v10.4s, v15.4s, v18.s[1]
-	SUB $1, R8, R8
-	TST $3, R8
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE linegroup2step
-	CBNZ R8, linegroup2turn
+	CBNZ R7, linegroup2turn
 
 linegroup2end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	FMOVQ F5, 32(R6)
-	FMOVQ F6, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	FMOVQ F9, 32(R6)
-	FMOVQ F10, 48(R6)
-	ADD $2, R12, R12
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	FMOVQ F5, 32(R5)
+	FMOVQ F6, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	FMOVQ F9, 32(R5)
+	FMOVQ F10, 48(R5)
+	ADD $2, R11, R11
 	B linenext
 
 	// 3 queries.
@@ -23464,34 +23091,35 @@ linegroup3:
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
-	CBZ R5, linegroup3zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	FMOVQ 32(R6), F5
-	FMOVQ 48(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	FMOVQ 32(R6), F9
-	FMOVQ 48(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	FMOVQ 32(R6), F13
-	FMOVQ 48(R6), F14
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, linegroup3zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	FMOVQ 32(R5), F5
+	FMOVQ 48(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	FMOVQ 32(R5), F9
+	FMOVQ 48(R5), F10
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F11
+	FMOVQ 16(R5), F12
+	FMOVQ 32(R5), F13
+	FMOVQ 48(R5), F14
 
 linegroup3zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, linegroup3end
-	TST $3, R8
+	MOVD R8, R7
+	CBZ R7, linegroup3end
+	TST $3, R7
 	BNE linegroup3step
 
 linegroup3turn:
@@ -23509,12 +23137,12 @@ linegroup3ahead:
 	PCALIGN $32
 
 linegroup3step:
-	FMOVQ (R6), F15
-	FMOVQ (R7), F22
+	FMOVQ (R5), F15
+	FMOVQ (R6), F22
 	VLD1R (R23), [V21.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V15.B16, V15.B16
 	VZIP1 V1.B16, V15.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V16.H8
@@ -23542,32 +23170,32 @@ linegroup3step:
 	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
 	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
 	WORD $0x4f961a6e // fmla v14.4s, v19.4s, v22.s[2]
-	SUB $1, R8, R8
-	TST $3, R8
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE linegroup3step
-	CBNZ R8, linegroup3turn
+	CBNZ R7, linegroup3turn
 
 linegroup3end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	FMOVQ F5, 32(R6)
-	FMOVQ F6, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	FMOVQ F9, 32(R6)
-	FMOVQ F10, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	FMOVQ F13, 32(R6)
-	FMOVQ F14, 48(R6)
-	ADD $3, R12, R12
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	FMOVQ F5, 32(R5)
+	FMOVQ F6, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	FMOVQ F9, 32(R5)
+	FMOVQ F10, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F11, (R5)
+	FMOVQ F12, 16(R5)
+	FMOVQ F13, 32(R5)
+	FMOVQ F14, 48(R5)
+	ADD $3, R11, R11
 	B linenext
 
 	// 4 queries.
@@ -23588,39 +23216,40 @@ linegroup4:
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
 	VMOVI $0, V18.B16
-	CBZ R5, linegroup4zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	FMOVQ 32(R6), F5
-	FMOVQ 48(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	FMOVQ 32(R6), F9
-	FMOVQ 48(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	FMOVQ 32(R6), F13
-	FMOVQ 48(R6), F14
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F15
-	FMOVQ 16(R6), F16
-	FMOVQ 32(R6), F17
-	FMOVQ 48(R6), F18
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, linegroup4zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	FMOVQ 32(R5), F5
+	FMOVQ 48(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	FMOVQ 32(R5), F9
+	FMOVQ 48(R5), F10
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F11
+	FMOVQ 16(R5), F12
+	FMOVQ 32(R5), F13
+	FMOVQ 48(R5), F14
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F15
+	FMOVQ 16(R5), F16
+	FMOVQ 32(R5), F17
+	FMOVQ 48(R5), F18
 
 linegroup4zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, linegroup4end
-	TST $3, R8
+	MOVD R8, R7
+	CBZ R7, linegroup4end
+	TST $3, R7
 	BNE linegroup4step
 
 linegroup4turn:
@@ -23638,12 +23267,12 @@ linegroup4ahead:
 	PCALIGN $32
 
 linegroup4step:
-	FMOVQ (R6), F19
-	FMOVQ (R7), F26
+	FMOVQ (R5), F19
+	FMOVQ (R6), F26
 	VLD1R (R23), [V25.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V19.B16, V19.B16
 	VZIP1 V1.B16, V19.B16, V24.B16
 	VZIP1 V1.H8, V24.H8, V20.H8
@@ -23675,44 +23304,44 @@ linegroup4step:
 	WORD $0x4fba1ab0 // fmla v16.4s, v21.4s, v26.s[3]
 	WORD $0x4fba1ad1 // fmla v17.4s, v22.4s, v26.s[3]
 	WORD $0x4fba1af2 // fmla v18.4s, v23.4s, v26.s[3]
-	SUB $1, R8, R8
-	TST $3, R8
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE linegroup4step
-	CBNZ R8, linegroup4turn
+	CBNZ R7, linegroup4turn
 
 linegroup4end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	FMOVQ F5, 32(R6)
-	FMOVQ F6, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	FMOVQ F9, 32(R6)
-	FMOVQ F10, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	FMOVQ F13, 32(R6)
-	FMOVQ F14, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F15, (R6)
-	FMOVQ F16, 16(R6)
-	FMOVQ F17, 32(R6)
-	FMOVQ F18, 48(R6)
-	ADD $4, R12, R12
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	FMOVQ F5, 32(R5)
+	FMOVQ F6, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	FMOVQ F9, 32(R5)
+	FMOVQ F10, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F11, (R5)
+	FMOVQ F12, 16(R5)
+	FMOVQ F13, 32(R5)
+	FMOVQ F14, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F15, (R5)
+	FMOVQ F16, 16(R5)
+	FMOVQ F17, 32(R5)
+	FMOVQ F18, 48(R5)
+	ADD $4, R11, R11
 	B linenext
 
 linenext:
-	MOVD a_N+136(FP), R8
-	CMP R8, R12
+	MOVD a_N+136(FP), R7
+	CMP R7, R11
 	BLT linegroup
-	ADD $16, R10, R10
+	ADD $16, R9, R9
 	SUBS $16, R25, R25
 	BNE line
 	ADD $4, R22, R22
@@ -23720,45 +23349,42 @@ linenext:
 	B line
 
 lineend:
-	ADD $16, R11, R11
+	ADD $16, R10, R10
 
 half:
-	SUBS $8, R11, R11
+	SUBS $8, R10, R10
 	BLT halfend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 halfgroup:
-	MOVD a_N+136(FP), R8
-	SUB R12, R8, R8
-	CMP $8, R8
+	MOVD a_N+136(FP), R12
+	SUB R11, R12, R12
+	CMP $7, R12
 	BGE halfgroup8
-	CMP $7, R8
-	BGE halfgroup7
-	CMP $6, R8
+	CMP $5, R12
 	BGE halfgroup6
-	CMP $5, R8
-	BGE halfgroup5
 
 	// 1 queries.
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
-	CBZ R5, halfgroup1zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, halfgroup1zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
 
 halfgroup1zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, halfgroup1end
-	TST $7, R8
+	MOVD R8, R7
+	CBZ R7, halfgroup1end
+	TST $7, R7
 	BNE halfgroup1step
 
 halfgroup1turn:
@@ -23776,12 +23402,12 @@ halfgroup1ahead:
 	PCALIGN $32
 
 halfgroup1step:
-	FMOVD (R6), F5
-	FMOVS (R7), F10
+	FMOVD (R5), F5
+	FMOVS (R6), F10
 	VLD1R (R23), [V9.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V5.B16, V5.B16
 	VZIP1 V1.B16, V5.B16, V8.B16
 	VZIP1 V1.H8, V8.H8, V6.H8
@@ -23792,130 +23418,20 @@ halfgroup1step:
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
 	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
 	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
-	SUB $1, R8, R8
-	TST $7, R8
+	SUB $1, R7, R7
+	TST $7, R7
 	BNE halfgroup1step
-	CBNZ R8, halfgroup1turn
+	CBNZ R7, halfgroup1turn
 
 halfgroup1end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD $1, R12, R12
-	B halfnext
-
-	// 5 queries.
-halfgroup5:
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	CBZ R5, halfgroup5zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-
-halfgroup5zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, halfgroup5end
-	TST $7, R8
-	BNE halfgroup5step
-
-halfgroup5turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup5ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup5ahead:
-	PCALIGN $32
-
-halfgroup5step:
-	FMOVD (R6), F13
-	FMOVQ (R7), F18
-	FMOVQ 16(R7), F19
-	VLD1R (R23), [V17.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V13.B16, V13.B16
-	VZIP1 V1.B16, V13.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211e4 // fmla v4.4s, v15.4s, v18.s[0]
-	WORD $0x4fb211c5 // fmla v5.4s, v14.4s, v18.s[1]
-	WORD $0x4fb211e6 // fmla v6.4s, v15.4s, v18.s[1]
-	WORD $0x4f9219c7 // fmla v7.4s, v14.4s, v18.s[2]
-	WORD $0x4f9219e8 // fmla v8.4s, v15.4s, v18.s[2]
-	WORD $0x4fb219c9 // fmla v9.4s, v14.4s, v18.s[3]
-	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
-	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
-	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
-	SUB $1, R8, R8
-	TST $7, R8
-	BNE halfgroup5step
-	CBNZ R8, halfgroup5turn
-
-halfgroup5end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD $5, R12, R12
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	ADD $1, R11, R11
 	B halfnext
 
 	// 6 queries.
@@ -23932,37 +23448,42 @@ halfgroup6:
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
-	CBZ R5, halfgroup6zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, halfgroup6zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $6, R12
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F11
+	FMOVQ 16(R5), F12
+	ADD R6<<2, R5, R5
+	BLT halfgroup6next0
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+
+halfgroup6next0:
 
 halfgroup6zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, halfgroup6end
-	TST $7, R8
+	MOVD R8, R7
+	CBZ R7, halfgroup6end
+	TST $7, R7
 	BNE halfgroup6step
 
 halfgroup6turn:
@@ -23980,13 +23501,13 @@ halfgroup6ahead:
 	PCALIGN $32
 
 halfgroup6step:
-	FMOVD (R6), F15
-	FMOVQ (R7), F20
-	FMOVQ 16(R7), F21
+	FMOVD (R5), F15
+	FMOVQ (R6), F20
+	FMOVQ 16(R6), F21
 	VLD1R (R23), [V19.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V15.B16, V15.B16
 	VZIP1 V1.B16, V15.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V16.H8
@@ -23995,6 +23516,7 @@ halfgroup6step:
 	VZIP2 V1.H8, V18.H8, V17.H8
 	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
 	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
+	CMP $6, R12
 	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
 	WORD $0x4f941224 // fmla v4.4s, v17.4s, v20.s[0]
 	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
@@ -24005,167 +23527,44 @@ halfgroup6step:
 	WORD $0x4fb41a2a // fmla v10.4s, v17.4s, v20.s[3]
 	WORD $0x4f95120b // fmla v11.4s, v16.4s, v21.s[0]
 	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
+	BLT halfgroup6next1
 	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
 	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
-	SUB $1, R8, R8
-	TST $7, R8
+
+halfgroup6next1:
+	SUB $1, R7, R7
+	TST $7, R7
 	BNE halfgroup6step
-	CBNZ R8, halfgroup6turn
+	CBNZ R7, halfgroup6turn
 
 halfgroup6end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F13, (R6)
-	FMOVQ F14, 16(R6)
-	ADD $6, R12, R12
-	B halfnext
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $6, R12
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F9, (R5)
+	FMOVQ F10, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F11, (R5)
+	FMOVQ F12, 16(R5)
+	ADD R6<<2, R5, R5
+	BLT halfgroup6next2
+	FMOVQ F13, (R5)
+	FMOVQ F14, 16(R5)
 
-	// 7 queries.
-halfgroup7:
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	CBZ R5, halfgroup7zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F15
-	FMOVQ 16(R6), F16
-
-halfgroup7zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, halfgroup7end
-	TST $7, R8
-	BNE halfgroup7step
-
-halfgroup7turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup7ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup7ahead:
-	PCALIGN $32
-
-halfgroup7step:
-	FMOVD (R6), F17
-	FMOVQ (R7), F22
-	FMOVQ 16(R7), F23
-	VLD1R (R23), [V21.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V17.B16, V17.B16
-	VZIP1 V1.B16, V17.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V18.H8
-	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
-	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
-	WORD $0x4f961264 // fmla v4.4s, v19.4s, v22.s[0]
-	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61266 // fmla v6.4s, v19.4s, v22.s[1]
-	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a68 // fmla v8.4s, v19.4s, v22.s[2]
-	WORD $0x4fb61a49 // fmla v9.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a6a // fmla v10.4s, v19.4s, v22.s[3]
-	WORD $0x4f97124b // fmla v11.4s, v18.4s, v23.s[0]
-	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7124d // fmla v13.4s, v18.4s, v23.s[1]
-	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
-	SUB $1, R8, R8
-	TST $7, R8
-	BNE halfgroup7step
-	CBNZ R8, halfgroup7turn
-
-halfgroup7end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F13, (R6)
-	FMOVQ F14, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F15, (R6)
-	FMOVQ F16, 16(R6)
-	ADD $7, R12, R12
+halfgroup6next2:
+	ADD $6, R11, R11
 	B halfnext
 
 	// 8 queries.
@@ -24186,43 +23585,48 @@ halfgroup8:
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
 	VMOVI $0, V18.B16
-	CBZ R5, halfgroup8zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F15
-	FMOVQ 16(R6), F16
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F17
-	FMOVQ 16(R6), F18
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, halfgroup8zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $8, R12
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F11
+	FMOVQ 16(R5), F12
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F15
+	FMOVQ 16(R5), F16
+	ADD R6<<2, R5, R5
+	BLT halfgroup8next0
+	FMOVQ (R5), F17
+	FMOVQ 16(R5), F18
+
+halfgroup8next0:
 
 halfgroup8zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, halfgroup8end
-	TST $7, R8
+	MOVD R8, R7
+	CBZ R7, halfgroup8end
+	TST $7, R7
 	BNE halfgroup8step
 
 halfgroup8turn:
@@ -24240,13 +23644,13 @@ halfgroup8ahead:
 	PCALIGN $32
 
 halfgroup8step:
-	FMOVD (R6), F19
-	FMOVQ (R7), F24
-	FMOVQ 16(R7), F25
+	FMOVD (R5), F19
+	FMOVQ (R6), F24
+	FMOVQ 16(R6), F25
 	VLD1R (R23), [V23.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V19.B16, V19.B16
 	VZIP1 V1.B16, V19.B16, V22.B16
 	VZIP1 V1.H8, V22.H8, V20.H8
@@ -24255,6 +23659,7 @@ halfgroup8step:
 	VZIP2 V1.H8, V22.H8, V21.H8
 	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
 	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
+	CMP $8, R12
 	WORD $0x4f981283 // fmla v3.4s, v20.4s, v24.s[0]
 	WORD $0x4f9812a4 // fmla v4.4s, v21.4s, v24.s[0]
 	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
@@ -24269,50 +23674,57 @@ halfgroup8step:
 	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
 	WORD $0x4f991a8f // fmla v15.4s, v20.4s, v25.s[2]
 	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
+	BLT halfgroup8next1
 	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
 	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
-	SUB $1, R8, R8
-	TST $7, R8
+
+halfgroup8next1:
+	SUB $1, R7, R7
+	TST $7, R7
 	BNE halfgroup8step
-	CBNZ R8, halfgroup8turn
+	CBNZ R7, halfgroup8turn
 
 halfgroup8end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F13, (R6)
-	FMOVQ F14, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F15, (R6)
-	FMOVQ F16, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F17, (R6)
-	FMOVQ F18, 16(R6)
-	ADD $8, R12, R12
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $8, R12
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F9, (R5)
+	FMOVQ F10, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F11, (R5)
+	FMOVQ F12, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F13, (R5)
+	FMOVQ F14, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F15, (R5)
+	FMOVQ F16, 16(R5)
+	ADD R6<<2, R5, R5
+	BLT halfgroup8next2
+	FMOVQ F17, (R5)
+	FMOVQ F18, 16(R5)
+
+halfgroup8next2:
+	ADD $8, R11, R11
 	B halfnext
 
 halfnext:
-	MOVD a_N+136(FP), R8
-	CMP R8, R12
+	MOVD a_N+136(FP), R7
+	CMP R7, R11
 	BLT halfgroup
-	ADD $8, R10, R10
+	ADD $8, R9, R9
 	SUBS $8, R25, R25
 	BNE half
 	ADD $4, R22, R22
@@ -24320,9 +23732,10 @@ halfnext:
 	B half
 
 halfend:
-	ADD $8, R11, R11
-	MOVD $1, R5
-	SUBS R9, R4, R4
+	ADD $8, R10, R10
+	MOVD $1, R7
+	MOVD R7, a_O_len+8(FP)
+	SUBS R8, R4, R4
 	BEQ done
 	ADD R1<<4, R0, R0
 	ADD R3<<4, R2, R2

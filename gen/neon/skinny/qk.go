@@ -146,7 +146,10 @@ func (f *qkEmitter) group(size int) {
 	if size > 2 {
 		f.Label(name)
 	}
-	f.heights = f.NewHeights(name, size, f.queries, f.scratch)
+	f.heights = f.NewHeights(name, size, func() a64.GP {
+		f.Load(f.queries, f.scratch)
+		return f.scratch
+	})
 	acc := make([][]a64.Vec, len(f.acc))
 	f.Scope(func() {
 		for v := range acc {
