@@ -4172,9 +4172,9 @@ DATA const0000ffffAVX2<>+16(SB)/8, $0x0000ffff0000ffff
 DATA const0000ffffAVX2<>+24(SB)/8, $0x0000ffff0000ffff
 GLOBL const0000ffffAVX2<>(SB), RODATA|NOPTR, $32
 
-// func weightGemmQ8_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+// func weightGemmS8AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
-TEXT ·weightGemmQ8_0AVX2(SB), NOSPLIT, $208-113
+TEXT ·weightGemmS8AVX2(SB), NOSPLIT, $208-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -5223,9 +5223,9 @@ DATA const4b800000AVX2<>+16(SB)/8, $0x4b8000004b800000
 DATA const4b800000AVX2<>+24(SB)/8, $0x4b8000004b800000
 GLOBL const4b800000AVX2<>(SB), RODATA|NOPTR, $32
 
-// func weightGemmInt8Q8_0AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8S8AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
-TEXT ·weightGemmInt8Q8_0AVX2(SB), $13888-113
+TEXT ·weightGemmInt8S8AVX2(SB), $13888-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -6394,9 +6394,9 @@ DATA const00ff00ffAVX2<>+16(SB)/8, $0x00ff00ff00ff00ff
 DATA const00ff00ffAVX2<>+24(SB)/8, $0x00ff00ff00ff00ff
 GLOBL const00ff00ffAVX2<>(SB), RODATA|NOPTR, $32
 
-// func weightWidenQ8_0AVX2(dst []float32, b []byte, lanes int, k int)
+// func weightWidenS8AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·weightWidenQ8_0AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightWidenS8AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -7503,8 +7503,8 @@ DATA const4d800000AVX2<>+16(SB)/8, $0x4d8000004d800000
 DATA const4d800000AVX2<>+24(SB)/8, $0x4d8000004d800000
 GLOBL const4d800000AVX2<>(SB), RODATA|NOPTR, $32
 
-// func weightGemmQ4_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ4_0AVX2(SB), NOSPLIT, $0-113
+// func weightGemmS4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS4AVX2(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000060, c_len+8(FP)
 	JMP     ·weightGemm4AVX2+0(SB)
@@ -8635,8 +8635,8 @@ DATA const00010001AVX2<>+16(SB)/8, $0x0001000100010001
 DATA const00010001AVX2<>+24(SB)/8, $0x0001000100010001
 GLOBL const00010001AVX2<>(SB), RODATA|NOPTR, $32
 
-// func weightGemmInt8Q4_0AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8Q4_0AVX2(SB), NOSPLIT, $0-113
+// func weightGemmInt8S4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S4AVX2(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000001, c_len+8(FP)
 	MOVQ    $0x00000012, b_len+72(FP)
@@ -8644,9 +8644,9 @@ TEXT ·weightGemmInt8Q4_0AVX2(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000020, c_cap+16(FP)
 	JMP     ·weightGemmInt8BlocksAVX2+0(SB)
 
-// func weightWidenQ4_0AVX2(dst []float32, b []byte, lanes int, k int)
+// func weightWidenS4AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·weightWidenQ4_0AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightWidenS4AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -8720,14 +8720,14 @@ done:
 	VZEROUPPER
 	RET
 
-// func weightGemmQ4_1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ4_1AVX2(SB), NOSPLIT, $0-113
+// func weightGemmU4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmU4AVX2(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x000000c0, c_len+8(FP)
 	JMP     ·weightGemm4AVX2+0(SB)
 
-// func weightGemmInt8Q4_1AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8Q4_1AVX2(SB), NOSPLIT, $0-113
+// func weightGemmInt8U4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4AVX2(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	MOVQ    $0x00000002, c_len+8(FP)
 	MOVQ    $0x00000014, b_len+72(FP)
@@ -8735,9 +8735,9 @@ TEXT ·weightGemmInt8Q4_1AVX2(SB), NOSPLIT, $0-113
 	MOVQ    $0x00000040, c_cap+16(FP)
 	JMP     ·weightGemmInt8BlocksAVX2+0(SB)
 
-// func weightWidenQ4_1AVX2(dst []float32, b []byte, lanes int, k int)
+// func weightWidenU4AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·weightWidenQ4_1AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightWidenU4AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -8812,9 +8812,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func weightWidenK4AVX2(dst []float32, b []byte, lanes int, k int)
+// func weightWidenU4x16AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·weightWidenK4AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightWidenU4x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -8949,9 +8949,9 @@ DATA const37800000AVX2<>+16(SB)/8, $0x3780000037800000
 DATA const37800000AVX2<>+24(SB)/8, $0x3780000037800000
 GLOBL const37800000AVX2<>(SB), RODATA|NOPTR, $32
 
-// func weightGemmInt8K4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8U4x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·weightGemmInt8K4AVX2(SB), NOSPLIT, $96-113
+TEXT ·weightGemmInt8U4x16AVX2(SB), NOSPLIT, $96-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -10159,9 +10159,9 @@ DATA const01010101AVX2<>+16(SB)/8, $0x0101010101010101
 DATA const01010101AVX2<>+24(SB)/8, $0x0101010101010101
 GLOBL const01010101AVX2<>(SB), RODATA|NOPTR, $32
 
-// func weightWidenK5AVX2(dst []float32, b []byte, lanes int, k int)
+// func weightWidenU5x16AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·weightWidenK5AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightWidenU5x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -10321,9 +10321,9 @@ DATA const10101010AVX2<>+16(SB)/8, $0x1010101010101010
 DATA const10101010AVX2<>+24(SB)/8, $0x1010101010101010
 GLOBL const10101010AVX2<>(SB), RODATA|NOPTR, $32
 
-// func weightGemmInt8K5AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8U5x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·weightGemmInt8K5AVX2(SB), NOSPLIT, $96-113
+TEXT ·weightGemmInt8U5x16AVX2(SB), NOSPLIT, $96-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -11165,9 +11165,9 @@ vectors2rows1done:
 	VZEROUPPER
 	RET
 
-// func weightWidenK6AVX2(dst []float32, b []byte, lanes int, k int)
+// func weightWidenS6x16AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·weightWidenK6AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightWidenS6x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -11325,9 +11325,9 @@ DATA const30303030AVX2<>+16(SB)/8, $0x3030303030303030
 DATA const30303030AVX2<>+24(SB)/8, $0x3030303030303030
 GLOBL const30303030AVX2<>(SB), RODATA|NOPTR, $32
 
-// func weightGemmInt8K6AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// func weightGemmInt8S6x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·weightGemmInt8K6AVX2(SB), NOSPLIT, $96-113
+TEXT ·weightGemmInt8S6x16AVX2(SB), NOSPLIT, $96-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -12059,9 +12059,9 @@ vectors2rows1done:
 	VZEROUPPER
 	RET
 
-// func weightWidenK5BAVX2(dst []float32, b []byte, lanes int, k int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·weightWidenK5BAVX2(SB), NOSPLIT, $0-64
+// func weightWidenU5x16BF16AVX2(dst []float32, b []byte, lanes int, k int)
+// Requires: AVX, AVX2
+TEXT ·weightWidenU5x16BF16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -12082,130 +12082,127 @@ vector:
 	VPMOVZXWD (R10), Y0
 	VPSLLD    $0x10, Y0, Y0
 	LEAQ      (R10)(DX*2), R10
-	VPMOVZXWD (R10), Y1
-	VPSLLD    $0x10, Y1, Y1
 	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y3
-	VPSLLD    $0x10, Y3, Y2
+	VPMOVSXBW (R10), Y2
+	VPSLLD    $0x10, Y2, Y1
+	VPSRAD    $0x10, Y1, Y1
+	VCVTDQ2PS Y1, Y1
+	VMULPS    Y0, Y1, Y1
 	VPSRAD    $0x10, Y2, Y2
 	VCVTDQ2PS Y2, Y2
 	VMULPS    Y0, Y2, Y2
-	VPSRAD    $0x10, Y3, Y3
-	VCVTDQ2PS Y3, Y3
-	VMULPS    Y0, Y3, Y3
 	LEAQ      (R10)(DX*2), R10
-	VPMOVSXBW (R10), Y4
-	VPSLLD    $0x10, Y4, Y0
-	VPSRAD    $0x10, Y0, Y0
-	VCVTDQ2PS Y0, Y0
-	VMULPS    Y1, Y0, Y0
-	VPSRAD    $0x10, Y4, Y4
-	VCVTDQ2PS Y4, Y4
-	VMULPS    Y1, Y4, Y4
 	LEAQ      (R10)(DX*2), R10
 	LEAQ      (R10)(R9*2), R10
 	LEAQ      (AX)(R9*4), R11
-	VMOVDQU   (R10), Y1
+	VMOVDQU   (R10), Y0
 	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y5
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y6
-	VMOVDQU   (R10), Y1
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y3
+	VPSRLD    $0x04, Y0, Y0
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y4
+	VMOVDQU   (R10), Y0
 	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y7
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y8
-	VMOVDQU   (R10), Y1
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y5
+	VPSRLD    $0x04, Y0, Y0
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y6
+	VMOVDQU   (R10), Y0
 	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y9
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y10
-	VMOVDQU   (R10), Y1
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y7
+	VPSRLD    $0x04, Y0, Y0
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y8
+	VMOVDQU   (R10), Y0
 	ADDQ      SI, R10
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y11
-	VPSRLD    $0x04, Y1, Y1
-	VPAND     const0f0f0f0fAVX2<>+0(SB), Y1, Y12
-	VMOVDQU   (R10), Y1
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y9
+	VPSRLD    $0x04, Y0, Y0
+	VPAND     const0f0f0f0fAVX2<>+0(SB), Y0, Y10
+	VMOVDQU   (R10), Y0
 	ADDQ      SI, R10
-	VPSLLD    $0x04, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y5, Y5
-	VPAND     const10101010AVX2<>+0(SB), Y1, Y13
-	VPOR      Y13, Y6, Y6
-	VPSLLD    $0x03, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y7, Y7
-	VPSRLD    $0x01, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y8, Y8
-	VPSLLD    $0x02, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y9, Y9
-	VPSRLD    $0x02, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y10, Y10
-	VPSLLD    $0x01, Y1, Y13
-	VPAND     const10101010AVX2<>+0(SB), Y13, Y13
-	VPOR      Y13, Y11, Y11
-	VPSRLD    $0x03, Y1, Y1
-	VPAND     const10101010AVX2<>+0(SB), Y1, Y1
-	VPOR      Y1, Y12, Y12
-	VMOVDQU   const000000ffAVX2<>+0(SB), Y1
+	VPSLLD    $0x04, Y0, Y11
+	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
+	VPOR      Y11, Y3, Y3
+	VPAND     const10101010AVX2<>+0(SB), Y0, Y11
+	VPOR      Y11, Y4, Y4
+	VPSLLD    $0x03, Y0, Y11
+	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
+	VPOR      Y11, Y5, Y5
+	VPSRLD    $0x01, Y0, Y11
+	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
+	VPOR      Y11, Y6, Y6
+	VPSLLD    $0x02, Y0, Y11
+	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
+	VPOR      Y11, Y7, Y7
+	VPSRLD    $0x02, Y0, Y11
+	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
+	VPOR      Y11, Y8, Y8
+	VPSLLD    $0x01, Y0, Y11
+	VPAND     const10101010AVX2<>+0(SB), Y11, Y11
+	VPOR      Y11, Y9, Y9
+	VPSRLD    $0x03, Y0, Y0
+	VPAND     const10101010AVX2<>+0(SB), Y0, Y0
+	VPOR      Y0, Y10, Y10
+	VMOVDQU   const000000ffAVX2<>+0(SB), Y0
 	MOVQ      $0x00000004, R10
 
 byte:
-	VPAND       Y1, Y5, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSRLD      $0x08, Y5, Y5
-	VPAND       Y1, Y7, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSRLD      $0x08, Y7, Y7
-	VPAND       Y1, Y9, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSRLD      $0x08, Y9, Y9
-	VPAND       Y1, Y11, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSRLD      $0x08, Y11, Y11
-	VPAND       Y1, Y6, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSRLD      $0x08, Y6, Y6
-	VPAND       Y1, Y8, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSRLD      $0x08, Y8, Y8
-	VPAND       Y1, Y10, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSRLD      $0x08, Y10, Y10
-	VPAND       Y1, Y12, Y13
-	VCVTDQ2PS   Y13, Y13
-	VFMSUB213PS Y0, Y2, Y13
-	VMOVUPS     Y13, (R11)
-	ADDQ        SI, R11
-	VPSRLD      $0x08, Y12, Y12
-	CMPQ        R10, $0x03
-	JNE         half
-	VMOVUPS     Y3, Y2
-	VMOVUPS     Y4, Y0
+	VPAND     Y0, Y3, Y11
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
+	VMULPS    Y1, Y11, Y11
+	VPSRLD    $0x08, Y3, Y3
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y0, Y5, Y11
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
+	VMULPS    Y1, Y11, Y11
+	VPSRLD    $0x08, Y5, Y5
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y0, Y7, Y11
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
+	VMULPS    Y1, Y11, Y11
+	VPSRLD    $0x08, Y7, Y7
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y0, Y9, Y11
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
+	VMULPS    Y1, Y11, Y11
+	VPSRLD    $0x08, Y9, Y9
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y0, Y4, Y11
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
+	VMULPS    Y1, Y11, Y11
+	VPSRLD    $0x08, Y4, Y4
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y0, Y6, Y11
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
+	VMULPS    Y1, Y11, Y11
+	VPSRLD    $0x08, Y6, Y6
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y0, Y8, Y11
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
+	VMULPS    Y1, Y11, Y11
+	VPSRLD    $0x08, Y8, Y8
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	VPAND     Y0, Y10, Y11
+	VCVTDQ2PS Y11, Y11
+	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
+	VMULPS    Y1, Y11, Y11
+	VPSRLD    $0x08, Y10, Y10
+	VMOVUPS   Y11, (R11)
+	ADDQ      SI, R11
+	CMPQ      R10, $0x03
+	JNE       half
+	VMOVUPS   Y2, Y1
 
 half:
 	DECQ R10
@@ -12222,9 +12219,15 @@ done:
 	VZEROUPPER
 	RET
 
-// func weightGemmInt8K5BAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+DATA const41800000AVX2<>+0(SB)/8, $0x4180000041800000
+DATA const41800000AVX2<>+8(SB)/8, $0x4180000041800000
+DATA const41800000AVX2<>+16(SB)/8, $0x4180000041800000
+DATA const41800000AVX2<>+24(SB)/8, $0x4180000041800000
+GLOBL const41800000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func weightGemmInt8U5x16BF16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·weightGemmInt8K5BAVX2(SB), NOSPLIT, $96-113
+TEXT ·weightGemmInt8U5x16BF16AVX2(SB), NOSPLIT, $96-113
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -13078,9 +13081,645 @@ vectors2rows1done:
 	VZEROUPPER
 	RET
 
-// func weightUnpackK4AVX2(dst []uint32, b []byte, lanes int, k int)
+// func weightWidenS5x16F32AVX2(dst []float32, b []byte, lanes int, k int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·weightWidenS5x16F32AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    b_base+24(FP), CX
+	MOVQ    lanes+48(FP), DX
+	MOVQ    k+56(FP), BX
+	TESTQ   BX, BX
+	JZ      done
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	IMUL3Q  $+32, SI, DI
+	IMUL3Q  $+28, DX, R8
+
+block:
+	XORQ R9, R9
+
+vector:
+	LEAQ    (CX)(R9*4), R10
+	VMOVUPS (R10), Y0
+	ADDQ    SI, R10
+	VMOVUPS (R10), Y1
+	ADDQ    SI, R10
+	VMULPS  const41800000AVX2<>+0(SB), Y0, Y2
+	VMULPS  const41800000AVX2<>+0(SB), Y1, Y3
+	LEAQ    (AX)(R9*4), R11
+	VMOVDQU (R10), Y4
+	ADDQ    SI, R10
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y5
+	VPSRLD  $0x04, Y4, Y4
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y6
+	VMOVDQU (R10), Y4
+	ADDQ    SI, R10
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y7
+	VPSRLD  $0x04, Y4, Y4
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y8
+	VMOVDQU (R10), Y4
+	ADDQ    SI, R10
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y9
+	VPSRLD  $0x04, Y4, Y4
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y10
+	VMOVDQU (R10), Y4
+	ADDQ    SI, R10
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y11
+	VPSRLD  $0x04, Y4, Y4
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y12
+	VMOVDQU (R10), Y4
+	ADDQ    SI, R10
+	VPSLLD  $0x04, Y4, Y13
+	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y5, Y5
+	VPAND   const10101010AVX2<>+0(SB), Y4, Y13
+	VPOR    Y13, Y6, Y6
+	VPSLLD  $0x03, Y4, Y13
+	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y7, Y7
+	VPSRLD  $0x01, Y4, Y13
+	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y8, Y8
+	VPSLLD  $0x02, Y4, Y13
+	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y9, Y9
+	VPSRLD  $0x02, Y4, Y13
+	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y10, Y10
+	VPSLLD  $0x01, Y4, Y13
+	VPAND   const10101010AVX2<>+0(SB), Y13, Y13
+	VPOR    Y13, Y11, Y11
+	VPSRLD  $0x03, Y4, Y4
+	VPAND   const10101010AVX2<>+0(SB), Y4, Y4
+	VPOR    Y4, Y12, Y12
+	VMOVDQU const000000ffAVX2<>+0(SB), Y4
+	VMULPS  const37800000AVX2<>+0(SB), Y1, Y1
+	MOVQ    $0x00000004, R10
+
+byte:
+	VPAND       Y4, Y5, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y4, Y7, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y4, Y9, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y4, Y11, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y4, Y6, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y4, Y8, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y4, Y10, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPAND       Y4, Y12, Y13
+	VCVTDQ2PS   Y13, Y13
+	VFMSUB213PS Y2, Y0, Y13
+	VMOVUPS     Y13, (R11)
+	ADDQ        SI, R11
+	VPSLLD      $0x08, Y4, Y4
+	VMULPS      const3b800000AVX2<>+0(SB), Y0, Y0
+	CMPQ        R10, $0x03
+	JNE         half
+	VMOVUPS     Y1, Y0
+	VMOVUPS     Y3, Y2
+
+half:
+	DECQ R10
+	JNZ  byte
+	ADDQ $0x00000008, R9
+	CMPQ R9, DX
+	JLT  vector
+	ADDQ DI, AX
+	ADDQ R8, CX
+	SUBQ $0x00000020, BX
+	JNZ  block
+
+done:
+	VZEROUPPER
+	RET
+
+// func weightGemmInt8S5x16F32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·weightGemmInt8S5x16F32AVX2(SB), NOSPLIT, $96-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+28, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
+	JNZ     cleared
+	VXORPS  Y0, Y0, Y0
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
+	JZ      cleared
+	MOVQ    AX, DI
+
+clear:
+	XORQ R8, R8
+
+clearlanes:
+	VMOVUPS Y0, (DI)(R8*2)
+	ADDQ    $0x00000010, R8
+	CMPQ    R8, BX
+	JL      clearlanes
+	ADDQ    CX, DI
+	DECQ    SI
+	JNZ     clear
+
+cleared:
+	// Tiles of 2 × 2 vectors.
+vectors2rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors2rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows2block:
+	MOVQ         SI, R8
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8)(DX*1), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, 4(SP)
+	XORQ         R8, R8
+
+vectors2rows2lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	VPBROADCASTD (SP), Y0
+	VPMADDWD     const00000001AVX2<>+0(SB), Y0, Y0
+	VPSLLD       $0x04, Y0, Y0
+	VPBROADCASTD (SP), Y4
+	VPMADDWD     const00010000AVX2<>+0(SB), Y4, Y4
+	VPSLLD       $0x04, Y4, Y4
+	VPBROADCASTD (SP), Y1
+	VPMADDWD     const00000001AVX2<>+0(SB), Y1, Y1
+	VPSLLD       $0x04, Y1, Y1
+	VPBROADCASTD (SP), Y5
+	VPMADDWD     const00010000AVX2<>+0(SB), Y5, Y5
+	VPSLLD       $0x04, Y5, Y5
+	VPBROADCASTD 4(SP), Y2
+	VPMADDWD     const00000001AVX2<>+0(SB), Y2, Y2
+	VPSLLD       $0x04, Y2, Y2
+	VPBROADCASTD 4(SP), Y6
+	VPMADDWD     const00010000AVX2<>+0(SB), Y6, Y6
+	VPSLLD       $0x04, Y6, Y6
+	VPBROADCASTD 4(SP), Y3
+	VPMADDWD     const00000001AVX2<>+0(SB), Y3, Y3
+	VPSLLD       $0x04, Y3, Y3
+	VPBROADCASTD 4(SP), Y7
+	VPMADDWD     const00010000AVX2<>+0(SB), Y7, Y7
+	VPSLLD       $0x04, Y7, Y7
+	MOVQ         SI, R10
+	LEAQ         (R9)(BX*8), R12
+	XORQ         R11, R11
+	PCALIGN      $0x40
+
+vectors2rows2word:
+	VMOVDQU      (R12), Y9
+	VMOVQ        R11, X8
+	VPSRLD       X8, Y9, Y9
+	VMOVDQU      (R9), Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VPSLLD       $0x04, Y9, Y10
+	VPAND        const10101010AVX2<>+0(SB), Y10, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      (R9)(BX*2), Y10
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y10, Y10
+	VPSLLD       $0x03, Y9, Y9
+	VPAND        const10101010AVX2<>+0(SB), Y9, Y9
+	VPOR         Y9, Y10, Y10
+	VMOVDQU      32(R12), Y12
+	VMOVQ        R11, X9
+	VPSRLD       X9, Y12, Y12
+	VMOVDQU      32(R9), Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VPSLLD       $0x04, Y12, Y11
+	VPAND        const10101010AVX2<>+0(SB), Y11, Y11
+	VPOR         Y11, Y9, Y9
+	VMOVDQU      32(R9)(BX*2), Y11
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y11, Y11
+	VPSLLD       $0x03, Y12, Y12
+	VPAND        const10101010AVX2<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD (R10), Y12
+	VPBROADCASTD 4(R10), Y13
+	VPMADDUBSW   Y12, Y8, Y14
+	VPMADDUBSW   Y13, Y10, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     const00010000AVX2<>+0(SB), Y14, Y15
+	VPADDD       Y15, Y4, Y4
+	VPMADDWD     const00000001AVX2<>+0(SB), Y14, Y14
+	VPADDD       Y14, Y0, Y0
+	VPMADDUBSW   Y12, Y9, Y12
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     const00010000AVX2<>+0(SB), Y12, Y13
+	VPADDD       Y13, Y5, Y5
+	VPMADDWD     const00000001AVX2<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y12
+	VPBROADCASTD 4(R10)(DX*1), Y13
+	VPMADDUBSW   Y12, Y8, Y8
+	VPMADDUBSW   Y13, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     const00010000AVX2<>+0(SB), Y8, Y10
+	VPADDD       Y10, Y6, Y6
+	VPMADDWD     const00000001AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y2, Y2
+	VPMADDUBSW   Y12, Y9, Y8
+	VPMADDUBSW   Y13, Y11, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     const00010000AVX2<>+0(SB), Y8, Y9
+	VPADDD       Y9, Y7, Y7
+	VPMADDWD     const00000001AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	VMOVDQU      (R12), Y9
+	VMOVQ        R11, X8
+	VPSRLD       X8, Y9, Y9
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VPAND        const10101010AVX2<>+0(SB), Y9, Y10
+	VPOR         Y10, Y8, Y8
+	VMOVDQU      (R9)(BX*2), Y10
+	VPSRLW       $0x04, Y10, Y10
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y10, Y10
+	VPSRLD       $0x01, Y9, Y9
+	VPAND        const10101010AVX2<>+0(SB), Y9, Y9
+	VPOR         Y9, Y10, Y10
+	VMOVDQU      32(R12), Y12
+	VMOVQ        R11, X9
+	VPSRLD       X9, Y12, Y12
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VPAND        const10101010AVX2<>+0(SB), Y12, Y11
+	VPOR         Y11, Y9, Y9
+	VMOVDQU      32(R9)(BX*2), Y11
+	VPSRLW       $0x04, Y11, Y11
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y11, Y11
+	VPSRLD       $0x01, Y12, Y12
+	VPAND        const10101010AVX2<>+0(SB), Y12, Y12
+	VPOR         Y12, Y11, Y11
+	VPBROADCASTD 16(R10), Y12
+	VPBROADCASTD 20(R10), Y13
+	VPMADDUBSW   Y12, Y8, Y14
+	VPMADDUBSW   Y13, Y10, Y15
+	VPADDW       Y15, Y14, Y14
+	VPMADDWD     const00010000AVX2<>+0(SB), Y14, Y15
+	VPADDD       Y15, Y4, Y4
+	VPMADDWD     const00000001AVX2<>+0(SB), Y14, Y14
+	VPADDD       Y14, Y0, Y0
+	VPMADDUBSW   Y12, Y9, Y12
+	VPMADDUBSW   Y13, Y11, Y13
+	VPADDW       Y13, Y12, Y12
+	VPMADDWD     const00010000AVX2<>+0(SB), Y12, Y13
+	VPADDD       Y13, Y5, Y5
+	VPMADDWD     const00000001AVX2<>+0(SB), Y12, Y12
+	VPADDD       Y12, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y12
+	VPBROADCASTD 20(R10)(DX*1), Y13
+	VPMADDUBSW   Y12, Y8, Y8
+	VPMADDUBSW   Y13, Y10, Y10
+	VPADDW       Y10, Y8, Y8
+	VPMADDWD     const00010000AVX2<>+0(SB), Y8, Y10
+	VPADDD       Y10, Y6, Y6
+	VPMADDWD     const00000001AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y2, Y2
+	VPMADDUBSW   Y12, Y9, Y8
+	VPMADDUBSW   Y13, Y11, Y9
+	VPADDW       Y9, Y8, Y8
+	VPMADDWD     const00010000AVX2<>+0(SB), Y8, Y9
+	VPADDD       Y9, Y7, Y7
+	VPMADDWD     const00000001AVX2<>+0(SB), Y8, Y8
+	VPADDD       Y8, Y3, Y3
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*4), R9
+	ADDQ         $0x00000008, R10
+	ADDQ         $0x02, R11
+	CMPQ         R11, $0x04
+	JNE          vectors2rows2word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPXOR        Y8, Y8, Y8
+	LEAQ         (DI)(R8*2), R9
+	LEAQ         (R9)(BX*2), R9
+	VMOVUPS      (R9), Y9
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  Y8, Y9, Y4
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  Y8, Y9, Y6
+	VMOVUPS      32(R9), Y9
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  Y8, Y9, Y5
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  Y8, Y9, Y7
+	LEAQ         (DI)(R8*2), R9
+	VMOVUPS      (R9), Y8
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  Y4, Y8, Y0
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  Y6, Y8, Y2
+	VMOVUPS      32(R9), Y4
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  Y5, Y4, Y1
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  Y7, Y4, Y3
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VBROADCASTSS 32(R9), Y4
+	VFMADD213PS  (R10), Y4, Y0
+	VMOVUPS      Y0, (R10)
+	VFMADD213PS  32(R10), Y4, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VFMADD213PS  (R10)(CX*1), Y0, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows2lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors2rows2
+
+vectors2rows2done:
+	// Tiles of 1 × 2 vectors.
+vectors2rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors2rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	LEAQ 8192(DI), R8
+	MOVQ R8, x_cap+48(FP)
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows1block:
+	MOVQ         SI, R8
+	VMOVDQU      const01010101AVX2<>+0(SB), Y0
+	VPMADDUBSW   (R8), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0x4e, X1, X0
+	VPADDW       X0, X1, X1
+	VPSHUFD      $0xb1, X1, X0
+	VPADDW       X0, X1, X1
+	VPXOR        X0, X0, X0
+	VPSUBW       X1, X0, X0
+	VMOVD        X0, (SP)
+	XORQ         R8, R8
+
+vectors2rows1lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	VPBROADCASTD (SP), Y0
+	VPMADDWD     const00000001AVX2<>+0(SB), Y0, Y0
+	VPSLLD       $0x04, Y0, Y0
+	VPBROADCASTD (SP), Y2
+	VPMADDWD     const00010000AVX2<>+0(SB), Y2, Y2
+	VPSLLD       $0x04, Y2, Y2
+	VPBROADCASTD (SP), Y1
+	VPMADDWD     const00000001AVX2<>+0(SB), Y1, Y1
+	VPSLLD       $0x04, Y1, Y1
+	VPBROADCASTD (SP), Y3
+	VPMADDWD     const00010000AVX2<>+0(SB), Y3, Y3
+	VPSLLD       $0x04, Y3, Y3
+	MOVQ         SI, R10
+	LEAQ         (R9)(BX*8), R12
+	XORQ         R11, R11
+	PCALIGN      $0x40
+
+vectors2rows1word:
+	VMOVDQU      (R12), Y5
+	VMOVQ        R11, X4
+	VPSRLD       X4, Y5, Y5
+	VMOVDQU      (R9), Y4
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VPSLLD       $0x04, Y5, Y6
+	VPAND        const10101010AVX2<>+0(SB), Y6, Y6
+	VPOR         Y6, Y4, Y4
+	VMOVDQU      (R9)(BX*2), Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VPSLLD       $0x03, Y5, Y5
+	VPAND        const10101010AVX2<>+0(SB), Y5, Y5
+	VPOR         Y5, Y6, Y6
+	VMOVDQU      32(R12), Y8
+	VMOVQ        R11, X5
+	VPSRLD       X5, Y8, Y8
+	VMOVDQU      32(R9), Y5
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
+	VPSLLD       $0x04, Y8, Y7
+	VPAND        const10101010AVX2<>+0(SB), Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VMOVDQU      32(R9)(BX*2), Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPSLLD       $0x03, Y8, Y8
+	VPAND        const10101010AVX2<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD (R10), Y8
+	VPBROADCASTD 4(R10), Y9
+	VPMADDUBSW   Y8, Y4, Y4
+	VPMADDUBSW   Y9, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     const00010000AVX2<>+0(SB), Y4, Y6
+	VPADDD       Y6, Y2, Y2
+	VPMADDWD     const00000001AVX2<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y0, Y0
+	VPMADDUBSW   Y8, Y5, Y4
+	VPMADDUBSW   Y9, Y7, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     const00010000AVX2<>+0(SB), Y4, Y5
+	VPADDD       Y5, Y3, Y3
+	VPMADDWD     const00000001AVX2<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y1, Y1
+	VMOVDQU      (R12), Y5
+	VMOVQ        R11, X4
+	VPSRLD       X4, Y5, Y5
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VPAND        const10101010AVX2<>+0(SB), Y5, Y6
+	VPOR         Y6, Y4, Y4
+	VMOVDQU      (R9)(BX*2), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        const10101010AVX2<>+0(SB), Y5, Y5
+	VPOR         Y5, Y6, Y6
+	VMOVDQU      32(R12), Y8
+	VMOVQ        R11, X5
+	VPSRLD       X5, Y8, Y8
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
+	VPAND        const10101010AVX2<>+0(SB), Y8, Y7
+	VPOR         Y7, Y5, Y5
+	VMOVDQU      32(R9)(BX*2), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPSRLD       $0x01, Y8, Y8
+	VPAND        const10101010AVX2<>+0(SB), Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPBROADCASTD 16(R10), Y8
+	VPBROADCASTD 20(R10), Y9
+	VPMADDUBSW   Y8, Y4, Y4
+	VPMADDUBSW   Y9, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDWD     const00010000AVX2<>+0(SB), Y4, Y6
+	VPADDD       Y6, Y2, Y2
+	VPMADDWD     const00000001AVX2<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y0, Y0
+	VPMADDUBSW   Y8, Y5, Y4
+	VPMADDUBSW   Y9, Y7, Y5
+	VPADDW       Y5, Y4, Y4
+	VPMADDWD     const00010000AVX2<>+0(SB), Y4, Y5
+	VPADDD       Y5, Y3, Y3
+	VPMADDWD     const00000001AVX2<>+0(SB), Y4, Y4
+	VPADDD       Y4, Y1, Y1
+	MOVQ         x_cap+48(FP), R13
+	PREFETCHT0   (R13)
+	PREFETCHT0   64(R13)
+	PREFETCHT0   128(R13)
+	ADDQ         $0x000000c0, x_cap+48(FP)
+	LEAQ         (R9)(BX*4), R9
+	ADDQ         $0x00000008, R10
+	ADDQ         $0x02, R11
+	CMPQ         R11, $0x04
+	JNE          vectors2rows1word
+	MOVQ         x_cap+48(FP), R9
+	PREFETCHT0   (R9)
+	ADDQ         $0x00000040, x_cap+48(FP)
+	VPXOR        Y4, Y4, Y4
+	LEAQ         (DI)(R8*2), R9
+	LEAQ         (R9)(BX*2), R9
+	VMOVUPS      (R9), Y5
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  Y4, Y5, Y2
+	VMOVUPS      32(R9), Y5
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  Y4, Y5, Y3
+	LEAQ         (DI)(R8*2), R9
+	VMOVUPS      (R9), Y4
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  Y2, Y4, Y0
+	VMOVUPS      32(R9), Y2
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  Y3, Y2, Y1
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VBROADCASTSS 32(R9), Y2
+	VFMADD213PS  (R10), Y2, Y0
+	VMOVUPS      Y0, (R10)
+	VFMADD213PS  32(R10), Y2, Y1
+	VMOVUPS      Y1, 32(R10)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors2rows1
+
+vectors2rows1done:
+	VZEROUPPER
+	RET
+
+DATA const00000001AVX2<>+0(SB)/8, $0x0000000100000001
+DATA const00000001AVX2<>+8(SB)/8, $0x0000000100000001
+DATA const00000001AVX2<>+16(SB)/8, $0x0000000100000001
+DATA const00000001AVX2<>+24(SB)/8, $0x0000000100000001
+GLOBL const00000001AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const00010000AVX2<>+0(SB)/8, $0x0001000000010000
+DATA const00010000AVX2<>+8(SB)/8, $0x0001000000010000
+DATA const00010000AVX2<>+16(SB)/8, $0x0001000000010000
+DATA const00010000AVX2<>+24(SB)/8, $0x0001000000010000
+GLOBL const00010000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func weightUnpackU4x16AVX2(dst []uint32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C
-TEXT ·weightUnpackK4AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightUnpackU4x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -13179,9 +13818,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func weightUnpackK5AVX2(dst []uint32, b []byte, lanes int, k int)
+// func weightUnpackU5x16AVX2(dst []uint32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C
-TEXT ·weightUnpackK5AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightUnpackU5x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -13305,9 +13944,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func weightUnpackK6AVX2(dst []uint32, b []byte, lanes int, k int)
+// func weightUnpackS6x16AVX2(dst []uint32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C
-TEXT ·weightUnpackK6AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightUnpackS6x16AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -13418,6 +14057,115 @@ vector:
 	ADDQ      R8, CX
 	SUBQ      $0x00000020, BX
 	JNZ       block
+
+done:
+	VZEROUPPER
+	RET
+
+// func weightUnpackS5x16F32AVX2(dst []uint32, b []byte, lanes int, k int)
+// Requires: AVX, AVX2
+TEXT ·weightUnpackS5x16F32AVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    b_base+24(FP), CX
+	MOVQ    lanes+48(FP), DX
+	MOVQ    k+56(FP), BX
+	TESTQ   BX, BX
+	JZ      done
+	MOVQ    DX, SI
+	SHLQ    $0x02, SI
+	IMUL3Q  $+12, SI, DI
+	IMUL3Q  $+28, DX, R8
+
+block:
+	XORQ R9, R9
+
+vector:
+	LEAQ    (CX)(R9*4), R10
+	VMOVUPS (R10), Y0
+	ADDQ    SI, R10
+	VMOVUPS (R10), Y1
+	ADDQ    SI, R10
+	VMULPS  const41800000AVX2<>+0(SB), Y0, Y2
+	VMULPS  const41800000AVX2<>+0(SB), Y1, Y3
+	LEAQ    (AX)(R9*4), R11
+	VMULPS  const37800000AVX2<>+0(SB), Y1, Y1
+	VMOVUPS Y0, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y2, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y1, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y3, (R11)
+	ADDQ    SI, R11
+	VMOVDQU (R10), Y0
+	ADDQ    SI, R10
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y0, Y1
+	VPSRLD  $0x04, Y0, Y0
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y0, Y0
+	VMOVDQU (R10), Y2
+	ADDQ    SI, R10
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y2, Y3
+	VPSRLD  $0x04, Y2, Y2
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y2, Y2
+	VMOVDQU (R10), Y4
+	ADDQ    SI, R10
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y5
+	VPSRLD  $0x04, Y4, Y4
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VMOVDQU (R10), Y6
+	ADDQ    SI, R10
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y6, Y7
+	VPSRLD  $0x04, Y6, Y6
+	VPAND   const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VMOVDQU (R10), Y8
+	ADDQ    SI, R10
+	VPSLLD  $0x04, Y8, Y9
+	VPAND   const10101010AVX2<>+0(SB), Y9, Y9
+	VPOR    Y9, Y1, Y1
+	VPAND   const10101010AVX2<>+0(SB), Y8, Y9
+	VPOR    Y9, Y0, Y0
+	VPSLLD  $0x03, Y8, Y9
+	VPAND   const10101010AVX2<>+0(SB), Y9, Y9
+	VPOR    Y9, Y3, Y3
+	VPSRLD  $0x01, Y8, Y9
+	VPAND   const10101010AVX2<>+0(SB), Y9, Y9
+	VPOR    Y9, Y2, Y2
+	VPSLLD  $0x02, Y8, Y9
+	VPAND   const10101010AVX2<>+0(SB), Y9, Y9
+	VPOR    Y9, Y5, Y5
+	VPSRLD  $0x02, Y8, Y9
+	VPAND   const10101010AVX2<>+0(SB), Y9, Y9
+	VPOR    Y9, Y4, Y4
+	VPSLLD  $0x01, Y8, Y9
+	VPAND   const10101010AVX2<>+0(SB), Y9, Y9
+	VPOR    Y9, Y7, Y7
+	VPSRLD  $0x03, Y8, Y8
+	VPAND   const10101010AVX2<>+0(SB), Y8, Y8
+	VPOR    Y8, Y6, Y6
+	VMOVUPS Y1, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y3, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y5, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y7, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y0, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y2, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y4, (R11)
+	ADDQ    SI, R11
+	VMOVUPS Y6, (R11)
+	ADDQ    SI, R11
+	ADDQ    $0x00000008, R9
+	CMPQ    R9, DX
+	JLT     vector
+	ADDQ    DI, AX
+	ADDQ    R8, CX
+	SUBQ    $0x00000020, BX
+	JNZ     block
 
 done:
 	VZEROUPPER
@@ -14991,12 +15739,6 @@ next:
 done:
 	VZEROUPPER
 	RET
-
-DATA const00000001AVX2<>+0(SB)/8, $0x0000000100000001
-DATA const00000001AVX2<>+8(SB)/8, $0x0000000100000001
-DATA const00000001AVX2<>+16(SB)/8, $0x0000000100000001
-DATA const00000001AVX2<>+24(SB)/8, $0x0000000100000001
-GLOBL const00000001AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA constff800000AVX2<>+0(SB)/8, $0xff800000ff800000
 DATA constff800000AVX2<>+8(SB)/8, $0xff800000ff800000
