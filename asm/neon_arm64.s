@@ -16609,15 +16609,15 @@ tile:
 whole:
 	MOVD $0, R5
 
-	// A group of up to 4 queries. Up to 2 take a loop of their own.
+	// A group of up to 4 queries.
 group:
 	MOVD n+80(FP), R7
 	SUB R5, R7, R7
 	MOVD R7, q_cap+72(FP)
-	CMP $2, R7
-	BGT group4
+	CMP $3, R7
+	BGE group4
 
-	// 16 keys by 1 or 2 queries.
+	// 16 keys by 1 to 2 queries.
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -16695,40 +16695,31 @@ group2ahead0:
 	VTRN2 V23.D2, V21.D2, V19.D2
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
 	WORD $0x4f981040 // fmla v0.4s, v2.4s, v24.s[0]
 	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
+	WORD $0x4f991060 // fmla v0.4s, v3.4s, v25.s[0]
+	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
+	WORD $0x4f9a10c0 // fmla v0.4s, v6.4s, v26.s[0]
+	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
+	WORD $0x4f9b10e0 // fmla v0.4s, v7.4s, v27.s[0]
+	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
 	BLT group2next0
 	WORD $0x4fb81041 // fmla v1.4s, v2.4s, v24.s[1]
 	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
-
-group2next0:
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	WORD $0x4f991060 // fmla v0.4s, v3.4s, v25.s[0]
-	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
-	BLT group2next1
 	WORD $0x4fb91061 // fmla v1.4s, v3.4s, v25.s[1]
 	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
-
-group2next1:
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	WORD $0x4f9a10c0 // fmla v0.4s, v6.4s, v26.s[0]
-	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
-	BLT group2next2
 	WORD $0x4fba10c1 // fmla v1.4s, v6.4s, v26.s[1]
 	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
-
-group2next2:
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	WORD $0x4f9b10e0 // fmla v0.4s, v7.4s, v27.s[0]
-	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
-	BLT group2next3
 	WORD $0x4fbb10e1 // fmla v1.4s, v7.4s, v27.s[1]
 	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
 
-group2next3:
+group2next0:
 	WORD $0x3cf469e2 // ldr q2, [x15, x20]
 	WORD $0x3cf46a03 // ldr q3, [x16, x20]
 	WORD $0x3cf46a66 // ldr q6, [x19, x20]
@@ -16759,32 +16750,23 @@ group2next3:
 	VTRN2 V23.D2, V21.D2, V19.D2
 	WORD $0x4f981048 // fmla v8.4s, v2.4s, v24.s[0]
 	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
-	BLT group2next4
-	WORD $0x4fb81049 // fmla v9.4s, v2.4s, v24.s[1]
-	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
-
-group2next4:
 	WORD $0x4f991068 // fmla v8.4s, v3.4s, v25.s[0]
 	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
-	BLT group2next5
-	WORD $0x4fb91069 // fmla v9.4s, v3.4s, v25.s[1]
-	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
-
-group2next5:
 	WORD $0x4f9a10c8 // fmla v8.4s, v6.4s, v26.s[0]
 	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
-	BLT group2next6
-	WORD $0x4fba10c9 // fmla v9.4s, v6.4s, v26.s[1]
-	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
-
-group2next6:
 	WORD $0x4f9b10e8 // fmla v8.4s, v7.4s, v27.s[0]
 	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
-	BLT group2next7
+	BLT group2next1
+	WORD $0x4fb81049 // fmla v9.4s, v2.4s, v24.s[1]
+	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
+	WORD $0x4fb91069 // fmla v9.4s, v3.4s, v25.s[1]
+	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
+	WORD $0x4fba10c9 // fmla v9.4s, v6.4s, v26.s[1]
+	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
 	WORD $0x4fbb10e9 // fmla v9.4s, v7.4s, v27.s[1]
 	WORD $0x4fbb126d // fmla v13.4s, v19.4s, v27.s[1]
 
-group2next7:
+group2next1:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -16815,7 +16797,7 @@ group2sum:
 	WORD $0x4e28d4c8 // fadd v8.4s, v6.4s, v8.4s
 	FMOVQ local-160(SP), F7
 	WORD $0x4e2cd4ec // fadd v12.4s, v7.4s, v12.4s
-	BLT group2next8
+	BLT group2next2
 	FMOVQ local-240(SP), F2
 	WORD $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
 	FMOVQ local-208(SP), F3
@@ -16825,7 +16807,7 @@ group2sum:
 	FMOVQ local-144(SP), F7
 	WORD $0x4e2dd4ed // fadd v13.4s, v7.4s, v13.4s
 
-group2next8:
+group2next2:
 
 group2first:
 	MOVD k_cap+40(FP), R7
@@ -16836,21 +16818,22 @@ group2first:
 	FMOVQ F4, local-224(SP)
 	FMOVQ F8, local-192(SP)
 	FMOVQ F12, local-160(SP)
-	BLT group2next9
+	BLT group2next3
 	FMOVQ F1, local-240(SP)
 	FMOVQ F5, local-208(SP)
 	FMOVQ F9, local-176(SP)
 	FMOVQ F13, local-144(SP)
 
-group2next9:
+group2next3:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
 	B group2segment
 
 group2store:
 	B store
 
-	// 16 keys by 3 or 4 queries.
+	// 16 keys by 3 to 4 queries.
 group4:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
@@ -16923,40 +16906,31 @@ group4ahead0:
 	VTRN2 V23.D2, V21.D2, V19.D2
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
-	WORD $0x4f981200 // fmla v0.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81201 // fmla v1.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a02 // fmla v2.4s, v16.4s, v24.s[2]
-	BLT group4next0
-	WORD $0x4fb81a03 // fmla v3.4s, v16.4s, v24.s[3]
-
-group4next0:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	WORD $0x4f991220 // fmla v0.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91221 // fmla v1.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a22 // fmla v2.4s, v17.4s, v25.s[2]
-	BLT group4next1
-	WORD $0x4fb91a23 // fmla v3.4s, v17.4s, v25.s[3]
-
-group4next1:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	WORD $0x4f9a1240 // fmla v0.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1241 // fmla v1.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a42 // fmla v2.4s, v18.4s, v26.s[2]
-	BLT group4next2
-	WORD $0x4fba1a43 // fmla v3.4s, v18.4s, v26.s[3]
-
-group4next2:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
+	WORD $0x4f981200 // fmla v0.4s, v16.4s, v24.s[0]
+	WORD $0x4f991220 // fmla v0.4s, v17.4s, v25.s[0]
+	WORD $0x4f9a1240 // fmla v0.4s, v18.4s, v26.s[0]
 	WORD $0x4f9b1260 // fmla v0.4s, v19.4s, v27.s[0]
+	WORD $0x4fb81201 // fmla v1.4s, v16.4s, v24.s[1]
+	WORD $0x4fb91221 // fmla v1.4s, v17.4s, v25.s[1]
+	WORD $0x4fba1241 // fmla v1.4s, v18.4s, v26.s[1]
 	WORD $0x4fbb1261 // fmla v1.4s, v19.4s, v27.s[1]
+	WORD $0x4f981a02 // fmla v2.4s, v16.4s, v24.s[2]
+	WORD $0x4f991a22 // fmla v2.4s, v17.4s, v25.s[2]
+	WORD $0x4f9a1a42 // fmla v2.4s, v18.4s, v26.s[2]
 	WORD $0x4f9b1a62 // fmla v2.4s, v19.4s, v27.s[2]
-	BLT group4next3
+	BLT group4next0
+	WORD $0x4fb81a03 // fmla v3.4s, v16.4s, v24.s[3]
+	WORD $0x4fb91a23 // fmla v3.4s, v17.4s, v25.s[3]
+	WORD $0x4fba1a43 // fmla v3.4s, v18.4s, v26.s[3]
 	WORD $0x4fbb1a63 // fmla v3.4s, v19.4s, v27.s[3]
 
-group4next3:
+group4next0:
 	WORD $0x3cf169f0 // ldr q16, [x15, x17]
 	WORD $0x3cf16a11 // ldr q17, [x16, x17]
 	WORD $0x3cf16a72 // ldr q18, [x19, x17]
@@ -16972,33 +16946,24 @@ group4next3:
 	VTRN1 V23.D2, V21.D2, V17.D2
 	VTRN2 V23.D2, V21.D2, V19.D2
 	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a06 // fmla v6.4s, v16.4s, v24.s[2]
-	BLT group4next4
-	WORD $0x4fb81a07 // fmla v7.4s, v16.4s, v24.s[3]
-
-group4next4:
 	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
-	BLT group4next5
-	WORD $0x4fb91a27 // fmla v7.4s, v17.4s, v25.s[3]
-
-group4next5:
 	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
-	BLT group4next6
-	WORD $0x4fba1a47 // fmla v7.4s, v18.4s, v26.s[3]
-
-group4next6:
 	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
+	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
+	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
+	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
 	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
+	WORD $0x4f981a06 // fmla v6.4s, v16.4s, v24.s[2]
+	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
+	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
 	WORD $0x4f9b1a66 // fmla v6.4s, v19.4s, v27.s[2]
-	BLT group4next7
+	BLT group4next1
+	WORD $0x4fb81a07 // fmla v7.4s, v16.4s, v24.s[3]
+	WORD $0x4fb91a27 // fmla v7.4s, v17.4s, v25.s[3]
+	WORD $0x4fba1a47 // fmla v7.4s, v18.4s, v26.s[3]
 	WORD $0x4fbb1a67 // fmla v7.4s, v19.4s, v27.s[3]
 
-group4next7:
+group4next1:
 	WORD $0x3cf469f0 // ldr q16, [x15, x20]
 	WORD $0x3cf46a11 // ldr q17, [x16, x20]
 	WORD $0x3cf46a72 // ldr q18, [x19, x20]
@@ -17014,33 +16979,24 @@ group4next7:
 	VTRN1 V23.D2, V21.D2, V17.D2
 	VTRN2 V23.D2, V21.D2, V19.D2
 	WORD $0x4f981208 // fmla v8.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81209 // fmla v9.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a0a // fmla v10.4s, v16.4s, v24.s[2]
-	BLT group4next8
-	WORD $0x4fb81a0b // fmla v11.4s, v16.4s, v24.s[3]
-
-group4next8:
 	WORD $0x4f991228 // fmla v8.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91229 // fmla v9.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a2a // fmla v10.4s, v17.4s, v25.s[2]
-	BLT group4next9
-	WORD $0x4fb91a2b // fmla v11.4s, v17.4s, v25.s[3]
-
-group4next9:
 	WORD $0x4f9a1248 // fmla v8.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1249 // fmla v9.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a4a // fmla v10.4s, v18.4s, v26.s[2]
-	BLT group4next10
-	WORD $0x4fba1a4b // fmla v11.4s, v18.4s, v26.s[3]
-
-group4next10:
 	WORD $0x4f9b1268 // fmla v8.4s, v19.4s, v27.s[0]
+	WORD $0x4fb81209 // fmla v9.4s, v16.4s, v24.s[1]
+	WORD $0x4fb91229 // fmla v9.4s, v17.4s, v25.s[1]
+	WORD $0x4fba1249 // fmla v9.4s, v18.4s, v26.s[1]
 	WORD $0x4fbb1269 // fmla v9.4s, v19.4s, v27.s[1]
+	WORD $0x4f981a0a // fmla v10.4s, v16.4s, v24.s[2]
+	WORD $0x4f991a2a // fmla v10.4s, v17.4s, v25.s[2]
+	WORD $0x4f9a1a4a // fmla v10.4s, v18.4s, v26.s[2]
 	WORD $0x4f9b1a6a // fmla v10.4s, v19.4s, v27.s[2]
-	BLT group4next11
+	BLT group4next2
+	WORD $0x4fb81a0b // fmla v11.4s, v16.4s, v24.s[3]
+	WORD $0x4fb91a2b // fmla v11.4s, v17.4s, v25.s[3]
+	WORD $0x4fba1a4b // fmla v11.4s, v18.4s, v26.s[3]
 	WORD $0x4fbb1a6b // fmla v11.4s, v19.4s, v27.s[3]
 
-group4next11:
+group4next2:
 	WORD $0x3cf669f0 // ldr q16, [x15, x22]
 	WORD $0x3cf66a11 // ldr q17, [x16, x22]
 	WORD $0x3cf66a72 // ldr q18, [x19, x22]
@@ -17056,33 +17012,24 @@ group4next11:
 	VTRN1 V23.D2, V21.D2, V17.D2
 	VTRN2 V23.D2, V21.D2, V19.D2
 	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
-	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a0e // fmla v14.4s, v16.4s, v24.s[2]
-	BLT group4next12
-	WORD $0x4fb81a0f // fmla v15.4s, v16.4s, v24.s[3]
-
-group4next12:
 	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
-	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a2e // fmla v14.4s, v17.4s, v25.s[2]
-	BLT group4next13
-	WORD $0x4fb91a2f // fmla v15.4s, v17.4s, v25.s[3]
-
-group4next13:
 	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
-	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a4e // fmla v14.4s, v18.4s, v26.s[2]
-	BLT group4next14
-	WORD $0x4fba1a4f // fmla v15.4s, v18.4s, v26.s[3]
-
-group4next14:
 	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
+	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
+	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
+	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
 	WORD $0x4fbb126d // fmla v13.4s, v19.4s, v27.s[1]
+	WORD $0x4f981a0e // fmla v14.4s, v16.4s, v24.s[2]
+	WORD $0x4f991a2e // fmla v14.4s, v17.4s, v25.s[2]
+	WORD $0x4f9a1a4e // fmla v14.4s, v18.4s, v26.s[2]
 	WORD $0x4f9b1a6e // fmla v14.4s, v19.4s, v27.s[2]
-	BLT group4next15
+	BLT group4next3
+	WORD $0x4fb81a0f // fmla v15.4s, v16.4s, v24.s[3]
+	WORD $0x4fb91a2f // fmla v15.4s, v17.4s, v25.s[3]
+	WORD $0x4fba1a4f // fmla v15.4s, v18.4s, v26.s[3]
 	WORD $0x4fbb1a6f // fmla v15.4s, v19.4s, v27.s[3]
 
-group4next15:
+group4next3:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -17129,7 +17076,7 @@ group4sum:
 	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
 	FMOVQ local-32(SP), F19
 	WORD $0x4e2ed66e // fadd v14.4s, v19.4s, v14.4s
-	BLT group4next16
+	BLT group4next4
 	FMOVQ local-208(SP), F16
 	WORD $0x4e23d603 // fadd v3.4s, v16.4s, v3.4s
 	FMOVQ local-144(SP), F17
@@ -17139,7 +17086,7 @@ group4sum:
 	FMOVQ local-16(SP), F19
 	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
 
-group4next16:
+group4next4:
 
 group4first:
 	MOVD k_cap+40(FP), R7
@@ -17158,15 +17105,16 @@ group4first:
 	FMOVQ F6, local-160(SP)
 	FMOVQ F10, local-96(SP)
 	FMOVQ F14, local-32(SP)
-	BLT group4next17
+	BLT group4next5
 	FMOVQ F3, local-208(SP)
 	FMOVQ F7, local-144(SP)
 	FMOVQ F11, local-80(SP)
 	FMOVQ F15, local-16(SP)
 
-group4next17:
+group4next5:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
 	B group4segment
 
 group4store:
@@ -18268,15 +18216,15 @@ tile:
 whole:
 	MOVD $0, R5
 
-	// A group of up to 4 queries. Up to 2 take a loop of their own.
+	// A group of up to 4 queries.
 group:
 	MOVD n+80(FP), R7
 	SUB R5, R7, R7
 	MOVD R7, q_cap+72(FP)
-	CMP $2, R7
-	BGT group4
+	CMP $3, R7
+	BGE group4
 
-	// 16 keys by 1 or 2 queries.
+	// 16 keys by 1 to 2 queries.
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -18362,92 +18310,74 @@ group2ahead1:
 	VTRN2 V23.S4, V21.S4, V19.S4
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
 	WORD $0x0e21784a // fcvtl v10.4s, v2.4h
 	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
+	WORD $0x0e21786b // fcvtl v11.4s, v3.4h
+	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
+	WORD $0x0e2178ce // fcvtl v14.4s, v6.4h
+	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
+	WORD $0x0e2178ef // fcvtl v15.4s, v7.4h
+	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
 	WORD $0x4f981140 // fmla v0.4s, v10.4s, v24.s[0]
 	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
+	WORD $0x4f991160 // fmla v0.4s, v11.4s, v25.s[0]
+	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a11c0 // fmla v0.4s, v14.4s, v26.s[0]
+	WORD $0x4f9a12c4 // fmla v4.4s, v22.4s, v26.s[0]
+	WORD $0x4f9b11e0 // fmla v0.4s, v15.4s, v27.s[0]
+	WORD $0x4f9b12e4 // fmla v4.4s, v23.4s, v27.s[0]
 	BLT group2next0
 	WORD $0x4fb81141 // fmla v1.4s, v10.4s, v24.s[1]
 	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
-
-group2next0:
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	WORD $0x0e21786b // fcvtl v11.4s, v3.4h
-	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
-	WORD $0x4f991160 // fmla v0.4s, v11.4s, v25.s[0]
-	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
-	BLT group2next1
 	WORD $0x4fb91161 // fmla v1.4s, v11.4s, v25.s[1]
 	WORD $0x4fb912a5 // fmla v5.4s, v21.4s, v25.s[1]
-
-group2next1:
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	WORD $0x0e2178ce // fcvtl v14.4s, v6.4h
-	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
-	WORD $0x4f9a11c0 // fmla v0.4s, v14.4s, v26.s[0]
-	WORD $0x4f9a12c4 // fmla v4.4s, v22.4s, v26.s[0]
-	BLT group2next2
 	WORD $0x4fba11c1 // fmla v1.4s, v14.4s, v26.s[1]
 	WORD $0x4fba12c5 // fmla v5.4s, v22.4s, v26.s[1]
-
-group2next2:
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	WORD $0x0e2178ef // fcvtl v15.4s, v7.4h
-	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
-	WORD $0x4f9b11e0 // fmla v0.4s, v15.4s, v27.s[0]
-	WORD $0x4f9b12e4 // fmla v4.4s, v23.4s, v27.s[0]
-	BLT group2next3
 	WORD $0x4fbb11e1 // fmla v1.4s, v15.4s, v27.s[1]
 	WORD $0x4fbb12e5 // fmla v5.4s, v23.4s, v27.s[1]
 
-group2next3:
+group2next0:
 	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	WORD $0x4e21784a // fcvtl2 v10.4s, v2.8h
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
-	WORD $0x4f9c1140 // fmla v0.4s, v10.4s, v28.s[0]
-	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
-	BLT group2next4
-	WORD $0x4fbc1141 // fmla v1.4s, v10.4s, v28.s[1]
-	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
-
-group2next4:
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
 	WORD $0x4e21786b // fcvtl2 v11.4s, v3.8h
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f9d1160 // fmla v0.4s, v11.4s, v29.s[0]
-	WORD $0x4f9d12a4 // fmla v4.4s, v21.4s, v29.s[0]
-	BLT group2next5
-	WORD $0x4fbd1161 // fmla v1.4s, v11.4s, v29.s[1]
-	WORD $0x4fbd12a5 // fmla v5.4s, v21.4s, v29.s[1]
-
-group2next5:
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
 	WORD $0x4e2178ce // fcvtl2 v14.4s, v6.8h
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
-	WORD $0x4f9e11c0 // fmla v0.4s, v14.4s, v30.s[0]
-	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
-	BLT group2next6
-	WORD $0x4fbe11c1 // fmla v1.4s, v14.4s, v30.s[1]
-	WORD $0x4fbe12c5 // fmla v5.4s, v22.4s, v30.s[1]
-
-group2next6:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
 	WORD $0x4e2178ef // fcvtl2 v15.4s, v7.8h
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9c1140 // fmla v0.4s, v10.4s, v28.s[0]
+	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d1160 // fmla v0.4s, v11.4s, v29.s[0]
+	WORD $0x4f9d12a4 // fmla v4.4s, v21.4s, v29.s[0]
+	WORD $0x4f9e11c0 // fmla v0.4s, v14.4s, v30.s[0]
+	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
 	WORD $0x4f9f11e0 // fmla v0.4s, v15.4s, v31.s[0]
 	WORD $0x4f9f12e4 // fmla v4.4s, v23.4s, v31.s[0]
-	BLT group2next7
+	BLT group2next1
+	WORD $0x4fbc1141 // fmla v1.4s, v10.4s, v28.s[1]
+	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
+	WORD $0x4fbd1161 // fmla v1.4s, v11.4s, v29.s[1]
+	WORD $0x4fbd12a5 // fmla v5.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe11c1 // fmla v1.4s, v14.4s, v30.s[1]
+	WORD $0x4fbe12c5 // fmla v5.4s, v22.4s, v30.s[1]
 	WORD $0x4fbf11e1 // fmla v1.4s, v15.4s, v31.s[1]
 	WORD $0x4fbf12e5 // fmla v5.4s, v23.4s, v31.s[1]
 
-group2next7:
+group2next1:
 	WORD $0x3cf469e2 // ldr q2, [x15, x20]
 	WORD $0x3cf46a03 // ldr q3, [x16, x20]
 	WORD $0x3cf46a66 // ldr q6, [x19, x20]
@@ -18478,76 +18408,58 @@ group2next7:
 	VTRN2 V23.S4, V21.S4, V19.S4
 	WORD $0x0e21784a // fcvtl v10.4s, v2.4h
 	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
-	WORD $0x4f981148 // fmla v8.4s, v10.4s, v24.s[0]
-	WORD $0x4f98128c // fmla v12.4s, v20.4s, v24.s[0]
-	BLT group2next8
-	WORD $0x4fb81149 // fmla v9.4s, v10.4s, v24.s[1]
-	WORD $0x4fb8128d // fmla v13.4s, v20.4s, v24.s[1]
-
-group2next8:
 	WORD $0x0e21786b // fcvtl v11.4s, v3.4h
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
-	WORD $0x4f991168 // fmla v8.4s, v11.4s, v25.s[0]
-	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
-	BLT group2next9
-	WORD $0x4fb91169 // fmla v9.4s, v11.4s, v25.s[1]
-	WORD $0x4fb912ad // fmla v13.4s, v21.4s, v25.s[1]
-
-group2next9:
 	WORD $0x0e2178ce // fcvtl v14.4s, v6.4h
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
-	WORD $0x4f9a11c8 // fmla v8.4s, v14.4s, v26.s[0]
-	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
-	BLT group2next10
-	WORD $0x4fba11c9 // fmla v9.4s, v14.4s, v26.s[1]
-	WORD $0x4fba12cd // fmla v13.4s, v22.4s, v26.s[1]
-
-group2next10:
 	WORD $0x0e2178ef // fcvtl v15.4s, v7.4h
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f981148 // fmla v8.4s, v10.4s, v24.s[0]
+	WORD $0x4f98128c // fmla v12.4s, v20.4s, v24.s[0]
+	WORD $0x4f991168 // fmla v8.4s, v11.4s, v25.s[0]
+	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a11c8 // fmla v8.4s, v14.4s, v26.s[0]
+	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
 	WORD $0x4f9b11e8 // fmla v8.4s, v15.4s, v27.s[0]
 	WORD $0x4f9b12ec // fmla v12.4s, v23.4s, v27.s[0]
-	BLT group2next11
+	BLT group2next2
+	WORD $0x4fb81149 // fmla v9.4s, v10.4s, v24.s[1]
+	WORD $0x4fb8128d // fmla v13.4s, v20.4s, v24.s[1]
+	WORD $0x4fb91169 // fmla v9.4s, v11.4s, v25.s[1]
+	WORD $0x4fb912ad // fmla v13.4s, v21.4s, v25.s[1]
+	WORD $0x4fba11c9 // fmla v9.4s, v14.4s, v26.s[1]
+	WORD $0x4fba12cd // fmla v13.4s, v22.4s, v26.s[1]
 	WORD $0x4fbb11e9 // fmla v9.4s, v15.4s, v27.s[1]
 	WORD $0x4fbb12ed // fmla v13.4s, v23.4s, v27.s[1]
 
-group2next11:
+group2next2:
 	WORD $0x4e21784a // fcvtl2 v10.4s, v2.8h
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
-	WORD $0x4f9c1148 // fmla v8.4s, v10.4s, v28.s[0]
-	WORD $0x4f9c128c // fmla v12.4s, v20.4s, v28.s[0]
-	BLT group2next12
-	WORD $0x4fbc1149 // fmla v9.4s, v10.4s, v28.s[1]
-	WORD $0x4fbc128d // fmla v13.4s, v20.4s, v28.s[1]
-
-group2next12:
 	WORD $0x4e21786b // fcvtl2 v11.4s, v3.8h
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f9d1168 // fmla v8.4s, v11.4s, v29.s[0]
-	WORD $0x4f9d12ac // fmla v12.4s, v21.4s, v29.s[0]
-	BLT group2next13
-	WORD $0x4fbd1169 // fmla v9.4s, v11.4s, v29.s[1]
-	WORD $0x4fbd12ad // fmla v13.4s, v21.4s, v29.s[1]
-
-group2next13:
 	WORD $0x4e2178ce // fcvtl2 v14.4s, v6.8h
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
-	WORD $0x4f9e11c8 // fmla v8.4s, v14.4s, v30.s[0]
-	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
-	BLT group2next14
-	WORD $0x4fbe11c9 // fmla v9.4s, v14.4s, v30.s[1]
-	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
-
-group2next14:
 	WORD $0x4e2178ef // fcvtl2 v15.4s, v7.8h
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9c1148 // fmla v8.4s, v10.4s, v28.s[0]
+	WORD $0x4f9c128c // fmla v12.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d1168 // fmla v8.4s, v11.4s, v29.s[0]
+	WORD $0x4f9d12ac // fmla v12.4s, v21.4s, v29.s[0]
+	WORD $0x4f9e11c8 // fmla v8.4s, v14.4s, v30.s[0]
+	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
 	WORD $0x4f9f11e8 // fmla v8.4s, v15.4s, v31.s[0]
 	WORD $0x4f9f12ec // fmla v12.4s, v23.4s, v31.s[0]
-	BLT group2next15
+	BLT group2next3
+	WORD $0x4fbc1149 // fmla v9.4s, v10.4s, v28.s[1]
+	WORD $0x4fbc128d // fmla v13.4s, v20.4s, v28.s[1]
+	WORD $0x4fbd1169 // fmla v9.4s, v11.4s, v29.s[1]
+	WORD $0x4fbd12ad // fmla v13.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe11c9 // fmla v9.4s, v14.4s, v30.s[1]
+	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
 	WORD $0x4fbf11e9 // fmla v9.4s, v15.4s, v31.s[1]
 	WORD $0x4fbf12ed // fmla v13.4s, v23.4s, v31.s[1]
 
-group2next15:
+group2next3:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -18566,7 +18478,7 @@ group2next15:
 	WORD $0x4e28d4c8 // fadd v8.4s, v6.4s, v8.4s
 	FMOVQ local-160(SP), F7
 	WORD $0x4e2cd4ec // fadd v12.4s, v7.4s, v12.4s
-	BLT group2next16
+	BLT group2next4
 	FMOVQ local-240(SP), F2
 	WORD $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
 	FMOVQ local-208(SP), F3
@@ -18576,7 +18488,7 @@ group2next15:
 	FMOVQ local-144(SP), F7
 	WORD $0x4e2dd4ed // fadd v13.4s, v7.4s, v13.4s
 
-group2next16:
+group2next4:
 
 group2first:
 	MOVD k_cap+40(FP), R7
@@ -18587,21 +18499,22 @@ group2first:
 	FMOVQ F4, local-224(SP)
 	FMOVQ F8, local-192(SP)
 	FMOVQ F12, local-160(SP)
-	BLT group2next17
+	BLT group2next5
 	FMOVQ F1, local-240(SP)
 	FMOVQ F5, local-208(SP)
 	FMOVQ F9, local-176(SP)
 	FMOVQ F13, local-144(SP)
 
-group2next17:
+group2next5:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
 	B group2segment
 
 group2store:
 	B store
 
-	// 16 keys by 3 or 4 queries.
+	// 16 keys by 3 to 4 queries.
 group4:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
@@ -18682,84 +18595,66 @@ group4ahead1:
 	VTRN2 V23.S4, V21.S4, V19.S4
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
-	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
-	WORD $0x4f981280 // fmla v0.4s, v20.4s, v24.s[0]
-	WORD $0x4fb81281 // fmla v1.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a82 // fmla v2.4s, v20.4s, v24.s[2]
-	BLT group4next0
-	WORD $0x4fb81a83 // fmla v3.4s, v20.4s, v24.s[3]
-
-group4next0:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
-	WORD $0x4f9912a0 // fmla v0.4s, v21.4s, v25.s[0]
-	WORD $0x4fb912a1 // fmla v1.4s, v21.4s, v25.s[1]
-	WORD $0x4f991aa2 // fmla v2.4s, v21.4s, v25.s[2]
-	BLT group4next1
-	WORD $0x4fb91aa3 // fmla v3.4s, v21.4s, v25.s[3]
-
-group4next1:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
-	WORD $0x4f9a12c0 // fmla v0.4s, v22.4s, v26.s[0]
-	WORD $0x4fba12c1 // fmla v1.4s, v22.4s, v26.s[1]
-	WORD $0x4f9a1ac2 // fmla v2.4s, v22.4s, v26.s[2]
-	BLT group4next2
-	WORD $0x4fba1ac3 // fmla v3.4s, v22.4s, v26.s[3]
-
-group4next2:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
+	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
+	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
+	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f981280 // fmla v0.4s, v20.4s, v24.s[0]
+	WORD $0x4f9912a0 // fmla v0.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a12c0 // fmla v0.4s, v22.4s, v26.s[0]
 	WORD $0x4f9b12e0 // fmla v0.4s, v23.4s, v27.s[0]
+	WORD $0x4fb81281 // fmla v1.4s, v20.4s, v24.s[1]
+	WORD $0x4fb912a1 // fmla v1.4s, v21.4s, v25.s[1]
+	WORD $0x4fba12c1 // fmla v1.4s, v22.4s, v26.s[1]
 	WORD $0x4fbb12e1 // fmla v1.4s, v23.4s, v27.s[1]
+	WORD $0x4f981a82 // fmla v2.4s, v20.4s, v24.s[2]
+	WORD $0x4f991aa2 // fmla v2.4s, v21.4s, v25.s[2]
+	WORD $0x4f9a1ac2 // fmla v2.4s, v22.4s, v26.s[2]
 	WORD $0x4f9b1ae2 // fmla v2.4s, v23.4s, v27.s[2]
-	BLT group4next3
+	BLT group4next0
+	WORD $0x4fb81a83 // fmla v3.4s, v20.4s, v24.s[3]
+	WORD $0x4fb91aa3 // fmla v3.4s, v21.4s, v25.s[3]
+	WORD $0x4fba1ac3 // fmla v3.4s, v22.4s, v26.s[3]
 	WORD $0x4fbb1ae3 // fmla v3.4s, v23.4s, v27.s[3]
 
-group4next3:
+group4next0:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
-	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
-	WORD $0x4f9c1280 // fmla v0.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc1281 // fmla v1.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a82 // fmla v2.4s, v20.4s, v28.s[2]
-	BLT group4next4
-	WORD $0x4fbc1a83 // fmla v3.4s, v20.4s, v28.s[3]
-
-group4next4:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f9d12a0 // fmla v0.4s, v21.4s, v29.s[0]
-	WORD $0x4fbd12a1 // fmla v1.4s, v21.4s, v29.s[1]
-	WORD $0x4f9d1aa2 // fmla v2.4s, v21.4s, v29.s[2]
-	BLT group4next5
-	WORD $0x4fbd1aa3 // fmla v3.4s, v21.4s, v29.s[3]
-
-group4next5:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
-	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
-	WORD $0x4f9e12c0 // fmla v0.4s, v22.4s, v30.s[0]
-	WORD $0x4fbe12c1 // fmla v1.4s, v22.4s, v30.s[1]
-	WORD $0x4f9e1ac2 // fmla v2.4s, v22.4s, v30.s[2]
-	BLT group4next6
-	WORD $0x4fbe1ac3 // fmla v3.4s, v22.4s, v30.s[3]
-
-group4next6:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
+	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
+	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
+	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9c1280 // fmla v0.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d12a0 // fmla v0.4s, v21.4s, v29.s[0]
+	WORD $0x4f9e12c0 // fmla v0.4s, v22.4s, v30.s[0]
 	WORD $0x4f9f12e0 // fmla v0.4s, v23.4s, v31.s[0]
+	WORD $0x4fbc1281 // fmla v1.4s, v20.4s, v28.s[1]
+	WORD $0x4fbd12a1 // fmla v1.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe12c1 // fmla v1.4s, v22.4s, v30.s[1]
 	WORD $0x4fbf12e1 // fmla v1.4s, v23.4s, v31.s[1]
+	WORD $0x4f9c1a82 // fmla v2.4s, v20.4s, v28.s[2]
+	WORD $0x4f9d1aa2 // fmla v2.4s, v21.4s, v29.s[2]
+	WORD $0x4f9e1ac2 // fmla v2.4s, v22.4s, v30.s[2]
 	WORD $0x4f9f1ae2 // fmla v2.4s, v23.4s, v31.s[2]
-	BLT group4next7
+	BLT group4next1
+	WORD $0x4fbc1a83 // fmla v3.4s, v20.4s, v28.s[3]
+	WORD $0x4fbd1aa3 // fmla v3.4s, v21.4s, v29.s[3]
+	WORD $0x4fbe1ac3 // fmla v3.4s, v22.4s, v30.s[3]
 	WORD $0x4fbf1ae3 // fmla v3.4s, v23.4s, v31.s[3]
 
-group4next7:
+group4next1:
 	WORD $0x3cf169f0 // ldr q16, [x15, x17]
 	WORD $0x3cf16a11 // ldr q17, [x16, x17]
 	WORD $0x3cf16a72 // ldr q18, [x19, x17]
@@ -18775,69 +18670,51 @@ group4next7:
 	VTRN1 V23.S4, V21.S4, V17.S4
 	VTRN2 V23.S4, V21.S4, V19.S4
 	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
-	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
-	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a86 // fmla v6.4s, v20.4s, v24.s[2]
-	BLT group4next8
-	WORD $0x4fb81a87 // fmla v7.4s, v20.4s, v24.s[3]
-
-group4next8:
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
-	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
-	WORD $0x4fb912a5 // fmla v5.4s, v21.4s, v25.s[1]
-	WORD $0x4f991aa6 // fmla v6.4s, v21.4s, v25.s[2]
-	BLT group4next9
-	WORD $0x4fb91aa7 // fmla v7.4s, v21.4s, v25.s[3]
-
-group4next9:
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
-	WORD $0x4f9a12c4 // fmla v4.4s, v22.4s, v26.s[0]
-	WORD $0x4fba12c5 // fmla v5.4s, v22.4s, v26.s[1]
-	WORD $0x4f9a1ac6 // fmla v6.4s, v22.4s, v26.s[2]
-	BLT group4next10
-	WORD $0x4fba1ac7 // fmla v7.4s, v22.4s, v26.s[3]
-
-group4next10:
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
+	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a12c4 // fmla v4.4s, v22.4s, v26.s[0]
 	WORD $0x4f9b12e4 // fmla v4.4s, v23.4s, v27.s[0]
+	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
+	WORD $0x4fb912a5 // fmla v5.4s, v21.4s, v25.s[1]
+	WORD $0x4fba12c5 // fmla v5.4s, v22.4s, v26.s[1]
 	WORD $0x4fbb12e5 // fmla v5.4s, v23.4s, v27.s[1]
+	WORD $0x4f981a86 // fmla v6.4s, v20.4s, v24.s[2]
+	WORD $0x4f991aa6 // fmla v6.4s, v21.4s, v25.s[2]
+	WORD $0x4f9a1ac6 // fmla v6.4s, v22.4s, v26.s[2]
 	WORD $0x4f9b1ae6 // fmla v6.4s, v23.4s, v27.s[2]
-	BLT group4next11
+	BLT group4next2
+	WORD $0x4fb81a87 // fmla v7.4s, v20.4s, v24.s[3]
+	WORD $0x4fb91aa7 // fmla v7.4s, v21.4s, v25.s[3]
+	WORD $0x4fba1ac7 // fmla v7.4s, v22.4s, v26.s[3]
 	WORD $0x4fbb1ae7 // fmla v7.4s, v23.4s, v27.s[3]
 
-group4next11:
+group4next2:
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
-	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a86 // fmla v6.4s, v20.4s, v28.s[2]
-	BLT group4next12
-	WORD $0x4fbc1a87 // fmla v7.4s, v20.4s, v28.s[3]
-
-group4next12:
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f9d12a4 // fmla v4.4s, v21.4s, v29.s[0]
-	WORD $0x4fbd12a5 // fmla v5.4s, v21.4s, v29.s[1]
-	WORD $0x4f9d1aa6 // fmla v6.4s, v21.4s, v29.s[2]
-	BLT group4next13
-	WORD $0x4fbd1aa7 // fmla v7.4s, v21.4s, v29.s[3]
-
-group4next13:
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
-	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
-	WORD $0x4fbe12c5 // fmla v5.4s, v22.4s, v30.s[1]
-	WORD $0x4f9e1ac6 // fmla v6.4s, v22.4s, v30.s[2]
-	BLT group4next14
-	WORD $0x4fbe1ac7 // fmla v7.4s, v22.4s, v30.s[3]
-
-group4next14:
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d12a4 // fmla v4.4s, v21.4s, v29.s[0]
+	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
 	WORD $0x4f9f12e4 // fmla v4.4s, v23.4s, v31.s[0]
+	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
+	WORD $0x4fbd12a5 // fmla v5.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe12c5 // fmla v5.4s, v22.4s, v30.s[1]
 	WORD $0x4fbf12e5 // fmla v5.4s, v23.4s, v31.s[1]
+	WORD $0x4f9c1a86 // fmla v6.4s, v20.4s, v28.s[2]
+	WORD $0x4f9d1aa6 // fmla v6.4s, v21.4s, v29.s[2]
+	WORD $0x4f9e1ac6 // fmla v6.4s, v22.4s, v30.s[2]
 	WORD $0x4f9f1ae6 // fmla v6.4s, v23.4s, v31.s[2]
-	BLT group4next15
+	BLT group4next3
+	WORD $0x4fbc1a87 // fmla v7.4s, v20.4s, v28.s[3]
+	WORD $0x4fbd1aa7 // fmla v7.4s, v21.4s, v29.s[3]
+	WORD $0x4fbe1ac7 // fmla v7.4s, v22.4s, v30.s[3]
 	WORD $0x4fbf1ae7 // fmla v7.4s, v23.4s, v31.s[3]
 
-group4next15:
+group4next3:
 	WORD $0x3cf469f0 // ldr q16, [x15, x20]
 	WORD $0x3cf46a11 // ldr q17, [x16, x20]
 	WORD $0x3cf46a72 // ldr q18, [x19, x20]
@@ -18853,69 +18730,51 @@ group4next15:
 	VTRN1 V23.S4, V21.S4, V17.S4
 	VTRN2 V23.S4, V21.S4, V19.S4
 	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
-	WORD $0x4f981288 // fmla v8.4s, v20.4s, v24.s[0]
-	WORD $0x4fb81289 // fmla v9.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
-	BLT group4next16
-	WORD $0x4fb81a8b // fmla v11.4s, v20.4s, v24.s[3]
-
-group4next16:
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
-	WORD $0x4f9912a8 // fmla v8.4s, v21.4s, v25.s[0]
-	WORD $0x4fb912a9 // fmla v9.4s, v21.4s, v25.s[1]
-	WORD $0x4f991aaa // fmla v10.4s, v21.4s, v25.s[2]
-	BLT group4next17
-	WORD $0x4fb91aab // fmla v11.4s, v21.4s, v25.s[3]
-
-group4next17:
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
-	WORD $0x4f9a12c8 // fmla v8.4s, v22.4s, v26.s[0]
-	WORD $0x4fba12c9 // fmla v9.4s, v22.4s, v26.s[1]
-	WORD $0x4f9a1aca // fmla v10.4s, v22.4s, v26.s[2]
-	BLT group4next18
-	WORD $0x4fba1acb // fmla v11.4s, v22.4s, v26.s[3]
-
-group4next18:
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f981288 // fmla v8.4s, v20.4s, v24.s[0]
+	WORD $0x4f9912a8 // fmla v8.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a12c8 // fmla v8.4s, v22.4s, v26.s[0]
 	WORD $0x4f9b12e8 // fmla v8.4s, v23.4s, v27.s[0]
+	WORD $0x4fb81289 // fmla v9.4s, v20.4s, v24.s[1]
+	WORD $0x4fb912a9 // fmla v9.4s, v21.4s, v25.s[1]
+	WORD $0x4fba12c9 // fmla v9.4s, v22.4s, v26.s[1]
 	WORD $0x4fbb12e9 // fmla v9.4s, v23.4s, v27.s[1]
+	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
+	WORD $0x4f991aaa // fmla v10.4s, v21.4s, v25.s[2]
+	WORD $0x4f9a1aca // fmla v10.4s, v22.4s, v26.s[2]
 	WORD $0x4f9b1aea // fmla v10.4s, v23.4s, v27.s[2]
-	BLT group4next19
+	BLT group4next4
+	WORD $0x4fb81a8b // fmla v11.4s, v20.4s, v24.s[3]
+	WORD $0x4fb91aab // fmla v11.4s, v21.4s, v25.s[3]
+	WORD $0x4fba1acb // fmla v11.4s, v22.4s, v26.s[3]
 	WORD $0x4fbb1aeb // fmla v11.4s, v23.4s, v27.s[3]
 
-group4next19:
+group4next4:
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
-	WORD $0x4f9c1288 // fmla v8.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc1289 // fmla v9.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a8a // fmla v10.4s, v20.4s, v28.s[2]
-	BLT group4next20
-	WORD $0x4fbc1a8b // fmla v11.4s, v20.4s, v28.s[3]
-
-group4next20:
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f9d12a8 // fmla v8.4s, v21.4s, v29.s[0]
-	WORD $0x4fbd12a9 // fmla v9.4s, v21.4s, v29.s[1]
-	WORD $0x4f9d1aaa // fmla v10.4s, v21.4s, v29.s[2]
-	BLT group4next21
-	WORD $0x4fbd1aab // fmla v11.4s, v21.4s, v29.s[3]
-
-group4next21:
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
-	WORD $0x4f9e12c8 // fmla v8.4s, v22.4s, v30.s[0]
-	WORD $0x4fbe12c9 // fmla v9.4s, v22.4s, v30.s[1]
-	WORD $0x4f9e1aca // fmla v10.4s, v22.4s, v30.s[2]
-	BLT group4next22
-	WORD $0x4fbe1acb // fmla v11.4s, v22.4s, v30.s[3]
-
-group4next22:
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9c1288 // fmla v8.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d12a8 // fmla v8.4s, v21.4s, v29.s[0]
+	WORD $0x4f9e12c8 // fmla v8.4s, v22.4s, v30.s[0]
 	WORD $0x4f9f12e8 // fmla v8.4s, v23.4s, v31.s[0]
+	WORD $0x4fbc1289 // fmla v9.4s, v20.4s, v28.s[1]
+	WORD $0x4fbd12a9 // fmla v9.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe12c9 // fmla v9.4s, v22.4s, v30.s[1]
 	WORD $0x4fbf12e9 // fmla v9.4s, v23.4s, v31.s[1]
+	WORD $0x4f9c1a8a // fmla v10.4s, v20.4s, v28.s[2]
+	WORD $0x4f9d1aaa // fmla v10.4s, v21.4s, v29.s[2]
+	WORD $0x4f9e1aca // fmla v10.4s, v22.4s, v30.s[2]
 	WORD $0x4f9f1aea // fmla v10.4s, v23.4s, v31.s[2]
-	BLT group4next23
+	BLT group4next5
+	WORD $0x4fbc1a8b // fmla v11.4s, v20.4s, v28.s[3]
+	WORD $0x4fbd1aab // fmla v11.4s, v21.4s, v29.s[3]
+	WORD $0x4fbe1acb // fmla v11.4s, v22.4s, v30.s[3]
 	WORD $0x4fbf1aeb // fmla v11.4s, v23.4s, v31.s[3]
 
-group4next23:
+group4next5:
 	WORD $0x3cf669f0 // ldr q16, [x15, x22]
 	WORD $0x3cf66a11 // ldr q17, [x16, x22]
 	WORD $0x3cf66a72 // ldr q18, [x19, x22]
@@ -18931,69 +18790,51 @@ group4next23:
 	VTRN1 V23.S4, V21.S4, V17.S4
 	VTRN2 V23.S4, V21.S4, V19.S4
 	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
-	WORD $0x4f98128c // fmla v12.4s, v20.4s, v24.s[0]
-	WORD $0x4fb8128d // fmla v13.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a8e // fmla v14.4s, v20.4s, v24.s[2]
-	BLT group4next24
-	WORD $0x4fb81a8f // fmla v15.4s, v20.4s, v24.s[3]
-
-group4next24:
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
-	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
-	WORD $0x4fb912ad // fmla v13.4s, v21.4s, v25.s[1]
-	WORD $0x4f991aae // fmla v14.4s, v21.4s, v25.s[2]
-	BLT group4next25
-	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
-
-group4next25:
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
-	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
-	WORD $0x4fba12cd // fmla v13.4s, v22.4s, v26.s[1]
-	WORD $0x4f9a1ace // fmla v14.4s, v22.4s, v26.s[2]
-	BLT group4next26
-	WORD $0x4fba1acf // fmla v15.4s, v22.4s, v26.s[3]
-
-group4next26:
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f98128c // fmla v12.4s, v20.4s, v24.s[0]
+	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
 	WORD $0x4f9b12ec // fmla v12.4s, v23.4s, v27.s[0]
+	WORD $0x4fb8128d // fmla v13.4s, v20.4s, v24.s[1]
+	WORD $0x4fb912ad // fmla v13.4s, v21.4s, v25.s[1]
+	WORD $0x4fba12cd // fmla v13.4s, v22.4s, v26.s[1]
 	WORD $0x4fbb12ed // fmla v13.4s, v23.4s, v27.s[1]
+	WORD $0x4f981a8e // fmla v14.4s, v20.4s, v24.s[2]
+	WORD $0x4f991aae // fmla v14.4s, v21.4s, v25.s[2]
+	WORD $0x4f9a1ace // fmla v14.4s, v22.4s, v26.s[2]
 	WORD $0x4f9b1aee // fmla v14.4s, v23.4s, v27.s[2]
-	BLT group4next27
+	BLT group4next6
+	WORD $0x4fb81a8f // fmla v15.4s, v20.4s, v24.s[3]
+	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
+	WORD $0x4fba1acf // fmla v15.4s, v22.4s, v26.s[3]
 	WORD $0x4fbb1aef // fmla v15.4s, v23.4s, v27.s[3]
 
-group4next27:
+group4next6:
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
-	WORD $0x4f9c128c // fmla v12.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc128d // fmla v13.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a8e // fmla v14.4s, v20.4s, v28.s[2]
-	BLT group4next28
-	WORD $0x4fbc1a8f // fmla v15.4s, v20.4s, v28.s[3]
-
-group4next28:
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f9d12ac // fmla v12.4s, v21.4s, v29.s[0]
-	WORD $0x4fbd12ad // fmla v13.4s, v21.4s, v29.s[1]
-	WORD $0x4f9d1aae // fmla v14.4s, v21.4s, v29.s[2]
-	BLT group4next29
-	WORD $0x4fbd1aaf // fmla v15.4s, v21.4s, v29.s[3]
-
-group4next29:
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
-	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
-	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
-	WORD $0x4f9e1ace // fmla v14.4s, v22.4s, v30.s[2]
-	BLT group4next30
-	WORD $0x4fbe1acf // fmla v15.4s, v22.4s, v30.s[3]
-
-group4next30:
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9c128c // fmla v12.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d12ac // fmla v12.4s, v21.4s, v29.s[0]
+	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
 	WORD $0x4f9f12ec // fmla v12.4s, v23.4s, v31.s[0]
+	WORD $0x4fbc128d // fmla v13.4s, v20.4s, v28.s[1]
+	WORD $0x4fbd12ad // fmla v13.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
 	WORD $0x4fbf12ed // fmla v13.4s, v23.4s, v31.s[1]
+	WORD $0x4f9c1a8e // fmla v14.4s, v20.4s, v28.s[2]
+	WORD $0x4f9d1aae // fmla v14.4s, v21.4s, v29.s[2]
+	WORD $0x4f9e1ace // fmla v14.4s, v22.4s, v30.s[2]
 	WORD $0x4f9f1aee // fmla v14.4s, v23.4s, v31.s[2]
-	BLT group4next31
+	BLT group4next7
+	WORD $0x4fbc1a8f // fmla v15.4s, v20.4s, v28.s[3]
+	WORD $0x4fbd1aaf // fmla v15.4s, v21.4s, v29.s[3]
+	WORD $0x4fbe1acf // fmla v15.4s, v22.4s, v30.s[3]
 	WORD $0x4fbf1aef // fmla v15.4s, v23.4s, v31.s[3]
 
-group4next31:
+group4next7:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -19028,7 +18869,7 @@ group4next31:
 	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
 	FMOVQ local-32(SP), F19
 	WORD $0x4e2ed66e // fadd v14.4s, v19.4s, v14.4s
-	BLT group4next32
+	BLT group4next8
 	FMOVQ local-208(SP), F16
 	WORD $0x4e23d603 // fadd v3.4s, v16.4s, v3.4s
 	FMOVQ local-144(SP), F17
@@ -19038,7 +18879,7 @@ group4next31:
 	FMOVQ local-16(SP), F19
 	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
 
-group4next32:
+group4next8:
 
 group4first:
 	MOVD k_cap+40(FP), R7
@@ -19057,15 +18898,16 @@ group4first:
 	FMOVQ F6, local-160(SP)
 	FMOVQ F10, local-96(SP)
 	FMOVQ F14, local-32(SP)
-	BLT group4next33
+	BLT group4next9
 	FMOVQ F3, local-208(SP)
 	FMOVQ F7, local-144(SP)
 	FMOVQ F11, local-80(SP)
 	FMOVQ F15, local-16(SP)
 
-group4next33:
+group4next9:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
 	B group4segment
 
 group4store:
@@ -20132,15 +19974,238 @@ tile:
 whole:
 	MOVD $0, R5
 
-	// A group of up to 4 queries. Up to 2 take a loop of their own.
+	// A group of up to 4 queries.
 group:
 	MOVD n+80(FP), R7
 	SUB R5, R7, R7
 	MOVD R7, q_cap+72(FP)
+	CMP $4, R7
+	BGE group4
+	CMP $3, R7
+	BGE group3
 	CMP $2, R7
-	BGT group4
+	BGE group2
 
-	// 16 keys by 1 or 2 queries.
+	// 16 keys by 1 to 1 queries.
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD d+96(FP), R7
+	MOVD $0, R6
+	MOVD R6, s_cap+16(FP)
+
+group1segment:
+	VMOVI $0, V1.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V13.B16
+	MOVD $64, R6
+	CMP R7, R6
+	CSEL LT, R6, R7, R6
+	SUB R6, R7, R7
+	MOVD R7, k_cap+40(FP)
+	LSR $3, R6, R6
+	PCALIGN $32
+
+group1step:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group1ahead0
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group1ahead0:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group1ahead1
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group1ahead1:
+	FMOVQ (R15), F2
+	FMOVQ (R16), F3
+	FMOVQ (R19), F4
+	FMOVQ (R21), F6
+
+	// Transpose 4×4 matrices.
+	VTRN1 V3.H8, V2.H8, V7.H8
+	VTRN2 V3.H8, V2.H8, V8.H8
+	VTRN1 V6.H8, V4.H8, V10.H8
+	VTRN2 V6.H8, V4.H8, V11.H8
+	VTRN1 V10.S4, V7.S4, V2.S4
+	VTRN2 V10.S4, V7.S4, V4.S4
+	VTRN1 V11.S4, V8.S4, V3.S4
+	VTRN2 V11.S4, V8.S4, V6.S4
+	WORD $0x3cf169ec // ldr q12, [x15, x17]
+	WORD $0x3cf16a0e // ldr q14, [x16, x17]
+	WORD $0x3cf16a6f // ldr q15, [x19, x17]
+	WORD $0x3cf16ab0 // ldr q16, [x21, x17]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V14.H8, V12.H8, V17.H8
+	VTRN2 V14.H8, V12.H8, V18.H8
+	VTRN1 V16.H8, V15.H8, V19.H8
+	VTRN2 V16.H8, V15.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V12.S4
+	VTRN2 V19.S4, V17.S4, V15.S4
+	VTRN1 V20.S4, V18.S4, V14.S4
+	VTRN2 V20.S4, V18.S4, V16.S4
+	FMOVQ (R4), F21
+	ADD R3, R4, R4
+	VZIP1 V2.H8, V0.H8, V7.H8
+	VZIP1 V12.H8, V0.H8, V17.H8
+	WORD $0x4f9510e1 // fmla v1.4s, v7.4s, v21.s[0]
+	WORD $0x4f951225 // fmla v5.4s, v17.4s, v21.s[0]
+	FMOVQ (R4), F22
+	ADD R3, R4, R4
+	VZIP1 V3.H8, V0.H8, V8.H8
+	VZIP1 V14.H8, V0.H8, V18.H8
+	WORD $0x4f961101 // fmla v1.4s, v8.4s, v22.s[0]
+	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
+	FMOVQ (R4), F23
+	ADD R3, R4, R4
+	VZIP1 V4.H8, V0.H8, V10.H8
+	VZIP1 V15.H8, V0.H8, V19.H8
+	WORD $0x4f971141 // fmla v1.4s, v10.4s, v23.s[0]
+	WORD $0x4f971265 // fmla v5.4s, v19.4s, v23.s[0]
+	FMOVQ (R4), F24
+	ADD R3, R4, R4
+	VZIP1 V6.H8, V0.H8, V11.H8
+	VZIP1 V16.H8, V0.H8, V20.H8
+	WORD $0x4f981161 // fmla v1.4s, v11.4s, v24.s[0]
+	WORD $0x4f981285 // fmla v5.4s, v20.4s, v24.s[0]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP2 V2.H8, V0.H8, V7.H8
+	VZIP2 V12.H8, V0.H8, V17.H8
+	WORD $0x4f9910e1 // fmla v1.4s, v7.4s, v25.s[0]
+	WORD $0x4f991225 // fmla v5.4s, v17.4s, v25.s[0]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP2 V3.H8, V0.H8, V8.H8
+	VZIP2 V14.H8, V0.H8, V18.H8
+	WORD $0x4f9a1101 // fmla v1.4s, v8.4s, v26.s[0]
+	WORD $0x4f9a1245 // fmla v5.4s, v18.4s, v26.s[0]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP2 V4.H8, V0.H8, V10.H8
+	VZIP2 V15.H8, V0.H8, V19.H8
+	WORD $0x4f9b1141 // fmla v1.4s, v10.4s, v27.s[0]
+	WORD $0x4f9b1265 // fmla v5.4s, v19.4s, v27.s[0]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP2 V6.H8, V0.H8, V11.H8
+	VZIP2 V16.H8, V0.H8, V20.H8
+	WORD $0x4f9c1161 // fmla v1.4s, v11.4s, v28.s[0]
+	WORD $0x4f9c1285 // fmla v5.4s, v20.4s, v28.s[0]
+	WORD $0x3cf469e2 // ldr q2, [x15, x20]
+	WORD $0x3cf46a03 // ldr q3, [x16, x20]
+	WORD $0x3cf46a64 // ldr q4, [x19, x20]
+	WORD $0x3cf46aa6 // ldr q6, [x21, x20]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V3.H8, V2.H8, V7.H8
+	VTRN2 V3.H8, V2.H8, V8.H8
+	VTRN1 V6.H8, V4.H8, V10.H8
+	VTRN2 V6.H8, V4.H8, V11.H8
+	VTRN1 V10.S4, V7.S4, V2.S4
+	VTRN2 V10.S4, V7.S4, V4.S4
+	VTRN1 V11.S4, V8.S4, V3.S4
+	VTRN2 V11.S4, V8.S4, V6.S4
+	WORD $0x3cf669ec // ldr q12, [x15, x22]
+	WORD $0x3cf66a0e // ldr q14, [x16, x22]
+	WORD $0x3cf66a6f // ldr q15, [x19, x22]
+	WORD $0x3cf66ab0 // ldr q16, [x21, x22]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V14.H8, V12.H8, V17.H8
+	VTRN2 V14.H8, V12.H8, V18.H8
+	VTRN1 V16.H8, V15.H8, V19.H8
+	VTRN2 V16.H8, V15.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V12.S4
+	VTRN2 V19.S4, V17.S4, V15.S4
+	VTRN1 V20.S4, V18.S4, V14.S4
+	VTRN2 V20.S4, V18.S4, V16.S4
+	VZIP1 V2.H8, V0.H8, V7.H8
+	VZIP1 V12.H8, V0.H8, V17.H8
+	WORD $0x4f9510e9 // fmla v9.4s, v7.4s, v21.s[0]
+	WORD $0x4f95122d // fmla v13.4s, v17.4s, v21.s[0]
+	VZIP1 V3.H8, V0.H8, V8.H8
+	VZIP1 V14.H8, V0.H8, V18.H8
+	WORD $0x4f961109 // fmla v9.4s, v8.4s, v22.s[0]
+	WORD $0x4f96124d // fmla v13.4s, v18.4s, v22.s[0]
+	VZIP1 V4.H8, V0.H8, V10.H8
+	VZIP1 V15.H8, V0.H8, V19.H8
+	WORD $0x4f971149 // fmla v9.4s, v10.4s, v23.s[0]
+	WORD $0x4f97126d // fmla v13.4s, v19.4s, v23.s[0]
+	VZIP1 V6.H8, V0.H8, V11.H8
+	VZIP1 V16.H8, V0.H8, V20.H8
+	WORD $0x4f981169 // fmla v9.4s, v11.4s, v24.s[0]
+	WORD $0x4f98128d // fmla v13.4s, v20.4s, v24.s[0]
+	VZIP2 V2.H8, V0.H8, V7.H8
+	VZIP2 V12.H8, V0.H8, V17.H8
+	WORD $0x4f9910e9 // fmla v9.4s, v7.4s, v25.s[0]
+	WORD $0x4f99122d // fmla v13.4s, v17.4s, v25.s[0]
+	VZIP2 V3.H8, V0.H8, V8.H8
+	VZIP2 V14.H8, V0.H8, V18.H8
+	WORD $0x4f9a1109 // fmla v9.4s, v8.4s, v26.s[0]
+	WORD $0x4f9a124d // fmla v13.4s, v18.4s, v26.s[0]
+	VZIP2 V4.H8, V0.H8, V10.H8
+	VZIP2 V15.H8, V0.H8, V19.H8
+	WORD $0x4f9b1149 // fmla v9.4s, v10.4s, v27.s[0]
+	WORD $0x4f9b126d // fmla v13.4s, v19.4s, v27.s[0]
+	VZIP2 V6.H8, V0.H8, V11.H8
+	VZIP2 V16.H8, V0.H8, V20.H8
+	WORD $0x4f9c1169 // fmla v9.4s, v11.4s, v28.s[0]
+	WORD $0x4f9c128d // fmla v13.4s, v20.4s, v28.s[0]
+	ADD $16, R15, R15
+	ADD $16, R16, R16
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	SUBS $1, R6, R6
+	BNE group1step
+	MOVD s_cap+16(FP), R7
+	CBZ R7, group1first
+	FMOVQ local-256(SP), F2
+	WORD $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
+	FMOVQ local-240(SP), F3
+	WORD $0x4e25d465 // fadd v5.4s, v3.4s, v5.4s
+	FMOVQ local-224(SP), F4
+	WORD $0x4e29d489 // fadd v9.4s, v4.4s, v9.4s
+	FMOVQ local-208(SP), F6
+	WORD $0x4e2dd4cd // fadd v13.4s, v6.4s, v13.4s
+
+group1first:
+	MOVD k_cap+40(FP), R7
+	CBZ R7, group1store
+	FMOVQ F1, local-256(SP)
+	FMOVQ F5, local-240(SP)
+	FMOVQ F9, local-224(SP)
+	FMOVQ F13, local-208(SP)
+	MOVD $1, R6
+	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
+	B group1segment
+
+group1store:
+	B store
+
+	// 16 keys by 2 to 2 queries.
+group2:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -20194,8 +20259,6 @@ group2ahead0:
 	MOVD R14, R10
 
 group2ahead1:
-	MOVD q_cap+72(FP), R7
-	CMP $2, R7
 	FMOVQ (R15), F3
 	FMOVQ (R16), F4
 	FMOVQ (R19), F7
@@ -20230,88 +20293,64 @@ group2ahead1:
 	VZIP1 V17.H8, V0.H8, V21.H8
 	WORD $0x4f991161 // fmla v1.4s, v11.4s, v25.s[0]
 	WORD $0x4f9912a5 // fmla v5.4s, v21.4s, v25.s[0]
-	BLT group2next0
 	WORD $0x4fb91162 // fmla v2.4s, v11.4s, v25.s[1]
 	WORD $0x4fb912a6 // fmla v6.4s, v21.4s, v25.s[1]
-
-group2next0:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V4.H8, V0.H8, V12.H8
 	VZIP1 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9a1181 // fmla v1.4s, v12.4s, v26.s[0]
 	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
-	BLT group2next1
 	WORD $0x4fba1182 // fmla v2.4s, v12.4s, v26.s[1]
 	WORD $0x4fba12c6 // fmla v6.4s, v22.4s, v26.s[1]
-
-group2next1:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V7.H8, V0.H8, V15.H8
 	VZIP1 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9b11e1 // fmla v1.4s, v15.4s, v27.s[0]
 	WORD $0x4f9b12e5 // fmla v5.4s, v23.4s, v27.s[0]
-	BLT group2next2
 	WORD $0x4fbb11e2 // fmla v2.4s, v15.4s, v27.s[1]
 	WORD $0x4fbb12e6 // fmla v6.4s, v23.4s, v27.s[1]
-
-group2next2:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V8.H8, V0.H8, V16.H8
 	VZIP1 V20.H8, V0.H8, V24.H8
 	WORD $0x4f9c1201 // fmla v1.4s, v16.4s, v28.s[0]
 	WORD $0x4f9c1305 // fmla v5.4s, v24.4s, v28.s[0]
-	BLT group2next3
 	WORD $0x4fbc1202 // fmla v2.4s, v16.4s, v28.s[1]
 	WORD $0x4fbc1306 // fmla v6.4s, v24.4s, v28.s[1]
-
-group2next3:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V3.H8, V0.H8, V11.H8
 	VZIP2 V17.H8, V0.H8, V21.H8
 	WORD $0x4f9d1161 // fmla v1.4s, v11.4s, v29.s[0]
 	WORD $0x4f9d12a5 // fmla v5.4s, v21.4s, v29.s[0]
-	BLT group2next4
 	WORD $0x4fbd1162 // fmla v2.4s, v11.4s, v29.s[1]
 	WORD $0x4fbd12a6 // fmla v6.4s, v21.4s, v29.s[1]
-
-group2next4:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V4.H8, V0.H8, V12.H8
 	VZIP2 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9e1181 // fmla v1.4s, v12.4s, v30.s[0]
 	WORD $0x4f9e12c5 // fmla v5.4s, v22.4s, v30.s[0]
-	BLT group2next5
 	WORD $0x4fbe1182 // fmla v2.4s, v12.4s, v30.s[1]
 	WORD $0x4fbe12c6 // fmla v6.4s, v22.4s, v30.s[1]
-
-group2next5:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V7.H8, V0.H8, V15.H8
 	VZIP2 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9f11e1 // fmla v1.4s, v15.4s, v31.s[0]
 	WORD $0x4f9f12e5 // fmla v5.4s, v23.4s, v31.s[0]
-	BLT group2next6
 	WORD $0x4fbf11e2 // fmla v2.4s, v15.4s, v31.s[1]
 	WORD $0x4fbf12e6 // fmla v6.4s, v23.4s, v31.s[1]
-
-group2next6:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V8.H8, V0.H8, V16.H8
 	VZIP2 V20.H8, V0.H8, V24.H8
 	WORD $0x4f991201 // fmla v1.4s, v16.4s, v25.s[0]
 	WORD $0x4f991305 // fmla v5.4s, v24.4s, v25.s[0]
-	BLT group2next7
 	WORD $0x4fb91202 // fmla v2.4s, v16.4s, v25.s[1]
 	WORD $0x4fb91306 // fmla v6.4s, v24.4s, v25.s[1]
-
-group2next7:
 	SUB R3<<3, R4, R4
 	WORD $0x3cf469e3 // ldr q3, [x15, x20]
 	WORD $0x3cf46a04 // ldr q4, [x16, x20]
@@ -20347,88 +20386,64 @@ group2next7:
 	VZIP1 V17.H8, V0.H8, V21.H8
 	WORD $0x4f991169 // fmla v9.4s, v11.4s, v25.s[0]
 	WORD $0x4f9912ad // fmla v13.4s, v21.4s, v25.s[0]
-	BLT group2next8
 	WORD $0x4fb9116a // fmla v10.4s, v11.4s, v25.s[1]
 	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
-
-group2next8:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V4.H8, V0.H8, V12.H8
 	VZIP1 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9a1189 // fmla v9.4s, v12.4s, v26.s[0]
 	WORD $0x4f9a12cd // fmla v13.4s, v22.4s, v26.s[0]
-	BLT group2next9
 	WORD $0x4fba118a // fmla v10.4s, v12.4s, v26.s[1]
 	WORD $0x4fba12ce // fmla v14.4s, v22.4s, v26.s[1]
-
-group2next9:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V7.H8, V0.H8, V15.H8
 	VZIP1 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9b11e9 // fmla v9.4s, v15.4s, v27.s[0]
 	WORD $0x4f9b12ed // fmla v13.4s, v23.4s, v27.s[0]
-	BLT group2next10
 	WORD $0x4fbb11ea // fmla v10.4s, v15.4s, v27.s[1]
 	WORD $0x4fbb12ee // fmla v14.4s, v23.4s, v27.s[1]
-
-group2next10:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V8.H8, V0.H8, V16.H8
 	VZIP1 V20.H8, V0.H8, V24.H8
 	WORD $0x4f9c1209 // fmla v9.4s, v16.4s, v28.s[0]
 	WORD $0x4f9c130d // fmla v13.4s, v24.4s, v28.s[0]
-	BLT group2next11
 	WORD $0x4fbc120a // fmla v10.4s, v16.4s, v28.s[1]
 	WORD $0x4fbc130e // fmla v14.4s, v24.4s, v28.s[1]
-
-group2next11:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V3.H8, V0.H8, V11.H8
 	VZIP2 V17.H8, V0.H8, V21.H8
 	WORD $0x4f9d1169 // fmla v9.4s, v11.4s, v29.s[0]
 	WORD $0x4f9d12ad // fmla v13.4s, v21.4s, v29.s[0]
-	BLT group2next12
 	WORD $0x4fbd116a // fmla v10.4s, v11.4s, v29.s[1]
 	WORD $0x4fbd12ae // fmla v14.4s, v21.4s, v29.s[1]
-
-group2next12:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V4.H8, V0.H8, V12.H8
 	VZIP2 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9e1189 // fmla v9.4s, v12.4s, v30.s[0]
 	WORD $0x4f9e12cd // fmla v13.4s, v22.4s, v30.s[0]
-	BLT group2next13
 	WORD $0x4fbe118a // fmla v10.4s, v12.4s, v30.s[1]
 	WORD $0x4fbe12ce // fmla v14.4s, v22.4s, v30.s[1]
-
-group2next13:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V7.H8, V0.H8, V15.H8
 	VZIP2 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9f11e9 // fmla v9.4s, v15.4s, v31.s[0]
 	WORD $0x4f9f12ed // fmla v13.4s, v23.4s, v31.s[0]
-	BLT group2next14
 	WORD $0x4fbf11ea // fmla v10.4s, v15.4s, v31.s[1]
 	WORD $0x4fbf12ee // fmla v14.4s, v23.4s, v31.s[1]
-
-group2next14:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V8.H8, V0.H8, V16.H8
 	VZIP2 V20.H8, V0.H8, V24.H8
 	WORD $0x4f991209 // fmla v9.4s, v16.4s, v25.s[0]
 	WORD $0x4f99130d // fmla v13.4s, v24.4s, v25.s[0]
-	BLT group2next15
 	WORD $0x4fb9120a // fmla v10.4s, v16.4s, v25.s[1]
 	WORD $0x4fb9130e // fmla v14.4s, v24.4s, v25.s[1]
-
-group2next15:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -20437,8 +20452,6 @@ group2next15:
 	BNE group2step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group2first
-	MOVD q_cap+72(FP), R7
-	CMP $2, R7
 	FMOVQ local-256(SP), F3
 	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
 	FMOVQ local-224(SP), F4
@@ -20447,7 +20460,6 @@ group2next15:
 	WORD $0x4e29d4e9 // fadd v9.4s, v7.4s, v9.4s
 	FMOVQ local-160(SP), F8
 	WORD $0x4e2dd50d // fadd v13.4s, v8.4s, v13.4s
-	BLT group2next16
 	FMOVQ local-240(SP), F3
 	WORD $0x4e22d462 // fadd v2.4s, v3.4s, v2.4s
 	FMOVQ local-208(SP), F4
@@ -20457,32 +20469,341 @@ group2next15:
 	FMOVQ local-144(SP), F8
 	WORD $0x4e2ed50e // fadd v14.4s, v8.4s, v14.4s
 
-group2next16:
-
 group2first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group2store
-	MOVD q_cap+72(FP), R7
-	CMP $2, R7
 	FMOVQ F1, local-256(SP)
 	FMOVQ F5, local-224(SP)
 	FMOVQ F9, local-192(SP)
 	FMOVQ F13, local-160(SP)
-	BLT group2next17
 	FMOVQ F2, local-240(SP)
 	FMOVQ F6, local-208(SP)
 	FMOVQ F10, local-176(SP)
 	FMOVQ F14, local-144(SP)
-
-group2next17:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
 	B group2segment
 
 group2store:
 	B store
 
-	// 16 keys by 3 or 4 queries.
+	// 16 keys by 3 to 3 queries.
+group3:
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD d+96(FP), R7
+	MOVD $0, R6
+	MOVD R6, s_cap+16(FP)
+
+group3segment:
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	MOVD $64, R6
+	CMP R7, R6
+	CSEL LT, R6, R7, R6
+	SUB R6, R7, R7
+	MOVD R7, k_cap+40(FP)
+	LSR $3, R6, R6
+	PCALIGN $32
+
+group3step:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group3ahead0
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group3ahead0:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group3ahead1
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group3ahead1:
+	FMOVQ (R15), F4
+	FMOVQ (R16), F8
+	FMOVQ (R19), F12
+	FMOVQ (R21), F16
+
+	// Transpose 4×4 matrices.
+	VTRN1 V8.H8, V4.H8, V17.H8
+	VTRN2 V8.H8, V4.H8, V18.H8
+	VTRN1 V16.H8, V12.H8, V19.H8
+	VTRN2 V16.H8, V12.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V4.S4
+	VTRN2 V19.S4, V17.S4, V12.S4
+	VTRN1 V20.S4, V18.S4, V8.S4
+	VTRN2 V20.S4, V18.S4, V16.S4
+	FMOVQ (R4), F21
+	ADD R3, R4, R4
+	VZIP1 V4.H8, V0.H8, V17.H8
+	WORD $0x4f951221 // fmla v1.4s, v17.4s, v21.s[0]
+	WORD $0x4fb51222 // fmla v2.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a23 // fmla v3.4s, v17.4s, v21.s[2]
+	FMOVQ (R4), F22
+	ADD R3, R4, R4
+	VZIP1 V8.H8, V0.H8, V18.H8
+	WORD $0x4f961241 // fmla v1.4s, v18.4s, v22.s[0]
+	WORD $0x4fb61242 // fmla v2.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a43 // fmla v3.4s, v18.4s, v22.s[2]
+	FMOVQ (R4), F23
+	ADD R3, R4, R4
+	VZIP1 V12.H8, V0.H8, V19.H8
+	WORD $0x4f971261 // fmla v1.4s, v19.4s, v23.s[0]
+	WORD $0x4fb71262 // fmla v2.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a63 // fmla v3.4s, v19.4s, v23.s[2]
+	FMOVQ (R4), F24
+	ADD R3, R4, R4
+	VZIP1 V16.H8, V0.H8, V20.H8
+	WORD $0x4f981281 // fmla v1.4s, v20.4s, v24.s[0]
+	WORD $0x4fb81282 // fmla v2.4s, v20.4s, v24.s[1]
+	WORD $0x4f981a83 // fmla v3.4s, v20.4s, v24.s[2]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP2 V4.H8, V0.H8, V17.H8
+	WORD $0x4f991221 // fmla v1.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91222 // fmla v2.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a23 // fmla v3.4s, v17.4s, v25.s[2]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP2 V8.H8, V0.H8, V18.H8
+	WORD $0x4f9a1241 // fmla v1.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1242 // fmla v2.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a43 // fmla v3.4s, v18.4s, v26.s[2]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP2 V12.H8, V0.H8, V19.H8
+	WORD $0x4f9b1261 // fmla v1.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1262 // fmla v2.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a63 // fmla v3.4s, v19.4s, v27.s[2]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP2 V16.H8, V0.H8, V20.H8
+	WORD $0x4f9c1281 // fmla v1.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc1282 // fmla v2.4s, v20.4s, v28.s[1]
+	WORD $0x4f9c1a83 // fmla v3.4s, v20.4s, v28.s[2]
+	WORD $0x3cf169e4 // ldr q4, [x15, x17]
+	WORD $0x3cf16a08 // ldr q8, [x16, x17]
+	WORD $0x3cf16a6c // ldr q12, [x19, x17]
+	WORD $0x3cf16ab0 // ldr q16, [x21, x17]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V8.H8, V4.H8, V17.H8
+	VTRN2 V8.H8, V4.H8, V18.H8
+	VTRN1 V16.H8, V12.H8, V19.H8
+	VTRN2 V16.H8, V12.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V4.S4
+	VTRN2 V19.S4, V17.S4, V12.S4
+	VTRN1 V20.S4, V18.S4, V8.S4
+	VTRN2 V20.S4, V18.S4, V16.S4
+	VZIP1 V4.H8, V0.H8, V17.H8
+	WORD $0x4f951225 // fmla v5.4s, v17.4s, v21.s[0]
+	WORD $0x4fb51226 // fmla v6.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a27 // fmla v7.4s, v17.4s, v21.s[2]
+	VZIP1 V8.H8, V0.H8, V18.H8
+	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
+	WORD $0x4fb61246 // fmla v6.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
+	VZIP1 V12.H8, V0.H8, V19.H8
+	WORD $0x4f971265 // fmla v5.4s, v19.4s, v23.s[0]
+	WORD $0x4fb71266 // fmla v6.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a67 // fmla v7.4s, v19.4s, v23.s[2]
+	VZIP1 V16.H8, V0.H8, V20.H8
+	WORD $0x4f981285 // fmla v5.4s, v20.4s, v24.s[0]
+	WORD $0x4fb81286 // fmla v6.4s, v20.4s, v24.s[1]
+	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
+	VZIP2 V4.H8, V0.H8, V17.H8
+	WORD $0x4f991225 // fmla v5.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91226 // fmla v6.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a27 // fmla v7.4s, v17.4s, v25.s[2]
+	VZIP2 V8.H8, V0.H8, V18.H8
+	WORD $0x4f9a1245 // fmla v5.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1246 // fmla v6.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a47 // fmla v7.4s, v18.4s, v26.s[2]
+	VZIP2 V12.H8, V0.H8, V19.H8
+	WORD $0x4f9b1265 // fmla v5.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1266 // fmla v6.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a67 // fmla v7.4s, v19.4s, v27.s[2]
+	VZIP2 V16.H8, V0.H8, V20.H8
+	WORD $0x4f9c1285 // fmla v5.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc1286 // fmla v6.4s, v20.4s, v28.s[1]
+	WORD $0x4f9c1a87 // fmla v7.4s, v20.4s, v28.s[2]
+	WORD $0x3cf469e4 // ldr q4, [x15, x20]
+	WORD $0x3cf46a08 // ldr q8, [x16, x20]
+	WORD $0x3cf46a6c // ldr q12, [x19, x20]
+	WORD $0x3cf46ab0 // ldr q16, [x21, x20]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V8.H8, V4.H8, V17.H8
+	VTRN2 V8.H8, V4.H8, V18.H8
+	VTRN1 V16.H8, V12.H8, V19.H8
+	VTRN2 V16.H8, V12.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V4.S4
+	VTRN2 V19.S4, V17.S4, V12.S4
+	VTRN1 V20.S4, V18.S4, V8.S4
+	VTRN2 V20.S4, V18.S4, V16.S4
+	VZIP1 V4.H8, V0.H8, V17.H8
+	WORD $0x4f951229 // fmla v9.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5122a // fmla v10.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
+	VZIP1 V8.H8, V0.H8, V18.H8
+	WORD $0x4f961249 // fmla v9.4s, v18.4s, v22.s[0]
+	WORD $0x4fb6124a // fmla v10.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a4b // fmla v11.4s, v18.4s, v22.s[2]
+	VZIP1 V12.H8, V0.H8, V19.H8
+	WORD $0x4f971269 // fmla v9.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7126a // fmla v10.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a6b // fmla v11.4s, v19.4s, v23.s[2]
+	VZIP1 V16.H8, V0.H8, V20.H8
+	WORD $0x4f981289 // fmla v9.4s, v20.4s, v24.s[0]
+	WORD $0x4fb8128a // fmla v10.4s, v20.4s, v24.s[1]
+	WORD $0x4f981a8b // fmla v11.4s, v20.4s, v24.s[2]
+	VZIP2 V4.H8, V0.H8, V17.H8
+	WORD $0x4f991229 // fmla v9.4s, v17.4s, v25.s[0]
+	WORD $0x4fb9122a // fmla v10.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a2b // fmla v11.4s, v17.4s, v25.s[2]
+	VZIP2 V8.H8, V0.H8, V18.H8
+	WORD $0x4f9a1249 // fmla v9.4s, v18.4s, v26.s[0]
+	WORD $0x4fba124a // fmla v10.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a4b // fmla v11.4s, v18.4s, v26.s[2]
+	VZIP2 V12.H8, V0.H8, V19.H8
+	WORD $0x4f9b1269 // fmla v9.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb126a // fmla v10.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a6b // fmla v11.4s, v19.4s, v27.s[2]
+	VZIP2 V16.H8, V0.H8, V20.H8
+	WORD $0x4f9c1289 // fmla v9.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc128a // fmla v10.4s, v20.4s, v28.s[1]
+	WORD $0x4f9c1a8b // fmla v11.4s, v20.4s, v28.s[2]
+	WORD $0x3cf669e4 // ldr q4, [x15, x22]
+	WORD $0x3cf66a08 // ldr q8, [x16, x22]
+	WORD $0x3cf66a6c // ldr q12, [x19, x22]
+	WORD $0x3cf66ab0 // ldr q16, [x21, x22]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V8.H8, V4.H8, V17.H8
+	VTRN2 V8.H8, V4.H8, V18.H8
+	VTRN1 V16.H8, V12.H8, V19.H8
+	VTRN2 V16.H8, V12.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V4.S4
+	VTRN2 V19.S4, V17.S4, V12.S4
+	VTRN1 V20.S4, V18.S4, V8.S4
+	VTRN2 V20.S4, V18.S4, V16.S4
+	VZIP1 V4.H8, V0.H8, V17.H8
+	WORD $0x4f95122d // fmla v13.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a2f // fmla v15.4s, v17.4s, v21.s[2]
+	VZIP1 V8.H8, V0.H8, V18.H8
+	WORD $0x4f96124d // fmla v13.4s, v18.4s, v22.s[0]
+	WORD $0x4fb6124e // fmla v14.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a4f // fmla v15.4s, v18.4s, v22.s[2]
+	VZIP1 V12.H8, V0.H8, V19.H8
+	WORD $0x4f97126d // fmla v13.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a6f // fmla v15.4s, v19.4s, v23.s[2]
+	VZIP1 V16.H8, V0.H8, V20.H8
+	WORD $0x4f98128d // fmla v13.4s, v20.4s, v24.s[0]
+	WORD $0x4fb8128e // fmla v14.4s, v20.4s, v24.s[1]
+	WORD $0x4f981a8f // fmla v15.4s, v20.4s, v24.s[2]
+	VZIP2 V4.H8, V0.H8, V17.H8
+	WORD $0x4f99122d // fmla v13.4s, v17.4s, v25.s[0]
+	WORD $0x4fb9122e // fmla v14.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a2f // fmla v15.4s, v17.4s, v25.s[2]
+	VZIP2 V8.H8, V0.H8, V18.H8
+	WORD $0x4f9a124d // fmla v13.4s, v18.4s, v26.s[0]
+	WORD $0x4fba124e // fmla v14.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a4f // fmla v15.4s, v18.4s, v26.s[2]
+	VZIP2 V12.H8, V0.H8, V19.H8
+	WORD $0x4f9b126d // fmla v13.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb126e // fmla v14.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a6f // fmla v15.4s, v19.4s, v27.s[2]
+	VZIP2 V16.H8, V0.H8, V20.H8
+	WORD $0x4f9c128d // fmla v13.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc128e // fmla v14.4s, v20.4s, v28.s[1]
+	WORD $0x4f9c1a8f // fmla v15.4s, v20.4s, v28.s[2]
+	ADD $16, R15, R15
+	ADD $16, R16, R16
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	SUBS $1, R6, R6
+	BNE group3step
+	MOVD s_cap+16(FP), R7
+	CBZ R7, group3first
+	FMOVQ local-256(SP), F4
+	WORD $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
+	FMOVQ local-208(SP), F8
+	WORD $0x4e25d505 // fadd v5.4s, v8.4s, v5.4s
+	FMOVQ local-160(SP), F12
+	WORD $0x4e29d589 // fadd v9.4s, v12.4s, v9.4s
+	FMOVQ local-112(SP), F16
+	WORD $0x4e2dd60d // fadd v13.4s, v16.4s, v13.4s
+	FMOVQ local-240(SP), F4
+	WORD $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
+	FMOVQ local-192(SP), F8
+	WORD $0x4e26d506 // fadd v6.4s, v8.4s, v6.4s
+	FMOVQ local-144(SP), F12
+	WORD $0x4e2ad58a // fadd v10.4s, v12.4s, v10.4s
+	FMOVQ local-96(SP), F16
+	WORD $0x4e2ed60e // fadd v14.4s, v16.4s, v14.4s
+	FMOVQ local-224(SP), F4
+	WORD $0x4e23d483 // fadd v3.4s, v4.4s, v3.4s
+	FMOVQ local-176(SP), F8
+	WORD $0x4e27d507 // fadd v7.4s, v8.4s, v7.4s
+	FMOVQ local-128(SP), F12
+	WORD $0x4e2bd58b // fadd v11.4s, v12.4s, v11.4s
+	FMOVQ local-80(SP), F16
+	WORD $0x4e2fd60f // fadd v15.4s, v16.4s, v15.4s
+
+group3first:
+	MOVD k_cap+40(FP), R7
+	CBZ R7, group3store
+	FMOVQ F1, local-256(SP)
+	FMOVQ F5, local-208(SP)
+	FMOVQ F9, local-160(SP)
+	FMOVQ F13, local-112(SP)
+	FMOVQ F2, local-240(SP)
+	FMOVQ F6, local-192(SP)
+	FMOVQ F10, local-144(SP)
+	FMOVQ F14, local-96(SP)
+	FMOVQ F3, local-224(SP)
+	FMOVQ F7, local-176(SP)
+	FMOVQ F11, local-128(SP)
+	FMOVQ F15, local-80(SP)
+	MOVD $1, R6
+	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
+	B group3segment
+
+group3store:
+	B store
+
+	// 16 keys by 4 to 4 queries.
 group4:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
@@ -20545,8 +20866,6 @@ group4ahead0:
 	MOVD R14, R10
 
 group4ahead1:
-	MOVD q_cap+72(FP), R7
-	CMP $4, R7
 	FMOVQ (R15), F17
 	FMOVQ (R16), F18
 	FMOVQ (R19), F19
@@ -20567,80 +20886,56 @@ group4ahead1:
 	WORD $0x4f9912a1 // fmla v1.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912a2 // fmla v2.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aa3 // fmla v3.4s, v21.4s, v25.s[2]
-	BLT group4next0
 	WORD $0x4fb91aa4 // fmla v4.4s, v21.4s, v25.s[3]
-
-group4next0:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9a12c1 // fmla v1.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12c2 // fmla v2.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1ac3 // fmla v3.4s, v22.4s, v26.s[2]
-	BLT group4next1
 	WORD $0x4fba1ac4 // fmla v4.4s, v22.4s, v26.s[3]
-
-group4next1:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9b12e1 // fmla v1.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12e2 // fmla v2.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1ae3 // fmla v3.4s, v23.4s, v27.s[2]
-	BLT group4next2
 	WORD $0x4fbb1ae4 // fmla v4.4s, v23.4s, v27.s[3]
-
-group4next2:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V20.H8, V0.H8, V24.H8
 	WORD $0x4f9c1301 // fmla v1.4s, v24.4s, v28.s[0]
 	WORD $0x4fbc1302 // fmla v2.4s, v24.4s, v28.s[1]
 	WORD $0x4f9c1b03 // fmla v3.4s, v24.4s, v28.s[2]
-	BLT group4next3
 	WORD $0x4fbc1b04 // fmla v4.4s, v24.4s, v28.s[3]
-
-group4next3:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V17.H8, V0.H8, V21.H8
 	WORD $0x4f9d12a1 // fmla v1.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12a2 // fmla v2.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aa3 // fmla v3.4s, v21.4s, v29.s[2]
-	BLT group4next4
 	WORD $0x4fbd1aa4 // fmla v4.4s, v21.4s, v29.s[3]
-
-group4next4:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9e12c1 // fmla v1.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12c2 // fmla v2.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1ac3 // fmla v3.4s, v22.4s, v30.s[2]
-	BLT group4next5
 	WORD $0x4fbe1ac4 // fmla v4.4s, v22.4s, v30.s[3]
-
-group4next5:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9f12e1 // fmla v1.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12e2 // fmla v2.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1ae3 // fmla v3.4s, v23.4s, v31.s[2]
-	BLT group4next6
 	WORD $0x4fbf1ae4 // fmla v4.4s, v23.4s, v31.s[3]
-
-group4next6:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V20.H8, V0.H8, V24.H8
 	WORD $0x4f991301 // fmla v1.4s, v24.4s, v25.s[0]
 	WORD $0x4fb91302 // fmla v2.4s, v24.4s, v25.s[1]
 	WORD $0x4f991b03 // fmla v3.4s, v24.4s, v25.s[2]
-	BLT group4next7
 	WORD $0x4fb91b04 // fmla v4.4s, v24.4s, v25.s[3]
-
-group4next7:
 	SUB R3<<3, R4, R4
 	WORD $0x3cf169f1 // ldr q17, [x15, x17]
 	WORD $0x3cf16a12 // ldr q18, [x16, x17]
@@ -20662,80 +20957,56 @@ group4next7:
 	WORD $0x4f9912a5 // fmla v5.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912a6 // fmla v6.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aa7 // fmla v7.4s, v21.4s, v25.s[2]
-	BLT group4next8
 	WORD $0x4fb91aa8 // fmla v8.4s, v21.4s, v25.s[3]
-
-group4next8:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12c6 // fmla v6.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1ac7 // fmla v7.4s, v22.4s, v26.s[2]
-	BLT group4next9
 	WORD $0x4fba1ac8 // fmla v8.4s, v22.4s, v26.s[3]
-
-group4next9:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9b12e5 // fmla v5.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12e6 // fmla v6.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1ae7 // fmla v7.4s, v23.4s, v27.s[2]
-	BLT group4next10
 	WORD $0x4fbb1ae8 // fmla v8.4s, v23.4s, v27.s[3]
-
-group4next10:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V20.H8, V0.H8, V24.H8
 	WORD $0x4f9c1305 // fmla v5.4s, v24.4s, v28.s[0]
 	WORD $0x4fbc1306 // fmla v6.4s, v24.4s, v28.s[1]
 	WORD $0x4f9c1b07 // fmla v7.4s, v24.4s, v28.s[2]
-	BLT group4next11
 	WORD $0x4fbc1b08 // fmla v8.4s, v24.4s, v28.s[3]
-
-group4next11:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V17.H8, V0.H8, V21.H8
 	WORD $0x4f9d12a5 // fmla v5.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12a6 // fmla v6.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aa7 // fmla v7.4s, v21.4s, v29.s[2]
-	BLT group4next12
 	WORD $0x4fbd1aa8 // fmla v8.4s, v21.4s, v29.s[3]
-
-group4next12:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9e12c5 // fmla v5.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12c6 // fmla v6.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1ac7 // fmla v7.4s, v22.4s, v30.s[2]
-	BLT group4next13
 	WORD $0x4fbe1ac8 // fmla v8.4s, v22.4s, v30.s[3]
-
-group4next13:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9f12e5 // fmla v5.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12e6 // fmla v6.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1ae7 // fmla v7.4s, v23.4s, v31.s[2]
-	BLT group4next14
 	WORD $0x4fbf1ae8 // fmla v8.4s, v23.4s, v31.s[3]
-
-group4next14:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V20.H8, V0.H8, V24.H8
 	WORD $0x4f991305 // fmla v5.4s, v24.4s, v25.s[0]
 	WORD $0x4fb91306 // fmla v6.4s, v24.4s, v25.s[1]
 	WORD $0x4f991b07 // fmla v7.4s, v24.4s, v25.s[2]
-	BLT group4next15
 	WORD $0x4fb91b08 // fmla v8.4s, v24.4s, v25.s[3]
-
-group4next15:
 	SUB R3<<3, R4, R4
 	WORD $0x3cf469f1 // ldr q17, [x15, x20]
 	WORD $0x3cf46a12 // ldr q18, [x16, x20]
@@ -20757,80 +21028,56 @@ group4next15:
 	WORD $0x4f9912a9 // fmla v9.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912aa // fmla v10.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aab // fmla v11.4s, v21.4s, v25.s[2]
-	BLT group4next16
 	WORD $0x4fb91aac // fmla v12.4s, v21.4s, v25.s[3]
-
-group4next16:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9a12c9 // fmla v9.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12ca // fmla v10.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1acb // fmla v11.4s, v22.4s, v26.s[2]
-	BLT group4next17
 	WORD $0x4fba1acc // fmla v12.4s, v22.4s, v26.s[3]
-
-group4next17:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9b12e9 // fmla v9.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12ea // fmla v10.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1aeb // fmla v11.4s, v23.4s, v27.s[2]
-	BLT group4next18
 	WORD $0x4fbb1aec // fmla v12.4s, v23.4s, v27.s[3]
-
-group4next18:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V20.H8, V0.H8, V24.H8
 	WORD $0x4f9c1309 // fmla v9.4s, v24.4s, v28.s[0]
 	WORD $0x4fbc130a // fmla v10.4s, v24.4s, v28.s[1]
 	WORD $0x4f9c1b0b // fmla v11.4s, v24.4s, v28.s[2]
-	BLT group4next19
 	WORD $0x4fbc1b0c // fmla v12.4s, v24.4s, v28.s[3]
-
-group4next19:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V17.H8, V0.H8, V21.H8
 	WORD $0x4f9d12a9 // fmla v9.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12aa // fmla v10.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aab // fmla v11.4s, v21.4s, v29.s[2]
-	BLT group4next20
 	WORD $0x4fbd1aac // fmla v12.4s, v21.4s, v29.s[3]
-
-group4next20:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9e12c9 // fmla v9.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12ca // fmla v10.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1acb // fmla v11.4s, v22.4s, v30.s[2]
-	BLT group4next21
 	WORD $0x4fbe1acc // fmla v12.4s, v22.4s, v30.s[3]
-
-group4next21:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9f12e9 // fmla v9.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12ea // fmla v10.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1aeb // fmla v11.4s, v23.4s, v31.s[2]
-	BLT group4next22
 	WORD $0x4fbf1aec // fmla v12.4s, v23.4s, v31.s[3]
-
-group4next22:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V20.H8, V0.H8, V24.H8
 	WORD $0x4f991309 // fmla v9.4s, v24.4s, v25.s[0]
 	WORD $0x4fb9130a // fmla v10.4s, v24.4s, v25.s[1]
 	WORD $0x4f991b0b // fmla v11.4s, v24.4s, v25.s[2]
-	BLT group4next23
 	WORD $0x4fb91b0c // fmla v12.4s, v24.4s, v25.s[3]
-
-group4next23:
 	SUB R3<<3, R4, R4
 	WORD $0x3cf669f1 // ldr q17, [x15, x22]
 	WORD $0x3cf66a12 // ldr q18, [x16, x22]
@@ -20852,80 +21099,56 @@ group4next23:
 	WORD $0x4f9912ad // fmla v13.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aaf // fmla v15.4s, v21.4s, v25.s[2]
-	BLT group4next24
 	WORD $0x4fb91ab0 // fmla v16.4s, v21.4s, v25.s[3]
-
-group4next24:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9a12cd // fmla v13.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12ce // fmla v14.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1acf // fmla v15.4s, v22.4s, v26.s[2]
-	BLT group4next25
 	WORD $0x4fba1ad0 // fmla v16.4s, v22.4s, v26.s[3]
-
-group4next25:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9b12ed // fmla v13.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12ee // fmla v14.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1aef // fmla v15.4s, v23.4s, v27.s[2]
-	BLT group4next26
 	WORD $0x4fbb1af0 // fmla v16.4s, v23.4s, v27.s[3]
-
-group4next26:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V20.H8, V0.H8, V24.H8
 	WORD $0x4f9c130d // fmla v13.4s, v24.4s, v28.s[0]
 	WORD $0x4fbc130e // fmla v14.4s, v24.4s, v28.s[1]
 	WORD $0x4f9c1b0f // fmla v15.4s, v24.4s, v28.s[2]
-	BLT group4next27
 	WORD $0x4fbc1b10 // fmla v16.4s, v24.4s, v28.s[3]
-
-group4next27:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V17.H8, V0.H8, V21.H8
 	WORD $0x4f9d12ad // fmla v13.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12ae // fmla v14.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aaf // fmla v15.4s, v21.4s, v29.s[2]
-	BLT group4next28
 	WORD $0x4fbd1ab0 // fmla v16.4s, v21.4s, v29.s[3]
-
-group4next28:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9e12cd // fmla v13.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12ce // fmla v14.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1acf // fmla v15.4s, v22.4s, v30.s[2]
-	BLT group4next29
 	WORD $0x4fbe1ad0 // fmla v16.4s, v22.4s, v30.s[3]
-
-group4next29:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9f12ed // fmla v13.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12ee // fmla v14.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1aef // fmla v15.4s, v23.4s, v31.s[2]
-	BLT group4next30
 	WORD $0x4fbf1af0 // fmla v16.4s, v23.4s, v31.s[3]
-
-group4next30:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V20.H8, V0.H8, V24.H8
 	WORD $0x4f99130d // fmla v13.4s, v24.4s, v25.s[0]
 	WORD $0x4fb9130e // fmla v14.4s, v24.4s, v25.s[1]
 	WORD $0x4f991b0f // fmla v15.4s, v24.4s, v25.s[2]
-	BLT group4next31
 	WORD $0x4fb91b10 // fmla v16.4s, v24.4s, v25.s[3]
-
-group4next31:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -20934,8 +21157,6 @@ group4next31:
 	BNE group4step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group4first
-	MOVD q_cap+72(FP), R7
-	CMP $4, R7
 	FMOVQ local-256(SP), F17
 	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
 	FMOVQ local-192(SP), F18
@@ -20960,7 +21181,6 @@ group4next31:
 	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
 	FMOVQ local-32(SP), F20
 	WORD $0x4e2fd68f // fadd v15.4s, v20.4s, v15.4s
-	BLT group4next32
 	FMOVQ local-208(SP), F17
 	WORD $0x4e24d624 // fadd v4.4s, v17.4s, v4.4s
 	FMOVQ local-144(SP), F18
@@ -20970,13 +21190,9 @@ group4next31:
 	FMOVQ local-16(SP), F20
 	WORD $0x4e30d690 // fadd v16.4s, v20.4s, v16.4s
 
-group4next32:
-
 group4first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group4store
-	MOVD q_cap+72(FP), R7
-	CMP $4, R7
 	FMOVQ F1, local-256(SP)
 	FMOVQ F5, local-192(SP)
 	FMOVQ F9, local-128(SP)
@@ -20989,15 +21205,13 @@ group4first:
 	FMOVQ F7, local-160(SP)
 	FMOVQ F11, local-96(SP)
 	FMOVQ F15, local-32(SP)
-	BLT group4next33
 	FMOVQ F4, local-208(SP)
 	FMOVQ F8, local-144(SP)
 	FMOVQ F12, local-80(SP)
 	FMOVQ F16, local-16(SP)
-
-group4next33:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
 	B group4segment
 
 group4store:
@@ -22245,15 +22459,15 @@ tile:
 whole:
 	MOVD $0, R5
 
-	// A group of up to 4 queries. Up to 2 take a loop of their own.
+	// A group of up to 4 queries.
 group:
 	MOVD a_N+120(FP), R7
 	SUB R5, R7, R7
 	MOVD R7, a_Q_cap+112(FP)
-	CMP $2, R7
-	BGT group4
+	CMP $3, R7
+	BGE group4
 
-	// 16 keys by 1 or 2 queries.
+	// 16 keys by 1 to 2 queries.
 	MOVD a_Q_base+96(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -22973,12 +23187,13 @@ group2first:
 group2next33:
 	MOVD $1, R6
 	MOVD R6, a_S_cap+16(FP)
+	MOVD a_K_cap+40(FP), R7
 	B group2segment
 
 group2store:
 	B store
 
-	// 16 keys by 3 or 4 queries.
+	// 16 keys by 3 to 4 queries.
 group4:
 	MOVD a_Q_base+96(FP), R4
 	ADD R5<<2, R4, R4
@@ -24021,6 +24236,7 @@ group4first:
 group4next65:
 	MOVD $1, R6
 	MOVD R6, a_S_cap+16(FP)
+	MOVD a_K_cap+40(FP), R7
 	B group4segment
 
 group4store:

@@ -24,9 +24,12 @@ func (g *Gen) NewHeights(name string, most int, count func() a64.GP) *Heights {
 // AllRows are the rows of a loop for one number of them.
 func (g *Gen) AllRows(rows int) *Heights { return &Heights{Gen: g, Most: rows} }
 
+// Single reports whether there is one number of rows only.
+func (h *Heights) Single() bool { return h.count == nil }
+
 // Compare begins a step.
 func (h *Heights) Compare() {
-	if h.count != nil {
+	if !h.Single() {
 		h.Op("CMP", h.Most, h.count())
 	}
 }
@@ -36,12 +39,12 @@ func (h *Heights) Rows(row func(i int)) {
 	next := fmt.Sprintf("%snext%d", h.name, h.places)
 	h.places++
 	for i := range h.Most {
-		if h.count != nil && i == h.Most-1 {
+		if !h.Single() && i == h.Most-1 {
 			h.Jump("BLT", next)
 		}
 		row(i)
 	}
-	if h.count != nil {
+	if !h.Single() {
 		h.Label(next)
 	}
 }
