@@ -5873,41 +5873,6 @@ begins:
 	MOVD R0, c_len+8(FP)
 	B tiles
 
-// func weightAddBiasNEON(c []float32, ldc int, m int, bias []float32)
-TEXT ·weightAddBiasNEON(SB), NOSPLIT, $0-64
-	MOVD c_base+0(FP), R0
-	MOVD ldc+24(FP), R1
-	LSL $2, R1, R1
-	MOVD m+32(FP), R2
-	MOVD bias_base+40(FP), R3
-	MOVD bias_len+48(FP), R4
-	MOVD $0x7fc00000, R5
-	VDUP R5, V0.S4
-	CBZ R4, done
-	CBZ R2, done
-
-row:
-	MOVD R0, R5
-	MOVD R3, R6
-	MOVD R4, R7
-
-	// One vector: x = c + bias.
-vector:
-	FMOVQ (R5), F1
-	FMOVQ.P 16(R6), F2
-	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD $0x4e21e423 // fcmeq v3.4s, v1.4s, v1.4s
-	VBIF V3.B16, V0.B16, V1.B16
-	FMOVQ.P F1, 16(R5)
-	SUBS $4, R7, R7
-	BNE vector
-	ADD R1, R0, R0
-	SUBS $1, R2, R2
-	BNE row
-
-done:
-	RET
-
 // func weightPackNEON(dst []float32, ld int, src []float32, lds int, n int, d int)
 TEXT ·weightPackNEON(SB), NOSPLIT, $0-80
 	MOVD d+72(FP), R0
@@ -12941,754 +12906,6 @@ sum:
 done:
 	RET
 
-// func additiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
-TEXT ·additiveBackwardNEON(SB), NOSPLIT, $0-168
-	MOVD $tanhNEON<>(SB), R0
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R0), F1
-	FMOVQ.P 16(R0), F2
-	FMOVQ.P 16(R0), F3
-	FMOVQ.P 16(R0), F4
-	FMOVQ.P 16(R0), F5
-	MOVD $0x3b01b40b, R1
-	VDUP R1, V6.S4
-	MOVD $0x80000000, R1
-	VDUP R1, V7.S4
-	MOVD $0x41103000, R1
-	VDUP R1, V8.S4
-	MOVD $0x3f550000, R1
-	VDUP R1, V9.S4
-	MOVD $0x4b400000, R1
-	VDUP R1, V10.S4
-	MOVD $0x04040404, R1
-	VDUP R1, V11.S4
-	MOVD $0xd6020100, R1
-	VDUP R1, V12.S4
-	MOVD q_len+40(FP), R1
-	MOVD $0x3f800000, R2
-	VDUP R2, V13.S4
-	MOVD q_base+32(FP), R2
-	MOVD k_base+56(FP), R3
-	MOVD dk_base+0(FP), R4
-	MOVD dq_base+120(FP), R5
-	MOVD dw_base+144(FP), R6
-	MOVD ldk+80(FP), R7
-	LSL $2, R7, R7
-	MOVD ldd+24(FP), R8
-	LSL $2, R8, R8
-	SUBS $4, R1, R1
-	BLT rest
-
-vector:
-	MOVD x_base+96(FP), R11
-	MOVD n+88(FP), R12
-	FMOVQ.P 16(R2), F14
-	FMOVQ (R5), F15
-	FMOVQ (R6), F16
-	MOVD R3, R9
-	MOVD R4, R10
-	CBZ R12, keysFMOVQ
-	PCALIGN $32
-
-keyFMOVQ:
-	FMOVQ (R9), F17
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0fa34 // fabs v20.4s, v17.4s
-	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
-	VORR V10.B16, V10.B16, V24.B16
-	VORR V12.B16, V12.B16, V21.B16
-	VFMLA V9.S4, V20.S4, V24.S4
-	WORD $0x4eab9715 // mla v21.4s, v24.4s, v11.4s
-	VTBL V21.B16, [V0.B16, V1.B16], V22.B16
-	WORD $0x4eb6d694 // fsub v20.4s, v20.4s, v22.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F23
-	WORD $0x6e34de96 // fmul v22.4s, v20.4s, v20.4s
-	VFMLA V6.S4, V22.S4, V23.S4
-	FMOVQ 16(R0), F24
-	VFMLA V23.S4, V22.S4, V24.S4
-	FMOVQ (R0), F23
-	VFMLA V24.S4, V22.S4, V23.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V21.B16, [V2.B16, V3.B16], V24.B16
-	VTBL V21.B16, [V4.B16, V5.B16], V22.B16
-	VFMLA V24.S4, V20.S4, V23.S4
-	WORD $0x6e34ded6 // fmul v22.4s, v22.4s, v20.4s
-	WORD $0x6e37fed6 // fdiv v22.4s, v22.4s, v23.4s
-	WORD $0x4e36d718 // fadd v24.4s, v24.4s, v22.4s
-	VBIF V7.B16, V24.B16, V17.B16
-	VLD1R.P 4(R11), [V19.S4]
-	VFMLA V19.S4, V17.S4, V16.S4
-	WORD $0x4eb1d5b2 // fsub v18.4s, v13.4s, v17.4s
-	WORD $0x4e31d5b1 // fadd v17.4s, v13.4s, v17.4s
-	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
-	VFMLA V19.S4, V18.S4, V15.S4
-	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	FMOVQ (R10), F17
-	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
-	FMOVQ F17, (R10)
-	ADD R7, R9, R9
-	ADD R8, R10, R10
-	SUBS $1, R12, R12
-	BNE keyFMOVQ
-
-keysFMOVQ:
-	FMOVQ.P F15, 16(R5)
-	FMOVQ.P F16, 16(R6)
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	SUBS $4, R1, R1
-	BGE vector
-
-rest:
-	ADDS $4, R1, R1
-	BEQ end
-
-single:
-	MOVD x_base+96(FP), R11
-	MOVD n+88(FP), R12
-	FMOVS.P 4(R2), F14
-	FMOVS (R5), F15
-	FMOVS (R6), F16
-	MOVD R3, R9
-	MOVD R4, R10
-	CBZ R12, keysFMOVS
-	PCALIGN $32
-
-keyFMOVS:
-	FMOVS (R9), F17
-	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0fa34 // fabs v20.4s, v17.4s
-	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
-	VORR V10.B16, V10.B16, V24.B16
-	VORR V12.B16, V12.B16, V21.B16
-	VFMLA V9.S4, V20.S4, V24.S4
-	WORD $0x4eab9715 // mla v21.4s, v24.4s, v11.4s
-	VTBL V21.B16, [V0.B16, V1.B16], V22.B16
-	WORD $0x4eb6d694 // fsub v20.4s, v20.4s, v22.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F23
-	WORD $0x6e34de96 // fmul v22.4s, v20.4s, v20.4s
-	VFMLA V6.S4, V22.S4, V23.S4
-	FMOVQ 16(R0), F24
-	VFMLA V23.S4, V22.S4, V24.S4
-	FMOVQ (R0), F23
-	VFMLA V24.S4, V22.S4, V23.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V21.B16, [V2.B16, V3.B16], V24.B16
-	VTBL V21.B16, [V4.B16, V5.B16], V22.B16
-	VFMLA V24.S4, V20.S4, V23.S4
-	WORD $0x6e34ded6 // fmul v22.4s, v22.4s, v20.4s
-	WORD $0x6e37fed6 // fdiv v22.4s, v22.4s, v23.4s
-	WORD $0x4e36d718 // fadd v24.4s, v24.4s, v22.4s
-	VBIF V7.B16, V24.B16, V17.B16
-	VLD1R.P 4(R11), [V19.S4]
-	VFMLA V19.S4, V17.S4, V16.S4
-	WORD $0x4eb1d5b2 // fsub v18.4s, v13.4s, v17.4s
-	WORD $0x4e31d5b1 // fadd v17.4s, v13.4s, v17.4s
-	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
-	VFMLA V19.S4, V18.S4, V15.S4
-	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
-	FMOVS (R10), F17
-	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
-	FMOVS F17, (R10)
-	ADD R7, R9, R9
-	ADD R8, R10, R10
-	SUBS $1, R12, R12
-	BNE keyFMOVS
-
-keysFMOVS:
-	FMOVS.P F15, 4(R5)
-	FMOVS.P F16, 4(R6)
-	ADD $4, R3, R3
-	ADD $4, R4, R4
-	SUBS $1, R1, R1
-	BNE single
-
-end:
-	RET
-
-// func addWeightedNEON(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
-TEXT ·addWeightedNEON(SB), NOSPLIT, $0-96
-	MOVD dst_base+0(FP), R0
-	MOVD src_base+32(FP), R1
-	MOVD weights_base+72(FP), R2
-	MOVD ldd+24(FP), R3
-	LSL $2, R3, R3
-	MOVD lds+56(FP), R4
-	LSL $2, R4, R4
-	MOVD weights_len+80(FP), R5
-	MOVD $0x7fc00000, R6
-	VDUP R6, V0.S4
-	SUBS $4, R5, R5
-	BLT rest
-
-vector:
-	MOVD n+64(FP), R8
-	FMOVQ.P 16(R2), F1
-	MOVD R1, R6
-	MOVD R0, R7
-	CBZ R8, rowsFMOVQ
-	PCALIGN $32
-
-rowFMOVQ:
-	FMOVQ (R6), F2
-	FMOVQ (R7), F3
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e23e464 // fcmeq v4.4s, v3.4s, v3.4s
-	VBIF V4.B16, V0.B16, V3.B16
-	FMOVQ F3, (R7)
-	ADD R4, R6, R6
-	ADD R3, R7, R7
-	SUBS $1, R8, R8
-	BNE rowFMOVQ
-
-rowsFMOVQ:
-	ADD $16, R0, R0
-	ADD $16, R1, R1
-	SUBS $4, R5, R5
-	BGE vector
-
-rest:
-	ADDS $4, R5, R5
-	BEQ end
-
-single:
-	MOVD n+64(FP), R8
-	FMOVS.P 4(R2), F1
-	MOVD R1, R6
-	MOVD R0, R7
-	CBZ R8, rowsFMOVS
-	PCALIGN $32
-
-rowFMOVS:
-	FMOVS (R6), F2
-	FMOVS (R7), F3
-	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e23e464 // fcmeq v4.4s, v3.4s, v3.4s
-	VBIF V4.B16, V0.B16, V3.B16
-	FMOVS F3, (R7)
-	ADD R4, R6, R6
-	ADD R3, R7, R7
-	SUBS $1, R8, R8
-	BNE rowFMOVS
-
-rowsFMOVS:
-	ADD $4, R0, R0
-	ADD $4, R1, R1
-	SUBS $1, R5, R5
-	BNE single
-
-end:
-	RET
-
-// func adamWNEON(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
-TEXT ·adamWNEON(SB), NOSPLIT, $0-124
-	MOVD w_base+0(FP), R0
-	MOVD g_base+24(FP), R1
-	MOVD m_base+48(FP), R2
-	MOVD v_base+72(FP), R3
-	MOVD w_len+8(FP), R4
-	MOVWU keep+96(FP), R5
-	VDUP R5, V0.S4
-	MOVWU gain1+100(FP), R5
-	VDUP R5, V1.S4
-	MOVWU beta2+104(FP), R5
-	VDUP R5, V2.S4
-	MOVWU gain2+108(FP), R5
-	VDUP R5, V3.S4
-	MOVWU root+112(FP), R5
-	VDUP R5, V4.S4
-	MOVWU epsilon+116(FP), R5
-	VDUP R5, V5.S4
-	MOVWU rate+120(FP), R5
-	VDUP R5, V6.S4
-	MOVD $0x00800000, R5
-	VDUP R5, V11.S4
-	SUBS $4, R4, R4
-	BLT rest
-
-vector:
-	FMOVQ.P 16(R1), F7
-	FMOVQ (R3), F9
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e23dcea // fmul v10.4s, v7.4s, v3.4s
-	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
-	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
-	WORD $0x4ea0f92c // fabs v12.4s, v9.4s
-	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
-	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
-	FMOVQ.P F9, 16(R3)
-	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
-	FMOVQ (R2), F8
-	WORD $0x4ea8d4e7 // fsub v7.4s, v7.4s, v8.4s
-	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	WORD $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
-	WORD $0x4ea0f90c // fabs v12.4s, v8.4s
-	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
-	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
-	FMOVQ.P F8, 16(R2)
-	WORD $0x6e24fd29 // fdiv v9.4s, v9.4s, v4.4s
-	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
-	WORD $0x6e29fd08 // fdiv v8.4s, v8.4s, v9.4s
-	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
-	FMOVQ (R0), F10
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x4ea8d54a // fsub v10.4s, v10.4s, v8.4s
-	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
-	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
-	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
-	FMOVQ.P F10, 16(R0)
-	SUBS $4, R4, R4
-	BGE vector
-
-rest:
-	ADDS $4, R4, R4
-	BEQ end
-
-single:
-	FMOVS.P 4(R1), F7
-	FMOVS (R3), F9
-	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
-	WORD $0x6e23dcea // fmul v10.4s, v7.4s, v3.4s
-	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
-	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
-	WORD $0x4ea0f92c // fabs v12.4s, v9.4s
-	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
-	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
-	FMOVS.P F9, 4(R3)
-	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
-	FMOVS (R2), F8
-	WORD $0x4ea8d4e7 // fsub v7.4s, v7.4s, v8.4s
-	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	WORD $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
-	WORD $0x4ea0f90c // fabs v12.4s, v8.4s
-	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
-	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
-	FMOVS.P F8, 4(R2)
-	WORD $0x6e24fd29 // fdiv v9.4s, v9.4s, v4.4s
-	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
-	WORD $0x6e29fd08 // fdiv v8.4s, v8.4s, v9.4s
-	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
-	FMOVS (R0), F10
-	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
-	WORD $0x4ea8d54a // fsub v10.4s, v10.4s, v8.4s
-	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
-	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
-	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
-	FMOVS.P F10, 4(R0)
-	SUBS $1, R4, R4
-	BNE single
-
-end:
-	RET
-
-// func softcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
-TEXT ·softcapNEON(SB), NOSPLIT, $0-72
-	MOVD $tanhNEON<>(SB), R0
-	FMOVQ.P 16(R0), F0
-	FMOVQ.P 16(R0), F1
-	FMOVQ.P 16(R0), F2
-	FMOVQ.P 16(R0), F3
-	FMOVQ.P 16(R0), F4
-	FMOVQ.P 16(R0), F5
-	MOVD $0x3b01b40b, R1
-	VDUP R1, V6.S4
-	MOVD $0x80000000, R1
-	VDUP R1, V7.S4
-	MOVD $0x41103000, R1
-	VDUP R1, V8.S4
-	MOVD $0x3f550000, R1
-	VDUP R1, V9.S4
-	MOVD $0x4b400000, R1
-	VDUP R1, V10.S4
-	MOVD $0x04040404, R1
-	VDUP R1, V11.S4
-	MOVD $0xd6020100, R1
-	VDUP R1, V12.S4
-	MOVD s_base+0(FP), R1
-	MOVD ld+24(FP), R2
-	LSL $2, R2, R2
-	MOVD max_base+48(FP), R3
-	MOVWU limit+40(FP), R4
-	VDUP R4, V13.S4
-	MOVWU inv+44(FP), R4
-	VDUP R4, V14.S4
-	MOVD max_len+56(FP), R4
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMP $8, R4
-	BGE chunk2
-	CMP $4, R4
-	BGE chunk1
-	RET
-
-	// 2 vectors of lanes, one row per iteration.
-chunk2:
-	FMOVQ (R3), F15
-	FMOVQ 16(R3), F16
-	MOVD n+32(FP), R6
-	MOVD R1, R5
-	CBZ R6, chunk2done
-	PCALIGN $32
-
-chunk2row:
-	FMOVQ (R5), F17
-	WORD $0x6e2ede31 // fmul v17.4s, v17.4s, v14.4s
-	FMOVQ 16(R5), F18
-	WORD $0x6e2ede52 // fmul v18.4s, v18.4s, v14.4s
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0fa33 // fabs v19.4s, v17.4s
-	WORD $0x4ea8f673 // fmin v19.4s, v19.4s, v8.4s
-	VORR V10.B16, V10.B16, V27.B16
-	VORR V12.B16, V12.B16, V21.B16
-	VFMLA V9.S4, V19.S4, V27.S4
-	WORD $0x4eab9775 // mla v21.4s, v27.4s, v11.4s
-	VTBL V21.B16, [V0.B16, V1.B16], V23.B16
-	WORD $0x4eb7d673 // fsub v19.4s, v19.4s, v23.4s
-	WORD $0x4ea0fa54 // fabs v20.4s, v18.4s
-	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
-	VORR V10.B16, V10.B16, V28.B16
-	VORR V12.B16, V12.B16, V22.B16
-	VFMLA V9.S4, V20.S4, V28.S4
-	WORD $0x4eab9796 // mla v22.4s, v28.4s, v11.4s
-	VTBL V22.B16, [V0.B16, V1.B16], V24.B16
-	WORD $0x4eb8d694 // fsub v20.4s, v20.4s, v24.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F25
-	WORD $0x6e33de77 // fmul v23.4s, v19.4s, v19.4s
-	VFMLA V6.S4, V23.S4, V25.S4
-	FMOVQ 32(R0), F26
-	WORD $0x6e34de98 // fmul v24.4s, v20.4s, v20.4s
-	VFMLA V6.S4, V24.S4, V26.S4
-	FMOVQ 16(R0), F27
-	VFMLA V25.S4, V23.S4, V27.S4
-	FMOVQ 16(R0), F28
-	VFMLA V26.S4, V24.S4, V28.S4
-	FMOVQ (R0), F25
-	VFMLA V27.S4, V23.S4, V25.S4
-	FMOVQ (R0), F26
-	VFMLA V28.S4, V24.S4, V26.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V21.B16, [V2.B16, V3.B16], V27.B16
-	VTBL V21.B16, [V4.B16, V5.B16], V23.B16
-	VFMLA V27.S4, V19.S4, V25.S4
-	WORD $0x6e33def7 // fmul v23.4s, v23.4s, v19.4s
-	WORD $0x6e39fef7 // fdiv v23.4s, v23.4s, v25.4s
-	WORD $0x4e37d77b // fadd v27.4s, v27.4s, v23.4s
-	VBIF V7.B16, V27.B16, V17.B16
-	VTBL V22.B16, [V2.B16, V3.B16], V28.B16
-	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
-	VFMLA V28.S4, V20.S4, V26.S4
-	WORD $0x6e34df18 // fmul v24.4s, v24.4s, v20.4s
-	WORD $0x6e3aff18 // fdiv v24.4s, v24.4s, v26.4s
-	WORD $0x4e38d79c // fadd v28.4s, v28.4s, v24.4s
-	VBIF V7.B16, V28.B16, V18.B16
-	WORD $0x6e2dde31 // fmul v17.4s, v17.4s, v13.4s
-	FMOVQ F17, (R5)
-	WORD $0x6eafe633 // fcmgt v19.4s, v17.4s, v15.4s
-	VBIT V19.B16, V17.B16, V15.B16
-	WORD $0x6e2dde52 // fmul v18.4s, v18.4s, v13.4s
-	FMOVQ F18, 16(R5)
-	WORD $0x6eb0e653 // fcmgt v19.4s, v18.4s, v16.4s
-	VBIT V19.B16, V18.B16, V16.B16
-	ADD R2, R5, R5
-	SUBS $1, R6, R6
-	BNE chunk2row
-
-chunk2done:
-	FMOVQ F15, (R3)
-	FMOVQ F16, 16(R3)
-	ADD $32, R1, R1
-	ADD $32, R3, R3
-	SUB $8, R4, R4
-	B columns
-
-	// 1 vectors of lanes, one row per iteration.
-chunk1:
-	FMOVQ (R3), F15
-	MOVD n+32(FP), R6
-	MOVD R1, R5
-	CBZ R6, chunk1done
-	PCALIGN $32
-
-chunk1row:
-	FMOVQ (R5), F16
-	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
-
-	// tanh: the point c nearest to |x|, and r = |x|-c.
-	WORD $0x4ea0fa11 // fabs v17.4s, v16.4s
-	WORD $0x4ea8f631 // fmin v17.4s, v17.4s, v8.4s
-	VORR V10.B16, V10.B16, V21.B16
-	VORR V12.B16, V12.B16, V18.B16
-	VFMLA V9.S4, V17.S4, V21.S4
-	WORD $0x4eab96b2 // mla v18.4s, v21.4s, v11.4s
-	VTBL V18.B16, [V0.B16, V1.B16], V19.B16
-	WORD $0x4eb3d631 // fsub v17.4s, v17.4s, v19.4s
-
-	// h, a polynomial in r².
-	FMOVQ 32(R0), F20
-	WORD $0x6e31de33 // fmul v19.4s, v17.4s, v17.4s
-	VFMLA V6.S4, V19.S4, V20.S4
-	FMOVQ 16(R0), F21
-	VFMLA V20.S4, V19.S4, V21.S4
-	FMOVQ (R0), F20
-	VFMLA V21.S4, V19.S4, V20.S4
-
-	// t + v·r / (h + t·r), with the sign of x.
-	VTBL V18.B16, [V2.B16, V3.B16], V21.B16
-	VTBL V18.B16, [V4.B16, V5.B16], V19.B16
-	VFMLA V21.S4, V17.S4, V20.S4
-	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
-	WORD $0x6e34fe73 // fdiv v19.4s, v19.4s, v20.4s
-	WORD $0x4e33d6b5 // fadd v21.4s, v21.4s, v19.4s
-	VBIF V7.B16, V21.B16, V16.B16
-	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
-	FMOVQ F16, (R5)
-	WORD $0x6eafe611 // fcmgt v17.4s, v16.4s, v15.4s
-	VBIT V17.B16, V16.B16, V15.B16
-	ADD R2, R5, R5
-	SUBS $1, R6, R6
-	BNE chunk1row
-
-chunk1done:
-	FMOVQ F15, (R3)
-	ADD $16, R1, R1
-	ADD $16, R3, R3
-	SUB $4, R4, R4
-	B columns
-
-// func maskSpanNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
-TEXT ·maskSpanNEON(SB), NOSPLIT, $0-120
-	MOVD s_base+0(FP), R0
-	MOVD ld+24(FP), R1
-	LSL $2, R1, R1
-	MOVD max_base+96(FP), R2
-	MOVD max_len+104(FP), R3
-	MOVD lo_base+48(FP), R4
-	MOVD hi_base+72(FP), R5
-	MOVD $0x00000001, R8
-	VDUP R8, V0.S4
-	MOVD $0xff800000, R8
-	VDUP R8, V1.S4
-	CBZ R3, done
-
-	// One vector of lanes: spans, maxima and the row's number in registers.
-columns:
-	FMOVQ (R4), F2
-	FMOVQ (R5), F3
-	FMOVQ (R2), F4
-	MOVD j0+32(FP), R7
-	VDUP R7, V5.S4
-	MOVD R0, R7
-	MOVD n+40(FP), R6
-	CBZ R6, next
-
-row:
-
-	// Keep the scores with lo ≤ j < hi.
-	FMOVQ (R7), F6
-	WORD $0x4ea23ca7 // cmge v7.4s, v5.4s, v2.4s
-	WORD $0x4ea53468 // cmgt v8.4s, v3.4s, v5.4s
-	VAND V7.B16, V8.B16, V8.B16
-	VBIF V8.B16, V1.B16, V6.B16
-	FMOVQ F6, (R7)
-	WORD $0x6ea4e4c7 // fcmgt v7.4s, v6.4s, v4.4s
-	VBIT V7.B16, V6.B16, V4.B16
-	VADD V0.S4, V5.S4, V5.S4
-	ADD R1, R7, R7
-	SUBS $1, R6, R6
-	BNE row
-
-next:
-	FMOVQ F4, (R2)
-	ADD $16, R0, R0
-	ADD $16, R4, R4
-	ADD $16, R5, R5
-	ADD $16, R2, R2
-	SUBS $4, R3, R3
-	BNE columns
-
-done:
-	RET
-
-// func aLiBiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
-TEXT ·aLiBiNEON(SB), NOSPLIT, $0-120
-	MOVD s_base+0(FP), R0
-	MOVD ld+24(FP), R1
-	LSL $2, R1, R1
-	MOVD slopes_base+48(FP), R2
-	MOVD pos_base+72(FP), R3
-	MOVD max_base+96(FP), R4
-	MOVD $0x00000001, R5
-	VDUP R5, V0.S4
-	MOVD max_len+104(FP), R5
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMP $12, R5
-	BGE chunk3
-	CMP $8, R5
-	BGE chunk2
-	CMP $4, R5
-	BGE chunk1
-	RET
-
-	// 3 vectors of lanes, one row per iteration.
-chunk3:
-	FMOVQ (R2), F1
-	FMOVQ (R3), F4
-	FMOVQ (R4), F7
-	FMOVQ 16(R2), F2
-	FMOVQ 16(R3), F5
-	FMOVQ 16(R4), F8
-	FMOVQ 32(R2), F3
-	FMOVQ 32(R3), F6
-	FMOVQ 32(R4), F9
-	MOVD j0+32(FP), R6
-	MOVD n+40(FP), R7
-	VDUP R6, V10.S4
-	MOVD R0, R6
-	CBZ R7, chunk3done
-	PCALIGN $32
-
-chunk3row:
-	VSUB V10.S4, V4.S4, V11.S4
-	WORD $0x4ea0b96b // abs v11.4s, v11.4s
-	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	FMOVQ (R6), F14
-	VFMLS V11.S4, V1.S4, V14.S4
-	FMOVQ F14, (R6)
-	WORD $0x6ea7e5cb // fcmgt v11.4s, v14.4s, v7.4s
-	VBIT V11.B16, V14.B16, V7.B16
-	VSUB V10.S4, V5.S4, V12.S4
-	WORD $0x4ea0b98c // abs v12.4s, v12.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	FMOVQ 16(R6), F15
-	VFMLS V12.S4, V2.S4, V15.S4
-	FMOVQ F15, 16(R6)
-	WORD $0x6ea8e5ec // fcmgt v12.4s, v15.4s, v8.4s
-	VBIT V12.B16, V15.B16, V8.B16
-	VSUB V10.S4, V6.S4, V13.S4
-	WORD $0x4ea0b9ad // abs v13.4s, v13.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	FMOVQ 32(R6), F16
-	VFMLS V13.S4, V3.S4, V16.S4
-	FMOVQ F16, 32(R6)
-	WORD $0x6ea9e60d // fcmgt v13.4s, v16.4s, v9.4s
-	VBIT V13.B16, V16.B16, V9.B16
-	VADD V0.S4, V10.S4, V10.S4
-	ADD R1, R6, R6
-	SUBS $1, R7, R7
-	BNE chunk3row
-
-chunk3done:
-	FMOVQ F7, (R4)
-	FMOVQ F8, 16(R4)
-	FMOVQ F9, 32(R4)
-	ADD $48, R0, R0
-	ADD $48, R2, R2
-	ADD $48, R3, R3
-	ADD $48, R4, R4
-	SUB $12, R5, R5
-	B columns
-
-	// 2 vectors of lanes, one row per iteration.
-chunk2:
-	FMOVQ (R2), F1
-	FMOVQ (R3), F3
-	FMOVQ (R4), F5
-	FMOVQ 16(R2), F2
-	FMOVQ 16(R3), F4
-	FMOVQ 16(R4), F6
-	MOVD j0+32(FP), R6
-	MOVD n+40(FP), R7
-	VDUP R6, V7.S4
-	MOVD R0, R6
-	CBZ R7, chunk2done
-	PCALIGN $32
-
-chunk2row:
-	VSUB V7.S4, V3.S4, V8.S4
-	WORD $0x4ea0b908 // abs v8.4s, v8.4s
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
-	FMOVQ (R6), F10
-	VFMLS V8.S4, V1.S4, V10.S4
-	FMOVQ F10, (R6)
-	WORD $0x6ea5e548 // fcmgt v8.4s, v10.4s, v5.4s
-	VBIT V8.B16, V10.B16, V5.B16
-	VSUB V7.S4, V4.S4, V9.S4
-	WORD $0x4ea0b929 // abs v9.4s, v9.4s
-	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
-	FMOVQ 16(R6), F11
-	VFMLS V9.S4, V2.S4, V11.S4
-	FMOVQ F11, 16(R6)
-	WORD $0x6ea6e569 // fcmgt v9.4s, v11.4s, v6.4s
-	VBIT V9.B16, V11.B16, V6.B16
-	VADD V0.S4, V7.S4, V7.S4
-	ADD R1, R6, R6
-	SUBS $1, R7, R7
-	BNE chunk2row
-
-chunk2done:
-	FMOVQ F5, (R4)
-	FMOVQ F6, 16(R4)
-	ADD $32, R0, R0
-	ADD $32, R2, R2
-	ADD $32, R3, R3
-	ADD $32, R4, R4
-	SUB $8, R5, R5
-	B columns
-
-	// 1 vectors of lanes, one row per iteration.
-chunk1:
-	FMOVQ (R2), F1
-	FMOVQ (R3), F2
-	FMOVQ (R4), F3
-	MOVD j0+32(FP), R6
-	MOVD n+40(FP), R7
-	VDUP R6, V4.S4
-	MOVD R0, R6
-	CBZ R7, chunk1done
-	PCALIGN $32
-
-chunk1row:
-	VSUB V4.S4, V2.S4, V5.S4
-	WORD $0x4ea0b8a5 // abs v5.4s, v5.4s
-	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
-	FMOVQ (R6), F6
-	VFMLS V5.S4, V1.S4, V6.S4
-	FMOVQ F6, (R6)
-	WORD $0x6ea3e4c5 // fcmgt v5.4s, v6.4s, v3.4s
-	VBIT V5.B16, V6.B16, V3.B16
-	VADD V0.S4, V4.S4, V4.S4
-	ADD R1, R6, R6
-	SUBS $1, R7, R7
-	BNE chunk1row
-
-chunk1done:
-	FMOVQ F3, (R4)
-	ADD $16, R0, R0
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	SUB $4, R5, R5
-	B columns
-
 // func biasNEON(s []float32, ld int, n int, src []float32, off []int, max []float32)
 TEXT ·biasNEON(SB), NOSPLIT, $0-112
 	MOVD s_base+0(FP), R0
@@ -14034,276 +13251,6 @@ next:
 done:
 	RET
 
-// func softmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
-TEXT ·softmaxNEON(SB), NOSPLIT, $0-88
-	MOVD s_base+0(FP), R0
-	MOVD ld+24(FP), R1
-	LSL $2, R1, R1
-	MOVD max_base+40(FP), R2
-	MOVD sum_base+64(FP), R3
-	MOVD max_len+48(FP), R4
-	MOVD $exp2NEON<>(SB), R5
-	FMOVQ 96(R5), F0
-	MOVD $0x4b400080, R6
-	VDUP R6, V1.S4
-	MOVD $0xc2c80000, R6
-	VDUP R6, V2.S4
-	MOVD $0xff800000, R6
-	VDUP R6, V3.S4
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMP $12, R4
-	BGE chunk3
-	CMP $8, R4
-	BGE chunk2
-	CMP $4, R4
-	BGE chunk1
-	RET
-
-	// 3 vectors of lanes: maxima and sums in registers, one row per iteration.
-chunk3:
-	FMOVQ (R2), F4
-	WORD $0x4e23e48a // fcmeq v10.4s, v4.4s, v3.4s
-	WORD $0x4e6a1c84 // bic v4.16b, v4.16b, v10.16b
-	VMOVI $0, V7.B16
-	FMOVQ 16(R2), F5
-	WORD $0x4e23e4aa // fcmeq v10.4s, v5.4s, v3.4s
-	WORD $0x4e6a1ca5 // bic v5.16b, v5.16b, v10.16b
-	VMOVI $0, V8.B16
-	FMOVQ 32(R2), F6
-	WORD $0x4e23e4ca // fcmeq v10.4s, v6.4s, v3.4s
-	WORD $0x4e6a1cc6 // bic v6.16b, v6.16b, v10.16b
-	VMOVI $0, V9.B16
-	MOVD n+32(FP), R7
-	MOVD R0, R6
-	CBZ R7, chunk3done
-	PCALIGN $32
-
-chunk3row:
-	FMOVQ (R6), F10
-	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
-	FMOVQ 16(R6), F11
-	WORD $0x4ea5d56b // fsub v11.4s, v11.4s, v5.4s
-	FMOVQ 32(R6), F12
-	WORD $0x4ea6d58c // fsub v12.4s, v12.4s, v6.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e21d54d // fadd v13.4s, v10.4s, v1.4s
-	WORD $0x4ea1d5b0 // fsub v16.4s, v13.4s, v1.4s
-	WORD $0x4eb0d550 // fsub v16.4s, v10.4s, v16.4s
-	WORD $0x6eaae456 // fcmgt v22.4s, v2.4s, v10.4s
-	WORD $0x4e21d56e // fadd v14.4s, v11.4s, v1.4s
-	WORD $0x4ea1d5d1 // fsub v17.4s, v14.4s, v1.4s
-	WORD $0x4eb1d571 // fsub v17.4s, v11.4s, v17.4s
-	WORD $0x6eabe457 // fcmgt v23.4s, v2.4s, v11.4s
-	WORD $0x4e21d58f // fadd v15.4s, v12.4s, v1.4s
-	WORD $0x4ea1d5f2 // fsub v18.4s, v15.4s, v1.4s
-	WORD $0x4eb2d592 // fsub v18.4s, v12.4s, v18.4s
-	WORD $0x6eace458 // fcmgt v24.4s, v2.4s, v12.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R5), F19
-	VFMLA V16.S4, V0.S4, V19.S4
-	FMOVQ 80(R5), F20
-	VFMLA V17.S4, V0.S4, V20.S4
-	FMOVQ 80(R5), F21
-	VFMLA V18.S4, V0.S4, V21.S4
-	FMOVQ 64(R5), F10
-	VFMLA V16.S4, V19.S4, V10.S4
-	FMOVQ 64(R5), F11
-	VFMLA V17.S4, V20.S4, V11.S4
-	FMOVQ 64(R5), F12
-	VFMLA V18.S4, V21.S4, V12.S4
-	FMOVQ 48(R5), F19
-	VFMLA V16.S4, V10.S4, V19.S4
-	FMOVQ 48(R5), F20
-	VFMLA V17.S4, V11.S4, V20.S4
-	FMOVQ 48(R5), F21
-	VFMLA V18.S4, V12.S4, V21.S4
-	FMOVQ 32(R5), F10
-	VFMLA V16.S4, V19.S4, V10.S4
-	FMOVQ 32(R5), F11
-	VFMLA V17.S4, V20.S4, V11.S4
-	FMOVQ 32(R5), F12
-	VFMLA V18.S4, V21.S4, V12.S4
-	FMOVQ 16(R5), F19
-	VFMLA V16.S4, V10.S4, V19.S4
-	FMOVQ 16(R5), F20
-	VFMLA V17.S4, V11.S4, V20.S4
-	FMOVQ 16(R5), F21
-	VFMLA V18.S4, V12.S4, V21.S4
-	FMOVQ (R5), F10
-	VFMLA V16.S4, V19.S4, V10.S4
-	FMOVQ (R5), F11
-	VFMLA V17.S4, V20.S4, V11.S4
-	FMOVQ (R5), F12
-	VFMLA V18.S4, V21.S4, V12.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V13.S4, V13.S4
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x4e761d4a // bic v10.16b, v10.16b, v22.16b
-	VSHL $23, V14.S4, V14.S4
-	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
-	WORD $0x4e771d6b // bic v11.16b, v11.16b, v23.16b
-	VSHL $23, V15.S4, V15.S4
-	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	WORD $0x4e781d8c // bic v12.16b, v12.16b, v24.16b
-	FMOVQ F10, (R6)
-	WORD $0x4e2ad4e7 // fadd v7.4s, v7.4s, v10.4s
-	FMOVQ F11, 16(R6)
-	WORD $0x4e2bd508 // fadd v8.4s, v8.4s, v11.4s
-	FMOVQ F12, 32(R6)
-	WORD $0x4e2cd529 // fadd v9.4s, v9.4s, v12.4s
-	ADD R1, R6, R6
-	SUBS $1, R7, R7
-	BNE chunk3row
-
-chunk3done:
-	FMOVQ F7, (R3)
-	FMOVQ F8, 16(R3)
-	FMOVQ F9, 32(R3)
-	ADD $48, R0, R0
-	ADD $48, R2, R2
-	ADD $48, R3, R3
-	SUB $12, R4, R4
-	B columns
-
-	// 2 vectors of lanes: maxima and sums in registers, one row per iteration.
-chunk2:
-	FMOVQ (R2), F4
-	WORD $0x4e23e488 // fcmeq v8.4s, v4.4s, v3.4s
-	WORD $0x4e681c84 // bic v4.16b, v4.16b, v8.16b
-	VMOVI $0, V6.B16
-	FMOVQ 16(R2), F5
-	WORD $0x4e23e4a8 // fcmeq v8.4s, v5.4s, v3.4s
-	WORD $0x4e681ca5 // bic v5.16b, v5.16b, v8.16b
-	VMOVI $0, V7.B16
-	MOVD n+32(FP), R7
-	MOVD R0, R6
-	CBZ R7, chunk2done
-	PCALIGN $32
-
-chunk2row:
-	FMOVQ (R6), F8
-	WORD $0x4ea4d508 // fsub v8.4s, v8.4s, v4.4s
-	FMOVQ 16(R6), F9
-	WORD $0x4ea5d529 // fsub v9.4s, v9.4s, v5.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e21d50a // fadd v10.4s, v8.4s, v1.4s
-	WORD $0x4ea1d54c // fsub v12.4s, v10.4s, v1.4s
-	WORD $0x4eacd50c // fsub v12.4s, v8.4s, v12.4s
-	WORD $0x6ea8e450 // fcmgt v16.4s, v2.4s, v8.4s
-	WORD $0x4e21d52b // fadd v11.4s, v9.4s, v1.4s
-	WORD $0x4ea1d56d // fsub v13.4s, v11.4s, v1.4s
-	WORD $0x4eadd52d // fsub v13.4s, v9.4s, v13.4s
-	WORD $0x6ea9e451 // fcmgt v17.4s, v2.4s, v9.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R5), F14
-	VFMLA V12.S4, V0.S4, V14.S4
-	FMOVQ 80(R5), F15
-	VFMLA V13.S4, V0.S4, V15.S4
-	FMOVQ 64(R5), F8
-	VFMLA V12.S4, V14.S4, V8.S4
-	FMOVQ 64(R5), F9
-	VFMLA V13.S4, V15.S4, V9.S4
-	FMOVQ 48(R5), F14
-	VFMLA V12.S4, V8.S4, V14.S4
-	FMOVQ 48(R5), F15
-	VFMLA V13.S4, V9.S4, V15.S4
-	FMOVQ 32(R5), F8
-	VFMLA V12.S4, V14.S4, V8.S4
-	FMOVQ 32(R5), F9
-	VFMLA V13.S4, V15.S4, V9.S4
-	FMOVQ 16(R5), F14
-	VFMLA V12.S4, V8.S4, V14.S4
-	FMOVQ 16(R5), F15
-	VFMLA V13.S4, V9.S4, V15.S4
-	FMOVQ (R5), F8
-	VFMLA V12.S4, V14.S4, V8.S4
-	FMOVQ (R5), F9
-	VFMLA V13.S4, V15.S4, V9.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V10.S4, V10.S4
-	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
-	WORD $0x4e701d08 // bic v8.16b, v8.16b, v16.16b
-	VSHL $23, V11.S4, V11.S4
-	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
-	WORD $0x4e711d29 // bic v9.16b, v9.16b, v17.16b
-	FMOVQ F8, (R6)
-	WORD $0x4e28d4c6 // fadd v6.4s, v6.4s, v8.4s
-	FMOVQ F9, 16(R6)
-	WORD $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
-	ADD R1, R6, R6
-	SUBS $1, R7, R7
-	BNE chunk2row
-
-chunk2done:
-	FMOVQ F6, (R3)
-	FMOVQ F7, 16(R3)
-	ADD $32, R0, R0
-	ADD $32, R2, R2
-	ADD $32, R3, R3
-	SUB $8, R4, R4
-	B columns
-
-	// 1 vectors of lanes: maxima and sums in registers, one row per iteration.
-chunk1:
-	FMOVQ (R2), F4
-	WORD $0x4e23e486 // fcmeq v6.4s, v4.4s, v3.4s
-	WORD $0x4e661c84 // bic v4.16b, v4.16b, v6.16b
-	VMOVI $0, V5.B16
-	MOVD n+32(FP), R7
-	MOVD R0, R6
-	CBZ R7, chunk1done
-	PCALIGN $32
-
-chunk1row:
-	FMOVQ (R6), F6
-	WORD $0x4ea4d4c6 // fsub v6.4s, v6.4s, v4.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e21d4c7 // fadd v7.4s, v6.4s, v1.4s
-	WORD $0x4ea1d4e8 // fsub v8.4s, v7.4s, v1.4s
-	WORD $0x4ea8d4c8 // fsub v8.4s, v6.4s, v8.4s
-	WORD $0x6ea6e44a // fcmgt v10.4s, v2.4s, v6.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R5), F9
-	VFMLA V8.S4, V0.S4, V9.S4
-	FMOVQ 64(R5), F6
-	VFMLA V8.S4, V9.S4, V6.S4
-	FMOVQ 48(R5), F9
-	VFMLA V8.S4, V6.S4, V9.S4
-	FMOVQ 32(R5), F6
-	VFMLA V8.S4, V9.S4, V6.S4
-	FMOVQ 16(R5), F9
-	VFMLA V8.S4, V6.S4, V9.S4
-	FMOVQ (R5), F6
-	VFMLA V8.S4, V9.S4, V6.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V7.S4, V7.S4
-	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
-	WORD $0x4e6a1cc6 // bic v6.16b, v6.16b, v10.16b
-	FMOVQ F6, (R6)
-	WORD $0x4e26d4a5 // fadd v5.4s, v5.4s, v6.4s
-	ADD R1, R6, R6
-	SUBS $1, R7, R7
-	BNE chunk1row
-
-chunk1done:
-	FMOVQ F5, (R3)
-	ADD $16, R0, R0
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	SUB $4, R4, R4
-	B columns
-
 // func dropoutNEON(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
 TEXT ·dropoutNEON(SB), NOSPLIT, $0-136
 	MOVD s_base+0(FP), R0
@@ -14547,102 +13494,6 @@ next:
 	ADD $16, R3, R3
 	SUBS $4, R10, R10
 	BNE lanes
-
-done:
-	RET
-
-// func mergeStatsNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
-TEXT ·mergeStatsNEON(SB), NOSPLIT, $0-144
-	MOVD max_base+0(FP), R0
-	MOVD sum_base+24(FP), R1
-	MOVD blockMax_base+48(FP), R2
-	MOVD blockSum_base+72(FP), R3
-	MOVD alpha_base+96(FP), R4
-	MOVD beta_base+120(FP), R5
-	MOVD max_len+8(FP), R6
-	MOVD $exp2NEON<>(SB), R7
-	FMOVQ 96(R7), F0
-	MOVD $0x4b400080, R8
-	VDUP R8, V1.S4
-	MOVD $0xc2c80000, R8
-	VDUP R8, V2.S4
-	MOVD $0xff800000, R8
-	VDUP R8, V3.S4
-	CBZ R6, done
-
-	// One vector of lanes: m' = max(blockMax, max).
-columns:
-	FMOVQ (R0), F4
-	FMOVQ (R2), F5
-	VORR V4.B16, V4.B16, V6.B16
-	WORD $0x6ea6e4a7 // fcmgt v7.4s, v5.4s, v6.4s
-	VBIT V7.B16, V5.B16, V6.B16
-	FMOVQ F6, (R0)
-	WORD $0x4e23e4c8 // fcmeq v8.4s, v6.4s, v3.4s
-	WORD $0x4e681cc6 // bic v6.16b, v6.16b, v8.16b
-	WORD $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
-	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
-
-	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
-	WORD $0x4e21d488 // fadd v8.4s, v4.4s, v1.4s
-	WORD $0x4ea1d50a // fsub v10.4s, v8.4s, v1.4s
-	WORD $0x4eaad48a // fsub v10.4s, v4.4s, v10.4s
-	WORD $0x6ea4e44e // fcmgt v14.4s, v2.4s, v4.4s
-	WORD $0x4e21d4a9 // fadd v9.4s, v5.4s, v1.4s
-	WORD $0x4ea1d52b // fsub v11.4s, v9.4s, v1.4s
-	WORD $0x4eabd4ab // fsub v11.4s, v5.4s, v11.4s
-	WORD $0x6ea5e44f // fcmgt v15.4s, v2.4s, v5.4s
-
-	// The polynomial in r, or half of it, by Horner's rule.
-	FMOVQ 80(R7), F12
-	VFMLA V10.S4, V0.S4, V12.S4
-	FMOVQ 80(R7), F13
-	VFMLA V11.S4, V0.S4, V13.S4
-	FMOVQ 64(R7), F4
-	VFMLA V10.S4, V12.S4, V4.S4
-	FMOVQ 64(R7), F5
-	VFMLA V11.S4, V13.S4, V5.S4
-	FMOVQ 48(R7), F12
-	VFMLA V10.S4, V4.S4, V12.S4
-	FMOVQ 48(R7), F13
-	VFMLA V11.S4, V5.S4, V13.S4
-	FMOVQ 32(R7), F4
-	VFMLA V10.S4, V12.S4, V4.S4
-	FMOVQ 32(R7), F5
-	VFMLA V11.S4, V13.S4, V5.S4
-	FMOVQ 16(R7), F12
-	VFMLA V10.S4, V4.S4, V12.S4
-	FMOVQ 16(R7), F13
-	VFMLA V11.S4, V5.S4, V13.S4
-	FMOVQ (R7), F4
-	VFMLA V10.S4, V12.S4, V4.S4
-	FMOVQ (R7), F5
-	VFMLA V11.S4, V13.S4, V5.S4
-
-	// Scale by 2^n, or twice that.
-	VSHL $23, V8.S4, V8.S4
-	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
-	WORD $0x4e6e1c84 // bic v4.16b, v4.16b, v14.16b
-	VSHL $23, V9.S4, V9.S4
-	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
-	WORD $0x4e6f1ca5 // bic v5.16b, v5.16b, v15.16b
-	FMOVQ F4, (R4)
-	FMOVQ F5, (R5)
-
-	// sum = fma(blockSum, beta, sum·alpha)
-	FMOVQ (R1), F6
-	FMOVQ (R3), F7
-	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
-	VFMLA V5.S4, V7.S4, V6.S4
-	FMOVQ F6, (R1)
-	ADD $16, R0, R0
-	ADD $16, R1, R1
-	ADD $16, R2, R2
-	ADD $16, R3, R3
-	ADD $16, R4, R4
-	ADD $16, R5, R5
-	SUBS $4, R6, R6
-	BNE columns
 
 done:
 	RET
@@ -29455,176 +28306,6 @@ end:
 done:
 	RET
 
-// func addNEON(dst []float32, x []float32, y []float32)
-TEXT ·addNEON(SB), NOSPLIT, $0-72
-	MOVD dst_base+0(FP), R0
-	MOVD x_base+24(FP), R1
-	MOVD y_base+48(FP), R2
-	MOVD dst_len+8(FP), R3
-	MOVD $0x7fc00000, R4
-	VDUP R4, V0.S4
-	SUBS $4, R3, R3
-	BLT rest
-
-vector:
-	FMOVQ.P 16(R1), F1
-	FMOVQ.P 16(R2), F2
-	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD $0x4e21e423 // fcmeq v3.4s, v1.4s, v1.4s
-	VBIF V3.B16, V0.B16, V1.B16
-	FMOVQ.P F1, 16(R0)
-	SUBS $4, R3, R3
-	BGE vector
-
-rest:
-	ADDS $4, R3, R3
-	BEQ end
-
-single:
-	FMOVS.P 4(R1), F1
-	FMOVS.P 4(R2), F2
-	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
-	WORD $0x4e21e423 // fcmeq v3.4s, v1.4s, v1.4s
-	VBIF V3.B16, V0.B16, V1.B16
-	FMOVS.P F1, 4(R0)
-	SUBS $1, R3, R3
-	BNE single
-
-end:
-	RET
-
-// func addRowsNEON(dst []float32, src []float32, lds int, n int)
-TEXT ·addRowsNEON(SB), NOSPLIT, $0-64
-	MOVD dst_base+0(FP), R0
-	MOVD src_base+24(FP), R1
-	MOVD lds+48(FP), R2
-	LSL $2, R2, R2
-	MOVD dst_len+8(FP), R3
-	MOVD $0x7fc00000, R4
-	VDUP R4, V0.S4
-	SUBS $32, R3, R3
-	BLT columns8end
-
-columns8:
-	MOVD n+56(FP), R5
-	FMOVQ (R0), F2
-	FMOVQ 16(R0), F3
-	FMOVQ 32(R0), F4
-	FMOVQ 48(R0), F5
-	FMOVQ 64(R0), F6
-	FMOVQ 80(R0), F7
-	FMOVQ 96(R0), F8
-	FMOVQ 112(R0), F9
-	MOVD R1, R4
-	CBZ R5, columns8rows
-	PCALIGN $32
-
-columns8row:
-	FMOVQ (R4), F10
-	WORD $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
-	FMOVQ 16(R4), F10
-	WORD $0x4e2ad463 // fadd v3.4s, v3.4s, v10.4s
-	FMOVQ 32(R4), F10
-	WORD $0x4e2ad484 // fadd v4.4s, v4.4s, v10.4s
-	FMOVQ 48(R4), F10
-	WORD $0x4e2ad4a5 // fadd v5.4s, v5.4s, v10.4s
-	FMOVQ 64(R4), F10
-	WORD $0x4e2ad4c6 // fadd v6.4s, v6.4s, v10.4s
-	FMOVQ 80(R4), F10
-	WORD $0x4e2ad4e7 // fadd v7.4s, v7.4s, v10.4s
-	FMOVQ 96(R4), F10
-	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
-	FMOVQ 112(R4), F10
-	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
-	ADD R2, R4, R4
-	SUBS $1, R5, R5
-	BNE columns8row
-
-columns8rows:
-	WORD $0x4e22e441 // fcmeq v1.4s, v2.4s, v2.4s
-	VBIF V1.B16, V0.B16, V2.B16
-	FMOVQ.P F2, 16(R0)
-	WORD $0x4e23e461 // fcmeq v1.4s, v3.4s, v3.4s
-	VBIF V1.B16, V0.B16, V3.B16
-	FMOVQ.P F3, 16(R0)
-	WORD $0x4e24e481 // fcmeq v1.4s, v4.4s, v4.4s
-	VBIF V1.B16, V0.B16, V4.B16
-	FMOVQ.P F4, 16(R0)
-	WORD $0x4e25e4a1 // fcmeq v1.4s, v5.4s, v5.4s
-	VBIF V1.B16, V0.B16, V5.B16
-	FMOVQ.P F5, 16(R0)
-	WORD $0x4e26e4c1 // fcmeq v1.4s, v6.4s, v6.4s
-	VBIF V1.B16, V0.B16, V6.B16
-	FMOVQ.P F6, 16(R0)
-	WORD $0x4e27e4e1 // fcmeq v1.4s, v7.4s, v7.4s
-	VBIF V1.B16, V0.B16, V7.B16
-	FMOVQ.P F7, 16(R0)
-	WORD $0x4e28e501 // fcmeq v1.4s, v8.4s, v8.4s
-	VBIF V1.B16, V0.B16, V8.B16
-	FMOVQ.P F8, 16(R0)
-	WORD $0x4e29e521 // fcmeq v1.4s, v9.4s, v9.4s
-	VBIF V1.B16, V0.B16, V9.B16
-	FMOVQ.P F9, 16(R0)
-	ADD $128, R1, R1
-	SUBS $32, R3, R3
-	BGE columns8
-
-columns8end:
-	ADD $32, R3, R3
-	SUBS $4, R3, R3
-	BLT rest
-
-vector:
-	MOVD n+56(FP), R5
-	FMOVQ (R0), F2
-	MOVD R1, R4
-	CBZ R5, FMOVQrows
-	PCALIGN $32
-
-FMOVQrow:
-	FMOVQ (R4), F3
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	ADD R2, R4, R4
-	SUBS $1, R5, R5
-	BNE FMOVQrow
-
-FMOVQrows:
-	WORD $0x4e22e441 // fcmeq v1.4s, v2.4s, v2.4s
-	VBIF V1.B16, V0.B16, V2.B16
-	FMOVQ.P F2, 16(R0)
-	ADD $16, R1, R1
-	SUBS $4, R3, R3
-	BGE vector
-
-rest:
-	ADDS $4, R3, R3
-	BEQ end
-
-single:
-	MOVD n+56(FP), R5
-	FMOVS (R0), F2
-	MOVD R1, R4
-	CBZ R5, FMOVSrows
-	PCALIGN $32
-
-FMOVSrow:
-	FMOVS (R4), F3
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	ADD R2, R4, R4
-	SUBS $1, R5, R5
-	BNE FMOVSrow
-
-FMOVSrows:
-	WORD $0x4e22e441 // fcmeq v1.4s, v2.4s, v2.4s
-	VBIF V1.B16, V0.B16, V2.B16
-	FMOVS.P F2, 4(R0)
-	ADD $4, R1, R1
-	SUBS $1, R3, R3
-	BNE single
-
-end:
-	RET
-
 // func hadamardNEON(x []float32, n int, scale float32)
 TEXT ·hadamardNEON(SB), NOSPLIT, $0-36
 	MOVD x_base+0(FP), R0
@@ -30187,6 +28868,1295 @@ pairs:
 	B stage
 
 end:
+	RET
+
+// func peakNEON(n int)
+TEXT ·peakNEON(SB), NOSPLIT, $0-8
+	MOVD n+0(FP), R0
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	VMOVI $0, V18.B16
+	VMOVI $0, V19.B16
+	VMOVI $0, V20.B16
+	VMOVI $0, V21.B16
+	VMOVI $0, V22.B16
+	VMOVI $0, V23.B16
+	VMOVI $0, V24.B16
+	VMOVI $0, V25.B16
+	PCALIGN $32
+
+loop:
+	WORD $0x4f991300 // fmla v0.4s, v24.4s, v25.s[0]
+	WORD $0x4f991301 // fmla v1.4s, v24.4s, v25.s[0]
+	WORD $0x4f991302 // fmla v2.4s, v24.4s, v25.s[0]
+	WORD $0x4f991303 // fmla v3.4s, v24.4s, v25.s[0]
+	WORD $0x4f991304 // fmla v4.4s, v24.4s, v25.s[0]
+	WORD $0x4f991305 // fmla v5.4s, v24.4s, v25.s[0]
+	WORD $0x4f991306 // fmla v6.4s, v24.4s, v25.s[0]
+	WORD $0x4f991307 // fmla v7.4s, v24.4s, v25.s[0]
+	WORD $0x4f991308 // fmla v8.4s, v24.4s, v25.s[0]
+	WORD $0x4f991309 // fmla v9.4s, v24.4s, v25.s[0]
+	WORD $0x4f99130a // fmla v10.4s, v24.4s, v25.s[0]
+	WORD $0x4f99130b // fmla v11.4s, v24.4s, v25.s[0]
+	WORD $0x4f99130c // fmla v12.4s, v24.4s, v25.s[0]
+	WORD $0x4f99130d // fmla v13.4s, v24.4s, v25.s[0]
+	WORD $0x4f99130e // fmla v14.4s, v24.4s, v25.s[0]
+	WORD $0x4f99130f // fmla v15.4s, v24.4s, v25.s[0]
+	WORD $0x4f991310 // fmla v16.4s, v24.4s, v25.s[0]
+	WORD $0x4f991311 // fmla v17.4s, v24.4s, v25.s[0]
+	WORD $0x4f991312 // fmla v18.4s, v24.4s, v25.s[0]
+	WORD $0x4f991313 // fmla v19.4s, v24.4s, v25.s[0]
+	WORD $0x4f991314 // fmla v20.4s, v24.4s, v25.s[0]
+	WORD $0x4f991315 // fmla v21.4s, v24.4s, v25.s[0]
+	WORD $0x4f991316 // fmla v22.4s, v24.4s, v25.s[0]
+	WORD $0x4f991317 // fmla v23.4s, v24.4s, v25.s[0]
+	SUBS $1, R0, R0
+	BNE loop
+	RET
+
+// func readNEON(p []float32)
+TEXT ·readNEON(SB), NOSPLIT, $0-24
+	MOVD p_base+0(FP), R0
+	MOVD p_len+8(FP), R1
+	LSR $8, R1, R1
+	CBZ R1, done
+	PCALIGN $32
+
+loop:
+	FMOVQ (R0), F0
+	FMOVQ 16(R0), F1
+	FMOVQ 32(R0), F2
+	FMOVQ 48(R0), F3
+	FMOVQ 64(R0), F4
+	FMOVQ 80(R0), F5
+	FMOVQ 96(R0), F6
+	FMOVQ 112(R0), F7
+	FMOVQ 128(R0), F0
+	FMOVQ 144(R0), F1
+	FMOVQ 160(R0), F2
+	FMOVQ 176(R0), F3
+	FMOVQ 192(R0), F4
+	FMOVQ 208(R0), F5
+	FMOVQ 224(R0), F6
+	FMOVQ 240(R0), F7
+	FMOVQ 256(R0), F0
+	FMOVQ 272(R0), F1
+	FMOVQ 288(R0), F2
+	FMOVQ 304(R0), F3
+	FMOVQ 320(R0), F4
+	FMOVQ 336(R0), F5
+	FMOVQ 352(R0), F6
+	FMOVQ 368(R0), F7
+	FMOVQ 384(R0), F0
+	FMOVQ 400(R0), F1
+	FMOVQ 416(R0), F2
+	FMOVQ 432(R0), F3
+	FMOVQ 448(R0), F4
+	FMOVQ 464(R0), F5
+	FMOVQ 480(R0), F6
+	FMOVQ 496(R0), F7
+	FMOVQ 512(R0), F0
+	FMOVQ 528(R0), F1
+	FMOVQ 544(R0), F2
+	FMOVQ 560(R0), F3
+	FMOVQ 576(R0), F4
+	FMOVQ 592(R0), F5
+	FMOVQ 608(R0), F6
+	FMOVQ 624(R0), F7
+	FMOVQ 640(R0), F0
+	FMOVQ 656(R0), F1
+	FMOVQ 672(R0), F2
+	FMOVQ 688(R0), F3
+	FMOVQ 704(R0), F4
+	FMOVQ 720(R0), F5
+	FMOVQ 736(R0), F6
+	FMOVQ 752(R0), F7
+	FMOVQ 768(R0), F0
+	FMOVQ 784(R0), F1
+	FMOVQ 800(R0), F2
+	FMOVQ 816(R0), F3
+	FMOVQ 832(R0), F4
+	FMOVQ 848(R0), F5
+	FMOVQ 864(R0), F6
+	FMOVQ 880(R0), F7
+	FMOVQ 896(R0), F0
+	FMOVQ 912(R0), F1
+	FMOVQ 928(R0), F2
+	FMOVQ 944(R0), F3
+	FMOVQ 960(R0), F4
+	FMOVQ 976(R0), F5
+	FMOVQ 992(R0), F6
+	FMOVQ 1008(R0), F7
+	ADD $1024, R0, R0
+	SUBS $1, R1, R1
+	BNE loop
+
+done:
+	RET
+
+// func weightAddBiasNEON(c []float32, ldc int, m int, bias []float32)
+TEXT ·weightAddBiasNEON(SB), NOSPLIT, $0-64
+	MOVD c_base+0(FP), R0
+	MOVD ldc+24(FP), R1
+	LSL $2, R1, R1
+	MOVD m+32(FP), R2
+	MOVD bias_base+40(FP), R3
+	MOVD bias_len+48(FP), R4
+	MOVD $0x7fc00000, R5
+	VDUP R5, V0.S4
+	CBZ R4, done
+	CBZ R2, done
+
+row:
+	MOVD R0, R5
+	MOVD R3, R6
+	MOVD R4, R7
+
+	// One vector: x = c + bias.
+vector:
+	FMOVQ (R5), F1
+	FMOVQ.P 16(R6), F2
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e21e423 // fcmeq v3.4s, v1.4s, v1.4s
+	VBIF V3.B16, V0.B16, V1.B16
+	FMOVQ.P F1, 16(R5)
+	SUBS $4, R7, R7
+	BNE vector
+	ADD R1, R0, R0
+	SUBS $1, R2, R2
+	BNE row
+
+done:
+	RET
+
+// func addWeightedNEON(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+TEXT ·addWeightedNEON(SB), NOSPLIT, $0-96
+	MOVD dst_base+0(FP), R0
+	MOVD src_base+32(FP), R1
+	MOVD weights_base+72(FP), R2
+	MOVD ldd+24(FP), R3
+	LSL $2, R3, R3
+	MOVD lds+56(FP), R4
+	LSL $2, R4, R4
+	MOVD weights_len+80(FP), R5
+	MOVD $0x7fc00000, R6
+	VDUP R6, V0.S4
+	SUBS $4, R5, R5
+	BLT rest
+
+vector:
+	MOVD n+64(FP), R8
+	FMOVQ.P 16(R2), F1
+	MOVD R1, R6
+	MOVD R0, R7
+	CBZ R8, rowsFMOVQ
+	PCALIGN $32
+
+rowFMOVQ:
+	FMOVQ (R6), F2
+	FMOVQ (R7), F3
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e23e464 // fcmeq v4.4s, v3.4s, v3.4s
+	VBIF V4.B16, V0.B16, V3.B16
+	FMOVQ F3, (R7)
+	ADD R4, R6, R6
+	ADD R3, R7, R7
+	SUBS $1, R8, R8
+	BNE rowFMOVQ
+
+rowsFMOVQ:
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $4, R5, R5
+	BGE vector
+
+rest:
+	ADDS $4, R5, R5
+	BEQ end
+
+single:
+	MOVD n+64(FP), R8
+	FMOVS.P 4(R2), F1
+	MOVD R1, R6
+	MOVD R0, R7
+	CBZ R8, rowsFMOVS
+	PCALIGN $32
+
+rowFMOVS:
+	FMOVS (R6), F2
+	FMOVS (R7), F3
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e23e464 // fcmeq v4.4s, v3.4s, v3.4s
+	VBIF V4.B16, V0.B16, V3.B16
+	FMOVS F3, (R7)
+	ADD R4, R6, R6
+	ADD R3, R7, R7
+	SUBS $1, R8, R8
+	BNE rowFMOVS
+
+rowsFMOVS:
+	ADD $4, R0, R0
+	ADD $4, R1, R1
+	SUBS $1, R5, R5
+	BNE single
+
+end:
+	RET
+
+// func adamWNEON(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
+TEXT ·adamWNEON(SB), NOSPLIT, $0-124
+	MOVD w_base+0(FP), R0
+	MOVD g_base+24(FP), R1
+	MOVD m_base+48(FP), R2
+	MOVD v_base+72(FP), R3
+	MOVD w_len+8(FP), R4
+	MOVWU keep+96(FP), R5
+	VDUP R5, V0.S4
+	MOVWU gain1+100(FP), R5
+	VDUP R5, V1.S4
+	MOVWU beta2+104(FP), R5
+	VDUP R5, V2.S4
+	MOVWU gain2+108(FP), R5
+	VDUP R5, V3.S4
+	MOVWU root+112(FP), R5
+	VDUP R5, V4.S4
+	MOVWU epsilon+116(FP), R5
+	VDUP R5, V5.S4
+	MOVWU rate+120(FP), R5
+	VDUP R5, V6.S4
+	MOVD $0x00800000, R5
+	VDUP R5, V11.S4
+	SUBS $4, R4, R4
+	BLT rest
+
+vector:
+	FMOVQ.P 16(R1), F7
+	FMOVQ (R3), F9
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e23dcea // fmul v10.4s, v7.4s, v3.4s
+	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
+	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	WORD $0x4ea0f92c // fabs v12.4s, v9.4s
+	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
+	FMOVQ.P F9, 16(R3)
+	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
+	FMOVQ (R2), F8
+	WORD $0x4ea8d4e7 // fsub v7.4s, v7.4s, v8.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
+	WORD $0x4ea0f90c // fabs v12.4s, v8.4s
+	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
+	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
+	FMOVQ.P F8, 16(R2)
+	WORD $0x6e24fd29 // fdiv v9.4s, v9.4s, v4.4s
+	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	WORD $0x6e29fd08 // fdiv v8.4s, v8.4s, v9.4s
+	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
+	FMOVQ (R0), F10
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x4ea8d54a // fsub v10.4s, v10.4s, v8.4s
+	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
+	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
+	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
+	FMOVQ.P F10, 16(R0)
+	SUBS $4, R4, R4
+	BGE vector
+
+rest:
+	ADDS $4, R4, R4
+	BEQ end
+
+single:
+	FMOVS.P 4(R1), F7
+	FMOVS (R3), F9
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e23dcea // fmul v10.4s, v7.4s, v3.4s
+	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
+	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	WORD $0x4ea0f92c // fabs v12.4s, v9.4s
+	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
+	FMOVS.P F9, 4(R3)
+	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
+	FMOVS (R2), F8
+	WORD $0x4ea8d4e7 // fsub v7.4s, v7.4s, v8.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
+	WORD $0x4ea0f90c // fabs v12.4s, v8.4s
+	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
+	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
+	FMOVS.P F8, 4(R2)
+	WORD $0x6e24fd29 // fdiv v9.4s, v9.4s, v4.4s
+	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	WORD $0x6e29fd08 // fdiv v8.4s, v8.4s, v9.4s
+	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
+	FMOVS (R0), F10
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x4ea8d54a // fsub v10.4s, v10.4s, v8.4s
+	WORD $0x4ea0f94c // fabs v12.4s, v10.4s
+	WORD $0x4eac356c // cmgt v12.4s, v11.4s, v12.4s
+	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
+	FMOVS.P F10, 4(R0)
+	SUBS $1, R4, R4
+	BNE single
+
+end:
+	RET
+
+// func additiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+TEXT ·additiveBackwardNEON(SB), NOSPLIT, $0-168
+	MOVD $tanhNEON<>(SB), R0
+	FMOVQ.P 16(R0), F0
+	FMOVQ.P 16(R0), F1
+	FMOVQ.P 16(R0), F2
+	FMOVQ.P 16(R0), F3
+	FMOVQ.P 16(R0), F4
+	FMOVQ.P 16(R0), F5
+	MOVD $0x3b01b40b, R1
+	VDUP R1, V6.S4
+	MOVD $0x80000000, R1
+	VDUP R1, V7.S4
+	MOVD $0x41103000, R1
+	VDUP R1, V8.S4
+	MOVD $0x3f550000, R1
+	VDUP R1, V9.S4
+	MOVD $0x4b400000, R1
+	VDUP R1, V10.S4
+	MOVD $0x04040404, R1
+	VDUP R1, V11.S4
+	MOVD $0xd6020100, R1
+	VDUP R1, V12.S4
+	MOVD q_len+40(FP), R1
+	MOVD $0x3f800000, R2
+	VDUP R2, V13.S4
+	MOVD q_base+32(FP), R2
+	MOVD k_base+56(FP), R3
+	MOVD dk_base+0(FP), R4
+	MOVD dq_base+120(FP), R5
+	MOVD dw_base+144(FP), R6
+	MOVD ldk+80(FP), R7
+	LSL $2, R7, R7
+	MOVD ldd+24(FP), R8
+	LSL $2, R8, R8
+	SUBS $4, R1, R1
+	BLT rest
+
+vector:
+	MOVD x_base+96(FP), R11
+	MOVD n+88(FP), R12
+	FMOVQ.P 16(R2), F14
+	FMOVQ (R5), F15
+	FMOVQ (R6), F16
+	MOVD R3, R9
+	MOVD R4, R10
+	CBZ R12, keysFMOVQ
+	PCALIGN $32
+
+keyFMOVQ:
+	FMOVQ (R9), F17
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	WORD $0x4ea0fa34 // fabs v20.4s, v17.4s
+	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
+	VORR V10.B16, V10.B16, V24.B16
+	VORR V12.B16, V12.B16, V21.B16
+	VFMLA V9.S4, V20.S4, V24.S4
+	WORD $0x4eab9715 // mla v21.4s, v24.4s, v11.4s
+	VTBL V21.B16, [V0.B16, V1.B16], V22.B16
+	WORD $0x4eb6d694 // fsub v20.4s, v20.4s, v22.4s
+
+	// h, a polynomial in r².
+	FMOVQ 32(R0), F23
+	WORD $0x6e34de96 // fmul v22.4s, v20.4s, v20.4s
+	VFMLA V6.S4, V22.S4, V23.S4
+	FMOVQ 16(R0), F24
+	VFMLA V23.S4, V22.S4, V24.S4
+	FMOVQ (R0), F23
+	VFMLA V24.S4, V22.S4, V23.S4
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VTBL V21.B16, [V2.B16, V3.B16], V24.B16
+	VTBL V21.B16, [V4.B16, V5.B16], V22.B16
+	VFMLA V24.S4, V20.S4, V23.S4
+	WORD $0x6e34ded6 // fmul v22.4s, v22.4s, v20.4s
+	WORD $0x6e37fed6 // fdiv v22.4s, v22.4s, v23.4s
+	WORD $0x4e36d718 // fadd v24.4s, v24.4s, v22.4s
+	VBIF V7.B16, V24.B16, V17.B16
+	VLD1R.P 4(R11), [V19.S4]
+	VFMLA V19.S4, V17.S4, V16.S4
+	WORD $0x4eb1d5b2 // fsub v18.4s, v13.4s, v17.4s
+	WORD $0x4e31d5b1 // fadd v17.4s, v13.4s, v17.4s
+	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
+	VFMLA V19.S4, V18.S4, V15.S4
+	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
+	FMOVQ (R10), F17
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	FMOVQ F17, (R10)
+	ADD R7, R9, R9
+	ADD R8, R10, R10
+	SUBS $1, R12, R12
+	BNE keyFMOVQ
+
+keysFMOVQ:
+	FMOVQ.P F15, 16(R5)
+	FMOVQ.P F16, 16(R6)
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE vector
+
+rest:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	MOVD x_base+96(FP), R11
+	MOVD n+88(FP), R12
+	FMOVS.P 4(R2), F14
+	FMOVS (R5), F15
+	FMOVS (R6), F16
+	MOVD R3, R9
+	MOVD R4, R10
+	CBZ R12, keysFMOVS
+	PCALIGN $32
+
+keyFMOVS:
+	FMOVS (R9), F17
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	WORD $0x4ea0fa34 // fabs v20.4s, v17.4s
+	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
+	VORR V10.B16, V10.B16, V24.B16
+	VORR V12.B16, V12.B16, V21.B16
+	VFMLA V9.S4, V20.S4, V24.S4
+	WORD $0x4eab9715 // mla v21.4s, v24.4s, v11.4s
+	VTBL V21.B16, [V0.B16, V1.B16], V22.B16
+	WORD $0x4eb6d694 // fsub v20.4s, v20.4s, v22.4s
+
+	// h, a polynomial in r².
+	FMOVQ 32(R0), F23
+	WORD $0x6e34de96 // fmul v22.4s, v20.4s, v20.4s
+	VFMLA V6.S4, V22.S4, V23.S4
+	FMOVQ 16(R0), F24
+	VFMLA V23.S4, V22.S4, V24.S4
+	FMOVQ (R0), F23
+	VFMLA V24.S4, V22.S4, V23.S4
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VTBL V21.B16, [V2.B16, V3.B16], V24.B16
+	VTBL V21.B16, [V4.B16, V5.B16], V22.B16
+	VFMLA V24.S4, V20.S4, V23.S4
+	WORD $0x6e34ded6 // fmul v22.4s, v22.4s, v20.4s
+	WORD $0x6e37fed6 // fdiv v22.4s, v22.4s, v23.4s
+	WORD $0x4e36d718 // fadd v24.4s, v24.4s, v22.4s
+	VBIF V7.B16, V24.B16, V17.B16
+	VLD1R.P 4(R11), [V19.S4]
+	VFMLA V19.S4, V17.S4, V16.S4
+	WORD $0x4eb1d5b2 // fsub v18.4s, v13.4s, v17.4s
+	WORD $0x4e31d5b1 // fadd v17.4s, v13.4s, v17.4s
+	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
+	VFMLA V19.S4, V18.S4, V15.S4
+	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
+	FMOVS (R10), F17
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	FMOVS F17, (R10)
+	ADD R7, R9, R9
+	ADD R8, R10, R10
+	SUBS $1, R12, R12
+	BNE keyFMOVS
+
+keysFMOVS:
+	FMOVS.P F15, 4(R5)
+	FMOVS.P F16, 4(R6)
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func softcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
+TEXT ·softcapNEON(SB), NOSPLIT, $0-72
+	MOVD $tanhNEON<>(SB), R0
+	FMOVQ.P 16(R0), F0
+	FMOVQ.P 16(R0), F1
+	FMOVQ.P 16(R0), F2
+	FMOVQ.P 16(R0), F3
+	FMOVQ.P 16(R0), F4
+	FMOVQ.P 16(R0), F5
+	MOVD $0x3b01b40b, R1
+	VDUP R1, V6.S4
+	MOVD $0x80000000, R1
+	VDUP R1, V7.S4
+	MOVD $0x41103000, R1
+	VDUP R1, V8.S4
+	MOVD $0x3f550000, R1
+	VDUP R1, V9.S4
+	MOVD $0x4b400000, R1
+	VDUP R1, V10.S4
+	MOVD $0x04040404, R1
+	VDUP R1, V11.S4
+	MOVD $0xd6020100, R1
+	VDUP R1, V12.S4
+	MOVD s_base+0(FP), R1
+	MOVD ld+24(FP), R2
+	LSL $2, R2, R2
+	MOVD max_base+48(FP), R3
+	MOVWU limit+40(FP), R4
+	VDUP R4, V13.S4
+	MOVWU inv+44(FP), R4
+	VDUP R4, V14.S4
+	MOVD max_len+56(FP), R4
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMP $8, R4
+	BGE chunk2
+	CMP $4, R4
+	BGE chunk1
+	RET
+
+	// 2 vectors of lanes, one row per iteration.
+chunk2:
+	FMOVQ (R3), F15
+	FMOVQ 16(R3), F16
+	MOVD n+32(FP), R6
+	MOVD R1, R5
+	CBZ R6, chunk2done
+	PCALIGN $32
+
+chunk2row:
+	FMOVQ (R5), F17
+	WORD $0x6e2ede31 // fmul v17.4s, v17.4s, v14.4s
+	FMOVQ 16(R5), F18
+	WORD $0x6e2ede52 // fmul v18.4s, v18.4s, v14.4s
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	WORD $0x4ea0fa33 // fabs v19.4s, v17.4s
+	WORD $0x4ea8f673 // fmin v19.4s, v19.4s, v8.4s
+	VORR V10.B16, V10.B16, V27.B16
+	VORR V12.B16, V12.B16, V21.B16
+	VFMLA V9.S4, V19.S4, V27.S4
+	WORD $0x4eab9775 // mla v21.4s, v27.4s, v11.4s
+	VTBL V21.B16, [V0.B16, V1.B16], V23.B16
+	WORD $0x4eb7d673 // fsub v19.4s, v19.4s, v23.4s
+	WORD $0x4ea0fa54 // fabs v20.4s, v18.4s
+	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
+	VORR V10.B16, V10.B16, V28.B16
+	VORR V12.B16, V12.B16, V22.B16
+	VFMLA V9.S4, V20.S4, V28.S4
+	WORD $0x4eab9796 // mla v22.4s, v28.4s, v11.4s
+	VTBL V22.B16, [V0.B16, V1.B16], V24.B16
+	WORD $0x4eb8d694 // fsub v20.4s, v20.4s, v24.4s
+
+	// h, a polynomial in r².
+	FMOVQ 32(R0), F25
+	WORD $0x6e33de77 // fmul v23.4s, v19.4s, v19.4s
+	VFMLA V6.S4, V23.S4, V25.S4
+	FMOVQ 32(R0), F26
+	WORD $0x6e34de98 // fmul v24.4s, v20.4s, v20.4s
+	VFMLA V6.S4, V24.S4, V26.S4
+	FMOVQ 16(R0), F27
+	VFMLA V25.S4, V23.S4, V27.S4
+	FMOVQ 16(R0), F28
+	VFMLA V26.S4, V24.S4, V28.S4
+	FMOVQ (R0), F25
+	VFMLA V27.S4, V23.S4, V25.S4
+	FMOVQ (R0), F26
+	VFMLA V28.S4, V24.S4, V26.S4
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VTBL V21.B16, [V2.B16, V3.B16], V27.B16
+	VTBL V21.B16, [V4.B16, V5.B16], V23.B16
+	VFMLA V27.S4, V19.S4, V25.S4
+	WORD $0x6e33def7 // fmul v23.4s, v23.4s, v19.4s
+	WORD $0x6e39fef7 // fdiv v23.4s, v23.4s, v25.4s
+	WORD $0x4e37d77b // fadd v27.4s, v27.4s, v23.4s
+	VBIF V7.B16, V27.B16, V17.B16
+	VTBL V22.B16, [V2.B16, V3.B16], V28.B16
+	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
+	VFMLA V28.S4, V20.S4, V26.S4
+	WORD $0x6e34df18 // fmul v24.4s, v24.4s, v20.4s
+	WORD $0x6e3aff18 // fdiv v24.4s, v24.4s, v26.4s
+	WORD $0x4e38d79c // fadd v28.4s, v28.4s, v24.4s
+	VBIF V7.B16, V28.B16, V18.B16
+	WORD $0x6e2dde31 // fmul v17.4s, v17.4s, v13.4s
+	FMOVQ F17, (R5)
+	WORD $0x6eafe633 // fcmgt v19.4s, v17.4s, v15.4s
+	VBIT V19.B16, V17.B16, V15.B16
+	WORD $0x6e2dde52 // fmul v18.4s, v18.4s, v13.4s
+	FMOVQ F18, 16(R5)
+	WORD $0x6eb0e653 // fcmgt v19.4s, v18.4s, v16.4s
+	VBIT V19.B16, V18.B16, V16.B16
+	ADD R2, R5, R5
+	SUBS $1, R6, R6
+	BNE chunk2row
+
+chunk2done:
+	FMOVQ F15, (R3)
+	FMOVQ F16, 16(R3)
+	ADD $32, R1, R1
+	ADD $32, R3, R3
+	SUB $8, R4, R4
+	B columns
+
+	// 1 vectors of lanes, one row per iteration.
+chunk1:
+	FMOVQ (R3), F15
+	MOVD n+32(FP), R6
+	MOVD R1, R5
+	CBZ R6, chunk1done
+	PCALIGN $32
+
+chunk1row:
+	FMOVQ (R5), F16
+	WORD $0x6e2ede10 // fmul v16.4s, v16.4s, v14.4s
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	WORD $0x4ea0fa11 // fabs v17.4s, v16.4s
+	WORD $0x4ea8f631 // fmin v17.4s, v17.4s, v8.4s
+	VORR V10.B16, V10.B16, V21.B16
+	VORR V12.B16, V12.B16, V18.B16
+	VFMLA V9.S4, V17.S4, V21.S4
+	WORD $0x4eab96b2 // mla v18.4s, v21.4s, v11.4s
+	VTBL V18.B16, [V0.B16, V1.B16], V19.B16
+	WORD $0x4eb3d631 // fsub v17.4s, v17.4s, v19.4s
+
+	// h, a polynomial in r².
+	FMOVQ 32(R0), F20
+	WORD $0x6e31de33 // fmul v19.4s, v17.4s, v17.4s
+	VFMLA V6.S4, V19.S4, V20.S4
+	FMOVQ 16(R0), F21
+	VFMLA V20.S4, V19.S4, V21.S4
+	FMOVQ (R0), F20
+	VFMLA V21.S4, V19.S4, V20.S4
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VTBL V18.B16, [V2.B16, V3.B16], V21.B16
+	VTBL V18.B16, [V4.B16, V5.B16], V19.B16
+	VFMLA V21.S4, V17.S4, V20.S4
+	WORD $0x6e31de73 // fmul v19.4s, v19.4s, v17.4s
+	WORD $0x6e34fe73 // fdiv v19.4s, v19.4s, v20.4s
+	WORD $0x4e33d6b5 // fadd v21.4s, v21.4s, v19.4s
+	VBIF V7.B16, V21.B16, V16.B16
+	WORD $0x6e2dde10 // fmul v16.4s, v16.4s, v13.4s
+	FMOVQ F16, (R5)
+	WORD $0x6eafe611 // fcmgt v17.4s, v16.4s, v15.4s
+	VBIT V17.B16, V16.B16, V15.B16
+	ADD R2, R5, R5
+	SUBS $1, R6, R6
+	BNE chunk1row
+
+chunk1done:
+	FMOVQ F15, (R3)
+	ADD $16, R1, R1
+	ADD $16, R3, R3
+	SUB $4, R4, R4
+	B columns
+
+// func maskSpanNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+TEXT ·maskSpanNEON(SB), NOSPLIT, $0-120
+	MOVD s_base+0(FP), R0
+	MOVD ld+24(FP), R1
+	LSL $2, R1, R1
+	MOVD max_base+96(FP), R2
+	MOVD max_len+104(FP), R3
+	MOVD lo_base+48(FP), R4
+	MOVD hi_base+72(FP), R5
+	MOVD $0x00000001, R8
+	VDUP R8, V0.S4
+	MOVD $0xff800000, R8
+	VDUP R8, V1.S4
+	CBZ R3, done
+
+	// One vector of lanes: spans, maxima and the row's number in registers.
+columns:
+	FMOVQ (R4), F2
+	FMOVQ (R5), F3
+	FMOVQ (R2), F4
+	MOVD j0+32(FP), R7
+	VDUP R7, V5.S4
+	MOVD R0, R7
+	MOVD n+40(FP), R6
+	CBZ R6, next
+
+row:
+
+	// Keep the scores with lo ≤ j < hi.
+	FMOVQ (R7), F6
+	WORD $0x4ea23ca7 // cmge v7.4s, v5.4s, v2.4s
+	WORD $0x4ea53468 // cmgt v8.4s, v3.4s, v5.4s
+	VAND V7.B16, V8.B16, V8.B16
+	VBIF V8.B16, V1.B16, V6.B16
+	FMOVQ F6, (R7)
+	WORD $0x6ea4e4c7 // fcmgt v7.4s, v6.4s, v4.4s
+	VBIT V7.B16, V6.B16, V4.B16
+	VADD V0.S4, V5.S4, V5.S4
+	ADD R1, R7, R7
+	SUBS $1, R6, R6
+	BNE row
+
+next:
+	FMOVQ F4, (R2)
+	ADD $16, R0, R0
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	ADD $16, R2, R2
+	SUBS $4, R3, R3
+	BNE columns
+
+done:
+	RET
+
+// func aLiBiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+TEXT ·aLiBiNEON(SB), NOSPLIT, $0-120
+	MOVD s_base+0(FP), R0
+	MOVD ld+24(FP), R1
+	LSL $2, R1, R1
+	MOVD slopes_base+48(FP), R2
+	MOVD pos_base+72(FP), R3
+	MOVD max_base+96(FP), R4
+	MOVD $0x00000001, R5
+	VDUP R5, V0.S4
+	MOVD max_len+104(FP), R5
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMP $12, R5
+	BGE chunk3
+	CMP $8, R5
+	BGE chunk2
+	CMP $4, R5
+	BGE chunk1
+	RET
+
+	// 3 vectors of lanes, one row per iteration.
+chunk3:
+	FMOVQ (R2), F1
+	FMOVQ (R3), F4
+	FMOVQ (R4), F7
+	FMOVQ 16(R2), F2
+	FMOVQ 16(R3), F5
+	FMOVQ 16(R4), F8
+	FMOVQ 32(R2), F3
+	FMOVQ 32(R3), F6
+	FMOVQ 32(R4), F9
+	MOVD j0+32(FP), R6
+	MOVD n+40(FP), R7
+	VDUP R6, V10.S4
+	MOVD R0, R6
+	CBZ R7, chunk3done
+	PCALIGN $32
+
+chunk3row:
+	VSUB V10.S4, V4.S4, V11.S4
+	WORD $0x4ea0b96b // abs v11.4s, v11.4s
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	FMOVQ (R6), F14
+	VFMLS V11.S4, V1.S4, V14.S4
+	FMOVQ F14, (R6)
+	WORD $0x6ea7e5cb // fcmgt v11.4s, v14.4s, v7.4s
+	VBIT V11.B16, V14.B16, V7.B16
+	VSUB V10.S4, V5.S4, V12.S4
+	WORD $0x4ea0b98c // abs v12.4s, v12.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	FMOVQ 16(R6), F15
+	VFMLS V12.S4, V2.S4, V15.S4
+	FMOVQ F15, 16(R6)
+	WORD $0x6ea8e5ec // fcmgt v12.4s, v15.4s, v8.4s
+	VBIT V12.B16, V15.B16, V8.B16
+	VSUB V10.S4, V6.S4, V13.S4
+	WORD $0x4ea0b9ad // abs v13.4s, v13.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	FMOVQ 32(R6), F16
+	VFMLS V13.S4, V3.S4, V16.S4
+	FMOVQ F16, 32(R6)
+	WORD $0x6ea9e60d // fcmgt v13.4s, v16.4s, v9.4s
+	VBIT V13.B16, V16.B16, V9.B16
+	VADD V0.S4, V10.S4, V10.S4
+	ADD R1, R6, R6
+	SUBS $1, R7, R7
+	BNE chunk3row
+
+chunk3done:
+	FMOVQ F7, (R4)
+	FMOVQ F8, 16(R4)
+	FMOVQ F9, 32(R4)
+	ADD $48, R0, R0
+	ADD $48, R2, R2
+	ADD $48, R3, R3
+	ADD $48, R4, R4
+	SUB $12, R5, R5
+	B columns
+
+	// 2 vectors of lanes, one row per iteration.
+chunk2:
+	FMOVQ (R2), F1
+	FMOVQ (R3), F3
+	FMOVQ (R4), F5
+	FMOVQ 16(R2), F2
+	FMOVQ 16(R3), F4
+	FMOVQ 16(R4), F6
+	MOVD j0+32(FP), R6
+	MOVD n+40(FP), R7
+	VDUP R6, V7.S4
+	MOVD R0, R6
+	CBZ R7, chunk2done
+	PCALIGN $32
+
+chunk2row:
+	VSUB V7.S4, V3.S4, V8.S4
+	WORD $0x4ea0b908 // abs v8.4s, v8.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	FMOVQ (R6), F10
+	VFMLS V8.S4, V1.S4, V10.S4
+	FMOVQ F10, (R6)
+	WORD $0x6ea5e548 // fcmgt v8.4s, v10.4s, v5.4s
+	VBIT V8.B16, V10.B16, V5.B16
+	VSUB V7.S4, V4.S4, V9.S4
+	WORD $0x4ea0b929 // abs v9.4s, v9.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	FMOVQ 16(R6), F11
+	VFMLS V9.S4, V2.S4, V11.S4
+	FMOVQ F11, 16(R6)
+	WORD $0x6ea6e569 // fcmgt v9.4s, v11.4s, v6.4s
+	VBIT V9.B16, V11.B16, V6.B16
+	VADD V0.S4, V7.S4, V7.S4
+	ADD R1, R6, R6
+	SUBS $1, R7, R7
+	BNE chunk2row
+
+chunk2done:
+	FMOVQ F5, (R4)
+	FMOVQ F6, 16(R4)
+	ADD $32, R0, R0
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	SUB $8, R5, R5
+	B columns
+
+	// 1 vectors of lanes, one row per iteration.
+chunk1:
+	FMOVQ (R2), F1
+	FMOVQ (R3), F2
+	FMOVQ (R4), F3
+	MOVD j0+32(FP), R6
+	MOVD n+40(FP), R7
+	VDUP R6, V4.S4
+	MOVD R0, R6
+	CBZ R7, chunk1done
+	PCALIGN $32
+
+chunk1row:
+	VSUB V4.S4, V2.S4, V5.S4
+	WORD $0x4ea0b8a5 // abs v5.4s, v5.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	FMOVQ (R6), F6
+	VFMLS V5.S4, V1.S4, V6.S4
+	FMOVQ F6, (R6)
+	WORD $0x6ea3e4c5 // fcmgt v5.4s, v6.4s, v3.4s
+	VBIT V5.B16, V6.B16, V3.B16
+	VADD V0.S4, V4.S4, V4.S4
+	ADD R1, R6, R6
+	SUBS $1, R7, R7
+	BNE chunk1row
+
+chunk1done:
+	FMOVQ F3, (R4)
+	ADD $16, R0, R0
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUB $4, R5, R5
+	B columns
+
+// func softmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
+TEXT ·softmaxNEON(SB), NOSPLIT, $0-88
+	MOVD s_base+0(FP), R0
+	MOVD ld+24(FP), R1
+	LSL $2, R1, R1
+	MOVD max_base+40(FP), R2
+	MOVD sum_base+64(FP), R3
+	MOVD max_len+48(FP), R4
+	MOVD $exp2NEON<>(SB), R5
+	FMOVQ 96(R5), F0
+	MOVD $0x4b400080, R6
+	VDUP R6, V1.S4
+	MOVD $0xc2c80000, R6
+	VDUP R6, V2.S4
+	MOVD $0xff800000, R6
+	VDUP R6, V3.S4
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMP $12, R4
+	BGE chunk3
+	CMP $8, R4
+	BGE chunk2
+	CMP $4, R4
+	BGE chunk1
+	RET
+
+	// 3 vectors of lanes: maxima and sums in registers, one row per iteration.
+chunk3:
+	FMOVQ (R2), F4
+	WORD $0x4e23e48a // fcmeq v10.4s, v4.4s, v3.4s
+	WORD $0x4e6a1c84 // bic v4.16b, v4.16b, v10.16b
+	VMOVI $0, V7.B16
+	FMOVQ 16(R2), F5
+	WORD $0x4e23e4aa // fcmeq v10.4s, v5.4s, v3.4s
+	WORD $0x4e6a1ca5 // bic v5.16b, v5.16b, v10.16b
+	VMOVI $0, V8.B16
+	FMOVQ 32(R2), F6
+	WORD $0x4e23e4ca // fcmeq v10.4s, v6.4s, v3.4s
+	WORD $0x4e6a1cc6 // bic v6.16b, v6.16b, v10.16b
+	VMOVI $0, V9.B16
+	MOVD n+32(FP), R7
+	MOVD R0, R6
+	CBZ R7, chunk3done
+	PCALIGN $32
+
+chunk3row:
+	FMOVQ (R6), F10
+	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
+	FMOVQ 16(R6), F11
+	WORD $0x4ea5d56b // fsub v11.4s, v11.4s, v5.4s
+	FMOVQ 32(R6), F12
+	WORD $0x4ea6d58c // fsub v12.4s, v12.4s, v6.4s
+
+	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
+	WORD $0x4e21d54d // fadd v13.4s, v10.4s, v1.4s
+	WORD $0x4ea1d5b0 // fsub v16.4s, v13.4s, v1.4s
+	WORD $0x4eb0d550 // fsub v16.4s, v10.4s, v16.4s
+	WORD $0x6eaae456 // fcmgt v22.4s, v2.4s, v10.4s
+	WORD $0x4e21d56e // fadd v14.4s, v11.4s, v1.4s
+	WORD $0x4ea1d5d1 // fsub v17.4s, v14.4s, v1.4s
+	WORD $0x4eb1d571 // fsub v17.4s, v11.4s, v17.4s
+	WORD $0x6eabe457 // fcmgt v23.4s, v2.4s, v11.4s
+	WORD $0x4e21d58f // fadd v15.4s, v12.4s, v1.4s
+	WORD $0x4ea1d5f2 // fsub v18.4s, v15.4s, v1.4s
+	WORD $0x4eb2d592 // fsub v18.4s, v12.4s, v18.4s
+	WORD $0x6eace458 // fcmgt v24.4s, v2.4s, v12.4s
+
+	// The polynomial in r, or half of it, by Horner's rule.
+	FMOVQ 80(R5), F19
+	VFMLA V16.S4, V0.S4, V19.S4
+	FMOVQ 80(R5), F20
+	VFMLA V17.S4, V0.S4, V20.S4
+	FMOVQ 80(R5), F21
+	VFMLA V18.S4, V0.S4, V21.S4
+	FMOVQ 64(R5), F10
+	VFMLA V16.S4, V19.S4, V10.S4
+	FMOVQ 64(R5), F11
+	VFMLA V17.S4, V20.S4, V11.S4
+	FMOVQ 64(R5), F12
+	VFMLA V18.S4, V21.S4, V12.S4
+	FMOVQ 48(R5), F19
+	VFMLA V16.S4, V10.S4, V19.S4
+	FMOVQ 48(R5), F20
+	VFMLA V17.S4, V11.S4, V20.S4
+	FMOVQ 48(R5), F21
+	VFMLA V18.S4, V12.S4, V21.S4
+	FMOVQ 32(R5), F10
+	VFMLA V16.S4, V19.S4, V10.S4
+	FMOVQ 32(R5), F11
+	VFMLA V17.S4, V20.S4, V11.S4
+	FMOVQ 32(R5), F12
+	VFMLA V18.S4, V21.S4, V12.S4
+	FMOVQ 16(R5), F19
+	VFMLA V16.S4, V10.S4, V19.S4
+	FMOVQ 16(R5), F20
+	VFMLA V17.S4, V11.S4, V20.S4
+	FMOVQ 16(R5), F21
+	VFMLA V18.S4, V12.S4, V21.S4
+	FMOVQ (R5), F10
+	VFMLA V16.S4, V19.S4, V10.S4
+	FMOVQ (R5), F11
+	VFMLA V17.S4, V20.S4, V11.S4
+	FMOVQ (R5), F12
+	VFMLA V18.S4, V21.S4, V12.S4
+
+	// Scale by 2^n, or twice that.
+	VSHL $23, V13.S4, V13.S4
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	WORD $0x4e761d4a // bic v10.16b, v10.16b, v22.16b
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
+	WORD $0x4e771d6b // bic v11.16b, v11.16b, v23.16b
+	VSHL $23, V15.S4, V15.S4
+	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
+	WORD $0x4e781d8c // bic v12.16b, v12.16b, v24.16b
+	FMOVQ F10, (R6)
+	WORD $0x4e2ad4e7 // fadd v7.4s, v7.4s, v10.4s
+	FMOVQ F11, 16(R6)
+	WORD $0x4e2bd508 // fadd v8.4s, v8.4s, v11.4s
+	FMOVQ F12, 32(R6)
+	WORD $0x4e2cd529 // fadd v9.4s, v9.4s, v12.4s
+	ADD R1, R6, R6
+	SUBS $1, R7, R7
+	BNE chunk3row
+
+chunk3done:
+	FMOVQ F7, (R3)
+	FMOVQ F8, 16(R3)
+	FMOVQ F9, 32(R3)
+	ADD $48, R0, R0
+	ADD $48, R2, R2
+	ADD $48, R3, R3
+	SUB $12, R4, R4
+	B columns
+
+	// 2 vectors of lanes: maxima and sums in registers, one row per iteration.
+chunk2:
+	FMOVQ (R2), F4
+	WORD $0x4e23e488 // fcmeq v8.4s, v4.4s, v3.4s
+	WORD $0x4e681c84 // bic v4.16b, v4.16b, v8.16b
+	VMOVI $0, V6.B16
+	FMOVQ 16(R2), F5
+	WORD $0x4e23e4a8 // fcmeq v8.4s, v5.4s, v3.4s
+	WORD $0x4e681ca5 // bic v5.16b, v5.16b, v8.16b
+	VMOVI $0, V7.B16
+	MOVD n+32(FP), R7
+	MOVD R0, R6
+	CBZ R7, chunk2done
+	PCALIGN $32
+
+chunk2row:
+	FMOVQ (R6), F8
+	WORD $0x4ea4d508 // fsub v8.4s, v8.4s, v4.4s
+	FMOVQ 16(R6), F9
+	WORD $0x4ea5d529 // fsub v9.4s, v9.4s, v5.4s
+
+	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
+	WORD $0x4e21d50a // fadd v10.4s, v8.4s, v1.4s
+	WORD $0x4ea1d54c // fsub v12.4s, v10.4s, v1.4s
+	WORD $0x4eacd50c // fsub v12.4s, v8.4s, v12.4s
+	WORD $0x6ea8e450 // fcmgt v16.4s, v2.4s, v8.4s
+	WORD $0x4e21d52b // fadd v11.4s, v9.4s, v1.4s
+	WORD $0x4ea1d56d // fsub v13.4s, v11.4s, v1.4s
+	WORD $0x4eadd52d // fsub v13.4s, v9.4s, v13.4s
+	WORD $0x6ea9e451 // fcmgt v17.4s, v2.4s, v9.4s
+
+	// The polynomial in r, or half of it, by Horner's rule.
+	FMOVQ 80(R5), F14
+	VFMLA V12.S4, V0.S4, V14.S4
+	FMOVQ 80(R5), F15
+	VFMLA V13.S4, V0.S4, V15.S4
+	FMOVQ 64(R5), F8
+	VFMLA V12.S4, V14.S4, V8.S4
+	FMOVQ 64(R5), F9
+	VFMLA V13.S4, V15.S4, V9.S4
+	FMOVQ 48(R5), F14
+	VFMLA V12.S4, V8.S4, V14.S4
+	FMOVQ 48(R5), F15
+	VFMLA V13.S4, V9.S4, V15.S4
+	FMOVQ 32(R5), F8
+	VFMLA V12.S4, V14.S4, V8.S4
+	FMOVQ 32(R5), F9
+	VFMLA V13.S4, V15.S4, V9.S4
+	FMOVQ 16(R5), F14
+	VFMLA V12.S4, V8.S4, V14.S4
+	FMOVQ 16(R5), F15
+	VFMLA V13.S4, V9.S4, V15.S4
+	FMOVQ (R5), F8
+	VFMLA V12.S4, V14.S4, V8.S4
+	FMOVQ (R5), F9
+	VFMLA V13.S4, V15.S4, V9.S4
+
+	// Scale by 2^n, or twice that.
+	VSHL $23, V10.S4, V10.S4
+	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
+	WORD $0x4e701d08 // bic v8.16b, v8.16b, v16.16b
+	VSHL $23, V11.S4, V11.S4
+	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
+	WORD $0x4e711d29 // bic v9.16b, v9.16b, v17.16b
+	FMOVQ F8, (R6)
+	WORD $0x4e28d4c6 // fadd v6.4s, v6.4s, v8.4s
+	FMOVQ F9, 16(R6)
+	WORD $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
+	ADD R1, R6, R6
+	SUBS $1, R7, R7
+	BNE chunk2row
+
+chunk2done:
+	FMOVQ F6, (R3)
+	FMOVQ F7, 16(R3)
+	ADD $32, R0, R0
+	ADD $32, R2, R2
+	ADD $32, R3, R3
+	SUB $8, R4, R4
+	B columns
+
+	// 1 vectors of lanes: maxima and sums in registers, one row per iteration.
+chunk1:
+	FMOVQ (R2), F4
+	WORD $0x4e23e486 // fcmeq v6.4s, v4.4s, v3.4s
+	WORD $0x4e661c84 // bic v4.16b, v4.16b, v6.16b
+	VMOVI $0, V5.B16
+	MOVD n+32(FP), R7
+	MOVD R0, R6
+	CBZ R7, chunk1done
+	PCALIGN $32
+
+chunk1row:
+	FMOVQ (R6), F6
+	WORD $0x4ea4d4c6 // fsub v6.4s, v6.4s, v4.4s
+
+	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
+	WORD $0x4e21d4c7 // fadd v7.4s, v6.4s, v1.4s
+	WORD $0x4ea1d4e8 // fsub v8.4s, v7.4s, v1.4s
+	WORD $0x4ea8d4c8 // fsub v8.4s, v6.4s, v8.4s
+	WORD $0x6ea6e44a // fcmgt v10.4s, v2.4s, v6.4s
+
+	// The polynomial in r, or half of it, by Horner's rule.
+	FMOVQ 80(R5), F9
+	VFMLA V8.S4, V0.S4, V9.S4
+	FMOVQ 64(R5), F6
+	VFMLA V8.S4, V9.S4, V6.S4
+	FMOVQ 48(R5), F9
+	VFMLA V8.S4, V6.S4, V9.S4
+	FMOVQ 32(R5), F6
+	VFMLA V8.S4, V9.S4, V6.S4
+	FMOVQ 16(R5), F9
+	VFMLA V8.S4, V6.S4, V9.S4
+	FMOVQ (R5), F6
+	VFMLA V8.S4, V9.S4, V6.S4
+
+	// Scale by 2^n, or twice that.
+	VSHL $23, V7.S4, V7.S4
+	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	WORD $0x4e6a1cc6 // bic v6.16b, v6.16b, v10.16b
+	FMOVQ F6, (R6)
+	WORD $0x4e26d4a5 // fadd v5.4s, v5.4s, v6.4s
+	ADD R1, R6, R6
+	SUBS $1, R7, R7
+	BNE chunk1row
+
+chunk1done:
+	FMOVQ F5, (R3)
+	ADD $16, R0, R0
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	SUB $4, R4, R4
+	B columns
+
+// func mergeStatsNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
+TEXT ·mergeStatsNEON(SB), NOSPLIT, $0-144
+	MOVD max_base+0(FP), R0
+	MOVD sum_base+24(FP), R1
+	MOVD blockMax_base+48(FP), R2
+	MOVD blockSum_base+72(FP), R3
+	MOVD alpha_base+96(FP), R4
+	MOVD beta_base+120(FP), R5
+	MOVD max_len+8(FP), R6
+	MOVD $exp2NEON<>(SB), R7
+	FMOVQ 96(R7), F0
+	MOVD $0x4b400080, R8
+	VDUP R8, V1.S4
+	MOVD $0xc2c80000, R8
+	VDUP R8, V2.S4
+	MOVD $0xff800000, R8
+	VDUP R8, V3.S4
+	CBZ R6, done
+
+	// One vector of lanes: m' = max(blockMax, max).
+columns:
+	FMOVQ (R0), F4
+	FMOVQ (R2), F5
+	VORR V4.B16, V4.B16, V6.B16
+	WORD $0x6ea6e4a7 // fcmgt v7.4s, v5.4s, v6.4s
+	VBIT V7.B16, V5.B16, V6.B16
+	FMOVQ F6, (R0)
+	WORD $0x4e23e4c8 // fcmeq v8.4s, v6.4s, v3.4s
+	WORD $0x4e681cc6 // bic v6.16b, v6.16b, v8.16b
+	WORD $0x4ea6d484 // fsub v4.4s, v4.4s, v6.4s
+	WORD $0x4ea6d4a5 // fsub v5.4s, v5.4s, v6.4s
+
+	// exp2: x = n + r, n an integer; lanes below the limit are dropped.
+	WORD $0x4e21d488 // fadd v8.4s, v4.4s, v1.4s
+	WORD $0x4ea1d50a // fsub v10.4s, v8.4s, v1.4s
+	WORD $0x4eaad48a // fsub v10.4s, v4.4s, v10.4s
+	WORD $0x6ea4e44e // fcmgt v14.4s, v2.4s, v4.4s
+	WORD $0x4e21d4a9 // fadd v9.4s, v5.4s, v1.4s
+	WORD $0x4ea1d52b // fsub v11.4s, v9.4s, v1.4s
+	WORD $0x4eabd4ab // fsub v11.4s, v5.4s, v11.4s
+	WORD $0x6ea5e44f // fcmgt v15.4s, v2.4s, v5.4s
+
+	// The polynomial in r, or half of it, by Horner's rule.
+	FMOVQ 80(R7), F12
+	VFMLA V10.S4, V0.S4, V12.S4
+	FMOVQ 80(R7), F13
+	VFMLA V11.S4, V0.S4, V13.S4
+	FMOVQ 64(R7), F4
+	VFMLA V10.S4, V12.S4, V4.S4
+	FMOVQ 64(R7), F5
+	VFMLA V11.S4, V13.S4, V5.S4
+	FMOVQ 48(R7), F12
+	VFMLA V10.S4, V4.S4, V12.S4
+	FMOVQ 48(R7), F13
+	VFMLA V11.S4, V5.S4, V13.S4
+	FMOVQ 32(R7), F4
+	VFMLA V10.S4, V12.S4, V4.S4
+	FMOVQ 32(R7), F5
+	VFMLA V11.S4, V13.S4, V5.S4
+	FMOVQ 16(R7), F12
+	VFMLA V10.S4, V4.S4, V12.S4
+	FMOVQ 16(R7), F13
+	VFMLA V11.S4, V5.S4, V13.S4
+	FMOVQ (R7), F4
+	VFMLA V10.S4, V12.S4, V4.S4
+	FMOVQ (R7), F5
+	VFMLA V11.S4, V13.S4, V5.S4
+
+	// Scale by 2^n, or twice that.
+	VSHL $23, V8.S4, V8.S4
+	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
+	WORD $0x4e6e1c84 // bic v4.16b, v4.16b, v14.16b
+	VSHL $23, V9.S4, V9.S4
+	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
+	WORD $0x4e6f1ca5 // bic v5.16b, v5.16b, v15.16b
+	FMOVQ F4, (R4)
+	FMOVQ F5, (R5)
+
+	// sum = fma(blockSum, beta, sum·alpha)
+	FMOVQ (R1), F6
+	FMOVQ (R3), F7
+	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
+	VFMLA V5.S4, V7.S4, V6.S4
+	FMOVQ F6, (R1)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	SUBS $4, R6, R6
+	BNE columns
+
+done:
 	RET
 
 // func exp2NEON(dst []float32, src []float32)
@@ -32642,142 +32612,172 @@ chunk1done:
 	SUB $4, R3, R3
 	B columns
 
-// func peakNEON(n int)
-TEXT ·peakNEON(SB), NOSPLIT, $0-8
-	MOVD n+0(FP), R0
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	VMOVI $0, V24.B16
-	VMOVI $0, V25.B16
-	PCALIGN $32
+// func addNEON(dst []float32, x []float32, y []float32)
+TEXT ·addNEON(SB), NOSPLIT, $0-72
+	MOVD dst_base+0(FP), R0
+	MOVD x_base+24(FP), R1
+	MOVD y_base+48(FP), R2
+	MOVD dst_len+8(FP), R3
+	MOVD $0x7fc00000, R4
+	VDUP R4, V0.S4
+	SUBS $4, R3, R3
+	BLT rest
 
-loop:
-	WORD $0x4f991300 // fmla v0.4s, v24.4s, v25.s[0]
-	WORD $0x4f991301 // fmla v1.4s, v24.4s, v25.s[0]
-	WORD $0x4f991302 // fmla v2.4s, v24.4s, v25.s[0]
-	WORD $0x4f991303 // fmla v3.4s, v24.4s, v25.s[0]
-	WORD $0x4f991304 // fmla v4.4s, v24.4s, v25.s[0]
-	WORD $0x4f991305 // fmla v5.4s, v24.4s, v25.s[0]
-	WORD $0x4f991306 // fmla v6.4s, v24.4s, v25.s[0]
-	WORD $0x4f991307 // fmla v7.4s, v24.4s, v25.s[0]
-	WORD $0x4f991308 // fmla v8.4s, v24.4s, v25.s[0]
-	WORD $0x4f991309 // fmla v9.4s, v24.4s, v25.s[0]
-	WORD $0x4f99130a // fmla v10.4s, v24.4s, v25.s[0]
-	WORD $0x4f99130b // fmla v11.4s, v24.4s, v25.s[0]
-	WORD $0x4f99130c // fmla v12.4s, v24.4s, v25.s[0]
-	WORD $0x4f99130d // fmla v13.4s, v24.4s, v25.s[0]
-	WORD $0x4f99130e // fmla v14.4s, v24.4s, v25.s[0]
-	WORD $0x4f99130f // fmla v15.4s, v24.4s, v25.s[0]
-	WORD $0x4f991310 // fmla v16.4s, v24.4s, v25.s[0]
-	WORD $0x4f991311 // fmla v17.4s, v24.4s, v25.s[0]
-	WORD $0x4f991312 // fmla v18.4s, v24.4s, v25.s[0]
-	WORD $0x4f991313 // fmla v19.4s, v24.4s, v25.s[0]
-	WORD $0x4f991314 // fmla v20.4s, v24.4s, v25.s[0]
-	WORD $0x4f991315 // fmla v21.4s, v24.4s, v25.s[0]
-	WORD $0x4f991316 // fmla v22.4s, v24.4s, v25.s[0]
-	WORD $0x4f991317 // fmla v23.4s, v24.4s, v25.s[0]
-	SUBS $1, R0, R0
-	BNE loop
+vector:
+	FMOVQ.P 16(R1), F1
+	FMOVQ.P 16(R2), F2
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e21e423 // fcmeq v3.4s, v1.4s, v1.4s
+	VBIF V3.B16, V0.B16, V1.B16
+	FMOVQ.P F1, 16(R0)
+	SUBS $4, R3, R3
+	BGE vector
+
+rest:
+	ADDS $4, R3, R3
+	BEQ end
+
+single:
+	FMOVS.P 4(R1), F1
+	FMOVS.P 4(R2), F2
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e21e423 // fcmeq v3.4s, v1.4s, v1.4s
+	VBIF V3.B16, V0.B16, V1.B16
+	FMOVS.P F1, 4(R0)
+	SUBS $1, R3, R3
+	BNE single
+
+end:
 	RET
 
-// func readNEON(p []float32)
-TEXT ·readNEON(SB), NOSPLIT, $0-24
-	MOVD p_base+0(FP), R0
-	MOVD p_len+8(FP), R1
-	LSR $8, R1, R1
-	CBZ R1, done
+// func addRowsNEON(dst []float32, src []float32, lds int, n int)
+TEXT ·addRowsNEON(SB), NOSPLIT, $0-64
+	MOVD dst_base+0(FP), R0
+	MOVD src_base+24(FP), R1
+	MOVD lds+48(FP), R2
+	LSL $2, R2, R2
+	MOVD dst_len+8(FP), R3
+	MOVD $0x7fc00000, R4
+	VDUP R4, V0.S4
+	SUBS $32, R3, R3
+	BLT columns8end
+
+columns8:
+	MOVD n+56(FP), R5
+	FMOVQ (R0), F2
+	FMOVQ 16(R0), F3
+	FMOVQ 32(R0), F4
+	FMOVQ 48(R0), F5
+	FMOVQ 64(R0), F6
+	FMOVQ 80(R0), F7
+	FMOVQ 96(R0), F8
+	FMOVQ 112(R0), F9
+	MOVD R1, R4
+	CBZ R5, columns8rows
 	PCALIGN $32
 
-loop:
-	FMOVQ (R0), F0
-	FMOVQ 16(R0), F1
-	FMOVQ 32(R0), F2
-	FMOVQ 48(R0), F3
-	FMOVQ 64(R0), F4
-	FMOVQ 80(R0), F5
-	FMOVQ 96(R0), F6
-	FMOVQ 112(R0), F7
-	FMOVQ 128(R0), F0
-	FMOVQ 144(R0), F1
-	FMOVQ 160(R0), F2
-	FMOVQ 176(R0), F3
-	FMOVQ 192(R0), F4
-	FMOVQ 208(R0), F5
-	FMOVQ 224(R0), F6
-	FMOVQ 240(R0), F7
-	FMOVQ 256(R0), F0
-	FMOVQ 272(R0), F1
-	FMOVQ 288(R0), F2
-	FMOVQ 304(R0), F3
-	FMOVQ 320(R0), F4
-	FMOVQ 336(R0), F5
-	FMOVQ 352(R0), F6
-	FMOVQ 368(R0), F7
-	FMOVQ 384(R0), F0
-	FMOVQ 400(R0), F1
-	FMOVQ 416(R0), F2
-	FMOVQ 432(R0), F3
-	FMOVQ 448(R0), F4
-	FMOVQ 464(R0), F5
-	FMOVQ 480(R0), F6
-	FMOVQ 496(R0), F7
-	FMOVQ 512(R0), F0
-	FMOVQ 528(R0), F1
-	FMOVQ 544(R0), F2
-	FMOVQ 560(R0), F3
-	FMOVQ 576(R0), F4
-	FMOVQ 592(R0), F5
-	FMOVQ 608(R0), F6
-	FMOVQ 624(R0), F7
-	FMOVQ 640(R0), F0
-	FMOVQ 656(R0), F1
-	FMOVQ 672(R0), F2
-	FMOVQ 688(R0), F3
-	FMOVQ 704(R0), F4
-	FMOVQ 720(R0), F5
-	FMOVQ 736(R0), F6
-	FMOVQ 752(R0), F7
-	FMOVQ 768(R0), F0
-	FMOVQ 784(R0), F1
-	FMOVQ 800(R0), F2
-	FMOVQ 816(R0), F3
-	FMOVQ 832(R0), F4
-	FMOVQ 848(R0), F5
-	FMOVQ 864(R0), F6
-	FMOVQ 880(R0), F7
-	FMOVQ 896(R0), F0
-	FMOVQ 912(R0), F1
-	FMOVQ 928(R0), F2
-	FMOVQ 944(R0), F3
-	FMOVQ 960(R0), F4
-	FMOVQ 976(R0), F5
-	FMOVQ 992(R0), F6
-	FMOVQ 1008(R0), F7
-	ADD $1024, R0, R0
-	SUBS $1, R1, R1
-	BNE loop
+columns8row:
+	FMOVQ (R4), F10
+	WORD $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
+	FMOVQ 16(R4), F10
+	WORD $0x4e2ad463 // fadd v3.4s, v3.4s, v10.4s
+	FMOVQ 32(R4), F10
+	WORD $0x4e2ad484 // fadd v4.4s, v4.4s, v10.4s
+	FMOVQ 48(R4), F10
+	WORD $0x4e2ad4a5 // fadd v5.4s, v5.4s, v10.4s
+	FMOVQ 64(R4), F10
+	WORD $0x4e2ad4c6 // fadd v6.4s, v6.4s, v10.4s
+	FMOVQ 80(R4), F10
+	WORD $0x4e2ad4e7 // fadd v7.4s, v7.4s, v10.4s
+	FMOVQ 96(R4), F10
+	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
+	FMOVQ 112(R4), F10
+	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	ADD R2, R4, R4
+	SUBS $1, R5, R5
+	BNE columns8row
 
-done:
+columns8rows:
+	WORD $0x4e22e441 // fcmeq v1.4s, v2.4s, v2.4s
+	VBIF V1.B16, V0.B16, V2.B16
+	FMOVQ.P F2, 16(R0)
+	WORD $0x4e23e461 // fcmeq v1.4s, v3.4s, v3.4s
+	VBIF V1.B16, V0.B16, V3.B16
+	FMOVQ.P F3, 16(R0)
+	WORD $0x4e24e481 // fcmeq v1.4s, v4.4s, v4.4s
+	VBIF V1.B16, V0.B16, V4.B16
+	FMOVQ.P F4, 16(R0)
+	WORD $0x4e25e4a1 // fcmeq v1.4s, v5.4s, v5.4s
+	VBIF V1.B16, V0.B16, V5.B16
+	FMOVQ.P F5, 16(R0)
+	WORD $0x4e26e4c1 // fcmeq v1.4s, v6.4s, v6.4s
+	VBIF V1.B16, V0.B16, V6.B16
+	FMOVQ.P F6, 16(R0)
+	WORD $0x4e27e4e1 // fcmeq v1.4s, v7.4s, v7.4s
+	VBIF V1.B16, V0.B16, V7.B16
+	FMOVQ.P F7, 16(R0)
+	WORD $0x4e28e501 // fcmeq v1.4s, v8.4s, v8.4s
+	VBIF V1.B16, V0.B16, V8.B16
+	FMOVQ.P F8, 16(R0)
+	WORD $0x4e29e521 // fcmeq v1.4s, v9.4s, v9.4s
+	VBIF V1.B16, V0.B16, V9.B16
+	FMOVQ.P F9, 16(R0)
+	ADD $128, R1, R1
+	SUBS $32, R3, R3
+	BGE columns8
+
+columns8end:
+	ADD $32, R3, R3
+	SUBS $4, R3, R3
+	BLT rest
+
+vector:
+	MOVD n+56(FP), R5
+	FMOVQ (R0), F2
+	MOVD R1, R4
+	CBZ R5, FMOVQrows
+	PCALIGN $32
+
+FMOVQrow:
+	FMOVQ (R4), F3
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	ADD R2, R4, R4
+	SUBS $1, R5, R5
+	BNE FMOVQrow
+
+FMOVQrows:
+	WORD $0x4e22e441 // fcmeq v1.4s, v2.4s, v2.4s
+	VBIF V1.B16, V0.B16, V2.B16
+	FMOVQ.P F2, 16(R0)
+	ADD $16, R1, R1
+	SUBS $4, R3, R3
+	BGE vector
+
+rest:
+	ADDS $4, R3, R3
+	BEQ end
+
+single:
+	MOVD n+56(FP), R5
+	FMOVS (R0), F2
+	MOVD R1, R4
+	CBZ R5, FMOVSrows
+	PCALIGN $32
+
+FMOVSrow:
+	FMOVS (R4), F3
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	ADD R2, R4, R4
+	SUBS $1, R5, R5
+	BNE FMOVSrow
+
+FMOVSrows:
+	WORD $0x4e22e441 // fcmeq v1.4s, v2.4s, v2.4s
+	VBIF V1.B16, V0.B16, V2.B16
+	FMOVS.P F2, 4(R0)
+	ADD $4, R1, R1
+	SUBS $1, R3, R3
+	BNE single
+
+end:
 	RET

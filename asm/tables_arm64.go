@@ -28,19 +28,19 @@ var Products = []ukernel.Layer[ukernel.Products]{
 // Lanes are the layers of ukernel.LaneKernels.
 var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 	{ISA: "neon", Lanes: 4, Kernels: ukernel.LaneKernels{
-		Softcap:    softcapNEON,
-		MaskSpan:   maskSpanNEON,
-		ALiBi:      aLiBiNEON,
 		Bias:       biasNEON,
 		MaskBool:   maskBoolNEON,
-		Softmax:    softmaxNEON,
 		Dropout:    dropoutNEON,
-		MergeStats: mergeStatsNEON,
 		Pack:       packNEON,
 		Unpack:     unpackNEON,
 		HeadScores: headScoresNEON,
 		Round:      roundNEON,
 		ScaleRows:  scaleRowsNEON,
+		Softcap:    softcapNEON,
+		MaskSpan:   maskSpanNEON,
+		ALiBi:      aLiBiNEON,
+		Softmax:    softmaxNEON,
+		MergeStats: mergeStatsNEON,
 	}},
 }
 
@@ -103,7 +103,6 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 		Gemm:       weightGemmNEON,
 		GemmF16:    weightGemmF16NEON,
 		GemmBF16:   weightGemmBF16NEON,
-		AddBias:    weightAddBiasNEON,
 		Pack:       weightPackNEON,
 		PackHalves: weightPackHalvesNEON,
 		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
@@ -140,6 +139,7 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 			},
 		},
 		Quantize: weightQuantizeNEON,
+		AddBias:  weightAddBiasNEON,
 	}},
 	{ISA: "neon", Needs: []string{"ASIMDDP"}, Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
@@ -171,14 +171,14 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 // Elementwise are the layers of ukernel.Elementwise.
 var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 	{ISA: "neon", Kernels: ukernel.Elementwise{
-		AdditiveBackward: additiveBackwardNEON,
+		Hadamard:         hadamardNEON,
 		AddWeighted:      addWeightedNEON,
 		AdamW:            adamWNEON,
-		Add:              addNEON,
-		AddRows:          addRowsNEON,
-		Hadamard:         hadamardNEON,
+		AdditiveBackward: additiveBackwardNEON,
 		Exp2:             exp2NEON,
 		Tanh:             tanhNEON,
+		Add:              addNEON,
+		AddRows:          addRowsNEON,
 	}},
 }
 

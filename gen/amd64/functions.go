@@ -1,7 +1,6 @@
 package amd64
 
 import (
-	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -11,71 +10,6 @@ import (
 // does not divide the slice, the last vector overlaps the one before. As dst may be src,
 // it is computed first of all and stored last. Slices shorter than a vector are computed
 // element by element.
-
-// each emits a function over len(dst) elements. init loads the constants of compute, which
-// overwrites a vector and returns the result.
-func (g *gen) each(f spec.Function, init func(), compute func(x reg.VecVirtual) reg.VecVirtual) {
-	g.Kernel(f)
-	dst, src, count := g.Slice("dst"), g.Slice("src"), g.SliceLen("dst")
-	init()
-	anywhere := func(_ reg.Register, x reg.VecVirtual) reg.VecVirtual { return compute(x) }
-	g.elementwise(dst, src, count, anywhere, anywhere)
-}
-
-// elementwise emits the loops of a function over count elements. vector and single compute
-// the results for the elements x at index i: for a whole vector, or for one element.
-func (g *gen) elementwise(dst, src, count reg.GPVirtual, vector, single func(i reg.Register, x reg.VecVirtual) reg.VecVirtual) {
-	i, end, x := g.GP64(), g.GP64(), g.Vec()
-	g.XORQ(i, i)
-	g.MOVQ(count, end)
-	g.SUBQ(operand.U32(g.Lanes()), end)
-	g.JL(operand.LabelRef("single"))
-	g.Comment("The last vector is computed first and kept in a register.")
-	g.VMOVUPS(emit.Indexed(src, end, 4), x)
-	last := vector(end, x)
-	g.JZ(operand.LabelRef("last"))
-	g.AlignLoop()
-	g.Label("vector")
-	x = g.Vec()
-	g.VMOVUPS(emit.Indexed(src, i, 4), x)
-	g.VMOVUPS(vector(i, x), emit.Indexed(dst, i, 4))
-	g.ADDQ(operand.U32(g.Lanes()), i)
-	g.CMPQ(i, end)
-	g.JLT(operand.LabelRef("vector"))
-	g.Label("last")
-	g.VMOVUPS(last, emit.Indexed(dst, end, 4))
-	g.Return()
-
-	g.Label("single")
-	g.CMPQ(i, count)
-	g.JGE(operand.LabelRef("done"))
-	x = g.Vec()
-	g.VMOVSS(emit.Indexed(src, i, 4), x.AsX())
-	g.VMOVSS(single(i, x).AsX(), emit.Indexed(dst, i, 4))
-	g.INCQ(i)
-	g.JMP(operand.LabelRef("single"))
-	g.Label("done")
-	g.Return()
-}
-
-// Exp2 is for all x, not only for x ≤ 0. Beyond 128 x is replaced by 128. There n is 128
-// and the polynomial 1, and the scaling makes it +Inf.
-func (g *gen) Exp2() {
-	var ops []operand.Op
-	limit := g.Vec()
-	g.each(spec.Exp2, func() {
-		ops = g.Exp2Operands(spec.Minus126)
-		g.VMOVUPS(g.Constant(spec.Plus128), limit)
-	}, func(x reg.VecVirtual) reg.VecVirtual {
-		g.VMINPS(x, limit, x) // a NaN stays
-		return g.Exp2Vectors(ops, []reg.VecVirtual{x})[0]
-	})
-}
-
-func (g *gen) Tanh() {
-	var o tanhOperands
-	g.each(spec.Tanh, func() { o = g.tanhOperands() }, func(x reg.VecVirtual) reg.VecVirtual { return g.tanh(o, x) })
-}
 
 // tanh is t + v·r / (h(r²) + t·r). c, t = tanh c and v = 1-t² come from tables of 8
 // points, for the point nearest to |x|. r is |x|-c, and h is a polynomial that
