@@ -30904,6 +30904,7 @@ lanes1end:
 TEXT ·aLiBiAVX2(SB), NOSPLIT, $0-120
 	PCALIGN $0x40
 	MOVQ    max_len+104(FP), CX
+	VMOVUPS const00000001AVX2<>+0(SB), Y0
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
 	JL      lanes2end
@@ -31012,6 +31013,7 @@ TEXT ·maskSpanAVX2(SB), NOSPLIT, $0-120
 	PCALIGN $0x40
 	MOVQ    max_len+104(FP), CX
 	VMOVUPS constff800000AVX2<>+0(SB), Y1
+	VMOVUPS const00000001AVX2<>+0(SB), Y0
 	XORQ    AX, AX
 	SUBQ    $0x00000010, CX
 	JL      lanes2end

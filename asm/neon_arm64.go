@@ -451,51 +451,6 @@ func peakNEON(n int)
 //go:noescape
 func readNEON(p []float32)
 
-// weightAddBiasNEON is WeightKernels.AddBias, see package ukernel.
-//
-//go:noescape
-func weightAddBiasNEON(c []float32, ldc int, m int, bias []float32)
-
-// addWeightedNEON is Elementwise.AddWeighted, see package ukernel.
-//
-//go:noescape
-func addWeightedNEON(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
-
-// adamWNEON is Elementwise.AdamW, see package ukernel.
-//
-//go:noescape
-func adamWNEON(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
-
-// additiveBackwardNEON is Elementwise.AdditiveBackward, see package ukernel.
-//
-//go:noescape
-func additiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
-
-// softcapNEON is LaneKernels.Softcap, see package ukernel.
-//
-//go:noescape
-func softcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
-
-// maskSpanNEON is LaneKernels.MaskSpan, see package ukernel.
-//
-//go:noescape
-func maskSpanNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
-
-// aLiBiNEON is LaneKernels.ALiBi, see package ukernel.
-//
-//go:noescape
-func aLiBiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
-
-// softmaxNEON is LaneKernels.Softmax, see package ukernel.
-//
-//go:noescape
-func softmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
-
-// mergeStatsNEON is LaneKernels.MergeStats, see package ukernel.
-//
-//go:noescape
-func mergeStatsNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
-
 // exp2NEON is Elementwise.Exp2, see package ukernel.
 //
 //go:noescape
@@ -536,15 +491,30 @@ func geGLUNEON(dst []float32, gate []float32, up []float32)
 //go:noescape
 func geGLUTanhNEON(dst []float32, gate []float32, up []float32)
 
-// gruNEON is Activations.GRU, see package ukernel.
+// softcapNEON is LaneKernels.Softcap, see package ukernel.
 //
 //go:noescape
-func gruNEON(state []float32, gates []float32, in []float32, hidden []float32)
+func softcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 
-// gruBackwardNEON is Activations.GRUBackward, see package ukernel.
+// aLiBiNEON is LaneKernels.ALiBi, see package ukernel.
 //
 //go:noescape
-func gruBackwardNEON(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+func aLiBiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+
+// maskSpanNEON is LaneKernels.MaskSpan, see package ukernel.
+//
+//go:noescape
+func maskSpanNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+
+// softmaxNEON is LaneKernels.Softmax, see package ukernel.
+//
+//go:noescape
+func softmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
+
+// mergeStatsNEON is LaneKernels.MergeStats, see package ukernel.
+//
+//go:noescape
+func mergeStatsNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 
 // backwardWeightsNEON is Gradients.BackwardWeights, see package ukernel.
 //
@@ -561,6 +531,11 @@ func backwardScoresNEON(p []float32, dp []float32, ld int, n int, inv []float32,
 //go:noescape
 func backwardSoftcapNEON(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
 
+// adamWNEON is Elementwise.AdamW, see package ukernel.
+//
+//go:noescape
+func adamWNEON(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
+
 // addNEON is Elementwise.Add, see package ukernel.
 //
 //go:noescape
@@ -570,3 +545,28 @@ func addNEON(dst []float32, x []float32, y []float32)
 //
 //go:noescape
 func addRowsNEON(dst []float32, src []float32, lds int, n int)
+
+// addWeightedNEON is Elementwise.AddWeighted, see package ukernel.
+//
+//go:noescape
+func addWeightedNEON(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+
+// additiveBackwardNEON is Elementwise.AdditiveBackward, see package ukernel.
+//
+//go:noescape
+func additiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+
+// weightAddBiasNEON is WeightKernels.AddBias, see package ukernel.
+//
+//go:noescape
+func weightAddBiasNEON(c []float32, ldc int, m int, bias []float32)
+
+// gruNEON is Activations.GRU, see package ukernel.
+//
+//go:noescape
+func gruNEON(state []float32, gates []float32, in []float32, hidden []float32)
+
+// gruBackwardNEON is Activations.GRUBackward, see package ukernel.
+//
+//go:noescape
+func gruBackwardNEON(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)

@@ -37,8 +37,8 @@ var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 		Round:      roundNEON,
 		ScaleRows:  scaleRowsNEON,
 		Softcap:    softcapNEON,
-		MaskSpan:   maskSpanNEON,
 		ALiBi:      aLiBiNEON,
+		MaskSpan:   maskSpanNEON,
 		Softmax:    softmaxNEON,
 		MergeStats: mergeStatsNEON,
 	}},
@@ -172,13 +172,13 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 	{ISA: "neon", Kernels: ukernel.Elementwise{
 		Hadamard:         hadamardNEON,
-		AddWeighted:      addWeightedNEON,
-		AdamW:            adamWNEON,
-		AdditiveBackward: additiveBackwardNEON,
 		Exp2:             exp2NEON,
 		Tanh:             tanhNEON,
+		AdamW:            adamWNEON,
 		Add:              addNEON,
 		AddRows:          addRowsNEON,
+		AddWeighted:      addWeightedNEON,
+		AdditiveBackward: additiveBackwardNEON,
 	}},
 }
 

@@ -37,9 +37,19 @@ func (f *Frame[R]) Reg(v *Value, vector int) (r R, ok bool) {
 	return r, false
 }
 
-// Run emits a part of the program. The values that live no longer return their registers.
+// Run emits a part of the program. After the rows, what they have used from before returns its registers.
 func (f *Frame[R]) Run(part int, w Width) {
 	nodes := f.parts()[part]
+	if part == Before {
+		f.regs = map[*Value][]R{}
+	}
+	for _, n := range f.before {
+		if part == After && n.last == (place{Row, atEnd}) {
+			for _, r := range f.regs[n] {
+				f.m.Free(r)
+			}
+		}
+	}
 	vectors, times := w.Vectors, 1
 	if !w.Turns {
 		vectors, times = 1, w.Vectors
@@ -50,13 +60,6 @@ func (f *Frame[R]) Run(part int, w Width) {
 				if !n.Shared() || v == 0 {
 					f.emit(n, place{part, at}, v, v == w.Vectors-1)
 				}
-			}
-		}
-	}
-	for _, n := range f.before {
-		if n.last == (place{part, atEnd}) {
-			for _, r := range f.regs[n] {
-				f.m.Free(r)
 			}
 		}
 	}

@@ -66,7 +66,6 @@ const (
 	ToFloat    // from int32
 	Round      // to a float without a fraction, ties to even
 	ScaleBy    // x·2^y, but 0 where the third operand is below the fourth
-	Index      // makes x, less Bits, an index for Lookup
 	Lookup     // the number of table x at index y
 	Select     // z if Cond holds for x and y, else the fourth operand
 )
@@ -126,10 +125,19 @@ type Program struct {
 type Traits struct {
 	Exp2   Exp2Style
 	Abs    bool // there is an instruction for it
-	Index  bool // a lookup takes more than the lowest bits
+	Lookup LookupStyle
 	OneNaN bool // operations have the NaN of the contract
 	Masked bool // comparisons under a mask: Within is one condition
 }
+
+// A LookupStyle is what the index of a Lookup is.
+type LookupStyle int
+
+const (
+	ByLowBits LookupStyle = iota // the lowest bits of a number
+	ByNumber                     // the number
+	ByBytes                      // the places of its four bytes in the table, a byte each
+)
 
 // A Builder builds a program.
 type Builder struct {
@@ -252,10 +260,14 @@ func (b *Builder) ShiftRight(x *Value, by uint32) *Value {
 
 // Index makes an index for Lookup of the lowest three bits of x. The others are those of base.
 func (b *Builder) Index(x *Value, base uint32) *Value {
-	if !b.Traits.Index {
-		return x
+	const bytes, places = 0x04040404, 0x03020100
+	switch b.Traits.Lookup {
+	case ByNumber:
+		return b.And(x, b.Const(7))
+	case ByBytes:
+		return b.AddInt(b.MulInt(x, b.Const(bytes)), b.Const(places-base*bytes))
 	}
-	return b.add(&Value{Op: Index, Args: []*Value{x}, Bits: base})
+	return x
 }
 
 // Select is z where the condition holds for x and y, else w.

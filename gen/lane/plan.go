@@ -86,6 +86,16 @@ func NewPlan(p *Program, m Model) (plan Plan, err error) {
 	return plan, nil
 }
 
+// Any reports whether an instruction has a property.
+func (p *Program) Any(is func(n *Value) bool) bool {
+	for _, nodes := range p.parts() {
+		if slices.ContainsFunc(nodes, is) {
+			return true
+		}
+	}
+	return false
+}
+
 // inRow reports whether the loop over rows uses a value.
 func (p *Program) inRow(v *Value) bool {
 	return slices.ContainsFunc(p.row, func(n *Value) bool { return slices.Contains(n.Args, v) })
@@ -93,13 +103,19 @@ func (p *Program) inRow(v *Value) bool {
 
 // choose lets values stay as long as registers are free, those first that save the most.
 func (p *Program) choose(m Model, plan *Plan, may []*Value, free int) {
+	const rows = 16 // as many as make loads count
 	worth := map[*Value]int{}
+	for _, v := range p.Shared {
+		for i, a := range v.Args {
+			worth[a] += rows * m.Worth(v, i)
+		}
+	}
 	for part, nodes := range p.parts() {
 		for _, n := range nodes {
 			for i, a := range n.Args {
 				w := m.Worth(n, i)
 				if part == Row {
-					w *= 16
+					w *= rows
 				}
 				worth[a] += w
 			}
