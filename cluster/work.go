@@ -146,7 +146,7 @@ func (w *workConfig) check() error {
 func checkTier(name string) error {
 	var out [1]float32
 	one := kernel.BHLD(out[:0:0], 0, 1, 0, 1)
-	return kernel.Attention(one, one, one, one, kernel.Options{Exec: kernel.Exec{Tier: name}})
+	return kernel.Attention(one, one, one, one, &kernel.Options{Exec: kernel.Exec{Tier: name}})
 }
 
 // madeUpName returns a name from this machine's name that no other worker has.

@@ -64,11 +64,11 @@ func TestNewPartialsErrors(t *testing.T) {
 // TestPartialErrors: every argument that does not fit is reported as what it is, and dst
 // has not been touched.
 func TestPartialErrors(t *testing.T) {
-	for name, f := range map[string]func(*kernel.Partials, kernel.Tensor, kernel.Tensor, kernel.Tensor, kernel.PartialOptions) error{
+	for name, f := range map[string]func(*kernel.Partials, kernel.Tensor, kernel.Tensor, kernel.Tensor, *kernel.PartialOptions) error{
 		"AttentionPartials": kernel.AttentionPartials, "AccumulatePartials": kernel.AccumulatePartials,
 	} {
 		_, q, k, v := good()
-		contracttest.CheckArgument(t, name+" of nil", f(nil, q, k, v, kernel.PartialOptions{}), "dst", "got nil")
+		contracttest.CheckArgument(t, name+" of nil", f(nil, q, k, v, nil), "dst", "got nil")
 		for _, test := range partialErrors {
 			t.Run(name+"/"+test.name, func(t *testing.T) {
 				c, dst := newBadCall(), contracttest.NewPartials(1, 2, 4, 3, 5)
@@ -82,7 +82,7 @@ func TestPartialErrors(t *testing.T) {
 			})
 		}
 		var te *kernel.TierError
-		if err := f(contracttest.NewPartials(1, 2, 4, 3, 5), q, k, v, kernel.PartialOptions{Exec: kernel.Exec{Tier: "sse9"}}); !errors.As(err, &te) {
+		if err := f(contracttest.NewPartials(1, 2, 4, 3, 5), q, k, v, &kernel.PartialOptions{Exec: kernel.Exec{Tier: "sse9"}}); !errors.As(err, &te) {
 			t.Errorf("%s: got %v, want a TierError", name, err)
 		}
 	}

@@ -51,7 +51,7 @@ func burst(t *testing.T) {
 				{kernel.BHLD(make([]float32, d), 1, 1, 1, d), one, keys, keys},
 				{kernel.BHLD(make([]float32, 2*large), 1, 1, 2, large), large2, large2, large2},
 			} {
-				if err := kernel.Attention(c[0], c[1], c[2], c[3], kernel.Options{Exec: kernel.Exec{Threads: threads}}); err != nil {
+				if err := kernel.Attention(c[0], c[1], c[2], c[3], &kernel.Options{Exec: kernel.Exec{Threads: threads}}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -89,7 +89,7 @@ func TestScratchMemoryShrinks(t *testing.T) {
 	q, k, v := c.Inputs()
 	out := c.Out()
 	small := func() {
-		if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 3}}); err != nil {
+		if err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: kernel.Exec{Threads: 3}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -144,7 +144,7 @@ func TestNoAllocationsBetweenCollections(t *testing.T) {
 	q, k, v := c.Inputs()
 	out := c.Out()
 	call := func() {
-		if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 3}}); err != nil {
+		if err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: kernel.Exec{Threads: 3}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -187,7 +187,7 @@ func firstRun(t *testing.T, c *contracttest.Case, threads int) {
 	q, k, v := c.Inputs()
 	out := c.Out()
 	call := func(tier string, threads int) {
-		if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}); err != nil {
+		if err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -36,7 +36,7 @@ func attentionOn[E kernel.Element](x []E, name, tier string, heads, kvHeads, lq,
 	o, next := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}, 0
 	return workload{name, func() error {
 		next++
-		return kernel.Attention(out, q, k[next%sets], k[(next+sets/2)%sets], o)
+		return kernel.Attention(out, q, k[next%sets], k[(next+sets/2)%sets], &o)
 	}}
 }
 
@@ -112,10 +112,8 @@ func gradient(tier string, heads, n, d int) (workload, error) {
 	q, k, v, out, dout := floats(), floats(), floats(), floats(), floats()
 	g := kernel.Gradients{Q: floats(), K: floats(), V: floats()}
 	o, lse := kernel.BackwardOptions{Exec: kernel.Exec{Tier: tier, Threads: 1}}, kernel.BHLD(make([]float32, heads*n), 1, heads, n, 1)
-	forward := o.Forward()
-	forward.LSE = lse
-	err := kernel.Attention(out, q, k, v, forward)
-	return workload{fmt.Sprintf("%d × %d × %d", heads, n, d), func() error { return kernel.AttentionBackward(g, dout, q, k, v, lse, o) }}, err
+	err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: o.Exec, Outputs: kernel.Outputs{LSE: lse}})
+	return workload{fmt.Sprintf("%d × %d × %d", heads, n, d), func() error { return kernel.AttentionBackward(g, dout, q, k, v, lse, &o) }}, err
 }
 
 // threads has calls that are worth one thread or several.
