@@ -511,6 +511,21 @@ func geGLUAVX2(dst []float32, gate []float32, up []float32)
 //go:noescape
 func geGLUTanhAVX2(dst []float32, gate []float32, up []float32)
 
+// siLUSlopeAVX2 is Activations.SiLUSlope, see package ukernel.
+//
+//go:noescape
+func siLUSlopeAVX2(f []float32, slope []float32, src []float32)
+
+// geluSlopeAVX2 is Activations.GELUSlope, see package ukernel.
+//
+//go:noescape
+func geluSlopeAVX2(f []float32, slope []float32, src []float32)
+
+// geluTanhSlopeAVX2 is Activations.GELUTanhSlope, see package ukernel.
+//
+//go:noescape
+func geluTanhSlopeAVX2(f []float32, slope []float32, src []float32)
+
 // softcapAVX2 is LaneKernels.Softcap, see package ukernel.
 //
 //go:noescape

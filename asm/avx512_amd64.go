@@ -486,6 +486,21 @@ func geGLUAVX512(dst []float32, gate []float32, up []float32)
 //go:noescape
 func geGLUTanhAVX512(dst []float32, gate []float32, up []float32)
 
+// siLUSlopeAVX512 is Activations.SiLUSlope, see package ukernel.
+//
+//go:noescape
+func siLUSlopeAVX512(f []float32, slope []float32, src []float32)
+
+// geluSlopeAVX512 is Activations.GELUSlope, see package ukernel.
+//
+//go:noescape
+func geluSlopeAVX512(f []float32, slope []float32, src []float32)
+
+// geluTanhSlopeAVX512 is Activations.GELUTanhSlope, see package ukernel.
+//
+//go:noescape
+func geluTanhSlopeAVX512(f []float32, slope []float32, src []float32)
+
 // softcapAVX512 is LaneKernels.Softcap, see package ukernel.
 //
 //go:noescape

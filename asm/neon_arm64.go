@@ -516,6 +516,21 @@ func geGLUNEON(dst []float32, gate []float32, up []float32)
 //go:noescape
 func geGLUTanhNEON(dst []float32, gate []float32, up []float32)
 
+// siLUSlopeNEON is Activations.SiLUSlope, see package ukernel.
+//
+//go:noescape
+func siLUSlopeNEON(f []float32, slope []float32, src []float32)
+
+// geluSlopeNEON is Activations.GELUSlope, see package ukernel.
+//
+//go:noescape
+func geluSlopeNEON(f []float32, slope []float32, src []float32)
+
+// geluTanhSlopeNEON is Activations.GELUTanhSlope, see package ukernel.
+//
+//go:noescape
+func geluTanhSlopeNEON(f []float32, slope []float32, src []float32)
+
 // softcapNEON is LaneKernels.Softcap, see package ukernel.
 //
 //go:noescape

@@ -249,6 +249,21 @@ func geGLURVV(dst []float32, gate []float32, up []float32)
 //go:noescape
 func geGLUTanhRVV(dst []float32, gate []float32, up []float32)
 
+// siLUSlopeRVV is Activations.SiLUSlope, see package ukernel.
+//
+//go:noescape
+func siLUSlopeRVV(f []float32, slope []float32, src []float32)
+
+// geluSlopeRVV is Activations.GELUSlope, see package ukernel.
+//
+//go:noescape
+func geluSlopeRVV(f []float32, slope []float32, src []float32)
+
+// geluTanhSlopeRVV is Activations.GELUTanhSlope, see package ukernel.
+//
+//go:noescape
+func geluTanhSlopeRVV(f []float32, slope []float32, src []float32)
+
 // softcapRVV is LaneKernels.Softcap, see package ukernel.
 //
 //go:noescape

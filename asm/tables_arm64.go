@@ -200,14 +200,17 @@ var Norms = []ukernel.Layer[ukernel.Norms]{
 // Activations are the layers of ukernel.Activations.
 var Activations = []ukernel.Layer[ukernel.Activations]{
 	{ISA: "neon", Kernels: ukernel.Activations{
-		SiLU:        siLUNEON,
-		GELU:        geluNEON,
-		GELUTanh:    geluTanhNEON,
-		SwiGLU:      swiGLUNEON,
-		GeGLU:       geGLUNEON,
-		GeGLUTanh:   geGLUTanhNEON,
-		GRU:         gruNEON,
-		GRUBackward: gruBackwardNEON,
+		SiLU:          siLUNEON,
+		GELU:          geluNEON,
+		GELUTanh:      geluTanhNEON,
+		SwiGLU:        swiGLUNEON,
+		GeGLU:         geGLUNEON,
+		GeGLUTanh:     geGLUTanhNEON,
+		SiLUSlope:     siLUSlopeNEON,
+		GELUSlope:     geluSlopeNEON,
+		GELUTanhSlope: geluTanhSlopeNEON,
+		GRU:           gruNEON,
+		GRUBackward:   gruBackwardNEON,
 	}},
 }
 

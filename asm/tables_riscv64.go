@@ -139,14 +139,17 @@ var Norms = []ukernel.Layer[ukernel.Norms]{
 // Activations are the layers of ukernel.Activations.
 var Activations = []ukernel.Layer[ukernel.Activations]{
 	{ISA: "rvv", Kernels: ukernel.Activations{
-		SiLU:        siLURVV,
-		GELU:        geluRVV,
-		GELUTanh:    geluTanhRVV,
-		SwiGLU:      swiGLURVV,
-		GeGLU:       geGLURVV,
-		GeGLUTanh:   geGLUTanhRVV,
-		GRU:         gruRVV,
-		GRUBackward: gruBackwardRVV,
+		SiLU:          siLURVV,
+		GELU:          geluRVV,
+		GELUTanh:      geluTanhRVV,
+		SwiGLU:        swiGLURVV,
+		GeGLU:         geGLURVV,
+		GeGLUTanh:     geGLUTanhRVV,
+		SiLUSlope:     siLUSlopeRVV,
+		GELUSlope:     geluSlopeRVV,
+		GELUTanhSlope: geluTanhSlopeRVV,
+		GRU:           gruRVV,
+		GRUBackward:   gruBackwardRVV,
 	}},
 }
 

@@ -17,6 +17,7 @@ var functions = []Kernel{
 	elements(spec.Exp2, (*Builder).exp2All), elements(spec.Tanh, (*Builder).Tanh),
 	elements(spec.SiLU, (*Builder).SiLU), elements(spec.GELU, (*Builder).GELU), elements(spec.GELUTanh, (*Builder).GELUTanh),
 	gated(spec.SwiGLU, (*Builder).SiLU), gated(spec.GeGLU, (*Builder).GELU), gated(spec.GeGLUTanh, (*Builder).GELUTanh),
+	sloped(spec.SiLUSlope, (*Builder).SiLU, siluSlope), sloped(spec.GELUSlope, (*Builder).GELU, geluSlope), sloped(spec.GELUTanhSlope, (*Builder).GELUTanh, geluTanhSlope),
 }
 
 func elements(f spec.Function, of function) Kernel {

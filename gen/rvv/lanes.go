@@ -97,7 +97,7 @@ func scalar(n *lane.Value, i int) bool {
 	case lane.CopySign:
 		return i == 2 // the sign's bit is not needed
 	case lane.Select:
-		return i < 3 || n.Args[0].Op == lane.Counter
+		return i == 1 || i == 2 || n.Args[0].Op == lane.Counter
 	}
 	return false
 }

@@ -6,11 +6,6 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The functions over slices compute one vector of elements per iteration. If the vector
-// does not divide the slice, the last vector overlaps the one before. As dst may be src,
-// it is computed first of all and stored last. Slices shorter than a vector are computed
-// element by element.
-
 // tanh is t + v·r / (h(r²) + t·r). c, t = tanh c and v = 1-t² come from tables of 8
 // points, for the point nearest to |x|. r is |x|-c, and h is a polynomial that
 // approximates r/tanh r. That is 15 operations and a division, which has a unit of its

@@ -6,7 +6,7 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// tanh follows amd64/functions.go. Tables of 8 numbers are two registers, from which TBL
+// tanh follows amd64/tanh.go. Tables of 8 numbers are two registers, from which TBL
 // takes bytes: a product spreads the number k of the point to the four bytes of a lane,
 // 4·k and on.
 
