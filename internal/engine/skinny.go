@@ -111,6 +111,9 @@ func skinnyLoad(t *tile, src []float32, off []int) {
 
 func skinnyUnpack(t *tile, dst []float32, off []int, sum []float32) (nan uint64) {
 	dv := t.job.dv()
+	if ukernel.IsOneCall(dv, t.Lanes) { // small calls feel a loop
+		return t.job.tier.Skinny().Unpack(dst, off, t.o, dv, t.N, dv, sum)
+	}
 	for e, n := 0, 0; e < dv; e += n {
 		n = ukernel.ColumnsPerCall(dv-e, t.Lanes)
 		nan |= t.job.tier.Skinny().Unpack(dst[e:], off, t.o[e:], dv, t.N, n, sum)
