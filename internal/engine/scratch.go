@@ -62,12 +62,8 @@ func (s *scratch) fit(j *Job) {
 		s.fitAll(j)
 		s.shape, s.epoch = j.plan.shape, s.memory.Epoch()
 	}
-	begin := (*kvrows.Reader).Begin
-	if j.Call.Quantized {
-		begin = (*kvrows.Reader).BeginCodes
-	}
-	begin(&s.keys, j.tier, &j.Call.K)
-	begin(&s.values, j.tier, &j.Call.V)
+	s.keys.Begin(j.tier, &j.Call.K)
+	s.values.Begin(j.tier, &j.Call.V)
 	for i := range s.tiles[:j.plan.MaxTiles] {
 		s.tiles[i].job = j
 	}
@@ -75,8 +71,10 @@ func (s *scratch) fit(j *Job) {
 
 func (s *scratch) fitAll(j *Job) {
 	m := &s.memory
-	s.keys.Fit(m, &j.Call.K, kvrows.Need{Pairs: j.plan.shape.codes})
-	s.values.Fit(m, &j.Call.V, kvrows.Need{Gather: !j.plan.shape.skinny, Pairs: j.plan.shape.codes})
+	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.Quantized}
+	s.keys.Fit(m, &j.Call.K, need)
+	need.Gather = !j.plan.shape.skinny
+	s.values.Fit(m, &j.Call.V, need)
 	if j.Call.Quantized {
 		s.fitIntegers(j)
 	}

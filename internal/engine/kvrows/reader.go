@@ -40,12 +40,16 @@ type Reader struct {
 type Need struct {
 	Gather bool // rows in pages as if they lay at equal distances
 	Pairs  bool // of integers
+	Codes  bool // integers without their scales, as float32
 }
 
 // Fit makes room for blocks of rows of x. Rows are copied unless they are float32 and lie
 // at equal distances.
 func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 	d := x.Dim(3)
+	if r.widen = rows.Widen; need.Codes {
+		r.widen = rows.WidenCodes
+	}
 	r.copies = x.DType() != view.Float32 || x.IsPaged() && need.Gather
 	if r.copies {
 		parallel.Fit(m, &r.usage, &r.memory, blockKeys*d, rows.Aligned)
@@ -62,13 +66,8 @@ func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 func (r *Reader) Len() int { return len(r.memory) }
 
 // Begin begins a call on rows of x.
-func (r *Reader) Begin(t *tier.Tier, x *view.Tensor) { r.begin(t, x, rows.Widen) }
-
-// BeginCodes is Begin, and Floats returns integers without their scales.
-func (r *Reader) BeginCodes(t *tier.Tier, x *view.Tensor) { r.begin(t, x, rows.WidenCodes) }
-
-func (r *Reader) begin(t *tier.Tier, x *view.Tensor, widen func(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int)) {
-	r.tier, r.x, r.widen = t, x, widen
+func (r *Reader) Begin(t *tier.Tier, x *view.Tensor) {
+	r.tier, r.x = t, x
 	r.cached, r.pairs.cached = mask.Span{}, mask.Span{}
 }
 
