@@ -8,8 +8,8 @@ import (
 	"github.com/attn-go/attn/internal/parallel"
 )
 
-// The steps of additive scores. Queries lie in rows, as keys do, and the hidden units are in the
-// lanes, so that few queries leave no lane idle.
+// The steps of additive scores. Queries lie in rows, as keys do, and the hidden units are
+// in the lanes, so that few queries leave no lane idle.
 
 const (
 	// additiveTanhs is the most tanh of one call into assembly: some 40 to 80 µs.

@@ -88,8 +88,8 @@ func (t *tile) hasNaN() bool {
 	return false
 }
 
-// finishAgain is finish for an exact tile: what is wanted beside Out has been written, and a row that holds
-// a NaN again is one.
+// finishAgain is finish for an exact tile: what is wanted beside Out has been written,
+// and a row that holds a NaN again is one.
 func (t *tile) finishAgain() {
 	t.end()
 	if t.job.Call.Partial.isSet() {
@@ -105,8 +105,8 @@ func exactSoftmax(t *tile, n int, max, sum []float32) {
 	panelSoftmax(t, n, max, sum)
 }
 
-// findRuns sets the scratch's runs to the keys of the current block that the row of an exact tile
-// sees, counted from the first: those with a score above -Inf or NaN.
+// findRuns sets the scratch's runs to the keys of the current block that the row of an
+// exact tile sees, counted from the first: those with a score above -Inf or NaN.
 func (t *tile) findRuns() {
 	runs := t.scratch.runs[:0]
 	hidden := true
@@ -122,8 +122,8 @@ func (t *tile) findRuns() {
 	t.scratch.runs = runs // its memory is recycled
 }
 
-// exactValues takes the values of visible keys alone: the skinny kernel continues a chain from one run of
-// them to the next.
+// exactValues takes the values of visible keys alone: the skinny kernel continues a chain
+// from one run of them to the next.
 func exactValues(t *tile) {
 	o, first := t.scratch.partial[:t.job.dv()], t.block.keys.Lo
 	clear(o)
@@ -143,10 +143,12 @@ func exactValues(t *tile) {
 	}
 }
 
-// exactIntegersValues is exactValues for quantized calls: hidden keys do not count, whatever their scales.
+// exactIntegersValues is exactValues for quantized calls: hidden keys do not count,
+// whatever their scales.
 func exactIntegersValues(t *tile) { roundedValues(t, (*tile).visibleScales) }
 
-// visibleScales is valueScales with 0 in place of the scales of keys that are in none of the runs.
+// visibleScales is valueScales with 0 in place of the scales of keys that are in none of
+// the runs.
 func (t *tile) visibleScales(keys mask.Span, group int) ([]float32, int) {
 	scales, stride := t.valueScales(keys, group)
 	var of [contract.ValueSegment]float32

@@ -91,7 +91,8 @@ func (t *tile) finishPartial() {
 	}
 }
 
-// unpackPartial copies the output to the scratch's rows, and returns the set of those that hold a NaN.
+// unpackPartial copies the output to the scratch's rows, and returns the set of those
+// that hold a NaN.
 func (t *tile) unpackPartial() (nan uint64) {
 	return t.strategy.unpack(t, t.scratch.rows, t.packedOffsets(t.job.dv()), ones[:t.Lanes]) & (1<<t.N - 1)
 }

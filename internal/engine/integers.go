@@ -10,17 +10,19 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// Quantized calls take keys and values as the integers that they are. Queries, and weights times the
-// scales of their values, are rounded to 11 and 12 bits, as multiples of a power of two. So a product of the
-// contract's segments is exact in float32, in any order:
+// Quantized calls take keys and values as the integers that they are. Queries, and
+// weights times the scales of their values, are rounded to 11 and 12 bits, as multiples
+// of a power of two. So a product of the contract's segments is exact in float32, in any
+// order:
 //
 //	64 columns · 2^11 · 2^7 = 32 keys · 2^12 · 2^7 = 2^24
 //
-// Kernels for integers take int8; 4 bits become int8 before. A call of such a kernel takes a piece of the
-// columns, see kvrows.Columns.
+// Kernels for integers take int8; 4 bits become int8 before. A call of such a kernel
+// takes a piece of the columns, see kvrows.Columns.
 
-// The steps of tiles with a query row per lane, whose kernels are LaneKernels.CodeScores and CodeValues. Keys and
-// values lie in pairs of 16 bits, which all tiles of a KV head share.
+// The steps of tiles with a query row per lane, whose kernels are LaneKernels.CodeScores
+// and CodeValues. Keys and values lie in pairs of 16 bits, which all tiles of a KV head
+// share.
 
 // fitIntegers makes room for quantized calls.
 func (s *scratch) fitIntegers(j *Job) {
@@ -89,8 +91,8 @@ func segments(keys mask.Span) func(yield func(mask.Span) bool) {
 	}
 }
 
-// valueScales returns the scales of a group of columns of the values of at most a segment of keys, and their
-// distance.
+// valueScales returns the scales of a group of columns of the values of at most a segment
+// of keys, and their distance.
 func (t *tile) valueScales(keys mask.Span, group int) (scales []float32, stride int) {
 	return t.values().GroupScales(t.Head, t.Key(keys.Lo), keys.Len(), group, t.scratch.valueScales[:])
 }
@@ -98,7 +100,8 @@ func (t *tile) valueScales(keys mask.Span, group int) (scales []float32, stride 
 // pieceKeys are the keys whose pieces are added up while their sums are in L1.
 const pieceKeys = 64
 
-// keysOfPieces returns the most keys for eachPiece: all those of a block if one piece has all columns.
+// keysOfPieces returns the most keys for eachPiece: all those of a block if one piece has
+// all columns.
 func (t *tile) keysOfPieces() int {
 	if kvrows.Columns(t.job.Call.K.Group(), 0) == t.job.d() {
 		return BlockKeys
@@ -106,13 +109,15 @@ func (t *tile) keysOfPieces() int {
 	return pieceKeys
 }
 
-// eachPiece computes the scores of n keys from tile coordinate lo on, by calls of product for each piece of w columns from
-// column at on. It adds them up in the order of the contract, with the scales t of a key's groups:
+// eachPiece computes the scores of n keys from tile coordinate lo on, by calls of product
+// for each piece of w columns from column at on. It adds them up in the order of the
+// contract, with the scales t of a key's groups:
 //
 //	pieces are groups      s = piece 0·t[0], then s = fma(piece g, t[g], s)
 //	pieces of one group    A = piece 0, then A = fma(piece, 1, A);  s = A·t[0]
 //
-// Products that are to be added wait in the memory of rounded weights. A nil top leaves the maxima to what follows.
+// Products that are to be added wait in the memory of rounded weights. A nil top leaves
+// the maxima to what follows.
 func (t *tile) eachPiece(lo, n int, top []float32, product func(s []float32, at, w int, scales []float32, lsc int, top []float32)) {
 	x, lanes, d := &t.job.Call.K, t.Lanes, t.job.d()
 	s, rest := t.scoresFrom(mask.Span{Lo: lo}), t.scratch.rounded
@@ -148,9 +153,10 @@ func (t *tile) eachPiece(lo, n int, top []float32, product func(s []float32, at,
 	}
 }
 
-// The steps of quantized calls where the tier has no kernels for integers, or these do not take the groups of columns:
-// the products by those for float32, on integers as float32, which gives the same bits. Products of later groups of
-// columns wait in the memory of rounded weights.
+// The steps of quantized calls where the tier has no kernels for integers, or these do
+// not take the groups of columns: the products by those for float32, on integers as
+// float32, which gives the same bits. Products of later groups of columns wait in the
+// memory of rounded weights.
 
 func packRounded(t *tile) {
 	packPanel(t)
@@ -181,7 +187,8 @@ func asFloatsScores(t *tile, part mask.Span, top []float32) {
 
 func asFloatsValues(t *tile) { roundedValues(t, (*tile).valueScales) }
 
-// roundedValues is asFloatsValues with the scales of a group of columns of a segment of keys.
+// roundedValues is asFloatsValues with the scales of a group of columns of a segment of
+// keys.
 func roundedValues(t *tile, scalesOf func(t *tile, keys mask.Span, group int) (scales []float32, stride int)) {
 	o, w, group := t.room(), t.Lanes, t.job.Call.V.Group()
 	for at := 0; at < t.job.dv(); at += group {
@@ -195,7 +202,8 @@ func roundedValues(t *tile, scalesOf func(t *tile, keys mask.Span, group int) (s
 	t.mergeBlock(o)
 }
 
-// productOfRounded writes to o the products of the rounded weights and the group of columns of V that begins with at.
+// productOfRounded writes to o the products of the rounded weights and the group of
+// columns of V that begins with at.
 func (t *tile) productOfRounded(o []float32, at int) {
 	const seg = contract.ValueSegment
 	w, keys, group, rounded := t.Lanes, t.block.keys, t.job.Call.V.Group(), t.scratch.rounded

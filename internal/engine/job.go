@@ -1,17 +1,17 @@
 // Package engine computes one call of attention, from a plan to the result.
 //
-// A [Job] holds the call. Its plan cuts it into tasks, which goroutines take one by one, and chooses a
-// strategy for each bucket of them (plan.go, strategy.go). A task is some query tiles of a KV head, all
-// tiles of several small KV heads, or one key block of a tile (split-KV, split.go). For each block
-// of 256 keys a tile goes through
+// A [Job] holds the call. Its plan cuts it into tasks, which goroutines take one by one,
+// and chooses a strategy for each bucket of them (plan.go, strategy.go). A task is some
+// query tiles of a KV head, all tiles of several small KV heads, or one key block of a
+// tile (split-KV, split.go). For each block of 256 keys a tile goes through
 //
 //	scores     S = K·Q̂ᵀ and its score modifications   scores.go, scoremod.go
 //	softmax    p = exp2(s-m), sums, dropout             softmax.go
 //	values     O = p·V, merged with earlier blocks      the strategy
 //
-// and ends with what finish.go and outputs.go write. The steps that depend on the strategy are in panel.go,
-// skinny.go, integers.go, skinny_integers.go, additive.go and exact.go, where rows that end as NaN are
-// computed again without their hidden keys.
+// and ends with what finish.go and outputs.go write. The steps that depend on the
+// strategy are in panel.go, skinny.go, integers.go, skinny_integers.go, additive.go and
+// exact.go, where rows that end as NaN are computed again without their hidden keys.
 //
 // The engine trusts its caller: package kernel has checked every argument.
 package engine

@@ -5,7 +5,8 @@ import (
 	"github.com/attn-go/attn/internal/scalar"
 )
 
-// Weights and scores are further outputs. The weights need the maximum and the sum of all blocks:
+// Weights and scores are further outputs. The weights need the maximum and the sum of all
+// blocks:
 //
 //   - If a tile has one block, its weights are written when that is computed.
 //   - A full tile keeps the scores of its blocks in the rows of Weights: a row has room for the
@@ -42,14 +43,15 @@ func (t *tile) softmaxForWeights() {
 	}
 }
 
-// isOnlyBlock tells whether the current block has all keys that the tile's rows see, and nothing is
-// merged with it.
+// isOnlyBlock tells whether the current block has all keys that the tile's rows see, and
+// nothing is merged with it.
 func (t *tile) isOnlyBlock() bool {
 	j, keys := t.job, t.block.keys
 	return t.weights != weightsLater && !t.started && j.Call.Sinks == nil && !j.Call.Partial.isSet() && keys.Len() > 0 && keys == t.visible
 }
 
-// storeOnlyBlock writes the weights of the tile's rows, which are those of the current block.
+// storeOnlyBlock writes the weights of the tile's rows, which are those of the current
+// block.
 func (t *tile) storeOnlyBlock() {
 	keys := t.block.keys
 	t.clearWeights(0, t.Key(keys.Lo))
@@ -59,8 +61,8 @@ func (t *tile) storeOnlyBlock() {
 	t.weights = weightsWritten
 }
 
-// keepScores copies the scores of the current block to the rows of the weights, part by part as
-// they lie in memory: the first row takes the first keys' scores of all lanes.
+// keepScores copies the scores of the current block to the rows of the weights, part by
+// part as they lie in memory: the first row takes the first keys' scores of all lanes.
 func (t *tile) keepScores() {
 	n := t.block.keys.Len()
 	if n == 0 {

@@ -5,8 +5,8 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// The steps of tiles with a query row per lane: S = K·Q̂ᵀ and Oᵀ = Vᵀ·P by Gemm. Keys, values and
-// queries of other types than float32 are widened before they are used.
+// The steps of tiles with a query row per lane: S = K·Q̂ᵀ and Oᵀ = Vᵀ·P by Gemm. Keys,
+// values and queries of other types than float32 are widened before they are used.
 
 func packPanel(t *tile) {
 	data, off := t.Floats(&t.job.Call.Q)
@@ -50,7 +50,8 @@ func panelValues(t *tile) {
 	}
 }
 
-// valuesPerCall returns how many of dv columns of n values a product of w lanes takes in one call.
+// valuesPerCall returns how many of dv columns of n values a product of w lanes takes in
+// one call.
 func valuesPerCall(dv, w, n int) int {
 	return min(ukernel.RowsPerCall(dv, w*n), ukernel.ColumnsPerCall(dv, w))
 }

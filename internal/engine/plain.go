@@ -7,10 +7,11 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// A plain call is softmax(q·kᵀ·scale)·v and nothing else: float32 throughout, at most one block
-// of keys, all of which every row sees. Its tiles take the kernel calls of task.go in the same
-// order. But as no block follows and no option can apply, a tile needs hardly any instruction
-// between these calls. The kernels of a short call take so little time that it feels every one.
+// A plain call is softmax(q·kᵀ·scale)·v and nothing else: float32 throughout, at most one
+// block of keys, all of which every row sees. Its tiles take the kernel calls of task.go
+// in the same order. But as no block follows and no option can apply, a tile needs hardly
+// any instruction between these calls. The kernels of a short call take so little time
+// that it feels every one.
 
 // isPlain tells whether the call, which is planned, is plain.
 func (j *Job) isPlain() bool {
@@ -23,7 +24,8 @@ func (j *Job) isProduct() bool {
 	return j.Call.K.DType() == view.Float32 && !j.Call.K.IsPaged() && j.derived.mods.n == 0 && !j.Call.Mask.Sparse().IsSet() && j.derived.additive == nil && !j.Call.Quantized
 }
 
-// hasPlainTensors tells whether the elements of Q, V and Out are used as they lie in memory.
+// hasPlainTensors tells whether the elements of Q, V and Out are used as they lie in
+// memory.
 func (j *Job) hasPlainTensors() bool {
 	for _, x := range [...]*view.Tensor{&j.Call.Q, &j.Call.V, &j.Call.Out} {
 		if x.DType() != view.Float32 || x.IsPaged() || x.IsRagged() {
@@ -33,14 +35,15 @@ func (j *Job) hasPlainTensors() bool {
 	return true
 }
 
-// hasPlainOutput tells whether weights are neither dropped nor joined by sinks, and nothing but
-// Out is wanted.
+// hasPlainOutput tells whether weights are neither dropped nor joined by sinks, and
+// nothing but Out is wanted.
 func (j *Job) hasPlainOutput() bool {
 	return j.Call.Dropout.Rate == 0 && j.Call.Sinks == nil && !j.derived.otherOutputs && !j.Call.Partial.isSet()
 }
 
-// isOneCallEach tells whether the keys are one block, and so few that each stage of a tile is
-// one call of a kernel. Skinny tiles have other kernels for SkinnyKeys keys and more.
+// isOneCallEach tells whether the keys are one block, and so few that each stage of a
+// tile is one call of a kernel. Skinny tiles have other kernels for SkinnyKeys keys and
+// more.
 func (j *Job) isOneCallEach() bool {
 	see, d, dv, lanes := &j.derived.frame.visible, j.d(), j.dv(), j.plan.lanes
 	n := see.Len()
@@ -81,8 +84,8 @@ func (j *Job) plainTiles(s *scratch, b *tasks.Bucket, first, n, count int) {
 	}
 }
 
-// placePlain makes t the tile of the rows of h from row on, of which there are so many. (To ask the
-// tier for the kernels of every tile takes 1% of a call.)
+// placePlain makes t the tile of the rows of h from row on, of which there are so many.
+// (To ask the tier for the kernels of every tile takes 1% of a call.)
 func (t *tile) placePlain(s *scratch, h lanes.Head, row, rows int) {
 	plan := &t.job.plan
 	n, kern := min(plan.work.Width, rows-row), plan.kern
@@ -125,9 +128,9 @@ func (s *scratch) plainBatch(j *Job, tiles []tile) {
 	}
 }
 
-// headKeys is the largest number of keys for which HeadValues is faster than a product and
-// Unpack. On Zen 3, 12 heads of D = 64 gain 10% with 8 keys, 6% with 16 and 4% with 32; with 128
-// they lose 2%. Tuning.HeadKeys may say another number.
+// headKeys is the largest number of keys for which HeadValues is faster than a product
+// and Unpack. On Zen 3, 12 heads of D = 64 gain 10% with 8 keys, 6% with 16 and 4% with
+// 32; with 128 they lose 2%. Tuning.HeadKeys may say another number.
 const headKeys = 64
 
 // usesHeadValues tells whether values go to Out in one step.
@@ -146,8 +149,9 @@ func (t *tile) packPlain() {
 	copy(t.max, negInfs[:])
 }
 
-// unpackPlain writes the output to the rows of dst that start at off, and unpackValues the products of the
-// weights and the values. Both return the set of those that hold a NaN.
+// unpackPlain writes the output to the rows of dst that start at off, and unpackValues
+// the products of the weights and the values. Both return the set of those that hold a
+// NaN.
 func (t *tile) unpackPlain(dst []float32, off []int) (nan uint64) {
 	return t.strategy.unpack(t, dst, off, t.sum)
 }
@@ -161,16 +165,16 @@ func (t *tile) unpackValues(dst []float32, off []int) (nan uint64) {
 // sameRows are the offsets of lanes that share their values.
 var sameRows [ukernel.MaxLanes]int
 
-// tileOffsets are the offsets of a tile's rows, see lanes.Rows, from that of its first query in
-// the first head of the group. No row lies before it. The tiles of a task have the same
-// offsets, but for the last ones of KV heads.
+// tileOffsets are the offsets of a tile's rows, see lanes.Rows, from that of its first
+// query in the first head of the group. No row lies before it. The tiles of a task have
+// the same offsets, but for the last ones of KV heads.
 type tileOffsets struct {
 	n, groupHead int // of the tile that off is for; n = 0: of none
 	off          [ukernel.MaxLanes]int
 }
 
-// plainRows returns x from the row of the tile's first query in the first head of its group on, and the offsets
-// of the tile's rows from there.
+// plainRows returns x from the row of the tile's first query in the first head of its
+// group on, and the offsets of the tile's rows from there.
 func (t *tile) plainRows(o *tileOffsets, x *view.Tensor) (data []float32, off []int) {
 	if o.n != t.N || o.groupHead != t.GroupHead { // the lanes depend on n
 		o.n, o.groupHead = t.N, t.GroupHead

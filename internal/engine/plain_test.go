@@ -11,8 +11,9 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// TestPlainCallHasNoOptions: a call in which any field but the tensors is set is not plain, unless
-// the field has no effect alone, or none but on the numbers that plain calls compute with.
+// TestPlainCallHasNoOptions: a call in which any field but the tensors is set is not
+// plain, unless the field has no effect alone, or none but on the numbers that plain
+// calls compute with.
 func TestPlainCallHasNoOptions(t *testing.T) {
 	const heads, queries, keys, d = 2, 3, 5, 16
 	isFree := []string{"Scale", "QueryStart", "KeyStart", "AdditiveScale", "Stage"}

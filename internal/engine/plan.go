@@ -7,8 +7,8 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// A plan cuts a call into query tiles, and these into tasks, and chooses how they are computed. It
-// decides about speed alone: it changes no bit.
+// A plan cuts a call into query tiles, and these into tasks, and chooses how they are
+// computed. It decides about speed alone: it changes no bit.
 type plan struct {
 	tasks.Cut
 	work  tasks.Work
@@ -20,16 +20,16 @@ type plan struct {
 	how       *strategies
 	allSkinny bool // all buckets take the one for few rows
 
-	// tiles computes count tiles of a task, from number n of KV head first on, and softmax is that of
-	// one of their blocks.
+	// tiles computes count tiles of a task, from number n of KV head first on, and softmax
+	// is that of one of their blocks.
 	tiles     func(j *Job, s *scratch, b *tasks.Bucket, first, n, count int)
 	softmax   func(t *tile)
 	narrow    narrow // of skinny tiles
 	isProduct bool   // scores are products with the keys as they lie in memory, and nothing else
 }
 
-// begin begins a plan of the call of j, which is derived: it says how much work that is. (A short call would
-// feel a plan that is cleared or copied as a whole.)
+// begin begins a plan of the call of j, which is derived: it says how much work that is.
+// (A short call would feel a plan that is cleared or copied as a whole.)
 func (p *plan) begin(j *Job) {
 	p.how, p.allSkinny = j.strategies(), true
 	p.work = tasks.Work{
@@ -51,7 +51,8 @@ func (p *plan) make(j *Job, limit int) {
 	p.chooseTiles(j)
 }
 
-// windowPerQuery: a tile spans at most window/windowPerQuery queries under a sliding window.
+// windowPerQuery: a tile spans at most window/windowPerQuery queries under a sliding
+// window.
 const windowPerQuery = 8
 
 // tileWidth returns the number of lanes of a full tile.
@@ -75,8 +76,8 @@ func (j *Job) tileWidth() int {
 	return width
 }
 
-// findBuckets lists the KV heads. With one thread, only different numbers of rows make different
-// buckets.
+// findBuckets lists the KV heads. With one thread, only different numbers of rows make
+// different buckets.
 func (p *plan) findBuckets(j *Job, balanced bool) {
 	k := &j.Call.K
 	if !j.Call.Q.IsRagged() && !(balanced && (k.IsRagged() || k.IsPaged() || j.Call.Mask.HasLengths())) {

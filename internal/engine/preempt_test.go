@@ -83,9 +83,10 @@ func (m *meter) products(to *ukernel.Products, w int) {
 func (m *meter) product(fmas int) { m.fmas = max(m.fmas, fmas) }
 func (m *meter) move(floats int)  { m.floats = max(m.floats, floats) }
 
-// TestCallsAreShort: with rows of 16384 elements, no call of a kernel takes longer than about
-// 100 µs, by the work that it does, and its cuts leave no trace: the columns of V may as well be
-// computed in other parts. A hidden key with a NaN makes rows be computed again.
+// TestCallsAreShort: with rows of 16384 elements, no call of a kernel takes longer than
+// about 100 µs, by the work that it does, and its cuts leave no trace: the columns of V
+// may as well be computed in other parts. A hidden key with a NaN makes rows be computed
+// again.
 func TestCallsAreShort(t *testing.T) {
 	const d, part, keys = 16384, 6000, 20
 	eachTier(t, func(t *testing.T, tier *tier.Tier) {

@@ -14,14 +14,16 @@ import (
 // numbers as in the forward pass, with all score modifications and masks. It is the memory
 // of one goroutine, and recycled by its owner.
 //
-// Begin chooses a tile, which the other methods, and those of its lanes.Rows, are for. Keys are counted so that the
-// blocks of the contract begin at multiples of their size, see Key.
+// Begin chooses a tile, which the other methods, and those of its lanes.Rows, are for.
+// Keys are counted so that the blocks of the contract begin at multiples of their size,
+// see Key.
 type Scorer struct {
 	tile
 	memory scratch
 }
 
-// NewScores returns a Job for Scorers of a call, with tiles of at most rows rows. It does not run.
+// NewScores returns a Job for Scorers of a call, with tiles of at most rows rows. It does
+// not run.
 func NewScores(c *Call, t *tier.Tier, rows int) *Job {
 	j := New()
 	j.Call, j.tier, j.keepsCapped = *c, t, c.Softcap != 0
@@ -39,8 +41,8 @@ func (j *Job) Rows(b int) int { return j.rowsOf(b) }
 // Group returns the number of query heads for each KV head.
 func (j *Job) Group() int { return j.derived.group }
 
-// Fit makes room for tiles of j, counted by its owner's m. If it widens, rows of another type than
-// float32 pass through its memory.
+// Fit makes room for tiles of j, counted by its owner's m. If it widens, rows of another
+// type than float32 pass through its memory.
 func (s *Scorer) Fit(j *Job, m *parallel.Memory, widens bool) {
 	x := &s.memory
 	x.keys.Fit(m, &j.Call.K, kvrows.Need{Gather: true})
@@ -62,8 +64,8 @@ func (s *Scorer) Begin(kv, row, n int) {
 // Visible returns the keys that any row of the tile sees.
 func (s *Scorer) Visible() mask.Span { return s.visible }
 
-// Score computes the scores of keys that VisibleOf has returned, at least one: [keys][Lanes]. If
-// there is a softcap, it also sets capped to what it gives.
+// Score computes the scores of keys that VisibleOf has returned, at least one:
+// [keys][Lanes]. If there is a softcap, it also sets capped to what it gives.
 func (s *Scorer) Score(keys mask.Span, scores, capped []float32) {
 	s.block.lo, s.block.keys, s.block.scores, s.memory.capped = keys.Lo, keys, scores, capped
 	s.prepare()

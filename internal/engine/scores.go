@@ -5,8 +5,9 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// prepare does what must come before the scores of the current block. It sets block.few if these are
-// one product with few keys in place, which score computes by one call of a kernel.
+// prepare does what must come before the scores of the current block. It sets block.few
+// if these are one product with few keys in place, which score computes by one call of a
+// kernel.
 func (t *tile) prepare() {
 	t.pack()
 	copy(t.top(), negInfs[:])

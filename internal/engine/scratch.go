@@ -11,10 +11,11 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// A scratch is the memory of one goroutine of a call. It grows to what the largest call of
-// late needed and is recycled. keys and values hold rows of the current KV head from block to
-// block, tiles are valid for a task, scores for the stages of one block. shape, epoch and the
-// usages stay from call to call. The rest is valid until the function that has set it returns.
+// A scratch is the memory of one goroutine of a call. It grows to what the largest call
+// of late needed and is recycled. keys and values hold rows of the current KV head from
+// block to block, tiles are valid for a task, scores for the stages of one block. shape,
+// epoch and the usages stay from call to call. The rest is valid until the function that
+// has set it returns.
 type scratch struct {
 	tiles []tile
 	exact tile // for a row that is computed again, see exact.go
@@ -61,12 +62,8 @@ func (s *scratch) fit(j *Job) {
 		s.fitAll(j)
 		s.shape, s.epoch = j.plan.shape, s.memory.Epoch()
 	}
-	begin := (*kvrows.Reader).Begin
-	if j.Call.Quantized {
-		begin = (*kvrows.Reader).BeginCodes
-	}
-	begin(&s.keys, j.tier, &j.Call.K)
-	begin(&s.values, j.tier, &j.Call.V)
+	s.keys.Begin(j.tier, &j.Call.K)
+	s.values.Begin(j.tier, &j.Call.V)
 	for i := range s.tiles[:j.plan.MaxTiles] {
 		s.tiles[i].job = j
 	}
@@ -74,8 +71,10 @@ func (s *scratch) fit(j *Job) {
 
 func (s *scratch) fitAll(j *Job) {
 	m := &s.memory
-	s.keys.Fit(m, &j.Call.K, kvrows.Need{Pairs: j.plan.shape.codes})
-	s.values.Fit(m, &j.Call.V, kvrows.Need{Gather: !j.plan.shape.skinny, Pairs: j.plan.shape.codes})
+	need := kvrows.Need{Pairs: j.plan.shape.codes, Codes: j.Call.Quantized}
+	s.keys.Fit(m, &j.Call.K, need)
+	need.Gather = !j.plan.shape.skinny
+	s.values.Fit(m, &j.Call.V, need)
 	if j.Call.Quantized {
 		s.fitIntegers(j)
 	}
@@ -98,8 +97,9 @@ func (s *scratch) fitAll(j *Job) {
 	parallel.Fit(m, &s.scoresUsage, &s.scores, max(BlockKeys*j.plan.lanes, batchFloats), rows.Aligned)
 }
 
-// A shape is all that the size of a call's scratch memory depends on. Most calls have the shape
-// of the call before, and then no memory is fitted: that would take 2% of a small call.
+// A shape is all that the size of a call's scratch memory depends on. Most calls have the
+// shape of the call before, and then no memory is fitted: that would take 2% of a small
+// call.
 type shape struct {
 	lanes, d, dv   int
 	tiles          int // of a task, at most

@@ -79,7 +79,8 @@ func (s *sight) find(j *Job, r *lanes.Rows) {
 // A laneSpans has one element per lane: which keys its row sees, counted from some key on.
 type laneSpans struct{ lo, hi [ukernel.MaxLanes]int32 }
 
-// spans sets to to the keys that each row sees of the current block, counted from its first key.
+// spans sets to to the keys that each row sees of the current block, counted from its
+// first key.
 func (t *tile) spans(to *laneSpans) {
 	for lane := range t.Lanes {
 		s := t.rowSpans[min(lane, t.N-1)]

@@ -6,10 +6,11 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// The steps of few rows, as in decoding, where reading K and V takes the time: most lanes of a tile
-// would be idle, so the lanes hold keys and columns of V instead. Skinny kernels widen keys and values of narrow types in registers, which is faster than
-// widening them to scratch memory, even to L1. Where the tier has no kernel for a type, or the rows
-// do not fit it, their reader widens them.
+// The steps of few rows, as in decoding, where reading K and V takes the time: most lanes
+// of a tile would be idle, so the lanes hold keys and columns of V instead. Skinny
+// kernels widen keys and values of narrow types in registers, which is faster than
+// widening them to scratch memory, even to L1. Where the tier has no kernel for a type,
+// or the rows do not fit it, their reader widens them.
 
 func skinnyScores(t *tile, part mask.Span, top []float32) {
 	w, d := t.Lanes, t.job.d()
@@ -35,7 +36,8 @@ func skinnyScores(t *tile, part mask.Span, top []float32) {
 	}
 }
 
-// softmax computes the first 4 lanes alone of at most 4 rows; the rest of the weights and sums is garbage.
+// softmax computes the first 4 lanes alone of at most 4 rows; the rest of the weights and
+// sums is garbage.
 func skinnySoftmax(t *tile, n int, max, sum []float32) {
 	if t.N > ukernel.SkinnyLanes {
 		panelSoftmax(t, n, max, sum)
@@ -44,8 +46,8 @@ func skinnySoftmax(t *tile, n int, max, sum []float32) {
 	t.job.tier.Skinny().Softmax(t.block.scores, t.Lanes, n, max[:ukernel.SkinnyLanes], sum[:ukernel.SkinnyLanes])
 }
 
-// values takes the first block of few keys in one call on V as it lies in memory: such a call feels
-// every instruction.
+// values takes the first block of few keys in one call on V as it lies in memory: such a
+// call feels every instruction.
 func skinnyValues(t *tile) {
 	j, keys := t.job, t.block.keys
 	if n, v := keys.Len(), &j.Call.V; n < ukernel.SkinnyKeys && !t.started && v.DType() == view.Float32 && !v.IsPaged() && ukernel.IsOneCall(j.dv(), t.N) {
@@ -109,6 +111,9 @@ func skinnyLoad(t *tile, src []float32, off []int) {
 
 func skinnyUnpack(t *tile, dst []float32, off []int, sum []float32) (nan uint64) {
 	dv := t.job.dv()
+	if ukernel.IsOneCall(dv, t.Lanes) { // small calls feel a loop
+		return t.job.tier.Skinny().Unpack(dst, off, t.o, dv, t.N, dv, sum)
+	}
 	for e, n := 0, 0; e < dv; e += n {
 		n = ukernel.ColumnsPerCall(dv-e, t.Lanes)
 		nan |= t.job.tier.Skinny().Unpack(dst[e:], off, t.o[e:], dv, t.N, n, sum)
@@ -116,14 +121,17 @@ func skinnyUnpack(t *tile, dst []float32, off []int, sum []float32) (nan uint64)
 	return nan
 }
 
-// narrow are the products of skinny tiles with keys and values that are widened in registers.
+// narrow are the products of skinny tiles with keys and values that are widened in
+// registers.
 type narrow struct {
-	// scores computes the scores s of up to n keys, from number lo on, and returns how many: 0 if
-	// they cannot be widened in registers, or if too few lie at equal distances.
+	// scores computes the scores s of up to n keys, from number lo on, and returns how
+	// many: 0 if they cannot be widened in registers, or if too few lie at equal
+	// distances.
 	scores func(t *tile, s []float32, lo, n int, top []float32) int
 
-	// values writes to o, or adds to it if load is true, the products of the weights p and up to n
-	// values from number lo on. It returns how many, or 0 if they cannot be widened in registers.
+	// values writes to o, or adds to it if load is true, the products of the weights p and
+	// up to n values from number lo on. It returns how many, or 0 if they cannot be
+	// widened in registers.
 	values func(t *tile, o []float32, lo, n int, p []float32, load bool) int
 
 	// The kernels of these for 16 bits.

@@ -8,9 +8,11 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// The steps of quantized calls with few rows, whose kernels are SkinnyKernels.QKCodes and PVCodes.
+// The steps of quantized calls with few rows, whose kernels are SkinnyKernels.QKCodes and
+// PVCodes.
 
-// codeLanes are the lanes in a group of a quantized query panel, codeStep the columns in a step of it.
+// codeLanes are the lanes in a group of a quantized query panel, codeStep the columns in
+// a step of it.
 const codeLanes, codeStep = 4, 16
 
 // codesOfQueries returns the number of integers of a tile's queries.
@@ -21,7 +23,8 @@ func (j *Job) codesOfQueries(lanes int) int {
 	return ints.CeilDiv(lanes, codeLanes) * codeLanes * j.d()
 }
 
-// codeLanes returns the lanes of the integers of a tile: its rows, and others up to a whole group.
+// codeLanes returns the lanes of the integers of a tile: its rows, and others up to a
+// whole group.
 func (t *tile) codeLanes() int { return ints.CeilDiv(t.N, codeLanes) * codeLanes }
 
 func packCodes(t *tile) {

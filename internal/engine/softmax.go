@@ -20,8 +20,8 @@ func (t *tile) softmax() {
 	t.kern.MergeStats(t.max, t.sum, b.max, b.sum, b.alpha, b.beta)
 }
 
-// exponentiate turns the scores of the current block into weights, given their maxima, drops some and
-// sets sum.
+// exponentiate turns the scores of the current block into weights, given their maxima,
+// drops some and sets sum.
 func (t *tile) exponentiate(max, sum []float32) {
 	t.strategy.softmax(t, t.block.keys.Len(), max, sum)
 	if t.job.Call.Dropout.Rate != 0 {

@@ -10,13 +10,14 @@ import (
 	"github.com/attn-go/attn/internal/ints"
 )
 
-// Split-KV: each key block of a tile is a task, see tasks.Split. The result of a block does not depend on the blocks before it; only the merging must happen in order. So
-// threads leave the results of blocks in a ring buffer, and whoever finds the next one of a
-// tile there merges it: the bits are those of one thread, and the memory does not grow with
-// the number of blocks.
+// Split-KV: each key block of a tile is a task, see tasks.Split. The result of a block
+// does not depend on the blocks before it; only the merging must happen in order. So
+// threads leave the results of blocks in a ring buffer, and whoever finds the next one of
+// a tile there merges it: the bits are those of one thread, and the memory does not grow
+// with the number of blocks.
 
-// splitTask computes task i, one block of a split tile. Then it merges the blocks of that tile
-// that are ready, unless another thread does. The last merge finishes the tile.
+// splitTask computes task i, one block of a split tile. Then it merges the blocks of that
+// tile that are ready, unless another thread does. The last merge finishes the tile.
 func (j *Job) splitTask(s *scratch, i int) {
 	r := &j.ring
 	if !r.waitFree(i) {
@@ -43,7 +44,8 @@ func (j *Job) splitRows(tile int) (b *tasks.Bucket, h lanes.Head, row int) {
 	return b, j.kvHead(b.First + n/b.Tiles), n % b.Tiles * j.plan.work.Width
 }
 
-// nextIsReady tells whether the block of a split tile that is to be merged next is computed.
+// nextIsReady tells whether the block of a split tile that is to be merged next is
+// computed.
 func (j *Job) nextIsReady(tile int) bool {
 	block := int(j.ring.tiles[tile].next.Load())
 	if b, _ := j.plan.SplitBucket(tile); block == b.BlocksPerTile {
@@ -53,7 +55,8 @@ func (j *Job) nextIsReady(tile int) bool {
 	return j.ring.slot(i).isReady(i)
 }
 
-// mergeReady merges the blocks of a split tile that are there, up to the first one that is not.
+// mergeReady merges the blocks of a split tile that are there, up to the first one that
+// is not.
 func (j *Job) mergeReady(s *scratch, tile int) {
 	c := &j.ring.tiles[tile]
 	b, h, row := j.splitRows(tile)
@@ -89,8 +92,8 @@ func (t *tile) merge(x *tile) {
 	t.strategy.merge(t, x.o)
 }
 
-// A ring is the ring buffer in which the blocks of split tiles wait to be merged. Task i has
-// slot i modulo their number.
+// A ring is the ring buffer in which the blocks of split tiles wait to be merged. Task i
+// has slot i modulo their number.
 type ring struct {
 	memory []ringSlot
 	slots  []ringSlot // those that the call uses
@@ -113,8 +116,8 @@ type ringSlot struct {
 	_     [64]byte     // other threads write to the neighbours
 }
 
-// A splitTile merges the blocks of one split tile, in their order. Those of different tiles are
-// merged at the same time.
+// A splitTile merges the blocks of one split tile, in their order. Those of different
+// tiles are merged at the same time.
 type splitTile struct {
 	next    atomic.Int64 // block to be merged next
 	merging sync.Mutex   // held by the thread that merges
@@ -130,14 +133,16 @@ const (
 	yields = 20
 )
 
-// ringSlots returns the number of slots for so many threads and split tiles. While all tiles
-// have blocks left, a slot has blocks of one tile alone, whose queries it packs once.
+// ringSlots returns the number of slots for so many threads and split tiles. While all
+// tiles have blocks left, a slot has blocks of one tile alone, whose queries it packs
+// once.
 func ringSlots(threads, tiles int) int {
 	n := slotsPerThread * threads
 	return (n + tiles - 1) / tiles * tiles
 }
 
-// prepare makes room for the split tiles of a call and of those to come, and begins the call.
+// prepare makes room for the split tiles of a call and of those to come, and begins the
+// call.
 func (r *ring) prepare(j *Job) {
 	p := &j.plan
 	if p.Ring.Tiles > 0 {
@@ -211,8 +216,8 @@ func (s *ringSlot) isReady(i int) bool { return s.state.Load() == 2*int64(i)+1 }
 // isFree tells whether task i may use the slot: the task before it has been merged.
 func (s *ringSlot) isFree(i int) bool { return s.state.Load() == 2*int64(i) }
 
-// setReady says that the slot holds the result of task i. The caller then looks whether it is to merge
-// it. So the state is swapped and not stored: see parallel.job.park.
+// setReady says that the slot holds the result of task i. The caller then looks whether
+// it is to merge it. So the state is swapped and not stored: see parallel.job.park.
 func (s *ringSlot) setReady(i int) { s.state.Swap(2*int64(i) + 1) }
 
 // release gives the slot of task i to the task that has it next.

@@ -9,25 +9,27 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// A strategy is how tiles compute the two products of attention: which kernels, and how queries and
-// output lie in memory for them. The plan chooses one for each bucket, and the loops over tiles and
-// blocks call its steps without asking which one it is. None changes a bit of another's results.
+// A strategy is how tiles compute the two products of attention: which kernels, and how
+// queries and output lie in memory for them. The plan chooses one for each bucket, and
+// the loops over tiles and blocks call its steps without asking which one it is. None
+// changes a bit of another's results.
 type strategy struct {
 	// pack makes the queries of t what scores takes.
 	pack func(t *tile)
 
-	// scores computes the products of the queries with keys of the current block, and raises top
-	// to their maxima, or leaves these to what follows if top is nil.
+	// scores computes the products of the queries with keys of the current block, and
+	// raises top to their maxima, or leaves these to what follows if top is nil.
 	scores func(t *tile, keys mask.Span, top []float32)
 
 	// softmax turns the scores of n keys into weights, given their maxima, and sets sum.
 	softmax func(t *tile, n int, max, sum []float32)
 
-	// values computes the product of the block's weights with its values: the output of the first
-	// block, or merged into that of those before.
+	// values computes the product of the block's weights with its values: the output of
+	// the first block, or merged into that of those before.
 	values func(t *tile)
 
-	// merge merges the output of a block, in the layout of the strategy, by the block's factors.
+	// merge merges the output of a block, in the layout of the strategy, by the block's
+	// factors.
 	merge func(t *tile, part []float32)
 
 	*layout
@@ -41,8 +43,8 @@ type layout struct {
 	// load makes rows of float32, which start at off, the output.
 	load func(t *tile, src []float32, off []int)
 
-	// unpack divides the output by sum and writes it to rows of dst that start at off. It returns
-	// the set of those that hold a NaN.
+	// unpack divides the output by sum and writes it to rows of dst that start at off. It
+	// returns the set of those that hold a NaN.
 	unpack func(t *tile, dst []float32, off []int, sum []float32) (nan uint64)
 }
 
@@ -68,7 +70,8 @@ var (
 	exactIntegers = strategy{packRounded, asFloatsScores, exactSoftmax, exactIntegersValues, panelMerge, &inLanes}
 )
 
-// strategies are those of a call, for KV heads with many rows and with few, and for rows that are computed again.
+// strategies are those of a call, for KV heads with many rows and with few, and for rows
+// that are computed again.
 type strategies struct{ many, few, exact *strategy }
 
 var (

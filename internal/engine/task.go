@@ -17,8 +17,8 @@ func (j *Job) task(s *scratch, i int) {
 	j.plan.tiles(j, s, b, first, n, count)
 }
 
-// wholeTiles computes count tiles of b from number n of KV head first on, key block by key block, so that
-// all tiles use a block while it is in cache.
+// wholeTiles computes count tiles of b from number n of KV head first on, key block by
+// key block, so that all tiles use a block while it is in cache.
 func (j *Job) wholeTiles(s *scratch, b *tasks.Bucket, first, n, count int) {
 	tiles, visible, h := s.tiles[:count], mask.Nothing, j.kvHead(first)
 	width, how := j.plan.work.Width, j.plan.how.of(b)
@@ -70,8 +70,8 @@ func (s *scratch) computeBlock(tiles []tile, lo int) {
 	}
 }
 
-// enterBlock makes the block from key lo on the current one of the first tile, and of those after it whose
-// scores fit into a batch, and returns the number of these tiles.
+// enterBlock makes the block from key lo on the current one of the first tile, and of
+// those after it whose scores fit into a batch, and returns the number of these tiles.
 func (s *scratch) enterBlock(tiles []tile, lo int) int {
 	used := 0
 	for x := range tiles {

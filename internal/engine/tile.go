@@ -143,8 +143,8 @@ func (t *tile) scoresFrom(part mask.Span) []float32 {
 	return t.block.scores[(part.Lo-t.block.keys.Lo)*t.Lanes:]
 }
 
-// offsets returns where the rows start in x, or their parts from element e on: one entry per lane.
-// The next call overwrites it.
+// offsets returns where the rows start in x, or their parts from element e on: one entry
+// per lane. The next call overwrites it.
 func (t *tile) offsets(x *view.Tensor, e int) []int {
 	off := t.scratch.off[:t.Lanes]
 	t.Offsets(off, x, e)
@@ -158,8 +158,8 @@ func (t *tile) packedOffsets(size int) []int {
 	return off
 }
 
-// Floats returns the tile's rows of x, a tensor with the heads and queries of Q, as float32, and where
-// they start, for every lane. The next call overwrites both.
+// Floats returns the tile's rows of x, a tensor with the heads and queries of Q, as
+// float32, and where they start, for every lane. The next call overwrites both.
 func (t *tile) Floats(x *view.Tensor) (data []float32, off []int) {
 	off = t.offsets(x, 0)
 	if x.DType() == view.Float32 {
@@ -173,8 +173,8 @@ func (t *tile) Floats(x *view.Tensor) (data []float32, off []int) {
 	return data, t.packedOffsets(d)
 }
 
-// PackRows transposes d columns of the rows of src, off[lane] being where that of a lane starts, into a
-// panel [d][Lanes], and scales them.
+// PackRows transposes d columns of the rows of src, off[lane] being where that of a lane
+// starts, into a panel [d][Lanes], and scales them.
 func (t *tile) PackRows(dst, src []float32, off []int, d int, scale float32) {
 	for e, n := 0, 0; e < d; e += n {
 		n = ukernel.ColumnsPerCall(d-e, t.Lanes)

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// A Gate is where goroutines wait. One that waits yields for a while and then parks, as the one that
-// it waits for may need its processor.
+// A Gate is where goroutines wait. One that waits yields for a while and then parks, as
+// the one that it waits for may need its processor.
 type Gate struct {
 	mu      sync.Mutex
 	moved   sync.Cond
@@ -19,9 +19,9 @@ type Gate struct {
 // Init sets up a new Gate, once.
 func (g *Gate) Init() { g.moved.L = &g.mu }
 
-// Await returns when ready does: true, or false if the call has failed. It yields so many times. Then it
-// parks, or goes on yielding if some of the goroutines may be in a bubble of testing/synctest and others
-// not, because sync.Cond cannot wake across bubbles.
+// Await returns when ready does: true, or false if the call has failed. It yields so many
+// times. Then it parks, or goes on yielding if some of the goroutines may be in a bubble
+// of testing/synctest and others not, because sync.Cond cannot wake across bubbles.
 func (g *Gate) Await(ready func() bool, yields int, parks bool) bool {
 	for n := 0; !ready(); n++ {
 		if g.stopped.Load() {
@@ -49,8 +49,8 @@ func (g *Gate) park(ready func() bool) bool {
 	return true
 }
 
-// Wake lets those who wait look again. What they wait for is an atomic that the caller has changed by Swap
-// and not by Store, see parallel.job.park.
+// Wake lets those who wait look again. What they wait for is an atomic that the caller
+// has changed by Swap and not by Store, see parallel.job.park.
 func (g *Gate) Wake() {
 	if g.waiters.Load() > 0 {
 		g.mu.Lock()

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestAwait: goroutines pass a number on to each other, each by one more, whether they park or not.
+// TestAwait: goroutines pass a number on to each other, each by one more, whether they
+// park or not.
 func TestAwait(t *testing.T) {
 	const goroutines, rounds = 4, 50
 	for _, parks := range []bool{false, true} {
@@ -35,7 +36,8 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// TestStop: nobody waits for a call that has failed, neither those who wait already nor others.
+// TestStop: nobody waits for a call that has failed, neither those who wait already nor
+// others.
 func TestStop(t *testing.T) {
 	for _, parks := range []bool{false, true} {
 		var g Gate

@@ -35,8 +35,12 @@ var known = []testedPackage{
 	},
 	{
 		path: "internal/engine",
-		must: []string{"TestPrefetchHints", "TestWideRowsAreKept"},
+		must: []string{"TestRingDoesNotGrow", "TestPlainCallHasNoOptions"},
 		skip: "Alloc|CallsAreShort",
+	},
+	{
+		path: "internal/engine/kvrows",
+		must: []string{"TestPrefetchHints", "TestWideRowsAreKept"},
 	},
 	{
 		path: "internal/parallel",

@@ -8,15 +8,15 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// Skinny kernels take prefetch hints: next are rows that are needed soon, and far is the distance
-// from there to those after them, see ukernel.SkinnyKernels.
+// Skinny kernels take prefetch hints: next are rows that are needed soon, and far is the
+// distance from there to those after them, see ukernel.SkinnyKernels.
 
-// piece is the number of keys that are widened, or gathered from pages, before skinny kernels use
-// them, so that they are still in L1.
+// piece is the number of keys that are widened, or gathered from pages, before skinny
+// kernels use them, so that they are still in L1.
 const piece = 16
 
-// Hinted is Floats with hints. Of widened rows it returns no more than a piece, always in the same
-// memory.
+// Hinted is Floats with hints. Of widened rows it returns no more than a piece, always in
+// the same memory.
 func (r *Reader) Hinted(h lanes.Head, lo, n int) (data []float32, stride, got int, next []float32, far int) {
 	if r.copies {
 		r.cached = mask.Span{}
@@ -51,7 +51,8 @@ func withHints[E any](t *tier.Tier, x *view.Tensor, h lanes.Head, lo, n int, all
 	return rows, n, next, farRows(t, ahead) * stride
 }
 
-// farRows returns how far the rows lie from those needed soon, ahead rows ahead, that are prefetched as well.
+// farRows returns how far the rows lie from those needed soon, ahead rows ahead, that are
+// prefetched as well.
 func farRows(t *tier.Tier, ahead int) int {
 	if t.FarPrefetch < 0 {
 		return -ahead / 2
@@ -64,10 +65,10 @@ func rowsAhead(t *tier.Tier, x *view.Tensor) int {
 	return max(ukernel.SkinnyKeys, t.PrefetchBytes/x.DType().Bytes(x.Dim(3))&^(ukernel.SkinnyKeys-1))
 }
 
-// pagesWithHints is withHints for a tensor in pages, the next of which may lie
-// anywhere. The rows at next and at next+far must lie at equal distances, too. So the rows
-// end where the first of these pages ends, two or three, unless that leaves fewer than SkinnyKeys
-// rows.
+// pagesWithHints is withHints for a tensor in pages, the next of which may lie anywhere.
+// The rows at next and at next+far must lie at equal distances, too. So the rows end
+// where the first of these pages ends, two or three, unless that leaves fewer than
+// SkinnyKeys rows.
 func pagesWithHints[E any](t *tier.Tier, x *view.Tensor, h lanes.Head, lo, n int, all []E) (rows []E, got int, next []E, far int) {
 	ahead := rowsAhead(t, x)
 	pages, size := x.Pages(h.Batch)

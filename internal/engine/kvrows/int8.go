@@ -10,12 +10,13 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// int8Rows is the number of rows of 4 bits that become int8 before they are used as such, so that they
-// are still in L1. There is room for a segment of rows from several pages, too.
+// int8Rows is the number of rows of 4 bits that become int8 before they are used as such,
+// so that they are still in L1. There is room for a segment of rows from several pages,
+// too.
 const int8Rows = max(64, contract.ValueSegment)
 
-// Int8s returns up to n rows of an Int8 or Int4 tensor as int8, with hints. The next call may overwrite those
-// of 4 bits.
+// Int8s returns up to n rows of an Int8 or Int4 tensor as int8, with hints. The next call
+// may overwrite those of 4 bits.
 func (r *Reader) Int8s(h lanes.Head, lo, n int) (codes []int8, stride, got int, next []int8, far int) {
 	if r.x.DType() == view.Int8 {
 		codes, got, next, far = withHints(r.tier, r.x, h, lo, n, r.x.I8())
@@ -27,8 +28,8 @@ func (r *Reader) Int8s(h lanes.Head, lo, n int) (codes []int8, stride, got int, 
 	return r.codes[:got*d], d, got, r.codes, 0
 }
 
-// Segment returns the rows of a segment as int8, their distance and those that are needed soon. Rows on
-// several pages are gathered.
+// Segment returns the rows of a segment as int8, their distance and those that are needed
+// soon. Rows on several pages are gathered.
 func (r *Reader) Segment(h lanes.Head, lo, n int) (codes []int8, stride int, next []int8) {
 	if r.x.DType() == view.Int8 && r.x.Run(lo, n) == n {
 		codes, _, next, _ = withHints(r.tier, r.x, h, lo, n, r.x.I8())
@@ -64,9 +65,9 @@ type pairs struct {
 	cached mask.Span // the rows in memory
 }
 
-// Columns returns the number of columns of the piece of integers that begins with column at. Columns that share
-// a scale are a group. Its first two segments are one piece: the sum of both rounds once, either way. Each other
-// segment is one.
+// Columns returns the number of columns of the piece of integers that begins with column
+// at. Columns that share a scale are a group. Its first two segments are one piece: the
+// sum of both rounds once, either way. Each other segment is one.
 func Columns(group, at int) int {
 	if in := at % group; in > 0 {
 		return min(group-in, ukernel.ColumnSegment)
@@ -74,13 +75,15 @@ func Columns(group, at int) int {
 	return min(group, ukernel.CodesColumns)
 }
 
-// PairOf returns the pairs of a piece of w columns, from column at on, of rows from lo on. Pair has made them.
+// PairOf returns the pairs of a piece of w columns, from column at on, of rows from lo
+// on. Pair has made them.
 func (r *Reader) PairOf(at, w, lo int) []int32 {
 	return r.pairs.memory[(at*blockKeys+(lo-r.pairs.cached.Lo)*w)/2:]
 }
 
-// Pair makes pairs of rows, see ukernel.Converters.PairColumns and PairRows, or keeps those that are there. Segments
-// begin at multiples of their size of lo+phase, and for pairs of rows keys.Lo+phase is even.
+// Pair makes pairs of rows, see ukernel.Converters.PairColumns and PairRows, or keeps
+// those that are there. Segments begin at multiples of their size of lo+phase, and for
+// pairs of rows keys.Lo+phase is even.
 func (r *Reader) Pair(h lanes.Head, keys mask.Span, phase int, pair func(dst []int32, src []int8, lds, n, d int)) {
 	const seg = contract.ValueSegment
 	p, d, group := &r.pairs, r.x.Dim(3), r.x.Group()
@@ -105,8 +108,8 @@ func (r *Reader) Pair(h lanes.Head, keys mask.Span, phase int, pair func(dst []i
 	p.cached.Hi = keys.Hi
 }
 
-// GroupScales returns the scales of a group of columns of at most a segment of rows, and their distance. If they lie
-// on several pages, they are copied to room.
+// GroupScales returns the scales of a group of columns of at most a segment of rows, and
+// their distance. If they lie on several pages, they are copied to room.
 func (r *Reader) GroupScales(h lanes.Head, lo, n, group int, room []float32) (scales []float32, stride int) {
 	if r.x.Run(lo, n) == n {
 		scales, stride = r.x.RowScales(h.Batch, h.Head, lo, n)

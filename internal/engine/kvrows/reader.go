@@ -1,8 +1,8 @@
-// Package kvrows reads rows of keys and values as kernels take them: in place, or converted,
-// gathered from pages or paired in memory that all tiles of a KV head share.
+// Package kvrows reads rows of keys and values as kernels take them: in place, or
+// converted, gathered from pages or paired in memory that all tiles of a KV head share.
 //
-// Widening to float32 is exact, or with scales one rounded product: it does not matter how often
-// and where it is done.
+// Widening to float32 is exact, or with scales one rounded product: it does not matter
+// how often and where it is done.
 package kvrows
 
 import (
@@ -18,8 +18,8 @@ import (
 // blockKeys is the most rows that are kept.
 const blockKeys = contract.KeyBlock
 
-// A Reader reads rows of one tensor, those of one KV head at a time. Keys are counted as rows of
-// the tensor. It is the memory of one goroutine.
+// A Reader reads rows of one tensor, those of one KV head at a time. Keys are counted as
+// rows of the tensor. It is the memory of one goroutine.
 type Reader struct {
 	tier *tier.Tier
 	x    *view.Tensor
@@ -40,12 +40,16 @@ type Reader struct {
 type Need struct {
 	Gather bool // rows in pages as if they lay at equal distances
 	Pairs  bool // of integers
+	Codes  bool // integers without their scales, as float32
 }
 
-// Fit makes room for blocks of rows of x. Rows are copied unless they are float32 and lie at equal
-// distances.
+// Fit makes room for blocks of rows of x. Rows are copied unless they are float32 and lie
+// at equal distances.
 func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 	d := x.Dim(3)
+	if r.widen = rows.Widen; need.Codes {
+		r.widen = rows.WidenCodes
+	}
 	r.copies = x.DType() != view.Float32 || x.IsPaged() && need.Gather
 	if r.copies {
 		parallel.Fit(m, &r.usage, &r.memory, blockKeys*d, rows.Aligned)
@@ -62,19 +66,14 @@ func (r *Reader) Fit(m *parallel.Memory, x *view.Tensor, need Need) {
 func (r *Reader) Len() int { return len(r.memory) }
 
 // Begin begins a call on rows of x.
-func (r *Reader) Begin(t *tier.Tier, x *view.Tensor) { r.begin(t, x, rows.Widen) }
-
-// BeginCodes is Begin, and Floats returns integers without their scales.
-func (r *Reader) BeginCodes(t *tier.Tier, x *view.Tensor) { r.begin(t, x, rows.WidenCodes) }
-
-func (r *Reader) begin(t *tier.Tier, x *view.Tensor, widen func(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int)) {
-	r.tier, r.x, r.widen = t, x, widen
+func (r *Reader) Begin(t *tier.Tier, x *view.Tensor) {
+	r.tier, r.x = t, x
 	r.cached, r.pairs.cached = mask.Span{}, mask.Span{}
 }
 
-// Floats returns n ≥ 1 rows from row lo on, their distance and their number, which is less than n
-// where a page ends and rows are not copied. Rows that are kept are not converted again, and only
-// rows that are asked for are read.
+// Floats returns n ≥ 1 rows from row lo on, their distance and their number, which is
+// less than n where a page ends and rows are not copied. Rows that are kept are not
+// converted again, and only rows that are asked for are read.
 func (r *Reader) Floats(h lanes.Head, lo, n int) (data []float32, stride, got int) {
 	x := r.x
 	if x.DType() == view.Float32 {
@@ -94,9 +93,9 @@ func (r *Reader) Floats(h lanes.Head, lo, n int) (data []float32, stride, got in
 	return r.memory[at : at+n*d], d, n
 }
 
-// KeyScales returns the scales of n rows, those of the first group of columns row by row, then
-// those of the next group. Scales that lie otherwise are copied to the memory of rows, which is
-// large enough.
+// KeyScales returns the scales of n rows, those of the first group of columns row by row,
+// then those of the next group. Scales that lie otherwise are copied to the memory of
+// rows, which is large enough.
 func (r *Reader) KeyScales(h lanes.Head, lo, n int) []float32 {
 	scales, stride := r.x.RowScales(h.Batch, h.Head, lo, n)
 	groups := r.x.Scales().Dim(3)

@@ -1,5 +1,5 @@
-// Package lanes says which query rows are in the lanes of a query tile, and where these rows lie
-// in tensors.
+// Package lanes says which query rows are in the lanes of a query tile, and where these
+// rows lie in tensors.
 package lanes
 
 import (
@@ -14,8 +14,8 @@ import (
 // group, so that neighbouring rows see nearly the same keys under a causal mask.
 type Head struct{ Batch, Head int }
 
-// Rows are the query rows of a tile: some of a KV head, one per lane. Lanes after the last row
-// repeat it.
+// Rows are the query rows of a tile: some of a KV head, one per lane. Lanes after the
+// last row repeat it.
 type Rows struct {
 	Head      Head
 	First, N  int // first row within the KV head, number of rows ≤ Lanes
@@ -54,8 +54,8 @@ func (r *Rows) EachLane(f func(lane, head, query int)) {
 	}
 }
 
-// Index returns where the row of x, a tensor with the heads and queries of Q, starts that belongs
-// to a lane.
+// Index returns where the row of x, a tensor with the heads and queries of Q, starts that
+// belongs to a lane.
 func (r *Rows) Index(x *view.Tensor, lane int) int {
 	row := r.First + lane
 	return x.Index(r.Head.Batch, r.Head.Head*r.Group+row%r.Group, row/r.Group)
@@ -67,8 +67,8 @@ func (r *Rows) Row(x *view.Tensor, lane int) []float32 {
 	return x.F32()[at : at+x.Dim(3)]
 }
 
-// Offsets sets off, one entry per lane, to where the rows start in x, or their parts from element e
-// on.
+// Offsets sets off, one entry per lane, to where the rows start in x, or their parts from
+// element e on.
 //
 // The starts of a ragged tensor are the caller's memory. If they change during the call,
 // against the rules, assembly must not follow them out of the slice: Offsets panics
@@ -122,7 +122,8 @@ func check(x *view.Tensor, off []int, e int) {
 	}
 }
 
-// Packed sets off to the offsets of the rows if they lie one after the other, size elements each.
+// Packed sets off to the offsets of the rows if they lie one after the other, size
+// elements each.
 func (r *Rows) Packed(off []int, size int) {
 	for lane := range off {
 		off[lane] = min(lane, r.N-1) * size

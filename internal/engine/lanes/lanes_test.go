@@ -6,8 +6,8 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// TestOffsets: every lane has the row that its number within the KV head says, by each way to ask for it, and
-// lanes after the last row have that.
+// TestOffsets: every lane has the row that its number within the KV head says, by each
+// way to ask for it, and lanes after the last row have that.
 func TestOffsets(t *testing.T) {
 	const batch, heads, queries, d, width = 2, 6, 5, 3, 8
 	x := view.Floats(make([]float32, batch*heads*queries*d), [4]int{batch, heads, queries, d}, [3]int{heads * queries * d, d, heads * d})
@@ -42,7 +42,8 @@ func TestOffsets(t *testing.T) {
 	}
 }
 
-// TestStartsThatChange: starts of a ragged tensor that lead out of its slice are no offsets.
+// TestStartsThatChange: starts of a ragged tensor that lead out of its slice are no
+// offsets.
 func TestStartsThatChange(t *testing.T) {
 	starts := []int{0, 2, 4}
 	x := view.Floats(make([]float32, 4*3), [4]int{1, 1, 4, 3}, [3]int{0, 0, 3}).Ragged(starts)

@@ -36,8 +36,8 @@ type Part struct {
 	Max, Sum, Out []float32
 }
 
-// A scratch is the running result of some rows, which lie one after the other, each with a lane of
-// the statistics.
+// A scratch is the running result of some rows, which lie one after the other, each with
+// a lane of the statistics.
 type scratch struct {
 	o, zeros, rows                            []float32 // rows: of an Out that is not float32
 	max, sum, blockMax, blockSum, alpha, beta []float32
@@ -83,8 +83,8 @@ func (j *Job) Release() {
 	jobs.Put(j)
 }
 
-// cost is how many FMAs of a product take as long as merging one number: it comes from memory
-// and is used once.
+// cost is how many FMAs of a product take as long as merging one number: it comes from
+// memory and is used once.
 const cost = 16
 
 // Run merges on at most threads goroutines, 0 for all, or by the caller's parallel-for.
@@ -170,7 +170,8 @@ func (s *scratch) block(j *Job, o []float32, ld, n int) {
 	}
 }
 
-// leave writes n rows from lo on to the state, with the canonical NaN as every partial result.
+// leave writes n rows from lo on to the state, with the canonical NaN as every partial
+// result.
 func (s *scratch) leave(j *Job, lo, n int) {
 	x, dv := &j.State, j.dv()
 	for lane := range n {

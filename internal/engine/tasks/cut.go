@@ -1,5 +1,5 @@
-// Package tasks cuts query tiles into tasks of about the same work, which goroutines take one by
-// one. It decides about speed alone: no cut changes a bit.
+// Package tasks cuts query tiles into tasks of about the same work, which goroutines take
+// one by one. It decides about speed alone: no cut changes a bit.
 package tasks
 
 import (
@@ -43,7 +43,8 @@ type Bucket struct {
 	headsPerTask int // 1 if several tasks share a KV head
 	task, tasks  int // number of the first task, and how many
 
-	// If the tiles are split, tasks are those of some rounds, with the tiles of later buckets.
+	// If the tiles are split, tasks are those of some rounds, with the tiles of later
+	// buckets.
 	BlocksPerTile int // otherwise 0
 	firstTile     int // number of the first tile among all split tiles
 	round         int // block that the first of the tasks computes
@@ -84,7 +85,8 @@ func (w *Work) UsefulThreads(heads, rows, keys int) float64 {
 // Begin begins a call without buckets.
 func (c *Cut) Begin() { *c = Cut{Buckets: c.Buckets[:0]} }
 
-// Make cuts the buckets, whose exported fields but the last are set, for at most limit threads.
+// Make cuts the buckets, whose exported fields but the last are set, for at most limit
+// threads.
 func (c *Cut) Make(w *Work, limit int) {
 	total, vary := w.of(c.Buckets), false
 	if c.Threads = limit; limit > 1 {
@@ -145,8 +147,8 @@ func (c *Cut) cut(w *Work, total float64) {
 	}
 }
 
-// reserve raises MaxTiles and Ring to what is needed if the same call is made on any number of
-// threads up to MostThreads.
+// reserve raises MaxTiles and Ring to what is needed if the same call is made on any
+// number of threads up to MostThreads.
 func (c *Cut) reserve(w *Work, total float64) {
 	for x := range c.Buckets {
 		b := &c.Buckets[x]
@@ -164,10 +166,10 @@ func (w *Work) sharedTiles() int {
 	return min(tilesPerTask, max(1, taskFloats/(w.Width*w.Columns)))
 }
 
-// wantsSplit decides about split-KV. parts is the number of tasks that a KV head should have.
-// Tiles are split if parts > tiles, unless one bucket's tiles divide evenly among the
-// threads. Skinny tiles are split if 2·parts > tiles: splitting them costs little, and
-// their calls are so short that it matters that other threads start some 50 µs late.
+// wantsSplit decides about split-KV. parts is the number of tasks that a KV head should
+// have. Tiles are split if parts > tiles, unless one bucket's tiles divide evenly among
+// the threads. Skinny tiles are split if 2·parts > tiles: splitting them costs little,
+// and their calls are so short that it matters that other threads start some 50 µs late.
 func (c *Cut) wantsSplit(b *Bucket, parts float64) bool {
 	if b.IsSkinny {
 		return 2*parts > float64(b.Tiles)
@@ -176,8 +178,8 @@ func (c *Cut) wantsSplit(b *Bucket, parts float64) bool {
 	return parts > float64(b.Tiles) && !even
 }
 
-// inOrder orders buckets. Those of split tiles come before all others, as Split
-// wants them. The others end with the smallest tasks, which other threads may have to wait for.
+// inOrder orders buckets. Those of split tiles come before all others, as Split wants
+// them. The others end with the smallest tasks, which other threads may have to wait for.
 func inOrder(a, b Bucket) int {
 	if a.BlocksPerTile > 0 && b.BlocksPerTile > 0 {
 		return cmp.Compare(a.BlocksPerTile, b.BlocksPerTile)

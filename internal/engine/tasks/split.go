@@ -11,10 +11,10 @@ import (
 // Split-KV. If a KV head should have more tasks than it has tiles, see wantsSplit, each key
 // block of a tile is a task: as where a few queries meet a long cache.
 //
-// The tasks of split tiles are the first ones: block 0 of every tile, then block 1 of every
-// tile, and so on, so that several tiles are merged at the same time. Tasks are
-// taken in order. A block waits for blocks of earlier tasks alone, so the first task that is
-// not done never waits: there is no deadlock, even if one thread does all tasks.
+// The tasks of split tiles are the first ones: block 0 of every tile, then block 1 of
+// every tile, and so on, so that several tiles are merged at the same time. Tasks are
+// taken in order. A block waits for blocks of earlier tasks alone, so the first task that
+// is not done never waits: there is no deadlock, even if one thread does all tasks.
 
 // Split counts what is split.
 type Split struct {

@@ -7,8 +7,8 @@ import (
 	"github.com/attn-go/attn/internal/testutil"
 )
 
-// TestSplitTasksAreNumbered: every block of every split tile is one task, and the blocks of a
-// tile come in order.
+// TestSplitTasksAreNumbered: every block of every split tile is one task, and the blocks
+// of a tile come in order.
 func TestSplitTasksAreNumbered(t *testing.T) {
 	var r testutil.Rand
 	for n := range 300 {
