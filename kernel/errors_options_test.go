@@ -229,3 +229,40 @@ func TestGoodOptions(t *testing.T) {
 		}
 	}
 }
+
+// TestNotTaken: an option that a call does not take is an error which says why, and nothing is written.
+func TestNotTaken(t *testing.T) {
+	dout, q, k, v := good()
+	lse := kernel.BHLD(make([]float32, 2*4*3), 2, 4, 3, 1)
+	dq := kernel.BHLD(testutil.Filled(2*4*3*6, contracttest.Canary), 2, 4, 3, 6)
+	p := contracttest.NewPartials(1, 2, 4, 3, 5)
+	backward := func(s kernel.Scoring) error {
+		return kernel.AttentionBackward(kernel.Gradients{Q: dq}, dout, q, k, v, lse, &kernel.BackwardOptions{Scoring: s})
+	}
+	partials := func(s kernel.Scoring) error {
+		return kernel.AttentionPartials(p, q, k, v, &kernel.PartialOptions{Scoring: s})
+	}
+	additive := func(s kernel.Scoring) error {
+		return kernel.Additive(dout, q, k, v, make([]float32, 6), &kernel.Options{Scoring: s})
+	}
+	for _, x := range []struct {
+		call      func(s kernel.Scoring) error
+		s         kernel.Scoring
+		arg, want string
+	}{
+		{backward, kernel.Scoring{Score: func(*kernel.ScoreTile) {}}, "Options.Score", "got a function, want nil: its derivative is not known"},
+		{backward, kernel.Scoring{Quantized: true}, "Options.Quantized", "got true, want false: rounded products have no gradients"},
+		{partials, kernel.Scoring{Sinks: make([]float32, 4)}, "Options.Sinks", "got numbers, want nil: MergePartials takes them"},
+		{additive, kernel.Scoring{Quantized: true}, "Options.Quantized", "got true, want false: additive scores are no products"},
+	} {
+		contracttest.CheckArgument(t, x.arg, x.call(x.s), x.arg, x.want)
+	}
+	for _, out := range []kernel.Tensor{dout, dq} {
+		if contracttest.Floats(out)[0] != contracttest.Canary {
+			t.Error("an output has changed")
+		}
+	}
+	if p.Sum[0] != 0 {
+		t.Error("the partials have changed")
+	}
+}

@@ -375,3 +375,12 @@ func TestMultiHeadBackwardErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestForwardErrors: Forward takes no option without gradients.
+func TestForwardErrors(t *testing.T) {
+	m := newTrained(t)
+	out, trace := m.forward(t)
+	m.opts.Score = func(*kernel.ScoreTile) {}
+	err := m.Forward(out, trace, m.inputs[0], m.inputs[1], m.inputs[2], &m.opts)
+	contracttest.CheckArgument(t, "Forward", err, "Options.Score", "its derivative is not known")
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
@@ -39,6 +40,9 @@ func (t *MultiHeadTrace) projections() [4]*kernel.Tensor {
 // then stays untouched; the trace may hold anything.
 func (m *MultiHead) Forward(out kernel.Tensor, trace MultiHeadTrace, query, key, value kernel.Tensor, opts *kernel.BackwardOptions) error {
 	settings := valueOf(opts)
+	if f := scoringOf(&settings.Scoring).Used().CheckTaken(scoring.Gradients); f != nil {
+		return (*kernel.Error)(f.In("layer.MultiHead.Forward"))
+	}
 	o := kernel.Options{Exec: settings.Exec, Scoring: settings.Scoring, Outputs: kernel.Outputs{LSE: trace.LSE}}
 	c := multiHeadCall{MultiHead: m, function: "layer.MultiHead.Forward", out: out, inputs: [3]kernel.Tensor{query, key, value}, opts: o, keeps: true, trace: trace}
 	if !viewOf(&trace.LSE).IsSet() {

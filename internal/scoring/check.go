@@ -11,13 +11,22 @@ import (
 // Check reports the first of the fields u, which are used, that does not fit scores of shape c, or that the call does
 // not take. Quantized also needs keys and values of integers: the caller checks that.
 func (s *Scoring) Check(u Set, c *view.Scores, by Call) *check.Failure {
+	if f := u.CheckTaken(by); f != nil {
+		return f
+	}
 	for ; u != 0; u = u.rest() {
-		f := u.first()
-		if want := fields[f].not[by]; want != "" {
-			return fields[f].fails(fields[f].got, want)
+		if f := s.check(u.first(), c); f != nil {
+			return f
 		}
-		if failure := s.check(f, c); failure != nil {
-			return failure
+	}
+	return nil
+}
+
+// CheckTaken reports the first of the fields that the call does not take.
+func (u Set) CheckTaken(by Call) *check.Failure {
+	for ; u != 0; u = u.rest() {
+		if r := &fields[u.first()]; r.not[by] != "" {
+			return r.fails(r.got, r.not[by])
 		}
 	}
 	return nil
