@@ -14,6 +14,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/decoder/internal/stores"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/tinyllama"
 )
@@ -31,6 +32,7 @@ var variants = []struct {
 	{name: "Q8_0", of: only(gguf.Q8_0, "")},
 	{name: "Q4_0", of: only(gguf.Q4_0, "")},
 	{name: "Q4_1", of: only(gguf.Q4_1, "")},
+	{name: "NVFP4", of: only(gguf.NVFP4, "attn_")},
 	{name: "values of another type", of: only(gguf.F16, "attn_v")},
 	{name: "output matrix", change: func(f *tinyllama.File) { f.Matrix("output.weight", tinyVocab, tinyWidth) }},
 	{name: "biases", change: func(f *tinyllama.File) {
@@ -159,6 +161,70 @@ func TestQuantizedTypes(t *testing.T) {
 		for i, x := range want {
 			if got[i] != x {
 				t.Fatalf("%v: weight [%d %d] is %v, want %v", kind, i/k, i%k, got[i], x)
+			}
+		}
+	}
+}
+
+// Weights of NVFP4 are multiplied by the scale of their tensor, or of their expert.
+func TestScales(t *testing.T) {
+	random := tinyllama.New(func(string) gguf.Type { return gguf.NVFP4 })
+	f := new(tinyllama.File)
+	add := func(name string, scales []float32, shape ...int) {
+		w := random.Tensors[slices.IndexFunc(random.Tensors, func(t gguf.Tensor) bool { return t.Name == "blk.0.attn_q.weight" })]
+		n := 1
+		for _, x := range shape {
+			n *= x
+		}
+		w.Name, w.Shape, w.Data = name+".weight", shape, w.Data[:n/64*36]
+		f.Tensors = append(f.Tensors, w)
+		if scales != nil {
+			f.AddFloats(name+".scale", scales, len(scales))
+			f.AddFloats(name+".input_scale", []float32{3}, 1)
+		}
+	}
+	add("a", []float32{0.5}, 2, 64)
+	add("b", nil, 1, 64)
+	add("c", []float32{0}, 3, 64)
+	add("d", []float32{2, -4}, 2, 1, 64)
+	file, err := gguf.Open(f.Write(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	store := stores.NewFile(file)
+	l := &loader{Store: store}
+	p := l.projection(64, source{"a", 2}, source{"b", 1}, source{"c", 3})
+	expert, ok := l.expertTensor(&Config{Experts: 2}, "d", 1, 64)
+	if l.err != nil || !ok || len(p.parts) != 1 {
+		t.Fatal(l.err, ok, len(p.parts))
+	}
+	q := l.join(64, expert(0), expert(1))
+	if err := store.Unused(); err != nil {
+		t.Error(err)
+	}
+	for i, scale := range []float32{0.5, 0.5, 1, 0, 0, 0, 2, -4} {
+		layer, row, name, at := p.parts[0], int32(i), "a", i
+		switch {
+		case i >= 6:
+			layer, row, name, at = q.parts[0], int32(i-6), "d", i-6
+		case i >= 3:
+			name, at = "c", i-3
+		case i == 2:
+			name, at = "b", 0
+		}
+		tensor, _ := file.Tensor(name + ".weight")
+		want, err := tensor.Float32()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]float32, 64)
+		if err := layer.Rows(linear.DenseMatrix(got, 1, 64), []int32{row}, kernel.Exec{}); err != nil {
+			t.Fatal(err)
+		}
+		for k, x := range want[64*at:][:64] {
+			if got[k] != x*scale {
+				t.Fatalf("row %d of %s, input %d: %v, want %v", at, name, k, got[k], x*scale)
 			}
 		}
 	}
