@@ -100,7 +100,7 @@ func (e *Embedder) Prompts() map[string]string { return e.p.Modules.Prompts }
 // are left out.
 //
 // If ctx ends, its error is returned soon, without any embedding. Other errors are those of
-// Options: a [*kernel.Error] or a [*LengthError].
+// Options: a [*kernel.Error], of the kind [ErrLong] if a text is too long.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	all, err := e.cut(ctx, texts)
 	if err != nil {
@@ -125,7 +125,7 @@ func (e *Embedder) cut(ctx context.Context, texts []string) (*pieces, error) {
 		}
 		if e.opts.RefuseLong && !e.opts.Split {
 			if n := e.CountTokens(text); n > e.p.MaxTokens {
-				return nil, &LengthError{Text: i, Tokens: n, Max: e.p.MaxTokens}
+				return nil, &kernel.Error{Where: fmt.Sprintf("embedding: text %d", i), Got: fmt.Sprintf("%d tokens", n), Want: fmt.Sprintf("at most %d", e.p.MaxTokens), Kind: ErrLong}
 			}
 		}
 		if e.opts.Split {

@@ -16,7 +16,7 @@ type Options struct {
 	// activations stay in the cache: a token of MiniLM takes 9 KiB.
 	BatchTokens int
 
-	// RefuseLong makes [Embedder.Embed] return a [*LengthError] for a text of more than
+	// RefuseLong makes [Embedder.Embed] return an error of the kind [ErrLong] for a text of more than
 	// [Embedder.MaxTokens]. Otherwise it sees only the beginning of such a text.
 	RefuseLong bool
 

@@ -28,9 +28,6 @@ type Encoder struct {
 // Options are the settings of an Encoder, those of an [embedding.Embedder].
 type Options = embedding.Options
 
-// LengthError reports a text that has more tokens than the model sees.
-type LengthError = embedding.LengthError
-
 // A network is a model with the memory that calls compute in.
 type network struct {
 	*model

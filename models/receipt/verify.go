@@ -68,7 +68,7 @@ func (r *Receipt) CheckModel(model Model) error {
 
 // Verify computes the receipt of a [Generation] again. nil says that all of it holds, or with Options.Spot what
 // was chosen. A [*kernel.Error] is the first thing that does not. Other errors say that it could not be verified:
-// those of [decoder.Session.Forward], a [*kernel.Error] for a grammar that is none, a [*grammar.LimitError], and
+// those of [decoder.Session.Forward], a [*kernel.Error] for a grammar that is none, a [*kernel.Error], and
 // ctx.Err(). m has the receipt's [Settings.Options]; model is what it was loaded from, see [Files].
 //
 // A hash tells that logits differ, not by how much.
@@ -276,7 +276,7 @@ func forged(i int, err error) error {
 	switch {
 	case errors.Is(err, kernel.ErrArgument):
 		return mismatch("tokens", i, "a token after the end of the text", "none: "+err.Error())
-	case errors.As(err, new(*grammar.TokenError)):
+	case errors.Is(err, grammar.ErrToken):
 		return mismatch("tokens", i, "tokens that the grammar refuses", err.Error())
 	}
 	return err

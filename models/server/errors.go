@@ -76,7 +76,6 @@ func failureOf(err error) *failure {
 	var tooBig *http.MaxBytesError
 	var refused *chattemplate.RefusedError
 	var render *chattemplate.RenderError
-	var limit *grammar.LimitError
 	switch {
 	case errors.As(err, &f):
 		return f
@@ -84,6 +83,8 @@ func failureOf(err error) *failure {
 		return bad("%v", field)
 	case errors.As(err, &field):
 		return badParam(field.Field, "%v", field)
+	case errors.Is(err, grammar.ErrLimit):
+		return badParam("response_format", "%v", err)
 	case errors.As(err, &option) && errors.Is(err, kernel.ErrArgument):
 		return bad("%v", option)
 	case errors.As(err, &refused):
@@ -92,8 +93,6 @@ func failureOf(err error) *failure {
 		return badParam("messages", "%v", render)
 	case errors.As(err, &tooBig):
 		return fail(http.StatusRequestEntityTooLarge, "invalid_request_error", "", "the request has more than %d bytes", tooBig.Limit)
-	case errors.As(err, &limit):
-		return badParam("response_format", "%v", limit)
 	case errors.Is(err, batch.ErrLong):
 		return fail(http.StatusBadRequest, "invalid_request_error", "context_length_exceeded", "the text does not fit into the cache")
 	case errors.Is(err, batch.ErrFull):
