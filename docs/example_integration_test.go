@@ -193,21 +193,17 @@ func Example_errors() {
 	if bad, ok := errors.AsType[*kernel.ArgumentError](err); ok {
 		fmt.Println("a bug of this program:", bad.Arg, "does not fit")
 	}
-	err = call(kernel.Options{Exec: kernel.Exec{Tier: "avx1024"}})
+	_, err = kernel.TierNamed("avx1024")
 	if bad, ok := errors.AsType[*kernel.TierError](err); ok {
 		fmt.Println("a wrong setting:", bad.Source, bad.Tier)
 	}
 
 	// Output:
 	// a bug of this program: k does not fit
-	// a wrong setting: Options.Tier avx1024
+	// a wrong setting: TierNamed avx1024
 }
 
 // The tiers of this build and of this CPU.
 func Example_tiers() {
-	for _, tier := range kernel.Tiers() {
-		if tier.Default {
-			fmt.Println("attention runs on", tier.Name)
-		}
-	}
+	fmt.Println("attention runs on", kernel.Tier{})
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/parallel"
-	"github.com/attn-go/attn/internal/tier"
 )
 
 // ArgumentError reports an argument that a call cannot work with. The call has
@@ -52,12 +51,12 @@ func (e *ArgumentError) Error() string {
 	return fmt.Sprintf("attn: %s: got %s, want %s", e.Arg, e.Got, e.Want)
 }
 
-// TierError reports a tier that was asked for, by Options.Tier or the environment
-// variable ATTN_TIER, and that does not exist or cannot run on this CPU, or numbers given to
-// package tuning that a tier cannot do with. The call has changed nothing: no other tier takes over silently.
+// TierError reports a tier that was asked for, by [TierNamed] or the environment variable
+// ATTN_TIER, and that does not exist or cannot run on this CPU, or numbers given to [Tier.Tuned]
+// that the tier cannot do with. The call has changed nothing: no other tier takes over silently.
 type TierError struct {
 	Tier   string // the name asked for
-	Source string // "Options.Tier", "exec.Tier", "ATTN_TIER" or "package tuning"
+	Source string // "TierNamed", "Tier.Tuned" or "ATTN_TIER"
 	Reason string // "unknown", with the tiers of this build, what the CPU lacks, or the bad number
 }
 
@@ -72,15 +71,6 @@ func argumentError(f *check.Failure) error {
 		return nil
 	}
 	return (*ArgumentError)(f)
-}
-
-// selectTier returns the tier that runs a call.
-func selectTier(e *Exec) (*tier.Tier, error) {
-	t, u := tier.Select(e.Tier, "Options.Tier")
-	if u != nil {
-		return nil, (*TierError)(u)
-	}
-	return t, nil
 }
 
 // A TaskPanic is the value with which a call panics if a function of the caller's,

@@ -1,7 +1,6 @@
 package kernel_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -81,10 +80,6 @@ func TestPartialErrors(t *testing.T) {
 				}
 			})
 		}
-		var te *kernel.TierError
-		if err := f(contracttest.NewPartials(1, 2, 4, 3, 5), q, k, v, kernel.PartialOptions{Exec: kernel.Exec{Tier: "sse9"}}); !errors.As(err, &te) {
-			t.Errorf("%s: got %v, want a TierError", name, err)
-		}
 	}
 }
 
@@ -149,10 +144,6 @@ func TestMergeErrors(t *testing.T) {
 			}
 		})
 	}
-	var te *kernel.TierError
-	if err := kernel.MergePartials(good.out, good.parts, kernel.MergeOptions{Exec: kernel.Exec{Tier: "sse9"}}); !errors.As(err, &te) {
-		t.Errorf("got %v, want a TierError", err)
-	}
 }
 
 // TestMergeIntoErrors: every argument that does not fit is reported as what it is, and the state
@@ -202,10 +193,6 @@ func TestMergeIntoErrors(t *testing.T) {
 				t.Error("the state was overwritten")
 			}
 		})
-	}
-	var te *kernel.TierError
-	if c := newCall(); !errors.As(kernel.MergeInto(c.state, c.parts, kernel.Exec{Tier: "sse9"}), &te) || te.Source != "exec.Tier" {
-		t.Errorf("got %v, want a TierError about exec.Tier", te)
 	}
 }
 

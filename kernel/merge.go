@@ -5,7 +5,6 @@ import (
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/engine"
-	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -51,9 +50,9 @@ func MergePartials(out Tensor, parts []Partials, opts MergeOptions) error {
 // the bits of one call of [Attention] with all keys. No part shares memory with state. Errors are as
 // in Attention, and leave state untouched.
 func MergeInto(state *Partials, parts []Partials, exec Exec) error {
-	t, unavailable := tier.Select(exec.Tier, "exec.Tier")
-	if unavailable != nil {
-		return (*TierError)(unavailable)
+	t, err := selectTier(&exec)
+	if err != nil {
+		return err
 	}
 	if f := checkMergeInto(state, parts, exec.Threads); f != nil {
 		return argumentError(f)

@@ -44,7 +44,7 @@ const execOptions optionSet = 1<<optionTier | 1<<optionParallelFor | 1<<optionTh
 // used returns the options with another value than zero. A call looks at these alone, so an
 // option without a line here has no effect.
 func (o *Options) used() (s optionSet) {
-	s = s.with(optionTier, o.Tier != "")
+	s = s.with(optionTier, o.Tier != Tier{})
 	s = s.with(optionParallelFor, o.ParallelFor != nil)
 	s = s.with(optionScale, math.Float32bits(o.Scale) != 0)
 	s = s.with(optionQuantized, o.Quantized)

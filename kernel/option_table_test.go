@@ -45,8 +45,8 @@ func (f *optionField) use(t *testing.T, o reflect.Value) {
 		v.Set(reflect.ValueOf(Causal(0)))
 	case f.typ == reflect.TypeFor[Tensor]():
 		v.Set(reflect.ValueOf(BHLD(make([]float32, 1), 1, 1, 1, 1)))
-	case f.typ.Kind() == reflect.String:
-		v.SetString("a name")
+	case f.typ == reflect.TypeFor[Tier]():
+		v.Set(reflect.ValueOf(Tiers()[0]))
 	case f.typ.Kind() == reflect.Bool:
 		v.SetBool(true)
 	case v.CanInt():

@@ -42,7 +42,7 @@ const Ignore = -1
 // In the steady state a call allocates nothing. An error is a [*kernel.ArgumentError] or a
 // [*kernel.TierError], and leaves dlogits untouched.
 func CrossEntropy(dlogits, logits []float32, n int, targets []int32, opts Options) (float32, error) {
-	t, unavailable := tier.Select(opts.Tier, "Options.Tier")
+	t, unavailable := tier.Handle(opts.Tier).Tier()
 	if unavailable != nil {
 		return 0, (*kernel.TierError)(unavailable)
 	}

@@ -83,8 +83,8 @@ func apply(c *call, opts *Options) error {
 }
 
 // selectTier returns the tier of a call, or the error of a call that cannot run.
-func selectTier(name string) (*tier.Tier, error) {
-	t, unavailable := tier.Select(name, "Options.Tier")
+func selectTier(x kernel.Tier) (*tier.Tier, error) {
+	t, unavailable := tier.Handle(x).Tier()
 	if unavailable != nil {
 		return nil, (*kernel.TierError)(unavailable)
 	}

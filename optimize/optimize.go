@@ -47,7 +47,7 @@ type Options struct {
 // rounded to float32. In the steady state a call allocates nothing. An error is a
 // [*kernel.ArgumentError] or a [*kernel.TierError], and leaves w, m and v untouched.
 func (a AdamW) Step(w, g, m, v []float32, step int, opts Options) error {
-	t, unavailable := tier.Select(opts.Tier, "Options.Tier")
+	t, unavailable := tier.Handle(opts.Tier).Tier()
 	if unavailable != nil {
 		return (*kernel.TierError)(unavailable)
 	}

@@ -156,9 +156,6 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%s: %v", arg, err)
 		}
 	}
-	if _, err := NewWorker(x.connect(), WorkerConfig{Name: "z", Exec: kernel.Exec{Tier: "none"}}); !errors.As(err, new(*kernel.TierError)) {
-		t.Error(err)
-	}
 	testutil.CheckBits(t, "out", memory, testutil.Filled(64, 7))
 	if s.Len() != 10 {
 		t.Errorf("%d keys", s.Len())

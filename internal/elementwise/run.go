@@ -46,7 +46,7 @@ func Tier(exec *kernel.Exec) (*tier.Tier, error) {
 		f.Arg = "exec.Threads"
 		return nil, (*kernel.ArgumentError)(f)
 	}
-	t, unavailable := tier.Select(exec.Tier, "exec.Tier")
+	t, unavailable := tier.Handle(exec.Tier).Tier()
 	if unavailable != nil {
 		return nil, (*kernel.TierError)(unavailable)
 	}

@@ -12,20 +12,26 @@ import (
 // ATTN_TUNING, which is read once.
 var Tiers = tuned(append(archTiers(), genericTier()), HostCPU(), os.Getenv("ATTN_TUNING"))
 
+// A Handle is a tier that was chosen before a call: what the options of calls hold. The zero
+// Handle is the default tier. No field of it is exported, as kernel.Tier is defined as it.
+type Handle struct{ tier *Tier }
+
+// Handle returns a handle of t, which nobody may change from now on.
+func (t *Tier) Handle() Handle { return Handle{t} }
+
+// Tier returns the tier that runs a call, or why the default one cannot be used.
+func (h Handle) Tier() (*Tier, *Unavailable) {
+	if h.tier != nil {
+		return h.tier, nil
+	}
+	return Default()
+}
+
 // An Unavailable describes a tier that was asked for and cannot be used.
 type Unavailable struct {
 	Tier   string // the name asked for
-	Source string // who asked: "Options.Tier", "ATTN_TIER", ...
+	Source string // who asked: "TierNamed", "ATTN_TIER", ...
 	Reason string
-}
-
-// Select returns the tier of that name, or the default tier for "". source names
-// the option that holds the name, for the report.
-func Select(name, source string) (*Tier, *Unavailable) {
-	if name == "" {
-		return Default()
-	}
-	return named(name, source)
 }
 
 // Default returns the tier that the environment variable ATTN_TIER names, or else
@@ -34,7 +40,7 @@ var Default = sync.OnceValues(choose)
 
 func choose() (*Tier, *Unavailable) {
 	if name := os.Getenv("ATTN_TIER"); name != "" {
-		return named(name, "ATTN_TIER")
+		return Named(name, "ATTN_TIER")
 	}
 	for i := range Tiers {
 		if Tiers[i].Lacks() == "" {
@@ -44,7 +50,9 @@ func choose() (*Tier, *Unavailable) {
 	panic("attn: generic runs everywhere")
 }
 
-func named(name, source string) (*Tier, *Unavailable) {
+// Named returns the tier of that name, which asks CPU features: not for every call. source says
+// who asks, for the report.
+func Named(name, source string) (*Tier, *Unavailable) {
 	for i := range Tiers {
 		t := &Tiers[i]
 		if t.Name != name {

@@ -107,10 +107,6 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%+v, %v: got %v, want an error about %s", c.opts, c.ids, err, c.arg)
 		}
 	}
-	var bad *kernel.TierError
-	if _, err := e.With(Options{Exec: kernel.Exec{Tier: "none"}}).Embed(t.Context(), []string{"a"}); !errors.As(err, &bad) {
-		t.Errorf("tier none: got %v, want a TierError", err)
-	}
 	if _, err := e.HiddenStates(t.Context(), nil); err == nil {
 		t.Error("states of no tokens: no error")
 	}
