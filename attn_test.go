@@ -74,7 +74,7 @@ func TestReportOfTuning(t *testing.T) {
 		t.Error(report)
 	}
 	x := kernel.BHLD([]float32{1}, 1, 1, 1, 1)
-	if err := kernel.Attention(kernel.BHLD(make([]float32, 1), 1, 1, 1, 1), x, x, x, kernel.Options{Exec: kernel.Exec{Tier: kernel.Tiers()[0]}}); err != nil {
+	if err := kernel.Attention(kernel.BHLD(make([]float32, 1), 1, 1, 1, 1), x, x, x, &kernel.Options{Exec: kernel.Exec{Tier: kernel.Tiers()[0]}}); err != nil {
 		t.Error(err)
 	}
 }

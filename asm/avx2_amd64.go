@@ -96,115 +96,130 @@ func weightPackAVX2(dst []float32, ld int, src []float32, lds int, n int, d int)
 //go:noescape
 func weightPackHalvesAVX2(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 
-// weightGemmQ8_0AVX2 is BlockKernels.Gemm, see package ukernel. The format is Q8_0.
+// weightGemmS8AVX2 is BlockKernels.Gemm, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightGemmQ8_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmS8AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8Q8_0AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is Q8_0.
+// weightGemmInt8S8AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightGemmInt8Q8_0AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S8AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenQ8_0AVX2 is BlockKernels.Widen, see package ukernel. The format is Q8_0.
+// weightWidenS8AVX2 is BlockKernels.Widen, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightWidenQ8_0AVX2(dst []float32, b []byte, lanes int, k int)
+func weightWidenS8AVX2(dst []float32, b []byte, lanes int, k int)
 
 // weightGemm4AVX2 is the product with weights of 4 bits, to which those of the formats jump.
 //
 //go:noescape
 func weightGemm4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmQ4_0AVX2 is BlockKernels.Gemm, see package ukernel. The format is Q4_0.
+// weightGemmS4AVX2 is BlockKernels.Gemm, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightGemmQ4_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmS4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
 // weightGemmInt8BlocksAVX2 is the product with weights in blocks of one scale, to which those of the formats jump.
 //
 //go:noescape
 func weightGemmInt8BlocksAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8Q4_0AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is Q4_0.
+// weightGemmInt8S4AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightGemmInt8Q4_0AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenQ4_0AVX2 is BlockKernels.Widen, see package ukernel. The format is Q4_0.
+// weightWidenS4AVX2 is BlockKernels.Widen, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightWidenQ4_0AVX2(dst []float32, b []byte, lanes int, k int)
+func weightWidenS4AVX2(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmQ4_1AVX2 is BlockKernels.Gemm, see package ukernel. The format is Q4_1.
+// weightGemmU4AVX2 is BlockKernels.Gemm, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightGemmQ4_1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmU4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8Q4_1AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is Q4_1.
+// weightGemmInt8U4AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightGemmInt8Q4_1AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenQ4_1AVX2 is BlockKernels.Widen, see package ukernel. The format is Q4_1.
+// weightWidenU4AVX2 is BlockKernels.Widen, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightWidenQ4_1AVX2(dst []float32, b []byte, lanes int, k int)
+func weightWidenU4AVX2(dst []float32, b []byte, lanes int, k int)
 
-// weightWidenK4AVX2 is BlockKernels.Widen, see package ukernel. The format is K4.
+// weightWidenU4x16AVX2 is BlockKernels.Widen, see package ukernel. The format is U4x16.
 //
 //go:noescape
-func weightWidenK4AVX2(dst []float32, b []byte, lanes int, k int)
+func weightWidenU4x16AVX2(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmInt8K4AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is K4.
+// weightGemmInt8U4x16AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
 //
 //go:noescape
-func weightGemmInt8K4AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U4x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenK5AVX2 is BlockKernels.Widen, see package ukernel. The format is K5.
+// weightWidenU5x16AVX2 is BlockKernels.Widen, see package ukernel. The format is U5x16.
 //
 //go:noescape
-func weightWidenK5AVX2(dst []float32, b []byte, lanes int, k int)
+func weightWidenU5x16AVX2(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmInt8K5AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is K5.
+// weightGemmInt8U5x16AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
 //
 //go:noescape
-func weightGemmInt8K5AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U5x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenK6AVX2 is BlockKernels.Widen, see package ukernel. The format is K6.
+// weightWidenS6x16AVX2 is BlockKernels.Widen, see package ukernel. The format is S6x16.
 //
 //go:noescape
-func weightWidenK6AVX2(dst []float32, b []byte, lanes int, k int)
+func weightWidenS6x16AVX2(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmInt8K6AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is K6.
+// weightGemmInt8S6x16AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
 //
 //go:noescape
-func weightGemmInt8K6AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S6x16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenK5BAVX2 is BlockKernels.Widen, see package ukernel. The format is K5B.
+// weightWidenU5x16BF16AVX2 is BlockKernels.Widen, see package ukernel. The format is U5x16BF16.
 //
 //go:noescape
-func weightWidenK5BAVX2(dst []float32, b []byte, lanes int, k int)
+func weightWidenU5x16BF16AVX2(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmInt8K5BAVX2 is BlockKernels.GemmInt8, see package ukernel. The format is K5B.
+// weightGemmInt8U5x16BF16AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16BF16.
 //
 //go:noescape
-func weightGemmInt8K5BAVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U5x16BF16AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightUnpackK4AVX2 is BlockKernels.Unpack, see package ukernel. The format is K4.
+// weightWidenS5x16F32AVX2 is BlockKernels.Widen, see package ukernel. The format is S5x16F32.
 //
 //go:noescape
-func weightUnpackK4AVX2(dst []uint32, b []byte, lanes int, k int)
+func weightWidenS5x16F32AVX2(dst []float32, b []byte, lanes int, k int)
 
-// weightUnpackK5AVX2 is BlockKernels.Unpack, see package ukernel. The format is K5.
+// weightGemmInt8S5x16F32AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
 //
 //go:noescape
-func weightUnpackK5AVX2(dst []uint32, b []byte, lanes int, k int)
+func weightGemmInt8S5x16F32AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightUnpackK6AVX2 is BlockKernels.Unpack, see package ukernel. The format is K6.
+// weightUnpackU4x16AVX2 is BlockKernels.Unpack, see package ukernel. The format is U4x16.
 //
 //go:noescape
-func weightUnpackK6AVX2(dst []uint32, b []byte, lanes int, k int)
+func weightUnpackU4x16AVX2(dst []uint32, b []byte, lanes int, k int)
+
+// weightUnpackU5x16AVX2 is BlockKernels.Unpack, see package ukernel. The format is U5x16.
+//
+//go:noescape
+func weightUnpackU5x16AVX2(dst []uint32, b []byte, lanes int, k int)
+
+// weightUnpackS6x16AVX2 is BlockKernels.Unpack, see package ukernel. The format is S6x16.
+//
+//go:noescape
+func weightUnpackS6x16AVX2(dst []uint32, b []byte, lanes int, k int)
+
+// weightUnpackS5x16F32AVX2 is BlockKernels.Unpack, see package ukernel. The format is S5x16F32.
+//
+//go:noescape
+func weightUnpackS5x16F32AVX2(dst []uint32, b []byte, lanes int, k int)
 
 // weightGemmUnpackedAVX2 is WeightKernels.GemmUnpacked, see package ukernel.
 //

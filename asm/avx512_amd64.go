@@ -146,80 +146,85 @@ func weightPackAVX512(dst []float32, ld int, src []float32, lds int, n int, d in
 //go:noescape
 func weightPackHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 
-// weightGemmQ8_0AVX512 is BlockKernels.Gemm, see package ukernel. The format is Q8_0.
+// weightGemmS8AVX512 is BlockKernels.Gemm, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightGemmQ8_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmS8AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
 // weightGemmInt8BlocksAVX512 is the product with weights in blocks of one scale, to which those of the formats jump.
 //
 //go:noescape
 func weightGemmInt8BlocksAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8Q8_0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is Q8_0.
+// weightGemmInt8S8AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightGemmInt8Q8_0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S8AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenQ8_0AVX512 is BlockKernels.Widen, see package ukernel. The format is Q8_0.
+// weightWidenS8AVX512 is BlockKernels.Widen, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightWidenQ8_0AVX512(dst []float32, b []byte, lanes int, k int)
+func weightWidenS8AVX512(dst []float32, b []byte, lanes int, k int)
 
 // weightGemm4AVX512 is the product with weights of 4 bits, to which those of the formats jump.
 //
 //go:noescape
 func weightGemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmQ4_0AVX512 is BlockKernels.Gemm, see package ukernel. The format is Q4_0.
+// weightGemmS4AVX512 is BlockKernels.Gemm, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightGemmQ4_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmS4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8Q4_0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is Q4_0.
+// weightGemmInt8S4AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightGemmInt8Q4_0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenQ4_0AVX512 is BlockKernels.Widen, see package ukernel. The format is Q4_0.
+// weightWidenS4AVX512 is BlockKernels.Widen, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightWidenQ4_0AVX512(dst []float32, b []byte, lanes int, k int)
+func weightWidenS4AVX512(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmQ4_1AVX512 is BlockKernels.Gemm, see package ukernel. The format is Q4_1.
+// weightGemmU4AVX512 is BlockKernels.Gemm, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightGemmQ4_1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmU4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8Q4_1AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is Q4_1.
+// weightGemmInt8U4AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightGemmInt8Q4_1AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenQ4_1AVX512 is BlockKernels.Widen, see package ukernel. The format is Q4_1.
+// weightWidenU4AVX512 is BlockKernels.Widen, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightWidenQ4_1AVX512(dst []float32, b []byte, lanes int, k int)
+func weightWidenU4AVX512(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmInt8K4AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is K4.
+// weightGemmInt8U4x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
 //
 //go:noescape
-func weightGemmInt8K4AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U4x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8K5AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is K5.
+// weightGemmInt8U5x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
 //
 //go:noescape
-func weightGemmInt8K5AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U5x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8K6AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is K6.
+// weightGemmInt8S6x16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
 //
 //go:noescape
-func weightGemmInt8K6AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S6x16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8K5BAVX512 is BlockKernels.GemmInt8, see package ukernel. The format is K5B.
+// weightGemmInt8U5x16BF16AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is U5x16BF16.
 //
 //go:noescape
-func weightGemmInt8K5BAVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U5x16BF16AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8S5x16F32AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
+//
+//go:noescape
+func weightGemmInt8S5x16F32AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // skinnyAdditiveAVX512 is SkinnyKernels.Additive, see package ukernel.
 //

@@ -96,155 +96,180 @@ func weightPackNEON(dst []float32, ld int, src []float32, lds int, n int, d int)
 //go:noescape
 func weightPackHalvesNEON(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 
-// weightGemmQ8_0NEON is BlockKernels.Gemm, see package ukernel. The format is Q8_0.
+// weightGemmS8NEON is BlockKernels.Gemm, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightGemmQ8_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmS8NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
 // weightInt8LongNEON is GemmInt8 of several formats, which jump to it.
 //
 //go:noescape
 func weightInt8LongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8Q8_0NEON is BlockKernels.GemmInt8, see package ukernel. The format is Q8_0.
+// weightGemmInt8S8NEON is BlockKernels.GemmInt8, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightGemmInt8Q8_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S8NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightInt8DotNEON is GemmInt8 of several formats, which jump to it.
 //
 //go:noescape
 func weightInt8DotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8DotQ8_0NEON is BlockKernels.GemmInt8, see package ukernel. The format is Q8_0.
+// weightGemmInt8DotS8NEON is BlockKernels.GemmInt8, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightGemmInt8DotQ8_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8DotS8NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenQ8_0NEON is BlockKernels.Widen, see package ukernel. The format is Q8_0.
+// weightWidenS8NEON is BlockKernels.Widen, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightWidenQ8_0NEON(dst []float32, b []byte, lanes int, k int)
+func weightWidenS8NEON(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmQ4_0NEON is BlockKernels.Gemm, see package ukernel. The format is Q4_0.
+// weightGemmS4NEON is BlockKernels.Gemm, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightGemmQ4_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmS4NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8Q4_0NEON is BlockKernels.GemmInt8, see package ukernel. The format is Q4_0.
+// weightGemmInt8S4NEON is BlockKernels.GemmInt8, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightGemmInt8Q4_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8DotQ4_0NEON is BlockKernels.GemmInt8, see package ukernel. The format is Q4_0.
+// weightGemmInt8DotS4NEON is BlockKernels.GemmInt8, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightGemmInt8DotQ4_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8DotS4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenQ4_0NEON is BlockKernels.Widen, see package ukernel. The format is Q4_0.
+// weightWidenS4NEON is BlockKernels.Widen, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightWidenQ4_0NEON(dst []float32, b []byte, lanes int, k int)
+func weightWidenS4NEON(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmQ4_1NEON is BlockKernels.Gemm, see package ukernel. The format is Q4_1.
+// weightGemmU4NEON is BlockKernels.Gemm, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightGemmQ4_1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmU4NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightGemmInt8Q4_1NEON is BlockKernels.GemmInt8, see package ukernel. The format is Q4_1.
+// weightGemmInt8U4NEON is BlockKernels.GemmInt8, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightGemmInt8Q4_1NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8DotQ4_1NEON is BlockKernels.GemmInt8, see package ukernel. The format is Q4_1.
+// weightGemmInt8DotU4NEON is BlockKernels.GemmInt8, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightGemmInt8DotQ4_1NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8DotU4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenQ4_1NEON is BlockKernels.Widen, see package ukernel. The format is Q4_1.
+// weightWidenU4NEON is BlockKernels.Widen, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightWidenQ4_1NEON(dst []float32, b []byte, lanes int, k int)
+func weightWidenU4NEON(dst []float32, b []byte, lanes int, k int)
 
-// weightWidenK4NEON is BlockKernels.Widen, see package ukernel. The format is K4.
+// weightWidenU4x16NEON is BlockKernels.Widen, see package ukernel. The format is U4x16.
 //
 //go:noescape
-func weightWidenK4NEON(dst []float32, b []byte, lanes int, k int)
+func weightWidenU4x16NEON(dst []float32, b []byte, lanes int, k int)
 
 // weightInt8GroupedLongNEON is GemmInt8 of several formats, which jump to it.
 //
 //go:noescape
 func weightInt8GroupedLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8K4NEON is BlockKernels.GemmInt8, see package ukernel. The format is K4.
+// weightGemmInt8U4x16NEON is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
 //
 //go:noescape
-func weightGemmInt8K4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U4x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightInt8GroupedDotNEON is GemmInt8 of several formats, which jump to it.
 //
 //go:noescape
 func weightInt8GroupedDotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8DotK4NEON is BlockKernels.GemmInt8, see package ukernel. The format is K4.
+// weightGemmInt8DotU4x16NEON is BlockKernels.GemmInt8, see package ukernel. The format is U4x16.
 //
 //go:noescape
-func weightGemmInt8DotK4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8DotU4x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenK5NEON is BlockKernels.Widen, see package ukernel. The format is K5.
+// weightWidenU5x16NEON is BlockKernels.Widen, see package ukernel. The format is U5x16.
 //
 //go:noescape
-func weightWidenK5NEON(dst []float32, b []byte, lanes int, k int)
+func weightWidenU5x16NEON(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmInt8K5NEON is BlockKernels.GemmInt8, see package ukernel. The format is K5.
+// weightGemmInt8U5x16NEON is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
 //
 //go:noescape
-func weightGemmInt8K5NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U5x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8DotK5NEON is BlockKernels.GemmInt8, see package ukernel. The format is K5.
+// weightGemmInt8DotU5x16NEON is BlockKernels.GemmInt8, see package ukernel. The format is U5x16.
 //
 //go:noescape
-func weightGemmInt8DotK5NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8DotU5x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenK6NEON is BlockKernels.Widen, see package ukernel. The format is K6.
+// weightWidenS6x16NEON is BlockKernels.Widen, see package ukernel. The format is S6x16.
 //
 //go:noescape
-func weightWidenK6NEON(dst []float32, b []byte, lanes int, k int)
+func weightWidenS6x16NEON(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmInt8K6NEON is BlockKernels.GemmInt8, see package ukernel. The format is K6.
+// weightGemmInt8S6x16NEON is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
 //
 //go:noescape
-func weightGemmInt8K6NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8S6x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8DotK6NEON is BlockKernels.GemmInt8, see package ukernel. The format is K6.
+// weightGemmInt8DotS6x16NEON is BlockKernels.GemmInt8, see package ukernel. The format is S6x16.
 //
 //go:noescape
-func weightGemmInt8DotK6NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8DotS6x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightWidenK5BNEON is BlockKernels.Widen, see package ukernel. The format is K5B.
+// weightWidenU5x16BF16NEON is BlockKernels.Widen, see package ukernel. The format is U5x16BF16.
 //
 //go:noescape
-func weightWidenK5BNEON(dst []float32, b []byte, lanes int, k int)
+func weightWidenU5x16BF16NEON(dst []float32, b []byte, lanes int, k int)
 
 // weightInt8BrainLongNEON is GemmInt8 of several formats, which jump to it.
 //
 //go:noescape
 func weightInt8BrainLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8K5BNEON is BlockKernels.GemmInt8, see package ukernel. The format is K5B.
+// weightGemmInt8U5x16BF16NEON is BlockKernels.GemmInt8, see package ukernel. The format is U5x16BF16.
 //
 //go:noescape
-func weightGemmInt8K5BNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8U5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightInt8BrainDotNEON is GemmInt8 of several formats, which jump to it.
 //
 //go:noescape
 func weightInt8BrainDotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
-// weightGemmInt8DotK5BNEON is BlockKernels.GemmInt8, see package ukernel. The format is K5B.
+// weightGemmInt8DotU5x16BF16NEON is BlockKernels.GemmInt8, see package ukernel. The format is U5x16BF16.
 //
 //go:noescape
-func weightGemmInt8DotK5BNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+func weightGemmInt8DotU5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightWidenS5x16F32NEON is BlockKernels.Widen, see package ukernel. The format is S5x16F32.
+//
+//go:noescape
+func weightWidenS5x16F32NEON(dst []float32, b []byte, lanes int, k int)
+
+// weightInt8ScalesLongNEON is GemmInt8 of several formats, which jump to it.
+//
+//go:noescape
+func weightInt8ScalesLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8S5x16F32NEON is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
+//
+//go:noescape
+func weightGemmInt8S5x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightInt8ScalesDotNEON is GemmInt8 of several formats, which jump to it.
+//
+//go:noescape
+func weightInt8ScalesDotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
+// weightGemmInt8DotS5x16F32NEON is BlockKernels.GemmInt8, see package ukernel. The format is S5x16F32.
+//
+//go:noescape
+func weightGemmInt8DotS5x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightQuantizeNEON is WeightKernels.Quantize, see package ukernel.
 //

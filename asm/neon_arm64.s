@@ -6096,8 +6096,8 @@ next:
 done:
 	RET
 
-// func weightGemmQ8_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ8_0NEON(SB), NOSPLIT, $192-113
+// func weightGemmS8NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS8NEON(SB), NOSPLIT, $192-113
 	MOVD $0x43800000, R1
 	VDUP R1, V0.S4
 	MOVD $local-192(SP), R0
@@ -6684,8 +6684,8 @@ rows1row0:
 rows1done:
 	RET
 
-// func weightGemmInt8Q8_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8Q8_0NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8S8NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S8NEON(SB), NOSPLIT, $0-113
 	MOVD $128, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -8033,8 +8033,8 @@ rows1row0:
 rows1done:
 	RET
 
-// func weightGemmInt8DotQ8_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotQ8_0NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotS8NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotS8NEON(SB), NOSPLIT, $0-113
 	MOVD $128, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -8045,8 +8045,8 @@ TEXT ·weightGemmInt8DotQ8_0NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8DotNEON(SB)
 
-// func weightWidenQ8_0NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenQ8_0NEON(SB), NOSPLIT, $128-64
+// func weightWidenS8NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS8NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -8138,8 +8138,8 @@ step:
 done:
 	RET
 
-// func weightGemmQ4_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ4_0NEON(SB), NOSPLIT, $192-113
+// func weightGemmS4NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS4NEON(SB), NOSPLIT, $192-113
 	MOVD $0x41800000, R1
 	VDUP R1, V0.S4
 	MOVD $local-192(SP), R0
@@ -8312,8 +8312,8 @@ store:
 done:
 	RET
 
-// func weightGemmInt8Q4_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8Q4_0NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8S4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S4NEON(SB), NOSPLIT, $0-113
 	MOVD $15, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $8, R0
@@ -8324,8 +8324,8 @@ TEXT ·weightGemmInt8Q4_0NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8LongNEON(SB)
 
-// func weightGemmInt8DotQ4_0NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotQ4_0NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotS4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotS4NEON(SB), NOSPLIT, $0-113
 	MOVD $15, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $8, R0
@@ -8336,8 +8336,8 @@ TEXT ·weightGemmInt8DotQ4_0NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8DotNEON(SB)
 
-// func weightWidenQ4_0NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenQ4_0NEON(SB), NOSPLIT, $128-64
+// func weightWidenS4NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS4NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -8429,8 +8429,8 @@ step:
 done:
 	RET
 
-// func weightGemmQ4_1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ4_1NEON(SB), NOSPLIT, $192-113
+// func weightGemmU4NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmU4NEON(SB), NOSPLIT, $192-113
 	MOVD $0x4b000000, R1
 	VDUP R1, V0.S4
 	MOVD $local-192(SP), R0
@@ -8688,8 +8688,8 @@ store:
 done:
 	RET
 
-// func weightGemmInt8Q4_1NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8Q4_1NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8U4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4NEON(SB), NOSPLIT, $0-113
 	MOVD $15, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -8700,8 +8700,8 @@ TEXT ·weightGemmInt8Q4_1NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8LongNEON(SB)
 
-// func weightGemmInt8DotQ4_1NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotQ4_1NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotU4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotU4NEON(SB), NOSPLIT, $0-113
 	MOVD $15, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -8712,8 +8712,8 @@ TEXT ·weightGemmInt8DotQ4_1NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8DotNEON(SB)
 
-// func weightWidenQ4_1NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenQ4_1NEON(SB), NOSPLIT, $128-64
+// func weightWidenU4NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -8809,8 +8809,8 @@ step:
 done:
 	RET
 
-// func weightWidenK4NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenK4NEON(SB), NOSPLIT, $128-64
+// func weightWidenU4x16NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4x16NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -9574,8 +9574,8 @@ rows1next:
 rows1done:
 	RET
 
-// func weightGemmInt8K4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8K4NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8U4x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U4x16NEON(SB), NOSPLIT, $0-113
 	MOVD $0, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -10460,8 +10460,8 @@ rows1next:
 rows1done:
 	RET
 
-// func weightGemmInt8DotK4NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotK4NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotU4x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotU4x16NEON(SB), NOSPLIT, $0-113
 	MOVD $0, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -10472,8 +10472,8 @@ TEXT ·weightGemmInt8DotK4NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8GroupedDotNEON(SB)
 
-// func weightWidenK5NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenK5NEON(SB), NOSPLIT, $128-64
+// func weightWidenU5x16NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU5x16NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -10690,8 +10690,8 @@ word:
 done:
 	RET
 
-// func weightGemmInt8K5NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8K5NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8U5x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x16NEON(SB), NOSPLIT, $0-113
 	MOVD $16, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -10702,8 +10702,8 @@ TEXT ·weightGemmInt8K5NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8GroupedLongNEON(SB)
 
-// func weightGemmInt8DotK5NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotK5NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotU5x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotU5x16NEON(SB), NOSPLIT, $0-113
 	MOVD $16, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -10714,8 +10714,8 @@ TEXT ·weightGemmInt8DotK5NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8GroupedDotNEON(SB)
 
-// func weightWidenK6NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenK6NEON(SB), NOSPLIT, $128-64
+// func weightWidenS6x16NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS6x16NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -10913,8 +10913,8 @@ word:
 done:
 	RET
 
-// func weightGemmInt8K6NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8K6NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8S6x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S6x16NEON(SB), NOSPLIT, $0-113
 	MOVD $48, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $32, R0
@@ -10925,8 +10925,8 @@ TEXT ·weightGemmInt8K6NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8GroupedLongNEON(SB)
 
-// func weightGemmInt8DotK6NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotK6NEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotS6x16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotS6x16NEON(SB), NOSPLIT, $0-113
 	MOVD $48, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $32, R0
@@ -10937,8 +10937,8 @@ TEXT ·weightGemmInt8DotK6NEON(SB), NOSPLIT, $0-113
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8GroupedDotNEON(SB)
 
-// func weightWidenK5BNEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenK5BNEON(SB), NOSPLIT, $128-64
+// func weightWidenU5x16BF16NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU5x16BF16NEON(SB), NOSPLIT, $128-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -10950,6 +10950,8 @@ TEXT ·weightWidenK5BNEON(SB), NOSPLIT, $128-64
 	FMOVQ F0, 32(R4)
 	FMOVQ F0, 64(R4)
 	FMOVQ F0, 96(R4)
+	MOVD $0x4b000010, R5
+	VDUP R5, V0.S4
 	CBZ R3, done
 	LSL $2, R2, R6
 	MOVD $0x000000ff, R11
@@ -10973,171 +10975,144 @@ lanes:
 	WORD $0x6e6138c7 // shll2 v7.4s, v6.8h, #16
 	WORD $0x2e6138c6 // shll v6.4s, v6.4h, #16
 	ADD R2<<1, R7, R7
-	FMOVQ (R7), F8
-	WORD $0x6e613909 // shll2 v9.4s, v8.8h, #16
-	WORD $0x2e613908 // shll v8.4s, v8.4h, #16
 	ADD R2<<1, R7, R7
 	MOVD $0x3b800000, R11
-	VDUP R11, V17.S4
-	WORD $0x6e31dccf // fmul v15.4s, v6.4s, v17.4s
-	WORD $0x6e31dcf0 // fmul v16.4s, v7.4s, v17.4s
-	FMOVQ (R7), F14
-	VSHL $8, V14.H8, V17.H8
-	WORD $0x0f10a62a // sxtl v10.4s, v17.4h
-	WORD $0x4f10a62b // sxtl2 v11.4s, v17.8h
+	VDUP R11, V15.S4
+	WORD $0x6e2fdccd // fmul v13.4s, v6.4s, v15.4s
+	WORD $0x6e2fdcee // fmul v14.4s, v7.4s, v15.4s
+	FMOVQ (R7), F12
+	VSHL $8, V12.H8, V15.H8
+	WORD $0x0f10a5e8 // sxtl v8.4s, v15.4h
+	WORD $0x4f10a5e9 // sxtl2 v9.4s, v15.8h
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
+	VUSHR $8, V12.H8, V12.H8
+	VSHL $8, V12.H8, V16.H8
+	WORD $0x0f10a60a // sxtl v10.4s, v16.4h
+	WORD $0x4f10a60b // sxtl2 v11.4s, v16.8h
 	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
-	WORD $0x6e2fdd4a // fmul v10.4s, v10.4s, v15.4s
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
 	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
-	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
-	VUSHR $8, V14.H8, V14.H8
-	VSHL $8, V14.H8, V18.H8
-	WORD $0x0f10a64c // sxtl v12.4s, v18.4h
-	WORD $0x4f10a64d // sxtl2 v13.4s, v18.8h
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
+	WORD $0x6e2edd6b // fmul v11.4s, v11.4s, v14.4s
 	ADD R2<<1, R7, R7
-	MOVD $0xbb800000, R11
-	VDUP R11, V21.S4
-	WORD $0x6e35dd13 // fmul v19.4s, v8.4s, v21.4s
-	WORD $0x6e35dd34 // fmul v20.4s, v9.4s, v21.4s
-	FMOVQ (R7), F18
-	VSHL $8, V18.H8, V21.H8
-	WORD $0x0f10a6ae // sxtl v14.4s, v21.4h
-	WORD $0x4f10a6af // sxtl2 v15.4s, v21.8h
-	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
-	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
-	WORD $0x6e34ddef // fmul v15.4s, v15.4s, v20.4s
-	VUSHR $8, V18.H8, V18.H8
-	VSHL $8, V18.H8, V22.H8
-	WORD $0x0f10a6d0 // sxtl v16.4s, v22.4h
-	WORD $0x4f10a6d1 // sxtl2 v17.4s, v22.8h
-	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
-	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
-	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
-	WORD $0x6e34de31 // fmul v17.4s, v17.4s, v20.4s
-	FMOVQ F14, 16(R4)
-	FMOVQ F15, 48(R4)
-	FMOVQ F16, 80(R4)
-	FMOVQ F17, 112(R4)
 	ADD R2<<1, R7, R7
 	ADD R5<<1, R7, R8
 	ADD R6<<2, R8, R12
 	MOVD $1, R11
 
 far:
-	FLDPQ (R12), (F16, F17)
+	FLDPQ (R12), (F14, F15)
 	ADD R6, R12, R12
 	MOVD $4, R10
 
 word:
-	FLDPQ (R8), (F14, F15)
+	FLDPQ (R8), (F12, F13)
 	ADD R6, R8, R8
 	MOVD R9, R7
-	VAND V4.B16, V14.B16, V18.B16
-	VSHL $4, V16.B16, V24.B16
-	VBIT V5.B16, V24.B16, V18.B16
-	VAND V4.B16, V15.B16, V19.B16
-	VSHL $4, V17.B16, V24.B16
-	VBIT V5.B16, V24.B16, V19.B16
-	FLDPQ (R4), (F22, F20)
-	FLDPQ 32(R4), (F23, F21)
-	VBIT V1.B16, V18.B16, V22.B16
-	VBIT V1.B16, V19.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V10.S4, V22.S4, V20.S4
-	VFMLA V11.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	VAND V4.B16, V12.B16, V16.B16
+	VSHL $4, V14.B16, V22.B16
+	VBIT V5.B16, V22.B16, V16.B16
+	VAND V4.B16, V13.B16, V17.B16
+	VSHL $4, V15.B16, V22.B16
+	VBIT V5.B16, V22.B16, V17.B16
+	FLDPQ (R4), (F20, F18)
+	FLDPQ 32(R4), (F21, F19)
+	VBIT V1.B16, V16.B16, V20.B16
+	VBIT V1.B16, V17.B16, V21.B16
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e28de92 // fmul v18.4s, v20.4s, v8.4s
+	WORD $0x6e29deb3 // fmul v19.4s, v21.4s, v9.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F22, F20)
-	FLDPQ 32(R4), (F23, F21)
-	VUSHR $8, V18.S4, V24.S4
-	VBIT V1.B16, V24.B16, V22.B16
-	VUSHR $8, V19.S4, V24.S4
-	VBIT V1.B16, V24.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V10.S4, V22.S4, V20.S4
-	VFMLA V11.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	FLDPQ (R4), (F20, F18)
+	FLDPQ 32(R4), (F21, F19)
+	VUSHR $8, V16.S4, V22.S4
+	VBIT V1.B16, V22.B16, V20.B16
+	VUSHR $8, V17.S4, V22.S4
+	VBIT V1.B16, V22.B16, V21.B16
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e28de92 // fmul v18.4s, v20.4s, v8.4s
+	WORD $0x6e29deb3 // fmul v19.4s, v21.4s, v9.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F22, F20)
-	FLDPQ 96(R4), (F23, F21)
-	VUSHR $16, V18.S4, V24.S4
-	VBIT V1.B16, V24.B16, V22.B16
-	VUSHR $16, V19.S4, V24.S4
-	VBIT V1.B16, V24.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V12.S4, V22.S4, V20.S4
-	VFMLA V13.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	FLDPQ 64(R4), (F20, F18)
+	FLDPQ 96(R4), (F21, F19)
+	VUSHR $16, V16.S4, V22.S4
+	VBIT V1.B16, V22.B16, V20.B16
+	VUSHR $16, V17.S4, V22.S4
+	VBIT V1.B16, V22.B16, V21.B16
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e2ade92 // fmul v18.4s, v20.4s, v10.4s
+	WORD $0x6e2bdeb3 // fmul v19.4s, v21.4s, v11.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F22, F20)
-	FLDPQ 96(R4), (F23, F21)
-	VSRI $24, V18.S4, V22.S4
-	VSRI $24, V19.S4, V23.S4
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V12.S4, V22.S4, V20.S4
-	VFMLA V13.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	FLDPQ 64(R4), (F20, F18)
+	FLDPQ 96(R4), (F21, F19)
+	VSRI $24, V16.S4, V20.S4
+	VSRI $24, V17.S4, V21.S4
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e2ade92 // fmul v18.4s, v20.4s, v10.4s
+	WORD $0x6e2bdeb3 // fmul v19.4s, v21.4s, v11.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
 	ADD R6<<2, R9, R7
-	VUSHR $4, V14.B16, V18.B16
-	VBIT V5.B16, V16.B16, V18.B16
-	VUSHR $4, V15.B16, V19.B16
-	VBIT V5.B16, V17.B16, V19.B16
-	FLDPQ (R4), (F22, F20)
-	FLDPQ 32(R4), (F23, F21)
-	VBIT V1.B16, V18.B16, V22.B16
-	VBIT V1.B16, V19.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V10.S4, V22.S4, V20.S4
-	VFMLA V11.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	VUSHR $4, V12.B16, V16.B16
+	VBIT V5.B16, V14.B16, V16.B16
+	VUSHR $4, V13.B16, V17.B16
+	VBIT V5.B16, V15.B16, V17.B16
+	FLDPQ (R4), (F20, F18)
+	FLDPQ 32(R4), (F21, F19)
+	VBIT V1.B16, V16.B16, V20.B16
+	VBIT V1.B16, V17.B16, V21.B16
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e28de92 // fmul v18.4s, v20.4s, v8.4s
+	WORD $0x6e29deb3 // fmul v19.4s, v21.4s, v9.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
-	FLDPQ (R4), (F22, F20)
-	FLDPQ 32(R4), (F23, F21)
-	VUSHR $8, V18.S4, V24.S4
-	VBIT V1.B16, V24.B16, V22.B16
-	VUSHR $8, V19.S4, V24.S4
-	VBIT V1.B16, V24.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V10.S4, V22.S4, V20.S4
-	VFMLA V11.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	FLDPQ (R4), (F20, F18)
+	FLDPQ 32(R4), (F21, F19)
+	VUSHR $8, V16.S4, V22.S4
+	VBIT V1.B16, V22.B16, V20.B16
+	VUSHR $8, V17.S4, V22.S4
+	VBIT V1.B16, V22.B16, V21.B16
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e28de92 // fmul v18.4s, v20.4s, v8.4s
+	WORD $0x6e29deb3 // fmul v19.4s, v21.4s, v9.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F22, F20)
-	FLDPQ 96(R4), (F23, F21)
-	VUSHR $16, V18.S4, V24.S4
-	VBIT V1.B16, V24.B16, V22.B16
-	VUSHR $16, V19.S4, V24.S4
-	VBIT V1.B16, V24.B16, V23.B16
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V12.S4, V22.S4, V20.S4
-	VFMLA V13.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	FLDPQ 64(R4), (F20, F18)
+	FLDPQ 96(R4), (F21, F19)
+	VUSHR $16, V16.S4, V22.S4
+	VBIT V1.B16, V22.B16, V20.B16
+	VUSHR $16, V17.S4, V22.S4
+	VBIT V1.B16, V22.B16, V21.B16
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e2ade92 // fmul v18.4s, v20.4s, v10.4s
+	WORD $0x6e2bdeb3 // fmul v19.4s, v21.4s, v11.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
-	FLDPQ 64(R4), (F22, F20)
-	FLDPQ 96(R4), (F23, F21)
-	VSRI $24, V18.S4, V22.S4
-	VSRI $24, V19.S4, V23.S4
-	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
-	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
-	VFMLA V12.S4, V22.S4, V20.S4
-	VFMLA V13.S4, V23.S4, V21.S4
-	FSTPQ (F20, F21), (R7)
+	FLDPQ 64(R4), (F20, F18)
+	FLDPQ 96(R4), (F21, F19)
+	VSRI $24, V16.S4, V20.S4
+	VSRI $24, V17.S4, V21.S4
+	WORD $0x4ea0d694 // fsub v20.4s, v20.4s, v0.4s
+	WORD $0x4ea0d6b5 // fsub v21.4s, v21.4s, v0.4s
+	WORD $0x6e2ade92 // fmul v18.4s, v20.4s, v10.4s
+	WORD $0x6e2bdeb3 // fmul v19.4s, v21.4s, v11.4s
+	FSTPQ (F18, F19), (R7)
 	ADD R6<<3, R7, R7
 	ADD R6, R9, R9
-	VUSHR $1, V16.B16, V16.B16
-	VUSHR $1, V17.B16, V17.B16
+	VUSHR $1, V14.B16, V14.B16
+	VUSHR $1, V15.B16, V15.B16
 	SUBS $1, R10, R10
 	BNE word
 	SUBS $1, R11, R11
@@ -11720,8 +11695,8 @@ rows1next:
 rows1done:
 	RET
 
-// func weightGemmInt8K5BNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8K5BNEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8U5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8U5x16BF16NEON(SB), NOSPLIT, $0-113
 	MOVD $16, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -12606,8 +12581,8 @@ rows1next:
 rows1done:
 	RET
 
-// func weightGemmInt8DotK5BNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
-TEXT ·weightGemmInt8DotK5BNEON(SB), NOSPLIT, $0-113
+// func weightGemmInt8DotU5x16BF16NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotU5x16BF16NEON(SB), NOSPLIT, $0-113
 	MOVD $16, R0
 	MOVD R0, c_len+8(FP)
 	MOVD $0, R0
@@ -12617,6 +12592,1412 @@ TEXT ·weightGemmInt8DotK5BNEON(SB), NOSPLIT, $0-113
 	MOVD $4, R0
 	MOVD R0, x_cap+48(FP)
 	B ·weightInt8BrainDotNEON(SB)
+
+// func weightWidenS5x16F32NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS5x16F32NEON(SB), NOSPLIT, $128-64
+	MOVD dst_base+0(FP), R0
+	MOVD b_base+24(FP), R1
+	MOVD lanes+48(FP), R2
+	MOVD k+56(FP), R3
+	MOVD $0x4b000000, R5
+	VDUP R5, V0.S4
+	MOVD $local-128(SP), R4
+	FMOVQ F0, (R4)
+	FMOVQ F0, 32(R4)
+	FMOVQ F0, 64(R4)
+	FMOVQ F0, 96(R4)
+	CBZ R3, done
+	LSL $2, R2, R6
+	MOVD $0x000000ff, R11
+	VDUP R11, V1.S4
+	MOVD $0x0000ff00, R11
+	VDUP R11, V2.S4
+	MOVD $0x00ff0000, R11
+	VDUP R11, V3.S4
+	MOVD $0x0f0f0f0f, R11
+	VDUP R11, V4.S4
+	MOVD $0x10101010, R11
+	VDUP R11, V5.S4
+
+block:
+	MOVD $0, R5
+
+lanes:
+	ADD R5<<1, R1, R7
+	ADD R5<<2, R0, R9
+	ADD R5<<1, R7, R8
+	FLDPQ (R8), (F6, F7)
+	ADD R6, R8, R8
+	FLDPQ (R8), (F8, F9)
+	ADD R6, R8, R8
+	MOVD $0xc1800000, R11
+	VDUP R11, V14.S4
+	WORD $0x6e2edcca // fmul v10.4s, v6.4s, v14.4s
+	WORD $0x6e2edceb // fmul v11.4s, v7.4s, v14.4s
+	WORD $0x6e2edd0c // fmul v12.4s, v8.4s, v14.4s
+	WORD $0x6e2edd2d // fmul v13.4s, v9.4s, v14.4s
+	FMOVQ F10, 16(R4)
+	FMOVQ F11, 48(R4)
+	FMOVQ F12, 80(R4)
+	FMOVQ F13, 112(R4)
+	MOVD $0x3b800000, R11
+	VDUP R11, V12.S4
+	WORD $0x6e2cdcca // fmul v10.4s, v6.4s, v12.4s
+	WORD $0x6e2cdceb // fmul v11.4s, v7.4s, v12.4s
+	MOVD $0x37800000, R11
+	VDUP R11, V14.S4
+	WORD $0x6e2edd0c // fmul v12.4s, v8.4s, v14.4s
+	WORD $0x6e2edd2d // fmul v13.4s, v9.4s, v14.4s
+	ADD R6<<2, R8, R12
+	MOVD $1, R11
+
+far:
+	FLDPQ (R12), (F16, F17)
+	ADD R6, R12, R12
+	MOVD $4, R10
+
+word:
+	FLDPQ (R8), (F14, F15)
+	ADD R6, R8, R8
+	MOVD R9, R7
+	VAND V4.B16, V14.B16, V18.B16
+	VSHL $4, V16.B16, V24.B16
+	VBIT V5.B16, V24.B16, V18.B16
+	VAND V4.B16, V15.B16, V19.B16
+	VSHL $4, V17.B16, V24.B16
+	VBIT V5.B16, V24.B16, V19.B16
+	FLDPQ (R4), (F22, F20)
+	FLDPQ 32(R4), (F23, F21)
+	VBIT V1.B16, V18.B16, V22.B16
+	VBIT V1.B16, V19.B16, V23.B16
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V6.S4, V22.S4, V20.S4
+	VFMLA V7.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	FLDPQ (R4), (F22, F20)
+	FLDPQ 32(R4), (F23, F21)
+	VBIT V2.B16, V18.B16, V22.B16
+	VBIT V2.B16, V19.B16, V23.B16
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V10.S4, V22.S4, V20.S4
+	VFMLA V11.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	FLDPQ 64(R4), (F22, F20)
+	FLDPQ 96(R4), (F23, F21)
+	VBIT V3.B16, V18.B16, V22.B16
+	VBIT V3.B16, V19.B16, V23.B16
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V12.S4, V22.S4, V20.S4
+	VFMLA V13.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	FLDPQ 64(R4), (F22, F20)
+	FLDPQ 96(R4), (F23, F21)
+	VSRI $24, V18.S4, V22.S4
+	VSRI $24, V19.S4, V23.S4
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V8.S4, V22.S4, V20.S4
+	VFMLA V9.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	ADD R6<<2, R9, R7
+	VUSHR $4, V14.B16, V18.B16
+	VBIT V5.B16, V16.B16, V18.B16
+	VUSHR $4, V15.B16, V19.B16
+	VBIT V5.B16, V17.B16, V19.B16
+	FLDPQ (R4), (F22, F20)
+	FLDPQ 32(R4), (F23, F21)
+	VBIT V1.B16, V18.B16, V22.B16
+	VBIT V1.B16, V19.B16, V23.B16
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V6.S4, V22.S4, V20.S4
+	VFMLA V7.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	FLDPQ (R4), (F22, F20)
+	FLDPQ 32(R4), (F23, F21)
+	VBIT V2.B16, V18.B16, V22.B16
+	VBIT V2.B16, V19.B16, V23.B16
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V10.S4, V22.S4, V20.S4
+	VFMLA V11.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	FLDPQ 64(R4), (F22, F20)
+	FLDPQ 96(R4), (F23, F21)
+	VBIT V3.B16, V18.B16, V22.B16
+	VBIT V3.B16, V19.B16, V23.B16
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V12.S4, V22.S4, V20.S4
+	VFMLA V13.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	FLDPQ 64(R4), (F22, F20)
+	FLDPQ 96(R4), (F23, F21)
+	VSRI $24, V18.S4, V22.S4
+	VSRI $24, V19.S4, V23.S4
+	WORD $0x4ea0d6d6 // fsub v22.4s, v22.4s, v0.4s
+	WORD $0x4ea0d6f7 // fsub v23.4s, v23.4s, v0.4s
+	VFMLA V8.S4, V22.S4, V20.S4
+	VFMLA V9.S4, V23.S4, V21.S4
+	FSTPQ (F20, F21), (R7)
+	ADD R6<<3, R7, R7
+	ADD R6, R9, R9
+	VUSHR $1, V16.B16, V16.B16
+	VUSHR $1, V17.B16, V17.B16
+	SUBS $1, R10, R10
+	BNE word
+	SUBS $1, R11, R11
+	BNE far
+	ADD $8, R5, R5
+	CMP R2, R5
+	BLT lanes
+	ADD R6<<5, R0, R0
+	MOVD $28, R10
+	MUL R2, R10, R10
+	ADD R10, R1, R1
+	SUBS $32, R3, R3
+	BNE block
+
+done:
+	RET
+
+// func weightInt8ScalesLongNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightInt8ScalesLongNEON(SB), NOSPLIT, $64-113
+	MOVD c_base+0(FP), R0
+	MOVD ldc+24(FP), R1
+	LSL $2, R1, R1
+	MOVD ldx+56(FP), R2
+	LSL $2, R2, R2
+	MOVD lanes+88(FP), R3
+	MOVD m+96(FP), R4
+	MOVD x_base+32(FP), R5
+	MOVBU load+112(FP), R16
+	CBNZ R16, cleared
+	CBZ R4, cleared
+	VMOVI $0, V0.B16
+	MOVD R0, R14
+	MOVD R4, R17
+
+clear:
+	MOVD R14, R15
+	MOVD R3, R16
+
+clearlanes:
+	FMOVQ.P F0, 16(R15)
+	SUBS $4, R16, R16
+	BNE clearlanes
+	ADD R1, R14, R14
+	SUBS $1, R17, R17
+	BNE clear
+
+cleared:
+	MOVD c_len+8(FP), R16
+	VDUP R16, V0.B16
+	MOVD $0x0f0f0f0f, R17
+	VDUP R17, V1.S4
+	MOVD c_cap+16(FP), R17
+	MOVD x_len+40(FP), R19
+	MOVD x_cap+48(FP), R20
+	LSL $2, R3, R8
+	ADD $8, R20, R9
+	MUL R3, R9, R9
+	ADD $4, R17, R10
+	MADD R8, R9, R10, R10
+
+	// Tiles of 2 × 2 vectors.
+rows2:
+	CMP $2, R4
+	BLT rows2done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows2block:
+	MOVD $0xffffffff, R21
+	VDUP R21, V5.S4
+	MOVD R6, R14
+	MOVD $local-64(SP), R15
+	MOVD $2, R16
+
+rows2begin:
+	FLDPQ (R14), (F2, F3)
+	ADD R2, R14, R14
+	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
+	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
+	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
+	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
+	VMOVI $0, V4.B16
+	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	VADD V6.S4, V4.S4, V4.S4
+	VDUP R19, V7.S4
+	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
+	FMOVQ F6, (R15)
+	FMOVQ F4, 16(R15)
+	ADD $32, R15, R15
+	SUBS $1, R16, R16
+	BNE rows2begin
+	MOVD $0, R11
+
+rows2lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	FMOVQ local-64(SP), F2
+	VMOV V2.B16, V3.B16
+	VMOV V2.B16, V4.B16
+	VMOV V2.B16, V5.B16
+	FMOVQ local-32(SP), F6
+	VMOV V6.B16, V7.B16
+	VMOV V6.B16, V8.B16
+	VMOV V6.B16, V9.B16
+	ADD R8<<2, R12, R21
+	MOVD $0, R22
+	MOVD $2, R16
+	MOVD R6, R23
+	ADD R2, R23, R24
+	PCALIGN $32
+
+rows2words:
+	ADD $16, R23, R15
+	VLD1R.P 4(R23), [V18.S4]
+	VLD1R.P 4(R23), [V19.S4]
+	VLD1R.P 4(R15), [V20.S4]
+	VLD1R.P 4(R15), [V21.S4]
+	ADD $16, R24, R15
+	VLD1R.P 4(R24), [V22.S4]
+	VLD1R.P 4(R24), [V23.S4]
+	VLD1R.P 4(R15), [V24.S4]
+	VLD1R.P 4(R15), [V25.S4]
+	VDUP R22, V14.B16
+	SUB R17, R22, R22
+	VDUP R22, V15.B16
+	ADD R8, R12, R14
+	FMOVQ (R12), F10
+	FMOVQ (R14), F11
+	VAND V1.B16, V10.B16, V12.B16
+	VAND V1.B16, V11.B16, V13.B16
+	CBZ R17, rows2vector00
+	FMOVQ (R21), F16
+	VSHL $4, V16.B16, V16.B16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector00:
+	WORD $0x0e32c19a // smull v26.8h, v12.8b, v18.8b
+	WORD $0x4e32c19b // smull2 v27.8h, v12.16b, v18.16b
+	WORD $0x0e3381ba // smlal v26.8h, v13.8b, v19.8b
+	WORD $0x4e3381bb // smlal2 v27.8h, v13.16b, v19.16b
+	WORD $0x0e36c19c // smull v28.8h, v12.8b, v22.8b
+	WORD $0x4e36c19d // smull2 v29.8h, v12.16b, v22.16b
+	WORD $0x0e3781bc // smlal v28.8h, v13.8b, v23.8b
+	WORD $0x4e3781bd // smlal2 v29.8h, v13.16b, v23.16b
+	VUSHR $4, V10.B16, V12.B16
+	VUSHR $4, V11.B16, V13.B16
+	CBZ R17, rows2vector01
+	FMOVQ (R21), F16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector01:
+	WORD $0x0e34819a // smlal v26.8h, v12.8b, v20.8b
+	WORD $0x4e34819b // smlal2 v27.8h, v12.16b, v20.16b
+	WORD $0x0e3581ba // smlal v26.8h, v13.8b, v21.8b
+	WORD $0x4e3581bb // smlal2 v27.8h, v13.16b, v21.16b
+	WORD $0x4e606b42 // sadalp v2.4s, v26.8h
+	WORD $0x4e606b63 // sadalp v3.4s, v27.8h
+	WORD $0x0e38819c // smlal v28.8h, v12.8b, v24.8b
+	WORD $0x4e38819d // smlal2 v29.8h, v12.16b, v24.16b
+	WORD $0x0e3981bc // smlal v28.8h, v13.8b, v25.8b
+	WORD $0x4e3981bd // smlal2 v29.8h, v13.16b, v25.16b
+	WORD $0x4e606b86 // sadalp v6.4s, v28.8h
+	WORD $0x4e606ba7 // sadalp v7.4s, v29.8h
+	FMOVQ 16(R12), F10
+	FMOVQ 16(R14), F11
+	VAND V1.B16, V10.B16, V12.B16
+	VAND V1.B16, V11.B16, V13.B16
+	CBZ R17, rows2vector10
+	FMOVQ 16(R21), F16
+	VSHL $4, V16.B16, V16.B16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector10:
+	WORD $0x0e32c19a // smull v26.8h, v12.8b, v18.8b
+	WORD $0x4e32c19b // smull2 v27.8h, v12.16b, v18.16b
+	WORD $0x0e3381ba // smlal v26.8h, v13.8b, v19.8b
+	WORD $0x4e3381bb // smlal2 v27.8h, v13.16b, v19.16b
+	WORD $0x0e36c19c // smull v28.8h, v12.8b, v22.8b
+	WORD $0x4e36c19d // smull2 v29.8h, v12.16b, v22.16b
+	WORD $0x0e3781bc // smlal v28.8h, v13.8b, v23.8b
+	WORD $0x4e3781bd // smlal2 v29.8h, v13.16b, v23.16b
+	VUSHR $4, V10.B16, V12.B16
+	VUSHR $4, V11.B16, V13.B16
+	CBZ R17, rows2vector11
+	FMOVQ 16(R21), F16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector11:
+	WORD $0x0e34819a // smlal v26.8h, v12.8b, v20.8b
+	WORD $0x4e34819b // smlal2 v27.8h, v12.16b, v20.16b
+	WORD $0x0e3581ba // smlal v26.8h, v13.8b, v21.8b
+	WORD $0x4e3581bb // smlal2 v27.8h, v13.16b, v21.16b
+	WORD $0x4e606b44 // sadalp v4.4s, v26.8h
+	WORD $0x4e606b65 // sadalp v5.4s, v27.8h
+	WORD $0x0e38819c // smlal v28.8h, v12.8b, v24.8b
+	WORD $0x4e38819d // smlal2 v29.8h, v12.16b, v24.16b
+	WORD $0x0e3981bc // smlal v28.8h, v13.8b, v25.8b
+	WORD $0x4e3981bd // smlal2 v29.8h, v13.16b, v25.16b
+	WORD $0x4e606b88 // sadalp v8.4s, v28.8h
+	WORD $0x4e606ba9 // sadalp v9.4s, v29.8h
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8, R14, R12
+	ADD R17<<1, R22, R22
+	ADD R17, R22, R22
+	SUB $4, R22, R22
+	LSR $1, R17, R14
+	MADD R14, R21, R8, R21
+	SUBS $1, R16, R16
+	BNE rows2words
+	ADD R11<<2, R7, R14
+	FLDPQ (R14), (F10, F11)
+	ADD R3<<2, R14, R14
+	FLDPQ (R14), (F12, F13)
+	ADD R3<<2, R14, R14
+	VMOVI $0, V15.B16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F14
+	VDUP V14.S[0], V14.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F16, F17)
+	VUZP1 V3.S4, V2.S4, V18.S4
+	VUZP2 V3.S4, V2.S4, V3.S4
+	VMOV V18.B16, V2.B16
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x6e2cdc63 // fmul v3.4s, v3.4s, v12.4s
+	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
+	VFMLA V10.S4, V2.S4, V3.S4
+	VFMLA V14.S4, V3.S4, V16.S4
+	VUZP1 V5.S4, V4.S4, V18.S4
+	VUZP2 V5.S4, V4.S4, V5.S4
+	VMOV V18.B16, V4.B16
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
+	WORD $0x4e2fd4a5 // fadd v5.4s, v5.4s, v15.4s
+	VFMLA V11.S4, V4.S4, V5.S4
+	VFMLA V14.S4, V5.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F14
+	VDUP V14.S[0], V14.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F16, F17)
+	VUZP1 V7.S4, V6.S4, V18.S4
+	VUZP2 V7.S4, V6.S4, V7.S4
+	VMOV V18.B16, V6.B16
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
+	WORD $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
+	VFMLA V10.S4, V6.S4, V7.S4
+	VFMLA V14.S4, V7.S4, V16.S4
+	VUZP1 V9.S4, V8.S4, V18.S4
+	VUZP2 V9.S4, V8.S4, V9.S4
+	VMOV V18.B16, V8.B16
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
+	WORD $0x4e2fd529 // fadd v9.4s, v9.4s, v15.4s
+	VFMLA V11.S4, V8.S4, V9.S4
+	VFMLA V14.S4, V9.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows2lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows2block
+
+	// Go on to the next rows.
+	MOVD $2, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $2, R4, R4
+	B rows2
+
+rows2done:
+
+	// Tiles of 1 × 2 vectors.
+rows1:
+	CMP $1, R4
+	BLT rows1done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows1block:
+	MOVD $0xffffffff, R21
+	VDUP R21, V5.S4
+	MOVD R6, R14
+	MOVD $local-64(SP), R15
+	MOVD $1, R16
+
+rows1begin:
+	FLDPQ (R14), (F2, F3)
+	ADD R2, R14, R14
+	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
+	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
+	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
+	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
+	VMOVI $0, V4.B16
+	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	VADD V6.S4, V4.S4, V4.S4
+	VDUP R19, V7.S4
+	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
+	FMOVQ F6, (R15)
+	FMOVQ F4, 16(R15)
+	ADD $32, R15, R15
+	SUBS $1, R16, R16
+	BNE rows1begin
+	MOVD $0, R11
+
+rows1lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	FMOVQ local-64(SP), F2
+	VMOV V2.B16, V3.B16
+	VMOV V2.B16, V4.B16
+	VMOV V2.B16, V5.B16
+	ADD R8<<2, R12, R21
+	MOVD $0, R22
+	MOVD $2, R16
+	MOVD R6, R23
+	PCALIGN $32
+
+rows1words:
+	ADD $16, R23, R15
+	VLD1R.P 4(R23), [V14.S4]
+	VLD1R.P 4(R23), [V15.S4]
+	VLD1R.P 4(R15), [V16.S4]
+	VLD1R.P 4(R15), [V17.S4]
+	VDUP R22, V10.B16
+	SUB R17, R22, R22
+	VDUP R22, V11.B16
+	ADD R8, R12, R14
+	FMOVQ (R12), F6
+	FMOVQ (R14), F7
+	VAND V1.B16, V6.B16, V8.B16
+	VAND V1.B16, V7.B16, V9.B16
+	CBZ R17, rows1vector00
+	FMOVQ (R21), F12
+	VSHL $4, V12.B16, V12.B16
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector00:
+	WORD $0x0e2ec112 // smull v18.8h, v8.8b, v14.8b
+	WORD $0x4e2ec113 // smull2 v19.8h, v8.16b, v14.16b
+	WORD $0x0e2f8132 // smlal v18.8h, v9.8b, v15.8b
+	WORD $0x4e2f8133 // smlal2 v19.8h, v9.16b, v15.16b
+	VUSHR $4, V6.B16, V8.B16
+	VUSHR $4, V7.B16, V9.B16
+	CBZ R17, rows1vector01
+	FMOVQ (R21), F12
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector01:
+	WORD $0x0e308112 // smlal v18.8h, v8.8b, v16.8b
+	WORD $0x4e308113 // smlal2 v19.8h, v8.16b, v16.16b
+	WORD $0x0e318132 // smlal v18.8h, v9.8b, v17.8b
+	WORD $0x4e318133 // smlal2 v19.8h, v9.16b, v17.16b
+	WORD $0x4e606a42 // sadalp v2.4s, v18.8h
+	WORD $0x4e606a63 // sadalp v3.4s, v19.8h
+	FMOVQ 16(R12), F6
+	FMOVQ 16(R14), F7
+	VAND V1.B16, V6.B16, V8.B16
+	VAND V1.B16, V7.B16, V9.B16
+	CBZ R17, rows1vector10
+	FMOVQ 16(R21), F12
+	VSHL $4, V12.B16, V12.B16
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector10:
+	WORD $0x0e2ec112 // smull v18.8h, v8.8b, v14.8b
+	WORD $0x4e2ec113 // smull2 v19.8h, v8.16b, v14.16b
+	WORD $0x0e2f8132 // smlal v18.8h, v9.8b, v15.8b
+	WORD $0x4e2f8133 // smlal2 v19.8h, v9.16b, v15.16b
+	VUSHR $4, V6.B16, V8.B16
+	VUSHR $4, V7.B16, V9.B16
+	CBZ R17, rows1vector11
+	FMOVQ 16(R21), F12
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector11:
+	WORD $0x0e308112 // smlal v18.8h, v8.8b, v16.8b
+	WORD $0x4e308113 // smlal2 v19.8h, v8.16b, v16.16b
+	WORD $0x0e318132 // smlal v18.8h, v9.8b, v17.8b
+	WORD $0x4e318133 // smlal2 v19.8h, v9.16b, v17.16b
+	WORD $0x4e606a44 // sadalp v4.4s, v18.8h
+	WORD $0x4e606a65 // sadalp v5.4s, v19.8h
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8, R14, R12
+	ADD R17<<1, R22, R22
+	ADD R17, R22, R22
+	SUB $4, R22, R22
+	LSR $1, R17, R14
+	MADD R14, R21, R8, R21
+	SUBS $1, R16, R16
+	BNE rows1words
+	ADD R11<<2, R7, R14
+	FLDPQ (R14), (F6, F7)
+	ADD R3<<2, R14, R14
+	FLDPQ (R14), (F8, F9)
+	ADD R3<<2, R14, R14
+	VMOVI $0, V11.B16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F10
+	VDUP V10.S[0], V10.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F12, F13)
+	VUZP1 V3.S4, V2.S4, V14.S4
+	VUZP2 V3.S4, V2.S4, V3.S4
+	VMOV V14.B16, V2.B16
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x6e28dc63 // fmul v3.4s, v3.4s, v8.4s
+	WORD $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	VFMLA V6.S4, V2.S4, V3.S4
+	VFMLA V10.S4, V3.S4, V12.S4
+	VUZP1 V5.S4, V4.S4, V14.S4
+	VUZP2 V5.S4, V4.S4, V5.S4
+	VMOV V14.B16, V4.B16
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
+	WORD $0x4e2bd4a5 // fadd v5.4s, v5.4s, v11.4s
+	VFMLA V7.S4, V4.S4, V5.S4
+	VFMLA V10.S4, V5.S4, V13.S4
+	FSTPQ (F12, F13), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows1lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows1block
+
+	// Go on to the next rows.
+	MOVD $1, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $1, R4, R4
+	B rows1
+
+rows1done:
+	RET
+
+// func weightGemmInt8S5x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8S5x16F32NEON(SB), NOSPLIT, $0-113
+	MOVD $16, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $16, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $1, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $0, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8ScalesLongNEON(SB)
+
+// func weightInt8ScalesDotNEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightInt8ScalesDotNEON(SB), NOSPLIT, $256-113
+	MOVD c_base+0(FP), R0
+	MOVD ldc+24(FP), R1
+	LSL $2, R1, R1
+	MOVD ldx+56(FP), R2
+	LSL $2, R2, R2
+	MOVD lanes+88(FP), R3
+	MOVD m+96(FP), R4
+	MOVD x_base+32(FP), R5
+	MOVBU load+112(FP), R16
+	CBNZ R16, cleared
+	CBZ R4, cleared
+	VMOVI $0, V0.B16
+	MOVD R0, R14
+	MOVD R4, R17
+
+clear:
+	MOVD R14, R15
+	MOVD R3, R16
+
+clearlanes:
+	FMOVQ.P F0, 16(R15)
+	SUBS $4, R16, R16
+	BNE clearlanes
+	ADD R1, R14, R14
+	SUBS $1, R17, R17
+	BNE clear
+
+cleared:
+	MOVD c_len+8(FP), R16
+	VDUP R16, V0.B16
+	MOVD $0x0f0f0f0f, R17
+	VDUP R17, V1.S4
+	MOVD c_cap+16(FP), R17
+	MOVD x_len+40(FP), R19
+	MOVD x_cap+48(FP), R20
+	LSL $2, R3, R8
+	ADD $8, R20, R9
+	MUL R3, R9, R9
+	ADD $4, R17, R10
+	MADD R8, R9, R10, R10
+
+	// Tiles of 4 × 2 vectors.
+rows4:
+	CMP $4, R4
+	BLT rows4done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows4block:
+	MOVD $0xffffffff, R21
+	VDUP R21, V5.S4
+	MOVD R6, R14
+	MOVD $local-256(SP), R15
+	MOVD $4, R16
+
+rows4begin:
+	FLDPQ (R14), (F2, F3)
+	ADD R2, R14, R14
+	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
+	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
+	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
+	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
+	VMOVI $0, V4.B16
+	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	VADD V6.S4, V4.S4, V4.S4
+	VDUP R19, V7.S4
+	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
+	FMOVQ F6, 32(R15)
+	FMOVQ F4, 48(R15)
+	VUZP1 V3.H8, V2.H8, V7.H8
+	VUZP2 V3.H8, V2.H8, V8.H8
+	VTRN1 V8.S4, V7.S4, V2.S4
+	VTRN2 V8.S4, V7.S4, V3.S4
+	FSTPQ (F2, F3), (R15)
+	ADD $64, R15, R15
+	SUBS $1, R16, R16
+	BNE rows4begin
+	MOVD $0, R11
+
+rows4lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	FMOVQ local-224(SP), F18
+	VDUP V18.S[0], V2.S4
+	VDUP V18.S[0], V3.S4
+	VDUP V18.S[1], V4.S4
+	VDUP V18.S[1], V5.S4
+	FMOVQ local-160(SP), F18
+	VDUP V18.S[0], V6.S4
+	VDUP V18.S[0], V7.S4
+	VDUP V18.S[1], V8.S4
+	VDUP V18.S[1], V9.S4
+	FMOVQ local-96(SP), F18
+	VDUP V18.S[0], V10.S4
+	VDUP V18.S[0], V11.S4
+	VDUP V18.S[1], V12.S4
+	VDUP V18.S[1], V13.S4
+	FMOVQ local-32(SP), F18
+	VDUP V18.S[0], V14.S4
+	VDUP V18.S[0], V15.S4
+	VDUP V18.S[1], V16.S4
+	VDUP V18.S[1], V17.S4
+	ADD R8<<2, R12, R21
+	MOVD $0, R22
+	MOVD $2, R16
+	MOVD $local-256(SP), R15
+	PCALIGN $32
+
+rows4words:
+	FMOVQ (R15), F26
+	FMOVQ 64(R15), F27
+	FMOVQ 128(R15), F28
+	FMOVQ 192(R15), F29
+	ADD $16, R15, R15
+	VDUP R22, V22.B16
+	SUB R17, R22, R22
+	VDUP R22, V23.B16
+	ADD R8, R12, R14
+	FMOVQ (R12), F18
+	FMOVQ (R14), F19
+	VAND V1.B16, V18.B16, V20.B16
+	VAND V1.B16, V19.B16, V21.B16
+	CBZ R17, rows4vector00
+	FMOVQ (R21), F24
+	VSHL $4, V24.B16, V24.B16
+	WORD $0x6e364719 // ushl v25.16b, v24.16b, v22.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V20.B16, V20.B16
+	WORD $0x6e374719 // ushl v25.16b, v24.16b, v23.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V21.B16, V21.B16
+
+rows4vector00:
+	VTRN1 V21.H8, V20.H8, V30.H8
+	VTRN2 V21.H8, V20.H8, V21.H8
+	WORD $0x4f9ae3c2 // sdot v2.4s, v30.16b, v26.4b[0]
+	WORD $0x4f9be3c6 // sdot v6.4s, v30.16b, v27.4b[0]
+	WORD $0x4f9ce3ca // sdot v10.4s, v30.16b, v28.4b[0]
+	WORD $0x4f9de3ce // sdot v14.4s, v30.16b, v29.4b[0]
+	WORD $0x4fbae2a4 // sdot v4.4s, v21.16b, v26.4b[1]
+	WORD $0x4fbbe2a8 // sdot v8.4s, v21.16b, v27.4b[1]
+	WORD $0x4fbce2ac // sdot v12.4s, v21.16b, v28.4b[1]
+	WORD $0x4fbde2b0 // sdot v16.4s, v21.16b, v29.4b[1]
+	VUSHR $4, V18.B16, V20.B16
+	VUSHR $4, V19.B16, V21.B16
+	CBZ R17, rows4vector01
+	FMOVQ (R21), F24
+	WORD $0x6e364719 // ushl v25.16b, v24.16b, v22.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V20.B16, V20.B16
+	WORD $0x6e374719 // ushl v25.16b, v24.16b, v23.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V21.B16, V21.B16
+
+rows4vector01:
+	VTRN1 V21.H8, V20.H8, V30.H8
+	VTRN2 V21.H8, V20.H8, V21.H8
+	WORD $0x4f9aebc2 // sdot v2.4s, v30.16b, v26.4b[2]
+	WORD $0x4f9bebc6 // sdot v6.4s, v30.16b, v27.4b[2]
+	WORD $0x4f9cebca // sdot v10.4s, v30.16b, v28.4b[2]
+	WORD $0x4f9debce // sdot v14.4s, v30.16b, v29.4b[2]
+	WORD $0x4fbaeaa4 // sdot v4.4s, v21.16b, v26.4b[3]
+	WORD $0x4fbbeaa8 // sdot v8.4s, v21.16b, v27.4b[3]
+	WORD $0x4fbceaac // sdot v12.4s, v21.16b, v28.4b[3]
+	WORD $0x4fbdeab0 // sdot v16.4s, v21.16b, v29.4b[3]
+	FMOVQ 16(R12), F18
+	FMOVQ 16(R14), F19
+	VAND V1.B16, V18.B16, V20.B16
+	VAND V1.B16, V19.B16, V21.B16
+	CBZ R17, rows4vector10
+	FMOVQ 16(R21), F24
+	VSHL $4, V24.B16, V24.B16
+	WORD $0x6e364719 // ushl v25.16b, v24.16b, v22.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V20.B16, V20.B16
+	WORD $0x6e374719 // ushl v25.16b, v24.16b, v23.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V21.B16, V21.B16
+
+rows4vector10:
+	VTRN1 V21.H8, V20.H8, V30.H8
+	VTRN2 V21.H8, V20.H8, V21.H8
+	WORD $0x4f9ae3c3 // sdot v3.4s, v30.16b, v26.4b[0]
+	WORD $0x4f9be3c7 // sdot v7.4s, v30.16b, v27.4b[0]
+	WORD $0x4f9ce3cb // sdot v11.4s, v30.16b, v28.4b[0]
+	WORD $0x4f9de3cf // sdot v15.4s, v30.16b, v29.4b[0]
+	WORD $0x4fbae2a5 // sdot v5.4s, v21.16b, v26.4b[1]
+	WORD $0x4fbbe2a9 // sdot v9.4s, v21.16b, v27.4b[1]
+	WORD $0x4fbce2ad // sdot v13.4s, v21.16b, v28.4b[1]
+	WORD $0x4fbde2b1 // sdot v17.4s, v21.16b, v29.4b[1]
+	VUSHR $4, V18.B16, V20.B16
+	VUSHR $4, V19.B16, V21.B16
+	CBZ R17, rows4vector11
+	FMOVQ 16(R21), F24
+	WORD $0x6e364719 // ushl v25.16b, v24.16b, v22.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V20.B16, V20.B16
+	WORD $0x6e374719 // ushl v25.16b, v24.16b, v23.16b
+	VAND V0.B16, V25.B16, V25.B16
+	VORR V25.B16, V21.B16, V21.B16
+
+rows4vector11:
+	VTRN1 V21.H8, V20.H8, V30.H8
+	VTRN2 V21.H8, V20.H8, V21.H8
+	WORD $0x4f9aebc3 // sdot v3.4s, v30.16b, v26.4b[2]
+	WORD $0x4f9bebc7 // sdot v7.4s, v30.16b, v27.4b[2]
+	WORD $0x4f9cebcb // sdot v11.4s, v30.16b, v28.4b[2]
+	WORD $0x4f9debcf // sdot v15.4s, v30.16b, v29.4b[2]
+	WORD $0x4fbaeaa5 // sdot v5.4s, v21.16b, v26.4b[3]
+	WORD $0x4fbbeaa9 // sdot v9.4s, v21.16b, v27.4b[3]
+	WORD $0x4fbceaad // sdot v13.4s, v21.16b, v28.4b[3]
+	WORD $0x4fbdeab1 // sdot v17.4s, v21.16b, v29.4b[3]
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8, R14, R12
+	ADD R17<<1, R22, R22
+	ADD R17, R22, R22
+	SUB $4, R22, R22
+	LSR $1, R17, R14
+	MADD R14, R21, R8, R21
+	SUBS $1, R16, R16
+	BNE rows4words
+	ADD R11<<2, R7, R14
+	FLDPQ (R14), (F18, F19)
+	ADD R3<<2, R14, R14
+	FLDPQ (R14), (F20, F21)
+	ADD R3<<2, R14, R14
+	VMOVI $0, V23.B16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F22
+	VDUP V22.S[0], V22.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F24, F25)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e34dc84 // fmul v4.4s, v4.4s, v20.4s
+	WORD $0x4e37d484 // fadd v4.4s, v4.4s, v23.4s
+	VFMLA V18.S4, V2.S4, V4.S4
+	VFMLA V22.S4, V4.S4, V24.S4
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e35dca5 // fmul v5.4s, v5.4s, v21.4s
+	WORD $0x4e37d4a5 // fadd v5.4s, v5.4s, v23.4s
+	VFMLA V19.S4, V3.S4, V5.S4
+	VFMLA V22.S4, V5.S4, V25.S4
+	FSTPQ (F24, F25), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F22
+	VDUP V22.S[0], V22.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F24, F25)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e34dd08 // fmul v8.4s, v8.4s, v20.4s
+	WORD $0x4e37d508 // fadd v8.4s, v8.4s, v23.4s
+	VFMLA V18.S4, V6.S4, V8.S4
+	VFMLA V22.S4, V8.S4, V24.S4
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e35dd29 // fmul v9.4s, v9.4s, v21.4s
+	WORD $0x4e37d529 // fadd v9.4s, v9.4s, v23.4s
+	VFMLA V19.S4, V7.S4, V9.S4
+	VFMLA V22.S4, V9.S4, V25.S4
+	FSTPQ (F24, F25), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F22
+	VDUP V22.S[0], V22.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F24, F25)
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x6e34dd8c // fmul v12.4s, v12.4s, v20.4s
+	WORD $0x4e37d58c // fadd v12.4s, v12.4s, v23.4s
+	VFMLA V18.S4, V10.S4, V12.S4
+	VFMLA V22.S4, V12.S4, V24.S4
+	WORD $0x4e21d96b // scvtf v11.4s, v11.4s
+	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
+	WORD $0x6e35ddad // fmul v13.4s, v13.4s, v21.4s
+	WORD $0x4e37d5ad // fadd v13.4s, v13.4s, v23.4s
+	VFMLA V19.S4, V11.S4, V13.S4
+	VFMLA V22.S4, V13.S4, V25.S4
+	FSTPQ (F24, F25), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F22
+	VDUP V22.S[0], V22.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F24, F25)
+	WORD $0x4e21d9ce // scvtf v14.4s, v14.4s
+	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
+	WORD $0x6e34de10 // fmul v16.4s, v16.4s, v20.4s
+	WORD $0x4e37d610 // fadd v16.4s, v16.4s, v23.4s
+	VFMLA V18.S4, V14.S4, V16.S4
+	VFMLA V22.S4, V16.S4, V24.S4
+	WORD $0x4e21d9ef // scvtf v15.4s, v15.4s
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
+	WORD $0x4e37d631 // fadd v17.4s, v17.4s, v23.4s
+	VFMLA V19.S4, V15.S4, V17.S4
+	VFMLA V22.S4, V17.S4, V25.S4
+	FSTPQ (F24, F25), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows4lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows4block
+
+	// Go on to the next rows.
+	MOVD $4, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $4, R4, R4
+	B rows4
+
+rows4done:
+
+	// Tiles of 2 × 2 vectors.
+rows2:
+	CMP $2, R4
+	BLT rows2done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows2block:
+	MOVD $0xffffffff, R21
+	VDUP R21, V5.S4
+	MOVD R6, R14
+	MOVD $local-256(SP), R15
+	MOVD $2, R16
+
+rows2begin:
+	FLDPQ (R14), (F2, F3)
+	ADD R2, R14, R14
+	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
+	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
+	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
+	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
+	VMOVI $0, V4.B16
+	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	VADD V6.S4, V4.S4, V4.S4
+	VDUP R19, V7.S4
+	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
+	FMOVQ F6, 32(R15)
+	FMOVQ F4, 48(R15)
+	VUZP1 V3.H8, V2.H8, V7.H8
+	VUZP2 V3.H8, V2.H8, V8.H8
+	VTRN1 V8.S4, V7.S4, V2.S4
+	VTRN2 V8.S4, V7.S4, V3.S4
+	FSTPQ (F2, F3), (R15)
+	ADD $64, R15, R15
+	SUBS $1, R16, R16
+	BNE rows2begin
+	MOVD $0, R11
+
+rows2lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	FMOVQ local-224(SP), F10
+	VDUP V10.S[0], V2.S4
+	VDUP V10.S[0], V3.S4
+	VDUP V10.S[1], V4.S4
+	VDUP V10.S[1], V5.S4
+	FMOVQ local-160(SP), F10
+	VDUP V10.S[0], V6.S4
+	VDUP V10.S[0], V7.S4
+	VDUP V10.S[1], V8.S4
+	VDUP V10.S[1], V9.S4
+	ADD R8<<2, R12, R21
+	MOVD $0, R22
+	MOVD $2, R16
+	MOVD $local-256(SP), R15
+	PCALIGN $32
+
+rows2words:
+	FMOVQ (R15), F18
+	FMOVQ 64(R15), F19
+	ADD $16, R15, R15
+	VDUP R22, V14.B16
+	SUB R17, R22, R22
+	VDUP R22, V15.B16
+	ADD R8, R12, R14
+	FMOVQ (R12), F10
+	FMOVQ (R14), F11
+	VAND V1.B16, V10.B16, V12.B16
+	VAND V1.B16, V11.B16, V13.B16
+	CBZ R17, rows2vector00
+	FMOVQ (R21), F16
+	VSHL $4, V16.B16, V16.B16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector00:
+	VTRN1 V13.H8, V12.H8, V20.H8
+	VTRN2 V13.H8, V12.H8, V13.H8
+	WORD $0x4f92e282 // sdot v2.4s, v20.16b, v18.4b[0]
+	WORD $0x4f93e286 // sdot v6.4s, v20.16b, v19.4b[0]
+	WORD $0x4fb2e1a4 // sdot v4.4s, v13.16b, v18.4b[1]
+	WORD $0x4fb3e1a8 // sdot v8.4s, v13.16b, v19.4b[1]
+	VUSHR $4, V10.B16, V12.B16
+	VUSHR $4, V11.B16, V13.B16
+	CBZ R17, rows2vector01
+	FMOVQ (R21), F16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector01:
+	VTRN1 V13.H8, V12.H8, V20.H8
+	VTRN2 V13.H8, V12.H8, V13.H8
+	WORD $0x4f92ea82 // sdot v2.4s, v20.16b, v18.4b[2]
+	WORD $0x4f93ea86 // sdot v6.4s, v20.16b, v19.4b[2]
+	WORD $0x4fb2e9a4 // sdot v4.4s, v13.16b, v18.4b[3]
+	WORD $0x4fb3e9a8 // sdot v8.4s, v13.16b, v19.4b[3]
+	FMOVQ 16(R12), F10
+	FMOVQ 16(R14), F11
+	VAND V1.B16, V10.B16, V12.B16
+	VAND V1.B16, V11.B16, V13.B16
+	CBZ R17, rows2vector10
+	FMOVQ 16(R21), F16
+	VSHL $4, V16.B16, V16.B16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector10:
+	VTRN1 V13.H8, V12.H8, V20.H8
+	VTRN2 V13.H8, V12.H8, V13.H8
+	WORD $0x4f92e283 // sdot v3.4s, v20.16b, v18.4b[0]
+	WORD $0x4f93e287 // sdot v7.4s, v20.16b, v19.4b[0]
+	WORD $0x4fb2e1a5 // sdot v5.4s, v13.16b, v18.4b[1]
+	WORD $0x4fb3e1a9 // sdot v9.4s, v13.16b, v19.4b[1]
+	VUSHR $4, V10.B16, V12.B16
+	VUSHR $4, V11.B16, V13.B16
+	CBZ R17, rows2vector11
+	FMOVQ 16(R21), F16
+	WORD $0x6e2e4611 // ushl v17.16b, v16.16b, v14.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V12.B16, V12.B16
+	WORD $0x6e2f4611 // ushl v17.16b, v16.16b, v15.16b
+	VAND V0.B16, V17.B16, V17.B16
+	VORR V17.B16, V13.B16, V13.B16
+
+rows2vector11:
+	VTRN1 V13.H8, V12.H8, V20.H8
+	VTRN2 V13.H8, V12.H8, V13.H8
+	WORD $0x4f92ea83 // sdot v3.4s, v20.16b, v18.4b[2]
+	WORD $0x4f93ea87 // sdot v7.4s, v20.16b, v19.4b[2]
+	WORD $0x4fb2e9a5 // sdot v5.4s, v13.16b, v18.4b[3]
+	WORD $0x4fb3e9a9 // sdot v9.4s, v13.16b, v19.4b[3]
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8, R14, R12
+	ADD R17<<1, R22, R22
+	ADD R17, R22, R22
+	SUB $4, R22, R22
+	LSR $1, R17, R14
+	MADD R14, R21, R8, R21
+	SUBS $1, R16, R16
+	BNE rows2words
+	ADD R11<<2, R7, R14
+	FLDPQ (R14), (F10, F11)
+	ADD R3<<2, R14, R14
+	FLDPQ (R14), (F12, F13)
+	ADD R3<<2, R14, R14
+	VMOVI $0, V15.B16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F14
+	VDUP V14.S[0], V14.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F16, F17)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e2cdc84 // fmul v4.4s, v4.4s, v12.4s
+	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
+	VFMLA V10.S4, V2.S4, V4.S4
+	VFMLA V14.S4, V4.S4, V16.S4
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
+	WORD $0x4e2fd4a5 // fadd v5.4s, v5.4s, v15.4s
+	VFMLA V11.S4, V3.S4, V5.S4
+	VFMLA V14.S4, V5.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
+	ADD R1, R15, R15
+	FMOVS 32(R14), F14
+	VDUP V14.S[0], V14.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F16, F17)
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x6e2cdd08 // fmul v8.4s, v8.4s, v12.4s
+	WORD $0x4e2fd508 // fadd v8.4s, v8.4s, v15.4s
+	VFMLA V10.S4, V6.S4, V8.S4
+	VFMLA V14.S4, V8.S4, V16.S4
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
+	WORD $0x4e21d929 // scvtf v9.4s, v9.4s
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
+	WORD $0x4e2fd529 // fadd v9.4s, v9.4s, v15.4s
+	VFMLA V11.S4, V7.S4, V9.S4
+	VFMLA V14.S4, V9.S4, V17.S4
+	FSTPQ (F16, F17), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows2lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows2block
+
+	// Go on to the next rows.
+	MOVD $2, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $2, R4, R4
+	B rows2
+
+rows2done:
+
+	// Tiles of 1 × 2 vectors.
+rows1:
+	CMP $1, R4
+	BLT rows1done
+	MOVD R5, R6
+	MOVD b_base+64(FP), R7
+	MOVD k+104(FP), R13
+
+rows1block:
+	MOVD $0xffffffff, R21
+	VDUP R21, V5.S4
+	MOVD R6, R14
+	MOVD $local-256(SP), R15
+	MOVD $1, R16
+
+rows1begin:
+	FLDPQ (R14), (F2, F3)
+	ADD R2, R14, R14
+	WORD $0x0e25c046 // smull v6.8h, v2.8b, v5.8b
+	WORD $0x4e258046 // smlal2 v6.8h, v2.16b, v5.16b
+	WORD $0x0e258066 // smlal v6.8h, v3.8b, v5.8b
+	WORD $0x4e258066 // smlal2 v6.8h, v3.16b, v5.16b
+	VMOVI $0, V4.B16
+	WORD $0x4e6068c4 // sadalp v4.4s, v6.8h
+	VEXT $8, V4.B16, V4.B16, V6.B16
+	VADD V6.S4, V4.S4, V4.S4
+	VDUP R19, V7.S4
+	WORD $0x4ea79c86 // mul v6.4s, v4.4s, v7.4s
+	FMOVQ F6, 32(R15)
+	FMOVQ F4, 48(R15)
+	VUZP1 V3.H8, V2.H8, V7.H8
+	VUZP2 V3.H8, V2.H8, V8.H8
+	VTRN1 V8.S4, V7.S4, V2.S4
+	VTRN2 V8.S4, V7.S4, V3.S4
+	FSTPQ (F2, F3), (R15)
+	ADD $64, R15, R15
+	SUBS $1, R16, R16
+	BNE rows1begin
+	MOVD $0, R11
+
+rows1lanes:
+	ADD R9, R7, R12
+	ADD R11<<2, R12, R12
+	FMOVQ local-224(SP), F6
+	VDUP V6.S[0], V2.S4
+	VDUP V6.S[0], V3.S4
+	VDUP V6.S[1], V4.S4
+	VDUP V6.S[1], V5.S4
+	ADD R8<<2, R12, R21
+	MOVD $0, R22
+	MOVD $2, R16
+	MOVD $local-256(SP), R15
+	PCALIGN $32
+
+rows1words:
+	FMOVQ (R15), F14
+	ADD $16, R15, R15
+	VDUP R22, V10.B16
+	SUB R17, R22, R22
+	VDUP R22, V11.B16
+	ADD R8, R12, R14
+	FMOVQ (R12), F6
+	FMOVQ (R14), F7
+	VAND V1.B16, V6.B16, V8.B16
+	VAND V1.B16, V7.B16, V9.B16
+	CBZ R17, rows1vector00
+	FMOVQ (R21), F12
+	VSHL $4, V12.B16, V12.B16
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector00:
+	VTRN1 V9.H8, V8.H8, V15.H8
+	VTRN2 V9.H8, V8.H8, V9.H8
+	WORD $0x4f8ee1e2 // sdot v2.4s, v15.16b, v14.4b[0]
+	WORD $0x4faee124 // sdot v4.4s, v9.16b, v14.4b[1]
+	VUSHR $4, V6.B16, V8.B16
+	VUSHR $4, V7.B16, V9.B16
+	CBZ R17, rows1vector01
+	FMOVQ (R21), F12
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector01:
+	VTRN1 V9.H8, V8.H8, V15.H8
+	VTRN2 V9.H8, V8.H8, V9.H8
+	WORD $0x4f8ee9e2 // sdot v2.4s, v15.16b, v14.4b[2]
+	WORD $0x4faee924 // sdot v4.4s, v9.16b, v14.4b[3]
+	FMOVQ 16(R12), F6
+	FMOVQ 16(R14), F7
+	VAND V1.B16, V6.B16, V8.B16
+	VAND V1.B16, V7.B16, V9.B16
+	CBZ R17, rows1vector10
+	FMOVQ 16(R21), F12
+	VSHL $4, V12.B16, V12.B16
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector10:
+	VTRN1 V9.H8, V8.H8, V15.H8
+	VTRN2 V9.H8, V8.H8, V9.H8
+	WORD $0x4f8ee1e3 // sdot v3.4s, v15.16b, v14.4b[0]
+	WORD $0x4faee125 // sdot v5.4s, v9.16b, v14.4b[1]
+	VUSHR $4, V6.B16, V8.B16
+	VUSHR $4, V7.B16, V9.B16
+	CBZ R17, rows1vector11
+	FMOVQ 16(R21), F12
+	WORD $0x6e2a458d // ushl v13.16b, v12.16b, v10.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V8.B16, V8.B16
+	WORD $0x6e2b458d // ushl v13.16b, v12.16b, v11.16b
+	VAND V0.B16, V13.B16, V13.B16
+	VORR V13.B16, V9.B16, V9.B16
+
+rows1vector11:
+	VTRN1 V9.H8, V8.H8, V15.H8
+	VTRN2 V9.H8, V8.H8, V9.H8
+	WORD $0x4f8ee9e3 // sdot v3.4s, v15.16b, v14.4b[2]
+	WORD $0x4faee925 // sdot v5.4s, v9.16b, v14.4b[3]
+	PRFM 2048(R12), PLDL1KEEP
+	PRFM 2048(R14), PLDL1KEEP
+	ADD R8, R14, R12
+	ADD R17<<1, R22, R22
+	ADD R17, R22, R22
+	SUB $4, R22, R22
+	LSR $1, R17, R14
+	MADD R14, R21, R8, R21
+	SUBS $1, R16, R16
+	BNE rows1words
+	ADD R11<<2, R7, R14
+	FLDPQ (R14), (F6, F7)
+	ADD R3<<2, R14, R14
+	FLDPQ (R14), (F8, F9)
+	ADD R3<<2, R14, R14
+	VMOVI $0, V11.B16
+	MOVD R6, R14
+	ADD R11<<2, R0, R15
+	FMOVS 32(R14), F10
+	VDUP V10.S[0], V10.S4
+	ADD R2, R14, R14
+	FLDPQ (R15), (F12, F13)
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
+	WORD $0x4e2bd484 // fadd v4.4s, v4.4s, v11.4s
+	VFMLA V6.S4, V2.S4, V4.S4
+	VFMLA V10.S4, V4.S4, V12.S4
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
+	WORD $0x4e2bd4a5 // fadd v5.4s, v5.4s, v11.4s
+	VFMLA V7.S4, V3.S4, V5.S4
+	VFMLA V10.S4, V5.S4, V13.S4
+	FSTPQ (F12, F13), (R15)
+	ADD R1, R15, R15
+	ADD $8, R11, R11
+	CMP R3, R11
+	BLT rows1lanes
+	ADD R10, R7, R7
+	ADD $48, R6, R6
+	SUBS $32, R13, R13
+	BNE rows1block
+
+	// Go on to the next rows.
+	MOVD $1, R16
+	MADD R16, R0, R1, R0
+	MADD R16, R5, R2, R5
+	SUB $1, R4, R4
+	B rows1
+
+rows1done:
+	RET
+
+// func weightGemmInt8DotS5x16F32NEON(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+TEXT ·weightGemmInt8DotS5x16F32NEON(SB), NOSPLIT, $0-113
+	MOVD $16, R0
+	MOVD R0, c_len+8(FP)
+	MOVD $16, R0
+	MOVD R0, x_len+40(FP)
+	MOVD $1, R0
+	MOVD R0, c_cap+16(FP)
+	MOVD $0, R0
+	MOVD R0, x_cap+48(FP)
+	B ·weightInt8ScalesDotNEON(SB)
 
 // func weightQuantizeNEON(dst []uint32, src []float32)
 TEXT ·weightQuantizeNEON(SB), NOSPLIT, $0-48
@@ -15228,196 +16609,15 @@ tile:
 whole:
 	MOVD $0, R5
 
-	// A group of up to 4 queries.
+	// A group of up to 4 queries. Up to 2 take a loop of their own.
 group:
 	MOVD n+80(FP), R7
 	SUB R5, R7, R7
-	CMP $4, R7
-	BGE group4
-	CMP $3, R7
-	BGE group3
+	MOVD R7, q_cap+72(FP)
 	CMP $2, R7
-	BGE group2
+	BGT group4
 
-	// 16 keys by 1 queries.
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD d+96(FP), R7
-	MOVD $0, R6
-	MOVD R6, s_cap+16(FP)
-
-group1segment:
-	VMOVI $0, V0.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V12.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, k_cap+40(FP)
-	LSR $2, R6, R6
-	CBZ R6, group1rest
-	PCALIGN $32
-
-group1step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	PRFM 128(R8), PLDL1KEEP
-	PRFM 128(R9), PLDL2KEEP
-	PRFM 192(R8), PLDL1KEEP
-	PRFM 192(R9), PLDL2KEEP
-	ADD $256, R8, R8
-	ADD $256, R9, R9
-	SUBS $256, R10, R10
-	BNE group1ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead0:
-	FMOVQ (R15), F1
-	FMOVQ (R16), F2
-	FMOVQ (R19), F3
-	FMOVQ (R21), F5
-
-	// Transpose 4×4 matrices.
-	VTRN1 V2.S4, V1.S4, V6.S4
-	VTRN2 V2.S4, V1.S4, V7.S4
-	VTRN1 V5.S4, V3.S4, V9.S4
-	VTRN2 V5.S4, V3.S4, V10.S4
-	VTRN1 V9.D2, V6.D2, V1.D2
-	VTRN2 V9.D2, V6.D2, V3.D2
-	VTRN1 V10.D2, V7.D2, V2.D2
-	VTRN2 V10.D2, V7.D2, V5.D2
-	WORD $0x3cf169eb // ldr q11, [x15, x17]
-	WORD $0x3cf16a0d // ldr q13, [x16, x17]
-	WORD $0x3cf16a6e // ldr q14, [x19, x17]
-	WORD $0x3cf16aaf // ldr q15, [x21, x17]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V13.S4, V11.S4, V16.S4
-	VTRN2 V13.S4, V11.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V11.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	FMOVQ (R4), F20
-	ADD R3, R4, R4
-	WORD $0x4f941020 // fmla v0.4s, v1.4s, v20.s[0]
-	WORD $0x4f941164 // fmla v4.4s, v11.4s, v20.s[0]
-	FMOVQ (R4), F21
-	ADD R3, R4, R4
-	WORD $0x4f951040 // fmla v0.4s, v2.4s, v21.s[0]
-	WORD $0x4f9511a4 // fmla v4.4s, v13.4s, v21.s[0]
-	FMOVQ (R4), F22
-	ADD R3, R4, R4
-	WORD $0x4f961060 // fmla v0.4s, v3.4s, v22.s[0]
-	WORD $0x4f9611c4 // fmla v4.4s, v14.4s, v22.s[0]
-	FMOVQ (R4), F23
-	ADD R3, R4, R4
-	WORD $0x4f9710a0 // fmla v0.4s, v5.4s, v23.s[0]
-	WORD $0x4f9711e4 // fmla v4.4s, v15.4s, v23.s[0]
-	WORD $0x3cf469e1 // ldr q1, [x15, x20]
-	WORD $0x3cf46a02 // ldr q2, [x16, x20]
-	WORD $0x3cf46a63 // ldr q3, [x19, x20]
-	WORD $0x3cf46aa5 // ldr q5, [x21, x20]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V2.S4, V1.S4, V6.S4
-	VTRN2 V2.S4, V1.S4, V7.S4
-	VTRN1 V5.S4, V3.S4, V9.S4
-	VTRN2 V5.S4, V3.S4, V10.S4
-	VTRN1 V9.D2, V6.D2, V1.D2
-	VTRN2 V9.D2, V6.D2, V3.D2
-	VTRN1 V10.D2, V7.D2, V2.D2
-	VTRN2 V10.D2, V7.D2, V5.D2
-	WORD $0x3cf669eb // ldr q11, [x15, x22]
-	WORD $0x3cf66a0d // ldr q13, [x16, x22]
-	WORD $0x3cf66a6e // ldr q14, [x19, x22]
-	WORD $0x3cf66aaf // ldr q15, [x21, x22]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V13.S4, V11.S4, V16.S4
-	VTRN2 V13.S4, V11.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V11.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	WORD $0x4f941028 // fmla v8.4s, v1.4s, v20.s[0]
-	WORD $0x4f94116c // fmla v12.4s, v11.4s, v20.s[0]
-	WORD $0x4f951048 // fmla v8.4s, v2.4s, v21.s[0]
-	WORD $0x4f9511ac // fmla v12.4s, v13.4s, v21.s[0]
-	WORD $0x4f961068 // fmla v8.4s, v3.4s, v22.s[0]
-	WORD $0x4f9611cc // fmla v12.4s, v14.4s, v22.s[0]
-	WORD $0x4f9710a8 // fmla v8.4s, v5.4s, v23.s[0]
-	WORD $0x4f9711ec // fmla v12.4s, v15.4s, v23.s[0]
-	ADD $16, R15, R15
-	ADD $16, R16, R16
-	ADD $16, R19, R19
-	ADD $16, R21, R21
-	SUBS $1, R6, R6
-	BNE group1step
-
-group1rest:
-	MOVD k_cap+40(FP), R7
-	CBNZ R7, group1sum
-	MOVD d+96(FP), R6
-	ANDS $3, R6, R6
-	BEQ group1sum
-	MOVD $1, R7
-	MOVD R7, q_len+64(FP)
-	B rest
-
-group1sum:
-	MOVD s_cap+16(FP), R7
-	CBZ R7, group1first
-	FMOVQ local-256(SP), F1
-	WORD $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	FMOVQ local-240(SP), F2
-	WORD $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
-	FMOVQ local-224(SP), F3
-	WORD $0x4e28d468 // fadd v8.4s, v3.4s, v8.4s
-	FMOVQ local-208(SP), F5
-	WORD $0x4e2cd4ac // fadd v12.4s, v5.4s, v12.4s
-
-group1first:
-	MOVD k_cap+40(FP), R7
-	CBZ R7, group1store
-	FMOVQ F0, local-256(SP)
-	FMOVQ F4, local-240(SP)
-	FMOVQ F8, local-224(SP)
-	FMOVQ F12, local-208(SP)
-	MOVD $1, R6
-	MOVD R6, s_cap+16(FP)
-	B group1segment
-
-group1store:
-	VORR V0.B16, V0.B16, V1.B16
-	VORR V0.B16, V0.B16, V2.B16
-	VORR V0.B16, V0.B16, V3.B16
-	VORR V4.B16, V4.B16, V5.B16
-	VORR V4.B16, V4.B16, V6.B16
-	VORR V4.B16, V4.B16, V7.B16
-	VORR V8.B16, V8.B16, V9.B16
-	VORR V8.B16, V8.B16, V10.B16
-	VORR V8.B16, V8.B16, V11.B16
-	VORR V12.B16, V12.B16, V13.B16
-	VORR V12.B16, V12.B16, V14.B16
-	VORR V12.B16, V12.B16, V15.B16
-	B store
-
-	// 16 keys by 2 queries.
-group2:
+	// 16 keys by 1 or 2 queries.
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -15463,6 +16663,8 @@ group2step:
 	MOVD R14, R10
 
 group2ahead0:
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ (R15), F2
 	FMOVQ (R16), F3
 	FMOVQ (R19), F6
@@ -15494,27 +16696,39 @@ group2ahead0:
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
 	WORD $0x4f981040 // fmla v0.4s, v2.4s, v24.s[0]
-	WORD $0x4fb81041 // fmla v1.4s, v2.4s, v24.s[1]
 	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
+	BLT group2next0
+	WORD $0x4fb81041 // fmla v1.4s, v2.4s, v24.s[1]
 	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
+
+group2next0:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	WORD $0x4f991060 // fmla v0.4s, v3.4s, v25.s[0]
-	WORD $0x4fb91061 // fmla v1.4s, v3.4s, v25.s[1]
 	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
+	BLT group2next1
+	WORD $0x4fb91061 // fmla v1.4s, v3.4s, v25.s[1]
 	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
+
+group2next1:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	WORD $0x4f9a10c0 // fmla v0.4s, v6.4s, v26.s[0]
-	WORD $0x4fba10c1 // fmla v1.4s, v6.4s, v26.s[1]
 	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
+	BLT group2next2
+	WORD $0x4fba10c1 // fmla v1.4s, v6.4s, v26.s[1]
 	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
+
+group2next2:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	WORD $0x4f9b10e0 // fmla v0.4s, v7.4s, v27.s[0]
-	WORD $0x4fbb10e1 // fmla v1.4s, v7.4s, v27.s[1]
 	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
+	BLT group2next3
+	WORD $0x4fbb10e1 // fmla v1.4s, v7.4s, v27.s[1]
 	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
+
+group2next3:
 	WORD $0x3cf469e2 // ldr q2, [x15, x20]
 	WORD $0x3cf46a03 // ldr q3, [x16, x20]
 	WORD $0x3cf46a66 // ldr q6, [x19, x20]
@@ -15544,21 +16758,33 @@ group2ahead0:
 	VTRN1 V23.D2, V21.D2, V17.D2
 	VTRN2 V23.D2, V21.D2, V19.D2
 	WORD $0x4f981048 // fmla v8.4s, v2.4s, v24.s[0]
-	WORD $0x4fb81049 // fmla v9.4s, v2.4s, v24.s[1]
 	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
+	BLT group2next4
+	WORD $0x4fb81049 // fmla v9.4s, v2.4s, v24.s[1]
 	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
+
+group2next4:
 	WORD $0x4f991068 // fmla v8.4s, v3.4s, v25.s[0]
-	WORD $0x4fb91069 // fmla v9.4s, v3.4s, v25.s[1]
 	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
+	BLT group2next5
+	WORD $0x4fb91069 // fmla v9.4s, v3.4s, v25.s[1]
 	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
+
+group2next5:
 	WORD $0x4f9a10c8 // fmla v8.4s, v6.4s, v26.s[0]
-	WORD $0x4fba10c9 // fmla v9.4s, v6.4s, v26.s[1]
 	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
+	BLT group2next6
+	WORD $0x4fba10c9 // fmla v9.4s, v6.4s, v26.s[1]
 	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
+
+group2next6:
 	WORD $0x4f9b10e8 // fmla v8.4s, v7.4s, v27.s[0]
-	WORD $0x4fbb10e9 // fmla v9.4s, v7.4s, v27.s[1]
 	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
+	BLT group2next7
+	WORD $0x4fbb10e9 // fmla v9.4s, v7.4s, v27.s[1]
 	WORD $0x4fbb126d // fmla v13.4s, v19.4s, v27.s[1]
+
+group2next7:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -15579,284 +16805,52 @@ group2rest:
 group2sum:
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group2first
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ local-256(SP), F2
 	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	FMOVQ local-240(SP), F3
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	FMOVQ local-224(SP), F6
-	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
-	FMOVQ local-208(SP), F7
-	WORD $0x4e25d4e5 // fadd v5.4s, v7.4s, v5.4s
-	FMOVQ local-192(SP), F2
-	WORD $0x4e28d448 // fadd v8.4s, v2.4s, v8.4s
-	FMOVQ local-176(SP), F3
-	WORD $0x4e29d469 // fadd v9.4s, v3.4s, v9.4s
-	FMOVQ local-160(SP), F6
-	WORD $0x4e2cd4cc // fadd v12.4s, v6.4s, v12.4s
+	FMOVQ local-224(SP), F3
+	WORD $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
+	FMOVQ local-192(SP), F6
+	WORD $0x4e28d4c8 // fadd v8.4s, v6.4s, v8.4s
+	FMOVQ local-160(SP), F7
+	WORD $0x4e2cd4ec // fadd v12.4s, v7.4s, v12.4s
+	BLT group2next8
+	FMOVQ local-240(SP), F2
+	WORD $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
+	FMOVQ local-208(SP), F3
+	WORD $0x4e25d465 // fadd v5.4s, v3.4s, v5.4s
+	FMOVQ local-176(SP), F6
+	WORD $0x4e29d4c9 // fadd v9.4s, v6.4s, v9.4s
 	FMOVQ local-144(SP), F7
 	WORD $0x4e2dd4ed // fadd v13.4s, v7.4s, v13.4s
+
+group2next8:
 
 group2first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group2store
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ F0, local-256(SP)
-	FMOVQ F1, local-240(SP)
 	FMOVQ F4, local-224(SP)
-	FMOVQ F5, local-208(SP)
 	FMOVQ F8, local-192(SP)
-	FMOVQ F9, local-176(SP)
 	FMOVQ F12, local-160(SP)
+	BLT group2next9
+	FMOVQ F1, local-240(SP)
+	FMOVQ F5, local-208(SP)
+	FMOVQ F9, local-176(SP)
 	FMOVQ F13, local-144(SP)
+
+group2next9:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group2segment
 
 group2store:
-	VORR V1.B16, V1.B16, V2.B16
-	VORR V1.B16, V1.B16, V3.B16
-	VORR V5.B16, V5.B16, V6.B16
-	VORR V5.B16, V5.B16, V7.B16
-	VORR V9.B16, V9.B16, V10.B16
-	VORR V9.B16, V9.B16, V11.B16
-	VORR V13.B16, V13.B16, V14.B16
-	VORR V13.B16, V13.B16, V15.B16
 	B store
 
-	// 16 keys by 3 queries.
-group3:
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD d+96(FP), R7
-	MOVD $0, R6
-	MOVD R6, s_cap+16(FP)
-
-group3segment:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, k_cap+40(FP)
-	LSR $2, R6, R6
-	CBZ R6, group3rest
-	PCALIGN $32
-
-group3step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	PRFM 128(R8), PLDL1KEEP
-	PRFM 128(R9), PLDL2KEEP
-	PRFM 192(R8), PLDL1KEEP
-	PRFM 192(R9), PLDL2KEEP
-	ADD $256, R8, R8
-	ADD $256, R9, R9
-	SUBS $256, R10, R10
-	BNE group3ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead0:
-	FMOVQ (R15), F3
-	FMOVQ (R16), F7
-	FMOVQ (R19), F11
-	FMOVQ (R21), F15
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.S4, V3.S4, V16.S4
-	VTRN2 V7.S4, V3.S4, V17.S4
-	VTRN1 V15.S4, V11.S4, V18.S4
-	VTRN2 V15.S4, V11.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V3.D2
-	VTRN2 V18.D2, V16.D2, V11.D2
-	VTRN1 V19.D2, V17.D2, V7.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	FMOVQ (R4), F20
-	ADD R3, R4, R4
-	WORD $0x4f941060 // fmla v0.4s, v3.4s, v20.s[0]
-	WORD $0x4fb41061 // fmla v1.4s, v3.4s, v20.s[1]
-	WORD $0x4f941862 // fmla v2.4s, v3.4s, v20.s[2]
-	FMOVQ (R4), F21
-	ADD R3, R4, R4
-	WORD $0x4f9510e0 // fmla v0.4s, v7.4s, v21.s[0]
-	WORD $0x4fb510e1 // fmla v1.4s, v7.4s, v21.s[1]
-	WORD $0x4f9518e2 // fmla v2.4s, v7.4s, v21.s[2]
-	FMOVQ (R4), F22
-	ADD R3, R4, R4
-	WORD $0x4f961160 // fmla v0.4s, v11.4s, v22.s[0]
-	WORD $0x4fb61161 // fmla v1.4s, v11.4s, v22.s[1]
-	WORD $0x4f961962 // fmla v2.4s, v11.4s, v22.s[2]
-	FMOVQ (R4), F23
-	ADD R3, R4, R4
-	WORD $0x4f9711e0 // fmla v0.4s, v15.4s, v23.s[0]
-	WORD $0x4fb711e1 // fmla v1.4s, v15.4s, v23.s[1]
-	WORD $0x4f9719e2 // fmla v2.4s, v15.4s, v23.s[2]
-	WORD $0x3cf169e3 // ldr q3, [x15, x17]
-	WORD $0x3cf16a07 // ldr q7, [x16, x17]
-	WORD $0x3cf16a6b // ldr q11, [x19, x17]
-	WORD $0x3cf16aaf // ldr q15, [x21, x17]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.S4, V3.S4, V16.S4
-	VTRN2 V7.S4, V3.S4, V17.S4
-	VTRN1 V15.S4, V11.S4, V18.S4
-	VTRN2 V15.S4, V11.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V3.D2
-	VTRN2 V18.D2, V16.D2, V11.D2
-	VTRN1 V19.D2, V17.D2, V7.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	WORD $0x4f941064 // fmla v4.4s, v3.4s, v20.s[0]
-	WORD $0x4fb41065 // fmla v5.4s, v3.4s, v20.s[1]
-	WORD $0x4f941866 // fmla v6.4s, v3.4s, v20.s[2]
-	WORD $0x4f9510e4 // fmla v4.4s, v7.4s, v21.s[0]
-	WORD $0x4fb510e5 // fmla v5.4s, v7.4s, v21.s[1]
-	WORD $0x4f9518e6 // fmla v6.4s, v7.4s, v21.s[2]
-	WORD $0x4f961164 // fmla v4.4s, v11.4s, v22.s[0]
-	WORD $0x4fb61165 // fmla v5.4s, v11.4s, v22.s[1]
-	WORD $0x4f961966 // fmla v6.4s, v11.4s, v22.s[2]
-	WORD $0x4f9711e4 // fmla v4.4s, v15.4s, v23.s[0]
-	WORD $0x4fb711e5 // fmla v5.4s, v15.4s, v23.s[1]
-	WORD $0x4f9719e6 // fmla v6.4s, v15.4s, v23.s[2]
-	WORD $0x3cf469e3 // ldr q3, [x15, x20]
-	WORD $0x3cf46a07 // ldr q7, [x16, x20]
-	WORD $0x3cf46a6b // ldr q11, [x19, x20]
-	WORD $0x3cf46aaf // ldr q15, [x21, x20]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.S4, V3.S4, V16.S4
-	VTRN2 V7.S4, V3.S4, V17.S4
-	VTRN1 V15.S4, V11.S4, V18.S4
-	VTRN2 V15.S4, V11.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V3.D2
-	VTRN2 V18.D2, V16.D2, V11.D2
-	VTRN1 V19.D2, V17.D2, V7.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	WORD $0x4f941068 // fmla v8.4s, v3.4s, v20.s[0]
-	WORD $0x4fb41069 // fmla v9.4s, v3.4s, v20.s[1]
-	WORD $0x4f94186a // fmla v10.4s, v3.4s, v20.s[2]
-	WORD $0x4f9510e8 // fmla v8.4s, v7.4s, v21.s[0]
-	WORD $0x4fb510e9 // fmla v9.4s, v7.4s, v21.s[1]
-	WORD $0x4f9518ea // fmla v10.4s, v7.4s, v21.s[2]
-	WORD $0x4f961168 // fmla v8.4s, v11.4s, v22.s[0]
-	WORD $0x4fb61169 // fmla v9.4s, v11.4s, v22.s[1]
-	WORD $0x4f96196a // fmla v10.4s, v11.4s, v22.s[2]
-	WORD $0x4f9711e8 // fmla v8.4s, v15.4s, v23.s[0]
-	WORD $0x4fb711e9 // fmla v9.4s, v15.4s, v23.s[1]
-	WORD $0x4f9719ea // fmla v10.4s, v15.4s, v23.s[2]
-	WORD $0x3cf669e3 // ldr q3, [x15, x22]
-	WORD $0x3cf66a07 // ldr q7, [x16, x22]
-	WORD $0x3cf66a6b // ldr q11, [x19, x22]
-	WORD $0x3cf66aaf // ldr q15, [x21, x22]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.S4, V3.S4, V16.S4
-	VTRN2 V7.S4, V3.S4, V17.S4
-	VTRN1 V15.S4, V11.S4, V18.S4
-	VTRN2 V15.S4, V11.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V3.D2
-	VTRN2 V18.D2, V16.D2, V11.D2
-	VTRN1 V19.D2, V17.D2, V7.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	WORD $0x4f94106c // fmla v12.4s, v3.4s, v20.s[0]
-	WORD $0x4fb4106d // fmla v13.4s, v3.4s, v20.s[1]
-	WORD $0x4f94186e // fmla v14.4s, v3.4s, v20.s[2]
-	WORD $0x4f9510ec // fmla v12.4s, v7.4s, v21.s[0]
-	WORD $0x4fb510ed // fmla v13.4s, v7.4s, v21.s[1]
-	WORD $0x4f9518ee // fmla v14.4s, v7.4s, v21.s[2]
-	WORD $0x4f96116c // fmla v12.4s, v11.4s, v22.s[0]
-	WORD $0x4fb6116d // fmla v13.4s, v11.4s, v22.s[1]
-	WORD $0x4f96196e // fmla v14.4s, v11.4s, v22.s[2]
-	WORD $0x4f9711ec // fmla v12.4s, v15.4s, v23.s[0]
-	WORD $0x4fb711ed // fmla v13.4s, v15.4s, v23.s[1]
-	WORD $0x4f9719ee // fmla v14.4s, v15.4s, v23.s[2]
-	ADD $16, R15, R15
-	ADD $16, R16, R16
-	ADD $16, R19, R19
-	ADD $16, R21, R21
-	SUBS $1, R6, R6
-	BNE group3step
-
-group3rest:
-	MOVD k_cap+40(FP), R7
-	CBNZ R7, group3sum
-	MOVD d+96(FP), R6
-	ANDS $3, R6, R6
-	BEQ group3sum
-	MOVD $3, R7
-	MOVD R7, q_len+64(FP)
-	B rest
-
-group3sum:
-	MOVD s_cap+16(FP), R7
-	CBZ R7, group3first
-	FMOVQ local-256(SP), F3
-	WORD $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
-	FMOVQ local-240(SP), F7
-	WORD $0x4e21d4e1 // fadd v1.4s, v7.4s, v1.4s
-	FMOVQ local-224(SP), F11
-	WORD $0x4e22d562 // fadd v2.4s, v11.4s, v2.4s
-	FMOVQ local-208(SP), F15
-	WORD $0x4e24d5e4 // fadd v4.4s, v15.4s, v4.4s
-	FMOVQ local-192(SP), F3
-	WORD $0x4e25d465 // fadd v5.4s, v3.4s, v5.4s
-	FMOVQ local-176(SP), F7
-	WORD $0x4e26d4e6 // fadd v6.4s, v7.4s, v6.4s
-	FMOVQ local-160(SP), F11
-	WORD $0x4e28d568 // fadd v8.4s, v11.4s, v8.4s
-	FMOVQ local-144(SP), F15
-	WORD $0x4e29d5e9 // fadd v9.4s, v15.4s, v9.4s
-	FMOVQ local-128(SP), F3
-	WORD $0x4e2ad46a // fadd v10.4s, v3.4s, v10.4s
-	FMOVQ local-112(SP), F7
-	WORD $0x4e2cd4ec // fadd v12.4s, v7.4s, v12.4s
-	FMOVQ local-96(SP), F11
-	WORD $0x4e2dd56d // fadd v13.4s, v11.4s, v13.4s
-	FMOVQ local-80(SP), F15
-	WORD $0x4e2ed5ee // fadd v14.4s, v15.4s, v14.4s
-
-group3first:
-	MOVD k_cap+40(FP), R7
-	CBZ R7, group3store
-	FMOVQ F0, local-256(SP)
-	FMOVQ F1, local-240(SP)
-	FMOVQ F2, local-224(SP)
-	FMOVQ F4, local-208(SP)
-	FMOVQ F5, local-192(SP)
-	FMOVQ F6, local-176(SP)
-	FMOVQ F8, local-160(SP)
-	FMOVQ F9, local-144(SP)
-	FMOVQ F10, local-128(SP)
-	FMOVQ F12, local-112(SP)
-	FMOVQ F13, local-96(SP)
-	FMOVQ F14, local-80(SP)
-	MOVD $1, R6
-	MOVD R6, s_cap+16(FP)
-	B group3segment
-
-group3store:
-	VORR V2.B16, V2.B16, V3.B16
-	VORR V6.B16, V6.B16, V7.B16
-	VORR V10.B16, V10.B16, V11.B16
-	VORR V14.B16, V14.B16, V15.B16
-	B store
-
-	// 16 keys by 4 queries.
+	// 16 keys by 3 or 4 queries.
 group4:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
@@ -15911,6 +16905,8 @@ group4step:
 	MOVD R14, R10
 
 group4ahead0:
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ (R15), F16
 	FMOVQ (R16), F17
 	FMOVQ (R19), F18
@@ -15930,25 +16926,37 @@ group4ahead0:
 	WORD $0x4f981200 // fmla v0.4s, v16.4s, v24.s[0]
 	WORD $0x4fb81201 // fmla v1.4s, v16.4s, v24.s[1]
 	WORD $0x4f981a02 // fmla v2.4s, v16.4s, v24.s[2]
+	BLT group4next0
 	WORD $0x4fb81a03 // fmla v3.4s, v16.4s, v24.s[3]
+
+group4next0:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	WORD $0x4f991220 // fmla v0.4s, v17.4s, v25.s[0]
 	WORD $0x4fb91221 // fmla v1.4s, v17.4s, v25.s[1]
 	WORD $0x4f991a22 // fmla v2.4s, v17.4s, v25.s[2]
+	BLT group4next1
 	WORD $0x4fb91a23 // fmla v3.4s, v17.4s, v25.s[3]
+
+group4next1:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	WORD $0x4f9a1240 // fmla v0.4s, v18.4s, v26.s[0]
 	WORD $0x4fba1241 // fmla v1.4s, v18.4s, v26.s[1]
 	WORD $0x4f9a1a42 // fmla v2.4s, v18.4s, v26.s[2]
+	BLT group4next2
 	WORD $0x4fba1a43 // fmla v3.4s, v18.4s, v26.s[3]
+
+group4next2:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	WORD $0x4f9b1260 // fmla v0.4s, v19.4s, v27.s[0]
 	WORD $0x4fbb1261 // fmla v1.4s, v19.4s, v27.s[1]
 	WORD $0x4f9b1a62 // fmla v2.4s, v19.4s, v27.s[2]
+	BLT group4next3
 	WORD $0x4fbb1a63 // fmla v3.4s, v19.4s, v27.s[3]
+
+group4next3:
 	WORD $0x3cf169f0 // ldr q16, [x15, x17]
 	WORD $0x3cf16a11 // ldr q17, [x16, x17]
 	WORD $0x3cf16a72 // ldr q18, [x19, x17]
@@ -15966,19 +16974,31 @@ group4ahead0:
 	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
 	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
 	WORD $0x4f981a06 // fmla v6.4s, v16.4s, v24.s[2]
+	BLT group4next4
 	WORD $0x4fb81a07 // fmla v7.4s, v16.4s, v24.s[3]
+
+group4next4:
 	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
 	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
 	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
+	BLT group4next5
 	WORD $0x4fb91a27 // fmla v7.4s, v17.4s, v25.s[3]
+
+group4next5:
 	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
 	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
 	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
+	BLT group4next6
 	WORD $0x4fba1a47 // fmla v7.4s, v18.4s, v26.s[3]
+
+group4next6:
 	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
 	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
 	WORD $0x4f9b1a66 // fmla v6.4s, v19.4s, v27.s[2]
+	BLT group4next7
 	WORD $0x4fbb1a67 // fmla v7.4s, v19.4s, v27.s[3]
+
+group4next7:
 	WORD $0x3cf469f0 // ldr q16, [x15, x20]
 	WORD $0x3cf46a11 // ldr q17, [x16, x20]
 	WORD $0x3cf46a72 // ldr q18, [x19, x20]
@@ -15996,19 +17016,31 @@ group4ahead0:
 	WORD $0x4f981208 // fmla v8.4s, v16.4s, v24.s[0]
 	WORD $0x4fb81209 // fmla v9.4s, v16.4s, v24.s[1]
 	WORD $0x4f981a0a // fmla v10.4s, v16.4s, v24.s[2]
+	BLT group4next8
 	WORD $0x4fb81a0b // fmla v11.4s, v16.4s, v24.s[3]
+
+group4next8:
 	WORD $0x4f991228 // fmla v8.4s, v17.4s, v25.s[0]
 	WORD $0x4fb91229 // fmla v9.4s, v17.4s, v25.s[1]
 	WORD $0x4f991a2a // fmla v10.4s, v17.4s, v25.s[2]
+	BLT group4next9
 	WORD $0x4fb91a2b // fmla v11.4s, v17.4s, v25.s[3]
+
+group4next9:
 	WORD $0x4f9a1248 // fmla v8.4s, v18.4s, v26.s[0]
 	WORD $0x4fba1249 // fmla v9.4s, v18.4s, v26.s[1]
 	WORD $0x4f9a1a4a // fmla v10.4s, v18.4s, v26.s[2]
+	BLT group4next10
 	WORD $0x4fba1a4b // fmla v11.4s, v18.4s, v26.s[3]
+
+group4next10:
 	WORD $0x4f9b1268 // fmla v8.4s, v19.4s, v27.s[0]
 	WORD $0x4fbb1269 // fmla v9.4s, v19.4s, v27.s[1]
 	WORD $0x4f9b1a6a // fmla v10.4s, v19.4s, v27.s[2]
+	BLT group4next11
 	WORD $0x4fbb1a6b // fmla v11.4s, v19.4s, v27.s[3]
+
+group4next11:
 	WORD $0x3cf669f0 // ldr q16, [x15, x22]
 	WORD $0x3cf66a11 // ldr q17, [x16, x22]
 	WORD $0x3cf66a72 // ldr q18, [x19, x22]
@@ -16026,19 +17058,31 @@ group4ahead0:
 	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
 	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
 	WORD $0x4f981a0e // fmla v14.4s, v16.4s, v24.s[2]
+	BLT group4next12
 	WORD $0x4fb81a0f // fmla v15.4s, v16.4s, v24.s[3]
+
+group4next12:
 	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
 	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
 	WORD $0x4f991a2e // fmla v14.4s, v17.4s, v25.s[2]
+	BLT group4next13
 	WORD $0x4fb91a2f // fmla v15.4s, v17.4s, v25.s[3]
+
+group4next13:
 	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
 	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
 	WORD $0x4f9a1a4e // fmla v14.4s, v18.4s, v26.s[2]
+	BLT group4next14
 	WORD $0x4fba1a4f // fmla v15.4s, v18.4s, v26.s[3]
+
+group4next14:
 	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
 	WORD $0x4fbb126d // fmla v13.4s, v19.4s, v27.s[1]
 	WORD $0x4f9b1a6e // fmla v14.4s, v19.4s, v27.s[2]
+	BLT group4next15
 	WORD $0x4fbb1a6f // fmla v15.4s, v19.4s, v27.s[3]
+
+group4next15:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -16059,58 +17103,68 @@ group4rest:
 group4sum:
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group4first
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ local-256(SP), F16
 	WORD $0x4e20d600 // fadd v0.4s, v16.4s, v0.4s
-	FMOVQ local-240(SP), F17
-	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
-	FMOVQ local-224(SP), F18
-	WORD $0x4e22d642 // fadd v2.4s, v18.4s, v2.4s
-	FMOVQ local-208(SP), F19
-	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
-	FMOVQ local-192(SP), F16
-	WORD $0x4e24d604 // fadd v4.4s, v16.4s, v4.4s
+	FMOVQ local-192(SP), F17
+	WORD $0x4e24d624 // fadd v4.4s, v17.4s, v4.4s
+	FMOVQ local-128(SP), F18
+	WORD $0x4e28d648 // fadd v8.4s, v18.4s, v8.4s
+	FMOVQ local-64(SP), F19
+	WORD $0x4e2cd66c // fadd v12.4s, v19.4s, v12.4s
+	FMOVQ local-240(SP), F16
+	WORD $0x4e21d601 // fadd v1.4s, v16.4s, v1.4s
 	FMOVQ local-176(SP), F17
 	WORD $0x4e25d625 // fadd v5.4s, v17.4s, v5.4s
-	FMOVQ local-160(SP), F18
-	WORD $0x4e26d646 // fadd v6.4s, v18.4s, v6.4s
-	FMOVQ local-144(SP), F19
-	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
-	FMOVQ local-128(SP), F16
-	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
-	FMOVQ local-112(SP), F17
-	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
+	FMOVQ local-112(SP), F18
+	WORD $0x4e29d649 // fadd v9.4s, v18.4s, v9.4s
+	FMOVQ local-48(SP), F19
+	WORD $0x4e2dd66d // fadd v13.4s, v19.4s, v13.4s
+	FMOVQ local-224(SP), F16
+	WORD $0x4e22d602 // fadd v2.4s, v16.4s, v2.4s
+	FMOVQ local-160(SP), F17
+	WORD $0x4e26d626 // fadd v6.4s, v17.4s, v6.4s
 	FMOVQ local-96(SP), F18
 	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
-	FMOVQ local-80(SP), F19
-	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
-	FMOVQ local-64(SP), F16
-	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
-	FMOVQ local-48(SP), F17
-	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
-	FMOVQ local-32(SP), F18
-	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
+	FMOVQ local-32(SP), F19
+	WORD $0x4e2ed66e // fadd v14.4s, v19.4s, v14.4s
+	BLT group4next16
+	FMOVQ local-208(SP), F16
+	WORD $0x4e23d603 // fadd v3.4s, v16.4s, v3.4s
+	FMOVQ local-144(SP), F17
+	WORD $0x4e27d627 // fadd v7.4s, v17.4s, v7.4s
+	FMOVQ local-80(SP), F18
+	WORD $0x4e2bd64b // fadd v11.4s, v18.4s, v11.4s
 	FMOVQ local-16(SP), F19
 	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
+
+group4next16:
 
 group4first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group4store
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ F0, local-256(SP)
-	FMOVQ F1, local-240(SP)
-	FMOVQ F2, local-224(SP)
-	FMOVQ F3, local-208(SP)
 	FMOVQ F4, local-192(SP)
-	FMOVQ F5, local-176(SP)
-	FMOVQ F6, local-160(SP)
-	FMOVQ F7, local-144(SP)
 	FMOVQ F8, local-128(SP)
-	FMOVQ F9, local-112(SP)
-	FMOVQ F10, local-96(SP)
-	FMOVQ F11, local-80(SP)
 	FMOVQ F12, local-64(SP)
+	FMOVQ F1, local-240(SP)
+	FMOVQ F5, local-176(SP)
+	FMOVQ F9, local-112(SP)
 	FMOVQ F13, local-48(SP)
+	FMOVQ F2, local-224(SP)
+	FMOVQ F6, local-160(SP)
+	FMOVQ F10, local-96(SP)
 	FMOVQ F14, local-32(SP)
+	BLT group4next17
+	FMOVQ F3, local-208(SP)
+	FMOVQ F7, local-144(SP)
+	FMOVQ F11, local-80(SP)
 	FMOVQ F15, local-16(SP)
+
+group4next17:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group4segment
@@ -16292,15 +17346,40 @@ skip15:
 	ADD $16, R19, R19
 	ADD $16, R21, R21
 	MOVD q_len+64(FP), R7
-	CMP $1, R7
-	BEQ group1sum
 	CMP $2, R7
 	BEQ group2sum
-	CMP $3, R7
-	BEQ group3sum
 	B group4sum
 
 store:
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
+	BGE four
+	CMP $1, R7
+	BGT has1
+	VORR V0.B16, V0.B16, V1.B16
+	VORR V4.B16, V4.B16, V5.B16
+	VORR V8.B16, V8.B16, V9.B16
+	VORR V12.B16, V12.B16, V13.B16
+
+has1:
+	CMP $2, R7
+	BGT has2
+	VORR V1.B16, V1.B16, V2.B16
+	VORR V5.B16, V5.B16, V6.B16
+	VORR V9.B16, V9.B16, V10.B16
+	VORR V13.B16, V13.B16, V14.B16
+
+has2:
+	CMP $3, R7
+	BGT has3
+	VORR V2.B16, V2.B16, V3.B16
+	VORR V6.B16, V6.B16, V7.B16
+	VORR V10.B16, V10.B16, V11.B16
+	VORR V14.B16, V14.B16, V15.B16
+
+has3:
+
+four:
 
 	// Transpose 4×4 matrices.
 	VTRN1 V1.S4, V0.S4, V16.S4
@@ -17179,248 +18258,15 @@ tile:
 whole:
 	MOVD $0, R5
 
-	// A group of up to 4 queries.
+	// A group of up to 4 queries. Up to 2 take a loop of their own.
 group:
 	MOVD n+80(FP), R7
 	SUB R5, R7, R7
-	CMP $4, R7
-	BGE group4
-	CMP $3, R7
-	BGE group3
+	MOVD R7, q_cap+72(FP)
 	CMP $2, R7
-	BGE group2
+	BGT group4
 
-	// 16 keys by 1 queries.
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD d+96(FP), R7
-	MOVD $0, R6
-	MOVD R6, s_cap+16(FP)
-
-group1segment:
-	VMOVI $0, V0.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V12.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, k_cap+40(FP)
-	LSR $3, R6, R6
-	PCALIGN $32
-
-group1step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	ADD $128, R8, R8
-	ADD $128, R9, R9
-	SUBS $128, R10, R10
-	BNE group1ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead0:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	ADD $128, R8, R8
-	ADD $128, R9, R9
-	SUBS $128, R10, R10
-	BNE group1ahead1
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead1:
-	FMOVQ (R15), F1
-	FMOVQ (R16), F2
-	FMOVQ (R19), F3
-	FMOVQ (R21), F5
-
-	// Transpose 4×4 matrices.
-	VTRN1 V2.H8, V1.H8, V6.H8
-	VTRN2 V2.H8, V1.H8, V7.H8
-	VTRN1 V5.H8, V3.H8, V9.H8
-	VTRN2 V5.H8, V3.H8, V10.H8
-	VTRN1 V9.S4, V6.S4, V1.S4
-	VTRN2 V9.S4, V6.S4, V3.S4
-	VTRN1 V10.S4, V7.S4, V2.S4
-	VTRN2 V10.S4, V7.S4, V5.S4
-	WORD $0x3cf169eb // ldr q11, [x15, x17]
-	WORD $0x3cf16a0d // ldr q13, [x16, x17]
-	WORD $0x3cf16a6e // ldr q14, [x19, x17]
-	WORD $0x3cf16aaf // ldr q15, [x21, x17]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V13.H8, V11.H8, V16.H8
-	VTRN2 V13.H8, V11.H8, V17.H8
-	VTRN1 V15.H8, V14.H8, V18.H8
-	VTRN2 V15.H8, V14.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V11.S4
-	VTRN2 V18.S4, V16.S4, V14.S4
-	VTRN1 V19.S4, V17.S4, V13.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	FMOVQ (R4), F20
-	ADD R3, R4, R4
-	WORD $0x0e217826 // fcvtl v6.4s, v1.4h
-	WORD $0x4f9410c0 // fmla v0.4s, v6.4s, v20.s[0]
-	WORD $0x0e217970 // fcvtl v16.4s, v11.4h
-	WORD $0x4f941204 // fmla v4.4s, v16.4s, v20.s[0]
-	FMOVQ (R4), F21
-	ADD R3, R4, R4
-	WORD $0x0e217847 // fcvtl v7.4s, v2.4h
-	WORD $0x4f9510e0 // fmla v0.4s, v7.4s, v21.s[0]
-	WORD $0x0e2179b1 // fcvtl v17.4s, v13.4h
-	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
-	FMOVQ (R4), F22
-	ADD R3, R4, R4
-	WORD $0x0e217869 // fcvtl v9.4s, v3.4h
-	WORD $0x4f961120 // fmla v0.4s, v9.4s, v22.s[0]
-	WORD $0x0e2179d2 // fcvtl v18.4s, v14.4h
-	WORD $0x4f961244 // fmla v4.4s, v18.4s, v22.s[0]
-	FMOVQ (R4), F23
-	ADD R3, R4, R4
-	WORD $0x0e2178aa // fcvtl v10.4s, v5.4h
-	WORD $0x4f971140 // fmla v0.4s, v10.4s, v23.s[0]
-	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f971264 // fmla v4.4s, v19.4s, v23.s[0]
-	FMOVQ (R4), F24
-	ADD R3, R4, R4
-	WORD $0x4e217826 // fcvtl2 v6.4s, v1.8h
-	WORD $0x4f9810c0 // fmla v0.4s, v6.4s, v24.s[0]
-	WORD $0x4e217970 // fcvtl2 v16.4s, v11.8h
-	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	WORD $0x4e217847 // fcvtl2 v7.4s, v2.8h
-	WORD $0x4f9910e0 // fmla v0.4s, v7.4s, v25.s[0]
-	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
-	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	WORD $0x4e217869 // fcvtl2 v9.4s, v3.8h
-	WORD $0x4f9a1120 // fmla v0.4s, v9.4s, v26.s[0]
-	WORD $0x4e2179d2 // fcvtl2 v18.4s, v14.8h
-	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	WORD $0x4e2178aa // fcvtl2 v10.4s, v5.8h
-	WORD $0x4f9b1140 // fmla v0.4s, v10.4s, v27.s[0]
-	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
-	WORD $0x3cf469e1 // ldr q1, [x15, x20]
-	WORD $0x3cf46a02 // ldr q2, [x16, x20]
-	WORD $0x3cf46a63 // ldr q3, [x19, x20]
-	WORD $0x3cf46aa5 // ldr q5, [x21, x20]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V2.H8, V1.H8, V6.H8
-	VTRN2 V2.H8, V1.H8, V7.H8
-	VTRN1 V5.H8, V3.H8, V9.H8
-	VTRN2 V5.H8, V3.H8, V10.H8
-	VTRN1 V9.S4, V6.S4, V1.S4
-	VTRN2 V9.S4, V6.S4, V3.S4
-	VTRN1 V10.S4, V7.S4, V2.S4
-	VTRN2 V10.S4, V7.S4, V5.S4
-	WORD $0x3cf669eb // ldr q11, [x15, x22]
-	WORD $0x3cf66a0d // ldr q13, [x16, x22]
-	WORD $0x3cf66a6e // ldr q14, [x19, x22]
-	WORD $0x3cf66aaf // ldr q15, [x21, x22]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V13.H8, V11.H8, V16.H8
-	VTRN2 V13.H8, V11.H8, V17.H8
-	VTRN1 V15.H8, V14.H8, V18.H8
-	VTRN2 V15.H8, V14.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V11.S4
-	VTRN2 V18.S4, V16.S4, V14.S4
-	VTRN1 V19.S4, V17.S4, V13.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	WORD $0x0e217826 // fcvtl v6.4s, v1.4h
-	WORD $0x4f9410c8 // fmla v8.4s, v6.4s, v20.s[0]
-	WORD $0x0e217970 // fcvtl v16.4s, v11.4h
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x0e217847 // fcvtl v7.4s, v2.4h
-	WORD $0x4f9510e8 // fmla v8.4s, v7.4s, v21.s[0]
-	WORD $0x0e2179b1 // fcvtl v17.4s, v13.4h
-	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
-	WORD $0x0e217869 // fcvtl v9.4s, v3.4h
-	WORD $0x4f961128 // fmla v8.4s, v9.4s, v22.s[0]
-	WORD $0x0e2179d2 // fcvtl v18.4s, v14.4h
-	WORD $0x4f96124c // fmla v12.4s, v18.4s, v22.s[0]
-	WORD $0x0e2178aa // fcvtl v10.4s, v5.4h
-	WORD $0x4f971148 // fmla v8.4s, v10.4s, v23.s[0]
-	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
-	WORD $0x4e217826 // fcvtl2 v6.4s, v1.8h
-	WORD $0x4f9810c8 // fmla v8.4s, v6.4s, v24.s[0]
-	WORD $0x4e217970 // fcvtl2 v16.4s, v11.8h
-	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
-	WORD $0x4e217847 // fcvtl2 v7.4s, v2.8h
-	WORD $0x4f9910e8 // fmla v8.4s, v7.4s, v25.s[0]
-	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
-	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
-	WORD $0x4e217869 // fcvtl2 v9.4s, v3.8h
-	WORD $0x4f9a1128 // fmla v8.4s, v9.4s, v26.s[0]
-	WORD $0x4e2179d2 // fcvtl2 v18.4s, v14.8h
-	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
-	WORD $0x4e2178aa // fcvtl2 v10.4s, v5.8h
-	WORD $0x4f9b1148 // fmla v8.4s, v10.4s, v27.s[0]
-	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
-	ADD $16, R15, R15
-	ADD $16, R16, R16
-	ADD $16, R19, R19
-	ADD $16, R21, R21
-	SUBS $1, R6, R6
-	BNE group1step
-	MOVD s_cap+16(FP), R7
-	CBZ R7, group1first
-	FMOVQ local-256(SP), F1
-	WORD $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
-	FMOVQ local-240(SP), F2
-	WORD $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
-	FMOVQ local-224(SP), F3
-	WORD $0x4e28d468 // fadd v8.4s, v3.4s, v8.4s
-	FMOVQ local-208(SP), F5
-	WORD $0x4e2cd4ac // fadd v12.4s, v5.4s, v12.4s
-
-group1first:
-	MOVD k_cap+40(FP), R7
-	CBZ R7, group1store
-	FMOVQ F0, local-256(SP)
-	FMOVQ F4, local-240(SP)
-	FMOVQ F8, local-224(SP)
-	FMOVQ F12, local-208(SP)
-	MOVD $1, R6
-	MOVD R6, s_cap+16(FP)
-	B group1segment
-
-group1store:
-	VORR V0.B16, V0.B16, V1.B16
-	VORR V0.B16, V0.B16, V2.B16
-	VORR V0.B16, V0.B16, V3.B16
-	VORR V4.B16, V4.B16, V5.B16
-	VORR V4.B16, V4.B16, V6.B16
-	VORR V4.B16, V4.B16, V7.B16
-	VORR V8.B16, V8.B16, V9.B16
-	VORR V8.B16, V8.B16, V10.B16
-	VORR V8.B16, V8.B16, V11.B16
-	VORR V12.B16, V12.B16, V13.B16
-	VORR V12.B16, V12.B16, V14.B16
-	VORR V12.B16, V12.B16, V15.B16
-	B store
-
-	// 16 keys by 2 queries.
-group2:
+	// 16 keys by 1 or 2 queries.
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -17474,6 +18320,8 @@ group2ahead0:
 	MOVD R14, R10
 
 group2ahead1:
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ (R15), F2
 	FMOVQ (R16), F3
 	FMOVQ (R19), F6
@@ -17505,67 +18353,91 @@ group2ahead1:
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
 	WORD $0x0e21784a // fcvtl v10.4s, v2.4h
-	WORD $0x4f981140 // fmla v0.4s, v10.4s, v24.s[0]
-	WORD $0x4fb81141 // fmla v1.4s, v10.4s, v24.s[1]
 	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
+	WORD $0x4f981140 // fmla v0.4s, v10.4s, v24.s[0]
 	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
+	BLT group2next0
+	WORD $0x4fb81141 // fmla v1.4s, v10.4s, v24.s[1]
 	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
+
+group2next0:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	WORD $0x0e21786b // fcvtl v11.4s, v3.4h
-	WORD $0x4f991160 // fmla v0.4s, v11.4s, v25.s[0]
-	WORD $0x4fb91161 // fmla v1.4s, v11.4s, v25.s[1]
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
+	WORD $0x4f991160 // fmla v0.4s, v11.4s, v25.s[0]
 	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
+	BLT group2next1
+	WORD $0x4fb91161 // fmla v1.4s, v11.4s, v25.s[1]
 	WORD $0x4fb912a5 // fmla v5.4s, v21.4s, v25.s[1]
+
+group2next1:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	WORD $0x0e2178ce // fcvtl v14.4s, v6.4h
-	WORD $0x4f9a11c0 // fmla v0.4s, v14.4s, v26.s[0]
-	WORD $0x4fba11c1 // fmla v1.4s, v14.4s, v26.s[1]
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
+	WORD $0x4f9a11c0 // fmla v0.4s, v14.4s, v26.s[0]
 	WORD $0x4f9a12c4 // fmla v4.4s, v22.4s, v26.s[0]
+	BLT group2next2
+	WORD $0x4fba11c1 // fmla v1.4s, v14.4s, v26.s[1]
 	WORD $0x4fba12c5 // fmla v5.4s, v22.4s, v26.s[1]
+
+group2next2:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	WORD $0x0e2178ef // fcvtl v15.4s, v7.4h
-	WORD $0x4f9b11e0 // fmla v0.4s, v15.4s, v27.s[0]
-	WORD $0x4fbb11e1 // fmla v1.4s, v15.4s, v27.s[1]
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f9b11e0 // fmla v0.4s, v15.4s, v27.s[0]
 	WORD $0x4f9b12e4 // fmla v4.4s, v23.4s, v27.s[0]
+	BLT group2next3
+	WORD $0x4fbb11e1 // fmla v1.4s, v15.4s, v27.s[1]
 	WORD $0x4fbb12e5 // fmla v5.4s, v23.4s, v27.s[1]
+
+group2next3:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	WORD $0x4e21784a // fcvtl2 v10.4s, v2.8h
-	WORD $0x4f9c1140 // fmla v0.4s, v10.4s, v28.s[0]
-	WORD $0x4fbc1141 // fmla v1.4s, v10.4s, v28.s[1]
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
+	WORD $0x4f9c1140 // fmla v0.4s, v10.4s, v28.s[0]
 	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
+	BLT group2next4
+	WORD $0x4fbc1141 // fmla v1.4s, v10.4s, v28.s[1]
 	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
+
+group2next4:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	WORD $0x4e21786b // fcvtl2 v11.4s, v3.8h
-	WORD $0x4f9d1160 // fmla v0.4s, v11.4s, v29.s[0]
-	WORD $0x4fbd1161 // fmla v1.4s, v11.4s, v29.s[1]
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
+	WORD $0x4f9d1160 // fmla v0.4s, v11.4s, v29.s[0]
 	WORD $0x4f9d12a4 // fmla v4.4s, v21.4s, v29.s[0]
+	BLT group2next5
+	WORD $0x4fbd1161 // fmla v1.4s, v11.4s, v29.s[1]
 	WORD $0x4fbd12a5 // fmla v5.4s, v21.4s, v29.s[1]
+
+group2next5:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	WORD $0x4e2178ce // fcvtl2 v14.4s, v6.8h
-	WORD $0x4f9e11c0 // fmla v0.4s, v14.4s, v30.s[0]
-	WORD $0x4fbe11c1 // fmla v1.4s, v14.4s, v30.s[1]
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
+	WORD $0x4f9e11c0 // fmla v0.4s, v14.4s, v30.s[0]
 	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
+	BLT group2next6
+	WORD $0x4fbe11c1 // fmla v1.4s, v14.4s, v30.s[1]
 	WORD $0x4fbe12c5 // fmla v5.4s, v22.4s, v30.s[1]
+
+group2next6:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	WORD $0x4e2178ef // fcvtl2 v15.4s, v7.8h
-	WORD $0x4f9f11e0 // fmla v0.4s, v15.4s, v31.s[0]
-	WORD $0x4fbf11e1 // fmla v1.4s, v15.4s, v31.s[1]
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9f11e0 // fmla v0.4s, v15.4s, v31.s[0]
 	WORD $0x4f9f12e4 // fmla v4.4s, v23.4s, v31.s[0]
+	BLT group2next7
+	WORD $0x4fbf11e1 // fmla v1.4s, v15.4s, v31.s[1]
 	WORD $0x4fbf12e5 // fmla v5.4s, v23.4s, v31.s[1]
+
+group2next7:
 	WORD $0x3cf469e2 // ldr q2, [x15, x20]
 	WORD $0x3cf46a03 // ldr q3, [x16, x20]
 	WORD $0x3cf46a66 // ldr q6, [x19, x20]
@@ -17595,53 +18467,77 @@ group2ahead1:
 	VTRN1 V23.S4, V21.S4, V17.S4
 	VTRN2 V23.S4, V21.S4, V19.S4
 	WORD $0x0e21784a // fcvtl v10.4s, v2.4h
-	WORD $0x4f981148 // fmla v8.4s, v10.4s, v24.s[0]
-	WORD $0x4fb81149 // fmla v9.4s, v10.4s, v24.s[1]
 	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
+	WORD $0x4f981148 // fmla v8.4s, v10.4s, v24.s[0]
 	WORD $0x4f98128c // fmla v12.4s, v20.4s, v24.s[0]
+	BLT group2next8
+	WORD $0x4fb81149 // fmla v9.4s, v10.4s, v24.s[1]
 	WORD $0x4fb8128d // fmla v13.4s, v20.4s, v24.s[1]
+
+group2next8:
 	WORD $0x0e21786b // fcvtl v11.4s, v3.4h
-	WORD $0x4f991168 // fmla v8.4s, v11.4s, v25.s[0]
-	WORD $0x4fb91169 // fmla v9.4s, v11.4s, v25.s[1]
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
+	WORD $0x4f991168 // fmla v8.4s, v11.4s, v25.s[0]
 	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
+	BLT group2next9
+	WORD $0x4fb91169 // fmla v9.4s, v11.4s, v25.s[1]
 	WORD $0x4fb912ad // fmla v13.4s, v21.4s, v25.s[1]
+
+group2next9:
 	WORD $0x0e2178ce // fcvtl v14.4s, v6.4h
-	WORD $0x4f9a11c8 // fmla v8.4s, v14.4s, v26.s[0]
-	WORD $0x4fba11c9 // fmla v9.4s, v14.4s, v26.s[1]
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
+	WORD $0x4f9a11c8 // fmla v8.4s, v14.4s, v26.s[0]
 	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
+	BLT group2next10
+	WORD $0x4fba11c9 // fmla v9.4s, v14.4s, v26.s[1]
 	WORD $0x4fba12cd // fmla v13.4s, v22.4s, v26.s[1]
+
+group2next10:
 	WORD $0x0e2178ef // fcvtl v15.4s, v7.4h
-	WORD $0x4f9b11e8 // fmla v8.4s, v15.4s, v27.s[0]
-	WORD $0x4fbb11e9 // fmla v9.4s, v15.4s, v27.s[1]
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f9b11e8 // fmla v8.4s, v15.4s, v27.s[0]
 	WORD $0x4f9b12ec // fmla v12.4s, v23.4s, v27.s[0]
+	BLT group2next11
+	WORD $0x4fbb11e9 // fmla v9.4s, v15.4s, v27.s[1]
 	WORD $0x4fbb12ed // fmla v13.4s, v23.4s, v27.s[1]
+
+group2next11:
 	WORD $0x4e21784a // fcvtl2 v10.4s, v2.8h
-	WORD $0x4f9c1148 // fmla v8.4s, v10.4s, v28.s[0]
-	WORD $0x4fbc1149 // fmla v9.4s, v10.4s, v28.s[1]
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
+	WORD $0x4f9c1148 // fmla v8.4s, v10.4s, v28.s[0]
 	WORD $0x4f9c128c // fmla v12.4s, v20.4s, v28.s[0]
+	BLT group2next12
+	WORD $0x4fbc1149 // fmla v9.4s, v10.4s, v28.s[1]
 	WORD $0x4fbc128d // fmla v13.4s, v20.4s, v28.s[1]
+
+group2next12:
 	WORD $0x4e21786b // fcvtl2 v11.4s, v3.8h
-	WORD $0x4f9d1168 // fmla v8.4s, v11.4s, v29.s[0]
-	WORD $0x4fbd1169 // fmla v9.4s, v11.4s, v29.s[1]
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
+	WORD $0x4f9d1168 // fmla v8.4s, v11.4s, v29.s[0]
 	WORD $0x4f9d12ac // fmla v12.4s, v21.4s, v29.s[0]
+	BLT group2next13
+	WORD $0x4fbd1169 // fmla v9.4s, v11.4s, v29.s[1]
 	WORD $0x4fbd12ad // fmla v13.4s, v21.4s, v29.s[1]
+
+group2next13:
 	WORD $0x4e2178ce // fcvtl2 v14.4s, v6.8h
-	WORD $0x4f9e11c8 // fmla v8.4s, v14.4s, v30.s[0]
-	WORD $0x4fbe11c9 // fmla v9.4s, v14.4s, v30.s[1]
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
+	WORD $0x4f9e11c8 // fmla v8.4s, v14.4s, v30.s[0]
 	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
+	BLT group2next14
+	WORD $0x4fbe11c9 // fmla v9.4s, v14.4s, v30.s[1]
 	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
+
+group2next14:
 	WORD $0x4e2178ef // fcvtl2 v15.4s, v7.8h
-	WORD $0x4f9f11e8 // fmla v8.4s, v15.4s, v31.s[0]
-	WORD $0x4fbf11e9 // fmla v9.4s, v15.4s, v31.s[1]
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9f11e8 // fmla v8.4s, v15.4s, v31.s[0]
 	WORD $0x4f9f12ec // fmla v12.4s, v23.4s, v31.s[0]
+	BLT group2next15
+	WORD $0x4fbf11e9 // fmla v9.4s, v15.4s, v31.s[1]
 	WORD $0x4fbf12ed // fmla v13.4s, v23.4s, v31.s[1]
+
+group2next15:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -17650,368 +18546,52 @@ group2ahead1:
 	BNE group2step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group2first
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ local-256(SP), F2
 	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
-	FMOVQ local-240(SP), F3
-	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	FMOVQ local-224(SP), F6
-	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
-	FMOVQ local-208(SP), F7
-	WORD $0x4e25d4e5 // fadd v5.4s, v7.4s, v5.4s
-	FMOVQ local-192(SP), F2
-	WORD $0x4e28d448 // fadd v8.4s, v2.4s, v8.4s
-	FMOVQ local-176(SP), F3
-	WORD $0x4e29d469 // fadd v9.4s, v3.4s, v9.4s
-	FMOVQ local-160(SP), F6
-	WORD $0x4e2cd4cc // fadd v12.4s, v6.4s, v12.4s
+	FMOVQ local-224(SP), F3
+	WORD $0x4e24d464 // fadd v4.4s, v3.4s, v4.4s
+	FMOVQ local-192(SP), F6
+	WORD $0x4e28d4c8 // fadd v8.4s, v6.4s, v8.4s
+	FMOVQ local-160(SP), F7
+	WORD $0x4e2cd4ec // fadd v12.4s, v7.4s, v12.4s
+	BLT group2next16
+	FMOVQ local-240(SP), F2
+	WORD $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
+	FMOVQ local-208(SP), F3
+	WORD $0x4e25d465 // fadd v5.4s, v3.4s, v5.4s
+	FMOVQ local-176(SP), F6
+	WORD $0x4e29d4c9 // fadd v9.4s, v6.4s, v9.4s
 	FMOVQ local-144(SP), F7
 	WORD $0x4e2dd4ed // fadd v13.4s, v7.4s, v13.4s
+
+group2next16:
 
 group2first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group2store
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ F0, local-256(SP)
-	FMOVQ F1, local-240(SP)
 	FMOVQ F4, local-224(SP)
-	FMOVQ F5, local-208(SP)
 	FMOVQ F8, local-192(SP)
-	FMOVQ F9, local-176(SP)
 	FMOVQ F12, local-160(SP)
+	BLT group2next17
+	FMOVQ F1, local-240(SP)
+	FMOVQ F5, local-208(SP)
+	FMOVQ F9, local-176(SP)
 	FMOVQ F13, local-144(SP)
+
+group2next17:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group2segment
 
 group2store:
-	VORR V1.B16, V1.B16, V2.B16
-	VORR V1.B16, V1.B16, V3.B16
-	VORR V5.B16, V5.B16, V6.B16
-	VORR V5.B16, V5.B16, V7.B16
-	VORR V9.B16, V9.B16, V10.B16
-	VORR V9.B16, V9.B16, V11.B16
-	VORR V13.B16, V13.B16, V14.B16
-	VORR V13.B16, V13.B16, V15.B16
 	B store
 
-	// 16 keys by 3 queries.
-group3:
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD d+96(FP), R7
-	MOVD $0, R6
-	MOVD R6, s_cap+16(FP)
-
-group3segment:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, k_cap+40(FP)
-	LSR $3, R6, R6
-	PCALIGN $32
-
-group3step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	ADD $128, R8, R8
-	ADD $128, R9, R9
-	SUBS $128, R10, R10
-	BNE group3ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead0:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	ADD $128, R8, R8
-	ADD $128, R9, R9
-	SUBS $128, R10, R10
-	BNE group3ahead1
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead1:
-	FMOVQ (R15), F3
-	FMOVQ (R16), F7
-	FMOVQ (R19), F11
-	FMOVQ (R21), F15
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.H8, V3.H8, V16.H8
-	VTRN2 V7.H8, V3.H8, V17.H8
-	VTRN1 V15.H8, V11.H8, V18.H8
-	VTRN2 V15.H8, V11.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V3.S4
-	VTRN2 V18.S4, V16.S4, V11.S4
-	VTRN1 V19.S4, V17.S4, V7.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	FMOVQ (R4), F20
-	ADD R3, R4, R4
-	WORD $0x0e217870 // fcvtl v16.4s, v3.4h
-	WORD $0x4f941200 // fmla v0.4s, v16.4s, v20.s[0]
-	WORD $0x4fb41201 // fmla v1.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a02 // fmla v2.4s, v16.4s, v20.s[2]
-	FMOVQ (R4), F21
-	ADD R3, R4, R4
-	WORD $0x0e2178f1 // fcvtl v17.4s, v7.4h
-	WORD $0x4f951220 // fmla v0.4s, v17.4s, v21.s[0]
-	WORD $0x4fb51221 // fmla v1.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a22 // fmla v2.4s, v17.4s, v21.s[2]
-	FMOVQ (R4), F22
-	ADD R3, R4, R4
-	WORD $0x0e217972 // fcvtl v18.4s, v11.4h
-	WORD $0x4f961240 // fmla v0.4s, v18.4s, v22.s[0]
-	WORD $0x4fb61241 // fmla v1.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a42 // fmla v2.4s, v18.4s, v22.s[2]
-	FMOVQ (R4), F23
-	ADD R3, R4, R4
-	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f971260 // fmla v0.4s, v19.4s, v23.s[0]
-	WORD $0x4fb71261 // fmla v1.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a62 // fmla v2.4s, v19.4s, v23.s[2]
-	FMOVQ (R4), F24
-	ADD R3, R4, R4
-	WORD $0x4e217870 // fcvtl2 v16.4s, v3.8h
-	WORD $0x4f981200 // fmla v0.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81201 // fmla v1.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a02 // fmla v2.4s, v16.4s, v24.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	WORD $0x4e2178f1 // fcvtl2 v17.4s, v7.8h
-	WORD $0x4f991220 // fmla v0.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91221 // fmla v1.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a22 // fmla v2.4s, v17.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	WORD $0x4e217972 // fcvtl2 v18.4s, v11.8h
-	WORD $0x4f9a1240 // fmla v0.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1241 // fmla v1.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a42 // fmla v2.4s, v18.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b1260 // fmla v0.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1261 // fmla v1.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a62 // fmla v2.4s, v19.4s, v27.s[2]
-	WORD $0x3cf169e3 // ldr q3, [x15, x17]
-	WORD $0x3cf16a07 // ldr q7, [x16, x17]
-	WORD $0x3cf16a6b // ldr q11, [x19, x17]
-	WORD $0x3cf16aaf // ldr q15, [x21, x17]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.H8, V3.H8, V16.H8
-	VTRN2 V7.H8, V3.H8, V17.H8
-	VTRN1 V15.H8, V11.H8, V18.H8
-	VTRN2 V15.H8, V11.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V3.S4
-	VTRN2 V18.S4, V16.S4, V11.S4
-	VTRN1 V19.S4, V17.S4, V7.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	WORD $0x0e217870 // fcvtl v16.4s, v3.4h
-	WORD $0x4f941204 // fmla v4.4s, v16.4s, v20.s[0]
-	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a06 // fmla v6.4s, v16.4s, v20.s[2]
-	WORD $0x0e2178f1 // fcvtl v17.4s, v7.4h
-	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
-	WORD $0x4fb51225 // fmla v5.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a26 // fmla v6.4s, v17.4s, v21.s[2]
-	WORD $0x0e217972 // fcvtl v18.4s, v11.4h
-	WORD $0x4f961244 // fmla v4.4s, v18.4s, v22.s[0]
-	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a46 // fmla v6.4s, v18.4s, v22.s[2]
-	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f971264 // fmla v4.4s, v19.4s, v23.s[0]
-	WORD $0x4fb71265 // fmla v5.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a66 // fmla v6.4s, v19.4s, v23.s[2]
-	WORD $0x4e217870 // fcvtl2 v16.4s, v3.8h
-	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a06 // fmla v6.4s, v16.4s, v24.s[2]
-	WORD $0x4e2178f1 // fcvtl2 v17.4s, v7.8h
-	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
-	WORD $0x4e217972 // fcvtl2 v18.4s, v11.8h
-	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
-	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a66 // fmla v6.4s, v19.4s, v27.s[2]
-	WORD $0x3cf469e3 // ldr q3, [x15, x20]
-	WORD $0x3cf46a07 // ldr q7, [x16, x20]
-	WORD $0x3cf46a6b // ldr q11, [x19, x20]
-	WORD $0x3cf46aaf // ldr q15, [x21, x20]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.H8, V3.H8, V16.H8
-	VTRN2 V7.H8, V3.H8, V17.H8
-	VTRN1 V15.H8, V11.H8, V18.H8
-	VTRN2 V15.H8, V11.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V3.S4
-	VTRN2 V18.S4, V16.S4, V11.S4
-	VTRN1 V19.S4, V17.S4, V7.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	WORD $0x0e217870 // fcvtl v16.4s, v3.4h
-	WORD $0x4f941208 // fmla v8.4s, v16.4s, v20.s[0]
-	WORD $0x4fb41209 // fmla v9.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0a // fmla v10.4s, v16.4s, v20.s[2]
-	WORD $0x0e2178f1 // fcvtl v17.4s, v7.4h
-	WORD $0x4f951228 // fmla v8.4s, v17.4s, v21.s[0]
-	WORD $0x4fb51229 // fmla v9.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a2a // fmla v10.4s, v17.4s, v21.s[2]
-	WORD $0x0e217972 // fcvtl v18.4s, v11.4h
-	WORD $0x4f961248 // fmla v8.4s, v18.4s, v22.s[0]
-	WORD $0x4fb61249 // fmla v9.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a4a // fmla v10.4s, v18.4s, v22.s[2]
-	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f971268 // fmla v8.4s, v19.4s, v23.s[0]
-	WORD $0x4fb71269 // fmla v9.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a6a // fmla v10.4s, v19.4s, v23.s[2]
-	WORD $0x4e217870 // fcvtl2 v16.4s, v3.8h
-	WORD $0x4f981208 // fmla v8.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81209 // fmla v9.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a0a // fmla v10.4s, v16.4s, v24.s[2]
-	WORD $0x4e2178f1 // fcvtl2 v17.4s, v7.8h
-	WORD $0x4f991228 // fmla v8.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91229 // fmla v9.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a2a // fmla v10.4s, v17.4s, v25.s[2]
-	WORD $0x4e217972 // fcvtl2 v18.4s, v11.8h
-	WORD $0x4f9a1248 // fmla v8.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1249 // fmla v9.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a4a // fmla v10.4s, v18.4s, v26.s[2]
-	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b1268 // fmla v8.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1269 // fmla v9.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a6a // fmla v10.4s, v19.4s, v27.s[2]
-	WORD $0x3cf669e3 // ldr q3, [x15, x22]
-	WORD $0x3cf66a07 // ldr q7, [x16, x22]
-	WORD $0x3cf66a6b // ldr q11, [x19, x22]
-	WORD $0x3cf66aaf // ldr q15, [x21, x22]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.H8, V3.H8, V16.H8
-	VTRN2 V7.H8, V3.H8, V17.H8
-	VTRN1 V15.H8, V11.H8, V18.H8
-	VTRN2 V15.H8, V11.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V3.S4
-	VTRN2 V18.S4, V16.S4, V11.S4
-	VTRN1 V19.S4, V17.S4, V7.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	WORD $0x0e217870 // fcvtl v16.4s, v3.4h
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
-	WORD $0x0e2178f1 // fcvtl v17.4s, v7.4h
-	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5122d // fmla v13.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a2e // fmla v14.4s, v17.4s, v21.s[2]
-	WORD $0x0e217972 // fcvtl v18.4s, v11.4h
-	WORD $0x4f96124c // fmla v12.4s, v18.4s, v22.s[0]
-	WORD $0x4fb6124d // fmla v13.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a4e // fmla v14.4s, v18.4s, v22.s[2]
-	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7126d // fmla v13.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a6e // fmla v14.4s, v19.4s, v23.s[2]
-	WORD $0x4e217870 // fcvtl2 v16.4s, v3.8h
-	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
-	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a0e // fmla v14.4s, v16.4s, v24.s[2]
-	WORD $0x4e2178f1 // fcvtl2 v17.4s, v7.8h
-	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
-	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a2e // fmla v14.4s, v17.4s, v25.s[2]
-	WORD $0x4e217972 // fcvtl2 v18.4s, v11.8h
-	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
-	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a4e // fmla v14.4s, v18.4s, v26.s[2]
-	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb126d // fmla v13.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a6e // fmla v14.4s, v19.4s, v27.s[2]
-	ADD $16, R15, R15
-	ADD $16, R16, R16
-	ADD $16, R19, R19
-	ADD $16, R21, R21
-	SUBS $1, R6, R6
-	BNE group3step
-	MOVD s_cap+16(FP), R7
-	CBZ R7, group3first
-	FMOVQ local-256(SP), F3
-	WORD $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
-	FMOVQ local-240(SP), F7
-	WORD $0x4e21d4e1 // fadd v1.4s, v7.4s, v1.4s
-	FMOVQ local-224(SP), F11
-	WORD $0x4e22d562 // fadd v2.4s, v11.4s, v2.4s
-	FMOVQ local-208(SP), F15
-	WORD $0x4e24d5e4 // fadd v4.4s, v15.4s, v4.4s
-	FMOVQ local-192(SP), F3
-	WORD $0x4e25d465 // fadd v5.4s, v3.4s, v5.4s
-	FMOVQ local-176(SP), F7
-	WORD $0x4e26d4e6 // fadd v6.4s, v7.4s, v6.4s
-	FMOVQ local-160(SP), F11
-	WORD $0x4e28d568 // fadd v8.4s, v11.4s, v8.4s
-	FMOVQ local-144(SP), F15
-	WORD $0x4e29d5e9 // fadd v9.4s, v15.4s, v9.4s
-	FMOVQ local-128(SP), F3
-	WORD $0x4e2ad46a // fadd v10.4s, v3.4s, v10.4s
-	FMOVQ local-112(SP), F7
-	WORD $0x4e2cd4ec // fadd v12.4s, v7.4s, v12.4s
-	FMOVQ local-96(SP), F11
-	WORD $0x4e2dd56d // fadd v13.4s, v11.4s, v13.4s
-	FMOVQ local-80(SP), F15
-	WORD $0x4e2ed5ee // fadd v14.4s, v15.4s, v14.4s
-
-group3first:
-	MOVD k_cap+40(FP), R7
-	CBZ R7, group3store
-	FMOVQ F0, local-256(SP)
-	FMOVQ F1, local-240(SP)
-	FMOVQ F2, local-224(SP)
-	FMOVQ F4, local-208(SP)
-	FMOVQ F5, local-192(SP)
-	FMOVQ F6, local-176(SP)
-	FMOVQ F8, local-160(SP)
-	FMOVQ F9, local-144(SP)
-	FMOVQ F10, local-128(SP)
-	FMOVQ F12, local-112(SP)
-	FMOVQ F13, local-96(SP)
-	FMOVQ F14, local-80(SP)
-	MOVD $1, R6
-	MOVD R6, s_cap+16(FP)
-	B group3segment
-
-group3store:
-	VORR V2.B16, V2.B16, V3.B16
-	VORR V6.B16, V6.B16, V7.B16
-	VORR V10.B16, V10.B16, V11.B16
-	VORR V14.B16, V14.B16, V15.B16
-	B store
-
-	// 16 keys by 4 queries.
+	// 16 keys by 3 or 4 queries.
 group4:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
@@ -18074,6 +18654,8 @@ group4ahead0:
 	MOVD R14, R10
 
 group4ahead1:
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ (R15), F16
 	FMOVQ (R16), F17
 	FMOVQ (R19), F18
@@ -18094,56 +18676,80 @@ group4ahead1:
 	WORD $0x4f981280 // fmla v0.4s, v20.4s, v24.s[0]
 	WORD $0x4fb81281 // fmla v1.4s, v20.4s, v24.s[1]
 	WORD $0x4f981a82 // fmla v2.4s, v20.4s, v24.s[2]
+	BLT group4next0
 	WORD $0x4fb81a83 // fmla v3.4s, v20.4s, v24.s[3]
+
+group4next0:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
 	WORD $0x4f9912a0 // fmla v0.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912a1 // fmla v1.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aa2 // fmla v2.4s, v21.4s, v25.s[2]
+	BLT group4next1
 	WORD $0x4fb91aa3 // fmla v3.4s, v21.4s, v25.s[3]
+
+group4next1:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
 	WORD $0x4f9a12c0 // fmla v0.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12c1 // fmla v1.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1ac2 // fmla v2.4s, v22.4s, v26.s[2]
+	BLT group4next2
 	WORD $0x4fba1ac3 // fmla v3.4s, v22.4s, v26.s[3]
+
+group4next2:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
 	WORD $0x4f9b12e0 // fmla v0.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12e1 // fmla v1.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1ae2 // fmla v2.4s, v23.4s, v27.s[2]
+	BLT group4next3
 	WORD $0x4fbb1ae3 // fmla v3.4s, v23.4s, v27.s[3]
+
+group4next3:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
 	WORD $0x4f9c1280 // fmla v0.4s, v20.4s, v28.s[0]
 	WORD $0x4fbc1281 // fmla v1.4s, v20.4s, v28.s[1]
 	WORD $0x4f9c1a82 // fmla v2.4s, v20.4s, v28.s[2]
+	BLT group4next4
 	WORD $0x4fbc1a83 // fmla v3.4s, v20.4s, v28.s[3]
+
+group4next4:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
 	WORD $0x4f9d12a0 // fmla v0.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12a1 // fmla v1.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aa2 // fmla v2.4s, v21.4s, v29.s[2]
+	BLT group4next5
 	WORD $0x4fbd1aa3 // fmla v3.4s, v21.4s, v29.s[3]
+
+group4next5:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
 	WORD $0x4f9e12c0 // fmla v0.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12c1 // fmla v1.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1ac2 // fmla v2.4s, v22.4s, v30.s[2]
+	BLT group4next6
 	WORD $0x4fbe1ac3 // fmla v3.4s, v22.4s, v30.s[3]
+
+group4next6:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
 	WORD $0x4f9f12e0 // fmla v0.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12e1 // fmla v1.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1ae2 // fmla v2.4s, v23.4s, v31.s[2]
+	BLT group4next7
 	WORD $0x4fbf1ae3 // fmla v3.4s, v23.4s, v31.s[3]
+
+group4next7:
 	WORD $0x3cf169f0 // ldr q16, [x15, x17]
 	WORD $0x3cf16a11 // ldr q17, [x16, x17]
 	WORD $0x3cf16a72 // ldr q18, [x19, x17]
@@ -18162,42 +18768,66 @@ group4ahead1:
 	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
 	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
 	WORD $0x4f981a86 // fmla v6.4s, v20.4s, v24.s[2]
+	BLT group4next8
 	WORD $0x4fb81a87 // fmla v7.4s, v20.4s, v24.s[3]
+
+group4next8:
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
 	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912a5 // fmla v5.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aa6 // fmla v6.4s, v21.4s, v25.s[2]
+	BLT group4next9
 	WORD $0x4fb91aa7 // fmla v7.4s, v21.4s, v25.s[3]
+
+group4next9:
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
 	WORD $0x4f9a12c4 // fmla v4.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12c5 // fmla v5.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1ac6 // fmla v6.4s, v22.4s, v26.s[2]
+	BLT group4next10
 	WORD $0x4fba1ac7 // fmla v7.4s, v22.4s, v26.s[3]
+
+group4next10:
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
 	WORD $0x4f9b12e4 // fmla v4.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12e5 // fmla v5.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1ae6 // fmla v6.4s, v23.4s, v27.s[2]
+	BLT group4next11
 	WORD $0x4fbb1ae7 // fmla v7.4s, v23.4s, v27.s[3]
+
+group4next11:
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
 	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
 	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
 	WORD $0x4f9c1a86 // fmla v6.4s, v20.4s, v28.s[2]
+	BLT group4next12
 	WORD $0x4fbc1a87 // fmla v7.4s, v20.4s, v28.s[3]
+
+group4next12:
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
 	WORD $0x4f9d12a4 // fmla v4.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12a5 // fmla v5.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aa6 // fmla v6.4s, v21.4s, v29.s[2]
+	BLT group4next13
 	WORD $0x4fbd1aa7 // fmla v7.4s, v21.4s, v29.s[3]
+
+group4next13:
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
 	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12c5 // fmla v5.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1ac6 // fmla v6.4s, v22.4s, v30.s[2]
+	BLT group4next14
 	WORD $0x4fbe1ac7 // fmla v7.4s, v22.4s, v30.s[3]
+
+group4next14:
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
 	WORD $0x4f9f12e4 // fmla v4.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12e5 // fmla v5.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1ae6 // fmla v6.4s, v23.4s, v31.s[2]
+	BLT group4next15
 	WORD $0x4fbf1ae7 // fmla v7.4s, v23.4s, v31.s[3]
+
+group4next15:
 	WORD $0x3cf469f0 // ldr q16, [x15, x20]
 	WORD $0x3cf46a11 // ldr q17, [x16, x20]
 	WORD $0x3cf46a72 // ldr q18, [x19, x20]
@@ -18216,42 +18846,66 @@ group4ahead1:
 	WORD $0x4f981288 // fmla v8.4s, v20.4s, v24.s[0]
 	WORD $0x4fb81289 // fmla v9.4s, v20.4s, v24.s[1]
 	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
+	BLT group4next16
 	WORD $0x4fb81a8b // fmla v11.4s, v20.4s, v24.s[3]
+
+group4next16:
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
 	WORD $0x4f9912a8 // fmla v8.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912a9 // fmla v9.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aaa // fmla v10.4s, v21.4s, v25.s[2]
+	BLT group4next17
 	WORD $0x4fb91aab // fmla v11.4s, v21.4s, v25.s[3]
+
+group4next17:
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
 	WORD $0x4f9a12c8 // fmla v8.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12c9 // fmla v9.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1aca // fmla v10.4s, v22.4s, v26.s[2]
+	BLT group4next18
 	WORD $0x4fba1acb // fmla v11.4s, v22.4s, v26.s[3]
+
+group4next18:
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
 	WORD $0x4f9b12e8 // fmla v8.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12e9 // fmla v9.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1aea // fmla v10.4s, v23.4s, v27.s[2]
+	BLT group4next19
 	WORD $0x4fbb1aeb // fmla v11.4s, v23.4s, v27.s[3]
+
+group4next19:
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
 	WORD $0x4f9c1288 // fmla v8.4s, v20.4s, v28.s[0]
 	WORD $0x4fbc1289 // fmla v9.4s, v20.4s, v28.s[1]
 	WORD $0x4f9c1a8a // fmla v10.4s, v20.4s, v28.s[2]
+	BLT group4next20
 	WORD $0x4fbc1a8b // fmla v11.4s, v20.4s, v28.s[3]
+
+group4next20:
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
 	WORD $0x4f9d12a8 // fmla v8.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12a9 // fmla v9.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aaa // fmla v10.4s, v21.4s, v29.s[2]
+	BLT group4next21
 	WORD $0x4fbd1aab // fmla v11.4s, v21.4s, v29.s[3]
+
+group4next21:
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
 	WORD $0x4f9e12c8 // fmla v8.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12c9 // fmla v9.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1aca // fmla v10.4s, v22.4s, v30.s[2]
+	BLT group4next22
 	WORD $0x4fbe1acb // fmla v11.4s, v22.4s, v30.s[3]
+
+group4next22:
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
 	WORD $0x4f9f12e8 // fmla v8.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12e9 // fmla v9.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1aea // fmla v10.4s, v23.4s, v31.s[2]
+	BLT group4next23
 	WORD $0x4fbf1aeb // fmla v11.4s, v23.4s, v31.s[3]
+
+group4next23:
 	WORD $0x3cf669f0 // ldr q16, [x15, x22]
 	WORD $0x3cf66a11 // ldr q17, [x16, x22]
 	WORD $0x3cf66a72 // ldr q18, [x19, x22]
@@ -18270,42 +18924,66 @@ group4ahead1:
 	WORD $0x4f98128c // fmla v12.4s, v20.4s, v24.s[0]
 	WORD $0x4fb8128d // fmla v13.4s, v20.4s, v24.s[1]
 	WORD $0x4f981a8e // fmla v14.4s, v20.4s, v24.s[2]
+	BLT group4next24
 	WORD $0x4fb81a8f // fmla v15.4s, v20.4s, v24.s[3]
+
+group4next24:
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
 	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912ad // fmla v13.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aae // fmla v14.4s, v21.4s, v25.s[2]
+	BLT group4next25
 	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
+
+group4next25:
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
 	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12cd // fmla v13.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1ace // fmla v14.4s, v22.4s, v26.s[2]
+	BLT group4next26
 	WORD $0x4fba1acf // fmla v15.4s, v22.4s, v26.s[3]
+
+group4next26:
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
 	WORD $0x4f9b12ec // fmla v12.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12ed // fmla v13.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1aee // fmla v14.4s, v23.4s, v27.s[2]
+	BLT group4next27
 	WORD $0x4fbb1aef // fmla v15.4s, v23.4s, v27.s[3]
+
+group4next27:
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
 	WORD $0x4f9c128c // fmla v12.4s, v20.4s, v28.s[0]
 	WORD $0x4fbc128d // fmla v13.4s, v20.4s, v28.s[1]
 	WORD $0x4f9c1a8e // fmla v14.4s, v20.4s, v28.s[2]
+	BLT group4next28
 	WORD $0x4fbc1a8f // fmla v15.4s, v20.4s, v28.s[3]
+
+group4next28:
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
 	WORD $0x4f9d12ac // fmla v12.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12ad // fmla v13.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aae // fmla v14.4s, v21.4s, v29.s[2]
+	BLT group4next29
 	WORD $0x4fbd1aaf // fmla v15.4s, v21.4s, v29.s[3]
+
+group4next29:
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
 	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1ace // fmla v14.4s, v22.4s, v30.s[2]
+	BLT group4next30
 	WORD $0x4fbe1acf // fmla v15.4s, v22.4s, v30.s[3]
+
+group4next30:
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
 	WORD $0x4f9f12ec // fmla v12.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12ed // fmla v13.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1aee // fmla v14.4s, v23.4s, v31.s[2]
+	BLT group4next31
 	WORD $0x4fbf1aef // fmla v15.4s, v23.4s, v31.s[3]
+
+group4next31:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -18314,58 +18992,68 @@ group4ahead1:
 	BNE group4step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group4first
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ local-256(SP), F16
 	WORD $0x4e20d600 // fadd v0.4s, v16.4s, v0.4s
-	FMOVQ local-240(SP), F17
-	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
-	FMOVQ local-224(SP), F18
-	WORD $0x4e22d642 // fadd v2.4s, v18.4s, v2.4s
-	FMOVQ local-208(SP), F19
-	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
-	FMOVQ local-192(SP), F16
-	WORD $0x4e24d604 // fadd v4.4s, v16.4s, v4.4s
+	FMOVQ local-192(SP), F17
+	WORD $0x4e24d624 // fadd v4.4s, v17.4s, v4.4s
+	FMOVQ local-128(SP), F18
+	WORD $0x4e28d648 // fadd v8.4s, v18.4s, v8.4s
+	FMOVQ local-64(SP), F19
+	WORD $0x4e2cd66c // fadd v12.4s, v19.4s, v12.4s
+	FMOVQ local-240(SP), F16
+	WORD $0x4e21d601 // fadd v1.4s, v16.4s, v1.4s
 	FMOVQ local-176(SP), F17
 	WORD $0x4e25d625 // fadd v5.4s, v17.4s, v5.4s
-	FMOVQ local-160(SP), F18
-	WORD $0x4e26d646 // fadd v6.4s, v18.4s, v6.4s
-	FMOVQ local-144(SP), F19
-	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
-	FMOVQ local-128(SP), F16
-	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
-	FMOVQ local-112(SP), F17
-	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
+	FMOVQ local-112(SP), F18
+	WORD $0x4e29d649 // fadd v9.4s, v18.4s, v9.4s
+	FMOVQ local-48(SP), F19
+	WORD $0x4e2dd66d // fadd v13.4s, v19.4s, v13.4s
+	FMOVQ local-224(SP), F16
+	WORD $0x4e22d602 // fadd v2.4s, v16.4s, v2.4s
+	FMOVQ local-160(SP), F17
+	WORD $0x4e26d626 // fadd v6.4s, v17.4s, v6.4s
 	FMOVQ local-96(SP), F18
 	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
-	FMOVQ local-80(SP), F19
-	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
-	FMOVQ local-64(SP), F16
-	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
-	FMOVQ local-48(SP), F17
-	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
-	FMOVQ local-32(SP), F18
-	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
+	FMOVQ local-32(SP), F19
+	WORD $0x4e2ed66e // fadd v14.4s, v19.4s, v14.4s
+	BLT group4next32
+	FMOVQ local-208(SP), F16
+	WORD $0x4e23d603 // fadd v3.4s, v16.4s, v3.4s
+	FMOVQ local-144(SP), F17
+	WORD $0x4e27d627 // fadd v7.4s, v17.4s, v7.4s
+	FMOVQ local-80(SP), F18
+	WORD $0x4e2bd64b // fadd v11.4s, v18.4s, v11.4s
 	FMOVQ local-16(SP), F19
 	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
+
+group4next32:
 
 group4first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group4store
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ F0, local-256(SP)
-	FMOVQ F1, local-240(SP)
-	FMOVQ F2, local-224(SP)
-	FMOVQ F3, local-208(SP)
 	FMOVQ F4, local-192(SP)
-	FMOVQ F5, local-176(SP)
-	FMOVQ F6, local-160(SP)
-	FMOVQ F7, local-144(SP)
 	FMOVQ F8, local-128(SP)
-	FMOVQ F9, local-112(SP)
-	FMOVQ F10, local-96(SP)
-	FMOVQ F11, local-80(SP)
 	FMOVQ F12, local-64(SP)
+	FMOVQ F1, local-240(SP)
+	FMOVQ F5, local-176(SP)
+	FMOVQ F9, local-112(SP)
 	FMOVQ F13, local-48(SP)
+	FMOVQ F2, local-224(SP)
+	FMOVQ F6, local-160(SP)
+	FMOVQ F10, local-96(SP)
 	FMOVQ F14, local-32(SP)
+	BLT group4next33
+	FMOVQ F3, local-208(SP)
+	FMOVQ F7, local-144(SP)
+	FMOVQ F11, local-80(SP)
 	FMOVQ F15, local-16(SP)
+
+group4next33:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group4segment
@@ -18374,6 +19062,35 @@ group4store:
 	B store
 
 store:
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
+	BGE four
+	CMP $1, R7
+	BGT has1
+	VORR V0.B16, V0.B16, V1.B16
+	VORR V4.B16, V4.B16, V5.B16
+	VORR V8.B16, V8.B16, V9.B16
+	VORR V12.B16, V12.B16, V13.B16
+
+has1:
+	CMP $2, R7
+	BGT has2
+	VORR V1.B16, V1.B16, V2.B16
+	VORR V5.B16, V5.B16, V6.B16
+	VORR V9.B16, V9.B16, V10.B16
+	VORR V13.B16, V13.B16, V14.B16
+
+has2:
+	CMP $3, R7
+	BGT has3
+	VORR V2.B16, V2.B16, V3.B16
+	VORR V6.B16, V6.B16, V7.B16
+	VORR V10.B16, V10.B16, V11.B16
+	VORR V14.B16, V14.B16, V15.B16
+
+has3:
+
+four:
 
 	// Transpose 4×4 matrices.
 	VTRN1 V1.S4, V0.S4, V16.S4
@@ -19598,248 +20315,15 @@ tile:
 whole:
 	MOVD $0, R5
 
-	// A group of up to 4 queries.
+	// A group of up to 4 queries. Up to 2 take a loop of their own.
 group:
 	MOVD n+80(FP), R7
 	SUB R5, R7, R7
-	CMP $4, R7
-	BGE group4
-	CMP $3, R7
-	BGE group3
+	MOVD R7, q_cap+72(FP)
 	CMP $2, R7
-	BGE group2
+	BGT group4
 
-	// 16 keys by 1 queries.
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD d+96(FP), R7
-	MOVD $0, R6
-	MOVD R6, s_cap+16(FP)
-
-group1segment:
-	VMOVI $0, V1.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V13.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, k_cap+40(FP)
-	LSR $3, R6, R6
-	PCALIGN $32
-
-group1step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	ADD $128, R8, R8
-	ADD $128, R9, R9
-	SUBS $128, R10, R10
-	BNE group1ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead0:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	ADD $128, R8, R8
-	ADD $128, R9, R9
-	SUBS $128, R10, R10
-	BNE group1ahead1
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead1:
-	FMOVQ (R15), F2
-	FMOVQ (R16), F3
-	FMOVQ (R19), F4
-	FMOVQ (R21), F6
-
-	// Transpose 4×4 matrices.
-	VTRN1 V3.H8, V2.H8, V7.H8
-	VTRN2 V3.H8, V2.H8, V8.H8
-	VTRN1 V6.H8, V4.H8, V10.H8
-	VTRN2 V6.H8, V4.H8, V11.H8
-	VTRN1 V10.S4, V7.S4, V2.S4
-	VTRN2 V10.S4, V7.S4, V4.S4
-	VTRN1 V11.S4, V8.S4, V3.S4
-	VTRN2 V11.S4, V8.S4, V6.S4
-	WORD $0x3cf169ec // ldr q12, [x15, x17]
-	WORD $0x3cf16a0e // ldr q14, [x16, x17]
-	WORD $0x3cf16a6f // ldr q15, [x19, x17]
-	WORD $0x3cf16ab0 // ldr q16, [x21, x17]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V14.H8, V12.H8, V17.H8
-	VTRN2 V14.H8, V12.H8, V18.H8
-	VTRN1 V16.H8, V15.H8, V19.H8
-	VTRN2 V16.H8, V15.H8, V20.H8
-	VTRN1 V19.S4, V17.S4, V12.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	VTRN1 V20.S4, V18.S4, V14.S4
-	VTRN2 V20.S4, V18.S4, V16.S4
-	FMOVQ (R4), F21
-	ADD R3, R4, R4
-	VZIP1 V2.H8, V0.H8, V7.H8
-	WORD $0x4f9510e1 // fmla v1.4s, v7.4s, v21.s[0]
-	VZIP1 V12.H8, V0.H8, V17.H8
-	WORD $0x4f951225 // fmla v5.4s, v17.4s, v21.s[0]
-	FMOVQ (R4), F22
-	ADD R3, R4, R4
-	VZIP1 V3.H8, V0.H8, V8.H8
-	WORD $0x4f961101 // fmla v1.4s, v8.4s, v22.s[0]
-	VZIP1 V14.H8, V0.H8, V18.H8
-	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
-	FMOVQ (R4), F23
-	ADD R3, R4, R4
-	VZIP1 V4.H8, V0.H8, V10.H8
-	WORD $0x4f971141 // fmla v1.4s, v10.4s, v23.s[0]
-	VZIP1 V15.H8, V0.H8, V19.H8
-	WORD $0x4f971265 // fmla v5.4s, v19.4s, v23.s[0]
-	FMOVQ (R4), F24
-	ADD R3, R4, R4
-	VZIP1 V6.H8, V0.H8, V11.H8
-	WORD $0x4f981161 // fmla v1.4s, v11.4s, v24.s[0]
-	VZIP1 V16.H8, V0.H8, V20.H8
-	WORD $0x4f981285 // fmla v5.4s, v20.4s, v24.s[0]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V2.H8, V0.H8, V7.H8
-	WORD $0x4f9910e1 // fmla v1.4s, v7.4s, v25.s[0]
-	VZIP2 V12.H8, V0.H8, V17.H8
-	WORD $0x4f991225 // fmla v5.4s, v17.4s, v25.s[0]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V3.H8, V0.H8, V8.H8
-	WORD $0x4f9a1101 // fmla v1.4s, v8.4s, v26.s[0]
-	VZIP2 V14.H8, V0.H8, V18.H8
-	WORD $0x4f9a1245 // fmla v5.4s, v18.4s, v26.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V4.H8, V0.H8, V10.H8
-	WORD $0x4f9b1141 // fmla v1.4s, v10.4s, v27.s[0]
-	VZIP2 V15.H8, V0.H8, V19.H8
-	WORD $0x4f9b1265 // fmla v5.4s, v19.4s, v27.s[0]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V6.H8, V0.H8, V11.H8
-	WORD $0x4f9c1161 // fmla v1.4s, v11.4s, v28.s[0]
-	VZIP2 V16.H8, V0.H8, V20.H8
-	WORD $0x4f9c1285 // fmla v5.4s, v20.4s, v28.s[0]
-	WORD $0x3cf469e2 // ldr q2, [x15, x20]
-	WORD $0x3cf46a03 // ldr q3, [x16, x20]
-	WORD $0x3cf46a64 // ldr q4, [x19, x20]
-	WORD $0x3cf46aa6 // ldr q6, [x21, x20]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V3.H8, V2.H8, V7.H8
-	VTRN2 V3.H8, V2.H8, V8.H8
-	VTRN1 V6.H8, V4.H8, V10.H8
-	VTRN2 V6.H8, V4.H8, V11.H8
-	VTRN1 V10.S4, V7.S4, V2.S4
-	VTRN2 V10.S4, V7.S4, V4.S4
-	VTRN1 V11.S4, V8.S4, V3.S4
-	VTRN2 V11.S4, V8.S4, V6.S4
-	WORD $0x3cf669ec // ldr q12, [x15, x22]
-	WORD $0x3cf66a0e // ldr q14, [x16, x22]
-	WORD $0x3cf66a6f // ldr q15, [x19, x22]
-	WORD $0x3cf66ab0 // ldr q16, [x21, x22]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V14.H8, V12.H8, V17.H8
-	VTRN2 V14.H8, V12.H8, V18.H8
-	VTRN1 V16.H8, V15.H8, V19.H8
-	VTRN2 V16.H8, V15.H8, V20.H8
-	VTRN1 V19.S4, V17.S4, V12.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	VTRN1 V20.S4, V18.S4, V14.S4
-	VTRN2 V20.S4, V18.S4, V16.S4
-	VZIP1 V2.H8, V0.H8, V7.H8
-	WORD $0x4f9510e9 // fmla v9.4s, v7.4s, v21.s[0]
-	VZIP1 V12.H8, V0.H8, V17.H8
-	WORD $0x4f95122d // fmla v13.4s, v17.4s, v21.s[0]
-	VZIP1 V3.H8, V0.H8, V8.H8
-	WORD $0x4f961109 // fmla v9.4s, v8.4s, v22.s[0]
-	VZIP1 V14.H8, V0.H8, V18.H8
-	WORD $0x4f96124d // fmla v13.4s, v18.4s, v22.s[0]
-	VZIP1 V4.H8, V0.H8, V10.H8
-	WORD $0x4f971149 // fmla v9.4s, v10.4s, v23.s[0]
-	VZIP1 V15.H8, V0.H8, V19.H8
-	WORD $0x4f97126d // fmla v13.4s, v19.4s, v23.s[0]
-	VZIP1 V6.H8, V0.H8, V11.H8
-	WORD $0x4f981169 // fmla v9.4s, v11.4s, v24.s[0]
-	VZIP1 V16.H8, V0.H8, V20.H8
-	WORD $0x4f98128d // fmla v13.4s, v20.4s, v24.s[0]
-	VZIP2 V2.H8, V0.H8, V7.H8
-	WORD $0x4f9910e9 // fmla v9.4s, v7.4s, v25.s[0]
-	VZIP2 V12.H8, V0.H8, V17.H8
-	WORD $0x4f99122d // fmla v13.4s, v17.4s, v25.s[0]
-	VZIP2 V3.H8, V0.H8, V8.H8
-	WORD $0x4f9a1109 // fmla v9.4s, v8.4s, v26.s[0]
-	VZIP2 V14.H8, V0.H8, V18.H8
-	WORD $0x4f9a124d // fmla v13.4s, v18.4s, v26.s[0]
-	VZIP2 V4.H8, V0.H8, V10.H8
-	WORD $0x4f9b1149 // fmla v9.4s, v10.4s, v27.s[0]
-	VZIP2 V15.H8, V0.H8, V19.H8
-	WORD $0x4f9b126d // fmla v13.4s, v19.4s, v27.s[0]
-	VZIP2 V6.H8, V0.H8, V11.H8
-	WORD $0x4f9c1169 // fmla v9.4s, v11.4s, v28.s[0]
-	VZIP2 V16.H8, V0.H8, V20.H8
-	WORD $0x4f9c128d // fmla v13.4s, v20.4s, v28.s[0]
-	ADD $16, R15, R15
-	ADD $16, R16, R16
-	ADD $16, R19, R19
-	ADD $16, R21, R21
-	SUBS $1, R6, R6
-	BNE group1step
-	MOVD s_cap+16(FP), R7
-	CBZ R7, group1first
-	FMOVQ local-256(SP), F2
-	WORD $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
-	FMOVQ local-240(SP), F3
-	WORD $0x4e25d465 // fadd v5.4s, v3.4s, v5.4s
-	FMOVQ local-224(SP), F4
-	WORD $0x4e29d489 // fadd v9.4s, v4.4s, v9.4s
-	FMOVQ local-208(SP), F6
-	WORD $0x4e2dd4cd // fadd v13.4s, v6.4s, v13.4s
-
-group1first:
-	MOVD k_cap+40(FP), R7
-	CBZ R7, group1store
-	FMOVQ F1, local-256(SP)
-	FMOVQ F5, local-240(SP)
-	FMOVQ F9, local-224(SP)
-	FMOVQ F13, local-208(SP)
-	MOVD $1, R6
-	MOVD R6, s_cap+16(FP)
-	B group1segment
-
-group1store:
-	VORR V1.B16, V1.B16, V2.B16
-	VORR V1.B16, V1.B16, V3.B16
-	VORR V1.B16, V1.B16, V4.B16
-	VORR V5.B16, V5.B16, V6.B16
-	VORR V5.B16, V5.B16, V7.B16
-	VORR V5.B16, V5.B16, V8.B16
-	VORR V9.B16, V9.B16, V10.B16
-	VORR V9.B16, V9.B16, V11.B16
-	VORR V9.B16, V9.B16, V12.B16
-	VORR V13.B16, V13.B16, V14.B16
-	VORR V13.B16, V13.B16, V15.B16
-	VORR V13.B16, V13.B16, V16.B16
-	B store
-
-	// 16 keys by 2 queries.
-group2:
+	// 16 keys by 1 or 2 queries.
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -19893,6 +20377,8 @@ group2ahead0:
 	MOVD R14, R10
 
 group2ahead1:
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ (R15), F3
 	FMOVQ (R16), F4
 	FMOVQ (R19), F7
@@ -19924,67 +20410,91 @@ group2ahead1:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP1 V3.H8, V0.H8, V11.H8
-	WORD $0x4f991161 // fmla v1.4s, v11.4s, v25.s[0]
-	WORD $0x4fb91162 // fmla v2.4s, v11.4s, v25.s[1]
 	VZIP1 V17.H8, V0.H8, V21.H8
+	WORD $0x4f991161 // fmla v1.4s, v11.4s, v25.s[0]
 	WORD $0x4f9912a5 // fmla v5.4s, v21.4s, v25.s[0]
+	BLT group2next0
+	WORD $0x4fb91162 // fmla v2.4s, v11.4s, v25.s[1]
 	WORD $0x4fb912a6 // fmla v6.4s, v21.4s, v25.s[1]
+
+group2next0:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V4.H8, V0.H8, V12.H8
-	WORD $0x4f9a1181 // fmla v1.4s, v12.4s, v26.s[0]
-	WORD $0x4fba1182 // fmla v2.4s, v12.4s, v26.s[1]
 	VZIP1 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9a1181 // fmla v1.4s, v12.4s, v26.s[0]
 	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
+	BLT group2next1
+	WORD $0x4fba1182 // fmla v2.4s, v12.4s, v26.s[1]
 	WORD $0x4fba12c6 // fmla v6.4s, v22.4s, v26.s[1]
+
+group2next1:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V7.H8, V0.H8, V15.H8
-	WORD $0x4f9b11e1 // fmla v1.4s, v15.4s, v27.s[0]
-	WORD $0x4fbb11e2 // fmla v2.4s, v15.4s, v27.s[1]
 	VZIP1 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9b11e1 // fmla v1.4s, v15.4s, v27.s[0]
 	WORD $0x4f9b12e5 // fmla v5.4s, v23.4s, v27.s[0]
+	BLT group2next2
+	WORD $0x4fbb11e2 // fmla v2.4s, v15.4s, v27.s[1]
 	WORD $0x4fbb12e6 // fmla v6.4s, v23.4s, v27.s[1]
+
+group2next2:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V8.H8, V0.H8, V16.H8
-	WORD $0x4f9c1201 // fmla v1.4s, v16.4s, v28.s[0]
-	WORD $0x4fbc1202 // fmla v2.4s, v16.4s, v28.s[1]
 	VZIP1 V20.H8, V0.H8, V24.H8
+	WORD $0x4f9c1201 // fmla v1.4s, v16.4s, v28.s[0]
 	WORD $0x4f9c1305 // fmla v5.4s, v24.4s, v28.s[0]
+	BLT group2next3
+	WORD $0x4fbc1202 // fmla v2.4s, v16.4s, v28.s[1]
 	WORD $0x4fbc1306 // fmla v6.4s, v24.4s, v28.s[1]
+
+group2next3:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V3.H8, V0.H8, V11.H8
-	WORD $0x4f9d1161 // fmla v1.4s, v11.4s, v29.s[0]
-	WORD $0x4fbd1162 // fmla v2.4s, v11.4s, v29.s[1]
 	VZIP2 V17.H8, V0.H8, V21.H8
+	WORD $0x4f9d1161 // fmla v1.4s, v11.4s, v29.s[0]
 	WORD $0x4f9d12a5 // fmla v5.4s, v21.4s, v29.s[0]
+	BLT group2next4
+	WORD $0x4fbd1162 // fmla v2.4s, v11.4s, v29.s[1]
 	WORD $0x4fbd12a6 // fmla v6.4s, v21.4s, v29.s[1]
+
+group2next4:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V4.H8, V0.H8, V12.H8
-	WORD $0x4f9e1181 // fmla v1.4s, v12.4s, v30.s[0]
-	WORD $0x4fbe1182 // fmla v2.4s, v12.4s, v30.s[1]
 	VZIP2 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9e1181 // fmla v1.4s, v12.4s, v30.s[0]
 	WORD $0x4f9e12c5 // fmla v5.4s, v22.4s, v30.s[0]
+	BLT group2next5
+	WORD $0x4fbe1182 // fmla v2.4s, v12.4s, v30.s[1]
 	WORD $0x4fbe12c6 // fmla v6.4s, v22.4s, v30.s[1]
+
+group2next5:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V7.H8, V0.H8, V15.H8
-	WORD $0x4f9f11e1 // fmla v1.4s, v15.4s, v31.s[0]
-	WORD $0x4fbf11e2 // fmla v2.4s, v15.4s, v31.s[1]
 	VZIP2 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9f11e1 // fmla v1.4s, v15.4s, v31.s[0]
 	WORD $0x4f9f12e5 // fmla v5.4s, v23.4s, v31.s[0]
+	BLT group2next6
+	WORD $0x4fbf11e2 // fmla v2.4s, v15.4s, v31.s[1]
 	WORD $0x4fbf12e6 // fmla v6.4s, v23.4s, v31.s[1]
+
+group2next6:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V8.H8, V0.H8, V16.H8
-	WORD $0x4f991201 // fmla v1.4s, v16.4s, v25.s[0]
-	WORD $0x4fb91202 // fmla v2.4s, v16.4s, v25.s[1]
 	VZIP2 V20.H8, V0.H8, V24.H8
+	WORD $0x4f991201 // fmla v1.4s, v16.4s, v25.s[0]
 	WORD $0x4f991305 // fmla v5.4s, v24.4s, v25.s[0]
+	BLT group2next7
+	WORD $0x4fb91202 // fmla v2.4s, v16.4s, v25.s[1]
 	WORD $0x4fb91306 // fmla v6.4s, v24.4s, v25.s[1]
+
+group2next7:
 	SUB R3<<3, R4, R4
 	WORD $0x3cf469e3 // ldr q3, [x15, x20]
 	WORD $0x3cf46a04 // ldr q4, [x16, x20]
@@ -20017,67 +20527,91 @@ group2ahead1:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP1 V3.H8, V0.H8, V11.H8
-	WORD $0x4f991169 // fmla v9.4s, v11.4s, v25.s[0]
-	WORD $0x4fb9116a // fmla v10.4s, v11.4s, v25.s[1]
 	VZIP1 V17.H8, V0.H8, V21.H8
+	WORD $0x4f991169 // fmla v9.4s, v11.4s, v25.s[0]
 	WORD $0x4f9912ad // fmla v13.4s, v21.4s, v25.s[0]
+	BLT group2next8
+	WORD $0x4fb9116a // fmla v10.4s, v11.4s, v25.s[1]
 	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
+
+group2next8:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V4.H8, V0.H8, V12.H8
-	WORD $0x4f9a1189 // fmla v9.4s, v12.4s, v26.s[0]
-	WORD $0x4fba118a // fmla v10.4s, v12.4s, v26.s[1]
 	VZIP1 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9a1189 // fmla v9.4s, v12.4s, v26.s[0]
 	WORD $0x4f9a12cd // fmla v13.4s, v22.4s, v26.s[0]
+	BLT group2next9
+	WORD $0x4fba118a // fmla v10.4s, v12.4s, v26.s[1]
 	WORD $0x4fba12ce // fmla v14.4s, v22.4s, v26.s[1]
+
+group2next9:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V7.H8, V0.H8, V15.H8
-	WORD $0x4f9b11e9 // fmla v9.4s, v15.4s, v27.s[0]
-	WORD $0x4fbb11ea // fmla v10.4s, v15.4s, v27.s[1]
 	VZIP1 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9b11e9 // fmla v9.4s, v15.4s, v27.s[0]
 	WORD $0x4f9b12ed // fmla v13.4s, v23.4s, v27.s[0]
+	BLT group2next10
+	WORD $0x4fbb11ea // fmla v10.4s, v15.4s, v27.s[1]
 	WORD $0x4fbb12ee // fmla v14.4s, v23.4s, v27.s[1]
+
+group2next10:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V8.H8, V0.H8, V16.H8
-	WORD $0x4f9c1209 // fmla v9.4s, v16.4s, v28.s[0]
-	WORD $0x4fbc120a // fmla v10.4s, v16.4s, v28.s[1]
 	VZIP1 V20.H8, V0.H8, V24.H8
+	WORD $0x4f9c1209 // fmla v9.4s, v16.4s, v28.s[0]
 	WORD $0x4f9c130d // fmla v13.4s, v24.4s, v28.s[0]
+	BLT group2next11
+	WORD $0x4fbc120a // fmla v10.4s, v16.4s, v28.s[1]
 	WORD $0x4fbc130e // fmla v14.4s, v24.4s, v28.s[1]
+
+group2next11:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V3.H8, V0.H8, V11.H8
-	WORD $0x4f9d1169 // fmla v9.4s, v11.4s, v29.s[0]
-	WORD $0x4fbd116a // fmla v10.4s, v11.4s, v29.s[1]
 	VZIP2 V17.H8, V0.H8, V21.H8
+	WORD $0x4f9d1169 // fmla v9.4s, v11.4s, v29.s[0]
 	WORD $0x4f9d12ad // fmla v13.4s, v21.4s, v29.s[0]
+	BLT group2next12
+	WORD $0x4fbd116a // fmla v10.4s, v11.4s, v29.s[1]
 	WORD $0x4fbd12ae // fmla v14.4s, v21.4s, v29.s[1]
+
+group2next12:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V4.H8, V0.H8, V12.H8
-	WORD $0x4f9e1189 // fmla v9.4s, v12.4s, v30.s[0]
-	WORD $0x4fbe118a // fmla v10.4s, v12.4s, v30.s[1]
 	VZIP2 V18.H8, V0.H8, V22.H8
+	WORD $0x4f9e1189 // fmla v9.4s, v12.4s, v30.s[0]
 	WORD $0x4f9e12cd // fmla v13.4s, v22.4s, v30.s[0]
+	BLT group2next13
+	WORD $0x4fbe118a // fmla v10.4s, v12.4s, v30.s[1]
 	WORD $0x4fbe12ce // fmla v14.4s, v22.4s, v30.s[1]
+
+group2next13:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V7.H8, V0.H8, V15.H8
-	WORD $0x4f9f11e9 // fmla v9.4s, v15.4s, v31.s[0]
-	WORD $0x4fbf11ea // fmla v10.4s, v15.4s, v31.s[1]
 	VZIP2 V19.H8, V0.H8, V23.H8
+	WORD $0x4f9f11e9 // fmla v9.4s, v15.4s, v31.s[0]
 	WORD $0x4f9f12ed // fmla v13.4s, v23.4s, v31.s[0]
+	BLT group2next14
+	WORD $0x4fbf11ea // fmla v10.4s, v15.4s, v31.s[1]
 	WORD $0x4fbf12ee // fmla v14.4s, v23.4s, v31.s[1]
+
+group2next14:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V8.H8, V0.H8, V16.H8
-	WORD $0x4f991209 // fmla v9.4s, v16.4s, v25.s[0]
-	WORD $0x4fb9120a // fmla v10.4s, v16.4s, v25.s[1]
 	VZIP2 V20.H8, V0.H8, V24.H8
+	WORD $0x4f991209 // fmla v9.4s, v16.4s, v25.s[0]
 	WORD $0x4f99130d // fmla v13.4s, v24.4s, v25.s[0]
+	BLT group2next15
+	WORD $0x4fb9120a // fmla v10.4s, v16.4s, v25.s[1]
 	WORD $0x4fb9130e // fmla v14.4s, v24.4s, v25.s[1]
+
+group2next15:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -20086,368 +20620,52 @@ group2ahead1:
 	BNE group2step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group2first
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ local-256(SP), F3
 	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
-	FMOVQ local-240(SP), F4
-	WORD $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
-	FMOVQ local-224(SP), F7
-	WORD $0x4e25d4e5 // fadd v5.4s, v7.4s, v5.4s
-	FMOVQ local-208(SP), F8
-	WORD $0x4e26d506 // fadd v6.4s, v8.4s, v6.4s
-	FMOVQ local-192(SP), F3
-	WORD $0x4e29d469 // fadd v9.4s, v3.4s, v9.4s
-	FMOVQ local-176(SP), F4
-	WORD $0x4e2ad48a // fadd v10.4s, v4.4s, v10.4s
-	FMOVQ local-160(SP), F7
-	WORD $0x4e2dd4ed // fadd v13.4s, v7.4s, v13.4s
+	FMOVQ local-224(SP), F4
+	WORD $0x4e25d485 // fadd v5.4s, v4.4s, v5.4s
+	FMOVQ local-192(SP), F7
+	WORD $0x4e29d4e9 // fadd v9.4s, v7.4s, v9.4s
+	FMOVQ local-160(SP), F8
+	WORD $0x4e2dd50d // fadd v13.4s, v8.4s, v13.4s
+	BLT group2next16
+	FMOVQ local-240(SP), F3
+	WORD $0x4e22d462 // fadd v2.4s, v3.4s, v2.4s
+	FMOVQ local-208(SP), F4
+	WORD $0x4e26d486 // fadd v6.4s, v4.4s, v6.4s
+	FMOVQ local-176(SP), F7
+	WORD $0x4e2ad4ea // fadd v10.4s, v7.4s, v10.4s
 	FMOVQ local-144(SP), F8
 	WORD $0x4e2ed50e // fadd v14.4s, v8.4s, v14.4s
+
+group2next16:
 
 group2first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group2store
+	MOVD q_cap+72(FP), R7
+	CMP $2, R7
 	FMOVQ F1, local-256(SP)
-	FMOVQ F2, local-240(SP)
 	FMOVQ F5, local-224(SP)
-	FMOVQ F6, local-208(SP)
 	FMOVQ F9, local-192(SP)
-	FMOVQ F10, local-176(SP)
 	FMOVQ F13, local-160(SP)
+	BLT group2next17
+	FMOVQ F2, local-240(SP)
+	FMOVQ F6, local-208(SP)
+	FMOVQ F10, local-176(SP)
 	FMOVQ F14, local-144(SP)
+
+group2next17:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group2segment
 
 group2store:
-	VORR V2.B16, V2.B16, V3.B16
-	VORR V2.B16, V2.B16, V4.B16
-	VORR V6.B16, V6.B16, V7.B16
-	VORR V6.B16, V6.B16, V8.B16
-	VORR V10.B16, V10.B16, V11.B16
-	VORR V10.B16, V10.B16, V12.B16
-	VORR V14.B16, V14.B16, V15.B16
-	VORR V14.B16, V14.B16, V16.B16
 	B store
 
-	// 16 keys by 3 queries.
-group3:
-	MOVD q_base+56(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD d+96(FP), R7
-	MOVD $0, R6
-	MOVD R6, s_cap+16(FP)
-
-group3segment:
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, k_cap+40(FP)
-	LSR $3, R6, R6
-	PCALIGN $32
-
-group3step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	ADD $128, R8, R8
-	ADD $128, R9, R9
-	SUBS $128, R10, R10
-	BNE group3ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead0:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	PRFM 64(R8), PLDL1KEEP
-	PRFM 64(R9), PLDL2KEEP
-	ADD $128, R8, R8
-	ADD $128, R9, R9
-	SUBS $128, R10, R10
-	BNE group3ahead1
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead1:
-	FMOVQ (R15), F4
-	FMOVQ (R16), F8
-	FMOVQ (R19), F12
-	FMOVQ (R21), F16
-
-	// Transpose 4×4 matrices.
-	VTRN1 V8.H8, V4.H8, V17.H8
-	VTRN2 V8.H8, V4.H8, V18.H8
-	VTRN1 V16.H8, V12.H8, V19.H8
-	VTRN2 V16.H8, V12.H8, V20.H8
-	VTRN1 V19.S4, V17.S4, V4.S4
-	VTRN2 V19.S4, V17.S4, V12.S4
-	VTRN1 V20.S4, V18.S4, V8.S4
-	VTRN2 V20.S4, V18.S4, V16.S4
-	FMOVQ (R4), F21
-	ADD R3, R4, R4
-	VZIP1 V4.H8, V0.H8, V17.H8
-	WORD $0x4f951221 // fmla v1.4s, v17.4s, v21.s[0]
-	WORD $0x4fb51222 // fmla v2.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a23 // fmla v3.4s, v17.4s, v21.s[2]
-	FMOVQ (R4), F22
-	ADD R3, R4, R4
-	VZIP1 V8.H8, V0.H8, V18.H8
-	WORD $0x4f961241 // fmla v1.4s, v18.4s, v22.s[0]
-	WORD $0x4fb61242 // fmla v2.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a43 // fmla v3.4s, v18.4s, v22.s[2]
-	FMOVQ (R4), F23
-	ADD R3, R4, R4
-	VZIP1 V12.H8, V0.H8, V19.H8
-	WORD $0x4f971261 // fmla v1.4s, v19.4s, v23.s[0]
-	WORD $0x4fb71262 // fmla v2.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a63 // fmla v3.4s, v19.4s, v23.s[2]
-	FMOVQ (R4), F24
-	ADD R3, R4, R4
-	VZIP1 V16.H8, V0.H8, V20.H8
-	WORD $0x4f981281 // fmla v1.4s, v20.4s, v24.s[0]
-	WORD $0x4fb81282 // fmla v2.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a83 // fmla v3.4s, v20.4s, v24.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V4.H8, V0.H8, V17.H8
-	WORD $0x4f991221 // fmla v1.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91222 // fmla v2.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a23 // fmla v3.4s, v17.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V8.H8, V0.H8, V18.H8
-	WORD $0x4f9a1241 // fmla v1.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1242 // fmla v2.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a43 // fmla v3.4s, v18.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V12.H8, V0.H8, V19.H8
-	WORD $0x4f9b1261 // fmla v1.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1262 // fmla v2.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a63 // fmla v3.4s, v19.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V16.H8, V0.H8, V20.H8
-	WORD $0x4f9c1281 // fmla v1.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc1282 // fmla v2.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a83 // fmla v3.4s, v20.4s, v28.s[2]
-	WORD $0x3cf169e4 // ldr q4, [x15, x17]
-	WORD $0x3cf16a08 // ldr q8, [x16, x17]
-	WORD $0x3cf16a6c // ldr q12, [x19, x17]
-	WORD $0x3cf16ab0 // ldr q16, [x21, x17]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V8.H8, V4.H8, V17.H8
-	VTRN2 V8.H8, V4.H8, V18.H8
-	VTRN1 V16.H8, V12.H8, V19.H8
-	VTRN2 V16.H8, V12.H8, V20.H8
-	VTRN1 V19.S4, V17.S4, V4.S4
-	VTRN2 V19.S4, V17.S4, V12.S4
-	VTRN1 V20.S4, V18.S4, V8.S4
-	VTRN2 V20.S4, V18.S4, V16.S4
-	VZIP1 V4.H8, V0.H8, V17.H8
-	WORD $0x4f951225 // fmla v5.4s, v17.4s, v21.s[0]
-	WORD $0x4fb51226 // fmla v6.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a27 // fmla v7.4s, v17.4s, v21.s[2]
-	VZIP1 V8.H8, V0.H8, V18.H8
-	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
-	WORD $0x4fb61246 // fmla v6.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
-	VZIP1 V12.H8, V0.H8, V19.H8
-	WORD $0x4f971265 // fmla v5.4s, v19.4s, v23.s[0]
-	WORD $0x4fb71266 // fmla v6.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a67 // fmla v7.4s, v19.4s, v23.s[2]
-	VZIP1 V16.H8, V0.H8, V20.H8
-	WORD $0x4f981285 // fmla v5.4s, v20.4s, v24.s[0]
-	WORD $0x4fb81286 // fmla v6.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
-	VZIP2 V4.H8, V0.H8, V17.H8
-	WORD $0x4f991225 // fmla v5.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91226 // fmla v6.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a27 // fmla v7.4s, v17.4s, v25.s[2]
-	VZIP2 V8.H8, V0.H8, V18.H8
-	WORD $0x4f9a1245 // fmla v5.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1246 // fmla v6.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a47 // fmla v7.4s, v18.4s, v26.s[2]
-	VZIP2 V12.H8, V0.H8, V19.H8
-	WORD $0x4f9b1265 // fmla v5.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1266 // fmla v6.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a67 // fmla v7.4s, v19.4s, v27.s[2]
-	VZIP2 V16.H8, V0.H8, V20.H8
-	WORD $0x4f9c1285 // fmla v5.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc1286 // fmla v6.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a87 // fmla v7.4s, v20.4s, v28.s[2]
-	WORD $0x3cf469e4 // ldr q4, [x15, x20]
-	WORD $0x3cf46a08 // ldr q8, [x16, x20]
-	WORD $0x3cf46a6c // ldr q12, [x19, x20]
-	WORD $0x3cf46ab0 // ldr q16, [x21, x20]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V8.H8, V4.H8, V17.H8
-	VTRN2 V8.H8, V4.H8, V18.H8
-	VTRN1 V16.H8, V12.H8, V19.H8
-	VTRN2 V16.H8, V12.H8, V20.H8
-	VTRN1 V19.S4, V17.S4, V4.S4
-	VTRN2 V19.S4, V17.S4, V12.S4
-	VTRN1 V20.S4, V18.S4, V8.S4
-	VTRN2 V20.S4, V18.S4, V16.S4
-	VZIP1 V4.H8, V0.H8, V17.H8
-	WORD $0x4f951229 // fmla v9.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5122a // fmla v10.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
-	VZIP1 V8.H8, V0.H8, V18.H8
-	WORD $0x4f961249 // fmla v9.4s, v18.4s, v22.s[0]
-	WORD $0x4fb6124a // fmla v10.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a4b // fmla v11.4s, v18.4s, v22.s[2]
-	VZIP1 V12.H8, V0.H8, V19.H8
-	WORD $0x4f971269 // fmla v9.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7126a // fmla v10.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a6b // fmla v11.4s, v19.4s, v23.s[2]
-	VZIP1 V16.H8, V0.H8, V20.H8
-	WORD $0x4f981289 // fmla v9.4s, v20.4s, v24.s[0]
-	WORD $0x4fb8128a // fmla v10.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a8b // fmla v11.4s, v20.4s, v24.s[2]
-	VZIP2 V4.H8, V0.H8, V17.H8
-	WORD $0x4f991229 // fmla v9.4s, v17.4s, v25.s[0]
-	WORD $0x4fb9122a // fmla v10.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a2b // fmla v11.4s, v17.4s, v25.s[2]
-	VZIP2 V8.H8, V0.H8, V18.H8
-	WORD $0x4f9a1249 // fmla v9.4s, v18.4s, v26.s[0]
-	WORD $0x4fba124a // fmla v10.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a4b // fmla v11.4s, v18.4s, v26.s[2]
-	VZIP2 V12.H8, V0.H8, V19.H8
-	WORD $0x4f9b1269 // fmla v9.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb126a // fmla v10.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a6b // fmla v11.4s, v19.4s, v27.s[2]
-	VZIP2 V16.H8, V0.H8, V20.H8
-	WORD $0x4f9c1289 // fmla v9.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc128a // fmla v10.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a8b // fmla v11.4s, v20.4s, v28.s[2]
-	WORD $0x3cf669e4 // ldr q4, [x15, x22]
-	WORD $0x3cf66a08 // ldr q8, [x16, x22]
-	WORD $0x3cf66a6c // ldr q12, [x19, x22]
-	WORD $0x3cf66ab0 // ldr q16, [x21, x22]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V8.H8, V4.H8, V17.H8
-	VTRN2 V8.H8, V4.H8, V18.H8
-	VTRN1 V16.H8, V12.H8, V19.H8
-	VTRN2 V16.H8, V12.H8, V20.H8
-	VTRN1 V19.S4, V17.S4, V4.S4
-	VTRN2 V19.S4, V17.S4, V12.S4
-	VTRN1 V20.S4, V18.S4, V8.S4
-	VTRN2 V20.S4, V18.S4, V16.S4
-	VZIP1 V4.H8, V0.H8, V17.H8
-	WORD $0x4f95122d // fmla v13.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a2f // fmla v15.4s, v17.4s, v21.s[2]
-	VZIP1 V8.H8, V0.H8, V18.H8
-	WORD $0x4f96124d // fmla v13.4s, v18.4s, v22.s[0]
-	WORD $0x4fb6124e // fmla v14.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a4f // fmla v15.4s, v18.4s, v22.s[2]
-	VZIP1 V12.H8, V0.H8, V19.H8
-	WORD $0x4f97126d // fmla v13.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a6f // fmla v15.4s, v19.4s, v23.s[2]
-	VZIP1 V16.H8, V0.H8, V20.H8
-	WORD $0x4f98128d // fmla v13.4s, v20.4s, v24.s[0]
-	WORD $0x4fb8128e // fmla v14.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a8f // fmla v15.4s, v20.4s, v24.s[2]
-	VZIP2 V4.H8, V0.H8, V17.H8
-	WORD $0x4f99122d // fmla v13.4s, v17.4s, v25.s[0]
-	WORD $0x4fb9122e // fmla v14.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a2f // fmla v15.4s, v17.4s, v25.s[2]
-	VZIP2 V8.H8, V0.H8, V18.H8
-	WORD $0x4f9a124d // fmla v13.4s, v18.4s, v26.s[0]
-	WORD $0x4fba124e // fmla v14.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a4f // fmla v15.4s, v18.4s, v26.s[2]
-	VZIP2 V12.H8, V0.H8, V19.H8
-	WORD $0x4f9b126d // fmla v13.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb126e // fmla v14.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a6f // fmla v15.4s, v19.4s, v27.s[2]
-	VZIP2 V16.H8, V0.H8, V20.H8
-	WORD $0x4f9c128d // fmla v13.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc128e // fmla v14.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a8f // fmla v15.4s, v20.4s, v28.s[2]
-	ADD $16, R15, R15
-	ADD $16, R16, R16
-	ADD $16, R19, R19
-	ADD $16, R21, R21
-	SUBS $1, R6, R6
-	BNE group3step
-	MOVD s_cap+16(FP), R7
-	CBZ R7, group3first
-	FMOVQ local-256(SP), F4
-	WORD $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
-	FMOVQ local-240(SP), F8
-	WORD $0x4e22d502 // fadd v2.4s, v8.4s, v2.4s
-	FMOVQ local-224(SP), F12
-	WORD $0x4e23d583 // fadd v3.4s, v12.4s, v3.4s
-	FMOVQ local-208(SP), F16
-	WORD $0x4e25d605 // fadd v5.4s, v16.4s, v5.4s
-	FMOVQ local-192(SP), F4
-	WORD $0x4e26d486 // fadd v6.4s, v4.4s, v6.4s
-	FMOVQ local-176(SP), F8
-	WORD $0x4e27d507 // fadd v7.4s, v8.4s, v7.4s
-	FMOVQ local-160(SP), F12
-	WORD $0x4e29d589 // fadd v9.4s, v12.4s, v9.4s
-	FMOVQ local-144(SP), F16
-	WORD $0x4e2ad60a // fadd v10.4s, v16.4s, v10.4s
-	FMOVQ local-128(SP), F4
-	WORD $0x4e2bd48b // fadd v11.4s, v4.4s, v11.4s
-	FMOVQ local-112(SP), F8
-	WORD $0x4e2dd50d // fadd v13.4s, v8.4s, v13.4s
-	FMOVQ local-96(SP), F12
-	WORD $0x4e2ed58e // fadd v14.4s, v12.4s, v14.4s
-	FMOVQ local-80(SP), F16
-	WORD $0x4e2fd60f // fadd v15.4s, v16.4s, v15.4s
-
-group3first:
-	MOVD k_cap+40(FP), R7
-	CBZ R7, group3store
-	FMOVQ F1, local-256(SP)
-	FMOVQ F2, local-240(SP)
-	FMOVQ F3, local-224(SP)
-	FMOVQ F5, local-208(SP)
-	FMOVQ F6, local-192(SP)
-	FMOVQ F7, local-176(SP)
-	FMOVQ F9, local-160(SP)
-	FMOVQ F10, local-144(SP)
-	FMOVQ F11, local-128(SP)
-	FMOVQ F13, local-112(SP)
-	FMOVQ F14, local-96(SP)
-	FMOVQ F15, local-80(SP)
-	MOVD $1, R6
-	MOVD R6, s_cap+16(FP)
-	B group3segment
-
-group3store:
-	VORR V3.B16, V3.B16, V4.B16
-	VORR V7.B16, V7.B16, V8.B16
-	VORR V11.B16, V11.B16, V12.B16
-	VORR V15.B16, V15.B16, V16.B16
-	B store
-
-	// 16 keys by 4 queries.
+	// 16 keys by 3 or 4 queries.
 group4:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
@@ -20510,6 +20728,8 @@ group4ahead0:
 	MOVD R14, R10
 
 group4ahead1:
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ (R15), F17
 	FMOVQ (R16), F18
 	FMOVQ (R19), F19
@@ -20530,56 +20750,80 @@ group4ahead1:
 	WORD $0x4f9912a1 // fmla v1.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912a2 // fmla v2.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aa3 // fmla v3.4s, v21.4s, v25.s[2]
+	BLT group4next0
 	WORD $0x4fb91aa4 // fmla v4.4s, v21.4s, v25.s[3]
+
+group4next0:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9a12c1 // fmla v1.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12c2 // fmla v2.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1ac3 // fmla v3.4s, v22.4s, v26.s[2]
+	BLT group4next1
 	WORD $0x4fba1ac4 // fmla v4.4s, v22.4s, v26.s[3]
+
+group4next1:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9b12e1 // fmla v1.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12e2 // fmla v2.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1ae3 // fmla v3.4s, v23.4s, v27.s[2]
+	BLT group4next2
 	WORD $0x4fbb1ae4 // fmla v4.4s, v23.4s, v27.s[3]
+
+group4next2:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V20.H8, V0.H8, V24.H8
 	WORD $0x4f9c1301 // fmla v1.4s, v24.4s, v28.s[0]
 	WORD $0x4fbc1302 // fmla v2.4s, v24.4s, v28.s[1]
 	WORD $0x4f9c1b03 // fmla v3.4s, v24.4s, v28.s[2]
+	BLT group4next3
 	WORD $0x4fbc1b04 // fmla v4.4s, v24.4s, v28.s[3]
+
+group4next3:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V17.H8, V0.H8, V21.H8
 	WORD $0x4f9d12a1 // fmla v1.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12a2 // fmla v2.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aa3 // fmla v3.4s, v21.4s, v29.s[2]
+	BLT group4next4
 	WORD $0x4fbd1aa4 // fmla v4.4s, v21.4s, v29.s[3]
+
+group4next4:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9e12c1 // fmla v1.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12c2 // fmla v2.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1ac3 // fmla v3.4s, v22.4s, v30.s[2]
+	BLT group4next5
 	WORD $0x4fbe1ac4 // fmla v4.4s, v22.4s, v30.s[3]
+
+group4next5:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9f12e1 // fmla v1.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12e2 // fmla v2.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1ae3 // fmla v3.4s, v23.4s, v31.s[2]
+	BLT group4next6
 	WORD $0x4fbf1ae4 // fmla v4.4s, v23.4s, v31.s[3]
+
+group4next6:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V20.H8, V0.H8, V24.H8
 	WORD $0x4f991301 // fmla v1.4s, v24.4s, v25.s[0]
 	WORD $0x4fb91302 // fmla v2.4s, v24.4s, v25.s[1]
 	WORD $0x4f991b03 // fmla v3.4s, v24.4s, v25.s[2]
+	BLT group4next7
 	WORD $0x4fb91b04 // fmla v4.4s, v24.4s, v25.s[3]
+
+group4next7:
 	SUB R3<<3, R4, R4
 	WORD $0x3cf169f1 // ldr q17, [x15, x17]
 	WORD $0x3cf16a12 // ldr q18, [x16, x17]
@@ -20601,56 +20845,80 @@ group4ahead1:
 	WORD $0x4f9912a5 // fmla v5.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912a6 // fmla v6.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aa7 // fmla v7.4s, v21.4s, v25.s[2]
+	BLT group4next8
 	WORD $0x4fb91aa8 // fmla v8.4s, v21.4s, v25.s[3]
+
+group4next8:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12c6 // fmla v6.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1ac7 // fmla v7.4s, v22.4s, v26.s[2]
+	BLT group4next9
 	WORD $0x4fba1ac8 // fmla v8.4s, v22.4s, v26.s[3]
+
+group4next9:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9b12e5 // fmla v5.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12e6 // fmla v6.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1ae7 // fmla v7.4s, v23.4s, v27.s[2]
+	BLT group4next10
 	WORD $0x4fbb1ae8 // fmla v8.4s, v23.4s, v27.s[3]
+
+group4next10:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V20.H8, V0.H8, V24.H8
 	WORD $0x4f9c1305 // fmla v5.4s, v24.4s, v28.s[0]
 	WORD $0x4fbc1306 // fmla v6.4s, v24.4s, v28.s[1]
 	WORD $0x4f9c1b07 // fmla v7.4s, v24.4s, v28.s[2]
+	BLT group4next11
 	WORD $0x4fbc1b08 // fmla v8.4s, v24.4s, v28.s[3]
+
+group4next11:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V17.H8, V0.H8, V21.H8
 	WORD $0x4f9d12a5 // fmla v5.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12a6 // fmla v6.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aa7 // fmla v7.4s, v21.4s, v29.s[2]
+	BLT group4next12
 	WORD $0x4fbd1aa8 // fmla v8.4s, v21.4s, v29.s[3]
+
+group4next12:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9e12c5 // fmla v5.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12c6 // fmla v6.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1ac7 // fmla v7.4s, v22.4s, v30.s[2]
+	BLT group4next13
 	WORD $0x4fbe1ac8 // fmla v8.4s, v22.4s, v30.s[3]
+
+group4next13:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9f12e5 // fmla v5.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12e6 // fmla v6.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1ae7 // fmla v7.4s, v23.4s, v31.s[2]
+	BLT group4next14
 	WORD $0x4fbf1ae8 // fmla v8.4s, v23.4s, v31.s[3]
+
+group4next14:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V20.H8, V0.H8, V24.H8
 	WORD $0x4f991305 // fmla v5.4s, v24.4s, v25.s[0]
 	WORD $0x4fb91306 // fmla v6.4s, v24.4s, v25.s[1]
 	WORD $0x4f991b07 // fmla v7.4s, v24.4s, v25.s[2]
+	BLT group4next15
 	WORD $0x4fb91b08 // fmla v8.4s, v24.4s, v25.s[3]
+
+group4next15:
 	SUB R3<<3, R4, R4
 	WORD $0x3cf469f1 // ldr q17, [x15, x20]
 	WORD $0x3cf46a12 // ldr q18, [x16, x20]
@@ -20672,56 +20940,80 @@ group4ahead1:
 	WORD $0x4f9912a9 // fmla v9.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912aa // fmla v10.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aab // fmla v11.4s, v21.4s, v25.s[2]
+	BLT group4next16
 	WORD $0x4fb91aac // fmla v12.4s, v21.4s, v25.s[3]
+
+group4next16:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9a12c9 // fmla v9.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12ca // fmla v10.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1acb // fmla v11.4s, v22.4s, v26.s[2]
+	BLT group4next17
 	WORD $0x4fba1acc // fmla v12.4s, v22.4s, v26.s[3]
+
+group4next17:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9b12e9 // fmla v9.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12ea // fmla v10.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1aeb // fmla v11.4s, v23.4s, v27.s[2]
+	BLT group4next18
 	WORD $0x4fbb1aec // fmla v12.4s, v23.4s, v27.s[3]
+
+group4next18:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V20.H8, V0.H8, V24.H8
 	WORD $0x4f9c1309 // fmla v9.4s, v24.4s, v28.s[0]
 	WORD $0x4fbc130a // fmla v10.4s, v24.4s, v28.s[1]
 	WORD $0x4f9c1b0b // fmla v11.4s, v24.4s, v28.s[2]
+	BLT group4next19
 	WORD $0x4fbc1b0c // fmla v12.4s, v24.4s, v28.s[3]
+
+group4next19:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V17.H8, V0.H8, V21.H8
 	WORD $0x4f9d12a9 // fmla v9.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12aa // fmla v10.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aab // fmla v11.4s, v21.4s, v29.s[2]
+	BLT group4next20
 	WORD $0x4fbd1aac // fmla v12.4s, v21.4s, v29.s[3]
+
+group4next20:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9e12c9 // fmla v9.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12ca // fmla v10.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1acb // fmla v11.4s, v22.4s, v30.s[2]
+	BLT group4next21
 	WORD $0x4fbe1acc // fmla v12.4s, v22.4s, v30.s[3]
+
+group4next21:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9f12e9 // fmla v9.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12ea // fmla v10.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1aeb // fmla v11.4s, v23.4s, v31.s[2]
+	BLT group4next22
 	WORD $0x4fbf1aec // fmla v12.4s, v23.4s, v31.s[3]
+
+group4next22:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V20.H8, V0.H8, V24.H8
 	WORD $0x4f991309 // fmla v9.4s, v24.4s, v25.s[0]
 	WORD $0x4fb9130a // fmla v10.4s, v24.4s, v25.s[1]
 	WORD $0x4f991b0b // fmla v11.4s, v24.4s, v25.s[2]
+	BLT group4next23
 	WORD $0x4fb91b0c // fmla v12.4s, v24.4s, v25.s[3]
+
+group4next23:
 	SUB R3<<3, R4, R4
 	WORD $0x3cf669f1 // ldr q17, [x15, x22]
 	WORD $0x3cf66a12 // ldr q18, [x16, x22]
@@ -20743,56 +21035,80 @@ group4ahead1:
 	WORD $0x4f9912ad // fmla v13.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aaf // fmla v15.4s, v21.4s, v25.s[2]
+	BLT group4next24
 	WORD $0x4fb91ab0 // fmla v16.4s, v21.4s, v25.s[3]
+
+group4next24:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9a12cd // fmla v13.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12ce // fmla v14.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1acf // fmla v15.4s, v22.4s, v26.s[2]
+	BLT group4next25
 	WORD $0x4fba1ad0 // fmla v16.4s, v22.4s, v26.s[3]
+
+group4next25:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9b12ed // fmla v13.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12ee // fmla v14.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1aef // fmla v15.4s, v23.4s, v27.s[2]
+	BLT group4next26
 	WORD $0x4fbb1af0 // fmla v16.4s, v23.4s, v27.s[3]
+
+group4next26:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V20.H8, V0.H8, V24.H8
 	WORD $0x4f9c130d // fmla v13.4s, v24.4s, v28.s[0]
 	WORD $0x4fbc130e // fmla v14.4s, v24.4s, v28.s[1]
 	WORD $0x4f9c1b0f // fmla v15.4s, v24.4s, v28.s[2]
+	BLT group4next27
 	WORD $0x4fbc1b10 // fmla v16.4s, v24.4s, v28.s[3]
+
+group4next27:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V17.H8, V0.H8, V21.H8
 	WORD $0x4f9d12ad // fmla v13.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12ae // fmla v14.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aaf // fmla v15.4s, v21.4s, v29.s[2]
+	BLT group4next28
 	WORD $0x4fbd1ab0 // fmla v16.4s, v21.4s, v29.s[3]
+
+group4next28:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9e12cd // fmla v13.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12ce // fmla v14.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1acf // fmla v15.4s, v22.4s, v30.s[2]
+	BLT group4next29
 	WORD $0x4fbe1ad0 // fmla v16.4s, v22.4s, v30.s[3]
+
+group4next29:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9f12ed // fmla v13.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12ee // fmla v14.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1aef // fmla v15.4s, v23.4s, v31.s[2]
+	BLT group4next30
 	WORD $0x4fbf1af0 // fmla v16.4s, v23.4s, v31.s[3]
+
+group4next30:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V20.H8, V0.H8, V24.H8
 	WORD $0x4f99130d // fmla v13.4s, v24.4s, v25.s[0]
 	WORD $0x4fb9130e // fmla v14.4s, v24.4s, v25.s[1]
 	WORD $0x4f991b0f // fmla v15.4s, v24.4s, v25.s[2]
+	BLT group4next31
 	WORD $0x4fb91b10 // fmla v16.4s, v24.4s, v25.s[3]
+
+group4next31:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -20801,58 +21117,68 @@ group4ahead1:
 	BNE group4step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group4first
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ local-256(SP), F17
 	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
-	FMOVQ local-240(SP), F18
-	WORD $0x4e22d642 // fadd v2.4s, v18.4s, v2.4s
-	FMOVQ local-224(SP), F19
-	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
-	FMOVQ local-208(SP), F20
-	WORD $0x4e24d684 // fadd v4.4s, v20.4s, v4.4s
-	FMOVQ local-192(SP), F17
-	WORD $0x4e25d625 // fadd v5.4s, v17.4s, v5.4s
+	FMOVQ local-192(SP), F18
+	WORD $0x4e25d645 // fadd v5.4s, v18.4s, v5.4s
+	FMOVQ local-128(SP), F19
+	WORD $0x4e29d669 // fadd v9.4s, v19.4s, v9.4s
+	FMOVQ local-64(SP), F20
+	WORD $0x4e2dd68d // fadd v13.4s, v20.4s, v13.4s
+	FMOVQ local-240(SP), F17
+	WORD $0x4e22d622 // fadd v2.4s, v17.4s, v2.4s
 	FMOVQ local-176(SP), F18
 	WORD $0x4e26d646 // fadd v6.4s, v18.4s, v6.4s
-	FMOVQ local-160(SP), F19
-	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
-	FMOVQ local-144(SP), F20
-	WORD $0x4e28d688 // fadd v8.4s, v20.4s, v8.4s
-	FMOVQ local-128(SP), F17
-	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
-	FMOVQ local-112(SP), F18
-	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
+	FMOVQ local-112(SP), F19
+	WORD $0x4e2ad66a // fadd v10.4s, v19.4s, v10.4s
+	FMOVQ local-48(SP), F20
+	WORD $0x4e2ed68e // fadd v14.4s, v20.4s, v14.4s
+	FMOVQ local-224(SP), F17
+	WORD $0x4e23d623 // fadd v3.4s, v17.4s, v3.4s
+	FMOVQ local-160(SP), F18
+	WORD $0x4e27d647 // fadd v7.4s, v18.4s, v7.4s
 	FMOVQ local-96(SP), F19
 	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
-	FMOVQ local-80(SP), F20
-	WORD $0x4e2cd68c // fadd v12.4s, v20.4s, v12.4s
-	FMOVQ local-64(SP), F17
-	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
-	FMOVQ local-48(SP), F18
-	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
-	FMOVQ local-32(SP), F19
-	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
+	FMOVQ local-32(SP), F20
+	WORD $0x4e2fd68f // fadd v15.4s, v20.4s, v15.4s
+	BLT group4next32
+	FMOVQ local-208(SP), F17
+	WORD $0x4e24d624 // fadd v4.4s, v17.4s, v4.4s
+	FMOVQ local-144(SP), F18
+	WORD $0x4e28d648 // fadd v8.4s, v18.4s, v8.4s
+	FMOVQ local-80(SP), F19
+	WORD $0x4e2cd66c // fadd v12.4s, v19.4s, v12.4s
 	FMOVQ local-16(SP), F20
 	WORD $0x4e30d690 // fadd v16.4s, v20.4s, v16.4s
+
+group4next32:
 
 group4first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group4store
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
 	FMOVQ F1, local-256(SP)
-	FMOVQ F2, local-240(SP)
-	FMOVQ F3, local-224(SP)
-	FMOVQ F4, local-208(SP)
 	FMOVQ F5, local-192(SP)
-	FMOVQ F6, local-176(SP)
-	FMOVQ F7, local-160(SP)
-	FMOVQ F8, local-144(SP)
 	FMOVQ F9, local-128(SP)
-	FMOVQ F10, local-112(SP)
-	FMOVQ F11, local-96(SP)
-	FMOVQ F12, local-80(SP)
 	FMOVQ F13, local-64(SP)
+	FMOVQ F2, local-240(SP)
+	FMOVQ F6, local-176(SP)
+	FMOVQ F10, local-112(SP)
 	FMOVQ F14, local-48(SP)
+	FMOVQ F3, local-224(SP)
+	FMOVQ F7, local-160(SP)
+	FMOVQ F11, local-96(SP)
 	FMOVQ F15, local-32(SP)
+	BLT group4next33
+	FMOVQ F4, local-208(SP)
+	FMOVQ F8, local-144(SP)
+	FMOVQ F12, local-80(SP)
 	FMOVQ F16, local-16(SP)
+
+group4next33:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group4segment
@@ -20861,6 +21187,35 @@ group4store:
 	B store
 
 store:
+	MOVD q_cap+72(FP), R7
+	CMP $4, R7
+	BGE four
+	CMP $1, R7
+	BGT has1
+	VORR V1.B16, V1.B16, V2.B16
+	VORR V5.B16, V5.B16, V6.B16
+	VORR V9.B16, V9.B16, V10.B16
+	VORR V13.B16, V13.B16, V14.B16
+
+has1:
+	CMP $2, R7
+	BGT has2
+	VORR V2.B16, V2.B16, V3.B16
+	VORR V6.B16, V6.B16, V7.B16
+	VORR V10.B16, V10.B16, V11.B16
+	VORR V14.B16, V14.B16, V15.B16
+
+has2:
+	CMP $3, R7
+	BGT has3
+	VORR V3.B16, V3.B16, V4.B16
+	VORR V7.B16, V7.B16, V8.B16
+	VORR V11.B16, V11.B16, V12.B16
+	VORR V15.B16, V15.B16, V16.B16
+
+has3:
+
+four:
 
 	// Transpose 4×4 matrices.
 	VTRN1 V2.S4, V1.S4, V17.S4
@@ -22266,568 +22621,15 @@ tile:
 whole:
 	MOVD $0, R5
 
-	// A group of up to 4 queries.
+	// A group of up to 4 queries. Up to 2 take a loop of their own.
 group:
 	MOVD a_N+120(FP), R7
 	SUB R5, R7, R7
-	CMP $4, R7
-	BGE group4
-	CMP $3, R7
-	BGE group3
+	MOVD R7, a_Q_cap+112(FP)
 	CMP $2, R7
-	BGE group2
+	BGT group4
 
-	// 16 keys by 1 queries.
-	MOVD a_Q_base+96(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD R15, R16
-	MOVD a_Group+88(FP), R17
-	MOVD a_D+136(FP), R7
-	MOVD $0, R6
-	MOVD R6, a_S_cap+16(FP)
-
-group1segment:
-	VMOVI $0, V3.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V15.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, a_K_cap+40(FP)
-	LSR $4, R6, R6
-	PCALIGN $32
-
-group1step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group1ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead0:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group1ahead1
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead1:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group1ahead2
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead2:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group1ahead3
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group1ahead3:
-	FMOVQ (R19), F4
-	FMOVQ (R20), F5
-	FMOVQ (R22), F6
-	FMOVQ (R24), F8
-
-	// Transpose 4×4 matrices.
-	VTRN1 V5.B16, V4.B16, V9.B16
-	VTRN2 V5.B16, V4.B16, V10.B16
-	VTRN1 V8.B16, V6.B16, V12.B16
-	VTRN2 V8.B16, V6.B16, V13.B16
-	VTRN1 V12.H8, V9.H8, V4.H8
-	VTRN2 V12.H8, V9.H8, V6.H8
-	VTRN1 V13.H8, V10.H8, V5.H8
-	VTRN2 V13.H8, V10.H8, V8.H8
-	VEOR V0.B16, V4.B16, V4.B16
-	VEOR V0.B16, V5.B16, V5.B16
-	VEOR V0.B16, V6.B16, V6.B16
-	VEOR V0.B16, V8.B16, V8.B16
-	FMOVQ (R16), F16
-	WORD $0x3cf56a71 // ldr q17, [x19, x21]
-	WORD $0x3cf56a92 // ldr q18, [x20, x21]
-	WORD $0x3cf56ad3 // ldr q19, [x22, x21]
-	WORD $0x3cf56b14 // ldr q20, [x24, x21]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V18.B16, V17.B16, V21.B16
-	VTRN2 V18.B16, V17.B16, V22.B16
-	VTRN1 V20.B16, V19.B16, V23.B16
-	VTRN2 V20.B16, V19.B16, V24.B16
-	VTRN1 V23.H8, V21.H8, V17.H8
-	VTRN2 V23.H8, V21.H8, V19.H8
-	VTRN1 V24.H8, V22.H8, V18.H8
-	VTRN2 V24.H8, V22.H8, V20.H8
-	VEOR V0.B16, V17.B16, V17.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	VEOR V0.B16, V19.B16, V19.B16
-	VEOR V0.B16, V20.B16, V20.B16
-	FMOVQ 16(R16), F26
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V4.B16, V9.B16
-	VZIP1 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11c3 // fmla v3.4s, v14.4s, v27.s[0]
-	VZIP1 V1.B16, V17.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b1327 // fmla v7.4s, v25.4s, v27.s[0]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V5.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9c11c3 // fmla v3.4s, v14.4s, v28.s[0]
-	VZIP1 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c1327 // fmla v7.4s, v25.4s, v28.s[0]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V6.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9d11c3 // fmla v3.4s, v14.4s, v29.s[0]
-	VZIP1 V1.B16, V19.B16, V23.B16
-	VZIP1 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V8.B16, V13.B16
-	VZIP1 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9e11c3 // fmla v3.4s, v14.4s, v30.s[0]
-	VZIP1 V1.B16, V20.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e1327 // fmla v7.4s, v25.4s, v30.s[0]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9f11c3 // fmla v3.4s, v14.4s, v31.s[0]
-	VZIP2 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f1327 // fmla v7.4s, v25.4s, v31.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11c3 // fmla v3.4s, v14.4s, v27.s[0]
-	VZIP2 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b1327 // fmla v7.4s, v25.4s, v27.s[0]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9c11c3 // fmla v3.4s, v14.4s, v28.s[0]
-	VZIP2 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c1327 // fmla v7.4s, v25.4s, v28.s[0]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9d11c3 // fmla v3.4s, v14.4s, v29.s[0]
-	VZIP2 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V4.B16, V9.B16
-	VZIP1 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9e11c3 // fmla v3.4s, v14.4s, v30.s[0]
-	VZIP2 V1.B16, V17.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e1327 // fmla v7.4s, v25.4s, v30.s[0]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V5.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9f11c3 // fmla v3.4s, v14.4s, v31.s[0]
-	VZIP2 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f1327 // fmla v7.4s, v25.4s, v31.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V6.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11c3 // fmla v3.4s, v14.4s, v27.s[0]
-	VZIP2 V1.B16, V19.B16, V23.B16
-	VZIP1 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b1327 // fmla v7.4s, v25.4s, v27.s[0]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V8.B16, V13.B16
-	VZIP1 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9c11c3 // fmla v3.4s, v14.4s, v28.s[0]
-	VZIP2 V1.B16, V20.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c1327 // fmla v7.4s, v25.4s, v28.s[0]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9d11c3 // fmla v3.4s, v14.4s, v29.s[0]
-	VZIP2 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9e11c3 // fmla v3.4s, v14.4s, v30.s[0]
-	VZIP2 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e1327 // fmla v7.4s, v25.4s, v30.s[0]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9f11c3 // fmla v3.4s, v14.4s, v31.s[0]
-	VZIP2 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f1327 // fmla v7.4s, v25.4s, v31.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11c3 // fmla v3.4s, v14.4s, v27.s[0]
-	VZIP2 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b1327 // fmla v7.4s, v25.4s, v27.s[0]
-	SUB R3<<4, R4, R4
-	WORD $0x3cf76a64 // ldr q4, [x19, x23]
-	WORD $0x3cf76a85 // ldr q5, [x20, x23]
-	WORD $0x3cf76ac6 // ldr q6, [x22, x23]
-	WORD $0x3cf76b08 // ldr q8, [x24, x23]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V5.B16, V4.B16, V9.B16
-	VTRN2 V5.B16, V4.B16, V10.B16
-	VTRN1 V8.B16, V6.B16, V12.B16
-	VTRN2 V8.B16, V6.B16, V13.B16
-	VTRN1 V12.H8, V9.H8, V4.H8
-	VTRN2 V12.H8, V9.H8, V6.H8
-	VTRN1 V13.H8, V10.H8, V5.H8
-	VTRN2 V13.H8, V10.H8, V8.H8
-	VEOR V0.B16, V4.B16, V4.B16
-	VEOR V0.B16, V5.B16, V5.B16
-	VEOR V0.B16, V6.B16, V6.B16
-	VEOR V0.B16, V8.B16, V8.B16
-	FMOVQ 32(R16), F16
-	WORD $0x3cf96a71 // ldr q17, [x19, x25]
-	WORD $0x3cf96a92 // ldr q18, [x20, x25]
-	WORD $0x3cf96ad3 // ldr q19, [x22, x25]
-	WORD $0x3cf96b14 // ldr q20, [x24, x25]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V18.B16, V17.B16, V21.B16
-	VTRN2 V18.B16, V17.B16, V22.B16
-	VTRN1 V20.B16, V19.B16, V23.B16
-	VTRN2 V20.B16, V19.B16, V24.B16
-	VTRN1 V23.H8, V21.H8, V17.H8
-	VTRN2 V23.H8, V21.H8, V19.H8
-	VTRN1 V24.H8, V22.H8, V18.H8
-	VTRN2 V24.H8, V22.H8, V20.H8
-	VEOR V0.B16, V17.B16, V17.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	VEOR V0.B16, V19.B16, V19.B16
-	VEOR V0.B16, V20.B16, V20.B16
-	FMOVQ 48(R16), F26
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V4.B16, V9.B16
-	VZIP1 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11cb // fmla v11.4s, v14.4s, v27.s[0]
-	VZIP1 V1.B16, V17.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V5.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9c11cb // fmla v11.4s, v14.4s, v28.s[0]
-	VZIP1 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c132f // fmla v15.4s, v25.4s, v28.s[0]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V6.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9d11cb // fmla v11.4s, v14.4s, v29.s[0]
-	VZIP1 V1.B16, V19.B16, V23.B16
-	VZIP1 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d132f // fmla v15.4s, v25.4s, v29.s[0]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V8.B16, V13.B16
-	VZIP1 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9e11cb // fmla v11.4s, v14.4s, v30.s[0]
-	VZIP1 V1.B16, V20.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e132f // fmla v15.4s, v25.4s, v30.s[0]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9f11cb // fmla v11.4s, v14.4s, v31.s[0]
-	VZIP2 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f132f // fmla v15.4s, v25.4s, v31.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11cb // fmla v11.4s, v14.4s, v27.s[0]
-	VZIP2 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9c11cb // fmla v11.4s, v14.4s, v28.s[0]
-	VZIP2 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c132f // fmla v15.4s, v25.4s, v28.s[0]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9d11cb // fmla v11.4s, v14.4s, v29.s[0]
-	VZIP2 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d132f // fmla v15.4s, v25.4s, v29.s[0]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V4.B16, V9.B16
-	VZIP1 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9e11cb // fmla v11.4s, v14.4s, v30.s[0]
-	VZIP2 V1.B16, V17.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e132f // fmla v15.4s, v25.4s, v30.s[0]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V5.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9f11cb // fmla v11.4s, v14.4s, v31.s[0]
-	VZIP2 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f132f // fmla v15.4s, v25.4s, v31.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V6.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11cb // fmla v11.4s, v14.4s, v27.s[0]
-	VZIP2 V1.B16, V19.B16, V23.B16
-	VZIP1 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V8.B16, V13.B16
-	VZIP1 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9c11cb // fmla v11.4s, v14.4s, v28.s[0]
-	VZIP2 V1.B16, V20.B16, V24.B16
-	VZIP1 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c132f // fmla v15.4s, v25.4s, v28.s[0]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V9.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9d11cb // fmla v11.4s, v14.4s, v29.s[0]
-	VZIP2 V1.H8, V21.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d132f // fmla v15.4s, v25.4s, v29.s[0]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V10.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9e11cb // fmla v11.4s, v14.4s, v30.s[0]
-	VZIP2 V1.H8, V22.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e132f // fmla v15.4s, v25.4s, v30.s[0]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V12.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9f11cb // fmla v11.4s, v14.4s, v31.s[0]
-	VZIP2 V1.H8, V23.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f132f // fmla v15.4s, v25.4s, v31.s[0]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V13.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
-	WORD $0x4f9b11cb // fmla v11.4s, v14.4s, v27.s[0]
-	VZIP2 V1.H8, V24.H8, V25.H8
-	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
-	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
-	ADD $16, R19, R19
-	ADD $16, R20, R20
-	ADD $16, R22, R22
-	ADD $16, R24, R24
-	SUBS $16, R17, R17
-	BNE group1scale
-	MOVD a_Lsc+80(FP), R17
-	ADD R17<<2, R16, R16
-	MOVD a_Group+88(FP), R17
-
-group1scale:
-	SUBS $1, R6, R6
-	BNE group1step
-	MOVD a_S_cap+16(FP), R7
-	CBZ R7, group1first
-	FMOVQ local-256(SP), F4
-	WORD $0x4e23d483 // fadd v3.4s, v4.4s, v3.4s
-	FMOVQ local-240(SP), F5
-	WORD $0x4e27d4a7 // fadd v7.4s, v5.4s, v7.4s
-	FMOVQ local-224(SP), F6
-	WORD $0x4e2bd4cb // fadd v11.4s, v6.4s, v11.4s
-	FMOVQ local-208(SP), F8
-	WORD $0x4e2fd50f // fadd v15.4s, v8.4s, v15.4s
-
-group1first:
-	MOVD a_K_cap+40(FP), R7
-	CBZ R7, group1store
-	FMOVQ F3, local-256(SP)
-	FMOVQ F7, local-240(SP)
-	FMOVQ F11, local-224(SP)
-	FMOVQ F15, local-208(SP)
-	MOVD $1, R6
-	MOVD R6, a_S_cap+16(FP)
-	B group1segment
-
-group1store:
-	VORR V3.B16, V3.B16, V4.B16
-	VORR V3.B16, V3.B16, V5.B16
-	VORR V3.B16, V3.B16, V6.B16
-	VORR V7.B16, V7.B16, V8.B16
-	VORR V7.B16, V7.B16, V9.B16
-	VORR V7.B16, V7.B16, V10.B16
-	VORR V11.B16, V11.B16, V12.B16
-	VORR V11.B16, V11.B16, V13.B16
-	VORR V11.B16, V11.B16, V14.B16
-	VORR V15.B16, V15.B16, V16.B16
-	VORR V15.B16, V15.B16, V17.B16
-	VORR V15.B16, V15.B16, V18.B16
-	B store
-
-	// 16 keys by 2 queries.
-group2:
+	// 16 keys by 1 or 2 queries.
 	MOVD a_Q_base+96(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -22901,6 +22703,8 @@ group2ahead2:
 	MOVD R14, R10
 
 group2ahead3:
+	MOVD a_Q_cap+112(FP), R7
+	CMP $2, R7
 	FMOVQ (R19), F5
 	FMOVQ (R20), F6
 	FMOVQ (R22), F9
@@ -22945,208 +22749,256 @@ group2ahead3:
 	VZIP1 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V21.B16, V25.B16
 	VZIP1 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next0
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next0:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V6.B16, V14.B16
 	VZIP1 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V22.B16, V26.B16
 	VZIP1 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next1
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next1:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V9.B16, V17.B16
 	VZIP1 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V23.B16, V27.B16
 	VZIP1 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next2
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next2:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V10.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V24.B16, V28.B16
 	VZIP1 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next3
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next3:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next4
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next4:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next5
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next5:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next6
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next6:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next7
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next7:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V5.B16, V13.B16
 	VZIP1 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V21.B16, V25.B16
 	VZIP1 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next8
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next8:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V6.B16, V14.B16
 	VZIP1 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V22.B16, V26.B16
 	VZIP1 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next9
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next9:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V9.B16, V17.B16
 	VZIP1 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V23.B16, V27.B16
 	VZIP1 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next10
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next10:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V10.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V24.B16, V28.B16
 	VZIP1 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next11
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next11:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next12
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next12:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next13
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next13:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next14
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next14:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	BLT group2next15
+	WORD $0x4fbf1264 // fmla v4.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
+
+group2next15:
 	SUB R3<<4, R4, R4
 	WORD $0x3cf76a65 // ldr q5, [x19, x23]
 	WORD $0x3cf76a86 // ldr q6, [x20, x23]
@@ -23192,208 +23044,256 @@ group2ahead3:
 	VZIP1 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V21.B16, V25.B16
 	VZIP1 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next16
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next16:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V6.B16, V14.B16
 	VZIP1 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V22.B16, V26.B16
 	VZIP1 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next17
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next17:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V9.B16, V17.B16
 	VZIP1 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V23.B16, V27.B16
 	VZIP1 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next18
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next18:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V10.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V24.B16, V28.B16
 	VZIP1 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next19
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next19:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next20
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next20:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next21
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next21:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next22
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next22:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next23
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next23:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V5.B16, V13.B16
 	VZIP1 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V21.B16, V25.B16
 	VZIP1 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next24
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next24:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V6.B16, V14.B16
 	VZIP1 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V22.B16, V26.B16
 	VZIP1 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next25
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next25:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V9.B16, V17.B16
 	VZIP1 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V23.B16, V27.B16
 	VZIP1 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next26
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next26:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V10.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V24.B16, V28.B16
 	VZIP1 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next27
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next27:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next28
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next28:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next29
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next29:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next30
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next30:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
 	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	BLT group2next31
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
+
+group2next31:
 	ADD $16, R19, R19
 	ADD $16, R20, R20
 	ADD $16, R22, R22
@@ -23409,818 +23309,52 @@ group2scale:
 	BNE group2step
 	MOVD a_S_cap+16(FP), R7
 	CBZ R7, group2first
+	MOVD a_Q_cap+112(FP), R7
+	CMP $2, R7
 	FMOVQ local-256(SP), F5
 	WORD $0x4e23d4a3 // fadd v3.4s, v5.4s, v3.4s
-	FMOVQ local-240(SP), F6
-	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
-	FMOVQ local-224(SP), F9
-	WORD $0x4e27d527 // fadd v7.4s, v9.4s, v7.4s
-	FMOVQ local-208(SP), F10
-	WORD $0x4e28d548 // fadd v8.4s, v10.4s, v8.4s
-	FMOVQ local-192(SP), F5
-	WORD $0x4e2bd4ab // fadd v11.4s, v5.4s, v11.4s
-	FMOVQ local-176(SP), F6
-	WORD $0x4e2cd4cc // fadd v12.4s, v6.4s, v12.4s
-	FMOVQ local-160(SP), F9
-	WORD $0x4e2fd52f // fadd v15.4s, v9.4s, v15.4s
+	FMOVQ local-224(SP), F6
+	WORD $0x4e27d4c7 // fadd v7.4s, v6.4s, v7.4s
+	FMOVQ local-192(SP), F9
+	WORD $0x4e2bd52b // fadd v11.4s, v9.4s, v11.4s
+	FMOVQ local-160(SP), F10
+	WORD $0x4e2fd54f // fadd v15.4s, v10.4s, v15.4s
+	BLT group2next32
+	FMOVQ local-240(SP), F5
+	WORD $0x4e24d4a4 // fadd v4.4s, v5.4s, v4.4s
+	FMOVQ local-208(SP), F6
+	WORD $0x4e28d4c8 // fadd v8.4s, v6.4s, v8.4s
+	FMOVQ local-176(SP), F9
+	WORD $0x4e2cd52c // fadd v12.4s, v9.4s, v12.4s
 	FMOVQ local-144(SP), F10
 	WORD $0x4e30d550 // fadd v16.4s, v10.4s, v16.4s
+
+group2next32:
 
 group2first:
 	MOVD a_K_cap+40(FP), R7
 	CBZ R7, group2store
+	MOVD a_Q_cap+112(FP), R7
+	CMP $2, R7
 	FMOVQ F3, local-256(SP)
-	FMOVQ F4, local-240(SP)
 	FMOVQ F7, local-224(SP)
-	FMOVQ F8, local-208(SP)
 	FMOVQ F11, local-192(SP)
-	FMOVQ F12, local-176(SP)
 	FMOVQ F15, local-160(SP)
+	BLT group2next33
+	FMOVQ F4, local-240(SP)
+	FMOVQ F8, local-208(SP)
+	FMOVQ F12, local-176(SP)
 	FMOVQ F16, local-144(SP)
+
+group2next33:
 	MOVD $1, R6
 	MOVD R6, a_S_cap+16(FP)
 	B group2segment
 
 group2store:
-	VORR V4.B16, V4.B16, V5.B16
-	VORR V4.B16, V4.B16, V6.B16
-	VORR V8.B16, V8.B16, V9.B16
-	VORR V8.B16, V8.B16, V10.B16
-	VORR V12.B16, V12.B16, V13.B16
-	VORR V12.B16, V12.B16, V14.B16
-	VORR V16.B16, V16.B16, V17.B16
-	VORR V16.B16, V16.B16, V18.B16
 	B store
 
-	// 16 keys by 3 queries.
-group3:
-	MOVD a_Q_base+96(FP), R4
-	ADD R5<<2, R4, R4
-	MOVD R13, R8
-	MOVD R12, R9
-	MOVD R14, R10
-	MOVD R15, R16
-	MOVD a_Group+88(FP), R17
-	MOVD a_D+136(FP), R7
-	MOVD $0, R6
-	MOVD R6, a_S_cap+16(FP)
-
-group3segment:
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	MOVD $64, R6
-	CMP R7, R6
-	CSEL LT, R6, R7, R6
-	SUB R6, R7, R7
-	MOVD R7, a_K_cap+40(FP)
-	LSR $4, R6, R6
-	PCALIGN $32
-
-group3step:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group3ahead0
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead0:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group3ahead1
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead1:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group3ahead2
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead2:
-	PRFM (R8), PLDL1KEEP
-	PRFM (R9), PLDL2KEEP
-	ADD $64, R8, R8
-	ADD $64, R9, R9
-	SUBS $64, R10, R10
-	BNE group3ahead3
-	ADD R11, R8, R8
-	ADD R11, R9, R9
-	MOVD R14, R10
-
-group3ahead3:
-	FMOVQ (R19), F6
-	FMOVQ (R20), F10
-	FMOVQ (R22), F14
-	FMOVQ (R24), F18
-
-	// Transpose 4×4 matrices.
-	VTRN1 V10.B16, V6.B16, V19.B16
-	VTRN2 V10.B16, V6.B16, V20.B16
-	VTRN1 V18.B16, V14.B16, V21.B16
-	VTRN2 V18.B16, V14.B16, V22.B16
-	VTRN1 V21.H8, V19.H8, V6.H8
-	VTRN2 V21.H8, V19.H8, V14.H8
-	VTRN1 V22.H8, V20.H8, V10.H8
-	VTRN2 V22.H8, V20.H8, V18.H8
-	VEOR V0.B16, V6.B16, V6.B16
-	VEOR V0.B16, V10.B16, V10.B16
-	VEOR V0.B16, V14.B16, V14.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	FMOVQ (R16), F24
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e3 // fmla v3.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e4 // fmla v4.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae5 // fmla v5.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e3 // fmla v3.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e4 // fmla v4.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae5 // fmla v5.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12e3 // fmla v3.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12e4 // fmla v4.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1ae5 // fmla v5.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12e3 // fmla v3.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12e4 // fmla v4.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1ae5 // fmla v5.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12e3 // fmla v3.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12e4 // fmla v4.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1ae5 // fmla v5.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12e3 // fmla v3.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12e4 // fmla v4.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1ae5 // fmla v5.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12e3 // fmla v3.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12e4 // fmla v4.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1ae5 // fmla v5.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e3 // fmla v3.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e4 // fmla v4.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae5 // fmla v5.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e3 // fmla v3.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e4 // fmla v4.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae5 // fmla v5.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12e3 // fmla v3.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12e4 // fmla v4.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1ae5 // fmla v5.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12e3 // fmla v3.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12e4 // fmla v4.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1ae5 // fmla v5.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12e3 // fmla v3.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12e4 // fmla v4.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1ae5 // fmla v5.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12e3 // fmla v3.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12e4 // fmla v4.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1ae5 // fmla v5.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12e3 // fmla v3.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12e4 // fmla v4.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1ae5 // fmla v5.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e3 // fmla v3.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e4 // fmla v4.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae5 // fmla v5.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e3 // fmla v3.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e4 // fmla v4.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae5 // fmla v5.4s, v23.4s, v26.s[2]
-	SUB R3<<4, R4, R4
-	WORD $0x3cf56a66 // ldr q6, [x19, x21]
-	WORD $0x3cf56a8a // ldr q10, [x20, x21]
-	WORD $0x3cf56ace // ldr q14, [x22, x21]
-	WORD $0x3cf56b12 // ldr q18, [x24, x21]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V10.B16, V6.B16, V19.B16
-	VTRN2 V10.B16, V6.B16, V20.B16
-	VTRN1 V18.B16, V14.B16, V21.B16
-	VTRN2 V18.B16, V14.B16, V22.B16
-	VTRN1 V21.H8, V19.H8, V6.H8
-	VTRN2 V21.H8, V19.H8, V14.H8
-	VTRN1 V22.H8, V20.H8, V10.H8
-	VTRN2 V22.H8, V20.H8, V18.H8
-	VEOR V0.B16, V6.B16, V6.B16
-	VEOR V0.B16, V10.B16, V10.B16
-	VEOR V0.B16, V14.B16, V14.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	FMOVQ 16(R16), F24
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e7 // fmla v7.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e8 // fmla v8.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae9 // fmla v9.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e7 // fmla v7.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e8 // fmla v8.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae9 // fmla v9.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12e7 // fmla v7.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12e8 // fmla v8.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1ae9 // fmla v9.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12e7 // fmla v7.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12e8 // fmla v8.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1ae9 // fmla v9.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12e7 // fmla v7.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12e8 // fmla v8.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1ae9 // fmla v9.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12e7 // fmla v7.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12e8 // fmla v8.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1ae9 // fmla v9.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12e7 // fmla v7.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12e8 // fmla v8.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1ae9 // fmla v9.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e7 // fmla v7.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e8 // fmla v8.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae9 // fmla v9.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e7 // fmla v7.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e8 // fmla v8.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae9 // fmla v9.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12e7 // fmla v7.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12e8 // fmla v8.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1ae9 // fmla v9.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12e7 // fmla v7.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12e8 // fmla v8.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1ae9 // fmla v9.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12e7 // fmla v7.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12e8 // fmla v8.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1ae9 // fmla v9.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12e7 // fmla v7.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12e8 // fmla v8.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1ae9 // fmla v9.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12e7 // fmla v7.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12e8 // fmla v8.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1ae9 // fmla v9.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e7 // fmla v7.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e8 // fmla v8.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae9 // fmla v9.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e7 // fmla v7.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e8 // fmla v8.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae9 // fmla v9.4s, v23.4s, v26.s[2]
-	SUB R3<<4, R4, R4
-	WORD $0x3cf76a66 // ldr q6, [x19, x23]
-	WORD $0x3cf76a8a // ldr q10, [x20, x23]
-	WORD $0x3cf76ace // ldr q14, [x22, x23]
-	WORD $0x3cf76b12 // ldr q18, [x24, x23]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V10.B16, V6.B16, V19.B16
-	VTRN2 V10.B16, V6.B16, V20.B16
-	VTRN1 V18.B16, V14.B16, V21.B16
-	VTRN2 V18.B16, V14.B16, V22.B16
-	VTRN1 V21.H8, V19.H8, V6.H8
-	VTRN2 V21.H8, V19.H8, V14.H8
-	VTRN1 V22.H8, V20.H8, V10.H8
-	VTRN2 V22.H8, V20.H8, V18.H8
-	VEOR V0.B16, V6.B16, V6.B16
-	VEOR V0.B16, V10.B16, V10.B16
-	VEOR V0.B16, V14.B16, V14.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	FMOVQ 32(R16), F24
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912eb // fmla v11.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ec // fmla v12.4s, v23.4s, v25.s[1]
-	WORD $0x4f991aed // fmla v13.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12eb // fmla v11.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12ec // fmla v12.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1aed // fmla v13.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12eb // fmla v11.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12ec // fmla v12.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1aed // fmla v13.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12eb // fmla v11.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12ec // fmla v12.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1aed // fmla v13.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12eb // fmla v11.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12ec // fmla v12.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1aed // fmla v13.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12eb // fmla v11.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12ec // fmla v12.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1aed // fmla v13.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12eb // fmla v11.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12ec // fmla v12.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1aed // fmla v13.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912eb // fmla v11.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ec // fmla v12.4s, v23.4s, v25.s[1]
-	WORD $0x4f991aed // fmla v13.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12eb // fmla v11.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12ec // fmla v12.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1aed // fmla v13.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12eb // fmla v11.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12ec // fmla v12.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1aed // fmla v13.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12eb // fmla v11.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12ec // fmla v12.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1aed // fmla v13.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12eb // fmla v11.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12ec // fmla v12.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1aed // fmla v13.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12eb // fmla v11.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12ec // fmla v12.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1aed // fmla v13.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12eb // fmla v11.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12ec // fmla v12.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1aed // fmla v13.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912eb // fmla v11.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ec // fmla v12.4s, v23.4s, v25.s[1]
-	WORD $0x4f991aed // fmla v13.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12eb // fmla v11.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12ec // fmla v12.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1aed // fmla v13.4s, v23.4s, v26.s[2]
-	SUB R3<<4, R4, R4
-	WORD $0x3cf96a66 // ldr q6, [x19, x25]
-	WORD $0x3cf96a8a // ldr q10, [x20, x25]
-	WORD $0x3cf96ace // ldr q14, [x22, x25]
-	WORD $0x3cf96b12 // ldr q18, [x24, x25]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V10.B16, V6.B16, V19.B16
-	VTRN2 V10.B16, V6.B16, V20.B16
-	VTRN1 V18.B16, V14.B16, V21.B16
-	VTRN2 V18.B16, V14.B16, V22.B16
-	VTRN1 V21.H8, V19.H8, V6.H8
-	VTRN2 V21.H8, V19.H8, V14.H8
-	VTRN1 V22.H8, V20.H8, V10.H8
-	VTRN2 V22.H8, V20.H8, V18.H8
-	VEOR V0.B16, V6.B16, V6.B16
-	VEOR V0.B16, V10.B16, V10.B16
-	VEOR V0.B16, V14.B16, V14.B16
-	VEOR V0.B16, V18.B16, V18.B16
-	FMOVQ 48(R16), F24
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912ef // fmla v15.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912f0 // fmla v16.4s, v23.4s, v25.s[1]
-	WORD $0x4f991af1 // fmla v17.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12ef // fmla v15.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12f0 // fmla v16.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1af1 // fmla v17.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12ef // fmla v15.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12f0 // fmla v16.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1af1 // fmla v17.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP1 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12ef // fmla v15.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12f0 // fmla v16.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1af1 // fmla v17.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12ef // fmla v15.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12f0 // fmla v16.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1af1 // fmla v17.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12ef // fmla v15.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12f0 // fmla v16.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1af1 // fmla v17.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12ef // fmla v15.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12f0 // fmla v16.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1af1 // fmla v17.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912ef // fmla v15.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912f0 // fmla v16.4s, v23.4s, v25.s[1]
-	WORD $0x4f991af1 // fmla v17.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V6.B16, V19.B16
-	VZIP1 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12ef // fmla v15.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12f0 // fmla v16.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1af1 // fmla v17.4s, v23.4s, v26.s[2]
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V10.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12ef // fmla v15.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12f0 // fmla v16.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1af1 // fmla v17.4s, v23.4s, v27.s[2]
-	FMOVQ (R4), F28
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V14.B16, V21.B16
-	VZIP1 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12ef // fmla v15.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12f0 // fmla v16.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1af1 // fmla v17.4s, v23.4s, v28.s[2]
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
-	VZIP2 V1.B16, V18.B16, V22.B16
-	VZIP1 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12ef // fmla v15.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12f0 // fmla v16.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1af1 // fmla v17.4s, v23.4s, v29.s[2]
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V19.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12ef // fmla v15.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12f0 // fmla v16.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1af1 // fmla v17.4s, v23.4s, v30.s[2]
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V20.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12ef // fmla v15.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12f0 // fmla v16.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1af1 // fmla v17.4s, v23.4s, v31.s[2]
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V21.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912ef // fmla v15.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912f0 // fmla v16.4s, v23.4s, v25.s[1]
-	WORD $0x4f991af1 // fmla v17.4s, v23.4s, v25.s[2]
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	VZIP2 V1.H8, V22.H8, V23.H8
-	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
-	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12ef // fmla v15.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12f0 // fmla v16.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1af1 // fmla v17.4s, v23.4s, v26.s[2]
-	ADD $16, R19, R19
-	ADD $16, R20, R20
-	ADD $16, R22, R22
-	ADD $16, R24, R24
-	SUBS $16, R17, R17
-	BNE group3scale
-	MOVD a_Lsc+80(FP), R17
-	ADD R17<<2, R16, R16
-	MOVD a_Group+88(FP), R17
-
-group3scale:
-	SUBS $1, R6, R6
-	BNE group3step
-	MOVD a_S_cap+16(FP), R7
-	CBZ R7, group3first
-	FMOVQ local-256(SP), F6
-	WORD $0x4e23d4c3 // fadd v3.4s, v6.4s, v3.4s
-	FMOVQ local-240(SP), F10
-	WORD $0x4e24d544 // fadd v4.4s, v10.4s, v4.4s
-	FMOVQ local-224(SP), F14
-	WORD $0x4e25d5c5 // fadd v5.4s, v14.4s, v5.4s
-	FMOVQ local-208(SP), F18
-	WORD $0x4e27d647 // fadd v7.4s, v18.4s, v7.4s
-	FMOVQ local-192(SP), F6
-	WORD $0x4e28d4c8 // fadd v8.4s, v6.4s, v8.4s
-	FMOVQ local-176(SP), F10
-	WORD $0x4e29d549 // fadd v9.4s, v10.4s, v9.4s
-	FMOVQ local-160(SP), F14
-	WORD $0x4e2bd5cb // fadd v11.4s, v14.4s, v11.4s
-	FMOVQ local-144(SP), F18
-	WORD $0x4e2cd64c // fadd v12.4s, v18.4s, v12.4s
-	FMOVQ local-128(SP), F6
-	WORD $0x4e2dd4cd // fadd v13.4s, v6.4s, v13.4s
-	FMOVQ local-112(SP), F10
-	WORD $0x4e2fd54f // fadd v15.4s, v10.4s, v15.4s
-	FMOVQ local-96(SP), F14
-	WORD $0x4e30d5d0 // fadd v16.4s, v14.4s, v16.4s
-	FMOVQ local-80(SP), F18
-	WORD $0x4e31d651 // fadd v17.4s, v18.4s, v17.4s
-
-group3first:
-	MOVD a_K_cap+40(FP), R7
-	CBZ R7, group3store
-	FMOVQ F3, local-256(SP)
-	FMOVQ F4, local-240(SP)
-	FMOVQ F5, local-224(SP)
-	FMOVQ F7, local-208(SP)
-	FMOVQ F8, local-192(SP)
-	FMOVQ F9, local-176(SP)
-	FMOVQ F11, local-160(SP)
-	FMOVQ F12, local-144(SP)
-	FMOVQ F13, local-128(SP)
-	FMOVQ F15, local-112(SP)
-	FMOVQ F16, local-96(SP)
-	FMOVQ F17, local-80(SP)
-	MOVD $1, R6
-	MOVD R6, a_S_cap+16(FP)
-	B group3segment
-
-group3store:
-	VORR V5.B16, V5.B16, V6.B16
-	VORR V9.B16, V9.B16, V10.B16
-	VORR V13.B16, V13.B16, V14.B16
-	VORR V17.B16, V17.B16, V18.B16
-	B store
-
-	// 16 keys by 4 queries.
+	// 16 keys by 3 or 4 queries.
 group4:
 	MOVD a_Q_base+96(FP), R4
 	ADD R5<<2, R4, R4
@@ -24303,6 +23437,8 @@ group4ahead2:
 	MOVD R14, R10
 
 group4ahead3:
+	MOVD a_Q_cap+112(FP), R7
+	CMP $4, R7
 	FMOVQ (R19), F19
 	FMOVQ (R20), F20
 	FMOVQ (R22), F21
@@ -24331,7 +23467,10 @@ group4ahead3:
 	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	BLT group4next0
 	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+
+group4next0:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V20.B16, V24.B16
@@ -24341,7 +23480,10 @@ group4ahead3:
 	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
+	BLT group4next1
 	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
+
+group4next1:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V21.B16, V25.B16
@@ -24351,7 +23493,10 @@ group4ahead3:
 	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
+	BLT group4next2
 	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+
+group4next2:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V22.B16, V26.B16
@@ -24361,7 +23506,10 @@ group4ahead3:
 	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	BLT group4next3
 	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+
+group4next3:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -24370,7 +23518,10 @@ group4ahead3:
 	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
+	BLT group4next4
 	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
+
+group4next4:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -24379,7 +23530,10 @@ group4ahead3:
 	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
+	BLT group4next5
 	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+
+group4next5:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -24388,7 +23542,10 @@ group4ahead3:
 	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	BLT group4next6
 	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+
+group4next6:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -24397,7 +23554,10 @@ group4ahead3:
 	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
+	BLT group4next7
 	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
+
+group4next7:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V19.B16, V23.B16
@@ -24407,7 +23567,10 @@ group4ahead3:
 	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
+	BLT group4next8
 	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+
+group4next8:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V20.B16, V24.B16
@@ -24417,7 +23580,10 @@ group4ahead3:
 	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	BLT group4next9
 	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+
+group4next9:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V21.B16, V25.B16
@@ -24427,7 +23593,10 @@ group4ahead3:
 	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
+	BLT group4next10
 	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
+
+group4next10:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V22.B16, V26.B16
@@ -24437,7 +23606,10 @@ group4ahead3:
 	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
+	BLT group4next11
 	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+
+group4next11:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -24446,7 +23618,10 @@ group4ahead3:
 	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	BLT group4next12
 	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+
+group4next12:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -24455,7 +23630,10 @@ group4ahead3:
 	WORD $0x4f9e1363 // fmla v3.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1364 // fmla v4.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b65 // fmla v5.4s, v27.4s, v30.s[2]
+	BLT group4next13
 	WORD $0x4fbe1b66 // fmla v6.4s, v27.4s, v30.s[3]
+
+group4next13:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -24464,7 +23642,10 @@ group4ahead3:
 	WORD $0x4f9f1363 // fmla v3.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1364 // fmla v4.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b65 // fmla v5.4s, v27.4s, v31.s[2]
+	BLT group4next14
 	WORD $0x4fbf1b66 // fmla v6.4s, v27.4s, v31.s[3]
+
+group4next14:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -24473,7 +23654,10 @@ group4ahead3:
 	WORD $0x4f9d1363 // fmla v3.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1364 // fmla v4.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b65 // fmla v5.4s, v27.4s, v29.s[2]
+	BLT group4next15
 	WORD $0x4fbd1b66 // fmla v6.4s, v27.4s, v29.s[3]
+
+group4next15:
 	SUB R3<<4, R4, R4
 	WORD $0x3cf56a73 // ldr q19, [x19, x21]
 	WORD $0x3cf56a94 // ldr q20, [x20, x21]
@@ -24503,7 +23687,10 @@ group4ahead3:
 	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	BLT group4next16
 	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+
+group4next16:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V20.B16, V24.B16
@@ -24513,7 +23700,10 @@ group4ahead3:
 	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	BLT group4next17
 	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+
+group4next17:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V21.B16, V25.B16
@@ -24523,7 +23713,10 @@ group4ahead3:
 	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
+	BLT group4next18
 	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
+
+group4next18:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V22.B16, V26.B16
@@ -24533,7 +23726,10 @@ group4ahead3:
 	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	BLT group4next19
 	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+
+group4next19:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -24542,7 +23738,10 @@ group4ahead3:
 	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	BLT group4next20
 	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+
+group4next20:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -24551,7 +23750,10 @@ group4ahead3:
 	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
+	BLT group4next21
 	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
+
+group4next21:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -24560,7 +23762,10 @@ group4ahead3:
 	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	BLT group4next22
 	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+
+group4next22:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -24569,7 +23774,10 @@ group4ahead3:
 	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	BLT group4next23
 	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+
+group4next23:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V19.B16, V23.B16
@@ -24579,7 +23787,10 @@ group4ahead3:
 	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
+	BLT group4next24
 	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
+
+group4next24:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V20.B16, V24.B16
@@ -24589,7 +23800,10 @@ group4ahead3:
 	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	BLT group4next25
 	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+
+group4next25:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V21.B16, V25.B16
@@ -24599,7 +23813,10 @@ group4ahead3:
 	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	BLT group4next26
 	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+
+group4next26:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V22.B16, V26.B16
@@ -24609,7 +23826,10 @@ group4ahead3:
 	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
+	BLT group4next27
 	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
+
+group4next27:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -24618,7 +23838,10 @@ group4ahead3:
 	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	BLT group4next28
 	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+
+group4next28:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -24627,7 +23850,10 @@ group4ahead3:
 	WORD $0x4f9e1367 // fmla v7.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1368 // fmla v8.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b69 // fmla v9.4s, v27.4s, v30.s[2]
+	BLT group4next29
 	WORD $0x4fbe1b6a // fmla v10.4s, v27.4s, v30.s[3]
+
+group4next29:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -24636,7 +23862,10 @@ group4ahead3:
 	WORD $0x4f9f1367 // fmla v7.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1368 // fmla v8.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b69 // fmla v9.4s, v27.4s, v31.s[2]
+	BLT group4next30
 	WORD $0x4fbf1b6a // fmla v10.4s, v27.4s, v31.s[3]
+
+group4next30:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -24645,7 +23874,10 @@ group4ahead3:
 	WORD $0x4f9d1367 // fmla v7.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1368 // fmla v8.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b69 // fmla v9.4s, v27.4s, v29.s[2]
+	BLT group4next31
 	WORD $0x4fbd1b6a // fmla v10.4s, v27.4s, v29.s[3]
+
+group4next31:
 	SUB R3<<4, R4, R4
 	WORD $0x3cf76a73 // ldr q19, [x19, x23]
 	WORD $0x3cf76a94 // ldr q20, [x20, x23]
@@ -24675,7 +23907,10 @@ group4ahead3:
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	BLT group4next32
 	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+
+group4next32:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V20.B16, V24.B16
@@ -24685,7 +23920,10 @@ group4ahead3:
 	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	BLT group4next33
 	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+
+group4next33:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V21.B16, V25.B16
@@ -24695,7 +23933,10 @@ group4ahead3:
 	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
+	BLT group4next34
 	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
+
+group4next34:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V22.B16, V26.B16
@@ -24705,7 +23946,10 @@ group4ahead3:
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	BLT group4next35
 	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+
+group4next35:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -24714,7 +23958,10 @@ group4ahead3:
 	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	BLT group4next36
 	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+
+group4next36:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -24723,7 +23970,10 @@ group4ahead3:
 	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
+	BLT group4next37
 	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
+
+group4next37:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -24732,7 +23982,10 @@ group4ahead3:
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	BLT group4next38
 	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+
+group4next38:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -24741,7 +23994,10 @@ group4ahead3:
 	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	BLT group4next39
 	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+
+group4next39:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V19.B16, V23.B16
@@ -24751,7 +24007,10 @@ group4ahead3:
 	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
+	BLT group4next40
 	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
+
+group4next40:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V20.B16, V24.B16
@@ -24761,7 +24020,10 @@ group4ahead3:
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	BLT group4next41
 	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+
+group4next41:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V21.B16, V25.B16
@@ -24771,7 +24033,10 @@ group4ahead3:
 	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	BLT group4next42
 	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+
+group4next42:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V22.B16, V26.B16
@@ -24781,7 +24046,10 @@ group4ahead3:
 	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
+	BLT group4next43
 	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
+
+group4next43:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -24790,7 +24058,10 @@ group4ahead3:
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	BLT group4next44
 	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+
+group4next44:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -24799,7 +24070,10 @@ group4ahead3:
 	WORD $0x4f9e136b // fmla v11.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe136c // fmla v12.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b6d // fmla v13.4s, v27.4s, v30.s[2]
+	BLT group4next45
 	WORD $0x4fbe1b6e // fmla v14.4s, v27.4s, v30.s[3]
+
+group4next45:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -24808,7 +24082,10 @@ group4ahead3:
 	WORD $0x4f9f136b // fmla v11.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf136c // fmla v12.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b6d // fmla v13.4s, v27.4s, v31.s[2]
+	BLT group4next46
 	WORD $0x4fbf1b6e // fmla v14.4s, v27.4s, v31.s[3]
+
+group4next46:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -24817,7 +24094,10 @@ group4ahead3:
 	WORD $0x4f9d136b // fmla v11.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd136c // fmla v12.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b6d // fmla v13.4s, v27.4s, v29.s[2]
+	BLT group4next47
 	WORD $0x4fbd1b6e // fmla v14.4s, v27.4s, v29.s[3]
+
+group4next47:
 	SUB R3<<4, R4, R4
 	WORD $0x3cf96a73 // ldr q19, [x19, x25]
 	WORD $0x3cf96a94 // ldr q20, [x20, x25]
@@ -24847,7 +24127,10 @@ group4ahead3:
 	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	BLT group4next48
 	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+
+group4next48:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V20.B16, V24.B16
@@ -24857,7 +24140,10 @@ group4ahead3:
 	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	BLT group4next49
 	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+
+group4next49:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V21.B16, V25.B16
@@ -24867,7 +24153,10 @@ group4ahead3:
 	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
+	BLT group4next50
 	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
+
+group4next50:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V22.B16, V26.B16
@@ -24877,7 +24166,10 @@ group4ahead3:
 	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	BLT group4next51
 	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+
+group4next51:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -24886,7 +24178,10 @@ group4ahead3:
 	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	BLT group4next52
 	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+
+group4next52:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -24895,7 +24190,10 @@ group4ahead3:
 	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
+	BLT group4next53
 	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
+
+group4next53:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -24904,7 +24202,10 @@ group4ahead3:
 	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	BLT group4next54
 	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+
+group4next54:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -24913,7 +24214,10 @@ group4ahead3:
 	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	BLT group4next55
 	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+
+group4next55:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V19.B16, V23.B16
@@ -24923,7 +24227,10 @@ group4ahead3:
 	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
+	BLT group4next56
 	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
+
+group4next56:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V20.B16, V24.B16
@@ -24933,7 +24240,10 @@ group4ahead3:
 	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	BLT group4next57
 	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+
+group4next57:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V21.B16, V25.B16
@@ -24943,7 +24253,10 @@ group4ahead3:
 	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	BLT group4next58
 	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+
+group4next58:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V22.B16, V26.B16
@@ -24953,7 +24266,10 @@ group4ahead3:
 	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
+	BLT group4next59
 	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
+
+group4next59:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V23.H8, V27.H8
@@ -24962,7 +24278,10 @@ group4ahead3:
 	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	BLT group4next60
 	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+
+group4next60:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V24.H8, V27.H8
@@ -24971,7 +24290,10 @@ group4ahead3:
 	WORD $0x4f9e136f // fmla v15.4s, v27.4s, v30.s[0]
 	WORD $0x4fbe1370 // fmla v16.4s, v27.4s, v30.s[1]
 	WORD $0x4f9e1b71 // fmla v17.4s, v27.4s, v30.s[2]
+	BLT group4next61
 	WORD $0x4fbe1b72 // fmla v18.4s, v27.4s, v30.s[3]
+
+group4next61:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V25.H8, V27.H8
@@ -24980,7 +24302,10 @@ group4ahead3:
 	WORD $0x4f9f136f // fmla v15.4s, v27.4s, v31.s[0]
 	WORD $0x4fbf1370 // fmla v16.4s, v27.4s, v31.s[1]
 	WORD $0x4f9f1b71 // fmla v17.4s, v27.4s, v31.s[2]
+	BLT group4next62
 	WORD $0x4fbf1b72 // fmla v18.4s, v27.4s, v31.s[3]
+
+group4next62:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V26.H8, V27.H8
@@ -24989,7 +24314,10 @@ group4ahead3:
 	WORD $0x4f9d136f // fmla v15.4s, v27.4s, v29.s[0]
 	WORD $0x4fbd1370 // fmla v16.4s, v27.4s, v29.s[1]
 	WORD $0x4f9d1b71 // fmla v17.4s, v27.4s, v29.s[2]
+	BLT group4next63
 	WORD $0x4fbd1b72 // fmla v18.4s, v27.4s, v29.s[3]
+
+group4next63:
 	ADD $16, R19, R19
 	ADD $16, R20, R20
 	ADD $16, R22, R22
@@ -25005,58 +24333,68 @@ group4scale:
 	BNE group4step
 	MOVD a_S_cap+16(FP), R7
 	CBZ R7, group4first
+	MOVD a_Q_cap+112(FP), R7
+	CMP $4, R7
 	FMOVQ local-256(SP), F19
 	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
-	FMOVQ local-240(SP), F20
-	WORD $0x4e24d684 // fadd v4.4s, v20.4s, v4.4s
-	FMOVQ local-224(SP), F21
-	WORD $0x4e25d6a5 // fadd v5.4s, v21.4s, v5.4s
-	FMOVQ local-208(SP), F22
-	WORD $0x4e26d6c6 // fadd v6.4s, v22.4s, v6.4s
-	FMOVQ local-192(SP), F19
-	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
+	FMOVQ local-192(SP), F20
+	WORD $0x4e27d687 // fadd v7.4s, v20.4s, v7.4s
+	FMOVQ local-128(SP), F21
+	WORD $0x4e2bd6ab // fadd v11.4s, v21.4s, v11.4s
+	FMOVQ local-64(SP), F22
+	WORD $0x4e2fd6cf // fadd v15.4s, v22.4s, v15.4s
+	FMOVQ local-240(SP), F19
+	WORD $0x4e24d664 // fadd v4.4s, v19.4s, v4.4s
 	FMOVQ local-176(SP), F20
 	WORD $0x4e28d688 // fadd v8.4s, v20.4s, v8.4s
-	FMOVQ local-160(SP), F21
-	WORD $0x4e29d6a9 // fadd v9.4s, v21.4s, v9.4s
-	FMOVQ local-144(SP), F22
-	WORD $0x4e2ad6ca // fadd v10.4s, v22.4s, v10.4s
-	FMOVQ local-128(SP), F19
-	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
-	FMOVQ local-112(SP), F20
-	WORD $0x4e2cd68c // fadd v12.4s, v20.4s, v12.4s
+	FMOVQ local-112(SP), F21
+	WORD $0x4e2cd6ac // fadd v12.4s, v21.4s, v12.4s
+	FMOVQ local-48(SP), F22
+	WORD $0x4e30d6d0 // fadd v16.4s, v22.4s, v16.4s
+	FMOVQ local-224(SP), F19
+	WORD $0x4e25d665 // fadd v5.4s, v19.4s, v5.4s
+	FMOVQ local-160(SP), F20
+	WORD $0x4e29d689 // fadd v9.4s, v20.4s, v9.4s
 	FMOVQ local-96(SP), F21
 	WORD $0x4e2dd6ad // fadd v13.4s, v21.4s, v13.4s
-	FMOVQ local-80(SP), F22
-	WORD $0x4e2ed6ce // fadd v14.4s, v22.4s, v14.4s
-	FMOVQ local-64(SP), F19
-	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
-	FMOVQ local-48(SP), F20
-	WORD $0x4e30d690 // fadd v16.4s, v20.4s, v16.4s
-	FMOVQ local-32(SP), F21
-	WORD $0x4e31d6b1 // fadd v17.4s, v21.4s, v17.4s
+	FMOVQ local-32(SP), F22
+	WORD $0x4e31d6d1 // fadd v17.4s, v22.4s, v17.4s
+	BLT group4next64
+	FMOVQ local-208(SP), F19
+	WORD $0x4e26d666 // fadd v6.4s, v19.4s, v6.4s
+	FMOVQ local-144(SP), F20
+	WORD $0x4e2ad68a // fadd v10.4s, v20.4s, v10.4s
+	FMOVQ local-80(SP), F21
+	WORD $0x4e2ed6ae // fadd v14.4s, v21.4s, v14.4s
 	FMOVQ local-16(SP), F22
 	WORD $0x4e32d6d2 // fadd v18.4s, v22.4s, v18.4s
+
+group4next64:
 
 group4first:
 	MOVD a_K_cap+40(FP), R7
 	CBZ R7, group4store
+	MOVD a_Q_cap+112(FP), R7
+	CMP $4, R7
 	FMOVQ F3, local-256(SP)
-	FMOVQ F4, local-240(SP)
-	FMOVQ F5, local-224(SP)
-	FMOVQ F6, local-208(SP)
 	FMOVQ F7, local-192(SP)
-	FMOVQ F8, local-176(SP)
-	FMOVQ F9, local-160(SP)
-	FMOVQ F10, local-144(SP)
 	FMOVQ F11, local-128(SP)
-	FMOVQ F12, local-112(SP)
-	FMOVQ F13, local-96(SP)
-	FMOVQ F14, local-80(SP)
 	FMOVQ F15, local-64(SP)
+	FMOVQ F4, local-240(SP)
+	FMOVQ F8, local-176(SP)
+	FMOVQ F12, local-112(SP)
 	FMOVQ F16, local-48(SP)
+	FMOVQ F5, local-224(SP)
+	FMOVQ F9, local-160(SP)
+	FMOVQ F13, local-96(SP)
 	FMOVQ F17, local-32(SP)
+	BLT group4next65
+	FMOVQ F6, local-208(SP)
+	FMOVQ F10, local-144(SP)
+	FMOVQ F14, local-80(SP)
 	FMOVQ F18, local-16(SP)
+
+group4next65:
 	MOVD $1, R6
 	MOVD R6, a_S_cap+16(FP)
 	B group4segment
@@ -25065,6 +24403,35 @@ group4store:
 	B store
 
 store:
+	MOVD a_Q_cap+112(FP), R7
+	CMP $4, R7
+	BGE four
+	CMP $1, R7
+	BGT has1
+	VORR V3.B16, V3.B16, V4.B16
+	VORR V7.B16, V7.B16, V8.B16
+	VORR V11.B16, V11.B16, V12.B16
+	VORR V15.B16, V15.B16, V16.B16
+
+has1:
+	CMP $2, R7
+	BGT has2
+	VORR V4.B16, V4.B16, V5.B16
+	VORR V8.B16, V8.B16, V9.B16
+	VORR V12.B16, V12.B16, V13.B16
+	VORR V16.B16, V16.B16, V17.B16
+
+has2:
+	CMP $3, R7
+	BGT has3
+	VORR V5.B16, V5.B16, V6.B16
+	VORR V9.B16, V9.B16, V10.B16
+	VORR V13.B16, V13.B16, V14.B16
+	VORR V17.B16, V17.B16, V18.B16
+
+has3:
+
+four:
 
 	// Transpose 4×4 matrices.
 	VTRN1 V4.S4, V3.S4, V19.S4

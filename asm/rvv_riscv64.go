@@ -134,55 +134,60 @@ func weightGemmF16RVV(c []float32, ldc int, a []float32, rs int, cs int, b []uin
 //go:noescape
 func weightGemmBF16RVV(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// weightGemmQ8_0RVV is BlockKernels.Gemm, see package ukernel. The format is Q8_0.
+// weightGemmS8RVV is BlockKernels.Gemm, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightGemmQ8_0RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmS8RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightWidenQ8_0RVV is BlockKernels.Widen, see package ukernel. The format is Q8_0.
+// weightWidenS8RVV is BlockKernels.Widen, see package ukernel. The format is S8.
 //
 //go:noescape
-func weightWidenQ8_0RVV(dst []float32, b []byte, lanes int, k int)
+func weightWidenS8RVV(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmQ4_0RVV is BlockKernels.Gemm, see package ukernel. The format is Q4_0.
+// weightGemmS4RVV is BlockKernels.Gemm, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightGemmQ4_0RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmS4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightWidenQ4_0RVV is BlockKernels.Widen, see package ukernel. The format is Q4_0.
+// weightWidenS4RVV is BlockKernels.Widen, see package ukernel. The format is S4.
 //
 //go:noescape
-func weightWidenQ4_0RVV(dst []float32, b []byte, lanes int, k int)
+func weightWidenS4RVV(dst []float32, b []byte, lanes int, k int)
 
-// weightGemmQ4_1RVV is BlockKernels.Gemm, see package ukernel. The format is Q4_1.
+// weightGemmU4RVV is BlockKernels.Gemm, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightGemmQ4_1RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmU4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// weightWidenQ4_1RVV is BlockKernels.Widen, see package ukernel. The format is Q4_1.
+// weightWidenU4RVV is BlockKernels.Widen, see package ukernel. The format is U4.
 //
 //go:noescape
-func weightWidenQ4_1RVV(dst []float32, b []byte, lanes int, k int)
+func weightWidenU4RVV(dst []float32, b []byte, lanes int, k int)
 
-// weightWidenK4RVV is BlockKernels.Widen, see package ukernel. The format is K4.
+// weightWidenU4x16RVV is BlockKernels.Widen, see package ukernel. The format is U4x16.
 //
 //go:noescape
-func weightWidenK4RVV(dst []float32, b []byte, lanes int, k int)
+func weightWidenU4x16RVV(dst []float32, b []byte, lanes int, k int)
 
-// weightWidenK5RVV is BlockKernels.Widen, see package ukernel. The format is K5.
+// weightWidenU5x16RVV is BlockKernels.Widen, see package ukernel. The format is U5x16.
 //
 //go:noescape
-func weightWidenK5RVV(dst []float32, b []byte, lanes int, k int)
+func weightWidenU5x16RVV(dst []float32, b []byte, lanes int, k int)
 
-// weightWidenK6RVV is BlockKernels.Widen, see package ukernel. The format is K6.
+// weightWidenS6x16RVV is BlockKernels.Widen, see package ukernel. The format is S6x16.
 //
 //go:noescape
-func weightWidenK6RVV(dst []float32, b []byte, lanes int, k int)
+func weightWidenS6x16RVV(dst []float32, b []byte, lanes int, k int)
 
-// weightWidenK5BRVV is BlockKernels.Widen, see package ukernel. The format is K5B.
+// weightWidenU5x16BF16RVV is BlockKernels.Widen, see package ukernel. The format is U5x16BF16.
 //
 //go:noescape
-func weightWidenK5BRVV(dst []float32, b []byte, lanes int, k int)
+func weightWidenU5x16BF16RVV(dst []float32, b []byte, lanes int, k int)
+
+// weightWidenS5x16F32RVV is BlockKernels.Widen, see package ukernel. The format is S5x16F32.
+//
+//go:noescape
+func weightWidenS5x16F32RVV(dst []float32, b []byte, lanes int, k int)
 
 // weightAddBiasRVV is WeightKernels.AddBias, see package ukernel.
 //

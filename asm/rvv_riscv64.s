@@ -3117,8 +3117,8 @@ store1:
 	ADD $-1, X18, X18
 	JMP rows
 
-// func weightGemmQ8_0RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ8_0RVV(SB), NOSPLIT, $0-113
+// func weightGemmS8RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS8RVV(SB), NOSPLIT, $0-113
 	MOV c_base+0(FP), X5
 	MOV ldc+24(FP), X6
 	SLLI $2, X6, X6
@@ -3342,8 +3342,8 @@ store1:
 	ADD $-1, X18, X18
 	JMP rows
 
-// func weightWidenQ8_0RVV(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenQ8_0RVV(SB), NOSPLIT, $0-64
+// func weightWidenS8RVV(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS8RVV(SB), NOSPLIT, $0-64
 	MOV dst_base+0(FP), X5
 	MOV k+56(FP), X6
 	MOV $2004877312, X11
@@ -3416,8 +3416,8 @@ word:
 done:
 	RET
 
-// func weightGemmQ4_0RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ4_0RVV(SB), NOSPLIT, $0-113
+// func weightGemmS4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmS4RVV(SB), NOSPLIT, $0-113
 	MOV c_base+0(FP), X5
 	MOV ldc+24(FP), X6
 	SLLI $2, X6, X6
@@ -3641,8 +3641,8 @@ store1:
 	ADD $-1, X18, X18
 	JMP rows
 
-// func weightWidenQ4_0RVV(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenQ4_0RVV(SB), NOSPLIT, $0-64
+// func weightWidenS4RVV(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS4RVV(SB), NOSPLIT, $0-64
 	MOV dst_base+0(FP), X5
 	MOV k+56(FP), X6
 	MOV $2004877312, X11
@@ -3715,8 +3715,8 @@ word:
 done:
 	RET
 
-// func weightGemmQ4_1RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·weightGemmQ4_1RVV(SB), NOSPLIT, $0-113
+// func weightGemmU4RVV(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmU4RVV(SB), NOSPLIT, $0-113
 	MOV c_base+0(FP), X5
 	MOV ldc+24(FP), X6
 	SLLI $2, X6, X6
@@ -3964,8 +3964,8 @@ store1:
 	ADD $-1, X18, X18
 	JMP rows
 
-// func weightWidenQ4_1RVV(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenQ4_1RVV(SB), NOSPLIT, $0-64
+// func weightWidenU4RVV(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4RVV(SB), NOSPLIT, $0-64
 	MOV dst_base+0(FP), X5
 	MOV k+56(FP), X6
 	MOV $2004877312, X11
@@ -4049,8 +4049,8 @@ word:
 done:
 	RET
 
-// func weightWidenK4RVV(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenK4RVV(SB), NOSPLIT, $0-64
+// func weightWidenU4x16RVV(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU4x16RVV(SB), NOSPLIT, $0-64
 	MOV dst_base+0(FP), X5
 	MOV k+56(FP), X6
 	MOV $2004877312, X11
@@ -4167,8 +4167,8 @@ group:
 done:
 	RET
 
-// func weightWidenK5RVV(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenK5RVV(SB), NOSPLIT, $0-64
+// func weightWidenU5x16RVV(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU5x16RVV(SB), NOSPLIT, $0-64
 	MOV dst_base+0(FP), X5
 	MOV k+56(FP), X6
 	MOV $2004877312, X11
@@ -4320,8 +4320,8 @@ group:
 done:
 	RET
 
-// func weightWidenK6RVV(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenK6RVV(SB), NOSPLIT, $0-64
+// func weightWidenS6x16RVV(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS6x16RVV(SB), NOSPLIT, $0-64
 	MOV dst_base+0(FP), X5
 	MOV k+56(FP), X6
 	MOV $2004877312, X11
@@ -4449,15 +4449,15 @@ group:
 done:
 	RET
 
-// func weightWidenK5BRVV(dst []float32, b []byte, lanes int, k int)
-TEXT ·weightWidenK5BRVV(SB), NOSPLIT, $0-64
+// func weightWidenU5x16BF16RVV(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenU5x16BF16RVV(SB), NOSPLIT, $0-64
 	MOV dst_base+0(FP), X5
 	MOV k+56(FP), X6
 	MOV $2004877312, X11
 	FMVWX X11, F0
 	MOV $998244352, X11
 	FMVWX X11, F1
-	MOV $-1082130432, X12
+	MOV $-1048576000, X12
 	FMVWX X12, F2
 	MOV b_base+24(FP), X12
 	MOV lanes+48(FP), X13
@@ -4480,11 +4480,8 @@ lanes:
 	ADD X10, X15, X15
 	VZEXTVF2 V6, V4
 	VSLLVI $16, V4, V4
-	VLE16V (X15), V10
 	SRLI $1, X13, X10
 	ADD X10, X15, X15
-	VZEXTVF2 V10, V8
-	VSLLVI $16, V8, V8
 	VLE16V (X15), V14
 	SRLI $1, X13, X10
 	ADD X10, X15, X15
@@ -4496,18 +4493,8 @@ lanes:
 	VSRAVI $24, V12, V12
 	VFCVTFXV V12, V12
 	VFMULVV V12, V4, V4
-	VFMULVF F2, V8, V8
-	VLE16V (X15), V14
 	SRLI $1, X13, X10
 	ADD X10, X15, X15
-	VSEXTVF2 V14, V12
-	VSRAVI $8, V12, V20
-	VFCVTFXV V20, V20
-	VFMULVV V8, V20, V20
-	VSLLVI $24, V12, V12
-	VSRAVI $24, V12, V12
-	VFCVTFXV V12, V12
-	VFMULVV V12, V8, V8
 	SRLI $1, X14, X10
 	ADD X10, X15, X15
 	SLLI $2, X13, X21
@@ -4554,7 +4541,8 @@ word:
 	VSRLVX X11, V12, V12
 	VANDVX X18, V12, V12
 	VFCVTFXUV V12, V12
-	VFMADDVV V8, V4, V12
+	VFADDVF F2, V12, V12
+	VFMULVV V4, V12, V12
 	VSE32V V12, (X8)
 	ADD X13, X8, X8
 	ADD $-1, X16, X16
@@ -4578,6 +4566,111 @@ group:
 	MUL X16, X10, X10
 	ADD X10, X12, X12
 	SLLI $5, X13, X10
+	ADD X10, X5, X5
+	ADD $-32, X6, X6
+	BNEZ X6, block
+done:
+	RET
+
+// func weightWidenS5x16F32RVV(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenS5x16F32RVV(SB), NOSPLIT, $0-64
+	MOV dst_base+0(FP), X5
+	MOV k+56(FP), X6
+	MOV $2004877312, X11
+	FMVWX X11, F0
+	MOV $998244352, X11
+	FMVWX X11, F1
+	MOV $-1048576000, X11
+	FMVWX X11, F2
+	MOV b_base+24(FP), X11
+	MOV lanes+48(FP), X12
+	SLLI $2, X12, X12
+	MOV $931135488, X18
+	FMVWX X18, F3
+	MOV $252645135, X18
+	MOV $269488144, X19
+	BEQZ X6, done
+block:
+	MOV lanes+48(FP), X7
+	MOV X0, X13
+lanes:
+	VSETVLI X7, E32, M4, TA, MA, X9
+	ADD X5, X13, X8
+	ADD X11, X13, X14
+	VLE32V (X14), V4
+	ADD X12, X14, X14
+	VLE32V (X14), V16
+	ADD X12, X14, X14
+	VFMULVF F2, V4, V8
+	VFMULVF F2, V16, V20
+	VFMULVF F3, V16, V16
+	SLLI $2, X12, X20
+	ADD X14, X20, X20
+	MOV $24, X10
+	MUL X12, X10, X21
+	ADD X8, X21, X21
+	MOV $1, X16
+far:
+	VLE32V (X20), V28
+	ADD X12, X20, X20
+	MOV $4, X15
+low:
+	VLE32V (X14), V24
+	ADD X12, X14, X14
+	VANDVX X18, V24, V12
+	VSLLVI $4, V28, V0
+	VANDVX X19, V0, V0
+	VORVV V0, V12, V12
+	VSE32V V12, (X21)
+	VSRLVI $4, V24, V24
+	VANDVX X18, V24, V24
+	VANDVX X19, V28, V0
+	VORVV V0, V24, V24
+	SLLI $2, X12, X10
+	ADD X21, X10, X10
+	VSE32V V24, (X10)
+	ADD X12, X21, X21
+	VSRLVI $1, V28, V28
+	ADD $-1, X15, X15
+	BNEZ X15, low
+	ADD $-1, X16, X16
+	BNEZ X16, far
+	SLLI $2, X12, X10
+	SUB X10, X21, X14
+	MOV $255, X17
+	MOV $4, X16
+position:
+	MOV $8, X15
+word:
+	VLE32V (X14), V12
+	ADD X12, X14, X14
+	VANDVX X17, V12, V12
+	VFCVTFXUV V12, V12
+	VFMADDVV V8, V4, V12
+	VSE32V V12, (X8)
+	ADD X12, X8, X8
+	ADD $-1, X15, X15
+	BNEZ X15, word
+	SLLI $3, X12, X10
+	SUB X10, X14, X14
+	SLLI $8, X17, X17
+	VFMULVF F1, V4, V4
+	ADD $-1, X16, X16
+	MOV $2, X10
+	BNE X10, X16, group
+	VMVVV V16, V4
+	VMVVV V20, V8
+group:
+	BNEZ X16, position
+	SUB X9, X7, X7
+	SLLI $2, X9, X9
+	ADD X9, X13, X13
+	BNEZ X7, lanes
+	MOV $14, X10
+	SRLI $1, X12, X15
+	MUL X15, X10, X10
+	ADD X10, X11, X11
+	SLLI $5, X12, X10
 	ADD X10, X5, X5
 	ADD $-32, X6, X6
 	BNEZ X6, block

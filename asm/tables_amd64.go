@@ -263,10 +263,13 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.WeightKernels{
 		GemmBF16: weightGemmBF16AVX2,
-		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
-			ukernel.K5B: {
-				Widen:    weightWidenK5BAVX2,
-				GemmInt8: weightGemmInt8K5BAVX2,
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.U5x16BF16: {
+				GemmInt8: weightGemmInt8U5x16BF16AVX2,
+			},
+			ukernel.S5x16F32: {
+				Widen:    weightWidenS5x16F32AVX2,
+				GemmInt8: weightGemmInt8S5x16F32AVX2,
 			},
 		},
 		GemmUnpacked: weightGemmUnpackedAVX2,
@@ -277,49 +280,57 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.WeightKernels{
 		PackHalves: weightPackHalvesAVX2,
-		Quantize:   weightQuantizeAVX2,
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.U5x16BF16: {
+				Widen: weightWidenU5x16BF16AVX2,
+			},
+			ukernel.S5x16F32: {
+				Unpack: weightUnpackS5x16F32AVX2,
+			},
+		},
+		Quantize: weightQuantizeAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "F16C", "FMA3"}, Kernels: ukernel.WeightKernels{
-		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
-			ukernel.Q8_0: {
-				Gemm:     weightGemmQ8_0AVX2,
-				GemmInt8: weightGemmInt8Q8_0AVX2,
-				Widen:    weightWidenQ8_0AVX2,
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S8: {
+				Gemm:     weightGemmS8AVX2,
+				GemmInt8: weightGemmInt8S8AVX2,
+				Widen:    weightWidenS8AVX2,
 			},
-			ukernel.Q4_0: {
-				Gemm:     weightGemmQ4_0AVX2,
-				GemmInt8: weightGemmInt8Q4_0AVX2,
-				Widen:    weightWidenQ4_0AVX2,
+			ukernel.S4: {
+				Gemm:     weightGemmS4AVX2,
+				GemmInt8: weightGemmInt8S4AVX2,
+				Widen:    weightWidenS4AVX2,
 			},
-			ukernel.Q4_1: {
-				Gemm:     weightGemmQ4_1AVX2,
-				GemmInt8: weightGemmInt8Q4_1AVX2,
-				Widen:    weightWidenQ4_1AVX2,
+			ukernel.U4: {
+				Gemm:     weightGemmU4AVX2,
+				GemmInt8: weightGemmInt8U4AVX2,
+				Widen:    weightWidenU4AVX2,
 			},
-			ukernel.K4: {
-				Widen:    weightWidenK4AVX2,
-				GemmInt8: weightGemmInt8K4AVX2,
+			ukernel.U4x16: {
+				Widen:    weightWidenU4x16AVX2,
+				GemmInt8: weightGemmInt8U4x16AVX2,
 			},
-			ukernel.K5: {
-				Widen:    weightWidenK5AVX2,
-				GemmInt8: weightGemmInt8K5AVX2,
+			ukernel.U5x16: {
+				Widen:    weightWidenU5x16AVX2,
+				GemmInt8: weightGemmInt8U5x16AVX2,
 			},
-			ukernel.K6: {
-				Widen:    weightWidenK6AVX2,
-				GemmInt8: weightGemmInt8K6AVX2,
+			ukernel.S6x16: {
+				Widen:    weightWidenS6x16AVX2,
+				GemmInt8: weightGemmInt8S6x16AVX2,
 			},
 		},
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "F16C"}, Kernels: ukernel.WeightKernels{
-		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
-			ukernel.K4: {
-				Unpack: weightUnpackK4AVX2,
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.U4x16: {
+				Unpack: weightUnpackU4x16AVX2,
 			},
-			ukernel.K5: {
-				Unpack: weightUnpackK5AVX2,
+			ukernel.U5x16: {
+				Unpack: weightUnpackU5x16AVX2,
 			},
-			ukernel.K6: {
-				Unpack: weightUnpackK6AVX2,
+			ukernel.S6x16: {
+				Unpack: weightUnpackS6x16AVX2,
 			},
 		},
 	}},
@@ -336,58 +347,61 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 	{ISA: "avx512", Needs: []string{"AVX512F"}, Kernels: ukernel.WeightKernels{
 		AddBias: weightAddBiasAVX512,
 		Pack:    weightPackAVX512,
-		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
-			ukernel.Q8_0: {
-				Widen: weightWidenQ8_0AVX512,
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S8: {
+				Widen: weightWidenS8AVX512,
 			},
-			ukernel.Q4_0: {
-				Widen: weightWidenQ4_0AVX512,
+			ukernel.S4: {
+				Widen: weightWidenS4AVX512,
 			},
-			ukernel.Q4_1: {
-				Widen: weightWidenQ4_1AVX512,
+			ukernel.U4: {
+				Widen: weightWidenU4AVX512,
 			},
 		},
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.WeightKernels{
 		PackHalves: weightPackHalvesAVX512,
-		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
-			ukernel.Q8_0: {
-				Gemm: weightGemmQ8_0AVX512,
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S8: {
+				Gemm: weightGemmS8AVX512,
 			},
-			ukernel.Q4_0: {
-				Gemm: weightGemmQ4_0AVX512,
+			ukernel.S4: {
+				Gemm: weightGemmS4AVX512,
 			},
-			ukernel.Q4_1: {
-				Gemm: weightGemmQ4_1AVX512,
+			ukernel.U4: {
+				Gemm: weightGemmU4AVX512,
 			},
 		},
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
-		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
-			ukernel.Q8_0: {
-				GemmInt8: weightGemmInt8Q8_0AVX512,
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.S8: {
+				GemmInt8: weightGemmInt8S8AVX512,
 			},
-			ukernel.Q4_0: {
-				GemmInt8: weightGemmInt8Q4_0AVX512,
+			ukernel.S4: {
+				GemmInt8: weightGemmInt8S4AVX512,
 			},
-			ukernel.Q4_1: {
-				GemmInt8: weightGemmInt8Q4_1AVX512,
+			ukernel.U4: {
+				GemmInt8: weightGemmInt8U4AVX512,
 			},
 		},
 	}},
 	{ISA: "avx512", Needs: []string{"AVX2", "AVX512BW", "AVX512DQ", "AVX512F", "AVX512VL", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
-		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
-			ukernel.K4: {
-				GemmInt8: weightGemmInt8K4AVX512,
+		Blocks: [ukernel.PackedFormats]ukernel.BlockKernels{
+			ukernel.U4x16: {
+				GemmInt8: weightGemmInt8U4x16AVX512,
 			},
-			ukernel.K5: {
-				GemmInt8: weightGemmInt8K5AVX512,
+			ukernel.U5x16: {
+				GemmInt8: weightGemmInt8U5x16AVX512,
 			},
-			ukernel.K6: {
-				GemmInt8: weightGemmInt8K6AVX512,
+			ukernel.S6x16: {
+				GemmInt8: weightGemmInt8S6x16AVX512,
 			},
-			ukernel.K5B: {
-				GemmInt8: weightGemmInt8K5BAVX512,
+			ukernel.U5x16BF16: {
+				GemmInt8: weightGemmInt8U5x16BF16AVX512,
+			},
+			ukernel.S5x16F32: {
+				GemmInt8: weightGemmInt8S5x16F32AVX512,
 			},
 		},
 	}},

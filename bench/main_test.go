@@ -196,9 +196,9 @@ func TestBenchFormat(t *testing.T) {
 }
 
 // damage makes the calls with some options compute something else.
-func damage(t *testing.T, when func(opts kernel.Options) bool) {
+func damage(t *testing.T, when func(opts *kernel.Options) bool) {
 	t.Helper()
-	problem.Attention = func(out, q, k, v kernel.Tensor, opts kernel.Options) error {
+	problem.Attention = func(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 		if err := kernel.Attention(out, q, k, v, opts); err != nil || !when(opts) {
 			return err
 		}
@@ -208,7 +208,7 @@ func damage(t *testing.T, when func(opts kernel.Options) bool) {
 }
 
 func TestDifferenceFails(t *testing.T) {
-	damage(t, func(opts kernel.Options) bool { return opts.Threads > 1 })
+	damage(t, func(opts *kernel.Options) bool { return opts.Threads > 1 })
 	for _, args := range []string{"-shapes none", "-shapes none -benchfmt"} {
 		code, _, err := runCommand(strings.Fields(args)...)
 		if code != 1 || !strings.Contains(err, "differs from generic in") {
@@ -218,7 +218,7 @@ func TestDifferenceFails(t *testing.T) {
 }
 
 func TestWrongContractFails(t *testing.T) {
-	damage(t, func(kernel.Options) bool { return true })
+	damage(t, func(*kernel.Options) bool { return true })
 	code, _, err := runCommand("-shapes", "none")
 	if code != 1 || !strings.Contains(err, fmt.Sprintf("contract %d gives 189ae3e7", kernel.Contract)) {
 		t.Errorf("exit code %d, %q", code, err)
@@ -226,7 +226,7 @@ func TestWrongContractFails(t *testing.T) {
 }
 
 func TestDifferenceWhileTimingFails(t *testing.T) {
-	damage(t, func(opts kernel.Options) bool { return opts.Threads == 3 })
+	damage(t, func(opts *kernel.Options) bool { return opts.Threads == 3 })
 	code, _, err := runCommand("-shapes", "S8", "-tiers", "generic", "-threads", "1,3", "-time", "1ms")
 	if code != 1 || !strings.Contains(err, "short-8-d64: short-8-d64 (S8) generic threads=3 differs from short-8-d64 (S8) generic threads=1 in") {
 		t.Errorf("exit code %d, %q", code, err)

@@ -354,8 +354,8 @@
 // inputs. In Q3_K, with the file's scale less 32 as s, c is d and t is 4s. In Q5_0 s is 1,
 // c is d and t is 16; in Q5_1 s is 1, c is the minimum of the file and t is -1. MXFP4 is as
 // Q5_0, with d = 2^(e-128) and q = 2v + 16, where v is 0 if the weight, 2^(e-127)·v, is
-// below 2^-126 in magnitude. In a block of zeros e may be any, and d is 0. Else d is NaN if
-// e is 255, and an e of 252 to 254 is an error.
+// below 2^-126 in magnitude, and w is rounded once: it is infinite where 2^(e-127)·v is from 2^128 on.
+// In a block of zeros e may be any, and d is 0. Else d is NaN if e is 255.
 //
 // linear.NewInt8 makes Q8_0 of weights, with the largest magnitude a of a block:
 //

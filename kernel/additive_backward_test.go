@@ -43,12 +43,12 @@ func (c additiveCase) data(t testing.TB) (a additiveData) {
 	a.weights, a.dw = make([]float32, c.d), make([]float32, c.d)
 	r.Fill(a.weights)
 	r.Fill(a.dw)
-	o := kernel.Options{Scale: c.scale, Outputs: kernel.Outputs{Weights: a.p}}
+	o := kernel.Options{Scoring: kernel.Scoring{Scale: c.scale}, Outputs: kernel.Outputs{Weights: a.p}}
 	if c.lengths != nil {
 		o.Mask = kernel.KeyLengths(c.lengths)
 	}
 	out := tensor(c.b, c.h, c.lq, c.dv)
-	if err := kernel.Additive(out, a.q, a.k, a.v, a.weights, o); err != nil {
+	if err := kernel.Additive(out, a.q, a.k, a.v, a.weights, &o); err != nil {
 		t.Fatal(err)
 	}
 	return a
@@ -324,7 +324,7 @@ func TestAdditiveBackwardDifferences(t *testing.T) {
 		return sum
 	}
 	out := kernel.BHLD(make([]float32, c.h*c.lq*c.dv), 1, c.h, c.lq, c.dv)
-	if err := kernel.Additive(out, a.q, a.k, a.v, a.weights, kernel.Options{Scale: c.scale, Outputs: kernel.Outputs{Weights: a.p}}); err != nil {
+	if err := kernel.Additive(out, a.q, a.k, a.v, a.weights, &kernel.Options{Scoring: kernel.Scoring{Scale: c.scale}, Outputs: kernel.Outputs{Weights: a.p}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.run(c); err != nil {

@@ -168,7 +168,7 @@ func (x *gradientRef) compare(t *testing.T) {
 		out := zeros([4]int{shape[0], shape[1], shape[2], x.v.Shape()[3]})
 		shape[3] = 1
 		o.LSE = zeros(shape)
-		if err := kernel.Attention(out, x.q, x.k, x.v, o); err != nil {
+		if err := kernel.Attention(out, x.q, x.k, x.v, &o); err != nil {
 			t.Fatal(err)
 		}
 		g := kernel.Gradients{Q: zeros(x.q.Shape()), K: zeros(x.k.Shape()), V: zeros(x.v.Shape())}

@@ -59,7 +59,7 @@ func BenchmarkAttention(b *testing.B) {
 		for _, tier := range kernel.Tiers() {
 			b.Run(fmt.Sprintf("shape=%s/tier=%s", s.name, tier), func(b *testing.B) {
 				o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}})
-				s.run(b, func() error { return kernel.Attention(out, q, k, v, o) })
+				s.run(b, func() error { return kernel.Attention(out, q, k, v, &o) })
 			})
 		}
 	}
@@ -79,7 +79,7 @@ func BenchmarkTypes(b *testing.B) {
 			for _, tier := range kernel.Tiers() {
 				b.Run(fmt.Sprintf("shape=%s/types=%v/tier=%s", s.name, types, tier), func(b *testing.B) {
 					o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}})
-					s.run(b, func() error { return kernel.Attention(out, q, k, v, o) })
+					s.run(b, func() error { return kernel.Attention(out, q, k, v, &o) })
 				})
 			}
 		}
@@ -95,8 +95,8 @@ func BenchmarkQuantized(b *testing.B) {
 		run := func(name string, k, v kernel.Tensor, quantized bool) {
 			for _, tier := range kernel.Tiers() {
 				b.Run(fmt.Sprintf("shape=%s/kind=%s/tier=%s", s.name, name, tier), func(b *testing.B) {
-					o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}, Quantized: quantized})
-					s.run(b, func() error { return kernel.Attention(out, q, k, v, o) })
+					o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}, Scoring: kernel.Scoring{Quantized: quantized}})
+					s.run(b, func() error { return kernel.Attention(out, q, k, v, &o) })
 				})
 			}
 		}
@@ -129,7 +129,7 @@ func BenchmarkWidth(b *testing.B) {
 						b.Fatal(err)
 					}
 					o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}})
-					s.run(b, func() error { return kernel.Attention(out, q, k, v, o) })
+					s.run(b, func() error { return kernel.Attention(out, q, k, v, &o) })
 				})
 			}
 		}
@@ -156,7 +156,7 @@ func BenchmarkRagged(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/threads=%d", name, threads), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: threads}}); err != nil {
+					if err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: kernel.Exec{Threads: threads}}); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -175,7 +175,7 @@ func BenchmarkAdditive(b *testing.B) {
 		for _, threads := range []int{1, 2} {
 			b.Run(fmt.Sprintf("tier=%s/threads=%d", tier, threads), func(b *testing.B) {
 				for b.Loop() {
-					if err := kernel.Additive(out, q, k, v, weights, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}); err != nil {
+					if err := kernel.Additive(out, q, k, v, weights, &kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -55,8 +55,8 @@ func (c *backwardCall) checkLSE() *check.Failure {
 func (c *backwardCall) checkGradients() *check.Failure {
 	// Names and tensors in one struct would make the tensors escape.
 	names := [...]string{"Gradients.Q", "Gradients.K", "Gradients.V", "Gradients.Bias"}
-	inputs := [...]string{"q", "k", "v", options[optionBias].arg}
-	like := [...]*view.Tensor{c.q, c.k, c.v, c.opts.Bias.view()}
+	inputs := [...]string{"q", "k", "v", "Options.Bias"}
+	like := [...]*view.Tensor{c.q, c.k, c.v, &c.scoring.Bias}
 	g := c.grads
 	var written [len(names)]view.Memory
 	grads := [...]*view.Tensor{g.Q.view(), g.K.view(), g.V.view(), g.Bias.view()}
@@ -118,8 +118,8 @@ func (c *backwardCall) checkSinks(others []view.Memory) *check.Failure {
 	if c.grads.Sinks == nil {
 		return nil
 	}
-	if len(c.grads.Sinks) != len(c.opts.Sinks) {
-		return &check.Failure{Arg: arg, Got: fmt.Sprintf("%d numbers", len(c.grads.Sinks)), Want: fmt.Sprintf("as many as Options.Sinks has: %d", len(c.opts.Sinks))}
+	if len(c.grads.Sinks) != len(c.scoring.Sinks) {
+		return &check.Failure{Arg: arg, Got: fmt.Sprintf("%d numbers", len(c.grads.Sinks)), Want: fmt.Sprintf("as many as Options.Sinks has: %d", len(c.scoring.Sinks))}
 	}
 	return c.checkShared(arg, view.MemoryOf(c.grads.Sinks), others)
 }

@@ -51,9 +51,11 @@ func strict(t *testing.T, data []byte, into any) {
 // exampleKinds says of the kinds that are attention and nothing else what options
 // they mean.
 var exampleKinds = map[string]func(in *exampleInputs) kernel.Options{
-	"SDPA forward": func(in *exampleInputs) kernel.Options { return kernel.Options{Scale: in.Scale} },
+	"SDPA forward": func(in *exampleInputs) kernel.Options {
+		return kernel.Options{Scoring: kernel.Scoring{Scale: in.Scale}}
+	},
 	"additive score sum(tanh(q+k)) i.e. Wq=Wk=I, v=1": func(in *exampleInputs) kernel.Options {
-		return kernel.Options{Score: in.additive}
+		return kernel.Options{Scoring: kernel.Scoring{Score: in.additive}}
 	},
 }
 
@@ -106,7 +108,7 @@ func (x *workedExample) run(t *testing.T, in *exampleInputs, want *exampleOutput
 		weights = matrix(want.Weights)
 		o.Weights = weights
 	}
-	if err := kernel.Attention(out, matrix(in.Q), matrix(in.K), matrix(in.V), o); err != nil {
+	if err := kernel.Attention(out, matrix(in.Q), matrix(in.K), matrix(in.V), &o); err != nil {
 		t.Fatal(err)
 	}
 	x.compare(t, "y", &out, want.Y)

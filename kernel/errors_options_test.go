@@ -172,7 +172,7 @@ func fill4(s []float32) []float32 {
 // been touched.
 func TestOptionErrors(t *testing.T) {
 	c := newBadCall()
-	if err := kernel.Attention(c.out, c.q, c.k, c.v, c.o); err != nil {
+	if err := kernel.Attention(c.out, c.q, c.k, c.v, &c.o); err != nil {
 		t.Fatalf("nothing broken: %v", err)
 	}
 	for _, test := range optionErrors {
@@ -184,7 +184,7 @@ func TestOptionErrors(t *testing.T) {
 			for _, s := range outputs {
 				before = append(before, slices.Clone(s))
 			}
-			contracttest.CheckArgument(t, test.name, kernel.Attention(c.out, c.q, c.k, c.v, c.o), test.arg, test.want)
+			contracttest.CheckArgument(t, test.name, kernel.Attention(c.out, c.q, c.k, c.v, &c.o), test.arg, test.want)
 			for x, s := range outputs {
 				if !slices.Equal(s, before[x]) {
 					t.Errorf("output %d was overwritten", x)
@@ -219,7 +219,7 @@ func TestGoodOptions(t *testing.T) {
 	} {
 		c := newBadCall()
 		change(c)
-		if err := kernel.Attention(c.out, c.q, c.k, c.v, c.o); err != nil {
+		if err := kernel.Attention(c.out, c.q, c.k, c.v, &c.o); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, x := range contracttest.Floats(c.out) {

@@ -63,11 +63,11 @@ func TestNewPartialsErrors(t *testing.T) {
 // TestPartialErrors: every argument that does not fit is reported as what it is, and dst
 // has not been touched.
 func TestPartialErrors(t *testing.T) {
-	for name, f := range map[string]func(*kernel.Partials, kernel.Tensor, kernel.Tensor, kernel.Tensor, kernel.PartialOptions) error{
+	for name, f := range map[string]func(*kernel.Partials, kernel.Tensor, kernel.Tensor, kernel.Tensor, *kernel.PartialOptions) error{
 		"AttentionPartials": kernel.AttentionPartials, "AccumulatePartials": kernel.AccumulatePartials,
 	} {
 		_, q, k, v := good()
-		contracttest.CheckArgument(t, name+" of nil", f(nil, q, k, v, kernel.PartialOptions{}), "dst", "got nil")
+		contracttest.CheckArgument(t, name+" of nil", f(nil, q, k, v, nil), "dst", "got nil")
 		for _, test := range partialErrors {
 			t.Run(name+"/"+test.name, func(t *testing.T) {
 				c, dst := newBadCall(), contracttest.NewPartials(1, 2, 4, 3, 5)

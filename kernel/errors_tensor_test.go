@@ -118,7 +118,7 @@ func TestTypeErrors(t *testing.T) {
 			var o kernel.Options
 			test.call(&out, &q, &k, &v, &o)
 			before := contracttest.AllBits(&out)
-			err := kernel.Attention(out, q, k, v, o)
+			err := kernel.Attention(out, q, k, v, &o)
 			contracttest.CheckArgument(t, test.name, err, test.arg, test.want)
 			if !slices.Equal(contracttest.AllBits(&out), before) {
 				t.Error("out was overwritten")
@@ -197,7 +197,7 @@ func TestPageErrors(t *testing.T) {
 			out = kernel.BHLD(testutil.Filled(2*4*3*6, contracttest.Canary), 2, 4, 3, 6)
 			var o kernel.Options
 			test.call(&out, &q, &k, &v, &o, &at)
-			err := kernel.Attention(out, q, k, v, o)
+			err := kernel.Attention(out, q, k, v, &o)
 			contracttest.CheckArgument(t, test.name, err, test.arg, test.want)
 			for i, x := range contracttest.Floats(out) {
 				if x != contracttest.Canary && x != 0 {
@@ -270,7 +270,7 @@ func TestRaggedErrors(t *testing.T) {
 			memory := contracttest.Floats(out)
 			var o kernel.Options
 			x.call(&out, &q, &k, &v, &o)
-			err := kernel.Attention(out, q, k, v, o)
+			err := kernel.Attention(out, q, k, v, &o)
 			contracttest.CheckArgument(t, x.name, err, x.arg, x.want)
 			for i, x := range memory {
 				if x != contracttest.Canary {

@@ -97,7 +97,7 @@ func TestArgumentErrors(t *testing.T) {
 			var o kernel.Options
 			test.call(&out, &q, &k, &v, &o)
 			before := append([]float32(nil), contracttest.Floats(out)...)
-			err := kernel.Attention(out, q, k, v, o)
+			err := kernel.Attention(out, q, k, v, &o)
 			contracttest.CheckArgument(t, test.name, err, test.arg, test.want)
 			for i := range before {
 				if before[i] != contracttest.Floats(out)[i] {
@@ -112,28 +112,34 @@ func TestArgumentErrors(t *testing.T) {
 func TestGoodCalls(t *testing.T) {
 	out, q, k, v := good()
 	for name, call := range map[string]func() error{
-		"plain": func() error { return kernel.Attention(out, q, k, v, kernel.Options{}) },
+		"plain": func() error { return kernel.Attention(out, q, k, v, nil) },
 		"k and v share": func() error {
-			return kernel.Attention(kernel.BHLD(make([]float32, 144), 2, 4, 3, 6), q, k, k, kernel.Options{})
+			return kernel.Attention(kernel.BHLD(make([]float32, 144), 2, 4, 3, 6), q, k, k, nil)
 		},
-		"k broadcast": func() error { k := k; setStride(&k, 0, 0); return kernel.Attention(out, q, k, v, kernel.Options{}) },
+		"k broadcast": func() error { k := k; setStride(&k, 0, 0); return kernel.Attention(out, q, k, v, nil) },
 		"out touches q": func() error {
 			s := make([]float32, 264)
-			return kernel.Attention(kernel.BHLD(s[144:], 2, 4, 3, 5), kernel.BHLD(s, 2, 4, 3, 6), k, v, kernel.Options{})
+			return kernel.Attention(kernel.BHLD(s[144:], 2, 4, 3, 5), kernel.BHLD(s, 2, 4, 3, 6), k, v, nil)
 		},
-		"negative scale":  func() error { return kernel.Attention(out, q, k, v, kernel.Options{Scale: -1}) },
-		"negative offset": func() error { return kernel.Attention(out, q, k, v, kernel.Options{Mask: kernel.Causal(math.MinInt)}) },
-		"huge offset":     func() error { return kernel.Attention(out, q, k, v, kernel.Options{Mask: kernel.Causal(math.MaxInt)}) },
+		"negative scale": func() error {
+			return kernel.Attention(out, q, k, v, &kernel.Options{Scoring: kernel.Scoring{Scale: -1}})
+		},
+		"negative offset": func() error {
+			return kernel.Attention(out, q, k, v, &kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(math.MinInt)}})
+		},
+		"huge offset": func() error {
+			return kernel.Attention(out, q, k, v, &kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(math.MaxInt)}})
+		},
 		"stride of one head": func() error {
 			out := kernel.Strided(make([]float32, 40), [4]int{1, 1, 3, 5}, [3]int{10, math.MinInt + 50, 5})
-			return kernel.Attention(out, kernel.BHLD(contracttest.Floats(q), 1, 1, 3, 6), kernel.BHLD(contracttest.Floats(k), 1, 1, 7, 6), kernel.BHLD(contracttest.Floats(v), 1, 1, 7, 5), kernel.Options{})
+			return kernel.Attention(out, kernel.BHLD(contracttest.Floats(q), 1, 1, 3, 6), kernel.BHLD(contracttest.Floats(k), 1, 1, 7, 6), kernel.BHLD(contracttest.Floats(v), 1, 1, 7, 5), nil)
 		},
 		"no queries": func() error {
-			return kernel.Attention(kernel.BHLD([]float32(nil), 2, 4, 0, 5), kernel.BHLD([]float32{}, 2, 4, 0, 6), k, v, kernel.Options{})
+			return kernel.Attention(kernel.BHLD([]float32(nil), 2, 4, 0, 5), kernel.BHLD([]float32{}, 2, 4, 0, 6), k, v, nil)
 		},
 		"unused stride": func() error {
 			q := kernel.Strided(contracttest.Floats(q), [4]int{1, 1, 1, 6}, [3]int{-1, math.MaxInt, 0})
-			return kernel.Attention(kernel.BHLD(contracttest.Floats(out), 1, 1, 1, 5), q, kernel.BHLD(contracttest.Floats(k), 1, 1, 7, 6), kernel.BHLD(contracttest.Floats(v), 1, 1, 7, 5), kernel.Options{})
+			return kernel.Attention(kernel.BHLD(contracttest.Floats(out), 1, 1, 1, 5), q, kernel.BHLD(contracttest.Floats(k), 1, 1, 7, 6), kernel.BHLD(contracttest.Floats(v), 1, 1, 7, 5), nil)
 		},
 	} {
 		if err := call(); err != nil {
@@ -153,13 +159,13 @@ func TestDefaultTierErrors(t *testing.T) {
 	weights := make([]float32, 6)
 	parts := contracttest.NewPartials(1, 2, 4, 3, 5)
 	for name, call := range map[string]func(e kernel.Exec) error{
-		"Attention": func(e kernel.Exec) error { return kernel.Attention(out, q, k, v, kernel.Options{Exec: e}) },
-		"Additive":  func(e kernel.Exec) error { return kernel.Additive(out, q, k, v, weights, kernel.Options{Exec: e}) },
+		"Attention": func(e kernel.Exec) error { return kernel.Attention(out, q, k, v, &kernel.Options{Exec: e}) },
+		"Additive":  func(e kernel.Exec) error { return kernel.Additive(out, q, k, v, weights, &kernel.Options{Exec: e}) },
 		"AttentionPartials": func(e kernel.Exec) error {
-			return kernel.AttentionPartials(parts, q, k, v, kernel.PartialOptions{Exec: e})
+			return kernel.AttentionPartials(parts, q, k, v, &kernel.PartialOptions{Exec: e})
 		},
 		"AccumulatePartials": func(e kernel.Exec) error {
-			return kernel.AccumulatePartials(parts, q, k, v, kernel.PartialOptions{Exec: e})
+			return kernel.AccumulatePartials(parts, q, k, v, &kernel.PartialOptions{Exec: e})
 		},
 		"MergeInto":  func(e kernel.Exec) error { return kernel.MergeInto(parts, nil, e) },
 		"Exec.Check": func(e kernel.Exec) error { return e.Check() },
@@ -196,14 +202,14 @@ func TestAdditiveErrors(t *testing.T) {
 		"none":            {"weights", nil, kernel.Options{}, q},
 		"NaN":             {"weights", []float32{0, testutil.NaN, 0, 0}, kernel.Options{}, q},
 		"Inf":             {"weights", []float32{0, 0, 0, testutil.Inf}, kernel.Options{}, q},
-		"beyond base 2":   {"weights", []float32{0, 0, 0, 3e38}, kernel.Options{Scale: 1e-3}, q},
-		"times the scale": {"weights", []float32{0, 0, 0, 1e38}, kernel.Options{Scale: 2}, q},
+		"beyond base 2":   {"weights", []float32{0, 0, 0, 3e38}, kernel.Options{Scoring: kernel.Scoring{Scale: 1e-3}}, q},
+		"times the scale": {"weights", []float32{0, 0, 0, 1e38}, kernel.Options{Scoring: kernel.Scoring{Scale: 2}}, q},
 		"over out":        {"weights", contracttest.Floats(out)[20:24], kernel.Options{}, q},
 		"over LSE":        {"weights", contracttest.Floats(lse)[2:6], kernel.Options{Outputs: kernel.Outputs{LSE: lse}}, q},
 		"q":               {"q", make([]float32, 4), kernel.Options{}, kernel.Tensor{}},
-		"option":          {"Options.Softcap", make([]float32, 4), kernel.Options{Softcap: -1}, q},
+		"option":          {"Options.Softcap", make([]float32, 4), kernel.Options{Scoring: kernel.Scoring{Softcap: -1}}, q},
 	} {
-		err := kernel.Additive(out, x.q, k, v, x.weights, x.opts)
+		err := kernel.Additive(out, x.q, k, v, x.weights, &x.opts)
 		if bad, ok := err.(*kernel.ArgumentError); !ok || bad.Arg != x.arg {
 			t.Errorf("%s: got %v, want an error about %s", name, err, x.arg)
 		}

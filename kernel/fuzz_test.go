@@ -28,7 +28,7 @@ func FuzzAttention(f *testing.F) {
 	fuzzCalls(f, 1<<20, func(t *testing.T, c *fuzzCall) {
 		switch {
 		case !c.validShape():
-			c.refused(t, kernel.Options{Scale: c.Scale, Exec: kernel.Exec{Threads: c.threads}}, c.attend)
+			c.refused(t, kernel.Options{Scoring: kernel.Scoring{Scale: c.Scale}, Exec: kernel.Exec{Threads: c.threads}}, c.attend)
 		case !c.validNumbers():
 			c.refused(t, c.options(c.optionCase()), c.attend)
 		default:
@@ -50,7 +50,7 @@ func FuzzAttentionBackward(f *testing.F) {
 		}
 		switch {
 		case !c.validShape():
-			c.refused(t, kernel.Options{Scale: c.Scale, Exec: kernel.Exec{Threads: c.threads}}, c.differentiate)
+			c.refused(t, kernel.Options{Scoring: kernel.Scoring{Scale: c.Scale}, Exec: kernel.Exec{Threads: c.threads}}, c.differentiate)
 		case !c.validNumbers():
 			c.refused(t, c.options(c.optionCase()), c.differentiate)
 		default:
@@ -180,7 +180,7 @@ type fuzzMemory func(b, h, l, d int) kernel.Tensor
 // attend makes the call, and returns its outputs.
 func (c *fuzzCall) attend(mem fuzzMemory, o kernel.Options) ([]kernel.Tensor, error) {
 	out := mem(c.B, c.H, c.Lq, c.Dv)
-	return []kernel.Tensor{out}, kernel.Attention(out, mem(c.B, c.H, c.Lq, c.D), mem(c.B, c.HKV, c.Lk, c.D), mem(c.B, c.HKV, c.Lk, c.Dv), o)
+	return []kernel.Tensor{out}, kernel.Attention(out, mem(c.B, c.H, c.Lq, c.D), mem(c.B, c.HKV, c.Lk, c.D), mem(c.B, c.HKV, c.Lk, c.Dv), &o)
 }
 
 // differentiate makes the call of the gradients, and returns its outputs.

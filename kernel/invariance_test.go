@@ -76,7 +76,7 @@ func TestAlone(t *testing.T) {
 					out := make([]float32, c.Dv)
 					err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, c.Dv),
 						kernel.BHLD(contracttest.Row(&q, b, h, i), 1, 1, 1, c.D),
-						keys(k, b, h/3, n), keys(v, b, h/3, n), kernel.Options{Exec: kernel.Exec{Tier: tier}})
+						keys(k, b, h/3, n), keys(v, b, h/3, n), &kernel.Options{Exec: kernel.Exec{Tier: tier}})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -99,7 +99,7 @@ func TestChunkedPrefill(t *testing.T) {
 			got := c.Tensor(1, c.H, c.Lq, c.Dv, contracttest.Canary)
 			for at := 0; at < c.Lq; at += chunk {
 				n := min(chunk, c.Lq-at)
-				err := kernel.Attention(contracttest.Rows(got, at, at+n), contracttest.Rows(q, at, at+n), contracttest.Rows(k, 0, at+n), contracttest.Rows(v, 0, at+n), kernel.Options{Exec: kernel.Exec{Tier: tier}, Mask: kernel.Causal(at)})
+				err := kernel.Attention(contracttest.Rows(got, at, at+n), contracttest.Rows(q, at, at+n), contracttest.Rows(k, 0, at+n), contracttest.Rows(v, 0, at+n), &kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Mask: kernel.Causal(at)}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -150,7 +150,7 @@ func TestDecodeIsPrefill(t *testing.T) {
 					continue
 				}
 				end := min(at+n, tokens)
-				err := kernel.Attention(contracttest.Rows(got, at, end), contracttest.Rows(q, at, end), contracttest.Rows(k, 0, end), contracttest.Rows(v, 0, end), kernel.Options{Exec: kernel.Exec{Tier: tier}, Mask: kernel.Causal(at)})
+				err := kernel.Attention(contracttest.Rows(got, at, end), contracttest.Rows(q, at, end), contracttest.Rows(k, 0, end), contracttest.Rows(v, 0, end), &kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Mask: kernel.Causal(at)}})
 				if err != nil {
 					t.Fatal(err)
 				}

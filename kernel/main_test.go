@@ -32,7 +32,7 @@ func attend(t *testing.T, q, k, v kernel.Tensor, o kernel.Options) kernel.Tensor
 	t.Helper()
 	b, h, l, d := q.Shape()[0], q.Shape()[1], q.Shape()[2], v.Shape()[3]
 	out := kernel.BHLD(testutil.Filled(b*h*l*d, contracttest.Canary), b, h, l, d)
-	if err := kernel.Attention(out, q, k, v, o); err != nil {
+	if err := kernel.Attention(out, q, k, v, &o); err != nil {
 		t.Fatal(err)
 	}
 	return out

@@ -23,7 +23,8 @@ var causal = mask.Kind{
 	Span: func(r *mask.Rule, q mask.Query) mask.Span {
 		return mask.Span{Lo: 0, Hi: position.AddClamp(q.Diagonal+1, r.Right)}
 	},
-	Window: func(r *mask.Rule) (left, right int) { return -1, max(0, r.Right) },
+	Window:   func(r *mask.Rule) (left, right int) { return -1, max(0, r.Right) },
+	IsWindow: func(r *mask.Rule) bool { return r.Right >= 0 },
 }
 
 // Window lets a query at position p see the keys p-left ≤ j ≤ p+right; -1 means no
@@ -48,7 +49,18 @@ var window = mask.Kind{
 		}
 		return s
 	},
-	Window: func(r *mask.Rule) (left, right int) { return r.Left, r.Right },
+	Window:   func(r *mask.Rule) (left, right int) { return r.Left, r.Right },
+	IsWindow: func(*mask.Rule) bool { return true },
+}
+
+// Window returns the arguments with which [Window] makes the same mask: those of intersections of [Window], and of
+// [Causal] with an offset that is not negative. The zero Mask has -1 and -1. ok is false for all other masks.
+func (m Mask) Window() (left, right int, ok bool) {
+	left, right, ok = (*mask.Mask)(&m).Sides()
+	if !ok {
+		return 0, 0, false
+	}
+	return left, right, true
 }
 
 // PrefixLM lets a query see the keys up to its own position and all keys at positions

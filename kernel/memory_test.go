@@ -106,7 +106,8 @@ func TestGuardAttention(t *testing.T) {
 				for i := range memory {
 					memory[i] = testutil.Margin
 				}
-				if err := kernel.Attention(out, q, k, v, c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}})); err != nil {
+				opts := c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}})
+				if err := kernel.Attention(out, q, k, v, &opts); err != nil {
 					t.Fatal(err)
 				}
 				contracttest.Same(t, fmt.Sprint(c.Types, c), &out, &want)
@@ -137,7 +138,7 @@ func TestGuardOptions(t *testing.T) {
 			plain := o
 			rq, rk, rv := lengths.pack(q, k, v)
 			want := [...]kernel.Tensor{lengths.packOutputs(c.Out(), &plain), plain.LSE, plain.Weights, plain.Scores}
-			if err := kernel.Attention(want[0], rq, rk, rv, plain); err != nil {
+			if err := kernel.Attention(want[0], rq, rk, rv, &plain); err != nil {
 				t.Fatal(err)
 			}
 
@@ -158,7 +159,7 @@ func TestGuardOptions(t *testing.T) {
 					clear(contracttest.Floats(got[x]))
 					clear(contracttest.View(&got[x]).U16())
 				}
-				if err := kernel.Attention(out, q, k, v, o); err != nil {
+				if err := kernel.Attention(out, q, k, v, &o); err != nil {
 					t.Fatal(err)
 				}
 				for x := range got {
@@ -322,7 +323,7 @@ func guardPages(t *testing.T, dtype kernel.DType, size int, layout string, p tes
 	for b, n := range lengths {
 		starts[b] = n - queries
 	}
-	want := c.Run(t, q, k, v, kernel.Options{QueryStart: starts, Exec: kernel.Exec{Threads: 1}})
+	want := c.Run(t, q, k, v, kernel.Options{Scoring: kernel.Scoring{QueryStart: starts}, Exec: kernel.Exec{Threads: 1}})
 
 	pages := 1000/size + 8
 	table := kernel.PageTable{Lengths: lengths}
@@ -355,14 +356,14 @@ func guardPages(t *testing.T, dtype kernel.DType, size int, layout string, p tes
 	}
 	contracttest.EachTier(t, func(t *testing.T, tier kernel.Tier) {
 		for _, n := range []int{queries, 3, 1} { // many rows, and few
-			o := kernel.Options{Mask: kernel.Causal(0).And(kernel.Window(window, 0)), Exec: kernel.Exec{Tier: tier, Threads: 1 + n%2}}
+			o := kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0).And(kernel.Window(window, 0))}, Exec: kernel.Exec{Tier: tier, Threads: 1 + n%2}}
 			for _, start := range starts {
 				o.QueryStart = append(o.QueryStart, start+queries-n)
 			}
 			last := func(x kernel.Tensor) kernel.Tensor { return contracttest.Rows(x, queries-n, queries) }
 			out := c.Out()
 			got, want := last(out), last(want)
-			if err := kernel.Attention(got, last(q), memoryK.Paged(&table), memoryV.Paged(&table), o); err != nil {
+			if err := kernel.Attention(got, last(q), memoryK.Paged(&table), memoryV.Paged(&table), &o); err != nil {
 				t.Fatal(err)
 			}
 			contracttest.Same(t, fmt.Sprintf("%d queries", n), &got, &want)
@@ -408,13 +409,13 @@ func TestStartsChangeDuringCall(t *testing.T) {
 				defer func() { value = recover() }()
 				// K and V are not ragged: only the rows of q and out move.
 				keys := kernel.BHLD(x, len(starts)-1, 1, tokens/(len(starts)-1), d)
-				t.Log(kernel.Attention(ragged(out), ragged(x), keys, keys, kernel.Options{
+				t.Log(kernel.Attention(ragged(out), ragged(x), keys, keys, &kernel.Options{
 					Exec: kernel.Exec{Tier: tier, Threads: 1},
-					Score: func(*kernel.ScoreTile) {
+					Scoring: kernel.Scoring{Score: func(*kernel.ScoreTile) {
 						for i := range changed {
 							changed[i] = starts[i] + beyond/2
 						}
-					},
+					}},
 				}))
 				return nil
 			}()
@@ -443,13 +444,13 @@ func TestKeyStartsChangeDuringCall(t *testing.T) {
 				x := func(s []float32) kernel.Tensor { return kernel.BHLD(s, 2, 1, queries, d) }
 				value := func() (value any) {
 					defer func() { value = recover() }()
-					t.Log(kernel.Attention(x(out), x(q), kv, kv, kernel.Options{
+					t.Log(kernel.Attention(x(out), x(q), kv, kv, &kernel.Options{
 						Exec: kernel.Exec{Tier: tier, Threads: 1},
-						Score: func(*kernel.ScoreTile) {
+						Scoring: kernel.Scoring{Score: func(*kernel.ScoreTile) {
 							for i := range starts {
 								starts[i] = beyond + i
 							}
-						},
+						}},
 					}))
 					return nil
 				}()
@@ -499,7 +500,7 @@ func TestScoreTileIsCopied(t *testing.T) {
 		func(*kernel.ScoreTile) {},
 	} {
 		out := make([]float32, n*d)
-		if err := kernel.Attention(tensor(out), tensor(x), tensor(x), tensor(x), kernel.Options{Score: score}); err != nil {
+		if err := kernel.Attention(tensor(out), tensor(x), tensor(x), tensor(x), &kernel.Options{Scoring: kernel.Scoring{Score: score}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -517,7 +518,7 @@ func TestPagedTwice(t *testing.T) {
 	q, out := kernel.BHLD(make([]float32, 8), 1, 1, 1, 8), kernel.BHLD(make([]float32, 8), 1, 1, 1, 8)
 	for _, keys := range []kernel.Tensor{x.Paged(table).Paged(table), kernel.Ragged(make([]float32, 64), []int{0, 4}, 1, 8).Paged(table)} {
 		var wrong *kernel.ArgumentError
-		if err := kernel.Attention(out, q, keys, keys, kernel.Options{}); !errors.As(err, &wrong) || wrong.Arg != "k" {
+		if err := kernel.Attention(out, q, keys, keys, nil); !errors.As(err, &wrong) || wrong.Arg != "k" {
 			t.Errorf("Attention returned %v", err)
 		}
 	}

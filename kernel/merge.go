@@ -4,7 +4,8 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
-	"github.com/attn-go/attn/internal/engine"
+	"github.com/attn-go/attn/internal/engine/merge"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -14,11 +15,6 @@ type MergeOptions struct {
 
 	Sinks []float32
 	LSE   Tensor
-}
-
-// options returns the Options with the same settings.
-func (o *MergeOptions) options() Options {
-	return Options{Exec: o.Exec, Sinks: o.Sinks, Outputs: Outputs{LSE: o.LSE}}
 }
 
 // MergePartials merges blocks of keys into a result: out is [B, H, Lq, Dv]. parts are
@@ -74,16 +70,16 @@ func MergeInto(state *Partials, parts []Partials, exec Exec) error {
 }
 
 // newMerge returns a merge of parts.
-func newMerge(parts []Partials) *engine.Merge {
-	m := engine.NewMerge(len(parts))
+func newMerge(parts []Partials) *merge.Job {
+	m := merge.New(len(parts))
 	for x := range parts {
 		m.Parts = append(m.Parts, parts[x].part())
 	}
 	return m
 }
 
-func (p *Partials) part() engine.Part {
-	return engine.Part{Blocks: p.Blocks, Max: p.Max, Sum: p.Sum, Out: p.Out}
+func (p *Partials) part() merge.Part {
+	return merge.Part{Blocks: p.Blocks, Max: p.Max, Sum: p.Sum, Out: p.Out}
 }
 
 // checkMergeInto reports the first argument of MergeInto that does not fit.
@@ -137,15 +133,14 @@ func checkMerge(out *view.Tensor, parts []Partials, o *MergeOptions) *check.Fail
 	if f := checkParts(parts, shape, "out", out.Memory(), o.LSE.view().Memory()); f != nil {
 		return f
 	}
-	options := o.options()
-	c := newCall((*Tensor)(out), new(Tensor), new(Tensor), new(Tensor), &options)
-	c.scores = view.Scores{Batch: shape[0], Heads: shape[1], Queries: shape[2]}
-	for _, x := range [...]option{optionSinks, optionThreads} {
-		if c.used.has(x) {
-			if f := c.checkOption(x); f != nil {
-				return f
-			}
-		}
+	if f := scoring.CheckSinks(o.Sinks, shape[1]); f != nil {
+		return f
 	}
+	if f := check.Threads(o.Threads); f != nil {
+		return f
+	}
+	none := new(Tensor)
+	c := newCall(scoring.Attention, (*Tensor)(out), none, none, none, &o.Exec, &Scoring{Sinks: o.Sinks}, &Outputs{LSE: o.LSE})
+	c.scores = view.Scores{Batch: shape[0], Heads: shape[1], Queries: shape[2]}
 	return c.checkOutputs()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/attn-go/attn/internal/engine"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -71,29 +72,12 @@ func (p *Partials) rows() int {
 	return ints.MulSat(p.Blocks, ints.MulSat(p.Batch, ints.MulSat(p.Heads, p.Queries)))
 }
 
-// PartialOptions are the settings of one call of [AttentionPartials] or [AccumulatePartials]: those of
-// [Options] that concern a part of the keys, with the meaning that they have there. Sinks and LSE, which concern all
-// keys, are in [MergeOptions].
+// PartialOptions are the settings of one call of [AttentionPartials] or [AccumulatePartials], with the meaning that
+// they have in [Options]. KeyStart is a multiple of 256, the same for all batch rows. Sinks, which concern all keys,
+// must be nil: they are in [MergeOptions], as LSE is.
 type PartialOptions struct {
-	Exec // changes no bit of the result
-
-	Scale                float32
-	Quantized            bool
-	Mask                 Mask
-	QueryStart, KeyStart []int // KeyStart is a multiple of 256, the same for all batch rows
-	Softcap              float32
-	ALiBi                []float32
-	Bias                 Tensor
-	Dropout              Dropout
-	Score                func(*ScoreTile)
-}
-
-// options returns the Options with the same settings.
-func (o *PartialOptions) options() Options {
-	return Options{
-		Exec: o.Exec, Scale: o.Scale, Quantized: o.Quantized, Mask: o.Mask, QueryStart: o.QueryStart, KeyStart: o.KeyStart,
-		Softcap: o.Softcap, ALiBi: o.ALiBi, Bias: o.Bias, Dropout: o.Dropout, Score: o.Score,
-	}
+	Exec
+	Scoring
 }
 
 // AttentionPartials is [Attention] without the last step: it computes what the blocks
@@ -101,8 +85,8 @@ func (o *PartialOptions) options() Options {
 // of a longer sequence. opts.KeyStart says where it begins, for all batch rows
 // alike and at a multiple of 256, and dst has one block for every 256 keys from there
 // on.
-func AttentionPartials(dst *Partials, q, k, v Tensor, opts PartialOptions) error {
-	return partials(dst, &q, &k, &v, &opts, false)
+func AttentionPartials(dst *Partials, q, k, v Tensor, opts *PartialOptions) error {
+	return partials(dst, &q, &k, &v, orZero(opts), false)
 }
 
 // AccumulatePartials is [AttentionPartials] with one block for all keys so far: it
@@ -110,8 +94,8 @@ func AttentionPartials(dst *Partials, q, k, v Tensor, opts PartialOptions) error
 // chunk of keys after the other, in the order of their positions. Every chunk but the last
 // has a multiple of 256 keys. Then state has the bits of one call with all keys.
 // [MergePartials] turns it into a result.
-func AccumulatePartials(state *Partials, q, k, v Tensor, opts PartialOptions) error {
-	return partials(state, &q, &k, &v, &opts, true)
+func AccumulatePartials(state *Partials, q, k, v Tensor, opts *PartialOptions) error {
+	return partials(state, &q, &k, &v, orZero(opts), true)
 }
 
 func partials(dst *Partials, q, k, v *Tensor, opts *PartialOptions, accumulate bool) error {
@@ -123,8 +107,7 @@ func partials(dst *Partials, q, k, v *Tensor, opts *PartialOptions, accumulate b
 	if !accumulate {
 		blocks = ints.CeilDiv(max(k.view().Dim(2), 1), engine.BlockKeys)
 	}
-	all := opts.options()
-	c := newCall(nil, q, k, v, &all)
+	c := newCall(scoring.Partials, nil, q, k, v, &opts.Exec, &opts.Scoring, &noOutputs)
 	if f := c.checkPartials(dst, blocks); f != nil {
 		return argumentError(f)
 	}
@@ -181,7 +164,7 @@ func (c call) checkPartials(dst *Partials, blocks int) *check.Failure {
 	if f := c.check(); f != nil {
 		return f
 	}
-	starts := c.opts.KeyStart
+	starts := c.scoring.KeyStart
 	for _, start := range starts {
 		if start != starts[0] || start%engine.BlockKeys != 0 {
 			return &check.Failure{Arg: "Options.KeyStart", Got: fmt.Sprint(start), Want: fmt.Sprintf("a multiple of %d, the same for all batch rows", engine.BlockKeys)}

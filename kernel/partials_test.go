@@ -51,7 +51,7 @@ func TestPartials(t *testing.T) {
 				whole := o
 				whole.Sinks, whole.LSE = sinks, c.Output(1)
 				want := c.Out()
-				if err := kernel.Attention(want, q, k, v, whole); err != nil {
+				if err := kernel.Attention(want, q, k, v, &whole); err != nil {
 					t.Fatal(err)
 				}
 				check := func(what string, parts ...kernel.Partials) {
@@ -171,7 +171,7 @@ func TestPartialsOfOptions(t *testing.T) {
 			o.Tier, whole.Tier = tier, tier
 			whole.LSE = c.Output(1)
 			want := c.Out()
-			if err := kernel.Attention(want, q, k, v, whole); err != nil {
+			if err := kernel.Attention(want, q, k, v, &whole); err != nil {
 				t.Fatal(err)
 			}
 			if err := kernel.AttentionPartials(blocks, q, k, v, contracttest.PartialOptions(o)); err != nil {
@@ -212,7 +212,7 @@ func TestMergePartialsThreads(t *testing.T) {
 	q, k, v := c.Inputs()
 	first, second := contracttest.NewPartials(3, c.B, c.H, c.Lq, c.Dv), contracttest.NewPartials(2, c.B, c.H, c.Lq, c.Dv)
 	for p, keys := range map[*kernel.Partials][2]int{first: {0, 768}, second: {768, c.Lk}} {
-		o := kernel.Options{KeyStart: []int{keys[0]}}
+		o := kernel.Options{Scoring: kernel.Scoring{KeyStart: []int{keys[0]}}}
 		if err := kernel.AttentionPartials(p, q, contracttest.Rows(k, keys[0], keys[1]), contracttest.Rows(v, keys[0], keys[1]), contracttest.PartialOptions(o)); err != nil {
 			t.Fatal(err)
 		}

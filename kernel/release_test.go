@@ -52,7 +52,7 @@ func burst(t *testing.T) {
 				{kernel.BHLD(make([]float32, d), 1, 1, 1, d), one, keys, keys},
 				{kernel.BHLD(make([]float32, 2*large), 1, 1, 2, large), large2, large2, large2},
 			} {
-				if err := kernel.Attention(c[0], c[1], c[2], c[3], kernel.Options{Exec: kernel.Exec{Threads: threads}}); err != nil {
+				if err := kernel.Attention(c[0], c[1], c[2], c[3], &kernel.Options{Exec: kernel.Exec{Threads: threads}}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -90,7 +90,7 @@ func TestScratchMemoryShrinks(t *testing.T) {
 	q, k, v := c.Inputs()
 	out := c.Out()
 	small := func() {
-		if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 3}}); err != nil {
+		if err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: kernel.Exec{Threads: 3}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -145,7 +145,7 @@ func TestNoAllocationsBetweenCollections(t *testing.T) {
 	q, k, v := c.Inputs()
 	out := c.Out()
 	call := func() {
-		if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Threads: 3}}); err != nil {
+		if err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: kernel.Exec{Threads: 3}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -185,7 +185,7 @@ func firstRun(t *testing.T, c *contracttest.Case, threads int) {
 	q, k, v := c.Inputs()
 	out := c.Out()
 	call := func(x *tier.Tier, threads int) {
-		if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: contracttest.Handle(x), Threads: threads}}); err != nil {
+		if err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: kernel.Exec{Tier: contracttest.Handle(x), Threads: threads}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -55,7 +55,7 @@ func TestDefaultTier(t *testing.T) {
 			t.Errorf("the defaults are %v and %v, want %s: %v", named, kernel.Tier{}, want, err)
 		}
 		out, q, k, v := good()
-		if err := kernel.Attention(out, q, k, v, kernel.Options{}); err != nil {
+		if err := kernel.Attention(out, q, k, v, nil); err != nil {
 			t.Error(err)
 		}
 	}
@@ -81,7 +81,7 @@ func TestCallsUseDefaultTier(t *testing.T) {
 		used bool
 	}{{kernel.Tier{}, true}, {contracttest.Generic(), false}} {
 		calls = 0
-		if err := kernel.Attention(out, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: x.tier, Threads: 1}}); err != nil {
+		if err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: kernel.Exec{Tier: x.tier, Threads: 1}}); err != nil {
 			t.Fatal(err)
 		}
 		if used := calls > 0; used != x.used {

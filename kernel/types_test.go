@@ -222,13 +222,13 @@ func TestTypesNaN(t *testing.T) {
 func TestTypesTouch(t *testing.T) {
 	_, q, k, v := good()
 	halves := make([]kernel.BF16, 264)
-	if err := kernel.Attention(kernel.BHLD(halves[144:], 2, 4, 3, 5), kernel.BHLD(halves, 2, 4, 3, 6), k, v, kernel.Options{}); err != nil {
+	if err := kernel.Attention(kernel.BHLD(halves[144:], 2, 4, 3, 5), kernel.BHLD(halves, 2, 4, 3, 6), k, v, nil); err != nil {
 		t.Error(err)
 	}
 	shared := make([]float32, 148)
 	scales := kernel.BHLD(shared, 2, 2, 7, 1)
 	k = kernel.BHLD(make([]int8, 168), 2, 2, 7, 6).Scaled(&scales)
-	if err := kernel.Attention(kernel.BHLD(shared[28:], 2, 4, 3, 5), q, k, v, kernel.Options{}); err != nil {
+	if err := kernel.Attention(kernel.BHLD(shared[28:], 2, 4, 3, 5), q, k, v, nil); err != nil {
 		t.Error(err)
 	}
 }

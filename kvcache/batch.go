@@ -183,28 +183,28 @@ func (b *Batch) View(layer int) (k, v kernel.Tensor) {
 	return keys.Paged(&b.table), values.Paged(&b.table)
 }
 
-// Options returns the options of attention from the tokens of the last Extend over a
+// Scoring returns that of attention from the tokens of the last Extend over a
 // view: QueryStart, KeyStart, and a Mask that is causal or that of the window. A program
-// may set further options.
+// may set further fields.
 //
 // The queries are [B, H, n, D], where n is the largest of the counts, or ragged with as
 // many rows for each sequence as it grew by. If they are not ragged, rows after a
 // sequence's own count give zeros. The slices are valid as long as views are.
-func (b *Batch) Options() kernel.Options {
+func (b *Batch) Scoring() kernel.Scoring {
 	if len(b.sequences) == 0 {
-		return kernel.Options{}
+		return kernel.Scoring{}
 	}
 	b.refresh()
-	o := kernel.Options{QueryStart: b.queryStart, KeyStart: b.keyStart}
+	s := kernel.Scoring{QueryStart: b.queryStart, KeyStart: b.keyStart}
 	if w := b.cache.window; w > 0 {
-		o.Mask = kernel.Window(w, 0)
+		s.Mask = kernel.Window(w, 0)
 	} else if b.steps > 1 { // the last token sees all
-		o.Mask = kernel.Causal(0)
+		s.Mask = kernel.Causal(0)
 	}
 	if !b.even {
-		o.Mask = o.Mask.And(kernel.QueryLengths(b.counts))
+		s.Mask = s.Mask.And(kernel.QueryLengths(b.counts))
 	}
-	return o
+	return s
 }
 
 // Positions returns the positions of the tokens of the last Extend, [B, n], as

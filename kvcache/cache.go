@@ -7,7 +7,7 @@
 //
 //   - makes room for the new tokens, with [Batch.Extend],
 //   - and in every layer stores their keys and values, with [Batch.Store], and calls
-//     [kernel.Attention] with what [Batch.View] and [Batch.Options] return.
+//     [kernel.Attention] with what [Batch.View] and [Batch.Scoring] return.
 //
 // The result has the same bits as attention over contiguous keys and values, whatever the
 // pages, the forks and the other sequences of the batch. For other types than float32, and

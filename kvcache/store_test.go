@@ -46,7 +46,7 @@ func TestStoreOfDroppedTokens(t *testing.T) {
 		n := len(x.want)
 		// Equal scores for all keys: the result is the mean of the values.
 		out := make([]float32, 1)
-		if err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, 1), rows(0), k, v, kernel.Options{}); err != nil {
+		if err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, 1), rows(0), k, v, nil); err != nil {
 			t.Fatal(err)
 		}
 		mean := float32(0)

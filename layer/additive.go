@@ -23,7 +23,7 @@ type Additive struct {
 
 // Attend implements [Similarity]. It projects queries and keys and calls
 // [kernel.Additive]. The projections take memory that is recycled.
-func (a Additive) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
+func (a Additive) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 	names := [...]string{"Additive.Query", "Additive.Key"}
 	tensors := [...]kernel.Tensor{q, k}
 	layers := [...]*linear.Linear{a.Query, a.Key}
@@ -37,7 +37,8 @@ func (a Additive) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error 
 			return err
 		}
 	}
-	if err := checkMemory(&out, &opts, qkv[:], &q, &k, &v); err != nil {
+	o := valueOf(opts)
+	if err := checkMemory(&out, &o, qkv[:], &q, &k, &v); err != nil {
 		return err
 	}
 	s := getScratch(sizes[:]...)
@@ -54,10 +55,10 @@ func (a Additive) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error 
 			continue
 		}
 		var err error
-		if tensors[i], err = s.project(&tensors[i], l, &opts); err != nil {
+		if tensors[i], err = s.project(&tensors[i], l, o.Exec); err != nil {
 			return err
 		}
 	}
-	err := kernel.Additive(out, tensors[0], tensors[1], v, a.V, opts)
+	err := kernel.Additive(out, tensors[0], tensors[1], v, a.V, &o)
 	return renameArgument(err, "weights", "Additive.V")
 }

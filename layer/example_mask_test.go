@@ -13,8 +13,8 @@ func showWeights(batch, tokens int, mask kernel.Mask) {
 	x := kernel.BHLD(make([]float32, batch*tokens), batch, 1, tokens, 1)
 	out := kernel.BHLD(make([]float32, batch*tokens), batch, 1, tokens, 1)
 	weights := make([]float32, batch*tokens*tokens)
-	err := layer.ScaledDot{}.Attend(out, x, x, x, kernel.Options{
-		Mask:    mask,
+	err := layer.ScaledDot{}.Attend(out, x, x, x, &kernel.Options{
+		Scoring: kernel.Scoring{Mask: mask},
 		Outputs: kernel.Outputs{Weights: kernel.BHLD(weights, batch, 1, tokens, tokens)},
 	})
 	if err != nil {

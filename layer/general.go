@@ -20,7 +20,7 @@ func NewGeneral(w linear.Matrix, exec kernel.Exec) (General, error) {
 }
 
 // Attend implements [Similarity]. The projected queries take memory that is recycled.
-func (g General) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
+func (g General) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 	if g.Query == nil {
 		return &kernel.ArgumentError{Arg: "General.Query", Got: "nil", Want: "a linear layer, as NewGeneral makes it"}
 	}
@@ -28,7 +28,8 @@ func (g General) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 	if err != nil {
 		return err
 	}
-	if err := checkMemory(&out, &opts, qkv[:], &q, &k, &v); err != nil {
+	o := valueOf(opts)
+	if err := checkMemory(&out, &o, qkv[:], &q, &k, &v); err != nil {
 		return err
 	}
 	s := getScratch(n)
@@ -36,10 +37,10 @@ func (g General) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 		return projectionMemoryError("q", &q)
 	}
 	defer s.release()
-	projected, err := s.project(&q, g.Query, &opts)
+	projected, err := s.project(&q, g.Query, o.Exec)
 	if err != nil {
 		return err
 	}
-	opts.Scale = scaleOr1(opts.Scale)
-	return kernel.Attention(out, projected, k, v, opts)
+	o.Scale = scaleOr1(o.Scale)
+	return kernel.Attention(out, projected, k, v, &o)
 }

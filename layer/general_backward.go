@@ -26,8 +26,9 @@ type GeneralGradients struct {
 // Attend, and lse is a result of it. q and its gradient are float32 and neither ragged nor
 // paged. The queries are projected again, to memory that is recycled: in the steady state a call
 // allocates nothing. With Accumulate, W is added to as by linear.Product: its sums start from what it holds.
-func (g General) Backward(out GeneralGradients, dout, q, k, v, lse kernel.Tensor, w []float32, opts kernel.BackwardOptions) error {
-	if err := g.checkBackward(&out, &dout, &q, &k, &v, &lse, w, &opts); err != nil {
+func (g General) Backward(out GeneralGradients, dout, q, k, v, lse kernel.Tensor, w []float32, opts *kernel.BackwardOptions) error {
+	o := valueOf(opts)
+	if err := g.checkBackward(&out, &dout, &q, &k, &v, &lse, w, &o); err != nil {
 		return err
 	}
 	outputs, inputs := g.Query.Shape()
@@ -40,19 +41,19 @@ func (g General) Backward(out GeneralGradients, dout, q, k, v, lse kernel.Tensor
 	}
 	defer s.release()
 	x, projected := s.dense(&q), s.denseLike(&q, outputs)
-	if err := g.Query.Project(projected, x, linear.Options{Exec: opts.Exec}); err != nil {
+	if err := g.Query.Project(projected, x, linear.Options{Exec: o.Exec}); err != nil {
 		return err
 	}
 	inner := out.Gradients
 	inner.Q = kernel.Tensor{}
 	if viewOf(&out.Q).IsSet() || out.W != nil {
-		inner.Q = s.gradientLike(&q, outputs, opts.Accumulate)
+		inner.Q = s.gradientLike(&q, outputs, o.Accumulate)
 	}
-	if err := (Dot{}).Backward(inner, dout, projected, k, v, lse, opts); err != nil {
+	if err := (Dot{}).Backward(inner, dout, projected, k, v, lse, &o); err != nil {
 		return err
 	}
 	if out.W != nil {
-		if err := linear.Product(linear.DenseMatrix(out.W, inputs, outputs), denseMatrix(&x).T(), denseMatrix(&inner.Q).T(), linear.ProductOptions{Exec: opts.Exec, Accumulate: opts.Accumulate}); err != nil {
+		if err := linear.Product(linear.DenseMatrix(out.W, inputs, outputs), denseMatrix(&x).T(), denseMatrix(&inner.Q).T(), linear.ProductOptions{Exec: o.Exec, Accumulate: o.Accumulate}); err != nil {
 			return err
 		}
 	}
@@ -60,10 +61,10 @@ func (g General) Backward(out GeneralGradients, dout, q, k, v, lse kernel.Tensor
 		return nil
 	}
 	dq := s.denseLike(&q, inputs)
-	if err := linear.Product(denseMatrix(&dq), denseMatrix(&inner.Q), linear.DenseMatrix(w, inputs, outputs), linear.ProductOptions{Exec: opts.Exec}); err != nil {
+	if err := linear.Product(denseMatrix(&dq), denseMatrix(&inner.Q), linear.DenseMatrix(w, inputs, outputs), linear.ProductOptions{Exec: o.Exec}); err != nil {
 		return err
 	}
-	put(&out.Q, &dq, opts.Accumulate)
+	put(&out.Q, &dq, o.Accumulate)
 	return nil
 }
 
@@ -97,7 +98,7 @@ func (g General) checkBackward(out *GeneralGradients, dout, q, k, v, lse *kernel
 	f.output("Gradients.W", view.MemoryOf(out.W))
 	f.inputTensors(dout, q, k, v)
 	f.add("lse", viewOf(lse).Memory())
-	f.inputOptions(o)
+	f.inputScoring(&o.Scoring)
 	f.add("w", view.MemoryOf(w))
 	return f.check()
 }

@@ -105,11 +105,11 @@ func (f *footprint) outputParameters(weight, bias string, p *Parameters) {
 	f.output(bias, view.MemoryOf(p.Bias))
 }
 
-// inputOptions lists the options that a backward pass reads.
-func (f *footprint) inputOptions(o *kernel.BackwardOptions) {
-	f.add("Options.Bias", viewOf(&o.Bias).Memory())
-	f.add("Options.ALiBi", view.MemoryOf(o.ALiBi))
-	f.add("Options.Sinks", view.MemoryOf(o.Sinks))
+// inputScoring lists the options that a backward pass reads.
+func (f *footprint) inputScoring(s *kernel.Scoring) {
+	for _, x := range scoringOf(s).Inputs() {
+		f.add(x.Arg, x.Memory)
+	}
 }
 
 // check reports an output that shares memory with anything else.

@@ -44,13 +44,13 @@ func TestMasksAgree(t *testing.T) {
 	} {
 		x := view(data)
 		expected := view(make([]float32, len(data)))
-		must(t, ScaledDot{}.Attend(expected, x, x, x, kernel.Options{Mask: want}))
+		must(t, ScaledDot{}.Attend(expected, x, x, x, &kernel.Options{Scoring: kernel.Scoring{Mask: want}}))
 		for name, mask := range masks {
 			if name == "maximum of both, every head" && x.Shape()[1] != h {
 				continue
 			}
 			out := view(make([]float32, len(data)))
-			must(t, ScaledDot{}.Attend(out, x, x, x, kernel.Options{Mask: mask}))
+			must(t, ScaledDot{}.Attend(out, x, x, x, &kernel.Options{Scoring: kernel.Scoring{Mask: mask}}))
 			equal(t, layout+", "+name, &out, &expected)
 		}
 	}
@@ -62,7 +62,7 @@ func TestMaskErrors(t *testing.T) {
 	const b, l = 2, 3
 	out, x := newCanaries(b, 1, l, 1), newTensor(b, 1, l, 1)
 	attend := func(out kernel.Tensor, m kernel.Mask) error {
-		return ScaledDot{}.Attend(out, x, x, x, kernel.Options{Mask: m})
+		return ScaledDot{}.Attend(out, x, x, x, &kernel.Options{Scoring: kernel.Scoring{Mask: m}})
 	}
 	for _, c := range []struct {
 		mask kernel.Mask
@@ -99,7 +99,7 @@ func TestMaskErrors(t *testing.T) {
 	x = newTensor(0, 1, l, 1)
 	must(t, attend(newTensor(0, 1, l, 1), PaddingMask([]bool{}, 0)))
 	none := kernel.BHLD([]float32{}, b, 1, 0, 1)
-	must(t, ScaledDot{}.Attend(newTensor(b, 1, l, 1), newTensor(b, 1, l, 1), none, none, kernel.Options{Mask: PaddingMask([]bool{}, b)}))
+	must(t, ScaledDot{}.Attend(newTensor(b, 1, l, 1), newTensor(b, 1, l, 1), none, none, &kernel.Options{Scoring: kernel.Scoring{Mask: PaddingMask([]bool{}, b)}}))
 
 	// In contrast, kernel.Hidden hides the keys that it does not reach.
 	x = rows([]float32{1}, []float32{2}, []float32{3})
@@ -114,14 +114,14 @@ func TestLookAhead(t *testing.T) {
 	data := normals(1, b*h*l*d)
 	before := newTensor(b, h, l, d)
 	x := kernel.BHLD(data, b, h, l, d)
-	must(t, ScaledDot{}.Attend(before, x, x, x, kernel.Options{Mask: kernel.Causal(0)}))
+	must(t, ScaledDot{}.Attend(before, x, x, x, &kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}))
 	for changed := range l {
 		y := kernel.BHLD(slices.Clone(data), b, h, l, d)
 		for head := range h {
 			row(&y, 0, head, changed)[changed%d] += 3
 		}
 		after := newTensor(b, h, l, d)
-		must(t, ScaledDot{}.Attend(after, y, y, y, kernel.Options{Mask: kernel.Causal(0)}))
+		must(t, ScaledDot{}.Attend(after, y, y, y, &kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Causal(0)}}))
 		for head := range h {
 			for i := range l {
 				if same := slices.Equal(row(&before, 0, head, i), row(&after, 0, head, i)); same != (i < changed) {

@@ -63,8 +63,8 @@ type MultiHead struct {
 //
 // Bad input gets an [*kernel.ArgumentError] or [*kernel.TierError], and out stays
 // untouched.
-func (m *MultiHead) Attend(out, query, key, value kernel.Tensor, opts kernel.Options) error {
-	c := multiHeadCall{MultiHead: m, out: out, inputs: [3]kernel.Tensor{query, key, value}, opts: opts}
+func (m *MultiHead) Attend(out, query, key, value kernel.Tensor, opts *kernel.Options) error {
+	c := multiHeadCall{MultiHead: m, out: out, inputs: [3]kernel.Tensor{query, key, value}, opts: valueOf(opts)}
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (c *multiHeadCall) run(s *scratch) error {
 	case c.O != nil:
 		joined = s.takeLike(&c.inputs[0], 1, c.Heads*c.dv, true)
 	}
-	if err := c.similarity().Attend(splitHeads(&joined, c.Heads), x[0], x[1], x[2], c.opts); err != nil {
+	if err := s.attend(c.similarity(), splitHeads(&joined, c.Heads), x[0], x[1], x[2], &c.opts); err != nil {
 		return renameHeads(err)
 	}
 	if c.O == nil {
@@ -133,7 +133,7 @@ func (c *multiHeadCall) run(s *scratch) error {
 // project returns the projection of input i, in memory of the scratch or of the caller.
 func (c *multiHeadCall) project(s *scratch, i int, l *linear.Linear) (kernel.Tensor, error) {
 	if !c.keeps {
-		return s.project(&c.inputs[i], l, &c.opts)
+		return s.project(&c.inputs[i], l, c.opts.Exec)
 	}
 	y := *c.trace.projections()[i]
 	return y, l.Project(y, c.inputs[i], linear.Options{Exec: c.opts.Exec})

@@ -51,10 +51,10 @@ type MultiHeadWeights struct{ Q, K, V, O []float32 }
 // gradients of heads and projections take memory for 2·B·(Lq+Lk) tokens at most. It is recycled: in
 // the steady state a call allocates nothing. Bad input gets an [*kernel.ArgumentError] or
 // [*kernel.TierError], and the gradients stay untouched.
-func (m *MultiHead) Backward(g MultiHeadGradients, dout, query, key, value kernel.Tensor, trace MultiHeadTrace, w MultiHeadWeights, opts kernel.BackwardOptions) error {
+func (m *MultiHead) Backward(g MultiHeadGradients, dout, query, key, value kernel.Tensor, trace MultiHeadTrace, w MultiHeadWeights, opts *kernel.BackwardOptions) error {
 	c := multiHeadBackward{
-		multiHeadCall: multiHeadCall{MultiHead: m, out: dout, inputs: [3]kernel.Tensor{query, key, value}, opts: opts.Forward(), keeps: true, trace: trace},
-		settings:      opts,
+		multiHeadCall: multiHeadCall{MultiHead: m, out: dout, inputs: [3]kernel.Tensor{query, key, value}, keeps: true, trace: trace},
+		settings:      valueOf(opts),
 		g:             g,
 		tokens:        [3]kernel.Tensor{g.Query, g.Key, g.Value},
 		parameters:    [4]Parameters{g.Q, g.K, g.V, g.O},
@@ -99,7 +99,7 @@ func (c *multiHeadBackward) run(s *scratch) error {
 	if c.O != nil {
 		dHeads = s.takeLike(&c.inputs[0], 1, c.Heads*c.dv, true)
 		dx := tokenMatrix(&dHeads)
-		if err := new(Parameters).backward(&dx, tokenMatrix(&c.out), linear.Matrix{}, c.weights[3], c.O, false, false, c.opts.Exec); err != nil {
+		if err := new(Parameters).backward(&dx, tokenMatrix(&c.out), linear.Matrix{}, c.weights[3], c.O, false, false, c.settings.Exec); err != nil {
 			return err
 		}
 	}
@@ -108,7 +108,7 @@ func (c *multiHeadBackward) run(s *scratch) error {
 		return err
 	}
 	if c.O != nil {
-		if err := c.parameters[3].backward(nil, tokenMatrix(&c.out), tokenMatrix(&c.trace.Heads), nil, c.O, false, c.settings.Accumulate, c.opts.Exec); err != nil {
+		if err := c.parameters[3].backward(nil, tokenMatrix(&c.out), tokenMatrix(&c.trace.Heads), nil, c.O, false, c.settings.Accumulate, c.settings.Exec); err != nil {
 			return err
 		}
 	}
@@ -141,7 +141,7 @@ func (c *multiHeadBackward) differentiateHeads(s *scratch, dHeads *kernel.Tensor
 		x[i] = splitHeads(&x[i], heads[i])
 	}
 	g := kernel.Gradients{Q: dx[0], K: dx[1], V: dx[2], Bias: c.g.Bias, Sinks: c.g.Sinks}
-	err = c.similarity().(Differentiable).Backward(g, splitHeads(dHeads, c.Heads), x[0], x[1], x[2], c.trace.LSE, settings)
+	err = s.backward(c.similarity().(Differentiable), g, splitHeads(dHeads, c.Heads), x[0], x[1], x[2], c.trace.LSE, &settings)
 	return inner, renameArgument(renameHeads(err), "lse", lseName)
 }
 
@@ -162,7 +162,7 @@ func (c *multiHeadBackward) backProject(i int, dy *kernel.Tensor) error {
 		m := tokenMatrix(to)
 		dx = &m
 	}
-	return c.parameters[i].backward(dx, tokenMatrix(dy), tokenMatrix(&c.inputs[i]), c.weights[i], l, adds, c.settings.Accumulate, c.opts.Exec)
+	return c.parameters[i].backward(dx, tokenMatrix(dy), tokenMatrix(&c.inputs[i]), c.weights[i], l, adds, c.settings.Accumulate, c.settings.Exec)
 }
 
 // firstOf returns the first input whose gradient is the same tensor as that of input i.
@@ -249,6 +249,6 @@ func (c *multiHeadBackward) checkMemory() error {
 	for i, w := range c.weights {
 		f.add(parameterGradients[i].weights, view.MemoryOf(w))
 	}
-	f.inputOptions(&c.settings)
+	f.inputScoring(&c.settings.Scoring)
 	return f.check()
 }

@@ -36,9 +36,11 @@ func (t *MultiHeadTrace) projections() [4]*kernel.Tensor {
 //
 // In the steady state a call allocates nothing. Bad input gets an [*kernel.ArgumentError] or
 // [*kernel.TierError]. out then stays untouched; the trace may hold anything.
-func (m *MultiHead) Forward(out kernel.Tensor, trace MultiHeadTrace, query, key, value kernel.Tensor, opts kernel.BackwardOptions) error {
-	c := multiHeadCall{MultiHead: m, out: out, inputs: [3]kernel.Tensor{query, key, value}, opts: opts.Forward(), keeps: true, trace: trace}
-	if c.opts.LSE = trace.LSE; !viewOf(&trace.LSE).IsSet() {
+func (m *MultiHead) Forward(out kernel.Tensor, trace MultiHeadTrace, query, key, value kernel.Tensor, opts *kernel.BackwardOptions) error {
+	settings := valueOf(opts)
+	o := kernel.Options{Exec: settings.Exec, Scoring: settings.Scoring, Outputs: kernel.Outputs{LSE: trace.LSE}}
+	c := multiHeadCall{MultiHead: m, out: out, inputs: [3]kernel.Tensor{query, key, value}, opts: o, keeps: true, trace: trace}
+	if !viewOf(&trace.LSE).IsSet() {
 		return &kernel.ArgumentError{Arg: lseName, Got: "none", Want: "memory for [B, Heads, Lq, 1]"}
 	}
 	if err := c.check(); err != nil {
@@ -59,7 +61,7 @@ func (m *MultiHead) Forward(out kernel.Tensor, trace MultiHeadTrace, query, key,
 	f.add("out", viewOf(&out).Memory())
 	f.add(lseName, viewOf(&trace.LSE).Memory())
 	f.inputInputs(&c)
-	f.inputOptions(&opts)
+	f.inputScoring(&o.Scoring)
 	if err := f.check(); err != nil {
 		return err
 	}

@@ -34,11 +34,11 @@ func projectionMemoryError(arg string, x *kernel.Tensor) error {
 // project returns l(x) for the rows of x, which checkProjection has accepted: ragged if x is.
 // Heads and tokens of the result lie in the same order as in x, so that a view [B, L, H, D]
 // is projected in one piece.
-func (s *scratch) project(x *kernel.Tensor, l *linear.Linear, opts *kernel.Options) (kernel.Tensor, error) {
+func (s *scratch) project(x *kernel.Tensor, l *linear.Linear, exec kernel.Exec) (kernel.Tensor, error) {
 	outputs, _ := l.Shape()
 	heads, strides := x.Shape()[1], x.Strides()
 	y := s.takeLike(x, heads, outputs, strides[1] < strides[2])
-	return y, l.Project(y, *x, linear.Options{Exec: opts.Exec})
+	return y, l.Project(y, *x, linear.Options{Exec: exec})
 }
 
 // takeLike takes memory for a tensor with the batch rows of x, and returns it as BHLD or BLHD.

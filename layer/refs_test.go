@@ -194,7 +194,7 @@ type scaledInputs struct {
 func scaledDot(t *testing.T, r *reference, tier kernel.Tier) map[string]kernel.Tensor {
 	var in scaledInputs
 	must(t, unmarshalKnown(r.Inputs, &in))
-	return attend(t, ScaledDot{}, &in.tensorInputs, kernel.Options{Exec: kernel.Exec{Tier: tier}, Scale: in.Scale})
+	return attend(t, ScaledDot{}, &in.tensorInputs, kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Scale: in.Scale}})
 }
 
 func additiveSum(t *testing.T, r *reference, tier kernel.Tier) map[string]kernel.Tensor {
@@ -207,7 +207,7 @@ func additiveSum(t *testing.T, r *reference, tier kernel.Tier) map[string]kernel
 func attend(t *testing.T, s Similarity, in *tensorInputs, opts kernel.Options) map[string]kernel.Tensor {
 	y, weights := newTensor(1, 1, len(in.Q), len(in.V[0])), newTensor(1, 1, len(in.Q), len(in.K))
 	opts.Weights = weights
-	must(t, s.Attend(y, rows(in.Q...), rows(in.K...), rows(in.V...), opts))
+	must(t, s.Attend(y, rows(in.Q...), rows(in.K...), rows(in.V...), &opts))
 	return map[string]kernel.Tensor{"y": y, "weights": weights}
 }
 
@@ -254,7 +254,7 @@ func packedProjection(t *testing.T, r *reference, tier kernel.Tier) map[string]k
 		opts.Bias = kernel.BHLD(in.Bias, 1, m.Heads, n, n)
 	}
 	x, y := rows(in.X...), newTensor(1, 1, n, in.QKVSizes[2])
-	must(t, m.Attend(y, x, x, x, opts))
+	must(t, m.Attend(y, x, x, x, &opts))
 	return map[string]kernel.Tensor{"y": y}
 }
 
@@ -282,6 +282,6 @@ func identityHeads(t *testing.T, r *reference, tier kernel.Tier) map[string]kern
 	m := &MultiHead{Heads: heads, Q: in, K: in, V: in, O: out}
 	n := len(inputs.Query)
 	y, weights := newTensor(1, 1, n, heads), newTensor(1, heads, n, len(inputs.Key))
-	must(t, m.Attend(y, rows(inputs.Query...), rows(inputs.Key...), rows(inputs.Value...), kernel.Options{Exec: kernel.Exec{Tier: tier}, Outputs: kernel.Outputs{Weights: weights}}))
+	must(t, m.Attend(y, rows(inputs.Query...), rows(inputs.Key...), rows(inputs.Value...), &kernel.Options{Exec: kernel.Exec{Tier: tier}, Outputs: kernel.Outputs{Weights: weights}}))
 	return map[string]kernel.Tensor{"y": y, "weights_each_head": weights}
 }

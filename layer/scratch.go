@@ -5,6 +5,7 @@ import (
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/kernel"
 )
 
 // A scratch is the memory that a call needs beside its arguments. It grows to what the
@@ -15,7 +16,11 @@ type scratch struct {
 	used    int // number of floats that the call has taken
 	doubles []float64
 	custom  customScore
-	visible mask.Visibility // for Cosine: a pointer to it passes through func values
+	visible mask.Mask // for Cosine: a pointer to it passes through func values
+
+	// Options of calls of a Similarity: pointers to them pass through an interface.
+	options  kernel.Options
+	settings kernel.BackwardOptions
 
 	floatsUsage, doublesUsage parallel.Usage
 	memory                    parallel.Memory
@@ -52,8 +57,20 @@ func getScratch(sizes ...int) *scratch {
 // release ends the call that s was made for.
 func (s *scratch) release() {
 	s.custom.reset()
-	s.visible = mask.Visibility{}
+	s.visible, s.options, s.settings = mask.Mask{}, kernel.Options{}, kernel.BackwardOptions{}
 	scratches.Put(s)
+}
+
+// attend calls by.Attend with memory of its own for the options, so that those of the caller do not move to the heap.
+func (s *scratch) attend(by Similarity, out, q, k, v kernel.Tensor, o *kernel.Options) error {
+	s.options = *o
+	return by.Attend(out, q, k, v, &s.options)
+}
+
+// backward is attend for gradients.
+func (s *scratch) backward(by Differentiable, g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, o *kernel.BackwardOptions) error {
+	s.settings = *o
+	return by.Backward(g, dout, q, k, v, lse, &s.settings)
 }
 
 // takeFloats returns the next n floats. They begin where a cache line begins, if

@@ -19,7 +19,9 @@ type Similarity interface {
 	// Attend computes out = softmax(similarity(q, k), masked)·v. Shapes, options and
 	// errors are those of [kernel.Attention]. Options.Scale multiplies the similarity.
 	// Its default, 0, stands for the formula of the similarity as it is: 1, but 1/√D for ScaledDot. -0 is 0.
-	Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error
+	// nil stands for the zero Options. What opts points to moves to the heap when Attend is called by an interface:
+	// a program that must not allocate keeps its Options.
+	Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error
 }
 
 // scaleOr1 returns a Scale whose default is 1. -0 is 0.
@@ -30,6 +32,14 @@ func scaleOr1(scale float32) float32 {
 	return scale
 }
 
+// valueOf returns what p points to, or the zero value for nil.
+func valueOf[T any](p *T) (x T) {
+	if p != nil {
+		x = *p
+	}
+	return x
+}
+
 // qkv are the names of the inputs of the method Attend.
 var qkv = [...]string{"q", "k", "v"}
 
@@ -38,9 +48,10 @@ var qkv = [...]string{"q", "k", "v"}
 type Dot struct{}
 
 // Attend implements [Similarity].
-func (Dot) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
-	opts.Scale = scaleOr1(opts.Scale)
-	return kernel.Attention(out, q, k, v, opts)
+func (Dot) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
+	o := valueOf(opts)
+	o.Scale = scaleOr1(o.Scale)
+	return kernel.Attention(out, q, k, v, &o)
 }
 
 // ScaledDot is the scaled dot product q·k/√D, or q·k·Options.Scale (Vaswani et al.:
@@ -51,6 +62,6 @@ func (Dot) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
 type ScaledDot struct{}
 
 // Attend implements [Similarity].
-func (ScaledDot) Attend(out, q, k, v kernel.Tensor, opts kernel.Options) error {
+func (ScaledDot) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 	return kernel.Attention(out, q, k, v, opts)
 }

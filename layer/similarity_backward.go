@@ -16,18 +16,19 @@ type Differentiable interface {
 	// Backward computes the gradients of Attend from dout, the gradient of its out. Shapes,
 	// options and errors are those of [kernel.AttentionBackward]: opts are those of the call of
 	// Attend, and lse is Options.LSE of it, which it has written.
-	Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts kernel.BackwardOptions) error
+	Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts *kernel.BackwardOptions) error
 }
 
 // Backward implements [Differentiable]. It is [kernel.AttentionBackward].
-func (ScaledDot) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts kernel.BackwardOptions) error {
+func (ScaledDot) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts *kernel.BackwardOptions) error {
 	return kernel.AttentionBackward(g, dout, q, k, v, lse, opts)
 }
 
 // Backward implements [Differentiable].
-func (Dot) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts kernel.BackwardOptions) error {
-	opts.Scale = scaleOr1(opts.Scale)
-	return kernel.AttentionBackward(g, dout, q, k, v, lse, opts)
+func (Dot) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts *kernel.BackwardOptions) error {
+	o := valueOf(opts)
+	o.Scale = scaleOr1(o.Scale)
+	return kernel.AttentionBackward(g, dout, q, k, v, lse, &o)
 }
 
 // Backward implements [Differentiable]. With n = q/|q| and dn, the gradient of attention over the
@@ -41,8 +42,9 @@ func (Dot) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts k
 //
 // q, k and their gradients are float32 and neither ragged nor paged. They are copied to memory that
 // is recycled: in the steady state a call allocates nothing.
-func (Cosine) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts kernel.BackwardOptions) error {
-	if err := checkCosineBackward(&g, &dout, &q, &k, &v, &lse, &opts); err != nil {
+func (Cosine) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts *kernel.BackwardOptions) error {
+	o := valueOf(opts)
+	if err := checkCosineBackward(&g, &dout, &q, &k, &v, &lse, &o); err != nil {
 		return err
 	}
 	shapeQ, shapeK := q.Shape(), k.Shape()
@@ -52,23 +54,22 @@ func (Cosine) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opt
 		return tensorError("q", &q, "fewer queries and keys: memory for copies of them")
 	}
 	defer s.release()
-	forward := opts.Forward()
-	unitQ, unitK := s.units(&q, &k, &forward)
+	unitQ, unitK := s.units(&q, &k, &o.Scoring, true)
 	units := g
 	if viewOf(&g.Q).IsSet() {
-		units.Q = s.gradientLike(&q, shapeQ[3], opts.Accumulate)
+		units.Q = s.gradientLike(&q, shapeQ[3], o.Accumulate)
 	}
 	if viewOf(&g.K).IsSet() {
-		units.K = s.gradientLike(&k, shapeK[3], opts.Accumulate)
+		units.K = s.gradientLike(&k, shapeK[3], o.Accumulate)
 	}
-	if err := (Dot{}).Backward(units, dout, unitQ, unitK, v, lse, opts); err != nil {
+	if err := (Dot{}).Backward(units, dout, unitQ, unitK, v, lse, &o); err != nil {
 		return err
 	}
 	if viewOf(&g.Q).IsSet() {
-		normaliseBackward(&g.Q, &q, &units.Q, opts.Accumulate)
+		normaliseBackward(&g.Q, &q, &units.Q, o.Accumulate)
 	}
 	if viewOf(&g.K).IsSet() {
-		normaliseBackward(&g.K, &k, &units.K, opts.Accumulate)
+		normaliseBackward(&g.K, &k, &units.K, o.Accumulate)
 	}
 	return nil
 }
@@ -100,7 +101,7 @@ func checkAttentionMemory(g *kernel.Gradients, dout, q, k, v, lse *kernel.Tensor
 	f.output("Gradients.K", viewOf(&g.K).Memory())
 	f.inputTensors(dout, q, k, v)
 	f.add("lse", viewOf(lse).Memory())
-	f.inputOptions(o)
+	f.inputScoring(&o.Scoring)
 	return f.check()
 }
 

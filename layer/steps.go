@@ -9,18 +9,10 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// ScoreOptions are the settings of one call of [Scores]: those of [kernel.Options] that change scores, with
-// the meaning that they have there.
+// ScoreOptions are the settings of one call of [Scores]. Sinks and Dropout change weights alone, and so no score.
 type ScoreOptions struct {
-	kernel.Exec // changes no bit of the result
-
-	Scale                float32
-	Score                func(*kernel.ScoreTile)
-	Softcap              float32
-	ALiBi                []float32
-	Bias                 kernel.Tensor
-	Mask                 kernel.Mask
-	QueryStart, KeyStart []int
+	kernel.Exec
+	kernel.Scoring
 }
 
 // Scores is step 2 of attention: in every head it compares each query with each key,
@@ -35,7 +27,7 @@ type ScoreOptions struct {
 //
 // It takes memory for B·H·Lq rows of the size of a key, which is recycled. Bad input gets an
 // [*kernel.ArgumentError] or [*kernel.TierError], and dst stays untouched.
-func Scores(dst, q, k kernel.Tensor, s Similarity, opts ScoreOptions) error {
+func Scores(dst, q, k kernel.Tensor, s Similarity, opts *ScoreOptions) error {
 	if s == nil {
 		return &kernel.ArgumentError{Arg: "s", Got: "nil", Want: "a similarity, such as ScaledDot{}"}
 	}
@@ -61,12 +53,12 @@ func Scores(dst, q, k kernel.Tensor, s Similarity, opts ScoreOptions) error {
 	}
 	defer m.release()
 	out := kernel.BHLD(m.takeFloats(n), shape[0], shape[1], shape[2], shape[3])
+	settings := valueOf(opts)
 	o := kernel.Options{
-		Exec: opts.Exec, Scale: opts.Scale, Score: opts.Score, Softcap: opts.Softcap, ALiBi: opts.ALiBi, Bias: opts.Bias,
-		Mask: opts.Mask, QueryStart: opts.QueryStart, KeyStart: opts.KeyStart,
+		Exec: settings.Exec, Scoring: settings.Scoring,
 		Outputs: kernel.Outputs{Scores: dst, ScoreStage: kernel.ScoresMasked},
 	}
-	return renameArgument(s.Attend(out, q, k, k, o), "Options.Scores", "dst")
+	return renameArgument(m.attend(s, out, q, k, k, &o), "Options.Scores", "dst")
 }
 
 // checkDst reports a tensor that cannot hold scores. Without keys nothing is written.

@@ -1,13 +1,19 @@
 package layer
 
 import (
+	"unsafe"
+
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
 // viewOf returns t as the type that it is defined as.
 func viewOf(t *kernel.Tensor) *view.Tensor { return (*view.Tensor)(t) }
+
+// scoringOf returns s as the internal packages have it, see package scoring.
+func scoringOf(s *kernel.Scoring) *scoring.Scoring { return (*scoring.Scoring)(unsafe.Pointer(s)) }
 
 // row returns the elements of row (b, h, l) of a float32 tensor.
 func row(t *kernel.Tensor, b, h, l int) []float32 { return viewOf(t).Row(b, h, l) }
@@ -81,13 +87,8 @@ func checkMemory(out *kernel.Tensor, opts *kernel.Options, names []string, input
 				return shared(names[i])
 			}
 		}
-		switch {
-		case written.OverlapsTensor(viewOf(&opts.Bias)):
-			return shared("Options.Bias")
-		case written.Overlaps(view.MemoryOf(opts.ALiBi)):
-			return shared("Options.ALiBi")
-		case written.Overlaps(view.MemoryOf(opts.Sinks)):
-			return shared("Options.Sinks")
+		if with := scoringOf(&opts.Scoring).Overlap(written); with != "" {
+			return shared(with)
 		}
 		for _, other := range outputs[:x] {
 			if written.Overlaps(other) {

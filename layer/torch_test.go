@@ -77,7 +77,7 @@ func TestFromTorch(t *testing.T) {
 				want, wantWeights := c.Out.tensor(), c.Weights.tensor()
 				s := wantWeights.Shape()
 				out, weights := newTensor(want.Shape()[0], 1, want.Shape()[2], c.Embed), newTensor(s[0], s[1], s[2], s[3])
-				must(t, m.Attend(out, c.Query.tensor(), c.Key.tensor(), c.Value.tensor(), kernel.Options{Exec: kernel.Exec{Tier: tier}, Mask: mask, Outputs: kernel.Outputs{Weights: weights}}))
+				must(t, m.Attend(out, c.Query.tensor(), c.Key.tensor(), c.Value.tensor(), &kernel.Options{Exec: kernel.Exec{Tier: tier}, Scoring: kernel.Scoring{Mask: mask}, Outputs: kernel.Outputs{Weights: weights}}))
 				if d := distance(&out, &want); d > 1e-6 {
 					t.Errorf("out differs by %v", d)
 				}

@@ -70,10 +70,19 @@ type matrix struct {
 	rowStride, colStride int
 	numbers              []float32 // what the elements in memory stand for
 	format               linear.Format
-	blocks               []byte // of quantized weights
+	blocks               []byte    // of quantized weights
+	scales               []float32 // beside them, of NVFP4
 }
 
 func (m *matrix) at(i, j int) float32 { return m.numbers[i*m.rowStride+j*m.colStride] }
+
+// scale is that of an output beside the blocks.
+func (m *matrix) scale(n int) float32 {
+	if len(m.scales) == 0 {
+		return 1
+	}
+	return m.scales[n%len(m.scales)]
+}
 
 // weight is an element as New packs it: +0 if it is subnormal.
 func (m *matrix) weight(i, j int) float32 {
@@ -247,6 +256,9 @@ func (m *matrix) layer(t testing.TB, bias []float32) *linear.Linear {
 		return mustNew(t, m.Matrix, bias)
 	}
 	l, err := linear.NewQuantized(m.format, m.blocks, m.rows, m.cols, bias, kernel.Exec{})
+	if m.scales != nil {
+		l, err = linear.NewNVFP4(m.blocks, m.scales, m.rows, m.cols, bias, kernel.Exec{})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func FuzzLinear(f *testing.F) {
 		if dtype %= 6; dtype < 3 {
 			c.dtype = kernel.DType(dtype)
 		} else if k >= 0 {
-			c.format, c.k = linear.Q8_0+linear.Format(dtype-3), k/32*32+32
+			c.format, c.k = singleFormats[dtype-3], k/32*32+32
 		}
 		switch {
 		case max(m, n, k) > 2000 || min(m, n, k) < -2000 || max(1, m)*max(1, n)*max(1, k) > 4<<20 || threads > 64:

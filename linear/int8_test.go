@@ -24,7 +24,7 @@ func (c testCase) int8Sum(x, w *matrix, m, n int) (acc float32) {
 		block := w.blocks[(n*c.k+32*b)/weights*size:][:size]
 		d, codes, total := int8Block(x, m, 32*b)
 		if !slices.Contains(singleFormats, c.format) {
-			acc = groupedSum(c.format, block, 32*b%weights, d, &codes, acc)
+			acc = groupedSum(c.format, block, 32*b%weights, w.scale(n), d, &codes, acc)
 			continue
 		}
 		sum := 0

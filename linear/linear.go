@@ -20,7 +20,6 @@ import (
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
-	"github.com/attn-go/attn/internal/quantized"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -33,13 +32,13 @@ import (
 type Linear struct {
 	n, k   int // outputs, inputs
 	dtype  view.DType
-	format Format            // of quantized weights, else 0
-	packed *quantized.Source // how they are packed
-	f32    []float32         // packed panels of Float32
-	u16    []uint16          // or of another type
-	blocks []byte            // or of quantized weights
-	bias   []float32         // for all lanes of the panels; without a bias -0, which changes nothing
-	mapped bool              // they lie in memory of the program, see FromPacked
+	format Format               // of quantized weights, else 0
+	packed ukernel.PackedFormat // of their panels
+	f32    []float32            // packed panels of Float32
+	u16    []uint16             // or of another type
+	blocks []byte               // or of quantized weights
+	bias   []float32            // for all lanes of the panels; without a bias -0, which changes nothing
+	mapped bool                 // they lie in memory of the program, see FromPacked
 }
 
 // New packs the weights w, [N, K] for N outputs and K inputs, and the bias, N numbers

@@ -6,6 +6,7 @@ import (
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/quantized"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -94,7 +95,7 @@ func (l *Linear) row(dst []float32, n int) {
 	lanes, at := l.panelWidth(p), l.panelStart(p)+lane
 	switch {
 	case l.format != 0:
-		l.layout().Widen(dst, 1, l.panelBlocks(p), lane, lanes, l.k)
+		quantized.Widen(l.packed, dst, 1, l.panelBlocks(p), lane, lanes, l.k)
 	case l.dtype == view.Float32:
 		for k := range dst {
 			dst[k] = l.f32[at+k*lanes]

@@ -19,9 +19,12 @@ import (
 // The error is a [*kernel.ArgumentError] or [*kernel.TierError]; a [*BlocksError] if blocks
 // cannot be had from any worker that holds them, with a [*ConflictError] if another client has
 // cut the sequence off meanwhile; or that of ctx. Then out and LSE are untouched.
-func (c *Client) Attention(ctx context.Context, out, q kernel.Tensor, sequences []*Sequence, options Options) (Stats, error) {
+func (c *Client) Attention(ctx context.Context, out, q kernel.Tensor, sequences []*Sequence, options *Options) (Stats, error) {
 	started := time.Now()
-	a := &call{client: c, out: out, q: q, sequences: sequences, options: &options}
+	if options == nil {
+		options = new(Options)
+	}
+	a := &call{client: c, out: out, q: q, sequences: sequences, options: options}
 	if err := a.check(); err != nil {
 		return Stats{}, err
 	}
@@ -136,10 +139,13 @@ func (a *call) checkOptions() error {
 			return &kernel.ArgumentError{Arg: "Options.QueryStart", Got: fmt.Sprint(start), Want: "positions of queries from -2^30+1 to 2^30-1"}
 		}
 	}
+	if err := wire.CheckScoring(&o.Scoring); err != nil {
+		return err
+	}
+	scoring := o.Scoring
+	scoring.QueryStart = nil
 	none := []float32{}
 	empty := func(heads, d int) kernel.Tensor { return kernel.BHLD(none, 1, heads, 0, d) }
 	h := a.heads()
-	return kernel.Attention(empty(h, g.ValueSize), empty(h, g.KeySize), empty(g.Heads, g.KeySize), empty(g.Heads, g.ValueSize), kernel.Options{
-		Exec: o.Exec, Scale: o.Scale, Softcap: o.Softcap, Mask: o.Mask.kernel(), ALiBi: o.ALiBi, Sinks: o.Sinks,
-	})
+	return kernel.Attention(empty(h, g.ValueSize), empty(h, g.KeySize), empty(g.Heads, g.KeySize), empty(g.Heads, g.ValueSize), &kernel.Options{Exec: o.Exec, Scoring: scoring})
 }

@@ -165,7 +165,7 @@ func partialsOf(parts *kernel.Partials, q kernel.Tensor, keys, values []kernel.T
 				}
 				one := &kernel.Partials{Blocks: 1, Batch: 1, Heads: parts.Heads, Queries: parts.Queries, HeadSize: parts.HeadSize,
 					Max: parts.Max[i*rows : (i+1)*rows], Sum: parts.Sum[i*rows : (i+1)*rows], Out: parts.Out[i*rows*parts.HeadSize : (i+1)*rows*parts.HeadSize]}
-				err := kernel.AttentionPartials(one, q, keys[i], values[i], kernel.PartialOptions{Exec: kernel.Exec{Tier: x.Tier, Threads: 1}, KeyStart: []int{i * wire.BlockKeys}})
+				err := kernel.AttentionPartials(one, q, keys[i], values[i], &kernel.PartialOptions{Exec: kernel.Exec{Tier: x.Tier, Threads: 1}, Scoring: kernel.Scoring{KeyStart: []int{i * wire.BlockKeys}}})
 				if err != nil {
 					return err
 				}

@@ -197,7 +197,7 @@ func (c *WorkerConfig) complete() error {
 // checkExec reports a tier or a number of threads that a call could not use.
 func checkExec(x kernel.Exec) error {
 	empty := kernel.BHLD([]float32{}, 0, 1, 0, 1)
-	return kernel.Attention(empty, empty, empty, empty, kernel.Options{Exec: x})
+	return kernel.Attention(empty, empty, empty, empty, &kernel.Options{Exec: x})
 }
 
 func (w *Worker) subject(name string) string {

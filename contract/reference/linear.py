@@ -154,6 +154,8 @@ def weights(name, x):
     ds = np.repeat(np.array([f32(x.d * f32(s)) for s in x.s], f32), 16)
     if name == "Q6_K":
         return fma(ds, q, f32(-32) * ds)
+    if name == "MXFP4":
+        return (q - 16) * ds  # rounded once, also where 16·d is beyond float32
     ct = np.repeat(np.array([f32(x.c * f32(t)) for t in x.t], f32), 16)
     return fma(ds, q, -ct)
 

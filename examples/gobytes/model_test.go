@@ -312,7 +312,7 @@ func TestAttend(t *testing.T) {
 			return err
 		}
 		k, v = c.View(0)
-		return kernel.Attention(out, q, k, v, c.Options())
+		return kernel.Attention(out, q, k, v, &kernel.Options{Scoring: c.Scoring()})
 	}
 	for _, next := range [][]byte{tokens[:9], tokens[9:10], tokens[10:12]} {
 		sameBits(t, "own attention", forward(t, other, next), forward(t, plain, next))

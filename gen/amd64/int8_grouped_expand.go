@@ -17,6 +17,37 @@ func (w *vnniGrouped) expand() {
 	g.MOVQ(block, lanes)
 	g.Label("header")
 	g.MOVQ(lanes, from)
+	ahead := g.VecBytes() / 2
+	if w.format.Float32Scales() {
+		w.copyScales(from, to)
+		ahead = g.VecBytes()
+	} else {
+		w.expandScales(from, to)
+	}
+	g.ADDQ(operand.Imm(uint64(ahead)), lanes)
+	g.ADDQ(operand.Imm(uint64(g.VecBytes())), to)
+	g.SUBQ(operand.Imm(uint64(g.VecBytes()/2)), left)
+	g.JNZ(operand.LabelRef("header"))
+	for range w.format.HeaderBytes() / 2 {
+		g.ADDQ(w.lanes2, block)
+	}
+	w.expandNumbers(block)
+}
+
+// copyScales writes those of 16 lanes, of both groups.
+func (w *vnniGrouped) copyScales(from, to reg.GPVirtual) {
+	for group := range 2 {
+		d := w.g.Vec()
+		w.g.VMOVUPS(emit.At(from, 0), d)
+		w.g.VMOVUPS(d, emit.At(to, laneScales+group*laneRow))
+		w.g.ADDQ(w.lanes2, from)
+		w.g.ADDQ(w.lanes2, from)
+	}
+}
+
+// expandScales writes the header of 16 lanes.
+func (w *vnniGrouped) expandScales(from, to reg.GPVirtual) {
+	g := w.g
 	w.widenHalves(from, emit.At(to, laneScale))
 	g.ADDQ(w.lanes2, from)
 	if w.format.Offset() == 0 {
@@ -41,14 +72,6 @@ func (w *vnniGrouped) expand() {
 		g.VPMOVSXBW(emit.At(from, 0), t)
 		g.VMOVDQU32(t, emit.At(to, laneTotals))
 	}
-	g.ADDQ(operand.Imm(uint64(g.VecBytes()/2)), lanes)
-	g.ADDQ(operand.Imm(uint64(g.VecBytes())), to)
-	g.SUBQ(operand.Imm(uint64(g.VecBytes()/2)), left)
-	g.JNZ(operand.LabelRef("header"))
-	for range w.format.HeaderBytes() / 2 {
-		g.ADDQ(w.lanes2, block)
-	}
-	w.expandNumbers(block)
 }
 
 // widenHalves converts 16 numbers of 16 bits.

@@ -8,6 +8,7 @@ import (
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -63,7 +64,7 @@ type blockGemmer struct {
 
 // A blockShape is how a product finds its way in blocks.
 type blockShape struct {
-	format    spec.BlockFormat
+	format    ukernel.PackedFormat
 	unpacked  bool // see ukernel.BlockKernels.Unpack; the format is none
 	bits      int  // of a number
 	scale     int  // bytes of a scale or minimum of a lane
@@ -77,8 +78,8 @@ type blockShape struct {
 	headers, size, position operand.Op
 }
 
-func (g *gen) WeightGemmQ(q spec.BlockFormat) {
-	const first, name = spec.Q4_0, "weightGemm4"
+func (g *gen) WeightGemmQ(q ukernel.PackedFormat) {
+	const first, name = ukernel.S4, "weightGemm4"
 	s := blockShape{format: q, bits: q.Bits(), scale: 2, header: q.HeaderBytes(), bytes: q.BlockBytes(spec.PanelLanes), positions: q.Positions()}
 	f := spec.WeightGemmQ(q)
 	if q.Bits() != first.Bits() {
@@ -257,7 +258,7 @@ func (t *blockGemmer) loadScales(rows, n int, name string) {
 		t.g.VCVTPH2PS(emit.At(t.scales, at(v)), d)
 	}
 	ms := t.g.Vecs(n)
-	minima := func(q spec.BlockFormat) {
+	minima := func(q ukernel.PackedFormat) {
 		for v, d := range t.d {
 			t.g.loadMinima(q, emit.At(t.scales, t.scale*spec.PanelLanes+at(v)), d, ms[v])
 		}
@@ -265,7 +266,7 @@ func (t *blockGemmer) loadScales(rows, n int, name string) {
 	if t.several {
 		t.g.CMPQ(t.headers, operand.U32(t.header*spec.PanelLanes))
 		t.g.JE(operand.LabelRef(name + "offset"))
-		minima(spec.Q4_1)
+		minima(ukernel.U4)
 		t.g.Goto(name + "minima")
 		t.g.Label(name + "offset")
 	}
@@ -283,7 +284,7 @@ func (t *blockGemmer) loadScales(rows, n int, name string) {
 }
 
 // loadMinima sets m to the minima: those in memory, or those of the offset of the numbers.
-func (g *gen) loadMinima(q spec.BlockFormat, from operand.Mem, d, m reg.VecVirtual) {
+func (g *gen) loadMinima(q ukernel.PackedFormat, from operand.Mem, d, m reg.VecVirtual) {
 	if q.Offset() == 0 {
 		g.VCVTPH2PS(from, m)
 	} else {
@@ -479,7 +480,7 @@ func (t *blockGemmer) lookUpBits(name string) {
 }
 
 // WeightWidenQ converts block by block, and in a block one vector of lanes after the other.
-func (g *gen) WeightWidenQ(q spec.BlockFormat) {
+func (g *gen) WeightWidenQ(q ukernel.PackedFormat) {
 	g.Kernel(spec.WeightWidenQ(q))
 	g.widenBlocks(q, spec.BlockSteps, func(r rowCursor) widener { return &blockWidener{rowCursor: r, g: g, format: q, d: g.Vec(), m: g.Vec()} })
 }
@@ -497,7 +498,7 @@ type rowCursor struct {
 }
 
 // widenBlocks emits the body of a kernel for blocks of a format, each of which becomes some rows.
-func (g *gen) widenBlocks(q spec.BlockFormat, perBlock int, newWidener func(rowCursor) widener) {
+func (g *gen) widenBlocks(q ukernel.PackedFormat, perBlock int, newWidener func(rowCursor) widener) {
 	dst, block, lanes, k := g.Slice("dst"), g.Slice("b"), g.Num("lanes"), g.Num("k")
 	g.JumpIfZero(k, "done")
 	row, rows, size := g.GP64(), g.GP64(), g.GP64() // in bytes: a row of dst, those of a block, a block
@@ -529,7 +530,7 @@ func (g *gen) widenBlocks(q spec.BlockFormat, perBlock int, newWidener func(rowC
 type blockWidener struct {
 	rowCursor
 	g      *gen
-	format spec.BlockFormat
+	format ukernel.PackedFormat
 	d, m   reg.VecVirtual
 }
 

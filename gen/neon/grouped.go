@@ -7,7 +7,7 @@ import (
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/neon/emit"
-	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // Grouped formats, see package quantized. A word of 4 bits and the one with the bits beyond become words of bytes.
@@ -18,7 +18,7 @@ const groupVectors = 2
 // A groupWords makes words of bytes, for some vectors of lanes.
 type groupWords struct {
 	*neon
-	format   spec.BlockFormat
+	format   ukernel.PackedFormat
 	lower    a64.Vec // masks of the lower halves of bytes, and of what is put above them
 	upper    a64.Vec
 	low, far []a64.Vec // a word, and that with further bits
@@ -77,7 +77,7 @@ func (w *groupWords) each(p, word, count, words a64.GP, body func()) {
 }
 
 // WeightWidenGrouped is WeightWidenQ for grouped formats.
-func (g *neon) WeightWidenGrouped(q spec.BlockFormat) {
+func (g *neon) WeightWidenGrouped(q ukernel.PackedFormat) {
 	g.widenBlocks(q, groupVectors*emit.VecLanes, 2*groupVectors, func(b *blockCursor) func() {
 		w := &groupWidener{blockCursor: b, masks: []a64.Vec{b.Broadcast(0xff), b.Broadcast(0xff << 8), b.Broadcast(0xff << 16)}}
 		w.words = groupWords{neon: w.neon, format: w.format, lower: w.Broadcast(0x0f0f0f0f)}
@@ -137,32 +137,57 @@ func (w *groupWidener) convert() {
 
 // header makes the scales and minima, and sets numbers to those of the lanes.
 func (w *groupWidener) header() {
+	if w.format.Float32Scales() {
+		w.singles()
+		return
+	}
 	next := func() { w.Op("ADD", w.lanes.Shl(1), w.scales, w.scales) }
 	minima := w.format.Offset() == 0
 	d := w.scalesOf(w.format.Brain(), w.scales, groupVectors)
 	next()
 	var m []a64.Vec
 	if minima {
-		m = w.scalesOf(w.format.Brain(), w.scales, groupVectors)
+		if !w.format.Brain() {
+			m = w.scalesOf(false, w.scales, groupVectors)
+		}
 		next()
 	}
 	w.d[0], w.d[3] = w.products(d, 1)
 	next()
 	w.Scope(func() {
 		if minima {
-			first, second := w.products(m, -1)
-			w.setMinima(append(first, second...))
+			if !w.format.Brain() {
+				first, second := w.products(m, -1)
+				w.setMinima(append(first, second...))
+			}
 			next()
 		} else {
 			w.addOffset(slices.Concat(w.d[0], w.d[3]))
 		}
 	})
 	w.Op("ADD", w.lane.Shl(1), w.scales, w.numbers)
+	w.scaleBytes()
+}
+
+// scaleBytes makes the scales of the other bytes of a word.
+func (w *groupWidener) scaleBytes() {
 	if w.format.Brain() {
 		w.d[1], w.d[2] = w.d[0], w.d[3]
 		return
 	}
 	w.d[1], w.d[2] = w.times(w.d[0], 0x1p-8), w.times(w.d[3], 0x1p-16)
+}
+
+// singles is header with scales of float32.
+func (w *groupWidener) singles() {
+	w.Op("ADD", w.lane.Shl(1), w.scales, w.numbers)
+	for _, half := range []int{0, 3} {
+		w.d[half] = w.Vecs(groupVectors)
+		w.LoadVecs(w.numbers, w.d[half])
+		w.Op("ADD", w.row, w.numbers, w.numbers)
+	}
+	w.Scope(func() { w.addOffset(slices.Concat(w.d[0], w.d[3])) })
+	w.scaleBytes()
 }
 
 // times are the products of xs and a number.

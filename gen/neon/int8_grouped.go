@@ -7,6 +7,7 @@ import (
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // groupedBlocks are those of grouped formats, with two sums for each lane. Bytes 0 and 1 of a word belong to
@@ -27,7 +28,8 @@ import (
 // sums of its codes: both as pairs of words, for both groups, twice.
 type groupedBlocks struct {
 	groupedDot
-	brain bool
+	brain  bool
+	scales bool // of float32
 }
 
 // A groupedDot is how the bytes of a block are multiplied.
@@ -54,6 +56,9 @@ type groupedDot interface {
 	// scale sets the first vectors of the sums to sums over both groups, times their integers in s, which are
 	// pairs of int32 in two vectors for each vector of lanes.
 	scale(t *int8Gemmer, s []a64.Vec)
+
+	// groups returns the sums of both groups of a vector of lanes.
+	groups(t *int8Gemmer, row []a64.Vec, v int) (first, second a64.Vec)
 }
 
 // Where the vectors of a row are, after those of the dot.
@@ -65,7 +70,12 @@ const (
 
 func (b groupedBlocks) rowVectors() int { return b.groupedDot.rowVectors() + rowPairs }
 
-func (groupedBlocks) header() int { return 4 }
+func (b groupedBlocks) header() int {
+	if b.scales {
+		return 8
+	}
+	return 4
+}
 
 // constants is the mask of lower halves.
 func (groupedBlocks) constants(t *int8Gemmer) { t.constant = t.Broadcast(0x0f0f0f0f) }
@@ -76,13 +86,16 @@ func (b groupedBlocks) place(t *int8Gemmer, row, vector int) a64.Local {
 }
 
 // WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats.
-func (g *neon) WeightGemmInt8Grouped(q spec.BlockFormat) {
+func (g *neon) WeightGemmInt8Grouped(q ukernel.PackedFormat) {
 	first, name := q == spec.GroupedFormats[0], "weightInt8Grouped"
-	if q.Brain() {
-		first, name = true, "weightInt8Brain" // the only one of them
+	switch { // the only one of its kind
+	case q.Brain():
+		first, name = true, "weightInt8Brain"
+	case q.Float32Scales():
+		first, name = true, "weightInt8Scales"
 	}
-	g.gemmInt8(name+"Long", first, spec.WeightGemmInt8(q), q, groupedBlocks{&groupedLong{}, q.Brain()})
-	g.gemmInt8(name+"Dot", first, spec.WeightGemmInt8Dot(q), q, groupedBlocks{&groupedSDOT{}, q.Brain()})
+	g.gemmInt8(name+"Long", first, spec.WeightGemmInt8(q), q, groupedBlocks{&groupedLong{}, q.Brain(), q.Float32Scales()})
+	g.gemmInt8(name+"Dot", first, spec.WeightGemmInt8Dot(q), q, groupedBlocks{&groupedSDOT{}, q.Brain(), q.Float32Scales()})
 }
 
 // begin goes through the rows.
@@ -119,6 +132,10 @@ func (b groupedBlocks) begin(t *int8Gemmer, name string) {
 func (b groupedBlocks) group(t *int8Gemmer, name func(part string) string) {
 	b.clear(t, func(row int) a64.Local { return b.place(t, row, rowStart) })
 	t.Scope(func() { b.words(t, name) })
+	if b.scales {
+		t.Scope(func() { b.addScaled(t) })
+		return
+	}
 	t.Scope(func() { b.addToC(t) })
 	t.Jump("CBZ", name("next"), t.minima)
 	b.takeMinima(t, name("minima"))
@@ -228,6 +245,39 @@ func (b groupedBlocks) addToC(t *int8Gemmer) {
 			t.SCVTF(row[v], row[v])
 			t.FMULLane(product, scales[v], x.S(0))
 			t.Op("VFMLA", product.S4(), row[v].S4(), c.S4())
+		}
+		t.StoreVecs(cs, t.q)
+		t.Op("ADD", t.ldc, t.q, t.q)
+	}
+}
+
+// addScaled adds the sums to C, times scales of float32. The product of the second group is added to +0, as otherwise
+// a sum of zeros could be -0.
+func (b groupedBlocks) addScaled(t *int8Gemmer) {
+	var scales [2][]a64.Vec
+	t.Op("ADD", t.lane.Shl(2), t.block, t.p)
+	for i := range scales {
+		scales[i] = t.Vecs(int8Vectors)
+		t.LoadVecs(t.p, scales[i])
+		t.Op("ADD", t.lanes.Shl(2), t.p, t.p)
+	}
+	d, zero, cs := t.Vec(), t.Vec(), t.Vecs(int8Vectors)
+	t.Zero(zero)
+	t.Op("MOVD", t.xb, t.p)
+	t.Op("ADD", t.lane.Shl(2), t.c, t.q)
+	for _, row := range t.acc {
+		t.Op("FMOVS", a64.At(t.p, spec.RowScale), d)
+		t.Op("VDUP", d.S(0), d.S4())
+		t.Op("ADD", t.ldx, t.p, t.p)
+		t.LoadVecs(t.q, cs)
+		for v, c := range cs {
+			first, second := b.groups(t, row, v)
+			t.SCVTF(first, first)
+			t.SCVTF(second, second)
+			t.FMUL(second, second, scales[1][v])
+			t.FADD(second, second, zero)
+			t.Op("VFMLA", scales[0][v].S4(), first.S4(), second.S4())
+			t.Op("VFMLA", d.S4(), second.S4(), c.S4())
 		}
 		t.StoreVecs(cs, t.q)
 		t.Op("ADD", t.ldc, t.q, t.q)

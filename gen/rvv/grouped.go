@@ -28,11 +28,20 @@ func (b *blockReader) useGroups() {
 	b.groups = g
 }
 
-// multiply makes d and m those of both groups. Minima are subtracted: their products with 0 have the sign of that.
+// multiply makes d and m those of both groups, or loads scales of float32. Minima are subtracted: their products with 0 have the sign of that.
 func (b *blockReader) multiply() {
 	g, minima := b.groups, b.format.Offset() == 0
-	b.products(b.d, g.d)
-	if minima {
+	if b.format.Float32Scales() {
+		for _, d := range []riscv.Vec{b.d, g.d} {
+			b.Op("VLE32V", riscv.At(b.row, 0), d)
+			b.add(b.lanes, b.row)
+		}
+	} else {
+		b.products(b.d, g.d)
+	}
+	if b.format.Brain() {
+		b.skip()
+	} else if minima {
 		b.Op("VFMULVF", b.minus, b.m, b.m)
 		b.products(b.m, g.m)
 	} else {

@@ -42,7 +42,7 @@ func RVV(c spec.Contracts) (spec.Output, error) {
 	g.WeightGemm()
 	g.WeightGemmHalves(spec.F16)
 	g.WeightGemmHalves(spec.BF16)
-	for _, q := range spec.BlockFormats {
+	for _, q := range spec.SingleFormats {
 		g.WeightGemmQ(q)
 		g.WeightWidenQ(q)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/attn-go/attn/gen/riscv"
 	"github.com/attn-go/attn/gen/spec"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // Weights that are no float32 are widened in registers, for a few rows of A at a time: products of many rows
@@ -177,7 +178,7 @@ func (h *halvesWidener) steps(t *panel, tile string, product func()) {
 }
 
 // WeightGemmQ emits the product with a packed panel of quantized weights.
-func (g *gen) WeightGemmQ(q spec.BlockFormat) {
+func (g *gen) WeightGemmQ(q ukernel.PackedFormat) {
 	g.widened(spec.WeightGemmQ(q), func(t *panel) widener {
 		b := &blocksWidener{blockReader: g.newBlockReader(q, t.x)}
 		b.off, b.row, b.n, b.v = t.off, t.row, t.n, t.v
@@ -212,7 +213,7 @@ func (b *blocksWidener) next(t *panel) {
 }
 
 // WeightWidenQ emits the conversion of a packed panel.
-func (g *gen) WeightWidenQ(q spec.BlockFormat) {
+func (g *gen) WeightWidenQ(q ukernel.PackedFormat) {
 	g.kernel(spec.WeightWidenQ(q))
 	dst, left, lanes, to, got := g.Load(g.Base("dst")), g.Load(g.Param("k")), g.GP(), g.GP(), g.GP()
 	x := g.GP()

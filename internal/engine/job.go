@@ -58,9 +58,9 @@ var (
 
 func newJob() *Job {
 	j := new(Job)
-	j.ring.init()
+	j.ring.gate.Init()
 	j.goroutines.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { j.task(s, i) })
-	j.goroutines.OnStop = j.ring.stop
+	j.goroutines.OnStop = j.ring.gate.Stop
 	j.goroutines.OnDrop = func() {
 		j.memory.Forget()
 		j.free()
@@ -79,7 +79,7 @@ func (j *Job) free() {
 func New() *Job { return jobs.Get() }
 
 // Run computes the call on at most threads goroutines, 0 for all, or by the caller's
-// parallel-for. If the caller's ScoreMod or parallel-for panics or ends its goroutine, so
+// parallel-for. If the caller's Score or parallel-for panics or ends its goroutine, so
 // does Run, after all goroutines have left the call. The job must be dropped then.
 func (j *Job) Run(t *tier.Tier, threads int, parallelFor func(n int, task func(i int))) {
 	j.tier = t

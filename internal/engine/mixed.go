@@ -37,9 +37,9 @@ func (j *Job) isMixed() bool {
 		d%ukernel.HeadColumns == 0 && d <= ukernel.ColumnSegment && j.dv() <= mixedWidth
 }
 
-// mixedTask is plainTask for the rows of count KV heads from number first on. Q̂ᵀ and S lie one
+// mixedTiles is plainTiles for the rows of count KV heads from number first on. Q̂ᵀ and S lie one
 // behind the other.
-func (j *Job) mixedTask(s *scratch, first, count int) {
+func (j *Job) mixedTiles(s *scratch, _ *bucket, first, _, count int) {
 	kern, m, rows, keys, d := &j.tier.Tiles()[0], &s.mixed, j.rows(), j.keys(), j.d()
 	most := min(ukernel.MaxLanes, len(s.scores)/(d+keys)) / kern.Lanes * kern.Lanes
 	for row, end := first*rows, (first+count)*rows; row < end; row += most {
@@ -62,13 +62,13 @@ func (m *mixedTile) place(j *Job, from, n, lanes int) {
 	rows := j.rows()
 	h, r := j.kvHead(from/rows), from%rows
 	for lane := 0; lane < n; h, r = j.next(h), 0 {
-		k, v := j.Call.K.At(h.batch, h.head, 0), j.Call.V.At(h.batch, h.head, 0)
+		k, v := j.Call.K.At(h.Batch, h.Head, 0), j.Call.V.At(h.Batch, h.Head, 0)
 		for ; r < rows && lane < n; r++ {
-			head, query := h.head*j.derived.group, r
+			head, query := h.Head*j.derived.group, r
 			if j.derived.group > 1 {
 				head, query = head+r%j.derived.group, r/j.derived.group
 			}
-			m.q[lane], m.k[lane], m.v[lane], m.out[lane] = j.Call.Q.At(h.batch, head, query), k, v, j.Call.Out.At(h.batch, head, query)
+			m.q[lane], m.k[lane], m.v[lane], m.out[lane] = j.Call.Q.At(h.Batch, head, query), k, v, j.Call.Out.At(h.Batch, head, query)
 			lane++
 		}
 	}

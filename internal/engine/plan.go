@@ -14,15 +14,24 @@ import (
 // A plan cuts a call into query tiles, and these into tasks of about the same work.
 // It decides about speed alone: no cut changes a bit.
 type plan struct {
-	width    int      // lanes of a full tile; the last one of a KV head may be narrower
-	rows     int      // most rows of a tile of this call
-	lanes    int      // most lanes of one
-	buckets  []bucket // ordered by their tasks
-	maxTiles int      // most tiles of a task
-	tasks    int
-	threads  int
-	shape    shape
-	plain    bool // see plain.go
+	width     int      // lanes of a full tile; the last one of a KV head may be narrower
+	rows      int      // most rows of a tile of this call
+	lanes     int      // most lanes of one
+	buckets   []bucket // ordered by their tasks
+	how       strategies
+	allSkinny bool // their strategies are those of few rows
+	maxTiles  int  // most tiles of a task
+	tasks     int
+	threads   int
+	shape     shape
+
+	isProduct bool   // scores are products with the keys as they lie in memory, and nothing else
+	narrow    narrow // of skinny tiles
+
+	softmax func(t *tile) // of a block
+
+	// tiles computes count tiles of a task, from number n of KV head first on.
+	tiles func(j *Job, s *scratch, b *bucket, first, n, count int)
 
 	kern *ukernel.TileKernels // of the tiles with the most rows
 
@@ -46,6 +55,9 @@ type bucket struct {
 	tasksPerHead int // 1 if several KV heads share a task
 	headsPerTask int // 1 if several tasks share a KV head
 	task, tasks  int // number of the first task, and how many
+
+	strategy *strategy
+	isSkinny bool // it is one for few rows
 
 	// If the tiles are split, tasks are those of some rounds, with the tiles of later buckets.
 	blocksPerTile int // otherwise 0
@@ -77,7 +89,7 @@ const (
 // make plans the call of j, which is derived, for at most limit threads. (It returns no plan, as a
 // copy takes 3% of a short call.)
 func (p *plan) make(j *Job, limit int) {
-	*p = plan{width: j.tileWidth(), threads: limit, buckets: p.buckets[:0]}
+	*p = plan{width: j.tileWidth(), threads: limit, buckets: p.buckets[:0], how: j.strategies(), allSkinny: true}
 	p.rows = min(p.width, max(1, j.rows()))
 	p.kern = j.tier.Tile(p.rows)
 	p.lanes = p.kern.Lanes
@@ -104,7 +116,23 @@ func (p *plan) make(j *Job, limit int) {
 		p.ring.threads, p.ring.tiles = max(p.ring.threads, p.threads), max(p.ring.tiles, tiles)
 	}
 	p.shape = j.shapeOf(p.lanes, p.maxTiles)
-	p.plain = j.isPlain(p.lanes, p.shape.skinny)
+	p.isProduct = j.isProduct()
+	p.chooseTiles(j)
+}
+
+// chooseTiles sets what computes the tiles of a task.
+func (p *plan) chooseTiles(j *Job) {
+	switch {
+	case !j.isPlain():
+		p.tiles, p.narrow = (*Job).wholeTiles, j.narrowFor()
+		if p.softmax = (*tile).softmax; j.Call.Weights.IsSet() {
+			p.softmax = (*tile).softmaxForWeights
+		}
+	case j.isMixed():
+		p.tiles = (*Job).mixedTiles
+	default:
+		p.tiles = (*Job).plainTiles
+	}
 }
 
 // usefulThreads returns how many threads the call is worth at most, before its plan is made.
@@ -118,7 +146,7 @@ func (j *Job) usefulThreads() float64 {
 func (p *plan) findBuckets(j *Job, balanced bool) {
 	k := &j.Call.K
 	if !j.Call.Q.IsRagged() && !(balanced && (k.IsRagged() || k.IsPaged() || j.Call.Mask.HasLengths())) {
-		p.addBucket(0, j.kvHeads(), j.rows(), j.visibleKeys(0))
+		p.addBucket(j, 0, j.kvHeads(), j.rows(), j.visibleKeys(0))
 		return
 	}
 	heads, last := k.Dim(1), -1
@@ -130,14 +158,20 @@ func (p *plan) findBuckets(j *Job, balanced bool) {
 		if y := p.buckets; last == b-1 && len(y) > 0 && y[len(y)-1].rows == rows && (!balanced || y[len(y)-1].keys == keys) {
 			y[len(y)-1].heads += heads
 		} else {
-			p.addBucket(b*heads, heads, rows, keys)
+			p.addBucket(j, b*heads, heads, rows, keys)
 		}
 		last = b
 	}
 }
 
-func (p *plan) addBucket(first, heads, rows, keys int) {
-	p.buckets = append(p.buckets, bucket{first: first, heads: heads, rows: rows, keys: keys, tiles: ints.CeilDiv(rows, p.width)})
+func (p *plan) addBucket(j *Job, first, heads, rows, keys int) {
+	b := bucket{first: first, heads: heads, rows: rows, keys: keys, tiles: ints.CeilDiv(rows, p.width)}
+	if b.isSkinny = j.isSkinny(rows); b.isSkinny {
+		b.strategy = p.how.few
+	} else {
+		b.strategy, p.allSkinny = p.how.many, false
+	}
+	p.buckets = append(p.buckets, b)
 }
 
 // visibleKeys returns the most keys that a row of batch row b sees. It ignores masks
@@ -176,7 +210,7 @@ func (p *plan) cut(j *Job, total float64) {
 			b.headsPerTask = max(1, min(share/b.tiles, int(min(total/head, float64(b.heads)))))
 		}
 		b.tasks = ints.CeilDiv(b.heads, b.headsPerTask) * b.tasksPerHead
-		if p.threads > 1 && p.wantsSplit(j, b, parts) {
+		if p.threads > 1 && p.wantsSplit(b, parts) {
 			j.splitTiles(b, p.width)
 		}
 		p.maxTiles = max(p.maxTiles, ints.CeilDiv(b.tiles*b.headsPerTask, b.tasksPerHead))
@@ -190,7 +224,7 @@ func (p *plan) reserve(j *Job, total float64) {
 		b := &p.buckets[x]
 		p.maxTiles = max(p.maxTiles, min(p.sharedTiles(j), b.heads*b.tiles))
 		parts := j.headWork(b) / total * float64(tasksPerThread*p.mostThreads)
-		if j.canSplit(b) && (parts > float64(b.tiles) || j.isSkinny(b.rows) && 2*parts > float64(b.tiles)) {
+		if j.canSplit(b) && (parts > float64(b.tiles) || b.isSkinny && 2*parts > float64(b.tiles)) {
 			p.ring.threads = p.mostThreads
 			p.ring.tiles += b.heads * b.tiles
 		}
@@ -206,8 +240,8 @@ func (p *plan) sharedTiles(j *Job) int {
 // Tiles are split if parts > tiles, unless one bucket's tiles divide evenly among the
 // threads. Skinny tiles are split if 2·parts > tiles: splitting them costs little, and
 // their calls are so short that it matters that other threads start some 50 µs late.
-func (p *plan) wantsSplit(j *Job, b *bucket, parts float64) bool {
-	if j.isSkinny(b.rows) {
+func (p *plan) wantsSplit(b *bucket, parts float64) bool {
+	if b.isSkinny {
 		return 2*parts > float64(b.tiles)
 	}
 	even := len(p.buckets) == 1 && b.heads*b.tiles%p.threads == 0

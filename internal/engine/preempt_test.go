@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -101,7 +102,7 @@ func TestCallsAreShort(t *testing.T) {
 			run := func(v view.Tensor) view.Tensor {
 				out := floats(1, 1, rows, v.Dim(3))
 				j := newJob()
-				j.Call = Call{Out: out, Q: q, K: k, V: v, Sinks: []float32{0.5}, Bias: view.Floats(bias, [4]int{1, 1, rows, keys}, [3]int{})}
+				j.Call = Call{Out: out, Q: q, K: k, V: v, Scoring: scoring.Scoring{Sinks: []float32{0.5}, Bias: view.Floats(bias, [4]int{1, 1, rows, keys}, [3]int{})}}
 				j.Run(measured, 1, nil)
 				return out
 			}

@@ -1,9 +1,10 @@
 package engine
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/attn-go/attn/internal/gate"
 )
 
 // A ring is the ring buffer in which the blocks of split tiles wait to be merged. Task i has
@@ -20,12 +21,7 @@ type ring struct {
 	shape  shape
 	epoch  uint32
 
-	// Threads that wait for a slot yield a few times and then park: the one that they
-	// wait for may need their processor.
-	mu      sync.Mutex
-	moved   sync.Cond // a slot has become free
-	waiters atomic.Int64
-	stopped atomic.Bool // a task has failed: waitFree returns false
+	gate gate.Gate // where threads wait for a slot
 }
 
 // A ringSlot holds the result of one task at a time.
@@ -51,8 +47,6 @@ const (
 	// yields is how often a thread yields before it parks.
 	yields = 20
 )
-
-func (r *ring) init() { r.moved.L = &r.mu }
 
 // ringSlots returns the number of slots for so many threads and split tiles. While all tiles
 // have blocks left, a slot has blocks of one tile alone, whose queries it packs once.
@@ -101,7 +95,7 @@ func grown[E any](s []E, n int) []E {
 func (r *ring) begin(threads, tiles int) {
 	r.slots = r.memory[:ringSlots(threads, tiles)]
 	for i := range r.slots {
-		r.slots[i].tile[0].n = 0 // not a tile of this call
+		r.slots[i].tile[0].N = 0 // not a tile of this call
 		r.slots[i].state.Store(2 * int64(i))
 	}
 	r.tiles = r.tilesMemory[:tiles]
@@ -142,40 +136,12 @@ func (s *ringSlot) setReady(i int) { s.state.Swap(2*int64(i) + 1) }
 // release gives the slot of task i to the task that has it next.
 func (r *ring) release(i int) {
 	r.slot(i).state.Swap(2 * int64(i+len(r.slots))) // not Store, see parallel.job.park
-	if r.waiters.Load() > 0 {
-		r.mu.Lock()
-		r.moved.Broadcast()
-		r.mu.Unlock()
-	}
-}
-
-// stop wakes all that wait, for a call of which a task has failed.
-func (r *ring) stop() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stopped.Store(true)
-	r.moved.Broadcast()
+	r.gate.Wake()
 }
 
 // waitFree returns when task i may use its slot: true, or false if the call has been
 // stopped.
 func (r *ring) waitFree(i int) bool {
 	slot := r.slot(i)
-	for range yields {
-		if slot.isFree(i) {
-			return true
-		}
-		runtime.Gosched()
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.waiters.Add(1)
-	defer r.waiters.Add(-1)
-	for !slot.isFree(i) {
-		if r.stopped.Load() {
-			return false
-		}
-		r.moved.Wait()
-	}
-	return true
+	return slot.isFree(i) || r.gate.Await(func() bool { return slot.isFree(i) }, yields, true)
 }

@@ -2,9 +2,11 @@ package engine
 
 import (
 	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/engine/kvrows"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -15,21 +17,19 @@ import (
 // usages stay from call to call. The rest is valid until the function that has set it returns.
 type scratch struct {
 	tiles []tile
-	exact tile // for a row that is computed again, see nanpath.go
+	exact tile // for a row that is computed again, see exact.go
 
 	scores []float32 // S of a block of one tile, [BlockKeys][width], or of several small ones
 
-	keys, values floatRows // of the current block, unless they are used in place
-	rows         []float32 // query or output rows of a tile, if they are not float32
-	paddedKeys   []float32 // for additive scores
-	capped       []float32 // of a Scorer
-
-	keyPairs, valuePairs pairRows // of the current block, for integers, see quantized_rows.go
+	keys, values kvrows.Reader // of the current block
+	rows         []float32     // query or output rows of a tile, if they are not float32
+	paddedKeys   []float32     // for additive scores
+	capped       []float32     // of a Scorer
 
 	partial []float32   // output of one block, before it is merged
-	rounded []float32   // weights of a block, rounded, see quantized.go
+	rounded []float32   // weights of a block, rounded, see integers.go
 	pairs   []int32     // the same as integers, of a segment
-	runs    []mask.Span // memory of tile.visibleRuns
+	runs    []mask.Span // of keys that an exact tile sees
 
 	shape                                             shape  // of the last call
 	epoch                                             uint32 // of the memory, then
@@ -38,7 +38,7 @@ type scratch struct {
 	roundedUsage, pairsUsage                          parallel.Usage
 
 	// One element per lane: arguments of kernels.
-	lo, hi          [ukernel.MaxLanes]int32
+	spans           laneSpans
 	off             [ukernel.MaxLanes]int
 	ignored, slopes [ukernel.MaxLanes]float32
 	units           [ukernel.MaxLanes]float32
@@ -50,8 +50,8 @@ type scratch struct {
 	queryRows, outRows tileOffsets // of the tiles of a plain task
 	mixed              mixedTile
 
-	scoreTile ScoreTile                           // argument of Call.ScoreMod
-	scoreRows []ScoreRow                          // memory of its rows
+	scoreTile scoring.Tile                        // argument of Call.Score
+	scoreRows []scoring.Row                       // memory of its rows
 	biases    [ukernel.MaxLanes * modKeys]float32 // rows of a bias, widened
 }
 
@@ -61,11 +61,12 @@ func (s *scratch) fit(j *Job) {
 		s.fitAll(j)
 		s.shape, s.epoch = j.plan.shape, s.memory.Epoch()
 	}
-	s.keys.forget()
-	s.values.forget()
-	s.keyPairs.forget()
-	s.valuePairs.forget()
-	s.keys.asCodes, s.values.asCodes = j.Call.Quantized, j.Call.Quantized
+	begin := (*kvrows.Reader).Begin
+	if j.Call.Quantized {
+		begin = (*kvrows.Reader).BeginCodes
+	}
+	begin(&s.keys, j.tier, &j.Call.K)
+	begin(&s.values, j.tier, &j.Call.V)
 	for i := range s.tiles[:j.plan.maxTiles] {
 		s.tiles[i].job = j
 	}
@@ -73,10 +74,10 @@ func (s *scratch) fit(j *Job) {
 
 func (s *scratch) fitAll(j *Job) {
 	m := &s.memory
-	s.keys.fit(m, &j.Call.K, false)
-	s.values.fit(m, &j.Call.V, !j.plan.shape.skinny)
+	s.keys.Fit(m, &j.Call.K, kvrows.Need{Pairs: j.plan.shape.codes})
+	s.values.Fit(m, &j.Call.V, kvrows.Need{Gather: !j.plan.shape.skinny, Pairs: j.plan.shape.codes})
 	if j.Call.Quantized {
-		s.fitQuantized(j)
+		s.fitIntegers(j)
 	}
 	for len(s.tiles) < j.plan.maxTiles {
 		s.tiles = append(s.tiles, tile{})
@@ -91,8 +92,8 @@ func (s *scratch) fitAll(j *Job) {
 	if j.derived.additive != nil {
 		parallel.Fit(m, &s.paddedUsage, &s.paddedKeys, additiveKeys*len(j.derived.additive), rows.Aligned)
 	}
-	if j.Call.ScoreMod != nil && s.scoreRows == nil {
-		s.scoreRows = make([]ScoreRow, 0, ukernel.MaxLanes)
+	if j.Call.Score != nil && s.scoreRows == nil {
+		s.scoreRows = make([]scoring.Row, 0, ukernel.MaxLanes)
 	}
 	parallel.Fit(m, &s.scoresUsage, &s.scores, max(BlockKeys*j.plan.lanes, batchFloats), rows.Aligned)
 }
@@ -109,7 +110,7 @@ type shape struct {
 	rows           bool // queries or outputs pass through scratch memory
 	scoreMod       bool
 	quantized      bool
-	codes          bool // tiles may take kernels for integers, see quantized.go
+	codes          bool // tiles may take kernels for integers, see integers.go
 }
 
 // shapeOf returns the shape of the call, for tasks of at most so many tiles and lanes.
@@ -117,8 +118,8 @@ func (j *Job) shapeOf(lanes, tiles int) shape {
 	return shape{
 		lanes: lanes, d: j.d(), dv: j.dv(), tiles: tiles, additive: len(j.derived.additive),
 		kType: j.Call.K.DType(), vType: j.Call.V.DType(), kPaged: j.Call.K.IsPaged(), vPaged: j.Call.V.IsPaged(),
-		skinny:   j.isSkinny(j.rows()),
+		skinny:   j.plan.allSkinny,
 		rows:     j.Call.Q.DType() != view.Float32 || j.Call.Out.DType() != view.Float32 || j.Call.Partial.isSet(),
-		scoreMod: j.Call.ScoreMod != nil, quantized: j.Call.Quantized, codes: j.Call.Quantized && j.fitsCodes(),
+		scoreMod: j.Call.Score != nil, quantized: j.Call.Quantized, codes: j.Call.Quantized && j.fitsCodes(),
 	}
 }

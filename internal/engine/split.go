@@ -4,6 +4,7 @@ import (
 	"math"
 	"sort"
 
+	"github.com/attn-go/attn/internal/engine/lanes"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/mask"
 )
@@ -96,9 +97,9 @@ func (p *plan) splitBucket(tile int) *bucket {
 	return &p.buckets[sort.Search(n, func(x int) bool { return p.buckets[x].firstTile > tile })-1]
 }
 
-// doSplitTask computes task i, one block of a split tile. Then it merges the blocks of that tile
+// splitTask computes task i, one block of a split tile. Then it merges the blocks of that tile
 // that are ready, unless another thread does. The last merge finishes the tile.
-func (j *Job) doSplitTask(s *scratch, i int) {
+func (j *Job) splitTask(s *scratch, i int) {
 	r := &j.ring
 	if !r.waitFree(i) {
 		return
@@ -106,8 +107,8 @@ func (j *Job) doSplitTask(s *scratch, i int) {
 	tile, block := j.plan.splitPart(i)
 	slot := r.slot(i)
 	t := &slot.tile[0]
-	if h, row := j.splitRows(tile); t.n == 0 || t.head != h || t.row != row {
-		t.reset(s, h, row, j.plan.width, j.isSkinny(j.plan.splitBucket(tile).rows))
+	if h, row := j.splitRows(tile); t.N == 0 || t.Head != h || t.First != row {
+		t.reset(s, h, row, j.plan.width, j.plan.splitBucket(tile).strategy)
 	}
 	t.scratch = s
 	t.started = false
@@ -119,7 +120,7 @@ func (j *Job) doSplitTask(s *scratch, i int) {
 }
 
 // splitRows returns the KV head and the first row of a split tile.
-func (j *Job) splitRows(tile int) (h kvHead, row int) {
+func (j *Job) splitRows(tile int) (h lanes.Head, row int) {
 	b := j.plan.splitBucket(tile)
 	tile -= b.firstTile
 	return j.kvHead(b.first + tile/b.tiles), tile % b.tiles * j.plan.width
@@ -144,7 +145,7 @@ func (j *Job) mergeReady(s *scratch, tile int) {
 		i := j.plan.splitTask(tile, block)
 		if block == 0 {
 			h, row := j.splitRows(tile)
-			c.merged.begin(s, h, row, j.plan.width, j.isSkinny(b.rows))
+			c.merged.begin(s, h, row, j.plan.width, b.strategy)
 		}
 		if part := &j.ring.slot(i).tile[0]; part.started {
 			c.merged.merge(part)
@@ -157,23 +158,16 @@ func (j *Job) mergeReady(s *scratch, tile int) {
 	}
 }
 
-// merge merges tile b, the result of one block of the same rows, into t. It may swap their
+// merge merges tile x, the result of one block of the same rows, into t. It may swap their
 // memory.
-func (t *tile) merge(b *tile) {
+func (t *tile) merge(x *tile) {
 	if !t.started {
-		copy(t.max, b.max)
-		copy(t.sum, b.sum)
-		t.o, b.o, t.oUsage, b.oUsage = b.o, t.o, b.oUsage, t.oUsage
+		copy(t.max, x.max)
+		copy(t.sum, x.sum)
+		t.o, x.o, t.oUsage, x.oUsage = x.o, t.o, x.oUsage, t.oUsage
 		t.started = true
 		return
 	}
-	t.kern.MergeStats(t.max, t.sum, b.max, b.sum, t.alpha, t.beta)
-	lanes, dv := t.kern.Lanes, t.job.dv()
-	if t.skinny {
-		t.mergeRows(b.o, dv)
-		return
-	}
-	for e := range dv {
-		t.kern.GemmMerge(t.o[e*lanes:], lanes, ones[:1], 1, 1, b.o[e*lanes:], lanes, 1, 1, t.alpha, t.beta)
-	}
+	t.kern.MergeStats(t.max, t.sum, x.max, x.sum, t.block.alpha, t.block.beta)
+	t.strategy.merge(t, x.o)
 }

@@ -108,19 +108,19 @@ func TestFindings(t *testing.T) {
 		}},
 		{"cosines for 2^62 batch rows without queries", "", "", func() error {
 			return layer.Cosine{}.Attend(kernel.BHLD(one, huge, 1, 0, 1), kernel.BHLD(one, huge, 1, 0, 1),
-				kernel.BHLD(one, huge, 1, 0, 1), kernel.BHLD(one, huge, 1, 0, 1), kernel.Options{})
+				kernel.BHLD(one, huge, 1, 0, 1), kernel.BHLD(one, huge, 1, 0, 1), nil)
 		}},
 		{"scores for 2^28 keys in no memory", "dst", "a slice of at least", func() error {
 			return layer.Scores(kernel.BHLD(one, 1, 1, 1, 1<<28), kernel.BHLD(floats(2), 1, 1, 1, 2),
-				kernel.Strided(floats(2), [4]int{1, 1, 1 << 28, 2}, [3]int{}), layer.Dot{}, layer.ScoreOptions{})
+				kernel.Strided(floats(2), [4]int{1, 1, 1 << 28, 2}, [3]int{}), layer.Dot{}, nil)
 		}},
 		{"scores for keys of 2^28 that there are none of", "q", "memory", func() error {
 			q := kernel.Strided(one, [4]int{1, 1, 1 << 20, 1}, [3]int{})
-			return layer.Scores(kernel.BHLD(one, 1, 1, 1<<20, 0), q, kernel.BHLD(one, 1, 1, 0, 1<<28), layer.Dot{}, layer.ScoreOptions{})
+			return layer.Scores(kernel.BHLD(one, 1, 1, 1<<20, 0), q, kernel.BHLD(one, 1, 1, 0, 1<<28), layer.Dot{}, nil)
 		}},
 		{"segments of 2^62 batch rows without keys", "", "", func() error {
 			none := kernel.BHLD(one, huge, 1, 0, 1)
-			return kernel.Attention(none, none, none, none, kernel.Options{Mask: kernel.Segments(nil, nil)})
+			return kernel.Attention(none, none, none, none, &kernel.Options{Scoring: kernel.Scoring{Mask: kernel.Segments(nil, nil)}})
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestScoreTileRows(t *testing.T) {
 		q := kernel.BHLD(floats(2*n*4), 1, 2, n, 4)
 		out := kernel.BHLD(make([]float32, 2*n*4), 1, 2, n, 4)
 		for range 3 {
-			if err := kernel.Attention(out, q, x, x, kernel.Options{Score: hook, Exec: kernel.Exec{Threads: 1}}); err != nil {
+			if err := kernel.Attention(out, q, x, x, &kernel.Options{Scoring: kernel.Scoring{Score: hook}, Exec: kernel.Exec{Threads: 1}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -116,7 +116,7 @@ func similarBackward(s any) func(w *world) []any {
 }
 
 func twoHeads(w *world) kernel.Options {
-	return kernel.Options{Outputs: kernel.Outputs{LSE: w.tensor(2, 2, 3, 1), Weights: w.tensor(2, 2, 3, 7), Scores: w.tensor(2, 2, 3, 7)}, Bias: w.tensor(1, 2, 1, 7), Sinks: w.floats(2)}
+	return kernel.Options{Outputs: kernel.Outputs{LSE: w.tensor(2, 2, 3, 1), Weights: w.tensor(2, 2, 3, 7), Scores: w.tensor(2, 2, 3, 7)}, Scoring: kernel.Scoring{Bias: w.tensor(1, 2, 1, 7), Sinks: w.floats(2)}}
 }
 
 func shape4() [4]int { return [4]int{2, 4, 3, 7} }
@@ -150,9 +150,8 @@ var table = []entry{
 	{name: "kernel.AttentionBackward", f: kernel.AttentionBackward, args: func(w *world) []any { // one bias for all heads, added to
 		dout, q, k, v := w.attention()
 		g := kernel.Gradients{Q: w.tensor(2, 4, 3, 6), K: w.tensor(2, 2, 7, 6), V: w.tensor(2, 2, 7, 5), Bias: w.tensor(1, 1, 3, 7)}
-		return []any{g, dout, q, k, v, w.tensor(2, 4, 3, 1), kernel.BackwardOptions{Bias: w.tensor(1, 1, 3, 7), Accumulate: true}}
+		return []any{g, dout, q, k, v, w.tensor(2, 4, 3, 1), kernel.BackwardOptions{Scoring: kernel.Scoring{Bias: w.tensor(1, 1, 3, 7)}, Accumulate: true}}
 	}},
-	{name: "kernel.BackwardOptions.Forward", f: kernel.BackwardOptions.Forward, args: func(w *world) []any { return []any{w.backwardOptions()} }},
 	{name: "kernel.Additive", f: kernel.Additive, args: func(w *world) []any {
 		out, q, k, v := w.attention()
 		return []any{out, q, k, v, w.floats(6), w.options()}
@@ -192,6 +191,7 @@ var table = []entry{
 	{name: "kernel.PrefixLM", f: kernel.PrefixLM, args: list([]int{3, 1})},
 	{name: "kernel.Segments", f: kernel.Segments, args: list([]int32{1, 2, 3, 1, 2, 3}, []int32{1, 1, 1, 2, 2, 2, 3, 1, 1, 1, 2, 2, 2, 3})},
 	{name: "kernel.Window", f: kernel.Window, args: list(3, 1)},
+	{name: "kernel.Mask.Window", f: kernel.Mask.Window, args: list(kernel.Causal(3))},
 	{name: "kernel.Mask.And", f: kernel.Mask.And, args: list(kernel.Causal(3), kernel.Window(3, 1))},
 	{name: "kernel.BHLD", f: kernel.BHLD[float32], args: views[float32]()},
 	{name: "kernel.BHLD", f: kernel.BHLD[int8], args: views[int8]()},
@@ -268,7 +268,7 @@ var table = []entry{
 		return []any{w.batch(1, false), w.tensor(2, 2, 2, 4), w.tensor(2, 2, 2, 2)}
 	}},
 	{name: "kvcache.Batch.View", f: (*kvcache.Batch).View, args: aBatch(1)},
-	{name: "kvcache.Batch.Options", f: (*kvcache.Batch).Options, args: aBatch()},
+	{name: "kvcache.Batch.Scoring", f: (*kvcache.Batch).Scoring, args: aBatch()},
 	{name: "kvcache.Batch.Positions", f: (*kvcache.Batch).Positions, args: aBatch()},
 	{name: "kvcache.Sequence.DropBefore", f: (*kvcache.Sequence).DropBefore, args: aSequence(4)},
 	{name: "kvcache.Sequence.Fork", f: (*kvcache.Sequence).Fork, args: aSequence(5)},
@@ -302,6 +302,10 @@ var table = []entry{
 	{name: "linear.NewQuantized", f: linear.NewQuantized, args: func(w *world) []any {
 		return []any{linear.Q4_1, make([]byte, 5*2*20), 5, 64, w.floats(5), someExec}
 	}},
+	{name: "linear.NewNVFP4", f: linear.NewNVFP4, args: func(w *world) []any {
+		return []any{make([]byte, 5*36), w.floats(5), 5, 64, w.floats(5), someExec}
+	}},
+	{name: "linear.NVFP4Blocks", f: linear.NVFP4Blocks, args: list(make([]byte, 64), make([]byte, 8))},
 	{name: "linear.FromPacked", f: linear.FromPacked, args: func(w *world) []any {
 		var b bytes.Buffer
 		must(w.linear(5, 3).WriteTo(&b))
@@ -311,6 +315,8 @@ var table = []entry{
 	{name: "linear.Linear.PackedSize", f: (*linear.Linear).PackedSize, args: func(w *world) []any { return []any{w.linear(5, 3)} }},
 	{name: "linear.Activation.String", f: linear.Activation.String, args: list(linear.GELU)},
 	{name: "linear.Format.String", f: linear.Format.String, args: list(linear.Q8_0)},
+	{name: "linear.Format.Block", f: linear.Format.Block, args: list(linear.Q8_0)},
+	{name: "linear.Format.Widen", f: linear.Format.Widen, args: list(linear.Q4_1, make([]float32, 64), make([]byte, 40))},
 	{name: "linear.Linear.Format", f: (*linear.Linear).Format, args: func(w *world) []any { return []any{w.linear(5, 3)} }},
 	{name: "linear.Linear.Rows", f: (*linear.Linear).Rows, args: func(w *world) []any {
 		return []any{w.linear(5, 3), linear.DenseMatrix(w.floats(12), 4, 3), []int32{0, 4, 2, 4}, someExec}

@@ -2,7 +2,7 @@
 //
 // A [Mask] is what the caller asks for: an intersection of span rules, bool views
 // and at most one block-sparse bitmap. Check compares it with the shape of a call.
-// Resolve turns it into a [Visibility], which the engine asks.
+// Resolve makes a copy of it ready for this shape, and the engine asks that.
 //
 // The public type kernel.Mask is defined as a [Mask], which therefore has no
 // exported field.
@@ -29,6 +29,10 @@ type Mask struct {
 	nBools  int
 	sparse  BlockSparse
 	failure *check.Failure // of a constructor or And, reported by Check
+
+	// Of a mask that is resolved:
+	perRow bool
+	lq, lk int
 }
 
 // OfRule returns the mask of one rule. The call that uses it reports a failure.

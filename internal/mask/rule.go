@@ -36,6 +36,9 @@ type Kind struct {
 	// query sees, -1 for no limit. nil: there is no limit. Plans rely on it: q consecutive
 	// queries see at most left + right + q keys.
 	Window func(r *Rule) (left, right int)
+
+	// IsWindow tells whether a query sees exactly the keys within Window. nil: no rule is like that.
+	IsWindow func(r *Rule) bool
 }
 
 // A Query is a query of a call as rules see it.

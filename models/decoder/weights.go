@@ -162,16 +162,9 @@ func (l *loader) join(k int, all ...matrix) (p projection) {
 	return p
 }
 
-// formats are the types of quantized weights that are computed from as they are.
-var formats = map[gguf.Type]linear.Format{
-	gguf.Q8_0: linear.Q8_0, gguf.Q4_0: linear.Q4_0, gguf.Q4_1: linear.Q4_1, gguf.Q5_0: linear.Q5_0, gguf.Q5_1: linear.Q5_1,
-	gguf.Q2_K: linear.Q2_K, gguf.Q3_K: linear.Q3_K, gguf.Q4_K: linear.Q4_K, gguf.Q5_K: linear.Q5_K, gguf.Q6_K: linear.Q6_K,
-	gguf.IQ4_NL: linear.IQ4_NL, gguf.MXFP4: linear.MXFP4,
-}
-
 // storage returns the type in which weights of a type are kept.
 func storage(t gguf.Type) gguf.Type {
-	if _, ok := formats[t]; ok || t == gguf.F16 || t == gguf.BF16 {
+	if _, ok := t.Format(); ok || t == gguf.F16 || t == gguf.BF16 {
 		return t
 	}
 	return gguf.F32
@@ -188,7 +181,7 @@ func (l *loader) newLinear(tensors []gguf.Tensor, k int, bias []float32) (*linea
 	case gguf.F32:
 		return l.newFloat(tensors, k, bias)
 	default:
-		return l.newQuantized(formats[kind], tensors, k, bias)
+		return l.newQuantized(linear.Format(kind), tensors, k, bias)
 	}
 }
 

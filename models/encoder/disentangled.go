@@ -186,8 +186,8 @@ func (e *runner) attendApart(l *layer, s *scratch, rows int) error {
 			heads := func(x []float32, column, stride int) kernel.Tensor {
 				return kernel.Strided(x[at*stride+column+first*size:], [4]int{1, group, n, size}, [3]int{n * stride, size, stride})
 			}
-			a := kernel.Options{Exec: e.exec, Scale: scale, Bias: kernel.BHLD(bias, 1, group, n, n)}
-			if err := kernel.Attention(heads(s.narrow, 0, w), heads(qkv, 0, 3*w), heads(qkv, w, 3*w), heads(qkv, 2*w, 3*w), a); err != nil {
+			a := kernel.Options{Exec: e.exec, Scoring: kernel.Scoring{Scale: scale, Bias: kernel.BHLD(bias, 1, group, n, n)}}
+			if err := kernel.Attention(heads(s.narrow, 0, w), heads(qkv, 0, 3*w), heads(qkv, w, 3*w), heads(qkv, 2*w, 3*w), &a); err != nil {
 				return err
 			}
 			bias = bias[group*n*n:]

@@ -249,7 +249,7 @@ func use(t *testing.T, file []byte) {
 		}
 		total += len(tensor.Data)
 		_, err := tensor.Float32()
-		if supported := tensor.Type.layout().convert != nil; (err == nil) != supported {
+		if supported := tensor.Type.Converts(); (err == nil) != supported {
 			t.Errorf("Float32 of %q of type %s: %v", tensor.Name, tensor.Type, err)
 		}
 	}

@@ -158,7 +158,7 @@ func (c accuracyCase) measure(tier kernel.Tier) (check.Error, error) {
 	}
 	got, want := make([]float32, accuracyRows*accuracyOutputs), make([]float64, accuracyRows*accuracyOutputs)
 	err := kernel.Attention(kernel.BHLD(got, 1, 1, accuracyRows, accuracyOutputs), kernel.BHLD(q, 1, 1, accuracyRows, c.width),
-		kernel.BHLD(k, 1, 1, c.keys, c.width), kernel.BHLD(v, 1, 1, c.keys, accuracyOutputs), kernel.Options{Exec: kernel.Exec{Tier: tier}})
+		kernel.BHLD(k, 1, 1, c.keys, c.width), kernel.BHLD(v, 1, 1, c.keys, accuracyOutputs), &kernel.Options{Exec: kernel.Exec{Tier: tier}})
 	fallback.Oracle(want, q, k, v, accuracyRows, c.keys, c.width, accuracyOutputs, 1/math.Sqrt(float64(c.width)), func(int) (lo, hi int) { return 0, c.keys })
 	return check.ErrorOf(got, want), err
 }

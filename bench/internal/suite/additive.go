@@ -45,7 +45,7 @@ func (c *Config) additiveRows(ctx context.Context, tier kernel.Tier, threads int
 		q, k, v, y := tensor(s.queries, s.hidden), tensor(s.keys, s.hidden), tensor(s.keys, s.values), tensor(s.queries, s.values)
 		weights := numbers.Normals(s.hidden)
 		t, alone, _, err := c.measureWithLimit(ctx, func() error {
-			return kernel.Additive(y, q, k, v, weights, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Scale: 0.125})
+			return kernel.Additive(y, q, k, v, weights, &kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Scoring: kernel.Scoring{Scale: 0.125}})
 		}, func() float64 { return tanh(threads) })
 		if err != nil {
 			return err

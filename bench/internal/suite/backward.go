@@ -112,10 +112,9 @@ func (g *gradients) calls(exec kernel.Exec) (forward, backward func() error) {
 	}
 	q, k, v := g.p.Q.Tensor(), g.p.K.Tensor(), g.p.V.Tensor()
 	grads := kernel.Gradients{Q: g.dq.Tensor(), K: g.dk.Tensor(), V: g.dv.Tensor()}
-	attention := o.Forward()
-	attention.LSE = lse
-	return func() error { return kernel.Attention(g.out.Tensor(), q, k, v, attention) },
-		func() error { return attentionBackward(grads, g.dout.Tensor(), q, k, v, lse, o) }
+	attention := kernel.Options{Exec: exec, Scoring: o.Scoring, Outputs: kernel.Outputs{LSE: lse}}
+	return func() error { return kernel.Attention(g.out.Tensor(), q, k, v, &attention) },
+		func() error { return attentionBackward(grads, g.dout.Tensor(), q, k, v, lse, &o) }
 }
 
 // backwardRow measures the FMA peak and both calls in turns.

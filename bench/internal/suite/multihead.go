@@ -77,7 +77,7 @@ func (c *Config) multiHeadRows(ctx context.Context, tier kernel.Tier, threads in
 		x := kernel.BLHD(numbers.Normals(size), s.batch, s.tokens, 1, s.width)
 		y := kernel.BLHD(make([]float32, size), s.batch, s.tokens, 1, s.width)
 		t, peak, spread, err := c.measureWithLimit(ctx, func() error {
-			return module.Attend(y, x, x, x, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
+			return module.Attend(y, x, x, x, &kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 		}, func() float64 { return stats.Median(p.Sample(threads)) })
 		if err != nil {
 			return err

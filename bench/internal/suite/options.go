@@ -117,7 +117,7 @@ func (o *option) measure(s *problem.Shape, p *problem.Problem, tier kernel.Tier,
 	call := func(opts kernel.Options) float64 {
 		opts.Tier, opts.Threads = tier, 1
 		start := time.Now()
-		err = errors.Join(err, kernel.Attention(out.Tensor(), p.Q.Tensor(), p.K.Tensor(), p.V.Tensor(), opts))
+		err = errors.Join(err, kernel.Attention(out.Tensor(), p.Q.Tensor(), p.K.Tensor(), p.V.Tensor(), &opts))
 		return float64(time.Since(start).Nanoseconds())
 	}
 	var opts kernel.Options

@@ -105,5 +105,5 @@ func pagesCall(s *problem.Shape, tier kernel.Tier, dtype kernel.DType, layout kv
 	if s.Causal {
 		o.Mask = kernel.Causal(s.Lk - s.Lq)
 	}
-	return func() error { return kernel.Attention(out, q, k, v, o) }, nil
+	return func() error { return kernel.Attention(out, q, k, v, &o) }, nil
 }

@@ -101,7 +101,7 @@ func TestGradientsDiffer(t *testing.T) {
 	replace(t, &backwardShapes, []backwardShape{{problem.Shape{Name: "x", Heads: 1, KVHeads: 1, Lq: 3, Lk: 3, D: 2}}})
 	replace(t, &alternateTime, time.Millisecond)
 	for i := range 3 {
-		replace(t, &attentionBackward, func(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, o kernel.BackwardOptions) error {
+		replace(t, &attentionBackward, func(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, o *kernel.BackwardOptions) error {
 			if o.Threads == 1 {
 				return kernel.AttentionBackward(g, dout, q, k, v, lse, o)
 			}

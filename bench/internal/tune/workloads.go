@@ -37,7 +37,7 @@ func attentionOn[E kernel.Element](x []E, name string, heads, kvHeads, lq, lk, d
 	return workload{name, func(tier kernel.Tier) error {
 		next++
 		o.Tier = tier
-		return kernel.Attention(out, q, k[next%sets], k[(next+sets/2)%sets], o)
+		return kernel.Attention(out, q, k[next%sets], k[(next+sets/2)%sets], &o)
 	}}
 }
 
@@ -113,12 +113,10 @@ func gradient(heads, n, d int) (workload, error) {
 	q, k, v, out, dout := floats(), floats(), floats(), floats(), floats()
 	g := kernel.Gradients{Q: floats(), K: floats(), V: floats()}
 	o, lse := kernel.BackwardOptions{Exec: kernel.Exec{Threads: 1}}, kernel.BHLD(make([]float32, heads*n), 1, heads, n, 1)
-	forward := o.Forward()
-	forward.LSE = lse
-	err := kernel.Attention(out, q, k, v, forward)
+	err := kernel.Attention(out, q, k, v, &kernel.Options{Exec: o.Exec, Outputs: kernel.Outputs{LSE: lse}})
 	return workload{fmt.Sprintf("%d × %d × %d", heads, n, d), func(tier kernel.Tier) error {
 		o.Tier = tier
-		return kernel.AttentionBackward(g, dout, q, k, v, lse, o)
+		return kernel.AttentionBackward(g, dout, q, k, v, lse, &o)
 	}}, err
 }
 

@@ -76,12 +76,12 @@ func (s *shape) time(threads int, limit time.Duration) (float64, error) {
 		o.Mask = kernel.Causal(0)
 	}
 	var times []float64
-	if err := kernel.Attention(out, q, k, v, o); err != nil {
+	if err := kernel.Attention(out, q, k, v, &o); err != nil {
 		return 0, err
 	}
 	for start := time.Now(); len(times) == 0 || time.Since(start) < limit; {
 		before := time.Now()
-		if err := kernel.Attention(out, q, k, v, o); err != nil {
+		if err := kernel.Attention(out, q, k, v, &o); err != nil {
 			return 0, err
 		}
 		times = append(times, float64(time.Since(before).Nanoseconds()))

@@ -46,6 +46,8 @@ type qkEmitter struct {
 	left        a64.GP    // keys, from the tile on
 	lane, steps a64.GP
 	scratch     a64.GP
+	queries     a64.Param     // that are left
+	heights     *emit.Heights // of the tile
 
 	columns, adds a64.Param   // columns after the current segment; not 0 if there is a sum of those before it
 	sums          []a64.Local // that sum, for every accumulator
@@ -57,7 +59,7 @@ type qkEmitter struct {
 func (g *neon) SkinnyQK(k spec.Element) {
 	g.Kernel(spec.SkinnyQK(k))
 	f := &qkEmitter{neon: g, widener: g.NewWidener(k), ld: g.StrideOf("ldk", k), left: g.Num("m"), s: g.Slice("s"),
-		w: g.LoadParam(g.Len("max")), qx: g.GP(), lane: g.GP(), steps: g.GP(), scratch: g.GP(), columns: g.Cap("k").Local(), adds: g.Cap("s").Local(),
+		w: g.LoadParam(g.Len("max")), qx: g.GP(), lane: g.GP(), steps: g.GP(), scratch: g.GP(), queries: g.Cap("q").Local(), columns: g.Cap("k").Local(), adds: g.Cap("s").Local(),
 		size: g.Len("q").Local(),
 		sums: g.Frame(spec.SkinnyKeys / emit.VecLanes * skinnyRows)}
 	f.prefetch = g.NewPrefetch(f.ld, "d", k, emit.VecLanes/f.widener.Groups())
@@ -94,21 +96,19 @@ func (f *qkEmitter) tiles() {
 	f.Label("whole")
 	f.Op("MOVD", 0, f.lane)
 
-	f.Commentf("A group of up to 4 queries.")
+	f.Commentf("A group of up to 4 queries. Up to 2 take a loop of their own.")
 	f.Label("group")
 	f.Load(f.Param("n"), f.scratch)
 	f.Op("SUB", f.lane, f.scratch, f.scratch)
-	for size := skinnyRows; size > 1; size-- {
-		f.Op("CMP", size, f.scratch)
-		f.Jump("BGE", groupLabel(size))
-	}
+	f.Op("MOVD", f.scratch, f.queries)
+	f.Op("CMP", 2, f.scratch)
+	f.Jump("BGT", groupLabel(skinnyRows))
 	f.acc = make([][]a64.Vec, spec.SkinnyKeys/emit.VecLanes)
 	for v := range f.acc {
 		f.acc[v] = f.Vecs(skinnyRows)
 	}
-	for size := 1; size <= skinnyRows; size++ {
-		f.group(size)
-	}
+	f.group(2)
+	f.group(skinnyRows)
 	if f.widener.Element == spec.Float32 {
 		f.rest()
 	}
@@ -139,13 +139,14 @@ func (f *qkEmitter) moveRows(op string, bytes a64.GP) {
 	}
 }
 
-// group emits a tile for a number of queries, from lane on.
+// group emits a tile for a number of queries, or one less, from lane on.
 func (f *qkEmitter) group(size int) {
 	name := groupLabel(size)
-	f.Commentf("16 keys by %d queries.", size)
-	if size > 1 {
+	f.Commentf("16 keys by %d or %d queries.", size-1, size)
+	if size > 2 {
 		f.Label(name)
 	}
+	f.heights = f.NewHeights(name, size, f.queries, f.scratch)
 	acc := make([][]a64.Vec, len(f.acc))
 	f.Scope(func() {
 		for v := range acc {
@@ -158,12 +159,6 @@ func (f *qkEmitter) group(size int) {
 		f.scales.start()
 		f.segments(acc, name)
 	})
-	for v := range acc {
-		last := acc[v][size-1].B16()
-		for _, x := range f.acc[v][size:] {
-			f.Op("VORR", last, last, x.B16())
-		}
-	}
 	f.Jump("B", "store")
 }
 
@@ -193,6 +188,7 @@ func (f *qkEmitter) segments(acc [][]a64.Vec, name string) {
 	for i := range f.widener.Groups() { // 4 lines: rows with gaps are prefetched in units of 64 columns
 		f.prefetch.Step(fmt.Sprintf("%sahead%d", name, i))
 	}
+	f.heights.Compare()
 	f.eachColumn(acc, func(x int, column func()) { column() })
 	f.scales.next(name + "scale")
 	f.Op("SUBS", 1, f.steps, f.steps)
@@ -216,13 +212,12 @@ func (f *qkEmitter) segments(acc [][]a64.Vec, name string) {
 // back to the stack unless this was the last one.
 func (f *qkEmitter) addSums(acc [][]a64.Vec, name string) {
 	each := func(do func(x a64.Vec, sum a64.Local)) {
-		n := 0
-		for _, v := range acc {
-			for _, x := range v {
-				do(x, f.sums[n])
-				n++
+		f.heights.Compare()
+		f.heights.Rows(func(i int) {
+			for v := range acc {
+				do(acc[v][i], f.sums[v*len(acc[v])+i])
 			}
-		}
+		})
 	}
 	f.Load(f.adds, f.scratch)
 	f.Jump("CBZ", name+"first", f.scratch)
@@ -270,14 +265,17 @@ func (f *qkEmitter) eachColumn(acc [][]a64.Vec, each func(x int, column func()))
 					f.LoadFrom(a64.At(f.qx, 0), q)
 					f.Op("ADD", f.w, f.qx, f.qx)
 				}
-				for k := range keys {
-					each(4*(first+k)+x, func() {
-						column := f.column(keys[k], x)
-						for i, a := range acc[first+k] {
-							f.FMLALane(a, column, q.S(i))
+				each(4*first+x, func() {
+					wide := make([]a64.Vec, len(keys))
+					for k := range keys {
+						wide[k] = f.column(keys[k], x)
+					}
+					f.heights.Rows(func(i int) {
+						for k, column := range wide {
+							f.FMLALane(acc[first+k][i], column, q.S(i))
 						}
 					})
-				}
+				})
 			}
 			if again && first+len(keys) < len(acc) {
 				f.Op("SUB", f.w.Shl(f.columnsShift()), f.qx, f.qx)
@@ -343,6 +341,7 @@ func (f *qkEmitter) loadRows(rows []a64.Vec, v int) {
 func (f *qkEmitter) rest() {
 	f.Commentf("The remaining columns.")
 	f.Label("rest")
+	f.heights = f.AllRows(skinnyRows)
 	f.Op("SUB", 4, f.steps, f.steps) // below 0
 	for _, k := range f.k {
 		f.Op("ADD", f.steps.Shl(2), k, k)
@@ -360,10 +359,8 @@ func (f *qkEmitter) rest() {
 		f.Label(skip)
 	})
 	f.Load(f.size, f.scratch)
-	for size := 1; size < skinnyRows; size++ {
-		f.Op("CMP", size, f.scratch)
-		f.Jump("BEQ", groupLabel(size)+"sum")
-	}
+	f.Op("CMP", 2, f.scratch)
+	f.Jump("BEQ", groupLabel(2)+"sum")
 	f.Jump("B", groupLabel(skinnyRows)+"sum")
 }
 
@@ -371,6 +368,7 @@ func (f *qkEmitter) rest() {
 func (f *qkEmitter) store() {
 	t := f.Vecs(4)
 	f.Label("store")
+	f.repeat()
 	for _, keys := range f.acc {
 		f.Transpose4(keys, t)
 	}
@@ -394,6 +392,23 @@ func (f *qkEmitter) store() {
 	f.Jump("BLT", "next")
 	f.Op("CMP", f.lane.Shl(2), f.w)
 	f.Jump("BGT", "lanes")
+}
+
+// repeat emits that the lanes after the last query, up to 4, repeat it.
+func (f *qkEmitter) repeat() {
+	f.Load(f.queries, f.scratch)
+	f.Op("CMP", skinnyRows, f.scratch)
+	f.Jump("BGE", "four")
+	for i := 1; i < skinnyRows; i++ {
+		has := fmt.Sprintf("has%d", i)
+		f.Op("CMP", i, f.scratch)
+		f.Jump("BGT", has)
+		for _, keys := range f.acc {
+			f.Op("VORR", keys[i-1].B16(), keys[i-1].B16(), keys[i].B16())
+		}
+		f.Label(has)
+	}
+	f.Label("four")
 }
 
 func groupLabel(size int) string { return fmt.Sprintf("group%d", size) }

@@ -1,4 +1,4 @@
-package engine
+package scoring
 
 import "testing"
 
@@ -12,7 +12,7 @@ func TestDropoutThreshold(t *testing.T) {
 		{1.5 * 0x1p-32, 2}, {2.5 * 0x1p-32, 2}, {3.5 * 0x1p-32, 4}, {2.5000002 * 0x1p-32, 3},
 		{0.5, 1 << 31}, {1 - 0x1p-24, 1<<32 - 1<<8},
 	} {
-		if got := (&Dropout{Rate: c.rate}).threshold(); got != c.want {
+		if got := (&Dropout{Rate: c.rate}).Threshold(); got != c.want {
 			t.Errorf("rate %v·2^-32: threshold %d, want %d", float64(c.rate)*(1<<32), got, c.want)
 		}
 	}

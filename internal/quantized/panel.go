@@ -1,0 +1,132 @@
+package quantized
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// A Block is one of a packed panel.
+type Block struct {
+	Format ukernel.PackedFormat
+	Lanes  int
+	Data   []byte // from its start on
+}
+
+// halfAt returns number i of 16 bits of each lane's.
+func (b *Block) halfAt(i, lane int) float32 {
+	h := binary.LittleEndian.Uint16(b.Data[2*(i*b.Lanes+lane):])
+	if b.Format.Brain() {
+		return scalar.BF16(h)
+	}
+	return scalar.F16(h)
+}
+
+// float32At returns scale i of a format whose scales are float32.
+func (b *Block) float32At(i, lane int) float32 {
+	return math.Float32frombits(binary.LittleEndian.Uint32(b.Data[4*(i*b.Lanes+lane):]))
+}
+
+// Scale returns the scale and the minimum of a lane, in a format without those of float32: for a format without minima that of
+// the offset, -offset·d, which is exact.
+func (b *Block) Scale(lane int) (d, m float32) {
+	d = b.halfAt(0, lane)
+	if offset := b.Format.Offset(); offset != 0 {
+		return d, float32(float32(-offset) * d)
+	}
+	return d, b.halfAt(1, lane)
+}
+
+// Integers returns s and t of a lane of a grouped format that has them, t without minima as zeros.
+func (b *Block) Integers(lane int) (s, t [2]int32) {
+	at := b.Data[2*b.Format.Halves()*b.Lanes:]
+	for i := range s {
+		s[i] = int32(int8(at[2*lane+i]))
+		if b.Format.Offset() == 0 {
+			t[i] = int32(int8(at[2*(b.Lanes+lane)+i]))
+		}
+	}
+	return s, t
+}
+
+// Scales returns what the numbers of both halves of the steps are multiplied with, and what is added then.
+// The products are exact.
+func (b *Block) Scales(lane int) (ds, ms [2]float32) {
+	if b.Format.Float32Scales() {
+		for i := range ds {
+			ds[i] = b.float32At(i, lane)
+			ms[i] = float32(float32(-b.Format.Offset()) * ds[i])
+		}
+		return ds, ms
+	}
+	d, m := b.Scale(lane)
+	if !b.Format.Grouped() {
+		return [2]float32{d, d}, [2]float32{m, m}
+	}
+	s, t := b.Integers(lane)
+	for i := range s {
+		ds[i] = float32(d * float32(s[i]))
+		if offset := b.Format.Offset(); offset != 0 {
+			ms[i] = float32(float32(-offset) * ds[i])
+		} else {
+			ms[i] = -float32(m * float32(t[i]))
+		}
+	}
+	return ds, ms
+}
+
+// Words returns the numbers of a lane as bytes: byte i of word g is the number of step 8i+g.
+func (b *Block) Words(lane int) (words [8]uint32) {
+	bits := b.Format.Bits()
+	numbers := b.Data[b.Format.HeaderBytes()*b.Lanes:]
+	word := func(g int) uint32 { return binary.LittleEndian.Uint32(numbers[4*(g*b.Lanes+lane):]) }
+	if bits == 8 {
+		for g := range words {
+			words[g] = word(g)
+		}
+		return words
+	}
+	more := bits - 4
+	mask := uint32(1<<more-1) * 0x01010101
+	for g := range 4 {
+		low, high := word(g), uint32(0)
+		if more > 0 {
+			high = word(4+g*more/4) >> (g * more % 4)
+		}
+		words[g] = low&0x0f0f0f0f | high&mask<<4
+		words[g+4] = low>>4&0x0f0f0f0f | high>>4&mask<<4
+	}
+	return words
+}
+
+// Weights writes the weights of a lane to every n-th number of dst.
+func (b *Block) Weights(dst []float32, n, lane int) {
+	d, m := b.Scales(lane)
+	words := b.Words(lane)
+	for step := range contract.WeightBlock {
+		q := float32(words[step%8] >> (step / 8 * 8) & 255)
+		switch {
+		case b.Format.Brain():
+			dst[step*n] = float32((q - ukernel.BrainZero) * d[step/16])
+		case b.Format.Float32Scales():
+			dst[step*n] = scalar.FMA(q, d[step/16], m[step/16])
+		default: // the product is exact, and if m is that of an offset, the sum is, too
+			dst[step*n] = float32(q*d[step/16]) + m[step/16]
+		}
+	}
+}
+
+// Widen converts k rows of n lanes of a packed panel, from lane first on, to rows of dst without
+// gaps. k is a multiple of contract.WeightBlock.
+func Widen(f ukernel.PackedFormat, dst []float32, n int, panel []byte, first, lanes, k int) {
+	size := f.BlockBytes(lanes)
+	for x := 0; x < k; x += contract.WeightBlock {
+		b, rows := Block{f, lanes, panel[x/contract.WeightBlock*size:][:size]}, dst[x*n:][:contract.WeightBlock*n]
+		for lane := range n {
+			b.Weights(rows[lane:], n, first+lane)
+		}
+	}
+}

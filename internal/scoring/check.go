@@ -1,0 +1,123 @@
+package scoring
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/position"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// Check reports the first of the fields u, which are used, that does not fit scores of shape c, or that the call does
+// not take. Quantized also needs keys and values of integers: the caller checks that.
+func (s *Scoring) Check(u Set, c *view.Scores, by Call) *check.Failure {
+	for ; u != 0; u = u.rest() {
+		f := u.first()
+		if want := fields[f].not[by]; want != "" {
+			return fields[f].fails(s.describe(f), want)
+		}
+		if failure := s.check(f, c); failure != nil {
+			return failure
+		}
+	}
+	return nil
+}
+
+// check reports a field that does not fit scores of shape c.
+func (s *Scoring) check(f field, c *view.Scores) *check.Failure {
+	r := &fields[f]
+	switch r.kind {
+	case number:
+		if x := s.number(f); !r.isValid(x) {
+			return r.fails(fmt.Sprint(x), r.want)
+		}
+	case perHead:
+		return r.checkPerHead(s.perHead(f), c.Heads)
+	case perRow:
+		if n := len(s.Dropout.Sequences); n != c.Batch {
+			return r.fails(fmt.Sprintf("%d numbers", n), fmt.Sprintf("one per batch row: %d", c.Batch))
+		}
+	case positions:
+		values, least, most := s.positions(f, c)
+		return position.Check(r.arg, "position", values, c.Batch, least, most)
+	case masks:
+		return s.Mask.Check(c)
+	case biases:
+		if !s.Bias.IsPlain() {
+			return r.fails(s.Bias.Describe(), "float32, float16 or bfloat16, neither paged nor ragged")
+		}
+		_, failure := s.Bias.Broadcast(r.arg, c)
+		return failure
+	}
+	return nil
+}
+
+func (r *row) checkPerHead(values []float32, heads int) *check.Failure {
+	if len(values) != heads {
+		return r.fails(fmt.Sprintf("%d numbers", len(values)), fmt.Sprintf("one for each of q's heads: %d", heads))
+	}
+	for h, x := range values {
+		if !r.isValid(x) {
+			return r.fails(fmt.Sprintf("%v for head %d", x, h), r.want)
+		}
+	}
+	return nil
+}
+
+func (r *row) fails(got, want string) *check.Failure {
+	return &check.Failure{Arg: r.arg, Got: got, Want: want}
+}
+
+// describe says what a field holds that a call does not take.
+func (s *Scoring) describe(f field) string {
+	switch fields[f].kind {
+	case perHead:
+		return fmt.Sprintf("%d numbers", len(s.perHead(f)))
+	case number:
+		return fmt.Sprint(s.number(f))
+	}
+	if f == score {
+		return "a function"
+	}
+	return "true"
+}
+
+// CheckSinks reports sinks, if there are any, that are not one for each of so many heads.
+func CheckSinks(values []float32, heads int) *check.Failure {
+	if values == nil {
+		return nil
+	}
+	return fields[sinks].checkPerHead(values, heads)
+}
+
+// An Input is a field with memory that a call reads.
+type Input struct {
+	Arg    string
+	Memory view.Memory
+}
+
+// Inputs returns all of them, masks aside.
+func (s *Scoring) Inputs() (in [3]Input) {
+	for x, u := 0, readFields; u != 0; x, u = x+1, u.rest() {
+		f := u.first()
+		in[x].Arg, in[x].Memory = fields[f].arg, s.memory(f)
+	}
+	return in
+}
+
+func (s *Scoring) memory(f field) view.Memory {
+	if fields[f].kind == biases {
+		return s.Bias.Memory()
+	}
+	return view.MemoryOf(s.perHead(f))
+}
+
+// Overlap returns the name of a field whose memory overlaps with that of an output, or "".
+func (s *Scoring) Overlap(output view.Memory) string {
+	for _, x := range s.Inputs() {
+		if output.Overlaps(x.Memory) {
+			return x.Arg
+		}
+	}
+	return ""
+}
