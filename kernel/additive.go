@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -21,7 +22,7 @@ import (
 // and, multiplied by Options.Scale, at most 2^127 in magnitude. Options.Scale is 1 by
 // default, and -0 is 0. Everything else is as in Attention.
 func Additive(out, q, k, v Tensor, weights []float32, opts *Options) error {
-	opts = orZero(opts)
+	opts = cmp.Or(opts, &defaults)
 	t, err := selectTier(&opts.Exec)
 	if err != nil {
 		return err
@@ -30,7 +31,7 @@ func Additive(out, q, k, v Tensor, weights []float32, opts *Options) error {
 	if f := c.check(); f != nil {
 		return argumentError(f)
 	}
-	scale := float64(scaleOr1(opts.Scale))
+	scale := float64(scoring.ScaleOr(opts.Scale, 1))
 	if f := c.checkWeights(weights, scale); f != nil {
 		return argumentError(f)
 	}
@@ -47,14 +48,6 @@ func Additive(out, q, k, v Tensor, weights []float32, opts *Options) error {
 	j.Run(t, opts.Threads, opts.ParallelFor)
 	j.Release()
 	return nil
-}
-
-// scaleOr1 returns a Scale whose default is 1. -0 is 0.
-func scaleOr1(scale float32) float32 {
-	if math.Float32bits(scale) == 0 {
-		return 1
-	}
-	return scale
 }
 
 // checkWeights reports weights that do not fit the call.

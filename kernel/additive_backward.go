@@ -8,6 +8,7 @@ import (
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -77,7 +78,7 @@ func AdditiveBackward(g AdditiveGradients, dout, q, k, v, p Tensor, weights []fl
 	a.Q, a.K, a.V, a.DOut, a.P = c.inputs[qArg], c.inputs[kArg], c.inputs[vArg], c.inputs[doutArg], c.inputs[pArg]
 	a.DQ, a.DK, a.DV = c.outputs[qArg], c.outputs[kArg], c.outputs[vArg]
 	a.DWeights, a.Weights, a.Accumulate = g.Weights, weights, opts.Accumulate
-	a.Scale = scaleOr1(opts.Scale)
+	a.Scale = scoring.ScaleOr(opts.Scale, 1)
 	a.Run(t, opts.Threads, opts.ParallelFor)
 	a.Release()
 	return nil

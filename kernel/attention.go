@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"cmp"
+
 	"github.com/attn-go/attn/internal/engine"
 	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
@@ -41,7 +43,7 @@ const Contract = 4
 //
 // Bad input gets an [*ArgumentError] or [*TierError], and out stays untouched.
 func Attention(out, q, k, v Tensor, opts *Options) error {
-	opts = orZero(opts)
+	opts = cmp.Or(opts, &defaults)
 	t, err := selectTier(&opts.Exec)
 	if err != nil {
 		return err
@@ -63,13 +65,12 @@ func Attention(out, q, k, v Tensor, opts *Options) error {
 	return nil
 }
 
-// orZero returns p, or a pointer to a zero value for nil.
-func orZero[T any](p *T) *T {
-	if p == nil {
-		return new(T)
-	}
-	return p
-}
+// What nil options stand for. Nobody writes to them.
+var (
+	defaults         Options
+	partialDefaults  PartialOptions
+	backwardDefaults BackwardOptions
+)
 
 // A call is the arguments of a call of Attention, or of another function like it.
 type call struct {
@@ -80,6 +81,7 @@ type call struct {
 	scoring *scoring.Scoring
 	used    scoring.Set // its fields that have an effect
 	outputs *Outputs
+	isPlain bool        // the options are those of plain calls
 	scores  view.Scores // shape
 }
 
@@ -88,6 +90,7 @@ func newCall(kind scoring.Call, out, q, k, v *Tensor, e *Exec, s *Scoring, o *Ou
 	c.kind, c.out, c.q, c.k, c.v = kind, out.view(), q.view(), k.view(), v.view()
 	c.threads, c.scoring, c.outputs = e.Threads, s.internal(), o
 	c.used = c.scoring.Used()
+	c.isPlain = c.used.Plain() && !o.any()
 	c.scores = view.Scores{Batch: c.q.Dim(0), Heads: c.q.Dim(1), Queries: c.q.Dim(2), Keys: c.k.Dim(2)}
 	return c
 }
@@ -101,7 +104,7 @@ func (c *call) isEmpty() bool { return min(c.scores.Batch, c.scores.Heads, c.sco
 // resolve sets into, which is zero, to the call, which has passed the check.
 func (c *call) resolve(into *engine.Call) {
 	into.Out, into.Q, into.K, into.V = *c.out, *c.q, *c.k, *c.v
-	if c.isPlain() { // small calls feel a copy of it all
+	if c.isPlain { // small calls feel a copy of it all
 		into.Scale = c.scoring.Scale
 		return
 	}
@@ -112,6 +115,3 @@ func (c *call) resolve(into *engine.Call) {
 		into.Weights, into.Scores = *c.outputs.Weights.view(), *c.outputs.Scores.view()
 	}
 }
-
-// isPlain tells whether the options are those of plain calls.
-func (c *call) isPlain() bool { return c.used.Plain() && !c.outputs.any() }

@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"cmp"
+
 	"github.com/attn-go/attn/internal/backward"
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/scoring"
@@ -77,7 +79,7 @@ type BackwardOptions struct {
 //
 // Bad input gets an [*ArgumentError] or [*TierError], and the gradients stay untouched.
 func AttentionBackward(grads Gradients, dout, q, k, v, lse Tensor, opts *BackwardOptions) error {
-	opts = orZero(opts)
+	opts = cmp.Or(opts, &backwardDefaults)
 	t, err := selectTier(&opts.Exec)
 	if err != nil {
 		return err

@@ -6,7 +6,7 @@ import "github.com/attn-go/attn/internal/view"
 // passes check. If it does not, check decides. Checks that need not say what is wrong take a fifth
 // of the time, and those of check take a tenth of a short call.
 func (c *call) plainlyFits() bool {
-	if !c.isPlain() {
+	if !c.isPlain {
 		return false
 	}
 	q, k, v, out := c.q, c.k, c.v, c.out

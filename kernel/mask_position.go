@@ -67,17 +67,17 @@ func (m Mask) Window() (left, right int, ok bool) {
 // below prefix[b]. There is one prefix ≥ 0 for all batch rows or one for each. The
 // slice is not copied: it must not change during the call.
 func PrefixLM(prefix []int) Mask {
-	return Mask(mask.OfRule(mask.Rule{Kind: &prefixLM, Ints: prefix}, nil))
+	return Mask(mask.OfRule(mask.OfInts(&prefixLM, prefix), nil))
 }
 
 var prefixLM = mask.Kind{
 	Span: func(r *mask.Rule, q mask.Query) mask.Span {
-		return mask.Span{Lo: 0, Hi: max(q.Diagonal+1, position.Of(r.Ints, q.Batch)-q.KeyStart)}
+		return mask.Span{Lo: 0, Hi: max(q.Diagonal+1, position.Of(r.Ints(), q.Batch)-q.KeyStart)}
 	},
 	Check: func(r mask.Rule, c view.Scores) *check.Failure {
-		if len(r.Ints) == 0 && c.Batch > 0 {
+		if len(r.Ints()) == 0 && c.Batch > 0 {
 			return &check.Failure{Arg: mask.Arg, Got: "no prefix", Want: fmt.Sprintf("one for all batch rows or one for each: %d", c.Batch)}
 		}
-		return position.Check(mask.Arg, "prefix", r.Ints, c.Batch, 0, position.Max)
+		return position.Check(mask.Arg, "prefix", r.Ints(), c.Batch, 0, position.Max)
 	},
 }

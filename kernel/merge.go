@@ -133,14 +133,11 @@ func checkMerge(out *view.Tensor, parts []Partials, o *MergeOptions) *check.Fail
 	if f := checkParts(parts, shape, "out", out.Memory(), o.LSE.view().Memory()); f != nil {
 		return f
 	}
-	if f := scoring.CheckSinks(o.Sinks, shape[1]); f != nil {
-		return f
-	}
-	if f := check.Threads(o.Threads); f != nil {
-		return f
-	}
 	none := new(Tensor)
 	c := newCall(scoring.Attention, (*Tensor)(out), none, none, none, &o.Exec, &Scoring{Sinks: o.Sinks}, &Outputs{LSE: o.LSE})
 	c.scores = view.Scores{Batch: shape[0], Heads: shape[1], Queries: shape[2]}
+	if f := c.checkOptions(); f != nil {
+		return f
+	}
 	return c.checkOutputs()
 }

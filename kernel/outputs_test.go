@@ -19,7 +19,7 @@ func TestOutputs(t *testing.T) {
 		}
 		field.Set(reflect.ValueOf(BHLD(make([]float32, 1), 1, 1, 1, 1)))
 		c := oneByOne(&o)
-		if c.isPlain() {
+		if c.isPlain {
 			t.Errorf("%s: the call is plain", name)
 		}
 		if f := c.checkOutputs(); f != nil {

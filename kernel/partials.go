@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -86,7 +87,7 @@ type PartialOptions struct {
 // alike and at a multiple of 256, and dst has one block for every 256 keys from there
 // on.
 func AttentionPartials(dst *Partials, q, k, v Tensor, opts *PartialOptions) error {
-	return partials(dst, &q, &k, &v, orZero(opts), false)
+	return partials(dst, &q, &k, &v, cmp.Or(opts, &partialDefaults), false)
 }
 
 // AccumulatePartials is [AttentionPartials] with one block for all keys so far: it
@@ -95,7 +96,7 @@ func AttentionPartials(dst *Partials, q, k, v Tensor, opts *PartialOptions) erro
 // has a multiple of 256 keys. Then state has the bits of one call with all keys.
 // [MergePartials] turns it into a result.
 func AccumulatePartials(state *Partials, q, k, v Tensor, opts *PartialOptions) error {
-	return partials(state, &q, &k, &v, orZero(opts), true)
+	return partials(state, &q, &k, &v, cmp.Or(opts, &partialDefaults), true)
 }
 
 func partials(dst *Partials, q, k, v *Tensor, opts *PartialOptions, accumulate bool) error {

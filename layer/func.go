@@ -3,6 +3,7 @@ package layer
 import (
 	"math"
 
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -26,7 +27,7 @@ func (f Func) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 	defer s.release()
 	c := &s.custom
 	o := valueOf(opts)
-	c.pair, c.factor = f, log2Units(scaleOr1(o.Scale))
+	c.pair, c.factor = f, log2Units(scoring.ScaleOr(o.Scale, 1))
 	return c.attend(out, q, k, v, &o)
 }
 

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
@@ -41,6 +42,6 @@ func (g General) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error 
 	if err != nil {
 		return err
 	}
-	o.Scale = scaleOr1(o.Scale)
+	o.Scale = scoring.ScaleOr(o.Scale, 1)
 	return kernel.Attention(out, projected, k, v, &o)
 }

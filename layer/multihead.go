@@ -121,7 +121,8 @@ func (c *multiHeadCall) run(s *scratch) error {
 	case c.O != nil:
 		joined = s.takeLike(&c.inputs[0], 1, c.Heads*c.dv, true)
 	}
-	if err := s.attend(c.similarity(), splitHeads(&joined, c.Heads), x[0], x[1], x[2], &c.opts); err != nil {
+	s.options = c.opts
+	if err := c.similarity().Attend(splitHeads(&joined, c.Heads), x[0], x[1], x[2], &s.options); err != nil {
 		return renameHeads(err)
 	}
 	if c.O == nil {

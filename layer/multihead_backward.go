@@ -125,7 +125,8 @@ func (c *multiHeadBackward) run(s *scratch) error {
 func (c *multiHeadBackward) differentiateHeads(s *scratch, dHeads *kernel.Tensor) (inner [3]kernel.Tensor, err error) {
 	var x, dx [3]kernel.Tensor
 	heads := [...]int{c.Heads, c.kvHeads, c.kvHeads}
-	kept, settings := c.trace.projections(), c.settings
+	kept, settings := c.trace.projections(), &s.settings
+	*settings = c.settings
 	settings.Accumulate = settings.Accumulate && (viewOf(&c.g.Bias).IsSet() || c.g.Sinks != nil) // the others are memory of this call
 	for i := range c.inputs {
 		if x[i] = c.inputs[i]; c.uses(i) {
@@ -141,7 +142,7 @@ func (c *multiHeadBackward) differentiateHeads(s *scratch, dHeads *kernel.Tensor
 		x[i] = splitHeads(&x[i], heads[i])
 	}
 	g := kernel.Gradients{Q: dx[0], K: dx[1], V: dx[2], Bias: c.g.Bias, Sinks: c.g.Sinks}
-	err = s.backward(c.similarity().(Differentiable), g, splitHeads(dHeads, c.Heads), x[0], x[1], x[2], c.trace.LSE, &settings)
+	err = c.similarity().(Differentiable).Backward(g, splitHeads(dHeads, c.Heads), x[0], x[1], x[2], c.trace.LSE, settings)
 	return inner, renameArgument(renameHeads(err), "lse", lseName)
 }
 

@@ -18,7 +18,7 @@ type scratch struct {
 	custom  customScore
 	visible mask.Mask // for Cosine: a pointer to it passes through func values
 
-	// Options of calls of a Similarity: pointers to them pass through an interface.
+	// Options of calls of a Similarity: pointers to them pass through an interface, and so move to the heap.
 	options  kernel.Options
 	settings kernel.BackwardOptions
 
@@ -59,18 +59,6 @@ func (s *scratch) release() {
 	s.custom.reset()
 	s.visible, s.options, s.settings = mask.Mask{}, kernel.Options{}, kernel.BackwardOptions{}
 	scratches.Put(s)
-}
-
-// attend calls by.Attend with memory of its own for the options, so that those of the caller do not move to the heap.
-func (s *scratch) attend(by Similarity, out, q, k, v kernel.Tensor, o *kernel.Options) error {
-	s.options = *o
-	return by.Attend(out, q, k, v, &s.options)
-}
-
-// backward is attend for gradients.
-func (s *scratch) backward(by Differentiable, g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, o *kernel.BackwardOptions) error {
-	s.settings = *o
-	return by.Backward(g, dout, q, k, v, lse, &s.settings)
 }
 
 // takeFloats returns the next n floats. They begin where a cache line begins, if

@@ -1,8 +1,7 @@
 package layer
 
 import (
-	"math"
-
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -24,14 +23,6 @@ type Similarity interface {
 	Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error
 }
 
-// scaleOr1 returns a Scale whose default is 1. -0 is 0.
-func scaleOr1(scale float32) float32 {
-	if math.Float32bits(scale) == 0 {
-		return 1
-	}
-	return scale
-}
-
 // valueOf returns what p points to, or the zero value for nil.
 func valueOf[T any](p *T) (x T) {
 	if p != nil {
@@ -50,7 +41,7 @@ type Dot struct{}
 // Attend implements [Similarity].
 func (Dot) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 	o := valueOf(opts)
-	o.Scale = scaleOr1(o.Scale)
+	o.Scale = scoring.ScaleOr(o.Scale, 1)
 	return kernel.Attention(out, q, k, v, &o)
 }
 

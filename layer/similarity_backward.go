@@ -3,6 +3,7 @@ package layer
 import (
 	"math"
 
+	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -27,7 +28,7 @@ func (ScaledDot) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, 
 // Backward implements [Differentiable].
 func (Dot) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts *kernel.BackwardOptions) error {
 	o := valueOf(opts)
-	o.Scale = scaleOr1(o.Scale)
+	o.Scale = scoring.ScaleOr(o.Scale, 1)
 	return kernel.AttentionBackward(g, dout, q, k, v, lse, &o)
 }
 

@@ -53,12 +53,9 @@ func Scores(dst, q, k kernel.Tensor, s Similarity, opts *ScoreOptions) error {
 	}
 	defer m.release()
 	out := kernel.BHLD(m.takeFloats(n), shape[0], shape[1], shape[2], shape[3])
-	settings := valueOf(opts)
-	o := kernel.Options{
-		Exec: settings.Exec, Scoring: settings.Scoring,
-		Outputs: kernel.Outputs{Scores: dst, ScoreStage: kernel.ScoresMasked},
-	}
-	return renameArgument(m.attend(s, out, q, k, k, &o), "Options.Scores", "dst")
+	o := valueOf(opts)
+	m.options = kernel.Options{Exec: o.Exec, Scoring: o.Scoring, Outputs: kernel.Outputs{Scores: dst, ScoreStage: kernel.ScoresMasked}}
+	return renameArgument(s.Attend(out, q, k, k, &m.options), "Options.Scores", "dst")
 }
 
 // checkDst reports a tensor that cannot hold scores. Without keys nothing is written.

@@ -131,9 +131,6 @@ func (a *call) checkOutput(arg string, t kernel.Tensor, d int) error {
 // checkOptions has the kernel check the options, by a call without queries and keys.
 func (a *call) checkOptions() error {
 	o, g := a.options, &a.client.geometry
-	if n := len(o.QueryStart); n > 1 && n != len(a.sequences) {
-		return &kernel.ArgumentError{Arg: "Options.QueryStart", Got: fmt.Sprintf("%d positions", n), Want: fmt.Sprintf("none, one, or one for each of %d batch rows", len(a.sequences))}
-	}
 	for _, start := range o.QueryStart {
 		if start < -maxKeys || start > maxKeys-a.q.Shape()[2] {
 			return &kernel.ArgumentError{Arg: "Options.QueryStart", Got: fmt.Sprint(start), Want: "positions of queries from -2^30+1 to 2^30-1"}
@@ -142,10 +139,8 @@ func (a *call) checkOptions() error {
 	if err := wire.CheckScoring(&o.Scoring); err != nil {
 		return err
 	}
-	scoring := o.Scoring
-	scoring.QueryStart = nil
 	none := []float32{}
-	empty := func(heads, d int) kernel.Tensor { return kernel.BHLD(none, 1, heads, 0, d) }
+	empty := func(heads, d int) kernel.Tensor { return kernel.BHLD(none, len(a.sequences), heads, 0, d) }
 	h := a.heads()
-	return kernel.Attention(empty(h, g.ValueSize), empty(h, g.KeySize), empty(g.Heads, g.KeySize), empty(g.Heads, g.ValueSize), &kernel.Options{Exec: o.Exec, Scoring: scoring})
+	return kernel.Attention(empty(h, g.ValueSize), empty(h, g.KeySize), empty(g.Heads, g.KeySize), empty(g.Heads, g.ValueSize), &kernel.Options{Exec: o.Exec, Scoring: o.Scoring})
 }

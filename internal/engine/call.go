@@ -55,7 +55,7 @@ type derived struct {
 // derive fills in j.derived.
 func (j *Job) derive() {
 	j.derived.group = j.Call.Q.Dim(1) / j.Call.K.Dim(1)
-	j.derived.scale = contractScale(j.Call.Scale, j.d())
+	j.derived.scale = scalar.Log2Units(NaturalScale(j.Call.Scale, j.d()))
 	j.derived.keyRange = mask.Everything
 	if j.Call.Partial.isSet() && !j.Call.Partial.Resume {
 		first := j.Call.Partial.Block * BlockKeys
@@ -78,15 +78,7 @@ func (j *Job) derive() {
 
 // NaturalScale returns what a Call's Scale stands for.
 func NaturalScale(scale float32, d int) float32 {
-	if math.Float32bits(scale) == 0 {
-		return float32(1 / math.Sqrt(float64(d)))
-	}
-	return scale
-}
-
-// contractScale returns the contract's c: the scale in the unit of exp2.
-func contractScale(scale float32, d int) float32 {
-	return scalar.Log2Units(NaturalScale(scale, d))
+	return scoring.ScaleOr(scale, float32(1/math.Sqrt(float64(d))))
 }
 
 // kvHeads returns the number of KV heads of all batch rows.

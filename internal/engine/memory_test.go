@@ -18,6 +18,7 @@ func newPlanned(t *tier.Tier, c Call, threads int) *Job {
 	j := newJob()
 	j.Call, j.tier, j.splittable = c, t, true
 	j.derive()
+	j.plan.begin(j)
 	j.plan.make(j, threads)
 	j.ring.prepare(j)
 	return j
@@ -61,8 +62,8 @@ func TestRingDoesNotGrow(t *testing.T) {
 		for _, keys := range []int{20 * BlockKeys, 200 * BlockKeys} {
 			for _, threads := range []int{2, 7} {
 				j := newPlanned(&eager, Call{Out: floats(1, 4, 1, 12), Q: floats(1, 4, 1, 16), K: floats(1, 1, keys, 16), V: floats(1, 1, keys, 12)}, threads)
-				if j.plan.buckets[0].blocksPerTile == 0 || j.plan.threads != threads {
-					t.Fatalf("%d keys: %d blocks for each tile, %d threads, want a split for %d", keys, j.plan.buckets[0].blocksPerTile, j.plan.threads, threads)
+				if j.plan.Buckets[0].BlocksPerTile == 0 || j.plan.Threads != threads {
+					t.Fatalf("%d keys: %d blocks for each tile, %d threads, want a split for %d", keys, j.plan.Buckets[0].BlocksPerTile, j.plan.Threads, threads)
 				}
 				if n := len(j.ring.slots); n != slotsPerThread*threads {
 					t.Errorf("%d keys: %d slots for %d threads", keys, n, threads)

@@ -3,6 +3,7 @@ package engine
 import (
 	"math/bits"
 
+	"github.com/attn-go/attn/internal/engine/tasks"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/ukernel"
 )
@@ -39,7 +40,7 @@ func (j *Job) isMixed() bool {
 
 // mixedTiles is plainTiles for the rows of count KV heads from number first on. Q̂ᵀ and S lie one
 // behind the other.
-func (j *Job) mixedTiles(s *scratch, _ *bucket, first, _, count int) {
+func (j *Job) mixedTiles(s *scratch, _ *tasks.Bucket, first, _, count int) {
 	kern, m, rows, keys, d := &j.tier.Tiles()[0], &s.mixed, j.rows(), j.keys(), j.d()
 	most := min(ukernel.MaxLanes, len(s.scores)/(d+keys)) / kern.Lanes * kern.Lanes
 	for row, end := first*rows, (first+count)*rows; row < end; row += most {

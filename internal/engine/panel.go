@@ -55,10 +55,6 @@ func valuesPerCall(dv, w, n int) int {
 	return min(ukernel.RowsPerCall(dv, w*n), ukernel.ColumnsPerCall(dv, w))
 }
 
-func panelProduct(t *tile, v []float32, ld, n int) {
-	t.kern.Gemm(t.o, t.Lanes, v, 1, ld, t.block.scores, t.Lanes, t.job.dv(), n, n, false)
-}
-
 func panelMerge(t *tile, part []float32) {
 	w, b := t.Lanes, &t.block
 	for e := range t.job.dv() {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/attn-go/attn/internal/engine/lanes"
+	"github.com/attn-go/attn/internal/engine/tasks"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -57,7 +58,7 @@ func (j *Job) isOneCallEach() bool {
 const plainFloats = 6 << 10
 
 // plainTiles is wholeTiles for a plain call.
-func (j *Job) plainTiles(s *scratch, b *bucket, first, n, count int) {
+func (j *Job) plainTiles(s *scratch, b *tasks.Bucket, first, n, count int) {
 	h, rows, keys := j.kvHead(first), j.rows(), j.keys()
 	batch := max(1, min(plainFloats/(j.plan.lanes*(j.d()+j.dv()+keys)), len(s.scores)/(j.plan.lanes*keys)))
 	s.queryRows.n, s.outRows.n = 0, 0
@@ -67,12 +68,12 @@ func (j *Job) plainTiles(s *scratch, b *bucket, first, n, count int) {
 		used := 0
 		for x := range tiles {
 			t := &tiles[x]
-			t.placePlain(s, h, n*j.plan.width, rows)
+			t.placePlain(s, h, n*j.plan.work.Width, rows)
 			size := keys * t.Lanes
 			t.block.scores = s.scores[used : used+size]
 			used += size
 			t.packPlain()
-			if n++; n == b.tiles {
+			if n++; n == b.Tiles {
 				h, n = j.next(h), 0
 			}
 		}
@@ -84,11 +85,11 @@ func (j *Job) plainTiles(s *scratch, b *bucket, first, n, count int) {
 // tier for the kernels of every tile takes 1% of a call.)
 func (t *tile) placePlain(s *scratch, h lanes.Head, row, rows int) {
 	plan := &t.job.plan
-	n, kern := min(plan.width, rows-row), plan.kern
+	n, kern := min(plan.work.Width, rows-row), plan.kern
 	if n < plan.rows {
 		kern = t.job.tier.Tile(n)
 	}
-	t.place(s, h, row, n, kern, plan.buckets[0].strategy)
+	t.place(s, h, row, n, kern, plan.how.of(&plan.Buckets[0]))
 }
 
 // plainBatch computes the tiles, whose queries are packed.
@@ -111,8 +112,8 @@ func (s *scratch) plainBatch(j *Job, tiles []tile) {
 	} else {
 		for x := range tiles {
 			t := &tiles[x]
-			v, ld := t.plainValues()
-			t.strategy.product(t, v, ld, keys)
+			t.keyFrame, t.block.keys = j.derived.frame, j.derived.frame.visible
+			t.strategy.values(t)
 		}
 	}
 	for x := range tiles {
@@ -138,13 +139,6 @@ func (j *Job) usesHeadValues() bool {
 	return j.keys() <= most
 }
 
-// plainValues returns the values of the tile and the distance of their rows.
-func (t *tile) plainValues() (v []float32, ld int) {
-	j := t.job
-	at, ld := j.Call.V.At(t.Head.Batch, t.Head.Head, 0), j.Call.V.Stride(2)
-	return j.Call.V.F32()[at : at+(j.keys()-1)*ld+j.dv()], ld
-}
-
 // packPlain packs the queries of the tile and sets its maximum to -Inf.
 func (t *tile) packPlain() {
 	q, off := t.plainRows(&t.scratch.queryRows, &t.job.Call.Q)
@@ -159,8 +153,9 @@ func (t *tile) unpackPlain(dst []float32, off []int) (nan uint64) {
 }
 
 func (t *tile) unpackValues(dst []float32, off []int) (nan uint64) {
-	v, ld := t.plainValues()
-	return t.job.tier.Skinny().HeadValues(dst, off, v, sameRows[:len(off)], ld, t.block.scores, len(off), t.N, t.job.keys(), t.job.dv(), t.sum)
+	v, keys := &t.job.Call.V, t.job.keys()
+	rows := v.Rows(t.Head.Batch, t.Head.Head, 0, keys)
+	return t.job.tier.Skinny().HeadValues(dst, off, rows, sameRows[:len(off)], v.Stride(2), t.block.scores, len(off), t.N, keys, t.job.dv(), t.sum)
 }
 
 // sameRows are the offsets of lanes that share their values.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/attn-go/attn/internal/engine/kvrows"
+	"github.com/attn-go/attn/internal/engine/tasks"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
@@ -25,7 +26,7 @@ func NewScores(c *Call, t *tier.Tier, rows int) *Job {
 	j := New()
 	j.Call, j.tier, j.keepsCapped = *c, t, c.Softcap != 0
 	j.derive()
-	j.plan = plan{buckets: j.plan.buckets[:0], lanes: t.WideTile(min(rows, max(1, j.rows()))).Lanes}
+	j.plan = plan{Cut: tasks.Cut{Buckets: j.plan.Buckets[:0]}, lanes: t.WideTile(min(rows, max(1, j.rows()))).Lanes, isProduct: j.isProduct()}
 	return j
 }
 

@@ -67,7 +67,7 @@ func (s *scratch) fit(j *Job) {
 	}
 	begin(&s.keys, j.tier, &j.Call.K)
 	begin(&s.values, j.tier, &j.Call.V)
-	for i := range s.tiles[:j.plan.maxTiles] {
+	for i := range s.tiles[:j.plan.MaxTiles] {
 		s.tiles[i].job = j
 	}
 }
@@ -79,10 +79,10 @@ func (s *scratch) fitAll(j *Job) {
 	if j.Call.Quantized {
 		s.fitIntegers(j)
 	}
-	for len(s.tiles) < j.plan.maxTiles {
+	for len(s.tiles) < j.plan.MaxTiles {
 		s.tiles = append(s.tiles, tile{})
 	}
-	for i := range s.tiles[:j.plan.maxTiles] {
+	for i := range s.tiles[:j.plan.MaxTiles] {
 		s.tiles[i].fit(j, m, j.plan.lanes)
 	}
 	if j.plan.shape.rows {

@@ -3,6 +3,7 @@ package engine
 import (
 	"slices"
 
+	"github.com/attn-go/attn/internal/engine/tasks"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -34,10 +35,6 @@ type strategy struct {
 
 // A layout is how the output of a tile lies in memory.
 type layout struct {
-	// product writes the product of weights and values for the first block, in one call of a kernel on
-	// n rows of float32, ld apart.
-	product func(t *tile, v []float32, ld, n int)
-
 	// mergeNone merges a block without values.
 	mergeNone func(t *tile)
 
@@ -51,8 +48,8 @@ type layout struct {
 
 // The layouts: [Dv][lanes], and rows for few of them.
 var (
-	inLanes = layout{panelProduct, panelMergeNone, panelLoad, panelUnpack}
-	inRows  = layout{skinnyProduct, skinnyMergeNone, skinnyLoad, skinnyUnpack}
+	inLanes = layout{panelMergeNone, panelLoad, panelUnpack}
+	inRows  = layout{skinnyMergeNone, skinnyLoad, skinnyUnpack}
 )
 
 // The strategies. Exact ones are those of a row that is computed again, see exact.go.
@@ -74,17 +71,32 @@ var (
 // strategies are those of a call, for KV heads with many rows and with few, and for rows that are computed again.
 type strategies struct{ many, few, exact *strategy }
 
+var (
+	ofFloats   = strategies{&panel, &skinny, &exactPanel}
+	ofAdditive = strategies{&additivePanel, &additiveSkinny, &exactAdditive}
+	ofIntegers = strategies{&integers, &skinnyIntegers, &exactIntegers}
+	ofOthers   = strategies{&asFloats, &skinnyIntegers, &exactIntegers} // integers that the kernels for many rows do not take
+)
+
+// of returns the strategy of a bucket.
+func (s *strategies) of(b *tasks.Bucket) *strategy {
+	if b.IsSkinny {
+		return s.few
+	}
+	return s.many
+}
+
 // strategies returns the strategies of the call.
-func (j *Job) strategies() strategies {
+func (j *Job) strategies() *strategies {
 	switch {
 	case j.Call.Quantized && j.fitsCodes() && j.hasCodeTiles():
-		return strategies{&integers, &skinnyIntegers, &exactIntegers}
+		return &ofIntegers
 	case j.Call.Quantized:
-		return strategies{&asFloats, &skinnyIntegers, &exactIntegers}
+		return &ofOthers
 	case j.derived.additive != nil:
-		return strategies{&additivePanel, &additiveSkinny, &exactAdditive}
+		return &ofAdditive
 	}
-	return strategies{&panel, &skinny, &exactPanel}
+	return &ofFloats
 }
 
 // MaxSkinnyWidth bounds D and Dv of skinny tiles, so that a call of 16 keys stays short.

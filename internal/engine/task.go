@@ -1,31 +1,33 @@
 package engine
 
 import (
+	"github.com/attn-go/attn/internal/engine/tasks"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/mask"
 )
 
 // task computes task i.
 func (j *Job) task(s *scratch, i int) {
-	if i < j.plan.split.tasks {
+	if i < j.plan.Split.Tasks {
 		j.splitTask(s, i)
 		return
 	}
-	b := j.plan.bucketOf(i)
-	first, n, count := b.tilesOf(i)
+	b := j.plan.BucketOf(i)
+	first, n, count := b.TilesOf(i)
 	j.plan.tiles(j, s, b, first, n, count)
 }
 
 // wholeTiles computes count tiles of b from number n of KV head first on, key block by key block, so that
 // all tiles use a block while it is in cache.
-func (j *Job) wholeTiles(s *scratch, b *bucket, first, n, count int) {
+func (j *Job) wholeTiles(s *scratch, b *tasks.Bucket, first, n, count int) {
 	tiles, visible, h := s.tiles[:count], mask.Nothing, j.kvHead(first)
+	width, how := j.plan.work.Width, j.plan.how.of(b)
 	for x := range tiles {
 		t := &tiles[x]
-		t.begin(s, h, n*j.plan.width, j.plan.width, b.strategy)
+		t.begin(s, h, n*width, width, how)
 		t.weights = t.firstWeights()
 		visible = visible.Union(t.visible)
-		if n++; n == b.tiles {
+		if n++; n == b.Tiles {
 			h, n = j.next(h), 0
 		}
 	}

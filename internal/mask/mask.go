@@ -23,12 +23,11 @@ const (
 
 // Mask is an intersection of masks. The zero Mask hides nothing.
 type Mask struct {
-	rules   [MaxRules]Rule
-	n       int
-	bools   [MaxBools]BoolView
-	nBools  int
-	sparse  BlockSparse
-	failure *check.Failure // of a constructor or And, reported by Check
+	rules     [MaxRules]Rule
+	bools     [MaxBools]BoolView
+	sparse    BlockSparse
+	n, nBools uint8
+	failure   *check.Failure // of a constructor or And, reported by Check
 
 	// Of a mask that is resolved:
 	perRow bool

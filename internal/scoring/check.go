@@ -14,7 +14,7 @@ func (s *Scoring) Check(u Set, c *view.Scores, by Call) *check.Failure {
 	for ; u != 0; u = u.rest() {
 		f := u.first()
 		if want := fields[f].not[by]; want != "" {
-			return fields[f].fails(s.describe(f), want)
+			return fields[f].fails(fields[f].got, want)
 		}
 		if failure := s.check(f, c); failure != nil {
 			return failure
@@ -33,13 +33,14 @@ func (s *Scoring) check(f field, c *view.Scores) *check.Failure {
 		}
 	case perHead:
 		return r.checkPerHead(s.perHead(f), c.Heads)
-	case perRow:
-		if n := len(s.Dropout.Sequences); n != c.Batch {
-			return r.fails(fmt.Sprintf("%d numbers", n), fmt.Sprintf("one per batch row: %d", c.Batch))
-		}
 	case positions:
-		values, least, most := s.positions(f, c)
-		return position.Check(r.arg, "position", values, c.Batch, least, most)
+		least, most := 1-position.Max, position.Max-c.Queries
+		if f == keyStart {
+			least, most = 0, position.Max-c.Keys
+		}
+		return position.Check(r.arg, "position", s.positions(f), c.Batch, least, most)
+	case dropouts:
+		return s.Dropout.check(c.Batch)
 	case masks:
 		return s.Mask.Check(c)
 	case biases:
@@ -66,28 +67,6 @@ func (r *row) checkPerHead(values []float32, heads int) *check.Failure {
 
 func (r *row) fails(got, want string) *check.Failure {
 	return &check.Failure{Arg: r.arg, Got: got, Want: want}
-}
-
-// describe says what a field holds that a call does not take.
-func (s *Scoring) describe(f field) string {
-	switch fields[f].kind {
-	case perHead:
-		return fmt.Sprintf("%d numbers", len(s.perHead(f)))
-	case number:
-		return fmt.Sprint(s.number(f))
-	}
-	if f == score {
-		return "a function"
-	}
-	return "true"
-}
-
-// CheckSinks reports sinks, if there are any, that are not one for each of so many heads.
-func CheckSinks(values []float32, heads int) *check.Failure {
-	if values == nil {
-		return nil
-	}
-	return fields[sinks].checkPerHead(values, heads)
 }
 
 // An Input is a field with memory that a call reads.

@@ -1,12 +1,27 @@
 package scoring
 
-import "math"
+import (
+	"fmt"
+	"math"
+
+	"github.com/attn-go/attn/internal/check"
+)
 
 // Dropout has the fields of kernel.Dropout.
 type Dropout struct {
 	Rate      float32
 	Seed      uint64
 	Sequences []uint32
+}
+
+func (d *Dropout) check(batch int) *check.Failure {
+	if !(d.Rate >= 0 && d.Rate < 1) {
+		return &check.Failure{Arg: "Options.Dropout.Rate", Got: fmt.Sprint(d.Rate), Want: "0 to below 1"}
+	}
+	if n := len(d.Sequences); d.Sequences != nil && n != batch {
+		return &check.Failure{Arg: "Options.Dropout.Sequences", Got: fmt.Sprintf("%d numbers", n), Want: fmt.Sprintf("one per batch row: %d", batch)}
+	}
+	return nil
 }
 
 // Sequence returns the number that stands for batch row b in the generator.

@@ -4,26 +4,28 @@
 package scoring
 
 import (
-	"github.com/attn-go/attn/internal/mask"
+	"math"
+
 	"github.com/attn-go/attn/internal/view"
 )
 
-// Scoring has the fields of kernel.Scoring, which documents them.
-type Scoring Of[mask.Mask, view.Tensor, func(*Tile), Dropout]
+// Resolve makes s, which has passed Check for scores of shape c, ready for the engine: the mask tells what queries see,
+// and the bias has strides of 0 where it broadcasts.
+func (s *Scoring) Resolve(c *view.Scores) {
+	if s.Mask.IsSet() {
+		s.Mask.Resolve(c)
+	}
+	if s.Bias.IsSet() {
+		s.Bias, _ = s.Bias.Broadcast(fields[bias].arg, c)
+	}
+}
 
-// Of is a Scoring whose parts have any types. kernel.Scoring is one, with its own: so a pointer to that is a pointer to
-// a Scoring.
-type Of[Mask, Tensor, Func, Dropout any] struct {
-	Scale                float32
-	Quantized            bool
-	Score                Func
-	Softcap              float32
-	ALiBi                []float32
-	Bias                 Tensor
-	Mask                 Mask
-	QueryStart, KeyStart []int
-	Sinks                []float32
-	Dropout              Dropout
+// ScaleOr returns a Scale, or what its default, 0, stands for. -0 is 0.
+func ScaleOr(scale, natural float32) float32 {
+	if math.Float32bits(scale) == 0 {
+		return natural
+	}
+	return scale
 }
 
 // Tile has the fields of kernel.ScoreTile.
@@ -43,15 +45,4 @@ type Row struct {
 	Head     int // query head
 	Query    int // number of the query in the call
 	Position int // its position
-}
-
-// Resolve makes s, which has passed Check for scores of shape c, ready for the engine: the mask tells what queries see,
-// and the bias has strides of 0 where it broadcasts.
-func (s *Scoring) Resolve(c *view.Scores) {
-	if s.Mask.IsSet() {
-		s.Mask.Resolve(c)
-	}
-	if s.Bias.IsSet() {
-		s.Bias, _ = s.Bias.Broadcast(fields[bias].arg, c)
-	}
 }

@@ -9,20 +9,6 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// leaves returns the fields of a struct that hold a value, those of Dropout among them.
-func leaves(s reflect.Type, arg string, index []int) (list []reflect.StructField) {
-	for i := range s.NumField() {
-		f := s.Field(i)
-		f.Name, f.Index = arg+"."+f.Name, append(slices.Clone(index), i)
-		if f.Type == reflect.TypeFor[Dropout]() {
-			list = append(list, leaves(f.Type, f.Name, f.Index)...)
-			continue
-		}
-		list = append(list, f)
-	}
-	return list
-}
-
 // use sets the field to a value that is not zero.
 func use(t *testing.T, s *Scoring, f reflect.StructField) {
 	t.Helper()
@@ -35,14 +21,12 @@ func use(t *testing.T, s *Scoring, f reflect.StructField) {
 		*x = true
 	case *float32:
 		*x = 0.5
-	case *uint64:
-		*x = 1
 	case *[]float32:
 		*x = make([]float32, 1)
 	case *[]int:
 		*x = make([]int, 1)
-	case *[]uint32:
-		*x = make([]uint32, 1)
+	case *Dropout:
+		x.Rate = 0.5
 	case *func(*Tile):
 		*x = func(*Tile) {}
 	default:
@@ -55,11 +39,12 @@ var one = view.Scores{Batch: 1, Heads: 1, Queries: 1, Keys: 1}
 // TestTable: every field has a row, and what belongs to it. With that field alone, a call passes the check or says that
 // it does not take it, is plain only if the row says so, and finds the memory that it reads.
 func TestTable(t *testing.T) {
-	all := leaves(reflect.TypeFor[Scoring](), "Options", nil)
+	all := reflect.VisibleFields(reflect.TypeFor[Scoring]())
 	if len(all) != int(numFields) {
 		t.Errorf("%d rows for %d fields", numFields, len(all))
 	}
 	for _, f := range all {
+		f.Name = "Options." + f.Name
 		at := slices.IndexFunc(fields[:], func(r row) bool { return r.arg == f.Name })
 		if at < 0 {
 			t.Errorf("%s has no row", f.Name)
@@ -68,6 +53,9 @@ func TestTable(t *testing.T) {
 		var s Scoring
 		use(t, &s, f)
 		u, r := s.Used(), &fields[at]
+		if of := map[kind]reflect.Type{number: reflect.TypeFor[float32](), perHead: reflect.TypeFor[[]float32](), positions: reflect.TypeFor[[]int]()}[r.kind]; of != nil && (of != f.Type || r.at != f.Offset) {
+			t.Errorf("%s: a %v at %d, want a %v at %d", f.Name, of, r.at, f.Type, f.Offset)
+		}
 		if u != Set(0).with(field(at), true) {
 			t.Errorf("%s: the fields %b are used, want field %d", f.Name, u, at)
 		}
