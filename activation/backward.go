@@ -14,10 +14,10 @@ import (
 //
 //	dx[i] = dy[i]·s·(1 + x·(1-s))
 //
-// dx may be x or dy, and these may overlap. If dx overlaps a part of one of them or the lengths
-// differ, the error is a [*kernel.ArgumentError]. If exec or ATTN_TIER names a tier that cannot run,
-// it is a [*kernel.TierError]. An error leaves dx untouched. The numeric contract, package contract,
-// defines the bits.
+// dx may be x or dy, and these may overlap. If dx overlaps a part of one of them or the
+// lengths differ, the error is a [*kernel.Error], and so it is if exec or ATTN_TIER names
+// a tier that cannot run. An error leaves dx untouched. The numeric contract, package
+// contract, defines the bits.
 func SiLUBackward(dx, dy, x []float32, exec kernel.Exec) error {
 	return onGradient(dx, dy, "x", x, &exec, &siluBackward)
 }
@@ -48,9 +48,10 @@ func GELUTanhBackward(dx, dy, x []float32, exec kernel.Exec) error {
 //	dgate[i] = (dy[i]·up[i])·slope of SiLU at gate[i], as in SiLUBackward
 //	dup[i]   = dy[i]·SiLU(gate[i])
 //
-// dgate and dup may each be gate, up or dy, but not the same. If one of them overlaps another slice
-// in part or the lengths differ, the error is a [*kernel.ArgumentError]. If exec or ATTN_TIER names a
-// tier that cannot run, it is a [*kernel.TierError]. An error leaves dgate and dup untouched.
+// dgate and dup may each be gate, up or dy, but not the same. If one of them overlaps
+// another slice in part or the lengths differ, the error is a [*kernel.Error], and so it
+// is if exec or ATTN_TIER names a tier that cannot run. An error leaves dgate and dup
+// untouched.
 func SwiGLUBackward(dgate, dup, dy, gate, up []float32, exec kernel.Exec) error {
 	return onGatedGradients(dgate, dup, dy, gate, up, &exec, &swigluBackward)
 }
@@ -68,12 +69,12 @@ func GeGLUTanhBackward(dgate, dup, dy, gate, up []float32, exec kernel.Exec) err
 }
 
 var (
-	siluBackward      = elementwise.Function{Outputs: 1, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { slopes(c, siluSlope) }}
-	geluBackward      = elementwise.Function{Outputs: 1, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { slopes(c, geluSlope) }}
-	geluTanhBackward  = elementwise.Function{Outputs: 1, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { slopes(c, geluTanhSlope) }}
-	swigluBackward    = elementwise.Function{Outputs: 2, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { gatedSlopes(c, siluSlope) }}
-	gegluBackward     = elementwise.Function{Outputs: 2, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { gatedSlopes(c, geluSlope) }}
-	gegluTanhBackward = elementwise.Function{Outputs: 2, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { gatedSlopes(c, geluTanhSlope) }}
+	siluBackward      = elementwise.Function{Name: "activation.SiLUBackward", Outputs: 1, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { slopes(c, siluSlope) }}
+	geluBackward      = elementwise.Function{Name: "activation.GELUBackward", Outputs: 1, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { slopes(c, geluSlope) }}
+	geluTanhBackward  = elementwise.Function{Name: "activation.GELUTanhBackward", Outputs: 1, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { slopes(c, geluTanhSlope) }}
+	swigluBackward    = elementwise.Function{Name: "activation.SwiGLUBackward", Outputs: 2, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { gatedSlopes(c, siluSlope) }}
+	gegluBackward     = elementwise.Function{Name: "activation.GeGLUBackward", Outputs: 2, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { gatedSlopes(c, geluSlope) }}
+	gegluTanhBackward = elementwise.Function{Name: "activation.GeGLUTanhBackward", Outputs: 2, ElementFMAs: slopeFMAs, Do: func(c *elementwise.Call) { gatedSlopes(c, geluTanhSlope) }}
 )
 
 // chunkElements is how many elements are computed at a time: they stay in L1.

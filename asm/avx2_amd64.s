@@ -4174,7 +4174,7 @@ GLOBL const0000ffffAVX2<>(SB), RODATA|NOPTR, $32
 
 // func weightGemmS8AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
-TEXT ·weightGemmS8AVX2(SB), NOSPLIT, $192-113
+TEXT ·weightGemmS8AVX2(SB), NOSPLIT, $208-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -4438,32 +4438,36 @@ rows4step0last:
 	JE           rows4store
 	MOVQ         b_cap+88(FP), R10
 	LEAQ         (AX)(R10*4), R10
+	MOVQ         ldc+24(FP), R11
 	VADDPS       (R10), Y0, Y0
 	VADDPS       32(R10), Y1, Y1
-	ADDQ         ldc+24(FP), R10
+	LEAQ         (R10)(R11*1), R10
 	VADDPS       (R10), Y2, Y2
 	VADDPS       32(R10), Y3, Y3
-	ADDQ         ldc+24(FP), R10
+	LEAQ         (R10)(R11*1), R10
 	VADDPS       (R10), Y4, Y4
 	VADDPS       32(R10), Y5, Y5
-	ADDQ         ldc+24(FP), R10
+	LEAQ         (R10)(R11*1), R10
 	VADDPS       (R10), Y6, Y6
 	VADDPS       32(R10), Y7, Y7
+	LEAQ         (R10)(R11*1), R10
 
 rows4store:
 	MOVQ    b_cap+88(FP), R10
 	LEAQ    (AX)(R10*4), R10
+	MOVQ    ldc+24(FP), R11
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
-	ADDQ    ldc+24(FP), R10
+	LEAQ    (R10)(R11*1), R10
 	VMOVUPS Y2, (R10)
 	VMOVUPS Y3, 32(R10)
-	ADDQ    ldc+24(FP), R10
+	LEAQ    (R10)(R11*1), R10
 	VMOVUPS Y4, (R10)
 	VMOVUPS Y5, 32(R10)
-	ADDQ    ldc+24(FP), R10
+	LEAQ    (R10)(R11*1), R10
 	VMOVUPS Y6, (R10)
 	VMOVUPS Y7, 32(R10)
+	LEAQ    (R10)(R11*1), R10
 	ADDQ    $0x00000010, b_cap+88(FP)
 	CMPQ    b_cap+88(FP), $0x00000030
 	JL      rows4pass
@@ -4738,24 +4742,28 @@ rows2step0last:
 	JE           rows2store
 	MOVQ         b_cap+88(FP), R9
 	LEAQ         (AX)(R9*4), R9
+	MOVQ         ldc+24(FP), R10
 	VADDPS       (R9), Y0, Y0
 	VADDPS       32(R9), Y1, Y1
 	VADDPS       64(R9), Y2, Y2
-	ADDQ         ldc+24(FP), R9
+	LEAQ         (R9)(R10*1), R9
 	VADDPS       (R9), Y3, Y3
 	VADDPS       32(R9), Y4, Y4
 	VADDPS       64(R9), Y5, Y5
+	LEAQ         (R9)(R10*1), R9
 
 rows2store:
 	MOVQ    b_cap+88(FP), R9
 	LEAQ    (AX)(R9*4), R9
+	MOVQ    ldc+24(FP), R10
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
 	VMOVUPS Y2, 64(R9)
-	ADDQ    ldc+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Y3, (R9)
 	VMOVUPS Y4, 32(R9)
 	VMOVUPS Y5, 64(R9)
+	LEAQ    (R9)(R10*1), R9
 	ADDQ    $0x00000018, b_cap+88(FP)
 	CMPQ    b_cap+88(FP), $0x00000030
 	JL      rows2pass
@@ -5156,22 +5164,26 @@ rows1step3last:
 	JE           rows1store
 	MOVQ         b_cap+88(FP), BX
 	LEAQ         (AX)(BX*4), BX
+	MOVQ         ldc+24(FP), R8
 	VADDPS       (BX), Y0, Y0
 	VADDPS       32(BX), Y1, Y1
 	VADDPS       64(BX), Y2, Y2
 	VADDPS       96(BX), Y3, Y3
 	VADDPS       128(BX), Y4, Y4
 	VADDPS       160(BX), Y5, Y5
+	LEAQ         (BX)(R8*1), BX
 
 rows1store:
 	MOVQ    b_cap+88(FP), BX
 	LEAQ    (AX)(BX*4), BX
+	MOVQ    ldc+24(FP), R8
 	VMOVUPS Y0, (BX)
 	VMOVUPS Y1, 32(BX)
 	VMOVUPS Y2, 64(BX)
 	VMOVUPS Y3, 96(BX)
 	VMOVUPS Y4, 128(BX)
 	VMOVUPS Y5, 160(BX)
+	LEAQ    (BX)(R8*1), BX
 
 	// Go on to the next segment, or the next rows.
 	LEAQ (DI), BX
@@ -6492,7 +6504,7 @@ done:
 
 // func weightGemm4AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
-TEXT ·weightGemm4AVX2(SB), NOSPLIT, $192-113
+TEXT ·weightGemm4AVX2(SB), NOSPLIT, $208-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -6744,32 +6756,36 @@ rows4step0:
 	JE           rows4store
 	MOVQ         b_cap+88(FP), R10
 	LEAQ         (AX)(R10*4), R10
+	MOVQ         ldc+24(FP), R11
 	VADDPS       (R10), Y0, Y0
 	VADDPS       32(R10), Y1, Y1
-	ADDQ         ldc+24(FP), R10
+	LEAQ         (R10)(R11*1), R10
 	VADDPS       (R10), Y2, Y2
 	VADDPS       32(R10), Y3, Y3
-	ADDQ         ldc+24(FP), R10
+	LEAQ         (R10)(R11*1), R10
 	VADDPS       (R10), Y4, Y4
 	VADDPS       32(R10), Y5, Y5
-	ADDQ         ldc+24(FP), R10
+	LEAQ         (R10)(R11*1), R10
 	VADDPS       (R10), Y6, Y6
 	VADDPS       32(R10), Y7, Y7
+	LEAQ         (R10)(R11*1), R10
 
 rows4store:
 	MOVQ    b_cap+88(FP), R10
 	LEAQ    (AX)(R10*4), R10
+	MOVQ    ldc+24(FP), R11
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
-	ADDQ    ldc+24(FP), R10
+	LEAQ    (R10)(R11*1), R10
 	VMOVUPS Y2, (R10)
 	VMOVUPS Y3, 32(R10)
-	ADDQ    ldc+24(FP), R10
+	LEAQ    (R10)(R11*1), R10
 	VMOVUPS Y4, (R10)
 	VMOVUPS Y5, 32(R10)
-	ADDQ    ldc+24(FP), R10
+	LEAQ    (R10)(R11*1), R10
 	VMOVUPS Y6, (R10)
 	VMOVUPS Y7, 32(R10)
+	LEAQ    (R10)(R11*1), R10
 	ADDQ    $0x00000010, b_cap+88(FP)
 	CMPQ    b_cap+88(FP), $0x00000030
 	JL      rows4pass
@@ -7028,24 +7044,28 @@ rows2step0:
 	JE           rows2store
 	MOVQ         b_cap+88(FP), R9
 	LEAQ         (AX)(R9*4), R9
+	MOVQ         ldc+24(FP), R10
 	VADDPS       (R9), Y0, Y0
 	VADDPS       32(R9), Y1, Y1
 	VADDPS       64(R9), Y2, Y2
-	ADDQ         ldc+24(FP), R9
+	LEAQ         (R9)(R10*1), R9
 	VADDPS       (R9), Y3, Y3
 	VADDPS       32(R9), Y4, Y4
 	VADDPS       64(R9), Y5, Y5
+	LEAQ         (R9)(R10*1), R9
 
 rows2store:
 	MOVQ    b_cap+88(FP), R9
 	LEAQ    (AX)(R9*4), R9
+	MOVQ    ldc+24(FP), R10
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
 	VMOVUPS Y2, 64(R9)
-	ADDQ    ldc+24(FP), R9
+	LEAQ    (R9)(R10*1), R9
 	VMOVUPS Y3, (R9)
 	VMOVUPS Y4, 32(R9)
 	VMOVUPS Y5, 64(R9)
+	LEAQ    (R9)(R10*1), R9
 	ADDQ    $0x00000018, b_cap+88(FP)
 	CMPQ    b_cap+88(FP), $0x00000030
 	JL      rows2pass
@@ -7424,22 +7444,26 @@ rows1step3:
 	JE           rows1store
 	MOVQ         b_cap+88(FP), BX
 	LEAQ         (AX)(BX*4), BX
+	MOVQ         ldc+24(FP), R8
 	VADDPS       (BX), Y0, Y0
 	VADDPS       32(BX), Y1, Y1
 	VADDPS       64(BX), Y2, Y2
 	VADDPS       96(BX), Y3, Y3
 	VADDPS       128(BX), Y4, Y4
 	VADDPS       160(BX), Y5, Y5
+	LEAQ         (BX)(R8*1), BX
 
 rows1store:
 	MOVQ    b_cap+88(FP), BX
 	LEAQ    (AX)(BX*4), BX
+	MOVQ    ldc+24(FP), R8
 	VMOVUPS Y0, (BX)
 	VMOVUPS Y1, 32(BX)
 	VMOVUPS Y2, 64(BX)
 	VMOVUPS Y3, 96(BX)
 	VMOVUPS Y4, 128(BX)
 	VMOVUPS Y5, 160(BX)
+	LEAQ    (BX)(R8*1), BX
 
 	// Go on to the next segment, or the next rows.
 	LEAQ (DI), BX
@@ -12124,58 +12148,58 @@ byte:
 	VCVTDQ2PS Y11, Y11
 	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
 	VMULPS    Y1, Y11, Y11
-	VPSRLD    $0x08, Y3, Y3
 	VMOVUPS   Y11, (R11)
 	ADDQ      SI, R11
+	VPSRLD    $0x08, Y3, Y3
 	VPAND     Y0, Y5, Y11
 	VCVTDQ2PS Y11, Y11
 	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
 	VMULPS    Y1, Y11, Y11
-	VPSRLD    $0x08, Y5, Y5
 	VMOVUPS   Y11, (R11)
 	ADDQ      SI, R11
+	VPSRLD    $0x08, Y5, Y5
 	VPAND     Y0, Y7, Y11
 	VCVTDQ2PS Y11, Y11
 	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
 	VMULPS    Y1, Y11, Y11
-	VPSRLD    $0x08, Y7, Y7
 	VMOVUPS   Y11, (R11)
 	ADDQ      SI, R11
+	VPSRLD    $0x08, Y7, Y7
 	VPAND     Y0, Y9, Y11
 	VCVTDQ2PS Y11, Y11
 	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
 	VMULPS    Y1, Y11, Y11
-	VPSRLD    $0x08, Y9, Y9
 	VMOVUPS   Y11, (R11)
 	ADDQ      SI, R11
+	VPSRLD    $0x08, Y9, Y9
 	VPAND     Y0, Y4, Y11
 	VCVTDQ2PS Y11, Y11
 	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
 	VMULPS    Y1, Y11, Y11
-	VPSRLD    $0x08, Y4, Y4
 	VMOVUPS   Y11, (R11)
 	ADDQ      SI, R11
+	VPSRLD    $0x08, Y4, Y4
 	VPAND     Y0, Y6, Y11
 	VCVTDQ2PS Y11, Y11
 	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
 	VMULPS    Y1, Y11, Y11
-	VPSRLD    $0x08, Y6, Y6
 	VMOVUPS   Y11, (R11)
 	ADDQ      SI, R11
+	VPSRLD    $0x08, Y6, Y6
 	VPAND     Y0, Y8, Y11
 	VCVTDQ2PS Y11, Y11
 	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
 	VMULPS    Y1, Y11, Y11
-	VPSRLD    $0x08, Y8, Y8
 	VMOVUPS   Y11, (R11)
 	ADDQ      SI, R11
+	VPSRLD    $0x08, Y8, Y8
 	VPAND     Y0, Y10, Y11
 	VCVTDQ2PS Y11, Y11
 	VSUBPS    const41800000AVX2<>+0(SB), Y11, Y11
 	VMULPS    Y1, Y11, Y11
-	VPSRLD    $0x08, Y10, Y10
 	VMOVUPS   Y11, (R11)
 	ADDQ      SI, R11
+	VPSRLD    $0x08, Y10, Y10
 	CMPQ      R10, $0x03
 	JNE       half
 	VMOVUPS   Y2, Y1
@@ -14149,7 +14173,7 @@ done:
 
 // func weightGemmUnpackedAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint32, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·weightGemmUnpackedAVX2(SB), NOSPLIT, $192-144
+TEXT ·weightGemmUnpackedAVX2(SB), NOSPLIT, $208-144
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -14315,24 +14339,28 @@ rows2step0half:
 	JE     rows2store
 	MOVQ   b_cap+88(FP), R10
 	LEAQ   (AX)(R10*4), R10
+	MOVQ   ldc+24(FP), R11
 	VADDPS (R10), Y0, Y0
 	VADDPS 32(R10), Y1, Y1
 	VADDPS 64(R10), Y2, Y2
-	ADDQ   ldc+24(FP), R10
+	LEAQ   (R10)(R11*1), R10
 	VADDPS (R10), Y3, Y3
 	VADDPS 32(R10), Y4, Y4
 	VADDPS 64(R10), Y5, Y5
+	LEAQ   (R10)(R11*1), R10
 
 rows2store:
 	MOVQ    b_cap+88(FP), R10
 	LEAQ    (AX)(R10*4), R10
+	MOVQ    ldc+24(FP), R11
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
 	VMOVUPS Y2, 64(R10)
-	ADDQ    ldc+24(FP), R10
+	LEAQ    (R10)(R11*1), R10
 	VMOVUPS Y3, (R10)
 	VMOVUPS Y4, 32(R10)
 	VMOVUPS Y5, 64(R10)
+	LEAQ    (R10)(R11*1), R10
 	ADDQ    $0x00000018, b_cap+88(FP)
 	CMPQ    b_cap+88(FP), $0x00000030
 	JL      rows2pass
@@ -14584,22 +14612,26 @@ rows1step3half:
 	JE     rows1store
 	MOVQ   b_cap+88(FP), SI
 	LEAQ   (AX)(SI*4), SI
+	MOVQ   ldc+24(FP), R9
 	VADDPS (SI), Y0, Y0
 	VADDPS 32(SI), Y1, Y1
 	VADDPS 64(SI), Y2, Y2
 	VADDPS 96(SI), Y3, Y3
 	VADDPS 128(SI), Y4, Y4
 	VADDPS 160(SI), Y5, Y5
+	LEAQ   (SI)(R9*1), SI
 
 rows1store:
 	MOVQ    b_cap+88(FP), SI
 	LEAQ    (AX)(SI*4), SI
+	MOVQ    ldc+24(FP), R9
 	VMOVUPS Y0, (SI)
 	VMOVUPS Y1, 32(SI)
 	VMOVUPS Y2, 64(SI)
 	VMOVUPS Y3, 96(SI)
 	VMOVUPS Y4, 128(SI)
 	VMOVUPS Y5, 160(SI)
+	LEAQ    (SI)(R9*1), SI
 
 	// Go on to the next segment, or the next rows.
 	LEAQ (R8), SI

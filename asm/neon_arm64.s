@@ -16609,15 +16609,15 @@ tile:
 whole:
 	MOVD $0, R5
 
-	// A group of up to 4 queries. Up to 2 take a loop of their own.
+	// A group of up to 4 queries.
 group:
 	MOVD n+80(FP), R7
 	SUB R5, R7, R7
 	MOVD R7, q_cap+72(FP)
-	CMP $2, R7
-	BGT group4
+	CMP $3, R7
+	BGE group4
 
-	// 16 keys by 1 or 2 queries.
+	// 16 keys by 1 to 2 queries.
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -16695,40 +16695,31 @@ group2ahead0:
 	VTRN2 V23.D2, V21.D2, V19.D2
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
 	WORD $0x4f981040 // fmla v0.4s, v2.4s, v24.s[0]
 	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
+	WORD $0x4f991060 // fmla v0.4s, v3.4s, v25.s[0]
+	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
+	WORD $0x4f9a10c0 // fmla v0.4s, v6.4s, v26.s[0]
+	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
+	WORD $0x4f9b10e0 // fmla v0.4s, v7.4s, v27.s[0]
+	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
 	BLT group2next0
 	WORD $0x4fb81041 // fmla v1.4s, v2.4s, v24.s[1]
 	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
-
-group2next0:
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	WORD $0x4f991060 // fmla v0.4s, v3.4s, v25.s[0]
-	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
-	BLT group2next1
 	WORD $0x4fb91061 // fmla v1.4s, v3.4s, v25.s[1]
 	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
-
-group2next1:
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	WORD $0x4f9a10c0 // fmla v0.4s, v6.4s, v26.s[0]
-	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
-	BLT group2next2
 	WORD $0x4fba10c1 // fmla v1.4s, v6.4s, v26.s[1]
 	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
-
-group2next2:
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	WORD $0x4f9b10e0 // fmla v0.4s, v7.4s, v27.s[0]
-	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
-	BLT group2next3
 	WORD $0x4fbb10e1 // fmla v1.4s, v7.4s, v27.s[1]
 	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
 
-group2next3:
+group2next0:
 	WORD $0x3cf469e2 // ldr q2, [x15, x20]
 	WORD $0x3cf46a03 // ldr q3, [x16, x20]
 	WORD $0x3cf46a66 // ldr q6, [x19, x20]
@@ -16759,32 +16750,23 @@ group2next3:
 	VTRN2 V23.D2, V21.D2, V19.D2
 	WORD $0x4f981048 // fmla v8.4s, v2.4s, v24.s[0]
 	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
-	BLT group2next4
-	WORD $0x4fb81049 // fmla v9.4s, v2.4s, v24.s[1]
-	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
-
-group2next4:
 	WORD $0x4f991068 // fmla v8.4s, v3.4s, v25.s[0]
 	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
-	BLT group2next5
-	WORD $0x4fb91069 // fmla v9.4s, v3.4s, v25.s[1]
-	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
-
-group2next5:
 	WORD $0x4f9a10c8 // fmla v8.4s, v6.4s, v26.s[0]
 	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
-	BLT group2next6
-	WORD $0x4fba10c9 // fmla v9.4s, v6.4s, v26.s[1]
-	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
-
-group2next6:
 	WORD $0x4f9b10e8 // fmla v8.4s, v7.4s, v27.s[0]
 	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
-	BLT group2next7
+	BLT group2next1
+	WORD $0x4fb81049 // fmla v9.4s, v2.4s, v24.s[1]
+	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
+	WORD $0x4fb91069 // fmla v9.4s, v3.4s, v25.s[1]
+	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
+	WORD $0x4fba10c9 // fmla v9.4s, v6.4s, v26.s[1]
+	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
 	WORD $0x4fbb10e9 // fmla v9.4s, v7.4s, v27.s[1]
 	WORD $0x4fbb126d // fmla v13.4s, v19.4s, v27.s[1]
 
-group2next7:
+group2next1:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -16815,7 +16797,7 @@ group2sum:
 	WORD $0x4e28d4c8 // fadd v8.4s, v6.4s, v8.4s
 	FMOVQ local-160(SP), F7
 	WORD $0x4e2cd4ec // fadd v12.4s, v7.4s, v12.4s
-	BLT group2next8
+	BLT group2next2
 	FMOVQ local-240(SP), F2
 	WORD $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
 	FMOVQ local-208(SP), F3
@@ -16825,7 +16807,7 @@ group2sum:
 	FMOVQ local-144(SP), F7
 	WORD $0x4e2dd4ed // fadd v13.4s, v7.4s, v13.4s
 
-group2next8:
+group2next2:
 
 group2first:
 	MOVD k_cap+40(FP), R7
@@ -16836,21 +16818,22 @@ group2first:
 	FMOVQ F4, local-224(SP)
 	FMOVQ F8, local-192(SP)
 	FMOVQ F12, local-160(SP)
-	BLT group2next9
+	BLT group2next3
 	FMOVQ F1, local-240(SP)
 	FMOVQ F5, local-208(SP)
 	FMOVQ F9, local-176(SP)
 	FMOVQ F13, local-144(SP)
 
-group2next9:
+group2next3:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
 	B group2segment
 
 group2store:
 	B store
 
-	// 16 keys by 3 or 4 queries.
+	// 16 keys by 3 to 4 queries.
 group4:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
@@ -16923,40 +16906,31 @@ group4ahead0:
 	VTRN2 V23.D2, V21.D2, V19.D2
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
-	WORD $0x4f981200 // fmla v0.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81201 // fmla v1.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a02 // fmla v2.4s, v16.4s, v24.s[2]
-	BLT group4next0
-	WORD $0x4fb81a03 // fmla v3.4s, v16.4s, v24.s[3]
-
-group4next0:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	WORD $0x4f991220 // fmla v0.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91221 // fmla v1.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a22 // fmla v2.4s, v17.4s, v25.s[2]
-	BLT group4next1
-	WORD $0x4fb91a23 // fmla v3.4s, v17.4s, v25.s[3]
-
-group4next1:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	WORD $0x4f9a1240 // fmla v0.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1241 // fmla v1.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a42 // fmla v2.4s, v18.4s, v26.s[2]
-	BLT group4next2
-	WORD $0x4fba1a43 // fmla v3.4s, v18.4s, v26.s[3]
-
-group4next2:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
+	WORD $0x4f981200 // fmla v0.4s, v16.4s, v24.s[0]
+	WORD $0x4f991220 // fmla v0.4s, v17.4s, v25.s[0]
+	WORD $0x4f9a1240 // fmla v0.4s, v18.4s, v26.s[0]
 	WORD $0x4f9b1260 // fmla v0.4s, v19.4s, v27.s[0]
+	WORD $0x4fb81201 // fmla v1.4s, v16.4s, v24.s[1]
+	WORD $0x4fb91221 // fmla v1.4s, v17.4s, v25.s[1]
+	WORD $0x4fba1241 // fmla v1.4s, v18.4s, v26.s[1]
 	WORD $0x4fbb1261 // fmla v1.4s, v19.4s, v27.s[1]
+	WORD $0x4f981a02 // fmla v2.4s, v16.4s, v24.s[2]
+	WORD $0x4f991a22 // fmla v2.4s, v17.4s, v25.s[2]
+	WORD $0x4f9a1a42 // fmla v2.4s, v18.4s, v26.s[2]
 	WORD $0x4f9b1a62 // fmla v2.4s, v19.4s, v27.s[2]
-	BLT group4next3
+	BLT group4next0
+	WORD $0x4fb81a03 // fmla v3.4s, v16.4s, v24.s[3]
+	WORD $0x4fb91a23 // fmla v3.4s, v17.4s, v25.s[3]
+	WORD $0x4fba1a43 // fmla v3.4s, v18.4s, v26.s[3]
 	WORD $0x4fbb1a63 // fmla v3.4s, v19.4s, v27.s[3]
 
-group4next3:
+group4next0:
 	WORD $0x3cf169f0 // ldr q16, [x15, x17]
 	WORD $0x3cf16a11 // ldr q17, [x16, x17]
 	WORD $0x3cf16a72 // ldr q18, [x19, x17]
@@ -16972,33 +16946,24 @@ group4next3:
 	VTRN1 V23.D2, V21.D2, V17.D2
 	VTRN2 V23.D2, V21.D2, V19.D2
 	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a06 // fmla v6.4s, v16.4s, v24.s[2]
-	BLT group4next4
-	WORD $0x4fb81a07 // fmla v7.4s, v16.4s, v24.s[3]
-
-group4next4:
 	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
-	BLT group4next5
-	WORD $0x4fb91a27 // fmla v7.4s, v17.4s, v25.s[3]
-
-group4next5:
 	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
-	BLT group4next6
-	WORD $0x4fba1a47 // fmla v7.4s, v18.4s, v26.s[3]
-
-group4next6:
 	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
+	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
+	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
+	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
 	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
+	WORD $0x4f981a06 // fmla v6.4s, v16.4s, v24.s[2]
+	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
+	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
 	WORD $0x4f9b1a66 // fmla v6.4s, v19.4s, v27.s[2]
-	BLT group4next7
+	BLT group4next1
+	WORD $0x4fb81a07 // fmla v7.4s, v16.4s, v24.s[3]
+	WORD $0x4fb91a27 // fmla v7.4s, v17.4s, v25.s[3]
+	WORD $0x4fba1a47 // fmla v7.4s, v18.4s, v26.s[3]
 	WORD $0x4fbb1a67 // fmla v7.4s, v19.4s, v27.s[3]
 
-group4next7:
+group4next1:
 	WORD $0x3cf469f0 // ldr q16, [x15, x20]
 	WORD $0x3cf46a11 // ldr q17, [x16, x20]
 	WORD $0x3cf46a72 // ldr q18, [x19, x20]
@@ -17014,33 +16979,24 @@ group4next7:
 	VTRN1 V23.D2, V21.D2, V17.D2
 	VTRN2 V23.D2, V21.D2, V19.D2
 	WORD $0x4f981208 // fmla v8.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81209 // fmla v9.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a0a // fmla v10.4s, v16.4s, v24.s[2]
-	BLT group4next8
-	WORD $0x4fb81a0b // fmla v11.4s, v16.4s, v24.s[3]
-
-group4next8:
 	WORD $0x4f991228 // fmla v8.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91229 // fmla v9.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a2a // fmla v10.4s, v17.4s, v25.s[2]
-	BLT group4next9
-	WORD $0x4fb91a2b // fmla v11.4s, v17.4s, v25.s[3]
-
-group4next9:
 	WORD $0x4f9a1248 // fmla v8.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1249 // fmla v9.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a4a // fmla v10.4s, v18.4s, v26.s[2]
-	BLT group4next10
-	WORD $0x4fba1a4b // fmla v11.4s, v18.4s, v26.s[3]
-
-group4next10:
 	WORD $0x4f9b1268 // fmla v8.4s, v19.4s, v27.s[0]
+	WORD $0x4fb81209 // fmla v9.4s, v16.4s, v24.s[1]
+	WORD $0x4fb91229 // fmla v9.4s, v17.4s, v25.s[1]
+	WORD $0x4fba1249 // fmla v9.4s, v18.4s, v26.s[1]
 	WORD $0x4fbb1269 // fmla v9.4s, v19.4s, v27.s[1]
+	WORD $0x4f981a0a // fmla v10.4s, v16.4s, v24.s[2]
+	WORD $0x4f991a2a // fmla v10.4s, v17.4s, v25.s[2]
+	WORD $0x4f9a1a4a // fmla v10.4s, v18.4s, v26.s[2]
 	WORD $0x4f9b1a6a // fmla v10.4s, v19.4s, v27.s[2]
-	BLT group4next11
+	BLT group4next2
+	WORD $0x4fb81a0b // fmla v11.4s, v16.4s, v24.s[3]
+	WORD $0x4fb91a2b // fmla v11.4s, v17.4s, v25.s[3]
+	WORD $0x4fba1a4b // fmla v11.4s, v18.4s, v26.s[3]
 	WORD $0x4fbb1a6b // fmla v11.4s, v19.4s, v27.s[3]
 
-group4next11:
+group4next2:
 	WORD $0x3cf669f0 // ldr q16, [x15, x22]
 	WORD $0x3cf66a11 // ldr q17, [x16, x22]
 	WORD $0x3cf66a72 // ldr q18, [x19, x22]
@@ -17056,33 +17012,24 @@ group4next11:
 	VTRN1 V23.D2, V21.D2, V17.D2
 	VTRN2 V23.D2, V21.D2, V19.D2
 	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
-	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a0e // fmla v14.4s, v16.4s, v24.s[2]
-	BLT group4next12
-	WORD $0x4fb81a0f // fmla v15.4s, v16.4s, v24.s[3]
-
-group4next12:
 	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
-	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a2e // fmla v14.4s, v17.4s, v25.s[2]
-	BLT group4next13
-	WORD $0x4fb91a2f // fmla v15.4s, v17.4s, v25.s[3]
-
-group4next13:
 	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
-	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a4e // fmla v14.4s, v18.4s, v26.s[2]
-	BLT group4next14
-	WORD $0x4fba1a4f // fmla v15.4s, v18.4s, v26.s[3]
-
-group4next14:
 	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
+	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
+	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
+	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
 	WORD $0x4fbb126d // fmla v13.4s, v19.4s, v27.s[1]
+	WORD $0x4f981a0e // fmla v14.4s, v16.4s, v24.s[2]
+	WORD $0x4f991a2e // fmla v14.4s, v17.4s, v25.s[2]
+	WORD $0x4f9a1a4e // fmla v14.4s, v18.4s, v26.s[2]
 	WORD $0x4f9b1a6e // fmla v14.4s, v19.4s, v27.s[2]
-	BLT group4next15
+	BLT group4next3
+	WORD $0x4fb81a0f // fmla v15.4s, v16.4s, v24.s[3]
+	WORD $0x4fb91a2f // fmla v15.4s, v17.4s, v25.s[3]
+	WORD $0x4fba1a4f // fmla v15.4s, v18.4s, v26.s[3]
 	WORD $0x4fbb1a6f // fmla v15.4s, v19.4s, v27.s[3]
 
-group4next15:
+group4next3:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -17129,7 +17076,7 @@ group4sum:
 	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
 	FMOVQ local-32(SP), F19
 	WORD $0x4e2ed66e // fadd v14.4s, v19.4s, v14.4s
-	BLT group4next16
+	BLT group4next4
 	FMOVQ local-208(SP), F16
 	WORD $0x4e23d603 // fadd v3.4s, v16.4s, v3.4s
 	FMOVQ local-144(SP), F17
@@ -17139,7 +17086,7 @@ group4sum:
 	FMOVQ local-16(SP), F19
 	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
 
-group4next16:
+group4next4:
 
 group4first:
 	MOVD k_cap+40(FP), R7
@@ -17158,15 +17105,16 @@ group4first:
 	FMOVQ F6, local-160(SP)
 	FMOVQ F10, local-96(SP)
 	FMOVQ F14, local-32(SP)
-	BLT group4next17
+	BLT group4next5
 	FMOVQ F3, local-208(SP)
 	FMOVQ F7, local-144(SP)
 	FMOVQ F11, local-80(SP)
 	FMOVQ F15, local-16(SP)
 
-group4next17:
+group4next5:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
 	B group4segment
 
 group4store:
@@ -17531,7 +17479,8 @@ TEXT ·skinnyPVNEON(SB), NOSPLIT, $0-160
 	MOVD ldp+88(FP), R3
 	LSL $2, R3, R3
 	MOVD m+104(FP), R4
-	MOVBU load+120(FP), R5
+	MOVBU load+120(FP), R7
+	MOVD R7, o_len+8(FP)
 	MOVD next_base+128(FP), R19
 	MOVD dv+112(FP), R20
 	LSL $2, R20, R20
@@ -17554,32 +17503,32 @@ dense:
 rows:
 
 turn:
-	MOVD R4, R9
-	CMP $16, R9
+	MOVD R4, R8
+	CMP $16, R8
 	BLE short
-	MOVD $16, R9
+	MOVD $16, R8
 
 short:
 	MOVD R19, R13
 	MOVD R17, R14
 	MOVD R20, R15
-	MOVD dv+112(FP), R11
-	MOVD $0, R10
+	MOVD dv+112(FP), R10
+	MOVD $0, R9
 
 line:
-	SUBS $16, R11, R11
+	SUBS $16, R10, R10
 	BLT lineend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $4, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $4, R12
 	BGE linegroup4
-	CMP $3, R8
+	CMP $3, R12
 	BGE linegroup3
-	CMP $2, R8
+	CMP $2, R12
 	BGE linegroup2
 
 	// 1 queries.
@@ -17587,22 +17536,23 @@ linegroup:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	CBZ R5, linegroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
 
 linegroup1zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT linegroup1turnend
 	PCALIGN $32
 
@@ -17618,32 +17568,32 @@ linegroup1turn:
 	MOVD R20, R15
 
 linegroup1ahead:
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
-	FMOVS (R7), F14
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
+	FMOVS (R6), F14
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f8e1080 // fmla v0.4s, v4.4s, v14.s[0]
 	WORD $0x4f8e10a1 // fmla v1.4s, v5.4s, v14.s[0]
 	WORD $0x4f8e10c2 // fmla v2.4s, v6.4s, v14.s[0]
 	WORD $0x4f8e10e3 // fmla v3.4s, v7.4s, v14.s[0]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup1turn
 
 linegroup1turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD $1, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD $1, R11, R11
 	B linenext
 
 	// 2 queries.
@@ -17656,27 +17606,28 @@ linegroup2:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	CBZ R5, linegroup2zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup2zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
 
 linegroup2zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT linegroup2turnend
 	PCALIGN $32
 
@@ -17692,13 +17643,13 @@ linegroup2turn:
 	MOVD R20, R15
 
 linegroup2ahead:
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	FMOVQ 32(R6), F10
-	FMOVQ 48(R6), F11
-	FMOVQ (R7), F18
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	FMOVQ 32(R5), F10
+	FMOVQ 48(R5), F11
+	FMOVQ (R6), F18
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f921100 // fmla v0.4s, v8.4s, v18.s[0]
 	WORD $0x4f921121 // fmla v1.4s, v9.4s, v18.s[0]
 	WORD $0x4f921142 // fmla v2.4s, v10.4s, v18.s[0]
@@ -17707,26 +17658,26 @@ linegroup2ahead:
 	WORD $0x4fb21125 // fmla v5.4s, v9.4s, v18.s[1]
 	WORD $0x4fb21146 // fmla v6.4s, v10.4s, v18.s[1]
 	WORD $0x4fb21167 // fmla v7.4s, v11.4s, v18.s[1]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup2turn
 
 linegroup2turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	FMOVQ F6, 32(R6)
-	FMOVQ F7, 48(R6)
-	ADD $2, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	ADD $2, R11, R11
 	B linenext
 
 	// 3 queries.
@@ -17743,32 +17694,33 @@ linegroup3:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	CBZ R5, linegroup3zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	FMOVQ 32(R6), F10
-	FMOVQ 48(R6), F11
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup3zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	FMOVQ 32(R5), F10
+	FMOVQ 48(R5), F11
 
 linegroup3zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT linegroup3turnend
 	PCALIGN $32
 
@@ -17784,13 +17736,13 @@ linegroup3turn:
 	MOVD R20, R15
 
 linegroup3ahead:
-	FMOVQ (R6), F12
-	FMOVQ 16(R6), F13
-	FMOVQ 32(R6), F14
-	FMOVQ 48(R6), F15
-	FMOVQ (R7), F22
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F12
+	FMOVQ 16(R5), F13
+	FMOVQ 32(R5), F14
+	FMOVQ 48(R5), F15
+	FMOVQ (R6), F22
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f961180 // fmla v0.4s, v12.4s, v22.s[0]
 	WORD $0x4f9611a1 // fmla v1.4s, v13.4s, v22.s[0]
 	WORD $0x4f9611c2 // fmla v2.4s, v14.4s, v22.s[0]
@@ -17803,31 +17755,31 @@ linegroup3ahead:
 	WORD $0x4f9619a9 // fmla v9.4s, v13.4s, v22.s[2]
 	WORD $0x4f9619ca // fmla v10.4s, v14.4s, v22.s[2]
 	WORD $0x4f9619eb // fmla v11.4s, v15.4s, v22.s[2]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup3turn
 
 linegroup3turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	FMOVQ F6, 32(R6)
-	FMOVQ F7, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	FMOVQ F10, 32(R6)
-	FMOVQ F11, 48(R6)
-	ADD $3, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F8, (R5)
+	FMOVQ F9, 16(R5)
+	FMOVQ F10, 32(R5)
+	FMOVQ F11, 48(R5)
+	ADD $3, R11, R11
 	B linenext
 
 	// 4 queries.
@@ -17848,37 +17800,38 @@ linegroup4:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-	CBZ R5, linegroup4zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	FMOVQ 32(R6), F10
-	FMOVQ 48(R6), F11
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F12
-	FMOVQ 16(R6), F13
-	FMOVQ 32(R6), F14
-	FMOVQ 48(R6), F15
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup4zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	FMOVQ 32(R5), F10
+	FMOVQ 48(R5), F11
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F12
+	FMOVQ 16(R5), F13
+	FMOVQ 32(R5), F14
+	FMOVQ 48(R5), F15
 
 linegroup4zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT linegroup4turnend
 	PCALIGN $32
 
@@ -17894,13 +17847,13 @@ linegroup4turn:
 	MOVD R20, R15
 
 linegroup4ahead:
-	FMOVQ (R6), F16
-	FMOVQ 16(R6), F17
-	FMOVQ 32(R6), F18
-	FMOVQ 48(R6), F19
-	FMOVQ (R7), F26
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F16
+	FMOVQ 16(R5), F17
+	FMOVQ 32(R5), F18
+	FMOVQ 48(R5), F19
+	FMOVQ (R6), F26
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f9a1200 // fmla v0.4s, v16.4s, v26.s[0]
 	WORD $0x4f9a1221 // fmla v1.4s, v17.4s, v26.s[0]
 	WORD $0x4f9a1242 // fmla v2.4s, v18.4s, v26.s[0]
@@ -17917,96 +17870,97 @@ linegroup4ahead:
 	WORD $0x4fba1a2d // fmla v13.4s, v17.4s, v26.s[3]
 	WORD $0x4fba1a4e // fmla v14.4s, v18.4s, v26.s[3]
 	WORD $0x4fba1a6f // fmla v15.4s, v19.4s, v26.s[3]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup4turn
 
 linegroup4turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	FMOVQ F6, 32(R6)
-	FMOVQ F7, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	FMOVQ F10, 32(R6)
-	FMOVQ F11, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F12, (R6)
-	FMOVQ F13, 16(R6)
-	FMOVQ F14, 32(R6)
-	FMOVQ F15, 48(R6)
-	ADD $4, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F8, (R5)
+	FMOVQ F9, 16(R5)
+	FMOVQ F10, 32(R5)
+	FMOVQ F11, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F12, (R5)
+	FMOVQ F13, 16(R5)
+	FMOVQ F14, 32(R5)
+	FMOVQ F15, 48(R5)
+	ADD $4, R11, R11
 	B linenext
 
 linenext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT linegroup
-	ADD $16, R10, R10
+	ADD $16, R9, R9
 	B line
 
 lineend:
-	ADD $16, R11, R11
+	ADD $16, R10, R10
 
 four:
-	SUBS $4, R11, R11
+	SUBS $4, R10, R10
 	BLT fourend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 fourgroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $4, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $4, R12
 	BGE fourgroup4
 
 	// 1 queries.
 	VMOVI $0, V0.B16
-	CBZ R5, fourgroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
+	MOVD o_len+8(FP), R7
+	CBZ R7, fourgroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
 
 fourgroup1zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT fourgroup1turnend
 	PCALIGN $32
 
 fourgroup1turn:
-	FMOVQ (R6), F1
-	FMOVS (R7), F5
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F1
+	FMOVS (R6), F5
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f851020 // fmla v0.4s, v1.4s, v5.s[0]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE fourgroup1turn
 
 fourgroup1turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	ADD $1, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	ADD $1, R11, R11
 	B fournext
 
 	// 4 queries.
@@ -18015,115 +17969,117 @@ fourgroup4:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	CBZ R5, fourgroup4zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F1
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F2
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F3
+	MOVD o_len+8(FP), R7
+	CBZ R7, fourgroup4zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F1
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F2
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F3
 
 fourgroup4zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT fourgroup4turnend
 	PCALIGN $32
 
 fourgroup4turn:
-	FMOVQ (R6), F4
-	FMOVQ (R7), F8
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F4
+	FMOVQ (R6), F8
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f881080 // fmla v0.4s, v4.4s, v8.s[0]
 	WORD $0x4fa81081 // fmla v1.4s, v4.4s, v8.s[1]
 	WORD $0x4f881882 // fmla v2.4s, v4.4s, v8.s[2]
 	WORD $0x4fa81883 // fmla v3.4s, v4.4s, v8.s[3]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE fourgroup4turn
 
 fourgroup4turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F1, (R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F2, (R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F3, (R6)
-	ADD $4, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F1, (R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F2, (R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F3, (R5)
+	ADD $4, R11, R11
 	B fournext
 
 fournext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT fourgroup
-	ADD $4, R10, R10
+	ADD $4, R9, R9
 	B four
 
 fourend:
-	ADD $4, R11, R11
+	ADD $4, R10, R10
 
 single:
-	SUBS $1, R11, R11
+	SUBS $1, R10, R10
 	BLT singleend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 singlegroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $4, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $4, R12
 	BGE singlegroup4
 
 	// 1 queries.
 	VMOVI $0, V0.B16
-	CBZ R5, singlegroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVS (R6), F0
+	MOVD o_len+8(FP), R7
+	CBZ R7, singlegroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVS (R5), F0
 
 singlegroup1zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT singlegroup1turnend
 	PCALIGN $32
 
 singlegroup1turn:
-	FMOVS (R6), F1
-	FMOVS (R7), F5
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVS (R5), F1
+	FMOVS (R6), F5
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f851020 // fmla v0.4s, v1.4s, v5.s[0]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE singlegroup1turn
 
 singlegroup1turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVS F0, (R6)
-	ADD $1, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVS F0, (R5)
+	ADD $1, R11, R11
 	B singlenext
 
 	// 4 queries.
@@ -18132,68 +18088,70 @@ singlegroup4:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	CBZ R5, singlegroup4zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVS (R6), F0
-	ADD R7<<2, R6, R6
-	FMOVS (R6), F1
-	ADD R7<<2, R6, R6
-	FMOVS (R6), F2
-	ADD R7<<2, R6, R6
-	FMOVS (R6), F3
+	MOVD o_len+8(FP), R7
+	CBZ R7, singlegroup4zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVS (R5), F0
+	ADD R6<<2, R5, R5
+	FMOVS (R5), F1
+	ADD R6<<2, R5, R5
+	FMOVS (R5), F2
+	ADD R6<<2, R5, R5
+	FMOVS (R5), F3
 
 singlegroup4zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
+	ADD R9<<2, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $1, R7, R7
 	BLT singlegroup4turnend
 	PCALIGN $32
 
 singlegroup4turn:
-	FMOVS (R6), F4
-	FMOVQ (R7), F8
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVS (R5), F4
+	FMOVQ (R6), F8
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x4f881080 // fmla v0.4s, v4.4s, v8.s[0]
 	WORD $0x4fa81081 // fmla v1.4s, v4.4s, v8.s[1]
 	WORD $0x4f881882 // fmla v2.4s, v4.4s, v8.s[2]
 	WORD $0x4fa81883 // fmla v3.4s, v4.4s, v8.s[3]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE singlegroup4turn
 
 singlegroup4turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVS F0, (R6)
-	ADD R7<<2, R6, R6
-	FMOVS F1, (R6)
-	ADD R7<<2, R6, R6
-	FMOVS F2, (R6)
-	ADD R7<<2, R6, R6
-	FMOVS F3, (R6)
-	ADD $4, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVS F0, (R5)
+	ADD R6<<2, R5, R5
+	FMOVS F1, (R5)
+	ADD R6<<2, R5, R5
+	FMOVS F2, (R5)
+	ADD R6<<2, R5, R5
+	FMOVS F3, (R5)
+	ADD $4, R11, R11
 	B singlenext
 
 singlenext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT singlegroup
-	ADD $1, R10, R10
+	ADD $1, R9, R9
 	B single
 
 singleend:
-	ADD $1, R11, R11
-	MOVD $1, R5
-	SUBS R9, R4, R4
+	ADD $1, R10, R10
+	MOVD $1, R7
+	MOVD R7, o_len+8(FP)
+	SUBS R8, R4, R4
 	BEQ done
 	ADD R1<<4, R0, R0
 	ADD R3<<4, R2, R2
@@ -18258,15 +18216,15 @@ tile:
 whole:
 	MOVD $0, R5
 
-	// A group of up to 4 queries. Up to 2 take a loop of their own.
+	// A group of up to 4 queries.
 group:
 	MOVD n+80(FP), R7
 	SUB R5, R7, R7
 	MOVD R7, q_cap+72(FP)
-	CMP $2, R7
-	BGT group4
+	CMP $3, R7
+	BGE group4
 
-	// 16 keys by 1 or 2 queries.
+	// 16 keys by 1 to 2 queries.
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -18352,92 +18310,74 @@ group2ahead1:
 	VTRN2 V23.S4, V21.S4, V19.S4
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
 	WORD $0x0e21784a // fcvtl v10.4s, v2.4h
 	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
+	WORD $0x0e21786b // fcvtl v11.4s, v3.4h
+	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
+	WORD $0x0e2178ce // fcvtl v14.4s, v6.4h
+	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
+	WORD $0x0e2178ef // fcvtl v15.4s, v7.4h
+	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
 	WORD $0x4f981140 // fmla v0.4s, v10.4s, v24.s[0]
 	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
+	WORD $0x4f991160 // fmla v0.4s, v11.4s, v25.s[0]
+	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a11c0 // fmla v0.4s, v14.4s, v26.s[0]
+	WORD $0x4f9a12c4 // fmla v4.4s, v22.4s, v26.s[0]
+	WORD $0x4f9b11e0 // fmla v0.4s, v15.4s, v27.s[0]
+	WORD $0x4f9b12e4 // fmla v4.4s, v23.4s, v27.s[0]
 	BLT group2next0
 	WORD $0x4fb81141 // fmla v1.4s, v10.4s, v24.s[1]
 	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
-
-group2next0:
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	WORD $0x0e21786b // fcvtl v11.4s, v3.4h
-	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
-	WORD $0x4f991160 // fmla v0.4s, v11.4s, v25.s[0]
-	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
-	BLT group2next1
 	WORD $0x4fb91161 // fmla v1.4s, v11.4s, v25.s[1]
 	WORD $0x4fb912a5 // fmla v5.4s, v21.4s, v25.s[1]
-
-group2next1:
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	WORD $0x0e2178ce // fcvtl v14.4s, v6.4h
-	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
-	WORD $0x4f9a11c0 // fmla v0.4s, v14.4s, v26.s[0]
-	WORD $0x4f9a12c4 // fmla v4.4s, v22.4s, v26.s[0]
-	BLT group2next2
 	WORD $0x4fba11c1 // fmla v1.4s, v14.4s, v26.s[1]
 	WORD $0x4fba12c5 // fmla v5.4s, v22.4s, v26.s[1]
-
-group2next2:
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	WORD $0x0e2178ef // fcvtl v15.4s, v7.4h
-	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
-	WORD $0x4f9b11e0 // fmla v0.4s, v15.4s, v27.s[0]
-	WORD $0x4f9b12e4 // fmla v4.4s, v23.4s, v27.s[0]
-	BLT group2next3
 	WORD $0x4fbb11e1 // fmla v1.4s, v15.4s, v27.s[1]
 	WORD $0x4fbb12e5 // fmla v5.4s, v23.4s, v27.s[1]
 
-group2next3:
+group2next0:
 	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	FMOVQ (R4), F29
+	ADD R3, R4, R4
+	FMOVQ (R4), F30
+	ADD R3, R4, R4
+	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	WORD $0x4e21784a // fcvtl2 v10.4s, v2.8h
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
-	WORD $0x4f9c1140 // fmla v0.4s, v10.4s, v28.s[0]
-	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
-	BLT group2next4
-	WORD $0x4fbc1141 // fmla v1.4s, v10.4s, v28.s[1]
-	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
-
-group2next4:
-	FMOVQ (R4), F29
-	ADD R3, R4, R4
 	WORD $0x4e21786b // fcvtl2 v11.4s, v3.8h
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f9d1160 // fmla v0.4s, v11.4s, v29.s[0]
-	WORD $0x4f9d12a4 // fmla v4.4s, v21.4s, v29.s[0]
-	BLT group2next5
-	WORD $0x4fbd1161 // fmla v1.4s, v11.4s, v29.s[1]
-	WORD $0x4fbd12a5 // fmla v5.4s, v21.4s, v29.s[1]
-
-group2next5:
-	FMOVQ (R4), F30
-	ADD R3, R4, R4
 	WORD $0x4e2178ce // fcvtl2 v14.4s, v6.8h
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
-	WORD $0x4f9e11c0 // fmla v0.4s, v14.4s, v30.s[0]
-	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
-	BLT group2next6
-	WORD $0x4fbe11c1 // fmla v1.4s, v14.4s, v30.s[1]
-	WORD $0x4fbe12c5 // fmla v5.4s, v22.4s, v30.s[1]
-
-group2next6:
-	FMOVQ (R4), F31
-	ADD R3, R4, R4
 	WORD $0x4e2178ef // fcvtl2 v15.4s, v7.8h
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9c1140 // fmla v0.4s, v10.4s, v28.s[0]
+	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d1160 // fmla v0.4s, v11.4s, v29.s[0]
+	WORD $0x4f9d12a4 // fmla v4.4s, v21.4s, v29.s[0]
+	WORD $0x4f9e11c0 // fmla v0.4s, v14.4s, v30.s[0]
+	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
 	WORD $0x4f9f11e0 // fmla v0.4s, v15.4s, v31.s[0]
 	WORD $0x4f9f12e4 // fmla v4.4s, v23.4s, v31.s[0]
-	BLT group2next7
+	BLT group2next1
+	WORD $0x4fbc1141 // fmla v1.4s, v10.4s, v28.s[1]
+	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
+	WORD $0x4fbd1161 // fmla v1.4s, v11.4s, v29.s[1]
+	WORD $0x4fbd12a5 // fmla v5.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe11c1 // fmla v1.4s, v14.4s, v30.s[1]
+	WORD $0x4fbe12c5 // fmla v5.4s, v22.4s, v30.s[1]
 	WORD $0x4fbf11e1 // fmla v1.4s, v15.4s, v31.s[1]
 	WORD $0x4fbf12e5 // fmla v5.4s, v23.4s, v31.s[1]
 
-group2next7:
+group2next1:
 	WORD $0x3cf469e2 // ldr q2, [x15, x20]
 	WORD $0x3cf46a03 // ldr q3, [x16, x20]
 	WORD $0x3cf46a66 // ldr q6, [x19, x20]
@@ -18468,76 +18408,58 @@ group2next7:
 	VTRN2 V23.S4, V21.S4, V19.S4
 	WORD $0x0e21784a // fcvtl v10.4s, v2.4h
 	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
-	WORD $0x4f981148 // fmla v8.4s, v10.4s, v24.s[0]
-	WORD $0x4f98128c // fmla v12.4s, v20.4s, v24.s[0]
-	BLT group2next8
-	WORD $0x4fb81149 // fmla v9.4s, v10.4s, v24.s[1]
-	WORD $0x4fb8128d // fmla v13.4s, v20.4s, v24.s[1]
-
-group2next8:
 	WORD $0x0e21786b // fcvtl v11.4s, v3.4h
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
-	WORD $0x4f991168 // fmla v8.4s, v11.4s, v25.s[0]
-	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
-	BLT group2next9
-	WORD $0x4fb91169 // fmla v9.4s, v11.4s, v25.s[1]
-	WORD $0x4fb912ad // fmla v13.4s, v21.4s, v25.s[1]
-
-group2next9:
 	WORD $0x0e2178ce // fcvtl v14.4s, v6.4h
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
-	WORD $0x4f9a11c8 // fmla v8.4s, v14.4s, v26.s[0]
-	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
-	BLT group2next10
-	WORD $0x4fba11c9 // fmla v9.4s, v14.4s, v26.s[1]
-	WORD $0x4fba12cd // fmla v13.4s, v22.4s, v26.s[1]
-
-group2next10:
 	WORD $0x0e2178ef // fcvtl v15.4s, v7.4h
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f981148 // fmla v8.4s, v10.4s, v24.s[0]
+	WORD $0x4f98128c // fmla v12.4s, v20.4s, v24.s[0]
+	WORD $0x4f991168 // fmla v8.4s, v11.4s, v25.s[0]
+	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a11c8 // fmla v8.4s, v14.4s, v26.s[0]
+	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
 	WORD $0x4f9b11e8 // fmla v8.4s, v15.4s, v27.s[0]
 	WORD $0x4f9b12ec // fmla v12.4s, v23.4s, v27.s[0]
-	BLT group2next11
+	BLT group2next2
+	WORD $0x4fb81149 // fmla v9.4s, v10.4s, v24.s[1]
+	WORD $0x4fb8128d // fmla v13.4s, v20.4s, v24.s[1]
+	WORD $0x4fb91169 // fmla v9.4s, v11.4s, v25.s[1]
+	WORD $0x4fb912ad // fmla v13.4s, v21.4s, v25.s[1]
+	WORD $0x4fba11c9 // fmla v9.4s, v14.4s, v26.s[1]
+	WORD $0x4fba12cd // fmla v13.4s, v22.4s, v26.s[1]
 	WORD $0x4fbb11e9 // fmla v9.4s, v15.4s, v27.s[1]
 	WORD $0x4fbb12ed // fmla v13.4s, v23.4s, v27.s[1]
 
-group2next11:
+group2next2:
 	WORD $0x4e21784a // fcvtl2 v10.4s, v2.8h
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
-	WORD $0x4f9c1148 // fmla v8.4s, v10.4s, v28.s[0]
-	WORD $0x4f9c128c // fmla v12.4s, v20.4s, v28.s[0]
-	BLT group2next12
-	WORD $0x4fbc1149 // fmla v9.4s, v10.4s, v28.s[1]
-	WORD $0x4fbc128d // fmla v13.4s, v20.4s, v28.s[1]
-
-group2next12:
 	WORD $0x4e21786b // fcvtl2 v11.4s, v3.8h
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f9d1168 // fmla v8.4s, v11.4s, v29.s[0]
-	WORD $0x4f9d12ac // fmla v12.4s, v21.4s, v29.s[0]
-	BLT group2next13
-	WORD $0x4fbd1169 // fmla v9.4s, v11.4s, v29.s[1]
-	WORD $0x4fbd12ad // fmla v13.4s, v21.4s, v29.s[1]
-
-group2next13:
 	WORD $0x4e2178ce // fcvtl2 v14.4s, v6.8h
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
-	WORD $0x4f9e11c8 // fmla v8.4s, v14.4s, v30.s[0]
-	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
-	BLT group2next14
-	WORD $0x4fbe11c9 // fmla v9.4s, v14.4s, v30.s[1]
-	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
-
-group2next14:
 	WORD $0x4e2178ef // fcvtl2 v15.4s, v7.8h
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9c1148 // fmla v8.4s, v10.4s, v28.s[0]
+	WORD $0x4f9c128c // fmla v12.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d1168 // fmla v8.4s, v11.4s, v29.s[0]
+	WORD $0x4f9d12ac // fmla v12.4s, v21.4s, v29.s[0]
+	WORD $0x4f9e11c8 // fmla v8.4s, v14.4s, v30.s[0]
+	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
 	WORD $0x4f9f11e8 // fmla v8.4s, v15.4s, v31.s[0]
 	WORD $0x4f9f12ec // fmla v12.4s, v23.4s, v31.s[0]
-	BLT group2next15
+	BLT group2next3
+	WORD $0x4fbc1149 // fmla v9.4s, v10.4s, v28.s[1]
+	WORD $0x4fbc128d // fmla v13.4s, v20.4s, v28.s[1]
+	WORD $0x4fbd1169 // fmla v9.4s, v11.4s, v29.s[1]
+	WORD $0x4fbd12ad // fmla v13.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe11c9 // fmla v9.4s, v14.4s, v30.s[1]
+	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
 	WORD $0x4fbf11e9 // fmla v9.4s, v15.4s, v31.s[1]
 	WORD $0x4fbf12ed // fmla v13.4s, v23.4s, v31.s[1]
 
-group2next15:
+group2next3:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -18556,7 +18478,7 @@ group2next15:
 	WORD $0x4e28d4c8 // fadd v8.4s, v6.4s, v8.4s
 	FMOVQ local-160(SP), F7
 	WORD $0x4e2cd4ec // fadd v12.4s, v7.4s, v12.4s
-	BLT group2next16
+	BLT group2next4
 	FMOVQ local-240(SP), F2
 	WORD $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
 	FMOVQ local-208(SP), F3
@@ -18566,7 +18488,7 @@ group2next15:
 	FMOVQ local-144(SP), F7
 	WORD $0x4e2dd4ed // fadd v13.4s, v7.4s, v13.4s
 
-group2next16:
+group2next4:
 
 group2first:
 	MOVD k_cap+40(FP), R7
@@ -18577,21 +18499,22 @@ group2first:
 	FMOVQ F4, local-224(SP)
 	FMOVQ F8, local-192(SP)
 	FMOVQ F12, local-160(SP)
-	BLT group2next17
+	BLT group2next5
 	FMOVQ F1, local-240(SP)
 	FMOVQ F5, local-208(SP)
 	FMOVQ F9, local-176(SP)
 	FMOVQ F13, local-144(SP)
 
-group2next17:
+group2next5:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
 	B group2segment
 
 group2store:
 	B store
 
-	// 16 keys by 3 or 4 queries.
+	// 16 keys by 3 to 4 queries.
 group4:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
@@ -18672,84 +18595,66 @@ group4ahead1:
 	VTRN2 V23.S4, V21.S4, V19.S4
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
-	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
-	WORD $0x4f981280 // fmla v0.4s, v20.4s, v24.s[0]
-	WORD $0x4fb81281 // fmla v1.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a82 // fmla v2.4s, v20.4s, v24.s[2]
-	BLT group4next0
-	WORD $0x4fb81a83 // fmla v3.4s, v20.4s, v24.s[3]
-
-group4next0:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
-	WORD $0x4f9912a0 // fmla v0.4s, v21.4s, v25.s[0]
-	WORD $0x4fb912a1 // fmla v1.4s, v21.4s, v25.s[1]
-	WORD $0x4f991aa2 // fmla v2.4s, v21.4s, v25.s[2]
-	BLT group4next1
-	WORD $0x4fb91aa3 // fmla v3.4s, v21.4s, v25.s[3]
-
-group4next1:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
-	WORD $0x4f9a12c0 // fmla v0.4s, v22.4s, v26.s[0]
-	WORD $0x4fba12c1 // fmla v1.4s, v22.4s, v26.s[1]
-	WORD $0x4f9a1ac2 // fmla v2.4s, v22.4s, v26.s[2]
-	BLT group4next2
-	WORD $0x4fba1ac3 // fmla v3.4s, v22.4s, v26.s[3]
-
-group4next2:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
+	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
+	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
+	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f981280 // fmla v0.4s, v20.4s, v24.s[0]
+	WORD $0x4f9912a0 // fmla v0.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a12c0 // fmla v0.4s, v22.4s, v26.s[0]
 	WORD $0x4f9b12e0 // fmla v0.4s, v23.4s, v27.s[0]
+	WORD $0x4fb81281 // fmla v1.4s, v20.4s, v24.s[1]
+	WORD $0x4fb912a1 // fmla v1.4s, v21.4s, v25.s[1]
+	WORD $0x4fba12c1 // fmla v1.4s, v22.4s, v26.s[1]
 	WORD $0x4fbb12e1 // fmla v1.4s, v23.4s, v27.s[1]
+	WORD $0x4f981a82 // fmla v2.4s, v20.4s, v24.s[2]
+	WORD $0x4f991aa2 // fmla v2.4s, v21.4s, v25.s[2]
+	WORD $0x4f9a1ac2 // fmla v2.4s, v22.4s, v26.s[2]
 	WORD $0x4f9b1ae2 // fmla v2.4s, v23.4s, v27.s[2]
-	BLT group4next3
+	BLT group4next0
+	WORD $0x4fb81a83 // fmla v3.4s, v20.4s, v24.s[3]
+	WORD $0x4fb91aa3 // fmla v3.4s, v21.4s, v25.s[3]
+	WORD $0x4fba1ac3 // fmla v3.4s, v22.4s, v26.s[3]
 	WORD $0x4fbb1ae3 // fmla v3.4s, v23.4s, v27.s[3]
 
-group4next3:
+group4next0:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
-	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
-	WORD $0x4f9c1280 // fmla v0.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc1281 // fmla v1.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a82 // fmla v2.4s, v20.4s, v28.s[2]
-	BLT group4next4
-	WORD $0x4fbc1a83 // fmla v3.4s, v20.4s, v28.s[3]
-
-group4next4:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f9d12a0 // fmla v0.4s, v21.4s, v29.s[0]
-	WORD $0x4fbd12a1 // fmla v1.4s, v21.4s, v29.s[1]
-	WORD $0x4f9d1aa2 // fmla v2.4s, v21.4s, v29.s[2]
-	BLT group4next5
-	WORD $0x4fbd1aa3 // fmla v3.4s, v21.4s, v29.s[3]
-
-group4next5:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
-	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
-	WORD $0x4f9e12c0 // fmla v0.4s, v22.4s, v30.s[0]
-	WORD $0x4fbe12c1 // fmla v1.4s, v22.4s, v30.s[1]
-	WORD $0x4f9e1ac2 // fmla v2.4s, v22.4s, v30.s[2]
-	BLT group4next6
-	WORD $0x4fbe1ac3 // fmla v3.4s, v22.4s, v30.s[3]
-
-group4next6:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
+	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
+	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
+	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9c1280 // fmla v0.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d12a0 // fmla v0.4s, v21.4s, v29.s[0]
+	WORD $0x4f9e12c0 // fmla v0.4s, v22.4s, v30.s[0]
 	WORD $0x4f9f12e0 // fmla v0.4s, v23.4s, v31.s[0]
+	WORD $0x4fbc1281 // fmla v1.4s, v20.4s, v28.s[1]
+	WORD $0x4fbd12a1 // fmla v1.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe12c1 // fmla v1.4s, v22.4s, v30.s[1]
 	WORD $0x4fbf12e1 // fmla v1.4s, v23.4s, v31.s[1]
+	WORD $0x4f9c1a82 // fmla v2.4s, v20.4s, v28.s[2]
+	WORD $0x4f9d1aa2 // fmla v2.4s, v21.4s, v29.s[2]
+	WORD $0x4f9e1ac2 // fmla v2.4s, v22.4s, v30.s[2]
 	WORD $0x4f9f1ae2 // fmla v2.4s, v23.4s, v31.s[2]
-	BLT group4next7
+	BLT group4next1
+	WORD $0x4fbc1a83 // fmla v3.4s, v20.4s, v28.s[3]
+	WORD $0x4fbd1aa3 // fmla v3.4s, v21.4s, v29.s[3]
+	WORD $0x4fbe1ac3 // fmla v3.4s, v22.4s, v30.s[3]
 	WORD $0x4fbf1ae3 // fmla v3.4s, v23.4s, v31.s[3]
 
-group4next7:
+group4next1:
 	WORD $0x3cf169f0 // ldr q16, [x15, x17]
 	WORD $0x3cf16a11 // ldr q17, [x16, x17]
 	WORD $0x3cf16a72 // ldr q18, [x19, x17]
@@ -18765,69 +18670,51 @@ group4next7:
 	VTRN1 V23.S4, V21.S4, V17.S4
 	VTRN2 V23.S4, V21.S4, V19.S4
 	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
-	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
-	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a86 // fmla v6.4s, v20.4s, v24.s[2]
-	BLT group4next8
-	WORD $0x4fb81a87 // fmla v7.4s, v20.4s, v24.s[3]
-
-group4next8:
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
-	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
-	WORD $0x4fb912a5 // fmla v5.4s, v21.4s, v25.s[1]
-	WORD $0x4f991aa6 // fmla v6.4s, v21.4s, v25.s[2]
-	BLT group4next9
-	WORD $0x4fb91aa7 // fmla v7.4s, v21.4s, v25.s[3]
-
-group4next9:
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
-	WORD $0x4f9a12c4 // fmla v4.4s, v22.4s, v26.s[0]
-	WORD $0x4fba12c5 // fmla v5.4s, v22.4s, v26.s[1]
-	WORD $0x4f9a1ac6 // fmla v6.4s, v22.4s, v26.s[2]
-	BLT group4next10
-	WORD $0x4fba1ac7 // fmla v7.4s, v22.4s, v26.s[3]
-
-group4next10:
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
+	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a12c4 // fmla v4.4s, v22.4s, v26.s[0]
 	WORD $0x4f9b12e4 // fmla v4.4s, v23.4s, v27.s[0]
+	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
+	WORD $0x4fb912a5 // fmla v5.4s, v21.4s, v25.s[1]
+	WORD $0x4fba12c5 // fmla v5.4s, v22.4s, v26.s[1]
 	WORD $0x4fbb12e5 // fmla v5.4s, v23.4s, v27.s[1]
+	WORD $0x4f981a86 // fmla v6.4s, v20.4s, v24.s[2]
+	WORD $0x4f991aa6 // fmla v6.4s, v21.4s, v25.s[2]
+	WORD $0x4f9a1ac6 // fmla v6.4s, v22.4s, v26.s[2]
 	WORD $0x4f9b1ae6 // fmla v6.4s, v23.4s, v27.s[2]
-	BLT group4next11
+	BLT group4next2
+	WORD $0x4fb81a87 // fmla v7.4s, v20.4s, v24.s[3]
+	WORD $0x4fb91aa7 // fmla v7.4s, v21.4s, v25.s[3]
+	WORD $0x4fba1ac7 // fmla v7.4s, v22.4s, v26.s[3]
 	WORD $0x4fbb1ae7 // fmla v7.4s, v23.4s, v27.s[3]
 
-group4next11:
+group4next2:
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
-	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a86 // fmla v6.4s, v20.4s, v28.s[2]
-	BLT group4next12
-	WORD $0x4fbc1a87 // fmla v7.4s, v20.4s, v28.s[3]
-
-group4next12:
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f9d12a4 // fmla v4.4s, v21.4s, v29.s[0]
-	WORD $0x4fbd12a5 // fmla v5.4s, v21.4s, v29.s[1]
-	WORD $0x4f9d1aa6 // fmla v6.4s, v21.4s, v29.s[2]
-	BLT group4next13
-	WORD $0x4fbd1aa7 // fmla v7.4s, v21.4s, v29.s[3]
-
-group4next13:
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
-	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
-	WORD $0x4fbe12c5 // fmla v5.4s, v22.4s, v30.s[1]
-	WORD $0x4f9e1ac6 // fmla v6.4s, v22.4s, v30.s[2]
-	BLT group4next14
-	WORD $0x4fbe1ac7 // fmla v7.4s, v22.4s, v30.s[3]
-
-group4next14:
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d12a4 // fmla v4.4s, v21.4s, v29.s[0]
+	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
 	WORD $0x4f9f12e4 // fmla v4.4s, v23.4s, v31.s[0]
+	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
+	WORD $0x4fbd12a5 // fmla v5.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe12c5 // fmla v5.4s, v22.4s, v30.s[1]
 	WORD $0x4fbf12e5 // fmla v5.4s, v23.4s, v31.s[1]
+	WORD $0x4f9c1a86 // fmla v6.4s, v20.4s, v28.s[2]
+	WORD $0x4f9d1aa6 // fmla v6.4s, v21.4s, v29.s[2]
+	WORD $0x4f9e1ac6 // fmla v6.4s, v22.4s, v30.s[2]
 	WORD $0x4f9f1ae6 // fmla v6.4s, v23.4s, v31.s[2]
-	BLT group4next15
+	BLT group4next3
+	WORD $0x4fbc1a87 // fmla v7.4s, v20.4s, v28.s[3]
+	WORD $0x4fbd1aa7 // fmla v7.4s, v21.4s, v29.s[3]
+	WORD $0x4fbe1ac7 // fmla v7.4s, v22.4s, v30.s[3]
 	WORD $0x4fbf1ae7 // fmla v7.4s, v23.4s, v31.s[3]
 
-group4next15:
+group4next3:
 	WORD $0x3cf469f0 // ldr q16, [x15, x20]
 	WORD $0x3cf46a11 // ldr q17, [x16, x20]
 	WORD $0x3cf46a72 // ldr q18, [x19, x20]
@@ -18843,69 +18730,51 @@ group4next15:
 	VTRN1 V23.S4, V21.S4, V17.S4
 	VTRN2 V23.S4, V21.S4, V19.S4
 	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
-	WORD $0x4f981288 // fmla v8.4s, v20.4s, v24.s[0]
-	WORD $0x4fb81289 // fmla v9.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
-	BLT group4next16
-	WORD $0x4fb81a8b // fmla v11.4s, v20.4s, v24.s[3]
-
-group4next16:
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
-	WORD $0x4f9912a8 // fmla v8.4s, v21.4s, v25.s[0]
-	WORD $0x4fb912a9 // fmla v9.4s, v21.4s, v25.s[1]
-	WORD $0x4f991aaa // fmla v10.4s, v21.4s, v25.s[2]
-	BLT group4next17
-	WORD $0x4fb91aab // fmla v11.4s, v21.4s, v25.s[3]
-
-group4next17:
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
-	WORD $0x4f9a12c8 // fmla v8.4s, v22.4s, v26.s[0]
-	WORD $0x4fba12c9 // fmla v9.4s, v22.4s, v26.s[1]
-	WORD $0x4f9a1aca // fmla v10.4s, v22.4s, v26.s[2]
-	BLT group4next18
-	WORD $0x4fba1acb // fmla v11.4s, v22.4s, v26.s[3]
-
-group4next18:
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f981288 // fmla v8.4s, v20.4s, v24.s[0]
+	WORD $0x4f9912a8 // fmla v8.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a12c8 // fmla v8.4s, v22.4s, v26.s[0]
 	WORD $0x4f9b12e8 // fmla v8.4s, v23.4s, v27.s[0]
+	WORD $0x4fb81289 // fmla v9.4s, v20.4s, v24.s[1]
+	WORD $0x4fb912a9 // fmla v9.4s, v21.4s, v25.s[1]
+	WORD $0x4fba12c9 // fmla v9.4s, v22.4s, v26.s[1]
 	WORD $0x4fbb12e9 // fmla v9.4s, v23.4s, v27.s[1]
+	WORD $0x4f981a8a // fmla v10.4s, v20.4s, v24.s[2]
+	WORD $0x4f991aaa // fmla v10.4s, v21.4s, v25.s[2]
+	WORD $0x4f9a1aca // fmla v10.4s, v22.4s, v26.s[2]
 	WORD $0x4f9b1aea // fmla v10.4s, v23.4s, v27.s[2]
-	BLT group4next19
+	BLT group4next4
+	WORD $0x4fb81a8b // fmla v11.4s, v20.4s, v24.s[3]
+	WORD $0x4fb91aab // fmla v11.4s, v21.4s, v25.s[3]
+	WORD $0x4fba1acb // fmla v11.4s, v22.4s, v26.s[3]
 	WORD $0x4fbb1aeb // fmla v11.4s, v23.4s, v27.s[3]
 
-group4next19:
+group4next4:
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
-	WORD $0x4f9c1288 // fmla v8.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc1289 // fmla v9.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a8a // fmla v10.4s, v20.4s, v28.s[2]
-	BLT group4next20
-	WORD $0x4fbc1a8b // fmla v11.4s, v20.4s, v28.s[3]
-
-group4next20:
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f9d12a8 // fmla v8.4s, v21.4s, v29.s[0]
-	WORD $0x4fbd12a9 // fmla v9.4s, v21.4s, v29.s[1]
-	WORD $0x4f9d1aaa // fmla v10.4s, v21.4s, v29.s[2]
-	BLT group4next21
-	WORD $0x4fbd1aab // fmla v11.4s, v21.4s, v29.s[3]
-
-group4next21:
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
-	WORD $0x4f9e12c8 // fmla v8.4s, v22.4s, v30.s[0]
-	WORD $0x4fbe12c9 // fmla v9.4s, v22.4s, v30.s[1]
-	WORD $0x4f9e1aca // fmla v10.4s, v22.4s, v30.s[2]
-	BLT group4next22
-	WORD $0x4fbe1acb // fmla v11.4s, v22.4s, v30.s[3]
-
-group4next22:
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9c1288 // fmla v8.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d12a8 // fmla v8.4s, v21.4s, v29.s[0]
+	WORD $0x4f9e12c8 // fmla v8.4s, v22.4s, v30.s[0]
 	WORD $0x4f9f12e8 // fmla v8.4s, v23.4s, v31.s[0]
+	WORD $0x4fbc1289 // fmla v9.4s, v20.4s, v28.s[1]
+	WORD $0x4fbd12a9 // fmla v9.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe12c9 // fmla v9.4s, v22.4s, v30.s[1]
 	WORD $0x4fbf12e9 // fmla v9.4s, v23.4s, v31.s[1]
+	WORD $0x4f9c1a8a // fmla v10.4s, v20.4s, v28.s[2]
+	WORD $0x4f9d1aaa // fmla v10.4s, v21.4s, v29.s[2]
+	WORD $0x4f9e1aca // fmla v10.4s, v22.4s, v30.s[2]
 	WORD $0x4f9f1aea // fmla v10.4s, v23.4s, v31.s[2]
-	BLT group4next23
+	BLT group4next5
+	WORD $0x4fbc1a8b // fmla v11.4s, v20.4s, v28.s[3]
+	WORD $0x4fbd1aab // fmla v11.4s, v21.4s, v29.s[3]
+	WORD $0x4fbe1acb // fmla v11.4s, v22.4s, v30.s[3]
 	WORD $0x4fbf1aeb // fmla v11.4s, v23.4s, v31.s[3]
 
-group4next23:
+group4next5:
 	WORD $0x3cf669f0 // ldr q16, [x15, x22]
 	WORD $0x3cf66a11 // ldr q17, [x16, x22]
 	WORD $0x3cf66a72 // ldr q18, [x19, x22]
@@ -18921,69 +18790,51 @@ group4next23:
 	VTRN1 V23.S4, V21.S4, V17.S4
 	VTRN2 V23.S4, V21.S4, V19.S4
 	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
-	WORD $0x4f98128c // fmla v12.4s, v20.4s, v24.s[0]
-	WORD $0x4fb8128d // fmla v13.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a8e // fmla v14.4s, v20.4s, v24.s[2]
-	BLT group4next24
-	WORD $0x4fb81a8f // fmla v15.4s, v20.4s, v24.s[3]
-
-group4next24:
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
-	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
-	WORD $0x4fb912ad // fmla v13.4s, v21.4s, v25.s[1]
-	WORD $0x4f991aae // fmla v14.4s, v21.4s, v25.s[2]
-	BLT group4next25
-	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
-
-group4next25:
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
-	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
-	WORD $0x4fba12cd // fmla v13.4s, v22.4s, v26.s[1]
-	WORD $0x4f9a1ace // fmla v14.4s, v22.4s, v26.s[2]
-	BLT group4next26
-	WORD $0x4fba1acf // fmla v15.4s, v22.4s, v26.s[3]
-
-group4next26:
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
+	WORD $0x4f98128c // fmla v12.4s, v20.4s, v24.s[0]
+	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
+	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
 	WORD $0x4f9b12ec // fmla v12.4s, v23.4s, v27.s[0]
+	WORD $0x4fb8128d // fmla v13.4s, v20.4s, v24.s[1]
+	WORD $0x4fb912ad // fmla v13.4s, v21.4s, v25.s[1]
+	WORD $0x4fba12cd // fmla v13.4s, v22.4s, v26.s[1]
 	WORD $0x4fbb12ed // fmla v13.4s, v23.4s, v27.s[1]
+	WORD $0x4f981a8e // fmla v14.4s, v20.4s, v24.s[2]
+	WORD $0x4f991aae // fmla v14.4s, v21.4s, v25.s[2]
+	WORD $0x4f9a1ace // fmla v14.4s, v22.4s, v26.s[2]
 	WORD $0x4f9b1aee // fmla v14.4s, v23.4s, v27.s[2]
-	BLT group4next27
+	BLT group4next6
+	WORD $0x4fb81a8f // fmla v15.4s, v20.4s, v24.s[3]
+	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
+	WORD $0x4fba1acf // fmla v15.4s, v22.4s, v26.s[3]
 	WORD $0x4fbb1aef // fmla v15.4s, v23.4s, v27.s[3]
 
-group4next27:
+group4next6:
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
-	WORD $0x4f9c128c // fmla v12.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc128d // fmla v13.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a8e // fmla v14.4s, v20.4s, v28.s[2]
-	BLT group4next28
-	WORD $0x4fbc1a8f // fmla v15.4s, v20.4s, v28.s[3]
-
-group4next28:
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f9d12ac // fmla v12.4s, v21.4s, v29.s[0]
-	WORD $0x4fbd12ad // fmla v13.4s, v21.4s, v29.s[1]
-	WORD $0x4f9d1aae // fmla v14.4s, v21.4s, v29.s[2]
-	BLT group4next29
-	WORD $0x4fbd1aaf // fmla v15.4s, v21.4s, v29.s[3]
-
-group4next29:
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
-	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
-	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
-	WORD $0x4f9e1ace // fmla v14.4s, v22.4s, v30.s[2]
-	BLT group4next30
-	WORD $0x4fbe1acf // fmla v15.4s, v22.4s, v30.s[3]
-
-group4next30:
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
+	WORD $0x4f9c128c // fmla v12.4s, v20.4s, v28.s[0]
+	WORD $0x4f9d12ac // fmla v12.4s, v21.4s, v29.s[0]
+	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
 	WORD $0x4f9f12ec // fmla v12.4s, v23.4s, v31.s[0]
+	WORD $0x4fbc128d // fmla v13.4s, v20.4s, v28.s[1]
+	WORD $0x4fbd12ad // fmla v13.4s, v21.4s, v29.s[1]
+	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
 	WORD $0x4fbf12ed // fmla v13.4s, v23.4s, v31.s[1]
+	WORD $0x4f9c1a8e // fmla v14.4s, v20.4s, v28.s[2]
+	WORD $0x4f9d1aae // fmla v14.4s, v21.4s, v29.s[2]
+	WORD $0x4f9e1ace // fmla v14.4s, v22.4s, v30.s[2]
 	WORD $0x4f9f1aee // fmla v14.4s, v23.4s, v31.s[2]
-	BLT group4next31
+	BLT group4next7
+	WORD $0x4fbc1a8f // fmla v15.4s, v20.4s, v28.s[3]
+	WORD $0x4fbd1aaf // fmla v15.4s, v21.4s, v29.s[3]
+	WORD $0x4fbe1acf // fmla v15.4s, v22.4s, v30.s[3]
 	WORD $0x4fbf1aef // fmla v15.4s, v23.4s, v31.s[3]
 
-group4next31:
+group4next7:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -19018,7 +18869,7 @@ group4next31:
 	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
 	FMOVQ local-32(SP), F19
 	WORD $0x4e2ed66e // fadd v14.4s, v19.4s, v14.4s
-	BLT group4next32
+	BLT group4next8
 	FMOVQ local-208(SP), F16
 	WORD $0x4e23d603 // fadd v3.4s, v16.4s, v3.4s
 	FMOVQ local-144(SP), F17
@@ -19028,7 +18879,7 @@ group4next31:
 	FMOVQ local-16(SP), F19
 	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
 
-group4next32:
+group4next8:
 
 group4first:
 	MOVD k_cap+40(FP), R7
@@ -19047,15 +18898,16 @@ group4first:
 	FMOVQ F6, local-160(SP)
 	FMOVQ F10, local-96(SP)
 	FMOVQ F14, local-32(SP)
-	BLT group4next33
+	BLT group4next9
 	FMOVQ F3, local-208(SP)
 	FMOVQ F7, local-144(SP)
 	FMOVQ F11, local-80(SP)
 	FMOVQ F15, local-16(SP)
 
-group4next33:
+group4next9:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
 	B group4segment
 
 group4store:
@@ -19242,7 +19094,8 @@ TEXT ·skinnyPVF16NEON(SB), NOSPLIT, $0-160
 	MOVD ldp+88(FP), R3
 	LSL $2, R3, R3
 	MOVD m+104(FP), R4
-	MOVBU load+120(FP), R5
+	MOVBU load+120(FP), R7
+	MOVD R7, o_len+8(FP)
 	MOVD next_base+128(FP), R19
 	MOVD dv+112(FP), R20
 	LSL $1, R20, R20
@@ -19265,35 +19118,35 @@ dense:
 rows:
 
 turn:
-	MOVD R4, R9
-	CMP $16, R9
+	MOVD R4, R8
+	CMP $16, R8
 	BLE short
-	MOVD $16, R9
+	MOVD $16, R8
 
 short:
 	MOVD R19, R13
 	MOVD R17, R14
 	MOVD R20, R15
-	MOVD dv+112(FP), R11
-	MOVD $0, R10
-	MOVD n+96(FP), R8
-	CMP $4, R8
+	MOVD dv+112(FP), R10
+	MOVD $0, R9
+	MOVD n+96(FP), R7
+	CMP $4, R7
 	BGT half
 
 line:
-	SUBS $16, R11, R11
+	SUBS $16, R10, R10
 	BLT lineend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $4, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $4, R12
 	BGE linegroup4
-	CMP $3, R8
+	CMP $3, R12
 	BGE linegroup3
-	CMP $2, R8
+	CMP $2, R12
 	BGE linegroup2
 
 	// 1 queries.
@@ -19301,23 +19154,24 @@ linegroup:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	CBZ R5, linegroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
 
 linegroup1zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, linegroup1end
-	TST $1, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, linegroup1end
+	TST $1, R7
 	BNE linegroup1step
 
 linegroup1turn:
@@ -19335,11 +19189,11 @@ linegroup1ahead:
 	PCALIGN $32
 
 linegroup1step:
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVS (R7), F12
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVS (R6), F12
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e217886 // fcvtl v6.4s, v4.4h
 	WORD $0x4e217887 // fcvtl2 v7.4s, v4.8h
 	WORD $0x0e2178a8 // fcvtl v8.4s, v5.4h
@@ -19348,22 +19202,22 @@ linegroup1step:
 	WORD $0x4f8c10e1 // fmla v1.4s, v7.4s, v12.s[0]
 	WORD $0x4f8c1102 // fmla v2.4s, v8.4s, v12.s[0]
 	WORD $0x4f8c1123 // fmla v3.4s, v9.4s, v12.s[0]
-	SUB $1, R8, R8
-	TST $1, R8
+	SUB $1, R7, R7
+	TST $1, R7
 	BNE linegroup1step
-	CBNZ R8, linegroup1turn
+	CBNZ R7, linegroup1turn
 
 linegroup1end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD $1, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD $1, R11, R11
 	B linenext
 
 	// 2 queries.
@@ -19376,28 +19230,29 @@ linegroup2:
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	CBZ R5, linegroup2zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup2zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
 
 linegroup2zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, linegroup2end
-	TST $1, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, linegroup2end
+	TST $1, R7
 	BNE linegroup2step
 
 linegroup2turn:
@@ -19415,11 +19270,11 @@ linegroup2ahead:
 	PCALIGN $32
 
 linegroup2step:
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	FMOVQ (R7), F16
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	FMOVQ (R6), F16
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e21790a // fcvtl v10.4s, v8.4h
 	WORD $0x4e21790b // fcvtl2 v11.4s, v8.8h
 	WORD $0x0e21792c // fcvtl v12.4s, v9.4h
@@ -19432,27 +19287,27 @@ linegroup2step:
 	WORD $0x4fb01165 // fmla v5.4s, v11.4s, v16.s[1]
 	WORD $0x4fb01186 // fmla v6.4s, v12.4s, v16.s[1]
 	WORD $0x4fb011a7 // fmla v7.4s, v13.4s, v16.s[1]
-	SUB $1, R8, R8
-	TST $1, R8
+	SUB $1, R7, R7
+	TST $1, R7
 	BNE linegroup2step
-	CBNZ R8, linegroup2turn
+	CBNZ R7, linegroup2turn
 
 linegroup2end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	FMOVQ F6, 32(R6)
-	FMOVQ F7, 48(R6)
-	ADD $2, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	ADD $2, R11, R11
 	B linenext
 
 	// 3 queries.
@@ -19469,33 +19324,34 @@ linegroup3:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	CBZ R5, linegroup3zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	FMOVQ 32(R6), F10
-	FMOVQ 48(R6), F11
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup3zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	FMOVQ 32(R5), F10
+	FMOVQ 48(R5), F11
 
 linegroup3zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, linegroup3end
-	TST $1, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, linegroup3end
+	TST $1, R7
 	BNE linegroup3step
 
 linegroup3turn:
@@ -19513,11 +19369,11 @@ linegroup3ahead:
 	PCALIGN $32
 
 linegroup3step:
-	FMOVQ (R6), F12
-	FMOVQ 16(R6), F13
-	FMOVQ (R7), F20
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F12
+	FMOVQ 16(R5), F13
+	FMOVQ (R6), F20
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e21798e // fcvtl v14.4s, v12.4h
 	WORD $0x4e21798f // fcvtl2 v15.4s, v12.8h
 	WORD $0x0e2179b0 // fcvtl v16.4s, v13.4h
@@ -19534,32 +19390,32 @@ linegroup3step:
 	WORD $0x4f9419e9 // fmla v9.4s, v15.4s, v20.s[2]
 	WORD $0x4f941a0a // fmla v10.4s, v16.4s, v20.s[2]
 	WORD $0x4f941a2b // fmla v11.4s, v17.4s, v20.s[2]
-	SUB $1, R8, R8
-	TST $1, R8
+	SUB $1, R7, R7
+	TST $1, R7
 	BNE linegroup3step
-	CBNZ R8, linegroup3turn
+	CBNZ R7, linegroup3turn
 
 linegroup3end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	FMOVQ F6, 32(R6)
-	FMOVQ F7, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	FMOVQ F10, 32(R6)
-	FMOVQ F11, 48(R6)
-	ADD $3, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F8, (R5)
+	FMOVQ F9, 16(R5)
+	FMOVQ F10, 32(R5)
+	FMOVQ F11, 48(R5)
+	ADD $3, R11, R11
 	B linenext
 
 	// 4 queries.
@@ -19580,38 +19436,39 @@ linegroup4:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-	CBZ R5, linegroup4zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	FMOVQ 32(R6), F2
-	FMOVQ 48(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	FMOVQ 32(R6), F6
-	FMOVQ 48(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	FMOVQ 32(R6), F10
-	FMOVQ 48(R6), F11
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F12
-	FMOVQ 16(R6), F13
-	FMOVQ 32(R6), F14
-	FMOVQ 48(R6), F15
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup4zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	FMOVQ 32(R5), F2
+	FMOVQ 48(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	FMOVQ 32(R5), F10
+	FMOVQ 48(R5), F11
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F12
+	FMOVQ 16(R5), F13
+	FMOVQ 32(R5), F14
+	FMOVQ 48(R5), F15
 
 linegroup4zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, linegroup4end
-	TST $1, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, linegroup4end
+	TST $1, R7
 	BNE linegroup4step
 
 linegroup4turn:
@@ -19629,11 +19486,11 @@ linegroup4ahead:
 	PCALIGN $32
 
 linegroup4step:
-	FMOVQ (R6), F16
-	FMOVQ 16(R6), F17
-	FMOVQ (R7), F24
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F16
+	FMOVQ 16(R5), F17
+	FMOVQ (R6), F24
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e217a12 // fcvtl v18.4s, v16.4h
 	WORD $0x4e217a13 // fcvtl2 v19.4s, v16.8h
 	WORD $0x0e217a34 // fcvtl v20.4s, v17.4h
@@ -19654,85 +19511,82 @@ linegroup4step:
 	WORD $0x4fb81a6d // fmla v13.4s, v19.4s, v24.s[3]
 	WORD $0x4fb81a8e // fmla v14.4s, v20.4s, v24.s[3]
 	WORD $0x4fb81aaf // fmla v15.4s, v21.4s, v24.s[3]
-	SUB $1, R8, R8
-	TST $1, R8
+	SUB $1, R7, R7
+	TST $1, R7
 	BNE linegroup4step
-	CBNZ R8, linegroup4turn
+	CBNZ R7, linegroup4turn
 
 linegroup4end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	FMOVQ F2, 32(R6)
-	FMOVQ F3, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	FMOVQ F6, 32(R6)
-	FMOVQ F7, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	FMOVQ F10, 32(R6)
-	FMOVQ F11, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F12, (R6)
-	FMOVQ F13, 16(R6)
-	FMOVQ F14, 32(R6)
-	FMOVQ F15, 48(R6)
-	ADD $4, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	FMOVQ F2, 32(R5)
+	FMOVQ F3, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	FMOVQ F6, 32(R5)
+	FMOVQ F7, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F8, (R5)
+	FMOVQ F9, 16(R5)
+	FMOVQ F10, 32(R5)
+	FMOVQ F11, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F12, (R5)
+	FMOVQ F13, 16(R5)
+	FMOVQ F14, 32(R5)
+	FMOVQ F15, 48(R5)
+	ADD $4, R11, R11
 	B linenext
 
 linenext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT linegroup
-	ADD $16, R10, R10
+	ADD $16, R9, R9
 	B line
 
 lineend:
-	ADD $16, R11, R11
+	ADD $16, R10, R10
 
 half:
-	SUBS $8, R11, R11
+	SUBS $8, R10, R10
 	BLT halfend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 halfgroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $8, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $7, R12
 	BGE halfgroup8
-	CMP $7, R8
-	BGE halfgroup7
-	CMP $6, R8
+	CMP $5, R12
 	BGE halfgroup6
-	CMP $5, R8
-	BGE halfgroup5
 
 	// 1 queries.
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
-	CBZ R5, halfgroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
+	MOVD o_len+8(FP), R7
+	CBZ R7, halfgroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
 
 halfgroup1zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup1end
-	TST $3, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, halfgroup1end
+	TST $3, R7
 	BNE halfgroup1step
 
 halfgroup1turn:
@@ -19750,129 +19604,28 @@ halfgroup1ahead:
 	PCALIGN $32
 
 halfgroup1step:
-	FMOVQ (R6), F2
-	FMOVS (R7), F7
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F2
+	FMOVS (R6), F7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e217843 // fcvtl v3.4s, v2.4h
 	WORD $0x4e217844 // fcvtl2 v4.4s, v2.8h
 	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
 	WORD $0x4f871081 // fmla v1.4s, v4.4s, v7.s[0]
-	SUB $1, R8, R8
-	TST $3, R8
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE halfgroup1step
-	CBNZ R8, halfgroup1turn
+	CBNZ R7, halfgroup1turn
 
 halfgroup1end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	ADD $1, R12, R12
-	B halfnext
-
-	// 5 queries.
-halfgroup5:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	CBZ R5, halfgroup5zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F2
-	FMOVQ 16(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F6
-	FMOVQ 16(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-
-halfgroup5zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup5end
-	TST $3, R8
-	BNE halfgroup5step
-
-halfgroup5turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup5ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup5ahead:
-	PCALIGN $32
-
-halfgroup5step:
-	FMOVQ (R6), F10
-	FMOVQ (R7), F15
-	FMOVQ 16(R7), F16
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e21794b // fcvtl v11.4s, v10.4h
-	WORD $0x4e21794c // fcvtl2 v12.4s, v10.8h
-	WORD $0x4f8f1160 // fmla v0.4s, v11.4s, v15.s[0]
-	WORD $0x4f8f1181 // fmla v1.4s, v12.4s, v15.s[0]
-	WORD $0x4faf1162 // fmla v2.4s, v11.4s, v15.s[1]
-	WORD $0x4faf1183 // fmla v3.4s, v12.4s, v15.s[1]
-	WORD $0x4f8f1964 // fmla v4.4s, v11.4s, v15.s[2]
-	WORD $0x4f8f1985 // fmla v5.4s, v12.4s, v15.s[2]
-	WORD $0x4faf1966 // fmla v6.4s, v11.4s, v15.s[3]
-	WORD $0x4faf1987 // fmla v7.4s, v12.4s, v15.s[3]
-	WORD $0x4f901168 // fmla v8.4s, v11.4s, v16.s[0]
-	WORD $0x4f901189 // fmla v9.4s, v12.4s, v16.s[0]
-	SUB $1, R8, R8
-	TST $3, R8
-	BNE halfgroup5step
-	CBNZ R8, halfgroup5turn
-
-halfgroup5end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F2, (R6)
-	FMOVQ F3, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F6, (R6)
-	FMOVQ F7, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	ADD $5, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	ADD $1, R11, R11
 	B halfnext
 
 	// 6 queries.
@@ -19889,36 +19642,41 @@ halfgroup6:
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	CBZ R5, halfgroup6zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F2
-	FMOVQ 16(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F6
-	FMOVQ 16(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F10
-	FMOVQ 16(R6), F11
+	MOVD o_len+8(FP), R7
+	CBZ R7, halfgroup6zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $6, R12
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F2
+	FMOVQ 16(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F6
+	FMOVQ 16(R5), F7
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	ADD R6<<2, R5, R5
+	BLT halfgroup6next0
+	FMOVQ (R5), F10
+	FMOVQ 16(R5), F11
+
+halfgroup6next0:
 
 halfgroup6zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup6end
-	TST $3, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, halfgroup6end
+	TST $3, R7
 	BNE halfgroup6step
 
 halfgroup6turn:
@@ -19936,13 +19694,14 @@ halfgroup6ahead:
 	PCALIGN $32
 
 halfgroup6step:
-	FMOVQ (R6), F12
-	FMOVQ (R7), F17
-	FMOVQ 16(R7), F18
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F12
+	FMOVQ (R6), F17
+	FMOVQ 16(R6), F18
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e21798d // fcvtl v13.4s, v12.4h
 	WORD $0x4e21798e // fcvtl2 v14.4s, v12.8h
+	CMP $6, R12
 	WORD $0x4f9111a0 // fmla v0.4s, v13.4s, v17.s[0]
 	WORD $0x4f9111c1 // fmla v1.4s, v14.4s, v17.s[0]
 	WORD $0x4fb111a2 // fmla v2.4s, v13.4s, v17.s[1]
@@ -19953,158 +19712,44 @@ halfgroup6step:
 	WORD $0x4fb119c7 // fmla v7.4s, v14.4s, v17.s[3]
 	WORD $0x4f9211a8 // fmla v8.4s, v13.4s, v18.s[0]
 	WORD $0x4f9211c9 // fmla v9.4s, v14.4s, v18.s[0]
+	BLT halfgroup6next1
 	WORD $0x4fb211aa // fmla v10.4s, v13.4s, v18.s[1]
 	WORD $0x4fb211cb // fmla v11.4s, v14.4s, v18.s[1]
-	SUB $1, R8, R8
-	TST $3, R8
+
+halfgroup6next1:
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE halfgroup6step
-	CBNZ R8, halfgroup6turn
+	CBNZ R7, halfgroup6turn
 
 halfgroup6end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F2, (R6)
-	FMOVQ F3, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F6, (R6)
-	FMOVQ F7, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F10, (R6)
-	FMOVQ F11, 16(R6)
-	ADD $6, R12, R12
-	B halfnext
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $6, R12
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F2, (R5)
+	FMOVQ F3, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F6, (R5)
+	FMOVQ F7, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F8, (R5)
+	FMOVQ F9, 16(R5)
+	ADD R6<<2, R5, R5
+	BLT halfgroup6next2
+	FMOVQ F10, (R5)
+	FMOVQ F11, 16(R5)
 
-	// 7 queries.
-halfgroup7:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	CBZ R5, halfgroup7zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F2
-	FMOVQ 16(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F6
-	FMOVQ 16(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F10
-	FMOVQ 16(R6), F11
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F12
-	FMOVQ 16(R6), F13
-
-halfgroup7zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup7end
-	TST $3, R8
-	BNE halfgroup7step
-
-halfgroup7turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup7ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup7ahead:
-	PCALIGN $32
-
-halfgroup7step:
-	FMOVQ (R6), F14
-	FMOVQ (R7), F19
-	FMOVQ 16(R7), F20
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e2179cf // fcvtl v15.4s, v14.4h
-	WORD $0x4e2179d0 // fcvtl2 v16.4s, v14.8h
-	WORD $0x4f9311e0 // fmla v0.4s, v15.4s, v19.s[0]
-	WORD $0x4f931201 // fmla v1.4s, v16.4s, v19.s[0]
-	WORD $0x4fb311e2 // fmla v2.4s, v15.4s, v19.s[1]
-	WORD $0x4fb31203 // fmla v3.4s, v16.4s, v19.s[1]
-	WORD $0x4f9319e4 // fmla v4.4s, v15.4s, v19.s[2]
-	WORD $0x4f931a05 // fmla v5.4s, v16.4s, v19.s[2]
-	WORD $0x4fb319e6 // fmla v6.4s, v15.4s, v19.s[3]
-	WORD $0x4fb31a07 // fmla v7.4s, v16.4s, v19.s[3]
-	WORD $0x4f9411e8 // fmla v8.4s, v15.4s, v20.s[0]
-	WORD $0x4f941209 // fmla v9.4s, v16.4s, v20.s[0]
-	WORD $0x4fb411ea // fmla v10.4s, v15.4s, v20.s[1]
-	WORD $0x4fb4120b // fmla v11.4s, v16.4s, v20.s[1]
-	WORD $0x4f9419ec // fmla v12.4s, v15.4s, v20.s[2]
-	WORD $0x4f941a0d // fmla v13.4s, v16.4s, v20.s[2]
-	SUB $1, R8, R8
-	TST $3, R8
-	BNE halfgroup7step
-	CBNZ R8, halfgroup7turn
-
-halfgroup7end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F2, (R6)
-	FMOVQ F3, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F6, (R6)
-	FMOVQ F7, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F10, (R6)
-	FMOVQ F11, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F12, (R6)
-	FMOVQ F13, 16(R6)
-	ADD $7, R12, R12
+halfgroup6next2:
+	ADD $6, R11, R11
 	B halfnext
 
 	// 8 queries.
@@ -20125,42 +19770,47 @@ halfgroup8:
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
-	CBZ R5, halfgroup8zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F2
-	FMOVQ 16(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F6
-	FMOVQ 16(R6), F7
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F8
-	FMOVQ 16(R6), F9
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F10
-	FMOVQ 16(R6), F11
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F12
-	FMOVQ 16(R6), F13
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F14
-	FMOVQ 16(R6), F15
+	MOVD o_len+8(FP), R7
+	CBZ R7, halfgroup8zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $8, R12
+	FMOVQ (R5), F0
+	FMOVQ 16(R5), F1
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F2
+	FMOVQ 16(R5), F3
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F4
+	FMOVQ 16(R5), F5
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F6
+	FMOVQ 16(R5), F7
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F8
+	FMOVQ 16(R5), F9
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F10
+	FMOVQ 16(R5), F11
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F12
+	FMOVQ 16(R5), F13
+	ADD R6<<2, R5, R5
+	BLT halfgroup8next0
+	FMOVQ (R5), F14
+	FMOVQ 16(R5), F15
+
+halfgroup8next0:
 
 halfgroup8zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup8end
-	TST $3, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, halfgroup8end
+	TST $3, R7
 	BNE halfgroup8step
 
 halfgroup8turn:
@@ -20178,13 +19828,14 @@ halfgroup8ahead:
 	PCALIGN $32
 
 halfgroup8step:
-	FMOVQ (R6), F16
-	FMOVQ (R7), F21
-	FMOVQ 16(R7), F22
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F16
+	FMOVQ (R6), F21
+	FMOVQ 16(R6), F22
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	WORD $0x0e217a11 // fcvtl v17.4s, v16.4h
 	WORD $0x4e217a12 // fcvtl2 v18.4s, v16.8h
+	CMP $8, R12
 	WORD $0x4f951220 // fmla v0.4s, v17.4s, v21.s[0]
 	WORD $0x4f951241 // fmla v1.4s, v18.4s, v21.s[0]
 	WORD $0x4fb51222 // fmla v2.4s, v17.4s, v21.s[1]
@@ -20199,56 +19850,64 @@ halfgroup8step:
 	WORD $0x4fb6124b // fmla v11.4s, v18.4s, v22.s[1]
 	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
 	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
+	BLT halfgroup8next1
 	WORD $0x4fb61a2e // fmla v14.4s, v17.4s, v22.s[3]
 	WORD $0x4fb61a4f // fmla v15.4s, v18.4s, v22.s[3]
-	SUB $1, R8, R8
-	TST $3, R8
+
+halfgroup8next1:
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE halfgroup8step
-	CBNZ R8, halfgroup8turn
+	CBNZ R7, halfgroup8turn
 
 halfgroup8end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F2, (R6)
-	FMOVQ F3, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F6, (R6)
-	FMOVQ F7, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F8, (R6)
-	FMOVQ F9, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F10, (R6)
-	FMOVQ F11, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F12, (R6)
-	FMOVQ F13, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F14, (R6)
-	FMOVQ F15, 16(R6)
-	ADD $8, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $8, R12
+	FMOVQ F0, (R5)
+	FMOVQ F1, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F2, (R5)
+	FMOVQ F3, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F4, (R5)
+	FMOVQ F5, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F6, (R5)
+	FMOVQ F7, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F8, (R5)
+	FMOVQ F9, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F10, (R5)
+	FMOVQ F11, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F12, (R5)
+	FMOVQ F13, 16(R5)
+	ADD R6<<2, R5, R5
+	BLT halfgroup8next2
+	FMOVQ F14, (R5)
+	FMOVQ F15, 16(R5)
+
+halfgroup8next2:
+	ADD $8, R11, R11
 	B halfnext
 
 halfnext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT halfgroup
-	ADD $8, R10, R10
+	ADD $8, R9, R9
 	B half
 
 halfend:
-	ADD $8, R11, R11
-	MOVD $1, R5
-	SUBS R9, R4, R4
+	ADD $8, R10, R10
+	MOVD $1, R7
+	MOVD R7, o_len+8(FP)
+	SUBS R8, R4, R4
 	BEQ done
 	ADD R1<<4, R0, R0
 	ADD R3<<4, R2, R2
@@ -20315,15 +19974,238 @@ tile:
 whole:
 	MOVD $0, R5
 
-	// A group of up to 4 queries. Up to 2 take a loop of their own.
+	// A group of up to 4 queries.
 group:
 	MOVD n+80(FP), R7
 	SUB R5, R7, R7
 	MOVD R7, q_cap+72(FP)
+	CMP $4, R7
+	BGE group4
+	CMP $3, R7
+	BGE group3
 	CMP $2, R7
-	BGT group4
+	BGE group2
 
-	// 16 keys by 1 or 2 queries.
+	// 16 keys by 1 to 1 queries.
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD d+96(FP), R7
+	MOVD $0, R6
+	MOVD R6, s_cap+16(FP)
+
+group1segment:
+	VMOVI $0, V1.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V13.B16
+	MOVD $64, R6
+	CMP R7, R6
+	CSEL LT, R6, R7, R6
+	SUB R6, R7, R7
+	MOVD R7, k_cap+40(FP)
+	LSR $3, R6, R6
+	PCALIGN $32
+
+group1step:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group1ahead0
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group1ahead0:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group1ahead1
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group1ahead1:
+	FMOVQ (R15), F2
+	FMOVQ (R16), F3
+	FMOVQ (R19), F4
+	FMOVQ (R21), F6
+
+	// Transpose 4×4 matrices.
+	VTRN1 V3.H8, V2.H8, V7.H8
+	VTRN2 V3.H8, V2.H8, V8.H8
+	VTRN1 V6.H8, V4.H8, V10.H8
+	VTRN2 V6.H8, V4.H8, V11.H8
+	VTRN1 V10.S4, V7.S4, V2.S4
+	VTRN2 V10.S4, V7.S4, V4.S4
+	VTRN1 V11.S4, V8.S4, V3.S4
+	VTRN2 V11.S4, V8.S4, V6.S4
+	WORD $0x3cf169ec // ldr q12, [x15, x17]
+	WORD $0x3cf16a0e // ldr q14, [x16, x17]
+	WORD $0x3cf16a6f // ldr q15, [x19, x17]
+	WORD $0x3cf16ab0 // ldr q16, [x21, x17]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V14.H8, V12.H8, V17.H8
+	VTRN2 V14.H8, V12.H8, V18.H8
+	VTRN1 V16.H8, V15.H8, V19.H8
+	VTRN2 V16.H8, V15.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V12.S4
+	VTRN2 V19.S4, V17.S4, V15.S4
+	VTRN1 V20.S4, V18.S4, V14.S4
+	VTRN2 V20.S4, V18.S4, V16.S4
+	FMOVQ (R4), F21
+	ADD R3, R4, R4
+	VZIP1 V2.H8, V0.H8, V7.H8
+	VZIP1 V12.H8, V0.H8, V17.H8
+	WORD $0x4f9510e1 // fmla v1.4s, v7.4s, v21.s[0]
+	WORD $0x4f951225 // fmla v5.4s, v17.4s, v21.s[0]
+	FMOVQ (R4), F22
+	ADD R3, R4, R4
+	VZIP1 V3.H8, V0.H8, V8.H8
+	VZIP1 V14.H8, V0.H8, V18.H8
+	WORD $0x4f961101 // fmla v1.4s, v8.4s, v22.s[0]
+	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
+	FMOVQ (R4), F23
+	ADD R3, R4, R4
+	VZIP1 V4.H8, V0.H8, V10.H8
+	VZIP1 V15.H8, V0.H8, V19.H8
+	WORD $0x4f971141 // fmla v1.4s, v10.4s, v23.s[0]
+	WORD $0x4f971265 // fmla v5.4s, v19.4s, v23.s[0]
+	FMOVQ (R4), F24
+	ADD R3, R4, R4
+	VZIP1 V6.H8, V0.H8, V11.H8
+	VZIP1 V16.H8, V0.H8, V20.H8
+	WORD $0x4f981161 // fmla v1.4s, v11.4s, v24.s[0]
+	WORD $0x4f981285 // fmla v5.4s, v20.4s, v24.s[0]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP2 V2.H8, V0.H8, V7.H8
+	VZIP2 V12.H8, V0.H8, V17.H8
+	WORD $0x4f9910e1 // fmla v1.4s, v7.4s, v25.s[0]
+	WORD $0x4f991225 // fmla v5.4s, v17.4s, v25.s[0]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP2 V3.H8, V0.H8, V8.H8
+	VZIP2 V14.H8, V0.H8, V18.H8
+	WORD $0x4f9a1101 // fmla v1.4s, v8.4s, v26.s[0]
+	WORD $0x4f9a1245 // fmla v5.4s, v18.4s, v26.s[0]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP2 V4.H8, V0.H8, V10.H8
+	VZIP2 V15.H8, V0.H8, V19.H8
+	WORD $0x4f9b1141 // fmla v1.4s, v10.4s, v27.s[0]
+	WORD $0x4f9b1265 // fmla v5.4s, v19.4s, v27.s[0]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP2 V6.H8, V0.H8, V11.H8
+	VZIP2 V16.H8, V0.H8, V20.H8
+	WORD $0x4f9c1161 // fmla v1.4s, v11.4s, v28.s[0]
+	WORD $0x4f9c1285 // fmla v5.4s, v20.4s, v28.s[0]
+	WORD $0x3cf469e2 // ldr q2, [x15, x20]
+	WORD $0x3cf46a03 // ldr q3, [x16, x20]
+	WORD $0x3cf46a64 // ldr q4, [x19, x20]
+	WORD $0x3cf46aa6 // ldr q6, [x21, x20]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V3.H8, V2.H8, V7.H8
+	VTRN2 V3.H8, V2.H8, V8.H8
+	VTRN1 V6.H8, V4.H8, V10.H8
+	VTRN2 V6.H8, V4.H8, V11.H8
+	VTRN1 V10.S4, V7.S4, V2.S4
+	VTRN2 V10.S4, V7.S4, V4.S4
+	VTRN1 V11.S4, V8.S4, V3.S4
+	VTRN2 V11.S4, V8.S4, V6.S4
+	WORD $0x3cf669ec // ldr q12, [x15, x22]
+	WORD $0x3cf66a0e // ldr q14, [x16, x22]
+	WORD $0x3cf66a6f // ldr q15, [x19, x22]
+	WORD $0x3cf66ab0 // ldr q16, [x21, x22]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V14.H8, V12.H8, V17.H8
+	VTRN2 V14.H8, V12.H8, V18.H8
+	VTRN1 V16.H8, V15.H8, V19.H8
+	VTRN2 V16.H8, V15.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V12.S4
+	VTRN2 V19.S4, V17.S4, V15.S4
+	VTRN1 V20.S4, V18.S4, V14.S4
+	VTRN2 V20.S4, V18.S4, V16.S4
+	VZIP1 V2.H8, V0.H8, V7.H8
+	VZIP1 V12.H8, V0.H8, V17.H8
+	WORD $0x4f9510e9 // fmla v9.4s, v7.4s, v21.s[0]
+	WORD $0x4f95122d // fmla v13.4s, v17.4s, v21.s[0]
+	VZIP1 V3.H8, V0.H8, V8.H8
+	VZIP1 V14.H8, V0.H8, V18.H8
+	WORD $0x4f961109 // fmla v9.4s, v8.4s, v22.s[0]
+	WORD $0x4f96124d // fmla v13.4s, v18.4s, v22.s[0]
+	VZIP1 V4.H8, V0.H8, V10.H8
+	VZIP1 V15.H8, V0.H8, V19.H8
+	WORD $0x4f971149 // fmla v9.4s, v10.4s, v23.s[0]
+	WORD $0x4f97126d // fmla v13.4s, v19.4s, v23.s[0]
+	VZIP1 V6.H8, V0.H8, V11.H8
+	VZIP1 V16.H8, V0.H8, V20.H8
+	WORD $0x4f981169 // fmla v9.4s, v11.4s, v24.s[0]
+	WORD $0x4f98128d // fmla v13.4s, v20.4s, v24.s[0]
+	VZIP2 V2.H8, V0.H8, V7.H8
+	VZIP2 V12.H8, V0.H8, V17.H8
+	WORD $0x4f9910e9 // fmla v9.4s, v7.4s, v25.s[0]
+	WORD $0x4f99122d // fmla v13.4s, v17.4s, v25.s[0]
+	VZIP2 V3.H8, V0.H8, V8.H8
+	VZIP2 V14.H8, V0.H8, V18.H8
+	WORD $0x4f9a1109 // fmla v9.4s, v8.4s, v26.s[0]
+	WORD $0x4f9a124d // fmla v13.4s, v18.4s, v26.s[0]
+	VZIP2 V4.H8, V0.H8, V10.H8
+	VZIP2 V15.H8, V0.H8, V19.H8
+	WORD $0x4f9b1149 // fmla v9.4s, v10.4s, v27.s[0]
+	WORD $0x4f9b126d // fmla v13.4s, v19.4s, v27.s[0]
+	VZIP2 V6.H8, V0.H8, V11.H8
+	VZIP2 V16.H8, V0.H8, V20.H8
+	WORD $0x4f9c1169 // fmla v9.4s, v11.4s, v28.s[0]
+	WORD $0x4f9c128d // fmla v13.4s, v20.4s, v28.s[0]
+	ADD $16, R15, R15
+	ADD $16, R16, R16
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	SUBS $1, R6, R6
+	BNE group1step
+	MOVD s_cap+16(FP), R7
+	CBZ R7, group1first
+	FMOVQ local-256(SP), F2
+	WORD $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
+	FMOVQ local-240(SP), F3
+	WORD $0x4e25d465 // fadd v5.4s, v3.4s, v5.4s
+	FMOVQ local-224(SP), F4
+	WORD $0x4e29d489 // fadd v9.4s, v4.4s, v9.4s
+	FMOVQ local-208(SP), F6
+	WORD $0x4e2dd4cd // fadd v13.4s, v6.4s, v13.4s
+
+group1first:
+	MOVD k_cap+40(FP), R7
+	CBZ R7, group1store
+	FMOVQ F1, local-256(SP)
+	FMOVQ F5, local-240(SP)
+	FMOVQ F9, local-224(SP)
+	FMOVQ F13, local-208(SP)
+	MOVD $1, R6
+	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
+	B group1segment
+
+group1store:
+	B store
+
+	// 16 keys by 2 to 2 queries.
+group2:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -20377,8 +20259,6 @@ group2ahead0:
 	MOVD R14, R10
 
 group2ahead1:
-	MOVD q_cap+72(FP), R7
-	CMP $2, R7
 	FMOVQ (R15), F3
 	FMOVQ (R16), F4
 	FMOVQ (R19), F7
@@ -20413,88 +20293,64 @@ group2ahead1:
 	VZIP1 V17.H8, V0.H8, V21.H8
 	WORD $0x4f991161 // fmla v1.4s, v11.4s, v25.s[0]
 	WORD $0x4f9912a5 // fmla v5.4s, v21.4s, v25.s[0]
-	BLT group2next0
 	WORD $0x4fb91162 // fmla v2.4s, v11.4s, v25.s[1]
 	WORD $0x4fb912a6 // fmla v6.4s, v21.4s, v25.s[1]
-
-group2next0:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V4.H8, V0.H8, V12.H8
 	VZIP1 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9a1181 // fmla v1.4s, v12.4s, v26.s[0]
 	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
-	BLT group2next1
 	WORD $0x4fba1182 // fmla v2.4s, v12.4s, v26.s[1]
 	WORD $0x4fba12c6 // fmla v6.4s, v22.4s, v26.s[1]
-
-group2next1:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V7.H8, V0.H8, V15.H8
 	VZIP1 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9b11e1 // fmla v1.4s, v15.4s, v27.s[0]
 	WORD $0x4f9b12e5 // fmla v5.4s, v23.4s, v27.s[0]
-	BLT group2next2
 	WORD $0x4fbb11e2 // fmla v2.4s, v15.4s, v27.s[1]
 	WORD $0x4fbb12e6 // fmla v6.4s, v23.4s, v27.s[1]
-
-group2next2:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V8.H8, V0.H8, V16.H8
 	VZIP1 V20.H8, V0.H8, V24.H8
 	WORD $0x4f9c1201 // fmla v1.4s, v16.4s, v28.s[0]
 	WORD $0x4f9c1305 // fmla v5.4s, v24.4s, v28.s[0]
-	BLT group2next3
 	WORD $0x4fbc1202 // fmla v2.4s, v16.4s, v28.s[1]
 	WORD $0x4fbc1306 // fmla v6.4s, v24.4s, v28.s[1]
-
-group2next3:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V3.H8, V0.H8, V11.H8
 	VZIP2 V17.H8, V0.H8, V21.H8
 	WORD $0x4f9d1161 // fmla v1.4s, v11.4s, v29.s[0]
 	WORD $0x4f9d12a5 // fmla v5.4s, v21.4s, v29.s[0]
-	BLT group2next4
 	WORD $0x4fbd1162 // fmla v2.4s, v11.4s, v29.s[1]
 	WORD $0x4fbd12a6 // fmla v6.4s, v21.4s, v29.s[1]
-
-group2next4:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V4.H8, V0.H8, V12.H8
 	VZIP2 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9e1181 // fmla v1.4s, v12.4s, v30.s[0]
 	WORD $0x4f9e12c5 // fmla v5.4s, v22.4s, v30.s[0]
-	BLT group2next5
 	WORD $0x4fbe1182 // fmla v2.4s, v12.4s, v30.s[1]
 	WORD $0x4fbe12c6 // fmla v6.4s, v22.4s, v30.s[1]
-
-group2next5:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V7.H8, V0.H8, V15.H8
 	VZIP2 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9f11e1 // fmla v1.4s, v15.4s, v31.s[0]
 	WORD $0x4f9f12e5 // fmla v5.4s, v23.4s, v31.s[0]
-	BLT group2next6
 	WORD $0x4fbf11e2 // fmla v2.4s, v15.4s, v31.s[1]
 	WORD $0x4fbf12e6 // fmla v6.4s, v23.4s, v31.s[1]
-
-group2next6:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V8.H8, V0.H8, V16.H8
 	VZIP2 V20.H8, V0.H8, V24.H8
 	WORD $0x4f991201 // fmla v1.4s, v16.4s, v25.s[0]
 	WORD $0x4f991305 // fmla v5.4s, v24.4s, v25.s[0]
-	BLT group2next7
 	WORD $0x4fb91202 // fmla v2.4s, v16.4s, v25.s[1]
 	WORD $0x4fb91306 // fmla v6.4s, v24.4s, v25.s[1]
-
-group2next7:
 	SUB R3<<3, R4, R4
 	WORD $0x3cf469e3 // ldr q3, [x15, x20]
 	WORD $0x3cf46a04 // ldr q4, [x16, x20]
@@ -20530,88 +20386,64 @@ group2next7:
 	VZIP1 V17.H8, V0.H8, V21.H8
 	WORD $0x4f991169 // fmla v9.4s, v11.4s, v25.s[0]
 	WORD $0x4f9912ad // fmla v13.4s, v21.4s, v25.s[0]
-	BLT group2next8
 	WORD $0x4fb9116a // fmla v10.4s, v11.4s, v25.s[1]
 	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
-
-group2next8:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V4.H8, V0.H8, V12.H8
 	VZIP1 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9a1189 // fmla v9.4s, v12.4s, v26.s[0]
 	WORD $0x4f9a12cd // fmla v13.4s, v22.4s, v26.s[0]
-	BLT group2next9
 	WORD $0x4fba118a // fmla v10.4s, v12.4s, v26.s[1]
 	WORD $0x4fba12ce // fmla v14.4s, v22.4s, v26.s[1]
-
-group2next9:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V7.H8, V0.H8, V15.H8
 	VZIP1 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9b11e9 // fmla v9.4s, v15.4s, v27.s[0]
 	WORD $0x4f9b12ed // fmla v13.4s, v23.4s, v27.s[0]
-	BLT group2next10
 	WORD $0x4fbb11ea // fmla v10.4s, v15.4s, v27.s[1]
 	WORD $0x4fbb12ee // fmla v14.4s, v23.4s, v27.s[1]
-
-group2next10:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V8.H8, V0.H8, V16.H8
 	VZIP1 V20.H8, V0.H8, V24.H8
 	WORD $0x4f9c1209 // fmla v9.4s, v16.4s, v28.s[0]
 	WORD $0x4f9c130d // fmla v13.4s, v24.4s, v28.s[0]
-	BLT group2next11
 	WORD $0x4fbc120a // fmla v10.4s, v16.4s, v28.s[1]
 	WORD $0x4fbc130e // fmla v14.4s, v24.4s, v28.s[1]
-
-group2next11:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V3.H8, V0.H8, V11.H8
 	VZIP2 V17.H8, V0.H8, V21.H8
 	WORD $0x4f9d1169 // fmla v9.4s, v11.4s, v29.s[0]
 	WORD $0x4f9d12ad // fmla v13.4s, v21.4s, v29.s[0]
-	BLT group2next12
 	WORD $0x4fbd116a // fmla v10.4s, v11.4s, v29.s[1]
 	WORD $0x4fbd12ae // fmla v14.4s, v21.4s, v29.s[1]
-
-group2next12:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V4.H8, V0.H8, V12.H8
 	VZIP2 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9e1189 // fmla v9.4s, v12.4s, v30.s[0]
 	WORD $0x4f9e12cd // fmla v13.4s, v22.4s, v30.s[0]
-	BLT group2next13
 	WORD $0x4fbe118a // fmla v10.4s, v12.4s, v30.s[1]
 	WORD $0x4fbe12ce // fmla v14.4s, v22.4s, v30.s[1]
-
-group2next13:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V7.H8, V0.H8, V15.H8
 	VZIP2 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9f11e9 // fmla v9.4s, v15.4s, v31.s[0]
 	WORD $0x4f9f12ed // fmla v13.4s, v23.4s, v31.s[0]
-	BLT group2next14
 	WORD $0x4fbf11ea // fmla v10.4s, v15.4s, v31.s[1]
 	WORD $0x4fbf12ee // fmla v14.4s, v23.4s, v31.s[1]
-
-group2next14:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V8.H8, V0.H8, V16.H8
 	VZIP2 V20.H8, V0.H8, V24.H8
 	WORD $0x4f991209 // fmla v9.4s, v16.4s, v25.s[0]
 	WORD $0x4f99130d // fmla v13.4s, v24.4s, v25.s[0]
-	BLT group2next15
 	WORD $0x4fb9120a // fmla v10.4s, v16.4s, v25.s[1]
 	WORD $0x4fb9130e // fmla v14.4s, v24.4s, v25.s[1]
-
-group2next15:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -20620,8 +20452,6 @@ group2next15:
 	BNE group2step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group2first
-	MOVD q_cap+72(FP), R7
-	CMP $2, R7
 	FMOVQ local-256(SP), F3
 	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
 	FMOVQ local-224(SP), F4
@@ -20630,7 +20460,6 @@ group2next15:
 	WORD $0x4e29d4e9 // fadd v9.4s, v7.4s, v9.4s
 	FMOVQ local-160(SP), F8
 	WORD $0x4e2dd50d // fadd v13.4s, v8.4s, v13.4s
-	BLT group2next16
 	FMOVQ local-240(SP), F3
 	WORD $0x4e22d462 // fadd v2.4s, v3.4s, v2.4s
 	FMOVQ local-208(SP), F4
@@ -20640,32 +20469,341 @@ group2next15:
 	FMOVQ local-144(SP), F8
 	WORD $0x4e2ed50e // fadd v14.4s, v8.4s, v14.4s
 
-group2next16:
-
 group2first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group2store
-	MOVD q_cap+72(FP), R7
-	CMP $2, R7
 	FMOVQ F1, local-256(SP)
 	FMOVQ F5, local-224(SP)
 	FMOVQ F9, local-192(SP)
 	FMOVQ F13, local-160(SP)
-	BLT group2next17
 	FMOVQ F2, local-240(SP)
 	FMOVQ F6, local-208(SP)
 	FMOVQ F10, local-176(SP)
 	FMOVQ F14, local-144(SP)
-
-group2next17:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
 	B group2segment
 
 group2store:
 	B store
 
-	// 16 keys by 3 or 4 queries.
+	// 16 keys by 3 to 3 queries.
+group3:
+	MOVD q_base+56(FP), R4
+	ADD R5<<2, R4, R4
+	MOVD R13, R8
+	MOVD R12, R9
+	MOVD R14, R10
+	MOVD d+96(FP), R7
+	MOVD $0, R6
+	MOVD R6, s_cap+16(FP)
+
+group3segment:
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	MOVD $64, R6
+	CMP R7, R6
+	CSEL LT, R6, R7, R6
+	SUB R6, R7, R7
+	MOVD R7, k_cap+40(FP)
+	LSR $3, R6, R6
+	PCALIGN $32
+
+group3step:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group3ahead0
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group3ahead0:
+	PRFM (R8), PLDL1KEEP
+	PRFM (R9), PLDL2KEEP
+	PRFM 64(R8), PLDL1KEEP
+	PRFM 64(R9), PLDL2KEEP
+	ADD $128, R8, R8
+	ADD $128, R9, R9
+	SUBS $128, R10, R10
+	BNE group3ahead1
+	ADD R11, R8, R8
+	ADD R11, R9, R9
+	MOVD R14, R10
+
+group3ahead1:
+	FMOVQ (R15), F4
+	FMOVQ (R16), F8
+	FMOVQ (R19), F12
+	FMOVQ (R21), F16
+
+	// Transpose 4×4 matrices.
+	VTRN1 V8.H8, V4.H8, V17.H8
+	VTRN2 V8.H8, V4.H8, V18.H8
+	VTRN1 V16.H8, V12.H8, V19.H8
+	VTRN2 V16.H8, V12.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V4.S4
+	VTRN2 V19.S4, V17.S4, V12.S4
+	VTRN1 V20.S4, V18.S4, V8.S4
+	VTRN2 V20.S4, V18.S4, V16.S4
+	FMOVQ (R4), F21
+	ADD R3, R4, R4
+	VZIP1 V4.H8, V0.H8, V17.H8
+	WORD $0x4f951221 // fmla v1.4s, v17.4s, v21.s[0]
+	WORD $0x4fb51222 // fmla v2.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a23 // fmla v3.4s, v17.4s, v21.s[2]
+	FMOVQ (R4), F22
+	ADD R3, R4, R4
+	VZIP1 V8.H8, V0.H8, V18.H8
+	WORD $0x4f961241 // fmla v1.4s, v18.4s, v22.s[0]
+	WORD $0x4fb61242 // fmla v2.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a43 // fmla v3.4s, v18.4s, v22.s[2]
+	FMOVQ (R4), F23
+	ADD R3, R4, R4
+	VZIP1 V12.H8, V0.H8, V19.H8
+	WORD $0x4f971261 // fmla v1.4s, v19.4s, v23.s[0]
+	WORD $0x4fb71262 // fmla v2.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a63 // fmla v3.4s, v19.4s, v23.s[2]
+	FMOVQ (R4), F24
+	ADD R3, R4, R4
+	VZIP1 V16.H8, V0.H8, V20.H8
+	WORD $0x4f981281 // fmla v1.4s, v20.4s, v24.s[0]
+	WORD $0x4fb81282 // fmla v2.4s, v20.4s, v24.s[1]
+	WORD $0x4f981a83 // fmla v3.4s, v20.4s, v24.s[2]
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	VZIP2 V4.H8, V0.H8, V17.H8
+	WORD $0x4f991221 // fmla v1.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91222 // fmla v2.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a23 // fmla v3.4s, v17.4s, v25.s[2]
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	VZIP2 V8.H8, V0.H8, V18.H8
+	WORD $0x4f9a1241 // fmla v1.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1242 // fmla v2.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a43 // fmla v3.4s, v18.4s, v26.s[2]
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	VZIP2 V12.H8, V0.H8, V19.H8
+	WORD $0x4f9b1261 // fmla v1.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1262 // fmla v2.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a63 // fmla v3.4s, v19.4s, v27.s[2]
+	FMOVQ (R4), F28
+	ADD R3, R4, R4
+	VZIP2 V16.H8, V0.H8, V20.H8
+	WORD $0x4f9c1281 // fmla v1.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc1282 // fmla v2.4s, v20.4s, v28.s[1]
+	WORD $0x4f9c1a83 // fmla v3.4s, v20.4s, v28.s[2]
+	WORD $0x3cf169e4 // ldr q4, [x15, x17]
+	WORD $0x3cf16a08 // ldr q8, [x16, x17]
+	WORD $0x3cf16a6c // ldr q12, [x19, x17]
+	WORD $0x3cf16ab0 // ldr q16, [x21, x17]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V8.H8, V4.H8, V17.H8
+	VTRN2 V8.H8, V4.H8, V18.H8
+	VTRN1 V16.H8, V12.H8, V19.H8
+	VTRN2 V16.H8, V12.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V4.S4
+	VTRN2 V19.S4, V17.S4, V12.S4
+	VTRN1 V20.S4, V18.S4, V8.S4
+	VTRN2 V20.S4, V18.S4, V16.S4
+	VZIP1 V4.H8, V0.H8, V17.H8
+	WORD $0x4f951225 // fmla v5.4s, v17.4s, v21.s[0]
+	WORD $0x4fb51226 // fmla v6.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a27 // fmla v7.4s, v17.4s, v21.s[2]
+	VZIP1 V8.H8, V0.H8, V18.H8
+	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
+	WORD $0x4fb61246 // fmla v6.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
+	VZIP1 V12.H8, V0.H8, V19.H8
+	WORD $0x4f971265 // fmla v5.4s, v19.4s, v23.s[0]
+	WORD $0x4fb71266 // fmla v6.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a67 // fmla v7.4s, v19.4s, v23.s[2]
+	VZIP1 V16.H8, V0.H8, V20.H8
+	WORD $0x4f981285 // fmla v5.4s, v20.4s, v24.s[0]
+	WORD $0x4fb81286 // fmla v6.4s, v20.4s, v24.s[1]
+	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
+	VZIP2 V4.H8, V0.H8, V17.H8
+	WORD $0x4f991225 // fmla v5.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91226 // fmla v6.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a27 // fmla v7.4s, v17.4s, v25.s[2]
+	VZIP2 V8.H8, V0.H8, V18.H8
+	WORD $0x4f9a1245 // fmla v5.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1246 // fmla v6.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a47 // fmla v7.4s, v18.4s, v26.s[2]
+	VZIP2 V12.H8, V0.H8, V19.H8
+	WORD $0x4f9b1265 // fmla v5.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1266 // fmla v6.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a67 // fmla v7.4s, v19.4s, v27.s[2]
+	VZIP2 V16.H8, V0.H8, V20.H8
+	WORD $0x4f9c1285 // fmla v5.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc1286 // fmla v6.4s, v20.4s, v28.s[1]
+	WORD $0x4f9c1a87 // fmla v7.4s, v20.4s, v28.s[2]
+	WORD $0x3cf469e4 // ldr q4, [x15, x20]
+	WORD $0x3cf46a08 // ldr q8, [x16, x20]
+	WORD $0x3cf46a6c // ldr q12, [x19, x20]
+	WORD $0x3cf46ab0 // ldr q16, [x21, x20]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V8.H8, V4.H8, V17.H8
+	VTRN2 V8.H8, V4.H8, V18.H8
+	VTRN1 V16.H8, V12.H8, V19.H8
+	VTRN2 V16.H8, V12.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V4.S4
+	VTRN2 V19.S4, V17.S4, V12.S4
+	VTRN1 V20.S4, V18.S4, V8.S4
+	VTRN2 V20.S4, V18.S4, V16.S4
+	VZIP1 V4.H8, V0.H8, V17.H8
+	WORD $0x4f951229 // fmla v9.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5122a // fmla v10.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
+	VZIP1 V8.H8, V0.H8, V18.H8
+	WORD $0x4f961249 // fmla v9.4s, v18.4s, v22.s[0]
+	WORD $0x4fb6124a // fmla v10.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a4b // fmla v11.4s, v18.4s, v22.s[2]
+	VZIP1 V12.H8, V0.H8, V19.H8
+	WORD $0x4f971269 // fmla v9.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7126a // fmla v10.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a6b // fmla v11.4s, v19.4s, v23.s[2]
+	VZIP1 V16.H8, V0.H8, V20.H8
+	WORD $0x4f981289 // fmla v9.4s, v20.4s, v24.s[0]
+	WORD $0x4fb8128a // fmla v10.4s, v20.4s, v24.s[1]
+	WORD $0x4f981a8b // fmla v11.4s, v20.4s, v24.s[2]
+	VZIP2 V4.H8, V0.H8, V17.H8
+	WORD $0x4f991229 // fmla v9.4s, v17.4s, v25.s[0]
+	WORD $0x4fb9122a // fmla v10.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a2b // fmla v11.4s, v17.4s, v25.s[2]
+	VZIP2 V8.H8, V0.H8, V18.H8
+	WORD $0x4f9a1249 // fmla v9.4s, v18.4s, v26.s[0]
+	WORD $0x4fba124a // fmla v10.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a4b // fmla v11.4s, v18.4s, v26.s[2]
+	VZIP2 V12.H8, V0.H8, V19.H8
+	WORD $0x4f9b1269 // fmla v9.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb126a // fmla v10.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a6b // fmla v11.4s, v19.4s, v27.s[2]
+	VZIP2 V16.H8, V0.H8, V20.H8
+	WORD $0x4f9c1289 // fmla v9.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc128a // fmla v10.4s, v20.4s, v28.s[1]
+	WORD $0x4f9c1a8b // fmla v11.4s, v20.4s, v28.s[2]
+	WORD $0x3cf669e4 // ldr q4, [x15, x22]
+	WORD $0x3cf66a08 // ldr q8, [x16, x22]
+	WORD $0x3cf66a6c // ldr q12, [x19, x22]
+	WORD $0x3cf66ab0 // ldr q16, [x21, x22]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V8.H8, V4.H8, V17.H8
+	VTRN2 V8.H8, V4.H8, V18.H8
+	VTRN1 V16.H8, V12.H8, V19.H8
+	VTRN2 V16.H8, V12.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V4.S4
+	VTRN2 V19.S4, V17.S4, V12.S4
+	VTRN1 V20.S4, V18.S4, V8.S4
+	VTRN2 V20.S4, V18.S4, V16.S4
+	VZIP1 V4.H8, V0.H8, V17.H8
+	WORD $0x4f95122d // fmla v13.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a2f // fmla v15.4s, v17.4s, v21.s[2]
+	VZIP1 V8.H8, V0.H8, V18.H8
+	WORD $0x4f96124d // fmla v13.4s, v18.4s, v22.s[0]
+	WORD $0x4fb6124e // fmla v14.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a4f // fmla v15.4s, v18.4s, v22.s[2]
+	VZIP1 V12.H8, V0.H8, V19.H8
+	WORD $0x4f97126d // fmla v13.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a6f // fmla v15.4s, v19.4s, v23.s[2]
+	VZIP1 V16.H8, V0.H8, V20.H8
+	WORD $0x4f98128d // fmla v13.4s, v20.4s, v24.s[0]
+	WORD $0x4fb8128e // fmla v14.4s, v20.4s, v24.s[1]
+	WORD $0x4f981a8f // fmla v15.4s, v20.4s, v24.s[2]
+	VZIP2 V4.H8, V0.H8, V17.H8
+	WORD $0x4f99122d // fmla v13.4s, v17.4s, v25.s[0]
+	WORD $0x4fb9122e // fmla v14.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a2f // fmla v15.4s, v17.4s, v25.s[2]
+	VZIP2 V8.H8, V0.H8, V18.H8
+	WORD $0x4f9a124d // fmla v13.4s, v18.4s, v26.s[0]
+	WORD $0x4fba124e // fmla v14.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a4f // fmla v15.4s, v18.4s, v26.s[2]
+	VZIP2 V12.H8, V0.H8, V19.H8
+	WORD $0x4f9b126d // fmla v13.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb126e // fmla v14.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a6f // fmla v15.4s, v19.4s, v27.s[2]
+	VZIP2 V16.H8, V0.H8, V20.H8
+	WORD $0x4f9c128d // fmla v13.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc128e // fmla v14.4s, v20.4s, v28.s[1]
+	WORD $0x4f9c1a8f // fmla v15.4s, v20.4s, v28.s[2]
+	ADD $16, R15, R15
+	ADD $16, R16, R16
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	SUBS $1, R6, R6
+	BNE group3step
+	MOVD s_cap+16(FP), R7
+	CBZ R7, group3first
+	FMOVQ local-256(SP), F4
+	WORD $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
+	FMOVQ local-208(SP), F8
+	WORD $0x4e25d505 // fadd v5.4s, v8.4s, v5.4s
+	FMOVQ local-160(SP), F12
+	WORD $0x4e29d589 // fadd v9.4s, v12.4s, v9.4s
+	FMOVQ local-112(SP), F16
+	WORD $0x4e2dd60d // fadd v13.4s, v16.4s, v13.4s
+	FMOVQ local-240(SP), F4
+	WORD $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
+	FMOVQ local-192(SP), F8
+	WORD $0x4e26d506 // fadd v6.4s, v8.4s, v6.4s
+	FMOVQ local-144(SP), F12
+	WORD $0x4e2ad58a // fadd v10.4s, v12.4s, v10.4s
+	FMOVQ local-96(SP), F16
+	WORD $0x4e2ed60e // fadd v14.4s, v16.4s, v14.4s
+	FMOVQ local-224(SP), F4
+	WORD $0x4e23d483 // fadd v3.4s, v4.4s, v3.4s
+	FMOVQ local-176(SP), F8
+	WORD $0x4e27d507 // fadd v7.4s, v8.4s, v7.4s
+	FMOVQ local-128(SP), F12
+	WORD $0x4e2bd58b // fadd v11.4s, v12.4s, v11.4s
+	FMOVQ local-80(SP), F16
+	WORD $0x4e2fd60f // fadd v15.4s, v16.4s, v15.4s
+
+group3first:
+	MOVD k_cap+40(FP), R7
+	CBZ R7, group3store
+	FMOVQ F1, local-256(SP)
+	FMOVQ F5, local-208(SP)
+	FMOVQ F9, local-160(SP)
+	FMOVQ F13, local-112(SP)
+	FMOVQ F2, local-240(SP)
+	FMOVQ F6, local-192(SP)
+	FMOVQ F10, local-144(SP)
+	FMOVQ F14, local-96(SP)
+	FMOVQ F3, local-224(SP)
+	FMOVQ F7, local-176(SP)
+	FMOVQ F11, local-128(SP)
+	FMOVQ F15, local-80(SP)
+	MOVD $1, R6
+	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
+	B group3segment
+
+group3store:
+	B store
+
+	// 16 keys by 4 to 4 queries.
 group4:
 	MOVD q_base+56(FP), R4
 	ADD R5<<2, R4, R4
@@ -20728,8 +20866,6 @@ group4ahead0:
 	MOVD R14, R10
 
 group4ahead1:
-	MOVD q_cap+72(FP), R7
-	CMP $4, R7
 	FMOVQ (R15), F17
 	FMOVQ (R16), F18
 	FMOVQ (R19), F19
@@ -20750,80 +20886,56 @@ group4ahead1:
 	WORD $0x4f9912a1 // fmla v1.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912a2 // fmla v2.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aa3 // fmla v3.4s, v21.4s, v25.s[2]
-	BLT group4next0
 	WORD $0x4fb91aa4 // fmla v4.4s, v21.4s, v25.s[3]
-
-group4next0:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9a12c1 // fmla v1.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12c2 // fmla v2.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1ac3 // fmla v3.4s, v22.4s, v26.s[2]
-	BLT group4next1
 	WORD $0x4fba1ac4 // fmla v4.4s, v22.4s, v26.s[3]
-
-group4next1:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9b12e1 // fmla v1.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12e2 // fmla v2.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1ae3 // fmla v3.4s, v23.4s, v27.s[2]
-	BLT group4next2
 	WORD $0x4fbb1ae4 // fmla v4.4s, v23.4s, v27.s[3]
-
-group4next2:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V20.H8, V0.H8, V24.H8
 	WORD $0x4f9c1301 // fmla v1.4s, v24.4s, v28.s[0]
 	WORD $0x4fbc1302 // fmla v2.4s, v24.4s, v28.s[1]
 	WORD $0x4f9c1b03 // fmla v3.4s, v24.4s, v28.s[2]
-	BLT group4next3
 	WORD $0x4fbc1b04 // fmla v4.4s, v24.4s, v28.s[3]
-
-group4next3:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V17.H8, V0.H8, V21.H8
 	WORD $0x4f9d12a1 // fmla v1.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12a2 // fmla v2.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aa3 // fmla v3.4s, v21.4s, v29.s[2]
-	BLT group4next4
 	WORD $0x4fbd1aa4 // fmla v4.4s, v21.4s, v29.s[3]
-
-group4next4:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9e12c1 // fmla v1.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12c2 // fmla v2.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1ac3 // fmla v3.4s, v22.4s, v30.s[2]
-	BLT group4next5
 	WORD $0x4fbe1ac4 // fmla v4.4s, v22.4s, v30.s[3]
-
-group4next5:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9f12e1 // fmla v1.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12e2 // fmla v2.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1ae3 // fmla v3.4s, v23.4s, v31.s[2]
-	BLT group4next6
 	WORD $0x4fbf1ae4 // fmla v4.4s, v23.4s, v31.s[3]
-
-group4next6:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V20.H8, V0.H8, V24.H8
 	WORD $0x4f991301 // fmla v1.4s, v24.4s, v25.s[0]
 	WORD $0x4fb91302 // fmla v2.4s, v24.4s, v25.s[1]
 	WORD $0x4f991b03 // fmla v3.4s, v24.4s, v25.s[2]
-	BLT group4next7
 	WORD $0x4fb91b04 // fmla v4.4s, v24.4s, v25.s[3]
-
-group4next7:
 	SUB R3<<3, R4, R4
 	WORD $0x3cf169f1 // ldr q17, [x15, x17]
 	WORD $0x3cf16a12 // ldr q18, [x16, x17]
@@ -20845,80 +20957,56 @@ group4next7:
 	WORD $0x4f9912a5 // fmla v5.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912a6 // fmla v6.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aa7 // fmla v7.4s, v21.4s, v25.s[2]
-	BLT group4next8
 	WORD $0x4fb91aa8 // fmla v8.4s, v21.4s, v25.s[3]
-
-group4next8:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12c6 // fmla v6.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1ac7 // fmla v7.4s, v22.4s, v26.s[2]
-	BLT group4next9
 	WORD $0x4fba1ac8 // fmla v8.4s, v22.4s, v26.s[3]
-
-group4next9:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9b12e5 // fmla v5.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12e6 // fmla v6.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1ae7 // fmla v7.4s, v23.4s, v27.s[2]
-	BLT group4next10
 	WORD $0x4fbb1ae8 // fmla v8.4s, v23.4s, v27.s[3]
-
-group4next10:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V20.H8, V0.H8, V24.H8
 	WORD $0x4f9c1305 // fmla v5.4s, v24.4s, v28.s[0]
 	WORD $0x4fbc1306 // fmla v6.4s, v24.4s, v28.s[1]
 	WORD $0x4f9c1b07 // fmla v7.4s, v24.4s, v28.s[2]
-	BLT group4next11
 	WORD $0x4fbc1b08 // fmla v8.4s, v24.4s, v28.s[3]
-
-group4next11:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V17.H8, V0.H8, V21.H8
 	WORD $0x4f9d12a5 // fmla v5.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12a6 // fmla v6.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aa7 // fmla v7.4s, v21.4s, v29.s[2]
-	BLT group4next12
 	WORD $0x4fbd1aa8 // fmla v8.4s, v21.4s, v29.s[3]
-
-group4next12:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9e12c5 // fmla v5.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12c6 // fmla v6.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1ac7 // fmla v7.4s, v22.4s, v30.s[2]
-	BLT group4next13
 	WORD $0x4fbe1ac8 // fmla v8.4s, v22.4s, v30.s[3]
-
-group4next13:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9f12e5 // fmla v5.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12e6 // fmla v6.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1ae7 // fmla v7.4s, v23.4s, v31.s[2]
-	BLT group4next14
 	WORD $0x4fbf1ae8 // fmla v8.4s, v23.4s, v31.s[3]
-
-group4next14:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V20.H8, V0.H8, V24.H8
 	WORD $0x4f991305 // fmla v5.4s, v24.4s, v25.s[0]
 	WORD $0x4fb91306 // fmla v6.4s, v24.4s, v25.s[1]
 	WORD $0x4f991b07 // fmla v7.4s, v24.4s, v25.s[2]
-	BLT group4next15
 	WORD $0x4fb91b08 // fmla v8.4s, v24.4s, v25.s[3]
-
-group4next15:
 	SUB R3<<3, R4, R4
 	WORD $0x3cf469f1 // ldr q17, [x15, x20]
 	WORD $0x3cf46a12 // ldr q18, [x16, x20]
@@ -20940,80 +21028,56 @@ group4next15:
 	WORD $0x4f9912a9 // fmla v9.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912aa // fmla v10.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aab // fmla v11.4s, v21.4s, v25.s[2]
-	BLT group4next16
 	WORD $0x4fb91aac // fmla v12.4s, v21.4s, v25.s[3]
-
-group4next16:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9a12c9 // fmla v9.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12ca // fmla v10.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1acb // fmla v11.4s, v22.4s, v26.s[2]
-	BLT group4next17
 	WORD $0x4fba1acc // fmla v12.4s, v22.4s, v26.s[3]
-
-group4next17:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9b12e9 // fmla v9.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12ea // fmla v10.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1aeb // fmla v11.4s, v23.4s, v27.s[2]
-	BLT group4next18
 	WORD $0x4fbb1aec // fmla v12.4s, v23.4s, v27.s[3]
-
-group4next18:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V20.H8, V0.H8, V24.H8
 	WORD $0x4f9c1309 // fmla v9.4s, v24.4s, v28.s[0]
 	WORD $0x4fbc130a // fmla v10.4s, v24.4s, v28.s[1]
 	WORD $0x4f9c1b0b // fmla v11.4s, v24.4s, v28.s[2]
-	BLT group4next19
 	WORD $0x4fbc1b0c // fmla v12.4s, v24.4s, v28.s[3]
-
-group4next19:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V17.H8, V0.H8, V21.H8
 	WORD $0x4f9d12a9 // fmla v9.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12aa // fmla v10.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aab // fmla v11.4s, v21.4s, v29.s[2]
-	BLT group4next20
 	WORD $0x4fbd1aac // fmla v12.4s, v21.4s, v29.s[3]
-
-group4next20:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9e12c9 // fmla v9.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12ca // fmla v10.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1acb // fmla v11.4s, v22.4s, v30.s[2]
-	BLT group4next21
 	WORD $0x4fbe1acc // fmla v12.4s, v22.4s, v30.s[3]
-
-group4next21:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9f12e9 // fmla v9.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12ea // fmla v10.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1aeb // fmla v11.4s, v23.4s, v31.s[2]
-	BLT group4next22
 	WORD $0x4fbf1aec // fmla v12.4s, v23.4s, v31.s[3]
-
-group4next22:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V20.H8, V0.H8, V24.H8
 	WORD $0x4f991309 // fmla v9.4s, v24.4s, v25.s[0]
 	WORD $0x4fb9130a // fmla v10.4s, v24.4s, v25.s[1]
 	WORD $0x4f991b0b // fmla v11.4s, v24.4s, v25.s[2]
-	BLT group4next23
 	WORD $0x4fb91b0c // fmla v12.4s, v24.4s, v25.s[3]
-
-group4next23:
 	SUB R3<<3, R4, R4
 	WORD $0x3cf669f1 // ldr q17, [x15, x22]
 	WORD $0x3cf66a12 // ldr q18, [x16, x22]
@@ -21035,80 +21099,56 @@ group4next23:
 	WORD $0x4f9912ad // fmla v13.4s, v21.4s, v25.s[0]
 	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
 	WORD $0x4f991aaf // fmla v15.4s, v21.4s, v25.s[2]
-	BLT group4next24
 	WORD $0x4fb91ab0 // fmla v16.4s, v21.4s, v25.s[3]
-
-group4next24:
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP1 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9a12cd // fmla v13.4s, v22.4s, v26.s[0]
 	WORD $0x4fba12ce // fmla v14.4s, v22.4s, v26.s[1]
 	WORD $0x4f9a1acf // fmla v15.4s, v22.4s, v26.s[2]
-	BLT group4next25
 	WORD $0x4fba1ad0 // fmla v16.4s, v22.4s, v26.s[3]
-
-group4next25:
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
 	VZIP1 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9b12ed // fmla v13.4s, v23.4s, v27.s[0]
 	WORD $0x4fbb12ee // fmla v14.4s, v23.4s, v27.s[1]
 	WORD $0x4f9b1aef // fmla v15.4s, v23.4s, v27.s[2]
-	BLT group4next26
 	WORD $0x4fbb1af0 // fmla v16.4s, v23.4s, v27.s[3]
-
-group4next26:
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V20.H8, V0.H8, V24.H8
 	WORD $0x4f9c130d // fmla v13.4s, v24.4s, v28.s[0]
 	WORD $0x4fbc130e // fmla v14.4s, v24.4s, v28.s[1]
 	WORD $0x4f9c1b0f // fmla v15.4s, v24.4s, v28.s[2]
-	BLT group4next27
 	WORD $0x4fbc1b10 // fmla v16.4s, v24.4s, v28.s[3]
-
-group4next27:
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V17.H8, V0.H8, V21.H8
 	WORD $0x4f9d12ad // fmla v13.4s, v21.4s, v29.s[0]
 	WORD $0x4fbd12ae // fmla v14.4s, v21.4s, v29.s[1]
 	WORD $0x4f9d1aaf // fmla v15.4s, v21.4s, v29.s[2]
-	BLT group4next28
 	WORD $0x4fbd1ab0 // fmla v16.4s, v21.4s, v29.s[3]
-
-group4next28:
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V18.H8, V0.H8, V22.H8
 	WORD $0x4f9e12cd // fmla v13.4s, v22.4s, v30.s[0]
 	WORD $0x4fbe12ce // fmla v14.4s, v22.4s, v30.s[1]
 	WORD $0x4f9e1acf // fmla v15.4s, v22.4s, v30.s[2]
-	BLT group4next29
 	WORD $0x4fbe1ad0 // fmla v16.4s, v22.4s, v30.s[3]
-
-group4next29:
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V19.H8, V0.H8, V23.H8
 	WORD $0x4f9f12ed // fmla v13.4s, v23.4s, v31.s[0]
 	WORD $0x4fbf12ee // fmla v14.4s, v23.4s, v31.s[1]
 	WORD $0x4f9f1aef // fmla v15.4s, v23.4s, v31.s[2]
-	BLT group4next30
 	WORD $0x4fbf1af0 // fmla v16.4s, v23.4s, v31.s[3]
-
-group4next30:
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V20.H8, V0.H8, V24.H8
 	WORD $0x4f99130d // fmla v13.4s, v24.4s, v25.s[0]
 	WORD $0x4fb9130e // fmla v14.4s, v24.4s, v25.s[1]
 	WORD $0x4f991b0f // fmla v15.4s, v24.4s, v25.s[2]
-	BLT group4next31
 	WORD $0x4fb91b10 // fmla v16.4s, v24.4s, v25.s[3]
-
-group4next31:
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -21117,8 +21157,6 @@ group4next31:
 	BNE group4step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group4first
-	MOVD q_cap+72(FP), R7
-	CMP $4, R7
 	FMOVQ local-256(SP), F17
 	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
 	FMOVQ local-192(SP), F18
@@ -21143,7 +21181,6 @@ group4next31:
 	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
 	FMOVQ local-32(SP), F20
 	WORD $0x4e2fd68f // fadd v15.4s, v20.4s, v15.4s
-	BLT group4next32
 	FMOVQ local-208(SP), F17
 	WORD $0x4e24d624 // fadd v4.4s, v17.4s, v4.4s
 	FMOVQ local-144(SP), F18
@@ -21153,13 +21190,9 @@ group4next31:
 	FMOVQ local-16(SP), F20
 	WORD $0x4e30d690 // fadd v16.4s, v20.4s, v16.4s
 
-group4next32:
-
 group4first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group4store
-	MOVD q_cap+72(FP), R7
-	CMP $4, R7
 	FMOVQ F1, local-256(SP)
 	FMOVQ F5, local-192(SP)
 	FMOVQ F9, local-128(SP)
@@ -21172,15 +21205,13 @@ group4first:
 	FMOVQ F7, local-160(SP)
 	FMOVQ F11, local-96(SP)
 	FMOVQ F15, local-32(SP)
-	BLT group4next33
 	FMOVQ F4, local-208(SP)
 	FMOVQ F8, local-144(SP)
 	FMOVQ F12, local-80(SP)
 	FMOVQ F16, local-16(SP)
-
-group4next33:
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
+	MOVD k_cap+40(FP), R7
 	B group4segment
 
 group4store:
@@ -21369,7 +21400,8 @@ TEXT ·skinnyPVBF16NEON(SB), NOSPLIT, $0-160
 	MOVD ldp+88(FP), R3
 	LSL $2, R3, R3
 	MOVD m+104(FP), R4
-	MOVBU load+120(FP), R5
+	MOVBU load+120(FP), R7
+	MOVD R7, o_len+8(FP)
 	MOVD next_base+128(FP), R19
 	MOVD dv+112(FP), R20
 	LSL $1, R20, R20
@@ -21392,35 +21424,35 @@ dense:
 rows:
 
 turn:
-	MOVD R4, R9
-	CMP $16, R9
+	MOVD R4, R8
+	CMP $16, R8
 	BLE short
-	MOVD $16, R9
+	MOVD $16, R8
 
 short:
 	MOVD R19, R13
 	MOVD R17, R14
 	MOVD R20, R15
-	MOVD dv+112(FP), R11
-	MOVD $0, R10
-	MOVD n+96(FP), R8
-	CMP $4, R8
+	MOVD dv+112(FP), R10
+	MOVD $0, R9
+	MOVD n+96(FP), R7
+	CMP $4, R7
 	BGT half
 
 line:
-	SUBS $16, R11, R11
+	SUBS $16, R10, R10
 	BLT lineend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $4, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $4, R12
 	BGE linegroup4
-	CMP $3, R8
+	CMP $3, R12
 	BGE linegroup3
-	CMP $2, R8
+	CMP $2, R12
 	BGE linegroup2
 
 	// 1 queries.
@@ -21428,22 +21460,23 @@ linegroup:
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
-	CBZ R5, linegroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	FMOVQ 32(R6), F3
-	FMOVQ 48(R6), F4
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
+	FMOVQ 32(R5), F3
+	FMOVQ 48(R5), F4
 
 linegroup1zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $2, R8, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $2, R7, R7
 	BLT linegroup1turnend
 	PCALIGN $32
 
@@ -21459,11 +21492,11 @@ linegroup1turn:
 	MOVD R20, R15
 
 linegroup1ahead:
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	FMOVS (R7), F13
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVS (R6), F13
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V5.H8, V0.H8, V7.H8
 	VZIP2 V5.H8, V0.H8, V8.H8
 	VZIP1 V6.H8, V0.H8, V9.H8
@@ -21472,11 +21505,11 @@ linegroup1ahead:
 	WORD $0x4f8d1102 // fmla v2.4s, v8.4s, v13.s[0]
 	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
 	WORD $0x4f8d1144 // fmla v4.4s, v10.4s, v13.s[0]
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	FMOVS (R7), F13
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVS (R6), F13
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V5.H8, V0.H8, V7.H8
 	VZIP2 V5.H8, V0.H8, V8.H8
 	VZIP1 V6.H8, V0.H8, V9.H8
@@ -21485,21 +21518,21 @@ linegroup1ahead:
 	WORD $0x4f8d1102 // fmla v2.4s, v8.4s, v13.s[0]
 	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
 	WORD $0x4f8d1144 // fmla v4.4s, v10.4s, v13.s[0]
-	SUBS $2, R8, R8
+	SUBS $2, R7, R7
 	BGE linegroup1turn
 
 linegroup1turnend:
-	ADD $2, R8, R8
-	SUBS $1, R8, R8
+	ADD $2, R7, R7
+	SUBS $1, R7, R7
 	BLT linegroup1stepend
 	PCALIGN $32
 
 linegroup1step:
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	FMOVS (R7), F13
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVS (R6), F13
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V5.H8, V0.H8, V7.H8
 	VZIP2 V5.H8, V0.H8, V8.H8
 	VZIP1 V6.H8, V0.H8, V9.H8
@@ -21508,21 +21541,21 @@ linegroup1step:
 	WORD $0x4f8d1102 // fmla v2.4s, v8.4s, v13.s[0]
 	WORD $0x4f8d1123 // fmla v3.4s, v9.4s, v13.s[0]
 	WORD $0x4f8d1144 // fmla v4.4s, v10.4s, v13.s[0]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup1step
 
 linegroup1stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	FMOVQ F3, 32(R6)
-	FMOVQ F4, 48(R6)
-	ADD $1, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	FMOVQ F3, 32(R5)
+	FMOVQ F4, 48(R5)
+	ADD $1, R11, R11
 	B linenext
 
 	// 2 queries.
@@ -21535,27 +21568,28 @@ linegroup2:
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
-	CBZ R5, linegroup2zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	FMOVQ 32(R6), F3
-	FMOVQ 48(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	FMOVQ 32(R6), F7
-	FMOVQ 48(R6), F8
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup2zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
+	FMOVQ 32(R5), F3
+	FMOVQ 48(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVQ 32(R5), F7
+	FMOVQ 48(R5), F8
 
 linegroup2zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $2, R8, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $2, R7, R7
 	BLT linegroup2turnend
 	PCALIGN $32
 
@@ -21571,11 +21605,11 @@ linegroup2turn:
 	MOVD R20, R15
 
 linegroup2ahead:
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	FMOVQ (R7), F17
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	FMOVQ (R6), F17
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V9.H8, V0.H8, V11.H8
 	VZIP2 V9.H8, V0.H8, V12.H8
 	VZIP1 V10.H8, V0.H8, V13.H8
@@ -21588,11 +21622,11 @@ linegroup2ahead:
 	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
 	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
 	WORD $0x4fb111c8 // fmla v8.4s, v14.4s, v17.s[1]
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	FMOVQ (R7), F17
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	FMOVQ (R6), F17
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V9.H8, V0.H8, V11.H8
 	VZIP2 V9.H8, V0.H8, V12.H8
 	VZIP1 V10.H8, V0.H8, V13.H8
@@ -21605,21 +21639,21 @@ linegroup2ahead:
 	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
 	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
 	WORD $0x4fb111c8 // fmla v8.4s, v14.4s, v17.s[1]
-	SUBS $2, R8, R8
+	SUBS $2, R7, R7
 	BGE linegroup2turn
 
 linegroup2turnend:
-	ADD $2, R8, R8
-	SUBS $1, R8, R8
+	ADD $2, R7, R7
+	SUBS $1, R7, R7
 	BLT linegroup2stepend
 	PCALIGN $32
 
 linegroup2step:
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	FMOVQ (R7), F17
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	FMOVQ (R6), F17
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V9.H8, V0.H8, V11.H8
 	VZIP2 V9.H8, V0.H8, V12.H8
 	VZIP1 V10.H8, V0.H8, V13.H8
@@ -21632,26 +21666,26 @@ linegroup2step:
 	WORD $0x4fb11186 // fmla v6.4s, v12.4s, v17.s[1]
 	WORD $0x4fb111a7 // fmla v7.4s, v13.4s, v17.s[1]
 	WORD $0x4fb111c8 // fmla v8.4s, v14.4s, v17.s[1]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup2step
 
 linegroup2stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	FMOVQ F3, 32(R6)
-	FMOVQ F4, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	FMOVQ F7, 32(R6)
-	FMOVQ F8, 48(R6)
-	ADD $2, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	FMOVQ F3, 32(R5)
+	FMOVQ F4, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	FMOVQ F7, 32(R5)
+	FMOVQ F8, 48(R5)
+	ADD $2, R11, R11
 	B linenext
 
 	// 3 queries.
@@ -21668,32 +21702,33 @@ linegroup3:
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
-	CBZ R5, linegroup3zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	FMOVQ 32(R6), F3
-	FMOVQ 48(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	FMOVQ 32(R6), F7
-	FMOVQ 48(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	FMOVQ 32(R6), F11
-	FMOVQ 48(R6), F12
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup3zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
+	FMOVQ 32(R5), F3
+	FMOVQ 48(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVQ 32(R5), F7
+	FMOVQ 48(R5), F8
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	FMOVQ 32(R5), F11
+	FMOVQ 48(R5), F12
 
 linegroup3zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $2, R8, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $2, R7, R7
 	BLT linegroup3turnend
 	PCALIGN $32
 
@@ -21709,11 +21744,11 @@ linegroup3turn:
 	MOVD R20, R15
 
 linegroup3ahead:
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	FMOVQ (R7), F21
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+	FMOVQ (R6), F21
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V13.H8, V0.H8, V15.H8
 	VZIP2 V13.H8, V0.H8, V16.H8
 	VZIP1 V14.H8, V0.H8, V17.H8
@@ -21730,11 +21765,11 @@ linegroup3ahead:
 	WORD $0x4f951a0a // fmla v10.4s, v16.4s, v21.s[2]
 	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
 	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	FMOVQ (R7), F21
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+	FMOVQ (R6), F21
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V13.H8, V0.H8, V15.H8
 	VZIP2 V13.H8, V0.H8, V16.H8
 	VZIP1 V14.H8, V0.H8, V17.H8
@@ -21751,21 +21786,21 @@ linegroup3ahead:
 	WORD $0x4f951a0a // fmla v10.4s, v16.4s, v21.s[2]
 	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
 	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
-	SUBS $2, R8, R8
+	SUBS $2, R7, R7
 	BGE linegroup3turn
 
 linegroup3turnend:
-	ADD $2, R8, R8
-	SUBS $1, R8, R8
+	ADD $2, R7, R7
+	SUBS $1, R7, R7
 	BLT linegroup3stepend
 	PCALIGN $32
 
 linegroup3step:
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	FMOVQ (R7), F21
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+	FMOVQ (R6), F21
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V13.H8, V0.H8, V15.H8
 	VZIP2 V13.H8, V0.H8, V16.H8
 	VZIP1 V14.H8, V0.H8, V17.H8
@@ -21782,31 +21817,31 @@ linegroup3step:
 	WORD $0x4f951a0a // fmla v10.4s, v16.4s, v21.s[2]
 	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
 	WORD $0x4f951a4c // fmla v12.4s, v18.4s, v21.s[2]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup3step
 
 linegroup3stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	FMOVQ F3, 32(R6)
-	FMOVQ F4, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	FMOVQ F7, 32(R6)
-	FMOVQ F8, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	FMOVQ F11, 32(R6)
-	FMOVQ F12, 48(R6)
-	ADD $3, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	FMOVQ F3, 32(R5)
+	FMOVQ F4, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	FMOVQ F7, 32(R5)
+	FMOVQ F8, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F9, (R5)
+	FMOVQ F10, 16(R5)
+	FMOVQ F11, 32(R5)
+	FMOVQ F12, 48(R5)
+	ADD $3, R11, R11
 	B linenext
 
 	// 4 queries.
@@ -21827,37 +21862,38 @@ linegroup4:
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
-	CBZ R5, linegroup4zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	FMOVQ 32(R6), F3
-	FMOVQ 48(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	FMOVQ 32(R6), F7
-	FMOVQ 48(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	FMOVQ 32(R6), F11
-	FMOVQ 48(R6), F12
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	FMOVQ 32(R6), F15
-	FMOVQ 48(R6), F16
+	MOVD o_len+8(FP), R7
+	CBZ R7, linegroup4zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
+	FMOVQ 32(R5), F3
+	FMOVQ 48(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	FMOVQ 32(R5), F7
+	FMOVQ 48(R5), F8
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	FMOVQ 32(R5), F11
+	FMOVQ 48(R5), F12
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+	FMOVQ 32(R5), F15
+	FMOVQ 48(R5), F16
 
 linegroup4zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $2, R8, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	SUBS $2, R7, R7
 	BLT linegroup4turnend
 	PCALIGN $32
 
@@ -21873,11 +21909,11 @@ linegroup4turn:
 	MOVD R20, R15
 
 linegroup4ahead:
-	FMOVQ (R6), F17
-	FMOVQ 16(R6), F18
-	FMOVQ (R7), F25
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F17
+	FMOVQ 16(R5), F18
+	FMOVQ (R6), F25
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V17.H8, V0.H8, V19.H8
 	VZIP2 V17.H8, V0.H8, V20.H8
 	VZIP1 V18.H8, V0.H8, V21.H8
@@ -21898,11 +21934,11 @@ linegroup4ahead:
 	WORD $0x4fb91a8e // fmla v14.4s, v20.4s, v25.s[3]
 	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
 	WORD $0x4fb91ad0 // fmla v16.4s, v22.4s, v25.s[3]
-	FMOVQ (R6), F17
-	FMOVQ 16(R6), F18
-	FMOVQ (R7), F25
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F17
+	FMOVQ 16(R5), F18
+	FMOVQ (R6), F25
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V17.H8, V0.H8, V19.H8
 	VZIP2 V17.H8, V0.H8, V20.H8
 	VZIP1 V18.H8, V0.H8, V21.H8
@@ -21923,21 +21959,21 @@ linegroup4ahead:
 	WORD $0x4fb91a8e // fmla v14.4s, v20.4s, v25.s[3]
 	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
 	WORD $0x4fb91ad0 // fmla v16.4s, v22.4s, v25.s[3]
-	SUBS $2, R8, R8
+	SUBS $2, R7, R7
 	BGE linegroup4turn
 
 linegroup4turnend:
-	ADD $2, R8, R8
-	SUBS $1, R8, R8
+	ADD $2, R7, R7
+	SUBS $1, R7, R7
 	BLT linegroup4stepend
 	PCALIGN $32
 
 linegroup4step:
-	FMOVQ (R6), F17
-	FMOVQ 16(R6), F18
-	FMOVQ (R7), F25
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F17
+	FMOVQ 16(R5), F18
+	FMOVQ (R6), F25
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V17.H8, V0.H8, V19.H8
 	VZIP2 V17.H8, V0.H8, V20.H8
 	VZIP1 V18.H8, V0.H8, V21.H8
@@ -21958,84 +21994,81 @@ linegroup4step:
 	WORD $0x4fb91a8e // fmla v14.4s, v20.4s, v25.s[3]
 	WORD $0x4fb91aaf // fmla v15.4s, v21.4s, v25.s[3]
 	WORD $0x4fb91ad0 // fmla v16.4s, v22.4s, v25.s[3]
-	SUBS $1, R8, R8
+	SUBS $1, R7, R7
 	BGE linegroup4step
 
 linegroup4stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	FMOVQ F3, 32(R6)
-	FMOVQ F4, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	FMOVQ F7, 32(R6)
-	FMOVQ F8, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	FMOVQ F11, 32(R6)
-	FMOVQ F12, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F13, (R6)
-	FMOVQ F14, 16(R6)
-	FMOVQ F15, 32(R6)
-	FMOVQ F16, 48(R6)
-	ADD $4, R12, R12
+	ADD $1, R7, R7
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	FMOVQ F3, 32(R5)
+	FMOVQ F4, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	FMOVQ F7, 32(R5)
+	FMOVQ F8, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F9, (R5)
+	FMOVQ F10, 16(R5)
+	FMOVQ F11, 32(R5)
+	FMOVQ F12, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F13, (R5)
+	FMOVQ F14, 16(R5)
+	FMOVQ F15, 32(R5)
+	FMOVQ F16, 48(R5)
+	ADD $4, R11, R11
 	B linenext
 
 linenext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT linegroup
-	ADD $16, R10, R10
+	ADD $16, R9, R9
 	B line
 
 lineend:
-	ADD $16, R11, R11
+	ADD $16, R10, R10
 
 half:
-	SUBS $8, R11, R11
+	SUBS $8, R10, R10
 	BLT halfend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 halfgroup:
-	MOVD n+96(FP), R8
-	SUB R12, R8, R8
-	CMP $8, R8
+	MOVD n+96(FP), R12
+	SUB R11, R12, R12
+	CMP $7, R12
 	BGE halfgroup8
-	CMP $7, R8
-	BGE halfgroup7
-	CMP $6, R8
+	CMP $5, R12
 	BGE halfgroup6
-	CMP $5, R8
-	BGE halfgroup5
 
 	// 1 queries.
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
-	CBZ R5, halfgroup1zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
+	MOVD o_len+8(FP), R7
+	CBZ R7, halfgroup1zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
 
 halfgroup1zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup1end
-	TST $3, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, halfgroup1end
+	TST $3, R7
 	BNE halfgroup1step
 
 halfgroup1turn:
@@ -22053,129 +22086,28 @@ halfgroup1ahead:
 	PCALIGN $32
 
 halfgroup1step:
-	FMOVQ (R6), F3
-	FMOVS (R7), F8
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F3
+	FMOVS (R6), F8
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V3.H8, V0.H8, V4.H8
 	VZIP2 V3.H8, V0.H8, V5.H8
 	WORD $0x4f881081 // fmla v1.4s, v4.4s, v8.s[0]
 	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
-	SUB $1, R8, R8
-	TST $3, R8
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE halfgroup1step
-	CBNZ R8, halfgroup1turn
+	CBNZ R7, halfgroup1turn
 
 halfgroup1end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	ADD $1, R12, R12
-	B halfnext
-
-	// 5 queries.
-halfgroup5:
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	CBZ R5, halfgroup5zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-
-halfgroup5zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup5end
-	TST $3, R8
-	BNE halfgroup5step
-
-halfgroup5turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup5ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup5ahead:
-	PCALIGN $32
-
-halfgroup5step:
-	FMOVQ (R6), F11
-	FMOVQ (R7), F16
-	FMOVQ 16(R7), F17
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V11.H8, V0.H8, V12.H8
-	VZIP2 V11.H8, V0.H8, V13.H8
-	WORD $0x4f901181 // fmla v1.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a2 // fmla v2.4s, v13.4s, v16.s[0]
-	WORD $0x4fb01183 // fmla v3.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a4 // fmla v4.4s, v13.4s, v16.s[1]
-	WORD $0x4f901985 // fmla v5.4s, v12.4s, v16.s[2]
-	WORD $0x4f9019a6 // fmla v6.4s, v13.4s, v16.s[2]
-	WORD $0x4fb01987 // fmla v7.4s, v12.4s, v16.s[3]
-	WORD $0x4fb019a8 // fmla v8.4s, v13.4s, v16.s[3]
-	WORD $0x4f911189 // fmla v9.4s, v12.4s, v17.s[0]
-	WORD $0x4f9111aa // fmla v10.4s, v13.4s, v17.s[0]
-	SUB $1, R8, R8
-	TST $3, R8
-	BNE halfgroup5step
-	CBNZ R8, halfgroup5turn
-
-halfgroup5end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD $5, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	ADD $1, R11, R11
 	B halfnext
 
 	// 6 queries.
@@ -22192,36 +22124,41 @@ halfgroup6:
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
-	CBZ R5, halfgroup6zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
+	MOVD o_len+8(FP), R7
+	CBZ R7, halfgroup6zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $6, R12
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	ADD R6<<2, R5, R5
+	BLT halfgroup6next0
+	FMOVQ (R5), F11
+	FMOVQ 16(R5), F12
+
+halfgroup6next0:
 
 halfgroup6zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup6end
-	TST $3, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, halfgroup6end
+	TST $3, R7
 	BNE halfgroup6step
 
 halfgroup6turn:
@@ -22239,13 +22176,14 @@ halfgroup6ahead:
 	PCALIGN $32
 
 halfgroup6step:
-	FMOVQ (R6), F13
-	FMOVQ (R7), F18
-	FMOVQ 16(R7), F19
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F13
+	FMOVQ (R6), F18
+	FMOVQ 16(R6), F19
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V13.H8, V0.H8, V14.H8
 	VZIP2 V13.H8, V0.H8, V15.H8
+	CMP $6, R12
 	WORD $0x4f9211c1 // fmla v1.4s, v14.4s, v18.s[0]
 	WORD $0x4f9211e2 // fmla v2.4s, v15.4s, v18.s[0]
 	WORD $0x4fb211c3 // fmla v3.4s, v14.4s, v18.s[1]
@@ -22256,158 +22194,44 @@ halfgroup6step:
 	WORD $0x4fb219e8 // fmla v8.4s, v15.4s, v18.s[3]
 	WORD $0x4f9311c9 // fmla v9.4s, v14.4s, v19.s[0]
 	WORD $0x4f9311ea // fmla v10.4s, v15.4s, v19.s[0]
+	BLT halfgroup6next1
 	WORD $0x4fb311cb // fmla v11.4s, v14.4s, v19.s[1]
 	WORD $0x4fb311ec // fmla v12.4s, v15.4s, v19.s[1]
-	SUB $1, R8, R8
-	TST $3, R8
+
+halfgroup6next1:
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE halfgroup6step
-	CBNZ R8, halfgroup6turn
+	CBNZ R7, halfgroup6turn
 
 halfgroup6end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD $6, R12, R12
-	B halfnext
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $6, R12
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F9, (R5)
+	FMOVQ F10, 16(R5)
+	ADD R6<<2, R5, R5
+	BLT halfgroup6next2
+	FMOVQ F11, (R5)
+	FMOVQ F12, 16(R5)
 
-	// 7 queries.
-halfgroup7:
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	CBZ R5, halfgroup7zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-
-halfgroup7zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup7end
-	TST $3, R8
-	BNE halfgroup7step
-
-halfgroup7turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup7ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup7ahead:
-	PCALIGN $32
-
-halfgroup7step:
-	FMOVQ (R6), F15
-	FMOVQ (R7), F20
-	FMOVQ 16(R7), F21
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V15.H8, V0.H8, V16.H8
-	VZIP2 V15.H8, V0.H8, V17.H8
-	WORD $0x4f941201 // fmla v1.4s, v16.4s, v20.s[0]
-	WORD $0x4f941222 // fmla v2.4s, v17.4s, v20.s[0]
-	WORD $0x4fb41203 // fmla v3.4s, v16.4s, v20.s[1]
-	WORD $0x4fb41224 // fmla v4.4s, v17.4s, v20.s[1]
-	WORD $0x4f941a05 // fmla v5.4s, v16.4s, v20.s[2]
-	WORD $0x4f941a26 // fmla v6.4s, v17.4s, v20.s[2]
-	WORD $0x4fb41a07 // fmla v7.4s, v16.4s, v20.s[3]
-	WORD $0x4fb41a28 // fmla v8.4s, v17.4s, v20.s[3]
-	WORD $0x4f951209 // fmla v9.4s, v16.4s, v21.s[0]
-	WORD $0x4f95122a // fmla v10.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5120b // fmla v11.4s, v16.4s, v21.s[1]
-	WORD $0x4fb5122c // fmla v12.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a0d // fmla v13.4s, v16.4s, v21.s[2]
-	WORD $0x4f951a2e // fmla v14.4s, v17.4s, v21.s[2]
-	SUB $1, R8, R8
-	TST $3, R8
-	BNE halfgroup7step
-	CBNZ R8, halfgroup7turn
-
-halfgroup7end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F13, (R6)
-	FMOVQ F14, 16(R6)
-	ADD $7, R12, R12
+halfgroup6next2:
+	ADD $6, R11, R11
 	B halfnext
 
 	// 8 queries.
@@ -22428,42 +22252,47 @@ halfgroup8:
 	VMOVI $0, V14.B16
 	VMOVI $0, V15.B16
 	VMOVI $0, V16.B16
-	CBZ R5, halfgroup8zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F15
-	FMOVQ 16(R6), F16
+	MOVD o_len+8(FP), R7
+	CBZ R7, halfgroup8zero
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $8, R12
+	FMOVQ (R5), F1
+	FMOVQ 16(R5), F2
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F11
+	FMOVQ 16(R5), F12
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+	ADD R6<<2, R5, R5
+	BLT halfgroup8next0
+	FMOVQ (R5), F15
+	FMOVQ 16(R5), F16
+
+halfgroup8next0:
 
 halfgroup8zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	CBZ R8, halfgroup8end
-	TST $3, R8
+	ADD R9<<1, R0, R5
+	ADD R11<<2, R2, R6
+	MOVD R8, R7
+	CBZ R7, halfgroup8end
+	TST $3, R7
 	BNE halfgroup8step
 
 halfgroup8turn:
@@ -22481,13 +22310,14 @@ halfgroup8ahead:
 	PCALIGN $32
 
 halfgroup8step:
-	FMOVQ (R6), F17
-	FMOVQ (R7), F22
-	FMOVQ 16(R7), F23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	FMOVQ (R5), F17
+	FMOVQ (R6), F22
+	FMOVQ 16(R6), F23
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VZIP1 V17.H8, V0.H8, V18.H8
 	VZIP2 V17.H8, V0.H8, V19.H8
+	CMP $8, R12
 	WORD $0x4f961241 // fmla v1.4s, v18.4s, v22.s[0]
 	WORD $0x4f961262 // fmla v2.4s, v19.4s, v22.s[0]
 	WORD $0x4fb61243 // fmla v3.4s, v18.4s, v22.s[1]
@@ -22502,56 +22332,64 @@ halfgroup8step:
 	WORD $0x4fb7126c // fmla v12.4s, v19.4s, v23.s[1]
 	WORD $0x4f971a4d // fmla v13.4s, v18.4s, v23.s[2]
 	WORD $0x4f971a6e // fmla v14.4s, v19.4s, v23.s[2]
+	BLT halfgroup8next1
 	WORD $0x4fb71a4f // fmla v15.4s, v18.4s, v23.s[3]
 	WORD $0x4fb71a70 // fmla v16.4s, v19.4s, v23.s[3]
-	SUB $1, R8, R8
-	TST $3, R8
+
+halfgroup8next1:
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE halfgroup8step
-	CBNZ R8, halfgroup8turn
+	CBNZ R7, halfgroup8turn
 
 halfgroup8end:
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F13, (R6)
-	FMOVQ F14, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F15, (R6)
-	FMOVQ F16, 16(R6)
-	ADD $8, R12, R12
+	MOVD ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD o_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $8, R12
+	FMOVQ F1, (R5)
+	FMOVQ F2, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F9, (R5)
+	FMOVQ F10, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F11, (R5)
+	FMOVQ F12, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F13, (R5)
+	FMOVQ F14, 16(R5)
+	ADD R6<<2, R5, R5
+	BLT halfgroup8next2
+	FMOVQ F15, (R5)
+	FMOVQ F16, 16(R5)
+
+halfgroup8next2:
+	ADD $8, R11, R11
 	B halfnext
 
 halfnext:
-	MOVD n+96(FP), R8
-	CMP R8, R12
+	MOVD n+96(FP), R7
+	CMP R7, R11
 	BLT halfgroup
-	ADD $8, R10, R10
+	ADD $8, R9, R9
 	B half
 
 halfend:
-	ADD $8, R11, R11
-	MOVD $1, R5
-	SUBS R9, R4, R4
+	ADD $8, R10, R10
+	MOVD $1, R7
+	MOVD R7, o_len+8(FP)
+	SUBS R8, R4, R4
 	BEQ done
 	ADD R1<<4, R0, R0
 	ADD R3<<4, R2, R2
@@ -22621,15 +22459,15 @@ tile:
 whole:
 	MOVD $0, R5
 
-	// A group of up to 4 queries. Up to 2 take a loop of their own.
+	// A group of up to 4 queries.
 group:
 	MOVD a_N+120(FP), R7
 	SUB R5, R7, R7
 	MOVD R7, a_Q_cap+112(FP)
-	CMP $2, R7
-	BGT group4
+	CMP $3, R7
+	BGE group4
 
-	// 16 keys by 1 or 2 queries.
+	// 16 keys by 1 to 2 queries.
 	MOVD a_Q_base+96(FP), R4
 	ADD R5<<2, R4, R4
 	MOVD R13, R8
@@ -23349,12 +23187,13 @@ group2first:
 group2next33:
 	MOVD $1, R6
 	MOVD R6, a_S_cap+16(FP)
+	MOVD a_K_cap+40(FP), R7
 	B group2segment
 
 group2store:
 	B store
 
-	// 16 keys by 3 or 4 queries.
+	// 16 keys by 3 to 4 queries.
 group4:
 	MOVD a_Q_base+96(FP), R4
 	ADD R5<<2, R4, R4
@@ -24397,6 +24236,7 @@ group4first:
 group4next65:
 	MOVD $1, R6
 	MOVD R6, a_S_cap+16(FP)
+	MOVD a_K_cap+40(FP), R7
 	B group4segment
 
 group4store:
@@ -24589,7 +24429,8 @@ TEXT ·skinnyPVInt8NEON(SB), NOSPLIT, $0-200
 	MOVD a_Ldp+128(FP), R3
 	LSL $2, R3, R3
 	MOVD a_M+144(FP), R4
-	MOVBU a_Load+160(FP), R5
+	MOVBU a_Load+160(FP), R7
+	MOVD R7, a_O_len+8(FP)
 	MOVD a_Next_base+168(FP), R19
 	MOVD a_Dv+152(FP), R20
 	MOVD a_Far+192(FP), R21
@@ -24613,10 +24454,10 @@ rows:
 	LSL $2, R24, R24
 
 turn:
-	MOVD R4, R9
-	CMP $16, R9
+	MOVD R4, R8
+	CMP $16, R8
 	BLE short
-	MOVD $16, R9
+	MOVD $16, R8
 
 short:
 	MOVD R19, R13
@@ -24624,26 +24465,26 @@ short:
 	MOVD R20, R15
 	MOVD R21, R22
 	MOVD a_Group+96(FP), R25
-	MOVD a_Dv+152(FP), R11
-	MOVD $0, R10
-	MOVD a_N+136(FP), R8
-	CMP $4, R8
+	MOVD a_Dv+152(FP), R10
+	MOVD $0, R9
+	MOVD a_N+136(FP), R7
+	CMP $4, R7
 	BGT half
 
 line:
-	SUBS $16, R11, R11
+	SUBS $16, R10, R10
 	BLT lineend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 linegroup:
-	MOVD a_N+136(FP), R8
-	SUB R12, R8, R8
-	CMP $4, R8
+	MOVD a_N+136(FP), R12
+	SUB R11, R12, R12
+	CMP $4, R12
 	BGE linegroup4
-	CMP $3, R8
+	CMP $3, R12
 	BGE linegroup3
-	CMP $2, R8
+	CMP $2, R12
 	BGE linegroup2
 
 	// 1 queries.
@@ -24651,24 +24492,25 @@ linegroup:
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
-	CBZ R5, linegroup1zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	FMOVQ 32(R6), F5
-	FMOVQ 48(R6), F6
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, linegroup1zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	FMOVQ 32(R5), F5
+	FMOVQ 48(R5), F6
 
 linegroup1zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, linegroup1end
-	TST $3, R8
+	MOVD R8, R7
+	CBZ R7, linegroup1end
+	TST $3, R7
 	BNE linegroup1step
 
 linegroup1turn:
@@ -24686,12 +24528,12 @@ linegroup1ahead:
 	PCALIGN $32
 
 linegroup1step:
-	FMOVQ (R6), F7
-	FMOVS (R7), F14
+	FMOVQ (R5), F7
+	FMOVS (R6), F14
 	VLD1R (R23), [V13.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V7.B16, V7.B16
 	VZIP1 V1.B16, V7.B16, V12.B16
 	VZIP1 V1.H8, V12.H8, V8.H8
@@ -24711,22 +24553,22 @@ linegroup1step:
 	WORD $0x4f8e1124 // fmla v4.4s, v9.4s, v14.s[0]
 	WORD $0x4f8e1145 // fmla v5.4s, v10.4s, v14.s[0]
 	WORD $0x4f8e1166 // fmla v6.4s, v11.4s, v14.s[0]
-	SUB $1, R8, R8
-	TST $3, R8
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE linegroup1step
-	CBNZ R8, linegroup1turn
+	CBNZ R7, linegroup1turn
 
 linegroup1end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	FMOVQ F5, 32(R6)
-	FMOVQ F6, 48(R6)
-	ADD $1, R12, R12
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	FMOVQ F5, 32(R5)
+	FMOVQ F6, 48(R5)
+	ADD $1, R11, R11
 	B linenext
 
 	// 2 queries.
@@ -24739,29 +24581,30 @@ linegroup2:
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
-	CBZ R5, linegroup2zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	FMOVQ 32(R6), F5
-	FMOVQ 48(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	FMOVQ 32(R6), F9
-	FMOVQ 48(R6), F10
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, linegroup2zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	FMOVQ 32(R5), F5
+	FMOVQ 48(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	FMOVQ 32(R5), F9
+	FMOVQ 48(R5), F10
 
 linegroup2zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, linegroup2end
-	TST $3, R8
+	MOVD R8, R7
+	CBZ R7, linegroup2end
+	TST $3, R7
 	BNE linegroup2step
 
 linegroup2turn:
@@ -24779,12 +24622,12 @@ linegroup2ahead:
 	PCALIGN $32
 
 linegroup2step:
-	FMOVQ (R6), F11
-	FMOVQ (R7), F18
+	FMOVQ (R5), F11
+	FMOVQ (R6), F18
 	VLD1R (R23), [V17.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V11.B16, V11.B16
 	VZIP1 V1.B16, V11.B16, V16.B16
 	VZIP1 V1.H8, V16.H8, V12.H8
@@ -24808,27 +24651,27 @@ linegroup2step:
 	WORD $0x4fb211a8 // fmla v8.4s, v13.4s, v18.s[1]
 	WORD $0x4fb211c9 // fmla v9.4s, v14.4s, v18.s[1]
 	WORD $0x4fb211ea // fmla v10.4s, v15.4s, v18.s[1]
-	SUB $1, R8, R8
-	TST $3, R8
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE linegroup2step
-	CBNZ R8, linegroup2turn
+	CBNZ R7, linegroup2turn
 
 linegroup2end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	FMOVQ F5, 32(R6)
-	FMOVQ F6, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	FMOVQ F9, 32(R6)
-	FMOVQ F10, 48(R6)
-	ADD $2, R12, R12
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	FMOVQ F5, 32(R5)
+	FMOVQ F6, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	FMOVQ F9, 32(R5)
+	FMOVQ F10, 48(R5)
+	ADD $2, R11, R11
 	B linenext
 
 	// 3 queries.
@@ -24845,34 +24688,35 @@ linegroup3:
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
-	CBZ R5, linegroup3zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	FMOVQ 32(R6), F5
-	FMOVQ 48(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	FMOVQ 32(R6), F9
-	FMOVQ 48(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	FMOVQ 32(R6), F13
-	FMOVQ 48(R6), F14
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, linegroup3zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	FMOVQ 32(R5), F5
+	FMOVQ 48(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	FMOVQ 32(R5), F9
+	FMOVQ 48(R5), F10
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F11
+	FMOVQ 16(R5), F12
+	FMOVQ 32(R5), F13
+	FMOVQ 48(R5), F14
 
 linegroup3zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, linegroup3end
-	TST $3, R8
+	MOVD R8, R7
+	CBZ R7, linegroup3end
+	TST $3, R7
 	BNE linegroup3step
 
 linegroup3turn:
@@ -24890,12 +24734,12 @@ linegroup3ahead:
 	PCALIGN $32
 
 linegroup3step:
-	FMOVQ (R6), F15
-	FMOVQ (R7), F22
+	FMOVQ (R5), F15
+	FMOVQ (R6), F22
 	VLD1R (R23), [V21.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V15.B16, V15.B16
 	VZIP1 V1.B16, V15.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V16.H8
@@ -24923,32 +24767,32 @@ linegroup3step:
 	WORD $0x4f961a2c // fmla v12.4s, v17.4s, v22.s[2]
 	WORD $0x4f961a4d // fmla v13.4s, v18.4s, v22.s[2]
 	WORD $0x4f961a6e // fmla v14.4s, v19.4s, v22.s[2]
-	SUB $1, R8, R8
-	TST $3, R8
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE linegroup3step
-	CBNZ R8, linegroup3turn
+	CBNZ R7, linegroup3turn
 
 linegroup3end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	FMOVQ F5, 32(R6)
-	FMOVQ F6, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	FMOVQ F9, 32(R6)
-	FMOVQ F10, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	FMOVQ F13, 32(R6)
-	FMOVQ F14, 48(R6)
-	ADD $3, R12, R12
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	FMOVQ F5, 32(R5)
+	FMOVQ F6, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	FMOVQ F9, 32(R5)
+	FMOVQ F10, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F11, (R5)
+	FMOVQ F12, 16(R5)
+	FMOVQ F13, 32(R5)
+	FMOVQ F14, 48(R5)
+	ADD $3, R11, R11
 	B linenext
 
 	// 4 queries.
@@ -24969,39 +24813,40 @@ linegroup4:
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
 	VMOVI $0, V18.B16
-	CBZ R5, linegroup4zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	FMOVQ 32(R6), F5
-	FMOVQ 48(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	FMOVQ 32(R6), F9
-	FMOVQ 48(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	FMOVQ 32(R6), F13
-	FMOVQ 48(R6), F14
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F15
-	FMOVQ 16(R6), F16
-	FMOVQ 32(R6), F17
-	FMOVQ 48(R6), F18
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, linegroup4zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	FMOVQ 32(R5), F5
+	FMOVQ 48(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	FMOVQ 32(R5), F9
+	FMOVQ 48(R5), F10
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F11
+	FMOVQ 16(R5), F12
+	FMOVQ 32(R5), F13
+	FMOVQ 48(R5), F14
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F15
+	FMOVQ 16(R5), F16
+	FMOVQ 32(R5), F17
+	FMOVQ 48(R5), F18
 
 linegroup4zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, linegroup4end
-	TST $3, R8
+	MOVD R8, R7
+	CBZ R7, linegroup4end
+	TST $3, R7
 	BNE linegroup4step
 
 linegroup4turn:
@@ -25019,12 +24864,12 @@ linegroup4ahead:
 	PCALIGN $32
 
 linegroup4step:
-	FMOVQ (R6), F19
-	FMOVQ (R7), F26
+	FMOVQ (R5), F19
+	FMOVQ (R6), F26
 	VLD1R (R23), [V25.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V19.B16, V19.B16
 	VZIP1 V1.B16, V19.B16, V24.B16
 	VZIP1 V1.H8, V24.H8, V20.H8
@@ -25056,44 +24901,44 @@ linegroup4step:
 	WORD $0x4fba1ab0 // fmla v16.4s, v21.4s, v26.s[3]
 	WORD $0x4fba1ad1 // fmla v17.4s, v22.4s, v26.s[3]
 	WORD $0x4fba1af2 // fmla v18.4s, v23.4s, v26.s[3]
-	SUB $1, R8, R8
-	TST $3, R8
+	SUB $1, R7, R7
+	TST $3, R7
 	BNE linegroup4step
-	CBNZ R8, linegroup4turn
+	CBNZ R7, linegroup4turn
 
 linegroup4end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	FMOVQ F5, 32(R6)
-	FMOVQ F6, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	FMOVQ F9, 32(R6)
-	FMOVQ F10, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	FMOVQ F13, 32(R6)
-	FMOVQ F14, 48(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F15, (R6)
-	FMOVQ F16, 16(R6)
-	FMOVQ F17, 32(R6)
-	FMOVQ F18, 48(R6)
-	ADD $4, R12, R12
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	FMOVQ F5, 32(R5)
+	FMOVQ F6, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	FMOVQ F9, 32(R5)
+	FMOVQ F10, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F11, (R5)
+	FMOVQ F12, 16(R5)
+	FMOVQ F13, 32(R5)
+	FMOVQ F14, 48(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F15, (R5)
+	FMOVQ F16, 16(R5)
+	FMOVQ F17, 32(R5)
+	FMOVQ F18, 48(R5)
+	ADD $4, R11, R11
 	B linenext
 
 linenext:
-	MOVD a_N+136(FP), R8
-	CMP R8, R12
+	MOVD a_N+136(FP), R7
+	CMP R7, R11
 	BLT linegroup
-	ADD $16, R10, R10
+	ADD $16, R9, R9
 	SUBS $16, R25, R25
 	BNE line
 	ADD $4, R22, R22
@@ -25101,45 +24946,42 @@ linenext:
 	B line
 
 lineend:
-	ADD $16, R11, R11
+	ADD $16, R10, R10
 
 half:
-	SUBS $8, R11, R11
+	SUBS $8, R10, R10
 	BLT halfend
-	MOVD $0, R12
+	MOVD $0, R11
 
 	// The largest group of queries that there is code for.
 halfgroup:
-	MOVD a_N+136(FP), R8
-	SUB R12, R8, R8
-	CMP $8, R8
+	MOVD a_N+136(FP), R12
+	SUB R11, R12, R12
+	CMP $7, R12
 	BGE halfgroup8
-	CMP $7, R8
-	BGE halfgroup7
-	CMP $6, R8
+	CMP $5, R12
 	BGE halfgroup6
-	CMP $5, R8
-	BGE halfgroup5
 
 	// 1 queries.
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
-	CBZ R5, halfgroup1zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, halfgroup1zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
 
 halfgroup1zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, halfgroup1end
-	TST $7, R8
+	MOVD R8, R7
+	CBZ R7, halfgroup1end
+	TST $7, R7
 	BNE halfgroup1step
 
 halfgroup1turn:
@@ -25157,12 +24999,12 @@ halfgroup1ahead:
 	PCALIGN $32
 
 halfgroup1step:
-	FMOVD (R6), F5
-	FMOVS (R7), F10
+	FMOVD (R5), F5
+	FMOVS (R6), F10
 	VLD1R (R23), [V9.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V5.B16, V5.B16
 	VZIP1 V1.B16, V5.B16, V8.B16
 	VZIP1 V1.H8, V8.H8, V6.H8
@@ -25173,130 +25015,20 @@ halfgroup1step:
 	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
 	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
 	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
-	SUB $1, R8, R8
-	TST $7, R8
+	SUB $1, R7, R7
+	TST $7, R7
 	BNE halfgroup1step
-	CBNZ R8, halfgroup1turn
+	CBNZ R7, halfgroup1turn
 
 halfgroup1end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD $1, R12, R12
-	B halfnext
-
-	// 5 queries.
-halfgroup5:
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	CBZ R5, halfgroup5zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-
-halfgroup5zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, halfgroup5end
-	TST $7, R8
-	BNE halfgroup5step
-
-halfgroup5turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup5ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup5ahead:
-	PCALIGN $32
-
-halfgroup5step:
-	FMOVD (R6), F13
-	FMOVQ (R7), F18
-	FMOVQ 16(R7), F19
-	VLD1R (R23), [V17.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V13.B16, V13.B16
-	VZIP1 V1.B16, V13.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V14.H8
-	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
-	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	VZIP2 V1.H8, V16.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e31ddef // fmul v15.4s, v15.4s, v17.4s
-	WORD $0x4f9211c3 // fmla v3.4s, v14.4s, v18.s[0]
-	WORD $0x4f9211e4 // fmla v4.4s, v15.4s, v18.s[0]
-	WORD $0x4fb211c5 // fmla v5.4s, v14.4s, v18.s[1]
-	WORD $0x4fb211e6 // fmla v6.4s, v15.4s, v18.s[1]
-	WORD $0x4f9219c7 // fmla v7.4s, v14.4s, v18.s[2]
-	WORD $0x4f9219e8 // fmla v8.4s, v15.4s, v18.s[2]
-	WORD $0x4fb219c9 // fmla v9.4s, v14.4s, v18.s[3]
-	WORD $0x4fb219ea // fmla v10.4s, v15.4s, v18.s[3]
-	WORD $0x4f9311cb // fmla v11.4s, v14.4s, v19.s[0]
-	WORD $0x4f9311ec // fmla v12.4s, v15.4s, v19.s[0]
-	SUB $1, R8, R8
-	TST $7, R8
-	BNE halfgroup5step
-	CBNZ R8, halfgroup5turn
-
-halfgroup5end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD $5, R12, R12
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	ADD $1, R11, R11
 	B halfnext
 
 	// 6 queries.
@@ -25313,37 +25045,42 @@ halfgroup6:
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
 	VMOVI $0, V14.B16
-	CBZ R5, halfgroup6zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, halfgroup6zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $6, R12
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F11
+	FMOVQ 16(R5), F12
+	ADD R6<<2, R5, R5
+	BLT halfgroup6next0
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+
+halfgroup6next0:
 
 halfgroup6zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, halfgroup6end
-	TST $7, R8
+	MOVD R8, R7
+	CBZ R7, halfgroup6end
+	TST $7, R7
 	BNE halfgroup6step
 
 halfgroup6turn:
@@ -25361,13 +25098,13 @@ halfgroup6ahead:
 	PCALIGN $32
 
 halfgroup6step:
-	FMOVD (R6), F15
-	FMOVQ (R7), F20
-	FMOVQ 16(R7), F21
+	FMOVD (R5), F15
+	FMOVQ (R6), F20
+	FMOVQ 16(R6), F21
 	VLD1R (R23), [V19.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V15.B16, V15.B16
 	VZIP1 V1.B16, V15.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V16.H8
@@ -25376,6 +25113,7 @@ halfgroup6step:
 	VZIP2 V1.H8, V18.H8, V17.H8
 	WORD $0x4ea2d631 // fsub v17.4s, v17.4s, v2.4s
 	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
+	CMP $6, R12
 	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
 	WORD $0x4f941224 // fmla v4.4s, v17.4s, v20.s[0]
 	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
@@ -25386,167 +25124,44 @@ halfgroup6step:
 	WORD $0x4fb41a2a // fmla v10.4s, v17.4s, v20.s[3]
 	WORD $0x4f95120b // fmla v11.4s, v16.4s, v21.s[0]
 	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
+	BLT halfgroup6next1
 	WORD $0x4fb5120d // fmla v13.4s, v16.4s, v21.s[1]
 	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
-	SUB $1, R8, R8
-	TST $7, R8
+
+halfgroup6next1:
+	SUB $1, R7, R7
+	TST $7, R7
 	BNE halfgroup6step
-	CBNZ R8, halfgroup6turn
+	CBNZ R7, halfgroup6turn
 
 halfgroup6end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F13, (R6)
-	FMOVQ F14, 16(R6)
-	ADD $6, R12, R12
-	B halfnext
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $6, R12
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F9, (R5)
+	FMOVQ F10, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F11, (R5)
+	FMOVQ F12, 16(R5)
+	ADD R6<<2, R5, R5
+	BLT halfgroup6next2
+	FMOVQ F13, (R5)
+	FMOVQ F14, 16(R5)
 
-	// 7 queries.
-halfgroup7:
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	CBZ R5, halfgroup7zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F15
-	FMOVQ 16(R6), F16
-
-halfgroup7zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, halfgroup7end
-	TST $7, R8
-	BNE halfgroup7step
-
-halfgroup7turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup7ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup7ahead:
-	PCALIGN $32
-
-halfgroup7step:
-	FMOVD (R6), F17
-	FMOVQ (R7), F22
-	FMOVQ 16(R7), F23
-	VLD1R (R23), [V21.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V17.B16, V17.B16
-	VZIP1 V1.B16, V17.B16, V20.B16
-	VZIP1 V1.H8, V20.H8, V18.H8
-	WORD $0x4ea2d652 // fsub v18.4s, v18.4s, v2.4s
-	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
-	VZIP2 V1.H8, V20.H8, V19.H8
-	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
-	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
-	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
-	WORD $0x4f961264 // fmla v4.4s, v19.4s, v22.s[0]
-	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
-	WORD $0x4fb61266 // fmla v6.4s, v19.4s, v22.s[1]
-	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
-	WORD $0x4f961a68 // fmla v8.4s, v19.4s, v22.s[2]
-	WORD $0x4fb61a49 // fmla v9.4s, v18.4s, v22.s[3]
-	WORD $0x4fb61a6a // fmla v10.4s, v19.4s, v22.s[3]
-	WORD $0x4f97124b // fmla v11.4s, v18.4s, v23.s[0]
-	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7124d // fmla v13.4s, v18.4s, v23.s[1]
-	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
-	WORD $0x4f971a70 // fmla v16.4s, v19.4s, v23.s[2]
-	SUB $1, R8, R8
-	TST $7, R8
-	BNE halfgroup7step
-	CBNZ R8, halfgroup7turn
-
-halfgroup7end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F13, (R6)
-	FMOVQ F14, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F15, (R6)
-	FMOVQ F16, 16(R6)
-	ADD $7, R12, R12
+halfgroup6next2:
+	ADD $6, R11, R11
 	B halfnext
 
 	// 8 queries.
@@ -25567,43 +25182,48 @@ halfgroup8:
 	VMOVI $0, V16.B16
 	VMOVI $0, V17.B16
 	VMOVI $0, V18.B16
-	CBZ R5, halfgroup8zero
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F11
-	FMOVQ 16(R6), F12
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F13
-	FMOVQ 16(R6), F14
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F15
-	FMOVQ 16(R6), F16
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F17
-	FMOVQ 16(R6), F18
+	MOVD a_O_len+8(FP), R7
+	CBZ R7, halfgroup8zero
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $8, R12
+	FMOVQ (R5), F3
+	FMOVQ 16(R5), F4
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F5
+	FMOVQ 16(R5), F6
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F7
+	FMOVQ 16(R5), F8
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F9
+	FMOVQ 16(R5), F10
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F11
+	FMOVQ 16(R5), F12
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F13
+	FMOVQ 16(R5), F14
+	ADD R6<<2, R5, R5
+	FMOVQ (R5), F15
+	FMOVQ 16(R5), F16
+	ADD R6<<2, R5, R5
+	BLT halfgroup8next0
+	FMOVQ (R5), F17
+	FMOVQ 16(R5), F18
+
+halfgroup8next0:
 
 halfgroup8zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
+	ADD R9<<0, R0, R5
+	ADD R11<<2, R2, R6
 	MOVD R22, R23
-	MOVD R9, R8
-	CBZ R8, halfgroup8end
-	TST $7, R8
+	MOVD R8, R7
+	CBZ R7, halfgroup8end
+	TST $7, R7
 	BNE halfgroup8step
 
 halfgroup8turn:
@@ -25621,13 +25241,13 @@ halfgroup8ahead:
 	PCALIGN $32
 
 halfgroup8step:
-	FMOVD (R6), F19
-	FMOVQ (R7), F24
-	FMOVQ 16(R7), F25
+	FMOVD (R5), F19
+	FMOVQ (R6), F24
+	FMOVQ 16(R6), F25
 	VLD1R (R23), [V23.S4]
 	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
+	ADD R1, R5, R5
+	ADD R3, R6, R6
 	VEOR V0.B16, V19.B16, V19.B16
 	VZIP1 V1.B16, V19.B16, V22.B16
 	VZIP1 V1.H8, V22.H8, V20.H8
@@ -25636,6 +25256,7 @@ halfgroup8step:
 	VZIP2 V1.H8, V22.H8, V21.H8
 	WORD $0x4ea2d6b5 // fsub v21.4s, v21.4s, v2.4s
 	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
+	CMP $8, R12
 	WORD $0x4f981283 // fmla v3.4s, v20.4s, v24.s[0]
 	WORD $0x4f9812a4 // fmla v4.4s, v21.4s, v24.s[0]
 	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
@@ -25650,50 +25271,57 @@ halfgroup8step:
 	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
 	WORD $0x4f991a8f // fmla v15.4s, v20.4s, v25.s[2]
 	WORD $0x4f991ab0 // fmla v16.4s, v21.4s, v25.s[2]
+	BLT halfgroup8next1
 	WORD $0x4fb91a91 // fmla v17.4s, v20.4s, v25.s[3]
 	WORD $0x4fb91ab2 // fmla v18.4s, v21.4s, v25.s[3]
-	SUB $1, R8, R8
-	TST $7, R8
+
+halfgroup8next1:
+	SUB $1, R7, R7
+	TST $7, R7
 	BNE halfgroup8step
-	CBNZ R8, halfgroup8turn
+	CBNZ R7, halfgroup8turn
 
 halfgroup8end:
-	MOVD a_Ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD a_O_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F11, (R6)
-	FMOVQ F12, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F13, (R6)
-	FMOVQ F14, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F15, (R6)
-	FMOVQ F16, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F17, (R6)
-	FMOVQ F18, 16(R6)
-	ADD $8, R12, R12
+	MOVD a_Ldo+24(FP), R6
+	MUL R6, R11, R5
+	ADD R9, R5, R5
+	MOVD a_O_base+0(FP), R7
+	ADD R5<<2, R7, R5
+	CMP $8, R12
+	FMOVQ F3, (R5)
+	FMOVQ F4, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F5, (R5)
+	FMOVQ F6, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F7, (R5)
+	FMOVQ F8, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F9, (R5)
+	FMOVQ F10, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F11, (R5)
+	FMOVQ F12, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F13, (R5)
+	FMOVQ F14, 16(R5)
+	ADD R6<<2, R5, R5
+	FMOVQ F15, (R5)
+	FMOVQ F16, 16(R5)
+	ADD R6<<2, R5, R5
+	BLT halfgroup8next2
+	FMOVQ F17, (R5)
+	FMOVQ F18, 16(R5)
+
+halfgroup8next2:
+	ADD $8, R11, R11
 	B halfnext
 
 halfnext:
-	MOVD a_N+136(FP), R8
-	CMP R8, R12
+	MOVD a_N+136(FP), R7
+	CMP R7, R11
 	BLT halfgroup
-	ADD $8, R10, R10
+	ADD $8, R9, R9
 	SUBS $8, R25, R25
 	BNE half
 	ADD $4, R22, R22
@@ -25701,9 +25329,10 @@ halfnext:
 	B half
 
 halfend:
-	ADD $8, R11, R11
-	MOVD $1, R5
-	SUBS R9, R4, R4
+	ADD $8, R10, R10
+	MOVD $1, R7
+	MOVD R7, a_O_len+8(FP)
+	SUBS R8, R4, R4
 	BEQ done
 	ADD R1<<4, R0, R0
 	ADD R3<<4, R2, R2

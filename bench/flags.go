@@ -198,9 +198,9 @@ func parseTiers(list string) ([]kernel.Tier, error) {
 		if list == "" {
 			break
 		}
-		t, unavailable := tier.Named(name, "-tiers")
-		if unavailable != nil {
-			return nil, fmt.Errorf("-tiers: tier %q: %s", name, unavailable.Reason)
+		t, bad := tier.Named(name, "-tiers")
+		if bad != nil {
+			return nil, fmt.Errorf("%s: tier %s, want %s", bad.Where, bad.Got, bad.Want)
 		}
 		if t := kernel.Tier(t.Handle()); !slices.Contains(found, t) {
 			found = append(found, t)

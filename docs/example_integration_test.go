@@ -190,17 +190,20 @@ func Example_errors() {
 	}
 
 	err := call(nil)
-	if bad, ok := errors.AsType[*kernel.ArgumentError](err); ok {
-		fmt.Println("a bug of this program:", bad.Arg, "does not fit")
+	if errors.Is(err, kernel.ErrArgument) {
+		fmt.Println("a bug of this program:", err)
 	}
 	_, err = kernel.TierNamed("avx1024")
-	if bad, ok := errors.AsType[*kernel.TierError](err); ok {
-		fmt.Println("a wrong setting:", bad.Source, bad.Tier)
+	if bad, ok := errors.AsType[*kernel.Error](err); ok && bad.Kind == kernel.ErrTier {
+		fmt.Println("a wrong setting:", bad.Where, "is", bad.Got)
+	}
+	if errors.Is(err, kernel.ErrMemory) {
+		fmt.Println("too large for this machine:", err)
 	}
 
 	// Output:
-	// a bug of this program: k does not fit
-	// a wrong setting: TierNamed avx1024
+	// a bug of this program: kernel.Attention: k: [B H L D] = [1 1 2 3] with strides [6 6 3] in 6 elements, want batch 1 and head size 4 as q has it
+	// a wrong setting: kernel.TierNamed: name is "avx1024"
 }
 
 // The tiers of this build and of this CPU.

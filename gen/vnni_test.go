@@ -159,7 +159,8 @@ type vnniBlock struct{ lanes []vnniLane }
 
 // A vnniLane is what a block has of a lane: weights are d·s·(number-offset) + m·t, with the s and t of each group.
 type vnniLane struct {
-	scale, minimum uint16 // binary16, or bfloat16
+	scale, minimum uint16     // binary16, or bfloat16
+	scales         [2]float32 // of formats that have them in place of scale and s
 	s, t           [2]int
 	numbers        [32]int
 }
@@ -173,6 +174,7 @@ func (c vnniCase) newLane(r *rand.Rand, lane int) (l vnniLane) {
 	}
 	l.scale, l.minimum = half(), half()
 	for i := range l.s {
+		l.scales[i] = float32(math.Ldexp(1+r.Float64(), r.IntN(60)-30))
 		l.s[i], l.t[i] = c.numbers.integer(r, lane), c.numbers.integer(r, lane+1)
 	}
 	for i := range l.numbers {
@@ -189,11 +191,18 @@ func (c vnniCase) encode(b vnniBlock) (to []byte) {
 		}
 	}
 	pair := func(p [2]int) uint16 { return uint16(uint8(p[0])) | uint16(uint8(p[1]))<<8 }
-	halves(func(l vnniLane) uint16 { return l.scale })
+	for i := 0; i < 2 && c.format.Float32Scales(); i++ {
+		for _, l := range b.lanes {
+			to = binary.LittleEndian.AppendUint32(to, math.Float32bits(l.scales[i]))
+		}
+	}
+	if !c.format.Float32Scales() {
+		halves(func(l vnniLane) uint16 { return l.scale })
+	}
 	if c.format.Offset() == 0 {
 		halves(func(l vnniLane) uint16 { return l.minimum })
 	}
-	if c.format.Grouped() {
+	if c.format.Grouped() && !c.format.Float32Scales() {
 		halves(func(l vnniLane) uint16 { return pair(l.s) })
 	}
 	if c.format.Grouped() && c.format.Offset() == 0 {
@@ -231,6 +240,14 @@ func (c vnniCase) add(acc float32, codes []int, d, scaledSum float32, l vnniLane
 			return -x
 		}
 		return x
+	}
+	if c.format.Float32Scales() {
+		var sums [2]int
+		for step, q := range codes {
+			sums[step/16] += q * (l.numbers[step] - c.format.Offset())
+		}
+		t := fma(float32(sums[1]), l.scales[1], 0)
+		return fma(fma(float32(sums[0]), l.scales[0], t), d, acc)
 	}
 	var sum, minima int
 	for step, q := range codes {

@@ -23,17 +23,17 @@ import (
 // default, and -0 is 0. Everything else is as in Attention.
 func Additive(out, q, k, v Tensor, weights []float32, opts *Options) error {
 	opts = cmp.Or(opts, &defaults)
-	t, err := selectTier(&opts.Exec)
+	t, err := selectTier("kernel.Additive", &opts.Exec)
 	if err != nil {
 		return err
 	}
 	c := newCall(scoring.Additive, &out, &q, &k, &v, &opts.Exec, &opts.Scoring, &opts.Outputs)
 	if f := c.check(); f != nil {
-		return argumentError(f)
+		return (*Error)(f.In("kernel.Additive"))
 	}
 	scale := float64(scoring.ScaleOr(opts.Scale, 1))
 	if f := c.checkWeights(weights, scale); f != nil {
-		return argumentError(f)
+		return (*Error)(f.In("kernel.Additive"))
 	}
 	if c.isEmpty() {
 		return nil
@@ -53,11 +53,11 @@ func Additive(out, q, k, v Tensor, weights []float32, opts *Options) error {
 // checkWeights reports weights that do not fit the call.
 func (c *call) checkWeights(weights []float32, scale float64) *check.Failure {
 	if d := c.q.Dim(3); len(weights) != d {
-		return &check.Failure{Arg: "weights", Got: fmt.Sprintf("%d numbers", len(weights)), Want: fmt.Sprintf("one for each of the %d of a query", d)}
+		return &check.Failure{Where: "weights", Got: fmt.Sprintf("%d numbers", len(weights)), Want: fmt.Sprintf("one for each of the %d of a query", d)}
 	}
 	for x, w := range weights {
 		if s := float64(w) * scale; !(math.Abs(s) <= 0x1p127) || !(math.Abs(float64(w)) <= 0x1p127) {
-			return &check.Failure{Arg: "weights", Got: fmt.Sprintf("%v at %d", w, x), Want: "finite numbers, multiplied by Options.Scale up to ±2^127"}
+			return &check.Failure{Where: "weights", Got: fmt.Sprintf("%v at %d", w, x), Want: "finite numbers, multiplied by Options.Scale up to ±2^127"}
 		}
 	}
 	in := view.MemoryOf(weights)
@@ -66,7 +66,7 @@ func (c *call) checkWeights(weights []float32, scale float64) *check.Failure {
 		overlaps = overlaps || in.Overlaps(t.Memory())
 	}
 	if overlaps {
-		return &check.Failure{Arg: "weights", Got: "memory that overlaps an output", Want: "memory of their own"}
+		return &check.Failure{Where: "weights", Got: "memory that overlaps an output", Want: "memory of their own"}
 	}
 	return nil
 }

@@ -41,16 +41,16 @@ const Contract = 4
 // Its workspace is O(threads), never O(Lq·Lk). Workers of the pool end soon after it,
 // see [Exec].
 //
-// Bad input gets an [*ArgumentError] or [*TierError], and out stays untouched.
+// Bad input gets an [*Error], and out stays untouched.
 func Attention(out, q, k, v Tensor, opts *Options) error {
 	opts = cmp.Or(opts, &defaults)
-	t, err := selectTier(&opts.Exec)
+	t, err := selectTier("kernel.Attention", &opts.Exec)
 	if err != nil {
 		return err
 	}
 	c := newCall(scoring.Attention, &out, &q, &k, &v, &opts.Exec, &opts.Scoring, &opts.Outputs)
 	if f := c.check(); f != nil {
-		return argumentError(f)
+		return (*Error)(f.In("kernel.Attention"))
 	}
 	if c.isEmpty() {
 		return nil

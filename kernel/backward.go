@@ -77,10 +77,10 @@ type BackwardOptions struct {
 // Gradients are overwritten, or added to with opts.Accumulate. The workspace then has room for the gradients of
 // k and v, on one thread for those of one key head, and for that of a bias which several pairs share.
 //
-// Bad input gets an [*ArgumentError] or [*TierError], and the gradients stay untouched.
+// Bad input gets an [*Error], and the gradients stay untouched.
 func AttentionBackward(grads Gradients, dout, q, k, v, lse Tensor, opts *BackwardOptions) error {
 	opts = cmp.Or(opts, &backwardDefaults)
-	t, err := selectTier(&opts.Exec)
+	t, err := selectTier("kernel.AttentionBackward", &opts.Exec)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func AttentionBackward(grads Gradients, dout, q, k, v, lse Tensor, opts *Backwar
 		lse:  lse.view(), grads: &grads, accumulate: opts.Accumulate,
 	}
 	if f := c.check(); f != nil {
-		return argumentError(f)
+		return (*Error)(f.In("kernel.AttentionBackward"))
 	}
 	if q.view().Dim(0) == 0 || q.view().Dim(1) == 0 {
 		grads.addNothing(opts.Accumulate)

@@ -120,6 +120,6 @@ func checkAlloc[E kernel.Element](t *testing.T) {
 }
 
 func isArgument(err error, arg string) bool {
-	bad, ok := errors.AsType[*kernel.ArgumentError](err)
-	return ok && bad.Arg == arg
+	bad, ok := errors.AsType[*kernel.Error](err)
+	return ok && bad.Arg() == arg
 }

@@ -20,7 +20,7 @@ func (c *call) checkOptions() *check.Failure {
 			return f
 		}
 	}
-	return check.Threads(c.threads)
+	return check.Threads("Options.Threads", c.threads)
 }
 
 // checkIntegers reports keys or values that are no integers.
@@ -28,7 +28,7 @@ func (c *call) checkIntegers() *check.Failure {
 	names := [...]string{"k", "v"}
 	for i, t := range [...]*view.Tensor{c.k, c.v} {
 		if t.Scales() == nil {
-			return &check.Failure{Arg: "Options.Quantized", Got: fmt.Sprintf("true and %s of %v", names[i], t.DType()), Want: "k and v of int8 or int4, or false"}
+			return &check.Failure{Where: "Options.Quantized", Got: fmt.Sprintf("true and %s of %v", names[i], t.DType()), Want: "k and v of int8 or int4, or false"}
 		}
 	}
 	return nil
@@ -59,7 +59,7 @@ func (c *call) checkOutputs() *check.Failure {
 		return f
 	}
 	if stage := c.outputs.ScoreStage; stage > ScoresMasked {
-		return &check.Failure{Arg: "Options.ScoreStage", Got: fmt.Sprint(stage), Want: "ScoresScaled, ScoresCapped or ScoresMasked"}
+		return &check.Failure{Where: "Options.ScoreStage", Got: fmt.Sprint(stage), Want: "ScoresScaled, ScoresCapped or ScoresMasked"}
 	}
 	for x, t := range c.outputs.tensors() {
 		if !t.IsSet() {
@@ -81,10 +81,10 @@ func (c *call) checkOutputs() *check.Failure {
 func (c *call) checkOutput(arg string, t *view.Tensor, columns int) *check.Failure {
 	s := &c.scores
 	if want := [4]int{s.Batch, s.Heads, s.Queries, columns}; t.Shape() != want {
-		return &check.Failure{Arg: arg, Got: t.Describe(), Want: fmt.Sprintf("shape %v", want)}
+		return &check.Failure{Where: arg, Got: t.Describe(), Want: fmt.Sprintf("shape %v", want)}
 	}
 	if t.DType() != view.Float32 {
-		return &check.Failure{Arg: arg, Got: t.Describe(), Want: "float32"}
+		return &check.Failure{Where: arg, Got: t.Describe(), Want: "float32"}
 	}
 	if columns == 0 {
 		return nil
@@ -122,5 +122,5 @@ func (c *call) checkOverlap(arg string, written view.Memory, others []view.Memor
 
 // overlap reports an output that shares memory with something else.
 func overlap(arg, with string) *check.Failure {
-	return &check.Failure{Arg: arg, Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
+	return &check.Failure{Where: arg, Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
 }

@@ -64,7 +64,7 @@
 //   - which tiers run: [Tiers]; another tier, [TierNamed]; fewer threads, my own parallel-for:
 //     [Exec], which is part of Options
 //   - how long workers spin after a call: [SetSpin]; scratch memory: [ReleaseMemory]
-//   - what was wrong with a call: [ArgumentError], [TierError]; panics: [TaskPanic]
+//   - what was wrong with a call: [Error]; panics: [TaskPanic]
 //   - the same bits from my own code: packages contract and numeric, [Contract]
 //
 // # Tiers
@@ -72,7 +72,7 @@
 // A tier is one implementation: avx512, avx2, neon, rvv or generic. The default is the best
 // tier that the CPU can run. The environment variable ATTN_TIER names another default,
 // and Options.Tier is the tier of one call, which [TierNamed] returns. A tier that does not exist
-// or cannot run is a [*TierError]: no other tier takes over silently. The build tag
+// or cannot run is an [*Error]: no other tier takes over silently. The build tag
 // purego leaves out all assembly.
 //
 // Numbers such as the width of a tile or the distance of prefetches are chosen by the CPU's

@@ -60,7 +60,7 @@ var optionErrors = []struct {
 
 	{"rate 1", "Options.Dropout.Rate", "below 1", func(c *badCall) { c.o.Dropout.Rate = 1 }},
 	{"rate negative", "Options.Dropout.Rate", "0 to", func(c *badCall) { c.o.Dropout.Rate = -1 }},
-	{"rate NaN", "Options.Dropout.Rate", "got NaN", func(c *badCall) { c.o.Dropout.Rate = testutil.NaN }},
+	{"rate NaN", "Options.Dropout.Rate", "NaN", func(c *badCall) { c.o.Dropout.Rate = testutil.NaN }},
 	{"sequences too few", "Options.Dropout.Sequences", "one per batch row: 2", func(c *badCall) { c.o.Dropout.Sequences = make([]uint32, 1) }},
 	{"sequences none", "Options.Dropout.Sequences", "0 numbers", func(c *badCall) { c.o.Dropout.Sequences = []uint32{} }},
 	{"stage unknown", "Options.ScoreStage", "ScoresMasked", func(c *badCall) { c.o.ScoreStage = 3 }},

@@ -45,9 +45,9 @@ func TestNewPartialsErrors(t *testing.T) {
 		{[5]int{1, 2, -4, 3, 5}, "heads", "at least 0"},
 		{[5]int{1, 2, 4, -3, 5}, "queries", "at least 0"},
 		{[5]int{1, 2, 4, 3, 0}, "headSize", "at least 1"},
-		{[5]int{math.MaxInt, 1, 1, 1, 1}, "blocks", "fit memory"},
-		{[5]int{1, 1, 1, 1, math.MaxInt / 4}, "blocks", "fit memory"},
-		{[5]int{1, math.MaxInt, math.MaxInt, math.MaxInt, 1}, "blocks", "fit memory"},
+		{[5]int{math.MaxInt, 1, 1, 1, 1}, "blocks", "fits memory"},
+		{[5]int{1, 1, 1, 1, math.MaxInt / 4}, "blocks", "fits memory"},
+		{[5]int{1, math.MaxInt, math.MaxInt, math.MaxInt, 1}, "blocks", "fits memory"},
 	} {
 		p, err := kernel.NewPartials(c.dims[0], c.dims[1], c.dims[2], c.dims[3], c.dims[4])
 		contracttest.CheckArgument(t, fmt.Sprint(c.dims), err, c.arg, c.want)
@@ -67,7 +67,7 @@ func TestPartialErrors(t *testing.T) {
 		"AttentionPartials": kernel.AttentionPartials, "AccumulatePartials": kernel.AccumulatePartials,
 	} {
 		_, q, k, v := good()
-		contracttest.CheckArgument(t, name+" of nil", f(nil, q, k, v, nil), "dst", "got nil")
+		contracttest.CheckArgument(t, name+" of nil", f(nil, q, k, v, nil), "dst", "nil")
 		for _, test := range partialErrors {
 			t.Run(name+"/"+test.name, func(t *testing.T) {
 				c, dst := newBadCall(), contracttest.NewPartials(1, 2, 4, 3, 5)

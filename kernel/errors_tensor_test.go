@@ -217,7 +217,7 @@ func TestRaggedErrors(t *testing.T) {
 		call            func(out, q, k, v *kernel.Tensor, o *kernel.Options)
 	}{
 		{"no starts", "the starts of k", "none", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { *k = kernel.Ragged(data, nil, 2, 6) }},
-		{"first negative", "the starts of k", "got -1", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { *k = kernel.Ragged(data, starts(-1, 3, 7), 2, 6) }},
+		{"first negative", "the starts of k", "-1", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { *k = kernel.Ragged(data, starts(-1, 3, 7), 2, 6) }},
 		{"descending", "the starts of v", "batch row 1 from 7 to 5", func(_, _, _, v *kernel.Tensor, _ *kernel.Options) { *v = kernel.Ragged(data, starts(0, 7, 5), 2, 5) }},
 		{"wrong count", "k", "batch 2", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { *k = kernel.Ragged(data, starts(0, 3, 7, 9), 2, 6) }},
 		{"slice too short", "k", "at least 132 elements", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) {

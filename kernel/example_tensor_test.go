@@ -101,7 +101,7 @@ func ExampleTensor_Check() {
 
 	// Output:
 	// <nil>
-	// attn: x: got [B H L D] = [1 1 3 2] with strides [6 6 2] in 5 elements, want a slice of at least 6 elements
+	// x: [B H L D] = [1 1 3 2] with strides [6 6 2] in 5 elements, want a slice of at least 6 elements
 }
 
 // The second half of a cache is appended to while the first half is read: they share no memory.

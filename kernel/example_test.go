@@ -309,15 +309,12 @@ func ExampleTiers() {
 // A program chooses a tier once, for all calls. No other tier takes over silently.
 func ExampleTierNamed() {
 	_, err := kernel.TierNamed("mmx")
-	var bad *kernel.TierError
-	if errors.As(err, &bad) {
-		fmt.Printf("%q cannot be had\n", bad.Tier)
-	}
+	fmt.Println(errors.Is(err, kernel.ErrTier))
 	generic, err := kernel.TierNamed("generic")
 	fmt.Println(generic, err)
 
 	// Output:
-	// "mmx" cannot be had
+	// true
 	// generic <nil>
 }
 
@@ -337,36 +334,25 @@ func ExampleTier_Tuned() {
 	// [MainLanes=8 SkinnyRows=16]
 }
 
-// Every error about an argument says which one it is, what was given and what was wanted.
-func ExampleArgumentError() {
+// Every error says which argument of which function it is about, what was given and what was wanted.
+func ExampleError() {
 	x := make([]float32, 2*4)
 	out := make([]float32, 2*4)
 	t := kernel.BHLD(x, 1, 1, 2, 4)
 	long := kernel.BHLD(x, 1, 1, 3, 4) // needs 12 elements
 
 	err := kernel.Attention(kernel.BHLD(out, 1, 1, 2, 4), t, long, t, nil)
-	var bad *kernel.ArgumentError
+	var bad *kernel.Error
 	if errors.As(err, &bad) {
-		fmt.Println("argument:", bad.Arg)
-		fmt.Println("got:     ", bad.Got)
-		fmt.Println("want:    ", bad.Want)
+		fmt.Println("where:", bad.Where)
+		fmt.Println("got:  ", bad.Got)
+		fmt.Println("want: ", bad.Want)
 	}
 
 	// Output:
-	// argument: k
-	// got:      [B H L D] = [1 1 3 4] with strides [12 12 4] in 8 elements
-	// want:     a slice of at least 12 elements
-}
-
-// A tier that does not exist or cannot run is an error, wherever its name comes from.
-func ExampleTierError() {
-	_, err := kernel.TierNamed("mmx")
-	var bad *kernel.TierError
-	if errors.As(err, &bad) {
-		fmt.Println(bad.Tier, "asked for by", bad.Source)
-	}
-
-	// Output: mmx asked for by TierNamed
+	// where: kernel.Attention: k
+	// got:   [B H L D] = [1 1 3 4] with strides [12 12 4] in 8 elements
+	// want:  a slice of at least 12 elements
 }
 
 // A panic in Options.Score on a goroutine of the pool becomes one of the call.

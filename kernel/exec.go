@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"cmp"
+
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/tier"
 )
@@ -38,22 +40,14 @@ type Exec struct {
 	ParallelFor func(n int, task func(i int))
 }
 
-// Check returns the error that every call with e returns before it computes anything: a
-// [*TierError] if e has the default tier and ATTN_TIER names none that runs here, or an
-// [*ArgumentError] for Threads. A program that prepares for long before its first call asks
-// it at the start.
+// Check returns the error that every call with e returns before it computes anything: an
+// [*Error] if e has the default tier and ATTN_TIER names none that runs here, or if Threads is
+// negative. A program that prepares for long before its first call asks it at the
+// start.
 func (e Exec) Check() error {
-	if _, err := selectTier(&e); err != nil {
-		return err
+	_, f := tier.Handle(e.Tier).Tier()
+	if f = cmp.Or(f, check.Threads("Threads", e.Threads)); f != nil {
+		return (*Error)(f.In("kernel.Exec.Check"))
 	}
-	return argumentError(check.Threads(e.Threads))
-}
-
-// selectTier returns the tier that runs a call.
-func selectTier(e *Exec) (*tier.Tier, error) {
-	t, unavailable := tier.Handle(e.Tier).Tier()
-	if unavailable != nil {
-		return nil, (*TierError)(unavailable)
-	}
-	return t, nil
+	return nil
 }

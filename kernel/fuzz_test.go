@@ -161,9 +161,9 @@ func (c *fuzzCall) refused(t *testing.T, o kernel.Options, call func(mem fuzzMem
 		return kernel.BHLD(testutil.Filled(1<<16, contracttest.Canary), b, h, l, d)
 	}
 	outputs, err := call(mem, o)
-	var arg *kernel.ArgumentError
+	var arg *kernel.Error
 	if !errors.As(err, &arg) {
-		t.Fatalf("%+v: got %v, want an ArgumentError", c, err)
+		t.Fatalf("%+v: got %v, want an Error", c, err)
 	}
 	for _, out := range outputs {
 		for i, x := range contracttest.Floats(out) {

@@ -104,11 +104,11 @@ var queryLengths = mask.Kind{
 
 func checkLengths(what string, lengths []int, batch, most int) *check.Failure {
 	if len(lengths) != batch {
-		return &check.Failure{Arg: mask.Arg, Got: fmt.Sprintf("%d %s lengths", len(lengths), what), Want: fmt.Sprintf("one per batch row: %d", batch)}
+		return &check.Failure{Where: mask.Arg, Got: fmt.Sprintf("%d %s lengths", len(lengths), what), Want: fmt.Sprintf("one per batch row: %d", batch)}
 	}
 	for b, n := range lengths {
 		if n < 0 || n > most {
-			return &check.Failure{Arg: mask.Arg, Got: fmt.Sprintf("%s length %d of batch row %d", what, n, b), Want: fmt.Sprintf("0 to %d", most)}
+			return &check.Failure{Where: mask.Arg, Got: fmt.Sprintf("%s length %d of batch row %d", what, n, b), Want: fmt.Sprintf("0 to %d", most)}
 		}
 	}
 	return nil
@@ -141,7 +141,7 @@ func checkSegments(r mask.Rule, c view.Scores) *check.Failure {
 		length int
 	}{{"query", r.QueryIDs(), c.Queries}, {"key", r.KeyIDs(), c.Keys}} {
 		if want := ints.MulSat(c.Batch, ids.length); len(ids.ids) != want {
-			return &check.Failure{Arg: mask.Arg, Got: fmt.Sprintf("%d %s ids", len(ids.ids), ids.what), Want: fmt.Sprintf("%d batch rows of %d: %d", c.Batch, ids.length, want)}
+			return &check.Failure{Where: mask.Arg, Got: fmt.Sprintf("%d %s ids", len(ids.ids), ids.what), Want: fmt.Sprintf("%d batch rows of %d: %d", c.Batch, ids.length, want)}
 		}
 	}
 	if c.Keys == 0 {
@@ -149,7 +149,7 @@ func checkSegments(r mask.Rule, c view.Scores) *check.Failure {
 	}
 	for b := range c.Batch {
 		if ids := r.KeyIDs()[b*c.Keys:][:c.Keys]; !slices.IsSorted(ids) {
-			return &check.Failure{Arg: mask.Arg, Got: fmt.Sprintf("key ids of batch row %d that decrease", b), Want: "ids that do not decrease within a batch row, or a Visible mask"}
+			return &check.Failure{Where: mask.Arg, Got: fmt.Sprintf("key ids of batch row %d that decrease", b), Want: "ids that do not decrease within a batch row, or a Visible mask"}
 		}
 	}
 	return nil

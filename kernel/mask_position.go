@@ -33,7 +33,7 @@ var causal = mask.Kind{
 func Window(left, right int) Mask {
 	var failure *check.Failure
 	if left < -1 || right < -1 {
-		failure = &check.Failure{Arg: mask.Arg, Got: fmt.Sprintf("a window of %d keys left and %d right", left, right), Want: "0 or more, or -1 for no limit"}
+		failure = &check.Failure{Where: mask.Arg, Got: fmt.Sprintf("a window of %d keys left and %d right", left, right), Want: "0 or more, or -1 for no limit"}
 	}
 	return Mask(mask.OfRule(mask.Rule{Kind: &window, Left: left, Right: right}, failure))
 }
@@ -76,7 +76,7 @@ var prefixLM = mask.Kind{
 	},
 	Check: func(r mask.Rule, c view.Scores) *check.Failure {
 		if len(r.Ints()) == 0 && c.Batch > 0 {
-			return &check.Failure{Arg: mask.Arg, Got: "no prefix", Want: fmt.Sprintf("one for all batch rows or one for each: %d", c.Batch)}
+			return &check.Failure{Where: mask.Arg, Got: "no prefix", Want: fmt.Sprintf("one for all batch rows or one for each: %d", c.Batch)}
 		}
 		return position.Check(mask.Arg, "prefix", r.Ints(), c.Batch, 0, position.Max)
 	},

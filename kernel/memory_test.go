@@ -517,8 +517,8 @@ func TestPagedTwice(t *testing.T) {
 	table := &kernel.PageTable{Pages: [][]int32{{0}}, Lengths: []int{4}}
 	q, out := kernel.BHLD(make([]float32, 8), 1, 1, 1, 8), kernel.BHLD(make([]float32, 8), 1, 1, 1, 8)
 	for _, keys := range []kernel.Tensor{x.Paged(table).Paged(table), kernel.Ragged(make([]float32, 64), []int{0, 4}, 1, 8).Paged(table)} {
-		var wrong *kernel.ArgumentError
-		if err := kernel.Attention(out, q, keys, keys, nil); !errors.As(err, &wrong) || wrong.Arg != "k" {
+		var wrong *kernel.Error
+		if err := kernel.Attention(out, q, keys, keys, nil); !errors.As(err, &wrong) || wrong.Arg() != "k" {
 			t.Errorf("Attention returned %v", err)
 		}
 	}

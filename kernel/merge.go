@@ -6,6 +6,7 @@ import (
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/engine/merge"
 	"github.com/attn-go/attn/internal/scoring"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -22,12 +23,12 @@ type MergeOptions struct {
 // the order of their keys. The bits are those of one call of [Attention] with all
 // keys. Errors are as in Attention.
 func MergePartials(out Tensor, parts []Partials, opts MergeOptions) error {
-	t, err := selectTier(&opts.Exec)
+	t, err := selectTier("kernel.MergePartials", &opts.Exec)
 	if err != nil {
 		return err
 	}
 	if f := checkMerge(out.view(), parts, &opts); f != nil {
-		return argumentError(f)
+		return (*Error)(f.In("kernel.MergePartials"))
 	}
 	if shape := out.Shape(); view.Races && min(shape[0], shape[1], shape[2]) > 0 {
 		announceMerge(out.view(), parts, &opts)
@@ -46,12 +47,12 @@ func MergePartials(out Tensor, parts []Partials, opts MergeOptions) error {
 // the bits of one call of [Attention] with all keys. No part shares memory with state. Errors are as
 // in Attention, and leave state untouched.
 func MergeInto(state *Partials, parts []Partials, exec Exec) error {
-	t, err := selectTier(&exec)
-	if err != nil {
-		return err
+	t, f := tier.Handle(exec.Tier).Tier()
+	if f != nil {
+		return (*Error)(f.In("kernel.MergeInto"))
 	}
 	if f := checkMergeInto(state, parts, exec.Threads); f != nil {
-		return argumentError(f)
+		return (*Error)(f.In("kernel.MergeInto"))
 	}
 	if state.rows() == 0 {
 		return nil
@@ -89,17 +90,13 @@ func checkMergeInto(state *Partials, parts []Partials, threads int) *check.Failu
 	}
 	max, sum, out := view.MemoryOf(state.Max), view.MemoryOf(state.Sum), view.MemoryOf(state.Out)
 	if max.Overlaps(sum) || max.Overlaps(out) || sum.Overlaps(out) {
-		return &check.Failure{Arg: "state", Got: "slices that overlap", Want: "memory of its own for each"}
+		return &check.Failure{Where: "state", Got: "slices that overlap", Want: "memory of its own for each"}
 	}
 	shape := [4]int{state.Batch, state.Heads, state.Queries, state.HeadSize}
 	if f := checkParts(parts, shape, "state", max, sum, out); f != nil {
 		return f
 	}
-	f := check.Threads(threads)
-	if f != nil {
-		f.Arg = "exec.Threads"
-	}
-	return f
+	return check.Threads("exec.Threads", threads)
 }
 
 // checkParts reports the first of parts that has not the shape of an output, which is called arg, or
@@ -111,12 +108,12 @@ func checkParts(parts []Partials, shape [4]int, arg string, written ...view.Memo
 			return f
 		}
 		if got := [4]int{p.Batch, p.Heads, p.Queries, p.HeadSize}; got != shape {
-			return &check.Failure{Arg: "parts", Got: fmt.Sprintf("part %d of %v", x, got), Want: fmt.Sprintf("%s's shape %v", arg, shape)}
+			return &check.Failure{Where: "parts", Got: fmt.Sprintf("part %d of %v", x, got), Want: fmt.Sprintf("%s's shape %v", arg, shape)}
 		}
 		for _, s := range [...][]float32{p.Max, p.Sum, p.Out} {
 			for _, out := range written {
 				if view.MemoryOf(s).Overlaps(out) {
-					return &check.Failure{Arg: "parts", Got: "memory that overlaps an output", Want: "memory of their own"}
+					return &check.Failure{Where: "parts", Got: "memory that overlaps an output", Want: "memory of their own"}
 				}
 			}
 		}

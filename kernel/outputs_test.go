@@ -28,7 +28,7 @@ func TestOutputs(t *testing.T) {
 		var none, call engine.Call
 		c.resolve(&call)
 		*c.out = *o.tensors()[x]
-		if f := c.checkOutputs(); f == nil || f.Arg != name {
+		if f := c.checkOutputs(); f == nil || f.Where != name {
 			t.Errorf("%s: out is the same, got %v", name, f)
 		}
 		c = oneByOne(new(Options))

@@ -30,17 +30,18 @@ type Partials struct {
 }
 
 // NewPartials allocates Partials of rows that have seen no key. No dimension is negative, and headSize is at least 1. The
-// error is an [*ArgumentError]; it is one about blocks if the Partials do not fit memory or the memory limit of the
+// error is an [*Error], of the kind [ErrMemory] if the Partials do not fit memory or the memory limit of the
 // program.
 func NewPartials(blocks, batch, heads, queries, headSize int) (*Partials, error) {
 	p := &Partials{Blocks: blocks, Batch: batch, Heads: heads, Queries: queries, HeadSize: headSize}
 	if f := p.checkDims(); f != nil {
-		return nil, argumentError(f)
+		return nil, (*Error)(f.In("kernel.NewPartials"))
 	}
 	rows := p.rows()
 	numbers := ints.MulSat(rows, headSize)
 	if !hugepages.Fits(ints.AddSat(ints.MulSat(rows, 2), numbers), 4) {
-		return nil, &ArgumentError{Arg: "blocks", Got: fmt.Sprintf("%d blocks of [%d %d %d %d]", blocks, batch, heads, queries, headSize), Want: "as many as fit memory"}
+		f := check.TooLarge("blocks", fmt.Sprintf("%d blocks of [%d %d %d %d]", blocks, batch, heads, queries, headSize))
+		return nil, (*Error)(f.In("kernel.NewPartials"))
 	}
 	p.Max = make([]float32, rows)
 	p.Sum = make([]float32, rows)
@@ -54,7 +55,7 @@ func (p *Partials) checkDims() *check.Failure {
 	names := [...]string{"blocks", "batch", "heads", "queries", "headSize"}
 	for i, n := range [...]int{p.Blocks, p.Batch, p.Heads, p.Queries, p.HeadSize} {
 		if least := i / 4; n < least {
-			return &check.Failure{Arg: names[i], Got: fmt.Sprint(n), Want: fmt.Sprintf("at least %d", least)}
+			return &check.Failure{Where: names[i], Got: fmt.Sprint(n), Want: fmt.Sprintf("at least %d", least)}
 		}
 	}
 	return nil
@@ -87,7 +88,7 @@ type PartialOptions struct {
 // alike and at a multiple of 256, and dst has one block for every 256 keys from there
 // on.
 func AttentionPartials(dst *Partials, q, k, v Tensor, opts *PartialOptions) error {
-	return partials(dst, &q, &k, &v, cmp.Or(opts, &partialDefaults), false)
+	return partials("kernel.AttentionPartials", dst, &q, &k, &v, cmp.Or(opts, &partialDefaults), false)
 }
 
 // AccumulatePartials is [AttentionPartials] with one block for all keys so far: it
@@ -96,11 +97,11 @@ func AttentionPartials(dst *Partials, q, k, v Tensor, opts *PartialOptions) erro
 // has a multiple of 256 keys. Then state has the bits of one call with all keys.
 // [MergePartials] turns it into a result.
 func AccumulatePartials(state *Partials, q, k, v Tensor, opts *PartialOptions) error {
-	return partials(state, &q, &k, &v, cmp.Or(opts, &partialDefaults), true)
+	return partials("kernel.AccumulatePartials", state, &q, &k, &v, cmp.Or(opts, &partialDefaults), true)
 }
 
-func partials(dst *Partials, q, k, v *Tensor, opts *PartialOptions, accumulate bool) error {
-	t, err := selectTier(&opts.Exec)
+func partials(function string, dst *Partials, q, k, v *Tensor, opts *PartialOptions, accumulate bool) error {
+	t, err := selectTier(function, &opts.Exec)
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func partials(dst *Partials, q, k, v *Tensor, opts *PartialOptions, accumulate b
 	}
 	c := newCall(scoring.Partials, nil, q, k, v, &opts.Exec, &opts.Scoring, &noOutputs)
 	if f := c.checkPartials(dst, blocks); f != nil {
-		return argumentError(f)
+		return (*Error)(f.In(function))
 	}
 	if dst.rows() == 0 {
 		return nil
@@ -168,7 +169,7 @@ func (c call) checkPartials(dst *Partials, blocks int) *check.Failure {
 	starts := c.scoring.KeyStart
 	for _, start := range starts {
 		if start != starts[0] || start%engine.BlockKeys != 0 {
-			return &check.Failure{Arg: "Options.KeyStart", Got: fmt.Sprint(start), Want: fmt.Sprintf("a multiple of %d, the same for all batch rows", engine.BlockKeys)}
+			return &check.Failure{Where: "Options.KeyStart", Got: fmt.Sprint(start), Want: fmt.Sprintf("a multiple of %d, the same for all batch rows", engine.BlockKeys)}
 		}
 	}
 	return nil
@@ -177,12 +178,12 @@ func (c call) checkPartials(dst *Partials, blocks int) *check.Failure {
 // check reports Partials that do not hold together or have another number of blocks.
 func (p *Partials) check(arg string, blocks int) *check.Failure {
 	if p == nil {
-		return &check.Failure{Arg: arg, Got: "nil", Want: "Partials"}
+		return &check.Failure{Where: arg, Got: "nil", Want: "Partials"}
 	}
 	wrong := func(want string) *check.Failure {
 		got := fmt.Sprintf("%d blocks of [%d %d %d %d] with %d maxima, %d sums and %d outputs",
 			p.Blocks, p.Batch, p.Heads, p.Queries, p.HeadSize, len(p.Max), len(p.Sum), len(p.Out))
-		return &check.Failure{Arg: arg, Got: got, Want: want}
+		return &check.Failure{Where: arg, Got: got, Want: want}
 	}
 	if p.Blocks != blocks {
 		return wrong(fmt.Sprintf("%d blocks", blocks))

@@ -1,6 +1,10 @@
 package kernel
 
-import "github.com/attn-go/attn/internal/tier"
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/internal/tier"
+)
 
 // Tier is one implementation of the kernels, with the numbers that decide about its speed. A
 // program gets it by name, once, and [Exec] takes it: a call need not look for it. All tiers
@@ -9,15 +13,15 @@ type Tier tier.Handle
 
 // TierNamed returns the tier of this build with the name "generic", "avx2", "avx512", "neon" or
 // "rvv"; for "" the default one, of the environment variable ATTN_TIER or else the best one that
-// runs on this CPU. The error is a [*TierError], which lists the tiers of this build or says what
-// the CPU lacks.
+// runs on this CPU. The error is an [*Error] of the kind [ErrTier], which says what the CPU lacks
+// and lists the tiers that run.
 func TierNamed(name string) (Tier, error) {
-	t, unavailable := tier.Default()
+	t, f := tier.Default()
 	if name != "" {
-		t, unavailable = tier.Named(name, "TierNamed")
+		t, f = tier.Named(name, "name")
 	}
-	if unavailable != nil {
-		return Tier{}, (*TierError)(unavailable)
+	if f != nil {
+		return Tier{}, (*Error)(f.In("kernel.TierNamed"))
 	}
 	return Tier(t.Handle()), nil
 }
@@ -90,16 +94,16 @@ func (t Tier) Tuning() string {
 // The names are a part of the API. The best values belong to a version, as kernels change. A later version
 // may have further numbers, and a number that has lost its meaning stays and does nothing.
 //
-// The error is a [*TierError] for a name that does not exist and for a value that the tier cannot do with.
+// The error is an [*Error] for a name that does not exist and for a value that the tier cannot do with.
 // If ATTN_TUNING has one, the tier ignores the whole variable, and attn.Report says why.
 func (t Tier) Tuned(changes string) (Tier, error) {
-	x, unavailable := tier.Handle(t).Tier()
-	if unavailable != nil {
-		return Tier{}, (*TierError)(unavailable)
+	x, f := tier.Handle(t).Tier()
+	if f != nil {
+		return Tier{}, (*Error)(f.In("kernel.Tier.Tuned"))
 	}
 	tuned, err := x.Changed(changes)
 	if err != nil {
-		return Tier{}, &TierError{Tier: x.Name, Source: "Tier.Tuned", Reason: err.Error()}
+		return Tier{}, &Error{Where: "kernel.Tier.Tuned: changes", Got: fmt.Sprintf("%q (%v)", changes, err), Want: "numbers that tier " + x.Name + " can do with"}
 	}
 	return Tier(tuned.Handle()), nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,7 +23,7 @@ func TestTierNamed(t *testing.T) {
 	for _, x := range tier.Tiers {
 		got, err := kernel.TierNamed(x.Name)
 		if lacks := x.Lacks(); lacks != "" {
-			if e, ok := errors.AsType[*kernel.TierError](err); !ok || e.Tier != x.Name || e.Source != "TierNamed" || !strings.HasSuffix(e.Reason, lacks) {
+			if e, ok := errors.AsType[*kernel.Error](err); !ok || e.Kind != kernel.ErrTier || e.Where != "kernel.TierNamed: name" || e.Got != strconv.Quote(x.Name)+", but "+lacks {
 				t.Errorf("tier %s: error %v, want one about %s", x.Name, err, lacks)
 			}
 			continue
@@ -36,7 +37,7 @@ func TestTierNamed(t *testing.T) {
 		t.Errorf("tiers %v, want %v", got, runs)
 	}
 	_, err := kernel.TierNamed("sse9")
-	if e, ok := errors.AsType[*kernel.TierError](err); !ok || e.Tier != "sse9" || !strings.HasSuffix(e.Reason, "generic") {
+	if e, ok := errors.AsType[*kernel.Error](err); !ok || e.Kind != kernel.ErrTier || e.Got != `"sse9"` || !strings.HasSuffix(e.Want, "generic") {
 		t.Errorf("unknown tier: error %v", err)
 	}
 }
@@ -119,7 +120,7 @@ func TestTuned(t *testing.T) {
 		}
 		for _, bad := range []string{"", "SkinnyRows", "SkinnyRows=x", "Rows=3", "SkinnyRows=4,MainLanes=5", "sse9:SkinnyRows=3", "Zen 0"} {
 			got, err := x.Tuned(bad)
-			if e, ok := errors.AsType[*kernel.TierError](err); !ok || e.Tier != x.String() || e.Source != "Tier.Tuned" || got != (kernel.Tier{}) {
+			if e, ok := errors.AsType[*kernel.Error](err); !ok || e.Where != "kernel.Tier.Tuned: changes" || !strings.Contains(e.Want, x.String()) || got != (kernel.Tier{}) {
 				t.Errorf("Tuned(%q): %v, error %v", bad, got, err)
 			}
 		}

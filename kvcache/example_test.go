@@ -230,7 +230,7 @@ func ExampleCapacityError() {
 
 	// Output:
 	// <nil>
-	// attn: the cache is full: 1 pages needed, 0 free
+	// kvcache.Batch.Extend: the cache: 0 free pages, want 1
 	// <nil> <nil> 33
 }
 

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
@@ -32,14 +33,14 @@ func (a Additive) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error
 		if l == nil {
 			continue
 		}
-		var err error
-		if sizes[i], err = checkProjection(qkv[i], &tensors[i], names[i], l); err != nil {
-			return err
+		var bad *check.Failure
+		if sizes[i], bad = checkProjection(qkv[i], &tensors[i], names[i], l); bad != nil {
+			return (*kernel.Error)(bad.In("layer.Additive.Attend"))
 		}
 	}
 	o := valueOf(opts)
-	if err := checkMemory(&out, &o, qkv[:], &q, &k, &v); err != nil {
-		return err
+	if bad := checkMemory(&out, &o, qkv[:], &q, &k, &v); bad != nil {
+		return (*kernel.Error)(bad.In("layer.Additive.Attend"))
 	}
 	s := getScratch(sizes[:]...)
 	if s == nil {
@@ -47,7 +48,7 @@ func (a Additive) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error
 		if sizes[1] > sizes[0] {
 			i = 1
 		}
-		return projectionMemoryError(qkv[i], &tensors[i])
+		return (*kernel.Error)(projectionMemoryFailure(qkv[i], &tensors[i]).In("layer.Additive.Attend"))
 	}
 	defer s.release()
 	for i, l := range layers {
@@ -60,5 +61,5 @@ func (a Additive) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error
 		}
 	}
 	err := kernel.Additive(out, tensors[0], tensors[1], v, a.V, &o)
-	return renameArgument(err, "weights", "Additive.V")
+	return renameArgument(err, "weights", "layer.Additive.Attend", "Additive.V")
 }

@@ -107,12 +107,12 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// refused fails unless err is an ArgumentError about arg and out, if not nil, still holds
+// refused fails unless err is an Error about arg and out, if not nil, still holds
 // the canaries of newCanaries.
 func refused(t *testing.T, err error, arg string, out *kernel.Tensor) {
 	t.Helper()
-	var bad *kernel.ArgumentError
-	if !errors.As(err, &bad) || bad.Arg != arg {
+	var bad *kernel.Error
+	if !errors.As(err, &bad) || bad.Arg() != arg {
 		t.Errorf("got %v, want an error about %s", err, arg)
 	}
 	if out == nil {

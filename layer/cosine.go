@@ -3,6 +3,7 @@ package layer
 import (
 	"math"
 
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/view"
@@ -22,21 +23,21 @@ type Cosine struct{}
 // Attend implements [Similarity]. It copies queries and keys to memory that is recycled.
 func (Cosine) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 	for i, t := range [...]*kernel.Tensor{&q, &k} {
-		if err := checkFloats("qk"[i:i+1], t); err != nil {
-			return err
+		if bad := checkFloats("qk"[i:i+1], t); bad != nil {
+			return (*kernel.Error)(bad.In("layer.Cosine.Attend"))
 		}
 	}
 	o := valueOf(opts)
-	if err := checkMemory(&out, &o, qkv[:], &q, &k, &v); err != nil {
-		return err
+	if bad := checkMemory(&out, &o, qkv[:], &q, &k, &v); bad != nil {
+		return (*kernel.Error)(bad.In("layer.Cosine.Attend"))
 	}
-	if err := checkMask(&o.Mask, &q, &k); err != nil {
-		return err
+	if bad := checkMask(&o.Mask, &q, &k); bad != nil {
+		return (*kernel.Error)(bad.In("layer.Cosine.Attend"))
 	}
 	shapeQ, shapeK := q.Shape(), k.Shape()
 	s := getScratch(product(shapeQ[:]...), product(shapeK[:]...))
 	if s == nil {
-		return tensorError("q", &q, "fewer queries and keys: memory for copies of them")
+		return (*kernel.Error)(memoryFailure("q", &q, "fewer queries and keys: memory for copies of them").In("layer.Cosine.Attend"))
 	}
 	defer s.release()
 	unitQ, unitK := s.units(&q, &k, &o.Scoring, o.Scores.IsZero() || o.ScoreStage == kernel.ScoresMasked)
@@ -44,9 +45,9 @@ func (Cosine) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 }
 
 // checkMask reports a mask that does not fit q and k.
-func checkMask(m *kernel.Mask, q, k *kernel.Tensor) error {
+func checkMask(m *kernel.Mask, q, k *kernel.Tensor) *check.Failure {
 	c := scoresOf(q, k)
-	return argumentError((*mask.Mask)(m).Check(&c))
+	return (*mask.Mask)(m).Check(&c)
 }
 
 // scoresOf returns the shape of the scores of q and k.

@@ -21,7 +21,7 @@ type Func func(q, k []float32) float32
 // Attend implements [Similarity].
 func (f Func) Attend(out, q, k, v kernel.Tensor, opts *kernel.Options) error {
 	if f == nil {
-		return &kernel.ArgumentError{Arg: "Func", Got: "nil", Want: "a function"}
+		return &kernel.Error{Where: "layer.Func.Attend: Func", Got: "nil", Want: "a function"}
 	}
 	s := getScratch()
 	defer s.release()

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
@@ -28,8 +29,8 @@ type GeneralGradients struct {
 // allocates nothing. With Accumulate, W is added to as by linear.Product: its sums start from what it holds.
 func (g General) Backward(out GeneralGradients, dout, q, k, v, lse kernel.Tensor, w []float32, opts *kernel.BackwardOptions) error {
 	o := valueOf(opts)
-	if err := g.checkBackward(&out, &dout, &q, &k, &v, &lse, w, &o); err != nil {
-		return err
+	if bad := g.checkBackward(&out, &dout, &q, &k, &v, &lse, w, &o); bad != nil {
+		return (*kernel.Error)(bad.In("layer.General.Backward"))
 	}
 	outputs, inputs := g.Query.Shape()
 	shape := q.Shape()
@@ -37,7 +38,7 @@ func (g General) Backward(out GeneralGradients, dout, q, k, v, lse kernel.Tensor
 	n, m := product(rows, inputs), product(rows, outputs)
 	s := getScratch(n, m, m, n)
 	if s == nil {
-		return tensorError("q", &q, "fewer queries: memory for copies of them and for their projections")
+		return (*kernel.Error)(memoryFailure("q", &q, "fewer queries: memory for copies of them and for their projections").In("layer.General.Backward"))
 	}
 	defer s.release()
 	x, projected := s.dense(&q), s.denseLike(&q, outputs)
@@ -70,26 +71,26 @@ func (g General) Backward(out GeneralGradients, dout, q, k, v, lse kernel.Tensor
 
 // checkBackward reports what kernel.AttentionBackward, which gets the projected queries, does not
 // see.
-func (g General) checkBackward(out *GeneralGradients, dout, q, k, v, lse *kernel.Tensor, w []float32, o *kernel.BackwardOptions) error {
+func (g General) checkBackward(out *GeneralGradients, dout, q, k, v, lse *kernel.Tensor, w []float32, o *kernel.BackwardOptions) *check.Failure {
 	if g.Query == nil {
-		return &kernel.ArgumentError{Arg: "General.Query", Got: "nil", Want: "a linear layer, as NewGeneral makes it"}
+		return &check.Failure{Where: "General.Query", Got: "nil", Want: "a linear layer, as NewGeneral makes it"}
 	}
-	if err := checkFloats("q", q); err != nil {
-		return err
+	if bad := checkFloats("q", q); bad != nil {
+		return bad
 	}
-	if _, err := checkProjection("q", q, "General.Query", g.Query); err != nil {
-		return err
+	if _, bad := checkProjection("q", q, "General.Query", g.Query); bad != nil {
+		return bad
 	}
-	if err := checkGradient("Gradients.Q", &out.Q, "q", q); err != nil {
-		return err
+	if bad := checkGradient("Gradients.Q", &out.Q, "q", q); bad != nil {
+		return bad
 	}
 	outputs, inputs := g.Query.Shape()
 	const what = "[size of q, size of k]"
 	if viewOf(&out.Q).IsSet() && len(w) != inputs*outputs {
-		return lengthError("w", w, inputs*outputs, what)
+		return lengthFailure("w", w, inputs*outputs, what)
 	}
 	if out.W != nil && len(out.W) != inputs*outputs {
-		return lengthError("Gradients.W", out.W, inputs*outputs, what)
+		return lengthFailure("Gradients.W", out.W, inputs*outputs, what)
 	}
 	var f footprint
 	f.outputGradients(&out.Gradients)

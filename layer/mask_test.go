@@ -68,25 +68,25 @@ func TestMaskErrors(t *testing.T) {
 		mask kernel.Mask
 		text string
 	}{
-		{PaddingMask(make([]bool, 4), 2), "got 4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
-		{PaddingMask(make([]bool, 5), 2), "got 5 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
-		{PaddingMask(make([]bool, 7), 2), "got 7 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
-		{PaddingMask(make([]bool, 8), 2), "got 8 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
-		{PaddingMask([]bool{}, 2), "got 0 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
-		{PaddingMask(make([]bool, 2), 1), "got 2 elements for the shape [1 1 1 Lk], want 3: the call has Lk = 3 keys"},
-		{PaddingMask(make([]bool, 6), 1), "got 6 elements for the shape [1 1 1 Lk], want 3: the call has Lk = 3 keys"},
-		{PaddingMask(make([]bool, 9), 3), "got [B H Lq Lk] = [3 1 1 3] with strides [3 3 3] in 9 elements, want 2 batch rows, 1 heads and 3 queries, or 1 of each"},
-		{PaddingMask(make([]bool, 6), 0), "got [B H Lq Lk] = [0 1 1 6] with strides [6 6 6] in 6 elements, want 2 batch rows, 1 heads and 3 queries, or 1 of each"},
-		{PaddingTokenMask(make([]int, 4), 2, 0), "got 4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
-		{HiddenMask(make([]int, 8), [4]int{1, 1, l, l}), "got 8 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
-		{HiddenMask(make([]int, 10), [4]int{1, 1, l, l}), "got 10 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
-		{HiddenMask(make([]int, 6), [4]int{1, 1, l, 2}), "got 6 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
-		{HiddenMask(make([]int, 9), [4]int{1, 1, l, 2}), "got the shape [1 1 3 2], want Lk = 3, the number of keys"},
-		{kernel.Causal(0).And(PaddingMask(make([]bool, 4), 2)), "got 4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 4), 2), "4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 5), 2), "5 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 7), 2), "7 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 8), 2), "8 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{PaddingMask([]bool{}, 2), "0 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 2), 1), "2 elements for the shape [1 1 1 Lk], want 3: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 6), 1), "6 elements for the shape [1 1 1 Lk], want 3: the call has Lk = 3 keys"},
+		{PaddingMask(make([]bool, 9), 3), "[B H Lq Lk] = [3 1 1 3] with strides [3 3 3] in 9 elements, want 2 batch rows, 1 heads and 3 queries, or 1 of each"},
+		{PaddingMask(make([]bool, 6), 0), "[B H Lq Lk] = [0 1 1 6] with strides [6 6 6] in 6 elements, want 2 batch rows, 1 heads and 3 queries, or 1 of each"},
+		{PaddingTokenMask(make([]int, 4), 2, 0), "4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
+		{HiddenMask(make([]int, 8), [4]int{1, 1, l, l}), "8 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
+		{HiddenMask(make([]int, 10), [4]int{1, 1, l, l}), "10 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
+		{HiddenMask(make([]int, 6), [4]int{1, 1, l, 2}), "6 elements for the shape [1 1 3 Lk], want 9: the call has Lk = 3 keys"},
+		{HiddenMask(make([]int, 9), [4]int{1, 1, l, 2}), "the shape [1 1 3 2], want Lk = 3, the number of keys"},
+		{kernel.Causal(0).And(PaddingMask(make([]bool, 4), 2)), "4 elements for the shape [2 1 1 Lk], want 6: the call has Lk = 3 keys"},
 	} {
 		err := attend(out, c.mask)
 		refused(t, err, "Options.Mask", &out)
-		wantText(t, err, "attn: Options.Mask: "+c.text)
+		wantText(t, err, "kernel.Attention: Options.Mask: "+c.text)
 	}
 	for _, mask := range []kernel.Mask{
 		PaddingMask(make([]bool, 6), 2), PaddingMask(make([]bool, 3), 1),

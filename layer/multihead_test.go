@@ -211,20 +211,20 @@ func TestMultiHeadErrors(t *testing.T) {
 		m    MultiHead
 		text string
 	}{
-		{MultiHead{Heads: 0}, "MultiHead.Heads: got 0, want at least 1"},
-		{MultiHead{Heads: 4, KVHeads: 3}, "MultiHead.KVHeads: got 3, want a divisor of Heads = 4, or 0 for as many"},
-		{MultiHead{Heads: 3}, "query: got width 100, want a multiple of 3, the number of heads"},
-		{MultiHead{Heads: 3, Q: l(10, 100)}, "MultiHead.Q: got 10 outputs, want a multiple of 3, the number of heads"},
-		{MultiHead{Heads: 3, Q: l(12, 100)}, "key: got width 6, want 12, for 3 key heads of 4, the head size of queries"},
-		{MultiHead{Heads: 3, Q: l(12, 100), K: l(9, 6)}, "MultiHead.K: got 9 outputs, want 12, for 3 key heads of 4, the head size of queries"},
-		{MultiHead{Heads: 6, KVHeads: 3, Q: l(12, 100)}, "value: got width 7, want a multiple of 3, the number of value heads"},
-		{MultiHead{Heads: 3, Q: l(6, 100), V: l(8, 7)}, "MultiHead.V: got 8 outputs, want a multiple of 3, the number of value heads"},
-		{MultiHead{Heads: 3, Q: l(6, 100), V: l(9, 7), O: l(5, 6)}, "MultiHead.O: got 6 inputs, want 9, for 3 heads of 3, the head size of values"},
-		{MultiHead{Heads: 3, Q: l(6, 99)}, "query: got [B H L D] = [2 1 3 100] with strides [300 300 100] in 600 elements, want D = 99, the number of inputs of MultiHead.Q"},
-		{MultiHead{Heads: 3, Q: l(6, 100), V: l(9, 7), Similarity: General{l(2, 3)}}, "the heads of query: got [B H L D] = [2 3 3 2] with strides [18 2 6] in 36 elements, want D = 3, the number of inputs of General.Query"},
+		{MultiHead{Heads: 0}, "MultiHead.Heads: 0, want at least 1"},
+		{MultiHead{Heads: 4, KVHeads: 3}, "MultiHead.KVHeads: 3, want a divisor of Heads = 4, or 0 for as many"},
+		{MultiHead{Heads: 3}, "query: width 100, want a multiple of 3, the number of heads"},
+		{MultiHead{Heads: 3, Q: l(10, 100)}, "MultiHead.Q: 10 outputs, want a multiple of 3, the number of heads"},
+		{MultiHead{Heads: 3, Q: l(12, 100)}, "key: width 6, want 12, for 3 key heads of 4, the head size of queries"},
+		{MultiHead{Heads: 3, Q: l(12, 100), K: l(9, 6)}, "MultiHead.K: 9 outputs, want 12, for 3 key heads of 4, the head size of queries"},
+		{MultiHead{Heads: 6, KVHeads: 3, Q: l(12, 100)}, "value: width 7, want a multiple of 3, the number of value heads"},
+		{MultiHead{Heads: 3, Q: l(6, 100), V: l(8, 7)}, "MultiHead.V: 8 outputs, want a multiple of 3, the number of value heads"},
+		{MultiHead{Heads: 3, Q: l(6, 100), V: l(9, 7), O: l(5, 6)}, "MultiHead.O: 6 inputs, want 9, for 3 heads of 3, the head size of values"},
+		{MultiHead{Heads: 3, Q: l(6, 99)}, "query: [B H L D] = [2 1 3 100] with strides [300 300 100] in 600 elements, want D = 99, the number of inputs of MultiHead.Q"},
+		{MultiHead{Heads: 3, Q: l(6, 100), V: l(9, 7), Similarity: General{l(2, 3)}}, "the heads of query: [B H L D] = [2 3 3 2] with strides [18 2 6] in 36 elements, want D = 3, the number of inputs of General.Query"},
 	} {
 		out := newTensor(2, 1, 3, 9)
-		wantText(t, c.m.Attend(out, newTensor(2, 1, 3, 100), newTensor(2, 1, 4, 6), newTensor(2, 1, 4, 7), nil), "attn: "+c.text)
+		wantText(t, c.m.Attend(out, newTensor(2, 1, 3, 100), newTensor(2, 1, 4, 6), newTensor(2, 1, 4, 7), nil), "layer.MultiHead.Attend: "+c.text)
 	}
 	half := kernel.BHLD(make([]kernel.F16, 30), 2, 1, 3, 5)
 	memory := make([]float32, 2*3*9)

@@ -3,6 +3,7 @@ package layer
 import (
 	"math"
 
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/scoring"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -45,14 +46,14 @@ func (Dot) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts *
 // is recycled: in the steady state a call allocates nothing.
 func (Cosine) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opts *kernel.BackwardOptions) error {
 	o := valueOf(opts)
-	if err := checkCosineBackward(&g, &dout, &q, &k, &v, &lse, &o); err != nil {
-		return err
+	if bad := checkCosineBackward(&g, &dout, &q, &k, &v, &lse, &o); bad != nil {
+		return (*kernel.Error)(bad.In("layer.Cosine.Backward"))
 	}
 	shapeQ, shapeK := q.Shape(), k.Shape()
 	n, m := product(shapeQ[:]...), product(shapeK[:]...)
 	s := getScratch(n, m, n, m)
 	if s == nil {
-		return tensorError("q", &q, "fewer queries and keys: memory for copies of them")
+		return (*kernel.Error)(memoryFailure("q", &q, "fewer queries and keys: memory for copies of them").In("layer.Cosine.Backward"))
 	}
 	defer s.release()
 	unitQ, unitK := s.units(&q, &k, &o.Scoring, true)
@@ -76,26 +77,26 @@ func (Cosine) Backward(g kernel.Gradients, dout, q, k, v, lse kernel.Tensor, opt
 }
 
 // checkCosineBackward reports what kernel.AttentionBackward, which gets copies, does not see.
-func checkCosineBackward(g *kernel.Gradients, dout, q, k, v, lse *kernel.Tensor, o *kernel.BackwardOptions) error {
+func checkCosineBackward(g *kernel.Gradients, dout, q, k, v, lse *kernel.Tensor, o *kernel.BackwardOptions) *check.Failure {
 	for i, t := range [...]*kernel.Tensor{q, k} {
-		if err := checkFloats("qk"[i:i+1], t); err != nil {
-			return err
+		if bad := checkFloats("qk"[i:i+1], t); bad != nil {
+			return bad
 		}
 	}
-	if err := checkGradient("Gradients.Q", &g.Q, "q", q); err != nil {
-		return err
+	if bad := checkGradient("Gradients.Q", &g.Q, "q", q); bad != nil {
+		return bad
 	}
-	if err := checkGradient("Gradients.K", &g.K, "k", k); err != nil {
-		return err
+	if bad := checkGradient("Gradients.K", &g.K, "k", k); bad != nil {
+		return bad
 	}
-	if err := checkMask(&o.Mask, q, k); err != nil {
-		return err
+	if bad := checkMask(&o.Mask, q, k); bad != nil {
+		return bad
 	}
 	return checkAttentionMemory(g, dout, q, k, v, lse, o)
 }
 
 // checkAttentionMemory reports a gradient that shares memory with anything else.
-func checkAttentionMemory(g *kernel.Gradients, dout, q, k, v, lse *kernel.Tensor, o *kernel.BackwardOptions) error {
+func checkAttentionMemory(g *kernel.Gradients, dout, q, k, v, lse *kernel.Tensor, o *kernel.BackwardOptions) *check.Failure {
 	var f footprint
 	f.outputGradients(g)
 	f.output("Gradients.Q", viewOf(&g.Q).Memory())

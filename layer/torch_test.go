@@ -115,13 +115,13 @@ func TestFromTorchErrors(t *testing.T) {
 		w    TorchWeights
 		text string
 	}{
-		{TorchWeights{}, "QProjWeight: got 0 numbers, want 16, [E, E], or InProjWeight instead"},
-		{TorchWeights{InProjWeight: make([]float32, 16)}, "InProjWeight: got 16 numbers, want 48, [3·E, E]"},
-		{TorchWeights{InProjWeight: make([]float32, 48), KProjWeight: make([]float32, 16)}, "KProjWeight: got 16 numbers, want none beside InProjWeight"},
-		{TorchWeights{QProjWeight: make([]float32, 16), KProjWeight: make([]float32, 7)}, "KProjWeight: got 7 numbers, want a multiple of E = 4"},
+		{TorchWeights{}, "QProjWeight: 0 numbers, want 16, [E, E], or InProjWeight instead"},
+		{TorchWeights{InProjWeight: make([]float32, 16)}, "InProjWeight: 16 numbers, want 48, [3·E, E]"},
+		{TorchWeights{InProjWeight: make([]float32, 48), KProjWeight: make([]float32, 16)}, "KProjWeight: 16 numbers, want none beside InProjWeight"},
+		{TorchWeights{QProjWeight: make([]float32, 16), KProjWeight: make([]float32, 7)}, "KProjWeight: 7 numbers, want a multiple of E = 4"},
 	} {
 		_, err := FromTorch(4, 2, c.w, kernel.Exec{})
-		wantText(t, err, "attn: TorchWeights."+c.text)
+		wantText(t, err, "layer.FromTorch: TorchWeights."+c.text)
 	}
 	for _, heads := range []int{-1, 0, 3} {
 		_, err := FromTorch(4, heads, good(), kernel.Exec{})

@@ -70,9 +70,9 @@ func (c testCase) checkRefused(t *testing.T, threads int) {
 	} else if err == nil {
 		return
 	}
-	var arg *kernel.ArgumentError
+	var arg *kernel.Error
 	if !errors.As(err, &arg) {
-		t.Fatalf("%v threads=%d: got %v, want an ArgumentError", c, threads, err)
+		t.Fatalf("%v threads=%d: got %v, want an Error", c, threads, err)
 	}
 	for i, x := range out {
 		if x != testutil.Canary {

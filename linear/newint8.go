@@ -27,9 +27,9 @@ import (
 // is an error, too.
 func NewInt8(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 	if f := checkInt8(&w, bias); f != nil {
-		return nil, (*kernel.ArgumentError)(f)
+		return nil, (*kernel.Error)(f.In("linear.NewInt8"))
 	}
-	t, err := elementwise.Tier(&exec)
+	t, err := elementwise.Tier("linear.NewInt8", &exec)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,8 @@ func NewInt8(w Matrix, bias []float32, exec kernel.Exec) (*Linear, error) {
 		Q8_0.row().Pack(l.packed, l.panelBlocks(p), rows, l.panelWidth(p), l.k, nil)
 	})
 	if p := slices.IndexFunc(unfit, func(row int) bool { return row > 0 }); p >= 0 {
-		return nil, (*kernel.ArgumentError)(w.failure("w", "finite weights up to %g in row %d", float32(127*largestF16), unfit[p]-1))
+		f := w.failure("w", "finite weights up to %g in row %d", float32(127*largestF16), unfit[p]-1)
+		return nil, (*kernel.Error)(f.In("linear.NewInt8"))
 	}
 	l.bias = l.paddedBias(bias)
 	return l, nil

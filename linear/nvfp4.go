@@ -20,26 +20,26 @@ import (
 func NewNVFP4(blocks []byte, scales []float32, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
 	f := checkQuantized(NVFP4, blocks, n, k, bias)
 	switch {
-	case f != nil && f.Arg == "data":
-		f.Arg = "blocks"
+	case f != nil && f.Where == "data":
+		f.Where = "blocks"
 	case f == nil:
 		f = checkScales(scales, n)
 	}
 	if f != nil {
-		return nil, (*kernel.ArgumentError)(f)
+		return nil, (*kernel.Error)(f.In("linear.NewNVFP4"))
 	}
-	return newQuantized(NVFP4, blocks, scales, n, k, bias, exec)
+	return newQuantized("linear.NewNVFP4", NVFP4, blocks, scales, n, k, bias, exec)
 }
 
 // checkScales reports scales of NVFP4 that do not fit: the product of one and a block's is a normal number, and
 // so is every number that kernels make of it.
 func checkScales(scales []float32, n int) *check.Failure {
 	if len(scales) != 1 && len(scales) != n {
-		return &check.Failure{Arg: "scales", Got: fmt.Sprintf("%d numbers", len(scales)), Want: fmt.Sprintf("1, or %d, one per output", n)}
+		return &check.Failure{Where: "scales", Got: fmt.Sprintf("%d numbers", len(scales)), Want: fmt.Sprintf("1, or %d, one per output", n)}
 	}
 	for i, x := range scales {
 		if a := math.Abs(float64(x)); x != 0 && !(a >= 0x1p-64 && a <= 0x1p64) {
-			return &check.Failure{Arg: fmt.Sprintf("scales[%d]", i), Got: fmt.Sprint(x), Want: "0, or 2^-64 to 2^64 in magnitude"}
+			return &check.Failure{Where: fmt.Sprintf("scales[%d]", i), Got: fmt.Sprint(x), Want: "0, or 2^-64 to 2^64 in magnitude"}
 		}
 	}
 	return nil
@@ -49,14 +49,14 @@ func checkScales(scales []float32, n int) *check.Failure {
 // safetensors have them. A row of K weights, a multiple of 64, has K/2 bytes of numbers, those of inputs 2i (in the lower half)
 // and 2i+1 in byte i, and K/16 scales as E4M3. Rows follow each other.
 //
-// Bad input is a [*kernel.ArgumentError].
+// Bad input is a [*kernel.Error].
 func NVFP4Blocks(numbers, scales []byte) ([]byte, error) {
 	const perBlock, perScale = 32, 8 // bytes
 	if len(numbers)%perBlock != 0 {
-		return nil, (*kernel.ArgumentError)(&check.Failure{Arg: "numbers", Got: fmt.Sprintf("%d bytes", len(numbers)), Want: fmt.Sprintf("a multiple of %d, for 64 weights", perBlock)})
+		return nil, &kernel.Error{Where: "linear.NVFP4Blocks: numbers", Got: fmt.Sprintf("%d bytes", len(numbers)), Want: fmt.Sprintf("a multiple of %d, for 64 weights", perBlock)}
 	}
 	if want := len(numbers) / perScale; len(scales) != want {
-		return nil, (*kernel.ArgumentError)(&check.Failure{Arg: "scales", Got: fmt.Sprintf("%d bytes", len(scales)), Want: fmt.Sprintf("%d, one for each 16 weights", want)})
+		return nil, &kernel.Error{Where: "linear.NVFP4Blocks: scales", Got: fmt.Sprintf("%d bytes", len(scales)), Want: fmt.Sprintf("%d, one for each 16 weights", want)}
 	}
 	blocks := make([]byte, 0, len(numbers)+len(scales))
 	for ; len(numbers) > 0; numbers, scales = numbers[perBlock:], scales[perBlock/perScale:] {

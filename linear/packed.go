@@ -47,10 +47,10 @@ const PackedVersion = 4
 // on the CPU or the tier: machines may share a file.
 //
 // It returns the number of bytes that w took. Errors are those of w, and [io.ErrShortWrite]
-// if w takes less and returns none; a nil w is a [*kernel.ArgumentError].
+// if w takes less and returns none; a nil w is a [*kernel.Error].
 func (l *Linear) WriteTo(w io.Writer) (int64, error) {
 	if w == nil {
-		return 0, (*kernel.ArgumentError)(&check.Failure{Arg: "w", Got: "nil", Want: "a writer"})
+		return 0, &kernel.Error{Where: "linear.Linear.WriteTo: w", Got: "nil", Want: "a writer"}
 	}
 	p := &packedWriter{w: w, buf: l.header()}
 	for _, x := range l.bias {
@@ -143,12 +143,12 @@ func (p *packedWriter) flush(least int) {
 //
 // The header of data is checked, the weights are not: changed weights give other results and
 // do no other harm. Data that is no packed form, of another [PackedVersion] or another length, is a
-// [*kernel.ArgumentError]. So are weights that must be copied and do not fit memory or the
-// memory limit of the program (GOMEMLIMIT).
+// [*kernel.Error]. So are, of the kind [kernel.ErrMemory], weights that must be copied and do
+// not fit memory or the memory limit of the program (GOMEMLIMIT).
 func FromPacked(data []byte) (*Linear, error) {
 	l, f := parsePacked(data)
 	if f != nil {
-		return nil, (*kernel.ArgumentError)(f)
+		return nil, (*kernel.Error)(f.In("linear.FromPacked"))
 	}
 	bias, panels := data[packedAlignment:][:4*l.lanes()], data[l.panelsAt():]
 	float := func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }
@@ -163,7 +163,8 @@ func FromPacked(data []byte) (*Linear, error) {
 		l.u16 = halves(numbers(panels, half, &fits))
 	}
 	if !fits {
-		return nil, (*kernel.ArgumentError)(&check.Failure{Arg: "data", Got: fmt.Sprintf("%d bytes, which must be copied", len(data)), Want: "a size that fits memory and the memory limit of the program"})
+		f := check.TooLarge("data", fmt.Sprintf("%d bytes, which must be copied", len(data)))
+		return nil, (*kernel.Error)(f.In("linear.FromPacked"))
 	}
 	l.mapped = true
 	return l, nil
@@ -211,7 +212,7 @@ func parsePacked(data []byte) (*Linear, *check.Failure) {
 }
 
 func packedFailure(got string, args ...any) *check.Failure {
-	return &check.Failure{Arg: "data", Got: fmt.Sprintf(got, args...), Want: fmt.Sprintf("what Linear.WriteTo writes, version %d", PackedVersion)}
+	return &check.Failure{Where: "data", Got: fmt.Sprintf(got, args...), Want: fmt.Sprintf("what Linear.WriteTo writes, version %d", PackedVersion)}
 }
 
 // numbers returns the numbers in data: in place if they lie there as in memory, else copied

@@ -167,9 +167,9 @@ func TestFromPackedErrors(t *testing.T) {
 		}), "outputs"},
 	} {
 		_, err := linear.FromPacked(c.data)
-		var arg *kernel.ArgumentError
-		if !errors.As(err, &arg) || arg.Arg != "data" || !bytes.Contains([]byte(arg.Got), []byte(c.got)) {
-			t.Errorf("%s: got %v, want an ArgumentError of data with %q", c.what, err, c.got)
+		var arg *kernel.Error
+		if !errors.As(err, &arg) || arg.Where != "linear.FromPacked: data" || !bytes.Contains([]byte(arg.Got), []byte(c.got)) {
+			t.Errorf("%s: got %v, want an Error of data with %q", c.what, err, c.got)
 		}
 	}
 }
@@ -185,7 +185,7 @@ func FuzzFromPacked(f *testing.F) {
 			data = edited(data, func(h []byte) { h[at] = x })
 		}
 		l, err := linear.FromPacked(data)
-		var arg *kernel.ArgumentError
+		var arg *kernel.Error
 		if err != nil {
 			if !errors.As(err, &arg) {
 				t.Fatalf("got %v", err)

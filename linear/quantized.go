@@ -85,20 +85,20 @@ func (f Format) Block() (weights, bytes int) {
 // functions: unlike in a layer, -0 keeps its sign, weights with an infinite scale are infinite, and subnormal
 // ones keep their value. Of a NaN the bits are open.
 //
-// Bad input is a [*kernel.ArgumentError].
+// Bad input is a [*kernel.Error].
 func (f Format) Widen(dst []float32, data []byte) error {
 	row := f.row()
 	if row == nil {
-		return (*kernel.ArgumentError)(f.failure())
+		return (*kernel.Error)(f.failure().In("linear.Format.Widen"))
 	}
 	if len(data)%row.Bytes != 0 {
-		return (*kernel.ArgumentError)(&check.Failure{Arg: "data", Got: fmt.Sprintf("%d bytes", len(data)), Want: fmt.Sprintf("a multiple of %d, a block of %v", row.Bytes, f)})
+		return &kernel.Error{Where: "linear.Format.Widen: data", Got: fmt.Sprintf("%d bytes", len(data)), Want: fmt.Sprintf("a multiple of %d, a block of %v", row.Bytes, f)}
 	}
 	if want := ints.MulSat(len(data)/row.Bytes, row.Weights); len(dst) != want {
-		return (*kernel.ArgumentError)(&check.Failure{Arg: "dst", Got: fmt.Sprintf("%d numbers", len(dst)), Want: fmt.Sprintf("%d, as data has so many weights", want)})
+		return &kernel.Error{Where: "linear.Format.Widen: dst", Got: fmt.Sprintf("%d numbers", len(dst)), Want: fmt.Sprintf("%d, as data has so many weights", want)}
 	}
 	if view.MemoryOf(dst).Overlaps(view.MemoryOf(data)) {
-		return (*kernel.ArgumentError)(&check.Failure{Arg: "dst", Got: "memory that overlaps data", Want: "memory of its own"})
+		return &kernel.Error{Where: "linear.Format.Widen: dst", Got: "memory that overlaps data", Want: "memory of its own"}
 	}
 	if view.Races {
 		view.Announce(view.Read, data)
@@ -110,7 +110,7 @@ func (f Format) Widen(dst []float32, data []byte) error {
 
 // failure says that f is none of the formats.
 func (f Format) failure() *check.Failure {
-	return &check.Failure{Arg: "format", Got: f.String(), Want: "one of the formats of package linear, such as Q8_0"}
+	return &check.Failure{Where: "format", Got: f.String(), Want: "one of the formats of package linear, such as Q8_0"}
 }
 
 // NewQuantized packs quantized weights, [N, K] for N outputs and K inputs, and the bias, N
@@ -132,18 +132,17 @@ func (f Format) failure() *check.Failure {
 // widens them to float32, but for one row or two on CPUs with AVX2. On CPUs with neither AVX2 nor NEON that is Go code,
 // and so are products with Options.Int8: both are slow there.
 //
-// Bad input is a [*kernel.ArgumentError]. So are weights that do not fit memory or the memory
-// limit of the program (GOMEMLIMIT) once they are packed.
+// Errors are those of [New].
 func NewQuantized(format Format, data []byte, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
 	if f := checkQuantized(format, data, n, k, bias); f != nil {
-		return nil, (*kernel.ArgumentError)(f)
+		return nil, (*kernel.Error)(f.In("linear.NewQuantized"))
 	}
-	return newQuantized(format, data, nil, n, k, bias, exec)
+	return newQuantized("linear.NewQuantized", format, data, nil, n, k, bias, exec)
 }
 
-// newQuantized packs weights that have been checked. Scales are none, one, or one per output.
-func newQuantized(format Format, data []byte, scales []float32, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
-	t, err := elementwise.Tier(&exec)
+// newQuantized packs weights that a function has checked. Scales are none, one, or one per output.
+func newQuantized(function string, format Format, data []byte, scales []float32, n, k int, bias []float32, exec kernel.Exec) (*Linear, error) {
+	t, err := elementwise.Tier(function, &exec)
 	if err != nil {
 		return nil, err
 	}
@@ -170,20 +169,20 @@ func checkQuantized(format Format, data []byte, n, k int, bias []float32) *check
 		return format.failure()
 	}
 	if n < 0 {
-		return &check.Failure{Arg: "n", Got: fmt.Sprint(n), Want: "at least 0"}
+		return &check.Failure{Where: "n", Got: fmt.Sprint(n), Want: "at least 0"}
 	}
 	if k <= 0 || k%f.Weights != 0 {
-		return &check.Failure{Arg: "k", Got: fmt.Sprint(k), Want: fmt.Sprintf("a positive multiple of %d, the weights of a block", f.Weights)}
+		return &check.Failure{Where: "k", Got: fmt.Sprint(k), Want: fmt.Sprintf("a positive multiple of %d, the weights of a block", f.Weights)}
 	}
 	if want := ints.MulSat(n, ints.MulSat(k/f.Weights, f.Bytes)); len(data) != want {
-		return &check.Failure{Arg: "data", Got: fmt.Sprintf("%d bytes", len(data)), Want: fmt.Sprintf("%d, for [%d %d] weights of %v", want, n, k, format)}
+		return &check.Failure{Where: "data", Got: fmt.Sprintf("%d bytes", len(data)), Want: fmt.Sprintf("%d, for [%d %d] weights of %v", want, n, k, format)}
 	}
 	if f := checkBias(bias, n); f != nil {
 		return f
 	}
 	packed := ints.MulSat(ints.AddSat(n, ukernel.PanelStep), ints.MulSat(k/ukernel.BlockSteps, f.Packed.BlockBytes(1)))
 	if !hugepages.Fits(packed, 1) {
-		return &check.Failure{Arg: "data", Got: fmt.Sprintf("%d bytes", len(data)), Want: "a size that fits memory and the memory limit of the program"}
+		return check.TooLarge("data", fmt.Sprintf("%d bytes", len(data)))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/kernel"
 )
 
 // service is the name by which gateways and workers are found.
@@ -59,7 +60,7 @@ func fits(there []micro.Info, fingerprint string) error {
 			return err
 		}
 		if want := i.Metadata[fingerprintKey]; want != fingerprint {
-			return &FingerprintError{Peer: peerName(i), Got: fingerprint, Want: want}
+			return &kernel.Error{Where: "relay: the fingerprint", Got: fingerprint, Want: want + ", that of " + peerName(i) + ": with the same models, files and settings that change answers", Kind: ErrFingerprint}
 		}
 	}
 	return nil

@@ -19,7 +19,7 @@ import (
 func code(err error) string {
 	var version *hub.VersionError
 	var other *WorkerError
-	var argument *kernel.ArgumentError
+	var argument *kernel.Error
 	switch {
 	case errors.As(err, &version):
 		return CodeVersion

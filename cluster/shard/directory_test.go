@@ -243,7 +243,7 @@ func TestDirectoryErrors(t *testing.T) {
 	c := x.client(small)
 	x.create(c, "s")
 	var d *DirectoryError
-	var argument *kernel.ArgumentError
+	var argument *kernel.Error
 	if _, err := c.Create(t.Context(), "s"); !errors.Is(err, ErrExists) || !errors.As(err, &d) || d.Sequence != "s" {
 		t.Error(err)
 	}
@@ -251,12 +251,12 @@ func TestDirectoryErrors(t *testing.T) {
 		t.Error(err)
 	}
 	for _, name := range []string{"", "a.b", "a*", string(make([]byte, 41))} {
-		if _, err := c.Create(t.Context(), name); !errors.As(err, &argument) || argument.Arg != "name" {
+		if _, err := c.Create(t.Context(), name); !errors.As(err, &argument) || argument.Arg() != "name" {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 	other := x.client(quick(Config{Heads: 1, HeadSize: 16}))
-	if _, err := other.Open(t.Context(), "s"); !errors.As(err, &d) || !errors.As(err, &argument) || argument.Arg != "Config" {
+	if _, err := other.Open(t.Context(), "s"); !errors.As(err, &d) || !errors.As(err, &argument) || argument.Arg() != "Config" {
 		t.Error(err)
 	}
 	kv, err := c.bucket.open(t.Context(), c.conn)

@@ -57,7 +57,7 @@ func Measure(ctx context.Context, c Config, heads int, x kernel.Exec) (Costs, er
 	}
 	g := &client.geometry
 	if heads < 1 || heads%g.Heads != 0 || heads > wire.MaxHeads {
-		return costs, &kernel.ArgumentError{Arg: "heads", Got: fmt.Sprint(heads), Want: fmt.Sprintf("a multiple of %d up to %d", g.Heads, wire.MaxHeads)}
+		return costs, &kernel.Error{Where: "heads", Got: fmt.Sprint(heads), Want: fmt.Sprintf("a multiple of %d up to %d", g.Heads, wire.MaxHeads)}
 	}
 	costs.QueryBytes, costs.PartialBytes = heads*g.KeySize*4, wire.PartialBytes(g, heads, 1)
 	if costs.Message, err = client.measureMessage(ctx); err != nil {

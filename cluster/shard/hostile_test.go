@@ -159,8 +159,8 @@ func TestArguments(t *testing.T) {
 		"WorkerConfig.Name":   func() error { _, err := NewWorker(x.connect(), WorkerConfig{Name: "a.b"}); return err },
 		"WorkerConfig.Memory": func() error { _, err := NewWorker(x.connect(), WorkerConfig{Name: "z", Memory: -1}); return err },
 	} {
-		var e *kernel.ArgumentError
-		if err := call(); !errors.As(err, &e) || !strings.HasPrefix(arg, e.Arg) {
+		var e *kernel.Error
+		if err := call(); !errors.As(err, &e) || !strings.HasPrefix(arg, e.Arg()) {
 			t.Errorf("%s: %v", arg, err)
 		}
 	}

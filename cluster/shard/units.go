@@ -32,7 +32,7 @@ func (a *call) units() ([]*unit, error) {
 	one := wire.PartialBytes(g, heads, 1)
 	most := min((limit-wire.AnswerOverhead-1)/max(one-1, 1), (limit-a.messageBytes())/a.queryBytes())
 	if most < 1 {
-		return nil, &kernel.ArgumentError{Arg: "q", Got: fmt.Sprintf("%d heads, for which one query takes %d bytes and the answer for a block %d", heads, a.queryBytes(), one),
+		return nil, &kernel.Error{Where: "q", Got: fmt.Sprintf("%d heads, for which one query takes %d bytes and the answer for a block %d", heads, a.queryBytes(), one),
 			Want: fmt.Sprintf("%d bytes or fewer each, so that a message of the server holds them", limit)}
 	}
 	var units []*unit

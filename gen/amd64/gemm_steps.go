@@ -36,10 +36,18 @@ func (t *gemmer) steps(acc [][]reg.VecVirtual, name string) {
 	t.g.Label(name + "done")
 }
 
-// loop emits the inner loop. On Zen 4 iterations of 1 to 8 steps are equally fast. Two steps halve
-// the overhead of the loop on CPUs with two FMAs of full width per cycle. An odd number of steps
-// enters the loop in its middle.
+// loop emits the inner loop. Two steps halve the overhead of a loop: of low tiles, with AVX2, and with packed panels,
+// whose prefetches are those of an iteration. An odd number of steps enters the loop in its middle.
 func (t *gemmer) loop(acc [][]reg.VecVirtual, name string) {
+	if t.g.EVEX() && !t.weights && !t.isLow(len(acc)) {
+		t.g.JumpIfZero(t.k, name+"end")
+		t.g.AlignLoop()
+		t.g.Label(name + "steps")
+		t.step(acc, 0)
+		t.g.CountDown(t.k, 1, name+"steps")
+		t.g.Label(name + "end")
+		return
+	}
 	t.g.INCQ(t.k)
 	t.g.SHRQ(operand.Imm(1), t.k)
 	t.g.JCC(operand.LabelRef(name + "odd"))

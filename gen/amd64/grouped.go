@@ -92,81 +92,6 @@ type groupWidener struct {
 	d, m   [2]reg.VecVirtual // by halves of the steps
 }
 
-// header makes the scales and minima of some lanes, and sets numbers to theirs.
-func (w *groupWidener) header(block, lane reg.GPVirtual) {
-	g, p := w.g, w.g.GP64()
-	if w.format.Float32Scales() {
-		w.singles(block, lane)
-		return
-	}
-	g.LEAQ(emit.Indexed(block, lane, 2), p)
-	next := func() { g.LEAQ(emit.Indexed(p, w.lanes, 2), p) }
-	scale, least := g.Vec(), g.Vec()
-	g.widenScales(w.format, emit.At(p, 0), scale)
-	next()
-	minima := w.format.Offset() == 0
-	if minima {
-		if !w.format.Brain() {
-			g.widenScales(w.format, emit.At(p, 0), least)
-		}
-		next()
-	}
-	w.d = w.products(p, scale)
-	next()
-	if minima {
-		if !w.format.Brain() {
-			w.m = w.products(p, least)
-		}
-		next()
-	} else {
-		w.takeOffset()
-	}
-	g.LEAQ(emit.Indexed(p, lane, 2), w.numbers)
-}
-
-// takeOffset makes the minima of a format with an offset.
-func (w *groupWidener) takeOffset() {
-	for i, d := range w.d {
-		w.m[i] = w.g.Vec()
-		w.g.VMULPS(w.g.Constant(math.Float32bits(float32(w.format.Offset()))), d, w.m[i])
-	}
-}
-
-// singles is header with scales of float32.
-func (w *groupWidener) singles(block, lane reg.GPVirtual) {
-	w.g.LEAQ(emit.Indexed(block, lane, 4), w.numbers)
-	for i := range w.d {
-		w.d[i] = w.g.Vec()
-		w.g.VMOVUPS(emit.At(w.numbers, 0), w.d[i])
-		w.g.ADDQ(w.row, w.numbers)
-	}
-	w.takeOffset()
-}
-
-// widenScales loads scales or minima of a format.
-func (g *gen) widenScales(q ukernel.PackedFormat, from operand.Mem, v reg.VecVirtual) {
-	if q.Brain() {
-		g.VPMOVZXWD(from, v)
-		g.VPSLLD(operand.Imm(16), v, v)
-		return
-	}
-	g.VCVTPH2PS(from, v)
-}
-
-// products are those of x and the pairs of int8 at p.
-func (w *groupWidener) products(p reg.GPVirtual, x reg.VecVirtual) (y [2]reg.VecVirtual) {
-	g := w.g
-	y[0], y[1] = g.Vec(), g.Vec()
-	g.VPMOVSXBW(emit.At(p, 0), y[1])
-	g.VPSLLD(operand.Imm(16), y[1], y[0])
-	for _, v := range y {
-		g.VPSRAD(operand.Imm(16), v, v)
-		g.VCVTDQ2PS(v, v)
-		g.VMULPS(x, v, v)
-	}
-	return y
-}
-
 // steps makes words of bytes, and converts byte after byte of them. The bytes are taken
 // where they are in their words: q is 256 times as large from byte to byte, and d is
 // smaller by as much, which is exact. In brain formats the words are shifted, as the least d, a subnormal
@@ -184,14 +109,11 @@ func (w *groupWidener) steps() {
 			x := g.Vec()
 			g.VPAND(mask, word, x)
 			g.VCVTDQ2PS(x, x)
-			if w.format.Brain() {
-				g.VSUBPS(g.Constant(math.Float32bits(ukernel.BrainZero)), x, x)
-				g.VMULPS(w.d[0], x, x)
-				g.VPSRLD(operand.Imm(8), word, word)
-			} else {
-				g.VFMSUB213PS(w.m[0], w.d[0], x)
-			}
+			w.weight(x)
 			w.store(x)
+			if w.format.Brain() {
+				g.VPSRLD(operand.Imm(8), word, word)
+			}
 		}
 		if !w.format.Brain() {
 			g.VPSLLD(operand.Imm(8), mask, mask)

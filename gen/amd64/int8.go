@@ -33,6 +33,7 @@ import (
 type int8Gemmer struct {
 	g      *gen
 	format ukernel.PackedFormat // whose code is emitted
+	scaled bool                 // accumulators are float32, times the scales of the weights
 	rows   int                  // of a tile
 	acc    [][]reg.VecVirtual
 
@@ -116,15 +117,10 @@ func (t *int8Gemmer) memory() {
 func (g *gen) WeightGemmInt8Grouped(q ukernel.PackedFormat) {
 	g.Kernel(spec.WeightGemmInt8(q))
 	t := g.beginInt8(q)
-	switch {
-	case g.EVEX():
+	if g.EVEX() {
 		g.gemmInt8Grouped(t)
-	case q.Float32Scales():
-		g.gemmInt8(t, avx2Scales{})
-	case q.Bits() == 4:
-		g.gemmInt8(t, avx2Grouped{})
-	default:
-		g.gemmInt8(t, avx2GroupedBytes{})
+	} else {
+		g.gemmInt8(t, groupedDot(q))
 	}
 }
 
@@ -301,7 +297,7 @@ func (t *int8Gemmer) addToC(vectors int, name string) {
 	first := g.GP64()
 	g.LEAQ(emit.Indexed(t.c, t.lane2, 2), first)
 	c := g.rowsFrom(first, t.ldc, t.rows)
-	if t.format.Float32Scales() {
+	if t.scaled {
 		t.addScaled(x, c)
 		return
 	}

@@ -296,12 +296,7 @@ func (w *vnniGrouped) addRow(vectors int) {
 		} else {
 			g.VCVTDQ2PS(w.sum(w.added, 0, v), sum)
 		}
-		if w.format.Float32Scales() {
-			g.VFMADD213PS(c, d, sum)
-		} else {
-			g.VMULPS(w.lane(laneScale, v), d, p)
-			g.VFMADD213PS(c, p, sum)
-		}
+		g.VFMADD213PS(c, w.scaleOf(d, p, v), sum)
 		if w.format.Offset() == 0 {
 			total := g.Vec()
 			g.VPMADDWD(w.lane(laneTotals, v), codes, total)

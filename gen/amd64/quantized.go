@@ -56,7 +56,10 @@ type blockGemmer struct {
 	ldc    operand.Mem // in bytes
 	minima operand.Mem // on the stack, if there are not enough registers
 
+	height, code operand.Mem // rows of the tile, and their byte
+
 	acc   [][]reg.VecVirtual // by row and vector
+	rows  *emit.Heights      // of the tile
 	first int                // of the vectors that are taken at a time
 	d     []reg.VecVirtual   // their scales
 	min   []operand.Op       // and minima
@@ -102,7 +105,7 @@ func (g *gen) blockGemm(tiles []spec.TileShape, s blockShape) {
 	a, b, c := g.Param("a"), g.Param("b"), g.Param("c")
 	t := &blockGemmer{g: g, blockShape: s, a: g.Memory(a.Base()), m: g.Argument("m"), ldc: g.Argument("ldc"),
 		rest: g.Memory(a.Len()), steps: g.Memory(a.Cap()), adds: g.Memory(b.Len()), lane: g.Memory(b.Cap()), count: g.Memory(c.Cap()), words: g.Memory(c.Len())}
-	t.minima = g.Frame(4 * spec.PanelLanes)
+	t.minima, t.height, t.code = g.Frame(4*spec.PanelLanes), g.Frame(8), g.Frame(8)
 	g.SHLQ(operand.Imm(2), t.ldc)
 	t.c, t.cs, t.rs, t.rs3 = g.Slice("c"), g.Stride("cs"), g.Stride("rs"), g.GP64()
 	g.LEAQ(emit.Indexed(t.rs, t.rs, 2), t.rs3)
@@ -113,8 +116,12 @@ func (g *gen) blockGemm(tiles []spec.TileShape, s blockShape) {
 	if s.unpacked {
 		t.far = g.Slice("next")
 	}
-	for _, s := range tiles {
-		t.tile(s)
+	for i, s := range tiles {
+		least := s.Rows // a tile does for fewer rows, down to those of the next one with as many vectors
+		for i+1 < len(tiles) && tiles[i+1].Vectors == s.Vectors && least > tiles[i+1].Rows+1 {
+			least--
+		}
+		t.tile(s, emit.Span{Least: least, Most: s.Rows})
 	}
 	g.Return()
 }
@@ -131,14 +138,16 @@ func (t *blockGemmer) sizes() {
 }
 
 // tile emits the loop over tiles of a shape.
-func (t *blockGemmer) tile(s spec.TileShape) {
+func (t *blockGemmer) tile(s spec.TileShape, rows emit.Span) {
 	name := func(part string) string { return fmt.Sprintf("rows%d%s", s.Rows, part) }
 	label := func(part string) operand.LabelRef { return operand.LabelRef(name(part)) }
 	t.vectors = s.Vectors
-	t.g.Commentf("Tiles of %d × %d vectors.", s.Rows, s.Vectors)
+	t.g.Commentf("Tiles of %v × %d vectors.", rows, s.Vectors)
 	t.g.Label(name(""))
-	t.g.CMPQ(t.m, operand.I32(s.Rows))
+	t.g.CMPQ(t.m, operand.I32(rows.Least))
 	t.g.JL(label("done"))
+	t.rows = t.g.NewHeights(name(""), rows, t.code)
+	t.setRows()
 	t.block, t.start = t.g.Slice("b"), t.g.GP64()
 	t.g.MOVQ(t.a, t.start)
 	t.g.Move(t.g.Argument("k"), t.rest)
@@ -189,13 +198,43 @@ func (t *blockGemmer) tile(s spec.TileShape) {
 	t.g.MOVQ(operand.U32(1), t.adds)
 	t.g.CMPQ(t.rest, operand.Imm(0))
 	t.g.JNE(label("segment"))
-	for range s.Rows {
-		t.g.ADDQ(t.rs, t.a)
-		t.g.ADDQ(t.ldc, t.c)
-	}
-	t.g.SUBQ(operand.U32(s.Rows), t.m)
+	t.nextRows()
 	t.g.JMP(label(""))
 	t.g.Label(name("done"))
+}
+
+// setRows sets how many rows the tile has.
+func (t *blockGemmer) setRows() {
+	if t.rows.Single() {
+		return
+	}
+	rows, most := t.g.GP64(), t.g.GP64()
+	t.g.MOVQ(operand.U32(t.rows.Most), most)
+	t.g.MOVQ(t.m, rows)
+	t.g.CMPQ(rows, most)
+	t.g.CMOVQGT(most, rows)
+	t.g.MOVQ(rows, t.height)
+	t.rows.Set(rows)
+}
+
+// nextRows goes on to the rows after the tile.
+func (t *blockGemmer) nextRows() {
+	if t.rows.Single() {
+		for range t.rows.Most {
+			t.g.ADDQ(t.rs, t.a)
+			t.g.ADDQ(t.ldc, t.c)
+		}
+		t.g.SUBQ(operand.U32(t.rows.Most), t.m)
+		return
+	}
+	rows, bytes := t.g.GP64(), t.g.GP64()
+	t.g.MOVQ(t.height, rows)
+	t.g.SUBQ(rows, t.m)
+	t.g.MOVQ(t.rs, bytes)
+	t.g.IMULQ(rows, bytes)
+	t.g.ADDQ(bytes, t.a)
+	t.g.IMULQ(t.ldc, rows)
+	t.g.ADDQ(rows, t.c)
 }
 
 // nextSegment takes the steps of a segment from the rest.
@@ -230,17 +269,17 @@ func (t *blockGemmer) startPass(s spec.TileShape) {
 
 // eachOfC calls f for every accumulator and its place in C.
 func (t *blockGemmer) eachOfC(f func(v reg.VecVirtual, m operand.Mem)) {
-	c := t.g.GP64()
+	c, ldc := t.g.GP64(), t.g.GP64()
 	t.g.MOVQ(t.lane, c)
 	t.g.LEAQ(emit.Indexed(t.c, c, 4), c)
-	for i, row := range t.acc {
-		if i > 0 {
-			t.g.ADDQ(t.ldc, c)
-		}
-		for v, x := range row {
+	t.g.MOVQ(t.ldc, ldc)
+	t.rows.Compare()
+	t.rows.Rows(func(i int) {
+		for v, x := range t.acc[i] {
 			f(x, emit.At(c, v*t.g.VecBytes()))
 		}
-	}
+		t.g.LEAQ(emit.Indexed(c, ldc, 1), c)
+	})
 }
 
 // loadScales loads the scales and minima of n vectors, for a tile of some rows. Minima for which
@@ -306,12 +345,13 @@ func (t *blockGemmer) step(weight func(v int) reg.VecVirtual) {
 		for v := range ws {
 			ws[v] = weight(v)
 		}
-		for i, acc := range t.acc {
+		t.rows.Compare()
+		t.rows.Rows(func(i int) {
 			x := number(i)
 			for v, w := range ws {
-				t.g.VFMADD231PS(x, w, acc[t.first+v])
+				t.g.VFMADD231PS(x, w, t.acc[i][t.first+v])
 			}
-		}
+		})
 		t.g.ADDQ(t.cs, t.x)
 		return
 	}

@@ -1,9 +1,6 @@
 package neon
 
 import (
-	"math"
-	"slices"
-
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/neon/emit"
@@ -133,93 +130,4 @@ func (w *groupWidener) convert() {
 		}
 		w.Op("ADD", w.row, w.to, w.to)
 	})
-}
-
-// header makes the scales and minima, and sets numbers to those of the lanes.
-func (w *groupWidener) header() {
-	if w.format.Float32Scales() {
-		w.singles()
-		return
-	}
-	next := func() { w.Op("ADD", w.lanes.Shl(1), w.scales, w.scales) }
-	minima := w.format.Offset() == 0
-	d := w.scalesOf(w.format.Brain(), w.scales, groupVectors)
-	next()
-	var m []a64.Vec
-	if minima {
-		if !w.format.Brain() {
-			m = w.scalesOf(false, w.scales, groupVectors)
-		}
-		next()
-	}
-	w.d[0], w.d[3] = w.products(d, 1)
-	next()
-	w.Scope(func() {
-		if minima {
-			if !w.format.Brain() {
-				first, second := w.products(m, -1)
-				w.setMinima(append(first, second...))
-			}
-			next()
-		} else {
-			w.addOffset(slices.Concat(w.d[0], w.d[3]))
-		}
-	})
-	w.Op("ADD", w.lane.Shl(1), w.scales, w.numbers)
-	w.scaleBytes()
-}
-
-// scaleBytes makes the scales of the other bytes of a word.
-func (w *groupWidener) scaleBytes() {
-	if w.format.Brain() {
-		w.d[1], w.d[2] = w.d[0], w.d[3]
-		return
-	}
-	w.d[1], w.d[2] = w.times(w.d[0], 0x1p-8), w.times(w.d[3], 0x1p-16)
-}
-
-// singles is header with scales of float32.
-func (w *groupWidener) singles() {
-	w.Op("ADD", w.lane.Shl(1), w.scales, w.numbers)
-	for _, half := range []int{0, 3} {
-		w.d[half] = w.Vecs(groupVectors)
-		w.LoadVecs(w.numbers, w.d[half])
-		w.Op("ADD", w.row, w.numbers, w.numbers)
-	}
-	w.Scope(func() { w.addOffset(slices.Concat(w.d[0], w.d[3])) })
-	w.scaleBytes()
-}
-
-// times are the products of xs and a number.
-func (g *neon) times(xs []a64.Vec, by float32) []a64.Vec {
-	ys, factor := g.Vecs(len(xs)), g.Broadcast(math.Float32bits(by))
-	for i, y := range ys {
-		g.FMUL(y, xs[i], factor)
-	}
-	g.Free(factor)
-	return ys
-}
-
-// products are those of the numbers in xs, times a sign, and the pairs of int8 at the scales. Every int8 is
-// taken as the upper byte of an int16, and the numbers as smaller by as much, which is exact.
-func (w *groupWidener) products(xs []a64.Vec, sign float32) (first, second []a64.Vec) {
-	first, second = w.Vecs(groupVectors), w.Vecs(groupVectors)
-	w.Scope(func() {
-		pairs, xs := w.Vec(), w.times(xs, sign*0x1p-8)
-		w.LoadFrom(a64.At(w.scales, 0), pairs)
-		for _, ys := range [][]a64.Vec{first, second} {
-			if &ys[0] == &second[0] {
-				w.Op("VUSHR", 8, pairs.H8(), pairs.H8())
-			}
-			upper := w.Vec()
-			w.Op("VSHL", 8, pairs.H8(), upper.H8())
-			w.SXTL(ys[0], upper)
-			w.SXTL2(ys[1], upper)
-			for v, y := range ys {
-				w.SCVTF(y, y)
-				w.FMUL(y, y, xs[v])
-			}
-		}
-	})
-	return first, second
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/neon/emit"
-	"github.com/attn-go/attn/gen/spec"
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
@@ -28,8 +27,7 @@ import (
 // sums of its codes: both as pairs of words, for both groups, twice.
 type groupedBlocks struct {
 	groupedDot
-	brain  bool
-	scales bool // of float32
+	kind ukernel.PackedFormat // its scales are of the kind of all formats that share the kernel
 }
 
 // A groupedDot is how the bytes of a block are multiplied.
@@ -70,32 +68,12 @@ const (
 
 func (b groupedBlocks) rowVectors() int { return b.groupedDot.rowVectors() + rowPairs }
 
-func (b groupedBlocks) header() int {
-	if b.scales {
-		return 8
-	}
-	return 4
-}
-
 // constants is the mask of lower halves.
 func (groupedBlocks) constants(t *int8Gemmer) { t.constant = t.Broadcast(0x0f0f0f0f) }
 
 // place is the memory of a vector of a row.
 func (b groupedBlocks) place(t *int8Gemmer, row, vector int) a64.Local {
 	return t.frame[row*b.rowVectors()+b.groupedDot.rowVectors()+vector]
-}
-
-// WeightGemmInt8Grouped is WeightGemmInt8 for grouped formats.
-func (g *neon) WeightGemmInt8Grouped(q ukernel.PackedFormat) {
-	first, name := q == spec.GroupedFormats[0], "weightInt8Grouped"
-	switch { // the only one of its kind
-	case q.Brain():
-		first, name = true, "weightInt8Brain"
-	case q.Float32Scales():
-		first, name = true, "weightInt8Scales"
-	}
-	g.gemmInt8(name+"Long", first, spec.WeightGemmInt8(q), q, groupedBlocks{&groupedLong{}, q.Brain(), q.Float32Scales()})
-	g.gemmInt8(name+"Dot", first, spec.WeightGemmInt8Dot(q), q, groupedBlocks{&groupedSDOT{}, q.Brain(), q.Float32Scales()})
 }
 
 // begin goes through the rows.
@@ -132,14 +110,7 @@ func (b groupedBlocks) begin(t *int8Gemmer, name string) {
 func (b groupedBlocks) group(t *int8Gemmer, name func(part string) string) {
 	b.clear(t, func(row int) a64.Local { return b.place(t, row, rowStart) })
 	t.Scope(func() { b.words(t, name) })
-	if b.scales {
-		t.Scope(func() { b.addScaled(t) })
-		return
-	}
-	t.Scope(func() { b.addToC(t) })
-	t.Jump("CBZ", name("next"), t.minima)
-	b.takeMinima(t, name("minima"))
-	t.Label(name("next"))
+	b.add(t, name)
 }
 
 // words emits the loop over the words.
@@ -221,98 +192,4 @@ func (t *int8Gemmer) pairs(p a64.GP) []a64.Vec {
 		}
 	})
 	return xs
-}
-
-// addToC scales the sums and adds them to C.
-func (b groupedBlocks) addToC(t *int8Gemmer) {
-	t.Op("ADD", t.lane.Shl(1), t.block, t.p)
-	t.Scope(func() {
-		// The integers lie where the header of formats without minima ends.
-		t.Op("LSR", 1, t.minima, t.q)
-		t.Op("ADD", 2, t.q, t.q)
-		t.Op("MADD", t.q, t.p, t.lanes, t.q)
-		b.scale(t, t.pairs(t.q))
-	})
-	scales, x, cs := t.scalesOf(b.brain, t.p, int8Vectors), t.Vec(), t.Vecs(int8Vectors)
-	product := t.Vec()
-	t.Op("MOVD", t.xb, t.p)
-	t.Op("ADD", t.lane.Shl(2), t.c, t.q)
-	for _, row := range t.acc {
-		t.Op("FMOVS", a64.At(t.p, spec.RowScale), x)
-		t.Op("ADD", t.ldx, t.p, t.p)
-		t.LoadVecs(t.q, cs)
-		for v, c := range cs {
-			t.SCVTF(row[v], row[v])
-			t.FMULLane(product, scales[v], x.S(0))
-			t.Op("VFMLA", product.S4(), row[v].S4(), c.S4())
-		}
-		t.StoreVecs(cs, t.q)
-		t.Op("ADD", t.ldc, t.q, t.q)
-	}
-}
-
-// addScaled adds the sums to C, times scales of float32. The product of the second group is added to +0, as otherwise
-// a sum of zeros could be -0.
-func (b groupedBlocks) addScaled(t *int8Gemmer) {
-	var scales [2][]a64.Vec
-	t.Op("ADD", t.lane.Shl(2), t.block, t.p)
-	for i := range scales {
-		scales[i] = t.Vecs(int8Vectors)
-		t.LoadVecs(t.p, scales[i])
-		t.Op("ADD", t.lanes.Shl(2), t.p, t.p)
-	}
-	d, zero, cs := t.Vec(), t.Vec(), t.Vecs(int8Vectors)
-	t.Zero(zero)
-	t.Op("MOVD", t.xb, t.p)
-	t.Op("ADD", t.lane.Shl(2), t.c, t.q)
-	for _, row := range t.acc {
-		t.Op("FMOVS", a64.At(t.p, spec.RowScale), d)
-		t.Op("VDUP", d.S(0), d.S4())
-		t.Op("ADD", t.ldx, t.p, t.p)
-		t.LoadVecs(t.q, cs)
-		for v, c := range cs {
-			first, second := b.groups(t, row, v)
-			t.SCVTF(first, first)
-			t.SCVTF(second, second)
-			t.FMUL(second, second, scales[1][v])
-			t.FADD(second, second, zero)
-			t.Op("VFMLA", scales[0][v].S4(), first.S4(), second.S4())
-			t.Op("VFMLA", d.S4(), second.S4(), c.S4())
-		}
-		t.StoreVecs(cs, t.q)
-		t.Op("ADD", t.ldc, t.q, t.q)
-	}
-}
-
-// takeMinima takes the minima off C, row by row.
-func (b groupedBlocks) takeMinima(t *int8Gemmer, name string) {
-	from, count := t.GP(), t.t
-	t.Op("ADD", t.lane.Shl(1), t.block, t.p)
-	t.Op("ADD", t.lanes.Shl(1), t.p, t.p)
-	minima := t.scalesOf(b.brain, t.p, int8Vectors)
-	t.Op("ADD", t.lanes.Shl(2), t.p, t.p)
-	integers := t.pairs(t.p)
-	minus, sums, x, cs := t.Vec(), t.Vecs(2), t.Vec(), t.Vecs(int8Vectors)
-	t.Op("MOVD", t.xb, t.p)
-	t.Op("ADD", t.lane.Shl(2), t.c, t.q)
-	t.Op("MOVD", b.place(t, 0, rowMinus).Addr(), from)
-	t.Op("MOVD", t.rows, count)
-	loop.Times(t.neon, count, name, func() {
-		t.LoadFrom(a64.At(from, 0), minus)
-		t.Op("ADD", b.rowVectors()*emit.VecBytes, from, from)
-		t.Op("FMOVS", a64.At(t.p, spec.RowScale), x)
-		t.Op("ADD", t.ldx, t.p, t.p)
-		t.LoadVecs(t.q, cs)
-		for v, c := range cs {
-			for i, sum := range sums {
-				t.MUL(sum, integers[2*v+i], minus)
-			}
-			t.Op("VADDP", sums[1].S4(), sums[0].S4(), sums[0].S4())
-			t.SCVTF(sums[0], sums[0])
-			t.FMULLane(sums[1], minima[v], x.S(0))
-			t.Op("VFMLA", sums[1].S4(), sums[0].S4(), c.S4())
-		}
-		t.StoreVecs(cs, t.q)
-		t.Op("ADD", t.ldc, t.q, t.q)
-	})
 }

@@ -5,7 +5,6 @@ import (
 	"math/bits"
 
 	"github.com/attn-go/attn/gen/riscv"
-	"github.com/attn-go/attn/gen/spec"
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
@@ -96,50 +95,6 @@ func (b *blockReader) each(name string, consume func()) {
 		b.Label("group" + name)
 	}
 	b.Jump("BNEZ", "position"+name, b.pos)
-}
-
-// header makes d and m, and sets row to the numbers.
-func (b *blockReader) header() {
-	q := b.format
-	b.t = b.v
-	if q.Float32Scales() {
-		b.Op("ADD", b.block, b.off, b.row)
-		b.multiply()
-		return
-	}
-	b.Op("SRLI", 1, b.off, b.row)
-	b.add(b.block, b.row)
-	element := spec.F16
-	if q.Brain() {
-		element = spec.BF16
-	}
-	b.half(b.d)
-	b.widen(element, b.d)
-	if q.Brain() {
-		b.skip()
-	} else if q.Offset() == 0 {
-		b.half(b.m)
-		b.widen(element, b.m)
-	}
-	if q.Grouped() {
-		b.multiply()
-	} else if q.Offset() != 0 {
-		b.Op("VFMULVF", b.minus, b.d, b.m)
-	}
-	b.Op("SRLI", 1, b.off, b.x)
-	b.add(b.x, b.row)
-}
-
-// skip goes past 16 bits of each lane.
-func (b *blockReader) skip() {
-	b.Op("SRLI", 1, b.lanes, b.x)
-	b.add(b.x, b.row)
-}
-
-// half loads 16 bits of each lane into the last half of v, and goes on to the next ones.
-func (b *blockReader) half(v riscv.Vec) {
-	b.Op("VLE16V", riscv.At(b.row, 0), v.Last(2))
-	b.skip()
 }
 
 // advance goes on to the next block.

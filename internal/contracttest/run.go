@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
@@ -66,9 +67,9 @@ func Tier(t testing.TB, x kernel.Tier) *tier.Tier {
 }
 
 // SetDefault makes a tier the default one, or none, until the test ends.
-func SetDefault(t testing.TB, x *tier.Tier, unavailable *tier.Unavailable) {
+func SetDefault(t testing.TB, x *tier.Tier, unavailable *check.Failure) {
 	before := tier.Default
-	tier.Default = func() (*tier.Tier, *tier.Unavailable) { return x, unavailable }
+	tier.Default = func() (*tier.Tier, *check.Failure) { return x, unavailable }
 	t.Cleanup(func() { tier.Default = before })
 }
 

@@ -240,8 +240,8 @@ func use(result any) error {
 	case kernel.Tensor:
 		_ = x.String()
 		useRows(x)
-		try(x.Check("x"))
-		try(x.CheckOutput("x"))
+		try(x.Check(ownArgument))
+		try(x.CheckOutput(ownArgument))
 		try(kernel.Attention(out, x, k, v, nil))
 		try(kernel.Attention(out, q, x, x, nil))
 		try(kernel.Attention(x, q, k, v, nil))

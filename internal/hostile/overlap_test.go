@@ -311,7 +311,7 @@ func TestOverlap(t *testing.T) {
 				}
 				checked++
 				what := fmt.Sprintf("%s: argument %d over the end of %d of %v floats", writer.name, from, to, apart.lengths)
-				var bad *kernel.ArgumentError
+				var bad *kernel.Error
 				if !errors.As(err, &bad) {
 					t.Errorf("%s: error %v, want one about the memory", what, err)
 				} else if !slices.Equal(p.memory, pristine) {

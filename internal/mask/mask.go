@@ -83,7 +83,7 @@ func (m Mask) And(n *Mask) Mask {
 }
 
 func (m Mask) tooMany(limit int, what string) Mask {
-	m.failure = &check.Failure{Arg: Arg, Got: fmt.Sprintf("an intersection of more than %d %s", limit, what), Want: "fewer"}
+	m.failure = &check.Failure{Where: Arg, Got: fmt.Sprintf("an intersection of more than %d %s", limit, what), Want: "fewer"}
 	return m
 }
 

@@ -119,6 +119,79 @@ func (b *Block) Weights(dst []float32, n, lane int) {
 	}
 }
 
+// put writes a lane. A format with minima takes what is made up for a zero as one.
+func (b *Block) put(g *group, zero uint8, lane int) {
+	if b.Format.Brain() {
+		g.flush()
+	}
+	b.putNumbers(&g.q, lane)
+	if b.Format.Float32Scales() {
+		for i, s := range g.s {
+			binary.LittleEndian.PutUint32(b.Data[4*(i*b.Lanes+lane):], math.Float32bits(float32(g.d*s)))
+		}
+		return
+	}
+	s := [2]int8{int8(g.s[0]), int8(g.s[1])}
+	m, t := g.m, g.t
+	if zero != 0 {
+		m, t = g.d, [2]int8{int8(zero) * s[0], int8(zero) * s[1]}
+	}
+	b.putHalf(0, lane, g.d)
+	minima := b.Format.Offset() == 0
+	if minima {
+		b.putHalf(1, lane, m)
+	}
+	if b.Format.Grouped() {
+		halves := b.Format.Halves()
+		b.putPair(halves, lane, s)
+		if minima {
+			b.putPair(halves+1, lane, t)
+		}
+	}
+}
+
+func (b *Block) put16(i, lane int, x uint16) {
+	binary.LittleEndian.PutUint16(b.Data[2*(i*b.Lanes+lane):], x)
+}
+
+func (b *Block) putHalf(i, lane int, x float32) {
+	if b.Format.Brain() {
+		b.put16(i, lane, scalar.ToBF16(x))
+	} else {
+		b.put16(i, lane, scalar.ToF16(x))
+	}
+}
+
+func (b *Block) putPair(i, lane int, x [2]int8) {
+	b.put16(i, lane, uint16(uint8(x[0]))|uint16(uint8(x[1]))<<8)
+}
+
+// putNumbers writes the words of a lane, see ukernel.PackedFormat.
+func (b *Block) putNumbers(q *[contract.WeightBlock]uint8, lane int) {
+	numbers := b.Data[b.Format.HeaderBytes()*b.Lanes:]
+	put := func(g int, word uint32) { binary.LittleEndian.PutUint32(numbers[4*(g*b.Lanes+lane):], word) }
+	// bytes are the numbers of steps g, g+8, g+16 and g+24.
+	bytes := func(g int) uint32 {
+		return uint32(q[g]) | uint32(q[g+8])<<8 | uint32(q[g+16])<<16 | uint32(q[g+24])<<24
+	}
+	if b.Format.Bits() == 8 {
+		for g := range 8 {
+			put(g, bytes(g))
+		}
+		return
+	}
+	more := b.Format.Bits() - 4
+	var far [4]uint32
+	for g := range 4 {
+		low, high := bytes(g), bytes(g+4)
+		put(g, low&0x0f0f0f0f|high&0x0f0f0f0f<<4)
+		far[g*more/4] |= (low>>4&0x0f0f0f0f | high&0xf0f0f0f0) << (g * more % 4)
+	}
+	for i := range more {
+		put(4+i, far[i])
+	}
+}
+
 // Widen converts k rows of n lanes of a packed panel, from lane first on, to rows of dst without
 // gaps. k is a multiple of contract.WeightBlock.
 func Widen(f ukernel.PackedFormat, dst []float32, n int, panel []byte, first, lanes, k int) {

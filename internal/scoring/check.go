@@ -66,7 +66,7 @@ func (r *row) checkPerHead(values []float32, heads int) *check.Failure {
 }
 
 func (r *row) fails(got, want string) *check.Failure {
-	return &check.Failure{Arg: r.arg, Got: got, Want: want}
+	return &check.Failure{Where: r.arg, Got: got, Want: want}
 }
 
 // An Input is a field with memory that a call reads.

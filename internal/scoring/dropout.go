@@ -16,10 +16,10 @@ type Dropout struct {
 
 func (d *Dropout) check(batch int) *check.Failure {
 	if !(d.Rate >= 0 && d.Rate < 1) {
-		return &check.Failure{Arg: "Options.Dropout.Rate", Got: fmt.Sprint(d.Rate), Want: "0 to below 1"}
+		return &check.Failure{Where: "Options.Dropout.Rate", Got: fmt.Sprint(d.Rate), Want: "0 to below 1"}
 	}
 	if n := len(d.Sequences); d.Sequences != nil && n != batch {
-		return &check.Failure{Arg: "Options.Dropout.Sequences", Got: fmt.Sprintf("%d numbers", n), Want: fmt.Sprintf("one per batch row: %d", batch)}
+		return &check.Failure{Where: "Options.Dropout.Sequences", Got: fmt.Sprintf("%d numbers", n), Want: fmt.Sprintf("one per batch row: %d", batch)}
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func TestTable(t *testing.T) {
 			switch failure := s.Check(u, &one, by); {
 			case r.not[by] == "" && failure != nil:
 				t.Errorf("%s: call %d does not take it: %v", f.Name, by, failure)
-			case r.not[by] != "" && (failure == nil || failure.Arg != f.Name || failure.Want != r.not[by]):
+			case r.not[by] != "" && (failure == nil || failure.Where != f.Name || failure.Want != r.not[by]):
 				t.Errorf("%s: call %d, got %v, want %s", f.Name, by, failure, r.not[by])
 			}
 		}
@@ -106,7 +106,7 @@ func TestUnusable(t *testing.T) {
 		"Options.KeyStart": {KeyStart: []int{-1}}, "Options.Dropout.Sequences": {Dropout: Dropout{Sequences: make([]uint32, 2)}},
 		"Options.Bias": {Bias: view.Floats(make([]float32, 2), [4]int{1, 2, 1, 1}, [3]int{2, 1, 1})},
 	} {
-		if f := s.Check(s.Used(), &one, Attention); f == nil || f.Arg != name {
+		if f := s.Check(s.Used(), &one, Attention); f == nil || f.Where != name {
 			t.Errorf("%s: got %v", name, f)
 		}
 	}

@@ -274,6 +274,18 @@ var int8Mutants = []mutant{
 			referenceGemmInt8(ukernel.U5x16)(c, ldc, x, ldx, b, lanes, m, k, load)
 		}
 	}},
+	{"Weights.Blocks.S5x16F32.GemmInt8", "the scales of the halves are exchanged", func(p *kernelSet) {
+		gemm, size := p.Weights.Blocks[ukernel.S5x16F32].GemmInt8, ukernel.S5x16F32.BlockBytes
+		p.Weights.Blocks[ukernel.S5x16F32].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+			b = slices.Clone(b)
+			for block := b; len(block) > 0; block = block[size(lanes):] {
+				first := slices.Clone(block[:4*lanes])
+				copy(block, block[4*lanes:8*lanes])
+				copy(block[4*lanes:], first)
+			}
+			gemm(c, ldc, x, ldx, b, lanes, m, k, load)
+		}
+	}},
 	{"Weights.Blocks.S6x16.GemmInt8", "the second group has the scale of the first", func(p *kernelSet) {
 		p.Weights.Blocks[ukernel.S6x16].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
 			b = slices.Clone(b)

@@ -14,8 +14,8 @@ func ExecFlags(fs *flag.FlagSet, e *kernel.Exec) {
 	fs.IntVar(&e.Threads, "threads", e.Threads, "most threads to use; 0 means all")
 	fs.Func("tier", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)", func(name string) (err error) {
 		e.Tier, err = kernel.TierNamed(name)
-		if bad, ok := errors.AsType[*kernel.TierError](err); ok && bad.Tier == name {
-			return errors.New(bad.Reason)
+		if bad, ok := errors.AsType[*kernel.Error](err); ok && name != "" {
+			return fmt.Errorf("want %s", bad.Want)
 		}
 		return err
 	})

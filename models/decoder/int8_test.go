@@ -123,8 +123,8 @@ func perplexity(t *testing.T, m *Model, ids []int32) float64 {
 // A model whose weights are not quantized has nothing that Int8 could mean.
 func TestInt8Errors(t *testing.T) {
 	m := tiny(t, Options{})
-	var option *OptionError
-	if _, err := m.With(Options{Int8: true}); !errors.As(err, &option) || option.Option != "Options.Int8" {
-		t.Errorf("got %v, want an OptionError of Options.Int8", err)
+	var option *kernel.Error
+	if _, err := m.With(Options{Int8: true}); !errors.As(err, &option) || option.Arg() != "Options.Int8" {
+		t.Errorf("got %v, want an error of Options.Int8", err)
 	}
 }

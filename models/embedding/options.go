@@ -47,14 +47,14 @@ func (o *Options) Tokens() int {
 	return o.BatchTokens
 }
 
-// Check returns a [*kernel.ArgumentError] for an option that no model takes.
+// Check returns a [*kernel.Error] for an option that no model takes.
 func (o *Options) Check() error {
 	for _, x := range []struct {
 		name string
 		n    int
 	}{{"BatchTokens", o.BatchTokens}, {"Dimensions", o.Dimensions}, {"Overlap", o.Overlap}, {"Threads", o.Exec.Threads}} {
 		if x.n < 0 {
-			return &kernel.ArgumentError{Arg: "Options." + x.name, Got: fmt.Sprint(x.n), Want: "0 or more"}
+			return &kernel.Error{Where: "Options." + x.name, Got: fmt.Sprint(x.n), Want: "0 or more"}
 		}
 	}
 	return nil

@@ -91,7 +91,7 @@ func (n *network) batches(ctx context.Context, ids, types [][]int32, o *Options,
 // and then that of each layer, [tokens, width of a state]. The errors are those of EmbedTokens.
 func (e *Encoder) HiddenStates(ctx context.Context, ids []int32) ([][]float32, error) {
 	if bad := e.CheckTokens(ids); bad != nil {
-		bad.Arg = "ids" + bad.Arg
+		bad.Where = "ids" + bad.Where
 		return nil, bad
 	}
 	var states [][]float32

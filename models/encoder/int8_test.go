@@ -71,8 +71,8 @@ func TestInt8Bits(t *testing.T) {
 // TestInt8Widths expects an error if a width is no multiple of a block.
 func TestInt8Widths(t *testing.T) {
 	_, err := Load(newSmall("").write(t, "F32"), LoadOptions{Int8: true})
-	var bad *kernel.ArgumentError
-	if !errors.As(err, &bad) || bad.Arg != "LoadOptions.Int8" || !strings.Contains(bad.Got, "width 24") || !strings.Contains(bad.Want, "multiples of 32") {
+	var bad *kernel.Error
+	if !errors.As(err, &bad) || bad.Arg() != "LoadOptions.Int8" || !strings.Contains(bad.Got, "width 24") || !strings.Contains(bad.Want, "multiples of 32") {
 		t.Errorf("got %v, want an error that names the option, the widths and the multiple", err)
 	}
 }

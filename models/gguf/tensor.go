@@ -69,7 +69,9 @@ func (t Tensor) Float32() ([]float32, error) {
 	return dst, nil
 }
 
-func (t Tensor) fail(got, want string) error { return &TensorError{t.Name, t.Type, got, want} }
+func (t Tensor) fail(got, want string) error {
+	return &kernel.Error{Where: fmt.Sprintf("gguf: tensor %q of type %s", t.Name, t.Type), Got: got, Want: want}
+}
 
 // sizeOf returns the number of elements of a tensor and its bytes. It is false if a dimension
 // is negative, a row is no whole number of blocks, or one of the numbers overflows an int.

@@ -133,8 +133,8 @@ func TestForgedTexts(t *testing.T) {
 			} else {
 				err = VerifyRanking(t.Context(), model2, k, r, Options{})
 			}
-			var bad *Mismatch
-			if !errors.As(err, &bad) || bad.Field != c.field || bad.Token != c.token {
+			var bad *kernel.Error
+			if !errors.As(err, &bad) || bad.Kind != ErrMismatch || !isAbout(bad, c.field, c.token) {
 				t.Errorf("%v, want a mismatch of %s[%d]", err, c.field, c.token)
 			}
 		})
@@ -149,7 +149,7 @@ func TestForgedTexts(t *testing.T) {
 		"vectors as a text":    Verify(t.Context(), generated, m, vectors, Options{}),
 		"a text as vectors":    VerifyEmbeddings(t.Context(), model, e, record(t, generated, m, decoder.GenerateOptions{MaxTokens: 2}), Options{}),
 	} {
-		if !errors.As(err, new(*FormatError)) {
+		if !errors.As(err, new(*kernel.Error)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -172,11 +172,11 @@ func TestHostileTexts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(bytes.NewReader(data)); !errors.As(err, new(*FormatError)) {
+		if _, err := Read(bytes.NewReader(data)); !errors.As(err, new(*kernel.Error)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := RecordEmbeddings(Model{}, embedding.LoadOptions{}, e.With(embedding.Options{Split: true}), nil, nil); !errors.As(err, new(*FormatError)) {
+	if _, err := RecordEmbeddings(Model{}, embedding.LoadOptions{}, e.With(embedding.Options{Split: true}), nil, nil); !errors.As(err, new(*kernel.Error)) {
 		t.Errorf("Split: %v", err)
 	}
 }

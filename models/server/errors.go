@@ -9,8 +9,8 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/chattemplate"
-	"github.com/attn-go/attn/models/decoder"
 	"github.com/attn-go/attn/models/grammar"
 	"github.com/attn-go/attn/models/server/internal/batch"
 	"github.com/attn-go/attn/models/server/internal/fields"
@@ -72,7 +72,7 @@ func busy(status int, format string, args ...any) *failure {
 func failureOf(err error) *failure {
 	var f *failure
 	var field *fields.Error
-	var option *decoder.OptionError
+	var option *kernel.Error
 	var tooBig *http.MaxBytesError
 	var refused *chattemplate.RefusedError
 	var render *chattemplate.RenderError
@@ -84,7 +84,7 @@ func failureOf(err error) *failure {
 		return bad("%v", field)
 	case errors.As(err, &field):
 		return badParam(field.Field, "%v", field)
-	case errors.As(err, &option):
+	case errors.As(err, &option) && errors.Is(err, kernel.ErrArgument):
 		return bad("%v", option)
 	case errors.As(err, &refused):
 		return badParam("messages", "%v", refused)

@@ -42,7 +42,7 @@ type Server struct {
 }
 
 // New returns a server of models, whose caches it allocates. Close ends it. The error is a
-// [*SettingError], a decoder.OptionError, or says that a cache does not fit memory.
+// [*SettingError], a kernel.Error about an option, or says that a cache does not fit memory.
 func New(s Settings, models ...*Model) (*Server, error) {
 	srv, err := newBare(s)
 	if err != nil {

@@ -49,7 +49,7 @@ var fields = [...]field{
 func CheckScoring(s *kernel.Scoring) error {
 	for x := range fields {
 		if f := &fields[x]; f.refused != nil && f.refused(s) {
-			return &kernel.ArgumentError{Arg: "Options." + f.name, Got: f.got, Want: f.want}
+			return &kernel.Error{Where: "Options." + f.name, Got: f.got, Want: f.want}
 		}
 	}
 	return nil

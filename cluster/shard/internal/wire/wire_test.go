@@ -325,8 +325,8 @@ func TestFields(t *testing.T) {
 		}
 		sent := f.put != nil
 		err := CheckScoring(&s)
-		var bad *kernel.ArgumentError
-		if isRefused := errors.As(err, &bad) && bad.Arg == "Options."+f.name; isRefused == (sent || slices.Contains(clients, f.name)) {
+		var bad *kernel.Error
+		if isRefused := errors.As(err, &bad) && bad.Arg() == "Options."+f.name; isRefused == (sent || slices.Contains(clients, f.name)) {
 			t.Errorf("%s: got error %v, and it is sent: %v", f.name, err, sent)
 		}
 		g := geometries[0]
